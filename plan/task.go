@@ -1,0 +1,80 @@
+// Package plan owns the work list: what a task is, which one is next, whether
+// a list makes sense, and how lists are read from and written to the formats
+// of other tools. It stores nothing itself; in the journal a plan is
+// plan.toml (the facts of the plan as a whole) and one tasks/<id>.toml a task.
+//
+// Everything here is pure: no clock, no file, no network.
+package plan
+
+import "time"
+
+// TaskID names a task: [A-Za-z0-9][A-Za-z0-9._-]*, at most 64 characters,
+// unique in a plan without regard to case.
+type TaskID string
+
+// Status is where a task stands.
+//
+//	pending → in_progress → done | pending (retry) | failed | blocked | skipped
+type Status string
+
+// The states of a task.
+const (
+	Pending    Status = "pending"
+	InProgress Status = "in_progress"
+	Done       Status = "done"
+	Failed     Status = "failed"
+	Blocked    Status = "blocked"
+	Skipped    Status = "skipped"
+)
+
+// Task is one piece of work for one context window.
+type Task struct {
+	ID          TaskID `toml:"id" json:"id"`
+	Title       string `toml:"title" json:"title"`
+	Description string `toml:"description,multiline,omitempty" json:"description"`
+	Status      Status `toml:"status" json:"status"`
+	// Priority: the lowest number is worked on first.
+	Priority  int      `toml:"priority" json:"priority"`
+	DependsOn []TaskID `toml:"depends_on,omitempty" json:"depends_on"`
+	// Criteria are text for people and agents; they are never run.
+	Criteria []string `toml:"criteria,multiline,omitempty" json:"criteria"`
+	// Verify are shell commands, or names or kinds of configured checks.
+	Verify    []string `toml:"verify,multiline,omitempty" json:"verify"`
+	Skills    []string `toml:"skills,omitempty" json:"skills"`
+	Libraries []string `toml:"libraries,omitempty" json:"libraries"`
+	NeedsDocs bool     `toml:"needs_docs,omitempty" json:"needs_docs"`
+	// Spec is the file under specs/ that the task came from.
+	Spec string `toml:"spec,omitempty" json:"spec"`
+	// Type selects a prompt template of the project, when it has one of that name.
+	Type string `toml:"type,omitempty" json:"type,omitempty"`
+	// MaxTurns of an agent on this task; 0 = the setting.
+	MaxTurns int `toml:"max_turns,omitempty" json:"max_turns"`
+	// MaxAttempts: nil = the setting (loop.max_attempts), 0 = no limit.
+	MaxAttempts *int `toml:"max_attempts,omitempty" json:"max_attempts"`
+	Attempts    int  `toml:"attempts,omitempty" json:"attempts"`
+	// Partial counts the green but unfinished steps that were kept.
+	Partial         int   `toml:"partial,omitempty" json:"partial,omitempty"`
+	EstimatedTokens int64 `toml:"estimated_tokens,omitempty" json:"estimated_tokens"`
+	ActualTokens    int64 `toml:"actual_tokens,omitempty" json:"actual_tokens"`
+	// CostMicroUSD is millionths of a dollar; JSON shows dollars as cost_usd.
+	CostMicroUSD int64 `toml:"cost_micro_usd,omitempty" json:"-"`
+	// BlockedBy lists reasons, not ids.
+	BlockedBy   []string   `toml:"blocked_by,multiline,omitempty" json:"blocked_by"`
+	Notes       string     `toml:"notes,multiline,omitempty" json:"notes"`
+	CompletedAt *time.Time `toml:"completed_at,omitempty" json:"completed_at"`
+	// AllowTestChanges, NoChangeExpected and AllowProtected are set by people
+	// and by the planning phase, never by a building agent.
+	AllowTestChanges bool     `toml:"allow_test_changes,omitempty" json:"allow_test_changes"`
+	NoChangeExpected bool     `toml:"no_change_expected,omitempty" json:"no_change_expected"`
+	AllowProtected   []string `toml:"allow_protected,omitempty" json:"allow_protected,omitempty"`
+	// Failure of the newest attempt, shown to the next one: at most a few
+	// kilobytes, cut when the event was written.
+	Failure string `toml:"failure,multiline,omitempty" json:"-"`
+}
+
+// Plan is the work list in its own order.
+type Plan struct {
+	Goal    string
+	Created time.Time
+	Tasks   []Task
+}
