@@ -1,0 +1,478 @@
+// Package object reads and writes git objects: loose ones directly with
+// go-git's codecs, all others through one `git cat-file --batch-command`.
+// Writing is durable and in two steps: Write puts an object into a temporary
+// file, Sync makes everything written since the last Sync permanent with one
+// round of fsync and only then gives the files their names. An object that is
+// there already gets a new time stamp, so that a gc of unreachable objects
+// that runs at this moment leaves it alone.
+package object
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/objfile"
+
+	"git-ralph/internal/proc"
+)
+
+// ID is a SHA-1 object name.
+type ID = plumbing.Hash
+
+// Zero is the id of nothing.
+var Zero = plumbing.ZeroHash
+
+// EmptyTree is the tree without entries.
+var EmptyTree = plumbing.NewHash("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
+
+// ParseID reads 40 hexadecimal digits.
+func ParseID(s string) (ID, error) {
+	if !plumbing.IsHash(s) || len(s) != 40 {
+		return Zero, fmt.Errorf("%q is not an object name", s)
+	}
+	return plumbing.NewHash(s), nil
+}
+
+// Type is the kind of an object.
+type Type = plumbing.ObjectType
+
+// The kinds of objects.
+const (
+	Blob   = plumbing.BlobObject
+	Tree   = plumbing.TreeObject
+	Commit = plumbing.CommitObject
+	Tag    = plumbing.TagObject
+)
+
+// ErrNotFound says that no such object exists.
+var ErrNotFound = errors.New("object not found")
+
+// Store reads and writes the objects of one repository. It is safe for use by
+// several goroutines.
+type Store struct {
+	dir string // <common dir>/objects
+	git *proc.Git
+
+	mu      sync.Mutex
+	pending map[ID]string // temporary files of objects not yet synced
+
+	catMu sync.Mutex
+	cat   *catFile
+
+	fileMode, dirMode fs.FileMode
+}
+
+// Open gives access to the objects below commonDir. Shared is the value of
+// core.sharedRepository ("" = umask).
+func Open(git *proc.Git, commonDir, shared string) *Store {
+	s := &Store{dir: filepath.Join(commonDir, "objects"), git: git,
+		pending: map[ID]string{}, fileMode: 0o444}
+	switch strings.ToLower(shared) {
+	case "group", "true", "1", "yes", "on":
+		s.fileMode, s.dirMode = 0o440, 0o2770
+	case "all", "world", "everybody", "2":
+		s.fileMode, s.dirMode = 0o444, 0o2775
+	}
+	return s
+}
+
+// Close drops what was written and not synced and ends the helper process.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	for id, tmp := range s.pending {
+		os.Remove(tmp)
+		delete(s.pending, id)
+	}
+	s.mu.Unlock()
+	s.catMu.Lock()
+	defer s.catMu.Unlock()
+	if s.cat == nil {
+		return nil
+	}
+	err := s.cat.child.Close()
+	s.cat = nil
+	return err
+}
+
+func (s *Store) path(id ID) string {
+	h := id.String()
+	return filepath.Join(s.dir, h[:2], h[2:])
+}
+
+// Sum is the id that data would have.
+func Sum(t Type, data []byte) ID { return plumbing.ComputeHash(t, data) }
+
+// Write stores an object until Sync and returns its id.
+func (s *Store) Write(t Type, data []byte) (ID, error) {
+	return s.WriteFrom(t, int64(len(data)), bytes.NewReader(data))
+}
+
+// WriteFrom stores an object of size bytes read from r. It fails when r is
+// shorter or longer.
+func (s *Store) WriteFrom(t Type, size int64, r io.Reader) (ID, error) {
+	small := size <= 1<<20
+	if small {
+		// Hash first: most small objects of a journal entry exist already.
+		data := make([]byte, size)
+		if _, err := io.ReadFull(r, data); err != nil {
+			return Zero, fmt.Errorf("read an object of %d bytes: %w", size, err)
+		}
+		if n, _ := r.Read(make([]byte, 1)); n != 0 {
+			return Zero, fmt.Errorf("read an object of %d bytes: it grew", size)
+		}
+		id := Sum(t, data)
+		if s.freshen(id) {
+			return id, nil
+		}
+		r = bytes.NewReader(data)
+	}
+	if err := s.mkdir(s.dir); err != nil {
+		return Zero, err
+	}
+	f, err := os.CreateTemp(s.dir, "tmp_obj_ralph_*")
+	if err != nil {
+		return Zero, fmt.Errorf("write an object: %w", err)
+	}
+	fail := func(err error) (ID, error) {
+		f.Close()
+		os.Remove(f.Name())
+		return Zero, fmt.Errorf("write an object: %w", err)
+	}
+	w := objfile.NewWriter(f)
+	if err := w.WriteHeader(t, size); err != nil {
+		return fail(err)
+	}
+	n, err := io.Copy(w, io.LimitReader(r, size))
+	if err != nil {
+		return fail(err)
+	}
+	if n != size {
+		return fail(fmt.Errorf("expected %d bytes, got %d", size, n))
+	}
+	if !small {
+		if m, _ := r.Read(make([]byte, 1)); m != 0 {
+			return fail(fmt.Errorf("it grew beyond %d bytes", size))
+		}
+	}
+	if err := w.Close(); err != nil {
+		return fail(err)
+	}
+	id := w.Hash()
+	if err := f.Chmod(s.fileMode); err != nil {
+		return fail(err)
+	}
+	if err := f.Close(); err != nil {
+		return fail(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, dup := s.pending[id]; dup {
+		os.Remove(f.Name())
+	} else {
+		s.pending[id] = f.Name()
+	}
+	return id, nil
+}
+
+// freshen says whether the object is there already as a loose file or is
+// waiting for Sync, and gives a loose file a new time. An object that exists
+// only in a pack is written again: a young loose copy is what keeps it through
+// a gc that has already decided to drop its pack.
+func (s *Store) freshen(id ID) bool {
+	s.mu.Lock()
+	_, waiting := s.pending[id]
+	s.mu.Unlock()
+	if waiting {
+		return true
+	}
+	p := s.path(id)
+	st, err := os.Stat(p)
+	if err != nil || st.Size() == 0 {
+		return false
+	}
+	now := time.Now()
+	return os.Chtimes(p, now, now) == nil
+}
+
+func (s *Store) mkdir(dir string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mkdirLocked(dir)
+}
+
+func (s *Store) mkdirLocked(dir string) error {
+	err := os.Mkdir(dir, 0o777)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("make %q: %w", dir, err)
+	}
+	if err == nil && s.dirMode != 0 {
+		os.Chmod(dir, fs.ModeSetgid|s.dirMode&0o777)
+	}
+	return nil
+}
+
+// Sync makes every object written since the last Sync permanent: contents are
+// flushed first, then the files are named, then the folders are flushed.
+func (s *Store) Sync() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.pending) == 0 {
+		return nil
+	}
+	ids := make([]ID, 0, len(s.pending))
+	for id := range s.pending {
+		ids = append(ids, id)
+	}
+	sort.Slice(ids, func(i, j int) bool { return bytes.Compare(ids[i][:], ids[j][:]) < 0 })
+	if err := each(len(ids), func(i int) error { return flush(s.pending[ids[i]]) }); err != nil {
+		return fmt.Errorf("flush objects: %w", err)
+	}
+	dirs := map[string]bool{}
+	for _, id := range ids {
+		to := s.path(id)
+		dir := filepath.Dir(to)
+		if err := s.mkdirLocked(dir); err != nil {
+			return err
+		}
+		err := os.Rename(s.pending[id], to)
+		if errors.Is(err, fs.ErrNotExist) {
+			// git removes a folder of objects that became empty at any time.
+			if err = os.MkdirAll(dir, 0o777); err == nil {
+				err = os.Rename(s.pending[id], to)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("name object %s: %w", id, err)
+		}
+		delete(s.pending, id)
+		dirs[dir] = true
+	}
+	dirs[s.dir] = true
+	list := make([]string, 0, len(dirs))
+	for d := range dirs {
+		list = append(list, d)
+	}
+	if err := each(len(list), func(i int) error { return flushDir(list[i]) }); err != nil {
+		return fmt.Errorf("flush folders of objects: %w", err)
+	}
+	return nil
+}
+
+// each runs f for 0..n-1 on a few goroutines: the file system joins the
+// flushes of one moment into one write of its log.
+func each(n int, f func(int) error) error {
+	var wg sync.WaitGroup
+	errs := make([]error, n)
+	next := make(chan int)
+	for range min(n, 8) {
+		wg.Go(func() {
+			for i := range next {
+				errs[i] = f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func flush(path string) error {
+	f, err := os.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// Has says whether the object exists.
+func (s *Store) Has(id ID) bool {
+	s.mu.Lock()
+	_, waiting := s.pending[id]
+	s.mu.Unlock()
+	if waiting {
+		return true
+	}
+	if st, err := os.Stat(s.path(id)); err == nil && st.Size() > 0 {
+		return true
+	}
+	_, _, err := s.info(id)
+	return err == nil
+}
+
+// Read returns an object's type and contents. A damaged or absent object is an
+// error that names it.
+func (s *Store) Read(id ID) (Type, []byte, error) {
+	t, size, r, err := s.Open(id)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer r.Close()
+	if size > 1<<31 {
+		return 0, nil, fmt.Errorf("read object %s: %d bytes are too many at once", id, size)
+	}
+	data := make([]byte, size)
+	if _, err := io.ReadFull(r, data); err != nil {
+		return 0, nil, fmt.Errorf("read object %s: %w", id, err)
+	}
+	return t, data, nil
+}
+
+// ReadType is Read for callers that know what they want.
+func (s *Store) ReadType(id ID, want Type) ([]byte, error) {
+	t, data, err := s.Read(id)
+	if err != nil {
+		return nil, err
+	}
+	if t != want {
+		return nil, fmt.Errorf("object %s is a %s, not a %s", id, t, want)
+	}
+	return data, nil
+}
+
+// Open returns an object as a stream. The caller closes it, soon: while a
+// packed object is open no other packed object can be read.
+func (s *Store) Open(id ID) (Type, int64, io.ReadCloser, error) {
+	s.mu.Lock()
+	p, waiting := s.pending[id]
+	s.mu.Unlock()
+	if !waiting {
+		p = s.path(id)
+	}
+	f, err := os.Open(p)
+	if err != nil {
+		return s.catOpen(id)
+	}
+	r, err := objfile.NewReader(f)
+	if err != nil {
+		f.Close()
+		// A damaged loose file may hide a good packed copy: git decides.
+		return s.catOpen(id)
+	}
+	t, size, err := r.Header()
+	if err != nil {
+		r.Close()
+		f.Close()
+		return s.catOpen(id)
+	}
+	return t, size, &looseReader{r, f}, nil
+}
+
+type looseReader struct {
+	*objfile.Reader
+	f *os.File
+}
+
+func (l *looseReader) Close() error {
+	err := l.Reader.Close()
+	return errors.Join(err, l.f.Close())
+}
+
+type catFile struct {
+	child *proc.Child
+	out   *bufio.Reader
+}
+
+func (s *Store) ask(verb string, id ID) (Type, int64, error) {
+	if s.cat == nil {
+		child, err := s.git.Child("cat-file", "--batch-command")
+		if err != nil {
+			return 0, 0, err
+		}
+		s.cat = &catFile{child, bufio.NewReaderSize(child.Out, 64<<10)}
+	}
+	dead := func(err error) (Type, int64, error) {
+		if cerr := s.cat.child.Close(); cerr != nil {
+			err = cerr
+		}
+		s.cat = nil
+		return 0, 0, fmt.Errorf("read object %s: %w", id, err)
+	}
+	if _, err := fmt.Fprintf(s.cat.child.In, "%s %s\n", verb, id); err != nil {
+		return dead(err)
+	}
+	line, err := s.cat.out.ReadString('\n')
+	if err != nil {
+		return dead(err)
+	}
+	f := strings.Fields(line)
+	if len(f) == 2 && f[1] == "missing" {
+		return 0, 0, fmt.Errorf("%w: %s", ErrNotFound, id)
+	}
+	if len(f) != 3 {
+		return dead(fmt.Errorf("cat-file said %q", strings.TrimSpace(line)))
+	}
+	t, err := plumbing.ParseObjectType(f[1])
+	if err != nil {
+		return dead(err)
+	}
+	size, err := strconv.ParseInt(f[2], 10, 64)
+	if err != nil {
+		return dead(err)
+	}
+	return t, size, nil
+}
+
+func (s *Store) info(id ID) (Type, int64, error) {
+	s.catMu.Lock()
+	defer s.catMu.Unlock()
+	return s.ask("info", id)
+}
+
+func (s *Store) catOpen(id ID) (Type, int64, io.ReadCloser, error) {
+	s.catMu.Lock()
+	t, size, err := s.ask("contents", id)
+	if err != nil {
+		s.catMu.Unlock()
+		return 0, 0, nil, err
+	}
+	return t, size, &catReader{s: s, left: size}, nil
+}
+
+// catReader is one answer of cat-file; it holds the child until it is closed.
+type catReader struct {
+	s    *Store
+	left int64
+	done bool
+}
+
+func (c *catReader) Read(p []byte) (int, error) {
+	if c.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := c.s.cat.out.Read(p[:min(int64(len(p)), c.left)])
+	c.left -= int64(n)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func (c *catReader) Close() error {
+	if c.done {
+		return nil
+	}
+	c.done = true
+	defer c.s.catMu.Unlock()
+	if _, err := io.CopyN(io.Discard, c.s.cat.out, c.left+1); err != nil {
+		c.s.cat.child.Close()
+		c.s.cat = nil
+		return err
+	}
+	return nil
+}
