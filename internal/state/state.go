@@ -1,0 +1,249 @@
+// Package state owns what a journal says: the State of a run, the Events that
+// change it, Apply which is the only way it changes, and the files in which
+// both are stored in an entry's tree (TOML and JSON, one file a task).
+//
+// Everything here is pure. Apply is total: it never fails, reads no setting,
+// clock or other entry, and lists what did not fit as superseded.
+package state
+
+import (
+	"time"
+
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+// Format is the version of the tree that this program writes.
+const Format = "1"
+
+// Phase of the work.
+type Phase string
+
+// The phases.
+const (
+	Discovery  Phase = "discovery"
+	Planning   Phase = "planning"
+	Building   Phase = "building"
+	Validation Phase = "validation"
+)
+
+// Status of the run as a whole.
+type Status string
+
+// What a run can be.
+const (
+	New           Status = "new"
+	Ready         Status = "ready"
+	Running       Status = "running"
+	Waiting       Status = "waiting"
+	Paused        Status = "paused"
+	NeedsReview   Status = "needs_review"
+	Stopped       Status = "stopped"
+	Interrupted   Status = "interrupted"
+	HaltedStatus  Status = "halted"
+	BlockedStatus Status = "blocked"
+	MaxIterations Status = "max_iterations"
+	Complete      Status = "complete"
+)
+
+// State is what the tree of the newest entry says. A State is a value: Apply
+// returns a new one and shares what did not change.
+type State struct {
+	Format    string
+	Journal   Journal
+	Run       Run
+	Plan      plan.Plan
+	Handoff   *notes.Record
+	Recent    []notes.Record // newest last, at most 5
+	Knowledge []notes.Knowledge
+	Guidance  []Guidance
+	// Memory texts by file name without extension: "session", "phase-building".
+	Memory    map[string]string
+	Questions []Question
+	Baseline  []CheckState
+	Report    *Report
+}
+
+// Journal names the journal.
+type Journal struct {
+	ID      string    `toml:"id"`
+	Base    string    `toml:"base"`
+	Created time.Time `toml:"created"`
+	Branch  string    `toml:"branch"`
+}
+
+// Run is run.toml: where the run stands and what it has used.
+type Run struct {
+	Phase     Phase  `toml:"phase"`
+	Status    Status `toml:"status"`
+	Reason    string `toml:"reason,omitempty"` // of a halt
+	Iteration int    `toml:"iteration"`        // the newest number given
+	Session   int    `toml:"session"`
+
+	Mode     string `toml:"mode,omitempty"`
+	Driver   string `toml:"driver,omitempty"`
+	Model    string `toml:"model,omitempty"`
+	Sandbox  string `toml:"sandbox,omitempty"`
+	LastTask string `toml:"last_task,omitempty"`
+
+	StartedAt  time.Time  `toml:"started_at,omitempty"` // of the session
+	LastAt     time.Time  `toml:"last_activity_at,omitempty"`
+	WaitUntil  *time.Time `toml:"waiting_until,omitempty"`
+	Rounds     int        `toml:"validation_rounds,omitempty"`
+	Confirmed  []string   `toml:"confirmed,omitempty"`     // phases a person approved
+	PauseAsked bool       `toml:"paused,omitempty"`        // pause was asked for
+	StopAsked  int        `toml:"stop_session,omitempty"`  // stop was asked for this session
+	StopNow    bool       `toml:"stop_now,omitempty"`      //
+	AskHandoff int        `toml:"handoff_asked,omitempty"` // iteration that shall hand off now
+
+	SessionDone       int `toml:"tasks_done_in_session,omitempty"`
+	SessionIterations int `toml:"iterations_in_session,omitempty"`
+	SessionReplans    int `toml:"replans_in_session,omitempty"`
+
+	Cost    Costs   `toml:"cost_micro_usd"`
+	Tokens  Tokens  `toml:"tokens"`
+	Used    Used    `toml:"session_use"`
+	Breaker Breaker `toml:"breaker"`
+
+	// Current is the iteration in work, nil between iterations.
+	Current *Current `toml:"current,omitempty"`
+	// LastKeep is the newest kept commit.
+	LastKeep *Kept `toml:"last_keep,omitempty"`
+	// Pending are amendments of the last kept handoff not judged yet.
+	Pending []string `toml:"pending_amendments,omitempty"`
+	// Overrides are settings changed by `set` while the run goes on.
+	Overrides map[string]string `toml:"overrides,omitempty"`
+
+	Index        IndexState `toml:"index,omitzero"`
+	Claims       int        `toml:"claims,omitempty"`       // iterations that said they were done
+	FalseClaims  int        `toml:"false_claims,omitempty"` // of those, not kept
+	LastFailKey  string     `toml:"last_failure,omitempty"` // to see that a task is stuck
+	LastFailTask string     `toml:"last_failure_task,omitempty"`
+	ContextZone  [3]int     `toml:"context_zone,omitempty"` // below, in and above 40–60 %
+	ContextPct   int        `toml:"context_percent,omitempty"`
+}
+
+// Costs in millionths of a dollar.
+type Costs struct {
+	Iteration int64 `toml:"iteration"`
+	Session   int64 `toml:"session"`
+	Total     int64 `toml:"total"`
+	Unknown   bool  `toml:"unknown,omitempty"` // some run reported no cost
+}
+
+// Used is what the session's budgets count, beside money.
+type Used struct {
+	Tokens int64 `toml:"tokens"`
+	Ms     int64 `toml:"ms"`
+}
+
+// Breaker is the circuit breaker.
+type Breaker struct {
+	State      string     `toml:"state"` // closed open half-open
+	Failures   int        `toml:"failures"`
+	Stagnation int        `toml:"stagnation"`
+	Reason     string     `toml:"reason,omitempty"`
+	Until      *time.Time `toml:"until,omitempty"`
+}
+
+// Current is the iteration in work.
+type Current struct {
+	EventID   string      `toml:"event_id"`
+	Iteration int         `toml:"iteration"`
+	Task      plan.TaskID `toml:"task,omitempty"`
+	Attempt   int         `toml:"attempt,omitempty"`
+	Phase     Phase       `toml:"phase"`
+	Since     time.Time   `toml:"since"`
+	Actor     string      `toml:"actor"`
+	Start     Start       `toml:"start"`
+}
+
+// Kept is the newest code commit of the run.
+type Kept struct {
+	EventID   string `toml:"event_id"`
+	Iteration int    `toml:"iteration"`
+	Parent    string `toml:"parent"`
+	Commit    string `toml:"commit"`
+	Evidence  string `toml:"evidence"`
+}
+
+// IndexState counts towards the indexer's triggers.
+type IndexState struct {
+	Since int `toml:"iterations_since,omitempty"`
+	Bytes int `toml:"bytes_since,omitempty"`
+	Last  int `toml:"last_iteration,omitempty"`
+}
+
+// Guidance is a note of the operator for the agent. It is shown from the
+// first prompt after it was given until the task of that prompt ends.
+type Guidance struct {
+	ID    string      `toml:"id"`
+	Text  string      `toml:"text,multiline"`
+	Time  time.Time   `toml:"time"`
+	Task  plan.TaskID `toml:"task,omitempty"` // that first received it
+	Shown bool        `toml:"shown,omitempty"`
+}
+
+// Question is something an agent asks a person.
+type Question struct {
+	ID        string    `toml:"id" json:"id"`
+	Text      string    `toml:"question,multiline" json:"question"`
+	Options   []string  `toml:"options,omitempty" json:"options"`
+	Iteration int       `toml:"iteration" json:"iteration"`
+	Asked     time.Time `toml:"asked" json:"asked"`
+	Answer    string    `toml:"answer,multiline,omitempty" json:"answer,omitempty"`
+	Answered  bool      `toml:"answered,omitempty" json:"answered"`
+}
+
+// CheckState is what the baseline knows of a check.
+type CheckState struct {
+	Name string `toml:"name" json:"name"`
+	Red  bool   `toml:"red" json:"red"`
+}
+
+// Report is the result of a validation.
+type Report struct {
+	Iteration int            `toml:"iteration" json:"iteration"`
+	Time      time.Time      `toml:"time" json:"time"`
+	Commit    string         `toml:"commit" json:"commit"`
+	Passed    bool           `toml:"passed" json:"passed"`
+	Checks    []ReportCheck  `toml:"checks" json:"checks"`
+	Specs     []ReportSpec   `toml:"specs" json:"specs"`
+	Tasks     []ReportUnmet  `toml:"unmet_tasks,omitempty" json:"unmet_tasks,omitempty"`
+	Approved  *ReportVerdict `toml:"approved,omitempty" json:"approved,omitempty"`
+}
+
+// ReportCheck is one check of a validation.
+type ReportCheck struct {
+	Name   string `toml:"name" json:"name"`
+	Kind   string `toml:"kind" json:"kind"`
+	Passed bool   `toml:"passed" json:"passed"`
+}
+
+// ReportSpec is one spec file.
+type ReportSpec struct {
+	File     string            `toml:"file" json:"file"`
+	Title    string            `toml:"title" json:"title"`
+	Criteria []ReportCriterion `toml:"criteria" json:"criteria"`
+}
+
+// ReportCriterion is one acceptance criterion.
+type ReportCriterion struct {
+	Text     string `toml:"text" json:"text"`
+	Verdict  string `toml:"verdict" json:"verdict"` // pass fail
+	Evidence string `toml:"evidence,omitempty" json:"evidence"`
+}
+
+// ReportUnmet is a failed or blocked task.
+type ReportUnmet struct {
+	ID     plan.TaskID `toml:"id" json:"id"`
+	Status plan.Status `toml:"status" json:"status"`
+	Reason string      `toml:"reason,omitempty" json:"reason"`
+}
+
+// ReportVerdict is a person's word on a report.
+type ReportVerdict struct {
+	Approved bool      `toml:"approved" json:"approved"`
+	Reason   string    `toml:"reason,omitempty" json:"reason"`
+	Time     time.Time `toml:"time" json:"time"`
+}
