@@ -1,0 +1,266 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Find is the index of a task in p.Tasks, -1 when there is none. Ids are
+// compared without regard to case, so that `skip t-003` finds T-003.
+func (p Plan) Find(id TaskID) int {
+	key := fold(id)
+	for i := range p.Tasks {
+		if p.Tasks[i].ID == id || fold(p.Tasks[i].ID) == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// doneTasks is the set of tasks that unblock others: done, and nothing else.
+// A skipped dependency was not provided, so what waits on it keeps waiting.
+func (p Plan) doneTasks() map[TaskID]bool {
+	done := make(map[TaskID]bool)
+	for i := range p.Tasks {
+		if p.Tasks[i].Status == Done {
+			done[p.Tasks[i].ID] = true
+		}
+	}
+	return done
+}
+
+func runnable(t *Task, done map[TaskID]bool) bool {
+	if t.Status != Pending {
+		return false
+	}
+	for _, dep := range t.DependsOn {
+		if !done[dep] {
+			return false
+		}
+	}
+	return true
+}
+
+// Next is the task to work on: pending, everything it depends on done, the
+// lowest priority number, then the plan's own order. False when there is none.
+func Next(p Plan) (TaskID, bool) {
+	done := p.doneTasks()
+	best := -1
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		if (best < 0 || t.Priority < p.Tasks[best].Priority) && runnable(t, done) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return "", false
+	}
+	return p.Tasks[best].ID, true
+}
+
+// Runnable is every task that could be worked on now, in the plan's order.
+func (p Plan) Runnable() []TaskID {
+	done := p.doneTasks()
+	var out []TaskID
+	for i := range p.Tasks {
+		if runnable(&p.Tasks[i], done) {
+			out = append(out, p.Tasks[i].ID)
+		}
+	}
+	return out
+}
+
+// Counts is the number of tasks in each state.
+type Counts struct {
+	Total      int `json:"total"`
+	Pending    int `json:"pending"`
+	InProgress int `json:"in_progress"`
+	Done       int `json:"done"`
+	Blocked    int `json:"blocked"`
+	Failed     int `json:"failed"`
+	Skipped    int `json:"skipped"`
+}
+
+// Counts counts the tasks by status.
+func (p Plan) Counts() Counts {
+	c := Counts{Total: len(p.Tasks)}
+	for i := range p.Tasks {
+		switch p.Tasks[i].Status {
+		case Pending:
+			c.Pending++
+		case InProgress:
+			c.InProgress++
+		case Done:
+			c.Done++
+		case Blocked:
+			c.Blocked++
+		case Failed:
+			c.Failed++
+		case Skipped:
+			c.Skipped++
+		}
+	}
+	return c
+}
+
+// Remaining is the number of tasks that are neither done nor skipped.
+func (p Plan) Remaining() int {
+	c := p.Counts()
+	return c.Total - c.Done - c.Skipped
+}
+
+// Complete: every task is done or skipped. An empty plan is not complete, it
+// has nothing to say.
+func (p Plan) Complete() bool { return len(p.Tasks) > 0 && p.Remaining() == 0 }
+
+// PercentComplete is the share of tasks that are done or skipped, rounded
+// down, so that 100 means Complete; 0 for an empty plan.
+func (p Plan) PercentComplete() int {
+	if len(p.Tasks) == 0 {
+		return 0
+	}
+	return (len(p.Tasks) - p.Remaining()) * 100 / len(p.Tasks)
+}
+
+// Blocker is an unfinished task that cannot be worked on, and why.
+type Blocker struct {
+	ID TaskID `json:"id"`
+	// Reason is one line: "failed after 3 attempts", "waits on T-002 (failed)".
+	Reason string `json:"reason"`
+	// On are the unfinished tasks it waits on directly.
+	On []TaskID `json:"on,omitempty"`
+}
+
+// Blockers is every failed, blocked or waiting task with its reason, in the
+// plan's order. When Next finds nothing and p is not complete, these are all
+// the tasks that remain, apart from any in progress.
+func (p Plan) Blockers() []Blocker {
+	status := make(map[TaskID]Status, len(p.Tasks))
+	for i := range p.Tasks {
+		status[p.Tasks[i].ID] = p.Tasks[i].Status
+	}
+	var out []Blocker
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		switch t.Status {
+		case Failed:
+			out = append(out, Blocker{ID: t.ID, Reason: failedReason(t)})
+		case Blocked:
+			out = append(out, Blocker{ID: t.ID, Reason: blockedReason(t)})
+		case Pending:
+			var on []TaskID
+			var names []string
+			for _, dep := range t.DependsOn {
+				switch s, ok := status[dep]; {
+				case s == Done:
+				case !ok:
+					on = append(on, dep)
+					names = append(names, fmt.Sprintf("%s (not in the plan)", dep))
+				default:
+					on = append(on, dep)
+					names = append(names, fmt.Sprintf("%s (%s)", dep, strings.ReplaceAll(string(s), "_", " ")))
+				}
+			}
+			if len(on) > 0 {
+				out = append(out, Blocker{ID: t.ID, Reason: "waits on " + strings.Join(names, ", "), On: on})
+			}
+		}
+	}
+	return out
+}
+
+func failedReason(t *Task) string {
+	reason := "failed"
+	if t.Attempts == 1 {
+		reason = "failed after 1 attempt"
+	} else if t.Attempts > 1 {
+		reason = fmt.Sprintf("failed after %d attempts", t.Attempts)
+	}
+	if line := clip(oneLine(firstLine(t.Failure)), 120); line != "" {
+		reason += ": " + line
+	}
+	return reason
+}
+
+func blockedReason(t *Task) string {
+	if len(t.BlockedBy) == 0 {
+		return "blocked"
+	}
+	return "blocked: " + clip(oneLine(strings.Join(t.BlockedBy, "; ")), 200)
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// Waiting is every unfinished task that waits on id, directly or through
+// others, in the plan's order: what `skip --cascade` skips besides id.
+func (p Plan) Waiting(id TaskID) []TaskID {
+	waiters := make(map[string][]int)
+	for i := range p.Tasks {
+		for _, dep := range p.Tasks[i].DependsOn {
+			waiters[fold(dep)] = append(waiters[fold(dep)], i)
+		}
+	}
+	hit := make([]bool, len(p.Tasks))
+	queue := []string{fold(id)}
+	for len(queue) > 0 {
+		key := queue[0]
+		queue = queue[1:]
+		for _, i := range waiters[key] {
+			t := &p.Tasks[i]
+			// A finished task has what it waited for: nothing behind it is lost.
+			if hit[i] || t.Status == Done || t.Status == Skipped {
+				continue
+			}
+			hit[i] = true
+			queue = append(queue, fold(t.ID))
+		}
+	}
+	var out []TaskID
+	for i, h := range hit {
+		if h && fold(p.Tasks[i].ID) != fold(id) {
+			out = append(out, p.Tasks[i].ID)
+		}
+	}
+	return out
+}
+
+// Archive takes finished tasks out of the working set; the journal's history
+// keeps them. Done tasks leave, and so do the dependencies on them, which are
+// met for good. A skipped task stays while an unfinished one waits on it.
+func Archive(p Plan) (Plan, []TaskID) {
+	needed := make(map[TaskID]bool)
+	for i := range p.Tasks {
+		if s := p.Tasks[i].Status; s != Done && s != Skipped {
+			for _, dep := range p.Tasks[i].DependsOn {
+				needed[dep] = true
+			}
+		}
+	}
+	done := p.doneTasks()
+	out := Plan{Goal: p.Goal, Created: p.Created}
+	var gone []TaskID
+	left := make(map[TaskID]bool)
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		if t.Status == Done || t.Status == Skipped && !needed[t.ID] {
+			gone = append(gone, t.ID)
+			left[t.ID] = true
+			continue
+		}
+		out.Tasks = append(out.Tasks, t.clone())
+	}
+	for i := range out.Tasks {
+		t := &out.Tasks[i]
+		kept := t.DependsOn[:0]
+		for _, dep := range t.DependsOn {
+			if !done[dep] && !left[dep] {
+				kept = append(kept, dep)
+			}
+		}
+		t.DependsOn = kept
+	}
+	return out, gone
+}

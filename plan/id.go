@@ -1,0 +1,129 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxID is the longest id of a task in characters; ids become file names in
+// the journal and parts of trailers, which is what bounds them.
+const MaxID = 64
+
+// ValidID says whether id may name a task: [A-Za-z0-9][A-Za-z0-9._-]*, at most
+// MaxID characters. The error reads on from "task id".
+func ValidID(id string) error {
+	if id == "" {
+		return fmt.Errorf("id is empty")
+	}
+	for i := 0; i < len(id); i++ {
+		c := id[i]
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		case i == 0 && (c == '.' || c == '_' || c == '-'):
+			return fmt.Errorf("id %q begins with %q; ids begin with a letter or digit", clip(id, MaxID), string(c))
+		default:
+			r, _ := utf8.DecodeRuneInString(id[i:])
+			return fmt.Errorf("id %q holds %q; ids are letters, digits, '.', '_' and '-'", clip(id, MaxID), r)
+		}
+	}
+	if len(id) > MaxID {
+		return fmt.Errorf("id %q is longer than %d characters", clip(id, MaxID), MaxID)
+	}
+	return nil
+}
+
+// fold is the key under which ids are unique. Valid ids are ASCII, so no other
+// folding can make two of them meet.
+func fold(id TaskID) string { return strings.ToLower(string(id)) }
+
+// NextID is the lowest free id of the form T-001 above all that p uses, so
+// that a number is not given twice while its task is in the plan.
+func NextID(p Plan) TaskID {
+	highest := 0
+	for _, t := range p.Tasks {
+		if n, ok := harnessNumber(t.ID); ok && n > highest {
+			highest = n
+		}
+	}
+	return numberedID(highest + 1)
+}
+
+func numberedID(n int) TaskID { return TaskID(fmt.Sprintf("T-%03d", n)) }
+
+// harnessNumber reads the number of an id of the form T-NNN.
+func harnessNumber(id TaskID) (int, bool) {
+	s, ok := strings.CutPrefix(fold(id), "t-")
+	if !ok || s == "" || len(s) > 9 {
+		return 0, false
+	}
+	n := 0
+	for _, c := range s {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int(c-'0')
+	}
+	return n, true
+}
+
+// clip shortens s to at most n characters, the last of which is then "…".
+func clip(s string, n int) string {
+	if len(s) <= n || utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
+}
+
+// TitleLength is where a title made from a description is cut, in characters:
+// git's own width for a subject line.
+const TitleLength = 72
+
+// TitleFrom makes a title of a longer text: its first line that says
+// something, without list and heading marks, cut at a word at TitleLength.
+func TitleFrom(text string) string {
+	for line := range strings.Lines(text) {
+		line = oneLine(strings.TrimLeft(strings.TrimSpace(line), "#*->"))
+		if line == "" {
+			continue
+		}
+		if utf8.RuneCountInString(line) <= TitleLength {
+			return line
+		}
+		cut := string([]rune(line)[:TitleLength-1])
+		// A cut inside a word reads as a typing error; far back it loses too much.
+		if i := strings.LastIndexByte(cut, ' '); i > len(cut)/2 {
+			cut = cut[:i]
+		}
+		return strings.TrimRight(cut, " ,;:") + "…"
+	}
+	return ""
+}
+
+// oneLine joins the words of s by single spaces.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// FromText makes the pending task that `add "text"` adds: the next id, a title
+// from the first line, and the text as description when it says more.
+func FromText(p Plan, text string) Task {
+	text = strings.TrimSpace(clean(text))
+	t := Task{ID: NextID(p), Title: TitleFrom(text), Status: Pending, Priority: 1}
+	if text != t.Title {
+		t.Description = text
+	}
+	return t
+}
+
+// clean makes text from outside fit to be kept: valid UTF-8 (each bad byte run
+// becomes U+FFFD), line ends of other systems as \n, no NUL, which no process
+// argument could carry.
+func clean(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if strings.ContainsAny(s, "\r\x00") {
+		s = strings.ReplaceAll(s, "\r\n", "\n")
+		s = strings.ReplaceAll(s, "\r", "\n")
+		s = strings.ReplaceAll(s, "\x00", "")
+	}
+	return s
+}

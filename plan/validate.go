@@ -1,0 +1,226 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of a task's texts and lists. A text is cut at the same size before it
+// becomes an event; a title longer than a screen is a description.
+const (
+	MaxTitle = 500     // characters
+	MaxText  = 1 << 20 // bytes
+	MaxItems = 1000    // entries of one list
+)
+
+// Validate reports everything that is wrong with p at once, as Problems, each
+// after the name of source when there is one; nil when p can be worked on.
+// Decode and Import do the same with line numbers.
+func (p Plan) Validate(source string) error {
+	return check(p, Places{Source: source}, nil).Err()
+}
+
+// ValidateAt is Validate with the lines that places knows.
+func (p Plan) ValidateAt(places Places) error { return check(p, places, nil).Err() }
+
+// check is Validate; known are folded ids outside p on which its tasks may depend.
+func check(p Plan, places Places, known map[string]bool) Problems {
+	var out Problems
+	add := func(i int, field, format string, args ...any) {
+		out = append(out, places.problem(i, field, p.Tasks[i].ID, format, args...))
+	}
+	if len(p.Goal) > MaxText {
+		out = append(out, Problem{Source: places.Source, Text: fmt.Sprintf("the goal is longer than %d bytes", MaxText)})
+	}
+	first := make(map[string]int, len(p.Tasks))
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		if err := ValidID(string(t.ID)); err != nil {
+			add(i, "id", "task %d: %v", i+1, err)
+		} else if j, twice := first[fold(t.ID)]; twice {
+			add(i, "id", "%s", duplicate(p, places, j, t.ID))
+		}
+		if _, twice := first[fold(t.ID)]; !twice {
+			first[fold(t.ID)] = i
+		}
+	}
+	for i := range p.Tasks {
+		checkTask(p, i, first, known, add)
+	}
+	for _, c := range cycles(p, first) {
+		add(c[0], "depends_on", "%s depends on itself: %s", p.Tasks[c[0]].ID, cycleName(p, c))
+	}
+	// In the order of the file, which is the order in which they are mended.
+	slices.SortStableFunc(out, func(a, b Problem) int { return a.Line - b.Line })
+	return out
+}
+
+func duplicate(p Plan, places Places, j int, id TaskID) string {
+	where := fmt.Sprintf("task %d", j+1)
+	if line := places.Line(j, "id"); line > 0 {
+		where = fmt.Sprintf("line %d", line)
+	}
+	if other := p.Tasks[j].ID; other != id {
+		return fmt.Sprintf("the id %s is taken by %s (%s); ids differ by more than case", id, other, where)
+	}
+	return fmt.Sprintf("the id %s is given twice (first: %s)", id, where)
+}
+
+// taskName is how problems name a task: its id, or its place when it has none.
+func taskName(i int, id TaskID) string {
+	if ValidID(string(id)) == nil {
+		return string(id)
+	}
+	return fmt.Sprintf("task %d", i+1)
+}
+
+func checkTask(p Plan, i int, ids map[string]int, known map[string]bool, add func(int, string, string, ...any)) {
+	t := &p.Tasks[i]
+	name := taskName(i, t.ID)
+	switch title := t.Title; {
+	case strings.TrimSpace(title) == "":
+		add(i, "title", "%s has no title", name)
+	case strings.ContainsAny(title, "\n\r\x00"):
+		add(i, "title", "%s: the title has more than one line", name)
+	case utf8.RuneCountInString(title) > MaxTitle:
+		add(i, "title", "%s: the title is longer than %d characters", name, MaxTitle)
+	}
+	switch t.Status {
+	case Pending, InProgress, Done, Failed, Blocked, Skipped:
+	default:
+		add(i, "status", "%s has the status %q; known are %s", name, clip(string(t.Status), 40), statusNames)
+	}
+	for _, f := range taskFields {
+		switch v := f.at(t).(type) {
+		case *int:
+			if *v < 0 {
+				add(i, f.name, "%s: %s is %d; it must not be negative", name, f.name, *v)
+			}
+		case *int64:
+			if *v < 0 {
+				add(i, f.name, "%s: %s is %d; it must not be negative", name, f.name, *v)
+			}
+		case **int:
+			if *v != nil && **v < 0 {
+				add(i, f.name, "%s: %s is %d; it must not be negative", name, f.name, **v)
+			}
+		case *string:
+			if len(*v) > MaxText {
+				add(i, f.name, "%s: %s is longer than %d bytes", name, f.name, MaxText)
+			}
+		case *[]string:
+			checkList(i, name, f.name, *v, add)
+		}
+	}
+	if len(t.DependsOn) > MaxItems {
+		add(i, "depends_on", "%s: depends_on has more than %d entries", name, MaxItems)
+	}
+	for _, dep := range t.DependsOn {
+		j, ok := ids[fold(dep)]
+		switch {
+		case ok && j == i:
+			add(i, "depends_on", "%s depends on itself", name)
+		case ok && p.Tasks[j].ID != dep:
+			add(i, "depends_on", "%s depends on %s, which is written %s in the plan", name, dep, p.Tasks[j].ID)
+		case !ok && !known[fold(dep)]:
+			add(i, "depends_on", "%s depends on %s, which is not in the plan", name, clip(string(dep), MaxID))
+		}
+	}
+}
+
+const statusNames = "pending, in_progress, done, failed, blocked, skipped"
+
+func checkList(i int, name, field string, list []string, add func(int, string, string, ...any)) {
+	if len(list) > MaxItems {
+		add(i, field, "%s: %s has more than %d entries", name, field, MaxItems)
+	}
+	for n, item := range list {
+		switch {
+		case strings.TrimSpace(item) == "":
+			// An empty command would be run, and succeed.
+			add(i, field, "%s: entry %d of %s is empty", name, n+1, field)
+		case len(item) > MaxText:
+			add(i, field, "%s: entry %d of %s is longer than %d bytes", name, n+1, field, MaxText)
+		case field == "verify" && strings.ContainsRune(item, 0):
+			add(i, field, "%s: entry %d of verify holds a zero byte, which no command can", name, n+1)
+		}
+	}
+}
+
+// cycles finds rings of dependencies of two tasks or more, as indexes in the
+// order "depends on", each beginning with its earliest task. Every task that
+// is part of a ring is in at least one of those returned; rings that only
+// cross known ones are not repeated.
+func cycles(p Plan, ids map[string]int) [][]int {
+	const (
+		unseen = iota
+		open
+		closed
+	)
+	state := make([]uint8, len(p.Tasks))
+	reported := make([]bool, len(p.Tasks))
+	type frame struct{ task, next int }
+	var out [][]int
+	for root := range p.Tasks {
+		if state[root] != unseen {
+			continue
+		}
+		// An explicit stack: the depth is chosen by whoever wrote the file.
+		stack := []frame{{task: root}}
+		state[root] = open
+		for len(stack) > 0 {
+			top := &stack[len(stack)-1]
+			deps := p.Tasks[top.task].DependsOn
+			if top.next == len(deps) {
+				state[top.task] = closed
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			j, ok := ids[fold(deps[top.next])]
+			top.next++
+			switch {
+			case !ok || j == top.task:
+			case state[j] == unseen:
+				state[j] = open
+				stack = append(stack, frame{task: j})
+			case state[j] == open:
+				from := len(stack) - 1
+				for stack[from].task != j {
+					from--
+				}
+				ring := make([]int, 0, len(stack)-from)
+				fresh := false
+				for _, f := range stack[from:] {
+					ring = append(ring, f.task)
+					fresh = fresh || !reported[f.task]
+				}
+				if !fresh {
+					continue
+				}
+				for _, t := range ring {
+					reported[t] = true
+				}
+				out = append(out, rotate(ring))
+			}
+		}
+	}
+	return out
+}
+
+func rotate(ring []int) []int {
+	start := slices.Index(ring, slices.Min(ring))
+	return append(slices.Clone(ring[start:]), ring[:start]...)
+}
+
+// cycleName is "T-1 → T-2 → T-1".
+func cycleName(p Plan, ring []int) string {
+	var b strings.Builder
+	for _, i := range ring {
+		b.WriteString(string(p.Tasks[i].ID))
+		b.WriteString(" → ")
+	}
+	b.WriteString(string(p.Tasks[ring[0]].ID))
+	return b.String()
+}
