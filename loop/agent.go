@@ -72,8 +72,18 @@ type Request struct {
 	// of them in the harness and answers with a JSON value.
 	ToolSpecs []ToolSpec
 	CallTool  func(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error)
+	// OpenCalls counts the ralph_* calls of this run that the harness is
+	// executing right now by another way than CallTool (git ralph tool). While
+	// one is open the client waits for us and is not idle. nil = none.
+	OpenCalls func() int
 	// Judge decides about a tool call of the client before it runs.
 	Judge func(ToolUse) Permission
+	// FollowUp is asked each time the client has finished a prompt, before its
+	// session is closed: Result is how that prompt ended. With again the client
+	// gets a further prompt in the same session (a handoff that is missing, one
+	// to be mended). What a further prompt ends with never makes the run worse.
+	// nil = never; drivers whose client takes one prompt a run do not call it.
+	FollowUp func(Result) (prompt string, again bool)
 	// MCP are further MCP servers that the role may use, by name.
 	MCP map[string]MCPServer
 
