@@ -149,64 +149,85 @@ func checkList(i int, name, field string, list []string, add func(int, string, s
 	}
 }
 
+// cycleWork bounds the search for rings, in dependencies followed. A plan that
+// needs more has rings enough to be mended first.
+const cycleWork = 2_000_000
+
 // cycles finds rings of dependencies of two tasks or more, as indexes in the
-// order "depends on", each beginning with its earliest task. Every task that
-// is part of a ring is in at least one of those returned; rings that only
-// cross known ones are not repeated.
+// order "depends on", each beginning with its earliest task: for every task on
+// a ring the shortest one through it, each ring once.
 func cycles(p Plan, ids map[string]int) [][]int {
-	const (
-		unseen = iota
-		open
-		closed
-	)
-	state := make([]uint8, len(p.Tasks))
-	reported := make([]bool, len(p.Tasks))
-	type frame struct{ task, next int }
-	var out [][]int
-	for root := range p.Tasks {
-		if state[root] != unseen {
-			continue
-		}
-		// An explicit stack: the depth is chosen by whoever wrote the file.
-		stack := []frame{{task: root}}
-		state[root] = open
-		for len(stack) > 0 {
-			top := &stack[len(stack)-1]
-			deps := p.Tasks[top.task].DependsOn
-			if top.next == len(deps) {
-				state[top.task] = closed
-				stack = stack[:len(stack)-1]
-				continue
-			}
-			j, ok := ids[fold(deps[top.next])]
-			top.next++
-			switch {
-			case !ok || j == top.task:
-			case state[j] == unseen:
-				state[j] = open
-				stack = append(stack, frame{task: j})
-			case state[j] == open:
-				from := len(stack) - 1
-				for stack[from].task != j {
-					from--
-				}
-				ring := make([]int, 0, len(stack)-from)
-				fresh := false
-				for _, f := range stack[from:] {
-					ring = append(ring, f.task)
-					fresh = fresh || !reported[f.task]
-				}
-				if !fresh {
-					continue
-				}
-				for _, t := range ring {
-					reported[t] = true
-				}
-				out = append(out, rotate(ring))
+	deps := make([][]int, len(p.Tasks))
+	waiters := make([][]int, len(p.Tasks))
+	for i := range p.Tasks {
+		for _, d := range p.Tasks[i].DependsOn {
+			if j, ok := ids[fold(d)]; ok && j != i {
+				deps[i] = append(deps[i], j)
+				waiters[j] = append(waiters[j], i)
 			}
 		}
 	}
+	// Whatever waits on nothing is on no ring, and then what waits only on it.
+	// In a sound plan that is everything, and the search below has no work.
+	open := make([]int, len(p.Tasks))
+	var free []int
+	for i := range deps {
+		if open[i] = len(deps[i]); open[i] == 0 {
+			free = append(free, i)
+		}
+	}
+	for len(free) > 0 {
+		i := free[len(free)-1]
+		free = free[:len(free)-1]
+		for _, w := range waiters[i] {
+			if open[w]--; open[w] == 0 {
+				free = append(free, w)
+			}
+		}
+	}
+	var out [][]int
+	named := make([]bool, len(p.Tasks))
+	work := 0
+	for i := range p.Tasks {
+		if open[i] == 0 || named[i] || work > cycleWork {
+			continue
+		}
+		ring := ringThrough(i, deps, open, &work)
+		for _, t := range ring {
+			named[t] = true
+		}
+		if ring != nil {
+			out = append(out, rotate(ring))
+		}
+	}
 	return out
+}
+
+// ringThrough is the shortest ring through start, nil when it only waits on one.
+func ringThrough(start int, deps [][]int, open []int, work *int) []int {
+	from := map[int]int{start: start}
+	queue := []int{start}
+	for len(queue) > 0 && *work <= cycleWork {
+		i := queue[0]
+		queue = queue[1:]
+		for _, j := range deps[i] {
+			*work++
+			if j == start {
+				ring := []int{i}
+				for i != start {
+					i = from[i]
+					ring = append(ring, i)
+				}
+				slices.Reverse(ring)
+				return ring
+			}
+			if _, seen := from[j]; !seen && open[j] > 0 {
+				from[j] = i
+				queue = append(queue, j)
+			}
+		}
+	}
+	return nil
 }
 
 func rotate(ring []int) []int {

@@ -1,0 +1,124 @@
+package plan
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// sameTask compares tasks as the plan does: no list is an empty list.
+var sameTask = cmp.Options{cmpopts.EquateEmpty(), cmpopts.EquateApproxTime(0)}
+
+func ptr[T any](v T) *T { return &v }
+
+// fullTask has every field set to something that no default has.
+func fullTask() Task {
+	return Task{
+		ID: "T-003", Title: `Add the "login" endpoint`, Status: Failed, Priority: 7,
+		DependsOn: []TaskID{"T-001", "T-002"}, Description: "First line.\n\n\tIndented, with C:\\path and \"\"\" in it.\n",
+		Criteria: []string{"POST /api/login returns a token", "Two\nlines"}, Verify: []string{`go test ./... -run 'Login'`, `sh -c "exit 0"`},
+		Skills: []string{"go-http"}, Libraries: []string{"net/http"}, NeedsDocs: true, Spec: "specs/login.md", Type: "feature",
+		MaxTurns: 20, MaxAttempts: ptr(0), AllowTestChanges: true, NoChangeExpected: true, AllowProtected: []string{"specs/**"},
+		EstimatedTokens: 25000, Attempts: 2, Partial: 1, ActualTokens: 31234, CostMicroUSD: 421100,
+		CompletedAt: ptr(time.Date(2026, 1, 31, 15, 4, 5, 678000000, time.UTC)), BlockedBy: []string{"no key"},
+		Notes: "one line", Failure: "--- FAIL: TestLogin\nexit status 1",
+	}
+}
+
+func TestTaskTOMLRoundTrip(t *testing.T) {
+	for _, c := range []struct {
+		why  string
+		task Task
+	}{
+		{"the empty task keeps its zero priority", Task{ID: "T-001", Title: "t", Status: Pending}},
+		{"every field at once", fullTask()},
+		{"text that ends in the delimiter", Task{Description: "a\n\"\"\"\"\"\"", Title: `"`}},
+		{"text that ends in the other delimiter, with a backslash", Task{Description: "a\\\n'", Notes: "\\\n'''", Title: "'"}},
+		{"carriage returns and control characters", Task{Description: "a\r\nb\x00\x01\x1b[31m\x7f", Title: "\r"}},
+		{"a line end alone, and one at the start", Task{Description: "\n", Notes: "\n\nx"}},
+		{"a backslash at a line's end must not join lines", Task{Description: "make \\\n  all\n\"\"\""}},
+		{"trailing blanks and tabs", Task{Description: "a  \n\t\n  b", Title: "a\tb"}},
+		{"bidi marks and odd line ends", Task{Title: "a\u202eb\u2028c\ufeff", Description: "x\n\u200d\U000E0001"}},
+		{"a very long line", Task{Description: strings.Repeat("wide ", 20000)}},
+		{"a list too long for its line", Task{Criteria: []string{strings.Repeat("x", 60), strings.Repeat("y", 60), ""}}},
+		{"unlimited attempts are not the default", Task{MaxAttempts: ptr(0)}},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			data := EncodeTask(c.task)
+			fast, err := DecodeTask("tasks/x.toml", data)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, data)
+			}
+			slow, err := decodeTaskSlowly("tasks/x.toml", data)
+			if err != nil {
+				t.Fatalf("slow: %v\n%s", err, data)
+			}
+			if d := cmp.Diff(c.task, fast, sameTask); d != "" {
+				t.Errorf("after the journal's reader:\n%s\n%s", d, data)
+			}
+			if again := EncodeTask(fast); !bytes.Equal(again, data) {
+				t.Errorf("written again:\n%s\nwas\n%s", again, data)
+			}
+			// The reader of people's files cleans line ends; apart from that they agree.
+			want := c.task
+			for _, f := range taskFields {
+				if s, ok := f.at(&want).(*string); ok {
+					*s = clean(*s)
+				}
+			}
+			if d := cmp.Diff(want, slow, sameTask); d != "" {
+				t.Errorf("after the reader for people:\n%s\n%s", d, data)
+			}
+		})
+	}
+}
+
+func TestTaskFileReadsWell(t *testing.T) {
+	got := string(EncodeTask(fullTask()))
+	want := `id = "T-003"
+title = 'Add the "login" endpoint'
+status = "failed"
+priority = 7
+depends_on = ["T-001", "T-002"]
+description = '''
+First line.
+
+	Indented, with C:\path and """ in it.
+'''
+criteria = [
+  "POST /api/login returns a token",
+  """
+Two
+lines""",
+]
+verify = ["go test ./... -run 'Login'", 'sh -c "exit 0"']
+skills = ["go-http"]
+libraries = ["net/http"]
+needs_docs = true
+spec = "specs/login.md"
+type = "feature"
+max_turns = 20
+max_attempts = 0
+allow_test_changes = true
+no_change_expected = true
+allow_protected = ["specs/**"]
+estimated_tokens = 25000
+attempts = 2
+partial = 1
+actual_tokens = 31234
+cost_micro_usd = 421100
+completed_at = 2026-01-31T15:04:05.678Z
+blocked_by = ["no key"]
+notes = "one line"
+failure = """
+--- FAIL: TestLogin
+exit status 1"""
+`
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
