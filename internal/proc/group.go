@@ -1,0 +1,427 @@
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// EventVariable names the environment variable that marks every process of an
+// iteration with the id of its event.
+const EventVariable = "RALPH_EVENT_ID"
+
+// Wrapped is what a Wrapper makes of a command.
+type Wrapped struct {
+	Command Command
+	// Started is called once after the start was tried, with its error. It
+	// returns when the wrapper's own set-up is done; an error of it ends the
+	// process, and nothing of the command has run. nil = nothing to do.
+	Started func(error) error
+	// Exit translates the end of the wrapping process into that of the
+	// command; nil = they are the same.
+	Exit func(Exit) Exit
+}
+
+// Wrapper puts a command into a sandbox. It never runs it unwrapped: what it
+// cannot do is an error.
+type Wrapper func(Command) (Wrapped, error)
+
+// GroupOptions say how the processes of an iteration are run.
+type GroupOptions struct {
+	// EventID marks the processes, so that they are recognised wherever they
+	// went and after a crash of ours. Required.
+	EventID string
+	// Wrap is applied to every command; nil = none.
+	Wrap Wrapper
+	// Grace is the time between TERM and KILL at Close; 0 = DefaultGrace.
+	Grace time.Duration
+	// Limit is how long Close tries to end what cannot be killed (a process
+	// in the kernel's uninterruptible sleep); 0 = 30 seconds.
+	Limit time.Duration
+}
+
+// Group is everything that one iteration starts.
+type Group struct {
+	opts GroupOptions
+
+	mu     sync.Mutex
+	procs  map[int]*Process // started and not ended, by pid
+	sids   map[int]bool     // sessions of all that it started
+	closed bool
+}
+
+// NewGroup makes an empty group. From now on this program inherits orphans of
+// its descendants, where the operating system allows that.
+func NewGroup(opts GroupOptions) (*Group, error) {
+	if opts.EventID == "" {
+		return nil, errors.New("new process group: no event id")
+	}
+	if opts.Grace <= 0 {
+		opts.Grace = DefaultGrace
+	}
+	if opts.Limit <= 0 {
+		opts.Limit = 30 * time.Second
+	}
+	if err := adoptOrphans(); err != nil {
+		return nil, fmt.Errorf("new process group: %w", err)
+	}
+	g := &Group{opts: opts, procs: map[int]*Process{}, sids: map[int]bool{}}
+	openGroups.add(g)
+	return g, nil
+}
+
+// Start starts cmd as a part of the group: wrapped, and marked in its
+// environment. It returns when the wrapper has done its set-up.
+func (g *Group) Start(ctx context.Context, cmd Command) (*Process, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil, errors.New("start process: the group is closed")
+	}
+	cmd.Env = setEnv(cmd.Env, EventVariable, g.opts.EventID)
+	w := Wrapped{Command: cmd}
+	if g.opts.Wrap != nil {
+		var err error
+		if w, err = g.opts.Wrap(cmd); err != nil {
+			return nil, fmt.Errorf("wrap %q: %w", firstOf(cmd.Argv), err)
+		}
+	}
+	p, err := start(ctx, w.Command, w.Exit)
+	if w.Started != nil {
+		if serr := w.Started(err); serr != nil && err == nil {
+			p.Stop(0)
+			return nil, fmt.Errorf("start %q: %w", firstOf(cmd.Argv), serr)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	g.procs[p.Pid], g.sids[p.Pid] = p, true
+	go func() {
+		<-p.Done()
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.procs[p.Pid] == p {
+			delete(g.procs, p.Pid)
+		}
+	}()
+	return p, nil
+}
+
+// Run starts cmd in the group and waits for it.
+func (g *Group) Run(ctx context.Context, cmd Command) (Exit, error) {
+	p, err := g.Start(ctx, cmd)
+	if err != nil {
+		return Exit{}, err
+	}
+	return p.Wait()
+}
+
+// Close ends every process of the group: TERM, a time of grace, KILL, and a
+// search for what is left, until there is nothing. An error names the pids
+// that could not be ended within GroupOptions.Limit. It may be called again.
+func (g *Group) Close() error {
+	g.mu.Lock()
+	g.closed = true
+	procs := make([]*Process, 0, len(g.procs))
+	for _, p := range g.procs {
+		procs = append(procs, p)
+	}
+	g.mu.Unlock()
+	defer openGroups.remove(g)
+
+	// First what was started and its process groups, each asked once; then
+	// whoever left them.
+	gone := make(chan struct{})
+	go func() {
+		var wg sync.WaitGroup
+		for _, p := range procs {
+			wg.Go(func() { p.Stop(g.opts.Grace) })
+		}
+		wg.Wait()
+		close(gone)
+	}()
+	t := time.NewTimer(g.opts.Grace + g.opts.Limit)
+	defer t.Stop()
+	select {
+	case <-gone:
+	case <-t.C: // the search below names them
+	}
+	s := &sweeper{find: g.members, grace: g.opts.Grace, limit: g.opts.Limit}
+	if _, err := s.run(); err != nil {
+		return fmt.Errorf("end the processes of %s: %w", g.opts.EventID, err)
+	}
+	return nil
+}
+
+// openGroupSet counts the groups of this program that are not closed.
+type openGroupSet struct {
+	mu  sync.Mutex
+	set map[*Group]bool
+}
+
+var openGroups openGroupSet
+
+func (s *openGroupSet) add(g *Group) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.set == nil {
+		s.set = map[*Group]bool{}
+	}
+	s.set[g] = true
+}
+
+func (s *openGroupSet) remove(g *Group) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.set, g)
+}
+
+func (s *openGroupSet) only(g *Group) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.set) == 0 || len(s.set) == 1 && s.set[g]
+}
+
+// entry is one line of the process table.
+type entry struct {
+	pid, ppid, pgid, sid int
+	zombie               bool
+	start                uint64 // in the kernel's unit; together with pid it names a process until the next boot
+}
+
+// members finds the group's processes in a table. A process belongs to it when
+// it carries the group's mark, descends from one of its processes, or is an
+// orphan that this program inherited and that stems from the group's sessions.
+// An orphan without mark and with a session of its own is taken as ours when
+// no other group could have lost it; it cannot be a child that somebody waits
+// for, since those share our session or are registered.
+func (g *Group) members(t []entry, own map[int]bool) []entry {
+	g.mu.Lock()
+	roots, sids := map[int]bool{}, map[int]bool{}
+	for pid := range g.procs {
+		roots[pid] = true
+	}
+	for sid := range g.sids {
+		sids[sid] = true
+	}
+	g.mu.Unlock()
+	return findMembers(t, query{
+		self: os.Getpid(), own: own, roots: roots, sids: sids,
+		alone: openGroups.only(g),
+		marked: func(e entry) bool {
+			return hasEnv(e.pid, EventVariable+"="+g.opts.EventID)
+		},
+	})
+}
+
+type query struct {
+	self   int
+	own    map[int]bool // children that this program waits for
+	roots  map[int]bool // those of them that belong to the group
+	sids   map[int]bool
+	alone  bool // every stray orphan is the group's
+	marked func(entry) bool
+}
+
+// findMembers is the rule of Group.members, free of the system. It never
+// returns this program or one of its ancestors.
+func findMembers(t []entry, q query) []entry {
+	byPid := make(map[int]entry, len(t))
+	for _, e := range t {
+		byPid[e.pid] = e
+	}
+	mySid := byPid[q.self].sid
+	safe := map[int]bool{0: true, 1: true}
+	for pid := q.self; pid > 1 && !safe[pid]; pid = byPid[pid].ppid {
+		safe[pid] = true
+	}
+	verdict := map[int]bool{}
+	var member func(e entry, depth int) bool
+	member = func(e entry, depth int) bool {
+		if safe[e.pid] || depth > len(t) {
+			return false
+		}
+		if v, ok := verdict[e.pid]; ok {
+			return v
+		}
+		verdict[e.pid] = false // ends a cycle of a table read while it changed
+		v := false
+		switch {
+		case q.own[e.pid]:
+			v = q.roots[e.pid]
+		case q.marked(e):
+			v = true
+		case e.ppid == q.self:
+			v = e.sid != mySid && (q.sids[e.sid] || q.alone)
+		default:
+			if parent, ok := byPid[e.ppid]; ok {
+				v = member(parent, depth+1)
+			}
+		}
+		verdict[e.pid] = v
+		return v
+	}
+	var out []entry
+	for _, e := range t {
+		if member(e, 0) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// SweepEvent ends every process that carries the mark of an event, as after a
+// loop that was killed, and returns the pids it ended. This program and its
+// ancestors are never touched.
+func SweepEvent(eventID string) (killed []int, err error) {
+	if eventID == "" {
+		return nil, errors.New("end the processes of an event: no event id")
+	}
+	s := &sweeper{grace: DefaultGrace, limit: 30 * time.Second, find: func(t []entry, own map[int]bool) []entry {
+		return findMembers(t, query{self: os.Getpid(), own: nil, marked: func(e entry) bool {
+			return hasEnv(e.pid, EventVariable+"="+eventID)
+		}})
+	}}
+	killed, err = s.run()
+	if err != nil {
+		return killed, fmt.Errorf("end the processes of %s: %w", eventID, err)
+	}
+	return killed, nil
+}
+
+// sweeper ends the processes that find names, and those they start meanwhile.
+type sweeper struct {
+	find         func(t []entry, own map[int]bool) []entry
+	grace, limit time.Duration
+}
+
+// run asks all to end, waits, and then stops, kills and reaps until a look at
+// the table finds none. It returns the pids that it had to end.
+func (s *sweeper) run() (ended []int, err error) {
+	begin := time.Now()
+	seen := map[int]uint64{} // start time of each process met, by pid
+	note := func(e entry) (fresh bool) {
+		if start, ok := seen[e.pid]; ok && start == e.start {
+			return false
+		}
+		seen[e.pid] = e.start
+		ended = append(ended, e.pid)
+		return true
+	}
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		found, err := s.look()
+		if err != nil || len(found) == 0 {
+			return ended, err
+		}
+		waited := time.Since(begin)
+		if waited > s.grace+s.limit {
+			return ended, fmt.Errorf("still there after %s: pids %v", waited.Round(time.Second), pids(found))
+		}
+		if waited < s.grace {
+			for _, e := range found {
+				if note(e) {
+					signalEntry(e, syscall.SIGTERM)
+				}
+			}
+		} else if err := s.kill(found, note); err != nil {
+			return ended, err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// kill stops what it finds until nothing new appears, then kills it. Stopping
+// first lets the search catch up with programs that fork faster than one can
+// kill them.
+func (s *sweeper) kill(found []entry, note func(entry) bool) error {
+	const rounds = 50 // run comes again for what a bomb still made
+	for range rounds {
+		fresh := false
+		for _, e := range found {
+			fresh = note(e) || fresh
+			signalEntry(e, stopSignal)
+		}
+		more, err := s.look()
+		if err != nil {
+			return err
+		}
+		known := len(more) <= len(found)
+		found = more
+		if !fresh && known {
+			break
+		}
+	}
+	for _, e := range found {
+		signalEntry(e, syscall.SIGKILL)
+	}
+	return nil
+}
+
+// look takes a snapshot, reaps the dead that nobody else waits for, and
+// returns the living.
+func (s *sweeper) look() ([]entry, error) {
+	t, own, err := children.snapshot()
+	if err != nil {
+		return nil, fmt.Errorf("read the process table: %w", err)
+	}
+	reapOrphans(t, own)
+	var alive []entry
+	for _, e := range s.find(t, own) {
+		if !e.zombie {
+			alive = append(alive, e)
+		}
+	}
+	return alive, nil
+}
+
+// reapOrphans takes the status of dead children that this program inherited,
+// so that they do not stay as zombies for as long as it runs. They are told
+// from children that somebody waits for as in findMembers.
+func reapOrphans(t []entry, own map[int]bool) {
+	self := os.Getpid()
+	var sid int
+	for _, e := range t {
+		if e.pid == self {
+			sid = e.sid
+		}
+	}
+	for _, e := range t {
+		if e.zombie && e.ppid == self && e.sid != sid && !own[e.pid] {
+			reapEntry(e)
+		}
+	}
+}
+
+func pids(list []entry) []int {
+	out := make([]int, len(list))
+	for i, e := range list {
+		out[i] = e.pid
+	}
+	slices.Sort(out)
+	return out
+}
+
+func firstOf(argv []string) string {
+	if len(argv) == 0 {
+		return ""
+	}
+	return argv[0]
+}
+
+// setEnv is env with name set to value once.
+func setEnv(env []string, name, value string) []string {
+	out := make([]string, 0, len(env)+1)
+	for _, kv := range env {
+		if !strings.HasPrefix(kv, name+"=") {
+			out = append(out, kv)
+		}
+	}
+	return append(out, name+"="+value)
+}
