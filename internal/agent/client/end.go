@@ -1,0 +1,59 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"git-ralph/internal/proc"
+	"git-ralph/loop"
+)
+
+// DefaultGrace is how long a client may take to end after it was asked to.
+// Claude Code needs up to 2.3 s for SIGTERM, because it ends its own children.
+const DefaultGrace = 5 * time.Second
+
+// Follow waits for p. It stops p, with grace between asking and killing, when
+// ctx ends (Interrupted) or a limit of w is crossed (Hang, detail "idle 5m");
+// otherwise the outcome is what the exit says.
+func Follow(ctx context.Context, p *proc.Process, w *Watch, grace time.Duration) (loop.OutcomeKind, string, proc.Exit, error) {
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	late := make(chan string, 1)
+	go func() { late <- w.Wait(watching) }()
+
+	kind, detail := loop.OutcomeKind(""), ""
+	select {
+	case <-p.Done():
+	case why := <-late:
+		if kind, detail = loop.Hang, why; why == "" {
+			kind, detail = loop.Interrupted, ""
+		}
+		p.Stop(grace)
+	}
+	exit, err := p.Wait()
+	if kind == "" {
+		if ctx.Err() != nil && exit.Stopped {
+			return loop.Interrupted, "", exit, err
+		}
+		kind, detail = Outcome(exit)
+	}
+	return kind, detail, exit, err
+}
+
+// Outcome is what the end of a process by itself means: status 0 is completed,
+// everything else a crash, "signal 9" or "exit 3". A status above 128 is a
+// signal too: shells and the init process of the sandbox pass signals on so.
+func Outcome(exit proc.Exit) (loop.OutcomeKind, string) {
+	signal := exit.Signal
+	if signal == 0 && exit.Code > 128 && exit.Code <= 128+64 {
+		signal = exit.Code - 128
+	}
+	switch {
+	case signal != 0:
+		return loop.Crashed, fmt.Sprintf("signal %d", signal)
+	case exit.Code != 0:
+		return loop.Crashed, fmt.Sprintf("exit %d", exit.Code)
+	}
+	return loop.Completed, ""
+}

@@ -1,0 +1,138 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"sync"
+
+	"git-ralph/loop"
+)
+
+// MaxPrinted is the longest line of a plain client that is read as JSON, and
+// the most of any line that is kept: 1 MiB.
+const MaxPrinted = 1 << 20
+
+// Printed reads the output of a client that speaks the plain contract: JSON
+// lines {"type":"usage",…} (increments; context_tokens is the present use of
+// the window) and {"type":"text","text":…}; everything else is transcript. Its
+// methods may be called from several goroutines; events never overlap.
+type Printed struct {
+	events     func(loop.AgentEvent)
+	transcript *Transcript
+
+	mu    sync.Mutex
+	usage loop.Usage
+	model string
+}
+
+// NewPrinted reports to events, which may be nil.
+func NewPrinted(events func(loop.AgentEvent), transcript *Transcript) *Printed {
+	return &Printed{events: events, transcript: transcript}
+}
+
+// printedLine is a line of the contract. Counts are floats because a script's
+// arithmetic may print 12.0; what does not make sense counts as 0.
+type printedLine struct {
+	Type          string   `json:"type"`
+	Text          string   `json:"text"`
+	Model         string   `json:"model"`
+	Input         float64  `json:"input_tokens"`
+	Output        float64  `json:"output_tokens"`
+	CacheRead     float64  `json:"cache_read_tokens"`
+	CacheWrite    float64  `json:"cache_write_tokens"`
+	Context       float64  `json:"context_tokens"`
+	ContextWindow float64  `json:"context_window"`
+	CostUSD       *float64 `json:"cost_usd"`
+}
+
+// Stdout takes a line of standard output.
+func (p *Printed) Stdout(line []byte, cut bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	trimmed := bytes.TrimSpace(line)
+	var l printedLine
+	if cut || len(trimmed) == 0 || trimmed[0] != '{' || json.Unmarshal(trimmed, &l) != nil {
+		p.transcript.Output("", line, cut)
+		return
+	}
+	p.transcript.JSON(trimmed)
+	switch l.Type {
+	case "text":
+		p.event(loop.AgentEvent{Kind: loop.EventText, Text: l.Text})
+	case "usage":
+		p.add(l)
+	}
+}
+
+// Stderr takes a line of standard error.
+func (p *Printed) Stderr(line []byte, cut bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.transcript.Output("stderr", line, cut)
+}
+
+func (p *Printed) add(l printedLine) {
+	u := loop.Usage{Input: count(l.Input), Output: count(l.Output), CacheRead: count(l.CacheRead), CacheWrite: count(l.CacheWrite),
+		ContextTokens: count(l.Context), ContextWindow: count(l.ContextWindow)}
+	if l.CostUSD != nil {
+		cost := MicroUSD(*l.CostUSD)
+		u.CostMicroUSD = &cost
+	}
+	if l.Model != "" {
+		p.model = Line(l.Model, 100)
+	}
+	p.usage = AddUsage(p.usage, u)
+	p.event(loop.AgentEvent{Kind: loop.EventUsage, Usage: u, Model: p.model})
+}
+
+func (p *Printed) event(e loop.AgentEvent) {
+	if p.events != nil {
+		p.events(e)
+	}
+}
+
+// Usage is the sum so far, Model the newest that was named.
+func (p *Printed) Usage() (u loop.Usage, model string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.usage, p.model
+}
+
+// maxCount bounds what one line can claim, so that sums cannot overflow.
+const maxCount = 1e12
+
+func count(f float64) int64 {
+	if !(f > 0) { // also NaN
+		return 0
+	}
+	return int64(math.Min(f, maxCount))
+}
+
+// MicroUSD is dollars in millionths, rounded; what is negative or no number is 0.
+func MicroUSD(usd float64) int64 { return count(math.Round(usd * 1e6)) }
+
+// AddUsage is u with the increment d: counts add up, what describes the present
+// (the window) is replaced when d knows it.
+func AddUsage(u, d loop.Usage) loop.Usage {
+	u.Input += d.Input
+	u.Output += d.Output
+	u.CacheRead += d.CacheRead
+	u.CacheWrite += d.CacheWrite
+	u.Turns += d.Turns
+	u.APICalls += d.APICalls
+	if d.CostMicroUSD != nil {
+		sum := *d.CostMicroUSD
+		if u.CostMicroUSD != nil {
+			sum += *u.CostMicroUSD
+		}
+		u.CostMicroUSD = &sum
+	}
+	if d.ContextTokens > 0 {
+		u.ContextTokens = d.ContextTokens
+	}
+	if d.ContextWindow > 0 {
+		u.ContextWindow = d.ContextWindow
+	}
+	return u
+}

@@ -1,0 +1,128 @@
+// Package command drives any program as an agent: it is run in the worktree
+// with the prompt on standard input and RALPH_* in its environment, may call
+// "git ralph tool", may leave its handoff in $RALPH_HANDOFF_FILE, and may print
+// usage and text as JSON lines. Status 0 says that it ended, nothing more.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"git-ralph/internal/agent/client"
+	"git-ralph/internal/proc"
+	"git-ralph/loop"
+)
+
+// Agent runs one command.
+type Agent struct {
+	// Argv is the command; a relative Argv[0] with a slash is relative to the
+	// worktree's root, a bare name is looked up in PATH and then there. Required.
+	Argv []string
+	// Grace is the time between asking the agent to end and killing it; 0 = 5 s.
+	Grace time.Duration
+	// Now is the clock; nil = time.Now.
+	Now func() time.Time
+}
+
+// Run runs the command once.
+func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.AgentEvent)) (loop.Result, error) {
+	result := loop.Result{Client: "command"}
+	if len(a.Argv) == 0 {
+		return result, errors.New("run the agent: agent.command is empty")
+	}
+	env := client.Environ(req)
+	stdin, closeStdin, err := prompt(req)
+	if err != nil {
+		return result, fmt.Errorf("run the agent: %w", err)
+	}
+	defer closeStdin()
+
+	transcript := client.NewTranscript(req.Transcript)
+	printed := client.NewPrinted(events, transcript)
+	now, grace := a.Now, a.Grace
+	if now == nil {
+		now = time.Now
+	}
+	if grace == 0 {
+		grace = client.DefaultGrace
+	}
+	watch := client.NewWatch(req.Timeout, req.Idle, req.OpenCalls, now)
+	stdout := &heard{client.Lines{Max: client.MaxPrinted, Line: printed.Stdout}, watch}
+	stderr := &heard{client.Lines{Max: client.MaxPrinted, Line: printed.Stderr}, watch}
+	// The context ends the agent through Follow, which tells why it ended.
+	p, err := req.Start(context.WithoutCancel(ctx), proc.Command{
+		Argv: Resolve(a.Argv, req.Dir, env), Dir: req.Dir, Env: env,
+		Stdin: stdin, Stdout: stdout, Stderr: stderr,
+	})
+	if err != nil {
+		return result, fmt.Errorf("run the agent: %w", err)
+	}
+	kind, detail, exit, err := client.Follow(ctx, p, watch, grace)
+	stdout.Close()
+	stderr.Close()
+	if err != nil {
+		return result, fmt.Errorf("run the agent: %w", err)
+	}
+	if err := transcript.Err(); err != nil && req.Log != nil {
+		req.Log("write the transcript: %v", err)
+	}
+	result.Outcome, result.Detail, result.ExitCode = kind, detail, exit.Code
+	result.Usage, result.Model = printed.Usage()
+	return result, nil
+}
+
+// heard are lines whose writing is a sign of life. Bytes count, not lines: a
+// progress bar never ends its line.
+type heard struct {
+	client.Lines
+	watch *client.Watch
+}
+
+func (h *heard) Write(p []byte) (int, error) {
+	h.watch.Touch()
+	return h.Lines.Write(p)
+}
+
+// prompt is the prompt as standard input. From a file nothing has to be copied,
+// so that an agent which never reads it can neither block nor break a pipe.
+func prompt(req loop.Request) (io.Reader, func(), error) {
+	if req.PromptFile == "" {
+		return strings.NewReader(req.Prompt), func() {}, nil
+	}
+	f, err := os.Open(req.PromptFile)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the prompt: %w", err)
+	}
+	return f, func() { f.Close() }, nil
+}
+
+// Resolve is argv with its program found: see Agent.Argv. A program that is
+// nowhere stays as it is; starting it will say so.
+func Resolve(argv []string, dir string, env []string) []string {
+	name := argv[0]
+	if filepath.IsAbs(name) {
+		return argv
+	}
+	out := append([]string{}, argv...)
+	if !strings.ContainsAny(name, `/\`) || filepath.Separator == '/' && !strings.Contains(name, "/") {
+		if p := proc.Look(name, env); p != "" {
+			out[0] = p
+			return out
+		}
+	}
+	if p := filepath.Join(dir, name); isFile(p) {
+		out[0] = p
+	}
+	return out
+}
+
+func isFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
+}
