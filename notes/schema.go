@@ -1,0 +1,210 @@
+package notes
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+//go:embed handoff.schema.json
+var handoffSchema []byte
+
+// HandoffSchema is the JSON Schema (draft 2020-12) of a handoff, for clients
+// that can enforce one. The caller owns the bytes.
+func HandoffSchema() json.RawMessage { return slices.Clone(handoffSchema) }
+
+// StrictHandoffSchema is HandoffSchema in the dialect of providers that take
+// only closed objects: every property is required, further ones are refused,
+// and what HandoffSchema leaves optional may be null.
+func StrictHandoffSchema() json.RawMessage {
+	var doc map[string]any
+	if err := json.Unmarshal(handoffSchema, &doc); err != nil {
+		panic("embedded handoff schema: " + err.Error())
+	}
+	delete(doc, "$schema")
+	closeObjects(doc)
+	data, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		panic("embedded handoff schema: " + err.Error())
+	}
+	return data
+}
+
+func closeObjects(s map[string]any) {
+	for _, k := range []string{"minLength", "maxLength"} {
+		delete(s, k) // not taken by the strict dialects; ParseHandoff checks them
+	}
+	if items, ok := s["items"].(map[string]any); ok {
+		closeObjects(items)
+	}
+	if s["type"] != "object" {
+		return
+	}
+	props, _ := s["properties"].(map[string]any)
+	if len(props) == 0 {
+		// An open object cannot be said in this dialect; as text it can.
+		s["type"] = "string"
+		s["description"] = fmt.Sprint(s["description"], "; a JSON object, written as a string")
+		return
+	}
+	required := map[string]bool{}
+	if list, ok := s["required"].([]any); ok {
+		for _, name := range list {
+			required[fmt.Sprint(name)] = true
+		}
+	}
+	var all []any
+	for _, name := range sortedKeys(props) {
+		p := props[name].(map[string]any)
+		closeObjects(p)
+		if !required[name] {
+			p["type"] = []any{p["type"], "null"}
+			if enum, ok := p["enum"].([]any); ok {
+				p["enum"] = append(enum, nil)
+			}
+		}
+		all = append(all, name)
+	}
+	s["required"] = all
+	s["additionalProperties"] = false
+}
+
+// schema is the part of JSON Schema that the handoff's schema uses. The test
+// of the embedded file refuses keywords that are not here. It reports every
+// problem at once, because the agent is asked only once to repair its handoff.
+type schema struct {
+	Schema      string             `json:"$schema"`
+	Title       string             `json:"title"`
+	Description string             `json:"description"`
+	Type        string             `json:"type"`
+	Required    []string           `json:"required"`
+	Properties  map[string]*schema `json:"properties"`
+	Items       *schema            `json:"items"`
+	Enum        []string           `json:"enum"`
+	MinLength   int                `json:"minLength"`
+	MaxLength   int                `json:"maxLength"`
+}
+
+var loadedSchema = sync.OnceValue(func() *schema {
+	var s schema
+	if err := json.Unmarshal(handoffSchema, &s); err != nil {
+		panic("embedded handoff schema: " + err.Error())
+	}
+	return &s
+})
+
+// check reports what is wrong with v and returns v without the properties that
+// the schema does not name, so that no reader sees a key under another case.
+func (s *schema) check(path string, v any, problem func(path, message string)) any {
+	if got := jsonType(v); got != s.Type && !(s.Type == "number" && got == "integer") {
+		problem(path, "is "+article(got)+", must be "+article(s.Type))
+		return v
+	}
+	switch v := v.(type) {
+	case string:
+		s.checkText(path, v, problem)
+	case []any:
+		if s.Items == nil {
+			return v
+		}
+		for i := range v {
+			v[i] = s.Items.check(path+"["+strconv.Itoa(i)+"]", v[i], problem)
+		}
+	case map[string]any:
+		return s.checkObject(path, v, problem)
+	}
+	return v
+}
+
+func (s *schema) checkText(path, v string, problem func(path, message string)) {
+	n := utf8.RuneCountInString(v)
+	switch {
+	case len(s.Enum) > 0 && !slices.Contains(s.Enum, v):
+		problem(path, fmt.Sprintf("is %q, must be one of %s", clip(v, 40), strings.Join(s.Enum, ", ")))
+	case s.MinLength > 0 && utf8.RuneCountInString(strings.TrimSpace(v)) < s.MinLength:
+		// Blanks around the text do not count: fifty of them say nothing.
+		if n == 0 || s.MinLength == 1 {
+			problem(path, "is empty")
+		} else {
+			problem(path, fmt.Sprintf("has %d characters, at least %d are needed", utf8.RuneCountInString(strings.TrimSpace(v)), s.MinLength))
+		}
+	case s.MaxLength > 0 && n > s.MaxLength:
+		problem(path, fmt.Sprintf("has %d characters, at most %d are allowed", n, s.MaxLength))
+	}
+}
+
+func (s *schema) checkObject(path string, v map[string]any, problem func(path, message string)) any {
+	for _, name := range s.Required {
+		if _, ok := v[name]; !ok {
+			problem(join(path, name), "is missing")
+		}
+	}
+	if s.Properties == nil {
+		return v
+	}
+	out := make(map[string]any, len(v))
+	for _, name := range sortedKeys(v) {
+		p := s.Properties[name]
+		if p == nil {
+			continue
+		}
+		if v[name] == nil && !slices.Contains(s.Required, name) {
+			continue // null stands for "absent" where a client must name every key
+		}
+		out[name] = p.check(join(path, name), v[name], problem)
+	}
+	return out
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+func jsonType(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case float64:
+		if v == math.Trunc(v) {
+			return "integer"
+		}
+		return "number"
+	case []any:
+		return "array"
+	default:
+		return "object"
+	}
+}
+
+func article(t string) string {
+	switch t {
+	case "array", "object", "integer":
+		return "an " + t
+	case "null":
+		return t
+	}
+	return "a " + t
+}
