@@ -1,0 +1,121 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Problem is one thing that is wrong with the settings.
+type Problem struct {
+	// Where says which source it is in: "ralph.toml", "git config",
+	// "environment", "flag"; with Line and Col (both from 1) in a file.
+	Where     string
+	Line, Col int
+	// Key is the setting, in the dotted form of ralph.toml; empty when the
+	// source as a whole is at fault.
+	Key string
+	Msg string
+	// Hint is the next move, when there is one besides mending the place.
+	Hint string
+}
+
+// String is one line: the place, then the fact.
+func (p Problem) String() string {
+	switch {
+	case p.Line > 0:
+		return fmt.Sprintf("%s:%d:%d: %s", p.Where, p.Line, p.Col, p.Msg)
+	case p.Where != "":
+		return p.Where + ": " + p.Msg
+	}
+	return p.Msg
+}
+
+// maxProblems bounds what is shown of a file that is wrong from end to end.
+const maxProblems = 50
+
+// Error is everything that is wrong with the settings, in the order of the
+// sources and, in a file, of its lines. Problems holds at most 50; More counts
+// the rest.
+type Error struct {
+	Problems []Problem
+	More     int
+}
+
+// Error has one line a problem.
+func (e *Error) Error() string {
+	lines := make([]string, 0, len(e.Problems)+1)
+	for _, p := range e.Problems {
+		lines = append(lines, p.String())
+	}
+	if e.More > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", e.More))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Hint is the next move: that of the first problem which has one.
+func (e *Error) Hint() string {
+	for _, p := range e.Problems {
+		if p.Hint != "" {
+			return p.Hint
+		}
+	}
+	return "git ralph config lists every setting with its value and where it came from"
+}
+
+// suggest ends a sentence about an unknown name by the nearest known one.
+func suggest(name string, known []string) string {
+	best, distance := nearest(name, known)
+	switch {
+	case best == "":
+		return ""
+	case distance <= max(2, len(name)/3):
+		return "; did you mean " + best + "?"
+	}
+	return "; the nearest known one is " + best
+}
+
+// nearest finds the known name with the fewest changes. A key that only stands
+// in the wrong table is as near as one with a single letter wrong.
+func nearest(name string, known []string) (best string, distance int) {
+	const most = 80 // longer names are not misspellings of ours
+	if len(name) > most {
+		name = name[:most]
+	}
+	name = strings.ToLower(name)
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	distance = -1
+	for _, k := range known {
+		d := edits(name, strings.ToLower(k))
+		if i := strings.LastIndexByte(k, '.'); i >= 0 && len(last) > 3 {
+			d = min(d, 1+edits(last, strings.ToLower(k[i+1:])))
+		}
+		if distance < 0 || d < distance {
+			best, distance = k, d
+		}
+	}
+	return best, distance
+}
+
+// edits counts insertions, deletions, substitutions and swaps of neighbours.
+func edits(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
