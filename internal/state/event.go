@@ -135,21 +135,24 @@ type TaskChange struct {
 
 // Start says that an agent is about to work.
 type Start struct {
-	Branch     string   `json:"branch"`
-	Tip        string   `json:"tip"`        // the branch's commit, "" when unborn
-	Checkpoint string   `json:"checkpoint"` // commit on refs/ralph/local/
-	HeadRef    string   `json:"head_ref"`
-	Worktree   string   `json:"worktree"`
-	Agent      string   `json:"agent"`
-	Model      string   `json:"model,omitempty"`
-	Role       string   `json:"role,omitempty"`
-	Sandbox    string   `json:"sandbox"`
-	Mode       string   `json:"mode,omitempty"`
-	Guidance   []string `json:"guidance,omitempty"` // ids shown in this prompt
-	PID        int      `json:"pid"`
-	BootID     string   `json:"boot_id"`
-	StartTime  string   `json:"start_time"` // of the process, as the kernel tells it
-	Host       string   `json:"host"`
+	// IterationID is the id of the iteration event that will end this start.
+	// It names the evidence ref, the checkpoint ref and the code commit.
+	IterationID string   `json:"iteration_id"`
+	Branch      string   `json:"branch"`
+	Tip         string   `json:"tip"`        // the branch's commit, "" when unborn
+	Checkpoint  string   `json:"checkpoint"` // commit on refs/ralph/local/
+	HeadRef     string   `json:"head_ref"`
+	Worktree    string   `json:"worktree"`
+	Agent       string   `json:"agent"`
+	Model       string   `json:"model,omitempty"`
+	Role        string   `json:"role,omitempty"`
+	Sandbox     string   `json:"sandbox"`
+	Mode        string   `json:"mode,omitempty"`
+	Guidance    []string `json:"guidance,omitempty"` // ids shown in this prompt
+	PID         int      `json:"pid"`
+	BootID      string   `json:"boot_id"`
+	StartTime   uint64   `json:"start_time"` // of the process, as the kernel tells it
+	Host        string   `json:"host"`
 
 	PromptTokens int      `json:"prompt_tokens,omitempty"`
 	Dropped      []string `json:"dropped_sections,omitempty"`

@@ -1,0 +1,352 @@
+package gitstate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"git-ralph/gitstate/object"
+	"git-ralph/internal/proc"
+)
+
+// ErrBranchMoved says that a commit of somebody else came onto the branch.
+var ErrBranchMoved = errors.New("the branch has moved")
+
+// IndexLockedError says that the index stayed locked until the deadline.
+type IndexLockedError struct{ Path string }
+
+func (e *IndexLockedError) Error() string { return "another git command holds " + e.Path }
+
+// Intent is what a crash in the middle of a keep leaves behind: which of our
+// lock files are stale once the process is dead, and which keep to finish. It
+// is a hint for recovery and never truth; the journal decides.
+type Intent struct {
+	proc.Identity
+	EventID string        `json:"event_id"`
+	Journal string        `json:"journal"` // ref
+	Branch  string        `json:"branch"`  // ref
+	Parent  string        `json:"parent"`
+	Commit  string        `json:"commit"`
+	Locks   []OwnLockFile `json:"locks"`
+}
+
+// OwnLockFile is a lock file that we made, told apart by its inode from one
+// of the same name that somebody else made later.
+type OwnLockFile struct {
+	Path  string `json:"path"`
+	Inode uint64 `json:"inode"`
+}
+
+func (r *Repo) intentPath() string {
+	if name := r.WorktreeName(); name != "main" {
+		return filepath.Join(r.Dir(), "intent."+fileName(name))
+	}
+	return filepath.Join(r.Dir(), "intent")
+}
+
+// KeepSteps are the names of the places where a keep can be stopped.
+var KeepSteps = []string{"keep:objects", "keep:evidence", "keep:intent", "keep:index-lock", "keep:index-written",
+	"keep:refs-prepared", "keep:refs-committed", "keep:index-renamed", "keep:note", "keep:intent-removed"}
+
+// Keep is one recoverable step from an accepted attempt to a commit. The
+// order of its writes is the contract; the journal's move is the commit point.
+type Keep struct {
+	EventID     string
+	JournalRef  string
+	BranchRef   string
+	Parent      object.ID // the branch's tip as the start event recorded it
+	Commit      object.ID
+	EvidenceRef string
+	Evidence    object.ID
+	Message     string // for the reflogs
+	Deadline    time.Duration
+
+	// Entry makes the journal's next entry on its present tip and returns both.
+	// It is called again when the journal moved; everything it wrote is synced.
+	Entry func() (tip, entry object.ID, err error)
+	// WriteIndex writes the new index into the open lock file. nil = no worktree
+	// is moved (the branch is not checked out here).
+	WriteIndex func(lock *os.File) error
+	// Note writes the note; its failure is reported and not fatal.
+	Note func() error
+	// Fail is told where the keep stands; tests end the process there.
+	Fail func(step string)
+}
+
+// Keep carries k out. ErrBranchMoved and IndexLockedError mean that neither
+// the branch nor the journal has moved.
+func (r *Repo) Keep(ctx context.Context, k Keep) error {
+	step := func(name string) {
+		if k.Fail != nil {
+			k.Fail(name)
+		}
+	}
+	if err := r.Store.Sync(); err != nil {
+		return fmt.Errorf("write the kept work: %w", err)
+	}
+	step("keep:objects")
+	if err := r.MoveRef(k.EvidenceRef, k.Evidence); err != nil {
+		return fmt.Errorf("anchor the evidence: %w", err)
+	}
+	step("keep:evidence")
+
+	lock, err := r.lockIndex(ctx, &k, step)
+	if err != nil {
+		return err
+	}
+	defer lock.release()
+	if k.WriteIndex != nil {
+		if err := k.WriteIndex(lock.f); err != nil {
+			return fmt.Errorf("write the index: %w", err)
+		}
+		if err := lock.f.Sync(); err != nil {
+			return fmt.Errorf("write the index: %w", err)
+		}
+	}
+	step("keep:index-written")
+	if err := r.commitKeep(ctx, &k, lock, step); err != nil {
+		return err
+	}
+	step("keep:refs-committed")
+	if err := lock.rename(); err != nil {
+		return fmt.Errorf("put the index in place: %w", err)
+	}
+	step("keep:index-renamed")
+	var noteErr error
+	if k.Note != nil {
+		noteErr = k.Note()
+	}
+	step("keep:note")
+	if err := os.Remove(r.intentPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the intent: %w", err)
+	}
+	step("keep:intent-removed")
+	if noteErr != nil {
+		return &NoteError{noteErr}
+	}
+	return nil
+}
+
+// NoteError says that all but the note was written.
+type NoteError struct{ Err error }
+
+func (e *NoteError) Error() string { return "write the note: " + e.Err.Error() }
+func (e *NoteError) Unwrap() error { return e.Err }
+
+// commitKeep moves journal and branch, again and again while only the journal
+// has moved under us.
+func (r *Repo) commitKeep(ctx context.Context, k *Keep, lock *indexLock, step func(string)) error {
+	deadline := time.Now().Add(k.Deadline)
+	for {
+		tip, entry, err := k.Entry()
+		if err != nil {
+			return err
+		}
+		branch, _, err := r.Head(ctx)
+		if k.WriteIndex != nil && (err != nil || BranchRef(branch) != k.BranchRef) {
+			return fmt.Errorf("%w: HEAD is elsewhere", ErrBranchMoved)
+		}
+		if now, err := r.ReadRef(ctx, k.BranchRef); err != nil {
+			return err
+		} else if now != k.Parent {
+			return fmt.Errorf("%w: %s is at %s", ErrBranchMoved, k.BranchRef, now)
+		}
+		tx, err := r.PrepareRefs(k.Message,
+			RefUpdate{k.JournalRef, tip, entry}, RefUpdate{k.BranchRef, k.Parent, k.Commit})
+		if err == nil {
+			lock.add(r, k)
+			step("keep:refs-prepared")
+			if err = tx.Commit(); err == nil {
+				return nil
+			}
+		}
+		if !errors.Is(err, ErrRefMoved) && !errors.Is(err, ErrRefLocked) || time.Now().After(deadline) {
+			return fmt.Errorf("keep the work: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(Jitter()):
+		}
+	}
+}
+
+// indexLock is index.lock, taken by linking a file whose inode the intent
+// already names.
+type indexLock struct {
+	f      *os.File
+	tmp    string // our name of the file
+	path   string // index.lock; "" when no index is moved
+	index  string
+	intent Intent
+	done   bool
+}
+
+func (r *Repo) lockIndex(ctx context.Context, k *Keep, step func(string)) (*indexLock, error) {
+	if err := r.EnsureDir(); err != nil {
+		return nil, err
+	}
+	l := &indexLock{index: filepath.Join(r.GitDir, "index")}
+	l.intent = Intent{Identity: proc.Self(), EventID: k.EventID, Journal: k.JournalRef, Branch: k.BranchRef,
+		Parent: k.Parent.String(), Commit: k.Commit.String()}
+	if k.WriteIndex == nil {
+		err := r.writeIntent(l.intent)
+		step("keep:intent")
+		return l, err
+	}
+	l.path = l.index + ".lock"
+	f, err := os.CreateTemp(r.GitDir, "index.ralph-*")
+	if err != nil {
+		return nil, fmt.Errorf("lock the index: %w", err)
+	}
+	l.f, l.tmp = f, f.Name()
+	fail := func(err error) (*indexLock, error) {
+		l.release()
+		return nil, err
+	}
+	mode := fs.FileMode(0o644)
+	if st, err := os.Stat(l.index); err == nil {
+		mode = st.Mode().Perm()
+	}
+	st, err := f.Stat()
+	if err = errors.Join(err, f.Chmod(mode)); err != nil {
+		return fail(fmt.Errorf("lock the index: %w", err))
+	}
+	l.intent.Locks = []OwnLockFile{{l.path, inode(st)}, {l.tmp, inode(st)}}
+	if err := r.writeIntent(l.intent); err != nil {
+		return fail(err)
+	}
+	step("keep:intent")
+	deadline := time.Now().Add(k.Deadline)
+	for {
+		err := os.Link(l.tmp, l.path)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return fail(fmt.Errorf("lock the index: %w", err))
+		}
+		if time.Now().After(deadline) {
+			os.Remove(r.intentPath())
+			return fail(&IndexLockedError{l.path})
+		}
+		select {
+		case <-ctx.Done():
+			os.Remove(r.intentPath())
+			return fail(ctx.Err())
+		case <-time.After(Jitter()):
+		}
+	}
+	step("keep:index-lock")
+	return l, nil
+}
+
+// add puts the lock files of the prepared refs into the intent: git removes
+// them itself unless the whole machine dies.
+func (l *indexLock) add(r *Repo, k *Keep) {
+	if r.Reftable {
+		return
+	}
+	in := l.intent
+	for _, p := range []string{filepath.Join(r.CommonDir, k.JournalRef+".lock"), filepath.Join(r.CommonDir, k.BranchRef+".lock"),
+		filepath.Join(r.GitDir, "HEAD.lock")} {
+		if st, err := os.Stat(p); err == nil {
+			in.Locks = append(in.Locks, OwnLockFile{p, inode(st)})
+		}
+	}
+	r.writeIntent(in) // a hint: without it only a power cut leaves more to say
+}
+
+func (l *indexLock) rename() error {
+	l.done = true
+	if l.path == "" {
+		return nil
+	}
+	err := errors.Join(os.Rename(l.path, l.index), l.f.Close())
+	os.Remove(l.tmp)
+	return err
+}
+
+// release gives the lock back when the keep did not come to its end.
+func (l *indexLock) release() {
+	if l.done || l.f == nil {
+		return
+	}
+	l.done = true
+	st, err := l.f.Stat()
+	l.f.Close()
+	if now, serr := os.Stat(l.path); err == nil && serr == nil && os.SameFile(st, now) {
+		os.Remove(l.path)
+	}
+	os.Remove(l.tmp)
+}
+
+func (r *Repo) writeIntent(in Intent) error {
+	data, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	return WriteFile(r.intentPath(), data, 0o600)
+}
+
+// ReadIntent returns the intent of a process that is dead, nil when there is
+// none. Its stale lock files are removed.
+func (r *Repo) ReadIntent() (*Intent, error) {
+	data, err := os.ReadFile(r.intentPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the intent: %w", err)
+	}
+	var in Intent
+	if json.Unmarshal(data, &in) != nil || in.Pid == 0 {
+		// A torn file is of a machine that died while it was written: nothing
+		// after it had begun.
+		return nil, r.ClearIntent()
+	}
+	if in.Alive() {
+		return nil, nil
+	}
+	for _, l := range in.Locks {
+		st, err := os.Lstat(l.Path)
+		if err == nil && st.Mode().IsRegular() && inode(st) == l.Inode {
+			if err := os.Remove(l.Path); err != nil {
+				return nil, fmt.Errorf("remove the stale lock %q: %w", l.Path, err)
+			}
+		}
+	}
+	return &in, nil
+}
+
+// ClearIntent forgets the intent after its keep was finished or undone.
+func (r *Repo) ClearIntent() error {
+	if err := os.Remove(r.intentPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the intent: %w", err)
+	}
+	return nil
+}
+
+// MoveRef sets a ref of ours that only we write, whatever it was.
+func (r *Repo) MoveRef(name string, to object.ID) error {
+	for range 20 {
+		old, err := r.ReadRef(context.Background(), name)
+		if err != nil {
+			return err
+		}
+		if old == to {
+			return nil
+		}
+		err = r.UpdateRefs("", RefUpdate{name, old, to})
+		if err == nil || !errors.Is(err, ErrRefMoved) && !errors.Is(err, ErrRefLocked) {
+			return err
+		}
+		time.Sleep(Jitter())
+	}
+	return fmt.Errorf("move %s: %w", name, ErrRefLocked)
+}

@@ -1,0 +1,125 @@
+package gitstate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"git-ralph/internal/proc"
+)
+
+// Holder says which process holds a lock.
+type Holder struct {
+	proc.Identity
+	Host  string    `json:"host"`
+	Since time.Time `json:"since"`
+}
+
+// Alive says whether that process still runs on this machine.
+func (h Holder) Alive() bool {
+	host, _ := os.Hostname()
+	return h.Pid > 0 && h.Host == host && h.Identity.Alive()
+}
+
+// HeldError says that another loop has the branch or the worktree.
+type HeldError struct {
+	What   string
+	Holder Holder
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("another loop holds %s: process %d on %s since %s", e.What, e.Holder.Pid, e.Holder.Host,
+		e.Holder.Since.Local().Format("15:04:05"))
+}
+
+// Lock is held until Release or the end of the process, whatever ends it: the
+// kernel gives it back.
+type Lock struct{ f *os.File }
+
+func (r *Repo) lockFile(kind, name string) string {
+	return filepath.Join(r.Dir(), "lock-"+kind+"-"+fileName(name))
+}
+
+// WorktreeName is the name of this worktree: "main" or the folder of a linked one.
+func (r *Repo) WorktreeName() string {
+	if r.GitDir == r.CommonDir {
+		return "main"
+	}
+	return filepath.Base(r.GitDir)
+}
+
+// LockBranch takes the branch for one loop.
+func (r *Repo) LockBranch(branch string) (*Lock, error) {
+	return r.lock("the branch "+branch, r.lockFile("branch", branch))
+}
+
+// LockWorktree takes this worktree for one loop.
+func (r *Repo) LockWorktree() (*Lock, error) {
+	return r.lock("this worktree", r.lockFile("worktree", r.WorktreeName()))
+}
+
+func (r *Repo) lock(what, path string) (*Lock, error) {
+	if err := r.EnsureDir(); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", what, err)
+	}
+	if err := flock(f); err != nil {
+		defer f.Close()
+		if !errors.Is(err, errLocked) {
+			return nil, fmt.Errorf("lock %s: %w", what, err)
+		}
+		h, _ := readHolder(f)
+		return nil, &HeldError{What: what, Holder: h}
+	}
+	host, _ := os.Hostname()
+	data, err := json.Marshal(Holder{Identity: proc.Self(), Host: host, Since: time.Now().UTC().Truncate(time.Second)})
+	if err == nil {
+		if err = f.Truncate(0); err == nil {
+			_, err = f.WriteAt(data, 0)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", what, err)
+	}
+	return &Lock{f}, nil
+}
+
+// Release gives the lock back. The file stays: removing it would let two
+// processes lock two files of one name.
+func (l *Lock) Release() error {
+	if l == nil || l.f == nil {
+		return nil
+	}
+	err := errors.Join(l.f.Truncate(0), l.f.Close())
+	l.f = nil
+	return err
+}
+
+func readHolder(f io.ReaderAt) (Holder, bool) {
+	buf := make([]byte, 4096)
+	n, _ := f.ReadAt(buf, 0)
+	var h Holder
+	if json.Unmarshal(buf[:n], &h) != nil || h.Pid == 0 {
+		return h, false
+	}
+	return h, true
+}
+
+// BranchHolder says which living process holds the branch.
+func (r *Repo) BranchHolder(branch string) (Holder, bool) {
+	f, err := os.Open(r.lockFile("branch", branch))
+	if err != nil {
+		return Holder{}, false
+	}
+	defer f.Close()
+	h, ok := readHolder(f)
+	return h, ok && h.Alive()
+}

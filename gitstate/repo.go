@@ -1,0 +1,255 @@
+// Package gitstate owns the repository: where it lies, its refs and how they
+// move, the mechanics of the journal (one commit an entry on
+// refs/ralph/heads/<branch>, appended by compare-and-swap), the order of
+// writes when an iteration is kept, and the locks and the intent file in
+// <git common dir>/ralph/ that make a crash recoverable. Objects are in the
+// package object, the worktree in the package worktree.
+//
+// Refs move only through git's own transaction; go-git's reference storage is
+// never written, because it loses acknowledged updates beside git.
+package gitstate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"git-ralph/gitstate/object"
+	"git-ralph/internal/proc"
+)
+
+// Repo is an opened repository with a worktree. Paths are absolute.
+type Repo struct {
+	Git       *proc.Git
+	Store     *object.Store
+	Root      string // of the worktree
+	GitDir    string // of this worktree
+	CommonDir string
+	Reftable  bool
+
+	child *refChild
+}
+
+// HintError is an error that a user can mend, with the next move.
+type HintError struct {
+	Err  error
+	Hint string
+	// Code is the exit code that fits, 0 = 1.
+	Code int
+}
+
+func (e *HintError) Error() string { return e.Err.Error() }
+func (e *HintError) Unwrap() error { return e.Err }
+
+// Hint makes an error with a hint.
+func Hint(code int, hint, format string, args ...any) error {
+	return &HintError{Err: fmt.Errorf(format, args...), Hint: hint, Code: code}
+}
+
+// ErrNoRepository says that the folder is in no repository.
+var ErrNoRepository = errors.New("not in a git repository")
+
+// Open finds the repository of dir. Env is the process's environment.
+func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
+	path, err := proc.FindGit(env)
+	if err != nil {
+		return nil, Hint(8, "install git 2.38 or newer", "%w", err)
+	}
+	genv := proc.GitEnv(env)
+	for _, kv := range env {
+		// A person may point git at a repository; everything after this call
+		// names its directories.
+		if strings.HasPrefix(kv, "GIT_DIR=") || strings.HasPrefix(kv, "GIT_WORK_TREE=") || strings.HasPrefix(kv, "GIT_CEILING_DIRECTORIES=") {
+			genv = append(genv, kv)
+		}
+	}
+	g := &proc.Git{Path: path, Dir: dir, Env: genv}
+	out, err := g.Run(ctx, "rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-dir", "--git-common-dir",
+		"--show-object-format", "--show-toplevel")
+	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
+	if err != nil {
+		if strings.Contains(err.Error(), "dubious ownership") {
+			return nil, Hint(8, "if you trust its owner: git config --global --add safe.directory "+dir, "the repository belongs to another user")
+		}
+		if len(lines) >= 1 && lines[0] == "true" {
+			return nil, Hint(8, "clone it, or add a worktree: git worktree add ../work", "a bare repository has no worktree for an agent to work in")
+		}
+		if len(lines) >= 2 {
+			return nil, Hint(8, "run this in the worktree", "this is not inside a worktree")
+		}
+		if strings.Contains(err.Error(), "not a git repository") {
+			return nil, Hint(1, "git init", "%w", ErrNoRepository)
+		}
+		return nil, fmt.Errorf("open the repository: %w", err)
+	}
+	if len(lines) < 5 {
+		return nil, fmt.Errorf("open the repository: git said %q", out)
+	}
+	if lines[3] != "sha1" {
+		return nil, Hint(8, "git ralph needs a SHA-1 repository", "the repository uses %s object names", lines[3])
+	}
+	r := &Repo{Root: filepath.FromSlash(lines[4]), GitDir: filepath.FromSlash(lines[1]), CommonDir: filepath.FromSlash(lines[2])}
+	r.Git = &proc.Git{Path: path, GitDir: r.GitDir, WorkTree: r.Root, Env: proc.GitEnv(env)}
+	if st, err := os.Stat(filepath.Join(r.CommonDir, "reftable")); err == nil && st.IsDir() {
+		r.Reftable = true
+	}
+	shared := ""
+	if cfg, err := os.ReadFile(filepath.Join(r.CommonDir, "config")); err == nil && strings.Contains(strings.ToLower(string(cfg)), "sharedrepository") {
+		shared, _ = r.Git.Line(ctx, "config", "core.sharedRepository")
+	}
+	r.Store = object.Open(r.Git, r.CommonDir, shared)
+	return r, nil
+}
+
+// Close ends helper processes.
+func (r *Repo) Close() error {
+	err := r.Store.Close()
+	if r.child != nil {
+		err = errors.Join(err, r.child.close())
+		r.child = nil
+	}
+	return err
+}
+
+// Dir is <git common dir>/ralph, for locks, intents and caches.
+func (r *Repo) Dir() string { return filepath.Join(r.CommonDir, "ralph") }
+
+// EnsureDir makes Dir.
+func (r *Repo) EnsureDir() error {
+	if err := os.MkdirAll(r.Dir(), 0o700); err != nil {
+		return fmt.Errorf("make the folder of git ralph in the git directory: %w", err)
+	}
+	return nil
+}
+
+// MinVersion is the oldest git that works.
+var MinVersion = [2]int{2, 38}
+
+// GitVersion asks git for its version: the text, and whether it is new enough.
+func (r *Repo) GitVersion(ctx context.Context) (string, bool, error) {
+	out, err := r.Git.Line(ctx, "version")
+	if err != nil {
+		return "", false, err
+	}
+	v := strings.TrimPrefix(out, "git version ")
+	parts := strings.SplitN(v, ".", 3)
+	if len(parts) < 2 {
+		return v, false, nil
+	}
+	major, err1 := strconv.Atoi(parts[0])
+	minor, err2 := strconv.Atoi(strings.TrimFunc(parts[1], func(r rune) bool { return r < '0' || r > '9' }))
+	ok := err1 == nil && err2 == nil && (major > MinVersion[0] || major == MinVersion[0] && minor >= MinVersion[1])
+	return v, ok, nil
+}
+
+// Head says which branch is checked out: its short name and its commit (Zero
+// while unborn).
+func (r *Repo) Head(ctx context.Context) (branch string, tip object.ID, err error) {
+	var target string
+	if !r.Reftable {
+		data, err := os.ReadFile(filepath.Join(r.GitDir, "HEAD"))
+		if err != nil {
+			return "", object.Zero, fmt.Errorf("read HEAD: %w", err)
+		}
+		target, _ = strings.CutPrefix(strings.TrimSpace(string(data)), "ref: ")
+		if !strings.HasPrefix(string(data), "ref: ") {
+			target = ""
+		}
+	} else if target, err = r.Git.Line(ctx, "symbolic-ref", "-q", "HEAD"); err != nil && proc.ExitCode(err) != 1 {
+		return "", object.Zero, err
+	}
+	branch, ok := strings.CutPrefix(target, "refs/heads/")
+	if !ok {
+		return "", object.Zero, Hint(8, "git switch BRANCH, or git switch -c NAME", "HEAD is detached, and a journal belongs to a branch")
+	}
+	tip, err = r.ReadRef(ctx, target)
+	return branch, tip, err
+}
+
+// HeadCommit is the commit of HEAD, also when it is detached; Zero when unborn.
+func (r *Repo) HeadCommit(ctx context.Context) (object.ID, error) {
+	line, err := r.Git.Line(ctx, "rev-parse", "-q", "--verify", "HEAD^{commit}")
+	if err != nil {
+		if proc.ExitCode(err) == 1 {
+			return object.Zero, nil
+		}
+		return object.Zero, err
+	}
+	return object.ParseID(line)
+}
+
+// Identity is the user's author and committer as git has them now.
+func (r *Repo) Identity(ctx context.Context) (author, committer object.Signature, err error) {
+	for i, name := range []string{"GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"} {
+		line, err := r.Git.Line(ctx, "-c", "user.useConfigOnly=true", "var", name)
+		if err != nil {
+			// useConfigOnly refuses a guessed name; a host may be set up so that
+			// the guess is what people want, so ask git as it is configured.
+			line, err = r.Git.Line(ctx, "var", name)
+		}
+		if err != nil {
+			return author, committer, Hint(8, `git config user.name "Your Name" && git config user.email you@example.com`, "git does not know who you are")
+		}
+		sig, err := object.ParseSignature(line)
+		if err != nil {
+			return author, committer, err
+		}
+		if i == 0 {
+			author = sig
+		} else {
+			committer = sig
+		}
+	}
+	return author, committer, nil
+}
+
+// TreeOf is the tree of a commit; the empty tree for Zero.
+func (r *Repo) TreeOf(commit object.ID) (object.ID, error) {
+	if commit.IsZero() {
+		return object.EmptyTree, nil
+	}
+	c, err := r.Store.ReadCommit(commit)
+	if err != nil {
+		return object.Zero, err
+	}
+	return c.Tree, nil
+}
+
+// IsAncestor says whether a is b or an ancestor of b.
+func (r *Repo) IsAncestor(ctx context.Context, a, b object.ID) (bool, error) {
+	if a == b {
+		return true, nil
+	}
+	_, err := r.Git.Run(ctx, "merge-base", "--is-ancestor", a.String(), b.String())
+	if err == nil {
+		return true, nil
+	}
+	if proc.ExitCode(err) == 1 {
+		return false, nil
+	}
+	return false, err
+}
+
+// WriteFile writes a file of ours by temporary file and rename, flushed.
+func WriteFile(path string, data []byte, mode fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	if err != nil {
+		return fmt.Errorf("write %q: %w", path, err)
+	}
+	tmp := f.Name()
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		os.Remove(tmp)
+		return fmt.Errorf("write %q: %w", path, err)
+	}
+	return nil
+}

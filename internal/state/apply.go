@@ -1,0 +1,713 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+// Bounds of what the tree carries; everything older is in history.
+const (
+	maxRecent    = 5
+	maxQuestions = 50
+	maxMemory    = 16000 // characters a memory text
+	maxPending   = 16
+)
+
+// Apply is the only way a State changes. It is total: what does not fit the
+// state any more is left out and named in the second result.
+func Apply(s State, e Event) (State, []Superseded) {
+	a := applier{s: s, e: e}
+	a.s.Run.LastAt = e.Time
+	switch e.Type {
+	case EvInit:
+		a.init()
+	case EvPhase:
+		a.phase()
+	case EvPlan:
+		a.plan()
+	case EvAmend:
+		a.amend()
+	case EvTask:
+		a.taskChange()
+	case EvStart:
+		a.start()
+	case EvIteration:
+		a.iteration()
+	case EvKnowledge:
+		if e.Knowledge != nil {
+			a.learn(e.Knowledge.Add)
+		}
+	case EvOperator:
+		a.operator()
+	case EvBreaker:
+		a.breaker()
+	case EvHalt:
+		a.halt()
+	case EvSession:
+		a.session()
+	case EvQuestion:
+		a.question()
+	case EvContext:
+		a.context()
+	case EvStuck, EvPass, EvMerge, EvClaim, EvRewind:
+		// They record; the state they concern changes by other events.
+	case EvBaseline:
+		a.s.Baseline = e.Baseline
+	case EvReport:
+		a.s.Report = e.Report
+	default:
+		a.drop("event", "unknown type "+string(e.Type))
+	}
+	return a.s, a.dropped
+}
+
+type applier struct {
+	s       State
+	e       Event
+	dropped []Superseded
+	cloned  bool // s.Plan.Tasks is our own copy
+}
+
+func (a *applier) drop(what, reason string) {
+	a.dropped = append(a.dropped, Superseded{what, reason})
+}
+
+// task returns a task that may be changed, nil when there is none.
+func (a *applier) task(id plan.TaskID) *plan.Task {
+	for i := range a.s.Plan.Tasks {
+		if strings.EqualFold(string(a.s.Plan.Tasks[i].ID), string(id)) {
+			if !a.cloned {
+				a.s.Plan.Tasks = slices.Clone(a.s.Plan.Tasks)
+				a.cloned = true
+			}
+			return &a.s.Plan.Tasks[i]
+		}
+	}
+	return nil
+}
+
+func (a *applier) init() {
+	if a.s.Journal.ID != "" {
+		a.drop("init", "the journal has an id")
+		return
+	}
+	in := a.e.Init
+	if in == nil {
+		a.drop("init", "no content")
+		return
+	}
+	a.s = State{Format: Format,
+		Journal: Journal{ID: in.JournalID, Base: in.Base, Created: a.e.Time, Branch: in.Branch},
+		Run:     Run{Phase: Discovery, Status: New, LastAt: a.e.Time, Breaker: Breaker{State: "closed"}},
+		Plan:    plan.Plan{Created: a.e.Time}}
+	a.learn(in.Knowledge)
+}
+
+func (a *applier) phase() {
+	if p := a.e.PhaseTo; p != nil {
+		a.s.Run.Phase, a.s.Run.Rounds = p.To, p.Rounds
+	}
+}
+
+func (a *applier) plan() {
+	c := a.e.Plan
+	if c == nil {
+		a.drop("plan", "no content")
+		return
+	}
+	if c.Goal != nil {
+		a.s.Plan.Goal = *c.Goal
+	}
+	person := c.Reason == "edit"
+	for _, id := range c.Remove {
+		t := a.task(id)
+		switch {
+		case t == nil:
+			a.drop(string(id), "not in the plan")
+		case t.Status == plan.Done && !person && c.Reason != "archive":
+			a.drop(string(id), "a done task is not removed")
+		default:
+			a.s.Plan.Tasks = slices.DeleteFunc(a.s.Plan.Tasks, func(x plan.Task) bool { return x.ID == t.ID })
+		}
+	}
+	for _, n := range c.Upsert {
+		t := a.task(n.ID)
+		switch {
+		case t == nil:
+			a.s.Plan.Tasks = append(slices.Clip(a.s.Plan.Tasks), n)
+			a.cloned = true
+		case t.Status == plan.Done && !person:
+			a.drop(string(n.ID), "a done task is not changed")
+		default:
+			*t = n
+		}
+	}
+	if len(c.Order) > 0 {
+		a.order(c.Order)
+	}
+	if len(a.s.Plan.Tasks) > 0 {
+		if a.s.Run.Phase == Discovery && a.s.Run.Iteration == 0 {
+			a.s.Run.Phase = Building
+		}
+		if a.s.Run.Status == New {
+			a.s.Run.Status = Ready
+		}
+	}
+	if a.s.Run.Status == Complete && !a.finished() {
+		a.s.Run.Status = Ready
+	}
+}
+
+func (a *applier) finished() bool {
+	for _, t := range a.s.Plan.Tasks {
+		if t.Status != plan.Done && t.Status != plan.Skipped {
+			return false
+		}
+	}
+	return true
+}
+
+// order sorts tasks by the given ids; tasks that it does not name keep their
+// place behind the others.
+func (a *applier) order(ids []plan.TaskID) {
+	pos := make(map[plan.TaskID]int, len(ids))
+	for i, id := range ids {
+		pos[id] = i
+	}
+	tasks := slices.Clone(a.s.Plan.Tasks)
+	slices.SortStableFunc(tasks, func(x, y plan.Task) int {
+		px, okx := pos[x.ID]
+		py, oky := pos[y.ID]
+		if !okx {
+			px = len(ids)
+		}
+		if !oky {
+			py = len(ids)
+		}
+		return px - py
+	})
+	a.s.Plan.Tasks, a.cloned = tasks, true
+}
+
+func (a *applier) amend() {
+	c := a.e.Amend
+	if c == nil {
+		a.drop("amend", "no content")
+		return
+	}
+	if n := len(a.s.Run.Pending); n > 0 {
+		a.s.Run.Pending = slices.Clone(a.s.Run.Pending[1:])
+	}
+	if !c.Accepted || c.Task == nil {
+		return
+	}
+	t := a.task(c.Task.ID)
+	switch {
+	case t != nil && t.Status == plan.Done:
+		a.drop(string(c.Task.ID), "the task is done meanwhile")
+	case t != nil && c.Action == "add":
+		a.drop(string(c.Task.ID), "the id was taken meanwhile")
+	case t != nil:
+		// What a person did to the status meanwhile stands.
+		st, att := t.Status, t.Attempts
+		*t = *c.Task
+		t.Attempts = att
+		if c.Action != "remove" {
+			t.Status = st
+		}
+	case c.Action == "add":
+		at := len(a.s.Plan.Tasks)
+		if i := slices.IndexFunc(a.s.Plan.Tasks, func(x plan.Task) bool { return x.ID == c.After }); c.After != "" && i >= 0 {
+			at = i + 1
+		}
+		a.s.Plan.Tasks = slices.Insert(slices.Clone(a.s.Plan.Tasks), at, *c.Task)
+		a.cloned = true
+	default:
+		a.drop(string(c.Task.ID), "not in the plan any more")
+	}
+}
+
+func (a *applier) taskChange() {
+	c := a.e.TaskSet
+	if c == nil {
+		a.drop("task", "no content")
+		return
+	}
+	for _, id := range c.IDs {
+		t := a.task(id)
+		if t == nil {
+			a.drop(string(id), "not in the plan any more")
+			continue
+		}
+		if t.Status == plan.Done && c.Action != "retry" {
+			a.drop(string(id), "the task is done")
+			continue
+		}
+		t.Status = c.Status
+		switch c.Action {
+		case "block", "skip", "fail":
+			t.BlockedBy = nil
+			if c.Reason != "" {
+				t.BlockedBy = []string{c.Reason}
+			}
+			a.dropGuidance(t.ID)
+		case "retry", "unblock":
+			t.BlockedBy, t.CompletedAt = nil, nil
+		}
+		if c.Reset {
+			t.Attempts, t.Failure, t.Partial = 0, "", 0
+		}
+		switch c.Rule {
+		case "attempts_exhausted":
+			a.s.Run.Breaker.Failures = 0
+		case "stagnation":
+			a.s.Run.Breaker.Stagnation = 0
+		}
+	}
+	if st := a.s.Run.Status; (st == Complete || st == BlockedStatus) && !a.finished() && (c.Action == "retry" || c.Action == "unblock") {
+		a.s.Run.Status, a.s.Run.Reason = Ready, ""
+	}
+}
+
+// dropGuidance ends the notes that were first shown with a task.
+func (a *applier) dropGuidance(id plan.TaskID) {
+	a.s.Guidance = slices.DeleteFunc(slices.Clone(a.s.Guidance), func(g Guidance) bool { return g.Shown && g.Task == id })
+}
+
+func (a *applier) start() {
+	st := a.e.Start
+	if st == nil {
+		a.drop("iteration-start", "no content")
+		return
+	}
+	r := &a.s.Run
+	r.Iteration = max(r.Iteration, a.e.Iteration)
+	r.Status, r.Reason, r.WaitUntil = Running, "", nil
+	r.Cost.Iteration = 0
+	r.Phase = a.e.Phase
+	r.Sandbox = st.Sandbox
+	r.Current = &Current{EventID: st.IterationID, Iteration: a.e.Iteration, Task: a.e.Task,
+		Attempt: a.e.Attempt, Phase: a.e.Phase, Since: a.e.Time, Actor: a.e.Actor, Start: *st}
+	r.Current.Start.Dropped, r.Current.Start.Guidance = nil, nil
+	if a.e.Task != "" {
+		r.LastTask = string(a.e.Task)
+		if t := a.task(a.e.Task); t == nil {
+			a.drop(string(a.e.Task), "not in the plan any more")
+		} else if t.Status != plan.Pending && t.Status != plan.InProgress {
+			a.drop(string(a.e.Task), "is "+string(t.Status)+" meanwhile")
+		} else {
+			t.Status = plan.InProgress
+		}
+	}
+	if len(st.Guidance) > 0 {
+		a.s.Guidance = slices.Clone(a.s.Guidance)
+		for i := range a.s.Guidance {
+			g := &a.s.Guidance[i]
+			if !g.Shown && slices.Contains(st.Guidance, g.ID) {
+				g.Shown, g.Task = true, a.e.Task
+			}
+		}
+	}
+}
+
+// Counts says whether an iteration that ended so counts towards
+// max_iterations and stagnation: waiting for a provider does not.
+func (r Result) Counts() bool {
+	switch r.Outcome {
+	case "rate_limited", "usage_limit", "overloaded", "auth", "interrupted":
+		return false
+	}
+	return r.Verdict != Halted
+}
+
+func (a *applier) iteration() {
+	res := a.e.Result
+	if res == nil {
+		a.drop("iteration", "no content")
+		return
+	}
+	r := &a.s.Run
+	if r.Current != nil && r.Current.EventID == a.e.ID {
+		r.Current = nil
+	}
+	r.Iteration = max(r.Iteration, a.e.Iteration)
+	r.Tokens = r.Tokens.Plus(res.Tokens)
+	r.Used.Tokens += res.Tokens.Total()
+	r.Used.Ms += res.DurationMs
+	if res.CostMicro != nil {
+		r.Cost.Iteration = *res.CostMicro
+		r.Cost.Session += *res.CostMicro
+		r.Cost.Total += *res.CostMicro
+	} else if res.Tokens.Total() > 0 {
+		r.Cost.Unknown = true
+	}
+	if res.Model != "" {
+		r.Model = res.Model
+	}
+	if res.ContextWindow > 0 {
+		r.ContextPct = int(100 * res.ContextTokens / res.ContextWindow)
+	}
+	if res.ContextPeak > 0 {
+		switch {
+		case res.ContextPeak < 40:
+			r.ContextZone[0]++
+		case res.ContextPeak <= 60:
+			r.ContextZone[1]++
+		default:
+			r.ContextZone[2]++
+		}
+	}
+	if res.ClaimedDone {
+		r.Claims++
+		if res.Verdict != Keep {
+			r.FalseClaims++
+		}
+	}
+	done := a.iterationTask(res)
+	if a.e.Phase == Building && res.Counts() {
+		r.SessionIterations++
+		r.Index.Since++
+		if done {
+			r.Breaker.Stagnation = 0
+			r.SessionDone++
+		} else {
+			r.Breaker.Stagnation++
+		}
+	}
+	if res.Failure {
+		r.Breaker.Failures++
+	}
+	if res.Verdict == Keep {
+		r.Breaker.Failures = 0
+		if r.Breaker.State == "half-open" {
+			r.Breaker = Breaker{State: "closed", Stagnation: r.Breaker.Stagnation}
+		}
+	}
+	if res.Commit != "" && res.Landed {
+		r.LastKeep = &Kept{EventID: a.e.ID, Iteration: a.e.Iteration, Parent: res.Parent, Commit: res.Commit, Evidence: res.Evidence}
+	}
+	if res.Failure {
+		r.LastFailKey, r.LastFailTask = strings.Join(res.Reasons, "; "), string(a.e.Task)
+	} else if res.Verdict == Keep {
+		r.LastFailKey, r.LastFailTask = "", ""
+	}
+	if res.Handoff != nil {
+		a.s.Handoff = res.Handoff
+		a.s.Recent = append(slices.Clone(a.s.Recent), *res.Handoff)
+		if n := len(a.s.Recent); n > maxRecent {
+			a.s.Recent = a.s.Recent[n-maxRecent:]
+		}
+		r.Index.Bytes += len(res.Handoff.Freeform) + len(res.Handoff.Summary)
+	}
+	a.learn(res.Learned)
+	if res.SessionMemory != "" {
+		a.memory("session", res.SessionMemory)
+	}
+	if res.Baseline != nil {
+		a.s.Baseline = res.Baseline
+	}
+	for _, n := range res.AddedTasks {
+		if a.task(n.ID) != nil {
+			a.drop(string(n.ID), "the id was taken meanwhile")
+			continue
+		}
+		a.s.Plan.Tasks = append(slices.Clip(a.s.Plan.Tasks), n)
+		a.cloned = true
+	}
+	if len(res.Amendments) > 0 {
+		r.Pending = nil
+		for _, raw := range res.Amendments[:min(len(res.Amendments), maxPending)] {
+			r.Pending = append(r.Pending, string(raw))
+		}
+	}
+}
+
+// iterationTask moves the task of an iteration and says whether it is done now.
+func (a *applier) iterationTask(res *Result) bool {
+	if a.e.Task == "" {
+		return false
+	}
+	t := a.task(a.e.Task)
+	if t == nil {
+		a.drop(string(a.e.Task), "not in the plan any more")
+		return false
+	}
+	t.ActualTokens += res.Tokens.Total()
+	if res.CostMicro != nil {
+		t.CostMicroUSD += *res.CostMicro
+	}
+	if t.Status != plan.InProgress {
+		a.drop(string(a.e.Task), "is "+string(t.Status)+" meanwhile")
+		return false
+	}
+	if res.Attempt {
+		t.Attempts++
+	}
+	if res.Partial && res.Verdict == Keep {
+		t.Partial++
+	}
+	if res.TaskStatus != "" {
+		t.Status = res.TaskStatus
+	}
+	t.Failure = res.FailText
+	if res.BlockedBy != nil {
+		t.BlockedBy = res.BlockedBy
+	}
+	if t.Status == plan.Done {
+		when := a.e.Time
+		t.CompletedAt = &when
+		t.BlockedBy = nil
+	}
+	switch t.Status {
+	case plan.Done, plan.Failed, plan.Blocked, plan.Skipped:
+		a.dropGuidance(t.ID)
+	}
+	return t.Status == plan.Done
+}
+
+// learn adds knowledge as a whole or not at all.
+func (a *applier) learn(add []notes.Knowledge) {
+	if len(add) == 0 {
+		return
+	}
+	all, err := notes.ApplyKnowledge(a.s.Knowledge, add)
+	if err != nil {
+		a.drop("knowledge", err.Error())
+		return
+	}
+	a.s.Knowledge = all
+}
+
+func (a *applier) memory(name, text string) {
+	m := maps.Clone(a.s.Memory)
+	if m == nil {
+		m = map[string]string{}
+	}
+	m[name] = notes.CutBytes(text, maxMemory)
+	a.s.Memory = m
+}
+
+func (a *applier) operator() {
+	o := a.e.Operator
+	if o == nil {
+		a.drop("operator", "no content")
+		return
+	}
+	r := &a.s.Run
+	idle := r.Status != Running && r.Status != Waiting
+	switch o.Command {
+	case "pause":
+		r.PauseAsked = true
+		if idle {
+			r.Status = Paused
+		}
+	case "resume":
+		r.PauseAsked = false
+		if r.Breaker.State == "open" {
+			r.Breaker = Breaker{State: "half-open"}
+		}
+		if idle && r.Status != Complete {
+			r.Status, r.Reason = a.readyStatus(), ""
+		}
+	case "stop", "stop-now":
+		if o.Session != r.Session {
+			a.drop("stop", fmt.Sprintf("session %d is over", o.Session))
+			return
+		}
+		r.StopAsked, r.StopNow = o.Session, o.Command == "stop-now"
+	case "inject":
+		a.s.Guidance = append(slices.Clip(a.s.Guidance), Guidance{ID: o.ID, Text: o.Text, Time: a.e.Time})
+	case "set":
+		m := maps.Clone(r.Overrides)
+		if m == nil {
+			m = map[string]string{}
+		}
+		m[o.Key] = o.Value
+		r.Overrides = m
+	case "answer":
+		a.answer(o)
+	case "approve", "reject":
+		a.approve(o)
+	case "handoff-now":
+		if r.Current == nil {
+			a.drop("handoff", "no iteration is running")
+			return
+		}
+		r.AskHandoff = r.Current.Iteration
+	case "reset":
+		a.reset()
+	default:
+		a.drop(o.Command, "unknown command")
+	}
+}
+
+func (a *applier) readyStatus() Status {
+	if len(a.s.Plan.Tasks) == 0 {
+		return New
+	}
+	return Ready
+}
+
+func (a *applier) answer(o *Operator) {
+	i := slices.IndexFunc(a.s.Questions, func(q Question) bool { return strings.EqualFold(q.ID, o.ID) })
+	if i < 0 {
+		a.drop(o.ID, "no such question")
+		return
+	}
+	a.s.Questions = slices.Clone(a.s.Questions)
+	a.s.Questions[i].Answer, a.s.Questions[i].Answered = o.Text, true
+}
+
+func (a *applier) approve(o *Operator) {
+	r := &a.s.Run
+	v := ReportVerdict{Approved: o.Command == "approve", Reason: o.Text, Time: a.e.Time}
+	if r.Phase == Validation && a.s.Report != nil {
+		rep := *a.s.Report
+		rep.Approved = &v
+		a.s.Report = &rep
+	} else if v.Approved && !slices.Contains(r.Confirmed, string(r.Phase)) {
+		r.Confirmed = append(slices.Clip(r.Confirmed), string(r.Phase))
+	}
+	if !v.Approved && o.Text != "" {
+		a.s.Guidance = append(slices.Clip(a.s.Guidance), Guidance{ID: a.e.ID, Text: o.Text, Time: a.e.Time})
+	}
+	if r.Status == NeedsReview {
+		r.Status, r.Reason = a.readyStatus(), ""
+	}
+}
+
+// reset begins a new plan in the same journal; numbers and spend go on.
+func (a *applier) reset() {
+	old := a.s.Run
+	a.s.Plan = plan.Plan{Created: a.e.Time}
+	a.s.Run = Run{Phase: Discovery, Status: New, Iteration: old.Iteration, Session: old.Session,
+		LastAt: a.e.Time, Cost: old.Cost, Tokens: old.Tokens, Used: old.Used,
+		Breaker: Breaker{State: "closed"}, LastKeep: old.LastKeep, Claims: old.Claims,
+		FalseClaims: old.FalseClaims, ContextZone: old.ContextZone, Model: old.Model, Driver: old.Driver}
+	a.s.Handoff, a.s.Recent, a.s.Guidance, a.s.Questions, a.s.Report, a.s.Memory = nil, nil, nil, nil, nil, nil
+}
+
+func (a *applier) breaker() {
+	b := a.e.Breaker
+	if b == nil {
+		a.drop("breaker", "no content")
+		return
+	}
+	r := &a.s.Run.Breaker
+	r.State, r.Reason, r.Until = b.State, b.Reason, nil
+	if b.State == "closed" {
+		r.Failures, r.Stagnation = 0, 0
+	}
+	if b.Until != "" {
+		if t, err := parseTime(b.Until); err == nil {
+			r.Until = &t
+		}
+	}
+}
+
+// settle ends an iteration that will have no end of its own.
+func (a *applier) settle() {
+	r := &a.s.Run
+	if r.Current == nil {
+		return
+	}
+	if t := a.task(r.Current.Task); t != nil && t.Status == plan.InProgress {
+		t.Status = plan.Pending
+	}
+	r.Current = nil
+}
+
+func (a *applier) halt() {
+	h := a.e.Halt
+	if h == nil {
+		a.drop("halt", "no content")
+		return
+	}
+	a.s.Run.Status, a.s.Run.Reason = h.Status, h.Reason
+	if h.Status != Waiting {
+		a.settle()
+		a.s.Run.WaitUntil = nil
+		return
+	}
+	if t, err := parseTime(h.Detail); err == nil {
+		a.s.Run.WaitUntil = &t
+	}
+}
+
+func (a *applier) session() {
+	c := a.e.Sess
+	if c == nil {
+		a.drop("session", "no content")
+		return
+	}
+	r := &a.s.Run
+	if c.Action == "end" {
+		a.settle()
+		r.Status, r.Reason, r.WaitUntil = c.Status, c.Reason, nil
+		r.StopAsked, r.StopNow, r.AskHandoff = 0, false, 0
+		return
+	}
+	a.settle()
+	r.Session = max(r.Session+1, c.Number)
+	r.Status, r.Reason, r.WaitUntil = Running, "", nil
+	r.StartedAt = a.e.Time
+	r.Mode, r.Driver, r.Sandbox = c.Mode, c.Driver, c.Sandbox
+	if c.Model != "" {
+		r.Model = c.Model
+	}
+	r.StopAsked, r.StopNow, r.AskHandoff = 0, false, 0
+	r.SessionDone, r.SessionIterations, r.SessionReplans = 0, 0, 0
+	if !c.Budgets {
+		r.Cost.Session, r.Used = 0, Used{}
+	}
+	r.Cost.Iteration = 0
+}
+
+func (a *applier) question() {
+	q := a.e.Question
+	if q == nil {
+		a.drop("question", "no content")
+		return
+	}
+	if slices.ContainsFunc(a.s.Questions, func(x Question) bool { return x.ID == q.ID }) {
+		a.drop(q.ID, "asked already")
+		return
+	}
+	a.s.Questions = append(slices.Clone(a.s.Questions), *q)
+	if n := len(a.s.Questions); n > maxQuestions {
+		a.s.Questions = a.s.Questions[n-maxQuestions:]
+	}
+}
+
+func (a *applier) context() {
+	c := a.e.Context
+	if c == nil {
+		a.drop("context", "no content")
+		return
+	}
+	r := &a.s.Run
+	r.Tokens = r.Tokens.Plus(c.Tokens)
+	r.Used.Tokens += c.Tokens.Total()
+	if c.CostMicro != nil {
+		r.Cost.Session += *c.CostMicro
+		r.Cost.Total += *c.CostMicro
+	}
+	switch c.Kind {
+	case "index":
+		r.Index = IndexState{Last: r.Iteration}
+	case "memory":
+		name := "session"
+		if c.MemoryPhase != "" {
+			name = "phase-" + string(c.MemoryPhase)
+		}
+		a.memory(name, c.Memory)
+	case "replan":
+		r.SessionReplans++
+		r.Breaker.Stagnation = 0
+	}
+}

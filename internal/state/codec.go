@@ -1,0 +1,306 @@
+package state
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+func parseTime(s string) (time.Time, error) { return time.Parse(time.RFC3339, s) }
+
+// Files is the content of an entry's tree by slash-separated path, without
+// event/. A nil value in a set of changes means that the file goes.
+type Files map[string][]byte
+
+// Changes returns the files that differ between two states. The zero State
+// stands for an empty tree.
+func Changes(old, new State) Files {
+	f := Files{}
+	if old.Format != new.Format {
+		f["format"] = []byte(new.Format + "\n")
+	}
+	part(f, "journal.toml", old.Journal, new.Journal, encodeTOML)
+	part(f, "run.toml", old.Run, new.Run, encodeTOML)
+	if ho, hn := plan.HeadOf(old.Plan), plan.HeadOf(new.Plan); old.Format == "" || !reflect.DeepEqual(ho, hn) {
+		f["plan.toml"] = plan.EncodeHead(hn)
+	}
+	items(f, old.Plan.Tasks, new.Plan.Tasks, func(t *plan.Task) string { return "tasks/" + string(t.ID) + ".toml" },
+		func(t *plan.Task) []byte { return plan.EncodeTask(*t) })
+	if !reflect.DeepEqual(old.Handoff, new.Handoff) {
+		f["handoff.json"] = encodeRecord(new.Handoff)
+	}
+	items(f, old.Recent, new.Recent, func(r *notes.Record) string { return fmt.Sprintf("recent/%d.json", r.Origin.Iteration) },
+		encodeRecord)
+	items(f, old.Knowledge, new.Knowledge, func(k *notes.Knowledge) string { return "knowledge/" + k.ID + ".md" },
+		func(k *notes.Knowledge) []byte { return notes.EncodeKnowledge(*k) })
+	items(f, old.Guidance, new.Guidance, func(g *Guidance) string { return "guidance/" + g.ID + ".toml" },
+		func(g *Guidance) []byte { return encodeTOML(g) })
+	items(f, old.Questions, new.Questions, func(q *Question) string { return "questions/" + q.ID + ".toml" },
+		func(q *Question) []byte { return encodeTOML(q) })
+	for name, text := range new.Memory {
+		if o, ok := old.Memory[name]; !ok || o != text {
+			f["memory/"+name+".md"] = []byte(text)
+		}
+	}
+	for name := range old.Memory {
+		if _, ok := new.Memory[name]; !ok {
+			f["memory/"+name+".md"] = nil
+		}
+	}
+	if !reflect.DeepEqual(old.Baseline, new.Baseline) {
+		f["baseline.toml"] = nil
+		if new.Baseline != nil {
+			f["baseline.toml"] = encodeTOML(baselineFile{new.Baseline})
+		}
+	}
+	if !reflect.DeepEqual(old.Report, new.Report) {
+		f["report.toml"] = nil
+		if new.Report != nil {
+			f["report.toml"] = encodeTOML(new.Report)
+		}
+	}
+	return f
+}
+
+type baselineFile struct {
+	Checks []CheckState `toml:"checks"`
+}
+
+func part[T any](f Files, path string, old, new T, enc func(any) []byte) {
+	var zero T
+	if !reflect.DeepEqual(old, new) || reflect.DeepEqual(old, zero) {
+		f[path] = enc(new)
+	}
+}
+
+// items compares two lists of things that live in one file each.
+func items[T any](f Files, old, new []T, path func(*T) string, enc func(*T) []byte) {
+	if len(old) > 0 && len(old) == len(new) && &old[0] == &new[0] {
+		return
+	}
+	was := make(map[string]*T, len(old))
+	for i := range old {
+		was[path(&old[i])] = &old[i]
+	}
+	for i := range new {
+		p := path(&new[i])
+		if o, ok := was[p]; !ok || !reflect.DeepEqual(*o, new[i]) {
+			f[p] = enc(&new[i])
+		}
+		delete(was, p)
+	}
+	for p := range was {
+		f[p] = nil
+	}
+}
+
+func encodeTOML(v any) []byte {
+	var b bytes.Buffer
+	enc := toml.NewEncoder(&b)
+	enc.SetIndentTables(false)
+	if err := enc.Encode(v); err != nil {
+		// Every type of a State is made of strings, numbers, times and lists.
+		panic("state: " + err.Error())
+	}
+	return b.Bytes()
+}
+
+func encodeRecord(r *notes.Record) []byte {
+	if r == nil {
+		return nil
+	}
+	return encodeJSON(r)
+}
+
+func encodeJSON(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		panic("state: " + err.Error())
+	}
+	return b.Bytes()
+}
+
+// DecodeError says which file of the tree cannot be read.
+type DecodeError struct {
+	Path string
+	Err  error
+}
+
+func (e *DecodeError) Error() string { return fmt.Sprintf("read %s of the journal: %v", e.Path, e.Err) }
+func (e *DecodeError) Unwrap() error { return e.Err }
+
+// FormatError says that a newer program wrote the journal.
+type FormatError struct{ Format string }
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("the journal has format %q, this git-ralph writes format %s", e.Format, Format)
+}
+
+// Decode reads a State from the files of a tree.
+func Decode(files Files) (State, error) {
+	var s State
+	s.Format = strings.TrimSpace(string(files["format"]))
+	if s.Format != Format {
+		return s, &FormatError{s.Format}
+	}
+	var head plan.Head
+	var tasks []plan.Task
+	var first error
+	fail := func(path string, err error) {
+		if err != nil && (first == nil || path < first.(*DecodeError).Path) {
+			first = &DecodeError{path, err}
+		}
+	}
+	for path, data := range files {
+		dir, name, nested := strings.Cut(path, "/")
+		base := name
+		if i := strings.LastIndexByte(name, '.'); i >= 0 {
+			base = name[:i]
+		}
+		var err error
+		switch {
+		case path == "journal.toml":
+			err = toml.Unmarshal(data, &s.Journal)
+		case path == "run.toml":
+			err = toml.Unmarshal(data, &s.Run)
+		case path == "plan.toml":
+			head, err = plan.DecodeHead(path, data)
+		case path == "handoff.json":
+			s.Handoff = new(notes.Record)
+			err = json.Unmarshal(data, s.Handoff)
+		case path == "baseline.toml":
+			var b baselineFile
+			err = toml.Unmarshal(data, &b)
+			s.Baseline = b.Checks
+		case path == "report.toml":
+			s.Report = new(Report)
+			err = toml.Unmarshal(data, s.Report)
+		case !nested:
+		case dir == "tasks":
+			var t plan.Task
+			if t, err = plan.DecodeTask(path, data); err == nil {
+				tasks = append(tasks, t)
+			}
+		case dir == "recent":
+			var r notes.Record
+			if err = json.Unmarshal(data, &r); err == nil {
+				s.Recent = append(s.Recent, r)
+			}
+		case dir == "knowledge":
+			var k notes.Knowledge
+			if k, err = notes.DecodeKnowledge(data); err == nil {
+				s.Knowledge = append(s.Knowledge, k)
+			}
+		case dir == "guidance":
+			var g Guidance
+			err = toml.Unmarshal(data, &g)
+			s.Guidance = append(s.Guidance, g)
+		case dir == "questions":
+			var q Question
+			err = toml.Unmarshal(data, &q)
+			s.Questions = append(s.Questions, q)
+		case dir == "memory":
+			if s.Memory == nil {
+				s.Memory = map[string]string{}
+			}
+			s.Memory[base] = string(data)
+		}
+		fail(path, err)
+	}
+	if first != nil {
+		return s, first
+	}
+	s.Plan = head.Plan(tasks)
+	sort.Slice(s.Recent, func(i, j int) bool { return s.Recent[i].Origin.Iteration < s.Recent[j].Origin.Iteration })
+	sort.Slice(s.Knowledge, func(i, j int) bool {
+		a, b := &s.Knowledge[i], &s.Knowledge[j]
+		if x, y := newest(a.Source), newest(b.Source); x != y {
+			return x < y
+		}
+		return a.ID < b.ID
+	})
+	sort.Slice(s.Guidance, func(i, j int) bool {
+		a, b := &s.Guidance[i], &s.Guidance[j]
+		if !a.Time.Equal(b.Time) {
+			return a.Time.Before(b.Time)
+		}
+		return a.ID < b.ID
+	})
+	sort.Slice(s.Questions, func(i, j int) bool { return questionNumber(s.Questions[i].ID) < questionNumber(s.Questions[j].ID) })
+	return s, nil
+}
+
+func newest(source []int) int {
+	n := 0
+	for _, i := range source {
+		n = max(n, i)
+	}
+	return n
+}
+
+func questionNumber(id string) int {
+	n, _ := strconv.Atoi(strings.TrimLeft(id, "Qq"))
+	return n
+}
+
+// EncodeEvent returns the files below event/. Payload files have the bytes
+// that the state has, so that git stores them once.
+func EncodeEvent(e Event) Files {
+	f := Files{}
+	if e.Plan != nil {
+		p := *e.Plan
+		p.IDs = nil
+		for _, t := range p.Upsert {
+			p.IDs = append(p.IDs, t.ID)
+			f["event/tasks/"+string(t.ID)+".toml"] = plan.EncodeTask(t)
+		}
+		e.Plan = &p
+	}
+	if e.Result != nil && e.Result.Handoff != nil {
+		f["event/handoff.json"] = encodeRecord(e.Result.Handoff)
+	}
+	f["event/event.json"] = encodeJSON(e)
+	return f
+}
+
+// DecodeEvent reads an event from the files below event/.
+func DecodeEvent(files Files) (Event, error) {
+	var e Event
+	data, ok := files["event/event.json"]
+	if !ok {
+		return e, &DecodeError{"event/event.json", fmt.Errorf("it is not there")}
+	}
+	if err := json.Unmarshal(data, &e); err != nil {
+		return e, &DecodeError{"event/event.json", err}
+	}
+	if e.Plan != nil {
+		for _, id := range e.Plan.IDs {
+			path := "event/tasks/" + string(id) + ".toml"
+			t, err := plan.DecodeTask(path, files[path])
+			if err != nil {
+				return e, &DecodeError{path, err}
+			}
+			e.Plan.Upsert = append(e.Plan.Upsert, t)
+		}
+	}
+	if data, ok := files["event/handoff.json"]; ok && e.Result != nil {
+		e.Result.Handoff = new(notes.Record)
+		if err := json.Unmarshal(data, e.Result.Handoff); err != nil {
+			return e, &DecodeError{"event/handoff.json", err}
+		}
+	}
+	return e, nil
+}
