@@ -13,29 +13,23 @@ import (
 // Claude Code needs up to 2.3 s for SIGTERM, because it ends its own children.
 const DefaultGrace = 5 * time.Second
 
-// Follow waits for p. It stops p, with grace between asking and killing, when
+// Follow waits for p and ends w. It stops p, with grace between asking and killing, when
 // ctx ends (Interrupted) or a limit of w is crossed (Hang, detail "idle 5m");
 // otherwise the outcome is what the exit says.
 func Follow(ctx context.Context, p *proc.Process, w *Watch, grace time.Duration) (loop.OutcomeKind, string, proc.Exit, error) {
-	watching, cancel := context.WithCancel(ctx)
-	defer cancel()
-	late := make(chan string, 1)
-	go func() { late <- w.Wait(watching) }()
-
+	defer w.Stop()
 	kind, detail := loop.OutcomeKind(""), ""
 	select {
 	case <-p.Done():
-	case why := <-late:
-		if kind, detail = loop.Hang, why; why == "" {
-			kind, detail = loop.Interrupted, ""
-		}
+	case detail = <-w.Late():
+		kind = loop.Hang
+		p.Stop(grace)
+	case <-ctx.Done():
+		kind = loop.Interrupted
 		p.Stop(grace)
 	}
 	exit, err := p.Wait()
 	if kind == "" {
-		if ctx.Err() != nil && exit.Stopped {
-			return loop.Interrupted, "", exit, err
-		}
 		kind, detail = Outcome(exit)
 	}
 	return kind, detail, exit, err

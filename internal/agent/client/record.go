@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io"
 	"sync"
-	"unicode/utf8"
 )
 
 // Transcript writes the record of a run: one JSON value a line. What a client
@@ -26,18 +25,21 @@ func (t *Transcript) JSON(line []byte) {
 	t.put(line)
 }
 
+// maxOutput is how much of a line that is no JSON is recorded. A line of
+// progress dots without an end must not push everything else out.
+const maxOutput = 16 << 10
+
 // Output records a line that is no JSON. stream is "" for standard output.
 func (t *Transcript) Output(stream string, line []byte, cut bool) {
-	text := string(line)
-	if !utf8.ValidString(text) {
-		text = string([]rune(text))
+	if len(line) > maxOutput {
+		line, cut = line[:maxOutput], true
 	}
 	b, err := json.Marshal(struct {
 		Type   string `json:"type"`
 		Stream string `json:"stream,omitempty"`
 		Text   string `json:"text"`
 		Cut    bool   `json:"cut,omitempty"`
-	}{"output", stream, text, cut})
+	}{"output", stream, string(line), cut})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err == nil {

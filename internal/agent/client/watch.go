@@ -1,10 +1,11 @@
 package client
 
 import (
-	"context"
 	"strings"
 	"sync"
 	"time"
+
+	"git-ralph/internal/proc"
 )
 
 // Watch knows when a run has been silent or running for too long. Silence
@@ -12,109 +13,102 @@ import (
 // hour is the client's work, not a hang. Its methods may be called from several
 // goroutines.
 type Watch struct {
-	wall, idle time.Duration
-	busy       func() int
-	now        func() time.Time
+	idle  time.Duration
+	busy  func() int
+	clock proc.Clock
+	late  chan string
 
-	mu    sync.Mutex
-	begin time.Time
-	last  time.Time
-	open  map[string]bool
+	mu      sync.Mutex
+	wall    *proc.Watchdog
+	silence *proc.Watchdog
+	open    map[string]bool
+	stopped bool
 }
 
-// NewWatch starts the clock. wall and idle may be 0 for no limit; busy counts
-// tool calls that the harness executes outside the client's own stream and may
-// be nil; now is the clock.
-func NewWatch(wall, idle time.Duration, busy func() int, now func() time.Time) *Watch {
-	t := now()
-	return &Watch{wall: wall, idle: idle, busy: busy, now: now, begin: t, last: t, open: map[string]bool{}}
+// NewWatch starts the clock. wall and idle may be 0 for no limit. busy counts
+// tool calls that the harness executes outside the client's own stream; it is
+// asked when the silence has lasted too long, and may be nil.
+func NewWatch(wall, idle time.Duration, busy func() int, clock proc.Clock) *Watch {
+	w := &Watch{idle: idle, busy: busy, clock: clock, late: make(chan string, 2), open: map[string]bool{}}
+	w.wall = proc.NewWatchdog(wall, 0, clock, func(proc.Limit, string) { w.late <- "wall " + Span(wall) })
+	w.listen()
+	return w
+}
+
+// listen begins to count silence; w.mu is held, or nobody else has w yet.
+func (w *Watch) listen() {
+	w.silence = proc.NewWatchdog(0, w.idle, w.clock, func(proc.Limit, string) { w.silent() })
+	for range w.open {
+		w.silence.Pause()
+	}
+}
+
+func (w *Watch) silent() {
+	waiting := w.busy != nil && w.busy() > 0 // asked without the lock: it belongs to somebody else
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.stopped:
+	case waiting || len(w.open) > 0:
+		w.listen()
+	default:
+		w.late <- "idle " + Span(w.idle)
+	}
+}
+
+// Late gets the limit that was crossed: "idle 5m", "wall 20m".
+func (w *Watch) Late() <-chan string { return w.late }
+
+// Stop ends the watch.
+func (w *Watch) Stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped = true
+	w.wall.Stop()
+	w.silence.Stop()
 }
 
 // Touch says that the client made a sound.
 func (w *Watch) Touch() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.last = w.now()
+	w.silence.Touch()
 }
 
 // maxOpen bounds what a client that opens calls and never closes them costs.
 const maxOpen = 10_000
 
-// Open says that the tool call id has begun, Close that it has ended. Ids that
-// are not known are fine: the client's word is not trusted.
+// Open says that the tool call id has begun. One that is open is not opened
+// twice: the client's word is not trusted.
 func (w *Watch) Open(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.last = w.now()
-	if len(w.open) < maxOpen {
+	w.silence.Touch()
+	if !w.open[id] && len(w.open) < maxOpen {
 		w.open[id] = true
+		w.silence.Pause()
 	}
 }
 
-// Close is the counterpart of Open.
+// Close says that the tool call id has ended.
 func (w *Watch) Close(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.last = w.now()
-	delete(w.open, id)
+	w.silence.Touch()
+	if w.open[id] {
+		delete(w.open, id)
+		w.silence.Resume()
+	}
 }
 
-// CloseAll forgets open calls: a client whose turn is over has none.
+// CloseAll says that no call is open: the client's turn is over.
 func (w *Watch) CloseAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.last = w.now()
-	clear(w.open)
-}
-
-// Due says which limit is crossed ("idle 5m", "wall 20m"), or "" and how long
-// nothing can be due. wait is 0 when there is no limit at all.
-func (w *Watch) Due() (why string, wait time.Duration) {
-	// Asked without the lock: it belongs to somebody else.
-	waiting := w.busy != nil && w.busy() > 0
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	now := w.now()
-	if waiting || len(w.open) > 0 {
-		w.last = now // silence begins when the call is over
-	}
-	if w.wall > 0 {
-		left := w.wall - now.Sub(w.begin)
-		if left <= 0 {
-			return "wall " + Span(w.wall), 0
-		}
-		wait = left
-	}
-	if w.idle > 0 {
-		left := w.idle - now.Sub(w.last)
-		if left <= 0 {
-			return "idle " + Span(w.idle), 0
-		}
-		if wait == 0 || left < wait {
-			wait = left
-		}
-	}
-	return "", wait
-}
-
-// Wait blocks until a limit is crossed and names it, or returns "" when ctx ends.
-func (w *Watch) Wait(ctx context.Context) string {
-	for {
-		why, wait := w.Due()
-		if why != "" {
-			return why
-		}
-		if wait == 0 {
-			<-ctx.Done()
-			return ""
-		}
-		t := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ""
-		case <-t.C:
-		}
+	w.silence.Touch()
+	for id := range w.open {
+		delete(w.open, id)
+		w.silence.Resume()
 	}
 }
 

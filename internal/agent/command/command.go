@@ -26,8 +26,8 @@ type Agent struct {
 	Argv []string
 	// Grace is the time between asking the agent to end and killing it; 0 = 5 s.
 	Grace time.Duration
-	// Now is the clock; nil = time.Now.
-	Now func() time.Time
+	// Clock is for the limits of time; nil = the system's.
+	Clock *proc.Clock
 }
 
 // Run runs the command once.
@@ -45,14 +45,15 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 
 	transcript := client.NewTranscript(req.Transcript)
 	printed := client.NewPrinted(events, transcript)
-	now, grace := a.Now, a.Grace
-	if now == nil {
-		now = time.Now
+	clock, grace := proc.SystemClock(), a.Grace
+	if a.Clock != nil {
+		clock = *a.Clock
 	}
 	if grace == 0 {
 		grace = client.DefaultGrace
 	}
-	watch := client.NewWatch(req.Timeout, req.Idle, req.OpenCalls, now)
+	watch := client.NewWatch(req.Timeout, req.Idle, req.OpenCalls, clock)
+	defer watch.Stop()
 	stdout := &heard{client.Lines{Max: client.MaxPrinted, Line: printed.Stdout}, watch}
 	stderr := &heard{client.Lines{Max: client.MaxPrinted, Line: printed.Stderr}, watch}
 	// The context ends the agent through Follow, which tells why it ended.

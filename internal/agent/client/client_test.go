@@ -1,0 +1,338 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"git-ralph/internal/proc"
+	"git-ralph/loop"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLines(t *testing.T) {
+	type line struct {
+		Text string
+		Cut  bool
+	}
+	rows := []struct {
+		why    string
+		chunks []string
+		want   []line
+	}{
+		{"whole lines in one write", []string{"a\nb\n"}, []line{{"a", false}, {"b", false}}},
+		{"a line over several writes", []string{"a", "b", "c\nd\n"}, []line{{"abc", false}, {"d", false}}},
+		{"the last line has no newline", []string{"a\nbc"}, []line{{"a", false}, {"bc", false}}},
+		{"an empty line is a line", []string{"\n\nx\n"}, []line{{"", false}, {"", false}, {"x", false}}},
+		{"exactly the limit is whole", []string{"12345678\nx\n"}, []line{{"12345678", false}, {"x", false}}},
+		{"too long in one write, what follows is read", []string{"123456789\nx\n"}, []line{{"12345678", true}, {"x", false}}},
+		{"too long over writes is handed over once", []string{"12345", "6789", "0", "1\nx\n"}, []line{{"12345678", true}, {"x", false}}},
+		{"too long and never ended", []string{"1234567890", "more"}, []line{{"12345678", true}}},
+		{"the newline comes alone", []string{"12345678", "\n", "x", "\n"}, []line{{"12345678", false}, {"x", false}}},
+	}
+	for _, r := range rows {
+		var got []line
+		l := Lines{Max: 8, Line: func(b []byte, cut bool) { got = append(got, line{string(b), cut}) }}
+		for _, c := range r.chunks {
+			if n, err := l.Write([]byte(c)); n != len(c) || err != nil {
+				t.Errorf("%s: write: %d, %v", r.why, n, err)
+			}
+		}
+		l.Close()
+		if d := cmp.Diff(r.want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", r.why, d)
+		}
+	}
+}
+
+// However output is cut into writes, the same lines come out.
+func FuzzLines(f *testing.F) {
+	f.Add([]byte("a\nbb\n\nccccccccccccccccccccc\nd"), 3)
+	f.Add([]byte("\n\n\n"), 1)
+	f.Fuzz(func(t *testing.T, data []byte, chunk int) {
+		if chunk <= 0 || chunk > 1<<20 {
+			chunk = 1
+		}
+		read := func(step int) string {
+			var out strings.Builder
+			l := Lines{Max: 16, Line: func(b []byte, cut bool) {
+				if len(b) > 16 {
+					t.Fatalf("a line of %d bytes", len(b))
+				}
+				out.Write(b)
+				out.WriteString(map[bool]string{true: "…|", false: "|"}[cut])
+			}}
+			for i := 0; i < len(data); i += step {
+				l.Write(data[i:min(i+step, len(data))])
+			}
+			l.Close()
+			return out.String()
+		}
+		if a, b := read(len(data)+1), read(chunk); a != b {
+			t.Errorf("in one write %q, in writes of %d %q", a, chunk, b)
+		}
+	})
+}
+
+// clock is a clock that moves when it is told to.
+type clock struct {
+	mu     sync.Mutex
+	now    time.Time
+	timers []*timer
+}
+
+type timer struct {
+	at time.Time
+	f  func()
+}
+
+func (c *clock) Clock() proc.Clock {
+	return proc.Clock{
+		Now: func() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.now },
+		AfterFunc: func(d time.Duration, f func()) func() bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			t := &timer{c.now.Add(d), f}
+			c.timers = append(c.timers, t)
+			return func() bool {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				was := t.f != nil
+				t.f = nil
+				return was
+			}
+		},
+	}
+}
+
+// advance moves the clock second by second and rings what is due.
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	end := c.now.Add(d)
+	for c.now.Before(end) {
+		c.now = c.now.Add(time.Second)
+		for i := 0; i < len(c.timers); i++ {
+			if t := c.timers[i]; t.f != nil && !t.at.After(c.now) {
+				f := t.f
+				t.f = nil
+				c.mu.Unlock()
+				f()
+				c.mu.Lock()
+			}
+		}
+	}
+	c.mu.Unlock()
+}
+
+func TestWatch(t *testing.T) {
+	const wall, idle = 20 * time.Minute, 5 * time.Minute
+	rows := []struct {
+		why  string
+		busy int
+		play func(w *Watch, c *clock)
+		want string
+	}{
+		{"silence", 0, func(w *Watch, c *clock) { c.advance(idle + time.Second) }, "idle 5m"},
+		{"a sound in between", 0, func(w *Watch, c *clock) { c.advance(idle - time.Second); w.Touch(); c.advance(idle - time.Second) }, ""},
+		{"an open call may be silent", 0, func(w *Watch, c *clock) { w.Open("a"); c.advance(3 * idle) }, ""},
+		{"but not for ever", 0, func(w *Watch, c *clock) { w.Open("a"); c.advance(wall) }, "wall 20m"},
+		{"silence begins when the last call is over", 0, func(w *Watch, c *clock) {
+			w.Open("a")
+			w.Open("b")
+			c.advance(2 * idle)
+			w.Close("a")
+			c.advance(idle - time.Second)
+			w.Close("b")
+			c.advance(idle - time.Second)
+		}, ""},
+		{"and then counts", 0, func(w *Watch, c *clock) { w.Open("a"); c.advance(idle); w.Close("a"); c.advance(idle + time.Second) }, "idle 5m"},
+		{"a call opened twice is closed by one end", 0, func(w *Watch, c *clock) {
+			w.Open("a")
+			w.Open("a")
+			w.Close("a")
+			c.advance(idle + time.Second)
+		}, "idle 5m"},
+		{"an end without a begin changes nothing", 0, func(w *Watch, c *clock) { w.Close("x"); w.Open("a"); w.Close("y"); c.advance(2 * idle) }, ""},
+		{"the end of a turn closes what was left open", 0, func(w *Watch, c *clock) { w.Open("a"); w.CloseAll(); c.advance(idle + time.Second) }, "idle 5m"},
+		{"a call that the harness executes is no silence", 1, func(w *Watch, c *clock) { c.advance(3 * idle) }, ""},
+		{"nothing after the end", 0, func(w *Watch, c *clock) { w.Stop(); c.advance(2 * wall) }, ""},
+	}
+	for _, r := range rows {
+		c := &clock{now: time.Unix(1_700_000_000, 0)}
+		w := NewWatch(wall, idle, func() int { return r.busy }, c.Clock())
+		r.play(w, c)
+		got := ""
+		select {
+		case got = <-w.Late():
+		default:
+		}
+		if got != r.want {
+			t.Errorf("%s: %q, want %q", r.why, got, r.want)
+		}
+	}
+}
+
+// A call that the harness executes may end: the silence after it counts.
+func TestWatchAfterBusy(t *testing.T) {
+	c, busy := &clock{now: time.Unix(1_700_000_000, 0)}, 1
+	w := NewWatch(0, time.Minute, func() int { return busy }, c.Clock())
+	c.advance(10 * time.Minute)
+	busy = 0
+	c.advance(2*time.Minute + time.Second)
+	select {
+	case why := <-w.Late():
+		if why != "idle 1m" {
+			t.Errorf("%q", why)
+		}
+	default:
+		t.Error("silence after the call was not noticed")
+	}
+}
+
+func TestPrinted(t *testing.T) {
+	usd := func(n int64) *int64 { return &n }
+	rows := []struct {
+		why, in string
+		usage   loop.Usage
+		texts   []string
+		record  string
+	}{
+		{"increments are added up, the window is the newest", `{"type":"usage","input_tokens":10,"output_tokens":2,"cost_usd":0.5,"context_tokens":900}
+{"type":"usage","input_tokens":5,"cost_usd":0.25,"context_tokens":700}`,
+			loop.Usage{Input: 15, Output: 2, CostMicroUSD: usd(750_000), ContextTokens: 700}, nil,
+			`{"type":"usage","input_tokens":10,"output_tokens":2,"cost_usd":0.5,"context_tokens":900}
+{"type":"usage","input_tokens":5,"cost_usd":0.25,"context_tokens":700}
+`},
+		{"a cost that nobody names is unknown, not zero", `{"type":"usage","input_tokens":1}`, loop.Usage{Input: 1}, nil, "{\"type\":\"usage\",\"input_tokens\":1}\n"},
+		{"negative and absurd numbers do not count", `{"type":"usage","input_tokens":-5,"output_tokens":1e300,"cost_usd":-1}`,
+			loop.Usage{Output: 1e12, CostMicroUSD: usd(0)}, nil, "{\"type\":\"usage\",\"input_tokens\":-5,\"output_tokens\":1e300,\"cost_usd\":-1}\n"},
+		{"text is an event", ` {"text":"hello","type":"text"} `, loop.Usage{}, []string{"hello"}, "{\"text\":\"hello\",\"type\":\"text\"}\n"},
+		{"other output is transcript", "plain \x1b[31mred", loop.Usage{}, nil, "{\"type\":\"output\",\"text\":\"plain \\u001b[31mred\"}\n"},
+		{"half a JSON line is output", `{"type":"usage","input_tokens":`, loop.Usage{}, nil, "{\"type\":\"output\",\"text\":\"{\\\"type\\\":\\\"usage\\\",\\\"input_tokens\\\":\"}\n"},
+		{"bytes that are no text are replaced", "\xff\xfe", loop.Usage{}, nil, "{\"type\":\"output\",\"text\":\"\\ufffd\\ufffd\"}\n"},
+		{"a type we do not know is transcript as it is", `{"type":"tool_call","x":1}`, loop.Usage{}, nil, "{\"type\":\"tool_call\",\"x\":1}\n"},
+	}
+	for _, r := range rows {
+		var record bytes.Buffer
+		var texts []string
+		p := NewPrinted(func(e loop.AgentEvent) {
+			if e.Kind == loop.EventText {
+				texts = append(texts, e.Text)
+			}
+		}, NewTranscript(&record))
+		for line := range strings.Lines(r.in) {
+			p.Stdout([]byte(strings.TrimSuffix(line, "\n")), false)
+		}
+		usage, _ := p.Usage()
+		if d := cmp.Diff(r.usage, usage); d != "" {
+			t.Errorf("%s: usage (-want +got):\n%s", r.why, d)
+		}
+		if d := cmp.Diff(r.texts, texts); d != "" {
+			t.Errorf("%s: texts (-want +got):\n%s", r.why, d)
+		}
+		if d := cmp.Diff(r.record, record.String()); d != "" {
+			t.Errorf("%s: transcript (-want +got):\n%s", r.why, d)
+		}
+	}
+}
+
+// Whatever a client prints, every line of the transcript is one JSON value and
+// no sum turns negative.
+func FuzzPrinted(f *testing.F) {
+	f.Add([]byte(`{"type":"usage","input_tokens":9e18,"cost_usd":1e308}`), false)
+	f.Add([]byte(`{"type":"text","text":"a"}`), true)
+	f.Add([]byte("{\"type\":\"text\",\n\"text\":1}"), false)
+	f.Fuzz(func(t *testing.T, line []byte, cut bool) {
+		if bytes.ContainsAny(line, "\n") {
+			return // Lines never hands one over
+		}
+		var record bytes.Buffer
+		p := NewPrinted(nil, NewTranscript(&record))
+		for range 3 {
+			p.Stdout(line, cut)
+			p.Stderr(line, cut)
+		}
+		for got := range strings.Lines(record.String()) {
+			if !json.Valid([]byte(got)) {
+				t.Errorf("the transcript has %q", got)
+			}
+		}
+		u, _ := p.Usage()
+		if u.Total() < 0 || u.CostMicroUSD != nil && *u.CostMicroUSD < 0 {
+			t.Errorf("usage %+v", u)
+		}
+	})
+}
+
+func TestOutcome(t *testing.T) {
+	rows := []struct {
+		why    string
+		exit   proc.Exit
+		kind   loop.OutcomeKind
+		detail string
+	}{
+		{"status 0", proc.Exit{}, loop.Completed, ""},
+		{"a failure", proc.Exit{Code: 3}, loop.Crashed, "exit 3"},
+		{"a signal", proc.Exit{Code: 137, Signal: 9}, loop.Crashed, "signal 9"},
+		{"a signal passed on by the sandbox's init", proc.Exit{Code: 139}, loop.Crashed, "signal 11"},
+		{"128 itself is no signal", proc.Exit{Code: 128}, loop.Crashed, "exit 128"},
+		{"nor is what no signal has", proc.Exit{Code: 255}, loop.Crashed, "exit 255"},
+	}
+	for _, r := range rows {
+		if kind, detail := Outcome(r.exit); kind != r.kind || detail != r.detail {
+			t.Errorf("%s: %s %q, want %s %q", r.why, kind, detail, r.kind, r.detail)
+		}
+	}
+}
+
+func TestSpan(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		5 * time.Minute: "5m", 10 * time.Minute: "10m", 90 * time.Second: "1m30s", time.Hour: "1h", 90 * time.Minute: "1h30m",
+		20 * time.Hour: "20h", time.Hour + 10*time.Second: "1h0m10s", 50 * time.Millisecond: "50ms", 0: "0s",
+	} {
+		if got := Span(d); got != want {
+			t.Errorf("%v: %q, want %q", time.Duration(d), got, want)
+		}
+	}
+}
+
+func TestBrief(t *testing.T) {
+	rows := []struct{ why, in, want string }{
+		{"a command", `{"description":"d","command":"go test ./...\n  | tail"}`, "go test ./... | tail"},
+		{"a file before its contents", `{"content":"x","file_path":"a/b.go"}`, "a/b.go"},
+		{"nothing we know", `{"x":[1,2]}`, `{"x":[1,2]}`},
+		{"terminal codes and marks that turn text around", "{\"command\":\"a\\u001b[2J\\u202eb\"}", "a [2J b"},
+		{"no JSON", `<<`, `<<`},
+		{"cut", `{"command":"` + strings.Repeat("é", 500) + `"}`, strings.Repeat("é", briefMax-1) + "…"},
+	}
+	for _, r := range rows {
+		if got := Brief([]byte(r.in)); got != r.want {
+			t.Errorf("%s: %q, want %q", r.why, got, r.want)
+		}
+	}
+}
+
+func TestEnviron(t *testing.T) {
+	base := []string{"PATH=/bin", "RALPH_TASK_ID=stale", "A=1", "A=2"}
+	env := Environ(loop.Request{Env: base, TaskID: "T-1", Phase: "building", Iteration: 7, Attempt: 2, EventID: "01abc"})
+	for name, want := range map[string]string{
+		"RALPH_TASK_ID": "T-1", "RALPH_ROLE": "coding", "RALPH_PHASE": "building", "RALPH_ITERATION": "7", "RALPH_ATTEMPT": "2",
+		"RALPH_EVENT_ID": "01abc", "PATH": "/bin", "A": "2", "MISSING": "",
+	} {
+		if got := Get(env, name); got != want {
+			t.Errorf("%s=%q, want %q", name, got, want)
+		}
+	}
+	if base[1] != "RALPH_TASK_ID=stale" {
+		t.Error("the caller's environment was changed")
+	}
+	for _, kv := range env {
+		if kv == "RALPH_TASK_ID=stale" {
+			t.Error("the variable is there twice")
+		}
+	}
+}
