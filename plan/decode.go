@@ -65,11 +65,14 @@ func DecodeHead(name string, data []byte) (Head, error) {
 }
 
 // DecodePlan reads a whole plan in our own TOML and validates it: what `edit`
-// gives back. All problems come at once, as Problems with lines. Statuses stay
-// as they are; Import is the way for a plan from elsewhere.
+// gives back. All problems come at once, as Problems with lines. A task without
+// an id gets one. Statuses stay as they are; Import is the way for a plan from
+// elsewhere.
 func DecodePlan(name string, data []byte) (Plan, Places, error) {
 	c := &collector{source: name}
 	p, places := c.plan(data)
+	numberTasks(p.Tasks, places, nil)
+	canonicalDependencies(p.Tasks, nil)
 	if len(c.problems.Errors()) == 0 {
 		c.problems = append(c.problems, check(p, places, nil)...)
 	}
@@ -151,7 +154,6 @@ func (c *collector) plan(data []byte) (Plan, Places) {
 			c.unknown(n.line, "", key, []string{"goal", "created", "tasks"})
 		}
 	}
-	canonicalDependencies(p.Tasks, nil)
 	return p, places
 }
 
@@ -316,5 +318,29 @@ func canonicalDependencies(tasks []Task, known map[string]TaskID) {
 			}
 		}
 		tasks[i].DependsOn = kept
+	}
+}
+
+// numberTasks gives ids to tasks that have none: T-001, or the first number
+// that neither the file nor known uses.
+func numberTasks(tasks []Task, places Places, known []TaskID) {
+	used := make(map[string]bool, len(tasks)+len(known))
+	for _, id := range known {
+		used[fold(id)] = true
+	}
+	for i := range tasks {
+		used[fold(tasks[i].ID)] = true
+	}
+	n := 1
+	for i := range tasks {
+		if tasks[i].ID != "" {
+			continue
+		}
+		for used[fold(numberedID(n))] {
+			n++
+		}
+		tasks[i].ID = numberedID(n)
+		used[fold(tasks[i].ID)] = true
+		places.tasks[i].id = tasks[i].ID
 	}
 }

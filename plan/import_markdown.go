@@ -1,0 +1,280 @@
+package plan
+
+import (
+	"strings"
+	"unicode"
+)
+
+// cutBox reads "- [x] text": a list mark, a box, and what follows.
+func cutBox(line string) (done bool, text string, ok bool) {
+	rest, ok := cutBullet(line)
+	if !ok || len(rest) < 3 || rest[0] != '[' || rest[2] != ']' {
+		return false, "", false
+	}
+	text = rest[3:]
+	if text != "" && text[0] != ' ' && text[0] != '\t' { // "[x](link)" is a link
+		return false, "", false
+	}
+	switch rest[1] {
+	case ' ':
+		return false, strings.TrimSpace(text), true
+	case 'x', 'X':
+		return true, strings.TrimSpace(text), true
+	}
+	return false, "", false
+}
+
+// cutBullet takes off "- ", "* ", "+ ", "1. " or "1) ".
+func cutBullet(line string) (string, bool) {
+	digits := 0
+	for digits < len(line) && digits < 9 && line[digits] >= '0' && line[digits] <= '9' {
+		digits++
+	}
+	mark := digits + 1
+	switch {
+	case len(line) <= mark || line[mark] != ' ' && line[mark] != '\t':
+		return "", false
+	case digits == 0 && strings.IndexByte("-*+", line[0]) < 0:
+		return "", false
+	case digits > 0 && line[digits] != '.' && line[digits] != ')':
+		return "", false
+	}
+	return strings.TrimLeft(line[mark:], " \t"), true
+}
+
+// fenceAfter is the fence that is open after line, "" for none: what stands
+// between fences is an example and no list.
+func fenceAfter(open, line string) string {
+	line = strings.TrimSpace(line)
+	for _, mark := range []string{"```", "~~~"} {
+		if !strings.HasPrefix(line, mark) {
+			continue
+		}
+		if open == "" {
+			return mark
+		}
+		if open == mark && strings.Trim(line, mark[:1]) == "" {
+			return ""
+		}
+	}
+	return open
+}
+
+// indent is the width of the white space at the start, tabs to the next four.
+func indent(line string) int {
+	n := 0
+	for _, c := range line {
+		switch c {
+		case ' ':
+			n++
+		case '\t':
+			n += 4 - n%4
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// markdown reads a checklist: each box of the outermost level is a task, what
+// stands below it indented is its text, boxes there are its criteria.
+func (im *importer) markdown(text string) {
+	var current *markdownTask
+	fence := ""
+	number := 0
+	finish := func() {
+		if current != nil {
+			t, at := current.finish(im)
+			im.plan.Tasks = append(im.plan.Tasks, t)
+			im.places.tasks = append(im.places.tasks, at)
+			current = nil
+		}
+	}
+	for line := range strings.SplitSeq(clean(text), "\n") {
+		number++
+		body := strings.TrimSpace(line)
+		open := fence != "" // since an earlier line
+		if open || current != nil || indent(line) < 4 {
+			fence = fenceAfter(fence, line)
+		}
+		fenced := open || fence != ""
+		if current != nil && (body == "" || open || indent(line) >= current.indent+2) {
+			current.line(line, body, number, fenced, im)
+			continue
+		}
+		finish() // text of the outermost level belongs to no task
+		done, title, box := cutBox(body)
+		head, first := strings.CutPrefix(body, "# ")
+		switch {
+		case box && !fenced:
+			current = newMarkdownTask(title, done, indent(line), number)
+		case first && !fenced && im.plan.Goal == "" && len(im.plan.Tasks) == 0:
+			im.plan.Goal = oneLine(head)
+		case strings.HasPrefix(body, "#") && !fenced:
+			im.lost.add("headings", "a plan has no sections", "")
+		case body != "":
+			im.lost.add("text outside the list", "", "")
+		}
+	}
+	finish()
+}
+
+// markdownTask is a task whose lines are still being read.
+type markdownTask struct {
+	task   Task
+	at     place
+	indent int // of its list mark
+	prose  []string
+}
+
+func newMarkdownTask(title string, done bool, indent, line int) *markdownTask {
+	m := &markdownTask{task: Task{Status: Pending, Priority: 1}, indent: indent}
+	m.task.ID, m.task.Title = cutTaskID(title)
+	if done {
+		m.task.Status = Done
+	}
+	m.at = place{id: m.task.ID, line: line, fields: map[string]int{"id": line, "title": line}}
+	return m
+}
+
+// cutTaskID reads the id before a title: "**T-001** title", "`T-001` title",
+// "T-001: title", and bare "T-001 title" or "T001 title". Words such as UTF-8
+// look like ids of other forms, so those need a mark.
+func cutTaskID(text string) (TaskID, string) {
+	for _, mark := range []string{"**", "`"} {
+		if rest, ok := strings.CutPrefix(text, mark); ok {
+			id, title, ok := strings.Cut(rest, mark)
+			id = strings.TrimRight(id, ":. ")
+			title = strings.TrimLeft(title, ":.- \t")
+			if ok && title != "" && looksLikeID(id) {
+				return TaskID(id), title
+			}
+			return "", text
+		}
+	}
+	word, title, _ := strings.Cut(text, " ")
+	title = strings.TrimSpace(title)
+	id, colon := strings.CutSuffix(word, ":")
+	if title == "" || !looksLikeID(id) {
+		return "", text
+	}
+	bare := strings.TrimPrefix(strings.TrimPrefix(id, "T"), "-")
+	if colon || id[0] == 'T' && len(bare) >= 3 && strings.Trim(bare, "0123456789") == "" {
+		return TaskID(id), title
+	}
+	return "", text
+}
+
+// looksLikeID: a valid id that holds a digit and begins in upper case or is a
+// number with dots.
+func looksLikeID(id string) bool {
+	return ValidID(id) == nil && strings.ContainsAny(id, "0123456789") && !strings.HasSuffix(id, ".") &&
+		(unicode.IsUpper(rune(id[0])) || strings.Trim(id, "0123456789.") == "" || strings.Contains(id, "-"))
+}
+
+// line reads one line below a task.
+func (m *markdownTask) line(raw, body string, number int, fenced bool, im *importer) {
+	if !fenced {
+		if _, text, ok := cutBox(body); ok {
+			if text != "" {
+				m.place("criteria", number)
+				m.task.Criteria = append(m.task.Criteria, text)
+			}
+			return
+		}
+		if bullet, ok := cutBullet(body); ok && m.known(bullet, number, im) {
+			return
+		}
+	}
+	m.prose = append(m.prose, raw)
+}
+
+func (m *markdownTask) place(field string, line int) {
+	if _, ok := m.at.fields[field]; !ok {
+		m.at.fields[field] = line
+	}
+}
+
+// known reads the bullets that our export writes: "depends on: T-001, T-002",
+// "verify: `cmd`", "priority: 2".
+func (m *markdownTask) known(bullet string, line int, im *importer) bool {
+	key, value, ok := strings.Cut(bullet, ":")
+	value = strings.TrimSpace(value)
+	if !ok || value == "" {
+		return false
+	}
+	switch norm(key) {
+	case "dependson":
+		var ids []TaskID
+		for id := range strings.SplitSeq(value, ",") {
+			id = strings.Trim(id, " `*")
+			if ValidID(id) != nil {
+				return false // prose
+			}
+			ids = append(ids, TaskID(id))
+		}
+		m.place("depends_on", line)
+		m.task.DependsOn = append(m.task.DependsOn, ids...)
+	case "verify":
+		cmd, ok := cutCode(value)
+		if !ok {
+			return false
+		}
+		m.place("verify", line)
+		m.task.Verify = append(m.task.Verify, cmd)
+	case "priority":
+		m.place("priority", line)
+		r := taskReader{importer: im, t: &m.task, name: taskName(len(im.plan.Tasks), m.task.ID), at: &m.at}
+		r.priority(node{line: line, value: value})
+	default:
+		return false
+	}
+	return true
+}
+
+// cutCode reads a code span with any number of back-ticks around it.
+func cutCode(s string) (string, bool) {
+	ticks := len(s) - len(strings.TrimLeft(s, "`"))
+	if ticks == 0 || len(s) < 2*ticks+1 || !strings.HasSuffix(s, strings.Repeat("`", ticks)) {
+		return "", false
+	}
+	code := s[ticks : len(s)-ticks]
+	if ticks > 1 { // the blanks that keep the marks apart
+		code = strings.TrimSuffix(strings.TrimPrefix(code, " "), " ")
+	}
+	return code, code != ""
+}
+
+// finish makes the description of the lines that were nothing else, without
+// the indentation that the list gave them.
+func (m *markdownTask) finish(im *importer) (Task, place) {
+	margin := -1
+	for _, line := range m.prose {
+		if strings.TrimSpace(line) != "" && (margin < 0 || indent(line) < margin) {
+			margin = indent(line)
+		}
+	}
+	for i, line := range m.prose {
+		m.prose[i] = strings.TrimRight(outdent(line, margin), " \t")
+	}
+	m.task.Description = strings.Trim(strings.Join(m.prose, "\n"), "\n")
+	r := taskReader{importer: im, t: &m.task, name: taskName(len(im.plan.Tasks), m.task.ID), at: &m.at}
+	r.finish()
+	im.settle(&m.task)
+	return m.task, m.at
+}
+
+// outdent takes at most width columns of white space off the start.
+func outdent(line string, width int) string {
+	for column := 0; line != "" && column < width; line = line[1:] {
+		switch line[0] {
+		case ' ':
+			column++
+		case '\t':
+			column += 4 - column%4
+		default:
+			return line
+		}
+	}
+	return line
+}
