@@ -107,6 +107,12 @@ func (l *loader) needEnabled(path []string) {
 func (l *loader) at(path []string, format string) {
 	key := joinKey(path)
 	o, ok := l.res.Origin[key]
+	for _, k := range sorted(l.res.Origin) {
+		// A table that only git config or the environment has given parts of.
+		if !ok && strings.HasPrefix(k, key+".") {
+			o, ok = l.res.Origin[k], true
+		}
+	}
 	for p := path; !ok && len(p) > 0; p = p[:len(p)-1] {
 		o, ok = l.res.Origin[joinKey(p)]
 	}
