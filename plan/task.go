@@ -27,49 +27,50 @@ const (
 	Skipped    Status = "skipped"
 )
 
-// Task is one piece of work for one context window.
+// Task is one piece of work for one context window. EncodeTask and MarshalJSON
+// write it; the tags only name the fields for the decoder.
 type Task struct {
-	ID          TaskID `toml:"id" json:"id"`
-	Title       string `toml:"title" json:"title"`
-	Description string `toml:"description,multiline,omitempty" json:"description"`
-	Status      Status `toml:"status" json:"status"`
+	ID          TaskID `toml:"id"`
+	Title       string `toml:"title"`
+	Description string `toml:"description"`
+	Status      Status `toml:"status"`
 	// Priority: the lowest number is worked on first.
-	Priority  int      `toml:"priority" json:"priority"`
-	DependsOn []TaskID `toml:"depends_on,omitempty" json:"depends_on"`
+	Priority  int      `toml:"priority"`
+	DependsOn []TaskID `toml:"depends_on"`
 	// Criteria are text for people and agents; they are never run.
-	Criteria []string `toml:"criteria,multiline,omitempty" json:"criteria"`
+	Criteria []string `toml:"criteria"`
 	// Verify are shell commands, or names or kinds of configured checks.
-	Verify    []string `toml:"verify,multiline,omitempty" json:"verify"`
-	Skills    []string `toml:"skills,omitempty" json:"skills"`
-	Libraries []string `toml:"libraries,omitempty" json:"libraries"`
-	NeedsDocs bool     `toml:"needs_docs,omitempty" json:"needs_docs"`
+	Verify    []string `toml:"verify"`
+	Skills    []string `toml:"skills"`
+	Libraries []string `toml:"libraries"`
+	NeedsDocs bool     `toml:"needs_docs"`
 	// Spec is the file under specs/ that the task came from.
-	Spec string `toml:"spec,omitempty" json:"spec"`
+	Spec string `toml:"spec"`
 	// Type selects a prompt template of the project, when it has one of that name.
-	Type string `toml:"type,omitempty" json:"type,omitempty"`
+	Type string `toml:"type"`
 	// MaxTurns of an agent on this task; 0 = the setting.
-	MaxTurns int `toml:"max_turns,omitempty" json:"max_turns"`
+	MaxTurns int `toml:"max_turns"`
 	// MaxAttempts: nil = the setting (loop.max_attempts), 0 = no limit.
-	MaxAttempts *int `toml:"max_attempts,omitempty" json:"max_attempts"`
-	Attempts    int  `toml:"attempts,omitempty" json:"attempts"`
+	MaxAttempts *int `toml:"max_attempts"`
+	Attempts    int  `toml:"attempts"`
 	// Partial counts the green but unfinished steps that were kept.
-	Partial         int   `toml:"partial,omitempty" json:"partial,omitempty"`
-	EstimatedTokens int64 `toml:"estimated_tokens,omitempty" json:"estimated_tokens"`
-	ActualTokens    int64 `toml:"actual_tokens,omitempty" json:"actual_tokens"`
+	Partial         int   `toml:"partial"`
+	EstimatedTokens int64 `toml:"estimated_tokens"`
+	ActualTokens    int64 `toml:"actual_tokens"`
 	// CostMicroUSD is millionths of a dollar; JSON shows dollars as cost_usd.
-	CostMicroUSD int64 `toml:"cost_micro_usd,omitempty" json:"-"`
+	CostMicroUSD int64 `toml:"cost_micro_usd"`
 	// BlockedBy lists reasons, not ids.
-	BlockedBy   []string   `toml:"blocked_by,multiline,omitempty" json:"blocked_by"`
-	Notes       string     `toml:"notes,multiline,omitempty" json:"notes"`
-	CompletedAt *time.Time `toml:"completed_at,omitempty" json:"completed_at"`
+	BlockedBy   []string   `toml:"blocked_by"`
+	Notes       string     `toml:"notes"`
+	CompletedAt *time.Time `toml:"completed_at"`
 	// AllowTestChanges, NoChangeExpected and AllowProtected are set by people
 	// and by the planning phase, never by a building agent.
-	AllowTestChanges bool     `toml:"allow_test_changes,omitempty" json:"allow_test_changes"`
-	NoChangeExpected bool     `toml:"no_change_expected,omitempty" json:"no_change_expected"`
-	AllowProtected   []string `toml:"allow_protected,omitempty" json:"allow_protected,omitempty"`
+	AllowTestChanges bool     `toml:"allow_test_changes"`
+	NoChangeExpected bool     `toml:"no_change_expected"`
+	AllowProtected   []string `toml:"allow_protected"`
 	// Failure of the newest attempt, shown to the next one: at most a few
 	// kilobytes, cut when the event was written.
-	Failure string `toml:"failure,multiline,omitempty" json:"-"`
+	Failure string `toml:"failure"`
 }
 
 // Plan is the work list in its own order.
