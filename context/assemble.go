@@ -1,0 +1,245 @@
+package agentctx
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"git-ralph/internal/state"
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+// maxGoal is how much of a goal every prompt carries, in characters.
+const maxGoal = 500
+
+// Assemble makes the prompt of a coding, planning, discovery or validation
+// run. Sections are typed values in a fixed order; over budget they are
+// dropped whole in the order of dropOrder, and only when nothing else is left
+// is the task cut, which keeps its id, title and criteria. The estimate of
+// Prompt.Text is never above Prompt.Budget.
+//
+// In agent-orchestrated mode with Options.Prepared the middle sections are the
+// context agent's text; nothing is dropped there and the budget is
+// PreparedLimit for that text. Without it the prompt is the index mode's.
+func Assemble(s state.State, id plan.TaskID, opt Options) Prompt {
+	a := newAssembly(s, id, opt)
+	p := Prompt{System: System(a.opt), Budget: opt.budget(), Guidance: a.guidance()}
+	if opt.mode() == Orchestrated && strings.TrimSpace(opt.Prepared) != "" {
+		a.orchestrated(&p)
+	} else {
+		a.sections(&p)
+		a.fit(&p)
+	}
+	a.finish(&p)
+	return p
+}
+
+// assembly is one call of Assemble.
+type assembly struct {
+	s      state.State
+	opt    Options // with phase, iteration and attempt filled in
+	task   plan.Task
+	hasJob bool // task is set
+	factor float64
+	values map[string]string
+}
+
+func newAssembly(s state.State, id plan.TaskID, opt Options) *assembly {
+	a := &assembly{s: s, factor: opt.factor()}
+	if t := findTask(s.Plan, id); t != nil {
+		a.task, a.hasJob = *t, true
+	}
+	opt.Phase, opt.Iteration = opt.phase(s), opt.iteration(s)
+	if opt.Attempt == 0 {
+		opt.Attempt = a.task.Attempts + 1
+	}
+	if opt.Role == "" {
+		opt.Role = roleOf(opt.Phase)
+	}
+	a.opt = opt
+	return a
+}
+
+func roleOf(p state.Phase) Role {
+	switch p {
+	case state.Discovery:
+		return Discovery
+	case state.Planning:
+		return Planning
+	case state.Validation:
+		return Validation
+	}
+	return Building
+}
+
+// header is what stands above a section.
+func header(n Name) string { return "## " + string(n) + "\n\n" }
+
+// text is a section as it stands in the prompt.
+func (sec Section) text() string {
+	return header(sec.Name) + strings.TrimRight(sec.Text, "\n") + "\n"
+}
+
+func (a *assembly) add(p *Prompt, name Name, text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	sec := Section{Name: name, Text: text}
+	sec.Tokens = Tokens(len(sec.text()), a.factor)
+	p.Sections = append(p.Sections, sec)
+}
+
+func (a *assembly) sections(p *Prompt) {
+	a.add(p, CurrentTask, a.currentTask())
+	a.add(p, FailureContext, a.failureContext())
+	a.add(p, RetrievedMemory, a.retrievedMemory(p.Budget))
+	a.add(p, PreviousHandoff, a.previousHandoff())
+	if a.opt.mode().Indexed() {
+		a.add(p, ProjectMemory, a.projectMemory(0))
+	}
+	a.add(p, Skills, a.skills())
+	a.add(p, OutputInstruction, a.outputInstructions())
+}
+
+// orchestrated puts the prepared text between the sections that stay the
+// harness's own: what the task is, why it failed and how it is judged are not
+// left to another agent's words.
+func (a *assembly) orchestrated(p *Prompt) {
+	p.Budget = 0
+	a.add(p, CurrentTask, a.currentTask())
+	a.add(p, FailureContext, a.failureContext())
+	limit := int(float64(PreparedLimit(a.opt.window())) * a.factor)
+	a.add(p, PreparedContext, cutText(a.opt.Prepared, limit))
+	a.add(p, OutputInstruction, a.outputInstructions())
+}
+
+// size is what the sections that are not dropped take, in bytes: one empty
+// line stands between two of them.
+func size(sections []Section) int {
+	n := 0
+	for _, sec := range sections {
+		if !sec.Dropped {
+			if n > 0 {
+				n++
+			}
+			n += len(sec.text())
+		}
+	}
+	return n
+}
+
+// fit drops until the prompt is within its budget.
+func (a *assembly) fit(p *Prompt) {
+	over := func() bool { return Tokens(size(p.Sections), a.factor) > p.Budget }
+	if !over() {
+		return
+	}
+	a.reduceIndex(p)
+	for _, name := range dropOrder() {
+		if !over() {
+			return
+		}
+		for i := range p.Sections {
+			if p.Sections[i].Name == name {
+				p.Sections[i].Dropped = true
+				p.Dropped = append(p.Dropped, string(name))
+			}
+		}
+	}
+	if !over() {
+		return
+	}
+	for i := range p.Sections {
+		if sec := &p.Sections[i]; sec.Name == CurrentTask {
+			room := int(float64(p.Budget)*a.factor) - len(header(CurrentTask)) - 1
+			sec.Text = a.cutTask(room)
+			sec.Reduced = true
+			sec.Tokens = Tokens(len(sec.text()), a.factor)
+			p.Dropped = append(p.Dropped, string(CurrentTask)+" (cut)")
+		}
+	}
+}
+
+// reduceIndex gives the index its share of the budget when the whole of it
+// would push other sections out: hard constraints first, then the rest by
+// kind, the newest first. The index stays useful at any size, and a hard
+// constraint found early is still there late.
+func (a *assembly) reduceIndex(p *Prompt) {
+	i := slices.IndexFunc(p.Sections, func(sec Section) bool { return sec.Name == ProjectMemory })
+	if i < 0 {
+		return
+	}
+	sec := &p.Sections[i]
+	share := int(float64(p.Budget) * a.factor * indexShare)
+	if len(sec.Text) <= share {
+		return
+	}
+	sec.Text = a.projectMemory(share)
+	sec.Reduced = true
+	sec.Tokens = Tokens(len(sec.text()), a.factor)
+}
+
+// finish writes the text.
+func (a *assembly) finish(p *Prompt) {
+	var b strings.Builder
+	b.Grow(size(p.Sections))
+	for _, sec := range p.Sections {
+		if sec.Dropped {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(sec.text())
+	}
+	p.Text = b.String()
+	p.Tokens = Tokens(len(p.Text), a.factor)
+}
+
+// guidance lists the notes of the operator that this prompt carries: those
+// nobody has seen yet, and those first shown to this task.
+func (a *assembly) guidance() []string {
+	var ids []string
+	for _, g := range a.s.Guidance {
+		if a.carries(g) {
+			ids = append(ids, g.ID)
+		}
+	}
+	return ids
+}
+
+func (a *assembly) carries(g state.Guidance) bool {
+	return !g.Shown || g.Task == a.task.ID
+}
+
+// progress counts tasks done or skipped, and all.
+func progress(p plan.Plan) (done, total int) {
+	for i := range p.Tasks {
+		if st := p.Tasks[i].Status; st == plan.Done || st == plan.Skipped {
+			done++
+		}
+	}
+	return done, len(p.Tasks)
+}
+
+func (a *assembly) facts() string {
+	var b strings.Builder
+	goal := notes.OneLine(a.s.Plan.Goal, maxGoal)
+	// The project's goal and the plan's are often the same sentence.
+	if project := notes.OneLine(a.opt.Goal, maxGoal); goal == "" {
+		goal = project
+	} else if project != "" && project != goal {
+		fmt.Fprintf(&b, "Project: %s\n", project)
+	}
+	if goal != "" {
+		fmt.Fprintf(&b, "Goal: %s\n", goal)
+	}
+	done, total := progress(a.s.Plan)
+	fmt.Fprintf(&b, "Iteration %d", a.opt.Iteration)
+	if total > 0 {
+		fmt.Fprintf(&b, ", %d of %d tasks done", done, total)
+	}
+	b.WriteString("\n")
+	return b.String()
+}

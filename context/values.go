@@ -1,0 +1,195 @@
+package agentctx
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+// fields are the values of the templates of this run.
+func (a *assembly) fields() map[string]string {
+	if a.values != nil {
+		return a.values
+	}
+	done, total := progress(a.s.Plan)
+	o := a.opt
+	a.values = map[string]string{
+		"goal":               strings.TrimSpace(a.s.Plan.Goal),
+		"phase":              string(o.Phase),
+		"iteration":          strconv.Itoa(o.Iteration),
+		"done":               strconv.Itoa(done),
+		"total":              strconv.Itoa(total),
+		"checks":             checkList(o),
+		"toolchain":          toolchainList(o.Toolchain),
+		"handoff":            handoffHow(o.Role),
+		"subagents":          subagents(o.Role),
+		"task_id":            string(a.task.ID),
+		"task_title":         notes.OneLine(a.task.Title, 300),
+		"task":               a.taskText(),
+		"criteria":           a.criteria(),
+		"verify":             a.verify(),
+		"attempt":            strconv.Itoa(o.Attempt),
+		"failure":            demote(a.failureText()),
+		"no_change_expected": yes(a.task.NoChangeExpected),
+		"allow_test_changes": yes(a.task.AllowTestChanges),
+		"protected":          protectedList(o.Protected, a.task.AllowProtected),
+		"window_percent":     strconv.Itoa(first(o.HandoffPercent, 60)),
+		"ask":                yes(o.Ask),
+		"request":            notes.Clean(strings.TrimSpace(o.Request)),
+		"answers":            a.answers(),
+		"max_questions":      strconv.Itoa(first(o.MaxQuestions, 10)),
+		"specs":              list(o.Specs, func(f SpecFile) string { return specLine(f) }),
+		"spec_criteria":      specCriteria(o.Specs),
+		"plan":               a.planLines(),
+		"task_tokens":        strconv.Itoa(first(o.TaskTokens, 30000)),
+		"browser":            yes(o.Browser),
+	}
+	return a.values
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return ""
+}
+
+func checkList(o Options) string {
+	return list(o.Checks, func(c Check) string {
+		s := c.Name
+		if c.Kind != "" && c.Kind != c.Name {
+			s += " (" + c.Kind + ")"
+		}
+		s += ": " + code(c.Command)
+		if c.Lenient {
+			s += ", may fail"
+		}
+		return s
+	})
+}
+
+func toolchainList(t Toolchain) string {
+	rows := []struct{ name, cmd string }{
+		{"test", t.Test}, {"lint", t.Lint}, {"typecheck", t.Typecheck},
+		{"add a dependency", t.Add}, {"install what is declared", t.Sync},
+	}
+	var b strings.Builder
+	for _, r := range rows {
+		if r.cmd != "" {
+			fmt.Fprintf(&b, "- %s: %s\n", r.name, code(r.cmd))
+		}
+	}
+	for _, x := range t.Blocked {
+		fmt.Fprintf(&b, "- %s is blocked", code(x.Command))
+		if x.Instead != "" {
+			fmt.Fprintf(&b, "; use %s", code(x.Instead))
+		}
+		b.WriteString("\n")
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+func protectedList(paths, allowed []string) string {
+	ok := map[string]bool{}
+	for _, p := range allowed {
+		ok[p] = true
+	}
+	var out []string
+	for _, p := range paths {
+		if !ok[p] {
+			out = append(out, code(p))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func specLine(f SpecFile) string {
+	if f.Title == "" {
+		return code(f.Path)
+	}
+	return code(f.Path) + " " + notes.OneLine(f.Title, 120)
+}
+
+func specCriteria(specs []SpecFile) string {
+	var parts []string
+	for _, f := range specs {
+		if len(f.Criteria) > 0 {
+			parts = append(parts, "### "+specLine(f)+"\n\n"+list(f.Criteria, func(s string) string { return indent(notes.Clean(s)) }))
+		}
+	}
+	return paragraphs(parts...)
+}
+
+func (a *assembly) answers() string {
+	var b strings.Builder
+	for _, q := range a.s.Questions {
+		fmt.Fprintf(&b, "- %s\n", notes.OneLine(q.Text, 500))
+		if q.Answered {
+			fmt.Fprintf(&b, "  Answer: %s\n", notes.OneLine(q.Answer, 1000))
+		} else {
+			b.WriteString("  Not answered yet.\n")
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// planLines is one line a task; a plan too long to read shows what is left to
+// do and counts the rest.
+func (a *assembly) planLines() string {
+	const shown = 60
+	var b strings.Builder
+	done, n := 0, 0
+	for _, t := range a.s.Plan.Tasks {
+		if len(a.s.Plan.Tasks) > shown && (t.Status == plan.Done || t.Status == plan.Skipped) {
+			done++
+			continue
+		}
+		if n++; n > shown {
+			continue
+		}
+		fmt.Fprintf(&b, "- %s %s: %s\n", t.ID, t.Status, notes.OneLine(t.Title, 100))
+	}
+	if n > shown {
+		fmt.Fprintf(&b, "- and %d more\n", n-shown)
+	}
+	if done > 0 {
+		fmt.Fprintf(&b, "- besides %d done or skipped\n", done)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// subagents are the rules for agents of the agent; the figures are sizes at
+// which a summary stays cheaper than doing the work in the own window.
+func subagents(role Role) string {
+	rows := []string{
+		"- search of the code: at most 50,000 tokens, returns a summary of findings only",
+		"- analysis of files: at most 30,000 tokens, returns structured facts, never file contents",
+	}
+	if role != Planning {
+		rows = append(rows, "- running tests: at most 40,000 tokens, returns pass or fail and a summary of failures",
+			"- searches may run side by side, but only one build or test run at a time")
+	}
+	return "Sub-agents, if you have them, keep your own window small:\n" + strings.Join(rows, "\n")
+}
+
+// handoffHow says how to leave the handoff. It names every required field,
+// because not every client enforces the schema.
+func handoffHow(role Role) string {
+	how := "End with a handoff: call `ralph_submit_handoff`, or write it as JSON to the file named by `$RALPH_HANDOFF_FILE`. " +
+		"The last one counts. All of these fields are needed, lists may be empty:\n" +
+		"- `task_completed` {`task_id`, `summary`, `fully_complete`}, `summary` (one line)\n" +
+		"- `freeform`, at least 50 characters and the most important: brief a colleague who picks up tomorrow. What was done and why, surprises, what is fragile or unfinished, what to do next, key details\n" +
+		"- `deviations` [{`planned`, `actual`, `reason`}], `bugs_encountered` [{`description`, `resolution`, `resolved`}]\n" +
+		"- `architectural_notes` [text]: decisions; `constraints_discovered` [{`constraint`, `impact`, `workaround`}]: limits to respect, with must, must not or never when they are hard. Both are remembered for good\n" +
+		"- `unfinished_business` [{`item`, `reason`, `priority`}], `recommendations` [text]\n" +
+		"- `files_touched` [{`path`, `action`}], `tests_added` [{`file`, `test_names`}]\n" +
+		"- `plan_amendments` [{`action`: add, modify or remove, `task_id`, `task`, `changes`, `after`, `reason`}], at most three\n" +
+		"Optional: `request_research` [text], `request_human_review` {`needed`, `reason`}, `confidence_level` high, medium or low."
+	if role == Discovery || role == Planning || role == Validation {
+		return "This phase ends by what it leaves behind, not by a claim. You may hand over what the next phase should know:\n\n" + how
+	}
+	return how
+}
