@@ -1,0 +1,253 @@
+// Package checks owns the commands that decide about an agent's work: the
+// project's checks, the criteria of a task, the steps around an iteration and
+// the setup of a fresh checkout. It runs them under the guard of the caller,
+// keeps a bounded part of their output, and weighs their results against a
+// strategy and a baseline. It stores nothing itself: the baseline and the
+// breakers of the steps are values that the caller persists.
+//
+// # The rules
+//
+//   - An exit code of zero is green, everything else is red; a check that is
+//     still running at its timeout is red as well and carries Timeout.
+//   - A red check is run again up to Runner.FlakyReruns times. Green in one of
+//     these runs is Passed with Flaky set. A timeout and a check that could not
+//     be started are not run again: the first costs its time twice, the
+//     second says the same twice.
+//   - Strategy strict wants all green, lenient lets lint and format fail,
+//     tests_only runs and weighs only kind test. Criteria must be green
+//     whatever the strategy and the baseline say.
+//   - Baseline record and fix-first: red in the baseline and still red does
+//     not reject (AlreadyRed); green once is green for ever. A check whose
+//     command was changed in the settings has no baseline and must be green.
+//     Baseline require and off: everything must be green.
+//
+// # Limits
+//
+// Two checks of one call with the same command line are run once: a criterion
+// that names a check takes that check's result. A command that changes its
+// mind between the two runs is therefore not noticed here.
+package checks
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Kind says what a check proves, and so which strategies insist on it.
+type Kind string
+
+// The kinds. A criterion is a command (or a named check) of one task.
+const (
+	Test      Kind = "test"
+	Lint      Kind = "lint"
+	Typecheck Kind = "typecheck"
+	Format    Kind = "format"
+	Criterion Kind = "criterion"
+)
+
+// Check is one command that is green when it exits with zero.
+type Check struct {
+	Name string // for criteria the command or the name as the task gives it
+	Run  string // a line for the shell
+	Kind Kind   // empty = GuessKind(Run)
+	// Timeout is the wall clock of one run; 0 = the runner's.
+	Timeout time.Duration
+}
+
+// Result is what one check said. Its JSON is the object that `show --json`
+// lists in checks[].
+type Result struct {
+	Name    string
+	Kind    Kind
+	Command string
+	// ExitCode is 128+n for a command that was ended by signal n, and -1 for
+	// one that could not be started.
+	ExitCode   int
+	Passed     bool
+	TimedOut   bool
+	Flaky      bool // red first, green when it was run again
+	AlreadyRed bool // set by Weigh: red before this iteration too
+	DurationMs int64
+	// Output is standard output and standard error as they came, head and tail
+	// of at most Runner.MaxOutput bytes with a marker between them.
+	Output []byte
+	// OutputBytes counts everything that was printed.
+	OutputBytes int64
+	Attempts    int // runs of the command, the flaky re-runs included
+	// Problem is why the command could not be run at all; Passed is false then.
+	Problem string
+}
+
+type resultJSON struct {
+	Name       string `json:"name"`
+	Kind       Kind   `json:"kind"`
+	Command    string `json:"command"`
+	ExitCode   int    `json:"exit_code"`
+	Passed     bool   `json:"passed"`
+	DurationMs int64  `json:"duration_ms"`
+	Output     string `json:"output"`
+	Timeout    bool   `json:"timeout,omitempty"`
+	Flaky      bool   `json:"flaky,omitempty"`
+	AlreadyRed bool   `json:"already_red,omitempty"`
+	Attempts   int    `json:"attempts,omitempty"`
+	Bytes      int64  `json:"output_bytes,omitempty"`
+	Problem    string `json:"problem,omitempty"`
+}
+
+// MarshalJSON writes Output as valid UTF-8 text, the way people read it.
+func (r Result) MarshalJSON() ([]byte, error) {
+	attempts := r.Attempts
+	if attempts == 1 {
+		attempts = 0
+	}
+	return json.Marshal(resultJSON{
+		Name: r.Name, Kind: r.Kind, Command: r.Command, ExitCode: r.ExitCode, Passed: r.Passed,
+		DurationMs: r.DurationMs, Output: strings.ToValidUTF8(string(r.Output), "\uFFFD"),
+		Timeout: r.TimedOut, Flaky: r.Flaky, AlreadyRed: r.AlreadyRed, Attempts: attempts,
+		Bytes: r.OutputBytes, Problem: r.Problem,
+	})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (r *Result) UnmarshalJSON(data []byte) error {
+	var j resultJSON
+	if err := json.Unmarshal(data, &j); err != nil {
+		return fmt.Errorf("read check result: %w", err)
+	}
+	*r = Result{
+		Name: j.Name, Kind: j.Kind, Command: j.Command, ExitCode: j.ExitCode, Passed: j.Passed,
+		TimedOut: j.Timeout, Flaky: j.Flaky, AlreadyRed: j.AlreadyRed, DurationMs: j.DurationMs,
+		Output: []byte(j.Output), OutputBytes: j.Bytes, Attempts: max(1, j.Attempts), Problem: j.Problem,
+	}
+	return nil
+}
+
+// Short is the result with its output narrowed to chars characters, for the
+// event and for a prompt; the whole output belongs into the evidence.
+func (r Result) Short(chars int) Result {
+	r.Output = []byte(Narrow(r.Output, chars))
+	return r
+}
+
+// State is one word for people: passed, flaky, already red, timeout, failed.
+func (r Result) State() string {
+	switch {
+	case r.Passed && r.Flaky:
+		return "flaky"
+	case r.Passed:
+		return "passed"
+	case r.AlreadyRed:
+		return "already red"
+	case r.TimedOut:
+		return "timeout"
+	default:
+		return "failed"
+	}
+}
+
+// kindWords are looked up in this order; the first match decides. The lint
+// words match anywhere in the command (golangci-lint, ./lint.sh), the others
+// as words, so that `npm test -- velvet` is no type check.
+var kindWords = sync.OnceValue(func() []struct {
+	kind Kind
+	re   *regexp.Regexp
+} {
+	return []struct {
+		kind Kind
+		re   *regexp.Regexp
+	}{
+		{Lint, regexp.MustCompile(`shellcheck|lint|eslint|flake8|pylint|stylelint`)},
+		{Typecheck, regexp.MustCompile(`\b(mypy|tsc|pyright|basedpyright|vet)\b`)},
+		{Format, regexp.MustCompile(`fmt\b|\bformat\b|(^|\s)--check\b`)},
+	}
+})
+
+// GuessKind is the kind of a command that has none in the settings. Whatever
+// is not known to be something else is a test, because tests block.
+func GuessKind(run string) Kind {
+	for _, w := range kindWords() {
+		if w.re.MatchString(run) {
+			return w.kind
+		}
+	}
+	return Test
+}
+
+// kind is c.Kind, guessed when it is empty.
+func (c Check) kind() Kind {
+	if c.Kind != "" {
+		return c.Kind
+	}
+	return GuessKind(c.Run)
+}
+
+// Criteria resolves the verify list of a task to checks of kind criterion. An
+// entry is the name of a configured check; or a kind (`test` or `tests`,
+// `lint`, `typecheck`, `format_check` or `format`) and then stands for every check
+// of that kind; or `all`; anything else is a command for the shell. A kind of
+// which nothing is configured is a command too: it fails and so names itself,
+// where silence would let the criterion pass. The order is kept, a check that
+// is meant twice is listed once.
+func Criteria(verify []string, configured []Check) []Check {
+	var out []Check
+	add := func(name string, c Check) {
+		if !slices.ContainsFunc(out, func(o Check) bool { return o.Run == c.Run }) {
+			out = append(out, Check{Name: name, Run: c.Run, Kind: Criterion, Timeout: c.Timeout})
+		}
+	}
+	for _, entry := range verify {
+		entry = strings.TrimSpace(entry)
+		if entry == "" {
+			continue
+		}
+		found := false
+		for _, c := range configured {
+			if c.Name == entry {
+				add(c.Name, c)
+				found = true
+			}
+		}
+		if found {
+			continue
+		}
+		for _, c := range configured {
+			if entry == "all" || c.kind() == namedKind(entry) {
+				add(c.Name, c)
+				found = true
+			}
+		}
+		if !found {
+			add(entry, Check{Run: entry})
+		}
+	}
+	return out
+}
+
+func namedKind(entry string) Kind {
+	switch entry {
+	case "test", "tests":
+		return Test
+	case "lint":
+		return Lint
+	case "typecheck":
+		return Typecheck
+	case "format", "format_check":
+		return Format
+	}
+	return Kind("\x00") // no check has it
+}
+
+// IsCheckName reports whether a text of a plan means a configured check rather
+// than being a sentence: the name of one, a kind, or all.
+func IsCheckName(text string, configured []Check) bool {
+	text = strings.TrimSpace(text)
+	if text == "all" || namedKind(text) != "\x00" {
+		return true
+	}
+	return slices.ContainsFunc(configured, func(c Check) bool { return c.Name == text })
+}

@@ -1,0 +1,303 @@
+package weaken
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// configJudge follows the commands of the checks to the files that decide what
+// they do, and compares those.
+type configJudge struct {
+	*judge
+	files map[string]File
+	seen  map[string]bool // commands and recipes that were followed already
+}
+
+// configuration looks at every check command, and at continuous integration.
+func (j *judge) configuration() {
+	c := &configJudge{judge: j, files: map[string]File{}, seen: map[string]bool{}}
+	for _, f := range j.in.Files {
+		if f.changed() {
+			c.files[f.Path] = f
+		}
+	}
+	if len(c.files) == 0 {
+		return
+	}
+	for _, f := range j.in.Files {
+		if f.changed() && isCI(f.Path) {
+			j.find(CI, f.Path, "", "changed CI file %s", f.Path)
+		}
+	}
+	for _, line := range j.in.Commands {
+		c.line(line, "", 0)
+	}
+}
+
+// isCI knows where the services keep their configuration.
+func isCI(p string) bool {
+	low := strings.ToLower(p)
+	for _, dir := range []string{".github/workflows/", ".github/actions/", ".circleci/", ".buildkite/", ".ci/", ".gitlab/ci/", ".forgejo/workflows/", ".gitea/workflows/", ".woodpecker/", ".teamcity/", ".semaphore/", ".azure-pipelines/", ".builds/"} {
+		if strings.HasPrefix(low, dir) || strings.Contains(low, "/"+dir) && dir == ".github/workflows/" {
+			return true
+		}
+	}
+	switch path.Base(low) {
+	case ".gitlab-ci.yml", ".gitlab-ci.yaml", ".travis.yml", "azure-pipelines.yml", "azure-pipelines.yaml", "jenkinsfile", "bitbucket-pipelines.yml",
+		".drone.yml", "appveyor.yml", ".appveyor.yml", ".woodpecker.yml", ".cirrus.yml", "codecov.yml", ".codecov.yml", "buildkite.yml", "wercker.yml", ".pre-commit-config.yaml", "lefthook.yml", ".build.yml", "cloudbuild.yaml":
+		return true
+	}
+	return false
+}
+
+// content is a file at the checkpoint.
+func (c *configJudge) content(p string) []byte {
+	if f, ok := c.files[p]; ok {
+		return f.Before
+	}
+	if c.in.Lookup != nil {
+		if b, ok := c.in.Lookup(p); ok {
+			return b
+		}
+	}
+	return nil
+}
+
+// line follows one shell line that runs in dir.
+func (c *configJudge) line(line, dir string, depth int) {
+	key := dir + "\x00" + line
+	if depth > 8 || c.seen[key] {
+		return
+	}
+	c.seen[key] = true
+	for _, cmd := range commandsOf(line, dir) {
+		cmd, inner := cmd.unwrap()
+		if inner != "" {
+			c.line(inner, cmd.dir, depth+1)
+			continue
+		}
+		if len(cmd.words) > 0 {
+			c.command(cmd, depth)
+		}
+	}
+}
+
+func (c *configJudge) command(cmd simpleCommand, depth int) {
+	w := cmd.words
+	name := path.Base(w[0])
+	if strings.HasPrefix(name, "python") || name == "py" || name == "pypy3" {
+		c.shadows(cmd.dir)
+		if i := slices.Index(w, "-m"); i > 0 && i+1 < len(w) {
+			cmd.words = w[i+1:]
+			c.tool(w[i+1], cmd, depth)
+			return
+		}
+		name = "python"
+	}
+	switch name {
+	case "sh", "bash", "dash", "zsh", "ksh", "ash", "source", ".":
+		c.script(firstArgument(w[1:]), cmd, depth, strings.Contains(strings.Join(w[1:min(len(w), 3)], " "), "-e"))
+	case "python", "ruby", "perl", "php", "Rscript", "lua", "tsx", "ts-node", "deno", "pwsh", "powershell", "osascript", "expect", "elixir", "julia":
+		args := w[1:]
+		if name == "deno" && len(args) > 0 && (args[0] == "run" || args[0] == "test") {
+			args = args[1:]
+			c.pick(cmd.dir, "deno.json", "deno.jsonc")
+		}
+		c.script(firstArgument(args), cmd, depth, false)
+	case "node":
+		c.script(firstArgument(w[1:]), cmd, depth, false)
+		for i := range w {
+			if (w[i] == "-r" || w[i] == "--require" || w[i] == "--import") && i+1 < len(w) {
+				c.script(w[i+1], cmd, depth, false)
+			}
+		}
+	case "go":
+		c.golang(cmd)
+		if len(w) > 2 && w[1] == "run" {
+			if target := firstArgument(w[2:]); strings.HasSuffix(target, ".go") {
+				c.script(target, cmd, depth, false)
+			}
+		}
+	case "make", "gmake", "gnumake":
+		c.makefile(cmd, depth)
+	case "just":
+		c.justfile(cmd, depth)
+	case "npm", "pnpm", "yarn", "bun":
+		c.node(name, cmd, depth)
+	case "task":
+		c.pick(cmd.dir, "Taskfile.yml", "Taskfile.yaml", "taskfile.yml")
+	case "rake":
+		c.pick(cmd.dir, "Rakefile", "rakefile")
+	default:
+		c.tool(name, cmd, depth)
+		if strings.Contains(w[0], "/") {
+			c.script(w[0], cmd, depth, false)
+		}
+	}
+}
+
+// firstArgument is the first word that is no option.
+func firstArgument(words []string) string {
+	for i := 0; i < len(words); i++ {
+		if !strings.HasPrefix(words[i], "-") {
+			return words[i]
+		}
+		switch words[i] {
+		case "-r", "--require", "--import", "--loader", "-W", "-X", "-o", "-I":
+			i++
+		}
+	}
+	return ""
+}
+
+// pick compares the named files as a whole: any change but one of comments and
+// layout is a finding, a new file is none.
+func (c *configJudge) pick(dir string, names ...string) {
+	for _, n := range names {
+		p := join(dir, n)
+		f, ok := c.files[p]
+		if !ok || f.added() {
+			continue
+		}
+		if f.removed() || significant(p, f.Before) != significant(p, f.After) {
+			c.changed(p)
+		}
+	}
+}
+
+func (c *configJudge) changed(p string) {
+	c.find(Config, p, "", "changed check configuration %s", p)
+}
+
+// significant is the part of a settings file that is no comment and no layout.
+func significant(p string, content []byte) string {
+	if lang := languageOf(p); lang != nil {
+		var b strings.Builder
+		for _, t := range lex(content, lang) {
+			b.WriteString(t.text)
+			b.WriteByte(0)
+		}
+		return b.String()
+	}
+	base := path.Base(p)
+	if strings.HasSuffix(base, ".json") || strings.HasSuffix(base, ".jsonc") || strings.HasSuffix(base, ".json5") || strings.HasSuffix(base, "rc") && strings.HasPrefix(strings.TrimSpace(string(content)), "{") {
+		var b strings.Builder
+		for _, t := range lex(content, &language{slash: true, single: true}) {
+			b.WriteString(t.text)
+			b.WriteByte(0)
+		}
+		return b.String()
+	}
+	if strings.HasSuffix(base, ".xml") {
+		return strings.Join(strings.Fields(stripXMLComments(string(content))), " ")
+	}
+	return strings.Join(iniLines(content), "\n")
+}
+
+func stripXMLComments(s string) string {
+	for {
+		a := strings.Index(s, "<!--")
+		if a < 0 {
+			return s
+		}
+		b := strings.Index(s[a:], "-->")
+		if b < 0 {
+			return s[:a]
+		}
+		s = s[:a] + s[a+b+3:]
+	}
+}
+
+// iniLines are the lines of a file with # or ; comments, without them; the
+// indentation stays, because YAML and INI mean something by it.
+func iniLines(content []byte) []string {
+	var out []string
+	for l := range strings.Lines(string(content)) {
+		l = strings.TrimRight(l, " \t\r\n")
+		t := strings.TrimSpace(l)
+		if t == "" || t[0] == '#' || t[0] == ';' {
+			continue
+		}
+		if i := strings.Index(l, " #"); i >= 0 && strings.Count(l[:i], `"`)%2 == 0 && strings.Count(l[:i], "'")%2 == 0 {
+			l = strings.TrimRight(l[:i], " \t")
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// sections are the sections of an INI or TOML file whose header one of the
+// prefixes begins, with their lines.
+func sections(content []byte, prefixes ...string) string {
+	var out []string
+	in := false
+	for _, l := range iniLines(content) {
+		t := strings.TrimSpace(l)
+		if strings.HasPrefix(t, "[") && strings.HasSuffix(t, "]") && !strings.HasPrefix(l, " ") && !strings.ContainsAny(t, `"',`) || strings.HasPrefix(t, "[[") {
+			header := strings.Trim(t, "[] ")
+			in = slices.ContainsFunc(prefixes, func(p string) bool {
+				return header == p || strings.HasPrefix(header, p+".") || strings.HasPrefix(header, p+":")
+			})
+		}
+		if in {
+			out = append(out, strings.Join(strings.Fields(l), " "))
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// section compares sections of a shared file. Settings that appear where there
+// were none are judged by narrows.
+func (c *configJudge) section(p string, prefixes ...string) {
+	f, ok := c.files[p]
+	if !ok {
+		return
+	}
+	before, after := sections(f.Before, prefixes...), sections(f.After, prefixes...)
+	if before == after {
+		return
+	}
+	if before == "" && !narrows(after) {
+		return
+	}
+	c.changed(p)
+}
+
+// narrows reports whether new settings leave something out: words that runners
+// and linters use for it.
+func narrows(text string) bool {
+	low := strings.ToLower(text)
+	for _, w := range []string{"ignore", "exclude", "deselect", "skip", "disable", "omit", "norecursedirs", "collect-only", "--co ", "passwithnotests",
+		"python_files", "python_functions", "python_classes", "testpathignore", "testnamepattern", "per-file", "allow_failure", "continue-on-error",
+		"exit-zero", "issues-exit-code", "testmatch", "testregex", "addopts = \"-k", "addopts = -k", "-k ", "-m ", "-p no", "follow_imports", "warn_unused_ignores = false",
+		"bail", "only", "\"off\"", "'off'", "strict = false", "runner", "failifnotests", "maven.test.skip", "skiptests"} {
+		if strings.Contains(low, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// added files that would be read instead of, or before, the present ones.
+func (c *configJudge) addedConfig(dir string, names ...string) {
+	for _, n := range names {
+		p := join(dir, n)
+		if f, ok := c.files[p]; ok && f.added() && narrows(significant(p, f.After)) {
+			c.find(Config, p, "", "new check configuration %s leaves something out", p)
+		}
+	}
+}
+
+// shadows finds modules at the root that Python would import instead of the
+// runner or at every start.
+func (c *configJudge) shadows(dir string) {
+	for _, n := range []string{"pytest", "_pytest", "unittest", "sitecustomize", "usercustomize", "mypy", "ruff", "pluggy", "flake8", "black", "pylint", "coverage"} {
+		for _, p := range []string{n + ".py", n + "/__init__.py", n + "/__main__.py"} {
+			p = join(dir, p)
+			if f, ok := c.files[p]; ok && !f.removed() {
+				c.find(Config, p, "", "%s takes the place of a module that checks use", p)
+			}
+		}
+	}
+}

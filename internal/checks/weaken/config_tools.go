@@ -1,0 +1,594 @@
+package weaken
+
+import (
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+)
+
+// tool compares the settings that a runner, linter or compiler reads.
+func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
+	dir := cmd.dir
+	if given := cmd.option("-c", "--config", "--config-file", "--rcfile", "-p", "--project", "--configuration"); given != "" && !strings.Contains(given, "=") {
+		c.pick(dir, given)
+	}
+	pyproject := join(dir, "pyproject.toml")
+	setup, tox := join(dir, "setup.cfg"), join(dir, "tox.ini")
+	switch name {
+	case "pytest", "py.test":
+		c.shadows(dir)
+		c.pick(dir, "pytest.ini", ".pytest.ini")
+		c.addedConfig(dir, "pytest.ini", ".pytest.ini")
+		c.takesPlace(dir, "pytest.ini", pyproject, "[tool.pytest")
+		c.section(pyproject, "tool.pytest")
+		c.section(setup, "tool:pytest")
+		c.section(tox, "pytest")
+	case "unittest", "nose2", "nose":
+		c.shadows(dir)
+		c.pick(dir, "unittest.cfg", "nose2.cfg")
+	case "tox":
+		c.pick(dir, "tox.ini")
+		c.section(pyproject, "tool.tox")
+	case "nox":
+		c.pick(dir, "noxfile.py")
+	case "ruff":
+		c.pick(dir, "ruff.toml", ".ruff.toml")
+		c.addedConfig(dir, "ruff.toml", ".ruff.toml")
+		c.section(pyproject, "tool.ruff")
+	case "mypy", "dmypy":
+		c.pick(dir, "mypy.ini", ".mypy.ini")
+		c.addedConfig(dir, "mypy.ini", ".mypy.ini")
+		c.section(pyproject, "tool.mypy")
+		c.section(setup, "mypy", "mypy-")
+	case "pyright", "basedpyright":
+		c.pick(dir, "pyrightconfig.json")
+		c.addedConfig(dir, "pyrightconfig.json")
+		c.section(pyproject, "tool.pyright", "tool.basedpyright")
+	case "flake8":
+		c.pick(dir, ".flake8")
+		c.addedConfig(dir, ".flake8")
+		c.section(setup, "flake8")
+		c.section(tox, "flake8")
+	case "pylint":
+		c.pick(dir, ".pylintrc", "pylintrc")
+		c.addedConfig(dir, ".pylintrc", "pylintrc")
+		c.section(pyproject, "tool.pylint")
+	case "black", "isort":
+		c.section(pyproject, "tool."+name)
+	case "shellcheck":
+		c.pick(dir, ".shellcheckrc")
+		c.addedConfig(dir, ".shellcheckrc")
+	case "yamllint":
+		c.pick(dir, ".yamllint", ".yamllint.yml", ".yamllint.yaml")
+	case "golangci-lint":
+		names := []string{".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json"}
+		c.pick(dir, names...)
+		c.addedConfig(dir, names...)
+	case "staticcheck":
+		c.pick(dir, "staticcheck.conf")
+		c.addedConfig(dir, "staticcheck.conf")
+	case "gotestsum":
+		c.golang(cmd)
+	case "jest", "react-scripts":
+		c.stem(dir, "jest.config")
+		c.packageKeys(dir, "jest")
+	case "vitest":
+		c.stem(dir, "vitest.config", "vitest.workspace")
+		c.viteTest(dir)
+	case "mocha", "nyc", "c8", "ava", "tap", "karma", "cypress", "playwright", "wdio", "jasmine":
+		c.stem(dir, "."+name+"rc", name+".config", "karma.conf", "cypress", "."+name)
+		c.packageKeys(dir, name)
+		c.pick(dir, "test/mocha.opts", "spec/support/jasmine.json")
+	case "tsc", "vue-tsc", "tsd":
+		c.tsconfig(dir)
+	case "eslint", "standard", "xo":
+		c.stem(dir, "eslint.config", ".eslintrc")
+		c.pick(dir, ".eslintignore")
+		c.addedConfig(dir, ".eslintignore", ".eslintrc.json", ".eslintrc")
+		c.packageKeys(dir, "eslintConfig", "eslintIgnore", name)
+	case "stylelint", "prettier", "commitlint", "oxlint", "markdownlint":
+		c.stem(dir, name+".config", "."+name+"rc")
+		c.pick(dir, "."+name+"ignore", ".oxlintrc.json")
+		c.addedConfig(dir, "."+name+"ignore")
+		c.packageKeys(dir, name)
+	case "biome":
+		c.pick(dir, "biome.json", "biome.jsonc")
+	case "cargo", "cross":
+		c.cargo(cmd)
+	case "mvn", "mvnw":
+		c.maven(dir)
+	case "gradle", "gradlew":
+		c.gradle()
+	case "rspec":
+		c.pick(dir, ".rspec", "spec/spec_helper.rb", "spec/rails_helper.rb")
+	case "rubocop":
+		c.pick(dir, ".rubocop.yml", ".rubocop_todo.yml")
+		c.addedConfig(dir, ".rubocop_todo.yml")
+	case "phpunit", "pest":
+		c.pick(dir, "phpunit.xml", "phpunit.xml.dist")
+		c.takesPlace(dir, "phpunit.xml", join(dir, "phpunit.xml.dist"), "")
+	case "phpstan":
+		c.pick(dir, "phpstan.neon", "phpstan.neon.dist")
+	case "ctest", "cmake":
+		c.pick(dir, "CTestCustom.cmake", "CTestTestfile.cmake")
+	case "mix":
+		c.pick(dir, "test/test_helper.exs", ".formatter.exs")
+	case "dotnet":
+		c.pick(dir, ".runsettings", "xunit.runner.json")
+	case "pre-commit":
+		c.pick(dir, ".pre-commit-config.yaml")
+	}
+}
+
+// stem compares every file of a folder whose name is the stem with any ending.
+func (c *configJudge) stem(dir string, stems ...string) {
+	for _, p := range c.paths() {
+		base := path.Base(p)
+		if join("", path.Dir(p)) != dir {
+			continue
+		}
+		for _, s := range stems {
+			if base == s || strings.HasPrefix(base, s+".") {
+				f := c.files[p]
+				if f.added() {
+					c.addedConfig(dir, base)
+				} else {
+					c.pick(dir, base)
+				}
+				break
+			}
+		}
+	}
+}
+
+func (c *configJudge) paths() []string {
+	var out []string
+	for p := range c.files {
+		out = append(out, p)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// takesPlace finds a new file that is read instead of present settings.
+func (c *configJudge) takesPlace(dir, name, other, needle string) {
+	p := join(dir, name)
+	if f, ok := c.files[p]; ok && f.added() {
+		if old := c.content(other); old != nil && strings.Contains(string(old), needle) {
+			c.find(Config, p, "", "%s takes the place of %s", p, other)
+		}
+	}
+}
+
+// golang looks for what `go test ./...` leaves out: folders that got a go.mod of
+// their own, ignore directives, a workspace.
+func (c *configJudge) golang(cmd simpleCommand) {
+	if !slices.ContainsFunc(cmd.words, func(w string) bool { return w == "..." || strings.HasSuffix(w, "/...") }) {
+		return
+	}
+	for _, p := range c.paths() {
+		f := c.files[p]
+		switch {
+		case path.Base(p) == "go.mod" && f.added() && join("", path.Dir(p)) != cmd.dir:
+			under := path.Dir(p) + "/"
+			if slices.ContainsFunc(c.in.Paths, func(q string) bool { return strings.HasPrefix(q, under) && IsTest(q) }) {
+				c.find(Config, p, "", "%s cuts tests off from ./...", p)
+			}
+		case p == join(cmd.dir, "go.mod") && !f.added():
+			if more := added(goIgnores(f.Before), goIgnores(f.After)); len(more) > 0 {
+				c.find(Config, p, "", "%s ignores %s", p, strings.Join(more, ", "))
+			}
+		case p == join(cmd.dir, "go.work") && !f.added():
+			c.pick(cmd.dir, "go.work")
+		}
+	}
+}
+
+func goIgnores(mod []byte) []string {
+	var out []string
+	block := false
+	for _, l := range strings.Split(string(mod), "\n") {
+		l, _, _ = strings.Cut(l, "//")
+		f := strings.Fields(l)
+		switch {
+		case len(f) == 0:
+		case f[0] == ")":
+			block = false
+		case f[0] == "ignore" && len(f) > 1 && f[1] == "(":
+			block = true
+		case f[0] == "ignore" && len(f) > 1:
+			out = append(out, f[1])
+		case block:
+			out = append(out, f[0])
+		}
+	}
+	return out
+}
+
+// node compares the script of package.json that a package manager would run.
+func (c *configJudge) node(manager string, cmd simpleCommand, depth int) {
+	dir := cmd.dir
+	if d := cmd.option("--prefix", "--cwd", "-C", "--dir"); d != "" {
+		dir = join(dir, d)
+	}
+	words := dropOptions(cmd.words[1:], "prefix cwd C dir w workspace filter F")
+	if len(words) > 0 && (words[0] == "run" || words[0] == "run-script") {
+		words = dropOptions(words[1:], "prefix cwd w workspace")
+	} else if len(words) > 0 && manager == "npm" {
+		switch words[0] {
+		case "test", "t", "tst", "start", "stop", "restart":
+			if words[0] != "start" && words[0] != "stop" && words[0] != "restart" {
+				words[0] = "test"
+			}
+		default:
+			return
+		}
+	}
+	if len(words) == 0 {
+		return
+	}
+	script := words[0]
+	if manager == "bun" && script == "test" {
+		c.pick(dir, "bunfig.toml")
+	}
+	c.npmrc(dir)
+	p := join(dir, "package.json")
+	before := packageJSON(c.content(p))
+	f, changed := c.files[p]
+	now := packageJSON(f.After)
+	for _, name := range []string{"pre" + script, script, "post" + script} {
+		old := before.Scripts[name]
+		if changed && !f.added() {
+			fresh := now.Scripts[name]
+			if old != fresh && (old != "" || name != script) && !longerLine(old, fresh) {
+				c.find(Config, p, "", "changed script %q of %s", name, p)
+			}
+		}
+		if old != "" {
+			c.line(old, dir, depth+1)
+		}
+	}
+	if before.Scripts[script] == "" {
+		c.tool(script, simpleCommand{words: words, dir: dir}, depth) // yarn jest
+	}
+}
+
+// longerLine reports whether a command line only got further commands that must
+// pass as well.
+func longerLine(old, now string) bool {
+	rest, ok := strings.CutPrefix(now, old+" && ")
+	return ok && old != "" && !strings.ContainsAny(rest, ";|") && !strings.Contains(strings.ReplaceAll(rest, "&&", ""), "&") && !strings.Contains(rest, "exit")
+}
+
+func (c *configJudge) npmrc(dir string) {
+	p := join(dir, ".npmrc")
+	if f, ok := c.files[p]; ok {
+		for _, l := range iniLines(f.After) {
+			if strings.HasPrefix(l, "script-shell") || strings.HasPrefix(l, "ignore-scripts") || strings.HasPrefix(l, "node-options") {
+				if !strings.Contains(string(f.Before), l) {
+					c.changed(p)
+				}
+			}
+		}
+	}
+}
+
+type packageFile struct {
+	Scripts map[string]string
+	rest    map[string]json.RawMessage
+}
+
+// packageJSON reads what can be read; a broken file has no scripts.
+func packageJSON(content []byte) packageFile {
+	var p packageFile
+	if json.Unmarshal(content, &p.rest) == nil {
+		var scripts map[string]any
+		if json.Unmarshal(p.rest["scripts"], &scripts) == nil {
+			p.Scripts = map[string]string{}
+			for k, v := range scripts {
+				if s, ok := v.(string); ok {
+					p.Scripts[k] = s
+				}
+			}
+		}
+	}
+	return p
+}
+
+// packageKeys compares the settings that tools keep in package.json.
+func (c *configJudge) packageKeys(dir string, keys ...string) {
+	p := join(dir, "package.json")
+	f, ok := c.files[p]
+	if !ok || f.added() {
+		return
+	}
+	before, after := packageJSON(f.Before), packageJSON(f.After)
+	for _, k := range keys {
+		old, now := canonical(before.rest[k]), canonical(after.rest[k])
+		if old != now && (old != "" || narrows(now)) {
+			c.find(Config, p, "", "changed %q in %s", k, p)
+		}
+	}
+}
+
+func canonical(raw json.RawMessage) string {
+	var v any
+	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
+		return ""
+	}
+	b, _ := json.Marshal(v) // sorts keys; a decoded value always encodes
+	return string(b)
+}
+
+// viteTest compares the test block of vite.config, which has other uses too.
+func (c *configJudge) viteTest(dir string) {
+	for _, ext := range []string{".ts", ".js", ".mts", ".mjs", ".cts", ".cjs"} {
+		p := join(dir, "vite.config"+ext)
+		f, ok := c.files[p]
+		if !ok || f.added() {
+			continue
+		}
+		old, now := testBlock(p, f.Before), testBlock(p, f.After)
+		if old != now && (old != "" || narrows(now)) {
+			c.changed(p)
+		}
+	}
+}
+
+func testBlock(p string, content []byte) string {
+	found := ""
+	var walk func([]node)
+	walk = func(list []node) {
+		for i, n := range list {
+			if n.open != 0 {
+				walk(n.kids)
+			} else if at(list, i) == "test" && at(list, i+1) == ":" && i+2 < len(list) {
+				end := i + 2
+				for end < len(list) && at(list, end) != "," {
+					end++
+				}
+				found += text(list[i+2 : end])
+			}
+		}
+	}
+	walk(tree(lex(content, languageOf(p))))
+	return found
+}
+
+// tsconfig compares what the compiler checks and which files; the rest of the
+// file (paths, output, targets) is the project's own affair.
+func (c *configJudge) tsconfig(dir string) {
+	for _, p := range c.paths() {
+		base := path.Base(p)
+		f := c.files[p]
+		if join("", path.Dir(p)) != dir || !strings.HasPrefix(base, "tsconfig") || !strings.HasSuffix(base, ".json") || f.added() {
+			continue
+		}
+		if f.removed() || looserTS(f.Before, f.After) {
+			c.changed(p)
+		}
+	}
+}
+
+type tsFile struct {
+	Extends         any            `json:"extends"`
+	Include         []string       `json:"include"`
+	Exclude         []string       `json:"exclude"`
+	Files           []string       `json:"files"`
+	References      []any          `json:"references"`
+	CompilerOptions map[string]any `json:"compilerOptions"`
+}
+
+func looserTS(before, after []byte) bool {
+	var old, now tsFile
+	if json.Unmarshal(relaxed(before), &old) != nil || json.Unmarshal(relaxed(after), &now) != nil {
+		return significant("x.json", before) != significant("x.json", after)
+	}
+	a, _ := json.Marshal(old.Extends)
+	b, _ := json.Marshal(now.Extends)
+	if string(a) != string(b) || len(added(now.Include, old.Include)) > 0 || len(added(old.Exclude, now.Exclude)) > 0 || len(added(now.Files, old.Files)) > 0 ||
+		len(old.Include) == 0 && len(now.Include) > 0 || len(now.References) < len(old.References) {
+		return true
+	}
+	keys := map[string]bool{}
+	for k := range old.CompilerOptions {
+		keys[k] = true
+	}
+	for k := range now.CompilerOptions {
+		keys[k] = true
+	}
+	for k := range keys {
+		was, is := old.CompilerOptions[k] == true, now.CompilerOptions[k] == true
+		switch {
+		case k == "skipLibCheck" || k == "skipDefaultLibCheck" || k == "noCheck" || k == "suppressImplicitAnyIndexErrors" || strings.HasPrefix(k, "allowUn"):
+			if is && !was {
+				return true
+			}
+		case strings.HasPrefix(k, "strict") || strings.HasPrefix(k, "noImplicit") || strings.HasPrefix(k, "noUnused") || strings.HasPrefix(k, "noUnchecked") ||
+			strings.HasPrefix(k, "noFallthrough") || strings.HasPrefix(k, "noPropertyAccess") || k == "exactOptionalPropertyTypes" || k == "checkJs" || k == "alwaysStrict" || k == "noEmitOnError" || k == "useUnknownInCatchVariables":
+			// Under strict a member that is set to false is a hole in it.
+			if was && !is || !was && now.CompilerOptions[k] == false && old.CompilerOptions[k] == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// relaxed makes JSON of JSON with comments and trailing commas.
+func relaxed(content []byte) []byte {
+	toks := lex(content, &language{slash: true})
+	var b strings.Builder
+	for i, t := range toks {
+		if t.is(",") && i+1 < len(toks) && (toks[i+1].is("}") || toks[i+1].is("]")) {
+			continue
+		}
+		b.Write(content[t.pos:t.end])
+		b.WriteByte(' ')
+	}
+	return []byte(b.String())
+}
+
+// cargo compares what decides which Rust tests and lints run.
+func (c *configJudge) cargo(cmd simpleCommand) {
+	dir := cmd.dir
+	for _, p := range c.paths() {
+		if path.Base(p) == "Cargo.toml" {
+			f := c.files[p]
+			if f.added() || f.removed() {
+				continue
+			}
+			if cargoTests(f.Before) != cargoTests(f.After) {
+				c.changed(p)
+				continue
+			}
+			c.section(p, "lints", "workspace.lints", "profile.test")
+		}
+	}
+	c.pick(dir, "clippy.toml", ".clippy.toml", "rustfmt.toml", ".rustfmt.toml", ".config/nextest.toml")
+	c.addedConfig(dir, "clippy.toml", "rustfmt.toml", ".config/nextest.toml")
+	for _, n := range []string{".cargo/config.toml", ".cargo/config"} {
+		p := join(dir, n)
+		f, ok := c.files[p]
+		if !ok {
+			continue
+		}
+		if cargoRunners(f.Before) != cargoRunners(f.After) {
+			c.changed(p)
+		}
+	}
+}
+
+// cargoTests are the lines of a manifest that take tests or packages away.
+func cargoTests(content []byte) string {
+	var out []string
+	header := ""
+	for _, l := range iniLines(content) {
+		t := strings.ReplaceAll(strings.TrimSpace(l), " ", "")
+		if strings.HasPrefix(t, "[") {
+			header = t
+		}
+		for _, w := range []string{"test=false", "doctest=false", "harness=", "autotests=", "required-features=", "default-members=", "exclude="} {
+			if strings.HasPrefix(t, w) {
+				out = append(out, header+t)
+			}
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, "\n")
+}
+
+func cargoRunners(content []byte) string {
+	var out []string
+	for _, l := range iniLines(content) {
+		t := strings.TrimSpace(l)
+		for _, w := range []string{"runner", "rustflags", "rustc", "rustc-wrapper", "rustdoc", "[alias", "test", "[env"} {
+			if strings.HasPrefix(t, w) {
+				out = append(out, t)
+			}
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// maven compares the parts of a build file that decide about tests.
+func (c *configJudge) maven(dir string) {
+	for _, p := range c.paths() {
+		if path.Base(p) != "pom.xml" && p != join(dir, ".mvn/maven.config") && p != join(dir, ".mvn/jvm.config") {
+			continue
+		}
+		f := c.files[p]
+		if f.added() {
+			continue
+		}
+		if path.Base(p) != "pom.xml" {
+			c.pick(path.Dir(p), path.Base(p))
+			continue
+		}
+		if pomTests(f.Before) != pomTests(f.After) {
+			c.changed(p)
+		}
+	}
+}
+
+func pomTests(content []byte) string {
+	s := stripXMLComments(string(content))
+	var out []string
+	for rest := s; ; {
+		a := strings.Index(rest, "<plugin>")
+		if a < 0 {
+			break
+		}
+		b := strings.Index(rest[a:], "</plugin>")
+		if b < 0 {
+			break
+		}
+		block := rest[a : a+b]
+		if strings.Contains(block, "surefire") || strings.Contains(block, "failsafe") || strings.Contains(block, "checkstyle") || strings.Contains(block, "spotbugs") || strings.Contains(block, "jacoco") {
+			out = append(out, strings.Join(strings.Fields(block), " "))
+		}
+		rest = rest[a+b:]
+	}
+	for _, word := range []string{"skipTests", "maven.test.skip", "testFailureIgnore", "maven.test.failure.ignore", "testSourceDirectory", "skipITs", "surefire.excludes"} {
+		for rest := s; ; {
+			i := strings.Index(rest, word)
+			if i < 0 {
+				break
+			}
+			out = append(out, strings.Join(strings.Fields(rest[i:min(len(rest), i+60)]), " "))
+			rest = rest[i+len(word):]
+		}
+	}
+	for _, m := range strings.Split(s, "<module>")[1:] {
+		name, _, _ := strings.Cut(m, "</module>")
+		out = append(out, "module "+strings.TrimSpace(name))
+	}
+	return strings.Join(out, "\n")
+}
+
+// gradle compares the test blocks of build files.
+func (c *configJudge) gradle() {
+	for _, p := range c.paths() {
+		base := path.Base(p)
+		if base != "build.gradle" && base != "build.gradle.kts" && base != "settings.gradle" && base != "settings.gradle.kts" {
+			continue
+		}
+		f := c.files[p]
+		if f.added() {
+			continue
+		}
+		if f.removed() || gradleTests(f.Before) != gradleTests(f.After) {
+			c.changed(p)
+		}
+	}
+}
+
+func gradleTests(content []byte) string {
+	var out []string
+	var walk func([]node)
+	walk = func(list []node) {
+		for i, n := range list {
+			word := at(list, i)
+			if strings.Contains(strings.ToLower(word), "test") && !strings.Contains(word, "mplementation") && !strings.Contains(word, "untime") {
+				for k := i + 1; k < min(len(list), i+8); k++ {
+					if list[k].open == '{' {
+						out = append(out, word+text(list[k].kids))
+						break
+					}
+					if k > i+1 && list[k].first {
+						break
+					}
+				}
+			}
+			if word == "enabled" || word == "onlyIf" || word == "ignoreFailures" || word == "exclude" || word == "include" {
+				out = append(out, text(list[i:min(len(list), i+5)]))
+			}
+			if n.open != 0 {
+				walk(n.kids)
+			}
+		}
+	}
+	walk(tree(lex(content, &language{slash: true, triple: true, single: true})))
+	return strings.Join(out, "\n")
+}

@@ -1,0 +1,61 @@
+// Package weaken owns the question whether a change makes the tests of a
+// project weaker. It compares the files of a change before and after, without
+// running anything: it reads no clock, file or network, and the same input gives
+// the same findings in the same order.
+//
+// # What is found
+//
+//   - removed: a test that existed is gone. A test is the same test under
+//     another name, in another file or another folder when its body is, or is
+//     similar enough (names and literals); a test whose assertions reappear in
+//     new tests (split, merged, made a table) is not gone.
+//   - skipped: a test that ran is skipped, marked as expected to fail, put
+//     under a build constraint or a condition, or its suite is; a helper
+//     that it calls skips. A test that is new may be skipped. `.only` and its
+//     kin keep other tests from running and are found in new tests too.
+//   - assertions: a test, or a helper in a test file, asserts less than
+//     before. Assertions are counted, those of helpers with them, times the rows
+//     of the table that they run for; ones that cannot fail (assert True, x == x,
+//     if false, behind a return, inside a try whose handler swallows) are not.
+//   - cases: the table of a test has fewer rows.
+//   - escape: something ends or bends the whole run: TestMain that does not
+//     run the tests, os._exit in a test module, collection hooks in conftest.py,
+//     a redefined expect.
+//   - config: what a check's command resolves to was changed: the script, the
+//     recipe of make or just, the script of package.json, the settings of the
+//     runner, linter or compiler; or something is added that takes their place.
+//   - ci: a file of a continuous integration service was changed.
+//
+// # How each language is read
+//
+//   - Go with go/parser: TestXxx, FuzzXxx, Example with output, methods of
+//     suites, Ginkgo trees. Conditions that are constant, code behind return, os.Exit.
+//   - Python by logical lines and indentation: functions and methods named
+//     test*, classes that pytest or unittest collect, decorators, parametrize,
+//     subclasses; the last definition of a name counts, as in Python.
+//   - JavaScript and TypeScript by a token tree: it, test, describe and their
+//     modifiers and prefixes, options objects, each, subtests, scripts of assertions.
+//   - Rust by a token tree: test attributes anywhere, #[cfg(test)] modules
+//     inside source files, cfg and ignore, rstest cases, macros.
+//   - Java, Kotlin, Groovy, Scala by a token tree: annotations of JUnit 3 to 5 and
+//     TestNG, argument providers, nested classes.
+//   - Other languages (C, C++, C#, Ruby, PHP, Swift, Elixir, shell, …): the
+//     file is one unit; tests, assertions and skips are counted by the names that
+//     their frameworks use. A rename is the same file under another name.
+//
+// Comments and strings are never taken for code.
+//
+// # What is not found
+//
+// An assertion replaced by another one that says less counts the same
+// (assertEqual by assertIsNotNone, a changed expected value): the checkpoint's
+// own tests, run against the new code, are there for that (JudgeOldTests). So do
+// conditions that are false only at run time, assertions in callbacks that are
+// never called, tests that are generated, doctests, and expected output in
+// files other than Jest's snapshots. Helpers that live in files which the
+// change does not touch count one assertion if their name says so.
+//
+// Some honest changes are found as well: deleting the tests of a feature that
+// is deleted, changing the build script that a check runs, a condition added in
+// front of an existing test. For those a task has allow_test_changes.
+package weaken

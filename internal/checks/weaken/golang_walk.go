@@ -1,0 +1,429 @@
+package weaken
+
+import (
+	"go/ast"
+	gotoken "go/token"
+	"go/types"
+	"strings"
+)
+
+// goWalker counts what one function asserts. times is how often the code runs
+// for the rows of a table; code that cannot be reached is not walked.
+type goWalker struct {
+	r        *goReader
+	u        *unit
+	receiver string
+	handles  map[string]bool
+	tables   map[string]int // rows of the function's own tables
+	focused  []string
+}
+
+func (w *goWalker) block(list []ast.Stmt, times int) {
+	for _, s := range list {
+		w.stmt(s, times)
+		if ends(s) {
+			return // what follows is never reached
+		}
+	}
+}
+
+// ends reports whether control never goes past a statement.
+func ends(s ast.Stmt) bool {
+	switch s := s.(type) {
+	case *ast.ReturnStmt:
+		return true
+	case *ast.BranchStmt:
+		return s.Tok == gotoken.GOTO || s.Tok == gotoken.BREAK || s.Tok == gotoken.CONTINUE
+	case *ast.BlockStmt:
+		return len(s.List) > 0 && ends(s.List[len(s.List)-1])
+	case *ast.IfStmt:
+		return truth(s.Cond) == yes && ends(s.Body)
+	case *ast.ExprStmt:
+		call, ok := s.X.(*ast.CallExpr)
+		if !ok {
+			return false
+		}
+		sel, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return false
+		}
+		pkg, _ := sel.X.(*ast.Ident)
+		return pkg != nil && (pkg.Name == "os" && sel.Sel.Name == "Exit" || pkg.Name == "runtime" && sel.Sel.Name == "Goexit")
+	}
+	return false
+}
+
+func (w *goWalker) stmt(s ast.Stmt, times int) {
+	switch s := s.(type) {
+	case nil:
+	case *ast.BlockStmt:
+		w.block(s.List, times)
+	case *ast.IfStmt:
+		w.stmt(s.Init, times)
+		w.expr(s.Cond, times)
+		verdict := truth(s.Cond)
+		if verdict != no {
+			w.block(s.Body.List, times)
+		}
+		if verdict != yes {
+			w.stmt(s.Else, times)
+		}
+	case *ast.ForStmt:
+		w.stmt(s.Init, times)
+		if s.Cond == nil || truth(s.Cond) != no {
+			w.expr(s.Cond, times)
+			w.block(s.Body.List, times)
+		}
+	case *ast.RangeStmt:
+		rows, known := w.rowsOf(s.X)
+		if !known {
+			w.expr(s.X, times)
+			w.block(s.Body.List, times)
+			return
+		}
+		before := w.total()
+		w.block(s.Body.List, times*rows)
+		if w.total() > before || rows == 0 || hasCallTo(s.Body, "Run") {
+			w.u.rows += rows
+		}
+	case *ast.AssignStmt:
+		w.tableOf(s)
+		for i, e := range s.Rhs {
+			if _, fn := ast.Unparen(e).(*ast.FuncLit); fn && len(s.Lhs) == len(s.Rhs) && blank(s.Lhs[i]) {
+				continue // _ = func() { … } never runs
+			}
+			w.expr(e, times)
+		}
+		for _, e := range s.Lhs {
+			w.expr(e, times)
+		}
+	case *ast.DeclStmt:
+		if g, ok := s.Decl.(*ast.GenDecl); ok {
+			for _, sp := range g.Specs {
+				if v, ok := sp.(*ast.ValueSpec); ok {
+					for i, e := range v.Values {
+						if c, ok := composite(e); ok && len(v.Names) == len(v.Values) {
+							w.tables[v.Names[i].Name] = len(c.Elts)
+						}
+						w.expr(e, times)
+					}
+				}
+			}
+		}
+	case *ast.CaseClause:
+		for _, e := range s.List {
+			w.expr(e, times)
+		}
+		w.block(s.Body, times)
+	case *ast.CommClause:
+		w.stmt(s.Comm, times)
+		w.block(s.Body, times)
+	case *ast.SwitchStmt:
+		w.stmt(s.Init, times)
+		w.expr(s.Tag, times)
+		for _, c := range s.Body.List {
+			w.stmt(c, times)
+		}
+	case *ast.TypeSwitchStmt:
+		w.stmt(s.Init, times)
+		w.stmt(s.Assign, times)
+		for _, c := range s.Body.List {
+			w.stmt(c, times)
+		}
+	case *ast.SelectStmt:
+		for _, c := range s.Body.List {
+			w.stmt(c, times)
+		}
+	case *ast.LabeledStmt:
+		w.stmt(s.Stmt, times)
+	case *ast.ExprStmt:
+		w.expr(s.X, times)
+	case *ast.DeferStmt:
+		w.expr(s.Call, times)
+	case *ast.GoStmt:
+		w.expr(s.Call, times)
+	case *ast.ReturnStmt:
+		for _, e := range s.Results {
+			w.expr(e, times)
+		}
+	case *ast.SendStmt:
+		w.expr(s.Value, times)
+	}
+}
+
+// total only tells whether a body asserts anything.
+func (w *goWalker) total() int {
+	n := w.u.plain
+	for _, c := range w.u.calls {
+		n += c
+	}
+	return n
+}
+
+func blank(e ast.Expr) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == "_"
+}
+
+// tableOf notes tables and assertion objects that are assigned to a name.
+func (w *goWalker) tableOf(s *ast.AssignStmt) {
+	if len(s.Lhs) != len(s.Rhs) {
+		return
+	}
+	for i, l := range s.Lhs {
+		id, ok := l.(*ast.Ident)
+		if !ok {
+			continue
+		}
+		if c, ok := composite(s.Rhs[i]); ok {
+			w.tables[id.Name] = len(c.Elts)
+		}
+		if call, ok := s.Rhs[i].(*ast.CallExpr); ok {
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			if ok && (sel.Sel.Name == "New" && packageOf(sel, "assert", "require", "is", "quicktest", "qt", "check", "td", "must") ||
+				sel.Sel.Name == "Require" || sel.Sel.Name == "Assert" || strings.HasPrefix(sel.Sel.Name, "NewWithT") || sel.Sel.Name == "NewGomega") {
+				w.r.asserters[id.Name] = true
+			}
+		}
+	}
+}
+
+func packageOf(sel *ast.SelectorExpr, names ...string) bool {
+	id, ok := sel.X.(*ast.Ident)
+	if !ok {
+		return false
+	}
+	for _, n := range names {
+		if id.Name == n {
+			return true
+		}
+	}
+	return false
+}
+
+// rowsOf is the length of the table that a loop goes over.
+func (w *goWalker) rowsOf(e ast.Expr) (int, bool) {
+	if c, ok := composite(e); ok {
+		return len(c.Elts), true
+	}
+	if id, ok := ast.Unparen(e).(*ast.Ident); ok {
+		if n, ok := w.tables[id.Name]; ok {
+			return n, true
+		}
+		n, ok := w.r.tables[id.Name]
+		return n, ok
+	}
+	return 0, false
+}
+
+func (w *goWalker) expr(e ast.Expr, times int) {
+	if e == nil {
+		return
+	}
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			for _, h := range testHandles(n.Type.Params) {
+				w.handles[h] = true
+			}
+			w.block(n.Body.List, times)
+			return false
+		case *ast.CallExpr:
+			w.call(n, times)
+		case *ast.SelectorExpr:
+			if w.handle(n.X) && (n.Sel.Name == "Skip" || n.Sel.Name == "Skipf" || n.Sel.Name == "SkipNow") {
+				w.u.skips = append(w.u.skips, "t.Skip") // also as a value: f := t.Skip
+			}
+		}
+		return true
+	})
+}
+
+func (w *goWalker) handle(e ast.Expr) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && (w.handles[id.Name] || id.Name == "t" || id.Name == "tb")
+}
+
+func (w *goWalker) call(c *ast.CallExpr, times int) {
+	switch f := ast.Unparen(c.Fun).(type) {
+	case *ast.Ident:
+		switch {
+		case f.Name == "panic":
+			w.u.plain += times
+		case ginkgoNode(f.Name):
+			switch f.Name[0] {
+			case 'P', 'X':
+				w.u.skips = append(w.u.skips, f.Name)
+			case 'F':
+				w.focused = append(w.focused, f.Name)
+			}
+		case f.Name == "Expect" || f.Name == "Eventually" || f.Name == "Consistently" || f.Name == "Ω":
+			// counted where its matcher is
+		case f.Name == "Skip" && len(w.handles) == 0:
+			w.u.skips = append(w.u.skips, "Skip")
+		default:
+			w.u.calls[f.Name] += times
+		}
+	case *ast.IndexExpr:
+		w.u.calls[callee(c)] += times
+	case *ast.SelectorExpr:
+		w.method(f, c, times)
+	}
+}
+
+func (w *goWalker) method(f *ast.SelectorExpr, c *ast.CallExpr, times int) {
+	name := f.Sel.Name
+	if w.handle(f.X) {
+		switch name {
+		case "Error", "Errorf", "Fatal", "Fatalf", "Fail", "FailNow":
+			w.u.plain += times
+		case "Assert", "Check", "Equals", "Equal", "True", "Nil":
+			if !trivialArgs(c.Args) {
+				w.u.plain += times
+			}
+		}
+		return
+	}
+	switch name {
+	case "To", "ToNot", "NotTo", "Should", "ShouldNot":
+		if inner, ok := f.X.(*ast.CallExpr); ok {
+			switch callee(inner) {
+			case "Expect", "Eventually", "Consistently", "Ω":
+				if !trivialArgs(inner.Args) || len(c.Args) == 0 {
+					w.u.plain += times
+				}
+			}
+			return
+		}
+	}
+	if packageOf(f, "assert", "require", "is", "qt", "td", "check", "autogold", "golden", "cupaloy", "snaps", "log") {
+		if packageOf(f, "log") && !strings.HasPrefix(name, "Fatal") && !strings.HasPrefix(name, "Panic") || name == "New" {
+			return
+		}
+		if strings.HasPrefix(name, "Fail") || !trivialArgs(c.Args) {
+			w.u.plain += times
+		}
+		return
+	}
+	if id, ok := f.X.(*ast.Ident); ok && (w.r.asserters[id.Name] || id.Name == w.receiver && testifyMethod(name)) {
+		if !trivialArgs(c.Args) {
+			w.u.plain += times
+		}
+		return
+	}
+	if inner, ok := f.X.(*ast.CallExpr); ok && (callee(inner) == "Require" || callee(inner) == "Assert") {
+		if !trivialArgs(c.Args) {
+			w.u.plain += times
+		}
+		return
+	}
+	w.u.calls[name] += times
+}
+
+// testifyMethod are the assertions that a suite has as methods of its own.
+func testifyMethod(name string) bool {
+	name = strings.TrimSuffix(name, "f")
+	switch name {
+	case "Equal", "NotEqual", "True", "False", "Nil", "NotNil", "NoError", "Error", "ErrorIs", "ErrorAs", "ErrorContains", "Contains",
+		"NotContains", "Len", "Empty", "NotEmpty", "EqualValues", "Exactly", "ElementsMatch", "Panics", "NotPanics", "InDelta",
+		"Greater", "Less", "GreaterOrEqual", "LessOrEqual", "JSONEq", "YAMLEq", "Regexp", "Subset", "WithinDuration", "Eventually",
+		"Zero", "NotZero", "IsType", "Implements", "Same", "NotSame", "EqualError", "FileExists", "Fail", "FailNow", "Condition":
+		return true
+	}
+	return false
+}
+
+// certainty of a condition.
+type certainty uint8
+
+const (
+	maybe certainty = iota
+	yes
+	no
+)
+
+// truth sees conditions that are always or never true: constants, a value
+// compared with itself, and what and, or, not make of them.
+func truth(e ast.Expr) certainty {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		switch e.Name {
+		case "true":
+			return yes
+		case "false":
+			return no
+		}
+	case *ast.UnaryExpr:
+		if e.Op == gotoken.NOT {
+			switch truth(e.X) {
+			case yes:
+				return no
+			case no:
+				return yes
+			}
+		}
+	case *ast.BinaryExpr:
+		l, r := truth(e.X), truth(e.Y)
+		switch e.Op {
+		case gotoken.LAND:
+			if l == no || r == no {
+				return no
+			}
+			if l == yes && r == yes {
+				return yes
+			}
+		case gotoken.LOR:
+			if l == yes || r == yes {
+				return yes
+			}
+			if l == no && r == no {
+				return no
+			}
+		case gotoken.EQL, gotoken.NEQ:
+			same := types.ExprString(e.X) == types.ExprString(e.Y)
+			_, lx := e.X.(*ast.BasicLit)
+			_, ly := e.Y.(*ast.BasicLit)
+			if !same && !(lx && ly) {
+				return maybe
+			}
+			if same == (e.Op == gotoken.EQL) {
+				return yes
+			}
+			return no
+		}
+	}
+	return maybe
+}
+
+// trivialArgs reports whether an assertion with these arguments cannot fail:
+// only literals, or the same expression on both sides. The test handle in
+// front and a message behind do not count.
+func trivialArgs(args []ast.Expr) bool {
+	if len(args) > 0 {
+		if id, ok := args[0].(*ast.Ident); ok && (id.Name == "t" || id.Name == "tb" || id.Name == "c") {
+			args = args[1:]
+		}
+	}
+	if len(args) == 0 {
+		return false
+	}
+	if constant(args[0]) && (len(args) == 1 || constant(args[1])) {
+		return true
+	}
+	if truth(args[0]) == yes {
+		return true
+	}
+	return len(args) >= 2 && types.ExprString(args[0]) == types.ExprString(args[1])
+}
+
+func constant(e ast.Expr) bool {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.BasicLit:
+		return true
+	case *ast.Ident:
+		return e.Name == "true" || e.Name == "false" || e.Name == "nil"
+	case *ast.UnaryExpr:
+		return constant(e.X)
+	}
+	return false
+}

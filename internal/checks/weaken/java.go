@@ -1,0 +1,354 @@
+package weaken
+
+import (
+	"slices"
+	"strings"
+)
+
+// javaReader collects the tests of Java, Kotlin, Groovy and Scala files:
+// annotated methods, the testX methods of TestCase classes, and helpers.
+type javaReader struct {
+	s      *source
+	test   bool
+	tables map[string]int // lengths of the providers of arguments, by method name
+}
+
+func readJava(file string, toks []token) *source {
+	r := &javaReader{s: &source{}, test: IsTest(file), tables: map[string]int{}}
+	if !r.test && !isSupport(file) {
+		return r.s
+	}
+	nodes := tree(toks)
+	r.providers(nodes)
+	r.members(nodes, "", false, nil)
+	return r.s
+}
+
+// providers notes how many cases methods such as
+// `static Stream<Arguments> cases() { return Stream.of(a, b); }` give.
+func (r *javaReader) providers(list []node) {
+	for i, n := range list {
+		if n.open == 0 {
+			continue
+		}
+		if n.open == '{' && group(list, i-1, '(') {
+			name := at(list, i-2)
+			for j := range n.kids {
+				if at(n.kids, j) == "of" && group(n.kids, j+1, '(') && (at(n.kids, j-2) == "Stream" || at(n.kids, j-2) == "List") ||
+					at(n.kids, j) == "asList" && group(n.kids, j+1, '(') {
+					r.tables[name] = len(split(n.kids[j+1].kids, ","))
+					break
+				}
+				if at(n.kids, j) == "return" && j+2 < len(n.kids) {
+					for k := j + 1; k < min(len(n.kids), j+8); k++ {
+						if n.kids[k].open == '{' {
+							r.tables[name] = len(split(n.kids[k].kids, ","))
+							break
+						}
+					}
+				}
+			}
+		}
+		r.providers(n.kids)
+	}
+}
+
+// javaMark is an annotation with its arguments.
+type javaMark struct {
+	name string
+	args []node
+}
+
+func (m javaMark) skip() string {
+	switch m.name {
+	case "Disabled", "Ignore", "Ignored", "DisabledOnOs", "DisabledIf", "DisabledOnJre", "DisabledIfEnvironmentVariable",
+		"DisabledIfSystemProperty", "EnabledIf", "EnabledOnOs", "EnabledOnJre", "EnabledIfEnvironmentVariable",
+		"EnabledIfSystemProperty", "PendingFeature", "IgnoreIf", "Requires", "FlakyTest", "Tag", "Category", "EnabledForJreRange":
+		if m.name == "Tag" || m.name == "Category" { // what build files commonly leave out
+			low := strings.ToLower(text(m.args))
+			if !strings.Contains(low, "slow") && !strings.Contains(low, "disabled") && !strings.Contains(low, "skip") && !strings.Contains(low, "ignore") && !strings.Contains(low, "flaky") {
+				return ""
+			}
+		}
+		return "@" + m.name
+	case "Test":
+		s := strings.ReplaceAll(text(m.args), " ", "")
+		if strings.Contains(s, "enabled=false") {
+			return "@Test(enabled=false)"
+		}
+		if strings.Contains(s, "expected=Throwable") || strings.Contains(s, "expected=Exception.") || strings.Contains(s, "expected=AssertionError") {
+			return "@Test(" + s + ")"
+		}
+	}
+	return ""
+}
+
+func (m javaMark) test() bool {
+	switch m.name {
+	case "Test", "ParameterizedTest", "RepeatedTest", "TestFactory", "TestTemplate", "Theory", "Property", "Example", "ArchTest":
+		return true
+	}
+	return false
+}
+
+// members reads the classes and methods of a list.
+func (r *javaReader) members(list []node, prefix string, legacy bool, skips []string) {
+	var marks []javaMark
+	start := -1
+	for i := 0; i < len(list); i++ {
+		if at(list, i) == "@" && i+1 < len(list) && list[i+1].kind == ident && at(list, i+1) != "interface" {
+			if start < 0 {
+				start = i
+			}
+			j := i + 1
+			for at(list, j+1) == "." {
+				j += 2
+			}
+			m := javaMark{name: at(list, j)}
+			if group(list, j+1, '(') {
+				m.args = list[j+1].kids
+				j++
+			}
+			marks = append(marks, m)
+			i = j
+			continue
+		}
+		switch word := at(list, i); {
+		case (word == "class" || word == "object" || word == "interface" || word == "record" || word == "enum") && at(list, i-1) != "." && i+1 < len(list) && list[i+1].kind == ident:
+			j := i + 2
+			old := false
+			for j < len(list) && list[j].open != '{' && at(list, j) != ";" {
+				old = old || at(list, j) == "TestCase" || at(list, j) == "extends" && strings.Contains(at(list, j+1), "Test")
+				j++
+			}
+			if group(list, j, '{') {
+				inner := slices.Clone(skips)
+				for _, m := range marks {
+					if s := m.skip(); s != "" {
+						inner = append(inner, s)
+					}
+				}
+				r.members(list[j].kids, prefix+at(list, i+1)+".", old, inner)
+				i = j
+			}
+			marks, start = nil, -1
+		case list[i].open == '(' && i > 0 && list[i-1].kind == ident && r.method(list, &i, start, marks, prefix, legacy, skips):
+			marks, start = nil, -1
+		case word == ";" || list[i].open == '{':
+			marks, start = nil, -1
+		}
+	}
+}
+
+// method reads `name (…) throws X { … }` whose parameters are at list[*i].
+func (r *javaReader) method(list []node, i *int, start int, marks []javaMark, prefix string, legacy bool, skips []string) bool {
+	name := list[*i-1].text
+	switch name {
+	case "if", "for", "while", "switch", "catch", "synchronized", "try", "new", "return":
+		return false
+	}
+	j := *i + 1
+	for j < len(list) && list[j].open != '{' {
+		switch at(list, j) {
+		case ";", ")":
+			return false
+		case "=":
+			return r.expression(list, i, j, start, marks, prefix, skips) // Kotlin
+		}
+		if list[j].open != 0 && list[j].open != '(' || j > *i+24 {
+			return false
+		}
+		j++
+	}
+	if !group(list, j, '{') {
+		return false
+	}
+	r.unit(name, list[*i-1], list[j:j+1], list, *i, start, marks, prefix, legacy, skips)
+	*i = j
+	return true
+}
+
+func (r *javaReader) expression(list []node, i *int, eq, start int, marks []javaMark, prefix string, skips []string) bool {
+	fun := false
+	for k := max(0, *i-4); k < *i; k++ {
+		fun = fun || at(list, k) == "fun"
+	}
+	if !fun || eq+1 >= len(list) {
+		return false
+	}
+	end := statementEnd(list, eq)
+	r.unit(list[*i-1].text, list[*i-1], list[eq+1:end], list, *i, start, marks, prefix, false, skips)
+	*i = end - 1
+	return true
+}
+
+func (r *javaReader) unit(name string, nameNode node, body, list []node, params, start int, marks []javaMark, prefix string, legacy bool, skips []string) {
+	u := unit{name: prefix + name, line: nameNode.line, calls: map[string]int{}, start: nameNode.pos, end: body[len(body)-1].last}
+	if start >= 0 {
+		u.start = list[start].pos
+	}
+	for _, m := range marks {
+		if r.test && m.test() {
+			u.test = true
+		}
+		if n := r.rows(m, name); n > 0 {
+			u.rows += n
+		}
+		if s := m.skip(); s != "" {
+			u.skips = append(u.skips, s)
+		}
+		if m.name == "Test" && strings.Contains(text(m.args), "expected") {
+			u.plain++ // JUnit 4: @Test(expected = X.class) is an assertion
+		}
+	}
+	u.test = u.test || r.test && legacy && strings.HasPrefix(name, "test") && len(list[params].kids) == 0
+	if !u.test {
+		u.skips, u.rows = nil, 0
+	} else {
+		u.skips = append(u.skips, skips...)
+	}
+	w := &javaWalker{u: &u}
+	w.list(body, max(1, u.rows))
+	toks := []token{}
+	for _, m := range marks {
+		toks = append(toks, token{kind: ident, text: m.name})
+		toks = append(toks, flatten(m.args)...)
+	}
+	u.setBody(append(toks, flatten(body)...))
+	r.s.units = append(r.s.units, u)
+}
+
+// rows is the number of cases that an annotation declares.
+func (r *javaReader) rows(m javaMark, method string) int {
+	switch m.name {
+	case "ValueSource", "CsvSource", "EnumSource":
+		for _, n := range m.args {
+			if n.open == '{' || n.open == '[' {
+				return len(split(n.kids, ","))
+			}
+		}
+		if m.name == "CsvSource" {
+			for _, n := range m.args {
+				if n.kind == str && strings.Contains(n.text, "\n") {
+					return len(strings.Split(strings.TrimSpace(n.text), "\n"))
+				}
+			}
+		}
+		return 1
+	case "MethodSource":
+		for _, n := range m.args {
+			if n.kind == str && n.open == 0 {
+				return r.tables[simple(strings.ReplaceAll(n.text, "#", "."))]
+			}
+		}
+		return r.tables[method]
+	}
+	return 0
+}
+
+// javaWalker counts what one method asserts.
+type javaWalker struct{ u *unit }
+
+func (w *javaWalker) list(list []node, times int) {
+	for i := 0; i < len(list); i++ {
+		n := list[i]
+		if n.open == '{' {
+			w.block(n.kids, times)
+			continue
+		}
+		if n.open != 0 {
+			w.list(n.kids, times)
+			continue
+		}
+		if n.kind != ident {
+			continue
+		}
+		switch n.text {
+		case "if", "while":
+			if group(list, i+1, '(') && never(list[i+1].kids) {
+				i = skipBranch(list, i+2)
+				continue
+			}
+		case "try":
+			if group(list, i+1, '{') && javaSwallows(list, i+2) {
+				w.block(list[i+1].kids, 0)
+				i++
+				continue
+			}
+		case "assert":
+			if !group(list, i+1, '(') || group(list, i+1, '(') && at(list, i+2) == ";" {
+				if !always(list[i+1 : max(i+1, statementEnd(list, i)-1)]) {
+					w.u.plain += times
+				}
+				continue
+			}
+		}
+		i = w.call(list, i, times)
+	}
+}
+
+func (w *javaWalker) block(list []node, times int) {
+	for i := range list {
+		if at(list, i) == "return" && statementStart(list, i) && !guarded(list, i) {
+			end := statementEnd(list, i)
+			w.list(list[:end], times)
+			w.list(list[end:], 0)
+			return
+		}
+	}
+	w.list(list, times)
+}
+
+// javaSwallows reports a handler that takes AssertionError, or all of Throwable,
+// without a word.
+func javaSwallows(list []node, i int) bool {
+	for at(list, i) == "catch" && group(list, i+1, '(') && group(list, i+2, '{') {
+		for j := range list[i+1].kids {
+			switch at(list[i+1].kids, j) {
+			case "Throwable", "AssertionError", "Error", "AssertionFailedError":
+				if !speaksOut(list[i+2].kids) {
+					return true
+				}
+			}
+		}
+		i += 3
+	}
+	return false
+}
+
+func (w *javaWalker) call(list []node, i, times int) int {
+	n := list[i]
+	if !group(list, i+1, '(') {
+		return i
+	}
+	args := list[i+1].kids
+	switch {
+	case strings.HasPrefix(n.text, "assume") || n.text == "skip" && at(list, i-1) != ".":
+		w.u.skips = append(w.u.skips, n.text)
+	case n.text == "assertThat" || n.text == "assertThatThrownBy" || n.text == "expectThat" || n.text == "that":
+		// The chain behind it is the assertion; each link can be one.
+		j, links := i+2, 0
+		for at(list, j) == "." && group(list, j+2, '(') {
+			if name := at(list, j+1); name != "as" && name != "describedAs" && name != "extracting" && name != "withFailMessage" && name != "asList" && name != "first" {
+				links++
+			}
+			j += 3
+		}
+		if two := split(args, ","); links == 0 && len(two) >= 2 {
+			links = 1 // Hamcrest: assertThat(x, is(1))
+		}
+		if !literalOnly(args) {
+			w.u.plain += links * times
+		}
+		w.list(args, times)
+		return j - 1
+	case strings.HasPrefix(n.text, "assert") && n.text != "assertAll" && trivial(args):
+	case n.text == "fail":
+		w.u.plain += times
+	case strings.HasPrefix(n.text, "should") && at(list, i-1) == ".":
+		w.u.plain += times
+	default:
+		w.u.calls[n.text] += times
+	}
+	return i
+}

@@ -1,0 +1,174 @@
+package weaken
+
+import (
+	"path"
+	"strings"
+)
+
+// languageOf is the language of a file by its name; nil = not source that can
+// hold tests.
+func languageOf(file string) *language {
+	base := path.Base(file)
+	switch ext := strings.ToLower(path.Ext(base)); ext {
+	case ".go":
+		return &language{name: "go", slash: true, backtick: 'r'}
+	case ".py", ".pyi":
+		return &language{name: "python", hash: true, triple: true, single: true, python: true}
+	case ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts":
+		return &language{name: "js", slash: true, single: true, backtick: 't', regexps: true}
+	case ".rs":
+		return &language{name: "rust", slash: true, nested: true, rust: true, multiline: true}
+	case ".java":
+		return &language{name: "java", slash: true, triple: true}
+	case ".kt", ".kts", ".groovy", ".scala":
+		return &language{name: "java", slash: true, nested: true, triple: true, backtick: 'i', single: ext == ".groovy"}
+	case ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".m", ".mm", ".cs", ".swift", ".dart", ".zig", ".v":
+		return &language{name: "c-like", slash: true, triple: ext == ".swift" || ext == ".dart", single: ext == ".dart"}
+	case ".php", ".vue", ".svelte":
+		return &language{name: "php", slash: true, hash: ext == ".php", single: true, multiline: true}
+	case ".rb", ".sh", ".bash", ".zsh", ".bats", ".ex", ".exs", ".pl", ".t", ".r", ".jl", ".cr", ".nim", ".tcl", ".ps1", ".fish":
+		return &language{name: "script", hash: true, single: true, multiline: true, triple: ext == ".exs" || ext == ".jl"}
+	case ".lua", ".hs", ".sql", ".elm", ".ada":
+		return &language{name: "dash", dash: true, single: ext != ".hs" && ext != ".elm", multiline: true}
+	case ".clj", ".cljs", ".erl", ".ml", ".fs":
+		return &language{name: "other", slash: ext == ".fs", triple: ext == ".fs"}
+	}
+	return nil
+}
+
+// segments of a path without the file name, in lower case.
+func folders(file string) []string {
+	dir := path.Dir(strings.ToLower(file))
+	if dir == "." {
+		return nil
+	}
+	return strings.Split(dir, "/")
+}
+
+func inFolder(file string, names ...string) bool {
+	for _, f := range folders(file) {
+		for _, n := range names {
+			if f == n {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// IsTest reports whether the runners of its language would collect tests from
+// a file of this name. Source files with tests inside (Rust) are not meant.
+func IsTest(file string) bool {
+	lang := languageOf(file)
+	if lang == nil {
+		return false
+	}
+	base := path.Base(file)
+	lower := strings.ToLower(base)
+	stem := strings.TrimSuffix(base, path.Ext(base))
+	lowerStem := strings.ToLower(stem)
+	switch lang.name {
+	case "go":
+		if !strings.HasSuffix(base, "_test.go") || base[0] == '_' || base[0] == '.' {
+			return false
+		}
+		for _, f := range strings.Split(path.Dir(file), "/") {
+			if f == "testdata" || f == "vendor" || strings.HasPrefix(f, "_") || strings.HasPrefix(f, ".") && f != "." {
+				return false // the go tool does not look there
+			}
+		}
+		return true
+	case "python":
+		return strings.HasPrefix(base, "test_") || strings.HasSuffix(stem, "_test") || lower == "tests.py" || lower == "test.py"
+	case "js":
+		if inFolder(file, "node_modules") {
+			return false
+		}
+		for _, part := range strings.Split(lowerStem, ".")[1:] {
+			if part == "test" || part == "spec" || part == "e2e" || part == "cy" {
+				return true
+			}
+		}
+		return lowerStem == "test" || strings.HasPrefix(lowerStem, "test-") || strings.HasPrefix(lowerStem, "test_") ||
+			strings.HasSuffix(lowerStem, "-test") || strings.HasSuffix(lowerStem, "_test") || strings.HasSuffix(lowerStem, "-spec") ||
+			inFolder(file, "__tests__", "test", "tests", "spec", "specs", "e2e") && !supportName(lowerStem)
+	case "rust":
+		return inFolder(file, "tests")
+	case "java":
+		return inFolder(file, "test", "androidtest", "inttest", "integrationtest") ||
+			strings.HasSuffix(stem, "Test") || strings.HasSuffix(stem, "Tests") || strings.HasPrefix(stem, "Test") ||
+			strings.HasSuffix(stem, "IT") || strings.HasSuffix(stem, "Spec") || strings.HasSuffix(stem, "TestCase")
+	}
+	if strings.HasSuffix(lower, ".bats") || strings.HasSuffix(lower, ".t") {
+		return true
+	}
+	for _, word := range splitWords(stem) {
+		if word == "test" || word == "tests" || word == "spec" || word == "unittest" {
+			return true
+		}
+	}
+	return inFolder(file, "test", "tests", "spec", "__tests__") && !supportName(lowerStem)
+}
+
+// supportName are files in test folders that help tests and hold none.
+func supportName(stem string) bool {
+	for _, w := range splitWords(stem) {
+		switch w {
+		case "helper", "helpers", "util", "utils", "fixture", "fixtures", "mock", "mocks", "setup", "support", "conftest", "factories", "factory":
+			return true
+		}
+	}
+	return false
+}
+
+// isSupport reports whether a file holds what tests lean on: helpers, data,
+// recorded output.
+func isSupport(file string) bool {
+	lower := strings.ToLower(file)
+	if path.Base(lower) == "conftest.py" {
+		return true
+	}
+	if inFolder(file, "testdata", "__snapshots__", "snapshots", "__fixtures__", "__mocks__", "test", "tests", "spec", "__tests__", "golden", "testutil", "testutils", "testing", "testhelpers", "test_helpers", "test_utils") {
+		return true
+	}
+	stem := strings.TrimSuffix(path.Base(lower), path.Ext(lower))
+	words := splitWords(stem)
+	for i, w := range words {
+		if (w == "test" || w == "testing") && i+1 < len(words) && supportName(words[i+1]) {
+			return true
+		}
+	}
+	return supportWord(stem)
+}
+
+func supportWord(stem string) bool {
+	switch stem {
+	case "testutil", "testutils", "testhelper", "testhelpers", "testing":
+		return true
+	}
+	return false
+}
+
+// splitWords cuts a name at separators and at humps, in lower case.
+func splitWords(name string) []string {
+	var words []string
+	start := 0
+	cut := func(end int) {
+		if end > start {
+			words = append(words, strings.ToLower(name[start:end]))
+		}
+	}
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		switch {
+		case c == '_' || c == '-' || c == '.' || c == ' ':
+			cut(i)
+			start = i + 1
+		case c >= 'A' && c <= 'Z' && i > start && !(name[i-1] >= 'A' && name[i-1] <= 'Z'):
+			cut(i)
+			start = i
+		}
+	}
+	cut(len(name))
+	return words
+}

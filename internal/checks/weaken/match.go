@@ -1,0 +1,392 @@
+package weaken
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+)
+
+// pairUp finds, for each test of the checkpoint, what it has become: in this order of
+// certainty the same name in the same file, the same body anywhere, the same
+// name in another file with a similar body, and a similar body under another
+// name. A test is taken once.
+func (j *judge) pairUp() {
+	j.pairs = map[*unit]*unit{}
+	var olds, news []*unit
+	for _, s := range j.before {
+		olds = append(olds, tests(s)...)
+	}
+	for _, s := range j.after {
+		news = append(news, tests(s)...)
+	}
+	taken := map[*unit]bool{}
+	pair := func(o, n *unit) {
+		j.pairs[o] = n
+		taken[n] = true
+	}
+
+	byName := map[string][]*unit{}
+	byBody := map[string][]*unit{}
+	for _, n := range news {
+		byName[n.file+"\x00"+n.name] = append(byName[n.file+"\x00"+n.name], n)
+		byBody[n.lang+"\x00"+n.body] = append(byBody[n.lang+"\x00"+n.body], n)
+	}
+	// An exact twin under the same name first, so that two tests of one title
+	// do not swap; then the name alone.
+	for _, exact := range []bool{true, false} {
+		for _, o := range olds {
+			if j.pairs[o] != nil {
+				continue
+			}
+			for _, n := range byName[o.file+"\x00"+o.name] {
+				if !taken[n] && (!exact || n.body == o.body) {
+					pair(o, n)
+					break
+				}
+			}
+		}
+	}
+	for _, o := range olds {
+		if j.pairs[o] != nil {
+			continue
+		}
+		var best *unit
+		for _, n := range byBody[o.lang+"\x00"+o.body] {
+			if !taken[n] && (best == nil || closeness(o, n) > closeness(o, best)) {
+				best = n
+			}
+		}
+		if best != nil {
+			pair(o, best)
+		}
+	}
+
+	// The rest by similarity, the most similar pairs first. Only what is left on
+	// both sides is compared, which is little in any honest change; maxLoose
+	// bounds the work on others.
+	const maxLoose = 1500
+	var looseOld, looseNew []*unit
+	for _, o := range olds {
+		if j.pairs[o] == nil {
+			looseOld = append(looseOld, o)
+		}
+	}
+	for _, n := range news {
+		if !taken[n] {
+			looseNew = append(looseNew, n)
+		}
+	}
+	type candidate struct {
+		o, n  *unit
+		score float64
+		order int
+	}
+	var all []candidate
+	for _, o := range looseOld[:min(len(looseOld), maxLoose)] {
+		for _, n := range looseNew[:min(len(looseNew), maxLoose)] {
+			if o.lang != n.lang {
+				continue
+			}
+			s := similarity(o, n)
+			need := 0.6
+			if simple(o.name) == simple(n.name) || o.name == n.name {
+				need = 0.35
+			} else if j.newHelp.weight(n) < j.oldHelp.weight(o) {
+				need = 0.75 // another name and fewer assertions: it has to be close
+			}
+			if s >= need {
+				all = append(all, candidate{o, n, s + 0.01*float64(closeness(o, n)), len(all)})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.order, b.order)) })
+	for _, c := range all {
+		if j.pairs[c.o] == nil && !taken[c.n] {
+			pair(c.o, c.n)
+		}
+	}
+	for _, n := range news {
+		if !taken[n] {
+			j.fresh = append(j.fresh, n)
+		}
+	}
+}
+
+func tests(s *source) []*unit {
+	var out []*unit
+	for i := range s.units {
+		if s.units[i].test {
+			out = append(out, &s.units[i])
+		}
+	}
+	return out
+}
+
+// closeness prefers the same name, file and folder among equals.
+func closeness(o, n *unit) int {
+	c := 0
+	if simple(o.name) == simple(n.name) {
+		c += 4
+	}
+	if o.file == n.file {
+		c += 2
+	}
+	if path.Dir(o.file) == path.Dir(n.file) || path.Base(o.file) == path.Base(n.file) {
+		c++
+	}
+	return c
+}
+
+// similarity is the share of names and literals that two bodies have in common.
+func similarity(a, b *unit) float64 {
+	if len(a.words) == 0 || len(b.words) == 0 {
+		return 0
+	}
+	both := 0
+	for w := range a.words {
+		if b.words[w] {
+			both++
+		}
+	}
+	return float64(both) / float64(len(a.words)+len(b.words)-both)
+}
+
+// deficit is what an old test lacks in its new form.
+type deficit struct {
+	old, now *unit
+	need     int             // assertions, or rows
+	lost     map[string]bool // words of the old body that the new one lacks
+}
+
+// compareTests looks at every test of the checkpoint.
+func (j *judge) compareTests() {
+	var short []deficit
+	for _, s := range j.before {
+		for _, o := range tests(s) {
+			n := j.pairs[o]
+			before := j.oldHelp.weight(o)
+			if n == nil {
+				short = append(short, deficit{old: o, need: max(1, before), lost: o.words})
+				continue
+			}
+			if more := added(j.oldHelp.skips(o), j.newHelp.skips(n)); len(more) > 0 {
+				j.find(Skipped, n.file, n.name, "%s in test %s", strings.Join(slices.Compact(more), ", "), n.name)
+			}
+			need := before - j.newHelp.weight(n)
+			if rows := o.rows - n.rows; o.rows > 0 && rows > 0 && need <= 0 {
+				need = rows
+			}
+			if need > 0 {
+				lost := map[string]bool{}
+				for w := range o.words {
+					if !n.words[w] {
+						lost[w] = true
+					}
+				}
+				short = append(short, deficit{o, n, need, lost})
+			}
+		}
+	}
+	j.forgive(short)
+}
+
+// forgive takes deficits from what is new: tests that appeared, and tests that
+// grew. A deficit is forgiven only by tests which hold at least half of the words
+// that went missing, so that unrelated new tests cannot pay for a removed one.
+func (j *judge) forgive(short []deficit) {
+	surplus := map[*unit]int{}
+	var payers []*unit
+	for _, n := range j.fresh {
+		if len(j.newHelp.skips(n)) == 0 {
+			surplus[n] = j.newHelp.weight(n)
+			payers = append(payers, n)
+		}
+	}
+	for _, s := range j.before {
+		for _, o := range tests(s) {
+			if n := j.pairs[o]; n != nil {
+				if more := j.newHelp.weight(n) - j.oldHelp.weight(o); more > 0 && len(j.newHelp.skips(n)) == 0 {
+					surplus[n] = more
+					payers = append(payers, n)
+				}
+			}
+		}
+	}
+	for _, d := range short {
+		need := d.need
+		words := map[string]bool{}
+		var used []*unit
+		for _, p := range payers {
+			if p.lang != d.old.lang || surplus[p] == 0 || p == d.now {
+				continue
+			}
+			found := 0
+			for w := range d.lost {
+				if p.words[w] {
+					found++
+				}
+			}
+			if found == 0 && len(d.lost) > 0 {
+				continue
+			}
+			if float64(found) < 0.2*float64(len(d.lost)) {
+				continue
+			}
+			for w := range d.lost {
+				if p.words[w] {
+					words[w] = true
+				}
+			}
+			used = append(used, p)
+		}
+		have := 0
+		for _, p := range used {
+			have += surplus[p]
+		}
+		if len(used) > 0 && have >= need && 2*len(words) >= len(d.lost) {
+			for _, p := range used {
+				pay := min(need, surplus[p])
+				surplus[p] -= pay
+				need -= pay
+			}
+			continue
+		}
+		j.report(d)
+	}
+}
+
+func (j *judge) report(d deficit) {
+	o, n := d.old, d.now
+	switch {
+	case n == nil && o.name == "(file)":
+		j.find(Removed, o.file, "", "removed tests of %s", o.file)
+	case n == nil:
+		j.find(Removed, o.file, o.name, "removed test %s", o.name)
+	case o.rows > 0 && n.rows < o.rows && o.name == "(file)":
+		j.find(Removed, n.file, "", "removed tests: %d to %d", o.rows, n.rows)
+	case o.rows > 0 && n.rows < o.rows:
+		j.find(Cases, n.file, n.name, "removed cases of test %s: %d to %d", n.name, o.rows, n.rows)
+	default:
+		j.find(Assertions, n.file, n.name, "removed assertions of test %s: %d to %d", n.name, j.oldHelp.weight(o), j.newHelp.weight(n))
+	}
+}
+
+// compareHelpers looks at functions that tests lean on: their callers may be in
+// files that did not change. A helper that lost its name is judged by its callers.
+func (j *judge) compareHelpers() {
+	for _, s := range j.before {
+		for i := range s.units {
+			o := &s.units[i]
+			if o.test {
+				continue
+			}
+			n := j.newHelp.find(o, simple(o.name))
+			if n == nil || n.file != o.file && path.Base(n.file) != path.Base(o.file) && similarity(o, n) < 0.5 {
+				continue
+			}
+			if more := added(j.oldHelp.skips(o), j.newHelp.skips(n)); len(more) > 0 {
+				j.find(Skipped, n.file, n.name, "%s in helper %s", strings.Join(slices.Compact(more), ", "), n.name)
+			}
+			before, after := j.oldHelp.weight(o), j.newHelp.weight(n)
+			if after < before && !j.callersHold(o, n) {
+				j.find(Assertions, n.file, n.name, "removed assertions of helper %s: %d to %d", n.name, before, after)
+			}
+		}
+	}
+}
+
+// callersHold reports whether a helper gave its assertions to its callers: each
+// caller in the change asserts as much as before, and there is one.
+func (j *judge) callersHold(o, n *unit) bool {
+	name := simple(o.name)
+	callers := 0
+	for _, s := range j.before {
+		for _, t := range tests(s) {
+			if t.calls[name] == 0 {
+				continue
+			}
+			callers++
+			now := j.pairs[t]
+			if now == nil || j.newHelp.weight(now) < j.oldHelp.weight(t) {
+				return false
+			}
+		}
+	}
+	return callers > 0 && o.file == n.file
+}
+
+// compareFiles looks at what a file does to tests outside of it.
+func (j *judge) compareFiles() {
+	old := map[string]*source{}
+	for _, s := range j.before {
+		old[s.path] = s
+	}
+	for _, s := range j.after {
+		var wasExclusive, wasEscapes []string
+		if o := old[s.path]; o != nil {
+			wasExclusive, wasEscapes = o.exclusive, o.escapes
+		} else if o := j.origin(s); o != nil {
+			wasExclusive, wasEscapes = o.exclusive, o.escapes
+		}
+		if more := added(wasExclusive, s.exclusive); len(more) > 0 {
+			j.find(Skipped, s.path, "", "%s keeps other tests from running", strings.Join(slices.Compact(more), ", "))
+		}
+		for _, e := range added(wasEscapes, s.escapes) {
+			j.find(Escape, s.path, "", "%s", firstWords(e))
+		}
+	}
+}
+
+// firstWords shortens a hook, whose whole text is compared, to its name.
+func firstWords(e string) string {
+	if rest, ok := strings.CutPrefix(e, "hook "); ok {
+		name, _, _ := strings.Cut(rest, " ")
+		return "changed hook " + name
+	}
+	return e
+}
+
+// origin is the file that a new file was moved from: the one most of its tests
+// came from.
+func (j *judge) origin(s *source) *source {
+	votes := map[string]int{}
+	best := ""
+	for o, n := range j.pairs {
+		if n.file == s.path && o.file != s.path {
+			votes[o.file]++
+			if votes[o.file] > votes[best] || votes[o.file] == votes[best] && o.file < best {
+				best = o.file
+			}
+		}
+	}
+	for _, o := range j.before {
+		if o.path == best && best != "" {
+			return o
+		}
+	}
+	return nil
+}
+
+// snapshots counts the entries of Jest's recorded output: without an entry the
+// runner records whatever comes and calls it right.
+func (j *judge) snapshots() {
+	moved := 0
+	for _, f := range j.in.Files {
+		if strings.HasSuffix(f.Path, ".snap") {
+			moved += strings.Count(string(f.After), "\nexports[") - strings.Count(string(f.Before), "\nexports[")
+		}
+	}
+	if moved >= 0 {
+		return
+	}
+	for _, f := range j.in.Files {
+		if !strings.HasSuffix(f.Path, ".snap") || f.added() {
+			continue
+		}
+		before, after := strings.Count("\n"+string(f.Before), "\nexports["), strings.Count("\n"+string(f.After), "\nexports[")
+		if after < before {
+			j.find(Assertions, f.Path, "", "removed snapshots: %d to %d", before, after)
+		}
+	}
+}

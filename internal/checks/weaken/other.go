@@ -1,0 +1,99 @@
+package weaken
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// otherCounts are what the fallback looks for in the tokens of a language that
+// has no reader of its own: names, never comments or strings.
+type otherWords struct{ test, skip, focus *regexp.Regexp }
+
+var otherWordsOnce = sync.OnceValue(func() otherWords {
+	return otherWords{
+		test: regexp.MustCompile(`^(test|it|specify|scenario|example|TEST|TEST_F|TEST_P|TYPED_TEST|TEST_CASE|SCENARIO|SECTION|` +
+			`BOOST_AUTO_TEST_CASE|Fact|Theory|TestMethod|TestCase|Test|testWidgets|property|deftest)$`),
+		skip: regexp.MustCompile(`^(skip|skip_if|skip_unless|pending|xit|xdescribe|xcontext|xspecify|xtest|xfail|ignore|Ignore|Explicit|` +
+			`Inconclusive|markTestSkipped|markTestIncomplete|XCTSkip|XCTSkipIf|XCTSkipUnless|GTEST_SKIP|SKIP|todo|TODO|plan_skip_all|skip_all|` +
+			`Skip|disabled|DISABLED|moduletag_skip|exclude)$`),
+		focus: regexp.MustCompile(`^(fit|fdescribe|fcontext|focus|solo|tags_only)$`),
+	}
+})
+
+// readOther makes one unit of a file of any other language: how many tests it
+// seems to define, how many assertions and skips it seems to hold. It errs on
+// both sides and is only compared with itself.
+func readOther(file string, toks []token) *source {
+	s := &source{}
+	if !IsTest(file) {
+		return s
+	}
+	u := unit{name: "(file)", line: 1, test: true, calls: map[string]int{}, end: 1 << 30}
+	words := otherWordsOnce()
+	tests := 0
+	for i, t := range toks {
+		if t.kind == punct && t.text == "@" && i+1 < len(toks) && toks[i+1].is("test") {
+			continue
+		}
+		if t.kind != ident {
+			continue
+		}
+		prev := token{}
+		if i > 0 {
+			prev = toks[i-1]
+		}
+		defines := prev.is("def") || prev.is("func") || prev.is("function") || prev.is("sub") || prev.is("fun") || prev.is("void") || prev.is("proc") || prev.is("let")
+		switch {
+		case defines && strings.HasPrefix(strings.ToLower(t.text), "test"):
+			tests++
+		case defines && asserting(t.text), defines:
+			// the definition of a helper is no call of it
+		case words.test.MatchString(t.text) && !prev.is("."):
+			tests++
+			if strings.HasPrefix(t.text, "TEST") && i+4 < len(toks) && disabledName(toks[i+1:min(len(toks), i+6)]) {
+				u.skips = append(u.skips, "DISABLED_")
+			}
+		case words.skip.MatchString(t.text):
+			u.skips = append(u.skips, t.text)
+		case words.focus.MatchString(t.text):
+			s.exclusive = append(s.exclusive, t.text)
+		case otherAssertion(t.text):
+			if t.first || t.text != "should" || prev.is(".") {
+				u.plain++
+			}
+		}
+	}
+	u.rows = tests
+	u.setBody(toks)
+	if tests == 0 && u.plain == 0 && len(u.skips) == 0 {
+		return s
+	}
+	s.units = append(s.units, u)
+	return s
+}
+
+func disabledName(toks []token) bool {
+	for _, t := range toks {
+		if t.kind == ident && strings.HasPrefix(t.text, "DISABLED_") {
+			return true
+		}
+	}
+	return false
+}
+
+func otherAssertion(name string) bool {
+	if asserting(name) {
+		return true
+	}
+	for _, p := range []string{"XCTAssert", "EXPECT_", "ASSERT_", "Assert", "assert_", "refute", "should_", "must_", "BOOST_", "REQUIRE_", "CHECK_", "TEST_ASSERT"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	switch name {
+	case "refute", "is", "isnt", "ok", "cmp_ok", "is_deeply", "expect", "raises", "must", "shouldBe", "Should", "verify", "flunk":
+		return true
+	}
+	return false
+}

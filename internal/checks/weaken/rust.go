@@ -1,0 +1,365 @@
+package weaken
+
+import (
+	"slices"
+	"strings"
+)
+
+// rustReader collects the tests of one Rust file: functions with a test
+// attribute, wherever they stand, and helpers in test modules and test files.
+type rustReader struct {
+	s     *source
+	tests bool // the file is under tests/
+	// module is the span of each #[cfg(test)] module, for the overlay.
+	modules [][2]int
+	tables  map[string]int
+}
+
+func readRust(file string, toks []token) *source {
+	s, _ := rustSource(file, toks)
+	return s
+}
+
+func rustSource(file string, toks []token) (*source, *rustReader) {
+	r := &rustReader{s: &source{}, tests: IsTest(file), tables: map[string]int{}}
+	r.items(tree(toks), "", r.tests, nil)
+	return r.s, r
+}
+
+// items reads a list of items with their attributes.
+func (r *rustReader) items(list []node, prefix string, inTest bool, skips []string) {
+	var attrs [][]node
+	start := -1
+	for i := 0; i < len(list); i++ {
+		word := at(list, i)
+		if word == "#" && (group(list, i+1, '[') || at(list, i+1) == "!" && group(list, i+2, '[')) {
+			if start < 0 {
+				start = i
+			}
+			if at(list, i+1) == "!" { // #![cfg(…)] at the top of a file or module
+				if sk := rustLimit(list[i+2].kids); sk != "" && (inTest || r.tests) {
+					skips = append(slices.Clone(skips), "#!["+sk+"]")
+				}
+				i += 2
+				continue
+			}
+			attrs = append(attrs, list[i+1].kids)
+			i++
+			continue
+		}
+		switch {
+		case word == "fn" && i+1 < len(list) && list[i+1].kind == ident:
+			i = r.function(list, i, start, prefix, attrs, inTest, skips)
+		case (word == "mod" || word == "impl" || word == "trait") && i+1 < len(list):
+			j := i + 1
+			for j < len(list) && list[j].open != '{' && at(list, j) != ";" {
+				j++
+			}
+			if group(list, j, '{') {
+				test := inTest || cfgTest(attrs)
+				inner := skips
+				if test {
+					inner = append(slices.Clone(skips), rustSkips(attrs)...)
+				}
+				name := prefix
+				if word == "mod" {
+					name += at(list, i+1) + "::"
+				}
+				if test && !inTest {
+					from := list[i].pos
+					if start >= 0 {
+						from = list[start].pos
+					}
+					r.modules = append(r.modules, [2]int{from, list[j].last})
+				}
+				r.items(list[j].kids, name, test, inner)
+				i = j
+			}
+		case word == "macro_rules" && at(list, i+1) == "!" && i+3 < len(list):
+			if inTest {
+				u := unit{name: at(list, i+2), line: list[i].line, calls: map[string]int{}, start: list[i].pos, end: list[i+3].last}
+				(&rustWalker{r: r, u: &u}).list(list[i+3].kids, 1)
+				u.setBody(flatten(list[i+3 : i+4]))
+				r.s.units = append(r.s.units, u)
+			}
+			i += 3
+		case (word == "const" || word == "static") && i+1 < len(list):
+			for j := i + 2; j < len(list) && at(list, j) != ";"; j++ {
+				if at(list, j) == "=" {
+					if n, ok := rustRows(list[j+1:]); ok {
+						r.tables[at(list, i+1)] = n
+					}
+				}
+			}
+			continue
+		case at(list, i+1) == "!" && group(list, i+2, '{'): // proptest! { #[test] fn … }
+			r.items(list[i+2].kids, prefix, inTest || cfgTest(attrs) || r.tests, skips)
+			i += 2
+		default:
+			switch word {
+			case "pub", "async", "unsafe", "extern", "crate":
+				continue
+			}
+			if list[i].open == '(' && at(list, i-1) == "pub" || list[i].kind == str {
+				continue
+			}
+		}
+		attrs, start = nil, -1
+	}
+}
+
+// cfgTest reports #[cfg(test)] among attributes.
+func cfgTest(attrs [][]node) bool {
+	for _, a := range attrs {
+		if at(a, 0) == "cfg" && group(a, 1, '(') && strings.Contains(" "+text(a[1].kids), " test ") && at(a[1].kids, 0) != "not" {
+			return true
+		}
+	}
+	return false
+}
+
+// rustTest reports whether an attribute makes a function a test.
+func rustTest(a []node) bool {
+	last := ""
+	for i := range a {
+		if a[i].open != 0 {
+			break
+		}
+		if a[i].kind == ident {
+			last = at(a, i)
+		}
+	}
+	switch last {
+	case "test", "rstest", "test_case", "wasm_bindgen_test", "quickcheck", "proptest", "test_log", "case", "test_matrix", "traced_test":
+		return true
+	}
+	return false
+}
+
+// rustLimit is the text of an attribute that keeps code out of the build, or
+// lets it not run, or lets it fail.
+func rustLimit(a []node) string {
+	switch at(a, 0) {
+	case "ignore":
+		return "ignore"
+	case "should_panic":
+		return "should_panic"
+	case "cfg":
+		if !cfgTest([][]node{a}) || len(split(a[1].kids, ",")) > 1 || len(a[1].kids) > 1 {
+			return strings.ReplaceAll(text(a), " ", "")
+		}
+	case "cfg_attr":
+		return strings.ReplaceAll(text(a), " ", "")
+	}
+	return ""
+}
+
+func rustSkips(attrs [][]node) []string {
+	var out []string
+	for _, a := range attrs {
+		if l := rustLimit(a); l != "" {
+			out = append(out, "#["+l+"]")
+		}
+	}
+	return out
+}
+
+// function reads `fn name…{}` at list[i] and returns the index of its last node.
+func (r *rustReader) function(list []node, i, start int, prefix string, attrs [][]node, inTest bool, skips []string) int {
+	j := i + 2
+	for j < len(list) && list[j].open != '{' && at(list, j) != ";" {
+		j++
+	}
+	if !group(list, j, '{') {
+		return j
+	}
+	u := unit{name: prefix + at(list, i+1), line: list[i].line, calls: map[string]int{}, start: list[i].pos, end: list[j].last}
+	if start >= 0 {
+		u.start = list[start].pos
+	}
+	cases := 0
+	panics := false
+	for _, a := range attrs {
+		if rustTest(a) {
+			u.test = true
+			if first := at(a, 0); first == "case" || first == "test_case" {
+				cases++
+			}
+		}
+		panics = panics || at(a, 0) == "should_panic"
+	}
+	// #[case] on the arguments of rstest.
+	if group(list, i+2, '(') && cases == 0 {
+		for k := range list[i+2].kids {
+			if at(list[i+2].kids, k) == "values" && group(list[i+2].kids, k+1, '(') {
+				cases += len(split(list[i+2].kids[k+1].kids, ","))
+			}
+		}
+	}
+	if !u.test && !inTest {
+		return j
+	}
+	times := 1
+	if cases > 0 {
+		u.rows, times = cases, cases
+	}
+	if u.test {
+		u.skips = append(slices.Clone(skips), rustSkips(attrs)...)
+		if panics {
+			u.plain++
+		}
+	}
+	(&rustWalker{r: r, u: &u}).block(list[j].kids, times)
+	var body []token
+	for _, a := range attrs {
+		body = append(body, flatten(a)...)
+	}
+	u.setBody(append(body, flatten(list[i+2:j+1])...))
+	r.s.units = append(r.s.units, u)
+	return j
+}
+
+// rustRows is the length of [..], &[..] or vec![..].
+func rustRows(value []node) (int, bool) {
+	i := 0
+	for at(value, i) == "&" || at(value, i) == "mut" {
+		i++
+	}
+	if at(value, i) == "vec" && at(value, i+1) == "!" {
+		i += 2
+	}
+	if !group(value, i, '[') {
+		return 0, false
+	}
+	if parts := split(value[i].kids, ";"); len(parts) == 2 {
+		return 0, false // [x; n]
+	}
+	return len(split(value[i].kids, ",")), true
+}
+
+// rustWalker counts what one function asserts.
+type rustWalker struct {
+	r      *rustReader
+	u      *unit
+	tables map[string]int
+}
+
+func (w *rustWalker) block(list []node, times int) {
+	for i := range list {
+		if at(list, i) == "return" && (i == 0 || at(list, i-1) == ";" || list[i-1].open == '{') {
+			end := statementEnd(list, i)
+			w.list(list[:end], times)
+			w.list(list[end:], 0)
+			return
+		}
+	}
+	w.list(list, times)
+}
+
+func (w *rustWalker) list(list []node, times int) {
+	for i := 0; i < len(list); i++ {
+		n := list[i]
+		if n.open == '{' {
+			w.block(n.kids, times)
+			continue
+		}
+		if n.open != 0 {
+			w.list(n.kids, times)
+			continue
+		}
+		if n.kind != ident {
+			continue
+		}
+		if at(list, i+1) == "!" && i+2 < len(list) && list[i+2].open != 0 {
+			w.macro(n.text, list[i+2].kids, times)
+			i += 2
+			continue
+		}
+		switch n.text {
+		case "if", "while":
+			if at(list, i+1) == "false" && group(list, i+2, '{') {
+				i += 2
+				continue
+			}
+		case "let":
+			if k := assignment(list, i+2); k > 0 {
+				if rows, ok := rustRows(list[k:]); ok {
+					if w.tables == nil {
+						w.tables = map[string]int{}
+					}
+					w.tables[at(list, i+1)] = rows
+				}
+			}
+		case "for":
+			if next, ok := w.loop(list, i, times); ok {
+				i = next
+				continue
+			}
+		}
+		if group(list, i+1, '(') && n.text != "fn" {
+			w.u.calls[n.text] += times
+		}
+	}
+}
+
+func (w *rustWalker) loop(list []node, i, times int) (int, bool) {
+	for j := i + 1; j < len(list) && j < i+8; j++ {
+		if at(list, j) != "in" {
+			continue
+		}
+		k := j + 1
+		for k < len(list) && list[k].open != '{' {
+			k++
+		}
+		if k >= len(list) {
+			return 0, false
+		}
+		over := list[j+1 : k]
+		rows, ok := rustRows(over)
+		if !ok {
+			name := 0
+			for at(over, name) == "&" || at(over, name) == "mut" {
+				name++
+			}
+			if rows, ok = w.tables[at(over, name)]; !ok {
+				rows, ok = w.r.tables[at(over, name)]
+			}
+		}
+		if !ok {
+			return 0, false
+		}
+		before := w.total()
+		w.block(list[k].kids, times*rows)
+		if w.total() > before || rows == 0 {
+			w.u.rows = max(1, w.u.rows) * rows
+		}
+		return k, true
+	}
+	return 0, false
+}
+
+func (w *rustWalker) total() int {
+	n := w.u.plain
+	for _, c := range w.u.calls {
+		n += c
+	}
+	return n
+}
+
+// macro counts assertion macros; those of the project are resolved by name.
+func (w *rustWalker) macro(name string, args []node, times int) {
+	switch {
+	case name == "panic" || name == "unreachable" || name == "todo" || name == "unimplemented":
+		if name != "todo" && name != "unimplemented" {
+			w.u.plain += times
+		}
+	case strings.HasPrefix(name, "assert") || strings.HasPrefix(name, "debug_assert") || strings.HasPrefix(name, "prop_assert"):
+		if !trivial(args) {
+			w.u.calls[strings.TrimPrefix(strings.TrimPrefix(name, "debug_"), "prop_")] += times
+		}
+		w.list(args, times)
+	default:
+		w.u.calls[name] += times
+		w.list(args, times)
+	}
+}

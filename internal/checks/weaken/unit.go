@@ -1,0 +1,244 @@
+package weaken
+
+import (
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+)
+
+// unit is a test, or a function that tests lean on.
+type unit struct {
+	name string // qualified by what encloses it: TestUser/rejects, TestCalc.test_add
+	file string
+	lang string
+	line int
+	test bool
+	// plain is the number of assertions in the body that cannot be calls of a
+	// helper, each counted as often as the table rows that it runs for.
+	plain int
+	// calls are the simple names of called functions with how often; the count
+	// of rows multiplies here too. Asserting names that nothing resolves are one
+	// assertion each.
+	calls map[string]int
+	// rows are the declared cases of a table; 0 = the unit has none.
+	rows int
+	// skips are the constructs that keep the unit, or what encloses it, from
+	// running or from counting.
+	skips []string
+	// body is the text of the unit without name, comments and layout.
+	body  string
+	words map[string]bool // distinct names and literals of the body
+	// start and end of the whole unit in the file.
+	start, end int
+}
+
+// source is what a reader found in one file.
+type source struct {
+	path  string
+	lang  string
+	units []unit
+	// exclusive are constructs that keep other tests from running (.only).
+	exclusive []string
+	// escapes are constructs that end or bend the whole run: os.Exit in TestMain,
+	// collection hooks, redefined assertions.
+	escapes []string
+}
+
+func (s *source) tests() int {
+	n := 0
+	for _, u := range s.units {
+		if u.test {
+			n++
+		}
+	}
+	return n
+}
+
+// read takes a file apart; nil when it is absent or in no language that can
+// hold tests.
+func read(file string, content []byte) *source {
+	lang := languageOf(file)
+	if lang == nil || content == nil {
+		return nil
+	}
+	var s *source
+	switch lang.name {
+	case "go":
+		s = readGo(file, content)
+	case "python":
+		s = readPython(file, lex(content, lang))
+	case "js":
+		s = readJS(file, lex(content, lang))
+	case "rust":
+		s = readRust(file, lex(content, lang))
+	case "java":
+		s = readJava(file, lex(content, lang))
+	default:
+		s = readOther(file, lex(content, lang))
+	}
+	s.path, s.lang = file, lang.name
+	for i := range s.units {
+		s.units[i].file, s.units[i].lang = file, lang.name
+		sort.Strings(s.units[i].skips)
+	}
+	return s
+}
+
+// setBody records the text of a unit from its tokens.
+func (u *unit) setBody(toks []token) {
+	var b strings.Builder
+	u.words = map[string]bool{}
+	for _, t := range toks {
+		b.WriteString(t.text)
+		b.WriteByte(0)
+		if t.kind != punct && !common(t.text) {
+			u.words[t.text] = true
+		}
+	}
+	u.body = b.String()
+}
+
+// common are words that say nothing about which test this is.
+func common(word string) bool {
+	switch word {
+	case "", "if", "else", "for", "in", "of", "return", "func", "fn", "def", "function", "let", "const", "var", "mut", "new",
+		"t", "self", "err", "nil", "null", "None", "true", "false", "True", "False", "range", "assert", "expect", "async", "await",
+		"void", "public", "final", "static", "T", "testing", "Errorf", "Fatalf", "Error", "Fatal", "assert_eq", "assertEquals",
+		"assertEqual", "toBe", "toEqual", "0", "1", "2", "it", "test", "i", "x", "and", "or", "not", "is":
+		return true
+	}
+	return false
+}
+
+var assertingName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^_?(assert|require|expect|check|verify|should|ensure|fail|Assert|Require|Expect|Check|Verify|Should|Ensure|Fail|XCTAssert|EXPECT|ASSERT|REQUIRE|CHECK|BOOST_CHECK|BOOST_REQUIRE)([A-Z_0-9]\w*|s|)$`)
+})
+
+// asserting reports whether a function of this name is taken for an assertion
+// when its body is not known.
+func asserting(name string) bool { return assertingName().MatchString(name) }
+
+// skipping does the same for functions that skip.
+var skippingName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^_?(skip|Skip|xfail|SKIP|disable|Disable)([A-Z_]\w*|)$`)
+})
+
+func skipping(name string) bool { return skippingName().MatchString(name) }
+
+// helpers finds functions by name for one side of a change.
+type helpers struct {
+	byName map[string][]*unit
+	memo   map[*unit]int
+	open   map[*unit]bool
+}
+
+func newHelpers(sources []*source) *helpers {
+	h := &helpers{byName: map[string][]*unit{}, memo: map[*unit]int{}, open: map[*unit]bool{}}
+	for _, s := range sources {
+		for i := range s.units {
+			u := &s.units[i]
+			if !u.test {
+				key := u.lang + " " + simple(u.name)
+				h.byName[key] = append(h.byName[key], u)
+			}
+		}
+	}
+	return h
+}
+
+// simple is the last part of a qualified name.
+func simple(name string) string { return name[strings.LastIndexAny(name, ".:/ ")+1:] }
+
+// find prefers the same file, then the same folder.
+func (h *helpers) find(from *unit, name string) *unit {
+	found := h.byName[from.lang+" "+name]
+	if len(found) == 0 {
+		return nil
+	}
+	best, rank := found[0], -1
+	for _, u := range found {
+		r := 0
+		if path.Dir(u.file) == path.Dir(from.file) {
+			r = 1
+		}
+		if u.file == from.file {
+			r = 2
+		}
+		if r > rank {
+			best, rank = u, r
+		}
+	}
+	return best
+}
+
+// weight is the number of assertions that a unit carries, those of the helpers
+// it calls included. A chain of helpers that leads back to itself ends there.
+func (h *helpers) weight(u *unit) int {
+	if w, ok := h.memo[u]; ok {
+		return w
+	}
+	if h.open[u] {
+		return 0
+	}
+	h.open[u] = true
+	w := u.plain
+	// In order, because where a circle of helpers is cut decides about the sum.
+	for _, name := range slices.Sorted(maps.Keys(u.calls)) {
+		n := u.calls[name]
+		if target := h.find(u, name); target != nil && target != u {
+			w += n * h.weight(target)
+		} else if asserting(name) {
+			w += n
+		}
+	}
+	h.open[u] = false
+	h.memo[u] = w
+	return w
+}
+
+// skips are those of the unit and of the helpers it calls directly or through
+// others, by name where the body is not known.
+func (h *helpers) skips(u *unit) []string {
+	out := slices.Clone(u.skips)
+	seen := map[*unit]bool{u: true}
+	var walk func(*unit)
+	walk = func(v *unit) {
+		for name := range v.calls {
+			if target := h.find(v, name); target != nil {
+				if !seen[target] {
+					seen[target] = true
+					for _, s := range target.skips {
+						out = append(out, name+": "+s)
+					}
+					walk(target)
+				}
+			} else if skipping(name) {
+				out = append(out, name)
+			}
+		}
+	}
+	walk(u)
+	sort.Strings(out)
+	return out
+}
+
+// added are the elements of after that before does not have as often.
+func added(before, after []string) []string {
+	have := map[string]int{}
+	for _, s := range before {
+		have[s]++
+	}
+	var out []string
+	for _, s := range after {
+		if have[s] > 0 {
+			have[s]--
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}

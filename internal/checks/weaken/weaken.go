@@ -1,0 +1,236 @@
+package weaken
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// File is one path of a change. Before or After is nil when the path does not
+// exist on that side; an empty file is empty and not nil.
+type File struct {
+	Path          string // with slashes, relative to the worktree's root
+	Before, After []byte
+}
+
+func (f File) added() bool   { return f.Before == nil }
+func (f File) removed() bool { return f.After == nil }
+func (f File) changed() bool {
+	return (f.Before == nil) != (f.After == nil) || !bytes.Equal(f.Before, f.After)
+}
+
+// Input is a change and what it is judged by.
+type Input struct {
+	Files []File
+	// Commands are the shell lines of the checks and criteria.
+	Commands []string
+	// Lookup reads a file of the checkpoint that may not be part of the change,
+	// to follow scripts that call others; nil = only what Files hold. It must
+	// give the same answer each time.
+	Lookup func(path string) ([]byte, bool)
+	// Paths are all paths of the checkpoint, when known: they tell whether a new
+	// go.mod cuts off tests that exist.
+	Paths []string
+}
+
+// Rule names a kind of weakening.
+type Rule string
+
+// The rules; the package documentation says what each finds.
+const (
+	Removed    Rule = "removed"
+	Skipped    Rule = "skipped"
+	Assertions Rule = "assertions"
+	Cases      Rule = "cases"
+	Escape     Rule = "escape"
+	Config     Rule = "config"
+	CI         Rule = "ci"
+	OldTests   Rule = "old_tests"
+)
+
+// Finding is one way in which the tests became weaker.
+type Finding struct {
+	Rule   Rule   `json:"rule"`
+	Path   string `json:"path"`
+	Test   string `json:"test,omitempty"`
+	Detail string `json:"detail"`
+}
+
+// String is one line for people: "removed test TestAdd (calc_test.go)".
+func (f Finding) String() string {
+	s := f.Detail
+	if f.Path != "" && !strings.Contains(s, f.Path) {
+		s += " (" + f.Path + ")"
+	}
+	return s
+}
+
+// Reason is the words of a reject, `test_weakened: …`, with at most three
+// findings; empty without findings.
+func Reason(findings []Finding) string {
+	if len(findings) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, f := range findings[:min(3, len(findings))] {
+		parts = append(parts, oneLine(f.String()))
+	}
+	s := "test_weakened: " + strings.Join(parts, ", ")
+	if n := len(findings) - 3; n > 0 {
+		s += fmt.Sprintf(", and %d more", n)
+	}
+	return s
+}
+
+// oneLine keeps names that agents chose from breaking the line.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	if r := []rune(s); len(r) > 160 {
+		s = string(r[:159]) + "…"
+	}
+	return s
+}
+
+// Fate is what became of a test of the checkpoint.
+type Fate string
+
+// The fates. Kept tests have the same body, whatever their name and file.
+const (
+	Kept    Fate = "kept"
+	Altered Fate = "altered"
+	Gone    Fate = "gone"
+)
+
+// OldTest is a test of the checkpoint in a file of the change.
+type OldTest struct {
+	Path, Name string
+	Lang       string
+	Fate       Fate
+	// NewPath and NewName say where it is now; empty when Gone.
+	NewPath, NewName string
+}
+
+// Report is everything that Judge found out.
+type Report struct {
+	Findings []Finding
+	Old      []OldTest
+	// Before and After count the tests in the files of the change, the rows of
+	// tables as tests.
+	Before, After int
+}
+
+// Judge compares the two sides of a change. The findings are ordered by path.
+func Judge(in Input) Report {
+	j := &judge{in: in}
+	for _, f := range in.Files {
+		if !f.changed() {
+			continue
+		}
+		if s := read(f.Path, f.Before); s != nil {
+			j.before = append(j.before, s)
+		}
+		if s := read(f.Path, f.After); s != nil {
+			j.after = append(j.after, s)
+		}
+	}
+	j.oldHelp, j.newHelp = newHelpers(j.before), newHelpers(j.after)
+	j.pairUp()
+	j.compareTests()
+	j.compareHelpers()
+	j.compareFiles()
+	j.snapshots()
+	j.configuration()
+
+	slices.SortStableFunc(j.out, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Test, b.Test), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Detail, b.Detail))
+	})
+	j.out = slices.Compact(j.out)
+	return Report{Findings: collapse(j.out), Old: j.fates(), Before: count(j.before), After: count(j.after)}
+}
+
+// count sums tests, the rows of tables as tests.
+func count(sources []*source) int {
+	n := 0
+	for _, s := range sources {
+		for _, u := range s.units {
+			if u.test {
+				n += max(1, u.rows)
+			}
+		}
+	}
+	return n
+}
+
+// collapse joins findings that say the same about many tests of one file: a
+// skipped suite is one finding.
+func collapse(all []Finding) []Finding {
+	type key struct {
+		rule Rule
+		path string
+		what string
+	}
+	groups := map[key][]int{}
+	for i, f := range all {
+		k := key{f.Rule, f.Path, strings.ReplaceAll(f.Detail, f.Test, "\x00")}
+		groups[k] = append(groups[k], i)
+	}
+	var out []Finding
+	for i, f := range all {
+		k := key{f.Rule, f.Path, strings.ReplaceAll(f.Detail, f.Test, "\x00")}
+		g := groups[k]
+		if g[0] != i {
+			continue
+		}
+		if f.Test != "" && len(g) > 2 {
+			f.Detail += fmt.Sprintf(" and %d more", len(g)-1)
+			out = append(out, f)
+			continue
+		}
+		for _, n := range g {
+			out = append(out, all[n])
+		}
+	}
+	return out
+}
+
+// judge holds one comparison.
+type judge struct {
+	in               Input
+	before, after    []*source
+	oldHelp, newHelp *helpers
+	pairs            map[*unit]*unit // old test → new test
+	fresh            []*unit         // new tests without an old one
+	out              []Finding
+}
+
+func (j *judge) find(rule Rule, path, test, format string, args ...any) {
+	j.out = append(j.out, Finding{Rule: rule, Path: path, Test: test, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (j *judge) fates() []OldTest {
+	var out []OldTest
+	for _, s := range j.before {
+		for i := range s.units {
+			u := &s.units[i]
+			if !u.test {
+				continue
+			}
+			o := OldTest{Path: u.file, Name: u.name, Lang: u.lang, Fate: Gone}
+			if n := j.pairs[u]; n != nil {
+				o.NewPath, o.NewName, o.Fate = n.file, n.name, Altered
+				if n.body == u.body {
+					o.Fate = Kept
+				}
+			}
+			out = append(out, o)
+		}
+	}
+	return out
+}

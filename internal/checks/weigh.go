@@ -1,0 +1,176 @@
+package checks
+
+import (
+	"slices"
+	"strings"
+)
+
+// Strategy says which kinds of checks can reject.
+type Strategy string
+
+// The strategies of validation.strategy.
+const (
+	Strict    Strategy = "strict"
+	Lenient   Strategy = "lenient"
+	TestsOnly Strategy = "tests_only"
+)
+
+// Mode says what a check that was red before the first iteration means.
+type Mode string
+
+// The modes of validation.baseline.
+const (
+	Record   Mode = "record"
+	FixFirst Mode = "fix-first"
+	Require  Mode = "require"
+	Off      Mode = "off"
+)
+
+// Select are the checks that a strategy runs at all: tests_only leaves out
+// every kind but test. Kinds that are empty are guessed in the copies.
+func Select(configured []Check, s Strategy) []Check {
+	var out []Check
+	for _, c := range configured {
+		c.Kind = c.kind()
+		if s != TestsOnly || c.Kind == Test {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Baseline is what the checks said before the first iteration, and the best
+// that each has been since. It is a value: Update returns a new one.
+type Baseline struct {
+	Checks []BaselineCheck `toml:"checks" json:"checks"`
+}
+
+// BaselineCheck is the memory of one check. The command belongs to its
+// identity: a check that the user rewrote starts anew.
+type BaselineCheck struct {
+	Name    string `toml:"name" json:"name"`
+	Command string `toml:"command" json:"command"`
+	// Green is true once the check has passed; it never becomes false again.
+	Green bool `toml:"green" json:"green"`
+}
+
+// Red reports whether the check of this name and command was run and has never
+// been green.
+func (b Baseline) Red(name, command string) bool {
+	i := b.find(name, command)
+	return i >= 0 && !b.Checks[i].Green
+}
+
+func (b Baseline) find(name, command string) int {
+	return slices.IndexFunc(b.Checks, func(c BaselineCheck) bool { return c.Name == name && c.Command == command })
+}
+
+// Update is the baseline after results that were kept (or that are the
+// baseline run itself): what was green once stays green. Results of rejected
+// attempts must not be given to it, because their code is gone again. Criteria
+// belong to a task and are left out. Checks that are no longer configured fall
+// away with the next result of the same name.
+func (b Baseline) Update(results []Result) Baseline {
+	out := Baseline{Checks: slices.Clone(b.Checks)}
+	for _, r := range results {
+		if r.Kind == Criterion {
+			continue
+		}
+		out.Checks = slices.DeleteFunc(out.Checks, func(c BaselineCheck) bool {
+			return c.Name == r.Name && c.Command != r.Command
+		})
+		if i := out.find(r.Name, r.Command); i >= 0 {
+			out.Checks[i].Green = out.Checks[i].Green || r.Passed
+			continue
+		}
+		out.Checks = append(out.Checks, BaselineCheck{Name: r.Name, Command: r.Command, Green: r.Passed})
+	}
+	return out
+}
+
+// Verdict is what the results mean together.
+type Verdict struct {
+	Pass bool
+	// Failed and Criteria are the names of what rejects, in the order of the results.
+	Failed, Criteria []string
+	// AlreadyRed and Tolerated are red and do not reject: by the baseline, by
+	// the strategy.
+	AlreadyRed, Tolerated []string
+	Flaky                 []string
+	// Reasons are the words of the reject, `checks: test, lint` and `criteria:
+	// sh test.sh`; empty when Pass.
+	Reasons []string
+	// Results are those that were given, with AlreadyRed set.
+	Results []Result
+}
+
+// Weigh judges results. Checks that the strategy ignores are neither failed nor
+// tolerated. With no results at all it passes: whether anything must be proved
+// is Verifies.
+func Weigh(results []Result, base Baseline, mode Mode, strategy Strategy) Verdict {
+	v := Verdict{Results: slices.Clone(results)}
+	var failed, criteria []string
+	for i := range v.Results {
+		r := &v.Results[i]
+		r.AlreadyRed = false
+		if r.Passed {
+			if r.Flaky {
+				v.Flaky = append(v.Flaky, r.Name)
+			}
+			continue
+		}
+		shown := r.Name
+		if r.TimedOut {
+			shown += " (timeout)"
+		}
+		switch {
+		case r.Kind == Criterion:
+			v.Criteria = append(v.Criteria, r.Name)
+			criteria = append(criteria, shown)
+		case strategy == TestsOnly && r.Kind != Test:
+		case strategy == Lenient && (r.Kind == Lint || r.Kind == Format):
+			v.Tolerated = append(v.Tolerated, r.Name)
+		case (mode == Record || mode == FixFirst) && base.Red(r.Name, r.Command):
+			r.AlreadyRed = true
+			v.AlreadyRed = append(v.AlreadyRed, r.Name)
+		default:
+			v.Failed = append(v.Failed, r.Name)
+			failed = append(failed, shown)
+		}
+	}
+	if len(failed) > 0 {
+		v.Reasons = append(v.Reasons, "checks: "+strings.Join(failed, ", "))
+	}
+	if len(criteria) > 0 {
+		v.Reasons = append(v.Reasons, "criteria: "+strings.Join(criteria, ", "))
+	}
+	v.Pass = len(v.Reasons) == 0
+	return v
+}
+
+// Red are the names of the results that did not pass, criteria left out: what
+// baseline require refuses to start with, and what fix-first makes the first
+// task of.
+func Red(results []Result) []string {
+	var names []string
+	for _, r := range results {
+		if !r.Passed && r.Kind != Criterion {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// Verifies reports whether anything can be proved: a check that the strategy
+// runs, or a criterion of some task that is still to be done.
+func Verifies(configured []Check, strategy Strategy, verify ...[]string) bool {
+	if len(Select(configured, strategy)) > 0 {
+		return true
+	}
+	for _, v := range verify {
+		if len(Criteria(v, configured)) > 0 {
+			return true
+		}
+	}
+	return false
+}
