@@ -1,8 +1,14 @@
 package notes
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
 
-// Categories of learnings (ralph_append_learning). They are kept as a tag.
+// Categories of learnings (ralph_append_learning). A learning keeps its
+// category as a tag.
 func Categories() []string {
 	return []string{"pattern", "antipattern", "architecture", "debugging", "build"}
 }
@@ -25,3 +31,153 @@ const learningTag = "learning"
 
 // IsLearning says whether an agent recorded k as a learning.
 func IsLearning(k Knowledge) bool { return slices.Contains(k.Tags, learningTag) }
+
+// Learn makes the entry of a learning. It returns false without an entry when
+// existing says the same already, and an error for an unknown category or an
+// empty text.
+func Learn(category, text string, iteration int, task string, existing []Knowledge) (Knowledge, bool, error) {
+	t, ok := CategoryType(category)
+	if !ok {
+		return Knowledge{}, false, fmt.Errorf("unknown category %q: it must be one of %s",
+			clip(category, 40), strings.Join(Categories(), ", "))
+	}
+	h := newHarvester(existing, iteration, task)
+	if meaningKey(text) == "" {
+		return Knowledge{}, false, fmt.Errorf("the learning has no text")
+	}
+	if !h.add(t, text, learningTag, category) {
+		return Knowledge{}, false, nil
+	}
+	return h.out[0], true, nil
+}
+
+// maxHarvest bounds what one handoff can add, of each kind: a handoff may have
+// a megabyte, the index is read by every later agent.
+const maxHarvest = 20
+
+// Harvest turns the constraints and decisions of a handoff into entries, so
+// that the index exists even when no indexer ever ran. What existing says
+// already, in the same words but for case, punctuation and articles, is left
+// out; superseded entries count too, or else a repeated sentence would bring
+// back what was superseded on purpose. The result always passes
+// CheckKnowledge(existing, …).
+func Harvest(h Handoff, iteration int, task string, existing []Knowledge) []Knowledge {
+	hv := newHarvester(existing, iteration, task)
+	for i, c := range h.ConstraintsDiscovered {
+		if i == maxHarvest {
+			break
+		}
+		text := sentence(c.Constraint)
+		if s := OneLine(c.Impact, 500); s != "" {
+			text += "\nImpact: " + s
+		}
+		if s := OneLine(c.Workaround, 500); s != "" {
+			text += "\nWorkaround: " + s
+		}
+		hv.add(KConstraint, text, "handoff")
+	}
+	for i, s := range h.ArchitecturalNotes {
+		if i == maxHarvest {
+			break
+		}
+		hv.add(KDecision, sentence(s), "handoff")
+	}
+	return hv.out
+}
+
+func sentence(s string) string { return OneLine(s, 2000) }
+
+type harvester struct {
+	taken     map[string]bool // ids, lower case
+	said      map[string]bool // type and meaning
+	iteration int
+	task      string
+	out       []Knowledge
+}
+
+func newHarvester(existing []Knowledge, iteration int, task string) *harvester {
+	h := &harvester{taken: make(map[string]bool, len(existing)), said: make(map[string]bool, len(existing)),
+		iteration: iteration, task: task}
+	for _, k := range existing {
+		h.taken[strings.ToLower(k.ID)] = true
+		h.said[string(k.Type)+" "+meaningKey(k.Text)] = true
+	}
+	return h
+}
+
+func (h *harvester) add(t KnowledgeType, text string, tags ...string) bool {
+	text = strings.TrimSpace(CutBytes(Clean(Redact(text)), MaxKnowledgeText))
+	key := meaningKey(text)
+	if key == "" || h.said[string(t)+" "+key] {
+		return false
+	}
+	k := Knowledge{ID: freeID(h.taken, t, firstLine(text)), Type: t, Status: Active, Task: h.task, Tags: tags, Text: text}
+	if h.iteration > 0 {
+		k.Source = []int{h.iteration}
+	}
+	if CheckKnowledge(nil, []Knowledge{k}) != nil {
+		return false // a task id that is no name; cannot come from a plan
+	}
+	h.taken[strings.ToLower(k.ID)] = true
+	h.said[string(t)+" "+key] = true
+	h.out = append(h.out, k)
+	return true
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// meaningKey is the first line of a text as lower case words without articles
+// and punctuation. The order stays, because "a before b" is not "b before a".
+func meaningKey(text string) string {
+	words := strings.FieldsFunc(strings.ToLower(firstLine(text)), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "a" || w == "an" || w == "the" })
+	return strings.Join(words, " ")
+}
+
+// Put is what an indexer or a post agent asks to be recorded
+// (ralph_put_knowledge).
+type Put struct {
+	Type       string   `json:"type"`
+	Slug       string   `json:"slug"`
+	Text       string   `json:"text"`
+	Source     []int    `json:"source_iterations"`
+	Supersedes []string `json:"supersedes"`
+	Tags       []string `json:"tags"`
+}
+
+// Entries makes entries of what one helper run asked for. They are meant to be
+// checked as a whole (CheckKnowledge); nothing is left out here. A slug whose
+// id is taken by the very entry that is superseded gets a number, because that
+// is how agents name a better wording; any other clash stays a clash.
+func Entries(puts []Put, iteration int, existing []Knowledge) []Knowledge {
+	taken := make(map[string]string, len(existing))
+	for _, k := range existing {
+		taken[strings.ToLower(k.ID)] = k.ID
+	}
+	var out []Knowledge
+	for _, p := range puts {
+		t := KnowledgeType(strings.ToLower(strings.TrimSpace(p.Type)))
+		slug := strings.TrimPrefix(strings.TrimSpace(p.Slug), KnowledgeID(t, ""))
+		if slug == "" {
+			slug = firstLine(p.Text)
+		}
+		k := Knowledge{ID: KnowledgeID(t, Slug(slug)), Type: t, Status: Active, Source: p.Source,
+			Tags: p.Tags, Supersedes: p.Supersedes, Text: strings.TrimSpace(Clean(Redact(p.Text)))}
+		if len(k.Source) == 0 && iteration > 0 {
+			k.Source = []int{iteration}
+		}
+		if slices.ContainsFunc(p.Supersedes, func(id string) bool { return strings.EqualFold(id, k.ID) }) {
+			for n := 2; taken[strings.ToLower(k.ID)] != ""; n++ {
+				k.ID = fmt.Sprintf("%s-%d", KnowledgeID(t, Slug(slug)), n)
+			}
+		}
+		taken[strings.ToLower(k.ID)] = k.ID
+		out = append(out, k)
+	}
+	return out
+}

@@ -1,0 +1,257 @@
+package notes
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// The harness captures memory at three boundaries, whether or not the agent
+// co-operates: the end of an iteration, of a phase, of a session. The texts
+// are Markdown and bounded; nothing rotates away, history is the archive.
+
+// Figures are what a stretch of work used. Cost is nil while it is unknown, in
+// millionths of a dollar.
+type Figures struct {
+	Iterations   int
+	Tokens       int64
+	CostMicroUSD *int64
+	Duration     time.Duration
+}
+
+func (f Figures) lines() []string {
+	var out []string
+	if f.Iterations > 0 {
+		out = append(out, fmt.Sprintf("Iterations: %d", f.Iterations))
+	}
+	out = append(out, "Tokens: "+thousands(f.Tokens))
+	if f.CostMicroUSD != nil {
+		out = append(out, fmt.Sprintf("Cost: $%.4f", float64(*f.CostMicroUSD)/1e6))
+	} else {
+		out = append(out, "Cost: unknown")
+	}
+	if f.Duration > 0 {
+		out = append(out, "Duration: "+f.Duration.Round(time.Second).String())
+	}
+	return out
+}
+
+func thousands(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// IterationInput is one finished iteration.
+type IterationInput struct {
+	Iteration int
+	Phase     string
+	Task      string
+	Title     string
+	Attempt   int
+	Verdict   string
+	Partial   bool
+	Reasons   []string
+	Completed []string // tasks that became done
+	Blocked   []string // tasks that became blocked or failed
+	Summary   string
+	Files     []string
+	Figures   Figures
+	Time      time.Time
+}
+
+// IterationMemory is the memory of one iteration: phase and number, tasks
+// completed and blocked, progress, tokens and cost, time.
+func IterationMemory(in IterationInput) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Iteration %d\n\n", in.Iteration)
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "- %s: %s\n", name, value)
+		}
+	}
+	row("Phase", in.Phase)
+	if in.Task != "" {
+		task := strings.TrimSpace(in.Task + " " + OneLine(in.Title, 100))
+		if in.Attempt > 1 {
+			task += fmt.Sprintf(" (attempt %d)", in.Attempt)
+		}
+		row("Task", task)
+	}
+	verdict := in.Verdict
+	if in.Partial {
+		verdict += ", a green but unfinished step"
+	}
+	if len(in.Reasons) > 0 {
+		verdict += ": " + OneLine(strings.Join(in.Reasons, "; "), 300)
+	}
+	row("Verdict", verdict)
+	row("Completed", strings.Join(in.Completed, ", "))
+	row("Blocked", strings.Join(in.Blocked, ", "))
+	progress := "no"
+	if in.Verdict == "keep" {
+		progress = "yes"
+	}
+	row("Progress", progress)
+	for _, l := range in.Figures.lines() {
+		b.WriteString("- " + l + "\n")
+	}
+	if !in.Time.IsZero() {
+		row("Time", in.Time.UTC().Format(time.RFC3339))
+	}
+	row("Files", shorten(in.Files, 10))
+	if s := OneLine(in.Summary, 400); s != "" {
+		b.WriteString("\n" + s + "\n")
+	}
+	return b.String()
+}
+
+// PhaseInput is a phase that was completed.
+type PhaseInput struct {
+	Phase     string
+	Next      string
+	Reason    string
+	Artifacts []string // specs, tasks, commits
+	Decisions []string
+	Figures   Figures
+}
+
+// maxMemory bounds a stored memory text, in characters, so that the previous
+// phase leaves room in active memory.
+const maxMemory = 4000
+
+// PhaseMemory is the memory of a phase: its artifacts, decisions and metrics.
+func PhaseMemory(in PhaseInput) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Phase %s\n", in.Phase)
+	if in.Next != "" {
+		fmt.Fprintf(&b, "\nFollowed by %s", in.Next)
+		if in.Reason != "" {
+			fmt.Fprintf(&b, ": %s", OneLine(in.Reason, 200))
+		}
+		b.WriteString("\n")
+	}
+	section(&b, "Artifacts", in.Artifacts, 20)
+	section(&b, "Decisions", in.Decisions, 20)
+	section(&b, "Metrics", in.Figures.lines(), 10)
+	return clipLines(b.String(), maxMemory)
+}
+
+// SessionInput is what a session leaves for the next one.
+type SessionInput struct {
+	Session    int
+	Iteration  int
+	Phase      string
+	Reason     string   // why it ended
+	Completed  []string // "T-001 add the column"
+	InProgress string   // "T-002 title"
+	Progress   string   // how far that is
+	Decisions  []string
+	Files      []string // most important first
+	Blockers   []string
+	Notes      []string
+	Deps       []string
+	Percent    int // of the plan
+	Figures    Figures
+}
+
+// SessionMemory is the memory of a session under the first seed's headings.
+func SessionMemory(in SessionInput) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Session Memory - Iteration %d\n", in.Iteration)
+	done := make([]string, len(in.Completed))
+	for i, s := range in.Completed {
+		done[i] = "[x] " + s
+	}
+	section(&b, "Completed This Session", done, 20)
+	if in.InProgress != "" {
+		b.WriteString("\n## Current Task In Progress\n")
+		fmt.Fprintf(&b, "Task: %s\n", OneLine(in.InProgress, 200))
+		if s := OneLine(in.Progress, 400); s != "" {
+			fmt.Fprintf(&b, "Progress: %s\n", s)
+		}
+	}
+	section(&b, "Architectural Decisions", in.Decisions, 12)
+	section(&b, "Files Modified", in.Files, 10)
+	section(&b, "Blockers/Issues", in.Blockers, 10)
+	section(&b, "Notes for Next Session", in.Notes, 12)
+	section(&b, "Dependencies Added", in.Deps, 10)
+	meta := []string{"Phase: " + in.Phase, fmt.Sprintf("Session: %d", in.Session), fmt.Sprintf("Iteration: %d", in.Iteration)}
+	meta = append(meta, in.Figures.lines()...)
+	meta = append(meta, fmt.Sprintf("Total Progress: %d%%", in.Percent))
+	if in.Reason != "" {
+		meta = append(meta, "Ended: "+OneLine(in.Reason, 200))
+	}
+	section(&b, "Session Metadata", meta, 20)
+	return clipLines(b.String(), maxMemory)
+}
+
+// section writes a heading and its items, nothing when there are none.
+func section(b *strings.Builder, title string, items []string, shown int) {
+	n := 0
+	for _, s := range items {
+		if s = OneLine(s, 400); s == "" {
+			continue
+		}
+		if n == 0 {
+			fmt.Fprintf(b, "\n## %s\n", title)
+		}
+		if n++; n > shown {
+			fmt.Fprintf(b, "- and %d more\n", len(items)-shown)
+			return
+		}
+		fmt.Fprintf(b, "- %s\n", s)
+	}
+}
+
+func shorten(items []string, n int) string {
+	if len(items) <= n {
+		return strings.Join(items, ", ")
+	}
+	return strings.Join(items[:n], ", ") + fmt.Sprintf(" and %d more", len(items)-n)
+}
+
+// clipLines keeps whole lines in at most n characters.
+func clipLines(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	const mark = "[… cut …]\n"
+	cut := clip(s, n-len(mark))
+	if i := strings.LastIndexByte(cut, '\n'); i > 0 {
+		cut = cut[:i+1]
+	}
+	return cut + mark
+}
+
+// MaxUpdate is how much one ralph_update_memory adds, in characters.
+const MaxUpdate = 2000
+
+// maxUpdates bounds all of them together.
+const maxUpdates = 6000
+
+// AddMemory puts an agent's note (ralph_update_memory) behind the others of
+// the session. The oldest go first when there are too many; they stay in
+// history.
+func AddMemory(current, content string, iteration int) string {
+	content = strings.TrimSpace(clip(Clean(Redact(content)), MaxUpdate))
+	if content == "" {
+		return current
+	}
+	text := strings.TrimRight(current, "\n")
+	if text != "" {
+		text += "\n"
+	}
+	text += fmt.Sprintf("- Iteration %d: %s\n", iteration, strings.ReplaceAll(content, "\n", "\n  "))
+	for utf8.RuneCountInString(text) > maxUpdates {
+		i := strings.Index(text, "\n- ")
+		if i < 0 {
+			break
+		}
+		text = text[i+1:]
+	}
+	return text
+}
