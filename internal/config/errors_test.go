@@ -211,7 +211,7 @@ func TestEveryFileIsReported(t *testing.T) {
 
 func TestProblemsAreBounded(t *testing.T) {
 	var text strings.Builder
-	for i := range 60_000 {
+	for i := range 4_900 {
 		fmt.Fprintf(&text, "key%d = 1\n", i)
 	}
 	r, err := Load(Sources{Files: file(text.String())})
@@ -219,8 +219,37 @@ func TestProblemsAreBounded(t *testing.T) {
 	if !errors.As(err, &e) || r != nil {
 		t.Fatalf("Load = %v, %v", r, err)
 	}
-	if len(e.Problems) != maxProblems || e.More != 60_000-maxProblems {
+	if len(e.Problems) != maxProblems || e.More != 4_900-maxProblems {
 		t.Errorf("%d problems and %d more", len(e.Problems), e.More)
+	}
+}
+
+func TestTooManyKeys(t *testing.T) {
+	for why, text := range map[string]string{
+		"keys":    strings.Repeat("a=1\n", MaxFile/4),
+		"tables":  strings.Repeat("[[b]]\n", MaxFile/6),
+		"in line": "a = [" + strings.Repeat("{b=1},", MaxFile/8) + "]",
+	} {
+		got := problems(t, Sources{Files: file(text)})
+		if diff := cmp.Diff([]string{"ralph.toml: has more than 5000 keys"}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", why, diff)
+		}
+	}
+}
+
+// TestDeepNesting: a file within the limit of size must not exhaust the stack,
+// which nothing could recover.
+func TestDeepNesting(t *testing.T) {
+	for why, text := range map[string]string{
+		"arrays":        "a = " + strings.Repeat("[", MaxFile/2),
+		"inline tables": "a = " + strings.Repeat("{a=", MaxFile/4),
+		"a header":      "[" + strings.Repeat("a.", MaxFile/4) + "a]",
+		"a dotted key":  strings.Repeat("a.", MaxFile/4) + "a = 1",
+		"closed arrays": "[project]\nsetup = " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000),
+	} {
+		if got := problems(t, Sources{Files: file(text)}); len(got) != 1 || len(got[0]) > 300 {
+			t.Errorf("%s: %d problems, %.300q", why, len(got), got)
+		}
 	}
 }
 

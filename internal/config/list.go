@@ -89,7 +89,7 @@ func (r *Resolved) walk(s *spec, v reflect.Value, path []string, out *[]Entry) {
 				continue
 			}
 			key := joinKey(here)
-			e := Entry{Key: key, Value: plain(c, f), Origin: r.Origin[key], Default: presetOf(c), Help: c.help}
+			e := Entry{Key: key, Value: plain(c, f), Origin: r.Origin[key], Default: c.value, Help: c.help}
 			if c.kind == kindEnv && e.Origin.raw != nil {
 				e.Value = e.Origin.raw
 			}

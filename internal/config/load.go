@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // FileName is the settings file at the root of the worktree.
@@ -389,8 +390,8 @@ func badName(name string) string {
 		return "is empty"
 	case len(name) > 64:
 		return "is longer than 64 bytes"
-	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return "has control characters"
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return "has characters that are no text"
 	case strings.Contains(name, "${"):
 		return "has ${, and names are taken as they stand"
 	}

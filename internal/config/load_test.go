@@ -321,3 +321,26 @@ func TestTrust(t *testing.T) {
 		t.Error("a hash that is not there is trusted")
 	}
 }
+
+func TestPreflight(t *testing.T) {
+	tests := []struct{ why, text, want string }{
+		{"the defaults need nothing", "", ""},
+		{"a command", "[agent]\ndriver = \"command\"\ncommand = [\"sh\"]\n", ""},
+		{"no command", "[agent]\ndriver = \"command\"\n",
+			"the driver is command, and agent.command is empty (agent.driver comes from ralph.toml:2)"},
+		{"no command for a role", "[agent.roles.planning]\ndriver = \"command\"\n",
+			"the driver is command, and agent.command is empty (agent.roles.planning.driver comes from ralph.toml:2)"},
+		{"no fallback", "[agent]\non_limit = \"fallback\"\n",
+			"a limit is to be met by the fallback, and there is none (agent.on_limit comes from ralph.toml:2)"},
+		{"a fallback", "[agent]\non_limit = \"fallback\"\nfallback_model = \"x\"\n", ""},
+	}
+	for _, tt := range tests {
+		got := ""
+		if err := mustLoad(t, Sources{Files: file(tt.text)}).Preflight(); err != nil {
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.why, got, tt.want)
+		}
+	}
+}

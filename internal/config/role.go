@@ -60,3 +60,32 @@ func (r *Resolved) Role(name string) RoleSettings {
 	out.MCP = role.MCP
 	return out
 }
+
+// Preflight is what must hold before an agent is started, beyond what makes
+// the settings valid: a project may be read and planned without a client. The
+// error is an *Error with everything that is missing.
+func (r *Resolved) Preflight() error {
+	e := &Error{}
+	missing := func(key, msg, hint string) {
+		e.Problems = append(e.Problems, Problem{Key: key, Msg: msg + " (" + key + " comes from " + r.Origin[key].String() + ")", Hint: hint})
+	}
+	const needs = "write agent.command = [\"sh\", \"agent.sh\"] in " + FileName
+	if len(r.Agent.Command) == 0 {
+		keys := map[string]string{"agent.driver": r.Agent.Driver, "agent.fallback_driver": r.Agent.FallbackDriver}
+		for _, name := range sorted(r.Agent.Roles) {
+			keys[joinKey([]string{"agent", "roles", name, "driver"})] = r.Agent.Roles[name].Driver
+		}
+		for _, key := range sorted(keys) {
+			if keys[key] == "command" {
+				missing(key, "the driver is command, and agent.command is empty", needs)
+			}
+		}
+	}
+	if r.Agent.OnLimit == "fallback" && r.Agent.FallbackModel == "" && r.Agent.FallbackDriver == "" {
+		missing("agent.on_limit", "a limit is to be met by the fallback, and there is none", "set agent.fallback_model or agent.fallback_driver")
+	}
+	if len(e.Problems) == 0 {
+		return nil
+	}
+	return e
+}

@@ -37,6 +37,7 @@ type spec struct {
 	fields []*spec
 
 	preset  string // the default in text form
+	value   any    // the same as Entry.Default shows it
 	help    string
 	example string
 	flag    string
@@ -100,6 +101,9 @@ func addFields(parent *spec, t reflect.Type) {
 			elem := &spec{key: s.key + ".<name>"}
 			addFields(elem, ft.Elem())
 			s.fields = elem.fields
+		}
+		if s.leaf() {
+			s.value = presetOf(s)
 		}
 		parent.fields = append(parent.fields, s)
 	}

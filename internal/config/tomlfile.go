@@ -17,6 +17,11 @@ import (
 // any real one and keeps a file given by mistake out of memory.
 const MaxFile = 1 << 20
 
+// maxKeys is far above what any project has. The decoder's search for keys
+// that are given twice takes time by the square of their number: a file of
+// 200,000 would stop every command for a minute.
+const maxKeys = 5000
+
 // parseTOML reads a file into a tree in which every key and value knows its
 // line and column, which a decoder into structs would have lost by the time a
 // value turns out to be wrong.
@@ -25,17 +30,11 @@ func parseTOML(name string, data []byte) (*table, *Problem) {
 		return nil, p
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	// The decoder checks what the parser does not: keys and tables that are
-	// defined twice or as two things.
-	var whole map[string]any
-	if err := toml.Unmarshal(data, &whole); err != nil {
-		return nil, syntaxProblem(name, data, err)
-	}
 	b := builder{data: data}
 	root := &table{line: 1, col: 1}
 	current := root
 	b.parser.Reset(data)
-	for b.parser.NextExpression() {
+	for b.keys <= maxKeys && b.parser.NextExpression() {
 		e := b.parser.Expression()
 		switch e.Kind {
 		case unstable.Table, unstable.ArrayTable:
@@ -43,6 +42,15 @@ func parseTOML(name string, data []byte) (*table, *Problem) {
 		case unstable.KeyValue:
 			b.keyValue(current, e)
 		}
+	}
+	if b.keys > maxKeys {
+		return nil, &Problem{Where: name, Msg: fmt.Sprintf("has more than %d keys", maxKeys), Hint: "check that it is the right file"}
+	}
+	// The decoder checks what the parser does not: keys and tables that are
+	// defined twice or as two things. It also has the better place of an error.
+	var whole map[string]any
+	if err := toml.Unmarshal(data, &whole); err != nil {
+		return nil, syntaxProblem(name, data, err)
 	}
 	if err := b.parser.Error(); err != nil {
 		return nil, syntaxProblem(name, data, err)
@@ -112,6 +120,8 @@ type builder struct {
 	parser unstable.Parser
 	// How far where has counted: offset, lines before it, start of its line.
 	at, ln, st int
+
+	keys int // tables and values so far
 }
 
 // where turns an offset into line and column. Offsets mostly grow, so it goes
@@ -130,6 +140,7 @@ func (b *builder) where(offset int) (line, col int) {
 
 // header opens [a.b] or [[a.b]] and answers the table that follows.
 func (b *builder) header(root *table, e *unstable.Node) *table {
+	b.keys++
 	t := root
 	it := e.Key()
 	for it.Next() {
@@ -180,6 +191,7 @@ func (t *table) add(key string, line, col int, fresh *table) {
 }
 
 func (b *builder) keyValue(t *table, e *unstable.Node) {
+	b.keys++
 	it := e.Key()
 	for it.Next() {
 		k := it.Node()

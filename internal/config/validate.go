@@ -64,13 +64,13 @@ func (l *loader) validate() {
 	for _, name := range sorted(s.Agent.Roles) {
 		path := []string{"agent", "roles", name}
 		if !slices.Contains(roleNames(s), name) {
-			l.at(path, "%s is neither a role nor a pass"+suggest(name, roleNames(s)))
+			l.at(path, "%s is neither a role nor a pass"+l.suggest(name, roleNames(s)))
 		}
 		for _, server := range s.Agent.Roles[name].MCP {
 			m, ok := s.MCP[server]
 			switch {
 			case !ok:
-				l.at(append(path, "mcp"), "%s names the server "+quote(server)+", and there is no [mcp."+joinKey([]string{server})+"]"+suggest(server, sorted(s.MCP)))
+				l.at(append(path, "mcp"), "%s names the server "+quote(server)+", and there is no [mcp."+joinKey([]string{server})+"]"+l.suggest(server, sorted(s.MCP)))
 			case len(m.Command) == 0 && m.URL == "":
 				l.at(append(path, "mcp"), "%s names the server "+quote(server)+", which has neither command nor url")
 			}
@@ -84,6 +84,14 @@ func (l *loader) validate() {
 	if s.Context.HandoffPercent > s.Context.HardPercent {
 		l.at([]string{"context", "handoff_percent"}, fmt.Sprintf("%%s must not be above context.hard_percent, which is %d", s.Context.HardPercent))
 	}
+}
+
+// suggest saves the search when the problem will only be counted.
+func (l *loader) suggest(name string, known []string) string {
+	if l.full() {
+		return ""
+	}
+	return suggest(name, known)
 }
 
 func (l *loader) needRun(path []string, run string) {
@@ -105,6 +113,10 @@ func (l *loader) needEnabled(path []string) {
 // at reports a problem of the setting at path, where it or the table around it
 // was set. The format's %s is the key.
 func (l *loader) at(path []string, format string) {
+	if l.full() {
+		l.err.More++
+		return
+	}
 	key := joinKey(path)
 	o, ok := l.res.Origin[key]
 	for _, k := range sorted(l.res.Origin) {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // node is a value as a source gave it: a string, int64, float64, bool, other
@@ -276,7 +277,7 @@ func assign(s *spec, n node, dst reflect.Value) error {
 			if !ok {
 				return fmt.Errorf("must be a table of strings; %s is %s", quote(e.key), describe(e.val))
 			}
-			if e.key == "" || strings.ContainsAny(e.key, "=\x00") || strings.Contains(text, "\x00") {
+			if e.key == "" || strings.ContainsAny(e.key, "=\x00") || strings.Contains(text, "\x00") || !utf8.ValidString(e.key+text) {
 				return fmt.Errorf("has %s, which no environment can hold", quote(e.key))
 			}
 			m[e.key] = text
@@ -357,6 +358,9 @@ func checkString(s *spec, text string) error {
 			return fmt.Errorf("%s, not %s; did you mean %s?", msg, quote(text), best)
 		}
 		return fmt.Errorf("%s, not %s", msg, quote(text))
+	}
+	if !utf8.ValidString(text) {
+		return fmt.Errorf("must be UTF-8, not %s", quote(text))
 	}
 	for _, r := range text {
 		if r == 0 || (!s.command && (r < ' ' && r != '\t' || r == 0x7f)) {
