@@ -304,7 +304,7 @@ func canonicalDependencies(tasks []Task, known map[string]TaskID) {
 	for k, id := range known {
 		spelling[k] = id
 	}
-	for i := range tasks {
+	for i := range slices.Backward(tasks) { // the first of two that clash
 		spelling[fold(tasks[i].ID)] = tasks[i].ID
 	}
 	for i := range tasks {

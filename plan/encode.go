@@ -16,8 +16,8 @@ import (
 // it writes is read by go-toml, in tests too.
 
 // EncodeTask writes a task as its file tasks/<id>.toml: one key a line in a
-// fixed order, empty fields left out, the same bytes for the same task. Invalid
-// UTF-8 becomes U+FFFD; moments are in UTC.
+// fixed order, empty fields left out, the same bytes for the same task. A run of
+// invalid UTF-8 becomes U+FFFD; moments are in UTC.
 func EncodeTask(t Task) []byte {
 	var b bytes.Buffer
 	writeTask(&b, &t)
@@ -205,19 +205,18 @@ func escaped(r rune) bool {
 	return r != '\t' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp))
 }
 
-func plain(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, escaped)
-}
+func plain(s string) bool { return !strings.ContainsFunc(s, escaped) }
 
 // writeInline writes a string on one line: literal when that saves escapes,
 // as it does for most commands.
 func writeInline(b *bytes.Buffer, s string) {
+	s = strings.ToValidUTF8(s, "\uFFFD") // before anything is decided by it
 	if strings.ContainsAny(s, `"\`) && !strings.ContainsAny(s, "'\n\t") && plain(s) {
 		b.WriteString("'" + s + "'")
 		return
 	}
 	b.WriteByte('"')
-	for _, r := range s { // invalid bytes arrive as U+FFFD
+	for _, r := range s {
 		switch {
 		case r == '"' || r == '\\':
 			b.WriteByte('\\')
@@ -232,6 +231,7 @@ func writeInline(b *bytes.Buffer, s string) {
 // writeLines writes a string with its line ends as they are. The line end
 // after the opening quotes is not part of it.
 func writeLines(b *bytes.Buffer, s string) {
+	s = strings.ToValidUTF8(s, "\uFFFD")
 	if strings.Contains(s, `\`) && !strings.Contains(s, "'''") && !strings.HasSuffix(s, "'") &&
 		plain(strings.ReplaceAll(s, "\n", "")) {
 		b.WriteString("'''\n" + s + "'''")

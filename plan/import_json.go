@@ -76,7 +76,8 @@ func detectTasks(root *object, tasks []node) Format {
 			case "dependencies":
 				score[FormatImplementation]++
 			case "priority":
-				if _, word := o.fields[key].value.(string); word {
+				word, _ := o.fields[key].value.(string)
+				if _, ok := priorityWord(word); ok {
 					score[FormatTaskMaster]++
 				}
 			case "id":
@@ -86,7 +87,7 @@ func detectTasks(root *object, tasks []node) Format {
 			case "status":
 				switch s, _ := o.fields[key].value.(string); s {
 				case "todo", "failed":
-					score[FormatPRD]++
+					score[FormatPRD] += 2
 				case "complete":
 					score[FormatImplementation]++
 				case "in-progress", "deferred", "cancelled", "review":

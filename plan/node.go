@@ -161,7 +161,7 @@ func (w *tomlWalk) pair(kv *unstable.Node, path string, depth int) {
 }
 
 func (w *tomlWalk) value(v *unstable.Node, path string, depth int) {
-	if depth > maxDepth {
+	if depth > maxDepth && w.err == nil {
 		w.err = &lineError{0, fmt.Sprintf("values nest deeper than %d", maxDepth)}
 	}
 	switch v.Kind {

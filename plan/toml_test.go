@@ -122,3 +122,99 @@ exit status 1"""
 		t.Error(d)
 	}
 }
+
+func TestHeadRoundTrip(t *testing.T) {
+	head := Head{Goal: "two\nlines", Created: time.Date(2026, 1, 31, 15, 4, 5, 0, time.UTC), Order: []TaskID{"T-001", "T-002"}}
+	data := EncodeHead(head)
+	want := "goal = \"\"\"\ntwo\nlines\"\"\"\ncreated = 2026-01-31T15:04:05Z\norder = [\n  \"T-001\",\n  \"T-002\",\n]\n"
+	if d := cmp.Diff(want, string(data)); d != "" {
+		t.Error(d)
+	}
+	got, err := DecodeHead("plan.toml", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(head, got); d != "" {
+		t.Error(d)
+	}
+	if _, err := DecodeHead("plan.toml", []byte("gaol = \"x\"\n")); err == nil || err.Error() != `plan.toml:1: unknown key "gaol"; did you mean "goal"?` {
+		t.Error(err)
+	}
+	if got, err := DecodeHead("plan.toml", EncodeHead(Head{})); err != nil || got.Order != nil {
+		t.Error("an empty head:", got, err)
+	}
+	p := head.Plan([]Task{{ID: "T-009"}, {ID: "T-002"}})
+	if d := cmp.Diff([]TaskID{"T-002", "T-009"}, HeadOf(p).Order); d != "" {
+		t.Errorf("ordered first, others behind, absent ones left out:\n%s", d)
+	}
+}
+
+func TestDecodeTaskReportsEverything(t *testing.T) {
+	_, err := DecodeTask("tasks/T-001.toml", []byte("id = \"T-001\"\nstaus = \"done\"\npriority = \"x\"\n"))
+	want := "the plan has 2 problems\n" +
+		"  tasks/T-001.toml:2: T-001: unknown key \"staus\"; did you mean \"status\"?\n" +
+		"  tasks/T-001.toml:3: T-001: priority is a text; it must be a whole number"
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}
+
+func FuzzTaskTOML(f *testing.F) {
+	f.Add("T-001", "title", "text\nin lines", "a command", int64(3), true)
+	f.Add("x", "\"'''\\", "\"\"\"\n'''\\\n", "a\nb'''\\", int64(-1), false)
+	f.Add("", "\x00\x7f\u202e", "\r\n\n\"", "\"", int64(1<<62), true)
+	f.Add("a", "\xff\xfe", "\n", "\\u0000", int64(0), false)
+	f.Fuzz(func(t *testing.T, id, title, text, item string, n int64, flag bool) {
+		in := Task{
+			ID: TaskID(id), Title: title, Description: text, Status: Status(item), Priority: int(int32(n)),
+			DependsOn: []TaskID{TaskID(item), TaskID(id)}, Criteria: []string{text, item, ""}, Verify: []string{item},
+			NeedsDocs: flag, Notes: item, Failure: title, EstimatedTokens: n, CostMicroUSD: -n,
+		}
+		if flag {
+			in.MaxAttempts = ptr(int(int32(n)))
+			in.CompletedAt = ptr(time.Unix(n%253402300799, n%1e9&0x3fffffff).UTC())
+		}
+		data := EncodeTask(in)
+		out, err := DecodeTask("x.toml", data)
+		if err != nil {
+			t.Fatalf("%v\n%q", err, data)
+		}
+		want := in
+		for _, f := range taskFields { // the one thing that is not kept as it is
+			switch v := f.at(&want).(type) {
+			case *string:
+				*v = toValid(*v)
+			case *TaskID:
+				*v = TaskID(toValid(string(*v)))
+			case *Status:
+				*v = Status(toValid(string(*v)))
+			case *[]string:
+				for i := range *v {
+					(*v)[i] = toValid((*v)[i])
+				}
+			case *[]TaskID:
+				for i := range *v {
+					(*v)[i] = TaskID(toValid(string((*v)[i])))
+				}
+			case **time.Time:
+				if *v != nil && ((*v).IsZero() || (*v).Year() < 0) {
+					*v = nil
+				}
+			}
+		}
+		if d := cmp.Diff(want, out, sameTask); d != "" {
+			t.Fatalf("%s\n%s", d, data)
+		}
+		if again := EncodeTask(out); !bytes.Equal(again, data) {
+			t.Fatalf("other bytes:\n%s\n%s", data, again)
+		}
+		var plan bytes.Buffer
+		plan.Write(EncodePlan(Plan{Goal: title, Tasks: []Task{in, out}}))
+		c := &collector{source: "x"}
+		if p, _ := c.plan(plan.Bytes()); len(c.problems) > 0 || len(p.Tasks) != 2 {
+			t.Fatalf("%v\n%s", c.problems, plan.Bytes())
+		}
+	})
+}
+
+func toValid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
