@@ -123,10 +123,9 @@ type Options struct {
 
 	Budget        int     // tokens; 0 = Budget or IndexBudget of the mode
 	IndexBudget   int     // tokens, in the index modes; 0 = DefaultIndexBudget
-	BytesPerToken float64 // 0 = by Model
-	Model         string
-	Window        int // tokens of the model's window; 0 = 200,000
-	MemoryChars   int // of active memory; 0 = DefaultMemoryChars
+	BytesPerToken float64 // measured (Calibrate); 0 = DefaultBytesPerToken
+	Window        int     // tokens of the model's window; 0 = 200,000
+	MemoryChars   int     // of active memory; 0 = DefaultMemoryChars
 
 	Iteration   int // of the run that reads the prompt; 0 = the state's next
 	Attempt     int // 0 = the task's next
@@ -229,6 +228,7 @@ func first(n, otherwise int) int {
 	return otherwise
 }
 
+// findTask returns the task, nil when there is none.
 func findTask(p plan.Plan, id plan.TaskID) *plan.Task {
 	for i := range p.Tasks {
 		if p.Tasks[i].ID == id {
