@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -84,7 +83,7 @@ func (g *Group) Start(ctx context.Context, cmd Command) (*Process, error) {
 	if g.closed {
 		return nil, errors.New("start process: the group is closed")
 	}
-	cmd.Env = setEnv(cmd.Env, EventVariable, g.opts.EventID)
+	cmd.Env = SetEnv(cmd.Env, EventVariable, g.opts.EventID)
 	w := Wrapped{Command: cmd}
 	if g.opts.Wrap != nil {
 		var err error
@@ -284,16 +283,21 @@ func SweepEvent(eventID string) (killed []int, err error) {
 	if eventID == "" {
 		return nil, errors.New("end the processes of an event: no event id")
 	}
-	s := &sweeper{grace: DefaultGrace, limit: 30 * time.Second, find: func(t []entry, own map[int]bool) []entry {
-		return findMembers(t, query{self: os.Getpid(), own: nil, marked: func(e entry) bool {
-			return hasEnv(e.pid, EventVariable+"="+eventID)
-		}})
-	}}
+	s := &sweeper{grace: DefaultGrace, limit: 30 * time.Second, find: markedOnly(eventID)}
 	killed, err = s.run()
 	if err != nil {
 		return killed, fmt.Errorf("end the processes of %s: %w", eventID, err)
 	}
 	return killed, nil
+}
+
+// markedOnly finds what carries the mark of an event, and its descendants.
+func markedOnly(eventID string) func([]entry, map[int]bool) []entry {
+	return func(t []entry, _ map[int]bool) []entry {
+		return findMembers(t, query{self: os.Getpid(), marked: func(e entry) bool {
+			return hasEnv(e.pid, EventVariable+"="+eventID)
+		}})
+	}
 }
 
 // sweeper ends the processes that find names, and those they start meanwhile.
@@ -413,15 +417,4 @@ func firstOf(argv []string) string {
 		return ""
 	}
 	return argv[0]
-}
-
-// setEnv is env with name set to value once.
-func setEnv(env []string, name, value string) []string {
-	out := make([]string, 0, len(env)+1)
-	for _, kv := range env {
-		if !strings.HasPrefix(kv, name+"=") {
-			out = append(out, kv)
-		}
-	}
-	return append(out, name+"="+value)
 }

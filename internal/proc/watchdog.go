@@ -91,8 +91,7 @@ func (w *Watchdog) Resume() {
 	}
 }
 
-// Stop ends the watch. expired is not called after it has returned, unless it
-// was called before.
+// Stop ends the watch: a limit that has not run out by now never does.
 func (w *Watchdog) Stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

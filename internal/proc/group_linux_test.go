@@ -1,0 +1,232 @@
+package proc
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// escapes are ways to outlive the process that a driver waits for. Each script
+// writes the pid of the runaway to the file pid and then ends.
+var escapes = []struct{ name, script string }{
+	{"background", `sleep 1000 & echo $! >pid`},
+	{"nohup", `nohup sleep 1000 >/dev/null 2>&1 & echo $! >pid`},
+	{"a job of an interactive shell has its own group", `set -m; sleep 1000 & echo $! >pid`},
+	{"setsid", `setsid sh -c 'echo $$ >pid; exec sleep 1000' & while ! [ -s pid ]; do sleep 0.01; done`},
+	{"double fork", `setsid sh -c 'sh -c "echo \$\$ >pid; exec sleep 1000" & exit 0'; while ! [ -s pid ]; do sleep 0.01; done`},
+	{"without the mark", `env -i PATH="$PATH" setsid sh -c 'sh -c "echo \$\$ >pid; exec sleep 1000" & exit 0'; while ! [ -s pid ]; do sleep 0.01; done`},
+	{"deaf to TERM", `(trap "" TERM HUP INT; sh -c 'echo $$ >pid; while :; do sleep 0.01; done') & while ! [ -s pid ]; do sleep 0.01; done`},
+	{"frozen", `setsid sh -c 'echo $$ >pid; kill -STOP $$' & while ! [ -s pid ]; do sleep 0.01; done`},
+}
+
+func TestGroupEndsWhatEscapes(t *testing.T) {
+	for _, tt := range escapes {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			g, err := NewGroup(GroupOptions{EventID: "test-" + strings.ReplaceAll(tt.name, " ", "-"), Grace: 10 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := sh(tt.script)
+			cmd.Dir = dir
+			if exit, err := g.Run(t.Context(), cmd); err != nil || !exit.Success() {
+				t.Fatal(exit, err)
+			}
+			pid := readPid(t, dir)
+			if err := g.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if e, ok := readEntry(pid); ok && !e.zombie {
+				t.Errorf("%+v still runs", e)
+			}
+			if _, err := g.Start(t.Context(), cmd); err == nil {
+				t.Error("a closed group started a process")
+			}
+		})
+	}
+}
+
+func TestGroupEndsAForkBomb(t *testing.T) {
+	// Every process of the bomb is replaced as fast as it ends; the counter of
+	// generations bounds what a bug in this test could do to the machine.
+	dir := t.TempDir()
+	g, err := NewGroup(GroupOptions{EventID: "test-bomb", Grace: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(dir, "bomb")
+	const bomb = `#!/bin/sh
+trap "" TERM
+n=$1
+[ "$n" -gt 400 ] && { echo end >>end; exec sleep 1000; }
+echo $$ >pid
+setsid "$0" $((n+1)) &
+sleep 0.005
+exit 0
+`
+	if err := os.WriteFile(script, []byte(bomb), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for range 8 {
+		cmd := Command{Argv: []string{script, "0"}, Dir: dir, Env: basicEnv()}
+		if _, err := g.Start(t.Context(), cmd); err != nil {
+			t.Fatal(err)
+		}
+	}
+	readPid(t, dir)
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	list, err := table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if hasEnv(e.pid, EventVariable+"=test-bomb") {
+			t.Errorf("%+v still runs", e)
+		}
+	}
+}
+
+func TestGroupLeavesOthersAlone(t *testing.T) {
+	g1, err := NewGroup(GroupOptions{EventID: "test-g1", Grace: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g2, err := NewGroup(GroupOptions{EventID: "test-g2", Grace: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := Start(t.Context(), sh("exec sleep 1000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A child of os/exec, as git's helpers are.
+	plain := exec.Command("sleep", "1000")
+	if err := plain.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p1, err := g1.Start(t.Context(), sh("exec sleep 1000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p2, err := g2.Start(t.Context(), sh("setsid sleep 1000 & exec sleep 1000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g1.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if exit, _ := p1.Wait(); !exit.Stopped || exit.Signal != int(syscall.SIGTERM) {
+		t.Errorf("its own process: %+v", exit)
+	}
+	for name, pid := range map[string]int{"another group": p2.Pid, "no group": alone.Pid, "os/exec": plain.Process.Pid} {
+		if e, ok := readEntry(pid); !ok || e.zombie {
+			t.Errorf("%s: process %d was ended", name, pid)
+		}
+	}
+	if err := g2.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if e, ok := readEntry(alone.Pid); !ok || e.zombie {
+		t.Error("the last group to close took a process that was in none")
+	}
+	alone.Stop(0)
+	plain.Process.Kill()
+	plain.Wait()
+}
+
+func TestOrphansDoNotStayAsZombies(t *testing.T) {
+	g, err := NewGroup(GroupOptions{EventID: "test-zombies", Grace: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := sh(`for i in 1 2 3 4 5; do setsid sh -c 'sleep 0.01 & exit 0'; done`)
+	if _, err := g.Run(t.Context(), cmd); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	list, err := table()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if e.ppid == os.Getpid() && e.zombie {
+			t.Errorf("zombie %+v", e)
+		}
+	}
+}
+
+func TestSweepEvent(t *testing.T) {
+	// What a killed loop leaves: marked processes that are not our children.
+	dir := t.TempDir()
+	cmd := exec.Command("sh", "-c", `
+		setsid sh -c 'echo $$ >pid; exec sleep 1000' &
+		setsid sh -c 'echo $$ >pid2; trap "" TERM; while :; do sleep 0.01; done' &
+		while ! [ -s pid ] || ! [ -s pid2 ]; do sleep 0.01; done`)
+	cmd.Dir, cmd.Env = dir, append(basicEnv(), EventVariable+"=test-dead-run")
+	if err := cmd.Run(); err != nil { // no pipe: the escaped would hold it open
+		t.Fatal(err)
+	}
+	pid := readPid(t, dir)
+	if _, err := SweepEvent(""); err == nil {
+		t.Error("an empty id would match everything that has no id")
+	}
+	if ended, err := SweepEvent("test-dead-ru"); err != nil || len(ended) != 0 {
+		t.Errorf("part of an id: %v %v", ended, err)
+	}
+	s := &sweeper{grace: 20 * time.Millisecond, limit: time.Minute, find: markedOnly("test-dead-run")}
+	ended, err := s.run()
+	if err != nil || len(ended) < 2 {
+		t.Errorf("ended %v, %v", ended, err)
+	}
+	if e, ok := readEntry(pid); ok && !e.zombie {
+		t.Errorf("%+v still runs", e)
+	}
+	if ended, err := SweepEvent("test-dead-run"); err != nil || len(ended) != 0 {
+		t.Errorf("again: %v %v", ended, err)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	const tail = " S 7 8 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4242 0 0"
+	want := entry{pid: 5, ppid: 7, pgid: 8, sid: 9, start: 4242}
+	tests := []struct {
+		name, stat string
+		ok         bool
+	}{
+		{"plain", "5 (sh)" + tail, true},
+		{"a name made to confuse", "5 (a) R 1 1 1 (b)" + tail, true},
+		{"a newline in the name", "5 (a\n)" + tail, true},
+		{"cut off", "5 (sh) S 7", false},
+		{"no name", "5", false},
+		{"not a number", strings.Replace("5 (sh)"+tail, "4242", "x", 1), false},
+	}
+	for _, tt := range tests {
+		got, ok := parseStat(5, []byte(tt.stat))
+		if ok != tt.ok || ok && got != want {
+			t.Errorf("%s: %+v %v", tt.name, got, ok)
+		}
+	}
+}
+
+func readPid(t *testing.T, dir string) int {
+	t.Helper()
+	var pid int
+	eventually(t, "a pid is written", func() bool {
+		b, err := os.ReadFile(filepath.Join(dir, "pid"))
+		if err != nil {
+			return false
+		}
+		pid, err = strconv.Atoi(strings.TrimSpace(string(b)))
+		return err == nil
+	})
+	return pid
+}
