@@ -1,0 +1,200 @@
+package plan
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMerge(t *testing.T) {
+	old := tasks("a done", "b failed 2 a", "c pending 1 b")
+	old.Goal = "old"
+	old.Tasks[1].CostMicroUSD, old.Tasks[1].Attempts = 5, 3
+	t.Run("new ones go to the end and may wait on old ones", func(t *testing.T) {
+		got, change, err := Merge(old, tasks("d pending 1 C"), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(Change{Added: []TaskID{"d"}}, change); d != "" {
+			t.Error(d)
+		}
+		if d := order(got, "a b c d"); d != "" || got.Tasks[3].DependsOn[0] != "c" {
+			t.Error(d, got.Tasks[3].DependsOn)
+		}
+	})
+	t.Run("all that clash are named, nothing is merged", func(t *testing.T) {
+		got, _, err := Merge(old, tasks("A", "d", "C"), false)
+		var clash *ClashError
+		if !errors.As(err, &clash) || len(got.Tasks) > 0 {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff([]TaskID{"a", "c"}, clash.IDs); d != "" {
+			t.Error(d)
+		}
+		if !strings.Contains(clash.Hint(), "--replace") {
+			t.Error(clash.Hint())
+		}
+	})
+	t.Run("replace leaves done ones alone and cost where it is", func(t *testing.T) {
+		in := tasks("A pending 9", "B pending 7")
+		in.Goal = "new"
+		got, change, err := Merge(old, in, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := Change{Changed: []TaskChanged{{ID: "b", Fields: []string{"title", "status", "priority", "depends_on", "attempts"}}}, Kept: []TaskID{"a"}, Goal: true}
+		if d := cmp.Diff(want, change); d != "" {
+			t.Error(d)
+		}
+		if b := got.Tasks[1]; b.CostMicroUSD != 5 || b.Attempts != 0 || b.ID != "b" {
+			t.Errorf("%+v", b)
+		}
+		if d := order(got, "a b c"); d != "" {
+			t.Error(d)
+		}
+	})
+	t.Run("the whole must make sense", func(t *testing.T) {
+		_, _, err := Merge(old, tasks("b pending 1 c"), true)
+		if err == nil || !strings.Contains(err.Error(), "b → c → b") {
+			t.Error(err)
+		}
+	})
+	t.Run("with the lines of the file", func(t *testing.T) {
+		_, places, err := DecodePlan("new.toml", []byte("\n[[tasks]]\nid = \"B\"\ntitle = \"x\"\n\n[[tasks]]\nid = \"d\"\ntitle = \"x\"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := tasks("a", "b pending 1 x", "d pending -1")
+		want := "the plan has 2 problems\n  new.toml:2: b depends on x, which is not in the plan\n  new.toml:6: d: priority is -1; it must not be negative"
+		if err := bad.ValidateAt(places.For(bad)); err == nil || err.Error() != want {
+			t.Errorf("got\n%v\nwant\n%s", err, want)
+		}
+	})
+}
+
+func TestReplan(t *testing.T) {
+	old := tasks("a done", "x pending", "b skipped", "y failed")
+	old.Tasks[3].ActualTokens = 77
+	got, change, err := Replan(old, tasks("y pending 1 a", "z"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := order(got, "a b y z"); d != "" {
+		t.Error(d)
+	}
+	want := Change{Added: []TaskID{"z"}, Removed: []TaskID{"x"}, Changed: []TaskChanged{{ID: "y", Fields: []string{"status", "depends_on"}}}}
+	if d := cmp.Diff(want, change); d != "" {
+		t.Error(d)
+	}
+	if got.Tasks[2].ActualTokens != 77 {
+		t.Error("what a task cost was forgotten")
+	}
+	if _, _, err := Replan(old, tasks("A")); err == nil || err.Error() != "the plan has a task a already" {
+		t.Error(err)
+	}
+	if _, _, err := Replan(old, tasks("n pending 1 x")); err == nil || !strings.Contains(err.Error(), "n depends on x, which is not in the plan") {
+		t.Error(err)
+	}
+	if _, change, err := Replan(old, Plan{}); err != nil || len(change.Removed) != 2 {
+		t.Error("an empty plan leaves what is finished:", change, err)
+	}
+}
+
+func TestDifference(t *testing.T) {
+	old := tasks("a", "b", "c", "d")
+	old.Tasks[1].Criteria = []string{"one", "two"}
+	new := tasks("c", "a", "b done 3 a", "e pending 1 a,c")
+	new.Tasks[2].Criteria = []string{"two", "three"}
+	new.Tasks[2].Notes = "two\nlines"
+	new.Tasks[2].MaxAttempts = ptr(0)
+	new.Goal = "better"
+	c := Difference(old, new)
+	want := Change{
+		Added: []TaskID{"e"}, Removed: []TaskID{"d"}, Reordered: true, Goal: true,
+		Changed: []TaskChanged{{ID: "b", Fields: []string{"status", "priority", "depends_on", "criteria", "max_attempts", "notes"}}},
+	}
+	if d := cmp.Diff(want, c); d != "" {
+		t.Error(d)
+	}
+	if got := c.String(); got != "1 added, 1 removed, 1 changed, reordered, new goal" {
+		t.Error(got)
+	}
+	text := `~ goal: "" → "better"
+- d task d
++ e task e (after a, c)
+~ b status pending → done; priority 1 → 3; depends_on +"a"; criteria +"three" -"one"; max_attempts unset → 0; notes (0 → 9 bytes)
+~ the order of the tasks
+`
+	if d := cmp.Diff(text, c.Describe(old, new)); d != "" {
+		t.Error(d)
+	}
+	if c := Difference(old, old); !c.Empty() || c.String() != "no change" {
+		t.Errorf("%+v", c)
+	}
+	// One that is added or removed moves no other.
+	if c := Difference(tasks("a", "b"), tasks("x", "a", "b")); c.Reordered {
+		t.Error("an added task is not a new order")
+	}
+}
+
+func TestTree(t *testing.T) {
+	for _, c := range []struct {
+		why  string
+		plan Plan
+		want string
+	}{
+		{"nothing", Plan{}, ""},
+		{"under the last it waits on, the others named", tasks("a done", "b in_progress 1 a", "c pending 2 a", "d pending 1 b,c", "e"),
+			"a  task a  [done]\n├─ b  task b  [in progress]\n└─ c  task c  p2\n   └─ d  task d  after b\ne  task e\n"},
+		{"an unknown dependency is named", tasks("a pending 1 x"), "a  task a  after x\n"},
+		{"a ring is shown once", tasks("a pending 1 b", "b pending 1 a"), "a  task a  after b\n└─ b  task b\n"},
+	} {
+		if d := cmp.Diff(c.want, Tree(c.plan)); d != "" {
+			t.Errorf("%s:\n%s", c.why, d)
+		}
+	}
+	// A chain of thousands must not become a triangle of blanks.
+	p := bigPlan(5000)
+	tree := Tree(p)
+	if n := strings.Count(tree, "\n"); n != 5000 || len(tree) > 5000*300 {
+		t.Errorf("%d lines, %d bytes", n, len(tree))
+	}
+}
+
+func TestReview(t *testing.T) {
+	p := tasks("a done", "b pending 1 c", "c pending 5", "d pending", "e skipped")
+	for i := 1; i < 4; i++ {
+		p.Tasks[i].Description = "x"
+		p.Tasks[i].Criteria = []string{"y"}
+	}
+	p.Tasks[3].Criteria, p.Tasks[3].Description = nil, " "
+	p.Tasks[1].EstimatedTokens = 40000
+	p.Tasks[2].EstimatedTokens = 90000
+	var got []string
+	for _, problem := range Review(p, 30000) {
+		kind := "error: "
+		if problem.Warning {
+			kind = "warning: "
+		}
+		got = append(got, kind+problem.Text)
+	}
+	want := []string{
+		"warning: b is estimated at 40000 tokens; the target is 30000",
+		"warning: b has priority 1 but waits on c with priority 5",
+		"error: c is estimated at 90000 tokens; the target is 30000",
+		"error: d has no criteria and nothing to verify",
+		"warning: d has no description",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if got := Review(Plan{}, 0); got.Err() == nil {
+		t.Error("an empty plan is nothing to build from")
+	}
+	p.Tasks[3].Verify = []string{"make"}
+	if err := Review(p, 0).Err(); err != nil {
+		t.Error("a command is criterion enough, and 0 is no target:", err)
+	}
+}
