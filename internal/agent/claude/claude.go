@@ -1,0 +1,106 @@
+// Package claude drives Claude Code over its control protocol: one process, the
+// prompt and every verdict on its standard input, everything it does on its
+// standard output. Each tool call is judged by the harness before it runs, and
+// the client is told to block a call whose judgement is missing; a client that
+// cannot do that is refused, and one that ran a call unjudged is stopped. The
+// ralph_* tools are served in this process.
+package claude
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"git-ralph/internal/agent/client"
+	"git-ralph/internal/proc"
+	"git-ralph/loop"
+)
+
+// Agent runs Claude Code.
+type Agent struct {
+	// Path of the client; "" = "claude" in PATH of the request.
+	Path string
+	// Grace is the time between asking the client to end and killing it; 0 = 5 s.
+	Grace time.Duration
+	// Clock is for the limits of time; nil = the system's.
+	Clock *proc.Clock
+	// SessionID makes the id of a session (a UUID); nil = at random.
+	SessionID func() string
+}
+
+// Times that are no settings: how long a healthy client may take for what it
+// does in well under a second.
+const (
+	startLimit     = 2 * time.Minute  // from start to its answer to initialize
+	endLimit       = 10 * time.Second // from the end of its input to its exit
+	interruptLimit = 3 * time.Second  // from interrupt to its result
+)
+
+// Run runs the client once. What the client does wrong is an Outcome; an error
+// means that it could not be started.
+func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.AgentEvent)) (loop.Result, error) {
+	result := loop.Result{Client: "claude"}
+	if req.Judge == nil {
+		return result, errors.New("run claude: nobody judges its tool calls")
+	}
+	path := a.Path
+	if path == "" {
+		path = "claude"
+	}
+	env := environ(req, os.Geteuid() == 0)
+	if path = proc.Look(path, env); path == "" {
+		return result, errors.New("run claude: the client was not found on PATH")
+	}
+	newID := a.SessionID
+	if newID == nil {
+		newID = randomUUID
+	}
+	args, err := argv(req, newID())
+	if err != nil {
+		return result, fmt.Errorf("run claude: %w", err)
+	}
+	clock, grace := proc.SystemClock(), a.Grace
+	if a.Clock != nil {
+		clock = *a.Clock
+	}
+	if grace == 0 {
+		grace = client.DefaultGrace
+	}
+
+	watch := client.NewWatch(req.Timeout, req.Idle, req.OpenCalls, clock)
+	defer watch.Stop()
+	transcript := client.NewTranscript(req.Transcript)
+	stderr := proc.NewHeadTail(16 << 10)
+	// The context ends the client through follow, which interrupts it first.
+	p, err := req.Start(context.WithoutCancel(ctx), proc.Command{
+		Argv: append([]string{path}, args...), Dir: req.Dir, Env: env,
+		StdinPipe: true, StdoutPipe: true, Stderr: stderr,
+	})
+	if err != nil {
+		return result, fmt.Errorf("run claude: %w", err)
+	}
+	s := newSession(ctx, req, events, p, watch, transcript)
+	s.grace, s.clock = grace, clock
+	exit, err := s.follow(ctx)
+	if err != nil {
+		return result, fmt.Errorf("run claude: %w", err)
+	}
+	lines := &client.Lines{Max: client.MaxPrinted, Line: func(line []byte, cut bool) { transcript.Output("stderr", line, cut) }}
+	lines.Write(stderr.Bytes())
+	lines.Close()
+	if err := transcript.Err(); err != nil && req.Log != nil {
+		req.Log("write the transcript: %v", err)
+	}
+	return s.finish(exit, stderr.String()), nil
+}
+
+// randomUUID is a version 4 UUID, the form that the client demands of an id.
+func randomUUID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

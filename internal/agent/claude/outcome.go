@@ -1,0 +1,132 @@
+package claude
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"git-ralph/internal/agent/client"
+	"git-ralph/loop"
+)
+
+// ending is how a prompt, or the run, ended.
+type ending struct {
+	kind   loop.OutcomeKind
+	detail string
+	until  time.Time
+}
+
+// classify says what a result line means. The subtype alone says little: a
+// failed request to the provider is a "success" with is_error.
+func (s *stream) classify(l line) ending {
+	text := client.Line(l.Result, 300)
+	if text == "" && len(l.Errors) > 0 {
+		text = client.Line(strings.Join(l.Errors, "; "), 300)
+	}
+	switch l.Subtype {
+	case "error_max_turns":
+		return ending{kind: loop.MaxTurns, detail: text}
+	case "error_max_budget_usd":
+		return ending{kind: loop.BudgetExceeded, detail: text}
+	case "success":
+		if l.IsError {
+			return s.apiFailure(l, text)
+		}
+		if l.TerminalReason == "completed" {
+			return ending{kind: loop.Completed}
+		}
+		// hook_stopped and whatever else cuts a turn short without an error.
+		return ending{kind: loop.ProtocolError, detail: "the client stopped: " + client.Line(l.TerminalReason, 100)}
+	}
+	if strings.HasPrefix(l.TerminalReason, "aborted") {
+		// An interrupt that is not ours. It must not be free: what runs in the
+		// worktree could send it for ever.
+		return ending{kind: loop.Crashed, detail: "interrupted from outside (" + client.Line(l.TerminalReason, 100) + ")"}
+	}
+	detail := client.Line(l.Subtype, 100)
+	if text != "" {
+		detail += ": " + text
+	}
+	return ending{kind: loop.ProtocolError, detail: detail}
+}
+
+// apiFailure is a request to the provider that failed for good. What a person
+// has to mend (login, credit, model) halts the run instead of burning attempts;
+// what time mends waits.
+func (s *stream) apiFailure(l line, text string) ending {
+	detail := text
+	if l.APIErrorStatus != 0 && !strings.Contains(text, fmt.Sprint(l.APIErrorStatus)) {
+		detail = fmt.Sprintf("%d %s", l.APIErrorStatus, text)
+	}
+	end := func(kind loop.OutcomeKind) ending { return ending{kind: kind, detail: detail} }
+	if l.TerminalReason == "prompt_too_long" {
+		return end(loop.ContextLimit)
+	}
+	if l.APIError == "usage_limit_reached" || l.APIErrorStatus == 429 && monthlyLimit().MatchString(l.Result) {
+		e := end(loop.UsageLimit)
+		if s.limit != nil {
+			e.until = epoch(s.limit.ResetsAt)
+		}
+		if e.until.IsZero() {
+			e.until = regainTime(l.Result)
+		}
+		return e
+	}
+	switch s.errorKind {
+	case "authentication_failed", "billing_error", "model_not_found":
+		return end(loop.AuthFailed)
+	}
+	switch status := l.APIErrorStatus; {
+	case status == 401, status == 403:
+		return end(loop.AuthFailed)
+	case status == 429:
+		return end(loop.RateLimited)
+	case status >= 500, l.APIErrorType == "overloaded_error", l.APIError == "connection_failed":
+		return end(loop.Overloaded)
+	case status == 0 && s.errorKind == "server_error":
+		return end(loop.Overloaded)
+	}
+	return end(loop.ProtocolError)
+}
+
+// retryFailure is what a client that does not stop trying again stands for.
+func retryFailure(l line) ending {
+	detail := retryText(l)
+	switch {
+	case l.ErrorStatus == 429:
+		return ending{kind: loop.RateLimited, detail: detail}
+	case l.ErrorStatus == 401, l.ErrorStatus == 403:
+		return ending{kind: loop.AuthFailed, detail: detail}
+	}
+	return ending{kind: loop.Overloaded, detail: detail}
+}
+
+// monthlyLimit matches the limit of an API key, which only the text tells from
+// a passing 429.
+var monthlyLimit = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)usage limits?\b`)
+})
+
+var regain = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`regain access on (\d{4}-\d{2}-\d{2})(?: at (\d{2}:\d{2}))?(?: UTC)?`)
+})
+
+// regainTime reads "You will regain access on 2026-12-01 at 00:00 UTC"; zero
+// when the text does not say it.
+func regainTime(text string) time.Time {
+	m := regain().FindStringSubmatch(text)
+	if m == nil {
+		return time.Time{}
+	}
+	clock := m[2]
+	if clock == "" {
+		clock = "00:00"
+	}
+	t, err := time.Parse("2006-01-02 15:04", m[1]+" "+clock)
+	if err != nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}

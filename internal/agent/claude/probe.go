@@ -1,0 +1,142 @@
+package claude
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"git-ralph/internal/agent/client"
+	"git-ralph/internal/proc"
+	"git-ralph/loop"
+)
+
+// Versions. 2.1.197 speaks the same protocol but lets a call run when its
+// judgement fails; which version began to block is not known, so that the
+// handshake decides. TestedVersion is the newest that the tests ran.
+const (
+	tooOldVersion = "2.1.197"
+	TestedVersion = "2.1.329"
+)
+
+// InstallHint is how to get a client that works.
+const InstallHint = "npm install -g @anthropic-ai/claude-code@" + TestedVersion
+
+// probeLimit is the longest that a healthy client needs to say who it is.
+const probeLimit = 30 * time.Second
+
+// Probe finds the client, asks for its version and makes the handshake of the
+// control protocol without giving it anything to do (about 0.4 s, no request to
+// the provider). path is the client; "" = "claude" in PATH of env. An error
+// means that ctx ended; everything about the client is in Info.
+func Probe(ctx context.Context, path string, env []string) (client.Info, error) {
+	if path == "" {
+		path = "claude"
+	}
+	found := proc.Look(path, env)
+	if found == "" {
+		return client.Info{Problem: fmt.Sprintf("Claude Code was not found (%q is not on PATH)", path), Hint: InstallHint}, nil
+	}
+	info := client.Info{Found: true, Path: found, Hint: InstallHint}
+	limited, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	env = environ(loop.Request{Env: env}, os.Geteuid() == 0)
+
+	out := proc.NewHeadTail(4 << 10)
+	exit, err := proc.Run(limited, proc.Command{Argv: []string{found, "--version"}, Env: env, Stdout: out, Stderr: out})
+	if ctx.Err() != nil {
+		return info, fmt.Errorf("probe claude: %w", ctx.Err())
+	}
+	if info.Version = version().FindString(out.String()); err != nil || !exit.Success() || info.Version == "" {
+		info.Problem = fmt.Sprintf("%s does not say which version it is (%s)", found, client.Line(firstLine(out.String()), 200))
+		return info, nil
+	}
+	if compareVersions(info.Version, tooOldVersion) <= 0 {
+		info.Problem = fmt.Sprintf("Claude Code %s is too old: it runs a tool call whose judgement failed", info.Version)
+		return info, nil
+	}
+	_, problem := shake(limited, found, env)
+	if ctx.Err() != nil {
+		return info, fmt.Errorf("probe claude: %w", ctx.Err())
+	}
+	if problem != "" {
+		info.Problem = fmt.Sprintf("Claude Code %s cannot be used: %s", info.Version, problem)
+		return info, nil
+	}
+	info.Supported, info.Hint = true, ""
+	if compareVersions(info.Version, TestedVersion) > 0 {
+		info.Warning = fmt.Sprintf("Claude Code %s is newer than %s, the newest that git ralph was tested with", info.Version, TestedVersion)
+		info.Hint = InstallHint
+	}
+	return info, nil
+}
+
+// shake starts the client, initializes the protocol and ends it.
+func shake(ctx context.Context, path string, env []string) (handshake, string) {
+	stderr := proc.NewHeadTail(4 << 10)
+	p, err := proc.Start(ctx, proc.Command{
+		Argv: []string{path, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+			"--setting-sources", "", "--strict-mcp-config", "--permission-mode", "bypassPermissions", "--no-session-persistence", "--tools", "Read"},
+		Dir: os.TempDir(), Env: env, StdinPipe: true, StdoutPipe: true, Stderr: stderr,
+	})
+	if err != nil {
+		return handshake{}, err.Error()
+	}
+	out := newOutbox(p.Stdin)
+	out.send(initialize(false))
+	var h handshake
+	problem := "no answer to initialize"
+	lines := &client.Lines{Max: maxLine, Line: func(data []byte, cut bool) {
+		if l, ok := parse(data); ok && !cut && l.Type == "control_response" && l.Response != nil && l.Response.RequestID == initializeID {
+			h, problem = l.Response.check()
+			out.Close() // the client ends with its input
+		}
+	}}
+	_, err = io.Copy(lines, p.Stdout)
+	lines.Close()
+	out.Close()
+	exit, waitErr := p.Wait()
+	<-out.done
+	p.Stdout.Close()
+	if err = errors.Join(err, waitErr); err != nil && problem == "" {
+		problem = err.Error()
+	}
+	if problem == "no answer to initialize" {
+		if why := client.Line(firstLine(stderr.String()), 200); why != "" {
+			problem += ": " + why
+		} else if !exit.Success() {
+			problem += ": " + exit.String()
+		}
+	}
+	return h, problem
+}
+
+var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+\.\d+\.\d+`) })
+
+// compareVersions compares a.b.c numerically: -1, 0 or 1. What is no number
+// counts as 0.
+func compareVersions(a, b string) int {
+	x, y := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range max(len(x), len(y)) {
+		var m, n int
+		if i < len(x) {
+			m, _ = strconv.Atoi(x[i])
+		}
+		if i < len(y) {
+			n, _ = strconv.Atoi(y[i])
+		}
+		if m != n {
+			if m < n {
+				return -1
+			}
+			return 1
+		}
+	}
+	return 0
+}
