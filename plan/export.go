@@ -127,6 +127,9 @@ func survived(f field, was, is *Task, at, backAt map[TaskID]int) bool {
 			}
 		}
 		return true
+	case *string:
+		// A title that came back as description as well is nothing lost.
+		return *v == "" || *v == *f.at(is).(*string)
 	}
 	return sameValue(f.at(was), f.at(is))
 }
@@ -138,6 +141,8 @@ func why(format Format, name string) string {
 		return "ids are numbers there and were given anew"
 	case name == "priority" && format == FormatTaskMaster:
 		return "only high, medium and low"
+	case name == "description" && format == FormatImplementation:
+		return "the title stands in front of it"
 	case name == "status":
 		switch format {
 		case FormatPlan, FormatImplementation:
@@ -159,10 +164,21 @@ func why(format Format, name string) string {
 	return "no place for it"
 }
 
-// proofs are the criteria, and after them the commands as criteria.
-func proofs(t *Task) []string {
-	out := slices.Clone(t.Criteria)
+// proofs are the criteria, and after them the commands as criteria. Where an
+// entry is one line, a command of several is left out: joined, its lines would
+// be another command.
+func proofs(t *Task, oneLineEach bool) []string {
+	out := []string{}
+	for _, c := range t.Criteria {
+		if oneLineEach {
+			c = flat(c)
+		}
+		out = append(out, c)
+	}
 	for _, v := range t.Verify {
+		if strings.Contains(v, "`") || oneLineEach && strings.Contains(v, "\n") {
+			continue
+		}
 		if _, named := (Options{}).runnableCriterion(v); !named {
 			v = "`" + v + "` passes"
 		}
@@ -170,7 +186,7 @@ func proofs(t *Task) []string {
 			out = append(out, v)
 		}
 	}
-	return orEmpty(out)
+	return out
 }
 
 // The structures below are the formats as their tools write them: only keys
@@ -207,7 +223,7 @@ func exportPlan(p Plan) planJSON {
 		out.Tasks = append(out.Tasks, planTask{
 			ID: t.ID, Title: t.Title, Description: t.Description, Status: string(status), Order: i + 1,
 			Skills: orEmpty(t.Skills), NeedsDocs: t.NeedsDocs, Libraries: orEmpty(t.Libraries),
-			AcceptanceCriteria: proofs(t), DependsOn: orEmpty(t.DependsOn),
+			AcceptanceCriteria: proofs(t, false), DependsOn: orEmpty(t.DependsOn),
 			MaxTurns: t.MaxTurns, RetryCount: t.Attempts, MaxRetries: t.MaxAttempts,
 		})
 	}
@@ -242,7 +258,7 @@ func exportImplementation(p Plan) implementationJSON {
 		t := &p.Tasks[i]
 		w := implementationTask{
 			ID: t.ID, Description: t.Title, Priority: t.Priority, Dependencies: orEmpty(t.DependsOn),
-			VerificationCriteria: proofs(t), Blockers: orEmpty(t.BlockedBy),
+			VerificationCriteria: proofs(t, false), Blockers: orEmpty(t.BlockedBy),
 			EstimatedTokens: t.EstimatedTokens, RetryCount: t.Attempts,
 		}
 		if t.Description != "" && TitleFrom(t.Description) == t.Title {
@@ -312,7 +328,7 @@ func exportPRD(p Plan) any {
 		t := &p.Tasks[i]
 		w := prdTask{
 			ID: t.ID, Title: t.Title, Description: t.Description, Priority: t.Priority,
-			Dependencies: orEmpty(t.DependsOn), AcceptanceCriteria: proofs(t),
+			Dependencies: orEmpty(t.DependsOn), AcceptanceCriteria: proofs(t, false),
 		}
 		switch t.Status {
 		case Done, Skipped:
@@ -337,7 +353,7 @@ func exportStories(p Plan) any {
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
 		out.UserStories = append(out.UserStories, prdStory{
-			ID: t.ID, Title: t.Title, Description: t.Description, AcceptanceCriteria: proofs(t),
+			ID: t.ID, Title: t.Title, Description: t.Description, AcceptanceCriteria: proofs(t, false),
 			Priority: t.Priority, Passes: t.Status == Done || t.Status == Skipped, Notes: t.Notes,
 		})
 	}

@@ -44,7 +44,7 @@ func exportTaskMaster(p Plan) taskMasterJSON {
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
 		w := taskMasterTask{
-			ID: number[t.ID], Title: t.Title, Description: t.Description, TestStrategy: bullets(proofs(t)),
+			ID: number[t.ID], Title: t.Title, Description: t.Description, TestStrategy: bullets(proofs(t, true)),
 			Dependencies: []int{}, Subtasks: []struct{}{},
 		}
 		if fmt.Sprint(w.ID) != string(t.ID) {
@@ -106,11 +106,11 @@ func exportIssues(p Plan) []issueJSON {
 		if t.Status == Done || t.Status == Skipped {
 			box, state = "- [x] ", "CLOSED"
 		}
-		for n, c := range proofs(t) {
+		for n, c := range proofs(t, true) {
 			if n == 0 && b.Len() > 0 {
 				b.WriteString("\n\n")
 			}
-			b.WriteString(box + flat(c) + "\n")
+			b.WriteString(box + c + "\n")
 		}
 		w := issueJSON{
 			Number: number[t.ID], Title: t.Title, Body: strings.TrimRight(b.String(), "\n"),

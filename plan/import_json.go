@@ -86,8 +86,8 @@ func detectTasks(root *object, tasks []node) Format {
 				}
 			case "status":
 				switch s, _ := o.fields[key].value.(string); s {
-				case "todo", "failed":
-					score[FormatPRD] += 2
+				case "todo": // no other has it
+					score[FormatPRD] += 5
 				case "complete":
 					score[FormatImplementation]++
 				case "in-progress", "deferred", "cancelled", "review":
