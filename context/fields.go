@@ -6,24 +6,26 @@ import "slices"
 type Field struct {
 	Name string
 	Help string
-	// Roles that have it; nil = all.
+	// Roles that have it. A field that a role's prompt cannot fill in is not
+	// known there, so that no template gets an empty text for good.
 	Roles []Role
 }
 
 // Fields returns every field of the templates. doc/templates.md lists the
 // same; a test compares the two.
 func Fields() []Field {
-	work := []Role{Building, FirstIteration, HandoffRepair, WindowHandoff, ContextPrep, ContextPost, Reviewer, Indexer}
+	all := slices.DeleteFunc(Roles(), func(r Role) bool { return r == HandoffRepair })
+	work := []Role{Building, FirstIteration, WindowHandoff, ContextPrep, ContextPost, Reviewer, Indexer}
 	helpers := []Role{ContextPrep, ContextPost, Indexer, Reviewer}
 	return []Field{
-		{"goal", "the project's goal, one line", nil},
-		{"phase", "discovery, planning, building or validation", nil},
-		{"iteration", "number of the iteration", nil},
-		{"done", "number of tasks done or skipped", nil},
-		{"total", "number of tasks", nil},
-		{"checks", "the configured checks as a list: name, kind and command", nil},
-		{"toolchain", "test, lint, typecheck, add and sync commands as a list", nil},
-		{"handoff", "how to leave the handoff, and its fields", []Role{Building, Planning, Discovery, Validation, HandoffRepair, WindowHandoff}},
+		{"goal", "the project's goal, one line", all},
+		{"phase", "discovery, planning, building or validation", all},
+		{"iteration", "number of the iteration", all},
+		{"done", "number of tasks done or skipped", all},
+		{"total", "number of tasks", all},
+		{"checks", "the configured checks as a list: name, kind and command", all},
+		{"toolchain", "test, lint, typecheck, add and sync commands as a list", all},
+		{"handoff", "how to leave the handoff, and its fields", []Role{Building, HandoffRepair, WindowHandoff}},
 		{"subagents", "rules and token limits for sub-agents", []Role{Building, Planning, Validation}},
 		{"task_id", "id of the task", work},
 		{"task_title", "title of the task", work},
@@ -64,7 +66,7 @@ func Fields() []Field {
 func fieldNames(role Role) []string {
 	var names []string
 	for _, f := range Fields() {
-		if f.Roles == nil || slices.Contains(f.Roles, role) {
+		if slices.Contains(f.Roles, role) {
 			names = append(names, f.Name)
 		}
 	}

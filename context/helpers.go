@@ -245,13 +245,20 @@ func manifestText(files []File) string {
 	return list(files, func(f File) string { return code(f.Path) + ": " + f.Help })
 }
 
-// Repair asks an agent once more for its handoff.
-func Repair(s state.State, id plan.TaskID, opt Options, problems []notes.Problem) string {
-	a := newAssembly(s, id, opt)
-	a.opt.Role = HandoffRepair
-	v := a.fields()
-	v["problems"] = strings.TrimRight(notes.FormatProblems(problems), "\n")
-	return a.opt.templates().pick(HandoffRepair, a.task.Type).render(v) + "\n"
+// RepairPrompt asks an agent, in its own session, once more for its handoff.
+// raw is what it left, nil for nothing at all; problems say what is wrong.
+func RepairPrompt(t *Templates, raw []byte, problems []notes.Problem) string {
+	if t == nil {
+		t = embedded()
+	}
+	text := strings.TrimRight(notes.FormatProblems(problems), "\n")
+	if text == "" {
+		text = "- it is missing"
+		if raw != nil {
+			text = "- it could not be used"
+		}
+	}
+	return t.pick(HandoffRepair, "").render(map[string]string{"problems": text, "handoff": handoffHow(HandoffRepair)}) + "\n"
 }
 
 // AskHandoff asks an agent whose window is filling up to hand over.

@@ -3,6 +3,7 @@ package agentctx
 import (
 	"errors"
 	"math"
+	"strings"
 )
 
 // DefaultBytesPerToken is the factor of every model for which none was
@@ -22,7 +23,13 @@ func (o Options) factor() float64 {
 	if o.BytesPerToken > 0 {
 		return o.BytesPerToken
 	}
-	return DefaultBytesPerToken
+	best, factor := -1, DefaultBytesPerToken
+	for prefix, f := range o.Factors {
+		if f > 0 && len(prefix) > best && strings.HasPrefix(strings.ToLower(o.Model), strings.ToLower(prefix)) {
+			best, factor = len(prefix), f
+		}
+	}
+	return factor
 }
 
 // Sample is one recorded request: the bytes that we put into it and the input
