@@ -1,0 +1,285 @@
+package checks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"git-ralph/internal/proc"
+)
+
+// DefaultTimeout is the wall clock of a check that names none.
+const DefaultTimeout = 10 * time.Minute
+
+// DefaultMaxOutput is how much output of one check is kept, in bytes.
+const DefaultMaxOutput = 10 << 20
+
+// StartFunc starts a process under the guard of an iteration; it has the
+// signature of loop.Starter and of proc.Group.Start.
+type StartFunc func(ctx context.Context, cmd proc.Command) (*proc.Process, error)
+
+// Scope is a set of processes that ends together; *proc.Group is one.
+type Scope interface {
+	Start(ctx context.Context, cmd proc.Command) (*proc.Process, error)
+	// Close returns when no process of the scope is left.
+	Close() error
+}
+
+// Runner runs commands of the project, one after the other. The zero value of
+// every field but Start (or Open) and Dir has a meaning.
+type Runner struct {
+	// Start starts the commands; required unless Open is set. What a command
+	// leaves behind in its process group is gone when it ends; what left the
+	// group lives until the caller closes what Start belongs to.
+	Start StartFunc
+	// Open gives every command a scope of its own, which is closed before the
+	// next one starts, so that a server that one check left behind cannot serve
+	// the next.
+	Open func() (Scope, error)
+	Dir  string   // the worktree's root, absolute
+	Env  []string // complete; nothing is added to it
+	// Shell runs a line that is appended to it; nil = sh -c, on Windows cmd /C.
+	Shell []string
+	// Timeout is the wall clock of one run without a time of its own; 0 = DefaultTimeout.
+	Timeout time.Duration
+	// Grace is the time between TERM and KILL; 0 = proc.DefaultGrace.
+	Grace time.Duration
+	// MaxOutput is what is kept of the output of one run, half from each end; 0 = DefaultMaxOutput.
+	MaxOutput int
+	// FlakyReruns is how often a red check is run again.
+	FlakyReruns int
+	// Now is the clock for durations; nil = time.Now.
+	Now func() time.Time
+	// Started and Done tell what goes on; they may be nil.
+	Started func(Check)
+	Done    func(Result)
+}
+
+// Run runs checks in order and returns one result for each. Every one is run,
+// also when one before it is red: the agent is told everything at once. The
+// only error is the end of ctx; the results are then those that were complete.
+func (r *Runner) Run(ctx context.Context, checks []Check) ([]Result, error) {
+	var results []Result
+	first := map[string]int{} // command → result of its first run in this call
+	for _, c := range checks {
+		if i, ok := first[c.Run]; ok {
+			same := results[i]
+			same.Name, same.Kind = c.Name, c.kind()
+			results = append(results, same)
+			continue
+		}
+		if r.Started != nil {
+			r.Started(c)
+		}
+		res, err := r.check(ctx, c)
+		if err != nil {
+			return results, err
+		}
+		first[c.Run] = len(results)
+		results = append(results, res)
+		if r.Done != nil {
+			r.Done(res)
+		}
+	}
+	return results, nil
+}
+
+// check runs one check and, when it is red, again.
+func (r *Runner) check(ctx context.Context, c Check) (Result, error) {
+	res, err := r.once(ctx, c)
+	if err != nil {
+		return res, err
+	}
+	res.Attempts = 1
+	for res.Attempts <= r.FlakyReruns && !res.Passed && !res.TimedOut && res.Problem == "" {
+		again, err := r.once(ctx, c)
+		if err != nil {
+			return res, err
+		}
+		again.Attempts = res.Attempts + 1
+		again.DurationMs += res.DurationMs
+		if again.Passed {
+			// The output that matters is the one that failed: it is what makes the
+			// check worth mending.
+			again.Flaky = true
+			again.Output, again.OutputBytes = res.Output, res.OutputBytes
+		}
+		res = again
+	}
+	return res, nil
+}
+
+// errTimeout is the cause of a context that ended at the check's own limit.
+var errTimeout = errors.New("timeout")
+
+// once runs one command to its end. The error is only the end of ctx.
+func (r *Runner) once(ctx context.Context, c Check) (Result, error) {
+	res := Result{Name: c.Name, Kind: c.kind(), Command: c.Run, ExitCode: -1}
+	if err := ctx.Err(); err != nil {
+		return res, fmt.Errorf("run %q: %w", c.Name, err)
+	}
+	now := r.Now
+	if now == nil {
+		now = time.Now
+	}
+	limit := c.Timeout
+	if limit <= 0 {
+		limit = r.Timeout
+	}
+	if limit <= 0 {
+		limit = DefaultTimeout
+	}
+	keep := r.MaxOutput
+	if keep <= 0 {
+		keep = DefaultMaxOutput
+	}
+	start, end, err := r.scope()
+	if err != nil {
+		res.Problem = err.Error()
+		return res, nil
+	}
+	runCtx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
+	defer cancel()
+
+	out := proc.NewHeadTail(keep)
+	cmd := shellCommand(r.Shell, c.Run)
+	cmd.Dir, cmd.Env, cmd.Grace = r.Dir, r.Env, r.Grace
+	if cmd.Env == nil {
+		cmd.Env = []string{}
+	}
+	cmd.Stdout, cmd.Stderr = out, out
+	began := now()
+	p, err := start(runCtx, cmd)
+	var exit proc.Exit
+	if err == nil {
+		exit, err = p.Wait()
+	}
+	res.DurationMs = now().Sub(began).Milliseconds()
+	if cerr := end(); err == nil {
+		err = cerr
+	}
+	res.Output, res.OutputBytes = out.Bytes(), out.Total()
+	if ctx.Err() != nil {
+		return res, fmt.Errorf("run %q: %w", c.Name, ctx.Err())
+	}
+	if err != nil {
+		res.Problem = err.Error()
+		return res, nil
+	}
+	res.ExitCode = exit.Code
+	res.TimedOut = exit.Stopped && context.Cause(runCtx) == errTimeout
+	res.Passed = exit.Success() && !res.TimedOut
+	return res, nil
+}
+
+// scope is how one command is started, and what ends its processes.
+func (r *Runner) scope() (StartFunc, func() error, error) {
+	if r.Open == nil {
+		return r.Start, func() error { return nil }, nil
+	}
+	s, err := r.Open()
+	if err != nil {
+		return nil, nil, fmt.Errorf("open a scope for the command: %w", err)
+	}
+	return s.Start, s.Close, nil
+}
+
+// Setup runs the commands of project.setup in order and stops at the first that
+// fails; the results tell all that ran. They are no checks: nothing is run
+// again, and the error names what failed.
+func (r *Runner) Setup(ctx context.Context, commands []string, timeout time.Duration) ([]Result, error) {
+	var results []Result
+	for _, line := range commands {
+		res, err := r.once(ctx, Check{Name: line, Run: line, Kind: "setup", Timeout: timeout})
+		if err != nil {
+			return results, err
+		}
+		results = append(results, res)
+		if r.Done != nil {
+			r.Done(res)
+		}
+		if !res.Passed {
+			return results, fmt.Errorf("setup %q: %s", line, failure(res))
+		}
+	}
+	return results, nil
+}
+
+// failure is why a result did not pass, in a few words.
+func failure(r Result) string {
+	switch {
+	case r.TimedOut:
+		return "timeout"
+	case r.Problem != "":
+		return r.Problem
+	default:
+		return fmt.Sprintf("exit code %d", r.ExitCode)
+	}
+}
+
+// StepReport is what became of one step in one iteration.
+type StepReport struct {
+	Name string
+	End  Move   // Skip, Pass, Forgive or Fail
+	Last Result // of the last attempt; the zero value when it was skipped
+	// Tries is how many times the command was run.
+	Tries int
+}
+
+// Steps runs the steps of one side of the agent in order. It returns what
+// became of each, the states of all steps that are to be persisted (a copy; those
+// of the other side are carried over), and whether the iteration may go on: the
+// first step that fails without continue_on_error ends it. wait pauses between
+// attempts and ends early with ctx; the only error is the end of ctx.
+func (r *Runner) Steps(ctx context.Context, steps []Step, side When, states map[string]StepState, wait func(context.Context, time.Duration) error) ([]StepReport, map[string]StepState, bool, error) {
+	now := r.Now
+	if now == nil {
+		now = time.Now
+	}
+	next := make(map[string]StepState, len(states))
+	for k, v := range states {
+		next[k] = v
+	}
+	var reports []StepReport
+	for _, s := range steps {
+		if s.when() != side {
+			continue
+		}
+		rep := StepReport{Name: s.Name}
+		for {
+			move := s.Next(next[s.Name], rep.Tries, rep.Last, now())
+			if move.Kind != Try {
+				rep.End = move
+				break
+			}
+			if move.Delay > 0 {
+				if err := wait(ctx, move.Delay); err != nil {
+					return reports, next, false, fmt.Errorf("run step %q: %w", s.Name, err)
+				}
+			}
+			res, err := r.once(ctx, Check{Name: s.Name, Run: s.Run, Kind: "step", Timeout: s.Timeout})
+			if err != nil {
+				return reports, next, false, err
+			}
+			rep.Tries++
+			res.Attempts = rep.Tries
+			rep.Last = res
+		}
+		if rep.End.Kind != Skip {
+			if st := s.After(next[s.Name], rep.End, now()); st == (StepState{}) {
+				delete(next, s.Name)
+			} else {
+				next[s.Name] = st
+			}
+			if r.Done != nil {
+				r.Done(rep.Last)
+			}
+		}
+		reports = append(reports, rep)
+		if rep.End.Kind == Fail {
+			return reports, next, false, nil
+		}
+	}
+	return reports, next, true, nil
+}
