@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // FuzzLoad: whatever stands in the sources, Load answers with settings that
@@ -33,8 +34,8 @@ func FuzzLoad(f *testing.F) {
 			r, err := Load(src)
 			if err != nil {
 				for _, line := range strings.Split(err.Error(), "\n") {
-					if line == "" {
-						t.Fatalf("a problem without a text in %q", err)
+					if line == "" || strings.ContainsFunc(line, unicode.IsControl) {
+						t.Fatalf("a problem that is no line of text in %q", err)
 					}
 				}
 				continue
@@ -42,6 +43,9 @@ func FuzzLoad(f *testing.F) {
 			again, err := Load(src)
 			if err != nil || again.Hash != r.Hash || strings.Join(again.Warnings, "\n") != strings.Join(r.Warnings, "\n") {
 				t.Fatalf("the same sources gave something else: %v", err)
+			}
+			if strings.ContainsFunc(strings.Join(r.Warnings, ""), unicode.IsControl) {
+				t.Fatalf("warnings %q", r.Warnings)
 			}
 			for _, e := range r.List() {
 				if _, err := json.Marshal(e); err != nil {

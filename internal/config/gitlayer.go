@@ -65,7 +65,7 @@ func (l *loader) git() {
 		if g.Bare {
 			if s.kind != kindBool {
 				l.problem(Problem{Where: where, Key: joinKey(path), Msg: joinKey(path) + " has no value",
-					Hint: "give it one, or remove it with: git config --unset " + g.Key})
+					Hint: "give it one, or remove it with: git config --unset " + printable(g.Key)})
 				continue
 			}
 			value = "true"

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Entry is one line of `git ralph config`. Value and Default are a string,
@@ -198,7 +198,8 @@ func tomlKey(k string) string {
 	return tomlString(k)
 }
 
-// tomlString quotes as TOML does: its escapes are fewer than Go's.
+// tomlString quotes as TOML does: its escapes are fewer than Go's. What does
+// not print is escaped, so that a value cannot rearrange the line it stands in.
 func tomlString(text string) string {
 	var out strings.Builder
 	out.WriteByte('"')
@@ -211,9 +212,10 @@ func tomlString(text string) string {
 			out.WriteString(`\n`)
 		case r == '\t':
 			out.WriteString(`\t`)
-		case r < ' ' || r == 0x7f:
-			hex := strconv.FormatInt(int64(r), 16)
-			out.WriteString(`\u` + strings.Repeat("0", 4-len(hex)) + hex)
+		case r > 0xffff && !unicode.IsPrint(r):
+			fmt.Fprintf(&out, `\U%08x`, r)
+		case !unicode.IsPrint(r):
+			fmt.Fprintf(&out, `\u%04x`, r)
 		default:
 			out.WriteRune(r)
 		}

@@ -124,7 +124,7 @@ func (l *loader) problem(p Problem) {
 }
 
 func (l *loader) warn(format string, args ...any) {
-	l.res.Warnings = append(l.res.Warnings, fmt.Sprintf(format, args...))
+	l.res.Warnings = append(l.res.Warnings, printable(fmt.Sprintf(format, args...)))
 }
 
 // full says that further problems are only counted, so that searching for the

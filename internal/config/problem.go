@@ -2,7 +2,10 @@ package config
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Problem is one thing that is wrong with the settings.
@@ -19,15 +22,36 @@ type Problem struct {
 	Hint string
 }
 
-// String is one line: the place, then the fact.
+// String is one line: the place, then the fact. Names and values in it come
+// from files of strangers, so nothing that moves a terminal's cursor or fakes
+// another line is let through.
 func (p Problem) String() string {
 	switch {
 	case p.Line > 0:
-		return fmt.Sprintf("%s:%d:%d: %s", p.Where, p.Line, p.Col, p.Msg)
+		return printable(fmt.Sprintf("%s:%d:%d: %s", p.Where, p.Line, p.Col, p.Msg))
 	case p.Where != "":
-		return p.Where + ": " + p.Msg
+		return printable(p.Where + ": " + p.Msg)
 	}
-	return p.Msg
+	return printable(p.Msg)
+}
+
+// printable writes control characters and bytes that are no text as Go escapes.
+func printable(text string) string {
+	odd := func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
+	if !strings.ContainsFunc(text, odd) {
+		return text
+	}
+	var out strings.Builder
+	for i, size := 0, 0; i < len(text); i += size {
+		var r rune
+		r, size = utf8.DecodeRuneInString(text[i:])
+		if odd(r) {
+			out.WriteString(strings.Trim(strconv.Quote(text[i:i+size]), `"`))
+			continue
+		}
+		out.WriteString(text[i : i+size])
+	}
+	return out.String()
 }
 
 // maxProblems bounds what is shown of a file that is wrong from end to end.
