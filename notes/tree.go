@@ -254,7 +254,7 @@ func (t *NotesTree) Remove(id object.ID) (bool, error) {
 	node := t.root
 	for n := 0; ; n++ {
 		place := &node.child[nibble(id[:], n)]
-		if f, ok := (*place).(*noteFolder); ok && f.holds(id[:]) {
+		for f, ok := (*place).(*noteFolder); ok && f.holds(id[:]); f, ok = (*place).(*noteFolder) {
 			*place = nil
 			if err := t.load(f, node, n); err != nil {
 				return false, fmt.Errorf("drop the note of %s: %w", id, err)
@@ -299,7 +299,8 @@ func (t *NotesTree) List() ([]Note, error) {
 	var walk func(node *noteNode, n int) error
 	walk = func(node *noteNode, n int) error {
 		for i := range node.child {
-			if f, ok := node.child[i].(*noteFolder); ok {
+			// A folder that holds only one folder leaves that in its place.
+			for f, ok := node.child[i].(*noteFolder); ok; f, ok = node.child[i].(*noteFolder) {
 				node.child[i] = nil
 				if err := t.load(f, node, n); err != nil {
 					return fmt.Errorf("read the notes: %w", err)
@@ -312,8 +313,6 @@ func (t *NotesTree) List() ([]Note, error) {
 				}
 			case *noteLeaf:
 				out = append(out, Note{c.key, c.blob})
-			case *noteFolder:
-				i-- // a folder inside a folder: not reached, load turns it into nodes
 			}
 		}
 		return nil

@@ -1,0 +1,436 @@
+package notes
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"git-ralph/gitstate/object"
+)
+
+// memStore is a TreeStore in memory; it counts the trees that are read.
+type memStore struct {
+	objects map[object.ID][]byte
+	reads   int
+}
+
+func newMemStore() *memStore { return &memStore{objects: map[object.ID][]byte{}} }
+
+func (m *memStore) ReadTree(id object.ID) ([]object.TreeEntry, error) {
+	m.reads++
+	if id == object.EmptyTree {
+		return nil, nil
+	}
+	data, ok := m.objects[id]
+	if !ok {
+		return nil, fmt.Errorf("%w: %s", object.ErrNotFound, id)
+	}
+	return object.DecodeTree(data)
+}
+
+func (m *memStore) WriteTree(e []object.TreeEntry) (object.ID, error) {
+	return m.Write(object.Tree, object.EncodeTree(e))
+}
+
+func (m *memStore) ReadType(id object.ID, _ object.Type) ([]byte, error) {
+	data, ok := m.objects[id]
+	if !ok {
+		return nil, fmt.Errorf("%w: %s", object.ErrNotFound, id)
+	}
+	return data, nil
+}
+
+func (m *memStore) Write(t object.Type, data []byte) (object.ID, error) {
+	id := object.Sum(t, data)
+	m.objects[id] = bytes.Clone(data)
+	return id, nil
+}
+
+// gitRepo is a repository with git's own hands, the oracle.
+type gitRepo struct {
+	t   *testing.T
+	dir string
+}
+
+func newGitRepo(t *testing.T) *gitRepo {
+	t.Helper()
+	g := &gitRepo{t, t.TempDir()}
+	g.git("", "init", "-q")
+	return g
+}
+
+func (g *gitRepo) git(stdin string, args ...string) string {
+	g.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = g.dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "HOME="+g.dir, "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@example.invalid",
+		"GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@example.invalid")
+	cmd.Stdin = strings.NewReader(stdin)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		g.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// blobs makes n different objects, noted or notes, and returns their ids. Git
+// reads them from a pack that fast-import writes at once.
+func (g *gitRepo) blobs(prefix string, n int) []object.ID {
+	g.t.Helper()
+	var in strings.Builder
+	marks := filepath.Join(g.dir, "marks")
+	for i := range n {
+		text := fmt.Sprintf("%s %d\n", prefix, i)
+		fmt.Fprintf(&in, "blob\nmark :%d\ndata %d\n%s\n", i+1, len(text), text)
+	}
+	g.git(in.String(), "fast-import", "--quiet", "--export-marks="+marks)
+	data, err := os.ReadFile(marks)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	out := make([]object.ID, n)
+	for _, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
+		var mark int
+		var hash string
+		if _, err := fmt.Sscanf(line, ":%d %s", &mark, &hash); err != nil {
+			g.t.Fatal(err)
+		}
+		if out[mark-1], err = object.ParseID(hash); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// tree is the tree of the notes ref.
+func (g *gitRepo) tree() object.ID {
+	id, err := object.ParseID(g.git("", "rev-parse", "refs/notes/commits^{tree}"))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return id
+}
+
+// load copies a tree with everything below it into a memory store.
+func (g *gitRepo) load(tree object.ID) *memStore {
+	g.t.Helper()
+	m := newMemStore()
+	for todo := []object.ID{tree}; len(todo) > 0; {
+		var in strings.Builder
+		for _, id := range todo {
+			fmt.Fprintln(&in, id)
+		}
+		cmd := exec.Command("git", "cat-file", "--batch")
+		cmd.Dir, cmd.Stdin = g.dir, strings.NewReader(in.String())
+		out, err := cmd.Output()
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		var next []object.ID
+		for _, id := range todo {
+			var size int
+			head, rest, _ := bytes.Cut(out, []byte("\n"))
+			if _, err := fmt.Sscanf(string(head), id.String()+" tree %d", &size); err != nil {
+				g.t.Fatalf("%q: %v", head, err)
+			}
+			m.objects[id] = rest[:size]
+			out = rest[size+1:]
+			entries, err := object.DecodeTree(m.objects[id])
+			if err != nil {
+				g.t.Fatal(err)
+			}
+			for _, e := range entries {
+				if e.Mode == object.ModeDir {
+					next = append(next, e.ID)
+				}
+			}
+		}
+		todo = next
+	}
+	return m
+}
+
+// copyNote gives many objects one note, in one commit of git's own.
+func (g *gitRepo) copyNote(from object.ID, to []object.ID) {
+	var in strings.Builder
+	for _, id := range to {
+		fmt.Fprintf(&in, "%s %s\n", from, id)
+	}
+	g.git(in.String(), "notes", "copy", "-f", "--stdin")
+}
+
+func TestNotesTreeIsGits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs git often")
+	}
+	rows := []struct {
+		notes, remove int
+		why           string
+	}{
+		{1, 0, "one note lies flat in the root"},
+		{40, 10, "below the fan-out threshold everything is flat"},
+		{95, 20, "about where git begins to fan out, and back"},
+		{300, 290, "a fanned-out tree that shrinks to a few notes"},
+		{6000, 300, "folders inside folders begin"},
+	}
+	for _, row := range rows {
+		t.Run(fmt.Sprint(row.notes), func(t *testing.T) {
+			g := newGitRepo(t)
+			objects := g.blobs("object", row.notes+1)
+			note := g.blobs("note", 1)[0]
+			seed, rest := objects[0], objects[1:]
+			g.git("", "notes", "add", "-C", note.String(), seed.String())
+			g.copyNote(seed, rest)
+			want := g.tree()
+
+			ours := newMemStore()
+			nt, err := OpenNotes(ours, object.Zero)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, id := range objects {
+				if err := nt.Set(id, note); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := mustWrite(t, nt); got != want {
+				t.Fatalf("%s: built at once: %s, git has %s", row.why, got, want)
+			}
+
+			// One note more on top of what git wrote, folder by folder.
+			store := g.load(want)
+			nt, err = OpenNotes(store, want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := g.blobs("other note", 1)[0]
+			extra := g.blobs("extra", 1)[0]
+			if err := nt.Set(extra, other); err != nil {
+				t.Fatal(err)
+			}
+			if err := nt.Set(seed, other); err != nil {
+				t.Fatal(err)
+			}
+			g.git("", "notes", "add", "-f", "-C", other.String(), extra.String())
+			g.git("", "notes", "add", "-f", "-C", other.String(), seed.String())
+			if got, want := mustWrite(t, nt), g.tree(); got != want {
+				t.Fatalf("%s: one more: %s, git has %s", row.why, got, want)
+			}
+
+			if row.remove == 0 {
+				return
+			}
+			var in strings.Builder
+			for _, id := range rest[:row.remove] {
+				fmt.Fprintln(&in, id)
+				if had, err := nt.Remove(id); err != nil || !had {
+					t.Fatalf("remove %s: %v %v", id, had, err)
+				}
+			}
+			g.git(in.String(), "notes", "remove", "--stdin")
+			want = g.tree()
+			again := g.load(want)
+			fresh, err := OpenNotes(again, want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left, err := fresh.List()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := row.notes + 2 - row.remove; len(left) != n {
+				t.Fatalf("%s: git has %d notes after removing, want %d", row.why, len(left), n)
+			}
+			if got := mustWrite(t, nt); got != want {
+				t.Fatalf("%s: after removing: %s, git has %s", row.why, got, want)
+			}
+		})
+	}
+}
+
+func mustWrite(t *testing.T, nt *NotesTree) object.ID {
+	t.Helper()
+	id, err := nt.Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// TestNotesTakeTurns lets git and us change the same notes in turn, at random:
+// after each step both have the same tree.
+func TestNotesTakeTurns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs git often")
+	}
+	g := newGitRepo(t)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	objects := g.blobs("object", 400)
+	blobs := g.blobs("note", 5)
+	g.git("", "notes", "add", "-C", blobs[0].String(), objects[0].String())
+	g.copyNote(objects[0], objects[1:200])
+	for step := range 40 {
+		before := g.tree()
+		nt, err := OpenNotes(g.load(before), before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, blob := objects[rnd.IntN(len(objects))], blobs[rnd.IntN(len(blobs))]
+		_, has, err := nt.Get(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		what := "set"
+		if has && rnd.IntN(2) == 0 {
+			what = "remove"
+			g.git("", "notes", "remove", id.String())
+			if had, err := nt.Remove(id); err != nil || !had {
+				t.Fatal(had, err)
+			}
+		} else {
+			g.git("", "notes", "add", "-f", "-C", blob.String(), id.String())
+			if err := nt.Set(id, blob); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := mustWrite(t, nt), g.tree(); got != want {
+			t.Fatalf("step %d, %s %s: %s, git has %s", step, what, id, got, want)
+		}
+	}
+}
+
+// TestNotesForeign: what git reads, we read: mixed fan-outs, the same object
+// twice, entries that are no notes. And git reads what we write.
+func TestNotesForeign(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs git")
+	}
+	g := newGitRepo(t)
+	objects := g.blobs("object", 4)
+	notes := g.blobs("note", 4)
+	h := func(i int) string { return objects[i].String() }
+	// flat, 2/38 and 2/2/36, one object both flat and in a folder, a foreign
+	// file and a foreign folder, also inside a fan-out folder.
+	var in strings.Builder
+	fmt.Fprintf(&in, "commit refs/notes/commits\ncommitter t <t@example.invalid> 0 +0000\ndata 0\n")
+	file := func(path string, blob object.ID) { fmt.Fprintf(&in, "M 100644 %s %s\n", blob, path) }
+	file(h(0), notes[0])
+	file(h(1)[:2]+"/"+h(1)[2:], notes[1])
+	file(h(2)[:2]+"/"+h(2)[2:4]+"/"+h(2)[4:], notes[2])
+	file(h(0)[:2]+"/"+h(0)[2:], notes[3])
+	file("version", notes[0])
+	file("zz/readme", notes[1])
+	file(h(1)[:2]+"/not-a-note", notes[2])
+	in.WriteString("\n")
+	g.git(in.String(), "fast-import", "--quiet")
+
+	tree := g.tree()
+	m := g.load(tree)
+	for _, b := range notes {
+		m.objects[b] = []byte(g.git("", "cat-file", "-p", b.String()) + "\n")
+	}
+	nt, err := OpenNotes(m, tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := nt.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != 3 {
+		t.Fatalf("%d notes, want 3: %v", len(list), list)
+	}
+	blob, ok, err := nt.Get(objects[0])
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if got, want := string(m.objects[blob]), g.git("", "notes", "show", h(0))+"\n"; got != want || strings.Count(got, "note") != 2 {
+		t.Errorf("an object that is there twice: %q, git says %q", got, want)
+	}
+	// A note behind folders of folders can be dropped.
+	again, err := OpenNotes(m, tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if had, err := again.Remove(objects[2]); err != nil || !had {
+		t.Errorf("remove a note in 2/2/36: %v %v", had, err)
+	}
+
+	g.git("", "notes", "add", "-C", notes[0].String(), h(3))
+	if err := nt.Set(objects[3], notes[0]); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := mustWrite(t, nt), g.tree(); got != want {
+		t.Errorf("foreign entries: %s, git has %s\n%s", got, want, g.git("", "ls-tree", "-r", want.String()))
+	}
+}
+
+// TestNotesTreeIsLazy: one note more among many reads and writes a few
+// folders, whatever their number.
+func TestNotesTreeIsLazy(t *testing.T) {
+	store := newMemStore()
+	nt, err := OpenNotes(store, object.Zero)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blob, err := store.Write(object.Blob, []byte("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := func(i int) object.ID { return object.Sum(object.Blob, fmt.Append(nil, i)) }
+	for i := range 20000 {
+		if err := nt.Set(id(i), blob); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree := mustWrite(t, nt)
+	store.reads = 0
+	nt, err = OpenNotes(store, tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nt.Set(id(20001), blob); err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, nt)
+	if store.reads > 3 {
+		t.Errorf("%d trees were read to add one note, want at most 3", store.reads)
+	}
+}
+
+func TestNotesDamaged(t *testing.T) {
+	store := newMemStore()
+	missing := object.Sum(object.Blob, []byte("gone"))
+	if _, err := OpenNotes(store, missing); !errors.Is(err, object.ErrNotFound) {
+		t.Errorf("a missing tree: %v", err)
+	}
+	// A folder that cannot be read is an error, not an absent note.
+	folder := []object.TreeEntry{{Name: "ab", Mode: object.ModeDir, ID: missing}}
+	tree, err := store.WriteTree(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nt, err := OpenNotes(store, tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, _ := hex.DecodeString("ab" + strings.Repeat("0", 38))
+	var id object.ID
+	copy(id[:], key)
+	if _, _, err := nt.Get(id); !errors.Is(err, object.ErrNotFound) {
+		t.Errorf("Get through a missing folder: %v", err)
+	}
+	nt, _ = OpenNotes(store, tree)
+	if err := nt.Set(id, id); !errors.Is(err, object.ErrNotFound) {
+		t.Errorf("Set through a missing folder: %v", err)
+	}
+}
