@@ -1,0 +1,474 @@
+package guard
+
+import (
+	"strings"
+)
+
+// lineOf judges a command whose words are joined and given to a shell (watch),
+// after options; execOpts makes it run the words themselves.
+func (j *judge) lineOf(sc *scope, rest []arg, short, long, execOpts string) {
+	i := 0
+	exec := false
+	for ; i < len(rest); i++ {
+		s := rest[i].s
+		if s == "--" {
+			i++
+			break
+		}
+		if len(s) < 2 || s[0] != '-' {
+			break
+		}
+		switch {
+		case strings.Contains(execOpts, " "+s+" "):
+			exec = true
+		case strings.Contains(long, " "+s+" "):
+			i++
+		case len(s) == 2 && s == "-n":
+			i++
+		case !strings.HasPrefix(s, "--") && strings.Trim(s[1:], short) == "" && strings.HasSuffix(s, "n"):
+			i++
+		}
+	}
+	if i >= len(rest) {
+		return
+	}
+	if exec {
+		j.runCommand(sc, rest[i:], stream{})
+		return
+	}
+	j.script(sc.clone(), strings.Join(texts(rest[i:]), " "), stream{}, "watch")
+}
+
+// lines judges each word with blanks as a possible shell line (hyperfine, nodemon --exec).
+func (j *judge) lines(sc *scope, rest []arg) {
+	for i, a := range rest {
+		if strings.ContainsAny(a.s, " ;|&") {
+			s := a.s
+			if strings.HasPrefix(s, "--") {
+				if _, v, ok := strings.Cut(s, "="); ok {
+					s = v
+				}
+			}
+			j.maybeShell(sc, s)
+		}
+		if baseName(a.s) == "git" || i > 0 && rest[i-1].s == "--" {
+			j.runCommand(sc.clone(), rest[i:], stream{})
+		}
+		if j.done {
+			return
+		}
+	}
+}
+
+func (j *judge) flock(sc *scope, rest []arg, in stream) {
+	i := 0
+	for ; i < len(rest); i++ {
+		s := rest[i].s
+		if len(s) < 2 || s[0] != '-' {
+			break
+		}
+		switch s {
+		case "-w", "-E", "--timeout", "--conflict-exit-code", "--wait":
+			i++
+		}
+	}
+	i++ // the lock file
+	if i >= len(rest) {
+		return
+	}
+	if rest[i].s == "-c" || rest[i].s == "--command" {
+		if i+1 < len(rest) {
+			j.script(sc.clone(), rest[i+1].s, in, "flock")
+		}
+		return
+	}
+	j.runCommand(sc, rest[i:], in)
+}
+
+// scriptTool judges script(1): -c LINE, or FILE COMMAND….
+func (j *judge) scriptTool(sc *scope, rest []arg) {
+	words := 0
+	for i := 0; i < len(rest); i++ {
+		s := rest[i].s
+		switch {
+		case s == "--command" && i+1 < len(rest):
+			j.script(sc.clone(), rest[i+1].s, stream{}, "script")
+			return
+		case strings.HasPrefix(s, "--command="):
+			j.script(sc.clone(), s[len("--command="):], stream{}, "script")
+			return
+		case len(s) > 1 && s[0] == '-' && s[1] != '-':
+			if k := strings.IndexByte(s, 'c'); k > 0 {
+				line := s[k+1:]
+				if line == "" && i+1 < len(rest) {
+					line = rest[i+1].s
+				}
+				j.script(sc.clone(), line, stream{}, "script")
+				return
+			}
+		case strings.HasPrefix(s, "--"):
+		default:
+			words++
+			if words == 1 {
+				j.write(sc, rest[i], "write to")
+			}
+			if words == 2 {
+				j.runCommand(sc, rest[i:], stream{})
+				return
+			}
+		}
+	}
+}
+
+// container judges what runs in a container: it usually mounts the worktree.
+func (j *judge) container(sc *scope, rest []arg) {
+	verb := ""
+	i := 0
+	for ; i < len(rest); i++ {
+		s := rest[i].s
+		if s == "run" || s == "exec" {
+			verb = s
+			i++
+			break
+		}
+	}
+	if verb == "" {
+		return
+	}
+	entry := ""
+	for ; i < len(rest); i++ {
+		s := rest[i].s
+		if s == "--" {
+			i++
+			break
+		}
+		if len(s) < 2 || s[0] != '-' {
+			break
+		}
+		if v, ok := strings.CutPrefix(s, "--entrypoint="); ok {
+			entry = v
+			continue
+		}
+		if strings.Contains(s, "=") {
+			continue
+		}
+		switch s {
+		case "--entrypoint":
+			i++
+			if i < len(rest) {
+				entry = rest[i].s
+			}
+		case "-v", "-w", "-e", "-u", "-p", "-l", "-h", "-m", "-c", "-n", "--volume", "--mount", "--workdir", "--env", "--user", "--publish", "--name", "--network", "--net", "--env-file", "--label", "--memory", "--cpus", "--platform", "--pull", "--add-host", "--device", "--gpus", "--hostname", "--cap-add", "--cap-drop", "--security-opt", "--ulimit", "--tmpfs", "--ipc", "--pid", "--restart", "--namespace", "--container", "--shm-size", "--userns", "--dns", "--profile", "--index":
+			i++
+		}
+	}
+	if i >= len(rest) {
+		return
+	}
+	image := rest[i].s
+	i++
+	if i < len(rest) && rest[i].s == "--" {
+		i++
+	}
+	cmd := rest[min(i, len(rest)):]
+	name := baseName(image)
+	if k := strings.IndexAny(name, ":@"); k >= 0 {
+		name = name[:k]
+	}
+	switch {
+	case entry != "":
+		j.runCommand(sc.clone(), append([]arg{{s: entry}}, cmd...), stream{})
+	case verb == "run" && (name == "git" || name == "alpine-git"):
+		j.runCommand(sc.clone(), append([]arg{{s: "git"}}, cmd...), stream{})
+	case len(cmd) > 0:
+		j.runCommand(sc.clone(), cmd, stream{})
+	}
+}
+
+func (j *judge) ssh(sc *scope, rest []arg) {
+	i := 0
+	for ; i < len(rest); i++ {
+		s := rest[i].s
+		if len(s) < 2 || s[0] != '-' {
+			break
+		}
+		opt := ""
+		if s == "-o" && i+1 < len(rest) {
+			opt = rest[i+1].s
+		} else if strings.HasPrefix(s, "-o") {
+			opt = s[2:]
+		}
+		if k, v, ok := strings.Cut(strings.Replace(opt, " ", "=", 1), "="); ok {
+			if k = strings.ToLower(k); k == "proxycommand" || k == "localcommand" || k == "knownhostscommand" {
+				j.script(sc.clone(), v, stream{}, "ssh")
+			}
+		}
+		if len(s) == 2 && strings.Contains("bcDEeFIiJLlmOopQRSWw", s[1:]) {
+			i++
+		}
+	}
+	if i+1 < len(rest) {
+		j.maybeShell(sc, strings.Join(texts(rest[i+1:]), " "))
+	}
+}
+
+// makeTool: make itself is allowed, the sandbox catches what its files do; but
+// a recipe that stands on the line, or that the line wrote, is read.
+func (j *judge) makeTool(sc *scope, rest []arg, in stream) {
+	file := "Makefile"
+	for i, a := range rest {
+		s := a.s
+		next := ""
+		if i+1 < len(rest) {
+			next = rest[i+1].s
+		}
+		switch {
+		case s == "-f" || s == "--file" || s == "--makefile":
+			file = next
+		case strings.HasPrefix(s, "--file="), strings.HasPrefix(s, "--makefile="):
+			_, file, _ = strings.Cut(s, "=")
+		case strings.HasPrefix(s, "-f") && len(s) > 2:
+			file = s[2:]
+		case strings.HasPrefix(s, "--eval="):
+			j.recipes(sc, s[len("--eval="):])
+		case s == "--eval" || s == "-E":
+			j.recipes(sc, next)
+		case strings.HasPrefix(s, "SHELL="):
+			if !isShell(baseName(s[6:])) {
+				j.runCommand(sc.clone(), []arg{{s: s[6:]}, {s: "-c"}, {s: string(holeEnv)}}, stream{})
+			}
+		case isAssignment(s):
+			_, v, _ := strings.Cut(s, "=")
+			if strings.Contains(v, "$(shell") {
+				j.recipes(sc, v)
+			} else if strings.Contains(v, " ") {
+				j.maybeShell(sc, v)
+			}
+		}
+	}
+	if file == "-" || file == "/dev/stdin" {
+		if in.set && !in.file {
+			if foreign(in.text) {
+				j.undecidable("what the makefile from the pipe does")
+				return
+			}
+			j.recipes(sc, in.text)
+		}
+		return
+	}
+	names := []string{file}
+	if file == "Makefile" {
+		names = append(names, "makefile", "GNUmakefile")
+	}
+	for _, n := range names {
+		if f, ok := sc.made(n); ok && f.written {
+			j.recipes(sc, f.text)
+		}
+	}
+}
+
+// recipes looks at the lines of a makefile that a shell would run.
+func (j *judge) recipes(sc *scope, text string) {
+	for _, line := range strings.Split(text, "\n") {
+		if k := strings.Index(line, "$(shell "); k >= 0 {
+			j.maybeShell(sc, strings.TrimRight(line[k+8:], ")"))
+		}
+		recipe := ""
+		if strings.HasPrefix(line, "\t") {
+			recipe = line
+		} else if _, after, ok := strings.Cut(line, ";"); ok {
+			recipe = after
+		}
+		if recipe = strings.TrimLeft(recipe, "\t @-+"); recipe != "" {
+			j.maybeShell(sc, strings.ReplaceAll(recipe, "$$", "$"))
+		}
+	}
+}
+
+// toolRunner judges "uv run X", "npx X", "bundle exec X" and their like. It
+// reports false when base was given no command to run, so that others look.
+func (j *judge) toolRunner(sc *scope, base string, args []arg, in stream) bool {
+	rest := args[1:]
+	verb := ""
+	if len(rest) > 0 {
+		verb = rest[0].s
+	}
+	after := func(n int) []arg { return rest[min(n, len(rest)):] }
+	switch base {
+	case "uvx", "pipx", "uv":
+		if base == "uv" {
+			for len(rest) > 0 && strings.HasPrefix(rest[0].s, "-") {
+				n := 1
+				if strings.Contains(" --project --directory --config-file --cache-dir --color ", " "+rest[0].s+" ") {
+					n = 2
+				}
+				rest = after(n)
+			}
+			if len(rest) == 0 {
+				return true
+			}
+			verb = rest[0].s
+		}
+		switch {
+		case base == "uvx":
+			j.uvRun(sc, rest, in, true)
+		case base == "pipx" && verb == "run":
+			j.uvRun(sc, after(1), in, true)
+		case verb == "run":
+			j.uvRun(sc, after(1), in, false)
+		case verb == "tool" && len(rest) > 1 && rest[1].s == "run":
+			j.uvRun(sc, after(2), in, true)
+		default:
+			return false
+		}
+	case "npx", "bunx", "dlx":
+		j.npx(sc, rest, in)
+	case "npm", "pnpm", "yarn", "bun":
+		for len(rest) > 1 && (rest[0].s == "-C" || rest[0].s == "--dir" || rest[0].s == "--prefix" || rest[0].s == "--cwd") {
+			rest = rest[2:]
+		}
+		if len(rest) > 0 {
+			verb = rest[0].s
+		}
+		switch verb {
+		case "exec", "x", "dlx":
+			j.npx(sc, after(1), in)
+		case "create", "init":
+			return false
+		default:
+			for i, a := range rest {
+				if (a.s == "-c" || a.s == "--call" || a.s == "--script-shell") && i+1 < len(rest) {
+					j.maybeShell(sc, rest[i+1].s)
+				}
+			}
+			if (base == "yarn" || base == "pnpm" || base == "bun") && len(rest) > 0 {
+				switch baseName(verb) {
+				case "husky", "lerna", "lefthook", "release-it", "standard-version", "semantic-release", "git":
+					j.runCommand(sc, rest, in)
+					return true
+				}
+			}
+			if base == "bun" && (verb == "-e" || verb == "--eval" || verb == "-p" || verb == "--print") {
+				return false
+			}
+			return base != "npm"
+		}
+	case "bundle", "rbenv", "nodenv", "goenv", "pyenv", "jenv", "mise", "rtx", "asdf", "direnv", "fnm", "volta", "nvm", "corepack", "rye", "pdm", "hatch", "pixi", "poetry", "lerna", "conda-run", "toolbox", "distrobox", "flatpak-spawn", "vagrant", "devbox":
+		for i, a := range rest {
+			switch a.s {
+			case "exec", "run", "x", "enter":
+				cmd := rest[i+1:]
+				if base == "mise" || base == "rtx" || base == "pyenv" || base == "rbenv" || base == "devbox" {
+					for k, c := range cmd {
+						if c.s == "--" {
+							cmd = cmd[k+1:]
+							break
+						}
+					}
+				}
+				if base == "asdf" || base == "nvm" || base == "fnm" {
+					for len(cmd) > 0 && (strings.HasPrefix(cmd[0].s, "-") || cmd[0].known() && strings.Trim(cmd[0].s, "v0123456789.") == "") {
+						cmd = cmd[1:]
+					}
+				}
+				cmd = skipOptions(cmd)
+				j.runCommand(sc, cmd, in)
+				return base != "lerna"
+			}
+		}
+		return base != "lerna"
+	case "nix", "nix-shell", "guix", "flox", "bwrap":
+		for i, a := range rest {
+			switch a.s {
+			case "--run", "--command", "-c":
+				if i+1 >= len(rest) {
+					break
+				}
+				if base == "nix-shell" {
+					j.script(sc.clone(), rest[i+1].s, in, base)
+				} else {
+					j.runCommand(sc, rest[i+1:], in)
+				}
+				return true
+			case "--":
+				j.runCommand(sc, rest[i+1:], in)
+				return true
+			}
+		}
+		j.generic(sc, args)
+	case "cargo":
+		return false
+	default:
+		j.generic(sc, args)
+	}
+	return true
+}
+
+// uvRun skips the options of "uv run", "uvx" and "pipx run". tool says that
+// the command names a package, possibly with a version.
+func (j *judge) uvRun(sc *scope, rest []arg, in stream, tool bool) {
+	i := 0
+	for ; i < len(rest); i++ {
+		s := rest[i].s
+		if s == "--" {
+			i++
+			break
+		}
+		if len(s) < 2 || s[0] != '-' {
+			break
+		}
+		switch s {
+		case "-m", "--module":
+			if i+1 < len(rest) {
+				j.runCommand(sc, append([]arg{{s: "python3"}, {s: "-m"}}, rest[i+1:]...), in)
+			}
+			return
+		case "--with", "--with-editable", "--with-requirements", "-p", "--python", "--extra", "--group", "--no-group", "--only-group", "--env-file", "--project", "--directory", "--package", "--from", "--index", "--index-url", "-i", "--default-index", "--spec", "--refresh-package", "--no-extra", "--cache-dir", "-w", "--python-platform", "--exclude-newer":
+			i++
+		}
+	}
+	if i >= len(rest) {
+		return
+	}
+	cmd := append([]arg(nil), rest[i:]...)
+	if tool {
+		if k := strings.IndexAny(cmd[0].s, "@=<>["); k > 0 {
+			cmd[0].s = cmd[0].s[:k]
+		}
+	}
+	j.runCommand(sc, cmd, in)
+}
+
+func (j *judge) npx(sc *scope, rest []arg, in stream) {
+	i := 0
+	for ; i < len(rest); i++ {
+		s := rest[i].s
+		if s == "--" {
+			i++
+			break
+		}
+		if len(s) < 2 || s[0] != '-' {
+			break
+		}
+		switch {
+		case s == "-c" || s == "--call":
+			if i+1 < len(rest) {
+				j.script(sc.clone(), rest[i+1].s, in, "npx")
+			}
+			return
+		case strings.HasPrefix(s, "--call="):
+			j.script(sc.clone(), s[len("--call="):], in, "npx")
+			return
+		case s == "-p" || s == "--package" || s == "-w" || s == "--workspace" || s == "--filter":
+			i++
+		}
+	}
+	if i >= len(rest) {
+		return
+	}
+	cmd := append([]arg(nil), rest[i:]...)
+	if k := strings.LastIndexByte(cmd[0].s, '@'); k > 0 {
+		cmd[0].s = cmd[0].s[:k]
+	}
+	j.runCommand(sc, cmd, in)
+}
