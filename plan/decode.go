@@ -55,13 +55,31 @@ func DecodeHead(name string, data []byte) (Head, error) {
 			case "created":
 				c.time(&h.Created, "created", n)
 			case "order":
-				c.into(&h.Order, "order", n)
+				h.Order = c.order(n)
 			default:
 				c.unknown(n.line, "", key, []string{"goal", "created", "order"})
 			}
 		}
 	}
 	return h, c.problems.Err()
+}
+
+// order has no limit of its own: it is as long as the plan.
+func (c *collector) order(n node) []TaskID {
+	list, ok := n.value.([]node)
+	if !ok {
+		c.bad(n.line, "", "", "order is %s; it must be a list of ids", n.kindOf())
+	}
+	var out []TaskID
+	for i, e := range list {
+		id, ok := e.value.(string)
+		if !ok {
+			c.bad(e.line, "", "", "order: entry %d is %s; it must be an id", i+1, e.kindOf())
+			continue
+		}
+		out = append(out, TaskID(id))
+	}
+	return out
 }
 
 // DecodePlan reads a whole plan in our own TOML and validates it: what `edit`
@@ -112,8 +130,11 @@ func (c *collector) unknown(line int, owner, key string, known []string) {
 	}
 	text := fmt.Sprintf("%sunknown key %q", of, clip(key, 80))
 	hint := "known keys are " + strings.Join(known, ", ")
-	if near := nearest(key, known); near != "" {
-		text += fmt.Sprintf("; did you mean %q?", near)
+	// Past some hundred of them the file is no plan with slips in it.
+	if len(c.problems) < maxShown {
+		if near := nearest(key, known); near != "" {
+			text += fmt.Sprintf("; did you mean %q?", near)
+		}
 	}
 	c.bad(line, "", hint, "%s", text)
 }
@@ -285,6 +306,10 @@ func (c *collector) texts(name string, n node) []string {
 		c.bad(n.line, "", "", "%s is %s; it must be a list of texts", name, n.kindOf())
 		return nil
 	}
+	if len(list) > MaxItems {
+		c.bad(n.line, "", "", "%s has more than %d entries", name, MaxItems)
+		return nil
+	}
 	var out []string
 	for i, e := range list {
 		s, ok := e.value.(string)
@@ -308,6 +333,9 @@ func canonicalDependencies(tasks []Task, known map[string]TaskID) {
 		spelling[fold(tasks[i].ID)] = tasks[i].ID
 	}
 	for i := range tasks {
+		if len(tasks[i].DependsOn) > MaxItems {
+			continue // refused by check
+		}
 		var kept []TaskID
 		for _, dep := range tasks[i].DependsOn {
 			if id, ok := spelling[fold(dep)]; ok {

@@ -287,8 +287,9 @@ func (l *losses) add(field, why string, task TaskID) {
 		l.at[field] = i
 		l.list = append(l.list, Lost{Field: field, Why: why})
 	}
-	if task != "" && !slices.Contains(l.list[i].Tasks, task) {
-		l.list[i].Tasks = append(l.list[i].Tasks, task)
+	// Tasks come one after another, so a repetition can only be the last.
+	if list := l.list[i].Tasks; task != "" && (len(list) == 0 || list[len(list)-1] != task) {
+		l.list[i].Tasks = append(list, task)
 	}
 }
 
@@ -302,7 +303,8 @@ func (im *importer) settle(t *Task) {
 	if t.Title == "" {
 		t.Title = TitleFrom(t.Description)
 	}
-	if im.format == FormatTOML || im.format == FormatJSON {
+	// A list that is too long is refused later; here it would only cost time.
+	if im.format == FormatTOML || im.format == FormatJSON || len(t.Criteria) > MaxItems {
 		return
 	}
 	for _, criterion := range t.Criteria {

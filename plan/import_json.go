@@ -360,6 +360,10 @@ func (r *taskReader) items(n node, key string) []string {
 	case string:
 		add(v)
 	case []node:
+		if len(v) > MaxItems {
+			r.bad(n.line, r.t.ID, "", "%s: %s has more than %d entries", r.name, key, MaxItems)
+			return nil
+		}
 		for _, e := range v {
 			switch e := e.value.(type) {
 			case string:

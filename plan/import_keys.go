@@ -365,6 +365,10 @@ func (im *importer) taskMaster(line int, o *object) {
 	if len(subs) == 0 {
 		return
 	}
+	if len(subs) > MaxItems {
+		im.bad(line, parent.ID, "", "%s has more than %d subtasks", parent.ID, MaxItems)
+		return
+	}
 	siblings := make(map[string]bool, len(subs))
 	for _, n := range subs {
 		if s, ok := n.value.(*object); ok {

@@ -283,6 +283,39 @@ func TestImportDetails(t *testing.T) {
 	})
 }
 
+// TestImportBounded: files made to keep the reader busy end with an error, not
+// with a wait. Without the limits each row is quadratic in its megabytes.
+func TestImportBounded(t *testing.T) {
+	many := func(n int, item func(int) string) string {
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(item(i))
+		}
+		return b.String()
+	}
+	for _, c := range []struct{ why, name, data, want string }{
+		{"commands that are all different", "plan.json", `{"tasks":[{"id":"a","title":"x","acceptance_criteria":["x"` +
+			many(200_000, func(i int) string { return fmt.Sprintf(",\"`c%d` passes\"", i) }) + `]}]}`, "plan.json:1: a: acceptance_criteria has more than 1000 entries"},
+		{"the same as a checklist", "plan.md", "- [ ] T-001 x\n" + many(200_000, func(i int) string { return fmt.Sprintf("  - [ ] `c%d` passes\n", i) }),
+			"plan.md:2: T-001: criteria has more than 1000 entries"},
+		{"subtasks", "tasks.json", `{"tasks":[{"id":1,"title":"x","subtasks":[{}` + many(200_000, func(int) string { return ",{}" }) + `]}]}`,
+			"tasks.json:1: 1 has more than 1000 subtasks"},
+		{"dependencies", "plan.toml", "[[tasks]]\nid=\"a\"\ntitle=\"x\"\ndepends_on=[" + many(200_000, func(i int) string { return fmt.Sprintf("\"x%d\",", i) }) + "]\n",
+			"plan.toml:4: a: depends_on has more than 1000 entries"},
+		{"keys that nobody knows", "plan.toml", many(50_000, func(i int) string { return fmt.Sprintf("key_%d=1\n", i) }) + "[[tasks]]\n",
+			"plan.toml:1001: a table has more than 1000 keys"},
+		{"keys that nobody knows, in every task", "plan.toml", many(20_000, func(int) string { return "[[tasks]]\nan_unknown_key_of_some_length=1\n" }),
+			"the plan has 20000 problems"},
+	} {
+		_, err := Import(c.name, []byte(c.data), Options{})
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: got %.200v, want %s", c.why, err, c.want)
+		} else if lines := strings.Count(err.Error(), "\n"); lines > maxShown+1 {
+			t.Errorf("%s: %d lines", c.why, lines)
+		}
+	}
+}
+
 func FuzzImport(f *testing.F) {
 	files, err := filepath.Glob("testdata/*")
 	if err != nil {

@@ -69,6 +69,10 @@ func (n node) kindOf() string {
 // maxDepth bounds how deep a file may nest. Plans need five.
 const maxDepth = 100
 
+// maxKeys bounds how many keys a TOML table may have: the decoder compares each
+// with all those before. A task has thirty.
+const maxKeys = 1000
+
 // lineError is a syntax error with its line.
 type lineError struct {
 	line int
@@ -101,7 +105,7 @@ func parseTOML(data []byte) (*object, *lineError) {
 // decoder, which knows all rules of the language; only the places come from
 // here, so a syntax error ends the walk and is left to the decoder to report.
 func tomlLines(data []byte) (map[string]int, *lineError) {
-	w := tomlWalk{at: lineCounter{data: data}, lines: make(map[string]int)}
+	w := tomlWalk{at: lineCounter{data: data}, lines: make(map[string]int), keys: make(map[string]int)}
 	var p unstable.Parser
 	p.Reset(data)
 	count := make(map[string]int) // elements of an array of tables so far
@@ -136,6 +140,7 @@ func tomlLines(data []byte) (map[string]int, *lineError) {
 type tomlWalk struct {
 	at    lineCounter
 	lines map[string]int
+	keys  map[string]int // of each table
 	err   *lineError
 }
 
@@ -147,6 +152,10 @@ func (w *tomlWalk) mark(path string, key *unstable.Node, depth int) int {
 	}
 	if _, ok := w.lines[path]; !ok {
 		w.lines[path] = line
+		parent := path[:strings.LastIndexByte(path, 0)]
+		if w.keys[parent]++; w.keys[parent] > maxKeys && w.err == nil {
+			w.err = &lineError{line, fmt.Sprintf("a table has more than %d keys", maxKeys)}
+		}
 	}
 	return line
 }

@@ -34,8 +34,12 @@ func (p Problem) String() string {
 }
 
 // Problems is every problem of a plan at once, in the order of the file. As an
-// error it is one sentence when there is one, else a count and one line each.
+// error it is one sentence when there is one, else a count and one line each,
+// maxShown at most.
 type Problems []Problem
+
+// maxShown is how many problems a message lists: more than anyone mends by hand.
+const maxShown = 200
 
 func (ps Problems) Error() string {
 	errs := ps.Errors()
@@ -44,7 +48,11 @@ func (ps Problems) Error() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "the plan has %d problems", len(errs))
-	for _, p := range errs {
+	for i, p := range errs {
+		if i == maxShown {
+			fmt.Fprintf(&b, "\n  and %d more", len(errs)-i)
+			break
+		}
 		b.WriteString("\n  ")
 		b.WriteString(p.String())
 	}
