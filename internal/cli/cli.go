@@ -1,0 +1,341 @@
+// Package cli is the command line: one file a command, each an adapter of
+// flags to one call and of its result to text or JSON, and the wiring of all
+// parts in wire.go.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/config"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/state"
+	"git-ralph/plan"
+)
+
+// Version is set by the build.
+var Version = "0.1.0-dev"
+
+// Globals are flags of every command.
+type Globals struct {
+	Dir     string `short:"C" placeholder:"DIR" help:"Run as if started in DIR."`
+	Verbose int    `short:"v" type:"counter" help:"Say more; twice: say everything."`
+}
+
+// Commands is the command line.
+type Commands struct {
+	Globals
+
+	Init   InitCmd   `cmd:"" group:"Setup" help:"Begin a journal on this branch and write ralph.toml."`
+	Trust  TrustCmd  `cmd:"" group:"Setup" help:"Trust the ralph.toml of this repository."`
+	Doctor DoctorCmd `cmd:"" group:"Setup" help:"Check git, the repository, the agent and the sandbox, and say how to mend each."`
+	Config ConfigCmd `cmd:"" group:"Setup" help:"List every setting with its value and where it came from."`
+	Set    SetCmd    `cmd:"" group:"Setup" help:"Change a setting of a run from the next iteration on."`
+	Demo   DemoCmd   `cmd:"" group:"Setup" help:"Show the main job end to end in a throw-away repository."`
+
+	Start StartCmd `cmd:"" aliases:"build" group:"Lifecycle" help:"Work through the plan."`
+
+	Import  ImportCmd  `cmd:"" group:"Plan" help:"Read a plan; the format is detected."`
+	Export  ExportCmd  `cmd:"" group:"Plan" help:"Write the plan in another format."`
+	Add     AddCmd     `cmd:"" group:"Plan" help:"Add a task."`
+	Edit    EditCmd    `cmd:"" group:"Plan" help:"Edit the plan in your editor."`
+	Tasks   TasksCmd   `cmd:"" group:"Plan" help:"List the tasks."`
+	Skip    SkipCmd    `cmd:"" group:"Plan" help:"Skip tasks."`
+	Retry   RetryCmd   `cmd:"" group:"Plan" help:"Try tasks again, with their attempts at zero."`
+	Block   BlockCmd   `cmd:"" group:"Plan" help:"Take a task out of the work, with a reason."`
+	Unblock UnblockCmd `cmd:"" group:"Plan" help:"Let a blocked task be worked on."`
+
+	Pause  PauseCmd  `cmd:"" group:"Steering" help:"Let the iteration end, then wait."`
+	Resume ResumeCmd `cmd:"" group:"Steering" help:"Go on after a pause; close an open breaker to half."`
+	Stop   StopCmd   `cmd:"" group:"Steering" help:"End the run after this iteration, or now."`
+	Inject InjectCmd `cmd:"" group:"Steering" help:"Tell the agent something with its next prompt."`
+
+	Status  StatusCmd  `cmd:"" group:"Audit" help:"Where the run stands."`
+	Log     LogCmd     `cmd:"" group:"Audit" help:"What happened, newest first."`
+	Show    ShowCmd    `cmd:"" group:"Audit" help:"Everything about one iteration."`
+	Diff    DiffCmd    `cmd:"" group:"Audit" help:"What an attempt changed."`
+	Handoff HandoffCmd `cmd:"" group:"Audit" help:"The newest handoff, or that of an iteration."`
+	Prompt  PromptCmd  `cmd:"" group:"Audit" help:"The exact next prompt."`
+
+	Guard GuardCmd `cmd:"" group:"Guard" help:"Explain the verdict on a command."`
+
+	Fsck FsckCmd `cmd:"" group:"Care" help:"Re-apply the journal and say what is damaged."`
+
+	Tool       ToolCmd       `cmd:"" hidden:"" help:"Call a tool of the running iteration."`
+	Failpoints FailpointsCmd `cmd:"" hidden:"" help:"List the steps at which RALPH_FAILPOINT can end the process."`
+	VersionCmd VersionCmd    `cmd:"" name:"version" hidden:"" help:"Print the version."`
+}
+
+// App is what a command works with. Repo, journal and settings are opened when
+// a command first asks for them.
+type App struct {
+	Ctx            context.Context
+	In             io.Reader
+	Out, Err       io.Writer
+	Env            []string
+	Dir            string
+	Verbose        int
+	JSON           bool
+	parser         *kong.Kong
+	repo           *gitstate.Repo
+	journal        *journal.Journal
+	git            []config.GitValue
+	exit           func(int)
+	beforePipe     func()
+	closeFunctions []func()
+}
+
+// ExitError ends a command with a code; its message was printed already when
+// Err is nil.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit %d", e.Code)
+	}
+	return e.Err.Error()
+}
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// usage is an error of the command line itself.
+func usage(hint, format string, args ...any) error {
+	return gitstate.Hint(2, hint, format, args...)
+}
+
+// Main runs one command and returns its exit code. argv is os.Args.
+func Main(argv []string) int {
+	if code, done := early(argv); done {
+		return code
+	}
+	env := os.Environ()
+	app := &App{Ctx: context.Background(), In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: env}
+	return app.Run(argv[1:])
+}
+
+// Run parses and executes.
+func (a *App) Run(args []string) int {
+	var cmds Commands
+	exited := -1
+	type leave struct{}
+	parser, err := kong.New(&cmds, kong.Name("git ralph"), kong.Description("Run a coding agent alone, overnight, on a repository you care about."),
+		kong.Writers(a.Out, a.Err), kong.Exit(func(code int) { exited = code; panic(leave{}) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.UsageOnMissing())
+	if err != nil {
+		fmt.Fprintln(a.Err, "error:", err)
+		return 1
+	}
+	a.parser = parser
+	a.JSON = wantsJSON(args)
+	return func() (code int) {
+		defer func() {
+			if r := recover(); r != nil {
+				if _, ok := r.(leave); !ok {
+					panic(r)
+				}
+				code = exited
+			}
+		}()
+		defer a.close()
+		args = a.alias(args)
+		if len(args) == 0 {
+			args = []string{"--help"}
+		}
+		kctx, err := parser.Parse(args)
+		if err != nil {
+			return a.report(&gitstate.HintError{Err: err, Hint: "git ralph --help, or git ralph COMMAND -h", Code: 2})
+		}
+		a.Verbose = cmds.Verbose
+		if a.Dir, err = os.Getwd(); err != nil {
+			return a.report(err)
+		}
+		if cmds.Dir != "" {
+			if err := os.Chdir(cmds.Dir); err != nil {
+				return a.report(usage("name a folder that exists", "%w", err))
+			}
+			if a.Dir, err = os.Getwd(); err != nil {
+				return a.report(err)
+			}
+		}
+		return a.report(kctx.Run(a))
+	}()
+}
+
+// alias makes `git ralph help X` the same as `git ralph X --help`.
+func (a *App) alias(args []string) []string {
+	if len(args) > 0 && args[0] == "help" {
+		return append(append([]string{}, args[1:]...), "--help")
+	}
+	return args
+}
+
+func wantsJSON(args []string) bool {
+	for _, s := range args {
+		if s == "--json" {
+			return true
+		}
+		if s == "--" {
+			return false
+		}
+	}
+	return false
+}
+
+func (a *App) close() {
+	for i := len(a.closeFunctions) - 1; i >= 0; i-- {
+		a.closeFunctions[i]()
+	}
+	if a.repo != nil {
+		a.repo.Close()
+	}
+}
+
+// report prints an error as users and programs want it and returns the exit code.
+func (a *App) report(err error) int {
+	if err == nil {
+		return 0
+	}
+	code, hint := 1, ""
+	var exit *ExitError
+	if errors.As(err, &exit) {
+		if exit.Err == nil {
+			return exit.Code
+		}
+		code = exit.Code
+	}
+	var he *gitstate.HintError
+	if errors.As(err, &he) {
+		hint = he.Hint
+		if he.Code != 0 {
+			code = he.Code
+		}
+	}
+	var ce *config.Error
+	if errors.As(err, &ce) {
+		hint = ce.Hint()
+	}
+	var ps plan.Problems
+	if errors.As(err, &ps) {
+		hint = ps.Hint()
+	}
+	var held *gitstate.HeldError
+	if errors.As(err, &held) {
+		code, hint = 7, "git ralph status shows it; git ralph stop ends it; --worktree works beside it"
+	}
+	if errors.Is(err, journal.ErrNone) && hint == "" {
+		hint = "git ralph init, or git ralph import FILE"
+	}
+	var fe *state.FormatError
+	if errors.As(err, &fe) {
+		hint = "upgrade git-ralph"
+	}
+	if a.JSON {
+		enc := json.NewEncoder(a.Err)
+		enc.SetEscapeHTML(false)
+		enc.Encode(map[string]any{"error": err.Error(), "hint": hint, "code": code})
+		return code
+	}
+	fmt.Fprintln(a.Err, a.colour(a.Err, "31", "error:"), err)
+	for line := range strings.Lines(hint) {
+		fmt.Fprintln(a.Err, a.colour(a.Err, "36", "hint:"), strings.TrimSuffix(line, "\n"))
+	}
+	return code
+}
+
+// warn tells a person something that stops nothing. With --json the error
+// object is all there is on standard error.
+func (a *App) warn(format string, args ...any) {
+	if a.JSON {
+		return
+	}
+	fmt.Fprintln(a.Err, a.colour(a.Err, "33", "warning:"), fmt.Sprintf(format, args...))
+}
+
+func (a *App) printf(format string, args ...any) { fmt.Fprintf(a.Out, format, args...) }
+
+// printJSON writes one value as JSON; indented, for people read it too.
+func (a *App) printJSON(v any) error {
+	enc := json.NewEncoder(a.Out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// printLine writes one value as one line of JSON.
+func (a *App) printLine(v any) error {
+	enc := json.NewEncoder(a.Out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// Repo opens the repository of the working directory.
+func (a *App) Repo() (*gitstate.Repo, error) {
+	if a.repo != nil {
+		return a.repo, nil
+	}
+	repo, err := gitstate.Open(a.Ctx, a.Dir, a.Env)
+	if err != nil {
+		return nil, err
+	}
+	a.repo = repo
+	return repo, nil
+}
+
+// Journal opens the journal of the branch that is checked out.
+func (a *App) Journal() (*journal.Journal, error) {
+	if a.journal != nil {
+		return a.journal, nil
+	}
+	repo, err := a.Repo()
+	if err != nil {
+		return nil, err
+	}
+	branch, _, err := repo.Head(a.Ctx)
+	if err != nil {
+		return nil, err
+	}
+	j, err := journal.Open(a.Ctx, repo, branch)
+	if err != nil {
+		return nil, err
+	}
+	j.Fail = a.failpoint()
+	a.journal = j
+	return j, nil
+}
+
+// Load reads the newest state.
+func (a *App) Load() (*journal.Snapshot, error) {
+	j, err := a.Journal()
+	if err != nil {
+		return nil, err
+	}
+	snap, err := j.Load(a.Ctx)
+	if errors.Is(err, journal.ErrNone) {
+		return nil, a.noJournal(j)
+	}
+	return snap, err
+}
+
+// noJournal says that there is none and what can be done: another branch of
+// this repository, or the remote, may have one.
+func (a *App) noJournal(j *journal.Journal) error {
+	hint := "git ralph init begins one; git ralph import FILE reads a plan and begins one"
+	if others, err := journal.Others(a.Ctx, j.Repo); err == nil && len(others) > 0 {
+		var names []string
+		for name := range others {
+			names = append(names, name)
+		}
+		hint += "\nthere is one on: " + strings.Join(sortedStrings(names), ", ")
+	}
+	return gitstate.Hint(1, hint, "the branch %s has no journal", j.Branch)
+}

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"os"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/journal"
+	"git-ralph/loop"
+)
+
+// failpoints are all names that RALPH_FAILPOINT knows.
+func failpoints() []string {
+	var all []string
+	all = append(all, journal.AppendSteps...)
+	all = append(all, loop.Steps...)
+	all = append(all, gitstate.KeepSteps...)
+	all = append(all, loop.RecoverySteps...)
+	return append(all, worktree.Failpoints()...)
+}
+
+// failpoint ends this process with SIGKILL at the named step, so that tests
+// can stop it between any two writes.
+func (a *App) failpoint() func(string) {
+	name := a.getenv("RALPH_FAILPOINT")
+	if name == "" {
+		return nil
+	}
+	return func(step string) {
+		if step == name {
+			p, err := os.FindProcess(os.Getpid())
+			if err == nil {
+				p.Kill()
+			}
+			select {}
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"git-ralph/internal/checks"
+	"git-ralph/internal/checks/weaken"
+	"git-ralph/internal/config"
+	"git-ralph/internal/state"
+	"git-ralph/loop"
+	"git-ralph/plan"
+)
+
+// prover makes the settings' checks into the loop's Prover.
+type prover struct {
+	set   *config.Resolved
+	sleep func(context.Context, time.Duration)
+	// steps is what the steps' own breakers remember during one start.
+	steps map[string]checks.StepState
+}
+
+func newProver(set *config.Resolved, sleep func(context.Context, time.Duration)) *prover {
+	return &prover{set: set, sleep: sleep, steps: map[string]checks.StepState{}}
+}
+
+func (p *prover) configured() []checks.Check {
+	var out []checks.Check
+	for _, c := range p.set.Checks {
+		out = append(out, checks.Check{Name: c.Name, Run: c.Run, Kind: checks.Kind(c.Kind), Timeout: c.Timeout})
+	}
+	return out
+}
+
+func (p *prover) strategy() checks.Strategy { return checks.Strategy(p.set.Validation.Strategy) }
+func (p *prover) mode() checks.Mode         { return checks.Mode(p.set.Validation.Baseline) }
+
+func (p *prover) runner(req loop.ProofRequest) *checks.Runner {
+	return &checks.Runner{Start: checks.StartFunc(req.Start), Dir: req.Dir, Env: req.Env, FlakyReruns: p.set.Validation.FlakyReruns,
+		Done: func(r checks.Result) {
+			if req.Result != nil {
+				req.Result(p.short(r))
+			}
+		}}
+}
+
+func (p *prover) short(r checks.Result) state.CheckRun {
+	s := r.Short(p.set.Context.FailureChars)
+	return state.CheckRun{Name: r.Name, Kind: string(r.Kind), Command: r.Command, ExitCode: r.ExitCode, Passed: r.Passed,
+		DurationMs: r.DurationMs, Output: strings.ToValidUTF8(string(s.Output), "\uFFFD"), TimedOut: r.TimedOut, Flaky: r.Flaky, AlreadyRed: r.AlreadyRed}
+}
+
+func toBaseline(in []state.CheckState) checks.Baseline {
+	var b checks.Baseline
+	for _, c := range in {
+		b.Checks = append(b.Checks, checks.BaselineCheck{Name: c.Name, Command: c.Command, Green: !c.Red})
+	}
+	return b
+}
+
+func fromBaseline(b checks.Baseline) []state.CheckState {
+	var out []state.CheckState
+	for _, c := range b.Checks {
+		out = append(out, state.CheckState{Name: c.Name, Command: c.Command, Red: !c.Green})
+	}
+	return out
+}
+
+// Prove runs and weighs checks and criteria.
+func (p *prover) Prove(ctx context.Context, req loop.ProofRequest) (loop.ProofReport, error) {
+	configured := p.configured()
+	list := checks.Select(configured, p.strategy())
+	if req.Task != nil {
+		list = append(list, checks.Criteria(req.Task.Verify, configured)...)
+	}
+	results, err := p.runner(req).Run(ctx, list)
+	if err != nil {
+		return loop.ProofReport{}, err
+	}
+	base := toBaseline(req.Baseline)
+	mode := p.mode()
+	if req.First {
+		mode = checks.Off
+	}
+	v := checks.Weigh(results, base, mode, p.strategy())
+	report := loop.ProofReport{Pass: v.Pass, Reasons: v.Reasons, Outputs: map[string][]byte{}}
+	for i, r := range v.Results {
+		report.Runs = append(report.Runs, p.short(r))
+		report.Outputs[fmt.Sprintf("%02d-%s.txt", i+1, safeName(r.Name))] = r.Output
+	}
+	if !v.Pass {
+		report.FailText = checks.Failures(v.Results, p.set.Context.FailureChars)
+	}
+	report.Baseline = fromBaseline(base.Update(results))
+	if req.Task != nil {
+		report.Criteria = marks(*req.Task, v.Results)
+	}
+	return report, nil
+}
+
+// marks says of each criterion how far it was shown: a command that passed
+// proves, text that nobody judged is unjudged.
+func marks(t plan.Task, results []checks.Result) []state.CriterionMark {
+	var out []state.CriterionMark
+	for _, r := range results {
+		if r.Kind == checks.Criterion {
+			mark := "unjudged"
+			if r.Passed {
+				mark = "proved"
+			}
+			out = append(out, state.CriterionMark{Text: r.Name, Mark: mark})
+		}
+	}
+	for _, c := range t.Criteria {
+		out = append(out, state.CriterionMark{Text: c, Mark: "unjudged"})
+	}
+	return out
+}
+
+func safeName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '-'
+	}, s)
+	s = strings.Trim(s, "-")
+	if s == "" {
+		return "check"
+	}
+	return s[:min(len(s), 40)]
+}
+
+// Steps runs the commands around an iteration.
+func (p *prover) Steps(ctx context.Context, when string, req loop.ProofRequest) ([]state.CheckRun, string, error) {
+	var steps []checks.Step
+	for _, s := range p.set.Steps {
+		steps = append(steps, checks.Step{Name: s.Name, When: checks.When(s.When), Run: s.Run, Enabled: s.Enabled, Timeout: s.Timeout,
+			Retries: s.Retries, RetryDelay: s.RetryDelay, ContinueOnError: s.ContinueOnError,
+			Breaker: checks.StepBreaker{Threshold: s.Breaker.Threshold, ResetAfter: s.Breaker.ResetAfter}})
+	}
+	if len(steps) == 0 {
+		return nil, "", nil
+	}
+	r := p.runner(req)
+	r.Done = nil
+	reports, states, ok, err := r.Steps(ctx, steps, checks.When(when), p.steps, func(ctx context.Context, d time.Duration) error {
+		p.sleep(ctx, d)
+		return ctx.Err()
+	})
+	p.steps = states
+	var runs []state.CheckRun
+	failed := ""
+	for _, rep := range reports {
+		if rep.Tries == 0 {
+			continue
+		}
+		run := p.short(rep.Last)
+		run.Name, run.Kind = rep.Name, "step"
+		runs = append(runs, run)
+		if !ok && !rep.Last.Passed && failed == "" {
+			failed = rep.Name
+		}
+	}
+	return runs, failed, err
+}
+
+// Setup runs the project's setup commands.
+func (p *prover) Setup(ctx context.Context, req loop.ProofRequest) error {
+	if len(p.set.Project.Setup) == 0 {
+		return nil
+	}
+	r := p.runner(req)
+	r.Done = nil
+	_, err := r.Setup(ctx, p.set.Project.Setup, 0)
+	return err
+}
+
+// Weakened compares tests before and after.
+func (p *prover) Weakened(files []loop.ChangedFile) []string {
+	in := weaken.Input{}
+	for _, f := range files {
+		in.Files = append(in.Files, weaken.File{Path: f.Path, Before: f.Before, After: f.After})
+	}
+	for _, c := range p.set.Checks {
+		in.Commands = append(in.Commands, c.Run)
+	}
+	report := weaken.Judge(in)
+	var out []string
+	for _, f := range report.Findings {
+		out = append(out, f.String())
+	}
+	return out
+}
+
+// Verifies says whether anything can be proved.
+func (p *prover) Verifies(tasks []plan.Task) bool {
+	if len(checks.Select(p.configured(), p.strategy())) > 0 {
+		return true
+	}
+	for _, t := range tasks {
+		if t.Status != plan.Done && t.Status != plan.Skipped && !checks.Verifies(nil, p.strategy(), t.Verify) {
+			return false
+		}
+	}
+	return len(tasks) > 0
+}

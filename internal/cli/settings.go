@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/config"
+	"git-ralph/internal/journal"
+)
+
+// gitConfig reads the user's git configuration once.
+func (a *App) gitConfig() ([]config.GitValue, error) {
+	if a.git != nil {
+		return a.git, nil
+	}
+	repo, err := a.Repo()
+	if err != nil {
+		return nil, err
+	}
+	out, err := repo.Git.Run(a.Ctx, "config", "--list", "-z")
+	if err != nil {
+		return nil, err
+	}
+	a.git, err = config.ParseGitList(out)
+	return a.git, err
+}
+
+// sources gathers every layer but the flags.
+func (a *App) sources(extra []string, run map[string]string) (config.Sources, error) {
+	var src config.Sources
+	repo, err := a.Repo()
+	if err != nil {
+		return src, err
+	}
+	project, err := config.ReadProject(repo.Root)
+	if err != nil {
+		return src, err
+	}
+	if project != nil {
+		src.Files = append(src.Files, *project)
+	}
+	for _, path := range extra {
+		f, err := config.ReadFile(path)
+		if err != nil {
+			return src, err
+		}
+		src.Files = append(src.Files, *f)
+	}
+	if src.Git, err = a.gitConfig(); err != nil {
+		return src, err
+	}
+	src.Run = run
+	src.Env = map[string]string{}
+	for _, kv := range a.Env {
+		if name, val, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(name, "RALPH_") {
+			src.Env[name] = val
+		} else if ok {
+			src.Env[name] = val
+		}
+	}
+	return src, nil
+}
+
+// Settings loads the configuration. Run overrides come from the journal when
+// there is one. Warnings are shown.
+func (a *App) Settings(flags map[string]string, extra []string) (*config.Resolved, error) {
+	var run map[string]string
+	if j, err := a.Journal(); err == nil {
+		if snap, err := j.Load(a.Ctx); err == nil {
+			run = snap.State.Run.Overrides
+		} else if !errors.Is(err, journal.ErrNone) {
+			return nil, err
+		}
+	}
+	src, err := a.sources(extra, run)
+	if err != nil {
+		return nil, err
+	}
+	src.Flags = flags
+	res, err := config.Load(src)
+	if err != nil {
+		return nil, &gitstate.HintError{Err: err, Hint: hintOf(err), Code: 8}
+	}
+	for _, w := range res.Warnings {
+		a.warn("%s", w)
+	}
+	return res, nil
+}
+
+func hintOf(err error) string {
+	var ce *config.Error
+	if errors.As(err, &ce) {
+		return ce.Hint()
+	}
+	return ""
+}
+
+// trusted says whether the ralph.toml of the worktree counts: none is there,
+// or init or a person said so.
+func (a *App) trusted(r *config.Resolved) bool {
+	if a.getenv("RALPH_TRUST") == "1" {
+		return true
+	}
+	git, err := a.gitConfig()
+	if err != nil {
+		return false
+	}
+	values := config.TrustValues(git)
+	for _, f := range r.Files {
+		if f.Name == config.FileName && !config.IsTrusted(f.Hash(), values) {
+			return false
+		}
+	}
+	return true
+}
+
+// trust adds the present ralph.toml to the trusted ones.
+func (a *App) trust(root string) (bool, error) {
+	f, err := config.ReadProject(root)
+	if err != nil || f == nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		return false, err
+	}
+	repo, err := a.Repo()
+	if err != nil {
+		return false, err
+	}
+	git, err := a.gitConfig()
+	if err != nil {
+		return false, err
+	}
+	if config.IsTrusted(f.Hash(), config.TrustValues(git)) {
+		return false, nil
+	}
+	if _, err := repo.Git.Run(a.Ctx, "config", "--local", "--add", config.TrustKey, f.Hash()); err != nil {
+		return false, err
+	}
+	a.git = nil
+	return true, nil
+}

@@ -1,0 +1,273 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	agentctx "git-ralph/context"
+	"git-ralph/gitstate/worktree"
+	"git-ralph/guard"
+	"git-ralph/internal/agent"
+	"git-ralph/internal/checks"
+	"git-ralph/internal/config"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/mcp"
+	"git-ralph/internal/proc"
+	"git-ralph/loop"
+)
+
+// engine opens the worktree engine.
+func (a *App) engine(set *config.Resolved) (*worktree.Engine, error) {
+	repo, err := a.Repo()
+	if err != nil {
+		return nil, err
+	}
+	opts := worktree.Options{Aside: filepath.Join(repo.Dir(), "aside")}
+	if set != nil {
+		opts.MaxFile, opts.CaptureIgnored = int64(set.Worktree.MaxFile), set.Worktree.CaptureIgnored
+	}
+	if f := a.failpoint(); f != nil {
+		opts.Fail = f
+	}
+	e, err := worktree.New(worktree.Repo{Root: repo.Root, GitDir: repo.GitDir, CommonDir: repo.CommonDir, Git: repo.Git, Store: repo.Store}, opts)
+	if err != nil {
+		return nil, err
+	}
+	a.closeFunctions = append(a.closeFunctions, func() { e.Close() })
+	return e, nil
+}
+
+// recoverRun mends what a dead run left; it is first in every command that
+// writes.
+func (a *App) recoverRun(j *journal.Journal, e *worktree.Engine) error {
+	r := loop.Recovery{Repo: j.Repo, Journal: j, Engine: e, Log: a.warn, Now: j.Now, Fail: a.failpoint()}
+	return r.Run(a.Ctx)
+}
+
+// writable opens the journal for a command that writes: what a crash left is
+// mended first, a missing journal is begun.
+func (a *App) writable() (*journal.Journal, error) {
+	j, err := a.Journal()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := a.ensureJournal(j); err != nil {
+		return nil, err
+	}
+	if _, alive := j.Repo.BranchHolder(j.Branch); alive {
+		return j, nil
+	}
+	e, err := a.engine(nil)
+	if err != nil {
+		return nil, err
+	}
+	return j, a.recoverRun(j, e)
+}
+
+// loopSettings translates the configuration into the loop's own words.
+func (a *App) loopSettings(set *config.Resolved) loop.Settings {
+	s := loop.Settings{
+		Limits: loop.Limits{MaxIterations: set.Loop.MaxIterations, MaxAttempts: set.Loop.MaxAttempts,
+			SessionMicroUSD: int64(set.Limits.SessionUSD), TotalMicroUSD: int64(set.Limits.TotalUSD),
+			SessionTokens: set.Limits.SessionTokens, TotalTokens: set.Limits.TotalTokens, SessionTime: set.Limits.SessionTime,
+			Failures: set.Breaker.Failures, Stagnation: set.Breaker.Stagnation, Cooldown: set.Breaker.Cooldown,
+			RegeneratePlan: set.Recovery.RegeneratePlan, SkipStagnant: set.Recovery.SkipAfterStagnation},
+		Mode: set.Loop.Mode, Driver: set.Agent.Driver, Model: set.Agent.Model, Fallback: set.Agent.FallbackModel,
+		MaxTurns: set.Agent.MaxTurns, Timeout: set.Agent.Timeout, Idle: set.Agent.IdleTimeout, OnLimit: set.Agent.OnLimit,
+		MaxPartial: set.Loop.MaxPartial, Delay: set.Loop.Delay, CommitPrefix: set.Loop.CommitPrefix,
+		Hooks: set.Commit.Hooks, Sign: set.Commit.Sign != "off" && a.gitBool("commit.gpgsign"),
+		BaselineMode: set.Validation.Baseline, Fresh: set.Validation.Fresh, TestGuard: set.Validation.TestGuard,
+		Protected: set.Guard.Protected, FailureChars: set.Context.FailureChars, KeepEvidence: set.Evidence.Keep,
+		IterationMicroUSD: int64(set.Limits.IterationUSD), IterationTokens: set.Limits.IterationTokens,
+		Hash: set.Hash, PlanningTokens: set.Planning.TaskTokens, MaxQuestions: set.Discovery.MaxQuestions, Ask: set.Agent.Ask,
+		Rounds: set.Validation.Rounds, HumanApproval: set.Validation.HumanApproval, ConfirmPlan: set.Planning.Confirm,
+		ConfirmSpecs: set.Discovery.Confirm, HandoffPercent: set.Context.HandoffPercent, HardPercent: set.Context.HardPercent,
+		MaxHandoffs: set.Loop.MaxHandoffs, Window: set.Context.WindowTokens,
+		Notify: map[string][]string{"complete": set.Notify.Complete, "halt": set.Notify.Halt, "needs_human": set.Notify.NeedsHuman, "limit": set.Notify.Limit},
+	}
+	// The client keeps what it needs to log in; tools, checks and steps do not.
+	s.AgentEnv = proc.CleanEnv(a.Env, set.Agent.EnvDeny, set.Agent.EnvAllow, agent.Needs(set.Agent.Driver))
+	s.CheckEnv = proc.CleanEnv(a.Env, set.Agent.EnvDeny, set.Agent.EnvAllow, nil)
+	s.Roles = map[loop.Role]loop.RoleSettings{}
+	roles := []string{"coding", "discovery", "planning", "validation", "context-prep", "context-post", "indexer"}
+	for _, p := range set.Passes {
+		roles = append(roles, p.Name)
+	}
+	for _, name := range roles {
+		r := set.Role(name)
+		s.Roles[loop.Role(name)] = loop.RoleSettings{Driver: r.Driver, Model: r.Model, MaxTurns: r.MaxTurns, Timeout: r.Timeout, Tools: r.Tools, MCP: r.MCP}
+	}
+	s.MCP = map[string]loop.MCPServer{}
+	for name, m := range set.MCP {
+		s.MCP[name] = loop.MCPServer{Command: m.Command, URL: m.URL, Env: m.Env}
+	}
+	return s
+}
+
+// gitBool reads a boolean of git's configuration.
+func (a *App) gitBool(key string) bool {
+	repo, err := a.Repo()
+	if err != nil {
+		return false
+	}
+	v, err := repo.Git.Line(a.Ctx, "config", "--type=bool", "--get", key)
+	return err == nil && v == "true"
+}
+
+// promptOptions is what the prompt needs from outside the state.
+func (a *App) promptOptions(set *config.Resolved, root string) (agentctx.Options, error) {
+	o := agentctx.Options{Mode: agentctx.Mode(set.Loop.Mode), Budget: set.Context.BudgetTokens, IndexBudget: set.Context.IndexBudgetTokens,
+		Model: set.Agent.Model, Window: set.Context.WindowTokens, MemoryChars: set.Context.MemoryChars, MaxAttempts: set.Loop.MaxAttempts,
+		Strategy: set.Validation.Strategy, Protected: set.Guard.Protected, MaxQuestions: set.Discovery.MaxQuestions,
+		TaskTokens: set.Planning.TaskTokens, Ask: set.Agent.Ask, HandoffPercent: set.Context.HandoffPercent}
+	for _, c := range set.Checks {
+		kind := c.Kind
+		if kind == "" {
+			kind = string(checks.GuessKind(c.Run))
+		}
+		lenient := set.Validation.Strategy == "lenient" && (kind == "lint" || kind == "format") || set.Validation.Strategy == "tests_only" && kind != "test"
+		o.Checks = append(o.Checks, agentctx.Check{Name: c.Name, Kind: kind, Command: c.Run, Lenient: lenient})
+	}
+	t := set.Toolchain.Commands()
+	o.Toolchain = agentctx.Toolchain{Test: t.Test, Lint: t.Lint, Typecheck: t.Typecheck, Add: t.Add, Sync: t.Sync}
+	for _, b := range guard.Preset(set.Toolchain.Preset).Blocked {
+		o.Toolchain.Blocked = append(o.Toolchain.Blocked, agentctx.Blocked{Command: b.Command, Instead: b.Instead})
+	}
+	for _, name := range []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"} {
+		data, err := os.ReadFile(filepath.Join(root, name))
+		if err == nil {
+			o.Instructions, o.InstructionsFile = string(data), name
+			break
+		}
+	}
+	var folder fs.FS
+	if set.Context.Templates != "" {
+		folder = os.DirFS(filepath.Join(root, set.Context.Templates))
+	}
+	var err error
+	o.Templates, err = agentctx.LoadTemplates(folder)
+	return o, err
+}
+
+// policy is the guard's policy of this run.
+func (a *App) policy(set *config.Resolved) (*guard.Policy, error) {
+	repo, err := a.Repo()
+	if err != nil {
+		return nil, err
+	}
+	home, _ := os.UserHomeDir()
+	p := guard.New(repo.Root, home)
+	p.GitDirs = []string{repo.GitDir}
+	if repo.CommonDir != repo.GitDir {
+		p.GitDirs = append(p.GitDirs, repo.CommonDir)
+	}
+	p.Writable, p.Allow, p.Deny, p.Protected = set.Guard.Writable, set.Guard.Allow, set.Guard.Deny, set.Guard.Protected
+	p.NoProtected = len(set.Guard.Protected) == 0
+	p.Toolchain = guard.Preset(set.Toolchain.Preset)
+	p.Aliases = map[string]string{}
+	git, err := a.gitConfig()
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range git {
+		if name, ok := strings.CutPrefix(strings.ToLower(g.Key), "alias."); ok {
+			p.Aliases[name] = g.Value
+		}
+	}
+	return p, nil
+}
+
+// wired is everything a run consists of.
+type wired struct {
+	set    *config.Resolved
+	loop   *loop.Loop
+	engine *worktree.Engine
+}
+
+// wire puts the parts of a run together.
+func (a *App) wire(set *config.Resolved, sandbox loop.Sandbox) (*wired, error) {
+	j, err := a.Journal()
+	if err != nil {
+		return nil, err
+	}
+	e, err := a.engine(set)
+	if err != nil {
+		return nil, err
+	}
+	opts, err := a.promptOptions(set, j.Repo.Root)
+	if err != nil {
+		return nil, err
+	}
+	opts.Sandbox = sandbox.Mechanism() == "namespaces"
+	pol, err := a.policy(set)
+	if err != nil {
+		return nil, err
+	}
+	drv, err := agent.New(set.Agent.Driver, a.agentOptions(set))
+	if err != nil {
+		return nil, err
+	}
+	binary, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	l := &loop.Loop{Repo: j.Repo, Journal: j, Engine: e, Agent: drv, Prover: newProver(set, sleep), Sandbox: sandbox, Policy: pol,
+		OpenTools: func(s loop.Scope) (loop.Toolbox, error) { return mcp.Open(s) },
+		Prompt:    opts, Settings: a.loopSettings(set), Binary: binary, Log: a.warn, Now: j.Now, Sleep: sleep, Fail: a.failpoint()}
+	l.AgentFor = func(r loop.Role) (loop.Agent, error) {
+		if d := l.Settings.Roles[r].Driver; d != "" && d != set.Agent.Driver {
+			return agent.New(d, a.agentOptions(set))
+		}
+		return drv, nil
+	}
+	l.AgentFiles = agentFiles(set, j.Repo.Root)
+	return &wired{set: set, loop: l, engine: e}, nil
+}
+
+func (a *App) agentOptions(set *config.Resolved) agent.Options {
+	return agent.Options{Command: set.Agent.Command, Script: set.Agent.Script}
+}
+
+// agentFiles are the agent's command and those of its arguments that are files.
+func agentFiles(set *config.Resolved, root string) []string {
+	var out []string
+	add := func(name string) {
+		p := name
+		if !filepath.IsAbs(p) {
+			p = filepath.Join(root, p)
+		}
+		if _, err := os.Stat(p); err == nil && strings.ContainsRune(name, os.PathSeparator) {
+			out = append(out, p)
+		}
+	}
+	for _, arg := range set.Agent.Command {
+		add(arg)
+	}
+	if set.Agent.Script != "" {
+		add(set.Agent.Script)
+	}
+	return out
+}
+
+// sleep waits for d or the end of ctx.
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// ignoreNone turns journal.ErrNone into nothing.
+func ignoreNone(err error) error {
+	if errors.Is(err, journal.ErrNone) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,474 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	agentctx "git-ralph/context"
+	"git-ralph/gitstate/object"
+	"git-ralph/guard"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/proc"
+	"git-ralph/internal/state"
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+// Causes for which the harness itself stops an agent.
+var (
+	errSkipped    = errors.New("the operator took the task away")
+	errStopNow    = errors.New("stopped by the operator")
+	errEndedTool  = errors.New("the agent ended its iteration by a tool")
+	errOverBudget = errors.New("budget")
+)
+
+// budgetError names the limit that was crossed.
+type budgetError struct{ limit string }
+
+func (e budgetError) Error() string        { return e.limit }
+func (e budgetError) Is(target error) bool { return target == errOverBudget }
+
+// maxTranscript is what evidence keeps of a text, head and tail.
+const maxTranscript = 10 << 20
+
+// runAgent runs the agent once, watches it and the operator, and leaves in it
+// how the run ended. An error is one of the harness.
+func (l *Loop) runAgent(ctx context.Context, it *iteration) error {
+	if failed, err := l.stepsBefore(ctx, it); err != nil || failed {
+		return err
+	}
+	box, err := l.OpenTools(l.scope(it))
+	if err != nil {
+		return fmt.Errorf("open the tools of the run: %w", err)
+	}
+	defer box.Close()
+	agent := l.Agent
+	if l.AgentFor != nil {
+		if agent, err = l.AgentFor(it.role); err != nil {
+			return err
+		}
+	}
+	transcript := proc.NewHeadTail(maxTranscript)
+	req, err := l.request(it, box, transcript)
+	if err != nil {
+		return err
+	}
+	run, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	unhook := context.AfterFunc(ctx, func() { stop(errInterrupted) })
+	defer unhook()
+	watched := l.watch(run, it, stop)
+
+	meter := &meter{l: l, it: it, stop: stop}
+	began := l.Now()
+	it.run, err = agent.Run(run, req, meter.event)
+	stop(nil)
+	<-watched
+	if cause := context.Cause(run); cause != nil && !errors.Is(cause, context.Canceled) {
+		it.cause = cause
+	}
+	if err != nil && it.cause == nil {
+		return fmt.Errorf("run the agent: %w", err)
+	}
+	it.tools = box.Collected()
+	l.settleOutcome(it, meter)
+	it.evidence.add("transcript.jsonl", transcript.Bytes())
+	it.evidence.add("prompt.md", []byte(it.prompt.Text))
+	if it.prompt.System != "" {
+		it.evidence.add("system.md", []byte(it.prompt.System))
+	}
+	it.peak = meter.peak
+	it.runs = append(it.runs, agentRun(it, it.role, it.run, l.Now().Sub(began)))
+	return nil
+}
+
+func agentRun(it *iteration, role Role, r Result, d time.Duration) state.AgentRun {
+	return state.AgentRun{Role: string(role), SessionID: notes.OneLine(r.SessionID, 100), Client: notes.OneLine(r.Client, 100),
+		Model: notes.OneLine(r.Model, 100), Outcome: string(r.Outcome), Reason: "end", Tokens: tokens(r.Usage),
+		CostMicro: r.Usage.CostMicroUSD, DurationMs: d.Milliseconds(), Turns: r.Usage.Turns, APICalls: r.Usage.APICalls,
+		ContextPeak: it.peak}
+}
+
+func tokens(u Usage) state.Tokens {
+	return state.Tokens{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
+}
+
+// settleOutcome replaces what a driver says of a run that we stopped ourselves.
+func (l *Loop) settleOutcome(it *iteration, m *meter) {
+	var over budgetError
+	switch {
+	case errors.As(it.cause, &over):
+		it.run.Outcome, it.run.Detail = BudgetExceeded, over.limit
+	case errors.Is(it.cause, errEndedTool):
+		it.run.Outcome, it.run.Detail = Completed, ""
+	case errors.Is(it.cause, errInterrupted), errors.Is(it.cause, errStopNow):
+		it.run.Outcome, it.run.Detail = Interrupted, it.cause.Error()
+	}
+	if it.run.Usage.Total() == 0 && m.sum.Total() > 0 {
+		it.run.Usage = m.sum
+	}
+}
+
+// stepsBefore runs the steps that come before the agent. One that fails ends
+// the iteration as a reject.
+func (l *Loop) stepsBefore(ctx context.Context, it *iteration) (bool, error) {
+	if it.phase != state.Building {
+		return false, nil
+	}
+	runs, failed, err := l.Prover.Steps(ctx, "before", l.proofRequest(it, it.group.Start))
+	it.steps = runs
+	if failed != "" {
+		it.proof.StepFailed = failed
+		it.run.Outcome = Completed
+	}
+	return failed != "", err
+}
+
+func (l *Loop) proofRequest(it *iteration, start Starter) ProofRequest {
+	env := append(append([]string{}, l.Settings.CheckEnv...), "RALPH_PHASE="+string(it.phase), "RALPH_TASK_ID="+string(it.task.ID),
+		"RALPH_ITERATION="+strconv.Itoa(it.number))
+	req := ProofRequest{Start: start, Dir: l.Repo.Root, Env: env, Baseline: it.state.Baseline,
+		Result: func(c state.CheckRun) {
+			l.emit("check", it.state, it.task.ID, c, "%s: %s", c.Name, passed(c))
+		}}
+	if it.task.ID != "" {
+		req.Task = &it.task
+	}
+	return req
+}
+
+func passed(c state.CheckRun) string {
+	switch {
+	case c.Passed:
+		return "passed"
+	case c.AlreadyRed:
+		return "already red"
+	case c.TimedOut:
+		return "timeout"
+	}
+	return "failed"
+}
+
+func (l *Loop) scope(it *iteration) Scope {
+	sc := Scope{Role: it.role, Phase: it.phase, Iteration: it.number, Attempt: it.attempt, EventID: it.id, State: it.state,
+		Specs: l.Prompt.Specs, MaxQuestions: l.Settings.MaxQuestions, TaskTokens: l.Settings.PlanningTokens, RunDir: it.runDir}
+	if it.task.ID != "" {
+		t := it.task
+		t.Status = plan.InProgress
+		sc.Task = &t
+	}
+	if it.phase == state.Discovery || it.phase == state.Building && l.Settings.Ask {
+		sc.Ask = l.ask
+	}
+	return sc
+}
+
+// request puts together what the driver needs.
+func (l *Loop) request(it *iteration, box Toolbox, transcript io.Writer) (Request, error) {
+	set := l.Settings
+	role := set.Roles[it.role]
+	bin := filepath.Join(it.runDir, "bin")
+	if err := installSelf(l.Binary, bin); err != nil {
+		return Request{}, err
+	}
+	promptFile := filepath.Join(it.runDir, "prompt.md")
+	if err := os.WriteFile(promptFile, []byte(it.prompt.Text), 0o600); err != nil {
+		return Request{}, fmt.Errorf("write the prompt: %w", err)
+	}
+	inside := func(p string) string { return l.Sandbox.Inside(it.runDir, p) }
+	env := prependPath(set.AgentEnv, inside(bin))
+	env = append(env, box.Env()...)
+	req := Request{Role: it.role, Phase: string(it.phase), TaskID: string(it.task.ID), EventID: it.id,
+		Iteration: it.number, Attempt: it.attempt, Prompt: it.prompt.Text, System: it.prompt.System,
+		Model: l.model(it.role), FallbackModel: set.Fallback, MaxTurns: set.MaxTurns, Tools: l.toolsOf(it.phase, role),
+		Timeout: set.Timeout, Idle: set.Idle, MaxCostMicroUSD: set.IterationMicroUSD,
+		Dir: l.Repo.Root, Env: env, PromptFile: inside(promptFile), HandoffFile: inside(handoffFile(it)),
+		HandoffSchema: notes.HandoffSchema(), ToolSpecs: box.Specs(), OpenCalls: box.Open, Start: it.group.Start,
+		Transcript: transcript, Log: l.Log}
+	if it.task.MaxTurns > 0 {
+		req.MaxTurns = it.task.MaxTurns
+	}
+	if role.MaxTurns > 0 {
+		req.MaxTurns = role.MaxTurns
+	}
+	if role.Timeout > 0 {
+		req.Timeout = role.Timeout
+	}
+	req.MCP = map[string]MCPServer{}
+	for _, name := range role.MCP {
+		req.MCP[name] = set.MCP[name]
+	}
+	req.CallTool = box.Call
+	policy := *l.Policy
+	policy.Tools = req.Tools
+	policy.AllowProtected = it.task.AllowProtected
+	if it.phase == state.Discovery {
+		policy.WriteOnly = []string{"specs/**"}
+	}
+	req.Judge = func(u ToolUse) Permission { return judgeTool(&policy, u) }
+	req.FollowUp = l.followUp(it, box)
+	return req, nil
+}
+
+func judgeTool(p *guard.Policy, u ToolUse) Permission {
+	v := p.JudgeTool(u.Tool, u.Input)
+	if v.Allowed() {
+		return Permission{Allow: true, Updated: p.RewriteTool(u.Tool, u.Input)}
+	}
+	return Permission{Reason: v.Message()}
+}
+
+func handoffFile(it *iteration) string { return filepath.Join(it.runDir, "handoff", "handoff.json") }
+
+// installSelf makes our binary reachable as git-ralph, so that an agent can
+// say `git ralph tool`.
+func installSelf(binary, dir string) error {
+	name := "git-ralph" + filepath.Ext(binary)
+	to := filepath.Join(dir, name)
+	if os.Symlink(binary, to) == nil || os.Link(binary, to) == nil {
+		return nil
+	}
+	data, err := os.ReadFile(binary)
+	if err == nil {
+		err = os.WriteFile(to, data, 0o755)
+	}
+	if err != nil {
+		return fmt.Errorf("put git-ralph on the agent's path: %w", err)
+	}
+	return nil
+}
+
+func prependPath(env []string, dir string) []string {
+	out := make([]string, 0, len(env)+1)
+	found := false
+	for _, kv := range env {
+		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
+			kv, found = "PATH="+dir+string(os.PathListSeparator)+path, true
+		}
+		out = append(out, kv)
+	}
+	if !found {
+		out = append(out, "PATH="+dir)
+	}
+	return out
+}
+
+func (l *Loop) toolsOf(phase state.Phase, role RoleSettings) []string {
+	if role.Tools != nil {
+		return role.Tools
+	}
+	return PhaseTools(phase)
+}
+
+// followUp answers the end of an agent's turn: an invalid handoff is asked for
+// once more while the session is still open.
+func (l *Loop) followUp(it *iteration, box Toolbox) func(Result) (string, bool) {
+	asked := false
+	return func(r Result) (string, bool) {
+		if asked || r.Outcome != Completed {
+			return "", false
+		}
+		asked = true
+		c := box.Collected()
+		raw := c.Handoff
+		if raw == nil {
+			raw, _ = readHandoff(handoffFile(it))
+		}
+		if raw == nil && c.Complete != nil || c.Blocked != nil || c.Retry != "" {
+			return "", false
+		}
+		var problems []notes.Problem
+		if raw != nil {
+			if _, problems = notes.ParseHandoff(raw); len(problems) == 0 {
+				return "", false
+			}
+		}
+		return agentctx.RepairPrompt(l.Prompt.Templates, raw, problems), true
+	}
+}
+
+// meter adds up usage as it arrives and stops the client at a limit.
+type meter struct {
+	l    *Loop
+	it   *iteration
+	stop context.CancelCauseFunc
+	mu   sync.Mutex
+	sum  Usage
+	cost int64
+	peak int
+}
+
+func (m *meter) event(e AgentEvent) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch e.Kind {
+	case EventUsage:
+		m.usage(e.Usage)
+	case EventText:
+		m.l.emit("agent", m.it.state, m.it.task.ID, map[string]string{"text": notes.CutBytes(e.Text, 4000)}, "%s", notes.OneLine(e.Text, 200))
+	case EventToolCall:
+		m.l.emit("agent", m.it.state, m.it.task.ID, map[string]string{"tool": e.Tool}, "%s %s", notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 160))
+	case EventDenied:
+		m.l.emit("agent", m.it.state, m.it.task.ID, map[string]string{"denied": e.Tool}, "denied %s: %s", notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 200))
+	case EventLimit, EventRetry, EventWarning:
+		m.l.emit("agent", m.it.state, m.it.task.ID, map[string]string{"kind": string(e.Kind)}, "%s", notes.OneLine(e.Text, 200))
+	}
+}
+
+func (m *meter) usage(u Usage) {
+	m.sum.Input += u.Input
+	m.sum.Output += u.Output
+	m.sum.CacheRead += u.CacheRead
+	m.sum.CacheWrite += u.CacheWrite
+	m.sum.Turns += u.Turns
+	m.sum.APICalls += u.APICalls
+	if u.CostMicroUSD != nil {
+		m.cost += *u.CostMicroUSD
+		c := m.cost
+		m.sum.CostMicroUSD = &c
+	}
+	if u.ContextTokens > 0 {
+		m.sum.ContextTokens = u.ContextTokens
+	}
+	if u.ContextWindow > 0 {
+		m.sum.ContextWindow = u.ContextWindow
+	}
+	if w := m.window(); w > 0 && m.sum.ContextTokens > 0 {
+		m.peak = max(m.peak, int(100*m.sum.ContextTokens/w))
+	}
+	r, s, lim := m.it.state.Run, m.l.Settings, m.l.Settings.Limits
+	over := func(limit, used int64) bool { return limit > 0 && used >= limit }
+	switch {
+	case over(s.IterationMicroUSD, m.cost):
+		m.stop(budgetError{"iteration_usd"})
+	case over(s.IterationTokens, m.sum.Total()):
+		m.stop(budgetError{"iteration_tokens"})
+	case over(lim.SessionMicroUSD, r.Cost.Session+m.cost):
+		m.stop(budgetError{"session_usd"})
+	case over(lim.TotalMicroUSD, r.Cost.Total+m.cost):
+		m.stop(budgetError{"total_usd"})
+	case over(lim.SessionTokens, r.Used.Tokens+m.sum.Total()):
+		m.stop(budgetError{"session_tokens"})
+	case over(lim.TotalTokens, r.Tokens.Total()+m.sum.Total()):
+		m.stop(budgetError{"total_tokens"})
+	}
+}
+
+func (m *meter) window() int64 {
+	if m.sum.ContextWindow > 0 {
+		return m.sum.ContextWindow
+	}
+	return int64(m.l.Settings.Window)
+}
+
+// watch looks at the journal while the agent runs: an operator may skip the
+// task, stop the run now, or ask for a handoff. The channel closes when it ends.
+func (l *Loop) watch(ctx context.Context, it *iteration, stop context.CancelCauseFunc) <-chan struct{} {
+	done := make(chan struct{})
+	j := *l.Journal // its own cache: the loop's is not for two goroutines
+	go func() {
+		defer close(done)
+		last := object.Zero
+		deadline := time.Time{}
+		if d := l.Settings.Limits.SessionTime; d > 0 {
+			deadline = it.state.Run.StartedAt.Add(d)
+		}
+		for ctx.Err() == nil {
+			l.Sleep(ctx, 200*time.Millisecond)
+			if !deadline.IsZero() && !l.Now().Before(deadline) {
+				stop(budgetError{"session_time"})
+				return
+			}
+			tip, err := j.Tip(ctx)
+			if err != nil || tip == last {
+				continue
+			}
+			last = tip
+			snap, err := j.At(tip)
+			if err != nil {
+				continue
+			}
+			if s := snap.State; s.Run.StopNow && s.Run.StopAsked == s.Run.Session {
+				stop(errStopNow)
+				return
+			} else if it.task.ID != "" && taskGone(s, it.task) {
+				stop(errSkipped)
+				return
+			}
+		}
+	}()
+	return done
+}
+
+// taskGone: the task is not in work any more by a person's word.
+func taskGone(s state.State, t plan.Task) bool {
+	i := s.Plan.Find(t.ID)
+	return i < 0 || s.Plan.Tasks[i].Status != plan.InProgress
+}
+
+// taskEdited: a person changed what the task asks for while it was in work.
+func taskEdited(s state.State, t plan.Task) bool {
+	i := s.Plan.Find(t.ID)
+	return i >= 0 && !sameAsk(s.Plan.Tasks[i], t)
+}
+
+// sameAsk: two versions of a task ask for the same; what the harness counts
+// on a task does not matter.
+func sameAsk(a, b plan.Task) bool {
+	for _, t := range []*plan.Task{&a, &b} {
+		*t = plan.Task{ID: t.ID, Title: t.Title, Description: t.Description, Criteria: t.Criteria, Verify: t.Verify,
+			AllowTestChanges: t.AllowTestChanges, NoChangeExpected: t.NoChangeExpected, AllowProtected: t.AllowProtected}
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// PhaseTools are the canonical tools of a phase (DESIGN §4).
+func PhaseTools(p state.Phase) []string {
+	switch p {
+	case state.Discovery:
+		return []string{"Read", "Glob", "Grep", "WebSearch", "WebFetch", "Write", "Task", "AskUser"}
+	case state.Planning:
+		return []string{"Read", "Glob", "Grep", "WebSearch", "WebFetch", "Task"}
+	case state.Validation:
+		return []string{"Read", "Glob", "Grep", "Bash", "Task", "WebFetch"}
+	}
+	return []string{"Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task", "Todo", "WebSearch", "WebFetch", "NotebookEdit"}
+}
+
+// ask puts a question into the journal and waits for an answer, at the
+// terminal or by `git ralph answer`.
+func (l *Loop) ask(ctx context.Context, q state.Question) (string, bool) {
+	j := *l.Journal
+	snap, err := j.Append(ctx, func(s state.State) (state.Event, error) {
+		q.ID = fmt.Sprintf("Q%d", len(s.Questions)+1)
+		return state.Event{Type: state.EvQuestion, Question: &q}, nil
+	})
+	if err != nil {
+		l.Log("the question could not be recorded: %v", err)
+		return "", false
+	}
+	l.emit("question", snap.State, "", q, "%s: %s", q.ID, notes.OneLine(q.Text, 300))
+	if l.Answer == nil {
+		return "", false
+	}
+	text, ok := l.Answer(ctx, q)
+	if !ok {
+		return "", false
+	}
+	_, err = j.Append(ctx, func(state.State) (state.Event, error) {
+		return state.Event{Type: state.EvOperator, Operator: &state.Operator{Command: "answer", ID: q.ID, Text: text}}, nil
+	})
+	if err != nil && !errors.Is(err, journal.ErrNothing) {
+		l.Log("the answer could not be recorded: %v", err)
+	}
+	return text, true
+}

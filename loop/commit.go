@@ -1,0 +1,246 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/state"
+	"git-ralph/notes"
+)
+
+// commitTitle is the subject of the code commit.
+func (l *Loop) commitTitle(it *iteration) string {
+	what := strings.TrimSpace(string(it.task.ID) + " " + it.task.Title)
+	if it.task.ID == "" {
+		what = string(it.phase)
+		if it.task.Title != "" {
+			what += " " + it.task.Title
+		}
+	}
+	return notes.Title(fmt.Sprintf("%s[%d]: %s", or(l.Settings.CommitPrefix, "ralph"), it.number, what))
+}
+
+// commitMessage is the message of the code commit. Its trailers keep the trace
+// through squash and rebase.
+func (l *Loop) commitMessage(it *iteration, res *state.Result) string {
+	var b strings.Builder
+	b.WriteString(l.commitTitle(it) + "\n\n")
+	if s := strings.TrimSpace(notes.Narrative(res.Summary)); s != "" {
+		b.WriteString(s + "\n\n")
+	}
+	if it.task.ID != "" {
+		fmt.Fprintf(&b, "Ralph-Task: %s\n", it.task.ID)
+	} else {
+		fmt.Fprintf(&b, "Ralph-Phase: %s\n", it.phase)
+	}
+	fmt.Fprintf(&b, "Ralph-Iteration: %d\nRalph-Event-Id: %s\n", it.number, it.id)
+	return b.String()
+}
+
+// commitCode makes the code commit through git itself: identity, encoding and
+// signature are the user's. Nothing points to it yet.
+func (l *Loop) commitCode(ctx context.Context, it *iteration, res *state.Result) (object.ID, error) {
+	if err := l.Repo.Store.Sync(); err != nil {
+		return object.Zero, fmt.Errorf("write the kept work: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	args := []string{"commit-tree", it.after.Keep.String()}
+	if !it.tip.IsZero() {
+		args = append(args, "-p", it.tip.String())
+	}
+	if l.Settings.Sign {
+		args = append(args, "-S")
+	} else {
+		args = append(args, "--no-gpg-sign")
+	}
+	msg := l.commitMessage(it, res)
+	if l.Settings.Hooks {
+		var err error
+		if msg, err = l.Repo.CommitHooks(ctx, it.after.Keep, msg); err != nil {
+			return object.Zero, err
+		}
+	}
+	out, err := l.Repo.Git.RunWith(ctx, strings.NewReader(msg), []string{"GIT_TERMINAL_PROMPT=0"}, append(args, "-F", "-")...)
+	if err != nil {
+		return object.Zero, fmt.Errorf("make the commit: %w", err)
+	}
+	return object.ParseID(strings.TrimSpace(string(out)))
+}
+
+// TrySigning makes a signature once, before anything is locked: a key that
+// wants a passphrase must not hang a run at night.
+func (l *Loop) TrySigning(ctx context.Context) error {
+	if !l.Settings.Sign {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	if _, err := l.Repo.Store.Write(object.Tree, nil); err != nil {
+		return err
+	}
+	if err := l.Repo.Store.Sync(); err != nil {
+		return err
+	}
+	_, err := l.Repo.Git.RunWith(ctx, strings.NewReader("try\n"), nil, "commit-tree", object.EmptyTree.String(), "-S", "-F", "-")
+	if err != nil {
+		return gitstate.Hint(8, `unlock the key for the night, or set sign = "off" under [commit] in ralph.toml`, "commits cannot be signed without a person: %w", err)
+	}
+	return nil
+}
+
+// writeNote puts the handoff next to the code commit.
+func (l *Loop) writeNote(it *iteration, res *state.Result, commit object.ID) error {
+	return WriteNote(l.Repo, commit, NoteOf(l.event(it, res)))
+}
+
+// NoteOf is the note of an iteration's event.
+func NoteOf(e state.Event) string {
+	var rec notes.Record
+	if e.Result.Handoff != nil {
+		rec = *e.Result.Handoff
+	}
+	var facts []notes.Fact
+	for _, t := range state.Trailers(e) {
+		switch t.Key {
+		case "Ralph-Format", "Ralph-Event", "Ralph-Actor", "Ralph-Commit":
+		default:
+			facts = append(facts, notes.Fact{Key: t.Key, Value: t.Value})
+		}
+	}
+	return notes.NoteText(rec, facts...)
+}
+
+// WriteNote sets the note of one commit by compare-and-swap.
+func WriteNote(repo *gitstate.Repo, commit object.ID, text string) error {
+	return WriteNotes(repo, map[object.ID]string{commit: text})
+}
+
+// WriteNotes sets the notes of several commits in one commit on the notes ref.
+func WriteNotes(repo *gitstate.Repo, texts map[object.ID]string) error {
+	ctx := context.Background()
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		old, err := repo.ReadRef(ctx, gitstate.NotesRef)
+		if err != nil {
+			return err
+		}
+		next, err := notesCommit(repo, old, texts)
+		if err != nil || next == old {
+			return err
+		}
+		err = repo.UpdateRefs("", gitstate.RefUpdate{Name: gitstate.NotesRef, Old: old, New: next})
+		if err == nil || !errors.Is(err, gitstate.ErrRefMoved) && !errors.Is(err, gitstate.ErrRefLocked) || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(gitstate.Jitter())
+	}
+}
+
+func notesCommit(repo *gitstate.Repo, old object.ID, texts map[object.ID]string) (object.ID, error) {
+	var parents []object.ID
+	base := object.Zero
+	if !old.IsZero() {
+		c, err := repo.Store.ReadCommit(old)
+		if err != nil {
+			return object.Zero, err
+		}
+		parents, base = []object.ID{old}, c.Tree
+	}
+	tree, err := notes.OpenNotes(repo.Store, base)
+	if err != nil {
+		return object.Zero, err
+	}
+	for commit, text := range texts {
+		blob, err := repo.Store.Write(object.Blob, []byte(text))
+		if err != nil {
+			return object.Zero, err
+		}
+		if err := tree.Set(commit, blob); err != nil {
+			return object.Zero, err
+		}
+	}
+	id, err := tree.Write()
+	if err != nil || id == base {
+		return old, err
+	}
+	sig := ourSignature(time.Now())
+	c, err := repo.Store.WriteCommit(object.CommitData{Tree: id, Parents: parents, Author: sig, Committer: sig, Message: "Notes added by git ralph\n"})
+	if err != nil {
+		return object.Zero, err
+	}
+	return c, repo.Store.Sync()
+}
+
+// pathsMeet says whether the attempt and what came onto the branch meanwhile
+// touch the same paths.
+func (l *Loop) pathsMeet(it *iteration, tip object.ID) (bool, error) {
+	theirs, err := l.branchChanges(it.tip, tip)
+	if err != nil {
+		return false, err
+	}
+	taken := map[string]bool{}
+	for _, c := range theirs {
+		for p := c.Path; p != ""; p = parent(p) {
+			taken[p] = true
+		}
+	}
+	ours := map[string]bool{}
+	for _, c := range it.after.Changes {
+		if taken[c.Path] {
+			return true, nil
+		}
+		for p := c.Path; p != ""; p = parent(p) {
+			ours[p] = true
+		}
+	}
+	for _, c := range theirs {
+		if ours[c.Path] {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func parent(path string) string {
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 {
+		return ""
+	}
+	return path[:i]
+}
+
+func (l *Loop) branchChanges(from, to object.ID) ([]worktree.Change, error) {
+	a, err := l.Repo.TreeOf(from)
+	if err != nil {
+		return nil, err
+	}
+	b, err := l.Repo.TreeOf(to)
+	if err != nil {
+		return nil, err
+	}
+	return worktree.DiffTrees(l.Repo.Store, a, b)
+}
+
+// rebased is the tree of tip with the attempt's changes.
+func (l *Loop) rebased(it *iteration, tip object.ID) (object.ID, error) {
+	base, err := l.Repo.TreeOf(tip)
+	if err != nil {
+		return object.Zero, err
+	}
+	edits := map[string]*object.TreeEntry{}
+	for _, c := range it.after.Changes {
+		if c.NewID.IsZero() {
+			edits[c.Path] = nil
+		} else {
+			edits[c.Path] = &object.TreeEntry{Mode: c.NewMode, ID: c.NewID}
+		}
+	}
+	return l.Repo.EditTree(base, edits)
+}

@@ -1,0 +1,102 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/internal/proc"
+	"git-ralph/internal/state"
+)
+
+// complete proves, in a fresh checkout of the branch's tip, that the work
+// stands without what lies around in the worktree.
+func (l *Loop) complete(ctx context.Context, s state.State) (Action, error) {
+	done := Action{Kind: Halt, Status: state.Complete}
+	if l.Settings.Fresh == "never" {
+		return done, nil
+	}
+	_, tip, err := l.Repo.Head(ctx)
+	if err != nil || tip.IsZero() {
+		return done, err
+	}
+	report, err := l.ProveFresh(ctx, tip, s)
+	if ctx.Err() != nil {
+		return Action{Kind: Halt, Status: state.Interrupted, Reason: "interrupted"}, nil
+	}
+	if err != nil {
+		return done, err
+	}
+	if report.Pass {
+		return done, nil
+	}
+	l.Log("the checks pass in the worktree and not in a fresh checkout: %s\n%s", strings.Join(report.Reasons, "; "), report.FailText)
+	return Action{Kind: Halt, Status: state.HaltedStatus, Reason: "fresh_checks: " + strings.TrimPrefix(strings.Join(report.Reasons, "; "), "checks: ")}, nil
+}
+
+// ProveFresh runs setup and checks in a linked worktree of ours with nothing
+// but the files of one commit.
+func (l *Loop) ProveFresh(ctx context.Context, commit object.ID, s state.State) (ProofReport, error) {
+	dir, remove, err := FreshCheckout(ctx, l.Repo, commit)
+	if err != nil {
+		return ProofReport{}, err
+	}
+	defer remove()
+	runDir, err := newRunDir()
+	if err != nil {
+		return ProofReport{}, err
+	}
+	defer os.RemoveAll(runDir)
+	g, err := proc.NewGroup(proc.GroupOptions{EventID: gitstate.NewID(l.Now()), Wrap: l.Sandbox.Wrapper(Use{Dir: dir, RunDir: runDir, Files: l.AgentFiles})})
+	if err != nil {
+		return ProofReport{}, err
+	}
+	req := ProofRequest{Start: g.Start, Dir: dir, Env: l.Settings.CheckEnv, Baseline: s.Baseline, Fresh: true,
+		Result: func(c state.CheckRun) {
+			l.emit("check", s, "", c, "fresh checkout, %s: %s", c.Name, passed(c))
+		}}
+	var report ProofReport
+	if err = l.Prover.Setup(ctx, req); err != nil {
+		report = ProofReport{Reasons: []string{"setup"}, FailText: err.Error()}
+		err = nil
+	} else {
+		report, err = l.Prover.Prove(ctx, req)
+	}
+	if cerr := g.Close(); cerr != nil {
+		err = errors.Join(err, cerr)
+	}
+	return report, err
+}
+
+// FreshCheckout makes a linked worktree of ours with the files of a commit.
+func FreshCheckout(ctx context.Context, repo *gitstate.Repo, commit object.ID) (dir string, remove func(), err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	base := filepath.Join(cache, "git-ralph", "checkouts")
+	if err := os.MkdirAll(base, 0o700); err != nil {
+		return "", nil, fmt.Errorf("make a fresh checkout: %w", err)
+	}
+	parent, err := os.MkdirTemp(base, "co-")
+	if err != nil {
+		return "", nil, fmt.Errorf("make a fresh checkout: %w", err)
+	}
+	dir = filepath.Join(parent, filepath.Base(repo.Root))
+	remove = func() {
+		bg := context.Background()
+		repo.Git.Run(bg, "worktree", "remove", "--force", "--force", dir)
+		os.RemoveAll(parent)
+		repo.Git.Run(bg, "worktree", "prune")
+	}
+	if _, err := repo.Git.Run(ctx, "worktree", "add", "--quiet", "--detach", "--lock", dir, commit.String()); err != nil {
+		remove()
+		return "", nil, fmt.Errorf("make a fresh checkout: %w", err)
+	}
+	return dir, remove, nil
+}

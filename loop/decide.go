@@ -1,0 +1,156 @@
+package loop
+
+import (
+	"fmt"
+	"time"
+
+	"git-ralph/internal/state"
+	"git-ralph/plan"
+)
+
+// Limits are the bounds that Decide weighs a state against; 0 = none.
+type Limits struct {
+	MaxIterations int // finished building iterations of this start
+	MaxAttempts   int // of a task that names none
+
+	SessionMicroUSD, TotalMicroUSD int64
+	SessionTokens, TotalTokens     int64
+	SessionTime                    time.Duration
+
+	Failures   int // in a row that open the breaker
+	Stagnation int // iterations without a task done
+	Cooldown   time.Duration
+
+	RegeneratePlan bool // on stagnation below half
+	SkipStagnant   bool // on stagnation otherwise
+}
+
+// ActionKind is what happens next.
+type ActionKind string
+
+// The actions.
+const (
+	Work        ActionKind = "work"         // one iteration on Task
+	FailTask    ActionKind = "fail-task"    // Task is out of attempts
+	BlockTask   ActionKind = "block-task"   // Task holds the run up
+	Replan      ActionKind = "replan"       // ask for a new plan
+	OpenBreaker ActionKind = "open-breaker" // Reason
+	HalfOpen    ActionKind = "half-open"    // the cool-down is over
+	Wait        ActionKind = "wait"         // paused, or until Until
+	Halt        ActionKind = "halt"         // the run ends with Status and Reason
+)
+
+// Action is a decision.
+type Action struct {
+	Kind   ActionKind
+	Task   plan.TaskID
+	Status state.Status
+	Reason string
+	Until  time.Time
+}
+
+// Decide says what happens next in the building phase. It reads no clock, file
+// or network: a stop and a pause come first, then recovery, the breaker, the
+// end of the plan, budgets, and the next task.
+func Decide(s state.State, l Limits, now time.Time) Action {
+	r := s.Run
+	switch {
+	case r.StopAsked > 0 && r.StopAsked == r.Session:
+		return Action{Kind: Halt, Status: state.Stopped, Reason: "stopped by the operator"}
+	case r.PauseAsked:
+		return Action{Kind: Wait, Status: state.Paused, Reason: "paused by the operator"}
+	}
+	if a, ok := decideRecovery(s, l, now); ok {
+		return a
+	}
+	if len(s.Plan.Tasks) == 0 {
+		return Action{Kind: Halt, Status: state.New, Reason: "the plan is empty"}
+	}
+	if s.Plan.Complete() {
+		return Action{Kind: Halt, Status: state.Complete}
+	}
+	if reason := overBudget(r, l, now); reason != "" {
+		return Action{Kind: Halt, Status: state.HaltedStatus, Reason: reason}
+	}
+	id, ok := plan.Next(s.Plan)
+	if !ok {
+		return Action{Kind: Halt, Status: state.BlockedStatus, Reason: "no task can be worked on"}
+	}
+	if l.MaxIterations > 0 && r.SessionIterations >= l.MaxIterations {
+		return Action{Kind: Halt, Status: state.MaxIterations, Reason: fmt.Sprintf("%d iterations", r.SessionIterations)}
+	}
+	return Action{Kind: Work, Task: id}
+}
+
+// decideRecovery weighs failures and stagnation.
+func decideRecovery(s state.State, l Limits, now time.Time) (Action, bool) {
+	b := s.Run.Breaker
+	if b.State != "open" {
+		for _, t := range s.Plan.Tasks {
+			most := l.MaxAttempts
+			if t.MaxAttempts != nil {
+				most = *t.MaxAttempts
+			}
+			if t.Status == plan.Pending && most > 0 && t.Attempts >= most {
+				return Action{Kind: FailTask, Task: t.ID, Reason: fmt.Sprintf("%d of %d attempts failed", t.Attempts, most)}, true
+			}
+		}
+	}
+	open := func(format string, n int) (Action, bool) {
+		return Action{Kind: OpenBreaker, Reason: fmt.Sprintf(format, n)}, true
+	}
+	switch {
+	case b.State == "open" && b.Until != nil && !now.Before(*b.Until):
+		return Action{Kind: HalfOpen, Reason: "the cool-down is over"}, true
+	case b.State == "open" && b.Until != nil:
+		return Action{Kind: Wait, Status: state.Waiting, Reason: b.Reason, Until: *b.Until}, true
+	case b.State == "open":
+		return Action{Kind: Halt, Status: state.HaltedStatus, Reason: b.Reason}, true
+	case b.State == "half-open" && b.Failures > 0:
+		return open("consecutive_failures:%d", b.Failures)
+	case l.Failures > 0 && b.Failures >= l.Failures:
+		return open("consecutive_failures:%d", b.Failures)
+	case l.Failures > 0 && b.FailedTasks >= l.Failures:
+		return open("consecutive_failures:%d", b.FailedTasks)
+	case l.Stagnation > 0 && b.Stagnation >= l.Stagnation && !s.Plan.Complete():
+		return decideStagnation(s, l)
+	}
+	return Action{}, false
+}
+
+func decideStagnation(s state.State, l Limits) (Action, bool) {
+	reason := fmt.Sprintf("stagnation:%d", s.Run.Breaker.Stagnation)
+	if l.RegeneratePlan && s.Run.SessionReplans == 0 && s.Plan.PercentComplete() < 50 {
+		return Action{Kind: Replan, Reason: reason}, true
+	}
+	if l.SkipStagnant {
+		worst := -1
+		for i, t := range s.Plan.Tasks {
+			if t.Status == plan.Pending && (worst < 0 || t.Attempts+t.Partial > s.Plan.Tasks[worst].Attempts+s.Plan.Tasks[worst].Partial) {
+				worst = i
+			}
+		}
+		if worst >= 0 {
+			return Action{Kind: BlockTask, Task: s.Plan.Tasks[worst].ID, Reason: reason}, true
+		}
+	}
+	return Action{Kind: OpenBreaker, Reason: reason}, true
+}
+
+// overBudget names the first budget that is used up.
+func overBudget(r state.Run, l Limits, now time.Time) string {
+	usd := func(micro int64) string { return fmt.Sprintf("cost_limit:$%.2f", float64(micro)/1e6) }
+	switch {
+	case l.TotalMicroUSD > 0 && r.Cost.Total >= l.TotalMicroUSD:
+		return usd(r.Cost.Total)
+	case l.SessionMicroUSD > 0 && r.Cost.Session >= l.SessionMicroUSD:
+		return usd(r.Cost.Session)
+	case l.TotalTokens > 0 && r.Tokens.Total() >= l.TotalTokens:
+		return fmt.Sprintf("token_limit:%d", r.Tokens.Total())
+	case l.SessionTokens > 0 && r.Used.Tokens >= l.SessionTokens:
+		return fmt.Sprintf("token_limit:%d", r.Used.Tokens)
+	case l.SessionTime > 0 && now.Sub(r.StartedAt) >= l.SessionTime:
+		return "time_limit:" + now.Sub(r.StartedAt).Round(time.Second).String()
+	}
+	return ""
+}

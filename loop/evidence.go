@@ -1,0 +1,105 @@
+package loop
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+)
+
+// evidenceFiles are the files of an evidence commit besides worktree/.
+type evidenceFiles map[string][]byte
+
+func (e *evidenceFiles) add(path string, data []byte) {
+	if *e == nil {
+		*e = evidenceFiles{}
+	}
+	if data == nil {
+		data = []byte{}
+	}
+	(*e)[path] = data
+}
+
+// writeEvidence makes the evidence commit of an iteration: what the worktree
+// was, the prompt, the transcript, the outputs of the checks. Parents are
+// where it started and, when kept, the code commit.
+func (l *Loop) writeEvidence(it *iteration, worktree object.ID, commit object.ID) (object.ID, error) {
+	edits := map[string]*object.TreeEntry{"worktree": {Mode: object.ModeDir, ID: worktree}}
+	if worktree == object.EmptyTree || worktree.IsZero() {
+		delete(edits, "worktree")
+	}
+	for path, data := range it.evidence {
+		id, err := l.Repo.Store.Write(object.Blob, data)
+		if err != nil {
+			return object.Zero, err
+		}
+		edits[path] = &object.TreeEntry{Mode: object.ModeRegular, ID: id}
+	}
+	tree, err := l.Repo.EditTree(object.EmptyTree, edits)
+	if err != nil {
+		return object.Zero, err
+	}
+	if tree == object.EmptyTree {
+		if _, err := l.Repo.Store.Write(object.Tree, nil); err != nil {
+			return object.Zero, err
+		}
+	}
+	var parents []object.ID
+	if !it.tip.IsZero() {
+		parents = append(parents, it.tip)
+	}
+	if !commit.IsZero() {
+		parents = append(parents, commit)
+	}
+	sig := ourSignature(l.Now())
+	return l.Repo.Store.WriteCommit(object.CommitData{Tree: tree, Parents: parents, Author: sig, Committer: sig,
+		Message: fmt.Sprintf("evidence of iteration %d\n\nRalph-Event-Id: %s\n", it.number, it.id)})
+}
+
+func (l *Loop) evidenceRef(it *iteration) string {
+	return gitstate.EvidenceRef(it.state.Journal.ID, it.id)
+}
+
+// blob reads a file of a tree for comparison, nil when it is absent, no file,
+// or too large to be looked at.
+func (l *Loop) blob(mode object.Mode, id object.ID) ([]byte, error) {
+	if id.IsZero() || mode != object.ModeRegular && mode != object.ModeExecutable {
+		return nil, nil
+	}
+	_, size, r, err := l.Repo.Store.Open(id)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if size > maxCompared {
+		return nil, nil
+	}
+	return io.ReadAll(r)
+}
+
+func readFull(r io.Reader, buf []byte) (int, error) {
+	n, err := io.ReadFull(r, buf)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return n, err
+}
+
+// fileNameOf makes a name safe as one path component of evidence.
+func fileNameOf(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r == '-' || r == '_' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			b.WriteRune(r)
+		} else {
+			b.WriteByte('-')
+		}
+	}
+	name := strings.Trim(b.String(), ".-")
+	if name == "" {
+		name = "output"
+	}
+	return name[:min(len(name), 60)]
+}

@@ -1,0 +1,320 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/worktree"
+	"git-ralph/guard"
+	"git-ralph/internal/proc"
+	"git-ralph/internal/state"
+	"git-ralph/notes"
+)
+
+// examine establishes the facts after the agent is gone: what git's own state
+// says, what the worktree holds, what the agent claimed, what the checks say.
+func (l *Loop) examine(ctx context.Context, it *iteration) (*Action, error) {
+	it.proof.Outcome, it.proof.Detail = it.run.Outcome, it.run.Detail
+	it.proof.Skipped = errors.Is(it.cause, errSkipped)
+	halt, err := l.checkTamper(it)
+	if err != nil || halt != nil {
+		return halt, err
+	}
+	l.readClaims(it)
+	if l.judged(it) && it.phase == state.Building {
+		if err := l.stepsAfter(ctx, it); err != nil {
+			return nil, err
+		}
+	}
+	if it.after, err = l.Engine.Capture(ctx, it.before); err != nil {
+		return nil, fmt.Errorf("see what the agent changed: %w", err)
+	}
+	l.fail("iteration:captured")
+	l.weighChange(it)
+	it.proof.ChecksPass = true
+	if l.judged(it) && it.phase == state.Building {
+		if err := l.prove(ctx, it); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// judged: the run came to an end of its own, so that its work is worth checks.
+func (l *Loop) judged(it *iteration) bool {
+	switch it.run.Outcome {
+	case Completed, MaxTurns, PermissionDenied:
+		return !it.proof.Skipped
+	}
+	return false
+}
+
+// checkTamper compares git's own state with what it was. Under a sandbox a
+// difference is not the agent's: it is recorded and never undone. Without one,
+// what can make git run something is put back, and moved refs end the run.
+func (l *Loop) checkTamper(it *iteration) (*Action, error) {
+	now, err := l.Repo.TakeSnapshot(l.background())
+	if err != nil {
+		return nil, fmt.Errorf("look at git's own state: %w", err)
+	}
+	diff := it.git.Compare(now)
+	if len(diff) == 0 {
+		return nil, nil
+	}
+	var kinds, moved []string
+	for _, d := range diff {
+		if !contains(kinds, d.Kind) {
+			kinds = append(kinds, d.Kind)
+		}
+		if d.Kind == "HEAD" || d.Kind == "refs" {
+			moved = append(moved, fmt.Sprintf("%s: %s → %s", d.Name, or(d.Old, "absent"), or(d.New, "absent")))
+		}
+	}
+	boundary := l.Sandbox.Mechanism() == "namespaces"
+	branchMoved := now.Head != it.git.Head || now.Refs[gitstate.BranchRef(it.branch)] != it.git.Refs[gitstate.BranchRef(it.branch)]
+	if boundary {
+		for _, d := range diff {
+			it.notices = append(it.notices, "changed by somebody else meanwhile: "+d.String())
+		}
+		if now.Head != it.git.Head {
+			return l.haltMoved(it, moved)
+		}
+		return nil, nil
+	}
+	it.proof.Tampered = kinds
+	if err := it.git.PutBack(diff); err != nil {
+		l.Log("git's own files could not all be put back: %v", err)
+	}
+	if len(moved) > 0 && (branchMoved || len(moved) > 0) {
+		return l.haltMoved(it, moved)
+	}
+	return nil, nil
+}
+
+// haltMoved ends the run without touching the worktree beyond storing it: a
+// person has to say which way to go.
+func (l *Loop) haltMoved(it *iteration, moved []string) (*Action, error) {
+	capture, err := l.Engine.Capture(l.background(), it.before)
+	if err == nil {
+		it.after = capture
+		l.readClaims(it)
+	}
+	it.notices = append(it.notices, moved...)
+	it.proof.Tampered = []string{"refs"}
+	if err := l.endUntouched(it, "tampered: refs"); err != nil {
+		return nil, err
+	}
+	l.Log("refs moved while the agent ran:\n  %s\nhint: git ralph diff %d shows the attempt; git reflog and git update-ref move a ref back", strings.Join(moved, "\n  "), it.number)
+	return &Action{Kind: Halt, Status: state.HaltedStatus, Reason: "refs_moved"}, nil
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+func or(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// readClaims finds out what the agent said, and whether it counts.
+func (l *Loop) readClaims(it *iteration) {
+	raw, problem := it.tools.Handoff, error(nil)
+	if raw == nil {
+		raw, problem = readHandoff(handoffFile(it))
+	}
+	if raw == nil && it.run.Structured != nil {
+		raw = it.run.Structured
+	}
+	if problem != nil {
+		it.badWords = problem.Error()
+	}
+	if raw != nil {
+		h, problems := notes.ParseHandoff(raw)
+		if len(problems) > 0 {
+			it.rawBad, it.problems = raw, problems
+			it.badWords = problems[0].String()
+		} else {
+			it.handoff, it.source = h, "agent"
+		}
+	}
+	c := it.tools
+	yes, no := false, false
+	if c.Complete != nil && c.Complete.TaskID == it.task.ID {
+		yes = true
+	}
+	if h := it.handoff; h != nil {
+		switch {
+		case it.task.ID != "" && !strings.EqualFold(h.TaskCompleted.TaskID, string(it.task.ID)):
+			it.badWords = fmt.Sprintf("it is about %q", notes.OneLine(h.TaskCompleted.TaskID, 64))
+		case h.TaskCompleted.FullyComplete:
+			yes = true
+		default:
+			no = true
+		}
+	}
+	p := &it.proof
+	p.Claimed = yes && !no
+	p.Unfinished = no
+	p.HandoffProblem = it.badWords
+	if c.Blocked != nil {
+		p.Blocked = or(c.Blocked.Text, "no reason given")
+	}
+	p.Retry = c.Retry
+}
+
+// maxHandoff is the largest handoff file that is read.
+const maxHandoff = 1 << 20
+
+// readHandoff reads what the agent left for us: a regular file, not a link,
+// bounded. nil without an error means that there is none.
+func readHandoff(path string) ([]byte, error) {
+	st, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the handoff cannot be read: %w", err)
+	}
+	if !st.Mode().IsRegular() {
+		return nil, errors.New("the handoff is not a regular file")
+	}
+	if st.Size() > maxHandoff {
+		return nil, fmt.Errorf("the handoff has %d bytes, more than %d", st.Size(), maxHandoff)
+	}
+	f, err := openNoFollow(path)
+	if err != nil {
+		return nil, fmt.Errorf("the handoff cannot be read: %w", err)
+	}
+	defer f.Close()
+	buf := make([]byte, maxHandoff+1)
+	n, err := readFull(f, buf)
+	if err != nil {
+		return nil, fmt.Errorf("the handoff cannot be read: %w", err)
+	}
+	if n > maxHandoff {
+		return nil, fmt.Errorf("the handoff has more than %d bytes", maxHandoff)
+	}
+	return buf[:n], nil
+}
+
+// stepsAfter runs the steps between the agent and the checks; what they change
+// is part of the iteration.
+func (l *Loop) stepsAfter(ctx context.Context, it *iteration) error {
+	return l.guarded(it, it.use.ReadOnly, func(start Starter) error {
+		runs, failed, err := l.Prover.Steps(ctx, "after", l.proofRequest(it, start))
+		it.steps = append(it.steps, runs...)
+		if failed != "" {
+			it.proof.StepFailed = failed
+		}
+		return err
+	})
+}
+
+// guarded runs f with a process group of its own under the sandbox, and every
+// process of it is gone afterwards.
+func (l *Loop) guarded(it *iteration, readOnly bool, f func(Starter) error) error {
+	use := it.use
+	use.Agent, use.ReadOnly = false, readOnly
+	g, err := proc.NewGroup(proc.GroupOptions{EventID: it.id, Wrap: l.Sandbox.Wrapper(use)})
+	if err != nil {
+		return err
+	}
+	err = f(g.Start)
+	if cerr := g.Close(); cerr != nil {
+		err = errors.Join(err, fmt.Errorf("end the processes of the checks: %w", cerr))
+	}
+	return err
+}
+
+// weighChange derives from the difference what the verdict needs to know.
+func (l *Loop) weighChange(it *iteration) {
+	p, a := &it.proof, it.after
+	p.Changed = len(a.Changes) > 0
+	p.NoChangeOK = it.task.NoChangeExpected
+	p.TooLarge, p.Nested = a.TooLarge, a.Nested
+	p.PartialLeft = l.Settings.MaxPartial <= 0 || it.task.Partial < l.Settings.MaxPartial
+	it.putBack = append(it.putBack, a.PutBack...)
+	for _, path := range a.IgnoredChanged {
+		it.notices = append(it.notices, "ignored file changed: "+path)
+	}
+	match := guard.NewProtected(l.Settings.Protected)
+	allow := guard.NewProtected(it.task.AllowProtected)
+	for _, c := range a.Changes {
+		switch it.phase {
+		case state.Discovery:
+			if !strings.HasPrefix(c.Path, "specs/") {
+				p.OutOfPhase = append(p.OutOfPhase, c.Path)
+			}
+		case state.Planning:
+			p.OutOfPhase = append(p.OutOfPhase, c.Path)
+		case state.Building:
+			if match.Match(c.Path) && !allow.Match(c.Path) {
+				p.Protected = append(p.Protected, c.Path)
+			}
+		}
+	}
+}
+
+// prove runs checks and criteria on the attempt and puts back whatever they
+// changed among the captured paths.
+func (l *Loop) prove(ctx context.Context, it *iteration) error {
+	err := l.guarded(it, false, func(start Starter) error {
+		var err error
+		it.report, err = l.Prover.Prove(ctx, l.proofRequest(it, start))
+		return err
+	})
+	if ctx.Err() != nil {
+		it.proof.Outcome = Interrupted
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("run the checks: %w", err)
+	}
+	it.proof.ChecksPass, it.proof.CheckReasons = it.report.Pass, it.report.Reasons
+	for name, out := range it.report.Outputs {
+		it.evidence.add("checks/"+name, out)
+	}
+	if err := l.Engine.RestoreTo(l.background(), it.before, it.after); err != nil {
+		return fmt.Errorf("put back what the checks changed: %w", err)
+	}
+	if l.Settings.TestGuard && !it.task.AllowTestChanges && len(it.after.Changes) > 0 {
+		files, err := l.changedFiles(it.after.Changes)
+		if err != nil {
+			return err
+		}
+		it.proof.Weakened = l.Prover.Weakened(files)
+	}
+	return nil
+}
+
+// maxCompared bounds a file whose contents the test guard looks at.
+const maxCompared = 1 << 20
+
+func (l *Loop) changedFiles(changes []worktree.Change) ([]ChangedFile, error) {
+	var out []ChangedFile
+	for _, c := range changes {
+		f := ChangedFile{Path: c.Path}
+		var err error
+		if f.Before, err = l.blob(c.OldMode, c.OldID); err != nil {
+			return nil, err
+		}
+		if f.After, err = l.blob(c.NewMode, c.NewID); err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}

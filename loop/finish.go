@@ -1,0 +1,414 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/state"
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+// finish gives the verdict and carries it out.
+func (l *Loop) finish(ctx context.Context, it *iteration) (*Action, error) {
+	var j Judgement
+	switch it.phase {
+	case state.Building:
+		j = Judge(it.proof)
+	default:
+		j = JudgePhase(it.phase, it.proof)
+	}
+	l.emit("verdict", it.state, it.task.ID, map[string]any{"verdict": j.Verdict, "reasons": j.Reasons, "partial": j.Partial}, "%s", verdictLine(j))
+	var err error
+	if j.Verdict == state.Keep {
+		err = l.keep(ctx, it, j)
+		var locked *gitstate.IndexLockedError
+		switch {
+		case errors.As(err, &locked):
+			return &Action{Kind: Halt, Status: state.NeedsReview, Reason: locked.Error()}, l.keepNotLanded(it, j, locked.Error())
+		case errors.Is(err, gitstate.ErrBranchMoved):
+			err = l.landOnMoved(ctx, it, j)
+		}
+	} else {
+		err = l.reject(it, j)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.afterwards(ctx, it, j)
+}
+
+func verdictLine(j Judgement) string {
+	switch {
+	case j.Partial:
+		return "keep (partial)"
+	case len(j.Reasons) > 0:
+		return string(j.Verdict) + ": " + strings.Join(j.Reasons, "; ")
+	}
+	return string(j.Verdict)
+}
+
+// result puts together the event of an iteration.
+func (l *Loop) result(it *iteration, j Judgement) *state.Result {
+	rec := l.handoffRecord(it, j)
+	var cost *int64
+	var tok state.Tokens
+	turns, calls := 0, 0
+	known := len(it.runs) > 0
+	var sum int64
+	for _, r := range it.runs {
+		tok = tok.Plus(r.Tokens)
+		turns, calls = turns+r.Turns, calls+r.APICalls
+		if r.CostMicro == nil {
+			known = known && r.Tokens.Total() == 0
+		} else {
+			sum += *r.CostMicro
+		}
+	}
+	if known {
+		cost = &sum
+	}
+	res := &state.Result{Verdict: j.Verdict, Partial: j.Partial, Reasons: j.Reasons, Outcome: string(it.proof.Outcome),
+		Detail: notes.OneLine(it.proof.Detail, 500), Title: it.task.Title, Summary: notes.OneLine(rec.Summary, 500),
+		Parent: hex(it.tip), Attempt: j.Attempt, Failure: j.Failure, Agent: l.Settings.Driver, Model: notes.OneLine(it.run.Model, 100),
+		Runs: it.runs, Tokens: tok, CostMicro: cost, DurationMs: l.Now().Sub(it.started).Milliseconds(), Turns: turns, APICalls: calls,
+		Checks: append(append([]state.CheckRun{}, it.steps...), it.report.Runs...), PutBack: it.putBack, Notices: it.notices,
+		Criteria: it.report.Criteria, Handoff: rec, PromptTokens: it.prompt.Tokens, Dropped: it.prompt.Dropped,
+		Sandbox: l.Sandbox.Mechanism(), ContextPeak: it.peak, ContextTokens: it.run.Usage.ContextTokens,
+		ContextWindow: it.run.Usage.ContextWindow, ClaimedDone: it.proof.Claimed}
+	if res.ContextWindow == 0 && res.ContextTokens > 0 {
+		res.ContextWindow = int64(l.Settings.Window)
+	}
+	if it.after != nil {
+		for _, c := range it.after.Changes {
+			if len(res.Files) == 1000 {
+				res.Notices = append(res.Notices, fmt.Sprintf("%d files changed; the first 1000 are listed", len(it.after.Changes)))
+				break
+			}
+			res.Files = append(res.Files, state.FileChange{Path: c.Path, Kind: string(c.Kind)})
+		}
+	}
+	if it.phase == state.Building {
+		l.taskEnd(it, j, res)
+	}
+	l.leavings(it, j, res)
+	return res
+}
+
+// taskEnd says what becomes of the task.
+func (l *Loop) taskEnd(it *iteration, j Judgement, res *state.Result) {
+	switch {
+	case j.Block:
+		res.TaskStatus, res.BlockedBy = plan.Blocked, []string{notes.OneLine(it.proof.Blocked, 500)}
+	case j.Verdict == state.Keep && !j.Partial:
+		res.TaskStatus = plan.Done
+		if it.report.Baseline != nil {
+			res.Baseline = it.report.Baseline
+		}
+	default:
+		res.TaskStatus = plan.Pending
+	}
+	if j.Verdict == state.Keep && j.Partial && it.report.Baseline != nil {
+		res.Baseline = it.report.Baseline
+	}
+	if j.Verdict == state.Reject && j.Attempt {
+		res.FailText = l.failText(it, j)
+	} else if j.Verdict == state.Reject && !j.Block {
+		res.FailText = it.task.Failure // an interruption says nothing new
+	}
+}
+
+// failText is what the next attempt is told about this one.
+func (l *Loop) failText(it *iteration, j Judgement) string {
+	var b strings.Builder
+	b.WriteString("The attempt was rejected: " + strings.Join(j.Reasons, "; ") + "\n")
+	for _, r := range j.Reasons {
+		if h := reasonHelp(r); h != "" {
+			b.WriteString("- " + h + "\n")
+		}
+	}
+	if it.report.FailText != "" {
+		b.WriteString("\n" + it.report.FailText)
+	}
+	return notes.CutBytes(notes.Clean(b.String()), 6000)
+}
+
+// reasonHelp explains a reason to the agent.
+func reasonHelp(reason string) string {
+	word, _, _ := strings.Cut(reason, ":")
+	switch word {
+	case "not_claimed":
+		return "nothing said that the task is complete: call ralph_mark_task_complete, or leave a handoff with fully_complete = true, when it is"
+	case "no_change":
+		return "no file was changed"
+	case "protected":
+		return "these files may not be changed; they were put back"
+	case "test_weakened":
+		return "tests may not be removed, skipped or made to assert less; mend the code"
+	case "too_large":
+		return "large generated files may not be committed; add them to .gitignore or do not make them"
+	case "nested":
+		return "a repository inside the worktree is not part of the project; do not run git init or git clone here"
+	case "hang":
+		return "the run was ended because nothing happened any more; do not start servers or wait for input"
+	case "max_turns":
+		return "the turns were used up; do a smaller step and hand it off with fully_complete = false"
+	case "tampered":
+		return "git is read-only for you; the harness commits your work"
+	}
+	return ""
+}
+
+// handoffRecord is the handoff of the iteration: the agent's when it is valid,
+// else one built from the facts.
+func (l *Loop) handoffRecord(it *iteration, j Judgement) *notes.Record {
+	rec := &notes.Record{Origin: notes.Origin{Iteration: it.number, Task: string(it.task.ID), EventID: it.id, Verdict: string(j.Verdict), Source: "agent"}}
+	if it.handoff != nil {
+		rec.Handoff = *it.handoff
+		return rec
+	}
+	in := notes.SynthInput{Iteration: it.number, Attempt: it.attempt, TaskID: string(it.task.ID), Title: it.task.Title,
+		Outcome: string(it.proof.Outcome), Detail: it.proof.Detail, Claimed: it.proof.Claimed,
+		Tail: lastText(it.evidence["transcript.jsonl"]), Raw: it.rawBad, Problems: it.problems}
+	if it.after != nil {
+		for _, c := range it.after.Changes {
+			if len(in.Files) < 200 {
+				in.Files = append(in.Files, notes.FileTouched{Path: c.Path, Action: string(c.Kind)})
+			}
+		}
+	}
+	rec.Handoff = notes.Synthesize(in)
+	rec.Origin.Source = "harness"
+	return rec
+}
+
+// lastText is the end of what a plain agent printed.
+func lastText(transcript []byte) string {
+	if len(transcript) > 4000 {
+		transcript = transcript[len(transcript)-4000:]
+	}
+	return notes.Clean(string(transcript))
+}
+
+func (l *Loop) event(it *iteration, res *state.Result) state.Event {
+	return state.Event{ID: it.id, Time: l.Now().UTC().Truncate(time.Millisecond), Type: state.EvIteration, Phase: it.phase,
+		Iteration: it.number, Task: it.task.ID, Attempt: it.attempt, Result: res}
+}
+
+// keep commits exactly what the agent changed.
+func (l *Loop) keep(ctx context.Context, it *iteration, j Judgement) error {
+	if s, err := l.load(); err != nil {
+		return err
+	} else if it.task.ID != "" && (taskGone(s, it.task) || taskEdited(s, it.task)) {
+		// A person decided otherwise while the agent worked.
+		return l.keepNotLanded(it, j, "the task was changed meanwhile")
+	}
+	if len(it.after.PutBack) > 0 {
+		if err := l.Engine.PutBack(l.background(), it.before, it.after.PutBack); err != nil {
+			return fmt.Errorf("put back what is not the agent's to change: %w", err)
+		}
+	}
+	res := l.result(it, j)
+	if len(it.after.Changes) == 0 {
+		return l.endKept(it, res)
+	}
+	commit, err := l.commitCode(ctx, it, res)
+	if err != nil {
+		return err
+	}
+	evidence, err := l.writeEvidence(it, it.after.Tree, commit)
+	if err != nil {
+		return fmt.Errorf("store the evidence: %w", err)
+	}
+	res.Commit, res.Evidence, res.Landed = commit.String(), evidence.String(), true
+	var next *journal.Snapshot
+	err = l.Repo.Keep(l.background(), gitstate.Keep{
+		EventID: it.id, JournalRef: l.Journal.Ref(), BranchRef: gitstate.BranchRef(it.branch),
+		Parent: it.tip, Commit: commit, EvidenceRef: l.evidenceRef(it), Evidence: evidence,
+		Message: "ralph: " + l.commitTitle(it), Deadline: 10 * time.Second, Fail: l.fail,
+		Entry: func() (object.ID, object.ID, error) {
+			snap, err := l.Journal.Load(l.background())
+			if err != nil {
+				return object.Zero, object.Zero, err
+			}
+			if next, err = l.Journal.Draft(l.background(), snap, l.event(it, res)); err != nil {
+				return object.Zero, object.Zero, err
+			}
+			return snap.Tip, next.Tip, nil
+		},
+		WriteIndex: func(lock *os.File) error {
+			return l.Engine.UpdateIndex(l.background(), lock, it.tip, commit)
+		},
+		Note: func() error { return l.writeNote(it, res, commit) },
+	})
+	var noteErr *gitstate.NoteError
+	if errors.As(err, &noteErr) {
+		l.Log("%v; git ralph fsck --repair writes it again", noteErr)
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	l.Journal.Moved(next)
+	l.emit("iteration_end", next.State, it.task.ID, res, "iteration %d kept as %s", it.number, res.Commit[:10])
+	return l.dropCheckpoint(it)
+}
+
+// endKept ends an iteration that is kept without a change.
+func (l *Loop) endKept(it *iteration, res *state.Result) error {
+	evidence, err := l.storeEvidence(it, it.after.Tree)
+	if err != nil {
+		return err
+	}
+	res.Evidence = evidence.String()
+	return l.close(it, res)
+}
+
+// storeEvidence makes the evidence of an attempt reachable.
+func (l *Loop) storeEvidence(it *iteration, tree object.ID) (object.ID, error) {
+	evidence, err := l.writeEvidence(it, tree, object.Zero)
+	if err == nil {
+		err = l.Repo.Store.Sync()
+	}
+	if err == nil {
+		l.fail("reject:objects")
+		err = l.Repo.MoveRef(l.evidenceRef(it), evidence)
+	}
+	if err != nil {
+		return evidence, fmt.Errorf("store the attempt as evidence: %w", err)
+	}
+	l.fail("reject:evidence")
+	return evidence, nil
+}
+
+// reject stores the attempt, restores the checkpoint, and records the end.
+func (l *Loop) reject(it *iteration, j Judgement) error {
+	evidence, err := l.storeEvidence(it, it.after.Tree)
+	if err != nil {
+		return err
+	}
+	report, err := l.Engine.Restore(l.background(), it.before)
+	if err != nil {
+		return fmt.Errorf("restore the checkpoint: %w", err)
+	}
+	l.fail("reject:restored")
+	it.notices = append(it.notices, report.Notices...)
+	res := l.result(it, j)
+	res.Evidence = evidence.String()
+	return l.close(it, res)
+}
+
+// keepNotLanded: the attempt is good and did not reach the branch; it lies on
+// its evidence ref and the worktree is restored.
+func (l *Loop) keepNotLanded(it *iteration, j Judgement, why string) error {
+	it.notices = append(it.notices, "not landed: "+why)
+	j = Judgement{Verdict: state.Keep, Partial: j.Partial}
+	evidence, err := l.storeEvidence(it, it.after.Tree)
+	if err != nil {
+		return err
+	}
+	if _, err := l.Engine.Restore(l.background(), it.before); err != nil {
+		return fmt.Errorf("restore the checkpoint: %w", err)
+	}
+	res := l.result(it, j)
+	res.Evidence, res.TaskStatus, res.Baseline, res.Amendments, res.AddedTasks = evidence.String(), plan.Pending, nil, nil, nil
+	return l.close(it, res)
+}
+
+// endUntouched records the end of an iteration whose worktree a person has to
+// look at: it is stored as evidence and left as it is.
+func (l *Loop) endUntouched(it *iteration, reason string) error {
+	j := Judgement{Verdict: state.Reject, Reasons: []string{reason}, Attempt: true, Failure: true}
+	tree := object.EmptyTree
+	if it.after != nil {
+		tree = it.after.Tree
+	}
+	evidence, err := l.storeEvidence(it, tree)
+	if err != nil {
+		return err
+	}
+	res := l.result(it, j)
+	res.Evidence = evidence.String()
+	return l.close(it, res)
+}
+
+// close appends the iteration's event and lets the checkpoint go.
+func (l *Loop) close(it *iteration, res *state.Result) error {
+	e := l.event(it, res)
+	snap, err := l.Journal.Record(l.background(), e)
+	if err != nil {
+		return err
+	}
+	l.emit("iteration_end", snap.State, it.task.ID, res, "iteration %d: %s", it.number, verdictLine(Judgement{Verdict: res.Verdict, Partial: res.Partial, Reasons: res.Reasons}))
+	return l.dropCheckpoint(it)
+}
+
+func (l *Loop) dropCheckpoint(it *iteration) error {
+	if err := l.Repo.UpdateRefs("", gitstate.RefUpdate{Name: l.localRef(it), Old: it.before.Commit}); err != nil && !errors.Is(err, gitstate.ErrRefMoved) {
+		l.Log("the checkpoint's ref stays: %v", err)
+	}
+	l.fail("checkpoint:dropped")
+	return nil
+}
+
+// landOnMoved puts the difference on top of a commit that a person made
+// meanwhile, when the paths do not meet and the checks pass again.
+func (l *Loop) landOnMoved(ctx context.Context, it *iteration, j Judgement) error {
+	branch, tip, err := l.Repo.Head(ctx)
+	if err != nil {
+		return err
+	}
+	moved := func() error {
+		// The person's commit stays where it is: the worktree goes back to the
+		// checkpoint only in the paths that the agent changed.
+		evidence, err := l.storeEvidence(it, it.after.Tree)
+		if err != nil {
+			return err
+		}
+		var paths []string
+		for _, c := range it.after.Changes {
+			paths = append(paths, c.Path)
+		}
+		if err := l.Engine.PutBackTo(l.background(), it.before, paths, tip); err != nil {
+			return fmt.Errorf("restore the paths of the attempt: %w", err)
+		}
+		res := l.result(it, Judgement{Verdict: state.Reject, Reasons: []string{"branch_moved"}})
+		res.Evidence = evidence.String()
+		return l.close(it, res)
+	}
+	if branch != it.branch || tip == it.tip {
+		return moved()
+	}
+	if ok, err := l.Repo.IsAncestor(ctx, it.tip, tip); err != nil || !ok {
+		return errors.Join(err, moved())
+	}
+	met, err := l.pathsMeet(it, tip)
+	if err != nil {
+		return err
+	}
+	if met {
+		return moved()
+	}
+	if it.after.Keep, err = l.rebased(it, tip); err != nil {
+		return err
+	}
+	it.notices = append(it.notices, "landed on top of "+tip.String()[:12]+", which was committed meanwhile")
+	it.tip = tip
+	if err := l.prove(ctx, it); err != nil {
+		return err
+	}
+	if nj := Judge(it.proof); nj.Verdict != state.Keep {
+		return moved()
+	}
+	if err := l.keep(ctx, it, j); !errors.Is(err, gitstate.ErrBranchMoved) {
+		return err
+	}
+	return moved()
+}

@@ -1,0 +1,260 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	agentctx "git-ralph/context"
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/proc"
+	"git-ralph/internal/state"
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+// iteration is everything that one iteration knows about itself.
+type iteration struct {
+	id      string // of its event, evidence, checkpoint and commit
+	number  int
+	attempt int
+	phase   state.Phase
+	role    Role
+	task    plan.Task // as it was at the start; empty outside building
+	started time.Time
+	state   state.State // at the start
+
+	tip    object.ID // of the branch, Zero when unborn
+	branch string
+	before *worktree.Checkpoint
+	after  *worktree.Capture
+	git    *gitstate.Snapshot
+	prompt agentctx.Prompt
+	runDir string
+	group  *proc.Group
+	use    Use
+
+	run      Result // of the agent
+	runs     []state.AgentRun
+	tools    Collected
+	handoff  *notes.Handoff
+	source   string // of the handoff: agent or harness
+	badWords string // why a handoff that was left does not count
+	rawBad   []byte
+	problems []notes.Problem
+	proof    Proof
+	report   ProofReport
+	steps    []state.CheckRun
+	putBack  []string
+	notices  []string
+	evidence evidenceFiles
+	cause    error // why the agent was stopped
+	peak     int   // of the window, in percent
+}
+
+// iterate is one iteration of the building phase. A halt that follows from it
+// alone (moved refs, a lost login) is returned.
+func (l *Loop) iterate(ctx context.Context, id plan.TaskID) (*Action, error) {
+	s, err := l.load()
+	if err != nil {
+		return nil, err
+	}
+	i := s.Plan.Find(id)
+	if i < 0 {
+		return nil, nil // gone meanwhile: decide again
+	}
+	it := &iteration{phase: state.Building, role: RoleCoding, task: s.Plan.Tasks[i], attempt: s.Plan.Tasks[i].Attempts + 1, state: s}
+	return l.work(ctx, it)
+}
+
+// work carries an iteration of any phase through: checkpoint, start, agent,
+// proof, verdict.
+func (l *Loop) work(ctx context.Context, it *iteration) (*Action, error) {
+	if err := l.prepare(ctx, it); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(it.runDir)
+	if err := l.start(ctx, it); err != nil {
+		if errors.Is(err, journal.ErrNothing) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	err := l.runAgent(ctx, it)
+	if cerr := it.group.Close(); cerr != nil {
+		return nil, fmt.Errorf("end the processes of the iteration: %w", cerr)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.fail("iteration:agent-ended")
+	halt, err := l.examine(ctx, it)
+	if err != nil || halt != nil {
+		return halt, err
+	}
+	return l.finish(ctx, it)
+}
+
+// prepare takes the checkpoint and makes the prompt. Nothing is visible yet.
+func (l *Loop) prepare(ctx context.Context, it *iteration) error {
+	it.started = l.Now()
+	it.id = gitstate.NewID(it.started)
+	it.number = it.state.Run.Iteration + 1
+	var err error
+	if it.branch, it.tip, err = l.Repo.Head(ctx); err != nil {
+		return err
+	}
+	if it.before, err = l.Engine.Checkpoint(ctx); err != nil {
+		return fmt.Errorf("take the checkpoint: %w", err)
+	}
+	for _, n := range it.before.Oversized {
+		l.Log("%s is large and untracked: it is left alone", n)
+	}
+	if err := l.anchor(ctx, it); err != nil {
+		return err
+	}
+	if it.runDir, err = newRunDir(); err != nil {
+		return err
+	}
+	it.prompt = l.assemble(it)
+	it.use = Use{Agent: true, Dir: l.Repo.Root, RunDir: it.runDir, Files: l.AgentFiles,
+		ReadOnly:      it.phase == state.Planning,
+		ReadOnlyPaths: append(append([]string{}, it.before.Nested...), it.before.Oversized...)}
+	return nil
+}
+
+// anchor stores the checkpoint under its ref, so that a restart can restore
+// what the agent has not yet touched at this moment.
+func (l *Loop) anchor(ctx context.Context, it *iteration) error {
+	tree, err := it.before.Store(ctx)
+	if err != nil {
+		return fmt.Errorf("store the checkpoint: %w", err)
+	}
+	var parents []object.ID
+	if !it.tip.IsZero() {
+		parents = []object.ID{it.tip}
+	}
+	sig := ourSignature(it.started)
+	commit, err := l.Repo.Store.WriteCommit(object.CommitData{Tree: tree, Parents: parents, Author: sig, Committer: sig,
+		Message: fmt.Sprintf("checkpoint before iteration %d\n", it.number)})
+	if err == nil {
+		err = l.Repo.Store.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("store the checkpoint: %w", err)
+	}
+	l.fail("checkpoint:objects")
+	it.before.Commit = commit
+	if err := l.Repo.MoveRef(l.localRef(it), commit); err != nil {
+		return fmt.Errorf("anchor the checkpoint: %w", err)
+	}
+	l.fail("checkpoint:ref")
+	return nil
+}
+
+func (l *Loop) localRef(it *iteration) string {
+	return gitstate.LocalRef(it.state.Journal.ID, it.id)
+}
+
+func ourSignature(t time.Time) object.Signature {
+	return object.Signature{Name: "git-ralph", Email: "git-ralph@localhost", When: t}
+}
+
+// start records iteration-start; from here on the iteration has a number.
+func (l *Loop) start(ctx context.Context, it *iteration) error {
+	host, _ := os.Hostname()
+	self := proc.Self()
+	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+		if it.phase == state.Building {
+			// A person may have skipped or edited the task since it was chosen.
+			i := s.Plan.Find(it.task.ID)
+			if i < 0 || s.Plan.Tasks[i].Status != plan.Pending || s.Run.StopAsked > 0 || s.Run.PauseAsked {
+				return state.Event{}, journal.ErrNothing
+			}
+		}
+		it.number = s.Run.Iteration + 1
+		return state.Event{Type: state.EvStart, Time: it.started, Phase: it.phase, Iteration: it.number,
+			Task: it.task.ID, Attempt: it.attempt,
+			Start: &state.Start{IterationID: it.id, Branch: it.branch, Tip: hex(it.tip), Checkpoint: it.before.Commit.String(),
+				HeadRef: gitstate.BranchRef(it.branch), Worktree: l.Repo.Root, Agent: l.Settings.Driver, Model: l.model(it.role),
+				Role: string(it.role), Sandbox: l.Sandbox.Mechanism(), Mode: l.Settings.Mode, Guidance: it.prompt.Guidance,
+				PID: self.Pid, BootID: self.BootID, StartTime: self.StartTime, Host: host,
+				PromptTokens: it.prompt.Tokens, Dropped: it.prompt.Dropped}}, nil
+	})
+	if err != nil {
+		return err
+	}
+	l.fail("iteration:started")
+	it.state = snap.State
+	if it.git, err = l.Repo.TakeSnapshot(ctx); err != nil {
+		return fmt.Errorf("note git's own state: %w", err)
+	}
+	wrap := l.Sandbox.Wrapper(it.use)
+	if it.group, err = proc.NewGroup(proc.GroupOptions{EventID: it.id, Wrap: wrap}); err != nil {
+		return err
+	}
+	l.emit("iteration_start", it.state, it.task.ID, map[string]any{"attempt": it.attempt, "prompt_tokens": it.prompt.Tokens, "event_id": it.id},
+		"iteration %d: %s %s", it.number, it.task.ID, notes.OneLine(it.task.Title, 100))
+	return nil
+}
+
+func hex(id object.ID) string {
+	if id.IsZero() {
+		return ""
+	}
+	return id.String()
+}
+
+func (l *Loop) model(role Role) string {
+	if r := l.Settings.Roles[role]; r.Model != "" {
+		return r.Model
+	}
+	return l.Settings.Model
+}
+
+// assemble makes the prompt of an iteration.
+func (l *Loop) assemble(it *iteration) agentctx.Prompt {
+	o := l.Prompt
+	o.Mode = agentctx.Mode(l.Settings.Mode)
+	o.Phase, o.Role = it.phase, agentctx.Role(promptRole(it.role))
+	o.Iteration, o.Attempt = it.number, it.attempt
+	o.Model = l.model(it.role)
+	return agentctx.Assemble(it.state, it.task.ID, o)
+}
+
+func promptRole(r Role) string {
+	if r == RoleCoding {
+		return "building"
+	}
+	return string(r)
+}
+
+// newRunDir makes the private folder of one run.
+func newRunDir() (string, error) {
+	base := os.Getenv("XDG_RUNTIME_DIR")
+	if base != "" {
+		base = filepath.Join(base, "git-ralph")
+		if os.MkdirAll(base, 0o700) != nil {
+			base = ""
+		}
+	}
+	dir, err := os.MkdirTemp(base, "git-ralph-")
+	if err != nil {
+		return "", fmt.Errorf("make a folder for the run: %w", err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return "", fmt.Errorf("make a folder for the run: %w", err)
+	}
+	for _, sub := range []string{"bin", "handoff"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+			return "", fmt.Errorf("make a folder for the run: %w", err)
+		}
+	}
+	return dir, nil
+}

@@ -1,0 +1,141 @@
+package loop
+
+import (
+	"strings"
+
+	"git-ralph/internal/state"
+)
+
+// Proof is everything the verdict depends on, as facts.
+type Proof struct {
+	Outcome OutcomeKind
+	Detail  string
+
+	// Claimed: the agent said through the tool or a valid handoff that the task
+	// is complete, and neither of them said no.
+	Claimed bool
+	// Unfinished: a valid handoff says fully_complete = false.
+	Unfinished bool
+	// HandoffProblem is why a handoff that was left could not be accepted.
+	HandoffProblem string
+	Blocked        string // reason given by ralph_mark_task_blocked
+	Retry          string // reason given by ralph_increment_retry
+	Skipped        bool   // the operator took the task away meanwhile
+
+	ChecksPass   bool
+	CheckReasons []string
+	Protected    []string
+	Weakened     []string
+	TooLarge     []string
+	Nested       []string
+	Tampered     []string
+	StepFailed   string
+	Changed      bool
+	NoChangeOK   bool
+	OutOfPhase   []string // paths that the phase may not change
+
+	PartialLeft bool // the task may keep another unfinished step
+}
+
+// Judgement is the verdict and what it does to the task.
+type Judgement struct {
+	Verdict state.Verdict
+	Partial bool
+	Reasons []string
+	Attempt bool // spends one
+	Failure bool // counts towards the breaker
+	Block   bool // the task becomes blocked
+}
+
+// Judge weighs the proof of a building iteration (DESIGN §4.6). The model's
+// words are evidence, never a verdict: a claim is necessary and not enough.
+func Judge(p Proof) Judgement {
+	var why []string
+	if p.Skipped {
+		return Judgement{Verdict: state.Reject, Reasons: []string{"skipped"}}
+	}
+	switch p.Outcome {
+	case RateLimited, UsageLimit, Overloaded, AuthFailed, Interrupted:
+		return Judgement{Verdict: state.Reject, Reasons: []string{string(p.Outcome)}}
+	case ContextLimit:
+		return Judgement{Verdict: state.Reject, Reasons: []string{"context_limit"}}
+	}
+	if len(p.Tampered) > 0 {
+		why = append(why, "tampered: "+strings.Join(p.Tampered, ", "))
+	}
+	switch p.Outcome {
+	case Completed:
+	case Hang:
+		why = append(why, withDetail("hang", p.Detail))
+	case Crashed:
+		why = append(why, withDetail("crashed", p.Detail))
+	case BudgetExceeded:
+		why = append(why, withDetail("limit", p.Detail))
+	default: // max_turns, permission_denied, protocol_error
+		why = append(why, withDetail(string(p.Outcome), p.Detail))
+	}
+	if p.Blocked != "" && len(why) == 0 {
+		return Judgement{Verdict: state.Reject, Reasons: []string{"blocked"}, Block: true}
+	}
+	if p.Retry != "" {
+		why = append(why, "retry: "+p.Retry)
+	}
+	ended := len(why) == 0
+	silent := false
+	if ended && !p.Claimed && !p.Unfinished {
+		silent = true
+		why = append(why, "not_claimed")
+	}
+	if p.StepFailed != "" {
+		why = append(why, "step: "+p.StepFailed)
+	}
+	if !p.ChecksPass {
+		why = append(why, p.CheckReasons...)
+	}
+	if len(p.Protected) > 0 {
+		why = append(why, "protected: "+list(p.Protected))
+	}
+	if len(p.OutOfPhase) > 0 {
+		why = append(why, "out_of_phase: "+list(p.OutOfPhase))
+	}
+	if len(p.Weakened) > 0 {
+		why = append(why, "test_weakened: "+strings.Join(p.Weakened, ", "))
+	}
+	if ended && !p.Changed && !p.NoChangeOK {
+		why = append(why, "no_change")
+	}
+	if len(p.TooLarge) > 0 {
+		why = append(why, "too_large: "+list(p.TooLarge))
+	}
+	if len(p.Nested) > 0 {
+		why = append(why, "nested: "+list(p.Nested))
+	}
+	if silent && p.HandoffProblem != "" {
+		why = append(why, "handoff: "+p.HandoffProblem)
+	}
+	if len(why) > 0 {
+		return Judgement{Verdict: state.Reject, Reasons: why, Attempt: true, Failure: true}
+	}
+	if !p.Claimed {
+		if !p.PartialLeft {
+			return Judgement{Verdict: state.Reject, Reasons: []string{"not_claimed"}, Attempt: true, Failure: true}
+		}
+		return Judgement{Verdict: state.Keep, Partial: true}
+	}
+	return Judgement{Verdict: state.Keep}
+}
+
+func withDetail(word, detail string) string {
+	if detail == "" {
+		return word
+	}
+	return word + ": " + detail
+}
+
+// list names at most five paths.
+func list(paths []string) string {
+	if len(paths) > 5 {
+		return strings.Join(paths[:5], ", ") + ", …"
+	}
+	return strings.Join(paths, ", ")
+}

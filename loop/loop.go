@@ -1,0 +1,257 @@
+// Package loop owns the state machine: what happens next (Decide), one
+// iteration from checkpoint to verdict, how its end is kept or rejected, what
+// a crash leaves to recover, and how a run begins and ends. It stores nothing
+// but events in the journal; agents, checks, tools and the sandbox come to it
+// through the interfaces of this package.
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	agentctx "git-ralph/context"
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/worktree"
+	"git-ralph/guard"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/state"
+	"git-ralph/plan"
+)
+
+// Loop runs one branch. All fields are required unless they say otherwise.
+type Loop struct {
+	Repo    *gitstate.Repo
+	Journal *journal.Journal
+	Engine  *worktree.Engine
+	Agent   Agent
+	// AgentFor returns the driver of another role; nil = Agent for all.
+	AgentFor  func(Role) (Agent, error)
+	Prover    Prover
+	OpenTools func(Scope) (Toolbox, error)
+	Sandbox   Sandbox
+	Policy    *guard.Policy
+	// Resolve gives the settings under the overrides of `set`; nil = they are fixed.
+	Resolve func(overrides map[string]string) (Settings, error)
+	// Prompt holds what the prompt needs from outside the state; the fields
+	// that change with an iteration are filled in by the loop.
+	Prompt   agentctx.Options
+	Settings Settings
+	// Binary is our own executable, for `git ralph tool` inside a run.
+	Binary string
+	// AgentFiles are the agent's command and scripts, visible in the sandbox.
+	AgentFiles []string
+
+	Emit func(Live)                       // told what happens; optional
+	Log  func(format string, args ...any) // warnings for people
+	Now  func() time.Time
+	// Sleep waits and returns early when ctx ends.
+	Sleep func(ctx context.Context, d time.Duration)
+	// Fail is told where a write stands; tests end the process there.
+	Fail func(step string)
+	// Answer asks a person at the terminal; nil = nobody is there.
+	Answer func(ctx context.Context, q state.Question) (string, bool)
+
+	overrides map[string]string
+	backoff   time.Duration
+}
+
+// Steps are the places in an iteration where Fail is called.
+var Steps = []string{"checkpoint:objects", "checkpoint:ref", "iteration:started", "iteration:agent-ended", "iteration:captured",
+	"reject:objects", "reject:evidence", "reject:restored", "checkpoint:dropped"}
+
+// End is how a run ended.
+type End struct {
+	Status state.Status
+	Reason string
+	State  state.State
+}
+
+// ExitCode is what `start` exits with.
+func (e End) ExitCode() int {
+	switch e.Status {
+	case state.Complete:
+		return 0
+	case state.BlockedStatus:
+		return 3
+	case state.MaxIterations:
+		return 4
+	case state.HaltedStatus:
+		return 5
+	case state.Paused, state.NeedsReview, state.Stopped:
+		return 6
+	case state.Interrupted:
+		return 130
+	case state.New:
+		return 8
+	}
+	return 1
+}
+
+// errInterrupted is the cause when a person ends the run: Ctrl-C, SIGTERM.
+var errInterrupted = errors.New("interrupted")
+
+// Run works until the plan is complete or something ends the run. The caller
+// holds the locks of branch and worktree and has called Recover. When ctx ends
+// the iteration in work is kept as evidence and the checkpoint restored.
+func (l *Loop) Run(ctx context.Context) (End, error) {
+	s, err := l.begin(ctx)
+	if err != nil {
+		return End{}, err
+	}
+	for {
+		if ctx.Err() != nil {
+			return l.end(state.Interrupted, "interrupted")
+		}
+		if s, err = l.load(); err != nil {
+			return End{}, err
+		}
+		switch a := Decide(s, l.limits(s), l.Now()); a.Kind {
+		case Work:
+			var halt *Action
+			if halt, err = l.iterate(ctx, a.Task); halt != nil && err == nil {
+				return l.end(halt.Status, halt.Reason)
+			}
+		case FailTask:
+			err = l.failTask(a)
+		case BlockTask:
+			err = l.blockTask(a)
+		case Replan:
+			err = l.replan(ctx, a)
+		case OpenBreaker:
+			err = l.breaker("open", a.Reason)
+		case HalfOpen:
+			err = l.breaker("half-open", a.Reason)
+		case Wait:
+			err = l.wait(ctx, a)
+		case Halt:
+			if a.Status == state.Complete {
+				a, err = l.complete(ctx, s)
+			}
+			if err == nil {
+				return l.end(a.Status, a.Reason)
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			return End{}, l.broken(err)
+		}
+	}
+}
+
+// background outlives Ctrl-C: what an iteration leaves is always written.
+func (l *Loop) background() context.Context { return context.Background() }
+
+func (l *Loop) load() (state.State, error) {
+	snap, err := l.Journal.Load(l.background())
+	if err != nil {
+		return state.State{}, err
+	}
+	return snap.State, nil
+}
+
+// record appends an event that does not depend on the state.
+func (l *Loop) record(e state.Event) error {
+	_, err := l.Journal.Record(l.background(), e)
+	return err
+}
+
+func (l *Loop) emit(event string, s state.State, task plan.TaskID, data any, format string, args ...any) {
+	if l.Emit != nil {
+		l.Emit(Live{Time: l.Now(), Event: event, Iteration: s.Run.Iteration, Task: task, Message: fmt.Sprintf(format, args...), Data: data})
+	}
+}
+
+// limits are the limits under the overrides of the state.
+func (l *Loop) limits(s state.State) Limits {
+	if l.Resolve != nil && !maps.Equal(s.Run.Overrides, l.overrides) {
+		set, err := l.Resolve(s.Run.Overrides)
+		if err != nil {
+			l.Log("settings changed with `set` are left out: %v", err)
+		} else {
+			l.Settings = set
+		}
+		l.overrides = maps.Clone(s.Run.Overrides)
+	}
+	return l.Settings.Limits
+}
+
+func (l *Loop) fail(step string) {
+	if l.Fail != nil {
+		l.Fail(step)
+	}
+}
+
+func (l *Loop) failTask(a Action) error {
+	_, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+		lim := l.limits(s)
+		c := &state.TaskChange{Action: "fail", IDs: []plan.TaskID{a.Task}, Status: plan.Failed, Reason: a.Reason, Rule: "attempts_exhausted"}
+		// The failures of a task that is given up do not count against the next
+		// one; only tasks given up in a row do (Breaker.FailedTasks).
+		c.ResetFailures = lim.Failures > 0 && s.Run.Breaker.Failures >= lim.Failures
+		return state.Event{Type: state.EvTask, Phase: state.Building, Task: a.Task, TaskSet: c}, nil
+	})
+	l.emit("stuck", state.State{}, a.Task, nil, "%s failed: %s", a.Task, a.Reason)
+	return err
+}
+
+func (l *Loop) blockTask(a Action) error {
+	l.emit("stuck", state.State{}, a.Task, nil, "%s is blocked: %s", a.Task, a.Reason)
+	return l.record(state.Event{Type: state.EvTask, Phase: state.Building, Task: a.Task,
+		TaskSet: &state.TaskChange{Action: "block", IDs: []plan.TaskID{a.Task}, Status: plan.Blocked, Reason: a.Reason, Rule: "stagnation"}})
+}
+
+func (l *Loop) breaker(to, reason string) error {
+	e := state.Event{Type: state.EvBreaker, Breaker: &state.BreakerChange{State: to, Reason: reason}}
+	if d := l.Settings.Limits.Cooldown; to == "open" && d > 0 {
+		e.Breaker.Until = l.Now().Add(d).UTC().Format(time.RFC3339)
+	}
+	return l.record(e)
+}
+
+// wait stands still while the run is paused or a time has not come.
+func (l *Loop) wait(ctx context.Context, a Action) error {
+	until := ""
+	if !a.Until.IsZero() {
+		until = a.Until.UTC().Format(time.RFC3339)
+	}
+	if err := l.record(state.Event{Type: state.EvHalt, Halt: &state.Halt{Status: a.Status, Reason: a.Reason, Detail: until}}); err != nil {
+		return err
+	}
+	name := "wait"
+	if a.Status == state.Paused {
+		name = "pause"
+	}
+	l.emit(name, state.State{}, "", nil, "%s", a.Reason)
+	tip, err := l.Journal.Tip(ctx)
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		l.Sleep(ctx, 200*time.Millisecond)
+		if !a.Until.IsZero() && !l.Now().Before(a.Until) {
+			break
+		}
+		now, err := l.Journal.Tip(ctx)
+		if err != nil {
+			return err
+		}
+		if now == tip {
+			continue
+		}
+		tip = now
+		s, err := l.load()
+		if err != nil {
+			return err
+		}
+		if s.Run.StopAsked > 0 || a.Status == state.Paused && !s.Run.PauseAsked {
+			break
+		}
+	}
+	if ctx.Err() == nil {
+		l.emit("resume", state.State{}, "", nil, "going on")
+		return l.record(state.Event{Type: state.EvHalt, Halt: &state.Halt{Status: state.Running}})
+	}
+	return nil
+}

@@ -1,0 +1,323 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/proc"
+	"git-ralph/internal/state"
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+// Recovery mends what a dead process left. It is first in every command that
+// writes; no command that only reads calls it.
+type Recovery struct {
+	Repo    *gitstate.Repo
+	Journal *journal.Journal
+	Engine  *worktree.Engine
+	Log     func(format string, args ...any)
+	Now     func() time.Time
+	Fail    func(step string)
+}
+
+// RecoverySteps are the places where a recovery can be stopped.
+var RecoverySteps = []string{"recover:swept", "recover:stored", "recover:restored", "recover:recorded", "recover:index", "recover:note"}
+
+// DivergedError says that somebody moved the branch after the crash, so that
+// nothing may be finished.
+type DivergedError struct {
+	Commit, Evidence, Branch string
+}
+
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("the branch is neither before nor after the kept commit %s", e.Commit)
+}
+
+// Run looks at the journal's newest word and finishes or undoes it. It does
+// nothing while a living process holds the branch.
+func (r *Recovery) Run(ctx context.Context) error {
+	intent, err := r.Repo.ReadIntent()
+	if err != nil {
+		return err
+	}
+	snap, err := r.Journal.Load(ctx)
+	if errors.Is(err, journal.ErrNone) {
+		if intent != nil {
+			return r.Repo.ClearIntent()
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, alive := r.Repo.BranchHolder(r.Journal.Branch); alive && !r.holdsItself() {
+		return nil
+	}
+	if intent != nil && intent.Journal == r.Journal.Ref() {
+		if k := snap.State.Run.LastKeep; k != nil && k.EventID == intent.EventID {
+			if err := r.finishKeep(ctx, *k); err != nil {
+				return err
+			}
+		}
+		if err := r.Repo.ClearIntent(); err != nil {
+			return err
+		}
+	}
+	cur := snap.State.Run.Current
+	if cur == nil || cur.Actor != r.Journal.Actor {
+		return nil
+	}
+	started := proc.Identity{Pid: cur.Start.PID, BootID: cur.Start.BootID, StartTime: cur.Start.StartTime}
+	if started.Alive() && started != proc.Self() {
+		return nil
+	}
+	return r.interrupted(ctx, snap.State, *cur)
+}
+
+// holdsItself: this very process took the branch's lock before it recovered.
+func (r *Recovery) holdsItself() bool {
+	h, ok := r.Repo.BranchHolder(r.Journal.Branch)
+	return ok && h.Identity == proc.Self()
+}
+
+// finishKeep does what a keep still had to do when its process died after the
+// journal had moved.
+func (r *Recovery) finishKeep(ctx context.Context, k state.Kept) error {
+	parent, commit := object.Zero, object.Zero
+	var err error
+	if k.Parent != "" {
+		if parent, err = object.ParseID(k.Parent); err != nil {
+			return err
+		}
+	}
+	if commit, err = object.ParseID(k.Commit); err != nil {
+		return err
+	}
+	ref := gitstate.BranchRef(r.Journal.Branch)
+	at, err := r.Repo.ReadRef(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if at == parent {
+		if err := r.Repo.UpdateRefs("ralph: finish a keep after a crash", gitstate.RefUpdate{Name: ref, Old: parent, New: commit}); err != nil {
+			return fmt.Errorf("finish the keep: %w", err)
+		}
+		at = commit
+	}
+	beyond, err := r.Repo.IsAncestor(ctx, commit, at)
+	if err != nil {
+		return err
+	}
+	if !beyond {
+		return r.diverged(ctx, k)
+	}
+	head, _, err := r.Repo.Head(ctx)
+	if err == nil && head == r.Journal.Branch {
+		if err := r.Engine.MendIndex(ctx, parent, commit, 10*time.Second); err != nil {
+			return fmt.Errorf("finish the keep: %w", err)
+		}
+	}
+	r.fail("recover:index")
+	if e, err := r.Journal.Find(ctx, k.Iteration, k.EventID); err == nil && e.Event.Result != nil {
+		if err := WriteNote(r.Repo, commit, NoteOf(e.Event)); err != nil {
+			r.Log("the note on %s could not be written: %v", k.Commit[:10], err)
+		}
+	}
+	r.fail("recover:note")
+	r.Log("finished keeping iteration %d, which a crash had cut short", k.Iteration)
+	return nil
+}
+
+func (r *Recovery) diverged(ctx context.Context, k state.Kept) error {
+	_, err := r.Journal.Record(ctx, state.Event{Type: state.EvHalt, Halt: &state.Halt{Status: state.NeedsReview, Reason: "diverged",
+		Detail: fmt.Sprintf("kept commit %s, evidence %s", k.Commit, k.Evidence)}})
+	if err == nil {
+		err = r.Repo.ClearIntent()
+	}
+	if err != nil {
+		return err
+	}
+	return gitstate.Hint(6, fmt.Sprintf("git cherry-pick %s takes it, git ralph rewind leaves it; its evidence is %s", k.Commit, k.Evidence),
+		"%w", &DivergedError{Commit: k.Commit, Evidence: k.Evidence, Branch: r.Journal.Branch})
+}
+
+func (r *Recovery) fail(step string) {
+	if r.Fail != nil {
+		r.Fail(step)
+	}
+}
+
+// interrupted ends an iteration whose process died. What lies in the worktree
+// is stored first; it is put back to the checkpoint only when nobody has moved
+// HEAD, the branch or the index since.
+func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Current) error {
+	if killed, err := proc.SweepEvent(cur.EventID); err != nil {
+		return fmt.Errorf("end the processes of the dead run: %w", err)
+	} else if len(killed) > 0 {
+		r.Log("ended %d processes that the dead run had left", len(killed))
+	}
+	r.fail("recover:swept")
+	local := gitstate.LocalRef(s.Journal.ID, cur.EventID)
+	at, err := r.Repo.ReadRef(ctx, local)
+	if err != nil {
+		return err
+	}
+	var cp *worktree.Checkpoint
+	if !at.IsZero() {
+		tree, err := r.Repo.TreeOf(at)
+		if err != nil {
+			return fmt.Errorf("read the checkpoint: %w", err)
+		}
+		if cp, err = r.Engine.Load(ctx, tree); err != nil {
+			return fmt.Errorf("read the checkpoint: %w", err)
+		}
+		cp.Commit = at
+	}
+	it := &iteration{id: cur.EventID, number: cur.Iteration, attempt: cur.Attempt, phase: cur.Phase, started: cur.Since, state: s,
+		branch: cur.Start.Branch, before: cp}
+	if i := s.Plan.Find(cur.Task); i >= 0 {
+		it.task = s.Plan.Tasks[i]
+	}
+	if cur.Start.Tip != "" {
+		if it.tip, err = object.ParseID(cur.Start.Tip); err != nil {
+			return err
+		}
+	}
+	l := &Loop{Repo: r.Repo, Journal: r.Journal, Engine: r.Engine, Now: r.Now, Log: r.Log, Fail: r.Fail, Sandbox: noSandbox(cur.Start.Sandbox)}
+	l.Settings.Driver = cur.Start.Agent
+	it.proof.Outcome, it.proof.Detail = Interrupted, "the process died"
+
+	var evidence object.ID
+	untouched := false
+	if cp != nil && cur.Start.Worktree == r.Repo.Root {
+		if it.after, err = r.Engine.Capture(ctx, cp); err != nil {
+			return fmt.Errorf("store what lies in the worktree: %w", err)
+		}
+		if evidence, err = l.storeEvidence(it, it.after.Tree); err != nil {
+			return err
+		}
+		r.fail("recover:stored")
+		same, why, err := r.asRecorded(ctx, cur, cp)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !same:
+			untouched = true
+			r.Log("iteration %d died with its process; %s since, so no file was touched", cur.Iteration, why)
+			r.Log("to get the state before it: git ralph restore %d --before; to see what is there: git ralph diff %d", cur.Iteration, cur.Iteration)
+		case len(it.after.Changes) > 0 || len(it.after.PutBack) > 0:
+			if _, err := r.Engine.Restore(ctx, cp); err != nil {
+				return fmt.Errorf("restore the checkpoint: %w", err)
+			}
+			r.Log("iteration %d died with its process; the worktree is as before it", cur.Iteration)
+			r.Log("what was there, yours or the agent's, is %s: git ralph restore %d gets it back", evidence.String()[:12], cur.Iteration)
+		default:
+			if _, err := r.Engine.Restore(ctx, cp); err != nil {
+				return fmt.Errorf("restore the checkpoint: %w", err)
+			}
+		}
+	}
+	r.fail("recover:restored")
+	res := &state.Result{Verdict: state.Reject, Reasons: []string{"interrupted"}, Outcome: string(Interrupted), Detail: "the process died",
+		Title: it.task.Title, Agent: cur.Start.Agent, Evidence: hex(evidence), TaskStatus: plan.Pending, FailText: it.task.Failure,
+		DurationMs: max(0, r.Now().Sub(cur.Since).Milliseconds()), Sandbox: cur.Start.Sandbox}
+	if untouched {
+		res.Notices = append(res.Notices, "the worktree was left as it was found")
+	}
+	rec := l.handoffRecord(it, Judgement{Verdict: state.Reject, Reasons: res.Reasons})
+	res.Handoff, res.Summary = rec, notes.OneLine(rec.Summary, 500)
+	if it.after != nil {
+		for _, c := range it.after.Changes[:min(len(it.after.Changes), 1000)] {
+			res.Files = append(res.Files, state.FileChange{Path: c.Path, Kind: string(c.Kind)})
+		}
+	}
+	if _, err := r.Journal.Append(ctx, func(now state.State) (state.Event, error) {
+		if now.Run.Current == nil || now.Run.Current.EventID != cur.EventID {
+			return state.Event{}, journal.ErrNothing
+		}
+		return l.event(it, res), nil
+	}); err != nil && !errors.Is(err, journal.ErrNothing) {
+		return err
+	}
+	r.fail("recover:recorded")
+	if cp != nil && !untouched {
+		return l.dropCheckpoint(it)
+	}
+	return nil
+}
+
+// asRecorded says whether HEAD, branch and index are as they were when the
+// iteration began.
+func (r *Recovery) asRecorded(ctx context.Context, cur state.Current, cp *worktree.Checkpoint) (bool, string, error) {
+	branch, tip, err := r.Repo.Head(ctx)
+	if err != nil {
+		var he *gitstate.HintError
+		if errors.As(err, &he) {
+			return false, "HEAD was detached", nil
+		}
+		return false, "", err
+	}
+	switch {
+	case gitstate.BranchRef(branch) != cur.Start.HeadRef:
+		return false, "HEAD was moved to " + branch, nil
+	case hex(tip) != cur.Start.Tip:
+		return false, "the branch was moved", nil
+	}
+	same, err := r.Engine.SameIndex(ctx, cp)
+	if err != nil {
+		return false, "", err
+	}
+	if !same {
+		return false, "something was staged", nil
+	}
+	return true, "", nil
+}
+
+// noSandbox is the sandbox of a run that is over: only its name is left.
+type noSandbox string
+
+func (n noSandbox) Mechanism() string            { return string(n) }
+func (n noSandbox) Wrapper(Use) proc.Wrapper     { return nil }
+func (n noSandbox) Inside(_, path string) string { return path }
+
+// CheckJournal says whether the journal and its branch still belong together:
+// the newest kept commit must be in the branch, as itself or, after a rebase
+// or squash, as a commit that carries its event id.
+func CheckJournal(ctx context.Context, repo *gitstate.Repo, j *journal.Journal, s state.State) error {
+	k := s.Run.LastKeep
+	if k == nil {
+		return nil
+	}
+	commit, err := object.ParseID(k.Commit)
+	if err != nil {
+		return err
+	}
+	tip, err := repo.ReadRef(ctx, gitstate.BranchRef(j.Branch))
+	if err != nil {
+		return err
+	}
+	if !tip.IsZero() {
+		if repo.Store.Has(commit) {
+			if ok, err := repo.IsAncestor(ctx, commit, tip); err != nil || ok {
+				return err
+			}
+		}
+		out, err := repo.Git.Line(ctx, "log", "-1", "--format=%H", "--fixed-strings", "--grep=Ralph-Event-Id: "+k.EventID, tip.String())
+		if err != nil {
+			return err
+		}
+		if out != "" {
+			return nil
+		}
+	}
+	return gitstate.Hint(8, "git ralph adopt goes on from the branch as it is; git ralph rewind N goes back in the journal; git cherry-pick "+commit.String()[:12]+" brings the commit back",
+		"the newest kept commit %s (iteration %d) is not in %s any more", commit.String()[:12], k.Iteration, j.Branch)
+}

@@ -1,0 +1,230 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	agentctx "git-ralph/context"
+	"git-ralph/internal/proc"
+	"git-ralph/internal/state"
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+// Prover runs what decides about an attempt: checks, criteria and steps, and
+// it knows weakened tests when it sees them. Every process it starts, it
+// starts with the Starter that it is given.
+type Prover interface {
+	// Prove runs the checks of the settings and the criteria of req.Task and
+	// weighs them against the baseline.
+	Prove(ctx context.Context, req ProofRequest) (ProofReport, error)
+	// Steps runs the commands around an iteration; failed names the first one
+	// that failed and may not.
+	Steps(ctx context.Context, when string, req ProofRequest) (runs []state.CheckRun, failed string, err error)
+	// Setup runs the project's setup commands in a fresh checkout or worktree.
+	Setup(ctx context.Context, req ProofRequest) error
+	// Weakened names what a change did to the tests, "" for nothing. It gets
+	// the changed files with their contents before and after.
+	Weakened(files []ChangedFile) []string
+	// Verifies says whether anything could be proved at all for these tasks.
+	Verifies(tasks []plan.Task) bool
+}
+
+// ProofRequest says where and for what to prove.
+type ProofRequest struct {
+	Start    Starter
+	Dir      string
+	Env      []string
+	Task     *plan.Task // nil = no criteria
+	Baseline []state.CheckState
+	// First is the baseline run itself: nothing rejects.
+	First bool
+	// Fresh is a run in a fresh checkout.
+	Fresh  bool
+	Result func(state.CheckRun) // told as each ends; may be nil
+}
+
+// ProofReport is the weighed result.
+type ProofReport struct {
+	Pass     bool
+	Reasons  []string // `checks: test`, `criteria: sh test.sh`
+	Runs     []state.CheckRun
+	Outputs  map[string][]byte  // whole outputs by file name, for evidence
+	Baseline []state.CheckState // as it is when the attempt is kept
+	FailText string             // for the next prompt
+	Criteria []state.CriterionMark
+}
+
+// ChangedFile is one file before and after; nil = absent.
+type ChangedFile struct {
+	Path          string
+	Before, After []byte
+}
+
+// Scope is what the ralph_* tools of one agent run may see and do.
+type Scope struct {
+	Role      Role
+	Phase     state.Phase
+	Iteration int
+	Attempt   int
+	EventID   string
+	Task      *plan.Task // nil outside building
+	State     state.State
+	// Specs with their criteria, for ralph_report_criterion.
+	Specs []agentctx.SpecFile
+	// Ask puts a question to a person and waits for the answer; ok is false
+	// when nobody can answer now. nil = the tool refuses.
+	Ask func(ctx context.Context, q state.Question) (answer string, ok bool)
+	// MaxQuestions of this run; 0 = no limit.
+	MaxQuestions int
+	// TaskTokens is the size that planning aims at.
+	TaskTokens int
+	// RunDir is a private folder of this run, where an endpoint may lie.
+	RunDir string
+}
+
+// Toolbox serves the ralph_* tools of one agent run: in process by Call, and
+// to `git ralph tool` and `git ralph mcp` by an endpoint. It records; the loop
+// alone writes the journal, at the end of the iteration.
+type Toolbox interface {
+	Specs() []ToolSpec
+	Call(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error)
+	// Open counts calls that the toolbox is working on.
+	Open() int
+	// Env tells a process of the run where the endpoint is.
+	Env() []string
+	Collected() Collected
+	Close() error
+}
+
+// Collected is what the tools recorded.
+type Collected struct {
+	Complete   *Claim
+	Blocked    *Claim
+	Retry      string // reason of ralph_increment_retry, "" = not called
+	Handoff    []byte // last ralph_submit_handoff, as it came
+	Learnings  []Learning
+	Memory     []string
+	Tasks      []plan.Task
+	Criteria   []CriterionReport
+	Knowledge  []notes.Knowledge
+	Prompt     string          // ralph_submit_prompt
+	Directive  json.RawMessage // ralph_submit_directive
+	InProgress bool
+	Asked      int
+}
+
+// Claim is what an agent said about a task.
+type Claim struct {
+	TaskID plan.TaskID
+	Text   string
+}
+
+// Learning is what ralph_append_learning recorded.
+type Learning struct{ Text, Category string }
+
+// CriterionReport is what ralph_report_criterion recorded.
+type CriterionReport struct{ Spec, Criterion, Verdict, Evidence string }
+
+// Use says what a sandboxed process is for.
+type Use struct {
+	// Agent: the client itself, which needs its model and its login. Everything
+	// else is a check, a criterion or a step.
+	Agent bool
+	// Dir is the worktree or checkout that is writable.
+	Dir string
+	// ReadOnly mounts Dir read-only as well (planning).
+	ReadOnly bool
+	// ReadOnlyPaths below Dir belong to the user: nested repositories,
+	// submodules, oversized files.
+	ReadOnlyPaths []string
+	// RunDir is the private folder of the run.
+	RunDir string
+	// Files are commands and scripts that must be visible.
+	Files []string
+}
+
+// Sandbox is the kernel boundary of this run.
+type Sandbox interface {
+	// Mechanism is what `status` shows: namespaces, landlock or off.
+	Mechanism() string
+	// Wrapper puts commands into the sandbox; nil when it is off.
+	Wrapper(Use) proc.Wrapper
+	// Inside is the path under which a process in the sandbox sees a file of
+	// the run directory.
+	Inside(runDir, path string) string
+}
+
+// Live is one line of `start --json` and of the live view.
+type Live struct {
+	Time      time.Time   `json:"time"`
+	Event     string      `json:"event"`
+	Iteration int         `json:"iteration,omitempty"`
+	Task      plan.TaskID `json:"task,omitempty"`
+	Message   string      `json:"message"`
+	Data      any         `json:"data,omitempty"`
+}
+
+// Settings are the values of the configuration that the loop reads, fixed at
+// its start.
+type Settings struct {
+	Limits       Limits
+	Mode         string
+	Driver       string
+	Model        string
+	Fallback     string
+	MaxTurns     int
+	Timeout      time.Duration
+	Idle         time.Duration
+	OnLimit      string // wait stop fallback
+	MaxPartial   int
+	Delay        time.Duration
+	CommitPrefix string
+	Hooks        bool
+	Sign         bool
+	BaselineMode string
+	Fresh        string // complete each never
+	TestGuard    bool
+	Protected    []string
+	FailureChars int
+	Unchecked    bool
+	KeepEvidence int
+
+	IterationMicroUSD int64
+	IterationTokens   int64
+
+	Roles map[Role]RoleSettings
+	MCP   map[string]MCPServer
+
+	AgentEnv []string
+	CheckEnv []string
+
+	Hash     string
+	Versions map[string]string
+
+	PlanningTokens int
+	MaxQuestions   int
+	Ask            bool
+	Rounds         int
+	HumanApproval  bool
+	ConfirmPlan    bool
+	ConfirmSpecs   bool
+
+	HandoffPercent int
+	HardPercent    int
+	MaxHandoffs    int
+	Window         int
+
+	Notify map[string][]string
+}
+
+// RoleSettings are the settings of one role, empty = as coding.
+type RoleSettings struct {
+	Driver   string
+	Model    string
+	MaxTurns int
+	Timeout  time.Duration
+	Tools    []string
+	MCP      []string
+}

@@ -1,0 +1,244 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/proc"
+	"git-ralph/internal/state"
+	"git-ralph/plan"
+)
+
+// begin records the session and gives tasks of a dead run back.
+func (l *Loop) begin(ctx context.Context) (state.State, error) {
+	host, _ := os.Hostname()
+	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+		// The budgets of a session go on over a crash or an interruption.
+		goesOn := s.Run.Session > 0 && (s.Run.Status == state.Running || s.Run.Status == state.Waiting || s.Run.Status == state.Interrupted)
+		n := s.Run.Session + 1
+		return state.Event{Type: state.EvSession, Session: n, Sess: &state.SessionChange{Action: "begin", Number: n, Budgets: goesOn,
+			Mode: l.Settings.Mode, Driver: l.Settings.Driver, Model: l.Settings.Model, Sandbox: l.Sandbox.Mechanism(),
+			Versions: l.Settings.Versions, Settings: l.Settings.Hash, PID: os.Getpid(), Host: host}}, nil
+	})
+	if err != nil {
+		return state.State{}, err
+	}
+	s := snap.State
+	var stale []plan.TaskID
+	for _, t := range s.Plan.Tasks {
+		if t.Status == plan.InProgress {
+			stale = append(stale, t.ID)
+		}
+	}
+	if len(stale) > 0 {
+		err := l.record(state.Event{Type: state.EvTask, TaskSet: &state.TaskChange{Action: "recover", IDs: stale, Status: plan.Pending,
+			Reason: "left in progress by a run that ended", Rule: "stale_in_progress"}})
+		if err != nil {
+			return s, err
+		}
+	}
+	if s.Run.Phase != state.Building {
+		err := l.record(state.Event{Type: state.EvPhase, PhaseTo: &state.PhaseChange{From: s.Run.Phase, To: state.Building, Reason: "start", Rounds: s.Run.Rounds}})
+		if err != nil {
+			return s, err
+		}
+	}
+	if err := l.amend(); err != nil {
+		return s, err
+	}
+	l.emit("start", s, "", map[string]any{"session": s.Run.Session, "sandbox": l.Sandbox.Mechanism()}, "session %d begins", s.Run.Session)
+	if s, err = l.load(); err != nil {
+		return s, err
+	}
+	return s, l.baseline(ctx, s)
+}
+
+// baseline runs the checks once before the first iteration, to tell what was
+// red already from what an agent broke.
+func (l *Loop) baseline(ctx context.Context, s state.State) error {
+	mode := l.Settings.BaselineMode
+	if mode == "off" || s.Baseline != nil || s.Plan.Complete() || len(s.Plan.Tasks) == 0 {
+		return nil
+	}
+	before, err := l.Engine.Checkpoint(ctx)
+	if err != nil {
+		return fmt.Errorf("take a checkpoint before the baseline: %w", err)
+	}
+	runDir, err := newRunDir()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(runDir)
+	g, err := proc.NewGroup(proc.GroupOptions{EventID: gitstate.NewID(l.Now()),
+		Wrap: l.Sandbox.Wrapper(Use{Dir: l.Repo.Root, RunDir: runDir, ReadOnlyPaths: before.Nested, Files: l.AgentFiles})})
+	if err != nil {
+		return err
+	}
+	report, err := l.Prover.Prove(ctx, ProofRequest{Start: g.Start, Dir: l.Repo.Root, Env: l.Settings.CheckEnv, First: true,
+		Result: func(c state.CheckRun) { l.emit("check", s, "", c, "baseline, %s: %s", c.Name, passed(c)) }})
+	err = errors.Join(err, g.Close())
+	if _, rerr := l.Engine.Restore(l.background(), before); rerr != nil {
+		err = errors.Join(err, fmt.Errorf("put back what the checks changed: %w", rerr))
+	}
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	red := []string{}
+	for _, c := range report.Baseline {
+		if c.Red {
+			red = append(red, c.Name)
+		}
+	}
+	if len(report.Baseline) == 0 {
+		return nil
+	}
+	if err := l.record(state.Event{Type: state.EvBaseline, Baseline: report.Baseline}); err != nil {
+		return err
+	}
+	switch {
+	case len(red) == 0:
+	case mode == "require":
+		return gitstate.Hint(8, `mend them, or set baseline = "record" under [validation] in ralph.toml`, "these checks are red before any work: %s", list(red))
+	case mode == "fix-first":
+		return l.fixFirst(red)
+	default:
+		l.Log("already red before any work, and no reason to reject: %s", list(red))
+	}
+	return nil
+}
+
+// fixFirst makes the red checks the first task.
+func (l *Loop) fixFirst(red []string) error {
+	_, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+		t := plan.Task{ID: plan.NextID(s.Plan), Title: "make the checks green: " + list(red), Status: plan.Pending, Verify: red,
+			Description: "These checks fail before any work on the plan begins. Mend the code, not the checks."}
+		order := []plan.TaskID{t.ID}
+		for i, x := range s.Plan.Tasks {
+			if i == 0 || x.Priority <= t.Priority {
+				t.Priority = min(t.Priority, x.Priority-1)
+			}
+			order = append(order, x.ID)
+		}
+		t.Priority = max(t.Priority, 0)
+		return state.Event{Type: state.EvPlan, Plan: &state.PlanChange{Reason: "fix-first", Upsert: []plan.Task{t}, Order: order}}, nil
+	})
+	return err
+}
+
+// end records how the session ended.
+func (l *Loop) end(status state.Status, reason string) (End, error) {
+	n := 0
+	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+		n = s.Run.Session
+		return state.Event{Type: state.EvSession, Session: n, Sess: &state.SessionChange{Action: "end", Number: n, Status: status, Reason: reason}}, nil
+	})
+	if err != nil {
+		return End{Status: status, Reason: reason}, err
+	}
+	l.emit("end", snap.State, "", map[string]any{"status": status, "reason": reason}, "%s", status)
+	return End{Status: status, Reason: reason, State: snap.State}, nil
+}
+
+// broken records that the harness itself failed; what is in the worktree stays
+// for the next start to recover.
+func (l *Loop) broken(err error) error {
+	l.emit("end", state.State{}, "", nil, "%v", err)
+	return err
+}
+
+// afterwards is what follows the verdict: amendments, being stuck, limits of
+// the provider, requests of the agent, the pause between two iterations.
+func (l *Loop) afterwards(ctx context.Context, it *iteration, j Judgement) (*Action, error) {
+	if j.Verdict == state.Keep {
+		if err := l.amend(); err != nil {
+			return nil, err
+		}
+	}
+	if j.Failure && it.state.Run.LastFailTask == string(it.task.ID) && it.state.Run.LastFailKey == joinReasons(j.Reasons) {
+		if err := l.record(state.Event{Type: state.EvStuck, Task: it.task.ID, Iteration: it.number, Phase: it.phase,
+			Stuck: &state.Stuck{Reason: joinReasons(j.Reasons)}}); err != nil {
+			return nil, err
+		}
+		l.emit("stuck", it.state, it.task.ID, nil, "the same failure twice: %s", joinReasons(j.Reasons))
+	}
+	switch it.proof.Outcome {
+	case RateLimited, UsageLimit, Overloaded:
+		return l.onLimit(ctx, it)
+	case AuthFailed:
+		return &Action{Kind: Halt, Status: state.HaltedStatus, Reason: "auth: " + it.run.Detail}, nil
+	case Interrupted:
+		if errors.Is(it.cause, errStopNow) || ctx.Err() != nil {
+			return &Action{Kind: Halt, Status: state.Interrupted, Reason: "interrupted"}, nil
+		}
+	}
+	if h := it.handoff; h != nil && j.Verdict == state.Keep && h.RequestHumanReview != nil && h.RequestHumanReview.Needed {
+		return &Action{Kind: Halt, Status: state.NeedsReview, Reason: h.RequestHumanReview.Reason}, nil
+	}
+	if d := l.Settings.Delay; d > 0 {
+		l.Sleep(ctx, d)
+	}
+	return nil, nil
+}
+
+// onLimit waits until the provider takes requests again, as configured.
+func (l *Loop) onLimit(ctx context.Context, it *iteration) (*Action, error) {
+	if l.Settings.OnLimit == "stop" {
+		return &Action{Kind: Halt, Status: state.HaltedStatus, Reason: string(it.proof.Outcome)}, nil
+	}
+	until := it.run.Until
+	if until.IsZero() || until.Before(l.Now()) {
+		// Nobody said when: wait longer each time, up to half an hour.
+		l.backoff = min(max(2*l.backoff, 30*time.Second), 30*time.Minute)
+		until = l.Now().Add(l.backoff)
+	} else {
+		l.backoff = 0
+	}
+	return nil, l.wait(ctx, Action{Kind: Wait, Status: state.Waiting, Reason: string(it.proof.Outcome), Until: until})
+}
+
+// amend judges the amendments that the newest handoff proposed, each as an
+// event of its own. What a crash left is done at the next start.
+func (l *Loop) amend() error {
+	for {
+		s, err := l.load()
+		if err != nil || len(s.Run.Pending) == 0 {
+			return err
+		}
+		if _, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+			return amendment(s)
+		}); err != nil {
+			return err
+		}
+	}
+}
+
+// amendment judges the first waiting amendment of a state. More than three of
+// one handoff refuse the batch.
+func amendment(s state.State) (state.Event, error) {
+	current := plan.TaskID(s.Run.LastTask)
+	raw := s.Run.Pending[0]
+	var a plan.Amendment
+	if err := json.Unmarshal([]byte(raw), &a); err != nil {
+		return state.Event{Type: state.EvAmend, Task: current, Amend: &state.AmendChange{Action: "unknown", Reason: "not understood: " + err.Error()}}, nil
+	}
+	c := &state.AmendChange{Action: a.Action, TaskID: a.TaskID, Proposal: json.RawMessage(raw), After: a.After}
+	if s.Run.PendingOf > plan.MaxAmendments {
+		c.Reason = fmt.Sprintf("%d amendments in one handoff; at most %d are taken", s.Run.PendingOf, plan.MaxAmendments)
+		return state.Event{Type: state.EvAmend, Task: current, Amend: c}, nil
+	}
+	after, results := plan.Amend(s.Plan, current, []plan.Amendment{a})
+	r := results[0]
+	c.Action, c.Accepted, c.Reason, c.TaskID = r.Action, r.Accepted, or(r.Why, r.Reason), r.TaskID
+	if r.Accepted {
+		if i := after.Find(r.TaskID); i >= 0 {
+			t := after.Tasks[i]
+			c.Task = &t
+		}
+	}
+	return state.Event{Type: state.EvAmend, Task: current, Amend: c}, nil
+}
