@@ -108,10 +108,22 @@ func (r *rustReader) items(list []node, prefix string, inTest bool, skips []stri
 	}
 }
 
-// cfgTest reports #[cfg(test)] among attributes.
+// cfgTest reports #[cfg(test)], also inside all(…), among attributes.
 func cfgTest(attrs [][]node) bool {
 	for _, a := range attrs {
-		if at(a, 0) == "cfg" && group(a, 1, '(') && strings.Contains(" "+text(a[1].kids), " test ") && at(a[1].kids, 0) != "not" {
+		if at(a, 0) == "cfg" && group(a, 1, '(') && namesTest(a[1].kids) {
+			return true
+		}
+	}
+	return false
+}
+
+func namesTest(list []node) bool {
+	for i := range list {
+		if at(list, i) == "test" && at(list, i+1) != "=" {
+			return true
+		}
+		if list[i].open != 0 && at(list, i-1) != "not" && namesTest(list[i].kids) {
 			return true
 		}
 	}

@@ -145,10 +145,11 @@ func trivial(args []node) bool {
 	if len(parts) >= 2 && text(parts[0]) == text(parts[1]) {
 		return true
 	}
-	if always(parts[0]) {
-		return true
+	if !literalOnly(parts[0]) {
+		return always(parts[0])
 	}
-	return literalOnly(parts[0]) && (len(parts) == 1 || literalOnly(parts[1]))
+	// A literal alone is only half of assertEquals(3, f()).
+	return len(parts) == 1 || literalOnly(parts[1])
 }
 
 // always sees conditions that hold by their form: a literal, a comparison of

@@ -1,0 +1,231 @@
+package weaken
+
+import (
+	"encoding/json"
+	"path"
+	"strings"
+)
+
+// node compares the script of package.json that a package manager would run.
+func (c *configJudge) node(manager string, cmd simpleCommand, depth int) {
+	dir := cmd.dir
+	if d := cmd.option("--prefix", "--cwd", "-C", "--dir"); d != "" {
+		dir = join(dir, d)
+	}
+	words := dropOptions(cmd.words[1:], "prefix cwd C dir w workspace filter F")
+	if len(words) > 0 && (words[0] == "run" || words[0] == "run-script") {
+		words = dropOptions(words[1:], "prefix cwd w workspace")
+	} else if len(words) > 0 && manager == "npm" {
+		switch words[0] {
+		case "test", "t", "tst", "start", "stop", "restart":
+			if words[0] != "start" && words[0] != "stop" && words[0] != "restart" {
+				words[0] = "test"
+			}
+		default:
+			return
+		}
+	}
+	if len(words) == 0 {
+		return
+	}
+	script := words[0]
+	if manager == "bun" && script == "test" {
+		c.pick(dir, "bunfig.toml")
+	}
+	c.npmrc(dir)
+	p := join(dir, "package.json")
+	before := packageJSON(c.content(p))
+	f, changed := c.files[p]
+	now := packageJSON(f.After)
+	for _, name := range []string{"pre" + script, script, "post" + script} {
+		old := before.Scripts[name]
+		if changed && !f.added() {
+			fresh := now.Scripts[name]
+			if old != fresh && (old != "" || name != script) && !longerLine(old, fresh) {
+				c.find(Config, p, "", "changed script %q of %s", name, p)
+			}
+		}
+		if old != "" {
+			c.line(old, dir, depth+1)
+		}
+	}
+	if before.Scripts[script] == "" {
+		c.tool(script, simpleCommand{words: words, dir: dir}, depth) // yarn jest
+	}
+}
+
+// longerLine reports whether a command line only got further commands that must
+// pass as well.
+func longerLine(old, now string) bool {
+	rest, ok := strings.CutPrefix(now, old+" && ")
+	return ok && old != "" && !strings.ContainsAny(rest, ";|") && !strings.Contains(strings.ReplaceAll(rest, "&&", ""), "&") && !strings.Contains(rest, "exit")
+}
+
+func (c *configJudge) npmrc(dir string) {
+	p := join(dir, ".npmrc")
+	if f, ok := c.files[p]; ok {
+		for _, l := range iniLines(f.After) {
+			if strings.HasPrefix(l, "script-shell") || strings.HasPrefix(l, "ignore-scripts") || strings.HasPrefix(l, "node-options") {
+				if !strings.Contains(string(f.Before), l) {
+					c.changed(p)
+				}
+			}
+		}
+	}
+}
+
+type packageFile struct {
+	Scripts map[string]string
+	rest    map[string]json.RawMessage
+}
+
+// packageJSON reads what can be read; a broken file has no scripts.
+func packageJSON(content []byte) packageFile {
+	var p packageFile
+	if json.Unmarshal(content, &p.rest) == nil {
+		var scripts map[string]any
+		if json.Unmarshal(p.rest["scripts"], &scripts) == nil {
+			p.Scripts = map[string]string{}
+			for k, v := range scripts {
+				if s, ok := v.(string); ok {
+					p.Scripts[k] = s
+				}
+			}
+		}
+	}
+	return p
+}
+
+// packageKeys compares the settings that tools keep in package.json.
+func (c *configJudge) packageKeys(dir string, keys ...string) {
+	p := join(dir, "package.json")
+	f, ok := c.files[p]
+	if !ok || f.added() {
+		return
+	}
+	before, after := packageJSON(f.Before), packageJSON(f.After)
+	for _, k := range keys {
+		old, now := canonical(before.rest[k]), canonical(after.rest[k])
+		if old != now && (old != "" || narrows(now)) {
+			c.find(Config, p, "", "changed %q in %s", k, p)
+		}
+	}
+}
+
+func canonical(raw json.RawMessage) string {
+	var v any
+	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
+		return ""
+	}
+	b, _ := json.Marshal(v) // sorts keys; a decoded value always encodes
+	return string(b)
+}
+
+// viteTest compares the test block of vite.config, which has other uses too.
+func (c *configJudge) viteTest(dir string) {
+	for _, ext := range []string{".ts", ".js", ".mts", ".mjs", ".cts", ".cjs"} {
+		p := join(dir, "vite.config"+ext)
+		f, ok := c.files[p]
+		if !ok || f.added() {
+			continue
+		}
+		old, now := testBlock(p, f.Before), testBlock(p, f.After)
+		if old != now && (old != "" || narrows(now)) {
+			c.changed(p)
+		}
+	}
+}
+
+func testBlock(p string, content []byte) string {
+	found := ""
+	var walk func([]node)
+	walk = func(list []node) {
+		for i, n := range list {
+			if n.open != 0 {
+				walk(n.kids)
+			} else if at(list, i) == "test" && at(list, i+1) == ":" && i+2 < len(list) {
+				end := i + 2
+				for end < len(list) && at(list, end) != "," {
+					end++
+				}
+				found += text(list[i+2 : end])
+			}
+		}
+	}
+	walk(tree(lex(content, languageOf(p))))
+	return found
+}
+
+// tsconfig compares what the compiler checks and which files; the rest of the
+// file (paths, output, targets) is the project's own affair.
+func (c *configJudge) tsconfig(dir string) {
+	for _, p := range c.paths() {
+		base := path.Base(p)
+		f := c.files[p]
+		if join("", path.Dir(p)) != dir || !strings.HasPrefix(base, "tsconfig") || !strings.HasSuffix(base, ".json") || f.added() {
+			continue
+		}
+		if f.removed() || looserTS(f.Before, f.After) {
+			c.changed(p)
+		}
+	}
+}
+
+type tsFile struct {
+	Extends         any            `json:"extends"`
+	Include         []string       `json:"include"`
+	Exclude         []string       `json:"exclude"`
+	Files           []string       `json:"files"`
+	References      []any          `json:"references"`
+	CompilerOptions map[string]any `json:"compilerOptions"`
+}
+
+func looserTS(before, after []byte) bool {
+	var old, now tsFile
+	if json.Unmarshal(relaxed(before), &old) != nil || json.Unmarshal(relaxed(after), &now) != nil {
+		return significant("x.json", before) != significant("x.json", after)
+	}
+	a, _ := json.Marshal(old.Extends)
+	b, _ := json.Marshal(now.Extends)
+	if string(a) != string(b) || len(added(now.Include, old.Include)) > 0 || len(added(old.Exclude, now.Exclude)) > 0 || len(added(now.Files, old.Files)) > 0 ||
+		len(old.Include) == 0 && len(now.Include) > 0 || len(now.References) < len(old.References) {
+		return true
+	}
+	keys := map[string]bool{}
+	for k := range old.CompilerOptions {
+		keys[k] = true
+	}
+	for k := range now.CompilerOptions {
+		keys[k] = true
+	}
+	for k := range keys {
+		was, is := old.CompilerOptions[k] == true, now.CompilerOptions[k] == true
+		switch {
+		case k == "skipLibCheck" || k == "skipDefaultLibCheck" || k == "noCheck" || k == "suppressImplicitAnyIndexErrors" || strings.HasPrefix(k, "allowUn"):
+			if is && !was {
+				return true
+			}
+		case strings.HasPrefix(k, "strict") || strings.HasPrefix(k, "noImplicit") || strings.HasPrefix(k, "noUnused") || strings.HasPrefix(k, "noUnchecked") ||
+			strings.HasPrefix(k, "noFallthrough") || strings.HasPrefix(k, "noPropertyAccess") || k == "exactOptionalPropertyTypes" || k == "checkJs" || k == "alwaysStrict" || k == "noEmitOnError" || k == "useUnknownInCatchVariables":
+			// Under strict a member that is set to false is a hole in it.
+			if was && !is || !was && now.CompilerOptions[k] == false && old.CompilerOptions[k] == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// relaxed makes JSON of JSON with comments and trailing commas.
+func relaxed(content []byte) []byte {
+	toks := lex(content, &language{slash: true})
+	var b strings.Builder
+	for i, t := range toks {
+		if t.is(",") && i+1 < len(toks) && (toks[i+1].is("}") || toks[i+1].is("]")) {
+			continue
+		}
+		b.Write(content[t.pos:t.end])
+		b.WriteByte(' ')
+	}
+	return []byte(b.String())
+}

@@ -1,0 +1,106 @@
+package weaken
+
+import "testing"
+
+const jsTwo = `import { describe, it, expect } from "vitest";
+import { add, div } from "../src/calc";
+
+describe("calc", () => {
+  it("adds", () => {
+    expect(add(1, 2)).toBe(3);
+    expect(add(-1, 1)).toBe(0);
+  });
+
+  it("refuses zero", async () => {
+    await expect(div(1, 0)).rejects.toThrow(/zero/);
+  });
+});
+`
+
+const jsEach = `describe("calc", () => {
+  test.each([
+    [1, 2, 3],
+    [0, 0, 0],
+    [-1, 1, 0],
+  ])("adds %d and %d", (a, b, want) => {
+    expect(add(a, b)).toBe(want);
+  });
+});
+`
+
+const jsNode = `const test = require("node:test");
+const assert = require("node:assert");
+const { add } = require("./calc");
+
+test("adds", () => {
+  assert.strictEqual(add(1, 2), 3);
+});
+
+test("zero", (t) => {
+  assert.strictEqual(add(0, 0), 0);
+});
+`
+
+func TestJSWeakened(t *testing.T) {
+	p := "test/calc.test.ts"
+	check(t, []row{
+		{why: "js: a test is deleted", path: p, before: jsTwo, after: cut(jsTwo, `  it("refuses`, "});\n"), want: is(Removed)},
+		{why: "js: the file is deleted", path: p, before: jsTwo, after: "-", want: is(Removed)},
+		{why: "js: it.skip", path: p, before: jsTwo, after: replace(jsTwo, `it("refuses`, `it.skip("refuses`), want: is(Skipped)},
+		{why: "js: xit", path: p, before: jsTwo, after: replace(jsTwo, `it("refuses`, `xit("refuses`), want: is(Skipped)},
+		{why: "js: it.todo", path: p, before: jsTwo, after: replace(jsTwo, "it(\"refuses zero\", async () => {\n    await expect(div(1, 0)).rejects.toThrow(/zero/);\n  });", `it.todo("refuses zero");`), want: is(Skipped, Assertions)},
+		{why: "js: it.fails", path: p, before: jsTwo, after: replace(jsTwo, `it("refuses`, `it.fails("refuses`), want: is(Skipped)},
+		{why: "js: it.skipIf", path: p, before: jsTwo, after: replace(jsTwo, `it("refuses`, `it.skipIf(true)("refuses`), want: is(Skipped)},
+		{why: "js: describe.skip", path: p, before: jsTwo, after: replace(jsTwo, `describe("calc`, `describe.skip("calc`), want: is(Skipped)},
+		{why: "js: xdescribe", path: p, before: jsTwo, after: replace(jsTwo, `describe("calc`, `xdescribe("calc`), want: is(Skipped)},
+		{why: "js: it.only", path: p, before: jsTwo, after: replace(jsTwo, `it("adds`, `it.only("adds`), want: is(Skipped)},
+		{why: "js: only in a new test", path: p, before: jsTwo, after: jsTwo + "it.only(\"x\", () => { expect(one()).toBe(1); });\n", want: is(Skipped)},
+		{why: "js: fdescribe", path: p, before: jsTwo, after: replace(jsTwo, `describe("calc`, `fdescribe("calc`), want: is(Skipped)},
+		{why: "js: an option that skips", path: "calc.test.js", before: jsNode, after: replace(jsNode, `test("zero", (t) =>`, `test("zero", { skip: true }, (t) =>`), want: is(Skipped)},
+		{why: "js: t.skip()", path: "calc.test.js", before: jsNode, after: replace(jsNode, "(t) => {", "(t) => {\n  t.skip();"), want: is(Skipped)},
+		{why: "js: this.skip()", path: p, before: jsTwo, after: replace(jsTwo, "async () => {", "async function () {\n    this.skip();"), want: is(Skipped)},
+		{why: "js: a renamed import that skips", path: p, before: jsTwo, after: replace(replace(jsTwo, "describe, it, expect", "describe, it, it as check, expect"), `it("refuses`, `check.skip("refuses`), want: is(Skipped)},
+		{why: "js: an expectation goes", path: p, before: jsTwo, after: replace(jsTwo, "    expect(add(-1, 1)).toBe(0);\n", ""), want: is(Assertions)},
+		{why: "js: expect without a matcher", path: p, before: jsTwo, after: replace(jsTwo, "expect(add(-1, 1)).toBe(0);", "expect(add(-1, 1));"), want: is(Assertions)},
+		{why: "js: expect(true).toBe(true)", path: p, before: jsTwo, after: replace(jsTwo, "expect(add(-1, 1)).toBe(0)", "expect(true).toBe(true)"), want: is(Assertions)},
+		{why: "js: expect(x).toBe(x)", path: p, before: jsTwo, after: replace(jsTwo, "expect(add(-1, 1)).toBe(0)", "expect(add(-1, 1)).toBe(add(-1, 1))"), want: is(Assertions)},
+		{why: "js: commented out", path: p, before: jsTwo, after: replace(jsTwo, "    expect(add(-1, 1)).toBe(0);", "    /* expect(add(-1, 1)).toBe(0); */"), want: is(Assertions)},
+		{why: "js: in a template", path: p, before: jsTwo, after: replace(jsTwo, "expect(add(-1, 1)).toBe(0);", "const s = `expect(add(-1, 1)).toBe(0);`;"), want: is(Assertions)},
+		{why: "js: a return first", path: p, before: jsTwo, after: replace(jsTwo, "    expect(add(1, 2)).toBe(3);", "    return;\n    expect(add(1, 2)).toBe(3);"), want: is(Assertions)},
+		{why: "js: if (false)", path: p, before: jsTwo, after: replace(jsTwo, "expect(add(-1, 1)).toBe(0);", "if (false) { expect(add(-1, 1)).toBe(0); }"), want: is(Assertions)},
+		{why: "js: swallowed by catch", path: p, before: jsTwo, after: replace(jsTwo, "expect(add(-1, 1)).toBe(0);", "try { expect(add(-1, 1)).toBe(0); } catch {}"), want: is(Assertions)},
+		{why: "js: rows of each go", path: p, before: jsEach, after: replace(jsEach, "    [-1, 1, 0],\n", ""), want: is(Cases)},
+		{why: "js: the file leaves the pattern", path: "src/calc.test.ts", before: jsTwo, after: "-", more: []File{file("src/calc.ts.disabled", "-", jsTwo)}, want: is(Removed)},
+		{why: "js: expect is redefined", path: p, before: jsTwo, after: "const expect = () => ({ toBe() {}, rejects: { toThrow() {} } });\n" + jsTwo, want: is(Escape)},
+		{why: "js: process.exit in a test file", path: "calc.test.js", before: jsNode, after: jsNode + "process.exit(0);\n", want: is(Escape)},
+		{why: "js: node:test assertion goes", path: "calc.test.js", before: jsNode, after: replace(jsNode, "  assert.strictEqual(add(0, 0), 0);\n", ""), want: is(Assertions)},
+		{why: "js: a script of assertions shrinks", path: "test/run.js", before: "const assert = require('assert');\nassert.equal(add(1, 2), 3);\nassert.equal(add(0, 0), 0);\n", after: "const assert = require('assert');\nassert.equal(add(1, 2), 3);\n", want: is(Assertions)},
+		{why: "js: a snapshot entry goes", path: "__snapshots__/a.test.js.snap", before: "// Jest Snapshot v1\n\nexports[`a 1`] = `1`;\n\nexports[`b 1`] = `2`;\n", after: "// Jest Snapshot v1\n\nexports[`a 1`] = `1`;\n", want: is(Assertions)},
+		{why: "js: a helper is emptied", path: "test/helpers.js", before: "export function expectUser(u) {\n  expect(u.name).toBe('a');\n  expect(u.mail).toBe('b');\n}\n", after: "export function expectUser(u) {\n}\n", want: is(Assertions)},
+	})
+}
+
+func TestJSHonest(t *testing.T) {
+	p := "test/calc.test.ts"
+	check(t, []row{
+		{why: "js: a new test", path: p, before: jsTwo, after: replace(jsTwo, `  it("refuses`, "  it(\"keeps zero\", () => {\n    expect(add(0, 0)).toBe(0);\n  });\n\n  it(\"refuses")},
+		{why: "js: a new test that is skipped", path: p, before: jsTwo, after: jsTwo + "it.skip(\"later\", () => { expect(later()).toBe(1); });\n"},
+		{why: "js: renamed", path: p, before: jsTwo, after: replace(jsTwo, `"refuses zero"`, `"throws on a zero divisor"`)},
+		{why: "js: moved and renamed", path: p, before: jsTwo, after: "-", more: []File{file("src/__tests__/arith.spec.tsx", "-", jsTwo)}},
+		{why: "js: describe is renamed", path: p, before: jsTwo, after: replace(jsTwo, `describe("calc"`, `describe("arithmetic"`)},
+		{why: "js: it becomes test", path: p, before: jsTwo, after: replace(jsTwo, "  it(", "  test(")},
+		{why: "js: expectations become rows", path: p, before: jsTwo, after: replace(jsTwo, "  it(\"adds\", () => {\n    expect(add(1, 2)).toBe(3);\n    expect(add(-1, 1)).toBe(0);\n  });", "  it.each([\n    [1, 2, 3],\n    [-1, 1, 0],\n  ])(\"adds\", (a, b, want) => {\n    expect(add(a, b)).toBe(want);\n  });")},
+		{why: "js: rows get a name", path: p, before: jsEach, after: "const rows = [\n  [1, 2, 3],\n  [0, 0, 0],\n  [-1, 1, 0],\n];\n" + replace(jsEach, "[\n    [1, 2, 3],\n    [0, 0, 0],\n    [-1, 1, 0],\n  ]", "rows")},
+		{why: "js: a test is split", path: p, before: jsTwo, after: replace(jsTwo, "    expect(add(-1, 1)).toBe(0);\n  });", "  });\n\n  it(\"adds negative numbers\", () => {\n    expect(add(-1, 1)).toBe(0);\n  });")},
+		{why: "js: promises are returned", path: p, before: jsTwo, after: replace(replace(jsTwo, "async () => {\n    await expect", "() => {\n    return expect"), "describe, it,", "it, describe,")},
+		{why: "js: a regular expression with a quote", path: p, before: jsTwo, after: replace(jsTwo, "/zero/", "/it's \"zero\"/")},
+		{why: "js: a division is no regular expression", path: p, before: jsTwo, after: replace(jsTwo, "add(1, 2)", "add(4 / 4, 4 / 2)")},
+		{why: "js: text in JSX", path: "src/App.test.tsx", before: "it(\"shows\", () => {\n  render(<p>Don't</p>);\n  expect(screen.getByText(\"x\")).toBeVisible();\n});\n", after: "it(\"shows\", () => {\n  render(<p>Don't panic</p>);\n  expect(screen.getByText(\"x\")).toBeVisible();\n});\n"},
+		{why: "js: a pattern's test method", path: p, before: jsTwo, after: replace(jsTwo, "expect(add(1, 2)).toBe(3);", "expect(/3/.test(String(add(1, 2)))).toBe(true);")},
+		{why: "js: a snapshot is re-recorded", path: "__snapshots__/a.test.js.snap", before: "exports[`a 1`] = `1`;\n", after: "exports[`a 1`] = `2`;\n"},
+		{why: "js: a helper in the file", path: p, before: jsTwo, after: replace(replace(jsTwo, "describe(\"calc\"", "function expectSum(a, b, want) {\n  expect(add(a, b)).toBe(want);\n}\n\ndescribe(\"calc\""), "    expect(add(1, 2)).toBe(3);\n    expect(add(-1, 1)).toBe(0);\n", "    expectSum(1, 2, 3);\n    expectSum(-1, 1, 0);\n")},
+		{why: "js: CommonJS becomes a module", path: "calc.test.js", before: jsNode, after: replace(replace(replace(jsNode, `const test = require("node:test");`, `import test from "node:test";`), `const assert = require("node:assert");`, `import assert from "node:assert";`), `const { add } = require("./calc");`, `import { add } from "./calc.js";`)},
+		{why: "js: only goes", path: p, before: replace(jsTwo, `it("adds`, `it.only("adds`), after: jsTwo},
+		{why: "js: comments that mention skip", path: p, before: jsTwo, after: "// it.skip, describe.only\n" + jsTwo},
+	})
+}

@@ -1,0 +1,141 @@
+package weaken
+
+import "testing"
+
+const rsTwo = `pub fn add(a: i32, b: i32) -> i32 { a + b }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adds() {
+        assert_eq!(add(1, 2), 3);
+        assert_eq!(add(-1, 1), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "overflow")]
+    fn overflows() {
+        add(i32::MAX, 1);
+    }
+}
+`
+
+const javaTwo = `package calc;
+
+import org.junit.jupiter.api.Test;
+import static org.junit.jupiter.api.Assertions.*;
+
+class CalcTest {
+    @Test
+    void adds() {
+        assertEquals(3, Calc.add(1, 2));
+        assertEquals(0, Calc.add(-1, 1));
+    }
+
+    @Test
+    void refusesZero() {
+        assertThrows(ArithmeticException.class, () -> Calc.div(1, 0));
+    }
+}
+`
+
+const javaParam = `class CalcTest {
+    @ParameterizedTest
+    @CsvSource({"1, 2, 3", "0, 0, 0", "-1, 1, 0"})
+    void adds(int a, int b, int want) {
+        assertEquals(want, Calc.add(a, b));
+    }
+}
+`
+
+func TestRustAndJavaWeakened(t *testing.T) {
+	rs, jv := "src/lib.rs", "src/test/java/calc/CalcTest.java"
+	check(t, []row{
+		{why: "rs: #[ignore]", path: rs, before: rsTwo, after: replace(rsTwo, "    fn adds", "    #[ignore]\n    fn adds"), want: is(Skipped)},
+		{why: "rs: the attribute goes", path: rs, before: rsTwo, after: replace(rsTwo, "    #[test]\n    fn adds", "    fn adds"), want: is(Removed)},
+		{why: "rs: the module goes", path: rs, before: rsTwo, after: cut(rsTwo, "#[cfg(test)]", ""), want: is(Removed)},
+		{why: "rs: cfg(any())", path: rs, before: rsTwo, after: replace(rsTwo, "#[cfg(test)]\nmod", "#[cfg(test)]\n#[cfg(any())]\nmod"), want: is(Skipped)},
+		{why: "rs: a feature on a test", path: rs, before: rsTwo, after: replace(rsTwo, "    #[test]\n    fn adds", "    #[cfg(feature = \"slow\")]\n    #[test]\n    fn adds"), want: is(Skipped)},
+		{why: "rs: cfg(all(test, …))", path: rs, before: rsTwo, after: replace(rsTwo, "#[cfg(test)]", "#[cfg(all(test, feature = \"x\"))]"), want: is(Skipped)},
+		{why: "rs: should_panic turns a failure around", path: rs, before: rsTwo, after: replace(rsTwo, "    #[test]\n    fn adds", "    #[test]\n    #[should_panic]\n    fn adds"), want: is(Skipped)},
+		{why: "rs: an assertion goes", path: rs, before: rsTwo, after: replace(rsTwo, "        assert_eq!(add(-1, 1), 0);\n", ""), want: is(Assertions)},
+		{why: "rs: assert!(true)", path: rs, before: rsTwo, after: replace(rsTwo, "assert_eq!(add(-1, 1), 0)", "assert!(true)"), want: is(Assertions)},
+		{why: "rs: both sides are one", path: rs, before: rsTwo, after: replace(rsTwo, "assert_eq!(add(-1, 1), 0)", "assert_eq!(add(-1, 1), add(-1, 1))"), want: is(Assertions)},
+		{why: "rs: in a nested comment", path: rs, before: rsTwo, after: replace(rsTwo, "        assert_eq!(add(-1, 1), 0);\n", "        /* /* x */ assert_eq!(add(-1, 1), 0); */\n"), want: is(Assertions)},
+		{why: "rs: in a raw string", path: rs, before: rsTwo, after: replace(rsTwo, "assert_eq!(add(-1, 1), 0);", "let _ = r#\"assert_eq!(add(-1, 1), 0);\"#;"), want: is(Assertions)},
+		{why: "rs: should_panic goes", path: rs, before: rsTwo, after: replace(rsTwo, "    #[should_panic(expected = \"overflow\")]\n", ""), want: is(Assertions)},
+		{why: "rs: rows of a loop go", path: "tests/add.rs", before: "#[test]\nfn adds() {\n    for (a, b) in [(1, 1), (2, 2), (3, 3)] {\n        assert_eq!(a, b);\n    }\n}\n", after: "#[test]\nfn adds() {\n    for (a, b) in [(1, 1)] {\n        assert_eq!(a, b);\n    }\n}\n", want: is(Cases)},
+		{why: "java: @Disabled", path: jv, before: javaTwo, after: replace(javaTwo, "    @Test\n    void refusesZero", "    @Test\n    @Disabled(\"flaky\")\n    void refusesZero"), want: is(Skipped)},
+		{why: "java: @Ignore on the class", path: jv, before: javaTwo, after: replace(javaTwo, "class CalcTest", "@Ignore\nclass CalcTest"), want: is(Skipped)},
+		{why: "java: enabled = false", path: jv, before: javaTwo, after: replace(javaTwo, "    @Test\n    void refusesZero", "    @Test(enabled = false)\n    void refusesZero"), want: is(Skipped)},
+		{why: "java: an assumption", path: jv, before: javaTwo, after: replace(javaTwo, "void refusesZero() {", "void refusesZero() {\n        assumeTrue(false);"), want: is(Skipped)},
+		{why: "java: the annotation goes", path: jv, before: javaTwo, after: replace(javaTwo, "    @Test\n    void refusesZero", "    void refusesZero"), want: is(Removed)},
+		{why: "java: an assertion goes", path: jv, before: javaTwo, after: replace(javaTwo, "        assertEquals(0, Calc.add(-1, 1));\n", ""), want: is(Assertions)},
+		{why: "java: assertTrue(true)", path: jv, before: javaTwo, after: replace(javaTwo, "assertEquals(0, Calc.add(-1, 1))", "assertTrue(true)"), want: is(Assertions)},
+		{why: "java: swallowed", path: jv, before: javaTwo, after: replace(javaTwo, "        assertEquals(0, Calc.add(-1, 1));\n", "        try {\n            assertEquals(0, Calc.add(-1, 1));\n        } catch (Throwable e) {\n        }\n"), want: is(Assertions)},
+		{why: "java: cases go", path: jv, before: javaParam, after: replace(javaParam, `, "-1, 1, 0"`, ""), want: is(Cases)},
+		{why: "java: AssertJ chain shrinks", path: jv, before: replace(javaTwo, "assertEquals(3, Calc.add(1, 2));", "assertThat(list()).hasSize(2).contains(1);"), after: replace(javaTwo, "assertEquals(3, Calc.add(1, 2));", "assertThat(list());"), want: is(Assertions)},
+		{why: "java: the file is deleted", path: jv, before: javaTwo, after: "-", want: is(Removed)},
+		{why: "kotlin: an assertion goes", path: "src/test/kotlin/CalcTest.kt", before: "class CalcTest {\n    @Test\n    fun `adds numbers`() {\n        assertEquals(3, add(1, 2))\n        assertEquals(0, add(0, 0))\n    }\n}\n", after: "class CalcTest {\n    @Test\n    fun `adds numbers`() {\n        assertEquals(3, add(1, 2))\n    }\n}\n", want: is(Assertions)},
+	})
+}
+
+func TestRustAndJavaHonest(t *testing.T) {
+	rs, jv := "src/lib.rs", "src/test/java/calc/CalcTest.java"
+	check(t, []row{
+		{why: "rs: production code changes", path: rs, before: rsTwo, after: replace(rsTwo, "{ a + b }", "{ a.wrapping_add(b) }")},
+		{why: "rs: renamed", path: rs, before: rsTwo, after: replace(rsTwo, "fn overflows", "fn panics_on_overflow")},
+		{why: "rs: tests move to a file", path: rs, before: rsTwo, after: cut(rsTwo, "#[cfg(test)]", "#[cfg(test)]\nmod tests;\n"), more: []File{file("src/tests.rs", "-", rsInner)}},
+		{why: "rs: tests move to tests/", path: rs, before: rsTwo, after: cut(rsTwo, "#[cfg(test)]", ""), more: []File{file("tests/add.rs", "-", "use calc::add;\n\n"+rsInner)}},
+		{why: "rs: lifetimes are no characters", path: rs, before: rsTwo, after: replace(rsTwo, "pub fn add", "pub fn first<'a>(s: &'a str) -> &'a str { s }\n\npub fn add")},
+		{why: "rs: a new ignored test", path: rs, before: rsTwo, after: replace(rsTwo, "    #[test]\n    fn adds", "    #[test]\n    #[ignore = \"slow\"]\n    fn big() {\n        assert_eq!(sum_all(), 9);\n    }\n\n    #[test]\n    fn adds")},
+		{why: "rs: assertions become rows", path: rs, before: rsTwo, after: replace(rsTwo, "        assert_eq!(add(1, 2), 3);\n        assert_eq!(add(-1, 1), 0);\n", "        for (a, b, want) in [(1, 2, 3), (-1, 1, 0)] {\n            assert_eq!(add(a, b), want);\n        }\n")},
+		{why: "java: renamed", path: jv, before: javaTwo, after: replace(javaTwo, "void refusesZero", "void throwsOnZeroDivisor")},
+		{why: "java: moved with its package", path: jv, before: javaTwo, after: "-", more: []File{file("src/test/java/arith/ArithTest.java", "-", replace(replace(javaTwo, "package calc;", "package arith;"), "class CalcTest", "class ArithTest"))}},
+		{why: "java: nested classes", path: jv, before: javaTwo, after: replace(replace(javaTwo, "    @Test\n    void refusesZero", "    @Nested\n    class Division {\n    @Test\n    void refusesZero"), "Calc.div(1, 0));\n    }\n", "Calc.div(1, 0));\n    }\n    }\n")},
+		{why: "java: assertions become cases", path: jv, before: javaTwo, after: replace(javaTwo, "    @Test\n    void adds() {\n        assertEquals(3, Calc.add(1, 2));\n        assertEquals(0, Calc.add(-1, 1));\n", "    @ParameterizedTest\n    @CsvSource({\"3, 1, 2\", \"0, -1, 1\"})\n    void adds(int want, int a, int b) {\n        assertEquals(want, Calc.add(a, b));\n")},
+		{why: "java: a generic helper and text", path: jv, before: javaTwo, after: replace(javaTwo, "    @Test\n    void refusesZero", "    private static <T extends Comparable<T>> T max(java.util.List<T> l) { return l.get(0); }\n\n    @Test\n    void refusesZero")},
+		{why: "java: a comment about @Disabled", path: jv, before: javaTwo, after: replace(javaTwo, "    @Test\n    void refusesZero", "    // @Disabled was here\n    @Test\n    void refusesZero")},
+	})
+}
+
+const rsInner = `use super::*;
+
+#[test]
+fn adds() {
+    assert_eq!(add(1, 2), 3);
+    assert_eq!(add(-1, 1), 0);
+}
+
+#[test]
+#[should_panic(expected = "overflow")]
+fn overflows() {
+    add(i32::MAX, 1);
+}
+`
+
+func TestOtherLanguages(t *testing.T) {
+	rb := "describe Calc do\n  it \"adds\" do\n    expect(add(1, 2)).to eq(3)\n  end\n\n  it \"zero\" do\n    expect(add(0, 0)).to eq(0)\n  end\nend\n"
+	cs := "public class CalcTests {\n  [Fact]\n  public void Adds() { Assert.Equal(3, Calc.Add(1, 2)); }\n\n  [Fact]\n  public void Zero() { Assert.Equal(0, Calc.Add(0, 0)); }\n}\n"
+	cc := "TEST(Calc, Adds) {\n  EXPECT_EQ(add(1, 2), 3);\n}\n\nTEST(Calc, Zero) {\n  EXPECT_EQ(add(0, 0), 0);\n}\n"
+	bats := "@test \"adds\" {\n  run add 1 2\n  assert_output 3\n}\n\n@test \"zero\" {\n  run add 0 0\n  assert_output 0\n}\n"
+	check(t, []row{
+		{why: "rb: a test goes", path: "spec/calc_spec.rb", before: rb, after: cut(rb, "\n  it \"zero\"", "end\n"), want: is(Removed)},
+		{why: "rb: xit", path: "spec/calc_spec.rb", before: rb, after: replace(rb, `  it "zero"`, `  xit "zero"`), want: is(Removed, Skipped)},
+		{why: "rb: pending", path: "spec/calc_spec.rb", before: rb, after: replace(rb, `  it "zero" do`, "  it \"zero\" do\n    pending"), want: is(Skipped)},
+		{why: "rb: renamed and moved", path: "spec/calc_spec.rb", before: rb, after: "-", more: []File{file("spec/models/arith_spec.rb", "-", rb)}},
+		{why: "cs: Skip", path: "test/CalcTests.cs", before: cs, after: replace(cs, "  [Fact]\n  public void Zero", "  [Fact(Skip = \"x\")]\n  public void Zero"), want: is(Skipped)},
+		{why: "cs: an assertion goes", path: "test/CalcTests.cs", before: cs, after: replace(cs, "Assert.Equal(0, Calc.Add(0, 0));", ""), want: is(Assertions)},
+		{why: "cs: a test is added", path: "test/CalcTests.cs", before: cs, after: replace(cs, "  [Fact]\n  public void Zero", "  [Fact]\n  public void One() { Assert.Equal(1, Calc.Add(0, 1)); }\n\n  [Fact]\n  public void Zero")},
+		{why: "c++: a test goes", path: "test/calc_test.cc", before: cc, after: cut(cc, "\nTEST(Calc, Zero)", ""), want: is(Removed)},
+		{why: "c++: DISABLED_", path: "test/calc_test.cc", before: cc, after: replace(cc, "Calc, Zero", "Calc, DISABLED_Zero"), want: is(Skipped)},
+		{why: "c++: a check becomes a comment", path: "test/calc_test.cc", before: cc, after: replace(cc, "  EXPECT_EQ(add(0, 0), 0);", "  // EXPECT_EQ(add(0, 0), 0);"), want: is(Assertions)},
+		{why: "bats: skip", path: "test/calc.bats", before: bats, after: replace(bats, "@test \"zero\" {", "@test \"zero\" {\n  skip \"later\""), want: is(Skipped)},
+		{why: "bats: a test goes", path: "test/calc.bats", before: bats, after: cut(bats, "\n@test \"zero\"", ""), want: is(Removed)},
+		{why: "php: incomplete", path: "tests/CalcTest.php", before: "<?php\nclass CalcTest extends TestCase {\n  public function testAdd() { $this->assertSame(3, add(1, 2)); }\n}\n", after: "<?php\nclass CalcTest extends TestCase {\n  public function testAdd() { $this->markTestIncomplete(); $this->assertSame(3, add(1, 2)); }\n}\n", want: is(Skipped)},
+		{why: "a text file is no test", path: "tests/README.md", before: "assert everything", after: "nothing"},
+		{why: "test data may change", path: "testdata/in.txt", before: "1", after: "2"},
+	})
+}
