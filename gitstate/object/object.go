@@ -186,6 +186,11 @@ func (s *Store) WriteFrom(t Type, size int64, r io.Reader) (ID, error) {
 	return id, nil
 }
 
+// Freshen gives an object that is there as a loose file, or waits for Sync, a new
+// time, so that no gc of unreachable objects takes it. It says whether it could;
+// an object that is only in a pack has to be written again to be safe.
+func (s *Store) Freshen(id ID) bool { return s.freshen(id) }
+
 // freshen says whether the object is there already as a loose file or is
 // waiting for Sync, and gives a loose file a new time. An object that exists
 // only in a pack is written again: a young loose copy is what keeps it through

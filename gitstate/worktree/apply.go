@@ -1,0 +1,349 @@
+package worktree
+
+import (
+	"crypto/rand"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"git-ralph/gitstate/object"
+)
+
+// apply does what was planned. Every step goes through an open folder that was
+// reached without following a link, so that a folder which turns into a link
+// meanwhile leads nowhere.
+func (r *restorer) apply() {
+	for _, p := range r.asides {
+		r.moveAside(p)
+	}
+	for _, x := range r.removes {
+		r.e.fail("restore remove")
+		if err := r.remove(x); err != nil {
+			r.failed(x.path, err)
+			continue
+		}
+		r.report.Removed = append(r.report.Removed, x.path)
+	}
+	for _, d := range r.mkdirs {
+		r.e.fail("restore folder")
+		if err := r.mkdir(d); err != nil {
+			r.failed(d.path, err)
+			continue
+		}
+		r.report.Folders = append(r.report.Folders, d.path)
+	}
+	for _, w := range r.writes {
+		if err := r.ctx.Err(); err != nil {
+			r.failed(w.path, err)
+			continue
+		}
+		if err := r.write(w.path, w.want); err != nil {
+			r.failed(w.path, err)
+			continue
+		}
+		r.report.Restored = append(r.report.Restored, w.path)
+	}
+	for _, w := range r.chmods {
+		r.e.fail("restore mode")
+		if err := r.inFolder(w.path, func(d folder, name string) error { return d.chmod(name, w.want.perm) }); err != nil {
+			r.failed(w.path, err)
+			continue
+		}
+		r.report.Restored = append(r.report.Restored, w.path)
+	}
+	for _, d := range slices.Backward(r.dirModes) {
+		r.e.fail("restore mode")
+		delete(r.locked, d.path)
+		if err := r.e.chmodDir(d.path, d.perm); err != nil {
+			r.failed(d.path, err)
+			continue
+		}
+		r.report.Folders = append(r.report.Folders, d.path)
+	}
+	// Folders made anew get their modes last: they may forbid writing.
+	for _, d := range slices.Backward(r.mkdirs) {
+		if err := r.e.chmodDir(d.path, d.perm); err != nil && !absent(err) {
+			r.failed(d.path, err)
+		}
+	}
+	r.finish()
+}
+
+// finish gives folders that were opened up their modes back.
+func (r *restorer) finish() {
+	paths := make([]string, 0, len(r.locked))
+	for p := range r.locked {
+		paths = append(paths, p)
+	}
+	slices.Sort(paths)
+	for _, p := range slices.Backward(paths) {
+		if err := r.e.chmodDir(p, r.locked[p]); err != nil && !absent(err) {
+			r.failed(p, err)
+		}
+		delete(r.locked, p)
+	}
+}
+
+// unlock gives the owner the right to look into a folder.
+func (e *Engine) unlock(path string) error {
+	st, err := e.disk.lstat(path)
+	if err != nil {
+		return err
+	}
+	if st.kind != kindDir || st.perm&0o700 == 0o700 {
+		return fs.ErrPermission
+	}
+	return e.chmodDir(path, st.perm|0o700)
+}
+
+func (e *Engine) chmodDir(path string, perm uint32) error {
+	if path == "" {
+		d, err := e.disk.open("")
+		if err != nil {
+			return err
+		}
+		defer d.close()
+		return d.chmod(".", perm)
+	}
+	dir, name := split(path)
+	d, err := e.disk.open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	return d.chmod(name, perm)
+}
+
+// inFolder runs f in the folder of path. When the folder's mode forbids it, the
+// folder is opened up and f runs again; finish puts the mode back.
+func (r *restorer) inFolder(path string, f func(d folder, name string) error) error {
+	dir, name := split(path)
+	d, err := r.e.disk.open(dir)
+	if permission(err) && r.e.unlock(dir) == nil {
+		d, err = r.e.disk.open(dir)
+	}
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	err = f(d, name)
+	if !permission(err) {
+		return err
+	}
+	st, serr := d.stat()
+	if serr != nil || st.perm&0o300 == 0o300 {
+		return err
+	}
+	if r.e.chmodDir(dir, st.perm|0o700) != nil {
+		return err
+	}
+	if _, ok := r.locked[dir]; !ok {
+		r.locked[dir] = st.perm
+	}
+	return f(d, name)
+}
+
+func (r *restorer) remove(x removal) error {
+	return r.inFolder(x.path, func(d folder, name string) error {
+		if !x.dir {
+			err := d.remove(name)
+			if absent(err) {
+				return nil
+			}
+			return err
+		}
+		err := d.rmdir(name)
+		switch {
+		case err == nil, absent(err):
+			return nil
+		case permission(err):
+			return err
+		}
+		return r.removeTree(d, name, x.path)
+	})
+}
+
+// removeTree removes what a scan did not see, because it is ignored and in the
+// way, or came later. Other repositories are not removed.
+func (r *restorer) removeTree(parent folder, name, path string) error {
+	if r.e.isRepository(path) {
+		return errors.New("it is another repository")
+	}
+	d, err := r.e.disk.open(path)
+	if permission(err) && r.e.unlock(path) == nil {
+		d, err = r.e.disk.open(path)
+	}
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	type item struct {
+		name string
+		k    kind
+	}
+	var items []item
+	if err := d.list(func(e dirent) error {
+		items = append(items, item{string(e.name), e.kind})
+		return nil
+	}); err != nil {
+		return err
+	}
+	if st, err := d.stat(); err == nil && st.perm&0o300 != 0o300 {
+		if err := parent.chmod(name, st.perm|0o700); err != nil {
+			return err
+		}
+	}
+	for _, it := range items {
+		k := it.k
+		if k == kindUnknown {
+			st, err := d.lstat(it.name)
+			if err != nil {
+				continue
+			}
+			k = st.kind
+		}
+		if k == kindDir {
+			err = r.removeTree(d, it.name, join(path, it.name))
+		} else {
+			err = d.remove(it.name)
+		}
+		if err != nil && !absent(err) {
+			return fmt.Errorf("remove %q: %w", join(path, it.name), err)
+		}
+	}
+	return parent.rmdir(name)
+}
+
+// mkdir makes a folder that can be worked in; it gets its mode at the end. A
+// file or link in its place is new and goes.
+func (r *restorer) mkdir(n *node) error {
+	return r.inFolder(n.path, func(d folder, name string) error {
+		err := d.mkdir(name, 0o700)
+		if errors.Is(err, fs.ErrExist) {
+			st, serr := d.lstat(name)
+			if serr == nil && st.kind == kindDir {
+				return d.chmod(name, st.perm|0o700)
+			}
+			if rerr := d.remove(name); rerr != nil {
+				return rerr
+			}
+			err = d.mkdir(name, 0o700)
+		}
+		return err
+	})
+}
+
+// tempName is the name under which a file is written before it is renamed.
+func tempName() string {
+	var b [8]byte
+	rand.Read(b[:])
+	return ".git-ralph-" + hex.EncodeToString(b[:]) + ".tmp"
+}
+
+// write puts a file or link in place: a temporary name, then a rename.
+func (r *restorer) write(path string, want *file) error {
+	return r.inFolder(path, func(d folder, name string) error {
+		if st, err := d.lstat(name); err == nil && st.kind == kindDir {
+			return errors.New("a folder is in its place")
+		}
+		tmp := tempName()
+		r.e.fail("restore write")
+		if err := r.e.put(d, tmp, path, want); err != nil {
+			_ = d.remove(tmp)
+			return err
+		}
+		r.e.fail("restore rename")
+		if err := d.rename(tmp, name); err != nil {
+			_ = d.remove(tmp)
+			return err
+		}
+		return nil
+	})
+}
+
+// put writes the bytes that want stands for under the name tmp.
+func (e *Engine) put(d folder, tmp, path string, want *file) error {
+	if want.kind == kindLink {
+		target, err := e.repo.Store.ReadType(want.raw, object.Blob)
+		if err != nil {
+			return err
+		}
+		return d.symlink(string(target), tmp)
+	}
+	out, err := d.create(tmp, 0o600)
+	if err != nil {
+		return err
+	}
+	err = e.copyRaw(out, path, want)
+	if err == nil {
+		err = out.Chmod(fileMode(want.perm))
+	}
+	return errors.Join(err, out.Close())
+}
+
+// copyRaw writes the bytes on disk that want stands for.
+func (e *Engine) copyRaw(out io.Writer, path string, want *file) error {
+	id := want.raw
+	switch want.form {
+	case formCRLF, formFilter:
+		return e.conv.copyRaw(out, path, want)
+	}
+	t, _, in, err := e.repo.Store.Open(id)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if t != object.Blob {
+		return fmt.Errorf("object %s is a %s", id, t)
+	}
+	buf, _ := e.bufs.Get().(*[]byte)
+	if buf == nil {
+		b := make([]byte, 64<<10)
+		buf = &b
+	}
+	defer e.bufs.Put(buf)
+	_, err = io.CopyBuffer(onlyWriter{out}, in, *buf)
+	return err
+}
+
+// moveAside takes a repository that the agent made out of the worktree, whole.
+func (r *restorer) moveAside(path string) {
+	name := strings.ReplaceAll(path, "/", "%2F")
+	if len(name) > 200 {
+		name = name[:150] + tempName()
+	}
+	err := os.MkdirAll(r.e.opts.Aside, 0o700)
+	if err == nil {
+		to := filepath.Join(r.e.opts.Aside, name)
+		for i := 1; ; i++ {
+			if _, serr := os.Lstat(to); errors.Is(serr, fs.ErrNotExist) {
+				break
+			}
+			to = filepath.Join(r.e.opts.Aside, fmt.Sprintf("%s.%d", name, i))
+		}
+		dir, _ := split(path)
+		var d folder
+		// Reach the folder once without links; the rename itself is by name, of
+		// a tree that nobody but a left-over process writes.
+		if d, err = r.e.disk.open(dir); err == nil {
+			d.close()
+			err = os.Rename(filepath.Join(r.e.repo.Root, filepath.FromSlash(path)), to)
+			name = filepath.Base(to)
+		}
+	}
+	if err != nil {
+		r.failed(path, fmt.Errorf("move the new repository aside: %w", err))
+		return
+	}
+	r.report.Aside = append(r.report.Aside, name)
+}
+
+// emptyFolder is the fingerprint of a folder without anything in it.
+func emptyFolder() object.ID { return sha1.Sum(nil) }

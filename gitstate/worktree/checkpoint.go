@@ -1,0 +1,361 @@
+package worktree
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"git-ralph/gitstate/object"
+)
+
+func ctxBackground() context.Context { return context.Background() }
+
+func readFull(r io.Reader, b []byte) (int, error) { return io.ReadFull(r, b) }
+
+// Checkpoint is the worktree at one moment. It is immutable; it may be restored
+// any number of times, also by another process (Store, Load).
+type Checkpoint struct {
+	Tree  object.ID  // tracked and untracked-not-ignored files, as `git add -A && git write-tree` has them
+	Index IndexState // the user's index, as entries
+	Head  string     // the ref that HEAD names; "" when it is detached
+	Tip   object.ID  // the commit that HEAD leads to; zero on an unborn branch
+
+	Untracked  []string // files that are not in the index and not ignored
+	Ignored    []string // ignored files that are part of the checkpoint
+	Nested     []string // other repositories, linked worktrees, submodules: left alone
+	Oversized  []string // untracked files above Options.MaxFile: left alone
+	Special    []string // sockets, FIFOs, devices, unsafe names: left alone
+	Unreadable []string // untracked files and folders that may not be read: left alone
+	Hidden     []string // files that differ from the index, which says not to look at them
+
+	Files int // in the checkpoint, tracked and others
+
+	e    *Engine
+	root *node
+}
+
+// Checkpoint records the worktree. Objects are written to the store and are
+// permanent after its Sync. It fails, and has changed nothing, when a tracked
+// file cannot be read.
+func (e *Engine) Checkpoint(ctx context.Context) (*Checkpoint, error) {
+	fail := func(err error) (*Checkpoint, error) { return nil, fmt.Errorf("take a checkpoint: %w", err) }
+	if e.settings.objectFormat != "" && e.settings.objectFormat != "sha1" {
+		return fail(fmt.Errorf("the repository's objects are %s", e.settings.objectFormat))
+	}
+	base, err := e.base(ctx)
+	if err != nil {
+		return fail(err)
+	}
+	root, err := e.scan(ctx, base, forCheckpoint)
+	if err != nil {
+		return fail(err)
+	}
+	if root, err = e.conv.settle(ctx, root, base); err != nil {
+		return fail(err)
+	}
+	e.last = root
+	c := &Checkpoint{e: e, root: root, Index: e.index.state, Files: root.count}
+	if c.Head, c.Tip, err = e.head(ctx); err != nil {
+		return fail(err)
+	}
+	if c.Tree, err = e.writeTrees(root); err != nil {
+		return fail(err)
+	}
+	c.lists()
+	return c, nil
+}
+
+// head reads HEAD; a plain ref is read from its file, everything else by git.
+func (e *Engine) head(ctx context.Context) (string, object.ID, error) {
+	if b, err := os.ReadFile(filepath.Join(e.repo.GitDir, "HEAD")); err == nil && e.settings.refStorage == "" {
+		if ref, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "ref: "); ok {
+			if b, err := os.ReadFile(filepath.Join(e.repo.CommonDir, filepath.FromSlash(ref))); err == nil {
+				if id, err := object.ParseID(strings.TrimSpace(string(b))); err == nil {
+					return ref, id, nil
+				}
+			}
+		}
+	}
+	ref, err := e.repo.Git.Line(ctx, "symbolic-ref", "-q", "HEAD")
+	if err != nil {
+		ref = "" // detached
+	}
+	line, err := e.repo.Git.Line(ctx, "rev-parse", "--verify", "-q", "HEAD^{commit}")
+	if err != nil {
+		if ref != "" {
+			return ref, object.Zero, nil // unborn
+		}
+		return "", object.Zero, fmt.Errorf("read HEAD: %w", err)
+	}
+	id, err := object.ParseID(line)
+	return ref, id, err
+}
+
+// lists fills in the names that people are told.
+func (c *Checkpoint) lists() {
+	_ = c.root.walk(oddUntracked|oddIgnored|oddExtra|oddBits, func(n *node) error {
+		for i := range n.files {
+			f := &n.files[i]
+			p := join(n.path, f.name)
+			switch {
+			case f.mode == object.ModeGitlink && f.present():
+				c.Nested = append(c.Nested, p)
+			case f.class == untracked && f.has(bitLarge):
+				c.Oversized = append(c.Oversized, p)
+			case f.class == untracked:
+				c.Untracked = append(c.Untracked, p)
+			case f.class == ignored:
+				c.Ignored = append(c.Ignored, p)
+			case f.has(bitHidden):
+				c.Hidden = append(c.Hidden, p)
+			}
+		}
+		for i := range n.extras {
+			x := &n.extras[i]
+			p := join(n.path, x.name)
+			switch x.what {
+			case extraNested:
+				c.Nested = append(c.Nested, p)
+			case extraSpecial:
+				c.Special = append(c.Special, p)
+			case extraUnreadable:
+				c.Unreadable = append(c.Unreadable, strings.TrimSuffix(p, "/"))
+			}
+		}
+		return nil
+	})
+	for _, l := range []*[]string{&c.Untracked, &c.Ignored, &c.Nested, &c.Oversized, &c.Special, &c.Unreadable, &c.Hidden} {
+		slices.Sort(*l)
+	}
+}
+
+// Capture is what is in the worktree after the agent, judged against a checkpoint.
+type Capture struct {
+	Tree object.ID // for evidence: tracked files and those that the agent made; nothing that was untracked or is ignored
+	Keep object.ID // HEAD's tree of the checkpoint with exactly Changes
+
+	Changes []Change // what a commit of the attempt contains, by path
+
+	PutBack        []string // touched, and not the agent's to change: untracked at the checkpoint, or hidden by the index
+	IgnoredChanged []string // ignored files of the checkpoint that were changed or removed
+	Excluded       []string // made by the agent, ignored by only one of the two rule sets
+	TooLarge       []string // made or changed by the agent, above Options.MaxFile
+	Nested         []string // repositories that appeared, changed or went
+	Special        []string // FIFOs, sockets, devices, unsafe names that the agent made
+	Unreadable     []string // what the agent made unreadable
+
+	cp   *Checkpoint
+	root *node
+}
+
+// Capture looks at the worktree again. It changes nothing but the object
+// store. A path that the ignore rules of the checkpoint or the present ones
+// exclude is not captured, unless it was in the index.
+func (e *Engine) Capture(ctx context.Context, c *Checkpoint) (*Capture, error) {
+	fail := func(err error) (*Capture, error) { return nil, fmt.Errorf("capture the worktree: %w", err) }
+	s := &scan{e: e, ctx: ctx, purpose: forCapture, started: time.Now().UnixNano()}
+	root, err := s.run(c.root)
+	if err != nil {
+		return fail(err)
+	}
+	if root, err = e.conv.settle(ctx, root, c.root); err != nil {
+		return fail(err)
+	}
+	e.last = root
+	out := &Capture{cp: c, root: root}
+	var user, evidence []Change
+	for _, p := range s.between {
+		if c.root.fileAt(p) == nil && c.root.at(p) == nil {
+			dir, name := split(p)
+			if c.root.at(dir).extra(name) == nil {
+				out.Excluded = append(out.Excluded, p)
+			}
+		}
+	}
+	diffNodes(c.root, root, func(dir string, a, b *file, x, y *extra) {
+		out.judge(dir, a, b, x, y)
+	})
+	slices.SortFunc(out.Changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	for _, l := range []*[]string{&out.PutBack, &out.IgnoredChanged, &out.Excluded, &out.TooLarge, &out.Nested, &out.Special, &out.Unreadable} {
+		slices.Sort(*l)
+		*l = slices.Compact(*l)
+	}
+	// The evidence begins with the checkpoint's tree without the user's own files.
+	for _, p := range c.Untracked {
+		user = append(user, Change{Path: p})
+	}
+	evidence = append(user, out.Changes...)
+	if out.Tree, err = ApplyChanges(e.repo.Store, c.Tree, evidence); err != nil {
+		return fail(err)
+	}
+	head := object.EmptyTree
+	if !c.Tip.IsZero() {
+		commit, err := e.repo.Store.ReadCommit(c.Tip)
+		if err != nil {
+			return fail(err)
+		}
+		head = commit.Tree
+	}
+	if out.Keep, err = ApplyChanges(e.repo.Store, head, out.Changes); err != nil {
+		return fail(err)
+	}
+	return out, nil
+}
+
+// diffNodes calls f for every name that differs between two snapshots; a or b
+// is nil where there is no file, x or y where there is no extra.
+func diffNodes(a, b *node, f func(dir string, a, b *file, x, y *extra)) {
+	if a == b {
+		return
+	}
+	path := ""
+	var af, bf []file
+	var ax, bx []extra
+	var ad, bd []*node
+	if a != nil {
+		path, af, ax, ad = a.path, a.files, a.extras, a.dirs
+	}
+	if b != nil {
+		path, bf, bx, bd = b.path, b.files, b.extras, b.dirs
+	}
+	for len(af) > 0 || len(bf) > 0 {
+		switch {
+		case len(bf) == 0 || len(af) > 0 && af[0].name < bf[0].name:
+			f(path, &af[0], nil, nil, nil)
+			af = af[1:]
+		case len(af) == 0 || bf[0].name < af[0].name:
+			f(path, nil, &bf[0], nil, nil)
+			bf = bf[1:]
+		default:
+			if af[0] != bf[0] {
+				f(path, &af[0], &bf[0], nil, nil)
+			}
+			af, bf = af[1:], bf[1:]
+		}
+	}
+	for len(ax) > 0 || len(bx) > 0 {
+		switch {
+		case len(bx) == 0 || len(ax) > 0 && ax[0].name < bx[0].name:
+			f(path, nil, nil, &ax[0], nil)
+			ax = ax[1:]
+		case len(ax) == 0 || bx[0].name < ax[0].name:
+			f(path, nil, nil, nil, &bx[0])
+			bx = bx[1:]
+		default:
+			if ax[0] != bx[0] {
+				f(path, nil, nil, &ax[0], &bx[0])
+			}
+			ax, bx = ax[1:], bx[1:]
+		}
+	}
+	for len(ad) > 0 || len(bd) > 0 {
+		switch {
+		case len(bd) == 0 || len(ad) > 0 && ad[0].name < bd[0].name:
+			diffNodes(ad[0], nil, f)
+			ad = ad[1:]
+		case len(ad) == 0 || bd[0].name < ad[0].name:
+			diffNodes(nil, bd[0], f)
+			bd = bd[1:]
+		default:
+			diffNodes(ad[0], bd[0], f)
+			ad, bd = ad[1:], bd[1:]
+		}
+	}
+}
+
+// judge sorts one difference into what it means.
+func (out *Capture) judge(dir string, a, b *file, x, y *extra) {
+	if a != nil && !a.present() {
+		a = &file{name: a.name, class: a.class, id: a.id, mode: a.mode, bits: a.bits}
+	}
+	switch {
+	case x != nil || y != nil:
+		out.judgeExtra(dir, x, y)
+	case a != nil && a.mode == object.ModeGitlink || b != nil && b.mode == object.ModeGitlink:
+		if a == nil || b == nil || a.present() != b.present() || a.mode != b.mode || a.raw != b.raw {
+			name := ""
+			if a != nil {
+				name = a.name
+			} else {
+				name = b.name
+			}
+			out.Nested = append(out.Nested, join(dir, name))
+		}
+	case a == nil || a.class == tracked:
+		out.judgeOwn(dir, a, b)
+	default:
+		p := join(dir, a.name)
+		if b != nil && b.present() && b.raw == a.raw && b.kind == a.kind && b.has(bitLarge) == a.has(bitLarge) {
+			if !a.has(bitLarge) || b.size == a.size && b.mtime == a.mtime {
+				if b.perm == a.perm || a.class == ignored {
+					return
+				}
+			}
+		}
+		if a.class == ignored {
+			out.IgnoredChanged = append(out.IgnoredChanged, p)
+		} else {
+			out.PutBack = append(out.PutBack, p)
+		}
+	}
+}
+
+// judgeOwn is about tracked files and files that the agent made.
+func (out *Capture) judgeOwn(dir string, a, b *file) {
+	var old, now Side
+	var p string
+	if a != nil {
+		p = join(dir, a.name)
+		if a.inTree() {
+			old = Side{a.mode, a.id}
+		}
+	}
+	size := int64(0)
+	if b != nil {
+		p = join(dir, b.name)
+		if b.class == ignored {
+			return // made by the agent, and ignored
+		}
+		if b.has(bitLarge) {
+			if b.perm&0o400 == 0 && b.raw.IsZero() {
+				out.Unreadable = append(out.Unreadable, p)
+			} else {
+				out.TooLarge = append(out.TooLarge, p)
+			}
+			return
+		}
+		if b.inTree() {
+			now, size = Side{b.mode, b.id}, b.size
+		}
+	}
+	if a != nil && a.has(bitHidden) {
+		if b == nil || b.raw != a.raw || b.kind != a.kind {
+			out.PutBack = append(out.PutBack, p)
+		}
+		return
+	}
+	if old != now {
+		out.Changes = append(out.Changes, newChange(p, old, now, size))
+	}
+}
+
+func (out *Capture) judgeExtra(dir string, x, y *extra) {
+	z := y
+	if z == nil {
+		z = x
+	}
+	p := strings.TrimSuffix(join(dir, z.name), "/")
+	switch {
+	case x != nil && x.what == extraNested || y != nil && y.what == extraNested:
+		out.Nested = append(out.Nested, p)
+	case y != nil && y.what == extraSpecial:
+		out.Special = append(out.Special, p)
+	case y != nil && y.what == extraUnreadable:
+		out.Unreadable = append(out.Unreadable, p)
+	}
+}

@@ -1,0 +1,467 @@
+package worktree
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"git-ralph/gitstate/ignore"
+	"git-ralph/gitstate/object"
+)
+
+// smallIgnored is the size up to which an ignored file outside ignored folders
+// is part of the checkpoint.
+const smallIgnored = 1 << 20
+
+// list looks at a folder by reading its names.
+func (s *scan) list(t *task) {
+	dir, err := s.e.disk.open(t.path)
+	if absent(err) {
+		t.out = t.vanished(s)
+		return
+	}
+	if permission(err) && s.purpose == forRestore && s.e.unlock(t.path) == nil {
+		dir, err = s.e.disk.open(t.path)
+	}
+	if err != nil {
+		s.unreadable(t, err)
+		return
+	}
+	defer dir.close()
+	self, err := dir.stat()
+	if err != nil {
+		s.fail(fmt.Errorf("look at %q: %w", t.path, err))
+		return
+	}
+	out := &node{path: t.path, name: t.name, present: true, perm: self.perm,
+		mtime: self.mtime, ctime: self.ctime, ino: self.ino, listed: !late(self, s.started)}
+	var names []dirent
+	isRepo := false
+	var arena []byte
+	if err := dir.list(func(d dirent) error {
+		if string(d.name) == ".git" {
+			isRepo = true
+			return nil
+		}
+		// The name is only lent. One allocation for all names of a folder.
+		at := len(arena)
+		arena = append(arena, d.name...)
+		names = append(names, dirent{arena[at:len(arena):len(arena)], d.kind})
+		return nil
+	}); err != nil {
+		s.unreadable(t, err)
+		return
+	}
+	if isRepo && t.path != "" {
+		if s.nested(t, dir, out) {
+			return
+		}
+	}
+	t.out = out
+	s.rules(t, dir, out, names)
+	s.names(t, dir, out, names)
+	s.start(t)
+}
+
+// unreadable records a folder that may not be read. What the index has in it
+// cannot be judged, which is an error for a checkpoint.
+func (s *scan) unreadable(t *task, err error) {
+	if !t.untracked && t.base != nil && t.base.count > 0 && s.purpose == forCheckpoint || !permission(err) {
+		s.fail(fmt.Errorf("read folder %q: %w", t.path, err))
+		t.out = t.vanished(s)
+		return
+	}
+	t.out = &node{path: t.path, name: t.name, present: true,
+		extras: []extra{{name: "", what: extraUnreadable, kind: kindDir}}}
+	if st, err := s.e.disk.lstat(t.path); err == nil {
+		t.out.perm = st.perm
+	}
+	if t.base != nil {
+		t.out.rules = t.base.rules
+		for _, f := range t.base.files {
+			if f.class == tracked {
+				f.bits |= bitRacy
+				t.out.files = append(t.out.files, f)
+			}
+		}
+		for _, d := range t.base.dirs {
+			s.descend(t, &task{path: d.path, name: d.name, base: d, rules: d.rules, old: d.rules})
+		}
+		s.start(t)
+	}
+}
+
+// rules settles which ignore rules hold in the folder.
+func (s *scan) rules(t *task, dir folder, out *node, names []dirent) {
+	var base *ignore.Rules
+	if t.base != nil {
+		base = t.base.rules
+	}
+	if s.purpose == forRestore {
+		// A folder that the checkpoint does not know has no rules of its own:
+		// an ignore file in it is one of the agent's.
+		out.rules = t.rules
+		if t.base != nil && t.base.rulesKnown {
+			out.rules = base
+		}
+		out.rulesKnown = t.base != nil && t.base.rulesKnown
+		return
+	}
+	out.rulesKnown = true
+	out.rules = t.rules
+	var data []byte
+	var from object.ID
+	found := false
+	for _, n := range names {
+		if string(n.name) == ".gitignore" {
+			// A symbolic link is not followed: git treats it as absent.
+			b, err := s.e.readSmall(dir, ".gitignore")
+			if err == nil {
+				data, from, found = b, object.Sum(object.Blob, b), true
+			}
+		}
+	}
+	if !found && t.base != nil {
+		if f := t.base.file(".gitignore"); f != nil && f.has(bitSkip) && !f.id.IsZero() && f.mode != object.ModeSymlink {
+			if b, err := s.e.repo.Store.ReadType(f.id, object.Blob); err == nil {
+				data, from, found = b, f.id, true
+			}
+		}
+	}
+	if !found {
+		return
+	}
+	if base != nil && t.base.rulesFrom == from && base.Parent() == t.rules {
+		out.rules, out.rulesFrom = base, from
+		return
+	}
+	if l := ignore.Parse(data, t.path, s.e.settings.ignoreCase); !l.Empty() {
+		out.rules, out.rulesFrom = t.rules.Push(l), from
+	}
+}
+
+// shutOff says whether the folder of t is ignored as a whole. Only folders that
+// the index knows are looked into in spite of that.
+func (s *scan) shutOff(t *task) bool {
+	if t == nil || t.path == "" {
+		return false
+	}
+	if v := t.shut.Load(); v != 0 {
+		return v == 2
+	}
+	shut := s.shutOff(t.parent) || s.excluded(t.rules, t.old, t.path, true)
+	if shut {
+		t.shut.Store(2)
+	} else {
+		t.shut.Store(1)
+	}
+	return shut
+}
+
+func (s *scan) excluded(rules, old *ignore.Rules, path string, dir bool) bool {
+	now := rules.Match(path, dir) == ignore.Ignored
+	if s.purpose != forCapture && s.also == nil || old == rules {
+		return now
+	}
+	before := old.Match(path, dir) == ignore.Ignored
+	if now != before && s.purpose == forCapture {
+		s.mu.Lock()
+		s.between = append(s.between, path)
+		s.mu.Unlock()
+	}
+	return now || before
+}
+
+// names classifies every name of a folder.
+func (s *scan) names(t *task, dir folder, out *node, names []dirent) {
+	b := t.base
+	old := t.old
+	if s.purpose == forCapture && b != nil && b.rulesKnown {
+		old = b.rules
+	}
+	if s.also != nil {
+		if n := s.also.at(t.path); n != nil && n.rulesKnown {
+			old = n.rules
+		}
+	}
+	relist := s.purpose != forRestore && (b == nil || b.rules != out.rules)
+	var seenFiles, seenDirs []bool
+	if b != nil {
+		seenFiles, seenDirs = make([]bool, len(b.files)), make([]bool, len(b.dirs))
+	}
+	for _, n := range names {
+		if s.e.settings.ignoreCase && b != nil {
+			n.name = b.foldName(n.name)
+		}
+		if b != nil {
+			if i, ok := findFileBytes(b.files, n.name); ok && s.known(t, dir, out, &b.files[i]) {
+				seenFiles[i] = true
+				continue
+			}
+			if i, ok := findDirBytes(b.dirs, n.name); ok && (n.kind == kindDir || n.kind == kindUnknown) {
+				d := b.dirs[i]
+				if d.hasTracked || !relist {
+					seenDirs[i] = true
+					s.descend(t, &task{path: d.path, name: d.name, base: d, rules: out.rules, old: old,
+						untracked: !d.hasTracked, relist: relist, keepAll: t.keepAll})
+					continue
+				}
+			}
+		}
+		s.fresh(t, dir, out, old, strings.Clone(string(n.name)), n.kind)
+	}
+	if b == nil {
+		return
+	}
+	for i := range b.files {
+		if !seenFiles[i] && !out.added(b.files[i].name) {
+			if g, ok := gone(b.files[i]); ok {
+				out.files = append(out.files, g)
+			}
+		}
+	}
+	for i, d := range b.dirs {
+		if !seenDirs[i] && d.hasTracked {
+			// It will be found missing, and what the index says of it kept.
+			s.descend(t, &task{path: d.path, name: d.name, base: d, rules: out.rules, old: old})
+		}
+	}
+}
+
+// added says whether a file was found, before the files are sorted.
+func (n *node) added(name string) bool {
+	for i := range n.files {
+		if n.files[i].name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// known handles a name that the base has a file for. It returns false when
+// what is there is not the like of it: then it is treated as new.
+func (s *scan) known(t *task, dir folder, out *node, f *file) bool {
+	now, err := dir.lstat(f.name)
+	if absent(err) {
+		return false
+	}
+	if err != nil {
+		s.fail(fmt.Errorf("look at %q: %w", join(t.path, f.name), err))
+		return true
+	}
+	isLink := f.mode == object.ModeGitlink
+	if now.kind > kindDir || now.kind == kindDir != isLink {
+		return false
+	}
+	if f.class != tracked && s.purpose != forRestore && (t.base.rules != out.rules) {
+		// Other rules: is it still what it was?
+		return false
+	}
+	if !isLink && f.sameStat(now) {
+		nf := *f
+		if nf.has(bitIndex) {
+			s.settle(&nf, now)
+		}
+		out.files = append(out.files, nf)
+		return true
+	}
+	nf, keep, err := s.contents(t, dir, f, f.name, now)
+	if err != nil {
+		s.fail(err)
+		return true
+	}
+	if keep {
+		out.files = append(out.files, nf)
+		return true
+	}
+	return false
+}
+
+// settle turns what the index says into what is known about the file.
+func (s *scan) settle(f *file, now stat) {
+	mode := s.e.modeOf(f, now)
+	if f.mode != mode {
+		if f.has(bitAssume | bitSkip) {
+			mode = f.mode
+		}
+		f.mode = mode
+	}
+	f.setStat(now, s.started)
+}
+
+// fresh handles a name that is new, or whose nature has changed.
+func (s *scan) fresh(t *task, dir folder, out *node, old *ignore.Rules, name string, k kind) {
+	path := join(t.path, name)
+	if k == kindUnknown {
+		st, err := dir.lstat(name)
+		if err != nil {
+			return
+		}
+		k = st.kind
+	}
+	if s.e.isOwn(path) {
+		out.extras = append(out.extras, extra{name: name, what: extraOwn, kind: k})
+		return
+	}
+	if unsafeName(name) {
+		out.extras = append(out.extras, extra{name: name, what: extraSpecial, kind: k})
+		return
+	}
+	if b := t.base.file(name); b != nil && b.class == tracked && (k == kindFile || k == kindLink) {
+		s.freshFile(t, dir, out, name, false, false)
+		return
+	}
+	shut := !t.keepAll && s.shutOff(t)
+	ign := t.keepAll || shut || s.excluded(out.rules, old, path, k == kindDir)
+	keep := t.keepAll || ign && s.e.capture.match(path, k == kindDir)
+	switch {
+	case k == kindDir && (!ign || keep):
+		var b *node
+		if t.base != nil {
+			b = t.base.dir(name)
+		}
+		s.descend(t, &task{path: path, name: name, base: b, rules: out.rules, old: old, untracked: true,
+			keepAll: keep, relist: true})
+	case k == kindDir:
+		out.extras = append(out.extras, extra{name: name, what: extraIgnored, kind: k})
+	case k != kindFile && k != kindLink:
+		what := extraSpecial
+		if ign {
+			what = extraIgnored
+		}
+		out.extras = append(out.extras, extra{name: name, what: what, kind: k})
+	case ign && shut && !keep:
+		out.extras = append(out.extras, extra{name: name, what: extraIgnored, kind: k})
+	default:
+		s.freshFile(t, dir, out, name, ign, keep)
+	}
+}
+
+func (s *scan) freshFile(t *task, dir folder, out *node, name string, ign, keep bool) {
+	now, err := dir.lstat(name)
+	if err != nil || now.kind != kindFile && now.kind != kindLink {
+		return // gone, or something else by now: as good as never seen
+	}
+	if ign && !keep && now.size > smallIgnored {
+		out.extras = append(out.extras, extra{name: name, what: extraIgnored, kind: now.kind, size: now.size})
+		return
+	}
+	f := file{name: name, class: untracked, bits: bitRacy}
+	if ign {
+		f.class = ignored
+	}
+	if t.base != nil {
+		// A tracked file that changed into a link, or back, is still tracked.
+		if b := t.base.file(name); b != nil {
+			if b.class == tracked {
+				f.class = tracked
+			}
+			f.bits |= b.bits & (bitAssume | bitSkip | bitIntent)
+			if b.class != tracked && b.sameStat(now) {
+				// The rules changed, not the file.
+				nf := *b
+				nf.class = f.class
+				if nf.class == untracked && nf.id.IsZero() && !nf.has(bitLarge) {
+					nf.id, nf.mode = nf.raw, s.e.modeOf(&nf, now)
+				}
+				out.files = append(out.files, nf)
+				return
+			}
+		}
+	}
+	nf, ok, err := s.contents(t, dir, &f, name, now)
+	switch {
+	case permission(err):
+		out.extras = append(out.extras, extra{name: name, what: extraUnreadable, kind: now.kind})
+	case err != nil && !errors.Is(err, errNotRegular):
+		s.fail(err)
+	case ok:
+		out.files = append(out.files, nf)
+	}
+}
+
+func findFileBytes(files []file, name []byte) (int, bool) {
+	lo, hi := 0, len(files)
+	for lo < hi {
+		m := (lo + hi) / 2
+		switch {
+		case files[m].name < string(name):
+			lo = m + 1
+		case files[m].name == string(name):
+			return m, true
+		default:
+			hi = m
+		}
+	}
+	return lo, false
+}
+
+func findDirBytes(dirs []*node, name []byte) (int, bool) {
+	lo, hi := 0, len(dirs)
+	for lo < hi {
+		m := (lo + hi) / 2
+		switch {
+		case dirs[m].name < string(name):
+			lo = m + 1
+		case dirs[m].name == string(name):
+			return m, true
+		default:
+			hi = m
+		}
+	}
+	return lo, false
+}
+
+// foldName is the name by which the base knows a name of the disk, on a file
+// system that does not tell cases apart.
+func (n *node) foldName(name []byte) []byte {
+	if _, ok := findFileBytes(n.files, name); ok {
+		return name
+	}
+	if _, ok := findDirBytes(n.dirs, name); ok {
+		return name
+	}
+	for i := range n.files {
+		if asciiFold(n.files[i].name, string(name)) {
+			return []byte(n.files[i].name)
+		}
+	}
+	for _, d := range n.dirs {
+		if asciiFold(d.name, string(name)) {
+			return []byte(d.name)
+		}
+	}
+	return name
+}
+
+func asciiFold(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range len(a) {
+		x, y := a[i], b[i]
+		if 'A' <= x && x <= 'Z' {
+			x += 'a' - 'A'
+		}
+		if 'A' <= y && y <= 'Z' {
+			y += 'a' - 'A'
+		}
+		if x != y {
+			return false
+		}
+	}
+	return true
+}
+
+// unsafeName says whether git would refuse the name because some file system
+// takes it for `.git` (core.protectNTFS, which is on everywhere).
+func unsafeName(name string) bool {
+	if len(name) < 4 {
+		return false
+	}
+	if i := strings.IndexAny(name, `\:`); i >= 0 {
+		name = name[:i]
+	}
+	name = strings.TrimRight(name, " .")
+	return asciiFold(name, ".git") || asciiFold(name, "git~1")
+}

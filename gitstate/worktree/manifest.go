@@ -1,0 +1,452 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"git-ralph/gitstate/ignore"
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/worktree/index"
+)
+
+// The stored checkpoint is one tree:
+//
+//	before/    the checkpoint's tree
+//	index/     the index as a tree, only when it is another one
+//	kept/      blobs of what before/ does not hold: ignored files, bytes on disk
+//	           that differ from the tree's (conversions, hidden changes)
+//	manifest   what no tree can say, one fact a line, names quoted as in Go
+//
+// A line of the manifest is a word and its values:
+//
+//	git-ralph-checkpoint 1                       format
+//	head REF | head -                            what HEAD named
+//	tip ID                                       the commit; zeros on an unborn branch
+//	before ID, index ID                          trees; zeros = none
+//	modes FILE EXEC DIR                          permissions of everything not named below
+//	rules TEXT                                   core.excludesFile, then info/exclude
+//	file CLASS MODE ID KIND PERM FORM RAW BITS PATH SIZE MTIME
+//	dir PERM PATH                                a folder that the tree does not imply, or with another mode
+//	extra WHAT KIND MARK SIZE PATH               what is there and was left alone
+//	stage N MODE ID PATH, bits FLAGS PATH        the index
+const manifestFormat = "git-ralph-checkpoint 1"
+
+// Store writes the checkpoint into the object database and returns the tree for
+// the commit that anchors it. The caller makes the commit and the ref, and calls
+// the store's Sync between the two: nothing is permanent before.
+func (c *Checkpoint) Store(ctx context.Context) (object.ID, error) {
+	id, err := c.store(ctx)
+	if err != nil {
+		return id, fmt.Errorf("store the checkpoint: %w", err)
+	}
+	return id, nil
+}
+
+func (c *Checkpoint) store(context.Context) (object.ID, error) {
+	e, s := c.e, c.e.repo.Store
+	kept := map[object.ID]bool{}
+	text := c.manifest(kept)
+	list := []object.TreeEntry{{Name: "before", Mode: object.ModeDir, ID: c.Tree}}
+	if c.Index.Tree != c.Tree && c.Index.Tree != object.EmptyTree {
+		list = append(list, object.TreeEntry{Name: "index", Mode: object.ModeDir, ID: c.Index.Tree})
+	}
+	if len(kept) > 0 {
+		var names []object.TreeEntry
+		for id := range kept {
+			if err := e.keepBlob(c.root, id); err != nil {
+				return object.Zero, err
+			}
+			names = append(names, object.TreeEntry{Name: id.String(), Mode: object.ModeRegular, ID: id})
+		}
+		id, err := s.WriteTree(names)
+		if err != nil {
+			return object.Zero, err
+		}
+		list = append(list, object.TreeEntry{Name: "kept", Mode: object.ModeDir, ID: id})
+	}
+	if c.Tree == object.EmptyTree {
+		if _, err := s.WriteTree(nil); err != nil {
+			return object.Zero, err
+		}
+	}
+	e.fail("store manifest")
+	id, err := s.Write(object.Blob, text)
+	if err != nil {
+		return object.Zero, err
+	}
+	list = append(list, object.TreeEntry{Name: "manifest", Mode: object.ModeRegular, ID: id})
+	return s.WriteTree(list)
+}
+
+// keepBlob makes sure that a blob which an earlier checkpoint stored has not
+// been pruned since.
+func (e *Engine) keepBlob(_ *node, id object.ID) error {
+	if e.repo.Store.Freshen(id) {
+		return nil
+	}
+	t, data, err := e.repo.Store.Read(id)
+	if err != nil {
+		return err
+	}
+	_, err = e.repo.Store.Write(t, data)
+	return err
+}
+
+func (c *Checkpoint) manifest(kept map[object.ID]bool) []byte {
+	var b bytes.Buffer
+	m := c.e.modes
+	head := c.Head
+	if head == "" {
+		head = "-"
+	}
+	fmt.Fprintf(&b, "%s\nhead %s\ntip %s\nbefore %s\nindex %s\nmodes %o %o %o\n", manifestFormat,
+		strconv.Quote(head), c.Tip, c.Tree, c.Index.Tree, m.file, m.exec, m.dir)
+	for _, t := range topTexts(c.root.top) {
+		fmt.Fprintf(&b, "rules %s\n", strconv.Quote(t))
+	}
+	all := oddUntracked | oddIgnored | oddExtra | oddMode | oddEmpty | oddBits
+	_ = c.root.walk(all, func(n *node) error {
+		if n.present && (n.perm != m.dir || n.odd&oddEmpty != 0) {
+			fmt.Fprintf(&b, "dir %o %s\n", n.perm, strconv.Quote(n.path))
+		}
+		for i := range n.files {
+			f := &n.files[i]
+			if f.class == tracked && f.form == formBlob && f.bits&^bitRacy == 0 && f.mode != object.ModeGitlink &&
+				(f.kind == kindLink && f.mode == object.ModeSymlink || f.kind == kindFile && f.mode != object.ModeSymlink && f.perm == m.of(f.mode)) {
+				continue
+			}
+			if (f.form == formOwn || f.class == ignored) && f.present() && !f.raw.IsZero() {
+				kept[f.raw] = true
+			}
+			fmt.Fprintf(&b, "file %d %o %s %d %o %d %s %d %s %d %d\n", f.class, f.mode, f.id, f.kind, f.perm, f.form, f.raw,
+				f.bits&^(bitRacy|bitIndex), strconv.Quote(join(n.path, f.name)), f.size, f.mtime)
+		}
+		for i := range n.extras {
+			x := &n.extras[i]
+			if x.what == extraIgnored {
+				continue // left alone in any case
+			}
+			fmt.Fprintf(&b, "extra %d %d %s %d %s\n", x.what, x.kind, x.mark, x.size, strconv.Quote(join(n.path, x.name)))
+		}
+		return nil
+	})
+	for _, s := range c.Index.Unmerged {
+		fmt.Fprintf(&b, "stage %d %o %s %s\n", s.Stage, s.Mode, s.ID, strconv.Quote(s.Path))
+	}
+	for _, s := range c.Index.Bits {
+		fmt.Fprintf(&b, "bits %d %s\n", s.Flags, strconv.Quote(s.Path))
+	}
+	return b.Bytes()
+}
+
+// topTexts are the sources of rules that no file of the worktree holds.
+func topTexts(r *ignore.Rules) []string {
+	var out []string
+	for ; r != nil; r = r.Parent() {
+		out = append(out, r.Source())
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// Load reads a stored checkpoint back, from the tree that Store returned. It
+// can be restored exactly; files are compared with it by their contents where
+// the present index does not prove them unchanged.
+func (e *Engine) Load(ctx context.Context, tree object.ID) (*Checkpoint, error) {
+	c, err := e.load(ctx, tree)
+	if err != nil {
+		return nil, fmt.Errorf("load the checkpoint %s: %w", tree, err)
+	}
+	return c, nil
+}
+
+func (e *Engine) load(ctx context.Context, tree object.ID) (*Checkpoint, error) {
+	s := e.repo.Store
+	list, err := s.ReadTree(tree)
+	if err != nil {
+		return nil, err
+	}
+	var before, blob object.ID
+	for _, x := range list {
+		switch x.Name {
+		case "before":
+			before = x.ID
+		case "manifest":
+			blob = x.ID
+		}
+	}
+	if before.IsZero() || blob.IsZero() {
+		return nil, fmt.Errorf("it is not a checkpoint: before/ or manifest is missing")
+	}
+	text, err := s.ReadType(blob, object.Blob)
+	if err != nil {
+		return nil, err
+	}
+	m, err := parseManifest(text)
+	if err != nil {
+		return nil, fmt.Errorf("manifest: %w", err)
+	}
+	if m.c.Tree != before {
+		return nil, fmt.Errorf("manifest: it belongs to the tree %s", m.c.Tree)
+	}
+	// Times of the present index prove of most files that they are what the
+	// tree says; where they do not, contents are compared.
+	var hints *node
+	if f, key, err := e.readIndex(ctx); err == nil {
+		hints = e.nodesOf(f, key.mtime)
+	}
+	root, err := e.treeNodes(before, "", "", hints, m)
+	if err != nil {
+		return nil, err
+	}
+	if root == nil {
+		root = &node{present: true, perm: m.modes.dir}
+	}
+	root.present = true
+	for _, d := range m.dirs {
+		n := root.make(d.path)
+		n.present, n.perm = true, d.perm
+	}
+	for i := range m.files {
+		f := m.files[i]
+		dir, name := split(f.name)
+		f.name = name
+		root.make(dir).put(f)
+	}
+	for _, x := range m.extras {
+		dir, name := split(x.name)
+		x.name = name
+		n := root.make(dir)
+		n.extras = append(n.extras, x)
+	}
+	top := rulesOf(m.rules, e.settings.ignoreCase)
+	if err := e.finishLoad(root, top, m.modes); err != nil {
+		return nil, err
+	}
+	root.top = top
+	c := m.c
+	c.e, c.root, c.Files = e, root, root.count
+	c.lists()
+	return c, nil
+}
+
+// treeNodes is the snapshot that a tree describes. Where the index has the
+// same folder, its knowledge of times comes along.
+func (e *Engine) treeNodes(id object.ID, path, name string, hints *node, m *manifest) (*node, error) {
+	list, err := e.repo.Store.ReadTree(id)
+	if err != nil {
+		return nil, err
+	}
+	n := &node{path: path, name: name, present: true, perm: m.modes.dir, tree: id, treeOK: true}
+	for _, x := range list {
+		switch x.Mode {
+		case object.ModeDir:
+			d, err := e.treeNodes(x.ID, join(path, x.Name), x.Name, hints.dir(x.Name), m)
+			if err != nil {
+				return nil, err
+			}
+			n.dirs = append(n.dirs, d)
+		default:
+			f := file{name: x.Name, id: x.ID, raw: x.ID, mode: x.Mode, kind: kindFile, class: tracked,
+				perm: m.modes.of(x.Mode), bits: bitRacy | bitIndex}
+			switch x.Mode {
+			case object.ModeSymlink:
+				f.kind = kindLink
+			case object.ModeGitlink:
+				f.kind, f.raw = kindDir, object.Zero
+			}
+			if h := hints.file(x.Name); h != nil && h.id == f.id && h.mode == f.mode {
+				f.bits = h.bits & (bitRacy | bitIndex)
+				f.size, f.mtime, f.ctime, f.ino = h.size, h.mtime, h.ctime, h.ino
+			}
+			n.files = append(n.files, f)
+		}
+	}
+	n.sort()
+	return n, nil
+}
+
+// make finds or makes the folder at path.
+func (n *node) make(path string) *node {
+	for path != "" {
+		var name string
+		name, path = cutPath(path)
+		i, ok := findDir(n.dirs, name)
+		if !ok {
+			n.dirs = slices.Insert(n.dirs, i, &node{path: join(n.path, name), name: name, treeOK: true})
+		}
+		n = n.dirs[i]
+	}
+	return n
+}
+
+// put adds a file, or what the manifest says besides of one in the tree.
+func (n *node) put(f file) {
+	i, ok := findFile(n.files, f.name)
+	if !ok {
+		f.bits |= bitRacy
+		n.files = slices.Insert(n.files, i, f)
+		return
+	}
+	old := &n.files[i]
+	if old.raw == f.raw && old.kind == f.kind && f.form == formBlob {
+		f.bits |= old.bits & (bitRacy | bitIndex)
+		f.size, f.mtime, f.ctime, f.ino = old.size, old.mtime, old.ctime, old.ino
+	} else {
+		f.bits |= bitRacy
+	}
+	*old = f
+}
+
+// finishLoad settles the ignore rules of every folder from the ignore files of
+// the checkpoint, and what nodes say of their subtrees.
+func (e *Engine) finishLoad(n *node, rules *ignore.Rules, m modes) error {
+	n.rulesKnown, n.rules = true, rules
+	if f := n.file(".gitignore"); f != nil && f.mode != object.ModeSymlink && f.mode != object.ModeGitlink && !f.raw.IsZero() && (f.present() || f.has(bitSkip)) {
+		data, err := e.rawBytes(join(n.path, f.name), f)
+		if err != nil {
+			return fmt.Errorf("read %q: %w", join(n.path, f.name), err)
+		}
+		if l := ignore.Parse(data, n.path, e.settings.ignoreCase); !l.Empty() {
+			n.rules, n.rulesFrom = rules.Push(l), object.Sum(object.Blob, data)
+		}
+	}
+	slices.SortFunc(n.extras, func(a, b extra) int { return strings.Compare(a.name, b.name) })
+	for _, d := range n.dirs {
+		if err := e.finishLoad(d, n.rules, m); err != nil {
+			return err
+		}
+		n.present = n.present || d.present
+	}
+	n.present = n.present || slices.ContainsFunc(n.files, func(f file) bool { return f.present() })
+	if n.present && n.perm == 0 {
+		n.perm = m.dir
+	}
+	// The tree is asked for only when the snapshot becomes the base of another.
+	n.summarize(m)
+	return nil
+}
+
+// rawBytes are the bytes on disk of a small file of a checkpoint.
+func (e *Engine) rawBytes(path string, f *file) ([]byte, error) {
+	var b bytes.Buffer
+	err := e.copyRaw(&b, path, f)
+	return b.Bytes(), err
+}
+
+type manifest struct {
+	c      *Checkpoint
+	modes  modes
+	rules  []string
+	files  []file // names are paths
+	dirs   []node // path and perm
+	extras []extra
+}
+
+func parseManifest(text []byte) (*manifest, error) {
+	m := &manifest{c: &Checkpoint{}}
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	if lines[0] != manifestFormat {
+		return nil, fmt.Errorf("the format %q is not known", lines[0])
+	}
+	for i, line := range lines[1:] {
+		if err := m.line(line); err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+2, err)
+		}
+	}
+	return m, nil
+}
+
+func (m *manifest) line(line string) (err error) {
+	word, rest, _ := strings.Cut(line, " ")
+	p := fields{rest: rest}
+	switch word {
+	case "head":
+		if m.c.Head = p.quoted(); m.c.Head == "-" {
+			m.c.Head = ""
+		}
+	case "tip":
+		m.c.Tip = p.id()
+	case "before":
+		m.c.Tree = p.id()
+	case "index":
+		m.c.Index.Tree = p.id()
+	case "modes":
+		m.modes = modes{uint32(p.num(8)), uint32(p.num(8)), uint32(p.num(8))}
+	case "rules":
+		m.rules = append(m.rules, p.quoted())
+	case "file":
+		f := file{class: class(p.num(10)), mode: object.Mode(p.num(8)), id: p.id(), kind: kind(p.num(10)), perm: uint32(p.num(8)),
+			form: form(p.num(10)), raw: p.id(), bits: uint8(p.num(10)), name: p.quoted()}
+		f.size, f.mtime = p.num(10), p.num(10)
+		if f.name == "" {
+			p.bad("a file without a name")
+		}
+		m.files = append(m.files, f)
+	case "dir":
+		m.dirs = append(m.dirs, node{perm: uint32(p.num(8)), path: p.quoted()})
+	case "extra":
+		m.extras = append(m.extras, extra{what: extraKind(p.num(10)), kind: kind(p.num(10)), mark: p.id(), size: p.num(10), name: p.quoted()})
+	case "stage":
+		m.c.Index.Unmerged = append(m.c.Index.Unmerged, StageEntry{Stage: uint8(p.num(10)), Mode: object.Mode(p.num(8)), ID: p.id(), Path: p.quoted()})
+	case "bits":
+		m.c.Index.Bits = append(m.c.Index.Bits, EntryBits{Flags: index.Flags(p.num(10)), Path: p.quoted()})
+	default:
+		return fmt.Errorf("%q is not known", word)
+	}
+	return p.err
+}
+
+// fields takes the values of a line one by one and keeps the first error.
+type fields struct {
+	rest string
+	err  error
+}
+
+func (p *fields) bad(what string) {
+	if p.err == nil {
+		p.err = fmt.Errorf("damaged: %s", what)
+	}
+}
+
+func (p *fields) word() string {
+	w, rest, _ := strings.Cut(p.rest, " ")
+	p.rest = rest
+	return w
+}
+
+func (p *fields) num(base int) int64 {
+	w := p.word()
+	n, err := strconv.ParseInt(w, base, 64)
+	if err != nil {
+		p.bad("the number " + strconv.Quote(w))
+	}
+	return n
+}
+
+func (p *fields) id() object.ID {
+	w := p.word()
+	id, err := object.ParseID(w)
+	if err != nil {
+		p.bad("the id " + strconv.Quote(w))
+	}
+	return id
+}
+
+func (p *fields) quoted() string {
+	q, err := strconv.QuotedPrefix(p.rest)
+	if err != nil {
+		p.bad("a name is not quoted")
+		return ""
+	}
+	p.rest = strings.TrimPrefix(p.rest[len(q):], " ")
+	s, err := strconv.Unquote(q)
+	if err != nil {
+		p.bad("the name " + q)
+	}
+	return s
+}

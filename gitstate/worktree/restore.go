@@ -1,0 +1,519 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"git-ralph/gitstate/object"
+)
+
+// Report says what a restore did.
+type Report struct {
+	Restored []string // files written, or given their mode back
+	Removed  []string // files, links, special files and folders that were not there before
+	Folders  []string // folders made again, or given their mode back
+	Kept     []string // new folders that stay because ignored files are in them
+	Aside    []string // repositories that appeared and were moved to Options.Aside, as names there
+	Left     []string // repositories that appeared and were left in place; other repositories and special files that changed
+	Failures []Failure
+}
+
+// Failure is one path that could not be restored.
+type Failure struct {
+	Path string
+	Err  error
+}
+
+// RestoreError carries all failures of a restore. Everything that is not named
+// in it is as it was at the checkpoint.
+type RestoreError struct{ Failures []Failure }
+
+func (r *RestoreError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d paths could not be restored: ", len(r.Failures))
+	for i, f := range r.Failures {
+		if i == 5 {
+			fmt.Fprintf(&b, " and %d more", len(r.Failures)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%q: %v", f.Path, f.Err)
+	}
+	return b.String()
+}
+
+// Unwrap gives the causes.
+func (r *RestoreError) Unwrap() []error {
+	var out []error
+	for _, f := range r.Failures {
+		out = append(out, f.Err)
+	}
+	return out
+}
+
+// Restore puts the worktree back to the checkpoint, byte for byte: contents,
+// kinds, all permission bits, folders, ignored files that are part of it. What
+// is new and not ignored by the rules of the checkpoint is removed. The user's
+// index is not touched. A second scan verifies the result; what differs then is
+// a failure. Restore goes on after a failure and reports all of them: the error
+// is a *RestoreError then.
+func (e *Engine) Restore(ctx context.Context, c *Checkpoint) (Report, error) {
+	return e.restore(ctx, c.root, nil, "restore the checkpoint")
+}
+
+// RestoreTo puts back whatever was changed since the capture (by checks), so
+// that the worktree is what was judged. Files that were untracked at the
+// checkpoint are put back to the checkpoint; ignored files are left alone.
+func (e *Engine) RestoreTo(ctx context.Context, c *Capture) (Report, error) {
+	return e.restore(ctx, overlay(c.cp.root, c.root), c.cp.root, "put back what the checks changed")
+}
+
+func (e *Engine) restore(ctx context.Context, target, also *node, what string) (Report, error) {
+	r := &restorer{e: e, ctx: ctx, locked: map[string]uint32{}}
+	now, err := e.scanAlso(ctx, target, also, forRestore)
+	if err != nil {
+		return r.report, fmt.Errorf("%s: %w", what, err)
+	}
+	r.plan(target, now)
+	// A second round is for what a process that is still running did meanwhile.
+	for round := 0; round < 2 && r.plans() > 0; round++ {
+		r.apply()
+		e.fail("restore done")
+		if now, err = e.scanAlso(ctx, target, also, forRestore); err != nil {
+			return r.report, fmt.Errorf("%s: verify: %w", what, err)
+		}
+		r.plan(target, now)
+	}
+	for _, p := range r.pending() {
+		r.failed(p, errors.New("it is still different"))
+	}
+	r.finish()
+	e.last = e.adopt(target, now)
+	slices.Sort(r.report.Left)
+	r.report.Left = slices.Compact(r.report.Left)
+	if len(r.report.Failures) > 0 {
+		return r.report, fmt.Errorf("%s: %w", what, &RestoreError{r.report.Failures})
+	}
+	return r.report, nil
+}
+
+// adopt gives a verified snapshot the ids that the target knows: a restore scan
+// compares bytes and does not care what the tree calls them.
+func (e *Engine) adopt(target, now *node) *node {
+	if target == now || target == nil {
+		return now
+	}
+	out := *now
+	out.files = slices.Clone(now.files)
+	for i := range out.files {
+		f := &out.files[i]
+		if t := target.file(f.name); t != nil && t.raw == f.raw && t.kind == f.kind && !f.raw.IsZero() {
+			f.id, f.mode, f.form, f.class = t.id, t.mode, t.form, t.class
+			f.bits |= t.bits & (bitHidden | bitLarge)
+		}
+	}
+	out.dirs = nil
+	for _, d := range now.dirs {
+		t := target.dir(d.name)
+		if t == nil {
+			// It is only here because ignored files are in it.
+			out.listed = false
+			continue
+		}
+		out.dirs = append(out.dirs, e.adopt(t, d))
+	}
+	out.treeOK = target.treeOK && sameTree(target, &out)
+	out.tree = object.Zero
+	if out.treeOK {
+		out.tree = target.tree
+	}
+	out.summarize(e.modes)
+	out.odd |= target.odd & oddOwnTree
+	return &out
+}
+
+// PutBack restores only the given paths, files or folders, to the checkpoint.
+func (e *Engine) PutBack(ctx context.Context, c *Checkpoint, paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	r := &restorer{e: e, ctx: ctx, locked: map[string]uint32{}, only: paths}
+	now, err := e.scan(ctx, c.root, forRestore)
+	if err != nil {
+		return fmt.Errorf("put back paths: %w", err)
+	}
+	r.plan(c.root, now)
+	r.apply()
+	r.finish()
+	// The rest of the tree is as it was, but what e.last says of these paths is not.
+	if e.last != nil {
+		e.last = forget(e.last, paths)
+	}
+	if len(r.report.Failures) > 0 {
+		return fmt.Errorf("put back paths: %w", &RestoreError{r.report.Failures})
+	}
+	return nil
+}
+
+// forget makes the folders of paths be looked at again.
+func forget(n *node, paths []string) *node {
+	out := *n
+	out.dirs = slices.Clone(n.dirs)
+	out.files = slices.Clone(n.files)
+	touched := false
+	for i, d := range out.dirs {
+		var below []string
+		for _, p := range paths {
+			if p == d.path || strings.HasPrefix(p, d.path+"/") {
+				below = append(below, p)
+			}
+		}
+		if len(below) > 0 {
+			out.dirs[i], touched = forget(d, below), true
+		}
+	}
+	for _, p := range paths {
+		dir, name := split(p)
+		if dir == n.path {
+			if i, ok := findFile(out.files, name); ok {
+				out.files[i].bits |= bitRacy
+			}
+			touched, out.listed = true, false
+		}
+	}
+	if !touched {
+		return n
+	}
+	return &out
+}
+
+// restorer turns the difference between two snapshots into steps and does them.
+type restorer struct {
+	e      *Engine
+	ctx    context.Context
+	only   []string          // paths; nil = everything
+	locked map[string]uint32 // folders that were opened up to work in them, and their modes
+	report Report
+
+	removes  []removal // children before their folders
+	mkdirs   []*node   // parents first
+	writes   []writing
+	chmods   []writing
+	dirModes []*node // parents first
+	asides   []string
+}
+
+type removal struct {
+	path string
+	dir  bool
+}
+
+type writing struct {
+	path string
+	want *file
+}
+
+func (r *restorer) plans() int {
+	return len(r.removes) + len(r.mkdirs) + len(r.writes) + len(r.chmods) + len(r.dirModes) + len(r.asides)
+}
+
+func (r *restorer) pending() []string {
+	var out []string
+	for _, x := range r.removes {
+		out = append(out, x.path)
+	}
+	for _, x := range r.mkdirs {
+		out = append(out, x.path)
+	}
+	for _, x := range append(r.writes, r.chmods...) {
+		out = append(out, x.path)
+	}
+	for _, x := range r.dirModes {
+		out = append(out, x.path)
+	}
+	return append(out, r.asides...)
+}
+
+func (r *restorer) failed(path string, err error) {
+	if slices.ContainsFunc(r.report.Failures, func(f Failure) bool { return f.Path == path }) {
+		return
+	}
+	r.report.Failures = append(r.report.Failures, Failure{path, err})
+}
+
+// wants says whether the path is to be restored at all.
+func (r *restorer) wants(path string) bool {
+	if r.only == nil {
+		return true
+	}
+	for _, p := range r.only {
+		if path == p || strings.HasPrefix(path, p+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// leadsTo says whether something below the folder, or the folder itself, is wanted.
+func (r *restorer) leadsTo(dir string) bool {
+	if r.only == nil || dir == "" || r.wants(dir) {
+		return true
+	}
+	for _, p := range r.only {
+		if strings.HasPrefix(p, dir+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *restorer) plan(target, now *node) {
+	r.removes, r.mkdirs, r.writes, r.chmods, r.dirModes, r.asides = nil, nil, nil, nil, nil, nil
+	r.compare(target, now)
+}
+
+// compare plans what makes now equal to target. Both are the same path.
+func (r *restorer) compare(target, now *node) {
+	if target == now || !r.leadsTo(target.path) {
+		return
+	}
+	wanted := target.path == "" || r.wants(target.path)
+	switch {
+	case target.present && (now == nil || !now.present):
+		r.mkdirs = append(r.mkdirs, target)
+	case target.present && now.perm != target.perm && wanted:
+		r.dirModes = append(r.dirModes, target)
+	case !target.present && now != nil && now.present && wanted:
+		r.removeDir(target, now)
+		return
+	}
+	for i := range target.files {
+		t := &target.files[i]
+		p := join(target.path, t.name)
+		n := now.file(t.name)
+		if n != nil && !n.present() {
+			n = nil
+		}
+		if !r.wants(p) {
+			continue
+		}
+		r.compareFile(p, t, n, target, now)
+	}
+	if now == nil {
+		for _, d := range target.dirs {
+			r.compare(d, nil)
+		}
+		return
+	}
+	for i := range now.files {
+		n := &now.files[i]
+		if p := join(now.path, n.name); n.present() && n.class != ignored && target.file(n.name) == nil && r.wants(p) {
+			r.removes = append(r.removes, removal{path: p})
+		}
+	}
+	for i := range now.extras {
+		x := &now.extras[i]
+		r.compareExtra(join(now.path, x.name), x, target.extra(x.name), target.file(x.name) != nil || target.dir(x.name) != nil)
+	}
+	for i := range target.extras {
+		x := &target.extras[i]
+		if (x.what == extraNested || x.what == extraSpecial) && now.extra(x.name) == nil && r.only == nil {
+			r.report.Left = append(r.report.Left, join(target.path, x.name))
+		}
+	}
+	for _, d := range now.dirs {
+		if f := target.file(d.name); target.dir(d.name) == nil && d.present && (f == nil || !f.present()) {
+			r.removeNew(d)
+		}
+	}
+	for _, d := range target.dirs {
+		r.compare(d, now.dir(d.name))
+	}
+}
+
+func (r *restorer) compareFile(p string, t, n *file, target, now *node) {
+	if !t.present() {
+		if n != nil {
+			r.removes = append(r.removes, removal{path: p})
+		}
+		return
+	}
+	if now != nil && t.kind != kindDir {
+		// A folder in the place of a file: all of it has to go, ignored or not.
+		if d := now.dir(t.name); d != nil && d.present {
+			r.removeAll(d)
+			n = nil
+		}
+	}
+	switch {
+	case t.mode == object.ModeGitlink:
+		r.compareSubmodule(p, t, n)
+	case t.has(bitLarge):
+		if n == nil || n.size != t.size || n.mtime != t.mtime || n.kind != t.kind {
+			r.failed(p, errors.New("it was too large to be kept and has changed"))
+		}
+	case n == nil || n.kind != t.kind || n.raw != t.raw:
+		r.writes = append(r.writes, writing{p, t})
+	case t.kind == kindFile && n.perm != t.perm:
+		r.chmods = append(r.chmods, writing{p, t})
+	}
+}
+
+// compareSubmodule leaves contents alone; only an empty folder that went is
+// made again.
+func (r *restorer) compareSubmodule(p string, t, n *file) {
+	switch {
+	case n == nil && t.raw == emptyFolder():
+		name := t.name
+		r.mkdirs = append(r.mkdirs, &node{path: p, name: name, present: true, perm: t.perm})
+	case n == nil || n.raw != t.raw:
+		r.report.Left = append(r.report.Left, p)
+	}
+}
+
+func (r *restorer) compareExtra(p string, n, t *extra, inTheWay bool) {
+	switch {
+	case !r.wants(p):
+	case n.what == extraNested:
+		if t != nil && t.what == extraNested {
+			if t.mark != n.mark && r.only == nil {
+				r.report.Left = append(r.report.Left, p)
+			}
+			return
+		}
+		if r.e.opts.Aside == "" {
+			r.report.Left = append(r.report.Left, p)
+		} else {
+			r.asides = append(r.asides, p)
+		}
+	case n.what == extraOwn, n.what == extraUnreadable:
+	case n.what == extraIgnored && !inTheWay:
+	case t != nil && t.what == n.what && t.kind == n.kind:
+	case n.kind == kindDir:
+		// An ignored folder where the checkpoint has a file, or a name that git
+		// refuses: nothing knows what is in it.
+		r.removes = append(r.removes, removal{p, true})
+	default:
+		r.removes = append(r.removes, removal{path: p})
+	}
+}
+
+// removeNew plans to remove a folder that the checkpoint does not have, apart
+// from what is ignored in it.
+func (r *restorer) removeNew(d *node) {
+	for _, sub := range d.dirs {
+		if sub.present {
+			r.removeNew(sub)
+		}
+	}
+	left := false
+	for i := range d.files {
+		f := &d.files[i]
+		switch p := join(d.path, f.name); {
+		case !f.present():
+		case f.class == ignored:
+			left = true
+		case r.wants(p):
+			r.removes = append(r.removes, removal{path: p})
+		}
+	}
+	for i := range d.extras {
+		x := &d.extras[i]
+		left = left || x.what == extraIgnored
+		if x.name != "" {
+			r.compareExtra(join(d.path, x.name), x, nil, false)
+		}
+	}
+	for _, sub := range d.dirs {
+		left = left || slices.Contains(r.report.Kept, sub.path)
+	}
+	switch {
+	case left:
+		if !slices.Contains(r.report.Kept, d.path) {
+			r.report.Kept = append(r.report.Kept, d.path)
+		}
+	case r.wants(d.path):
+		r.removes = append(r.removes, removal{d.path, true})
+	}
+}
+
+// removeAll plans to remove a folder with everything in it.
+func (r *restorer) removeAll(d *node) {
+	for i := range d.extras {
+		if d.extras[i].what == extraNested {
+			r.asides = append(r.asides, join(d.path, d.extras[i].name))
+		}
+	}
+	for _, sub := range d.dirs {
+		r.removeAll(sub)
+	}
+	r.removes = append(r.removes, removal{d.path, true})
+}
+
+// removeDir plans to remove a folder that was not there, though the index has
+// files in it.
+func (r *restorer) removeDir(_, now *node) { r.removeNew(now) }
+
+// overlay is what the worktree has to be after the checks: what was captured,
+// with the user's own files as at the checkpoint. Ignored files are not part of
+// it.
+func overlay(cp, after *node) *node {
+	if cp == after {
+		return after
+	}
+	if after == nil {
+		// The agent removed the folder: only the user's own files come back.
+		if cp.odd&(oddUntracked|oddBits) == 0 {
+			return nil
+		}
+		after = &node{path: cp.path, name: cp.name, rules: cp.rules, rulesKnown: cp.rulesKnown, perm: cp.perm}
+	}
+	out := *after
+	out.listed = false
+	out.files, out.dirs = nil, nil
+	users := func(f *file) bool { return f.class == untracked || f.has(bitHidden) }
+	for i := range after.files {
+		f := after.files[i]
+		if c := cp.file(f.name); c != nil && users(c) {
+			continue
+		}
+		if f.class != ignored {
+			out.files = append(out.files, f)
+		}
+	}
+	if cp != nil {
+		for i := range cp.files {
+			if users(&cp.files[i]) {
+				f := cp.files[i]
+				f.bits |= bitRacy
+				out.files = append(out.files, f)
+			}
+		}
+		for _, d := range cp.dirs {
+			if after.dir(d.name) == nil {
+				if o := overlay(d, nil); o != nil {
+					out.dirs = append(out.dirs, o)
+				}
+			}
+		}
+	}
+	for _, d := range after.dirs {
+		if o := overlay(cp.dir(d.name), d); o != nil {
+			out.dirs = append(out.dirs, o)
+		}
+	}
+	if cp == nil {
+		out.listed = after.listed
+	}
+	out.present = out.present || len(out.files) > 0 || slices.ContainsFunc(out.dirs, func(d *node) bool { return d.present })
+	if slices.ContainsFunc(out.files, func(f file) bool { return f.present() }) {
+		out.present = true
+	}
+	out.sort()
+	return &out
+}

@@ -1,0 +1,446 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"git-ralph/gitstate/ignore"
+	"git-ralph/gitstate/object"
+)
+
+// A scan makes a new snapshot of the worktree from an older one. Folders whose
+// times prove that no name came or went are not listed again; files whose times
+// prove that they are the same are not read. What did not change is shared with
+// the older snapshot.
+type scan struct {
+	e       *Engine
+	ctx     context.Context
+	purpose purpose
+	started int64 // before the first system call
+	also    *node // a snapshot whose rules ignore besides; nil = none
+	queue   queue
+	mu      sync.Mutex
+	errs    []error
+	between []string // new paths that only one of two rule sets ignores
+}
+
+// purpose is what a scan is for; it decides which rules hold and what is stored.
+type purpose uint8
+
+const (
+	forCheckpoint purpose = iota // present rules; contents are stored
+	forCapture                   // both the base's and the present rules ignore; contents are stored
+	forRestore                   // the base's rules alone; nothing is stored, new files are not read
+)
+
+// task is one folder to look at.
+type task struct {
+	path, name string
+	base       *node         // what is known; nil = nothing
+	rules      *ignore.Rules // in force in the parent
+	old        *ignore.Rules // the same at the checkpoint, for captures
+	keepAll    bool          // below a captured ignored folder
+	untracked  bool          // the index has nothing in here
+	relist     bool          // an ignore file above has changed
+	shut       atomic.Int32  // is this folder ignored: 0 not known, 1 no, 2 yes
+
+	parent  *task
+	slot    int
+	out     *node
+	nested  *extra // it is another repository
+	subs    []*node
+	subTask []*task
+	pending atomic.Int32
+	same    bool // out may be replaced by base when the folders below are the same too
+}
+
+// queue hands out the newest task first, which keeps the number of open tasks
+// near the depth of the tree.
+type queue struct {
+	mu     sync.Mutex
+	cond   sync.Cond
+	stack  []*task
+	active int
+	closed bool
+}
+
+func (q *queue) push(t ...*task) {
+	q.mu.Lock()
+	q.stack = append(q.stack, t...)
+	q.mu.Unlock()
+	if len(t) > 1 {
+		q.cond.Broadcast()
+	} else {
+		q.cond.Signal()
+	}
+}
+
+func (q *queue) run(workers int, f func(*task)) {
+	q.cond.L = &q.mu
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			q.mu.Lock()
+			for {
+				for len(q.stack) == 0 && q.active > 0 {
+					q.cond.Wait()
+				}
+				if len(q.stack) == 0 {
+					q.mu.Unlock()
+					q.cond.Broadcast()
+					return
+				}
+				t := q.stack[len(q.stack)-1]
+				q.stack = q.stack[:len(q.stack)-1]
+				q.active++
+				q.mu.Unlock()
+				f(t)
+				q.mu.Lock()
+				q.active--
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// scan looks at the whole worktree. Base is the snapshot to start from, with
+// the tracked files of the moment; it is not changed.
+func (e *Engine) scan(ctx context.Context, base *node, why purpose) (*node, error) {
+	return e.scanAlso(ctx, base, nil, why)
+}
+
+// scanAlso is scan with a further snapshot whose rules ignore as well.
+func (e *Engine) scanAlso(ctx context.Context, base, also *node, why purpose) (*node, error) {
+	s := &scan{e: e, ctx: ctx, purpose: why, also: also, started: time.Now().UnixNano()}
+	return s.run(base)
+}
+
+func (s *scan) run(base *node) (*node, error) {
+	e, why := s.e, s.purpose
+	top, err := e.topRules()
+	if err != nil {
+		return nil, err
+	}
+	root := &task{base: base, rules: top, old: base.top}
+	if why == forRestore {
+		root.rules = base.top
+	}
+	if s.also != nil {
+		root.old = s.also.top
+	}
+	s.queue.push(root)
+	s.queue.run(e.opts.Workers, s.folder)
+	if len(s.errs) > 0 {
+		return nil, errors.Join(s.errs...)
+	}
+	if err := s.ctx.Err(); err != nil {
+		return nil, err
+	}
+	if root.out == nil || !root.out.present {
+		return nil, fmt.Errorf("the worktree %q is gone", e.repo.Root)
+	}
+	if root.out.top != root.rules {
+		c := *root.out
+		c.top = root.rules
+		root.out = &c
+	}
+	return root.out, nil
+}
+
+func (s *scan) fail(err error) {
+	s.mu.Lock()
+	if len(s.errs) < 20 {
+		s.errs = append(s.errs, err)
+	}
+	s.mu.Unlock()
+}
+
+// done is called when a folder itself is looked at; it is finished when all
+// folders below it are.
+func (s *scan) done(t *task) {
+	for t != nil && t.pending.Add(-1) == 0 {
+		s.finish(t)
+		t = t.parent
+	}
+}
+
+func (s *scan) finish(t *task) {
+	base := t.base
+	var dirs []*node
+	var found []extra
+	same := t.same && base != nil
+	k := 0
+	for i, sub := range t.subTask {
+		switch {
+		case sub.nested != nil:
+			found = append(found, *sub.nested)
+			same = false
+		case t.subs[i] == nil:
+			same = false
+		default:
+			if same && (k >= len(base.dirs) || base.dirs[k] != t.subs[i]) {
+				same = false
+			}
+			k++
+			dirs = append(dirs, t.subs[i])
+		}
+	}
+	if same && k == len(base.dirs) && t.out == nil {
+		t.out = base
+	} else {
+		out := t.out
+		if out == nil {
+			c := *base
+			out = &c
+		}
+		out.dirs = dirs
+		if len(found) > 0 {
+			out.extras = append(out.extras[:len(out.extras):len(out.extras)], found...)
+		}
+		out.sort()
+		out.treeOK = base != nil && base.treeOK && sameTree(base, out)
+		if out.treeOK {
+			out.tree = base.tree
+		}
+		out.summarize(s.e.modes)
+		out.odd |= oddOwnTree & oddOf(base)
+		t.out = out
+	}
+	if t.parent != nil {
+		t.parent.subs[t.slot] = t.out
+		if !t.out.present && t.out.count == 0 {
+			t.parent.subs[t.slot] = nil
+		}
+	}
+}
+
+func oddOf(n *node) uint8 {
+	if n == nil {
+		return 0
+	}
+	return n.odd
+}
+
+// sameTree says whether b certainly has the tree of a: the same files with the
+// same contents in the tree, and folders of which the same is known.
+func sameTree(a, b *node) bool {
+	i := 0
+	for k := range b.files {
+		f := &b.files[k]
+		if !f.inTree() {
+			continue
+		}
+		for i < len(a.files) && !a.files[i].inTree() {
+			i++
+		}
+		if i >= len(a.files) || a.files[i].name != f.name || a.files[i].id != f.id || a.files[i].mode != f.mode {
+			return false
+		}
+		i++
+	}
+	for ; i < len(a.files); i++ {
+		if a.files[i].inTree() {
+			return false
+		}
+	}
+	i = 0
+	for _, d := range b.dirs {
+		if d.treeOK && d.tree.IsZero() {
+			continue
+		}
+		for i < len(a.dirs) && a.dirs[i].treeOK && a.dirs[i].tree.IsZero() {
+			i++
+		}
+		if i >= len(a.dirs) || a.dirs[i].name != d.name || !d.treeOK || !a.dirs[i].treeOK || a.dirs[i].tree != d.tree {
+			return false
+		}
+		i++
+	}
+	for ; i < len(a.dirs); i++ {
+		if !a.dirs[i].treeOK || !a.dirs[i].tree.IsZero() {
+			return false
+		}
+	}
+	return true
+}
+
+// folder looks at one folder.
+func (s *scan) folder(t *task) {
+	t.pending.Store(1)
+	defer s.done(t)
+	if s.ctx.Err() != nil {
+		t.out = t.vanished(s)
+		return
+	}
+	st, err := s.e.disk.lstat(t.path)
+	if t.path == "" && err == nil {
+		st.kind = kindDir
+	}
+	if absent(err) || err == nil && st.kind != kindDir {
+		t.out = t.vanished(s)
+		return
+	}
+	if err != nil {
+		s.fail(fmt.Errorf("look at %q: %w", t.path, err))
+		return
+	}
+	if s.warm(t, st) {
+		return
+	}
+	s.list(t)
+}
+
+// vanished is the folder as it is when nothing of it is on disk.
+func (t *task) vanished(s *scan) *node {
+	out := &node{path: t.path, name: t.name}
+	if t.base == nil {
+		return out
+	}
+	out.rules = t.base.rules
+	for i := range t.base.files {
+		if g, ok := gone(t.base.files[i]); ok {
+			out.files = append(out.files, g)
+		}
+	}
+	for i, d := range t.base.dirs {
+		sub := &task{path: d.path, name: d.name, base: d, parent: t, slot: i}
+		t.subTask = append(t.subTask, sub)
+		t.subs = append(t.subs, nil)
+		sub.pending.Store(1)
+		t.pending.Add(1)
+		sub.out = sub.vanished(s)
+		s.done(sub)
+	}
+	return out
+}
+
+// gone is what remains of a file that is not on disk: nothing of one that the
+// index does not have; of one that it has, a record that says so. Files that
+// the index says not to look at stay in the tree.
+func gone(f file) (file, bool) {
+	if f.class != tracked {
+		return f, false
+	}
+	g := file{name: f.name, mode: f.mode, class: tracked, kind: f.kind,
+		bits: f.bits&(bitAssume|bitSkip|bitIntent) | bitAbsent}
+	if f.has(bitAssume | bitSkip) {
+		g.id, g.raw = f.id, f.id
+	}
+	return g, true
+}
+
+// inherit finds the rules inside the folder. It returns false when they cannot
+// be the ones that base's verdicts were made with.
+func (s *scan) inherit(t *task) (rules *ignore.Rules, known bool) {
+	b := t.base
+	if b == nil {
+		return t.rules, false
+	}
+	if s.purpose == forRestore {
+		return b.rules, b.listed
+	}
+	if !b.listed || t.relist {
+		return b.rules, false
+	}
+	if b.rulesFrom.IsZero() {
+		return b.rules, b.rules == t.rules
+	}
+	return b.rules, b.rules.Parent() == t.rules
+}
+
+// warm handles a folder whose names are known to be the same. It returns false
+// when it has to be listed.
+func (s *scan) warm(t *task, st stat) bool {
+	b := t.base
+	rules, known := s.inherit(t)
+	if !known || st.mtime != b.mtime || st.ctime != b.ctime || st.ino != b.ino || st.perm != b.perm {
+		return false
+	}
+	if f := b.file(".gitignore"); f != nil && f.present() && s.purpose != forRestore {
+		if now, err := s.e.disk.lstat(join(t.path, ".gitignore")); err != nil || !f.sameStat(now) {
+			return false
+		}
+	}
+	for i := range b.extras {
+		// What is in another repository shows in no time of this folder.
+		if b.extras[i].what == extraNested || b.extras[i].what == extraUnreadable {
+			return false
+		}
+	}
+	var files []file
+	var open folder
+	defer func() {
+		if open != nil {
+			open.close()
+		}
+	}()
+	for i := range b.files {
+		f := &b.files[i]
+		if !f.present() {
+			continue
+		}
+		now, err := s.e.disk.lstat(join(t.path, f.name))
+		if absent(err) {
+			return false
+		}
+		if err != nil {
+			s.fail(fmt.Errorf("look at %q: %w", join(t.path, f.name), err))
+			return true
+		}
+		if f.mode != object.ModeGitlink && f.sameStat(now) {
+			continue
+		}
+		if now.kind == kindDir && f.mode != object.ModeGitlink || now.kind > kindDir {
+			return false
+		}
+		if open == nil {
+			if open, err = s.e.disk.open(t.path); err != nil {
+				return false
+			}
+		}
+		nf, keep, err := s.contents(t, open, f, f.name, now)
+		if err != nil || !keep {
+			return false
+		}
+		if nf == *f {
+			continue
+		}
+		if files == nil {
+			files = append(files, b.files...)
+		}
+		files[i] = nf
+	}
+	if files != nil {
+		c := *b
+		c.files, c.treeOK, c.tree = files, false, object.Zero
+		t.out = &c
+	}
+	t.same = true
+	for _, d := range b.dirs {
+		s.descend(t, &task{path: d.path, name: d.name, base: d, rules: rules, old: rules, untracked: !d.hasTracked, keepAll: t.keepAll})
+	}
+	s.start(t)
+	return true
+}
+
+// descend adds a folder below t; start sets those to work.
+func (s *scan) descend(t, sub *task) {
+	sub.parent, sub.slot = t, len(t.subTask)
+	t.subTask = append(t.subTask, sub)
+	t.subs = append(t.subs, nil)
+}
+
+func (s *scan) start(t *task) {
+	if len(t.subTask) > 0 {
+		t.pending.Add(int32(len(t.subTask)))
+		s.queue.push(t.subTask...)
+	}
+}
+
+// permission says whether err means that the harness may not look.
+func permission(err error) bool { return errors.Is(err, fs.ErrPermission) }

@@ -1,0 +1,138 @@
+package worktree
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"git-ralph/internal/proc"
+)
+
+// settings are git's own, as far as they change what a checkpoint is.
+type settings struct {
+	fileMode, symlinks, ignoreCase, sparse, precompose bool
+	autocrlf, eol                                      string
+	excludesFile, attributesFile                       string
+	skipHash                                           bool
+	objectFormat, refStorage, coreWorktree             string
+	filters                                            []string // names of configured filters
+}
+
+func readSettings(ctx context.Context, git *proc.Git) (settings, error) {
+	out, err := git.Run(ctx, "config", "--includes", "-z", "--list")
+	if err != nil {
+		return settings{}, fmt.Errorf("read git's configuration: %w", err)
+	}
+	s := settings{fileMode: true, symlinks: true}
+	for _, kv := range strings.Split(string(out), "\x00") {
+		key, val, has := strings.Cut(kv, "\n")
+		if !has {
+			val = "true" // a key without a value
+		}
+		switch key {
+		case "core.filemode":
+			s.fileMode = gitBool(val)
+		case "core.symlinks":
+			s.symlinks = gitBool(val)
+		case "core.ignorecase":
+			s.ignoreCase = gitBool(val)
+		case "core.precomposeunicode":
+			s.precompose = gitBool(val)
+		case "core.sparsecheckout":
+			s.sparse = gitBool(val)
+		case "core.autocrlf":
+			s.autocrlf = strings.ToLower(val)
+			if s.autocrlf != "input" {
+				s.autocrlf = strconv.FormatBool(gitBool(val))
+			}
+		case "core.eol":
+			s.eol = strings.ToLower(val)
+		case "core.excludesfile":
+			s.excludesFile = val
+		case "core.attributesfile":
+			s.attributesFile = val
+		case "core.worktree":
+			s.coreWorktree = val
+		case "index.skiphash":
+			s.skipHash = gitBool(val)
+		case "extensions.objectformat":
+			s.objectFormat = strings.ToLower(val)
+		case "extensions.refstorage":
+			s.refStorage = strings.ToLower(val)
+		default:
+			if name, ok := strings.CutPrefix(key, "filter."); ok {
+				if i := strings.LastIndexByte(name, '.'); i > 0 && val != "" && name[i+1:] != "required" {
+					s.filters = append(s.filters, name[:i])
+				}
+			}
+		}
+	}
+	home := envOf(git.Env, "HOME")
+	s.excludesFile = userFile(s.excludesFile, git, home, "ignore")
+	s.attributesFile = userFile(s.attributesFile, git, home, "attributes")
+	return s, nil
+}
+
+// userFile is the path that a setting names, with git's default for none. A
+// setting that is empty means no file at all.
+func userFile(val string, git *proc.Git, home, def string) string {
+	switch {
+	case val == "":
+		if xdg := envOf(git.Env, "XDG_CONFIG_HOME"); xdg != "" {
+			return filepath.Join(xdg, "git", def)
+		}
+		if home == "" {
+			return ""
+		}
+		return filepath.Join(home, ".config", "git", def)
+	case val == "~" || strings.HasPrefix(val, "~/"):
+		return filepath.Join(home, strings.TrimPrefix(val, "~"))
+	case strings.HasPrefix(val, "~"):
+		// Another user's folder: git knows where it is.
+		if p, err := git.Line(context.Background(), "config", "--type=path", "core."+def+"file"); err == nil {
+			return p
+		}
+		return ""
+	case !filepath.IsAbs(val):
+		return filepath.Join(git.WorkTree, val)
+	}
+	return val
+}
+
+func envOf(env []string, name string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(env[i], name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+func gitBool(v string) bool {
+	switch strings.ToLower(v) {
+	case "true", "yes", "on":
+		return true
+	case "", "false", "no", "off":
+		return false
+	}
+	n, err := strconv.Atoi(v)
+	return err == nil && n != 0
+}
+
+// defaultModes are the permissions that new files get here, from the umask.
+func defaultModes() modes {
+	mask := uint32(0o022)
+	if b, err := os.ReadFile("/proc/self/status"); err == nil {
+		for _, line := range strings.Split(string(b), "\n") {
+			if v, ok := strings.CutPrefix(line, "Umask:"); ok {
+				if n, err := strconv.ParseUint(strings.TrimSpace(v), 8, 32); err == nil {
+					mask = uint32(n)
+				}
+			}
+		}
+	}
+	return modes{file: 0o666 &^ mask, exec: 0o777 &^ mask, dir: 0o777 &^ mask}
+}

@@ -1,0 +1,411 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/worktree/index"
+)
+
+// indexView is the user's index as it was read: never written from here.
+type indexView struct {
+	file  *index.File // nil after its entries were taken over
+	state IndexState
+	key   indexKey
+}
+
+// indexKey says that an index file is still the one that was read.
+type indexKey struct {
+	size, mtime, ctime int64
+	ino                uint64
+	racy               bool
+}
+
+// IndexState is the index as entries: what a tamper check compares and what is
+// put back after an agent has changed it. Stat data is not part of it.
+type IndexState struct {
+	Tree     object.ID    // of all entries of stage 0 without intent-to-add; zero when there are unmerged ones
+	Unmerged []StageEntry // stages 1 to 3
+	Bits     []EntryBits  // entries with flags, by path
+}
+
+// StageEntry is an entry of an unmerged path.
+type StageEntry struct {
+	Path  string
+	Stage uint8
+	Mode  object.Mode
+	ID    object.ID
+}
+
+// EntryBits are the flags of one entry; entries without flags are left out.
+type EntryBits struct {
+	Path  string
+	Flags index.Flags
+}
+
+// Equal says whether two indexes have the same entries and flags.
+func (a IndexState) Equal(b IndexState) bool {
+	return a.Tree == b.Tree && slices.Equal(a.Unmerged, b.Unmerged) && slices.Equal(a.Bits, b.Bits)
+}
+
+// IndexPath is the user's index.
+func (r Repo) IndexPath() string { return filepath.Join(r.GitDir, "index") }
+
+// readIndex reads the user's index. No index file is an empty index. A split
+// one is made whole by git in a private copy.
+func (e *Engine) readIndex(ctx context.Context) (*index.File, indexKey, error) {
+	key, data, err := readIndexFile(e.repo.IndexPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return &index.File{Version: 2, NullHash: e.settings.skipHash}, key, nil
+	}
+	if err != nil {
+		return nil, key, fmt.Errorf("read the index: %w", err)
+	}
+	f, err := index.Decode(data)
+	if errors.Is(err, index.ErrSplit) {
+		f, err = e.unsplit(ctx, data)
+	}
+	if err != nil {
+		return nil, key, fmt.Errorf("read the index: %w", err)
+	}
+	if err := e.expandSparse(f); err != nil {
+		return nil, key, err
+	}
+	return f, key, nil
+}
+
+func readIndexFile(path string) (indexKey, []byte, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return indexKey{}, nil, err
+	}
+	defer in.Close()
+	fi, err := in.Stat()
+	if err != nil {
+		return indexKey{}, nil, err
+	}
+	st := infoStat(fi)
+	key := indexKey{st.size, st.mtime, st.ctime, st.ino, late(st, time.Now().UnixNano())}
+	data := make([]byte, st.size)
+	if _, err := readFull(in, data); err != nil {
+		return key, nil, err
+	}
+	return key, data, nil
+}
+
+// unsplit lets git join a split index, in a copy of it.
+func (e *Engine) unsplit(ctx context.Context, data []byte) (*index.File, error) {
+	tmp, err := os.CreateTemp("", "git-ralph-index-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(data)
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return nil, err
+	}
+	defer os.Remove(tmp.Name() + ".lock")
+	if _, err := e.repo.Git.WithIndex(tmp.Name()).Run(ctx, "-c", "core.splitIndex=false", "update-index", "--no-split-index"); err != nil {
+		return nil, fmt.Errorf("join the split index: %w", err)
+	}
+	whole, err := os.ReadFile(tmp.Name())
+	if err != nil {
+		return nil, err
+	}
+	return index.Decode(whole)
+}
+
+// expandSparse replaces the folders of a sparse index by their files, which are
+// not checked out.
+func (e *Engine) expandSparse(f *index.File) error {
+	if !slices.ContainsFunc(f.Entries, func(x index.Entry) bool { return x.SparseDir() }) {
+		return nil
+	}
+	var out []index.Entry
+	var add func(dir string, id object.ID) error
+	add = func(dir string, id object.ID) error {
+		list, err := e.repo.Store.ReadTree(id)
+		if err != nil {
+			return fmt.Errorf("expand the sparse folder %q: %w", dir, err)
+		}
+		for _, t := range list {
+			if t.Mode == object.ModeDir {
+				if err := add(dir+t.Name+"/", t.ID); err != nil {
+					return err
+				}
+				continue
+			}
+			out = append(out, index.Entry{Path: dir + t.Name, Mode: t.Mode, ID: t.ID, Flags: index.SkipWorktree})
+		}
+		return nil
+	}
+	for _, x := range f.Entries {
+		if !x.SparseDir() {
+			out = append(out, x)
+			continue
+		}
+		if err := add(strings.TrimSuffix(x.Path, "/")+"/", x.ID); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(out, func(a, b index.Entry) int { return strings.Compare(a.Path, b.Path) })
+	f.Entries = out
+	// Its counts were those of the sparse entries.
+	f.Trees = nil
+	f.Extensions = slices.DeleteFunc(f.Extensions, func(x index.Extension) bool { return x.Name == "sdir" })
+	return nil
+}
+
+func stateOf(f *index.File, store *object.Store) (IndexState, error) {
+	var s IndexState
+	for i := range f.Entries {
+		x := &f.Entries[i]
+		if x.Stage != 0 {
+			s.Unmerged = append(s.Unmerged, StageEntry{x.Path, x.Stage, x.Mode, x.ID})
+		}
+		if x.Flags != 0 {
+			s.Bits = append(s.Bits, EntryBits{x.Path, x.Flags})
+		}
+	}
+	merged := f
+	if len(s.Unmerged) > 0 {
+		c := *f
+		c.Trees = nil
+		c.Entries = slices.DeleteFunc(slices.Clone(f.Entries), func(x index.Entry) bool { return x.Stage != 0 })
+		merged = &c
+	}
+	var err error
+	if s.Tree, err = merged.WriteTree(store); err != nil {
+		return s, fmt.Errorf("make the tree of the index: %w", err)
+	}
+	return s, nil
+}
+
+// nodesOf is the snapshot that the index alone describes.
+func (e *Engine) nodesOf(f *index.File, mtime int64) *node {
+	root := &node{}
+	type open struct {
+		n      *node
+		prefix string // with a final slash
+		cache  *index.CacheTree
+		valid  bool
+	}
+	stack := []open{{n: root, cache: f.Trees, valid: f.Trees != nil}}
+	var closeTop func()
+	closeTop = func() {
+		top := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		top.n.sort()
+		top.n.summarize(e.modes)
+		if top.valid && top.cache != nil && top.cache.Entries >= 0 && top.cache.Entries == top.n.count {
+			top.n.tree, top.n.treeOK = top.cache.ID, true
+			if top.cache.ID == object.EmptyTree {
+				top.n.tree = object.Zero
+			}
+		}
+	}
+	for i := range f.Entries {
+		x := &f.Entries[i]
+		for !strings.HasPrefix(x.Path, stack[len(stack)-1].prefix) {
+			closeTop()
+		}
+		top := &stack[len(stack)-1]
+		for {
+			rest := x.Path[len(top.prefix):]
+			slash := strings.IndexByte(rest, '/')
+			if slash < 0 {
+				break
+			}
+			end := len(top.prefix) + slash
+			d := &node{path: x.Path[:end], name: rest[:slash]}
+			top.n.dirs = append(top.n.dirs, d)
+			stack = append(stack, open{n: d, prefix: x.Path[:end+1], cache: top.cache.Child(d.name), valid: true})
+			top = &stack[len(stack)-1]
+		}
+		name := x.Path[len(top.prefix):]
+		if x.Stage != 0 {
+			if k := len(top.n.files); k > 0 && top.n.files[k-1].name == name {
+				continue
+			}
+			top.n.files = append(top.n.files, file{name: name, mode: x.Mode, class: tracked, kind: kindFile, bits: bitRacy | bitIndex})
+			continue
+		}
+		top.n.files = append(top.n.files, entryFile(x, name, mtime))
+	}
+	for len(stack) > 0 {
+		closeTop()
+	}
+	return root
+}
+
+// entryFile is what an entry of the index says of a file.
+func entryFile(x *index.Entry, name string, mtime int64) file {
+	n := file{name: name, id: x.ID, raw: x.ID, mode: x.Mode, class: tracked, kind: kindFile, bits: bitIndex,
+		size: int64(x.Size), ino: uint64(x.Ino),
+		mtime: int64(x.MtimeSec)*1e9 + int64(x.MtimeNsec), ctime: int64(x.CtimeSec)*1e9 + int64(x.CtimeNsec)}
+	switch x.Mode {
+	case object.ModeSymlink:
+		n.kind = kindLink
+	case object.ModeGitlink:
+		n.kind, n.raw = kindDir, object.Zero
+	}
+	if x.Flags&index.AssumeUnchanged != 0 {
+		n.bits |= bitAssume
+	}
+	if x.Flags&index.SkipWorktree != 0 {
+		n.bits |= bitSkip
+	}
+	if x.Flags&index.IntentToAdd != 0 {
+		n.bits |= bitIntent
+		n.id, n.raw = object.Zero, object.Zero
+	}
+	// git's racy rule, with the tick of the file system's clock in our favour.
+	if mtime <= n.mtime+tick || n.id.IsZero() {
+		n.bits |= bitRacy
+	}
+	return n
+}
+
+// base is the snapshot to start a checkpoint from: the newest one, with the
+// tracked files of the index as it is now.
+func (e *Engine) base(ctx context.Context) (*node, error) {
+	if e.index != nil && e.last != nil {
+		if fi, err := os.Lstat(e.repo.IndexPath()); err == nil {
+			st := infoStat(fi)
+			now := indexKey{st.size, st.mtime, st.ctime, st.ino, false}
+			if now == e.index.key {
+				return e.last, nil
+			}
+		}
+	}
+	f, key, err := e.readIndex(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fresh := e.nodesOf(f, key.mtime)
+	view := &indexView{key: key}
+	if view.state, err = stateOf(f, e.repo.Store); err != nil {
+		return nil, err
+	}
+	if e.last != nil {
+		top := e.last.top
+		fresh = e.merge(fresh, e.last)
+		if fresh.top != top {
+			c := *fresh
+			c.top = top
+			fresh = &c
+		}
+	}
+	e.index = view
+	return fresh, nil
+}
+
+// merge puts what the last snapshot knows about the disk under the tracked
+// files of a newly read index. Folders in which nothing differs are the last
+// snapshot's own.
+func (e *Engine) merge(fresh, last *node) *node {
+	if last == nil {
+		return fresh
+	}
+	out := *last
+	out.files, out.dirs = nil, nil
+	same := true
+	k := 0
+	for i := range fresh.files {
+		ff := &fresh.files[i]
+		for ; k < len(last.files) && last.files[k].name < ff.name; k++ {
+			same = keepFile(&out, &last.files[k]) && same
+		}
+		if k >= len(last.files) || last.files[k].name != ff.name {
+			out.files, same = append(out.files, *ff), false
+			if last.extra(ff.name) != nil {
+				out.listed = false
+			}
+			continue
+		}
+		nf := last.files[k]
+		k++
+		const own = bitAssume | bitSkip | bitIntent
+		if nf.class != tracked || nf.bits&own != ff.bits&own || nf.bits&own != 0 && nf.id != ff.id {
+			nf.class = tracked
+			nf.bits = nf.bits&^(own|bitHidden) | ff.bits&own
+			if nf.raw == ff.raw {
+				nf.id, nf.form, nf.mode = ff.id, formBlob, ff.mode
+			} else {
+				nf.bits |= bitRacy
+				if nf.bits&(bitAssume|bitSkip) != 0 {
+					nf.id, nf.mode = ff.id, ff.mode
+				}
+			}
+			if nf.has(bitAbsent) {
+				nf, _ = gone(*ff)
+			}
+		}
+		if nf != last.files[k-1] {
+			same = false
+		}
+		out.files = append(out.files, nf)
+	}
+	for ; k < len(last.files); k++ {
+		same = keepFile(&out, &last.files[k]) && same
+	}
+	k = 0
+	for _, fd := range fresh.dirs {
+		for ; k < len(last.dirs) && last.dirs[k].name < fd.name; k++ {
+			same = e.keepDir(&out, last.dirs[k]) && same
+		}
+		if k < len(last.dirs) && last.dirs[k].name == fd.name {
+			d := e.merge(fd, last.dirs[k])
+			same = same && d == last.dirs[k]
+			out.dirs = append(out.dirs, d)
+			k++
+			continue
+		}
+		same = false
+		out.listed = false
+		out.dirs = append(out.dirs, fd)
+	}
+	for ; k < len(last.dirs); k++ {
+		same = e.keepDir(&out, last.dirs[k]) && same
+	}
+	if same {
+		return last
+	}
+	out.treeOK = last.treeOK && sameTree(last, &out)
+	out.summarize(e.modes)
+	out.odd |= last.odd & oddOwnTree
+	return &out
+}
+
+// keepFile keeps a file that the index does not have. One that it had until
+// now has to be classified again, by listing the folder.
+func keepFile(out *node, f *file) bool {
+	if f.class == tracked {
+		out.listed = false
+		return false
+	}
+	out.files = append(out.files, *f)
+	return true
+}
+
+func (e *Engine) keepDir(out *node, d *node) bool {
+	if !d.hasTracked {
+		out.dirs = append(out.dirs, d)
+		return true
+	}
+	n := e.merge(&node{path: d.path, name: d.name}, d)
+	if n.present || n.count > 0 {
+		out.dirs = append(out.dirs, n)
+	}
+	// Whether it is ignored as a whole is for a new listing to say.
+	out.listed = false
+	return false
+}
