@@ -1,0 +1,480 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/worktree/index"
+)
+
+// IndexConflict says that the index has something else at a path than either
+// end of the change that was to be recorded: a person or another program put it
+// there.
+type IndexConflict struct {
+	Path string
+	Have Side // zero = nothing, or an unmerged path
+}
+
+func (c *IndexConflict) Error() string {
+	if c.Have.ID.IsZero() {
+		return fmt.Sprintf("the index has no plain entry for %q", c.Path)
+	}
+	return fmt.Sprintf("the index has %s at %q, which is neither the old nor the new state", c.Have.ID, c.Path)
+}
+
+// UpdateIndex writes into lock (the open, empty index.lock of the caller) the
+// user's index with only the paths of changes set to their new side, and
+// flushes it. It does not rename. Flags of entries survive. An entry that is
+// neither the old nor the new side of its change is an *IndexConflict and
+// nothing is written. The stat data of a path is filled in only when its file
+// is what the entry says, so that git status is clean for it and never wrong.
+func (e *Engine) UpdateIndex(ctx context.Context, lock *os.File, changes []Change) error {
+	if _, err := e.updateIndex(ctx, lock, changes, false); err != nil {
+		return fmt.Errorf("update the index: %w", err)
+	}
+	return nil
+}
+
+// RepairIndex is UpdateIndex after a crash: it sets the paths whose entry is
+// the old side and whose file is the new one, leaves all others as they are,
+// and returns those that it set. When it returns none, lock is empty and is to
+// be removed, not renamed.
+func (e *Engine) RepairIndex(ctx context.Context, lock *os.File, changes []Change) ([]string, error) {
+	set, err := e.updateIndex(ctx, lock, changes, true)
+	if err != nil {
+		return nil, fmt.Errorf("repair the index: %w", err)
+	}
+	return set, nil
+}
+
+func (e *Engine) updateIndex(ctx context.Context, lock *os.File, changes []Change, repair bool) ([]string, error) {
+	f, _, err := e.readIndexRaw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var set []index.Entry
+	var remove, done []string
+	for _, c := range changes {
+		have, flags, plain := entryAt(f, c.Path)
+		old := c.Old
+		if flags&index.IntentToAdd != 0 {
+			have, flags = Side{}, flags&^index.IntentToAdd
+		}
+		switch {
+		case plain && have == c.New:
+			if c.New.ID.IsZero() {
+				if flags == 0 {
+					continue
+				}
+				remove = append(remove, c.Path) // an intent to add a file that is gone
+				continue
+			}
+		case plain && have == old:
+		case repair:
+			continue
+		default:
+			return nil, &IndexConflict{c.Path, have}
+		}
+		st, same := e.isFile(ctx, c.Path, c.New)
+		if repair && !same {
+			continue
+		}
+		if c.New.ID.IsZero() {
+			remove = append(remove, c.Path)
+		} else {
+			x := index.Entry{Path: c.Path, ID: c.New.ID, Mode: c.New.Mode, Flags: flags}
+			if same {
+				fillStat(&x, st)
+			}
+			set = append(set, x)
+		}
+		done = append(done, c.Path)
+	}
+	if repair && len(set)+len(remove) == 0 {
+		return nil, nil
+	}
+	trees := e.followTrees(f, changes)
+	f.Replace(set, remove)
+	trees(f)
+	return done, e.writeIndex(lock, f)
+}
+
+// readIndexRaw is readIndex for an index that is to be written again: sparse
+// folders are expanded only when they have to be.
+func (e *Engine) readIndexRaw(ctx context.Context) (*index.File, indexKey, error) {
+	return e.readIndex(ctx)
+}
+
+func (e *Engine) writeIndex(lock *os.File, f *index.File) error {
+	e.fail("index write")
+	if _, err := lock.Write(f.Encode()); err != nil {
+		return fmt.Errorf("write %q: %w", lock.Name(), err)
+	}
+	e.fail("index sync")
+	if err := lock.Sync(); err != nil {
+		return fmt.Errorf("flush %q: %w", lock.Name(), err)
+	}
+	return nil
+}
+
+// entryAt is what the index has at path. Plain is false for an unmerged path.
+func entryAt(f *index.File, path string) (s Side, flags index.Flags, plain bool) {
+	i, ok := f.Find(path, 0)
+	if ok {
+		x := &f.Entries[i]
+		return Side{x.Mode, x.ID}, x.Flags, true
+	}
+	if i < len(f.Entries) && f.Entries[i].Path == path {
+		return Side{}, 0, false
+	}
+	return Side{}, 0, true
+}
+
+func fillStat(x *index.Entry, st stat) {
+	x.MtimeSec, x.MtimeNsec = split64(st.mtime)
+	x.CtimeSec, x.CtimeNsec = split64(st.ctime)
+	x.Dev, x.Ino, x.UID, x.GID, x.Size = uint32(st.dev), uint32(st.ino), st.uid, st.gid, uint32(st.size)
+}
+
+func split64(ns int64) (sec, nsec uint32) {
+	c := cut(ns)
+	return uint32(c / 1e9), uint32(c % 1e9)
+}
+
+// isFile says whether the file at path is the side of a change, and how it
+// looks to lstat. A file that cannot be read is not.
+func (e *Engine) isFile(ctx context.Context, path string, want Side) (stat, bool) {
+	st, err := e.disk.lstat(path)
+	if want.ID.IsZero() {
+		return st, absent(err) || err == nil && st.kind == kindDir
+	}
+	if err != nil {
+		return st, false
+	}
+	// What the last snapshot proved needs no reading.
+	if e.last != nil {
+		if f := e.last.fileAt(path); f != nil && f.sameStat(st) && !f.has(bitIndex) && f.present() {
+			return st, f.id == want.ID && f.mode == want.Mode && st.kind != kindDir
+		}
+	}
+	known := file{mode: want.Mode}
+	if st.kind == kindDir || e.modeOf(&known, st) != want.Mode {
+		return st, false
+	}
+	dir, name := split(path)
+	d, err := e.disk.open(dir)
+	if err != nil {
+		return st, false
+	}
+	defer d.close()
+	if st.kind == kindLink {
+		target, err := d.readlink(name)
+		return st, err == nil && object.Sum(object.Blob, []byte(target)) == want.ID
+	}
+	in, err := d.openFile(name)
+	if err != nil {
+		return st, false
+	}
+	defer in.Close()
+	sum, err := e.sum(in, st.size)
+	if err == nil && sum == want.ID {
+		return st, true
+	}
+	if err != nil || !e.conv.mayConvert() {
+		return st, false
+	}
+	if _, err := in.Seek(0, io.SeekStart); err != nil {
+		return st, false
+	}
+	id, err := e.conv.clean(ctx, path)
+	return st, err == nil && id == want.ID
+}
+
+// followTrees keeps the ids of folders that the index knows: where a folder's
+// cached tree is the one that the changes start from, its new tree is the one
+// that they lead to. The result is applied after the entries are replaced.
+func (e *Engine) followTrees(f *index.File, changes []Change) func(*index.File) {
+	if f.Trees == nil || f.Trees.Entries < 0 || f.Trees.Entries != len(f.Entries) {
+		return func(*index.File) {}
+	}
+	// The whole index is known: the tree after the changes follows from it.
+	id, err := ApplyChanges(e.repo.Store, f.Trees.ID, changes)
+	if err != nil {
+		return func(*index.File) {}
+	}
+	return func(f *index.File) {
+		if t := e.cacheOf(f.Trees, f.Entries, "", id, changes); t != nil {
+			f.Trees = t
+		}
+	}
+}
+
+// cacheOf is the cache of the tree id, which the entries below dir make up.
+// Folders in which nothing changed keep the cache they have.
+func (e *Engine) cacheOf(old *index.CacheTree, entries []index.Entry, dir string, id object.ID, changes []Change) *index.CacheTree {
+	name := dir
+	if i := strings.LastIndexByte(strings.TrimSuffix(dir, "/"), '/'); i >= 0 {
+		name = dir[i+1:]
+	}
+	t := &index.CacheTree{Name: strings.TrimSuffix(name, "/"), Entries: len(entries), ID: id}
+	list, err := e.repo.Store.ReadTree(id)
+	if err != nil {
+		return nil
+	}
+	for _, x := range list {
+		if x.Mode != object.ModeDir {
+			continue
+		}
+		sub := dir + x.Name + "/"
+		var below []Change
+		for _, c := range changes {
+			if strings.HasPrefix(c.Path, sub) {
+				below = append(below, c)
+			}
+		}
+		was := old.Child(x.Name)
+		if len(below) == 0 {
+			if was == nil || was.ID != x.ID || was.Entries < 0 {
+				return nil
+			}
+			t.Sub = append(t.Sub, was)
+			continue
+		}
+		from := slices.IndexFunc(entries, func(n index.Entry) bool { return strings.HasPrefix(n.Path, sub) })
+		if from < 0 {
+			return nil
+		}
+		to := from
+		for to < len(entries) && strings.HasPrefix(entries[to].Path, sub) {
+			to++
+		}
+		s := e.cacheOf(was, entries[from:to], sub, x.ID, below)
+		if s == nil {
+			return nil
+		}
+		t.Sub = append(t.Sub, s)
+	}
+	slices.SortFunc(t.Sub, func(a, b *index.CacheTree) int {
+		if d := len(a.Name) - len(b.Name); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return t
+}
+
+// RestoreIndex writes into lock the user's index with the entries and flags
+// that it had at the checkpoint, for when an agent without a sandbox has
+// changed them. Entries that did not change keep their stat data. It flushes
+// and does not rename.
+func (e *Engine) RestoreIndex(ctx context.Context, lock *os.File, want IndexState) error {
+	if err := e.restoreIndex(ctx, lock, want); err != nil {
+		return fmt.Errorf("restore the index: %w", err)
+	}
+	return nil
+}
+
+func (e *Engine) restoreIndex(ctx context.Context, lock *os.File, want IndexState) error {
+	f, _, err := e.readIndex(ctx)
+	if err != nil {
+		return err
+	}
+	have, err := stateOf(f, e.repo.Store)
+	if err != nil {
+		return err
+	}
+	changes, err := DiffTrees(e.repo.Store, have.Tree, want.Tree)
+	if err != nil {
+		return err
+	}
+	flags := map[string]index.Flags{}
+	for _, b := range want.Bits {
+		flags[b.Path] = b.Flags
+	}
+	var set []index.Entry
+	var remove []string
+	touched := map[string]bool{}
+	for _, c := range changes {
+		touched[c.Path] = true
+		if c.New.ID.IsZero() {
+			remove = append(remove, c.Path)
+			continue
+		}
+		x := index.Entry{Path: c.Path, ID: c.New.ID, Mode: c.New.Mode}
+		if st, same := e.isFile(ctx, c.Path, c.New); same {
+			fillStat(&x, st)
+		}
+		set = append(set, x)
+	}
+	unmerged := map[string]bool{}
+	for _, s := range want.Unmerged {
+		unmerged[s.Path] = true
+	}
+	for _, s := range have.Unmerged {
+		if !unmerged[s.Path] && !touched[s.Path] {
+			remove = append(remove, s.Path)
+		}
+	}
+	for p := range unmerged {
+		remove = append(remove, p)
+	}
+	for i := range f.Entries {
+		x := &f.Entries[i]
+		if x.Flags&index.IntentToAdd != 0 && flags[x.Path]&index.IntentToAdd == 0 && !touched[x.Path] {
+			remove = append(remove, x.Path)
+		}
+	}
+	for p, fl := range flags {
+		if i, ok := f.Find(p, 0); fl&index.IntentToAdd != 0 && (!ok || f.Entries[i].Flags&index.IntentToAdd == 0) {
+			set = append(set, index.Entry{Path: p, ID: object.Sum(object.Blob, nil), Mode: object.ModeRegular})
+		}
+	}
+	f.Replace(set, remove)
+	if len(want.Unmerged) > 0 {
+		for _, s := range want.Unmerged {
+			f.Entries = append(f.Entries, index.Entry{Path: s.Path, Stage: s.Stage, Mode: s.Mode, ID: s.ID})
+		}
+		slices.SortFunc(f.Entries, func(a, b index.Entry) int {
+			if c := strings.Compare(a.Path, b.Path); c != 0 {
+				return c
+			}
+			return int(a.Stage) - int(b.Stage)
+		})
+	}
+	for i := range f.Entries {
+		f.Entries[i].Flags = flags[f.Entries[i].Path]
+	}
+	return e.writeIndex(lock, f)
+}
+
+// IndexState reads the user's index as entries, for a tamper check.
+func (e *Engine) IndexState(ctx context.Context) (IndexState, error) {
+	f, _, err := e.readIndex(ctx)
+	if err != nil {
+		return IndexState{}, err
+	}
+	return stateOf(f, e.repo.Store)
+}
+
+// Checkout moves the files of the worktree from one tree to another: of every
+// path that differs, and of paths (files or folders; none = all) only those. A
+// file that is not what the first tree says is a conflict: all conflicts are
+// returned, in a *RestoreError, and nothing is written then. The index is not
+// touched; UpdateIndex does that with the same trees' difference.
+func (e *Engine) Checkout(ctx context.Context, from, to object.ID, paths ...string) (Report, error) {
+	r := &restorer{e: e, ctx: ctx, locked: map[string]uint32{}}
+	if len(paths) > 0 {
+		r.only = paths
+	}
+	fail := func(err error) (Report, error) { return r.report, fmt.Errorf("check out %s: %w", to, err) }
+	changes, err := DiffTrees(e.repo.Store, from, to)
+	if err != nil {
+		return fail(err)
+	}
+	changes = slices.DeleteFunc(changes, func(c Change) bool { return !r.wants(c.Path) })
+	for _, c := range changes {
+		if c.Old.Mode == object.ModeGitlink || c.New.Mode == object.ModeGitlink {
+			r.failed(c.Path, errors.New("it is a submodule"))
+			continue
+		}
+		if _, same := e.isFile(ctx, c.Path, c.Old); !same && !e.willGo(c, changes) {
+			r.failed(c.Path, errors.New("the file is not what it was expected to be"))
+		}
+	}
+	if len(r.report.Failures) > 0 {
+		return fail(&RestoreError{r.report.Failures})
+	}
+	if err := r.checkout(changes); err != nil {
+		return fail(err)
+	}
+	if e.last != nil {
+		var touched []string
+		for _, c := range changes {
+			touched = append(touched, c.Path)
+		}
+		e.last = forget(e.last, touched)
+	}
+	if len(r.report.Failures) > 0 {
+		return fail(&RestoreError{r.report.Failures})
+	}
+	return r.report, nil
+}
+
+// willGo says whether what is in the way of an added path is removed by the
+// same changes: a file that becomes a folder.
+func (e *Engine) willGo(c Change, changes []Change) bool {
+	if !c.Old.ID.IsZero() {
+		return false
+	}
+	for p := c.Path; p != ""; p, _ = split(p) {
+		if slices.ContainsFunc(changes, func(d Change) bool { return d.Path == p && d.Kind == Deleted }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *restorer) checkout(changes []Change) error {
+	var emptied []string
+	for _, c := range changes {
+		if c.New.ID.IsZero() {
+			r.removes = append(r.removes, removal{path: c.Path})
+			if dir, _ := split(c.Path); dir != "" {
+				emptied = append(emptied, dir)
+			}
+			continue
+		}
+		f := &file{name: c.Path, id: c.New.ID, raw: c.New.ID, mode: c.New.Mode, kind: kindFile, perm: r.e.modes.of(c.New.Mode)}
+		if c.New.Mode == object.ModeSymlink && r.e.settings.symlinks {
+			f.kind = kindLink
+		}
+		if err := r.e.conv.smudged(f, c.Path); err != nil {
+			return err
+		}
+		r.writes = append(r.writes, writing{c.Path, f})
+	}
+	writes := r.writes
+	r.writes = nil
+	r.apply()
+	r.removes = nil
+	// Folders that became empty go, as git does it.
+	slices.Sort(emptied)
+	for _, dir := range slices.Backward(slices.Compact(emptied)) {
+		for ; dir != ""; dir, _ = split(dir) {
+			if r.inFolder(dir, func(d folder, name string) error { return d.rmdir(name) }) != nil {
+				break
+			}
+			r.report.Removed = append(r.report.Removed, dir)
+		}
+	}
+	made := map[string]bool{}
+	for _, w := range writes {
+		r.parents(w.path, made)
+	}
+	r.apply()
+	r.mkdirs, r.writes = nil, writes
+	r.apply()
+	r.writes = nil
+	return nil
+}
+
+// parents plans the folders above path that are not there.
+func (r *restorer) parents(path string, made map[string]bool) {
+	dir, _ := split(path)
+	if dir == "" || made[dir] {
+		return
+	}
+	made[dir] = true
+	if st, err := r.e.disk.lstat(dir); err == nil && st.kind == kindDir {
+		return
+	}
+	r.parents(dir, made)
+	_, name := split(dir)
+	r.mkdirs = append(r.mkdirs, &node{path: dir, name: name, present: true, perm: r.e.modes.dir})
+}
