@@ -103,6 +103,13 @@ var loadedSchema = sync.OnceValue(func() *schema {
 // check reports what is wrong with v and returns v without the properties that
 // the schema does not name, so that no reader sees a key under another case.
 func (s *schema) check(path string, v any, problem func(path, message string)) any {
+	if text, ok := v.(string); ok && s.Type == "object" && s.Properties == nil {
+		// An open object as StrictHandoffSchema has it.
+		var inner map[string]any
+		if json.Unmarshal([]byte(text), &inner) == nil && inner != nil {
+			v = inner
+		}
+	}
 	if got := jsonType(v); got != s.Type && !(s.Type == "number" && got == "integer") {
 		problem(path, "is "+article(got)+", must be "+article(s.Type))
 		return v
