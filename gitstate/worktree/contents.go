@@ -50,6 +50,9 @@ func (s *scan) contents(t *task, dir folder, f *file, name string, now stat) (nf
 		}
 		return s.submodule(t, f, nf)
 	case kindLink:
+		if s.purpose == forLook {
+			return nf, true, nil
+		}
 		target, err := dir.readlink(name)
 		if absent(err) || errors.Is(err, errNotRegular) {
 			return nf, false, nil
@@ -72,6 +75,12 @@ func (s *scan) contents(t *task, dir folder, f *file, name string, now stat) (nf
 	}
 	if s.purpose == forRestore && f.raw.IsZero() && f.class != tracked {
 		return nf, true, nil // it will be removed: no need to read it
+	}
+	if s.purpose == forLook {
+		if max := s.e.opts.MaxFile; max > 0 && now.size > max && f.class != tracked {
+			nf.bits |= bitLarge
+		}
+		return nf, true, nil
 	}
 	for try := 0; ; try++ {
 		nf, keep, err = s.read(dir, f, nf, name)

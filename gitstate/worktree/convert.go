@@ -23,3 +23,5 @@ func (c *converter) clean(context.Context, string) (object.ID, error) {
 }
 
 func (c *converter) smudged(*file, string) error { return nil }
+
+func (c *converter) inspect(context.Context, *inspection, *node) error { return nil }

@@ -36,6 +36,7 @@ const (
 	forCheckpoint purpose = iota // present rules; contents are stored
 	forCapture                   // both the base's and the present rules ignore; contents are stored
 	forRestore                   // the base's rules alone; nothing is stored, new files are not read
+	forLook                      // present rules; nothing is read or stored
 )
 
 // task is one folder to look at.
