@@ -19,6 +19,7 @@ type Report struct {
 	Aside    []string // repositories that appeared and were moved to Options.Aside, as names there
 	Left     []string // repositories that appeared and were left in place; other repositories and special files that changed
 	Failures []Failure
+	Notices  []string // what a person should be told of the above, a sentence each
 }
 
 // Failure is one path that could not be restored.
@@ -94,12 +95,26 @@ func (e *Engine) restore(ctx context.Context, target, also *node, what string) (
 	}
 	r.finish()
 	e.last = e.adopt(target, now)
-	slices.Sort(r.report.Left)
-	r.report.Left = slices.Compact(r.report.Left)
+	r.tell()
 	if len(r.report.Failures) > 0 {
 		return r.report, fmt.Errorf("%s: %w", what, &RestoreError{r.report.Failures})
 	}
 	return r.report, nil
+}
+
+// tell puts into words what did not simply go back.
+func (r *restorer) tell() {
+	p := &r.report
+	slices.Sort(p.Left)
+	p.Left = slices.Compact(p.Left)
+	say := func(format string, names []string) {
+		if len(names) > 0 {
+			p.Notices = append(p.Notices, fmt.Sprintf(format, strings.Join(names, ", ")))
+		}
+	}
+	say("left as they are: %s", p.Left)
+	say("moved aside to "+r.e.opts.Aside+": %s", p.Aside)
+	say("new folders stay because ignored files are in them: %s", p.Kept)
 }
 
 // adopt gives a verified snapshot the ids that the target knows: a restore scan
@@ -139,15 +154,91 @@ func (e *Engine) adopt(target, now *node) *node {
 
 // PutBack restores only the given paths, files or folders, to the checkpoint.
 func (e *Engine) PutBack(ctx context.Context, c *Checkpoint, paths []string) error {
+	return e.putBack(ctx, c.root, paths)
+}
+
+// PutBackTo is PutBack after the branch has moved to the commit tip meanwhile:
+// paths that differ between the checkpoint's tip and the new one become the new
+// one's, all others the checkpoint's.
+func (e *Engine) PutBackTo(ctx context.Context, c *Checkpoint, paths []string, tip object.ID) error {
+	changes, err := e.difference(c.Tip, tip)
+	if err != nil {
+		return fmt.Errorf("put back paths: %w", err)
+	}
+	r := restorer{only: paths}
+	root := c.root
+	for _, ch := range changes {
+		if r.wants(ch.Path) && ch.New.Mode != object.ModeGitlink && ch.Old.Mode != object.ModeGitlink {
+			if root, err = e.withSide(root, ch.Path, ch.New); err != nil {
+				return fmt.Errorf("put back paths: %w", err)
+			}
+		}
+	}
+	return e.putBack(ctx, root, paths)
+}
+
+// withSide is a copy of the snapshot in which path is one side of a change.
+func (e *Engine) withSide(n *node, path string, s Side) (*node, error) {
+	out := *n
+	out.listed, out.treeOK = false, false
+	name, rest := cutPath(path)
+	if rest != "" {
+		out.dirs = slices.Clone(n.dirs)
+		i, ok := findDir(out.dirs, name)
+		if !ok {
+			d := &node{path: join(n.path, name), name: name, rules: n.rules, rulesKnown: n.rulesKnown}
+			out.dirs = slices.Insert(out.dirs, i, d)
+		}
+		sub, err := e.withSide(out.dirs[i], rest, s)
+		if err != nil {
+			return nil, err
+		}
+		out.dirs[i] = sub
+		out.present = out.present || sub.present
+		if out.perm == 0 {
+			out.perm = e.modes.dir
+		}
+		return &out, nil
+	}
+	out.files = slices.Clone(n.files)
+	i, ok := findFile(out.files, name)
+	if ok {
+		out.files = slices.Delete(out.files, i, i+1)
+	}
+	if s.ID.IsZero() {
+		return &out, nil
+	}
+	f := e.fileOf(name, s)
+	if err := e.conv.smudged(&f, join(n.path, name)); err != nil {
+		return nil, err
+	}
+	out.files = slices.Insert(out.files, i, f)
+	out.present = true
+	if out.perm == 0 {
+		out.perm = e.modes.dir
+	}
+	return &out, nil
+}
+
+// fileOf is the file that one side of a change has on disk.
+func (e *Engine) fileOf(name string, s Side) file {
+	f := file{name: name, id: s.ID, raw: s.ID, mode: s.Mode, kind: kindFile, perm: e.modes.of(s.Mode), bits: bitRacy}
+	if s.Mode == object.ModeSymlink && e.settings.symlinks {
+		f.kind = kindLink
+	}
+	return f
+}
+
+func (e *Engine) putBack(ctx context.Context, target *node, paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
 	r := &restorer{e: e, ctx: ctx, locked: map[string]uint32{}, only: paths}
-	now, err := e.scan(ctx, c.root, forRestore)
+	now, err := e.scan(ctx, target, forRestore)
 	if err != nil {
 		return fmt.Errorf("put back paths: %w", err)
 	}
-	r.plan(c.root, now)
+	r.plan(target, now)
 	r.apply()
 	r.finish()
 	// The rest of the tree is as it was, but what e.last says of these paths is not.

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/worktree/index"
@@ -29,28 +31,100 @@ func (c *IndexConflict) Error() string {
 }
 
 // UpdateIndex writes into lock (the open, empty index.lock of the caller) the
-// user's index with only the paths of changes set to their new side, and
-// flushes it. It does not rename. Flags of entries survive. An entry that is
+// user's index with only the paths that differ between the trees (or commits)
+// from and to set to their new side, and flushes it. It does not rename. Flags of entries survive. An entry that is
 // neither the old nor the new side of its change is an *IndexConflict and
 // nothing is written. The stat data of a path is filled in only when its file
 // is what the entry says, so that git status is clean for it and never wrong.
-func (e *Engine) UpdateIndex(ctx context.Context, lock *os.File, changes []Change) error {
-	if _, err := e.updateIndex(ctx, lock, changes, false); err != nil {
+func (e *Engine) UpdateIndex(ctx context.Context, lock *os.File, from, to object.ID) error {
+	changes, err := e.difference(from, to)
+	if err == nil {
+		_, err = e.updateIndex(ctx, lock, changes, false)
+	}
+	if err != nil {
 		return fmt.Errorf("update the index: %w", err)
 	}
 	return nil
+}
+
+// difference is DiffTrees for commits and trees.
+func (e *Engine) difference(from, to object.ID) ([]Change, error) {
+	a, err := e.treeOf(from)
+	if err != nil {
+		return nil, err
+	}
+	b, err := e.treeOf(to)
+	if err != nil {
+		return nil, err
+	}
+	return DiffTrees(e.repo.Store, a, b)
+}
+
+// treeOf is the tree of a commit, or the tree itself. Zero is the empty tree.
+func (e *Engine) treeOf(id object.ID) (object.ID, error) {
+	if id.IsZero() || id == object.EmptyTree {
+		return object.EmptyTree, nil
+	}
+	t, data, err := e.repo.Store.Read(id)
+	if err != nil || t != object.Commit {
+		return id, err
+	}
+	c, err := object.DecodeCommit(data)
+	return c.Tree, err
 }
 
 // RepairIndex is UpdateIndex after a crash: it sets the paths whose entry is
 // the old side and whose file is the new one, leaves all others as they are,
 // and returns those that it set. When it returns none, lock is empty and is to
 // be removed, not renamed.
-func (e *Engine) RepairIndex(ctx context.Context, lock *os.File, changes []Change) ([]string, error) {
-	set, err := e.updateIndex(ctx, lock, changes, true)
+func (e *Engine) RepairIndex(ctx context.Context, lock *os.File, from, to object.ID) ([]string, error) {
+	changes, err := e.difference(from, to)
+	var set []string
+	if err == nil {
+		set, err = e.updateIndex(ctx, lock, changes, true)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("repair the index: %w", err)
 	}
 	return set, nil
+}
+
+// MendIndex is RepairIndex with index.lock taken and renamed, within the
+// deadline.
+func (e *Engine) MendIndex(ctx context.Context, from, to object.ID, deadline time.Duration) error {
+	path := e.repo.IndexPath()
+	until := time.Now().Add(deadline)
+	var lock *os.File
+	for {
+		var err error
+		if lock, err = os.OpenFile(path+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666); err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrExist) || time.Now().After(until) {
+			return fmt.Errorf("repair the index: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("repair the index: %w", ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	set, err := e.RepairIndex(ctx, lock, from, to)
+	err = errors.Join(err, lock.Close())
+	if err == nil && len(set) > 0 {
+		return os.Rename(path+".lock", path)
+	}
+	return errors.Join(err, os.Remove(path+".lock"))
+}
+
+// SameIndex says whether the user's index has the entries and flags that it had
+// at the checkpoint.
+func (e *Engine) SameIndex(ctx context.Context, c *Checkpoint) (bool, error) {
+	now, err := e.IndexState(ctx)
+	if err != nil {
+		return false, fmt.Errorf("compare the index: %w", err)
+	}
+	return now.Equal(c.Index), nil
 }
 
 func (e *Engine) updateIndex(ctx context.Context, lock *os.File, changes []Change, repair bool) ([]string, error) {
@@ -373,7 +447,7 @@ func (e *Engine) Checkout(ctx context.Context, from, to object.ID, paths ...stri
 		r.only = paths
 	}
 	fail := func(err error) (Report, error) { return r.report, fmt.Errorf("check out %s: %w", to, err) }
-	changes, err := DiffTrees(e.repo.Store, from, to)
+	changes, err := e.difference(from, to)
 	if err != nil {
 		return fail(err)
 	}
@@ -430,14 +504,11 @@ func (r *restorer) checkout(changes []Change) error {
 			}
 			continue
 		}
-		f := &file{name: c.Path, id: c.New.ID, raw: c.New.ID, mode: c.New.Mode, kind: kindFile, perm: r.e.modes.of(c.New.Mode)}
-		if c.New.Mode == object.ModeSymlink && r.e.settings.symlinks {
-			f.kind = kindLink
-		}
-		if err := r.e.conv.smudged(f, c.Path); err != nil {
+		f := r.e.fileOf(c.Path, c.New)
+		if err := r.e.conv.smudged(&f, c.Path); err != nil {
 			return err
 		}
-		r.writes = append(r.writes, writing{c.Path, f})
+		r.writes = append(r.writes, writing{c.Path, &f})
 	}
 	writes := r.writes
 	r.writes = nil
