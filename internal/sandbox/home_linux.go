@@ -1,0 +1,252 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// homeError says that the home mode was refused; the probe then tries the next.
+type homeError struct{ err error }
+
+func (e *homeError) Error() string { return fmt.Sprintf("make a home folder: %v", e.err) }
+func (e *homeError) Unwrap() error { return e.err }
+
+// home adds the home folder and, read-only, the mounts below it.
+func (m *mounter) home() error {
+	r, err := resolve(m.spec.Home)
+	if err != nil {
+		return &homeError{err}
+	}
+	if !r.dir || r.real == "/" {
+		return &homeError{fmt.Errorf("%q is no folder to work in", m.spec.Home)}
+	}
+	switch m.spec.HomeMode {
+	case HomeReadOnly:
+		if withinAny(r.real, m.private) {
+			return m.required(m.spec.Home, rankBase, false, "home")
+		}
+		return nil
+	case HomeCopy:
+		return m.homeCopy(r)
+	}
+	below, err := mountsBelow(r.real)
+	if err != nil {
+		return &homeError{err}
+	}
+	tree, err := overlay(r.real, m.spec.HomeUpper)
+	if err != nil {
+		return &homeError{err}
+	}
+	m.items = append(m.items, item{target: r.real, rank: rankBase, dir: true, tree: tree, links: r.links, what: "home"})
+	for _, p := range below {
+		m.optional(p, rankBase, false, "mount in the home folder")
+	}
+	return nil
+}
+
+// overlay makes a detached overlay of lower. Paths are given as descriptors:
+// commas and colons in them would be options.
+func overlay(lower, keep string) (int, error) {
+	var fds [3]int
+	for i, p := range []string{lower, filepath.Join(keep, "upper"), filepath.Join(keep, "work")} {
+		fd, err := unix.Open(p, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return -1, fmt.Errorf("open %q: %w", p, err)
+		}
+		defer unix.Close(fd)
+		fds[i] = fd
+	}
+	fs, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("open overlay: %w", err)
+	}
+	defer unix.Close(fs)
+	for i, key := range []string{"lowerdir", "upperdir", "workdir"} {
+		if err := unix.FsconfigSetString(fs, key, fdPath(fds[i])); err != nil {
+			return -1, fmt.Errorf("overlay: set %s: %w", key, err)
+		}
+	}
+	if err := unix.FsconfigSetFlag(fs, "userxattr"); err != nil {
+		return -1, fmt.Errorf("overlay: set userxattr: %w", err)
+	}
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return -1, fmt.Errorf("overlay: create: %w", err)
+	}
+	tree, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+	if err != nil {
+		return -1, fmt.Errorf("overlay: mount: %w", err)
+	}
+	return tree, nil
+}
+
+// mountsBelow are the mount points inside dir, without those inside others of
+// them. An overlay does not show them by itself.
+func mountsBelow(dir string) ([]string, error) {
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		if len(f) < 5 {
+			continue
+		}
+		if p := unescapeMount(f[4]); p != dir && within(p, dir) {
+			all = append(all, p)
+		}
+	}
+	slices.Sort(all)
+	var out []string
+	for _, p := range all {
+		if len(out) == 0 || !within(p, out[len(out)-1]) {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// unescapeMount undoes the octal escapes of mountinfo.
+func unescapeMount(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// ownFolders are folders of a copied home that start empty and can be written:
+// caches and the state of tools. Everything else is read-only.
+var ownFolders = map[string]bool{
+	".cache": true, ".npm": true, ".pnpm-store": true, ".yarn": true, ".bun": true, "go": true,
+	".gradle": true, ".m2": true, ".nuget": true, ".local": true, ".config": true, ".node-gyp": true,
+	".claude": true, ".codex": true, ".gemini": true, ".opencode": true,
+}
+
+// copyMax is the size of files that a copied home gets; larger ones are bound.
+const copyMax = 1 << 20
+
+// homeCopy builds a home folder in HomeUpper where an overlay is refused.
+// Folders of ownFolders get the files of the real ones once, as far as they are
+// small: settings and logins, not caches. The folder belongs to the command of
+// an earlier run, which may have left links there: os.Root does not follow them
+// out.
+func (m *mounter) homeCopy(r resolved) error {
+	home := filepath.Join(m.spec.HomeUpper, "home")
+	root, err := os.OpenRoot(home)
+	if err != nil {
+		return &homeError{err}
+	}
+	defer root.Close()
+	c := copier{root: root, from: r.real, hidden: map[string]bool{}}
+	for _, p := range DefaultHidden() {
+		c.hidden[p] = true
+	}
+	binds, err := c.top()
+	if err != nil {
+		return &homeError{err}
+	}
+	tree, err := cloneTree(home, true)
+	if err != nil {
+		return &homeError{err}
+	}
+	m.items = append(m.items, item{target: r.real, rank: rankBase, dir: true, tree: tree, links: r.links, what: "home"})
+	for _, p := range binds {
+		m.optional(p, rankBase, false, "part of the home")
+	}
+	return nil
+}
+
+// copier fills a copied home.
+type copier struct {
+	root   *os.Root
+	from   string
+	hidden map[string]bool
+}
+
+// top handles the first level and returns what is to be bound read-only.
+func (c *copier) top() (binds []string, err error) {
+	entries, err := os.ReadDir(c.from)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		name, from := e.Name(), filepath.Join(c.from, e.Name())
+		st, err := os.Lstat(from)
+		if err != nil || c.hidden[name] {
+			continue
+		}
+		switch {
+		case st.Mode()&os.ModeSymlink != 0:
+			to, rerr := os.Readlink(from)
+			if rerr != nil {
+				continue
+			}
+			err = c.root.Symlink(to, name)
+		case st.IsDir() && ownFolders[name]:
+			err = c.folder(name)
+		case st.Mode().IsRegular() && st.Size() <= copyMax:
+			err = c.file(name, st.Mode().Perm())
+		case st.IsDir() || st.Mode().IsRegular():
+			binds = append(binds, from)
+		}
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, err
+		}
+	}
+	return binds, nil
+}
+
+// folder copies a folder of settings: three levels, small regular files,
+// nothing that is there already, no caches, nothing hidden.
+func (c *copier) folder(rel string) error {
+	if err := c.root.Mkdir(rel, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	if rel == ".cache" || rel == "go" || strings.Count(rel, "/") > 2 {
+		return nil
+	}
+	entries, err := os.ReadDir(filepath.Join(c.from, rel))
+	if err != nil {
+		return nil // not readable for us, so not for the command
+	}
+	const most = 256 // more is a cache, not settings
+	for _, e := range entries[:min(len(entries), most)] {
+		sub := rel + "/" + e.Name()
+		st, err := os.Lstat(filepath.Join(c.from, sub))
+		if err != nil || c.hidden[sub] {
+			continue
+		}
+		switch {
+		case st.IsDir():
+			err = c.folder(sub)
+		case st.Mode().IsRegular() && st.Size() <= copyMax:
+			err = c.file(sub, st.Mode().Perm())
+		}
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// file copies a file unless there is one.
+func (c *copier) file(rel string, perm os.FileMode) error {
+	in, err := os.Open(filepath.Join(c.from, rel))
+	if err != nil {
+		return nil // not readable for us, so not for the command
+	}
+	defer in.Close()
+	out, err := c.root.OpenFile(rel, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, io.LimitReader(in, copyMax)); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}

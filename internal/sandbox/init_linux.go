@@ -1,0 +1,291 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"git-ralph/internal/proc"
+)
+
+// hiddenCommand is the first argument by which this program knows that it is
+// started as the first process of a sandbox.
+const hiddenCommand = "sandbox"
+
+// order is what the outside tells the first process.
+type order struct {
+	Spec Spec     `json:"spec"`
+	Argv []string `json:"argv"`
+	Dir  string   `json:"dir"`
+	// Extra is the number of descriptors from 3 on that the command gets.
+	Extra int `json:"extra"`
+	// Probe runs the self-check of Probe instead of a command.
+	Probe bool `json:"probe,omitempty"`
+}
+
+// answer is what the first process tells the outside, one JSON line each:
+// Ready or Error, and at the end Exit. The command cannot write there.
+type answer struct {
+	Ready bool   `json:"ready,omitempty"`
+	Error string `json:"error,omitempty"`
+	// Refused names the variant that was refused: home, proc, abstract.
+	Refused string     `json:"refused,omitempty"`
+	Exit    *proc.Exit `json:"exit,omitempty"`
+}
+
+// Main serves the hidden command and does not return then; otherwise it does
+// nothing. It must be the first thing that main.main and TestMain call: until
+// the sandbox stands, nothing else of the program may run.
+func Main(args []string) {
+	if len(args) != 5 || args[1] != hiddenCommand || args[2] != "init" {
+		return
+	}
+	runtime.LockOSThread()
+	orderFD, err1 := strconv.Atoi(args[3])
+	answerFD, err2 := strconv.Atoi(args[4])
+	if err := errors.Join(err1, err2); err != nil {
+		fmt.Fprintln(os.Stderr, "git ralph sandbox is started by git ralph itself:", err)
+		os.Exit(2)
+	}
+	syscall.CloseOnExec(orderFD)
+	syscall.CloseOnExec(answerFD)
+	i := &initProcess{answers: os.NewFile(uintptr(answerFD), "answers")}
+	os.Exit(i.run(os.NewFile(uintptr(orderFD), "order")))
+}
+
+// initProcess is process 1 of the namespaces. (With Landlock there are none,
+// and it becomes the command itself.)
+type initProcess struct {
+	answers *os.File
+	order   order
+}
+
+// run sets up the sandbox, starts the command, reaps, and returns the exit
+// status: that of the command, 128+n after signal n, 125 when it never ran.
+func (i *initProcess) run(in *os.File) int {
+	const failed = 125
+	b, err := io.ReadAll(in)
+	in.Close()
+	if err == nil {
+		err = json.Unmarshal(b, &i.order)
+	}
+	if err != nil {
+		return i.fail(fmt.Errorf("read the order: %w", err), failed)
+	}
+	// From here on signals of the outside are passed on, not obeyed.
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+
+	if err := i.setUp(); err != nil {
+		return i.fail(err, failed)
+	}
+	if i.order.Probe {
+		if err := selfCheck(i.order.Spec); err != nil {
+			return i.fail(err, failed)
+		}
+		i.say(answer{Ready: true})
+		return 0
+	}
+	env := innerEnv(os.Environ(), i.order.Spec)
+	path, err := lookup(i.order.Argv[0], i.order.Dir, env)
+	if err != nil {
+		return i.fail(err, failed)
+	}
+	if i.order.Spec.Mechanism == Landlock {
+		if err := os.Chdir(i.order.Dir); err != nil {
+			return i.fail(err, failed)
+		}
+		i.say(answer{Ready: true})
+		signal.Reset()
+		err := syscall.Exec(path, i.order.Argv, env)
+		return i.fail(fmt.Errorf("start %q: %w", path, err), failed)
+	}
+	files := []uintptr{0, 1, 2}
+	for n := range i.order.Extra {
+		files = append(files, uintptr(3+n))
+	}
+	pid, err := syscall.ForkExec(path, i.order.Argv, &syscall.ProcAttr{
+		Dir: i.order.Dir, Env: env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return i.fail(fmt.Errorf("start %q: %w", path, err), failed)
+	}
+	// Only the command shall hold its streams: who reads them waits for their end.
+	for fd := range 3 + i.order.Extra {
+		syscall.Close(fd)
+	}
+	i.say(answer{Ready: true})
+	go func() {
+		for s := range signals {
+			syscall.Kill(-pid, s.(syscall.Signal))
+		}
+	}()
+	return i.reap(pid)
+}
+
+// reap waits for the command and for every orphan until then. Its return ends
+// the namespace, and with it everything that still runs there.
+func (i *initProcess) reap(pid int) int {
+	for {
+		var ws syscall.WaitStatus
+		got, err := syscall.Wait4(-1, &ws, 0, nil)
+		if err == syscall.EINTR || err == nil && got != pid {
+			continue
+		}
+		if err != nil {
+			return i.fail(fmt.Errorf("wait for the command: %w", err), 125)
+		}
+		exit := proc.Exit{Code: ws.ExitStatus()}
+		if ws.Signaled() {
+			exit = proc.Exit{Code: 128 + int(ws.Signal()), Signal: int(ws.Signal())}
+		}
+		i.say(answer{Exit: &exit})
+		return exit.Code
+	}
+}
+
+func (i *initProcess) say(a answer) {
+	b, err := json.Marshal(a)
+	if err == nil {
+		i.answers.Write(append(b, '\n'))
+	}
+}
+
+func (i *initProcess) fail(err error, code int) int {
+	a := answer{Error: err.Error()}
+	var he *homeError
+	var pe *procError
+	var ae *abstractError
+	switch {
+	case errors.As(err, &he):
+		a.Refused = "home"
+	case errors.As(err, &pe):
+		a.Refused = "proc"
+	case errors.As(err, &ae):
+		a.Refused = "abstract"
+	}
+	i.say(a)
+	return code
+}
+
+// setUp confines this process and the thread that will start the command.
+func (i *initProcess) setUp() error {
+	spec := i.order.Spec
+	if spec.Mechanism == Landlock {
+		return confine(spec)
+	}
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("set the parent death signal: %w", err)
+	}
+	m := &mounter{spec: spec}
+	if err := m.build(); err != nil {
+		return err
+	}
+	if spec.Network == NetworkLoopback {
+		if err := loopbackUp(); err != nil {
+			return err
+		}
+	}
+	// The session keyring of the user may hold tickets; an empty one does not.
+	// A kernel without keyrings has none to hide.
+	unix.KeyctlJoinSessionKeyring("")
+	if spec.CloseAbstract {
+		if err := closeAbstract(); err != nil {
+			return err
+		}
+	}
+	// Not dumpable: a process of the same user with as few capabilities as
+	// this thread could otherwise trace it and act through the other threads.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("set dumpable: %w", err)
+	}
+	return dropCaps()
+}
+
+// loopbackUp starts the loopback interface of a new network namespace.
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("start the loopback interface: %w", err)
+	}
+	defer unix.Close(fd)
+	ifr, err := unix.NewIfreq("lo")
+	if err != nil {
+		return fmt.Errorf("start the loopback interface: %w", err)
+	}
+	ifr.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFFLAGS, uintptr(unsafe.Pointer(ifr))); errno != 0 {
+		return fmt.Errorf("start the loopback interface: %w", errno)
+	}
+	return nil
+}
+
+// innerEnv drops variables that name folders which do not exist inside.
+func innerEnv(env []string, spec Spec) []string {
+	if spec.Mechanism != Namespaces {
+		return env
+	}
+	open := append([]string{spec.Worktree}, spec.Writable...)
+	out := env[:0:0]
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		switch name {
+		case "TMPDIR", "TMP", "TEMP", "TEMPDIR", "GOTMPDIR", "XDG_RUNTIME_DIR":
+			if filepath.IsAbs(value) && !withinAny(value, open) && filepath.Clean(value) != "/tmp" {
+				continue
+			}
+		}
+		out = append(out, kv)
+	}
+	return out
+}
+
+// lookup finds the program as the command's surroundings show it.
+func lookup(name, dir string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		return name, nil
+	}
+	if p := proc.Look(name, env); p != "" {
+		return p, nil
+	}
+	return "", fmt.Errorf("start %q: not found on PATH", name)
+}
+
+// selfCheck tries to break out in the obvious ways.
+func selfCheck(spec Spec) error {
+	probe := filepath.Join(spec.Worktree, "probe")
+	if err := os.WriteFile(probe, nil, 0o600); err != nil {
+		return fmt.Errorf("the worktree is not writable: %w", err)
+	}
+	for _, g := range spec.GitDirs {
+		if err := os.WriteFile(filepath.Join(g, "probe"), nil, 0o600); err == nil {
+			return fmt.Errorf("%q is writable", g)
+		}
+		if spec.Mechanism == Namespaces {
+			if err := unix.Unmount(g, unix.MNT_DETACH); err == nil {
+				return fmt.Errorf("%q could be unmounted", g)
+			}
+		}
+	}
+	if spec.Home != "" && (spec.HomeMode == HomeOverlay || spec.HomeMode == HomeCopy) && spec.Mechanism == Namespaces {
+		if err := os.WriteFile(filepath.Join(spec.Home, ".git-ralph-probe"), nil, 0o600); err != nil {
+			return &homeError{err}
+		}
+		os.Remove(filepath.Join(spec.Home, ".git-ralph-probe"))
+	}
+	return nil
+}

@@ -1,0 +1,464 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// item is one mount of the sandbox. All sources are taken as detached trees
+// before anything is covered or made read-only; then items are attached from
+// the shortest path to the longest, so that the most specific one counts.
+type item struct {
+	target string
+	rank   int // among equal targets the higher rank lies on top
+	dir    bool
+	tree   int          // detached tree; -1 = make is called
+	make   func() error // mounts at target by itself
+	links  []link       // to be made again on the way
+	what   string       // for errors
+}
+
+// Ranks: what is stricter lies on top.
+const (
+	rankBase = iota
+	rankVisible
+	rankWritable
+	rankWorktree
+	rankReadOnly
+	rankGit
+	rankHidden
+	rankBind
+)
+
+// privateRoots are covered by empty folders of the sandbox's own.
+var privateRoots = []struct{ path, mode string }{
+	{"/tmp", "1777"}, {"/var/tmp", "1777"}, {"/run", "755"}, {"/dev/shm", "1777"},
+}
+
+// mounter builds the mounts of one sandbox. It runs as the first process of
+// the namespaces, before the command exists.
+type mounter struct {
+	spec    Spec
+	private []string // real paths of privateRoots
+	items   []item
+	root    bool // uid 0: everything that root may touch by its uid alone must be covered, too
+}
+
+// build makes all mounts.
+func (m *mounter) build() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	m.root = os.Getuid() == 0
+	for _, p := range privateRoots {
+		if r, err := resolve(p.path); err == nil && r.dir && !slices.Contains(m.private, r.real) {
+			m.private = append(m.private, r.real)
+		}
+	}
+	if err := m.collect(); err != nil {
+		return err
+	}
+	nodes, err := deviceNodes()
+	if err != nil {
+		return err
+	}
+	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{
+		Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV,
+	}); err != nil {
+		return fmt.Errorf("make the tree read-only (Linux 5.12 or newer is needed): %w", err)
+	}
+	if err := mountDev(nodes); err != nil {
+		return err
+	}
+	for _, p := range privateRoots {
+		if r, err := resolve(p.path); err == nil && r.dir {
+			if err := mountTmpfs(r.real, p.mode); err != nil {
+				return err
+			}
+		}
+	}
+	if err := m.mountProc(); err != nil {
+		return err
+	}
+	return m.attach()
+}
+
+// collect clones every source.
+func (m *mounter) collect() error {
+	s := m.spec
+	if s.Home != "" {
+		if err := m.home(); err != nil {
+			return err
+		}
+	}
+	for _, p := range m.visible() {
+		m.optional(p, rankVisible, false, "show")
+	}
+	for _, p := range s.Writable {
+		if err := m.required(p, rankWritable, true, "writable"); err != nil {
+			return err
+		}
+	}
+	if err := m.required(s.Worktree, rankWorktree, !s.WorktreeReadOnly, "worktree"); err != nil {
+		return err
+	}
+	for _, p := range s.ReadOnlyPaths {
+		m.optional(p, rankReadOnly, false, "read-only")
+	}
+	for _, p := range s.GitDirs {
+		if err := m.required(p, rankGit, false, "git directory"); err != nil {
+			return err
+		}
+	}
+	for _, p := range s.Sockets {
+		if err := m.required(p, rankBind, true, "socket"); err != nil {
+			return err
+		}
+	}
+	for _, b := range s.Binds {
+		r, err := resolve(b.Source)
+		if err != nil {
+			return fmt.Errorf("bind: %w", err)
+		}
+		tree, err := cloneTree(r.real, b.Writable)
+		if err != nil {
+			return err
+		}
+		m.items = append(m.items, item{target: filepath.Clean(b.Target), rank: rankBind, dir: r.dir, tree: tree, what: "bind"})
+	}
+	m.hidden()
+	return nil
+}
+
+// visible are paths that the private folders would cover.
+func (m *mounter) visible() []string {
+	// The name service's files may be links into /run.
+	out := []string{"/etc/resolv.conf", "/etc/hosts", "/etc/localtime", "/etc/ssl/certs/ca-certificates.crt"}
+	for _, p := range m.spec.CommandFiles {
+		out = append(out, p)
+		out = append(out, behind(p, m.private)...)
+	}
+	// What lies in a writable folder is there already, and stays writable.
+	open := append([]string{m.spec.Worktree}, m.spec.Writable...)
+	for i, p := range open {
+		if r, err := resolve(p); err == nil {
+			open[i] = r.real
+		}
+	}
+	return slices.DeleteFunc(out, func(p string) bool {
+		r, err := resolve(p)
+		return err != nil || withinAny(r.real, open)
+	})
+}
+
+// required adds a bind of path at path. Its links are kept.
+func (m *mounter) required(path string, rank int, writable bool, what string) error {
+	r, err := resolve(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	tree, err := cloneTree(r.real, writable)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	m.items = append(m.items, item{target: r.real, rank: rank, dir: r.dir, tree: tree, links: r.links, what: what})
+	return nil
+}
+
+// optional is required for paths that need not exist. Visible ones are bound
+// only where a private folder covers them; elsewhere they are in view anyway.
+func (m *mounter) optional(path string, rank int, writable bool, what string) {
+	r, err := resolve(path)
+	if err != nil {
+		return
+	}
+	it := item{target: r.real, rank: rank, dir: r.dir, tree: -1, links: r.links, what: what}
+	if rank == rankVisible && (!withinAny(r.real, m.private) || slices.Contains(m.private, r.real)) {
+		if len(r.links) > 0 {
+			it.make = func() error { return nil } // the links alone
+			it.target = r.links[len(r.links)-1].path
+			m.items = append(m.items, it)
+		}
+		return
+	}
+	if it.tree, err = cloneTree(r.real, writable); err == nil {
+		m.items = append(m.items, it)
+	}
+}
+
+// hidden covers credentials. A folder becomes an empty one, a file an empty
+// file; links are followed, so that what is behind them is covered.
+func (m *mounter) hidden() {
+	var paths []string
+	if m.spec.Home != "" {
+		for _, p := range DefaultHidden() {
+			paths = append(paths, filepath.Join(m.spec.Home, p))
+		}
+	}
+	for _, p := range append(paths, m.spec.Hidden...) {
+		r, err := resolve(p)
+		if err != nil || slices.ContainsFunc(m.items, func(it item) bool { return it.rank == rankHidden && it.target == r.real }) {
+			continue
+		}
+		it := item{target: r.real, rank: rankHidden, dir: r.dir, tree: -1, what: "hide"}
+		it.make = func() error {
+			if r.dir {
+				return mountEmptyDir(r.real)
+			}
+			return mountEmptyFile(r.real)
+		}
+		m.items = append(m.items, it)
+	}
+}
+
+// attach puts the items into place.
+func (m *mounter) attach() error {
+	slices.SortStableFunc(m.items, func(a, b item) int {
+		if d := strings.Count(a.target, "/") - strings.Count(b.target, "/"); d != 0 {
+			return d
+		}
+		return a.rank - b.rank
+	})
+	for _, it := range m.items {
+		for _, l := range it.links {
+			m.remake(l)
+		}
+		if it.make == nil || it.rank == rankHidden {
+			if err := m.place(it.target, it.dir); err != nil {
+				return fmt.Errorf("%s %q: %w", it.what, it.target, err)
+			}
+		}
+		if it.make != nil {
+			if err := it.make(); err != nil {
+				return fmt.Errorf("%s %q: %w", it.what, it.target, err)
+			}
+			continue
+		}
+		if err := moveTree(it.tree, it.target); err != nil {
+			return fmt.Errorf("%s %q: %w", it.what, it.target, err)
+		}
+	}
+	return nil
+}
+
+// remake makes a link again whose folder has been covered. It is best effort:
+// what cannot be made is not visible inside, which the command will say.
+func (m *mounter) remake(l link) {
+	if _, err := os.Lstat(l.path); err == nil || !withinAny(l.path, m.private) {
+		return
+	}
+	if os.MkdirAll(filepath.Dir(l.path), 0o755) == nil {
+		os.Symlink(l.to, l.path)
+	}
+}
+
+// place makes sure that there is something to mount on.
+func (m *mounter) place(target string, dir bool) error {
+	if _, err := os.Lstat(target); err == nil {
+		return nil
+	}
+	if dir {
+		return os.MkdirAll(target, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(target, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// cloneTree takes a detached copy of the mounts at path. Devices and set-user
+// bits do not work in it.
+func cloneTree(path string, writable bool) (int, error) {
+	fd, err := openTree(path)
+	if err != nil {
+		return -1, err
+	}
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+	if !writable {
+		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
+	}
+	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("set the attributes of %q: %w", path, err)
+	}
+	return fd, nil
+}
+
+func openTree(path string) (int, error) {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if err != nil {
+		return -1, fmt.Errorf("clone the mount of %q: %w", path, err)
+	}
+	return fd, nil
+}
+
+func moveTree(fd int, target string) error {
+	defer unix.Close(fd)
+	if err := unix.MoveMount(fd, "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return fmt.Errorf("attach: %w", err)
+	}
+	return nil
+}
+
+func mountTmpfs(path, mode string) error {
+	if err := unix.Mount("tmpfs", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode="+mode); err != nil {
+		return fmt.Errorf("mount a private %s: %w", path, err)
+	}
+	return nil
+}
+
+func mountEmptyDir(path string) error {
+	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RDONLY)
+	return unix.Mount("tmpfs", path, "tmpfs", flags, "mode=555,size=4k")
+}
+
+// mountEmptyFile covers a file by an empty one. It has to be a file and not
+// /dev/null, which would swallow what is written to it.
+func mountEmptyFile(path string) error {
+	const empty = RunDir + "/empty"
+	if err := os.MkdirAll(RunDir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(empty, os.O_CREATE|os.O_WRONLY, 0o444)
+	if err != nil {
+		return err
+	}
+	f.Close()
+	fd, err := cloneTree(empty, false)
+	if err != nil {
+		return err
+	}
+	return moveTree(fd, path)
+}
+
+// node is a device that stays usable.
+type node struct {
+	name string
+	dir  bool
+	tree int
+}
+
+// deviceNodes clones what a private /dev shows: the harmless character devices
+// that every program expects, and accelerators that tests may need. Disks,
+// memory and terminals of others are left out: root could write them by its
+// uid alone.
+func deviceNodes() ([]node, error) {
+	var out []node
+	needed := map[string]bool{"null": true, "zero": true, "urandom": true}
+	names := []string{"null", "zero", "full", "random", "urandom", "tty", "kvm", "fuse", "dri", "net/tun"}
+	nvidia, err := filepath.Glob("/dev/nvidia*")
+	if err == nil {
+		for _, p := range nvidia {
+			names = append(names, strings.TrimPrefix(p, "/dev/"))
+		}
+	}
+	for _, name := range names {
+		st, err := os.Lstat("/dev/" + name)
+		if err != nil || st.Mode()&os.ModeSymlink != 0 {
+			if needed[name] {
+				return nil, fmt.Errorf("find /dev/%s: %w", name, errors.Join(err, os.ErrNotExist))
+			}
+			continue
+		}
+		fd, err := openTree("/dev/" + name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, node{name, st.IsDir(), fd})
+	}
+	return out, nil
+}
+
+// mountDev makes a /dev of the sandbox's own.
+func mountDev(nodes []node) error {
+	if err := unix.Mount("tmpfs", "/dev", "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=755"); err != nil {
+		return fmt.Errorf("mount a private /dev: %w", err)
+	}
+	for _, n := range nodes {
+		path := "/dev/" + n.name
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		var err error
+		if n.dir {
+			err = os.Mkdir(path, 0o755)
+		} else {
+			err = os.WriteFile(path, nil, 0o644)
+		}
+		if err == nil {
+			err = moveTree(n.tree, path)
+		}
+		if err != nil {
+			return fmt.Errorf("make %s: %w", path, err)
+		}
+	}
+	for _, d := range []string{"/dev/pts", "/dev/shm"} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"); err != nil {
+		return fmt.Errorf("mount a private /dev/pts: %w", err)
+	}
+	for name, to := range map[string]string{
+		"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0",
+		"stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+	} {
+		if err := os.Symlink(to, "/dev/"+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// procMasks are parts of /proc that the uid of root may write without any
+// capability. (The list is that of container engines.)
+var procMasks = []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"}
+
+// mountProc shows the processes of the sandbox. An ordinary user's is left
+// whole, since a client's own sandbox can mount another /proc only then.
+func (m *mounter) mountProc() error {
+	if m.spec.OwnProc {
+		flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC)
+		if err := unix.Mount("proc", "/proc", "proc", flags, ""); err != nil {
+			return &procError{err}
+		}
+	}
+	if !m.root {
+		return nil
+	}
+	for _, p := range procMasks {
+		if _, err := os.Lstat(p); err != nil {
+			continue
+		}
+		fd, err := cloneTree(p, false)
+		if err != nil {
+			return err
+		}
+		if err := moveTree(fd, p); err != nil {
+			return fmt.Errorf("protect %s: %w", p, err)
+		}
+	}
+	return nil
+}
+
+// procError says that a /proc of our own was refused; the probe then tries
+// without.
+type procError struct{ err error }
+
+func (e *procError) Error() string { return fmt.Sprintf("mount a private /proc: %v", e.err) }
+func (e *procError) Unwrap() error { return e.err }
+
+// fdPath names an open file in a way that mount options take literally.
+func fdPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

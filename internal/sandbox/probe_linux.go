@@ -1,0 +1,125 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
+
+	"git-ralph/internal/proc"
+)
+
+// Probe finds out what this machine can do by doing it: it makes a sandbox
+// around a throw-away worktree with the home folder of spec (Home and
+// HomeUpper; both may be empty), and tries from inside to break out. When the
+// whole is refused it goes on without the refused part, and says so. An error
+// means that the probe itself could not be made.
+func Probe(ctx context.Context, spec Spec) (Report, error) {
+	dir, err := os.MkdirTemp("", "git-ralph-probe-")
+	if err != nil {
+		return Report{}, fmt.Errorf("probe the sandbox: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	work, git := filepath.Join(dir, "work"), filepath.Join(dir, "work", ".git")
+	if err := os.MkdirAll(git, 0o700); err != nil {
+		return Report{}, fmt.Errorf("probe the sandbox: %w", err)
+	}
+	try := Spec{
+		Mechanism: Namespaces, Worktree: work, GitDirs: []string{git}, Network: NetworkOpen,
+		Home: spec.Home, HomeUpper: spec.HomeUpper, HomeMode: HomeOverlay,
+		OwnProc: true, CloseAbstract: true,
+	}
+	if try.Home == "" || try.HomeUpper == "" {
+		try.HomeMode = HomeReadOnly
+	}
+	var missing []string
+	for {
+		refused, err := attempt(ctx, try)
+		if ctx.Err() != nil {
+			return Report{}, fmt.Errorf("probe the sandbox: %w", ctx.Err())
+		}
+		if err == nil {
+			break
+		}
+		switch {
+		case refused == "home" && try.HomeMode == HomeOverlay:
+			try.HomeMode = HomeCopy
+			missing = append(missing, fmt.Sprintf("home overlay (%v): a copy of the home's small files instead", err))
+		case refused == "home" && try.HomeMode == HomeCopy:
+			try.HomeMode = HomeReadOnly
+			missing = append(missing, fmt.Sprintf("writable home (%v)", err))
+		case refused == "proc" && try.OwnProc:
+			try.OwnProc = false
+			missing = append(missing, "a /proc of its own: processes outside can be seen, not touched")
+		case refused == "abstract" && try.CloseAbstract:
+			try.CloseAbstract = false
+			missing = append(missing, "abstract unix sockets while the network is open")
+		default:
+			return probeLandlock(ctx, try, err)
+		}
+	}
+	return Report{
+		Mechanism: Namespaces, Detail: "user, mount, pid and ipc namespaces",
+		Missing:  append(missing, "unix sockets in folders that are not hidden or private"),
+		HomeMode: try.HomeMode, OwnProc: try.OwnProc, CloseAbstract: try.CloseAbstract,
+	}, nil
+}
+
+// probeLandlock is what is left when namespaces are refused.
+func probeLandlock(ctx context.Context, try Spec, refusal error) (Report, error) {
+	none := Report{Mechanism: None, Detail: fmt.Sprintf("namespaces are refused: %v", refusal)}
+	if abi, err := llsys.LandlockGetABIVersion(); err != nil || abi < 3 {
+		none.Detail += "; landlock is not there either"
+		return none, nil
+	}
+	try.Mechanism, try.OwnProc, try.CloseAbstract, try.GitDirs = Landlock, false, false, nil
+	try.Home, try.HomeUpper = "", ""
+	if _, err := attempt(ctx, try); err != nil {
+		none.Detail += fmt.Sprintf("; landlock too: %v", err)
+		return none, nil
+	}
+	return Report{
+		Mechanism: Landlock,
+		Detail:    none.Detail + "; landlock works for a linked worktree (--worktree)",
+		Missing: []string{
+			"a worktree that holds its git directory", "reading of credentials", "modes, owners and times of read-only files",
+			"replacement of the worktree's .git file", "processes that outlive the iteration (they are searched for)", "unix sockets",
+		},
+	}, nil
+}
+
+// attempt makes one sandbox and runs the self-check in it.
+func attempt(ctx context.Context, spec Spec) (refused string, err error) {
+	if err := spec.validate(); err != nil {
+		return "", err
+	}
+	if err := prepareHome(spec); err != nil {
+		return "home", err
+	}
+	var stderr bytes.Buffer
+	w, err := wrap(proc.Command{Env: minimalEnv(), Stderr: &stderr}, order{Spec: spec, Probe: true})
+	if err != nil {
+		return "", err
+	}
+	p, err := proc.Start(ctx, w.cmd)
+	if err = w.started(err); err != nil {
+		if p != nil {
+			p.Stop(0)
+		}
+		return w.refused, err
+	}
+	defer w.close()
+	if exit, err := p.Wait(); err != nil || !exit.Success() {
+		return "", fmt.Errorf("sandbox: the self-check ended with %s: %s", exit, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return "", nil
+}
+
+// minimalEnv is enough for our own program.
+func minimalEnv() []string {
+	return slices.DeleteFunc([]string{"PATH=" + os.Getenv("PATH")}, func(s string) bool { return s == "PATH=" })
+}

@@ -1,0 +1,216 @@
+// Package sandbox is the boundary around everything that an agent wrote or
+// runs: the agent's client itself, checks, criteria and steps.
+//
+// On Linux it is made of kernel namespaces, by this very program started again
+// as the first process of a new user, mount, pid and ipc namespace (Main). The
+// whole tree is read-only, the worktree is writable, git directories are bound
+// read-only on top of it, the home folder is an overlay, temporary folders are
+// private, credentials are covered by empty mounts, and when the first process
+// ends the kernel ends all others. Where namespaces are refused, Landlock can
+// confine writes to a linked worktree whose git directory lies elsewhere.
+//
+// The package stores nothing of its own. What a sandboxed home folder gathers
+// lies in Spec.HomeUpper, which the caller owns. A mechanism is found out by
+// doing it once (Probe) and never changed behind the caller's back: what a
+// Spec asks for is done, or the command does not start.
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Mechanism is how a command is confined.
+type Mechanism string
+
+// The mechanisms, strongest first.
+const (
+	Namespaces Mechanism = "namespaces"
+	Landlock   Mechanism = "landlock"
+	None       Mechanism = "none"
+)
+
+// Network is what a command can reach.
+type Network string
+
+// The network policies. Without the whole network there are no abstract unix
+// sockets of others either.
+const (
+	NetworkOpen     Network = "open"
+	NetworkLoopback Network = "loopback" // own processes, over 127.0.0.1 and ::1
+	NetworkNone     Network = "none"
+)
+
+// HomeMode is how a command gets a home folder that it may write.
+type HomeMode string
+
+// The home modes.
+const (
+	// HomeOverlay shows the user's home and keeps all changes in HomeUpper.
+	HomeOverlay HomeMode = "overlay"
+	// HomeCopy is for file systems that refuse an overlay: a folder in
+	// HomeUpper with copies of small files and read-only binds of folders;
+	// well-known cache folders start empty and are writable.
+	HomeCopy HomeMode = "copy"
+	// HomeReadOnly shows the user's home as it is, without writing.
+	HomeReadOnly HomeMode = "read-only"
+)
+
+// RunDir is where files of a run appear inside the namespaces.
+const RunDir = "/run/git-ralph"
+
+// Bind shows Source at Target, read-only unless Writable.
+type Bind struct {
+	Source   string `json:"source"`
+	Target   string `json:"target"`
+	Writable bool   `json:"writable,omitempty"`
+}
+
+// Spec says what a sandbox looks like. All paths are absolute.
+type Spec struct {
+	Mechanism Mechanism `json:"mechanism"`
+
+	// Worktree is where the command works. Required.
+	Worktree string `json:"worktree"`
+	// WorktreeReadOnly is for phases that only plan.
+	WorktreeReadOnly bool `json:"worktree_read_only,omitempty"`
+	// GitDirs are bound read-only over everything else: the .git folder or
+	// file, and the common git directory. Each must exist.
+	GitDirs []string `json:"git_dirs,omitempty"`
+	// ReadOnlyPaths are read-only parts of the worktree: nested repositories,
+	// submodules, oversized files of the user. Missing ones are ignored.
+	ReadOnlyPaths []string `json:"read_only_paths,omitempty"`
+	// Writable are further folders or files that may be written. They must
+	// exist and not lie in a git directory.
+	Writable []string `json:"writable,omitempty"`
+	// Hidden are covered by empty mounts, besides DefaultHidden. Missing ones
+	// are ignored.
+	Hidden []string `json:"hidden,omitempty"`
+	// Sockets are unix sockets (or files) that stay reachable although their
+	// folder is private, such as /run/docker.sock: a hole by choice.
+	Sockets []string `json:"sockets,omitempty"`
+
+	// Home is the user's home folder; "" = none is treated specially.
+	Home string `json:"home,omitempty"`
+	// HomeMode says how Home becomes writable. Required with Home.
+	HomeMode HomeMode `json:"home_mode,omitempty"`
+	// HomeUpper is a folder outside Home (see HomeUpperDir) that keeps what is
+	// written there, also between runs. It must not be used by two sandboxes
+	// at the same time. Required with HomeOverlay and HomeCopy.
+	HomeUpper string `json:"home_upper,omitempty"`
+
+	// Binds appear at their targets, which lie below RunDir.
+	Binds []Bind `json:"binds,omitempty"`
+	// CommandFiles stay visible although their folder may be private: the
+	// program, arguments that are existing files, folders of PATH. Symbolic
+	// links on the way are kept. Missing ones are ignored.
+	CommandFiles []string `json:"command_files,omitempty"`
+
+	Network Network `json:"network"`
+	// OwnProc mounts a /proc of the new pid namespace. Without it the one of
+	// the surroundings is shown read-only, as where containers mask theirs.
+	OwnProc bool `json:"own_proc,omitempty"`
+	// CloseAbstract keeps abstract unix sockets of others closed also while
+	// the network is open.
+	CloseAbstract bool `json:"close_abstract,omitempty"`
+}
+
+// DefaultHidden are the places in a home folder where credentials lie.
+// (.cache/git holds the socket of git's credential cache.)
+func DefaultHidden() []string {
+	return []string{
+		".ssh", ".gnupg", ".netrc", "_netrc", ".authinfo", ".git-credentials", ".git-credential-cache",
+		".config/git/credentials", ".cache/git", ".config/gh", ".config/glab-cli", ".config/hub",
+		".aws", ".azure", ".config/gcloud", ".kube", ".docker", ".config/containers", ".pypirc",
+		".cargo/credentials", ".cargo/credentials.toml", ".password-store", ".local/share/keyrings",
+	}
+}
+
+// Report is what a machine can do, found out by doing it.
+type Report struct {
+	Mechanism Mechanism `json:"mechanism"`
+	// Detail is one sentence for people: what is in force, or why not more.
+	Detail string `json:"detail"`
+	// Missing names what this mechanism does not cover here.
+	Missing []string `json:"missing,omitempty"`
+
+	HomeMode      HomeMode `json:"home_mode,omitempty"`
+	OwnProc       bool     `json:"own_proc,omitempty"`
+	CloseAbstract bool     `json:"close_abstract,omitempty"`
+}
+
+// Apply is spec with the mechanism and the variants that the probe found.
+func (r Report) Apply(spec Spec) Spec {
+	spec.Mechanism, spec.OwnProc, spec.CloseAbstract = r.Mechanism, r.OwnProc, r.CloseAbstract
+	if spec.Home != "" {
+		spec.HomeMode = r.HomeMode
+	}
+	return spec
+}
+
+// validate finds what would make a sandbox meaningless, before anything runs.
+func (s Spec) validate() error {
+	if s.Mechanism != Namespaces && s.Mechanism != Landlock {
+		return fmt.Errorf("sandbox: mechanism %q cannot be applied", s.Mechanism)
+	}
+	switch s.Network {
+	case NetworkOpen, NetworkLoopback, NetworkNone:
+	default:
+		return fmt.Errorf("sandbox: network %q is not one of open, loopback, none", s.Network)
+	}
+	if s.Mechanism == Landlock && s.Network != NetworkOpen {
+		return fmt.Errorf("sandbox: landlock cannot keep to network %q", s.Network)
+	}
+	if s.Worktree == "" {
+		return errors.New("sandbox: no worktree")
+	}
+	if s.Mechanism == Namespaces && s.Home != "" {
+		switch s.HomeMode {
+		case HomeOverlay, HomeCopy:
+			if s.HomeUpper == "" {
+				return errors.New("sandbox: no folder for the home's changes")
+			}
+			if within(s.HomeUpper, s.Home) {
+				return fmt.Errorf("sandbox: %q lies in the home folder whose changes it is to keep", s.HomeUpper)
+			}
+		case HomeReadOnly:
+		default:
+			return fmt.Errorf("sandbox: home mode %q is not known", s.HomeMode)
+		}
+	}
+	for _, b := range s.Binds {
+		if b.Target == RunDir || !within(b.Target, RunDir) {
+			return fmt.Errorf("sandbox: bind target %q is not in %s", b.Target, RunDir)
+		}
+	}
+	for _, w := range s.Writable {
+		for _, g := range s.GitDirs {
+			if within(w, g) {
+				return fmt.Errorf("sandbox: writable %q lies in the git directory %q", w, g)
+			}
+		}
+		if filepath.Clean(w) == "/" {
+			return errors.New("sandbox: writable \"/\" would leave nothing of it")
+		}
+	}
+	all := slices.Concat([]string{s.Worktree}, s.GitDirs, s.ReadOnlyPaths, s.Writable, s.Hidden, s.Sockets, s.CommandFiles)
+	for _, b := range s.Binds {
+		all = append(all, b.Source)
+	}
+	for _, p := range append(all, s.Home, s.HomeUpper) {
+		if p != "" && !filepath.IsAbs(p) {
+			return fmt.Errorf("sandbox: path %q is not absolute", p)
+		}
+	}
+	return nil
+}
+
+// within says whether path is dir or lies below it. Both are cleaned, neither
+// is resolved.
+func within(path, dir string) bool {
+	path, dir = filepath.Clean(path), filepath.Clean(dir)
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir+string(filepath.Separator))
+}

@@ -1,0 +1,27 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"runtime"
+
+	"git-ralph/internal/proc"
+)
+
+// Main does nothing here: there is no hidden command to serve.
+func Main([]string) {}
+
+// Probe reports that there is no kernel sandbox on this system.
+func Probe(context.Context, Spec) (Report, error) {
+	return Report{Mechanism: None, Detail: "no kernel sandbox on " + runtime.GOOS}, nil
+}
+
+// Wrapper always fails here: nothing can confine a command.
+func Wrapper(spec Spec) (proc.Wrapper, error) {
+	if err := spec.validate(); err != nil {
+		return nil, err
+	}
+	return nil, errors.New("sandbox: none on " + runtime.GOOS)
+}

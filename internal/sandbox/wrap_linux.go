@@ -1,0 +1,216 @@
+package sandbox
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"git-ralph/internal/proc"
+)
+
+// selfPath is this very program, also when its file was replaced or deleted.
+const selfPath = "/proc/self/exe"
+
+// Wrapper returns what puts commands into the sandbox that spec describes.
+// Commands whose sandbox cannot be made as described do not start.
+func Wrapper(spec Spec) (proc.Wrapper, error) {
+	if err := spec.validate(); err != nil {
+		return nil, err
+	}
+	if err := prepareHome(spec); err != nil {
+		return nil, err
+	}
+	return func(cmd proc.Command) (proc.Wrapped, error) {
+		w, err := wrap(cmd, order{Spec: spec})
+		return proc.Wrapped{Command: w.cmd, Started: w.started, Exit: w.exit}, err
+	}, nil
+}
+
+// prepareHome makes the folders that the home's changes are kept in. They get
+// the mode of the home folder, which is what the command sees.
+func prepareHome(spec Spec) error {
+	if spec.Home == "" || spec.HomeUpper == "" {
+		return nil
+	}
+	st, err := os.Stat(spec.Home)
+	if err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	for _, dir := range []string{"", "upper", "work", "home"} {
+		p := filepath.Join(spec.HomeUpper, dir)
+		if err := os.MkdirAll(p, 0o700); err != nil {
+			return fmt.Errorf("sandbox: make the home's folders: %w", err)
+		}
+		if dir == "upper" || dir == "home" {
+			if err := os.Chmod(p, st.Mode().Perm()); err != nil {
+				return fmt.Errorf("sandbox: make the home's folders: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// wrapped is a command inside a sandbox and the two pipes to its first process.
+type wrapped struct {
+	cmd     proc.Command
+	order   *os.File
+	answerW *os.File
+	answers *bufio.Reader
+	answerR *os.File
+	refused string
+}
+
+func wrap(cmd proc.Command, o order) (*wrapped, error) {
+	w := &wrapped{}
+	if len(cmd.Argv) == 0 && !o.Probe {
+		return w, errors.New("no command")
+	}
+	o.Argv, o.Dir, o.Extra = cmd.Argv, cmd.Dir, len(cmd.ExtraFiles)
+	if o.Dir == "" {
+		o.Dir = o.Spec.Worktree
+	}
+	b, err := json.Marshal(o)
+	if err != nil {
+		return w, err
+	}
+	if w.order, err = memoryFile(b); err != nil {
+		return w, err
+	}
+	if w.answerR, w.answerW, err = os.Pipe(); err != nil {
+		w.order.Close()
+		return w, err
+	}
+	w.answers = bufio.NewReader(w.answerR)
+
+	n := 3 + len(cmd.ExtraFiles)
+	w.cmd = cmd
+	w.cmd.ExtraFiles = append(append([]*os.File{}, cmd.ExtraFiles...), w.order, w.answerW)
+	w.cmd.Argv = []string{selfPath, hiddenCommand, "init", strconv.Itoa(n), strconv.Itoa(n + 1)}
+	w.cmd.Dir = "/"
+	if o.Spec.Mechanism == Namespaces {
+		if w.cmd.Sys, err = namespaceAttr(o.Spec.Network); err != nil {
+			w.close()
+			return w, err
+		}
+	}
+	return w, nil
+}
+
+// memoryFile is an anonymous file with this content, read from its beginning.
+func memoryFile(b []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("order", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("create an anonymous file: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "order")
+	if _, err := f.Write(b); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// namespaceAttr asks for the namespaces. An ordinary user stays the user; root
+// keeps all ids that there are, so that files of other owners stay usable.
+func namespaceAttr(net Network) (*syscall.SysProcAttr, error) {
+	attr := &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
+	}
+	if net != NetworkOpen {
+		attr.Cloneflags |= unix.CLONE_NEWNET
+	}
+	if os.Getuid() != 0 {
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+		attr.AmbientCaps = setupCaps
+		return attr, nil
+	}
+	var err error
+	if attr.UidMappings, err = allIDs("/proc/self/uid_map"); err != nil {
+		return nil, err
+	}
+	if attr.GidMappings, err = allIDs("/proc/self/gid_map"); err != nil {
+		return nil, err
+	}
+	attr.GidMappingsEnableSetgroups = true
+	return attr, nil
+}
+
+// allIDs maps each id of this user namespace to itself.
+func allIDs(file string) ([]syscall.SysProcIDMap, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var out []syscall.SysProcIDMap
+	for line := range strings.Lines(string(b)) {
+		var inside, outside, size int
+		if _, err := fmt.Sscan(line, &inside, &outside, &size); err != nil {
+			return nil, fmt.Errorf("read %s: %w", file, err)
+		}
+		out = append(out, syscall.SysProcIDMap{ContainerID: inside, HostID: inside, Size: size})
+	}
+	return out, nil
+}
+
+// started waits until the sandbox stands and the command was started in it.
+func (w *wrapped) started(err error) error {
+	w.order.Close()
+	w.answerW.Close()
+	if err != nil {
+		w.answerR.Close()
+		return err
+	}
+	a, err := w.next()
+	switch {
+	case err != nil:
+		w.close()
+		return errors.New("sandbox: its first process ended before the command was started")
+	case a.Error != "":
+		w.refused = a.Refused
+		w.close()
+		return fmt.Errorf("sandbox: %s", a.Error)
+	case !a.Ready:
+		w.close()
+		return errors.New("sandbox: its first process gave no answer")
+	}
+	return nil
+}
+
+// exit tells the end of the command from that of the first process: a status
+// of 137 is a signal only when one ended the command.
+func (w *wrapped) exit(e proc.Exit) proc.Exit {
+	defer w.close()
+	if a, err := w.next(); err == nil && a.Exit != nil {
+		return *a.Exit
+	}
+	return e
+}
+
+func (w *wrapped) next() (answer, error) {
+	var a answer
+	line, err := w.answers.ReadBytes('\n')
+	if err != nil {
+		return a, err
+	}
+	return a, json.Unmarshal(line, &a)
+}
+
+func (w *wrapped) close() {
+	w.order.Close()
+	w.answerW.Close()
+	w.answerR.Close()
+}
