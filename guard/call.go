@@ -111,9 +111,21 @@ func (j *judge) assigned(sc *scope, name, s string) {
 			j.script(sc.clone(), s, stream{}, name)
 		}
 	}
+	if startsProgram(name) && strings.ContainsAny(s, " /;|&") {
+		j.maybeShell(sc, strings.TrimLeft(s, "|-! "))
+	}
 	if strings.HasPrefix(name, "BASH_FUNC_") {
 		j.undecidable("what the exported function does")
 	}
+}
+
+// startsProgram lists variables whose value some program runs.
+func startsProgram(name string) bool {
+	switch name {
+	case "EDITOR", "VISUAL", "PAGER", "MANPAGER", "SYSTEMD_PAGER", "PSQL_PAGER", "BAT_PAGER", "GH_PAGER", "DELTA_PAGER", "BROWSER", "GH_BROWSER", "LESSOPEN", "LESSCLOSE", "SUDO_EDITOR", "FCEDIT", "SVN_EDITOR", "HGEDITOR", "GH_EDITOR", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "RUSTC", "CC", "CXX", "LD", "AR", "FC", "CPP", "SHELL", "SUDO_ASKPASS", "SSH_ASKPASS", "RSYNC_RSH", "CVS_RSH", "SVN_SSH", "PRE_COMMAND", "npm_config_script_shell", "npm_config_editor", "NPM_CONFIG_SCRIPT_SHELL", "FZF_DEFAULT_COMMAND", "FZF_DEFAULT_OPTS", "RIPGREP_CONFIG_PATH", "TAR_OPTIONS", "MAKEFLAGS", "GOFLAGS", "NODE_OPTIONS", "PERL5OPT", "RUBYOPT", "JAVA_TOOL_OPTIONS", "ZDOTDIR":
+		return true
+	}
+	return strings.HasSuffix(name, "_RUNNER") || strings.HasSuffix(name, "_LAUNCHER") || strings.HasSuffix(name, "_EDITOR") || strings.HasSuffix(name, "_PAGER")
 }
 
 func (j *judge) assignElement(sc *scope, name string, index syntax.ArithmExpr, s string) {
@@ -355,6 +367,10 @@ func (j *judge) runCommand(sc *scope, args []arg, in stream) string {
 		return string(holeForeign)
 	}
 	out, ok := j.dispatch(sc, base, args, in)
+	if !j.done && len(args) > 1 && base != "echo" && base != "printf" {
+		j.execOptions(sc, base, args[1:])
+		j.madeSources(sc, base, args[1:])
+	}
 	if !ok {
 		j.generic(sc, args)
 		out = j.prints(sc, base, args, in)
@@ -421,8 +437,9 @@ func (j *judge) generic(sc *scope, args []arg) {
 				j.runCommand(sc, args[i+1:], stream{})
 			}
 		default:
-			prev := args[i].s
-			if strings.Contains(a.s, " ") && (prev == "-c" || prev == "-e" || prev == "--exec" || prev == "--command" || prev == "--cmd" || prev == "--run") {
+			// An option's value that reads like a git command is one, unless
+			// the option is made for prose.
+			if prev := args[i].s; strings.Contains(a.s, " ") && strings.HasPrefix(prev, "-") && !contains("-m --message -t --title -b --body -d --description -n --name -k --grep --filter --text --comment --notes -p --pattern --msg --summary --label", prev) {
 				j.maybeShell(sc, a.s)
 			}
 		}

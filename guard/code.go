@@ -105,7 +105,7 @@ func execAt(lang, text string) []int {
 	case "vim":
 		words = []string{"system(", "shell-command", "call-process", "start-process", "termopen", "jobstart", "job_start", "os.execute", "io.popen", "make-process"}
 	default:
-		words = []string{"subprocess", "system", "popen", "Popen", "exec", "spawn", "child_process", "pty.", "os.posix", "check_output", "check_call", "getoutput", "shell", "Deno.Command", "Deno.run", "Bun.$", "execa", "Process", "run(", "`git", "sh.git", "import sh", "syscmd", "esyscmd", "sys.cmd", "ctypes", "process.binding", "importlib", "__import__", "Repo(", "pygit2", "dulwich", "isomorphic-git", "simple-git", "do shell script", "Start-Process", "os:cmd", "System.cmd"}
+		words = []string{"subprocess", "system", "popen", "Popen", "exec", "spawn", "child_process", "pty.", "os.posix", "check_output", "check_call", "getoutput", "shell", "Deno.Command", "Deno.run", "Command::new", "Command(", "Bun.$", "execa", "Process", "run(", "`git", "sh.git", "import sh", "syscmd", "esyscmd", "sys.cmd", "ctypes", "process.binding", "importlib", "__import__", "Repo(", "pygit2", "dulwich", "isomorphic-git", "simple-git", "do shell script", "Start-Process", "os:cmd", "System.cmd"}
 	}
 	var out []int
 	for _, w := range words {
@@ -240,7 +240,7 @@ func isCall(lang, text string, i int) bool {
 		return true
 	}
 	switch lang {
-	case "perl", "ruby", "tcl", "awk", "lua", "php":
+	case "perl", "ruby", "tcl", "awk", "lua", "php", "vim":
 		// These call without parentheses; a word inside a longer one is none.
 		return !isWordByte(before) || before == '_'
 	}

@@ -109,7 +109,7 @@ func (j *judge) fileCommand(sc *scope, base string, args []arg, in stream) bool 
 		}
 		if hasOpt(opts, "ls", "--link", "--symbolic-link") && base == "cp" && len(ops) > 1 {
 			for _, o := range ops[:len(ops)-1] {
-				j.write(sc, o, "make a link to")
+				j.link(sc, o)
 			}
 		}
 		j.transfer(sc, ops, false)
@@ -124,10 +124,10 @@ func (j *judge) fileCommand(sc *scope, base string, args []arg, in stream) bool 
 		if len(ops) > 1 {
 			dest := ops[len(ops)-1]
 			for _, o := range ops[:len(ops)-1] {
-				j.write(sc, o, "make a link to")
+				j.link(sc, o)
 				if !isAbs(o.s) {
 					// A symbolic link is read from its own folder.
-					j.write(sc, arg{s: path.Join(path.Dir(dest.s), o.s), glob: o.glob}, "make a link to")
+					j.link(sc, arg{s: path.Join(path.Dir(dest.s), o.s), glob: o.glob})
 				}
 			}
 		}
@@ -241,7 +241,23 @@ func (j *judge) fileCommand(sc *scope, base string, args []arg, in stream) bool 
 		j.download(sc, base, rest)
 	case "sed":
 		j.sed(sc, rest)
-	case "ed", "ex", "vi", "vim", "nvim", "view", "vimdiff", "rvim", "gvim", "nano", "pico", "micro", "emacs", "emacsclient", "kak", "hx", "helix", "joe", "mg":
+	case "man":
+		for i, a := range rest {
+			if (a.s == "-P" || a.s == "-H" || a.s == "--pager") && i+1 < len(rest) {
+				j.maybeShell(sc, rest[i+1].s)
+			} else if v, ok := strings.CutPrefix(a.s, "--pager="); ok {
+				j.maybeShell(sc, v)
+			} else if v, ok := strings.CutPrefix(a.s, "-P"); ok {
+				j.maybeShell(sc, v)
+			}
+		}
+	case "rename", "prename", "mmv", "file-rename":
+		for _, o := range skipOptions(rest) {
+			if strings.Contains(o.s, ".git/") {
+				j.write(sc, o, "rename")
+			}
+		}
+	case "less", "more", "ed", "ex", "vi", "vim", "nvim", "view", "vimdiff", "rvim", "gvim", "nano", "pico", "micro", "emacs", "emacsclient", "kak", "hx", "helix", "joe", "mg":
 		j.editor(sc, base, rest, in)
 	case "sort", "uniq":
 		_, ops, vals := operands(rest, "oktSTz", " --output --key --compress-program --temporary-directory --buffer-size ")
@@ -304,6 +320,16 @@ func (j *judge) transfer(sc *scope, ops []arg, move bool) {
 					sc.note(p, f)
 				}
 			}
+		}
+	}
+}
+
+// link judges what a link leads to: writing through it is writing there.
+func (j *judge) link(sc *scope, a arg) {
+	for _, p := range sc.resolve(a.s) {
+		switch class, reason, instead := j.place(p, a.glob, sc.dotglob, false); class {
+		case ClassGitFiles, ClassState, ClassProtected:
+			j.deny(class, "this would make a link to "+clip(a.s)+", "+reason, instead)
 		}
 	}
 }

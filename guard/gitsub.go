@@ -144,7 +144,7 @@ func (j *judge) gitLong(sc *scope, sub, name string, val arg) {
 		sub == "cat-file" && is("--filters", "--filter"),
 		sub == "show-index" && is("--stdin-packs"):
 		j.deny(ClassGitExec, "the option "+clip(name)+" makes git "+sub+" run a program or write", "leave the option out")
-	case is("--output", "--out") && !strings.HasPrefix("--output-indicator", name+"-"), sub == "format-patch" && is("--output-directory"):
+	case is("--output"), sub == "format-patch" && is("--output-directory"):
 		j.write(sc, val, "write to")
 	}
 }

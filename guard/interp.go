@@ -16,6 +16,8 @@ func (j *judge) interpreter(sc *scope, base string, args []arg, in stream) bool 
 		if j.pythonModule(sc, args, in) {
 			return true
 		}
+	case base == "bun" && !hasWord(rest, "-e") && !hasWord(rest, "--eval") && !hasWord(rest, "-p") && !hasWord(rest, "--print"):
+		return false
 	case base == "node" || base == "nodejs" || base == "bun" || base == "deno" || base == "qjs" || base == "tsx" || base == "ts-node" || base == "iojs":
 		evalOpts, argOpts, lang = "ep", "rC", "node"
 		if base == "deno" && len(rest) > 1 && rest[0].s == "eval" {
@@ -55,12 +57,15 @@ func (j *judge) interpreter(sc *scope, base string, args []arg, in stream) bool 
 		}
 		return true
 	case base == "m4":
-		if in.set && !in.file {
-			j.code(sc, base, in.text)
+		for _, part := range strings.Split(in.text, "syscmd(")[1:] {
+			j.maybeShell(sc, strings.Trim(strings.SplitN(part, ")", 2)[0], "`'\" \n"))
 		}
 		return true
 	default:
 		return false
+	}
+	if lang == "perl" || lang == "ruby" {
+		j.perlInPlace(sc, rest)
 	}
 	for i := 0; i < len(rest); i++ {
 		s := rest[i].s
@@ -93,10 +98,6 @@ func (j *judge) interpreter(sc *scope, base string, args []arg, in stream) bool 
 			}
 			continue
 		}
-		if lang == "perl" && s[1] == 'i' {
-			j.perlInPlace(sc, rest[i:])
-			continue
-		}
 		for k := 1; k < len(s); k++ {
 			if strings.IndexByte(evalOpts, s[k]) >= 0 {
 				v := s[k+1:]
@@ -107,11 +108,7 @@ func (j *judge) interpreter(sc *scope, base string, args []arg, in stream) bool 
 					}
 				}
 				j.code(sc, lang, v)
-				if lang == "perl" || lang == "ruby" {
-					if strings.Contains(s, "i") {
-						j.perlInPlace(sc, rest[i:])
-					}
-				} else {
+				if lang != "perl" && lang != "ruby" {
 					return true
 				}
 				break
@@ -143,7 +140,18 @@ func (j *judge) codeInput(sc *scope, lang string, in stream) {
 
 // perlInPlace judges the files that perl -i or ruby -i rewrites.
 func (j *judge) perlInPlace(sc *scope, rest []arg) {
-	for _, a := range rest[1:] {
+	inPlace := false
+	for _, a := range rest {
+		letters, ok := strings.CutPrefix(a.s, "-")
+		if k := strings.IndexAny(letters, "eEIMm"); k >= 0 {
+			letters = letters[:k]
+		}
+		inPlace = inPlace || ok && strings.Contains(letters, "i")
+	}
+	if !inPlace {
+		return
+	}
+	for _, a := range rest {
 		if !strings.HasPrefix(a.s, "-") && !strings.ContainsAny(a.s, " $;()") {
 			j.write(sc, a, "edit")
 		}
@@ -314,7 +322,7 @@ func (j *judge) editor(sc *scope, base string, rest []arg, in stream) {
 		switch {
 		case strings.HasPrefix(a.s, "+") && len(a.s) > 1:
 			try(a.s[1:])
-		case prev == "-c" || prev == "--cmd" || prev == "--eval" || prev == "-eval" || prev == "--execute" || prev == "-S":
+		case strings.HasPrefix(prev, "-") && !strings.HasPrefix(prev, "--") && strings.HasSuffix(prev, "c") || prev == "--cmd" || prev == "--eval" || prev == "-eval" || prev == "--execute" || prev == "-S":
 			if prev == "-S" {
 				if f, ok := sc.made(a.s); ok {
 					for _, line := range strings.Split(f.text, "\n") {
@@ -344,7 +352,7 @@ func (j *judge) editor(sc *scope, base string, rest []arg, in stream) {
 // editorFiles judges the files that a scripted editor is opened on.
 func (j *judge) editorFiles(sc *scope, base string, rest []arg) {
 	for i, a := range rest {
-		if strings.HasPrefix(a.s, "-") || strings.HasPrefix(a.s, "+") || base == "view" || i > 0 && strings.HasPrefix(rest[i-1].s, "-") && len(rest[i-1].s) == 2 && rest[i-1].s != "-s" {
+		if strings.HasPrefix(a.s, "-") || strings.HasPrefix(a.s, "+") || base == "view" || base == "less" || base == "more" || i > 0 && strings.HasPrefix(rest[i-1].s, "-") && len(rest[i-1].s) == 2 && rest[i-1].s != "-s" {
 			continue
 		}
 		j.gitOnly(sc, a)

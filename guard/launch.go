@@ -96,7 +96,7 @@ func (j *judge) launcher(sc *scope, base string, args []arg, in stream) bool {
 		if len(rest) > 2 && rest[0].s == "exec" {
 			j.runCommand(sc, rest[2:], in)
 		}
-	case "git-shell", "nix", "nix-shell", "guix", "devbox", "flox", "conda-run", "toolbox", "distrobox", "vagrant", "flatpak", "flatpak-spawn", "bwrap", "unsquashfs", "mise", "rtx", "asdf", "rbenv", "nodenv", "goenv", "pyenv", "rustup", "volta", "fnm", "nvm", "n", "bundle", "jenv", "sdk", "rye", "hatch", "pdm", "pixi", "tox", "nox", "uvx", "uv", "pipx", "npx", "bunx", "npm", "pnpm", "yarn", "bun", "deno", "corepack", "lerna", "nx", "turbo", "rush", "moon", "dlx", "cargo", "poetry":
+	case "git-shell", "nix", "nix-shell", "guix", "devbox", "flox", "conda-run", "toolbox", "distrobox", "vagrant", "flatpak", "flatpak-spawn", "bwrap", "unsquashfs", "mise", "rtx", "asdf", "rbenv", "nodenv", "goenv", "pyenv", "rustup", "volta", "fnm", "nvm", "n", "bundle", "jenv", "sdk", "rye", "hatch", "pdm", "pixi", "tox", "nox", "uvx", "uv", "pipx", "npx", "bunx", "npm", "pnpm", "yarn", "bun", "corepack", "lerna", "nx", "turbo", "rush", "moon", "dlx", "cargo", "poetry":
 		return j.toolRunner(sc, base, args, in)
 	default:
 		return false

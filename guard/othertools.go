@@ -210,7 +210,7 @@ func ghAPIReads(rest []arg) bool {
 func (j *judge) nodeManager(base string, rest []arg, verb, verb2 string) {
 	switch verb {
 	case "version":
-		if verb2 == "" || hasWord(rest, "--no-git-tag-version") || hasWord(rest, "--git-tag-version=false") || base == "bun" {
+		if len(rest) == 1 || base == "npm" && verb2 == "" || hasWord(rest, "--no-git-tag-version") || hasWord(rest, "--git-tag-version=false") || base == "bun" {
 			return
 		}
 		j.deny(ClassOtherTools, base+" version commits and tags", "edit the version in package.json, or add --no-git-tag-version")

@@ -324,11 +324,16 @@ func (j *judge) toolRunner(sc *scope, base string, args []arg, in stream) bool {
 	case "npx", "bunx", "dlx":
 		j.npx(sc, rest, in)
 	case "npm", "pnpm", "yarn", "bun":
-		for len(rest) > 1 && (rest[0].s == "-C" || rest[0].s == "--dir" || rest[0].s == "--prefix" || rest[0].s == "--cwd") {
-			rest = rest[2:]
+		if verb, _ = verbs(rest); verb != "" {
+			rest = rest[indexWord(rest, verb):]
 		}
-		if len(rest) > 0 {
-			verb = rest[0].s
+		for i, a := range rest { // npm pkg set scripts.x='…', npm set-script x '…'
+			if k, v, ok := strings.Cut(a.s, "="); ok && strings.HasPrefix(k, "scripts.") || verb == "set-script" && i > 1 {
+				if verb == "set-script" {
+					v = a.s
+				}
+				j.maybeShell(sc, v)
+			}
 		}
 		switch verb {
 		case "exec", "x", "dlx":
@@ -348,10 +353,7 @@ func (j *judge) toolRunner(sc *scope, base string, args []arg, in stream) bool {
 					return true
 				}
 			}
-			if base == "bun" && (verb == "-e" || verb == "--eval" || verb == "-p" || verb == "--print") {
-				return false
-			}
-			return base != "npm"
+			return false
 		}
 	case "bundle", "rbenv", "nodenv", "goenv", "pyenv", "jenv", "mise", "rtx", "asdf", "direnv", "fnm", "volta", "nvm", "corepack", "rye", "pdm", "hatch", "pixi", "poetry", "lerna", "conda-run", "toolbox", "distrobox", "flatpak-spawn", "vagrant", "devbox":
 		for i, a := range rest {

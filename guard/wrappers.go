@@ -19,7 +19,7 @@ func wrapperOf(base string) (wrapper, bool) {
 		return wrapper{short: "ughpCcrtTUDRa", long: " --user --group --host --prompt --close-from --role --type --chdir --chroot ", env: true}, true
 	case "env", "genv":
 		return wrapper{short: "uC", long: " --unset --chdir --argv0 ", env: true, shell: " -S --split-string "}, true
-	case "nohup", "setsid", "chronic", "unbuffer", "eatmydata", "catchsegv", "dbus-run-session", "fakeroot", "ccache", "ifne", "linux32", "linux64", "i386", "x86_64", "setarch", "noglob", "nocorrect", "bear", "tini", "dumb-init", "caffeinate", "command_not_found_handle", "winpty", "compdbg", "sem", "annotate-output", "systemd-cat":
+	case "nohup", "setsid", "chronic", "unbuffer", "eatmydata", "catchsegv", "dbus-run-session", "fakeroot", "ccache", "ifne", "linux32", "linux64", "i386", "x86_64", "noglob", "nocorrect", "bear", "tini", "dumb-init", "caffeinate", "command_not_found_handle", "winpty", "compdbg", "sem", "annotate-output", "systemd-cat":
 		return wrapper{short: "tjr", long: " --signal "}, true
 	case "timeout", "gtimeout":
 		return wrapper{short: "sk", long: " --signal --kill-after ", pos: 1}, true
@@ -29,6 +29,10 @@ func wrapperOf(base string) (wrapper, bool) {
 		return wrapper{short: "n", long: " --adjustment "}, true
 	case "ionice":
 		return wrapper{short: "cnpPu", long: " --class --classdata "}, true
+	case "setarch", "daemonize", "daemon":
+		return wrapper{short: "acepoul", pos: map[bool]int{true: 1}[base == "setarch"]}, true
+	case "cgexec":
+		return wrapper{short: "g"}, true
 	case "chrt":
 		return wrapper{short: "TPD", pos: 1}, true
 	case "stdbuf":
@@ -112,6 +116,10 @@ func (j *judge) wrapper(sc *scope, w wrapper, args []arg, in stream) string {
 				return j.script(b, line, in, base)
 			}
 			i += n
+			if base == "runuser" && strings.HasPrefix(s, "-u") {
+				pos = 0 // with -u the command follows at once
+			}
+		case s == "-" && base == "env":
 		case w.env && isAssignment(s):
 			name, val, _ := strings.Cut(s, "=")
 			b.set(name, value{s: val})
