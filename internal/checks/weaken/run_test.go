@@ -1,0 +1,115 @@
+package weaken
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestParseRun reads recorded output of the real runners: in each, one test
+// passes, one fails, one lacks a name of the tested code, one is skipped, and
+// one file or package cannot be loaded at all, as far as the form tells.
+func TestParseRun(t *testing.T) {
+	for _, tt := range []struct {
+		file     string
+		failed   []string
+		missing  []string
+		notBuilt []string
+		passed   []string
+		skipped  []string
+	}{
+		{file: "go-plain.txt", failed: []string{"TestAdd", "TestAdd/one_two", "TestPanic"}, notBuilt: []string{"example.org/calc/nobuild"}},
+		{file: "go-v.txt", failed: []string{"TestAdd", "TestAdd/one_two", "TestPanic"}, notBuilt: []string{"example.org/calc/nobuild"}, passed: []string{"TestAdd/zero", "TestBefore", "TestFine", "TestFine"}, skipped: []string{"TestSkip"}},
+		{file: "go-json.txt", failed: []string{"TestAdd", "TestAdd/one_two", "TestPanic"}, notBuilt: []string{"example.org/calc/nobuild"}, passed: []string{"TestAdd/zero", "TestBefore", "TestFine", "TestFine"}, skipped: []string{"TestSkip"}},
+		{file: "pytest-plain.txt", notBuilt: []string{"tests/test_gone.py"}},
+		{file: "pytest-q.txt", failed: []string{"test_add", "test_setup"}, missing: []string{"TestMore.test_div"}},
+		{file: "pytest-v.txt", failed: []string{"test_add", "test_setup"}, missing: []string{"TestMore.test_div"}, passed: []string{"TestMore.test_fine"}, skipped: []string{"test_skip"}},
+		{file: "unittest-plain.txt", failed: []string{"CalcTest.test_add"}, missing: []string{"CalcTest.test_div"}, notBuilt: []string{"test_gone2"}},
+		{file: "unittest-v.txt", failed: []string{"CalcTest.test_add"}, missing: []string{"CalcTest.test_div"}, notBuilt: []string{"test_gone2"}, passed: []string{"CalcTest.test_ok"}, skipped: []string{"CalcTest.test_skip"}},
+		{file: "jest-plain.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"}, notBuilt: []string{"gone.test.js"}},
+		{file: "jest-verbose-colour.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"}, notBuilt: []string{"gone.test.js"}, passed: []string{"calc/adds"}, skipped: []string{"calc/later"}},
+		{file: "vitest-plain.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"}, notBuilt: []string{"gone.test.js"}},
+		{file: "vitest-verbose.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"}, notBuilt: []string{"gone.test.js"}, passed: []string{"calc/adds"}, skipped: []string{"calc/later"}},
+		{file: "mocha-spec.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"}, passed: []string{"calc/adds"}, skipped: []string{"calc/later"}},
+		{file: "node-spec.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"}, notBuilt: []string{"/src/gone.test.js"}, passed: []string{"calc/adds", "top"}, skipped: []string{"calc/later"}},
+		{file: "node-tap.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"}, notBuilt: []string{"/src/gone.test.js"}, passed: []string{"calc/adds", "top"}, skipped: []string{"calc/later"}},
+		{file: "cargo-fail.txt", failed: []string{"tests::negative"}, passed: []string{"outer", "tests::adds"}, skipped: []string{"tests::slow"}},
+		{file: "cargo-nobuild.txt", notBuilt: []string{"tests/gone.rs"}},
+	} {
+		t.Run(tt.file, func(t *testing.T) {
+			out, err := os.ReadFile(filepath.Join("testdata", "runs", tt.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := ParseRun(stripForTest(out), 1)
+			if !r.Known {
+				t.Error("the runner was not recognised")
+			}
+			got := map[Outcome][]string{}
+			for _, res := range r.Tests {
+				got[res.Outcome] = append(got[res.Outcome], res.Name)
+			}
+			for o := range got {
+				slices.Sort(got[o])
+			}
+			want := map[Outcome][]string{}
+			for o, names := range map[Outcome][]string{Failed: tt.failed, Unresolved: tt.missing, Passed: tt.passed, NotRun: tt.skipped} {
+				if names != nil {
+					want[o] = names
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("tests (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.notBuilt, r.NotBuilt); diff != "" {
+				t.Errorf("not built (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// stripForTest removes colours, which callers of ParseRun do before.
+func stripForTest(b []byte) []byte {
+	var out []byte
+	for i := 0; i < len(b); i++ {
+		if b[i] == 0x1b && i+1 < len(b) && b[i+1] == '[' {
+			for i += 2; i < len(b) && (b[i] < '@' || b[i] > '~'); i++ {
+			}
+			continue
+		}
+		out = append(out, b[i])
+	}
+	return out
+}
+
+// TestParseJavaReports has the lines by which Surefire and Gradle name a
+// failure; the rest of their output says nothing about single tests.
+func TestParseJavaReports(t *testing.T) {
+	for _, tt := range []struct {
+		why, out string
+		failed   []string
+		notBuilt bool
+	}{
+		{"Surefire names class and method", "[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.05 s <<< FAILURE! -- in calc.CalcTest\n[ERROR] calc.CalcTest.adds -- Time elapsed: 0.01 s <<< FAILURE!\norg.opentest4j.AssertionFailedError: expected: <3> but was: <4>\n", []string{"CalcTest.adds"}, false},
+		{"Maven's compiler", "[ERROR] COMPILATION ERROR : \n[ERROR] CalcTest.java:[9,5] cannot find symbol\n", nil, true},
+		{"Gradle names class and method", "CalcTest > adds() FAILED\n    org.opentest4j.AssertionFailedError at CalcTest.java:8\n\n2 tests completed, 1 failed\n", []string{"CalcTest.adds"}, false},
+		{"Gradle's compiler", "> Task :compileTestJava FAILED\n", nil, true},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			r := ParseRun([]byte(tt.out), 1)
+			var failed []string
+			for _, f := range r.Failures() {
+				failed = append(failed, f.Name)
+			}
+			if diff := cmp.Diff(tt.failed, failed); diff != "" {
+				t.Errorf("failed (-want +got):\n%s", diff)
+			}
+			if got := len(r.NotBuilt) > 0; got != tt.notBuilt {
+				t.Errorf("not built = %v", r.NotBuilt)
+			}
+		})
+	}
+}
