@@ -138,7 +138,8 @@ var (
 
 // Narrative makes s fit for the body of a commit message: cleaned, wrapped, at
 // most one empty line in a row, with every line indented that git could take
-// for a trailer, a divider, scissors or a comment. It ends without line feed.
+// for a trailer, a divider, scissors or a comment. It begins and ends without an
+// empty line; trimming it further would take the indent off its first line.
 func Narrative(s string) string {
 	s = titleSkip().ReplaceAllString(Clean(s), "$1")
 	s = titleNoCI().ReplaceAllString(s, "no_ci")

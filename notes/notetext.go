@@ -23,7 +23,8 @@ const maxNote = 16 << 10
 func NoteText(rec Record, facts ...Fact) string {
 	var b strings.Builder
 	para := func(s string) {
-		if s = strings.TrimSpace(s); s == "" {
+		// Not TrimSpace: the indent of a first line defuses it.
+		if s = strings.Trim(s, "\n"); s == "" {
 			return
 		}
 		if b.Len() > 0 {

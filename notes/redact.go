@@ -15,7 +15,6 @@ const Redacted = "[redacted]"
 type secretRule struct {
 	hints []string
 	re    *regexp.Regexp
-	ok    func(match []string) bool // nil = always a secret
 }
 
 var secretRules = sync.OnceValue(func() []secretRule {
@@ -43,9 +42,6 @@ var secretRules = sync.OnceValue(func() []secretRule {
 		rule(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{10,}`, "eyj"),
 		rule(`(?i)\bauthorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+([A-Za-z0-9._~+/=-]{8,})`, "authorization"),
 		rule(`(?i)\b[a-z][a-z0-9+.-]*://[^\s/:@"'<>]*:([^\s/@"'<>$\{\}]{3,})@[a-z0-9\[]`, "://"),
-		{hints: []string{"passw", "pwd", "secret", "token", "key", "credential", "passphrase"},
-			re: regexp.MustCompile(`(?i)([A-Za-z0-9_.-]*(?:password|passwd|passphrase|pwd|secret|token|api_?-?key|access_?-?key|secret_?-?key|private_?-?key|auth_?-?key|credentials?))["']?[ \t]*(=|:=?|=>)[ \t]*("[^"\n]{1,300}"|'[^'\n]{1,300}'|[^\s"',;&|()<>]{1,300})(\(?)`),
-			ok: assigned},
 	}
 })
 
@@ -66,7 +62,7 @@ func Redact(s string) string {
 			s, low = out, ""
 		}
 	}
-	return s
+	return redactAssigned(s)
 }
 
 func containsAny(s string, subs []string) bool {
@@ -87,20 +83,7 @@ func (r secretRule) apply(s string) string {
 	pos := 0
 	for _, m := range matches {
 		from, to := m[0], m[1]
-		switch {
-		case r.ok != nil:
-			groups := make([]string, len(m)/2)
-			for i := range groups {
-				groups[i] = s[m[2*i]:m[2*i+1]]
-			}
-			if !r.ok(groups) {
-				continue
-			}
-			// The value, without its quotes.
-			if from, to = m[6], m[7]; s[from] == '"' || s[from] == '\'' {
-				from, to = from+1, to-1
-			}
-		case len(m) > 2 && m[2] >= 0:
+		if len(m) > 2 && m[2] >= 0 {
 			from, to = m[2], m[3]
 		}
 		b.WriteString(s[pos:from])
@@ -111,23 +94,114 @@ func (r secretRule) apply(s string) string {
 	return b.String()
 }
 
+// redactAssigned takes out values that are assigned to something called
+// password, secret, token or key. It looks at each sign of assignment instead
+// of searching for names, because most texts have few of either.
+func redactAssigned(s string) string {
+	var b strings.Builder
+	pos := 0
+	for i := 0; i < len(s); i++ {
+		if s[i] != '=' && s[i] != ':' {
+			continue
+		}
+		name := nameBefore(s[pos:i])
+		if !secretName(name) {
+			continue
+		}
+		from, to, call := valueAfter(s, i)
+		if from >= to || !assigned(name, s[from:to], call) {
+			continue
+		}
+		if s[from] == '"' || s[from] == '\'' {
+			from, to = from+1, to-1
+		}
+		b.WriteString(s[pos:from])
+		b.WriteString(Redacted)
+		pos, i = to, to-1
+	}
+	if pos == 0 {
+		return s
+	}
+	b.WriteString(s[pos:])
+	return b.String()
+}
+
+// nameBefore is the name that ends s, without a closing quote and blanks.
+func nameBefore(s string) string {
+	s = strings.TrimRight(s, " \t")
+	if n := len(s); n > 0 && (s[n-1] == '"' || s[n-1] == '\'') {
+		s = s[:n-1]
+	}
+	from := len(s)
+	for from > 0 && len(s)-from < 80 {
+		c := s[from-1]
+		if c != '_' && c != '-' && c != '.' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+			break
+		}
+		from--
+	}
+	return s[from:]
+}
+
+func secretName(name string) bool {
+	if len(name) < 3 {
+		return false
+	}
+	low := strings.ToLower(name)
+	for _, end := range []string{"password", "passwd", "passphrase", "pwd", "secret", "token", "credential", "credentials",
+		"apikey", "api_key", "api-key", "accesskey", "access_key", "access-key", "secretkey", "secret_key", "secret-key",
+		"privatekey", "private_key", "private-key", "authkey", "auth_key", "auth-key"} {
+		if strings.HasSuffix(low, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// valueAfter is where the value behind the sign at i lies, with its quotes,
+// and whether a call follows it. Nothing is found behind a comparison.
+func valueAfter(s string, i int) (from, to int, call bool) {
+	from = i + 1
+	if from < len(s) && (s[i] == ':' && s[from] == '=' || s[i] == '=' && s[from] == '>') {
+		from++
+	}
+	for from < len(s) && (s[from] == ' ' || s[from] == '\t') {
+		from++
+	}
+	const longest = 300
+	if from >= len(s) || s[from] == '=' || s[from] == ':' {
+		return 0, 0, false
+	}
+	if q := s[from]; q == '"' || q == '\'' {
+		end := strings.IndexAny(s[from+1:min(len(s), from+longest)], string(q)+"\n")
+		if end < 1 || s[from+1+end] != q {
+			return 0, 0, false
+		}
+		return from, from + end + 2, false
+	}
+	to = from
+	for to < len(s) && to-from < longest && !strings.ContainsRune(" \t\r\n\"',;&|()<>", rune(s[to])) {
+		to++
+	}
+	return from, to, to < len(s) && s[to] == '('
+}
+
 var (
 	envName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:--?[a-z0-9-]+|[A-Z][A-Z0-9_]*)$`) })
 	codePath   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+;?$`) })
 	identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_]+$`) })
 )
 
-// assigned says whether name = value is a secret: groups are the whole, the
-// name, the sign, the value with its quotes, and "(" when a call follows.
-func assigned(g []string) bool {
-	name, value, call := g[1], g[3], g[4]
+// assigned says whether name = value is a secret. The value has its quotes;
+// call says that it is followed by a parenthesis.
+func assigned(name, value string, call bool) bool {
 	quoted := value[0] == '"' || value[0] == '\''
 	if quoted {
 		value = value[1 : len(value)-1]
 	}
 	low := strings.ToLower(value)
 	switch {
-	case len(value) < 6 || call != "" && !quoted:
+	case len(value) < 6 || call:
 		return false
 	case strings.ContainsAny(value[:1], "$<{[%*(") || strings.Contains(value, "${") || strings.Contains(value, "{{"):
 		return false // a variable or a placeholder
