@@ -12,7 +12,9 @@ type rustReader struct {
 	tests bool // the file is under tests/
 	// module is the span of each #[cfg(test)] module, for the overlay.
 	modules [][2]int
-	tables  map[string]int
+	// outermost: all of them stand at the top of the file.
+	outermost bool
+	tables    map[string]int
 }
 
 func readRust(file string, toks []token) *source {
@@ -21,7 +23,7 @@ func readRust(file string, toks []token) *source {
 }
 
 func rustSource(file string, toks []token) (*source, *rustReader) {
-	r := &rustReader{s: &source{}, tests: IsTest(file), tables: map[string]int{}}
+	r := &rustReader{s: &source{}, tests: IsTest(file), outermost: true, tables: map[string]int{}}
 	r.items(tree(toks), "", r.tests, nil)
 	return r.s, r
 }
@@ -70,6 +72,7 @@ func (r *rustReader) items(list []node, prefix string, inTest bool, skips []stri
 					if start >= 0 {
 						from = list[start].pos
 					}
+					r.outermost = r.outermost && prefix == ""
 					r.modules = append(r.modules, [2]int{from, list[j].last})
 				}
 				r.items(list[j].kids, name, test, inner)

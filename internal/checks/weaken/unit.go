@@ -200,6 +200,26 @@ func (h *helpers) weight(u *unit) int {
 	return w
 }
 
+// closure is the text of the helpers that a unit calls, through others too, in
+// an order that does not depend on where they stand.
+func (h *helpers) closure(u *unit) string {
+	seen := map[*unit]bool{u: true}
+	var bodies []string
+	var walk func(*unit)
+	walk = func(v *unit) {
+		for name := range v.calls {
+			if target := h.find(v, name); target != nil && !seen[target] {
+				seen[target] = true
+				bodies = append(bodies, target.body)
+				walk(target)
+			}
+		}
+	}
+	walk(u)
+	slices.Sort(bodies)
+	return strings.Join(bodies, "\x01")
+}
+
 // skips are those of the unit and of the helpers it calls directly or through
 // others, by name where the body is not known.
 func (h *helpers) skips(u *unit) []string {

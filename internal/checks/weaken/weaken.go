@@ -101,7 +101,8 @@ func oneLine(s string) string {
 // Fate is what became of a test of the checkpoint.
 type Fate string
 
-// The fates. Kept tests have the same body, whatever their name and file.
+// The fates. A kept test and the helpers that it calls have the same bodies,
+// whatever its name and file; helpers outside the change are the same anyway.
 const (
 	Kept    Fate = "kept"
 	Altered Fate = "altered"
@@ -225,7 +226,7 @@ func (j *judge) fates() []OldTest {
 			o := OldTest{Path: u.file, Name: u.name, Lang: u.lang, Fate: Gone}
 			if n := j.pairs[u]; n != nil {
 				o.NewPath, o.NewName, o.Fate = n.file, n.name, Altered
-				if n.body == u.body {
+				if n.body == u.body && j.oldHelp.closure(u) == j.newHelp.closure(n) {
 					o.Fate = Kept
 				}
 			}

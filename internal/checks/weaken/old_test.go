@@ -1,0 +1,196 @@
+package weaken
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestOverlay(t *testing.T) {
+	newRust := replace(rsTwo, "{ a + b }", "{ a.wrapping_add(b) }")
+	for _, tt := range []struct {
+		why   string
+		files []File
+		want  map[string]string // path → contents, "-" = deleted
+	}{
+		{"code alone changes nothing about tests", []File{file("calc.go", "a", "b")}, nil},
+		{"a new test file needs no old run", []File{file("new_test.go", "-", goTwo)}, nil},
+		{"a changed test file comes back", []File{file("calc_test.go", goTwo, goHelper)}, map[string]string{"calc_test.go": goTwo}},
+		{"a deleted one too", []File{file("calc_test.go", goTwo, "-")}, map[string]string{"calc_test.go": goTwo}},
+		{"a moved one must not stand twice", []File{file("calc_test.go", goTwo, "-"), file("arith_test.go", "-", goTwo)}, map[string]string{"calc_test.go": goTwo, "arith_test.go": "-"}},
+		{"test data comes back, new test data stays", []File{file("testdata/a.golden", "1", "2"), file("testdata/b.golden", "-", "3")}, map[string]string{"testdata/a.golden": "1"}},
+		{"a helper comes back", []File{file("tests/conftest.py", "x = 1", "x = 2")}, map[string]string{"tests/conftest.py": "x = 1"}},
+		{"a snapshot comes back", []File{file("src/__snapshots__/a.snap", "1", "-")}, map[string]string{"src/__snapshots__/a.snap": "1"}},
+		{"a Rust module is put into the new source", []File{file("src/lib.rs", rsTwo, replace(newRust, "assert_eq!(add(1, 2), 3);", ""))}, map[string]string{"src/lib.rs": newRust}},
+		{"a Rust module that is gone is put behind it", []File{file("src/lib.rs", rsTwo, cut(newRust, "\n#[cfg(test)]", ""))}, map[string]string{"src/lib.rs": newRust}},
+		{"Rust code alone changes nothing", []File{file("src/lib.rs", rsTwo, newRust)}, nil},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			var got map[string]string
+			for _, f := range Overlay(tt.files) {
+				if got == nil {
+					got = map[string]string{}
+				}
+				got[f.Path] = string(f.After)
+				if f.After == nil {
+					got[f.Path] = "-"
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("overlay (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestJudgeOldTests(t *testing.T) {
+	failed := func(names ...string) RunReport {
+		r := RunReport{Known: true, Exit: 1}
+		for _, n := range names {
+			r.Tests = append(r.Tests, TestResult{Unit: "example.org/calc", Name: n, Outcome: Failed})
+		}
+		return r
+	}
+	weaker := []File{file("calc_test.go", goTwo, replace(goTwo, "got != 3", "got != 4"))}
+	gone := []File{file("calc_test.go", goTwo, cut(goTwo, "func TestDiv", ""))}
+	renamed := []File{file("calc_test.go", goTwo, replace(goTwo, "TestDiv", "TestQuotient"))}
+	notBuilt := RunReport{Known: true, Exit: 1, NotBuilt: []string{"example.org/calc"}}
+	for _, tt := range []struct {
+		why   string
+		files []File
+		old   RunReport
+		base  *RunReport
+		want  []string
+	}{
+		{why: "a changed expected value, and the old test fails", files: weaker, old: failed("TestAdd"), want: []string{"changed test TestAdd fails as it was before"}},
+		{why: "a subtest stands for its test", files: weaker, old: failed("TestAdd/one_two"), want: []string{"changed test TestAdd fails as it was before"}},
+		{why: "a removed test fails", files: gone, old: failed("TestDiv"), want: []string{"removed test TestDiv fails as it was before"}},
+		{why: "the old tests pass", files: weaker, old: RunReport{Known: true}},
+		{why: "an unchanged test fails: the checks say so themselves", files: weaker, old: failed("TestDiv")},
+		{why: "a test of another file fails", files: weaker, old: failed("TestElsewhere")},
+		{why: "it was red before", files: weaker, old: failed("TestAdd"), base: ptr(failed("TestAdd"))},
+		{why: "a renamed test is the same test", files: renamed, old: failed("TestDiv")},
+		{why: "the API was renamed: nothing builds, no test is lost", files: []File{file("calc_test.go", goTwo, replace(goTwo, "Add(", "Sum("))}, old: notBuilt},
+		{why: "nothing builds, and a test is gone", files: gone, old: notBuilt, want: []string{"example.org/calc no longer build, and there are fewer tests: 2 to 1"}},
+		{why: "an unknown runner fails, and a test is gone", files: gone, old: RunReport{Exit: 1}, want: []string{"the old tests no longer build, and there are fewer tests: 2 to 1"}},
+		{why: "an unknown runner fails, and no test is gone", files: weaker, old: RunReport{Exit: 1}},
+		{why: "a name is gone in a language without a compiler", files: []File{file("tests/test_calc.py", pyTwo, replace(pyTwo, "add(", "plus("))},
+			old: RunReport{Known: true, Exit: 1, Tests: []TestResult{{"tests/test_calc.py", "test_add", Unresolved}}}},
+		{why: "the helper of a test was changed", files: []File{file("calc_test.go", goHelper, replace(goHelper, "if got != want {", "if got < want {"))}, old: failed("TestSum"),
+			want: []string{"changed test TestSum fails as it was before"}},
+		{why: "a filled-in title of Jest", files: []File{file("calc.test.js", jsEach, replace(jsEach, "[1, 2, 3]", "[1, 2, 4]"))},
+			old:  RunReport{Known: true, Exit: 1, Tests: []TestResult{{"calc.test.js", "calc/adds 1 and 2", Failed}}},
+			want: []string{"changed test calc/adds %d and %d fails as it was before"}},
+		{why: "a test of the same name in another package", files: []File{file("div/calc_test.go", goTwo, replace(goTwo, "got != 3", "got != 4"))}, old: failed("TestAdd")},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			rep := Judge(Input{Files: tt.files})
+			var got []string
+			for _, f := range JudgeOldTests(rep, tt.old, tt.base) {
+				got = append(got, f.Detail)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// TestOldTestsWithGo plays the whole rule with the real go tool: an agent that
+// breaks the code and bends the test to fit, and one that renames honestly.
+func TestOldTestsWithGo(t *testing.T) {
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("needs the go tool on PATH")
+	}
+	code := "package calc\n\nfunc Add(a, b int) int { return a + b }\n"
+	test := "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif got := Add(1, 2); got != 3 {\n\t\tt.Errorf(\"got %d\", got)\n\t}\n}\n"
+	for _, tt := range []struct {
+		why   string
+		files []File
+		want  []Rule
+	}{
+		{"the expected value is bent to the broken code", []File{
+			file("calc.go", code, replace(code, "a + b", "a - b")),
+			file("calc_test.go", test, replace(test, "got != 3", "got != -1"))}, is(OldTests)},
+		{"function and test are renamed", []File{
+			file("calc.go", code, replace(code, "Add", "Sum")),
+			file("calc_test.go", test, replace(test, "Add", "Sum"))}, nil},
+		{"the test file is renamed", []File{
+			file("calc_test.go", test, "-"), file("add_test.go", "-", test)}, nil},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			dir := t.TempDir()
+			write := func(p string, b []byte) {
+				t.Helper()
+				if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(p)), b, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write("go.mod", []byte("module example.org/calc\n\ngo 1.24\n"))
+			write("calc.go", []byte(code))
+			for _, f := range tt.files {
+				if f.After != nil {
+					write(f.Path, f.After)
+				}
+			}
+			for _, f := range Overlay(tt.files) {
+				if f.After == nil {
+					if err := os.Remove(filepath.Join(dir, f.Path)); err != nil {
+						t.Fatal(err)
+					}
+					continue
+				}
+				write(f.Path, f.After)
+			}
+			cmd := exec.Command(goTool, "test", "./...")
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local")
+			out, err := cmd.CombinedOutput()
+			exit := 0
+			if err != nil {
+				exit = 1
+			}
+			run := ParseRun(out, exit)
+			if !run.Known && exit != 0 {
+				t.Fatalf("the go tool could not be read:\n%s", out)
+			}
+			rep := Judge(Input{Files: tt.files, Commands: []string{"go test ./..."}})
+			got := rulesOf(append(slices.Clone(rep.Findings), JudgeOldTests(rep, run, nil)...))
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("rules (-want +got):\n%s\n%s", diff, out)
+			}
+		})
+	}
+}
+
+func TestReason(t *testing.T) {
+	rep := Judge(Input{Files: []File{file("calc_test.go", goTwo, cut(goTwo, "func TestDiv", ""))}})
+	if got, want := Reason(rep.Findings), "test_weakened: removed test TestDiv (calc_test.go)"; got != want {
+		t.Errorf("Reason = %q, want %q", got, want)
+	}
+	rep = Judge(Input{Files: []File{file("a.test.js", replace(jsNode, `"zero"`, "\"ze\u202ero\nx\""), "-")}})
+	if got := Reason(rep.Findings); strings.ContainsAny(got, "\n\u202e") {
+		t.Errorf("Reason passes control characters on: %q", got)
+	}
+	if got := Reason(nil); got != "" {
+		t.Errorf("Reason(nil) = %q", got)
+	}
+	var many []Finding
+	for range 5 {
+		many = append(many, Finding{Rule: Removed, Detail: "x"})
+	}
+	if got := Reason(many); !strings.HasSuffix(got, ", and 2 more") {
+		t.Errorf("Reason of five = %q", got)
+	}
+	if got := Reason([]Finding{{Detail: strings.Repeat("é", 1000)}}); len([]rune(got)) > 200 {
+		t.Errorf("Reason is %d characters long", len([]rune(got)))
+	}
+}
