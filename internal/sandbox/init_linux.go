@@ -83,9 +83,10 @@ func (i *initProcess) run(in *os.File) int {
 	if err != nil {
 		return i.fail(fmt.Errorf("read the order: %w", err), failed)
 	}
-	// From here on signals of the outside are passed on, not obeyed.
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	// From here on signals are passed on or dropped, not obeyed, whoever sends
+	// them: the command could otherwise end its first process by a SEGV.
+	signals := make(chan os.Signal, 64)
+	signal.Notify(signals)
 
 	if err := i.setUp(); err != nil {
 		return i.fail(err, failed)
@@ -128,7 +129,10 @@ func (i *initProcess) run(in *os.File) int {
 	i.say(answer{Ready: true})
 	go func() {
 		for s := range signals {
-			syscall.Kill(-pid, s.(syscall.Signal))
+			switch s {
+			case syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2:
+				syscall.Kill(-pid, s.(syscall.Signal))
+			}
 		}
 	}()
 	return i.reap(pid)
