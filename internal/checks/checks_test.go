@@ -1,0 +1,305 @@
+package checks
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestGuessKind(t *testing.T) {
+	for run, want := range map[string]Kind{
+		"go test ./...":            Test,
+		"cargo clippy":             Test, // unknown commands block
+		"./run.sh":                 Test,
+		"npm test -- velvet":       Test, // vet only as a word
+		"pytest tests/x_format.py": Test,
+		"golangci-lint run":        Lint,
+		"shellcheck *.sh":          Lint,
+		"npx eslint . --check":     Lint, // the lint words come first
+		"flake8 src":               Lint,
+		"npx stylelint '**/*.css'": Lint,
+		"mypy --strict src":        Typecheck,
+		"npx tsc --noEmit":         Typecheck,
+		"pnpm vue-tsc":             Typecheck,
+		"go vet ./...":             Typecheck,
+		"pyright":                  Typecheck,
+		"gofmt -l .":               Format,
+		"cargo fmt --check":        Format,
+		"black --check .":          Format,
+		"npm run format":           Format,
+		"prettier . --check":       Format,
+	} {
+		if got := GuessKind(run); got != want {
+			t.Errorf("GuessKind(%q) = %s, want %s", run, got, want)
+		}
+	}
+}
+
+func TestCriteria(t *testing.T) {
+	configured := []Check{
+		{Name: "unit", Run: "go test ./...", Kind: Test},
+		{Name: "e2e", Run: "./e2e", Kind: Test},
+		{Name: "vet", Run: "go vet ./..."}, // kind guessed: typecheck
+		{Name: "fmt", Run: "gofmt -l .", Kind: Format},
+		{Name: "lint", Run: "staticcheck ./...", Kind: Lint},
+	}
+	for _, tt := range []struct {
+		why    string
+		verify []string
+		want   []string // name=command
+	}{
+		{"a command stands for itself", []string{"sh test.sh"}, []string{"sh test.sh=sh test.sh"}},
+		{"a check by its name", []string{"e2e"}, []string{"e2e=./e2e"}},
+		{"a kind means every check of it", []string{"test"}, []string{"unit=go test ./...", "e2e=./e2e"}},
+		{"tests is test", []string{"tests"}, []string{"unit=go test ./...", "e2e=./e2e"}},
+		{"a name comes before a kind", []string{"lint"}, []string{"lint=staticcheck ./..."}},
+		{"a guessed kind counts", []string{"typecheck"}, []string{"vet=go vet ./..."}},
+		{"format_check", []string{"format_check"}, []string{"fmt=gofmt -l ."}},
+		{"all", []string{"all"}, []string{"unit=go test ./...", "e2e=./e2e", "vet=go vet ./...", "fmt=gofmt -l .", "lint=staticcheck ./..."}},
+		{"meant twice, run once", []string{"unit", "test", "go test ./..."}, []string{"unit=go test ./...", "e2e=./e2e"}},
+		{"empty entries are nothing", []string{"", "  "}, nil},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			var got []string
+			for _, c := range Criteria(tt.verify, configured) {
+				if c.Kind != Criterion {
+					t.Errorf("%s has kind %s", c.Name, c.Kind)
+				}
+				got = append(got, c.Name+"="+c.Run)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("criteria (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if got := Criteria([]string{"lint"}, nil); len(got) != 1 || got[0].Run != "lint" {
+		t.Errorf("a kind without a check must become a command that fails, not nothing: %v", got)
+	}
+	for text, want := range map[string]bool{"tests": true, "unit": true, "all": true, "format_check": true, "the tests pass": false} {
+		if got := IsCheckName(text, configured); got != want {
+			t.Errorf("IsCheckName(%q) = %v", text, got)
+		}
+	}
+}
+
+func TestResultJSON(t *testing.T) {
+	r := Result{Name: "test", Kind: Test, Command: "go test", ExitCode: 1, TimedOut: true, AlreadyRed: true, DurationMs: 12,
+		Output: []byte("a\xffb"), Attempts: 2}
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"name":"test","kind":"test","command":"go test","exit_code":1,"passed":false,"duration_ms":12,"output":"a�b","timeout":true,"already_red":true,"attempts":2}`
+	if string(b) != want {
+		t.Errorf("JSON = %s\nwant   %s", b, want)
+	}
+	var back Result
+	if err := json.Unmarshal(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	r.Output = []byte("a�b")
+	if diff := cmp.Diff(r, back); diff != "" {
+		t.Errorf("read back (-want +got):\n%s", diff)
+	}
+	if err := json.Unmarshal([]byte(`{"name":1}`), &back); err == nil {
+		t.Error("a broken object was read without an error")
+	}
+}
+
+func TestState(t *testing.T) {
+	for want, r := range map[string]Result{
+		"passed": {Passed: true}, "flaky": {Passed: true, Flaky: true}, "already red": {AlreadyRed: true},
+		"timeout": {TimedOut: true}, "failed": {},
+	} {
+		if got := r.State(); got != want {
+			t.Errorf("State = %q, want %q", got, want)
+		}
+	}
+}
+
+func TestWeigh(t *testing.T) {
+	res := func(name string, kind Kind, passed bool) Result {
+		return Result{Name: name, Kind: kind, Command: name, Passed: passed}
+	}
+	red := func(names ...string) Baseline {
+		var rs []Result
+		for _, n := range names {
+			rs = append(rs, res(n, Test, false))
+		}
+		return Baseline{}.Update(rs)
+	}
+	timeout := res("slow", Test, false)
+	timeout.TimedOut = true
+	flaky := res("net", Test, true)
+	flaky.Flaky = true
+	for _, tt := range []struct {
+		why      string
+		results  []Result
+		base     Baseline
+		mode     Mode
+		strategy Strategy
+		pass     bool
+		reasons  []string
+		already  []string
+		tolerate []string
+	}{
+		{"all green", []Result{res("test", Test, true)}, Baseline{}, Record, Strict, true, nil, nil, nil},
+		{"nothing to weigh", nil, Baseline{}, Record, Strict, true, nil, nil, nil},
+		{"red names every check once", []Result{res("test", Test, false), res("fmt", Format, true), res("lint", Lint, false)}, Baseline{}, Record, Strict, false, []string{"checks: test, lint"}, nil, nil},
+		{"a timeout is red and says so", []Result{timeout}, Baseline{}, Record, Strict, false, []string{"checks: slow (timeout)"}, nil, nil},
+		{"lenient tolerates lint and format", []Result{res("lint", Lint, false), res("fmt", Format, false)}, Baseline{}, Record, Lenient, true, nil, nil, []string{"lint", "fmt"}},
+		{"lenient does not tolerate types", []Result{res("tsc", Typecheck, false)}, Baseline{}, Record, Lenient, false, []string{"checks: tsc"}, nil, nil},
+		{"tests_only looks at tests alone", []Result{res("lint", Lint, false), res("tsc", Typecheck, false), res("test", Test, true)}, Baseline{}, Record, TestsOnly, true, nil, nil, nil},
+		{"tests_only still wants tests", []Result{res("test", Test, false)}, Baseline{}, Record, TestsOnly, false, []string{"checks: test"}, nil, nil},
+		{"red before and after is already red", []Result{res("test", Test, false)}, red("test"), Record, Strict, true, nil, []string{"test"}, nil},
+		{"fix-first does not ask for the impossible either", []Result{res("test", Test, false)}, red("test"), FixFirst, Strict, true, nil, []string{"test"}, nil},
+		{"require wants green whatever was", []Result{res("test", Test, false)}, red("test"), Require, Strict, false, []string{"checks: test"}, nil, nil},
+		{"off wants green whatever was", []Result{res("test", Test, false)}, red("test"), Off, Strict, false, []string{"checks: test"}, nil, nil},
+		{"green once must stay green", []Result{res("test", Test, false)}, red("test").Update([]Result{res("test", Test, true)}), Record, Strict, false, []string{"checks: test"}, nil, nil},
+		{"a check without a baseline must be green", []Result{res("new", Test, false)}, red("test"), Record, Strict, false, []string{"checks: new"}, nil, nil},
+		{"another command of the same name has no baseline", []Result{{Name: "test", Kind: Test, Command: "other"}}, red("test"), Record, Strict, false, []string{"checks: test"}, nil, nil},
+		{"a criterion must pass under any strategy and baseline", []Result{res("lint", Lint, false), res("sh test.sh", Criterion, false)}, red("sh test.sh", "lint"), Record, TestsOnly, false, []string{"criteria: sh test.sh"}, nil, nil},
+		{"checks come before criteria", []Result{res("sh test.sh", Criterion, false), res("test", Test, false)}, Baseline{}, Record, Strict, false, []string{"checks: test", "criteria: sh test.sh"}, nil, nil},
+		{"a flaky check is kept", []Result{flaky}, Baseline{}, Record, Strict, true, nil, nil, nil},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			v := Weigh(tt.results, tt.base, tt.mode, tt.strategy)
+			if v.Pass != tt.pass {
+				t.Errorf("Pass = %v", v.Pass)
+			}
+			for what, pair := range map[string][2][]string{"reasons": {tt.reasons, v.Reasons}, "already red": {tt.already, v.AlreadyRed}, "tolerated": {tt.tolerate, v.Tolerated}} {
+				if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", what, diff)
+				}
+			}
+			for _, r := range v.Results {
+				if want := cmp.Equal(tt.already, []string{r.Name}); r.AlreadyRed != want {
+					t.Errorf("%s: AlreadyRed = %v", r.Name, r.AlreadyRed)
+				}
+			}
+			for _, r := range tt.results {
+				if r.AlreadyRed {
+					t.Error("the given results were changed")
+				}
+			}
+		})
+	}
+	if got := Weigh([]Result{flaky}, Baseline{}, Record, Strict).Flaky; !cmp.Equal(got, []string{"net"}) {
+		t.Errorf("Flaky = %v", got)
+	}
+}
+
+func TestBaselineUpdate(t *testing.T) {
+	first := Baseline{}.Update([]Result{{Name: "a", Command: "1"}, {Name: "b", Command: "2", Passed: true}, {Name: "c", Kind: Criterion, Passed: true}})
+	want := Baseline{Checks: []BaselineCheck{{"a", "1", false}, {"b", "2", true}}}
+	if diff := cmp.Diff(want, first); diff != "" {
+		t.Errorf("first (-want +got):\n%s", diff)
+	}
+	second := first.Update([]Result{{Name: "a", Command: "1", Passed: true}, {Name: "b", Command: "other"}})
+	want = Baseline{Checks: []BaselineCheck{{"a", "1", true}, {"b", "other", false}}}
+	if diff := cmp.Diff(want, second); diff != "" {
+		t.Errorf("second (-want +got):\n%s", diff)
+	}
+	if first.Checks[0].Green {
+		t.Error("Update changed the baseline that it was called on")
+	}
+}
+
+func TestRedAndVerifies(t *testing.T) {
+	if got := Red([]Result{{Name: "a"}, {Name: "b", Passed: true}, {Name: "c", Kind: Criterion}}); !cmp.Equal(got, []string{"a"}) {
+		t.Errorf("Red = %v", got)
+	}
+	lint := []Check{{Name: "lint", Run: "eslint ."}}
+	for _, tt := range []struct {
+		why      string
+		checks   []Check
+		strategy Strategy
+		verify   []string
+		want     bool
+	}{
+		{"nothing at all", nil, Strict, nil, false},
+		{"a check", lint, Strict, nil, true},
+		{"a check that the strategy leaves out", lint, TestsOnly, nil, false},
+		{"a criterion", nil, TestsOnly, []string{"sh t.sh"}, true},
+	} {
+		if got := Verifies(tt.checks, tt.strategy, tt.verify); got != tt.want {
+			t.Errorf("%s: Verifies = %v", tt.why, got)
+		}
+	}
+}
+
+func TestNarrow(t *testing.T) {
+	var log strings.Builder
+	for range 200 {
+		log.WriteString("compiling something that works well\n")
+	}
+	log.WriteString("--- FAIL: TestAdd (0.00s)\n    a_test.go:6: got 4, want 3\n")
+	for range 200 {
+		log.WriteString("ok  example.org/pkg 0.1s\n")
+	}
+	log.WriteString("FAIL\n")
+	for _, tt := range []struct {
+		why, in  string
+		has, not []string
+	}{
+		{"short output is whole", "a\nb\n", []string{"a\nb"}, nil},
+		{"colours and titles go", "\x1b[31mFAIL\x1b[0m x\x1b]0;title\x07y\x1b]8;;http://a\x1b\\link", []string{"FAIL xylink"}, []string{"\x1b", "title", "http"}},
+		{"progress lines show their last state", "10%\r20%\rdone\n", []string{"done"}, []string{"10%"}},
+		{"the failure in the middle is found", log.String(), []string{"--- FAIL: TestAdd", "got 4, want 3", "…", "FAIL"}, nil},
+		{"a line that is too long keeps both ends", strings.Repeat("x", 5000) + " error: here", []string{"xxx…", "error: here"}, nil},
+		{"without a telling line the end is kept", strings.Repeat("line\n", 500) + "the end", []string{"the end"}, nil},
+		{"no failures is no failure", strings.Repeat("1 passed, 0 failed\n", 60) + strings.Repeat("work\n", 300) + "Error: boom\n", []string{"Error: boom"}, nil},
+		{"bytes that are no text", "\xff\xfe error\n", []string{"error"}, nil},
+		{"control and direction characters go", "a\x00b\x07c\u202ed error", []string{"abcd error"}, []string{"\x00", "\u202e"}},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			got := Narrow([]byte(tt.in), 500)
+			if n := utf8.RuneCountInString(got); n > 500 {
+				t.Errorf("%d characters", n)
+			}
+			for _, s := range tt.has {
+				if !strings.Contains(got, s) {
+					t.Errorf("lacks %q:\n%s", s, got)
+				}
+			}
+			for _, s := range tt.not {
+				if strings.Contains(got, s) {
+					t.Errorf("has %q:\n%q", s, got)
+				}
+			}
+		})
+	}
+}
+
+func FuzzNarrow(f *testing.F) {
+	f.Add([]byte("\x1b[31mFAIL\x1b[0m"), 500)
+	f.Add([]byte("a\rb\x1b]0;t"), 3)
+	f.Add([]byte("\x9b31m\xc2\x9b0m error"), 8)
+	f.Fuzz(func(t *testing.T, in []byte, n int) {
+		n %= 2000
+		got := Narrow(in, n)
+		if utf8.RuneCountInString(got) > max(0, n) {
+			t.Errorf("%d characters of %d", utf8.RuneCountInString(got), n)
+		}
+		if !utf8.ValidString(got) || strings.ContainsAny(got, "\x1b\r\x00") {
+			t.Errorf("not plain text: %q", got)
+		}
+	})
+}
+
+func TestFailures(t *testing.T) {
+	got := Failures([]Result{
+		{Name: "test", Kind: Test, Command: "go test ./...", ExitCode: 1, Output: []byte("FAIL")},
+		{Name: "slow", Kind: Test, Command: "sleep 9", TimedOut: true, DurationMs: 10},
+		{Name: "old", Kind: Test, AlreadyRed: true},
+		{Name: "ok", Kind: Test, Passed: true},
+		{Name: "sh t.sh", Kind: Criterion, Command: "sh t.sh", Problem: "start \"/bin/sh\": no such file"},
+	}, 500)
+	want := "test `go test ./...` (test): exit code 1\nFAIL\n\ntest `sleep 9` (slow): timeout after 10 ms\n\ncriterion `sh t.sh` (sh t.sh): start \"/bin/sh\": no such file"
+	if got != want {
+		t.Errorf("Failures =\n%s\nwant\n%s", got, want)
+	}
+}
