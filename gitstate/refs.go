@@ -204,6 +204,20 @@ func (r *Repo) PrepareRefs(msg string, ups ...RefUpdate) (*RefTx, error) {
 	if plain {
 		tx.keep = r
 	}
+	// Under the locks the values are compared once more with what lies on disk.
+	// git trusts its copy of packed-refs when size, inode and the second of its
+	// time are the same, and a file system gives an inode out again at once:
+	// eight writers beside a loop of pack-refs lost 3 of 320 events that way.
+	for _, u := range ups {
+		now, err := r.ReadRef(context.Background(), u.Name)
+		if err == nil && now != u.Old {
+			err = fmt.Errorf("%w: %s is at %s, expected %s", ErrRefMoved, u.Name, now, u.Old)
+		}
+		if err != nil {
+			tx.keep = nil // its copy is stale
+			return nil, errors.Join(err, tx.Abort())
+		}
+	}
 	return tx, nil
 }
 

@@ -186,7 +186,12 @@ func (l *Loop) request(it *iteration, box Toolbox, transcript io.Writer) (Reques
 	}
 	inside := func(p string) string { return l.Sandbox.Inside(it.runDir, p) }
 	env := prependPath(set.AgentEnv, inside(bin))
-	env = append(env, box.Env()...)
+	for _, kv := range box.Env() {
+		if name, val, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(val, it.runDir+string(os.PathSeparator)) {
+			kv = name + "=" + inside(val)
+		}
+		env = append(env, kv)
+	}
 	req := Request{Role: it.role, Phase: string(it.phase), TaskID: string(it.task.ID), EventID: it.id,
 		Iteration: it.number, Attempt: it.attempt, Prompt: it.prompt.Text, System: it.prompt.System,
 		Model: l.model(it.role), FallbackModel: set.Fallback, MaxTurns: set.MaxTurns, Tools: l.toolsOf(it.phase, role),
@@ -221,10 +226,11 @@ func (l *Loop) request(it *iteration, box Toolbox, transcript io.Writer) (Reques
 
 func judgeTool(p *guard.Policy, u ToolUse) Permission {
 	v := p.JudgeTool(u.Tool, u.Input)
-	if v.Allowed() {
-		return Permission{Allow: true, Updated: p.RewriteTool(u.Tool, u.Input)}
+	if !v.Allowed() {
+		return Permission{Reason: v.Message()}
 	}
-	return Permission{Reason: v.Message()}
+	updated, _ := p.RewriteInput(u.Input, p.Worktree)
+	return Permission{Allow: true, Updated: updated}
 }
 
 func handoffFile(it *iteration) string { return filepath.Join(it.runDir, "handoff", "handoff.json") }

@@ -178,34 +178,37 @@ func notesCommit(repo *gitstate.Repo, old object.ID, texts map[object.ID]string)
 	return c, repo.Store.Sync()
 }
 
-// pathsMeet says whether the attempt and what came onto the branch meanwhile
-// touch the same paths.
-func (l *Loop) pathsMeet(it *iteration, tip object.ID) (bool, error) {
+// leaveTheirs takes out of the attempt what a person committed meanwhile, and
+// says whether what is left meets the person's paths.
+func (l *Loop) leaveTheirs(it *iteration, tip object.ID) (bool, error) {
 	theirs, err := l.branchChanges(it.tip, tip)
 	if err != nil {
 		return false, err
 	}
-	taken := map[string]bool{}
+	now := map[string]worktree.Side{}
+	above := map[string]bool{}
 	for _, c := range theirs {
-		for p := c.Path; p != ""; p = parent(p) {
-			taken[p] = true
+		now[c.Path] = c.New
+		for p := parent(c.Path); p != ""; p = parent(p) {
+			above[p] = true
 		}
 	}
-	ours := map[string]bool{}
+	var ours []worktree.Change
+	met := false
 	for _, c := range it.after.Changes {
-		if taken[c.Path] {
-			return true, nil
+		side, both := now[c.Path]
+		if both && side == c.New {
+			continue
 		}
-		for p := c.Path; p != ""; p = parent(p) {
-			ours[p] = true
+		ours = append(ours, c)
+		met = met || both || above[c.Path]
+		for p := parent(c.Path); p != ""; p = parent(p) {
+			_, under := now[p]
+			met = met || under
 		}
 	}
-	for _, c := range theirs {
-		if ours[c.Path] {
-			return true, nil
-		}
-	}
-	return false, nil
+	it.after.Changes = ours
+	return met, nil
 }
 
 func parent(path string) string {
@@ -236,10 +239,10 @@ func (l *Loop) rebased(it *iteration, tip object.ID) (object.ID, error) {
 	}
 	edits := map[string]*object.TreeEntry{}
 	for _, c := range it.after.Changes {
-		if c.NewID.IsZero() {
+		if c.New.ID.IsZero() {
 			edits[c.Path] = nil
 		} else {
-			edits[c.Path] = &object.TreeEntry{Mode: c.NewMode, ID: c.NewID}
+			edits[c.Path] = &object.TreeEntry{Mode: c.New.Mode, ID: c.New.ID}
 		}
 	}
 	return l.Repo.EditTree(base, edits)

@@ -245,13 +245,19 @@ func (l *Loop) weighChange(it *iteration) {
 	p.Changed = len(a.Changes) > 0
 	p.NoChangeOK = it.task.NoChangeExpected
 	p.TooLarge, p.Nested = a.TooLarge, a.Nested
+	for _, path := range a.Special {
+		it.notices = append(it.notices, "not a file, not captured: "+path)
+	}
+	for _, path := range a.Excluded {
+		it.notices = append(it.notices, "ignored before or now, not captured: "+path)
+	}
 	p.PartialLeft = l.Settings.MaxPartial <= 0 || it.task.Partial < l.Settings.MaxPartial
 	it.putBack = append(it.putBack, a.PutBack...)
 	for _, path := range a.IgnoredChanged {
 		it.notices = append(it.notices, "ignored file changed: "+path)
 	}
-	match := guard.NewProtected(l.Settings.Protected)
-	allow := guard.NewProtected(it.task.AllowProtected)
+	match := guard.Protected{Globs: l.Settings.Protected}
+	allow := guard.Protected{Globs: it.task.AllowProtected}
 	for _, c := range a.Changes {
 		switch it.phase {
 		case state.Discovery:
@@ -261,8 +267,10 @@ func (l *Loop) weighChange(it *iteration) {
 		case state.Planning:
 			p.OutOfPhase = append(p.OutOfPhase, c.Path)
 		case state.Building:
-			if match.Match(c.Path) && !allow.Match(c.Path) {
-				p.Protected = append(p.Protected, c.Path)
+			if _, hit := match.Match(c.Path); hit {
+				if _, ok := allow.Match(c.Path); !ok {
+					p.Protected = append(p.Protected, c.Path)
+				}
 			}
 		}
 	}
@@ -287,7 +295,7 @@ func (l *Loop) prove(ctx context.Context, it *iteration) error {
 	for name, out := range it.report.Outputs {
 		it.evidence.add("checks/"+name, out)
 	}
-	if err := l.Engine.RestoreTo(l.background(), it.before, it.after); err != nil {
+	if _, err := l.Engine.RestoreTo(l.background(), it.after); err != nil {
 		return fmt.Errorf("put back what the checks changed: %w", err)
 	}
 	if l.Settings.TestGuard && !it.task.AllowTestChanges && len(it.after.Changes) > 0 {
@@ -308,10 +316,10 @@ func (l *Loop) changedFiles(changes []worktree.Change) ([]ChangedFile, error) {
 	for _, c := range changes {
 		f := ChangedFile{Path: c.Path}
 		var err error
-		if f.Before, err = l.blob(c.OldMode, c.OldID); err != nil {
+		if f.Before, err = l.blob(c.Old.Mode, c.Old.ID); err != nil {
 			return nil, err
 		}
-		if f.After, err = l.blob(c.NewMode, c.NewID); err != nil {
+		if f.After, err = l.blob(c.New.Mode, c.New.ID); err != nil {
 			return nil, err
 		}
 		out = append(out, f)

@@ -299,7 +299,12 @@ func (l *Loop) reject(it *iteration, j Judgement) error {
 		return fmt.Errorf("restore the checkpoint: %w", err)
 	}
 	l.fail("reject:restored")
-	it.notices = append(it.notices, report.Notices...)
+	for _, name := range report.Aside {
+		it.notices = append(it.notices, "a repository that appeared was moved aside: "+name)
+	}
+	for _, name := range report.Left {
+		it.notices = append(it.notices, "left in place: "+name)
+	}
 	res := l.result(it, j)
 	res.Evidence = evidence.String()
 	return l.close(it, res)
@@ -318,7 +323,7 @@ func (l *Loop) keepNotLanded(it *iteration, j Judgement, why string) error {
 		return fmt.Errorf("restore the checkpoint: %w", err)
 	}
 	res := l.result(it, j)
-	res.Evidence, res.TaskStatus, res.Baseline, res.Amendments, res.AddedTasks = evidence.String(), plan.Pending, nil, nil, nil
+	res.Evidence, res.TaskStatus, res.Baseline, res.Amendments, res.Plan = evidence.String(), plan.Pending, nil, nil, nil
 	return l.close(it, res)
 }
 
@@ -351,7 +356,7 @@ func (l *Loop) close(it *iteration, res *state.Result) error {
 }
 
 func (l *Loop) dropCheckpoint(it *iteration) error {
-	if err := l.Repo.UpdateRefs("", gitstate.RefUpdate{Name: l.localRef(it), Old: it.before.Commit}); err != nil && !errors.Is(err, gitstate.ErrRefMoved) {
+	if err := l.Repo.UpdateRefs("", gitstate.RefUpdate{Name: l.localRef(it), Old: it.anchor}); err != nil && !errors.Is(err, gitstate.ErrRefMoved) {
 		l.Log("the checkpoint's ref stays: %v", err)
 	}
 	l.fail("checkpoint:dropped")
@@ -366,8 +371,8 @@ func (l *Loop) landOnMoved(ctx context.Context, it *iteration, j Judgement) erro
 		return err
 	}
 	moved := func() error {
-		// The person's commit stays where it is: the worktree goes back to the
-		// checkpoint only in the paths that the agent changed.
+		// The person's commit stays where it is, and so do its files; only the
+		// paths of the attempt go back.
 		evidence, err := l.storeEvidence(it, it.after.Tree)
 		if err != nil {
 			return err
@@ -376,7 +381,7 @@ func (l *Loop) landOnMoved(ctx context.Context, it *iteration, j Judgement) erro
 		for _, c := range it.after.Changes {
 			paths = append(paths, c.Path)
 		}
-		if err := l.Engine.PutBackTo(l.background(), it.before, paths, tip); err != nil {
+		if err := l.Engine.PutBack(l.background(), it.before, paths); err != nil {
 			return fmt.Errorf("restore the paths of the attempt: %w", err)
 		}
 		res := l.result(it, Judgement{Verdict: state.Reject, Reasons: []string{"branch_moved"}})
@@ -389,7 +394,7 @@ func (l *Loop) landOnMoved(ctx context.Context, it *iteration, j Judgement) erro
 	if ok, err := l.Repo.IsAncestor(ctx, it.tip, tip); err != nil || !ok {
 		return errors.Join(err, moved())
 	}
-	met, err := l.pathsMeet(it, tip)
+	met, err := l.leaveTheirs(it, tip)
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ type iteration struct {
 	tip    object.ID // of the branch, Zero when unborn
 	branch string
 	before *worktree.Checkpoint
+	anchor object.ID // the commit on the checkpoint's ref
 	after  *worktree.Capture
 	git    *gitstate.Snapshot
 	prompt agentctx.Prompt
@@ -150,7 +151,7 @@ func (l *Loop) anchor(ctx context.Context, it *iteration) error {
 		return fmt.Errorf("store the checkpoint: %w", err)
 	}
 	l.fail("checkpoint:objects")
-	it.before.Commit = commit
+	it.anchor = commit
 	if err := l.Repo.MoveRef(l.localRef(it), commit); err != nil {
 		return fmt.Errorf("anchor the checkpoint: %w", err)
 	}
@@ -181,7 +182,7 @@ func (l *Loop) start(ctx context.Context, it *iteration) error {
 		it.number = s.Run.Iteration + 1
 		return state.Event{Type: state.EvStart, Time: it.started, Phase: it.phase, Iteration: it.number,
 			Task: it.task.ID, Attempt: it.attempt,
-			Start: &state.Start{IterationID: it.id, Branch: it.branch, Tip: hex(it.tip), Checkpoint: it.before.Commit.String(),
+			Start: &state.Start{IterationID: it.id, Branch: it.branch, Tip: hex(it.tip), Checkpoint: it.anchor.String(),
 				HeadRef: gitstate.BranchRef(it.branch), Worktree: l.Repo.Root, Agent: l.Settings.Driver, Model: l.model(it.role),
 				Role: string(it.role), Sandbox: l.Sandbox.Mechanism(), Mode: l.Settings.Mode, Guidance: it.prompt.Guidance,
 				PID: self.Pid, BootID: self.BootID, StartTime: self.StartTime, Host: host,

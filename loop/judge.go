@@ -57,6 +57,12 @@ func Judge(p Proof) Judgement {
 	switch p.Outcome {
 	case RateLimited, UsageLimit, Overloaded, AuthFailed, Interrupted:
 		return Judgement{Verdict: state.Reject, Reasons: []string{string(p.Outcome)}}
+	case BudgetExceeded:
+		// A budget of the session or of all ends the run; only one of the
+		// iteration says something about the task.
+		if !strings.HasPrefix(p.Detail, "iteration_") {
+			return Judgement{Verdict: state.Reject, Reasons: []string{withDetail("limit", p.Detail)}}
+		}
 	case ContextLimit:
 		return Judgement{Verdict: state.Reject, Reasons: []string{"context_limit"}}
 	}

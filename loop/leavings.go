@@ -42,5 +42,7 @@ func (l *Loop) leavings(it *iteration, j Judgement, res *state.Result) {
 	if it.phase == state.Building {
 		res.Amendments = res.Handoff.PlanAmendments
 	}
-	res.AddedTasks = it.tools.Tasks
+	if it.phase == state.Planning && len(it.tools.Tasks) > 0 {
+		res.Plan = replanned(it.state.Plan, it.tools.Tasks)
+	}
 }

@@ -120,7 +120,7 @@ func (r *Recovery) finishKeep(ctx context.Context, k state.Kept) error {
 	}
 	head, _, err := r.Repo.Head(ctx)
 	if err == nil && head == r.Journal.Branch {
-		if err := r.Engine.MendIndex(ctx, parent, commit, 10*time.Second); err != nil {
+		if err := r.mendIndex(ctx, parent, commit); err != nil {
 			return fmt.Errorf("finish the keep: %w", err)
 		}
 	}
@@ -133,6 +133,21 @@ func (r *Recovery) finishKeep(ctx context.Context, k state.Kept) error {
 	r.fail("recover:note")
 	r.Log("finished keeping iteration %d, which a crash had cut short", k.Iteration)
 	return nil
+}
+
+// mendIndex sets the paths of a kept commit whose index entry is still the old
+// one and whose file is the new one.
+func (r *Recovery) mendIndex(ctx context.Context, parent, commit object.ID) error {
+	lock, err := r.Repo.LockIndex(10 * time.Second)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	set, err := r.Engine.RepairIndex(ctx, lock.File(), parent, commit)
+	if err != nil || len(set) == 0 {
+		return err
+	}
+	return lock.Commit()
 }
 
 func (r *Recovery) diverged(ctx context.Context, k state.Kept) error {
@@ -178,10 +193,9 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		if cp, err = r.Engine.Load(ctx, tree); err != nil {
 			return fmt.Errorf("read the checkpoint: %w", err)
 		}
-		cp.Commit = at
-	}
+			}
 	it := &iteration{id: cur.EventID, number: cur.Iteration, attempt: cur.Attempt, phase: cur.Phase, started: cur.Since, state: s,
-		branch: cur.Start.Branch, before: cp}
+		branch: cur.Start.Branch, before: cp, anchor: at}
 	if i := s.Plan.Find(cur.Task); i >= 0 {
 		it.task = s.Plan.Tasks[i]
 	}
@@ -271,11 +285,11 @@ func (r *Recovery) asRecorded(ctx context.Context, cur state.Current, cp *worktr
 	case hex(tip) != cur.Start.Tip:
 		return false, "the branch was moved", nil
 	}
-	same, err := r.Engine.SameIndex(ctx, cp)
+	now, err := r.Engine.IndexState(ctx)
 	if err != nil {
 		return false, "", err
 	}
-	if !same {
+	if !now.Equal(cp.Index) {
 		return false, "something was staged", nil
 	}
 	return true, "", nil

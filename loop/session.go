@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"git-ralph/gitstate"
@@ -159,12 +160,12 @@ func (l *Loop) afterwards(ctx context.Context, it *iteration, j Judgement) (*Act
 			return nil, err
 		}
 	}
-	if j.Failure && it.state.Run.LastFailTask == string(it.task.ID) && it.state.Run.LastFailKey == joinReasons(j.Reasons) {
+	if j.Failure && it.state.Run.LastFailTask == string(it.task.ID) && it.state.Run.LastFailKey == strings.Join(j.Reasons, "; ") {
 		if err := l.record(state.Event{Type: state.EvStuck, Task: it.task.ID, Iteration: it.number, Phase: it.phase,
-			Stuck: &state.Stuck{Reason: joinReasons(j.Reasons)}}); err != nil {
+			Stuck: &state.Stuck{Reason: strings.Join(j.Reasons, "; ")}}); err != nil {
 			return nil, err
 		}
-		l.emit("stuck", it.state, it.task.ID, nil, "the same failure twice: %s", joinReasons(j.Reasons))
+		l.emit("stuck", it.state, it.task.ID, nil, "the same failure twice: %s", strings.Join(j.Reasons, "; "))
 	}
 	switch it.proof.Outcome {
 	case RateLimited, UsageLimit, Overloaded:

@@ -29,7 +29,7 @@ func Apply(s State, e Event) (State, []Superseded) {
 	case EvPhase:
 		a.phase()
 	case EvPlan:
-		a.plan()
+		a.plan(e.Plan)
 	case EvAmend:
 		a.amend()
 	case EvTask:
@@ -114,8 +114,7 @@ func (a *applier) phase() {
 	}
 }
 
-func (a *applier) plan() {
-	c := a.e.Plan
+func (a *applier) plan(c *PlanChange) {
 	if c == nil {
 		a.drop("plan", "no content")
 		return
@@ -202,6 +201,9 @@ func (a *applier) amend() {
 	}
 	if n := len(a.s.Run.Pending); n > 0 {
 		a.s.Run.Pending = slices.Clone(a.s.Run.Pending[1:])
+		if n == 1 {
+			a.s.Run.PendingOf = 0
+		}
 	}
 	if !c.Accepted || c.Task == nil {
 		return
@@ -262,12 +264,15 @@ func (a *applier) taskChange() {
 		if c.Reset {
 			t.Attempts, t.Failure, t.Partial = 0, "", 0
 		}
-		switch c.Rule {
-		case "attempts_exhausted":
-			a.s.Run.Breaker.Failures = 0
-		case "stagnation":
-			a.s.Run.Breaker.Stagnation = 0
-		}
+	}
+	switch c.Rule {
+	case "attempts_exhausted":
+		a.s.Run.Breaker.FailedTasks++
+	case "stagnation":
+		a.s.Run.Breaker.Stagnation = 0
+	}
+	if c.ResetFailures {
+		a.s.Run.Breaker.Failures = 0
 	}
 	if st := a.s.Run.Status; (st == Complete || st == BlockedStatus) && !a.finished() && (c.Action == "retry" || c.Action == "unblock") {
 		a.s.Run.Status, a.s.Run.Reason = Ready, ""
@@ -383,7 +388,7 @@ func (a *applier) iteration() {
 		r.Breaker.Failures++
 	}
 	if res.Verdict == Keep {
-		r.Breaker.Failures = 0
+		r.Breaker.Failures, r.Breaker.FailedTasks = 0, 0
 		if r.Breaker.State == "half-open" {
 			r.Breaker = Breaker{State: "closed", Stagnation: r.Breaker.Stagnation}
 		}
@@ -411,16 +416,11 @@ func (a *applier) iteration() {
 	if res.Baseline != nil {
 		a.s.Baseline = res.Baseline
 	}
-	for _, n := range res.AddedTasks {
-		if a.task(n.ID) != nil {
-			a.drop(string(n.ID), "the id was taken meanwhile")
-			continue
-		}
-		a.s.Plan.Tasks = append(slices.Clip(a.s.Plan.Tasks), n)
-		a.cloned = true
+	if res.Plan != nil {
+		a.plan(res.Plan)
 	}
 	if len(res.Amendments) > 0 {
-		r.Pending = nil
+		r.Pending, r.PendingOf = nil, len(res.Amendments)
 		for _, raw := range res.Amendments[:min(len(res.Amendments), maxPending)] {
 			r.Pending = append(r.Pending, string(raw))
 		}
@@ -601,7 +601,7 @@ func (a *applier) breaker() {
 	r := &a.s.Run.Breaker
 	r.State, r.Reason, r.Until = b.State, b.Reason, nil
 	if b.State == "closed" {
-		r.Failures, r.Stagnation = 0, 0
+		r.Failures, r.Stagnation, r.FailedTasks = 0, 0, 0
 	}
 	if b.Until != "" {
 		if t, err := parseTime(b.Until); err == nil {

@@ -260,20 +260,45 @@ func questionNumber(id string) int {
 // that the state has, so that git stores them once.
 func EncodeEvent(e Event) Files {
 	f := Files{}
-	if e.Plan != nil {
-		p := *e.Plan
-		p.IDs = nil
-		for _, t := range p.Upsert {
-			p.IDs = append(p.IDs, t.ID)
-			f["event/tasks/"+string(t.ID)+".toml"] = plan.EncodeTask(t)
+	e.Plan = encodePlanChange(f, e.Plan)
+	if e.Result != nil {
+		r := *e.Result
+		r.Plan = encodePlanChange(f, r.Plan)
+		if r.Handoff != nil {
+			f["event/handoff.json"] = encodeRecord(r.Handoff)
 		}
-		e.Plan = &p
-	}
-	if e.Result != nil && e.Result.Handoff != nil {
-		f["event/handoff.json"] = encodeRecord(e.Result.Handoff)
+		e.Result = &r
 	}
 	f["event/event.json"] = encodeJSON(e)
 	return f
+}
+
+func encodePlanChange(f Files, c *PlanChange) *PlanChange {
+	if c == nil {
+		return nil
+	}
+	p := *c
+	p.IDs = nil
+	for _, t := range p.Upsert {
+		p.IDs = append(p.IDs, t.ID)
+		f["event/tasks/"+string(t.ID)+".toml"] = plan.EncodeTask(t)
+	}
+	return &p
+}
+
+func decodePlanChange(f Files, c *PlanChange) error {
+	if c == nil {
+		return nil
+	}
+	for _, id := range c.IDs {
+		path := "event/tasks/" + string(id) + ".toml"
+		t, err := plan.DecodeTask(path, f[path])
+		if err != nil {
+			return &DecodeError{path, err}
+		}
+		c.Upsert = append(c.Upsert, t)
+	}
+	return nil
 }
 
 // DecodeEvent reads an event from the files below event/.
@@ -286,14 +311,12 @@ func DecodeEvent(files Files) (Event, error) {
 	if err := json.Unmarshal(data, &e); err != nil {
 		return e, &DecodeError{"event/event.json", err}
 	}
-	if e.Plan != nil {
-		for _, id := range e.Plan.IDs {
-			path := "event/tasks/" + string(id) + ".toml"
-			t, err := plan.DecodeTask(path, files[path])
-			if err != nil {
-				return e, &DecodeError{path, err}
-			}
-			e.Plan.Upsert = append(e.Plan.Upsert, t)
+	if err := decodePlanChange(files, e.Plan); err != nil {
+		return e, err
+	}
+	if e.Result != nil {
+		if err := decodePlanChange(files, e.Result.Plan); err != nil {
+			return e, err
 		}
 	}
 	if data, ok := files["event/handoff.json"]; ok && e.Result != nil {

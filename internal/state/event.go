@@ -124,13 +124,14 @@ type AmendChange struct {
 
 // TaskChange is a person's decision about tasks, or a recovery rule's.
 type TaskChange struct {
-	Action  string        `json:"action"` // skip retry block unblock fail recover
-	IDs     []plan.TaskID `json:"ids"`
-	Status  plan.Status   `json:"status"`
-	Reason  string        `json:"reason,omitempty"`
-	Rule    string        `json:"rule,omitempty"` // the recovery rule that chose it
-	Reset   bool          `json:"reset_attempts,omitempty"`
-	Missing []plan.TaskID `json:"missing,omitempty"`
+	Action string        `json:"action"` // skip retry block unblock fail recover
+	IDs    []plan.TaskID `json:"ids"`
+	Status plan.Status   `json:"status"`
+	Reason string        `json:"reason,omitempty"`
+	Rule   string        `json:"rule,omitempty"` // the recovery rule that chose it
+	Reset  bool          `json:"reset_attempts,omitempty"`
+	// ResetFailures: recovery took the failures that led here out of the count.
+	ResetFailures bool `json:"reset_failures,omitempty"`
 }
 
 // Start says that an agent is about to work.
@@ -263,7 +264,7 @@ type Result struct {
 	Handoff       *notes.Record     `json:"-"` // payload event/handoff.json
 	Learned       []notes.Knowledge `json:"learned,omitempty"`
 	SessionMemory string            `json:"session_memory,omitempty"`
-	AddedTasks    []plan.Task       `json:"added_tasks,omitempty"`
+	Plan          *PlanChange       `json:"plan,omitempty"` // of a planning run; payload as in a plan event
 	Amendments    []json.RawMessage `json:"amendments,omitempty"` // to be judged one by one
 
 	PromptTokens  int      `json:"prompt_tokens,omitempty"`

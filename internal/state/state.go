@@ -111,6 +111,8 @@ type Run struct {
 	LastKeep *Kept `toml:"last_keep,omitempty"`
 	// Pending are amendments of the last kept handoff not judged yet.
 	Pending []string `toml:"pending_amendments,omitempty"`
+	// PendingOf is how many amendments that handoff proposed.
+	PendingOf int `toml:"amendments_proposed,omitempty"`
 	// Overrides are settings changed by `set` while the run goes on.
 	Overrides map[string]string `toml:"overrides,omitempty"`
 
@@ -139,11 +141,13 @@ type Used struct {
 
 // Breaker is the circuit breaker.
 type Breaker struct {
-	State      string     `toml:"state"` // closed open half-open
-	Failures   int        `toml:"failures"`
-	Stagnation int        `toml:"stagnation"`
-	Reason     string     `toml:"reason,omitempty"`
-	Until      *time.Time `toml:"until,omitempty"`
+	State      string `toml:"state"` // closed open half-open
+	Failures   int    `toml:"failures"`
+	Stagnation int    `toml:"stagnation"`
+	// FailedTasks counts tasks that ran out of attempts since the last keep.
+	FailedTasks int        `toml:"failed_tasks,omitempty"`
+	Reason      string     `toml:"reason,omitempty"`
+	Until       *time.Time `toml:"until,omitempty"`
 }
 
 // Current is the iteration in work.
@@ -197,8 +201,9 @@ type Question struct {
 
 // CheckState is what the baseline knows of a check.
 type CheckState struct {
-	Name string `toml:"name" json:"name"`
-	Red  bool   `toml:"red" json:"red"`
+	Name    string `toml:"name" json:"name"`
+	Command string `toml:"command" json:"command"` // a check that was rewritten starts anew
+	Red     bool   `toml:"red" json:"red"`
 }
 
 // Report is the result of a validation.

@@ -1,0 +1,81 @@
+package gitstate
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"git-ralph/gitstate/object"
+)
+
+// HookError says that a commit hook of the repository refused.
+type HookError struct {
+	Hook string
+	Err  error
+}
+
+func (e *HookError) Error() string { return e.Hook + ": " + e.Err.Error() }
+func (e *HookError) Unwrap() error { return e.Err }
+
+// CommitHooks runs pre-commit, prepare-commit-msg and commit-msg for a tree
+// that is about to be committed, on a private index. It returns the message as
+// the hooks leave it. Hooks that lie in the worktree are refused: an agent can
+// change them, and they would run outside the sandbox.
+func (r *Repo) CommitHooks(ctx context.Context, tree object.ID, msg string) (string, error) {
+	dir, err := r.Git.Line(ctx, "-c", "core.hooksPath=", "rev-parse", "--path-format=absolute", "--git-path", "hooks")
+	if err != nil {
+		return msg, err
+	}
+	if own, err := r.userHooksPath(ctx); err == nil && own != "" {
+		dir = own
+	}
+	if rel, err := filepath.Rel(r.Root, dir); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) &&
+		!strings.HasPrefix(dir, r.CommonDir) {
+		return msg, Hint(8, "set hooks = false under [commit], or keep the hooks in the git directory", "the hooks lie in the worktree (%s), where an agent can change them", rel)
+	}
+	tmp, err := os.MkdirTemp("", "git-ralph-hooks-")
+	if err != nil {
+		return msg, err
+	}
+	defer os.RemoveAll(tmp)
+	git := r.Git.WithIndex(filepath.Join(tmp, "index"))
+	if _, err := git.Run(ctx, "read-tree", tree.String()); err != nil {
+		return msg, err
+	}
+	file := filepath.Join(tmp, "COMMIT_EDITMSG")
+	if err := os.WriteFile(file, []byte(msg), 0o600); err != nil {
+		return msg, err
+	}
+	for _, h := range [][]string{{"pre-commit"}, {"prepare-commit-msg", "--", file, "message"}, {"commit-msg", "--", file}} {
+		args := append([]string{"-c", "core.hooksPath=" + dir, "hook", "run", "--ignore-missing"}, h...)
+		if _, err := git.Run(ctx, args...); err != nil {
+			return msg, &HookError{h[0], err}
+		}
+	}
+	out, err := os.ReadFile(file)
+	if err != nil {
+		return msg, err
+	}
+	return string(out), nil
+}
+
+// userHooksPath is core.hooksPath as the user has it: our own calls pin it.
+func (r *Repo) userHooksPath(ctx context.Context) (string, error) {
+	out, err := r.Git.Run(ctx, "config", "--list", "-z", "--show-scope")
+	if err != nil {
+		return "", err
+	}
+	path := ""
+	fields := strings.Split(string(out), "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		key, val, _ := strings.Cut(fields[i+1], "\n")
+		if fields[i] != "command" && strings.EqualFold(key, "core.hookspath") {
+			path = val
+		}
+	}
+	if path != "" && !filepath.IsAbs(path) {
+		path = filepath.Join(r.Root, path)
+	}
+	return path, nil
+}

@@ -1,0 +1,136 @@
+package loop
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"git-ralph/internal/state"
+	"git-ralph/plan"
+)
+
+func task(id string, st plan.Status, deps ...plan.TaskID) plan.Task {
+	return plan.Task{ID: plan.TaskID(id), Title: id, Status: st, Priority: 1, DependsOn: deps}
+}
+
+func TestDecide(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	later, earlier := now.Add(time.Minute), now.Add(-time.Minute)
+	lim := Limits{MaxAttempts: 3, Failures: 3, Stagnation: 5, RegeneratePlan: true, SkipStagnant: true}
+	two := []plan.Task{task("A", plan.Pending), task("B", plan.Pending, "A")}
+	tried := func(id string, n int) plan.Task {
+		x := task(id, plan.Pending)
+		x.Attempts = n
+		return x
+	}
+	unlimited := tried("A", 9)
+	zero := 0
+	unlimited.MaxAttempts = &zero
+	rows := []struct {
+		why   string
+		tasks []plan.Task
+		run   state.Run
+		lim   Limits
+		want  Action
+	}{
+		{"the first runnable task is worked on", two, state.Run{}, lim, Action{Kind: Work, Task: "A"}},
+		{"a stop of this session ends the run before anything else", two, state.Run{Session: 2, StopAsked: 2}, lim,
+			Action{Kind: Halt, Status: state.Stopped, Reason: "stopped by the operator"}},
+		{"a stop of an earlier session means nothing", two, state.Run{Session: 3, StopAsked: 2}, lim, Action{Kind: Work, Task: "A"}},
+		{"a pause waits in place", two, state.Run{PauseAsked: true}, lim, Action{Kind: Wait, Status: state.Paused, Reason: "paused by the operator"}},
+		{"an empty plan ends the run", nil, state.Run{}, lim, Action{Kind: Halt, Status: state.New, Reason: "the plan is empty"}},
+		{"done and skipped is complete", []plan.Task{task("A", plan.Done), task("B", plan.Skipped)}, state.Run{}, lim, Action{Kind: Halt, Status: state.Complete}},
+		{"a skipped dependency does not unblock", []plan.Task{task("A", plan.Skipped), task("B", plan.Pending, "A")}, state.Run{}, lim,
+			Action{Kind: Halt, Status: state.BlockedStatus, Reason: "no task can be worked on"}},
+		{"nothing runnable while a task failed is blocked", []plan.Task{task("A", plan.Failed), task("B", plan.Pending, "A")}, state.Run{}, lim,
+			Action{Kind: Halt, Status: state.BlockedStatus, Reason: "no task can be worked on"}},
+		{"a task out of attempts fails first", []plan.Task{tried("A", 3), task("B", plan.Pending)}, state.Run{Breaker: state.Breaker{Failures: 3}}, lim,
+			Action{Kind: FailTask, Task: "A", Reason: "3 of 3 attempts failed"}},
+		{"a task without a limit is tried again", []plan.Task{unlimited}, state.Run{}, lim, Action{Kind: Work, Task: "A"}},
+		{"failures in a row with attempts left open the breaker", []plan.Task{tried("A", 2)}, state.Run{Breaker: state.Breaker{Failures: 3}}, lim,
+			Action{Kind: OpenBreaker, Reason: "consecutive_failures:3"}},
+		{"three tasks given up in a row open the breaker", []plan.Task{task("A", plan.Failed), task("D", plan.Pending)}, state.Run{Breaker: state.Breaker{FailedTasks: 3}}, lim,
+			Action{Kind: OpenBreaker, Reason: "consecutive_failures:3"}},
+		{"breaker.failures = 0 never opens", []plan.Task{tried("A", 2)}, state.Run{Breaker: state.Breaker{Failures: 99}}, Limits{MaxAttempts: 3}, Action{Kind: Work, Task: "A"}},
+		{"one failure after half-open opens again", []plan.Task{tried("A", 1)}, state.Run{Breaker: state.Breaker{State: "half-open", Failures: 1}}, lim,
+			Action{Kind: OpenBreaker, Reason: "consecutive_failures:1"}},
+		{"an open breaker halts", two, state.Run{Breaker: state.Breaker{State: "open", Reason: "stagnation:5"}}, lim,
+			Action{Kind: Halt, Status: state.HaltedStatus, Reason: "stagnation:5"}},
+		{"an open breaker with a cool-down waits", two, state.Run{Breaker: state.Breaker{State: "open", Reason: "x", Until: &later}}, lim,
+			Action{Kind: Wait, Status: state.Waiting, Reason: "x", Until: later}},
+		{"after the cool-down one attempt is allowed", two, state.Run{Breaker: state.Breaker{State: "open", Until: &earlier}}, lim,
+			Action{Kind: HalfOpen, Reason: "the cool-down is over"}},
+		{"stagnation below half plans again", []plan.Task{task("A", plan.Pending), task("B", plan.Done), task("C", plan.Pending)},
+			state.Run{Breaker: state.Breaker{Stagnation: 5}}, lim, Action{Kind: Replan, Reason: "stagnation:5"}},
+		{"once a session only", []plan.Task{tried("A", 1), tried("B", 2)}, state.Run{SessionReplans: 1, Breaker: state.Breaker{Stagnation: 5}}, lim,
+			Action{Kind: BlockTask, Task: "B", Reason: "stagnation:5"}},
+		{"stagnation above half blocks the worst task", []plan.Task{task("A", plan.Done), tried("B", 2), task("C", plan.Done)},
+			state.Run{Breaker: state.Breaker{Stagnation: 5}}, lim, Action{Kind: BlockTask, Task: "B", Reason: "stagnation:5"}},
+		{"stagnation without recovery opens the breaker", two, state.Run{Breaker: state.Breaker{Stagnation: 5}}, Limits{Stagnation: 5},
+			Action{Kind: OpenBreaker, Reason: "stagnation:5"}},
+		{"a complete plan is complete, whatever was spent", []plan.Task{task("A", plan.Done)}, state.Run{Cost: state.Costs{Total: 5}}, Limits{TotalMicroUSD: 1},
+			Action{Kind: Halt, Status: state.Complete}},
+		{"the session's money", two, state.Run{Cost: state.Costs{Session: 50_020_000}}, Limits{SessionMicroUSD: 50_000_000},
+			Action{Kind: Halt, Status: state.HaltedStatus, Reason: "cost_limit:$50.02"}},
+		{"the session's tokens", two, state.Run{Used: state.Used{Tokens: 10}}, Limits{SessionTokens: 10},
+			Action{Kind: Halt, Status: state.HaltedStatus, Reason: "token_limit:10"}},
+		{"the session's time", two, state.Run{StartedAt: now.Add(-time.Hour)}, Limits{SessionTime: time.Hour},
+			Action{Kind: Halt, Status: state.HaltedStatus, Reason: "time_limit:1h0m0s"}},
+		{"iterations used up", two, state.Run{SessionIterations: 4}, Limits{MaxIterations: 4},
+			Action{Kind: Halt, Status: state.MaxIterations, Reason: "4 iterations"}},
+	}
+	for _, r := range rows {
+		t.Run(r.why, func(t *testing.T) {
+			got := Decide(state.State{Run: r.run, Plan: plan.Plan{Tasks: r.tasks}}, r.lim, now)
+			if d := cmp.Diff(r.want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestJudge(t *testing.T) {
+	good := Proof{Outcome: Completed, Claimed: true, ChecksPass: true, Changed: true, PartialLeft: true}
+	with := func(f func(*Proof)) Proof { p := good; f(&p); return p }
+	reject := func(reasons ...string) Judgement {
+		return Judgement{Verdict: state.Reject, Reasons: reasons, Attempt: true, Failure: true}
+	}
+	rows := []struct {
+		why  string
+		p    Proof
+		want Judgement
+	}{
+		{"claimed and proved is kept", good, Judgement{Verdict: state.Keep}},
+		{"a claim alone counts for nothing", with(func(p *Proof) { p.ChecksPass, p.CheckReasons = false, []string{"checks: test"} }), reject("checks: test")},
+		{"silence is a reject, however green", with(func(p *Proof) { p.Claimed = false }), reject("not_claimed")},
+		{"green but unfinished is kept as a step", with(func(p *Proof) { p.Claimed, p.Unfinished = false, true }), Judgement{Verdict: state.Keep, Partial: true}},
+		{"steps are limited", with(func(p *Proof) { p.Claimed, p.Unfinished, p.PartialLeft = false, true, false }), reject("not_claimed")},
+		{"no change is a reject", with(func(p *Proof) { p.Changed = false }), reject("no_change")},
+		{"unless the task says so", with(func(p *Proof) { p.Changed, p.NoChangeOK = false, true }), Judgement{Verdict: state.Keep}},
+		{"a protected path", with(func(p *Proof) { p.Protected = []string{"ralph.toml"} }), reject("protected: ralph.toml")},
+		{"weakened tests", with(func(p *Proof) { p.Weakened = []string{"removed TestX"} }), reject("test_weakened: removed TestX")},
+		{"reasons come in the order of the gates", with(func(p *Proof) {
+			p.Claimed, p.ChecksPass, p.CheckReasons, p.Protected, p.Changed = false, false, []string{"checks: test", "criteria: x"}, []string{"a"}, false
+		}), reject("not_claimed", "checks: test", "criteria: x", "protected: a", "no_change")},
+		{"a crash is named by its signal", with(func(p *Proof) { p.Outcome, p.Detail = Crashed, "signal 9" }), reject("crashed: signal 9")},
+		{"a hang", with(func(p *Proof) { p.Outcome, p.Detail = Hang, "idle 5m" }), reject("hang: idle 5m")},
+		{"a limit of the provider costs nothing", with(func(p *Proof) { p.Outcome = RateLimited }), Judgement{Verdict: state.Reject, Reasons: []string{"rate_limited"}}},
+		{"a full window costs nothing", with(func(p *Proof) { p.Outcome = ContextLimit }), Judgement{Verdict: state.Reject, Reasons: []string{"context_limit"}}},
+		{"an interruption costs nothing", with(func(p *Proof) { p.Outcome = Interrupted }), Judgement{Verdict: state.Reject, Reasons: []string{"interrupted"}}},
+		{"the operator's skip costs nothing", with(func(p *Proof) { p.Skipped = true }), Judgement{Verdict: state.Reject, Reasons: []string{"skipped"}}},
+		{"blocked by the agent", with(func(p *Proof) { p.Blocked, p.Claimed = "needs a key", false }), Judgement{Verdict: state.Reject, Reasons: []string{"blocked"}, Block: true}},
+		{"a budget of the iteration counts as a failure", with(func(p *Proof) { p.Outcome, p.Detail = BudgetExceeded, "iteration_usd" }), reject("limit: iteration_usd")},
+		{"a budget of the session does not", with(func(p *Proof) { p.Outcome, p.Detail = BudgetExceeded, "session_usd" }), Judgement{Verdict: state.Reject, Reasons: []string{"limit: session_usd"}}},
+		{"a handoff that does not count is named", with(func(p *Proof) { p.Claimed, p.HandoffProblem = false, "freeform: too short" }), reject("not_claimed", "handoff: freeform: too short")},
+		{"tampering comes first", with(func(p *Proof) { p.Tampered = []string{"hooks"} }), reject("tampered: hooks")},
+		{"too large", with(func(p *Proof) { p.TooLarge = []string{"big.bin"} }), reject("too_large: big.bin")},
+	}
+	for _, r := range rows {
+		t.Run(r.why, func(t *testing.T) {
+			if d := cmp.Diff(r.want, Judge(r.p)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}

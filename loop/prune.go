@@ -1,0 +1,62 @@
+package loop
+
+import (
+	"context"
+	"sort"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/state"
+	"git-ralph/plan"
+)
+
+// Prune lets old evidence go: the newest keep refs of the journal stay, and
+// those of rejected attempts of tasks that are not finished. The journal's part
+// of every iteration stays for ever. keep <= 0 = keep all.
+func Prune(repo *gitstate.Repo, j *journal.Journal, keep int) error {
+	ctx := context.Background()
+	if keep <= 0 {
+		return nil
+	}
+	snap, err := j.Load(ctx)
+	if err != nil {
+		return err
+	}
+	refs, err := repo.ListRefs(ctx, gitstate.EvidencePrefix+snap.State.Journal.ID+"/")
+	if err != nil || len(refs) <= keep {
+		return err
+	}
+	names := make([]string, 0, len(refs))
+	for name := range refs {
+		names = append(names, name)
+	}
+	// Event ids begin with their time.
+	sort.Sort(sort.Reverse(sort.StringSlice(names)))
+	open := map[string]bool{}
+	for _, t := range snap.State.Plan.Tasks {
+		if t.Status != plan.Done && t.Status != plan.Skipped {
+			open[string(t.ID)] = true
+		}
+	}
+	old := map[string]bool{}
+	for _, name := range names[keep:] {
+		old[name] = true
+	}
+	err = j.Walk(ctx, func(e journal.Entry) (bool, error) {
+		r := e.Event.Result
+		if r != nil && r.Verdict == state.Reject && open[string(e.Event.Task)] {
+			delete(old, gitstate.EvidenceRef(snap.State.Journal.ID, e.Event.ID))
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	for name := range old {
+		if err := repo.UpdateRefs("", gitstate.RefUpdate{Name: name, Old: refs[name], New: object.Zero}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
