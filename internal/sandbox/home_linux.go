@@ -136,16 +136,7 @@ const copyMax = 1 << 20
 // out.
 func (m *mounter) homeCopy(r resolved) error {
 	home := filepath.Join(m.spec.HomeUpper, "home")
-	root, err := os.OpenRoot(home)
-	if err != nil {
-		return &homeError{err}
-	}
-	defer root.Close()
-	c := copier{root: root, from: r.real, hidden: map[string]bool{}}
-	for _, p := range DefaultHidden() {
-		c.hidden[p] = true
-	}
-	binds, err := c.top()
+	binds, err := copyHome(r.real, home)
 	if err != nil {
 		return &homeError{err}
 	}
@@ -158,6 +149,21 @@ func (m *mounter) homeCopy(r resolved) error {
 		m.optional(p, rankBase, false, "part of the home")
 	}
 	return nil
+}
+
+// copyHome fills the folder home from the folder from and returns what is too
+// large to be copied.
+func copyHome(from, home string) (large []string, err error) {
+	root, err := os.OpenRoot(home)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	c := copier{root: root, from: from, hidden: map[string]bool{}}
+	for _, p := range DefaultHidden() {
+		c.hidden[p] = true
+	}
+	return c.top()
 }
 
 // copier fills a copied home.

@@ -235,9 +235,13 @@ func loopbackUp() error {
 	return nil
 }
 
-// innerEnv drops variables that name folders which do not exist inside.
+// innerEnv drops variables that name folders which do not exist inside. With
+// Landlock the home folder is another one.
 func innerEnv(env []string, spec Spec) []string {
-	if spec.Mechanism != Namespaces {
+	if spec.Mechanism == Landlock {
+		if spec.Home != "" && spec.HomeUpper != "" {
+			env = proc.SetEnv(env, "HOME", filepath.Join(spec.HomeUpper, "home"))
+		}
 		return env
 	}
 	open := append([]string{spec.Worktree}, spec.Writable...)

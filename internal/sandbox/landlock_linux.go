@@ -57,8 +57,16 @@ func confine(spec Spec) error {
 	}
 	add(spec.Writable...)
 	add("/tmp", "/var/tmp", "/dev/shm", "/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/random", "/dev/urandom")
-	if spec.HomeUpper != "" {
-		add(filepath.Join(spec.HomeUpper, "home"))
+	if spec.Home != "" && spec.HomeUpper != "" {
+		home := filepath.Join(spec.HomeUpper, "home")
+		large, err := copyHome(spec.Home, home)
+		if err != nil {
+			return &homeError{err}
+		}
+		for _, p := range large {
+			os.Symlink(p, filepath.Join(home, filepath.Base(p))) // there already: fine
+		}
+		add(home)
 	}
 	for _, b := range spec.Binds {
 		if b.Writable {

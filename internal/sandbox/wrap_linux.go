@@ -26,6 +26,11 @@ func Wrapper(spec Spec) (proc.Wrapper, error) {
 	if err := spec.validate(); err != nil {
 		return nil, err
 	}
+	if spec.Mechanism == Landlock {
+		if err := landlockFits(spec); err != nil {
+			return nil, fmt.Errorf("sandbox: %w", err)
+		}
+	}
 	if err := prepareHome(spec); err != nil {
 		return nil, err
 	}

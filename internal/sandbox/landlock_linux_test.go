@@ -1,0 +1,115 @@
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// inUserNamespace runs one of our tests in a new user namespace in which at
+// most so many further ones can be made.
+func inUserNamespace(t *testing.T, further, test string) string {
+	t.Helper()
+	cmd := exec.Command("/bin/sh", "-c", `echo `+further+` >/proc/sys/user/max_user_namespaces; exec "$0" "$@"`, selfTest(t), "-test.run=^"+test+"$", "-test.v")
+	cmd.Env = append(os.Environ(), "PROBE_HELPER=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+func selfTest(t *testing.T) string {
+	t.Helper()
+	p, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestLandlock: a linked worktree whose git directory lies elsewhere.
+func TestLandlock(t *testing.T) {
+	b := newBox(t, publicPlace(t))
+	b.outside(`git worktree add -q ../../../linked topic`)
+	linked := filepath.Join(b.dir, "linked")
+	b.spec = Spec{
+		Mechanism: Landlock, Worktree: linked, Network: NetworkOpen,
+		GitDirs: []string{filepath.Join(linked, ".git"), b.git}, Home: b.home, HomeUpper: b.spec.HomeUpper,
+	}
+	b.work = linked
+	before := b.protected()
+	tests := []struct{ name, script, want string }{
+		{"the worktree is writable", `echo x >new && mkdir d && mv new d/ && ln d/new d/hard && rm d/hard && echo fine`, "fine"},
+		{"reading git works", `git status --short && git log --oneline | wc -l && echo fine`, "fine"},
+		{"git writes", `git add -A; git commit -m x; git branch evil; git update-ref refs/heads/main HEAD~1; git config user.name x; true`, "Permission denied"},
+		{"files of the git directory", `echo x >` + b.git + `/HEAD; rm -rf ` + b.git + `; mv ` + b.git + ` x; ln ` + b.git + `/config c; echo x >../home/src/proj/a.txt`, "ermission denied"},
+		{"mounts", `umount /proc; mount -t tmpfs x .; unshare -Urm mount -t tmpfs x /mnt; echo done`, "done"},
+		{"devices", `mknod disk b 8 0; mknod /tmp/disk-$$ b 8 0; ls disk /tmp/disk-$$; true`, "No such file"},
+		{"a home of its own with the user's settings", `cat ~/.profile && echo x >~/new && echo "$HOME"`, "upper/home"},
+		{"signals to processes outside", `kill -9 $PPID; kill -0 1 && echo reached; true`, "not permitted"},
+		{"a signal ends it as such", `kill -9 $$`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b.t = t
+			out, exit := b.inside(tt.script)
+			if !strings.Contains(out, tt.want) {
+				t.Errorf("no %q in\n%s", tt.want, out)
+			}
+			if tt.want == "" && exit.Signal != 9 {
+				t.Errorf("%+v", exit)
+			}
+			after := b.protected()
+			for p := range after {
+				if within(p, linked) {
+					delete(after, p)
+				}
+			}
+			want := b.keep(before, linked)
+			for p, v := range want {
+				if after[p] != v {
+					t.Errorf("%s\n before %s\n after  %s", p, v, after[p])
+				}
+			}
+			if len(after) != len(want) {
+				t.Errorf("%d paths before, %d after", len(want), len(after))
+			}
+		})
+	}
+	t.Run("a git directory in the worktree is refused", func(t *testing.T) {
+		spec := b.spec
+		spec.Worktree = filepath.Join(b.home, "src", "proj")
+		spec.GitDirs = []string{b.git}
+		if _, err := Wrapper(spec); err == nil || !strings.Contains(err.Error(), "cannot protect") {
+			t.Error(err)
+		}
+	})
+	t.Run("no network policy is promised", func(t *testing.T) {
+		spec := b.spec
+		spec.Network = NetworkNone
+		if _, err := Wrapper(spec); err == nil {
+			t.Error("accepted")
+		}
+	})
+}
+
+func (b *box) keep(all map[string]string, without string) map[string]string {
+	out := map[string]string{}
+	for p, v := range all {
+		if !within(p, without) {
+			out[p] = v
+		}
+	}
+	return out
+}
