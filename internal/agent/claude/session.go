@@ -90,7 +90,8 @@ func (s *session) supervise(ctx context.Context) {
 	}
 	late, cancel := timer(startLimit)
 	var patience, over <-chan struct{}
-	started, finished, done := s.started, s.finished, ctx.Done()
+	// Each of these happens once; nil never happens again.
+	started, finished, halt, done := s.started, s.finished, s.halt, ctx.Done()
 	for {
 		select {
 		case <-s.process.Done():
@@ -100,6 +101,7 @@ func (s *session) supervise(ctx context.Context) {
 			cancel()
 			late, started = nil, nil
 		case <-late:
+			late = nil
 			s.stop(ending{kind: loop.ProtocolError, detail: "no answer to initialize within " + client.Span(startLimit)})
 		case why := <-s.watch.Late():
 			s.stop(ending{kind: loop.Hang, detail: why})
@@ -115,11 +117,14 @@ func (s *session) supervise(ctx context.Context) {
 			finished = nil
 			s.out.Close()
 			over, cancel = timer(endLimit)
-		case <-s.halt:
+		case <-halt:
+			halt = nil
 			s.process.Stop(s.grace)
 		case <-patience:
+			patience = nil
 			s.process.Stop(s.grace)
 		case <-over:
+			over = nil
 			s.event(loop.AgentEvent{Kind: loop.EventWarning, Text: "the client did not end by itself after its result"})
 			s.process.Stop(s.grace)
 		}

@@ -127,6 +127,7 @@ func (t *toolServer) start(id string, m rpc, reply func(object)) {
 		case t.slots <- struct{}{}:
 			defer func() { <-t.slots }()
 		case <-ctx.Done():
+			reply(rpcResult(m.ID, toolResult(nil, ctx.Err())))
 			return
 		}
 		answer, err := t.call(ctx, m.Params.Name, args)

@@ -1,0 +1,530 @@
+package claude
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"git-ralph/fixtures/fakemodel"
+	"git-ralph/internal/agent/client"
+	"git-ralph/internal/proc"
+	"git-ralph/loop"
+
+	"golang.org/x/sys/unix"
+)
+
+// These tests run the real Claude Code against a scripted model. They need the
+// client's binary and nothing else: no key, no network. Each run has a fresh
+// HOME and an environment of its own, and the whole test runs again inside of a
+// network namespace that has nothing but loopback.
+const (
+	clientVariable   = "RALPH_TEST_CLAUDE"
+	isolatedVariable = "RALPH_TEST_ISOLATED"
+	pinnedClient     = "../../../fixtures/clients/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
+)
+
+func TestReal(t *testing.T) {
+	path := os.Getenv(clientVariable)
+	if path == "" {
+		if abs, err := filepath.Abs(pinnedClient); err == nil && isExecutable(abs) {
+			path = abs
+		}
+	}
+	if path == "" {
+		t.Skip("Claude Code is not installed: run `npm ci --prefix fixtures/clients --ignore-scripts`, or name the binary in " + clientVariable)
+	}
+	if os.Getenv(isolatedVariable) == "" && isolate(t, path) {
+		return
+	}
+	lab := lab{client: path}
+	t.Run("whole run", lab.wholeRun)
+	t.Run("follow up", lab.followUp)
+	t.Run("tools of the phase", lab.phaseTools)
+	t.Run("bare is impossible", lab.bare)
+	t.Run("hang", lab.hang)
+	t.Run("open call is no hang", lab.openCall)
+	t.Run("interrupt", lab.interrupt)
+	t.Run("kill", lab.kill)
+	t.Run("provider", lab.provider)
+	t.Run("subagent", lab.subagent)
+	t.Run("mcp", lab.mcp)
+	t.Run("probe", lab.probe)
+}
+
+func isExecutable(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
+}
+
+// isolate runs the test again with nothing but a loopback interface. It is
+// false where the system refuses namespaces: a fake key and a base URL on
+// loopback then have to do.
+func isolate(t *testing.T, client string) bool {
+	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	if os.Geteuid() != 0 {
+		attr.Cloneflags |= syscall.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+		attr.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-test.run=^TestReal$", "-test.v=" + fmt.Sprint(testing.Verbose()), "-test.timeout=5m"}
+	for _, a := range os.Args[1:] { // a part of the test, when one was asked for
+		if v, ok := strings.CutPrefix(a, "-test.run="); ok && strings.Contains(v, "TestReal") {
+			args[0] = a
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Env = append(os.Environ(), isolatedVariable+"=1", clientVariable+"="+client)
+	cmd.SysProcAttr = attr
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Logf("without a network namespace: %v", err)
+		return false
+	}
+	t.Logf("in a network namespace:\n%s", out)
+	if err != nil {
+		t.Error(err)
+	}
+	return true
+}
+
+// loopbackUp switches the namespace's loopback on.
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	ifr, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	ifr.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, ifr)
+}
+
+// lab runs the client in throw-away projects.
+type lab struct{ client string }
+
+// experiment is one run of the client and what came of it.
+type experiment struct {
+	dir        string
+	model      *fakemodel.Server
+	req        loop.Request
+	group      *proc.Group
+	transcript bytes.Buffer
+
+	mu     sync.Mutex
+	events []loop.AgentEvent
+	calls  []string
+}
+
+func (l lab) experiment(t *testing.T, env map[string]string, script func(dir string) fakemodel.Script) *experiment {
+	t.Helper()
+	root := t.TempDir()
+	e := &experiment{dir: filepath.Join(root, "project")}
+	home := filepath.Join(root, "home")
+	for _, d := range []string{e.dir, filepath.Join(home, "tmp")} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.git(t, "init", "-q", "-b", "main")
+	e.git(t, "commit", "-q", "--allow-empty", "-m", "start")
+	e.model = fakemodel.Start(t, script(e.dir))
+	group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("test-%d", time.Now().UnixNano()), Grace: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { group.Close() })
+	e.group = group
+	vars := map[string]string{
+		"PATH": os.Getenv("PATH"), "HOME": home, "TMPDIR": filepath.Join(home, "tmp"), "TERM": "dumb", "LANG": "C.UTF-8",
+		"ANTHROPIC_API_KEY": "test-key", "ANTHROPIC_BASE_URL": e.model.URL, "CLAUDE_CODE_MAX_RETRIES": "1",
+	}
+	maps.Copy(vars, env)
+	for _, k := range slices.Sorted(maps.Keys(vars)) {
+		if vars[k] != "" {
+			e.req.Env = append(e.req.Env, k+"="+vars[k])
+		}
+	}
+	r := &e.req
+	r.Role, r.Phase, r.TaskID, r.EventID, r.Iteration, r.Attempt = loop.RoleCoding, "building", "T-1", "01event", 1, 1
+	r.Prompt, r.Model, r.Dir, r.Start, r.Transcript = "do the task", "claude-sonnet-4-5", e.dir, group.Start, &e.transcript
+	r.Timeout, r.Idle = time.Minute, 30*time.Second
+	r.Judge = func(u loop.ToolUse) loop.Permission {
+		if strings.Contains(string(u.Input), "git commit") {
+			return loop.Permission{Reason: "commits are made by the loop"}
+		}
+		return loop.Permission{Allow: true}
+	}
+	r.ToolSpecs = []loop.ToolSpec{
+		{Name: "ralph_mark_task_complete", Description: "Report the task as complete.",
+			Schema: json.RawMessage(`{"type":"object","properties":{"task_id":{"type":"string"}},"required":["task_id"]}`)},
+		{Name: "ralph_submit_handoff", Description: "Submit the handoff.", Schema: json.RawMessage(`{"type":"object"}`)},
+	}
+	r.CallTool = func(_ context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.calls = append(e.calls, name+" "+string(args))
+		if strings.Contains(string(args), "T-9") {
+			return nil, errors.New("T-9 is not the task of this iteration")
+		}
+		return json.RawMessage(`{"recorded":true}`), nil
+	}
+	return e
+}
+
+func (e *experiment) git(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", e.dir, "-c", "user.name=t", "-c", "user.email=t@example.invalid"}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+func (e *experiment) run(t *testing.T, l lab, ctx context.Context, on func(loop.AgentEvent)) loop.Result {
+	t.Helper()
+	a := &Agent{Path: l.client, Grace: 3 * time.Second}
+	res, err := a.Run(ctx, e.req, func(ev loop.AgentEvent) {
+		e.mu.Lock()
+		e.events = append(e.events, ev)
+		e.mu.Unlock()
+		if on != nil {
+			on(ev)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if t.Failed() || testing.Verbose() {
+		t.Logf("%s %q, %d requests", res.Outcome, res.Detail, len(e.model.Requests()))
+	}
+	return res
+}
+
+// said are the texts of the events of one kind.
+func (e *experiment) said(kind loop.AgentEventKind) []string {
+	var out []string
+	for _, ev := range e.events {
+		if ev.Kind == kind {
+			out = append(out, strings.TrimSpace(ev.Tool+" "+ev.Text))
+		}
+	}
+	return out
+}
+
+func (e *experiment) wantOutcome(t *testing.T, res loop.Result, kind loop.OutcomeKind, detail string) {
+	t.Helper()
+	if res.Outcome != kind || !strings.Contains(res.Detail, detail) {
+		t.Errorf("%s %q, want %s with %q\ntranscript:\n%s", res.Outcome, res.Detail, kind, detail, e.transcript.String())
+	}
+}
+
+func bash(command string) fakemodel.Step {
+	input, _ := json.Marshal(map[string]string{"command": command, "description": "x"})
+	return fakemodel.Step{Tools: []fakemodel.Tool{{Name: "Bash", Input: input}}}
+}
+
+func call(name, input string) fakemodel.Step {
+	return fakemodel.Step{Tools: []fakemodel.Tool{{Name: name, Input: json.RawMessage(input)}}}
+}
+
+// wholeRun writes, runs a command, calls our tools, is denied a commit.
+func (l lab) wholeRun(t *testing.T) {
+	e := l.experiment(t, nil, func(dir string) fakemodel.Script {
+		write := call("Write", fmt.Sprintf(`{"file_path":%q,"content":"hello\n"}`, dir+"/hello.txt"))
+		write.Text, write.Usage = "I will write the file.", &fakemodel.Usage{In: 1000, Out: 50, CacheRead: 200, CacheWrite: 300}
+		return fakemodel.Script{write,
+			bash(`cat hello.txt; echo "key=[$ANTHROPIC_API_KEY] task=$RALPH_TASK_ID"`),
+			call("mcp__ralph__ralph_mark_task_complete", `{"task_id":"T-9"}`),
+			call("mcp__ralph__ralph_mark_task_complete", `{"task_id":"T-1"}`),
+			bash("git add -A && git commit -m x"),
+			call("mcp__ralph__ralph_submit_handoff", `{"summary":"done"}`),
+			{Text: "All done."}}
+	})
+	head := e.git(t, "rev-parse", "HEAD")
+	e.req.System = "THE SYSTEM ADDITION"
+	res := e.run(t, l, t.Context(), nil)
+
+	e.wantOutcome(t, res, loop.Completed, "")
+	if b, err := os.ReadFile(filepath.Join(e.dir, "hello.txt")); string(b) != "hello\n" {
+		t.Errorf("hello.txt: %q, %v", b, err)
+	}
+	if got := e.git(t, "rev-parse", "HEAD"); got != head {
+		t.Error("HEAD moved")
+	}
+	want := []string{`ralph_mark_task_complete {"task_id":"T-9"}`, `ralph_mark_task_complete {"task_id":"T-1"}`, `ralph_submit_handoff {"summary":"done"}`}
+	if !slices.Equal(e.calls, want) {
+		t.Errorf("calls of our tools: %q", e.calls)
+	}
+	if got := e.said(loop.EventDenied); !slices.Equal(got, []string{"Bash commits are made by the loop"}) {
+		t.Errorf("denied: %q", got)
+	}
+	if got := e.said(loop.EventText); !slices.Equal(got, []string{"I will write the file.", "All done."}) {
+		t.Errorf("texts: %q", got)
+	}
+	if n, m := len(e.said(loop.EventToolCall)), len(e.said(loop.EventToolDone)); n != 6 || m != 6 {
+		t.Errorf("%d calls began, %d ended", n, m)
+	}
+	u := res.Usage
+	if u.Input != 1600 || u.Output != 170 || u.CacheRead != 200 || u.CacheWrite != 300 || u.APICalls != 7 || u.ContextTokens != 100 ||
+		u.ContextWindow != 200_000 || u.CostMicroUSD == nil || *u.CostMicroUSD == 0 {
+		t.Errorf("usage %+v", u)
+	}
+	var sum loop.Usage
+	for _, ev := range e.events {
+		if ev.Kind == loop.EventUsage {
+			sum = client.AddUsage(sum, ev.Usage)
+		}
+	}
+	if sum.Total() != u.Total() || sum.CostMicroUSD == nil || *sum.CostMicroUSD != *u.CostMicroUSD {
+		t.Errorf("increments %+v, total %+v", sum, u)
+	}
+	if res.SessionID == "" || res.Model != "claude-sonnet-4-5" || res.Client != "claude "+TestedVersion && os.Getenv(clientVariable) == "" || res.ExitCode != 0 {
+		t.Errorf("result %+v", res)
+	}
+
+	turns := e.model.Turns()
+	last := string(turns[len(turns)-1].Body)
+	for _, want := range []string{"THE SYSTEM ADDITION", "key=[] task=T-1", "T-9 is not the task of this iteration", `recorded`, "commits are made by the loop", `"name":"mcp__ralph__ralph_submit_handoff"`} {
+		if !strings.Contains(last, want) {
+			t.Errorf("the model did not see %q", want)
+		}
+	}
+	for line := range strings.Lines(e.transcript.String()) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("the transcript has a line that is no JSON: %.200s", line)
+		}
+	}
+}
+
+// followUp asks for more in the same session, also after the turns are used up.
+func (l lab) followUp(t *testing.T) {
+	for _, turns := range []int{0, 2} {
+		e := l.experiment(t, nil, func(string) fakemodel.Script {
+			return fakemodel.Script{bash("echo a"), bash("echo b"), call("mcp__ralph__ralph_submit_handoff", `{"summary":"s"}`), {Text: "handed over"}}
+		})
+		e.req.MaxTurns = turns
+		var ends []loop.OutcomeKind
+		e.req.FollowUp = func(r loop.Result) (string, bool) {
+			ends = append(ends, r.Outcome)
+			return "SUBMIT THE HANDOFF NOW", len(ends) == 1
+		}
+		res := e.run(t, l, t.Context(), nil)
+		want := []loop.OutcomeKind{loop.Completed, loop.Completed}
+		if turns > 0 {
+			want[0] = loop.MaxTurns // and stays the outcome, whatever came after
+		}
+		e.wantOutcome(t, res, want[0], "")
+		if !slices.Equal(ends, want) || len(e.calls) != 1 {
+			t.Errorf("%d turns: ends %q, calls %q", turns, ends, e.calls)
+		}
+		all := e.model.Turns()
+		if !strings.Contains(string(all[len(all)-1].Body), "SUBMIT THE HANDOFF NOW") || !strings.Contains(e.transcript.String(), "ralph_prompt") {
+			t.Error("the further prompt is missing from the conversation or the transcript")
+		}
+	}
+}
+
+// phaseTools: what a phase does not offer is neither offered nor run.
+func (l lab) phaseTools(t *testing.T) {
+	e := l.experiment(t, nil, func(dir string) fakemodel.Script {
+		return fakemodel.Script{call("Write", fmt.Sprintf(`{"file_path":%q,"content":"x"}`, dir+"/no.txt")), bash("touch no.txt"), {Text: "x"}}
+	})
+	e.req.Phase = "planning"
+	e.wantOutcome(t, e.run(t, l, t.Context(), nil), loop.Completed, "")
+	if _, err := os.Stat(filepath.Join(e.dir, "no.txt")); err == nil {
+		t.Error("planning wrote a file")
+	}
+	var body struct {
+		Tools []struct {
+			Name string `json:"name"`
+		} `json:"tools"`
+	}
+	json.Unmarshal(e.model.Turns()[0].Body, &body)
+	var names []string
+	for _, tool := range body.Tools {
+		names = append(names, tool.Name)
+	}
+	slices.Sort(names)
+	want := []string{"Agent", "Glob", "Grep", "Read", "WebFetch", "WebSearch", "mcp__ralph__ralph_mark_task_complete", "mcp__ralph__ralph_submit_handoff"}
+	if !slices.Equal(names, want) {
+		t.Errorf("offered %q\nwant %q", names, want)
+	}
+}
+
+// bare: the variable that switches all hooks off does not reach the client.
+func (l lab) bare(t *testing.T) {
+	e := l.experiment(t, map[string]string{"CLAUDE_CODE_SIMPLE": "1", "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB": "1"}, func(string) fakemodel.Script {
+		return fakemodel.Script{bash("git commit --allow-empty -m x"), {Text: "x"}}
+	})
+	e.wantOutcome(t, e.run(t, l, t.Context(), nil), loop.Completed, "")
+	if got := e.said(loop.EventDenied); len(got) != 1 {
+		t.Errorf("denied: %q", got)
+	}
+}
+
+// hang: a provider that never answers, a client that waits for it.
+func (l lab) hang(t *testing.T) {
+	e := l.experiment(t, map[string]string{"API_TIMEOUT_MS": "600000"}, func(string) fakemodel.Script {
+		return fakemodel.Script{{NoAnswer: true, Repeat: -1}}
+	})
+	e.req.Idle = 2 * time.Second
+	e.wantOutcome(t, e.run(t, l, t.Context(), nil), loop.Hang, "idle 2s")
+}
+
+// openCall: a silent command is no hang, but the wall clock ends it.
+func (l lab) openCall(t *testing.T) {
+	e := l.experiment(t, nil, func(string) fakemodel.Script { return fakemodel.Script{bash("tail -f /dev/null")} })
+	e.req.Idle, e.req.Timeout = 2*time.Second, 6*time.Second
+	e.wantOutcome(t, e.run(t, l, t.Context(), nil), loop.Hang, "wall 6s")
+}
+
+// interrupt: the end of the context ends the client, and it still reports its costs.
+func (l lab) interrupt(t *testing.T) {
+	e := l.experiment(t, nil, func(string) fakemodel.Script { return fakemodel.Script{bash("tail -f /dev/null")} })
+	ctx, cancel := context.WithCancel(t.Context())
+	res := e.run(t, l, ctx, func(ev loop.AgentEvent) {
+		if ev.Kind == loop.EventToolCall {
+			cancel()
+		}
+	})
+	e.wantOutcome(t, res, loop.Interrupted, "")
+	if res.Usage.CostMicroUSD == nil || res.Usage.Total() == 0 {
+		t.Errorf("usage %+v", res.Usage)
+	}
+}
+
+// kill: the client is killed; its command, in a session of its own, dies with the group.
+func (l lab) kill(t *testing.T) {
+	e := l.experiment(t, nil, func(string) fakemodel.Script {
+		return fakemodel.Script{bash("echo $PPID >pid; echo $$ >shell; tail -f /dev/null")}
+	})
+	var p *proc.Process
+	e.req.Start = func(ctx context.Context, cmd proc.Command) (*proc.Process, error) {
+		var err error
+		p, err = e.group.Start(ctx, cmd)
+		return p, err
+	}
+	go func() {
+		for t.Context().Err() == nil {
+			if b, err := os.ReadFile(filepath.Join(e.dir, "shell")); err == nil && len(b) > 0 {
+				syscall.Kill(p.Pid, syscall.SIGKILL)
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	e.wantOutcome(t, e.run(t, l, t.Context(), nil), loop.Crashed, "signal 9")
+	if err := e.group.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var shell int
+	b, _ := os.ReadFile(filepath.Join(e.dir, "shell"))
+	if _, err := fmt.Sscan(string(b), &shell); err != nil || !errors.Is(syscall.Kill(shell, 0), syscall.ESRCH) {
+		t.Errorf("the command %d is still there (%v)", shell, err)
+	}
+}
+
+// provider: failures of the provider, told apart.
+func (l lab) provider(t *testing.T) {
+	const oauth = "CLAUDE_CODE_OAUTH_TOKEN"
+	reset := time.Now().Add(2 * time.Hour).Unix()
+	rows := []struct {
+		why    string
+		step   fakemodel.Step
+		env    map[string]string
+		kind   loop.OutcomeKind
+		detail string
+		until  bool
+	}{
+		{"a wrong key", fakemodel.Step{Status: 401, ErrorType: "authentication_error", Message: "invalid x-api-key"}, nil, loop.AuthFailed, "Invalid API key", false},
+		{"a subscription's limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "limit", Headers: map[string]string{
+			"anthropic-ratelimit-unified-status": "rejected", "anthropic-ratelimit-unified-reset": fmt.Sprint(reset),
+			"anthropic-ratelimit-unified-representative-claim": "five_hour", "anthropic-ratelimit-unified-5h-status": "rejected",
+			"anthropic-ratelimit-unified-5h-reset": fmt.Sprint(reset), "anthropic-ratelimit-unified-5h-utilization": "1.0",
+			"anthropic-ratelimit-unified-overage-status": "rejected", "anthropic-ratelimit-unified-overage-disabled-reason": "org_level_disabled",
+		}}, map[string]string{"ANTHROPIC_API_KEY": "", oauth: "sk-ant-oat01-fake-token-for-test"}, loop.UsageLimit, "5-hour limit", true},
+		{"a key's limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "You have reached your specified API usage limits. You will regain access on 2030-12-01 at 00:00 UTC."}, nil, loop.UsageLimit, "usage limits", true},
+		{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, nil, loop.RateLimited, "429", false},
+		{"overloaded for good", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"}, nil, loop.Overloaded, "529", false},
+		{"a retry that would take too long", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down", Headers: map[string]string{"retry-after": "1000"}},
+			map[string]string{"CLAUDE_CODE_MAX_RETRIES": "4"}, loop.RateLimited, "attempt 1", true},
+		{"a prompt that does not fit", fakemodel.Step{Status: 400, ErrorType: "invalid_request_error", Message: "prompt is too long: 250000 tokens > 200000 maximum"}, nil, loop.ContextLimit, "too long", false},
+		{"a model that is not there", fakemodel.Step{Status: 404, ErrorType: "not_found_error", Message: "model: claude-sonnet-4-5"}, nil, loop.AuthFailed, "model", false},
+	}
+	for _, r := range rows {
+		t.Run(r.why, func(t *testing.T) {
+			r.step.Repeat = -1
+			e := l.experiment(t, r.env, func(string) fakemodel.Script { return fakemodel.Script{r.step} })
+			res := e.run(t, l, t.Context(), nil)
+			e.wantOutcome(t, res, r.kind, r.detail)
+			if res.Until.IsZero() == r.until {
+				t.Errorf("until %v", res.Until)
+			}
+		})
+	}
+}
+
+// subagent: its calls are judged like the others.
+func (l lab) subagent(t *testing.T) {
+	e := l.experiment(t, nil, func(string) fakemodel.Script {
+		return fakemodel.Script{call("Agent", `{"description":"sub","prompt":"do sub","subagent_type":"general-purpose"}`),
+			bash("touch z && git add -A && git commit -qm x"), {Text: "sub finished"}, {Text: "main finished"}}
+	})
+	res := e.run(t, l, t.Context(), nil)
+	e.wantOutcome(t, res, loop.Completed, "")
+	if got := e.said(loop.EventDenied); len(got) != 1 {
+		t.Errorf("denied: %q", got)
+	}
+	if res.Usage.Input != 400 || res.Usage.APICalls != 4 {
+		t.Errorf("usage %+v", res.Usage)
+	}
+}
+
+// mcp: a server of the settings is reached, with its own environment and
+// without the client's credentials.
+func (l lab) mcp(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := l.experiment(t, nil, func(string) fakemodel.Script { return fakemodel.Script{call("mcp__notes__env", `{}`), {Text: "x"}} })
+	e.req.MCP = map[string]loop.MCPServer{"notes": {Command: []string{self}, Env: map[string]string{"NOTES_TOKEN": "a b$c", playVariable: "mcp"}}}
+	e.wantOutcome(t, e.run(t, l, t.Context(), nil), loop.Completed, "")
+	turns := e.model.Turns()
+	if last := string(turns[len(turns)-1].Body); !strings.Contains(last, "token=[a b$c] key=[]") {
+		t.Errorf("the server's answer is missing; transcript:\n%s", e.transcript.String())
+	}
+}
+
+func (l lab) probe(t *testing.T) {
+	e := l.experiment(t, nil, func(string) fakemodel.Script { return nil })
+	info, err := Probe(t.Context(), l.client, e.req.Env)
+	if err != nil || !info.Found || !info.Supported || info.Version == "" || info.Problem != "" {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if n := len(e.model.Turns()); n != 0 {
+		t.Errorf("the probe asked the provider %d times", n)
+	}
+}
