@@ -88,6 +88,7 @@ type App struct {
 	repo           *gitstate.Repo
 	journal        *journal.Journal
 	git            []config.GitValue
+	coloured       map[bool]bool // whether text is coloured, by being a terminal
 	exit           func(int)
 	beforePipe     func()
 	closeFunctions []func()
@@ -130,7 +131,7 @@ func (a *App) Run(args []string) int {
 	type leave struct{}
 	parser, err := kong.New(&cmds, kong.Name("git ralph"), kong.Description("Run a coding agent alone, overnight, on a repository you care about."),
 		kong.Writers(a.Out, a.Err), kong.Exit(func(code int) { exited = code; panic(leave{}) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.UsageOnMissing())
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
 	if err != nil {
 		fmt.Fprintln(a.Err, "error:", err)
 		return 1
@@ -153,7 +154,7 @@ func (a *App) Run(args []string) int {
 		}
 		kctx, err := parser.Parse(args)
 		if err != nil {
-			return a.report(&gitstate.HintError{Err: err, Hint: "git ralph --help, or git ralph COMMAND -h", Code: 2})
+			return a.report(a.parseError(err, args))
 		}
 		a.Verbose = cmds.Verbose
 		if a.Dir, err = os.Getwd(); err != nil {
@@ -169,6 +170,37 @@ func (a *App) Run(args []string) int {
 		}
 		return a.report(kctx.Run(a))
 	}()
+}
+
+// parseError says what is wrong with a command line, and where to look.
+func (a *App) parseError(err error, args []string) error {
+	hint := "git ralph --help lists the commands"
+	var pe *kong.ParseError
+	if errors.As(err, &pe) && pe.Context != nil {
+		if cmd := pe.Context.Selected(); cmd != nil {
+			return usage("git ralph "+cmd.Path()+" -h", "%w", err)
+		}
+	}
+	word := ""
+	for _, s := range args {
+		if !strings.HasPrefix(s, "-") {
+			word = s
+			break
+		}
+	}
+	if word == "" {
+		return usage(hint, "%w", err)
+	}
+	var near []string
+	for _, n := range a.parser.Model.Children {
+		if !n.Hidden && distance(word, n.Name) <= max(1, len(word)/3) {
+			near = append(near, n.Name)
+		}
+	}
+	if len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "? " + hint
+	}
+	return usage(hint, "%q is not a command of git ralph", word)
 }
 
 // alias makes `git ralph help X` the same as `git ralph X --help`.

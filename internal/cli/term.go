@@ -31,9 +31,9 @@ func terminal(w any) bool {
 	return err == nil && st.Mode()&os.ModeCharDevice != 0 && f.Name() != os.DevNull
 }
 
-// colour wraps text in an SGR sequence when w is a terminal that wants it.
+// colour wraps text in an SGR sequence when w wants colours.
 func (a *App) colour(w io.Writer, code, text string) string {
-	if !terminal(w) || a.getenv("NO_COLOR") != "" || a.getenv("TERM") == "dumb" {
+	if text == "" || !a.colours(w) {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"

@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/state"
+	"git-ralph/plan"
+)
+
+// ImportCmd is `git ralph import`.
+type ImportCmd struct {
+	File    string `arg:"" help:"The plan; - reads standard input."`
+	Format  string `placeholder:"NAME" help:"What the file is, when that is not plain from it."`
+	Replace bool   `help:"Let tasks of the file take the place of those with the same id."`
+	Tag     string `placeholder:"NAME" help:"The list to take from a file with several."`
+	DryRun  bool   `help:"Say what would be taken and change nothing."`
+	JSON    bool   `name:"json" help:"Print the result as JSON."`
+}
+
+// Help says more.
+func (ImportCmd) Help() string {
+	return "Formats: " + formatNames() + ". New ids are added behind the plan's own, ids that it has already are refused " +
+		"unless --replace, done tasks are never touched. A journal is begun when the branch has none."
+}
+
+func formatNames() string {
+	var names []string
+	for _, f := range plan.Formats() {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, ", ")
+}
+
+// importResult is what `import --json` prints.
+type importResult struct {
+	Format   plan.Format        `json:"format"`
+	Added    []plan.TaskID      `json:"added"`
+	Changed  []plan.TaskChanged `json:"changed"`
+	Kept     []plan.TaskID      `json:"kept_as_done"`
+	Tasks    int                `json:"tasks"`
+	Warnings []string           `json:"warnings"`
+	Lost     []plan.Lost        `json:"lost"`
+}
+
+// Run reads the plan and merges it.
+func (c *ImportCmd) Run(a *App) error {
+	opts := plan.Options{Tag: c.Tag}
+	if c.Format != "" {
+		f, err := plan.ParseFormat(c.Format)
+		if err != nil {
+			return usage("without --format it is detected", "%w", err)
+		}
+		opts.Format = f
+	}
+	j, err := a.Journal()
+	if err != nil {
+		return err
+	}
+	data, err := a.readInput(c.File)
+	if err != nil {
+		return err
+	}
+	var old plan.Plan
+	if snap, err := j.Load(a.Ctx); err == nil {
+		old = snap.State.Plan
+	} else if !errors.Is(err, journal.ErrNone) {
+		return err
+	}
+	for _, t := range old.Tasks {
+		opts.Known = append(opts.Known, t.ID)
+	}
+	set, err := a.Settings(nil, nil)
+	if err != nil {
+		return err
+	}
+	for _, ck := range set.Checks {
+		opts.CheckNames = append(opts.CheckNames, ck.Name, ck.Kind)
+	}
+	in, err := plan.Import(c.File, data, opts)
+	if plan.IsUnknownFormat(err) {
+		return gitstate.Hint(1, "formats: "+formatNames()+"; --format NAME says which; git ralph add --plan "+c.File+" lets the planning agent make tasks of it", "%w", err)
+	}
+	if err != nil {
+		return err
+	}
+	if len(in.Plan.Tasks) == 0 {
+		return gitstate.Hint(1, "a Markdown checklist is the simplest plan: one line `- [ ] what to do` a task", "%s has no tasks", c.File)
+	}
+	fresh, there := withoutRepeats(old, in.Plan)
+	merged, change, err := plan.Merge(old, fresh, c.Replace)
+	if err != nil {
+		return planProblem(err)
+	}
+	if !c.DryRun {
+		source := c.File
+		if source != "-" {
+			source = filepath.Base(source)
+		}
+		_, _, err = a.change(func(s state.State) (state.Event, error) {
+			var err error
+			fresh, there = withoutRepeats(s.Plan, in.Plan)
+			if merged, change, err = plan.Merge(s.Plan, fresh, c.Replace); err != nil {
+				return state.Event{}, planProblem(err)
+			}
+			old = s.Plan
+			p, d := upsert(s.Plan, merged, "import", source)
+			if d.Empty() {
+				return state.Event{}, journal.ErrNothing
+			}
+			return state.Event{Type: state.EvPlan, Plan: p}, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		r := importResult{Format: in.Format, Added: change.Added, Changed: change.Changed, Kept: change.Kept, Tasks: len(merged.Tasks), Lost: in.Lost}
+		for _, w := range in.Warnings {
+			r.Warnings = append(r.Warnings, w.String())
+		}
+		r.Added, r.Changed, r.Kept = list(r.Added), list(r.Changed), list(r.Kept)
+		r.Warnings, r.Lost = list(r.Warnings), list(r.Lost)
+		return a.printJSON(r)
+	}
+	c.tell(a, in, old, merged, change)
+	if len(there) > 0 {
+		a.printf("in the plan already, with the same text: %s\n", joinIDs(there))
+	}
+	return nil
+}
+
+// withoutRepeats leaves out tasks that came without an id and that the plan
+// has under another one, word for word: a checklist that grew is imported
+// again. The second result names the plan's tasks.
+func withoutRepeats(old, in plan.Plan) (plan.Plan, []plan.TaskID) {
+	type text struct{ title, description string }
+	have := map[text]plan.TaskID{}
+	for _, t := range slices.Backward(old.Tasks) { // the first of several counts
+		have[text{strings.ToLower(t.Title), t.Description}] = t.ID
+	}
+	out := in
+	out.Tasks = nil
+	other := map[plan.TaskID]plan.TaskID{}
+	var there []plan.TaskID
+	for _, t := range in.Tasks {
+		id, ok := have[text{strings.ToLower(t.Title), t.Description}]
+		if ok && numbered(t.ID) && old.Find(t.ID) < 0 {
+			other[t.ID] = id
+			there = append(there, id)
+			continue
+		}
+		out.Tasks = append(out.Tasks, t)
+	}
+	for i, t := range out.Tasks {
+		for n, dep := range t.DependsOn {
+			if id, ok := other[dep]; ok {
+				deps := slices.Clone(out.Tasks[i].DependsOn)
+				deps[n] = id
+				out.Tasks[i].DependsOn = deps
+			}
+		}
+	}
+	return out, there
+}
+
+// numbered says whether an id has the form of those that import gives.
+func numbered(id plan.TaskID) bool {
+	digits, ok := strings.CutPrefix(string(id), "T-")
+	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// tell says what was taken, what was not, and what comes next.
+func (c *ImportCmd) tell(a *App, in plan.Imported, old, merged plan.Plan, change plan.Change) {
+	for _, w := range in.Warnings {
+		a.warn("%s", w)
+	}
+	verb := "took"
+	if c.DryRun {
+		verb = "would take"
+	}
+	name := c.File
+	if name == "-" {
+		name = "standard input"
+	}
+	switch {
+	case change.Empty():
+		a.printf("nothing new in %s (%s)\n", name, in.Format)
+	default:
+		a.printf("%s %s from %s (%s)\n", verb, change, name, in.Format)
+		a.indented(change.Describe(old, merged), "  ")
+	}
+	for _, l := range in.Lost {
+		a.warn("not taken over: %s", l)
+	}
+	if c.DryRun {
+		return
+	}
+	if next, ok := plan.Next(merged); ok {
+		a.printf("\nnext: git ralph start begins with %s%s\n", next, a.note())
+	} else if merged.Complete() {
+		a.printf("\nevery task is done\n")
+	}
+}
+
+// list is s, never nil: JSON shows an empty list and not null.
+func list[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// readInput reads a file of the user, or standard input for "-".
+func (a *App) readInput(name string) ([]byte, error) {
+	var r io.Reader = a.In
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, gitstate.Hint(1, "name a file that exists, or - for standard input", "%w", err)
+		}
+		defer f.Close()
+		if st, err := f.Stat(); err == nil && st.IsDir() {
+			return nil, gitstate.Hint(1, "name a file in it", "%s is a folder", name)
+		}
+		r = f
+	} else if terminal(a.In) {
+		fmt.Fprintln(a.Err, "reading standard input; end it with Ctrl-D")
+	}
+	data, err := io.ReadAll(io.LimitReader(r, plan.MaxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %q: %w", name, err)
+	}
+	if len(data) > plan.MaxFile {
+		return nil, gitstate.Hint(1, "split it", "%s is larger than %d MB", name, plan.MaxFile>>20)
+	}
+	return data, nil
+}

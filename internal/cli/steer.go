@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/config"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/state"
+)
+
+// PauseCmd is `git ralph pause`.
+type PauseCmd struct{}
+
+// Run pauses the run.
+func (PauseCmd) Run(a *App) error {
+	_, changed, err := a.change(func(s state.State) (state.Event, error) {
+		if s.Run.PauseAsked {
+			return state.Event{}, journal.ErrNothing
+		}
+		return operator(state.Operator{Command: "pause"}), nil
+	})
+	if err != nil {
+		return err
+	}
+	_, alive := a.journal.Repo.BranchHolder(a.journal.Branch)
+	switch {
+	case !changed:
+		a.printf("paused already; git ralph resume goes on\n")
+	case alive:
+		a.printf("paused: the iteration in work ends, then the loop waits; git ralph resume goes on\n")
+	default:
+		a.printf("paused; git ralph resume allows git ralph start again\n")
+	}
+	return nil
+}
+
+func operator(o state.Operator) state.Event {
+	return state.Event{Type: state.EvOperator, Operator: &o}
+}
+
+// ResumeCmd is `git ralph resume`.
+type ResumeCmd struct{}
+
+// Run ends a pause and lets an open breaker try once.
+func (ResumeCmd) Run(a *App) error {
+	var before state.Run
+	_, changed, err := a.change(func(s state.State) (state.Event, error) {
+		before = s.Run
+		if !s.Run.PauseAsked && s.Run.Breaker.State != "open" && s.Run.Status != state.Paused && s.Run.Status != state.NeedsReview {
+			return state.Event{}, journal.ErrNothing
+		}
+		return operator(state.Operator{Command: "resume"}), nil
+	})
+	if err != nil {
+		return err
+	}
+	_, alive := a.journal.Repo.BranchHolder(a.journal.Branch)
+	if !changed {
+		if alive {
+			a.printf("nothing is paused; the loop is running\n")
+		} else {
+			a.printf("nothing is paused; git ralph start begins a run\n")
+		}
+		return nil
+	}
+	if before.PauseAsked || before.Status == state.Paused {
+		a.printf("resumed\n")
+	}
+	if before.Status == state.NeedsReview {
+		a.printf("reviewed: %s\n", before.Reason)
+	}
+	if before.Breaker.State == "open" {
+		a.printf("the circuit breaker (%s) is half open: one attempt, and a success closes it\n", before.Breaker.Reason)
+	}
+	if !alive {
+		a.printf("next: git ralph start\n")
+	}
+	return nil
+}
+
+// StopCmd is `git ralph stop`.
+type StopCmd struct {
+	Now bool `help:"Stop the agent at once; its attempt is kept as evidence and the checkpoint restored."`
+}
+
+// Run ends the running session.
+func (c *StopCmd) Run(a *App) error {
+	if _, _, err := a.running(); err != nil {
+		return err
+	}
+	session := 0
+	_, changed, err := a.change(func(s state.State) (state.Event, error) {
+		session = s.Run.Session
+		if s.Run.StopAsked == session && session > 0 && (s.Run.StopNow || !c.Now) {
+			return state.Event{}, journal.ErrNothing
+		}
+		o := state.Operator{Command: "stop", Session: session}
+		if c.Now {
+			o.Command = "stop-now"
+		}
+		return operator(o), nil
+	})
+	if err != nil {
+		return err
+	}
+	switch {
+	case !changed:
+		a.printf("session %d was asked to stop already\n", session)
+	case c.Now:
+		a.printf("session %d stops now\n", session)
+	default:
+		a.printf("session %d stops after this iteration; --now does not wait for it\n", session)
+	}
+	return nil
+}
+
+// InjectCmd is `git ralph inject`.
+type InjectCmd struct {
+	Text []string `arg:"" help:"What the agent shall know; - reads standard input."`
+}
+
+// Run gives the agent a note with its next prompt.
+func (c *InjectCmd) Run(a *App) error {
+	text := strings.Join(c.Text, " ")
+	if len(c.Text) == 1 && text == "-" {
+		data, err := a.readInput("-")
+		if err != nil {
+			return err
+		}
+		text = string(data)
+	}
+	if text = strings.TrimSpace(text); text == "" {
+		return usage(`git ralph inject "use the new API"`, "there is nothing to tell the agent")
+	}
+	if len(text) > 16<<10 {
+		return gitstate.Hint(1, "put it into a file of the project and name that", "a note of %d bytes is too long for a prompt; at most 16 KiB", len(text))
+	}
+	_, _, err := a.change(func(state.State) (state.Event, error) {
+		return operator(state.Operator{Command: "inject", Text: text, ID: "G-" + gitstate.NewID(a.journal.Now())}), nil
+	})
+	if err != nil {
+		return err
+	}
+	a.printf("the agent is told with its next prompt, until the task that it first meets ends\n")
+	return nil
+}
+
+// SetCmd is `git ralph set`.
+type SetCmd struct {
+	Key   string `arg:"" optional:"" help:"The setting, such as mode or limits.session_usd; none lists what can be set."`
+	Value string `arg:"" optional:"" help:"Its value for this run."`
+}
+
+// Help says more.
+func (SetCmd) Help() string {
+	return "The value holds from the next iteration on and until the run's journal is reset, above ralph.toml and git config and below the environment and flags."
+}
+
+// Run overrides a setting of the run.
+func (c *SetCmd) Run(a *App) error {
+	if c.Value == "" {
+		return c.list(a)
+	}
+	key, value, err := config.ParseSet(c.Key, c.Value)
+	if err != nil {
+		return &gitstate.HintError{Err: err, Hint: hintOf(err), Code: 2}
+	}
+	_, changed, err := a.change(func(s state.State) (state.Event, error) {
+		if have, ok := s.Run.Overrides[key]; ok && have == value {
+			return state.Event{}, journal.ErrNothing
+		}
+		return operator(state.Operator{Command: "set", Key: key, Value: value}), nil
+	})
+	if err != nil {
+		return err
+	}
+	if !changed {
+		a.printf("%s is %s already\n", key, value)
+		return nil
+	}
+	a.printf("%s = %s from the next iteration on\n", key, value)
+	set, err := a.Settings(nil, nil)
+	if err != nil {
+		return err
+	}
+	if e, err := set.Lookup(key); err == nil && e.Origin.Layer > config.LayerRun {
+		a.warn("%s still wins", e.Origin)
+	}
+	return nil
+}
+
+// list shows what can be set, or one key with its value.
+func (c *SetCmd) list(a *App) error {
+	set, err := a.Settings(nil, nil)
+	if err != nil {
+		return err
+	}
+	keys := config.Settable()
+	if c.Key != "" {
+		key := c.Key
+		if short, ok := map[string]string{"mode": "loop.mode", "strategy": "validation.strategy"}[key]; ok {
+			key = short
+		}
+		e, err := set.Lookup(key)
+		if err != nil {
+			return &gitstate.HintError{Err: err, Hint: hintOf(err), Code: 2}
+		}
+		return usage(fmt.Sprintf("git ralph set %s VALUE", e.Key), "%s is %s now; say which value it shall have", e.Key, e.Text())
+	}
+	var rows [][]string
+	for _, key := range keys {
+		if e, err := set.Lookup(key); err == nil {
+			rows = append(rows, []string{e.Text(), a.colour(a.Out, "2", e.Origin.String())})
+		}
+	}
+	table(a.Out, rows)
+	return nil
+}
