@@ -82,10 +82,12 @@ func (sec Section) text() string {
 }
 
 func (a *assembly) add(p *Prompt, name Name, text string) {
-	if strings.TrimSpace(text) == "" {
+	// Texts are cleaned where they come in; this is for what a state holds that
+	// no event of ours wrote.
+	if text = notes.Clean(text); strings.TrimSpace(text) == "" {
 		return
 	}
-	sec := Section{Name: name, Text: text}
+	sec := Section{Name: name, Text: closed(text)}
 	sec.Tokens = Tokens(len(sec.text()), a.factor)
 	p.Sections = append(p.Sections, sec)
 }
@@ -175,7 +177,11 @@ func (a *assembly) reduceIndex(p *Prompt) {
 	if len(sec.Text) <= share {
 		return
 	}
-	sec.Text = a.projectMemory(share)
+	short := notes.Clean(a.projectMemory(share))
+	if short == "" {
+		return // not one entry fits: it is dropped in its turn
+	}
+	sec.Text = short
 	sec.Reduced = true
 	sec.Tokens = Tokens(len(sec.text()), a.factor)
 }
@@ -194,6 +200,10 @@ func (a *assembly) finish(p *Prompt) {
 		b.WriteString(sec.text())
 	}
 	p.Text = b.String()
+	if p.Budget > 0 {
+		// Only a budget too small for the header of the task comes to this.
+		p.Text = cutRune(p.Text, int(float64(p.Budget)*a.factor))
+	}
 	p.Tokens = Tokens(len(p.Text), a.factor)
 }
 

@@ -24,7 +24,7 @@ func L1(rec notes.Record) string {
 	if len(rec.FilesTouched) == 1 {
 		files = "1 file"
 	}
-	line := fmt.Sprintf("[%s] %s. %s. %s.", id, trimStop(notes.OneLine(rec.Summary, 200)), done, files)
+	line := fmt.Sprintf("[%s] %s. %s. %s.", notes.OneLine(id, 64), trimStop(notes.OneLine(rec.Summary, 200)), done, files)
 	if rec.Origin.Iteration > 0 {
 		line = fmt.Sprintf("Iteration %d ", rec.Origin.Iteration) + line
 	}
@@ -57,6 +57,7 @@ func L2(rec notes.Record) string {
 	if rec.Origin.Task != "" {
 		out.Task = rec.Origin.Task
 	}
+	out.Task = notes.OneLine(out.Task, 64)
 	const items, width = 20, 400
 	put := func(to *[]string, s string) {
 		if s = notes.OneLine(s, width); s != "" && len(*to) < items {

@@ -36,13 +36,13 @@ func Index(entries []notes.Knowledge, limit int) string {
 		cost := len(g.title) + 7
 		for _, e := range g.entries {
 			total++
-			n := len(indexLine(e)) + 1
+			n := len(indexLine(e.Knowledge)) + 1
 			if len(k.entries) == 0 {
 				n += cost
 			}
 			if n > room {
 				missing++
-				if e.Hard() {
+				if e.hard {
 					missingHard++
 				}
 				continue
@@ -62,7 +62,14 @@ func Index(entries []notes.Knowledge, limit int) string {
 
 type indexGroup struct {
 	title   string
-	entries []notes.Knowledge
+	entries []indexEntry
+}
+
+// indexEntry carries what sorting asks for again and again.
+type indexEntry struct {
+	notes.Knowledge
+	hard   bool
+	newest int
 }
 
 func indexOrder(entries []notes.Knowledge) []indexGroup {
@@ -70,10 +77,10 @@ func indexOrder(entries []notes.Knowledge) []indexGroup {
 		notes.KConstraint: "Constraints", notes.KDecision: "Decisions", notes.KUnresolved: "Unresolved",
 		notes.KGotcha: "Gotchas", notes.KPattern: "Patterns",
 	}
-	byType := map[notes.KnowledgeType][]notes.Knowledge{}
+	byType := map[notes.KnowledgeType][]indexEntry{}
 	for _, k := range entries {
 		if k.Live() {
-			byType[k.Type] = append(byType[k.Type], k)
+			byType[k.Type] = append(byType[k.Type], indexEntry{k, k.Hard(), newest(k)})
 		}
 	}
 	var groups []indexGroup
@@ -85,14 +92,14 @@ func indexOrder(entries []notes.Knowledge) []indexGroup {
 		// Newest first; hard ones before all others. Entries stand in the
 		// state in the order in which they were added, or by id when read
 		// from a tree, so the newest source decides and the id settles ties.
-		slices.SortStableFunc(list, func(a, b notes.Knowledge) int {
-			if ah, bh := a.Hard(), b.Hard(); ah != bh {
-				if ah {
+		slices.SortStableFunc(list, func(a, b indexEntry) int {
+			if a.hard != b.hard {
+				if a.hard {
 					return -1
 				}
 				return 1
 			}
-			if d := newest(b) - newest(a); d != 0 {
+			if d := b.newest - a.newest; d != 0 {
 				return d
 			}
 			return strings.Compare(a.ID, b.ID)
@@ -113,9 +120,13 @@ func newest(k notes.Knowledge) int {
 func indexLine(k notes.Knowledge) string {
 	var b strings.Builder
 	b.Grow(len(k.ID) + len(k.Text) + 48)
-	fmt.Fprintf(&b, "- [%s] %s", k.ID, indent(k.Text))
+	text, gap := indent(k.Text), " "
+	if strings.Contains(text, "\n") {
+		gap = "\n  " // a block of code may end the text
+	}
+	fmt.Fprintf(&b, "- [%s] %s", k.ID, text)
 	if len(k.Source) > 0 {
-		b.WriteString(" [source: iter ")
+		b.WriteString(gap + "[source: iter ")
 		for i, n := range k.Source {
 			if i > 0 {
 				b.WriteByte(',')
@@ -125,7 +136,7 @@ func indexLine(k notes.Knowledge) string {
 		b.WriteByte(']')
 	}
 	if len(k.Supersedes) > 0 {
-		b.WriteString(" [supersedes: " + strings.Join(k.Supersedes, ", ") + "]")
+		b.WriteString(gap + "[supersedes: " + strings.Join(k.Supersedes, ", ") + "]")
 	}
 	return b.String()
 }
@@ -138,7 +149,7 @@ func renderIndex(groups []indexGroup, missing, hard int) string {
 		}
 		b.WriteString("### " + g.title + "\n\n")
 		for _, e := range g.entries {
-			b.WriteString(indexLine(e))
+			b.WriteString(indexLine(e.Knowledge))
 			b.WriteByte('\n')
 		}
 	}

@@ -17,11 +17,11 @@ func ActiveMemory(s state.State, opt Options) string {
 	in := notes.ActiveInput{
 		Tasks:   taskState(s),
 		Metrics: metrics(s),
-		Session: s.Memory["session"],
+		Session: demote(notes.Clean(s.Memory["session"])),
 		Max:     first(opt.MemoryChars, DefaultMemoryChars),
 	}
 	if opt.PreviousPhase != "" {
-		in.Phase = s.Memory["phase-"+string(opt.PreviousPhase)]
+		in.Phase = demote(notes.Clean(s.Memory["phase-"+string(opt.PreviousPhase)]))
 	}
 	recent := s.Recent
 	// The newest is shown whole as the previous handoff.

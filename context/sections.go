@@ -64,7 +64,7 @@ func (a *assembly) taskText() string {
 		head.WriteString("\n")
 	}
 	if t.Spec != "" {
-		fmt.Fprintf(&head, "\nSpec: %s\n", t.Spec)
+		fmt.Fprintf(&head, "\nSpec: %s\n", notes.OneLine(t.Spec, 300))
 	}
 	var tail strings.Builder
 	if len(t.Libraries) > 0 {
@@ -73,8 +73,8 @@ func (a *assembly) taskText() string {
 	if len(a.opt.Missing) > 0 {
 		fmt.Fprintf(&tail, "Skills named but not found: %s\n", strings.Join(a.opt.Missing, ", "))
 	}
-	return paragraphs(head.String(), notes.Clean(t.Description), titled("#### Criteria", a.criteria()),
-		titled("#### Commands that must succeed", a.verify()), titled("#### Notes", notes.Clean(t.Notes)), tail.String())
+	return paragraphs(head.String(), demote(notes.Clean(t.Description)), titled("#### Criteria", a.criteria()),
+		titled("#### Commands that must succeed", a.verify()), titled("#### Notes", demote(notes.Clean(t.Notes))), tail.String())
 }
 
 func (a *assembly) maxAttempts() int {
@@ -122,8 +122,8 @@ func (a *assembly) cutTask(room int) string {
 	const marker = "[The description was cut. `ralph_get_next_task` returns all of it.]"
 	around := paragraphs(a.facts(), a.operatorGuidance())
 	full := paragraphs(around, a.taskHead(), marker, criteria, verify)
-	if left := room - len(full) - 2; left > 0 {
-		desc := cutText(notes.Clean(a.task.Description), left)
+	if left := room - len(full) - 2; left > 10 {
+		desc := demote(cutText(notes.Clean(a.task.Description), left-10))
 		if with := paragraphs(around, a.taskHead(), desc, marker, criteria, verify); len(with) <= room {
 			return with
 		}
@@ -257,7 +257,7 @@ func handoffOrigin(rec notes.Record) string {
 	o := rec.Origin
 	fmt.Fprintf(&b, "Of iteration %d", o.Iteration)
 	if o.Task != "" {
-		fmt.Fprintf(&b, " on %s", o.Task)
+		fmt.Fprintf(&b, " on %s", notes.OneLine(o.Task, 64))
 	}
 	switch state.Verdict(o.Verdict) {
 	case state.Keep:
@@ -267,7 +267,7 @@ func handoffOrigin(rec notes.Record) string {
 	case "":
 		b.WriteString(".")
 	default:
-		fmt.Fprintf(&b, ", which ended with %s.", o.Verdict)
+		fmt.Fprintf(&b, ", which ended with %s.", notes.OneLine(o.Verdict, 40))
 	}
 	if o.Source == "harness" {
 		b.WriteString(" The harness wrote it, because the agent left none.")

@@ -3,6 +3,8 @@ package agentctx
 import (
 	"strings"
 	"unicode/utf8"
+
+	"git-ralph/notes"
 )
 
 // paragraphs joins what is not empty with one empty line between.
@@ -32,7 +34,8 @@ func titled(title, text string) string {
 func list[T any](items []T, text func(T) string) string {
 	var b strings.Builder
 	for _, item := range items {
-		if s := strings.TrimSpace(text(item)); s != "" {
+		// A line feed at the start stays: a block of code follows.
+		if s := strings.TrimRight(text(item), " \t\n"); s != "" {
 			b.WriteString("- " + s + "\n")
 		}
 	}
@@ -41,14 +44,22 @@ func list[T any](items []T, text func(T) string) string {
 
 // indent puts the further lines of an item under its first.
 func indent(s string) string {
-	return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  ")
+	s = closed(strings.TrimSpace(s))
+	if line, _, _ := strings.Cut(s, "\n"); fenceOf(line, "") != "" {
+		s = "\n" + s // behind the item's mark it would not open a block
+	}
+	return strings.ReplaceAll(s, "\n", "\n  ")
 }
 
 // code quotes a command so that back-ticks in it do not end the quotation.
 func code(s string) string {
-	s = strings.TrimSpace(s)
+	s = strings.TrimSpace(notes.Clean(s))
 	if strings.Contains(s, "\n") {
-		return "\n\n  ```sh\n  " + indent(s) + "\n  ```"
+		fence := "```"
+		for strings.Contains(s, fence) {
+			fence += "`"
+		}
+		return "\n  " + fence + "sh\n  " + strings.ReplaceAll(s, "\n", "\n  ") + "\n  " + fence
 	}
 	ticks := "`"
 	for strings.Contains(s, ticks) {
@@ -60,21 +71,25 @@ func code(s string) string {
 	return ticks + s + ticks
 }
 
-// demote lowers the headings of a text that is put inside a section by two
-// levels (by one when they start at the second), so that no line of it can be
-// taken for a section of the prompt. Fenced code is left alone.
+// demote lowers the headings of a text that is put inside a section to the
+// fourth level and below, so that no line of it can be taken for a section of
+// the prompt. Fenced code is left alone, and closed when it was left open.
 func demote(s string) string {
-	if !strings.HasPrefix(s, "#") && !strings.Contains(s, "\n#") {
+	if !strings.Contains(s, "#") && !strings.Contains(s, "```") && !strings.Contains(s, "~~~") {
 		return s
 	}
 	lines := strings.Split(s, "\n")
-	fenced := false
+	open := ""
 	for i, l := range lines {
-		t := strings.TrimLeft(l, " ")
-		if strings.HasPrefix(t, "```") || strings.HasPrefix(t, "~~~") {
-			fenced = !fenced
+		if mark := fenceOf(l, open); mark != "" {
+			if open == "" {
+				open = mark
+			} else {
+				open = ""
+			}
+			continue
 		}
-		if fenced || !strings.HasPrefix(l, "#") {
+		if open != "" || !strings.HasPrefix(l, "#") {
 			continue
 		}
 		n := len(l) - len(strings.TrimLeft(l, "#"))
@@ -82,7 +97,63 @@ func demote(s string) string {
 			lines[i] = strings.Repeat("#", min(max(n+2, 4), 6)) + l[n:]
 		}
 	}
-	return strings.Join(lines, "\n")
+	return closed(strings.Join(lines, "\n"))
+}
+
+// openFence is the mark of a block of code that s leaves open, "" for none.
+func openFence(s string) string {
+	if !strings.Contains(s, "```") && !strings.Contains(s, "~~~") {
+		return ""
+	}
+	open := ""
+	for line := range strings.SplitSeq(s, "\n") {
+		if mark := fenceOf(line, open); mark != "" && open == "" {
+			open = mark
+		} else if mark != "" {
+			open = ""
+		}
+	}
+	return open
+}
+
+// closed is s with its last block of code closed.
+func closed(s string) string {
+	if mark := openFence(s); mark != "" {
+		return strings.TrimRight(s, "\n") + "\n" + mark
+	}
+	return s
+}
+
+// cutClosed cuts s with cut to at most n bytes so that no block of code stays
+// open; cut(s, n) is at most n bytes long.
+func cutClosed(s string, n int, cut func(string, int) string) string {
+	out := cut(s, n)
+	if mark := openFence(out); mark != "" {
+		if out = cut(s, n-len(mark)-1); openFence(out) != "" {
+			return closed(out)
+		}
+	}
+	return out
+}
+
+// fenceOf returns the marks with which a line opens a block of code, or closes
+// the one that open opened; "" for any other line. Any indent will do: what
+// belongs to a list is indented further here than where it came from.
+func fenceOf(line, open string) string {
+	t := strings.TrimLeft(line, " ")
+	if len(t) < 3 || t[0] != '`' && t[0] != '~' {
+		return ""
+	}
+	n := len(t) - len(strings.TrimLeft(t, t[:1]))
+	rest := strings.TrimSpace(t[n:])
+	switch {
+	case n < 3:
+	case open == "" && (t[0] == '~' || !strings.Contains(rest, "`")):
+		return t[:n]
+	case open != "" && t[0] == open[0] && n >= len(open) && rest == "":
+		return t[:n]
+	}
+	return ""
 }
 
 // cutMark ends a text that was cut.
@@ -91,6 +162,10 @@ const cutMark = "\n[… cut …]"
 // cutText keeps the beginning of s, at most n bytes with the mark, at the end
 // of a line where one is near.
 func cutText(s string, n int) string {
+	return cutClosed(s, n, cutPlain)
+}
+
+func cutPlain(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -121,6 +196,10 @@ func cutRune(s string, n int) string {
 // cutLines keeps whole lines of s in at most n bytes with the mark; empty when
 // less than a title and one line fit.
 func cutLines(s string, n int) string {
+	return cutClosed(s, n, cutLinesPlain)
+}
+
+func cutLinesPlain(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -16,7 +16,8 @@ func Tokens(n int, bytesPerToken float64) int {
 	if bytesPerToken <= 0 {
 		bytesPerToken = DefaultBytesPerToken
 	}
-	return int(math.Ceil(float64(n) / bytesPerToken))
+	// A hair less, so that a text cut to a budget is not above it by rounding.
+	return int(math.Ceil(float64(n)/bytesPerToken - 1e-9))
 }
 
 func (o Options) factor() float64 {

@@ -38,7 +38,7 @@ func (a *assembly) fields() map[string]string {
 		"protected":          protectedList(o.Protected, a.task.AllowProtected),
 		"window_percent":     strconv.Itoa(first(o.HandoffPercent, 60)),
 		"ask":                yes(o.Ask),
-		"request":            notes.Clean(strings.TrimSpace(o.Request)),
+		"request":            demote(notes.Clean(strings.TrimSpace(o.Request))),
 		"answers":            a.answers(),
 		"max_questions":      strconv.Itoa(first(o.MaxQuestions, 10)),
 		"specs":              list(o.Specs, func(f SpecFile) string { return specLine(f) }),

@@ -1,0 +1,468 @@
+package agentctx
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"git-ralph/internal/state"
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// golden compares with testdata/golden/<name>; -update writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", "golden", name)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.ReplaceAll(string(want), "\r\n", "\n"), got); diff != "" {
+		t.Errorf("%s:\n%s", file, diff)
+	}
+}
+
+func record(iteration int, task, verdict string) notes.Record {
+	h := notes.Synthesize(notes.SynthInput{Iteration: iteration, TaskID: task})
+	h.Summary = fmt.Sprintf("work of iteration %d", iteration)
+	h.Freeform = fmt.Sprintf("Iteration %d added the parser and its table test. The limiter is missing. Start with limit.go.\n\n## Details\n\nSee `parse.go`.", iteration)
+	h.ConfidenceLevel = "high"
+	h.UnfinishedBusiness = []notes.Unfinished{{Item: "rate limit"}}
+	h.ArchitecturalNotes = []string{"handlers live in http/"}
+	h.ConstraintsDiscovered = []notes.Constraint{{Constraint: "must not log tokens.", Impact: "a leak."}}
+	h.Deviations = []notes.Deviation{{Planned: "jwt", Actual: "opaque tokens", Reason: "no library"}}
+	h.FilesTouched = []notes.FileTouched{{Path: "parse.go", Action: "created"}}
+	h.RequestResearch = []string{"cost of bcrypt"}
+	return notes.Record{Handoff: h, Origin: notes.Origin{Iteration: iteration, Task: task, Verdict: verdict, Source: "agent"}}
+}
+
+// project is a run in the middle of its work: everything a prompt can show.
+func project() state.State {
+	five := 5
+	last := record(6, "T-002", "keep")
+	return state.State{
+		Run: state.Run{Phase: state.Building, Iteration: 6, Session: 2, SessionIterations: 3, SessionDone: 1,
+			Cost: state.Costs{Session: 1_230_000}, Used: state.Used{Tokens: 456_789}},
+		Plan: plan.Plan{Goal: "a login service", Tasks: []plan.Task{
+			{ID: "T-001", Title: "add the table", Status: plan.Done},
+			{ID: "T-002", Title: "parse requests", Status: plan.Done},
+			{ID: "T-003", Title: "add the login endpoint", Description: "POST /login answers 200 with a token.\n\n## Where\n\nhttp/login.go", Status: plan.InProgress,
+				Criteria: []string{"a wrong password gives 401", "a token lives 24 h"}, Verify: []string{"test", "sh test.sh"}, Skills: []string{"go-style", "missing-one"},
+				Libraries: []string{"bcrypt"}, Spec: "specs/login.md", Attempts: 1, MaxAttempts: &five, Notes: "ask ops about the port",
+				Failure: "The attempt was rejected: checks: test\n\n### Validation Failures\n\n`go test ./...` failed:\n\n```\nlogin_test.go:12: got 500, want 401\n```"},
+			{ID: "T-004", Title: "limit the rate", Status: plan.Pending, DependsOn: []plan.TaskID{"T-003"}},
+			{ID: "T-005", Title: "write the docs", Status: plan.Failed},
+		}},
+		Handoff: &last,
+		Recent:  []notes.Record{record(3, "T-001", "keep"), record(4, "T-002", "reject"), record(5, "T-002", "keep"), last},
+		Knowledge: []notes.Knowledge{
+			{ID: "K-constraint-tokens", Type: notes.KConstraint, Status: notes.Active, Source: []int{3}, Text: "Tokens must never be logged."},
+			{ID: "K-constraint-go", Type: notes.KConstraint, Status: notes.Active, Source: []int{4}, Text: "Go 1.26 is used."},
+			{ID: "K-decision-old", Type: notes.KDecision, Status: notes.Superseded, Source: []int{1}, Text: "jwt it is"},
+			{ID: "K-decision-opaque", Type: notes.KDecision, Status: notes.Active, Source: []int{3, 5}, Supersedes: []string{"K-decision-old"}, Text: "Tokens are opaque."},
+			{ID: "K-pattern-tables", Type: notes.KPattern, Status: notes.Active, Source: []int{5}, Tags: []string{"learning", "pattern"}, Text: "Use table tests."},
+			{ID: "K-gotcha-port", Type: notes.KGotcha, Status: notes.Active, Text: "Port 80 is taken on the test machine."},
+		},
+		Guidance: []state.Guidance{
+			{ID: "g-1", Text: "prefer the standard library", Task: "T-003", Shown: true},
+			{ID: "g-2", Text: "no new\ndependencies"},
+			{ID: "g-3", Text: "seen by another task", Task: "T-001", Shown: true},
+		},
+		Memory: map[string]string{"session": "- Iteration 5: the fake clock is in clock.go\n", "phase-planning": "# Phase planning\n\n## Artifacts\n- 5 tasks\n"},
+	}
+}
+
+func options(m Mode) Options {
+	return Options{
+		Mode: m, MaxAttempts: 3, Phase: state.Building,
+		Checks:    []Check{{Name: "test", Kind: "test", Command: "go test ./..."}, {Name: "style", Kind: "lint", Command: "golint `go list ./...`", Lenient: true}},
+		Protected: []string{"ralph.toml", "specs/**"},
+		Toolchain: Toolchain{Test: "just test", Add: "go get NAME", Blocked: []Blocked{{"pip install", "uv add"}}},
+		Skills:    []Skill{{"go-style", "skills/go-style.md", "# Go style\n\nWrap errors with the step."}}, Missing: []string{"missing-one"},
+		Instructions: "# Project\n\nRun `just test`.", InstructionsFile: "AGENTS.md",
+	}
+}
+
+// TestGoldenPrompts is the matrix of modes and budgets, to be read by people.
+func TestGoldenPrompts(t *testing.T) {
+	with := func(m Mode, change func(*Options)) Options {
+		o := options(m)
+		if change != nil {
+			change(&o)
+		}
+		return o
+	}
+	small := func(n int) func(*Options) { return func(o *Options) { o.Budget, o.IndexBudget = n, n } }
+	rows := []struct {
+		file string
+		opt  Options
+		drop []string
+	}{
+		{"handoff-only.md", with(HandoffOnly, nil), nil},
+		{"handoff-only-1180.md", with(HandoffOnly, small(1180)), []string{"Skills"}},
+		{"handoff-only-1000.md", with(HandoffOnly, small(1000)), []string{"Skills", "Output Instructions"}},
+		{"handoff-only-300.md", with(HandoffOnly, small(300)), []string{"Skills", "Output Instructions", "Previous Handoff", "Retrieved Memory"}},
+		{"handoff-only-100.md", with(HandoffOnly, small(100)), []string{"Skills", "Output Instructions", "Previous Handoff", "Retrieved Memory", "Failure Context", "Current Task (cut)"}},
+		{"index.md", with(HandoffIndex, nil), nil},
+		{"index-1200.md", with(HandoffIndex, small(1200)), []string{"Skills", "Output Instructions"}},
+		{"index-350.md", with(HandoffIndex, small(350)), []string{"Skills", "Output Instructions", "Previous Handoff", "Retrieved Project Memory"}},
+		{"orchestrated.md", with(Orchestrated, func(o *Options) {
+			o.Prepared = "## Previous Handoff\n\nThe parser is done; login.go is next. Tokens must never be logged."
+		}), nil},
+		{"orchestrated-fallback.md", with(Orchestrated, nil), nil},
+		{"session-two.md", with(HandoffOnly, func(o *Options) { o.Session = "The test is written and fails. Next: the handler." }), nil},
+		{"phase-just-left.md", with(HandoffOnly, func(o *Options) { o.PreviousPhase = state.Planning }), nil},
+		{"research.md", with(HandoffIndex, func(o *Options) { o.Research = []Finding{{"cost of bcrypt", "# bcrypt\n\nUse cost 12."}} }), nil},
+	}
+	for _, row := range rows {
+		t.Run(row.file, func(t *testing.T) {
+			s := project()
+			if row.opt.PreviousPhase == "" {
+				delete(s.Memory, "phase-planning")
+			}
+			p := Assemble(s, "T-003", row.opt)
+			golden(t, row.file, p.Text)
+			if diff := cmp.Diff(row.drop, p.Dropped); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff([]string{"g-1", "g-2"}, p.Guidance); diff != "" {
+				t.Errorf("guidance: %s", diff)
+			}
+		})
+	}
+	golden(t, "system.md", Assemble(project(), "T-003", options(HandoffOnly)).System)
+	first := state.State{Plan: plan.Plan{Tasks: []plan.Task{{ID: "T-1", Title: "begin", Status: plan.Pending}}}}
+	golden(t, "first-iteration.md", Assemble(first, "T-1", Options{}).Text)
+}
+
+// TestGoldenPhases shows the prompts of the other phases.
+func TestGoldenPhases(t *testing.T) {
+	s := project()
+	s.Questions = []state.Question{{ID: "q-1", Text: "Which database?", Answer: "sqlite", Answered: true}, {ID: "q-2", Text: "Which port?"}}
+	specs := []SpecFile{{Path: "specs/login.md", Title: "Login", Criteria: []string{"a wrong password gives 401", "the page shows an error"}}}
+	for _, phase := range []state.Phase{state.Discovery, state.Planning, state.Validation} {
+		o := options(HandoffOnly)
+		o.Phase, o.Specs, o.Request, o.Ask = phase, specs, "a login page\nfor our staff", true
+		o.Skills, o.Missing = nil, nil
+		p := Assemble(s, "", o)
+		golden(t, "phase-"+string(phase)+".md", p.Text)
+		if p.Dropped != nil {
+			t.Errorf("%s: dropped %v", phase, p.Dropped)
+		}
+		if !strings.Contains(p.System, "Phase "+string(phase)) {
+			t.Errorf("%s: the system addition does not say so", phase)
+		}
+	}
+}
+
+// TestGoldenHelpers shows what helper agents read.
+func TestGoldenHelpers(t *testing.T) {
+	s := project()
+	low := *s.Handoff
+	low.ConfidenceLevel = "low"
+	low.RequestHumanReview = &notes.HumanReview{Needed: true, Reason: "an API key"}
+	s.Handoff = &low
+	o := HelperOptions{Options: options(Orchestrated), Pass: "review", Verdict: "reject: checks: test", Changed: []string{"http/login.go", "parse.go"},
+		Why: "5 iterations since the last time", Stuck: true, Advice: "increase_retries: close", Findings: []string{"login.go:3: error swallowed"},
+		Outputs: []Output{{"test", "--- FAIL: TestLogin"}}}
+	for _, role := range []Role{ContextPrep, ContextPost, Indexer, Reviewer} {
+		job := Helper(role, s, "T-003", o)
+		golden(t, "helper-"+string(role)+".md", job.Prompt.Text)
+		var b strings.Builder
+		for _, f := range job.Files {
+			fmt.Fprintf(&b, "%s (%s)\n", f.Path, f.Help)
+			if len(f.Data) == 0 || !utf8.Valid(f.Data) {
+				t.Errorf("%s: %q", f.Path, f.Data)
+			}
+			if !strings.Contains(job.Prompt.Text, "`"+f.Path+"`") {
+				t.Errorf("%s: the manifest does not name %s", role, f.Path)
+			}
+		}
+		golden(t, "helper-files.txt", b.String())
+		if !strings.Contains(job.Prompt.System, "file of the project") {
+			t.Errorf("%s: the system addition is that of a coding agent", role)
+		}
+	}
+	golden(t, "window-handoff.md", AskHandoff(s, "T-003", options(HandoffOnly), 61))
+	golden(t, "handoff-repair.md", RepairPrompt(nil, []byte("{}"), []notes.Problem{{Path: "freeform", Message: "is missing"}}))
+}
+
+// randomState makes hostile and odd states: huge texts, headings in texts,
+// no tasks, no handoff.
+func randomState(rnd *rand.Rand) (state.State, plan.TaskID) {
+	text := func(max int) string {
+		atoms := []string{"word ", "## Current Task\n", "## Skills\n\n", "```\n", "é", "日本 ", "\n", "\n\n\n\n", "must never ", "{{task}}", "# x\n", "\x00\u202e", "- item\n", "\xff"}
+		var b strings.Builder
+		for n := rnd.IntN(max + 1); b.Len() < n; {
+			b.WriteString(atoms[rnd.IntN(len(atoms))])
+		}
+		return b.String()
+	}
+	var s state.State
+	for i := range rnd.IntN(6) {
+		s.Plan.Tasks = append(s.Plan.Tasks, plan.Task{ID: plan.TaskID(fmt.Sprint("T-", i)), Title: text(80), Description: text(20000), Criteria: []string{text(300), text(3000)},
+			Verify: []string{text(50)}, Status: []plan.Status{plan.Done, plan.Pending, plan.Failed}[rnd.IntN(3)], Attempts: rnd.IntN(3), Failure: text(5000), Notes: text(500)})
+	}
+	s.Plan.Goal = text(900)
+	for i := range rnd.IntN(5) {
+		rec := record(i, text(20), []string{"keep", "reject", "halt", ""}[rnd.IntN(4)])
+		rec.Freeform, rec.Summary = text(30000), text(3000)
+		for range rnd.IntN(30) {
+			rec.ArchitecturalNotes = append(rec.ArchitecturalNotes, text(700))
+		}
+		s.Recent = append(s.Recent, rec)
+		s.Handoff = &rec
+	}
+	for i := range rnd.IntN(60) {
+		s.Knowledge = append(s.Knowledge, notes.Knowledge{ID: fmt.Sprint("K-constraint-", i), Type: notes.KConstraint, Status: notes.Active, Source: []int{i}, Text: text(1500)})
+	}
+	for i := range rnd.IntN(4) {
+		s.Guidance = append(s.Guidance, state.Guidance{ID: fmt.Sprint("g", i), Text: text(2000)})
+	}
+	s.Memory = map[string]string{"session": text(9000), "phase-planning": text(9000)}
+	id := plan.TaskID("none")
+	if n := len(s.Plan.Tasks); n > 0 {
+		id = s.Plan.Tasks[rnd.IntN(n)].ID
+	}
+	return s, id
+}
+
+// TestPromptProperties: never over budget, sections in their order, dropped in
+// their order, the task last, and the same state gives the same bytes.
+func TestPromptProperties(t *testing.T) {
+	order := []Name{CurrentTask, FailureContext, RetrievedMemory, PreviousHandoff, ProjectMemory, Skills, PreparedContext, OutputInstruction}
+	rnd := rand.New(rand.NewPCG(11, 12))
+	for i := range 300 {
+		s, id := randomState(rnd)
+		o := options([]Mode{HandoffOnly, HandoffIndex, Orchestrated, ""}[rnd.IntN(4)])
+		o.Phase = []state.Phase{state.Building, state.Planning, state.Validation, state.Discovery, ""}[min(4, rnd.IntN(9))]
+		budget := []int{1, 20, 60, 150, 400, 1000, 3000, 8000, 16000}[rnd.IntN(9)]
+		o.Budget, o.IndexBudget = budget, budget
+		o.BytesPerToken = []float64{0, 4, 3.1, 2.7, 5}[rnd.IntN(5)]
+		o.PreviousPhase = state.Planning
+		for range rnd.IntN(3) {
+			o.Skills = append(o.Skills, Skill{Name: "s", Text: strings.Repeat("skill text\n", rnd.IntN(2000))})
+		}
+		p := Assemble(s, id, o)
+		if p.Tokens > budget || Tokens(len(p.Text), o.BytesPerToken) > budget {
+			t.Fatalf("case %d: %d tokens (%d bytes) over a budget of %d", i, p.Tokens, len(p.Text), budget)
+		}
+		if !utf8.ValidString(p.Text) {
+			t.Fatalf("case %d: invalid UTF-8", i)
+		}
+		var names []Name
+		var dropped []string
+		for _, sec := range p.Sections {
+			names = append(names, sec.Name)
+			if sec.Dropped && sec.Name == CurrentTask {
+				t.Fatalf("case %d: the task was dropped", i)
+			}
+			if strings.TrimSpace(sec.Text) == "" && budget > 20 {
+				t.Fatalf("case %d: the empty section %s stands there", i, sec.Name)
+			}
+		}
+		if !slices.IsSortedFunc(names, func(a, b Name) int { return slices.Index(order, a) - slices.Index(order, b) }) {
+			t.Fatalf("case %d: order of sections %v", i, names)
+		}
+		// A section is dropped only after those that go before it.
+		cut := false
+		for _, name := range dropOrder() {
+			for _, sec := range p.Sections {
+				if sec.Name == name {
+					if sec.Dropped {
+						dropped = append(dropped, string(name))
+						if cut {
+							t.Fatalf("case %d: %s was dropped although one before it stayed", i, name)
+						}
+					} else {
+						cut = true
+					}
+				}
+			}
+		}
+		if slices.Contains(p.Dropped, "Current Task (cut)") {
+			if cut {
+				t.Fatalf("case %d: the task was cut before all others were dropped", i)
+			}
+			dropped = append(dropped, "Current Task (cut)")
+		}
+		if !reflect.DeepEqual(dropped, p.Dropped) {
+			t.Fatalf("case %d: dropped %v, recorded %v", i, dropped, p.Dropped)
+		}
+		// No text inside a section can be taken for a section's header.
+		var heads, want []string
+		for _, sec := range p.Sections {
+			if !sec.Dropped {
+				want = append(want, "## "+string(sec.Name))
+			}
+		}
+		open := ""
+		for _, line := range strings.Split(p.Text, "\n") {
+			if mark := fenceOf(line, open); mark != "" && open == "" {
+				open = mark
+			} else if mark != "" {
+				open = ""
+			} else if open == "" && (strings.HasPrefix(line, "## ") || strings.HasPrefix(line, "# ")) {
+				heads = append(heads, line)
+			}
+		}
+		if budget > 20 && !slices.Contains(p.Dropped, "Current Task (cut)") && !slices.Equal(heads, want) {
+			t.Fatalf("case %d: the headings are %q, the sections %q\n%s", i, heads, want, p.Text)
+		}
+		if again := Assemble(s, id, o); !reflect.DeepEqual(p, again) {
+			t.Fatalf("case %d: the same state gave another prompt", i)
+		}
+	}
+}
+
+// TestCutTaskKeepsItsCore: a task too large for the budget keeps id, title and
+// criteria as long as these fit.
+func TestCutTaskKeepsItsCore(t *testing.T) {
+	s := project()
+	s.Plan.Tasks[2].Description = strings.Repeat("a very long description of the task. ", 5000)
+	for _, budget := range []int{120, 200, 500, 1000, 8000} {
+		o := options(HandoffOnly)
+		o.Budget = budget
+		p := Assemble(s, "T-003", o)
+		if p.Tokens > budget {
+			t.Fatalf("%d tokens over %d", p.Tokens, budget)
+		}
+		for _, part := range []string{"T-003", "add the login endpoint", "a wrong password gives 401", "a token lives 24 h"} {
+			if !strings.Contains(p.Text, part) {
+				t.Errorf("budget %d: %q is gone:\n%s", budget, part, p.Text)
+			}
+		}
+		if budget >= 1000 && (!strings.Contains(p.Text, "was cut") || !strings.Contains(p.Text, "very long description")) {
+			t.Errorf("budget %d: the cut is not said", budget)
+		}
+	}
+}
+
+// TestHardConstraintSurvives is a project of 200 iterations that hands off,
+// harvests and indexes: a hard constraint of iteration 3 is in the prompt of
+// iteration 200, in both index modes, and gone only when it is superseded.
+func TestHardConstraintSurvives(t *testing.T) {
+	const rule = "The public API must never change its field names"
+	s := project()
+	s.Recent, s.Handoff, s.Knowledge = nil, nil, nil
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for n := 1; n <= 200; n++ {
+		rec := record(n, "T-003", "keep")
+		rec.Freeform = fmt.Sprintf("Iteration %d changed module %d. ", n, rnd.IntN(50)) + strings.Repeat("More was done than can be told here. ", 20)
+		rec.ConstraintsDiscovered = []notes.Constraint{{Constraint: fmt.Sprintf("module %d wants option %d set", rnd.IntN(50), n), Impact: "a warning"}}
+		if n == 3 {
+			rec.ConstraintsDiscovered = []notes.Constraint{{Constraint: rule, Impact: "clients break"}}
+		}
+		if n%20 == 0 {
+			rec.ConstraintsDiscovered = append(rec.ConstraintsDiscovered, notes.Constraint{Constraint: fmt.Sprintf("table %d must have an index", n)})
+		}
+		rec.ArchitecturalNotes = []string{fmt.Sprintf("module %d talks to module %d through a queue of depth %d", rnd.IntN(50), rnd.IntN(50), n)}
+		all, err := notes.ApplyKnowledge(s.Knowledge, notes.Harvest(rec.Handoff, n, "T-003", s.Knowledge))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Knowledge = all
+		if n%5 == 0 {
+			// An indexer that words old decisions anew, and one that tries to
+			// drop the rule by rewording it in place: refused whole.
+			var old []string
+			for _, k := range s.Knowledge {
+				if k.Live() && k.Type == notes.KDecision && len(old) < 3 {
+					old = append(old, k.ID)
+				}
+			}
+			puts := []notes.Put{{Type: "decision", Slug: fmt.Sprintf("queues-%d", n), Text: fmt.Sprintf("modules talk through queues (seen up to %d)", n), Supersedes: old}}
+			if s.Knowledge, err = notes.ApplyKnowledge(s.Knowledge, notes.Entries(puts, n, s.Knowledge)); err != nil {
+				t.Fatal(err)
+			}
+			bad := []notes.Put{{Type: "constraint", Slug: notes.Slug(rule), Text: "field names may change with care"}}
+			if err := notes.CheckKnowledge(s.Knowledge, notes.Entries(bad, n, s.Knowledge)); err == nil {
+				t.Fatal("the rule was reworded in place")
+			}
+		}
+		s.Handoff = &rec
+		if s.Recent = append(s.Recent, rec); len(s.Recent) > 5 {
+			s.Recent = s.Recent[1:]
+		}
+		s.Run.Iteration = n
+	}
+	for _, m := range []Mode{HandoffIndex, Orchestrated} {
+		for _, budget := range []int{0, 6000, 3000} {
+			o := options(m)
+			o.IndexBudget = budget
+			p := Assemble(s, "T-003", o)
+			if p.Tokens > p.Budget {
+				t.Fatalf("%d tokens over %d", p.Tokens, p.Budget)
+			}
+			if !strings.Contains(p.Text, rule) {
+				t.Errorf("%s, budget %d: the rule of iteration 3 is not in the prompt of iteration 201 (dropped %v)", m, p.Budget, p.Dropped)
+			}
+		}
+	}
+	// The context agent of the orchestrated mode gets it too, whole.
+	job := Helper(ContextPrep, s, "T-003", HelperOptions{Options: options(Orchestrated)})
+	i := slices.IndexFunc(job.Files, func(f File) bool { return f.Path == "knowledge.md" })
+	if i < 0 || !strings.Contains(string(job.Files[i].Data), rule) {
+		t.Error("the context agent does not see the rule")
+	}
+
+	id := notes.KnowledgeID(notes.KConstraint, notes.Slug(rule))
+	all, err := notes.ApplyKnowledge(s.Knowledge, []notes.Knowledge{{ID: "K-constraint-api", Type: notes.KConstraint, Status: notes.Active, Supersedes: []string{id}, Text: "field names must be versioned"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Knowledge = all
+	if p := Assemble(s, "T-003", options(HandoffIndex)); strings.Contains(p.Text, rule) || !strings.Contains(p.Text, "must be versioned") {
+		t.Error("a superseded rule is still shown, or its successor is not")
+	}
+}
+
+// large is a project at the size that speed is promised for.
+func large() (state.State, plan.TaskID) {
+	s := project()
+	for i := range 1000 {
+		s.Plan.Tasks = append(s.Plan.Tasks, plan.Task{ID: plan.TaskID(fmt.Sprint("X-", i)), Title: "a task of the plan", Status: []plan.Status{plan.Done, plan.Pending}[i%2],
+			Description: strings.Repeat("text ", 100), Criteria: []string{"a", "b"}})
+	}
+	types := notes.KnowledgeTypes()
+	for i := range 500 {
+		typ := types[i%len(types)]
+		s.Knowledge = append(s.Knowledge, notes.Knowledge{ID: notes.KnowledgeID(typ, fmt.Sprint("e", i)), Type: typ, Status: notes.Active, Source: []int{i},
+			Text: strings.Repeat("what was learned in this iteration ", 4)})
+	}
+	s.Run.Iteration = 10000
+	return s, "T-003"
+}
+
+func BenchmarkAssemble(b *testing.B) {
+	s, id := large()
+	for _, m := range []Mode{HandoffOnly, HandoffIndex} {
+		b.Run(string(m), func(b *testing.B) {
+			o := options(m)
+			b.ReportAllocs()
+			for b.Loop() {
+				Assemble(s, id, o)
+			}
+		})
+	}
+}
