@@ -39,7 +39,7 @@ func (e *Engine) modeOf(f *file, st stat) object.Mode {
 func (s *scan) contents(t *task, dir folder, f *file, name string, now stat) (nf file, keep bool, err error) {
 	nf = *f
 	nf.name = f.name
-	nf.bits &^= bitHidden | bitLarge
+	nf.bits &^= bitHidden | bitLarge | bitRead
 	nf.mode = s.e.modeOf(f, now)
 	nf.setStat(now, s.started)
 	path := join(t.path, name)
@@ -132,6 +132,7 @@ func (s *scan) read(dir folder, f *file, nf file, name string) (file, bool, erro
 		}
 		if sum == f.raw || s.purpose == forRestore {
 			nf.raw = sum
+			nf.bits |= bitRead
 			return s.identify(f, nf), true, nil
 		}
 		if max > 0 && st.size > max {
@@ -155,6 +156,7 @@ func (s *scan) read(dir folder, f *file, nf file, name string) (file, bool, erro
 		return nf, false, err
 	}
 	nf.raw, nf.form = id, formBlob
+	nf.bits |= bitRead
 	if after, err := in.Stat(); err != nil || after.Size() != st.size || !after.ModTime().Equal(fi.ModTime()) {
 		nf.bits |= bitRacy
 	}
@@ -181,10 +183,9 @@ func (s *scan) identify(f *file, nf file) file {
 		nf.id, nf.mode, nf.form = f.id, f.mode, formOwn
 		nf.bits |= bitHidden
 	default:
+		// Conversions are settled when the scan knows all attributes.
 		nf.id = nf.raw
-		if s.e.conv.mayConvert() && nf.kind == kindFile && nf.mode != object.ModeSymlink {
-			nf.id, nf.form = object.Zero, formOwn // until the conversion says more
-		}
+		nf.bits &^= bitSettled
 	}
 	return nf
 }

@@ -1,27 +1,473 @@
 package worktree
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"crypto/sha1"
 	"errors"
+	"fmt"
+	"hash"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
 
 	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/worktree/index"
 )
 
 // converter settles what git's conversions (line ends, filters, encodings,
-// ident) make of files.
+// ident) make of files. The id that a file has in the tree comes from git
+// itself, which adds the file to a private copy of the index; the bytes on disk
+// are recorded beside it, because no smudge filter is sure to bring them back.
 type converter struct{ e *Engine }
 
-func (c *converter) mayConvert() bool { return false }
-
-func (c *converter) settle(_ context.Context, root, _ *node) (*node, error) { return root, nil }
-
-func (c *converter) copyRaw(io.Writer, string, *file) error { return errors.ErrUnsupported }
-
-func (c *converter) clean(context.Context, string) (object.ID, error) {
-	return object.Zero, errors.ErrUnsupported
+// mayConvert says whether git could convert the file at path.
+func (c *converter) mayConvert(root *node, path string) bool {
+	return root != nil && c.attributesOf(root).match(path)
 }
 
-func (c *converter) smudged(*file, string) error { return nil }
+// unsettled is a file whose conversion is not known yet.
+type unsettled struct {
+	n *node // a copy that may be changed
+	i int
+}
 
-func (c *converter) inspect(context.Context, *inspection, *node) error { return nil }
+func (u unsettled) file() *file  { return &u.n.files[u.i] }
+func (u unsettled) path() string { return join(u.n.path, u.n.files[u.i].name) }
+
+// settle returns the snapshot with the right ids and forms of every file that
+// git could convert.
+func (c *converter) settle(ctx context.Context, root, base *node) (*node, error) {
+	if root == base {
+		return root, nil // settled already
+	}
+	a := c.attributesOf(root)
+	if !a.possible() {
+		return root, nil
+	}
+	if base != nil && base.attributes != a.key {
+		base = nil
+	}
+	var work []unsettled
+	out := c.collect(root, base, a, &work)
+	if out == root {
+		cp := *root
+		out = &cp
+	}
+	out.attributes = a.key
+	if len(work) == 0 {
+		return out, nil
+	}
+	if err := c.resolve(ctx, work); err != nil {
+		return nil, err
+	}
+	c.refresh(out, base)
+	return out, nil
+}
+
+// collect copies the folders of all files that have to be settled.
+func (c *converter) collect(n, base *node, a *attributes, work *[]unsettled) *node {
+	if n == base {
+		return n
+	}
+	out := n
+	own := func() {
+		if out == n {
+			cp := *n
+			cp.files, cp.dirs = slices.Clone(n.files), slices.Clone(n.dirs)
+			out = &cp
+		}
+	}
+	for i := range n.files {
+		f := &n.files[i]
+		if f.kind != kindFile || f.mode == object.ModeSymlink || f.class == ignored || !f.present() ||
+			f.has(bitSettled|bitLarge|bitHidden) || f.id.IsZero() || !a.match(join(n.path, f.name)) {
+			continue
+		}
+		own()
+		*work = append(*work, unsettled{out, i})
+	}
+	for i, d := range n.dirs {
+		if sub := c.collect(d, base.dir(d.name), a, work); sub != d {
+			own()
+			out.dirs[i] = sub
+		}
+	}
+	return out
+}
+
+// refresh computes again what folders above settled files say of their subtrees.
+func (c *converter) refresh(n, base *node) {
+	if n == base {
+		return
+	}
+	for _, d := range n.dirs {
+		c.refresh(d, base.dir(d.name))
+		n.treeOK = n.treeOK && d.treeOK
+	}
+	own := n.odd & oddOwnTree
+	n.summarize(c.e.modes)
+	n.odd |= own
+}
+
+// resolve settles files: those that were read need an id from git, those that
+// the index vouches for need to be read.
+func (c *converter) resolve(ctx context.Context, work []unsettled) error {
+	var dirty []unsettled
+	for _, u := range work {
+		if u.file().has(bitRead) {
+			dirty = append(dirty, u)
+			u.n.treeOK = false
+		}
+	}
+	if len(dirty) > 0 {
+		if err := c.ids(ctx, dirty); err != nil {
+			return err
+		}
+	}
+	// Reading is what takes the time.
+	var mu sync.Mutex
+	var errs []error
+	var wg sync.WaitGroup
+	next := make(chan unsettled)
+	for range c.e.opts.Workers {
+		wg.Go(func() {
+			for u := range next {
+				if err := c.form(u); err != nil {
+					mu.Lock()
+					errs = append(errs, fmt.Errorf("read %q: %w", u.path(), err))
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for _, u := range work {
+		next <- u
+	}
+	close(next)
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// form finds out how the bytes on disk follow from the blob of the tree.
+func (c *converter) form(u unsettled) error {
+	f := u.file()
+	d, err := c.e.disk.open(u.n.path)
+	if absent(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	in, err := d.openFile(f.name)
+	if absent(err) || errors.Is(err, errNotRegular) {
+		f.bits |= bitRacy // it is going: the next scan sees it
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	fi, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	size := fi.Size()
+	lines := &lineEnds{}
+	sum := newBlobHash(size)
+	n, err := io.Copy(io.MultiWriter(sum, lines), io.LimitReader(in, size))
+	if err != nil || n != size {
+		f.bits |= bitRacy
+		return err
+	}
+	f.raw = sumOf(sum)
+	f.bits |= bitSettled | bitRead
+	f.form = formBlob
+	if f.raw == f.id {
+		return nil
+	}
+	if lines.crlf > 0 && lines.lf == 0 {
+		if _, err := in.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		unix := newBlobHash(size - lines.crlf)
+		if _, err := io.Copy(&toLF{w: unix}, io.LimitReader(in, size)); err == nil && sumOf(unix) == f.id {
+			f.form = formCRLF
+			return nil
+		}
+	}
+	f.form = formOwn
+	if max := c.e.opts.MaxFile; max > 0 && size > max {
+		f.form = formFilter
+		return nil
+	}
+	if c.e.repo.Store.Freshen(f.raw) {
+		return nil
+	}
+	if _, err := in.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	f.raw, err = c.e.repo.Store.WriteFrom(object.Blob, size, in)
+	return err
+}
+
+func newBlobHash(size int64) hash.Hash {
+	h := sha1.New()
+	io.WriteString(h, "blob "+strconv.FormatInt(size, 10)+"\x00")
+	return h
+}
+
+func sumOf(h hash.Hash) (id object.ID) {
+	h.Sum(id[:0])
+	return id
+}
+
+// lineEnds counts line ends.
+type lineEnds struct {
+	crlf, lf int64 // lf: those without a carriage return
+	last     byte
+}
+
+func (l *lineEnds) Write(p []byte) (int, error) {
+	for i := 0; ; {
+		k := bytes.IndexByte(p[i:], '\n')
+		if k < 0 {
+			break
+		}
+		i += k
+		prev := l.last
+		if i > 0 {
+			prev = p[i-1]
+		}
+		if prev == '\r' {
+			l.crlf++
+		} else {
+			l.lf++
+		}
+		i++
+	}
+	if len(p) > 0 {
+		l.last = p[len(p)-1]
+	}
+	return len(p), nil
+}
+
+// toLF turns CRLF into LF; the input has no LF without a CR before it.
+type toLF struct {
+	w  io.Writer
+	cr bool // a CR that may belong to a CRLF
+}
+
+func (t *toLF) Write(p []byte) (int, error) {
+	out := make([]byte, 0, len(p)+1)
+	for _, b := range p {
+		if t.cr && b != '\n' {
+			out = append(out, '\r')
+		}
+		t.cr = b == '\r'
+		if !t.cr {
+			out = append(out, b)
+		}
+	}
+	_, err := t.w.Write(out)
+	return len(p), err
+}
+
+// ids asks git what the files are in the tree: they are added to a private copy
+// of the index, under the rules of the worktree's attributes as they are now.
+func (c *converter) ids(ctx context.Context, work []unsettled) error {
+	var plain []unsettled
+	for _, u := range work {
+		if !u.file().has(bitAssume | bitSkip) {
+			plain = append(plain, u)
+			continue
+		}
+		// git would not look at it: its contents alone are converted.
+		id, err := c.hash(ctx, u.path())
+		if err != nil {
+			return err
+		}
+		u.file().id = id
+	}
+	if len(plain) == 0 {
+		return nil
+	}
+	var paths []string
+	for _, u := range plain {
+		paths = append(paths, u.path())
+	}
+	f, err := c.addPrivately(ctx, paths)
+	if err != nil {
+		return err
+	}
+	for _, u := range plain {
+		i, ok := f.Find(u.path(), 0)
+		if !ok {
+			return fmt.Errorf("git did not add %q", u.path())
+		}
+		u.file().id = f.Entries[i].ID
+	}
+	return nil
+}
+
+func (c *converter) addPrivately(ctx context.Context, paths []string) (*index.File, error) {
+	tmp, err := os.MkdirTemp("", "git-ralph-index-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(tmp)
+	private := filepath.Join(tmp, "index")
+	data, err := os.ReadFile(c.e.repo.IndexPath())
+	if err == nil {
+		// The copy keeps the time of the original: git's racy rule depends on it.
+		if err = os.WriteFile(private, data, 0o600); err == nil {
+			if fi, serr := os.Stat(c.e.repo.IndexPath()); serr == nil {
+				err = os.Chtimes(private, fi.ModTime(), fi.ModTime())
+			}
+		}
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	git := c.e.repo.Git.WithIndex(private)
+	_, err = git.RunWith(ctx, strings.NewReader(strings.Join(paths, "\x00")+"\x00"), nil, "-c", "core.splitIndex=false",
+		"-c", "core.safecrlf=false", "-c", "core.fsync=loose-object", "update-index", "-z", "--no-split-index", "--add", "--replace", "--stdin")
+	if err != nil {
+		return nil, fmt.Errorf("convert %q and %d more: %w", paths[0], len(paths)-1, err)
+	}
+	if data, err = os.ReadFile(private); err != nil {
+		return nil, err
+	}
+	return index.Decode(data)
+}
+
+// clean is the id that git would give to the file at path.
+func (c *converter) clean(ctx context.Context, path string) (object.ID, error) {
+	f, err := c.addPrivately(ctx, []string{path})
+	if err != nil {
+		return object.Zero, err
+	}
+	if i, ok := f.Find(path, 0); ok {
+		return f.Entries[i].ID, nil
+	}
+	return object.Zero, fmt.Errorf("git did not add %q", path)
+}
+
+func (c *converter) hash(ctx context.Context, path string) (object.ID, error) {
+	dir, name := split(path)
+	d, err := c.e.disk.open(dir)
+	if err != nil {
+		return object.Zero, err
+	}
+	defer d.close()
+	in, err := d.openFile(name)
+	if err != nil {
+		return object.Zero, err
+	}
+	defer in.Close()
+	out, err := c.e.repo.Git.RunWith(ctx, in, nil, "-c", "core.safecrlf=false", "hash-object", "-w", "--stdin", "--path="+path)
+	if err != nil {
+		return object.Zero, fmt.Errorf("convert %q: %w", path, err)
+	}
+	return object.ParseID(strings.TrimSpace(string(out)))
+}
+
+// copyRaw writes the bytes on disk of a file whose blob is converted.
+func (c *converter) copyRaw(out io.Writer, path string, want *file) error {
+	if want.form == formFilter {
+		h := sha1.New()
+		var b countWriter
+		err := c.e.repo.Git.Stream(ctxBackground(), nil, io.MultiWriter(out, h, &b), nil, "cat-file", "--filters", "--path="+path, want.id.String())
+		if err != nil {
+			return fmt.Errorf("convert: %w", err)
+		}
+		if !want.raw.IsZero() && int64(b) != want.size {
+			return fmt.Errorf("git's filters made %d bytes of it, there were %d", b, want.size)
+		}
+		return nil
+	}
+	_, _, in, err := c.e.repo.Store.Open(want.id)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	w := bufio.NewWriter(out)
+	r := bufio.NewReader(in)
+	for {
+		line, err := r.ReadSlice('\n')
+		if n := len(line); n > 0 && line[n-1] == '\n' {
+			w.Write(line[:n-1])
+			w.WriteString("\r\n")
+		} else {
+			w.Write(line)
+		}
+		if err == io.EOF {
+			return w.Flush()
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+	}
+}
+
+type countWriter int64
+
+func (c *countWriter) Write(p []byte) (int, error) {
+	*c += countWriter(len(p))
+	return len(p), nil
+}
+
+// smudged makes f, a file that a tree has, the file that git would check out.
+func (c *converter) smudged(root *node, f *file, path string) error {
+	if f.kind != kindFile || f.mode == object.ModeSymlink || !c.mayConvert(root, path) {
+		return nil
+	}
+	f.form, f.raw = formFilter, object.Zero
+	return nil
+}
+
+// inspect says which conversions are in reach.
+func (c *converter) inspect(ctx context.Context, i *inspection, root *node) error {
+	a := c.attributesOf(root)
+	if !a.possible() {
+		return nil
+	}
+	var names, filters []string
+	for r := range a.reasons {
+		if name, ok := strings.CutPrefix(r, "filter="); ok {
+			filters = append(filters, name)
+			continue
+		}
+		names = append(names, r)
+	}
+	sort.Strings(names)
+	sort.Strings(filters)
+	if len(names) > 0 {
+		i.add("conversion", ThroughGit, "git converts contents ("+strings.Join(names, ", ")+"); ids come from git, the bytes on disk are kept beside them", "")
+	}
+	for _, name := range filters {
+		clean, _ := c.e.repo.Git.Line(ctx, "config", "filter."+name+".clean")
+		process, _ := c.e.repo.Git.Line(ctx, "config", "filter."+name+".process")
+		required, _ := c.e.repo.Git.Line(ctx, "config", "--type=bool", "filter."+name+".required")
+		switch {
+		case clean == "" && process == "" && required == "true":
+			i.add("filter", Refused, fmt.Sprintf("the attribute filter=%s is required and not configured", name), "install it, for example `git lfs install`")
+		case clean == "" && process == "" && name == "lfs":
+			i.add("filter", Refused, "files are stored with git lfs, which is not configured", "`git lfs install`, or `git config filter.lfs.clean cat` if that is meant")
+		case clean == "" && process == "":
+		default:
+			i.add("filter", ThroughGit, fmt.Sprintf("filter=%s converts contents; ids come from git, the bytes on disk are kept beside them", name), "")
+		}
+	}
+	return nil
+}

@@ -115,7 +115,7 @@ func (c *Checkpoint) manifest(kept map[object.ID]bool) []byte {
 		}
 		for i := range n.files {
 			f := &n.files[i]
-			if f.class == tracked && f.form == formBlob && f.bits&^bitRacy == 0 && f.mode != object.ModeGitlink &&
+			if f.class == tracked && f.form == formBlob && f.bits&^(bitRacy|bitIndex|bitRead|bitSettled) == 0 && f.mode != object.ModeGitlink &&
 				(f.kind == kindLink && f.mode == object.ModeSymlink || f.kind == kindFile && f.mode != object.ModeSymlink && f.perm == m.of(f.mode)) {
 				continue
 			}
@@ -123,7 +123,7 @@ func (c *Checkpoint) manifest(kept map[object.ID]bool) []byte {
 				kept[f.raw] = true
 			}
 			fmt.Fprintf(&b, "file %d %o %s %d %o %d %s %d %s %d %d\n", f.class, f.mode, f.id, f.kind, f.perm, f.form, f.raw,
-				f.bits&^(bitRacy|bitIndex), strconv.Quote(join(n.path, f.name)), f.size, f.mtime)
+				f.bits&^(bitRacy|bitIndex|bitRead), strconv.Quote(join(n.path, f.name)), f.size, f.mtime)
 		}
 		for i := range n.extras {
 			x := &n.extras[i]
@@ -381,7 +381,7 @@ func (m *manifest) line(line string) (err error) {
 		m.rules = append(m.rules, p.quoted())
 	case "file":
 		f := file{class: class(p.num(10)), mode: object.Mode(p.num(8)), id: p.id(), kind: kind(p.num(10)), perm: uint32(p.num(8)),
-			form: form(p.num(10)), raw: p.id(), bits: uint8(p.num(10)), name: p.quoted()}
+			form: form(p.num(10)), raw: p.id(), bits: uint16(p.num(10)), name: p.quoted()}
 		f.size, f.mtime = p.num(10), p.num(10)
 		if f.name == "" {
 			p.bad("a file without a name")

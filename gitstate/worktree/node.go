@@ -29,14 +29,16 @@ const (
 
 // bits of a file.
 const (
-	bitAssume uint8 = 1 << iota // assume-unchanged
-	bitSkip                     // skip-worktree
-	bitIntent                   // intent-to-add
-	bitAbsent                   // in the index, not on disk
-	bitRacy                     // touched so late that its times prove nothing
-	bitIndex                    // stat comes from the index: cut to 32 bits, perm unknown
-	bitLarge                    // above the size limit: not stored, id unknown
-	bitHidden                   // differs from the index, and the index says not to look
+	bitAssume  uint16 = 1 << iota // assume-unchanged
+	bitSkip                       // skip-worktree
+	bitIntent                     // intent-to-add
+	bitAbsent                     // in the index, not on disk
+	bitRacy                       // touched so late that its times prove nothing
+	bitIndex                      // stat comes from the index: cut to 32 bits, perm unknown
+	bitLarge                      // above the size limit: not stored, id unknown
+	bitHidden                     // differs from the index, and the index says not to look
+	bitRead                       // raw was computed from the bytes on disk, not taken from the index
+	bitSettled                    // conversions are settled: id, raw and form are right
 )
 
 // file is one name of a folder with contents: a file, a symbolic link, or a
@@ -49,7 +51,7 @@ type file struct {
 	kind  kind // on disk
 	class class
 	form  form
-	bits  uint8
+	bits  uint16
 	perm  uint32
 	size  int64
 	mtime int64
@@ -57,8 +59,8 @@ type file struct {
 	ino   uint64
 }
 
-func (f *file) has(bit uint8) bool { return f.bits&bit != 0 }
-func (f *file) present() bool      { return f.bits&bitAbsent == 0 }
+func (f *file) has(bit uint16) bool { return f.bits&bit != 0 }
+func (f *file) present() bool       { return f.bits&bitAbsent == 0 }
 
 // inTree says whether the file is part of the tree that `git add -A` would make.
 func (f *file) inTree() bool { return f.class != ignored && !f.id.IsZero() }
@@ -161,6 +163,7 @@ type node struct {
 	rulesKnown bool          // a scan has settled them
 	rulesFrom  object.ID     // blob id of the ignore file of this folder that is part of them
 	top        *ignore.Rules // of the root only: info/exclude and core.excludesFile
+	attributes string        // of the root only: the attributes that conversions were settled by
 
 	odd        uint8 // of the subtree
 	hasTracked bool  // the subtree has files that the index knows
@@ -257,7 +260,7 @@ func (n *node) summarize(m modes) {
 		case ignored:
 			odd |= oddIgnored
 		}
-		if f.bits&^(bitRacy|bitIndex) != 0 || f.form != formBlob || f.mode == object.ModeGitlink {
+		if f.bits&^(bitRacy|bitIndex|bitRead|bitSettled) != 0 || f.form != formBlob || f.mode == object.ModeGitlink {
 			odd |= oddBits
 		}
 		if f.kind == kindFile && !f.has(bitIndex) && f.perm != m.of(f.mode) {

@@ -145,9 +145,9 @@ func (s *scan) run(base *node) (*node, error) {
 	if root.out == nil || !root.out.present {
 		return nil, fmt.Errorf("the worktree %q is gone", e.repo.Root)
 	}
-	if root.out.top != root.rules {
+	if root.out.top != root.rules || root.out.attributes != base.attributes {
 		c := *root.out
-		c.top = root.rules
+		c.top, c.attributes = root.rules, base.attributes
 		root.out = &c
 	}
 	return root.out, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -260,10 +259,7 @@ func (e *Engine) isFile(ctx context.Context, path string, want Side) (stat, bool
 	if err == nil && sum == want.ID {
 		return st, true
 	}
-	if err != nil || !e.conv.mayConvert() {
-		return st, false
-	}
-	if _, err := in.Seek(0, io.SeekStart); err != nil {
+	if err != nil || e.last == nil || !e.conv.mayConvert(e.last, path) {
 		return st, false
 	}
 	id, err := e.conv.clean(ctx, path)
@@ -505,7 +501,7 @@ func (r *restorer) checkout(changes []Change) error {
 			continue
 		}
 		f := r.e.fileOf(c.Path, c.New)
-		if err := r.e.conv.smudged(&f, c.Path); err != nil {
+		if err := r.e.conv.smudged(r.e.last, &f, c.Path); err != nil {
 			return err
 		}
 		r.writes = append(r.writes, writing{c.Path, &f})

@@ -296,13 +296,7 @@ func (e *Engine) base(ctx context.Context) (*node, error) {
 		return nil, err
 	}
 	if e.last != nil {
-		top := e.last.top
 		fresh = e.merge(fresh, e.last)
-		if fresh.top != top {
-			c := *fresh
-			c.top = top
-			fresh = &c
-		}
 	}
 	e.index = view
 	return fresh, nil

@@ -1,0 +1,139 @@
+package worktree
+
+import (
+	"crypto/sha1"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"git-ralph/gitstate/ignore"
+	"git-ralph/gitstate/object"
+)
+
+// attributes answer one question about a path: could git convert its contents?
+// The answer is on the safe side. Which conversion applies is for git to say.
+type attributes struct {
+	key     string // equal keys mean equal answers
+	all     bool   // core.autocrlf: every file
+	lines   []*ignore.Rules
+	reasons map[string]bool // the attributes that were seen
+}
+
+func (a *attributes) possible() bool { return a.all || len(a.lines) > 0 }
+
+func (a *attributes) match(path string) bool {
+	if a.all {
+		return true
+	}
+	for _, l := range a.lines {
+		if l.Match(path, false) == ignore.Ignored {
+			return true
+		}
+	}
+	return false
+}
+
+// converting are the attributes that make git convert.
+func converting(name string) bool {
+	switch name {
+	case "text", "eol", "crlf", "ident", "filter", "working-tree-encoding":
+		return true
+	}
+	return false
+}
+
+// attributesOf reads every source of attributes that holds for the snapshot.
+func (c *converter) attributesOf(root *node) *attributes {
+	e := c.e
+	a := &attributes{reasons: map[string]bool{}}
+	if v := e.settings.autocrlf; v == "true" || v == "input" {
+		a.all = true
+		a.reasons["core.autocrlf="+v] = true
+	}
+	h := sha1.New()
+	fmt.Fprintf(h, "%s %s\n", e.settings.autocrlf, e.settings.eol)
+	macros := map[string]bool{}
+	read := func(text []byte, dir string) {
+		if len(text) == 0 {
+			return
+		}
+		fmt.Fprintf(h, "%q %q\n", dir, text)
+		a.parse(string(text), dir, macros, e.settings.ignoreCase)
+	}
+	for _, p := range []string{"/etc/gitattributes", "/usr/local/etc/gitattributes", "/opt/homebrew/etc/gitattributes",
+		e.settings.attributesFile, filepath.Join(e.repo.CommonDir, "info", "attributes")} {
+		if p != "" {
+			if b, err := os.ReadFile(p); err == nil {
+				read(b, "")
+			}
+		}
+	}
+	_ = root.walk(oddAttributes, func(n *node) error {
+		f := n.file(".gitattributes")
+		if f == nil || f.mode == object.ModeSymlink {
+			return nil
+		}
+		if f.present() {
+			if d, err := e.disk.open(n.path); err == nil {
+				if b, err := e.readSmall(d, f.name); err == nil {
+					read(b, n.path)
+				}
+				d.close()
+			}
+		} else if !f.id.IsZero() {
+			// git reads it from the index when it is not checked out.
+			if b, err := e.repo.Store.ReadType(f.id, object.Blob); err == nil {
+				read(b, n.path)
+			}
+		}
+		return nil
+	})
+	a.key = fmt.Sprintf("%x", h.Sum(nil))
+	return a
+}
+
+func (a *attributes) parse(text, dir string, macros map[string]bool, fold bool) {
+	for _, line := range strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n") {
+		line = strings.TrimLeft(strings.TrimRight(line, "\r"), " \t")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		pattern, rest := "", ""
+		if line[0] == '"' {
+			q, err := strconv.QuotedPrefix(line)
+			if err != nil {
+				continue
+			}
+			if pattern, err = strconv.Unquote(q); err != nil {
+				continue
+			}
+			rest = line[len(q):]
+		} else if i := strings.IndexAny(line, " \t"); i > 0 {
+			pattern, rest = line[:i], line[i:]
+		}
+		hit := false
+		for _, w := range strings.Fields(rest) {
+			if w[0] == '-' || w[0] == '!' {
+				continue
+			}
+			name, val, _ := strings.Cut(w, "=")
+			if converting(name) || macros[name] {
+				hit = true
+				if name == "filter" || name == "working-tree-encoding" {
+					name += "=" + val
+				}
+				a.reasons[name] = true
+			}
+		}
+		if !hit {
+			continue
+		}
+		if m, ok := strings.CutPrefix(pattern, "[attr]"); ok {
+			macros[m] = true
+			continue
+		}
+		a.lines = append(a.lines, (*ignore.Rules)(nil).Push(ignore.Parse([]byte(pattern), dir, fold)))
+	}
+}
