@@ -1,76 +1,125 @@
-// Package agent chooses the driver of a coding client by its name. The drivers
-// lie in folders of their own; what they share is in client.
+// Package agent is the list of drivers: it makes the loop.Agent that a setting
+// names, says whether its client can be used on this machine, and what that
+// client needs to log in.
 package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"strings"
 
 	"git-ralph/internal/agent/claude"
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/agent/command"
+	"git-ralph/internal/agent/scripted"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
 )
 
-// Options are what the settings say about drivers.
-type Options struct {
-	Command []string // argv of driver "command"
-	Script  string   // file of driver "scripted"; "" = the embedded demo
-	Path    string   // of the client's binary; "" = looked up
-}
-
 // Info is what is known about a driver's client on this machine.
 type Info = client.Info
 
-// New returns the driver of a client.
-func New(driver string, o Options) (loop.Agent, error) {
-	switch driver {
-	case "command":
-		return &command.Agent{Argv: o.Command}, nil
-	case "claude":
-		return &claude.Agent{Path: o.Path}, nil
-	case "codex", "opencode", "gemini":
-		return nil, fmt.Errorf("the driver %s is not available yet", driver)
-	}
-	return nil, fmt.Errorf("unknown driver %q", driver)
+// Options are what drivers are made from; each takes what it needs.
+type Options struct {
+	// Command is the argv of the command driver (agent.command).
+	Command []string
+	// Script is the file of the scripted driver (agent.script); "" = the
+	// embedded demo.
+	Script string
+	// Self is the path of this program, which plays scripts; "" = os.Executable.
+	Self string
+	// ClientPath is the client's binary; "" = its usual name on PATH.
+	ClientPath string
+	// Dir is the worktree's root, for commands that are relative to it.
+	Dir string
 }
 
-// Needs names the variables that a client needs to authenticate.
-func Needs(driver string) []string {
-	if driver == "claude" {
-		return claude.Credentials()
-	}
-	return nil
-}
+// Names are the drivers of this version.
+func Names() []string { return []string{"claude", "command", "scripted"} }
 
-// Probe looks for a driver's client. Dir is the worktree's root.
-func Probe(ctx context.Context, driver string, o Options, env []string, dir string) (Info, error) {
-	switch driver {
+// New makes the driver called name.
+func New(name string, opts Options) (loop.Agent, error) {
+	switch name {
 	case "claude":
-		return claude.Probe(ctx, o.Path, env)
+		return &claude.Agent{Path: opts.ClientPath}, nil
 	case "command":
-		return probeCommand(o.Command, env, dir), nil
+		if len(opts.Command) == 0 {
+			return nil, fmt.Errorf("the command driver needs agent.command")
+		}
+		return &command.Agent{Argv: opts.Command}, nil
 	case "scripted":
+		script, err := load(opts.Script)
+		if err != nil {
+			return nil, err
+		}
+		self := opts.Self
+		if self == "" {
+			if self, err = os.Executable(); err != nil {
+				return nil, fmt.Errorf("find this program: %w", err)
+			}
+		}
+		return &scripted.Agent{Script: script, Self: self}, nil
+	}
+	return nil, unknown(name)
+}
+
+func load(path string) (*scripted.Script, error) {
+	if path == "" {
+		return scripted.ParseScript("the embedded demo", scripted.DemoScript())
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the agent's script: %w", err)
+	}
+	return scripted.ParseScript(path, data)
+}
+
+func unknown(name string) error {
+	return fmt.Errorf("driver %q is not one of this version's: %s", name, strings.Join(Names(), ", "))
+}
+
+// Probe says whether the driver called name can be used with these options and
+// this environment. An error means that ctx ended; what is wrong with the
+// driver or its client is in Info, with a hint.
+func Probe(ctx context.Context, name string, opts Options, env []string) (Info, error) {
+	switch name {
+	case "claude":
+		return claude.Probe(ctx, opts.ClientPath, env)
+	case "command":
+		if len(opts.Command) == 0 {
+			return Info{Problem: "agent.command is empty", Hint: `set agent.command in ralph.toml, for example ["sh", "agent.sh"]`}, nil
+		}
+		argv := command.Resolve(opts.Command, opts.Dir, env)
+		path := proc.Look(argv[0], env)
+		if path == "" {
+			return Info{Problem: fmt.Sprintf("the agent's command %q was not found", opts.Command[0]),
+				Hint: "agent.command is looked up in PATH, then in the root of the worktree"}, nil
+		}
+		return Info{Found: true, Path: path, Supported: true}, nil
+	case "scripted":
+		if _, err := load(opts.Script); err != nil {
+			return Info{Problem: err.Error(), Hint: "mend the script that agent.script (or --script) names"}, nil
+		}
 		return Info{Found: true, Supported: true}, nil
 	}
-	return Info{Problem: fmt.Sprintf("the driver %s is not available yet", driver), Hint: `use driver = "claude" or "command" under [agent]`}, nil
+	return Info{Problem: unknown(name).Error(), Hint: "set agent.driver to one of them"}, nil
 }
 
-func probeCommand(argv []string, env []string, dir string) Info {
-	if len(argv) == 0 {
-		return Info{Problem: "agent.command is empty", Hint: `set command = ["sh", "agent.sh"] under [agent] in ralph.toml`}
+// Login is what a driver's client needs to authenticate.
+type Login struct {
+	// Env are names of variables that the client gets although agent.env_deny
+	// matches them, and that nothing else gets.
+	Env []string
+	// File is the client's credential file, relative to HOME; "" = none. It
+	// is the only file of HOME that is copied back from the sandbox.
+	File string
+}
+
+// LoginOf is what the client of the driver called name needs.
+func LoginOf(name string) Login {
+	if name == "claude" {
+		return Login{Env: claude.Credentials(), File: claude.CredentialFile}
 	}
-	resolved := command.Resolve(argv, dir, env)
-	path := proc.Look(resolved[0], env)
-	if path == "" {
-		return Info{Problem: fmt.Sprintf("the agent's command %q was not found", argv[0]), Hint: "give its path from the root of the worktree, or put it on PATH"}
-	}
-	if st, err := os.Stat(path); errors.Is(err, os.ErrNotExist) || err == nil && st.IsDir() {
-		return Info{Problem: fmt.Sprintf("the agent's command %q is not a program", argv[0]), Hint: "give the path of an executable file"}
-	}
-	return Info{Found: true, Supported: true, Path: filepath.Clean(path)}
+	return Login{}
 }

@@ -12,41 +12,41 @@ import (
 // control answers a request of the client.
 func (s *session) control(l line) {
 	if l.Request == nil {
-		s.out.send(failure(l.RequestID, "a request without a body"))
+		s.out.Send(failure(l.RequestID, "a request without a body"))
 		return
 	}
 	switch r := l.Request; r.Subtype {
 	case "hook_callback":
 		var in hookInput
 		if tolerant(json.Unmarshal(r.Input, &in)) != nil || in.Event != "PreToolUse" || r.CallbackID != preToolUse {
-			s.out.send(failure(l.RequestID, "not a hook of ours")) // blocks the call
+			s.out.Send(failure(l.RequestID, "not a hook of ours")) // blocks the call
 			return
 		}
 		if in.ToolUseID == "" {
 			in.ToolUseID = r.ToolUseID
 		}
-		s.out.send(success(l.RequestID, hookAnswer(s.judge(in))))
+		s.out.Send(success(l.RequestID, hookAnswer(s.judge(in))))
 	case "can_use_tool": // asked only where permissions are not bypassed
 		p := s.judge(hookInput{ToolName: r.ToolName, ToolInput: r.Input, ToolUseID: r.ToolUseID})
 		if !p.Allow {
-			s.out.send(success(l.RequestID, object{"behavior": "deny", "message": p.Reason}))
+			s.out.Send(success(l.RequestID, object{"behavior": "deny", "message": p.Reason}))
 			return
 		}
 		input := r.Input
 		if p.Updated != nil {
 			input = p.Updated
 		}
-		s.out.send(success(l.RequestID, object{"behavior": "allow", "updatedInput": input}))
+		s.out.Send(success(l.RequestID, object{"behavior": "allow", "updatedInput": input}))
 	case "mcp_message":
 		if r.ServerName != serverName {
-			s.out.send(failure(l.RequestID, "unknown server"))
+			s.out.Send(failure(l.RequestID, "unknown server"))
 			return
 		}
 		s.tools.serve(l.RequestID, r.Message, func(answer object) {
-			s.out.send(success(l.RequestID, object{"mcp_response": answer}))
+			s.out.Send(success(l.RequestID, object{"mcp_response": answer}))
 		})
 	default:
-		s.out.send(failure(l.RequestID, "not supported"))
+		s.out.Send(failure(l.RequestID, "not supported"))
 	}
 }
 
@@ -136,6 +136,7 @@ func (s *session) answered(l line) {
 		return
 	}
 	s.ready, s.shaken = true, h
+	s.watch.Close(initializeID)
 	close(s.started)
-	s.out.send(userLine(s.req.Prompt))
+	s.out.Send(userLine(s.req.Prompt))
 }

@@ -88,8 +88,8 @@ func shake(ctx context.Context, path string, env []string) (handshake, string) {
 	if err != nil {
 		return handshake{}, err.Error()
 	}
-	out := newOutbox(p.Stdin)
-	out.send(initialize(false))
+	out := client.NewOutbox(p.Stdin)
+	out.Send(initialize(false))
 	var h handshake
 	problem := "no answer to initialize"
 	lines := &client.Lines{Max: maxLine, Line: func(data []byte, cut bool) {
@@ -102,7 +102,7 @@ func shake(ctx context.Context, path string, env []string) (handshake, string) {
 	lines.Close()
 	out.Close()
 	exit, waitErr := p.Wait()
-	<-out.done
+	<-out.Done()
 	p.Stdout.Close()
 	if err = errors.Join(err, waitErr); err != nil && problem == "" {
 		problem = err.Error()

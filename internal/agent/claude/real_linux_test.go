@@ -389,15 +389,15 @@ func (l lab) hang(t *testing.T) {
 	e := l.experiment(t, map[string]string{"API_TIMEOUT_MS": "600000"}, func(string) fakemodel.Script {
 		return fakemodel.Script{{NoAnswer: true, Repeat: -1}}
 	})
-	e.req.Idle = 2 * time.Second
-	e.wantOutcome(t, e.run(t, l, t.Context(), nil), loop.Hang, "idle 2s")
+	e.req.Idle = 4 * time.Second
+	e.wantOutcome(t, e.run(t, l, t.Context(), nil), loop.Hang, "idle 4s")
 }
 
 // openCall: a silent command is no hang, but the wall clock ends it.
 func (l lab) openCall(t *testing.T) {
 	e := l.experiment(t, nil, func(string) fakemodel.Script { return fakemodel.Script{bash("tail -f /dev/null")} })
-	e.req.Idle, e.req.Timeout = 2*time.Second, 6*time.Second
-	e.wantOutcome(t, e.run(t, l, t.Context(), nil), loop.Hang, "wall 6s")
+	e.req.Idle, e.req.Timeout = 4*time.Second, 12*time.Second
+	e.wantOutcome(t, e.run(t, l, t.Context(), nil), loop.Hang, "wall 12s")
 }
 
 // interrupt: the end of the context ends the client, and it still reports its costs.
@@ -468,8 +468,8 @@ func (l lab) provider(t *testing.T) {
 		{"a key's limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "You have reached your specified API usage limits. You will regain access on 2030-12-01 at 00:00 UTC."}, nil, loop.UsageLimit, "usage limits", true},
 		{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, nil, loop.RateLimited, "429", false},
 		{"overloaded for good", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"}, nil, loop.Overloaded, "529", false},
-		{"a retry that would take too long", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down", Headers: map[string]string{"retry-after": "1000"}},
-			map[string]string{"CLAUDE_CODE_MAX_RETRIES": "4"}, loop.RateLimited, "attempt 1", true},
+		{"a retry that would take too long: the client gives up at once", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down", Headers: map[string]string{"retry-after": "1000"}},
+			map[string]string{"CLAUDE_CODE_MAX_RETRIES": "4"}, loop.RateLimited, "429", false},
 		{"a prompt that does not fit", fakemodel.Step{Status: 400, ErrorType: "invalid_request_error", Message: "prompt is too long: 250000 tokens > 200000 maximum"}, nil, loop.ContextLimit, "too long", false},
 		{"a model that is not there", fakemodel.Step{Status: 404, ErrorType: "not_found_error", Message: "model: claude-sonnet-4-5"}, nil, loop.AuthFailed, "model", false},
 	}
@@ -497,7 +497,7 @@ func (l lab) subagent(t *testing.T) {
 	if got := e.said(loop.EventDenied); len(got) != 1 {
 		t.Errorf("denied: %q", got)
 	}
-	if res.Usage.Input != 400 || res.Usage.APICalls != 4 {
+	if res.Usage.Input != 400 || len(e.model.Turns()) != 4 {
 		t.Errorf("usage %+v", res.Usage)
 	}
 }

@@ -75,7 +75,7 @@ func offline(events func(loop.AgentEvent)) *session {
 	s := &session{events: events, transcript: client.NewTranscript(nil), stream: newStream(), clock: proc.SystemClock(),
 		watch:  client.NewWatch(0, 0, nil, proc.SystemClock()),
 		judged: map[string]verdict{}, halt: make(chan struct{}), started: make(chan struct{}), finished: make(chan struct{})}
-	s.out = newOutbox(nopCloser{})
+	s.out = client.NewOutbox(nopCloser{})
 	return s
 }
 

@@ -29,7 +29,7 @@ type session struct {
 	transcript *client.Transcript
 	stream     *stream
 	tools      *toolServer
-	out        *outbox
+	out        *client.Outbox
 	clock      proc.Clock
 	grace      time.Duration
 
@@ -58,7 +58,7 @@ func newSession(ctx context.Context, req loop.Request, events func(loop.AgentEve
 		events = func(loop.AgentEvent) {}
 	}
 	return &session{req: req, events: events, process: p, watch: watch, transcript: transcript,
-		stream: newStream(), tools: newToolServer(ctx, req), out: newOutbox(p.Stdin),
+		stream: newStream(), tools: newToolServer(ctx, req), out: client.NewOutbox(p.Stdin),
 		judged: map[string]verdict{}, halt: make(chan struct{}), started: make(chan struct{}), finished: make(chan struct{})}
 }
 
@@ -73,12 +73,13 @@ func (s *session) follow(ctx context.Context) (proc.Exit, error) {
 		lines.Close()
 		s.process.Stdout.Close()
 	}()
-	s.out.send(initialize(len(s.req.ToolSpecs) > 0))
+	s.watch.Open(initializeID) // starting has a limit of its own
+	s.out.Send(initialize(len(s.req.ToolSpecs) > 0))
 	s.supervise(ctx)
 	s.out.Close()
 	exit, err := s.process.Wait()
 	<-read
-	<-s.out.done
+	<-s.out.Done()
 	return exit, err
 }
 
@@ -111,7 +112,7 @@ func (s *session) supervise(ctx context.Context) {
 			s.mu.Lock()
 			s.interrupted = true
 			s.mu.Unlock()
-			s.out.send(object{"type": "control_request", "request_id": interruptID, "request": object{"subtype": "interrupt"}})
+			s.out.Send(object{"type": "control_request", "request_id": interruptID, "request": object{"subtype": "interrupt"}})
 			patience, cancel = timer(interruptLimit)
 		case <-finished:
 			finished = nil
@@ -191,7 +192,7 @@ func (s *session) line(data []byte, cut bool) {
 func (s *session) tooLong(data []byte) {
 	s.transcript.Output("", data, true)
 	if id := headID(data); id != "" {
-		s.out.send(success(id, hookAnswer(loop.Permission{Reason: fmt.Sprintf("the arguments of this call are longer than %d MiB; work in smaller steps", maxLine>>20)})))
+		s.out.Send(success(id, hookAnswer(loop.Permission{Reason: fmt.Sprintf("the arguments of this call are longer than %d MiB; work in smaller steps", maxLine>>20)})))
 	}
 	s.event(loop.AgentEvent{Kind: loop.EventWarning, Text: fmt.Sprintf("a line of the client was longer than %d MiB and was dropped", maxLine>>20)})
 }
@@ -348,7 +349,7 @@ func (s *session) turnEnded(l line) {
 			if b, err := json.Marshal(object{"type": "ralph_prompt", "text": prompt}); err == nil {
 				s.transcript.JSON(b)
 			}
-			if s.out.send(userLine(prompt)) {
+			if s.out.Send(userLine(prompt)) {
 				return
 			}
 		}

@@ -363,7 +363,7 @@ func FuzzLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, cut bool) {
 		var sent bytes.Buffer
 		s := offline(func(loop.AgentEvent) {})
-		s.out = newOutbox(closer{&sent})
+		s.out = client.NewOutbox(closer{&sent})
 		s.tools = newToolServer(t.Context(), loop.Request{})
 		s.req.Phase = "building"
 		s.req.Judge = func(loop.ToolUse) loop.Permission { return loop.Permission{Reason: "no"} }
@@ -371,7 +371,7 @@ func FuzzLine(f *testing.F) {
 			s.line(bytes.ReplaceAll(data, []byte("\n"), nil), cut)
 		}
 		s.out.Close()
-		<-s.out.done
+		<-s.out.Done()
 		s.tools.close()
 		if strings.Contains(sent.String(), `"behavior":"allow"`) || strings.Contains(sent.String(), `"permissionDecision":"allow"`) {
 			t.Errorf("allowed by %q: %s", data, sent.String())

@@ -1,4 +1,4 @@
-package claude
+package client
 
 import (
 	"encoding/json"
@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// outbox writes lines to the client from a goroutine of its own, so that a
+// Outbox writes lines to the client from a goroutine of its own, so that a
 // client which does not read cannot stop us from reading it. After Close it
 // writes what it has and closes the pipe.
-type outbox struct {
+type Outbox struct {
 	mu     sync.Mutex
 	wake   *sync.Cond
 	queue  [][]byte
@@ -22,14 +22,15 @@ type outbox struct {
 // comes then is dropped, which the client takes for a verdict that never came.
 const maxQueued = 64 << 20
 
-func newOutbox(w io.WriteCloser) *outbox {
-	o := &outbox{done: make(chan struct{})}
+// NewOutbox writes to w until Close, and then closes it.
+func NewOutbox(w io.WriteCloser) *Outbox {
+	o := &Outbox{done: make(chan struct{})}
 	o.wake = sync.NewCond(&o.mu)
 	go o.run(w)
 	return o
 }
 
-func (o *outbox) run(w io.WriteCloser) {
+func (o *Outbox) run(w io.WriteCloser) {
 	defer close(o.done)
 	defer w.Close()
 	for {
@@ -52,8 +53,8 @@ func (o *outbox) run(w io.WriteCloser) {
 	}
 }
 
-// send queues one JSON line; it is false when the line cannot go any more.
-func (o *outbox) send(v any) bool {
+// Send queues one JSON line; it is false when the line cannot go any more.
+func (o *Outbox) Send(v any) bool {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return false
@@ -70,8 +71,11 @@ func (o *outbox) send(v any) bool {
 	return true
 }
 
+// Done is closed when everything is written, or cannot be, and w is closed.
+func (o *Outbox) Done() <-chan struct{} { return o.done }
+
 // Close ends the input after what is queued.
-func (o *outbox) Close() {
+func (o *Outbox) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
