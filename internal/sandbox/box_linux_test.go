@@ -271,7 +271,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if err := os.Chown(home, uid, uid); err != nil {
 		t.Fatal(err)
 	}
-	corpus, err := os.ReadFile(corpusFile)
+	corpus, err := os.ReadFile(corpusPath())
 	if err != nil {
 		t.Fatal(err)
 	}

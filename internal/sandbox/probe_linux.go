@@ -36,6 +36,9 @@ func Probe(ctx context.Context, spec Spec) (Report, error) {
 	if try.Home == "" || try.HomeUpper == "" {
 		try.HomeMode = HomeReadOnly
 	}
+	if err := try.validate(); err != nil {
+		return Report{}, err
+	}
 	var missing []string
 	for {
 		refused, err := attempt(ctx, try)

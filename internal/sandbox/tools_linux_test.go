@@ -1,0 +1,101 @@
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"git-ralph/internal/proc"
+)
+
+// TestToolchains builds with the tools that agents use, each with a dependency
+// that is added inside, and with caches in the home folder. There is no
+// network: the dependency comes from the worktree.
+func TestToolchains(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a standard library")
+	}
+	tests := []struct{ tool, script string }{
+		{"go", `mkdir -p dep app && cd dep && go mod init example.invalid/dep && printf 'package dep\n\nconst Word = "built"\n' >dep.go && cd ../app &&
+			go mod init example.invalid/app && go mod edit -require=example.invalid/dep@v0.0.0 -replace=example.invalid/dep=../dep && export GOPROXY=off &&
+			printf 'package main\n\nimport "example.invalid/dep"\n\nfunc main() { println(dep.Word) }\n' >main.go && go build -o app . && ./app && go vet . && test -d ~/.cache/go-build && go version -m app | grep vcs.revision`},
+		{"npm", `mkdir -p dep app && cd dep && printf '{"name":"dep","version":"1.0.0","main":"i.js"}' >package.json && printf 'module.exports="built"' >i.js && cd ../app &&
+			printf '{"name":"app","version":"1.0.0","scripts":{"test":"node t.js"}}' >package.json && npm install --no-audit --no-fund --offline ../dep && printf 'console.log(require("dep"))' >t.js && npm test && ls ~/.npm`},
+		{"python3", `python3 -m venv --without-pip .venv && printf 'import sqlite3, multiprocessing, tempfile\nwith tempfile.TemporaryFile() as f: f.write(b"x")\nmultiprocessing.Lock()\nprint("built")\n' >t.py && .venv/bin/python t.py`},
+		{"make", `printf 'all:\n\t@echo built\n\t@touch out\n' >Makefile && make`},
+	}
+	b := newBox(t, "")
+	b.spec.Network = NetworkLoopback
+	b.spec.CommandFiles = filepath.SplitList(proc.Getenv(b.env, "PATH"))
+	for _, tt := range tests {
+		t.Run(tt.tool, func(t *testing.T) {
+			if p, err := exec.LookPath(tt.tool); err != nil || strings.Contains(p, "shims") && os.Getuid() != 0 {
+				t.Skip(tt.tool, "is not installed")
+			}
+			b.t = t
+			out, exit := b.inside("set -e; mkdir " + tt.tool + "-test; cd " + tt.tool + "-test; " + tt.script)
+			if !exit.Success() || !strings.Contains(out, "built") {
+				t.Errorf("%v\n%s", exit, out)
+			}
+			if _, err := os.Stat(filepath.Join(b.home, ".cache", "go-build")); err == nil {
+				t.Error("the user's cache was written")
+			}
+		})
+	}
+}
+
+// TestBubblewrap starts the sandbox that clients bring along, where it is
+// installed.
+func TestBubblewrap(t *testing.T) {
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		t.Skip("bwrap is not installed")
+	}
+	if os.Getuid() == 0 {
+		t.Skip("root's /proc is protected by mounts, so a client cannot mount its own")
+	}
+	b := newBox(t, "")
+	out, exit := b.inside(`bwrap --unshare-all --ro-bind / / --bind "$PWD" "$PWD" --proc /proc --dev /dev --tmpfs /tmp sh -c 'echo x >new && cat new; echo nested; echo x >.git/evil'; echo x >.git/evil; test ! -e .git/evil`)
+	if !exit.Success() || !strings.Contains(out, "nested") {
+		t.Errorf("%v\n%s", exit, out)
+	}
+}
+
+func BenchmarkStart(b *testing.B) {
+	dir := b.TempDir()
+	work, home := filepath.Join(dir, "home", "work"), filepath.Join(dir, "home")
+	git := filepath.Join(work, ".git")
+	if err := os.MkdirAll(git, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	base := Spec{Worktree: work, GitDirs: []string{git}, Home: home, HomeUpper: filepath.Join(dir, "upper"), Network: NetworkOpen}
+	r, err := Probe(b.Context(), base)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer RemoveHomeUpper(base.HomeUpper)
+	for _, mode := range []string{"none", "open", "loopback"} {
+		b.Run(mode, func(b *testing.B) {
+			opts := proc.GroupOptions{EventID: "bench"}
+			if mode != "none" {
+				spec := r.Apply(base)
+				spec.Network = Network(mode)
+				if opts.Wrap, err = Wrapper(spec); err != nil {
+					b.Fatal(err)
+				}
+			}
+			g, err := proc.NewGroup(opts)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer g.Close()
+			cmd := proc.Command{Argv: []string{"/bin/true"}, Dir: work, Env: []string{"PATH=/bin", "HOME=" + home}}
+			for b.Loop() {
+				if exit, err := g.Run(b.Context(), cmd); err != nil || !exit.Success() {
+					b.Fatal(exit, err)
+				}
+			}
+		})
+	}
+}
