@@ -259,3 +259,14 @@ func newRunDir() (string, error) {
 	}
 	return dir, nil
 }
+
+// NextPrompt is the prompt that the next iteration on a task would get.
+func (l *Loop) NextPrompt(s state.State, id plan.TaskID) agentctx.Prompt {
+	it := &iteration{phase: state.Building, role: RoleCoding, number: s.Run.Iteration + 1, state: s}
+	if i := s.Plan.Find(id); i >= 0 {
+		it.task, it.attempt = s.Plan.Tasks[i], s.Plan.Tasks[i].Attempts+1
+	} else {
+		return agentctx.Prompt{}
+	}
+	return l.assemble(it)
+}

@@ -12,6 +12,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/internal/proc"
 	"git-ralph/internal/state"
+	"git-ralph/notes"
 	"git-ralph/plan"
 )
 
@@ -145,10 +146,16 @@ func (l *Loop) end(status state.Status, reason string) (End, error) {
 	return End{Status: status, Reason: reason, State: snap.State}, nil
 }
 
-// broken records that the harness itself failed; what is in the worktree stays
-// for the next start to recover.
+// broken ends a run in which the harness itself failed: the iteration in work
+// is stored and its checkpoint restored, as after a crash.
 func (l *Loop) broken(err error) error {
-	l.emit("end", state.State{}, "", nil, "%v", err)
+	r := Recovery{Repo: l.Repo, Journal: l.Journal, Engine: l.Engine, Log: l.Log, Now: l.Now}
+	if rerr := r.Run(l.background()); rerr != nil {
+		err = errors.Join(err, rerr)
+	}
+	if _, eerr := l.end(state.HaltedStatus, "error: "+notes.OneLine(err.Error(), 300)); eerr != nil {
+		err = errors.Join(err, eerr)
+	}
 	return err
 }
 

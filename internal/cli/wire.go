@@ -91,7 +91,7 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 		Notify: map[string][]string{"complete": set.Notify.Complete, "halt": set.Notify.Halt, "needs_human": set.Notify.NeedsHuman, "limit": set.Notify.Limit},
 	}
 	// The client keeps what it needs to log in; tools, checks and steps do not.
-	s.AgentEnv = proc.CleanEnv(a.Env, set.Agent.EnvDeny, set.Agent.EnvAllow, agent.Needs(set.Agent.Driver))
+	s.AgentEnv = proc.CleanEnv(a.Env, set.Agent.EnvDeny, set.Agent.EnvAllow, agent.LoginOf(set.Agent.Driver).Env)
 	s.CheckEnv = proc.CleanEnv(a.Env, set.Agent.EnvDeny, set.Agent.EnvAllow, nil)
 	s.Roles = map[loop.Role]loop.RoleSettings{}
 	roles := []string{"coding", "discovery", "planning", "validation", "context-prep", "context-post", "indexer"}
@@ -135,8 +135,12 @@ func (a *App) promptOptions(set *config.Resolved, root string) (agentctx.Options
 	}
 	t := set.Toolchain.Commands()
 	o.Toolchain = agentctx.Toolchain{Test: t.Test, Lint: t.Lint, Typecheck: t.Typecheck, Add: t.Add, Sync: t.Sync}
-	for _, b := range guard.Preset(set.Toolchain.Preset).Blocked {
-		o.Toolchain.Blocked = append(o.Toolchain.Blocked, agentctx.Blocked{Command: b.Command, Instead: b.Instead})
+	chain, err := guard.NewToolchain(set.Toolchain.Preset)
+	if err != nil {
+		return o, err
+	}
+	for _, b := range chain.Blocks {
+		o.Toolchain.Blocked = append(o.Toolchain.Blocked, agentctx.Blocked{Command: string(b.Pattern), Instead: b.Instead})
 	}
 	for _, name := range []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"} {
 		data, err := os.ReadFile(filepath.Join(root, name))
@@ -149,7 +153,6 @@ func (a *App) promptOptions(set *config.Resolved, root string) (agentctx.Options
 	if set.Context.Templates != "" {
 		folder = os.DirFS(filepath.Join(root, set.Context.Templates))
 	}
-	var err error
 	o.Templates, err = agentctx.LoadTemplates(folder)
 	return o, err
 }
@@ -168,7 +171,9 @@ func (a *App) policy(set *config.Resolved) (*guard.Policy, error) {
 	}
 	p.Writable, p.Allow, p.Deny, p.Protected = set.Guard.Writable, set.Guard.Allow, set.Guard.Deny, set.Guard.Protected
 	p.NoProtected = len(set.Guard.Protected) == 0
-	p.Toolchain = guard.Preset(set.Toolchain.Preset)
+	if p.Toolchain, err = guard.NewToolchain(set.Toolchain.Preset); err != nil {
+		return nil, err
+	}
 	p.Aliases = map[string]string{}
 	git, err := a.gitConfig()
 	if err != nil {
@@ -230,7 +235,7 @@ func (a *App) wire(set *config.Resolved, sandbox loop.Sandbox) (*wired, error) {
 }
 
 func (a *App) agentOptions(set *config.Resolved) agent.Options {
-	return agent.Options{Command: set.Agent.Command, Script: set.Agent.Script}
+	return agent.Options{Command: set.Agent.Command, Script: set.Agent.Script, Dir: a.repo.Root}
 }
 
 // agentFiles are the agent's command and those of its arguments that are files.

@@ -93,14 +93,22 @@ func (h *heard) Write(p []byte) (int, error) {
 // prompt is the prompt as standard input. From a file nothing has to be copied,
 // so that an agent which never reads it can neither block nor break a pipe.
 func prompt(req loop.Request) (io.Reader, func(), error) {
-	if req.PromptFile == "" {
-		return strings.NewReader(req.Prompt), func() {}, nil
-	}
-	f, err := os.Open(req.PromptFile)
+	// req.PromptFile is the agent's path to it, which may not be ours.
+	f, err := os.CreateTemp("", "git-ralph-prompt-")
 	if err != nil {
-		return nil, nil, fmt.Errorf("open the prompt: %w", err)
+		return nil, nil, fmt.Errorf("hand over the prompt: %w", err)
 	}
-	return f, func() { f.Close() }, nil
+	name := f.Name()
+	drop := func() { f.Close(); os.Remove(name) }
+	_, err = f.WriteString(req.Prompt)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		drop()
+		return nil, nil, fmt.Errorf("hand over the prompt: %w", err)
+	}
+	return f, drop, nil
 }
 
 // Resolve is argv with its program found: see Agent.Argv. A program that is

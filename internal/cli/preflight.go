@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/agent"
+	"git-ralph/internal/config"
+	"git-ralph/internal/state"
+	"git-ralph/loop"
+)
+
+// preflight refuses, before anything is changed, what would go wrong in the
+// night. Every refusal is exit code 8 with the way out.
+func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State, f *RunFlags) (*wired, error) {
+	repo, err := a.Repo()
+	if err != nil {
+		return nil, err
+	}
+	j, err := a.Journal()
+	if err != nil {
+		return nil, err
+	}
+	if f.Worktree || f.Workers > 0 {
+		return nil, gitstate.Hint(2, "git worktree add ../work -b work && cd ../work && git ralph start", "--worktree and --workers are not available yet")
+	}
+	version, ok, err := repo.GitVersion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, gitstate.Hint(8, "install git 2.38 or newer", "git %s is too old", version)
+	}
+	if !a.trusted(set) {
+		if err := a.askTrust(repo.Root, f.Yes); err != nil {
+			return nil, err
+		}
+	}
+	if err := set.Preflight(); err != nil {
+		return nil, &gitstate.HintError{Err: err, Hint: hintOf(err), Code: 8}
+	}
+	if _, _, err := repo.Identity(ctx); err != nil {
+		return nil, err
+	}
+	if err := loop.CheckJournal(ctx, repo, j, s); err != nil {
+		return nil, err
+	}
+	if err := a.checkWorktree(ctx, set, f); err != nil {
+		return nil, err
+	}
+	sandbox, err := a.sandbox(ctx, set, f.Yes)
+	if err != nil {
+		return nil, err
+	}
+	w, err := a.wire(set, sandbox)
+	if err != nil {
+		return nil, err
+	}
+	if !w.loop.Prover.Verifies(pendingTasks(s.Plan)) && !f.Unchecked {
+		return nil, gitstate.Hint(8, "write [[checks]] in ralph.toml, give every task a verify command, or say --unchecked",
+			"there are no checks, so nothing could be verified")
+	}
+	if err := w.loop.TrySigning(ctx); err != nil {
+		return nil, err
+	}
+	info, err := agent.Probe(ctx, set.Agent.Driver, a.agentOptions(set), w.loop.Settings.AgentEnv)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Supported {
+		return nil, gitstate.Hint(8, info.Hint, "%s", info.Problem)
+	}
+	if info.Warning != "" {
+		a.warn("%s", info.Warning)
+	}
+	w.loop.Settings.Versions = map[string]string{"git-ralph": Version, "git": version, set.Agent.Driver: info.Version}
+	w.loop.Settings.Unchecked = f.Unchecked
+	return w, nil
+}
+
+// askTrust asks once on a terminal; elsewhere it refuses.
+func (a *App) askTrust(root string, yes bool) error {
+	if terminal(a.In) && terminal(a.Err) && !yes {
+		data, err := os.ReadFile(filepath.Join(root, config.FileName))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.Err, "%s\n%s was not written by init here. It names commands that will be run.\n", data, config.FileName)
+		if a.ask("trust it? [y/N] ") {
+			_, err := a.trust(root)
+			return err
+		}
+	}
+	return gitstate.Hint(8, "read it, then: git ralph trust, or --trust for this call", "the %s of this repository is not trusted", config.FileName)
+}
+
+// ask puts a yes-or-no question on the terminal.
+func (a *App) ask(question string) bool {
+	fmt.Fprint(a.Err, question)
+	var answer string
+	fmt.Fscanln(a.In, &answer)
+	return strings.HasPrefix(strings.ToLower(answer), "y")
+}
+
+// checkWorktree looks at what is unusual in the repository and at changed
+// tracked files.
+func (a *App) checkWorktree(ctx context.Context, set *config.Resolved, f *RunFlags) error {
+	repo, err := a.Repo()
+	if err != nil {
+		return err
+	}
+	found, err := worktree.Inspect(ctx, worktree.Repo{Root: repo.Root, GitDir: repo.GitDir, CommonDir: repo.CommonDir, Git: repo.Git, Store: repo.Store},
+		worktree.Options{MaxFile: int64(set.Worktree.MaxFile), CaptureIgnored: set.Worktree.CaptureIgnored})
+	if err != nil {
+		return err
+	}
+	for _, p := range found.Refused() {
+		return gitstate.Hint(8, p.Hint, "%s", p.Reason)
+	}
+	out, err := repo.Git.Run(ctx, "status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=all")
+	if err != nil {
+		return fmt.Errorf("look for changed files: %w", err)
+	}
+	var dirty []string
+	fields := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
+	for i := 0; i < len(fields); i++ {
+		if len(fields[i]) < 4 {
+			continue
+		}
+		if strings.HasPrefix(fields[i], "U") || strings.HasPrefix(fields[i], "AA") || strings.HasPrefix(fields[i], "DD") || fields[i][1] == 'U' {
+			return gitstate.Hint(8, "resolve it and commit, or git merge --abort", "the index has unmerged files: %s", fields[i][3:])
+		}
+		dirty = append(dirty, fields[i][3:])
+		if fields[i][0] == 'R' || fields[i][0] == 'C' {
+			i++
+		}
+	}
+	if len(dirty) == 0 {
+		return nil
+	}
+	if set.Loop.Dirty == "commit" {
+		return a.commitDirty(ctx, dirty)
+	}
+	shown := dirty
+	if len(shown) > 10 {
+		shown = append(append([]string{}, dirty[:10]...), fmt.Sprintf("and %d more", len(dirty)-10))
+	}
+	return gitstate.Hint(8, "commit or stash them; or start with --dirty=commit, which commits them for you; or --worktree, which leaves them alone",
+		"tracked files have changes: %s", strings.Join(shown, ", "))
+}
+
+// commitDirty commits the user's changes to tracked files as they lie there,
+// by the user's own git: hooks, signature and identity are theirs.
+func (a *App) commitDirty(ctx context.Context, files []string) error {
+	repo, err := a.Repo()
+	if err != nil {
+		return err
+	}
+	msg := fmt.Sprintf("Work in progress before git ralph (%s)\n", plural(len(files), "file"))
+	if _, err := repo.Git.RunWith(ctx, strings.NewReader(msg), nil, "commit", "--quiet", "--all", "-F", "-"); err != nil {
+		return gitstate.Hint(8, "commit them yourself", "the changed files could not be committed: %w", err)
+	}
+	a.warn("committed %s that had changes", plural(len(files), "file"))
+	return nil
+}
+
+// errNoSandbox is what a sandbox that is required and missing ends with.
+var errNoSandbox = errors.New("no sandbox")

@@ -1,0 +1,368 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/config"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/proc"
+	"git-ralph/internal/state"
+	"git-ralph/loop"
+	"git-ralph/plan"
+)
+
+// StartCmd is `git ralph start`.
+type StartCmd struct {
+	RunFlags
+	Once   bool `help:"One iteration."`
+	DryRun bool `help:"Print the decision, the prompt and the preflight; change nothing."`
+}
+
+// RunFlags are shared by the commands that run agents.
+type RunFlags struct {
+	MaxIterations *int     `placeholder:"N" help:"End after N finished iterations."`
+	MaxCost       string   `placeholder:"USD" help:"End when this session has cost so much."`
+	Mode          string   `placeholder:"M" help:"handoff-only, handoff-plus-index or agent-orchestrated."`
+	Agent         string   `placeholder:"D" help:"claude, codex, opencode, gemini, command or scripted."`
+	Model         string   `placeholder:"NAME" help:"The agent's model."`
+	Script        string   `placeholder:"FILE" help:"Script of the agent scripted."`
+	Worktree      bool     `help:"Work in a linked worktree on a branch of its own; git ralph land brings it over."`
+	Workers       int      `placeholder:"N" help:"Several worktrees at once."`
+	Dirty         string   `placeholder:"refuse|commit" help:"What to do with changed tracked files."`
+	Unchecked     bool     `help:"Work although nothing could be verified."`
+	Trust         bool     `help:"Trust the ralph.toml of this repository for this call."`
+	Config        []string `placeholder:"FILE" sep:"none" help:"Further settings over ralph.toml; may be repeated."`
+	Yes           bool     `short:"y" help:"Answer yes to every question."`
+	JSON          bool     `name:"json" help:"Print events as lines of JSON."`
+}
+
+func (f *RunFlags) flags() map[string]string {
+	m := map[string]string{}
+	put := func(key, val string) {
+		if val != "" {
+			m[key] = val
+		}
+	}
+	if f.MaxIterations != nil {
+		m["loop.max_iterations"] = strconv.Itoa(*f.MaxIterations)
+	}
+	put("limits.session_usd", f.MaxCost)
+	put("loop.mode", f.Mode)
+	put("agent.driver", f.Agent)
+	put("agent.model", f.Model)
+	put("agent.script", f.Script)
+	put("loop.dirty", f.Dirty)
+	if f.Script != "" && f.Agent == "" {
+		m["agent.driver"] = "scripted"
+	}
+	return m
+}
+
+// Run starts the loop.
+func (c *StartCmd) Run(a *App) error {
+	if c.Once {
+		one := 1
+		c.MaxIterations = &one
+	}
+	if c.MaxIterations != nil && *c.MaxIterations < 0 {
+		return usage("--max-iterations 0 means no limit", "--max-iterations %d is negative", *c.MaxIterations)
+	}
+	if c.Trust {
+		a.Env = append(a.Env, "RALPH_TRUST=1")
+	}
+	repo, err := a.Repo()
+	if err != nil {
+		return err
+	}
+	j, err := a.Journal()
+	if err != nil {
+		return err
+	}
+	snap, err := j.Load(a.Ctx)
+	if errors.Is(err, journal.ErrNone) {
+		return gitstate.Hint(8, "git ralph import FILE, or git ralph add \"a first task\"", "the branch %s has no journal and no plan", j.Branch)
+	}
+	if err != nil {
+		return err
+	}
+	set, err := a.Settings(c.flags(), c.Config)
+	if err != nil {
+		return err
+	}
+	if c.DryRun {
+		return c.dryRun(a, set)
+	}
+	ctx, cancel := a.interrupts()
+	defer cancel()
+
+	branchLock, err := repo.LockBranch(j.Branch)
+	if err != nil {
+		return err
+	}
+	defer branchLock.Release()
+	treeLock, err := repo.LockWorktree()
+	if err != nil {
+		return err
+	}
+	defer treeLock.Release()
+	e, err := a.engine(set)
+	if err != nil {
+		return err
+	}
+	if err := a.recoverRun(j, e); err != nil {
+		return err
+	}
+	if snap, err = j.Load(a.Ctx); err != nil {
+		return err
+	}
+	if done, err := c.nothingToDo(a, snap.State); done || err != nil {
+		return err
+	}
+	w, err := a.preflight(ctx, set, snap.State, &c.RunFlags)
+	if err != nil {
+		return err
+	}
+	w.loop.Engine = e
+	out := newReporter(a, c.JSON)
+	w.loop.Emit = out.emit
+	w.loop.Resolve = func(over map[string]string) (loop.Settings, error) {
+		src, err := a.sources(c.Config, over)
+		if err != nil {
+			return loop.Settings{}, err
+		}
+		src.Flags = c.flags()
+		res, err := config.Load(src)
+		if err != nil {
+			return loop.Settings{}, err
+		}
+		return a.loopSettings(res), nil
+	}
+	end, err := w.loop.Run(ctx)
+	out.close()
+	if err != nil {
+		return err
+	}
+	if err := loop.Prune(repo, j, set.Evidence.Keep); err != nil {
+		a.warn("old evidence could not be pruned: %v", err)
+	}
+	a.notify(set, end)
+	if !c.JSON {
+		c.summary(a, end)
+	}
+	return endError(end)
+}
+
+// endError turns the end of a run into its exit code.
+func endError(end loop.End) error {
+	if code := end.ExitCode(); code != 0 {
+		return &ExitError{Code: code}
+	}
+	return nil
+}
+
+// nothingToDo answers a start that has no work, without starting anything.
+func (c *StartCmd) nothingToDo(a *App, s state.State) (bool, error) {
+	switch {
+	case len(s.Plan.Tasks) == 0:
+		return true, gitstate.Hint(8, "git ralph import FILE, git ralph add \"a task\", or git ralph run \"what you want\"", "the plan is empty")
+	case s.Plan.Complete():
+		if c.JSON {
+			return true, a.printLine(loop.Live{Time: time.Now().UTC(), Event: "end", Message: "complete", Data: map[string]any{"status": state.Complete}})
+		}
+		a.printf("complete: %d of %d tasks are done; nothing to do\n", len(s.Plan.Tasks), len(s.Plan.Tasks))
+		return true, nil
+	case s.Run.PauseAsked:
+		return true, gitstate.Hint(6, "git ralph resume, then git ralph start", "the run is paused")
+	case s.Run.Status == state.NeedsReview:
+		return true, gitstate.Hint(6, "git ralph approve, or git ralph resume; then git ralph start", "the run waits for a person: %s", s.Run.Reason)
+	case s.Run.Breaker.State == "open" && (s.Run.Breaker.Until == nil || time.Now().Before(*s.Run.Breaker.Until)):
+		return true, gitstate.Hint(5, "git ralph log shows why; git ralph resume allows one attempt", "the circuit breaker is open: %s", s.Run.Breaker.Reason)
+	}
+	return false, nil
+}
+
+// interrupts makes Ctrl-C, SIGTERM and SIGHUP end the context once, and the
+// process when they come again at least a second later: git forwards the
+// first one twice.
+func (a *App) interrupts() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(a.Ctx)
+	ch := make(chan os.Signal, 4)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		var first time.Time
+		for range ch {
+			switch {
+			case first.IsZero():
+				first = time.Now()
+				fmt.Fprintln(a.Err, "\ninterrupted: keeping the attempt as evidence and restoring the checkpoint (again to leave at once)")
+				cancel()
+			case time.Since(first) >= time.Second:
+				os.Exit(130)
+			}
+		}
+	}()
+	return ctx, func() { signal.Stop(ch); cancel() }
+}
+
+// reporter shows what a run does.
+type reporter struct {
+	a    *App
+	json bool
+	mu   sync.Mutex
+	s    map[string]bool
+}
+
+func newReporter(a *App, asJSON bool) *reporter { return &reporter{a: a, json: asJSON} }
+
+func (r *reporter) emit(l loop.Live) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.json {
+		r.a.printLine(l)
+		return
+	}
+	paint := func(code, s string) string { return r.a.colour(r.a.Out, code, s) }
+	switch l.Event {
+	case "start":
+		r.a.printf("%s\n", paint("1", l.Message))
+	case "iteration_start":
+		r.a.printf("\n%s\n", paint("1", l.Message))
+	case "agent":
+		if r.a.Verbose > 0 {
+			r.a.printf("  %s\n", paint("2", l.Message))
+		}
+	case "check":
+		r.a.printf("  check %s\n", l.Message)
+	case "verdict":
+		code := "32"
+		if !strings.HasPrefix(l.Message, "keep") {
+			code = "33"
+		}
+		r.a.printf("  %s\n", paint(code, l.Message))
+	case "end":
+	case "iteration_end":
+		if r.a.Verbose > 0 {
+			r.a.printf("  %s\n", l.Message)
+		}
+	default:
+		r.a.printf("  %s: %s\n", l.Event, l.Message)
+	}
+}
+
+func (r *reporter) close() {}
+
+// summary says what the run did and what comes next.
+func (c *StartCmd) summary(a *App, end loop.End) {
+	s := end.State
+	n := s.Plan.Counts()
+	a.printf("\n%s", a.colour(a.Out, "1", string(end.Status)))
+	if end.Reason != "" {
+		a.printf(": %s", end.Reason)
+	}
+	a.printf("\n")
+	var rows [][]string
+	rows = append(rows, []string{"iterations", fmt.Sprintf("%d in this session, %d in all", s.Run.SessionIterations, s.Run.Iteration)})
+	tasks := fmt.Sprintf("%d of %d done", n.Done, n.Total)
+	if s.Run.SessionDone > 0 {
+		tasks += fmt.Sprintf(", %d in this session", s.Run.SessionDone)
+	}
+	for _, x := range []struct {
+		n    int
+		word string
+	}{{n.Failed, "failed"}, {n.Blocked, "blocked"}, {n.Skipped, "skipped"}, {n.Pending, "pending"}} {
+		if x.n > 0 {
+			tasks += fmt.Sprintf(", %d %s", x.n, x.word)
+		}
+	}
+	rows = append(rows, []string{"tasks", tasks})
+	if t := s.Run.Tokens.Total(); t > 0 {
+		rows = append(rows, []string{"tokens", fmt.Sprintf("%d in this session, %d in all", s.Run.Used.Tokens, t)})
+	}
+	if s.Run.Cost.Total > 0 || s.Run.Tokens.Total() > 0 {
+		cost := fmt.Sprintf("$%s in this session, $%s in all", usd(s.Run.Cost.Session), usd(s.Run.Cost.Total))
+		if s.Run.Cost.Unknown {
+			cost += " (some runs reported none)"
+		}
+		rows = append(rows, []string{"cost", cost})
+	}
+	rows = append(rows, []string{"time", duration(s.Run.LastAt.Sub(s.Run.StartedAt).Milliseconds())})
+	table(a.Out, rows)
+	if end.Status == state.BlockedStatus {
+		for _, b := range s.Plan.Blockers() {
+			a.printf("  %s: %s\n", b.ID, b.Reason)
+		}
+	}
+	a.printf("%s %s\n", a.colour(a.Out, "36", "next:"), nextMove(end))
+}
+
+func usd(micro int64) string { return strconv.FormatFloat(float64(micro)/1e6, 'f', 2, 64) }
+
+func nextMove(end loop.End) string {
+	switch end.Status {
+	case state.Complete:
+		return "git log --notes=ralph shows the work; git log ralph/heads/" + end.State.Journal.Branch + " how it came about"
+	case state.BlockedStatus:
+		return "git ralph show N says why; git ralph retry --failed, git ralph unblock ID, or git ralph edit"
+	case state.MaxIterations:
+		return "git ralph start goes on"
+	case state.HaltedStatus:
+		if strings.HasPrefix(end.Reason, "fresh_checks") {
+			return "something the checks need is not in the repository: look at ignored and untracked files"
+		}
+		if strings.Contains(end.Reason, "limit") {
+			return "raise the limit under [limits], then git ralph start"
+		}
+		return "git ralph log says why; git ralph resume allows one attempt"
+	case state.Paused:
+		return "git ralph resume, then git ralph start"
+	case state.NeedsReview:
+		return "look at it, then git ralph resume and git ralph start"
+	}
+	return "git ralph start goes on"
+}
+
+// notify runs the command for this kind of end; its failure is only reported.
+func (a *App) notify(set *config.Resolved, end loop.End) {
+	argv := set.Notify.Halt
+	switch end.Status {
+	case state.Complete:
+		argv = set.Notify.Complete
+	case state.NeedsReview, state.Paused:
+		argv = set.Notify.NeedsHuman
+	case state.Interrupted, state.Stopped, state.MaxIterations:
+		return
+	}
+	if len(argv) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(a.Ctx, 30*time.Second)
+	defer cancel()
+	body := fmt.Sprintf(`{"status":%q,"reason":%q,"branch":%q}`+"\n", end.Status, end.Reason, end.State.Journal.Branch)
+	exit, err := proc.Run(ctx, proc.Command{Argv: argv, Dir: a.Dir, Env: a.Env, Stdin: strings.NewReader(body)})
+	if err != nil {
+		a.warn("the notification failed: %v", err)
+	} else if !exit.Success() {
+		a.warn("the notification failed: %s", exit)
+	}
+}
+
+// pendingTasks are those that a run would work on.
+func pendingTasks(p plan.Plan) []plan.Task {
+	var out []plan.Task
+	for _, t := range p.Tasks {
+		if t.Status == plan.Pending || t.Status == plan.InProgress {
+			out = append(out, t)
+		}
+	}
+	return out
+}

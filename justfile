@@ -1,0 +1,32 @@
+# git ralph: what there is to run. `just --list` shows it.
+
+version := `git describe --tags --always --dirty 2>/dev/null || echo dev`
+ldflags := "-s -w -X git-ralph/internal/cli.Version=" + version
+
+# the binary
+build:
+    go build -trimpath -ldflags '{{ldflags}}' -o git-ralph .
+
+# into GOBIN, so that `git ralph` works
+install:
+    go install -trimpath -ldflags '{{ldflags}}' .
+
+# the main job, end to end, in a throw-away repository
+demo:
+    go run . demo
+
+test:
+    go test ./...
+
+# ratios in one run, medians; takes a while
+bench:
+    go test -run '^$' -bench . -benchmem ./gitstate/worktree ./guard ./context ./internal/sandbox ./internal/cli
+
+lint:
+    test -z "$(gofmt -l .)"
+    go vet ./...
+    go tool staticcheck ./...
+
+# what decides whether a change lands
+ci:
+    bash .ci/run

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"git-ralph/fixtures/repo"
+	"git-ralph/internal/cli"
+)
+
+// TestMain makes the test binary the program itself when it is asked to: what
+// the tests run is the real thing, in a process of its own.
+func TestMain(m *testing.M) {
+	if os.Getenv("GIT_RALPH_TEST_MAIN") == "1" || len(os.Args) > 1 && os.Args[1] == "sandbox" {
+		os.Exit(cli.Main(os.Args))
+	}
+	os.Exit(m.Run())
+}
+
+// project is a repository with a plan, a check and an agent, and the program.
+type project struct {
+	*repo.Repo
+	bin string
+}
+
+// result of one command.
+type result struct {
+	code     int // -1 when a signal ended it
+	out, err string
+}
+
+// newProject begins a journal in a fresh repository. The agent is a script at
+// agent.sh of the worktree.
+func newProject(t *testing.T, agent, settings string, files map[string]string) *project {
+	t.Helper()
+	all := map[string]string{
+		"agent.sh":   agent,
+		"ralph.toml": "[agent]\ndriver = \"command\"\ncommand = [\"sh\", \"agent.sh\"]\n" + settings,
+		"test.sh":    "test ! -e broken\n",
+	}
+	for k, v := range files {
+		all[k] = v
+	}
+	p := &project{Repo: repo.New(t, all)}
+	p.bin = filepath.Join(filepath.Dir(p.Dir), "bin")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(p.bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// git finds us as git-ralph; the wrapper says which program to be.
+	wrapper := "#!/bin/sh\nGIT_RALPH_TEST_MAIN=1 exec '" + self + "' \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(p.bin, "git-ralph"), []byte(wrapper), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.Env = append(p.Env, "GIT_RALPH_TEST_MAIN=1")
+	p.must(t, "trust")
+	return p
+}
+
+const check = "[[checks]]\nname = \"test\"\nrun = \"sh test.sh\"\n"
+
+// run executes one command of the program.
+func (p *project) run(t *testing.T, env []string, args ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(ctx, self, args...)
+	c.Dir, c.Env = p.Dir, append(append([]string{}, p.Env...), env...)
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	err = c.Run()
+	r := result{out: out.String(), err: errs.String()}
+	var ee *exec.ExitError
+	switch {
+	case errors.As(err, &ee):
+		r.code = ee.ExitCode()
+		if ws, ok := ee.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			r.code = -1
+		}
+	case err != nil:
+		t.Fatalf("git ralph %s: %v", strings.Join(args, " "), err)
+	}
+	return r
+}
+
+// must is run for commands that have to succeed.
+func (p *project) must(t *testing.T, args ...string) string {
+	t.Helper()
+	r := p.run(t, nil, args...)
+	if r.code != 0 {
+		t.Fatalf("git ralph %s: exit %d\n%s%s", strings.Join(args, " "), r.code, r.out, r.err)
+	}
+	return r.out
+}
+
+// sound says that nothing is damaged and nothing lies around.
+func (p *project) sound(t *testing.T) {
+	t.Helper()
+	if out, err := p.Try("fsck", "--strict", "--no-dangling"); err != nil {
+		t.Errorf("git fsck: %v\n%s", err, out)
+	}
+	if r := p.run(t, nil, "fsck"); r.code != 0 {
+		t.Errorf("git ralph fsck: exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	if out := p.Git("status", "--porcelain"); out != "" {
+		t.Errorf("git status is not clean:\n%s", out)
+	}
+	var left []string
+	filepath.WalkDir(filepath.Join(p.Dir, ".git"), func(path string, d os.DirEntry, err error) error {
+		if err == nil && (strings.HasSuffix(path, ".lock") || strings.Contains(d.Name(), "index.ralph-") || d.Name() == "intent") {
+			left = append(left, path)
+		}
+		return nil
+	})
+	if len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// doTask is an agent that does its task and says so.
+const doTask = `echo "$RALPH_TASK_ID" > "out-$RALPH_TASK_ID.txt"
+cat > "$RALPH_HANDOFF_FILE" <<END
+{"task_completed":{"task_id":"$RALPH_TASK_ID","summary":"wrote the file","fully_complete":true},
+"summary":"wrote the file","freeform":"The file was written as the task asked; nothing else was touched on the way.",
+"deviations":[],"bugs_encountered":[],"architectural_notes":[],"unfinished_business":[],"recommendations":[],
+"files_touched":[],"plan_amendments":[],"tests_added":[],"constraints_discovered":[]}
+END
+`
+
+func TestWorksThroughAPlan(t *testing.T) {
+	p := newProject(t, doTask, check, nil)
+	p.must(t, "add", "the first thing")
+	p.must(t, "add", "the second thing")
+	r := p.run(t, nil, "start")
+	if r.code != 0 {
+		t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	if got := p.Git("log", "--format=%s", "-2"); got != "ralph[2]: T-002 the second thing\nralph[1]: T-001 the first thing" {
+		t.Errorf("the log says\n%s", got)
+	}
+	if got := p.Git("log", "-1", "--format=%an %cn"); got != "A U Thor A U Thor" {
+		t.Errorf("the code commit is by %s", got)
+	}
+	if got := p.Git("log", "--notes=ralph", "-1", "--format=%N"); !strings.Contains(got, "wrote the file") {
+		t.Errorf("the note says %q", got)
+	}
+	p.sound(t)
+}
