@@ -177,7 +177,7 @@ func (a *assembly) reduceIndex(p *Prompt) {
 	if len(sec.Text) <= share {
 		return
 	}
-	short := notes.Clean(a.projectMemory(share))
+	short := a.projectMemory(share)
 	if short == "" {
 		return // not one entry fits: it is dropped in its turn
 	}

@@ -252,7 +252,7 @@ func randomState(rnd *rand.Rand) (state.State, plan.TaskID) {
 func TestPromptProperties(t *testing.T) {
 	order := []Name{CurrentTask, FailureContext, RetrievedMemory, PreviousHandoff, ProjectMemory, Skills, PreparedContext, OutputInstruction}
 	rnd := rand.New(rand.NewPCG(11, 12))
-	for i := range 300 {
+	for i := range 200 {
 		s, id := randomState(rnd)
 		o := options([]Mode{HandoffOnly, HandoffIndex, Orchestrated, ""}[rnd.IntN(4)])
 		o.Phase = []state.Phase{state.Building, state.Planning, state.Validation, state.Discovery, ""}[min(4, rnd.IntN(9))]

@@ -120,7 +120,7 @@ func newest(k notes.Knowledge) int {
 func indexLine(k notes.Knowledge) string {
 	var b strings.Builder
 	b.Grow(len(k.ID) + len(k.Text) + 48)
-	text, gap := indent(k.Text), " "
+	text, gap := indent(notes.Clean(k.Text)), " "
 	if strings.Contains(text, "\n") {
 		gap = "\n  " // a block of code may end the text
 	}

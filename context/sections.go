@@ -203,7 +203,7 @@ func (a *assembly) learnings() string {
 	var lines []string
 	for _, k := range slices.Backward(a.s.Knowledge) {
 		if k.Live() && (notes.IsLearning(k) || len(k.Source) == 0) {
-			lines = append(lines, "- "+indent(k.Text))
+			lines = append(lines, "- "+indent(notes.Clean(k.Text)))
 		}
 	}
 	return titled("### Learnings", strings.Join(lines, "\n"))
