@@ -109,7 +109,8 @@ func NoteOf(e state.Event) string {
 	var facts []notes.Fact
 	for _, t := range state.Trailers(e) {
 		switch t.Key {
-		case "Ralph-Format", "Ralph-Event", "Ralph-Actor", "Ralph-Commit":
+		case "Ralph-Format", "Ralph-Event", "Ralph-Actor", "Ralph-Commit", "Ralph-Event-Id", "Ralph-Iteration", "Ralph-Task", "Ralph-Verdict":
+			// The record says those, or they are of no use to a reader.
 		default:
 			facts = append(facts, notes.Fact{Key: t.Key, Value: t.Value})
 		}

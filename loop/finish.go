@@ -58,23 +58,13 @@ func verdictLine(j Judgement) string {
 // result puts together the event of an iteration.
 func (l *Loop) result(it *iteration, j Judgement) *state.Result {
 	rec := l.handoffRecord(it, j)
-	var cost *int64
 	var tok state.Tokens
 	turns, calls := 0, 0
-	known := len(it.runs) > 0
-	var sum int64
 	for _, r := range it.runs {
 		tok = tok.Plus(r.Tokens)
 		turns, calls = turns+r.Turns, calls+r.APICalls
-		if r.CostMicro == nil {
-			known = known && r.Tokens.Total() == 0
-		} else {
-			sum += *r.CostMicro
-		}
 	}
-	if known {
-		cost = &sum
-	}
+	cost := costOf(it.runs)
 	res := &state.Result{Verdict: j.Verdict, Partial: j.Partial, Reasons: j.Reasons, Outcome: string(it.proof.Outcome),
 		Detail: notes.OneLine(it.proof.Detail, 500), Title: it.task.Title, Summary: notes.OneLine(rec.Summary, 500),
 		Parent: hex(it.tip), Attempt: j.Attempt, Failure: j.Failure, Agent: l.Settings.Driver, Model: notes.OneLine(it.run.Model, 100),
@@ -100,6 +90,25 @@ func (l *Loop) result(it *iteration, j Judgement) *state.Result {
 	}
 	l.leavings(it, j, res)
 	return res
+}
+
+// costOf adds up what runs reported; nil when one that used tokens did not say,
+// or when none said anything.
+func costOf(runs []state.AgentRun) *int64 {
+	var sum *int64
+	for _, r := range runs {
+		switch {
+		case r.CostMicro != nil:
+			n := *r.CostMicro
+			if sum != nil {
+				n += *sum
+			}
+			sum = &n
+		case r.Tokens.Total() > 0:
+			return nil
+		}
+	}
+	return sum
 }
 
 // taskEnd says what becomes of the task.

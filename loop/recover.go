@@ -193,7 +193,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		if cp, err = r.Engine.Load(ctx, tree); err != nil {
 			return fmt.Errorf("read the checkpoint: %w", err)
 		}
-			}
+	}
 	it := &iteration{id: cur.EventID, number: cur.Iteration, attempt: cur.Attempt, phase: cur.Phase, started: cur.Since, state: s,
 		branch: cur.Start.Branch, before: cp, anchor: at}
 	if i := s.Plan.Find(cur.Task); i >= 0 {
@@ -242,7 +242,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 	r.fail("recover:restored")
 	res := &state.Result{Verdict: state.Reject, Reasons: []string{"interrupted"}, Outcome: string(Interrupted), Detail: "the process died",
 		Title: it.task.Title, Agent: cur.Start.Agent, Evidence: hex(evidence), TaskStatus: plan.Pending, FailText: it.task.Failure,
-		DurationMs: max(0, r.Now().Sub(cur.Since).Milliseconds()), Sandbox: cur.Start.Sandbox}
+		Sandbox: cur.Start.Sandbox}
 	if untouched {
 		res.Notices = append(res.Notices, "the worktree was left as it was found")
 	}

@@ -360,11 +360,11 @@ func (a *applier) iteration() {
 	if res.ContextPeak > 0 {
 		switch {
 		case res.ContextPeak < 40:
-			r.ContextZone[0]++
+			r.ContextZone.Below++
 		case res.ContextPeak <= 60:
-			r.ContextZone[1]++
+			r.ContextZone.In++
 		default:
-			r.ContextZone[2]++
+			r.ContextZone.Above++
 		}
 	}
 	if res.ClaimedDone {

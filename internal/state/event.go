@@ -264,7 +264,7 @@ type Result struct {
 	Handoff       *notes.Record     `json:"-"` // payload event/handoff.json
 	Learned       []notes.Knowledge `json:"learned,omitempty"`
 	SessionMemory string            `json:"session_memory,omitempty"`
-	Plan          *PlanChange       `json:"plan,omitempty"` // of a planning run; payload as in a plan event
+	Plan          *PlanChange       `json:"plan,omitempty"`       // of a planning run; payload as in a plan event
 	Amendments    []json.RawMessage `json:"amendments,omitempty"` // to be judged one by one
 
 	PromptTokens  int      `json:"prompt_tokens,omitempty"`

@@ -121,8 +121,15 @@ type Run struct {
 	FalseClaims  int        `toml:"false_claims,omitempty"` // of those, not kept
 	LastFailKey  string     `toml:"last_failure,omitempty"` // to see that a task is stuck
 	LastFailTask string     `toml:"last_failure_task,omitempty"`
-	ContextZone  [3]int     `toml:"context_zone,omitempty"` // below, in and above 40–60 %
+	ContextZone  Zone       `toml:"context_zone,omitzero"`
 	ContextPct   int        `toml:"context_percent,omitempty"`
+}
+
+// Zone counts iterations by the largest share of the window that they used.
+type Zone struct {
+	Below int `toml:"below" json:"below"` // under 40 %
+	In    int `toml:"in" json:"in"`       // 40 to 60 %
+	Above int `toml:"above" json:"above"`
 }
 
 // Costs in millionths of a dollar.
