@@ -11,6 +11,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/internal/proc"
 	"git-ralph/internal/state"
+	"git-ralph/plan"
 )
 
 // Entry is one commit of the journal with its event.
@@ -305,4 +306,11 @@ func Others(ctx context.Context, repo *gitstate.Repo) (map[string]object.ID, err
 		out[strings.TrimPrefix(name, "refs/ralph/heads/")] = id
 	}
 	return out, nil
+}
+
+// TaskIterations finds the ends of all iterations on a task, newest first.
+func (j *Journal) TaskIterations(ctx context.Context, id plan.TaskID) ([]Entry, error) {
+	return j.grep(ctx, "Ralph-Task: "+string(id), func(e Entry) bool {
+		return e.Event.Task == id && e.Event.Type == state.EvIteration
+	})
 }

@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"git-ralph/internal/journal"
+	"git-ralph/internal/state"
+	"git-ralph/plan"
+)
+
+// LogCmd is `git ralph log`.
+type LogCmd struct {
+	Number    int      `short:"n" name:"max-count" placeholder:"N" help:"At most N entries."`
+	Task      string   `placeholder:"ID" help:"Only what concerns a task."`
+	Event     []string `sep:"," placeholder:"TYPE" help:"Only events of these types, such as iteration."`
+	Iteration int      `placeholder:"N" help:"Only what belongs to an iteration."`
+	JSON      bool     `name:"json" help:"Print one object a line."`
+}
+
+// Help says more.
+func (LogCmd) Help() string {
+	return "The same history as commits: git log ralph/heads/BRANCH. A task's life: git log ralph/heads/BRANCH -- tasks/ID.toml."
+}
+
+// entryDoc is one line of `log --json` and the head of `show --json`.
+type entryDoc struct {
+	Entry      string          `json:"entry"`
+	Event      state.EventType `json:"event"`
+	Iteration  int             `json:"iteration"`
+	Task       plan.TaskID     `json:"task"`
+	Attempt    int             `json:"attempt"`
+	Verdict    state.Verdict   `json:"verdict"`
+	Reason     string          `json:"reason"`
+	Summary    string          `json:"summary"`
+	Commit     string          `json:"commit"`
+	Evidence   *string         `json:"evidence"`
+	Agent      string          `json:"agent"`
+	Tokens     tokensDoc       `json:"tokens"`
+	Cost       *json.Number    `json:"cost_usd"`
+	DurationMs int64           `json:"duration_ms"`
+	Time       time.Time       `json:"time"`
+	Outcome    string          `json:"outcome"`
+	Turns      int             `json:"turns"`
+	APICalls   int             `json:"api_calls"`
+}
+
+// describeEntry makes the document of one entry.
+func describeEntry(e journal.Entry) entryDoc {
+	ev := e.Event
+	d := entryDoc{Entry: e.ID.String(), Event: ev.Type, Iteration: ev.Iteration, Task: ev.Task, Attempt: ev.Attempt, Time: ev.Time.UTC()}
+	_, d.Summary, _ = strings.Cut(subject(e), ": ")
+	if d.Summary == "" {
+		d.Summary = subject(e)
+	}
+	switch {
+	case ev.Result != nil:
+		r := ev.Result
+		d.Verdict, d.Reason, d.Summary, d.Commit = r.Verdict, strings.Join(r.Reasons, "; "), r.Summary, r.Commit
+		d.Agent, d.Tokens, d.Cost, d.DurationMs = strings.TrimSpace(r.Agent+" "+r.Model), countTokens(r.Tokens), costOrNil(r.CostMicro), r.DurationMs
+		d.Outcome, d.Turns, d.APICalls = r.Outcome, r.Turns, r.APICalls
+		if r.Evidence != "" {
+			d.Evidence = &r.Evidence
+		}
+	case ev.Start != nil:
+		d.Agent = strings.TrimSpace(ev.Start.Agent + " " + ev.Start.Model)
+	case ev.Halt != nil:
+		d.Reason = ev.Halt.Reason
+	case ev.Sess != nil:
+		d.Reason = ev.Sess.Reason
+	case ev.Breaker != nil:
+		d.Reason = ev.Breaker.Reason
+	case ev.TaskSet != nil:
+		d.Reason = ev.TaskSet.Reason
+		if d.Task == "" && len(ev.TaskSet.IDs) == 1 {
+			d.Task = ev.TaskSet.IDs[0]
+		}
+	case ev.Amend != nil:
+		d.Reason = ev.Amend.Reason
+	case ev.Stuck != nil:
+		d.Reason = ev.Stuck.Reason
+	case ev.Plan != nil:
+		d.Reason = ev.Plan.Reason
+	case ev.PhaseTo != nil:
+		d.Reason = ev.PhaseTo.Reason
+	case ev.Operator != nil:
+		d.Reason = ev.Operator.Text
+	case ev.Context != nil:
+		d.Reason, d.Tokens, d.Cost = ev.Context.Reason, countTokens(ev.Context.Tokens), costOrNil(ev.Context.CostMicro)
+	}
+	return d
+}
+
+func costOrNil(micro *int64) *json.Number {
+	if micro == nil {
+		return nil
+	}
+	n := dollars(*micro)
+	return &n
+}
+
+// subject is the first line of an entry's message.
+func subject(e journal.Entry) string {
+	line, _, _ := strings.Cut(e.Commit.Message, "\n")
+	return line
+}
+
+// concerns says whether an event has to do with a task.
+func concerns(e state.Event, id plan.TaskID) bool {
+	if strings.EqualFold(string(e.Task), string(id)) {
+		return true
+	}
+	var ids []plan.TaskID
+	switch {
+	case e.TaskSet != nil:
+		ids = e.TaskSet.IDs
+	case e.Plan != nil:
+		ids = append(append(ids, e.Plan.IDs...), e.Plan.Remove...)
+	case e.Amend != nil:
+		ids = []plan.TaskID{e.Amend.TaskID}
+	}
+	for _, x := range ids {
+		if strings.EqualFold(string(x), string(id)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Run prints the history.
+func (c *LogCmd) Run(a *App) error {
+	if c.Number < 0 {
+		return usage("git ralph log -n 20", "-n %d is negative", c.Number)
+	}
+	want := map[state.EventType]bool{}
+	for _, t := range trimmed(c.Event) {
+		want[state.EventType(strings.ToLower(t))] = true
+		if !knownEvent(state.EventType(strings.ToLower(t))) {
+			return usage("types: "+eventTypes(), "%q is no type of event", t)
+		}
+	}
+	snap, err := a.Load()
+	if err != nil {
+		return err
+	}
+	if c.Task != "" && snap.State.Plan.Find(plan.TaskID(c.Task)) < 0 {
+		// A task that left the plan still has a history; a slip has none.
+		if ids, err := taskIDs(snap.State.Plan, []string{c.Task}); err != nil {
+			a.warn("%v; looking for what concerned it", err)
+		} else {
+			c.Task = string(ids[0])
+		}
+	}
+	defer a.page()()
+	n := 0
+	err = a.journal.Walk(a.Ctx, func(e journal.Entry) (bool, error) {
+		ev := e.Event
+		if len(want) > 0 && !want[ev.Type] || c.Iteration > 0 && ev.Iteration != c.Iteration || c.Task != "" && !concerns(ev, plan.TaskID(c.Task)) {
+			return true, nil
+		}
+		n++
+		if c.JSON {
+			if err := a.printLine(describeEntry(e)); err != nil {
+				return false, err
+			}
+		} else {
+			row := a.logRow(e)
+			a.printf("%s\n", strings.TrimRight(strings.Join(row, "  "), " "))
+		}
+		return c.Number == 0 || n < c.Number, nil
+	})
+	if errors.Is(err, context.Canceled) {
+		return nil // the pager was left
+	}
+	if err == nil && n == 0 && !c.JSON {
+		a.printf("nothing of that kind\n")
+	}
+	return err
+}
+
+// logRow is one entry as people read it: object name, time, what happened, and
+// what it took.
+func (a *App) logRow(e journal.Entry) []string {
+	text, more := subject(e), ""
+	code := "0"
+	if r := e.Event.Result; r != nil {
+		switch r.Verdict {
+		case state.Keep:
+			code = "32"
+		default:
+			code = "33"
+		}
+		var parts []string
+		if len(r.Reasons) > 0 {
+			parts = append(parts, strings.Join(r.Reasons, "; "))
+		}
+		if r.Partial {
+			parts = append(parts, "a step, not finished")
+		}
+		parts = append(parts, duration(r.DurationMs))
+		if r.CostMicro != nil && *r.CostMicro > 0 {
+			parts = append(parts, "$"+usd(*r.CostMicro))
+		}
+		if t := r.Tokens.Total(); t > 0 {
+			parts = append(parts, thousands(t)+" tokens")
+		}
+		more = strings.Join(parts, ", ")
+	} else if d := describeEntry(e); d.Reason != "" && !strings.Contains(text, d.Reason) {
+		line, _, _ := strings.Cut(d.Reason, "\n")
+		more = clip(line, 100)
+	}
+	return []string{a.colour(a.Out, "33", e.ID.String()[:9]), e.Event.Time.Local().Format("2006-01-02 15:04:05"),
+		a.colour(a.Out, code, text), a.colour(a.Out, "2", more)}
+}
+
+var events = []state.EventType{state.EvInit, state.EvPhase, state.EvPlan, state.EvAmend, state.EvTask, state.EvStart, state.EvIteration,
+	state.EvKnowledge, state.EvOperator, state.EvBreaker, state.EvHalt, state.EvSession, state.EvMerge, state.EvRewind, state.EvClaim,
+	state.EvQuestion, state.EvContext, state.EvStuck, state.EvPass, state.EvBaseline, state.EvReport}
+
+func knownEvent(t state.EventType) bool {
+	for _, e := range events {
+		if e == t {
+			return true
+		}
+	}
+	return false
+}
+
+func eventTypes() string {
+	var out []string
+	for _, e := range events {
+		out = append(out, string(e))
+	}
+	return strings.Join(out, ", ")
+}
+
+// entryTime is a moment for people, in their own zone.
+func entryTime(t time.Time) string { return fmt.Sprint(t.Local().Format("2006-01-02 15:04:05")) }

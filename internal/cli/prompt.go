@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	agentctx "git-ralph/context"
+	"git-ralph/gitstate"
+	"git-ralph/internal/config"
+	"git-ralph/internal/state"
+	"git-ralph/plan"
+)
+
+// PromptCmd is `git ralph prompt`.
+type PromptCmd struct {
+	Task     string   `arg:"" optional:"" help:"The task; without it the one that comes next."`
+	Sections bool     `help:"Print the sizes of the sections instead of the text."`
+	System   bool     `help:"Print the addition to the client's system prompt instead."`
+	Mode     string   `placeholder:"M" help:"As loop.mode would make it."`
+	Template optional `help:"Print the template of a role as it is in force; without one, list the roles."`
+	JSON     bool     `name:"json" help:"Print {tokens, budget, sections, text}."`
+}
+
+// optional is a flag whose value may be left out: --template, --template=ROLE.
+type optional struct {
+	Given bool
+	Value string
+}
+
+// Decode reads the flag.
+func (o *optional) Decode(ctx *kong.DecodeContext) error {
+	o.Given = true
+	if ctx.Scan.Peek().Type == kong.FlagValueToken {
+		o.Value, _ = ctx.Scan.Pop().Value.(string)
+	}
+	return nil
+}
+
+// IsBool says that the next word is not the flag's.
+func (o *optional) IsBool() bool { return true }
+
+// promptDoc is `prompt --json`.
+type promptDoc struct {
+	Tokens   int          `json:"tokens"`
+	Budget   int          `json:"budget"`
+	Sections []sectionDoc `json:"sections"`
+	Text     string       `json:"text"`
+	System   string       `json:"system"`
+	Task     plan.TaskID  `json:"task"`
+}
+
+type sectionDoc struct {
+	Name    agentctx.Name `json:"name"`
+	Tokens  int           `json:"tokens"`
+	Dropped bool          `json:"dropped"`
+}
+
+// Run prints the next prompt.
+func (c *PromptCmd) Run(a *App) error {
+	if c.Template.Given {
+		return c.template(a)
+	}
+	snap, err := a.Load()
+	if err != nil {
+		return err
+	}
+	flags := map[string]string{}
+	if c.Mode != "" {
+		flags["loop.mode"] = c.Mode
+	}
+	set, err := a.Settings(flags, nil)
+	if err != nil {
+		return err
+	}
+	if !a.trusted(set) {
+		a.warn("the %s of this repository is not trusted yet: git ralph trust", config.FileName)
+	}
+	id, err := c.task(snap.State)
+	if err != nil {
+		return err
+	}
+	p, err := a.nextPrompt(set, snap.State, id)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		d := promptDoc{Tokens: p.Tokens, Budget: p.Budget, Sections: []sectionDoc{}, Text: p.Text, System: p.System, Task: id}
+		for _, s := range p.Sections {
+			d.Sections = append(d.Sections, sectionDoc{s.Name, s.Tokens, s.Dropped})
+		}
+		return a.printJSON(d)
+	}
+	defer a.page()()
+	switch {
+	case c.Sections:
+		a.printf("%s: %d of %d tokens\n\n", id, p.Tokens, p.Budget)
+		var rows [][]string
+		for _, s := range p.Sections {
+			word := ""
+			if s.Dropped {
+				word = a.colour(a.Out, "33", "left out: over the budget")
+			} else if s.Reduced {
+				word = a.colour(a.Out, "33", "made smaller")
+			}
+			rows = append(rows, []string{"  " + string(s.Name), fmt.Sprintf("%6d", s.Tokens), word})
+		}
+		rows = append(rows, []string{"  system addition", fmt.Sprintf("%6d", agentctx.Tokens(len(p.System), 0)), "not in the budget"})
+		table(a.Out, rows)
+	case c.System:
+		a.printf("%s\n", strings.TrimRight(p.System, "\n"))
+	default:
+		a.printf("%s\n", strings.TrimRight(p.Text, "\n"))
+	}
+	return nil
+}
+
+// task is the task meant, or the next one.
+func (c *PromptCmd) task(s state.State) (plan.TaskID, error) {
+	if c.Task != "" {
+		ids, err := taskIDs(s.Plan, []string{c.Task})
+		if err != nil {
+			return "", err
+		}
+		return ids[0], nil
+	}
+	if cur := s.Run.Current; cur != nil && cur.Task != "" {
+		return cur.Task, nil
+	}
+	id, ok := plan.Next(s.Plan)
+	switch {
+	case ok:
+		return id, nil
+	case len(s.Plan.Tasks) == 0:
+		return "", gitstate.Hint(1, "git ralph import FILE, or git ralph add \"a task\"", "the plan is empty")
+	case s.Plan.Complete():
+		return "", gitstate.Hint(1, "git ralph prompt ID shows what a task's prompt would be", "every task is done")
+	}
+	return "", gitstate.Hint(1, "git ralph tasks says what each waits for; git ralph prompt ID shows a task's prompt", "no task can be worked on now")
+}
+
+// nextPrompt assembles the prompt as the loop does.
+func (a *App) nextPrompt(set *config.Resolved, s state.State, id plan.TaskID) (agentctx.Prompt, error) {
+	opts, err := a.promptOptions(set, a.repo.Root)
+	if err != nil {
+		return agentctx.Prompt{}, err
+	}
+	opts.Phase, opts.Goal = state.Building, set.Project.Goal
+	i := s.Plan.Find(id)
+	if i < 0 {
+		return agentctx.Prompt{}, fmt.Errorf("%s is not in the plan", id)
+	}
+	t := s.Plan.Tasks[i]
+	opts.Attempt = t.Attempts + 1
+	if cur := s.Run.Current; cur != nil && cur.Task == id {
+		opts.Iteration = cur.Iteration
+	}
+	if len(t.Skills) > 0 {
+		found, missing, warnings := agentctx.LookupSkills(os.DirFS(a.repo.Root), set.Context.Skills, t.Skills)
+		opts.Skills, opts.Missing = found, missing
+		for _, w := range warnings {
+			a.warn("%s", w)
+		}
+		for _, m := range missing {
+			a.warn("the skill %s was not found in %s", m, strings.Join(set.Context.Skills, ", "))
+		}
+	}
+	return agentctx.Assemble(s, id, opts), nil
+}
+
+// template prints one template, or their names.
+func (c *PromptCmd) template(a *App) error {
+	repo, err := a.Repo()
+	if err != nil {
+		return err
+	}
+	set, err := a.Settings(nil, nil)
+	if err != nil {
+		return err
+	}
+	opts, err := a.promptOptions(set, repo.Root)
+	if err != nil {
+		return err
+	}
+	want := c.Template.Value
+	if want == "" {
+		want = c.Task
+	}
+	var names []string
+	for _, r := range agentctx.Roles() {
+		if string(r) == want {
+			file, text := opts.Templates.Source(r)
+			if terminal(a.Out) {
+				a.printf("%s\n\n", a.colour(a.Out, "2", file))
+			}
+			a.printf("%s\n", strings.TrimRight(text, "\n"))
+			return nil
+		}
+		names = append(names, string(r))
+	}
+	if want == "" {
+		a.printf("%s\n", strings.Join(names, "\n"))
+		return nil
+	}
+	return usage("roles: "+strings.Join(names, ", "), "there is no template %q", want)
+}

@@ -1,0 +1,366 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/state"
+	"git-ralph/plan"
+)
+
+// StatusCmd is `git ralph status`.
+type StatusCmd struct {
+	JSON bool `name:"json" help:"Print one object; its keys are documented."`
+}
+
+// Help says more.
+func (StatusCmd) Help() string {
+	return "With -v the last ten iterations, too. It takes no lock and changes nothing, also while a loop is running."
+}
+
+// statusDoc is `status --json`.
+type statusDoc struct {
+	Branch         string           `json:"branch"`
+	Phase          state.Phase      `json:"phase"`
+	Status         state.Status     `json:"status"`
+	Iteration      int              `json:"iteration"`
+	Session        int              `json:"session"`
+	Task           plan.TaskID      `json:"task"`
+	Attempt        int              `json:"attempt"`
+	Tasks          plan.Counts      `json:"tasks"`
+	Cost           costDoc          `json:"cost_usd"`
+	Tokens         tokensDoc        `json:"tokens"`
+	ContextPercent int              `json:"context_percent"`
+	Breaker        breakerDoc       `json:"breaker"`
+	Paused         bool             `json:"paused"`
+	Running        *runningDoc      `json:"running"`
+	Workers        []workerDoc      `json:"workers"`
+	Sandbox        string           `json:"sandbox"`
+	Journal        string           `json:"journal"`
+	Head           string           `json:"head"`
+	StartedAt      *time.Time       `json:"started_at"`
+	LastActivity   *time.Time       `json:"last_activity_at"`
+	Mode           string           `json:"mode"`
+	Driver         string           `json:"driver"`
+	Model          string           `json:"model"`
+	LastTask       string           `json:"last_task"`
+	WaitingUntil   *time.Time       `json:"waiting_until"`
+	Questions      []state.Question `json:"questions"`
+	Percent        int              `json:"percent_complete"`
+	SessionDone    int              `json:"tasks_completed_this_session"`
+	HaltReason     string           `json:"halt_reason"`
+}
+
+type costDoc struct {
+	Iteration json.Number `json:"iteration"`
+	Session   json.Number `json:"session"`
+	Total     json.Number `json:"total"`
+}
+
+type tokensDoc struct {
+	state.Tokens
+	Total int64 `json:"total"`
+}
+
+type breakerDoc struct {
+	State      string `json:"state"`
+	Failures   int    `json:"failures"`
+	Stagnation int    `json:"stagnation"`
+	Reason     string `json:"reason"`
+}
+
+type runningDoc struct {
+	PID   int       `json:"pid"`
+	Host  string    `json:"host"`
+	Since time.Time `json:"since"`
+}
+
+type workerDoc struct {
+	Actor     string      `json:"actor"`
+	Host      string      `json:"host"`
+	PID       int         `json:"pid"`
+	Task      plan.TaskID `json:"task"`
+	Iteration int         `json:"iteration"`
+	Attempt   int         `json:"attempt"`
+	Since     time.Time   `json:"since"`
+}
+
+func dollars(micro int64) json.Number { return json.Number(plan.Dollars(micro)) }
+
+func countTokens(t state.Tokens) tokensDoc { return tokensDoc{t, t.Total()} }
+
+func timeOrNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// status puts together what is known, from the journal and from the lock of
+// the process that holds the branch.
+func (a *App) status() (statusDoc, state.State, error) {
+	j, err := a.Journal()
+	if err != nil {
+		return statusDoc{}, state.State{}, err
+	}
+	// The lock is read first: a loop that ends between the two reads is then
+	// shown as running once more, never as interrupted.
+	holder, alive := j.Repo.BranchHolder(j.Branch)
+	snap, err := j.Load(a.Ctx)
+	if errors.Is(err, journal.ErrNone) {
+		return statusDoc{}, state.State{}, a.noJournalHere(j)
+	}
+	if err != nil {
+		return statusDoc{}, state.State{}, err
+	}
+	s := snap.State
+	r := s.Run
+	head, err := j.Repo.ReadRef(a.Ctx, gitstate.BranchRef(j.Branch))
+	if err != nil {
+		return statusDoc{}, s, err
+	}
+	d := statusDoc{Branch: j.Branch, Phase: r.Phase, Status: r.Status, Iteration: r.Iteration, Session: r.Session,
+		Tasks: s.Plan.Counts(), Cost: costDoc{dollars(r.Cost.Iteration), dollars(r.Cost.Session), dollars(r.Cost.Total)},
+		Tokens: countTokens(r.Tokens), ContextPercent: r.ContextPct,
+		Breaker: breakerDoc{r.Breaker.State, r.Breaker.Failures, r.Breaker.Stagnation, r.Breaker.Reason},
+		Paused:  r.PauseAsked, Workers: []workerDoc{}, Sandbox: r.Sandbox, Journal: s.Journal.ID,
+		StartedAt: timeOrNil(r.StartedAt), LastActivity: timeOrNil(r.LastAt), Mode: r.Mode, Driver: r.Driver, Model: r.Model,
+		LastTask: r.LastTask, WaitingUntil: r.WaitUntil, Questions: []state.Question{}, Percent: s.Plan.PercentComplete(),
+		SessionDone: r.SessionDone}
+	if !head.IsZero() {
+		d.Head = head.String()
+	}
+	for _, q := range s.Questions {
+		if !q.Answered {
+			q.Options = list(q.Options)
+			d.Questions = append(d.Questions, q)
+		}
+	}
+	switch r.Status {
+	case state.HaltedStatus, state.NeedsReview, state.BlockedStatus, state.Interrupted:
+		d.HaltReason = r.Reason
+	}
+	if alive {
+		d.Running = &runningDoc{holder.Pid, holder.Host, holder.Since}
+		w := workerDoc{Actor: j.Actor, Host: holder.Host, PID: holder.Pid, Since: holder.Since}
+		if c := r.Current; c != nil {
+			d.Task, d.Attempt = c.Task, c.Attempt
+			w.Task, w.Iteration, w.Attempt, w.Since = c.Task, c.Iteration, c.Attempt, c.Since
+		}
+		d.Workers = append(d.Workers, w)
+	} else if r.Status == state.Running || r.Status == state.Waiting {
+		d.Status, d.HaltReason = state.Interrupted, "the process that ran the loop is gone"
+	}
+	return d, s, nil
+}
+
+// noJournalHere is noJournal, and asks the remotes whether one of them has a
+// journal of this branch: a fresh clone does not bring it.
+func (a *App) noJournalHere(j *journal.Journal) error {
+	err := a.noJournal(j)
+	var he *gitstate.HintError
+	if !errors.As(err, &he) {
+		return err
+	}
+	out, rerr := j.Repo.Git.Line(a.Ctx, "remote")
+	if rerr != nil || out == "" {
+		return err
+	}
+	for _, remote := range strings.Fields(out) {
+		if strings.HasPrefix(remote, "-") {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(a.Ctx, 10*time.Second)
+		found, rerr := j.Repo.Git.Line(ctx, "ls-remote", remote, gitstate.JournalRef(j.Branch))
+		cancel()
+		if rerr == nil && found != "" {
+			return gitstate.Hint(1, "git ralph pull fetches it, then git ralph start goes on", "the branch %s has no journal here; %s has one", j.Branch, remote)
+		}
+	}
+	return err
+}
+
+// Run prints the status.
+func (c *StatusCmd) Run(a *App) error {
+	d, s, err := a.status()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return a.printJSON(d)
+	}
+	now := a.journal.Now()
+	word, code := string(d.Status), statusColour(d.Status)
+	a.printf("%s: %s, %s", a.colour(a.Out, "1", d.Branch), a.colour(a.Out, code, strings.ReplaceAll(word, "_", " ")), d.Phase)
+	if d.Iteration > 0 {
+		a.printf(", iteration %d, session %d", d.Iteration, d.Session)
+	}
+	a.printf("\n")
+	if d.HaltReason != "" {
+		a.printf("%s\n", a.colour(a.Out, code, d.HaltReason))
+	}
+	var rows [][]string
+	row := func(name, format string, args ...any) {
+		rows = append(rows, []string{"  " + name, fmt.Sprintf(format, args...)})
+	}
+	if s.Plan.Goal != "" {
+		row("goal", "%s", clip(s.Plan.Goal, 100))
+	}
+	if d.Running != nil {
+		row("process", "%d on %s, since %s", d.Running.PID, d.Running.Host, ago(d.Running.Since, now))
+		if d.Task != "" {
+			title := ""
+			if i := s.Plan.Find(d.Task); i >= 0 {
+				title = s.Plan.Tasks[i].Title
+			}
+			row("working on", "%s %s, attempt %d, begun %s", d.Task, clip(title, 60), d.Attempt, ago(d.Workers[0].Since, now))
+		}
+	} else if d.LastTask != "" {
+		row("last task", "%s", d.LastTask)
+	}
+	if d.WaitingUntil != nil {
+		row("waiting", "until %s: %s", d.WaitingUntil.Local().Format("15:04:05"), s.Run.Reason)
+	}
+	if d.Tasks.Total == 0 {
+		row("plan", "empty")
+	} else {
+		row("plan", "%s", countLine(s.Plan))
+	}
+	if d.Driver != "" {
+		row("agent", "%s, %s", strings.TrimSpace(d.Driver+" "+d.Model), d.Mode)
+	}
+	if d.Sandbox != "" {
+		row("sandbox", "%s", sandboxLine(d.Sandbox))
+	}
+	if d.Tokens.Total > 0 || s.Run.Cost.Total > 0 {
+		unknown := ""
+		if s.Run.Cost.Unknown {
+			unknown = " (some runs reported none)"
+		}
+		row("cost", "$%s this iteration, $%s this session, $%s in all%s", usd(s.Run.Cost.Iteration), usd(s.Run.Cost.Session), usd(s.Run.Cost.Total), unknown)
+		row("tokens", "%s in all: %s in, %s out, %s from cache", thousands(d.Tokens.Total), thousands(d.Tokens.Input), thousands(d.Tokens.Output), thousands(d.Tokens.CacheRead))
+	}
+	if d.ContextPercent > 0 {
+		row("context", "%d %% of the window in the last iteration", d.ContextPercent)
+	}
+	if b := d.Breaker; b.State != "closed" || b.Failures > 0 || b.Stagnation > 0 {
+		line := fmt.Sprintf("%s; %s in a row, %s without a task done", b.State, plural(b.Failures, "failure"), plural(b.Stagnation, "iteration"))
+		if b.Reason != "" {
+			line += " (" + b.Reason + ")"
+		}
+		row("breaker", "%s", line)
+	}
+	if d.LastActivity != nil {
+		row("last entry", "%s", ago(*d.LastActivity, now))
+	}
+	table(a.Out, rows)
+	for _, q := range d.Questions {
+		a.printf("  %s %s\n", a.colour(a.Out, "33", "question "+q.ID+":"), q.Text)
+	}
+	if d.Status == state.BlockedStatus {
+		for _, b := range s.Plan.Blockers() {
+			a.printf("  %s: %s\n", b.ID, b.Reason)
+		}
+	}
+	if a.Verbose > 0 {
+		if err := a.lastIterations(10); err != nil {
+			return err
+		}
+	}
+	a.printf("%s %s\n", a.colour(a.Out, "36", "next:"), nextCommand(d, s))
+	return nil
+}
+
+// lastIterations prints the newest iterations, one line each.
+func (a *App) lastIterations(n int) error {
+	var rows [][]string
+	err := a.journal.Walk(a.Ctx, func(e journal.Entry) (bool, error) {
+		if e.Event.Type == state.EvIteration {
+			rows = append(rows, a.logRow(e))
+		}
+		return len(rows) < n, nil
+	})
+	if len(rows) > 0 {
+		a.printf("\n")
+		table(a.Out, rows)
+		a.printf("\n")
+	}
+	return err
+}
+
+func statusColour(s state.Status) string {
+	switch s {
+	case state.Complete, state.Running:
+		return "32"
+	case state.HaltedStatus, state.BlockedStatus:
+		return "31"
+	case state.New, state.Ready:
+		return "0"
+	}
+	return "33"
+}
+
+func sandboxLine(mechanism string) string {
+	switch mechanism {
+	case "off", "none":
+		return "off: only the command guard stands between the agent and git"
+	case "landlock":
+		return "landlock: writes outside the worktree are refused; no private folders, no process namespace"
+	}
+	return mechanism
+}
+
+// nextCommand is the one thing to do next.
+func nextCommand(d statusDoc, s state.State) string {
+	switch {
+	case len(d.Questions) > 0:
+		return "git ralph answer " + d.Questions[0].ID + ` "…"`
+	case d.Running != nil && d.Paused:
+		return "git ralph resume"
+	case d.Running != nil:
+		return "git ralph log -n 5; git ralph stop ends it after this iteration"
+	case d.Tasks.Total == 0:
+		return `git ralph import FILE, or git ralph add "a task"`
+	case d.Paused:
+		return "git ralph resume, then git ralph start"
+	}
+	switch d.Status {
+	case state.Complete:
+		return "git log --notes=ralph shows the work; git ralph log how it came about"
+	case state.BlockedStatus:
+		return "git ralph retry --failed, git ralph unblock ID, or git ralph edit"
+	case state.HaltedStatus:
+		if d.Breaker.State == "open" {
+			return "git ralph log shows why; git ralph resume allows one attempt"
+		}
+	case state.NeedsReview:
+		return "look at it, then git ralph resume and git ralph start"
+	case state.Interrupted:
+		return "git ralph start mends what was left and goes on"
+	}
+	if next, ok := plan.Next(s.Plan); ok {
+		return "git ralph start begins with " + string(next)
+	}
+	if s.Plan.Complete() {
+		return "everything is done"
+	}
+	return "git ralph tasks shows what waits on what"
+}
+
+// thousands is 12345 as 12k.
+func thousands(n int64) string {
+	switch {
+	case n < 10_000:
+		return fmt.Sprint(n)
+	case n < 10_000_000:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprintf("%dM", n/1_000_000)
+}
