@@ -1,12 +1,18 @@
 package cli
 
 import (
+	"os"
+
+	"git-ralph/internal/agent/scripted"
 	"git-ralph/internal/sandbox"
 )
 
 // early serves what must not wait for the command line to be parsed: the
-// first process of a sandbox.
+// first process of a sandbox, and the player of the scripted agent.
 func early(argv []string) (code int, done bool) {
 	sandbox.Main(argv)
+	if len(argv) > 1 && argv[1] == scripted.Command {
+		return scripted.Main(os.Stdin, os.Stdout), true
+	}
 	return 0, false
 }
