@@ -91,7 +91,7 @@ func Probe(ctx context.Context, name string, opts Options, env []string) (Info, 
 			return Info{Problem: "agent.command is empty", Hint: `set agent.command in ralph.toml, for example ["sh", "agent.sh"]`}, nil
 		}
 		argv := command.Resolve(opts.Command, opts.Dir, env)
-		path := proc.Look(argv[0], env)
+		path := proc.Look(argv[0], env) // a regular file, or nothing
 		if path == "" {
 			return Info{Problem: fmt.Sprintf("the agent's command %q was not found", opts.Command[0]),
 				Hint: "agent.command is looked up in PATH, then in the root of the worktree"}, nil

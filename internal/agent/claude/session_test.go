@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
 

@@ -90,10 +90,10 @@ func (h *heard) Write(p []byte) (int, error) {
 	return h.Lines.Write(p)
 }
 
-// prompt is the prompt as standard input. From a file nothing has to be copied,
-// so that an agent which never reads it can neither block nor break a pipe.
-func prompt(req loop.Request) (io.Reader, func(), error) {
-	// req.PromptFile is the agent's path to it, which may not be ours.
+// prompt is the prompt as standard input: a file of ours, so that nothing has to
+// be copied and an agent which never reads it can neither block nor break a
+// pipe. req.PromptFile will not do: it is the agent's path, inside of a sandbox.
+func prompt(req loop.Request) (*os.File, func(), error) {
 	f, err := os.CreateTemp("", "git-ralph-prompt-")
 	if err != nil {
 		return nil, nil, fmt.Errorf("hand over the prompt: %w", err)
