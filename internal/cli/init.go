@@ -80,8 +80,10 @@ func (c *InitCmd) Run(a *App) error {
 	case added:
 		a.printf("the present %s is trusted now\n", config.FileName)
 	}
-	for _, n := range detected.Notes {
-		a.printf("note: %s\n", n)
+	if wrote {
+		for _, n := range detected.Notes {
+			a.printf("note: %s\n", n)
+		}
 	}
 	if len(snap.State.Plan.Tasks) == 0 {
 		a.printf("\nnext: git ralph import FILE, or git ralph add \"a first task\"; then git ralph start\n")

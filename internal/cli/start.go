@@ -238,7 +238,8 @@ func (r *reporter) emit(l loop.Live) {
 	case "iteration_start":
 		r.a.printf("\n%s\n", paint("1", l.Message))
 	case "agent":
-		if r.a.Verbose > 0 {
+		denied := strings.HasPrefix(l.Message, "denied ")
+		if r.a.Verbose > 0 || denied {
 			r.a.printf("  %s\n", paint("2", l.Message))
 		}
 	case "check":
