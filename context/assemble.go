@@ -43,6 +43,7 @@ type assembly struct {
 	hasJob bool // task is set
 	factor float64
 	values map[string]string
+	index  index
 }
 
 func newAssembly(s state.State, id plan.TaskID, opt Options) *assembly {
@@ -159,6 +160,9 @@ func (a *assembly) fit(p *Prompt) {
 			sec.Reduced = true
 			sec.Tokens = Tokens(len(sec.text()), a.factor)
 			p.Dropped = append(p.Dropped, string(CurrentTask)+" (cut)")
+			if !strings.Contains(sec.Text, guidanceTitle) {
+				p.Guidance = nil // it did not fit: it has not been shown
+			}
 		}
 	}
 }

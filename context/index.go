@@ -16,34 +16,123 @@ import (
 // The line of an entry is that of the third seed:
 //
 //   - [K-constraint-no-force] Must never force. [source: iter 3,7] [supersedes: K-constraint-old]
-func Index(entries []notes.Knowledge, limit int) string {
-	groups := indexOrder(entries)
-	if len(groups) == 0 {
-		return ""
+func Index(entries []notes.Knowledge, limit int) string { return newIndex(entries).text(limit) }
+
+// index is the knowledge index in its order, rendered line by line so that a
+// shorter one costs nothing more.
+type index []indexGroup
+
+type indexGroup struct {
+	title   string
+	entries []indexEntry
+}
+
+type indexEntry struct {
+	id     string
+	line   string
+	hard   bool
+	newest int
+}
+
+func newIndex(entries []notes.Knowledge) index {
+	titles := map[notes.KnowledgeType]string{
+		notes.KConstraint: "Constraints", notes.KDecision: "Decisions", notes.KUnresolved: "Unresolved",
+		notes.KGotcha: "Gotchas", notes.KPattern: "Patterns",
 	}
-	full := renderIndex(groups, 0, 0)
-	if limit <= 0 || len(full) <= limit {
-		return full
+	byType := map[notes.KnowledgeType][]indexEntry{}
+	for i := range entries {
+		if k := &entries[i]; k.Live() {
+			byType[k.Type] = append(byType[k.Type], indexEntry{k.ID, indexLine(k), k.Hard(), newest(k)})
+		}
 	}
-	// Most important first until the room is used; headings and the last line
-	// are counted as they come.
+	var groups index
+	for _, t := range notes.KnowledgeTypes() {
+		list := byType[t]
+		if len(list) == 0 {
+			continue
+		}
+		// Entries stand in the state in the order in which they were added, or
+		// by id when read from a tree: the newest source decides and the id
+		// settles ties, so that both give the same bytes.
+		slices.SortFunc(list, func(a, b indexEntry) int {
+			switch {
+			case a.hard && !b.hard:
+				return -1
+			case b.hard && !a.hard:
+				return 1
+			case a.newest != b.newest:
+				return b.newest - a.newest
+			}
+			return strings.Compare(a.id, b.id)
+		})
+		groups = append(groups, indexGroup{titles[t], list})
+	}
+	return groups
+}
+
+func newest(k *notes.Knowledge) int {
+	n := 0
+	for _, s := range k.Source {
+		n = max(n, s)
+	}
+	return n
+}
+
+func indexLine(k *notes.Knowledge) string {
+	text, gap := indent(notes.Clean(k.Text)), " "
+	if strings.Contains(text, "\n") {
+		gap = "\n  " // a block of code may end the text
+	}
+	var b strings.Builder
+	b.Grow(len(k.ID) + len(text) + 64)
+	b.WriteString("- [")
+	b.WriteString(k.ID)
+	b.WriteString("] ")
+	b.WriteString(text)
+	if len(k.Source) > 0 {
+		b.WriteString(gap)
+		b.WriteString("[source: iter ")
+		for i, n := range k.Source {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString(strconv.Itoa(n))
+		}
+		b.WriteByte(']')
+	}
+	if len(k.Supersedes) > 0 {
+		b.WriteString(gap)
+		b.WriteString("[supersedes: ")
+		b.WriteString(strings.Join(k.Supersedes, ", "))
+		b.WriteByte(']')
+	}
+	b.WriteByte('\n')
+	return b.String()
+}
+
+// text renders the index in at most limit bytes (0 = any); "" when not one
+// entry fits.
+func (x index) text(limit int) string {
+	if n := x.size(); limit <= 0 || n <= limit {
+		return x.render(n, 0, 0)
+	}
+	// What matters most first, until the room is used; the last line is
+	// reserved.
 	const reserve = 120
 	room := limit - reserve
-	var kept []indexGroup
-	missing, missingHard, total := 0, 0, 0
-	for _, g := range groups {
+	var kept index
+	missing, hard := 0, 0
+	for _, g := range x {
 		k := indexGroup{title: g.title}
-		cost := len(g.title) + 7
 		for _, e := range g.entries {
-			total++
-			n := len(indexLine(e.Knowledge)) + 1
+			n := len(e.line)
 			if len(k.entries) == 0 {
-				n += cost
+				n += g.head() + 1
 			}
 			if n > room {
 				missing++
 				if e.hard {
-					missingHard++
+					hard++
 				}
 				continue
 			}
@@ -54,103 +143,37 @@ func Index(entries []notes.Knowledge, limit int) string {
 			kept = append(kept, k)
 		}
 	}
-	if missing == total {
+	if len(kept) == 0 {
 		return ""
 	}
-	return renderIndex(kept, missing, missingHard)
+	return kept.render(limit, missing, hard)
 }
 
-type indexGroup struct {
-	title   string
-	entries []indexEntry
-}
+func (g indexGroup) head() int { return len("### \n\n") + len(g.title) }
 
-// indexEntry carries what sorting asks for again and again.
-type indexEntry struct {
-	notes.Knowledge
-	hard   bool
-	newest int
-}
-
-func indexOrder(entries []notes.Knowledge) []indexGroup {
-	titles := map[notes.KnowledgeType]string{
-		notes.KConstraint: "Constraints", notes.KDecision: "Decisions", notes.KUnresolved: "Unresolved",
-		notes.KGotcha: "Gotchas", notes.KPattern: "Patterns",
-	}
-	byType := map[notes.KnowledgeType][]indexEntry{}
-	for _, k := range entries {
-		if k.Live() {
-			byType[k.Type] = append(byType[k.Type], indexEntry{k, k.Hard(), newest(k)})
+func (x index) size() int {
+	n := max(0, len(x)-1)
+	for _, g := range x {
+		n += g.head()
+		for _, e := range g.entries {
+			n += len(e.line)
 		}
-	}
-	var groups []indexGroup
-	for _, t := range notes.KnowledgeTypes() {
-		list := byType[t]
-		if len(list) == 0 {
-			continue
-		}
-		// Newest first; hard ones before all others. Entries stand in the
-		// state in the order in which they were added, or by id when read
-		// from a tree, so the newest source decides and the id settles ties.
-		slices.SortStableFunc(list, func(a, b indexEntry) int {
-			if a.hard != b.hard {
-				if a.hard {
-					return -1
-				}
-				return 1
-			}
-			if d := b.newest - a.newest; d != 0 {
-				return d
-			}
-			return strings.Compare(a.ID, b.ID)
-		})
-		groups = append(groups, indexGroup{titles[t], list})
-	}
-	return groups
-}
-
-func newest(k notes.Knowledge) int {
-	n := 0
-	for _, s := range k.Source {
-		n = max(n, s)
 	}
 	return n
 }
 
-func indexLine(k notes.Knowledge) string {
+func (x index) render(size, missing, hard int) string {
 	var b strings.Builder
-	b.Grow(len(k.ID) + len(k.Text) + 48)
-	text, gap := indent(notes.Clean(k.Text)), " "
-	if strings.Contains(text, "\n") {
-		gap = "\n  " // a block of code may end the text
-	}
-	fmt.Fprintf(&b, "- [%s] %s", k.ID, text)
-	if len(k.Source) > 0 {
-		b.WriteString(gap + "[source: iter ")
-		for i, n := range k.Source {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			b.WriteString(strconv.Itoa(n))
-		}
-		b.WriteByte(']')
-	}
-	if len(k.Supersedes) > 0 {
-		b.WriteString(gap + "[supersedes: " + strings.Join(k.Supersedes, ", ") + "]")
-	}
-	return b.String()
-}
-
-func renderIndex(groups []indexGroup, missing, hard int) string {
-	var b strings.Builder
-	for i, g := range groups {
+	b.Grow(size)
+	for i, g := range x {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		b.WriteString("### " + g.title + "\n\n")
+		b.WriteString("### ")
+		b.WriteString(g.title)
+		b.WriteString("\n\n")
 		for _, e := range g.entries {
-			b.WriteString(indexLine(e.Knowledge))
-			b.WriteByte('\n')
+			b.WriteString(e.line)
 		}
 	}
 	if missing > 0 {

@@ -339,3 +339,60 @@ func TestCalibrate(t *testing.T) {
 		t.Error("Tokens rounds up")
 	}
 }
+
+func TestAfterPrep(t *testing.T) {
+	good := strings.Repeat("prepared text ", 5)
+	say := func(a Action) *Directive { return &Directive{Action: a, Reason: "why"} }
+	rows := []struct {
+		name   string
+		d      *Directive
+		prompt string
+		failed error
+		rounds int
+		want   Step
+		reason string
+	}{
+		{"ready", say(Proceed), good, nil, 0, StepPrepared, "why"},
+		{"a prompt without a directive is enough", nil, good, nil, 0, StepPrepared, ""},
+		{"too short", say(Proceed), "short", nil, 0, StepFallback, "5 bytes, at least 50"},
+		{"nothing at all", nil, "", nil, 0, StepFallback, "neither"},
+		{"a crash, even with a prompt: it may be half of one", say(Proceed), good, os.ErrDeadlineExceeded, 0, StepFallback, "the preparation failed"},
+		{"skip", say(Skip), "", nil, 0, StepSkip, "why"},
+		{"a person", say(HumanReview), good, nil, 0, StepPause, "why"},
+		{"research", say(Research), "", nil, 1, StepResearch, "why"},
+		{"research too often, with a prompt", say(Research), good, nil, MaxResearch, StepPrepared, "once too often"},
+		{"research too often, without", say(Research), "", nil, MaxResearch, StepFallback, "0 bytes"},
+	}
+	for _, row := range rows {
+		step, reason := AfterPrep(row.d, row.prompt, row.failed, row.rounds)
+		if step != row.want || !strings.Contains(reason, row.reason) {
+			t.Errorf("%s: %s %q, want %s %q", row.name, step, reason, row.want, row.reason)
+		}
+	}
+}
+
+func TestIndexIsBounded(t *testing.T) {
+	s, _ := large()
+	full := Index(s.Knowledge, 0)
+	if strings.Contains(full, "did not fit") || strings.Count(full, "\n- [") != 505 {
+		t.Errorf("the whole index has %d entries", strings.Count(full, "\n- ["))
+	}
+	for _, limit := range []int{len(full), len(full) - 1, 5000, 500, 200, 100, 1} {
+		got := Index(s.Knowledge, limit)
+		if len(got) > limit {
+			t.Errorf("%d bytes, at most %d", len(got), limit)
+		}
+		if limit >= 500 && !strings.Contains(got, "[K-constraint-tokens]") {
+			t.Errorf("limit %d: the hard constraint is not the first to stay", limit)
+		}
+	}
+	// The order in which entries were added makes no difference.
+	mixed := append([]notes.Knowledge{}, s.Knowledge[250:]...)
+	mixed = append(mixed, s.Knowledge[:250]...)
+	if Index(mixed, 5000) != Index(s.Knowledge, 5000) {
+		t.Error("another order of the entries gives another index")
+	}
+	if Index(nil, 10) != "" {
+		t.Error("no entries, no index")
+	}
+}

@@ -28,12 +28,14 @@ func (a *assembly) currentTask() string {
 	return paragraphs(parts...)
 }
 
+const guidanceTitle = "### Operator guidance"
+
 func (a *assembly) operatorGuidance() string {
 	var b strings.Builder
 	for _, g := range a.s.Guidance {
 		if a.carries(g) {
 			if b.Len() == 0 {
-				b.WriteString("### Operator guidance\n\n")
+				b.WriteString(guidanceTitle + "\n\n")
 			}
 			b.WriteString("- " + indent(notes.Clean(g.Text)) + "\n")
 		}
@@ -62,6 +64,9 @@ func (a *assembly) taskText() string {
 			fmt.Fprintf(&head, " of %d", n)
 		}
 		head.WriteString("\n")
+	}
+	if t.Partial > 0 {
+		fmt.Fprintf(&head, "\nUnfinished steps of this task that were kept: %d. Go on from there.\n", t.Partial)
 	}
 	if t.Spec != "" {
 		fmt.Fprintf(&head, "\nSpec: %s\n", notes.OneLine(t.Spec, 300))
@@ -282,7 +287,10 @@ func handoffOrigin(rec notes.Record) string {
 // constraints first. With limit > 0 it takes at most so many bytes and says
 // what is missing.
 func (a *assembly) projectMemory(limit int) string {
-	return Index(a.s.Knowledge, limit)
+	if a.index == nil {
+		a.index = newIndex(a.s.Knowledge)
+	}
+	return a.index.text(limit)
 }
 
 func (a *assembly) skills() string {
