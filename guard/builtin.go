@@ -268,6 +268,7 @@ func (j *judge) printf(sc *scope, args []arg) string {
 		}
 	}
 	if target != "" {
+		j.arithText(sc, target) // a subscript is evaluated
 		sc.set(target, value{s: b.String()})
 		return ""
 	}
@@ -378,6 +379,7 @@ func (j *judge) read(sc *scope, args []arg, in stream) {
 		}
 	}
 	for i, n := range names {
+		j.arithText(sc, n)
 		sc.put(n, &vars[i])
 	}
 	if array != "" {

@@ -339,6 +339,13 @@ func (j *judge) runCommand(sc *scope, args []arg, in stream) string {
 	if len(args) == 0 || j.done {
 		return ""
 	}
+	// Go cannot recover from a stack that has grown too far, so every way of
+	// one command into another is counted.
+	if j.nest++; j.nest > maxNest {
+		j.undecidable("what commands nested this deeply would run")
+		return ""
+	}
+	defer func() { j.nest-- }()
 	a := args[0]
 	base := baseName(a.s)
 	if a.glob {
@@ -349,9 +356,12 @@ func (j *judge) runCommand(sc *scope, args []arg, in stream) string {
 		j.undecidable("which command this is")
 		return ""
 	}
-	if f, ok := sc.made(a.s); ok && (strings.Contains(a.s, "/") || f.program != "") {
+	if base == "" || base == "." && len(a.s) > 1 {
+		return "" // a folder cannot be run
+	}
+	if f, ok := j.madeCommand(sc, a.s); ok {
 		switch {
-		case f.program != "":
+		case f.program != "" && f.program != a.s:
 			return j.runCommand(sc, append([]arg{{s: f.program}}, args[1:]...), in)
 		case f.decoded:
 			j.undecidable("what the program made in this line does")
@@ -372,10 +382,33 @@ func (j *judge) runCommand(sc *scope, args []arg, in stream) string {
 		j.madeSources(sc, base, args[1:])
 	}
 	if !ok {
+		if f, ok := sc.funcs["command_not_found_handle"]; ok {
+			j.invoke(sc, "command_not_found_handle", f, args, in)
+		}
 		j.generic(sc, args)
 		out = j.prints(sc, base, args, in)
 	}
 	return out
+}
+
+// madeCommand finds what the line made of a program before it is called: by its
+// path, or by its name when the line has changed PATH.
+func (j *judge) madeCommand(sc *scope, name string) (file, bool) {
+	if len(sc.files) == 0 {
+		return file{}, false
+	}
+	f, ok := sc.made(name)
+	if ok && (strings.Contains(name, "/") || f.program != "") {
+		return f, true
+	}
+	if _, set := sc.vars["PATH"]; set && !strings.Contains(name, "/") {
+		for p, f := range sc.files {
+			if p[strings.LastIndexByte(p, '/')+1:] == name && f.program != name {
+				return f, true
+			}
+		}
+	}
+	return file{}, false
 }
 
 // globCommand denies a pattern in command position that may mean a guarded command.

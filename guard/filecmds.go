@@ -171,10 +171,15 @@ func (j *judge) fileCommand(sc *scope, base string, args []arg, in stream) bool 
 			}
 		}
 	case "rsync", "scp", "rclone", "unison":
-		_, ops, vals := operands(rest, "eBTfMS", " --rsh --exclude --include --filter --exclude-from --include-from --files-from --log-file --temp-dir --backup-dir --suffix --rsync-path --bwlimit --port --chmod ")
+		opts, ops, vals := operands(rest, "eBTfMS", " --rsh --exclude --include --filter --exclude-from --include-from --files-from --log-file --temp-dir --backup-dir --suffix --rsync-path --bwlimit --port --chmod ")
 		for _, k := range []string{"-e", "--rsh", "--rsync-path", "-S"} {
 			if v, ok := vals[k]; ok {
 				j.maybeShell(sc, v.s)
+			}
+		}
+		for _, o := range opts {
+			if strings.HasPrefix(o, "--del") && len(ops) > 1 && !strings.Contains(ops[len(ops)-1].s, ":") {
+				j.remove(sc, ops[len(ops)-1], true)
 			}
 		}
 		j.transfer(sc, ops, false)

@@ -381,6 +381,9 @@ func configReads(rest []arg) bool {
 				reads = true
 				continue
 			}
+			if words == 0 && contains("edit set unset rename-section remove-section", s) {
+				return false
+			}
 			words++
 		}
 	}

@@ -55,12 +55,13 @@ func (j *judge) launcher(sc *scope, base string, args []arg, in stream) bool {
 		}
 	case "docker", "podman", "nerdctl", "docker-compose", "kubectl", "oc", "lxc", "incus":
 		j.container(sc, rest)
-	case "ssh", "mosh", "rsh":
+	case "ssh", "mosh", "rsh", "vagrant":
 		j.ssh(sc, rest)
 	case "tmux", "screen", "zellij", "dtach", "abduco":
 		for i, a := range rest {
 			if strings.ContainsAny(a.s, " ;|&") {
-				j.maybeShell(sc, a.s)
+				// Keys are typed with their line ends.
+				j.maybeShell(sc, strings.NewReplacer(`\n`, "\n", `\r`, "\n", "^M", "\n").Replace(a.s))
 			}
 			if baseName(a.s) == "git" {
 				j.runCommand(sc, rest[i:], stream{})
@@ -96,7 +97,7 @@ func (j *judge) launcher(sc *scope, base string, args []arg, in stream) bool {
 		if len(rest) > 2 && rest[0].s == "exec" {
 			j.runCommand(sc, rest[2:], in)
 		}
-	case "git-shell", "nix", "nix-shell", "guix", "devbox", "flox", "conda-run", "toolbox", "distrobox", "vagrant", "flatpak", "flatpak-spawn", "bwrap", "unsquashfs", "mise", "rtx", "asdf", "rbenv", "nodenv", "goenv", "pyenv", "rustup", "volta", "fnm", "nvm", "n", "bundle", "jenv", "sdk", "rye", "hatch", "pdm", "pixi", "tox", "nox", "uvx", "uv", "pipx", "npx", "bunx", "npm", "pnpm", "yarn", "bun", "corepack", "lerna", "nx", "turbo", "rush", "moon", "dlx", "cargo", "poetry":
+	case "git-shell", "nix", "nix-shell", "guix", "devbox", "flox", "conda-run", "toolbox", "distrobox", "flatpak", "flatpak-spawn", "bwrap", "unsquashfs", "mise", "rtx", "asdf", "rbenv", "nodenv", "goenv", "pyenv", "rustup", "volta", "fnm", "nvm", "n", "bundle", "jenv", "sdk", "rye", "hatch", "pdm", "pixi", "tox", "nox", "uvx", "uv", "pipx", "npx", "bunx", "npm", "pnpm", "yarn", "bun", "corepack", "lerna", "nx", "turbo", "rush", "moon", "dlx", "cargo", "poetry":
 		return j.toolRunner(sc, base, args, in)
 	default:
 		return false

@@ -28,3 +28,9 @@ func checkSamples(t *testing.T, p *Policy, file string, open map[string]bool) {
 		}
 	}
 }
+
+func TestRedTeamSecond(t *testing.T) {
+	for name, p := range corpusPolicies() {
+		t.Run(name, func(t *testing.T) { checkSamples(t, p, "redteam2.jsonl", nil) })
+	}
+}

@@ -186,6 +186,12 @@ func (j *judge) container(sc *scope, rest []arg) {
 }
 
 func (j *judge) ssh(sc *scope, rest []arg) {
+	if len(rest) > 0 && rest[0].s == "ssh" { // vagrant ssh -c LINE
+		if i := indexWord(rest, "-c"); i > 0 && i+1 < len(rest) {
+			j.maybeShell(sc, rest[i+1].s)
+		}
+		return
+	}
 	i := 0
 	for ; i < len(rest); i++ {
 		s := rest[i].s
@@ -198,8 +204,9 @@ func (j *judge) ssh(sc *scope, rest []arg) {
 		} else if strings.HasPrefix(s, "-o") {
 			opt = s[2:]
 		}
-		if k, v, ok := strings.Cut(strings.Replace(opt, " ", "=", 1), "="); ok {
-			if k = strings.ToLower(k); k == "proxycommand" || k == "localcommand" || k == "knownhostscommand" {
+		if at := strings.IndexAny(opt, "= "); at > 0 {
+			v := opt[at+1:]
+			if k := strings.ToLower(opt[:at]); k == "proxycommand" || k == "localcommand" || k == "knownhostscommand" {
 				j.script(sc.clone(), v, stream{}, "ssh")
 			}
 		}
@@ -235,7 +242,7 @@ func (j *judge) makeTool(sc *scope, rest []arg, in stream) {
 			j.recipes(sc, next)
 		case strings.HasPrefix(s, "SHELL="):
 			if !isShell(baseName(s[6:])) {
-				j.runCommand(sc.clone(), []arg{{s: s[6:]}, {s: "-c"}, {s: string(holeEnv)}}, stream{})
+				j.maybeShell(sc, s[6:])
 			}
 		case isAssignment(s):
 			_, v, _ := strings.Cut(s, "=")
@@ -355,7 +362,7 @@ func (j *judge) toolRunner(sc *scope, base string, args []arg, in stream) bool {
 			}
 			return false
 		}
-	case "bundle", "rbenv", "nodenv", "goenv", "pyenv", "jenv", "mise", "rtx", "asdf", "direnv", "fnm", "volta", "nvm", "corepack", "rye", "pdm", "hatch", "pixi", "poetry", "lerna", "conda-run", "toolbox", "distrobox", "flatpak-spawn", "vagrant", "devbox":
+	case "bundle", "rbenv", "nodenv", "goenv", "pyenv", "jenv", "mise", "rtx", "asdf", "direnv", "fnm", "volta", "nvm", "corepack", "rye", "pdm", "hatch", "pixi", "poetry", "lerna", "conda-run", "toolbox", "distrobox", "flatpak-spawn", "devbox":
 		for i, a := range rest {
 			switch a.s {
 			case "exec", "run", "x", "enter":

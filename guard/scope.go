@@ -36,7 +36,10 @@ type file struct {
 	decoded bool   // text is unknown and came out of a decoder or the network
 }
 
-const maxValues = 16
+const (
+	maxValues = 16       // possible values of a variable
+	maxValue  = 16 << 10 // bytes of one; more is no longer followed, so that texts cannot double without end
+)
 
 func newScope(p *Policy, cwd string) *scope {
 	if cwd == "" {
@@ -111,6 +114,9 @@ func (sc *scope) put(name string, v *variable) {
 func (sc *scope) set(name string, v value) {
 	if name == "PPID" || name == "" {
 		return
+	}
+	if len(v.s) > maxValue {
+		v.s = string(holeForeign)
 	}
 	old := sc.vars[name]
 	sc.put(name, &variable{vals: []value{v}, exp: old != nil && old.exp})

@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	maxDepth = 12   // shells in shells, functions in functions
+	maxDepth = 12 // shells in shells, functions in functions
+	maxNest  = 100
 	maxSteps = 4000 // statements evaluated for one line
 )
 
@@ -18,6 +19,7 @@ type judge struct {
 	done   bool
 	steps  int
 	depth  int
+	nest   int // commands within commands
 	procs  int
 	active map[string]int // functions and aliases being run
 	parser *syntax.Parser
@@ -75,6 +77,10 @@ func (j *judge) program(sc *scope, text string, in stream) string {
 		j.deny(ClassUnparsable, "the line holds control characters", "write them as escapes")
 		return ""
 	}
+	if tooNested(text) {
+		j.deny(ClassUnparsable, "brackets are nested too deeply", "write it plainly, or put it into a script")
+		return ""
+	}
 	if j.depth++; j.depth > maxDepth {
 		j.deny(ClassUndecidable, "shells are nested too deeply to be followed", "write the command itself")
 		return ""
@@ -89,6 +95,25 @@ func (j *judge) program(sc *scope, text string, in stream) string {
 		return ""
 	}
 	return j.stmts(sc, f.Stmts, in)
+}
+
+// tooNested bounds the recursion of the parser, which is by descent: a stack
+// that outgrows Go's limit ends the process and cannot be recovered from. It
+// counts brackets without regard to quoting, so quoted data nested more than
+// 150 deep is refused as well.
+func tooNested(text string) bool {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '(', '{', '[':
+			if depth++; depth > 150 {
+				return true
+			}
+		case ')', '}', ']':
+			depth = max(0, depth-1)
+		}
+	}
+	return false
 }
 
 func parseError(err error) string {
@@ -262,12 +287,21 @@ func (j *judge) decoder(st *syntax.Stmt) (found bool) {
 func (j *judge) redirects(sc *scope, st *syntax.Stmt, in stream) (stream, []string) {
 	var sink []string
 	for _, r := range st.Redirs {
+		text, here := "", true
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
-			in = stream{set: true, text: j.heredoc(sc, r)}
-			continue
+			text = j.heredoc(sc, r)
 		case syntax.WordHdoc:
-			in = stream{set: true, text: j.text(sc, r.Word) + "\n"}
+			text = j.text(sc, r.Word) + "\n"
+		default:
+			here = false
+		}
+		if here {
+			if r.N != nil && r.N.Value != "0" {
+				sc.note("/dev/fd/"+r.N.Value, file{text: text, written: true})
+			} else {
+				in = stream{set: true, text: text}
+			}
 			continue
 		}
 		ws := j.word(sc, r.Word)
@@ -383,7 +417,11 @@ func dissolveOutput(out string) string {
 func (j *judge) binary(sc *scope, c *syntax.BinaryCmd, in stream) string {
 	switch c.Op {
 	case syntax.Pipe, syntax.PipeAll:
-		out := j.stmt(sc.clone(), c.X, in)
+		x := sc.clone()
+		out := j.stmt(x, c.X, in)
+		for name, f := range x.files { // files outlive the part that wrote them
+			sc.note(name, f)
+		}
 		b := sc.clone()
 		out = j.stmt(b, c.Y, stream{set: true, text: out})
 		sc.join(b) // some shells run the last part themselves

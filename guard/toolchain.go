@@ -179,7 +179,7 @@ func (j *judge) blocked(sc *scope, base string, args []arg) bool {
 // check". ok is false when nothing changes. A line that activates an
 // environment of its own is left alone, and so is what a wrapper runs.
 func (p *Policy) Rewrite(command string) (line string, ok bool) {
-	if len(p.Toolchain.Rewrites) == 0 || len(command) > maxText {
+	if len(p.Toolchain.Rewrites) == 0 || len(command) > maxText || tooNested(command) {
 		return command, false
 	}
 	defer func() {

@@ -448,8 +448,9 @@ func braceWords(w *syntax.Word, depth int) []*syntax.Word {
 		var next []*syntax.Word
 		for _, a := range acc {
 			for _, alt := range alts {
-				if len(next) > maxFields {
-					break
+				if len(next) > maxFields || len(a.Parts) > maxFields {
+					// Braces multiply: past this nobody follows, nor needs to.
+					return []*syntax.Word{{Parts: []syntax.WordPart{&syntax.Lit{Value: string(holeForeign)}}}}
 				}
 				parts := append(append([]syntax.WordPart(nil), a.Parts...), alt.Parts...)
 				next = append(next, &syntax.Word{Parts: parts})
