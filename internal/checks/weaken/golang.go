@@ -23,7 +23,7 @@ func readGo(file string, content []byte) *source {
 		return s
 	}
 	collected := IsTest(file)
-	r := &goReader{file: f, fset: fset, tables: map[string]int{}, asserters: map[string]bool{}}
+	r := &goReader{file: f, fset: fset, tables: map[string]int{}, asserters: map[string]bool{}, imports: importsOf(f)}
 	var limits []string
 	if collected {
 		limits = goConstraints(f, file)
@@ -57,6 +57,23 @@ type goReader struct {
 	tables map[string]int // rows of tables at package level
 	// asserters are local names that hold assertions: a := assert.New(t).
 	asserters map[string]bool
+	imports   map[string]string // name in the file → path
+}
+
+func importsOf(f *ast.File) map[string]string {
+	out := map[string]string{}
+	for _, i := range f.Imports {
+		p, err := strconv.Unquote(i.Path.Value)
+		if err != nil {
+			continue
+		}
+		name := path.Base(p)
+		if i.Name != nil {
+			name = i.Name.Name
+		}
+		out[name] = p
+	}
+	return out
 }
 
 func (r *goReader) offset(p gotoken.Pos) int { return r.fset.Position(p).Offset }
@@ -140,6 +157,7 @@ func (r *goReader) function(s *source, d *ast.FuncDecl, collected bool, limits [
 	if u.test {
 		u.skips = append(u.skips, limits...)
 	}
+	u.fails = len(handles) > 0
 	w := &goWalker{r: r, u: &u, receiver: receiver, handles: map[string]bool{}, tables: map[string]int{}}
 	for _, h := range handles {
 		w.handles[h] = true

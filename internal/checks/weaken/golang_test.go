@@ -113,6 +113,8 @@ func TestGoWeakened(t *testing.T) {
 		{why: "a fuzz target goes", path: "calc_test.go", before: "package calc\n\nimport \"testing\"\n\nfunc FuzzAdd(f *testing.F) {\n\tf.Fuzz(func(t *testing.T, a int) {\n\t\tif Add(a, 0) != a {\n\t\t\tt.Fatal(a)\n\t\t}\n\t})\n}\n", after: "package calc\n", want: is(Removed)},
 		{why: "a removed test is not paid for by an unrelated one", path: "calc_test.go", before: goTwo, after: cut(goTwo, "func TestDiv", "func TestVersion(t *testing.T) {\n\tif Version == \"\" {\n\t\tt.Error(\"empty version\")\n\t}\n\tif Build == 0 {\n\t\tt.Error(\"no build\")\n\t}\n}\n"), want: is(Removed)},
 		{why: "a subtest goes", path: "calc_test.go", before: "package calc\n\nimport \"testing\"\n\nfunc TestAll(t *testing.T) {\n\tt.Run(\"add\", func(t *testing.T) {\n\t\tif Add(1, 1) != 2 {\n\t\t\tt.Error()\n\t\t}\n\t})\n\tt.Run(\"sub\", func(t *testing.T) {\n\t\tif Sub(1, 1) != 0 {\n\t\t\tt.Error()\n\t\t}\n\t})\n}\n", after: "package calc\n\nimport \"testing\"\n\nfunc TestAll(t *testing.T) {\n\tt.Run(\"add\", func(t *testing.T) {\n\t\tif Add(1, 1) != 2 {\n\t\t\tt.Error()\n\t\t}\n\t})\n}\n", want: is(Assertions)},
+		{why: "the error of the tested code is no plumbing", path: "calc_test.go", before: tmpDir, after: replace(tmpDir, "	if err := Write(dir); err != nil {\n		t.Fatal(err)\n	}\n", "	_ = Write(dir)\n"), want: is(Assertions)},
+		{why: "a table shrinks while its rows are asserted more about", path: "calc_test.go", before: goTable, after: replace(replace(goTable, "		{0, 0, 0},\n", ""), "			t.Errorf(", "			t.Error(tt.a)\n			t.Errorf("), want: is(Cases)},
 		{why: "Ginkgo: PIt", path: "calc_test.go", before: ginkgo, after: replace(ginkgo, `It("adds"`, `PIt("adds"`), want: is(Skipped)},
 		{why: "Ginkgo: FIt", path: "calc_test.go", before: ginkgo, after: replace(ginkgo, `It("adds"`, `FIt("adds"`), want: is(Skipped)},
 		{why: "Ginkgo: an expectation goes", path: "calc_test.go", before: ginkgo, after: replace(ginkgo, "Expect(Add(1, 2)).To(Equal(3))", "Add(1, 2)"), want: is(Assertions)},
@@ -178,9 +180,30 @@ func TestGoHonest(t *testing.T) {
 		t.Fatal(err)
 	}
 `)},
+		{why: "a temporary folder becomes the test's own", path: "calc_test.go", before: tmpDir, after: replace(tmpDir, "	dir, err := os.MkdirTemp(\"\", \"x\")\n	if err != nil {\n		t.Fatal(err)\n	}\n", "	dir := t.TempDir()\n")},
+		{why: "assertions move into a function that returns an error", path: "calc_test.go", before: goTwo, after: "package calc\n\nimport (\n\t\"fmt\"\n\t\"testing\"\n)\n\nfunc sums() error {\n\tif got := Add(1, 2); got != 3 {\n\t\treturn fmt.Errorf(\"Add(1, 2) = %d\", got)\n\t}\n\tif got := Add(-1, 1); got != 0 {\n\t\treturn fmt.Errorf(\"Add(-1, 1) = %d\", got)\n\t}\n\treturn nil\n}\n\nfunc TestAdd(t *testing.T) {\n\tif err := sums(); err != nil {\n\t\tt.Error(err)\n\t}\n}\n\n" + after(goTwo, "func TestDiv")},
+		{why: "a table is written out", path: "calc_test.go", before: goTable, after: "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(1, 2) != 3 {\n\t\tt.Error(1)\n\t}\n\tif Add(0, 0) != 0 {\n\t\tt.Error(2)\n\t}\n\tif Add(-1, 1) != 0 {\n\t\tt.Error(3)\n\t}\n}\n"},
 		{why: "a suite of testify moves as it is", path: "s_test.go", before: suite, after: "-", more: []File{file("suite_test.go", "-", suite)}},
 	})
 }
+
+const tmpDir = `package calc
+
+import (
+	"os"
+	"testing"
+)
+
+func TestWrite(t *testing.T) {
+	dir, err := os.MkdirTemp("", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(dir); err != nil {
+		t.Fatal(err)
+	}
+}
+`
 
 const suite = `package calc
 

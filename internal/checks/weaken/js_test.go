@@ -69,6 +69,7 @@ func TestJSWeakened(t *testing.T) {
 		{why: "js: a return first", path: p, before: jsTwo, after: replace(jsTwo, "    expect(add(1, 2)).toBe(3);", "    return;\n    expect(add(1, 2)).toBe(3);"), want: is(Assertions)},
 		{why: "js: if (false)", path: p, before: jsTwo, after: replace(jsTwo, "expect(add(-1, 1)).toBe(0);", "if (false) { expect(add(-1, 1)).toBe(0); }"), want: is(Assertions)},
 		{why: "js: swallowed by catch", path: p, before: jsTwo, after: replace(jsTwo, "expect(add(-1, 1)).toBe(0);", "try { expect(add(-1, 1)).toBe(0); } catch {}"), want: is(Assertions)},
+		{why: "js: a handler that only logs the error", path: p, before: jsTwo, after: replace(jsTwo, "expect(add(-1, 1)).toBe(0);", "try { expect(add(-1, 1)).toBe(0); } catch (err) { console.log(err); }"), want: is(Assertions)},
 		{why: "js: rows of each go", path: p, before: jsEach, after: replace(jsEach, "    [-1, 1, 0],\n", ""), want: is(Cases)},
 		{why: "js: the file leaves the pattern", path: "src/calc.test.ts", before: jsTwo, after: "-", more: []File{file("src/calc.ts.disabled", "-", jsTwo)}, want: is(Removed)},
 		{why: "js: expect is redefined", path: p, before: jsTwo, after: "const expect = () => ({ toBe() {}, rejects: { toThrow() {} } });\n" + jsTwo, want: is(Escape)},
@@ -100,6 +101,7 @@ func TestJSHonest(t *testing.T) {
 		{why: "js: a snapshot is re-recorded", path: "__snapshots__/a.test.js.snap", before: "exports[`a 1`] = `1`;\n", after: "exports[`a 1`] = `2`;\n"},
 		{why: "js: a helper in the file", path: p, before: jsTwo, after: replace(replace(jsTwo, "describe(\"calc\"", "function expectSum(a, b, want) {\n  expect(add(a, b)).toBe(want);\n}\n\ndescribe(\"calc\""), "    expect(add(1, 2)).toBe(3);\n    expect(add(-1, 1)).toBe(0);\n", "    expectSum(1, 2, 3);\n    expectSum(-1, 1, 0);\n")},
 		{why: "js: CommonJS becomes a module", path: "calc.test.js", before: jsNode, after: replace(replace(replace(jsNode, `const test = require("node:test");`, `import test from "node:test";`), `const assert = require("node:assert");`, `import assert from "node:assert";`), `const { add } = require("./calc");`, `import { add } from "./calc.js";`)},
+		{why: "js: a handler that passes the error on", path: p, before: jsTwo, after: replace(jsTwo, "    expect(add(-1, 1)).toBe(0);\n", "    run((cb) => {\n      try {\n        expect(add(-1, 1)).toBe(0);\n      } catch (err) {\n        cb(err);\n      }\n    });\n")},
 		{why: "js: only goes", path: p, before: replace(jsTwo, `it("adds`, `it.only("adds`), after: jsTwo},
 		{why: "js: comments that mention skip", path: p, before: jsTwo, after: "// it.skip, describe.only\n" + jsTwo},
 	})

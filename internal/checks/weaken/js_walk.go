@@ -143,10 +143,40 @@ func swallows(list []node, i int) bool {
 		return false
 	}
 	i++
+	caught := ""
 	if group(list, i, '(') {
+		caught = at(list[i].kids, 0)
 		i++
 	}
-	return group(list, i, '{') && !speaksOut(list[i].kids)
+	return group(list, i, '{') && !speaksOut(list[i].kids) && !passesOn(list[i].kids, caught)
+}
+
+// passesOn reports whether a handler gives what it caught to a function that can
+// do something about it: callback(err), but not console.log(err).
+func passesOn(list []node, caught string) bool {
+	if caught == "" {
+		return false
+	}
+	for i, n := range list {
+		if n.open == 0 {
+			continue
+		}
+		if n.open == '(' && i > 0 && list[i-1].kind == ident {
+			switch list[i-1].text {
+			case "log", "warn", "error", "debug", "info", "trace", "print", "String", "if", "while", "switch":
+			default:
+				for k := range n.kids {
+					if at(n.kids, k) == caught {
+						return true
+					}
+				}
+			}
+		}
+		if passesOn(n.kids, caught) {
+			return true
+		}
+	}
+	return false
 }
 
 func speaksOut(list []node) bool {

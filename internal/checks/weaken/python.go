@@ -194,6 +194,8 @@ func (r *pyReader) topSkips(lines []*pyLine) []string {
 			out = append(out, "importorskip")
 		case pyExit(l.toks):
 			r.s.escapes = append(r.s.escapes, strings.TrimSpace(text(l.toks)))
+		case first == "if" && at(l.toks, 1) == "__name__":
+			// not run when the module is collected
 		case first == "if" || first == "else" || first == "try" || first == "except" || first == "elif":
 			for _, sk := range r.topSkips(l.kids) {
 				out = append(out, sk)

@@ -32,6 +32,8 @@ type unit struct {
 	// body is the text of the unit without name, comments and layout.
 	body  string
 	words map[string]bool // distinct names and literals of the body
+	// fails: a helper that is given the means to fail a test (*testing.T).
+	fails bool
 	// start and end of the whole unit in the file.
 	start, end int
 }
@@ -124,7 +126,7 @@ func asserting(name string) bool { return assertingName().MatchString(name) }
 
 // skipping does the same for functions that skip.
 var skippingName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^_?(skip|Skip|xfail|SKIP|disable|Disable)([A-Z_]\w*|)$`)
+	return regexp.MustCompile(`^_?(skip|Skip|xfail|SKIP)([A-Z_]\w*|)$`)
 })
 
 func skipping(name string) bool { return skippingName().MatchString(name) }
@@ -153,14 +155,13 @@ func newHelpers(sources []*source) *helpers {
 // simple is the last part of a qualified name.
 func simple(name string) string { return name[strings.LastIndexAny(name, ".:/ ")+1:] }
 
-// find prefers the same file, then the same folder.
-func (h *helpers) find(from *unit, name string) *unit {
-	found := h.byName[from.lang+" "+name]
-	if len(found) == 0 {
-		return nil
-	}
-	best, rank := found[0], -1
-	for _, u := range found {
+// all are the functions of a name that are nearest to the caller: those of the
+// same file, else of the same folder, else anywhere. They are several where the
+// language knows overloads, or methods of several types.
+func (h *helpers) all(from *unit, name string) []*unit {
+	var out []*unit
+	best := -1
+	for _, u := range h.byName[from.lang+" "+name] {
 		r := 0
 		if path.Dir(u.file) == path.Dir(from.file) {
 			r = 1
@@ -168,11 +169,22 @@ func (h *helpers) find(from *unit, name string) *unit {
 		if u.file == from.file {
 			r = 2
 		}
-		if r > rank {
-			best, rank = u, r
+		if r > best {
+			out, best = nil, r
+		}
+		if r == best {
+			out = append(out, u)
 		}
 	}
-	return best
+	return out
+}
+
+// find is the first of all, or nil.
+func (h *helpers) find(from *unit, name string) *unit {
+	if found := h.all(from, name); len(found) > 0 {
+		return found[0]
+	}
+	return nil
 }
 
 // weight is the number of assertions that a unit carries, those of the helpers
@@ -189,8 +201,14 @@ func (h *helpers) weight(u *unit) int {
 	// In order, because where a circle of helpers is cut decides about the sum.
 	for _, name := range slices.Sorted(maps.Keys(u.calls)) {
 		n := u.calls[name]
-		if target := h.find(u, name); target != nil && target != u {
-			w += n * h.weight(target)
+		if targets := h.all(u, name); len(targets) > 0 {
+			best := 0 // of overloads, the one that asserts most
+			for _, t := range targets {
+				if t != u {
+					best = max(best, h.weight(t))
+				}
+			}
+			w += n * best
 		} else if asserting(name) {
 			w += n
 		}
@@ -208,10 +226,12 @@ func (h *helpers) closure(u *unit) string {
 	var walk func(*unit)
 	walk = func(v *unit) {
 		for name := range v.calls {
-			if target := h.find(v, name); target != nil && !seen[target] {
-				seen[target] = true
-				bodies = append(bodies, target.body)
-				walk(target)
+			for _, target := range h.all(v, name) {
+				if !seen[target] {
+					seen[target] = true
+					bodies = append(bodies, target.body)
+					walk(target)
+				}
 			}
 		}
 	}
@@ -228,7 +248,8 @@ func (h *helpers) skips(u *unit) []string {
 	var walk func(*unit)
 	walk = func(v *unit) {
 		for name := range v.calls {
-			if target := h.find(v, name); target != nil {
+			targets := h.all(v, name)
+			for _, target := range targets {
 				if !seen[target] {
 					seen[target] = true
 					for _, s := range target.skips {
@@ -236,7 +257,8 @@ func (h *helpers) skips(u *unit) []string {
 					}
 					walk(target)
 				}
-			} else if skipping(name) {
+			}
+			if len(targets) == 0 && skipping(name) {
 				out = append(out, name)
 			}
 		}
