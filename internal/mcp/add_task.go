@@ -109,9 +109,9 @@ func add(b *Box, v values) (any, error) {
 
 // taskFrom makes a task of the arguments.
 func taskFrom(v values) (plan.Task, error) {
-	t := plan.Task{ID: plan.TaskID(v.text("id")), Title: brief(notes.Redact(v.text("title")), plan.MaxTitle), Description: text(v.text("description")), Status: plan.Pending,
+	t := plan.Task{ID: plan.TaskID(v.text("id")), Title: brief(text(v.text("title")), plan.MaxTitle), Description: text(v.text("description")), Status: plan.Pending,
 		Priority: v.int("priority", 1), Criteria: cleanAll(v.texts("criteria")), Verify: slices.Concat(v.texts("verify")), Skills: cleanAll(v.texts("skills")),
-		Libraries: cleanAll(v.texts("libraries")), NeedsDocs: v.bool("needs_docs"), Spec: brief(v.text("spec"), 1000), MaxTurns: v.int("max_turns", 0),
+		Libraries: cleanAll(v.texts("libraries")), NeedsDocs: v.bool("needs_docs"), Spec: brief(text(v.text("spec")), 1000), MaxTurns: v.int("max_turns", 0),
 		EstimatedTokens: int64(v.int("estimated_tokens", 0)), Notes: text(v.text("notes")),
 		AllowTestChanges: v.bool("allow_test_changes"), NoChangeExpected: v.bool("no_change_expected")}
 	for _, dep := range v.texts("depends_on") {

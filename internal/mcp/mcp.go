@@ -257,8 +257,8 @@ func encode(v any) json.RawMessage {
 }
 
 // text makes a value fit to be recorded: valid UTF-8, no control characters, no
-// secrets, no blanks around it.
-func text(s string) string { return strings.TrimSpace(notes.Clean(notes.Redact(s))) }
+// secrets (also none that an invisible character hid), no blanks around it.
+func text(s string) string { return strings.TrimSpace(notes.Redact(notes.Clean(s))) }
 
 // cutRunes is s with at most max characters, and whether it had more.
 func cutRunes(s string, max int) (string, bool) {

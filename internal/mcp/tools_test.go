@@ -1,0 +1,520 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"git-ralph/internal/state"
+	"git-ralph/loop"
+	"git-ralph/notes"
+	"git-ralph/plan"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestNextTaskIsThatOfTheIteration(t *testing.T) {
+	b := box(t, "coding", func(s *loop.Scope) { s.Task.Failure = "checks: test" })
+	got := call(t, b, "ralph_get_next_task", `{}`)
+	task := got["task"].(map[string]any)
+	if task["id"] != "T-002" || task["status"] != "in_progress" || got["attempt"] != 2.0 || got["iteration"] != 7.0 || got["failure"] != "checks: test" {
+		t.Errorf("got %v", got)
+	}
+	wantContains(t, "error", refused(t, box(t, "setup without a task"), "ralph_get_next_task", `{}`).Message, "no task")
+}
+
+// TestCompleteSaysHowThePlanWouldStand: the claim changes nothing, so another
+// summary still shows the task as it is.
+func TestCompleteSaysHowThePlanWouldStand(t *testing.T) {
+	b := box(t, "coding")
+	got := call(t, b, "ralph_mark_task_complete", `{"task_id":"t-002"}`)
+	want := map[string]any{"task_id": "T-002", "completion_percentage": 50.0, "remaining_tasks": 2.0}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if sum := call(t, b, "ralph_get_plan_summary", `{}`); sum["completion_percentage"] != 25.0 || sum["current_task"] != "T-002" {
+		t.Errorf("the claim changed the plan: %v", sum)
+	}
+	if b.scope.State.Plan.Tasks[1].Status != plan.InProgress {
+		t.Error("the claim reached the state")
+	}
+	call(t, b, "ralph_mark_task_complete", `{"task_id":"T-002","verification_notes":"seen"}`)
+	if c := b.Collected().Complete; c == nil || *c != (loop.Claim{TaskID: "T-002", Text: "seen"}) {
+		t.Errorf("collected %+v", c)
+	}
+}
+
+// TestOneTaskOnly: an agent that reports another task, done or not, is told so.
+func TestOneTaskOnly(t *testing.T) {
+	for _, tool := range []string{"ralph_mark_task_complete", "ralph_mark_task_in_progress", "ralph_mark_task_blocked", "ralph_increment_retry"} {
+		for _, id := range []string{"T-003", "T-001", "T-999", "T-0022", " T-003", "*"} {
+			b := box(t, "coding")
+			args := fmt.Sprintf(`{"task_id":%q,"reason":"x"}`, id)
+			if tool == "ralph_mark_task_complete" || tool == "ralph_mark_task_in_progress" {
+				args = fmt.Sprintf(`{"task_id":%q}`, id)
+			}
+			r := refused(t, b, tool, args)
+			wantContains(t, "error", r.Message, "not the task of this iteration")
+			wantContains(t, "hint", r.Hint, "T-002")
+			if d := cmp.Diff(loop.Collected{}, b.Collected()); d != "" {
+				t.Errorf("%s %s left:\n%s", tool, id, d)
+			}
+		}
+	}
+}
+
+// TestGivingUp: a later look wins over an earlier hope, and an end is an end.
+func TestGivingUp(t *testing.T) {
+	const complete, blocked, retry = "ralph_mark_task_complete", "ralph_mark_task_blocked", "ralph_increment_retry"
+	args := map[string]string{complete: `{"task_id":"T-002"}`, blocked: `{"task_id":"T-002","reason":"no database"}`, retry: `{"reason":"wrong way"}`}
+	for _, tt := range []struct {
+		calls               []string
+		refusedLast         bool
+		claims, stops, anew bool
+		why                 string
+	}{
+		{[]string{complete, blocked}, false, false, true, false, "the claim is taken back"},
+		{[]string{complete, retry}, false, false, false, true, "the claim is taken back"},
+		{[]string{blocked, complete}, true, false, true, false, "a task that was given up is not complete"},
+		{[]string{retry, complete}, true, false, false, true, "an attempt that was given up is not complete"},
+		{[]string{blocked, retry}, true, false, true, false, "one end only"},
+		{[]string{retry, blocked}, true, false, false, true, "one end only"},
+		{[]string{blocked, blocked}, false, false, true, false, "saying it again says the same"},
+		{[]string{retry, retry}, false, false, false, true, "saying it again says the same"},
+	} {
+		b := box(t, "coding")
+		for i, name := range tt.calls {
+			if last := i == len(tt.calls)-1; last && tt.refusedLast {
+				wantContains(t, tt.why, refused(t, b, name, args[name]).Message, "ended already")
+			} else {
+				call(t, b, name, args[name])
+			}
+		}
+		got := b.Collected()
+		if (got.Complete != nil) != tt.claims || (got.Blocked != nil) != tt.stops || (got.Retry != "") != tt.anew {
+			t.Errorf("%v (%s): %+v", tt.calls, tt.why, got)
+		}
+		// What was learned is still worth keeping.
+		call(t, b, "ralph_append_learning", examples()["ralph_append_learning"])
+		call(t, b, "ralph_submit_handoff", goodHandoff)
+	}
+	b := box(t, "coding")
+	if got := call(t, b, retry, ``); got["attempts"] != 2.0 || b.Collected().Retry == "" {
+		t.Errorf("a retry without a reason: %v, %+v", got, b.Collected())
+	}
+	refused(t, box(t, "coding"), blocked, `{"task_id":"T-002"}`)
+}
+
+func TestLearnings(t *testing.T) {
+	b := box(t, "coding")
+	for _, tt := range []struct {
+		args string
+		want string // part of the refusal, "" = taken
+		why  string
+	}{
+		{`{"learning":"Sockets need a short path.","category":"gotcha"}`, "pattern, antipattern, architecture, debugging, build", "not one of ours"},
+		{`{"learning":"Sockets need a short path.","category":"Build"}`, "", "case does not matter"},
+		{`{"learning":"...","category":"build"}`, "no text", "punctuation says nothing"},
+		{`{"learning":"` + strings.Repeat("ä", notes.MaxKnowledgeText/2+1) + `","category":"build"}`, "bytes", "too long in bytes, short enough in characters"},
+		{`{"learning":"` + strings.Repeat("a", notes.MaxKnowledgeText+1) + `","category":"build"}`, "characters", "too long"},
+	} {
+		if tt.want == "" {
+			call(t, b, "ralph_append_learning", tt.args)
+		} else {
+			wantContains(t, tt.why, refused(t, b, "ralph_append_learning", tt.args).Message, tt.want)
+		}
+	}
+	// What the journal says already is no news.
+	known := box(t, "coding", func(s *loop.Scope) {
+		k, _, err := notes.Learn("build", "Sockets need a short path.", 3, "T-001", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.State.Knowledge = append(s.State.Knowledge, k)
+	})
+	if got := call(t, known, "ralph_append_learning", `{"learning":"sockets need a short path","category":"build"}`); got["already_known"] != true || known.Collected().Learnings != nil {
+		t.Errorf("got %v, %+v", got, known.Collected().Learnings)
+	}
+	flood := box(t, "coding")
+	for i := range maxRecords {
+		call(t, flood, "ralph_append_learning", fmt.Sprintf(`{"learning":"fact number %d","category":"build"}`, i))
+		call(t, flood, "ralph_update_memory", fmt.Sprintf(`{"content":"note number %d"}`, i))
+	}
+	refused(t, flood, "ralph_append_learning", `{"learning":"one more","category":"build"}`)
+	refused(t, flood, "ralph_update_memory", `{"content":"one more"}`)
+}
+
+func TestMemoryIsCut(t *testing.T) {
+	b := box(t, "coding")
+	got := call(t, b, "ralph_update_memory", `{"content":"`+strings.Repeat("ä", 3000)+`"}`)
+	if got["cut"] != true || got["characters"] != 2000.0 || b.Collected().Memory[0] != strings.Repeat("ä", 2000) {
+		t.Errorf("got %v", got)
+	}
+	if got := call(t, b, "ralph_update_memory", `{"content":"`+strings.Repeat("b", 2000)+`"}`); got["cut"] != false {
+		t.Errorf("2,000 characters were cut: %v", got)
+	}
+	refused(t, b, "ralph_update_memory", `{"content":"\u0000\u202e"}`)
+}
+
+func TestSummaries(t *testing.T) {
+	b := box(t, "planning")
+	call(t, b, "ralph_add_task", examples()["ralph_add_task"])
+	got := call(t, b, "ralph_get_plan_summary", `{}`)
+	list := got["list"].([]any)
+	last := list[len(list)-1].(map[string]any)
+	if got["goal"] != "a login" || len(list) != 5 || last["added"] != true || last["id"] != "T-005" || list[0].(map[string]any)["added"] != nil {
+		t.Errorf("got %v", got)
+	}
+	sum := call(t, b, "ralph_get_state_summary", `{}`)
+	if sum["phase"] != "planning" || sum["open_questions"] != 1.0 || sum["cost_usd"].(map[string]any)["total"] != 1.5 ||
+		sum["breaker"].(map[string]any)["state"] != "closed" || sum["recorded"].(map[string]any)["tasks"] != 1.0 {
+		t.Errorf("got %v", sum)
+	}
+	// A long plan is listed without flooding the window, unfinished tasks first.
+	long := box(t, "coding", func(s *loop.Scope) {
+		var tasks []plan.Task
+		for i := range 1000 {
+			status := plan.Done
+			if i >= 990 {
+				status = plan.Pending
+			}
+			tasks = append(tasks, plan.Task{ID: plan.TaskID(fmt.Sprintf("T-%04d", i)), Title: strings.Repeat("long ", 200), Status: status})
+		}
+		s.State.Plan.Tasks = tasks
+	})
+	got = call(t, long, "ralph_get_plan_summary", `{}`)
+	list = got["list"].([]any)
+	if len(list) != maxListed || got["omitted"] != 800.0 || list[len(list)-1].(map[string]any)["id"] != "T-0999" {
+		t.Errorf("%d listed, %v omitted", len(list), got["omitted"])
+	}
+}
+
+// TestAddTask: what the plan would be with the task is judged, and every
+// problem is in the answer.
+func TestAddTask(t *testing.T) {
+	for _, tt := range []struct {
+		args string
+		want []string // nil = taken
+		why  string
+	}{
+		{`{"title":"a","criteria":["x"],"depends_on":["T-002","t-003"]}`, nil, "ids have no case"},
+		{`{"id":"T-009","title":"a","verify":["true"]}`, nil, "a command is a criterion"},
+		{`{"id":"auth.login-1","title":"a","verify":["true"]}`, nil, "ids of other tools"},
+		{`{"title":"a"}`, []string{"no criteria"}, "nothing could prove it"},
+		{`{"id":"T 9","title":"a","criteria":["x"]}`, []string{"id"}, "not a file name"},
+		{`{"id":"../x","title":"a","criteria":["x"]}`, []string{"id"}, "not a file name"},
+		{`{"id":"t-003","title":"a","criteria":["x"]}`, []string{"T-003 is taken"}, "taken in another case"},
+		{`{"title":"a","criteria":["x"],"depends_on":["T-099"]}`, []string{"T-099", "not in the plan"}, "nothing to wait for"},
+		{`{"id":"T-9","title":"a","criteria":["x"],"depends_on":["T-9"]}`, []string{"depends on itself"}, "the smallest circle"},
+		{`{"title":"a","criteria":["x"],"estimated_tokens":90000}`, []string{"estimated at 90000 tokens"}, "three windows"},
+		{`{"id":"T-9","title":"a","depends_on":["T-098","T-9"],"estimated_tokens":90000}`,
+			[]string{"no criteria", "T-098", "depends on itself", "90000"}, "all problems at once"},
+		{"{\"title\":\"a\",\"verify\":[\"rm \\u202efdp.x\"]}", []string{"entry 1 of verify"}, "a command that does not look like what it does"},
+		{`{"title":"\u0000","criteria":["x"]}`, []string{"title is missing"}, "nothing left of it"},
+		{`{"title":"a","criteria":["x"],"max_attempts":0,"allow_test_changes":true,"no_change_expected":true,"libraries":["kong"],"needs_docs":true,"spec":"specs/login.md"}`,
+			nil, "what the planning phase may set"},
+		{`{"title":"a","criteria":["x"],"allow_protected":["ralph.toml"]}`, []string{"allow_protected"}, "people alone"},
+	} {
+		b := box(t, "planning")
+		if tt.want == nil {
+			call(t, b, "ralph_add_task", tt.args)
+			if len(b.Collected().Tasks) != 1 {
+				t.Errorf("%s: not collected", tt.why)
+			}
+			continue
+		}
+		wantContains(t, tt.why, refused(t, b, "ralph_add_task", tt.args).Message, tt.want...)
+		if got := b.Collected().Tasks; got != nil {
+			t.Errorf("%s: collected %v", tt.why, got)
+		}
+	}
+}
+
+func TestAddTaskBecomesATask(t *testing.T) {
+	b := box(t, "planning")
+	call(t, b, "ralph_add_task", `{"title":" sessions\n ","description":"Keep them.","priority":2,"depends_on":["t-003"],"criteria":["it ends"],"verify":["go test ./..."],
+		"skills":["go"],"libraries":["kong"],"needs_docs":true,"estimated_tokens":20000,"spec":"specs/login.md","max_turns":9,"max_attempts":0,"notes":"n","allow_test_changes":true}`)
+	none := 0
+	want := plan.Task{ID: "T-005", Title: "sessions", Description: "Keep them.", Status: plan.Pending, Priority: 2, DependsOn: []plan.TaskID{"T-003"},
+		Criteria: []string{"it ends"}, Verify: []string{"go test ./..."}, Skills: []string{"go"}, Libraries: []string{"kong"}, NeedsDocs: true,
+		EstimatedTokens: 20000, Spec: "specs/login.md", MaxTurns: 9, MaxAttempts: &none, Notes: "n", AllowTestChanges: true}
+	if d := cmp.Diff([]plan.Task{want}, b.Collected().Tasks); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestPlansGrow: ids count on, later tasks may wait on earlier ones, and a task
+// of this run can be mended without making a circle.
+func TestPlansGrow(t *testing.T) {
+	b := box(t, "planning")
+	first := call(t, b, "ralph_add_task", `{"title":"one","criteria":["x"]}`)
+	second := call(t, b, "ralph_add_task", `{"title":"two","criteria":["x"],"depends_on":["T-005"],"estimated_tokens":40000}`)
+	if first["task_id"] != "T-005" || second["task_id"] != "T-006" || second["total_tasks"] != 6.0 {
+		t.Fatalf("got %v, %v", first, second)
+	}
+	wantContains(t, "warnings", fmt.Sprint(second["warnings"]), "40000 tokens")
+	wantContains(t, "clash", refused(t, b, "ralph_add_task", `{"id":"T-005","title":"other","criteria":["x"]}`).Hint, "replace")
+	wantContains(t, "circle", refused(t, b, "ralph_add_task", `{"id":"T-005","title":"one","criteria":["x"],"depends_on":["T-006"],"replace":true}`).Message, "depends on itself: ")
+	wantContains(t, "of the plan", refused(t, b, "ralph_add_task", `{"id":"T-003","title":"one","criteria":["x"],"replace":true}`).Message, "T-003 is taken by a task of the plan")
+	call(t, b, "ralph_add_task", `{"id":"t-005","title":"one, better","criteria":["x"],"replace":true}`)
+	call(t, b, "ralph_add_task", `{"id":"T-100","title":"new after all","criteria":["x"],"replace":true}`)
+	var titles []string
+	for _, task := range b.Collected().Tasks {
+		titles = append(titles, string(task.ID)+" "+task.Title)
+	}
+	if d := cmp.Diff([]string{"T-005 one, better", "T-006 two", "T-100 new after all"}, titles); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestOldProblemsAreNotTheNewTasks: a task of the plan that lacks criteria must
+// not keep the planner from adding others.
+func TestOldProblemsAreNotTheNewTasks(t *testing.T) {
+	b := box(t, "planning", func(s *loop.Scope) { s.State.Plan.Tasks[2].Criteria = nil })
+	call(t, b, "ralph_add_task", examples()["ralph_add_task"])
+}
+
+// TestHandoff: the last valid one wins; one that was refused is kept only while
+// there is nothing better, so that the harness can say what was wrong with it.
+func TestHandoff(t *testing.T) {
+	b := box(t, "coding")
+	const broken = `{"summary":"half"}`
+	r := refused(t, b, "ralph_submit_handoff", broken)
+	wantContains(t, "error", r.Message, "freeform is missing", "task_completed is missing")
+	if got := string(b.Collected().Handoff); got != broken {
+		t.Errorf("kept %q, want the refused one", got)
+	}
+	call(t, b, "ralph_submit_handoff", goodHandoff)
+	refused(t, b, "ralph_submit_handoff", broken)
+	if got := string(b.Collected().Handoff); got != goodHandoff {
+		t.Errorf("kept %q, want the valid one", got)
+	}
+	later := strings.Replace(goodHandoff, "login works", "login works well", 1)
+	call(t, b, "ralph_submit_handoff", `{"handoff":`+later+`}`)
+	if got := string(b.Collected().Handoff); got != later {
+		t.Errorf("kept %q, want the last valid one, unwrapped", got)
+	}
+	wantContains(t, "another task", refused(t, b, "ralph_submit_handoff", strings.Replace(goodHandoff, "T-002", "T-003", 1)).Message, "not the task of this iteration")
+	if got := string(b.Collected().Handoff); got != later {
+		t.Errorf("a handoff for another task replaced the valid one: %q", got)
+	}
+}
+
+// TestHandoffForeseesAmendments: the agent learns now what would be refused
+// when it is gone.
+func TestHandoffForeseesAmendments(t *testing.T) {
+	b := box(t, "coding")
+	got := call(t, b, "ralph_submit_handoff", strings.Replace(goodHandoff, `"plan_amendments":[]`,
+		`"plan_amendments":[{"action":"remove","task_id":"T-001","reason":"x"},{"action":"modify","task_id":"T-003","changes":{"criteria":["y"]},"reason":"x"},{"action":"add","task_id":7}]`, 1))
+	list, _ := got["amendments"].([]any)
+	if len(list) != 3 {
+		t.Fatalf("got %v", got)
+	}
+	for i, want := range []bool{false, true, false} {
+		if list[i].(map[string]any)["accepted"] != want {
+			t.Errorf("amendment %d: %v, want accepted = %v", i, list[i], want)
+		}
+	}
+}
+
+func TestAskUser(t *testing.T) {
+	var asked atomic.Int32
+	var seen state.Question
+	b := box(t, "discovery", func(s *loop.Scope) {
+		s.MaxQuestions = 2
+		s.Ask = func(_ context.Context, q state.Question) (string, bool) {
+			seen = q
+			if asked.Add(1) == 2 {
+				return "", false
+			}
+			return "blue", true
+		}
+	})
+	for range 2 { // the same question is one question
+		got := call(t, b, "ralph_ask_user", `{"question":" Which\u0000 colour? ","options":["red"," blue "]}`)
+		if got["answer"] != "blue" || got["answered"] != true {
+			t.Errorf("got %v", got)
+		}
+	}
+	if d := cmp.Diff(state.Question{Text: "Which colour?", Options: []string{"red", "blue"}, Iteration: 7}, seen); d != "" {
+		t.Error(d)
+	}
+	if got := call(t, b, "ralph_ask_user", `{"question":"Which size?"}`); got["answered"] != false || got["answer"] != nil || got["note"] == "" {
+		t.Errorf("nobody there: %v", got)
+	}
+	wantContains(t, "limit", refused(t, b, "ralph_ask_user", `{"question":"And the shape?"}`).Message, "2 questions")
+	call(t, b, "ralph_ask_user", `{"question":"Which size?"}`) // not a third one
+	refused(t, b, "ralph_ask_user", `{"question":"\u202e"}`)
+	if got := b.Collected().Asked; got != 2 || asked.Load() != 2 {
+		t.Errorf("asked %d, the person %d times; want 2, 2", got, asked.Load())
+	}
+}
+
+// TestAskUserSurvivesAnImpatientClient: the person goes on thinking when the
+// call was given up, the next call gets that answer, and other tools work
+// meanwhile.
+func TestAskUserSurvivesAnImpatientClient(t *testing.T) {
+	asked, answer := make(chan struct{}), make(chan string)
+	b := box(t, "discovery", func(s *loop.Scope) {
+		s.Ask = func(ctx context.Context, _ state.Question) (string, bool) {
+			close(asked) // panics when it is asked twice
+			select {
+			case a := <-answer:
+				return a, true
+			case <-ctx.Done():
+				return "", false
+			}
+		}
+	})
+	ctx, giveUp := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, err := b.Call(ctx, "ralph_ask_user", json.RawMessage(`{"question":"Which?"}`))
+		done <- err
+	}()
+	<-asked
+	call(t, b, "ralph_update_memory", `{"content":"while waiting"}`)
+	if b.Open() != 1 {
+		t.Errorf("%d open calls, want the waiting one", b.Open())
+	}
+	giveUp()
+	if err := <-done; err == nil {
+		t.Error("a call that was given up answered")
+	}
+	go func() { answer <- "that" }()
+	if got := call(t, b, "ralph_ask_user", `{"question":"Which?"}`); got["answer"] != "that" {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestCloseEndsQuestions: the end of a run waits for nobody.
+func TestCloseEndsQuestions(t *testing.T) {
+	asked := make(chan struct{})
+	b := box(t, "discovery", func(s *loop.Scope) {
+		s.Ask = func(ctx context.Context, _ state.Question) (string, bool) {
+			close(asked)
+			<-ctx.Done()
+			return "", false
+		}
+	})
+	done := make(chan error)
+	go func() {
+		_, err := b.Call(context.Background(), "ralph_ask_user", json.RawMessage(`{"question":"Which?"}`))
+		done <- err
+	}()
+	<-asked
+	b.Close()
+	<-done // either answer will do: refused, or nobody can answer
+	refused(t, b, "ralph_ask_user", `{"question":"Another?"}`)
+}
+
+// TestCriteria: matched by the checklist's text, fail wins, pass needs evidence.
+func TestCriteria(t *testing.T) {
+	b := box(t, "validation")
+	for _, tt := range []struct {
+		spec, criterion, verdict, evidence string
+		want                               string // verdict that counts, "" = refused
+		why                                string
+	}{
+		{"specs/login.md", "a wrong password is refused", "pass", "seen", "pass", "blanks around it do not count"},
+		{"specs/login.md", "  a wrong password is refused ", "fail", "not seen", "fail", "fail wins over an earlier pass"},
+		{"specs/login.md", "a wrong password is refused", "pass", "seen again", "fail", "fail wins over a later pass"},
+		{"specs/login.md", "- [ ] a user logs in", "PASS", "seen", "pass", "with the mark of the checklist"},
+		{"./specs/login.md", "a user logs in", "pass", "seen", "pass", "the same path"},
+		{"page.md", "the page shows", "fail", "", "fail", "by its name; a failure needs no evidence"},
+		{"specs/login.md", "A user logs in", "pass", "seen", "", "other words are another criterion"},
+		{"specs/login.md", "the page shows", "pass", "seen", "", "of another spec"},
+		{"specs/none.md", "a user logs in", "pass", "seen", "", "no such spec"},
+		{"specs/login.md", "a user logs in", "pass", "  ", "", "pass without evidence"},
+		{"specs/login.md", "a user logs in", "maybe", "seen", "", "no such verdict"},
+	} {
+		args, _ := json.Marshal(map[string]string{"spec": tt.spec, "criterion": tt.criterion, "verdict": tt.verdict, "evidence": tt.evidence})
+		if tt.want == "" {
+			refused(t, b, "ralph_report_criterion", string(args))
+		} else if got := call(t, b, "ralph_report_criterion", string(args)); got["verdict"] != tt.want {
+			t.Errorf("%s: %v", tt.why, got)
+		}
+	}
+	want := []loop.CriterionReport{
+		{Spec: "specs/login.md", Criterion: "a wrong password is refused", Verdict: "fail", Evidence: "not seen"},
+		{Spec: "specs/login.md", Criterion: "a user logs in", Verdict: "pass", Evidence: "seen"},
+		{Spec: "specs/old/page.md", Criterion: "the page shows", Verdict: "fail"},
+	}
+	if d := cmp.Diff(want, b.Collected().Criteria); d != "" {
+		t.Error(d)
+	}
+	r := refused(t, b, "ralph_report_criterion", `{"spec":"specs/login.md","criterion":"other","verdict":"pass","evidence":"x"}`)
+	if d := cmp.Diff([]string{"a user logs in", "a wrong password is refused"}, r.Criteria); d != "" {
+		t.Error(d)
+	}
+	wantContains(t, "hint", refused(t, b, "ralph_report_criterion", `{"spec":"x","criterion":"other","verdict":"pass"}`).Hint, "specs/login.md, specs/old/page.md")
+	bare := box(t, "validation", func(s *loop.Scope) { s.Specs = nil })
+	refused(t, bare, "ralph_report_criterion", examples()["ralph_report_criterion"])
+}
+
+// TestKnowledge: the rules of the memory hold for each call as they will for
+// all together.
+func TestKnowledge(t *testing.T) {
+	b := box(t, "indexer")
+	for _, tt := range []struct {
+		args string
+		want string // id, or part of the refusal
+		ok   bool
+		why  string
+	}{
+		{`{"type":"decision","slug":"Use TOML","text":"Settings are TOML."}`, "K-decision-use-toml", true, "a slug is made of it"},
+		{`{"type":"decision","text":"Money is integer."}`, "K-decision-money-is-integer", true, "a slug is made of the text"},
+		{`{"type":"decision","slug":"use-toml","text":"Settings are JSON."}`, "exists with another text", false, "nothing is reworded in place"},
+		{`{"type":"decision","slug":"use-json","text":"Settings are JSON.","supersedes":["K-decision-use-toml"]}`, "K-decision-use-json", true, "superseding is how"},
+		{`{"type":"constraint","slug":"no-force","text":"Force when needed."}`, "exists with another text", false, "a hard constraint stays"},
+		{`{"type":"constraint","slug":"force","text":"Must never force but once.","supersedes":["K-constraint-no-force"]}`, "K-constraint-force", true, "but by its id"},
+		{`{"type":"pattern","slug":"x","text":"X.","supersedes":["K-pattern-none"]}`, "does not exist", false, "nothing to supersede"},
+		{`{"type":"rumour","slug":"x","text":"X."}`, "must be one of", false, "no such type"},
+		{`{"type":"pattern","slug":"x","text":"X.","source_iterations":[0]}`, "entry 1 is 0", false, "iterations count from 1"},
+	} {
+		before := b.Collected().Knowledge
+		if tt.ok {
+			if got := call(t, b, "ralph_put_knowledge", tt.args); got["id"] != tt.want {
+				t.Errorf("%s: %v", tt.why, got)
+			}
+			continue
+		}
+		wantContains(t, tt.why, refused(t, b, "ralph_put_knowledge", tt.args).Message, tt.want)
+		if d := cmp.Diff(before, b.Collected().Knowledge); d != "" {
+			t.Errorf("%s: a refused entry changed something:\n%s", tt.why, d)
+		}
+	}
+	got := b.Collected().Knowledge
+	if len(got) != 4 || got[0].Source[0] != 7 {
+		t.Errorf("collected %+v", got)
+	}
+	if err := notes.CheckKnowledge(b.scope.State.Knowledge, got); err != nil {
+		t.Errorf("what was collected breaks the rules: %v", err)
+	}
+}
+
+func TestPromptAndDirective(t *testing.T) {
+	b := box(t, "context-prep")
+	refused(t, b, "ralph_submit_prompt", `{"markdown":"too short"}`)
+	call(t, b, "ralph_submit_prompt", examples()["ralph_submit_prompt"])
+	last := strings.Repeat("what matters ", 10)
+	call(t, b, "ralph_submit_prompt", `{"markdown":"`+last+`"}`)
+	if got := b.Collected().Prompt; got != strings.TrimSpace(last) {
+		t.Errorf("prompt %q, want the last one", got)
+	}
+	wantContains(t, "prep", refused(t, b, "ralph_submit_directive", `{"action":"skip_task","reason":"x"}`).Message, "proceed, skip, request_human_review, research")
+	wantContains(t, "reason", refused(t, b, "ralph_submit_directive", `{"action":"skip"}`).Message, "needs a reason")
+	call(t, b, "ralph_submit_directive", `{"action":"research","reason":"kong","topics":["kong"]}`)
+	if got := string(b.Collected().Directive); got != `{"action":"research","reason":"kong","topics":["kong"]}` {
+		t.Errorf("directive %q", got)
+	}
+	post := box(t, "context-post")
+	refused(t, post, "ralph_submit_directive", `{"action":"research","reason":"x"}`)
+	call(t, post, "ralph_submit_directive", `{"directive":{"action":"skip_task","reason":"x"}}`)
+	if got := string(post.Collected().Directive); got != `{"action":"skip_task","reason":"x"}` {
+		t.Errorf("directive %q", got)
+	}
+}
