@@ -308,7 +308,7 @@ func TestHandoff(t *testing.T) {
 func TestHandoffForeseesAmendments(t *testing.T) {
 	b := box(t, "coding")
 	got := call(t, b, "ralph_submit_handoff", strings.Replace(goodHandoff, `"plan_amendments":[]`,
-		`"plan_amendments":[{"action":"remove","task_id":"T-001","reason":"x"},{"action":"modify","task_id":"T-003","changes":{"criteria":["y"]},"reason":"x"},{"action":"add","task_id":7}]`, 1))
+		`"plan_amendments":[{"action":"remove","task_id":"T-001","reason":"x"},{"action":"modify","task_id":"T-003","changes":{"criteria":["y"]},"reason":"x"},{"action":"add","task":{"title":"no id"},"reason":"x"}]`, 1))
 	list, _ := got["amendments"].([]any)
 	if len(list) != 3 {
 		t.Fatalf("got %v", got)
