@@ -100,9 +100,11 @@ var (
 	titleSkip  = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)[\[(]\s*((?:skip|no)[ -](?:ci|cd|actions|checks|workflows?|pipelines?|travis|appveyor|azurepipelines|cirrus|circleci|vercel|netlify|render|deploy|preview|tests?)|(?:ci|cd|actions|azurepipelines|travis|appveyor|circleci|vercel|netlify|render|cirrus)[ -]skip|\*\*\*no_ci\*\*\*)\s*[\])]`)
 	})
-	titleNoCI = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\*\*\*\s*no_ci\s*\*\*\*`) })
-	// Words with which a forge closes an issue or a CI system acts, at the
-	// start of a line or followed by a reference; the reference is broken above.
+	// A forge closes issues that a commit on its main branch says it fixes.
+	closingRef = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)(\b(?:close|fix|resolve|implement)(?:s|d|es|ed|ing)?\b:?\s+(?:issue\s+)?)([\w./-]*[#!]|GH-)(\d)`)
+	})
+	titleNoCI       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\*\*\*\s*no_ci\s*\*\*\*`) })
 	titleAutosquash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(fixup|squash|amend)!`) })
 )
 
@@ -144,6 +146,7 @@ func Narrative(s string) string {
 	s = titleSkip().ReplaceAllString(Clean(s), "$1")
 	s = titleNoCI().ReplaceAllString(s, "no_ci")
 	s = titleMention().ReplaceAllString(s, "$1@ $2")
+	s = closingRef().ReplaceAllString(s, "$1$2 $3")
 	var out []string
 	empty := true // drops leading empty lines
 	for _, line := range strings.Split(s, "\n") {

@@ -77,6 +77,8 @@ func TestNarrative(t *testing.T) {
 		{"\n\na\n\n\n\nb\n\n", "a\n\nb", "one empty line at most"},
 		{"a\x1b[31mb\u202e", "ab", "no control characters"},
 		{"deploy [skip ci] @team", "deploy skip ci @ team", "marks and mentions"},
+		{"This fixes #12 and closes: org/x#3", "This fixes # 12 and closes: org/x# 3", "a forge would close them"},
+		{"see #12", "see #12", "naming one is fine"},
 		{"\tindented", "    indented", "tabs become blanks"},
 	}
 	for _, row := range rows {

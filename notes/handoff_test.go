@@ -169,6 +169,29 @@ func TestParseHandoffForms(t *testing.T) {
 	}
 }
 
+// TestHandoffIsSafeToKeep: what an agent writes is in history for good.
+func TestHandoffIsSafeToKeep(t *testing.T) {
+	dirty := "We set password=hunter2hunter2 for the test\\u001b[31m user\\u202e and it works, which is what was asked for."
+	h, problems := ParseHandoff(with(t, "freeform", `"`+strings.ReplaceAll(dirty, `\\`, `\`)+`"`))
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	if want := "We set password=[redacted] for the test user and it works, which is what was asked for."; h.Freeform != want {
+		t.Errorf("%q", h.Freeform)
+	}
+	h, problems = ParseHandoff(with(t, "plan_amendments", `[{"action":"add","task":{"id":"T-9","criteria":["DB_PASSWORD=swordfish works"]}}]`))
+	if problems != nil || strings.Contains(string(h.PlanAmendments[0]), "swordfish") {
+		t.Errorf("%s %v", h.PlanAmendments, problems)
+	}
+	// Fifty characters that nobody sees are none.
+	if _, problems := ParseHandoff(with(t, "freeform", `"`+strings.Repeat(`\u200b`, 60)+`"`)); len(problems) != 1 {
+		t.Errorf("%v", problems)
+	}
+	if s := Synthesize(SynthInput{Tail: "export DB_PASSWORD=swordfish", Tools: []string{"Bash --password=swordfish"}}); strings.Contains(s.Freeform, "swordfish") {
+		t.Errorf("%s", s.Freeform)
+	}
+}
+
 // TestSchemaKeywords: our validator knows every keyword of the schema, and no
 // property is without a place in Handoff.
 func TestSchemaKeywords(t *testing.T) {

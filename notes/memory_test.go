@@ -1,6 +1,7 @@
 package notes
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -56,11 +57,13 @@ func TestActiveMemoryOrderAndLoss(t *testing.T) {
 	}
 }
 
-// golden compares with testdata/golden/<name>; UPDATE_GOLDEN=1 writes it.
+var update = flag.Bool("update", false, "write the golden files")
+
+// golden compares with testdata/golden/<name>; -update writes it.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", "golden", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
+	if *update {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
 		}

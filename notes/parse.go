@@ -32,7 +32,8 @@ func (p Problem) String() string {
 
 // ParseHandoff reads and checks a handoff. It returns a handoff without
 // problems or problems without a handoff, every one of them named by its path.
-// It never panics, whatever the bytes are.
+// Every text of the handoff has gone through Clean and Redact. It never
+// panics, whatever the bytes are.
 func ParseHandoff(data []byte) (*Handoff, []Problem) {
 	doc, problems := decodeHandoff(data)
 	if problems != nil {

@@ -101,7 +101,9 @@ var loadedSchema = sync.OnceValue(func() *schema {
 })
 
 // check reports what is wrong with v and returns v without the properties that
-// the schema does not name, so that no reader sees a key under another case.
+// the schema does not name, so that no reader sees a key under another case,
+// and with every text cleaned and its secrets taken out: a handoff goes into
+// history, and history is shared.
 func (s *schema) check(path string, v any, problem func(path, message string)) any {
 	if text, ok := v.(string); ok && s.Type == "object" && s.Properties == nil {
 		// An open object as StrictHandoffSchema has it.
@@ -116,7 +118,9 @@ func (s *schema) check(path string, v any, problem func(path, message string)) a
 	}
 	switch v := v.(type) {
 	case string:
+		v = Redact(Clean(v))
 		s.checkText(path, v, problem)
+		return v
 	case []any:
 		if s.Items == nil {
 			return v
@@ -154,7 +158,7 @@ func (s *schema) checkObject(path string, v map[string]any, problem func(path, m
 		}
 	}
 	if s.Properties == nil {
-		return v
+		return cleanAll(v)
 	}
 	out := make(map[string]any, len(v))
 	for _, name := range sortedKeys(v) {
@@ -168,6 +172,23 @@ func (s *schema) checkObject(path string, v map[string]any, problem func(path, m
 		out[name] = p.check(join(path, name), v[name], problem)
 	}
 	return out
+}
+
+// cleanAll cleans the texts of a value whose form is checked elsewhere.
+func cleanAll(v any) any {
+	switch v := v.(type) {
+	case string:
+		return Redact(Clean(v))
+	case []any:
+		for i := range v {
+			v[i] = cleanAll(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = cleanAll(v[k])
+		}
+	}
+	return v
 }
 
 func join(path, name string) string {

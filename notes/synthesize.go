@@ -127,7 +127,7 @@ func synthText(in SynthInput, end string) string {
 	if len(in.Tools) > 0 {
 		b.WriteString("\nIts last tool calls:\n")
 		for _, t := range in.Tools[max(0, len(in.Tools)-10):] {
-			fmt.Fprintf(&b, "- %s\n", OneLine(t, 200))
+			fmt.Fprintf(&b, "- %s\n", OneLine(Redact(t), 200))
 		}
 	}
 	if len(in.Problems) > 0 {
@@ -138,7 +138,7 @@ func synthText(in SynthInput, end string) string {
 		{"From the refused handoff", salvage(in.Raw)},
 		{"Its last words", in.Tail},
 	} {
-		if text := strings.TrimSpace(tail(Clean(part.text), synthTail)); text != "" {
+		if text := strings.TrimSpace(tail(Redact(Clean(part.text)), synthTail)); text != "" {
 			fmt.Fprintf(&b, "\n%s:\n%s\n", part.title, text)
 		}
 	}
