@@ -65,6 +65,12 @@ type Commands struct {
 	Handoff HandoffCmd `cmd:"" group:"Audit" help:"The newest handoff, or that of an iteration."`
 	Prompt  PromptCmd  `cmd:"" group:"Audit" help:"The exact next prompt."`
 
+	History   HistoryCmd   `cmd:"" group:"Audit" help:"Every agent session with what it took."`
+	Stats     StatsCmd     `cmd:"" group:"Audit" help:"Figures over all iterations."`
+	Progress  ProgressCmd  `cmd:"" group:"Audit" help:"How far the plan is."`
+	Memory    MemoryCmd    `cmd:"" group:"Audit" help:"What the next agent is reminded of."`
+	Knowledge KnowledgeCmd `cmd:"" group:"Audit" help:"What is known about the project: list, show, add, supersede, search, promote."`
+
 	Guard GuardCmd `cmd:"" group:"Guard" help:"Explain the verdict on a command."`
 
 	Fsck FsckCmd `cmd:"" group:"Care" help:"Re-apply the journal and say what is damaged."`

@@ -129,7 +129,7 @@ func (a *App) handoffText(rec notes.Record) {
 	if r := h.RequestHumanReview; r != nil && r.Needed {
 		a.printf("\n%s %s\n", a.colour(a.Out, "33", "a person shall look at it:"), r.Reason)
 	}
-	if h.ConfidenceLevel == "low" {
+	if h.ConfidenceLevel == "low" && rec.Origin.Source != "harness" {
 		a.printf("\n%s\n", a.colour(a.Out, "33", "the agent's confidence is low"))
 	}
 }

@@ -278,7 +278,7 @@ func (a *App) showText(e journal.Entry, d showDoc) {
 	if d.Reason != "" {
 		a.printf(": %s", d.Reason)
 	}
-	if d.Detail != "" && d.Detail != d.Reason {
+	if d.Detail != "" && !strings.Contains(d.Reason, d.Detail) {
 		a.printf(" (%s)", d.Detail)
 	}
 	a.printf("\n\n")

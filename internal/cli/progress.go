@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"git-ralph/internal/state"
+	"git-ralph/plan"
+)
+
+// ProgressCmd is `git ralph progress`.
+type ProgressCmd struct {
+	JSON bool `name:"json" help:"Print one object."`
+}
+
+// progressDoc is `progress --json`.
+type progressDoc struct {
+	Phase      state.Phase    `json:"phase"`
+	Percent    int            `json:"percent_complete"`
+	Tasks      plan.Counts    `json:"tasks"`
+	Iterations int            `json:"iterations"`
+	Completed  []completedDoc `json:"completed"`
+	InProgress []plan.TaskID  `json:"in_progress"`
+	Next       plan.TaskID    `json:"next"`
+	Runnable   []plan.TaskID  `json:"runnable"`
+	Waiting    []plan.Blocker `json:"waiting"`
+}
+
+type completedDoc struct {
+	ID          plan.TaskID `json:"id"`
+	Title       string      `json:"title"`
+	CompletedAt *time.Time  `json:"completed_at"`
+	Attempts    int         `json:"attempts"`
+	Tokens      int64       `json:"tokens"`
+	Cost        json.Number `json:"cost_usd"`
+}
+
+// Run shows how far the plan is.
+func (c *ProgressCmd) Run(a *App) error {
+	snap, err := a.Load()
+	if err != nil {
+		return err
+	}
+	s := snap.State
+	d := progressDoc{Phase: s.Run.Phase, Percent: s.Plan.PercentComplete(), Tasks: s.Plan.Counts(), Iterations: s.Run.Iteration,
+		Completed: []completedDoc{}, InProgress: []plan.TaskID{}, Runnable: list(s.Plan.Runnable()), Waiting: list(s.Plan.Blockers())}
+	d.Next, _ = plan.Next(s.Plan)
+	for _, t := range s.Plan.Tasks {
+		switch t.Status {
+		case plan.Done:
+			d.Completed = append(d.Completed, completedDoc{t.ID, t.Title, t.CompletedAt, t.Attempts, t.ActualTokens, dollars(t.CostMicroUSD)})
+		case plan.InProgress:
+			d.InProgress = append(d.InProgress, t.ID)
+		}
+	}
+	slices.SortStableFunc(d.Completed, func(x, y completedDoc) int {
+		switch {
+		case x.CompletedAt == nil || y.CompletedAt == nil:
+			return 0
+		}
+		return x.CompletedAt.Compare(*y.CompletedAt)
+	})
+	if c.JSON {
+		return a.printJSON(d)
+	}
+	if d.Tasks.Total == 0 {
+		a.printf("the plan is empty: git ralph import FILE, or git ralph add \"a task\"\n")
+		return nil
+	}
+	defer a.page()()
+	const width = 40
+	full := width * d.Percent / 100
+	a.printf("%s%s %d %%\n%s\n", a.colour(a.Out, "32", strings.Repeat("█", full)), a.colour(a.Out, "2", strings.Repeat("░", width-full)), d.Percent, countLine(s.Plan))
+	if len(d.Completed) > 0 {
+		a.printf("\n%s\n", a.colour(a.Out, "1", "done"))
+		var rows [][]string
+		for _, t := range d.Completed {
+			when, used := "", ""
+			if t.CompletedAt != nil {
+				when = entryTime(*t.CompletedAt)
+			}
+			if t.Tokens > 0 {
+				used = "$" + t.Cost.String() + ", " + thousands(t.Tokens) + " tokens"
+			}
+			if t.Attempts > 0 {
+				used = strings.TrimPrefix(used+", "+plural(t.Attempts, "failed attempt"), ", ")
+			}
+			rows = append(rows, []string{a.colour(a.Out, "32", "✓"), string(t.ID), clip(t.Title, 60), when, a.colour(a.Out, "2", used)})
+		}
+		table(a.Out, rows)
+	}
+	if len(d.InProgress)+len(d.Runnable)+len(d.Waiting) > 0 {
+		a.printf("\n%s\n", a.colour(a.Out, "1", "to do"))
+		blockers := map[plan.TaskID]plan.Blocker{}
+		for _, b := range d.Waiting {
+			blockers[b.ID] = b
+		}
+		var rows [][]string
+		for _, t := range s.Plan.Tasks {
+			if t.Status != plan.Done && t.Status != plan.Skipped {
+				rows = append(rows, a.taskRow(t, blockers, d.Next))
+			}
+		}
+		table(a.Out, rows)
+	}
+	return nil
+}
