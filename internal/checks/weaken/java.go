@@ -275,6 +275,9 @@ func (w *javaWalker) list(list []node, times int) {
 				i++
 				continue
 			}
+		case "throw":
+			w.u.plain += times
+			continue
 		case "assert":
 			if !group(list, i+1, '(') || group(list, i+1, '(') && at(list, i+2) == ";" {
 				if !always(list[i+1 : max(i+1, statementEnd(list, i)-1)]) {
@@ -306,12 +309,26 @@ func javaSwallows(list []node, i int) bool {
 		for j := range list[i+1].kids {
 			switch at(list[i+1].kids, j) {
 			case "Throwable", "AssertionError", "Error", "AssertionFailedError":
-				if !speaksOut(list[i+2].kids) {
+				caught := at(list[i+1].kids, len(list[i+1].kids)-1)
+				if body := list[i+2].kids; !speaksOut(body) && !passesOn(body, caught) && !setsFlag(body) {
 					return true
 				}
 			}
 		}
 		i += 3
+	}
+	return false
+}
+
+// setsFlag sees failed.set(true) and failed = true, which a test looks at later.
+func setsFlag(list []node) bool {
+	for i := range list {
+		if list[i].open != 0 && setsFlag(list[i].kids) {
+			return true
+		}
+		if at(list, i) == "set" && at(list, i-1) == "." || at(list, i) == "=" && at(list, i+1) == "true" {
+			return true
+		}
 	}
 	return false
 }
@@ -328,16 +345,18 @@ func (w *javaWalker) call(list []node, i, times int) int {
 	case n.text == "assertThat" || n.text == "assertThatThrownBy" || n.text == "expectThat" || n.text == "that":
 		// The chain behind it is the assertion; each link can be one.
 		j, links := i+2, 0
+		fixed := literalOnly(args)
 		for at(list, j) == "." && group(list, j+2, '(') {
 			if name := at(list, j+1); name != "as" && name != "describedAs" && name != "extracting" && name != "withFailMessage" && name != "asList" && name != "first" {
 				links++
 			}
+			fixed = fixed && (len(list[j+2].kids) == 0 || literalOnly(list[j+2].kids))
 			j += 3
 		}
 		if two := split(args, ","); links == 0 && len(two) >= 2 {
 			links = 1 // Hamcrest: assertThat(x, is(1))
 		}
-		if !literalOnly(args) {
+		if !fixed {
 			w.u.plain += links * times
 		}
 		w.list(args, times)

@@ -346,11 +346,18 @@ func (r *jsReader) unit(c jsCall, list []node, name string, skips []string, rows
 	r.s.units = append(r.s.units, u)
 }
 
-// functions reads helpers: declarations and functions bound to a constant.
+// functions reads helpers: declarations and functions bound to a constant, at
+// the top of the file and of its suites.
 func (r *jsReader) functions(list []node) {
 	for i := range list {
 		name := ""
 		var body []node
+		if c, ok := r.parse(list, i); ok && jsSuite(strings.TrimLeft(c.name, "xf")) {
+			for _, b := range callbacks(c.args) {
+				r.functions(b.kids)
+			}
+			continue
+		}
 		switch {
 		case at(list, i) == "function" && group(list, i+2, '('):
 			name = at(list, i+1)

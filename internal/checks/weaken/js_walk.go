@@ -152,13 +152,16 @@ func swallows(list []node, i int) bool {
 }
 
 // passesOn reports whether a handler gives what it caught to a function that can
-// do something about it: callback(err), but not console.log(err).
+// do something about it, callback(err) but not console.log(err), or keeps it.
 func passesOn(list []node, caught string) bool {
 	if caught == "" {
 		return false
 	}
 	for i, n := range list {
 		if n.open == 0 {
+			if at(list, i) == caught && at(list, i-1) == "=" {
+				return true
+			}
 			continue
 		}
 		if n.open == '(' && i > 0 && list[i-1].kind == ident {

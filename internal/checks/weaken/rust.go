@@ -311,10 +311,29 @@ func (w *rustWalker) list(list []node, times int) {
 				continue
 			}
 		}
-		if group(list, i+1, '(') && n.text != "fn" {
+		if k := turbofish(list, i+1); group(list, k, '(') && n.text != "fn" {
 			w.u.calls[n.text] += times
 		}
 	}
+}
+
+// turbofish is the index behind ::<T> at i, or i.
+func turbofish(list []node, i int) int {
+	if at(list, i) != "::" || at(list, i+1) != "<" {
+		return i
+	}
+	depth := 0
+	for k := i + 1; k < len(list) && k < i+40; k++ {
+		switch at(list, k) {
+		case "<":
+			depth++
+		case ">":
+			if depth--; depth == 0 {
+				return k + 1
+			}
+		}
+	}
+	return i
 }
 
 func (w *rustWalker) loop(list []node, i, times int) (int, bool) {

@@ -148,8 +148,12 @@ func trivial(args []node) bool {
 	if !literalOnly(parts[0]) {
 		return always(parts[0])
 	}
-	// A literal alone is only half of assertEquals(3, f()).
-	return len(parts) == 1 || literalOnly(parts[1])
+	// A literal alone is only half of assertEquals(3, f()), and assert(false)
+	// marks a place that must not be reached.
+	if len(parts) == 1 {
+		return !never(parts[0])
+	}
+	return literalOnly(parts[1])
 }
 
 // always sees conditions that hold by their form: a literal, a comparison of
@@ -173,7 +177,7 @@ func always(cond []node) bool {
 			return true
 		}
 	}
-	return literalOnly(cond)
+	return literalOnly(cond) && !never(cond)
 }
 
 // never sees the opposite for the conditions of branches.
