@@ -107,13 +107,25 @@ func (a *assembly) sections(p *Prompt) {
 
 // orchestrated puts the prepared text between the sections that stay the
 // harness's own: what the task is, why it failed and how it is judged are not
-// left to another agent's words.
+// left to another agent's words. Neither are hard constraints, learnings and
+// what a person recorded: those that the text does not repeat stand behind it.
 func (a *assembly) orchestrated(p *Prompt) {
 	p.Budget = 0
 	a.add(p, CurrentTask, a.currentTask())
 	a.add(p, FailureContext, a.failureContext())
 	limit := int(float64(PreparedLimit(a.opt.window())) * a.factor)
 	a.add(p, PreparedContext, cutText(a.opt.Prepared, limit))
+	if len(a.opt.Prepared) > limit {
+		p.Sections[len(p.Sections)-1].Reduced = true
+		p.Dropped = append(p.Dropped, string(PreparedContext)+" (cut)")
+	}
+	var kept []notes.Knowledge
+	for _, k := range a.s.Knowledge {
+		if (k.Hard() || notes.IsLearning(k) || len(k.Source) == 0) && !strings.Contains(a.opt.Prepared, k.Text) {
+			kept = append(kept, k)
+		}
+	}
+	a.add(p, ProjectMemory, newIndex(kept).text(int(float64(a.opt.budget())*a.factor*indexShare)))
 	a.add(p, OutputInstruction, a.outputInstructions())
 }
 

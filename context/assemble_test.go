@@ -423,6 +423,15 @@ func TestHardConstraintSurvives(t *testing.T) {
 			}
 		}
 	}
+	// A context agent that forgets it cannot make it disappear, and one that
+	// repeats it does not double it.
+	for prepared, want := range map[string]int{strings.Repeat("prepared without the rule ", 5): 1, strings.Repeat("prepared ", 5) + rule + "\nImpact: clients break": 1} {
+		o := options(Orchestrated)
+		o.Prepared = prepared
+		if got := strings.Count(Assemble(s, "T-003", o).Text, rule); got != want {
+			t.Errorf("prepared %.40q: the rule stands there %d times", prepared, got)
+		}
+	}
 	// The context agent of the orchestrated mode gets it too, whole.
 	job := Helper(ContextPrep, s, "T-003", HelperOptions{Options: options(Orchestrated)})
 	i := slices.IndexFunc(job.Files, func(f File) bool { return f.Path == "knowledge.md" })
@@ -438,6 +447,38 @@ func TestHardConstraintSurvives(t *testing.T) {
 	s.Knowledge = all
 	if p := Assemble(s, "T-003", options(HandoffIndex)); strings.Contains(p.Text, rule) || !strings.Contains(p.Text, "must be versioned") {
 		t.Error("a superseded rule is still shown, or its successor is not")
+	}
+}
+
+// TestReachesTheAgentInEveryMode: what no mode may lose.
+func TestReachesTheAgentInEveryMode(t *testing.T) {
+	for _, row := range []struct {
+		mode     Mode
+		prepared string
+	}{{HandoffOnly, ""}, {HandoffIndex, ""}, {Orchestrated, ""}, {Orchestrated, strings.Repeat("prepared ", 20)}} {
+		o := options(row.mode)
+		o.Prepared = row.prepared
+		p := Assemble(project(), "T-003", o)
+		for what, part := range map[string]string{
+			"goal": "Goal: a login service", "progress": "Iteration 7, 2 of 5 tasks done", "guidance": "prefer the standard library",
+			"test first": "Write the failing test", "checks": "go test ./...", "task": "POST /login answers 200", "criteria": "a wrong password gives 401",
+			"failure": "got 500, want 401", "a learning": "Use table tests.", "what a person recorded": "Port 80 is taken",
+		} {
+			if !strings.Contains(p.Text, part) {
+				t.Errorf("%s (prepared: %v): no %s", row.mode, row.prepared != "", what)
+			}
+		}
+		for what, part := range map[string]string{"instructions": "Run `just test`.", "toolchain": "`pip install` is blocked", "rules": "Git is read-only"} {
+			if !strings.Contains(p.System, part) {
+				t.Errorf("%s: no %s in the system addition", row.mode, what)
+			}
+		}
+	}
+	// A role without a template of its own is a pass, not a crash.
+	o := options(HandoffOnly)
+	o.Role = "security"
+	if p := Assemble(project(), "T-003", o); !strings.Contains(p.Text, "Review iteration 7") {
+		t.Error(p.Text)
 	}
 }
 

@@ -39,7 +39,14 @@ type Directive struct {
 	Reason string   `json:"reason"`
 	Topics []string `json:"topics,omitempty"` // to research
 	// Stuck is the agent's own judgement that the task goes in circles.
-	Stuck       bool        `json:"is_stuck,omitempty"`
+	Stuck bool `json:"is_stuck,omitempty"`
+	// StuckDetection is the same with evidence, as the third seed has it;
+	// ParseDirective folds it into Stuck and Reason.
+	StuckDetection *struct {
+		IsStuck         bool   `json:"is_stuck"`
+		Evidence        string `json:"evidence"`
+		SuggestedAction string `json:"suggested_action"`
+	} `json:"stuck_detection,omitempty"`
 	Suggestions []string    `json:"plan_suggestions,omitempty"`
 	Prompt      string      `json:"prompt,omitempty"`
 	Knowledge   []notes.Put `json:"knowledge,omitempty"`
@@ -76,6 +83,13 @@ func ParseDirective(role Role, data []byte) (Directive, error) {
 		return Directive{}, fmt.Errorf("the directive cannot be read: %w", err)
 	}
 	d.Action = Action(strings.ToLower(strings.TrimSpace(string(d.Action))))
+	if st := d.StuckDetection; st != nil {
+		d.Stuck = d.Stuck || st.IsStuck
+		if st.IsStuck {
+			d.Reason = strings.TrimSpace(d.Reason + " Stuck: " + st.Evidence + " " + st.SuggestedAction)
+		}
+		d.StuckDetection = nil
+	}
 	d.Reason = notes.OneLine(notes.Redact(d.Reason), 1000)
 	d.Topics = oneLines(d.Topics)
 	d.Suggestions = oneLines(d.Suggestions)

@@ -150,6 +150,10 @@ func TestDirectives(t *testing.T) {
 	if err != nil || d.Prompt != "# Do\nthis" || d.Reason != "a b" || len(d.Knowledge) != 1 {
 		t.Errorf("%+v %v", d, err)
 	}
+	d, err = ParseDirective(ContextPrep, []byte(`{"action":"proceed","stuck_detection":{"is_stuck":true,"evidence":"twice the same","suggested_action":"split"}}`))
+	if err != nil || !d.Stuck || d.Reason != "Stuck: twice the same split" {
+		t.Errorf("%+v %v", d, err)
+	}
 	if err := CheckPrepared(strings.Repeat(" ", 100) + "short"); err == nil || !strings.Contains(err.Error(), "5 bytes, at least 50") {
 		t.Errorf("a short prompt: %v", err)
 	}

@@ -169,7 +169,10 @@ func (t *Templates) pick(role Role, taskType string) *template {
 			return tpl
 		}
 	}
-	return t.byRole[role]
+	if tpl := t.byRole[role]; tpl != nil {
+		return tpl
+	}
+	return t.pass(string(role)) // a pass has its own name as role
 }
 
 // pass returns the template of a pass: its own when there is one.
