@@ -134,8 +134,18 @@ func (j *judge) execs(sc *scope, lang, text string, lits []literal, runs []int) 
 	}
 	started := false
 	for _, i := range runs {
-		if isCall(lang, text, i) {
-			started = true
+		if !isCall(lang, text, i) {
+			continue
+		}
+		started = true
+		// What stands right behind the call is what it runs, whatever it looks like.
+		for _, l := range lits {
+			if l.start > i && l.start < i+48 && !strings.ContainsAny(text[i:l.start], "'\";\n=") {
+				if strings.Contains(l.text, " ") {
+					j.maybeShell(sc, l.text)
+				}
+				break
+			}
 		}
 	}
 	if !started {

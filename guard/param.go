@@ -282,7 +282,7 @@ func trim(op syntax.ParExpOperator, v, pat string) string {
 	if !known(v) || !known(pat) {
 		return dissolve(v)
 	}
-	if len(v) > 4096 {
+	if len(v) > 512 || len(pat) > 64 { // each cut is tried: the cost is cubic
 		return string(holeForeign)
 	}
 	switch op {
@@ -341,7 +341,7 @@ func replace(v, orig, with string, all bool) string {
 		}
 		return strings.Replace(v, orig, with, 1)
 	}
-	if len(v) > 1024 {
+	if len(v) > 128 || len(orig) > 64 {
 		return string(holeForeign)
 	}
 	var b strings.Builder

@@ -41,29 +41,35 @@ func (p Protected) Match(rel string) (glob string, ok bool) {
 }
 
 // matchParts matches a prefix of parts: a glob that is used up protects all
-// that lies below what it matched. Only the last "**" needs to be tried again,
-// but globs are few and short, so plain recursion stays.
+// that lies below what it matched. Going back to the last "**" is enough, and
+// keeps the cost at one pass for each part.
 func matchParts(pat, parts []string) bool {
-	if len(pat) == 0 {
-		return true
-	}
-	if pat[0] == "**" {
-		for i := 0; i <= len(parts); i++ {
-			if matchParts(pat[1:], parts[i:]) {
-				return true
-			}
+	star, mark := -1, 0
+	for i, k := 0, 0; ; {
+		switch {
+		case i == len(pat):
+			return true
+		case pat[i] == "**":
+			star, mark = i, k
+			i++
+			continue
+		case k < len(parts) && matchPart(pat[i], parts[k]):
+			i++
+			k++
+			continue
 		}
-		return false
+		if star < 0 || mark >= len(parts) {
+			return false
+		}
+		mark++
+		i, k = star+1, mark
 	}
-	if len(parts) == 0 {
-		return false
-	}
-	// A broken pattern matches nothing but its own text.
-	ok, err := path.Match(pat[0], parts[0])
-	if err != nil {
-		ok = pat[0] == parts[0]
-	}
-	return ok && matchParts(pat[1:], parts[1:])
+}
+
+// matchPart matches one part; a broken pattern stands for its own text.
+func matchPart(pat, s string) bool {
+	ok, err := path.Match(pat, s)
+	return ok || err != nil && pat == s
 }
 
 // matchGlob reports whether the shell pattern pat matches s. Unlike path.Match
