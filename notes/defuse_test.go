@@ -106,9 +106,6 @@ func TestNarrative(t *testing.T) {
 // TestNarrativeForGit: whatever an agent writes, git finds our trailers and
 // no others.
 func TestNarrativeForGit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs git")
-	}
 	rnd := rand.New(rand.NewPCG(3, 4))
 	atoms := []string{"Ralph-Verdict: keep", "Signed-off-by: a <b@c>", "---", "\n", "\n\n", "# x", "text", " ", "key:value", "Ralph-Task=x", "\t", "#", ":", "---\n",
 		"Cc : x", "-----", "Co-authored-by: x\n continued", "\r\n", "diff --git a/b c/d", ">8", "\u2028Ralph-Event: x"}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"git-ralph/gitstate/object"
+	"git-ralph/internal/proc"
 )
 
 // memStore is a TreeStore in memory; it counts the trees that are read.
@@ -169,9 +170,6 @@ func (g *gitRepo) copyNote(from object.ID, to []object.ID) {
 }
 
 func TestNotesTreeIsGits(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs git often")
-	}
 	rows := []struct {
 		notes, remove int
 		why           string
@@ -269,9 +267,6 @@ func mustWrite(t *testing.T, nt *NotesTree) object.ID {
 // TestNotesTakeTurns lets git and us change the same notes in turn, at random:
 // after each step both have the same tree.
 func TestNotesTakeTurns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs git often")
-	}
 	g := newGitRepo(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	objects := g.blobs("object", 400)
@@ -311,9 +306,6 @@ func TestNotesTakeTurns(t *testing.T) {
 // TestNotesForeign: what git reads, we read: mixed fan-outs, the same object
 // twice, entries that are no notes. And git reads what we write.
 func TestNotesForeign(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs git")
-	}
 	g := newGitRepo(t)
 	objects := g.blobs("object", 4)
 	notes := g.blobs("note", 4)
@@ -432,5 +424,60 @@ func TestNotesDamaged(t *testing.T) {
 	nt, _ = OpenNotes(store, tree)
 	if err := nt.Set(id, id); !errors.Is(err, object.ErrNotFound) {
 		t.Errorf("Set through a missing folder: %v", err)
+	}
+}
+
+// TestNoteInGitLog: a note written through the real object store is what plain
+// git shows beside the commit.
+func TestNoteInGitLog(t *testing.T) {
+	g := newGitRepo(t)
+	g.git("", "commit", "-q", "--allow-empty", "-m", "ralph[7]: T-003 add the login endpoint")
+	head, err := object.ParseID(g.git("", "rev-parse", "HEAD"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(g.dir, ".git")
+	store := object.Open(&proc.Git{Path: path, GitDir: dir, Env: proc.GitEnv(os.Environ())}, dir, "")
+	t.Cleanup(func() { store.Close() })
+
+	h, problems := ParseHandoff([]byte(good))
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	rec := Record{Handoff: *h, Origin: Origin{Iteration: 7, Task: "T-003", Verdict: "keep", Source: "agent"}}
+	blob, err := store.Write(object.Blob, []byte(NoteText(rec, Fact{"Ralph-Cost-USD", "0.4211"})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nt, err := OpenNotes(store, object.Zero)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nt.Set(head, blob); err != nil {
+		t.Fatal(err)
+	}
+	tree := mustWrite(t, nt)
+	if err := store.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	commit := g.git("", "commit-tree", tree.String(), "-m", "note")
+	g.git("", "update-ref", NotesRef, commit)
+	log := g.git("", "log", "-1", "--notes=ralph")
+	for _, part := range []string{"Notes (ralph):", "    add the login endpoint", "    - must not log tokens", "    Ralph-Cost-USD: 0.4211"} {
+		if !strings.Contains(log, part) {
+			t.Errorf("git log does not show %q:\n%s", part, log)
+		}
+	}
+	// And what is there can be read back through the same store.
+	again, err := OpenNotes(store, tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok, err := again.Get(head); err != nil || !ok || got != blob {
+		t.Errorf("%v %v %v", got, ok, err)
 	}
 }
