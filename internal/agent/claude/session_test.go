@@ -163,7 +163,7 @@ func TestFlood(t *testing.T) {
 	if err != nil || res.Outcome != loop.Completed {
 		t.Errorf("%s %q (%v)", res.Outcome, res.Detail, err)
 	}
-	if grown := int64(after.Sys) - int64(before.Sys); grown > 48<<20 {
+	if grown := int64(after.Sys) - int64(before.Sys); grown > 48<<20 && !underRace {
 		t.Errorf("the process grew by %d MB", grown>>20)
 	}
 }

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"git-ralph/fixtures/fakeclock"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
 
@@ -78,91 +78,50 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// clock is a clock that moves when it is told to.
-type clock struct {
-	mu     sync.Mutex
-	now    time.Time
-	timers []*timer
-}
-
-type timer struct {
-	at time.Time
-	f  func()
-}
-
-func (c *clock) Clock() proc.Clock {
-	return proc.Clock{
-		Now: func() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.now },
-		AfterFunc: func(d time.Duration, f func()) func() bool {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			t := &timer{c.now.Add(d), f}
-			c.timers = append(c.timers, t)
-			return func() bool {
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				was := t.f != nil
-				t.f = nil
-				return was
-			}
-		},
-	}
-}
-
-// advance moves the clock second by second and rings what is due.
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	end := c.now.Add(d)
-	for c.now.Before(end) {
-		c.now = c.now.Add(time.Second)
-		for i := 0; i < len(c.timers); i++ {
-			if t := c.timers[i]; t.f != nil && !t.at.After(c.now) {
-				f := t.f
-				t.f = nil
-				c.mu.Unlock()
-				f()
-				c.mu.Lock()
-			}
-		}
-	}
-	c.mu.Unlock()
-}
-
 func TestWatch(t *testing.T) {
 	const wall, idle = 20 * time.Minute, 5 * time.Minute
 	rows := []struct {
 		why  string
 		busy int
-		play func(w *Watch, c *clock)
+		play func(w *Watch, c *fakeclock.Clock)
 		want string
 	}{
-		{"silence", 0, func(w *Watch, c *clock) { c.advance(idle + time.Second) }, "idle 5m"},
-		{"a sound in between", 0, func(w *Watch, c *clock) { c.advance(idle - time.Second); w.Touch(); c.advance(idle - time.Second) }, ""},
-		{"an open call may be silent", 0, func(w *Watch, c *clock) { w.Open("a"); c.advance(3 * idle) }, ""},
-		{"but not for ever", 0, func(w *Watch, c *clock) { w.Open("a"); c.advance(wall) }, "wall 20m"},
-		{"silence begins when the last call is over", 0, func(w *Watch, c *clock) {
+		{"silence", 0, func(w *Watch, c *fakeclock.Clock) { c.Advance(idle + time.Second) }, "idle 5m"},
+		{"a sound in between", 0, func(w *Watch, c *fakeclock.Clock) {
+			c.Advance(idle - time.Second)
+			w.Touch()
+			c.Advance(idle - time.Second)
+		}, ""},
+		{"an open call may be silent", 0, func(w *Watch, c *fakeclock.Clock) { w.Open("a"); c.Advance(3 * idle) }, ""},
+		{"but not for ever", 0, func(w *Watch, c *fakeclock.Clock) { w.Open("a"); c.Advance(wall) }, "wall 20m"},
+		{"silence begins when the last call is over", 0, func(w *Watch, c *fakeclock.Clock) {
 			w.Open("a")
 			w.Open("b")
-			c.advance(2 * idle)
+			c.Advance(2 * idle)
 			w.Close("a")
-			c.advance(idle - time.Second)
+			c.Advance(idle - time.Second)
 			w.Close("b")
-			c.advance(idle - time.Second)
+			c.Advance(idle - time.Second)
 		}, ""},
-		{"and then counts", 0, func(w *Watch, c *clock) { w.Open("a"); c.advance(idle); w.Close("a"); c.advance(idle + time.Second) }, "idle 5m"},
-		{"a call opened twice is closed by one end", 0, func(w *Watch, c *clock) {
+		{"and then counts", 0, func(w *Watch, c *fakeclock.Clock) {
+			w.Open("a")
+			c.Advance(idle)
+			w.Close("a")
+			c.Advance(idle + time.Second)
+		}, "idle 5m"},
+		{"a call opened twice is closed by one end", 0, func(w *Watch, c *fakeclock.Clock) {
 			w.Open("a")
 			w.Open("a")
 			w.Close("a")
-			c.advance(idle + time.Second)
+			c.Advance(idle + time.Second)
 		}, "idle 5m"},
-		{"an end without a begin changes nothing", 0, func(w *Watch, c *clock) { w.Close("x"); w.Open("a"); w.Close("y"); c.advance(2 * idle) }, ""},
-		{"the end of a turn closes what was left open", 0, func(w *Watch, c *clock) { w.Open("a"); w.CloseAll(); c.advance(idle + time.Second) }, "idle 5m"},
-		{"a call that the harness executes is no silence", 1, func(w *Watch, c *clock) { c.advance(3 * idle) }, ""},
-		{"nothing after the end", 0, func(w *Watch, c *clock) { w.Stop(); c.advance(2 * wall) }, ""},
+		{"an end without a begin changes nothing", 0, func(w *Watch, c *fakeclock.Clock) { w.Close("x"); w.Open("a"); w.Close("y"); c.Advance(2 * idle) }, ""},
+		{"the end of a turn closes what was left open", 0, func(w *Watch, c *fakeclock.Clock) { w.Open("a"); w.CloseAll(); c.Advance(idle + time.Second) }, "idle 5m"},
+		{"a call that the harness executes is no silence", 1, func(w *Watch, c *fakeclock.Clock) { c.Advance(3 * idle) }, ""},
+		{"nothing after the end", 0, func(w *Watch, c *fakeclock.Clock) { w.Stop(); c.Advance(2 * wall) }, ""},
 	}
 	for _, r := range rows {
-		c := &clock{now: time.Unix(1_700_000_000, 0)}
+		c := &fakeclock.Clock{}
 		w := NewWatch(wall, idle, func() int { return r.busy }, c.Clock())
 		r.play(w, c)
 		got := ""
@@ -178,11 +137,11 @@ func TestWatch(t *testing.T) {
 
 // A call that the harness executes may end: the silence after it counts.
 func TestWatchAfterBusy(t *testing.T) {
-	c, busy := &clock{now: time.Unix(1_700_000_000, 0)}, 1
+	c, busy := &fakeclock.Clock{}, 1
 	w := NewWatch(0, time.Minute, func() int { return busy }, c.Clock())
-	c.advance(10 * time.Minute)
+	c.Advance(10 * time.Minute)
 	busy = 0
-	c.advance(2*time.Minute + time.Second)
+	c.Advance(2*time.Minute + time.Second)
 	select {
 	case why := <-w.Late():
 		if why != "idle 1m" {

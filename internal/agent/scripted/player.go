@@ -31,6 +31,7 @@ func Main(stdin io.Reader, stdout io.Writer) int {
 		return 2
 	}
 	p.tools = o.Tools
+	p.print(question{Type: "ready"})
 	steps := o.Steps
 	for {
 		for _, s := range steps {

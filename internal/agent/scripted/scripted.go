@@ -37,7 +37,7 @@ type (
 		Again []Step   `json:"again,omitempty"`
 		Tools []string `json:"tools,omitempty"`
 	}
-	// question is a line of the player: ask (may I?), done, call (a ralph_*
+	// question is a line of the player: ready, ask (may I?), done, call (a ralph_*
 	// tool), end (the steps are played; is there more?).
 	question struct {
 		Type  string          `json:"type"`
@@ -87,6 +87,7 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	}
 	stdout := &heard{client.Lines{Max: client.MaxPrinted, Line: s.line}, s.watch}
 	stderr := &heard{client.Lines{Max: client.MaxPrinted, Line: s.printed.Stderr}, s.watch}
+	s.watch.Open(starting) // silence counts from the player's first word
 	// The context ends the player through Follow, which tells why it ended.
 	p, err := req.Start(context.WithoutCancel(ctx), proc.Command{
 		Argv: []string{a.Self, Command}, Dir: req.Dir, Env: client.Environ(req), StdinPipe: true, Stdout: stdout, Stderr: stderr,
@@ -119,6 +120,9 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	result.Usage, result.Model = s.printed.Usage()
 	return result, nil
 }
+
+// starting stands for the start of the player among its open calls.
+const starting = "start"
 
 // session is one running player. Its lines come on one goroutine.
 type session struct {
@@ -156,6 +160,8 @@ func (s *session) line(data []byte, cut bool) {
 	}
 	call := fmt.Sprint(q.ID)
 	switch q.Type {
+	case "ready":
+		s.watch.Close(starting)
 	case "ask":
 		s.transcript.JSON(trimmed)
 		s.watch.Open(call)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"git-ralph/fixtures/fakeclock"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
 	"git-ralph/plan"
@@ -181,7 +182,6 @@ func TestEnds(t *testing.T) {
 		{"a signal", `{ signal = 9 }, { write = "after", content = "x" }`, nil, loop.Crashed, "signal 9"},
 		{"deaf silence", `{ hang = "deaf" }`, func(r *loop.Request) { r.Idle = 300 * time.Millisecond }, loop.Hang, "idle 300ms"},
 		{"polite silence", `{ hang = "polite" }`, func(r *loop.Request) { r.Idle = 300 * time.Millisecond }, loop.Hang, "idle 300ms"},
-		{"a silent command is no silence", `{ run = "sleep 1" }`, func(r *loop.Request) { r.Idle = 400 * time.Millisecond }, loop.Completed, ""},
 		{"the wall clock ends it", `{ run = "sleep 60" }`, func(r *loop.Request) { r.Timeout = 400 * time.Millisecond }, loop.Hang, "wall 400ms"},
 		{"a flood in one line", `{ flood = 30000000 }, { text = "after" }`, nil, loop.Completed, ""},
 	}
@@ -199,6 +199,54 @@ func TestEnds(t *testing.T) {
 		}
 		if n := s.transcript.Len(); n > 1<<20 {
 			t.Errorf("%s: a transcript of %d bytes", r.why, n)
+		}
+	}
+}
+
+// A command that takes an hour is work, not silence; when it is over, silence
+// counts again.
+func TestSilentCommand(t *testing.T) {
+	for _, after := range []struct {
+		steps string
+		kind  loop.OutcomeKind
+	}{{``, loop.Completed}, {`, { run = "touch ended" }, { hang = "polite" }`, loop.Hang}} {
+		s := newStage(t)
+		s.req.Idle = time.Minute
+		script, err := ParseScript("x", []byte(steps(`{ run = "touch started; while [ ! -e go ]; do sleep 0.02; done" }`+after.steps)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		clock := &fakeclock.Clock{}
+		limits := clock.Clock()
+		file := func(name string) string { return filepath.Join(s.req.Dir, name) }
+		appears := func(name string) {
+			for t.Context().Err() == nil {
+				if _, err := os.Stat(file(name)); err == nil {
+					return
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+		}
+		go func() {
+			appears("started")
+			clock.Advance(time.Hour)
+			os.WriteFile(file("go"), nil, 0o644)
+			if after.kind == loop.Hang {
+				appears("ended")
+				for t.Context().Err() == nil { // the call's end is on its way to the harness
+					clock.Advance(time.Minute)
+					time.Sleep(5 * time.Millisecond)
+				}
+			}
+		}()
+		a := &Agent{Script: script, Self: self, Grace: 100 * time.Millisecond, Clock: &limits}
+		res, err := a.Run(t.Context(), s.req, nil)
+		if err != nil || res.Outcome != after.kind {
+			t.Errorf("%q: %s %q (%v), want %s", after.steps, res.Outcome, res.Detail, err, after.kind)
 		}
 	}
 }

@@ -1,0 +1,7 @@
+//go:build race
+
+package claude
+
+// underRace says that the race detector runs, which makes reading a flood many
+// times slower and its memory figures meaningless.
+const underRace = true
