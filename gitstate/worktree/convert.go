@@ -49,7 +49,7 @@ func (c *converter) settle(ctx context.Context, root, base *node) (*node, error)
 		return root, nil // settled already
 	}
 	a := c.attributesOf(root)
-	if !a.possible() {
+	if !a.possible() || trapped(root) {
 		return root, nil
 	}
 	if base != nil && base.attributes != a.key {
@@ -70,6 +70,20 @@ func (c *converter) settle(ctx context.Context, root, base *node) (*node, error)
 	}
 	c.refresh(out, base)
 	return out, nil
+}
+
+// trapped says whether something that is no file lies where git reads settings:
+// git would wait for ever to open a FIFO. Such a thing is the agent's, and named.
+func trapped(root *node) bool {
+	found := false
+	_ = root.walk(oddExtra, func(n *node) error {
+		for _, name := range []string{".gitattributes", ".gitignore"} {
+			x := n.extra(name)
+			found = found || x != nil && x.kind > kindDir
+		}
+		return nil
+	})
+	return found
 }
 
 // collect copies the folders of all files that have to be settled.
