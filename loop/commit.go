@@ -31,7 +31,7 @@ func (l *Loop) commitTitle(it *iteration) string {
 func (l *Loop) commitMessage(it *iteration, res *state.Result) string {
 	var b strings.Builder
 	b.WriteString(l.commitTitle(it) + "\n\n")
-	if s := strings.TrimSpace(notes.Narrative(res.Summary)); s != "" {
+	if s := notes.Narrative(res.Summary); s != "" {
 		b.WriteString(s + "\n\n")
 	}
 	if it.task.ID != "" {

@@ -19,7 +19,7 @@ func Message(e Event, s State) string {
 	var b strings.Builder
 	b.WriteString(notes.Title(subject))
 	b.WriteString("\n\n")
-	if body = strings.TrimSpace(notes.Narrative(body)); body != "" {
+	if body = notes.Narrative(body); body != "" {
 		b.WriteString(body)
 		b.WriteString("\n\n")
 	}
