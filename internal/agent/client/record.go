@@ -10,9 +10,10 @@ import (
 // prints that is no JSON object becomes {"type":"output","text":…}. Its methods
 // may be called from several goroutines.
 type Transcript struct {
-	mu  sync.Mutex
-	w   io.Writer
-	err error
+	mu        sync.Mutex
+	w         io.Writer
+	err       error
+	buf, line []byte // reused
 }
 
 // NewTranscript writes to w, which may be nil.
@@ -34,25 +35,44 @@ func (t *Transcript) Output(stream string, line []byte, cut bool) {
 	if len(line) > maxOutput {
 		line, cut = line[:maxOutput], true
 	}
-	b, err := json.Marshal(struct {
-		Type   string `json:"type"`
-		Stream string `json:"stream,omitempty"`
-		Text   string `json:"text"`
-		Cut    bool   `json:"cut,omitempty"`
-	}{"output", stream, string(line), cut})
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err == nil {
-		t.put(b)
+	b := append(t.buf[:0], `{"type":"output"`...)
+	if stream != "" {
+		b = append(appendText(append(b, `,"stream":"`...), []byte(stream)), '"')
 	}
+	b = append(appendText(append(b, `,"text":"`...), line), '"')
+	if cut {
+		b = append(b, `,"cut":true`...)
+	}
+	t.buf = append(b, '}')
+	t.put(t.buf)
+}
+
+// appendText appends line as the inside of a JSON string. Floods are mostly
+// plain text, which needs no encoder.
+func appendText(b, line []byte) []byte {
+	for _, c := range line {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, err := json.Marshal(string(line))
+			if err != nil { // strings cannot fail
+				return b
+			}
+			return append(b, quoted[1:len(quoted)-1]...)
+		}
+	}
+	return append(b, line...)
 }
 
 func (t *Transcript) put(line []byte) {
 	if t.w == nil || t.err != nil {
 		return
 	}
-	if _, t.err = t.w.Write(line); t.err == nil {
-		_, t.err = t.w.Write([]byte{'\n'})
+	// One call a line, so that the writer never ends between two of them.
+	t.line = append(append(t.line[:0], line...), '\n')
+	_, t.err = t.w.Write(t.line)
+	if cap(t.line) > 64<<10 {
+		t.line = nil
 	}
 }
 
