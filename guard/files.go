@@ -286,7 +286,8 @@ func (p *Policy) judgeWrite(name, cwd string) Verdict {
 		name = p.Home + name[1:]
 	}
 	full := sc.resolve(name)[0]
-	if rel, ok := p.relative(full); ok && len(p.WriteOnly) > 0 {
+	if len(p.WriteOnly) > 0 {
+		rel, _ := p.relative(full) // "" outside, which no glob matches
 		if class, reason, instead := j.gitPlace(full, false, false, false); class != "" {
 			return denied(class, "this would write to "+clip(name)+", "+reason, instead)
 		}

@@ -76,14 +76,15 @@ func denied(class, reason, instead string) Verdict {
 
 // Policy is everything a judgement depends on. It is written as JSON for the
 // hook processes of a run; the zero Policy is usable and strict. Paths are
-// absolute and use slashes (a Windows path as C:/x). All slices may be nil.
+// absolute and use slashes (a Windows path as C:/x). All slices may be nil; where
+// nil and empty differ, the JSON keeps them apart (null and []).
 type Policy struct {
 	Worktree string   `json:"worktree"`           // root of the worktree, where commands start
 	Home     string   `json:"home,omitempty"`     // the agent's HOME; empty = unknown
 	GitDirs  []string `json:"git_dirs,omitempty"` // git directory and common directory; any path with a .git part counts besides
-	State    []string `json:"state,omitempty"`    // further places of the loop's own state; nil = .ralph in the worktree
+	State    []string `json:"state,omitempty"`    // places of the loop's own state besides .ralph and /run/git-ralph
 	Writable []string `json:"writable,omitempty"` // folders besides worktree and temporary folders that may be written
-	Temp     []string `json:"temp,omitempty"`     // temporary folders; nil = /tmp, /var/tmp, /private/tmp, /dev/shm
+	Temp     []string `json:"temp"`               // temporary folders; nil = /tmp, /var/tmp, /private/tmp, /dev/shm
 
 	// Aliases are git's aliases as configured, without the "alias." prefix.
 	Aliases map[string]string `json:"aliases,omitempty"`
@@ -98,14 +99,13 @@ type Policy struct {
 
 	// Protected are globs relative to the worktree; nil = DefaultProtected,
 	// empty = none. AllowProtected are globs that a task may touch nevertheless.
-	Protected      []string `json:"protected,omitempty"`
+	Protected      []string `json:"protected"`
 	AllowProtected []string `json:"allow_protected,omitempty"`
-	NoProtected    bool     `json:"no_protected,omitempty"` // keeps an empty Protected empty through JSON
-	FoldCase       bool     `json:"fold_case,omitempty"`    // the file system does not tell A from a
+	FoldCase       bool     `json:"fold_case,omitempty"` // the file system does not tell A from a
 
 	// Tools are the canonical tools of the phase; nil = all. WriteOnly, when
 	// set, is the only place the file tools may write (discovery: specs/**).
-	Tools     []string `json:"tools,omitempty"`
+	Tools     []string `json:"tools"`
 	WriteOnly []string `json:"write_only,omitempty"`
 	// MCP are the servers besides ours whose tools may be called.
 	MCP []string `json:"mcp,omitempty"`
@@ -154,7 +154,7 @@ func (p *Policy) temp() []string {
 }
 
 func (p *Policy) protected() Protected {
-	if p.Protected == nil && !p.NoProtected {
+	if p.Protected == nil {
 		return Protected{Globs: DefaultProtected(), FoldCase: p.FoldCase}
 	}
 	return Protected{Globs: p.Protected, FoldCase: p.FoldCase}

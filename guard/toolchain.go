@@ -11,7 +11,7 @@ import (
 // of its build: which are blocked, with the replacement, and which are rewritten.
 type Toolchain struct {
 	Preset   string    `json:"preset,omitempty"`
-	Blocks   []Block   `json:"blocks,omitempty"` // nil = those of the preset
+	Blocks   []Block   `json:"blocks"` // nil = those of the preset
 	Rewrites []Rewrite `json:"rewrites,omitempty"`
 }
 
