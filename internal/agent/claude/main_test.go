@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"git-ralph/internal/sandbox"
 )
 
 // playVariable makes the test binary play another program: a client that
@@ -14,6 +16,7 @@ import (
 const playVariable = "RALPH_TEST_PLAY"
 
 func TestMain(m *testing.M) {
+	sandbox.Main(os.Args)
 	if name := os.Getenv(playVariable); name != "" {
 		os.Exit(play(name))
 	}

@@ -20,6 +20,7 @@ import (
 	"git-ralph/fixtures/fakemodel"
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/sandbox"
 	"git-ralph/loop"
 
 	"golang.org/x/sys/unix"
@@ -59,6 +60,7 @@ func TestReal(t *testing.T) {
 	t.Run("kill", lab.kill)
 	t.Run("provider", lab.provider)
 	t.Run("subagent", lab.subagent)
+	t.Run("sandbox", lab.sandboxed)
 	t.Run("mcp", lab.mcp)
 	t.Run("probe", lab.probe)
 }
@@ -483,6 +485,51 @@ func (l lab) provider(t *testing.T) {
 				t.Errorf("until %v", res.Until)
 			}
 		})
+	}
+}
+
+// sandboxed: the client works behind the kernel's boundary too, which holds
+// although the guard lets everything pass, and its end is passed on.
+func (l lab) sandboxed(t *testing.T) {
+	for _, r := range []struct {
+		why  string
+		step fakemodel.Step
+		kind loop.OutcomeKind
+	}{
+		{"ends by itself", fakemodel.Step{Text: "x"}, loop.Completed},
+		{"is killed from inside", bash("kill -9 $PPID; sleep 5"), loop.Crashed},
+	} {
+		e := l.experiment(t, nil, func(string) fakemodel.Script {
+			return fakemodel.Script{bash("echo ok >inside; git commit --allow-empty -m x; git update-ref refs/heads/stolen HEAD; rm -rf .git"), r.step, {Text: "y"}}
+		})
+		e.req.Judge = func(loop.ToolUse) loop.Permission { return loop.Permission{Allow: true} }
+		home := client.Get(e.req.Env, "HOME")
+		spec := sandbox.Spec{Worktree: e.dir, GitDirs: []string{filepath.Join(e.dir, ".git")}, Home: home, HomeUpper: filepath.Join(t.TempDir(), "upper"),
+			CommandFiles: append([]string{l.client}, filepath.SplitList(os.Getenv("PATH"))...), Network: sandbox.NetworkOpen}
+		report, err := sandbox.Probe(t.Context(), spec)
+		if err != nil || report.Mechanism != sandbox.Namespaces {
+			t.Skipf("this machine has no sandbox: %s (%v)", report.Detail, err)
+		}
+		wrap, err := sandbox.Wrapper(report.Apply(spec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("sandboxed-%d", time.Now().UnixNano()), Wrap: wrap})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.req.Start = group.Start
+		refs := e.git(t, "for-each-ref")
+		e.wantOutcome(t, e.run(t, l, t.Context(), nil), r.kind, map[loop.OutcomeKind]string{loop.Crashed: "signal 9"}[r.kind])
+		if err := group.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := e.git(t, "for-each-ref"); got != refs {
+			t.Errorf("%s: refs changed:\n%s", r.why, got)
+		}
+		if b, err := os.ReadFile(filepath.Join(e.dir, "inside")); string(b) != "ok\n" {
+			t.Errorf("%s: the worktree: %q, %v", r.why, b, err)
+		}
 	}
 }
 
