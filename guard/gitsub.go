@@ -120,7 +120,7 @@ func hasWord(args []arg, s string) bool {
 // beginning of an option's name, so an option counts as each dangerous one that
 // it is the beginning of; the harmless ones that share it are named.
 func (j *judge) gitLong(sc *scope, sub, name string, val arg) {
-	if len(name) < 4 {
+	if len(name) < 3 {
 		return
 	}
 	is := func(full string, harmless ...string) bool {
@@ -138,7 +138,7 @@ func (j *judge) gitLong(sc *scope, sub, name string, val arg) {
 	case sub == "archive" && (is("--remote") || is("--exec")),
 		is("--ext-diff"),
 		sub == "grep" && is("--open-files-in-pager"),
-		is("--upload-pack", "--up"), is("--exec", "--exe"),
+		is("--upload-pack"), is("--exec"),
 		sub == "fsck" && is("--lost-found"),
 		sub == "help" && (is("--web") || is("--info")),
 		sub == "cat-file" && is("--filters", "--filter"),
