@@ -241,7 +241,7 @@ func (e *Engine) treeNodes(id object.ID, path, name string, hints *node, m *mani
 	if err != nil {
 		return nil, err
 	}
-	n := &node{path: path, name: name, present: true, perm: m.modes.dir, tree: id, treeOK: true}
+	n := &node{path: path, name: name, tree: id, treeOK: true}
 	for _, x := range list {
 		switch x.Mode {
 		case object.ModeDir:

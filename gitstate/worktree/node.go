@@ -260,7 +260,8 @@ func (n *node) summarize(m modes) {
 		case ignored:
 			odd |= oddIgnored
 		}
-		if f.bits&^(bitRacy|bitIndex|bitRead|bitSettled) != 0 || f.form != formBlob || f.mode == object.ModeGitlink {
+		if f.bits&^(bitRacy|bitIndex|bitRead|bitSettled) != 0 || f.form != formBlob || f.mode == object.ModeGitlink ||
+			f.kind != kindLink && f.mode == object.ModeSymlink {
 			odd |= oddBits
 		}
 		if f.kind == kindFile && !f.has(bitIndex) && f.perm != m.of(f.mode) {

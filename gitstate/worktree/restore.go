@@ -601,9 +601,10 @@ func overlay(cp, after *node) *node {
 	if cp == nil {
 		out.listed = after.listed
 	}
-	out.present = out.present || len(out.files) > 0 || slices.ContainsFunc(out.dirs, func(d *node) bool { return d.present })
-	if slices.ContainsFunc(out.files, func(f file) bool { return f.present() }) {
-		out.present = true
+	// The person's own files need their folders.
+	if !out.present && (slices.ContainsFunc(out.dirs, func(d *node) bool { return d.present }) ||
+		slices.ContainsFunc(out.files, func(f file) bool { return f.present() })) {
+		out.present, out.perm = true, cp.perm
 	}
 	out.sort()
 	return &out

@@ -27,6 +27,7 @@ func readSettings(ctx context.Context, git *proc.Git) (settings, error) {
 		return settings{}, fmt.Errorf("read git's configuration: %w", err)
 	}
 	s := settings{fileMode: true, symlinks: true}
+	var excludes, attributes *string // nil = not set, which has a default
 	for _, kv := range strings.Split(string(out), "\x00") {
 		key, val, has := strings.Cut(kv, "\n")
 		if !has {
@@ -51,9 +52,9 @@ func readSettings(ctx context.Context, git *proc.Git) (settings, error) {
 		case "core.eol":
 			s.eol = strings.ToLower(val)
 		case "core.excludesfile":
-			s.excludesFile = val
+			excludes = &val
 		case "core.attributesfile":
-			s.attributesFile = val
+			attributes = &val
 		case "core.worktree":
 			s.coreWorktree = val
 		case "index.skiphash":
@@ -71,16 +72,15 @@ func readSettings(ctx context.Context, git *proc.Git) (settings, error) {
 		}
 	}
 	home := envOf(git.Env, "HOME")
-	s.excludesFile = userFile(s.excludesFile, git, home, "ignore")
-	s.attributesFile = userFile(s.attributesFile, git, home, "attributes")
+	s.excludesFile = userFile(ctx, excludes, git, home, "core.excludesFile", "ignore")
+	s.attributesFile = userFile(ctx, attributes, git, home, "core.attributesFile", "attributes")
 	return s, nil
 }
 
 // userFile is the path that a setting names, with git's default for none. A
 // setting that is empty means no file at all.
-func userFile(val string, git *proc.Git, home, def string) string {
-	switch {
-	case val == "":
+func userFile(ctx context.Context, set *string, git *proc.Git, home, key, def string) string {
+	if set == nil {
 		if xdg := envOf(git.Env, "XDG_CONFIG_HOME"); xdg != "" {
 			return filepath.Join(xdg, "git", def)
 		}
@@ -88,18 +88,21 @@ func userFile(val string, git *proc.Git, home, def string) string {
 			return ""
 		}
 		return filepath.Join(home, ".config", "git", def)
-	case val == "~" || strings.HasPrefix(val, "~/"):
-		return filepath.Join(home, strings.TrimPrefix(val, "~"))
-	case strings.HasPrefix(val, "~"):
-		// Another user's folder: git knows where it is.
-		if p, err := git.Line(context.Background(), "config", "--type=path", "core."+def+"file"); err == nil {
+	}
+	switch val := *set; {
+	case val == "":
+		return ""
+	case strings.HasPrefix(val, "~"), strings.HasPrefix(val, "%(prefix)"):
+		// git knows where users live and where it is installed.
+		if p, err := git.Line(ctx, "config", "--type=path", key); err == nil {
 			return p
 		}
 		return ""
 	case !filepath.IsAbs(val):
 		return filepath.Join(git.WorkTree, val)
+	default:
+		return val
 	}
-	return val
 }
 
 func envOf(env []string, name string) string {

@@ -92,7 +92,8 @@ func Decode(data []byte) (*File, error) {
 	if n > (end-12)/62+1 && f.Version != 4 || n > end {
 		return bad("too many entries")
 	}
-	pos, err := f.decodeEntries(data[:end], n)
+	// A split index has entries without paths; its extension says so below.
+	pos, invalid, err := f.decodeEntries(data[:end], n)
 	if err != nil {
 		return nil, err
 	}
@@ -125,20 +126,23 @@ func Decode(data []byte) (*File, error) {
 			f.Extensions = append(f.Extensions, Extension{name, bytes.Clone(ext)})
 		}
 	}
+	if invalid != nil {
+		return nil, invalid
+	}
 	return f, nil
 }
 
-func (f *File) decodeEntries(data []byte, n int) (int, error) {
+func (f *File) decodeEntries(data []byte, n int) (pos int, invalid, err error) {
 	f.Entries = make([]Entry, n)
 	ends := make([]int, n)
 	var arena strings.Builder
 	arena.Grow(len(data) - 62*n)
 	var last []byte
-	pos := 12
+	pos = 12
 	cut := errors.New("damaged index: a cut entry")
 	for i := range f.Entries {
 		if len(data)-pos < 62 {
-			return 0, cut
+			return 0, nil, cut
 		}
 		e, b := &f.Entries[i], data[pos:]
 		e.CtimeSec, e.CtimeNsec = be(b, 0), be(b, 4)
@@ -156,7 +160,7 @@ func (f *File) decodeEntries(data []byte, n int) (int, error) {
 		pos += 62
 		if flags&0x4000 != 0 {
 			if f.Version < 3 || len(data)-pos < 2 {
-				return 0, cut
+				return 0, nil, cut
 			}
 			x := binary.BigEndian.Uint16(data[pos:])
 			if x&0x4000 != 0 {
@@ -170,12 +174,12 @@ func (f *File) decodeEntries(data []byte, n int) (int, error) {
 		if f.Version == 4 {
 			strip, w := varint(data[pos:])
 			if w == 0 || strip > len(last) {
-				return 0, cut
+				return 0, nil, cut
 			}
 			pos += w
 			nul := bytes.IndexByte(data[pos:], 0)
 			if nul < 0 {
-				return 0, cut
+				return 0, nil, cut
 			}
 			last = append(last[:len(last)-strip], data[pos:pos+nul]...)
 			arena.Write(last)
@@ -184,12 +188,12 @@ func (f *File) decodeEntries(data []byte, n int) (int, error) {
 			// The length in the flags is only a hint: it stops at 4095.
 			nul := bytes.IndexByte(data[pos:], 0)
 			if nul < 0 {
-				return 0, cut
+				return 0, nil, cut
 			}
 			arena.Write(data[pos : pos+nul])
 			pos = start + (pos-start+nul+8)&^7
 			if pos > len(data) {
-				return 0, cut
+				return 0, nil, cut
 			}
 		}
 		ends[i] = arena.Len()
@@ -201,17 +205,17 @@ func (f *File) decodeEntries(data []byte, n int) (int, error) {
 	for i := range f.Entries {
 		f.Entries[i].Path = paths[from:ends[i]]
 		if from == ends[i] {
-			return 0, errors.New("damaged index: an entry without a path")
+			invalid = errors.New("damaged index: an entry without a path")
 		}
 		if i > 0 {
 			a, b := &f.Entries[i-1], &f.Entries[i]
 			if a.Path > b.Path || a.Path == b.Path && a.Stage >= b.Stage {
-				return 0, fmt.Errorf("damaged index: %q is not in order", b.Path)
+				invalid = fmt.Errorf("damaged index: %q is not in order", b.Path)
 			}
 		}
 		from = ends[i]
 	}
-	return pos, nil
+	return pos, invalid, nil
 }
 
 func be(b []byte, off int) uint32 { return binary.BigEndian.Uint32(b[off:]) }
