@@ -23,7 +23,8 @@ type Wrapped struct {
 	// process, and nothing of the command has run. nil = nothing to do.
 	Started func(error) error
 	// Exit translates the end of the wrapping process into that of the
-	// command; nil = they are the same.
+	// command; it may be called before Started has returned. nil = they are
+	// the same.
 	Exit func(Exit) Exit
 }
 

@@ -360,6 +360,36 @@ func TestHomeModes(t *testing.T) {
 	})
 }
 
+func TestKeptHome(t *testing.T) {
+	b := newBox(t, "")
+	if out, exit := b.inside(`echo warm >~/cached; cat /proc/self/mountinfo | grep -c volatile`); !exit.Success() {
+		t.Fatal(out)
+	}
+	t.Run("one sandbox at a time", func(t *testing.T) {
+		lock, err := keepHome(b.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := keepHome(b.spec); err == nil || !strings.Contains(err.Error(), "in use by another sandbox") {
+			t.Error(err)
+		}
+		lock.Close()
+	})
+	t.Run("warm in the next run", func(t *testing.T) {
+		if out, _ := b.inside(`cat ~/cached`); out != "warm\n" {
+			t.Error(out)
+		}
+	})
+	t.Run("not trusted after a restart of the machine", func(t *testing.T) {
+		if err := os.WriteFile(filepath.Join(b.spec.HomeUpper, "boot"), []byte("another"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, _ := b.inside(`cat ~/cached`); !strings.Contains(out, "No such file") {
+			t.Error(out)
+		}
+	})
+}
+
 func TestProbe(t *testing.T) {
 	dir := t.TempDir()
 	home := filepath.Join(dir, "home")

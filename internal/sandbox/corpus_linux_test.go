@@ -50,6 +50,10 @@ func TestCorpus(t *testing.T) {
 	b.outside(`git config alias.ci commit && git config alias.co checkout && git config alias.undo 'reset --hard HEAD~1' && git config alias.shellalias '!git branch evil' && git config alias.st status && git config alias.lg 'log --oneline'`)
 	pristine := filepath.Join(b.dir, "state", "pristine")
 	b.outside(`cp -a . ../../../state/pristine && rm -rf ../../../state/pristine/.git`)
+	every := 1
+	if testing.Short() || os.Getenv("GIT_RALPH_CORPUS") != "" {
+		every = 8 // the second run, as another user, takes a sample
+	}
 	before := b.protected()
 	var ran, denied, compared int
 	scan := bufio.NewScanner(bytes.NewReader(data))
@@ -60,7 +64,7 @@ func TestCorpus(t *testing.T) {
 			t.Fatal(err)
 		}
 		same, ok := executed[l.Class]
-		if !ok || testing.Short() && n%8 != 0 {
+		if !ok || n%every != 0 {
 			continue
 		}
 		ran++
@@ -90,7 +94,7 @@ func TestCorpus(t *testing.T) {
 		if len(after) != len(before) {
 			t.Errorf("%s: %d paths before, %d after", l.Command, len(before), len(after))
 		}
-		b.outside(`find . -mindepth 1 -maxdepth 1 ! -name .git -exec rm -rf {} + ; cp -a ` + pristine + `/. .`)
+		b.restore(pristine)
 		if err := RemoveHomeUpper(b.spec.HomeUpper); err != nil {
 			t.Fatal(err)
 		}
@@ -100,8 +104,28 @@ func TestCorpus(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d commands executed, %d of them violations; %d ended as outside", ran, denied, compared)
-	if denied < 20 || compared < 5 {
+	if denied < 100/every || compared < 40/every {
 		t.Error("too few commands: is this the corpus?")
+	}
+}
+
+// restore puts the worktree's files back.
+func (b *box) restore(from string) {
+	b.t.Helper()
+	entries, err := os.ReadDir(b.work)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() == ".git" {
+			continue
+		}
+		if err := RemoveHomeUpper(filepath.Join(b.work, e.Name())); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	if err := os.CopyFS(b.work, os.DirFS(from)); err != nil {
+		b.t.Fatal(err)
 	}
 }
 

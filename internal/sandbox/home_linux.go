@@ -73,8 +73,10 @@ func overlay(lower, keep string) (int, error) {
 			return -1, fmt.Errorf("overlay: set %s: %w", key, err)
 		}
 	}
-	if err := unix.FsconfigSetFlag(fs, "userxattr"); err != nil {
-		return -1, fmt.Errorf("overlay: set userxattr: %w", err)
+	for _, flag := range []string{"userxattr", "volatile"} { // volatile: see keepHome
+		if err := unix.FsconfigSetFlag(fs, flag); err != nil {
+			return -1, fmt.Errorf("overlay: set %s: %w", flag, err)
+		}
 	}
 	if err := unix.FsconfigCreate(fs); err != nil {
 		return -1, fmt.Errorf("overlay: create: %w", err)

@@ -214,7 +214,7 @@ func (i *initProcess) setUp() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("set dumpable: %w", err)
 	}
-	return dropCaps()
+	return dropCaps(true)
 }
 
 // loopbackUp starts the loopback interface of a new network namespace.

@@ -86,7 +86,7 @@ func confine(spec Spec) error {
 	if err := landlock.V7.BestEffort().RestrictScoped(); err != nil {
 		return fmt.Errorf("landlock: %w", err)
 	}
-	return dropCaps() // root could otherwise make device nodes where it may write
+	return dropCaps(false) // root could otherwise make device nodes where it may write
 }
 
 // landlockFits says whether no git directory lies where writing is allowed.

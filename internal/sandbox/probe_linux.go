@@ -100,13 +100,10 @@ func attempt(ctx context.Context, spec Spec) (refused string, err error) {
 	if err := spec.validate(); err != nil {
 		return "", err
 	}
-	if err := prepareHome(spec); err != nil {
-		return "home", err
-	}
 	var stderr bytes.Buffer
 	w, err := wrap(proc.Command{Env: minimalEnv(), Stderr: &stderr}, order{Spec: spec, Probe: true})
 	if err != nil {
-		return "", err
+		return w.refused, err
 	}
 	p, err := proc.Start(ctx, w.cmd)
 	if err = w.started(err); err != nil {

@@ -75,6 +75,14 @@ func BenchmarkStart(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer RemoveHomeUpper(base.HomeUpper)
+	b.Run("program", func(b *testing.B) { // the start of a Go program as large as this one
+		cmd := proc.Command{Argv: []string{selfPath, hiddenCommand, "init", "x", "x"}}
+		for b.Loop() {
+			if exit, err := proc.Run(b.Context(), cmd); err != nil || exit.Code != 2 {
+				b.Fatal(exit, err)
+			}
+		}
+	})
 	for _, mode := range []string{"none", "open", "loopback"} {
 		b.Run(mode, func(b *testing.B) {
 			opts := proc.GroupOptions{EventID: "bench"}

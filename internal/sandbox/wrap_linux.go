@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,37 +30,10 @@ func Wrapper(spec Spec) (proc.Wrapper, error) {
 			return nil, fmt.Errorf("sandbox: %w", err)
 		}
 	}
-	if err := prepareHome(spec); err != nil {
-		return nil, err
-	}
 	return func(cmd proc.Command) (proc.Wrapped, error) {
 		w, err := wrap(cmd, order{Spec: spec})
 		return proc.Wrapped{Command: w.cmd, Started: w.started, Exit: w.exit}, err
 	}, nil
-}
-
-// prepareHome makes the folders that the home's changes are kept in. They get
-// the mode of the home folder, which is what the command sees.
-func prepareHome(spec Spec) error {
-	if spec.Home == "" || spec.HomeUpper == "" {
-		return nil
-	}
-	st, err := os.Stat(spec.Home)
-	if err != nil {
-		return fmt.Errorf("sandbox: %w", err)
-	}
-	for _, dir := range []string{"", "upper", "work", "home"} {
-		p := filepath.Join(spec.HomeUpper, dir)
-		if err := os.MkdirAll(p, 0o700); err != nil {
-			return fmt.Errorf("sandbox: make the home's folders: %w", err)
-		}
-		if dir == "upper" || dir == "home" {
-			if err := os.Chmod(p, st.Mode().Perm()); err != nil {
-				return fmt.Errorf("sandbox: make the home's folders: %w", err)
-			}
-		}
-	}
-	return nil
 }
 
 // wrapped is a command inside a sandbox and the two pipes to its first process.
@@ -71,11 +43,15 @@ type wrapped struct {
 	answerW *os.File
 	answers *bufio.Reader
 	answerR *os.File
+	home    *os.File // the lock of the home's changes, or nil
 	refused string
+	// ready is closed when started has read the first answer; the command may
+	// have ended by then.
+	ready chan struct{}
 }
 
 func wrap(cmd proc.Command, o order) (*wrapped, error) {
-	w := &wrapped{}
+	w := &wrapped{ready: make(chan struct{})}
 	if len(cmd.Argv) == 0 && !o.Probe {
 		return w, errors.New("no command")
 	}
@@ -87,11 +63,16 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 	if err != nil {
 		return w, err
 	}
+	if w.home, err = keepHome(o.Spec); err != nil {
+		w.refused = "home"
+		return w, err
+	}
 	if w.order, err = memoryFile(b); err != nil {
+		w.close()
 		return w, err
 	}
 	if w.answerR, w.answerW, err = os.Pipe(); err != nil {
-		w.order.Close()
+		w.close()
 		return w, err
 	}
 	w.answers = bufio.NewReader(w.answerR)
@@ -173,10 +154,11 @@ func allIDs(file string) ([]syscall.SysProcIDMap, error) {
 
 // started waits until the sandbox stands and the command was started in it.
 func (w *wrapped) started(err error) error {
+	defer close(w.ready)
 	w.order.Close()
 	w.answerW.Close()
 	if err != nil {
-		w.answerR.Close()
+		w.close()
 		return err
 	}
 	a, err := w.next()
@@ -198,6 +180,7 @@ func (w *wrapped) started(err error) error {
 // exit tells the end of the command from that of the first process: a status
 // of 137 is a signal only when one ended the command.
 func (w *wrapped) exit(e proc.Exit) proc.Exit {
+	<-w.ready
 	defer w.close()
 	if a, err := w.next(); err == nil && a.Exit != nil {
 		return *a.Exit
@@ -215,7 +198,7 @@ func (w *wrapped) next() (answer, error) {
 }
 
 func (w *wrapped) close() {
-	w.order.Close()
-	w.answerW.Close()
-	w.answerR.Close()
+	for _, f := range []*os.File{w.order, w.answerW, w.answerR, w.home} {
+		f.Close() // nil and closed ones are no matter
+	}
 }
