@@ -73,9 +73,19 @@ type Commands struct {
 
 	Guard GuardCmd `cmd:"" group:"Guard" help:"Explain the verdict on a command."`
 
-	Fsck FsckCmd `cmd:"" group:"Care" help:"Re-apply the journal and say what is damaged."`
+	Restore RestoreCmd `cmd:"" group:"Time travel" help:"Bring the files of an attempt back."`
+
+	Fsck       FsckCmd       `cmd:"" group:"Care" help:"Re-apply the journal and say what is damaged."`
+	GC         GCCmd         `cmd:"" name:"gc" group:"Care" help:"Remove old evidence and what runs left behind."`
+	Completion CompletionCmd `cmd:"" group:"Care" help:"Print shell completions, or write man pages."`
+
+	Test      TestCmd      `cmd:"" group:"Toolchain" help:"Run the project's tests."`
+	Lint      LintCmd      `cmd:"" group:"Toolchain" help:"Run the project's linter."`
+	Typecheck TypecheckCmd `cmd:"" group:"Toolchain" help:"Run the project's type checker."`
+	Deps      DepsCmd      `cmd:"" group:"Toolchain" help:"Add or install dependencies."`
 
 	Tool       ToolCmd       `cmd:"" hidden:"" help:"Call a tool of the running iteration."`
+	Mcp        McpCmd        `cmd:"" hidden:"" help:"Serve the tools of the running iteration over MCP."`
 	Failpoints FailpointsCmd `cmd:"" hidden:"" help:"List the steps at which RALPH_FAILPOINT can end the process."`
 	VersionCmd VersionCmd    `cmd:"" name:"version" hidden:"" help:"Print the version."`
 }

@@ -170,7 +170,9 @@ func (a *App) policy(set *config.Resolved) (*guard.Policy, error) {
 		p.GitDirs = append(p.GitDirs, repo.CommonDir)
 	}
 	p.Writable, p.Allow, p.Deny, p.Protected = set.Guard.Writable, set.Guard.Allow, set.Guard.Deny, set.Guard.Protected
-	p.NoProtected = len(set.Guard.Protected) == 0
+	if p.Protected == nil {
+		p.Protected = []string{} // the setting says none; nil would mean the default
+	}
 	if p.Toolchain, err = guard.NewToolchain(set.Toolchain.Preset); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"git-ralph/gitstate"
+	"git-ralph/internal/config"
+)
+
+// ConfigCmd is `git ralph config`.
+type ConfigCmd struct {
+	Key     string   `arg:"" optional:"" help:"One setting, in any spelling that git config takes."`
+	Value   string   `arg:"" optional:"" hidden:""`
+	Changed bool     `help:"Only settings that differ from the default."`
+	Default bool     `help:"Print a ralph.toml with every setting commented out."`
+	Config  []string `placeholder:"FILE" sep:"none" help:"Further settings over ralph.toml; may be repeated."`
+	JSON    bool     `name:"json" help:"Print {key, value, origin, default}, an array of them without KEY."`
+}
+
+// Help says more.
+func (ConfigCmd) Help() string {
+	return "A higher place wins: the default, ralph.toml, each --config FILE, git config ralph.*, git ralph set, the environment (RALPH_LOOP_MODE), flags."
+}
+
+// Run lists the settings.
+func (c *ConfigCmd) Run(a *App) error {
+	if c.Value != "" {
+		return usage("git config ralph."+c.Key+" VALUE for yourself, ralph.toml for the project, git ralph set for the run",
+			"git ralph config shows settings and changes none")
+	}
+	if c.Default {
+		_, err := a.Out.Write(config.Document())
+		return err
+	}
+	set, err := a.Settings(nil, c.Config)
+	if err != nil {
+		return err
+	}
+	if !a.trusted(set) {
+		a.warn("the %s of this repository is not trusted yet: git ralph trust", config.FileName)
+	}
+	if c.Key != "" {
+		e, err := set.Lookup(c.Key)
+		if err != nil {
+			return &gitstate.HintError{Err: err, Hint: hintOf(err), Code: 2}
+		}
+		if c.JSON {
+			return a.printJSON(e)
+		}
+		a.printf("%s\n", e.Text())
+		table(a.Out, [][]string{{"  from", e.Origin.String()}, {"  is", orDash(e.Help)}})
+		return nil
+	}
+	entries := set.List()
+	if c.Changed {
+		var kept []config.Entry
+		for _, e := range entries {
+			if e.Origin.Layer != config.LayerDefault {
+				kept = append(kept, e)
+			}
+		}
+		entries = kept
+	}
+	if c.JSON {
+		return a.printJSON(list(entries))
+	}
+	defer a.page()()
+	var rows [][]string
+	for _, e := range entries {
+		origin := e.Origin.String()
+		if e.Origin.Layer == config.LayerDefault {
+			origin = a.colour(a.Out, "2", origin)
+		}
+		rows = append(rows, []string{e.Text(), origin})
+	}
+	if len(rows) == 0 {
+		a.printf("every setting has its default\n")
+	}
+	table(a.Out, rows)
+	return nil
+}

@@ -1,0 +1,398 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/agent"
+	"git-ralph/internal/checks"
+	"git-ralph/internal/config"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/proc"
+	"git-ralph/internal/state"
+	"git-ralph/loop"
+	"git-ralph/plan"
+)
+
+// DoctorCmd is `git ralph doctor`.
+type DoctorCmd struct {
+	Run_  bool   `name:"run" help:"Run the checks, too, in this worktree and without the sandbox."`
+	Agent string `placeholder:"D" help:"Look for this agent instead of the configured one."`
+	JSON  bool   `name:"json" help:"Print {ok, items}."`
+}
+
+// Help says more.
+func (DoctorCmd) Help() string {
+	return "Each line is ok, warn or fail, with the way to mend it. Exit 8 when something would stop git ralph start."
+}
+
+// itemDoc is one thing that was looked at.
+type itemDoc struct {
+	Name   string `json:"name"`
+	State  string `json:"state"` // ok warn fail
+	Detail string `json:"detail"`
+	Hint   string `json:"hint"`
+}
+
+// doctor collects what it finds.
+type doctor struct {
+	a     *App
+	cmd   *DoctorCmd
+	items []itemDoc
+	set   *config.Resolved
+	plan  plan.Plan
+}
+
+func (d *doctor) add(state, name, hint, format string, args ...any) {
+	d.items = append(d.items, itemDoc{name, state, fmt.Sprintf(format, args...), hint})
+}
+
+// blame records an error with its own hint.
+func (d *doctor) blame(name string, err error) {
+	hint := hintOf(err)
+	var he *gitstate.HintError
+	if errors.As(err, &he) {
+		hint = he.Hint
+	}
+	d.add("fail", name, hint, "%v", err)
+}
+
+// Run looks at everything that a start needs.
+func (c *DoctorCmd) Run(a *App) error {
+	d := &doctor{a: a, cmd: c}
+	if err := d.all(a.Ctx); err != nil {
+		return err
+	}
+	failed := 0
+	for _, i := range d.items {
+		if i.State == "fail" {
+			failed++
+		}
+	}
+	if c.JSON {
+		if err := a.printJSON(map[string]any{"ok": failed == 0, "items": d.items}); err != nil {
+			return err
+		}
+	} else {
+		d.print(failed)
+	}
+	if failed > 0 {
+		return &ExitError{Code: 8}
+	}
+	return nil
+}
+
+func (d *doctor) print(failed int) {
+	a := d.a
+	width := 0
+	for _, i := range d.items {
+		width = max(width, len(i.Name))
+	}
+	for _, i := range d.items {
+		code := map[string]string{"ok": "32", "warn": "33", "fail": "31"}[i.State]
+		word := a.colour(a.Out, code, fmt.Sprintf("%-4s", i.State))
+		detail := strings.ReplaceAll(i.Detail, "\n", "\n"+strings.Repeat(" ", width+8))
+		a.printf("%s  %-*s  %s\n", word, width, i.Name, detail)
+		if i.Hint != "" {
+			a.printf("      %*s  %s %s\n", width, "", a.colour(a.Out, "36", "hint:"), strings.ReplaceAll(i.Hint, "\n", "\n"+strings.Repeat(" ", width+14)))
+		}
+	}
+	if failed == 0 {
+		a.printf("\n%s\n", a.colour(a.Out, "32", "git ralph start would begin"))
+	} else {
+		a.printf("\n%s\n", a.colour(a.Out, "31", plural(failed, "thing")+" would stop git ralph start"))
+	}
+}
+
+func (d *doctor) all(ctx context.Context) error {
+	repo, err := d.a.Repo()
+	if err != nil {
+		d.blame("repository", err)
+		return nil
+	}
+	d.git(ctx, repo)
+	if d.set, err = d.settings(); err != nil {
+		d.blame("settings", err)
+	}
+	d.journal(ctx)
+	d.worktree(ctx, repo)
+	if d.set != nil {
+		d.agent(ctx, repo)
+		d.sandbox(ctx)
+		if err := d.checks(ctx, repo); err != nil {
+			return err
+		}
+		d.signing(ctx, repo)
+	}
+	d.person(ctx, repo)
+	return ctx.Err()
+}
+
+func (d *doctor) git(ctx context.Context, repo *gitstate.Repo) {
+	version, ok, err := repo.GitVersion(ctx)
+	switch {
+	case err != nil:
+		d.blame("git", err)
+	case !ok:
+		d.add("fail", "git", "install git 2.38 or newer", "%s is too old", version)
+	default:
+		d.add("ok", "git", "", "%s (%s)", version, repo.Git.Path)
+	}
+	where := repo.Root
+	if repo.GitDir != repo.CommonDir {
+		where += ", a linked worktree"
+	}
+	branch, tip, err := repo.Head(ctx)
+	switch {
+	case err != nil:
+		d.blame("repository", err)
+	case tip.IsZero():
+		d.add("ok", "repository", "", "%s on %s, which has no commit yet", where, branch)
+	default:
+		d.add("ok", "repository", "", "%s on %s", where, branch)
+	}
+	if author, _, err := repo.Identity(ctx); err != nil {
+		d.blame("identity", err)
+	} else {
+		d.add("ok", "identity", "", "%s <%s>", author.Name, author.Email)
+	}
+}
+
+func (d *doctor) settings() (*config.Resolved, error) {
+	flags := map[string]string{}
+	if d.cmd.Agent != "" {
+		flags["agent.driver"] = d.cmd.Agent
+	}
+	set, err := d.a.Settings(flags, nil)
+	if err != nil {
+		return nil, err
+	}
+	var from []string
+	for _, f := range set.Files {
+		from = append(from, f.Name)
+	}
+	if len(from) == 0 {
+		d.add("warn", "settings", "git ralph init writes ralph.toml", "there is no %s; the defaults hold", config.FileName)
+	} else {
+		d.add("ok", "settings", "", "%s", strings.Join(from, ", "))
+	}
+	if !d.a.trusted(set) {
+		d.add("fail", "trust", "read it, then: git ralph trust", "the %s of this repository is not trusted", config.FileName)
+	}
+	if err := set.Preflight(); err != nil {
+		d.blame("settings", err)
+	}
+	return set, nil
+}
+
+func (d *doctor) journal(ctx context.Context) {
+	j, err := d.a.Journal()
+	if err != nil {
+		return // a detached HEAD, said already
+	}
+	snap, err := j.Load(ctx)
+	switch {
+	case errors.Is(err, journal.ErrNone):
+		d.add("fail", "journal", `git ralph init, then git ralph import FILE or git ralph add "a task"`, "%s has none yet", j.Branch)
+		return
+	case err != nil:
+		d.blame("journal", err)
+		return
+	}
+	d.plan = snap.State.Plan
+	d.add("ok", "journal", "", "%s, %s", snap.State.Journal.ID, snap.State.Run.Status)
+	switch {
+	case len(d.plan.Tasks) == 0:
+		d.add("fail", "plan", `git ralph import FILE, or git ralph add "a task"`, "it is empty")
+	case d.plan.Complete():
+		d.add("ok", "plan", "", "complete: %s", countLine(d.plan))
+	default:
+		if _, ok := plan.Next(d.plan); ok || len(d.plan.Runnable()) > 0 {
+			d.add("ok", "plan", "", "%s", countLine(d.plan))
+		} else {
+			d.add("warn", "plan", "git ralph tasks says what each waits for", "no task can be worked on: %s", countLine(d.plan))
+		}
+	}
+	if err := loop.CheckJournal(ctx, j.Repo, j, snap.State); err != nil {
+		d.blame("branch", err)
+	}
+	run := snap.State.Run
+	if h, alive := j.Repo.BranchHolder(j.Branch); alive {
+		d.add("warn", "loop", "git ralph status shows it", "process %d is working on %s", h.Pid, j.Branch)
+	}
+	if run.PauseAsked {
+		d.add("fail", "pause", "git ralph resume", "the run is paused")
+	}
+	if run.Status == state.NeedsReview {
+		d.add("fail", "review", "git ralph resume, when you have looked at it", "the run waits for a person: %s", run.Reason)
+	}
+	if run.Breaker.State == "open" {
+		d.add("fail", "breaker", "git ralph resume allows one attempt", "the circuit breaker is open: %s", run.Breaker.Reason)
+	}
+}
+
+func (d *doctor) worktree(ctx context.Context, repo *gitstate.Repo) {
+	opts := worktree.Options{}
+	if d.set != nil {
+		opts.MaxFile, opts.CaptureIgnored = int64(d.set.Worktree.MaxFile), d.set.Worktree.CaptureIgnored
+	}
+	found, err := worktree.Inspect(ctx, worktree.Repo{Root: repo.Root, GitDir: repo.GitDir, CommonDir: repo.CommonDir, Git: repo.Git, Store: repo.Store}, opts)
+	if err != nil {
+		d.blame("worktree", err)
+		return
+	}
+	for _, p := range found {
+		detail := p.Reason
+		if n := len(p.Paths); n > 0 {
+			detail += ": " + strings.Join(p.Paths[:min(n, 5)], ", ")
+			if n > 5 {
+				detail += fmt.Sprintf(" and %d more", n-5)
+			}
+		}
+		switch p.How {
+		case worktree.Refused:
+			d.add("fail", p.Name, p.Hint, "%s", detail)
+		case worktree.LeftAlone:
+			d.add("warn", p.Name, p.Hint, "%s", detail)
+		default:
+			d.add("ok", p.Name, p.Hint, "%s", detail)
+		}
+	}
+	out, err := repo.Git.Run(ctx, "status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=all")
+	if err != nil {
+		d.blame("worktree", err)
+		return
+	}
+	switch n := strings.Count(string(out), "\x00"); {
+	case n == 0:
+		d.add("ok", "worktree", "", "no tracked file has changes")
+	case d.set != nil && d.set.Loop.Dirty == "commit":
+		d.add("warn", "worktree", "", "tracked files have changes; start commits them (loop.dirty)")
+	default:
+		d.add("fail", "worktree", "commit or stash them, or start with --dirty=commit", "tracked files have changes (git status)")
+	}
+}
+
+func (d *doctor) agent(ctx context.Context, repo *gitstate.Repo) {
+	set := d.set
+	env := d.a.loopSettings(set).AgentEnv
+	info, err := agent.Probe(ctx, set.Agent.Driver, d.a.agentOptions(set), env)
+	name := set.Agent.Driver
+	switch {
+	case err != nil:
+		d.blame("agent", err)
+	case !info.Supported:
+		d.add("fail", "agent", info.Hint, "%s: %s", name, info.Problem)
+	case info.Warning != "":
+		d.add("warn", "agent", info.Hint, "%s: %s", strings.TrimSpace(name+" "+info.Version), info.Warning)
+	default:
+		detail := strings.TrimSpace(name + " " + info.Version)
+		if info.Path != "" {
+			detail += " (" + info.Path + ")"
+		}
+		d.add("ok", "agent", "", "%s", detail)
+	}
+}
+
+func (d *doctor) sandbox(ctx context.Context) {
+	if d.set.Guard.Sandbox == "off" {
+		d.add("warn", "sandbox", `guard.sandbox = "auto" in ralph.toml, or git config ralph.guard.sandbox auto`, "it is switched off: only the command guard and the comparison afterwards keep the agent from git")
+		return
+	}
+	box, err := d.a.sandbox(ctx, d.set, true)
+	if err != nil {
+		d.blame("sandbox", err)
+		return
+	}
+	detail := box.Mechanism()
+	if b, ok := box.(*boundary); ok {
+		if b.report.Detail != "" {
+			detail += ": " + b.report.Detail
+		}
+		if len(b.report.Missing) > 0 {
+			d.add("warn", "sandbox", "", "%s; it does not cover: %s", detail, strings.Join(b.report.Missing, "; "))
+			return
+		}
+	}
+	d.add("ok", "sandbox", "", "%s", detail)
+}
+
+func (d *doctor) checks(ctx context.Context, repo *gitstate.Repo) error {
+	set := d.set
+	p := newProver(set, sleep)
+	list := checks.Select(p.configured(), p.strategy())
+	if !p.Verifies(pendingTasks(d.plan)) && len(pendingTasks(d.plan)) > 0 {
+		d.add("fail", "checks", "write [[checks]] in ralph.toml, give every task a verify command, or start with --unchecked", "there are none, so nothing could be verified")
+	} else if len(list) == 0 {
+		d.add("warn", "checks", "write [[checks]] in ralph.toml", "none is configured")
+	}
+	if !d.cmd.Run_ || !d.a.trusted(set) {
+		for _, c := range list {
+			d.add("ok", "check "+c.Name, "", "%s (%s)", c.Run, c.Kind)
+		}
+		return nil
+	}
+	results, err := p.runner(loop.ProofRequest{Start: proc.Start, Dir: repo.Root, Env: d.a.loopSettings(set).CheckEnv}).Run(ctx, list)
+	for _, r := range results {
+		detail := fmt.Sprintf("%s: %s in %s", r.Command, r.State(), duration(r.DurationMs))
+		switch {
+		case r.Passed:
+			d.add("ok", "check "+r.Name, "", "%s", detail)
+		case set.Validation.Baseline == "require":
+			d.add("fail", "check "+r.Name, "mend it before the start (validation.baseline = \"require\")", "%s\n%s", detail, checks.Narrow(r.Output, 300))
+		default:
+			d.add("warn", "check "+r.Name, "it is red before any work; validation.baseline says what that means", "%s\n%s", detail, checks.Narrow(r.Output, 300))
+		}
+	}
+	return err
+}
+
+func (d *doctor) signing(ctx context.Context, repo *gitstate.Repo) {
+	if d.set.Commit.Sign == "off" || !d.a.gitBool("commit.gpgsign") {
+		return
+	}
+	l := &loop.Loop{Repo: repo, Settings: loop.Settings{Sign: true}}
+	if err := l.TrySigning(ctx); err != nil {
+		d.blame("signing", err)
+	} else {
+		d.add("ok", "signing", "", "commits can be signed without a person")
+	}
+}
+
+// person looks at what only a person needs: an editor and a remote.
+func (d *doctor) person(ctx context.Context, repo *gitstate.Repo) {
+	if editor, err := d.a.gitVar("GIT_EDITOR"); err != nil || editor == "" {
+		d.add("warn", "editor", "git config --global core.editor NAME", "none is configured; git ralph edit needs one")
+	} else {
+		d.add("ok", "editor", "", "%s", editor)
+	}
+	out, err := repo.Git.Line(ctx, "remote")
+	if err != nil {
+		d.blame("remote", err)
+		return
+	}
+	remotes := strings.Fields(out)
+	want := ""
+	if d.set != nil {
+		want = d.set.Share.Remote
+	}
+	switch {
+	case want == "" && len(remotes) == 0:
+		d.add("ok", "remote", "", "none: the journal stays on this machine")
+	case want == "":
+		d.add("ok", "remote", "", "%s; share.remote is not set, so nothing is pushed", strings.Join(remotes, ", "))
+	default:
+		ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+		defer cancel()
+		if _, err := repo.Git.Run(ctx, "ls-remote", "--quiet", want, "HEAD"); err != nil {
+			d.add("warn", "remote", "work goes on without it, and is pushed later", "%s cannot be reached: %v", want, err)
+		} else {
+			d.add("ok", "remote", "", "%s can be reached", want)
+		}
+	}
+}

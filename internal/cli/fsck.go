@@ -1,0 +1,359 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/state"
+	"git-ralph/loop"
+	"git-ralph/notes"
+)
+
+// FsckCmd is `git ralph fsck`.
+type FsckCmd struct {
+	Repair bool `help:"Write notes again and drop checkpoints that nobody needs; the journal is never changed."`
+	JSON   bool `name:"json" help:"Print one object."`
+}
+
+// Help says more.
+func (FsckCmd) Help() string {
+	return "Re-applies the journal from its first entry and compares every file of every tree; looks at evidence, checkpoints, notes and locks; has git walk all that our refs reach. Exit 1 when something is wrong."
+}
+
+// faultDoc is one thing that is wrong.
+type faultDoc struct {
+	Where    string `json:"where"` // journal, refs, notes, branch, locks, objects
+	Entry    string `json:"entry"`
+	Problem  string `json:"problem"`
+	Hint     string `json:"hint"`
+	Repaired bool   `json:"repaired"`
+}
+
+// fsckDoc is `fsck --json`.
+type fsckDoc struct {
+	OK       bool       `json:"ok"`
+	Branch   string     `json:"branch"`
+	Entries  int        `json:"entries"`
+	Evidence int        `json:"evidence"`
+	Notes    int        `json:"notes"`
+	Faults   []faultDoc `json:"faults"`
+}
+
+// checkup collects what fsck finds.
+type checkup struct {
+	a       *App
+	j       *journal.Journal
+	repair  bool
+	doc     fsckDoc
+	ends    map[string]state.Event // iterations by event id
+	current string                 // event id of the iteration in work
+	id      string                 // of the journal
+}
+
+func (c *checkup) fault(where string, entry object.ID, hint, format string, args ...any) *faultDoc {
+	f := faultDoc{Where: where, Hint: hint, Problem: fmt.Sprintf(format, args...)}
+	if !entry.IsZero() {
+		f.Entry = entry.String()
+	}
+	c.doc.Faults = append(c.doc.Faults, f)
+	return &c.doc.Faults[len(c.doc.Faults)-1]
+}
+
+// Run checks everything.
+func (c *FsckCmd) Run(a *App) error {
+	j, err := a.Journal()
+	if err != nil {
+		return err
+	}
+	if tip, err := j.Tip(a.Ctx); err != nil {
+		return err
+	} else if tip.IsZero() {
+		return a.noJournal(j)
+	}
+	if c.Repair {
+		if h, alive := j.Repo.BranchHolder(j.Branch); alive {
+			return gitstate.Hint(7, "git ralph stop, then again", "process %d is working on %s; nothing is repaired meanwhile", h.Pid, j.Branch)
+		}
+	}
+	k := &checkup{a: a, j: j, repair: c.Repair, ends: map[string]state.Event{}}
+	k.doc.Branch, k.doc.Faults = j.Branch, []faultDoc{}
+	for _, step := range []func(context.Context) error{k.journal, k.branch, k.refs, k.notes, k.locks, k.objects} {
+		if err := step(a.Ctx); err != nil {
+			return err
+		}
+	}
+	left := 0
+	for _, f := range k.doc.Faults {
+		if !f.Repaired {
+			left++
+		}
+	}
+	k.doc.OK = left == 0
+	if c.JSON {
+		if err := a.printJSON(k.doc); err != nil {
+			return err
+		}
+	} else {
+		k.print(left)
+	}
+	if left > 0 {
+		return &ExitError{Code: 1}
+	}
+	return nil
+}
+
+func (c *checkup) print(left int) {
+	a := c.a
+	for _, f := range c.doc.Faults {
+		word := a.colour(a.Out, "31", "fault:")
+		if f.Repaired {
+			word = a.colour(a.Out, "32", "repaired:")
+		}
+		at := ""
+		if f.Entry != "" {
+			at = " entry " + f.Entry[:12] + ":"
+		}
+		a.printf("%s %s:%s %s\n", word, f.Where, at, f.Problem)
+		if f.Hint != "" && !f.Repaired {
+			a.printf("  %s %s\n", a.colour(a.Out, "36", "hint:"), f.Hint)
+		}
+	}
+	a.printf("%s: %s, %d with evidence, %d with a note", c.doc.Branch, plural2(c.doc.Entries, "entry", "entries"), c.doc.Evidence, c.doc.Notes)
+	if left == 0 {
+		a.printf(", %s\n", a.colour(a.Out, "32", "sound"))
+	} else {
+		a.printf(", %s\n", a.colour(a.Out, "31", plural(left, "fault")))
+	}
+}
+
+func plural2(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// journal re-applies the history, and remembers the ends of iterations.
+func (c *checkup) journal(ctx context.Context) error {
+	progress := func(int) {}
+	if terminal(c.a.Err) && !c.a.JSON {
+		progress = func(n int) {
+			if n%1000 == 0 {
+				fmt.Fprintf(c.a.Err, "\r%d entries", n)
+			}
+		}
+	}
+	faults, n, err := c.j.Check(ctx, progress)
+	if err != nil {
+		return err
+	}
+	c.doc.Entries = n
+	for _, f := range faults {
+		c.fault("journal", f.Entry, "another clone, or git ralph pull, may have it whole", "%s", f.Problem)
+	}
+	err = c.j.Walk(ctx, func(e journal.Entry) (bool, error) {
+		if e.Event.Result != nil {
+			c.ends[e.Event.ID] = e.Event
+		}
+		return true, nil
+	})
+	if err != nil {
+		if len(c.doc.Faults) == 0 {
+			c.fault("journal", object.Zero, "git fsck", "%v", err)
+		}
+		return ctx.Err()
+	}
+	if snap, err := c.j.Load(ctx); err == nil {
+		c.id = snap.State.Journal.ID
+		if snap.State.Run.Current != nil {
+			c.current = snap.State.Run.Current.EventID
+		}
+	}
+	return nil
+}
+
+// branch asks whether the journal and its branch belong together.
+func (c *checkup) branch(ctx context.Context) error {
+	snap, err := c.j.Load(ctx)
+	if err != nil {
+		return nil // said already
+	}
+	err = loop.CheckJournal(ctx, c.j.Repo, c.j, snap.State)
+	var he *gitstate.HintError
+	if errors.As(err, &he) {
+		c.fault("branch", object.Zero, he.Hint, "%v", err)
+		return nil
+	}
+	return err
+}
+
+// refs looks at every ref of ours.
+func (c *checkup) refs(ctx context.Context) error {
+	all, err := c.j.Repo.ListRefs(ctx, "refs/ralph/")
+	if err != nil {
+		return err
+	}
+	_, alive := c.j.Repo.BranchHolder(c.j.Branch)
+	for _, name := range sortedKeys(all) {
+		id := all[name]
+		if _, err := c.j.Repo.Store.ReadCommit(id); err != nil {
+			c.fault("refs", object.Zero, "git fsck; git update-ref -d "+name+" gives it up", "%s names %s, which cannot be read: %v", name, id.String()[:12], err)
+			continue
+		}
+		if event, ok := strings.CutPrefix(name, gitstate.EvidencePrefix+c.id+"/"); ok && c.id != "" {
+			c.doc.Evidence++
+			end, known := c.ends[event]
+			switch {
+			case !known && event != c.current:
+				// A crash between the evidence and the journal leaves one; what it
+				// holds is in no entry, so it is named and never dropped.
+				c.fault("refs", object.Zero, "git ls-tree -r "+id.String()[:12]+" shows it; git update-ref -d "+name+" drops it", "%s belongs to no entry", name)
+			case known && end.Result.Evidence != "" && end.Result.Evidence != id.String():
+				c.fault("refs", object.Zero, "git update-ref "+name+" "+end.Result.Evidence, "%s is not the evidence that its entry names", name)
+			}
+		}
+		if event, ok := strings.CutPrefix(name, gitstate.LocalPrefix+c.id+"/"); ok && c.id != "" && !alive && event != c.current {
+			c.dropLocal(name, event, id)
+		}
+	}
+	return nil
+}
+
+// dropLocal deals with the checkpoint of an iteration that has ended: where
+// its worktree was left alone, it is the only way back.
+func (c *checkup) dropLocal(name, event string, id object.ID) {
+	end, known := c.ends[event]
+	if known && strings.Contains(strings.Join(end.Result.Notices, "\n"), "left as it was found") {
+		return
+	}
+	f := c.fault("refs", object.Zero, "git ralph fsck --repair drops it", "%s is the checkpoint of an iteration that is over", name)
+	if c.repair && known {
+		if err := c.j.Repo.UpdateRefs("", gitstate.RefUpdate{Name: name, Old: id}); err != nil {
+			f.Hint = err.Error()
+			return
+		}
+		f.Repaired = true
+	} else if !known {
+		f.Hint = "git ralph start recovers it"
+	}
+}
+
+// notes compares every note with what its entry makes of it.
+func (c *checkup) notes(ctx context.Context) error {
+	at, err := c.j.Repo.ReadRef(ctx, gitstate.NotesRef)
+	if err != nil {
+		return err
+	}
+	tree := object.Zero
+	if !at.IsZero() {
+		commit, err := c.j.Repo.Store.ReadCommit(at)
+		if err != nil {
+			c.fault("notes", object.Zero, "git update-ref -d "+gitstate.NotesRef+", then git ralph fsck --repair", "the notes cannot be read: %v", err)
+			return nil
+		}
+		tree = commit.Tree
+	}
+	book, err := notes.OpenNotes(c.j.Repo.Store, tree)
+	if err != nil {
+		c.fault("notes", object.Zero, "git update-ref -d "+gitstate.NotesRef+", then git ralph fsck --repair", "the notes cannot be read: %v", err)
+		return nil
+	}
+	texts, found := map[object.ID]string{}, []int{}
+	for _, event := range sortedKeys(c.ends) {
+		e := c.ends[event]
+		if e.Result.Commit == "" || !e.Result.Landed {
+			continue
+		}
+		commit, err := object.ParseID(e.Result.Commit)
+		if err != nil || !c.j.Repo.Store.Has(commit) {
+			continue // rewritten by a rebase and collected since
+		}
+		want := loop.NoteOf(e)
+		blob, ok, err := book.Get(commit)
+		if err != nil {
+			return err
+		}
+		if ok {
+			c.doc.Notes++
+			if blob == object.Sum(object.Blob, []byte(want)) {
+				continue
+			}
+		}
+		what := "has no note"
+		if ok {
+			what = "has another note than its entry makes"
+		}
+		found = append(found, len(c.doc.Faults))
+		c.fault("notes", object.Zero, "git ralph fsck --repair writes it again", "commit %s of iteration %d %s", e.Result.Commit[:12], e.Iteration, what)
+		texts[commit] = want
+	}
+	if !c.repair || len(texts) == 0 {
+		return nil
+	}
+	if err := loop.WriteNotes(c.j.Repo, texts); err != nil {
+		return fmt.Errorf("write the notes: %w", err)
+	}
+	for _, i := range found {
+		c.doc.Faults[i].Repaired = true
+	}
+	return nil
+}
+
+// locks looks for lock files that a crash left where nobody takes them away.
+func (c *checkup) locks(context.Context) error {
+	if _, alive := c.j.Repo.BranchHolder(c.j.Branch); alive {
+		return nil
+	}
+	for _, root := range []string{"refs/ralph", "refs/notes"} {
+		err := filepath.WalkDir(filepath.Join(c.j.Repo.CommonDir, filepath.FromSlash(root)), func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				if errors.Is(err, fs.ErrNotExist) {
+					return nil
+				}
+				return err
+			}
+			if !d.IsDir() && strings.HasSuffix(path, ".lock") {
+				c.fault("locks", object.Zero, "when no git process runs: rm "+path, "%s is locked", strings.TrimSuffix(path, ".lock"))
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("look for locks: %w", err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(c.j.Repo.Dir(), "intent")); err == nil {
+		c.fault("locks", object.Zero, "git ralph start, or any command that writes, finishes it", "a keep was cut short by a crash")
+	}
+	return nil
+}
+
+// objects has git walk everything that our refs reach and the branches do not.
+func (c *checkup) objects(ctx context.Context) error {
+	args := []string{"rev-list", "--objects", "--quiet", "--glob=refs/ralph", "--glob=refs/notes/ralph", "--not", "--branches", "--tags", "--remotes"}
+	_, err := c.j.Repo.Git.Run(ctx, args...)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		c.fault("objects", object.Zero, "git fsck names what is missing or damaged", "git cannot walk what our refs reach: %v", err)
+	}
+	return nil
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}

@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/sandbox"
+	"git-ralph/internal/state"
+	"git-ralph/loop"
+)
+
+// GCCmd is `git ralph gc`.
+type GCCmd struct {
+	Keep  *int `placeholder:"N" help:"Keep the evidence of N iterations instead of evidence.keep."`
+	Home  bool `default:"true" negatable:"" help:"Remove what agents and checks left in their home folder: build caches start cold."`
+	Aside bool `help:"Remove repositories that agents made and that were moved aside, too."`
+	JSON  bool `name:"json" help:"Print what was removed as JSON."`
+}
+
+// Help says more.
+func (GCCmd) Help() string {
+	return "The journal stays whole. Evidence of rejected attempts of unfinished tasks stays, too. Objects that nothing reaches any more are git's to collect: git gc."
+}
+
+// gcDoc is `gc --json`.
+type gcDoc struct {
+	Evidence    int      `json:"evidence"`
+	Checkpoints int      `json:"checkpoints"`
+	Homes       int      `json:"homes"`
+	Checkouts   int      `json:"checkouts"`
+	Aside       []string `json:"aside"`
+}
+
+// Run removes what is not needed any more.
+func (c *GCCmd) Run(a *App) error {
+	if _, err := a.Load(); err != nil {
+		return err
+	}
+	lock, err := a.journal.Repo.LockBranch(a.journal.Branch)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	tree, err := a.journal.Repo.LockWorktree()
+	if err != nil {
+		return err
+	}
+	defer tree.Release()
+	set, err := a.Settings(nil, nil)
+	if err != nil {
+		return err
+	}
+	engine, err := a.engine(set)
+	if err != nil {
+		return err
+	}
+	if err := a.recoverRun(a.journal, engine); err != nil {
+		return err
+	}
+	keep := set.Evidence.Keep
+	if c.Keep != nil {
+		if keep = *c.Keep; keep < 1 {
+			return usage("git ralph gc --keep 1", "--keep %d would keep nothing to look at", keep)
+		}
+	}
+	snap, err := a.Load()
+	if err != nil {
+		return err
+	}
+	var d gcDoc
+	if d.Evidence, err = c.evidence(a, snap.State, keep); err != nil {
+		return err
+	}
+	if d.Checkpoints, err = c.checkpoints(a, snap.State); err != nil {
+		return err
+	}
+	if c.Home {
+		if d.Homes, err = c.homes(a); err != nil {
+			return err
+		}
+	}
+	if d.Checkouts, err = c.checkouts(a); err != nil {
+		return err
+	}
+	if d.Aside, err = c.aside(a); err != nil {
+		return err
+	}
+	if c.JSON {
+		d.Aside = list(d.Aside)
+		return a.printJSON(d)
+	}
+	a.printf("removed the evidence of %s, %s, %s, %s\n", plural(d.Evidence, "iteration"), plural(d.Checkpoints, "checkpoint"),
+		plural(d.Homes, "home folder"), plural(d.Checkouts, "checkout"))
+	if len(d.Aside) > 0 && !c.Aside {
+		a.printf("moved aside and kept, --aside removes them: %s\n", strings.Join(d.Aside, ", "))
+	}
+	return nil
+}
+
+func (c *GCCmd) evidence(a *App, s state.State, keep int) (int, error) {
+	prefix := gitstate.EvidencePrefix + s.Journal.ID + "/"
+	before, err := a.repo.ListRefs(a.Ctx, prefix)
+	if err != nil {
+		return 0, err
+	}
+	if err := loop.Prune(a.repo, a.journal, keep); err != nil {
+		return 0, fmt.Errorf("prune the evidence: %w", err)
+	}
+	after, err := a.repo.ListRefs(a.Ctx, prefix)
+	return len(before) - len(after), err
+}
+
+// checkpoints drops those of iterations that are over. Where a worktree was
+// left alone after a crash, its checkpoint is the only way back: it stays as
+// long as its iteration is the newest.
+func (c *GCCmd) checkpoints(a *App, s state.State) (int, error) {
+	prefix := gitstate.LocalPrefix + s.Journal.ID + "/"
+	refs, err := a.repo.ListRefs(a.Ctx, prefix)
+	if err != nil || len(refs) == 0 {
+		return 0, err
+	}
+	current, newest := "", ""
+	if s.Run.Current != nil {
+		current = s.Run.Current.EventID
+	}
+	ended := map[string]bool{}
+	if err := a.journal.Walk(a.Ctx, func(e journal.Entry) (bool, error) {
+		if e.Event.Result != nil {
+			ended[e.Event.ID] = true
+			if newest == "" {
+				newest = e.Event.ID
+			}
+		}
+		return true, nil
+	}); err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, name := range sortedKeys(refs) {
+		id := strings.TrimPrefix(name, prefix)
+		if id == current || id == newest || !ended[id] {
+			continue
+		}
+		if err := a.repo.UpdateRefs("", gitstate.RefUpdate{Name: name, Old: refs[name]}); err != nil {
+			return n, fmt.Errorf("drop a checkpoint: %w", err)
+		}
+		n++
+	}
+	return n, nil
+}
+
+func (c *GCCmd) homes(a *App) (int, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return 0, nil
+	}
+	n := 0
+	for _, purpose := range []string{"agent", "checks"} {
+		dir, err := sandbox.HomeUpperDir(home, a.repo.CommonDir, purpose+" "+a.repo.WorktreeName())
+		if err != nil {
+			return n, nil // without a place for it there is nothing in it
+		}
+		if _, err := os.Lstat(dir); err != nil {
+			continue
+		}
+		if err := sandbox.RemoveHomeUpper(dir); err != nil {
+			return n, fmt.Errorf("remove the home folder of a run: %w", err)
+		}
+		n++
+	}
+	return n, nil
+}
+
+// checkouts removes fresh checkouts of this repository that a crash left.
+func (c *GCCmd) checkouts(a *App) (int, error) {
+	// A loop on another branch may be using one at this moment.
+	others, err := journal.Others(a.Ctx, a.repo)
+	if err != nil {
+		return 0, err
+	}
+	for name := range others {
+		if _, alive := a.repo.BranchHolder(name); alive && name != a.journal.Branch {
+			return 0, nil
+		}
+	}
+	out, err := a.repo.Git.Run(a.Ctx, "worktree", "list", "--porcelain", "-z")
+	if err != nil {
+		return 0, err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	base := filepath.Join(cache, "git-ralph", "checkouts")
+	if real, err := filepath.EvalSymlinks(base); err == nil {
+		base = real
+	}
+	n := 0
+	for _, field := range strings.Split(string(out), "\x00") {
+		path, ok := strings.CutPrefix(field, "worktree ")
+		if !ok {
+			continue
+		}
+		rel, err := filepath.Rel(base, filepath.FromSlash(path))
+		if err != nil || strings.HasPrefix(rel, "..") || rel == "." {
+			continue
+		}
+		if _, err := a.repo.Git.Run(a.Ctx, "worktree", "remove", "--force", "--force", path); err != nil {
+			return n, fmt.Errorf("remove a checkout: %w", err)
+		}
+		os.Remove(filepath.Dir(path)) // made for this checkout alone
+		n++
+	}
+	return n, nil
+}
+
+func (c *GCCmd) aside(a *App) ([]string, error) {
+	dir := filepath.Join(a.repo.Dir(), "aside")
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		names = append(names, path)
+		if c.Aside {
+			if err := os.RemoveAll(path); err != nil {
+				return names, err
+			}
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,227 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/state"
+)
+
+// RestoreCmd is `git ralph restore`.
+type RestoreCmd struct {
+	Number int    `arg:"" name:"n" help:"The iteration."`
+	Before bool   `help:"What the iteration started from instead of what it left."`
+	Branch string `placeholder:"NAME" help:"Make a branch of it instead of changing the worktree."`
+	JSON   bool   `name:"json" help:"Print what was done as JSON."`
+}
+
+// Help says more.
+func (RestoreCmd) Help() string {
+	return "Files of the worktree become what the attempt left; nothing is staged or committed, so git diff shows it and git restore . takes it back. " +
+		"Files that have changes of yours are never overwritten."
+}
+
+// Run brings an attempt back.
+func (c *RestoreCmd) Run(a *App) error {
+	snap, err := a.Load()
+	if err != nil {
+		return err
+	}
+	s := snap.State
+	if c.Branch != "" {
+		e, err := a.newestIteration(s, c.Number)
+		if err != nil {
+			return err
+		}
+		return c.branch(a, s, e)
+	}
+	lock, err := a.journal.Repo.LockWorktree()
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	j, err := a.writable()
+	if err != nil {
+		return err
+	}
+	e, err := a.newestIteration(s, c.Number)
+	if err != nil {
+		return err
+	}
+	if c.Before {
+		if done, err := c.checkpoint(a, j, s, e); done || err != nil {
+			return err
+		}
+	}
+	before, after, err := a.attempt(s, e)
+	if err != nil {
+		return err
+	}
+	if c.Before {
+		after = before
+	}
+	return c.files(a, after)
+}
+
+// checkpoint restores the stored checkpoint of an iteration whose worktree was
+// left alone after a crash: modes, empty folders and ignored files, too.
+func (c *RestoreCmd) checkpoint(a *App, j *journal.Journal, s state.State, e journal.Entry) (bool, error) {
+	at, err := j.Repo.ReadRef(a.Ctx, gitstate.LocalRef(s.Journal.ID, e.Event.ID))
+	if err != nil || at.IsZero() {
+		return false, err
+	}
+	if err := c.clean(a); err != nil {
+		return true, err
+	}
+	tree, err := j.Repo.TreeOf(at)
+	if err != nil {
+		return true, err
+	}
+	set, err := a.Settings(nil, nil)
+	if err != nil {
+		return true, err
+	}
+	engine, err := a.engine(set)
+	if err != nil {
+		return true, err
+	}
+	cp, err := engine.Load(a.Ctx, tree)
+	if err != nil {
+		return true, fmt.Errorf("read the checkpoint: %w", err)
+	}
+	report, err := engine.Restore(a.Ctx, cp)
+	if err != nil {
+		return true, fmt.Errorf("restore the checkpoint: %w", err)
+	}
+	return true, c.tell(a, report)
+}
+
+// clean refuses to go over changes of the person.
+func (c *RestoreCmd) clean(a *App) error {
+	out, err := a.repo.Git.Run(a.Ctx, "status", "--porcelain", "-z", "--ignore-submodules=all")
+	if err != nil {
+		return err
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	first := strings.SplitN(strings.TrimRight(string(out), "\x00"), "\x00", 2)[0]
+	return gitstate.Hint(1, "git stash --include-untracked, or commit them; or --branch NAME, which leaves the worktree alone", "the worktree has changes: %s", first[min(3, len(first)):])
+}
+
+// files moves the worktree from the branch's tip to a tree.
+func (c *RestoreCmd) files(a *App, to object.ID) error {
+	head, err := a.repo.HeadCommit(a.Ctx)
+	if err != nil {
+		return err
+	}
+	from, err := a.repo.TreeOf(head)
+	if err != nil {
+		return err
+	}
+	set, err := a.Settings(nil, nil)
+	if err != nil {
+		return err
+	}
+	engine, err := a.engine(set)
+	if err != nil {
+		return err
+	}
+	report, err := engine.Checkout(a.Ctx, from, to)
+	var re *worktree.RestoreError
+	if errors.As(err, &re) {
+		var names []string
+		for _, f := range re.Failures {
+			names = append(names, f.Path)
+		}
+		shown := strings.Join(names[:min(len(names), 10)], ", ")
+		return gitstate.Hint(1, "git stash --include-untracked, or commit them; or --branch NAME, which leaves the worktree alone", "nothing was changed, because these files have changes: %s", shown)
+	}
+	if err != nil {
+		return err
+	}
+	return c.tell(a, report)
+}
+
+func (c *RestoreCmd) tell(a *App, r worktree.Report) error {
+	if c.JSON {
+		return a.printJSON(map[string]any{"iteration": c.Number, "before": c.Before, "restored": list(r.Restored), "removed": list(r.Removed)})
+	}
+	what := "left"
+	if c.Before {
+		what = "started from"
+	}
+	if len(r.Restored)+len(r.Removed) == 0 {
+		a.printf("the worktree is what iteration %d %s already\n", c.Number, what)
+		return nil
+	}
+	a.printf("the worktree is what iteration %d %s: %s written, %d removed\n", c.Number, what, plural(len(r.Restored), "file"), len(r.Removed))
+	a.printf("git diff shows it; git restore . && git clean -i takes it back\n")
+	return nil
+}
+
+// branch makes a commit of the attempt on top of where it started, and a
+// branch of that.
+func (c *RestoreCmd) branch(a *App, s state.State, e journal.Entry) error {
+	if _, err := a.repo.Git.Line(a.Ctx, "check-ref-format", "--branch", c.Branch); err != nil || strings.HasPrefix(c.Branch, "-") {
+		return usage("letters, digits, - and /", "%q is no name of a branch", c.Branch)
+	}
+	ref := gitstate.BranchRef(c.Branch)
+	if at, err := a.repo.ReadRef(a.Ctx, ref); err != nil {
+		return err
+	} else if !at.IsZero() {
+		return gitstate.Hint(1, "choose another name, or git branch -D "+c.Branch, "the branch %s exists", c.Branch)
+	}
+	before, after, err := a.attempt(s, e)
+	if err != nil {
+		return err
+	}
+	parent := e.Event.Result.Parent
+	if parent == "" {
+		if ev, err := a.repo.ReadRef(a.Ctx, gitstate.EvidenceRef(s.Journal.ID, e.Event.ID)); err == nil && !ev.IsZero() {
+			if commit, err := a.repo.Store.ReadCommit(ev); err == nil && len(commit.Parents) > 0 {
+				parent = commit.Parents[0].String()
+			}
+		}
+	}
+	tip := parent
+	if !c.Before || tip == "" {
+		if c.Before {
+			after = before
+		}
+		args := []string{"commit-tree", after.String(), "-F", "-"}
+		if parent != "" {
+			args = append(args, "-p", parent)
+		}
+		if s := a.gitBool("commit.gpgsign"); !s {
+			args = append(args, "--no-gpg-sign")
+		}
+		title := fmt.Sprintf("what iteration %d left", c.Number)
+		if e.Event.Task != "" {
+			title += ": " + string(e.Event.Task) + " " + e.Event.Result.Title
+		}
+		msg := fmt.Sprintf("%s\n\nRalph-Iteration: %d\nRalph-Event-Id: %s\n", title, c.Number, e.Event.ID)
+		out, err := a.repo.Git.RunWith(a.Ctx, strings.NewReader(msg), nil, args...)
+		if err != nil {
+			return fmt.Errorf("make the commit: %w", err)
+		}
+		tip = strings.TrimSpace(string(out))
+	}
+	id, err := object.ParseID(tip)
+	if err != nil {
+		return err
+	}
+	if err := a.repo.UpdateRefs("ralph: restore iteration "+fmt.Sprint(c.Number), gitstate.RefUpdate{Name: ref, New: id}); err != nil {
+		return fmt.Errorf("make the branch %s: %w", c.Branch, err)
+	}
+	if c.JSON {
+		return a.printJSON(map[string]any{"iteration": c.Number, "before": c.Before, "branch": c.Branch, "commit": tip})
+	}
+	a.printf("%s is at %s: git switch %s\n", c.Branch, tip[:12], c.Branch)
+	return nil
+}
