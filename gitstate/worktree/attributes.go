@@ -18,16 +18,21 @@ type attributes struct {
 	key     string // equal keys mean equal answers
 	all     bool   // core.autocrlf: every file
 	lines   []*ignore.Rules
+	filters []*ignore.Rules // those of lines that name a filter
 	reasons map[string]bool // the attributes that were seen
 }
 
 func (a *attributes) possible() bool { return a.all || len(a.lines) > 0 }
 
 func (a *attributes) match(path string) bool {
-	if a.all {
-		return true
-	}
-	for _, l := range a.lines {
+	return a.all || matches(a.lines, path)
+}
+
+// filtered says whether a filter may make something small of a large file.
+func (a *attributes) filtered(path string) bool { return matches(a.filters, path) }
+
+func matches(lines []*ignore.Rules, path string) bool {
+	for _, l := range lines {
 		if l.Match(path, false) == ignore.Ignored {
 			return true
 		}
@@ -113,7 +118,7 @@ func (a *attributes) parse(text, dir string, macros map[string]bool, fold bool) 
 		} else if i := strings.IndexAny(line, " \t"); i > 0 {
 			pattern, rest = line[:i], line[i:]
 		}
-		hit := false
+		hit, filter := false, false
 		for _, w := range strings.Fields(rest) {
 			if w[0] == '-' || w[0] == '!' {
 				continue
@@ -121,6 +126,7 @@ func (a *attributes) parse(text, dir string, macros map[string]bool, fold bool) 
 			name, val, _ := strings.Cut(w, "=")
 			if converting(name) || macros[name] {
 				hit = true
+				filter = filter || name == "filter" || macros[name]
 				if name == "filter" || name == "working-tree-encoding" {
 					name += "=" + val
 				}
@@ -134,6 +140,10 @@ func (a *attributes) parse(text, dir string, macros map[string]bool, fold bool) 
 			macros[m] = true
 			continue
 		}
-		a.lines = append(a.lines, (*ignore.Rules)(nil).Push(ignore.Parse([]byte(pattern), dir, fold)))
+		rule := (*ignore.Rules)(nil).Push(ignore.Parse([]byte(pattern), dir, fold))
+		a.lines = append(a.lines, rule)
+		if filter {
+			a.filters = append(a.filters, rule)
+		}
 	}
 }

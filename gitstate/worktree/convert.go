@@ -102,7 +102,10 @@ func (c *converter) collect(n, base *node, a *attributes, work *[]unsettled) *no
 	for i := range n.files {
 		f := &n.files[i]
 		if f.kind != kindFile || f.mode == object.ModeSymlink || f.class == ignored || !f.present() ||
-			f.has(bitSettled|bitLarge|bitHidden) || f.id.IsZero() || !a.match(join(n.path, f.name)) {
+			f.has(bitSettled|bitHidden) {
+			continue
+		}
+		if p := join(n.path, f.name); f.has(bitLarge) && !a.filtered(p) || !f.has(bitLarge) && (f.id.IsZero() || !a.match(p)) {
 			continue
 		}
 		own()
@@ -136,7 +139,7 @@ func (c *converter) refresh(n, base *node) {
 func (c *converter) resolve(ctx context.Context, work []unsettled) error {
 	var dirty []unsettled
 	for _, u := range work {
-		if u.file().has(bitRead) {
+		if u.file().has(bitRead | bitLarge) {
 			dirty = append(dirty, u)
 			u.n.treeOK = false
 		}
@@ -310,6 +313,7 @@ func (c *converter) ids(ctx context.Context, work []unsettled) error {
 			return err
 		}
 		u.file().id = id
+		u.file().bits &^= bitLarge
 	}
 	if len(plain) == 0 {
 		return nil
@@ -328,6 +332,7 @@ func (c *converter) ids(ctx context.Context, work []unsettled) error {
 			return fmt.Errorf("git did not add %q", u.path())
 		}
 		u.file().id = f.Entries[i].ID
+		u.file().bits &^= bitLarge
 	}
 	return nil
 }
