@@ -222,14 +222,15 @@ func TestEnvironmentWarnings(t *testing.T) {
 	}{
 		{"RALPH_TRUST", "", "a switch of one call"},
 		{"RALPH_TASK_ID", "", "given to agents, also when they start us again"},
-		{"RALPH_TOOL_SOCKET", "", "the caller knows it"},
+		{"RALPH_TOOL_SOCKET", "", "given to agents as well"},
+		{"RALPH_OF_THE_CALLER", "", "the caller knows it"},
 		{"RALPHIE", "", "not ours"},
 		{"RALPH_LOOP_MAX_ITERATION", "RALPH_LOOP_MAX_ITERATION is not a setting; did you mean RALPH_LOOP_MAX_ITERATIONS?", "a misspelt name is no reason to stop, since other programs may be called so"},
 		{"RALPH_MAX_COST_USDS", "RALPH_MAX_COST_USDS is not a setting; did you mean RALPH_MAX_COST_USD?", "old names count as known"},
 		{"RALPH_AUTO_COMMIT", "RALPH_AUTO_COMMIT has no meaning here: what passed is always committed by the harness", "an old name without a successor says so"},
 	}
 	for _, tt := range tests {
-		r := mustLoad(t, Sources{Env: map[string]string{tt.name: "x"}, IgnoreEnv: []string{"RALPH_TOOL_SOCKET"}})
+		r := mustLoad(t, Sources{Env: map[string]string{tt.name: "x"}, IgnoreEnv: []string{"RALPH_OF_THE_CALLER"}})
 		if got := strings.Join(r.Warnings, "\n"); got != tt.want {
 			t.Errorf("%s (%s): got %q, want %q", tt.name, tt.why, got, tt.want)
 		}
