@@ -183,6 +183,7 @@ func TestGoHonest(t *testing.T) {
 		{why: "a temporary folder becomes the test's own", path: "calc_test.go", before: tmpDir, after: replace(tmpDir, "	dir, err := os.MkdirTemp(\"\", \"x\")\n	if err != nil {\n		t.Fatal(err)\n	}\n", "	dir := t.TempDir()\n")},
 		{why: "assertions move into a function that returns an error", path: "calc_test.go", before: goTwo, after: "package calc\n\nimport (\n\t\"fmt\"\n\t\"testing\"\n)\n\nfunc sums() error {\n\tif got := Add(1, 2); got != 3 {\n\t\treturn fmt.Errorf(\"Add(1, 2) = %d\", got)\n\t}\n\tif got := Add(-1, 1); got != 0 {\n\t\treturn fmt.Errorf(\"Add(-1, 1) = %d\", got)\n\t}\n\treturn nil\n}\n\nfunc TestAdd(t *testing.T) {\n\tif err := sums(); err != nil {\n\t\tt.Error(err)\n\t}\n}\n\n" + after(goTwo, "func TestDiv")},
 		{why: "a table is written out", path: "calc_test.go", before: goTable, after: "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(1, 2) != 3 {\n\t\tt.Error(1)\n\t}\n\tif Add(0, 0) != 0 {\n\t\tt.Error(2)\n\t}\n\tif Add(-1, 1) != 0 {\n\t\tt.Error(3)\n\t}\n}\n"},
+		{why: "a method called Skip that skips no test", path: "calc_test.go", before: goTwo, after: replace(goTwo, "Div(1, 0); err", "Div(skipSpace(1), in.Skip(0)); err")},
 		{why: "a suite of testify moves as it is", path: "s_test.go", before: suite, after: "-", more: []File{file("suite_test.go", "-", suite)}},
 	})
 }

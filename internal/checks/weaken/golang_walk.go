@@ -270,10 +270,10 @@ func (w *goWalker) call(c *ast.CallExpr, times int) {
 		case f.Name == "Skip" && len(w.handles) == 0:
 			w.u.skips = append(w.u.skips, "Skip")
 		default:
-			w.u.calls[f.Name] += times
+			w.called(f.Name, c, times)
 		}
 	case *ast.IndexExpr:
-		w.u.calls[callee(c)] += times
+		w.called(callee(c), c, times)
 	case *ast.SelectorExpr:
 		w.method(f, c, times)
 	}
@@ -328,6 +328,21 @@ func (w *goWalker) method(f *ast.SelectorExpr, c *ast.CallExpr, times int) {
 			w.u.plain += times
 		}
 		return
+	}
+	w.called(name, c, times)
+}
+
+// called notes a call of a function that may be a helper. One that is named
+// after skipping can only skip a test whose handle it gets.
+func (w *goWalker) called(name string, c *ast.CallExpr, times int) {
+	if skipping(name) {
+		given := false
+		for _, a := range c.Args {
+			given = given || w.handle(a)
+		}
+		if !given {
+			return
+		}
 	}
 	w.u.calls[name] += times
 }

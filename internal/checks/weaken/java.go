@@ -276,7 +276,10 @@ func (w *javaWalker) list(list []node, times int) {
 				continue
 			}
 		case "throw":
-			w.u.plain += times
+			if at(list, i+1) == "new" && (at(list, i+2) == "AssertionError" || at(list, i+2) == "AssertionFailedError") &&
+				!(group(list, i+3, '(') && len(list[i+3].kids) == 1 && list[i+3].kids[0].kind == ident) { // new AssertionError(e) only wraps
+				w.u.plain += times
+			}
 			continue
 		case "assert":
 			if !group(list, i+1, '(') || group(list, i+1, '(') && at(list, i+2) == ";" {
@@ -338,8 +341,13 @@ func (w *javaWalker) call(list []node, i, times int) int {
 	if !group(list, i+1, '(') {
 		return i
 	}
+	if group(list, i+2, '{') || at(list, i+2) == "throws" {
+		return i // a method of an anonymous class is defined, not called
+	}
 	args := list[i+1].kids
+	member := at(list, i-1) == "."
 	switch {
+	case member && foreignSkip(n.text, at(list, i-2)):
 	case strings.HasPrefix(n.text, "assume") || n.text == "skip" && at(list, i-1) != ".":
 		w.u.skips = append(w.u.skips, n.text)
 	case n.text == "assertThat" || n.text == "assertThatThrownBy" || n.text == "expectThat" || n.text == "that":

@@ -102,6 +102,7 @@ func TestJSHonest(t *testing.T) {
 		{why: "js: a helper in the file", path: p, before: jsTwo, after: replace(replace(jsTwo, "describe(\"calc\"", "function expectSum(a, b, want) {\n  expect(add(a, b)).toBe(want);\n}\n\ndescribe(\"calc\""), "    expect(add(1, 2)).toBe(3);\n    expect(add(-1, 1)).toBe(0);\n", "    expectSum(1, 2, 3);\n    expectSum(-1, 1, 0);\n")},
 		{why: "js: CommonJS becomes a module", path: "calc.test.js", before: jsNode, after: replace(replace(replace(jsNode, `const test = require("node:test");`, `import test from "node:test";`), `const assert = require("node:assert");`, `import assert from "node:assert";`), `const { add } = require("./calc");`, `import { add } from "./calc.js";`)},
 		{why: "js: a handler that passes the error on", path: p, before: jsTwo, after: replace(jsTwo, "    expect(add(-1, 1)).toBe(0);\n", "    run((cb) => {\n      try {\n        expect(add(-1, 1)).toBe(0);\n      } catch (err) {\n        cb(err);\n      }\n    });\n")},
+		{why: "js: a query that skips rows", path: p, before: jsTwo, after: replace(jsTwo, "add(1, 2)", "add(rows.skip(1).length, 2)")},
 		{why: "js: only goes", path: p, before: replace(jsTwo, `it("adds`, `it.only("adds`), after: jsTwo},
 		{why: "js: comments that mention skip", path: p, before: jsTwo, after: "// it.skip, describe.only\n" + jsTwo},
 	})

@@ -294,7 +294,7 @@ func (w *jsWalker) name(list []node, i, times int) int {
 			return i + 1
 		}
 	case called && n.text != "function":
-		if !(member && (at(list, i-2) == "expect" || n.text == "catch")) {
+		if !(member && foreignSkip(n.text, at(list, i-2))) && !(member && (at(list, i-2) == "expect" || n.text == "catch")) {
 			w.u.calls[n.text] += times
 		}
 	}

@@ -99,6 +99,8 @@ func TestRustAndJavaHonest(t *testing.T) {
 		{why: "java: a generic helper and text", path: jv, before: javaTwo, after: replace(javaTwo, "    @Test\n    void refusesZero", "    private static <T extends Comparable<T>> T max(java.util.List<T> l) { return l.get(0); }\n\n    @Test\n    void refusesZero")},
 		{why: "java: a helper gets an overload", path: jv, before: replace(javaTwo, "        assertEquals(3, Calc.add(1, 2));\n        assertEquals(0, Calc.add(-1, 1));\n    }\n", "        sum(3, 1, 2);\n        sum(0, -1, 1);\n    }\n\n    void sum(int want, int a, int b) {\n        assertEquals(want, Calc.add(a, b));\n    }\n"), after: replace(javaTwo, "        assertEquals(3, Calc.add(1, 2));\n        assertEquals(0, Calc.add(-1, 1));\n    }\n", "        sum(3, 1, 2);\n        sum(0, -1, 1);\n    }\n\n    void sum(int want, int a, int b) {\n        sum(calc, want, a, b);\n    }\n\n    void sum(Calc calc, int want, int a, int b) {\n        assertEquals(want, calc.add(a, b));\n    }\n")},
 		{why: "java: a method whose name begins with disable", path: jv, before: javaTwo, after: replace(javaTwo, "assertEquals(3, Calc.add(1, 2))", "assertEquals(3, Calc.disableTracing().add(1, 2))")},
+		{why: "java: a reader that skips a value", path: jv, before: javaTwo, after: replace(javaTwo, "Calc.add(1, 2)", "Calc.add(reader.skipValue(), list.stream().skip(1).count())")},
+		{why: "rs: an iterator that skips", path: rs, before: rsTwo, after: replace(rsTwo, "add(1, 2)", "add(v.iter().skip(1).count(), 2)")},
 		{why: "java: a comment about @Disabled", path: jv, before: javaTwo, after: replace(javaTwo, "    @Test\n    void refusesZero", "    // @Disabled was here\n    @Test\n    void refusesZero")},
 	})
 }

@@ -110,6 +110,7 @@ func TestPythonHonest(t *testing.T) {
 		{why: "py: a mark goes", path: "tests/test_calc.py", before: replace(pyTwo, "def test_div", "@pytest.mark.xfail\ndef test_div"), after: pyTwo},
 		{why: "py: a script that exits when it is run", path: "tests/test_calc.py", before: pyTwo, after: pyTwo + "\n\nif __name__ == \"__main__\":\n    import sys\n    sys.exit(pytest.main())\n"},
 		{why: "py: a function that is no helper of tests", path: "tests/typing/example.py", before: "def resolve(cmd):\n    assert cmd is not None\n    return cmd\n", after: "def resolve(cmd):\n    return cmd or default()\n"},
+		{why: "py: a parser that skips", path: "tests/test_calc.py", before: pyTwo, after: replace(pyTwo, "add(1, 2)", "add(parser.skip(1), 2)")},
 		{why: "py: a loop over literals", path: "tests/test_calc.py", before: pyTwo, after: replace(pyTwo, "    assert add(1, 2) == 3\n    assert add(-1, 1) == 0\n", "    for a, b, want in [(1, 2, 3), (-1, 1, 0)]:\n        assert add(a, b) == want\n")},
 	})
 }

@@ -227,7 +227,7 @@ func (w *pyWalker) calls(list []node, times int) {
 			w.u.skips = append(w.u.skips, strings.TrimPrefix(owner+"."+n.text, "."))
 		case w.r.skipNames[n.text] && called:
 			w.u.skips = append(w.u.skips, n.text)
-		case !called:
+		case !called || at(list, i-1) == "." && foreignSkip(n.text, owner):
 		case owner == "pytest" && (n.text == "raises" || n.text == "warns" || n.text == "fail" || n.text == "deprecated_call"):
 			w.u.plain += times
 		case strings.HasPrefix(n.text, "assert") && owner != "" && trivial(list[i+1].kids):

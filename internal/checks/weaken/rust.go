@@ -311,7 +311,7 @@ func (w *rustWalker) list(list []node, times int) {
 				continue
 			}
 		}
-		if k := turbofish(list, i+1); group(list, k, '(') && n.text != "fn" {
+		if k := turbofish(list, i+1); group(list, k, '(') && n.text != "fn" && !(at(list, i-1) == "." && foreignSkip(n.text, at(list, i-2))) {
 			w.u.calls[n.text] += times
 		}
 	}

@@ -131,6 +131,19 @@ var skippingName = sync.OnceValue(func() *regexp.Regexp {
 
 func skipping(name string) bool { return skippingName().MatchString(name) }
 
+// foreignSkip reports whether a method whose name begins with skip is called on
+// something that has nothing to do with tests: reader.skipValue(), rows.skip(1).
+func foreignSkip(name, receiver string) bool {
+	if !skipping(name) {
+		return false
+	}
+	switch receiver {
+	case "self", "this", "super", "cls", "t", "tb", "test", "it", "describe", "suite", "pytest", "unittest", "helpers", "testutil", "testutils", "utils", "support":
+		return false
+	}
+	return true
+}
+
 // helpers finds functions by name for one side of a change.
 type helpers struct {
 	byName map[string][]*unit
