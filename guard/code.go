@@ -143,6 +143,12 @@ func (j *judge) execs(sc *scope, lang, text string, lits []literal, runs []int) 
 			if l.start > i && l.start < i+48 && !strings.ContainsAny(text[i:l.start], "'\";\n=") {
 				if strings.Contains(l.text, " ") {
 					j.maybeShell(sc, l.text)
+					j.maybeShell(sc, strings.NewReplacer("{", "", "}", "", `"`, "", "'", "").Replace(l.text)) // f'{"git"} push'
+				}
+				if strings.Contains(l.text, "(") && j.nest < 8 { // exec("os.system(…)")
+					j.nest++
+					j.code(sc, lang, l.text)
+					j.nest--
 				}
 				break
 			}
@@ -171,7 +177,7 @@ func (j *judge) execs(sc *scope, lang, text string, lits []literal, runs []int) 
 			for _, l := range lits[k:end] {
 				words = append(words, l.text)
 			}
-			if plain := strings.Join(words, ""); looksGuarded(j, plain) && strings.Contains(text[lits[k].end:lits[k+1].start], "+") {
+			if plain := strings.Join(words, ""); looksGuarded(j, plain) && (lang == "awk" || strings.Contains(text[lits[k].end:lits[k+1].start], "+")) {
 				j.maybeShell(sc, plain)
 			}
 			if looksGuarded(j, words[0]) {

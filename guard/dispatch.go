@@ -69,6 +69,9 @@ func isData(base string) bool {
 func (j *judge) prints(sc *scope, base string, args []arg, in stream) string {
 	switch base {
 	case "ls", "fd", "fdfind":
+		if a := skipOptions(args[1:]); len(a) == 1 && a[0].glob {
+			return globName(a[0].s) // a pattern is listed with its folder
+		}
 		return string(holeName)
 	case "rg", "ag":
 		for _, a := range args[1:] {

@@ -43,7 +43,7 @@ func spell(r *rand.Rand, w string) string {
 
 var violations = [][2]string{
 	{"git", "commit -m x"}, {"git", "push origin main"}, {"git", "-C . tag evil"}, {"git", "-c a.b=c branch evil"}, {"git", "stash"}, {"git", "reset --hard"},
-	{"pip", "install x"}, {"rm", "-rf /"}, {"rm", "-rf .git"}, {"cp", "x .git/HEAD"}, {"tee", "ralph.toml"}, {"gh", "pr merge 1"}, {"npm", "version minor"},
+	{"pip", "install x"}, {"rm", "-rf /"}, {"rm", "-rf .git"}, {"cp", "x .git/HEAD"}, {"tee", "/srv/code/app/ralph.toml"}, {"gh", "pr merge 1"}, {"npm", "version minor"},
 }
 
 // FuzzDressing wraps a violation in random layers of shell: never allowed.

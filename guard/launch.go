@@ -411,7 +411,7 @@ func (j *judge) findTarget(sc *scope, root arg, f filter) {
 	if f.named || f.skips && f.shallow {
 		j.write(sc, root, "change files below")
 		for _, p := range sc.resolve(root.s) {
-			if p == "/" || p == "/home" || j.isHome(p) || j.system(p) {
+			if p == "/" || p == "/home" || j.isHome(p) || j.system(p) || p != j.p.Worktree && below(j.p.Worktree, p) {
 				j.deny(ClassDestructive, "this would change files all over "+clip(root.s), "name a folder of the worktree")
 			}
 		}

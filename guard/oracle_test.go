@@ -84,7 +84,7 @@ func TestAllowedGitReads(t *testing.T) {
 	p := New(filepath.ToSlash(repo), filepath.ToSlash(dir))
 	before := state()
 	ran, worked := 0, 0
-	for _, list := range []string{"dev.jsonl", "redteam.jsonl", "redteam2.jsonl"} {
+	for _, list := range []string{"dev.jsonl", "redteam.jsonl", "redteam2.jsonl", "redteam3.jsonl"} {
 		for _, s := range readSamples(t, list) {
 			rest, ok := strings.CutPrefix(s.Command, "git ")
 			if !ok || s.Verdict != Allow || strings.ContainsAny(s.Command, "|&;<>$`()\n*#") || strings.Contains(s.Command, "/tmp") || strings.HasPrefix(rest, "ralph") || strings.HasPrefix(rest, "apply") {

@@ -103,7 +103,7 @@ func (p *Policy) JudgeExec(argv, env []string, cwd string) (v Verdict) {
 // or as the address of a push.
 func (p *Policy) addressed(sc *scope, args, env []string) bool {
 	var named []string
-	dir, elsewhere, pushes := sc.cwd(), false, false
+	elsewhere, pushes := false, false
 	for i := 0; i < len(args); i++ {
 		next := ""
 		if i+1 < len(args) {
@@ -117,7 +117,8 @@ func (p *Policy) addressed(sc *scope, args, env []string) bool {
 		case pushes:
 			named = append(named, strings.TrimPrefix(args[i], "file://"))
 		case args[i] == "-C":
-			if dir = slash(next); !isAbs(dir) {
+			dir := slash(next)
+			if !isAbs(dir) {
 				dir = path.Join(sc.cwd(), dir)
 			}
 			sc = &scope{cwds: []string{path.Clean(dir)}}
