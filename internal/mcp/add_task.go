@@ -14,9 +14,13 @@ import (
 // maxAdded bounds the tasks of one planning run.
 const maxAdded = 500
 
-// draft is what a call asked for: the task as it came, by which a repeated call
-// is known, and the task that was made of it.
-type draft struct{ asked plan.Task }
+// draft is what a call asked for, by which a repeated call is known, and what
+// it was told. The task that was made of it stands at the same place in
+// Collected.Tasks.
+type draft struct {
+	asked    plan.Task
+	warnings []string
+}
 
 func addTask() tool {
 	list := func(name, help string, aliases ...string) field {
@@ -64,7 +68,7 @@ func add(b *Box, v values) (any, error) {
 	}
 	replace := v.bool("replace")
 	if i := slices.IndexFunc(b.drafts, func(d draft) bool { return reflect.DeepEqual(d.asked, asked) }); i >= 0 {
-		return added{TaskID: b.got.Tasks[i].ID, Total: len(b.plan().Tasks)}, nil
+		return added{TaskID: b.got.Tasks[i].ID, Total: len(b.plan().Tasks), Warnings: b.drafts[i].warnings}, nil
 	}
 	t := asked
 	t.DependsOn = slices.Clone(asked.DependsOn)
@@ -100,9 +104,9 @@ func add(b *Box, v values) (any, error) {
 	}
 	if at >= 0 {
 		b.got.Tasks, b.drafts = slices.Clone(b.got.Tasks), slices.Clone(b.drafts)
-		b.got.Tasks[at], b.drafts[at] = t, draft{asked}
+		b.got.Tasks[at], b.drafts[at] = t, draft{asked, warnings}
 	} else {
-		b.got.Tasks, b.drafts = append(b.got.Tasks, t), append(b.drafts, draft{asked})
+		b.got.Tasks, b.drafts = append(b.got.Tasks, t), append(b.drafts, draft{asked, warnings})
 	}
 	return added{TaskID: t.ID, Total: len(p.Tasks), Warnings: warnings}, nil
 }

@@ -256,6 +256,9 @@ func TestPlansGrow(t *testing.T) {
 		t.Fatalf("got %v, %v", first, second)
 	}
 	wantContains(t, "warnings", fmt.Sprint(second["warnings"]), "40000 tokens")
+	if again := call(t, b, "ralph_add_task", `{"title":"two","criteria":["x"],"depends_on":["T-005"],"estimated_tokens":40000}`); !cmp.Equal(again, second) {
+		t.Errorf("the same call again: %v, first %v", again, second)
+	}
 	wantContains(t, "clash", refused(t, b, "ralph_add_task", `{"id":"T-005","title":"other","criteria":["x"]}`).Hint, "replace")
 	wantContains(t, "circle", refused(t, b, "ralph_add_task", `{"id":"T-005","title":"one","criteria":["x"],"depends_on":["T-006"],"replace":true}`).Message, "depends on itself: ")
 	wantContains(t, "of the plan", refused(t, b, "ralph_add_task", `{"id":"T-003","title":"one","criteria":["x"],"replace":true}`).Message, "T-003 is taken by a task of the plan")
