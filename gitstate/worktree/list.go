@@ -20,7 +20,7 @@ func (s *scan) list(t *task) {
 		t.out = t.vanished(s)
 		return
 	}
-	if permission(err) && s.purpose == forRestore && s.e.unlock(t.path) == nil {
+	if permission(err) && s.purpose == forRestore && t.base.extra("") == nil && s.e.unlock(t.path) == nil {
 		dir, err = s.e.disk.open(t.path)
 	}
 	if err != nil {
@@ -75,6 +75,8 @@ func (s *scan) unreadable(t *task, err error) {
 		extras: []extra{{name: "", what: extraUnreadable, kind: kindDir}}}
 	if st, err := s.e.disk.lstat(t.path); err == nil {
 		t.out.perm = st.perm
+	} else if t.base != nil {
+		t.out.perm = t.base.perm
 	}
 	if t.base != nil {
 		t.out.rules = t.base.rules
@@ -266,6 +268,10 @@ func (s *scan) known(t *task, dir folder, out *node, f *file) bool {
 		return true
 	}
 	nf, keep, err := s.contents(t, dir, f, f.name, now)
+	if permission(err) && f.class != tracked {
+		out.extras = append(out.extras, extra{name: f.name, what: extraUnreadable, kind: now.kind})
+		return true
+	}
 	if err != nil {
 		s.fail(err)
 		return true

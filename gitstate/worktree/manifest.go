@@ -204,7 +204,7 @@ func (e *Engine) load(ctx context.Context, tree object.ID) (*Checkpoint, error) 
 		return nil, err
 	}
 	if root == nil {
-		root = &node{present: true, perm: m.modes.dir}
+		root = &node{perm: unknownPerm}
 	}
 	root.present = true
 	for _, d := range m.dirs {
@@ -241,7 +241,7 @@ func (e *Engine) treeNodes(id object.ID, path, name string, hints *node, m *mani
 	if err != nil {
 		return nil, err
 	}
-	n := &node{path: path, name: name, tree: id, treeOK: true}
+	n := &node{path: path, name: name, perm: unknownPerm, tree: id, treeOK: true}
 	for _, x := range list {
 		switch x.Mode {
 		case object.ModeDir:
@@ -270,6 +270,9 @@ func (e *Engine) treeNodes(id object.ID, path, name string, hints *node, m *mani
 	return n, nil
 }
 
+// unknownPerm marks a folder of which the manifest says nothing.
+const unknownPerm = 1 << 31
+
 // make finds or makes the folder at path.
 func (n *node) make(path string) *node {
 	for path != "" {
@@ -277,7 +280,7 @@ func (n *node) make(path string) *node {
 		name, path = cutPath(path)
 		i, ok := findDir(n.dirs, name)
 		if !ok {
-			n.dirs = slices.Insert(n.dirs, i, &node{path: join(n.path, name), name: name, treeOK: true})
+			n.dirs = slices.Insert(n.dirs, i, &node{path: join(n.path, name), name: name, perm: unknownPerm, treeOK: true})
 		}
 		n = n.dirs[i]
 	}
@@ -323,7 +326,7 @@ func (e *Engine) finishLoad(n *node, rules *ignore.Rules, m modes) error {
 		n.present = n.present || d.present
 	}
 	n.present = n.present || slices.ContainsFunc(n.files, func(f file) bool { return f.present() })
-	if n.present && n.perm == 0 {
+	if n.perm == unknownPerm {
 		n.perm = m.dir
 	}
 	// The tree is asked for only when the snapshot becomes the base of another.

@@ -124,13 +124,19 @@ func (e *Engine) adopt(target, now *node) *node {
 		return now
 	}
 	out := *now
-	out.files = slices.Clone(now.files)
-	for i := range out.files {
-		f := &out.files[i]
-		if t := target.file(f.name); t != nil && t.raw == f.raw && t.kind == f.kind && !f.raw.IsZero() {
+	out.files = nil
+	for _, f := range now.files {
+		t := target.file(f.name)
+		if t == nil {
+			// Left where it is, and never read: the next scan looks at it.
+			out.listed = false
+			continue
+		}
+		if t.raw == f.raw && t.kind == f.kind && !f.raw.IsZero() {
 			f.id, f.mode, f.form, f.class = t.id, t.mode, t.form, t.class
 			f.bits |= t.bits & (bitHidden | bitLarge)
 		}
+		out.files = append(out.files, f)
 	}
 	out.dirs = nil
 	for _, d := range now.dirs {
@@ -380,7 +386,11 @@ func (r *restorer) compare(target, now *node) {
 	case target.present && now.perm != target.perm && wanted:
 		r.dirModes = append(r.dirModes, target)
 	case !target.present && now != nil && now.present && wanted:
-		r.removeDir(target, now)
+		r.removeNew(now)
+		return
+	}
+	if target.extra("") != nil {
+		// Nobody could look into it at the checkpoint: what is in it is not ours.
 		return
 	}
 	for i := range target.files {
@@ -404,6 +414,13 @@ func (r *restorer) compare(target, now *node) {
 	for i := range now.files {
 		n := &now.files[i]
 		if p := join(now.path, n.name); n.present() && n.class != ignored && target.file(n.name) == nil && r.wants(p) {
+			if target.extra(n.name) != nil {
+				// It was there and could not be kept: it is not ours to remove.
+				if target.extra(n.name).what != extraUnreadable {
+					r.report.Left = append(r.report.Left, p)
+				}
+				continue
+			}
 			r.removes = append(r.removes, removal{path: p})
 		}
 	}
@@ -418,7 +435,7 @@ func (r *restorer) compare(target, now *node) {
 		}
 	}
 	for _, d := range now.dirs {
-		if f := target.file(d.name); target.dir(d.name) == nil && d.present && (f == nil || !f.present()) {
+		if f := target.file(d.name); target.dir(d.name) == nil && d.present && (f == nil || !f.present()) && target.extra(d.name) == nil {
 			r.removeNew(d)
 		}
 	}
@@ -545,10 +562,6 @@ func (r *restorer) removeAll(d *node) {
 	}
 	r.removes = append(r.removes, removal{d.path, true})
 }
-
-// removeDir plans to remove a folder that was not there, though the index has
-// files in it.
-func (r *restorer) removeDir(_, now *node) { r.removeNew(now) }
 
 // overlay is what the worktree has to be after the checks: what was captured,
 // with the user's own files as at the checkpoint. Ignored files are not part of

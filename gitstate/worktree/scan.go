@@ -286,6 +286,10 @@ func (s *scan) folder(t *task) {
 		t.out = t.vanished(s)
 		return
 	}
+	if permission(err) {
+		s.unreadable(t, err)
+		return
+	}
 	if err != nil {
 		s.fail(fmt.Errorf("look at %q: %w", t.path, err))
 		return
