@@ -91,13 +91,7 @@ func (s Step) Next(st StepState, tried int, last Result, now time.Time) Move {
 	if tried <= s.Retries && !s.open(st) {
 		return Move{Kind: Try, Delay: s.RetryDelay}
 	}
-	why := fmt.Sprintf("exit code %d", last.ExitCode)
-	switch {
-	case last.TimedOut:
-		why = "timeout"
-	case last.Problem != "":
-		why = last.Problem
-	}
+	why := failure(last)
 	if s.ContinueOnError {
 		return Move{Kind: Forgive, Why: why}
 	}

@@ -1,0 +1,40 @@
+package checks
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"git-ralph/internal/checks/weaken"
+)
+
+func TestParseTests(t *testing.T) {
+	got := ParseTests(Result{ExitCode: 1, Output: []byte("\x1b[31m--- FAIL: TestA (0.00s)\x1b[0m\nFAIL\texample.org/a\t0.1s\n\xff")})
+	want := weaken.RunReport{Exit: 1, Known: true, Tests: []weaken.TestResult{{Unit: "example.org/a", Name: "TestA", Outcome: weaken.Failed}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
+
+func TestCommands(t *testing.T) {
+	got := Commands([]Check{{Run: "a"}}, nil, []Check{{Run: "b"}})
+	if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
+
+func TestFixTask(t *testing.T) {
+	checks := []Check{{Name: "unit", Run: "go test ./..."}, {Name: "lint", Run: "staticcheck ./..."}}
+	red := []Result{{Name: "unit", Kind: Test, Command: "go test ./..."}}
+	task := FixTask("fix-checks", -1, Red(red))
+	criteria := Criteria(task.Verify, checks)
+	if len(criteria) != 1 || criteria[0].Run != "go test ./..." {
+		t.Fatalf("criteria of %+v = %v", task, criteria)
+	}
+	// The baseline excuses the check; the task's criterion does not.
+	base := Baseline{}.Update(red)
+	red = append(red, Result{Name: criteria[0].Name, Kind: criteria[0].Kind, Command: criteria[0].Run})
+	if v := Weigh(red, base, FixFirst, Strict); v.Pass || !cmp.Equal(v.Reasons, []string{"criteria: unit"}) {
+		t.Errorf("verdict = %+v", v)
+	}
+}
