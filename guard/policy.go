@@ -117,7 +117,12 @@ func DefaultProtected() []string {
 }
 
 // New returns the policy of a worktree with every default: what
-// "git ralph guard" uses when nothing is configured.
+// "git ralph guard" uses when nothing is configured. It assumes no more than
+// this: paths are relative to worktree; .ralph folders, .git parts of any path
+// outside temporary folders and every home folder are guarded wherever they
+// are; the Python managers are blocked; and a short name that git does not
+// know and the repository does not define is harmless only if it
+// conventionally reads (st, lg, last …).
 func New(worktree, home string) *Policy {
 	return &Policy{Worktree: slash(worktree), Home: slash(home)}
 }

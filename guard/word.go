@@ -3,7 +3,6 @@ package guard
 import (
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -389,9 +388,6 @@ func ansiC(s string) string {
 				b.WriteByte(c)
 			}
 		}
-	}
-	if out := b.String(); utf8.ValidString(out) {
-		return out
 	}
 	return b.String()
 }

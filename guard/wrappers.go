@@ -29,8 +29,10 @@ func wrapperOf(base string) (wrapper, bool) {
 		return wrapper{short: "n", long: " --adjustment "}, true
 	case "ionice":
 		return wrapper{short: "cnpPu", long: " --class --classdata "}, true
-	case "setarch", "daemonize", "daemon":
-		return wrapper{short: "acepoul", pos: map[bool]int{true: 1}[base == "setarch"]}, true
+	case "setarch":
+		return wrapper{pos: 1}, true
+	case "daemonize", "daemon":
+		return wrapper{short: "acepoul"}, true
 	case "cgexec":
 		return wrapper{short: "g"}, true
 	case "chrt":
@@ -192,7 +194,7 @@ func isShell(base string) bool {
 // shell judges what a nested shell runs: -c, standard input or a file.
 func (j *judge) shell(sc *scope, args []arg, in stream) string {
 	b := sc.clone()
-	b.aliases, b.funcs = nil, exportedFuncs(sc)
+	b.aliases = nil // functions stay: "export -f" is not followed, so each counts as exported
 	for _, name := range []string{"BASH_ENV", "ENV"} {
 		if s := sc.get(name, ""); s != "" {
 			j.source(b, []arg{{s: s}}, in)
@@ -298,7 +300,3 @@ func (j *judge) shellLine(sc *scope, args []arg, i int, in stream) string {
 	}
 	return j.script(sc, line, in, "the shell")
 }
-
-// exportedFuncs: "export -f" is not followed, so every function of the line
-// counts as exported.
-func exportedFuncs(sc *scope) map[string]*function { return sc.funcs }
