@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"git-ralph/gitstate"
@@ -71,7 +72,10 @@ func (r *Recovery) Run(ctx context.Context) error {
 		}
 	}
 	cur := snap.State.Run.Current
-	if cur == nil || cur.Actor != r.Journal.Actor {
+	if cur == nil {
+		return dropCheckpoints(ctx, r.Repo, snap.State)
+	}
+	if cur.Actor != r.Journal.Actor {
 		return nil
 	}
 	started := proc.Identity{Pid: cur.Start.PID, BootID: cur.Start.BootID, StartTime: cur.Start.StartTime}
@@ -79,6 +83,26 @@ func (r *Recovery) Run(ctx context.Context) error {
 		return nil
 	}
 	return r.interrupted(ctx, snap.State, *cur)
+}
+
+// dropCheckpoints removes the refs of checkpoints that no iteration needs: of
+// those in work, and of the newest one when a person still has to decide about
+// its worktree.
+func dropCheckpoints(ctx context.Context, repo *gitstate.Repo, s state.State) error {
+	refs, err := repo.ListRefs(ctx, gitstate.LocalPrefix+s.Journal.ID+"/")
+	if err != nil {
+		return err
+	}
+	for name, id := range refs {
+		event := strings.TrimPrefix(name, gitstate.LocalPrefix+s.Journal.ID+"/")
+		if s.Run.Current != nil && s.Run.Current.EventID == event || s.Run.Untouched == event {
+			continue
+		}
+		if err := repo.UpdateRefs("", gitstate.RefUpdate{Name: name, Old: id}); err != nil && !errors.Is(err, gitstate.ErrRefMoved) {
+			return fmt.Errorf("drop an old checkpoint: %w", err)
+		}
+	}
+	return nil
 }
 
 // holdsItself: this very process took the branch's lock before it recovered.
@@ -244,6 +268,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		Title: it.task.Title, Agent: cur.Start.Agent, Evidence: hex(evidence), TaskStatus: plan.Pending, FailText: it.task.Failure,
 		Sandbox: cur.Start.Sandbox}
 	if untouched {
+		res.Untouched = true
 		res.Notices = append(res.Notices, "the worktree was left as it was found")
 	}
 	rec := l.handoffRecord(it, Judgement{Verdict: state.Reject, Reasons: res.Reasons})

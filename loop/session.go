@@ -142,6 +142,9 @@ func (l *Loop) end(status state.Status, reason string) (End, error) {
 	if err != nil {
 		return End{Status: status, Reason: reason}, err
 	}
+	if err := dropCheckpoints(l.background(), l.Repo, snap.State); err != nil {
+		l.Log("%v", err)
+	}
 	l.emit("end", snap.State, "", map[string]any{"status": status, "reason": reason}, "%s", status)
 	return End{Status: status, Reason: reason, State: snap.State}, nil
 }

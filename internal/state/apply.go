@@ -16,6 +16,7 @@ const (
 	maxQuestions = 50
 	maxMemory    = 16000 // characters a memory text
 	maxPending   = 16
+	maxRequest   = 32 << 10 // bytes
 )
 
 // Apply is the only way a State changes. It is total: what does not fit the
@@ -60,6 +61,9 @@ func Apply(s State, e Event) (State, []Superseded) {
 		a.s.Baseline = e.Baseline
 	case EvReport:
 		a.s.Report = e.Report
+		if a.s.Run.Phase == Validation {
+			a.s.Run.PhaseDone = true
+		}
 	default:
 		a.drop("event", "unknown type "+string(e.Type))
 	}
@@ -109,8 +113,18 @@ func (a *applier) init() {
 }
 
 func (a *applier) phase() {
-	if p := a.e.PhaseTo; p != nil {
-		a.s.Run.Phase, a.s.Run.Rounds = p.To, p.Rounds
+	p := a.e.PhaseTo
+	if p == nil {
+		a.drop("phase", "no content")
+		return
+	}
+	r := &a.s.Run
+	r.Phase, r.Rounds, r.PhaseDone = p.To, p.Rounds, false
+	// What was approved before is not what is made now.
+	r.Confirmed = slices.DeleteFunc(slices.Clone(r.Confirmed), func(c string) bool { return c == string(p.To) })
+	if p.Request != "" {
+		r.Request, r.Confirmed = notes.CutBytes(p.Request, maxRequest), nil
+		a.s.Questions, a.s.Report = nil, nil
 	}
 }
 
@@ -295,6 +309,9 @@ func (a *applier) start() {
 	r.Status, r.Reason, r.WaitUntil = Running, "", nil
 	r.Cost.Iteration = 0
 	r.Phase = a.e.Phase
+	if a.e.Phase != Building {
+		r.PhaseDone = false
+	}
 	r.Sandbox = st.Sandbox
 	r.Current = &Current{EventID: st.IterationID, Iteration: a.e.Iteration, Task: a.e.Task,
 		Attempt: a.e.Attempt, Phase: a.e.Phase, Since: a.e.Time, Actor: a.e.Actor, Start: *st}
@@ -340,6 +357,9 @@ func (a *applier) iteration() {
 	if r.Current != nil && r.Current.EventID == a.e.ID {
 		r.Current = nil
 	}
+	if res.Untouched {
+		r.Untouched = a.e.ID
+	}
 	r.Iteration = max(r.Iteration, a.e.Iteration)
 	r.Tokens = r.Tokens.Plus(res.Tokens)
 	r.Used.Tokens += res.Tokens.Total()
@@ -371,6 +391,13 @@ func (a *applier) iteration() {
 		r.Claims++
 		if res.Verdict != Keep {
 			r.FalseClaims++
+		}
+	}
+	if res.PhaseDone && res.Verdict == Keep {
+		if a.e.Phase == Building {
+			r.SetUp = true
+		} else if r.Phase == a.e.Phase {
+			r.PhaseDone = true
 		}
 	}
 	done := a.iterationTask(res)
@@ -561,6 +588,9 @@ func (a *applier) answer(o *Operator) {
 	}
 	a.s.Questions = slices.Clone(a.s.Questions)
 	a.s.Questions[i].Answer, a.s.Questions[i].Answered = o.Text, true
+	if r := &a.s.Run; r.Status == Paused && !r.PauseAsked && !slices.ContainsFunc(a.s.Questions, func(q Question) bool { return !q.Answered }) {
+		r.Status, r.Reason = a.readyStatus(), ""
+	}
 }
 
 func (a *applier) approve(o *Operator) {
@@ -570,8 +600,13 @@ func (a *applier) approve(o *Operator) {
 		rep := *a.s.Report
 		rep.Approved = &v
 		a.s.Report = &rep
+		if v.Approved && r.Status == NeedsReview {
+			r.Status, r.Reason = Complete, ""
+		}
 	} else if v.Approved && !slices.Contains(r.Confirmed, string(r.Phase)) {
 		r.Confirmed = append(slices.Clip(r.Confirmed), string(r.Phase))
+	} else if !v.Approved && (r.Phase == Discovery || r.Phase == Planning) {
+		r.PhaseDone = false // it is done anew
 	}
 	if !v.Approved && o.Text != "" {
 		a.s.Guidance = append(slices.Clip(a.s.Guidance), Guidance{ID: a.e.ID, Text: o.Text, Time: a.e.Time})
@@ -588,7 +623,7 @@ func (a *applier) reset() {
 	a.s.Run = Run{Phase: Discovery, Status: New, Iteration: old.Iteration, Session: old.Session,
 		LastAt: a.e.Time, Cost: old.Cost, Tokens: old.Tokens, Used: old.Used,
 		Breaker: Breaker{State: "closed"}, LastKeep: old.LastKeep, Claims: old.Claims,
-		FalseClaims: old.FalseClaims, ContextZone: old.ContextZone, Model: old.Model, Driver: old.Driver}
+		FalseClaims: old.FalseClaims, ContextZone: old.ContextZone, Model: old.Model, Driver: old.Driver, SetUp: old.SetUp}
 	a.s.Handoff, a.s.Recent, a.s.Guidance, a.s.Questions, a.s.Report, a.s.Memory = nil, nil, nil, nil, nil, nil
 }
 
@@ -650,6 +685,7 @@ func (a *applier) session() {
 		a.settle()
 		r.Status, r.Reason, r.WaitUntil = c.Status, c.Reason, nil
 		r.StopAsked, r.StopNow, r.AskHandoff = 0, false, 0
+		r.Untouched = ""
 		return
 	}
 	a.settle()

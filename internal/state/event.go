@@ -97,6 +97,9 @@ type PhaseChange struct {
 	To     Phase  `json:"to"`
 	Reason string `json:"reason"`
 	Rounds int    `json:"rounds,omitempty"` // returns from validation to building so far
+	// Request begins new work: a person's words. Questions, approvals and the
+	// report of the work before are over.
+	Request string `json:"request,omitempty"`
 }
 
 // PlanChange puts tasks into the plan. Tasks are written as payload files
@@ -237,6 +240,8 @@ type Result struct {
 	Commit   string `json:"commit,omitempty"`
 	Evidence string `json:"evidence,omitempty"`
 	Landed   bool   `json:"landed,omitempty"`
+	// Untouched: recovery found the worktree changed by a person and left it.
+	Untouched bool `json:"untouched,omitempty"`
 
 	// What the iteration does to its task and to the run.
 	TaskStatus plan.Status `json:"task_status,omitempty"`
@@ -244,6 +249,9 @@ type Result struct {
 	Failure    bool        `json:"counts_as_failure,omitempty"`
 	FailText   string      `json:"failure_text,omitempty"`
 	BlockedBy  []string    `json:"blocked_by,omitempty"`
+	// PhaseDone: a run outside building left what its phase is for; in building
+	// it is the iteration of project.setup_prompt.
+	PhaseDone bool `json:"phase_done,omitempty"`
 
 	Agent      string     `json:"agent,omitempty"`
 	Model      string     `json:"model,omitempty"`

@@ -86,15 +86,21 @@ type Run struct {
 	Sandbox  string `toml:"sandbox,omitempty"`
 	LastTask string `toml:"last_task,omitempty"`
 
-	StartedAt  time.Time  `toml:"started_at,omitempty"` // of the session
-	LastAt     time.Time  `toml:"last_activity_at,omitempty"`
-	WaitUntil  *time.Time `toml:"waiting_until,omitempty"`
-	Rounds     int        `toml:"validation_rounds,omitempty"`
-	Confirmed  []string   `toml:"confirmed,omitempty"`     // phases a person approved
-	PauseAsked bool       `toml:"paused,omitempty"`        // pause was asked for
-	StopAsked  int        `toml:"stop_session,omitempty"`  // stop was asked for this session
-	StopNow    bool       `toml:"stop_now,omitempty"`      //
-	AskHandoff int        `toml:"handoff_asked,omitempty"` // iteration that shall hand off now
+	StartedAt time.Time  `toml:"started_at,omitempty"` // of the session
+	LastAt    time.Time  `toml:"last_activity_at,omitempty"`
+	WaitUntil *time.Time `toml:"waiting_until,omitempty"`
+	Rounds    int        `toml:"validation_rounds,omitempty"`
+	// PhaseDone: the phase has left what it is for (specs, a plan, a report).
+	PhaseDone bool `toml:"phase_done,omitempty"`
+	// SetUp: the iteration of project.setup_prompt was kept.
+	SetUp bool `toml:"set_up,omitempty"`
+	// Request is the person's own words that the work came from.
+	Request    string   `toml:"request,multiline,omitempty"`
+	Confirmed  []string `toml:"confirmed,omitempty"`     // phases a person approved
+	PauseAsked bool     `toml:"paused,omitempty"`        // pause was asked for
+	StopAsked  int      `toml:"stop_session,omitempty"`  // stop was asked for this session
+	StopNow    bool     `toml:"stop_now,omitempty"`      //
+	AskHandoff int      `toml:"handoff_asked,omitempty"` // iteration that shall hand off now
 
 	SessionDone       int `toml:"tasks_done_in_session,omitempty"`
 	SessionIterations int `toml:"iterations_in_session,omitempty"`
@@ -107,6 +113,9 @@ type Run struct {
 
 	// Current is the iteration in work, nil between iterations.
 	Current *Current `toml:"current,omitempty"`
+	// Untouched is the event of an interrupted iteration whose worktree was left
+	// for a person, with its checkpoint, until the session after it ends.
+	Untouched string `toml:"untouched,omitempty"`
 	// LastKeep is the newest kept commit.
 	LastKeep *Kept `toml:"last_keep,omitempty"`
 	// Pending are amendments of the last kept handoff not judged yet.
