@@ -2,7 +2,9 @@ package sandbox
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -63,12 +65,17 @@ func newBox(t *testing.T, base string) *box {
 	}
 	b.env = append(proc.AgentGitEnv(), "PATH="+os.Getenv("PATH"), "HOME="+b.home, "LC_ALL=C",
 		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.invalid", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.invalid")
-	b.outside(`git init -q -b main && echo hello >a.txt && mkdir sub && echo sub >sub/b.txt && printf '*.log\n' >.gitignore &&
-		git add . && git commit -q -m one && echo more >>a.txt && git commit -q -am two && git branch topic && git tag v1 &&
-		echo dirty >>a.txt && echo new >untracked.txt && git stash list && git status --short`)
+	tmpl, err := template()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(b.work, os.DirFS(tmpl)); err != nil {
+		t.Fatal(err)
+	}
+	b.outside(`git status --short`) // the index learns the times of the copies
 
 	b.spec = Spec{Worktree: b.work, GitDirs: []string{b.git}, Home: b.home, HomeUpper: filepath.Join(dir, "state", "upper"), Network: NetworkOpen}
-	r, err := Probe(t.Context(), b.spec)
+	r, err := probed()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +90,46 @@ func newBox(t *testing.T, base string) *box {
 	})
 	return b
 }
+
+// template is a repository that every box gets a copy of.
+var template = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "git-ralph-template-")
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("bash", "-ec", `git init -q -b main && echo hello >a.txt && mkdir sub && echo sub >sub/b.txt && printf '*.log\n' >.gitignore &&
+		git add . && git commit -q -m one && echo more >>a.txt && git commit -q -am two && git branch topic && git tag v1 &&
+		echo dirty >>a.txt && echo new >untracked.txt`)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C",
+		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.invalid", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.invalid"}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return dir, nil
+})
+
+// cleanUp removes the template.
+func cleanUp() {
+	if dir, err := template(); err == nil {
+		os.RemoveAll(dir)
+	}
+}
+
+// probed is what this machine can do, found out once for all boxes.
+var probed = sync.OnceValues(func() (Report, error) {
+	dir, err := os.MkdirTemp("", "git-ralph-probe-test-")
+	if err != nil {
+		return Report{}, err
+	}
+	home := filepath.Join(dir, "home")
+	if err := os.Mkdir(home, 0o755); err != nil {
+		return Report{}, err
+	}
+	r, err := Probe(context.Background(), Spec{Home: home, HomeUpper: filepath.Join(dir, "upper")})
+	return r, errors.Join(err, RemoveHomeUpper(dir))
+})
 
 func (b *box) write(rel, text string) {
 	b.t.Helper()
@@ -287,7 +334,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if err := os.Chown(public, uid, uid); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-test.timeout=300s", "-test.v"}
+	args := []string{"-test.timeout=0", "-test.v"}
 	if testing.Short() {
 		args = append(args, "-test.short")
 	}

@@ -16,7 +16,6 @@ func validJSON(b []byte) error {
 }
 
 func TestReturnCredential(t *testing.T) {
-	const rel = ".client/login.json"
 	tests := []struct {
 		name, script string
 		changed      bool
@@ -34,21 +33,21 @@ func TestReturnCredential(t *testing.T) {
 	}
 	for _, mode := range []HomeMode{HomeOverlay, HomeCopy} {
 		t.Run(string(mode), func(t *testing.T) {
+			b := newBox(t, "")
+			b.spec.HomeMode = mode
+			name := ".client/login.json"
+			if mode == HomeCopy { // only known folders can be written there
+				name = ".local/login.json"
+				if err := os.Symlink(".local", filepath.Join(b.home, ".client")); err != nil {
+					t.Fatal(err)
+				}
+			}
 			for _, tt := range tests {
 				t.Run(tt.name, func(t *testing.T) {
-					b := newBox(t, "")
-					b.spec.HomeMode = mode
-					ownClient := filepath.Join(b.home, ".client")
-					if mode == HomeCopy { // only known folders can be written there
-						ownClient = filepath.Join(b.home, ".local")
-						if err := os.Symlink(".local", filepath.Join(b.home, ".client")); err != nil {
-							t.Fatal(err)
-						}
-					}
-					b.write("home/"+filepath.Base(ownClient)+"/login.json", `{"token":"old"}`)
-					name := filepath.Base(ownClient) + "/login.json"
-					if mode == HomeOverlay && name != rel {
-						t.Fatal("the test names another file")
+					b.t = t
+					b.write("home/"+name, `{"token":"old"}`)
+					if err := RemoveHomeUpper(b.spec.HomeUpper); err != nil {
+						t.Fatal(err)
 					}
 					if out, exit := b.inside(tt.script); !exit.Success() {
 						t.Fatal(out)

@@ -7,5 +7,7 @@ import (
 
 func TestMain(m *testing.M) {
 	Main(os.Args)
-	os.Exit(m.Run())
+	code := m.Run()
+	cleanUp()
+	os.Exit(code)
 }
