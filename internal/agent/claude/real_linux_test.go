@@ -1,18 +1,14 @@
 package claude
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,8 +18,6 @@ import (
 	"git-ralph/internal/proc"
 	"git-ralph/internal/sandbox"
 	"git-ralph/loop"
-
-	"golang.org/x/sys/unix"
 )
 
 // These tests run the real Claude Code against a scripted model. They need the
@@ -68,187 +62,6 @@ func TestReal(t *testing.T) {
 func isExecutable(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
-}
-
-// isolate runs the test again with nothing but a loopback interface. It is
-// false where the system refuses namespaces: a fake key and a base URL on
-// loopback then have to do.
-func isolate(t *testing.T, client string) bool {
-	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
-	if os.Geteuid() != 0 {
-		attr.Cloneflags |= syscall.CLONE_NEWUSER
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-		attr.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN}
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"-test.run=^TestReal$", "-test.v=" + fmt.Sprint(testing.Verbose()), "-test.timeout=5m"}
-	for _, a := range os.Args[1:] { // a part of the test, when one was asked for
-		if v, ok := strings.CutPrefix(a, "-test.run="); ok && strings.Contains(v, "TestReal") {
-			args[0] = a
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), self, args...)
-	cmd.Env = append(os.Environ(), isolatedVariable+"=1", clientVariable+"="+client)
-	cmd.SysProcAttr = attr
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Logf("without a network namespace: %v", err)
-		return false
-	}
-	t.Logf("in a network namespace:\n%s", out)
-	if err != nil {
-		t.Error(err)
-	}
-	return true
-}
-
-// loopbackUp switches the namespace's loopback on.
-func loopbackUp() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	ifr, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	ifr.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, ifr)
-}
-
-// lab runs the client in throw-away projects.
-type lab struct{ client string }
-
-// experiment is one run of the client and what came of it.
-type experiment struct {
-	dir        string
-	model      *fakemodel.Server
-	req        loop.Request
-	group      *proc.Group
-	transcript bytes.Buffer
-
-	mu     sync.Mutex
-	events []loop.AgentEvent
-	calls  []string
-}
-
-func (l lab) experiment(t *testing.T, env map[string]string, script func(dir string) fakemodel.Script) *experiment {
-	t.Helper()
-	root := t.TempDir()
-	e := &experiment{dir: filepath.Join(root, "project")}
-	home := filepath.Join(root, "home")
-	for _, d := range []string{e.dir, filepath.Join(home, "tmp")} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	e.git(t, "init", "-q", "-b", "main")
-	e.git(t, "commit", "-q", "--allow-empty", "-m", "start")
-	e.model = fakemodel.Start(t, script(e.dir))
-	group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("test-%d", time.Now().UnixNano()), Grace: 100 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { group.Close() })
-	e.group = group
-	vars := map[string]string{
-		"PATH": os.Getenv("PATH"), "HOME": home, "TMPDIR": filepath.Join(home, "tmp"), "TERM": "dumb", "LANG": "C.UTF-8",
-		"ANTHROPIC_API_KEY": "test-key", "ANTHROPIC_BASE_URL": e.model.URL, "CLAUDE_CODE_MAX_RETRIES": "1",
-	}
-	maps.Copy(vars, env)
-	for _, k := range slices.Sorted(maps.Keys(vars)) {
-		if vars[k] != "" {
-			e.req.Env = append(e.req.Env, k+"="+vars[k])
-		}
-	}
-	r := &e.req
-	r.Role, r.Phase, r.TaskID, r.EventID, r.Iteration, r.Attempt = loop.RoleCoding, "building", "T-1", "01event", 1, 1
-	r.Prompt, r.Model, r.Dir, r.Start, r.Transcript = "do the task", "claude-sonnet-4-5", e.dir, group.Start, &e.transcript
-	r.Timeout, r.Idle = time.Minute, 30*time.Second
-	r.Judge = func(u loop.ToolUse) loop.Permission {
-		if strings.Contains(string(u.Input), "git commit") {
-			return loop.Permission{Reason: "commits are made by the loop"}
-		}
-		return loop.Permission{Allow: true}
-	}
-	r.ToolSpecs = []loop.ToolSpec{
-		{Name: "ralph_mark_task_complete", Description: "Report the task as complete.",
-			Schema: json.RawMessage(`{"type":"object","properties":{"task_id":{"type":"string"}},"required":["task_id"]}`)},
-		{Name: "ralph_submit_handoff", Description: "Submit the handoff.", Schema: json.RawMessage(`{"type":"object"}`)},
-	}
-	r.CallTool = func(_ context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.calls = append(e.calls, name+" "+string(args))
-		if strings.Contains(string(args), "T-9") {
-			return nil, errors.New("T-9 is not the task of this iteration")
-		}
-		return json.RawMessage(`{"recorded":true}`), nil
-	}
-	return e
-}
-
-func (e *experiment) git(t *testing.T, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", e.dir, "-c", "user.name=t", "-c", "user.email=t@example.invalid"}, args...)...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
-	return string(out)
-}
-
-func (e *experiment) run(t *testing.T, l lab, ctx context.Context, on func(loop.AgentEvent)) loop.Result {
-	t.Helper()
-	a := &Agent{Path: l.client, Grace: 3 * time.Second}
-	res, err := a.Run(ctx, e.req, func(ev loop.AgentEvent) {
-		e.mu.Lock()
-		e.events = append(e.events, ev)
-		e.mu.Unlock()
-		if on != nil {
-			on(ev)
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if t.Failed() || testing.Verbose() {
-		t.Logf("%s %q, %d requests", res.Outcome, res.Detail, len(e.model.Requests()))
-	}
-	return res
-}
-
-// said are the texts of the events of one kind.
-func (e *experiment) said(kind loop.AgentEventKind) []string {
-	var out []string
-	for _, ev := range e.events {
-		if ev.Kind == kind {
-			out = append(out, strings.TrimSpace(ev.Tool+" "+ev.Text))
-		}
-	}
-	return out
-}
-
-func (e *experiment) wantOutcome(t *testing.T, res loop.Result, kind loop.OutcomeKind, detail string) {
-	t.Helper()
-	if res.Outcome != kind || !strings.Contains(res.Detail, detail) {
-		t.Errorf("%s %q, want %s with %q\ntranscript:\n%s", res.Outcome, res.Detail, kind, detail, e.transcript.String())
-	}
-}
-
-func bash(command string) fakemodel.Step {
-	input, _ := json.Marshal(map[string]string{"command": command, "description": "x"})
-	return fakemodel.Step{Tools: []fakemodel.Tool{{Name: "Bash", Input: input}}}
-}
-
-func call(name, input string) fakemodel.Step {
-	return fakemodel.Step{Tools: []fakemodel.Tool{{Name: name, Input: json.RawMessage(input)}}}
 }
 
 // wholeRun writes, runs a command, calls our tools, is denied a commit.
