@@ -56,6 +56,7 @@ func TestBubblewrap(t *testing.T) {
 		t.Skip("root's /proc is protected by mounts, so a client cannot mount its own")
 	}
 	b := newBox(t, "")
+	b.spec.CommandFiles = filepath.SplitList(proc.Getenv(b.env, "PATH"))
 	out, exit := b.inside(`bwrap --unshare-all --ro-bind / / --bind "$PWD" "$PWD" --proc /proc --dev /dev --tmpfs /tmp sh -c 'echo x >new && cat new; echo nested; echo x >.git/evil'; echo x >.git/evil; test ! -e .git/evil`)
 	if !exit.Success() || !strings.Contains(out, "nested") {
 		t.Errorf("%v\n%s", exit, out)
