@@ -20,7 +20,7 @@ import (
 // TestMain makes the test binary the program itself when it is asked to: what
 // the tests run is the real thing, in a process of its own.
 func TestMain(m *testing.M) {
-	if os.Getenv("GIT_RALPH_TEST_MAIN") == "1" || len(os.Args) > 1 && os.Args[1] == "sandbox" {
+	if os.Getenv("BE_GIT_RALPH") == "1" || len(os.Args) > 1 && os.Args[1] == "sandbox" {
 		os.Exit(cli.Main(os.Args))
 	}
 	os.Exit(m.Run())
@@ -60,11 +60,11 @@ func newProject(t *testing.T, agent, settings string, files map[string]string) *
 		t.Fatal(err)
 	}
 	// git finds us as git-ralph; the wrapper says which program to be.
-	wrapper := "#!/bin/sh\nGIT_RALPH_TEST_MAIN=1 exec '" + self + "' \"$@\"\n"
+	wrapper := "#!/bin/sh\nBE_GIT_RALPH=1 exec '" + self + "' \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(p.bin, "git-ralph"), []byte(wrapper), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p.Env = append(p.Env, "GIT_RALPH_TEST_MAIN=1")
+	p.Env = append(p.Env, "BE_GIT_RALPH=1")
 	p.must(t, "trust")
 	return p
 }
@@ -97,6 +97,25 @@ func (p *project) run(t *testing.T, env []string, args ...string) result {
 		t.Fatalf("git ralph %s: %v", strings.Join(args, " "), err)
 	}
 	return r
+}
+
+// runFor ends the program with SIGKILL after d and returns its exit code, -1
+// when it was still running.
+func (p *project) runFor(t *testing.T, d time.Duration, args ...string) int {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self, args...)
+	c.Dir, c.Env = p.Dir, p.Env
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(d, func() { c.Process.Kill() })
+	defer timer.Stop()
+	c.Wait()
+	return c.ProcessState.ExitCode()
 }
 
 // must is run for commands that have to succeed.
