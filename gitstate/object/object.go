@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sort"
@@ -141,7 +142,7 @@ func (s *Store) WriteFrom(t Type, size int64, r io.Reader) (ID, error) {
 	if err := s.mkdir(s.dir); err != nil {
 		return Zero, err
 	}
-	f, err := os.CreateTemp(s.dir, "tmp_obj_ralph_*")
+	f, err := s.temp()
 	if err != nil {
 		return Zero, fmt.Errorf("write an object: %w", err)
 	}
@@ -170,7 +171,10 @@ func (s *Store) WriteFrom(t Type, size int64, r io.Reader) (ID, error) {
 		return fail(err)
 	}
 	id := w.Hash()
-	if err := f.Chmod(s.fileMode); err != nil {
+	if s.fileMode != 0o444 {
+		err = f.Chmod(s.fileMode)
+	}
+	if err != nil {
 		return fail(err)
 	}
 	if err := f.Close(); err != nil {
@@ -190,6 +194,18 @@ func (s *Store) WriteFrom(t Type, size int64, r io.Reader) (ID, error) {
 // time, so that no gc of unreachable objects takes it. It says whether it could;
 // an object that is only in a pack has to be written again to be safe.
 func (s *Store) Freshen(id ID) bool { return s.freshen(id) }
+
+// temp makes a temporary file that has its final mode already, which saves a
+// call an object. The name is one that git's own gc removes when it is old.
+func (s *Store) temp() (*os.File, error) {
+	for {
+		name := filepath.Join(s.dir, "tmp_obj_ralph_"+strconv.FormatUint(rand.Uint64(), 36))
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o444)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
+}
 
 // freshen says whether the object is there already as a loose file or is
 // waiting for Sync, and gives a loose file a new time. An object that exists
@@ -241,10 +257,15 @@ func (s *Store) Sync() error {
 		ids = append(ids, id)
 	}
 	sort.Slice(ids, func(i, j int) bool { return bytes.Compare(ids[i][:], ids[j][:]) < 0 })
-	if err := each(len(ids), func(i int) error { return flush(s.pending[ids[i]]) }); err != nil {
+	files := make([]string, len(ids))
+	for i, id := range ids {
+		files[i] = s.pending[id]
+	}
+	if err := flushFiles(s.dir, files); err != nil {
 		return fmt.Errorf("flush objects: %w", err)
 	}
 	dirs := map[string]bool{}
+	var list []string // in the order of their last change
 	for _, id := range ids {
 		to := s.path(id)
 		dir := filepath.Dir(to)
@@ -262,14 +283,12 @@ func (s *Store) Sync() error {
 			return fmt.Errorf("name object %s: %w", id, err)
 		}
 		delete(s.pending, id)
-		dirs[dir] = true
+		if !dirs[dir] {
+			dirs[dir], list = true, append(list, dir)
+		}
 	}
-	dirs[s.dir] = true
-	list := make([]string, 0, len(dirs))
-	for d := range dirs {
-		list = append(list, d)
-	}
-	if err := each(len(list), func(i int) error { return flushDir(list[i]) }); err != nil {
+	// Names are sorted, so the folder that was changed last is the last one.
+	if err := flushDirs(s.dir, append([]string{s.dir}, list...)); err != nil {
 		return fmt.Errorf("flush folders of objects: %w", err)
 	}
 	return nil
@@ -281,7 +300,7 @@ func each(n int, f func(int) error) error {
 	var wg sync.WaitGroup
 	errs := make([]error, n)
 	next := make(chan int)
-	for range min(n, 8) {
+	for range min(n, 32) {
 		wg.Go(func() {
 			for i := range next {
 				errs[i] = f(i)
