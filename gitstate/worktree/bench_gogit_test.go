@@ -1,0 +1,30 @@
+//go:build gogit
+
+package worktree
+
+import (
+	"testing"
+
+	gogit "github.com/go-git/go-git/v5"
+)
+
+// goGit measures go-git's own worktree. Its Reset removes ignored files, so it
+// comes last.
+func goGit(tb testing.TB, s series, p *place) {
+	r, err := gogit.PlainOpen(p.root)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w, err := r.Worktree()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s.time("go-git status", func() { _, err = w.Status() })
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s.time("go-git reset", func() { err = w.Reset(&gogit.ResetOptions{Mode: gogit.HardReset}) })
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
