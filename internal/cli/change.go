@@ -45,7 +45,11 @@ func taskIDs(p plan.Plan, ids []string) ([]plan.TaskID, error) {
 		i := p.Find(plan.TaskID(id))
 		if i < 0 {
 			missing = append(missing, id)
-			near = append(near, nearIDs(p, id)...)
+			for _, n := range nearIDs(p, id) {
+				if !slices.Contains(near, n) {
+					near = append(near, n)
+				}
+			}
 			continue
 		}
 		if !slices.Contains(found, p.Tasks[i].ID) {
@@ -57,7 +61,7 @@ func taskIDs(p plan.Plan, ids []string) ([]plan.TaskID, error) {
 	}
 	hint := "git ralph tasks lists them"
 	if len(near) > 0 {
-		hint = "did you mean " + strings.Join(slices.Compact(sortedStrings(near)), ", ") + "? " + hint
+		hint = "did you mean " + strings.Join(near, ", ") + "? " + hint
 	} else if len(p.Tasks) == 0 {
 		hint = "the plan is empty: git ralph import FILE, or git ralph add \"a task\""
 	}

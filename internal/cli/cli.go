@@ -194,7 +194,7 @@ func (a *App) parseError(err error, args []string) error {
 	var pe *kong.ParseError
 	if errors.As(err, &pe) && pe.Context != nil {
 		if cmd := pe.Context.Selected(); cmd != nil {
-			return usage("git ralph "+cmd.Path()+" -h", "%w", err)
+			return usage("git ralph "+nodeName(cmd)+" -h", "%w", err)
 		}
 	}
 	word := ""
@@ -269,11 +269,11 @@ func (a *App) report(err error) int {
 		}
 	}
 	var ce *config.Error
-	if errors.As(err, &ce) {
+	if errors.As(err, &ce) && hint == "" {
 		hint = ce.Hint()
 	}
 	var ps plan.Problems
-	if errors.As(err, &ps) {
+	if errors.As(err, &ps) && hint == "" {
 		hint = ps.Hint()
 	}
 	var held *gitstate.HeldError

@@ -89,7 +89,7 @@ func commandsOf(n *kong.Node) []command {
 		if child.Hidden || child.Type != kong.CommandNode {
 			continue
 		}
-		c := command{Name: child.Path(), Help: child.Help, Args: child.Positional, Usage: child.Summary(), Long: child.Detail}
+		c := command{Name: nodeName(child), Help: child.Help, Args: child.Positional, Usage: child.Summary(), Long: child.Detail}
 		if child.Group != nil {
 			c.Group = child.Group.Title
 		}
@@ -102,6 +102,14 @@ func commandsOf(n *kong.Node) []command {
 		out = append(out, commandsOf(child)...)
 	}
 	return out
+}
+
+// nodeName is how a command is typed: "deps add".
+func nodeName(n *kong.Node) string {
+	if n.Parent == nil || n.Parent.Type == kong.ApplicationNode {
+		return n.Name
+	}
+	return nodeName(n.Parent) + " " + n.Name
 }
 
 // takesTasks says whether a command's words are ids of tasks.
@@ -167,6 +175,7 @@ __git_ralph_words() {
 }
 __git_ralph() {
 	local cur=${COMP_WORDS[COMP_CWORD]} i cmd= sub=
+	COMPREPLY=()
 	for ((i = $1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		-*) ;;
@@ -336,7 +345,7 @@ func (c *CompletionCmd) man(a *App, cmds []command) error {
 
 // roff makes text safe in a man page.
 func roff(s string) string {
-	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ").Replace(s)
+	s = strings.NewReplacer(`\`, `\e`, "…", "...", "-", `\-`, "\n", " ").Replace(s)
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
 		s = `\&` + s
 	}
@@ -414,7 +423,7 @@ func commandPage(c command, subs []command) string {
 		if x.Name == c.Name {
 			b.WriteString(".SH OPTIONS\n")
 		} else {
-			fmt.Fprintf(&b, ".SH %s\n%s\n", roff(x.Name), roff(x.Help))
+			fmt.Fprintf(&b, ".SH %s\n%s\n", strings.ToUpper(roff(strings.TrimPrefix(x.Name, c.Name+" "))), roff(x.Help))
 		}
 		for _, p := range x.Args {
 			fmt.Fprintf(&b, ".TP\n\\fI%s\\fR\n%s\n", roff(p.Summary()), roff(p.Help))

@@ -102,9 +102,12 @@ func (d *doctor) print(failed int) {
 			a.printf("      %*s  %s %s\n", width, "", a.colour(a.Out, "36", "hint:"), strings.ReplaceAll(i.Hint, "\n", "\n"+strings.Repeat(" ", width+14)))
 		}
 	}
-	if failed == 0 {
+	switch {
+	case failed == 0 && d.plan.Complete():
+		a.printf("\n%s\n", a.colour(a.Out, "32", "nothing is in the way, and nothing is left to do"))
+	case failed == 0:
 		a.printf("\n%s\n", a.colour(a.Out, "32", "git ralph start would begin"))
-	} else {
+	default:
 		a.printf("\n%s\n", a.colour(a.Out, "31", plural(failed, "thing")+" would stop git ralph start"))
 	}
 }
@@ -315,11 +318,14 @@ func (d *doctor) sandbox(ctx context.Context) {
 			detail += ": " + b.report.Detail
 		}
 		if len(b.report.Missing) > 0 {
-			d.add("warn", "sandbox", "", "%s; it does not cover: %s", detail, strings.Join(b.report.Missing, "; "))
-			return
+			detail += "\nnot covered: " + strings.Join(b.report.Missing, "; ")
 		}
 	}
-	d.add("ok", "sandbox", "", "%s", detail)
+	if box.Mechanism() == "namespaces" {
+		d.add("ok", "sandbox", "", "%s", detail)
+	} else {
+		d.add("warn", "sandbox", "", "%s", detail)
+	}
 }
 
 func (d *doctor) checks(ctx context.Context, repo *gitstate.Repo) error {

@@ -53,7 +53,7 @@ func (c *EditCmd) Run(a *App) error {
 	if err := os.WriteFile(file, before, 0o600); err != nil {
 		return fmt.Errorf("make a file for the editor: %w", err)
 	}
-	edited, err := c.rounds(a, file, before)
+	edited, err := c.rounds(a, file, before, old)
 	if err != nil {
 		if data, rerr := os.ReadFile(file); rerr == nil && bytes.Equal(data, before) {
 			os.RemoveAll(dir)
@@ -96,7 +96,7 @@ func (c *EditCmd) Run(a *App) error {
 
 // rounds opens the editor until the plan can be read, the person gives up, or
 // nothing was changed (nil).
-func (c *EditCmd) rounds(a *App, file string, before []byte) (*plan.Plan, error) {
+func (c *EditCmd) rounds(a *App, file string, before []byte, old plan.Plan) (*plan.Plan, error) {
 	for {
 		if err := a.openEditor(file); err != nil {
 			return nil, err
@@ -110,6 +110,7 @@ func (c *EditCmd) rounds(a *App, file string, before []byte) (*plan.Plan, error)
 		}
 		p, _, err := plan.DecodePlan("plan.toml", data)
 		if err == nil {
+			p = freshIDs(p, data, old)
 			return &p, nil
 		}
 		if !terminal(a.In) || c.Yes {
@@ -120,6 +121,17 @@ func (c *EditCmd) rounds(a *App, file string, before []byte) (*plan.Plan, error)
 			return nil, errors.New("the plan was not changed")
 		}
 	}
+}
+
+// freshIDs gives tasks that the file names no id for one that the old plan did
+// not have either: the id of a task that was taken out would make them one.
+func freshIDs(p plan.Plan, data []byte, old plan.Plan) plan.Plan {
+	for i, t := range p.Tasks {
+		if old.Find(t.ID) >= 0 && !bytes.Contains(data, []byte(t.ID)) {
+			p.Tasks[i].ID = plan.NextID(plan.Plan{Tasks: append(append([]plan.Task{}, old.Tasks...), p.Tasks...)})
+		}
+	}
+	return p
 }
 
 // openEditor runs the editor that git would: GIT_EDITOR, core.editor, VISUAL,
