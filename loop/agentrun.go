@@ -238,7 +238,10 @@ func handoffFile(it *iteration) string { return filepath.Join(it.runDir, "handof
 // installSelf makes our binary reachable as git-ralph, so that an agent can
 // say `git ralph tool`.
 func installSelf(binary, dir string) error {
-	name := "git-ralph" + filepath.Ext(binary)
+	name := "git-ralph"
+	if strings.EqualFold(filepath.Ext(binary), ".exe") {
+		name += ".exe"
+	}
 	to := filepath.Join(dir, name)
 	if os.Symlink(binary, to) == nil || os.Link(binary, to) == nil {
 		return nil
