@@ -126,6 +126,18 @@ func TestContents(t *testing.T) {
 			want: []string{"fine"}, not: []string{"SECRET", "not yours"},
 		},
 		{
+			name: "settings in git's environment stay, helpers go",
+			setup: func(b *box) {
+				b.outside(`git config credential.helper '!echo password=SECRET #'`)
+				b.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "SSH_AUTH_SOCK=/run/agent",
+					"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=user.name", "GIT_CONFIG_VALUE_0=Ada"}
+			},
+			script: func(*box) string {
+				return `git config user.name; printf 'protocol=https\nhost=example.invalid\n\n' | git credential fill`
+			},
+			want: []string{"Ada\n", "terminal prompts disabled"}, not: []string{"SECRET"},
+		},
+		{
 			name: "temporary folder variables that lead nowhere are dropped",
 			setup: func(b *box) {
 				b.env = append(slices.Clone(b.env), "TMPDIR="+b.dir+"/nowhere", "XDG_RUNTIME_DIR=/run/user/0")
@@ -373,6 +385,10 @@ func TestKeptHome(t *testing.T) {
 		if _, err := keepHome(b.spec); err == nil || !strings.Contains(err.Error(), "in use by another sandbox") {
 			t.Error(err)
 		}
+		r, err := Probe(t.Context(), b.spec)
+		if err != nil || r.HomeMode != HomeOverlay {
+			t.Errorf("a probe meanwhile: %+v %v", r, err)
+		}
 		lock.Close()
 	})
 	t.Run("warm in the next run", func(t *testing.T) {
@@ -417,6 +433,7 @@ func TestProbe(t *testing.T) {
 		if _, err := os.Lstat(upper); err == nil {
 			t.Error("not removed")
 		}
+		os.Remove(filepath.Dir(upper)) // when no other repository uses it
 	})
 	t.Run("no home at all", func(t *testing.T) {
 		r, err := Probe(t.Context(), Spec{})

@@ -235,9 +235,11 @@ func loopbackUp() error {
 	return nil
 }
 
-// innerEnv drops variables that name folders which do not exist inside. With
-// Landlock the home folder is another one.
+// innerEnv drops variables that name folders which do not exist inside, and
+// takes git's credential helpers away, whatever the caller has done about them.
+// With Landlock the home folder is another one.
 func innerEnv(env []string, spec Spec) []string {
+	env = withoutHelpers(env)
 	if spec.Mechanism == Landlock {
 		if spec.Home != "" && spec.HomeUpper != "" {
 			env = proc.SetEnv(env, "HOME", filepath.Join(spec.HomeUpper, "home"))
@@ -257,6 +259,22 @@ func innerEnv(env []string, spec Spec) []string {
 		out = append(out, kv)
 	}
 	return out
+}
+
+// withoutHelpers adds an empty credential helper, which resets all that are
+// configured, to the settings that the environment may already hold.
+func withoutHelpers(env []string) []string {
+	n, err := strconv.Atoi(proc.Getenv(env, "GIT_CONFIG_COUNT"))
+	if err != nil || n < 0 {
+		n = 0
+	}
+	for _, kv := range []string{"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_ASKPASS="} {
+		name, value, _ := strings.Cut(kv, "=")
+		env = proc.SetEnv(env, name, value)
+	}
+	env = proc.SetEnv(env, "GIT_CONFIG_COUNT", strconv.Itoa(n+1))
+	env = proc.SetEnv(env, fmt.Sprintf("GIT_CONFIG_KEY_%d", n), "credential.helper")
+	return proc.SetEnv(env, fmt.Sprintf("GIT_CONFIG_VALUE_%d", n), "")
 }
 
 // lookup finds the program as the command's surroundings show it.

@@ -15,7 +15,8 @@ import (
 
 // Probe finds out what this machine can do by doing it: it makes a sandbox
 // around a throw-away worktree with the home folder of spec (Home and
-// HomeUpper; both may be empty), and tries from inside to break out. When the
+// HomeUpper; both may be empty), and tries from inside to break out. HomeUpper
+// itself may be in use: a throw-away folder beside it stands in for it. When the
 // whole is refused it goes on without the refused part, and says so. An error
 // means that the probe itself could not be made.
 func Probe(ctx context.Context, spec Spec) (Report, error) {
@@ -38,6 +39,15 @@ func Probe(ctx context.Context, spec Spec) (Report, error) {
 	}
 	if err := try.validate(); err != nil {
 		return Report{}, err
+	}
+	if try.HomeUpper != "" {
+		if err := os.MkdirAll(filepath.Dir(try.HomeUpper), 0o700); err != nil {
+			return Report{}, fmt.Errorf("probe the sandbox: %w", err)
+		}
+		if try.HomeUpper, err = os.MkdirTemp(filepath.Dir(try.HomeUpper), "probe-"); err != nil {
+			return Report{}, fmt.Errorf("probe the sandbox: %w", err)
+		}
+		defer RemoveHomeUpper(try.HomeUpper)
 	}
 	var missing []string
 	for {

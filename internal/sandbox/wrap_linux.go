@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -44,6 +45,7 @@ type wrapped struct {
 	answers *bufio.Reader
 	answerR *os.File
 	home    *os.File // the lock of the home's changes, or nil
+	work    string   // the overlay's own folder there
 	refused string
 	// ready is closed when started has read the first answer; the command may
 	// have ended by then.
@@ -67,6 +69,7 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 		w.refused = "home"
 		return w, err
 	}
+	w.work = filepath.Join(o.Spec.HomeUpper, "work")
 	if w.order, err = memoryFile(b); err != nil {
 		w.close()
 		return w, err
@@ -182,6 +185,10 @@ func (w *wrapped) started(err error) error {
 func (w *wrapped) exit(e proc.Exit) proc.Exit {
 	<-w.ready
 	defer w.close()
+	if w.home != nil {
+		// The overlay's own folders let nobody in, not even for removal.
+		RemoveHomeUpper(w.work)
+	}
 	if a, err := w.next(); err == nil && a.Exit != nil {
 		return *a.Exit
 	}
