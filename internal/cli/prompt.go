@@ -82,7 +82,11 @@ func (c *PromptCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	p, err := a.nextPrompt(set, snap.State, id)
+	s := snap.State
+	if _, alive := a.journal.Repo.BranchHolder(a.journal.Branch); !alive {
+		s = inNextSession(s)
+	}
+	p, err := a.nextPrompt(set, s, id)
 	if err != nil {
 		return err
 	}
@@ -139,6 +143,16 @@ func (c *PromptCmd) task(s state.State) (plan.TaskID, error) {
 		return "", gitstate.Hint(1, "git ralph prompt ID shows what a task's prompt would be", "every task is done")
 	}
 	return "", gitstate.Hint(1, "git ralph tasks says what each waits for; git ralph prompt ID shows a task's prompt", "no task can be worked on now")
+}
+
+// inNextSession is the state as a start would make it before its first
+// prompt, which names the session.
+func inNextSession(s state.State) state.State {
+	n := s.Run.Session + 1
+	goesOn := s.Run.Session > 0 && (s.Run.Status == state.Running || s.Run.Status == state.Waiting || s.Run.Status == state.Interrupted)
+	s, _ = state.Apply(s, state.Event{Type: state.EvSession, Session: n, Time: s.Run.LastAt, Sess: &state.SessionChange{Action: "begin", Number: n, Budgets: goesOn,
+		Mode: s.Run.Mode, Driver: s.Run.Driver, Sandbox: s.Run.Sandbox}})
+	return s
 }
 
 // nextPrompt assembles the prompt as the loop does.

@@ -45,12 +45,12 @@ func setUpScript(env *testscript.Env) error {
 		return err
 	}
 	for name, value := range map[string]string{
-		"HOME": home, "XDG_CACHE_HOME": filepath.Join(home, "cache"), "XDG_RUNTIME_DIR": "", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": filepath.Join(home, "gitconfig"),
+		"HOME": home, "XDG_CACHE_HOME": filepath.Join(home, "cache"), "XDG_RUNTIME_DIR": "", "GIT_CONFIG_NOSYSTEM": "1",
 		"EDITOR": "false", "PAGER": "cat", "TZ": "UTC", "NO_COLOR": "1", "RALPH_GUARD_SANDBOX": "off",
 	} {
 		env.Setenv(name, value)
 	}
-	return os.WriteFile(filepath.Join(home, "gitconfig"), []byte("[user]\n\tname = Pat\n\temail = pat@example.com\n[init]\n\tdefaultBranch = main\n"), 0o600)
+	return os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[user]\n\tname = Pat\n\temail = pat@example.com\n[init]\n\tdefaultBranch = main\n"), 0o600)
 }
 
 // repository makes the present folder a repository with all its files in one
@@ -160,7 +160,7 @@ func possessions(ts *testscript.TestScript) string {
 	for _, args := range [][]string{{"for-each-ref"}, {"symbolic-ref", "-q", "HEAD"}, {"ls-files", "-s"}, {"stash", "list"},
 		{"config", "--local", "--list"}, {"status", "--porcelain", "--ignored", "--", ".", ":!.tmp", ":!.home"}} {
 		cmd := exec.Command("git", args...)
-		cmd.Dir, cmd.Env = ts.MkAbs("."), append(os.Environ(), "GIT_CONFIG_GLOBAL="+ts.Getenv("GIT_CONFIG_GLOBAL"))
+		cmd.Dir, cmd.Env = ts.MkAbs("."), append(os.Environ(), "HOME="+ts.Getenv("HOME"))
 		out, err := cmd.CombinedOutput()
 		fmt.Fprintf(&b, "git %s: %v\n%s\n", strings.Join(args, " "), err, out)
 	}
