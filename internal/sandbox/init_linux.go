@@ -86,7 +86,7 @@ func (i *initProcess) run(in *os.File) int {
 	// From here on signals are passed on or dropped, not obeyed, whoever sends
 	// them: the command could otherwise end its first process by a SEGV.
 	signals := make(chan os.Signal, 64)
-	signal.Notify(signals)
+	signal.Notify(signals, deadly...)
 
 	if err := i.setUp(); err != nil {
 		return i.fail(err, failed)
@@ -136,6 +136,13 @@ func (i *initProcess) run(in *os.File) int {
 		}
 	}()
 	return i.reap(pid)
+}
+
+// deadly are the signals that would end a Go program.
+var deadly = []os.Signal{
+	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGABRT, syscall.SIGBUS,
+	syscall.SIGFPE, syscall.SIGUSR1, syscall.SIGSEGV, syscall.SIGUSR2, syscall.SIGPIPE, syscall.SIGALRM, syscall.SIGTERM,
+	syscall.SIGSTKFLT, syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGVTALRM, syscall.SIGPROF, syscall.SIGIO, syscall.SIGPWR, syscall.SIGSYS,
 }
 
 // reap waits for the command and for every orphan until then. Its return ends

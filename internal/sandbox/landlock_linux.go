@@ -7,6 +7,7 @@ import (
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
 )
 
 // abstractError says that abstract sockets could not be closed.
@@ -15,16 +16,22 @@ type abstractError struct{ err error }
 func (e *abstractError) Error() string { return fmt.Sprintf("close abstract unix sockets: %v", e.err) }
 func (e *abstractError) Unwrap() error { return e.err }
 
-// closeAbstract keeps abstract unix sockets of processes outside closed. The
-// domain handles nothing of the file system, so that mounts of a client's own
-// sandbox still work.
+// closeAbstract keeps abstract unix sockets of processes outside closed to
+// whatever the calling thread starts. The domain handles nothing of the file
+// system, so that mounts of a client's own sandbox still work. The library
+// would restrict every thread of this program by interrupting each of them,
+// which costs a millisecond; only the thread that starts the command matters.
 func closeAbstract() error {
-	cfg, err := landlock.NewConfig(landlock.ScopedSet(llsys.ScopeAbstractUnixSocket))
+	fd, err := llsys.LandlockCreateRuleset(&llsys.RulesetAttr{Scoped: llsys.ScopeAbstractUnixSocket}, 0)
 	if err != nil {
 		return &abstractError{err}
 	}
-	if err := cfg.RestrictScoped(); err != nil {
-		return &abstractError{err}
+	defer unix.Close(fd)
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("set no_new_privs: %w", err)
+	}
+	if _, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(fd), 0, 0); errno != 0 {
+		return &abstractError{errno}
 	}
 	return nil
 }
