@@ -158,7 +158,8 @@ type Options struct {
 	Session string
 	// Prepared is the context agent's text (agent-orchestrated mode).
 	Prepared string
-	// Failure replaces the task's own failure text.
+	// Failure replaces the task's own failure text; outside building it is the
+	// only one.
 	Failure string
 
 	// Request is the person's sentence in discovery, or the text that

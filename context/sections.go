@@ -145,7 +145,7 @@ func (a *assembly) failureText() string {
 
 func (a *assembly) failureContext() string {
 	text := a.failureText()
-	if text == "" || a.opt.Role != Building {
+	if text == "" || a.opt.Role != Building && a.opt.Failure == "" {
 		return ""
 	}
 	head := "The attempt before was rejected and everything it changed was undone. Do not repeat what failed."

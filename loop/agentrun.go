@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,7 +17,6 @@ import (
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/object"
 	"git-ralph/guard"
-	"git-ralph/internal/journal"
 	"git-ralph/internal/proc"
 	"git-ralph/internal/state"
 	"git-ralph/notes"
@@ -66,7 +66,7 @@ func (l *Loop) runAgent(ctx context.Context, it *iteration) error {
 	defer stop(nil)
 	unhook := context.AfterFunc(ctx, func() { stop(errInterrupted) })
 	defer unhook()
-	watched := l.watch(run, it, stop)
+	watched := l.watch(run, it, box, stop)
 
 	meter := &meter{l: l, it: it, stop: stop}
 	began := l.Now()
@@ -86,7 +86,7 @@ func (l *Loop) runAgent(ctx context.Context, it *iteration) error {
 	if it.prompt.System != "" {
 		it.evidence.add("system.md", []byte(it.prompt.System))
 	}
-	it.peak = meter.peak
+	it.peak, it.lastText = meter.peak, meter.lastText
 	it.runs = append(it.runs, agentRun(it, it.role, it.run, l.Now().Sub(began)))
 	return nil
 }
@@ -160,7 +160,13 @@ func passed(c state.CheckRun) string {
 
 func (l *Loop) scope(it *iteration) Scope {
 	sc := Scope{Role: it.role, Phase: it.phase, Iteration: it.number, Attempt: it.attempt, EventID: it.id, State: it.state,
-		Specs: l.Prompt.Specs, MaxQuestions: l.Settings.MaxQuestions, TaskTokens: l.Settings.PlanningTokens, RunDir: it.runDir}
+		Specs: it.specs, MaxQuestions: l.Settings.MaxQuestions, TaskTokens: l.Settings.PlanningTokens, RunDir: it.runDir}
+	if it.phase == state.Planning {
+		// What is left of the old plan is replaced: its ids are free.
+		sc.State.Plan.Tasks = slices.DeleteFunc(slices.Clone(sc.State.Plan.Tasks), func(t plan.Task) bool {
+			return t.Status != plan.Done && t.Status != plan.Skipped
+		})
+	}
 	if it.task.ID != "" {
 		t := it.task
 		t.Status = plan.InProgress
@@ -168,6 +174,9 @@ func (l *Loop) scope(it *iteration) Scope {
 	}
 	if it.phase == state.Discovery || it.phase == state.Building && l.Settings.Ask {
 		sc.Ask = l.ask
+	}
+	if it.product != nil {
+		it.product.scope(&sc)
 	}
 	return sc
 }
@@ -281,6 +290,9 @@ func (l *Loop) toolsOf(phase state.Phase, role RoleSettings) []string {
 // followUp answers the end of an agent's turn: an invalid handoff is asked for
 // once more while the session is still open.
 func (l *Loop) followUp(it *iteration, box Toolbox) func(Result) (string, bool) {
+	if it.product != nil {
+		return l.mend(it, box)
+	}
 	asked := false
 	return func(r Result) (string, bool) {
 		if asked || r.Outcome != Completed {
@@ -314,6 +326,8 @@ type meter struct {
 	sum  Usage
 	cost int64
 	peak int
+	// lastText is what the agent said last.
+	lastText string
 }
 
 func (m *meter) event(e AgentEvent) {
@@ -323,6 +337,7 @@ func (m *meter) event(e AgentEvent) {
 	case EventUsage:
 		m.usage(e.Usage)
 	case EventText:
+		m.lastText = notes.CutBytes(e.Text, 4000)
 		m.l.emit("agent", m.it.state, m.it.task.ID, map[string]string{"text": notes.CutBytes(e.Text, 4000)}, "%s", notes.OneLine(e.Text, 200))
 	case EventToolCall:
 		m.l.emit("agent", m.it.state, m.it.task.ID, map[string]string{"tool": e.Tool}, "%s %s", notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 160))
@@ -381,18 +396,25 @@ func (m *meter) window() int64 {
 
 // watch looks at the journal while the agent runs: an operator may skip the
 // task, stop the run now, or ask for a handoff. The channel closes when it ends.
-func (l *Loop) watch(ctx context.Context, it *iteration, stop context.CancelCauseFunc) <-chan struct{} {
+func (l *Loop) watch(ctx context.Context, it *iteration, box Toolbox, stop context.CancelCauseFunc) <-chan struct{} {
 	done := make(chan struct{})
 	j := *l.Journal // its own cache: the loop's is not for two goroutines
 	go func() {
 		defer close(done)
-		last := object.Zero
+		last, ended := object.Zero, 0
 		deadline := time.Time{}
 		if d := l.Settings.Limits.SessionTime; d > 0 {
 			deadline = it.state.Run.StartedAt.Add(d)
 		}
 		for ctx.Err() == nil {
 			l.Sleep(ctx, 200*time.Millisecond)
+			if c := box.Collected(); c.Blocked != nil || c.Retry != "" {
+				// The tool ended the iteration; the agent has a moment for its handoff.
+				if ended++; ended > 10 {
+					stop(errEndedTool)
+					return
+				}
+			}
 			if !deadline.IsZero() && !l.Now().Before(deadline) {
 				stop(budgetError{"session_time"})
 				return
@@ -451,33 +473,4 @@ func PhaseTools(p state.Phase) []string {
 		return []string{"Read", "Glob", "Grep", "Bash", "Task", "WebFetch"}
 	}
 	return []string{"Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task", "Todo", "WebSearch", "WebFetch", "NotebookEdit"}
-}
-
-// ask puts a question into the journal and waits for an answer, at the
-// terminal or by `git ralph answer`.
-func (l *Loop) ask(ctx context.Context, q state.Question) (string, bool) {
-	j := *l.Journal
-	snap, err := j.Append(ctx, func(s state.State) (state.Event, error) {
-		q.ID = fmt.Sprintf("Q%d", len(s.Questions)+1)
-		return state.Event{Type: state.EvQuestion, Question: &q}, nil
-	})
-	if err != nil {
-		l.Log("the question could not be recorded: %v", err)
-		return "", false
-	}
-	l.emit("question", snap.State, "", q, "%s: %s", q.ID, notes.OneLine(q.Text, 300))
-	if l.Answer == nil {
-		return "", false
-	}
-	text, ok := l.Answer(ctx, q)
-	if !ok {
-		return "", false
-	}
-	_, err = j.Append(ctx, func(state.State) (state.Event, error) {
-		return state.Event{Type: state.EvOperator, Operator: &state.Operator{Command: "answer", ID: q.ID, Text: text}}, nil
-	})
-	if err != nil && !errors.Is(err, journal.ErrNothing) {
-		l.Log("the answer could not be recorded: %v", err)
-	}
-	return text, true
 }

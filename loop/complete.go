@@ -16,10 +16,14 @@ import (
 
 // complete proves, in a fresh checkout of the branch's tip, that the work
 // stands without what lies around in the worktree.
-func (l *Loop) complete(ctx context.Context, s state.State) (Action, error) {
+func (l *Loop) complete(ctx context.Context) (Action, error) {
 	done := Action{Kind: Halt, Status: state.Complete}
 	if l.Settings.Fresh == "never" {
 		return done, nil
+	}
+	s, err := l.load()
+	if err != nil {
+		return done, err
 	}
 	_, tip, err := l.Repo.Head(ctx)
 	if err != nil || tip.IsZero() {
@@ -27,7 +31,7 @@ func (l *Loop) complete(ctx context.Context, s state.State) (Action, error) {
 	}
 	report, err := l.ProveFresh(ctx, tip, s)
 	if ctx.Err() != nil {
-		return Action{Kind: Halt, Status: state.Interrupted, Reason: "interrupted"}, nil
+		return interrupted(), nil
 	}
 	if err != nil {
 		return done, err

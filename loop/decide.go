@@ -38,12 +38,15 @@ const (
 	HalfOpen    ActionKind = "half-open"    // the cool-down is over
 	Wait        ActionKind = "wait"         // paused, or until Until
 	Halt        ActionKind = "halt"         // the run ends with Status and Reason
+	RunPhase    ActionKind = "run-phase"    // work in Phase
+	Advance     ActionKind = "advance"      // to Phase, for Reason
 )
 
 // Action is a decision.
 type Action struct {
 	Kind   ActionKind
 	Task   plan.TaskID
+	Phase  state.Phase
 	Status state.Status
 	Reason string
 	Until  time.Time
@@ -54,11 +57,8 @@ type Action struct {
 // end of the plan, budgets, and the next task.
 func Decide(s state.State, l Limits, now time.Time) Action {
 	r := s.Run
-	switch {
-	case r.StopAsked > 0 && r.StopAsked == r.Session:
-		return Action{Kind: Halt, Status: state.Stopped, Reason: "stopped by the operator"}
-	case r.PauseAsked:
-		return Action{Kind: Wait, Status: state.Paused, Reason: "paused by the operator"}
+	if a, ok := decideOperator(r); ok {
+		return a
 	}
 	if a, ok := decideRecovery(s, l, now); ok {
 		return a
@@ -82,6 +82,17 @@ func Decide(s state.State, l Limits, now time.Time) Action {
 	return Action{Kind: Work, Task: id}
 }
 
+// decideOperator: what a person said comes first.
+func decideOperator(r state.Run) (Action, bool) {
+	switch {
+	case r.StopAsked > 0 && r.StopAsked == r.Session:
+		return Action{Kind: Halt, Status: state.Stopped, Reason: "stopped by the operator"}, true
+	case r.PauseAsked:
+		return Action{Kind: Wait, Status: state.Paused, Reason: "paused by the operator"}, true
+	}
+	return Action{}, false
+}
+
 // decideRecovery weighs failures and stagnation.
 func decideRecovery(s state.State, l Limits, now time.Time) (Action, bool) {
 	b := s.Run.Breaker
@@ -96,6 +107,17 @@ func decideRecovery(s state.State, l Limits, now time.Time) (Action, bool) {
 			}
 		}
 	}
+	if a, ok := decideBreaker(b, l, now); ok {
+		return a, true
+	}
+	if l.Stagnation > 0 && b.Stagnation >= l.Stagnation && !s.Plan.Complete() {
+		return decideStagnation(s, l)
+	}
+	return Action{}, false
+}
+
+// decideBreaker weighs failures in a row.
+func decideBreaker(b state.Breaker, l Limits, now time.Time) (Action, bool) {
 	open := func(format string, n int) (Action, bool) {
 		return Action{Kind: OpenBreaker, Reason: fmt.Sprintf(format, n)}, true
 	}
@@ -112,8 +134,6 @@ func decideRecovery(s state.State, l Limits, now time.Time) (Action, bool) {
 		return open("consecutive_failures:%d", b.Failures)
 	case l.Failures > 0 && b.FailedTasks >= l.Failures:
 		return open("consecutive_failures:%d", b.FailedTasks)
-	case l.Stagnation > 0 && b.Stagnation >= l.Stagnation && !s.Plan.Complete():
-		return decideStagnation(s, l)
 	}
 	return Action{}, false
 }

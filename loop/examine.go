@@ -42,7 +42,13 @@ func (l *Loop) examine(ctx context.Context, it *iteration) (*Action, error) {
 			return nil, err
 		}
 	}
-	return nil, nil
+	if it.product != nil {
+		it.proof.Claimed = false // a phase ends by what it leaves
+		if l.judged(it) {
+			err = it.product.settle(ctx, it)
+		}
+	}
+	return nil, err
 }
 
 // judged: the run came to an end of its own, so that its work is worth checks.

@@ -19,12 +19,12 @@ import (
 // finish gives the verdict and carries it out.
 func (l *Loop) finish(ctx context.Context, it *iteration) (*Action, error) {
 	var j Judgement
-	switch it.phase {
-	case state.Building:
+	if it.product == nil {
 		j = Judge(it.proof)
-	default:
+	} else {
 		j = JudgePhase(it.phase, it.proof)
 	}
+	it.verdict = j
 	l.emit("verdict", it.state, it.task.ID, map[string]any{"verdict": j.Verdict, "reasons": j.Reasons, "partial": j.Partial}, "%s", verdictLine(j))
 	var err error
 	if j.Verdict == state.Keep {
@@ -85,8 +85,13 @@ func (l *Loop) result(it *iteration, j Judgement) *state.Result {
 			res.Files = append(res.Files, state.FileChange{Path: c.Path, Kind: string(c.Kind)})
 		}
 	}
-	if it.phase == state.Building {
+	if it.product == nil {
 		l.taskEnd(it, j, res)
+	} else {
+		res.PhaseDone = it.done && j.Verdict == state.Keep
+		if res.PhaseDone && len(res.Runs) > 0 {
+			res.Runs[len(res.Runs)-1].Reason = "phase_complete"
+		}
 	}
 	l.leavings(it, j, res)
 	return res
@@ -185,7 +190,7 @@ func (l *Loop) handoffRecord(it *iteration, j Judgement) *notes.Record {
 	}
 	in := notes.SynthInput{Iteration: it.number, Attempt: it.attempt, TaskID: string(it.task.ID), Title: it.task.Title,
 		Outcome: string(it.proof.Outcome), Detail: it.proof.Detail, Claimed: it.proof.Claimed,
-		Tail: lastText(it.evidence["transcript.jsonl"]), Raw: it.rawBad, Problems: it.problems}
+		Tail: notes.Clean(it.lastText), Raw: it.rawBad, Problems: it.problems}
 	if it.after != nil {
 		for _, c := range it.after.Changes {
 			if len(in.Files) < 200 {
@@ -196,14 +201,6 @@ func (l *Loop) handoffRecord(it *iteration, j Judgement) *notes.Record {
 	rec.Handoff = notes.Synthesize(in)
 	rec.Origin.Source = "harness"
 	return rec
-}
-
-// lastText is the end of what a plain agent printed.
-func lastText(transcript []byte) string {
-	if len(transcript) > 4000 {
-		transcript = transcript[len(transcript)-4000:]
-	}
-	return notes.Clean(string(transcript))
 }
 
 func (l *Loop) event(it *iteration, res *state.Result) state.Event {

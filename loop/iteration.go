@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	agentctx "git-ralph/context"
@@ -57,6 +58,17 @@ type iteration struct {
 	evidence evidenceFiles
 	cause    error // why the agent was stopped
 	peak     int   // of the window, in percent
+	lastText string
+
+	// Outside building:
+	product  product             // what the run is for
+	specs    []agentctx.SpecFile // that exist
+	request  string              // a person's words
+	failure  string              // why the run before did not count
+	planned  *state.PlanChange   // what a planning run makes of the plan
+	done     bool                // the product stands
+	repaired bool                // the agent was asked once to mend it
+	verdict  Judgement           // as it was carried out
 }
 
 // iterate is one iteration of the building phase. A halt that follows from it
@@ -201,8 +213,16 @@ func (l *Loop) start(ctx context.Context, it *iteration) error {
 		return err
 	}
 	l.emit("iteration_start", it.state, it.task.ID, map[string]any{"attempt": it.attempt, "prompt_tokens": it.prompt.Tokens, "event_id": it.id},
-		"iteration %d: %s %s", it.number, it.task.ID, notes.OneLine(it.task.Title, 100))
+		"iteration %d: %s", it.number, it.name())
 	return nil
+}
+
+// name is how people call what the iteration works on.
+func (it *iteration) name() string {
+	if it.task.ID == "" {
+		return strings.TrimSpace(string(it.phase) + " " + notes.OneLine(it.task.Title, 100))
+	}
+	return string(it.task.ID) + " " + notes.OneLine(it.task.Title, 100)
 }
 
 func hex(id object.ID) string {
@@ -226,6 +246,12 @@ func (l *Loop) assemble(it *iteration) agentctx.Prompt {
 	o.Phase, o.Role = it.phase, agentctx.Role(promptRole(it.role))
 	o.Iteration, o.Attempt = it.number, it.attempt
 	o.Model = l.model(it.role)
+	if it.product != nil {
+		o.Request, o.Failure, o.Specs = it.request, it.failure, it.specs
+		if s, id, ok := it.product.prompt(it); ok {
+			return agentctx.Assemble(s, id, o)
+		}
+	}
 	return agentctx.Assemble(it.state, it.task.ID, o)
 }
 

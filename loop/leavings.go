@@ -39,10 +39,8 @@ func (l *Loop) leavings(it *iteration, j Judgement, res *state.Result) {
 	if j.Verdict != state.Keep {
 		return
 	}
-	if it.phase == state.Building {
+	if it.product == nil {
 		res.Amendments = res.Handoff.PlanAmendments
 	}
-	if it.phase == state.Planning && len(it.tools.Tasks) > 0 {
-		res.Plan = replanned(it.state.Plan, it.tools.Tasks)
-	}
+	res.Plan = it.planned
 }

@@ -72,7 +72,7 @@ type End struct {
 // ExitCode is what `start` exits with.
 func (e End) ExitCode() int {
 	switch e.Status {
-	case state.Complete:
+	case state.Complete, state.Ready:
 		return 0
 	case state.BlockedStatus:
 		return 3
@@ -97,29 +97,46 @@ var errInterrupted = errors.New("interrupted")
 // holds the locks of branch and worktree and has called Recover. When ctx ends
 // the iteration in work is kept as evidence and the checkpoint restored.
 func (l *Loop) Run(ctx context.Context) (End, error) {
-	s, err := l.begin(ctx)
-	if err != nil {
+	if err := l.begin(); err != nil {
 		return End{}, err
+	}
+	if err := l.enter(state.Building, "start"); err != nil {
+		return End{}, err
+	}
+	a, err := l.build(ctx)
+	if err == nil && a.Status == state.Complete {
+		a, err = l.complete(ctx)
+	}
+	if err != nil {
+		return End{}, l.broken(err)
+	}
+	return l.end(a.Status, a.Reason)
+}
+
+// build works on tasks until nothing is left to decide. It returns why, and
+// leaves the session open.
+func (l *Loop) build(ctx context.Context) (Action, error) {
+	if halt, err := l.makeReady(ctx); halt != nil || err != nil {
+		return orInterrupted(ctx, halt, err)
 	}
 	for {
 		if ctx.Err() != nil {
-			return l.end(state.Interrupted, "interrupted")
+			return interrupted(), nil
 		}
-		if s, err = l.load(); err != nil {
-			return End{}, err
+		s, err := l.load()
+		if err != nil {
+			return Action{}, err
 		}
+		var halt *Action
 		switch a := Decide(s, l.limits(s), l.Now()); a.Kind {
 		case Work:
-			var halt *Action
-			if halt, err = l.iterate(ctx, a.Task); halt != nil && err == nil {
-				return l.end(halt.Status, halt.Reason)
-			}
+			halt, err = l.iterate(ctx, a.Task)
 		case FailTask:
 			err = l.failTask(a)
 		case BlockTask:
 			err = l.blockTask(a)
 		case Replan:
-			err = l.replan(ctx, a)
+			halt, err = l.replan(ctx, a)
 		case OpenBreaker:
 			err = l.breaker("open", a.Reason)
 		case HalfOpen:
@@ -127,17 +144,27 @@ func (l *Loop) Run(ctx context.Context) (End, error) {
 		case Wait:
 			err = l.wait(ctx, a)
 		case Halt:
-			if a.Status == state.Complete {
-				a, err = l.complete(ctx, s)
-			}
-			if err == nil {
-				return l.end(a.Status, a.Reason)
-			}
+			return a, nil
 		}
-		if err != nil && ctx.Err() == nil {
-			return End{}, l.broken(err)
+		if halt != nil || err != nil {
+			return orInterrupted(ctx, halt, err)
 		}
 	}
+}
+
+func interrupted() Action {
+	return Action{Kind: Halt, Status: state.Interrupted, Reason: "interrupted"}
+}
+
+// orInterrupted: what fails after Ctrl-C failed because of it.
+func orInterrupted(ctx context.Context, halt *Action, err error) (Action, error) {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return interrupted(), nil
+	case err != nil:
+		return Action{}, err
+	}
+	return *halt, nil
 }
 
 // background outlives Ctrl-C: what an iteration leaves is always written.

@@ -2,18 +2,72 @@ package loop
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"git-ralph/internal/state"
+	"git-ralph/notes"
+	"git-ralph/plan"
 )
 
-// JudgePhase weighs a run of another phase than building. Such a run ends by
-// exit and by what it produced, not by a claim about a task.
+// product is what an agent run leaves that works on no task: specs, a plan, a
+// judgement of the specs, a worktree that is set up.
+type product interface {
+	// prompt replaces the state and the task that the prompt is made from.
+	prompt(it *iteration) (s state.State, id plan.TaskID, ok bool)
+	// scope narrows what the tools of the run see.
+	scope(sc *Scope)
+	// missing names what is wrong with the product so far. The agent is asked
+	// once to mend it, while its session is open.
+	missing(it *iteration, c Collected) []string
+	// settle weighs the product when the agent is gone: what is wrong goes into
+	// it.proof, and it.done says that the phase has what it is for.
+	settle(ctx context.Context, it *iteration) error
+}
+
+// plain is the part of a product that most do not need.
+type plain struct{}
+
+func (plain) prompt(*iteration) (state.State, plan.TaskID, bool) { return state.State{}, "", false }
+func (plain) scope(*Scope)                                       {}
+
+// mend asks the agent once for what is missing from the product.
+func (l *Loop) mend(it *iteration, box Toolbox) func(Result) (string, bool) {
+	return func(r Result) (string, bool) {
+		if it.repaired || r.Outcome != Completed {
+			return "", false
+		}
+		missing := it.product.missing(it, box.Collected())
+		if len(missing) == 0 {
+			return "", false
+		}
+		it.repaired = true
+		return mendText(missing), true
+	}
+}
+
+func mendText(missing []string) string {
+	var b strings.Builder
+	b.WriteString("This is not what the phase needs yet. Mend it now, then end; you are asked only once.\n\n")
+	for _, m := range missing {
+		b.WriteString("- " + notes.OneLine(m, 500) + "\n")
+	}
+	return b.String()
+}
+
+// JudgePhase weighs a run that works on no task. Such a run ends by exit and by
+// what it produced, not by a claim about a task.
 func JudgePhase(phase state.Phase, p Proof) Judgement {
 	var why []string
 	switch p.Outcome {
 	case RateLimited, UsageLimit, Overloaded, AuthFailed, Interrupted:
 		return Judgement{Verdict: state.Reject, Reasons: []string{string(p.Outcome)}}
+	case BudgetExceeded:
+		// Only a budget of the iteration says something about this run.
+		if !strings.HasPrefix(p.Detail, "iteration_") {
+			return Judgement{Verdict: state.Reject, Reasons: []string{withDetail("limit", p.Detail)}}
+		}
+		why = append(why, withDetail("limit", p.Detail))
 	case Completed:
 	default:
 		why = append(why, withDetail(string(p.Outcome), p.Detail))
@@ -21,8 +75,20 @@ func JudgePhase(phase state.Phase, p Proof) Judgement {
 	if len(p.Tampered) > 0 {
 		why = append(why, "tampered: "+strings.Join(p.Tampered, ", "))
 	}
+	if p.StepFailed != "" {
+		why = append(why, "step: "+p.StepFailed)
+	}
+	if !p.ChecksPass {
+		why = append(why, p.CheckReasons...)
+	}
+	if len(p.Protected) > 0 {
+		why = append(why, "protected: "+list(p.Protected))
+	}
 	if len(p.OutOfPhase) > 0 {
 		why = append(why, "out_of_phase: "+list(p.OutOfPhase))
+	}
+	if len(p.Weakened) > 0 {
+		why = append(why, "test_weakened: "+strings.Join(p.Weakened, ", "))
 	}
 	if len(p.TooLarge) > 0 {
 		why = append(why, "too_large: "+list(p.TooLarge))
@@ -30,21 +96,68 @@ func JudgePhase(phase state.Phase, p Proof) Judgement {
 	if len(p.Nested) > 0 {
 		why = append(why, "nested: "+list(p.Nested))
 	}
-	if !p.ChecksPass {
-		why = append(why, p.CheckReasons...)
-	}
 	if len(why) > 0 {
 		return Judgement{Verdict: state.Reject, Reasons: why, Failure: true}
 	}
 	return Judgement{Verdict: state.Keep}
 }
 
+// tries counts the runs of one phase that did not count.
+type tries struct {
+	wrong   int // came to an end and left the wrong thing
+	failed  int // did not come to an end
+	failure string
+}
+
+// again says what becomes of the phase after a run: nothing (it goes on, or is
+// run once more), or the end of the session. A wrong product is made once more,
+// unless the agent was asked to mend it already; a run that crashed or was
+// stopped as often as a task would be.
+func (t *tries) again(it *iteration, most int) *Action {
+	j := it.verdict
+	if j.Verdict == state.Keep {
+		*t = tries{}
+		return nil
+	}
+	if !j.Failure {
+		return nil // a limit of the provider, an interruption
+	}
+	halt := &Action{Kind: Halt, Status: state.HaltedStatus, Reason: it.kind() + ": " + strings.Join(j.Reasons, "; ")}
+	if it.proof.Outcome == Completed {
+		if t.wrong++; t.wrong > 1 || it.repaired {
+			return halt
+		}
+	} else if t.failed++; t.failed >= most {
+		return halt
+	}
+	t.failure = phaseFailure(j)
+	return nil
+}
+
+// kind names the run in a reason: its phase, or what it does in building.
+func (it *iteration) kind() string {
+	if it.phase == state.Building {
+		return "setup_prompt"
+	}
+	return string(it.phase)
+}
+
+// phaseFailure is what the next run is told.
+func phaseFailure(j Judgement) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The run before did not count:\n")
+	for _, r := range j.Reasons {
+		b.WriteString("- " + notes.OneLine(r, 500) + "\n")
+	}
+	return notes.CutBytes(b.String(), 6000)
+}
+
 // replan asks for a new plan when the run stands still.
-func (l *Loop) replan(ctx context.Context, a Action) error {
+func (l *Loop) replan(ctx context.Context, a Action) (*Action, error) {
 	l.emit("stuck", state.State{}, "", nil, "no task was finished for a while (%s): planning anew", a.Reason)
 	if err := l.record(state.Event{Type: state.EvContext, Phase: state.Building,
 		Context: &state.ContextNote{Kind: "replan", Reason: a.Reason}}); err != nil {
-		return err
+		return nil, err
 	}
 	return l.PlanAgain(ctx, a.Reason)
 }

@@ -22,6 +22,9 @@ type Prover interface {
 	// Steps runs the commands around an iteration; failed names the first one
 	// that failed and may not.
 	Steps(ctx context.Context, when string, req ProofRequest) (runs []state.CheckRun, failed string, err error)
+	// Replay runs commands as they were recorded once, whatever the settings say
+	// now, and returns them in the same order.
+	Replay(ctx context.Context, req ProofRequest, recorded []state.CheckRun) ([]state.CheckRun, error)
 	// Setup runs the project's setup commands in a fresh checkout or worktree.
 	Setup(ctx context.Context, req ProofRequest) error
 	// Weakened names what a change did to the tests, "" for nothing. It gets
@@ -202,6 +205,11 @@ type Settings struct {
 
 	Hash     string
 	Versions map[string]string
+
+	// Setup are the commands that the Prover's Setup runs, SetupPrompt what the
+	// one iteration before the first task is told; empty = none.
+	Setup       []string
+	SetupPrompt string
 
 	PlanningTokens int
 	MaxQuestions   int

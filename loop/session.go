@@ -17,7 +17,7 @@ import (
 )
 
 // begin records the session and gives tasks of a dead run back.
-func (l *Loop) begin(ctx context.Context) (state.State, error) {
+func (l *Loop) begin() error {
 	host, _ := os.Hostname()
 	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
 		// The budgets of a session go on over a crash or an interruption.
@@ -28,7 +28,7 @@ func (l *Loop) begin(ctx context.Context) (state.State, error) {
 			Versions: l.Settings.Versions, Settings: l.Settings.Hash, PID: os.Getpid(), Host: host}}, nil
 	})
 	if err != nil {
-		return state.State{}, err
+		return err
 	}
 	s := snap.State
 	var stale []plan.TaskID
@@ -41,23 +41,14 @@ func (l *Loop) begin(ctx context.Context) (state.State, error) {
 		err := l.record(state.Event{Type: state.EvTask, TaskSet: &state.TaskChange{Action: "recover", IDs: stale, Status: plan.Pending,
 			Reason: "left in progress by a run that ended", Rule: "stale_in_progress"}})
 		if err != nil {
-			return s, err
-		}
-	}
-	if s.Run.Phase != state.Building {
-		err := l.record(state.Event{Type: state.EvPhase, PhaseTo: &state.PhaseChange{From: s.Run.Phase, To: state.Building, Reason: "start", Rounds: s.Run.Rounds}})
-		if err != nil {
-			return s, err
+			return err
 		}
 	}
 	if err := l.amend(); err != nil {
-		return s, err
+		return err
 	}
 	l.emit("start", s, "", map[string]any{"session": s.Run.Session, "sandbox": l.Sandbox.Mechanism()}, "session %d begins", s.Run.Session)
-	if s, err = l.load(); err != nil {
-		return s, err
-	}
-	return s, l.baseline(ctx, s)
+	return nil
 }
 
 // baseline runs the checks once before the first iteration, to tell what was

@@ -167,6 +167,27 @@ func (p *prover) Steps(ctx context.Context, when string, req loop.ProofRequest) 
 	return runs, failed, err
 }
 
+// Replay runs recorded commands. One that is a configured check still has its
+// time limit.
+func (p *prover) Replay(ctx context.Context, req loop.ProofRequest, recorded []state.CheckRun) ([]state.CheckRun, error) {
+	var list []checks.Check
+	for _, c := range recorded {
+		ck := checks.Check{Name: c.Name, Run: c.Command, Kind: checks.Kind(c.Kind)}
+		for _, have := range p.set.Checks {
+			if have.Name == c.Name {
+				ck.Timeout = have.Timeout
+			}
+		}
+		list = append(list, ck)
+	}
+	results, err := p.runner(req).Run(ctx, list)
+	var out []state.CheckRun
+	for _, r := range results {
+		out = append(out, p.short(r))
+	}
+	return out, err
+}
+
 // Setup runs the project's setup commands.
 func (p *prover) Setup(ctx context.Context, req loop.ProofRequest) error {
 	if len(p.set.Project.Setup) == 0 {

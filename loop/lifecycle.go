@@ -1,0 +1,272 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/state"
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+// Course says which part of the lifecycle a run goes through.
+type Course struct {
+	// Phase is entered first; "" = go on where the run stands.
+	Phase state.Phase
+	// Only: the session ends when that phase is over.
+	Only bool
+	// Request is what a person asks for, in their own words: the beginning of a
+	// discovery, or with Add what planning shall make tasks of.
+	Request string
+	// Add: planning adds to the plan; otherwise done and skipped tasks stay and
+	// the rest is replaced.
+	Add bool
+	// Reason of the change of the plan; "" = planning.
+	Reason string
+}
+
+// Gates are the points at which a person is asked, and how often validation
+// may send the work back.
+type Gates struct {
+	Specs, Plan, Report bool
+	Rounds              int
+}
+
+// Gates of the settings.
+func (s Settings) Gates() Gates {
+	return Gates{Specs: s.ConfirmSpecs, Plan: s.ConfirmPlan, Report: s.HumanApproval, Rounds: s.Rounds}
+}
+
+// DecidePhase says what comes next in the lifecycle. Like Decide it reads
+// nothing but the state: a phase is over when it has left what it is for, and
+// when a person agreed where they want to be asked.
+//
+//	discovery ─specs─▶ planning ─plan─▶ building ─nothing runnable─▶ validation ─report─▶ complete
+//	                                       ▲                             │
+//	                                       └──────── what failed ────────┘
+func DecidePhase(s state.State, g Gates) Action {
+	r := s.Run
+	agreed := slices.Contains(r.Confirmed, string(r.Phase))
+	run := Action{Kind: RunPhase, Phase: r.Phase}
+	review := func(format string, args ...any) Action {
+		return Action{Kind: Halt, Status: state.NeedsReview, Reason: fmt.Sprintf(format, args...)}
+	}
+	to := func(p state.Phase, format string, args ...any) Action {
+		return Action{Kind: Advance, Phase: p, Reason: fmt.Sprintf(format, args...)}
+	}
+	_, runnable := plan.Next(s.Plan)
+	switch r.Phase {
+	case state.Discovery:
+		if open := OpenQuestions(s); len(open) > 0 {
+			var ids []string
+			for _, q := range open {
+				ids = append(ids, q.ID)
+			}
+			return Action{Kind: Halt, Status: state.Paused, Reason: "waiting for answers: " + strings.Join(ids, ", ")}
+		}
+		switch {
+		case !r.PhaseDone && r.Request == "" && len(s.Plan.Tasks) > 0:
+			return to(state.Building, "the plan has tasks")
+		case !r.PhaseDone:
+			return run
+		case g.Specs && !agreed:
+			return review("the specs want to be approved")
+		}
+		return to(state.Planning, "the specs are written")
+	case state.Planning:
+		switch {
+		case !r.PhaseDone:
+			return run
+		case g.Plan && !agreed:
+			return review("the plan wants to be approved")
+		}
+		return to(state.Building, "%d tasks are planned", s.Plan.Remaining())
+	case state.Validation:
+		if !r.PhaseDone || s.Report == nil {
+			return run
+		}
+		return decideReport(s, g, runnable)
+	}
+	switch {
+	case len(s.Plan.Tasks) == 0:
+		return Action{Kind: Halt, Status: state.New, Reason: "the plan is empty"}
+	case runnable:
+		return run
+	case s.Plan.Complete():
+		return to(state.Validation, "every task is done or skipped")
+	}
+	return to(state.Validation, "no task can be worked on")
+}
+
+// decideReport weighs a validation that is over.
+func decideReport(s state.State, g Gates, runnable bool) Action {
+	rep := s.Report
+	done := Action{Kind: Halt, Status: state.Complete}
+	back := func(reason string) Action { return Action{Kind: Advance, Phase: state.Building, Reason: reason} }
+	switch v := rep.Approved; {
+	case runnable:
+		return back("there is work to do")
+	case v != nil && v.Approved:
+		return done
+	case v != nil:
+		return back("rejected: " + notes.OneLine(v.Reason, 200))
+	case rep.Passed && g.Report:
+		return Action{Kind: Halt, Status: state.NeedsReview, Reason: "the validation passed and wants to be approved"}
+	case rep.Passed:
+		return done
+	case len(unmetTasks(*rep, s.Plan)) == 0:
+		return Action{Kind: Halt, Status: state.BlockedStatus, Reason: "the validation failed, and nothing is left that could be worked on"}
+	case s.Run.Rounds >= g.Rounds:
+		return Action{Kind: Halt, Status: state.NeedsReview, Reason: fmt.Sprintf("the validation failed after %d returns to building", s.Run.Rounds)}
+	}
+	return back("the validation failed: " + reportLine(*rep))
+}
+
+// Lifecycle goes through the phases until the work is validated, a person is
+// wanted, or something ends the run. The caller holds the locks of branch and
+// worktree and has called Recover.
+func (l *Loop) Lifecycle(ctx context.Context, c Course) (End, error) {
+	if err := l.begin(); err != nil {
+		return End{}, err
+	}
+	if err := l.embark(c); err != nil {
+		return End{}, l.broken(err)
+	}
+	var t tries
+	for {
+		if ctx.Err() != nil {
+			return l.end(state.Interrupted, "interrupted")
+		}
+		s, err := l.load()
+		if err != nil {
+			return End{}, l.broken(err)
+		}
+		var halt *Action
+		switch a := l.nextPhase(s); a.Kind {
+		case RunPhase:
+			if a.Phase == state.Building {
+				halt, err = l.building(ctx, s)
+				break
+			}
+			var it *iteration
+			if it, halt, err = l.runPhase(ctx, s, a.Phase, c, t.failure); halt == nil && err == nil && it != nil {
+				halt = t.again(it, l.phaseTries())
+			}
+		case Advance:
+			t = tries{}
+			if err = l.advance(s, a); err == nil && c.Only {
+				return l.end(state.Ready, "")
+			}
+		case Wait:
+			err = l.wait(ctx, a)
+		case OpenBreaker:
+			err = l.breaker("open", a.Reason)
+		case HalfOpen:
+			err = l.breaker("half-open", a.Reason)
+		case Halt:
+			return l.end(a.Status, a.Reason)
+		}
+		if err != nil && ctx.Err() == nil {
+			return End{}, l.broken(err)
+		}
+		if err == nil && halt != nil {
+			return l.end(halt.Status, halt.Reason)
+		}
+	}
+}
+
+// nextPhase is DecidePhase under what always comes first: a person's word, the
+// breaker and the budgets, as far as an agent would be run.
+func (l *Loop) nextPhase(s state.State) Action {
+	lim := l.limits(s)
+	a := DecidePhase(s, l.Settings.Gates())
+	if op, ok := decideOperator(s.Run); ok {
+		return op
+	}
+	if a.Kind != RunPhase || a.Phase == state.Building {
+		return a // Decide weighs the building phase
+	}
+	if b, ok := decideBreaker(s.Run.Breaker, lim, l.Now()); ok {
+		return b
+	}
+	if reason := overBudget(s.Run, lim, l.Now()); reason != "" {
+		return Action{Kind: Halt, Status: state.HaltedStatus, Reason: reason}
+	}
+	return a
+}
+
+// embark enters the phase in which a course begins.
+func (l *Loop) embark(c Course) error {
+	s, err := l.load()
+	if err != nil || c.Phase == "" {
+		return err
+	}
+	if c.Phase == state.Discovery && c.Request != "" {
+		_, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+			return state.Event{Type: state.EvPhase, PhaseTo: &state.PhaseChange{From: s.Run.Phase, To: state.Discovery,
+				Reason: "asked for: " + notes.OneLine(c.Request, 300), Request: c.Request}}, nil
+		})
+		return err
+	}
+	if s.Run.Phase == c.Phase && !s.Run.PhaseDone {
+		return nil
+	}
+	return l.enter(c.Phase, or(c.Reason, "asked for"))
+}
+
+// enter moves the run to a phase; nothing happens when it is there.
+func (l *Loop) enter(to state.Phase, reason string) error {
+	s, err := l.load()
+	if err != nil || s.Run.Phase == to && !s.Run.PhaseDone {
+		return err
+	}
+	return l.record(state.Event{Type: state.EvPhase, PhaseTo: &state.PhaseChange{From: s.Run.Phase, To: to, Reason: reason, Rounds: s.Run.Rounds}})
+}
+
+// advance makes a transition, on criteria that DecidePhase has checked.
+func (l *Loop) advance(s state.State, a Action) error {
+	l.emit("phase", s, "", map[string]any{"from": s.Run.Phase, "to": a.Phase}, "%s → %s: %s", s.Run.Phase, a.Phase, a.Reason)
+	if s.Run.Phase == state.Validation && a.Phase == state.Building {
+		return ReturnToBuilding(l.background(), l.Journal, a.Reason)
+	}
+	return l.enter(a.Phase, a.Reason)
+}
+
+// runPhase runs the agent of one phase once; no iteration comes back when the
+// phase needed none.
+func (l *Loop) runPhase(ctx context.Context, s state.State, p state.Phase, c Course, failure string) (*iteration, *Action, error) {
+	switch p {
+	case state.Discovery:
+		return l.discover(ctx, s, failure)
+	case state.Planning:
+		return l.plan(ctx, s, c, failure)
+	}
+	return l.validate(ctx, s, failure)
+}
+
+// building works on tasks. That nothing is left to work on ends the phase and
+// not the run.
+func (l *Loop) building(ctx context.Context, s state.State) (*Action, error) {
+	if !l.Settings.Unchecked && !l.Prover.Verifies(unfinished(s.Plan)) {
+		return nil, gitstate.Hint(8, "write [[checks]] in ralph.toml, give every task a verify command, or say --unchecked",
+			"there are no checks, so nothing could be verified")
+	}
+	a, err := l.build(ctx)
+	if err != nil || a.Status == state.Complete || a.Status == state.BlockedStatus {
+		return nil, err
+	}
+	return &a, nil
+}
+
+func unfinished(p plan.Plan) []plan.Task {
+	var out []plan.Task
+	for _, t := range p.Tasks {
+		if t.Status == plan.Pending || t.Status == plan.InProgress {
+			out = append(out, t)
+		}
+	}
+	return out
+}

@@ -1,0 +1,169 @@
+package loop
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/proc"
+	"git-ralph/internal/state"
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+// makeReady does what comes before the first task: the setup commands, the
+// baseline, the iteration of project.setup_prompt.
+func (l *Loop) makeReady(ctx context.Context) (*Action, error) {
+	s, err := l.load()
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := plan.Next(s.Plan); !ok {
+		return nil, nil // nothing will be worked on
+	}
+	if err := l.setup(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.baseline(ctx, s); err != nil {
+		return nil, err
+	}
+	return l.setupPrompt(ctx)
+}
+
+// setup runs the setup commands once in every worktree. What was done lies
+// beside git's own files, and changed commands are run anew.
+func (l *Loop) setup(ctx context.Context) error {
+	if len(l.Settings.Setup) == 0 {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(l.Repo.Root + "\x00" + strings.Join(l.Settings.Setup, "\x00")))
+	want := fmt.Sprintf("%x", sum)
+	marker := filepath.Join(l.Repo.Dir(), "setup-"+fileNameOf(l.Repo.WorktreeName()))
+	if have, err := os.ReadFile(marker); err == nil && strings.TrimSpace(string(have)) == want {
+		return nil
+	}
+	tracked := func() (string, error) {
+		out, err := l.Repo.Git.Run(ctx, "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all")
+		return string(out), err
+	}
+	before, err := tracked()
+	if err != nil {
+		return fmt.Errorf("look at the worktree before the setup: %w", err)
+	}
+	l.emit("check", state.State{}, "", nil, "setup: %s", notes.OneLine(strings.Join(l.Settings.Setup, "; "), 200))
+	err = l.inWorktree(func(start Starter) error {
+		return l.Prover.Setup(ctx, ProofRequest{Start: start, Dir: l.Repo.Root, Env: l.Settings.CheckEnv})
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return gitstate.Hint(8, "run it by hand, or mend setup under [project] in ralph.toml", "the setup failed: %w", err)
+	}
+	after, err := tracked()
+	if err != nil {
+		return fmt.Errorf("look at the worktree after the setup: %w", err)
+	}
+	if after != before {
+		l.Log("the setup changed tracked files; they are not committed:\n%s", strings.TrimRight(after, "\n"))
+	}
+	if err := l.Repo.EnsureDir(); err != nil {
+		return err
+	}
+	if err := gitstate.WriteFile(marker, []byte(want+"\n"), 0o600); err != nil {
+		return fmt.Errorf("note that the setup was done: %w", err)
+	}
+	return nil
+}
+
+// inWorktree runs f with a process group of its own in the worktree, under the
+// sandbox of checks, between iterations.
+func (l *Loop) inWorktree(f func(Starter) error) error {
+	runDir, err := newRunDir()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(runDir)
+	g, err := proc.NewGroup(proc.GroupOptions{EventID: gitstate.NewID(l.Now()),
+		Wrap: l.Sandbox.Wrapper(Use{Dir: l.Repo.Root, RunDir: runDir, Files: l.AgentFiles})})
+	if err != nil {
+		return err
+	}
+	err = f(g.Start)
+	if cerr := g.Close(); cerr != nil {
+		err = errors.Join(err, cerr)
+	}
+	return err
+}
+
+// setupRun is the product of the iteration of project.setup_prompt: a worktree
+// that is ready, and that the checks accept as they accept any other.
+type setupRun struct {
+	l *Loop
+}
+
+// setupTask is how the prompt shows it: a task of no plan.
+const setupTask plan.TaskID = "setup"
+
+func (u setupRun) prompt(it *iteration) (state.State, plan.TaskID, bool) {
+	s := it.state
+	s.Plan.Tasks = append([]plan.Task{{ID: setupTask, Title: "prepare the project", Description: u.l.Settings.SetupPrompt,
+		Status: plan.Pending, NoChangeExpected: true}}, s.Plan.Tasks...)
+	return s, setupTask, true
+}
+
+func (setupRun) scope(*Scope) {}
+
+func (setupRun) missing(*iteration, Collected) []string { return nil }
+
+// settle has nothing to add: the checks ran, as for every iteration of building.
+func (setupRun) settle(_ context.Context, it *iteration) error {
+	it.done = true
+	return nil
+}
+
+// setupPrompt runs the agent once before the first task of a journal.
+func (l *Loop) setupPrompt(ctx context.Context) (*Action, error) {
+	var t tries
+	for l.Settings.SetupPrompt != "" {
+		s, err := l.load()
+		if err != nil || s.Run.SetUp {
+			return nil, err
+		}
+		if a, ok := decideOperator(s.Run); ok {
+			if a.Kind != Wait {
+				return &a, nil
+			}
+			if err := l.wait(ctx, a); err != nil {
+				return nil, err
+			}
+		} else {
+			it := &iteration{phase: state.Building, role: RoleCoding, attempt: 1, state: s, product: setupRun{l}, failure: t.failure,
+				task: plan.Task{Title: "prepare the project", NoChangeExpected: true}}
+			halt, err := l.work(ctx, it)
+			if err != nil || halt != nil {
+				return halt, err
+			}
+			if halt := t.again(it, l.phaseTries()); halt != nil {
+				return halt, nil
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return nil, nil
+}
+
+// phaseTries bounds the runs of a phase that did not come to an end.
+func (l *Loop) phaseTries() int {
+	if n := l.Settings.Limits.MaxAttempts; n > 0 {
+		return n
+	}
+	return 3
+}

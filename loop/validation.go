@@ -1,0 +1,365 @@
+package loop
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"git-ralph/gitstate/object"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/state"
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+// validation is the product of a validation run: a verdict on every acceptance
+// criterion, each with evidence.
+type validation struct {
+	plain
+	l       *Loop
+	specs   []Spec
+	fresh   ProofReport
+	results []state.ReportSpec
+}
+
+// validate runs the checks on the branch's tip, lets the validation agent judge
+// every acceptance criterion, and records the report. Nothing that happens in
+// it stays in the worktree.
+func (l *Loop) validate(ctx context.Context, s state.State, failure string) (*iteration, *Action, error) {
+	specs, err := ReadSpecs(l.Repo.Root)
+	if err != nil {
+		return nil, nil, err
+	}
+	_, tip, err := l.Repo.Head(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	v := &validation{l: l, specs: specs}
+	if v.fresh, err = l.proveTip(ctx, tip, s); err != nil {
+		return nil, nil, err
+	}
+	n := 0
+	for _, sp := range specs {
+		n += len(sp.Criteria)
+		for _, p := range sp.Problems {
+			l.Log("%s: %s", sp.Path, p)
+		}
+	}
+	rep := state.Report{Commit: hex(tip), Checks: []state.ReportCheck{}, Specs: []state.ReportSpec{}}
+	var it *iteration
+	if n > 0 {
+		it = &iteration{phase: state.Validation, role: RoleValidation, attempt: 1, state: s, product: v, specs: specFiles(specs), failure: failure}
+		it.report.Runs = v.fresh.Runs
+		for name, out := range v.fresh.Outputs {
+			it.evidence.add("checks/"+name, out)
+		}
+		if halt, err := l.work(ctx, it); err != nil || it.verdict.Verdict != state.Keep {
+			return it, halt, err
+		}
+		rep.Iteration, rep.Specs = it.number, v.results
+	}
+	for _, c := range v.fresh.Runs {
+		rep.Checks = append(rep.Checks, state.ReportCheck{Name: c.Name, Kind: c.Kind, Passed: c.Passed || c.AlreadyRed})
+	}
+	if !v.fresh.Pass && len(v.fresh.Runs) == 0 {
+		rep.Checks = append(rep.Checks, state.ReportCheck{Name: or(strings.Join(v.fresh.Reasons, "; "), "setup"), Kind: "setup"})
+	}
+	_, err = l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+		r := rep
+		r.Time, r.Tasks = l.Now(), unmet(s.Plan)
+		r.Passed = v.fresh.Pass && len(r.Tasks) == 0 && !slices.ContainsFunc(r.Specs, func(sp state.ReportSpec) bool {
+			return slices.ContainsFunc(sp.Criteria, func(c state.ReportCriterion) bool { return c.Verdict != "pass" })
+		})
+		rep = r
+		return state.Event{Type: state.EvReport, Phase: state.Validation, Iteration: r.Iteration, Report: &r}, nil
+	})
+	if err == nil {
+		l.emit("phase", s, "", rep, "validation: %s", reportLine(rep))
+	}
+	return it, nil, err
+}
+
+// proveTip runs the checks: in a fresh checkout, or where the settings forbid
+// one in the worktree, which is put back.
+func (l *Loop) proveTip(ctx context.Context, tip object.ID, s state.State) (ProofReport, error) {
+	if !tip.IsZero() && l.Settings.Fresh != "never" {
+		return l.ProveFresh(ctx, tip, s)
+	}
+	before, err := l.Engine.Checkpoint(ctx)
+	if err != nil {
+		return ProofReport{}, fmt.Errorf("take a checkpoint before the checks: %w", err)
+	}
+	var report ProofReport
+	err = l.inWorktree(func(start Starter) error {
+		var err error
+		report, err = l.Prover.Prove(ctx, ProofRequest{Start: start, Dir: l.Repo.Root, Env: l.Settings.CheckEnv, Baseline: s.Baseline,
+			Result: func(c state.CheckRun) { l.emit("check", s, "", c, "%s: %s", c.Name, passed(c)) }})
+		return err
+	})
+	if _, rerr := l.Engine.Restore(l.background(), before); rerr != nil {
+		err = errors.Join(err, fmt.Errorf("put back what the checks changed: %w", rerr))
+	}
+	return report, err
+}
+
+func (v *validation) missing(_ *iteration, c Collected) []string {
+	var out []string
+	for _, sp := range v.specs {
+		for _, text := range sp.Criteria {
+			if !slices.ContainsFunc(c.Criteria, func(r CriterionReport) bool { return r.Spec == sp.Path && r.Criterion == text }) {
+				out = append(out, fmt.Sprintf("not reported with ralph_report_criterion: %s: %s", sp.Path, text))
+			}
+		}
+	}
+	return out
+}
+
+// settle gives every criterion its verdict and puts the worktree back. Evidence
+// is opened before that, because it may name what the run has built.
+func (v *validation) settle(_ context.Context, it *iteration) error {
+	for _, sp := range v.specs {
+		if len(sp.Criteria) == 0 {
+			continue
+		}
+		res := state.ReportSpec{File: sp.Path, Title: sp.Title}
+		for _, text := range sp.Criteria {
+			c := judgeCriterion(sp.Path, text, it.tools.Criteria, v.opens)
+			res.Criteria = append(res.Criteria, c)
+			mark := "judged"
+			if c.Evidence == notReported {
+				mark = "unjudged"
+			}
+			it.report.Criteria = append(it.report.Criteria, state.CriterionMark{Text: text, Mark: mark})
+		}
+		v.results = append(v.results, res)
+	}
+	for _, c := range it.after.Changes {
+		if len(it.putBack) < 1000 {
+			it.putBack = append(it.putBack, c.Path)
+		}
+	}
+	if _, err := v.l.Engine.Restore(v.l.background(), it.before); err != nil {
+		return fmt.Errorf("put back what the validation changed: %w", err)
+	}
+	it.after.Changes, it.after.PutBack = nil, nil
+	it.proof.Changed, it.proof.TooLarge, it.proof.Nested = false, nil, nil
+	return nil
+}
+
+const notReported = "not reported"
+
+// judgeCriterion is the verdict on one criterion: reported as passed, with
+// evidence, and the evidence is there. Fail wins over pass.
+func judgeCriterion(spec, text string, reports []CriterionReport, opens func(evidence string) string) state.ReportCriterion {
+	c := state.ReportCriterion{Text: text, Verdict: "fail", Evidence: notReported}
+	for _, r := range reports {
+		if r.Spec != spec || r.Criterion != text || c.Evidence != notReported && r.Verdict == "pass" {
+			continue
+		}
+		c.Verdict, c.Evidence = "fail", or(strings.TrimSpace(r.Evidence), "reported as "+r.Verdict+" without evidence")
+		if r.Verdict != "pass" || strings.TrimSpace(r.Evidence) == "" {
+			continue
+		}
+		if wrong := opens(r.Evidence); wrong != "" {
+			c.Evidence = notes.CutBytes(wrong+": "+c.Evidence, 4000)
+			continue
+		}
+		c.Verdict = "pass"
+	}
+	return c
+}
+
+// citation matches a file and its line in evidence: cmd/main.go:12.
+var citation = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(^|[\s("'` + "`" + `\[])((?:\.{0,2}/)?[\w.@+-]+(?:/[\w.@+-]+)*\.[A-Za-z]\w*):(\d{1,7})\b`)
+})
+
+// opens looks up the places that evidence names and says which is not there,
+// "" when all are. A name without a folder that is no file of the worktree may
+// be a host and its port and proves nothing either way.
+func (v *validation) opens(evidence string) string {
+	root, err := os.OpenRoot(v.l.Repo.Root)
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	for _, m := range citation().FindAllStringSubmatch(evidence, 100) {
+		name := m[2]
+		if filepath.IsAbs(name) {
+			rel, err := filepath.Rel(v.l.Repo.Root, name)
+			if err != nil || strings.HasPrefix(rel, "..") {
+				continue // outside; nobody looks there
+			}
+			name = filepath.ToSlash(rel)
+		}
+		line, err := strconv.Atoi(m[3])
+		if err != nil {
+			continue
+		}
+		n, err := countLines(root, name, line)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !strings.Contains(strings.TrimPrefix(name, "./"), "/"):
+		case errors.Is(err, fs.ErrNotExist):
+			return m[2] + " does not exist"
+		case err == nil && (n < line || line == 0):
+			return fmt.Sprintf("%s has %d lines", m[2], n)
+		}
+	}
+	return ""
+}
+
+// countLines counts the lines of a regular file, up to the one that is wanted.
+func countLines(root *os.Root, name string, want int) (int, error) {
+	st, err := root.Lstat(name)
+	if err != nil {
+		return 0, err
+	}
+	if !st.Mode().IsRegular() {
+		return 0, fs.ErrInvalid
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	sc := bufio.NewScanner(f)
+	sc.Buffer(make([]byte, 64<<10), 16<<20)
+	n := 0
+	for n < want && sc.Scan() {
+		n++
+	}
+	return n, sc.Err()
+}
+
+// unmet are the tasks that are neither done nor skipped, each with its reason.
+func unmet(p plan.Plan) []state.ReportUnmet {
+	why := map[plan.TaskID]string{}
+	for _, b := range p.Blockers() {
+		why[b.ID] = b.Reason
+	}
+	var out []state.ReportUnmet
+	for _, t := range p.Tasks {
+		if t.Status != plan.Done && t.Status != plan.Skipped {
+			out = append(out, state.ReportUnmet{ID: t.ID, Status: t.Status, Reason: why[t.ID]})
+		}
+	}
+	return out
+}
+
+// unmetTasks makes tasks of what a report says is missing. What the plan has
+// already, unfinished or skipped by a person, is not added again.
+func unmetTasks(rep state.Report, p plan.Plan) []plan.Task {
+	var out []plan.Task
+	next := plan.Plan{Tasks: slices.Clone(p.Tasks)}
+	add := func(t plan.Task) {
+		for _, have := range next.Tasks {
+			if have.Status != plan.Done && have.Spec == t.Spec && have.Title == t.Title {
+				return
+			}
+		}
+		t.ID, t.Status, t.Priority = plan.NextID(next), plan.Pending, 1
+		next.Tasks, out = append(next.Tasks, t), append(out, t)
+	}
+	var red []string
+	setup := false
+	for _, c := range rep.Checks {
+		if !c.Passed {
+			red, setup = append(red, c.Name), setup || c.Kind == "setup"
+		}
+	}
+	if len(red) > 0 {
+		t := plan.Task{Title: oneTitle("make the checks pass in a fresh checkout: " + strings.Join(red, ", ")),
+			Description: "These checks fail on a checkout of the branch's tip that holds nothing but committed files. Mend the project, not the checks."}
+		if setup {
+			t.Title = "make the setup of the project work in a fresh checkout"
+		} else {
+			t.Verify = red
+		}
+		t.Criteria = []string{t.Title}
+		add(t)
+	}
+	for _, sp := range rep.Specs {
+		for _, c := range sp.Criteria {
+			if c.Verdict == "pass" {
+				continue
+			}
+			add(plan.Task{Title: oneTitle(c.Text), Spec: sp.File, Criteria: []string{c.Text},
+				Description: fmt.Sprintf("The validation judged this acceptance criterion of %s as not met. What was seen:\n\n%s", sp.File, c.Evidence)})
+		}
+	}
+	if v := rep.Approved; v != nil && !v.Approved && strings.TrimSpace(v.Reason) != "" {
+		add(plan.Task{Title: oneTitle(v.Reason), Criteria: []string{notes.OneLine(v.Reason, 1000)},
+			Description: "A person looked at the result and rejected it:\n\n" + v.Reason})
+	}
+	return out
+}
+
+func oneTitle(s string) string { return notes.OneLine(s, 300) }
+
+// reportLine is a report in one line.
+func reportLine(r state.Report) string {
+	red, all, failed := 0, 0, 0
+	for _, c := range r.Checks {
+		if !c.Passed {
+			red++
+		}
+	}
+	for _, sp := range r.Specs {
+		for _, c := range sp.Criteria {
+			all++
+			if c.Verdict != "pass" {
+				failed++
+			}
+		}
+	}
+	parts := []string{fmt.Sprintf("%d of %d criteria met", all-failed, all), fmt.Sprintf("%d of %d checks green", len(r.Checks)-red, len(r.Checks))}
+	if n := len(r.Tasks); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d tasks unfinished", n))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ReturnToBuilding makes tasks of what the newest report, or the person who
+// rejected it, says is missing, and goes back to the building phase.
+func ReturnToBuilding(ctx context.Context, j *journal.Journal, reason string) error {
+	_, err := j.Append(ctx, func(s state.State) (state.Event, error) {
+		if s.Report == nil {
+			return state.Event{}, journal.ErrNothing
+		}
+		tasks := unmetTasks(*s.Report, s.Plan)
+		if len(tasks) == 0 {
+			return state.Event{}, journal.ErrNothing
+		}
+		c := &state.PlanChange{Reason: "validation", Upsert: tasks}
+		for _, t := range tasks {
+			c.IDs = append(c.IDs, t.ID)
+		}
+		return state.Event{Type: state.EvPlan, Phase: state.Validation, Plan: c}, nil
+	})
+	if err != nil && !errors.Is(err, journal.ErrNothing) {
+		return err
+	}
+	_, err = j.Append(ctx, func(s state.State) (state.Event, error) {
+		if s.Run.Phase == state.Building {
+			return state.Event{}, journal.ErrNothing
+		}
+		rounds := s.Run.Rounds
+		if s.Report != nil && !s.Report.Passed {
+			rounds++
+		}
+		return state.Event{Type: state.EvPhase, PhaseTo: &state.PhaseChange{From: s.Run.Phase, To: state.Building, Reason: reason, Rounds: rounds}}, nil
+	})
+	if errors.Is(err, journal.ErrNothing) {
+		return nil
+	}
+	return err
+}
