@@ -1,0 +1,121 @@
+package main
+
+import (
+	"go/build"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rank orders the packages: an import may only go to a lower number. The
+// nouns are as the README lists them; what a folder below one does counts with it.
+var rank = []struct {
+	prefix string
+	rank   int
+}{
+	{"plan", 0},
+	{"internal/proc", 0},
+	{"internal/sandbox", 1},
+	{"gitstate/object", 2},
+	{"gitstate/ignore", 2},
+	{"gitstate/worktree/index", 3},
+	{"gitstate/worktree", 4},
+	{"gitstate", 5},
+	{"notes", 6},
+	{"internal/state", 7},
+	{"internal/journal", 8},
+	{"guard", 8},
+	{"context", 9},
+	{"loop", 10},
+	{"internal/config", 11},
+	{"internal/checks", 11},
+	{"internal/agent", 11},
+	{"internal/mcp", 11},
+	{"internal/dashboard", 11},
+	{"internal/ui", 11},
+	{"internal/cli", 12},
+	{"", 13}, // main
+}
+
+func rankOf(path string) int {
+	for _, r := range rank {
+		if path == r.prefix || strings.HasPrefix(path, r.prefix+"/") && r.prefix != "" {
+			return r.rank
+		}
+	}
+	return -1
+}
+
+// homes are the only places of libraries that would otherwise be everywhere.
+var homes = map[string][]string{
+	"github.com/go-git/":            {"gitstate"},
+	"github.com/alecthomas/kong":    {"internal/cli"},
+	"github.com/pelletier/go-toml/": {"plan", "internal/config", "internal/state", "internal/agent/scripted"},
+	"mvdan.cc/sh/":                  {"guard"},
+	"os/exec":                       {"internal/proc"},
+}
+
+// TestImportsPointDown keeps the house as the package comments describe it.
+func TestImportsPointDown(t *testing.T) {
+	seen := 0
+	err := filepath.WalkDir(".", func(dir string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if name := d.Name(); dir != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules" || name == "fixtures") {
+			return filepath.SkipDir
+		}
+		pkg, err := build.ImportDir(dir, build.IgnoreVendor)
+		if err != nil {
+			return nil // a folder without Go files
+		}
+		seen++
+		dir = filepath.ToSlash(dir)
+		if dir == "." {
+			dir = ""
+		}
+		mine := rankOf(dir)
+		if mine < 0 {
+			t.Errorf("%s has no rank: say here what it may import", dir)
+		}
+		for _, imp := range pkg.Imports {
+			if local, ok := strings.CutPrefix(imp, "git-ralph/"); ok {
+				if strings.HasPrefix(local, "fixtures/") {
+					t.Errorf("%s imports %s, which is for tests", dir, imp)
+				}
+				same := strings.HasPrefix(local, dir+"/") || strings.HasPrefix(dir, local+"/") || family(local) == family(dir)
+				if r := rankOf(local); r > mine || r == mine && !same {
+					t.Errorf("%s (%d) imports %s (%d): imports point down", dir, mine, local, r)
+				}
+			}
+			for lib, where := range homes {
+				if !strings.HasPrefix(imp, lib) {
+					continue
+				}
+				if !slices.ContainsFunc(where, func(h string) bool { return dir == h || strings.HasPrefix(dir, h+"/") }) {
+					t.Errorf("%s imports %s, which belongs to %s", dir, imp, strings.Join(where, ", "))
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen < 15 {
+		t.Errorf("only %d packages were looked at", seen)
+	}
+}
+
+// family is the folder whose parts may import each other: the drivers of
+// internal/agent, the parts of internal/checks.
+func family(path string) string {
+	for _, f := range []string{"internal/agent", "internal/checks"} {
+		if path == f || strings.HasPrefix(path, f+"/") {
+			return f
+		}
+	}
+	return path
+}
