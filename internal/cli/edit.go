@@ -201,6 +201,11 @@ func rebase(base, edited, now plan.Plan) (plan.Plan, error) {
 			both = append(both, id)
 		}
 	}
+	for _, id := range theirs.Added {
+		if edited.Find(id) >= 0 {
+			both = append(both, id)
+		}
+	}
 	if len(both) > 0 {
 		return now, fmt.Errorf("%s changed while you were editing", joinIDs(both))
 	}
@@ -219,9 +224,7 @@ func rebase(base, edited, now plan.Plan) (plan.Plan, error) {
 		}
 	}
 	for _, id := range theirs.Added {
-		if out.Find(id) < 0 {
-			out.Tasks = append(out.Tasks, now.Tasks[now.Find(id)])
-		}
+		out.Tasks = append(out.Tasks, now.Tasks[now.Find(id)])
 	}
 	return out, out.Validate("")
 }

@@ -33,7 +33,7 @@ func terminal(w any) bool {
 
 // colour wraps text in an SGR sequence when w wants colours.
 func (a *App) colour(w io.Writer, code, text string) string {
-	if text == "" || !a.colours(w) {
+	if text == "" || code == "0" || !a.colours(w) {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
