@@ -172,6 +172,9 @@ func (c *configJudge) changed(p string) {
 
 // significant is the part of a settings file that is no comment and no layout.
 func significant(p string, content []byte) string {
+	if len(content) > maxSource {
+		return string(content)
+	}
 	if lang := languageOf(p); lang != nil {
 		var b strings.Builder
 		for _, t := range lex(content, lang) {

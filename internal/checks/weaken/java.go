@@ -94,12 +94,8 @@ func (m javaMark) test() bool {
 // members reads the classes and methods of a list.
 func (r *javaReader) members(list []node, prefix string, legacy bool, skips []string) {
 	var marks []javaMark
-	start := -1
 	for i := 0; i < len(list); i++ {
 		if at(list, i) == "@" && i+1 < len(list) && list[i+1].kind == ident && at(list, i+1) != "interface" {
-			if start < 0 {
-				start = i
-			}
 			j := i + 1
 			for at(list, j+1) == "." {
 				j += 2
@@ -117,7 +113,7 @@ func (r *javaReader) members(list []node, prefix string, legacy bool, skips []st
 		case (word == "class" || word == "object" || word == "interface" || word == "record" || word == "enum") && at(list, i-1) != "." && i+1 < len(list) && list[i+1].kind == ident:
 			j := i + 2
 			old := false
-			for j < len(list) && list[j].open != '{' && at(list, j) != ";" {
+			for j < min(len(list), i+lookAhead) && list[j].open != '{' && at(list, j) != ";" {
 				old = old || at(list, j) == "TestCase" || at(list, j) == "extends" && strings.Contains(at(list, j+1), "Test")
 				j++
 			}
@@ -131,17 +127,17 @@ func (r *javaReader) members(list []node, prefix string, legacy bool, skips []st
 				r.members(list[j].kids, prefix+at(list, i+1)+".", old, inner)
 				i = j
 			}
-			marks, start = nil, -1
-		case list[i].open == '(' && i > 0 && list[i-1].kind == ident && r.method(list, &i, start, marks, prefix, legacy, skips):
-			marks, start = nil, -1
+			marks = nil
+		case list[i].open == '(' && i > 0 && list[i-1].kind == ident && r.method(list, &i, marks, prefix, legacy, skips):
+			marks = nil
 		case word == ";" || list[i].open == '{':
-			marks, start = nil, -1
+			marks = nil
 		}
 	}
 }
 
 // method reads `name (…) throws X { … }` whose parameters are at list[*i].
-func (r *javaReader) method(list []node, i *int, start int, marks []javaMark, prefix string, legacy bool, skips []string) bool {
+func (r *javaReader) method(list []node, i *int, marks []javaMark, prefix string, legacy bool, skips []string) bool {
 	name := list[*i-1].text
 	switch name {
 	case "if", "for", "while", "switch", "catch", "synchronized", "try", "new", "return":
@@ -153,7 +149,7 @@ func (r *javaReader) method(list []node, i *int, start int, marks []javaMark, pr
 		case ";", ")":
 			return false
 		case "=":
-			return r.expression(list, i, j, start, marks, prefix, skips) // Kotlin
+			return r.expression(list, i, j, marks, prefix, skips) // Kotlin
 		}
 		if list[j].open != 0 && list[j].open != '(' || j > *i+24 {
 			return false
@@ -163,12 +159,12 @@ func (r *javaReader) method(list []node, i *int, start int, marks []javaMark, pr
 	if !group(list, j, '{') {
 		return false
 	}
-	r.unit(name, list[*i-1], list[j:j+1], list, *i, start, marks, prefix, legacy, skips)
+	r.unit(name, list[*i-1], list[j:j+1], list[*i], marks, prefix, legacy, skips)
 	*i = j
 	return true
 }
 
-func (r *javaReader) expression(list []node, i *int, eq, start int, marks []javaMark, prefix string, skips []string) bool {
+func (r *javaReader) expression(list []node, i *int, eq int, marks []javaMark, prefix string, skips []string) bool {
 	fun := false
 	for k := max(0, *i-4); k < *i; k++ {
 		fun = fun || at(list, k) == "fun"
@@ -177,16 +173,13 @@ func (r *javaReader) expression(list []node, i *int, eq, start int, marks []java
 		return false
 	}
 	end := statementEnd(list, eq)
-	r.unit(list[*i-1].text, list[*i-1], list[eq+1:end], list, *i, start, marks, prefix, false, skips)
+	r.unit(list[*i-1].text, list[*i-1], list[eq+1:end], list[*i], marks, prefix, false, skips)
 	*i = end - 1
 	return true
 }
 
-func (r *javaReader) unit(name string, nameNode node, body, list []node, params, start int, marks []javaMark, prefix string, legacy bool, skips []string) {
-	u := unit{name: prefix + name, line: nameNode.line, calls: map[string]int{}, start: nameNode.pos, end: body[len(body)-1].last}
-	if start >= 0 {
-		u.start = list[start].pos
-	}
+func (r *javaReader) unit(name string, nameNode node, body []node, params node, marks []javaMark, prefix string, legacy bool, skips []string) {
+	u := unit{name: prefix + name, line: nameNode.line, calls: map[string]int{}}
 	for _, m := range marks {
 		if r.test && m.test() {
 			u.test = true
@@ -201,7 +194,7 @@ func (r *javaReader) unit(name string, nameNode node, body, list []node, params,
 			u.plain++ // JUnit 4: @Test(expected = X.class) is an assertion
 		}
 	}
-	u.test = u.test || r.test && legacy && strings.HasPrefix(name, "test") && len(list[params].kids) == 0
+	u.test = u.test || r.test && legacy && strings.HasPrefix(name, "test") && len(params.kids) == 0
 	if !u.test {
 		u.skips, u.rows = nil, 0
 	} else {

@@ -24,7 +24,7 @@ func readJS(file string, toks []token) *source {
 		r.suite(nodes, "", nil)
 		if len(r.s.units) == 0 && !supportName(strings.ToLower(simple(strings.TrimSuffix(file, ".js")))) {
 			// A script of bare assertions: the file is the test.
-			u := unit{name: "(file)", line: 1, test: true, calls: map[string]int{}, end: 1 << 30}
+			u := unit{name: "(file)", line: 1, test: true, calls: map[string]int{}}
 			w := &jsWalker{r: r, u: &u}
 			w.list(nodes, 1)
 			u.setBody(toks)
@@ -318,8 +318,7 @@ func (r *jsReader) eachRows(table []node) int {
 }
 
 func (r *jsReader) unit(c jsCall, list []node, name string, skips []string, rows int) {
-	u := unit{name: name, line: list[c.first].line, test: true, calls: map[string]int{}, skips: skips, rows: rows,
-		start: list[c.first].pos, end: list[c.next-1].last}
+	u := unit{name: name, line: list[c.first].line, test: true, calls: map[string]int{}, skips: skips, rows: rows}
 	w := &jsWalker{r: r, u: &u, skipSub: true}
 	times := 1
 	if rows > 0 {
@@ -381,7 +380,7 @@ func (r *jsReader) functions(list []node) {
 		if name == "" || body == nil {
 			continue
 		}
-		u := unit{name: name, line: list[i].line, calls: map[string]int{}, start: list[i].pos, end: body[len(body)-1].last}
+		u := unit{name: name, line: list[i].line, calls: map[string]int{}}
 		w := &jsWalker{r: r, u: &u}
 		w.list(body, 1)
 		u.setBody(flatten(body))

@@ -71,6 +71,8 @@ type lexer struct {
 	col   int
 	first bool
 	out   []token
+	// nesting is the depth of open templates.
+	nesting int
 }
 
 func (l *lexer) has(s string) bool { return bytes.HasPrefix(l.src[l.pos:], []byte(s)) }
@@ -316,9 +318,17 @@ func (l *lexer) tripled(q byte) {
 	}
 }
 
+// maxNesting bounds templates within templates; real code has two or three.
+const maxNesting = 100
+
 // template reads a JavaScript template literal behind its first back-tick; code
 // in ${…} may hold templates of its own.
 func (l *lexer) template() {
+	if l.nesting++; l.nesting > maxNesting {
+		l.pos = len(l.src)
+		return
+	}
+	defer func() { l.nesting-- }()
 	depth := 0
 	for l.pos < len(l.src) {
 		c := l.src[l.pos]

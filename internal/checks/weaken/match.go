@@ -65,7 +65,7 @@ func (j *judge) pairUp() {
 	// The rest by similarity, the most similar pairs first. Only what is left on
 	// both sides is compared, which is little in any honest change; maxLoose
 	// bounds the work on others.
-	const maxLoose = 1500
+	const maxLoose = 800
 	var looseOld, looseNew []*unit
 	for _, o := range olds {
 		if j.pairs[o] == nil {

@@ -29,7 +29,7 @@ func readOther(file string, toks []token) *source {
 	if !IsTest(file) {
 		return s
 	}
-	u := unit{name: "(file)", line: 1, test: true, calls: map[string]int{}, end: 1 << 30}
+	u := unit{name: "(file)", line: 1, test: true, calls: map[string]int{}}
 	words := otherWordsOnce()
 	tests := 0
 	for i, t := range toks {

@@ -112,9 +112,7 @@ func readPython(file string, toks []token) *source {
 	}
 	if path.Base(file) == "conftest.py" {
 		r.hooks(lines)
-		for _, sk := range fileSkips {
-			r.s.escapes = append(r.s.escapes, sk)
-		}
+		r.s.escapes = append(r.s.escapes, fileSkips...)
 	}
 	if !r.test && !isSupport(file) {
 		return r.s
@@ -197,9 +195,7 @@ func (r *pyReader) topSkips(lines []*pyLine) []string {
 		case first == "if" && at(l.toks, 1) == "__name__":
 			// not run when the module is collected
 		case first == "if" || first == "else" || first == "try" || first == "except" || first == "elif":
-			for _, sk := range r.topSkips(l.kids) {
-				out = append(out, sk)
-			}
+			out = append(out, r.topSkips(l.kids)...)
 		}
 	}
 	return out
@@ -308,7 +304,7 @@ func (r *pyReader) markSkips(marks [][]node) []string {
 
 func (r *pyReader) function(l *pyLine, toks []node, marks [][]node, class string, collected bool, skips []string) {
 	name := at(toks, 1)
-	u := unit{name: class + name, line: l.line, calls: map[string]int{}, start: l.pos, end: l.end}
+	u := unit{name: class + name, line: l.line, calls: map[string]int{}}
 	u.test = r.test && collected && strings.HasPrefix(name, "test")
 	times := 1
 	for _, m := range marks {

@@ -51,10 +51,10 @@ func (r *rustReader) items(list []node, prefix string, inTest bool, skips []stri
 		}
 		switch {
 		case word == "fn" && i+1 < len(list) && list[i+1].kind == ident:
-			i = r.function(list, i, start, prefix, attrs, inTest, skips)
+			i = r.function(list, i, prefix, attrs, inTest, skips)
 		case (word == "mod" || word == "impl" || word == "trait") && i+1 < len(list):
 			j := i + 1
-			for j < len(list) && list[j].open != '{' && at(list, j) != ";" {
+			for j < min(len(list), i+lookAhead) && list[j].open != '{' && at(list, j) != ";" {
 				j++
 			}
 			if group(list, j, '{') {
@@ -80,7 +80,7 @@ func (r *rustReader) items(list []node, prefix string, inTest bool, skips []stri
 			}
 		case word == "macro_rules" && at(list, i+1) == "!" && i+3 < len(list):
 			if inTest {
-				u := unit{name: at(list, i+2), line: list[i].line, calls: map[string]int{}, start: list[i].pos, end: list[i+3].last}
+				u := unit{name: at(list, i+2), line: list[i].line, calls: map[string]int{}}
 				(&rustWalker{r: r, u: &u}).list(list[i+3].kids, 1)
 				u.setBody(flatten(list[i+3 : i+4]))
 				r.s.units = append(r.s.units, u)
@@ -180,18 +180,15 @@ func rustSkips(attrs [][]node) []string {
 }
 
 // function reads `fn name…{}` at list[i] and returns the index of its last node.
-func (r *rustReader) function(list []node, i, start int, prefix string, attrs [][]node, inTest bool, skips []string) int {
+func (r *rustReader) function(list []node, i int, prefix string, attrs [][]node, inTest bool, skips []string) int {
 	j := i + 2
-	for j < len(list) && list[j].open != '{' && at(list, j) != ";" {
+	for j < min(len(list), i+lookAhead) && list[j].open != '{' && at(list, j) != ";" {
 		j++
 	}
 	if !group(list, j, '{') {
 		return j
 	}
-	u := unit{name: prefix + at(list, i+1), line: list[i].line, calls: map[string]int{}, start: list[i].pos, end: list[j].last}
-	if start >= 0 {
-		u.start = list[start].pos
-	}
+	u := unit{name: prefix + at(list, i+1), line: list[i].line, calls: map[string]int{}}
 	cases := 0
 	panics := false
 	for _, a := range attrs {

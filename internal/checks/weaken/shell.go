@@ -213,18 +213,6 @@ func dropOptions(words []string, values string) []string {
 	return words
 }
 
-// has reports whether any word is one of the given ones.
-func (c simpleCommand) has(names ...string) bool {
-	for _, w := range c.words {
-		for _, n := range names {
-			if w == n {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // option is the value of --name v, --name=v or -n v.
 func (c simpleCommand) option(names ...string) string {
 	for i, w := range c.words {

@@ -19,7 +19,11 @@ func tree(toks []token) []node {
 }
 
 // maxDepth bounds the recursion on hostile input; deeper brackets are ignored.
-const maxDepth = 400
+const maxDepth = 150
+
+// lookAhead bounds the search for the body of a declaration, in nodes, so that
+// text without any does not cost the square of its length.
+const lookAhead = 500
 
 func subtree(toks []token, pos *int, closer byte, depth int) (kids []node, end int) {
 	for *pos < len(toks) {
@@ -208,12 +212,13 @@ func never(cond []node) bool {
 }
 
 // flatten gives the tokens of a list back in order, brackets included.
-func flatten(list []node) []token {
-	var out []token
+func flatten(list []node) []token { return appendTokens(nil, list) }
+
+func appendTokens(out []token, list []node) []token {
 	for _, n := range list {
 		out = append(out, n.token)
 		if n.open != 0 {
-			out = append(out, flatten(n.kids)...)
+			out = appendTokens(out, n.kids)
 			out = append(out, token{kind: punct, text: string(closing(n.open)), pos: n.last - 1, end: n.last, line: n.line})
 		}
 	}

@@ -34,7 +34,7 @@ type unit struct {
 	words map[string]bool // distinct names and literals of the body
 	// fails: a helper that is given the means to fail a test (*testing.T).
 	fails bool
-	// start and end of the whole unit in the file.
+	// start and end of parameters and body in the file; Go alone has them.
 	start, end int
 }
 
@@ -50,15 +50,9 @@ type source struct {
 	escapes []string
 }
 
-func (s *source) tests() int {
-	n := 0
-	for _, u := range s.units {
-		if u.test {
-			n++
-		}
-	}
-	return n
-}
+// maxSource is the largest file that is taken apart, in bytes. A larger one has no
+// tests, which is a loss when it had some before it grew.
+const maxSource = 4 << 20
 
 // read takes a file apart; nil when it is absent or in no language that can
 // hold tests.
@@ -66,6 +60,9 @@ func read(file string, content []byte) *source {
 	lang := languageOf(file)
 	if lang == nil || content == nil {
 		return nil
+	}
+	if len(content) > maxSource {
+		return &source{path: file, lang: lang.name}
 	}
 	var s *source
 	switch lang.name {
@@ -190,14 +187,6 @@ func (h *helpers) all(from *unit, name string) []*unit {
 		}
 	}
 	return out
-}
-
-// find is the first of all, or nil.
-func (h *helpers) find(from *unit, name string) *unit {
-	if found := h.all(from, name); len(found) > 0 {
-		return found[0]
-	}
-	return nil
 }
 
 // weight is the number of assertions that a unit carries, those of the helpers
