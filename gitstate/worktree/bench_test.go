@@ -315,3 +315,36 @@ func BenchmarkSnapshotOfIndex(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkCold is the first checkpoint of a process, without the git around it.
+func BenchmarkCold(b *testing.B) { benchCheckpoint(b, false) }
+
+// BenchmarkWarm is every later one.
+func BenchmarkWarm(b *testing.B) { benchCheckpoint(b, true) }
+
+func benchCheckpoint(b *testing.B, warm bool) {
+	n := 10000
+	if s := os.Getenv("WORKTREE_BENCH_FILES"); s != "" {
+		n, _ = strconv.Atoi(s)
+	}
+	p := benchPlace(b)
+	generate(b, p, n)
+	p.open("", "")
+	time.Sleep(50 * time.Millisecond)
+	p.script("git update-index --refresh -q")
+	tracked := trackedByDir(b, p)
+	e := p.engine(Options{})
+	s := series{}
+	for b.Loop() {
+		if !warm {
+			e = p.engine(Options{})
+		}
+		s.time("checkpoint", func() {
+			if _, err := e.Checkpoint(context.Background()); err != nil {
+				b.Fatal(err)
+			}
+		})
+		s.time("floor", func() { floor(p.root, tracked) })
+	}
+	b.ReportMetric(s.median("checkpoint")/s.median("floor"), "checkpoint/floor")
+}

@@ -35,18 +35,19 @@ func (s *scan) list(t *task) {
 	}
 	out := &node{path: t.path, name: t.name, present: true, perm: self.perm,
 		mtime: self.mtime, ctime: self.ctime, ino: self.ino, listed: !late(self, s.started)}
-	var names []dirent
+	l, _ := s.pool.Get().(*listing)
+	if l == nil {
+		l = &listing{}
+	}
+	defer s.pool.Put(l)
+	l.reset()
 	isRepo := false
-	var arena []byte
 	if err := dir.list(func(d dirent) error {
 		if string(d.name) == ".git" {
 			isRepo = true
 			return nil
 		}
-		// The name is only lent. One allocation for all names of a folder.
-		at := len(arena)
-		arena = append(arena, d.name...)
-		names = append(names, dirent{arena[at:len(arena):len(arena)], d.kind})
+		l.add(d)
 		return nil
 	}); err != nil {
 		s.unreadable(t, err)
@@ -58,9 +59,45 @@ func (s *scan) list(t *task) {
 		}
 	}
 	t.out = out
+	names := l.entries()
 	s.rules(t, dir, out, names)
-	s.names(t, dir, out, names)
+	s.names(t, dir, out, names, l)
 	s.start(t)
+}
+
+// listing holds the names of one folder, in memory that is used again: names
+// are only lent by the folder, and a scan reads many.
+type listing struct {
+	text  []byte
+	ends  []int
+	kinds []kind
+	list  []dirent
+	seen  []bool
+}
+
+func (l *listing) reset() {
+	l.text, l.ends, l.kinds, l.list = l.text[:0], l.ends[:0], l.kinds[:0], l.list[:0]
+}
+
+func (l *listing) add(d dirent) {
+	l.text = append(l.text, d.name...)
+	l.ends = append(l.ends, len(l.text))
+	l.kinds = append(l.kinds, d.kind)
+}
+
+func (l *listing) entries() []dirent {
+	from := 0
+	for i, end := range l.ends {
+		l.list = append(l.list, dirent{l.text[from:end:end], l.kinds[i]})
+		from = end
+	}
+	return l.list
+}
+
+// marks returns n falses.
+func (l *listing) marks(n int) []bool {
+	l.seen = append(l.seen[:0], make([]bool, n)...)
+	return l.seen
 }
 
 // unreadable records a folder that may not be read. What the index has in it
@@ -175,7 +212,7 @@ func (s *scan) excluded(rules, old *ignore.Rules, path string, dir bool) bool {
 }
 
 // names classifies every name of a folder.
-func (s *scan) names(t *task, dir folder, out *node, names []dirent) {
+func (s *scan) names(t *task, dir folder, out *node, names []dirent, l *listing) {
 	b := t.base
 	old := t.old
 	if s.purpose == forCapture && b != nil && b.rulesKnown {
@@ -189,7 +226,9 @@ func (s *scan) names(t *task, dir folder, out *node, names []dirent) {
 	relist := s.purpose != forRestore && (b == nil || b.rules != out.rules)
 	var seenFiles, seenDirs []bool
 	if b != nil {
-		seenFiles, seenDirs = make([]bool, len(b.files)), make([]bool, len(b.dirs))
+		marks := l.marks(len(b.files) + len(b.dirs))
+		seenFiles, seenDirs = marks[:len(b.files)], marks[len(b.files):]
+		out.files = make([]file, 0, len(b.files))
 	}
 	for _, n := range names {
 		if s.e.settings.ignoreCase && b != nil {
@@ -210,7 +249,7 @@ func (s *scan) names(t *task, dir folder, out *node, names []dirent) {
 				}
 			}
 		}
-		s.fresh(t, dir, out, old, strings.Clone(string(n.name)), n.kind)
+		s.fresh(t, dir, out, old, string(n.name), n.kind)
 	}
 	if b == nil {
 		return

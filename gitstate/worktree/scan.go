@@ -26,7 +26,8 @@ type scan struct {
 	queue   queue
 	mu      sync.Mutex
 	errs    []error
-	between []string // new paths that only one of two rule sets ignores
+	between []string  // new paths that only one of two rule sets ignores
+	pool    sync.Pool // *listing
 }
 
 // purpose is what a scan is for; it decides which rules hold and what is stored.
@@ -276,6 +277,10 @@ func (s *scan) folder(t *task) {
 	defer s.done(t)
 	if s.ctx.Err() != nil {
 		t.out = t.vanished(s)
+		return
+	}
+	if t.base == nil || !t.base.listed || t.relist {
+		s.list(t) // nothing is known that could save reading the names
 		return
 	}
 	st, err := s.e.disk.lstat(t.path)
