@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -33,6 +34,8 @@ type HelperOptions struct {
 	Changed []string
 	// Why is the trigger of an indexer.
 	Why string
+	// Topics are what the preparation before wanted to be looked up.
+	Topics []string
 	// Stuck says that the last two iterations of the task failed alike.
 	Stuck bool
 }
@@ -71,9 +74,11 @@ func Helper(role Role, s state.State, id plan.TaskID, opt HelperOptions) Job {
 	v["pass"] = notes.OneLine(opt.Pass, 60)
 	v["files"] = changedList(opt.Changed)
 	v["signals"] = signals(s, opt)
+	topics := opt.Topics
 	if s.Handoff != nil {
-		v["research"] = list(s.Handoff.RequestResearch, func(t string) string { return notes.OneLine(t, 300) })
+		topics = append(slices.Clone(s.Handoff.RequestResearch), topics...)
 	}
+	v["research"] = list(topics, func(t string) string { return notes.OneLine(t, 300) })
 	v["knowledge"] = Index(s.Knowledge, helperIndex)
 	v["handoffs"] = extracts(unindexed(s, opt))
 	tpl := a.opt.templates().pick(role, a.task.Type)

@@ -55,7 +55,11 @@ func Apply(s State, e Event) (State, []Superseded) {
 		a.question()
 	case EvContext:
 		a.context()
-	case EvStuck, EvPass, EvMerge, EvClaim, EvRewind:
+	case EvStuck:
+		a.s.Run.Stuck = string(e.Task)
+	case EvPass:
+		a.pass()
+	case EvMerge, EvClaim, EvRewind:
 		// They record; the state they concern changes by other events.
 	case EvBaseline:
 		a.s.Baseline = e.Baseline
@@ -119,6 +123,9 @@ func (a *applier) phase() {
 		return
 	}
 	r := &a.s.Run
+	if r.Phase != p.To {
+		r.LeftPhase = r.Phase
+	}
 	r.Phase, r.Rounds, r.PhaseDone = p.To, p.Rounds, false
 	// What was approved before is not what is made now.
 	r.Confirmed = slices.DeleteFunc(slices.Clone(r.Confirmed), func(c string) bool { return c == string(p.To) })
@@ -400,7 +407,16 @@ func (a *applier) iteration() {
 			r.PhaseDone = true
 		}
 	}
+	if a.e.Phase == r.Phase && res.Counts() {
+		r.LeftPhase = ""
+	}
+	if res.Verdict == Keep && r.Stuck == string(a.e.Task) {
+		r.Stuck = ""
+	}
 	done := a.iterationTask(res)
+	if done {
+		a.researched()
+	}
 	if a.e.Phase == Building && res.Counts() {
 		r.SessionIterations++
 		r.Index.Since++
@@ -735,7 +751,18 @@ func (a *applier) context() {
 	}
 	switch c.Kind {
 	case "index":
-		r.Index = IndexState{Last: r.Iteration}
+		if !c.Failed {
+			r.Index = IndexState{Last: r.Iteration}
+		}
+	case "prep":
+		a.prep(c)
+	case "post":
+		if !c.Failed {
+			r.Index = IndexState{Last: r.Iteration}
+			r.Prep.Advice = notes.OneLine(strings.TrimSuffix(c.Action+": "+c.Reason, ": "), maxFinding)
+		}
+	case "window":
+		r.AskHandoff = 0
 	case "memory":
 		name := "session"
 		if c.MemoryPhase != "" {

@@ -282,6 +282,8 @@ type Result struct {
 	ContextTokens int64    `json:"context_tokens,omitempty"`
 	ContextWindow int64    `json:"context_window,omitempty"`
 	ClaimedDone   bool     `json:"claimed_done,omitempty"`
+
+	Passes []PassResult `json:"passes,omitempty"`
 }
 
 // CriterionMark says how far a criterion of the task was shown.
@@ -353,8 +355,13 @@ type ContextNote struct {
 	MemoryPhase Phase  `json:"memory_phase,omitempty"`
 	Memory      string `json:"memory,omitempty"`
 	Failed      bool   `json:"failed,omitempty"`
-	CostMicro   *int64 `json:"cost_micro_usd,omitempty"`
-	Tokens      Tokens `json:"tokens,omitzero"`
+	// Of a preparation that answered research: what to look up, and what its
+	// agent has found out already.
+	Topics   []string `json:"topics,omitempty"`
+	Research string   `json:"research,omitempty"`
+	// CostMicro and Tokens are what no iteration's event counts.
+	CostMicro *int64 `json:"cost_micro_usd,omitempty"`
+	Tokens    Tokens `json:"tokens,omitzero"`
 }
 
 // Stuck says that two iterations of one task failed in the same way.

@@ -125,13 +125,19 @@ type Run struct {
 	// Overrides are settings changed by `set` while the run goes on.
 	Overrides map[string]string `toml:"overrides,omitempty"`
 
-	Index        IndexState `toml:"index,omitzero"`
-	Claims       int        `toml:"claims,omitempty"`       // iterations that said they were done
-	FalseClaims  int        `toml:"false_claims,omitempty"` // of those, not kept
-	LastFailKey  string     `toml:"last_failure,omitempty"` // to see that a task is stuck
-	LastFailTask string     `toml:"last_failure_task,omitempty"`
-	ContextZone  Zone       `toml:"context_zone,omitzero"`
-	ContextPct   int        `toml:"context_percent,omitempty"`
+	Index IndexState `toml:"index,omitzero"`
+	// LeftPhase is the phase before this one, until a run of this one has ended.
+	LeftPhase Phase `toml:"left_phase,omitempty"`
+	// Stuck is the task whose last two iterations ended in the same way.
+	Stuck string      `toml:"stuck_task,omitempty"`
+	Prep  Preparation `toml:"preparation,omitzero"`
+
+	Claims       int    `toml:"claims,omitempty"`       // iterations that said they were done
+	FalseClaims  int    `toml:"false_claims,omitempty"` // of those, not kept
+	LastFailKey  string `toml:"last_failure,omitempty"` // to see that a task is stuck
+	LastFailTask string `toml:"last_failure_task,omitempty"`
+	ContextZone  Zone   `toml:"context_zone,omitzero"`
+	ContextPct   int    `toml:"context_percent,omitempty"`
 }
 
 // Zone counts iterations by the largest share of the window that they used.
@@ -192,6 +198,21 @@ type IndexState struct {
 	Since int `toml:"iterations_since,omitempty"`
 	Bytes int `toml:"bytes_since,omitempty"`
 	Last  int `toml:"last_iteration,omitempty"`
+}
+
+// Preparation is what helper agents left for the next preparation of context
+// (agent-orchestrated mode). All of it is bounded.
+type Preparation struct {
+	// Rounds counts the answers of research by task; Task is the one that the
+	// newest was given for, with the topics and what was found out by then.
+	Rounds   map[string]int `toml:"research_rounds,omitempty"`
+	Task     plan.TaskID    `toml:"research_task,omitempty"`
+	Topics   []string       `toml:"topics,omitempty"`
+	Research string         `toml:"research,multiline,omitempty"`
+	// Advice is the newest directive of the context agent after an iteration.
+	Advice string `toml:"advice,omitempty"`
+	// Findings of passes, a line each, newest last.
+	Findings []string `toml:"findings,omitempty"`
 }
 
 // Guidance is a note of the operator for the agent. It is shown from the
