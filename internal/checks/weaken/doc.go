@@ -43,7 +43,21 @@
 //     file is one unit; tests, assertions and skips are counted by the names that
 //     their frameworks use. A rename is the same file under another name.
 //
-// Comments and strings are never taken for code.
+// Comments and strings are never taken for code. Not counted as assertions are, in
+// Go, checks of the error of a call into the standard library (`dir, err :=
+// os.MkdirTemp(…)`), which come and go with the call. A helper is compared by itself
+// when its name says that it asserts, or when it gets a *testing.T; others
+// are judged by the tests of the change that call them.
+//
+// # What may be changed
+//
+// A script, recipe or package script that a check runs may gain commands when
+// nothing that was there can be skipped by them: every old line stands in its
+// order, new ones are single plain commands, and a shell script stops at the
+// first failure (set -e). A file that did not exist may be added, except where it
+// takes the place of another one or its settings leave something out. Of
+// tsconfig.json, Cargo.toml, pom.xml, pyproject.toml, vite.config and package.json
+// only the parts count that decide about checks. Any change of a CI file counts.
 //
 // # What is not found
 //
@@ -51,9 +65,11 @@
 // (assertEqual by assertIsNotNone, a changed expected value): the checkpoint's
 // own tests, run against the new code, are there for that (JudgeOldTests). So do
 // conditions that are false only at run time, assertions in callbacks that are
-// never called, tests that are generated, doctests, and expected output in
-// files other than Jest's snapshots. Helpers that live in files which the
-// change does not touch count one assertion if their name says so.
+// never called or that stand outside of tests, tests that are generated,
+// doctests, and expected output in files other than Jest's snapshots. Helpers that
+// live in files which the change does not touch count one assertion if their
+// name says so. Comparing a value with itself counts as nothing, also where a test
+// means it (the reflexivity of ==). A file above 4 MiB has no tests.
 //
 // Some honest changes are found as well: deleting the tests of a feature that
 // is deleted, changing the build script that a check runs, a condition added in
