@@ -33,13 +33,14 @@ type AddCmd struct {
 	AllowProtected   []string `sep:"," placeholder:"GLOB" help:"Protected paths that it may change."`
 
 	Plan string `placeholder:"FILE|-|TEXT" help:"Let the planning agent make tasks of a description."`
+	Yes  bool   `short:"y" help:"With --plan: agree to the plan."`
 	JSON bool   `name:"json" help:"Print the task as JSON."`
 }
 
 // Run adds one task.
 func (c *AddCmd) Run(a *App) error {
 	if c.Plan != "" {
-		return gitstate.Hint(2, "git ralph add \"TEXT\" adds one task, git ralph import FILE a list of them", "--plan is not available yet")
+		return c.addPlan(a)
 	}
 	text, err := c.text(a)
 	if err != nil {

@@ -43,6 +43,15 @@ type Commands struct {
 
 	Start StartCmd `cmd:"" aliases:"build" group:"Lifecycle" help:"Work through the plan."`
 
+	Run      RunCmd      `cmd:"" group:"Lifecycle" help:"From a sentence to validated work: discovery, planning, building, validation."`
+	Discover DiscoverCmd `cmd:"" group:"Lifecycle" help:"Find out what is wanted and write specs."`
+	PlanCmd  PlanCmd     `cmd:"" name:"plan" group:"Lifecycle" help:"Make a plan of the specs, or make it again."`
+	Validate ValidateCmd `cmd:"" group:"Lifecycle" help:"Judge the result against the specs, or print the last report."`
+	Approve  ApproveCmd  `cmd:"" group:"Lifecycle" help:"Agree to what waits for a person."`
+	Reject   RejectCmd   `cmd:"" group:"Lifecycle" help:"Send back what waits for a person, with a reason."`
+	Answer   AnswerCmd   `cmd:"" group:"Lifecycle" help:"Answer a question of an agent, or list them."`
+	Reset    ResetCmd    `cmd:"" group:"Lifecycle" help:"Begin a new plan in the same journal."`
+
 	Import  ImportCmd  `cmd:"" group:"Plan" help:"Read a plan; the format is detected."`
 	Export  ExportCmd  `cmd:"" group:"Plan" help:"Write the plan in another format."`
 	Add     AddCmd     `cmd:"" group:"Plan" help:"Add a task."`
@@ -52,6 +61,9 @@ type Commands struct {
 	Retry   RetryCmd   `cmd:"" group:"Plan" help:"Try tasks again, with their attempts at zero."`
 	Block   BlockCmd   `cmd:"" group:"Plan" help:"Take a task out of the work, with a reason."`
 	Unblock UnblockCmd `cmd:"" group:"Plan" help:"Let a blocked task be worked on."`
+
+	Archive    ArchiveCmd    `cmd:"" group:"Plan" help:"Take done and skipped tasks out of the plan."`
+	Regenerate RegenerateCmd `cmd:"" group:"Plan" help:"Plan again from the specs; done and skipped tasks stay."`
 
 	Pause  PauseCmd  `cmd:"" group:"Steering" help:"Let the iteration end, then wait."`
 	Resume ResumeCmd `cmd:"" group:"Steering" help:"Go on after a pause; close an open breaker to half."`

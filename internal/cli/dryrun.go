@@ -15,7 +15,7 @@ func (c *StartCmd) dryRun(a *App, set *config.Resolved) error {
 	if done, err := c.nothingToDo(a, s); done || err != nil {
 		return err
 	}
-	w, err := a.preflight(a.Ctx, set, s, &c.RunFlags)
+	w, err := a.preflight(a.Ctx, set, s, &c.RunFlags, true)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,9 @@ import (
 
 // preflight refuses, before anything is changed, what would go wrong in the
 // night. Every refusal is exit code 8 with the way out.
-func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State, f *RunFlags) (*wired, error) {
+// verifiable says that the tasks of the plan are what will be worked on, so
+// that something must be able to prove them.
+func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State, f *RunFlags, verifiable bool) (*wired, error) {
 	repo, err := a.Repo()
 	if err != nil {
 		return nil, err
@@ -62,7 +64,7 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 	if err != nil {
 		return nil, err
 	}
-	if !w.loop.Prover.Verifies(pendingTasks(s.Plan)) && !f.Unchecked {
+	if verifiable && !w.loop.Prover.Verifies(pendingTasks(s.Plan)) && !f.Unchecked {
 		return nil, gitstate.Hint(8, "write [[checks]] in ralph.toml, give every task a verify command, or say --unchecked",
 			"there are no checks, so nothing could be verified")
 	}

@@ -80,84 +80,30 @@ func (c *StartCmd) Run(a *App) error {
 	if c.Trust {
 		a.Env = append(a.Env, "RALPH_TRUST=1")
 	}
-	repo, err := a.Repo()
-	if err != nil {
-		return err
-	}
 	j, err := a.Journal()
 	if err != nil {
 		return err
 	}
-	snap, err := j.Load(a.Ctx)
-	if errors.Is(err, journal.ErrNone) {
+	if _, err := j.Load(a.Ctx); errors.Is(err, journal.ErrNone) {
 		return gitstate.Hint(8, "git ralph import FILE, or git ralph add \"a first task\"", "the branch %s has no journal and no plan", j.Branch)
-	}
-	if err != nil {
-		return err
-	}
-	set, err := a.Settings(c.flags(), c.Config)
-	if err != nil {
+	} else if err != nil {
 		return err
 	}
 	if c.DryRun {
+		set, err := a.Settings(c.flags(), c.Config)
+		if err != nil {
+			return err
+		}
 		return c.dryRun(a, set)
 	}
-	ctx, cancel := a.interrupts()
-	defer cancel()
-
-	branchLock, err := repo.LockBranch(j.Branch)
-	if err != nil {
+	end, ran, err := a.launch(launch{flags: &c.RunFlags, verifiable: true,
+		before: func(s state.State, _ *config.Resolved) (bool, error) { return c.nothingToDo(a, s) },
+		run:    func(ctx context.Context, l *loop.Loop, _ state.State) (loop.End, error) { return l.Run(ctx) }})
+	if err != nil || !ran {
 		return err
 	}
-	defer branchLock.Release()
-	treeLock, err := repo.LockWorktree()
-	if err != nil {
-		return err
-	}
-	defer treeLock.Release()
-	e, err := a.engine(set)
-	if err != nil {
-		return err
-	}
-	if err := a.recoverRun(j, e); err != nil {
-		return err
-	}
-	if snap, err = j.Load(a.Ctx); err != nil {
-		return err
-	}
-	if done, err := c.nothingToDo(a, snap.State); done || err != nil {
-		return err
-	}
-	w, err := a.preflight(ctx, set, snap.State, &c.RunFlags)
-	if err != nil {
-		return err
-	}
-	w.loop.Engine = e
-	out := newReporter(a, c.JSON)
-	w.loop.Emit = out.emit
-	w.loop.Resolve = func(over map[string]string) (loop.Settings, error) {
-		src, err := a.sources(c.Config, over)
-		if err != nil {
-			return loop.Settings{}, err
-		}
-		src.Flags = c.flags()
-		res, err := config.Load(src)
-		if err != nil {
-			return loop.Settings{}, err
-		}
-		return a.loopSettings(res), nil
-	}
-	end, err := w.loop.Run(ctx)
-	out.close()
-	if err != nil {
-		return err
-	}
-	if err := loop.Prune(repo, j, set.Evidence.Keep); err != nil {
-		a.warn("old evidence could not be pruned: %v", err)
-	}
-	a.notify(set, end)
 	if !c.JSON {
-		c.summary(a, end)
+		a.summary(end)
 	}
 	return endError(end)
 }
@@ -184,7 +130,7 @@ func (c *StartCmd) nothingToDo(a *App, s state.State) (bool, error) {
 	case s.Run.PauseAsked:
 		return true, gitstate.Hint(6, "git ralph resume, then git ralph start", "the run is paused")
 	case s.Run.Status == state.NeedsReview:
-		return true, gitstate.Hint(6, "git ralph approve, or git ralph resume; then git ralph start", "the run waits for a person: %s", s.Run.Reason)
+		return true, gitstate.Hint(6, "git ralph approve, or git ralph reject \"why\"; then git ralph start", "the run waits for a person: %s", s.Run.Reason)
 	case s.Run.Breaker.State == "open" && (s.Run.Breaker.Until == nil || time.Now().Before(*s.Run.Breaker.Until)):
 		return true, gitstate.Hint(5, "git ralph log shows why; git ralph resume allows one attempt", "the circuit breaker is open: %s", s.Run.Breaker.Reason)
 	}
@@ -263,7 +209,7 @@ func (r *reporter) emit(l loop.Live) {
 func (r *reporter) close() {}
 
 // summary says what the run did and what comes next.
-func (c *StartCmd) summary(a *App, end loop.End) {
+func (a *App) summary(end loop.End) {
 	s := end.State
 	n := s.Plan.Counts()
 	a.printf("\n%s", a.colour(a.Out, "1", string(end.Status)))
@@ -306,6 +252,14 @@ func (c *StartCmd) summary(a *App, end loop.End) {
 	a.printf("%s %s\n", a.colour(a.Out, "36", "next:"), nextMove(end))
 }
 
+// goesOn is the command that continues a phase.
+func goesOn(p state.Phase) string {
+	if p == state.Building || p == "" {
+		return "start"
+	}
+	return "run"
+}
+
 func usd(micro int64) string { return strconv.FormatFloat(float64(micro)/1e6, 'f', 2, 64) }
 
 func nextMove(end loop.End) string {
@@ -325,11 +279,18 @@ func nextMove(end loop.End) string {
 		}
 		return "git ralph log says why; git ralph resume allows one attempt"
 	case state.Paused:
+		if open := loop.OpenQuestions(end.State); len(open) > 0 {
+			return "git ralph answer " + open[0].ID + " \"…\", then git ralph run"
+		}
 		return "git ralph resume, then git ralph start"
 	case state.NeedsReview:
-		return "look at it, then git ralph resume and git ralph start"
+		return "look at it, then git ralph approve or git ralph reject \"why\", and git ralph " + goesOn(end.State.Run.Phase)
+	case state.Ready:
+		if end.State.Run.Phase == state.Planning {
+			return "git ralph plan, or git ralph run for all that follows"
+		}
 	}
-	return "git ralph start goes on"
+	return "git ralph " + goesOn(end.State.Run.Phase) + " goes on"
 }
 
 // notify runs the command for this kind of end; its failure is only reported.

@@ -341,7 +341,7 @@ func nextCommand(d statusDoc, s state.State) string {
 			return "git ralph log shows why; git ralph resume allows one attempt"
 		}
 	case state.NeedsReview:
-		return "look at it, then git ralph resume and git ralph start"
+		return "look at it, then git ralph approve or git ralph reject \"why\", and git ralph " + goesOn(d.Phase)
 	case state.Interrupted:
 		return "git ralph start mends what was left and goes on"
 	}

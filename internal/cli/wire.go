@@ -84,7 +84,7 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 		BaselineMode: set.Validation.Baseline, Fresh: set.Validation.Fresh, TestGuard: set.Validation.TestGuard,
 		Protected: set.Guard.Protected, FailureChars: set.Context.FailureChars, KeepEvidence: set.Evidence.Keep,
 		IterationMicroUSD: int64(set.Limits.IterationUSD), IterationTokens: set.Limits.IterationTokens,
-		Hash: set.Hash, PlanningTokens: set.Planning.TaskTokens, MaxQuestions: set.Discovery.MaxQuestions, Ask: set.Agent.Ask,
+		Hash: set.Hash, Setup: set.Project.Setup, PlanningTokens: set.Planning.TaskTokens, MaxQuestions: set.Discovery.MaxQuestions, Ask: set.Agent.Ask,
 		Rounds: set.Validation.Rounds, HumanApproval: set.Validation.HumanApproval, ConfirmPlan: set.Planning.Confirm,
 		ConfirmSpecs: set.Discovery.Confirm, HandoffPercent: set.Context.HandoffPercent, HardPercent: set.Context.HardPercent,
 		MaxHandoffs: set.Loop.MaxHandoffs, Window: set.Context.WindowTokens,
@@ -93,6 +93,10 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 	// The client keeps what it needs to log in; tools, checks and steps do not.
 	s.AgentEnv = proc.CleanEnv(a.Env, set.Agent.EnvDeny, set.Agent.EnvAllow, agent.LoginOf(set.Agent.Driver).Env)
 	s.CheckEnv = proc.CleanEnv(a.Env, set.Agent.EnvDeny, set.Agent.EnvAllow, nil)
+	// Without a sandbox, too, git has no credentials and nobody to ask; and
+	// what a project installs does not bring its hooks along.
+	quiet := append(proc.AgentGitEnv(), "HUSKY=0", "LEFTHOOK=0")
+	s.AgentEnv, s.CheckEnv = append(s.AgentEnv, quiet...), append(s.CheckEnv, quiet...)
 	s.Roles = map[loop.Role]loop.RoleSettings{}
 	roles := []string{"coding", "discovery", "planning", "validation", "context-prep", "context-post", "indexer"}
 	for _, p := range set.Passes {
@@ -223,9 +227,14 @@ func (a *App) wire(set *config.Resolved, sandbox loop.Sandbox) (*wired, error) {
 	if err != nil {
 		return nil, err
 	}
+	setupPrompt, err := a.setupPrompt(set, j.Repo.Root)
+	if err != nil {
+		return nil, err
+	}
 	l := &loop.Loop{Repo: j.Repo, Journal: j, Engine: e, Agent: drv, Prover: newProver(set, sleep), Sandbox: sandbox, Policy: pol,
 		OpenTools: func(s loop.Scope) (loop.Toolbox, error) { return mcp.Open(s) },
 		Prompt:    opts, Settings: a.loopSettings(set), Binary: binary, Log: a.warn, Now: j.Now, Sleep: sleep, Fail: a.failpoint()}
+	l.Settings.SetupPrompt = setupPrompt
 	l.AgentFor = func(r loop.Role) (loop.Agent, error) {
 		if d := l.Settings.Roles[r].Driver; d != "" && d != set.Agent.Driver {
 			return agent.New(d, a.agentOptions(set))

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/state"
+	"git-ralph/loop"
+)
+
+// ApproveCmd is `git ralph approve`.
+type ApproveCmd struct {
+	Comment []string `arg:"" optional:"" help:"A remark that is recorded with it."`
+}
+
+// Run agrees to what waits for a person.
+func (c *ApproveCmd) Run(a *App) error {
+	if _, err := a.Load(); err != nil {
+		return err
+	}
+	var before state.State
+	snap, changed, err := a.change(func(s state.State) (state.Event, error) {
+		before = s
+		if s.Run.Status != state.NeedsReview {
+			if s.Run.Phase == state.Validation && s.Report != nil && s.Report.Approved != nil && s.Report.Approved.Approved ||
+				slices.Contains(s.Run.Confirmed, string(s.Run.Phase)) {
+				return state.Event{}, journal.ErrNothing
+			}
+			return state.Event{}, gitstate.Hint(1, "git ralph status shows where the run stands", "nothing waits to be approved")
+		}
+		return operator(state.Operator{Command: "approve", Text: strings.TrimSpace(strings.Join(c.Comment, " "))}), nil
+	})
+	if err != nil {
+		return err
+	}
+	if !changed {
+		a.printf("the %s was approved already\n", before.Run.Phase)
+		return nil
+	}
+	a.printf("approved: %s\n", before.Run.Reason)
+	if snap.State.Run.Status == state.Complete {
+		a.printf("complete\n")
+	} else {
+		a.printf("next: git ralph %s goes on\n", goesOn(snap.State.Run.Phase))
+	}
+	return nil
+}
+
+// RejectCmd is `git ralph reject`.
+type RejectCmd struct {
+	Why []string `arg:"" help:"What is wrong; the next agent is told."`
+}
+
+// Run sends back what waits for a person.
+func (c *RejectCmd) Run(a *App) error {
+	why := strings.TrimSpace(strings.Join(c.Why, " "))
+	if why == "" {
+		return usage(`git ralph reject "what is wrong"`, "a rejection needs a reason")
+	}
+	if len(why) > 16<<10 {
+		return usage("put the details into a file of the project and name it", "a reason of %d bytes is too long", len(why))
+	}
+	if _, err := a.Load(); err != nil {
+		return err
+	}
+	var before state.State
+	snap, _, err := a.change(func(s state.State) (state.Event, error) {
+		before = s
+		if s.Run.Status != state.NeedsReview {
+			return state.Event{}, gitstate.Hint(1, "git ralph inject tells the agent something; git ralph status shows where the run stands", "nothing waits to be rejected")
+		}
+		return operator(state.Operator{Command: "reject", Text: why}), nil
+	})
+	if err != nil {
+		return err
+	}
+	a.printf("rejected: %s\n", before.Run.Reason)
+	if before.Run.Phase == state.Validation && before.Report != nil {
+		if err := loop.ReturnToBuilding(a.Ctx, a.journal, "rejected by a person"); err != nil {
+			return err
+		}
+		if snap, err = a.journal.Load(a.Ctx); err != nil {
+			return err
+		}
+		a.planDifference(before, snap.State)
+	}
+	a.printf("next: git ralph %s goes on with it\n", "run")
+	return nil
+}

@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/config"
+	"git-ralph/internal/state"
+	"git-ralph/loop"
+)
+
+// launch is one session of agents: what start, run and the commands of single
+// phases have in common.
+type launch struct {
+	flags *RunFlags
+	// verifiable: the plan as it is will be worked on.
+	verifiable bool
+	// before answers without starting anything when there is nothing to start;
+	// optional.
+	before func(s state.State, set *config.Resolved) (done bool, err error)
+	// answers to questions of agents; nil = the terminal alone.
+	answers *answers
+	// quiet: nothing is shown while it runs.
+	quiet bool
+	run   func(ctx context.Context, l *loop.Loop, s state.State) (loop.End, error)
+}
+
+// launch takes the locks, mends what a dead run left, looks ahead and runs.
+// False means that it ended before anything was started.
+func (a *App) launch(c launch) (loop.End, bool, error) {
+	if c.flags.Trust {
+		a.Env = append(a.Env, "RALPH_TRUST=1")
+	}
+	repo, err := a.Repo()
+	if err != nil {
+		return loop.End{}, false, err
+	}
+	j, err := a.Journal()
+	if err != nil {
+		return loop.End{}, false, err
+	}
+	set, err := a.Settings(c.flags.flags(), c.flags.Config)
+	if err != nil {
+		return loop.End{}, false, err
+	}
+	ctx, cancel := a.interrupts()
+	defer cancel()
+
+	branchLock, err := repo.LockBranch(j.Branch)
+	if err != nil {
+		return loop.End{}, false, err
+	}
+	defer branchLock.Release()
+	treeLock, err := repo.LockWorktree()
+	if err != nil {
+		return loop.End{}, false, err
+	}
+	defer treeLock.Release()
+	e, err := a.engine(set)
+	if err != nil {
+		return loop.End{}, false, err
+	}
+	if err := a.recoverRun(j, e); err != nil {
+		return loop.End{}, false, err
+	}
+	snap, err := j.Load(a.Ctx)
+	if err != nil {
+		return loop.End{}, false, err
+	}
+	if c.before != nil {
+		if done, err := c.before(snap.State, set); done || err != nil {
+			return loop.End{}, false, err
+		}
+		// What stood in the way may have been recorded just now.
+		if snap, err = j.Load(a.Ctx); err != nil {
+			return loop.End{}, false, err
+		}
+	}
+	w, err := a.preflight(ctx, set, snap.State, c.flags, c.verifiable)
+	if err != nil {
+		return loop.End{}, false, err
+	}
+	l := w.loop
+	l.Engine = e
+	out := newReporter(a, c.flags.JSON)
+	if l.Emit = out.emit; c.quiet {
+		l.Emit = nil
+	}
+	l.Answer = a.answerer(c)
+	// What this start added to the settings stays when `set` changes others.
+	keep := func(s loop.Settings) loop.Settings {
+		s.Versions, s.Unchecked, s.SetupPrompt = l.Settings.Versions, l.Settings.Unchecked, l.Settings.SetupPrompt
+		if c.flags.Yes {
+			s.ConfirmSpecs, s.ConfirmPlan = false, false
+		}
+		return s
+	}
+	l.Settings = keep(l.Settings)
+	l.Resolve = func(over map[string]string) (loop.Settings, error) {
+		src, err := a.sources(c.flags.Config, over)
+		if err != nil {
+			return loop.Settings{}, err
+		}
+		src.Flags = c.flags.flags()
+		res, err := config.Load(src)
+		if err != nil {
+			return loop.Settings{}, err
+		}
+		return keep(a.loopSettings(res)), nil
+	}
+	end, err := c.run(ctx, l, snap.State)
+	out.close()
+	if err != nil {
+		return end, true, err
+	}
+	if err := loop.Prune(repo, j, set.Evidence.Keep); err != nil {
+		a.warn("old evidence could not be pruned: %v", err)
+	}
+	a.notify(set, end)
+	return end, true, nil
+}
+
+// setupPrompt reads the file that project.setup_prompt names.
+func (a *App) setupPrompt(set *config.Resolved, root string) (string, error) {
+	name := set.Project.SetupPrompt
+	if name == "" {
+		return "", nil
+	}
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(root, filepath.FromSlash(path))
+	}
+	data, err := os.ReadFile(path)
+	if err == nil && strings.TrimSpace(string(data)) == "" {
+		err = fmt.Errorf("%s is empty", name)
+	}
+	if err != nil {
+		return "", gitstate.Hint(8, "write the file, or set setup_prompt = \"\" under [project] in ralph.toml", "read project.setup_prompt: %w", err)
+	}
+	return string(data), nil
+}
+
+// waiting answers a command that would run agents while a person's word is
+// wanted first, with exit code 6; nil when nothing waits. yes agrees to what
+// may be agreed to so: specs and plans, not a validation.
+func (a *App) waiting(s state.State, set *config.Resolved, yes bool) error {
+	switch {
+	case s.Run.PauseAsked:
+		return gitstate.Hint(6, "git ralph resume, then the same again", "the run is paused")
+	case s.Run.Status == state.NeedsReview && yes && (s.Run.Phase == state.Discovery || s.Run.Phase == state.Planning) && s.Run.PhaseDone:
+		return a.recordOperator(state.Operator{Command: "approve"})
+	case s.Run.Status == state.NeedsReview:
+		return gitstate.Hint(6, "look at it, then git ralph approve or git ralph reject \"why\"", "the run waits for a person: %s", s.Run.Reason)
+	case s.Run.Breaker.State == "open" && (s.Run.Breaker.Until == nil || a.journal.Now().Before(*s.Run.Breaker.Until)):
+		return gitstate.Hint(5, "git ralph log shows why; git ralph resume allows one attempt", "the circuit breaker is open: %s", s.Run.Breaker.Reason)
+	}
+	return nil
+}
+
+func (a *App) recordOperator(o state.Operator) error {
+	_, err := a.journal.Append(a.Ctx, func(state.State) (state.Event, error) { return operator(o), nil })
+	return err
+}
+
+// begun makes sure that the branch has a journal, for commands that may be the
+// first ones.
+func (a *App) begun() error {
+	j, err := a.Journal()
+	if err != nil {
+		return err
+	}
+	_, err = a.ensureJournal(j)
+	return err
+}
+
+// maxSentence bounds what a person asks for: longer texts are files that the
+// sentence should name.
+const maxSentence = 32 << 10
+
+// sentence is the text of a request: words of the command line, @FILE, or - for
+// standard input.
+func (a *App) sentence(words []string) (string, error) {
+	text := strings.TrimSpace(strings.Join(words, " "))
+	if len(words) == 1 {
+		if name, ok := strings.CutPrefix(words[0], "@"); ok || words[0] == "-" {
+			if !ok {
+				name = "-"
+			}
+			data, err := a.readInput(name)
+			if err != nil {
+				return "", err
+			}
+			if text = strings.TrimSpace(string(data)); text == "" {
+				return "", usage("say what you want in it", "%s is empty", words[0])
+			}
+		}
+	}
+	if len(text) > maxSentence {
+		return "", usage("put the details into files of the project and name them", "a request of %d bytes is too long; at most %d KiB", len(text), maxSentence>>10)
+	}
+	return text, nil
+}
+
+// questions shows what agents want to know, and how it is answered.
+func (a *App) questions(open []state.Question) {
+	for _, q := range open {
+		a.printf("%s %s\n", a.colour(a.Out, "33", q.ID+":"), q.Text)
+		for _, o := range q.Options {
+			a.printf("    - %s\n", o)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/config"
+	"git-ralph/internal/state"
+	"git-ralph/loop"
+)
+
+// RunCmd is `git ralph run`.
+type RunCmd struct {
+	RunFlags
+	Text    []string `arg:"" optional:"" help:"What you want; @FILE reads it from a file. Without it the run goes on where it stands."`
+	Answers string   `placeholder:"FILE" help:"Answers to the agent's questions: one a line, or JSON."`
+}
+
+// Help says more.
+func (RunCmd) Help() string {
+	return "Discovery, planning, building and validation, one after the other; what the validation finds goes back to building. " +
+		"The run pauses where a person is wanted: git ralph answer, approve or reject, and git ralph run again."
+}
+
+// Run goes through all phases.
+func (c *RunCmd) Run(a *App) error {
+	text, err := a.sentence(c.Text)
+	if err != nil {
+		return err
+	}
+	given, err := a.readAnswers(c.Answers)
+	if err != nil {
+		return err
+	}
+	if err := a.begun(); err != nil {
+		return err
+	}
+	course := loop.Course{}
+	end, ran, err := a.launch(launch{flags: &c.RunFlags, answers: given,
+		before: func(s state.State, set *config.Resolved) (bool, error) {
+			done, next, err := a.underway(s, set, text, given, &c.RunFlags)
+			course = next
+			return done, err
+		},
+		run: func(ctx context.Context, l *loop.Loop, _ state.State) (loop.End, error) {
+			return l.Lifecycle(ctx, course)
+		}})
+	if err != nil || !ran {
+		return err
+	}
+	if !c.JSON {
+		a.phaseEnd(end)
+		a.summary(end)
+	}
+	return endError(end)
+}
+
+// underway finds out where a run stands, and the course from there. True means
+// that there is nothing to run.
+func (a *App) underway(s state.State, set *config.Resolved, text string, given *answers, f *RunFlags) (bool, loop.Course, error) {
+	if text != "" && (text != s.Run.Request || s.Run.Status == state.Complete) {
+		if s.Run.PauseAsked {
+			return true, loop.Course{}, a.waiting(s, set, f.Yes)
+		}
+		return false, loop.Course{Phase: state.Discovery, Request: text}, nil
+	}
+	if err := a.answerOpen(s, given); err != nil {
+		return true, loop.Course{}, err
+	}
+	if err := a.waiting(s, set, f.Yes); err != nil {
+		return true, loop.Course{}, err
+	}
+	snap, err := a.journal.Load(a.Ctx)
+	if err != nil {
+		return true, loop.Course{}, err
+	}
+	s = snap.State
+	if open := loop.OpenQuestions(s); s.Run.Phase == state.Discovery && len(open) > 0 && !a.mayAnswer(f) {
+		if !f.JSON {
+			a.questions(open)
+		}
+		return true, loop.Course{}, gitstate.Hint(6, "git ralph answer "+open[0].ID+" \"…\", or --answers FILE; then git ralph run", "the run waits for answers to %s", plural(len(open), "question"))
+	}
+	if s.Run.Phase == state.Discovery && s.Run.Request == "" && !s.Run.PhaseDone && len(s.Plan.Tasks) == 0 {
+		specs, err := loop.ReadSpecs(a.repo.Root)
+		if err != nil {
+			return true, loop.Course{}, err
+		}
+		for _, sp := range specs {
+			if len(sp.Problems) == 0 {
+				return false, loop.Course{Phase: state.Planning}, nil
+			}
+		}
+		return true, loop.Course{}, usage(`git ralph run "Build …"; a plan that exists is read by git ralph import FILE`, "there is nothing to go on with: say what you want")
+	}
+	gates := loop.Gates{Specs: set.Discovery.Confirm && !f.Yes, Plan: set.Planning.Confirm && !f.Yes, Report: set.Validation.HumanApproval, Rounds: set.Validation.Rounds}
+	if d := loop.DecidePhase(s, gates); d.Kind == loop.Halt && d.Status == state.Complete {
+		if f.JSON {
+			return true, loop.Course{}, a.printLine(loop.Live{Time: a.journal.Now(), Event: "end", Message: "complete", Data: map[string]any{"status": state.Complete}})
+		}
+		a.printf("complete: the work is validated; nothing to do\n")
+		return true, loop.Course{}, nil
+	}
+	return false, loop.Course{}, nil
+}
+
+// mayAnswer says that a person is at the terminal.
+func (a *App) mayAnswer(f *RunFlags) bool { return terminal(a.In) && terminal(a.Err) && !f.JSON }
+
+// phaseEnd shows what the phase in which a session ended has left.
+func (a *App) phaseEnd(end loop.End) {
+	s := end.State
+	switch {
+	case end.Status == state.Paused && len(loop.OpenQuestions(s)) > 0:
+		a.printf("\n")
+		a.questions(loop.OpenQuestions(s))
+	case s.Run.Phase == state.Discovery && end.Status == state.NeedsReview:
+		a.specs()
+	case s.Run.Phase == state.Planning && end.Status == state.NeedsReview:
+		a.printf("\n")
+		a.planTree(s)
+	case s.Run.Phase == state.Validation && s.Report != nil:
+		a.printf("\n%s", reportMarkdown(*s.Report))
+	}
+}
+
+// specs lists the specs of the worktree.
+func (a *App) specs() {
+	list, err := loop.ReadSpecs(a.repo.Root)
+	if err != nil {
+		a.warn("%v", err)
+		return
+	}
+	a.printf("\n")
+	for _, sp := range list {
+		a.printf("%s  %s, %s\n", sp.Path, sp.Title, criteriaCount(len(sp.Criteria)))
+		for _, p := range append(append([]string{}, sp.Problems...), sp.Warnings...) {
+			a.printf("    %s\n", a.colour(a.Out, "33", p))
+		}
+	}
+}
+
+func criteriaCount(n int) string {
+	if n == 1 {
+		return "1 acceptance criterion"
+	}
+	return strconv.Itoa(n) + " acceptance criteria"
+}
