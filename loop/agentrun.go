@@ -186,7 +186,8 @@ func (l *Loop) request(it *iteration, box Toolbox, transcript io.Writer) (Reques
 	set := l.Settings
 	role := set.Roles[it.role]
 	bin := filepath.Join(it.runDir, "bin")
-	if err := installSelf(l.Binary, bin); err != nil {
+	err := installSelf(l.Binary, bin)
+	if err != nil {
 		return Request{}, err
 	}
 	promptFile := filepath.Join(it.runDir, "prompt.md")
@@ -222,13 +223,11 @@ func (l *Loop) request(it *iteration, box Toolbox, transcript io.Writer) (Reques
 		req.MCP[name] = set.MCP[name]
 	}
 	req.CallTool = box.Call
-	policy := *l.Policy
-	policy.Tools = req.Tools
-	policy.AllowProtected = it.task.AllowProtected
-	if it.phase == state.Discovery {
-		policy.WriteOnly = []string{"specs/**"}
+	policy := l.policyFor(it, req.Tools)
+	if req.Env, err = l.installGuard(it, policy, req.Env); err != nil {
+		return Request{}, err
 	}
-	req.Judge = func(u ToolUse) Permission { return judgeTool(&policy, u) }
+	req.Judge = func(u ToolUse) Permission { return judgeTool(policy, u) }
 	req.FollowUp = l.followUp(it, box)
 	return req, nil
 }
@@ -247,11 +246,7 @@ func handoffFile(it *iteration) string { return filepath.Join(it.runDir, "handof
 // installSelf makes our binary reachable as git-ralph, so that an agent can
 // say `git ralph tool`.
 func installSelf(binary, dir string) error {
-	name := "git-ralph"
-	if strings.EqualFold(filepath.Ext(binary), ".exe") {
-		name += ".exe"
-	}
-	to := filepath.Join(dir, name)
+	to := filepath.Join(dir, selfName(binary))
 	if os.Symlink(binary, to) == nil || os.Link(binary, to) == nil {
 		return nil
 	}
@@ -263,6 +258,13 @@ func installSelf(binary, dir string) error {
 		return fmt.Errorf("put git-ralph on the agent's path: %w", err)
 	}
 	return nil
+}
+
+func selfName(binary string) string {
+	if strings.EqualFold(filepath.Ext(binary), ".exe") {
+		return "git-ralph.exe"
+	}
+	return "git-ralph"
 }
 
 func prependPath(env []string, dir string) []string {
