@@ -122,6 +122,12 @@ func describe(e Event, s State) (subject, body string) {
 	case EvPhase:
 		if p := e.PhaseTo; p != nil {
 			subject, body = fmt.Sprintf("phase: %s to %s", p.From, p.To), p.Reason
+			if p.From == p.To {
+				subject = "phase: " + string(p.To) + " begins"
+			}
+			if p.Request != "" {
+				body += "\n\n" + p.Request
+			}
 		}
 	case EvPlan:
 		subject, body = describePlan(e.Plan)
