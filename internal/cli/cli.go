@@ -77,6 +77,8 @@ type Commands struct {
 	Handoff HandoffCmd `cmd:"" group:"Audit" help:"The newest handoff, or that of an iteration."`
 	Prompt  PromptCmd  `cmd:"" group:"Audit" help:"The exact next prompt."`
 
+	Verify VerifyCmd `cmd:"" group:"Audit" help:"Prove that kept commits pass the checks recorded for them."`
+
 	History   HistoryCmd   `cmd:"" group:"Audit" help:"Every agent session with what it took."`
 	Stats     StatsCmd     `cmd:"" group:"Audit" help:"Figures over all iterations."`
 	Progress  ProgressCmd  `cmd:"" group:"Audit" help:"How far the plan is."`

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/loop"
+	"git-ralph/notes"
+)
+
+// VerifyCmd is `git ralph verify`.
+type VerifyCmd struct {
+	Range  string `arg:"" optional:"" help:"Commits, as git log takes them; without it the whole branch."`
+	Report bool   `help:"Print a report in Markdown, for a pull request."`
+	Trust  bool   `help:"Trust the ralph.toml of this repository for this call."`
+	JSON   bool   `name:"json" help:"Print the result as JSON."`
+}
+
+// Help says more.
+func (VerifyCmd) Help() string {
+	return "Checks every kept commit out into a throw-away folder and runs the checks that were recorded when it was kept. " +
+		"Needs no network and no agent; changes nothing. Exits 1 when one of them fails."
+}
+
+// Run proves the commits.
+func (c *VerifyCmd) Run(a *App) error {
+	if c.Trust {
+		a.Env = append(a.Env, "RALPH_TRUST=1")
+	}
+	if _, err := a.Load(); err != nil {
+		return err
+	}
+	set, err := a.Settings(nil, nil)
+	if err != nil {
+		return err
+	}
+	if !a.trusted(set) {
+		return gitstate.Hint(8, "read it, then: git ralph trust, or --trust for this call", "the ralph.toml of this repository is not trusted")
+	}
+	ctx, cancel := a.interrupts()
+	defer cancel()
+	sandbox, err := a.sandbox(ctx, set, false)
+	if err != nil {
+		return err
+	}
+	l := &loop.Loop{Repo: a.repo, Journal: a.journal, Prover: newProver(set, sleep), Sandbox: sandbox, Settings: a.loopSettings(set),
+		Log: a.warn, Now: a.journal.Now, Sleep: sleep}
+	live := !c.JSON && !c.Report
+	v, err := l.Verify(ctx, c.Range, func(one loop.VerifiedCommit) {
+		if live {
+			c.line(a, one)
+		}
+	})
+	if ctx.Err() != nil {
+		return &ExitError{Code: 130}
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.JSON:
+		if v.Report != nil {
+			r := reportDoc(*v.Report)
+			v.Report = &r
+		}
+		err = a.printJSON(v)
+	case c.Report:
+		a.printf("%s", verifyMarkdown(v))
+	default:
+		c.totals(a, v)
+	}
+	if err == nil && !v.OK() {
+		return &ExitError{Code: 1}
+	}
+	return err
+}
+
+func (c *VerifyCmd) line(a *App, one loop.VerifiedCommit) {
+	code := map[loop.Standing]string{loop.Proved: "32", loop.Failed: "31", loop.Unproved: "33"}[one.Standing]
+	a.printf("%s  %s  %s", a.colour(a.Out, code, fmt.Sprintf("%-8s", one.Standing)), one.Commit[:12], verifyName(one))
+	if one.Reason != "" {
+		a.printf(": %s", notes.OneLine(one.Reason, 300))
+	}
+	a.printf("\n")
+}
+
+func verifyName(one loop.VerifiedCommit) string {
+	name := string(one.Task)
+	if name == "" {
+		name = string(one.Phase)
+	}
+	return strings.TrimSpace(name + " " + notes.OneLine(one.Title, 100))
+}
+
+func (c *VerifyCmd) totals(a *App, v loop.Verification) {
+	if len(v.Commits) == 0 {
+		a.printf("no kept commit is in %s\n", orText(v.Range, "the branch"))
+	}
+	for _, m := range v.Missing {
+		a.printf("%s  %s  it was kept and is not in the branch any more\n", a.colour(a.Out, "31", "missing "), m[:12])
+	}
+	a.printf("\n%s\n", verifyLine(v))
+	a.printf("criteria: %d proved, %d judged, %d unjudged\n", v.Criteria.Proved, v.Criteria.Judged, v.Criteria.Unjudged)
+	a.printf("claims: %s\n", claimsLine(v))
+}
+
+func orText(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func verifyLine(v loop.Verification) string {
+	line := fmt.Sprintf("%d proved, %d failed, %d without recorded checks", v.Proved, v.Failed, v.Unproved)
+	if len(v.Missing) > 0 {
+		line += fmt.Sprintf(", %d missing", len(v.Missing))
+	}
+	if v.Others > 0 {
+		line += fmt.Sprintf("; %s not made by an iteration", plural(v.Others, "commit"))
+	}
+	return line
+}
+
+func claimsLine(v loop.Verification) string {
+	if v.Claims == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d said to be done, %d of them were not kept (%.0f %%)", v.Claims, v.FalseClaims, 100*v.FalseRate)
+}
+
+// verifyMarkdown is the result for a pull request.
+func verifyMarkdown(v loop.Verification) string {
+	var b strings.Builder
+	word := "Verified"
+	if !v.OK() {
+		word = "Not verified"
+	}
+	fmt.Fprintf(&b, "# %s: %s\n\n", word, v.Branch)
+	fmt.Fprintf(&b, "%s. Every commit was checked out alone, and the checks that were recorded when it was kept were run again.\n\n", verifyLine(v))
+	if len(v.Commits) > 0 {
+		b.WriteString("| commit | work | result | checks |\n|---|---|---|---|\n")
+		for _, one := range v.Commits {
+			var names []string
+			for _, c := range one.Checks {
+				name := c.Name
+				if !c.Passed {
+					name += " (failed)"
+				}
+				names = append(names, name)
+			}
+			for _, name := range one.WasRed {
+				names = append(names, name+" (was red)")
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", one.Commit[:12], cell(verifyName(one)), cell(strings.TrimSpace(string(one.Standing)+" "+one.Reason)), cell(strings.Join(names, ", ")))
+		}
+		b.WriteString("\n")
+	}
+	for _, m := range v.Missing {
+		fmt.Fprintf(&b, "- %s was kept and is not in the branch any more\n", m[:12])
+	}
+	fmt.Fprintf(&b, "- criteria: %d proved by a command, %d judged with evidence, %d unjudged\n", v.Criteria.Proved, v.Criteria.Judged, v.Criteria.Unjudged)
+	fmt.Fprintf(&b, "- iterations: %d kept, %d rejected\n- claims: %s\n", v.Kept, v.Rejected, claimsLine(v))
+	if v.Report != nil {
+		fmt.Fprintf(&b, "\n%s", strings.ReplaceAll("\n"+reportMarkdown(*v.Report), "\n#", "\n##")[1:])
+	}
+	return b.String()
+}
+
+// cell makes a text fit into a table.
+func cell(s string) string {
+	return strings.ReplaceAll(notes.OneLine(s, 300), "|", "\\|")
+}
