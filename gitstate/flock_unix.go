@@ -25,6 +25,15 @@ func flock(f *os.File) error {
 	}
 }
 
+// flockWait waits for its turn.
+func flockWait(f *os.File) error {
+	for {
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
 // inode tells files of one name apart.
 func inode(fi os.FileInfo) uint64 {
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {

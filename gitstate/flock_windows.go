@@ -19,5 +19,11 @@ func flock(f *os.File) error {
 	return err
 }
 
+// flockWait waits for its turn.
+func flockWait(f *os.File) error {
+	ol := &windows.Overlapped{Offset: 1 << 30}
+	return windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK, 0, 1, 0, ol)
+}
+
 // inode is not used on Windows: a file that is open cannot be replaced there.
 func inode(os.FileInfo) uint64 { return 0 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"git-ralph/gitstate/object"
@@ -142,6 +143,7 @@ func (e *NoteError) Unwrap() error { return e.Err }
 // has moved under us.
 func (r *Repo) commitKeep(ctx context.Context, k *Keep, lock *indexLock, step func(string)) error {
 	deadline := time.Now().Add(k.Deadline)
+	defer r.Queue(strings.TrimPrefix(k.JournalRef, headsPrefix), k.Deadline/3)()
 	for {
 		tip, entry, err := k.Entry()
 		if err != nil {

@@ -152,7 +152,8 @@ func (c *refChild) fail(err error) error {
 	case strings.Contains(msg, "but expected"), strings.Contains(msg, "reference already exists"),
 		strings.Contains(msg, "unable to resolve reference"), strings.Contains(msg, "reference is missing"):
 		return fmt.Errorf("%w: %s", ErrRefMoved, msg)
-	case strings.Contains(msg, ".lock': File exists"):
+	case strings.Contains(msg, ".lock': File exists"), strings.Contains(msg, ".lock': No such file or directory"):
+		// The second: git pack-refs removes folders of refs that became empty.
 		return fmt.Errorf("%w: %s", ErrRefLocked, clip(msg, 200))
 	}
 	return fmt.Errorf("move refs: %s", clip(msg, 400))

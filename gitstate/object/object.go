@@ -273,8 +273,8 @@ func (s *Store) Sync() error {
 			return err
 		}
 		err := os.Rename(s.pending[id], to)
-		if errors.Is(err, fs.ErrNotExist) {
-			// git removes a folder of objects that became empty at any time.
+		for try := 0; try < 20 && errors.Is(err, fs.ErrNotExist); try++ {
+			// git gc removes a folder of objects that became empty, at any time.
 			if err = os.MkdirAll(dir, 0o777); err == nil {
 				err = os.Rename(s.pending[id], to)
 			}

@@ -211,6 +211,7 @@ func (j *Journal) signature(ctx context.Context) (object.Signature, error) {
 // journal for good.
 func (j *Journal) Append(ctx context.Context, build Build) (*Snapshot, error) {
 	deadline := time.Now().Add(j.Deadline)
+	defer j.Repo.Queue(j.Branch, j.Deadline/3)()
 	for {
 		snap, err := j.Load(ctx)
 		if err != nil && !errors.Is(err, ErrNone) {

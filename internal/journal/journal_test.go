@@ -47,7 +47,7 @@ func inject(text string) state.Event {
 func TestNoEventIsLost(t *testing.T) {
 	r := repo.New(t, nil)
 	begin(t, open(t, r))
-	const writers, each = 8, 40
+	const writers, each = 8, 25
 	var wg, others sync.WaitGroup
 	stop := make(chan struct{})
 	loop := func(args ...string) {
