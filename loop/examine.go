@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"git-ralph/gitstate"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/guard"
 	"git-ralph/internal/proc"
@@ -48,7 +47,11 @@ func (l *Loop) examine(ctx context.Context, it *iteration) (*Action, error) {
 			err = it.product.settle(ctx, it)
 		}
 	}
-	return nil, err
+	if err != nil || l.bounded() {
+		return nil, err
+	}
+	// Checks and steps ran what the agent wrote, and nothing held them.
+	return l.checkTamper(it)
 }
 
 // judged: the run came to an end of its own, so that its work is worth checks.
@@ -56,74 +59,6 @@ func (l *Loop) judged(it *iteration) bool {
 	switch it.run.Outcome {
 	case Completed, MaxTurns, PermissionDenied:
 		return !it.proof.Skipped
-	}
-	return false
-}
-
-// checkTamper compares git's own state with what it was. Under a sandbox a
-// difference is not the agent's: it is recorded and never undone. Without one,
-// what can make git run something is put back, and moved refs end the run.
-func (l *Loop) checkTamper(it *iteration) (*Action, error) {
-	now, err := l.Repo.TakeSnapshot(l.background())
-	if err != nil {
-		return nil, fmt.Errorf("look at git's own state: %w", err)
-	}
-	diff := it.git.Compare(now)
-	if len(diff) == 0 {
-		return nil, nil
-	}
-	var kinds, moved []string
-	for _, d := range diff {
-		if !contains(kinds, d.Kind) {
-			kinds = append(kinds, d.Kind)
-		}
-		if d.Kind == "HEAD" || d.Kind == "refs" {
-			moved = append(moved, fmt.Sprintf("%s: %s → %s", d.Name, or(d.Old, "absent"), or(d.New, "absent")))
-		}
-	}
-	boundary := l.Sandbox.Mechanism() == "namespaces"
-	branchMoved := now.Head != it.git.Head || now.Refs[gitstate.BranchRef(it.branch)] != it.git.Refs[gitstate.BranchRef(it.branch)]
-	if boundary {
-		for _, d := range diff {
-			it.notices = append(it.notices, "changed by somebody else meanwhile: "+d.String())
-		}
-		if now.Head != it.git.Head {
-			return l.haltMoved(it, moved)
-		}
-		return nil, nil
-	}
-	it.proof.Tampered = kinds
-	if err := it.git.PutBack(diff); err != nil {
-		l.Log("git's own files could not all be put back: %v", err)
-	}
-	if len(moved) > 0 && (branchMoved || len(moved) > 0) {
-		return l.haltMoved(it, moved)
-	}
-	return nil, nil
-}
-
-// haltMoved ends the run without touching the worktree beyond storing it: a
-// person has to say which way to go.
-func (l *Loop) haltMoved(it *iteration, moved []string) (*Action, error) {
-	capture, err := l.Engine.Capture(l.background(), it.before)
-	if err == nil {
-		it.after = capture
-		l.readClaims(it)
-	}
-	it.notices = append(it.notices, moved...)
-	it.proof.Tampered = []string{"refs"}
-	if err := l.endUntouched(it, "tampered: refs"); err != nil {
-		return nil, err
-	}
-	l.Log("refs moved while the agent ran:\n  %s\nhint: git ralph diff %d shows the attempt; git reflog and git update-ref move a ref back", strings.Join(moved, "\n  "), it.number)
-	return &Action{Kind: Halt, Status: state.HaltedStatus, Reason: "refs_moved"}, nil
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
 	}
 	return false
 }
@@ -304,14 +239,7 @@ func (l *Loop) prove(ctx context.Context, it *iteration) error {
 	if _, err := l.Engine.RestoreTo(l.background(), it.after); err != nil {
 		return fmt.Errorf("put back what the checks changed: %w", err)
 	}
-	if l.Settings.TestGuard && !it.task.AllowTestChanges && len(it.after.Changes) > 0 {
-		files, err := l.changedFiles(it.after.Changes)
-		if err != nil {
-			return err
-		}
-		it.proof.Weakened = l.Prover.Weakened(files)
-	}
-	return nil
+	return l.weakened(ctx, it)
 }
 
 // maxCompared bounds a file whose contents the test guard looks at.

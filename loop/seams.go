@@ -27,9 +27,9 @@ type Prover interface {
 	Replay(ctx context.Context, req ProofRequest, recorded []state.CheckRun) ([]state.CheckRun, error)
 	// Setup runs the project's setup commands in a fresh checkout or worktree.
 	Setup(ctx context.Context, req ProofRequest) error
-	// Weakened names what a change did to the tests, "" for nothing. It gets
-	// the changed files with their contents before and after.
-	Weakened(files []ChangedFile) []string
+	// Weakened names what a change did to the tests: by comparing the two sides,
+	// and, where tests were changed, by running the old ones on the new code.
+	Weakened(ctx context.Context, req WeakenRequest) ([]string, error)
 	// Verifies says whether anything could be proved at all for these tasks.
 	Verifies(tasks []plan.Task) bool
 }
@@ -225,6 +225,10 @@ type Settings struct {
 	Window         int
 
 	Notify map[string][]string
+
+	Index  agentctx.TriggerOptions
+	Skills []string // folders, relative to the worktree's root
+	Passes []Pass   // those that are enabled
 }
 
 // RoleSettings are the settings of one role, empty = as coding.

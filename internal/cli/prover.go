@@ -199,21 +199,39 @@ func (p *prover) Setup(ctx context.Context, req loop.ProofRequest) error {
 	return err
 }
 
-// Weakened compares tests before and after.
-func (p *prover) Weakened(files []loop.ChangedFile) []string {
-	in := weaken.Input{}
-	for _, f := range files {
+// Weakened compares tests before and after. Where the change touched tests and
+// nothing was found by comparing, the old tests are run on the new code: they
+// count only where they build.
+func (p *prover) Weakened(ctx context.Context, req loop.WeakenRequest) ([]string, error) {
+	in := weaken.Input{Commands: checks.Commands(p.configured()), Lookup: req.Lookup}
+	for _, f := range req.Files {
 		in.Files = append(in.Files, weaken.File{Path: f.Path, Before: f.Before, After: f.After})
 	}
-	for _, c := range p.set.Checks {
-		in.Commands = append(in.Commands, c.Run)
-	}
 	report := weaken.Judge(in)
+	findings := report.Findings
+	tests := checks.Select(p.configured(), checks.TestsOnly)
+	over := weaken.Overlay(in.Files)
+	if len(findings) == 0 && over != nil && len(tests) > 0 {
+		var files []loop.ChangedFile
+		for _, f := range over {
+			files = append(files, loop.ChangedFile{Path: f.Path, After: f.After})
+		}
+		err := req.InCheckout(files, func(pr loop.ProofRequest) error {
+			results, err := p.runner(pr).Run(ctx, tests)
+			for _, r := range results {
+				findings = append(findings, weaken.JudgeOldTests(report, checks.ParseTests(r), nil)...)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("run the old tests on the new code: %w", err)
+		}
+	}
 	var out []string
-	for _, f := range report.Findings {
+	for _, f := range findings {
 		out = append(out, f.String())
 	}
-	return out
+	return out, nil
 }
 
 // Verifies says whether anything can be proved.

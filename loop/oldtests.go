@@ -1,0 +1,111 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/internal/proc"
+)
+
+// WeakenRequest is a change and the means to look at it from both sides.
+type WeakenRequest struct {
+	Files []ChangedFile
+	// Lookup reads a file of the checkpoint that may not be part of the change.
+	Lookup func(path string) ([]byte, bool)
+	// InCheckout makes a fresh checkout of the attempt, puts files over it (a nil
+	// After removes) and calls run there.
+	InCheckout func(over []ChangedFile, run func(ProofRequest) error) error
+}
+
+// weakened says what the attempt did to the tests.
+func (l *Loop) weakened(ctx context.Context, it *iteration) error {
+	if !l.Settings.TestGuard || it.task.AllowTestChanges || len(it.after.Changes) == 0 {
+		return nil
+	}
+	files, err := l.changedFiles(it.after.Changes)
+	if err != nil {
+		return err
+	}
+	base, err := l.Repo.TreeOf(it.tip)
+	if err != nil {
+		return err
+	}
+	it.proof.Weakened, err = l.Prover.Weakened(ctx, WeakenRequest{Files: files,
+		Lookup: func(path string) ([]byte, bool) {
+			e, ok, err := l.Repo.Lookup(base, path)
+			if err != nil || !ok {
+				return nil, false
+			}
+			data, err := l.blob(e.Mode, e.ID)
+			return data, err == nil && data != nil
+		},
+		InCheckout: func(over []ChangedFile, run func(ProofRequest) error) error {
+			return l.inCheckout(ctx, it, over, run)
+		}})
+	return err
+}
+
+func (l *Loop) inCheckout(ctx context.Context, it *iteration, over []ChangedFile, run func(ProofRequest) error) error {
+	sig := ourSignature(it.started)
+	commit, err := l.Repo.Store.WriteCommit(object.CommitData{Tree: it.after.Keep, Author: sig, Committer: sig, Message: "the attempt\n"})
+	if err == nil {
+		err = l.Repo.Store.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("check the attempt out: %w", err)
+	}
+	dir, remove, err := FreshCheckout(ctx, l.Repo, commit)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	if err := putOver(dir, over); err != nil {
+		return err
+	}
+	runDir, err := newRunDir()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(runDir)
+	g, err := proc.NewGroup(proc.GroupOptions{EventID: gitstate.NewID(l.Now()), Wrap: l.Sandbox.Wrapper(Use{Dir: dir, RunDir: runDir, Files: l.AgentFiles})})
+	if err != nil {
+		return err
+	}
+	req := l.proofRequest(it, g.Start)
+	req.Dir, req.Fresh, req.Result = dir, true, nil
+	if err = l.Prover.Setup(ctx, req); err == nil {
+		err = run(req)
+	}
+	return errors.Join(err, g.Close())
+}
+
+// putOver writes files into a checkout, never through a link that leads out.
+func putOver(dir string, over []ChangedFile) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("put the old tests over the attempt: %w", err)
+	}
+	defer root.Close()
+	for _, f := range over {
+		name := filepath.FromSlash(f.Path)
+		err := root.Remove(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		if err == nil && f.After != nil {
+			if err = root.MkdirAll(filepath.Dir(name), 0o755); err == nil {
+				err = root.WriteFile(name, f.After, 0o644)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("put the old tests over the attempt: %w", err)
+		}
+	}
+	return nil
+}
