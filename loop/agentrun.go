@@ -17,7 +17,6 @@ import (
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/object"
 	"git-ralph/guard"
-	"git-ralph/internal/proc"
 	"git-ralph/internal/state"
 	"git-ralph/notes"
 	"git-ralph/plan"
@@ -40,57 +39,6 @@ func (e budgetError) Is(target error) bool { return target == errOverBudget }
 // maxTranscript is what evidence keeps of a text, head and tail.
 const maxTranscript = 10 << 20
 
-// runAgent runs the agent once, watches it and the operator, and leaves in it
-// how the run ended. An error is one of the harness.
-func (l *Loop) runAgent(ctx context.Context, it *iteration) error {
-	if failed, err := l.stepsBefore(ctx, it); err != nil || failed {
-		return err
-	}
-	box, err := l.OpenTools(l.scope(it))
-	if err != nil {
-		return fmt.Errorf("open the tools of the run: %w", err)
-	}
-	defer box.Close()
-	agent := l.Agent
-	if l.AgentFor != nil {
-		if agent, err = l.AgentFor(it.role); err != nil {
-			return err
-		}
-	}
-	transcript := proc.NewHeadTail(maxTranscript)
-	req, err := l.request(it, box, transcript)
-	if err != nil {
-		return err
-	}
-	run, stop := context.WithCancelCause(context.Background())
-	defer stop(nil)
-	unhook := context.AfterFunc(ctx, func() { stop(errInterrupted) })
-	defer unhook()
-	watched := l.watch(run, it, box, stop)
-
-	meter := &meter{l: l, it: it, stop: stop}
-	began := l.Now()
-	it.run, err = agent.Run(run, req, meter.event)
-	stop(nil)
-	<-watched
-	if cause := context.Cause(run); cause != nil && !errors.Is(cause, context.Canceled) {
-		it.cause = cause
-	}
-	if err != nil && it.cause == nil {
-		return fmt.Errorf("run the agent: %w", err)
-	}
-	it.tools = box.Collected()
-	l.settleOutcome(it, meter)
-	it.evidence.add("transcript.jsonl", transcript.Bytes())
-	it.evidence.add("prompt.md", []byte(it.prompt.Text))
-	if it.prompt.System != "" {
-		it.evidence.add("system.md", []byte(it.prompt.System))
-	}
-	it.peak, it.lastText = meter.peak, meter.lastText
-	it.runs = append(it.runs, agentRun(it, it.role, it.run, l.Now().Sub(began)))
-	return nil
-}
-
 func agentRun(it *iteration, role Role, r Result, d time.Duration) state.AgentRun {
 	return state.AgentRun{Role: string(role), SessionID: notes.OneLine(r.SessionID, 100), Client: notes.OneLine(r.Client, 100),
 		Model: notes.OneLine(r.Model, 100), Outcome: string(r.Outcome), Reason: "end", Tokens: tokens(r.Usage),
@@ -110,6 +58,8 @@ func (l *Loop) settleOutcome(it *iteration, m *meter) {
 		it.run.Outcome, it.run.Detail = BudgetExceeded, over.limit
 	case errors.Is(it.cause, errEndedTool):
 		it.run.Outcome, it.run.Detail = Completed, ""
+	case errors.Is(it.cause, errWindow):
+		it.run.Outcome, it.run.Detail = ContextLimit, it.cause.Error()
 	case errors.Is(it.cause, errInterrupted), errors.Is(it.cause, errStopNow):
 		it.run.Outcome, it.run.Detail = Interrupted, it.cause.Error()
 	}
@@ -204,20 +154,21 @@ func (l *Loop) request(it *iteration, box Toolbox, transcript io.Writer) (Reques
 	}
 	req := Request{Role: it.role, Phase: string(it.phase), TaskID: string(it.task.ID), EventID: it.id,
 		Iteration: it.number, Attempt: it.attempt, Prompt: it.prompt.Text, System: it.prompt.System,
-		Model: l.model(it.role), FallbackModel: set.Fallback, MaxTurns: set.MaxTurns, Tools: l.toolsOf(it.phase, role),
+		Model: l.model(it.role), FallbackModel: set.Fallback, MaxTurns: set.MaxTurns, Tools: toolsOf(it, role),
 		Timeout: set.Timeout, Idle: set.Idle, MaxCostMicroUSD: set.IterationMicroUSD,
 		Dir: l.Repo.Root, Env: env, PromptFile: inside(promptFile), HandoffFile: inside(handoffFile(it)),
 		HandoffSchema: notes.HandoffSchema(), ToolSpecs: box.Specs(), OpenCalls: box.Open, Start: it.group.Start,
 		Transcript: transcript, Log: l.Log}
-	if it.task.MaxTurns > 0 {
-		req.MaxTurns = it.task.MaxTurns
-	}
 	if role.MaxTurns > 0 {
 		req.MaxTurns = role.MaxTurns
+	}
+	if it.task.MaxTurns > 0 && it.role == RoleCoding {
+		req.MaxTurns = it.task.MaxTurns
 	}
 	if role.Timeout > 0 {
 		req.Timeout = role.Timeout
 	}
+	l.remaining(it, &req)
 	req.MCP = map[string]MCPServer{}
 	for _, name := range role.MCP {
 		req.MCP[name] = set.MCP[name]
@@ -282,11 +233,22 @@ func prependPath(env []string, dir string) []string {
 	return out
 }
 
-func (l *Loop) toolsOf(phase state.Phase, role RoleSettings) []string {
-	if role.Tools != nil {
+// toolsOf are the tools of a run: those of its settings, else those of its
+// phase. A helper agent reads and looks up; a pass only reads.
+func toolsOf(it *iteration, role RoleSettings) []string {
+	switch {
+	case role.Tools != nil:
 		return role.Tools
+	case it.role == RoleIndexer, it.role == RoleContextPrep, it.role == RoleContextPost:
+		return []string{"Read", "Glob", "Grep", "WebSearch", "WebFetch", "Task"}
+	case isPhaseRole(it.role):
+		return PhaseTools(it.phase)
 	}
-	return PhaseTools(phase)
+	return []string{"Read", "Glob", "Grep"}
+}
+
+func isPhaseRole(r Role) bool {
+	return r == RoleCoding || r == RoleDiscovery || r == RolePlanning || r == RoleValidation
 }
 
 // followUp answers the end of an agent's turn: an invalid handoff is asked for
@@ -371,20 +333,25 @@ func (m *meter) usage(u Usage) {
 	if w := m.window(); w > 0 && m.sum.ContextTokens > 0 {
 		m.peak = max(m.peak, int(100*m.sum.ContextTokens/w))
 	}
+	m.it.window.observe(u)
 	r, s, lim := m.it.state.Run, m.l.Settings, m.l.Settings.Limits
+	// Runs of the same iteration that are over count as well; their event is
+	// not written yet.
+	cost, used := m.it.spent()
+	cost, used = cost+m.cost, used+m.sum.Total()
 	over := func(limit, used int64) bool { return limit > 0 && used >= limit }
 	switch {
-	case over(s.IterationMicroUSD, m.cost):
+	case over(s.IterationMicroUSD, cost):
 		m.stop(budgetError{"iteration_usd"})
-	case over(s.IterationTokens, m.sum.Total()):
+	case over(s.IterationTokens, used):
 		m.stop(budgetError{"iteration_tokens"})
-	case over(lim.SessionMicroUSD, r.Cost.Session+m.cost):
+	case over(lim.SessionMicroUSD, r.Cost.Session+cost):
 		m.stop(budgetError{"session_usd"})
-	case over(lim.TotalMicroUSD, r.Cost.Total+m.cost):
+	case over(lim.TotalMicroUSD, r.Cost.Total+cost):
 		m.stop(budgetError{"total_usd"})
-	case over(lim.SessionTokens, r.Used.Tokens+m.sum.Total()):
+	case over(lim.SessionTokens, r.Used.Tokens+used):
 		m.stop(budgetError{"session_tokens"})
-	case over(lim.TotalTokens, r.Tokens.Total()+m.sum.Total()):
+	case over(lim.TotalTokens, r.Tokens.Total()+used):
 		m.stop(budgetError{"total_tokens"})
 	}
 }
@@ -429,6 +396,9 @@ func (l *Loop) watch(ctx context.Context, it *iteration, box Toolbox, stop conte
 			snap, err := j.At(tip)
 			if err != nil {
 				continue
+			}
+			if snap.State.Run.AskHandoff == it.number {
+				it.window.wanted()
 			}
 			if s := snap.State; s.Run.StopNow && s.Run.StopAsked == s.Run.Session {
 				stop(errStopNow)

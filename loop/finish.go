@@ -10,6 +10,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/journal"
 	"git-ralph/internal/state"
 	"git-ralph/notes"
@@ -24,13 +25,23 @@ func (l *Loop) finish(ctx context.Context, it *iteration) (*Action, error) {
 	} else {
 		j = JudgePhase(it.phase, it.proof)
 	}
+	j, halt, err := l.organise(ctx, it, j)
+	if err != nil || halt != nil {
+		return halt, err
+	}
 	it.verdict = j
 	l.emit("verdict", it.state, it.task.ID, map[string]any{"verdict": j.Verdict, "reasons": j.Reasons, "partial": j.Partial}, "%s", verdictLine(j))
-	var err error
 	if j.Verdict == state.Keep {
 		err = l.keep(ctx, it, j)
 		var locked *gitstate.IndexLockedError
+		var staged *worktree.IndexConflict
 		switch {
+		case errors.As(err, &staged):
+			// Somebody staged something of their own at a path of the attempt.
+			if err := l.Repo.ClearIntent(); err != nil {
+				return nil, err
+			}
+			return &Action{Kind: Halt, Status: state.NeedsReview, Reason: staged.Error()}, l.keepNotLanded(it, j, staged.Error())
 		case errors.As(err, &locked):
 			return &Action{Kind: Halt, Status: state.NeedsReview, Reason: locked.Error()}, l.keepNotLanded(it, j, locked.Error())
 		case errors.Is(err, gitstate.ErrBranchMoved):
@@ -42,7 +53,10 @@ func (l *Loop) finish(ctx context.Context, it *iteration) (*Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.afterwards(ctx, it, j)
+	if halt, err = l.afterwards(ctx, it, j); halt == nil && err == nil && it.review != "" {
+		halt = &Action{Kind: Halt, Status: state.NeedsReview, Reason: it.review}
+	}
+	return halt, err
 }
 
 func verdictLine(j Judgement) string {
@@ -72,7 +86,7 @@ func (l *Loop) result(it *iteration, j Judgement) *state.Result {
 		Checks: append(append([]state.CheckRun{}, it.steps...), it.report.Runs...), PutBack: it.putBack, Notices: it.notices,
 		Criteria: it.report.Criteria, Handoff: rec, PromptTokens: it.prompt.Tokens, Dropped: it.prompt.Dropped,
 		Sandbox: l.Sandbox.Mechanism(), ContextPeak: it.peak, ContextTokens: it.run.Usage.ContextTokens,
-		ContextWindow: it.run.Usage.ContextWindow, ClaimedDone: it.proof.Claimed}
+		ContextWindow: it.run.Usage.ContextWindow, ClaimedDone: it.proof.Claimed, Passes: it.passed}
 	if res.ContextWindow == 0 && res.ContextTokens > 0 {
 		res.ContextWindow = int64(l.Settings.Window)
 	}
@@ -346,11 +360,12 @@ func (l *Loop) endUntouched(it *iteration, reason string) error {
 		return err
 	}
 	res := l.result(it, j)
-	res.Evidence = evidence.String()
+	res.Evidence, res.Untouched = evidence.String(), true
 	return l.close(it, res)
 }
 
-// close appends the iteration's event and lets the checkpoint go.
+// close appends the iteration's event and lets the checkpoint go, unless the
+// worktree was left for a person to look at.
 func (l *Loop) close(it *iteration, res *state.Result) error {
 	e := l.event(it, res)
 	snap, err := l.Journal.Record(l.background(), e)
@@ -358,6 +373,9 @@ func (l *Loop) close(it *iteration, res *state.Result) error {
 		return err
 	}
 	l.emit("iteration_end", snap.State, it.task.ID, res, "iteration %d: %s", it.number, verdictLine(Judgement{Verdict: res.Verdict, Partial: res.Partial, Reasons: res.Reasons}))
+	if res.Untouched {
+		return nil
+	}
 	return l.dropCheckpoint(it)
 }
 

@@ -42,23 +42,41 @@ type iteration struct {
 	group  *proc.Group
 	use    Use
 
-	run      Result // of the agent
-	runs     []state.AgentRun
-	tools    Collected
-	handoff  *notes.Handoff
-	source   string // of the handoff: agent or harness
-	badWords string // why a handoff that was left does not count
-	rawBad   []byte
-	problems []notes.Problem
-	proof    Proof
-	report   ProofReport
-	steps    []state.CheckRun
-	putBack  []string
-	notices  []string
-	evidence evidenceFiles
-	cause    error // why the agent was stopped
-	peak     int   // of the window, in percent
-	lastText string
+	run        Result // of the agent
+	runs       []state.AgentRun
+	tools      Collected
+	handoff    *notes.Handoff
+	source     string // of the handoff: agent or harness
+	badWords   string // why a handoff that was left does not count
+	rawBad     []byte
+	problems   []notes.Problem
+	proof      Proof
+	report     ProofReport
+	steps      []state.CheckRun
+	putBack    []string
+	notices    []string
+	evidence   evidenceFiles
+	foundIndex object.ID // entries that were put back, as a tree
+	cause      error     // why the agent was stopped
+	peak       int       // of the window, in percent
+	lastText   string
+
+	// What the prompt is made of: the state before the start, and the worktree.
+	asked    state.State
+	around   surroundings
+	prepared string // the context agent's text
+	session  string // what the session before handed over
+
+	// Sessions of this iteration that were ended for their context window.
+	window     *fill
+	earlier    []notes.Handoff
+	handedOver []byte // the newest of them as it came
+
+	// What helper agents leave.
+	aside   Collected // learnings and memory
+	learned []notes.Knowledge
+	passed  []state.PassResult
+	review  string // why a person is wanted
 
 	// Outside building:
 	product  product             // what the run is for
@@ -86,28 +104,32 @@ func (l *Loop) iterate(ctx context.Context, id plan.TaskID) (*Action, error) {
 	return l.work(ctx, it)
 }
 
-// work carries an iteration of any phase through: checkpoint, start, agent,
-// proof, verdict.
+// work carries an iteration of any phase through: checkpoint, start, helpers,
+// agent, proof, verdict.
 func (l *Loop) work(ctx context.Context, it *iteration) (*Action, error) {
 	if err := l.prepare(ctx, it); err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(it.runDir)
+	defer func() { it.git.Close() }()
 	if err := l.start(ctx, it); err != nil {
 		if errors.Is(err, journal.ErrNothing) {
 			return nil, nil
 		}
 		return nil, err
 	}
-	err := l.runAgent(ctx, it)
+	ended, halt, err := l.equip(ctx, it)
+	if err == nil && !ended {
+		err = l.runAgent(ctx, it)
+	}
 	if cerr := it.group.Close(); cerr != nil {
 		return nil, fmt.Errorf("end the processes of the iteration: %w", cerr)
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || ended {
+		return halt, err
 	}
 	l.fail("iteration:agent-ended")
-	halt, err := l.examine(ctx, it)
+	halt, err = l.examine(ctx, it)
 	if err != nil || halt != nil {
 		return halt, err
 	}
@@ -135,6 +157,7 @@ func (l *Loop) prepare(ctx context.Context, it *iteration) error {
 	if it.runDir, err = newRunDir(); err != nil {
 		return err
 	}
+	it.asked, it.around = it.state, l.look(it.task.Skills)
 	it.prompt = l.assemble(it)
 	it.use = Use{Agent: true, Dir: l.Repo.Root, RunDir: it.runDir, Files: l.AgentFiles,
 		ReadOnly:      it.phase == state.Planning,
@@ -239,22 +262,6 @@ func (l *Loop) model(role Role) string {
 	return l.Settings.Model
 }
 
-// assemble makes the prompt of an iteration.
-func (l *Loop) assemble(it *iteration) agentctx.Prompt {
-	o := l.Prompt
-	o.Mode = agentctx.Mode(l.Settings.Mode)
-	o.Phase, o.Role = it.phase, agentctx.Role(promptRole(it.role))
-	o.Iteration, o.Attempt = it.number, it.attempt
-	o.Model = l.model(it.role)
-	if it.product != nil {
-		o.Request, o.Failure, o.Specs = it.request, it.failure, it.specs
-		if s, id, ok := it.product.prompt(it); ok {
-			return agentctx.Assemble(s, id, o)
-		}
-	}
-	return agentctx.Assemble(it.state, it.task.ID, o)
-}
-
 func promptRole(r Role) string {
 	if r == RoleCoding {
 		return "building"
@@ -284,15 +291,4 @@ func newRunDir() (string, error) {
 		}
 	}
 	return dir, nil
-}
-
-// NextPrompt is the prompt that the next iteration on a task would get.
-func (l *Loop) NextPrompt(s state.State, id plan.TaskID) agentctx.Prompt {
-	it := &iteration{phase: state.Building, role: RoleCoding, number: s.Run.Iteration + 1, state: s}
-	if i := s.Plan.Find(id); i >= 0 {
-		it.task, it.attempt = s.Plan.Tasks[i], s.Plan.Tasks[i].Attempts+1
-	} else {
-		return agentctx.Prompt{}
-	}
-	return l.assemble(it)
 }

@@ -1,7 +1,7 @@
 package loop
 
 import (
-	"strings"
+	"slices"
 
 	"git-ralph/internal/state"
 	"git-ralph/notes"
@@ -10,37 +10,61 @@ import (
 // leavings are what survives the iteration whatever its verdict: learnings and
 // memory; and what only a kept one leaves: amendments and added tasks.
 func (l *Loop) leavings(it *iteration, j Judgement, res *state.Result) {
-	known := it.state.Knowledge
+	var refused []string
+	_, res.Learned, refused = l.learned(it, res.Handoff)
+	res.Notices = append(slices.Clip(res.Notices), refused...)
+	if j.Verdict == state.Keep {
+		if it.product == nil {
+			res.Amendments = res.Handoff.PlanAmendments
+		}
+		res.Plan = it.planned
+	}
+	l.memorise(it, res)
+}
+
+// memorise captures the memory of the session as the iteration leaves it; an
+// agent that died or said nothing is remembered like any other.
+func (l *Loop) memorise(it *iteration, res *state.Result) {
+	var files []string
+	if res.Verdict == state.Keep {
+		for _, f := range res.Files {
+			files = append(files, f.Path)
+		}
+	}
+	res.SessionMemory = ""
+	after, _ := state.Apply(it.state, l.event(it, res))
+	res.SessionMemory = sessionMemory(after, files, append(slices.Clip(it.tools.Memory), it.aside.Memory...), "")
+}
+
+// learned is the knowledge after an iteration, what it adds to it, and what
+// was refused: constraints and decisions of its handoffs, learnings, and the
+// entries of helper agents. Each addition is taken as a whole or not at all.
+func (l *Loop) learned(it *iteration, rec *notes.Record) (known, added []notes.Knowledge, refused []string) {
+	known = it.state.Knowledge
 	learn := func(add []notes.Knowledge) {
+		if len(add) == 0 {
+			return
+		}
 		all, err := notes.ApplyKnowledge(known, add)
 		if err != nil {
-			it.notices = append(it.notices, "knowledge refused: "+notes.OneLine(err.Error(), 300))
-			res.Notices = it.notices
+			refused = append(refused, "knowledge refused: "+notes.OneLine(err.Error(), 300))
 			return
 		}
 		known = all
-		res.Learned = append(res.Learned, add...)
+		added = append(added, add...)
 	}
-	if res.Handoff.Origin.Source == "agent" {
-		learn(notes.Harvest(res.Handoff.Handoff, it.number, string(it.task.ID), known))
+	for _, h := range it.earlier {
+		learn(notes.Harvest(h, it.number, string(it.task.ID), known))
 	}
-	for _, x := range it.tools.Learnings {
-		k, fresh, err := notes.Learn(x.Category, x.Text, it.number, string(it.task.ID), known)
-		if err == nil && fresh {
+	if rec.Origin.Source == "agent" {
+		learn(notes.Harvest(rec.Handoff, it.number, string(it.task.ID), known))
+	}
+	for _, x := range append(slices.Clip(it.tools.Learnings), it.aside.Learnings...) {
+		if k, fresh, err := notes.Learn(x.Category, x.Text, it.number, string(it.task.ID), known); err == nil && fresh {
 			learn([]notes.Knowledge{k})
 		}
 	}
-	if len(it.tools.Knowledge) > 0 {
-		learn(it.tools.Knowledge)
-	}
-	if len(it.tools.Memory) > 0 {
-		res.SessionMemory = strings.TrimSpace(it.state.Memory["session"] + "\n" + strings.Join(it.tools.Memory, "\n"))
-	}
-	if j.Verdict != state.Keep {
-		return
-	}
-	if it.product == nil {
-		res.Amendments = res.Handoff.PlanAmendments
-	}
-	res.Plan = it.planned
+	learn(it.tools.Knowledge)
+	learn(it.learned)
+	return known, added, refused
 }

@@ -205,6 +205,7 @@ func (l *Loop) embark(c Course) error {
 		return err
 	}
 	if c.Phase == state.Discovery && c.Request != "" {
+		l.leavePhase(state.Discovery, "asked for something new")
 		_, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
 			return state.Event{Type: state.EvPhase, PhaseTo: &state.PhaseChange{From: s.Run.Phase, To: state.Discovery,
 				Reason: "asked for: " + notes.OneLine(c.Request, 300), Request: c.Request}}, nil
@@ -223,6 +224,7 @@ func (l *Loop) enter(to state.Phase, reason string) error {
 	if err != nil || s.Run.Phase == to && !s.Run.PhaseDone {
 		return err
 	}
+	l.leavePhase(to, reason)
 	return l.record(state.Event{Type: state.EvPhase, PhaseTo: &state.PhaseChange{From: s.Run.Phase, To: to, Reason: reason, Rounds: s.Run.Rounds}})
 }
 
@@ -230,6 +232,7 @@ func (l *Loop) enter(to state.Phase, reason string) error {
 func (l *Loop) advance(s state.State, a Action) error {
 	l.emit("phase", s, "", map[string]any{"from": s.Run.Phase, "to": a.Phase}, "%s → %s: %s", s.Run.Phase, a.Phase, a.Reason)
 	if s.Run.Phase == state.Validation && a.Phase == state.Building {
+		l.leavePhase(state.Building, a.Reason)
 		return ReturnToBuilding(l.background(), l.Journal, a.Reason)
 	}
 	return l.enter(a.Phase, a.Reason)

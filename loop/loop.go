@@ -56,6 +56,7 @@ type Loop struct {
 
 	overrides map[string]string
 	backoff   time.Duration
+	warned    map[string]bool // skills that were named as missing
 }
 
 // Steps are the places in an iteration where Fail is called.

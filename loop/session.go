@@ -125,6 +125,7 @@ func (l *Loop) fixFirst(red []string) error {
 
 // end records how the session ended.
 func (l *Loop) end(status state.Status, reason string) (End, error) {
+	l.endSession(strings.TrimSuffix(string(status)+": "+reason, ": "))
 	n := 0
 	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
 		n = s.Run.Session
@@ -143,6 +144,10 @@ func (l *Loop) end(status state.Status, reason string) (End, error) {
 // broken ends a run in which the harness itself failed: the iteration in work
 // is stored and its checkpoint restored, as after a crash.
 func (l *Loop) broken(err error) error {
+	var gone *gitstate.GoneError
+	if errors.As(err, &gone) {
+		return gitstate.Hint(1, "put it back as it was; git ralph status then says where the run stands", "%w; nothing was read or written there", err)
+	}
 	r := Recovery{Repo: l.Repo, Journal: l.Journal, Engine: l.Engine, Log: l.Log, Now: l.Now}
 	if rerr := r.Run(l.background()); rerr != nil {
 		err = errors.Join(err, rerr)

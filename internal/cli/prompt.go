@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -11,6 +10,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/internal/config"
 	"git-ralph/internal/state"
+	"git-ralph/loop"
 	"git-ralph/plan"
 )
 
@@ -152,36 +152,23 @@ func inNextSession(s state.State) state.State {
 	goesOn := s.Run.Session > 0 && (s.Run.Status == state.Running || s.Run.Status == state.Waiting || s.Run.Status == state.Interrupted)
 	s, _ = state.Apply(s, state.Event{Type: state.EvSession, Session: n, Time: s.Run.LastAt, Sess: &state.SessionChange{Action: "begin", Number: n, Budgets: goesOn,
 		Mode: s.Run.Mode, Driver: s.Run.Driver, Sandbox: s.Run.Sandbox}})
+	if s.Run.Phase != state.Building {
+		s, _ = state.Apply(s, state.Event{Type: state.EvPhase, Time: s.Run.LastAt, PhaseTo: &state.PhaseChange{From: s.Run.Phase, To: state.Building, Rounds: s.Run.Rounds}})
+	}
 	return s
 }
 
-// nextPrompt assembles the prompt as the loop does.
+// nextPrompt assembles the prompt with the loop's own function.
 func (a *App) nextPrompt(set *config.Resolved, s state.State, id plan.TaskID) (agentctx.Prompt, error) {
 	opts, err := a.promptOptions(set, a.repo.Root)
 	if err != nil {
 		return agentctx.Prompt{}, err
 	}
-	opts.Phase, opts.Goal = state.Building, set.Project.Goal
-	i := s.Plan.Find(id)
-	if i < 0 {
-		return agentctx.Prompt{}, fmt.Errorf("%s is not in the plan", id)
-	}
-	t := s.Plan.Tasks[i]
-	opts.Attempt = t.Attempts + 1
-	if cur := s.Run.Current; cur != nil && cur.Task == id {
-		opts.Iteration = cur.Iteration
-	}
-	if len(t.Skills) > 0 {
-		found, missing, warnings := agentctx.LookupSkills(os.DirFS(a.repo.Root), set.Context.Skills, t.Skills)
-		opts.Skills, opts.Missing = found, missing
-		for _, w := range warnings {
-			a.warn("%s", w)
-		}
-		for _, m := range missing {
-			a.warn("the skill %s was not found in %s", m, strings.Join(set.Context.Skills, ", "))
-		}
-	}
-	return agentctx.Assemble(s, id, opts), nil
+	// Nothing is tried for a command that only reads: what the last run found
+	// holds, else what a start would insist on.
+	opts.Sandbox = set.Guard.Sandbox != "off" && (s.Run.Sandbox == "" || s.Run.Sandbox == "namespaces")
+	l := &loop.Loop{Repo: a.repo, Settings: a.loopSettings(set), Prompt: opts, Log: a.warn}
+	return l.NextPrompt(s, id), nil
 }
 
 // template prints one template, or their names.

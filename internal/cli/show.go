@@ -45,6 +45,7 @@ type showDoc struct {
 	Prompt   int                   `json:"prompt_tokens"`
 	Sandbox  string                `json:"sandbox"`
 	Agents   []agentDoc            `json:"agents"`
+	Passes   []state.PassResult    `json:"passes"`
 }
 
 // agentDoc is one agent session inside an iteration.
@@ -158,13 +159,14 @@ func (c *ShowCmd) unfinished(a *App, s state.State, n int) error {
 func (d *showDoc) fill() {
 	d.Checks, d.Files, d.PutBack, d.Notices = list(d.Checks), list(d.Files), list(d.PutBack), list(d.Notices)
 	d.Criteria, d.Dropped, d.Agents = list(d.Criteria), list(d.Dropped), list(d.Agents)
+	d.Passes = list(d.Passes)
 }
 
 // showDoc puts an iteration together; evidence is null when it was pruned.
 func (a *App) showDoc(s state.State, e journal.Entry) (showDoc, error) {
 	r := e.Event.Result
 	d := showDoc{entryDoc: describeEntry(e), Phase: e.Event.Phase, Partial: r.Partial, Detail: r.Detail, Handoff: r.Handoff, Checks: r.Checks,
-		Files: r.Files, PutBack: r.PutBack, Notices: r.Notices, Criteria: r.Criteria, Dropped: r.Dropped, Prompt: r.PromptTokens, Sandbox: r.Sandbox}
+		Files: r.Files, PutBack: r.PutBack, Notices: r.Notices, Criteria: r.Criteria, Dropped: r.Dropped, Prompt: r.PromptTokens, Sandbox: r.Sandbox, Passes: r.Passes}
 	for _, run := range r.Runs {
 		d.Agents = append(d.Agents, describeRun(run))
 	}
@@ -350,6 +352,14 @@ func (a *App) showText(e journal.Entry, d showDoc) {
 			}
 			a.printf("  %-10s %s\n", f.Kind, f.Path)
 		}
+	}
+	for _, x := range d.Passes {
+		a.printf("\nfindings of %s\n", x.Name)
+		found := strings.TrimRight(x.Findings, "\n")
+		if found == "" {
+			found = "none"
+		}
+		a.indented(found+"\n", "  ")
 	}
 	for _, x := range []struct {
 		name string

@@ -106,6 +106,14 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 		r := set.Role(name)
 		s.Roles[loop.Role(name)] = loop.RoleSettings{Driver: r.Driver, Model: r.Model, MaxTurns: r.MaxTurns, Timeout: r.Timeout, Tools: r.Tools, MCP: r.MCP}
 	}
+	s.Index = agentctx.TriggerOptions{Interval: set.Index.Interval, Bytes: set.Index.Bytes, Novelty: set.Index.Novelty, Recent: set.Index.Recent}
+	s.Skills = set.Context.Skills
+	for _, p := range set.Passes {
+		// The settings were checked when they were loaded.
+		if t, err := agentctx.ParseTrigger(p.Trigger); err == nil && p.Enabled {
+			s.Passes = append(s.Passes, loop.Pass{Name: p.Name, Trigger: t, Template: p.Template, ReadOnly: p.ReadOnly})
+		}
+	}
 	s.MCP = map[string]loop.MCPServer{}
 	for name, m := range set.MCP {
 		s.MCP[name] = loop.MCPServer{Command: m.Command, URL: m.URL, Env: m.Env}
@@ -125,7 +133,7 @@ func (a *App) gitBool(key string) bool {
 
 // promptOptions is what the prompt needs from outside the state.
 func (a *App) promptOptions(set *config.Resolved, root string) (agentctx.Options, error) {
-	o := agentctx.Options{Mode: agentctx.Mode(set.Loop.Mode), Budget: set.Context.BudgetTokens, IndexBudget: set.Context.IndexBudgetTokens,
+	o := agentctx.Options{Mode: agentctx.Mode(set.Loop.Mode), Goal: set.Project.Goal, Budget: set.Context.BudgetTokens, IndexBudget: set.Context.IndexBudgetTokens,
 		Model: set.Agent.Model, Window: set.Context.WindowTokens, MemoryChars: set.Context.MemoryChars, MaxAttempts: set.Loop.MaxAttempts,
 		Strategy: set.Validation.Strategy, Protected: set.Guard.Protected, MaxQuestions: set.Discovery.MaxQuestions,
 		TaskTokens: set.Planning.TaskTokens, Ask: set.Agent.Ask, HandoffPercent: set.Context.HandoffPercent}
@@ -145,13 +153,6 @@ func (a *App) promptOptions(set *config.Resolved, root string) (agentctx.Options
 	}
 	for _, b := range chain.Blocks {
 		o.Toolchain.Blocked = append(o.Toolchain.Blocked, agentctx.Blocked{Command: string(b.Pattern), Instead: b.Instead})
-	}
-	for _, name := range []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"} {
-		data, err := os.ReadFile(filepath.Join(root, name))
-		if err == nil {
-			o.Instructions, o.InstructionsFile = string(data), name
-			break
-		}
 	}
 	var folder fs.FS
 	if set.Context.Templates != "" {

@@ -1,0 +1,371 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	agentctx "git-ralph/context"
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/proc"
+	"git-ralph/internal/state"
+	"git-ralph/notes"
+)
+
+// ContextDirVar names the folder in which a helper agent finds the files of
+// its manifest.
+const ContextDirVar = "RALPH_CONTEXT_DIR"
+
+// helperRun is one run of an agent that serves an iteration: the indexer, the
+// two context agents, a pass. It shares the number and the evidence of the
+// iteration and has a cost line of its own. What it says is material for the
+// next agent and advice for the loop; nothing that it does can end the loop.
+type helperRun struct {
+	role Role
+	kind agentctx.Role // of its template and its answers
+	job  agentctx.Job
+	// known is the state that its tools see.
+	known state.State
+	// readOnly mounts the worktree read-only as well.
+	readOnly bool
+	// keeps: what it changes is not put back when it ends; the caller weighs it.
+	keeps bool
+}
+
+// answer is what came of a helper run.
+type answer struct {
+	directive *agentctx.Directive
+	prompt    string
+	knowledge []notes.Knowledge
+	text      string // what it said last
+	failed    error  // the run, or what it left
+}
+
+// help runs a helper agent and puts back what it changed. An error is one of
+// the harness that leaves the iteration unsafe; everything else is in the
+// answer. A person's word that ends the iteration is in it.cause.
+func (l *Loop) help(ctx context.Context, it *iteration, h helperRun) (answer, error) {
+	var ans answer
+	dir, err := newRunDir()
+	if err != nil {
+		ans.failed = err
+		return ans, nil
+	}
+	defer removeRunDir(dir)
+	files, err := layOut(dir, h.job.Files)
+	if err != nil {
+		ans.failed = err
+		return ans, nil
+	}
+	sub := &iteration{id: it.id, number: it.number, attempt: it.attempt, phase: it.phase, role: h.role, task: it.task,
+		started: it.started, state: h.known, prompt: h.job.Prompt, runDir: dir, runs: it.runs}
+	sub.use = Use{Agent: true, Dir: l.Repo.Root, RunDir: dir, Files: l.AgentFiles, ReadOnly: h.readOnly, ReadOnlyPaths: it.use.ReadOnlyPaths}
+	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(h.role)}, "%s begins", h.role)
+	ans.failed = l.runHelper(ctx, it, sub, h, files, &ans)
+	if sub.group != nil {
+		if err := sub.group.Close(); err != nil {
+			return ans, fmt.Errorf("end the processes of the %s: %w", h.role, err)
+		}
+	}
+	if cause := sub.cause; errors.Is(cause, errSkipped) || errors.Is(cause, errStopNow) || errors.Is(cause, errInterrupted) {
+		it.cause = cause
+	}
+	if ans.failed == nil {
+		ans.failed = l.readAnswer(sub, h, &ans)
+	}
+	if !h.keeps {
+		err = l.putBackAfter(it, h.role)
+	}
+	return ans, err
+}
+
+// putBackAfter makes the worktree what it was before a helper ran.
+func (l *Loop) putBackAfter(it *iteration, role Role) error {
+	restore := func() (int, error) {
+		if it.after != nil {
+			r, err := l.Engine.RestoreTo(l.background(), it.after)
+			return len(r.Restored) + len(r.Removed), err
+		}
+		r, err := l.Engine.Restore(l.background(), it.before)
+		return len(r.Restored) + len(r.Removed), err
+	}
+	n, err := restore()
+	if err != nil {
+		return fmt.Errorf("put back what the %s changed: %w", role, err)
+	}
+	if n > 0 {
+		it.notices = append(it.notices, fmt.Sprintf("%s changed %d paths of the worktree; they were put back", role, n))
+	}
+	return nil
+}
+
+// runHelper runs the client of a helper and records what it used.
+func (l *Loop) runHelper(ctx context.Context, it, sub *iteration, h helperRun, files string, ans *answer) error {
+	agent, err := l.agentFor(h.role)
+	if err != nil {
+		return err
+	}
+	if sub.group, err = proc.NewGroup(proc.GroupOptions{EventID: it.id, Wrap: l.Sandbox.Wrapper(sub.use)}); err != nil {
+		return err
+	}
+	box, err := l.OpenTools(l.scope(sub))
+	if err != nil {
+		return fmt.Errorf("open the tools of the run: %w", err)
+	}
+	defer box.Close()
+	transcript := proc.NewHeadTail(maxTranscript)
+	req, err := l.request(sub, box, transcript)
+	if err != nil {
+		return err
+	}
+	req.HandoffSchema, req.FollowUp = nil, nil // it hands nothing over
+	req.Env = append(req.Env, ContextDirVar+"="+l.Sandbox.Inside(sub.runDir, files))
+
+	run, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	unhook := context.AfterFunc(ctx, func() { stop(errInterrupted) })
+	defer unhook()
+	watched := l.watch(run, sub, box, stop)
+	meter := &meter{l: l, it: sub, stop: stop}
+	said := &words{}
+	began := l.Now()
+	sub.run, err = agent.Run(run, req, func(e AgentEvent) { said.hear(e); meter.event(e) })
+	stop(nil)
+	<-watched
+	if cause := context.Cause(run); cause != nil && !errors.Is(cause, context.Canceled) {
+		sub.cause = cause
+	}
+	sub.tools = box.Collected()
+	l.settleOutcome(sub, meter)
+	sub.peak = meter.peak
+	folder := "agents/" + fileNameOf(string(h.role)) + "/"
+	it.evidence.add(folder+"prompt.md", []byte(h.job.Prompt.Text))
+	it.evidence.add(folder+"transcript.jsonl", transcript.Bytes())
+	it.runs = append(it.runs, agentRun(sub, h.role, sub.run, l.Now().Sub(began)))
+	it.aside.Learnings = append(it.aside.Learnings, sub.tools.Learnings...)
+	it.aside.Memory = append(it.aside.Memory, sub.tools.Memory...)
+	if ans.text = said.text(); ans.text == "" {
+		ans.text = printed(transcript.Bytes())
+	}
+	switch {
+	case err != nil && sub.cause == nil:
+		return fmt.Errorf("run the agent: %w", err)
+	case sub.cause != nil && !errors.Is(sub.cause, errEndedTool):
+		return sub.cause
+	case sub.run.Outcome != Completed && sub.run.Outcome != MaxTurns:
+		return errors.New(withDetail(string(sub.run.Outcome), sub.run.Detail))
+	}
+	return nil
+}
+
+// readAnswer takes what a helper left by its tools and, for agents that answer
+// in one document, in the file of the handoff.
+func (l *Loop) readAnswer(sub *iteration, h helperRun, ans *answer) error {
+	c := sub.tools
+	ans.prompt, ans.knowledge = c.Prompt, c.Knowledge
+	if c.Directive != nil {
+		d, err := agentctx.ParseDirective(h.kind, c.Directive)
+		if err != nil {
+			return err
+		}
+		ans.directive = &d
+	}
+	raw, err := readHandoff(handoffFile(sub))
+	if err != nil || raw == nil {
+		return err
+	}
+	d, err := agentctx.ParseDirective(h.kind, raw)
+	if err != nil {
+		if ans.directive != nil || ans.prompt != "" {
+			return nil // the tools have said it
+		}
+		return err
+	}
+	if ans.directive == nil {
+		ans.directive = &d
+	}
+	if ans.prompt == "" {
+		ans.prompt = notes.Redact(notes.Clean(d.Prompt))
+	}
+	if len(d.Knowledge) > 0 {
+		ans.knowledge = append(ans.knowledge, notes.Entries(d.Knowledge, sub.number, append(h.known.Knowledge, ans.knowledge...))...)
+	}
+	return nil
+}
+
+// agentFor is the driver of a role.
+func (l *Loop) agentFor(role Role) (Agent, error) {
+	if l.AgentFor == nil {
+		return l.Agent, nil
+	}
+	return l.AgentFor(role)
+}
+
+// words are what an agent says after its last tool call: its conclusion.
+type words struct {
+	mu   sync.Mutex
+	said []string
+	size int
+}
+
+const maxWords = 8000
+
+func (w *words) hear(e AgentEvent) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch e.Kind {
+	case EventToolCall:
+		w.said, w.size = nil, 0
+	case EventText:
+		if w.size < maxWords {
+			w.said = append(w.said, e.Text)
+			w.size += len(e.Text)
+		}
+	}
+}
+
+func (w *words) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.TrimSpace(notes.CutBytes(notes.Redact(notes.Clean(strings.Join(w.said, "\n"))), maxWords))
+}
+
+// printed is what a plain program wrote to its standard output, its end.
+func printed(transcript []byte) string {
+	var lines []string
+	for line := range strings.Lines(string(transcript)) {
+		var x struct{ Type, Stream, Text string }
+		if json.Unmarshal([]byte(line), &x) == nil && x.Type == "output" && x.Stream == "" {
+			lines = append(lines, x.Text)
+		}
+	}
+	text := strings.Join(lines, "\n")
+	if len(text) > maxWords {
+		text = text[len(text)-maxWords:]
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	return strings.TrimSpace(notes.Redact(notes.Clean(text)))
+}
+
+// layOut writes the files of a manifest below the folder of a run, for reading
+// only, and returns where they lie.
+func layOut(runDir string, files []agentctx.File) (string, error) {
+	dir := filepath.Join(runDir, "context")
+	err := os.Mkdir(dir, 0o700)
+	for _, f := range files {
+		if err != nil {
+			break
+		}
+		if !fs.ValidPath(f.Path) {
+			err = fmt.Errorf("%q is no path", f.Path)
+			break
+		}
+		name := filepath.Join(dir, filepath.FromSlash(f.Path))
+		if err = os.MkdirAll(filepath.Dir(name), 0o700); err == nil {
+			err = os.WriteFile(name, f.Data, 0o400)
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("lay out the context: %w", err)
+	}
+	// Without a sandbox this keeps an agent from writing there by mistake.
+	return dir, eachFolder(dir, 0o500)
+}
+
+func eachFolder(dir string, mode fs.FileMode) error {
+	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = os.Chmod(name, mode)
+		}
+		return err
+	})
+}
+
+func removeRunDir(dir string) {
+	if err := eachFolder(filepath.Join(dir, "context"), 0o700); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return // it is private and lies in a temporary folder
+	}
+	os.RemoveAll(dir)
+}
+
+// helperOptions is what every helper of an iteration is told.
+func (l *Loop) helperOptions(it *iteration) agentctx.HelperOptions {
+	return agentctx.HelperOptions{Options: l.promptOptions(it)}
+}
+
+// remember records entries as a whole; refused says which rule they break.
+func (l *Loop) remember(it *iteration, add []notes.Knowledge, source string) (refused, err error) {
+	if len(add) == 0 {
+		return nil, nil
+	}
+	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+		if _, refused = notes.ApplyKnowledge(s.Knowledge, add); refused != nil {
+			return state.Event{}, journal.ErrNothing
+		}
+		return state.Event{Type: state.EvKnowledge, Phase: it.phase, Iteration: it.number, Task: it.task.ID,
+			Knowledge: &state.KnowledgeChange{Add: add, Source: source}}, nil
+	})
+	if refused != nil || err != nil {
+		if refused != nil {
+			err = nil
+		}
+		return refused, err
+	}
+	it.state = snap.State
+	return nil, nil
+}
+
+// note records what a helper did.
+func (l *Loop) note(it *iteration, n state.ContextNote) error {
+	snap, err := l.Journal.Record(l.background(), state.Event{Type: state.EvContext, Phase: it.phase, Iteration: it.number, Task: it.task.ID, Context: &n})
+	if err != nil {
+		return err
+	}
+	it.state = snap.State
+	return nil
+}
+
+// lastOutputs are the whole outputs of the checks of the attempt before, from
+// its evidence; none when there is none any more.
+func (l *Loop) lastOutputs(ctx context.Context, it *iteration) []agentctx.Output {
+	if it.task.Failure == "" {
+		return nil
+	}
+	list, err := l.Journal.TaskIterations(ctx, it.task.ID)
+	if err != nil || len(list) == 0 {
+		return nil
+	}
+	ref := gitstate.EvidenceRef(it.state.Journal.ID, list[0].Event.ID)
+	at, err := l.Repo.ReadRef(ctx, ref)
+	if err != nil || at.IsZero() {
+		return nil
+	}
+	tree, err := l.Repo.TreeOf(at)
+	if err != nil {
+		return nil
+	}
+	checks, ok, err := l.Repo.Lookup(tree, "checks")
+	if err != nil || !ok {
+		return nil
+	}
+	files, err := l.Repo.TreeFiles(checks.ID, "")
+	if err != nil {
+		return nil
+	}
+	var out []agentctx.Output
+	for _, f := range files {
+		if data, err := l.Repo.Store.ReadType(f.ID, object.Blob); err == nil {
+			out = append(out, agentctx.Output{Name: strings.TrimSuffix(f.Name, path.Ext(f.Name)), Text: string(data)})
+		}
+	}
+	return out
+}

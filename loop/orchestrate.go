@@ -1,0 +1,214 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	agentctx "git-ralph/context"
+	"git-ralph/internal/state"
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+// equip lets helper agents make ready what the coding agent will read. With
+// ended the iteration is over without one: the task was skipped, or waits for
+// research or a person.
+func (l *Loop) equip(ctx context.Context, it *iteration) (ended bool, halt *Action, err error) {
+	if it.product != nil {
+		return false, nil, nil
+	}
+	switch agentctx.Mode(l.Settings.Mode) {
+	case agentctx.HandoffIndex:
+		err = l.index(ctx, it)
+	case agentctx.Orchestrated:
+		ended, halt, err = l.prepareContext(ctx, it)
+	default:
+		return false, nil, nil
+	}
+	if err == nil && !ended {
+		it.prompt = l.assemble(it)
+	}
+	return ended, halt, err
+}
+
+// prepareContext runs the context agent before the coding agent and does what
+// it answers. A preparation that fails in any way falls back to the prompt of
+// the index mode.
+func (l *Loop) prepareContext(ctx context.Context, it *iteration) (ended bool, halt *Action, err error) {
+	left := it.state.Run.Prep
+	o := l.helperOptions(it)
+	o.Outputs = l.lastOutputs(ctx, it)
+	o.Findings, o.Advice = left.Findings, left.Advice
+	o.Stuck = it.task.ID != "" && it.state.Run.Stuck == string(it.task.ID)
+	if left.Task == it.task.ID {
+		o.Topics = left.Topics
+	}
+	job := agentctx.Helper(agentctx.ContextPrep, it.state, it.task.ID, o)
+	ans, err := l.help(ctx, it, helperRun{role: RoleContextPrep, kind: agentctx.ContextPrep, job: job, known: it.state, readOnly: true})
+	if err != nil || it.cause != nil {
+		return false, nil, err
+	}
+	step, reason := agentctx.AfterPrep(ans.directive, ans.prompt, ans.failed, left.Rounds[string(it.task.ID)])
+	refused, err := l.remember(it, ans.knowledge, "agent")
+	if err != nil {
+		return false, nil, err
+	}
+	n := state.ContextNote{Kind: "prep", Action: string(step), Reason: notes.OneLine(reason, 500), Failed: step == agentctx.StepFallback}
+	if d := ans.directive; d != nil && step != agentctx.StepFallback {
+		n.Action = string(d.Action)
+	} else if step == agentctx.StepPrepared {
+		n.Action = string(agentctx.Proceed)
+	}
+	if refused != nil {
+		n.Detail = "knowledge refused: " + notes.OneLine(refused.Error(), 300)
+		it.notices = append(it.notices, n.Detail)
+	}
+	if step == agentctx.StepResearch {
+		n.Topics, n.Research = ans.directive.Topics, ans.prompt
+		if len(n.Topics) == 0 {
+			n.Topics = []string{ans.directive.Reason}
+		}
+	}
+	if err := l.note(it, n); err != nil {
+		return false, nil, err
+	}
+	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(RoleContextPrep), "action": n.Action}, "%s: %s", RoleContextPrep,
+		strings.TrimSuffix(n.Action+": "+n.Reason, ": "))
+	if d := ans.directive; d != nil && d.Stuck {
+		if err := l.stuck(it, "the context agent sees the task go in circles: "+d.Reason); err != nil {
+			return false, nil, err
+		}
+	}
+	switch step {
+	case agentctx.StepSkip, agentctx.StepPause, agentctx.StepResearch:
+		halt, err = l.endPrepared(it, step, n)
+		return true, halt, err
+	case agentctx.StepPrepared:
+		it.prepared = ans.prompt
+	default:
+		it.notices = append(it.notices, "the context was not prepared, the prompt is that of the index mode: "+n.Reason)
+	}
+	return false, nil, nil
+}
+
+// stuck records that a task goes in circles.
+func (l *Loop) stuck(it *iteration, reason string) error {
+	l.emit("stuck", it.state, it.task.ID, nil, "%s", reason)
+	return l.record(state.Event{Type: state.EvStuck, Task: it.task.ID, Iteration: it.number, Phase: it.phase, Stuck: &state.Stuck{Reason: notes.OneLine(reason, 500)}})
+}
+
+// endPrepared ends an iteration whose preparation said that no agent shall
+// work on the task now. It spends no attempt and is no failure.
+func (l *Loop) endPrepared(it *iteration, step agentctx.Step, n state.ContextNote) (*Action, error) {
+	if halt, err := l.checkTamper(it); err != nil || halt != nil {
+		return halt, err
+	}
+	it.proof.Outcome = Completed
+	evidence, err := l.storeEvidence(it, it.before.Tree)
+	if err != nil {
+		return nil, err
+	}
+	j := Judgement{Verdict: state.Reject, Reasons: []string{"prep: " + n.Action}}
+	it.verdict = j
+	l.emit("verdict", it.state, it.task.ID, map[string]any{"verdict": j.Verdict, "reasons": j.Reasons}, "%s", verdictLine(j))
+	res := l.result(it, j)
+	// Nobody worked: the handoff of the iteration before stays the newest.
+	res.Handoff, res.Summary, res.Evidence = nil, n.Reason, evidence.String()
+	if step == agentctx.StepSkip {
+		res.TaskStatus, res.BlockedBy = plan.Skipped, []string{n.Reason}
+	}
+	l.memorise(it, res)
+	if err := l.close(it, res); err != nil {
+		return nil, err
+	}
+	if step == agentctx.StepPause {
+		return &Action{Kind: Halt, Status: state.NeedsReview, Reason: n.Reason}, nil
+	}
+	return nil, nil
+}
+
+// organise lets the context agent and the passes look at an iteration that is
+// judged and not carried out yet, so that what they leave is part of its
+// evidence and of its event. Their words change no verdict; what they do to
+// git, or a change of files that the checks accept, can.
+func (l *Loop) organise(ctx context.Context, it *iteration, j Judgement) (Judgement, *Action, error) {
+	worked := j.Verdict == state.Keep || j.Failure || j.Block
+	if it.product != nil || agentctx.Mode(l.Settings.Mode) != agentctx.Orchestrated || !worked || ctx.Err() != nil || it.cause != nil && !errors.Is(it.cause, errEndedTool) {
+		return j, nil, nil
+	}
+	s, o := l.aftermath(it, j)
+	if err := l.contextPost(ctx, it, s, o); err != nil {
+		return j, nil, err
+	}
+	j, err := l.passes(ctx, it, s, o, j)
+	if err != nil || l.Sandbox.Mechanism() == "namespaces" {
+		return j, nil, err
+	}
+	// Without a boundary only a look tells whether a helper touched git.
+	halt, err := l.checkTamper(it)
+	if err == nil && halt == nil && len(it.proof.Tampered) > 0 {
+		j = Judge(it.proof)
+	}
+	return j, halt, err
+}
+
+// aftermath is the state as the iteration leaves it, for agents that look at
+// it before its event is written, and what they are told about it.
+func (l *Loop) aftermath(it *iteration, j Judgement) (state.State, agentctx.HelperOptions) {
+	s := it.state
+	rec := l.handoffRecord(it, j)
+	s.Handoff, s.Recent = rec, append(slices.Clip(s.Recent), *rec)
+	s.Knowledge, _, _ = l.learned(it, rec)
+	o := l.helperOptions(it)
+	o.Verdict = verdictLine(j)
+	o.Failure = l.failText(it, j)
+	if j.Verdict == state.Keep {
+		o.Failure = ""
+	}
+	o.Stuck = j.Failure && it.state.Run.LastFailTask == string(it.task.ID) && it.state.Run.LastFailKey == strings.Join(j.Reasons, "; ")
+	for _, c := range it.after.Changes {
+		o.Changed = append(o.Changed, fmt.Sprintf("%s %s", c.Kind, c.Path))
+	}
+	for name, text := range it.report.Outputs {
+		o.Outputs = append(o.Outputs, agentctx.Output{Name: name, Text: string(text)})
+	}
+	slices.SortFunc(o.Outputs, func(a, b agentctx.Output) int { return strings.Compare(a.Name, b.Name) })
+	return s, o
+}
+
+// contextPost lets the context agent put in order what was learned.
+func (l *Loop) contextPost(ctx context.Context, it *iteration, s state.State, o agentctx.HelperOptions) error {
+	job := agentctx.Helper(agentctx.ContextPost, s, it.task.ID, o)
+	ans, err := l.help(ctx, it, helperRun{role: RoleContextPost, kind: agentctx.ContextPost, job: job, known: s, readOnly: true})
+	if err != nil || it.cause != nil && !errors.Is(it.cause, errEndedTool) {
+		return err
+	}
+	failed := ans.failed
+	if failed == nil {
+		failed = notes.CheckKnowledge(s.Knowledge, ans.knowledge)
+	}
+	n := state.ContextNote{Kind: "post"}
+	if failed != nil {
+		n.Failed, n.Reason = true, notes.OneLine(failed.Error(), 500)
+		it.notices = append(it.notices, "the context agent failed after the iteration: "+n.Reason)
+		return l.note(it, n)
+	}
+	it.learned = ans.knowledge
+	n.Action, n.Detail = string(agentctx.Proceed), fmt.Sprintf("%d entries", len(ans.knowledge))
+	if d := ans.directive; d != nil {
+		n.Action, n.Reason = string(d.Action), d.Reason
+		if len(d.Suggestions) > 0 {
+			n.Detail += "; " + notes.OneLine(strings.Join(d.Suggestions, "; "), 500)
+			n.Reason = notes.OneLine(n.Reason+" Suggested: "+strings.Join(d.Suggestions, "; "), 1000)
+		}
+		if d.Action == agentctx.HumanReview {
+			it.review = or(d.Reason, "the context agent asks for a person")
+		}
+	}
+	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(RoleContextPost), "action": n.Action}, "%s: %s", RoleContextPost,
+		strings.TrimSuffix(n.Action+": "+n.Reason, ": "))
+	return l.note(it, n)
+}

@@ -1,0 +1,132 @@
+package loop
+
+import (
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	agentctx "git-ralph/context"
+	"git-ralph/internal/state"
+	"git-ralph/plan"
+)
+
+// surroundings are what a prompt shows of the worktree, read before an agent
+// works in it: at the checkpoint.
+type surroundings struct {
+	instructions, file string // AGENTS.md, else CLAUDE.md, else GEMINI.md
+	skills             []agentctx.Skill
+	missing            []string
+}
+
+// maxInstructions bounds what is read of the project's instructions, in bytes.
+const maxInstructions = 256 << 10
+
+// look reads the surroundings of a task. Links that lead out of the worktree
+// are not followed: an agent may have made them. Skills that are not there are
+// named once in a run.
+func (l *Loop) look(skills []string) surroundings {
+	var s surroundings
+	if l.Repo == nil {
+		return s
+	}
+	root, err := os.OpenRoot(l.Repo.Root)
+	if err != nil {
+		l.Log("the worktree cannot be read for the prompt: %v", err)
+		return s
+	}
+	defer root.Close()
+	tree := root.FS()
+	for _, name := range []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"} {
+		st, err := fs.Stat(tree, name)
+		if err != nil || !st.Mode().IsRegular() || st.Size() > maxInstructions {
+			continue
+		}
+		if data, err := fs.ReadFile(tree, name); err == nil {
+			s.instructions, s.file = string(data), name
+			break
+		}
+	}
+	if len(skills) > 0 {
+		var warnings []string
+		s.skills, s.missing, warnings = agentctx.LookupSkills(tree, l.Settings.Skills, skills)
+		for _, w := range warnings {
+			if !l.warned[w] {
+				if l.warned == nil {
+					l.warned = map[string]bool{}
+				}
+				l.warned[w] = true
+				l.Log("%s", w)
+			}
+		}
+	}
+	return s
+}
+
+// promptOptions is everything that the prompt of an iteration is made of
+// besides the state.
+func (l *Loop) promptOptions(it *iteration) agentctx.Options {
+	o := l.Prompt
+	o.Mode = agentctx.Mode(l.Settings.Mode)
+	o.Phase, o.Role = it.phase, agentctx.Role(promptRole(it.role))
+	o.Iteration, o.Attempt = it.number, it.attempt
+	o.Model = l.model(it.role)
+	o.Instructions, o.InstructionsFile = it.around.instructions, it.around.file
+	o.Skills, o.Missing = it.around.skills, it.around.missing
+	o.PreviousPhase = it.asked.Run.LeftPhase
+	o.Session, o.Prepared = it.session, it.prepared
+	for _, name := range l.Settings.Roles[it.role].MCP {
+		o.Browser = o.Browser || isBrowser(name)
+	}
+	if p := it.asked.Run.Prep; p.Task != "" && p.Task == it.task.ID && p.Research != "" {
+		o.Research = []agentctx.Finding{{Topic: strings.Join(p.Topics, "; "), Text: p.Research}}
+	}
+	return o
+}
+
+// isBrowser says whether an MCP server of this name drives a browser.
+func isBrowser(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range []string{"browser", "playwright", "puppeteer", "chrome", "selenium"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// assemble makes the prompt of an iteration: the one function that does, so
+// that `git ralph prompt` and --dry-run print what the agent reads. It is made
+// from the state before the start, with what helper agents have recorded since:
+// that the task is in work now is no news to the agent.
+func (l *Loop) assemble(it *iteration) agentctx.Prompt {
+	o := l.promptOptions(it)
+	if it.product != nil {
+		o.Request, o.Failure, o.Specs = it.request, it.failure, it.specs
+		if s, id, ok := it.product.prompt(it); ok {
+			return agentctx.Assemble(s, id, o)
+		}
+	}
+	s := it.asked
+	s.Knowledge = it.state.Knowledge
+	return agentctx.Assemble(s, it.task.ID, o)
+}
+
+// NextPrompt is the prompt that the next iteration on a task would get, or the
+// one in work on it has got. In agent-orchestrated mode it is what is read when
+// the preparation fails: what a context agent will write, nobody can know.
+func (l *Loop) NextPrompt(s state.State, id plan.TaskID) agentctx.Prompt {
+	i := s.Plan.Find(id)
+	if i < 0 {
+		return agentctx.Prompt{}
+	}
+	it := &iteration{phase: state.Building, role: RoleCoding, number: s.Run.Iteration + 1, task: s.Plan.Tasks[i]}
+	it.attempt = it.task.Attempts + 1
+	if cur := s.Run.Current; cur != nil && cur.Task == it.task.ID {
+		it.number = cur.Iteration
+		s.Plan.Tasks = slices.Clone(s.Plan.Tasks)
+		s.Plan.Tasks[i].Status = plan.Pending // as it was before the start
+	}
+	it.state, it.asked, it.around = s, s, l.look(it.task.Skills)
+	return l.assemble(it)
+}
