@@ -7,9 +7,11 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -21,6 +23,10 @@ type Snapshot struct {
 	Head  string
 	Refs  map[string]string
 	Files map[string]FileState // config, hooks, info, alternates, worktrees' metadata
+	Locks map[string]bool      // lock files of git that lay there
+
+	root, common, aside string
+	places              []place
 }
 
 // FileState is one small file of the git directory.
@@ -31,7 +37,10 @@ type FileState struct {
 	Link string
 }
 
-const maxKept = 256 << 10
+const (
+	maxKept   = 256 << 10
+	maxPacked = 256 << 20
+)
 
 // Difference is one thing that is not as it was.
 type Difference struct {
@@ -52,34 +61,65 @@ func (d Difference) String() string {
 var watched = []struct {
 	kind, path string
 	dir        bool
+	only       []string // names that count in a folder; nil = all
 }{
-	{"config", "config", false}, {"config", "config.worktree", false},
-	{"hooks", "hooks", true}, {"info", "info", true},
-	{"alternates", "objects/info/alternates", false}, {"alternates", "objects/info/http-alternates", false},
-	{"info", "shallow", false}, {"info", "commondir", false}, {"info", "gitdir", false},
-	{"worktrees", "worktrees", true}, {"config", "modules", true},
+	{"config", "config", false, nil}, {"config", "config.worktree", false, nil},
+	{"hooks", "hooks", true, nil},
+	// info/refs is written by every gc.
+	{"info", "info", true, []string{"exclude", "attributes", "sparse-checkout", "grafts"}},
+	{"alternates", "objects/info", true, []string{"alternates", "http-alternates"}},
+	{"info", "shallow", false, nil}, {"info", "commondir", false, nil}, {"info", "gitdir", false, nil},
+	{"worktrees", "worktrees", true, ofOthers}, {"config", "modules", true, ofOthers},
 }
 
-// TakeSnapshot reads it.
+// ofOthers is what configures submodules and linked worktrees.
+var ofOthers = []string{"config", "config.worktree", "commondir", "gitdir", "locked", "exclude", "attributes", "sparse-checkout", "alternates"}
+
+// TakeSnapshot reads it. Whatever lies in the git directory now may have been
+// put there by an agent: nothing is followed, waited for or read without a bound.
 func (r *Repo) TakeSnapshot(ctx context.Context) (*Snapshot, error) {
-	s := &Snapshot{Refs: map[string]string{}, Files: map[string]FileState{}}
-	head, err := os.ReadFile(filepath.Join(r.GitDir, "HEAD"))
-	if err != nil {
-		return nil, fmt.Errorf("read HEAD: %w", err)
+	s := &Snapshot{Refs: map[string]string{}, Files: map[string]FileState{}, Locks: map[string]bool{},
+		root: r.Root, common: r.CommonDir, aside: filepath.Join(r.Dir(), "aside")}
+	for _, dir := range slices.Compact([]string{r.Root, r.CommonDir, r.GitDir}) {
+		p, err := takePlace(dir)
+		if err != nil {
+			s.Close()
+			return nil, fmt.Errorf("look at %s: %w", dir, err)
+		}
+		s.places = append(s.places, p)
 	}
-	s.Head = strings.TrimSpace(string(head))
+	if err := s.fill(ctx, r); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Snapshot) fill(ctx context.Context, r *Repo) error {
+	head, err := readState(filepath.Join(r.GitDir, "HEAD"))
+	if err != nil {
+		return fmt.Errorf("read HEAD: %w", err)
+	}
+	switch {
+	case head.Link != "":
+		s.Head = "link to " + head.Link
+	case head.Data == nil:
+		s.Head = "no file"
+	default:
+		s.Head = clip(strings.TrimSpace(string(head.Data)), 300)
+	}
 	if r.Reftable {
 		refs, err := r.ListRefs(ctx, "refs/")
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for name, id := range refs {
 			if countsAsUsers(name) {
 				s.Refs[name] = id.String()
 			}
 		}
-	} else if err := r.readRefs(s.Refs); err != nil {
-		return nil, err
+	} else if err := s.readRefs(); err != nil {
+		return err
 	}
 	dirs := []string{r.CommonDir}
 	if r.GitDir != r.CommonDir {
@@ -87,27 +127,31 @@ func (r *Repo) TakeSnapshot(ctx context.Context) (*Snapshot, error) {
 	}
 	for _, dir := range dirs {
 		for _, w := range watched {
-			if err := s.read(dir, w.kind, w.path, w.dir); err != nil {
-				return nil, err
+			if err := s.read(filepath.Join(dir, filepath.FromSlash(w.path)), w.kind, w.dir, w.only); err != nil {
+				return fmt.Errorf("read %s of the git directory: %w", w.path, err)
+			}
+		}
+		for _, name := range []string{"index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock"} {
+			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+				s.Locks[filepath.Join(dir, name)] = true
 			}
 		}
 	}
 	// A .git file of a linked worktree says where the repository is.
 	if dotgit := filepath.Join(r.Root, ".git"); r.GitDir != dotgit {
-		st, err := readState(dotgit)
-		if err == nil {
+		if st, err := readState(dotgit); err == nil {
 			s.Files["config:"+dotgit] = st
 		}
 	}
-	return s, nil
+	return nil
 }
 
 func countsAsUsers(ref string) bool {
 	return !strings.HasPrefix(ref, "refs/remotes/") && !strings.HasPrefix(ref, "refs/ralph/") && ref != NotesRef
 }
 
-func (r *Repo) readRefs(refs map[string]string) error {
-	packed, err := os.ReadFile(filepath.Join(r.CommonDir, "packed-refs"))
+func (s *Snapshot) readRefs() error {
+	packed, err := readPlain(filepath.Join(s.common, "packed-refs"), maxPacked)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read packed refs: %w", err)
 	}
@@ -116,10 +160,10 @@ func (r *Repo) readRefs(refs map[string]string) error {
 	for sc.Scan() {
 		hash, name, ok := strings.Cut(sc.Text(), " ")
 		if ok && len(hash) == 40 && countsAsUsers(name) {
-			refs[name] = hash
+			s.Refs[name] = hash
 		}
 	}
-	base := filepath.Join(r.CommonDir, "refs")
+	base := filepath.Join(s.common, "refs")
 	return filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
@@ -127,43 +171,47 @@ func (r *Repo) readRefs(refs map[string]string) error {
 			}
 			return fmt.Errorf("read refs: %w", err)
 		}
-		rel, _ := filepath.Rel(r.CommonDir, path)
+		rel, _ := filepath.Rel(s.common, path)
 		name := filepath.ToSlash(rel)
-		if d.IsDir() {
+		switch {
+		case d.IsDir():
 			if name == "refs/remotes" || name == "refs/ralph" {
 				return filepath.SkipDir
 			}
-			return nil
+		case !countsAsUsers(name):
+		case strings.HasSuffix(name, ".lock"):
+			s.Locks[path] = true
+		case d.Type() == fs.ModeSymlink:
+			s.Refs[name] = "link"
+		case d.Type().IsRegular():
+			data, err := readPlain(path, 4096)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("read ref %s: %w", name, err)
+			}
+			s.Refs[name] = clip(strings.TrimSpace(string(data)), 200)
 		}
-		if !countsAsUsers(name) || strings.HasSuffix(name, ".lock") || !d.Type().IsRegular() {
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read ref %s: %w", name, err)
-		}
-		refs[name] = clip(strings.TrimSpace(string(data)), 200)
 		return nil
 	})
 }
 
-func (s *Snapshot) read(base, kind, path string, dir bool) error {
-	full := filepath.Join(base, filepath.FromSlash(path))
-	if !dir {
-		st, err := readState(full)
+func (s *Snapshot) read(full, kind string, dir bool, only []string) error {
+	add := func(path string) error {
+		st, err := readState(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		if err != nil {
-			return fmt.Errorf("read %s of the git directory: %w", path, err)
+		if err == nil {
+			s.Files[kind+":"+path] = st
 		}
-		s.Files[kind+":"+full] = st
-		return nil
+		return err
 	}
-	err := filepath.WalkDir(full, func(p string, d fs.DirEntry, err error) error {
+	if !dir {
+		return add(full)
+	}
+	return filepath.WalkDir(full, func(p string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -178,33 +226,17 @@ func (s *Snapshot) read(base, kind, path string, dir bool) error {
 			}
 			return nil
 		}
-		if path == "worktrees" || path == "modules" {
-			switch name {
-			case "config", "config.worktree", "commondir", "gitdir", "locked", "exclude", "attributes", "sparse-checkout", "alternates":
-			default:
-				if filepath.Base(filepath.Dir(p)) != "hooks" {
-					return nil
-				}
-			}
+		if only != nil && p != full && !slices.Contains(only, name) && (kind == "info" || kind == "alternates" || filepath.Base(filepath.Dir(p)) != "hooks") {
+			return nil
 		}
 		if strings.HasSuffix(name, ".lock") {
 			return nil
 		}
-		st, err := readState(p)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err == nil {
-			s.Files[kind+":"+p] = st
-		}
-		return err
+		return add(p)
 	})
-	if err != nil {
-		return fmt.Errorf("read %s of the git directory: %w", path, err)
-	}
-	return nil
 }
 
+// readState looks at one file. One that may not be read is known by its mode.
 func readState(path string) (FileState, error) {
 	st, err := os.Lstat(path)
 	if err != nil {
@@ -216,15 +248,36 @@ func readState(path string) (FileState, error) {
 		f.Link, err = os.Readlink(path)
 		f.Sum = sha256.Sum256([]byte(f.Link))
 	case st.Mode().IsRegular() && st.Size() <= maxKept:
-		f.Data, err = os.ReadFile(path)
-		f.Sum = sha256.Sum256(f.Data)
-		if f.Data == nil {
-			f.Data = []byte{}
+		if f.Data, err = readPlain(path, maxKept); errors.Is(err, fs.ErrPermission) {
+			return f, nil
 		}
+		f.Sum = sha256.Sum256(f.Data)
 	case st.Mode().IsRegular():
 		f.Sum = sha256.Sum256(fmt.Append(nil, st.Size(), st.ModTime().UnixNano()))
 	}
 	return f, err
+}
+
+// readPlain reads a regular file of at most limit bytes that may have been
+// replaced by anything since it was looked at.
+func readPlain(path string, limit int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|careful, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s has more than %d bytes", path, limit)
+	}
+	return data, err
 }
 
 // Compare names everything that differs between two snapshots, sorted.
@@ -259,36 +312,20 @@ func (s *Snapshot) Compare(now *Snapshot) []Difference {
 	return d
 }
 
-// PutBack restores config, hooks, info and alternates as they were in s, file
-// by file; refs and HEAD are never put back. It returns what it could not do.
-func (s *Snapshot) PutBack(diff []Difference) error {
-	var errs []error
-	for _, d := range diff {
-		if d.Kind == "refs" || d.Kind == "HEAD" {
-			continue
-		}
-		old, had := s.Files[d.Kind+":"+d.Name]
-		switch {
-		case !had:
-			if err := os.Remove(d.Name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				errs = append(errs, err)
-			}
-		case old.Link != "":
-			os.Remove(d.Name)
-			errs = append(errs, os.Symlink(old.Link, d.Name))
-		case old.Data != nil:
-			if st, err := os.Lstat(d.Name); err == nil && st.IsDir() {
-				errs = append(errs, fmt.Errorf("%s is a folder now", d.Name))
-				continue
-			}
-			if err := os.MkdirAll(filepath.Dir(d.Name), 0o755); err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			errs = append(errs, WriteFile(d.Name, old.Data, old.Mode.Perm()))
-		default:
-			errs = append(errs, fmt.Errorf("%s is too large to be put back", d.Name))
-		}
+// OthersWorktree says whether a difference is a linked worktree that came or
+// went as a whole: people and other loops make and remove them at any time, and
+// none of them leads git anywhere in this one.
+func (s *Snapshot) OthersWorktree(d Difference, now *Snapshot) bool {
+	if d.Kind != "worktrees" {
+		return false
 	}
-	return errors.Join(errs...)
+	rel, err := filepath.Rel(filepath.Join(s.common, "worktrees"), d.Name)
+	if err != nil {
+		return false
+	}
+	name, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	key := "worktrees:" + filepath.Join(s.common, "worktrees", name, "gitdir")
+	_, before := s.Files[key]
+	_, after := now.Files[key]
+	return name != "." && before != after
 }

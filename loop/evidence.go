@@ -30,6 +30,9 @@ func (l *Loop) writeEvidence(it *iteration, worktree object.ID, commit object.ID
 	if worktree == object.EmptyTree || worktree.IsZero() {
 		delete(edits, "worktree")
 	}
+	if !it.foundIndex.IsZero() && it.foundIndex != object.EmptyTree {
+		edits["index"] = &object.TreeEntry{Mode: object.ModeDir, ID: it.foundIndex}
+	}
 	for path, data := range it.evidence {
 		id, err := l.Repo.Store.Write(object.Blob, data)
 		if err != nil {

@@ -701,7 +701,9 @@ func (a *applier) session() {
 		a.settle()
 		r.Status, r.Reason, r.WaitUntil = c.Status, c.Reason, nil
 		r.StopAsked, r.StopNow, r.AskHandoff = 0, false, 0
-		r.Untouched = ""
+		if c.Reason != RefsMoved {
+			r.Untouched = "" // else a person still has to say which way to go
+		}
 		return
 	}
 	a.settle()

@@ -27,6 +27,10 @@ const (
 	Validation Phase = "validation"
 )
 
+// RefsMoved is the reason of a halt after which a person has to say whether
+// refs stay where an agent moved them.
+const RefsMoved = "refs_moved"
+
 // Status of the run as a whole.
 type Status string
 

@@ -1,0 +1,42 @@
+package proc
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// GitRunning says whether a git process works in one of these folders or below
+// them, which is who may hold a lock there. known is false where processes
+// cannot be looked at.
+func GitRunning(dirs ...string) (running, known bool) {
+	t, err := table()
+	if err != nil {
+		return false, false
+	}
+	for _, e := range t {
+		if e.zombie {
+			continue
+		}
+		proc := "/proc/" + strconv.Itoa(e.pid)
+		name, err := os.ReadFile(proc + "/comm")
+		if err != nil || !strings.HasPrefix(strings.TrimPrefix(string(name), "."), "git") {
+			continue
+		}
+		if e.pid == os.Getpid() || e.ppid == os.Getpid() {
+			continue // ours: what answers us all the time holds no lock now
+		}
+		cwd, err := os.Readlink(proc + "/cwd")
+		if err != nil {
+			return true, true // somebody else's git: who knows where
+		}
+		for _, dir := range dirs {
+			rel, err := filepath.Rel(dir, cwd)
+			if err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
+				return true, true
+			}
+		}
+	}
+	return false, true
+}

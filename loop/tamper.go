@@ -1,0 +1,252 @@
+package loop
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/state"
+	"git-ralph/notes"
+)
+
+// bounded: the kernel keeps the agent away from git, so that what changed
+// there meanwhile is somebody else's.
+func (l *Loop) bounded() bool { return l.Sandbox.Mechanism() == "namespaces" }
+
+// checkTamper compares git's own state with what it was. Under a sandbox a
+// difference is not the agent's: it is recorded and never undone. Without one,
+// what can make git run something is put back and rejects the iteration, index
+// entries are put back, and moved refs end the run. Nothing of git is asked or
+// written before what could redirect it is as it was.
+func (l *Loop) checkTamper(it *iteration) (*Action, error) {
+	replaced, err := it.git.Places()
+	if err != nil {
+		return nil, err
+	}
+	now, err := l.Repo.TakeSnapshot(l.background())
+	if err != nil {
+		return nil, fmt.Errorf("look at git's own state: %w", err)
+	}
+	defer now.Close()
+	diff := it.git.Compare(now)
+	if l.bounded() {
+		for _, d := range diff {
+			it.notice("changed by somebody else meanwhile: %s", d)
+		}
+		if err := l.noteIndex(it); err != nil {
+			return nil, err
+		}
+		if now.Head != it.git.Head {
+			return l.haltMoved(it, diff)
+		}
+		return nil, nil
+	}
+	if replaced {
+		it.tampered("git directory")
+	}
+	var undo, moved []gitstate.Difference
+	for _, d := range diff {
+		switch {
+		case d.Kind == "HEAD" || d.Kind == "refs":
+			moved = append(moved, d)
+		case it.git.OthersWorktree(d, now):
+			it.notice("meanwhile: %s", d)
+		default:
+			undo = append(undo, d)
+			it.tampered(d.Kind)
+			it.notice("put back: %s", d)
+		}
+	}
+	if err := it.git.PutBack(undo); err != nil {
+		l.Log("git's own files could not all be put back: %v", err)
+		it.notice("not all could be put back: %s", notes.OneLine(err.Error(), 300))
+	}
+	moved = slices.DeleteFunc(moved, func(d gitstate.Difference) bool {
+		if l.Repo.CameWithFetch(l.background(), d) || l.Repo.OfOtherLoop(d) {
+			it.notice("meanwhile: %s", d)
+			return true
+		}
+		return false
+	})
+	for _, lock := range it.git.RemoveStaleLocks(now) {
+		it.notice("a lock that no process held was removed: %s", lock)
+	}
+	if err := l.restoreIndex(it); err != nil {
+		return nil, err
+	}
+	if len(moved) > 0 {
+		return l.haltMoved(it, moved)
+	}
+	return nil, nil
+}
+
+func (it *iteration) notice(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(it.notices, text) && len(it.notices) < 200 {
+		it.notices = append(it.notices, text)
+	}
+}
+
+func (it *iteration) tampered(kind string) {
+	if !slices.Contains(it.proof.Tampered, kind) {
+		it.proof.Tampered = append(it.proof.Tampered, kind)
+	}
+}
+
+// noteIndex records which index entries are not those of the checkpoint. When
+// one of them is a path that the attempt changed, the keep stops at it.
+func (l *Loop) noteIndex(it *iteration) error {
+	found, err := l.Engine.IndexState(l.background())
+	if err != nil {
+		return fmt.Errorf("compare the index: %w", err)
+	}
+	if found.Equal(it.before.Index) {
+		return nil
+	}
+	paths, _, err := l.indexChanges(it, found)
+	if err != nil {
+		return err
+	}
+	it.notice("staged by somebody else meanwhile: %s", list(paths))
+	return nil
+}
+
+// restoreIndex puts the entries and bits of the index back that an agent
+// without a sandbox, or a person, has changed. The found entries go into the
+// evidence as a tree, so that nothing is lost. Stat data and bytes do not count.
+func (l *Loop) restoreIndex(it *iteration) error {
+	file := filepath.Join(l.Repo.GitDir, "index")
+	if st, err := os.Lstat(file); err == nil && !st.Mode().IsRegular() {
+		if err := os.RemoveAll(file); err != nil {
+			return fmt.Errorf("remove what lies in the index's place: %w", err)
+		}
+		it.notice("the index was no file and was made again")
+	}
+	found, err := l.Engine.IndexState(l.background())
+	if err != nil {
+		// Nothing can be read from it: the checkpoint knows what it held.
+		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove the damaged index: %w", err)
+		}
+		it.notice("the index was damaged and was made again: %s", notes.OneLine(err.Error(), 200))
+		if found, err = l.Engine.IndexState(l.background()); err != nil {
+			return fmt.Errorf("compare the index: %w", err)
+		}
+	}
+	if found.Equal(it.before.Index) {
+		return nil
+	}
+	paths, tree, err := l.indexChanges(it, found)
+	if err != nil {
+		return err
+	}
+	lock, err := l.Repo.LockIndex(10 * time.Second)
+	var held *gitstate.IndexLockedError
+	if errors.As(err, &held) {
+		it.notice("the index could not be put back: %s", held)
+		return nil // and so nothing can land
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if err := l.Engine.RestoreIndex(l.background(), lock.File(), it.before.Index); err != nil {
+		return err
+	}
+	if err := lock.Commit(); err != nil {
+		return err
+	}
+	it.foundIndex = tree
+	it.notice("index entries put back: %s (as found: index/ of the evidence)", list(paths))
+	return nil
+}
+
+// indexChanges names the paths whose entries differ from the checkpoint's, and
+// makes a tree of the found ones. An entry whose object does not exist is left
+// out: the evidence has to be whole.
+func (l *Loop) indexChanges(it *iteration, found worktree.IndexState) (paths []string, tree object.ID, err error) {
+	was := it.before.Index
+	changes, err := worktree.DiffTrees(l.Repo.Store, was.Tree, found.Tree)
+	if err != nil {
+		return nil, tree, fmt.Errorf("compare the index: %w", err)
+	}
+	add := func(path string) {
+		if !slices.Contains(paths, path) && len(paths) < 1000 {
+			paths = append(paths, path)
+		}
+	}
+	whole := changes[:0:0]
+	for _, c := range changes {
+		add(c.Path)
+		if c.New.ID.IsZero() || c.New.Mode == object.ModeGitlink || l.Repo.Store.Has(c.New.ID) {
+			whole = append(whole, c)
+		}
+	}
+	for _, b := range was.Bits {
+		if !slices.Contains(found.Bits, b) {
+			add(b.Path)
+		}
+	}
+	for _, b := range found.Bits {
+		if !slices.Contains(was.Bits, b) {
+			add(b.Path)
+		}
+	}
+	for _, e := range found.Unmerged {
+		if !slices.Contains(was.Unmerged, e) {
+			add(e.Path)
+		}
+	}
+	tree, err = worktree.ApplyChanges(l.Repo.Store, was.Tree, whole)
+	if err != nil {
+		return nil, tree, fmt.Errorf("store the index as it was found: %w", err)
+	}
+	return paths, tree, nil
+}
+
+// haltMoved ends the run without touching the worktree beyond storing it: a
+// person has to say which way to go.
+func (l *Loop) haltMoved(it *iteration, moved []gitstate.Difference) (*Action, error) {
+	capture, err := l.Engine.Capture(l.background(), it.before)
+	if err == nil {
+		it.after = capture
+		l.readClaims(it)
+	}
+	var what, back []string
+	for _, d := range moved {
+		if d.Kind != "HEAD" && d.Kind != "refs" {
+			continue
+		}
+		line := fmt.Sprintf("%s: %s → %s", d.Name, or(d.Old, "absent"), or(d.New, "absent"))
+		what, back = append(what, line), append(back, backCommand(d))
+		it.notice("%s", line)
+	}
+	it.tampered("refs")
+	if err := l.endUntouched(it, "tampered: "+strings.Join(it.proof.Tampered, ", ")); err != nil {
+		return nil, err
+	}
+	l.Log("refs moved while the agent ran:\n  %s\nto move them back:\n  %s\nto go on from here: leave them. The worktree was left as it is: git ralph diff %d shows the attempt, git ralph restore %d --before takes it back",
+		strings.Join(what, "\n  "), strings.Join(back, "\n  "), it.number, it.number)
+	return &Action{Kind: Halt, Status: state.HaltedStatus, Reason: state.RefsMoved}, nil
+}
+
+// backCommand is what a person types to move a ref to where it was.
+func backCommand(d gitstate.Difference) string {
+	switch ref, symbolic := strings.CutPrefix(d.Old, "ref: "); {
+	case d.Kind == "HEAD" && symbolic:
+		return "git symbolic-ref HEAD " + ref
+	case d.Kind == "HEAD":
+		return "git update-ref --no-deref HEAD " + d.Old
+	case d.Old == "":
+		return fmt.Sprintf("git update-ref -d %s %s", d.Name, d.New)
+	case d.New == "":
+		return fmt.Sprintf("git update-ref %s %s ''", d.Name, d.Old)
+	}
+	return fmt.Sprintf("git update-ref %s %s %s", d.Name, d.Old, d.New)
+}
