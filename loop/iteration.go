@@ -207,7 +207,7 @@ func (l *Loop) start(ctx context.Context, it *iteration) error {
 	host, _ := os.Hostname()
 	self := proc.Self()
 	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
-		if it.phase == state.Building {
+		if it.product == nil {
 			// A person may have skipped or edited the task since it was chosen.
 			i := s.Plan.Find(it.task.ID)
 			if i < 0 || s.Plan.Tasks[i].Status != plan.Pending || s.Run.StopAsked > 0 || s.Run.PauseAsked {
