@@ -695,5 +695,14 @@ func (k *keepOracle) want(errf func(string, ...any), c diffCase) (map[string]str
 			want[f] = e
 		}
 	}
+	// A file that takes the place of a folder takes the folder's files with it,
+	// also those that somebody else had already removed.
+	for f := range want {
+		for dir, _ := split(f); dir != ""; dir, _ = split(dir) {
+			if want[dir] != "" {
+				delete(want, f)
+			}
+		}
+	}
 	return want, true
 }

@@ -89,7 +89,7 @@ func Decode(data []byte) (*File, error) {
 		return bad("the checksum is wrong")
 	}
 	n := int(binary.BigEndian.Uint32(data[8:]))
-	if n > (end-12)/62+1 && f.Version != 4 || n > end {
+	if n > (end-12)/62+1 {
 		return bad("too many entries")
 	}
 	// A split index has entries without paths; its extension says so below.
@@ -136,7 +136,7 @@ func (f *File) decodeEntries(data []byte, n int) (pos int, invalid, err error) {
 	f.Entries = make([]Entry, n)
 	ends := make([]int, n)
 	var arena strings.Builder
-	arena.Grow(len(data) - 62*n)
+	arena.Grow(max(0, len(data)-62*n))
 	var last []byte
 	pos = 12
 	cut := errors.New("damaged index: a cut entry")
