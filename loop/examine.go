@@ -236,8 +236,10 @@ func (l *Loop) prove(ctx context.Context, it *iteration) error {
 	for name, out := range it.report.Outputs {
 		it.evidence.add("checks/"+name, out)
 	}
-	if _, err := l.Engine.RestoreTo(l.background(), it.after); err != nil {
-		return fmt.Errorf("put back what the checks changed: %w", err)
+	if len(it.report.Runs) > 0 {
+		if _, err := l.Engine.RestoreTo(l.background(), it.after); err != nil {
+			return fmt.Errorf("put back what the checks changed: %w", err)
+		}
 	}
 	return l.weakened(ctx, it)
 }

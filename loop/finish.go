@@ -314,9 +314,12 @@ func (l *Loop) reject(it *iteration, j Judgement) error {
 	if err != nil {
 		return err
 	}
-	report, err := l.Engine.Restore(l.background(), it.before)
-	if err != nil {
-		return fmt.Errorf("restore the checkpoint: %w", err)
+	var report worktree.Report
+	// What a phase ran after the capture is put back by this restore alone.
+	if it.product != nil || !it.after.Untouched() {
+		if report, err = l.Engine.Restore(l.background(), it.before); err != nil {
+			return fmt.Errorf("restore the checkpoint: %w", err)
+		}
 	}
 	l.fail("reject:restored")
 	for _, name := range report.Aside {

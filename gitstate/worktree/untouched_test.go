@@ -1,0 +1,57 @@
+package worktree
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// TestUntouched: whatever Restore would have to put back must not be called
+// untouched, and a worktree at rest is.
+func TestUntouched(t *testing.T) {
+	rows := []struct{ why, touch string }{
+		{"contents", "new d/x.txt other"},
+		{"the same bytes written again may have been others in between", "new a.txt aaa"},
+		{"a new file", "new n"},
+		{"a file that is gone", "rm a.txt"},
+		{"a permission bit that git does not know", "chmod 600 a.txt"},
+		{"a folder's permissions", "chmod 700 d"},
+		{"an empty folder", "mkdir d/empty"},
+		{"an ignored file that belongs to the checkpoint", "new .env B"},
+	}
+	for _, row := range rows {
+		t.Run(row.why, func(t *testing.T) {
+			p := newPlace(t)
+			p.script(baseRepo + "echo .env > .gitignore; commit; new .env A")
+			p.open("", "")
+			e, ctx := p.engine(Options{}), context.Background()
+			var cp *Checkpoint
+			var c *Capture
+			// The change time of a file is the clock's: only when it is a few ticks
+			// old does it prove anything.
+			for deadline := time.Now().Add(10 * time.Second); ; {
+				var err error
+				if cp, err = e.Checkpoint(ctx); err != nil {
+					t.Fatal(err)
+				}
+				if c, err = e.Capture(ctx, cp); err != nil {
+					t.Fatal(err)
+				}
+				if c.Untouched() {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatal("a worktree at rest is never called untouched")
+				}
+			}
+			p.script(row.touch)
+			var err error
+			if c, err = e.Capture(ctx, cp); err != nil {
+				t.Fatal(err)
+			}
+			if c.Untouched() {
+				t.Error("called untouched")
+			}
+		})
+	}
+}
