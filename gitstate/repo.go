@@ -76,7 +76,8 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 		if strings.Contains(err.Error(), "dubious ownership") {
 			return nil, Hint(8, "if you trust its owner: git config --global --add safe.directory "+dir, "the repository belongs to another user")
 		}
-		if len(lines) >= 1 && lines[0] == "true" {
+		// With safe.bareRepository = explicit git finds none, and says which it means.
+		if len(lines) >= 1 && lines[0] == "true" || strings.Contains(err.Error(), "cannot use bare repository") {
 			return nil, Hint(8, "clone it, or add a worktree: git worktree add ../work", "a bare repository has no worktree for an agent to work in")
 		}
 		if len(lines) >= 2 {

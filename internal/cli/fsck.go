@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"crypto/sha1"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -336,15 +340,60 @@ func (c *checkup) locks(context.Context) error {
 	return nil
 }
 
-// objects has git walk everything that our refs reach and the branches do not.
+// objects has git walk everything that our refs reach and the branches do not,
+// and reads each of these objects whole: git's own walk only asks whether a
+// blob is there.
 func (c *checkup) objects(ctx context.Context) error {
-	args := []string{"rev-list", "--objects", "--quiet", "--glob=refs/ralph", "--glob=refs/notes/ralph", "--not", "--branches", "--tags", "--remotes"}
-	_, err := c.j.Repo.Git.Run(ctx, args...)
-	if ctx.Err() != nil {
-		return ctx.Err()
+	r, w := io.Pipe()
+	walked := make(chan error, 1)
+	go func() {
+		err := c.j.Repo.Git.Stream(ctx, nil, w, nil, "rev-list", "--objects",
+			"--glob=refs/ralph", "--glob=refs/notes/ralph", "--not", "--branches", "--tags", "--remotes")
+		w.Close()
+		walked <- err
+	}()
+	lines := bufio.NewScanner(r)
+	n, bad := 0, 0
+	for lines.Scan() {
+		hash, path, _ := strings.Cut(lines.Text(), " ")
+		id, err := object.ParseID(hash)
+		if err == nil {
+			err = c.whole(id)
+		}
+		if err != nil && ctx.Err() == nil {
+			if bad++; bad <= 20 {
+				c.fault("objects", object.Zero, "git fsck names everything that is damaged; another clone may have it whole", "%s %s: %s", hash, path,
+					strings.TrimSuffix(err.Error(), ": "+hash))
+			}
+		}
+		if n++; n%1000 == 0 && terminal(c.a.Err) && !c.a.JSON {
+			fmt.Fprintf(c.a.Err, "\r%d objects", n)
+		}
 	}
-	if err != nil {
+	r.Close()
+	if err := <-walked; err != nil && ctx.Err() == nil {
 		c.fault("objects", object.Zero, "git fsck names what is missing or damaged", "git cannot walk what our refs reach: %v", err)
+	}
+	if bad > 20 {
+		c.fault("objects", object.Zero, "git fsck", "%d more objects are damaged", bad-20)
+	}
+	return ctx.Err()
+}
+
+// whole says whether an object is what its name says.
+func (c *checkup) whole(id object.ID) error {
+	kind, size, r, err := c.j.Repo.Store.Open(id)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	sum := sha1.New()
+	fmt.Fprintf(sum, "%s %d\x00", kind, size)
+	if _, err := io.Copy(sum, r); err != nil {
+		return err
+	}
+	if !bytes.Equal(sum.Sum(nil), id[:]) {
+		return errors.New("its contents are not what its name says")
 	}
 	return nil
 }

@@ -11,13 +11,15 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"git-ralph/internal/sandbox"
 )
 
-// TestMain is the program itself when a script runs `git ralph`.
+// TestMain is the program itself when a script runs `git ralph`, and when the
+// program starts itself by the path of its executable, which is this test's:
+// shims, hooks, the sandbox.
 func TestMain(m *testing.M) {
-	sandbox.Main(os.Args)
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
+		os.Exit(Main(os.Args))
+	}
 	testscript.Main(m, map[string]func(){"git-ralph": func() { os.Exit(Main(os.Args)) }})
 }
 
