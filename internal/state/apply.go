@@ -1,6 +1,8 @@
 package state
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -465,9 +467,19 @@ func (a *applier) iteration() {
 	if len(res.Amendments) > 0 {
 		r.Pending, r.PendingOf = nil, len(res.Amendments)
 		for _, raw := range res.Amendments[:min(len(res.Amendments), maxPending)] {
-			r.Pending = append(r.Pending, string(raw))
+			r.Pending = append(r.Pending, compact(raw))
 		}
 	}
+}
+
+// compact is a JSON value without the blanks between its parts, so that it is
+// the same before the event is written and after it is read.
+func compact(raw []byte) string {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return string(raw)
+	}
+	return b.String()
 }
 
 // iterationTask moves the task of an iteration and says whether it is done now.
