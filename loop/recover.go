@@ -114,14 +114,15 @@ func (r *Recovery) holdsItself() bool {
 // finishKeep does what a keep still had to do when its process died after the
 // journal had moved.
 func (r *Recovery) finishKeep(ctx context.Context, k state.Kept) error {
-	parent, commit := object.Zero, object.Zero
+	parent := object.Zero
 	var err error
 	if k.Parent != "" {
 		if parent, err = object.ParseID(k.Parent); err != nil {
 			return err
 		}
 	}
-	if commit, err = object.ParseID(k.Commit); err != nil {
+	commit, err := object.ParseID(k.Commit)
+	if err != nil {
 		return err
 	}
 	ref := gitstate.BranchRef(r.Journal.Branch)

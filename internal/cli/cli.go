@@ -119,8 +119,6 @@ type App struct {
 	journal        *journal.Journal
 	git            []config.GitValue
 	coloured       map[bool]bool // whether text is coloured, by being a terminal
-	exit           func(int)
-	beforePipe     func()
 	closeFunctions []func()
 }
 

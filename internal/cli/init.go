@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
-	"git-ralph/gitstate/object"
 	"git-ralph/internal/config"
 	"git-ralph/internal/journal"
 	"git-ralph/internal/state"
@@ -161,9 +160,9 @@ func (a *App) clearName(j *journal.Journal) error {
 		if err != nil {
 			return err
 		}
-		old := object.Zero
 		archive := gitstate.ArchiveRef(snap.State.Journal.ID)
-		if old, err = j.Repo.ReadRef(a.Ctx, archive); err != nil {
+		old, err := j.Repo.ReadRef(a.Ctx, archive)
+		if err != nil {
 			return err
 		}
 		if old != tip {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -171,6 +170,3 @@ func (a *App) commitDirty(ctx context.Context, files []string) error {
 	a.warn("committed %s that had changes", plural(len(files), "file"))
 	return nil
 }
-
-// errNoSandbox is what a sandbox that is required and missing ends with.
-var errNoSandbox = errors.New("no sandbox")

@@ -165,7 +165,6 @@ type reporter struct {
 	a    *App
 	json bool
 	mu   sync.Mutex
-	s    map[string]bool
 }
 
 func newReporter(a *App, asJSON bool) *reporter { return &reporter{a: a, json: asJSON} }

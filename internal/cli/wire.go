@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -279,12 +278,4 @@ func sleep(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-t.C:
 	}
-}
-
-// ignoreNone turns journal.ErrNone into nothing.
-func ignoreNone(err error) error {
-	if errors.Is(err, journal.ErrNone) {
-		return nil
-	}
-	return err
 }
