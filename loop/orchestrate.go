@@ -57,10 +57,11 @@ func (l *Loop) prepareContext(ctx context.Context, it *iteration) (ended bool, h
 		return false, nil, err
 	}
 	n := state.ContextNote{Kind: "prep", Action: string(step), Reason: notes.OneLine(reason, 500), Failed: step == agentctx.StepFallback}
-	if d := ans.directive; d != nil && step != agentctx.StepFallback {
-		n.Action = string(d.Action)
-	} else if step == agentctx.StepPrepared {
+	switch step {
+	case agentctx.StepPrepared: // also when research was answered once too often
 		n.Action = string(agentctx.Proceed)
+	case agentctx.StepSkip, agentctx.StepPause, agentctx.StepResearch:
+		n.Action = string(ans.directive.Action)
 	}
 	if refused != nil {
 		n.Detail = "knowledge refused: " + notes.OneLine(refused.Error(), 300)
