@@ -109,6 +109,12 @@ func pathFolders(env []string) []string {
 // sandbox finds out, by doing it once, what this machine allows, and what the
 // settings make of that. It never takes less than they ask for in silence.
 func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (loop.Sandbox, error) {
+	return a.sandboxFor(ctx, set, yes, "")
+}
+
+// sandboxFor is sandbox for a command that may run beside a loop of the same
+// worktree: a home's changes belong to one sandbox at a time.
+func (a *App) sandboxFor(ctx context.Context, set *config.Resolved, yes bool, beside string) (loop.Sandbox, error) {
 	if set.Guard.Sandbox == "off" {
 		a.warn("the sandbox is off: only the command guard and the comparison afterwards keep the agent from git")
 		return off{}, nil
@@ -140,7 +146,7 @@ func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (loop
 	if home != "" {
 		// What an agent leaves in its home must not prepare the ground for checks.
 		for isAgent, purpose := range map[bool]string{true: "agent", false: "checks"} {
-			if uppers[isAgent], err = sandbox.HomeUpperDir(home, repo.CommonDir, purpose+" "+repo.WorktreeName()); err != nil {
+			if uppers[isAgent], err = sandbox.HomeUpperDir(home, repo.CommonDir, strings.TrimSpace(purpose+" "+repo.WorktreeName()+" "+beside)); err != nil {
 				return nil, err
 			}
 		}

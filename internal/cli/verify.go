@@ -40,7 +40,7 @@ func (c *VerifyCmd) Run(a *App) error {
 	}
 	ctx, cancel := a.interrupts()
 	defer cancel()
-	sandbox, err := a.sandbox(ctx, set, false)
+	sandbox, err := a.sandboxFor(ctx, set, false, "verify")
 	if err != nil {
 		return err
 	}
