@@ -696,11 +696,17 @@ func (k *keepOracle) want(errf func(string, ...any), c diffCase) (map[string]str
 		}
 	}
 	// A file that takes the place of a folder takes the folder's files with it,
-	// also those that somebody else had already removed.
-	for f := range want {
+	// and the other way round, also what somebody else had removed before.
+	for f, e := range after {
+		if start[f] == e {
+			continue
+		}
 		for dir, _ := split(f); dir != ""; dir, _ = split(dir) {
-			if want[dir] != "" {
-				delete(want, f)
+			delete(want, dir)
+		}
+		for other := range want {
+			if strings.HasPrefix(other, f+"/") {
+				delete(want, other)
 			}
 		}
 	}

@@ -414,11 +414,7 @@ func (r *restorer) compare(target, now *node) {
 	for i := range now.files {
 		n := &now.files[i]
 		if p := join(now.path, n.name); n.present() && n.class != ignored && target.file(n.name) == nil && r.wants(p) {
-			if target.extra(n.name) != nil {
-				// It was there and could not be kept: it is not ours to remove.
-				if target.extra(n.name).what != extraUnreadable {
-					r.report.Left = append(r.report.Left, p)
-				}
+			if target.owns(n.name) {
 				continue
 			}
 			r.removes = append(r.removes, removal{path: p})
@@ -430,18 +426,26 @@ func (r *restorer) compare(target, now *node) {
 	}
 	for i := range target.extras {
 		x := &target.extras[i]
-		if (x.what == extraNested || x.what == extraSpecial) && now.extra(x.name) == nil && r.only == nil {
+		if y := now.extra(x.name); (x.what == extraNested || x.what == extraSpecial) && (y == nil || y.kind != x.kind) && r.only == nil {
 			r.report.Left = append(r.report.Left, join(target.path, x.name))
 		}
 	}
 	for _, d := range now.dirs {
-		if f := target.file(d.name); target.dir(d.name) == nil && d.present && (f == nil || !f.present()) && target.extra(d.name) == nil {
+		if f := target.file(d.name); target.dir(d.name) == nil && d.present && (f == nil || !f.present()) && !target.owns(d.name) {
 			r.removeNew(d)
 		}
 	}
 	for _, d := range target.dirs {
 		r.compare(d, now.dir(d.name))
 	}
+}
+
+// owns says whether a name of the checkpoint was there and could not be kept,
+// so that what has it now is not ours to remove. A FIFO, socket or device is no
+// such thing: what took its place is new.
+func (n *node) owns(name string) bool {
+	x := n.extra(name)
+	return x != nil && x.what != extraSpecial
 }
 
 func (r *restorer) compareFile(p string, t, n *file, target, now *node) {

@@ -133,6 +133,7 @@ func (e *Engine) updateIndex(ctx context.Context, lock *os.File, changes []Chang
 	}
 	var set []index.Entry
 	var remove, done []string
+	var applied []Change
 	for _, c := range changes {
 		have, flags, plain := entryAt(f, c.Path)
 		old := c.Old
@@ -146,6 +147,7 @@ func (e *Engine) updateIndex(ctx context.Context, lock *os.File, changes []Chang
 					continue
 				}
 				remove = append(remove, c.Path) // an intent to add a file that is gone
+				applied = append(applied, c)
 				continue
 			}
 		case plain && have == old:
@@ -167,12 +169,12 @@ func (e *Engine) updateIndex(ctx context.Context, lock *os.File, changes []Chang
 			}
 			set = append(set, x)
 		}
-		done = append(done, c.Path)
+		done, applied = append(done, c.Path), append(applied, c)
 	}
 	if repair && len(set)+len(remove) == 0 {
 		return nil, nil
 	}
-	trees := e.followTrees(f, changes)
+	trees := e.followTrees(f, applied)
 	f.Replace(set, remove)
 	trees(f)
 	return done, e.writeIndex(lock, f)

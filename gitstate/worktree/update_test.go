@@ -1,0 +1,311 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"git-ralph/gitstate/object"
+)
+
+// keepAttempt plays one kept iteration as far as the engine is concerned: the
+// agent's edit, the commit, and the index that UpdateIndex writes.
+func keepAttempt(t *testing.T, p *place, e *Engine, edit string) (from, to object.ID) {
+	t.Helper()
+	ctx := context.Background()
+	cp, err := e.Checkpoint(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.script(edit)
+	caught, err := e.Capture(ctx, cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.PutBack(ctx, cp, caught.PutBack); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.repo.Store.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"commit-tree", "-m", "kept", caught.Keep.String()}
+	if !cp.Tip.IsZero() {
+		args = append(args, "-p", cp.Tip.String())
+	}
+	out, err := p.gitOut("", args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err = object.ParseID(strings.TrimSpace(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cp.Tip, to
+}
+
+func (p *place) lock() *os.File {
+	p.t.Helper()
+	f, err := os.OpenFile(p.repo.IndexPath()+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return f
+}
+
+func (p *place) land(lock *os.File, to object.ID) {
+	p.t.Helper()
+	err := errors.Join(lock.Close(), os.Rename(p.repo.IndexPath()+".lock", p.repo.IndexPath()))
+	if err == nil {
+		_, err = p.gitOut("", "update-ref", "HEAD", to.String())
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *place) want(why string, got, want string) {
+	p.t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		p.t.Errorf("%s:\n%s", why, d)
+	}
+}
+
+func (p *place) ask(args ...string) string {
+	p.t.Helper()
+	out, err := p.gitOut("", args...)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return out
+}
+
+// TestUpdateIndex: after a keep git status is as clean as it was, flags
+// survive, and git finds stat data that it need not check again.
+func TestUpdateIndex(t *testing.T) {
+	for _, c := range []struct{ name, why, setup, edit, status, flags string }{
+		{"plain", "the usual edits", "", usualEdits, "", ""},
+		{"mine-untracked", "the person's own file stays untracked", "new mine", "new mine 2; new n", "?? mine\n", ""},
+		{"bits", "flags of other entries survive", "new i; git add -N i; git update-index --skip-worktree d/x.txt; git update-index --assume-unchanged run.sh", "new a.txt 2; new n", " A i\n", "S d/x.txt h run.sh"},
+		{"bits-own", "flags of the changed entry survive", "git update-index --assume-unchanged a.txt", "new a.txt 2", "", "h a.txt"},
+		{"intent", "an intent to add that is kept", "new i; git add -N i", "new i 2", "", ""},
+		{"file-to-dir", "a file becomes a folder", "", "rm a.txt; new a.txt/x; rm -r d; new d file", "", ""},
+		{"modes", "only the mode", "", "chmod 755 a.txt; chmod 644 run.sh", "", ""},
+		{"v4", "version 4", "git update-index --index-version 4", usualEdits, "", ""},
+		{"untracked-cache", "the untracked cache", "git update-index --untracked-cache; git status >/dev/null; new u", usualEdits + "git status > /dev/null", "?? u\n", ""},
+		{"split", "a split index", "git update-index --split-index", usualEdits, "", ""},
+		{"sparse", "a sparse index", "new k1/f; new k2/f; commit; git sparse-checkout set --sparse-index k1", "new k1/f 2; new k1/g", "", ""},
+		{"eol", "conversions", "printf '*.txt text eol=crlf\n' > .gitattributes; commit; rm a.txt; git checkout -q a.txt", "printf 'x\\r\\n' > a.txt; printf 'y\\r\\n' > n.txt", "", ""},
+		{"unborn", "the first commit", "rm -rf .git; git init -q -b main .", "new n; mkdir q; new q/r", "?? a.txt\n?? d/\n?? del.txt\n?? run.sh\n", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.script(baseRepo + c.setup)
+			p.open("", "")
+			e := p.engine(Options{})
+			from, to := keepAttempt(t, p, e, c.edit)
+			lock := p.lock()
+			if err := e.UpdateIndex(context.Background(), lock, from, to); err != nil {
+				t.Fatal(err)
+			}
+			p.land(lock, to)
+			p.want("status ("+c.why+")", p.ask("status", "--porcelain"), c.status)
+			p.want("staged", p.ask("diff", "--cached", "--name-status", "--ita-invisible-in-index"), "")
+			p.ask("fsck", "--strict")
+			for _, f := range strings.Fields(c.flags) {
+				if len(f) > 1 && !strings.Contains(p.ask("ls-files", "-v", "-t", f), f) {
+					t.Errorf("%s is gone", f)
+				}
+			}
+			if got := p.ask("ls-files", "-v"); c.flags != "" {
+				f := strings.Fields(c.flags)
+				for i := 0; i < len(f); i += 2 {
+					if !strings.Contains(got, f[i]+" "+f[i+1]+"\n") {
+						t.Errorf("the flag %s of %s is gone:\n%s", f[i], f[i+1], got)
+					}
+				}
+			}
+			// And a second one, on the first one's index.
+			from, to = keepAttempt(t, p, e, "new second/file")
+			lock = p.lock()
+			if err := e.UpdateIndex(context.Background(), lock, from, to); err != nil {
+				t.Fatal(err)
+			}
+			p.land(lock, to)
+			p.want("status after a second keep", p.ask("status", "--porcelain"), c.status)
+			p.want("tree of the index", p.ask("write-tree"), p.ask("rev-parse", "HEAD^{tree}"))
+		})
+	}
+}
+
+// TestUpdateIndexConflict: what a person has staged meanwhile stops the keep,
+// and nothing is written.
+func TestUpdateIndexConflict(t *testing.T) {
+	p := newPlace(t)
+	p.script(baseRepo)
+	p.open("", "")
+	e := p.engine(Options{})
+	from, to := keepAttempt(t, p, e, "new a.txt agent")
+	p.script("new a.txt person; git add a.txt")
+	lock := p.lock()
+	err := e.UpdateIndex(context.Background(), lock, from, to)
+	var conflict *IndexConflict
+	if !errors.As(err, &conflict) || conflict.Path != "a.txt" || conflict.Have.ID != object.Sum(object.Blob, []byte("person\n")) {
+		t.Fatalf("got %v, want a conflict at a.txt", err)
+	}
+	if st, err := lock.Stat(); err != nil || st.Size() != 0 {
+		t.Errorf("something was written: %v %v", st, err)
+	}
+	set, err := e.RepairIndex(context.Background(), lock, from, to)
+	if err != nil || len(set) != 0 {
+		t.Errorf("a repair touched %v (%v)", set, err)
+	}
+}
+
+// TestUpdateIndexNeverHidesAnEdit: the file changed again after the capture; the
+// entry may not claim to have seen it.
+func TestUpdateIndexNeverHidesAnEdit(t *testing.T) {
+	p := newPlace(t)
+	p.script(baseRepo)
+	p.open("", "")
+	e := p.engine(Options{})
+	from, to := keepAttempt(t, p, e, "new a.txt agent")
+	p.script("printf 'PERSN\n' > a.txt") // the same size
+	lock := p.lock()
+	if err := e.UpdateIndex(context.Background(), lock, from, to); err != nil {
+		t.Fatal(err)
+	}
+	p.land(lock, to)
+	p.want("status", p.ask("status", "--porcelain"), " M a.txt\n")
+}
+
+// TestMendIndex finishes a keep after a crash, and only where nothing else happened.
+func TestMendIndex(t *testing.T) {
+	p := newPlace(t)
+	p.script(baseRepo)
+	p.open("", "")
+	e := p.engine(Options{})
+	from, to := keepAttempt(t, p, e, "new a.txt agent; new n; rm del.txt; new d/x.txt agent")
+	p.script("new d/x.txt person") // since the crash
+	p.ask("update-ref", "HEAD", to.String())
+	if err := p.engine(Options{}).MendIndex(context.Background(), from, to, 0); err != nil {
+		t.Fatal(err)
+	}
+	p.want("status", p.ask("status", "--porcelain"), "MM d/x.txt\n")
+	if _, err := os.Lstat(p.repo.IndexPath() + ".lock"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the lock is left: %v", err)
+	}
+}
+
+// TestRestoreIndex puts entries back that an agent without a sandbox changed.
+func TestRestoreIndex(t *testing.T) {
+	for _, setup := range []string{"", "new i; git add -N i; git update-index --skip-worktree run.sh; new s; git add s",
+		conflict + "git merge -q side >/dev/null 2>&1 || true"} {
+		p := newPlace(t)
+		p.script(baseRepo + setup)
+		p.open("", "")
+		e := p.engine(Options{})
+		ctx := context.Background()
+		cp, err := e.Checkpoint(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := p.ask("ls-files", "-s") + p.ask("ls-files", "-v")
+		if same, err := e.SameIndex(ctx, cp); err != nil || !same {
+			t.Fatalf("the index differs at once: %v", err)
+		}
+		p.script("new a.txt 9; git add -A; git rm -q --cached d/x.txt; git update-index --no-skip-worktree run.sh; git update-index --assume-unchanged del.txt")
+		if same, err := e.SameIndex(ctx, cp); err != nil || same {
+			t.Fatalf("a changed index was not seen: %v", err)
+		}
+		lock := p.lock()
+		if err := e.RestoreIndex(ctx, lock, cp.Index); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(lock.Close(), os.Rename(p.repo.IndexPath()+".lock", p.repo.IndexPath())); err != nil {
+			t.Fatal(err)
+		}
+		p.want("entries and flags", p.ask("ls-files", "-s")+p.ask("ls-files", "-v"), before)
+	}
+}
+
+// TestCheckout moves files between trees and stops at what it does not know.
+func TestCheckout(t *testing.T) {
+	p := newPlace(t)
+	p.script(baseRepo + "git tag one;" + usualEdits + "ln -s a.txt l; new zz/y/x; commit two; git tag two")
+	p.open("", "")
+	e := p.engine(Options{})
+	ctx := context.Background()
+	id := func(rev string) object.ID {
+		id, err := object.ParseID(strings.TrimSpace(p.ask("rev-parse", rev)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	one, two := id("one"), id("two")
+	at := state(t, p.root, "")
+	if _, err := e.Checkout(ctx, two, one); err != nil {
+		t.Fatal(err)
+	}
+	p.script("git read-tree one")
+	p.want("worktree against one", p.ask("diff", "--name-status"), "")
+	p.want("nothing else", p.ask("ls-files", "-o"), "")
+	p.script("git read-tree two")
+	if _, err := os.Lstat(filepath.Join(p.root, "zz")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an empty folder stays: %v", err)
+	}
+	p.script("new nd/mine")
+	if _, err := e.Checkout(ctx, one, two); err != nil {
+		t.Fatal(err)
+	}
+	p.script("rm nd/mine")
+	if d := different(at, state(t, p.root, "")); d != "" {
+		t.Errorf("there and back is not the same:\n%s", d)
+	}
+	if _, err := e.Checkout(ctx, two, one, "a.txt", "zz"); err != nil {
+		t.Fatal(err)
+	}
+	p.want("only some paths", p.ask("diff", "--name-status", "two"), "M\ta.txt\nD\tzz/y/x\n")
+	p.script("git checkout -q two -- .; new a.txt person; new d/e blocks")
+	before := state(t, p.root, "")
+	_, err := e.Checkout(ctx, two, one)
+	var re *RestoreError
+	if !errors.As(err, &re) || len(re.Failures) != 1 || re.Failures[0].Path != "a.txt" && re.Failures[0].Path != "d/e/y.txt" {
+		t.Logf("%v", err)
+		if !errors.As(err, &re) {
+			t.Fatal("a person's edit was not a conflict")
+		}
+	}
+	if d := different(before, state(t, p.root, "")); d != "" {
+		t.Errorf("a conflict changed the worktree:\n%s", d)
+	}
+}
+
+// TestPutBackTo: the branch has moved; paths that the new commit changed become
+// the new commit's, the rest the checkpoint's.
+func TestPutBackTo(t *testing.T) {
+	p := newPlace(t)
+	p.script(baseRepo)
+	p.open("", "")
+	e := p.engine(Options{})
+	ctx := context.Background()
+	cp, err := e.Checkpoint(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.script("new a.txt person; new theirs; git add a.txt theirs; git commit -qm person; new a.txt agent; new d/x.txt agent; new n; rm theirs")
+	tip, err := object.ParseID(strings.TrimSpace(p.ask("rev-parse", "HEAD")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.PutBackTo(ctx, cp, []string{"a.txt", "d/x.txt", "n", "theirs"}, tip); err != nil {
+		t.Fatal(err)
+	}
+	p.want("status", p.ask("status", "--porcelain"), "")
+}
