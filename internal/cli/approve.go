@@ -8,6 +8,7 @@ import (
 	"git-ralph/internal/journal"
 	"git-ralph/internal/state"
 	"git-ralph/loop"
+	"git-ralph/plan"
 )
 
 // ApproveCmd is `git ralph approve`.
@@ -84,8 +85,8 @@ func (c *RejectCmd) Run(a *App) error {
 		if snap, err = a.journal.Load(a.Ctx); err != nil {
 			return err
 		}
-		a.planDifference(before, snap.State)
+		a.indented(plan.Difference(before.Plan, snap.State.Plan).Describe(before.Plan, snap.State.Plan), "  ")
 	}
-	a.printf("next: git ralph %s goes on with it\n", "run")
+	a.printf("next: git ralph run goes on with it\n")
 	return nil
 }
