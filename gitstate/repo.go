@@ -56,11 +56,14 @@ var ErrNoRepository = errors.New("not in a git repository")
 
 // Open finds the repository of dir. Env is the process's environment.
 func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
-	path, err := proc.FindGit(env)
+	// What an agent leaves in a folder of PATH inside the worktree is neither
+	// our git nor a program that git starts for us.
+	clean := proc.OutsideOf(env, worktreeAbove(dir))
+	path, err := proc.FindGit(clean)
 	if err != nil {
 		return nil, Hint(8, "install git 2.38 or newer", "%w", err)
 	}
-	genv := proc.GitEnv(env)
+	genv := proc.GitEnv(clean)
 	for _, kv := range env {
 		// A person may point git at a repository; everything after this call
 		// names its directories.
@@ -95,7 +98,7 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 		return nil, Hint(8, "git ralph needs a SHA-1 repository", "the repository uses %s object names", lines[3])
 	}
 	r := &Repo{Root: filepath.FromSlash(lines[4]), GitDir: filepath.FromSlash(lines[1]), CommonDir: filepath.FromSlash(lines[2])}
-	r.Git = &proc.Git{Path: path, GitDir: r.GitDir, WorkTree: r.Root, Env: proc.GitEnv(env)}
+	r.Git = &proc.Git{Path: path, GitDir: r.GitDir, WorkTree: r.Root, Env: proc.GitEnv(proc.OutsideOf(env, r.Root))}
 	if st, err := os.Stat(filepath.Join(r.CommonDir, "reftable")); err == nil && st.IsDir() {
 		r.Reftable = true
 	}
@@ -105,6 +108,18 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 	}
 	r.Store = object.Open(r.Git, r.CommonDir, shared)
 	return r, nil
+}
+
+// worktreeAbove guesses the worktree that dir lies in, before git can be asked.
+func worktreeAbove(dir string) string {
+	for d := dir; ; d = filepath.Dir(d) {
+		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
+			return d
+		}
+		if d == filepath.Dir(d) {
+			return dir
+		}
+	}
 }
 
 // Close ends helper processes.

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"git-ralph/internal/proc"
 )
 
 // Snapshot is git's own state before an agent runs: what it may not change.
@@ -27,6 +29,7 @@ type Snapshot struct {
 
 	root, common, aside string
 	places              []place
+	outside             []string // settings of the user and the system
 }
 
 // FileState is one small file of the git directory.
@@ -76,10 +79,20 @@ var watched = []struct {
 var ofOthers = []string{"config", "config.worktree", "commondir", "gitdir", "locked", "exclude", "attributes", "sparse-checkout", "alternates"}
 
 // TakeSnapshot reads it. Whatever lies in the git directory now may have been
-// put there by an agent: nothing is followed, waited for or read without a bound.
-func (r *Repo) TakeSnapshot(ctx context.Context) (*Snapshot, error) {
+// put there by an agent: nothing is followed, waited for or read without a
+// bound. before is an earlier snapshot to be compared with, nil for the first:
+// only then is git asked which files it takes its settings from.
+func (r *Repo) TakeSnapshot(ctx context.Context, before *Snapshot) (*Snapshot, error) {
 	s := &Snapshot{Refs: map[string]string{}, Files: map[string]FileState{}, Locks: map[string]bool{},
 		root: r.Root, common: r.CommonDir, aside: filepath.Join(r.Dir(), "aside")}
+	if before != nil {
+		s.outside = before.outside
+	} else {
+		var err error
+		if s.outside, err = r.settingsFiles(ctx); err != nil {
+			return nil, err
+		}
+	}
 	for _, dir := range slices.Compact([]string{r.Root, r.CommonDir, r.GitDir}) {
 		p, err := takePlace(dir)
 		if err != nil {
@@ -137,6 +150,11 @@ func (s *Snapshot) fill(ctx context.Context, r *Repo) error {
 			}
 		}
 	}
+	for _, path := range s.outside {
+		if err := s.read(path, "config", false, nil); err != nil {
+			return fmt.Errorf("read the settings in %s: %w", path, err)
+		}
+	}
 	// A .git file of a linked worktree says where the repository is.
 	if dotgit := filepath.Join(r.Root, ".git"); r.GitDir != dotgit {
 		if st, err := readState(dotgit); err == nil {
@@ -144,6 +162,45 @@ func (s *Snapshot) fill(ctx context.Context, r *Repo) error {
 		}
 	}
 	return nil
+}
+
+// settingsFiles are the files outside of the git directory that git takes
+// settings, attributes and ignore rules from, those that do not exist yet
+// included.
+func (r *Repo) settingsFiles(ctx context.Context) ([]string, error) {
+	out, err := r.Git.Run(ctx, "config", "--list", "--show-origin", "-z")
+	if err != nil {
+		return nil, fmt.Errorf("find git's settings: %w", err)
+	}
+	var files []string
+	add := func(path string) {
+		if rel, err := filepath.Rel(r.CommonDir, path); err == nil && filepath.IsLocal(rel) || slices.Contains(files, path) {
+			return
+		}
+		files = append(files, path)
+		if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(files, real) {
+			files = append(files, real) // settings that a person keeps elsewhere
+		}
+	}
+	for i, field := range strings.Split(string(out), "\x00") {
+		if path, ok := strings.CutPrefix(field, "file:"); ok && i%2 == 0 && filepath.IsAbs(path) {
+			add(filepath.Clean(path))
+		}
+	}
+	home := proc.Getenv(r.Git.Env, "HOME")
+	xdg := proc.Getenv(r.Git.Env, "XDG_CONFIG_HOME")
+	if xdg == "" && home != "" {
+		xdg = filepath.Join(home, ".config")
+	}
+	if home != "" {
+		add(filepath.Join(home, ".gitconfig"))
+	}
+	if xdg != "" {
+		for _, name := range []string{"config", "attributes", "ignore"} {
+			add(filepath.Join(xdg, "git", name))
+		}
+	}
+	return files, nil
 }
 
 func countsAsUsers(ref string) bool {

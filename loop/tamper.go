@@ -30,7 +30,7 @@ func (l *Loop) checkTamper(it *iteration) (*Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := l.Repo.TakeSnapshot(l.background())
+	now, err := l.Repo.TakeSnapshot(l.background(), it.git)
 	if err != nil {
 		return nil, fmt.Errorf("look at git's own state: %w", err)
 	}

@@ -93,6 +93,30 @@ func GitEnv(base []string) []string {
 		"GIT_TERMINAL_PROMPT=0", "GIT_ADVICE=0", "HUSKY=0", "LEFTHOOK=0")
 }
 
+// OutsideOf is env with a PATH that has no folder of root: neither by its name
+// nor by where it leads. Relative folders are left out as well.
+func OutsideOf(env []string, root string) []string {
+	real := root
+	if r, err := filepath.EvalSymlinks(root); err == nil {
+		real = r
+	}
+	below := func(dir, root string) bool {
+		rel, err := filepath.Rel(root, dir)
+		return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	}
+	var kept []string
+	for _, dir := range filepath.SplitList(Getenv(env, "PATH")) {
+		if !filepath.IsAbs(dir) || below(dir, root) || below(dir, real) {
+			continue
+		}
+		if r, err := filepath.EvalSymlinks(dir); err == nil && below(r, real) {
+			continue
+		}
+		kept = append(kept, dir)
+	}
+	return SetEnv(env, "PATH", strings.Join(kept, string(os.PathListSeparator)))
+}
+
 // FindGit looks for git in the PATH of env and returns its absolute path.
 func FindGit(env []string) (string, error) {
 	for _, kv := range env {
