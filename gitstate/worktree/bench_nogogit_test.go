@@ -1,4 +1,4 @@
-//go:build !gogit
+//go:build !gogit && linux
 
 package worktree
 

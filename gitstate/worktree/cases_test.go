@@ -1,3 +1,5 @@
+//go:build linux
+
 package worktree
 
 // diffCase is one repository, built by real git, and what an agent does in it.

@@ -1,3 +1,5 @@
+//go:build linux
+
 package worktree
 
 import (
@@ -46,6 +48,8 @@ func tool(what string, args []string) error {
 		}
 		l.SetUnlinkOnClose(false)
 		return l.Close()
+	case "restore":
+		return restoreAndDie(args)
 	case "nullhash":
 		b, err := os.ReadFile(args[0])
 		if err != nil {
