@@ -266,12 +266,16 @@ func RepairPrompt(t *Templates, raw []byte, problems []notes.Problem) string {
 	return t.pick(HandoffRepair, "").render(map[string]string{"problems": text, "handoff": handoffHow(HandoffRepair)}) + "\n"
 }
 
-// AskHandoff asks an agent whose window is filling up to hand over.
+// AskHandoff asks an agent whose window is filling up to hand over; percent 0
+// says that a person asked for it.
 func AskHandoff(s state.State, id plan.TaskID, opt Options, percent int) string {
 	a := newAssembly(s, id, opt)
 	a.opt.Role = WindowHandoff
 	v := a.fields()
-	v["window_percent"] = strconv.Itoa(percent)
+	v["window_percent"] = ""
+	if percent > 0 {
+		v["window_percent"] = strconv.Itoa(percent)
+	}
 	return a.opt.templates().pick(WindowHandoff, a.task.Type).render(v) + "\n"
 }
 

@@ -198,6 +198,9 @@ func handoffFile(it *iteration) string { return filepath.Join(it.runDir, "handof
 // say `git ralph tool`.
 func installSelf(binary, dir string) error {
 	to := filepath.Join(dir, selfName(binary))
+	if _, err := os.Lstat(to); err == nil {
+		return nil // from an earlier session; writing would go through the link
+	}
 	if os.Symlink(binary, to) == nil || os.Link(binary, to) == nil {
 		return nil
 	}

@@ -108,7 +108,7 @@ func (f *fill) judge(next func(ToolUse) Permission) func(ToolUse) Permission {
 			return Permission{Reason: "no more tools in this session: call ralph_submit_handoff now, then end"}
 		}
 		f.told = true
-		return Permission{Reason: f.ask(f.window.Percent())}
+		return Permission{Reason: f.words()}
 	}
 }
 
@@ -137,7 +137,15 @@ func (f *fill) prompt(it *iteration, box Toolbox, r Result) (string, bool) {
 		return "", false
 	}
 	f.prompted, f.told = true, true
-	return f.ask(f.window.Percent()), true
+	return f.words(), true
+}
+
+// words is the request for a handoff; f.mu is held.
+func (f *fill) words() string {
+	if f.reason == endManual {
+		return f.ask(0)
+	}
+	return f.ask(f.window.Percent())
 }
 
 // over says why the session was one that a fresh one follows, "" when it was
@@ -300,6 +308,9 @@ func (l *Loop) freshSession(it *iteration, n int, reason string, h *notes.Handof
 		return fmt.Errorf("clear the handoff of the session: %w", err)
 	}
 	why := fmt.Sprintf("%d %% of the window", percent)
+	if reason == endManual {
+		why = "a person asked for a handoff"
+	}
 	if err := l.note(it, state.ContextNote{Kind: "window", Action: reason, Reason: why, Detail: notes.OneLine(source+": "+h.Summary, 500)}); err != nil {
 		return err
 	}
