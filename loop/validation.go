@@ -210,7 +210,9 @@ func (v *validation) opens(evidence string) string {
 		case errors.Is(err, fs.ErrNotExist) && !strings.Contains(strings.TrimPrefix(name, "./"), "/"):
 		case errors.Is(err, fs.ErrNotExist):
 			return m[2] + " does not exist"
-		case err == nil && (n < line || line == 0):
+		case err == nil && line == 0:
+			return m[2] + " has no line 0"
+		case err == nil && n < line:
 			return fmt.Sprintf("%s has %d lines", m[2], n)
 		}
 	}

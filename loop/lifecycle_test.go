@@ -1,0 +1,209 @@
+package loop
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/state"
+	"git-ralph/plan"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDecidePhase(t *testing.T) {
+	task := func(id string, st plan.Status, after ...plan.TaskID) plan.Task {
+		return plan.Task{ID: plan.TaskID(id), Title: id, Status: st, DependsOn: after}
+	}
+	passed := &state.Report{Passed: true}
+	failed := &state.Report{Specs: []state.ReportSpec{{File: "specs/a.md", Criteria: []state.ReportCriterion{{Text: "c", Verdict: "fail"}}}}}
+	said := func(r *state.Report, v state.ReportVerdict) *state.Report { c := *r; c.Approved = &v; return &c }
+	with := func(p state.Phase, done bool, f func(*state.State)) state.State {
+		s := state.State{Run: state.Run{Phase: p, PhaseDone: done}}
+		if f != nil {
+			f(&s)
+		}
+		return s
+	}
+	all := Gates{Specs: true, Plan: true, Report: true, Rounds: 3}
+	open := Gates{Rounds: 3}
+	for name, c := range map[string]struct {
+		s     state.State
+		g     Gates
+		kind  ActionKind
+		phase state.Phase
+		st    state.Status
+		says  string
+	}{
+		"a request begins with discovery": {with(state.Discovery, false, func(s *state.State) { s.Run.Request = "x" }), all, RunPhase, state.Discovery, "", ""},
+		"an imported plan needs none":     {with(state.Discovery, false, func(s *state.State) { s.Plan.Tasks = []plan.Task{task("A", plan.Pending)} }), all, Advance, state.Building, "", "the plan has tasks"},
+		"an open question comes before everything": {with(state.Discovery, true, func(s *state.State) {
+			s.Questions = []state.Question{{ID: "Q1", Answered: true}, {ID: "Q2"}}
+		}), open, Halt, "", state.Paused, "waiting for answers: Q2"},
+		"specs want to be approved":                                 {with(state.Discovery, true, nil), all, Halt, "", state.NeedsReview, "the specs want to be approved"},
+		"approved specs are planned":                                {with(state.Discovery, true, func(s *state.State) { s.Run.Confirmed = []string{"discovery"} }), all, Advance, state.Planning, "", ""},
+		"nobody wants to be asked":                                  {with(state.Discovery, true, nil), open, Advance, state.Planning, "", "the specs are written"},
+		"the approval of another phase says nothing about the plan": {with(state.Planning, true, func(s *state.State) { s.Run.Confirmed = []string{"discovery"} }), all, Halt, "", state.NeedsReview, "the plan wants to be approved"},
+		"a plan is built": {with(state.Planning, true, func(s *state.State) {
+			s.Plan.Tasks = []plan.Task{task("A", plan.Pending), task("B", plan.Done)}
+		}), open, Advance, state.Building, "", "1 tasks are planned"},
+		"work is done while there is some":               {with(state.Building, false, func(s *state.State) { s.Plan.Tasks = []plan.Task{task("A", plan.Pending)} }), open, RunPhase, state.Building, "", ""},
+		"nothing was ever planned":                       {with(state.Building, false, nil), open, Halt, "", state.New, "the plan is empty"},
+		"done work is validated":                         {with(state.Building, false, func(s *state.State) { s.Plan.Tasks = []plan.Task{task("A", plan.Done)} }), open, Advance, state.Validation, "", "every task"},
+		"so is work that is stuck":                       {with(state.Building, false, func(s *state.State) { s.Plan.Tasks = []plan.Task{task("A", plan.Failed), task("B", plan.Pending, "A")} }), open, Advance, state.Validation, "", "no task can be worked on"},
+		"a report of an earlier validation is none":      {with(state.Validation, false, func(s *state.State) { s.Report = passed }), open, RunPhase, state.Validation, "", ""},
+		"passed is complete":                             {with(state.Validation, true, func(s *state.State) { s.Report = passed }), open, Halt, "", state.Complete, ""},
+		"passed, and a person wants to see it":           {with(state.Validation, true, func(s *state.State) { s.Report = passed }), all, Halt, "", state.NeedsReview, "passed and wants to be approved"},
+		"approved is complete, also what failed":         {with(state.Validation, true, func(s *state.State) { s.Report = said(failed, state.ReportVerdict{Approved: true}) }), all, Halt, "", state.Complete, ""},
+		"rejected goes back":                             {with(state.Validation, true, func(s *state.State) { s.Report = said(passed, state.ReportVerdict{Reason: "ugly"}) }), all, Advance, state.Building, "", "rejected: ugly"},
+		"what failed goes back":                          {with(state.Validation, true, func(s *state.State) { s.Report = failed }), open, Advance, state.Building, "", "0 of 1 criteria met"},
+		"but not for ever":                               {with(state.Validation, true, func(s *state.State) { s.Report, s.Run.Rounds = failed, 3 }), open, Halt, "", state.NeedsReview, "after 3 returns"},
+		"and not when nothing new would come of it":      {with(state.Validation, true, func(s *state.State) { s.Report = &state.Report{Tasks: []state.ReportUnmet{{ID: "A"}}} }), open, Halt, "", state.BlockedStatus, ""},
+		"a task that a person added meanwhile is worked": {with(state.Validation, true, func(s *state.State) { s.Report, s.Plan.Tasks = passed, []plan.Task{task("A", plan.Pending)} }), open, Advance, state.Building, "", "there is work to do"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := DecidePhase(c.s, c.g)
+			if a.Kind != c.kind || a.Phase != c.phase || a.Status != c.st || !strings.Contains(a.Reason, c.says) {
+				t.Errorf("decided %+v", a)
+			}
+		})
+	}
+}
+
+func TestUnmetTasks(t *testing.T) {
+	rep := state.Report{Checks: []state.ReportCheck{{Name: "test"}, {Name: "lint", Passed: true}},
+		Specs: []state.ReportSpec{{File: "specs/a.md", Criteria: []state.ReportCriterion{{Text: "met", Verdict: "pass"}, {Text: "missing", Verdict: "fail", Evidence: "no such file"},
+			{Text: "again", Verdict: "fail"}, {Text: "given up", Verdict: "fail"}}}}}
+	p := plan.Plan{Tasks: []plan.Task{{ID: "T-001", Title: "missing", Spec: "specs/a.md", Status: plan.Done}, {ID: "T-002", Title: "again", Spec: "specs/a.md", Status: plan.Failed},
+		{ID: "T-003", Title: "given up", Spec: "specs/a.md", Status: plan.Skipped}}}
+	var got []string
+	for _, x := range unmetTasks(rep, p) {
+		got = append(got, string(x.ID)+" "+x.Title+" "+x.Spec+" "+strings.Join(x.Verify, ","))
+	}
+	// What is done and fails again is a new task; what is unfinished, or was
+	// skipped by a person, is not added twice.
+	if d := cmp.Diff([]string{"T-004 make the checks pass in a fresh checkout: test  test", "T-005 missing specs/a.md "}, got); d != "" {
+		t.Error(d)
+	}
+	if err := (plan.Plan{Tasks: append(p.Tasks, unmetTasks(rep, p)...)}).Validate(""); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestJudgeCriterion(t *testing.T) {
+	there := func(string) string { return "" }
+	missing := func(string) string { return "x.go does not exist" }
+	r := func(verdict, evidence string) CriterionReport { return CriterionReport{"s", "c", verdict, evidence} }
+	for name, c := range map[string]struct {
+		reports  []CriterionReport
+		opens    func(string) string
+		verdict  string
+		evidence string
+	}{
+		"not reported fails":                  {nil, there, "fail", "not reported"},
+		"reported for another criterion":      {[]CriterionReport{{"s", "d", "pass", "e"}, {"t", "c", "pass", "e"}}, there, "fail", "not reported"},
+		"a pass with evidence":                {[]CriterionReport{r("pass", "e")}, there, "pass", "e"},
+		"a pass without evidence":             {[]CriterionReport{r("pass", " ")}, there, "fail", "reported as pass without evidence"},
+		"a pass whose evidence is not there":  {[]CriterionReport{r("pass", "x.go:1")}, missing, "fail", "x.go does not exist: x.go:1"},
+		"fail wins, whatever comes afterward": {[]CriterionReport{r("fail", "seen"), r("pass", "e")}, there, "fail", "seen"},
+		"fail wins, whatever came before":     {[]CriterionReport{r("pass", "e"), r("fail", "seen")}, there, "fail", "seen"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := judgeCriterion("s", "c", c.reports, c.opens)
+			if got.Verdict != c.verdict || got.Evidence != c.evidence {
+				t.Errorf("judged %+v", got)
+			}
+		})
+	}
+}
+
+func TestEvidenceIsOpened(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "cmd"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"cmd/main.go": "a\nb\nc\n", "top.txt": "one"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v := &validation{l: &Loop{Repo: &gitstate.Repo{Root: dir}}}
+	for text, want := range map[string]string{
+		"cmd/main.go:3 answers":                        "",
+		"see (`./cmd/main.go:1`) and top.txt:1":        "",
+		"cmd/main.go:4":                                "cmd/main.go has 3 lines",
+		"cmd/other.go:1":                               "cmd/other.go does not exist",
+		"top.txt:2":                                    "top.txt has 1 lines",
+		"curl http://localhost:8080/a.b:1 printed 200": "", // no place in a file
+		"curl example.com:443 and 127.0.0.1:80":        "",
+		"server.log:12 says so":                        "", // a name alone may be anything
+		dir + "/cmd/main.go:9":                         dir + "/cmd/main.go has 3 lines",
+		"/etc/passwd.d:1":                              "", // outside; nobody looks there
+		"../../../../../etc/hosts.allow:1":             "",
+		"go test ./... printed ok":                     "",
+		"cmd/main.go:0":                                "cmd/main.go has no line 0",
+	} {
+		if got := v.opens(text); got != want {
+			t.Errorf("%q: %q, not %q", text, got, want)
+		}
+	}
+}
+
+func TestTries(t *testing.T) {
+	run := func(o OutcomeKind, repaired bool, j Judgement) *iteration {
+		return &iteration{phase: state.Planning, proof: Proof{Outcome: o}, repaired: repaired, verdict: j}
+	}
+	wrong := Judgement{Verdict: state.Reject, Reasons: []string{"plan: no task was added"}, Failure: true}
+	var x tries
+	if a := x.again(run(Completed, false, wrong), 3); a != nil || !strings.Contains(x.failure, "no task was added") {
+		t.Errorf("the first wrong plan: %+v, %q", a, x.failure)
+	}
+	if a := x.again(run(Completed, false, wrong), 3); a == nil || a.Reason != "planning: plan: no task was added" {
+		t.Errorf("the second: %+v", a)
+	}
+	x = tries{}
+	if a := x.again(run(Completed, true, wrong), 3); a == nil {
+		t.Error("an agent that was asked to mend it gets another run")
+	}
+	x = tries{}
+	crash := Judgement{Verdict: state.Reject, Reasons: []string{"crashed"}, Failure: true}
+	if x.again(run(Crashed, false, crash), 2) != nil || x.again(run(Crashed, false, crash), 2) == nil {
+		t.Error("a crash is tried as often as a task would be")
+	}
+	x = tries{wrong: 1, failure: "f"}
+	if x.again(run(RateLimited, false, Judgement{Verdict: state.Reject}), 1) != nil || x.failure != "f" {
+		t.Error("a limit of the provider is not the agent's failure")
+	}
+	if x.again(run(Completed, false, Judgement{Verdict: state.Keep}), 1) != nil || x.wrong != 0 {
+		t.Error("a run that counts forgets what came before")
+	}
+}
+
+func TestPlanningWeigh(t *testing.T) {
+	old := plan.Plan{Tasks: []plan.Task{{ID: "A", Title: "done", Status: plan.Done}, {ID: "B", Title: "no criteria, from before", Status: plan.Pending}}}
+	good := plan.Task{ID: "C", Title: "c", Status: plan.Pending, Criteria: []string{"x"}, Description: "d", DependsOn: []plan.TaskID{"A"}}
+	bad := plan.Task{ID: "D", Title: "d", Status: plan.Pending}
+	p := &planning{l: &Loop{}, base: plan.Plan{Tasks: old.Tasks[:1]}, reason: "planning"}
+	c, problems, _ := p.weigh(old, []plan.Task{good})
+	if problems != nil || len(c.Remove) != 1 || c.Remove[0] != "B" || len(c.Upsert) != 1 || c.Upsert[0].ID != "C" {
+		t.Errorf("a new plan: %+v, %v", c, problems)
+	}
+	if _, problems, _ = p.weigh(old, []plan.Task{good, bad}); len(problems) != 1 || !strings.Contains(problems[0], "D has no criteria") {
+		t.Errorf("a task without criteria: %v", problems)
+	}
+	if _, problems, _ = p.weigh(old, []plan.Task{{ID: "A", Title: "again", Status: plan.Pending, Criteria: []string{"x"}}}); len(problems) != 1 {
+		t.Errorf("the id of a done task: %v", problems)
+	}
+	if _, problems, _ = p.weigh(old, nil); len(problems) != 1 {
+		t.Errorf("nothing added: %v", problems)
+	}
+	if _, problems, _ = p.weigh(plan.Plan{Tasks: old.Tasks[:1]}, nil); problems != nil {
+		t.Errorf("nothing is missing from what is done: %v", problems)
+	}
+	add := &planning{l: &Loop{}, base: old, add: true, reason: "add"}
+	if c, problems, _ = add.weigh(old, []plan.Task{good}); problems != nil || c.Remove != nil || len(c.Upsert) != 1 {
+		t.Errorf("added to what is there, whose own problems are not new: %+v, %v", c, problems)
+	}
+}
