@@ -85,7 +85,11 @@ func toolchainList(t Toolchain) string {
 	for _, x := range t.Blocked {
 		fmt.Fprintf(&b, "- %s is blocked", code(x.Command))
 		if x.Instead != "" {
-			fmt.Fprintf(&b, "; use %s", code(x.Instead))
+			instead := x.Instead
+			if !strings.Contains(instead, "`") {
+				instead = code(instead)
+			}
+			fmt.Fprintf(&b, "; use %s", instead)
 		}
 		b.WriteString("\n")
 	}

@@ -150,15 +150,35 @@ func (a *App) promptOptions(set *config.Resolved, root string) (agentctx.Options
 	if err != nil {
 		return o, err
 	}
-	for _, b := range chain.Blocks {
-		o.Toolchain.Blocked = append(o.Toolchain.Blocked, agentctx.Blocked{Command: string(b.Pattern), Instead: b.Instead})
-	}
+	o.Toolchain.Blocked = blockedFor(chain, set.Toolchain.Preset)
 	var folder fs.FS
 	if set.Context.Templates != "" {
 		folder = os.DirFS(filepath.Join(root, set.Context.Templates))
 	}
 	o.Templates, err = agentctx.LoadTemplates(folder)
 	return o, err
+}
+
+// blockedFor is what an agent is told of blocked commands: those that mean the
+// same on one line, and the managers of another language left out. The guard
+// refuses all of them, told or not.
+func blockedFor(chain guard.Toolchain, preset string) []agentctx.Blocked {
+	var out []agentctx.Blocked
+	at := map[string]int{}
+	for _, b := range chain.Blocks {
+		name := strings.TrimSuffix(strings.TrimSuffix(string(b.Pattern), " *"), "-*")
+		instead := strings.TrimPrefix(b.Instead, "use ")
+		if preset != "python-uv" && strings.Contains(instead, "uv ") || strings.ContainsAny(name, "*[") {
+			continue
+		}
+		if i, ok := at[instead]; ok {
+			out[i].Command += ", " + name
+			continue
+		}
+		at[instead] = len(out)
+		out = append(out, agentctx.Blocked{Command: name, Instead: instead})
+	}
+	return out
 }
 
 // policy is the guard's policy of this run.

@@ -46,11 +46,9 @@ var AppendSteps = []string{"append:objects", "append:ref"}
 
 // Open gives access to a branch's journal, whether it exists or not.
 func Open(ctx context.Context, repo *gitstate.Repo, branch string) (*Journal, error) {
-	actor, err := Actor(repo)
-	if err != nil {
-		return nil, err
-	}
-	return &Journal{Repo: repo, Branch: branch, Actor: actor, Now: func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) },
+	// A reader makes nothing, not even a name for this machine: the first
+	// append does that.
+	return &Journal{Repo: repo, Branch: branch, Actor: knownActor(repo), Now: func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) },
 		Deadline: 30 * time.Second}, nil
 }
 
@@ -165,9 +163,22 @@ func (j *Journal) Stamp(e *state.Event) {
 	}
 }
 
+// named makes sure that this machine has its name before it is written.
+func (j *Journal) named() error {
+	if j.Actor != "" {
+		return nil
+	}
+	var err error
+	j.Actor, err = Actor(j.Repo)
+	return err
+}
+
 // Draft applies an event to a snapshot and writes the entry's objects, synced
 // but not yet visible. Snap nil = the first entry.
 func (j *Journal) Draft(ctx context.Context, snap *Snapshot, e state.Event) (*Snapshot, error) {
+	if err := j.named(); err != nil {
+		return nil, err
+	}
 	j.Stamp(&e)
 	var old state.State
 	var parents []object.ID
@@ -253,6 +264,9 @@ func (j *Journal) Append(ctx context.Context, build Build) (*Snapshot, error) {
 
 // Record appends an event that does not depend on the state.
 func (j *Journal) Record(ctx context.Context, e state.Event) (*Snapshot, error) {
+	if err := j.named(); err != nil {
+		return nil, err
+	}
 	j.Stamp(&e)
 	return j.Append(ctx, func(state.State) (state.Event, error) { return e, nil })
 }
@@ -266,17 +280,25 @@ func (j *Journal) fail(step string) {
 // Moved tells the journal that another writer of this process has set the tip.
 func (j *Journal) Moved(s *Snapshot) { j.last = s }
 
+// knownActor is the name that this machine has here already, "" before the
+// first event.
+func knownActor(repo *gitstate.Repo) string {
+	data, err := os.ReadFile(filepath.Join(repo.Dir(), "actor"))
+	if id := strings.TrimSpace(string(data)); err == nil && actorForm.MatchString(id) {
+		return id
+	}
+	return ""
+}
+
 var actorForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{3,62}$`)
 
 // Actor is the id of this machine for this repository: a short host name and
 // random digits, made once.
 func Actor(repo *gitstate.Repo) (string, error) {
-	path := filepath.Join(repo.Dir(), "actor")
-	if data, err := os.ReadFile(path); err == nil {
-		if id := strings.TrimSpace(string(data)); actorForm.MatchString(id) {
-			return id, nil
-		}
+	if id := knownActor(repo); id != "" {
+		return id, nil
 	}
+	path := filepath.Join(repo.Dir(), "actor")
 	host, _ := os.Hostname()
 	host, _, _ = strings.Cut(strings.ToLower(host), ".")
 	host = strings.Trim(regexp.MustCompile(`[^a-z0-9-]+`).ReplaceAllString(host, "-"), "-")
@@ -296,8 +318,8 @@ func Actor(repo *gitstate.Repo) (string, error) {
 	}
 	defer os.Remove(tmp)
 	if err := os.Link(tmp, path); err != nil {
-		if data, rerr := os.ReadFile(path); rerr == nil && actorForm.MatchString(strings.TrimSpace(string(data))) {
-			return strings.TrimSpace(string(data)), nil
+		if id := knownActor(repo); id != "" {
+			return id, nil
 		}
 		if err := os.Rename(tmp, path); err != nil {
 			return "", fmt.Errorf("name this machine: %w", err)
