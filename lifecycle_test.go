@@ -272,3 +272,51 @@ func TestDiscovery(t *testing.T) {
 		p.wants(t, 8, []string{"no specs"}, "plan")
 	})
 }
+
+// TestLifecycleKilled ends the run with SIGKILL at steps of every phase; `run`
+// goes on from there, and no phase is lost or done twice for good.
+func TestLifecycleKilled(t *testing.T) {
+	for _, at := range []string{"append:ref", "checkpoint:ref", "iteration:started", "iteration:agent-ended", "iteration:captured", "reject:evidence", "checkpoint:dropped"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			script := strings.ReplaceAll(lifecycle, "SPEC", loginSpec)
+			script = strings.ReplaceAll(script, "WRONG", "bye")
+			script = strings.ReplaceAll(script, "iteration = 6\n", "iteration = 1\n")
+			p := scripted(t, script, check, nil)
+			file := filepath.Join(filepath.Dir(p.Dir), "answers")
+			if err := os.WriteFile(file, []byte("hello\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			// A step that is reached in every phase ends the run there each time:
+			// every start gets one write further at most.
+			killed := 0
+			for n := range 4 {
+				args := []string{"run", "--yes", "--answers", file}
+				if n == 0 {
+					args = append(args, "Build a login")
+				}
+				r := p.run(t, []string{"RALPH_FAILPOINT=" + at}, args...)
+				if r.code == -1 {
+					killed++
+				}
+				if n == 0 && r.code != -1 {
+					t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
+				}
+				if p.run(t, nil, "status").code != 0 {
+					t.Fatal("the state cannot be read")
+				}
+			}
+			if killed == 0 {
+				t.Error("the step was never reached")
+			}
+			p.wants(t, 0, []string{"complete"}, "run", "--yes", "--answers", file, "Build a login")
+			if got := p.Read("login.txt") + p.Read("logout.txt"); got != "hello\nbye\n" {
+				t.Errorf("the files say %q", got)
+			}
+			if n := strings.Count(p.Git("log", "--format=%s"), ": discovery "); n != 1 {
+				t.Errorf("%d discoveries are committed", n)
+			}
+			p.sound(t)
+		})
+	}
+}

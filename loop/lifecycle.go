@@ -167,15 +167,31 @@ func (l *Loop) Lifecycle(ctx context.Context, c Course) (End, error) {
 		case HalfOpen:
 			err = l.breaker("half-open", a.Reason)
 		case Halt:
-			return l.end(a.Status, a.Reason)
+			halt = &a
 		}
 		if err != nil && ctx.Err() == nil {
 			return End{}, l.broken(err)
 		}
 		if err == nil && halt != nil {
+			if err := l.leave(c); err != nil {
+				return End{}, l.broken(err)
+			}
 			return l.end(halt.Status, halt.Reason)
 		}
 	}
+}
+
+// leave ends a course that came to nothing: tasks that could not be added are
+// no reason to plan everything anew the next time.
+func (l *Loop) leave(c Course) error {
+	if !c.Add {
+		return nil
+	}
+	s, err := l.load()
+	if err != nil || s.Run.Phase != state.Planning || s.Run.PhaseDone {
+		return err
+	}
+	return l.enter(state.Building, "nothing was added")
 }
 
 // nextPhase is DecidePhase under what always comes first: a person's word, the

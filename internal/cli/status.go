@@ -326,6 +326,10 @@ func nextCommand(d statusDoc, s state.State) string {
 		return "git ralph resume"
 	case d.Running != nil:
 		return "git ralph log -n 5; git ralph stop ends it after this iteration"
+	case d.Status == state.NeedsReview:
+		return "look at it, then git ralph approve or git ralph reject \"why\", and git ralph " + goesOn(d.Phase)
+	case d.Tasks.Total == 0 && s.Run.Request != "":
+		return "git ralph run goes on"
 	case d.Tasks.Total == 0:
 		return `git ralph import FILE, or git ralph add "a task"`
 	case d.Paused:
@@ -340,8 +344,6 @@ func nextCommand(d statusDoc, s state.State) string {
 		if d.Breaker.State == "open" {
 			return "git ralph log shows why; git ralph resume allows one attempt"
 		}
-	case state.NeedsReview:
-		return "look at it, then git ralph approve or git ralph reject \"why\", and git ralph " + goesOn(d.Phase)
 	case state.Interrupted:
 		return "git ralph start mends what was left and goes on"
 	}

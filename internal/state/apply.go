@@ -602,7 +602,7 @@ func (a *applier) operator() {
 }
 
 func (a *applier) readyStatus() Status {
-	if len(a.s.Plan.Tasks) == 0 {
+	if len(a.s.Plan.Tasks) == 0 && a.s.Run.Request == "" {
 		return New
 	}
 	return Ready
