@@ -125,6 +125,11 @@ func (l *Loop) work(ctx context.Context, it *iteration) (*Action, error) {
 	if cerr := it.group.Close(); cerr != nil {
 		return nil, fmt.Errorf("end the processes of the iteration: %w", cerr)
 	}
+	if k, ok := l.Sandbox.(LoginKeeper); ok {
+		if kerr := k.KeepLogin(); kerr != nil {
+			l.Log("the client's renewed login was not brought back: %v", kerr)
+		}
+	}
 	if err != nil || ended {
 		return halt, err
 	}

@@ -159,6 +159,10 @@ type Sandbox interface {
 	Inside(runDir, path string) string
 }
 
+// LoginKeeper is a Sandbox that brings the login back which a client has renewed
+// inside. It is called when no process of the agent is left.
+type LoginKeeper interface{ KeepLogin() error }
+
 // Live is one line of `start --json` and of the live view.
 type Live struct {
 	Time      time.Time   `json:"time"`
