@@ -62,7 +62,7 @@ func (s *scan) contents(t *task, dir folder, f *file, name string, now stat) (nf
 		}
 		nf.raw = object.Sum(object.Blob, []byte(target))
 		nf.form = formBlob
-		if s.purpose == forRestore || nf.raw == f.raw && !f.raw.IsZero() {
+		if !s.purpose.stores() || nf.raw == f.raw && !f.raw.IsZero() {
 			return s.identify(f, nf), true, nil
 		}
 		if nf.raw, err = s.e.repo.Store.Write(object.Blob, []byte(target)); err != nil {
@@ -120,7 +120,7 @@ func (s *scan) read(dir folder, f *file, nf file, name string) (file, bool, erro
 	nf.setStat(st, s.started)
 	nf.mode = s.e.modeOf(f, st)
 	max := s.e.opts.MaxFile
-	if s.purpose != forRestore && max > 0 && st.size > max && (f.raw.IsZero() || f.class != tracked || f.size != st.size && !f.has(bitIndex)) {
+	if s.purpose.stores() && max > 0 && st.size > max && (f.raw.IsZero() || f.class != tracked || f.size != st.size && !f.has(bitIndex)) {
 		nf.id, nf.raw = object.Zero, object.Zero
 		nf.bits |= bitLarge
 		return nf, true, nil
@@ -130,7 +130,7 @@ func (s *scan) read(dir folder, f *file, nf file, name string) (file, bool, erro
 		if err != nil {
 			return nf, false, err
 		}
-		if sum == f.raw || s.purpose == forRestore {
+		if sum == f.raw || !s.purpose.stores() {
 			nf.raw = sum
 			nf.bits |= bitRead
 			return s.identify(f, nf), true, nil
@@ -143,7 +143,7 @@ func (s *scan) read(dir folder, f *file, nf file, name string) (file, bool, erro
 		if _, err := in.Seek(0, io.SeekStart); err != nil {
 			return nf, false, err
 		}
-	} else if s.purpose == forRestore {
+	} else if !s.purpose.stores() {
 		nf.raw, err = s.e.sum(in, st.size)
 		return s.identify(f, nf), true, err
 	}

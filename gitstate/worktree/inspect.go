@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"git-ralph/gitstate/object"
@@ -178,6 +177,7 @@ func (i *inspection) index(ctx context.Context) error {
 		return nil
 	}
 	var unmerged, gitlinks, hidden []string
+	staged := map[string]object.ID{}
 	sparse := false
 	for k := range f.Entries {
 		x := &f.Entries[k]
@@ -190,6 +190,7 @@ func (i *inspection) index(ctx context.Context) error {
 			sparse = true
 		case x.Mode == object.ModeGitlink:
 			gitlinks = append(gitlinks, x.Path)
+			staged[x.Path] = x.ID
 		case x.Flags&index.AssumeUnchanged != 0, x.Flags&index.SkipWorktree != 0 && !i.set.sparse:
 			hidden = append(hidden, x.Path)
 		}
@@ -206,10 +207,68 @@ func (i *inspection) index(ctx context.Context) error {
 	if len(hidden) > 0 {
 		i.add("hidden", Native, "the index says not to look at some files (assume-unchanged, skip-worktree); what differs in them is put back, never committed", "", hidden...)
 	}
-	return i.submodules(ctx, gitlinks)
+	return i.submodules(ctx, gitlinks, staged)
 }
 
-func (i *inspection) submodules(ctx context.Context, paths []string) error {
+// cleanSubmodule says whether a submodule has the staged commit checked out and
+// nothing else. It compares bytes itself: the configuration of a repository in
+// the worktree may be an agent's work, and git status would run its filters.
+func (i *inspection) cleanSubmodule(ctx context.Context, path string, staged object.ID) (bool, error) {
+	dir := filepath.Join(i.repo.Root, filepath.FromSlash(path))
+	g := *i.repo.Git
+	g.GitDir, g.WorkTree, g.Dir, g.Index = filepath.Join(dir, ".git"), dir, dir, ""
+	var lines []string
+	for _, what := range [][]string{{"--absolute-git-dir"}, {"--path-format=absolute", "--git-common-dir"}, {"--verify", "-q", "HEAD"}} {
+		line, err := g.Line(ctx, append([]string{"rev-parse"}, what...)...)
+		if err != nil {
+			return false, err
+		}
+		lines = append(lines, line)
+	}
+	if lines[2] != staged.String() {
+		return false, nil
+	}
+	g.GitDir = lines[0]
+	e, err := New(Repo{Root: dir, GitDir: lines[0], CommonDir: lines[1], Git: &g, Store: object.Open(&g, lines[1], "")}, Options{Workers: 1})
+	if err != nil {
+		return false, err
+	}
+	defer e.repo.Store.Close()
+	defer e.Close()
+	f, key, err := e.readIndex(ctx)
+	if err != nil {
+		return false, err
+	}
+	have, err := stateOf(f, e.repo.Store)
+	if err != nil {
+		return false, err
+	}
+	if tree, err := e.treeOf(staged); err != nil || tree != have.Tree {
+		return false, err
+	}
+	base := e.nodesOf(f, key.mtime)
+	s := &scan{e: e, ctx: ctx, purpose: forCompare, started: now()}
+	root, err := s.run(base)
+	if err != nil {
+		return false, err
+	}
+	clean := true
+	diffNodes(base, root, func(_ string, a, b *file, _, y *extra) {
+		switch {
+		case y != nil:
+			clean = clean && y.what == extraIgnored
+		case a == nil && b != nil:
+			clean = clean && b.class == ignored
+		case a != nil && (b == nil || !b.present()):
+			clean = clean && a.has(bitSkip|bitAssume)
+		case a != nil:
+			clean = clean && (a.raw == b.raw || a.mode == object.ModeGitlink)
+		}
+	})
+	return clean, nil
+}
+
+func (i *inspection) submodules(ctx context.Context, paths []string, staged map[string]object.ID) error {
 	if len(paths) == 0 {
 		return nil
 	}
@@ -219,16 +278,7 @@ func (i *inspection) submodules(ctx context.Context, paths []string) error {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil {
 			continue // not checked out
 		}
-		g := *i.repo.Git
-		g.GitDir, g.WorkTree, g.Dir, g.Index = filepath.Join(dir, ".git"), dir, dir, ""
-		out, err := g.Run(ctx, "-c", "core.fsmonitor=false", "-c", "filter.lfs.process=", "status", "--porcelain", "--ignore-submodules=none")
-		if err != nil || len(strings.TrimSpace(string(out))) > 0 {
-			dirty = append(dirty, p)
-			continue
-		}
-		staged, err := i.repo.Git.Line(ctx, "ls-files", "-s", "--", ":(literal)"+p)
-		head, herr := g.Line(ctx, "rev-parse", "--verify", "-q", "HEAD")
-		if err != nil || herr != nil || !strings.Contains(staged, head) {
+		if clean, err := i.cleanSubmodule(ctx, p, staged[p]); err != nil || !clean {
 			dirty = append(dirty, p)
 		}
 	}

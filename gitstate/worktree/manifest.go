@@ -237,6 +237,9 @@ func (e *Engine) load(ctx context.Context, tree object.ID) (*Checkpoint, error) 
 // treeNodes is the snapshot that a tree describes. Where the index has the
 // same folder, its knowledge of times comes along.
 func (e *Engine) treeNodes(id object.ID, path, name string, hints *node, m *manifest) (*node, error) {
+	if hints != nil && hints.treeOK && hints.tree == id {
+		return hinted(hints, m), nil // the index has all of it: no tree has to be read
+	}
 	list, err := e.repo.Store.ReadTree(id)
 	if err != nil {
 		return nil, err
@@ -268,6 +271,23 @@ func (e *Engine) treeNodes(id object.ID, path, name string, hints *node, m *mani
 	}
 	n.sort()
 	return n, nil
+}
+
+// hinted is the snapshot of a folder whose tree is the index's.
+func hinted(h *node, m *manifest) *node {
+	n := &node{path: h.path, name: h.name, perm: unknownPerm, tree: h.tree, treeOK: true}
+	for _, f := range h.files {
+		if !f.inTree() {
+			continue
+		}
+		f.bits &= bitRacy | bitIndex
+		f.perm, f.class = m.modes.of(f.mode), tracked
+		n.files = append(n.files, f)
+	}
+	for _, d := range h.dirs {
+		n.dirs = append(n.dirs, hinted(d, m))
+	}
+	return n
 }
 
 // unknownPerm marks a folder of which the manifest says nothing.

@@ -38,7 +38,11 @@ const (
 	forCapture                   // both the base's and the present rules ignore; contents are stored
 	forRestore                   // the base's rules alone; nothing is stored, new files are not read
 	forLook                      // present rules; nothing is read or stored
+	forCompare                   // present rules; contents are read, nothing is stored
 )
+
+// stores says whether new contents go into the object store.
+func (p purpose) stores() bool { return p == forCheckpoint || p == forCapture }
 
 // task is one folder to look at.
 type task struct {

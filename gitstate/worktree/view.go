@@ -370,12 +370,19 @@ func (e *Engine) merge(fresh, last *node) *node {
 	for ; k < len(last.dirs); k++ {
 		same = e.keepDir(&out, last.dirs[k]) && same
 	}
-	if same {
+	// A tree that the index now vouches for is part of a commit, most likely: it
+	// need not be kept from gc by us any more.
+	settled := last.odd&oddOwnTree != 0 && fresh.treeOK && last.treeOK && fresh.tree == last.tree
+	if same && !settled {
 		return last
 	}
 	out.treeOK = last.treeOK && sameTree(last, &out)
 	out.summarize(e.modes)
-	out.odd |= last.odd & oddOwnTree
+	if settled && out.treeOK {
+		out.odd &^= oddOwnTree
+	} else {
+		out.odd |= last.odd & oddOwnTree
+	}
 	return &out
 }
 
