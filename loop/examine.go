@@ -30,7 +30,7 @@ func (l *Loop) examine(ctx context.Context, it *iteration) (*Action, error) {
 			return nil, err
 		}
 	}
-	if it.after, err = l.Engine.Capture(ctx, it.before); err != nil {
+	if it.after, err = l.Engine.Capture(l.background(), it.before); err != nil {
 		return nil, fmt.Errorf("see what the agent changed: %w", err)
 	}
 	l.fail("iteration:captured")

@@ -393,7 +393,7 @@ func (l *Loop) dropCheckpoint(it *iteration) error {
 // landOnMoved puts the difference on top of a commit that a person made
 // meanwhile, when the paths do not meet and the checks pass again.
 func (l *Loop) landOnMoved(ctx context.Context, it *iteration, j Judgement) error {
-	branch, tip, err := l.Repo.Head(ctx)
+	branch, tip, err := l.Repo.Head(l.background())
 	if err != nil {
 		return err
 	}
@@ -418,7 +418,7 @@ func (l *Loop) landOnMoved(ctx context.Context, it *iteration, j Judgement) erro
 	if branch != it.branch || tip == it.tip {
 		return moved()
 	}
-	if ok, err := l.Repo.IsAncestor(ctx, it.tip, tip); err != nil || !ok {
+	if ok, err := l.Repo.IsAncestor(l.background(), it.tip, tip); err != nil || !ok {
 		return errors.Join(err, moved())
 	}
 	met, err := l.leaveTheirs(it, tip)

@@ -233,7 +233,7 @@ func (l *Loop) start(ctx context.Context, it *iteration) error {
 	}
 	l.fail("iteration:started")
 	it.state = snap.State
-	if it.git, err = l.Repo.TakeSnapshot(ctx, nil); err != nil {
+	if it.git, err = l.Repo.TakeSnapshot(l.background(), nil); err != nil {
 		return fmt.Errorf("note git's own state: %w", err)
 	}
 	wrap := l.Sandbox.Wrapper(it.use)

@@ -125,6 +125,14 @@ func (l *Loop) fixFirst(red []string) error {
 
 // end records how the session ended.
 func (l *Loop) end(status state.Status, reason string) (End, error) {
+	// An interruption can fall between any two steps: an iteration that has no
+	// end yet is stored and its checkpoint restored, as after a crash.
+	if s, err := l.load(); err == nil && s.Run.Current != nil && s.Run.Current.Actor == l.Journal.Actor {
+		r := Recovery{Repo: l.Repo, Journal: l.Journal, Engine: l.Engine, Log: l.Log, Now: l.Now}
+		if err := r.Run(l.background()); err != nil {
+			l.Log("%v", err)
+		}
+	}
 	l.endSession(strings.TrimSuffix(string(status)+": "+reason, ": "))
 	n := 0
 	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
