@@ -98,6 +98,36 @@ func (p *Policy) JudgeExec(argv, env []string, cwd string) (v Verdict) {
 	return allowed()
 }
 
+// made are the folders that "git init DIR" and "git clone URL DIR" write; not ok
+// when no folder is named for certain, and the one of the call counts.
+func made(verb string, args []string) (dirs []string, ok bool) {
+	var words []string
+	for i, a := range args {
+		switch {
+		case strings.HasPrefix(a, "--separate-git-dir="):
+			dirs = append(dirs, strings.TrimPrefix(a, "--separate-git-dir="))
+		case strings.HasPrefix(a, "-"):
+		case i > 0 && strings.HasPrefix(args[i-1], "-") && !strings.Contains(args[i-1], "=") && !quietFlag(args[i-1]):
+			words = append(words[:0], "", "") // the value of an option, or not
+		default:
+			words = append(words, a)
+		}
+	}
+	if n := len(words); verb == "init" && n == 1 || verb == "clone" && n == 2 && words[0] != "" {
+		return append(dirs, words[n-1]), true
+	}
+	return nil, false
+}
+
+// quietFlag are the options of init and clone that take no value.
+func quietFlag(s string) bool {
+	switch s {
+	case "-q", "--quiet", "--bare", "--mirror", "-n", "--no-checkout", "-l", "--local", "--no-local", "--no-tags", "--":
+		return true
+	}
+	return false
+}
+
 // addressed reports whether a git call is about this repository: by the folder
 // it runs in unless a git directory is named, by any of the folders it names,
 // or as the address of a push.
@@ -137,6 +167,11 @@ func (p *Policy) addressed(sc *scope, args, env []string) bool {
 		case strings.HasPrefix(args[i], "-"):
 		case args[i] == "push" || args[i] == "send-pack" || args[i] == "http-push":
 			pushes = true
+		case args[i] == "init" || args[i] == "clone":
+			if dirs, ok := made(args[i], args[i+1:]); ok {
+				elsewhere, named = true, append(named, dirs...)
+			}
+			i = len(args)
 		default:
 			i = len(args)
 		}

@@ -236,7 +236,7 @@ func (c *checkup) refs(ctx context.Context) error {
 // its worktree was left alone, it is the only way back.
 func (c *checkup) dropLocal(name, event string, id object.ID) {
 	end, known := c.ends[event]
-	if known && strings.Contains(strings.Join(end.Result.Notices, "\n"), "left as it was found") {
+	if known && end.Result.Untouched {
 		return
 	}
 	f := c.fault("refs", object.Zero, "git ralph fsck --repair drops it", "%s is the checkpoint of an iteration that is over", name)
