@@ -152,7 +152,7 @@ func (a *App) checkWorktree(ctx context.Context, set *config.Resolved, f *RunFla
 	if len(shown) > 10 {
 		shown = append(append([]string{}, dirty[:10]...), fmt.Sprintf("and %d more", len(dirty)-10))
 	}
-	return gitstate.Hint(8, "commit or stash them; or start with --dirty=commit, which commits them for you; or --worktree, which leaves them alone",
+	return gitstate.Hint(8, "commit or stash them; or start with --dirty=commit, which commits them for you; or work in a second worktree: git worktree add ../work -b work",
 		"tracked files have changes: %s", strings.Join(shown, ", "))
 }
 
