@@ -156,6 +156,9 @@ func TestAttacks(t *testing.T) {
 					}
 					if want == refsMove {
 						movedRefs(t, p, got, refs)
+						p.Git("reset", "-q", "--hard")
+						p.Git("clean", "-fdq")
+						p.sound(t)
 						return
 					}
 					if a.worked(p) {
