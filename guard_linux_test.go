@@ -403,3 +403,39 @@ func TestTrust(t *testing.T) {
 		t.Errorf("status says %q, %v", st.Sandbox, err)
 	}
 }
+
+// TestNoGitDirectory: an agent that removes it has removed everything that
+// could be restored. That is said, nothing is claimed, and nothing hangs; with
+// the sandbox it cannot.
+func TestNoGitDirectory(t *testing.T) {
+	p := newProject(t, "rm -rf .git 2>/dev/null; git init -q . 2>/dev/null\n"+doTask, "[validation]\nbaseline = \"off\"\n"+check, nil)
+	p.must(t, "add", "a thing")
+	if r := p.run(t, nil, "start"); r.code != 0 {
+		t.Fatalf("with the sandbox: exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	p.sound(t)
+	p.must(t, "add", "another")
+	r := p.run(t, []string{"RALPH_GUARD_SANDBOX=off"}, "start")
+	if r.code != 1 || !strings.Contains(r.err, "is not the folder that it was") || !strings.Contains(r.err, "hint:") {
+		t.Errorf("without it: exit %d\n%s%s", r.code, r.out, r.err)
+	}
+}
+
+// TestStatusSaysWhatHolds: which mechanism is in force, and what it leaves open.
+func TestStatusSaysWhatHolds(t *testing.T) {
+	for _, r := range []struct{ why, settings, status, doctor string }{
+		{"namespaces", "", "namespaces: git is read-only for the agent; not covered:", "not covered:"},
+		{"switched off", "[guard]\nsandbox = \"off\"\n", "off: ", "switched off"},
+		{"a hole by choice", "[guard]\nsockets = [\"/dev/null\"]\n", "the boundary is gone", "the boundary is gone"},
+	} {
+		p := newProject(t, doTask, "[validation]\nbaseline = \"off\"\n"+r.settings+check, nil)
+		p.must(t, "add", "a thing")
+		p.must(t, "start")
+		if got := p.must(t, "status"); !strings.Contains(got, r.status) {
+			t.Errorf("%s: status says\n%s", r.why, got)
+		}
+		if got := p.must(t, "doctor"); !strings.Contains(got, r.doctor) {
+			t.Errorf("%s: doctor says\n%s", r.why, got)
+		}
+	}
+}

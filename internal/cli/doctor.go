@@ -321,6 +321,10 @@ func (d *doctor) sandbox(ctx context.Context) {
 			detail += "\nnot covered: " + strings.Join(b.report.Missing, "; ")
 		}
 	}
+	if open := d.set.Guard.Sockets; len(open) > 0 {
+		d.add("warn", "sandbox", "guard.sockets = [] closes it again", "%s\nthrough %s the boundary is gone: what answers there acts outside for the agent", detail, strings.Join(open, ", "))
+		return
+	}
 	if box.Mechanism() == "namespaces" {
 		d.add("ok", "sandbox", "", "%s", detail)
 	} else {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"git-ralph/gitstate"
+	"git-ralph/internal/config"
 	"git-ralph/internal/journal"
 	"git-ralph/internal/state"
 	"git-ralph/plan"
@@ -237,7 +238,7 @@ func (c *StatusCmd) Run(a *App) error {
 		row("agent", "%s, %s", strings.TrimSpace(d.Driver+" "+d.Model), d.Mode)
 	}
 	if d.Sandbox != "" {
-		row("sandbox", "%s", sandboxLine(d.Sandbox))
+		row("sandbox", "%s", sandboxLine(d.Sandbox, a.openSockets()))
 	}
 	if d.Tokens.Total > 0 || s.Run.Cost.Total > 0 {
 		unknown := ""
@@ -307,14 +308,34 @@ func statusColour(s state.Status) string {
 	return "33"
 }
 
-func sandboxLine(mechanism string) string {
+// sandboxLine says which mechanism was in force and what it leaves open.
+func sandboxLine(mechanism string, sockets []string) string {
+	line := mechanism
 	switch mechanism {
 	case "off", "none":
-		return "off: only the command guard stands between the agent and git"
+		return "off: only the command guard stands between the agent and git; what it does is noticed afterwards"
 	case "landlock":
-		return "landlock: writes outside the worktree are refused; no private folders, no process namespace"
+		line = "landlock: writes outside the worktree are refused; not covered: reading, processes, unix sockets"
+	case "namespaces":
+		line = "namespaces: git is read-only for the agent; not covered: the network, unix sockets outside of /run and /tmp"
 	}
-	return mechanism
+	if len(sockets) > 0 {
+		line += "; and through " + strings.Join(sockets, ", ") + " the boundary is gone"
+	}
+	return line
+}
+
+// openSockets are those that the settings leave within the agent's reach.
+func (a *App) openSockets() []string {
+	src, err := a.sources(nil, nil)
+	if err != nil {
+		return nil
+	}
+	set, err := config.Load(src)
+	if err != nil {
+		return nil // another command says what is wrong with them
+	}
+	return set.Guard.Sockets
 }
 
 // nextCommand is the one thing to do next.
