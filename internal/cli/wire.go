@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -120,14 +121,23 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 	return s
 }
 
-// gitBool reads a boolean of git's configuration.
+// gitBool reads a boolean of git's configuration, which is read once.
 func (a *App) gitBool(key string) bool {
-	repo, err := a.Repo()
+	git, err := a.gitConfig()
 	if err != nil {
 		return false
 	}
-	v, err := repo.Git.Line(a.Ctx, "config", "--type=bool", "--get", key)
-	return err == nil && v == "true"
+	val := ""
+	for _, g := range git { // the last one counts
+		if strings.EqualFold(g.Key, key) {
+			val = strings.ToLower(g.Value)
+			if g.Bare {
+				val = "true"
+			}
+		}
+	}
+	n, err := strconv.Atoi(val)
+	return val == "true" || val == "yes" || val == "on" || err == nil && n != 0
 }
 
 // promptOptions is what the prompt needs from outside the state.

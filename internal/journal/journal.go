@@ -39,6 +39,9 @@ type Journal struct {
 
 	author object.Signature
 	last   *Snapshot
+	// Of the cache: it ends in a torn record; files that it did not have.
+	tornCache bool
+	uncached  int
 }
 
 // AppendSteps are the places where an append can be stopped.
@@ -114,11 +117,13 @@ func (j *Journal) stateFiles(tree object.ID) (state.Files, error) {
 		return nil, err
 	}
 	files := state.Files{}
+	known := j.readCache()
+	j.tornCache, j.uncached = !known.whole, 0
 	for _, e := range root {
 		switch {
 		case e.Name == "event":
 		case e.Mode == object.ModeDir:
-			if err := j.readDir(files, e.ID, e.Name+"/"); err != nil {
+			if err := j.readKnown(files, e.ID, e.Name+"/", known); err != nil {
 				return nil, err
 			}
 		default:
@@ -131,11 +136,21 @@ func (j *Journal) stateFiles(tree object.ID) (state.Files, error) {
 }
 
 func (j *Journal) readDir(files state.Files, tree object.ID, prefix string) error {
+	return j.readKnown(files, tree, prefix, cache{})
+}
+
+// readKnown reads the files below a tree, from the cache where it has them.
+func (j *Journal) readKnown(files state.Files, tree object.ID, prefix string, known cache) error {
 	list, err := j.Repo.TreeFiles(tree, prefix)
 	if err != nil {
 		return err
 	}
 	for _, e := range list {
+		if data, ok := known.get(e.ID); ok {
+			files[e.Name] = data
+			continue
+		}
+		j.uncached++
 		if files[e.Name], err = j.Repo.Store.ReadType(e.ID, object.Blob); err != nil {
 			return err
 		}
@@ -204,6 +219,7 @@ func (j *Journal) Draft(ctx context.Context, snap *Snapshot, e state.Event) (*Sn
 	if err := j.Repo.Store.Sync(); err != nil {
 		return nil, fmt.Errorf("write the entry: %w", err)
 	}
+	j.cacheState(old, next)
 	return &Snapshot{Tip: commit, Tree: tree, State: next}, nil
 }
 
