@@ -6,11 +6,13 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -349,4 +351,65 @@ func benchCheckpoint(b *testing.B, warm bool) {
 		s.time("floor", func() { floor(p.root, tracked) })
 	}
 	b.ReportMetric(s.median("checkpoint")/s.median("floor"), "checkpoint/floor")
+}
+
+// BenchmarkMemory compares the peak memory of a process that takes a
+// checkpoint, and one that takes two and restores, with that of git status.
+func BenchmarkMemory(b *testing.B) {
+	n := 10000
+	if s := os.Getenv("WORKTREE_BENCH_FILES"); s != "" {
+		n, _ = strconv.Atoi(s)
+	}
+	p := benchPlace(b)
+	generate(b, p, n)
+	p.open("", "")
+	peak := func(c *exec.Cmd) float64 {
+		c.Dir = p.root
+		if out, err := c.CombinedOutput(); err != nil {
+			b.Fatalf("%v: %s", err, out)
+		}
+		return float64(c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) / 1024
+	}
+	tool := func(what string) *exec.Cmd {
+		bin, err := os.Executable()
+		if err != nil {
+			b.Fatal(err)
+		}
+		c := exec.Command(bin, p.root)
+		c.Env = append(append([]string{}, p.env...), "WORKTREE_TEST_TOOL="+what)
+		return c
+	}
+	for b.Loop() {
+		git := exec.Command(p.git.Path, "status", "--porcelain")
+		git.Env = p.env
+		base := peak(git)
+		b.ReportMetric(base, "git_status_MB")
+		b.ReportMetric(peak(tool("checkpoint"))/base, "checkpoint/git")
+		b.ReportMetric(peak(tool("bracket"))/base, "bracket/git")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// checkpointTool is the process that BenchmarkMemory watches.
+func checkpointTool(root string, rounds int) error {
+	e, err := toolEngine(root, Options{})
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	for i := range rounds {
+		cp, err := e.Checkpoint(ctx)
+		if err != nil {
+			return err
+		}
+		if rounds > 1 {
+			if err := os.WriteFile(filepath.Join(root, "new"), []byte{byte(i)}, 0o644); err != nil {
+				return err
+			}
+			if _, err := e.Restore(ctx, cp); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -50,6 +50,10 @@ func tool(what string, args []string) error {
 		return l.Close()
 	case "restore":
 		return restoreAndDie(args)
+	case "checkpoint":
+		return checkpointTool(args[0], 1)
+	case "bracket":
+		return checkpointTool(args[0], 3)
 	case "nullhash":
 		b, err := os.ReadFile(args[0])
 		if err != nil {

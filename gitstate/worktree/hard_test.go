@@ -376,19 +376,14 @@ func restoreAndDie(args []string) error {
 	if err != nil {
 		return err
 	}
-	g := &proc.Git{GitDir: filepath.Join(root, ".git"), WorkTree: root, Env: proc.GitEnv(os.Environ())}
-	if g.Path, err = proc.FindGit(g.Env); err != nil {
-		return err
-	}
-	e, err := New(Repo{Root: root, GitDir: g.GitDir, CommonDir: g.GitDir, Git: g, Store: object.Open(g, g.GitDir, "")},
-		Options{Fail: func(s string) {
-			if s == step {
-				if left--; left == 0 {
-					_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-					select {}
-				}
+	e, err := toolEngine(root, Options{Fail: func(s string) {
+		if s == step {
+			if left--; left == 0 {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {}
 			}
-		}})
+		}
+	}})
 	if err != nil {
 		return err
 	}
@@ -398,4 +393,14 @@ func restoreAndDie(args []string) error {
 	}
 	_, err = e.Restore(context.Background(), cp)
 	return err
+}
+
+// toolEngine opens the repository at root in a process of its own.
+func toolEngine(root string, o Options) (*Engine, error) {
+	g := &proc.Git{GitDir: filepath.Join(root, ".git"), WorkTree: root, Env: proc.GitEnv(os.Environ())}
+	var err error
+	if g.Path, err = proc.FindGit(g.Env); err != nil {
+		return nil, err
+	}
+	return New(Repo{Root: root, GitDir: g.GitDir, CommonDir: g.GitDir, Git: g, Store: object.Open(g, g.GitDir, "")}, o)
 }

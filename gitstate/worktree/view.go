@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,6 @@ import (
 
 // indexView is the user's index as it was read: never written from here.
 type indexView struct {
-	file  *index.File // nil after its entries were taken over
 	state IndexState
 	key   indexKey
 }
@@ -191,59 +191,124 @@ func stateOf(f *index.File, store *object.Store) (IndexState, error) {
 
 // nodesOf is the snapshot that the index alone describes.
 func (e *Engine) nodesOf(f *index.File, mtime int64) *node {
-	root := &node{}
-	type open struct {
-		n      *node
-		prefix string // with a final slash
-		cache  *index.CacheTree
-		valid  bool
-	}
-	stack := []open{{n: root, cache: f.Trees, valid: f.Trees != nil}}
-	var closeTop func()
-	closeTop = func() {
-		top := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		top.n.sort()
-		top.n.summarize(e.modes)
-		if top.valid && top.cache != nil && top.cache.Entries >= 0 && top.cache.Entries == top.n.count {
-			top.n.tree, top.n.treeOK = top.cache.ID, true
-			if top.cache.ID == object.EmptyTree {
-				top.n.tree = object.Zero
-			}
-		}
-	}
+	b := newNodeBuilder(e.modes, mtime)
 	for i := range f.Entries {
-		x := &f.Entries[i]
-		for !strings.HasPrefix(x.Path, stack[len(stack)-1].prefix) {
-			closeTop()
+		b.add(&f.Entries[i])
+	}
+	return b.finish(f.Trees)
+}
+
+// nodeBuilder makes a snapshot of the entries of an index, in their order.
+type nodeBuilder struct {
+	modes  modes
+	mtime  int64 // of the index
+	stack  []openNode
+	state  IndexState
+	sparse bool
+}
+
+type openNode struct {
+	n      *node
+	prefix string // with a final slash
+}
+
+func newNodeBuilder(m modes, mtime int64) *nodeBuilder {
+	return &nodeBuilder{modes: m, mtime: mtime, stack: []openNode{{n: &node{}}}}
+}
+
+func (b *nodeBuilder) pop() *node {
+	top := b.stack[len(b.stack)-1].n
+	b.stack = b.stack[:len(b.stack)-1]
+	top.sort()
+	top.summarize(b.modes)
+	return top
+}
+
+func (b *nodeBuilder) add(x *index.Entry) {
+	b.sparse = b.sparse || x.SparseDir()
+	if x.Flags != 0 {
+		b.state.Bits = append(b.state.Bits, EntryBits{x.Path, x.Flags})
+	}
+	for !strings.HasPrefix(x.Path, b.stack[len(b.stack)-1].prefix) {
+		b.pop()
+	}
+	top := b.stack[len(b.stack)-1]
+	for {
+		slash := strings.IndexByte(x.Path[len(top.prefix):], '/')
+		if slash < 0 {
+			break
 		}
-		top := &stack[len(stack)-1]
-		for {
-			rest := x.Path[len(top.prefix):]
-			slash := strings.IndexByte(rest, '/')
-			if slash < 0 {
-				break
-			}
-			end := len(top.prefix) + slash
-			d := &node{path: x.Path[:end], name: rest[:slash]}
-			top.n.dirs = append(top.n.dirs, d)
-			stack = append(stack, open{n: d, prefix: x.Path[:end+1], cache: top.cache.Child(d.name), valid: true})
-			top = &stack[len(stack)-1]
-		}
-		name := x.Path[len(top.prefix):]
-		if x.Stage != 0 {
-			if k := len(top.n.files); k > 0 && top.n.files[k-1].name == name {
-				continue
-			}
+		end := len(top.prefix) + slash
+		d := &node{path: x.Path[:end], name: x.Path[len(top.prefix):end]}
+		top.n.dirs = append(top.n.dirs, d)
+		top = openNode{d, x.Path[:end+1]}
+		b.stack = append(b.stack, top)
+	}
+	name := x.Path[len(top.prefix):]
+	if x.Stage != 0 {
+		b.state.Unmerged = append(b.state.Unmerged, StageEntry{x.Path, x.Stage, x.Mode, x.ID})
+		if k := len(top.n.files); k == 0 || top.n.files[k-1].name != name {
 			top.n.files = append(top.n.files, file{name: name, mode: x.Mode, class: tracked, kind: kindFile, bits: bitRacy | bitIndex})
-			continue
 		}
-		top.n.files = append(top.n.files, entryFile(x, name, mtime))
+		return
 	}
-	for len(stack) > 0 {
-		closeTop()
+	top.n.files = append(top.n.files, entryFile(x, name, b.mtime))
+}
+
+func (b *nodeBuilder) finish(cache *index.CacheTree) *node {
+	for len(b.stack) > 1 {
+		b.pop()
 	}
+	root := b.pop()
+	adoptTrees(root, cache)
 	return root
+}
+
+// adoptTrees takes over the ids of folders that the index knows.
+func adoptTrees(n *node, cache *index.CacheTree) {
+	if cache == nil {
+		return
+	}
+	if cache.Entries >= 0 && cache.Entries == n.count {
+		n.tree, n.treeOK = cache.ID, true
+		if cache.ID == object.EmptyTree {
+			n.tree = object.Zero
+		}
+	}
+	for _, s := range cache.Sub {
+		if d := n.dir(s.Name); d != nil {
+			adoptTrees(d, s)
+		}
+	}
+}
+
+// readNodes reads the user's index as a snapshot. Its entries are kept nowhere
+// else: of a large index they would be most of what the process needs.
+func (e *Engine) readNodes(ctx context.Context) (*node, *indexView, error) {
+	key, data, err := readIndexFile(e.repo.IndexPath())
+	if err == nil {
+		b := newNodeBuilder(e.modes, key.mtime)
+		f, err := index.Each(data, b.add)
+		if err == nil && !b.sparse && len(b.state.Unmerged) == 0 && f.Trees != nil && f.Trees.Entries >= 0 {
+			root := b.finish(f.Trees)
+			if root.treeOK {
+				b.state.Tree = f.Trees.ID
+				if data = nil; root.count > 50_000 {
+					// Collecting the bytes of a large index now costs a few per cent of
+					// a scan of as many files and keeps the peak near git's own.
+					runtime.GC()
+				}
+				return root, &indexView{key: key, state: b.state}, nil
+			}
+		}
+	}
+	// Everything unusual, and an index whose tree is not known.
+	f, key, err := e.readIndex(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	state, err := stateOf(f, e.repo.Store)
+	return e.nodesOf(f, key.mtime), &indexView{key: key, state: state}, err
 }
 
 // entryFile is what an entry of the index says of a file.
@@ -286,13 +351,8 @@ func (e *Engine) base(ctx context.Context) (*node, error) {
 			}
 		}
 	}
-	f, key, err := e.readIndex(ctx)
+	fresh, view, err := e.readNodes(ctx)
 	if err != nil {
-		return nil, err
-	}
-	fresh := e.nodesOf(f, key.mtime)
-	view := &indexView{key: key}
-	if view.state, err = stateOf(f, e.repo.Store); err != nil {
 		return nil, err
 	}
 	if e.last != nil {

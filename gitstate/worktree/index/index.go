@@ -73,6 +73,19 @@ type CacheTree struct {
 
 // Decode reads an index.
 func Decode(data []byte) (*File, error) {
+	var entries []Entry
+	f, err := Each(data, func(e *Entry) { entries = append(entries, *e) })
+	if err != nil {
+		return nil, err
+	}
+	f.Entries = entries
+	return f, nil
+}
+
+// Each reads an index and calls add for every entry, in order, without keeping
+// them: the File that it returns has none. The entry is only lent; its path is
+// not. When Each fails, what was added means nothing.
+func Each(data []byte, add func(*Entry)) (*File, error) {
 	bad := func(what string) (*File, error) { return nil, fmt.Errorf("damaged index: %s", what) }
 	if len(data) < 12+20 || string(data[:4]) != "DIRC" {
 		return bad("no header")
@@ -93,7 +106,7 @@ func Decode(data []byte) (*File, error) {
 		return bad("too many entries")
 	}
 	// A split index has entries without paths; its extension says so below.
-	pos, invalid, err := f.decodeEntries(data[:end], n)
+	pos, invalid, err := f.entries(data[:end], n, add)
 	if err != nil {
 		return nil, err
 	}
@@ -132,24 +145,23 @@ func Decode(data []byte) (*File, error) {
 	return f, nil
 }
 
-func (f *File) decodeEntries(data []byte, n int) (pos int, invalid, err error) {
-	f.Entries = make([]Entry, n)
-	ends := make([]int, n)
+func (f *File) entries(data []byte, n int, add func(*Entry)) (pos int, invalid, err error) {
+	// One buffer holds all paths: a quarter of a million small strings would
+	// cost more than the index itself.
 	var arena strings.Builder
 	arena.Grow(max(0, len(data)-62*n))
+	var e Entry
 	var last []byte
+	lastPath, lastStage := "", uint8(0)
 	pos = 12
 	cut := errors.New("damaged index: a cut entry")
-	for i := range f.Entries {
+	for i := range n {
 		if len(data)-pos < 62 {
 			return 0, nil, cut
 		}
-		e, b := &f.Entries[i], data[pos:]
-		e.CtimeSec, e.CtimeNsec = be(b, 0), be(b, 4)
-		e.MtimeSec, e.MtimeNsec = be(b, 8), be(b, 12)
-		e.Dev, e.Ino = be(b, 16), be(b, 20)
-		e.Mode = object.Mode(be(b, 24))
-		e.UID, e.GID, e.Size = be(b, 28), be(b, 32), be(b, 36)
+		b := data[pos:]
+		e = Entry{CtimeSec: be(b, 0), CtimeNsec: be(b, 4), MtimeSec: be(b, 8), MtimeNsec: be(b, 12), Dev: be(b, 16), Ino: be(b, 20),
+			Mode: object.Mode(be(b, 24)), UID: be(b, 28), GID: be(b, 32), Size: be(b, 36)}
 		copy(e.ID[:], b[40:60])
 		flags := binary.BigEndian.Uint16(b[60:])
 		e.Stage = uint8(flags>>12) & 3
@@ -171,6 +183,7 @@ func (f *File) decodeEntries(data []byte, n int) (pos int, invalid, err error) {
 			}
 			pos += 2
 		}
+		from := arena.Len()
 		if f.Version == 4 {
 			strip, w := varint(data[pos:])
 			if w == 0 || strip > len(last) {
@@ -196,24 +209,17 @@ func (f *File) decodeEntries(data []byte, n int) (pos int, invalid, err error) {
 				return 0, nil, cut
 			}
 		}
-		ends[i] = arena.Len()
-	}
-	// One string holds all paths: a quarter of a million small ones would cost
-	// more than the index itself.
-	paths := arena.String()
-	from := 0
-	for i := range f.Entries {
-		f.Entries[i].Path = paths[from:ends[i]]
-		if from == ends[i] {
+		e.Path = arena.String()[from:]
+		switch {
+		case e.Path == "":
 			invalid = errors.New("damaged index: an entry without a path")
+		case i > 0 && (lastPath > e.Path || lastPath == e.Path && lastStage >= e.Stage):
+			invalid = fmt.Errorf("damaged index: %q is not in order", e.Path)
 		}
-		if i > 0 {
-			a, b := &f.Entries[i-1], &f.Entries[i]
-			if a.Path > b.Path || a.Path == b.Path && a.Stage >= b.Stage {
-				invalid = fmt.Errorf("damaged index: %q is not in order", b.Path)
-			}
+		lastPath, lastStage = e.Path, e.Stage
+		if invalid == nil {
+			add(&e)
 		}
-		from = ends[i]
 	}
 	return pos, invalid, nil
 }
