@@ -290,7 +290,7 @@ func (a *App) report(err error) int {
 	}
 	var held *gitstate.HeldError
 	if errors.As(err, &held) {
-		code, hint = 7, "git ralph status shows it; git ralph stop ends it; --worktree works beside it"
+		code, hint = 7, "git ralph status shows it; git ralph stop ends it; git worktree add ../work -b work gives a second loop a place of its own"
 	}
 	if errors.Is(err, journal.ErrNone) && hint == "" {
 		hint = "git ralph init, or git ralph import FILE"
