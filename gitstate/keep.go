@@ -62,7 +62,7 @@ type Keep struct {
 	BranchRef   string
 	Parent      object.ID // the branch's tip as the start event recorded it
 	Commit      object.ID
-	EvidenceRef string
+	EvidenceRef string // "" = there is none: a revert needs no worktree to be made again
 	Evidence    object.ID
 	Message     string // for the reflogs
 	Deadline    time.Duration
@@ -91,8 +91,10 @@ func (r *Repo) Keep(ctx context.Context, k Keep) error {
 		return fmt.Errorf("write the kept work: %w", err)
 	}
 	step("keep:objects")
-	if err := r.MoveRef(k.EvidenceRef, k.Evidence); err != nil {
-		return fmt.Errorf("anchor the evidence: %w", err)
+	if k.EvidenceRef != "" {
+		if err := r.MoveRef(k.EvidenceRef, k.Evidence); err != nil {
+			return fmt.Errorf("anchor the evidence: %w", err)
+		}
 	}
 	step("keep:evidence")
 
@@ -103,6 +105,11 @@ func (r *Repo) Keep(ctx context.Context, k Keep) error {
 	defer lock.release()
 	if k.WriteIndex != nil {
 		if err := k.WriteIndex(lock.f); err != nil {
+			// The index of a person who committed meanwhile does not fit either.
+			if now, rerr := r.ReadRef(ctx, k.BranchRef); rerr == nil && now != k.Parent {
+				os.Remove(r.intentPath())
+				return fmt.Errorf("%w: %s is at %s", ErrBranchMoved, k.BranchRef, now)
+			}
 			return fmt.Errorf("write the index: %w", err)
 		}
 		if err := lock.f.Sync(); err != nil {

@@ -69,8 +69,11 @@ func (r *Repo) ReadRef(ctx context.Context, name string) (object.ID, error) {
 	return object.Zero, nil
 }
 
-// isNotDir: refs/ralph/heads/a/b is absent when refs/ralph/heads/a is a file.
-func isNotDir(err error) bool { return strings.Contains(err.Error(), "not a directory") }
+// isNotDir: refs/heads/a/b is absent when refs/heads/a is a file, and
+// refs/heads/a is when it is a folder.
+func isNotDir(err error) bool {
+	return strings.Contains(err.Error(), "not a directory") || strings.Contains(err.Error(), "is a directory")
+}
 
 func clip(s string, n int) string {
 	if len(s) > n {

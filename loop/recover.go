@@ -145,18 +145,29 @@ func (r *Recovery) finishKeep(ctx context.Context, k state.Kept) error {
 	}
 	head, _, err := r.Repo.Head(ctx)
 	if err == nil && head == r.Journal.Branch {
+		if k.Rewind {
+			if err := moveFiles(ctx, r.Engine, parent, commit, r.Log); err != nil {
+				return fmt.Errorf("finish the rewind: %w", err)
+			}
+		}
 		if err := r.mendIndex(ctx, parent, commit); err != nil {
 			return fmt.Errorf("finish the keep: %w", err)
 		}
 	}
 	r.fail("recover:index")
-	if e, err := r.Journal.Find(ctx, k.Iteration, k.EventID); err == nil && e.Event.Result != nil {
+	if k.Rewind {
+		// A revert carries no handoff.
+	} else if e, err := r.Journal.Find(ctx, k.Iteration, k.EventID); err == nil && e.Event.Result != nil {
 		if err := WriteNote(r.Repo, commit, NoteOf(e.Event)); err != nil {
 			r.Log("the note on %s could not be written: %v", k.Commit[:10], err)
 		}
 	}
 	r.fail("recover:note")
-	r.Log("finished keeping iteration %d, which a crash had cut short", k.Iteration)
+	if k.Rewind {
+		r.Log("finished going back to iteration %d, which a crash had cut short", k.Iteration)
+	} else {
+		r.Log("finished keeping iteration %d, which a crash had cut short", k.Iteration)
+	}
 	return nil
 }
 

@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -88,6 +90,8 @@ type Commands struct {
 	Guard GuardCmd `cmd:"" group:"Guard" help:"Explain the verdict on a command."`
 
 	Restore RestoreCmd `cmd:"" group:"Time travel" help:"Bring the files of an attempt back."`
+	Rewind  RewindCmd  `cmd:"" group:"Time travel" help:"Take back what was kept after an iteration, by one commit."`
+	Adopt   AdoptCmd   `cmd:"" group:"Time travel" help:"Go on from the branch as it is, or take over a journal without a branch."`
 
 	Fsck       FsckCmd       `cmd:"" group:"Care" help:"Re-apply the journal and say what is damaged."`
 	GC         GCCmd         `cmd:"" name:"gc" group:"Care" help:"Remove old evidence and what runs left behind."`
@@ -299,6 +303,9 @@ func (a *App) report(err error) int {
 	if errors.As(err, &fe) {
 		hint = "upgrade git-ralph"
 	}
+	if hint == "" {
+		hint = diskHint(err)
+	}
 	if a.JSON {
 		enc := json.NewEncoder(a.Err)
 		enc.SetEscapeHTML(false)
@@ -310,6 +317,19 @@ func (a *App) report(err error) int {
 		fmt.Fprintln(a.Err, a.colour(a.Err, "36", "hint:"), strings.TrimSuffix(line, "\n"))
 	}
 	return code
+}
+
+// diskHint is the next move after an error of the disk.
+func diskHint(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "make room on the disk; nothing that was recorded is lost, and git ralph start goes on"
+	case errors.Is(err, syscall.EROFS):
+		return "mount it writable; reading commands work all the same"
+	case errors.Is(err, fs.ErrPermission):
+		return "it belongs to somebody else, or its permissions forbid it; nothing that was recorded is lost"
+	}
+	return ""
 }
 
 // warn tells a person something that stops nothing. With --json the error
@@ -391,11 +411,20 @@ func (a *App) Load() (*journal.Snapshot, error) {
 func (a *App) noJournal(j *journal.Journal) error {
 	hint := "git ralph init begins one; git ralph import FILE reads a plan and begins one"
 	if others, err := journal.Others(a.Ctx, j.Repo); err == nil && len(others) > 0 {
-		var names []string
+		var there, gone []string
 		for name := range others {
-			names = append(names, name)
+			if at, err := j.Repo.ReadRef(a.Ctx, gitstate.BranchRef(name)); err == nil && at.IsZero() {
+				gone = append(gone, name)
+			} else {
+				there = append(there, name)
+			}
 		}
-		hint += "\nthere is one on: " + strings.Join(sortedStrings(names), ", ")
+		if len(gone) > 0 {
+			hint += "\ngit ralph adopt takes over that of a branch that is gone: " + strings.Join(sortedStrings(gone), ", ")
+		}
+		if len(there) > 0 {
+			hint += "\nthere is one on: " + strings.Join(sortedStrings(there), ", ")
+		}
 	}
 	return gitstate.Hint(1, hint, "the branch %s has no journal", j.Branch)
 }

@@ -61,7 +61,9 @@ func Apply(s State, e Event) (State, []Superseded) {
 		a.s.Run.Stuck = string(e.Task)
 	case EvPass:
 		a.pass()
-	case EvMerge, EvClaim, EvRewind:
+	case EvRewind:
+		a.rewind()
+	case EvMerge, EvClaim:
 		// They record; the state they concern changes by other events.
 	case EvBaseline:
 		a.s.Baseline = e.Baseline
@@ -596,6 +598,14 @@ func (a *applier) operator() {
 		r.AskHandoff = r.Current.Iteration
 	case "reset":
 		a.reset()
+	case "adopt":
+		r.LastKeep = o.Kept
+		if o.Branch != "" {
+			a.s.Journal.Branch = o.Branch
+		}
+		if r.Status == NeedsReview && r.Reason == "diverged" {
+			r.Status, r.Reason = a.readyStatus(), ""
+		}
 	default:
 		a.drop(o.Command, "unknown command")
 	}

@@ -300,12 +300,14 @@ type KnowledgeChange struct {
 
 // Operator is a command of a person to a run.
 type Operator struct {
-	Command string `json:"command"` // pause resume stop stop-now inject set answer approve reject handoff-now reset
+	Command string `json:"command"` // pause resume stop stop-now inject set answer approve reject handoff-now reset adopt
 	Text    string `json:"text,omitempty"`
 	Key     string `json:"key,omitempty"`
 	Value   string `json:"value,omitempty"`
 	Session int    `json:"session,omitempty"` // the session that stop means
 	ID      string `json:"id,omitempty"`      // guidance or question
+	Branch  string `json:"branch,omitempty"`  // that the journal belongs to from now on
+	Kept    *Kept  `json:"kept,omitempty"`    // of adopt: the newest kept commit that the branch has
 }
 
 // BreakerChange moves the circuit breaker.
@@ -339,10 +341,16 @@ type SessionChange struct {
 	Host     string            `json:"host,omitempty"`
 }
 
-// Rewind goes back to an earlier iteration by a revert commit.
+// Rewind takes back what the iterations after To have put on the branch, by
+// one revert commit. Numbers, attempts and spend stay as they are.
 type Rewind struct {
-	To     int    `json:"to"`
-	Commit string `json:"commit,omitempty"`
+	To       int           `json:"to"`
+	Commit   string        `json:"commit,omitempty"` // the revert, "" when the branch had nothing to take back
+	Parent   string        `json:"parent,omitempty"` // of the revert
+	Reverted []int         `json:"reverted,omitempty"`
+	Tasks    []plan.TaskID `json:"tasks,omitempty"`     // that are to be done again
+	LastKept *Kept         `json:"last_kept,omitempty"` // the newest kept commit of the branch, when there is no revert
+	NotFound []int         `json:"not_found,omitempty"` // iterations whose commits the branch does not have
 }
 
 // ContextNote records a preparation, an index run or a window handoff.

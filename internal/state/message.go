@@ -80,6 +80,9 @@ func Trailers(e Event) []Trailer {
 		add("Ralph-Sandbox", st.Sandbox)
 		add("Ralph-Guidance", strings.Join(st.Guidance, " "))
 	}
+	if r := e.Rewind; r != nil {
+		add("Ralph-Commit", r.Commit)
+	}
 	if b := e.Breaker; b != nil {
 		add("Ralph-Breaker", b.State)
 		add("Ralph-Reason", b.Reason)
@@ -190,7 +193,7 @@ func describe(e Event, s State) (subject, body string) {
 		}
 	case EvRewind:
 		if e.Rewind != nil {
-			subject = fmt.Sprintf("rewind: to iteration %d", e.Rewind.To)
+			subject, body = fmt.Sprintf("rewind: to iteration %d", e.Rewind.To), describeRewind(e.Rewind)
 		}
 	case EvQuestion:
 		if e.Question != nil {
@@ -229,6 +232,31 @@ func describe(e Event, s State) (subject, body string) {
 		subject = string(e.Type)
 	}
 	return subject, body
+}
+
+func describeRewind(r *Rewind) string {
+	numbers := func(list []int) string {
+		var out []string
+		for i, n := range list {
+			if i == 20 {
+				out = append(out, fmt.Sprintf("and %d more", len(list)-i))
+				break
+			}
+			out = append(out, strconv.Itoa(n))
+		}
+		return strings.Join(out, ", ")
+	}
+	var b strings.Builder
+	if len(r.Reverted) > 0 {
+		fmt.Fprintf(&b, "Taken back: %s.\n", numbers(r.Reverted))
+	}
+	if len(r.NotFound) > 0 {
+		fmt.Fprintf(&b, "Not in the branch any more: %s.\n", numbers(r.NotFound))
+	}
+	if len(r.Tasks) > 0 {
+		fmt.Fprintf(&b, "To be done again: %s.\n", joinIDs(r.Tasks, 20))
+	}
+	return b.String()
 }
 
 func describePlan(c *PlanChange) (subject, body string) {

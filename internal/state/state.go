@@ -190,11 +190,13 @@ type Current struct {
 
 // Kept is the newest code commit of the run.
 type Kept struct {
-	EventID   string `toml:"event_id"`
-	Iteration int    `toml:"iteration"`
-	Parent    string `toml:"parent"`
-	Commit    string `toml:"commit"`
-	Evidence  string `toml:"evidence"`
+	EventID   string `toml:"event_id" json:"event_id"`
+	Iteration int    `toml:"iteration" json:"iteration"`
+	Parent    string `toml:"parent" json:"parent"`
+	Commit    string `toml:"commit" json:"commit"`
+	Evidence  string `toml:"evidence" json:"evidence"`
+	// Rewind: the commit is a revert, so that its files are written after it.
+	Rewind bool `toml:"rewind,omitempty" json:"rewind,omitempty"`
 }
 
 // IndexState counts towards the indexer's triggers.

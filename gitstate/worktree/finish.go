@@ -1,0 +1,58 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"git-ralph/gitstate/object"
+)
+
+// CheckoutConflicts names the files that a Checkout between two trees would
+// not go over, because they are neither what the one nor what the other says.
+func (e *Engine) CheckoutConflicts(ctx context.Context, from, to object.ID) ([]string, error) {
+	_, conflicts, err := e.stillAt(ctx, from, to)
+	return conflicts, err
+}
+
+// FinishCheckout is Checkout for one that may have been begun already: files
+// that are what the second tree says stay, files that are neither are left and
+// named in Report.Left.
+func (e *Engine) FinishCheckout(ctx context.Context, from, to object.ID) (Report, error) {
+	paths, conflicts, err := e.stillAt(ctx, from, to)
+	if err != nil {
+		return Report{}, err
+	}
+	var report Report
+	if len(paths) > 0 {
+		report, err = e.Checkout(ctx, from, to, paths...)
+	}
+	report.Left = append(report.Left, conflicts...)
+	return report, err
+}
+
+// stillAt sorts the paths that differ between two trees: those whose file is
+// the first tree's, and those whose file is neither's.
+func (e *Engine) stillAt(ctx context.Context, from, to object.ID) (old, neither []string, err error) {
+	changes, err := e.difference(from, to)
+	if err != nil {
+		return nil, nil, fmt.Errorf("compare %s with %s: %w", from, to, err)
+	}
+	for _, c := range changes {
+		if c.Old.Mode == object.ModeGitlink || c.New.Mode == object.ModeGitlink {
+			return nil, nil, errors.New(c.Path + " is a submodule")
+		}
+		switch {
+		case e.is(ctx, c.Path, c.Old) || e.willGo(c, changes):
+			old = append(old, c.Path)
+		case !e.is(ctx, c.Path, c.New):
+			neither = append(neither, c.Path)
+		}
+	}
+	return old, neither, nil
+}
+
+func (e *Engine) is(ctx context.Context, path string, want Side) bool {
+	_, same := e.isFile(ctx, path, want)
+	return same
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/state"
+	"git-ralph/loop"
+)
+
+// RewindCmd is `git ralph rewind`.
+type RewindCmd struct {
+	Number int  `arg:"" name:"n" help:"The iteration to go back to; 0 is before the first."`
+	JSON   bool `name:"json" help:"Print what was taken back as JSON."`
+}
+
+// Help says more.
+func (RewindCmd) Help() string {
+	return "What was kept after iteration N is taken back by one commit on the branch, and the tasks it finished are open again. " +
+		"Commits of people stay, nothing is rewritten, and numbers, attempts and spend go on."
+}
+
+// Run takes work back.
+func (c *RewindCmd) Run(a *App) error {
+	if _, err := a.Load(); err != nil {
+		return err
+	}
+	done, err := a.exclusive()
+	if err != nil {
+		return err
+	}
+	defer done()
+	set, err := a.Settings(nil, nil)
+	if err != nil {
+		return err
+	}
+	e, err := a.engine(set)
+	if err != nil {
+		return err
+	}
+	if err := a.recoverRun(a.journal, e); err != nil {
+		return err
+	}
+	if _, _, err := a.repo.Identity(a.Ctx); err != nil {
+		return err
+	}
+	if err := a.checkWorktree(a.Ctx, set, &RunFlags{}); err != nil {
+		return err
+	}
+	r := loop.Rewinder{Repo: a.repo, Journal: a.journal, Engine: e, Prefix: set.Loop.CommitPrefix,
+		Sign: a.loopSettings(set).Sign, Log: a.warn, Fail: a.failpoint()}
+	what, err := r.Run(a.Ctx, c.Number)
+	var locked *gitstate.IndexLockedError
+	switch {
+	case errors.Is(err, journal.ErrNothing):
+		what = state.Rewind{To: c.Number}
+	case errors.As(err, &locked):
+		return gitstate.Hint(1, "try again when it is done", "nothing was changed: %w", err)
+	case err != nil:
+		return err
+	}
+	if c.JSON {
+		return a.printJSON(map[string]any{"to": what.To, "commit": what.Commit, "reverted": list(what.Reverted), "not_found": list(what.NotFound), "tasks": list(what.Tasks)})
+	}
+	c.tell(a, what)
+	return nil
+}
+
+func (c *RewindCmd) tell(a *App, what state.Rewind) {
+	if len(what.Reverted)+len(what.NotFound) == 0 {
+		a.printf("nothing was kept after iteration %d\n", c.Number)
+		return
+	}
+	switch {
+	case what.Commit != "":
+		a.printf("took back iteration %s in %s\n", joinNumbers(what.Reverted), what.Commit[:12])
+	case len(what.Reverted) > 0:
+		a.printf("iteration %s left nothing in the branch to take back\n", joinNumbers(what.Reverted))
+	}
+	if len(what.NotFound) > 0 {
+		a.printf("iteration %s is not in the branch any more; the journal knows it now\n", joinNumbers(what.NotFound))
+	}
+	if len(what.Tasks) > 0 {
+		a.printf("to be done again: %s\n", joinIDs(what.Tasks))
+	}
+	a.printf("next: git ralph start\n")
+}
+
+func joinNumbers(list []int) string {
+	out := make([]string, len(list))
+	for i, n := range list {
+		out[i] = fmt.Sprint(n)
+	}
+	return strings.Join(out, ", ")
+}
+
+// exclusive takes the branch and the worktree, as a loop does.
+func (a *App) exclusive() (done func(), err error) {
+	branch, err := a.journal.Repo.LockBranch(a.journal.Branch)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := a.journal.Repo.LockWorktree()
+	if err != nil {
+		branch.Release()
+		return nil, err
+	}
+	return func() { tree.Release(); branch.Release() }, nil
+}

@@ -1,0 +1,287 @@
+package loop
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/journal"
+	"git-ralph/internal/proc"
+	"git-ralph/internal/state"
+	"git-ralph/plan"
+)
+
+// Rewinder takes work back: one revert commit on the branch and one entry in
+// the journal. The caller holds the locks of branch and worktree and has
+// recovered. All fields but Fail are required.
+type Rewinder struct {
+	Repo    *gitstate.Repo
+	Journal *journal.Journal
+	Engine  *worktree.Engine
+	Prefix  string // of the commit's subject
+	Sign    bool
+	Log     func(format string, args ...any)
+	Fail    func(step string)
+}
+
+// Run goes back to what the branch was after iteration n; 0 = before the first.
+// Commits of people stay. journal.ErrNothing: nothing was kept after n.
+func (r *Rewinder) Run(ctx context.Context, n int) (state.Rewind, error) {
+	none := state.Rewind{}
+	snap, err := r.Journal.Load(ctx)
+	if err != nil {
+		return none, err
+	}
+	if n < 0 || n > snap.State.Run.Iteration {
+		return none, gitstate.Hint(1, "git ralph log --event iteration lists them", "there is no iteration %d", n)
+	}
+	branch, tip, err := r.Repo.Head(ctx)
+	if err != nil {
+		return none, err
+	}
+	kept, last, err := r.keptAfter(ctx, n)
+	if err != nil {
+		return none, err
+	}
+	if len(kept) == 0 {
+		return none, journal.ErrNothing
+	}
+	in, err := Kept(ctx, r.Repo, snap.State, tip)
+	if err != nil {
+		return none, err
+	}
+	c := state.Rewind{To: n}
+	var found []keptCommit
+	for _, e := range kept {
+		res := e.Event.Result
+		k, ok := in.find(res.Commit, e.Event.ID)
+		if !ok {
+			c.NotFound = append(c.NotFound, e.Event.Iteration)
+		} else if !slices.ContainsFunc(found, func(f keptCommit) bool { return f.id == k.id }) {
+			found = append(found, k)
+			c.Reverted = append(c.Reverted, e.Event.Iteration)
+		} else {
+			c.Reverted = append(c.Reverted, e.Event.Iteration)
+		}
+		if t := e.Event.Task; t != "" && !slices.Contains(c.Tasks, t) && stillDone(snap.State, t) {
+			c.Tasks = append(c.Tasks, t)
+		}
+	}
+	for _, e := range last {
+		if k, ok := in.find(e.Event.Result.Commit, e.Event.ID); ok {
+			if slices.ContainsFunc(found, func(f keptCommit) bool { return f.id == k.id }) {
+				return none, gitstate.Hint(1, "git revert takes the whole commit back", "the commit %s holds iteration %d as well as later ones", k.id.String()[:12], e.Event.Iteration)
+			}
+			c.LastKept = &state.Kept{EventID: e.Event.ID, Iteration: e.Event.Iteration, Parent: e.Event.Result.Parent,
+				Commit: k.id.String(), Evidence: e.Event.Result.Evidence}
+			break
+		}
+	}
+	base, err := r.Repo.TreeOf(tip)
+	if err != nil {
+		return none, err
+	}
+	tree, err := r.reverted(ctx, base, found)
+	if err != nil {
+		return none, err
+	}
+	e := state.Event{Type: state.EvRewind, Rewind: &c}
+	r.Journal.Stamp(&e)
+	if tree == base {
+		_, err := r.Journal.Record(ctx, e)
+		return c, err
+	}
+	conflicts, err := r.Engine.CheckoutConflicts(ctx, base, tree)
+	if err != nil {
+		return none, err
+	}
+	if len(conflicts) > 0 {
+		return none, gitstate.Hint(1, "commit them or move them away", "these files have changes of yours, or are in the way: %s", list(conflicts))
+	}
+	commit, err := r.commit(ctx, tree, tip, e)
+	if err != nil {
+		return none, err
+	}
+	c.Commit, c.Parent = commit.String(), tip.String()
+	return c, r.move(ctx, e, branch, tip, commit)
+}
+
+// stillDone: the task counts as done, so that taking its work back opens it.
+func stillDone(s state.State, id plan.TaskID) bool {
+	i := s.Plan.Find(id)
+	return i >= 0 && s.Plan.Tasks[i].Status == plan.Done
+}
+
+// keptAfter are the entries of kept iterations after n that no earlier rewind
+// took back, newest first, and those up to n that may be the newest kept one.
+func (r *Rewinder) keptAfter(ctx context.Context, n int) (after, upTo []journal.Entry, err error) {
+	limit := int(^uint(0) >> 1)
+	err = r.Journal.Walk(ctx, func(e journal.Entry) (bool, error) {
+		switch ev := e.Event; {
+		case ev.Rewind != nil:
+			limit = min(limit, ev.Rewind.To)
+			if limit < n {
+				return false, gitstate.Hint(1, "git ralph restore N brings an attempt back; git revert brings back what a rewind took",
+					"iteration %d was itself taken back, by a rewind to iteration %d", n, limit)
+			}
+		case ev.Result != nil && ev.Result.Landed && ev.Iteration <= limit:
+			if ev.Iteration > n {
+				after = append(after, e)
+			} else {
+				upTo = append(upTo, e)
+			}
+		}
+		return len(upTo) < 50, nil
+	})
+	return after, upTo, err
+}
+
+// reverted is the tree without the changes of commits, which are given newest
+// first. Commits that follow each other go back in one step; a commit of a
+// person in between is merged around.
+func (r *Rewinder) reverted(ctx context.Context, tree object.ID, commits []keptCommit) (object.ID, error) {
+	for len(commits) > 0 {
+		n := 1
+		for n < len(commits) && commits[n-1].parent == commits[n].id {
+			n++
+		}
+		theirs, err := r.Repo.TreeOf(commits[0].id)
+		if err != nil {
+			return tree, err
+		}
+		before, err := r.Repo.TreeOf(commits[n-1].parent)
+		if err != nil {
+			return tree, err
+		}
+		if tree == theirs {
+			tree = before
+		} else if tree, err = r.merge(ctx, theirs, tree, before); err != nil {
+			return tree, err
+		}
+		commits = commits[n:]
+	}
+	return tree, nil
+}
+
+// merge is a three-way merge of trees. git merges commits, so that each tree
+// gets one that nothing points to.
+func (r *Rewinder) merge(ctx context.Context, base, ours, theirs object.ID) (object.ID, error) {
+	sig := ourSignature(time.Unix(0, 0).UTC())
+	commit := func(tree object.ID, parents ...object.ID) (object.ID, error) {
+		if tree == object.EmptyTree {
+			if _, err := r.Repo.Store.Write(object.Tree, nil); err != nil {
+				return object.Zero, err
+			}
+		}
+		return r.Repo.Store.WriteCommit(object.CommitData{Tree: tree, Parents: parents, Author: sig, Committer: sig, Message: "rewind\n"})
+	}
+	b, err := commit(base)
+	var x, y object.ID
+	if err == nil {
+		x, err = commit(ours, b)
+	}
+	if err == nil {
+		y, err = commit(theirs, b)
+	}
+	if err == nil {
+		err = r.Repo.Store.Sync()
+	}
+	if err != nil {
+		return object.Zero, fmt.Errorf("prepare the revert: %w", err)
+	}
+	out, err := r.Repo.Git.Run(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", x.String(), y.String())
+	if code := proc.ExitCode(err); code == 1 {
+		var names []string
+		for i, f := range bytes.Split(bytes.TrimRight(out, "\x00"), []byte{0}) {
+			if i > 0 && len(f) > 0 {
+				names = append(names, string(f))
+			}
+		}
+		return object.Zero, gitstate.Hint(1, "git revert takes single commits back and lets you resolve them",
+			"a commit of somebody else changed the same lines since: %s", list(names))
+	} else if err != nil {
+		return object.Zero, fmt.Errorf("prepare the revert: %w", err)
+	}
+	return object.ParseID(string(bytes.TrimSpace(bytes.TrimRight(out, "\x00\n"))))
+}
+
+func (r *Rewinder) commit(ctx context.Context, tree, parent object.ID, e state.Event) (object.ID, error) {
+	if tree == object.EmptyTree {
+		if _, err := r.Repo.Store.Write(object.Tree, nil); err != nil {
+			return object.Zero, err
+		}
+	}
+	if err := r.Repo.Store.Sync(); err != nil {
+		return object.Zero, err
+	}
+	msg := fmt.Sprintf("%s: rewind to iteration %d\n\nTakes back what was kept after it: %s.\n\nRalph-Rewind: %d\nRalph-Event-Id: %s\n",
+		or(r.Prefix, "ralph"), e.Rewind.To, numbers(e.Rewind.Reverted), e.Rewind.To, e.ID)
+	sign := "--no-gpg-sign"
+	if r.Sign {
+		sign = "-S"
+	}
+	out, err := r.Repo.Git.RunWith(ctx, strings.NewReader(msg), nil, "commit-tree", tree.String(), "-p", parent.String(), sign, "-F", "-")
+	if err != nil {
+		return object.Zero, fmt.Errorf("make the revert: %w", err)
+	}
+	return object.ParseID(strings.TrimSpace(string(out)))
+}
+
+func numbers(list []int) string {
+	out := make([]string, len(list))
+	for i, n := range list {
+		out[i] = fmt.Sprint(n)
+	}
+	return strings.Join(out, ", ")
+}
+
+// move carries the revert out as a keep is: the journal's move is the commit
+// point, and what follows it is finished after a crash.
+func (r *Rewinder) move(ctx context.Context, e state.Event, branch string, tip, commit object.ID) error {
+	var next *journal.Snapshot
+	err := r.Repo.Keep(ctx, gitstate.Keep{
+		EventID: e.ID, JournalRef: r.Journal.Ref(), BranchRef: gitstate.BranchRef(branch), Parent: tip, Commit: commit,
+		Message: fmt.Sprintf("ralph: rewind to iteration %d", e.Rewind.To), Deadline: 10 * time.Second, Fail: r.Fail,
+		Entry: func() (object.ID, object.ID, error) {
+			snap, err := r.Journal.Load(ctx)
+			if err != nil {
+				return object.Zero, object.Zero, err
+			}
+			if next, err = r.Journal.Draft(ctx, snap, e); err != nil {
+				return object.Zero, object.Zero, err
+			}
+			return snap.Tip, next.Tip, nil
+		},
+		WriteIndex: func(lock *os.File) error { return r.Engine.UpdateIndex(ctx, lock, tip, commit) },
+		Note:       func() error { return moveFiles(ctx, r.Engine, tip, commit, r.Log) },
+	})
+	var late *gitstate.NoteError
+	if errors.As(err, &late) {
+		return fmt.Errorf("the branch was moved, and its files not all: %w", late.Err)
+	}
+	if err == nil {
+		r.Journal.Moved(next)
+	}
+	return err
+}
+
+// moveFiles writes the files of a revert that is in the branch already. A file
+// that is neither the old nor the new one is a person's: it stays and is named.
+func moveFiles(ctx context.Context, e *worktree.Engine, from, to object.ID, log func(string, ...any)) error {
+	report, err := e.FinishCheckout(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	if len(report.Left) > 0 {
+		log("left as they are: %s", list(report.Left))
+	}
+	return nil
+}
