@@ -212,6 +212,46 @@ func (l *Loop) leaveTheirs(it *iteration, tip object.ID) (bool, error) {
 	return met, nil
 }
 
+// makeWay takes the attempt out of the worktree after a person's commit: the
+// paths of that commit become what it says, the others what the checkpoint says.
+func (l *Loop) makeWay(it *iteration, tip object.ID) error {
+	theirs, err := l.branchChanges(it.tip, tip)
+	if err != nil {
+		return err
+	}
+	committed := map[string]bool{}
+	for _, c := range theirs {
+		committed[c.Path] = true
+	}
+	var met, others []string
+	for _, c := range it.after.Changes {
+		if committed[c.Path] {
+			met = append(met, c.Path)
+		} else {
+			others = append(others, c.Path)
+		}
+	}
+	if err := l.Engine.PutBack(l.background(), it.before, others); err != nil {
+		return err
+	}
+	if len(met) == 0 {
+		return nil
+	}
+	to, err := l.Repo.TreeOf(tip)
+	if err != nil {
+		return err
+	}
+	_, err = l.Engine.Checkout(l.background(), it.after.Tree, to, met...)
+	var left *worktree.RestoreError
+	if errors.As(err, &left) {
+		for _, f := range left.Failures {
+			it.notices = append(it.notices, "changed by somebody else meanwhile, left as it is: "+f.Path)
+		}
+		return nil
+	}
+	return err
+}
+
 func parent(path string) string {
 	i := strings.LastIndexByte(path, '/')
 	if i < 0 {

@@ -398,17 +398,11 @@ func (l *Loop) landOnMoved(ctx context.Context, it *iteration, j Judgement) erro
 		return err
 	}
 	moved := func() error {
-		// The person's commit stays where it is, and so do its files; only the
-		// paths of the attempt go back.
 		evidence, err := l.storeEvidence(it, it.after.Tree)
 		if err != nil {
 			return err
 		}
-		var paths []string
-		for _, c := range it.after.Changes {
-			paths = append(paths, c.Path)
-		}
-		if err := l.Engine.PutBack(l.background(), it.before, paths); err != nil {
+		if err := l.makeWay(it, tip); err != nil {
 			return fmt.Errorf("restore the paths of the attempt: %w", err)
 		}
 		res := l.result(it, Judgement{Verdict: state.Reject, Reasons: []string{"branch_moved"}})
