@@ -181,10 +181,24 @@ func (r *Repo) Head(ctx context.Context) (branch string, tip object.ID, err erro
 	}
 	branch, ok := strings.CutPrefix(target, "refs/heads/")
 	if !ok {
-		return "", object.Zero, Hint(8, "git switch BRANCH, or git switch -c NAME", "HEAD is detached, and a journal belongs to a branch")
+		return "", object.Zero, r.detached()
 	}
 	tip, err = r.ReadRef(ctx, target)
 	return branch, tip, err
+}
+
+// detached says why HEAD names no branch, and what to do.
+func (r *Repo) detached() error {
+	for _, o := range []struct{ file, name, hint string }{
+		{"rebase-merge", "rebase", "finish it with git rebase --continue, or git rebase --abort"},
+		{"rebase-apply", "rebase", "finish it with git rebase --continue, or git rebase --abort"},
+		{"BISECT_LOG", "bisect", "end it with git bisect reset"},
+	} {
+		if _, err := os.Stat(filepath.Join(r.GitDir, o.file)); err == nil {
+			return Hint(8, o.hint, "a %s is in progress, and HEAD is detached meanwhile", o.name)
+		}
+	}
+	return Hint(8, "git switch BRANCH, or git switch -c NAME", "HEAD is detached, and a journal belongs to a branch")
 }
 
 // HeadCommit is the commit of HEAD, also when it is detached; Zero when unborn.
