@@ -455,6 +455,102 @@ esac
 	p.sound(t)
 }
 
+// A phase that ends is remembered, and the first agent of the next one is
+// reminded of it.
+func TestPhaseMemory(t *testing.T) {
+	p := scripted(t, strings.ReplaceAll(lifecycle, "SPEC", loginSpec), "[discovery]\nconfirm = false\n"+check, nil)
+	p.wants(t, 6, nil, "run", "let people log in")
+	p.must(t, "answer", "Q1", "hello")
+	p.wants(t, 0, nil, "run")
+	tree := p.Git("ls-tree", "-r", "--name-only", "refs/ralph/heads/main", "memory/")
+	for _, want := range []string{"memory/phase-discovery.md", "memory/phase-planning.md", "memory/phase-building.md", "memory/session.md"} {
+		if !strings.Contains(tree, want) {
+			t.Errorf("%s is missing:\n%s", want, tree)
+		}
+	}
+	if got := p.Git("show", "refs/ralph/heads/main:memory/phase-discovery.md"); !strings.Contains(got, "specs/login.md: Login, 2 acceptance criteria") || !strings.Contains(got, "Followed by planning") || !strings.Contains(got, "Iterations: 2") {
+		t.Errorf("the memory of discovery:\n%s", got)
+	}
+	first, second := "", ""
+	for n := 1; n <= 6; n++ {
+		prompt := p.evidenceFile(t, n, "prompt.md")
+		if strings.Contains(prompt, "### T-001:") {
+			first = prompt
+		} else if strings.Contains(prompt, "### T-002:") {
+			second = prompt
+		}
+	}
+	if !strings.Contains(first, "#### Previous phase") || !strings.Contains(first, "T-001 say hello") {
+		t.Errorf("the first agent of building is not reminded of planning:\n%s", first)
+	}
+	if strings.Contains(second, "#### Previous phase") {
+		t.Errorf("the second one is:\n%s", second)
+	}
+	p.sound(t)
+}
+
+// The loop may be killed while a helper works, before the coding agent and
+// after it: the next start needs no person and loses nothing.
+func TestKilledWhileAHelperWorks(t *testing.T) {
+	for _, role := range []string{"indexer", "context-prep", "context-post", "review"} {
+		t.Run(role, func(t *testing.T) {
+			t.Parallel()
+			mode := "agent-orchestrated"
+			if role == "indexer" {
+				mode = "handoff-plus-index"
+			}
+			// Without a sandbox the agent's parent is the loop.
+			die := "if [ ! -e ../died ]; then : > ../died; echo junk > junk.txt; kill -9 $PPID; sleep 60; fi"
+			p := newProject(t, "if [ $RALPH_ROLE = "+role+" ]; then\n"+die+"\nfi\n"+byRole(map[string]string{"indexer": "exit 0", "review": "exit 0",
+				"context-prep": answer(`{"action":"proceed","prompt":"Write the file that the task names; nothing was done before."}`), "context-post": "exit 0"}),
+				"[loop]\nmode = \""+mode+"\"\n[guard]\nsandbox = \"off\"\n[[passes]]\nname = \"review\"\nenabled = true\n"+check, nil)
+			p.importTasks(t, `[{"id":"T-001","title":"first","needs_docs":true}]`)
+			if r := p.run(t, nil, "start"); r.code != -1 {
+				t.Fatalf("it was to be killed: exit %d\n%s%s", r.code, r.out, r.err)
+			}
+			if r := p.run(t, nil, "start"); r.code != 0 {
+				t.Fatalf("the next start: exit %d\n%s%s", r.code, r.out, r.err)
+			}
+			if p.Read("out-T-001.txt") != "T-001\n" || p.Read("junk.txt") != "" {
+				t.Errorf("the work is %q, junk %q", p.Read("out-T-001.txt"), p.Read("junk.txt"))
+			}
+			p.sound(t)
+		})
+	}
+}
+
+// A helper that touches git is noticed like any agent, also where no sandbox
+// keeps it from doing so.
+func TestHelperThatTouchesGit(t *testing.T) {
+	for _, r := range []struct {
+		role, part, reason string
+		code               int
+	}{
+		{"context-prep", "git config user.name Mallory", "tampered: config", 4},
+		{"context-post", "git config user.name Mallory", "tampered: config", 4},
+		{"review", "git commit -q --allow-empty -m mine", "tampered: refs", 5},
+	} {
+		t.Run(r.role, func(t *testing.T) {
+			t.Parallel()
+			// The shims are for clients; a script that calls git by its path gets by.
+			part := "PATH=/usr/bin:/bin\n" + r.part
+			p := newProject(t, byRole(map[string]string{"context-prep": "exit 0", "context-post": "exit 0", "review": "exit 0", r.role: part}),
+				orchestrated+"[guard]\nsandbox = \"off\"\n[[passes]]\nname = \"review\"\nenabled = true\n"+check, nil)
+			p.importTasks(t, `[{"id":"T-001","title":"first"}]`)
+			res := p.run(t, nil, "start", "--once")
+			if res.code != r.code {
+				t.Fatalf("exit %d\n%s%s", res.code, res.out, res.err)
+			}
+			if s := p.shown(t, 1); s.Verdict != "reject" || !strings.Contains(s.Reason, r.reason) {
+				t.Errorf("%s: %s", s.Verdict, s.Reason)
+			}
+			if got := p.Git("config", "user.name"); got != "A U Thor" {
+				t.Errorf("user.name is %s", got)
+			}
+		})
+	}
+}
+
 // importTasks puts a plan of tasks into the journal.
 func (p *project) importTasks(t *testing.T, tasks string) {
 	t.Helper()

@@ -290,6 +290,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 			res.Files = append(res.Files, state.FileChange{Path: c.Path, Kind: string(c.Kind)})
 		}
 	}
+	l.memorise(it, res)
 	if _, err := r.Journal.Append(ctx, func(now state.State) (state.Event, error) {
 		if now.Run.Current == nil || now.Run.Current.EventID != cur.EventID {
 			return state.Event{}, journal.ErrNothing
