@@ -175,10 +175,11 @@ type RefTx struct {
 // updates is the order of the renames in Commit.
 func (r *Repo) PrepareRefs(msg string, ups ...RefUpdate) (*RefTx, error) {
 	plain := msg == ""
-	c := r.child
-	if plain && c != nil {
-		r.child = nil
-	} else {
+	var c *refChild
+	if plain {
+		c = r.child.Swap(nil) // who comes meanwhile starts one of their own
+	}
+	if c == nil {
 		if plain {
 			msg = "git ralph"
 		}
@@ -242,8 +243,7 @@ func (t *RefTx) Abort() error {
 }
 
 func (t *RefTx) done() error {
-	if t.keep != nil && t.keep.child == nil {
-		t.keep.child = t.c
+	if t.keep != nil && t.keep.child.CompareAndSwap(nil, t.c) {
 		return nil
 	}
 	return t.c.close()

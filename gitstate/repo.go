@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"git-ralph/gitstate/object"
 	"git-ralph/internal/proc"
@@ -32,7 +33,9 @@ type Repo struct {
 	CommonDir string
 	Reftable  bool
 
-	child *refChild
+	// child waits for the next transaction; questions of agents are recorded
+	// while the loop writes.
+	child atomic.Pointer[refChild]
 }
 
 // HintError is an error that a user can mend, with the next move.
@@ -125,9 +128,8 @@ func worktreeAbove(dir string) string {
 // Close ends helper processes.
 func (r *Repo) Close() error {
 	err := r.Store.Close()
-	if r.child != nil {
-		err = errors.Join(err, r.child.close())
-		r.child = nil
+	if c := r.child.Swap(nil); c != nil {
+		err = errors.Join(err, c.close())
 	}
 	return err
 }

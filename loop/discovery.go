@@ -83,8 +83,14 @@ func (d *discovery) missing(it *iteration, _ Collected) []string {
 }
 
 func (d *discovery) open() ([]state.Question, error) {
-	s, err := d.l.load()
-	return OpenQuestions(s), err
+	// Questions may come in while a driver asks for this: the loop's own cache
+	// is not for two goroutines.
+	j := *d.l.Journal
+	snap, err := j.Load(d.l.background())
+	if err != nil {
+		return nil, err
+	}
+	return OpenQuestions(snap.State), nil
 }
 
 func (d *discovery) settle(_ context.Context, it *iteration) error {

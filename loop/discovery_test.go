@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -95,5 +96,26 @@ func TestAsk(t *testing.T) {
 	}
 	if open := OpenQuestions(s); len(open) != 1 || open[0].ID != "Q3" {
 		t.Errorf("open are %+v", open)
+	}
+}
+
+// TestAskAtOnce: a client may ask several things in one turn.
+func TestAskAtOnce(t *testing.T) {
+	l := asking(t)
+	var wg sync.WaitGroup
+	for _, text := range []string{"One?", "Two?", "Three?", "Four?"} {
+		wg.Go(func() { l.ask(context.Background(), state.Question{Text: text}) })
+	}
+	wg.Wait()
+	s, err := l.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for _, q := range s.Questions {
+		ids[q.ID] = true
+	}
+	if len(ids) != 4 || !ids["Q1"] || !ids["Q4"] {
+		t.Errorf("asked are %+v", s.Questions)
 	}
 }

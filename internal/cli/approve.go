@@ -67,7 +67,7 @@ func (c *RejectCmd) Run(a *App) error {
 		return err
 	}
 	var before state.State
-	snap, _, err := a.change(func(s state.State) (state.Event, error) {
+	_, _, err := a.change(func(s state.State) (state.Event, error) {
 		before = s
 		if s.Run.Status != state.NeedsReview {
 			return state.Event{}, gitstate.Hint(1, "git ralph inject tells the agent something; git ralph status shows where the run stands", "nothing waits to be rejected")
@@ -82,7 +82,8 @@ func (c *RejectCmd) Run(a *App) error {
 		if err := loop.ReturnToBuilding(a.Ctx, a.journal, "rejected by a person"); err != nil {
 			return err
 		}
-		if snap, err = a.journal.Load(a.Ctx); err != nil {
+		snap, err := a.journal.Load(a.Ctx)
+		if err != nil {
 			return err
 		}
 		a.indented(plan.Difference(before.Plan, snap.State.Plan).Describe(before.Plan, snap.State.Plan), "  ")
