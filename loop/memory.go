@@ -49,10 +49,10 @@ func sessionMemory(s state.State, files, said []string, ended string) string {
 		case string(t.ID) == s.Run.LastTask && t.Status != plan.Skipped && t.Status != plan.Done:
 			in.InProgress = name
 			if t.Partial > 0 {
-				in.Progress = fmt.Sprintf("%d unfinished steps were kept. ", t.Partial)
+				in.Progress = fmt.Sprintf("Unfinished steps kept: %d. ", t.Partial)
 			}
 			if t.Attempts > 0 {
-				in.Progress += fmt.Sprintf("%d attempts were rejected. ", t.Attempts)
+				in.Progress += fmt.Sprintf("Attempts rejected: %d. ", t.Attempts)
 			}
 		}
 	}

@@ -1,0 +1,311 @@
+package loop
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	agentctx "git-ralph/context"
+	"git-ralph/gitstate"
+	"git-ralph/internal/state"
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+// window is a session of a client that can be asked.
+func window(last bool) (*fill, *error) {
+	var cause error
+	f := &fill{last: last, stop: func(err error) { cause = err }, window: agentctx.Window{Capacity: 1000, Ask: 60, Hard: 80},
+		ask: func(percent int) string { return fmt.Sprintf("hand over at %d", percent) }}
+	return f, &cause
+}
+
+func TestFill(t *testing.T) {
+	allow := func(ToolUse) Permission { return Permission{Allow: true} }
+	type step struct {
+		used   int64
+		manual bool
+		call   bool
+		want   string // of the call: "ok", or what it is told
+	}
+	rows := []struct {
+		why   string
+		last  bool
+		steps []step
+		ended bool // without being asked
+		told  string
+	}{
+		{"below the threshold nothing is said", false, []step{{used: 590}, {call: true, want: "ok"}}, false, ""},
+		{"the first call above it is told, the next are kept short", false,
+			[]step{{used: 610}, {call: true, want: "hand over at 61"}, {call: true, want: "no more tools in this session: call ralph_submit_handoff now, then end"}}, false, endBudget},
+		{"a person asks at any time", false, []step{{used: 100}, {manual: true}, {call: true, want: "hand over at 0"}}, false, endManual},
+		{"the window came first", false, []step{{used: 610}, {manual: true}, {call: true, want: "hand over at 61"}}, false, endBudget},
+		{"at the second threshold it is ended", false, []step{{used: 100}, {call: true, want: "ok"}, {used: 820}}, true, ""},
+		{"a client that lets us judge nothing is left alone", false, []step{{used: 820}}, false, ""},
+		{"the last session is not asked", true, []step{{used: 610}, {manual: true}, {call: true, want: "ok"}}, false, ""},
+		{"and ended all the same", true, []step{{call: true, want: "ok"}, {used: 820}}, true, ""},
+		{"what is not reported is not guessed", false, []step{{used: 0}, {call: true, want: "ok"}}, false, ""},
+	}
+	for _, r := range rows {
+		f, cause := window(r.last)
+		judge := f.judge(allow)
+		for i, s := range r.steps {
+			switch {
+			case s.call:
+				got := judge(ToolUse{Tool: "Bash"})
+				if got.Allow && s.want != "ok" || !got.Allow && got.Reason != s.want {
+					t.Errorf("%s, step %d: %+v", r.why, i, got)
+				}
+			case s.manual:
+				f.wanted()
+			default:
+				f.observe(Usage{ContextTokens: s.used})
+			}
+		}
+		if ended := errors.Is(*cause, errWindow); ended != r.ended {
+			t.Errorf("%s: ended %v", r.why, ended)
+		}
+		it := &iteration{run: Result{Outcome: Completed}}
+		if got := f.over(it, nil); got != r.told {
+			t.Errorf("%s: a fresh session follows for %q, want %q", r.why, got, r.told)
+		}
+	}
+	var none *fill
+	none.observe(Usage{ContextTokens: 1})
+	none.wanted()
+	if none.over(&iteration{}, nil) != "" || !none.judge(allow)(ToolUse{}).Allow {
+		t.Error("no window is no reason")
+	}
+}
+
+// Whether a session that was asked is followed by another one.
+func TestSessionsThatFollow(t *testing.T) {
+	done := &notes.Handoff{TaskCompleted: notes.TaskCompleted{FullyComplete: true}}
+	half := &notes.Handoff{}
+	rows := []struct {
+		why     string
+		outcome OutcomeKind
+		tools   Collected
+		h       *notes.Handoff
+		want    string
+	}{
+		{"it handed over", Completed, Collected{}, half, endBudget},
+		{"it only ended", Completed, Collected{}, nil, endBudget},
+		{"it found that it was finished", Completed, Collected{}, done, ""},
+		{"the tool says so", Completed, Collected{Complete: &Claim{}}, half, ""},
+		{"it is blocked", Completed, Collected{Blocked: &Claim{}}, nil, ""},
+		{"it crashed", Crashed, Collected{}, half, ""},
+		{"the provider refused the prompt", ContextLimit, Collected{}, nil, endBudget},
+		{"its turns were used up", MaxTurns, Collected{}, half, endBudget},
+	}
+	for _, r := range rows {
+		f, _ := window(false)
+		f.observe(Usage{ContextTokens: 650})
+		f.judge(func(ToolUse) Permission { return Permission{} })(ToolUse{})
+		if got := f.over(&iteration{run: Result{Outcome: r.outcome}, tools: r.tools}, r.h); got != r.want {
+			t.Errorf("%s: %q, want %q", r.why, got, r.want)
+		}
+	}
+}
+
+func TestRemaining(t *testing.T) {
+	cost := int64(300_000)
+	l := &Loop{Settings: Settings{IterationMicroUSD: 1_000_000}}
+	it := &iteration{role: RoleCoding, runs: []state.AgentRun{
+		{Role: "indexer", CostMicro: &cost, DurationMs: 50_000, Turns: 9},
+		{Role: "coding", CostMicro: &cost, DurationMs: 60_000, Turns: 4},
+	}}
+	req := Request{Timeout: 2 * time.Minute, MaxTurns: 6}
+	l.remaining(it, &req)
+	if req.Timeout != time.Minute || req.MaxTurns != 2 || req.MaxCostMicroUSD != 400_000 {
+		t.Errorf("%s, %d turns, %d", req.Timeout, req.MaxTurns, req.MaxCostMicroUSD)
+	}
+	it.runs = append(it.runs, state.AgentRun{Role: "coding", CostMicro: &cost, DurationMs: 600_000, Turns: 40})
+	it.runs = append(it.runs, it.runs[2])
+	req = Request{Timeout: 2 * time.Minute, MaxTurns: 6}
+	l.remaining(it, &req)
+	if req.Timeout != time.Second || req.MaxTurns != 1 || req.MaxCostMicroUSD != 1 {
+		t.Errorf("nothing left must not mean no limit: %s, %d turns, %d", req.Timeout, req.MaxTurns, req.MaxCostMicroUSD)
+	}
+}
+
+func TestWhatAnAgentSaidLast(t *testing.T) {
+	w := &words{}
+	for _, e := range []AgentEvent{{Kind: EventText, Text: "let me look"}, {Kind: EventToolCall, Tool: "Read"}, {Kind: EventText, Text: "a.go:1: lost error"}, {Kind: EventText, Text: "b.go:2: no test"}} {
+		w.hear(e)
+	}
+	if got := w.text(); got != "a.go:1: lost error\nb.go:2: no test" {
+		t.Errorf("%q", got)
+	}
+	transcript := `{"type":"usage","input_tokens":1}
+{"type":"output","text":"out.txt:1: wrong"}
+{"type":"output","stream":"stderr","text":"noise"}
+not json
+`
+	if got := printed([]byte(transcript)); got != "out.txt:1: wrong" {
+		t.Errorf("%q", got)
+	}
+	if got := printed([]byte(strings.Repeat(`{"type":"output","text":"0123456789"}`+"\n", 5000))); len(got) > maxWords || !strings.HasPrefix(got, "0123456789") {
+		t.Errorf("%d bytes, beginning %.20q", len(got), got)
+	}
+}
+
+func FuzzPrinted(f *testing.F) {
+	f.Add([]byte(`{"type":"output","text":"x"}`))
+	f.Add([]byte("{\"type\":\"output\",\"text\":\"\\u0000\x1b[31m\"}\n\xff"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if got := printed(data); !utf8.ValidString(got) || len(got) > maxWords+64 {
+			t.Errorf("%d bytes, %q", len(got), got)
+		}
+	})
+}
+
+// The manifest's files are there to be read and to be nothing else.
+func TestLayOut(t *testing.T) {
+	dir := t.TempDir()
+	files := []agentctx.File{{Path: "task.md", Data: []byte("x\n")}, {Path: "handoffs/000003.json", Data: []byte("{}\n")}}
+	at, err := layOut(dir, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		name := filepath.Join(at, filepath.FromSlash(f.Path))
+		if data, err := os.ReadFile(name); err != nil || string(data) != string(f.Data) {
+			t.Errorf("%s: %q, %v", f.Path, data, err)
+		}
+		if st, err := os.Stat(name); err != nil || st.Mode().Perm()&0o222 != 0 {
+			t.Errorf("%s can be written: %v, %v", f.Path, st.Mode(), err)
+		}
+	}
+	removeRunDir(dir)
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it stays: %v", err)
+	}
+	for _, bad := range []string{"../x", "/etc/x", ""} {
+		if _, err := layOut(t.TempDir(), []agentctx.File{{Path: bad}}); err == nil {
+			t.Errorf("%q was taken for a path", bad)
+		}
+	}
+}
+
+// TestLook: instructions and skills are read inside of the worktree only.
+func TestLook(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "secret.md")
+	if err := os.WriteFile(outside, []byte("the user's secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := func(to string) func(dir string) error {
+		return func(dir string) error { return os.Symlink(to, filepath.Join(dir, "AGENTS.md")) }
+	}
+	rows := []struct {
+		why   string
+		files map[string]string
+		make  func(dir string) error
+		file  string
+		text  string
+	}{
+		{"AGENTS.md first", map[string]string{"AGENTS.md": "a", "CLAUDE.md": "c"}, nil, "AGENTS.md", "a"},
+		{"else CLAUDE.md", map[string]string{"CLAUDE.md": "c", "GEMINI.md": "g"}, nil, "CLAUDE.md", "c"},
+		{"else GEMINI.md", map[string]string{"GEMINI.md": "g"}, nil, "GEMINI.md", "g"},
+		{"none", nil, nil, "", ""},
+		{"a link inside is followed", map[string]string{"CLAUDE.md": "c"}, link("CLAUDE.md"), "AGENTS.md", "c"},
+		{"a link that leads out is not: an agent may have made it", nil, link(outside), "", ""},
+		{"a folder is no file", map[string]string{"AGENTS.md/x": "x", "GEMINI.md": "g"}, nil, "GEMINI.md", "g"},
+	}
+	for _, r := range rows {
+		l := lab(t, r.files)
+		if r.make != nil {
+			if err := r.make(l.Repo.Root); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s := l.look(nil); s.file != r.file || s.instructions != r.text {
+			t.Errorf("%s: %s %q", r.why, s.file, s.instructions)
+		}
+	}
+	l := lab(t, map[string]string{"skills/a.md": "A", ".claude/skills/b/SKILL.md": "---\nname: b\n---\nB"})
+	var warned []string
+	l.Log = func(format string, args ...any) { warned = append(warned, fmt.Sprintf(format, args...)) }
+	for range 3 {
+		s := l.look([]string{"a", "b", "c"})
+		if len(s.skills) != 2 || s.skills[0].Text != "A" || s.skills[1].Text != "B" || len(s.missing) != 1 || s.missing[0] != "c" {
+			t.Errorf("%+v", s)
+		}
+	}
+	if len(warned) != 1 || !strings.Contains(warned[0], `"c"`) {
+		t.Errorf("a missing skill is named once: %q", warned)
+	}
+}
+
+func TestSessionMemory(t *testing.T) {
+	at := time.Date(2026, 5, 6, 7, 0, 0, 0, time.UTC)
+	later := at.Add(time.Hour)
+	s := state.State{Run: state.Run{Phase: state.Building, Session: 2, Iteration: 7, StartedAt: at, LastAt: later, SessionIterations: 3, LastTask: "T-2"},
+		Plan: plan.Plan{Tasks: []plan.Task{
+			{ID: "T-0", Title: "of the session before", Status: plan.Done, CompletedAt: ptr(at.Add(-time.Hour))},
+			{ID: "T-1", Title: "one", Status: plan.Done, CompletedAt: &later},
+			{ID: "T-2", Title: "two", Status: plan.Pending, Partial: 1, Attempts: 2},
+			{ID: "T-3", Title: "three", Status: plan.Blocked, BlockedBy: []string{"no key"}}}},
+		Handoff: &notes.Record{Handoff: notes.Handoff{Summary: "half", ArchitecturalNotes: []string{"handlers are small"}, Recommendations: []string{"look at limit.go"}},
+			Origin: notes.Origin{Task: "T-2"}}}
+	text := sessionMemory(s, []string{"b.go", "go.mod"}, []string{"the port is 8081"}, "")
+	for _, want := range []string{"- [x] T-1 one\n", "Task: T-2 two\nProgress: Unfinished steps kept: 1. Attempts rejected: 2. half\n", "- handlers are small\n", "- b.go\n- go.mod\n",
+		"- T-3 three is blocked: no key\n", "- look at limit.go\n", "- go.mod changed in iteration 7\n", "- Session: 2\n", "- Iteration 7: the port is 8081\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it lacks %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "session before") {
+		t.Errorf("a task of another session:\n%s", text)
+	}
+	// What the state has forgotten comes from the text before, once.
+	s.Memory = map[string]string{"session": text}
+	s.Run.Iteration, s.Handoff = 8, nil
+	next := sessionMemory(s, []string{"a.go", "b.go"}, []string{"and the host is local"}, "complete")
+	for _, want := range []string{"- a.go\n- b.go\n- go.mod\n", "- handlers are small\n", "- Iteration 7: the port is 8081\n- Iteration 8: and the host is local\n", "- Ended: complete\n"} {
+		if !strings.Contains(next, want) {
+			t.Errorf("it lacks %q:\n%s", want, next)
+		}
+	}
+	// A new session begins anew.
+	s.Memory["session"], s.Run.Session = next, 3
+	if fresh := sessionMemory(s, nil, nil, ""); strings.Contains(fresh, "8081") || strings.Contains(fresh, "a.go") {
+		t.Errorf("the session before is in it:\n%s", fresh)
+	}
+	// It fits into active memory whatever it is fed.
+	s.Run.Session = 2
+	for i := range 60 {
+		s.Run.Iteration = 9 + i
+		s.Handoff = &notes.Record{Handoff: notes.Handoff{ArchitecturalNotes: []string{strings.Repeat("d", 3000) + fmt.Sprint(i)}}}
+		s.Memory["session"] = sessionMemory(s, []string{strings.Repeat("f", 900) + fmt.Sprint(i)}, []string{strings.Repeat("n", 1900) + fmt.Sprint(i)}, "")
+	}
+	if n := utf8.RuneCountInString(s.Memory["session"]); n > 7500 {
+		t.Errorf("%d characters", n)
+	}
+	if !strings.Contains(s.Memory["session"], "n59\n") {
+		t.Error("the newest note is lost")
+	}
+}
+
+// lab is a loop that only looks at a worktree.
+func lab(t *testing.T, files map[string]string) *Loop {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &Loop{Repo: &gitstate.Repo{Root: dir}, Log: t.Logf, Settings: Settings{Skills: []string{".claude/skills", ".agents/skills", "skills"}}}
+}
+
+func ptr[T any](v T) *T { return &v }
