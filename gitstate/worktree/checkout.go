@@ -1,0 +1,124 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"git-ralph/gitstate/object"
+)
+
+// Checkout moves the files of the worktree from one tree to another: of every
+// path that differs, and of paths (files or folders; none = all) only those. A
+// file that is not what the first tree says is a conflict: all conflicts are
+// returned, in a *RestoreError, and nothing is written then. The index is not
+// touched; UpdateIndex does that with the same trees' difference.
+func (e *Engine) Checkout(ctx context.Context, from, to object.ID, paths ...string) (Report, error) {
+	r := &restorer{e: e, ctx: ctx, locked: map[string]uint32{}}
+	if len(paths) > 0 {
+		r.only = paths
+	}
+	fail := func(err error) (Report, error) { return r.report, fmt.Errorf("check out %s: %w", to, err) }
+	changes, err := e.difference(from, to)
+	if err != nil {
+		return fail(err)
+	}
+	changes = slices.DeleteFunc(changes, func(c Change) bool { return !r.wants(c.Path) })
+	for _, c := range changes {
+		if c.Old.Mode == object.ModeGitlink || c.New.Mode == object.ModeGitlink {
+			r.failed(c.Path, errors.New("it is a submodule"))
+			continue
+		}
+		if _, same := e.isFile(ctx, c.Path, c.Old); !same && !e.willGo(c, changes) {
+			r.failed(c.Path, errors.New("the file is not what it was expected to be"))
+		}
+	}
+	if len(r.report.Failures) > 0 {
+		return fail(&RestoreError{r.report.Failures})
+	}
+	if err := r.checkout(changes); err != nil {
+		return fail(err)
+	}
+	if e.last != nil {
+		var touched []string
+		for _, c := range changes {
+			touched = append(touched, c.Path)
+		}
+		e.last = forget(e.last, touched)
+	}
+	if len(r.report.Failures) > 0 {
+		return fail(&RestoreError{r.report.Failures})
+	}
+	return r.report, nil
+}
+
+// willGo says whether what is in the way of an added path is removed by the
+// same changes: a file that becomes a folder.
+func (e *Engine) willGo(c Change, changes []Change) bool {
+	if !c.Old.ID.IsZero() {
+		return false
+	}
+	for p := c.Path; p != ""; p, _ = split(p) {
+		if slices.ContainsFunc(changes, func(d Change) bool { return d.Path == p && d.Kind == Deleted }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *restorer) checkout(changes []Change) error {
+	var emptied []string
+	for _, c := range changes {
+		if c.New.ID.IsZero() {
+			r.removes = append(r.removes, removal{path: c.Path})
+			if dir, _ := split(c.Path); dir != "" {
+				emptied = append(emptied, dir)
+			}
+			continue
+		}
+		f := r.e.fileOf(c.Path, c.New)
+		if err := r.e.conv.smudged(r.e.last, &f, c.Path); err != nil {
+			return err
+		}
+		r.writes = append(r.writes, writing{c.Path, &f})
+	}
+	writes := r.writes
+	r.writes = nil
+	r.apply()
+	r.removes = nil
+	// Folders that became empty go, as git does it.
+	slices.Sort(emptied)
+	for _, dir := range slices.Backward(slices.Compact(emptied)) {
+		for ; dir != ""; dir, _ = split(dir) {
+			if r.inFolder(dir, func(d folder, name string) error { return d.rmdir(name) }) != nil {
+				break
+			}
+			r.report.Removed = append(r.report.Removed, dir)
+		}
+	}
+	made := map[string]bool{}
+	for _, w := range writes {
+		r.parents(w.path, made)
+	}
+	r.apply()
+	r.mkdirs, r.writes = nil, writes
+	r.apply()
+	r.writes = nil
+	return nil
+}
+
+// parents plans the folders above path that are not there.
+func (r *restorer) parents(path string, made map[string]bool) {
+	dir, _ := split(path)
+	if dir == "" || made[dir] {
+		return
+	}
+	made[dir] = true
+	if st, err := r.e.disk.lstat(dir); err == nil && st.kind == kindDir {
+		return
+	}
+	r.parents(dir, made)
+	_, name := split(dir)
+	r.mkdirs = append(r.mkdirs, &node{path: dir, name: name, present: true, perm: r.e.modes.dir})
+}
