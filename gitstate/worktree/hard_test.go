@@ -330,7 +330,7 @@ func TestKilledAnywhere(t *testing.T) {
 		for _, nth := range []int{1, 3} {
 			t.Run(fmt.Sprintf("%s %d", step, nth), func(t *testing.T) {
 				t.Parallel()
-				p, e, cp := started(t, "new u; chmod 600 d/x.txt; mkdir -p e1/e2; chmod 700 e1; ln -s a.txt l", Options{})
+				p, _, cp := started(t, "new u; chmod 600 d/x.txt; mkdir -p e1/e2; chmod 700 e1; ln -s a.txt l", Options{})
 				tree, err := cp.Store(context.Background())
 				if err == nil {
 					err = p.repo.Store.Sync()
@@ -350,7 +350,7 @@ func TestKilledAnywhere(t *testing.T) {
 				if err == nil && nth == 1 {
 					t.Errorf("the step %q was never reached", step)
 				}
-				e = p.engine(Options{})
+				e := p.engine(Options{})
 				if cp, err = e.Load(context.Background(), tree); err != nil {
 					t.Fatal(err)
 				}

@@ -72,7 +72,6 @@ type queue struct {
 	cond   sync.Cond
 	stack  []*task
 	active int
-	closed bool
 }
 
 func (q *queue) push(t ...*task) {

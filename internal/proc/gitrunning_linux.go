@@ -1,10 +1,12 @@
 package proc
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // GitRunning says whether a git process works in one of these folders or below
@@ -28,6 +30,9 @@ func GitRunning(dirs ...string) (running, known bool) {
 			continue // ours: what answers us all the time holds no lock now
 		}
 		cwd, err := os.Readlink(proc + "/cwd")
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // it ended while we looked
+		}
 		if err != nil {
 			return true, true // somebody else's git: who knows where
 		}
