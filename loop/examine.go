@@ -185,7 +185,7 @@ func (l *Loop) weighChange(it *iteration) {
 	p, a := &it.proof, it.after
 	p.Changed = len(a.Changes) > 0
 	p.NoChangeOK = it.task.NoChangeExpected
-	p.TooLarge, p.Nested = a.TooLarge, a.Nested
+	p.TooLarge, p.Nested, p.Unreadable = a.TooLarge, a.Nested, a.Unreadable
 	for _, path := range a.Special {
 		it.notices = append(it.notices, "not a file, not captured: "+path)
 	}

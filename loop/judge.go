@@ -28,6 +28,7 @@ type Proof struct {
 	Weakened     []string
 	TooLarge     []string
 	Nested       []string
+	Unreadable   []string // what the agent made unreadable: it cannot be committed
 	Tampered     []string
 	StepFailed   string
 	Changed      bool
@@ -115,6 +116,9 @@ func Judge(p Proof) Judgement {
 	}
 	if len(p.Nested) > 0 {
 		why = append(why, "nested: "+list(p.Nested))
+	}
+	if len(p.Unreadable) > 0 {
+		why = append(why, "unreadable: "+list(p.Unreadable))
 	}
 	if silent && p.HandoffProblem != "" {
 		why = append(why, "handoff: "+p.HandoffProblem)
