@@ -122,7 +122,7 @@ func (l *Loop) runHelper(ctx context.Context, it, sub *iteration, h helperRun, f
 		return fmt.Errorf("open the tools of the run: %w", err)
 	}
 	defer box.Close()
-	transcript := proc.NewHeadTail(maxTranscript)
+	transcript := proc.NewHeadTailLines(maxTranscript)
 	req, err := l.request(sub, box, transcript)
 	if err != nil {
 		return err
@@ -149,12 +149,13 @@ func (l *Loop) runHelper(ctx context.Context, it, sub *iteration, h helperRun, f
 	sub.peak = meter.peak
 	folder := "agents/" + fileNameOf(string(h.role)) + "/"
 	it.evidence.add(folder+"prompt.md", []byte(h.job.Prompt.Text))
-	it.evidence.add(folder+"transcript.jsonl", transcript.Bytes())
+	record := transcript.Take()
+	it.evidence.add(folder+"transcript.jsonl", record)
 	it.runs = append(it.runs, agentRun(sub, h.role, sub.run, l.Now().Sub(began)))
 	it.aside.Learnings = append(it.aside.Learnings, sub.tools.Learnings...)
 	it.aside.Memory = append(it.aside.Memory, sub.tools.Memory...)
 	if ans.text = said.text(); ans.text == "" {
-		ans.text = printed(transcript.Bytes())
+		ans.text = printed(record)
 	}
 	switch {
 	case err != nil && sub.cause == nil:

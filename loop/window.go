@@ -208,7 +208,7 @@ func (l *Loop) session(ctx context.Context, it *iteration, agent Agent, n int) (
 		return "", nil, fmt.Errorf("open the tools of the run: %w", err)
 	}
 	defer box.Close()
-	transcript := proc.NewHeadTail(maxTranscript)
+	transcript := proc.NewHeadTailLines(maxTranscript)
 	req, err := l.request(it, box, transcript)
 	if err != nil {
 		return "", nil, err
@@ -234,7 +234,7 @@ func (l *Loop) session(ctx context.Context, it *iteration, agent Agent, n int) (
 	}
 	it.tools = joinCollected(it.tools, box.Collected())
 	l.settleOutcome(it, meter)
-	it.evidence.add(ofSession("transcript", n, "jsonl"), transcript.Bytes())
+	it.evidence.add(ofSession("transcript", n, "jsonl"), transcript.Take())
 	it.evidence.add(ofSession("prompt", n, "md"), []byte(it.prompt.Text))
 	if it.prompt.System != "" {
 		it.evidence.add("system.md", []byte(it.prompt.System))
