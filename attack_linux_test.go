@@ -94,7 +94,7 @@ func attackProject(t *testing.T, a attack) *project {
 	for k, v := range a.files {
 		files[k] = v
 	}
-	p := newProject(t, "{\n"+a.agent+"\n} >/dev/null 2>&1 </dev/null\ncd \"$R\"\n"+doTask, "[validation]\nbaseline = \"off\"\n"+check, files)
+	p := newProject(t, "{\n"+a.agent+"\n} >/dev/null 2>&1 </dev/null\ncd \"$R\"\n"+doTask, "[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check, files)
 	git, err := exec.LookPath("git")
 	if err != nil {
 		t.Fatal(err)
@@ -402,7 +402,7 @@ func attacksOnTheHarness() []attack {
 }
 
 func waitFor(done func() bool) {
-	for deadline := time.Now().Add(10 * time.Second); !done() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); !done() && time.Now().Before(deadline); {
 		time.Sleep(5 * time.Millisecond)
 	}
 }

@@ -135,7 +135,7 @@ func TestPeopleMayWork(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				p := newProject(t, paused, "[validation]\nbaseline = \"off\"\n"+check, map[string]string{".gitignore": "ready\ngo\n"})
+				p := newProject(t, paused, "[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check, map[string]string{".gitignore": "ready\ngo\n"})
 				p.Write("mine.txt", "mine\n")
 				if r.setup != nil {
 					r.setup(t, p)
