@@ -378,6 +378,16 @@ func attacksOnTheHarness() []attack {
 			worked: func(p *project) bool {
 				return exists(filepath.Join(p.Dir, "late.txt")) || len(processesOf(p)) > 0
 			}},
+		{name: "a check that carries the attack out", why: "checks run what the agent wrote, after everything was looked at", boxed: kept, off: rejected("tampered: config"),
+			files: map[string]string{"test.sh": "test ! -e broken\nif [ -e t.sh ]; then sh t.sh 2>/dev/null; fi\n:\n"},
+			agent: `echo 'printf "[core]\n\tfsmonitor = ./t.sh\n" >> .git/config' > t.sh`,
+			harness: func(p *project) {
+				p.bareAgain()
+				c := exec.Command("sh", "test.sh")
+				c.Dir, c.Env = p.Dir, p.Env
+				c.Run()
+			},
+			worked: func(p *project) bool { return strings.Contains(p.Read(".git/config"), "t.sh") }},
 		{name: "a handoff that is a link", why: "the harness reads a file that the agent may not", boxed: rejected("not_claimed"), off: rejected("not_claimed"),
 			setup:   func(t *testing.T, p *project) { putFile(t, outside(p, "secret.json"), handoffWith("the-secret")) },
 			agent:   `rm -f "$RALPH_HANDOFF_FILE"; ln -s "$O/secret.json" "$RALPH_HANDOFF_FILE"; RALPH_HANDOFF_FILE=/dev/null`,
