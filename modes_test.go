@@ -110,6 +110,7 @@ func (p *project) contextEvents(t *testing.T) []string {
 const usageLine = `echo '{"type":"usage","input_tokens":1000,"output_tokens":10,"cost_usd":0.25}'` + "\n"
 
 func TestIndexerWorksBeforeAnIteration(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, byRole(map[string]string{
 		"indexer": usageLine + "ls -l \"$RALPH_CONTEXT_DIR\"\ntouch \"$RALPH_CONTEXT_DIR/mine\" 2>/dev/null && echo writable\necho junk > from-the-indexer\n" +
 			answer(`{"knowledge":[{"type":"constraint","slug":"tls","text":"Connections must use TLS 1.3.","source_iterations":[1]}]}`),
@@ -190,6 +191,7 @@ func TestIndexerThatFails(t *testing.T) {
 const orchestrated = "[loop]\nmode = \"agent-orchestrated\"\n"
 
 func TestOrchestratedIteration(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, byRole(map[string]string{
 		"context-prep": usageLine + "cp -r \"$RALPH_CONTEXT_DIR\"/findings.md /dev/stdout 2>/dev/null\n" +
 			answer(`{"action":"proceed","reason":"ready","prompt":"## Previous Handoff\n\nThe parser is in parse.go. Write the file that the task names, nothing else."}`),
@@ -299,6 +301,7 @@ func TestPreparation(t *testing.T) {
 // What research has found reaches the next preparation and, when that fails,
 // the coding agent itself.
 func TestResearchReachesTheNextPreparation(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, byRole(map[string]string{
 		"context-prep": `if [ "$RALPH_ITERATION" = 1 ]; then
 ` + answer(`{"action":"research","reason":"the format","topics":["wire format"],"prompt":"Known so far about the format: it begins with a length of four bytes."}`) + `
@@ -346,6 +349,7 @@ func TestPassThatWrites(t *testing.T) {
 
 // loop.mode may be changed while the loop runs; the next iteration has it.
 func TestModeChangesBetweenIterations(t *testing.T) {
+	t.Parallel()
 	agent := byRole(map[string]string{"context-prep": answer(`{"action":"proceed","prompt":"This was prepared for the second task, and for no other one."}`), "context-post": "exit 0"})
 	agent = "if [ $RALPH_ROLE-$RALPH_ITERATION = coding-1 ]; then while [ ! -e go.flag ]; do sleep 0.05; done; fi\n" + agent
 	p := newProject(t, agent, check, map[string]string{".gitignore": "*.flag\n"})
@@ -418,6 +422,7 @@ func TestPrintedPromptIsThePromptThatIsSent(t *testing.T) {
 
 // The harness remembers a session whatever became of its agents.
 func TestMemoryIsCaptured(t *testing.T) {
+	t.Parallel()
 	agent := `case $RALPH_TASK_ID in
 T-001) git ralph tool ralph_update_memory '{"content":"the port is 8081"}' ;;
 T-002) kill -9 $$ ;;
@@ -458,6 +463,7 @@ esac
 // A phase that ends is remembered, and the first agent of the next one is
 // reminded of it.
 func TestPhaseMemory(t *testing.T) {
+	t.Parallel()
 	p := scripted(t, strings.ReplaceAll(lifecycle, "SPEC", loginSpec), "[discovery]\nconfirm = false\n"+check, nil)
 	p.wants(t, 6, nil, "run", "let people log in")
 	p.must(t, "answer", "Q1", "hello")
@@ -567,6 +573,7 @@ func TestLongProject(t *testing.T) {
 	if testing.Short() {
 		t.Skip("200 iterations")
 	}
+	t.Parallel()
 	agent := `case $RALPH_ROLE in indexer) cat > "$RALPH_HANDOFF_FILE" <<END
 {"knowledge":[{"type":"pattern","slug":"of-$RALPH_ITERATION","text":"What the project had learned by iteration $RALPH_ITERATION about writing files, in a sentence or two that make sense alone."}]}
 END
