@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -209,7 +210,7 @@ func (r *Repo) lockIndex(ctx context.Context, k *Keep, step func(string)) (*inde
 		return l, err
 	}
 	l.path = l.index + ".lock"
-	f, err := os.CreateTemp(r.GitDir, "index.ralph-*")
+	f, err := os.CreateTemp(r.GitDir, fmt.Sprintf("index.ralph-%d-*", os.Getpid()))
 	if err != nil {
 		return nil, fmt.Errorf("lock the index: %w", err)
 	}
@@ -306,6 +307,7 @@ func (r *Repo) writeIntent(in Intent) error {
 // ReadIntent returns the intent of a process that is dead, nil when there is
 // none. Its stale lock files are removed.
 func (r *Repo) ReadIntent() (*Intent, error) {
+	r.dropOrphans()
 	data, err := os.ReadFile(r.intentPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -331,6 +333,18 @@ func (r *Repo) ReadIntent() (*Intent, error) {
 		}
 	}
 	return &in, nil
+}
+
+// dropOrphans removes files that were to become index.lock and whose process
+// died before its intent named them.
+func (r *Repo) dropOrphans() {
+	list, _ := filepath.Glob(filepath.Join(r.GitDir, "index.ralph-*"))
+	for _, path := range list {
+		pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), "index.ralph-"), "-")
+		if n, err := strconv.Atoi(pid); err == nil && !proc.Alive(n, 0, "") {
+			os.Remove(path)
+		}
+	}
 }
 
 // ClearIntent forgets the intent after its keep was finished or undone.
