@@ -43,12 +43,17 @@ func Prune(repo *gitstate.Repo, j *journal.Journal, keep int) error {
 	for _, name := range names[keep:] {
 		old[name] = true
 	}
-	err = j.Walk(ctx, func(e journal.Entry) (bool, error) {
-		r := e.Event.Result
-		if r != nil && r.Verdict == state.Reject && open[string(e.Event.Task)] {
-			delete(old, gitstate.EvidenceRef(snap.State.Journal.ID, e.Event.ID))
+	left := len(old)
+	err = j.WalkBrief(ctx, func(e journal.Entry) (bool, error) {
+		ref := gitstate.EvidenceRef(snap.State.Journal.ID, e.Event.ID)
+		if r := e.Event.Result; r != nil && old[ref] {
+			left--
+			if r.Verdict == state.Reject && open[string(e.Event.Task)] {
+				delete(old, ref)
+			}
 		}
-		return true, nil
+		// The rest of a long history says nothing about these.
+		return left > 0, nil
 	})
 	if err != nil {
 		return err

@@ -124,7 +124,7 @@ func stillDone(s state.State, id plan.TaskID) bool {
 // took back, newest first, and those up to n that may be the newest kept one.
 func (r *Rewinder) keptAfter(ctx context.Context, n int) (after, upTo []journal.Entry, err error) {
 	limit := int(^uint(0) >> 1)
-	err = r.Journal.Walk(ctx, func(e journal.Entry) (bool, error) {
+	err = r.Journal.WalkBrief(ctx, func(e journal.Entry) (bool, error) {
 		switch ev := e.Event; {
 		case ev.Rewind != nil:
 			limit = min(limit, ev.Rewind.To)

@@ -412,42 +412,57 @@ type catFile struct {
 	out   *bufio.Reader
 }
 
-func (s *Store) ask(verb string, id ID) (Type, int64, error) {
-	if s.cat == nil {
-		child, err := s.git.Child("cat-file", "--batch-command")
-		if err != nil {
-			return 0, 0, err
-		}
-		s.cat = &catFile{child, bufio.NewReaderSize(child.Out, 64<<10)}
+func (s *Store) openCat() error {
+	if s.cat != nil {
+		return nil
 	}
-	dead := func(err error) (Type, int64, error) {
-		if cerr := s.cat.child.Close(); cerr != nil {
-			err = cerr
-		}
-		s.cat = nil
-		return 0, 0, fmt.Errorf("read object %s: %w", id, err)
+	child, err := s.git.Child("cat-file", "--batch-command")
+	if err != nil {
+		return err
+	}
+	s.cat = &catFile{child, bufio.NewReaderSize(child.Out, 64<<10)}
+	return nil
+}
+
+func (s *Store) ask(verb string, id ID) (Type, int64, error) {
+	if err := s.openCat(); err != nil {
+		return 0, 0, err
 	}
 	if _, err := fmt.Fprintf(s.cat.child.In, "%s %s\n", verb, id); err != nil {
-		return dead(err)
+		return s.catDied(id, err)
 	}
+	return s.answer(id)
+}
+
+// catDied ends a child that does not answer as it should.
+func (s *Store) catDied(id ID, err error) (Type, int64, error) {
+	if cerr := s.cat.child.Close(); cerr != nil {
+		err = cerr
+	}
+	s.cat = nil
+	return 0, 0, fmt.Errorf("read object %s: %w", id, err)
+}
+
+// answer reads the first line of the child's next answer.
+func (s *Store) answer(id ID) (Type, int64, error) {
 	line, err := s.cat.out.ReadString('\n')
 	if err != nil {
-		return dead(err)
+		return s.catDied(id, err)
 	}
 	f := strings.Fields(line)
 	if len(f) == 2 && f[1] == "missing" {
 		return 0, 0, fmt.Errorf("%w: %s", ErrNotFound, id)
 	}
 	if len(f) != 3 {
-		return dead(fmt.Errorf("cat-file said %q", strings.TrimSpace(line)))
+		return s.catDied(id, fmt.Errorf("cat-file said %q", strings.TrimSpace(line)))
 	}
 	t, err := plumbing.ParseObjectType(f[1])
 	if err != nil {
-		return dead(err)
+		return s.catDied(id, err)
 	}
 	size, err := strconv.ParseInt(f[2], 10, 64)
 	if err != nil {
-		return dead(err)
+		return s.catDied(id, err)
 	}
 	return t, size, nil
 }

@@ -109,7 +109,7 @@ func (c *AdoptCmd) record(a *App, j *journal.Journal, s state.State, from string
 }
 
 func newestKept(a *App, j *journal.Journal, in *loop.KeptCommits) (k *state.Kept, err error) {
-	err = j.Walk(a.Ctx, func(e journal.Entry) (bool, error) {
+	err = j.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
 		if r := e.Event.Result; r != nil && r.Landed {
 			if commit, ok := in.Has(r.Commit, e.Event.ID); ok {
 				k = &state.Kept{EventID: e.Event.ID, Iteration: e.Event.Iteration, Parent: r.Parent, Commit: commit, Evidence: r.Evidence}

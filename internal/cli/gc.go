@@ -130,7 +130,7 @@ func (c *GCCmd) checkpoints(a *App, s state.State) (int, error) {
 		current = s.Run.Current.EventID
 	}
 	ended := map[string]bool{}
-	if err := a.journal.Walk(a.Ctx, func(e journal.Entry) (bool, error) {
+	if err := a.journal.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
 		if e.Event.Result != nil {
 			ended[e.Event.ID] = true
 			if newest == "" {

@@ -43,7 +43,7 @@ func (c *HistoryCmd) Run(a *App) error {
 	}
 	var found []historyDoc
 	open := 0 // from here on the session's number is not known yet
-	err := a.journal.Walk(a.Ctx, func(e journal.Entry) (bool, error) {
+	err := a.journal.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
 		switch ev := e.Event; {
 		case ev.Result != nil:
 			for i := len(ev.Result.Runs) - 1; i >= 0; i-- {

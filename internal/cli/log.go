@@ -143,11 +143,20 @@ func (c *LogCmd) Run(a *App) error {
 			return usage("types: "+eventTypes(), "%q is no type of event", t)
 		}
 	}
-	snap, err := a.Load()
+	j, err := a.Journal()
 	if err != nil {
 		return err
 	}
-	if c.Task != "" && snap.State.Plan.Find(plan.TaskID(c.Task)) < 0 {
+	if err := j.Readable(a.Ctx); errors.Is(err, journal.ErrNone) {
+		return a.noJournal(j)
+	} else if err != nil {
+		return err
+	}
+	if c.Task != "" {
+		snap, err := a.Load()
+		if err != nil {
+			return err
+		}
 		// A task that left the plan still has a history; a slip has none.
 		if ids, err := taskIDs(snap.State.Plan, []string{c.Task}); err != nil {
 			a.warn("%v; looking for what concerned it", err)
@@ -157,7 +166,7 @@ func (c *LogCmd) Run(a *App) error {
 	}
 	defer a.page()()
 	n := 0
-	err = a.journal.Walk(a.Ctx, func(e journal.Entry) (bool, error) {
+	err = a.journal.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
 		ev := e.Event
 		if len(want) > 0 && !want[ev.Type] || c.Iteration > 0 && ev.Iteration != c.Iteration || c.Task != "" && !concerns(ev, plan.TaskID(c.Task)) {
 			return true, nil

@@ -107,7 +107,7 @@ func (a *App) stats(s state.State) (statsDoc, error) {
 		d.Zone.Percent = 100 * z.In / (z.Below + z.In + z.Above)
 	}
 	roles, models, tasks := map[string]*useDoc{}, map[string]*useDoc{}, map[plan.TaskID]*taskUseDoc{}
-	err := a.journal.Walk(a.Ctx, func(e journal.Entry) (bool, error) {
+	err := a.journal.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
 		res := e.Event.Result
 		if res == nil {
 			return true, nil

@@ -282,7 +282,7 @@ func (c *StatusCmd) Run(a *App) error {
 // lastIterations prints the newest iterations, one line each.
 func (a *App) lastIterations(n int) error {
 	var rows [][]string
-	err := a.journal.Walk(a.Ctx, func(e journal.Entry) (bool, error) {
+	err := a.journal.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
 		if e.Event.Type == state.EvIteration {
 			rows = append(rows, a.logRow(e))
 		}

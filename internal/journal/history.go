@@ -22,7 +22,9 @@ type Entry struct {
 }
 
 // Read reads one entry's event.
-func (j *Journal) Read(id object.ID) (Entry, error) {
+func (j *Journal) Read(id object.ID) (Entry, error) { return j.read(id, false) }
+
+func (j *Journal) read(id object.ID, brief bool) (Entry, error) {
 	e := Entry{ID: id}
 	var err error
 	if e.Commit, err = j.Repo.Store.ReadCommit(id); err != nil {
@@ -34,21 +36,58 @@ func (j *Journal) Read(id object.ID) (Entry, error) {
 	}
 	files := state.Files{}
 	for _, t := range root {
-		if t.Name == "event" && t.Mode == object.ModeDir {
-			if err := j.readDir(files, t.ID, "event/"); err != nil {
-				return e, damaged(id, err)
-			}
+		if t.Name != "event" || t.Mode != object.ModeDir {
+			continue
+		}
+		if brief {
+			err = j.readFile(files, t.ID, "event.json", "event/")
+		} else {
+			err = j.readDir(files, t.ID, "event/")
+		}
+		if err != nil {
+			return e, damaged(id, err)
 		}
 	}
-	if e.Event, err = state.DecodeEvent(files); err != nil {
+	if brief {
+		e.Event, err = state.DecodeBrief(files)
+	} else {
+		e.Event, err = state.DecodeEvent(files)
+	}
+	if err != nil {
 		return e, damaged(id, err)
 	}
 	return e, nil
 }
 
+// readFile reads one file of a folder, if it is there.
+func (j *Journal) readFile(files state.Files, tree object.ID, name, prefix string) error {
+	list, err := j.Repo.Store.ReadTree(tree)
+	if err != nil {
+		return err
+	}
+	for _, t := range list {
+		if t.Name == name && t.Mode != object.ModeDir {
+			files[prefix+name], err = j.Repo.Store.ReadType(t.ID, object.Blob)
+			return err
+		}
+	}
+	return nil
+}
+
 // Walk calls f with entries from the newest on, along first parents, until f
 // returns false. ErrNone when there is no journal.
 func (j *Journal) Walk(ctx context.Context, f func(Entry) (bool, error)) error {
+	return j.walk(ctx, false, f)
+}
+
+// WalkBrief is Walk without the payload files of the events: tasks of a plan
+// change are only named, and a result has no handoff. An import of a thousand
+// tasks costs no more to look at than a pause.
+func (j *Journal) WalkBrief(ctx context.Context, f func(Entry) (bool, error)) error {
+	return j.walk(ctx, true, f)
+}
+
+func (j *Journal) walk(ctx context.Context, brief bool, f func(Entry) (bool, error)) error {
 	id, err := j.Tip(ctx)
 	if err != nil {
 		return err
@@ -57,7 +96,7 @@ func (j *Journal) Walk(ctx context.Context, f func(Entry) (bool, error)) error {
 		return ErrNone
 	}
 	for !id.IsZero() {
-		e, err := j.Read(id)
+		e, err := j.read(id, brief)
 		if err != nil {
 			return err
 		}
@@ -73,6 +112,27 @@ func (j *Journal) Walk(ctx context.Context, f func(Entry) (bool, error)) error {
 		}
 	}
 	return nil
+}
+
+// Readable says whether there is a journal and this program knows its format,
+// without reading its state.
+func (j *Journal) Readable(ctx context.Context) error {
+	tip, err := j.Tip(ctx)
+	if err != nil {
+		return err
+	}
+	if tip.IsZero() {
+		return ErrNone
+	}
+	c, err := j.Repo.Store.ReadCommit(tip)
+	if err != nil {
+		return damaged(tip, err)
+	}
+	files := state.Files{}
+	if err := j.readFile(files, c.Tree, "format", ""); err != nil {
+		return damaged(tip, err)
+	}
+	return asFormat(tip, state.CheckFormat(files))
 }
 
 // Iterations finds the entries that ended iteration n, newest first: more than

@@ -96,14 +96,22 @@ func (j *Journal) At(entry object.ID) (*Snapshot, error) {
 	}
 	st, err := state.Decode(files)
 	if err != nil {
-		var fe *state.FormatError
-		if errors.As(err, &fe) {
-			return nil, gitstate.Hint(1, "upgrade git-ralph; the journal can be read with plain git until then", "%w", err)
-		}
-		return nil, damaged(entry, err)
+		return nil, asFormat(entry, err)
 	}
 	j.last = &Snapshot{Tip: entry, Tree: c.Tree, State: st}
 	return j.last, nil
+}
+
+// asFormat tells a journal of a newer program from a damaged one.
+func asFormat(entry object.ID, err error) error {
+	var fe *state.FormatError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &fe):
+		return gitstate.Hint(1, "upgrade git-ralph; the journal can be read with plain git until then", "%w", err)
+	}
+	return damaged(entry, err)
 }
 
 func damaged(entry object.ID, err error) error {
@@ -145,15 +153,22 @@ func (j *Journal) readKnown(files state.Files, tree object.ID, prefix string, kn
 	if err != nil {
 		return err
 	}
+	var names []string
+	var ids []object.ID
 	for _, e := range list {
 		if data, ok := known.get(e.ID); ok {
 			files[e.Name] = data
 			continue
 		}
-		j.uncached++
-		if files[e.Name], err = j.Repo.Store.ReadType(e.ID, object.Blob); err != nil {
-			return err
-		}
+		names, ids = append(names, e.Name), append(ids, e.ID)
+	}
+	j.uncached += len(ids)
+	blobs, err := j.Repo.Store.ReadMany(ids)
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		files[name] = blobs[i]
 	}
 	return nil
 }

@@ -149,12 +149,21 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("the journal has format %q, this git-ralph writes format %s", e.Format, Format)
 }
 
+// CheckFormat says whether this program knows the format of a tree: nil, or a
+// *FormatError.
+func CheckFormat(files Files) error {
+	if f := strings.TrimSpace(string(files["format"])); f != Format {
+		return &FormatError{f}
+	}
+	return nil
+}
+
 // Decode reads a State from the files of a tree.
 func Decode(files Files) (State, error) {
 	var s State
 	s.Format = strings.TrimSpace(string(files["format"]))
-	if s.Format != Format {
-		return s, &FormatError{s.Format}
+	if err := CheckFormat(files); err != nil {
+		return s, err
 	}
 	var head plan.Head
 	var tasks []plan.Task
@@ -301,8 +310,9 @@ func decodePlanChange(f Files, c *PlanChange) error {
 	return nil
 }
 
-// DecodeEvent reads an event from the files below event/.
-func DecodeEvent(files Files) (Event, error) {
+// DecodeBrief reads event/event.json alone: tasks are only named, and a result
+// has no handoff.
+func DecodeBrief(files Files) (Event, error) {
 	var e Event
 	data, ok := files["event/event.json"]
 	if !ok {
@@ -310,6 +320,15 @@ func DecodeEvent(files Files) (Event, error) {
 	}
 	if err := json.Unmarshal(data, &e); err != nil {
 		return e, &DecodeError{"event/event.json", err}
+	}
+	return e, nil
+}
+
+// DecodeEvent reads an event from the files below event/.
+func DecodeEvent(files Files) (Event, error) {
+	e, err := DecodeBrief(files)
+	if err != nil {
+		return e, err
 	}
 	if err := decodePlanChange(files, e.Plan); err != nil {
 		return e, err
