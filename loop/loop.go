@@ -54,6 +54,8 @@ type Loop struct {
 	// Answer asks a person at the terminal; nil = nobody is there.
 	Answer func(ctx context.Context, q state.Question) (string, bool)
 
+	since     int  // iterations since the last housekeeping
+	untidy    bool // a person was told that it failed
 	overrides map[string]string
 	backoff   time.Duration
 	warned    map[string]bool // skills that were named as missing
@@ -131,6 +133,7 @@ func (l *Loop) build(ctx context.Context) (Action, error) {
 		var halt *Action
 		switch a := Decide(s, l.limits(s), l.Now()); a.Kind {
 		case Work:
+			l.housekeep(ctx)
 			halt, err = l.iterate(ctx, a.Task)
 		case FailTask:
 			err = l.failTask(a)

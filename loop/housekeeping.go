@@ -1,0 +1,63 @@
+package loop
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// housekeepEvery is the number of iterations between two looks at the object
+// database: one iteration leaves some 30 loose objects, and git's own
+// threshold is 6,700.
+const housekeepEvery = 25
+
+// housekeep keeps a repository in which thousands of iterations run as quick
+// as a fresh one: old evidence goes, and git packs objects and refs when it
+// finds that there are enough. Nothing of ours ever starts git's own automatic
+// gc beside an agent. A failure stops nothing and is said once.
+func (l *Loop) housekeep(ctx context.Context) {
+	if l.since++; l.since < housekeepEvery {
+		return
+	}
+	l.since = 0
+	if err := Prune(l.Repo, l.Journal, l.Settings.KeepEvidence); err != nil && !l.untidy {
+		l.untidy = true
+		l.Log("old evidence could not be pruned: %v", err)
+	}
+	auto, ok := l.gcThreshold(ctx)
+	if !ok {
+		return
+	}
+	// gc of a large repository takes minutes and is worth them at night; what
+	// it cannot do then, the next round does.
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
+	defer cancel()
+	_, err := l.Repo.Git.Run(ctx, "-c", "gc.auto="+auto, "-c", "gc.autoDetach=false", "-c", "maintenance.autoDetach=false", "-c", "maintenance.auto=true",
+		"maintenance", "run", "--auto", "--quiet")
+	if err != nil && ctx.Err() == nil && !l.untidy {
+		l.untidy = true
+		l.Log("git could not tidy up: %v", err)
+	}
+}
+
+// gcThreshold is the user's gc.auto; false when they switched automatic
+// maintenance off. Our own calls carry -c gc.auto=0, which does not count.
+func (l *Loop) gcThreshold(ctx context.Context) (string, bool) {
+	auto := "6700"
+	out, err := l.Repo.Git.Run(ctx, "config", "--show-scope", "--get-regexp", `^(gc|maintenance)\.auto$`)
+	if err != nil {
+		return auto, true // nothing is set
+	}
+	for line := range strings.Lines(string(out)) {
+		scope, setting, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		key, value, _ := strings.Cut(setting, " ")
+		switch {
+		case scope == "command":
+		case key == "gc.auto":
+			auto = value
+		case value == "false" || value == "no" || value == "off" || value == "0":
+			return "", false
+		}
+	}
+	return auto, auto != "0"
+}
