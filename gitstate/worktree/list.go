@@ -49,7 +49,10 @@ func (s *scan) list(t *task) {
 		}
 		l.add(d)
 		return nil
-	}); err != nil {
+	}); absent(err) {
+		t.out = t.vanished(s) // it was removed between its open and its names
+		return
+	} else if err != nil {
 		s.unreadable(t, err)
 		return
 	}
