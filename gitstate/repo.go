@@ -36,6 +36,10 @@ type Repo struct {
 	// child waits for the next transaction; questions of agents are recorded
 	// while the loop writes.
 	child atomic.Pointer[refChild]
+
+	// settings are the files that git takes settings from, as of settingsAt.
+	settings   []string
+	settingsAt string
 }
 
 // HintError is an error that a user can mend, with the next move.

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"git-ralph/internal/proc"
 )
@@ -168,6 +169,11 @@ func (s *Snapshot) fill(ctx context.Context, r *Repo) error {
 // settings, attributes and ignore rules from, those that do not exist yet
 // included.
 func (r *Repo) settingsFiles(ctx context.Context) ([]string, error) {
+	// Which files there are follows from what they say, so the answer holds as
+	// long as none of them has changed.
+	if r.settings != nil && r.settingsStamp(r.settings) == r.settingsAt {
+		return r.settings, nil
+	}
 	out, err := r.Git.Run(ctx, "config", "--list", "--show-origin", "-z")
 	if err != nil {
 		return nil, fmt.Errorf("find git's settings: %w", err)
@@ -200,7 +206,26 @@ func (r *Repo) settingsFiles(ctx context.Context) ([]string, error) {
 			add(filepath.Join(xdg, "git", name))
 		}
 	}
+	r.settings, r.settingsAt = files, r.settingsStamp(files)
 	return files, nil
+}
+
+// settingsStamp tells by size, time and inode whether settings are the same;
+// a file written within the last seconds proves nothing.
+func (r *Repo) settingsStamp(files []string) string {
+	var b strings.Builder
+	for _, path := range append([]string{filepath.Join(r.CommonDir, "config"), filepath.Join(r.GitDir, "config.worktree")}, files...) {
+		st, err := os.Stat(path)
+		if err != nil {
+			fmt.Fprintf(&b, "%s absent\n", path)
+			continue
+		}
+		if time.Since(st.ModTime()) < 2*time.Second {
+			return time.Now().String()
+		}
+		fmt.Fprintf(&b, "%s %d %d %d\n", path, st.Size(), st.ModTime().UnixNano(), inode(st))
+	}
+	return b.String()
 }
 
 func countsAsUsers(ref string) bool {

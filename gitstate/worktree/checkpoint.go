@@ -1,9 +1,12 @@
 package worktree
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,12 +73,18 @@ func (e *Engine) Checkpoint(ctx context.Context) (*Checkpoint, error) {
 	return c, nil
 }
 
-// head reads HEAD; a plain ref is read from its file, everything else by git.
+// head reads HEAD: a plain ref from its file or from packed-refs, everything
+// else by git, which costs two processes.
 func (e *Engine) head(ctx context.Context) (string, object.ID, error) {
 	if b, err := os.ReadFile(filepath.Join(e.repo.GitDir, "HEAD")); err == nil && e.settings.refStorage == "" {
 		if ref, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "ref: "); ok {
-			if b, err := os.ReadFile(filepath.Join(e.repo.CommonDir, filepath.FromSlash(ref))); err == nil {
+			b, err := os.ReadFile(filepath.Join(e.repo.CommonDir, filepath.FromSlash(ref)))
+			if err == nil {
 				if id, err := object.ParseID(strings.TrimSpace(string(b))); err == nil {
+					return ref, id, nil
+				}
+			} else if errors.Is(err, fs.ErrNotExist) {
+				if id, ok := e.packed(ref); ok {
 					return ref, id, nil
 				}
 			}
@@ -94,6 +103,20 @@ func (e *Engine) head(ctx context.Context) (string, object.ID, error) {
 	}
 	id, err := object.ParseID(line)
 	return ref, id, err
+}
+
+// packed looks a ref up in packed-refs.
+func (e *Engine) packed(ref string) (object.ID, bool) {
+	data, err := os.ReadFile(filepath.Join(e.repo.CommonDir, "packed-refs"))
+	if err != nil {
+		return object.Zero, false
+	}
+	i := bytes.Index(data, []byte(" "+ref+"\n"))
+	if i < 40 || i > 40 && data[i-41] != '\n' {
+		return object.Zero, false
+	}
+	id, err := object.ParseID(string(data[i-40 : i]))
+	return id, err == nil
 }
 
 // lists fills in the names that people are told.
