@@ -2,6 +2,7 @@ package object
 
 import (
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -79,10 +80,18 @@ func writeOut(paths []string) (*os.File, error) {
 }
 
 // flushDirs makes the names in folders permanent. On a journalling file system
-// the folder that was changed last commits all others with it.
+// it has nothing to do: an object matters only once a ref leads to it, and git
+// flushes the file of a new ref before it gets its name, which writes out the
+// log with all changes of names before it. (git's core.fsyncMethod = batch
+// relies on the same.) That holds where refs and objects lie on one file system.
 func flushDirs(root string, dirs []string) error {
-	if len(dirs) < 2 || !journalled(root) {
-		return each(len(dirs), func(i int) error { return flushDir(dirs[i]) })
+	if len(dirs) == 0 || journalled(root) && oneDevice(root, filepath.Join(filepath.Dir(root), "refs")) {
+		return nil
 	}
-	return flushDir(dirs[len(dirs)-1])
+	return each(len(dirs), func(i int) error { return flushDir(dirs[i]) })
+}
+
+func oneDevice(a, b string) bool {
+	var x, y unix.Stat_t
+	return unix.Stat(a, &x) == nil && unix.Stat(b, &y) == nil && x.Dev == y.Dev
 }
