@@ -70,13 +70,20 @@ func (r *Repo) lock(what, path string) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", what, err)
 	}
-	if err := flock(f); err != nil {
-		defer f.Close()
-		if !errors.Is(err, errLocked) {
-			return nil, fmt.Errorf("lock %s: %w", what, err)
+	// A child of a killed loop that had not yet become another program holds
+	// the lock for a moment longer than its parent.
+	deadline := time.Now().Add(3 * time.Second)
+	for err = flock(f); errors.Is(err, errLocked); err = flock(f) {
+		h, ok := readHolder(f)
+		if ok && h.Alive() || time.Now().After(deadline) {
+			f.Close()
+			return nil, &HeldError{What: what, Holder: h}
 		}
-		h, _ := readHolder(f)
-		return nil, &HeldError{What: what, Holder: h}
+		time.Sleep(Jitter())
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", what, err)
 	}
 	host, _ := os.Hostname()
 	data, err := json.Marshal(Holder{Identity: proc.Self(), Host: host, Since: time.Now().UTC().Truncate(time.Second)})
