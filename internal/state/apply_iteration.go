@@ -1,0 +1,252 @@
+package state
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+func (a *applier) start() {
+	st := a.e.Start
+	if st == nil {
+		a.drop("iteration-start", "no content")
+		return
+	}
+	r := &a.s.Run
+	r.Iteration = max(r.Iteration, a.e.Iteration)
+	r.Status, r.Reason, r.WaitUntil = Running, "", nil
+	r.Cost.Iteration = 0
+	r.Phase = a.e.Phase
+	if a.e.Phase != Building {
+		r.PhaseDone = false
+	}
+	r.Sandbox = st.Sandbox
+	r.Current = &Current{EventID: st.IterationID, Iteration: a.e.Iteration, Task: a.e.Task,
+		Attempt: a.e.Attempt, Phase: a.e.Phase, Since: a.e.Time, Actor: a.e.Actor, Start: *st}
+	r.Current.Start.Dropped, r.Current.Start.Guidance = nil, nil
+	if a.e.Task != "" {
+		r.LastTask = string(a.e.Task)
+		if t := a.task(a.e.Task); t == nil {
+			a.drop(string(a.e.Task), "not in the plan any more")
+		} else if t.Status != plan.Pending && t.Status != plan.InProgress {
+			a.drop(string(a.e.Task), "is "+string(t.Status)+" meanwhile")
+		} else {
+			t.Status = plan.InProgress
+		}
+	}
+	if len(st.Guidance) > 0 {
+		a.s.Guidance = slices.Clone(a.s.Guidance)
+		for i := range a.s.Guidance {
+			g := &a.s.Guidance[i]
+			if !g.Shown && slices.Contains(st.Guidance, g.ID) {
+				g.Shown, g.Task = true, a.e.Task
+			}
+		}
+	}
+}
+
+// Counts says whether an iteration that ended so counts towards
+// max_iterations and stagnation: waiting for a provider does not.
+func (r Result) Counts() bool {
+	switch r.Outcome {
+	case "rate_limited", "usage_limit", "overloaded", "auth", "interrupted":
+		return false
+	}
+	return r.Verdict != Halted
+}
+
+func (a *applier) iteration() {
+	res := a.e.Result
+	if res == nil {
+		a.drop("iteration", "no content")
+		return
+	}
+	r := &a.s.Run
+	if r.Current != nil && r.Current.EventID == a.e.ID {
+		r.Current = nil
+	}
+	if res.Untouched {
+		r.Untouched = a.e.ID
+	}
+	r.Iteration = max(r.Iteration, a.e.Iteration)
+	r.Tokens = r.Tokens.Plus(res.Tokens)
+	r.Used.Tokens += res.Tokens.Total()
+	r.Used.Ms += res.DurationMs
+	if res.CostMicro != nil {
+		r.Cost.Iteration = *res.CostMicro
+		r.Cost.Session += *res.CostMicro
+		r.Cost.Total += *res.CostMicro
+	} else if res.Tokens.Total() > 0 {
+		r.Cost.Unknown = true
+	}
+	if res.Model != "" {
+		r.Model = res.Model
+	}
+	if res.ContextWindow > 0 {
+		r.ContextPct = int(100 * res.ContextTokens / res.ContextWindow)
+	}
+	if res.ContextPeak > 0 {
+		switch {
+		case res.ContextPeak < 40:
+			r.ContextZone.Below++
+		case res.ContextPeak <= 60:
+			r.ContextZone.In++
+		default:
+			r.ContextZone.Above++
+		}
+	}
+	if res.ClaimedDone {
+		r.Claims++
+		if res.Verdict != Keep {
+			r.FalseClaims++
+		}
+	}
+	if res.PhaseDone && res.Verdict == Keep {
+		if a.e.Phase == Building {
+			r.SetUp = true
+		} else if r.Phase == a.e.Phase {
+			r.PhaseDone = true
+		}
+	}
+	if a.e.Phase == r.Phase && res.Counts() {
+		r.LeftPhase = ""
+	}
+	if res.Verdict == Keep && r.Stuck == string(a.e.Task) {
+		r.Stuck = ""
+	}
+	done := a.iterationTask(res)
+	if done {
+		a.researched()
+	}
+	if a.e.Phase == Building && res.Counts() {
+		r.SessionIterations++
+		r.Index.Since++
+		if done {
+			r.Breaker.Stagnation = 0
+			r.SessionDone++
+		} else {
+			r.Breaker.Stagnation++
+		}
+	}
+	if res.Failure {
+		r.Breaker.Failures++
+	}
+	if res.Verdict == Keep {
+		r.Breaker.Failures, r.Breaker.FailedTasks = 0, 0
+		if r.Breaker.State == "half-open" {
+			r.Breaker = Breaker{State: "closed", Stagnation: r.Breaker.Stagnation}
+		}
+	}
+	if res.Commit != "" && res.Landed {
+		r.LastKeep = &Kept{EventID: a.e.ID, Iteration: a.e.Iteration, Parent: res.Parent, Commit: res.Commit, Evidence: res.Evidence}
+	}
+	if res.Failure {
+		r.LastFailKey, r.LastFailTask = strings.Join(res.Reasons, "; "), string(a.e.Task)
+	} else if res.Verdict == Keep {
+		r.LastFailKey, r.LastFailTask = "", ""
+	}
+	if res.Handoff != nil {
+		a.s.Handoff = res.Handoff
+		a.s.Recent = append(slices.Clone(a.s.Recent), *res.Handoff)
+		if n := len(a.s.Recent); n > maxRecent {
+			a.s.Recent = a.s.Recent[n-maxRecent:]
+		}
+		r.Index.Bytes += len(res.Handoff.Freeform) + len(res.Handoff.Summary)
+	}
+	a.learn(res.Learned)
+	if res.SessionMemory != "" {
+		a.memory("session", res.SessionMemory)
+	}
+	if res.Baseline != nil {
+		a.s.Baseline = res.Baseline
+	}
+	if res.Plan != nil {
+		a.plan(res.Plan)
+	}
+	if len(res.Amendments) > 0 {
+		r.Pending, r.PendingOf = nil, len(res.Amendments)
+		for _, raw := range res.Amendments[:min(len(res.Amendments), maxPending)] {
+			r.Pending = append(r.Pending, compact(raw))
+		}
+	}
+}
+
+// compact is a JSON value without the blanks between its parts, so that it is
+// the same before the event is written and after it is read.
+func compact(raw []byte) string {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+// iterationTask moves the task of an iteration and says whether it is done now.
+func (a *applier) iterationTask(res *Result) bool {
+	if a.e.Task == "" {
+		return false
+	}
+	t := a.task(a.e.Task)
+	if t == nil {
+		a.drop(string(a.e.Task), "not in the plan any more")
+		return false
+	}
+	t.ActualTokens += res.Tokens.Total()
+	if res.CostMicro != nil {
+		t.CostMicroUSD += *res.CostMicro
+	}
+	if t.Status != plan.InProgress {
+		a.drop(string(a.e.Task), "is "+string(t.Status)+" meanwhile")
+		return false
+	}
+	if res.Attempt {
+		t.Attempts++
+	}
+	if res.Partial && res.Verdict == Keep {
+		t.Partial++
+	}
+	if res.TaskStatus != "" {
+		t.Status = res.TaskStatus
+	}
+	t.Failure = res.FailText
+	if res.BlockedBy != nil {
+		t.BlockedBy = res.BlockedBy
+	}
+	if t.Status == plan.Done {
+		when := a.e.Time
+		t.CompletedAt = &when
+		t.BlockedBy = nil
+	}
+	switch t.Status {
+	case plan.Done, plan.Failed, plan.Blocked, plan.Skipped:
+		a.dropGuidance(t.ID)
+	}
+	return t.Status == plan.Done
+}
+
+// learn adds knowledge as a whole or not at all.
+func (a *applier) learn(add []notes.Knowledge) {
+	if len(add) == 0 {
+		return
+	}
+	all, err := notes.ApplyKnowledge(a.s.Knowledge, add)
+	if err != nil {
+		a.drop("knowledge", err.Error())
+		return
+	}
+	a.s.Knowledge = all
+}
+
+func (a *applier) memory(name, text string) {
+	m := maps.Clone(a.s.Memory)
+	if m == nil {
+		m = map[string]string{}
+	}
+	m[name] = notes.CutBytes(text, maxMemory)
+	a.s.Memory = m
+}

@@ -1,0 +1,126 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"git-ralph/plan"
+)
+
+func (a *applier) operator() {
+	o := a.e.Operator
+	if o == nil {
+		a.drop("operator", "no content")
+		return
+	}
+	r := &a.s.Run
+	idle := r.Status != Running && r.Status != Waiting
+	switch o.Command {
+	case "pause":
+		r.PauseAsked = true
+		if idle {
+			r.Status = Paused
+		}
+	case "resume":
+		r.PauseAsked = false
+		if r.Breaker.State == "open" {
+			r.Breaker = Breaker{State: "half-open"}
+		}
+		if idle && r.Status != Complete {
+			r.Status, r.Reason = a.readyStatus(), ""
+		}
+	case "stop", "stop-now":
+		if o.Session != r.Session {
+			a.drop("stop", fmt.Sprintf("session %d is over", o.Session))
+			return
+		}
+		r.StopAsked, r.StopNow = o.Session, o.Command == "stop-now"
+	case "inject":
+		a.s.Guidance = append(slices.Clip(a.s.Guidance), Guidance{ID: o.ID, Text: o.Text, Time: a.e.Time})
+	case "set":
+		m := maps.Clone(r.Overrides)
+		if m == nil {
+			m = map[string]string{}
+		}
+		m[o.Key] = o.Value
+		r.Overrides = m
+	case "answer":
+		a.answer(o)
+	case "approve", "reject":
+		a.approve(o)
+	case "handoff-now":
+		if r.Current == nil {
+			a.drop("handoff", "no iteration is running")
+			return
+		}
+		r.AskHandoff = r.Current.Iteration
+	case "reset":
+		a.reset()
+	case "adopt":
+		r.LastKeep = o.Kept
+		if o.Branch != "" {
+			a.s.Journal.Branch = o.Branch
+		}
+		if r.Status == NeedsReview && r.Reason == "diverged" {
+			r.Status, r.Reason = a.readyStatus(), ""
+		}
+	default:
+		a.drop(o.Command, "unknown command")
+	}
+}
+
+func (a *applier) readyStatus() Status {
+	if len(a.s.Plan.Tasks) == 0 && a.s.Run.Request == "" {
+		return New
+	}
+	return Ready
+}
+
+func (a *applier) answer(o *Operator) {
+	i := slices.IndexFunc(a.s.Questions, func(q Question) bool { return strings.EqualFold(q.ID, o.ID) })
+	if i < 0 {
+		a.drop(o.ID, "no such question")
+		return
+	}
+	a.s.Questions = slices.Clone(a.s.Questions)
+	a.s.Questions[i].Answer, a.s.Questions[i].Answered = o.Text, true
+	if r := &a.s.Run; r.Status == Paused && !r.PauseAsked && !slices.ContainsFunc(a.s.Questions, func(q Question) bool { return !q.Answered }) {
+		r.Status, r.Reason = a.readyStatus(), ""
+	}
+}
+
+func (a *applier) approve(o *Operator) {
+	r := &a.s.Run
+	v := ReportVerdict{Approved: o.Command == "approve", Reason: o.Text, Time: a.e.Time}
+	if r.Phase == Validation && a.s.Report != nil {
+		rep := *a.s.Report
+		rep.Approved = &v
+		a.s.Report = &rep
+		if v.Approved && r.Status == NeedsReview {
+			r.Status, r.Reason = Complete, ""
+		}
+	} else if v.Approved && !slices.Contains(r.Confirmed, string(r.Phase)) {
+		r.Confirmed = append(slices.Clip(r.Confirmed), string(r.Phase))
+	} else if !v.Approved && (r.Phase == Discovery || r.Phase == Planning) {
+		r.PhaseDone = false // it is done anew
+	}
+	if !v.Approved && o.Text != "" {
+		a.s.Guidance = append(slices.Clip(a.s.Guidance), Guidance{ID: a.e.ID, Text: o.Text, Time: a.e.Time})
+	}
+	if r.Status == NeedsReview {
+		r.Status, r.Reason = a.readyStatus(), ""
+	}
+}
+
+// reset begins a new plan in the same journal; numbers and spend go on.
+func (a *applier) reset() {
+	old := a.s.Run
+	a.s.Plan = plan.Plan{Created: a.e.Time}
+	a.s.Run = Run{Phase: Discovery, Status: New, Iteration: old.Iteration, Session: old.Session,
+		LastAt: a.e.Time, Cost: old.Cost, Tokens: old.Tokens, Used: old.Used,
+		Breaker: Breaker{State: "closed"}, LastKeep: old.LastKeep, Claims: old.Claims,
+		FalseClaims: old.FalseClaims, ContextZone: old.ContextZone, Model: old.Model, Driver: old.Driver, SetUp: old.SetUp}
+	a.s.Handoff, a.s.Recent, a.s.Guidance, a.s.Questions, a.s.Report, a.s.Memory = nil, nil, nil, nil, nil, nil
+}
