@@ -133,6 +133,7 @@ func concerns(e state.Event, id plan.TaskID) bool {
 
 // Run prints the history.
 func (c *LogCmd) Run(a *App) error {
+	brief()
 	if c.Number < 0 {
 		return usage("git ralph log -n 20", "-n %d is negative", c.Number)
 	}

@@ -61,6 +61,7 @@ type sectionDoc struct {
 
 // Run prints the next prompt.
 func (c *PromptCmd) Run(a *App) error {
+	brief()
 	if c.Template.Given {
 		return c.template(a)
 	}

@@ -190,6 +190,7 @@ func (a *App) noJournalHere(j *journal.Journal) error {
 
 // Run prints the status.
 func (c *StatusCmd) Run(a *App) error {
+	brief()
 	d, s, err := a.status()
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ var statuses = []plan.Status{plan.Pending, plan.InProgress, plan.Done, plan.Fail
 
 // Run lists the tasks.
 func (c *TasksCmd) Run(a *App) error {
+	brief()
 	want, err := c.wanted()
 	if err != nil {
 		return err
