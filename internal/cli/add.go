@@ -20,7 +20,7 @@ type AddCmd struct {
 	Criteria    []string `sep:"none" placeholder:"TEXT" help:"What makes it done, in words; may be repeated."`
 	Verify      []string `sep:"none" placeholder:"CMD" help:"A command, or a check's name, that must pass; may be repeated."`
 	Skill       []string `sep:"," placeholder:"NAME" help:"Skill files that the agent reads with it."`
-	Library     []string `sep:"," placeholder:"NAME" help:"Libraries that it is about."`
+	Libraries   []string `name:"library" sep:"," placeholder:"NAME" help:"Libraries that it is about."`
 	NeedsDocs   bool     `help:"It needs documentation that the agent may not know."`
 	Spec        string   `placeholder:"FILE" help:"The file under specs/ that it comes from."`
 	Type        string   `placeholder:"NAME" help:"The template of the project that its prompt is made from."`
@@ -114,7 +114,7 @@ func (c *AddCmd) task(p plan.Plan, text string) (plan.Task, error) {
 		return t, err
 	}
 	t.DependsOn, t.Criteria, t.Verify = deps, trimmed(c.Criteria), trimmed(c.Verify)
-	t.Skills, t.Libraries, t.NeedsDocs, t.Spec, t.Type, t.Notes = trimmed(c.Skill), trimmed(c.Library), c.NeedsDocs, c.Spec, c.Type, c.Notes
+	t.Skills, t.Libraries, t.NeedsDocs, t.Spec, t.Type, t.Notes = trimmed(c.Skill), trimmed(c.Libraries), c.NeedsDocs, c.Spec, c.Type, c.Notes
 	t.MaxAttempts, t.MaxTurns = c.MaxAttempts, c.MaxTurns
 	t.AllowTestChanges, t.NoChangeExpected, t.AllowProtected = c.AllowTestChanges, c.NoChangeExpected, trimmed(c.AllowProtected)
 	return t, nil
