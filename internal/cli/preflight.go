@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"git-ralph/gitstate"
@@ -39,7 +37,7 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 		return nil, gitstate.Hint(8, "install git 2.38 or newer", "git %s is too old", version)
 	}
 	if !a.trusted(set) {
-		if err := a.askTrust(repo.Root, f.Yes); err != nil {
+		if err := a.askTrust(ctx, set, f.Yes); err != nil {
 			return nil, err
 		}
 	}
@@ -83,30 +81,6 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 	w.loop.Settings.Versions = map[string]string{"git-ralph": Version, "git": version, set.Agent.Driver: info.Version}
 	w.loop.Settings.Unchecked = f.Unchecked
 	return w, nil
-}
-
-// askTrust asks once on a terminal; elsewhere it refuses.
-func (a *App) askTrust(root string, yes bool) error {
-	if terminal(a.In) && terminal(a.Err) && !yes {
-		data, err := os.ReadFile(filepath.Join(root, config.FileName))
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(a.Err, "%s\n%s was not written by init here. It names commands that will be run.\n", data, config.FileName)
-		if a.ask("trust it? [y/N] ") {
-			_, err := a.trust(root)
-			return err
-		}
-	}
-	return gitstate.Hint(8, "read it, then: git ralph trust, or --trust for this call", "the %s of this repository is not trusted", config.FileName)
-}
-
-// ask puts a yes-or-no question on the terminal.
-func (a *App) ask(question string) bool {
-	fmt.Fprint(a.Err, question)
-	var answer string
-	fmt.Fscanln(a.In, &answer)
-	return strings.HasPrefix(strings.ToLower(answer), "y")
 }
 
 // checkWorktree looks at what is unusual in the repository and at changed

@@ -163,7 +163,11 @@ func (a *App) sandboxFor(ctx context.Context, set *config.Resolved, yes bool, be
 		hint := "in a container allow user namespaces (for example --security-opt seccomp=unconfined), or say guard.sandbox = \"off\" in ralph.toml or RALPH_GUARD_SANDBOX=off"
 		if set.Guard.Sandbox != "require" && terminal(a.In) && terminal(a.Err) && !yes {
 			fmt.Fprintf(a.Err, "this machine refuses the sandbox: %s\n", report.Detail)
-			if a.ask("work without it this time? [y/N] ") {
+			ok, err := a.askWithin(ctx, "work without it this time? [y/N] ")
+			if err != nil {
+				return nil, err
+			}
+			if ok {
 				return off{}, nil
 			}
 		}

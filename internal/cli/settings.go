@@ -125,10 +125,6 @@ func (a *App) trust(root string) (bool, error) {
 		}
 		return false, err
 	}
-	repo, err := a.Repo()
-	if err != nil {
-		return false, err
-	}
 	git, err := a.gitConfig()
 	if err != nil {
 		return false, err
@@ -136,9 +132,18 @@ func (a *App) trust(root string) (bool, error) {
 	if config.IsTrusted(f.Hash(), config.TrustValues(git)) {
 		return false, nil
 	}
-	if _, err := repo.Git.Run(a.Ctx, "config", "--local", "--add", config.TrustKey, f.Hash()); err != nil {
-		return false, err
+	return true, a.trustHash(f.Hash())
+}
+
+// trustHash adds one to the trusted ones.
+func (a *App) trustHash(hash string) error {
+	repo, err := a.Repo()
+	if err != nil {
+		return err
+	}
+	if _, err := repo.Git.Run(a.Ctx, "config", "--local", "--add", config.TrustKey, hash); err != nil {
+		return err
 	}
 	a.git = nil
-	return true, nil
+	return nil
 }

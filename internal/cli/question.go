@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/config"
+)
+
+// askTrust shows the settings that nobody here has seen and asks once on a
+// terminal; elsewhere it refuses. What is trusted is what was shown and what
+// this run uses, whatever the file has become meanwhile.
+func (a *App) askTrust(ctx context.Context, set *config.Resolved, yes bool) error {
+	if terminal(a.In) && terminal(a.Err) && !yes {
+		for _, f := range set.Files {
+			if f.Name != config.FileName {
+				continue
+			}
+			fmt.Fprint(a.Err, shown(f.Data))
+			fmt.Fprintf(a.Err, "%s (%s) was not written by init here. It names commands that will be run.\n", config.FileName, plural(lines(f.Data), "line"))
+			ok, err := a.askWithin(ctx, "trust it? [y/N] ")
+			if err != nil {
+				return err
+			}
+			if ok {
+				return a.trustHash(f.Hash())
+			}
+		}
+	}
+	return gitstate.Hint(8, "read it, then: git ralph trust, or --trust for this call", "the %s of this repository is not trusted", config.FileName)
+}
+
+// shown is text that nobody here has written, for a terminal: each line behind
+// a mark, so that none can pass for a line of ours, and whatever would not show
+// as itself (control characters, escapes, bidi and zero width characters, bytes
+// that are no UTF-8) as an escape.
+func shown(text []byte) string {
+	var b strings.Builder
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+		b.WriteString("  | ")
+		for len(line) > 0 {
+			r, size := utf8.DecodeRuneInString(line)
+			switch {
+			case r == utf8.RuneError && size == 1:
+				fmt.Fprintf(&b, `\x%02x`, line[0])
+			case r == '\t' || unicode.IsPrint(r):
+				b.WriteString(line[:size])
+			default:
+				q := strconv.QuoteRuneToASCII(r)
+				b.WriteString(q[1 : len(q)-1])
+			}
+			line = line[size:]
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// lines is the number of lines of a text.
+func lines(text []byte) int {
+	n := 0
+	for range strings.Lines(string(text)) {
+		n++
+	}
+	return n
+}
+
+// ask puts a yes-or-no question on the terminal. No answer is no.
+func (a *App) ask(question string) bool {
+	ok, err := a.askWithin(a.Ctx, question)
+	return ok && err == nil
+}
+
+// askWithin is ask until ctx ends, which is exit 130.
+func (a *App) askWithin(ctx context.Context, question string) (bool, error) {
+	fmt.Fprint(a.Err, question)
+	answer := make(chan string, 1)
+	// A read of a terminal cannot be ended: when ctx ends this stays behind,
+	// and the process ends soon.
+	go func() { answer <- readLine(a.In) }()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(a.Err)
+		return false, &ExitError{Code: 130}
+	case line := <-answer:
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "y", "yes":
+			return true, nil
+		}
+		return false, nil
+	}
+}
+
+// readLine reads to the end of a line and not a byte beyond it, which may
+// answer the next question. A line that is too long to be an answer is cut.
+func readLine(r io.Reader) string {
+	const most = 1 << 10
+	var line []byte
+	one := make([]byte, 1)
+	for {
+		n, err := r.Read(one)
+		switch {
+		case n == 1 && one[0] == '\n', err != nil && !errors.Is(err, io.ErrNoProgress):
+			return string(line)
+		case n == 1 && len(line) < most:
+			line = append(line, one[0])
+		}
+	}
+}
