@@ -30,13 +30,25 @@ type terminal struct {
 	code   int
 }
 
-// onTerminal starts one command of the program on a new terminal.
-func (p *project) onTerminal(t *testing.T, env []string, args ...string) *terminal {
+// self is the program under test.
+func self(t *testing.T) string {
 	t.Helper()
-	self, err := os.Executable()
+	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return path
+}
+
+// onTerminal starts one command of the program on a new terminal.
+func (p *project) onTerminal(t *testing.T, env []string, args ...string) *terminal {
+	t.Helper()
+	return p.terminalOf(t, env, &syscall.SysProcAttr{}, append([]string{self(t)}, args...))
+}
+
+// terminalOf starts any program so.
+func (p *project) terminalOf(t *testing.T, env []string, attr *syscall.SysProcAttr, argv []string) *terminal {
+	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skip("there are no terminals here:", err)
@@ -54,10 +66,11 @@ func (p *project) onTerminal(t *testing.T, env []string, args ...string) *termin
 		t.Fatal(err)
 	}
 	defer slave.Close()
-	c := exec.Command(self, args...)
+	c := exec.Command(argv[0], argv[1:]...)
 	c.Dir, c.Env = p.Dir, append(append(append([]string{}, p.Env...), "TERM=dumb"), env...)
 	c.Stdin, c.Stdout, c.Stderr = slave, slave, slave
-	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	attr.Setsid, attr.Setctty = true, true
+	c.SysProcAttr = attr
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -203,6 +216,93 @@ func TestTrustOnATerminal(t *testing.T) {
 			p.must(t, "add", "another thing")
 			p.must(t, "start") // asks no more
 			p.sound(t)
+		})
+	}
+}
+
+// TestQuestionOnATerminal: what an agent asks is answered where start was
+// typed, in words or by the number of an option, or left for later.
+func TestQuestionOnATerminal(t *testing.T) {
+	for _, r := range []struct {
+		why, answer, recorded string
+		code                  int
+	}{
+		{"by number", "2\n", "hi", 0},
+		{"in words", "good evening, all\n", "good evening, all", 0},
+		{"later", "\n", "", 6},
+	} {
+		t.Run(r.why, func(t *testing.T) {
+			t.Parallel()
+			p := scripted(t, strings.ReplaceAll(lifecycle, "SPEC", loginSpec), check+"[discovery]\nconfirm = false\n", nil)
+			x := p.onTerminal(t, nil, "discover", "Build a greeting")
+			screen := x.until("answer (empty = later): ")
+			for _, want := range []string{"Q1: Which greeting?", "1. hello", "2. hi"} {
+				if !strings.Contains(screen, want) {
+					t.Errorf("the screen does not show %q:\n%s", want, screen)
+				}
+			}
+			x.types(r.answer)
+			code, rest := x.ends()
+			if code != r.code {
+				t.Fatalf("exit %d, expected %d\n%s", code, r.code, rest)
+			}
+			if got := p.must(t, "answer"); (r.recorded == "") != strings.Contains(got, "Which greeting?") {
+				t.Errorf("open are:\n%s", got)
+			}
+			if got := p.Git("cat-file", "blob", "ralph/heads/main:questions/Q1.toml"); r.recorded != "" && !strings.Contains(got, r.recorded) {
+				t.Errorf("the journal has\n%s", got)
+			}
+		})
+	}
+}
+
+// refusing runs one command of the program on a terminal where the kernel
+// makes no further user namespaces, as some containers and systems have it.
+func (p *project) refusing(t *testing.T, args ...string) *terminal {
+	t.Helper()
+	return p.terminalOf(t, nil, &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}, append([]string{"/bin/sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" "$@"`, self(t)}, args...))
+}
+
+// TestNoSandboxOnATerminal: where namespaces are refused a person is asked, and
+// nothing goes on without them by itself.
+func TestNoSandboxOnATerminal(t *testing.T) {
+	if err := exec.Command("unshare", "-U", "true").Run(); err != nil {
+		t.Skip("no user namespace can be made here to refuse further ones in:", err)
+	}
+	for _, r := range []struct {
+		why, answer string
+		code        int
+	}{
+		{"no", "n\n", 8},
+		{"ctrl-c", "\x03", 130},
+		{"yes", "y\n", 0},
+	} {
+		t.Run(r.why, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, doTask, "[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check, nil)
+			p.must(t, "add", "a thing")
+			x := p.refusing(t, "start")
+			if screen := x.until("work without it this time? [y/N] "); !strings.Contains(screen, "refuses the sandbox") {
+				t.Errorf("nobody said why:\n%s", screen)
+			}
+			x.types(r.answer)
+			code, rest := x.ends()
+			if code != r.code {
+				t.Fatalf("exit %d, expected %d\n%s", code, r.code, rest)
+			}
+			if r.code == 8 && !strings.Contains(rest, "hint:") {
+				t.Errorf("the ways out are not named:\n%s", rest)
+			}
+			if got := exists(filepath.Join(p.Dir, "out-T-001.txt")); got != (r.code == 0) {
+				t.Errorf("work was done: %v\n%s", got, rest)
+			}
+			if r.code == 0 && !strings.Contains(p.must(t, "status"), "off: ") {
+				t.Errorf("status does not say that there was no sandbox:\n%s", p.must(t, "status"))
+			}
 		})
 	}
 }
