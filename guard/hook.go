@@ -14,6 +14,9 @@ type Answer struct {
 	Stdout []byte
 	Stderr []byte
 	Exit   int // 0 = go on, 2 = blocked: the only status that every client takes for a refusal
+	// Record is a line for the file that the policy's canary names; nil
+	// without one.
+	Record []byte
 }
 
 // HookAnswer answers one event of a client's hook (claude, codex, gemini).
@@ -52,6 +55,11 @@ func HookAnswer(client string, event []byte, p *Policy) (a Answer) {
 	if err := json.Unmarshal(event, &ev); err != nil {
 		return bad("the hook's event is not JSON")
 	}
+	if p.Canary != nil {
+		defer func() {
+			a.Record = encode(CanaryRecord{Nonce: p.Canary.Nonce, Client: client, Event: ev.Name, Tool: ev.Tool, Refused: a.Exit == 2})
+		}()
+	}
 	switch ev.Name {
 	case "PreToolUse", "BeforeTool", "PermissionRequest":
 	case "PostToolUse", "PostToolUseFailure", "AfterTool", "Stop", "SubagentStop", "SubagentStart", "SessionStart", "SessionEnd", "UserPromptSubmit", "Notification", "PreCompact", "PostCompact", "PreCompress", "BeforeAgent", "AfterAgent", "BeforeModel", "AfterModel", "BeforeToolSelection":
@@ -61,6 +69,9 @@ func HookAnswer(client string, event []byte, p *Policy) (a Answer) {
 	}
 	if ev.Tool == "" || len(ev.Input) == 0 {
 		return bad("the hook's event names no tool or no arguments")
+	}
+	if p.Canary != nil {
+		return refusal(client, name, p.Canary.verdict())
 	}
 	cwd := ""
 	if isAbs(slash(ev.Cwd)) {

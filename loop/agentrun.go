@@ -136,7 +136,7 @@ func (l *Loop) request(it *iteration, box Toolbox, transcript io.Writer) (Reques
 	set := l.Settings
 	role := set.Roles[it.role]
 	bin := filepath.Join(it.runDir, "bin")
-	err := installSelf(l.Binary, bin)
+	err := InstallSelf(l.Binary, bin)
 	if err != nil {
 		return Request{}, err
 	}
@@ -194,10 +194,10 @@ func judgeTool(p *guard.Policy, u ToolUse) Permission {
 
 func handoffFile(it *iteration) string { return filepath.Join(it.runDir, "handoff", "handoff.json") }
 
-// installSelf makes our binary reachable as git-ralph, so that an agent can
+// InstallSelf makes our binary reachable as git-ralph, so that an agent can
 // say `git ralph tool`.
-func installSelf(binary, dir string) error {
-	to := filepath.Join(dir, selfName(binary))
+func InstallSelf(binary, dir string) error {
+	to := filepath.Join(dir, SelfName(binary))
 	if _, err := os.Lstat(to); err == nil {
 		return nil // from an earlier session; writing would go through the link
 	}
@@ -214,7 +214,8 @@ func installSelf(binary, dir string) error {
 	return nil
 }
 
-func selfName(binary string) string {
+// SelfName is the file name that InstallSelf gives to our binary.
+func SelfName(binary string) string {
 	if strings.EqualFold(filepath.Ext(binary), ".exe") {
 		return "git-ralph.exe"
 	}

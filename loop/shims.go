@@ -47,7 +47,7 @@ func (l *Loop) installGuard(it *iteration, p *guard.Policy, env []string) ([]str
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the shims: %w", err)
 	}
-	for _, s := range p.Shims(inside("bin", selfName(l.Binary)), runtime.GOOS) {
+	for _, s := range p.Shims(inside("bin", SelfName(l.Binary)), runtime.GOOS) {
 		if err := os.WriteFile(filepath.Join(dir, s.File), []byte(s.Contents), 0o700); err != nil {
 			return nil, fmt.Errorf("write the shim of %s: %w", s.Name, err)
 		}

@@ -106,6 +106,46 @@ func Probe(ctx context.Context, name string, opts Options, env []string) (Info, 
 	return Info{Problem: unknown(name).Error(), Hint: "set agent.driver to one of them"}, nil
 }
 
+// ProbeHooks says whether the client called name calls our hook program before
+// its tools and does what it says: it makes the client do one harmless tool
+// call, without the network and without an account. Drivers whose clients ask by
+// such a program refuse the start when the answer is not Supported; for the
+// others Probe is the proof. An error means that ctx ended or that nothing could
+// be tried.
+func ProbeHooks(ctx context.Context, name string, opts Options, env []string) (Info, error) {
+	if name != "claude" {
+		return Info{Problem: fmt.Sprintf("there is no canary for the hooks of %q", name), Hint: "it can be tried with: claude"}, nil
+	}
+	path := opts.ClientPath
+	if path == "" {
+		path = name
+	}
+	info := Info{Path: proc.Look(path, env), Hint: claude.InstallHint}
+	if info.Path == "" {
+		info.Problem = fmt.Sprintf("%q was not found on PATH", path)
+		return info, nil
+	}
+	info.Found = true
+	self := opts.Self
+	if self == "" {
+		var err error
+		if self, err = os.Executable(); err != nil {
+			return info, fmt.Errorf("find this program: %w", err)
+		}
+	}
+	problem, err := claude.HookCanary(ctx, info.Path, env, self)
+	if err != nil {
+		return info, err
+	}
+	if problem != "" {
+		info.Problem = "the hook of " + name + " does not work: " + problem
+		info.Hint = "look for settings of this machine that switch hooks off (managed settings), or take the version that was tested: " + claude.InstallHint
+		return info, nil
+	}
+	info.Supported, info.Hint = true, ""
+	return info, nil
+}
+
 // Login is what a driver's client needs to authenticate.
 type Login struct {
 	// Env are names of variables that the client gets although agent.env_deny

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -11,6 +14,7 @@ import (
 	"strings"
 
 	"git-ralph/guard"
+	"git-ralph/internal/agent"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
 )
@@ -38,6 +42,9 @@ func hook(argv, env []string, in io.Reader, out, errs io.Writer) (code int) {
 		fmt.Fprintln(errs, "blocked (input): the hook was called for no client")
 		return refused
 	}
+	if argv[2] == "canary" {
+		return canary(argv[3:], env, out, errs)
+	}
 	run := runFolder(argv[0])
 	policy, err := readPolicy(run, env)
 	if argv[2] == "shim" {
@@ -52,9 +59,45 @@ func hook(argv, env []string, in io.Reader, out, errs io.Writer) (code int) {
 		event = nil // no JSON, which is refused
 	}
 	a := guard.HookAnswer(argv[2], event, policy)
+	if a.Record != nil {
+		if err := record(policy.Canary.Record, a.Record); err != nil {
+			fmt.Fprintln(errs, "blocked (input): the canary cannot be recorded:", err)
+			return refused
+		}
+	}
 	out.Write(a.Stdout)
 	errs.Write(a.Stderr)
 	return a.Exit
+}
+
+// canary answers `git ralph hook canary CLIENT [PATH]`: does this client, on
+// this machine, call our hook before a tool runs, and obey it. It is what a
+// driver does before its loop, for people who write the settings of a client
+// themselves.
+func canary(argv, env []string, out, errs io.Writer) int {
+	if len(argv) < 1 || len(argv) > 2 {
+		fmt.Fprintln(errs, "error: a client is to be named\nhint: git ralph hook canary claude [PATH OF THE CLIENT]")
+		return 2
+	}
+	opts := agent.Options{}
+	if len(argv) == 2 {
+		opts.ClientPath = argv[1]
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	info, err := agent.ProbeHooks(ctx, argv[0], opts, env)
+	switch {
+	case ctx.Err() != nil:
+		return 130
+	case err != nil:
+		fmt.Fprintf(errs, "error: %v\n", err)
+		return 1
+	case !info.Supported:
+		fmt.Fprintf(errs, "error: %s\nhint: %s\n", info.Problem, info.Hint)
+		return 8
+	}
+	fmt.Fprintf(out, "%s asks the hook before its tools and obeys it\n", argv[0])
+	return 0
 }
 
 // runFolder is the folder of the run that this program was called from: a shim
@@ -81,6 +124,17 @@ func readPolicy(run string, env []string) (*guard.Policy, error) {
 		return nil, fmt.Errorf("read the policy of the run: %w", err)
 	}
 	return guard.Unmarshal(data)
+}
+
+// record adds a line in one write, so that the lines of hooks that are called
+// at the same time stay whole.
+func record(path string, line []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(line)
+	return errors.Join(err, f.Close())
 }
 
 // shim stands before a program on the agent's PATH: it refuses, or it becomes

@@ -1,0 +1,110 @@
+package client
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"git-ralph/guard"
+	"git-ralph/loop"
+)
+
+// Canary proves, before a loop begins, that a client really calls the hook
+// program for its tool calls and does what the hook says. A client that is
+// asked over a pipe shows that by its handshake; one that starts a program may
+// ignore its settings, start it wrongly, or run the call when it fails, and
+// none of this is seen from outside. A driver lets the client make one tool
+// call that harms nobody, with Hook as its hook, and then asks Proved.
+//
+// It lives in a folder of its own that no agent is ever shown and that is gone
+// before one runs.
+type Canary struct {
+	// Work is an empty folder for the client to work in.
+	Work  string
+	Nonce string
+
+	dir, self, record string
+}
+
+// NewCanary makes the folder of a canary; self is the path of this program.
+// Close must be called.
+func NewCanary(self string) (*Canary, error) {
+	dir, err := os.MkdirTemp("", "git-ralph-canary-")
+	if err != nil {
+		return nil, fmt.Errorf("make the canary: %w", err)
+	}
+	// Clients and their hooks see paths without links.
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	c := &Canary{dir: dir, Work: filepath.Join(dir, "work"), record: filepath.Join(dir, "record.jsonl"), Nonce: rand.Text()}
+	if err := c.fill(self); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("make the canary: %w", err)
+	}
+	return c, nil
+}
+
+func (c *Canary) fill(self string) error {
+	p := guard.New(c.Work, "")
+	p.Canary = &guard.Canary{Nonce: c.Nonce, Record: c.record}
+	policy, err := p.Marshal()
+	if err != nil {
+		return err
+	}
+	for _, d := range []string{c.Work, filepath.Join(c.dir, "bin")} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			return err
+		}
+	}
+	for name, data := range map[string][]byte{loop.PolicyFile: policy, filepath.Base(c.record): nil} {
+		if err := os.WriteFile(filepath.Join(c.dir, name), data, 0o600); err != nil {
+			return err
+		}
+	}
+	bin := filepath.Join(c.dir, "bin")
+	c.self = filepath.Join(bin, loop.SelfName(self))
+	return loop.InstallSelf(self, bin)
+}
+
+// Hook is the command of the hook for the client of that name (claude, codex,
+// gemini): as in a run, our program in a folder beside the policy.
+func (c *Canary) Hook(client string) []string {
+	return []string{c.self, "hook", client}
+}
+
+// Env is env with what a run's hooks get.
+func (c *Canary) Env(env []string) []string {
+	return Set(env, loop.PolicyVar+"="+filepath.Join(c.dir, loop.PolicyFile))
+}
+
+// Proved says whether the hook was asked about the call: by that client, for a
+// tool about to run, with this canary's policy, and it refused. told is what
+// the model got as the result of its call; it must be the refusal. The error
+// is one sentence about what is wrong.
+func (c *Canary) Proved(client, told string) error {
+	data, err := os.ReadFile(c.record)
+	if err != nil {
+		return fmt.Errorf("the hook's record cannot be read: %w", err)
+	}
+	asked := false
+	for _, r := range guard.ParseCanary(data) {
+		asked = asked || r.Nonce == c.Nonce && r.Client == client && r.Tool != "" && r.Refused
+	}
+	switch obeyed := strings.Contains(told, c.Nonce); {
+	case asked && obeyed:
+		return nil
+	case asked:
+		return errors.New("the hook refused a tool call, and the client does not say that it was refused")
+	case len(bytes.TrimSpace(data)) > 0:
+		return errors.New("the client calls the hook, but not before a tool runs")
+	}
+	return errors.New("the client made a tool call without asking the hook")
+}
+
+// Close removes the folder.
+func (c *Canary) Close() error { return os.RemoveAll(c.dir) }
