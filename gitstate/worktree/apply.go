@@ -171,10 +171,14 @@ func (r *restorer) remove(x removal) error {
 }
 
 // removeTree removes what a scan did not see, because it is ignored and in the
-// way, or came later. Other repositories are not removed.
+// way, or came later. Other repositories are not removed but moved aside.
 func (r *restorer) removeTree(parent folder, name, path string) error {
 	if r.e.isRepository(path) {
-		return errors.New("it is another repository")
+		if r.e.opts.Aside == "" {
+			return errors.New("it is another repository")
+		}
+		r.moveAside(path)
+		return nil
 	}
 	d, err := r.e.disk.open(path)
 	if permission(err) && r.e.unlock(path) == nil {

@@ -26,7 +26,7 @@ type diffCase struct {
 
 const scriptHead = `
 set -e
-new() { [ "$1" != -- ] || shift; mkdir -p -- "$(dirname -- "$1")"; printf '%s\n' "${2:-new}" > "$1"; }
+new() { [ "$1" != -- ] || shift; case $1 in */*) [ -d "${1%/*}" ] || mkdir -p -- "${1%/*}";; esac; printf '%s\n' "${2:-new}" > "$1"; }
 commit() { git add -A && git commit -q -m "${1:-more}"; }
 `
 

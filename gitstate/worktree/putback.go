@@ -176,6 +176,9 @@ func overlay(cp, after *node) *node {
 			}
 		}
 		for _, d := range cp.dirs {
+			if x := after.extra(d.name); x != nil && x.what == extraNested {
+				continue // a repository now: what it is put aside for is a restore
+			}
 			if after.dir(d.name) == nil {
 				if o := overlay(d, nil); o != nil {
 					out.dirs = append(out.dirs, o)
