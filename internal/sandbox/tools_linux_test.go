@@ -52,14 +52,36 @@ func TestBubblewrap(t *testing.T) {
 	if _, err := exec.LookPath("bwrap"); err != nil {
 		t.Skip("bwrap is not installed")
 	}
-	if os.Getuid() == 0 {
-		t.Skip("root's /proc is protected by mounts, so a client cannot mount its own")
-	}
-	b := newBox(t, "")
-	b.spec.CommandFiles = filepath.SplitList(proc.Getenv(b.env, "PATH"))
-	out, exit := b.inside(`bwrap --unshare-all --ro-bind / / --bind "$PWD" "$PWD" --proc /proc --dev /dev --tmpfs /tmp sh -c 'echo x >new && cat new; echo nested; echo x >.git/evil'; echo x >.git/evil; test ! -e .git/evil`)
-	if !exit.Success() || !strings.Contains(out, "nested") {
-		t.Errorf("%v\n%s", exit, out)
+	const show = ` --ro-bind / / --bind "$PWD" "$PWD" --dev /dev --tmpfs /tmp sh -c 'echo x >new && cat new && rm new; echo nested; echo x >.git/evil; umount .git; umount -l .git'; s=$?; echo x >.git/evil; test ! -e .git/evil || exit 99; exit $s`
+	for _, tt := range []struct {
+		why, flags string
+		root, user bool // does it start for them
+	}{
+		{"all of its own", "--unshare-all --proc /proc", false, true},
+		{"with the /proc that there is", "--unshare-all", true, true},
+		{"a user namespace alone", "--unshare-user", true, true},
+		// The uid of root writes what /proc/sys leads to without any
+		// capability: a /proc without our masks is refused by the kernel.
+		{"another /proc", "--unshare-user --unshare-pid --proc /proc", false, true},
+		{"without a user namespace of its own root has no right to any", "--unshare-pid", false, true},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			b := newBox(t, "")
+			b.spec.CommandFiles = filepath.SplitList(proc.Getenv(b.env, "PATH"))
+			before := b.protected()
+			out, exit := b.inside("bwrap " + tt.flags + show)
+			starts := tt.user
+			if os.Getuid() == 0 {
+				starts = tt.root
+			}
+			if exit.Code == 99 || strings.Contains(out, "nested") != starts {
+				t.Errorf("%v\n%s", exit, out)
+			}
+			if !starts && !strings.Contains(out, "bwrap: ") {
+				t.Errorf("it does not say why: %v\n%s", exit, out)
+			}
+			b.unchanged(before)
+		})
 	}
 }
 
