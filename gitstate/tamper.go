@@ -394,6 +394,14 @@ func (s *Snapshot) Compare(now *Snapshot) []Difference {
 	return d
 }
 
+// OnlyMode says whether a difference is one of the permissions alone.
+func (s *Snapshot) OnlyMode(d Difference, now *Snapshot) bool {
+	key := d.Kind + ":" + d.Name
+	old, had := s.Files[key]
+	is, has := now.Files[key]
+	return had && has && old.Sum == is.Sum && old.Mode != is.Mode && old.Mode.Type() == is.Mode.Type()
+}
+
 // OthersWorktree says whether a difference is a linked worktree that came or
 // went as a whole: people and other loops make and remove them at any time, and
 // none of them leads git anywhere in this one.

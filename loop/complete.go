@@ -51,7 +51,7 @@ func (l *Loop) ProveFresh(ctx context.Context, commit object.ID, s state.State) 
 		return ProofReport{}, err
 	}
 	defer remove()
-	runDir, err := newRunDir()
+	runDir, err := newRunDir(l.RunBase)
 	if err != nil {
 		return ProofReport{}, err
 	}
@@ -96,6 +96,8 @@ func FreshCheckout(ctx context.Context, repo *gitstate.Repo, commit object.ID) (
 		bg := context.Background()
 		repo.Git.Run(bg, "worktree", "remove", "--force", "--force", dir)
 		os.RemoveAll(parent)
+		// What ran there may have spoilt its .git file, so that git did not know it.
+		repo.Git.Run(bg, "worktree", "unlock", dir)
 		repo.Git.Run(bg, "worktree", "prune")
 	}
 	if _, err := repo.Git.Run(ctx, "worktree", "add", "--quiet", "--detach", "--lock", dir, commit.String()); err != nil {

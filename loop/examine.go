@@ -47,10 +47,11 @@ func (l *Loop) examine(ctx context.Context, it *iteration) (*Action, error) {
 			err = it.product.settle(ctx, it)
 		}
 	}
-	if err != nil || l.bounded() {
+	if err != nil || l.sealed() {
 		return nil, err
 	}
-	// Checks and steps ran what the agent wrote, and nothing held them.
+	// Checks and steps ran what the agent wrote, and nothing kept them from
+	// all of git.
 	return l.checkTamper(it)
 }
 

@@ -55,7 +55,7 @@ type answer struct {
 // answer. A person's word that ends the iteration is in it.cause.
 func (l *Loop) help(ctx context.Context, it *iteration, h helperRun) (answer, error) {
 	var ans answer
-	dir, err := newRunDir()
+	dir, err := newRunDir(l.RunBase)
 	if err != nil {
 		ans.failed = err
 		return ans, nil

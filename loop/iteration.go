@@ -159,7 +159,7 @@ func (l *Loop) prepare(ctx context.Context, it *iteration) error {
 	if err := l.anchor(ctx, it); err != nil {
 		return err
 	}
-	if it.runDir, err = newRunDir(); err != nil {
+	if it.runDir, err = newRunDir(l.RunBase); err != nil {
 		return err
 	}
 	it.asked, it.around = it.state, l.look(it.task.Skills)
@@ -274,14 +274,18 @@ func promptRole(r Role) string {
 	return string(r)
 }
 
-// newRunDir makes the private folder of one run.
-func newRunDir() (string, error) {
-	base := os.Getenv("XDG_RUNTIME_DIR")
-	if base != "" {
-		base = filepath.Join(base, "git-ralph")
-		if os.MkdirAll(base, 0o700) != nil {
-			base = ""
+// newRunDir makes the private folder of one run, in base or in the user's
+// runtime or temporary folder.
+func newRunDir(base string) (string, error) {
+	if base == "" {
+		if base = os.Getenv("XDG_RUNTIME_DIR"); base != "" {
+			base = filepath.Join(base, "git-ralph")
+			if os.MkdirAll(base, 0o700) != nil {
+				base = ""
+			}
 		}
+	} else if err := os.MkdirAll(base, 0o700); err != nil {
+		return "", fmt.Errorf("make a folder for the run: %w", err)
 	}
 	dir, err := os.MkdirTemp(base, "git-ralph-")
 	if err != nil {

@@ -43,6 +43,9 @@ type Loop struct {
 	Binary string
 	// AgentFiles are the agent's command and scripts, visible in the sandbox.
 	AgentFiles []string
+	// RunBase is where the private folders of runs lie; "" = the user's runtime
+	// or temporary folder, which not every sandbox keeps an agent from.
+	RunBase string
 
 	Emit func(Live)                       // told what happens; optional
 	Log  func(format string, args ...any) // warnings for people

@@ -68,7 +68,7 @@ func (l *Loop) inCheckout(ctx context.Context, it *iteration, over []ChangedFile
 	if err := putOver(dir, over); err != nil {
 		return err
 	}
-	runDir, err := newRunDir()
+	runDir, err := newRunDir(l.RunBase)
 	if err != nil {
 		return err
 	}

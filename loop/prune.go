@@ -39,7 +39,7 @@ func Prune(repo *gitstate.Repo, j *journal.Journal, keep int) error {
 			open[string(t.ID)] = true
 		}
 	}
-	old := map[string]bool{}
+	old, drop := map[string]bool{}, []string{}
 	for _, name := range names[keep:] {
 		old[name] = true
 	}
@@ -48,8 +48,8 @@ func Prune(repo *gitstate.Repo, j *journal.Journal, keep int) error {
 		ref := gitstate.EvidenceRef(snap.State.Journal.ID, e.Event.ID)
 		if r := e.Event.Result; r != nil && old[ref] {
 			left--
-			if r.Verdict == state.Reject && open[string(e.Event.Task)] {
-				delete(old, ref)
+			if r.Verdict != state.Reject || !open[string(e.Event.Task)] {
+				drop = append(drop, ref)
 			}
 		}
 		// The rest of a long history says nothing about these.
@@ -58,7 +58,9 @@ func Prune(repo *gitstate.Repo, j *journal.Journal, keep int) error {
 	if err != nil {
 		return err
 	}
-	for name := range old {
+	// What this journal does not know is a linked worktree's, or was left by a
+	// crash: not ours to drop.
+	for _, name := range drop {
 		if err := repo.UpdateRefs("", gitstate.RefUpdate{Name: name, Old: refs[name], New: object.Zero}); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,12 +91,20 @@ func (r *Recovery) Run(ctx context.Context) error {
 // its worktree.
 func dropCheckpoints(ctx context.Context, repo *gitstate.Repo, s state.State) error {
 	refs, err := repo.ListRefs(ctx, gitstate.LocalPrefix+s.Journal.ID+"/")
+	if err != nil || len(refs) == 0 {
+		return err
+	}
+	needed := func(s state.State, event string) bool {
+		return s.Run.Current != nil && s.Run.Current.EventID == event || s.Run.Untouched == event
+	}
+	// The journal of a linked worktree has the same id, and its loop may be at work.
+	forks, err := journal.Forks(ctx, repo, s.Journal.ID)
 	if err != nil {
 		return err
 	}
 	for name, id := range refs {
 		event := strings.TrimPrefix(name, gitstate.LocalPrefix+s.Journal.ID+"/")
-		if s.Run.Current != nil && s.Run.Current.EventID == event || s.Run.Untouched == event {
+		if needed(s, event) || slices.ContainsFunc(forks, func(f journal.Fork) bool { return needed(f.State, event) }) {
 			continue
 		}
 		if err := repo.UpdateRefs("", gitstate.RefUpdate{Name: name, Old: id}); err != nil && !errors.Is(err, gitstate.ErrRefMoved) {

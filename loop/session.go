@@ -62,7 +62,7 @@ func (l *Loop) baseline(ctx context.Context, s state.State) error {
 	if err != nil {
 		return fmt.Errorf("take a checkpoint before the baseline: %w", err)
 	}
-	runDir, err := newRunDir()
+	runDir, err := newRunDir(l.RunBase)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func (l *Loop) setup(ctx context.Context) error {
 // inWorktree runs f with a process group of its own in the worktree, under the
 // sandbox of checks, between iterations.
 func (l *Loop) inWorktree(f func(Starter) error) error {
-	runDir, err := newRunDir()
+	runDir, err := newRunDir(l.RunBase)
 	if err != nil {
 		return err
 	}

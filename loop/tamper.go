@@ -18,7 +18,25 @@ import (
 
 // bounded: the kernel keeps the agent away from git, so that what changed
 // there meanwhile is somebody else's.
-func (l *Loop) bounded() bool { return l.Sandbox.Mechanism() == "namespaces" }
+func (l *Loop) bounded() bool { return l.sealed() || l.Sandbox.Mechanism() == "landlock" }
+
+// sealed: nothing of git, not even its modes or the worktree's .git file, is
+// within the agent's reach.
+func (l *Loop) sealed() bool { return l.Sandbox.Mechanism() == "namespaces" }
+
+// exposed are the differences that may be the agent's although the kernel keeps
+// it from writing to git: Landlock covers no change of modes, and the .git file
+// of a linked worktree lies in what the agent may write.
+func (l *Loop) exposed(it *iteration, diff []gitstate.Difference, now *gitstate.Snapshot) (theirs, others []gitstate.Difference) {
+	for _, d := range diff {
+		if !l.sealed() && (d.Name == filepath.Join(l.Repo.Root, ".git") || it.git.OnlyMode(d, now)) {
+			theirs = append(theirs, d)
+		} else {
+			others = append(others, d)
+		}
+	}
+	return theirs, others
+}
 
 // checkTamper compares git's own state with what it was. Under a sandbox a
 // difference is not the agent's: it is recorded and never undone. Without one,
@@ -37,9 +55,14 @@ func (l *Loop) checkTamper(it *iteration) (*Action, error) {
 	defer now.Close()
 	diff := it.git.Compare(now)
 	if l.bounded() {
-		for _, d := range diff {
+		theirs, others := l.exposed(it, diff, now)
+		for _, d := range others {
 			it.notice("changed by somebody else meanwhile: %s", d)
 		}
+		if replaced {
+			it.tampered("git directory")
+		}
+		l.undo(it, theirs)
 		if err := l.noteIndex(it); err != nil {
 			return nil, err
 		}
@@ -60,14 +83,9 @@ func (l *Loop) checkTamper(it *iteration) (*Action, error) {
 			it.notice("meanwhile: %s", d)
 		default:
 			undo = append(undo, d)
-			it.tampered(d.Kind)
-			it.notice("put back: %s", d)
 		}
 	}
-	if err := it.git.PutBack(undo); err != nil {
-		l.Log("git's own files could not all be put back: %v", err)
-		it.notice("not all could be put back: %s", notes.OneLine(err.Error(), 300))
-	}
+	l.undo(it, undo)
 	moved = slices.DeleteFunc(moved, func(d gitstate.Difference) bool {
 		if l.Repo.CameWithFetch(l.background(), d) || l.Repo.OfOtherLoop(d) {
 			it.notice("meanwhile: %s", d)
@@ -85,6 +103,22 @@ func (l *Loop) checkTamper(it *iteration) (*Action, error) {
 		return l.haltMoved(it, moved)
 	}
 	return nil, nil
+}
+
+// undo puts back what the agent did to git's own files, and rejects.
+func (l *Loop) undo(it *iteration, diff []gitstate.Difference) {
+	for _, d := range diff {
+		kind := d.Kind
+		if d.Name == filepath.Join(l.Repo.Root, ".git") {
+			kind = ".git file"
+		}
+		it.tampered(kind)
+		it.notice("put back: %s", d)
+	}
+	if err := it.git.PutBack(diff); err != nil {
+		l.Log("git's own files could not all be put back: %v", err)
+		it.notice("not all could be put back: %s", notes.OneLine(err.Error(), 300))
+	}
 }
 
 func (it *iteration) notice(format string, args ...any) {

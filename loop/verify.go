@@ -276,7 +276,7 @@ func (l *Loop) verifyCommit(ctx context.Context, commit object.ID, events []stat
 		return one, err
 	}
 	defer remove()
-	runDir, err := newRunDir()
+	runDir, err := newRunDir(l.RunBase)
 	if err != nil {
 		return one, err
 	}
