@@ -28,6 +28,8 @@ type order struct {
 	Spec Spec     `json:"spec"`
 	Argv []string `json:"argv"`
 	Dir  string   `json:"dir"`
+	// Covers are files that read otherwise inside.
+	Covers []cover `json:"covers,omitempty"`
 	// Extra is the number of descriptors from 3 on that the command gets.
 	Extra int `json:"extra"`
 	// Probe runs the self-check of Probe instead of a command.
@@ -199,7 +201,7 @@ func (i *initProcess) setUp() error {
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0); err != nil {
 		return fmt.Errorf("set the parent death signal: %w", err)
 	}
-	m := &mounter{spec: spec}
+	m := &mounter{spec: spec, covers: i.order.Covers}
 	if err := m.build(); err != nil {
 		return err
 	}
@@ -248,10 +250,7 @@ func loopbackUp() error {
 func innerEnv(env []string, spec Spec) []string {
 	env = withoutHelpers(env)
 	if spec.Mechanism == Landlock {
-		if spec.Home != "" && spec.HomeUpper != "" {
-			env = proc.SetEnv(env, "HOME", filepath.Join(spec.HomeUpper, "home"))
-		}
-		return env
+		return landlockEnv(env, spec)
 	}
 	open := append([]string{spec.Worktree}, spec.Writable...)
 	out := env[:0:0]

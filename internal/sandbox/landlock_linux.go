@@ -8,6 +8,8 @@ import (
 	"github.com/landlock-lsm/go-landlock/landlock"
 	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
+
+	"git-ralph/internal/proc"
 )
 
 // abstractError says that abstract sockets could not be closed.
@@ -37,11 +39,12 @@ func closeAbstract() error {
 }
 
 // confine is the fallback without namespaces: the process, and whatever it
-// starts, may write the worktree, temporary folders and Spec.Writable, and no
-// git directory. Landlock adds rights from the root downwards and cannot take
-// one away below, so it only fits a worktree whose git directory lies
-// elsewhere. Changes of mode, owner and times are not covered, nor are unix
-// sockets, and processes are not ended by it.
+// starts, may write the worktree, Spec.Writable, the shared temporary folders
+// as far as nothing of ours lies there, and no git directory. Landlock adds
+// rights from the root downwards and cannot take one away below, so it only
+// fits a worktree whose git directory lies elsewhere. Changes of mode, owner
+// and times are not covered, nor are unix sockets, and processes are not ended
+// by it.
 func confine(spec Spec) error {
 	if err := landlockFits(spec); err != nil {
 		return err
@@ -63,9 +66,10 @@ func confine(spec Spec) error {
 		add(spec.Worktree)
 	}
 	add(spec.Writable...)
-	add("/tmp", "/var/tmp", "/dev/shm", "/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/random", "/dev/urandom")
+	add(sharedTemp(spec)...)
+	add("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/random", "/dev/urandom")
 	if spec.Home != "" && spec.HomeUpper != "" {
-		home := filepath.Join(spec.HomeUpper, "home")
+		home := landlockHome(spec)
 		large, err := copyHome(spec.Home, home)
 		if err != nil {
 			return &homeError{err}
@@ -81,10 +85,10 @@ func confine(spec Spec) error {
 		}
 	}
 	rules := []landlock.Rule{
-		landlock.RODirs("/"),
 		landlock.RWDirs(dirs...).WithRefer().WithIoctlDev(),
 		landlock.RWFiles(files...).WithIoctlDev(),
 	}
+	rules = append(rules, readable(spec)...)
 	if err := landlock.V7.BestEffort().RestrictPaths(rules...); err != nil {
 		return fmt.Errorf("landlock: %w", err)
 	}
@@ -96,9 +100,116 @@ func confine(spec Spec) error {
 	return dropCaps(false) // root could otherwise make device nodes where it may write
 }
 
+// landlockHome is the home folder of a command that has no overlay of it.
+func landlockHome(spec Spec) string { return filepath.Join(spec.HomeUpper, "home") }
+
+// landlockEnv leads the command to that home folder: also by the variables that
+// name a part of it by itself.
+func landlockEnv(env []string, spec Spec) []string {
+	if spec.Home == "" || spec.HomeUpper == "" {
+		return env
+	}
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "GOPATH", "GOCACHE", "GOMODCACHE"} {
+		old := proc.Getenv(env, name)
+		if old == "" || !within(old, spec.Home) || withinAny(old, spec.Writable) {
+			continue
+		}
+		if rel, err := filepath.Rel(spec.Home, old); err == nil {
+			env = proc.SetEnv(env, name, filepath.Join(landlockHome(spec), rel))
+		}
+	}
+	return proc.SetEnv(env, "HOME", landlockHome(spec))
+}
+
+// sharedTemp are the temporary folders of everybody that the command may write.
+// One that holds anything of ours is not among them: what is not to be written
+// cannot be taken out of it again.
+func sharedTemp(spec Spec) []string {
+	ours := append([]string{spec.Home, spec.HomeUpper}, spec.GitDirs...)
+	ours = append(append(ours, spec.ReadOnlyPaths...), spec.CommandFiles...)
+	var out []string
+	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
+		real, err := resolve(dir)
+		if err != nil {
+			continue
+		}
+		free := true
+		for _, p := range ours {
+			if p == "" {
+				continue
+			}
+			if r, err := resolve(p); err == nil {
+				p = r.real
+			}
+			free = free && !within(p, real.real)
+		}
+		if free {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// readable is the whole tree but what is hidden. A rule holds for everything
+// below it, so the folders on the way to a hidden place are given entry by
+// entry, and what comes to lie in them later cannot be read; their names can be
+// listed.
+func readable(spec Spec) []landlock.Rule {
+	hidden := map[string]bool{}
+	for _, p := range hiddenPlaces(spec) {
+		if r, err := resolve(p); err == nil {
+			hidden[r.real] = true
+		}
+	}
+	if len(hidden) == 0 {
+		return []landlock.Rule{landlock.RODirs("/")}
+	}
+	way := map[string]bool{"/": true}
+	for p := range hidden {
+		for dir := filepath.Dir(p); dir != "/"; dir = filepath.Dir(dir) {
+			way[dir] = true
+		}
+	}
+	const read, run, list = llsys.AccessFSReadFile, llsys.AccessFSExecute, llsys.AccessFSReadDir
+	rules := []landlock.Rule{landlock.PathAccess(list, "/")}
+	var dirs, files []string
+	for dir := range way {
+		if hidden[dir] {
+			continue
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue // not readable for us, so not for the command
+		}
+		for _, e := range entries {
+			p := filepath.Join(dir, e.Name())
+			switch {
+			case hidden[p], way[p], e.Type()&os.ModeSymlink != 0:
+			case e.IsDir():
+				dirs = append(dirs, p)
+			case e.Type().IsRegular():
+				files = append(files, p)
+			}
+		}
+	}
+	return append(rules, landlock.PathAccess(read|run, dirs...).IgnoreIfMissing(), landlock.PathAccess(read|run, files...).IgnoreIfMissing())
+}
+
+// hiddenPlaces are those of the specification, and the usual ones of the home
+// folder.
+func hiddenPlaces(spec Spec) []string {
+	out := append([]string{}, spec.Hidden...)
+	if spec.Home != "" {
+		for _, p := range DefaultHidden() {
+			out = append(out, filepath.Join(spec.Home, p))
+		}
+	}
+	return out
+}
+
 // landlockFits says whether no git directory lies where writing is allowed.
 func landlockFits(spec Spec) error {
-	open := append([]string{"/tmp", "/var/tmp", "/dev/shm"}, spec.Writable...)
+	open := append([]string{}, spec.Writable...)
 	if !spec.WorktreeReadOnly {
 		open = append(open, spec.Worktree)
 	}

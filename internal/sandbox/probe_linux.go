@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
-
 	"git-ralph/internal/proc"
 )
 
@@ -79,29 +77,6 @@ func Probe(ctx context.Context, spec Spec) (Report, error) {
 		Mechanism: Namespaces, Detail: "user, mount, pid and ipc namespaces",
 		Missing:  append(missing, "unix sockets in folders that are not hidden or private"),
 		HomeMode: try.HomeMode, OwnProc: try.OwnProc, CloseAbstract: try.CloseAbstract,
-	}, nil
-}
-
-// probeLandlock is what is left when namespaces are refused.
-func probeLandlock(ctx context.Context, try Spec, refusal error) (Report, error) {
-	none := Report{Mechanism: None, Detail: fmt.Sprintf("namespaces are refused: %v", refusal)}
-	if abi, err := llsys.LandlockGetABIVersion(); err != nil || abi < 3 {
-		none.Detail += "; landlock is not there either"
-		return none, nil
-	}
-	try.Mechanism, try.OwnProc, try.CloseAbstract, try.GitDirs = Landlock, false, false, nil
-	try.Home, try.HomeUpper = "", ""
-	if _, err := attempt(ctx, try); err != nil {
-		none.Detail += fmt.Sprintf("; landlock too: %v", err)
-		return none, nil
-	}
-	return Report{
-		Mechanism: Landlock,
-		Detail:    none.Detail + "; landlock works for a linked worktree (--worktree)",
-		Missing: []string{
-			"a worktree that holds its git directory", "reading of credentials", "modes, owners and times of read-only files",
-			"replacement of the worktree's .git file", "processes that outlive the iteration (they are searched for)", "unix sockets",
-		},
 	}, nil
 }
 
