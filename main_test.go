@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 type project struct {
 	*repo.Repo
 	bin string
+	// around changes how the program is started; nil = not at all.
+	around func(*exec.Cmd)
 }
 
 // result of one command.
@@ -84,6 +86,9 @@ func (p *project) run(t *testing.T, env []string, args ...string) result {
 	c.Dir, c.Env = p.Dir, append(append([]string{}, p.Env...), env...)
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
+	if p.around != nil {
+		p.around(c)
+	}
 	err = c.Run()
 	r := result{out: out.String(), err: errs.String()}
 	var ee *exec.ExitError

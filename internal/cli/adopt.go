@@ -49,6 +49,9 @@ func (c *AdoptCmd) Run(a *App) error {
 	if c.Journal == "" && !tip.IsZero() {
 		return c.present(a, j)
 	}
+	if forked, err := c.fromLinked(a, j); forked || err != nil {
+		return err
+	}
 	all, err := a.orphans(j)
 	if err != nil {
 		return err
@@ -214,8 +217,16 @@ func (c *AdoptCmd) take(a *App, j *journal.Journal, tip object.ID, o orphan) err
 	}
 	defer done()
 	s, id := o.snap.State, o.snap.State.Journal.ID
-	archive := gitstate.ArchiveRef(id)
+	archive := o.ref
+	if !tip.IsZero() {
+		if now, err := j.At(tip); err != nil {
+			return err
+		} else if now.State.Journal.ID == id {
+			return c.goOn(a, j, tip, o)
+		}
+	}
 	if o.name != "" {
+		archive = gitstate.ArchiveRef(id)
 		lock, err := j.Repo.LockBranch(o.name)
 		if err != nil {
 			return err

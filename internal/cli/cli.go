@@ -121,6 +121,9 @@ type App struct {
 	parser         *kong.Kong
 	repo           *gitstate.Repo
 	journal        *journal.Journal
+	linked         *gitstate.Linked // with --worktree, once it is entered
+	typed          string           // the worktree where that was typed
+	wantsLinked    bool             // --worktree was given
 	git            []config.GitValue
 	coloured       map[bool]bool // whether text is coloured, by being a terminal
 	closeFunctions []func()
@@ -294,7 +297,7 @@ func (a *App) report(err error) int {
 	}
 	var held *gitstate.HeldError
 	if errors.As(err, &held) {
-		code, hint = 7, "git ralph status shows it; git ralph stop ends it; git worktree add ../work -b work gives a second loop a place of its own"
+		code, hint = 7, "git ralph status shows it; git ralph stop ends it; git ralph start --worktree works beside it"
 	}
 	if errors.Is(err, journal.ErrNone) && hint == "" {
 		hint = "git ralph init, or git ralph import FILE"
@@ -305,6 +308,9 @@ func (a *App) report(err error) int {
 	}
 	if hint == "" {
 		hint = diskHint(err)
+	}
+	if more := a.linkedHint(); more != "" {
+		hint = strings.TrimPrefix(hint+"\n"+more, "\n")
 	}
 	if a.JSON {
 		enc := json.NewEncoder(a.Err)

@@ -31,6 +31,9 @@ func (c *DiscoverCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
+	if err := a.enterLinked(&c.RunFlags, true); err != nil {
+		return err
+	}
 	if err := a.begun(); err != nil {
 		return err
 	}
@@ -87,6 +90,9 @@ func (RegenerateCmd) Help() string {
 func (c *RegenerateCmd) Run(a *App) error { return a.planPhase(&c.RunFlags, "regenerate") }
 
 func (a *App) planPhase(f *RunFlags, reason string) error {
+	if err := a.enterLinked(f, true); err != nil {
+		return err
+	}
 	if err := a.begun(); err != nil {
 		return err
 	}

@@ -21,6 +21,9 @@ func (c *StartCmd) dryRun(a *App, set *config.Resolved) error {
 	}
 	action := loop.Decide(s, w.loop.Settings.Limits, w.loop.Now())
 	prompt := w.loop.NextPrompt(s, action.Task)
+	if c.Worktree && !c.JSON {
+		a.printf("worktree: %s\n", a.whichLinked())
+	}
 	if c.JSON {
 		return a.printJSON(map[string]any{"decision": action.Kind, "task": action.Task, "reason": action.Reason,
 			"sandbox": w.loop.Sandbox.Mechanism(), "agent": set.Agent.Driver, "model": set.Agent.Model,

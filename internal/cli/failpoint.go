@@ -16,6 +16,8 @@ func failpoints() []string {
 	all = append(all, loop.Steps...)
 	all = append(all, gitstate.KeepSteps...)
 	all = append(all, loop.RecoverySteps...)
+	all = append(all, gitstate.LinkedSteps...)
+	all = append(all, loop.FollowSteps...)
 	return append(all, worktree.Failpoints()...)
 }
 

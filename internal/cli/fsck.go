@@ -60,6 +60,7 @@ type checkup struct {
 	doc     fsckDoc
 	ends    map[string]state.Event // iterations by event id
 	current string                 // event id of the iteration in work
+	forks   map[string]bool        // event ids of journals with the same id
 	id      string                 // of the journal
 }
 
@@ -178,6 +179,9 @@ func (c *checkup) journal(ctx context.Context) error {
 	}
 	if snap, err := c.j.Load(ctx); err == nil {
 		c.id = snap.State.Journal.ID
+		if c.forks, err = c.a.forkEvents(c.j, c.id); err != nil {
+			return err
+		}
 		if snap.State.Run.Current != nil {
 			c.current = snap.State.Run.Current.EventID
 		}
@@ -217,6 +221,7 @@ func (c *checkup) refs(ctx context.Context) error {
 			c.doc.Evidence++
 			end, known := c.ends[event]
 			switch {
+			case c.forks[event]:
 			case !known && event != c.current:
 				// A crash between the evidence and the journal leaves one; what it
 				// holds is in no entry, so it is named and never dropped.
@@ -225,7 +230,7 @@ func (c *checkup) refs(ctx context.Context) error {
 				c.fault("refs", object.Zero, "git update-ref "+name+" "+end.Result.Evidence, "%s is not the evidence that its entry names", name)
 			}
 		}
-		if event, ok := strings.CutPrefix(name, gitstate.LocalPrefix+c.id+"/"); ok && c.id != "" && !alive && event != c.current {
+		if event, ok := strings.CutPrefix(name, gitstate.LocalPrefix+c.id+"/"); ok && c.id != "" && !alive && event != c.current && !c.forks[event] {
 			c.dropLocal(name, event, id)
 		}
 	}

@@ -67,6 +67,9 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	if err := a.recoverRun(j, e); err != nil {
 		return loop.End{}, false, err
 	}
+	if err := a.follow(j, e); err != nil {
+		return loop.End{}, false, err
+	}
 	snap, err := j.Load(a.Ctx)
 	if err != nil {
 		return loop.End{}, false, err
@@ -86,6 +89,12 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	}
 	l := w.loop
 	l.Engine = e
+	if was, is := snap.State.Run.Sandbox, l.Sandbox.Mechanism(); was != "" && was != is {
+		a.warn("the last session ran with the sandbox %s, this one runs with %s: %s", was, is, sandboxLine(is, set.Guard.Sockets))
+	}
+	if a.linked != nil && !c.flags.JSON && !c.quiet {
+		a.printf("working in %s on %s; git ralph -C %s status shows it\n", a.linked.Root, a.linked.Branch, a.linked.Root)
+	}
 	out := newReporter(a, c.flags.JSON)
 	if l.Emit = out.emit; c.quiet {
 		l.Emit = nil

@@ -16,7 +16,7 @@ import (
 // sandbox's home ever comes back.
 func (b *boundary) KeepLogin() error {
 	rel := agent.LoginOf(b.set.Agent.Driver).File
-	if rel == "" || b.base.Home == "" || b.report.Mechanism != sandbox.Namespaces {
+	if rel == "" || b.base.Home == "" || b.report.Mechanism == sandbox.None {
 		return nil
 	}
 	_, err := sandbox.ReturnCredential(b.base.Home, b.uppers[true], rel, func(renewed []byte) error {

@@ -26,8 +26,8 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 	if err != nil {
 		return nil, err
 	}
-	if f.Worktree || f.Workers > 0 {
-		return nil, gitstate.Hint(2, "git worktree add ../work -b work && cd ../work && git ralph start", "--worktree and --workers are not available yet")
+	if f.Workers > 0 {
+		return nil, a.noWorkers()
 	}
 	version, ok, err := repo.GitVersion(ctx)
 	if err != nil {
@@ -50,8 +50,15 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 	if err := loop.CheckJournal(ctx, repo, j, s); err != nil {
 		return nil, err
 	}
-	if err := a.checkWorktree(ctx, set, f); err != nil {
-		return nil, err
+	if a.linked == nil && !f.Worktree {
+		if err := a.broughtOver(ctx, j); err != nil {
+			return nil, err
+		}
+	}
+	if !f.Worktree || a.linked != nil { // where none is made yet, there is nothing to look at
+		if err := a.checkWorktree(ctx, set, f); err != nil {
+			return nil, err
+		}
 	}
 	sandbox, err := a.sandbox(ctx, set, f.Yes)
 	if err != nil {
@@ -126,7 +133,7 @@ func (a *App) checkWorktree(ctx context.Context, set *config.Resolved, f *RunFla
 	if len(shown) > 10 {
 		shown = append(append([]string{}, dirty[:10]...), fmt.Sprintf("and %d more", len(dirty)-10))
 	}
-	return gitstate.Hint(8, "commit or stash them; or start with --dirty=commit, which commits them for you; or work in a second worktree: git worktree add ../work -b work",
+	return gitstate.Hint(8, "commit or stash them; or start with --dirty=commit, which commits them for you; or leave them as they are and work beside them: git ralph start --worktree",
 		"tracked files have changes: %s", strings.Join(shown, ", "))
 }
 

@@ -33,6 +33,9 @@ func (c *RunCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
+	if err := a.enterLinked(&c.RunFlags, true); err != nil {
+		return err
+	}
 	if err := a.begun(); err != nil {
 		return err
 	}

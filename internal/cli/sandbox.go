@@ -30,6 +30,8 @@ type boundary struct {
 	uppers map[bool]string // folders of the home's changes: of the agent, of everything else
 	binary string
 	env    []string
+	// runs is where the folders of runs lie; "" = anywhere.
+	runs string
 }
 
 func (b *boundary) Mechanism() string { return string(b.report.Mechanism) }
@@ -54,6 +56,9 @@ func (b *boundary) Wrapper(use loop.Use) proc.Wrapper {
 		wrap, err := sandbox.Wrapper(spec)
 		if err != nil {
 			return proc.Wrapped{}, err
+		}
+		if b.report.Mechanism == sandbox.Landlock {
+			cmd.Env = landlockEnv(cmd.Env, use)
 		}
 		return wrap(cmd)
 	}
@@ -82,9 +87,8 @@ func (b *boundary) spec(use loop.Use) (sandbox.Spec, error) {
 	if !use.Agent {
 		s.Network = sandbox.Network(b.set.Guard.Network)
 	}
-	if b.report.Mechanism != sandbox.Namespaces {
-		s.Writable = append(slices.Clone(s.Writable), use.RunDir)
-		return s, nil
+	if b.report.Mechanism == sandbox.Landlock {
+		return b.landlockSpec(s, use)
 	}
 	list, err := os.ReadDir(use.RunDir)
 	if err != nil {
@@ -104,6 +108,15 @@ func pathFolders(env []string) []string {
 		}
 	}
 	return nil
+}
+
+// purpose tells the home folders of one repository apart.
+func purpose(isAgent bool, repo *gitstate.Repo, beside string) string {
+	who := "checks"
+	if isAgent {
+		who = "agent"
+	}
+	return strings.TrimSpace(who + " " + repo.WorktreeName() + " " + beside)
 }
 
 // sandbox finds out, by doing it once, what this machine allows, and what the
@@ -145,8 +158,8 @@ func (a *App) sandboxFor(ctx context.Context, set *config.Resolved, yes bool, be
 	uppers := map[bool]string{}
 	if home != "" {
 		// What an agent leaves in its home must not prepare the ground for checks.
-		for isAgent, purpose := range map[bool]string{true: "agent", false: "checks"} {
-			if uppers[isAgent], err = sandbox.HomeUpperDir(home, repo.CommonDir, strings.TrimSpace(purpose+" "+repo.WorktreeName()+" "+beside)); err != nil {
+		for _, isAgent := range []bool{true, false} {
+			if uppers[isAgent], err = sandbox.HomeUpperDir(home, repo.CommonDir, purpose(isAgent, repo, beside)); err != nil {
 				return nil, err
 			}
 		}
@@ -159,21 +172,27 @@ func (a *App) sandboxFor(ctx context.Context, set *config.Resolved, yes bool, be
 	if err != nil {
 		return nil, fmt.Errorf("try the sandbox: %w", err)
 	}
-	if report.Mechanism != sandbox.Namespaces {
-		hint := "in a container allow user namespaces (for example --security-opt seccomp=unconfined), or say guard.sandbox = \"off\" in ralph.toml or RALPH_GUARD_SANDBOX=off"
-		if set.Guard.Sandbox != "require" && terminal(a.In) && terminal(a.Err) && !yes {
-			fmt.Fprintf(a.Err, "this machine refuses the sandbox: %s\n", report.Detail)
-			ok, err := a.askWithin(ctx, "work without it this time? [y/N] ")
-			if err != nil {
-				return nil, err
-			}
-			if ok {
-				return off{}, nil
-			}
-		}
-		return nil, gitstate.Hint(8, hint, "there is no sandbox here: %s", report.Detail)
+	b := &boundary{report: report, base: base, uppers: uppers, set: set, binary: binary, env: a.Env}
+	if report.Mechanism == sandbox.Namespaces {
+		return b, nil
 	}
-	return &boundary{report: report, base: base, uppers: uppers, set: set, binary: binary, env: a.Env}, nil
+	if _, here := repo.LinkedHere(); report.Mechanism == sandbox.Landlock && (here || a.wantsLinked) {
+		return a.landlocked(b, repo, beside)
+	}
+	if set.Guard.Sandbox != "require" && terminal(a.In) && terminal(a.Err) && !yes {
+		fmt.Fprintf(a.Err, "this machine refuses the sandbox: %s\n", report.Detail)
+		for _, way := range waysOut(report) {
+			fmt.Fprintf(a.Err, "  %s\n", way)
+		}
+		ok, err := a.askWithin(ctx, "work without it this time? [y/N] ")
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return off{}, nil
+		}
+	}
+	return nil, gitstate.Hint(8, strings.Join(waysOut(report), "\n"), "there is no sandbox here: %s", report.Detail)
 }
 
 func expandHome(paths []string, home string) []string {

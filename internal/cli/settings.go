@@ -34,7 +34,11 @@ func (a *App) sources(extra []string, run map[string]string) (config.Sources, er
 	if err != nil {
 		return src, err
 	}
-	project, err := config.ReadProject(repo.Root)
+	root := repo.Root
+	if a.typed != "" {
+		root = a.typed // the settings are those of the place where the command was typed
+	}
+	project, err := config.ReadProject(root)
 	if err != nil {
 		return src, err
 	}

@@ -319,7 +319,7 @@ func (a *App) showText(e journal.Entry, d showDoc) {
 		row("evidence", "pruned")
 	}
 	if d.Sandbox != "" {
-		row("sandbox", "%s", d.Sandbox)
+		row("sandbox", "%s", sandboxLine(d.Sandbox, nil))
 	}
 	row("entry", "%s", d.Entry)
 	table(a.Out, rows)

@@ -36,8 +36,8 @@ type RunFlags struct {
 	Agent         string   `placeholder:"D" help:"claude, codex, opencode, gemini, command or scripted."`
 	Model         string   `placeholder:"NAME" help:"The agent's model."`
 	Script        string   `placeholder:"FILE" help:"Script of the agent scripted."`
-	Worktree      bool     `help:"Work in a linked worktree on a branch of its own; git ralph land brings it over."`
-	Workers       int      `placeholder:"N" help:"Several worktrees at once."`
+	Worktree      bool     `help:"Work in a linked worktree of its own on the branch ralph/BRANCH: yours stays free. The end says how the work comes over."`
+	Workers       int      `placeholder:"N" help:"Several worktrees at once (not available yet)."`
 	Dirty         string   `placeholder:"refuse|commit" help:"What to do with changed tracked files."`
 	Unchecked     bool     `help:"Work although nothing could be verified."`
 	Trust         bool     `help:"Trust the ralph.toml of this repository for this call."`
@@ -80,12 +80,15 @@ func (c *StartCmd) Run(a *App) error {
 	if c.Trust {
 		a.Env = append(a.Env, "RALPH_TRUST=1")
 	}
+	if err := c.enter(a); err != nil {
+		return err
+	}
 	j, err := a.Journal()
 	if err != nil {
 		return err
 	}
 	if _, err := j.Load(a.Ctx); errors.Is(err, journal.ErrNone) {
-		return gitstate.Hint(8, "git ralph import FILE, or git ralph add \"a first task\"", "the branch %s has no journal and no plan", j.Branch)
+		return a.nothingYet(j)
 	} else if err != nil {
 		return err
 	}
@@ -106,6 +109,19 @@ func (c *StartCmd) Run(a *App) error {
 		a.summary(end)
 	}
 	return endError(end)
+}
+
+// enter goes to the linked worktree. A dry run makes none.
+func (c *StartCmd) enter(a *App) error {
+	if !c.DryRun {
+		return a.enterLinked(&c.RunFlags, false)
+	}
+	return a.lookLinked(&c.RunFlags)
+}
+
+// nothingYet is the answer to a start where nothing was ever asked for.
+func (a *App) nothingYet(j *journal.Journal) error {
+	return gitstate.Hint(8, "git ralph import FILE, or git ralph add \"a first task\"", "the branch %s has no journal and no plan", j.Branch)
 }
 
 // endError turns the end of a run into its exit code.
@@ -172,6 +188,9 @@ func newReporter(a *App, asJSON bool) *reporter { return &reporter{a: a, json: a
 func (r *reporter) emit(l loop.Live) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if data, ok := l.Data.(map[string]any); ok && r.a.linked != nil && (l.Event == "start" || l.Event == "end") {
+		data["worktree"], data["branch"] = r.a.linked.Root, r.a.linked.Branch
+	}
 	if r.json {
 		r.a.printLine(l)
 		return
@@ -248,7 +267,9 @@ func (a *App) summary(end loop.End) {
 			a.printf("  %s: %s\n", b.ID, b.Reason)
 		}
 	}
+	end.State.Journal.Branch = a.journal.Branch // that of a linked worktree names its origin
 	a.printf("%s %s\n", a.colour(a.Out, "36", "next:"), nextMove(end))
+	a.homeward()
 }
 
 // goesOn is the command that continues a phase.
@@ -308,7 +329,7 @@ func (a *App) notify(set *config.Resolved, end loop.End) {
 	}
 	ctx, cancel := context.WithTimeout(a.Ctx, 30*time.Second)
 	defer cancel()
-	body := fmt.Sprintf(`{"status":%q,"reason":%q,"branch":%q}`+"\n", end.Status, end.Reason, end.State.Journal.Branch)
+	body := fmt.Sprintf(`{"status":%q,"reason":%q,"branch":%q}`+"\n", end.Status, end.Reason, a.journal.Branch)
 	exit, err := proc.Run(ctx, proc.Command{Argv: argv, Dir: a.Dir, Env: a.Env, Stdin: strings.NewReader(body)})
 	if err != nil {
 		a.warn("the notification failed: %v", err)

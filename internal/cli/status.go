@@ -56,6 +56,7 @@ type statusDoc struct {
 	Percent        int              `json:"percent_complete"`
 	SessionDone    int              `json:"tasks_completed_this_session"`
 	HaltReason     string           `json:"halt_reason"`
+	Linked         *linkedDoc       `json:"linked,omitempty"`
 }
 
 type costDoc struct {
@@ -159,7 +160,8 @@ func (a *App) status() (statusDoc, state.State, error) {
 	} else if r.Status == state.Running || r.Status == state.Waiting {
 		d.Status, d.HaltReason = state.Interrupted, "the process that ran the loop is gone"
 	}
-	return d, s, nil
+	d.Linked, err = a.linkedStatus(j)
+	return d, s, err
 }
 
 // noJournalHere is noJournal, and asks the remotes whether one of them has a
@@ -262,7 +264,7 @@ func (c *StatusCmd) Run(a *App) error {
 	if d.LastActivity != nil {
 		row("last entry", "%s", ago(*d.LastActivity, now))
 	}
-	table(a.Out, rows)
+	table(a.Out, append(rows, d.Linked.rows(d.Branch, now)...))
 	for _, q := range d.Questions {
 		a.printf("  %s %s\n", a.colour(a.Out, "33", "question "+q.ID+":"), q.Text)
 	}
@@ -316,7 +318,7 @@ func sandboxLine(mechanism string, sockets []string) string {
 	case "off", "none":
 		return "off: only the command guard stands between the agent and git; what it does is noticed afterwards"
 	case "landlock":
-		line = "landlock: writes outside the worktree are refused; not covered: reading, processes, unix sockets"
+		line = "landlock: git is read-only for the agent; not covered: modes of files, the .git file of the worktree (it is put back), processes (they are searched for), the network, unix sockets"
 	case "namespaces":
 		line = "namespaces: git is read-only for the agent; not covered: the network, unix sockets outside of /run and /tmp"
 	}
@@ -325,6 +327,9 @@ func sandboxLine(mechanism string, sockets []string) string {
 	}
 	return line
 }
+
+// boundTo says whether a mechanism keeps git read-only for the agent.
+func boundTo(mechanism string) bool { return mechanism == "namespaces" || mechanism == "landlock" }
 
 // openSockets are those that the settings leave within the agent's reach.
 func (a *App) openSockets() []string {

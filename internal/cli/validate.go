@@ -29,6 +29,9 @@ func (c *ValidateCmd) Run(a *App) error {
 	if c.Report {
 		return c.report(a)
 	}
+	if err := a.enterLinked(&c.RunFlags, true); err != nil {
+		return err
+	}
 	if err := a.begun(); err != nil {
 		return err
 	}

@@ -46,6 +46,9 @@ func (c *VerifyCmd) Run(a *App) error {
 	}
 	l := &loop.Loop{Repo: a.repo, Journal: a.journal, Prover: newProver(set, sleep), Sandbox: sandbox, Settings: a.loopSettings(set),
 		Log: a.warn, Now: a.journal.Now, Sleep: sleep}
+	if b, ok := sandbox.(*boundary); ok {
+		l.RunBase = b.runs
+	}
 	live := !c.JSON && !c.Report
 	v, err := l.Verify(ctx, c.Range, func(one loop.VerifiedCommit) {
 		if live {

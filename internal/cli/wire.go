@@ -244,7 +244,7 @@ func (a *App) wire(set *config.Resolved, sandbox loop.Sandbox) (*wired, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts.Sandbox = sandbox.Mechanism() == "namespaces"
+	opts.Sandbox = boundTo(sandbox.Mechanism())
 	pol, err := a.policy(set)
 	if err != nil {
 		return nil, err
@@ -265,6 +265,9 @@ func (a *App) wire(set *config.Resolved, sandbox loop.Sandbox) (*wired, error) {
 		OpenTools: func(s loop.Scope) (loop.Toolbox, error) { return mcp.Open(s) },
 		Prompt:    opts, Settings: a.loopSettings(set), Binary: binary, Log: a.warn, Now: j.Now, Sleep: sleep, Fail: a.failpoint()}
 	l.Settings.SetupPrompt = setupPrompt
+	if b, ok := sandbox.(*boundary); ok {
+		l.RunBase = b.runs
+	}
 	l.AgentFor = func(r loop.Role) (loop.Agent, error) {
 		if d := l.Settings.Roles[r].Driver; d != "" && d != set.Agent.Driver {
 			return agent.New(d, a.agentOptions(set))

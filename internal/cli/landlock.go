@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/proc"
+	"git-ralph/internal/sandbox"
+	"git-ralph/loop"
+)
+
+// waysOut are the choices where namespaces are refused.
+func waysOut(r sandbox.Report) []string {
+	var out []string
+	if r.Mechanism == sandbox.Landlock {
+		out = append(out, "git ralph start --worktree: in a linked worktree Landlock keeps the agent from git; git ralph doctor in it says what that leaves open")
+	}
+	return append(out, "in a container allow user namespaces, for example --security-opt seccomp=unconfined",
+		"guard.sandbox = \"off\" in ralph.toml, or RALPH_GUARD_SANDBOX=off: what the agent does to git is then noticed, not prevented")
+}
+
+// landlocked makes the boundary of a linked worktree where namespaces are
+// refused. What Landlock cannot keep is refused by name.
+func (a *App) landlocked(b *boundary, repo *gitstate.Repo, beside string) (loop.Sandbox, error) {
+	if n := b.set.Guard.Network; n != "" && n != string(sandbox.NetworkOpen) {
+		return nil, gitstate.Hint(8, "network = \"open\" under [guard] in ralph.toml, or RALPH_GUARD_NETWORK=open; or allow user namespaces",
+			"landlock cannot keep checks to guard.network = %q", n)
+	}
+	var err error
+	if b.runs, err = cacheFolder("runs"); err != nil {
+		return nil, err
+	}
+	if b.base.Home != "" {
+		for isAgent := range b.uppers {
+			if b.uppers[isAgent], err = landlockHome(repo, purpose(isAgent, repo, beside)); err != nil {
+				return nil, err
+			}
+		}
+		b.base.HomeUpper = b.uppers[true]
+	}
+	if _, here := repo.LinkedHere(); !here {
+		return b, nil // a dry run, before there is one
+	}
+	spec := b.report.Apply(b.base)
+	spec.Network = sandbox.NetworkOpen
+	if _, err := sandbox.Wrapper(spec); err != nil {
+		return nil, gitstate.Hint(8, "take it out of guard.writable; or allow user namespaces", "%w", err)
+	}
+	return b, nil
+}
+
+// landlockHome is the folder of a home folder's changes. No overlay forbids
+// that it lies in the home folder itself, and in a temporary folder others
+// could write to it.
+func landlockHome(repo *gitstate.Repo, purpose string) (string, error) {
+	base, err := cacheFolder("homes")
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(repo.CommonDir + "\x00" + purpose))
+	return filepath.Join(base, fmt.Sprintf("%x", sum[:12])), nil
+}
+
+// landlockSpec is what Landlock makes of a use: of the run's folder only the
+// handoff and a temporary folder can be written. Nested repositories and large
+// files of the user cannot be taken out of the worktree; what happens to them
+// is found out afterwards.
+func (b *boundary) landlockSpec(s sandbox.Spec, use loop.Use) (sandbox.Spec, error) {
+	if err := os.MkdirAll(filepath.Join(use.RunDir, "tmp"), 0o700); err != nil {
+		return s, fmt.Errorf("describe the sandbox: %w", err)
+	}
+	s.ReadOnlyPaths = []string{use.RunDir}
+	s.Writable = append(slices.Clone(s.Writable), filepath.Join(use.RunDir, "handoff"), filepath.Join(use.RunDir, "tmp"))
+	return s, nil
+}
+
+// landlockEnv leads a command to its own temporary folder: those of everybody
+// may be closed.
+func landlockEnv(env []string, use loop.Use) []string {
+	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
+		if name == "TMPDIR" || proc.Getenv(env, name) != "" {
+			env = proc.SetEnv(env, name, filepath.Join(use.RunDir, "tmp"))
+		}
+	}
+	return env
+}

@@ -1,0 +1,346 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/journal"
+	"git-ralph/loop"
+)
+
+// enterLinked makes a command with --worktree one of the linked worktree of the
+// present branch: it finds it, or makes it with a journal that goes on from the
+// branch's. From here on repository and journal are those of the linked one;
+// settings stay those of the place where the command was typed. begin says that
+// the branch may not have a journal yet.
+func (a *App) enterLinked(f *RunFlags, begin bool) error {
+	if !f.Worktree {
+		return nil
+	}
+	a.wantsLinked = true
+	if f.Workers > 0 {
+		return a.noWorkers()
+	}
+	repo, err := a.Repo()
+	if err != nil {
+		return err
+	}
+	if here, ok := repo.LinkedHere(); ok {
+		a.linked = &here // typed in it: there is nothing to enter
+		return a.linkedBranch(repo)
+	}
+	j, err := a.Journal()
+	if err != nil {
+		return err
+	}
+	if of, ok := strings.CutPrefix(j.Branch, gitstate.LinkedBranch("")); ok {
+		return gitstate.Hint(8, "git switch "+of+" and again; or without --worktree", "%s is the branch of a linked worktree itself", j.Branch)
+	}
+	held, err := repo.LockBranch(gitstate.LinkedBranch(j.Branch))
+	if err != nil {
+		return err
+	}
+	defer held.Release() // the loop takes it again
+	l, err := a.readyLinked(repo, j, begin)
+	if err != nil {
+		return err
+	}
+	return a.moveTo(repo, l, f)
+}
+
+func (a *App) noWorkers() error {
+	return gitstate.Hint(2, "git ralph start --worktree works in one", "--workers is not available yet")
+}
+
+// readyLinked finds or makes the linked worktree of j's branch.
+func (a *App) readyLinked(repo *gitstate.Repo, j *journal.Journal, begin bool) (gitstate.Linked, error) {
+	none := gitstate.Linked{}
+	l, ok, err := repo.LinkedOf(j.Branch)
+	if err != nil {
+		return none, err
+	}
+	fork, err := repo.ReadRef(a.Ctx, gitstate.JournalRef(gitstate.LinkedBranch(j.Branch)))
+	if err != nil {
+		return none, err
+	}
+	if ok && l.There() && !fork.IsZero() {
+		return l, nil
+	}
+	tip, err := a.settledJournal(repo, j, begin)
+	if err != nil {
+		return none, err
+	}
+	if err := a.clearFork(repo, j, tip, fork); err != nil {
+		return none, err
+	}
+	place, err := linkedPlace(repo, j.Branch)
+	if err != nil {
+		return none, err
+	}
+	return repo.MakeLinked(a.Ctx, j.Branch, place, tip, a.Env, a.failpoint())
+}
+
+// settledJournal is the entry of the branch's journal that a fork can begin at:
+// nothing is at work there, and what a dead run left is mended.
+func (a *App) settledJournal(repo *gitstate.Repo, j *journal.Journal, begin bool) (object.ID, error) {
+	if begin {
+		if _, err := a.ensureJournal(j); err != nil {
+			return object.Zero, err
+		}
+	}
+	done, err := a.exclusive()
+	if err != nil {
+		return object.Zero, err
+	}
+	defer done()
+	snap, err := j.Load(a.Ctx)
+	if errors.Is(err, journal.ErrNone) {
+		return object.Zero, a.nothingYet(j)
+	}
+	if err != nil {
+		return object.Zero, err
+	}
+	if snap.State.Run.Current != nil {
+		e, err := a.engine(nil)
+		if err != nil {
+			return object.Zero, err
+		}
+		if err := a.recoverRun(j, e); err != nil {
+			return object.Zero, err
+		}
+		if snap, err = j.Load(a.Ctx); err != nil {
+			return object.Zero, err
+		}
+	}
+	return snap.Tip, nil
+}
+
+// clearFork deals with the journal of a linked branch that is gone: somebody
+// threw the branch away. What it has of its own is archived.
+func (a *App) clearFork(repo *gitstate.Repo, j *journal.Journal, tip, fork object.ID) error {
+	branch := gitstate.LinkedBranch(j.Branch)
+	at, err := repo.ReadRef(a.Ctx, gitstate.BranchRef(branch))
+	if err != nil || fork.IsZero() || !at.IsZero() {
+		if err == nil && fork.IsZero() {
+			err = a.clearName(&journal.Journal{Repo: repo, Branch: branch})
+		}
+		return err
+	}
+	ups := []gitstate.RefUpdate{{Name: gitstate.JournalRef(branch), Old: fork}}
+	if known, err := repo.IsAncestor(a.Ctx, fork, tip); err != nil {
+		return err
+	} else if !known {
+		name := gitstate.ArchiveRef(gitstate.NewID(j.Now()))
+		ups = append(ups, gitstate.RefUpdate{Name: name, New: fork})
+		a.warn("the branch %s is gone; its journal was moved to %s", branch, name)
+	}
+	if err := repo.UpdateRefs("", ups...); err != nil {
+		return fmt.Errorf("put the journal of %s aside: %w", branch, err)
+	}
+	return nil
+}
+
+// linkedPlace is where the linked worktree of a branch is made: in the user's
+// cache folder, where no agent of another worktree may write.
+func linkedPlace(repo *gitstate.Repo, branch string) (string, error) {
+	base, err := cacheFolder("worktrees")
+	if err != nil {
+		return "", err
+	}
+	for _, in := range []string{repo.Root, repo.CommonDir} {
+		if rel, err := filepath.Rel(in, base); err == nil && filepath.IsLocal(rel) {
+			return "", gitstate.Hint(8, "set XDG_CACHE_HOME to a folder outside of it", "the user's cache folder lies in this repository: a worktree in a worktree would be part of it")
+		}
+	}
+	return repo.LinkedPlace(base, branch), nil
+}
+
+// cacheFolder makes a folder of ours in the user's cache folder and resolves it.
+func cacheFolder(name string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", gitstate.Hint(8, "set HOME or XDG_CACHE_HOME", "there is no place for a linked worktree: %w", err)
+	}
+	dir := filepath.Join(cache, "git-ralph", name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make a folder in the user's cache: %w", err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return "", fmt.Errorf("make a folder in the user's cache: %w", err)
+	}
+	return dir, nil
+}
+
+// moveTo goes on in the linked worktree.
+func (a *App) moveTo(repo *gitstate.Repo, l gitstate.Linked, f *RunFlags) error {
+	mended, err := repo.MendLinked(l)
+	if err != nil {
+		return err
+	}
+	if mended {
+		a.warn("the .git file of %s led elsewhere and was put back", l.Root)
+	}
+	linked, err := gitstate.Open(a.Ctx, l.Root, a.Env)
+	if err != nil {
+		return fmt.Errorf("open the linked worktree: %w", err)
+	}
+	// Paths of flags are those of the worktree where they were typed.
+	if f.Script != "" && !filepath.IsAbs(f.Script) {
+		f.Script = filepath.Join(repo.Root, f.Script)
+	}
+	a.closeFunctions = append(a.closeFunctions, func() { repo.Close() })
+	a.typed, a.linked = repo.Root, &l
+	a.repo, a.journal, a.git = linked, nil, nil
+	return a.linkedBranch(linked)
+}
+
+// linkedBranch refuses to work in a linked worktree where somebody switched to
+// another branch.
+func (a *App) linkedBranch(repo *gitstate.Repo) error {
+	branch, _, err := repo.Head(a.Ctx)
+	if err == nil && branch != a.linked.Branch {
+		err = gitstate.Hint(8, fmt.Sprintf("git -C %s switch %s", repo.Root, a.linked.Branch), "the linked worktree %s is on %s", repo.Root, branch)
+	}
+	return err
+}
+
+// follow brings the linked worktree up to its branch before a run.
+func (a *App) follow(j *journal.Journal, e *worktree.Engine) error {
+	if a.linked == nil {
+		return nil
+	}
+	fl := loop.Follower{Repo: j.Repo, Journal: j, Engine: e, Of: a.linked.Of, Log: a.warn, Fail: a.failpoint()}
+	return fl.Run(a.Ctx)
+}
+
+// homeward says where the work of a linked worktree is and how it comes to the
+// branch that it was made for.
+func (a *App) homeward() {
+	l := a.linked
+	if l == nil {
+		return
+	}
+	rows := [][]string{{"worktree", l.Root + ", on " + l.Branch}}
+	gap, _, err := a.linkedGap(*l)
+	if err != nil {
+		a.warn("%v", err)
+	} else {
+		rows = append(rows, []string{"ahead", plural(gap.Ahead, "commit") + " that " + l.Of + " does not have"})
+		for i, cmd := range wayHome(*l, gap) {
+			name := ""
+			if i == 0 {
+				name = "bring it over"
+			}
+			rows = append(rows, []string{name, cmd})
+		}
+	}
+	table(a.Out, rows)
+}
+
+// wayHome are the commands that bring the work of a linked worktree over, to
+// be typed where its branch is checked out.
+func wayHome(l gitstate.Linked, gap loop.Gap) []string {
+	var out []string
+	if gap.Ahead > 0 && gap.Behind > 0 {
+		out = append(out, fmt.Sprintf("git -C %s merge %s", l.Root, l.Of))
+	}
+	if gap.Ahead > 0 {
+		out = append(out, "git merge --ff-only "+l.Branch)
+	}
+	return append(out, "git ralph adopt "+l.Branch)
+}
+
+// linkedGap says how the linked branch stands to its own, and its journal to
+// that one's.
+func (a *App) linkedGap(l gitstate.Linked) (code, words loop.Gap, err error) {
+	for _, x := range []struct {
+		ref func(string) string
+		gap *loop.Gap
+	}{{gitstate.BranchRef, &code}, {gitstate.JournalRef, &words}} {
+		mine, err := a.repo.ReadRef(a.Ctx, x.ref(l.Branch))
+		if err != nil {
+			return code, words, err
+		}
+		theirs, err := a.repo.ReadRef(a.Ctx, x.ref(l.Of))
+		if err != nil {
+			return code, words, err
+		}
+		if mine.IsZero() || theirs.IsZero() {
+			continue
+		}
+		if *x.gap, err = loop.GapOf(a.Ctx, a.repo, mine, theirs); err != nil {
+			return code, words, err
+		}
+	}
+	return code, words, nil
+}
+
+// linkedHint is added to the hints of a run in a linked worktree: commands
+// typed elsewhere mean another branch.
+func (a *App) linkedHint() string {
+	if a.linked == nil || a.typed == "" {
+		return ""
+	}
+	return fmt.Sprintf("this is about %s: commands for it are given as git ralph -C %s", a.linked.Branch, a.linked.Root)
+}
+
+// lookLinked is enterLinked for a dry run, which enters only what is there.
+func (a *App) lookLinked(f *RunFlags) error {
+	repo, err := a.Repo()
+	if err != nil || !f.Worktree {
+		return err
+	}
+	a.wantsLinked = true
+	if _, ok := repo.LinkedHere(); ok {
+		return a.enterLinked(f, false)
+	}
+	j, err := a.Journal()
+	if err != nil {
+		return err
+	}
+	l, ok, err := repo.LinkedOf(j.Branch)
+	if err != nil || !ok || !l.There() {
+		return err
+	}
+	return a.moveTo(repo, l, f)
+}
+
+// whichLinked says where a run with --worktree works.
+func (a *App) whichLinked() string {
+	if a.linked != nil {
+		return a.linked.Root + ", on " + a.linked.Branch
+	}
+	return "in the user's cache folder, on " + gitstate.LinkedBranch(a.journal.Branch) + "; it is not made yet"
+}
+
+// broughtOver refuses to work on a branch that has the code of its linked
+// worktree and not the journal: it would do the same tasks again.
+func (a *App) broughtOver(ctx context.Context, j *journal.Journal) error {
+	l, ok, err := j.Repo.LinkedOf(j.Branch)
+	if err != nil || !ok {
+		return err
+	}
+	code, words, err := a.linkedGap(l)
+	if err != nil || words.Ahead == 0 {
+		return err
+	}
+	fork, err := (&journal.Journal{Repo: j.Repo, Branch: l.Branch}).Load(ctx)
+	if err != nil || fork.State.Run.LastKeep == nil {
+		return err
+	}
+	if code.Ahead > 0 {
+		a.warn("%s has %s of its linked worktree that %s does not have (%s)", l.Branch, plural(code.Ahead, "commit"), j.Branch, strings.Join(wayHome(l, code), " && "))
+		return nil
+	}
+	if words.Behind > 0 {
+		return nil // both went on: a person has decided
+	}
+	return gitstate.Hint(8, "git ralph adopt "+l.Branch, "%s has the work of %s and not its journal: its tasks would be done again", j.Branch, l.Branch)
+}
