@@ -46,6 +46,7 @@ var privateRoots = []struct{ path, mode string }{
 // the namespaces, before the command exists.
 type mounter struct {
 	spec    Spec
+	covers  []cover
 	private []string // real paths of privateRoots
 	items   []item
 	root    bool // uid 0: everything that root may touch by its uid alone must be covered, too
@@ -134,6 +135,7 @@ func (m *mounter) collect() error {
 		m.items = append(m.items, item{target: filepath.Clean(b.Target), rank: rankBind, dir: r.dir, tree: tree, what: "bind"})
 	}
 	m.hidden()
+	m.covered()
 	return nil
 }
 
@@ -215,6 +217,19 @@ func (m *mounter) hidden() {
 			return mountEmptyFile(r.real)
 		}
 		m.items = append(m.items, it)
+	}
+}
+
+// covered shows other contents in the place of files.
+func (m *mounter) covered() {
+	for i, c := range m.covers {
+		r, err := resolve(c.Path)
+		if err != nil || r.dir || slices.ContainsFunc(m.items, func(it item) bool { return it.rank == rankHidden && within(r.real, it.target) }) {
+			continue
+		}
+		m.items = append(m.items, item{target: r.real, rank: rankHidden, tree: -1, what: "cover", make: func() error {
+			return mountFile(r.real, "cover"+strconv.Itoa(i), c.Contents)
+		}})
 	}
 }
 
@@ -325,21 +340,23 @@ func mountEmptyDir(path string) error {
 
 // mountEmptyFile covers a file by an empty one. It has to be a file and not
 // /dev/null, which would swallow what is written to it.
-func mountEmptyFile(path string) error {
-	const empty = RunDir + "/empty"
+func mountEmptyFile(path string) error { return mountFile(path, "empty", nil) }
+
+// mountFile covers a file by one with these contents, which keeps no name of
+// its own.
+func mountFile(path, name string, contents []byte) error {
 	if err := os.MkdirAll(RunDir, 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(empty, os.O_CREATE|os.O_WRONLY, 0o444)
-	if err != nil {
+	file := filepath.Join(RunDir, ".git-ralph-"+name)
+	if err := os.WriteFile(file, contents, 0o444); err != nil {
 		return err
 	}
-	f.Close()
-	fd, err := cloneTree(empty, false)
-	if err != nil {
-		return err
+	fd, err := cloneTree(file, false)
+	if err == nil {
+		err = moveTree(fd, path)
 	}
-	return moveTree(fd, path)
+	return errors.Join(err, os.Remove(file))
 }
 
 // node is a device that stays usable.

@@ -99,12 +99,3 @@ func packageRoot(file string) string {
 	}
 	return file
 }
-
-func withinAny(path string, dirs []string) bool {
-	for _, d := range dirs {
-		if within(path, d) {
-			return true
-		}
-	}
-	return false
-}

@@ -61,6 +61,9 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 	if o.Dir == "" {
 		o.Dir = o.Spec.Worktree
 	}
+	if o.Spec.Mechanism == Namespaces && !o.Probe {
+		o.Covers, _ = gitCovers(o.Spec, cmd.Env)
+	}
 	b, err := json.Marshal(o)
 	if err != nil {
 		return w, err

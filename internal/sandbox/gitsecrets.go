@@ -1,0 +1,164 @@
+package sandbox
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"git-ralph/internal/proc"
+)
+
+// GitSecret names a value of git's configuration that lets its reader in
+// somewhere. The value itself is never part of it.
+type GitSecret struct {
+	File string
+	Key  string
+}
+
+// cover is a file and what a command in the sandbox reads in its place.
+type cover struct {
+	Path     string `json:"path"`
+	Contents []byte `json:"contents"`
+}
+
+// GitSecrets are the secrets in the files of git's configuration that the
+// command of spec could read: those of its repositories, of the user and of the
+// system, and the files that they include. Namespaces cover them; every other
+// mechanism leaves them readable. env is the command's.
+func GitSecrets(spec Spec, env []string) []GitSecret {
+	_, found := gitCovers(spec, env)
+	return found
+}
+
+// limits of what is followed: git itself gives up at ten levels.
+const (
+	maxConfigFiles = 200
+	maxConfigSize  = 1 << 20
+)
+
+// gitCovers finds the files with secrets and their contents without them.
+func gitCovers(spec Spec, env []string) (covers []cover, found []GitSecret) {
+	seen := map[string]bool{}
+	var follow func(path string, depth int)
+	follow = func(path string, depth int) {
+		if len(seen) >= maxConfigFiles || depth > 10 {
+			return
+		}
+		path = filepath.Clean(path)
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil || seen[real] {
+			return
+		}
+		seen[real] = true
+		// What lies in the worktree is the work itself.
+		if within(real, spec.Worktree) && !withinAny(real, spec.GitDirs) && !withinAny(real, spec.ReadOnlyPaths) {
+			return
+		}
+		data, ok := readConfig(real)
+		if !ok {
+			return
+		}
+		c, err := parseGitConfig(data)
+		if err != nil { // git cannot read it either; who only prints it can
+			c = cleanLines(data)
+		}
+		if len(c.secrets) > 0 {
+			covers = append(covers, cover{real, c.clean})
+			for _, k := range slices.Compact(c.secrets) {
+				found = append(found, GitSecret{path, k})
+			}
+		}
+		for _, inc := range c.includes {
+			switch rest, ok := strings.CutPrefix(inc, "~/"); {
+			case ok && spec.Home != "":
+				inc = filepath.Join(spec.Home, rest)
+			case !filepath.IsAbs(inc):
+				inc = filepath.Join(filepath.Dir(real), inc)
+			}
+			follow(inc, depth+1)
+		}
+	}
+	for _, path := range configFiles(spec, env) {
+		follow(path, 0)
+	}
+	return covers, found
+}
+
+// cleanLines is parseGitConfig for a file that is none: by the line.
+func cleanLines(data []byte) gitConfig {
+	var out strings.Builder
+	for line := range strings.Lines(string(data)) {
+		clean := cleanURLs(line)
+		if looksSecret(clean) || strings.Contains(strings.ToLower(line), "extraheader") {
+			clean = "\n"
+		}
+		out.WriteString(clean)
+	}
+	c := gitConfig{clean: []byte(out.String())}
+	if out.String() != string(data) {
+		c.secrets = []string{"a line"}
+	}
+	return c
+}
+
+// configFiles are the files that git begins with.
+func configFiles(spec Spec, env []string) []string {
+	var out []string
+	for _, dir := range slices.Concat(spec.GitDirs, spec.ReadOnlyPaths) {
+		out = append(out, filepath.Join(dir, "config"), filepath.Join(dir, "config.worktree"),
+			filepath.Join(dir, ".git", "config"), filepath.Join(dir, ".git", "config.worktree"))
+		out = append(out, configsBelow(filepath.Join(dir, "modules"))...)
+		out = append(out, configsBelow(filepath.Join(dir, "worktrees"))...)
+	}
+	for _, name := range []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"} {
+		if p := proc.Getenv(env, name); filepath.IsAbs(p) {
+			out = append(out, p)
+		}
+	}
+	if spec.Home != "" {
+		out = append(out, filepath.Join(spec.Home, ".gitconfig"), filepath.Join(spec.Home, ".config", "git", "config"))
+	}
+	if xdg := proc.Getenv(env, "XDG_CONFIG_HOME"); filepath.IsAbs(xdg) {
+		out = append(out, filepath.Join(xdg, "git", "config"))
+	}
+	return append(out, "/etc/gitconfig", "/usr/local/etc/gitconfig")
+}
+
+// configsBelow are the configurations of submodules and linked worktrees.
+func configsBelow(dir string) (out []string) {
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil // not readable for us, so not for the command
+		case !d.IsDir():
+			if name := d.Name(); name == "config" || name == "config.worktree" {
+				out = append(out, path)
+			}
+		case slices.Contains([]string{"objects", "refs", "logs", "hooks", "info", "lfs"}, d.Name()) && path != dir:
+			return fs.SkipDir
+		}
+		if len(out) >= maxConfigFiles {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return out
+}
+
+// readConfig reads a regular file of the size of a configuration.
+func readConfig(path string) ([]byte, bool) {
+	st, err := os.Lstat(path)
+	if err != nil || !st.Mode().IsRegular() || st.Size() > maxConfigSize {
+		return nil, false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxConfigSize))
+	return data, err == nil
+}

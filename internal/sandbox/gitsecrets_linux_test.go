@@ -1,0 +1,92 @@
+package sandbox
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestGitSecrets: what git's own configuration says about passwords is not in
+// the sandbox, neither for git nor for who reads files; git works as before.
+func TestGitSecrets(t *testing.T) {
+	b := newBox(t, "")
+	b.outside(`git config remote.origin.url https://me:SECRET1@example.invalid/x.git
+		git config remote.origin.pushurl https://SECRET2abcdefghijklmnopqrstuvwxyz@example.invalid/x.git
+		git config remote.other.url git@example.invalid:x.git
+		git config url.https://me:SECRET3@example.invalid/.insteadOf mine:
+		git config http.extraheader 'Authorization: basic SECRET4'
+		git config include.path ../../../../other/included
+		git config --file ../../../other/included http.https://example.invalid/.extraHeader 'Cookie: SECRET5'
+		git config --file ../../../other/included include.path ~/deeper
+		git config --file ~/deeper http.proxy http://me:SECRET6@proxy.invalid:3128
+		git config --file ~/when github.token SECRET7
+		git config includeIf.gitdir:/nowhere/.path ~/when
+		echo '# https://me:SECRET8@example.invalid' >>.git/config
+		git config --file ~/dotfiles/gitconfig credential.helper '!echo password=SECRET9'
+		git config --file ~/dotfiles/gitconfig user.nickname nick
+		ln -s dotfiles/gitconfig ~/.gitconfig
+		mkdir -p ~/.config/git .git/modules/deep/name && git config --file ~/.config/git/config sendemail.smtppass SECRET10
+		git config --file .git/modules/deep/name/config remote.origin.url https://me:SECRET11@example.invalid/sub
+		printf '[broken\n\turl = https://me:SECRET12@example.invalid/\n' >.git/modules/deep/config
+		git init -q nested && git -C nested config remote.origin.url https://me:SECRET13@example.invalid/n`)
+	b.spec.ReadOnlyPaths = []string{filepath.Join(b.work, "nested")}
+	look := `git config --list --show-origin --includes; git remote -v; git -C nested remote -v
+		cat .git/config nested/.git/config .git/modules/deep/config .git/modules/deep/name/config ../../../other/included ~/deeper ~/when ~/.gitconfig ~/dotfiles/gitconfig ~/.config/git/config
+		grep -rs SECRET .git nested/.git ~/.gitconfig ~/.config ~/dotfiles ~/deeper ~/when ../../../other /run/git-ralph || true
+		git config user.nickname; git config core.bare; git remote get-url other; git log --oneline | wc -l; git status --short | wc -l`
+	outside := b.outside(look)
+	for _, n := range []string{"1@", "2a", "3@", "4", "5", "6@", "7", "8@", "9", "10", "11@", "12@", "13@"} {
+		if !strings.Contains(outside, "SECRET"+n) {
+			t.Fatalf("SECRET%s is not found outside, so this proves nothing:\n%s", n, outside)
+		}
+	}
+	before := b.protected()
+	out, exit := b.inside(look + `
+		for f in .git/config ~/.gitconfig ~/dotfiles/gitconfig; do umount "$f"; rm -f "$f"; mv "$f" x; echo x >>"$f"; done; git config a.b c; ls -a /run/git-ralph`)
+	if !exit.Success() {
+		t.Errorf("%v", exit)
+	}
+	if strings.Contains(out, "SECRET") {
+		t.Errorf("inside:\n%s", out)
+	}
+	for _, want := range []string{"remote.origin.url=https://example.invalid/x.git\n", "url.https://example.invalid/.insteadof=mine:\n", "http.proxy=http://proxy.invalid:3128\n",
+		"origin\thttps://example.invalid/n (fetch)", "\nnick\nfalse\ngit@example.invalid:x.git\n2\n3\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("inside there is no %q:\n%s", want, out)
+		}
+	}
+	b.unchanged(before)
+
+	var named []string
+	for _, s := range GitSecrets(b.spec, b.env) {
+		rel, err := filepath.Rel(b.dir, s.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if named = append(named, rel+" "+s.Key); strings.Contains(s.Key, "SECRET") {
+			t.Errorf("the secret itself is named: %+v", s)
+		}
+	}
+	for _, want := range []string{"home/src/proj/.git/config remote.origin.url", "home/src/proj/.git/config remote.origin.pushurl", "home/src/proj/.git/config url.https://example.invalid/.*",
+		"home/src/proj/.git/config http.extraheader", "other/included http.https://example.invalid/.extraheader", "home/deeper http.proxy", "home/when github.token",
+		"home/.gitconfig credential.helper", "home/.config/git/config sendemail.smtppass", "home/src/proj/.git/modules/deep/name/config remote.origin.url",
+		"home/src/proj/.git/modules/deep/config a line", "home/src/proj/nested/.git/config remote.origin.url"} {
+		if !slices.Contains(named, want) {
+			t.Errorf("%q is not among\n%s", want, strings.Join(named, "\n"))
+		}
+	}
+}
+
+// TestNoGitSecrets: where there are none nothing is covered, and git's files
+// can be bound as they are.
+func TestNoGitSecrets(t *testing.T) {
+	b := newBox(t, "")
+	b.outside(`git config remote.origin.url git@example.invalid:x.git; git config --global user.name me`)
+	if covers, found := gitCovers(b.spec, b.env); len(covers)+len(found) > 0 {
+		t.Errorf("covered: %v %v", covers, found)
+	}
+	if out, exit := b.inside(`git config --global user.name you && git config user.name`); !exit.Success() || out != "you\n" {
+		t.Errorf("%v %q", exit, out)
+	}
+}
