@@ -305,12 +305,20 @@ func (d *doctor) agent(ctx context.Context, repo *gitstate.Repo) {
 func (d *doctor) sandbox(ctx context.Context) {
 	if d.set.Guard.Sandbox == "off" {
 		d.add("warn", "sandbox", `guard.sandbox = "auto" in ralph.toml, or git config ralph.guard.sandbox auto`, "it is switched off: only the command guard and the comparison afterwards keep the agent from git")
+		if names, _ := d.a.gitSecrets(off{}); names != "" {
+			d.add("warn", "secrets", mendGitSecrets, "the agent can read them in git's configuration: %s", names)
+		}
 		return
 	}
 	box, err := d.a.sandbox(ctx, d.set, true)
 	if err != nil {
 		d.blame("sandbox", err)
 		return
+	}
+	if names, covered := d.a.gitSecrets(box); names != "" && covered {
+		d.add("ok", "secrets", "", "in git's configuration, covered in the sandbox: %s", names)
+	} else if names != "" {
+		d.add("warn", "secrets", mendGitSecrets, "the agent can read them in git's configuration: %s", names)
 	}
 	detail := box.Mechanism()
 	if b, ok := box.(*boundary); ok {

@@ -64,6 +64,7 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 	if err != nil {
 		return nil, err
 	}
+	a.warnGitSecrets(sandbox)
 	w, err := a.wire(set, sandbox)
 	if err != nil {
 		return nil, err
