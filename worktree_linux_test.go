@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,48 +10,6 @@ import (
 
 	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
 )
-
-// linkedDir is the linked worktree of the project's main.
-func (p *project) linkedDir(t *testing.T) string {
-	t.Helper()
-	for _, field := range strings.Split(p.Git("worktree", "list", "--porcelain", "-z"), "\x00") {
-		if path, ok := strings.CutPrefix(field, "worktree "); ok && strings.Contains(path, "/git-ralph/worktrees/") {
-			return path
-		}
-	}
-	t.Fatalf("there is no linked worktree of ours:\n%s", p.Git("worktree", "list"))
-	return ""
-}
-
-// in is the same project seen from another worktree.
-func (p *project) in(dir string) *project {
-	r := *p.Repo
-	r.Dir = dir
-	return &project{Repo: &r, bin: p.bin, around: p.around}
-}
-
-func (p *project) ref(name string) string { return p.Git("rev-parse", "--verify", "-q", name) }
-
-// linkedStatus is what status says about the other worktree.
-type linkedStatus struct {
-	Status  string
-	Sandbox string
-	Linked  *struct {
-		Of, Branch, Worktree, Status string
-		Iteration, Ahead, Behind     int
-		Running                      *struct{ PID int }
-	}
-	Tasks struct{ Done, Pending int }
-}
-
-func (p *project) status(t *testing.T) linkedStatus {
-	t.Helper()
-	var s linkedStatus
-	if err := json.Unmarshal([]byte(p.must(t, "status", "--json")), &s); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
 
 // mechanism runs a test with namespaces, and where they are refused.
 type mechanism struct {

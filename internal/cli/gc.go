@@ -161,11 +161,18 @@ func (c *GCCmd) homes(a *App) (int, error) {
 		return 0, nil
 	}
 	n := 0
-	for _, purpose := range []string{"agent", "checks"} {
-		dir, err := sandbox.HomeUpperDir(home, a.repo.CommonDir, purpose+" "+a.repo.WorktreeName())
-		if err != nil {
-			return n, nil // without a place for it there is nothing in it
+	var dirs []string
+	for _, isAgent := range []bool{true, false} {
+		what := purpose(isAgent, a.repo, "")
+		// Without a place for one there is nothing in it.
+		if dir, err := sandbox.HomeUpperDir(home, a.repo.CommonDir, what); err == nil {
+			dirs = append(dirs, dir)
 		}
+		if dir, err := landlockHome(a.repo, what); err == nil {
+			dirs = append(dirs, dir)
+		}
+	}
+	for _, dir := range dirs {
 		if _, err := os.Lstat(dir); err != nil {
 			continue
 		}

@@ -47,6 +47,10 @@ func (a *App) landlocked(b *boundary, repo *gitstate.Repo, beside string) (loop.
 	}
 	spec := b.report.Apply(b.base)
 	spec.Network = sandbox.NetworkOpen
+	spec.ReadOnlyPaths = []string{b.runs, filepath.Dir(b.base.HomeUpper)}
+	if b.base.HomeUpper == "" {
+		spec.ReadOnlyPaths = spec.ReadOnlyPaths[:1]
+	}
 	if _, err := sandbox.Wrapper(spec); err != nil {
 		return nil, gitstate.Hint(8, "take it out of guard.writable; or allow user namespaces", "%w", err)
 	}

@@ -88,7 +88,7 @@ func (a *App) forkEvents(j *journal.Journal, id string) (map[string]bool, error)
 			events[c.EventID] = true
 		}
 		events[f.State.Run.Untouched] = true
-		err := (&journal.Journal{Repo: j.Repo, Branch: f.Branch}).WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
+		err := j.WalkFrom(a.Ctx, f.Tip, func(e journal.Entry) (bool, error) {
 			if e.Event.Result != nil {
 				events[e.Event.ID] = true
 			}

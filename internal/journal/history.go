@@ -95,6 +95,15 @@ func (j *Journal) walk(ctx context.Context, brief bool, f func(Entry) (bool, err
 	if id.IsZero() {
 		return ErrNone
 	}
+	return j.walkFrom(ctx, id, brief, f)
+}
+
+// WalkFrom is WalkBrief from any entry on.
+func (j *Journal) WalkFrom(ctx context.Context, id object.ID, f func(Entry) (bool, error)) error {
+	return j.walkFrom(ctx, id, true, f)
+}
+
+func (j *Journal) walkFrom(ctx context.Context, id object.ID, brief bool, f func(Entry) (bool, error)) error {
 	for !id.IsZero() {
 		e, err := j.read(id, brief)
 		if err != nil {
