@@ -136,3 +136,70 @@ func TestLinkedWorktree(t *testing.T) {
 		})
 	}
 }
+
+// TestLinkedFromASentence: run takes a project through all phases there, and a
+// person answers and approves in the linked worktree.
+func TestLinkedFromASentence(t *testing.T) {
+	for _, m := range mechanisms(t) {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			if m.around != nil {
+				needLandlock(t)
+			}
+			p := scripted(t, strings.ReplaceAll(lifecycle, "SPEC", loginSpec), check, nil)
+			p.around = m.around
+			main := p.ref("main")
+			p.Write("test.sh", "changed by a person\n")
+			p.wants(t, 6, []string{"Which greeting?", "git ralph -C "}, "run", "--worktree", "Build a login")
+			linked := p.in(p.linkedDir(t))
+			linked.wants(t, 0, []string{"Q1: hello"}, "answer", "Q1", "1")
+			p.wants(t, 6, []string{"specs/login.md"}, "run", "--worktree")
+			linked.wants(t, 0, []string{"approved: the specs"}, "approve")
+			p.wants(t, 0, []string{"# Validation passed", "complete", "git merge --ff-only ralph/main"}, "run", "--worktree")
+			if got := linked.Read("login.txt") + linked.Read("logout.txt") + linked.Read("extra.txt"); got != "hello\nbye\n" {
+				t.Errorf("the files say %q", got)
+			}
+			if s := linked.status(t); s.Sandbox != m.name {
+				t.Errorf("status says %+v", s)
+			}
+			if p.ref("main") != main || p.Read("test.sh") != "changed by a person\n" {
+				t.Error("main or the user's worktree was touched")
+			}
+			p.Git("checkout", "-q", "--", ".")
+			linked.sound(t)
+			p.sound(t)
+		})
+	}
+}
+
+// TestStartInsideALinkedWorktree: typed there, start needs no flag; and a
+// linked worktree of a person's own has one of ours like any other.
+func TestStartInsideALinkedWorktree(t *testing.T) {
+	for _, m := range mechanisms(t) {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			if m.around != nil {
+				needLandlock(t)
+			}
+			p := newProject(t, doTask, quick, nil)
+			p.Git("worktree", "add", "-q", "-b", "feature/x", outside(p, "theirs"))
+			theirs := p.in(outside(p, "theirs"))
+			theirs.around = m.around
+			theirs.must(t, "add", "the first thing")
+			theirs.must(t, "add", "the second thing")
+			theirs.wants(t, 4, []string{"on ralph/feature/x"}, "start", "--worktree", "--once")
+			linked := theirs.in(p.linkedDir(t))
+			linked.wants(t, 0, []string{"git merge --ff-only ralph/feature/x"}, "start")
+			if got := linked.Read("out-T-001.txt") + linked.Read("out-T-002.txt"); got != "T-001\nT-002\n" {
+				t.Errorf("the work is %q", got)
+			}
+			if s := linked.status(t); s.Sandbox != m.name || s.Linked == nil || s.Linked.Of != "feature/x" {
+				t.Errorf("status says %+v", s)
+			}
+			theirs.Git("merge", "-q", "--ff-only", "ralph/feature/x")
+			theirs.wants(t, 0, []string{"feature/x has the journal of ralph/feature/x now"}, "adopt", "ralph/feature/x")
+			theirs.sound(t)
+			linked.sound(t)
+		})
+	}
+}

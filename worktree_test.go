@@ -185,6 +185,9 @@ func TestLinkedSettings(t *testing.T) {
 	if r := p.run(t, nil, "start", "--worktree"); r.code != 8 || !strings.Contains(r.err, "not trusted") {
 		t.Errorf("what nobody has seen: exit %d\n%s", r.code, r.err)
 	}
+	if refs := p.Git("for-each-ref", "refs/heads/ralph", "refs/ralph/heads/ralph"); refs != "" {
+		t.Errorf("it was refused, and made\n%s", refs)
+	}
 	p.must(t, "trust")
 	r := p.run(t, nil, "start", "--worktree")
 	if r.code != 0 || !strings.Contains(r.out, "check typed here: passed") {

@@ -43,6 +43,12 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	if err != nil {
 		return loop.End{}, false, err
 	}
+	if here, ok := repo.LinkedHere(); ok && a.linked == nil {
+		a.linked = &here // entered by a person
+		if err := a.linkedBranch(repo); err != nil {
+			return loop.End{}, false, err
+		}
+	}
 	set, err := a.Settings(c.flags.flags(), c.flags.Config)
 	if err != nil {
 		return loop.End{}, false, err
@@ -92,7 +98,7 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	if was, is := snap.State.Run.Sandbox, l.Sandbox.Mechanism(); was != "" && was != is {
 		a.warn("the last session ran with the sandbox %s, this one runs with %s: %s", was, is, sandboxLine(is, set.Guard.Sockets))
 	}
-	if a.linked != nil && !c.flags.JSON && !c.quiet {
+	if a.linked != nil && a.typed != "" && !c.flags.JSON && !c.quiet {
 		a.printf("working in %s on %s; git ralph -C %s status shows it\n", a.linked.Root, a.linked.Branch, a.linked.Root)
 	}
 	out := newReporter(a, c.flags.JSON)

@@ -11,6 +11,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/config"
 	"git-ralph/internal/journal"
 	"git-ralph/loop"
 )
@@ -48,7 +49,7 @@ func (a *App) enterLinked(f *RunFlags, begin bool) error {
 		return err
 	}
 	defer held.Release() // the loop takes it again
-	l, err := a.readyLinked(repo, j, begin)
+	l, err := a.readyLinked(repo, j, f, begin)
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func (a *App) noWorkers() error {
 }
 
 // readyLinked finds or makes the linked worktree of j's branch.
-func (a *App) readyLinked(repo *gitstate.Repo, j *journal.Journal, begin bool) (gitstate.Linked, error) {
+func (a *App) readyLinked(repo *gitstate.Repo, j *journal.Journal, f *RunFlags, begin bool) (gitstate.Linked, error) {
 	none := gitstate.Linked{}
 	l, ok, err := repo.LinkedOf(j.Branch)
 	if err != nil {
@@ -72,6 +73,10 @@ func (a *App) readyLinked(repo *gitstate.Repo, j *journal.Journal, begin bool) (
 	}
 	if ok && l.There() && !fork.IsZero() {
 		return l, nil
+	}
+	// What would refuse the run whatever it works in, before anything is made.
+	if err := a.mayBegin(f); err != nil {
+		return none, err
 	}
 	tip, err := a.settledJournal(repo, j, begin)
 	if err != nil {
@@ -85,6 +90,23 @@ func (a *App) readyLinked(repo *gitstate.Repo, j *journal.Journal, begin bool) (
 		return none, err
 	}
 	return repo.MakeLinked(a.Ctx, j.Branch, place, tip, a.Env, a.failpoint())
+}
+
+// mayBegin says whether the settings are such that a run could begin.
+func (a *App) mayBegin(f *RunFlags) error {
+	src, err := a.sources(f.Config, nil)
+	if err != nil {
+		return err
+	}
+	src.Flags = f.flags()
+	set, err := config.Load(src)
+	if err != nil {
+		return &gitstate.HintError{Err: err, Hint: hintOf(err), Code: 8}
+	}
+	if a.trusted(set) {
+		return nil
+	}
+	return a.askTrust(a.Ctx, set, f.Yes)
 }
 
 // settledJournal is the entry of the branch's journal that a fork can begin at:
@@ -228,6 +250,9 @@ func (a *App) homeward() {
 		return
 	}
 	rows := [][]string{{"worktree", l.Root + ", on " + l.Branch}}
+	if a.typed != "" {
+		rows = append(rows, []string{"its commands", "git ralph -C " + l.Root + " …"})
+	}
 	gap, _, err := a.linkedGap(*l)
 	if err != nil {
 		a.warn("%v", err)
@@ -330,6 +355,9 @@ func (a *App) broughtOver(ctx context.Context, j *journal.Journal) error {
 	code, words, err := a.linkedGap(l)
 	if err != nil || words.Ahead == 0 {
 		return err
+	}
+	if h, alive := j.Repo.BranchHolder(l.Branch); alive {
+		a.warn("process %d works on the same plan in %s", h.Pid, l.Root)
 	}
 	fork, err := (&journal.Journal{Repo: j.Repo, Branch: l.Branch}).Load(ctx)
 	if err != nil || fork.State.Run.LastKeep == nil {

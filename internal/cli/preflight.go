@@ -134,6 +134,9 @@ func (a *App) checkWorktree(ctx context.Context, set *config.Resolved, f *RunFla
 	if len(shown) > 10 {
 		shown = append(append([]string{}, dirty[:10]...), fmt.Sprintf("and %d more", len(dirty)-10))
 	}
+	if a.linked != nil {
+		return gitstate.Hint(8, "commit them there, or take them back: git -C "+repo.Root+" checkout -- .", "tracked files of the linked worktree have changes: %s", strings.Join(shown, ", "))
+	}
 	return gitstate.Hint(8, "commit or stash them; or start with --dirty=commit, which commits them for you; or leave them as they are and work beside them: git ralph start --worktree",
 		"tracked files have changes: %s", strings.Join(shown, ", "))
 }

@@ -129,6 +129,9 @@ func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (loop
 // worktree: a home's changes belong to one sandbox at a time.
 func (a *App) sandboxFor(ctx context.Context, set *config.Resolved, yes bool, beside string) (loop.Sandbox, error) {
 	if set.Guard.Sandbox == "off" {
+		if n := set.Guard.Network; n != "" && n != string(sandbox.NetworkOpen) {
+			a.warn("without a sandbox nothing keeps checks to guard.network = %q", n)
+		}
 		a.warn("the sandbox is off: only the command guard and the comparison afterwards keep the agent from git")
 		return off{}, nil
 	}
