@@ -6,6 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
+
+	"git-ralph/fixtures/fakemodel"
 )
 
 // landlockProject is a project where namespaces are refused. $R is the user's
@@ -54,6 +58,7 @@ for d in "$H"/.cache/git-ralph/homes/*; do [ "$d/home" = "$HOME" ] || { mkdir -p
 echo x > "$H/.cache/git-ralph/x" && worked "the cache folder"
 echo x > "$O/x" && worked "a folder beside"
 echo x > /proc/$PPID/mem && worked "our memory"
+[ "$SIGNALS" = closed ] && kill -0 $PPID && worked "a signal to us"
 } 2>/dev/null >/dev/null </dev/null
 echo mine > "$HOME/.bashrc" || echo "no home of its own" >> worked.txt
 touch "$TMPDIR/x" || echo "no temporary folder" >> worked.txt
@@ -62,6 +67,9 @@ touch "$TMPDIR/x" || echo "no temporary folder" >> worked.txt
 touch worked.txt
 ` + doTask
 	p := landlockProject(t, agent, "[guard]\nhidden = [\"~/vault\"]\n", map[string]string{"README": "hello\n"})
+	if abi, err := llsys.LandlockGetABIVersion(); err == nil && abi >= 6 {
+		p.Env = append(p.Env, "SIGNALS=closed")
+	}
 	putFile(t, outside(p, "home/.ssh/id"), "secret\n")
 	putFile(t, outside(p, "home/vault/key"), "secret\n")
 	putFile(t, outside(p, "home/.bashrc"), "theirs\n")
@@ -267,4 +275,34 @@ func TestLandlockForAnOrdinaryUser(t *testing.T) {
 	if s := p.in(dir).status(t); s.Sandbox != "landlock" || s.Tasks.Done != 1 {
 		t.Errorf("status says %+v", s)
 	}
+}
+
+// TestClaudeCodeUnderLandlock: the real client works there, and its commit is
+// refused by the kernel when nothing else does.
+func TestClaudeCodeUnderLandlock(t *testing.T) {
+	p, _ := claudeProject(t, fakemodel.Script{
+		{Tools: []fakemodel.Tool{call("Bash", map[string]any{"command": "echo hello > hello.txt; sh tool.sh", "description": "write"})}},
+		{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_mark_task_complete", map[string]any{"task_id": "T-001", "verification_notes": "the file is there"})}},
+		{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_submit_handoff", handoffOf("T-001"))}},
+		{Text: "Done."},
+	}, "")
+	needLandlock(t)
+	// A script says nothing to a guard that reads commands.
+	p.Write("tool.sh", "echo ran > ran.txt; echo x > \"$(git rev-parse --git-common-dir)/hooks/pre-commit\"\n:\n")
+	p.Git("add", "tool.sh")
+	p.Git("commit", "-qm", "a tool")
+	p.around = refuseNamespaces(t)
+	p.must(t, "add", "say hello")
+	p.wants(t, 0, []string{"git merge --ff-only ralph/main"}, "start", "--worktree", "-v")
+	linked := p.in(p.linkedDir(t))
+	if got := linked.Read("hello.txt") + linked.Read("ran.txt"); got != "hello\nran\n" {
+		t.Errorf("the files say %q", got)
+	}
+	if exists(filepath.Join(p.Dir, ".git/hooks/pre-commit")) {
+		t.Error("there is a hook")
+	}
+	if s := linked.status(t); s.Sandbox != "landlock" {
+		t.Errorf("status says %+v", s)
+	}
+	linked.sound(t)
 }

@@ -142,6 +142,9 @@ func TestLinkedBesideAPerson(t *testing.T) {
 	if s := p.status(t); s.Linked == nil || s.Linked.Running == nil || s.Linked.Status != "running" {
 		t.Errorf("status says %+v", s)
 	}
+	if r := p.run(t, nil, "stop"); r.code != 1 || !strings.Contains(r.err, "git ralph -C "+p.linkedDir(t)) {
+		t.Errorf("stop where nothing runs: exit %d\n%s", r.code, r.err)
+	}
 	if r := p.run(t, nil, "start", "--worktree"); r.code != 7 || !strings.Contains(r.err, "ralph/main") {
 		t.Errorf("a second one: exit %d\n%s", r.code, r.err)
 	}

@@ -205,6 +205,11 @@ func (a *App) running() (*journal.Snapshot, gitstate.Holder, error) {
 	}
 	h, alive := a.journal.Repo.BranchHolder(a.journal.Branch)
 	if !alive {
+		if l, ok, err := a.journal.Repo.LinkedOf(a.journal.Branch); err == nil && ok {
+			if _, beside := a.journal.Repo.BranchHolder(l.Branch); beside {
+				return snap, h, gitstate.Hint(1, "git ralph -C "+l.Root+" and the same", "no loop is running on %s; the one beside it is that of %s", a.journal.Branch, l.Branch)
+			}
+		}
 		return snap, h, gitstate.Hint(1, "git ralph status shows where it stands; git ralph start begins one", "no loop is running on %s", a.journal.Branch)
 	}
 	return snap, h, nil
