@@ -684,10 +684,10 @@ func (k *keepOracle) want(errf func(string, ...any), c diffCase) (map[string]str
 	}
 	g := exec.Command(k.p.git.Path, "--git-dir="+gitDir, "--work-tree="+k.rules, "check-ignore", "--no-index", "-z", "--stdin")
 	g.Dir, g.Env = k.rules, k.p.env
-	g.Stdin = strings.NewReader(strings.Join(fresh, "\x00"))
+	g.Stdin = strings.NewReader(plainPaths(fresh))
 	out, _ := g.Output()
 	for _, f := range strings.Split(string(out), "\x00") {
-		delete(after, f)
+		delete(after, strings.TrimPrefix(f, "./"))
 	}
 	for f, e := range after {
 		if k.onDisk[f] || strings.HasPrefix(e, "160000") && !k.tracked[f] {

@@ -114,6 +114,7 @@ func playProgram(t *testing.T, data []byte) {
 	}
 	if what := prog.next(6); what < 3 {
 		prog.log.WriteString("capture\n")
+		p.distrust = prog.sly
 		got, err := e.Capture(ctx, cp)
 		switch _, _, refused := p.oracle(p.repo.IndexPath()); {
 		case err == nil:
@@ -235,7 +236,7 @@ func playKeep(t *testing.T, p *place, prog *program, e *Engine, cp *Checkpoint, 
 	if d := cmp.Diff(want, parseEntries(now)); d != "" && !prog.hidden {
 		t.Errorf("the index after the keep:\n%s", d)
 	}
-	if prog.hidden || !prog.comparable() {
+	if prog.hidden || prog.converts {
 		return
 	}
 	// An index without stat data makes git read every file.
@@ -285,13 +286,53 @@ func ignoredFolders(p *place) []string {
 	c := exec.CommandContext(ctx, p.git.Path, "ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
 	c.Dir, c.Env = p.root, p.env
 	out, _ := c.Output()
-	var dirs []string
-	for _, d := range strings.Split(string(out), "\x00") {
+	var dirs, files, parents []string
+	for _, d := range strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		if strings.HasSuffix(d, "/") {
 			dirs = append(dirs, d)
+			continue
+		}
+		files = append(files, d)
+		for dir, _ := split(d); dir != ""; dir, _ = split(dir) {
+			parents = append(parents, dir)
+		}
+	}
+	// A folder with tracked files is listed by its files.
+	shut := ignoredAmong(p, p.root, parents)
+	for _, f := range files {
+		for dir, _ := split(f); dir != ""; dir, _ = split(dir) {
+			if shut[dir] {
+				dirs = append(dirs, f+"/")
+				break
+			}
 		}
 	}
 	return dirs
+}
+
+// ignoredAmong are those of the paths that the rules at root ignore.
+func ignoredAmong(p *place, root string, paths []string) map[string]bool {
+	g := exec.Command(p.git.Path, "check-ignore", "--no-index", "-z", "--stdin")
+	g.Dir, g.Env = root, p.env
+	g.Stdin = strings.NewReader(plainPaths(paths))
+	out, _ := g.Output()
+	found := map[string]bool{}
+	for _, path := range strings.Split(string(out), "\x00") {
+		found[strings.TrimPrefix(path, "./")] = true
+	}
+	return found
+}
+
+// plainPaths is the input of check-ignore, which would take `:(top)x` for a
+// pattern and cannot be told otherwise.
+func plainPaths(paths []string) string {
+	var b strings.Builder
+	for _, path := range paths {
+		if path != "" {
+			b.WriteString("./" + path + "\x00")
+		}
+	}
+	return b.String()
 }
 
 // checkExact allows one kind of difference: files that are new and ignored by
@@ -313,8 +354,6 @@ func checkExact(t *testing.T, p *place, copyOfStart string, before, now map[stri
 			extra = append(extra, path)
 		}
 	}
-	g := exec.Command(p.git.Path, "check-ignore", "--no-index", "-z", "--stdin")
-	g.Dir, g.Env = copyOfStart, p.env
 	for _, path := range extra {
 		// git judges a folder as one only where it is one.
 		if strings.HasPrefix(now[path], "folder") {
@@ -326,10 +365,8 @@ func checkExact(t *testing.T, p *place, copyOfStart string, before, now map[stri
 			extra = append(extra, path)
 		}
 	}
-	g.Stdin = strings.NewReader(strings.Join(extra, "\x00"))
-	out, _ := g.Output()
 	allowed := map[string]bool{}
-	for _, path := range strings.Split(string(out), "\x00") {
+	for path := range ignoredAmong(p, copyOfStart, extra) {
 		for ; path != "" && path != "."; path = filepath.Dir(path) {
 			allowed[path] = true
 		}
