@@ -306,3 +306,26 @@ func TestClaudeCodeUnderLandlock(t *testing.T) {
 	}
 	linked.sound(t)
 }
+
+// TestToolchainUnderLandlock: a Go module with a dependency that the agent adds
+// builds and tests there, from a module cache and a proxy of its own.
+func TestToolchainUnderLandlock(t *testing.T) {
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("no Go on PATH")
+	}
+	agent := `mkdir -p dep && printf 'module example.com/dep\n\ngo 1.21\n' > dep/go.mod && printf 'package dep\n\nfunc Hello() string { return "hello" }\n' > dep/dep.go
+go mod edit -require example.com/dep@v0.0.0 -replace example.com/dep=./dep
+printf 'package app\n\nimport "example.com/dep"\n\nfunc Hello() string { return dep.Hello() }\n' > app.go
+go build ./... 2> build.txt || exit 1
+rm build.txt
+` + doTask
+	p := landlockProject(t, agent, "", map[string]string{"go.mod": "module example.com/app\n\ngo 1.21\n", "app.go": "package app\n\nfunc Hello() string { return \"\" }\n",
+		"app_test.go": "package app\n\nimport \"testing\"\n\nfunc TestHello(t *testing.T) { _ = Hello(); t.TempDir() }\n", "test.sh": "go vet ./... && go test ./...\n"})
+	p.Env = append(p.Env, "PATH="+filepath.Dir(goTool)+":"+os.Getenv("PATH"), "GOPROXY=off", "GOTOOLCHAIN=local", "GOFLAGS=")
+	p.must(t, "add", "a thing")
+	p.wants(t, 0, []string{"complete"}, "start", "--worktree")
+	if linked := p.in(p.linkedDir(t)); !strings.Contains(linked.Read("app.go"), "dep.Hello") {
+		t.Error("the work is not there")
+	}
+}

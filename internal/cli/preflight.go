@@ -69,7 +69,7 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 	if err != nil {
 		return nil, err
 	}
-	if verifiable && !w.loop.Prover.Verifies(pendingTasks(s.Plan)) && !f.Unchecked {
+	if todo := pendingTasks(s.Plan); verifiable && len(todo) > 0 && !w.loop.Prover.Verifies(todo) && !f.Unchecked {
 		return nil, gitstate.Hint(8, "write [[checks]] in ralph.toml, give every task a verify command, or say --unchecked",
 			"there are no checks, so nothing could be verified")
 	}

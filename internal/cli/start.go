@@ -137,6 +137,8 @@ func (c *StartCmd) nothingToDo(a *App, s state.State) (bool, error) {
 	switch {
 	case len(s.Plan.Tasks) == 0:
 		return true, gitstate.Hint(8, "git ralph import FILE, git ralph add \"a task\", or git ralph run \"what you want\"", "the plan is empty")
+	case s.Plan.Complete() && unproven(s):
+		return false, nil // the loop says whether it is complete
 	case s.Plan.Complete():
 		if c.JSON {
 			return true, a.printLine(loop.Live{Time: time.Now().UTC(), Event: "end", Message: "complete", Data: map[string]any{"status": state.Complete}})
@@ -151,6 +153,21 @@ func (c *StartCmd) nothingToDo(a *App, s state.State) (bool, error) {
 		return true, gitstate.Hint(5, "git ralph log shows why; git ralph resume allows one attempt", "the circuit breaker is open: %s", s.Run.Breaker.Reason)
 	}
 	return false, nil
+}
+
+// unproven says that all tasks are done and that nothing has shown yet that
+// they stand in a fresh checkout: the process died before it, or it was red.
+func unproven(s state.State) bool {
+	if s.Run.Phase != state.Building {
+		return false
+	}
+	switch s.Run.Status {
+	case state.Running, state.Interrupted:
+		return true
+	case state.HaltedStatus:
+		return strings.HasPrefix(s.Run.Reason, "fresh_checks")
+	}
+	return false
 }
 
 // interrupts makes Ctrl-C, SIGTERM and SIGHUP end the context once, and the

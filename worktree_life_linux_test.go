@@ -99,7 +99,7 @@ func TestLinkedKilledAnywhere(t *testing.T) {
 				t.Fatalf("the next start: exit %d\n%s%s", r.code, r.out, r.err)
 			}
 			linked := p.in(p.linkedDir(t))
-			if s := linked.status(t); s.Tasks.Done == 0 || s.Tasks.Pending > 0 {
+			if s := linked.status(t); s.Status != "complete" || s.Tasks.Pending > 0 {
 				t.Errorf("the linked worktree is %+v", s)
 			}
 			if got := linked.Read("out-T-001.txt"); got != "T-001\n" {
@@ -361,4 +361,32 @@ func TestLinkedJSON(t *testing.T) {
 	if told != 2 {
 		t.Errorf("%d lines say where:\n%s", told, r.out)
 	}
+}
+
+// TestCompleteIsProvedAfterACrash: a loop that died between its last task and
+// the fresh checkout has not shown that the work stands, and one whose fresh
+// checkout was red has shown the contrary: the next start looks again.
+func TestCompleteIsProvedAfterACrash(t *testing.T) {
+	p := newProject(t, doTask, "[validation]\nbaseline = \"off\"\n"+check, map[string]string{"test.sh": "test -e local.txt\n", ".gitignore": "local.txt\n"})
+	p.Write("local.txt", "only here\n")
+	p.must(t, "add", "a thing")
+	if r := p.run(t, []string{"RALPH_FAILPOINT=keep:refs-committed"}, "start"); r.code != -1 {
+		t.Fatalf("it was not killed: exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	for range 2 {
+		if r := p.run(t, nil, "start"); r.code != 5 || !strings.Contains(r.out, "fresh_checks") {
+			t.Errorf("what needs a file of this worktree is called complete: exit %d\n%s%s", r.code, r.out, r.err)
+		}
+	}
+	p.Write(".gitignore", "")
+	p.Git("add", "local.txt", ".gitignore")
+	p.Git("commit", "-qm", "what was missing")
+	if r := p.run(t, nil, "start"); r.code != 0 {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	refs := p.Git("for-each-ref")
+	if r := p.run(t, nil, "start"); r.code != 0 || !strings.Contains(r.out, "nothing to do") || p.Git("for-each-ref") != refs {
+		t.Errorf("after it is complete a start changes nothing: exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	p.sound(t)
 }
