@@ -191,8 +191,7 @@ func TestLinkedSettings(t *testing.T) {
 	if refs := p.Git("for-each-ref", "refs/heads/ralph", "refs/ralph/heads/ralph"); refs != "" {
 		t.Errorf("it was refused, and made\n%s", refs)
 	}
-	p.must(t, "trust")
-	r := p.run(t, nil, "start", "--worktree")
+	r := p.run(t, nil, "start", "--worktree", "--trust")
 	if r.code != 0 || !strings.Contains(r.out, "check typed here: passed") {
 		t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
 	}

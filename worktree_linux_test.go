@@ -101,6 +101,7 @@ func TestLinkedWorktree(t *testing.T) {
 				t.Errorf("the work is %q", got)
 			}
 			p.in(dir).sound(t)
+			p.in(dir).wants(t, 0, []string{"2 proved, 0 failed"}, "verify")
 
 			// And comes over.
 			if r := p.run(t, nil, "adopt", "ralph/main"); r.code != 1 || !strings.Contains(r.err, "git merge --ff-only") {

@@ -26,6 +26,9 @@ func (a *App) enterLinked(f *RunFlags, begin bool) error {
 		return nil
 	}
 	a.wantsLinked = true
+	if f.Trust {
+		a.Env = append(a.Env, "RALPH_TRUST=1")
+	}
 	if f.Workers > 0 {
 		return a.noWorkers()
 	}
