@@ -221,6 +221,9 @@ func TestLinkedRefusals(t *testing.T) {
 		{"its branch is checked out here", func(t *testing.T, p *project) { p.Git("switch", "-q", "-c", "ralph/main") }, []string{"start", "--worktree"}, 8, []string{"git switch main"}},
 		{"HEAD is detached", func(t *testing.T, p *project) { p.Git("switch", "-q", "--detach") }, []string{"start", "--worktree"}, 8, []string{"detached"}},
 		{"there is no plan", func(t *testing.T, p *project) { p.Git("update-ref", "-d", "refs/ralph/heads/main") }, []string{"start", "--worktree"}, 8, []string{"no journal"}},
+		{"there is nothing to do", func(t *testing.T, p *project) { p.must(t, "skip", "T-001") }, []string{"start", "--worktree"}, 0, []string{"nothing to do"}},
+		{"the plan is empty", func(t *testing.T, p *project) { p.must(t, "skip", "T-001"); p.must(t, "archive") }, []string{"start", "--worktree"}, 8, []string{"the plan is empty"}},
+		{"a person is wanted first", func(t *testing.T, p *project) { p.must(t, "pause") }, []string{"start", "--worktree"}, 6, []string{"paused"}},
 		{"the cache folder lies in the repository", func(t *testing.T, p *project) {
 			p.Env = append(p.Env, "XDG_CACHE_HOME="+filepath.Join(p.Dir, "cache"))
 			p.Write(".gitignore", "cache\n")

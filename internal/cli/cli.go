@@ -298,6 +298,9 @@ func (a *App) report(err error) int {
 	var held *gitstate.HeldError
 	if errors.As(err, &held) {
 		code, hint = 7, "git ralph status shows it; git ralph stop ends it; git ralph start --worktree works beside it"
+		if a.wantsLinked {
+			hint = "git ralph status says where it works; git ralph -C that folder stop ends it"
+		}
 	}
 	if errors.Is(err, journal.ErrNone) && hint == "" {
 		hint = "git ralph init, or git ralph import FILE"

@@ -340,6 +340,20 @@ func (a *App) lookLinked(f *RunFlags) error {
 	return a.moveTo(repo, l, f)
 }
 
+// hasLinked says whether there is a linked worktree of this branch, or this is
+// one.
+func (a *App) hasLinked() (bool, error) {
+	j, err := a.Journal()
+	if err != nil {
+		return false, err
+	}
+	if _, here := j.Repo.LinkedHere(); here {
+		return true, nil
+	}
+	_, ok, err := j.Repo.LinkedOf(j.Branch)
+	return ok, err
+}
+
 // whichLinked says where a run with --worktree works.
 func (a *App) whichLinked() string {
 	if a.linked != nil {

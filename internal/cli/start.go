@@ -80,7 +80,7 @@ func (c *StartCmd) Run(a *App) error {
 	if c.Trust {
 		a.Env = append(a.Env, "RALPH_TRUST=1")
 	}
-	if err := c.enter(a); err != nil {
+	if done, err := c.enter(a); done || err != nil {
 		return err
 	}
 	j, err := a.Journal()
@@ -111,12 +111,22 @@ func (c *StartCmd) Run(a *App) error {
 	return endError(end)
 }
 
-// enter goes to the linked worktree. A dry run makes none.
-func (c *StartCmd) enter(a *App) error {
-	if !c.DryRun {
-		return a.enterLinked(&c.RunFlags, false)
+// enter goes to the linked worktree. A dry run makes none, and neither does a
+// start that has nothing to do: true says that it was answered.
+func (c *StartCmd) enter(a *App) (bool, error) {
+	if c.DryRun {
+		return false, a.lookLinked(&c.RunFlags)
 	}
-	return a.lookLinked(&c.RunFlags)
+	if made, err := a.hasLinked(); c.Worktree && !made && err == nil {
+		if snap, err := a.journal.Load(a.Ctx); err == nil {
+			if done, err := c.nothingToDo(a, snap.State); done || err != nil {
+				return true, err
+			}
+		}
+	} else if err != nil {
+		return false, err
+	}
+	return false, a.enterLinked(&c.RunFlags, false)
 }
 
 // nothingYet is the answer to a start where nothing was ever asked for.
