@@ -78,7 +78,7 @@ func (r *restorer) checkout(changes []Change) error {
 			continue
 		}
 		f := r.e.fileOf(c.Path, c.New)
-		if err := r.e.conv.smudged(r.e.last, &f, c.Path); err != nil {
+		if err := r.e.conv.smudged(r.e.seen(r.ctx), &f, c.Path); err != nil {
 			return err
 		}
 		r.writes = append(r.writes, writing{c.Path, &f})

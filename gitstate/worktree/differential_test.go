@@ -48,8 +48,8 @@ func tool(what string, args []string) error {
 		}
 		l.SetUnlinkOnClose(false)
 		return l.Close()
-	case "restore":
-		return restoreAndDie(args)
+	case "killed":
+		return killedBracket(args)
 	case "checkpoint":
 		return checkpointTool(args[0], 1)
 	case "bracket":

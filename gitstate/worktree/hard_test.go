@@ -8,17 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
 	"git-ralph/gitstate/object"
-	"git-ralph/internal/proc"
 )
 
 // started is a place with a checkpoint.
@@ -318,89 +315,4 @@ func TestFullDisk(t *testing.T) {
 	if d := different(before, state(t, p.root, "")); d != "" {
 		t.Errorf("with room again the restore is not exact:\n%s", d)
 	}
-}
-
-// TestKilledAnywhere ends the process with SIGKILL at every named step of a
-// restore, at its first and a later time; the next process restores exactly.
-func TestKilledAnywhere(t *testing.T) {
-	for _, step := range Failpoints() {
-		if !strings.HasPrefix(step, "restore ") {
-			continue
-		}
-		for _, nth := range []int{1, 3} {
-			t.Run(fmt.Sprintf("%s %d", step, nth), func(t *testing.T) {
-				t.Parallel()
-				p, _, cp := started(t, "new u; chmod 600 d/x.txt; mkdir -p e1/e2; chmod 700 e1; ln -s a.txt l", Options{})
-				tree, err := cp.Store(context.Background())
-				if err == nil {
-					err = p.repo.Store.Sync()
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				before := state(t, p.root, "")
-				p.script(usualEdits + "rm -r e1 u; new l2; chmod 644 d/x.txt; chmod 700 d; new z/1; new z/2; new z/3; chmod 755 d/x.txt a.txt; rm l; new l")
-				c := exec.Command(p.env[4][len("TEST_BINARY="):], p.root, tree.String(), step, strconv.Itoa(nth))
-				c.Env = append(append([]string{}, p.env...), "WORKTREE_TEST_TOOL=restore")
-				out, err := c.CombinedOutput()
-				var ee *exec.ExitError
-				if err != nil && (!errors.As(err, &ee) || ee.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL) {
-					t.Fatalf("%v %s", err, out)
-				}
-				if err == nil && nth == 1 {
-					t.Errorf("the step %q was never reached", step)
-				}
-				e := p.engine(Options{})
-				if cp, err = e.Load(context.Background(), tree); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := e.Restore(context.Background(), cp); err != nil {
-					t.Error(err)
-				}
-				if d := different(before, state(t, p.root, "")); d != "" {
-					t.Errorf("after a kill at %q the restore is not exact:\n%s", step, d)
-				}
-			})
-		}
-	}
-}
-
-// restoreAndDie is the process that TestKilledAnywhere kills.
-func restoreAndDie(args []string) error {
-	root, step := args[0], args[2]
-	tree, err := object.ParseID(args[1])
-	if err != nil {
-		return err
-	}
-	left, err := strconv.Atoi(args[3])
-	if err != nil {
-		return err
-	}
-	e, err := toolEngine(root, Options{Fail: func(s string) {
-		if s == step {
-			if left--; left == 0 {
-				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-				select {}
-			}
-		}
-	}})
-	if err != nil {
-		return err
-	}
-	cp, err := e.Load(context.Background(), tree)
-	if err != nil {
-		return err
-	}
-	_, err = e.Restore(context.Background(), cp)
-	return err
-}
-
-// toolEngine opens the repository at root in a process of its own.
-func toolEngine(root string, o Options) (*Engine, error) {
-	g := &proc.Git{GitDir: filepath.Join(root, ".git"), WorkTree: root, Env: proc.GitEnv(os.Environ())}
-	var err error
-	if g.Path, err = proc.FindGit(g.Env); err != nil {
-		return nil, err
-	}
-	return New(Repo{Root: root, GitDir: g.GitDir, CommonDir: g.GitDir, Git: g, Store: object.Open(g, g.GitDir, "")}, o)
 }

@@ -66,7 +66,7 @@ func (e *Engine) withSide(n *node, path string, s Side) (*node, error) {
 		return &out, nil
 	}
 	f := e.fileOf(name, s)
-	if err := e.conv.smudged(e.last, &f, join(n.path, name)); err != nil {
+	if err := e.conv.smudged(e.seen(ctxBackground()), &f, join(n.path, name)); err != nil {
 		return nil, err
 	}
 	out.files = slices.Insert(out.files, i, f)

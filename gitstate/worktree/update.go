@@ -187,6 +187,10 @@ func (e *Engine) readIndexRaw(ctx context.Context) (*index.File, indexKey, error
 }
 
 func (e *Engine) writeIndex(lock *os.File, f *index.File) error {
+	// The index names trees: git gc fails on one whose trees are not there.
+	if err := e.repo.Store.Sync(); err != nil {
+		return err
+	}
 	e.fail("index write")
 	if _, err := lock.Write(f.Encode()); err != nil {
 		return fmt.Errorf("write %q: %w", lock.Name(), err)
@@ -261,7 +265,7 @@ func (e *Engine) isFile(ctx context.Context, path string, want Side) (stat, bool
 	if err == nil && sum == want.ID {
 		return st, true
 	}
-	if err != nil || e.last == nil || !e.conv.mayConvert(e.last, path) {
+	if err != nil || !e.conv.mayConvert(e.seen(ctx), path) {
 		return st, false
 	}
 	id, err := e.conv.clean(ctx, path)

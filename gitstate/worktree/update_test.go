@@ -311,3 +311,52 @@ func TestPutBackTo(t *testing.T) {
 	}
 	p.want("status", p.ask("status", "--porcelain"), "")
 }
+
+// TestConversionsInANewProcess: recovery opens the worktree anew and knows of no
+// snapshot. It must recognise converted files, and write them converted.
+func TestConversionsInANewProcess(t *testing.T) {
+	for _, setup := range []string{"echo '*.bat eol=crlf' > .gitattributes", "git config core.autocrlf true",
+		"mkdir -p s; echo '*.bat text' > s/.gitattributes; echo '*.bat eol=crlf' > .gitattributes"} {
+		p := newPlace(t)
+		p.script(baseRepo + setup + "\nnew s/one.bat; printf 'one\\r\\n' > r.bat; printf 's\\r\\n' > s/t.bat; commit; git update-ref refs/old HEAD; printf 'two\\r\\n' > r.bat; printf 'u\\r\\n' > s/t.bat; commit")
+		p.open("", "")
+		from, to := mustID(t, p.ask("rev-parse", "refs/old")), mustID(t, p.ask("rev-parse", "HEAD"))
+		ctx := context.Background()
+		if conflicts, err := p.engine(Options{}).CheckoutConflicts(ctx, to, from); err != nil || len(conflicts) > 0 {
+			t.Errorf("%s: conflicts %q (%v)", setup, conflicts, err)
+		}
+		if _, err := p.engine(Options{}).Checkout(ctx, to, from); err != nil {
+			t.Errorf("%s: %v", setup, err)
+		}
+		for path, want := range map[string]string{"r.bat": "one\r\n", "s/t.bat": "s\r\n"} {
+			b, err := os.ReadFile(filepath.Join(p.root, path))
+			p.want(setup+": "+path, string(b), want)
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		// The branch moved and the index did not.
+		p.ask("update-ref", "HEAD", from.String())
+		if err := p.engine(Options{}).MendIndex(ctx, to, from, 0); err != nil {
+			t.Error(err)
+		}
+		p.want(setup+": git status", p.ask("status", "--porcelain", "--untracked-files=no"), "")
+	}
+}
+
+// TestIndexNamesNoMissingTree: the cache of trees in an index that we write is
+// of trees that are there, also when a person has staged something besides.
+// git gc and git prune fail otherwise.
+func TestIndexNamesNoMissingTree(t *testing.T) {
+	p := newPlace(t)
+	p.script(baseRepo + "new staged/s; git add staged; git write-tree >/dev/null")
+	p.open("", "")
+	from, to := keepAttempt(t, p, p.engine(Options{}), "new a.txt 2; new q/n")
+	p.ask("update-ref", "HEAD", to.String())
+	if err := p.engine(Options{}).MendIndex(context.Background(), from, to, 0); err != nil {
+		t.Fatal(err)
+	}
+	p.ask("prune", "--expire=now")
+	p.ask("fsck", "--strict", "--no-dangling")
+	p.want("git status", p.ask("status", "--porcelain"), "A  staged/s\n")
+}

@@ -65,8 +65,9 @@ type Engine struct {
 	topText string
 	top     *ignore.Rules
 
-	last  *node      // the newest snapshot
-	index *indexView // the index that last's tracked files come from
+	last   *node      // the newest snapshot
+	index  *indexView // the index that last's tracked files come from
+	looked *node      // while there is no last: where attribute files are
 }
 
 // New opens the worktree. It reads git's configuration once.
