@@ -265,7 +265,9 @@ func TestLinkedLost(t *testing.T) {
 		why  string
 		do   func(t *testing.T, p *project, linked *project)
 		says string // on standard error
-		then func(t *testing.T, p *project, linked *project)
+		// there says what a command in the spoilt worktree answers.
+		there string
+		then  func(t *testing.T, p *project, linked *project)
 	}{
 		{why: "its folder was removed: the branch has everything",
 			do: func(t *testing.T, p, linked *project) { os.RemoveAll(linked.Dir) },
@@ -274,7 +276,7 @@ func TestLinkedLost(t *testing.T) {
 					t.Error("the work before is not there")
 				}
 			}},
-		{why: "its .git file leads elsewhere", says: "was put back",
+		{why: "its .git file leads elsewhere", says: "was put back", there: "leads to",
 			do: func(t *testing.T, p, linked *project) {
 				p.Git("init", "-q", outside(p, "evil"))
 				p.Git("-C", outside(p, "evil"), "config", "core.fsmonitor", "touch "+outside(p, "witness"))
@@ -292,6 +294,19 @@ func TestLinkedLost(t *testing.T) {
 				}
 				if got := p.Git("for-each-ref", "refs/ralph/archive"); got == "" {
 					t.Error("the old journal is gone")
+				}
+			}},
+		{why: "the repository was moved: the linked worktree is found from it", says: "was put back",
+			do: func(t *testing.T, p, linked *project) {
+				to := outside(p, "moved")
+				if err := os.Rename(p.Dir, to); err != nil {
+					t.Fatal(err)
+				}
+				p.Dir = to
+			},
+			then: func(t *testing.T, p, linked *project) {
+				if linked.Read("out-T-001.txt") != "T-001\n" {
+					t.Error("the work before is not there")
 				}
 			}},
 		{why: "the worktree was unlocked and moved",
@@ -320,7 +335,13 @@ func TestLinkedLost(t *testing.T) {
 			if got := p.run(t, nil, "start", "--worktree", "--once"); got.code != 4 {
 				t.Fatalf("exit %d\n%s%s", got.code, got.out, got.err)
 			}
-			r.do(t, p, p.in(p.linkedDir(t)))
+			before := p.in(p.linkedDir(t))
+			r.do(t, p, before)
+			if r.there != "" {
+				if got := before.run(t, nil, "status"); got.code != 1 || !strings.Contains(got.err, r.there) {
+					t.Errorf("status there: exit %d\n%s%s", got.code, got.out, got.err)
+				}
+			}
 			got := p.run(t, nil, "start", "--worktree")
 			if got.code != 0 || !strings.Contains(got.err, r.says) {
 				t.Fatalf("exit %d\n%s%s", got.code, got.out, got.err)

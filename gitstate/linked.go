@@ -140,6 +140,9 @@ func (r *Repo) MakeLinked(ctx context.Context, of, place string, fork object.ID,
 	l.GitDir = repo.GitDir
 	data, err := json.Marshal(l)
 	if err == nil {
+		err = WriteFile(linkedSeal(place), []byte(l.GitDir+"\n"), 0o600)
+	}
+	if err == nil {
 		err = WriteFile(filepath.Join(l.GitDir, linkedMark), append(data, '\n'), 0o600)
 	}
 	if err != nil {
@@ -220,6 +223,33 @@ func (r *Repo) clearLinked(l Linked) error {
 	return nil
 }
 
+// linkedSeal says, beside the worktree and so out of an agent's reach, which
+// git directory it has.
+func linkedSeal(root string) string { return filepath.Join(filepath.Dir(root), "gitdir") }
+
+// unspoilt refuses a linked worktree of ours whose .git file leads elsewhere:
+// settings and trust would be an agent's.
+func (r *Repo) unspoilt() error {
+	base := filepath.Dir(filepath.Dir(r.Root))
+	if filepath.Base(base) != "worktrees" || filepath.Base(filepath.Dir(base)) != "git-ralph" {
+		return nil
+	}
+	seal, err := readPlain(linkedSeal(r.Root), 16<<10)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look at the linked worktree: %w", err)
+	}
+	is, err1 := os.Stat(r.GitDir)
+	want, err2 := os.Stat(strings.TrimSpace(string(seal)))
+	if err1 == nil && err2 == nil && os.SameFile(is, want) {
+		return nil
+	}
+	return Hint(1, "git ralph start --worktree, typed on the branch that it belongs to, puts it back; until then run no git here",
+		"the .git file of %s leads to %s, and not to %s", r.Root, r.GitDir, strings.TrimSpace(string(seal)))
+}
+
 // There says whether the worktree's folder still exists.
 func (l Linked) There() bool {
 	st, err := os.Stat(l.Root)
@@ -235,6 +265,12 @@ func (r *Repo) MendLinked(l Linked) (mended bool, err error) {
 		return false, err
 	}
 	defer root.Close()
+	// A repository that was moved has another git directory than it was sealed with.
+	if seal, err := readPlain(linkedSeal(l.Root), 16<<10); err == nil && strings.TrimSpace(string(seal)) != l.GitDir {
+		if err := WriteFile(linkedSeal(l.Root), []byte(l.GitDir+"\n"), 0o600); err != nil {
+			return false, err
+		}
+	}
 	if st, err := root.Lstat(".git"); err == nil && st.Mode().IsRegular() {
 		data, err := readPlain(filepath.Join(l.Root, ".git"), 16<<10)
 		if to, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: "); ok && err == nil {

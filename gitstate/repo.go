@@ -105,6 +105,9 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 		return nil, Hint(8, "git ralph needs a SHA-1 repository", "the repository uses %s object names", lines[3])
 	}
 	r := &Repo{Root: filepath.FromSlash(lines[4]), GitDir: filepath.FromSlash(lines[1]), CommonDir: filepath.FromSlash(lines[2])}
+	if err := r.unspoilt(); err != nil {
+		return nil, err
+	}
 	r.Git = &proc.Git{Path: path, GitDir: r.GitDir, WorkTree: r.Root, Env: proc.GitEnv(proc.OutsideOf(env, r.Root))}
 	if st, err := os.Stat(filepath.Join(r.CommonDir, "reftable")); err == nil && st.IsDir() {
 		r.Reftable = true
