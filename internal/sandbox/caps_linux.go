@@ -41,15 +41,14 @@ func dropCaps(strict bool) error {
 		return fmt.Errorf("clear ambient capabilities: %w", err)
 	}
 	for c := uintptr(0); ; c++ {
-		if has, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0); err != nil {
-			break // past the last one that the kernel knows
-		} else if has == 0 || keep[c] {
+		if keep[c] {
 			continue
 		}
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
-			if err == unix.EPERM && !strict {
-				break
-			}
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		if err == unix.EINVAL && c > 0 || err == unix.EPERM && !strict {
+			break // past the last one that the kernel knows
+		}
+		if err != nil {
 			return fmt.Errorf("drop capability %d: %w", c, err)
 		}
 	}

@@ -48,6 +48,9 @@ func gitCovers(spec Spec, env []string) (covers []cover, found []GitSecret) {
 			return
 		}
 		path = filepath.Clean(path)
+		if _, err := os.Lstat(path); err != nil {
+			return
+		}
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil || seen[real] {
 			return

@@ -20,7 +20,7 @@ func (e *homeError) Unwrap() error { return e.err }
 
 // home adds the home folder and, read-only, the mounts below it.
 func (m *mounter) home() error {
-	r, err := resolve(m.spec.Home)
+	r, err := m.resolve(m.spec.Home)
 	if err != nil {
 		return &homeError{err}
 	}
@@ -36,16 +36,23 @@ func (m *mounter) home() error {
 	case HomeCopy:
 		return m.homeCopy(r)
 	}
-	below, err := mountsBelow(r.real)
-	if err != nil {
-		return &homeError{err}
+	// The kernel takes its time for the list, and for the overlay.
+	type list struct {
+		below []string
+		err   error
 	}
+	mounts := make(chan list, 1)
+	go func() {
+		below, err := mountsBelow(r.real)
+		mounts <- list{below, err}
+	}()
 	tree, err := overlay(r.real, m.spec.HomeUpper)
-	if err != nil {
+	l := <-mounts
+	if err := errors.Join(err, l.err); err != nil {
 		return &homeError{err}
 	}
 	m.items = append(m.items, item{target: r.real, rank: rankBase, dir: true, tree: tree, links: r.links, what: "home"})
-	for _, p := range below {
+	for _, p := range l.below {
 		m.optional(p, rankBase, false, "mount in the home folder")
 	}
 	return nil

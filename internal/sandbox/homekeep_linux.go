@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -70,19 +71,44 @@ func lockedUpper(dir string, lock *os.File, home os.FileInfo) error {
 			return err
 		}
 	}
-	// A volatile overlay leaves a mark that forbids to mount it again.
-	if err := RemoveHomeUpper(work); err != nil {
+	if err := clearWork(work); err != nil {
 		return err
 	}
-	if err := os.Mkdir(work, 0o700); err != nil {
+	if err := os.Mkdir(work, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	return makeLike(upper, home)
 }
 
+// clearWork takes from the overlay's own folder what an overlay left there: the
+// mark of a volatile one, which forbids to mount it again, in folders that let
+// nobody in, not even for removal. After an orderly end that is all there is.
+func clearWork(work string) error {
+	inner := filepath.Join(work, "work")
+	if _, err := os.Lstat(inner); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	parts := []string{inner, filepath.Join(inner, "incompat"), filepath.Join(inner, "incompat", "volatile")}
+	if os.Getuid() != 0 {
+		for _, d := range parts {
+			os.Chmod(d, 0o700)
+		}
+	}
+	unix.Unlink(filepath.Join(parts[2], "dirty"))
+	for _, d := range slices.Backward(parts) {
+		if unix.Rmdir(d) != nil {
+			return RemoveHomeUpper(work)
+		}
+	}
+	return nil
+}
+
 // makeLike makes a folder with the mode of the home folder, which is what the
 // command sees of it.
 func makeLike(dir string, home os.FileInfo) error {
+	if st, err := os.Lstat(dir); err == nil && st.IsDir() && st.Mode().Perm() == home.Mode().Perm() {
+		return nil
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,6 +29,8 @@ type order struct {
 	Spec Spec     `json:"spec"`
 	Argv []string `json:"argv"`
 	Dir  string   `json:"dir"`
+	// Env are the command's values of startVariables.
+	Env []string `json:"env,omitempty"`
 	// Covers are files that read otherwise inside.
 	Covers []cover `json:"covers,omitempty"`
 	// Extra is the number of descriptors from 3 on that the command gets.
@@ -88,9 +91,17 @@ func (i *initProcess) run(in *os.File) int {
 	// From here on signals are passed on or dropped, not obeyed, whoever sends
 	// them: the command could otherwise end its first process by a SEGV.
 	signals := make(chan os.Signal, 64)
-	signal.Notify(signals, deadly...)
-
-	if err := i.setUp(); err != nil {
+	caught := make(chan struct{})
+	go func() { // each one is two switches between threads; the set-up has its own to do
+		signal.Notify(signals, passedOn...)
+		close(caught)
+	}()
+	if i.order.Spec.Mechanism == Namespaces {
+		dropSignals()
+	}
+	err = i.setUp()
+	<-caught
+	if err != nil {
 		return i.fail(err, failed)
 	}
 	if i.order.Probe {
@@ -100,7 +111,7 @@ func (i *initProcess) run(in *os.File) int {
 		i.say(answer{Ready: true})
 		return 0
 	}
-	env := innerEnv(os.Environ(), i.order.Spec)
+	env := innerEnv(givenEnv(os.Environ(), i.order.Env), i.order.Spec)
 	path, err := lookup(i.order.Argv[0], i.order.Dir, env)
 	if err != nil {
 		return i.fail(err, failed)
@@ -131,20 +142,28 @@ func (i *initProcess) run(in *os.File) int {
 	i.say(answer{Ready: true})
 	go func() {
 		for s := range signals {
-			switch s {
-			case syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2:
-				syscall.Kill(-pid, s.(syscall.Signal))
-			}
+			syscall.Kill(-pid, s.(syscall.Signal))
 		}
 	}()
 	return i.reap(pid)
 }
 
-// deadly are the signals that would end a Go program.
-var deadly = []os.Signal{
-	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGABRT, syscall.SIGBUS,
-	syscall.SIGFPE, syscall.SIGUSR1, syscall.SIGSEGV, syscall.SIGUSR2, syscall.SIGPIPE, syscall.SIGALRM, syscall.SIGTERM,
-	syscall.SIGSTKFLT, syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGVTALRM, syscall.SIGPROF, syscall.SIGIO, syscall.SIGPWR, syscall.SIGSYS,
+// passedOn are the signals that the command gets when we do.
+var passedOn = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+
+// dropSignals gives all other signals that would end a Go program back to the
+// kernel, which drops what has no handler for the first process of a pid
+// namespace. (The runtime's handlers would obey, or throw.) An action of zeros
+// is the default one in every layout of the structure.
+func dropSignals() {
+	var action [8]uint64
+	for _, s := range []syscall.Signal{
+		syscall.SIGILL, syscall.SIGTRAP, syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGSEGV, syscall.SIGPIPE, syscall.SIGALRM,
+		syscall.SIGSTKFLT, syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGVTALRM, syscall.SIGPROF, syscall.SIGIO, syscall.SIGPWR, syscall.SIGSYS,
+	} {
+		const setSize = 8 // bytes of the kernel's signal set
+		syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&action)), 0, setSize, 0, 0)
+	}
 }
 
 // reap waits for the command and for every orphan until then. Its return ends
@@ -242,6 +261,18 @@ func loopbackUp() error {
 		return fmt.Errorf("start the loopback interface: %w", errno)
 	}
 	return nil
+}
+
+// startVariables are those that the first process has values of its own of.
+var startVariables = []string{"GODEBUG", "GOMAXPROCS"}
+
+// givenEnv is the environment that the command was to get.
+func givenEnv(env, given []string) []string {
+	env = slices.DeleteFunc(env, func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(startVariables, name)
+	})
+	return append(env, given...)
 }
 
 // innerEnv drops variables that name folders which do not exist inside, and

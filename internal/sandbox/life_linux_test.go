@@ -256,3 +256,22 @@ func TestFirstProcessIsOnlyStartedByUs(t *testing.T) {
 		t.Errorf("%v %s", err, out)
 	}
 }
+
+// TestCommandStartsPlain: what makes our own first process start quickly and
+// deaf to signals is not the command's.
+func TestCommandStartsPlain(t *testing.T) {
+	b := newBox(t, "")
+	look := `grep -E '^Sig(Blk|Ign)' /proc/self/status | grep -v 0000000000000000; env | grep -E '^GO(DEBUG|MAXPROCS)='; echo end`
+	if out, _ := b.inside(look); out != "end\n" {
+		t.Errorf("without any of its own it has\n%s", out)
+	}
+	b.env = append(b.env, "GODEBUG=gctrace=0", "GOMAXPROCS=7")
+	if out, _ := b.inside(look); out != "GODEBUG=gctrace=0\nGOMAXPROCS=7\nend\n" {
+		t.Errorf("its own are\n%s", out)
+	}
+	// A signal that is sent to the first process from outside is the command's.
+	b.env = b.env[:len(b.env)-2]
+	if out, exit := b.inside(`trap 'echo got it; exit 3' USR1; kill -USR1 1; sleep 60 & wait $!`); exit.Code != 3 || out != "got it\n" {
+		t.Errorf("%v %q", exit, out)
+	}
+}

@@ -48,8 +48,10 @@ type mounter struct {
 	spec    Spec
 	covers  []cover
 	private []string // real paths of privateRoots
+	modes   []string // of private
 	items   []item
-	root    bool // uid 0: everything that root may touch by its uid alone must be covered, too
+	lstat   func(string) (os.FileInfo, error) // while sources are collected
+	root    bool                              // uid 0: everything that root may touch by its uid alone must be covered, too
 }
 
 // build makes all mounts.
@@ -58,9 +60,10 @@ func (m *mounter) build() error {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
 	m.root = os.Getuid() == 0
+	m.lstat = statOnce()
 	for _, p := range privateRoots {
-		if r, err := resolve(p.path); err == nil && r.dir && !slices.Contains(m.private, r.real) {
-			m.private = append(m.private, r.real)
+		if r, err := m.resolve(p.path); err == nil && r.dir && !slices.Contains(m.private, r.real) {
+			m.private, m.modes = append(m.private, r.real), append(m.modes, p.mode)
 		}
 	}
 	if err := m.collect(); err != nil {
@@ -78,11 +81,9 @@ func (m *mounter) build() error {
 	if err := mountDev(nodes); err != nil {
 		return err
 	}
-	for _, p := range privateRoots {
-		if r, err := resolve(p.path); err == nil && r.dir {
-			if err := mountTmpfs(r.real, p.mode); err != nil {
-				return err
-			}
+	for i, p := range m.private {
+		if err := mountTmpfs(p, m.modes[i]); err != nil {
+			return err
 		}
 	}
 	if err := m.mountProc(); err != nil {
@@ -90,6 +91,9 @@ func (m *mounter) build() error {
 	}
 	return m.attach()
 }
+
+// resolve is the function resolve, for sources.
+func (m *mounter) resolve(path string) (resolved, error) { return resolveBy(path, m.lstat) }
 
 // collect clones every source.
 func (m *mounter) collect() error {
@@ -124,7 +128,7 @@ func (m *mounter) collect() error {
 		}
 	}
 	for _, b := range s.Binds {
-		r, err := resolve(b.Source)
+		r, err := m.resolve(b.Source)
 		if err != nil {
 			return fmt.Errorf("bind: %w", err)
 		}
@@ -150,19 +154,19 @@ func (m *mounter) visible() []string {
 	// What lies in a writable folder is there already, and stays writable.
 	open := append([]string{m.spec.Worktree}, m.spec.Writable...)
 	for i, p := range open {
-		if r, err := resolve(p); err == nil {
+		if r, err := m.resolve(p); err == nil {
 			open[i] = r.real
 		}
 	}
 	return slices.DeleteFunc(out, func(p string) bool {
-		r, err := resolve(p)
+		r, err := m.resolve(p)
 		return err != nil || withinAny(r.real, open)
 	})
 }
 
 // required adds a bind of path at path. Its links are kept.
 func (m *mounter) required(path string, rank int, writable bool, what string) error {
-	r, err := resolve(path)
+	r, err := m.resolve(path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -177,7 +181,7 @@ func (m *mounter) required(path string, rank int, writable bool, what string) er
 // optional is required for paths that need not exist. Visible ones are bound
 // only where a private folder covers them; elsewhere they are in view anyway.
 func (m *mounter) optional(path string, rank int, writable bool, what string) {
-	r, err := resolve(path)
+	r, err := m.resolve(path)
 	if err != nil {
 		return
 	}
@@ -205,7 +209,7 @@ func (m *mounter) hidden() {
 		}
 	}
 	for _, p := range append(paths, m.spec.Hidden...) {
-		r, err := resolve(p)
+		r, err := m.resolve(p)
 		if err != nil || slices.ContainsFunc(m.items, func(it item) bool { return it.rank == rankHidden && it.target == r.real }) {
 			continue
 		}
@@ -223,7 +227,7 @@ func (m *mounter) hidden() {
 // covered shows other contents in the place of files.
 func (m *mounter) covered() {
 	for i, c := range m.covers {
-		r, err := resolve(c.Path)
+		r, err := m.resolve(c.Path)
 		if err != nil || r.dir || slices.ContainsFunc(m.items, func(it item) bool { return it.rank == rankHidden && within(r.real, it.target) }) {
 			continue
 		}
@@ -349,7 +353,7 @@ func mountFile(path, name string, contents []byte) error {
 		return err
 	}
 	file := filepath.Join(RunDir, ".git-ralph-"+name)
-	if err := os.WriteFile(file, contents, 0o444); err != nil {
+	if err := os.WriteFile(file, contents, 0o644); err != nil {
 		return err
 	}
 	fd, err := cloneTree(file, false)

@@ -21,7 +21,28 @@ type resolved struct {
 
 // resolve follows a path part by part and remembers the links, so that they
 // can be made again where their folder is covered by an empty mount.
-func resolve(path string) (resolved, error) {
+func resolve(path string) (resolved, error) { return resolveBy(path, os.Lstat) }
+
+// statOnce is os.Lstat that asks for each path once, for as long as nothing is
+// mounted or made in between: the paths of one sandbox share most of their
+// parts.
+func statOnce() func(string) (os.FileInfo, error) {
+	type answer struct {
+		st  os.FileInfo
+		err error
+	}
+	known := map[string]answer{}
+	return func(path string) (os.FileInfo, error) {
+		a, ok := known[path]
+		if !ok {
+			a.st, a.err = os.Lstat(path)
+			known[path] = a
+		}
+		return a.st, a.err
+	}
+}
+
+func resolveBy(path string, lstat func(string) (os.FileInfo, error)) (resolved, error) {
 	r := resolved{path: filepath.Clean(path)}
 	rest := strings.Split(strings.TrimPrefix(r.path, "/"), "/")
 	cur := "/"
@@ -36,7 +57,7 @@ func resolve(path string) (resolved, error) {
 			continue
 		}
 		next := filepath.Join(cur, part)
-		st, err := os.Lstat(next)
+		st, err := lstat(next)
 		if err != nil {
 			return r, fmt.Errorf("resolve %q: %w", path, err)
 		}

@@ -4,8 +4,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"git-ralph/internal/proc"
 )
@@ -85,6 +87,9 @@ func TestBubblewrap(t *testing.T) {
 	}
 }
 
+// BenchmarkStart compares what a command costs without a sandbox and in one,
+// by turns, with two floors: this program started and ended at once, and the
+// same as the first process of new namespaces. Medians in µs.
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
 	work, home := filepath.Join(dir, "home", "work"), filepath.Join(dir, "home")
@@ -98,35 +103,57 @@ func BenchmarkStart(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer RemoveHomeUpper(base.HomeUpper)
-	b.Run("program", func(b *testing.B) { // the start of a Go program as large as this one
-		cmd := proc.Command{Argv: []string{selfPath, hiddenCommand, "init", "x", "x"}}
-		for b.Loop() {
-			if exit, err := proc.Run(b.Context(), cmd); err != nil || exit.Code != 2 {
-				b.Fatal(exit, err)
-			}
+	nothing := proc.Command{Argv: []string{selfPath, hiddenCommand, "init", "x", "x"}, Env: []string{}}
+	program := func() (proc.Exit, error) { return proc.Run(b.Context(), nothing) }
+	namespaces := func() (proc.Exit, error) {
+		cmd := nothing
+		cmd.Env, _ = quickStart(nil)
+		if cmd.Sys, err = namespaceAttr(NetworkOpen); err != nil {
+			return proc.Exit{}, err
 		}
-	})
-	for _, mode := range []string{"none", "open", "loopback"} {
-		b.Run(mode, func(b *testing.B) {
-			opts := proc.GroupOptions{EventID: "bench"}
-			if mode != "none" {
-				spec := r.Apply(base)
-				spec.Network = Network(mode)
-				if opts.Wrap, err = Wrapper(spec); err != nil {
-					b.Fatal(err)
-				}
-			}
-			g, err := proc.NewGroup(opts)
-			if err != nil {
+		return proc.Run(b.Context(), cmd)
+	}
+	command := func(network Network) func() (proc.Exit, error) {
+		opts := proc.GroupOptions{EventID: "bench"}
+		if network != "" {
+			spec := r.Apply(base)
+			spec.Network = network
+			if opts.Wrap, err = Wrapper(spec); err != nil {
 				b.Fatal(err)
 			}
-			defer g.Close()
-			cmd := proc.Command{Argv: []string{"/bin/true"}, Dir: work, Env: []string{"PATH=/bin", "HOME=" + home}}
-			for b.Loop() {
-				if exit, err := g.Run(b.Context(), cmd); err != nil || !exit.Success() {
-					b.Fatal(exit, err)
-				}
-			}
-		})
+		}
+		g, err := proc.NewGroup(opts)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { g.Close() })
+		cmd := proc.Command{Argv: []string{"/bin/true"}, Dir: work, Env: []string{"PATH=/bin", "HOME=" + home}}
+		return func() (proc.Exit, error) { return g.Run(b.Context(), cmd) }
 	}
+	rows := []struct {
+		name string
+		run  func() (proc.Exit, error)
+		code int
+		took []time.Duration
+	}{
+		{name: "program", run: program, code: 2}, {name: "namespaces", run: namespaces, code: 2},
+		{name: "none", run: command("")}, {name: "open", run: command(NetworkOpen)}, {name: "loopback", run: command(NetworkLoopback)},
+	}
+	for b.Loop() {
+		for i := range rows {
+			began := time.Now()
+			if exit, err := rows[i].run(); err != nil || exit.Code != rows[i].code {
+				b.Fatal(rows[i].name, exit, err)
+			}
+			rows[i].took = append(rows[i].took, time.Since(began))
+		}
+	}
+	median := map[string]float64{}
+	for _, r := range rows {
+		slices.Sort(r.took)
+		median[r.name] = float64(r.took[len(r.took)/2].Microseconds())
+		b.ReportMetric(median[r.name], "µs/"+r.name)
+	}
+	b.ReportMetric(0, "ns/op") // a round of all of them says nothing
+	b.ReportMetric(median["open"]/median["namespaces"], "×namespaces")
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -58,6 +59,7 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 		return w, errors.New("no command")
 	}
 	o.Argv, o.Dir, o.Extra = cmd.Argv, cmd.Dir, len(cmd.ExtraFiles)
+	cmd.Env, o.Env = quickStart(cmd.Env)
 	if o.Dir == "" {
 		o.Dir = o.Spec.Worktree
 	}
@@ -95,6 +97,21 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 		}
 	}
 	return w, nil
+}
+
+// quickStart is the environment in which our own program starts as the first
+// process: the Go runtime does not look for limits of a cgroup, and prepares
+// for two processors, however many there are. given are the values that it
+// takes the place of.
+func quickStart(env []string) (quick, given []string) {
+	for _, kv := range env {
+		if name, _, _ := strings.Cut(kv, "="); slices.Contains(startVariables, name) {
+			given = append(given, kv)
+			continue
+		}
+		quick = append(quick, kv)
+	}
+	return append(quick, "GODEBUG=containermaxprocs=0,updatemaxprocs=0", "GOMAXPROCS=2"), given
 }
 
 // memoryFile is an anonymous file with this content, read from its beginning.
@@ -189,8 +206,7 @@ func (w *wrapped) exit(e proc.Exit) proc.Exit {
 	<-w.ready
 	defer w.close()
 	if w.home != nil {
-		// The overlay's own folders let nobody in, not even for removal.
-		RemoveHomeUpper(w.work)
+		clearWork(w.work)
 	}
 	if a, err := w.next(); err == nil && a.Exit != nil {
 		return *a.Exit
