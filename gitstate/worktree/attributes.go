@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"context"
 	"crypto/sha1"
 	"fmt"
 	"os"
@@ -146,4 +147,23 @@ func (a *attributes) parse(text, dir string, macros map[string]bool, fold bool) 
 			a.filters = append(a.filters, rule)
 		}
 	}
+}
+
+// seen is a snapshot to find attribute files by: the newest one, or, in a
+// process that has made none, one that only looks. It is nil when that fails;
+// then nothing is taken for converted.
+func (e *Engine) seen(ctx context.Context) *node {
+	if e.last != nil {
+		return e.last
+	}
+	if e.looked == nil {
+		base, _, err := e.readNodes(ctx)
+		if err != nil {
+			return nil
+		}
+		if e.looked, err = e.scan(ctx, base, forLook); err != nil {
+			return nil
+		}
+	}
+	return e.looked
 }

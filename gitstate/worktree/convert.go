@@ -33,25 +33,6 @@ func (c *converter) mayConvert(root *node, path string) bool {
 	return root != nil && c.attributesOf(root).match(path) && !trapped(root)
 }
 
-// seen is a snapshot to find attribute files by: the newest one, or, in a
-// process that has made none, one that only looks. It is nil when that fails;
-// then nothing is taken for converted.
-func (e *Engine) seen(ctx context.Context) *node {
-	if e.last != nil {
-		return e.last
-	}
-	if e.looked == nil {
-		base, _, err := e.readNodes(ctx)
-		if err != nil {
-			return nil
-		}
-		if e.looked, err = e.scan(ctx, base, forLook); err != nil {
-			return nil
-		}
-	}
-	return e.looked
-}
-
 // unsettled is a file whose conversion is not known yet.
 type unsettled struct {
 	n *node // a copy that may be changed

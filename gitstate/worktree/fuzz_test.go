@@ -31,6 +31,9 @@ func FuzzBracket(f *testing.F) {
 		strings.Repeat("\x13\x37\xca\xfe", 30), strings.Repeat("\x05\x91\x22\x7e\xf0", 40)} {
 		f.Add([]byte(s))
 	}
+	for seed := range uint64(8) {
+		f.Add(randomProgram(seed))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 600 {
 			t.Skip("long programs say nothing that short ones do not")
