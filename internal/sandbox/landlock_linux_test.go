@@ -113,3 +113,61 @@ func (b *box) keep(all map[string]string, without string) map[string]string {
 	}
 	return out
 }
+
+// TestSharedTemp: a temporary folder of everybody is only open as a whole when
+// nothing lies there that must not be written.
+func TestSharedTemp(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "landlock-")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer os.RemoveAll(dir)
+	link := filepath.Join(publicPlace(t), "a-link")
+	os.Remove(link)
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(link)
+	for _, r := range []struct {
+		why  string
+		spec Spec
+		open bool
+	}{
+		{"nothing of ours lies there", Spec{Worktree: "/srv/work", GitDirs: []string{"/srv/git"}}, true},
+		{"the worktree itself is writable anyhow", Spec{Worktree: dir}, true},
+		{"the git directory", Spec{GitDirs: []string{dir}}, false},
+		{"the git directory behind a link", Spec{GitDirs: []string{link}}, false},
+		{"the folder of the run", Spec{ReadOnlyPaths: []string{dir}}, false},
+		{"our own program", Spec{CommandFiles: []string{filepath.Join(dir, "git-ralph")}}, false},
+		{"the user's home folder", Spec{Home: dir}, false},
+		{"the home folder of the checks", Spec{HomeUpper: filepath.Join(dir, "homes", "agent")}, false},
+	} {
+		open := false
+		for _, p := range sharedTemp(r.spec) {
+			open = open || p == "/tmp"
+		}
+		if open != r.open {
+			t.Errorf("%s: /tmp is open: %v", r.why, open)
+		}
+	}
+}
+
+// TestHiddenUnderLandlock: what is hidden cannot be read, by no name; what lies
+// beside it can.
+func TestHiddenUnderLandlock(t *testing.T) {
+	b := newBox(t, publicPlace(t))
+	b.outside(`git worktree add -q ../../../linked topic; mkdir -p ~/vault ~/.ssh ~/.config/gh ~/plain; for f in ~/vault/key ~/.ssh/id ~/.config/gh/hosts.yml ~/plain/file ~/.config/other; do echo secret >$f; done; ln -s vault ~/way-in`)
+	linked := filepath.Join(b.dir, "linked")
+	b.spec = Spec{Mechanism: Landlock, Worktree: linked, Network: NetworkOpen, GitDirs: []string{filepath.Join(linked, ".git"), b.git},
+		Home: b.home, HomeUpper: b.spec.HomeUpper, Hidden: []string{filepath.Join(b.home, "vault")}}
+	b.work = linked
+	for path, want := range map[string]string{"vault/key": "ermission denied", "way-in/key": "ermission denied", ".ssh/id": "ermission denied",
+		".config/gh/hosts.yml": "ermission denied", "plain/file": "secret", ".config/other": "secret"} {
+		if out, _ := b.inside(`cat ` + filepath.Join(b.home, path) + `; true`); !strings.Contains(out, want) {
+			t.Errorf("%s: no %q in %q", path, want, out)
+		}
+	}
+	if out, _ := b.inside(`ln ` + filepath.Join(b.home, "vault/key") + ` key && cat key; mv ` + filepath.Join(b.home, "vault") + ` v; cat v/key; true`); strings.Contains(out, "secret") {
+		t.Errorf("read by another name: %q", out)
+	}
+}
