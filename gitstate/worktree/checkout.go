@@ -115,7 +115,7 @@ func (r *restorer) parents(path string, made map[string]bool) {
 		return
 	}
 	made[dir] = true
-	if st, err := r.e.disk.lstat(dir); err == nil && st.kind == kindDir {
+	if st, err := r.e.disk.lstat(dir, ""); err == nil && st.kind == kindDir {
 		return
 	}
 	r.parents(dir, made)

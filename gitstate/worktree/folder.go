@@ -48,7 +48,7 @@ type dirent struct {
 // whatever changes in the tree while it runs.
 type disk interface {
 	open(path string) (folder, error)
-	lstat(path string) (stat, error)
+	lstat(dir, name string) (stat, error) // of name in dir; of dir itself when name is ""
 	close() error
 }
 

@@ -18,9 +18,10 @@ import (
 // symbolic links in every component in one call; where it is missing (before
 // Linux 5.6, or under an old seccomp filter) the components are opened one by one.
 type linuxDisk struct {
-	root int
-	slow atomic.Bool // no openat2
-	bufs sync.Pool   // *[]byte for getdents
+	root  int
+	quick bool        // lstat cannot wait: see local
+	slow  atomic.Bool // no openat2
+	bufs  sync.Pool   // *[]byte for getdents
 }
 
 func openDisk(path string) (disk, error) {
@@ -28,7 +29,7 @@ func openDisk(path string) (disk, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	return &linuxDisk{root: fd}, nil
+	return &linuxDisk{root: fd, quick: local(fd)}, nil
 }
 
 func (d *linuxDisk) close() error { return unix.Close(d.root) }
@@ -111,14 +112,16 @@ func (d *linuxDisk) openat(at int, path string) (int, error) {
 	return cur, nil
 }
 
-// lstat looks by the whole path: with folders that are known not to have
+// lstat looks at dir/name by the whole path: with folders that are known not to have
 // changed this saves opening each of them. A link in a leading component is
 // possible only when the tree changes at this moment; then the answer is about
 // another file, does not match what is known, and the file is opened, which
 // refuses the link.
-func (d *linuxDisk) lstat(path string) (stat, error) {
-	if len(path) > pathChunk {
-		dir, name := split(path)
+func (d *linuxDisk) lstat(dir, name string) (stat, error) {
+	if len(dir)+len(name) > pathChunk {
+		if name == "" {
+			dir, name = split(dir)
+		}
 		fd, err := d.openFD(dir)
 		if err != nil {
 			return stat{}, err
@@ -126,10 +129,16 @@ func (d *linuxDisk) lstat(path string) (stat, error) {
 		defer unix.Close(fd)
 		return lstatAt(fd, name)
 	}
-	if path == "" {
-		path = "."
+	if name == "" {
+		dir, name = "", dir
 	}
-	return lstatAt(d.root, path)
+	if name == "" {
+		name = "."
+	}
+	if d.quick {
+		return quickLstat(d.root, dir, name)
+	}
+	return lstatAt(d.root, join(dir, name))
 }
 
 func lstatAt(fd int, name string) (stat, error) {
@@ -238,7 +247,12 @@ func direntKind(t byte) kind {
 	return kindUnknown
 }
 
-func (f *linuxFolder) lstat(name string) (stat, error) { return lstatAt(f.fd, name) }
+func (f *linuxFolder) lstat(name string) (stat, error) {
+	if f.disk.quick {
+		return quickLstat(f.fd, "", name)
+	}
+	return lstatAt(f.fd, name)
+}
 
 func (f *linuxFolder) openFile(name string) (*os.File, error) {
 	const flags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY

@@ -74,14 +74,16 @@ func openPlain(r *os.Root, name string) (*os.Root, error) {
 	return next, nil
 }
 
-func (d *rootDisk) lstat(path string) (stat, error) {
-	dir, name := split(path)
+func (d *rootDisk) lstat(dir, name string) (stat, error) {
+	if name == "" {
+		dir, name = split(dir)
+	}
 	f, err := d.open(dir)
 	if err != nil {
 		return stat{}, err
 	}
 	defer f.close()
-	if path == "" {
+	if name == "" {
 		return f.stat()
 	}
 	return f.lstat(name)

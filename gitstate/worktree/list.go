@@ -113,7 +113,7 @@ func (s *scan) unreadable(t *task, err error) {
 	}
 	t.out = &node{path: t.path, name: t.name, present: true,
 		extras: []extra{{name: "", what: extraUnreadable, kind: kindDir}}}
-	if st, err := s.e.disk.lstat(t.path); err == nil {
+	if st, err := s.e.disk.lstat(t.path, ""); err == nil {
 		t.out.perm = st.perm
 	} else if t.base != nil {
 		t.out.perm = t.base.perm

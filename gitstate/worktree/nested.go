@@ -107,7 +107,7 @@ func (e *Engine) fingerprint(path string) object.ID {
 func (e *Engine) addFingerprint(w io.Writer, path string, depth int) {
 	dir, err := e.disk.open(path)
 	if err != nil {
-		st, err := e.disk.lstat(path)
+		st, err := e.disk.lstat(path, "")
 		fmt.Fprintf(w, "%d %d %d %v\n", st.kind, st.size, st.mtime, err != nil)
 		return
 	}

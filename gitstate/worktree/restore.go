@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"git-ralph/gitstate/object"
 )
@@ -162,9 +163,11 @@ func (e *Engine) adopt(target, now *node) *node {
 type restorer struct {
 	e      *Engine
 	ctx    context.Context
-	only   []string          // paths; nil = everything
-	locked map[string]uint32 // folders that were opened up to work in them, and their modes
+	only   []string // paths; nil = everything
 	report Report
+
+	lockedMu sync.Mutex
+	locked   map[string]uint32 // folders that were opened up to work in them, and their modes
 
 	removes  []removal // children before their folders
 	mkdirs   []*node   // parents first

@@ -286,7 +286,7 @@ func (s *scan) folder(t *task) {
 		s.list(t) // nothing is known that could save reading the names
 		return
 	}
-	st, err := s.e.disk.lstat(t.path)
+	st, err := s.e.disk.lstat(t.path, "")
 	if t.path == "" && err == nil {
 		st.kind = kindDir
 	}
@@ -375,7 +375,7 @@ func (s *scan) warm(t *task, st stat) bool {
 		return false
 	}
 	if f := b.file(".gitignore"); f != nil && f.present() && s.purpose != forRestore {
-		if now, err := s.e.disk.lstat(join(t.path, ".gitignore")); err != nil || !f.sameStat(now) {
+		if now, err := s.e.disk.lstat(t.path, ".gitignore"); err != nil || !f.sameStat(now) {
 			return false
 		}
 	}
@@ -397,7 +397,7 @@ func (s *scan) warm(t *task, st stat) bool {
 		if !f.present() {
 			continue
 		}
-		now, err := s.e.disk.lstat(join(t.path, f.name))
+		now, err := s.e.disk.lstat(t.path, f.name)
 		if absent(err) {
 			return false
 		}

@@ -229,7 +229,7 @@ func split64(ns int64) (sec, nsec uint32) {
 // isFile says whether the file at path is the side of a change, and how it
 // looks to lstat. A file that cannot be read is not.
 func (e *Engine) isFile(ctx context.Context, path string, want Side) (stat, bool) {
-	st, err := e.disk.lstat(path)
+	st, err := e.disk.lstat(path, "")
 	if want.ID.IsZero() {
 		return st, absent(err) || err == nil && st.kind == kindDir
 	}
