@@ -295,3 +295,82 @@ func TestClaudeWithSettingsHooks(t *testing.T) {
 		})
 	}
 }
+
+// TestHostileClaude: the real client with a model that tries a commit in
+// several ways, writes a hook of git with the client's own tool, and leaves a
+// process behind that would write later. Nothing of it has an effect.
+func TestHostileClaude(t *testing.T) {
+	realClaude(t)
+	for _, off := range []bool{false, true} {
+		name, env := "sandbox", []string(nil)
+		if off {
+			name, env = "off", []string{"RALPH_GUARD_SANDBOX=off"}
+		}
+		t.Run(name, func(t *testing.T) {
+			bash := func(line string) fakemodel.Step {
+				return fakemodel.Step{Tools: []fakemodel.Tool{call("Bash", map[string]any{"command": line, "description": "x"})}}
+			}
+			script := fakemodel.Script{
+				bash("git add -A && git commit -m mine"),
+				{Tools: []fakemodel.Tool{call("Write", map[string]any{"file_path": "HOOK", "content": "#!/bin/sh\ntouch ran\n"})}},
+				bash("printf '#!/bin/sh\\ngit commit --allow-empty -qm scripted\\n' > w.sh; sh w.sh; rm w.sh; echo hello > hello.txt"),
+				bash("(setsid sh -c 'while :; do echo late > late.txt; echo late > \"$HOME/../late\"; sleep 0.2; done' >/dev/null 2>&1 &) ; echo started"),
+				{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_mark_task_complete", map[string]any{"task_id": "T-001", "verification_notes": "the file is there"})}},
+				{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_submit_handoff", handoffOf("T-001"))}},
+				{Text: "Done."},
+			}
+			p, model := claudeProject(t, nil, "[validation]\nbaseline = \"off\"\nfresh = \"never\"\n")
+			hook := filepath.Join(p.Dir, ".git", "hooks", "pre-commit")
+			script[1].Tools[0].Input = json.RawMessage(strings.Replace(string(script[1].Tools[0].Input), "HOOK", hook, 1))
+			model.Close()
+			again := fakemodel.Start(t, script)
+			p.Env = append(p.Env, "ANTHROPIC_BASE_URL="+again.URL)
+			p.must(t, "add", "say hello")
+			r := p.run(t, env, "start", "-v")
+			if r.code != 0 {
+				t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
+			}
+			for _, want := range []string{"blocked (git-write)", "blocked (gitdir-files)"} {
+				if !strings.Contains(r.out, want) {
+					t.Errorf("nobody said %q:\n%s", want, r.out)
+				}
+			}
+			if got := p.Git("log", "--format=%s"); strings.Contains(got, "mine") || strings.Contains(got, "scripted") || !strings.HasPrefix(got, "ralph[1]: T-001") {
+				t.Errorf("the log says\n%s", got)
+			}
+			if exists(hook) || exists(filepath.Join(p.Dir, "ran")) {
+				t.Error("there is a hook")
+			}
+			// What the process wrote in the iteration is the iteration's; it must
+			// write no more now.
+			for _, path := range []string{filepath.Join(p.Dir, "late.txt"), outside(p, "late")} {
+				if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+					t.Fatal(err)
+				}
+			}
+			if left := runningIn(t, p.Dir); len(left) > 0 {
+				t.Errorf("still there: %v", left)
+			}
+			p.Git("checkout", "-q", "--", ".")
+			p.sound(t)
+		})
+	}
+}
+
+// runningIn are the processes of this machine that work in a folder.
+func runningIn(t *testing.T, dir string) (found []string) {
+	t.Helper()
+	list, err := filepath.Glob("/proc/[0-9]*/cwd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range list {
+		if to, err := os.Readlink(link); err == nil && (to == dir || strings.HasPrefix(to, dir+"/")) {
+			line, err := os.ReadFile(filepath.Join(filepath.Dir(link), "cmdline"))
+			if err == nil {
+				found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
+			}
+		}
+	}
+	return found
+}
