@@ -187,7 +187,7 @@ func (p *configParser) entry() error {
 	}
 	clean := cleanURLs(value)
 	switch {
-	case secretKey(p.section, key, value) || looksSecret(clean):
+	case secretKey(key, value) || looksSecret(clean):
 		p.secret(key)
 	case clean != value:
 		p.secret(key)
@@ -273,12 +273,13 @@ func lower(c byte) byte {
 
 // secretKey says that an entry is a secret by its name: nothing that reads a
 // repository needs it.
-func secretKey(section, key, value string) bool {
-	switch {
-	case key == "extraheader", key == "pass":
+func secretKey(key, value string) bool {
+	switch strings.ToLower(value) {
+	case "", "true", "false", "yes", "no", "on", "off", "0", "1":
+		return false // http.sslCertPasswordProtected
+	}
+	if key == "extraheader" || key == "pass" {
 		return true
-	case section == "credential" && key == "helper":
-		return strings.HasPrefix(strings.TrimSpace(value), "!") // a program that may have it in its text
 	}
 	for _, word := range []string{"token", "password", "passwd", "secret", "smtppass", "apikey", "api-key"} {
 		if strings.Contains(key, word) {
@@ -314,7 +315,7 @@ func cleanURLs(s string) string {
 }
 
 var tokenShape = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`gh[pousr]_[A-Za-z0-9]{16}|github_pat_[A-Za-z0-9_]{16}|glpat-[A-Za-z0-9_-]{16}|xox[a-z]-[A-Za-z0-9-]{10}|sk-[A-Za-z0-9_-]{20}|(?i)authorization\s*:|(?i)bearer\s+[A-Za-z0-9._~+/=-]{12}|(?i)private-token\s*:`)
+	return regexp.MustCompile(`gh[pousr]_[A-Za-z0-9]{16}|github_pat_[A-Za-z0-9_]{16}|glpat-[A-Za-z0-9_-]{16}|xox[a-z]-[A-Za-z0-9-]{10}|sk-[A-Za-z0-9_-]{20}|(?i)authorization\s*:|(?i)bearer\s+[A-Za-z0-9._~+/=-]{12}|(?i)private-token\s*:|(?i)\b(?:password|passwd|token|secret)=["']?[^\s"'$;]`)
 })
 
 // looksSecret says that a text holds something of the shape of a token.

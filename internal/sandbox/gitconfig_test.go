@@ -28,6 +28,7 @@ func TestCleanGitConfig(t *testing.T) {
 		{"by its name", "[github]\n\tuser = me\n\tToken = tok\n[sendemail]\n\tsmtpPass = tok\n[imap]\n\tpass = tok\n", "[github]\n\tuser = me\n\t\n[sendemail]\n\t\n[imap]\n\t\n", "github.token sendemail.smtppass imap.pass"},
 		{"by its shape", "[alias]\n\tx = !curl -H 'Authorization: token tok'\n\ty = !api ghp_0123456789abcdefghij\n\tz = log\n", "[alias]\n\t\n\t\n\tz = log\n", "alias.x alias.y"},
 		{"a helper with it in its text", "[credential \"https://host\"]\n\thelper = \"!f() { echo password=tok; }; f\"\n\thelper = store\n", "[credential \"https://host\"]\n\t\n\thelper = store\n", "credential.https://host.helper"},
+		{"helpers that ask somewhere else", "[credential]\n\thelper = !/usr/bin/gh auth git-credential\n\thelper = \"!f() { echo password=$TOKEN; }; f\"\n[http]\n\tsslCertPasswordProtected = true\n", "", ""},
 		{"a comment", "# url = https://me:tok@host/\n[core] ; tok\n\tx = y # tok\n\tz\n", "#\n[core] ;\n\tx = y \n\tz\n", "-"},
 		{"on the line of the section", "[remote \"o\"]url = https://u:p@h/\n", "[remote \"o\"]url = \"https://h/\"\n", "remote.o.url"},
 		{"no line feed at the end", "[remote \"o\"]\nurl = https://u:p@h/", "[remote \"o\"]\nurl = \"https://h/\"", "remote.o.url"},
