@@ -26,6 +26,9 @@ func TestToolchains(t *testing.T) {
 		{"npm", `mkdir -p dep app && cd dep && printf '{"name":"dep","version":"1.0.0","main":"i.js"}' >package.json && printf 'module.exports="built"' >i.js && cd ../app &&
 			printf '{"name":"app","version":"1.0.0","scripts":{"test":"node t.js"}}' >package.json && npm install --no-audit --no-fund --offline ../dep && printf 'console.log(require("dep"))' >t.js && npm test && ls ~/.npm`},
 		{"python3", `python3 -m venv --without-pip .venv && printf 'import sqlite3, multiprocessing, tempfile\nwith tempfile.TemporaryFile() as f: f.write(b"x")\nmultiprocessing.Lock()\nprint("built")\n' >t.py && .venv/bin/python t.py`},
+		{"pip", `mkdir -p dep app && printf '[project]\nname="dep"\nversion="1.0"\n[build-system]\nrequires=[]\nbuild-backend="backend"\nbackend-path=["."]\n' >dep/pyproject.toml &&
+			printf 'import zipfile\ndef build_wheel(d, *a, **k):\n    n="dep-1.0-py3-none-any.whl"\n    with zipfile.ZipFile(d+"/"+n,"w") as z:\n        z.writestr("dep.py","word=\\"built\\"\\n")\n        i="dep-1.0.dist-info/"\n        z.writestr(i+"METADATA","Metadata-Version: 2.1\\nName: dep\\nVersion: 1.0\\n")\n        z.writestr(i+"WHEEL","Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")\n        z.writestr(i+"RECORD","")\n    return n\n' >dep/backend.py &&
+			cd app && python3 -m venv .venv && .venv/bin/pip install -q --no-index --no-build-isolation ../dep && .venv/bin/python -c 'import dep; print(dep.word)'`},
 		{"make", `printf 'all:\n\t@echo built\n\t@touch out\n' >Makefile && make`},
 	}
 	b := newBox(t, "")
@@ -33,7 +36,13 @@ func TestToolchains(t *testing.T) {
 	b.spec.CommandFiles = filepath.SplitList(proc.Getenv(b.env, "PATH"))
 	for _, tt := range tests {
 		t.Run(tt.tool, func(t *testing.T) {
-			if p, err := exec.LookPath(tt.tool); err != nil || strings.Contains(p, "shims") && os.Getuid() != 0 {
+			tool := tt.tool
+			if tool == "pip" { // of a new environment, which some packagers leave out
+				if tool = "python3"; exec.Command(tool, "-c", "import ensurepip").Run() != nil {
+					t.Skip("python3 makes no environments with pip here")
+				}
+			}
+			if p, err := exec.LookPath(tool); err != nil || strings.Contains(p, "shims") && os.Getuid() != 0 {
 				t.Skip(tt.tool, "is not installed")
 			}
 			b.t = t
