@@ -51,7 +51,13 @@ func converting(name string) bool {
 }
 
 // attributesOf reads every source of attributes that holds for the snapshot.
-func (c *converter) attributesOf(root *node) *attributes {
+func (c *converter) attributesOf(root *node) *attributes { return c.attributesSince(root, nil) }
+
+// attributesSince is attributesOf with the attribute files besides that an
+// earlier snapshot had and root has no more, or has changed. git wrote the files
+// of the worktree by their rules, and a file that it has not looked at since is
+// not what its blob is.
+func (c *converter) attributesSince(root, before *node) *attributes {
 	e := c.e
 	a := &attributes{reasons: map[string]bool{}}
 	if v := e.settings.autocrlf; v == "true" || v == "input" {
@@ -90,6 +96,18 @@ func (c *converter) attributesOf(root *node) *attributes {
 			}
 		} else if !f.id.IsZero() {
 			// git reads it from the index when it is not checked out.
+			if b, err := e.repo.Store.ReadType(f.id, object.Blob); err == nil {
+				read(b, n.path)
+			}
+		}
+		return nil
+	})
+	_ = before.walk(oddAttributes, func(n *node) error {
+		f := n.file(".gitattributes")
+		if f == nil || f.id.IsZero() || f.mode == object.ModeSymlink {
+			return nil
+		}
+		if now := root.fileAt(join(n.path, f.name)); now == nil || now.id != f.id {
 			if b, err := e.repo.Store.ReadType(f.id, object.Blob); err == nil {
 				read(b, n.path)
 			}

@@ -48,7 +48,7 @@ func (c *converter) settle(ctx context.Context, root, base *node) (*node, error)
 	if root == base {
 		return root, nil // settled already
 	}
-	a := c.attributesOf(root)
+	a := c.attributesSince(root, base)
 	if !a.possible() || trapped(root) {
 		return root, nil
 	}

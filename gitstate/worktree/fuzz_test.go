@@ -90,8 +90,14 @@ func playProgram(t *testing.T, data []byte) {
 	}
 	if prog.next(3) == 0 {
 		first := cp.Tree
-		if cp, err = e.Checkpoint(ctx); err != nil || cp.Tree != first {
-			t.Fatalf("a second checkpoint differs: %v %v", cp, err)
+		if cp, err = e.Checkpoint(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.repo.Store.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		if cp.Tree != first {
+			t.Fatalf("a second checkpoint differs:\n%s", cmp.Diff(p.treeEntries(first), p.treeEntries(cp.Tree)))
 		}
 	}
 	if d := different(before, state(t, p.root, "")); d != "" {
