@@ -43,7 +43,10 @@ func TestGitSecrets(t *testing.T) {
 	}
 	before := b.protected()
 	out, exit := b.inside(look + `
-		for f in .git/config ~/.gitconfig ~/dotfiles/gitconfig; do umount "$f"; rm -f "$f"; mv "$f" x; echo x >>"$f"; done; git config a.b c; ls -a /run/git-ralph`)
+		for f in .git/config ~/.gitconfig ~/dotfiles/gitconfig; do umount "$f"; rm -f "$f"; mv "$f" x; echo x >>"$f"; done; git config a.b c; ls -a /run/git-ralph
+		for how in --bind --rbind; do unshare -Urm sh -c "mkdir -p /tmp/m && mount $how .git /tmp/m && cat /tmp/m/config; umount -l .git/config; umount -l /tmp/m/config; cat .git/config /tmp/m/config; mount -o remount,rw .git/config"; done
+		unshare -Urm sh -c 'mount --move .git/config /tmp; cat .git/config; mount --bind / /mnt; cat "/mnt$PWD/.git/config"'
+		ln .git/config hard; cp -a .git copy; cat hard copy/config; cat /proc/1/root$PWD/.git/config; tar c .git | grep -a SECRET; git bundle create b --all; grep -a SECRET b; git clone -q . cloned; git -C cloned remote -v; git submodule status`)
 	if !exit.Success() {
 		t.Errorf("%v", exit)
 	}
