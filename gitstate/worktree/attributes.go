@@ -20,10 +20,11 @@ type attributes struct {
 	all     bool   // core.autocrlf: every file
 	lines   []*ignore.Rules
 	filters []*ignore.Rules // those of lines that name a filter
+	former  []*ignore.Rules // lines of attribute files that have gone or changed since
 	reasons map[string]bool // the attributes that were seen
 }
 
-func (a *attributes) possible() bool { return a.all || len(a.lines) > 0 }
+func (a *attributes) possible() bool { return a.all || len(a.lines)+len(a.former) > 0 }
 
 func (a *attributes) match(path string) bool {
 	return a.all || matches(a.lines, path)
@@ -31,6 +32,12 @@ func (a *attributes) match(path string) bool {
 
 // filtered says whether a filter may make something small of a large file.
 func (a *attributes) filtered(path string) bool { return matches(a.filters, path) }
+
+// was says whether git may have converted the file when it wrote it, and nobody
+// has read it since.
+func (a *attributes) was(path string, f *file) bool {
+	return !f.has(bitRead) && matches(a.former, path)
+}
 
 func matches(lines []*ignore.Rules, path string) bool {
 	for _, l := range lines {
@@ -109,7 +116,10 @@ func (c *converter) attributesSince(root, before *node) *attributes {
 		}
 		if now := root.fileAt(join(n.path, f.name)); now == nil || now.id != f.id {
 			if b, err := e.repo.Store.ReadType(f.id, object.Blob); err == nil {
-				read(b, n.path)
+				fmt.Fprintf(h, "former %q %q\n", n.path, b)
+				old := &attributes{reasons: map[string]bool{}}
+				old.parse(string(b), n.path, macros, e.settings.ignoreCase)
+				a.former = append(a.former, old.lines...)
 			}
 		}
 		return nil

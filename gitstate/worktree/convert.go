@@ -105,7 +105,7 @@ func (c *converter) collect(n, base *node, a *attributes, work *[]unsettled) *no
 			f.has(bitSettled|bitHidden) {
 			continue
 		}
-		if p := join(n.path, f.name); f.has(bitLarge) && !a.filtered(p) || !f.has(bitLarge) && (f.id.IsZero() || !a.match(p)) {
+		if p := join(n.path, f.name); f.has(bitLarge) && !a.filtered(p) || !f.has(bitLarge) && (f.id.IsZero() || !a.match(p) && !a.was(p, f)) {
 			continue
 		}
 		own()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"git-ralph/gitstate/ignore"
 	"git-ralph/gitstate/object"
@@ -31,6 +32,7 @@ func (s *scan) list(t *task) {
 	self, err := dir.stat()
 	if err != nil {
 		s.fail(fmt.Errorf("look at %q: %w", t.path, err))
+		t.out = t.vanished(s)
 		return
 	}
 	out := &node{path: t.path, name: t.name, present: true, perm: self.perm,
@@ -158,8 +160,13 @@ func (s *scan) rules(t *task, dir folder, out *node, names []dirent) {
 		if string(n.name) == ".gitignore" {
 			// A symbolic link is not followed: git treats it as absent.
 			b, err := s.e.readSmall(dir, ".gitignore")
-			if err == nil {
+			var broken syscall.Errno
+			switch {
+			case err == nil:
 				data, from, found = b, object.Sum(object.Blob, b), true
+			case errors.As(err, &broken) && !absent(err) && !permission(err):
+				// Without its rules what is ignored would be taken for work.
+				s.fail(fmt.Errorf("read %q: %w", join(t.path, ".gitignore"), err))
 			}
 		}
 	}
@@ -343,6 +350,7 @@ func (s *scan) fresh(t *task, dir folder, out *node, old *ignore.Rules, name str
 	if k == kindUnknown {
 		st, err := dir.lstat(name)
 		if err != nil {
+			s.unseen(out, path, name, err)
 			return
 		}
 		k = st.kind
@@ -385,10 +393,26 @@ func (s *scan) fresh(t *task, dir folder, out *node, old *ignore.Rules, name str
 	}
 }
 
+// unseen is about a new name of which nothing more can be learnt: one that is
+// gone was never there, one that may not be looked at is named.
+func (s *scan) unseen(out *node, path, name string, err error) {
+	switch {
+	case absent(err):
+	case permission(err):
+		out.extras = append(out.extras, extra{name: name, what: extraUnreadable})
+	default:
+		s.fail(fmt.Errorf("look at %q: %w", path, err))
+	}
+}
+
 func (s *scan) freshFile(t *task, dir folder, out *node, name string, ign, keep bool) {
 	now, err := dir.lstat(name)
-	if err != nil || now.kind != kindFile && now.kind != kindLink {
-		return // gone, or something else by now: as good as never seen
+	if err != nil {
+		s.unseen(out, join(t.path, name), name, err)
+		return
+	}
+	if now.kind != kindFile && now.kind != kindLink {
+		return // something else by now: as good as never seen
 	}
 	if ign && !keep && now.size > smallIgnored {
 		out.extras = append(out.extras, extra{name: name, what: extraIgnored, kind: now.kind, size: now.size})
