@@ -84,7 +84,7 @@ func (c *converter) attributesSince(root, before *node) *attributes {
 	for _, p := range []string{"/etc/gitattributes", "/usr/local/etc/gitattributes", "/opt/homebrew/etc/gitattributes",
 		e.settings.attributesFile, filepath.Join(e.repo.CommonDir, "info", "attributes")} {
 		if p != "" {
-			if b, err := os.ReadFile(p); err == nil {
+			if b, err := readRegular(p); err == nil {
 				read(b, "")
 			}
 		}

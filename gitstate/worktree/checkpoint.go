@@ -203,6 +203,7 @@ func (e *Engine) Capture(ctx context.Context, c *Checkpoint) (*Capture, error) {
 	diffNodes(c.root, root, func(dir string, a, b *file, x, y *extra) {
 		out.judge(dir, a, b, x, y)
 	})
+	out.giveWay()
 	slices.SortFunc(out.Changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	for _, l := range []*[]string{&out.PutBack, &out.IgnoredChanged, &out.Excluded, &out.TooLarge, &out.Nested, &out.Special, &out.Unreadable} {
 		slices.Sort(*l)
@@ -228,6 +229,28 @@ func (e *Engine) Capture(ctx context.Context, c *Checkpoint) (*Capture, error) {
 		return fail(err)
 	}
 	return out, nil
+}
+
+// giveWay takes out of the changes what lies where a person's own file has to
+// come back: a folder in its place, or a file in the place of its folder.
+func (out *Capture) giveWay() {
+	if len(out.PutBack) == 0 {
+		return
+	}
+	files, folders := map[string]bool{}, map[string]bool{}
+	for _, p := range out.PutBack {
+		files[p] = true
+		for dir, _ := split(p); dir != ""; dir, _ = split(dir) {
+			folders[dir] = true
+		}
+	}
+	out.Changes = slices.DeleteFunc(out.Changes, func(c Change) bool {
+		inTheWay := !c.New.ID.IsZero() && folders[c.Path]
+		for dir, _ := split(c.Path); dir != ""; dir, _ = split(dir) {
+			inTheWay = inTheWay || !c.New.ID.IsZero() && files[dir]
+		}
+		return inTheWay
+	})
 }
 
 // diffNodes calls f for every name that differs between two snapshots; a or b

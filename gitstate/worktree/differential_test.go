@@ -343,7 +343,7 @@ func different(a, b map[string]string, names ...string) string {
 	drop := map[string]bool{}
 	for _, list := range names {
 		for _, n := range strings.Fields(list) {
-			n = strings.NewReplacer(`\x20`, " ", `\x5c`, `\`).Replace(n)
+			n = strings.NewReplacer(`\x20`, " ", `\x5c`, `\`, `\x0a`, "\n").Replace(n)
 			drop[n] = true
 		}
 	}
@@ -363,7 +363,7 @@ func TestDifferential(t *testing.T) {
 	asUser := os.Getenv("WORKTREE_TEST_USER") != ""
 	var exact, refused, left atomic.Int64
 	t.Run("cases", func(t *testing.T) {
-		for _, c := range differential {
+		for _, c := range slices.Concat(differential, settingsCases, kindsCases) {
 			if c.user && os.Getuid() == 0 || asUser && !c.user {
 				continue
 			}
@@ -597,6 +597,11 @@ func checkRestoreTo(t *testing.T, ctx context.Context, e *Engine, p *place, cp *
 	drop := []string{}
 	for _, path := range append(caught.PutBack, caught.Unreadable...) {
 		drop = append(drop, path)
+		for k := range after {
+			if strings.HasPrefix(k, path+"/") {
+				drop = append(drop, k) // it had the place of the person's own file
+			}
+		}
 		for k := range before {
 			if path == k || strings.HasPrefix(k, path+"/") || strings.HasPrefix(path, k+"/") {
 				drop = append(drop, k)
@@ -625,11 +630,12 @@ type keepOracle struct {
 	head    map[string]string
 	onDisk  map[string]bool // untracked at the checkpoint
 	tracked map[string]bool
+	own     []string // the person's own files
 }
 
 func newKeepOracle(p *place, cp *Checkpoint, start map[string]string) *keepOracle {
 	k := &keepOracle{p: p, index: filepath.Join(p.dir, "index-at-start"), rules: filepath.Join(p.dir, "at-start"),
-		start: start, head: map[string]string{}, onDisk: map[string]bool{}, tracked: map[string]bool{}}
+		start: start, head: map[string]string{}, onDisk: map[string]bool{}, tracked: map[string]bool{}, own: cp.Untracked}
 	if b, err := os.ReadFile(p.repo.IndexPath()); err == nil {
 		os.WriteFile(k.index, b, 0o644)
 		if fi, err := os.Stat(p.repo.IndexPath()); err == nil {
@@ -691,6 +697,12 @@ func (k *keepOracle) want(errf func(string, ...any), c diffCase) (map[string]str
 	}
 	for f, e := range after {
 		if k.onDisk[f] || strings.HasPrefix(e, "160000") && !k.tracked[f] {
+			delete(after, f)
+		}
+	}
+	// A person's own file comes back; what took its place, or its folder's, goes.
+	for f := range after {
+		if !k.tracked[f] && slices.ContainsFunc(k.own, func(o string) bool { return strings.HasPrefix(f, o+"/") || strings.HasPrefix(o, f+"/") }) {
 			delete(after, f)
 		}
 	}

@@ -58,13 +58,31 @@ func (e *Engine) isRepository(path string) bool {
 	return isGitDir(dir)
 }
 
+// readSettled reads a small file of somebody else: regular, so that nobody waits
+// for a FIFO, and bounded.
+func readSettled(path string) ([]byte, error) {
+	fi, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, errNotRegular
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return readAtMost(in, 1<<16)
+}
+
 func isGitDir(dir string) bool {
 	head, err := os.Lstat(filepath.Join(dir, "HEAD"))
 	if err != nil {
 		return false
 	}
 	if head.Mode().IsRegular() {
-		b, err := os.ReadFile(filepath.Join(dir, "HEAD"))
+		b, err := readSettled(filepath.Join(dir, "HEAD"))
 		if err != nil {
 			return false
 		}
@@ -78,7 +96,7 @@ func isGitDir(dir string) bool {
 		}
 	}
 	common := dir
-	if b, err := os.ReadFile(filepath.Join(dir, "commondir")); err == nil {
+	if b, err := readSettled(filepath.Join(dir, "commondir")); err == nil {
 		c := strings.TrimSpace(string(b))
 		if !filepath.IsAbs(c) {
 			c = filepath.Join(dir, c)

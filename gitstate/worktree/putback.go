@@ -163,6 +163,9 @@ func overlay(cp, after *node) *node {
 		if c := cp.file(f.name); c != nil && users(c) {
 			continue
 		}
+		if d := cp.dir(f.name); d != nil && overlay(d, nil) != nil {
+			continue // it has the place of a folder with the person's own files
+		}
 		if f.class != ignored {
 			out.files = append(out.files, f)
 		}
@@ -187,6 +190,9 @@ func overlay(cp, after *node) *node {
 		}
 	}
 	for _, d := range after.dirs {
+		if c := cp.file(d.name); c != nil && users(c) && c.present() {
+			continue // it has the place of one of the person's own files
+		}
 		if o := overlay(cp.dir(d.name), d); o != nil {
 			out.dirs = append(out.dirs, o)
 		}

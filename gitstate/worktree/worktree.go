@@ -143,7 +143,7 @@ func (e *Engine) topRules() (*ignore.Rules, error) {
 	for _, p := range []string{e.settings.excludesFile, filepath.Join(e.repo.CommonDir, "info", "exclude")} {
 		text := ""
 		if p != "" {
-			if b, err := os.ReadFile(p); err == nil {
+			if b, err := readRegular(p); err == nil {
 				text = string(b)
 			}
 		}
@@ -154,6 +154,19 @@ func (e *Engine) topRules() (*ignore.Rules, error) {
 		e.topText, e.top = all, rulesOf(texts, e.settings.ignoreCase)
 	}
 	return e.top, nil
+}
+
+// readRegular reads a file of settings outside the worktree, which may be
+// reached through a link but is a file: nobody waits for a FIFO.
+func readRegular(path string) ([]byte, error) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, errNotRegular
+	}
+	return os.ReadFile(path)
 }
 
 func rulesOf(texts []string, fold bool) *ignore.Rules {
