@@ -195,6 +195,9 @@ func playChecks(t *testing.T, p *place, prog *program, e *Engine, cp *Checkpoint
 	if err != nil {
 		t.Fatal(err)
 	}
+	if prog.edited {
+		return // rules that no restore brings back say now what is captured
+	}
 	if again.Keep != got.Keep && len(report.Left)+len(report.Aside)+len(report.Kept)+len(got.Nested)+len(got.Special)+len(again.Excluded) == 0 {
 		_ = p.repo.Store.Sync()
 		t.Errorf("after the checks another tree would be kept:\n%s\n%+v", cmp.Diff(p.treeEntries(got.Keep), p.treeEntries(again.Keep)), report)
