@@ -170,7 +170,7 @@ type Capture struct {
 	TooLarge       []string // made or changed by the agent, above Options.MaxFile
 	Nested         []string // repositories that appeared, changed or went
 	Special        []string // FIFOs, sockets, devices, unsafe names that the agent made
-	Unreadable     []string // what the agent made unreadable
+	Unreadable     []string // what the agent made unreadable, or git cannot convert by its attributes
 
 	cp   *Checkpoint
 	root *node
@@ -186,11 +186,16 @@ func (e *Engine) Capture(ctx context.Context, c *Checkpoint) (*Capture, error) {
 	if err != nil {
 		return fail(err)
 	}
-	if root, err = e.conv.settle(ctx, root, c.root); err != nil {
+	// An agent may write attributes by which git can add nothing: that is its
+	// doing, and named, and must not keep anybody from going on.
+	e.conv.lenient, e.conv.refused = true, nil
+	root, err = e.conv.settle(ctx, root, c.root)
+	e.conv.lenient = false
+	if err != nil {
 		return fail(err)
 	}
 	e.last = root
-	out := &Capture{cp: c, root: root}
+	out := &Capture{cp: c, root: root, Unreadable: e.conv.refused}
 	var user, evidence []Change
 	for _, p := range s.between {
 		if c.root.fileAt(p) == nil && c.root.at(p) == nil {

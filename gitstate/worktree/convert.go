@@ -2,7 +2,6 @@ package worktree
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha1"
 	"errors"
@@ -26,7 +25,11 @@ import (
 // ident) make of files. The id that a file has in the tree comes from git
 // itself, which adds the file to a private copy of the index; the bytes on disk
 // are recorded beside it, because no smudge filter is sure to bring them back.
-type converter struct{ e *Engine }
+type converter struct {
+	e       *Engine
+	lenient bool     // what git cannot convert is refused by name, and no error
+	refused []string // paths
+}
 
 // mayConvert says whether git could convert the file at path.
 func (c *converter) mayConvert(root *node, path string) bool {
@@ -247,57 +250,6 @@ func sumOf(h hash.Hash) (id object.ID) {
 	return id
 }
 
-// lineEnds counts line ends.
-type lineEnds struct {
-	crlf, lf int64 // lf: those without a carriage return
-	last     byte
-}
-
-func (l *lineEnds) Write(p []byte) (int, error) {
-	for i := 0; ; {
-		k := bytes.IndexByte(p[i:], '\n')
-		if k < 0 {
-			break
-		}
-		i += k
-		prev := l.last
-		if i > 0 {
-			prev = p[i-1]
-		}
-		if prev == '\r' {
-			l.crlf++
-		} else {
-			l.lf++
-		}
-		i++
-	}
-	if len(p) > 0 {
-		l.last = p[len(p)-1]
-	}
-	return len(p), nil
-}
-
-// toLF turns CRLF into LF; the input has no LF without a CR before it.
-type toLF struct {
-	w  io.Writer
-	cr bool // a CR that may belong to a CRLF
-}
-
-func (t *toLF) Write(p []byte) (int, error) {
-	out := make([]byte, 0, len(p)+1)
-	for _, b := range p {
-		if t.cr && b != '\n' {
-			out = append(out, '\r')
-		}
-		t.cr = b == '\r'
-		if !t.cr {
-			out = append(out, b)
-		}
-	}
-	_, err := t.w.Write(out)
-	return len(p), err
-}
-
 // ids asks git what the files are in the tree: they are added to a private copy
 // of the index, under the rules of the worktree's attributes as they are now.
 func (c *converter) ids(ctx context.Context, work []unsettled) error {
@@ -307,26 +259,46 @@ func (c *converter) ids(ctx context.Context, work []unsettled) error {
 			plain = append(plain, u)
 			continue
 		}
-		// git would not look at it: its contents alone are converted.
+		// git would not look at it: its contents alone are converted, if they can be.
 		id, err := c.hash(ctx, u.path())
-		if err != nil {
+		if err != nil && ctx.Err() != nil {
 			return err
 		}
-		u.file().id = id
+		if err == nil {
+			u.file().id = id
+		}
 		u.file().bits &^= bitLarge
 	}
 	if len(plain) == 0 {
 		return nil
 	}
+	return c.add(ctx, plain)
+}
+
+// mostRefused is how many files are tried one by one: an agent may break the
+// conversion of all of them at once.
+const mostRefused = 20
+
+// add lets git add files. Of several that it cannot all convert, a lenient
+// converter finds those that it can.
+func (c *converter) add(ctx context.Context, work []unsettled) error {
 	var paths []string
-	for _, u := range plain {
+	for _, u := range work {
 		paths = append(paths, u.path())
 	}
 	f, err := c.addPrivately(ctx, paths)
+	if err != nil && c.lenient && ctx.Err() == nil {
+		if len(work) == 1 || len(c.refused) >= mostRefused {
+			c.refused = append(c.refused, paths...) // their ids stay those of their bytes
+			return nil
+		}
+		half := len(work) / 2
+		return errors.Join(c.add(ctx, work[:half]), c.add(ctx, work[half:]))
+	}
 	if err != nil {
 		return err
 	}
-	for _, u := range plain {
+	for _, u := range work {
 		i, ok := f.Find(u.path(), 0)
 		if !ok {
 			return fmt.Errorf("git did not add %q", u.path())

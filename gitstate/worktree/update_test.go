@@ -360,3 +360,22 @@ func TestIndexNamesNoMissingTree(t *testing.T) {
 	p.ask("fsck", "--strict", "--no-dangling")
 	p.want("git status", p.ask("status", "--porcelain"), "A  staged/s\n")
 }
+
+// TestAttributesThatBreakEverything: the agent writes attributes by which git
+// can add nothing. The capture names the files, and the restore is exact.
+func TestAttributesThatBreakEverything(t *testing.T) {
+	p, e, cp := started(t, "for i in $(seq 40); do new many/f$i odd; done; commit", Options{})
+	before := state(t, p.root, "")
+	p.script("echo '* working-tree-encoding=UTF-16LE' > many/.gitattributes; for i in $(seq 30); do new many/f$i four; done; new a.txt 2")
+	got, err := e.Capture(context.Background(), cp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Unreadable) < 30 || strings.Contains(strings.Join(got.Unreadable, " "), "a.txt") {
+		t.Errorf("named are %q", got.Unreadable)
+	}
+	if _, err := e.Restore(context.Background(), cp); err != nil {
+		t.Error(err)
+	}
+	p.want("the restored worktree", different(before, state(t, p.root, "")), "")
+}
