@@ -183,12 +183,16 @@ func (c *converter) form(u unsettled) error {
 	if absent(err) {
 		return nil
 	}
+	if permission(err) && c.lenient {
+		f.bits |= bitRacy // the agent has locked its folder, which is named
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	defer d.close()
 	in, err := d.openFile(f.name)
-	if absent(err) || errors.Is(err, errNotRegular) {
+	if absent(err) || errors.Is(err, errNotRegular) || permission(err) && c.lenient {
 		f.bits |= bitRacy // it is going: the next scan sees it
 		return nil
 	}

@@ -67,6 +67,10 @@ func openPlain(r *os.Root, name string) (*os.Root, error) {
 	}
 	// The name may have become a link in between: what is open must be what was seen.
 	after, err := next.Stat(".")
+	if permission(err) {
+		next.Close() // it is there, and may not be entered
+		return nil, err
+	}
 	if err != nil || !os.SameFile(before, after) {
 		next.Close()
 		return nil, syscall.ENOTDIR

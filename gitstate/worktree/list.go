@@ -35,6 +35,21 @@ func (s *scan) list(t *task) {
 		t.out = t.vanished(s)
 		return
 	}
+	if self.perm&0o100 == 0 {
+		// Its names may be read, and nothing behind them: no better than a folder
+		// that may not be read at all, unless we are root. Asked by a name that
+		// nothing has.
+		if _, err := dir.lstat(tempName()); permission(err) {
+			if s.purpose != forRestore || t.base.extra("") != nil || s.e.unlock(t.path) != nil {
+				s.unreadable(t, err)
+				return
+			}
+			if self, err = dir.stat(); err != nil {
+				s.unreadable(t, err)
+				return
+			}
+		}
+	}
 	out := &node{path: t.path, name: t.name, present: true, perm: self.perm,
 		mtime: self.mtime, ctime: self.ctime, ino: self.ino, listed: !late(self, s.started)}
 	l, _ := s.pool.Get().(*listing)
