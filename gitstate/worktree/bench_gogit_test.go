@@ -1,4 +1,4 @@
-//go:build gogit && linux
+//go:build linux
 
 package worktree
 
@@ -8,9 +8,9 @@ import (
 	gogit "github.com/go-git/go-git/v5"
 )
 
-// goGit measures go-git's own worktree. Its Reset removes ignored files, so it
-// comes last.
-func goGit(tb testing.TB, s series, p *place) {
+// goGit measures go-git's own worktree doing the like. Its Reset removes
+// ignored files, so it comes last, and once.
+func goGit(tb testing.TB, s series, p *place, edit func(int)) {
 	r, err := gogit.PlainOpen(p.root)
 	if err != nil {
 		tb.Fatal(err)
@@ -19,6 +19,7 @@ func goGit(tb testing.TB, s series, p *place) {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	edit(0)
 	s.time("go-git status", func() { _, err = w.Status() })
 	if err != nil {
 		tb.Fatal(err)

@@ -31,7 +31,7 @@ import (
 //	WORKTREE_BENCH_REPO=/path                      a real repository, copied first
 //	WORKTREE_BENCH_DIR=/path                       where to build (default: temporary)
 //
-// With the build tag gogit, go-git's own Status and Reset are measured besides.
+// go-git's own Status and Reset of the same change are measured once, at the end.
 func BenchmarkBracket(b *testing.B) {
 	sizes := "1000,10000"
 	if s := os.Getenv("WORKTREE_BENCH_FILES"); s != "" {
@@ -135,7 +135,7 @@ func bracket(b *testing.B, build func(*place)) {
 	}
 	rounds := 0
 	for b.Loop() {
-		for range 5 {
+		for range 11 {
 			rounds++
 			r := rounds * 4
 			s.time("floor", func() { floor(p.root, tracked) })
@@ -153,7 +153,7 @@ func bracket(b *testing.B, build func(*place)) {
 			check(err)
 		}
 	}
-	goGit(b, s, p)
+	goGit(b, s, p, edit)
 	names := []string{"floor", "git status", "git checkpoint", "git rollback", "git commit", "cold open", "cold checkpoint", "cold capture",
 		"cold restore", "cold sync", "warm checkpoint", "warm capture", "warm restore", "warm sync", "go-git status", "go-git reset"}
 	for _, n := range names {
@@ -169,6 +169,7 @@ func bracket(b *testing.B, build func(*place)) {
 		ratio(k+"_keep/git", s.median(k+" checkpoint")+s.median(k+" capture"), gitKeep)
 		ratio(k+"_checkpoint/floor", s.median(k+" checkpoint"), s.median("floor"))
 		ratio(k+"_restore/floor", s.median(k+" restore"), s.median("floor"))
+		ratio("go-git/"+k+"_reject", s.median("go-git status")+s.median("go-git reset"), s.median(k+" checkpoint")+s.median(k+" restore"))
 	}
 	b.ReportMetric(0, "ns/op")
 }
@@ -353,8 +354,96 @@ func benchCheckpoint(b *testing.B, warm bool) {
 	b.ReportMetric(s.median("checkpoint")/s.median("floor"), "checkpoint/floor")
 }
 
+// BenchmarkIgnored is what ignored files add to a bracket: the same tracked
+// files with and without as many ignored ones, by turns. Once these lie in an
+// ignored folder, where they may cost nothing; once one beside each tracked
+// file, where the small ones are part of the checkpoint.
+func BenchmarkIgnored(b *testing.B) {
+	n := 10000
+	if s := os.Getenv("WORKTREE_BENCH_FILES"); s != "" {
+		n, _ = strconv.Atoi(s)
+	}
+	for _, kind := range []string{"folder", "beside"} {
+		b.Run(kind, func(b *testing.B) {
+			with, without := benchPlace(b), benchPlace(b)
+			for _, p := range []*place{with, without} {
+				generate(b, p, n)
+				if p == without || kind == "beside" {
+					p.script("rm -rf node_modules")
+				}
+			}
+			if kind == "beside" {
+				for dir, names := range trackedOnDisk(b, with) {
+					for _, name := range names {
+						if err := os.WriteFile(filepath.Join(with.root, dir, name+".log"), []byte("x\n"), 0o644); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+			}
+			with.open("", "")
+			without.open("", "")
+			time.Sleep(50 * time.Millisecond)
+			s := series{}
+			warm := map[*place]*Engine{with: with.engine(Options{}), without: without.engine(Options{})}
+			tracked := map[*place]map[string][]string{with: trackedByDir(b, with), without: trackedByDir(b, without)}
+			name := map[*place]string{with: "with", without: "without"}
+			bracket := func(p *place, e *Engine, kind string, r int) {
+				var cp *Checkpoint
+				var err error
+				s.time(name[p]+kind, func() { cp, err = e.Checkpoint(context.Background()) })
+				if err != nil {
+					b.Fatal(err)
+				}
+				editTwenty(b, p, tracked[p], r)
+				s.time(name[p]+kind+" restore", func() { _, err = e.Restore(context.Background(), cp) })
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			for b.Loop() {
+				for r := range 11 {
+					for _, p := range []*place{with, without} {
+						p.script("git update-index --refresh -q")
+						bracket(p, p.engine(Options{}), " cold", 2*r)
+						if _, err := warm[p].Checkpoint(context.Background()); err != nil {
+							b.Fatal(err)
+						}
+						bracket(p, warm[p], " warm", 2*r+1)
+					}
+				}
+			}
+			for _, k := range []string{" cold", " warm"} {
+				b.ReportMetric((s.median("with"+k)+s.median("with"+k+" restore"))/(s.median("without"+k)+s.median("without"+k+" restore")), k[1:]+"_with/without")
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// trackedOnDisk is trackedByDir before the repository is opened.
+func trackedOnDisk(tb testing.TB, p *place) map[string][]string {
+	m := map[string][]string{}
+	err := filepath.WalkDir(p.root, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Name() == ".git" {
+			return filepath.SkipDir
+		}
+		if err == nil && strings.HasSuffix(path, ".go") {
+			rel, _ := filepath.Rel(p.root, filepath.Dir(path))
+			m[rel] = append(m[rel], d.Name())
+		}
+		return err
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
 // BenchmarkMemory compares the peak memory of a process that takes a
-// checkpoint, and one that takes two and restores, with that of git status.
+// checkpoint, and one that takes three and restores, with that of git status; once
+// more with an untracked file of 2 GiB in the tree, which is too large to be
+// kept, and once where no size is too large.
 func BenchmarkMemory(b *testing.B) {
 	n := 10000
 	if s := os.Getenv("WORKTREE_BENCH_FILES"); s != "" {
@@ -363,36 +452,68 @@ func BenchmarkMemory(b *testing.B) {
 	p := benchPlace(b)
 	generate(b, p, n)
 	p.open("", "")
-	peak := func(c *exec.Cmd) float64 {
-		c.Dir = p.root
-		if out, err := c.CombinedOutput(); err != nil {
+	bin, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	// A process starts with the peak of the one that forked it, so a small one
+	// stands in between.
+	peak := func(env []string, command ...string) float64 {
+		c := exec.Command(bin, command...)
+		c.Dir, c.Env = p.root, append(append(append([]string{}, p.env...), env...), "WORKTREE_TEST_TOOL=peak")
+		c.Stderr = os.Stderr
+		out, err := c.Output()
+		if err != nil {
 			b.Fatalf("%v: %s", err, out)
 		}
-		return float64(c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) / 1024
-	}
-	tool := func(what string) *exec.Cmd {
-		bin, err := os.Executable()
+		kb, err := strconv.Atoi(strings.TrimSpace(string(out)))
 		if err != nil {
 			b.Fatal(err)
 		}
-		c := exec.Command(bin, p.root)
-		c.Env = append(append([]string{}, p.env...), "WORKTREE_TEST_TOOL="+what)
-		return c
+		return float64(kb) / 1024
 	}
+	status := func() float64 { return peak(nil, p.git.Path, "status", "--porcelain") }
+	tool := func(what string) float64 { return peak([]string{"WORKTREE_PEAK_TOOL=" + what}, bin, p.root) }
 	for b.Loop() {
-		git := exec.Command(p.git.Path, "status", "--porcelain")
-		git.Env = p.env
-		base := peak(git)
+		base := status()
 		b.ReportMetric(base, "git_status_MB")
-		b.ReportMetric(peak(tool("checkpoint"))/base, "checkpoint/git")
-		b.ReportMetric(peak(tool("bracket"))/base, "bracket/git")
+		b.ReportMetric(tool("checkpoint")/base, "checkpoint/git")
+		b.ReportMetric(tool("bracket")/base, "bracket/git")
+		large := filepath.Join(p.root, "large.bin")
+		if err := os.WriteFile(large, nil, 0o644); err != nil {
+			b.Fatal(err)
+		}
+		if err := os.Truncate(large, 2<<30); err != nil {
+			b.Fatal(err)
+		}
+		base = status()
+		b.ReportMetric(tool("checkpoint50")/base, "checkpoint+2GiB/git")
+		b.ReportMetric(tool("checkpoint")/base, "checkpoint+2GiB_stored/git")
+		if err := os.Remove(large); err != nil {
+			b.Fatal(err)
+		}
 	}
 	b.ReportMetric(0, "ns/op")
 }
 
+// peakTool runs a command and prints its peak memory in KiB.
+func peakTool(command []string) error {
+	c := exec.Command(command[0], command[1:]...)
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "WORKTREE_TEST_TOOL=") {
+			c.Env = append(c.Env, strings.Replace(v, "WORKTREE_PEAK_TOOL=", "WORKTREE_TEST_TOOL=", 1))
+		}
+	}
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	fmt.Println(c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
+	return nil
+}
+
 // checkpointTool is the process that BenchmarkMemory watches.
-func checkpointTool(root string, rounds int) error {
-	e, err := toolEngine(root, Options{})
+func checkpointTool(root string, rounds int, o Options) error {
+	e, err := toolEngine(root, o)
 	if err != nil {
 		return err
 	}

@@ -48,9 +48,13 @@ func tool(what string, args []string) error {
 	case "killed":
 		return killedBracket(args)
 	case "checkpoint":
-		return checkpointTool(args[0], 1)
+		return checkpointTool(args[0], 1, Options{})
+	case "peak":
+		return peakTool(args)
+	case "checkpoint50":
+		return checkpointTool(args[0], 1, Options{MaxFile: 50 << 20})
 	case "bracket":
-		return checkpointTool(args[0], 3)
+		return checkpointTool(args[0], 3, Options{})
 	case "nullhash":
 		b, err := os.ReadFile(args[0])
 		if err != nil {
