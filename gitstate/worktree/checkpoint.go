@@ -50,11 +50,12 @@ func (e *Engine) Checkpoint(ctx context.Context) (*Checkpoint, error) {
 	if e.settings.objectFormat != "" && e.settings.objectFormat != "sha1" {
 		return fail(fmt.Errorf("the repository's objects are %s", e.settings.objectFormat))
 	}
-	base, err := e.base(ctx)
+	base, own, err := e.base(ctx)
 	if err != nil {
 		return fail(err)
 	}
-	root, err := e.scan(ctx, base, forCheckpoint)
+	s := &scan{e: e, ctx: ctx, purpose: forCheckpoint, started: time.Now().UnixNano(), own: own}
+	root, err := s.run(base)
 	if err != nil {
 		return fail(err)
 	}

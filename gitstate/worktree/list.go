@@ -144,7 +144,7 @@ func (s *scan) unreadable(t *task, err error) {
 			}
 		}
 		for _, d := range t.base.dirs {
-			s.descend(t, &task{path: d.path, name: d.name, base: d, rules: d.rules, old: d.rules})
+			s.descend(t, s.into(d, d.rules, d.rules))
 		}
 		s.start(t)
 	}
@@ -161,7 +161,7 @@ func (s *scan) rules(t *task, dir folder, out *node, names []dirent) {
 		// an ignore file in it is one of the agent's.
 		out.rules = t.rules
 		if t.base != nil && t.base.rulesKnown {
-			out.rules = base
+			out.rules, out.rulesFrom = base, t.base.rulesFrom
 		}
 		out.rulesKnown = t.base != nil && t.base.rulesKnown
 		return
@@ -253,7 +253,9 @@ func (s *scan) names(t *task, dir folder, out *node, names []dirent, l *listing)
 	if b != nil {
 		marks := l.marks(len(b.files) + len(b.dirs))
 		seenFiles, seenDirs = marks[:len(b.files)], marks[len(b.files):]
-		out.files = make([]file, 0, len(b.files))
+		if !s.own {
+			out.files = make([]file, 0, len(b.files))
+		}
 	}
 	for _, n := range names {
 		if s.e.settings.ignoreCase && b != nil {
@@ -268,8 +270,9 @@ func (s *scan) names(t *task, dir folder, out *node, names []dirent, l *listing)
 				d := b.dirs[i]
 				if d.hasTracked || !relist {
 					seenDirs[i] = true
-					s.descend(t, &task{path: d.path, name: d.name, base: d, rules: out.rules, old: old,
-						untracked: !d.hasTracked, relist: relist, keepAll: t.keepAll})
+					sub := s.into(d, out.rules, old)
+					sub.untracked, sub.relist, sub.keepAll = !d.hasTracked, relist, t.keepAll
+					s.descend(t, sub)
 					continue
 				}
 			}
@@ -279,19 +282,65 @@ func (s *scan) names(t *task, dir folder, out *node, names []dirent, l *listing)
 	if b == nil {
 		return
 	}
-	for i := range b.files {
-		if !seenFiles[i] && !out.added(b.files[i].name) {
-			if g, ok := gone(b.files[i]); ok {
-				out.files = append(out.files, g)
+	if s.own {
+		s.takeOver(t, out, seenFiles)
+	} else {
+		for i := range b.files {
+			if !seenFiles[i] && !out.added(b.files[i].name) {
+				if g, ok := gone(b.files[i]); ok {
+					out.files = append(out.files, g)
+				}
 			}
 		}
 	}
 	for i, d := range b.dirs {
 		if !seenDirs[i] && d.hasTracked {
 			// It will be found missing, and what the index says of it kept.
-			s.descend(t, &task{path: d.path, name: d.name, base: d, rules: out.rules, old: old})
+			s.descend(t, s.into(d, out.rules, old))
 		}
 	}
+}
+
+// takeOver makes the files of the base, which nobody else has, those of out. Out
+// has the files that are new by then.
+func (s *scan) takeOver(t *task, out *node, seen []bool) {
+	files := t.base.files
+	t.taken = true
+	k := 0
+	for i := range files {
+		f := files[i]
+		if !seen[i] {
+			ok := !out.added(f.name)
+			if ok {
+				f, ok = gone(f)
+			}
+			t.changed = t.changed || !sameInTree(&files[i], &f) || !ok
+			if !ok {
+				continue
+			}
+		}
+		files[k] = f
+		k++
+	}
+	for i := range out.files {
+		t.changed = t.changed || out.files[i].inTree()
+	}
+	out.files = append(files[:k], out.files...)
+}
+
+// found adds what a known file is now.
+func (s *scan) found(t *task, out *node, f *file, now file) {
+	if !s.own {
+		out.files = append(out.files, now)
+		return
+	}
+	t.changed = t.changed || !sameInTree(f, &now)
+	*f = now
+}
+
+// sameInTree says whether a tree has the same for two files of one name.
+func sameInTree(a, b *file) bool {
+	return a.inTree() == b.inTree() && (!a.inTree() || a.id == b.id && a.mode == b.mode)
 }
 
 // added says whether a file was found, before the files are sorted.
@@ -328,7 +377,7 @@ func (s *scan) known(t *task, dir folder, out *node, f *file) bool {
 		if nf.has(bitIndex) {
 			s.settle(&nf, now)
 		}
-		out.files = append(out.files, nf)
+		s.found(t, out, f, nf)
 		return true
 	}
 	nf, keep, err := s.contents(t, dir, f, f.name, now)
@@ -341,7 +390,7 @@ func (s *scan) known(t *task, dir folder, out *node, f *file) bool {
 		return true
 	}
 	if keep {
-		out.files = append(out.files, nf)
+		s.found(t, out, f, nf)
 		return true
 	}
 	return false
@@ -391,8 +440,10 @@ func (s *scan) fresh(t *task, dir folder, out *node, old *ignore.Rules, name str
 		if t.base != nil {
 			b = t.base.dir(name)
 		}
-		s.descend(t, &task{path: path, name: name, base: b, rules: out.rules, old: old, untracked: true,
-			keepAll: keep, relist: true})
+		sub := s.task()
+		sub.path, sub.name, sub.base, sub.rules, sub.old = path, name, b, out.rules, old
+		sub.untracked, sub.keepAll, sub.relist = true, keep, true
+		s.descend(t, sub)
 	case k == kindDir:
 		out.extras = append(out.extras, extra{name: name, what: extraIgnored, kind: k})
 	case k != kindFile && k != kindLink:

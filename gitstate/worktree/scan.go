@@ -23,6 +23,9 @@ type scan struct {
 	purpose purpose
 	started int64 // before the first system call
 	also    *node // a snapshot whose rules ignore besides; nil = none
+	// own says that nobody else has the snapshot to start from, as when it was
+	// just made of the index: its files are overwritten, not copied.
+	own     bool
 	queue   queue
 	mu      sync.Mutex
 	errs    []error
@@ -62,6 +65,8 @@ type task struct {
 	subs    []*node
 	subTask []*task
 	pending atomic.Int32
+	taken   bool // out has taken over the files of base, which are not what they were
+	changed bool // and these have another tree
 	same    bool // out may be replaced by base when the folders below are the same too
 }
 
@@ -176,24 +181,14 @@ func (s *scan) done(t *task) {
 
 func (s *scan) finish(t *task) {
 	base := t.base
-	var dirs []*node
-	var found []extra
 	same := t.same && base != nil
 	k := 0
 	for i, sub := range t.subTask {
-		switch {
-		case sub.nested != nil:
-			found = append(found, *sub.nested)
+		if d := t.subs[i]; sub.nested != nil || d == nil || !same || k >= len(base.dirs) || base.dirs[k] != d {
 			same = false
-		case t.subs[i] == nil:
-			same = false
-		default:
-			if same && (k >= len(base.dirs) || base.dirs[k] != t.subs[i]) {
-				same = false
-			}
-			k++
-			dirs = append(dirs, t.subs[i])
+			break
 		}
+		k++
 	}
 	if same && k == len(base.dirs) && t.out == nil {
 		t.out = base
@@ -203,12 +198,24 @@ func (s *scan) finish(t *task) {
 			c := *base
 			out = &c
 		}
-		out.dirs = dirs
-		if len(found) > 0 {
-			out.extras = append(out.extras[:len(out.extras):len(out.extras)], found...)
+		out.dirs = make([]*node, 0, len(t.subTask))
+		out.extras = out.extras[:len(out.extras):len(out.extras)]
+		for i, sub := range t.subTask {
+			if sub.nested != nil {
+				out.extras = append(out.extras, *sub.nested)
+			} else if d := t.subs[i]; d != nil {
+				out.dirs = append(out.dirs, d)
+			}
 		}
 		out.sort()
-		out.treeOK = base != nil && base.treeOK && sameTree(base, out)
+		out.treeOK = base != nil && base.treeOK && sameDirs(base, out)
+		if out.treeOK {
+			if t.taken {
+				out.treeOK = !t.changed
+			} else {
+				out.treeOK = sameFiles(base, out)
+			}
+		}
 		if out.treeOK {
 			out.tree = base.tree
 		}
@@ -216,12 +223,35 @@ func (s *scan) finish(t *task) {
 		out.odd |= oddOwnTree & oddOf(base)
 		t.out = out
 	}
+	for _, sub := range t.subTask {
+		s.e.tasks.Put(sub) // nobody is left who knows it
+	}
 	if t.parent != nil {
 		t.parent.subs[t.slot] = t.out
 		if !t.out.present && t.out.count == 0 {
 			t.parent.subs[t.slot] = nil
 		}
 	}
+}
+
+// task is a task in memory that is used again: a scan has one a folder, of
+// which a few live at a time.
+func (s *scan) task() *task {
+	t, _ := s.e.tasks.Get().(*task)
+	if t == nil {
+		return &task{}
+	}
+	clear(t.subs)
+	clear(t.subTask)
+	*t = task{subs: t.subs[:0], subTask: t.subTask[:0]}
+	return t
+}
+
+// into is the task for a folder that is known.
+func (s *scan) into(d *node, rules, old *ignore.Rules) *task {
+	t := s.task()
+	t.path, t.name, t.base, t.rules, t.old = d.path, d.name, d, rules, old
+	return t
 }
 
 func oddOf(n *node) uint8 {
@@ -233,7 +263,9 @@ func oddOf(n *node) uint8 {
 
 // sameTree says whether b certainly has the tree of a: the same files with the
 // same contents in the tree, and folders of which the same is known.
-func sameTree(a, b *node) bool {
+func sameTree(a, b *node) bool { return sameFiles(a, b) && sameDirs(a, b) }
+
+func sameFiles(a, b *node) bool {
 	i := 0
 	for k := range b.files {
 		f := &b.files[k]
@@ -253,7 +285,11 @@ func sameTree(a, b *node) bool {
 			return false
 		}
 	}
-	i = 0
+	return true
+}
+
+func sameDirs(a, b *node) bool {
+	i := 0
 	for _, d := range b.dirs {
 		if d.treeOK && d.tree.IsZero() {
 			continue
@@ -320,10 +356,9 @@ func (t *task) vanished(s *scan) *node {
 			out.files = append(out.files, g)
 		}
 	}
-	for i, d := range t.base.dirs {
-		sub := &task{path: d.path, name: d.name, base: d, parent: t, slot: i}
-		t.subTask = append(t.subTask, sub)
-		t.subs = append(t.subs, nil)
+	for _, d := range t.base.dirs {
+		sub := s.into(d, nil, nil)
+		s.descend(t, sub)
 		sub.pending.Store(1)
 		t.pending.Add(1)
 		sub.out = sub.vanished(s)
@@ -435,7 +470,9 @@ func (s *scan) warm(t *task, st stat) bool {
 	}
 	t.same = true
 	for _, d := range b.dirs {
-		s.descend(t, &task{path: d.path, name: d.name, base: d, rules: rules, old: rules, untracked: !d.hasTracked, keepAll: t.keepAll})
+		sub := s.into(d, rules, rules)
+		sub.untracked, sub.keepAll = !d.hasTracked, t.keepAll
+		s.descend(t, sub)
 	}
 	s.start(t)
 	return true

@@ -57,3 +57,30 @@ func TestUntouched(t *testing.T) {
 		})
 	}
 }
+
+// TestRulesOutliveARestore: the ignore rules of a folder that a restore had to
+// list are still the checkpoint's own afterwards. With others, the next
+// checkpoint would list every folder below again.
+func TestRulesOutliveARestore(t *testing.T) {
+	p := newPlace(t)
+	p.script(baseRepo + "echo .env > .gitignore; echo '*.o' > d/.gitignore; commit")
+	p.open("", "")
+	e, ctx := p.engine(Options{}), context.Background()
+	before, err := e.Checkpoint(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.script("new n; new d/n")
+	if _, err := e.Restore(ctx, before); err != nil {
+		t.Fatal(err)
+	}
+	after, err := e.Checkpoint(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"", "d"} {
+		if before.root.at(dir).rules != after.root.at(dir).rules {
+			t.Errorf("%q has other rules", dir)
+		}
+	}
+}

@@ -203,6 +203,7 @@ type nodeBuilder struct {
 	modes  modes
 	mtime  int64 // of the index
 	stack  []openNode
+	files  [][]file // of the open folders, one buffer a depth: each folder gets a copy of the right size
 	state  IndexState
 	sparse bool
 }
@@ -213,12 +214,25 @@ type openNode struct {
 }
 
 func newNodeBuilder(m modes, mtime int64) *nodeBuilder {
-	return &nodeBuilder{modes: m, mtime: mtime, stack: []openNode{{n: &node{}}}}
+	return &nodeBuilder{modes: m, mtime: mtime, stack: []openNode{{n: &node{}}}, files: make([][]file, 1)}
+}
+
+// open makes the folder the one that entries are added to.
+func (b *nodeBuilder) open(d openNode) {
+	b.stack = append(b.stack, d)
+	if len(b.files) < len(b.stack) {
+		b.files = append(b.files, nil)
+	}
 }
 
 func (b *nodeBuilder) pop() *node {
 	top := b.stack[len(b.stack)-1].n
 	b.stack = b.stack[:len(b.stack)-1]
+	depth := len(b.stack)
+	if len(b.files[depth]) > 0 {
+		top.files = slices.Clone(b.files[depth])
+		b.files[depth] = b.files[depth][:0]
+	}
 	top.sort()
 	top.summarize(b.modes)
 	return top
@@ -242,17 +256,18 @@ func (b *nodeBuilder) add(x *index.Entry) {
 		d := &node{path: x.Path[:end], name: x.Path[len(top.prefix):end]}
 		top.n.dirs = append(top.n.dirs, d)
 		top = openNode{d, x.Path[:end+1]}
-		b.stack = append(b.stack, top)
+		b.open(top)
 	}
 	name := x.Path[len(top.prefix):]
+	files := &b.files[len(b.stack)-1]
 	if x.Stage != 0 {
 		b.state.Unmerged = append(b.state.Unmerged, StageEntry{x.Path, x.Stage, x.Mode, x.ID})
-		if k := len(top.n.files); k == 0 || top.n.files[k-1].name != name {
-			top.n.files = append(top.n.files, file{name: name, mode: x.Mode, class: tracked, kind: kindFile, bits: bitRacy | bitIndex})
+		if k := len(*files); k == 0 || (*files)[k-1].name != name {
+			*files = append(*files, file{name: name, mode: x.Mode, class: tracked, kind: kindFile, bits: bitRacy | bitIndex})
 		}
 		return
 	}
-	top.n.files = append(top.n.files, entryFile(x, name, b.mtime))
+	*files = append(*files, entryFile(x, name, b.mtime))
 }
 
 func (b *nodeBuilder) finish(cache *index.CacheTree) *node {
@@ -340,26 +355,26 @@ func entryFile(x *index.Entry, name string, mtime int64) file {
 }
 
 // base is the snapshot to start a checkpoint from: the newest one, with the
-// tracked files of the index as it is now.
-func (e *Engine) base(ctx context.Context) (*node, error) {
+// tracked files of the index as it is now. Own says that nobody else has it.
+func (e *Engine) base(ctx context.Context) (base *node, own bool, err error) {
 	if e.index != nil && e.last != nil {
 		if fi, err := os.Lstat(e.repo.IndexPath()); err == nil {
 			st := infoStat(fi)
 			now := indexKey{st.size, st.mtime, st.ctime, st.ino, false}
 			if now == e.index.key {
-				return e.last, nil
+				return e.last, false, nil
 			}
 		}
 	}
 	fresh, view, err := e.readNodes(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if e.last != nil {
 		fresh = e.merge(fresh, e.last)
 	}
 	e.index = view
-	return fresh, nil
+	return fresh, e.last == nil, nil
 }
 
 // merge puts what the last snapshot knows about the disk under the tracked

@@ -60,6 +60,7 @@ type Engine struct {
 	capture  captureRules
 	own      []string // git directories inside the worktree under other names
 	bufs     bufferPool
+	tasks    sync.Pool // *task
 
 	topMu   sync.Mutex
 	topText string
