@@ -47,7 +47,53 @@ func (s *Store) atHand(id ID) bool {
 	return err == nil
 }
 
+// Sizes says how many bytes each blob has, in the order of ids, without reading
+// them. An absent, damaged or other object is an error that names it.
+func (s *Store) Sizes(ids []ID) ([]int64, error) {
+	out := make([]int64, len(ids))
+	var packed []int
+	for i, id := range ids {
+		if !s.atHand(id) {
+			packed = append(packed, i)
+			continue
+		}
+		t, size, r, err := s.Open(id)
+		if err != nil {
+			return nil, err
+		}
+		r.Close()
+		if t != Blob {
+			return nil, fmt.Errorf("object %s is a %s, not a %s", id, t, Blob)
+		}
+		out[i] = size
+	}
+	err := s.askPacked("info", ids, packed, func(i int, size int64) error {
+		out[i] = size
+		return nil
+	})
+	return out, err
+}
+
 func (s *Store) readPacked(ids []ID, want []int, out [][]byte) error {
+	return s.askPacked("contents", ids, want, func(i int, size int64) error {
+		if size > 1<<31 {
+			return fmt.Errorf("read object %s: %d bytes are too many at once", ids[i], size)
+		}
+		data := make([]byte, size+1) // and the line end after it
+		if _, err := io.ReadFull(s.cat.out, data); err != nil {
+			return fmt.Errorf("read object %s: %w", ids[i], err)
+		}
+		out[i] = data[:size:size]
+		return nil
+	})
+}
+
+// askPacked asks git for many blobs in one conversation. Each is called with
+// every answer's first line, and reads the rest of it from s.cat.
+func (s *Store) askPacked(verb string, ids []ID, want []int, each func(i int, size int64) error) error {
+	if len(want) == 0 {
+		return nil
+	}
 	s.catMu.Lock()
 	defer s.catMu.Unlock()
 	if err := s.openCat(); err != nil {
@@ -58,7 +104,7 @@ func (s *Store) readPacked(ids []ID, want []int, out [][]byte) error {
 	go func() {
 		w := bufio.NewWriter(cat.child.In)
 		for _, i := range want {
-			fmt.Fprintf(w, "contents %s\n", ids[i])
+			fmt.Fprintf(w, "%s %s\n", verb, ids[i])
 		}
 		asked <- w.Flush()
 	}()
@@ -70,14 +116,10 @@ func (s *Store) readPacked(ids []ID, want []int, out [][]byte) error {
 				return err
 			case t != Blob:
 				return fmt.Errorf("object %s is a %s, not a %s", ids[i], t, Blob)
-			case size > 1<<31:
-				return fmt.Errorf("read object %s: %d bytes are too many at once", ids[i], size)
 			}
-			data := make([]byte, size+1) // and the line end after it
-			if _, err := io.ReadFull(cat.out, data); err != nil {
-				return fmt.Errorf("read object %s: %w", ids[i], err)
+			if err := each(i, size); err != nil {
+				return err
 			}
-			out[i] = data[:size:size]
 		}
 		return nil
 	}()

@@ -44,7 +44,14 @@ func TestReadMany(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sizes, err := s.Sizes(ids)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, id := range ids {
+		if sizes[i] != int64(len(want[id])) {
+			t.Fatalf("object %d has %d bytes, not %d", i, sizes[i], len(want[id]))
+		}
 		if !bytes.Equal(got[i], want[id]) {
 			t.Fatalf("object %d is %.40q", i, got[i])
 		}
