@@ -2,9 +2,13 @@ package object
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 )
 
 // ReadMany reads many blobs, in the order of ids. Packed ones are asked for
@@ -49,12 +53,17 @@ func (s *Store) atHand(id ID) bool {
 
 // Sizes says how many bytes each blob has, in the order of ids, without reading
 // them. An absent, damaged or other object is an error that names it.
-func (s *Store) Sizes(ids []ID) ([]int64, error) {
+func (s *Store) Sizes(ctx context.Context, ids []ID) ([]int64, error) {
 	out := make([]int64, len(ids))
-	var packed []int
+	var list bytes.Buffer
+	var asked []int
 	for i, id := range ids {
-		if !s.atHand(id) {
-			packed = append(packed, i)
+		s.mu.Lock()
+		_, waiting := s.pending[id]
+		s.mu.Unlock()
+		if !waiting {
+			fmt.Fprintln(&list, id)
+			asked = append(asked, i)
 			continue
 		}
 		t, size, r, err := s.Open(id)
@@ -67,33 +76,34 @@ func (s *Store) Sizes(ids []ID) ([]int64, error) {
 		}
 		out[i] = size
 	}
-	err := s.askPacked("info", ids, packed, func(i int, size int64) error {
-		out[i] = size
-		return nil
-	})
-	return out, err
+	if len(asked) == 0 {
+		return out, nil
+	}
+	// A process of its own, which may keep its answers until it has many.
+	text, err := s.git.RunWith(ctx, &list, nil, "cat-file", "--buffer", "--batch-check=%(objecttype) %(objectsize)")
+	if err != nil {
+		return nil, fmt.Errorf("ask git for the sizes of objects: %w", err)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	if len(lines) != len(asked) {
+		return nil, fmt.Errorf("cat-file gave %d answers to %d questions", len(lines), len(asked))
+	}
+	for k, i := range asked {
+		kind, size, _ := strings.Cut(lines[k], " ")
+		switch {
+		case size == "missing":
+			return nil, fmt.Errorf("%w: %s", ErrNotFound, ids[i])
+		case kind != "blob":
+			return nil, fmt.Errorf("object %s is a %s, not a %s", ids[i], kind, Blob)
+		}
+		if out[i], err = strconv.ParseInt(size, 10, 64); err != nil {
+			return nil, fmt.Errorf("cat-file said %q", lines[k])
+		}
+	}
+	return out, nil
 }
 
 func (s *Store) readPacked(ids []ID, want []int, out [][]byte) error {
-	return s.askPacked("contents", ids, want, func(i int, size int64) error {
-		if size > 1<<31 {
-			return fmt.Errorf("read object %s: %d bytes are too many at once", ids[i], size)
-		}
-		data := make([]byte, size+1) // and the line end after it
-		if _, err := io.ReadFull(s.cat.out, data); err != nil {
-			return fmt.Errorf("read object %s: %w", ids[i], err)
-		}
-		out[i] = data[:size:size]
-		return nil
-	})
-}
-
-// askPacked asks git for many blobs in one conversation. Each is called with
-// every answer's first line, and reads the rest of it from s.cat.
-func (s *Store) askPacked(verb string, ids []ID, want []int, each func(i int, size int64) error) error {
-	if len(want) == 0 {
-		return nil
-	}
 	s.catMu.Lock()
 	defer s.catMu.Unlock()
 	if err := s.openCat(); err != nil {
@@ -104,7 +114,7 @@ func (s *Store) askPacked(verb string, ids []ID, want []int, each func(i int, si
 	go func() {
 		w := bufio.NewWriter(cat.child.In)
 		for _, i := range want {
-			fmt.Fprintf(w, "%s %s\n", verb, ids[i])
+			fmt.Fprintf(w, "contents %s\n", ids[i])
 		}
 		asked <- w.Flush()
 	}()
@@ -116,10 +126,14 @@ func (s *Store) askPacked(verb string, ids []ID, want []int, each func(i int, si
 				return err
 			case t != Blob:
 				return fmt.Errorf("object %s is a %s, not a %s", ids[i], t, Blob)
+			case size > 1<<31:
+				return fmt.Errorf("read object %s: %d bytes are too many at once", ids[i], size)
 			}
-			if err := each(i, size); err != nil {
-				return err
+			data := make([]byte, size+1) // and the line end after it
+			if _, err := io.ReadFull(cat.out, data); err != nil {
+				return fmt.Errorf("read object %s: %w", ids[i], err)
 			}
+			out[i] = data[:size:size]
 		}
 		return nil
 	}()

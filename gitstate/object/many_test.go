@@ -44,7 +44,7 @@ func TestReadMany(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sizes, err := s.Sizes(ids)
+	sizes, err := s.Sizes(t.Context(), ids)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +70,12 @@ func TestReadMany(t *testing.T) {
 	git("", "prune-packed", "-q")
 	if _, err := s.ReadMany(append([]ID{id}, ids...)); err == nil || !strings.Contains(err.Error(), "is a tree, not a blob") {
 		t.Errorf("a tree: %v", err)
+	}
+	if _, err := s.Sizes(t.Context(), []ID{ids[0], absent}); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), absent.String()) {
+		t.Errorf("the size of what is absent: %v", err)
+	}
+	if _, err := s.Sizes(t.Context(), []ID{ids[0], id}); err == nil || !strings.Contains(err.Error(), "is a tree, not a blob") {
+		t.Errorf("the size of a tree: %v", err)
 	}
 	if _, err := s.ReadMany(ids); err != nil {
 		t.Error(err)

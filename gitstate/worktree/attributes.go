@@ -19,6 +19,7 @@ type attributes struct {
 	all     bool   // core.autocrlf: every file
 	lines   []*ignore.Rules
 	filters []*ignore.Rules // those of lines that name a filter
+	opaque  []*ignore.Rules // and those after which the size says nothing
 	former  []*ignore.Rules // lines of attribute files that have gone or changed since
 	reasons map[string]bool // the attributes that were seen
 }
@@ -31,6 +32,13 @@ func (a *attributes) match(path string) bool {
 
 // filtered says whether a filter may make something small of a large file.
 func (a *attributes) filtered(path string) bool { return matches(a.filters, path) }
+
+// shrinks says whether all that git could do to the file on its way into the
+// tree is to take something out of it: carriage returns, and what an ident has
+// grown to. Then a file as long as its blob is its blob.
+func (a *attributes) shrinks(path string) bool {
+	return !matches(a.opaque, path) && !matches(a.former, path)
+}
 
 // was says whether git may have converted the file when it wrote it, and nobody
 // has read it since.
@@ -146,7 +154,7 @@ func (a *attributes) parse(text, dir string, macros map[string]bool, fold bool) 
 		} else if i := strings.IndexAny(line, " \t"); i > 0 {
 			pattern, rest = line[:i], line[i:]
 		}
-		hit, filter := false, false
+		hit, filter, opaque := false, false, false
 		for _, w := range strings.Fields(rest) {
 			if w[0] == '-' || w[0] == '!' {
 				continue
@@ -155,6 +163,7 @@ func (a *attributes) parse(text, dir string, macros map[string]bool, fold bool) 
 			if converting(name) || macros[name] {
 				hit = true
 				filter = filter || name == "filter" || macros[name]
+				opaque = opaque || filter || name == "working-tree-encoding"
 				if name == "filter" || name == "working-tree-encoding" {
 					name += "=" + val
 				}
@@ -172,6 +181,9 @@ func (a *attributes) parse(text, dir string, macros map[string]bool, fold bool) 
 		a.lines = append(a.lines, rule)
 		if filter {
 			a.filters = append(a.filters, rule)
+		}
+		if opaque {
+			a.opaque = append(a.opaque, rule)
 		}
 	}
 }

@@ -68,6 +68,13 @@ func (c *converter) settle(ctx context.Context, root, base *node) (*node, error)
 	if len(work) == 0 {
 		return out, nil
 	}
+	for _, u := range work {
+		u.n.treeOK = u.n.treeOK && !u.file().has(bitRead|bitLarge)
+	}
+	work, err := c.asTheyAre(c.asLong(ctx, work, a), a)
+	if err != nil {
+		return nil, err
+	}
 	if err := c.resolve(ctx, work); err != nil {
 		return nil, err
 	}
@@ -137,22 +144,8 @@ func (c *converter) refresh(n, base *node) {
 	n.odd |= own
 }
 
-// resolve settles files: those that were read need an id from git, those that
-// the index vouches for need to be read.
-func (c *converter) resolve(ctx context.Context, work []unsettled) error {
-	var dirty []unsettled
-	for _, u := range work {
-		if u.file().has(bitRead | bitLarge) {
-			dirty = append(dirty, u)
-			u.n.treeOK = false
-		}
-	}
-	if len(dirty) > 0 {
-		if err := c.ids(ctx, dirty); err != nil {
-			return err
-		}
-	}
-	// Reading is what takes the time.
+// each calls f for all files, several at a time.
+func (c *converter) each(work []unsettled, f func(unsettled) error) error {
 	var mu sync.Mutex
 	var errs []error
 	var wg sync.WaitGroup
@@ -160,7 +153,7 @@ func (c *converter) resolve(ctx context.Context, work []unsettled) error {
 	for range c.e.opts.Workers {
 		wg.Go(func() {
 			for u := range next {
-				if err := c.form(u); err != nil {
+				if err := f(u); err != nil {
 					mu.Lock()
 					errs = append(errs, fmt.Errorf("read %q: %w", u.path(), err))
 					mu.Unlock()
@@ -174,6 +167,23 @@ func (c *converter) resolve(ctx context.Context, work []unsettled) error {
 	close(next)
 	wg.Wait()
 	return errors.Join(errs...)
+}
+
+// resolve settles files: those that were read need an id from git, those that
+// the index vouches for need to be read.
+func (c *converter) resolve(ctx context.Context, work []unsettled) error {
+	var dirty []unsettled
+	for _, u := range work {
+		if u.file().has(bitRead | bitLarge) {
+			dirty = append(dirty, u)
+		}
+	}
+	if len(dirty) > 0 {
+		if err := c.ids(ctx, dirty); err != nil {
+			return err
+		}
+	}
+	return c.each(work, c.form) // reading is what takes the time
 }
 
 // form finds out how the bytes on disk follow from the blob of the tree.

@@ -253,7 +253,9 @@ func (s *scan) names(t *task, dir folder, out *node, names []dirent, l *listing)
 	if b != nil {
 		marks := l.marks(len(b.files) + len(b.dirs))
 		seenFiles, seenDirs = marks[:len(b.files)], marks[len(b.files):]
-		if !s.own {
+		// Which attributes git wrote the files by is asked for later.
+		t.own = s.own && b.file(".gitattributes") == nil
+		if !t.own {
 			out.files = make([]file, 0, len(b.files))
 		}
 	}
@@ -282,8 +284,8 @@ func (s *scan) names(t *task, dir folder, out *node, names []dirent, l *listing)
 	if b == nil {
 		return
 	}
-	if s.own {
-		s.takeOver(t, out, seenFiles)
+	if t.own {
+		t.takeOver(out, seenFiles)
 	} else {
 		for i := range b.files {
 			if !seenFiles[i] && !out.added(b.files[i].name) {
@@ -299,48 +301,6 @@ func (s *scan) names(t *task, dir folder, out *node, names []dirent, l *listing)
 			s.descend(t, s.into(d, out.rules, old))
 		}
 	}
-}
-
-// takeOver makes the files of the base, which nobody else has, those of out. Out
-// has the files that are new by then.
-func (s *scan) takeOver(t *task, out *node, seen []bool) {
-	files := t.base.files
-	t.taken = true
-	k := 0
-	for i := range files {
-		f := files[i]
-		if !seen[i] {
-			ok := !out.added(f.name)
-			if ok {
-				f, ok = gone(f)
-			}
-			t.changed = t.changed || !sameInTree(&files[i], &f) || !ok
-			if !ok {
-				continue
-			}
-		}
-		files[k] = f
-		k++
-	}
-	for i := range out.files {
-		t.changed = t.changed || out.files[i].inTree()
-	}
-	out.files = append(files[:k], out.files...)
-}
-
-// found adds what a known file is now.
-func (s *scan) found(t *task, out *node, f *file, now file) {
-	if !s.own {
-		out.files = append(out.files, now)
-		return
-	}
-	t.changed = t.changed || !sameInTree(f, &now)
-	*f = now
-}
-
-// sameInTree says whether a tree has the same for two files of one name.
-func sameInTree(a, b *file) bool {
-	return a.inTree() == b.inTree() && (!a.inTree() || a.id == b.id && a.mode == b.mode)
 }
 
 // added says whether a file was found, before the files are sorted.
@@ -377,7 +337,7 @@ func (s *scan) known(t *task, dir folder, out *node, f *file) bool {
 		if nf.has(bitIndex) {
 			s.settle(&nf, now)
 		}
-		s.found(t, out, f, nf)
+		t.found(out, f, nf)
 		return true
 	}
 	nf, keep, err := s.contents(t, dir, f, f.name, now)
@@ -390,7 +350,7 @@ func (s *scan) known(t *task, dir folder, out *node, f *file) bool {
 		return true
 	}
 	if keep {
-		s.found(t, out, f, nf)
+		t.found(out, f, nf)
 		return true
 	}
 	return false
@@ -516,79 +476,6 @@ func (s *scan) freshFile(t *task, dir folder, out *node, name string, ign, keep 
 	case ok:
 		out.files = append(out.files, nf)
 	}
-}
-
-func findFileBytes(files []file, name []byte) (int, bool) {
-	lo, hi := 0, len(files)
-	for lo < hi {
-		m := (lo + hi) / 2
-		switch {
-		case files[m].name < string(name):
-			lo = m + 1
-		case files[m].name == string(name):
-			return m, true
-		default:
-			hi = m
-		}
-	}
-	return lo, false
-}
-
-func findDirBytes(dirs []*node, name []byte) (int, bool) {
-	lo, hi := 0, len(dirs)
-	for lo < hi {
-		m := (lo + hi) / 2
-		switch {
-		case dirs[m].name < string(name):
-			lo = m + 1
-		case dirs[m].name == string(name):
-			return m, true
-		default:
-			hi = m
-		}
-	}
-	return lo, false
-}
-
-// foldName is the name by which the base knows a name of the disk, on a file
-// system that does not tell cases apart.
-func (n *node) foldName(name []byte) []byte {
-	if _, ok := findFileBytes(n.files, name); ok {
-		return name
-	}
-	if _, ok := findDirBytes(n.dirs, name); ok {
-		return name
-	}
-	for i := range n.files {
-		if asciiFold(n.files[i].name, string(name)) {
-			return []byte(n.files[i].name)
-		}
-	}
-	for _, d := range n.dirs {
-		if asciiFold(d.name, string(name)) {
-			return []byte(d.name)
-		}
-	}
-	return name
-}
-
-func asciiFold(a, b string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range len(a) {
-		x, y := a[i], b[i]
-		if 'A' <= x && x <= 'Z' {
-			x += 'a' - 'A'
-		}
-		if 'A' <= y && y <= 'Z' {
-			y += 'a' - 'A'
-		}
-		if x != y {
-			return false
-		}
-	}
-	return true
 }
 
 // unsafeName says whether git would refuse the name because some file system

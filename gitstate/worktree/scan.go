@@ -65,6 +65,7 @@ type task struct {
 	subs    []*node
 	subTask []*task
 	pending atomic.Int32
+	own     bool // the files of base may be overwritten
 	taken   bool // out has taken over the files of base, which are not what they were
 	changed bool // and these have another tree
 	same    bool // out may be replaced by base when the folders below are the same too

@@ -1,0 +1,43 @@
+package worktree
+
+// takeOver makes the files of the base, which nobody else has, those of out. Out
+// has the files that are new by then.
+func (t *task) takeOver(out *node, seen []bool) {
+	files := t.base.files
+	t.taken = true
+	k := 0
+	for i := range files {
+		f := files[i]
+		if !seen[i] {
+			ok := !out.added(f.name)
+			if ok {
+				f, ok = gone(f)
+			}
+			t.changed = t.changed || !sameInTree(&files[i], &f) || !ok
+			if !ok {
+				continue
+			}
+		}
+		files[k] = f
+		k++
+	}
+	for i := range out.files {
+		t.changed = t.changed || out.files[i].inTree()
+	}
+	out.files = append(files[:k], out.files...)
+}
+
+// found adds what a known file is now.
+func (t *task) found(out *node, f *file, now file) {
+	if !t.own {
+		out.files = append(out.files, now)
+		return
+	}
+	t.changed = t.changed || !sameInTree(f, &now)
+	*f = now
+}
+
+// sameInTree says whether a tree has the same for two files of one name.
+func sameInTree(a, b *file) bool {
+	return a.inTree() == b.inTree() && (!a.inTree() || a.id == b.id && a.mode == b.mode)
+}

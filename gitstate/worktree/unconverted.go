@@ -1,0 +1,97 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"sync"
+
+	"git-ralph/gitstate/object"
+)
+
+// asLong settles the files that the index vouches for and that are as long as
+// their blobs, without reading them: on the first checkpoint of a repository
+// with attributes these are nearly all. It returns the others.
+func (c *converter) asLong(ctx context.Context, work []unsettled, a *attributes) []unsettled {
+	var vouched, others []unsettled
+	var ids []object.ID
+	for _, u := range work {
+		if f := u.file(); f.class == tracked && !f.has(bitRead|bitLarge|bitAssume|bitSkip|bitIntent) && f.raw == f.id && a.shrinks(u.path()) {
+			vouched, ids = append(vouched, u), append(ids, f.id)
+		} else {
+			others = append(others, u)
+		}
+	}
+	sizes, err := c.e.repo.Store.Sizes(ctx, ids)
+	if err != nil {
+		return work // an object that is not there: reading the file may do without it
+	}
+	for i, u := range vouched {
+		if f := u.file(); f.size == sizes[i] {
+			f.form = formBlob
+			f.bits |= bitSettled
+		} else {
+			others = append(others, u)
+		}
+	}
+	return others
+}
+
+// asTheyAre settles files that were read and in which there is nothing that git
+// could take out: no carriage return, and no dollar sign where idents are
+// expanded. The tree has their bytes as they are. It returns the others.
+func (c *converter) asTheyAre(work []unsettled, a *attributes) ([]unsettled, error) {
+	var others []unsettled
+	var mu sync.Mutex
+	err := c.each(work, func(u unsettled) error {
+		f := u.file()
+		plain := false
+		if f.has(bitRead) && !f.has(bitLarge|bitAssume|bitSkip) && a.shrinks(u.path()) {
+			var err error
+			if plain, err = c.without(u, a.reasons["ident"]); err != nil {
+				return err
+			}
+		}
+		if !plain {
+			mu.Lock()
+			others = append(others, u)
+			mu.Unlock()
+			return nil
+		}
+		f.id, f.form = f.raw, formBlob
+		f.bits |= bitSettled
+		return nil
+	})
+	return others, err
+}
+
+// without says whether the file is still what was read, and has no byte in it
+// that a conversion begins with.
+func (c *converter) without(u unsettled, ident bool) (bool, error) {
+	d, err := c.e.disk.open(u.n.path)
+	if err != nil {
+		return false, nil // the slow way says what is the matter
+	}
+	defer d.close()
+	in, err := d.openFile(u.file().name)
+	if err != nil {
+		return false, nil
+	}
+	defer in.Close()
+	fi, err := in.Stat()
+	if err != nil {
+		return false, err
+	}
+	look := &lookOut{dollar: ident}
+	sum := newBlobHash(fi.Size())
+	n, err := io.Copy(io.MultiWriter(sum, look), io.LimitReader(in, fi.Size()))
+	return err == nil && n == fi.Size() && !look.found && sumOf(sum) == u.file().raw, nil
+}
+
+// lookOut looks for bytes that a conversion begins with.
+type lookOut struct{ dollar, found bool }
+
+func (l *lookOut) Write(p []byte) (int, error) {
+	l.found = l.found || bytes.IndexByte(p, '\r') >= 0 || l.dollar && bytes.IndexByte(p, '$') >= 0
+	return len(p), nil
+}
