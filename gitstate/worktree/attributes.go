@@ -17,11 +17,18 @@ import (
 type attributes struct {
 	key     string // equal keys mean equal answers
 	all     bool   // core.autocrlf: every file
-	lines   []*ignore.Rules
-	filters []*ignore.Rules // those of lines that name a filter
-	opaque  []*ignore.Rules // and those after which the size says nothing
-	former  []*ignore.Rules // lines of attribute files that have gone or changed since
+	lines   []attributeLine
+	filters []attributeLine // those of lines that name a filter
+	opaque  []attributeLine // and those after which the size says nothing
+	former  []attributeLine // lines of attribute files that have gone or changed since
 	reasons map[string]bool // the attributes that were seen
+}
+
+// attributeLine is the pattern of a line, and the folder of its file with a
+// final slash: it holds for nothing outside.
+type attributeLine struct {
+	in      string
+	pattern *ignore.Rules
 }
 
 func (a *attributes) possible() bool { return a.all || len(a.lines)+len(a.former) > 0 }
@@ -46,9 +53,9 @@ func (a *attributes) was(path string, f *file) bool {
 	return !f.has(bitRead) && matches(a.former, path)
 }
 
-func matches(lines []*ignore.Rules, path string) bool {
+func matches(lines []attributeLine, path string) bool {
 	for _, l := range lines {
-		if l.Match(path, false) == ignore.Ignored {
+		if strings.HasPrefix(path, l.in) && l.pattern.Match(path, false) == ignore.Ignored {
 			return true
 		}
 	}
@@ -177,7 +184,10 @@ func (a *attributes) parse(text, dir string, macros map[string]bool, fold bool) 
 			macros[m] = true
 			continue
 		}
-		rule := (*ignore.Rules)(nil).Push(ignore.Parse([]byte(pattern), dir, fold))
+		rule := attributeLine{pattern: (*ignore.Rules)(nil).Push(ignore.Parse([]byte(pattern), dir, fold))}
+		if dir != "" {
+			rule.in = dir + "/"
+		}
 		a.lines = append(a.lines, rule)
 		if filter {
 			a.filters = append(a.filters, rule)
