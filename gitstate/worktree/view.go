@@ -308,7 +308,7 @@ func (e *Engine) readNodes(ctx context.Context) (*node, *indexView, error) {
 			root := b.finish(f.Trees)
 			if root.treeOK {
 				b.state.Tree = f.Trees.ID
-				if data = nil; root.count > 50_000 {
+				if data = nil; root.count > 100_000 {
 					// Collecting the bytes of a large index now costs a few per cent of
 					// a scan of as many files and keeps the peak near git's own.
 					runtime.GC()
