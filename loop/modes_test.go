@@ -309,3 +309,24 @@ func lab(t *testing.T, files map[string]string) *Loop {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+// collected is a toolbox that nobody called.
+type collected struct{ Toolbox }
+
+func (collected) Collected() Collected { return Collected{} }
+
+// A request that was acknowledged before the session ended counts, also when
+// nobody has looked at the journal since.
+func TestAskedAtTheVeryEnd(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		f, _ := window(false)
+		f.asked = func() bool { return asked }
+		it := &iteration{runDir: t.TempDir(), run: Result{Outcome: Completed}}
+		if _, told := f.prompt(it, collected{}, it.run); told != asked {
+			t.Errorf("asked %v, told %v", asked, told)
+		}
+		if got := f.over(it, nil); (got == endManual) != asked {
+			t.Errorf("asked %v: a fresh session follows for %q", asked, got)
+		}
+	}
+}

@@ -33,9 +33,10 @@ const (
 // ended. A client that lets us judge nothing cannot be asked, and is left alone.
 // A nil fill watches nothing.
 type fill struct {
-	ask  func(percent int) string // the words
-	stop context.CancelCauseFunc
-	last bool // no further session is left: nothing is asked for
+	ask   func(percent int) string // the words
+	asked func() bool              // does the journal say that a person wants a handoff; nil = nobody can
+	stop  context.CancelCauseFunc
+	last  bool // no further session is left: nothing is asked for
 
 	mu       sync.Mutex
 	window   agentctx.Window
@@ -55,6 +56,11 @@ func (l *Loop) newFill(it *iteration, n int, stop context.CancelCauseFunc) *fill
 		window: agentctx.Window{Capacity: int64(l.Settings.Window), Ask: l.Settings.HandoffPercent, Hard: l.Settings.HardPercent}}
 	s, o := it.asked, l.promptOptions(it)
 	f.ask = func(percent int) string { return agentctx.AskHandoff(s, it.task.ID, o, percent) }
+	j := *l.Journal // its own cache, as in watch
+	f.asked = func() bool {
+		snap, err := j.Load(context.Background())
+		return err == nil && snap.State.Run.AskHandoff == it.number
+	}
 	return f
 }
 
@@ -126,6 +132,10 @@ func (f *fill) followUp(it *iteration, box Toolbox, next func(Result) (string, b
 }
 
 func (f *fill) prompt(it *iteration, box Toolbox, r Result) (string, bool) {
+	if f.asked != nil && f.asked() {
+		// Acknowledged before the session ended, and too late for watch to see.
+		f.wanted()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.heard = true
