@@ -38,6 +38,20 @@ func (p *place) fill(free int64) {
 	}
 }
 
+// saved is an engine and a checkpoint whose objects are on the disk.
+func (p *place) saved() (*Engine, *Checkpoint) {
+	p.t.Helper()
+	e := p.engine(Options{})
+	cp, err := e.Checkpoint(context.Background())
+	if err == nil {
+		err = p.repo.Store.Sync()
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return e, cp
+}
+
 // TestDiskFullAtAnyPoint: the disk has room for one page, two pages, and so on,
 // until there is enough. A restore says that it failed or is exact, and is exact
 // when there is room again; a checkpoint fails or is right, and leaves a sound
@@ -47,14 +61,7 @@ func TestDiskFullAtAnyPoint(t *testing.T) {
 	p.script(baseRepo + "for i in $(seq 12); do head -c 9000 /dev/urandom > r$i; done; commit; new d/u; chmod 600 d/u")
 	p.open("", "")
 	ctx := context.Background()
-	e := p.engine(Options{})
-	cp, err := e.Checkpoint(ctx)
-	if err == nil {
-		err = p.repo.Store.Sync()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	e, cp := p.saved()
 	before := state(t, p.root, "")
 	failed, done := 0, 0
 	for free := int64(0); free <= 45; free++ {
@@ -135,14 +142,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	p.script(baseRepo + "new u")
 	p.open("", "")
 	ctx := context.Background()
-	e := p.engine(Options{})
-	cp, err := e.Checkpoint(ctx)
-	if err == nil {
-		err = p.repo.Store.Sync()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	e, cp := p.saved()
 	p.script(usualEdits + "rm u; new v")
 	if err := unix.Mount("", p.root, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
 		t.Fatal(err)

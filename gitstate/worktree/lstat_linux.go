@@ -13,7 +13,8 @@ import (
 
 // local says whether the file system at fd answers from this machine's memory
 // or disk. On one that asks another machine, or a process, an lstat may take
-// for ever, and Go has to know that the thread is gone.
+// for ever, and Go has to know that the thread is gone. What is mounted further
+// below is not asked about: one that hangs there holds up a scan in any case.
 func local(fd int) bool {
 	var s unix.Statfs_t
 	if unix.Fstatfs(fd, &s) != nil {
