@@ -23,11 +23,10 @@ func (e *HookError) Unwrap() error { return e.Err }
 // the hooks leave it. Hooks that lie in the worktree are refused: an agent can
 // change them, and they would run outside the sandbox.
 func (r *Repo) CommitHooks(ctx context.Context, tree object.ID, msg string) (string, error) {
-	dir, err := r.Git.Line(ctx, "-c", "core.hooksPath=", "rev-parse", "--path-format=absolute", "--git-path", "hooks")
-	if err != nil {
+	dir := filepath.Join(r.CommonDir, "hooks")
+	if own, err := r.userHooksPath(ctx); err != nil {
 		return msg, err
-	}
-	if own, err := r.userHooksPath(ctx); err == nil && own != "" {
+	} else if own != "" {
 		dir = own
 	}
 	if rel, err := filepath.Rel(r.Root, dir); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) &&

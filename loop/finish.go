@@ -35,7 +35,15 @@ func (l *Loop) finish(ctx context.Context, it *iteration) (*Action, error) {
 		err = l.keep(ctx, it, j)
 		var locked *gitstate.IndexLockedError
 		var staged *worktree.IndexConflict
+		var hook *gitstate.HookError
 		switch {
+		case errors.As(err, &hook):
+			// Nothing points to the attempt yet: what a hook refuses is no keep.
+			j = Judgement{Verdict: state.Reject, Reasons: []string{"hook: " + hook.Hook}, Attempt: true, Failure: true}
+			it.verdict = j
+			it.report.FailText = strings.TrimSpace(it.report.FailText + "\n" + hook.Error())
+			l.emit("verdict", it.state, it.task.ID, map[string]any{"verdict": j.Verdict, "reasons": j.Reasons, "partial": false}, "%s", verdictLine(j))
+			err = l.reject(it, j)
 		case errors.As(err, &staged):
 			// Somebody staged something of their own at a path of the attempt.
 			if err := l.Repo.ClearIntent(); err != nil {
@@ -188,6 +196,8 @@ func reasonHelp(reason string) string {
 		return "the run was ended because nothing happened any more; do not start servers or wait for input"
 	case "max_turns":
 		return "the turns were used up; do a smaller step and hand it off with fully_complete = false"
+	case "hook":
+		return "a commit hook of the repository refused the work"
 	case "tampered":
 		return "git is read-only for you; the harness commits your work"
 	}
