@@ -17,15 +17,15 @@ var rank = []struct {
 }{
 	{"plan", 0},
 	{"internal/proc", 0},
-	{"internal/sandbox", 1},
+	{"guard/sandbox", 1},
 	{"gitstate/object", 2},
 	{"gitstate/ignore", 2},
 	{"gitstate/worktree/index", 3},
 	{"gitstate/worktree", 4},
+	{"gitstate/state", 7},
+	{"gitstate/journal", 8},
 	{"gitstate", 5},
 	{"notes", 6},
-	{"internal/state", 7},
-	{"internal/journal", 8},
 	{"guard", 8},
 	{"context", 9},
 	{"loop", 10},
@@ -36,6 +36,7 @@ var rank = []struct {
 	{"internal/dashboard", 11},
 	{"internal/ui", 11},
 	{"internal/cli", 12},
+	{"internal/e2e", 13},
 	{"", 13}, // main
 }
 
@@ -52,7 +53,7 @@ func rankOf(path string) int {
 var homes = map[string][]string{
 	"github.com/go-git/":            {"gitstate"},
 	"github.com/alecthomas/kong":    {"internal/cli"},
-	"github.com/pelletier/go-toml/": {"plan", "internal/config", "internal/state", "internal/agent/scripted"},
+	"github.com/pelletier/go-toml/": {"plan", "internal/config", "gitstate/state", "internal/agent/scripted"},
 	"mvdan.cc/sh/":                  {"guard"},
 	"os/exec":                       {"internal/proc"},
 }

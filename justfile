@@ -20,7 +20,7 @@ test:
 
 # ratios in one run, medians; takes a while
 bench:
-    go test -run '^$' -bench . -benchmem ./gitstate/worktree ./guard ./context ./internal/sandbox .
+    go test -run '^$' -bench . -benchmem ./gitstate/worktree ./guard ./context ./guard/sandbox ./internal/e2e
 
 lint:
     test -z "$(gofmt -l .)"

@@ -9,7 +9,7 @@
 package agentctx
 
 import (
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/plan"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )

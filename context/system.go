@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/notes"
 )
 

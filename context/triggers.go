@@ -10,7 +10,7 @@ import (
 	"sync"
 	"unicode"
 
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )

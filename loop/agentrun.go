@@ -16,8 +16,8 @@ import (
 
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/state"
 	"git-ralph/guard"
-	"git-ralph/internal/state"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )

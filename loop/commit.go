@@ -9,8 +9,8 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
-	"git-ralph/internal/state"
 	"git-ralph/notes"
 )
 

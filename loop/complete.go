@@ -10,8 +10,8 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
-	"git-ralph/internal/state"
 )
 
 // complete proves, in a fresh checkout of the branch's tip, that the work

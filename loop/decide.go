@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/plan"
 )
 

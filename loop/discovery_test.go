@@ -8,8 +8,8 @@ import (
 
 	"git-ralph/fixtures/repo"
 	"git-ralph/gitstate"
-	"git-ralph/internal/journal"
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
 )
 
 // asking is a loop of which nothing but its journal is used.

@@ -8,10 +8,10 @@ import (
 	"os"
 	"strings"
 
+	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/guard"
 	"git-ralph/internal/proc"
-	"git-ralph/internal/state"
 	"git-ralph/notes"
 )
 

@@ -13,9 +13,9 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/worktree"
-	"git-ralph/internal/journal"
 )
 
 // Follower brings a linked worktree of ours up to the branch that it was made

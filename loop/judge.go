@@ -3,7 +3,7 @@ package loop
 import (
 	"strings"
 
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 )
 
 // Proof is everything the verdict depends on, as facts.

@@ -7,7 +7,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 )
 
 // keptCommit is a commit of the branch that a kept iteration made.

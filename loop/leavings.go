@@ -3,7 +3,7 @@ package loop
 import (
 	"slices"
 
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/notes"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"git-ralph/gitstate"
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/plan"
 
 	"github.com/google/go-cmp/cmp"

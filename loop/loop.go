@@ -14,10 +14,10 @@ import (
 
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/guard"
-	"git-ralph/internal/journal"
-	"git-ralph/internal/state"
 	"git-ralph/plan"
 )
 

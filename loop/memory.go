@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"git-ralph/internal/journal"
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )

@@ -12,7 +12,7 @@ import (
 
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate"
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )

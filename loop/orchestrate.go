@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	agentctx "git-ralph/context"
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )

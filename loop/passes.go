@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	agentctx "git-ralph/context"
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/notes"
 )
 

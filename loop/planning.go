@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )

@@ -5,9 +5,9 @@ import (
 	"sort"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
-	"git-ralph/internal/journal"
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/plan"
 )
 

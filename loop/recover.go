@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
-	"git-ralph/internal/journal"
 	"git-ralph/internal/proc"
-	"git-ralph/internal/state"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
-	"git-ralph/internal/state"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )

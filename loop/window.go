@@ -11,8 +11,8 @@ import (
 	"time"
 
 	agentctx "git-ralph/context"
+	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
-	"git-ralph/internal/state"
 	"git-ralph/notes"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/plan"
 )
 

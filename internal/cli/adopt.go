@@ -4,9 +4,9 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
-	"git-ralph/internal/journal"
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/loop"
 )
 

@@ -13,8 +13,8 @@ import (
 	"sync"
 
 	"git-ralph/gitstate"
-	"git-ralph/internal/journal"
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
 	"git-ralph/loop"
 	"git-ralph/notes"
 )

@@ -17,9 +17,9 @@ import (
 	"github.com/alecthomas/kong"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
-	"git-ralph/internal/journal"
-	"git-ralph/internal/state"
 	"git-ralph/plan"
 )
 

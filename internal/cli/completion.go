@@ -11,7 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"git-ralph/gitstate"
-	"git-ralph/internal/journal"
+	"git-ralph/gitstate/journal"
 )
 
 // CompletionCmd is `git ralph completion`.

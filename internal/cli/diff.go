@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
-	"git-ralph/internal/journal"
+	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
-	"git-ralph/internal/state"
 )
 
 // DiffCmd is `git ralph diff`.

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
-	"git-ralph/internal/state"
 	"git-ralph/loop"
 )
 

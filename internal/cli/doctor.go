@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/agent"
 	"git-ralph/internal/checks"
 	"git-ralph/internal/config"
-	"git-ralph/internal/journal"
 	"git-ralph/internal/proc"
-	"git-ralph/internal/state"
 	"git-ralph/loop"
 	"git-ralph/plan"
 )

@@ -3,8 +3,8 @@ package cli
 import (
 	"os"
 
+	"git-ralph/guard/sandbox"
 	"git-ralph/internal/agent/scripted"
-	"git-ralph/internal/sandbox"
 )
 
 // early serves what must not wait for the command line to be parsed: the

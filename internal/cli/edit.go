@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
-	"git-ralph/internal/journal"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
-	"git-ralph/internal/state"
 	"git-ralph/plan"
 )
 

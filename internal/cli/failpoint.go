@@ -4,8 +4,8 @@ import (
 	"os"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/worktree"
-	"git-ralph/internal/journal"
 	"git-ralph/loop"
 )
 

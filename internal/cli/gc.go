@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
-	"git-ralph/internal/journal"
-	"git-ralph/internal/sandbox"
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
+	"git-ralph/guard/sandbox"
 	"git-ralph/loop"
 )
 

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"git-ralph/internal/sandbox"
+	"git-ralph/guard/sandbox"
 	"git-ralph/loop"
 )
 

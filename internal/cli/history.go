@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"git-ralph/internal/journal"
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
 	"git-ralph/plan"
 )
 

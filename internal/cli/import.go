@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
-	"git-ralph/internal/journal"
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
 	"git-ralph/plan"
 )
 

@@ -4,8 +4,8 @@ import (
 	"strconv"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
-	"git-ralph/internal/journal"
 	"git-ralph/notes"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/notes"
 )
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"git-ralph/gitstate"
+	"git-ralph/guard/sandbox"
 	"git-ralph/internal/proc"
-	"git-ralph/internal/sandbox"
 	"git-ralph/loop"
 )
 

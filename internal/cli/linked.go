@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/config"
-	"git-ralph/internal/journal"
 	"git-ralph/loop"
 )
 

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
-	"git-ralph/internal/journal"
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/loop"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"git-ralph/internal/journal"
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
 	"git-ralph/plan"
 )
 

@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"git-ralph/guard/sandbox"
 	"git-ralph/internal/agent"
-	"git-ralph/internal/sandbox"
 )
 
 // KeepLogin copies the client's login back into the home folder when the client

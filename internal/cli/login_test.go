@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"git-ralph/guard/sandbox"
 	"git-ralph/internal/config"
-	"git-ralph/internal/sandbox"
 )
 
 func TestKeepLogin(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/agent"
 	"git-ralph/internal/config"
-	"git-ralph/internal/state"
 	"git-ralph/loop"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/plan"
 )
 

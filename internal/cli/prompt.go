@@ -9,8 +9,8 @@ import (
 
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
-	"git-ralph/internal/state"
 	"git-ralph/loop"
 	"git-ralph/plan"
 )

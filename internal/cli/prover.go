@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"git-ralph/gitstate/state"
 	"git-ralph/internal/checks"
 	"git-ralph/internal/checks/weaken"
 	"git-ralph/internal/config"
-	"git-ralph/internal/state"
 	"git-ralph/loop"
 	"git-ralph/plan"
 )

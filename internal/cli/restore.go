@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
-	"git-ralph/internal/journal"
-	"git-ralph/internal/state"
 )
 
 // RestoreCmd is `git ralph restore`.

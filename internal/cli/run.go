@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
-	"git-ralph/internal/state"
 	"git-ralph/loop"
 )
 

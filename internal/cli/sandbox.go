@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
+	"git-ralph/guard/sandbox"
 	"git-ralph/internal/config"
 	"git-ralph/internal/proc"
-	"git-ralph/internal/sandbox"
 	"git-ralph/loop"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
 	"git-ralph/internal/config"
-	"git-ralph/internal/journal"
 )
 
 // gitConfig reads the user's git configuration once.

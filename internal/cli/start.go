@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
-	"git-ralph/internal/journal"
 	"git-ralph/internal/proc"
-	"git-ralph/internal/state"
 	"git-ralph/loop"
 	"git-ralph/plan"
 )

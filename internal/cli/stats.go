@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"git-ralph/internal/journal"
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
 	"git-ralph/plan"
 )
 

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
-	"git-ralph/internal/journal"
-	"git-ralph/internal/state"
 	"git-ralph/plan"
 )
 

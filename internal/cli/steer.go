@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
-	"git-ralph/internal/journal"
-	"git-ralph/internal/state"
 )
 
 // PauseCmd is `git ralph pause`.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"git-ralph/gitstate/state"
 	"git-ralph/internal/mcp"
-	"git-ralph/internal/state"
 	"git-ralph/loop"
 	"git-ralph/plan"
 )

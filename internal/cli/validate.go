@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
-	"git-ralph/internal/state"
 	"git-ralph/loop"
 	"git-ralph/notes"
 )

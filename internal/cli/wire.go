@@ -10,12 +10,12 @@ import (
 	"time"
 
 	agentctx "git-ralph/context"
+	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/guard"
 	"git-ralph/internal/agent"
 	"git-ralph/internal/checks"
 	"git-ralph/internal/config"
-	"git-ralph/internal/journal"
 	"git-ralph/internal/mcp"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 )
 
 const askUser = "ralph_ask_user"

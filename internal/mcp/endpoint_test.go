@@ -16,7 +16,7 @@ import (
 	"sync"
 	"testing"
 
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/loop"
 )
 

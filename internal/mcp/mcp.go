@@ -21,7 +21,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/loop"
 	"git-ralph/notes"
 	"git-ralph/plan"

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/loop"
 	"git-ralph/notes"
 

@@ -3,7 +3,7 @@ package mcp
 import (
 	"encoding/json"
 
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/loop"
 	"git-ralph/plan"
 )

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/loop"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"git-ralph/internal/state"
+	"git-ralph/gitstate/state"
 	"git-ralph/loop"
 	"git-ralph/notes"
 	"git-ralph/plan"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"git-ralph/internal/sandbox"
+	"git-ralph/guard/sandbox"
 )
 
 // playVariable makes the test binary play another program: a client that

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"git-ralph/fixtures/fakemodel"
+	"git-ralph/guard/sandbox"
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/internal/sandbox"
 	"git-ralph/loop"
 )
 

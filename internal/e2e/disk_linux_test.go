@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mounted runs a script in a mount namespace of its own, where it may mount
+// what it likes. It skips where the kernel refuses such a namespace.
+func mounted(t *testing.T, dir string, env []string, script string) (string, int) {
+	t.Helper()
+	if out, err := exec.Command("unshare", "--mount", "--map-root-user", "true").CombinedOutput(); err != nil {
+		t.Skipf("a mount namespace is refused here: %v %s", err, out)
+	}
+	c := exec.Command("unshare", "--mount", "--map-root-user", "sh", "-ec", script)
+	c.Dir, c.Env = dir, env
+	out, err := c.CombinedOutput()
+	if c.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
+
+// TestReadOnlyGitDirectory: nothing can be recorded, so nothing is begun; what
+// can be read is read.
+func TestReadOnlyGitDirectory(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, doTask, check+"[guard]\nsandbox = \"off\"\n", nil)
+	p.must(t, "add", "the first thing")
+	before := possessions(p.Repo)
+	env := append(append([]string{}, p.Env...), "PATH="+p.bin+":"+os.Getenv("PATH"))
+	ro := "mount --bind .git .git; mount -o remount,bind,ro .git\n"
+	for _, cmd := range []string{"git-ralph start", "git-ralph add more", "git-ralph pause", "git-ralph rewind 0"} {
+		out, code := mounted(t, p.Dir, env, ro+cmd)
+		if code == 0 || strings.Contains(out, "panic") || !strings.Contains(out, "error: ") || !strings.Contains(out, "read-only file system") || !strings.Contains(out, "hint: ") {
+			t.Errorf("%s: exit %d\n%s", cmd, code, out)
+		}
+	}
+	for _, cmd := range []string{"git-ralph status", "git-ralph tasks", "git-ralph log", "git-ralph prompt"} {
+		if out, code := mounted(t, p.Dir, env, ro+cmd); code != 0 {
+			t.Errorf("%s: exit %d\n%s", cmd, code, out)
+		}
+	}
+	if after := possessions(p.Repo); after != before {
+		t.Errorf("something was changed:\nbefore\n%s\nafter\n%s", before, after)
+	}
+	p.must(t, "start")
+	p.sound(t)
+}
+
+// TestFullDisk: the disk fills up in the middle of a run, at many different
+// places. What was acknowledged stands, and with room again it goes on.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, doTask, check+"[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n", nil)
+	p.must(t, "add", "the first thing")
+	env := append(append([]string{}, p.Env...), "PATH="+p.bin+":"+os.Getenv("PATH"))
+	away := filepath.Dir(p.Dir)
+	for _, room := range []int{0, 8, 24, 48, 80, 120, 180} { // KiB left
+		script := fmt.Sprintf(`mkdir -p %[1]s/small; mount -t tmpfs -o size=8m tmpfs %[1]s/small
+cp -a %[2]s %[1]s/small/work; cd %[1]s/small/work; rm -f .git/index; git read-tree HEAD; git update-index -q --refresh
+free=$(df -k --output=avail . | tail -1)
+head -c $(( (free - %[3]d) * 1024 )) /dev/zero > ../filler
+git-ralph start; first=$?
+test $first != 0 || exit 40
+rm ../filler
+git fsck --strict --no-dangling || exit 42
+git-ralph start || exit 43
+test "$(cat out-T-001.txt)" = T-001 || exit 44
+test -z "$(git status --porcelain)" || { git status --porcelain; exit 45; }
+git-ralph fsck || exit 46
+exit $first
+`, away, p.Dir, room)
+		out, code := mounted(t, away, env, "set +e\n"+script)
+		switch {
+		case code == 40:
+			continue // there was room enough
+		case code == 0, code >= 42 && code <= 46, strings.Contains(out, "panic"), !strings.Contains(out, "no space left"):
+			t.Errorf("with %d KiB left: exit %d\n%s", room, code, out)
+		}
+	}
+}
