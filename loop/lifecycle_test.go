@@ -1,12 +1,9 @@
 package loop
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
 	"git-ralph/plan"
 
@@ -93,60 +90,63 @@ func TestUnmetTasks(t *testing.T) {
 }
 
 func TestJudgeCriterion(t *testing.T) {
-	there := func(string) string { return "" }
-	missing := func(string) string { return "x.go does not exist" }
-	r := func(verdict, evidence string) CriterionReport { return CriterionReport{"s", "c", verdict, evidence} }
+	look := func(r CriterionReport) (string, string) {
+		switch {
+		case r.Command != "":
+			return markProved, "it ran"
+		case r.File != "":
+			return markJudged, "it is there"
+		}
+		return markUnjudged, "words alone"
+	}
+	r := func(verdict, evidence string) CriterionReport {
+		return CriterionReport{Spec: "s", Criterion: "c", Verdict: verdict, Evidence: evidence}
+	}
+	ran, seen := r("pass", "e"), r("pass", "e")
+	ran.Command, seen.File, seen.Quote = "x", "f", "q"
+	other, elsewhere := ran, ran
+	other.Criterion, elsewhere.Spec = "d", "t"
 	for name, c := range map[string]struct {
-		reports  []CriterionReport
-		opens    func(string) string
-		verdict  string
-		evidence string
+		reports                 []CriterionReport
+		verdict, mark, evidence string
 	}{
-		"not reported fails":                  {nil, there, "fail", "not reported"},
-		"reported for another criterion":      {[]CriterionReport{{"s", "d", "pass", "e"}, {"t", "c", "pass", "e"}}, there, "fail", "not reported"},
-		"a pass with evidence":                {[]CriterionReport{r("pass", "e")}, there, "pass", "e"},
-		"a pass without evidence":             {[]CriterionReport{r("pass", " ")}, there, "fail", "reported as pass without evidence"},
-		"a pass whose evidence is not there":  {[]CriterionReport{r("pass", "x.go:1")}, missing, "fail", "x.go does not exist: x.go:1"},
-		"fail wins, whatever comes afterward": {[]CriterionReport{r("fail", "seen"), r("pass", "e")}, there, "fail", "seen"},
-		"fail wins, whatever came before":     {[]CriterionReport{r("pass", "e"), r("fail", "seen")}, there, "fail", "seen"},
+		"not reported fails":                  {nil, "fail", markUnjudged, "not reported"},
+		"reported for another criterion":      {[]CriterionReport{other, elsewhere}, "fail", markUnjudged, "not reported"},
+		"a command that ran":                  {[]CriterionReport{ran}, "pass", markProved, "it ran"},
+		"a place that is there":               {[]CriterionReport{seen}, "pass", markJudged, "it is there"},
+		"a pass in words":                     {[]CriterionReport{r("pass", "e")}, "fail", markUnjudged, "words alone"},
+		"fail wins, whatever comes afterward": {[]CriterionReport{r("fail", "seen"), ran}, "fail", markJudged, "seen"},
+		"fail wins, whatever came before":     {[]CriterionReport{ran, r("fail", "seen")}, "fail", markJudged, "seen"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := judgeCriterion("s", "c", c.reports, c.opens)
-			if got.Verdict != c.verdict || got.Evidence != c.evidence {
+			got := judgeCriterion("s", "c", c.reports, look)
+			if got.Verdict != c.verdict || got.Mark != c.mark || got.Evidence != c.evidence {
 				t.Errorf("judged %+v", got)
 			}
 		})
 	}
 }
 
-func TestEvidenceIsOpened(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "cmd"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{"cmd/main.go": "a\nb\nc\n", "top.txt": "one"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	v := &validation{l: &Loop{Repo: &gitstate.Repo{Root: dir}}}
-	for text, want := range map[string]string{
-		"cmd/main.go:3 answers":                        "",
-		"see (`./cmd/main.go:1`) and top.txt:1":        "",
-		"cmd/main.go:4":                                "cmd/main.go has 3 lines",
-		"cmd/other.go:1":                               "cmd/other.go does not exist",
-		"top.txt:2":                                    "top.txt has 1 lines",
-		"curl http://localhost:8080/a.b:1 printed 200": "", // no place in a file
-		"curl example.com:443 and 127.0.0.1:80":        "",
-		"server.log:12 says so":                        "", // a name alone may be anything
-		dir + "/cmd/main.go:9":                         dir + "/cmd/main.go has 3 lines",
-		"/etc/passwd.d:1":                              "", // outside; nobody looks there
-		"../../../../../etc/hosts.allow:1":             "",
-		"go test ./... printed ok":                     "",
-		"cmd/main.go:0":                                "cmd/main.go has no line 0",
+func TestFindQuote(t *testing.T) {
+	const text = "package a\n\n// Add adds.\nfunc Add(a, b int) int {\n\treturn a + b\n}\nok\n"
+	for quote, want := range map[string]int{
+		"func Add(a, b int) int {": 4,
+		"Add(a,":                   4,
+		"func Add(a, b int) int {\n    return a + b\r\n": 4, // whatever the blanks
+		"return a + b } ok": 5,
+		"ok":                7, // short, and a whole line
+		"}":                 6,
+		"a +":               0, // too little
+		"int":               0,
+		"func Sub(":         -1,
+		"  ":                -1,
 	} {
-		if got := v.opens(text); got != want {
-			t.Errorf("%q: %q, not %q", text, got, want)
+		line, ok := findQuote(text, quote)
+		if !ok {
+			line = -1
+		}
+		if line != want {
+			t.Errorf("%q is on line %d, not %d", quote, line, want)
 		}
 	}
 }

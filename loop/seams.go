@@ -25,6 +25,9 @@ type Prover interface {
 	// Replay runs commands as they were recorded once, whatever the settings say
 	// now, and returns them in the same order.
 	Replay(ctx context.Context, req ProofRequest, recorded []state.CheckRun) ([]state.CheckRun, error)
+	// Repeat runs one command that an agent named as evidence, with its own limit
+	// of time, and returns its whole output beside the record.
+	Repeat(ctx context.Context, req ProofRequest, command string, limit time.Duration) (state.CheckRun, []byte, error)
 	// Setup runs the project's setup commands in a fresh checkout or worktree.
 	Setup(ctx context.Context, req ProofRequest) error
 	// Weakened names what a change did to the tests: by comparing the two sides,
@@ -126,9 +129,6 @@ type Claim struct {
 
 // Learning is what ralph_append_learning recorded.
 type Learning struct{ Text, Category string }
-
-// CriterionReport is what ralph_report_criterion recorded.
-type CriterionReport struct{ Spec, Criterion, Verdict, Evidence string }
 
 // Use says what a sandboxed process is for.
 type Use struct {

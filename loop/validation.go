@@ -1,18 +1,11 @@
 package loop
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
@@ -115,131 +108,84 @@ func (v *validation) missing(_ *iteration, c Collected) []string {
 	var out []string
 	for _, sp := range v.specs {
 		for _, text := range sp.Criteria {
-			if !slices.ContainsFunc(c.Criteria, func(r CriterionReport) bool { return r.Spec == sp.Path && r.Criterion == text }) {
+			i := slices.IndexFunc(c.Criteria, func(r CriterionReport) bool { return r.Spec == sp.Path && r.Criterion == text })
+			switch {
+			case i < 0:
 				out = append(out, fmt.Sprintf("not reported with ralph_report_criterion: %s: %s", sp.Path, text))
+			case c.Criteria[i].Verdict == "pass" && !c.Criteria[i].Checkable():
+				out = append(out, fmt.Sprintf("reported as passed in words alone, which count for nothing; report it again with command, or file and quote: %s: %s", sp.Path, text))
 			}
 		}
 	}
 	return out
 }
 
-// settle gives every criterion its verdict and puts the worktree back. Evidence
-// is opened before that, because it may name what the run has built.
-func (v *validation) settle(_ context.Context, it *iteration) error {
+// settle puts the worktree back and gives every criterion its verdict, by what
+// the commit shows.
+func (v *validation) settle(ctx context.Context, it *iteration) error {
+	for _, c := range it.after.Changes {
+		if len(it.putBack) < 1000 {
+			it.putBack = append(it.putBack, c.Path)
+		}
+	}
+	restore := func() error {
+		if _, err := v.l.Engine.Restore(v.l.background(), it.before); err != nil {
+			return fmt.Errorf("put back what the validation changed: %w", err)
+		}
+		return nil
+	}
+	if err := restore(); err != nil {
+		return err
+	}
+	it.after.Changes, it.after.PutBack = nil, nil
+	it.proof.Changed, it.proof.TooLarge, it.proof.Nested = false, nil, nil
+	if err := v.judge(ctx, it); err != nil {
+		return err
+	}
+	if v.l.Settings.Fresh == "never" {
+		return restore() // the commands of the evidence ran in the worktree
+	}
+	return nil
+}
+
+// judge weighs what was reported of every criterion.
+func (v *validation) judge(ctx context.Context, it *iteration) error {
+	w := &witness{l: v.l, state: it.state, commit: it.tip, policy: v.l.policyFor(it, PhaseTools(it.phase)), specs: v.specs}
+	w.ran = func(c state.CheckRun, output []byte) {
+		it.report.Runs = append(it.report.Runs, c)
+		it.evidence.add(fmt.Sprintf("checks/criterion-%02d.txt", len(it.report.Runs)), output)
+		v.l.emit("check", it.state, "", c, "criterion, %s: %s", notes.OneLine(c.Command, 100), passed(c))
+	}
+	if !it.tip.IsZero() {
+		var err error
+		if w.tree, err = v.l.Repo.TreeOf(it.tip); err != nil {
+			return err
+		}
+	}
 	for _, sp := range v.specs {
 		if len(sp.Criteria) == 0 {
 			continue
 		}
 		res := state.ReportSpec{File: sp.Path, Title: sp.Title}
 		for _, text := range sp.Criteria {
-			c := judgeCriterion(sp.Path, text, it.tools.Criteria, v.opens)
+			c := judgeCriterion(sp.Path, text, it.tools.Criteria, func(r CriterionReport) (string, string) { return w.look(ctx, r) })
 			res.Criteria = append(res.Criteria, c)
-			mark := "judged"
-			if c.Evidence == notReported {
-				mark = "unjudged"
+			mark := c.Mark
+			if c.Verdict != "pass" {
+				mark = markUnjudged
 			}
 			it.report.Criteria = append(it.report.Criteria, state.CriterionMark{Text: text, Mark: mark})
 		}
 		v.results = append(v.results, res)
 	}
-	for _, c := range it.after.Changes {
-		if len(it.putBack) < 1000 {
-			it.putBack = append(it.putBack, c.Path)
-		}
+	if ctx.Err() != nil {
+		it.proof.Outcome = Interrupted
+		return nil
 	}
-	if _, err := v.l.Engine.Restore(v.l.background(), it.before); err != nil {
-		return fmt.Errorf("put back what the validation changed: %w", err)
+	if w.err != nil {
+		return fmt.Errorf("run the commands of the evidence: %w", w.err)
 	}
-	it.after.Changes, it.after.PutBack = nil, nil
-	it.proof.Changed, it.proof.TooLarge, it.proof.Nested = false, nil, nil
 	return nil
-}
-
-const notReported = "not reported"
-
-// judgeCriterion is the verdict on one criterion: reported as passed, with
-// evidence, and the evidence is there. Fail wins over pass.
-func judgeCriterion(spec, text string, reports []CriterionReport, opens func(evidence string) string) state.ReportCriterion {
-	c := state.ReportCriterion{Text: text, Verdict: "fail", Evidence: notReported}
-	for _, r := range reports {
-		if r.Spec != spec || r.Criterion != text || c.Evidence != notReported && r.Verdict == "pass" {
-			continue
-		}
-		c.Verdict, c.Evidence = "fail", or(strings.TrimSpace(r.Evidence), "reported as "+r.Verdict+" without evidence")
-		if r.Verdict != "pass" || strings.TrimSpace(r.Evidence) == "" {
-			continue
-		}
-		if wrong := opens(r.Evidence); wrong != "" {
-			c.Evidence = notes.CutBytes(wrong+": "+c.Evidence, 4000)
-			continue
-		}
-		c.Verdict = "pass"
-	}
-	return c
-}
-
-// citation matches a file and its line in evidence: cmd/main.go:12.
-var citation = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(^|[\s("'` + "`" + `\[])((?:\.{0,2}/)?[\w.@+-]+(?:/[\w.@+-]+)*\.[A-Za-z]\w*):(\d{1,7})\b`)
-})
-
-// opens looks up the places that evidence names and says which is not there,
-// "" when all are. A name without a folder that is no file of the worktree may
-// be a host and its port and proves nothing either way.
-func (v *validation) opens(evidence string) string {
-	root, err := os.OpenRoot(v.l.Repo.Root)
-	if err != nil {
-		return ""
-	}
-	defer root.Close()
-	for _, m := range citation().FindAllStringSubmatch(evidence, 100) {
-		name := m[2]
-		if filepath.IsAbs(name) {
-			rel, err := filepath.Rel(v.l.Repo.Root, name)
-			if err != nil || strings.HasPrefix(rel, "..") {
-				continue // outside; nobody looks there
-			}
-			name = filepath.ToSlash(rel)
-		}
-		line, err := strconv.Atoi(m[3])
-		if err != nil {
-			continue
-		}
-		n, err := countLines(root, name, line)
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && !strings.Contains(strings.TrimPrefix(name, "./"), "/"):
-		case errors.Is(err, fs.ErrNotExist):
-			return m[2] + " does not exist"
-		case err == nil && line == 0:
-			return m[2] + " has no line 0"
-		case err == nil && n < line:
-			return fmt.Sprintf("%s has %d lines", m[2], n)
-		}
-	}
-	return ""
-}
-
-// countLines counts the lines of a regular file, up to the one that is wanted.
-func countLines(root *os.Root, name string, want int) (int, error) {
-	st, err := root.Lstat(name)
-	if err != nil {
-		return 0, err
-	}
-	if !st.Mode().IsRegular() {
-		return 0, fs.ErrInvalid
-	}
-	f, err := root.Open(name)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	sc := bufio.NewScanner(f)
-	sc.Buffer(make([]byte, 64<<10), 16<<20)
-	n := 0
-	for n < want && sc.Scan() {
-		n++
-	}
-	return n, sc.Err()
 }
 
 // unmet are the tasks that are neither done nor skipped, each with its reason.
@@ -295,7 +241,7 @@ func unmetTasks(rep state.Report, p plan.Plan) []plan.Task {
 				continue
 			}
 			add(plan.Task{Title: oneTitle(c.Text), Spec: sp.File, Criteria: []string{c.Text},
-				Description: fmt.Sprintf("The validation judged this acceptance criterion of %s as not met. What was seen:\n\n%s", sp.File, c.Evidence)})
+				Description: fmt.Sprintf("%s What was seen:\n\n%s", notMet(sp.File, c), c.Evidence)})
 		}
 	}
 	if v := rep.Approved; v != nil && !v.Approved && strings.TrimSpace(v.Reason) != "" {
@@ -305,25 +251,28 @@ func unmetTasks(rep state.Report, p plan.Plan) []plan.Task {
 	return out
 }
 
+func notMet(spec string, c state.ReportCriterion) string {
+	if c.Mark == markUnjudged {
+		return fmt.Sprintf("The validation could not show that this acceptance criterion of %s is met. Where it is, leave a test or a command that shows it.", spec)
+	}
+	return fmt.Sprintf("The validation judged this acceptance criterion of %s as not met.", spec)
+}
+
 func oneTitle(s string) string { return notes.OneLine(s, 300) }
 
 // reportLine is a report in one line.
 func reportLine(r state.Report) string {
-	red, all, failed := 0, 0, 0
+	red := 0
 	for _, c := range r.Checks {
 		if !c.Passed {
 			red++
 		}
 	}
-	for _, sp := range r.Specs {
-		for _, c := range sp.Criteria {
-			all++
-			if c.Verdict != "pass" {
-				failed++
-			}
-		}
+	n := r.Count()
+	parts := []string{fmt.Sprintf("%d of %d criteria met", n.Proved+n.Judged, n.All()), fmt.Sprintf("%d of %d checks green", len(r.Checks)-red, len(r.Checks))}
+	if n.All() > 0 {
+		parts[0] += " (" + n.String() + ")"
 	}
-	parts := []string{fmt.Sprintf("%d of %d criteria met", all-failed, all), fmt.Sprintf("%d of %d checks green", len(r.Checks)-red, len(r.Checks))}
 	if n := len(r.Tasks); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d tasks unfinished", n))
 	}

@@ -222,10 +222,14 @@ func (v *Verification) count(one VerifiedCommit, events []state.Event) {
 			continue // its task is counted when it is done
 		}
 		for _, m := range e.Result.Criteria {
-			switch {
-			case m.Mark == "proved":
+			mark := m.Mark
+			if mark == markUnjudged && v.Report != nil {
+				mark = reportMark(*v.Report, m.Text)
+			}
+			switch mark {
+			case markProved:
 				v.Criteria.Proved++
-			case m.Mark == "judged" || v.Report != nil && judgedByReport(*v.Report, m.Text):
+			case markJudged:
 				v.Criteria.Judged++
 			default:
 				v.Criteria.Unjudged++
@@ -234,16 +238,16 @@ func (v *Verification) count(one VerifiedCommit, events []state.Event) {
 	}
 }
 
-// judgedByReport: the validation gave its word on a criterion with this text.
-func judgedByReport(r state.Report, text string) bool {
+// reportMark is how far the validation showed a criterion with this text.
+func reportMark(r state.Report, text string) string {
 	for _, sp := range r.Specs {
 		for _, c := range sp.Criteria {
 			if c.Text == text && c.Verdict == "pass" {
-				return true
+				return or(c.Mark, markJudged)
 			}
 		}
 	}
-	return false
+	return markUnjudged
 }
 
 // verifyCommit runs the recorded checks of one commit on nothing but its files.

@@ -7,6 +7,7 @@
 package state
 
 import (
+	"fmt"
 	"time"
 
 	"git-ralph/notes"
@@ -278,8 +279,55 @@ type ReportSpec struct {
 // ReportCriterion is one acceptance criterion.
 type ReportCriterion struct {
 	Text     string `toml:"text" json:"text"`
-	Verdict  string `toml:"verdict" json:"verdict"` // pass fail
-	Evidence string `toml:"evidence,omitempty" json:"evidence"`
+	Verdict  string `toml:"verdict" json:"verdict"`             // pass fail
+	Evidence string `toml:"evidence,omitempty" json:"evidence"` // what the harness found, or why it failed
+	// Mark is how far it was shown: proved by a command that the harness ran,
+	// judged by a model with a place that the harness opened, or unjudged. ""
+	// stands in reports of versions that opened nothing.
+	Mark string `toml:"mark,omitempty" json:"mark"`
+	// What the judge named as evidence, and its words.
+	Command string `toml:"command,omitempty" json:"command,omitempty"`
+	File    string `toml:"file,omitempty" json:"file,omitempty"`
+	Quote   string `toml:"quote,omitempty" json:"quote,omitempty"`
+	Said    string `toml:"said,omitempty" json:"said,omitempty"`
+}
+
+// ReportCount is how many criteria of a report were shown in which way.
+type ReportCount struct {
+	Proved, Judged, Unjudged int
+	Failed                   int // that a judge found not to be met
+}
+
+// All is the number of criteria.
+func (n ReportCount) All() int { return n.Proved + n.Judged + n.Unjudged + n.Failed }
+
+func (n ReportCount) String() string {
+	s := fmt.Sprintf("%d proved, %d judged, %d unjudged", n.Proved, n.Judged, n.Unjudged)
+	if n.Failed > 0 {
+		s += fmt.Sprintf(", %d failed", n.Failed)
+	}
+	return s
+}
+
+// Count counts the criteria. A pass of a version that opened no evidence is a
+// judge's word.
+func (r Report) Count() ReportCount {
+	var n ReportCount
+	for _, sp := range r.Specs {
+		for _, c := range sp.Criteria {
+			switch {
+			case c.Verdict == "pass" && c.Mark == "proved":
+				n.Proved++
+			case c.Verdict == "pass":
+				n.Judged++
+			case c.Mark == "unjudged":
+				n.Unjudged++
+			default:
+				n.Failed++
+			}
+		}
+	}
+	return n
 }
 
 // ReportUnmet is a failed or blocked task.

@@ -188,6 +188,17 @@ func (p *prover) Replay(ctx context.Context, req loop.ProofRequest, recorded []s
 	return out, err
 }
 
+// Repeat runs a judge's command once: what is red first is no evidence.
+func (p *prover) Repeat(ctx context.Context, req loop.ProofRequest, command string, limit time.Duration) (state.CheckRun, []byte, error) {
+	r := p.runner(req)
+	r.FlakyReruns, r.Done = 0, nil
+	results, err := r.Run(ctx, []checks.Check{{Name: command, Run: command, Kind: checks.Criterion, Timeout: limit}})
+	if err != nil {
+		return state.CheckRun{}, nil, err
+	}
+	return p.short(results[0]), results[0].Output, nil
+}
+
 // Setup runs the project's setup commands.
 func (p *prover) Setup(ctx context.Context, req loop.ProofRequest) error {
 	if len(p.set.Project.Setup) == 0 {

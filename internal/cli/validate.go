@@ -21,7 +21,7 @@ type ValidateCmd struct {
 // Help says more.
 func (ValidateCmd) Help() string {
 	return "Runs the checks in a fresh checkout and lets an agent judge each acceptance criterion of specs/*.md, with evidence. What it changes is put back. " +
-		"A criterion that was not reported, or without evidence, counts as failed; what failed becomes tasks."
+		"A criterion that was not reported, or with evidence that the harness could not check itself, counts as failed; what failed becomes tasks."
 }
 
 // Run runs the validation phase alone, or prints the last report.
@@ -111,12 +111,22 @@ func reportMarkdown(r state.Report) string {
 		}
 		b.WriteString("\n")
 	}
+	if n := r.Count(); n.All() > 0 {
+		fmt.Fprintf(&b, "Criteria: %s\n\n", n)
+	}
 	for _, sp := range r.Specs {
 		fmt.Fprintf(&b, "## %s (%s)\n\n", notes.OneLine(sp.Title, 200), sp.File)
 		for _, c := range sp.Criteria {
 			fmt.Fprintf(&b, "- [%s] %s\n", box(c.Verdict == "pass"), notes.OneLine(c.Text, 1000))
 			if c.Evidence != "" {
-				fmt.Fprintf(&b, "  - %s: %s\n", c.Verdict, notes.OneLine(c.Evidence, 1000))
+				fmt.Fprintf(&b, "  - %s: %s", c.Verdict, notes.OneLine(c.Evidence, 1000))
+				if c.Mark != "" {
+					fmt.Fprintf(&b, " (%s)", c.Mark)
+				}
+				b.WriteString("\n")
+			}
+			if c.Said != "" {
+				fmt.Fprintf(&b, "  - the judge's words: %s\n", notes.OneLine(c.Said, 1000))
 			}
 		}
 		b.WriteString("\n")

@@ -46,7 +46,7 @@ func TestClaudeCodeThroughAllPhases(t *testing.T) {
 		step("Done."),
 		// Validation: what it writes is put back.
 		step("", call("Bash", map[string]any{"command": "cat login.txt; echo spoiled > login.txt", "description": "look"})),
-		step("", tool("ralph_report_criterion", map[string]any{"spec": "specs/login.md", "criterion": "login.txt says hello", "verdict": "pass", "evidence": "login.txt:1 says hello"})),
+		step("", tool("ralph_report_criterion", map[string]any{"spec": "specs/login.md", "criterion": "login.txt says hello", "verdict": "pass", "command": "grep hello login.txt", "evidence": "it says hello"})),
 		step("Judged."),
 	})
 	p.Env = append(p.Env, "ANTHROPIC_BASE_URL="+model.URL)

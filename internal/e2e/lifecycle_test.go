@@ -64,15 +64,15 @@ iteration = 6
 steps = [
   { run = "echo spoiled > login.txt" },
   { run = "echo extra > extra.txt" },
-  { tool = "ralph_report_criterion", args = { spec = "specs/login.md", criterion = "login.txt says hello", verdict = "pass", evidence = "login.txt:1 says hello" } },
+  { tool = "ralph_report_criterion", args = { spec = "specs/login.md", criterion = "login.txt says hello", verdict = "pass", evidence = { file = "login.txt", quote = "hello" } } },
   { tool = "ralph_report_criterion", args = { spec = "specs/login.md", criterion = "logout.txt says bye", verdict = "fail", evidence = "cat logout.txt printed WRONG" } },
 ]
 
 [[play]]
 phase = "validation"
 steps = [
-  { tool = "ralph_report_criterion", args = { spec = "specs/login.md", criterion = "login.txt says hello", verdict = "pass", evidence = "login.txt:1 says hello" } },
-  { tool = "ralph_report_criterion", args = { spec = "specs/login.md", criterion = "logout.txt says bye", verdict = "pass", evidence = "logout.txt:1 says bye" } },
+  { tool = "ralph_report_criterion", args = { spec = "specs/login.md", criterion = "login.txt says hello", verdict = "pass", evidence = { file = "login.txt", quote = "hello" } } },
+  { tool = "ralph_report_criterion", args = { spec = "specs/login.md", criterion = "logout.txt says bye", verdict = "pass", evidence = { command = "grep bye logout.txt" } } },
 ]
 `
 

@@ -13,8 +13,12 @@ func addTask(fields string) string {
 	return "{ tool = \"ralph_add_task\", args = { description = \"d\", criteria = [\"c\"], " + fields + " } }"
 }
 
+// reportOf is a report of a criterion. Evidence is words, or a TOML table.
 func reportOf(spec, criterion, verdict, evidence string) string {
-	return `{ tool = "ralph_report_criterion", args = { spec = "` + spec + `", criterion = "` + criterion + `", verdict = "` + verdict + `", evidence = "` + evidence + `" } }`
+	if !strings.HasPrefix(evidence, "{") {
+		evidence = `"` + evidence + `"`
+	}
+	return `{ tool = "ralph_report_criterion", args = { spec = "` + spec + `", criterion = "` + criterion + `", verdict = "` + verdict + `", evidence = ` + evidence + ` } }`
 }
 
 // titles are the plan as "id status title".
@@ -128,22 +132,48 @@ func (p *project) evidence(t *testing.T, n int) string {
 func TestValidation(t *testing.T) {
 	const spec, hello, bye = "specs/login.md", "login.txt says hello", "logout.txt says bye"
 	files := map[string]string{"specs/login.md": loginSpec, "login.txt": "hello\n", "logout.txt": "bye\n"}
+	const seenHello, seenBye = `{ file = "login.txt", quote = "hello" }`, `{ command = "cat logout.txt", expect = "bye" }`
+	judged := func(evidence string) []string {
+		return []string{reportOf(spec, hello, "pass", evidence), reportOf(spec, bye, "pass", seenBye)}
+	}
+	const unjudged, alone = "- [ ] login.txt says hello\n  - fail: ", "nothing but the specs is"
 	for name, c := range map[string]struct {
 		steps    []string
 		code     int
 		says     []string
 		settings string
 	}{
-		"every criterion with evidence": {[]string{reportOf(spec, hello, "pass", "login.txt:1"), reportOf(spec, bye, "pass", "cat logout.txt printed bye")}, 0,
-			[]string{"# Validation passed", "2 of 2 criteria met"}, ""},
-		"not reported is failed":        {[]string{reportOf(spec, hello, "pass", "login.txt:1")}, 1, []string{"- [ ] logout.txt says bye\n  - fail: not reported"}, ""},
+		"every criterion with evidence": {judged(seenHello), 0, []string{"# Validation passed", "2 of 2 criteria met (1 proved, 1 judged, 0 unjudged)",
+			"pass: login.txt:1 says \"hello\" (judged)", "pass: `cat logout.txt` exited with 0 and printed \"bye\" (proved)"}, ""},
+		"fields beside each other": {[]string{`{ tool = "ralph_report_criterion", args = { spec = "` + spec + `", criterion = "` + hello +
+			`", verdict = "pass", command = "grep -qx hello login.txt", evidence = "I saw it" } }`, reportOf(spec, bye, "pass", seenBye)}, 0,
+			[]string{"(2 proved, 0 judged, 0 unjudged)", "the judge's words: I saw it"}, ""},
+		"without a fresh checkout":      {judged(`{ command = "grep -qx hello login.txt" }`), 0, []string{"(2 proved, 0 judged"}, "[validation]\nfresh = \"never\"\n"},
+		"after the setup":               {judged(`{ command = "grep -q hello built" }`), 0, []string{"(2 proved, 0 judged"}, "[project]\nsetup = [\"cp login.txt built\"]\n"},
+		"not reported is failed":        {[]string{reportOf(spec, hello, "pass", seenHello)}, 1, []string{"- [ ] logout.txt says bye\n  - fail: not reported (unjudged)"}, ""},
 		"nothing said is nothing shown": {[]string{`{ text = "Everything passes." }`}, 1, []string{"0 of 2 criteria met"}, ""},
-		"fail wins over pass": {[]string{reportOf(spec, hello, "fail", "no"), reportOf(spec, hello, "pass", "login.txt:1"), reportOf(spec, bye, "pass", "x")}, 1,
-			[]string{"- [ ] login.txt says hello\n  - fail: no"}, ""},
-		"evidence that names a place which is not there": {[]string{reportOf(spec, hello, "pass", "src/login.go:12 says so"), reportOf(spec, bye, "pass", "logout.txt:99")}, 1,
-			[]string{"src/login.go does not exist", "logout.txt has 1 lines"}, ""},
-		"a pass without evidence is refused by the tool": {[]string{reportOf(spec, hello, "pass", " "), reportOf(spec, bye, "pass", "x")}, 1, []string{"- [ ] login.txt says hello\n  - fail: not reported"}, ""},
-		"a person wants to see it": {[]string{reportOf(spec, hello, "pass", "login.txt:1"), reportOf(spec, bye, "pass", "logout.txt:1")}, 6,
+		"fail wins over pass": {[]string{reportOf(spec, hello, "fail", "no"), reportOf(spec, hello, "pass", seenHello), reportOf(spec, bye, "pass", seenBye)}, 1,
+			[]string{"- [ ] login.txt says hello\n  - fail: no", "(1 proved, 0 judged, 0 unjudged, 1 failed)"}, ""},
+		"words alone":                     {judged("cat login.txt: hello, login.txt:1"), 1, []string{unjudged + "the judge gave words alone", "(1 proved, 0 judged, 1 unjudged)"}, ""},
+		"nothing at all is refused":       {judged(" "), 1, []string{unjudged + "not reported"}, ""},
+		"a file without a quotation":      {judged(`{ file = "login.txt" }`), 1, []string{unjudged + "not reported"}, ""},
+		"a file that is not there":        {judged(`{ file = "src/login.go", quote = "hello" }`), 1, []string{"src/login.go is not in the commit"}, ""},
+		"a text that is not there":        {judged(`{ file = "login.txt", quote = "goodbye" }`), 1, []string{"login.txt does not say"}, ""},
+		"the requirement itself":          {judged(`{ file = "specs/login.md", quote = "login.txt says hello" }`), 1, []string{"says what is wanted"}, ""},
+		"a letter":                        {judged(`{ file = "login.txt", quote = "e" }`), 1, []string{"too little to quote"}, ""},
+		"a file of the judge":             {append([]string{`{ write = "shown.txt", content = "hello\n" }`}, judged(`{ file = "shown.txt", quote = "hello" }`)...), 1, []string{"shown.txt is not in the commit"}, ""},
+		"a command that fails":            {judged(`{ command = "grep -q goodbye login.txt" }`), 1, []string{"`grep -q goodbye login.txt` exited with 1 when the harness ran it"}, ""},
+		"a command that prints otherwise": {judged(`{ command = "cat login.txt", expect = "goodbye" }`), 1, []string{"did not print \"goodbye\""}, ""},
+		"a command of a file that the judge made": {append([]string{`{ write = "shown.txt", content = "x\n" }`}, judged(`{ command = "test -e shown.txt" }`)...), 1,
+			[]string{"exited with 1 when the harness ran it"}, ""},
+		"true":                                 {judged(`{ command = "true" }`), 1, []string{alone}, ""},
+		"echo":                                 {judged(`{ command = "echo hello", expect = "hello" }`), 1, []string{alone}, ""},
+		"a command that cannot fail":           {judged(`{ command = "grep -q hello login.txt || true" }`), 1, []string{alone}, ""},
+		"a command that makes what it finds":   {judged(`{ command = "echo hello > x; cat x", expect = "hello" }`), 1, []string{alone}, ""},
+		"a command that reads the requirement": {judged(`{ command = "grep hello specs/login.md", expect = "hello" }`), 1, []string{alone}, ""},
+		"a command that asks git where it is":  {judged(`{ command = "git rev-parse HEAD && ls -a | grep -q .git" }`), 1, []string{alone}, ""},
+		"a command that the guard denies":      {judged(`{ command = "git push origin main" }`), 1, []string{"`git push origin main` was not run"}, ""},
+		"a person wants to see it": {judged(seenHello), 6,
 			[]string{"# Validation passed", "git ralph approve"}, "[validation]\nhuman_approval = true\n"},
 		"no returns to building": {[]string{`{ text = "no" }`}, 6, []string{"the validation failed after 0 returns"}, "[validation]\nrounds = 0\n"},
 	} {
@@ -156,7 +186,7 @@ func TestValidation(t *testing.T) {
 		})
 	}
 	t.Run("the checks are run in a fresh checkout first", func(t *testing.T) {
-		p := scripted(t, play("validation", reportOf(spec, hello, "pass", "login.txt:1"), reportOf(spec, bye, "pass", "logout.txt:1")),
+		p := scripted(t, play("validation", judged(seenHello)...),
 			"[[checks]]\nname = \"test\"\nrun = \"test -e ignored\"\n", map[string]string{"specs/login.md": loginSpec, "login.txt": "hello\n", "logout.txt": "bye\n", ".gitignore": "ignored\n"})
 		p.Write("ignored", "x")
 		p.wants(t, 1, []string{"- [ ] test"}, "validate")
@@ -165,7 +195,7 @@ func TestValidation(t *testing.T) {
 		}
 	})
 	t.Run("approve and reject", func(t *testing.T) {
-		p := scripted(t, play("validation", reportOf(spec, hello, "pass", "login.txt:1"), reportOf(spec, bye, "pass", "logout.txt:1")),
+		p := scripted(t, play("validation", judged(seenHello)...),
 			"[validation]\nhuman_approval = true\n"+check, files)
 		p.wants(t, 6, nil, "validate", "--yes")
 		p.wants(t, 6, []string{"waits for a person"}, "run", "--yes")

@@ -44,6 +44,9 @@ type field struct {
 	// aliases are names of the same in formats that agents know. They are
 	// taken, not shown.
 	aliases []string
+	// parts are the names of other arguments that may also be given as members
+	// of an object in the place of this text.
+	parts []string
 }
 
 // object is the arguments of a tool.
@@ -60,6 +63,9 @@ func (o object) schema() json.RawMessage {
 		switch f.kind {
 		case kText:
 			p["type"] = "string"
+			if f.parts != nil {
+				p["type"] = []string{"string", "object"}
+			}
 			f.textLimits(p)
 		case kInt:
 			p["type"], p["minimum"], p["maximum"] = "integer", f.min, f.max
@@ -130,6 +136,9 @@ func (o object) decode(tool string, data json.RawMessage) (values, error) {
 		return v, refuse("send one JSON object; "+o.usage(tool), "the arguments are not a JSON object: %s", notes.OneLine(err.Error(), 200))
 	}
 	var problems []string
+	if err := o.spread(&got); err != nil {
+		problems = append(problems, err.Error())
+	}
 	add := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	seen := map[string]string{}
 	for _, key := range got.keys {
@@ -160,6 +169,37 @@ func (o object) decode(tool string, data json.RawMessage) (values, error) {
 		}
 	}
 	return v, several(o.usage(tool), problems)
+}
+
+// spread puts the members of an object that stands for a text with parts beside
+// it, as if they had been given as arguments of their own.
+func (o object) spread(m *members) error {
+	for _, f := range o {
+		inner := bytes.TrimSpace(m.values[f.name])
+		if f.parts == nil || len(inner) == 0 || inner[0] != '{' {
+			continue
+		}
+		parts, err := topLevel(inner)
+		if err != nil {
+			return fmt.Errorf("%s is not a JSON object: %s", f.name, notes.OneLine(err.Error(), 200))
+		}
+		delete(m.values, f.name)
+		m.keys = slices.DeleteFunc(m.keys, func(k string) bool { return k == f.name })
+		for _, key := range parts.keys {
+			known := key == f.name || slices.ContainsFunc(o, func(p field) bool {
+				return slices.Contains(f.parts, p.name) && (p.name == key || slices.Contains(p.aliases, key))
+			})
+			_, twice := m.values[key]
+			switch {
+			case !known:
+				return fmt.Errorf("%s has no member %s", f.name, quoted(key))
+			case twice:
+				return fmt.Errorf("%s is given twice, inside %s and beside it", key, f.name)
+			}
+			m.keys, m.values[key] = append(m.keys, key), parts.values[key]
+		}
+	}
+	return nil
 }
 
 // several is a refusal for any number of problems; nil for none.

@@ -8,6 +8,7 @@ import (
 
 	agentctx "git-ralph/context"
 	"git-ralph/loop"
+	"git-ralph/notes"
 )
 
 const (
@@ -18,14 +19,20 @@ const (
 func reportCriterion() tool {
 	return tool{
 		name: "ralph_report_criterion",
-		help: "Report whether one acceptance criterion of a spec is met, with what you saw. A criterion that is not reported counts as failed, " +
-			"and fail wins over pass.",
+		help: "Report whether one acceptance criterion of a spec is met. A pass counts only with evidence that the harness can check for itself: " +
+			"a command that it runs again in a fresh checkout, or a file and a text that it finds there. Words alone are unjudged, and unjudged is not passed. " +
+			"A criterion that is not reported counts as failed, and fail wins over pass.",
 		where: "the validation phase",
 		args: object{
 			{name: "spec", help: "the spec's file, for example specs/login.md", required: true, max: 1000},
 			{name: "criterion", help: "the text of the criterion, word for word", required: true, max: 10000},
 			{name: "verdict", help: "whether it is met", required: true, enum: []string{verdictPass, verdictFail}},
-			{name: "evidence", help: "a command and what it printed, a file and its line; needed for pass", max: maxNotes}},
+			{name: "evidence", help: "what you saw, in your words; or an object of the four below", max: maxNotes, parts: []string{"command", "expect", "file", "quote"}},
+			{name: "command", help: "a shell command that exits with 0 when the criterion is met, run in a checkout of the commit after the setup. It has to fail where " +
+				"there is nothing but the specs: for what must be absent, `test -d src && ! grep -rq TODO src`", max: maxNotes, aliases: []string{"cmd", "run"}},
+			{name: "expect", help: "a text that the command prints", max: maxNotes, aliases: []string{"expected", "expected_output", "output"}},
+			{name: "file", help: "a committed file that shows it, from the root of the worktree; no spec", max: 1000, aliases: []string{"path"}},
+			{name: "quote", help: "the text of that file which shows it, word for word", max: maxNotes, aliases: []string{"text"}}},
 		offered: validating,
 		run:     report,
 	}
@@ -50,12 +57,27 @@ func report(b *Box, v values) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := loop.CriterionReport{Spec: spec.Path, Criterion: criterion, Verdict: v.text("verdict"), Evidence: text(v.text("evidence"))}
-	if r.Verdict == verdictPass && r.Evidence == "" {
-		return nil, refuse("say what you saw: a command and what it printed, a file and its line", "pass needs evidence")
-	}
-	i := slices.IndexFunc(b.got.Criteria, func(o loop.CriterionReport) bool { return o.Spec == r.Spec && o.Criterion == r.Criterion })
+	r := loop.CriterionReport{Spec: spec.Path, Criterion: criterion, Verdict: v.text("verdict"), Evidence: text(v.text("evidence")),
+		Command: v.text("command"), Expect: v.text("expect"), File: text(v.text("file")), Quote: v.text("quote")}
 	answer := reported{Spec: r.Spec, Criterion: r.Criterion, Verdict: r.Verdict}
+	if r.Verdict == verdictPass {
+		const hint = "give command (and expect), or file and quote"
+		switch {
+		case notes.Clean(r.Command) != r.Command || notes.Redact(r.Command) != r.Command:
+			// It is run as it is written, so it is not mended silently.
+			return nil, refuse("write it in plain characters", "command holds characters that are not shown, or a secret")
+		case r.Command == "" && r.Expect != "":
+			return nil, refuse(hint, "expect needs the command that prints it")
+		case (r.File == "") != (r.Quote == ""):
+			return nil, refuse(hint, "file and quote belong together")
+		case !r.Checkable() && r.Evidence == "":
+			return nil, refuse(hint, "pass needs evidence")
+		case !r.Checkable():
+			answer.Note = "words alone count as unjudged, which is not passed: report it again and " + hint
+		}
+	}
+	r.Expect, r.Quote = text(r.Expect), text(r.Quote)
+	i := slices.IndexFunc(b.got.Criteria, func(o loop.CriterionReport) bool { return o.Spec == r.Spec && o.Criterion == r.Criterion })
 	switch {
 	case i < 0:
 		b.got.Criteria = append(b.got.Criteria, r)

@@ -150,7 +150,7 @@ func examples() map[string]string {
 		"ralph_update_memory":         `{"content":"The server listens on 8080."}`,
 		"ralph_submit_handoff":        goodHandoff,
 		"ralph_ask_user":              `{"question":"Which colour?","options":["red","blue"]}`,
-		"ralph_report_criterion":      `{"spec":"specs/login.md","criterion":"a user logs in","verdict":"pass","evidence":"login_test.go:12"}`,
+		"ralph_report_criterion":      `{"spec":"specs/login.md","criterion":"a user logs in","verdict":"pass","evidence":{"command":"go test -run TestLogin ./login","expect":"ok"}}`,
 		"ralph_put_knowledge":         `{"type":"pattern","slug":"table-tests","text":"Tests are tables.","source_iterations":[3],"supersedes":[],"tags":["go"]}`,
 		"ralph_submit_prompt":         `{"markdown":"## Retrieved Memory\n\nThe server listens on 8080; the table is called users."}`,
 		"ralph_submit_directive":      `{"action":"proceed","reason":"ready"}`,

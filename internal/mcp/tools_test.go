@@ -414,6 +414,45 @@ func TestCloseEndsQuestions(t *testing.T) {
 	refused(t, b, "ralph_ask_user", `{"question":"Another?"}`)
 }
 
+// TestEvidence: what of a report can be checked, in every form that it is given.
+func TestEvidence(t *testing.T) {
+	for _, tt := range []struct {
+		args string
+		want loop.CriterionReport // empty = refused
+		why  string
+	}{
+		{`"evidence":{"command":"go test ./login","expect":"ok"}`, loop.CriterionReport{Command: "go test ./login", Expect: "ok"}, "an object"},
+		{`"command":"go test ./login","evidence":"it was green"`, loop.CriterionReport{Command: "go test ./login", Evidence: "it was green"}, "fields"},
+		{`"evidence":{"path":"a.go","text":"func A()"},"command":"go vet"`, loop.CriterionReport{File: "a.go", Quote: "func A()", Command: "go vet"}, "both, and other names"},
+		{`"evidence":{"evidence":"seen","file":"a.go","quote":"func A()"}`, loop.CriterionReport{File: "a.go", Quote: "func A()", Evidence: "seen"}, "words inside the object"},
+		{`"evidence":"{command: x}"`, loop.CriterionReport{Evidence: "{command: x}"}, "a text is words, whatever it looks like"},
+		{`"evidence":{}`, loop.CriterionReport{}, "an empty object"},
+		{`"evidence":{"file":"a.go"}`, loop.CriterionReport{}, "a file without a quotation"},
+		{`"evidence":"x","quote":"func A()"`, loop.CriterionReport{}, "a quotation without a file"},
+		{`"evidence":{"expect":"ok"}`, loop.CriterionReport{}, "an output without its command"},
+		{`"evidence":{"command":"x"},"command":"y"`, loop.CriterionReport{}, "twice"},
+		{`"evidence":{"spec":"specs/old/page.md"}`, loop.CriterionReport{}, "no part of the evidence"},
+		{`"evidence":["x"]`, loop.CriterionReport{}, "a list"},
+		{`"evidence":{"command":5}`, loop.CriterionReport{}, "a number"},
+		{`"command":"echo \u202e x"`, loop.CriterionReport{}, "a command with characters that are not shown"},
+	} {
+		b := box(t, "validation")
+		args := `{"spec":"specs/login.md","criterion":"a user logs in","verdict":"pass",` + tt.args + `}`
+		if tt.want == (loop.CriterionReport{}) {
+			refused(t, b, "ralph_report_criterion", args)
+			continue
+		}
+		got := call(t, b, "ralph_report_criterion", args)
+		tt.want.Spec, tt.want.Criterion, tt.want.Verdict = "specs/login.md", "a user logs in", "pass"
+		if d := cmp.Diff([]loop.CriterionReport{tt.want}, b.Collected().Criteria); d != "" {
+			t.Errorf("%s: %s", tt.why, d)
+		}
+		if note, _ := got["note"].(string); (note == "") != tt.want.Checkable() {
+			t.Errorf("%s: the note is %q", tt.why, note)
+		}
+	}
+}
+
 // TestCriteria: matched by the checklist's text, fail wins, pass needs evidence.
 func TestCriteria(t *testing.T) {
 	b := box(t, "validation")
