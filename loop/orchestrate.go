@@ -119,7 +119,7 @@ func (l *Loop) endPrepared(it *iteration, step agentctx.Step, n state.ContextNot
 	// Nobody worked: the handoff of the iteration before stays the newest.
 	res.Handoff, res.Summary, res.Evidence = nil, n.Reason, evidence.String()
 	if step == agentctx.StepSkip {
-		res.TaskStatus, res.BlockedBy = plan.Skipped, []string{n.Reason}
+		res.TaskStatus, res.SkippedBy, res.BlockedBy = plan.Skipped, plan.ByAgent, []string{or(n.Reason, "skipped by the context agent")}
 	}
 	l.memorise(it, res)
 	if err := l.close(it, res); err != nil {

@@ -352,7 +352,6 @@ func amendRemove(p *Plan, current TaskID, a Amendment, r *AmendResult) error {
 	case t.Status == InProgress:
 		return fmt.Errorf("%s is in work elsewhere", t.ID)
 	}
-	t.Status = Skipped
-	t.BlockedBy = []string{AmendmentReason}
+	t.PutAside(0, AmendmentReason, r.Reason)
 	return nil
 }

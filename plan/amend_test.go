@@ -76,9 +76,10 @@ func TestAmend(t *testing.T) {
 		{"a task that is not there", `[{"action":"modify","task_id":"X","changes":{"notes":"x"}}]`, []string{"X is not in the plan"}, nil},
 		{"no task named", `[{"action":"remove"}]`, []string{"task_id is missing"}, nil},
 
-		{"removed is skipped, and says why", `[{"action":"remove","task_id":"O","reason":"obsolete"}]`, []string{""},
+		{"removed is set aside, and says why", `[{"action":"remove","task_id":"O","reason":"obsolete"}]`, []string{""},
 			func(p Plan) string {
-				return cmp.Diff("skipped amendment", string(p.Tasks[2].Status)+" "+strings.Join(p.Tasks[2].BlockedBy, ","))
+				o := p.Tasks[2]
+				return cmp.Diff("skipped agent amendment,obsolete", string(o.Status)+" "+o.SkippedBy+" "+strings.Join(o.BlockedBy, ","))
 			}},
 		{"not the task in work", `[{"action":"remove","task_id":"C"}]`, []string{"C is the task in work"}, nil},
 		{"not one that another worker has", `[{"action":"remove","task_id":"W"}]`, []string{"W is in work elsewhere"}, nil},

@@ -79,6 +79,21 @@ type Counts struct {
 	Blocked    int `json:"blocked"`
 	Failed     int `json:"failed"`
 	Skipped    int `json:"skipped"`
+	// SetAside are those of Skipped that an agent left out.
+	SetAside int `json:"set_aside,omitempty"`
+}
+
+// Wanted is the number of tasks that are to be done: all but those that a
+// person left out.
+func (c Counts) Wanted() int { return c.Total - c.Skipped + c.SetAside }
+
+// Percent is the share of the wanted tasks that are done, rounded down; 0 when
+// there is none.
+func (c Counts) Percent() int {
+	if c.Wanted() == 0 {
+		return 0
+	}
+	return c.Done * 100 / c.Wanted()
 }
 
 // Counts counts the tasks by status.
@@ -98,6 +113,9 @@ func (p Plan) Counts() Counts {
 			c.Failed++
 		case Skipped:
 			c.Skipped++
+			if p.Tasks[i].SetAside() {
+				c.SetAside++
+			}
 		}
 	}
 	return c
@@ -109,18 +127,27 @@ func (p Plan) Remaining() int {
 	return c.Total - c.Done - c.Skipped
 }
 
-// Complete: every task is done or skipped. An empty plan is not complete, it
-// has nothing to say.
-func (p Plan) Complete() bool { return len(p.Tasks) > 0 && p.Remaining() == 0 }
+// Settled: no task is left to work on. An empty plan is not settled, it has
+// nothing to say.
+func (p Plan) Settled() bool { return len(p.Tasks) > 0 && p.Remaining() == 0 }
 
-// PercentComplete is the share of tasks that are done or skipped, rounded
-// down, so that 100 means Complete; 0 for an empty plan.
-func (p Plan) PercentComplete() int {
-	if len(p.Tasks) == 0 {
-		return 0
+// Complete: every task is done or was left out by a person.
+func (p Plan) Complete() bool { return p.Settled() && len(p.SetAside()) == 0 }
+
+// SetAside are the tasks that agents left out and no person has agreed to, in
+// the plan's order.
+func (p Plan) SetAside() []TaskID {
+	var out []TaskID
+	for i := range p.Tasks {
+		if p.Tasks[i].SetAside() {
+			out = append(out, p.Tasks[i].ID)
+		}
 	}
-	return (len(p.Tasks) - p.Remaining()) * 100 / len(p.Tasks)
+	return out
 }
+
+// PercentComplete is Counts.Percent.
+func (p Plan) PercentComplete() int { return p.Counts().Percent() }
 
 // Blocker is an unfinished task that cannot be worked on, and why.
 type Blocker struct {
@@ -229,7 +256,8 @@ func (p Plan) Waiting(id TaskID) []TaskID {
 
 // Archive takes finished tasks out of the working set; the journal's history
 // keeps them. Done tasks leave, and so do the dependencies on them, which are
-// met for good. A skipped task stays while an unfinished one waits on it.
+// met for good. A skipped task stays while an unfinished one waits on it, and
+// while it is set aside.
 func Archive(p Plan) (Plan, []TaskID) {
 	needed := make(map[TaskID]bool)
 	for i := range p.Tasks {
@@ -245,7 +273,7 @@ func Archive(p Plan) (Plan, []TaskID) {
 	left := make(map[TaskID]bool)
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
-		if t.Status == Done || t.Status == Skipped && !needed[t.ID] {
+		if t.Status == Done || t.Status == Skipped && !t.SetAside() && !needed[t.ID] {
 			gone = append(gone, t.ID)
 			left[t.ID] = true
 			continue

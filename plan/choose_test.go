@@ -68,7 +68,7 @@ func TestCountsAndBlockers(t *testing.T) {
 	if d := cmp.Diff(Counts{Total: 8, Pending: 3, InProgress: 1, Done: 1, Blocked: 1, Failed: 1, Skipped: 1}, p.Counts()); d != "" {
 		t.Error(d)
 	}
-	if p.Remaining() != 6 || p.PercentComplete() != 25 || p.Complete() {
+	if p.Remaining() != 6 || p.PercentComplete() != 14 || p.Complete() {
 		t.Error(p.Remaining(), p.PercentComplete(), p.Complete())
 	}
 	want := []Blocker{
@@ -88,11 +88,42 @@ func TestCountsAndBlockers(t *testing.T) {
 		{Plan{}, 0, false},
 		{tasks("a done", "b skipped"), 100, true},
 		{tasks("a done", "b done", "c pending"), 66, false},
-		{tasks("a skipped", "b failed"), 50, false},
+		{tasks("a skipped", "b failed"), 0, false},
+		{tasks("a skipped", "b skipped"), 0, true},
+		{asideOf(tasks("a done", "b skipped", "c skipped", "d done"), "c"), 66, false},
 	} {
 		if got := c.plan.PercentComplete(); got != c.percent || c.plan.Complete() != c.complete {
 			t.Errorf("%v: %d %v", c.plan, got, c.plan.Complete())
 		}
+	}
+}
+
+// asideOf is p with one task set aside by an agent.
+func asideOf(p Plan, id TaskID) Plan {
+	p.Tasks[p.Find(id)].PutAside(3, AmendmentReason, "too hard")
+	return p
+}
+
+// TestSetAside: what an agent leaves out is neither worked on nor over.
+func TestSetAside(t *testing.T) {
+	p := asideOf(tasks("a done", "b pending", "c pending 1 b"), "b")
+	if c := p.Counts(); c.Skipped != 1 || c.SetAside != 1 || c.Wanted() != 3 || p.PercentComplete() != 33 {
+		t.Errorf("%+v", c)
+	}
+	if _, ok := Next(p); ok || p.Settled() {
+		t.Error("what waits on a task set aside is neither runnable nor over")
+	}
+	p.Tasks[2].PutAside(4, "replaced")
+	if d := cmp.Diff([]TaskID{"b", "c"}, p.SetAside()); d != "" || !p.Settled() || p.Complete() {
+		t.Errorf("%v %v\n%s", p.Settled(), p.Complete(), d)
+	}
+	if left, gone := Archive(p); len(gone) != 1 || len(left.Tasks) != 2 {
+		t.Errorf("archived %v", gone)
+	}
+	p.Tasks[1].SkippedBy = ""
+	p.Tasks[2].SkippedBy = ""
+	if !p.Complete() || p.PercentComplete() != 100 {
+		t.Error("what a person agreed to leave out is over")
 	}
 }
 

@@ -45,6 +45,8 @@ var taskFields = [...]field{
 	{"cost_micro_usd", func(t *Task) any { return &t.CostMicroUSD }},
 	{"completed_at", func(t *Task) any { return &t.CompletedAt }},
 	{"blocked_by", func(t *Task) any { return &t.BlockedBy }},
+	{"skipped_by", func(t *Task) any { return &t.SkippedBy }},
+	{"skipped_in", func(t *Task) any { return &t.SkippedIn }},
 	{"notes", func(t *Task) any { return &t.Notes }},
 	{"failure", func(t *Task) any { return &t.Failure }},
 }

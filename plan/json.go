@@ -33,6 +33,8 @@ type wireTask struct {
 	ActualTokens     int64       `json:"actual_tokens"`
 	CostUSD          json.Number `json:"cost_usd"`
 	BlockedBy        []string    `json:"blocked_by"`
+	SkippedBy        string      `json:"skipped_by,omitempty"`
+	SkippedIn        int         `json:"skipped_in,omitempty"`
 	Notes            string      `json:"notes"`
 	CompletedAt      *time.Time  `json:"completed_at"`
 	AllowTestChanges bool        `json:"allow_test_changes"`
@@ -50,7 +52,7 @@ func (t Task) MarshalJSON() ([]byte, error) {
 		Skills: orEmpty(t.Skills), Libraries: orEmpty(t.Libraries), NeedsDocs: t.NeedsDocs, Spec: t.Spec,
 		Type: t.Type, MaxTurns: t.MaxTurns, MaxAttempts: t.MaxAttempts, Attempts: t.Attempts, Partial: t.Partial,
 		EstimatedTokens: t.EstimatedTokens, ActualTokens: t.ActualTokens, CostUSD: json.Number(Dollars(t.CostMicroUSD)),
-		BlockedBy: orEmpty(t.BlockedBy), Notes: t.Notes, AllowTestChanges: t.AllowTestChanges,
+		BlockedBy: orEmpty(t.BlockedBy), SkippedBy: t.SkippedBy, SkippedIn: t.SkippedIn, Notes: t.Notes, AllowTestChanges: t.AllowTestChanges,
 		NoChangeExpected: t.NoChangeExpected, AllowProtected: t.AllowProtected,
 	}
 	if t.CompletedAt != nil {
@@ -77,7 +79,8 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 		DependsOn: w.DependsOn, Criteria: w.Criteria, Verify: w.Verify, Skills: w.Skills, Libraries: w.Libraries,
 		NeedsDocs: w.NeedsDocs, Spec: w.Spec, Type: w.Type, MaxTurns: w.MaxTurns, MaxAttempts: w.MaxAttempts,
 		Attempts: w.Attempts, Partial: w.Partial, EstimatedTokens: w.EstimatedTokens, ActualTokens: w.ActualTokens,
-		CostMicroUSD: cost, BlockedBy: w.BlockedBy, Notes: w.Notes, CompletedAt: w.CompletedAt,
+		CostMicroUSD: cost, BlockedBy: w.BlockedBy, SkippedBy: w.SkippedBy, SkippedIn: w.SkippedIn,
+		Notes: w.Notes, CompletedAt: w.CompletedAt,
 		AllowTestChanges: w.AllowTestChanges, NoChangeExpected: w.NoChangeExpected, AllowProtected: w.AllowProtected,
 	}
 	return nil

@@ -60,7 +60,13 @@ type Task struct {
 	// CostMicroUSD is millionths of a dollar; JSON shows dollars as cost_usd.
 	CostMicroUSD int64 `toml:"cost_micro_usd"`
 	// BlockedBy lists reasons, not ids.
-	BlockedBy   []string   `toml:"blocked_by"`
+	BlockedBy []string `toml:"blocked_by"`
+	// SkippedBy says who left a skipped task out: ByAgent, or "" for a person.
+	// What an agent leaves out is set aside: it counts as unfinished until a
+	// person agrees or takes it back.
+	SkippedBy string `toml:"skipped_by"`
+	// SkippedIn is the iteration in which an agent did.
+	SkippedIn   int        `toml:"skipped_in"`
 	Notes       string     `toml:"notes"`
 	CompletedAt *time.Time `toml:"completed_at"`
 	// AllowTestChanges, NoChangeExpected and AllowProtected are set by people
@@ -71,6 +77,22 @@ type Task struct {
 	// Failure of the newest attempt, shown to the next one: at most a few
 	// kilobytes, cut when the event was written.
 	Failure string `toml:"failure"`
+}
+
+// ByAgent in SkippedBy: an agent removed, skipped or replaced the task.
+const ByAgent = "agent"
+
+// SetAside says that an agent left the task out and no person has agreed yet.
+func (t Task) SetAside() bool { return t.Status == Skipped && t.SkippedBy == ByAgent }
+
+// PutAside leaves an unfinished task out on behalf of an agent.
+func (t *Task) PutAside(iteration int, reasons ...string) {
+	t.Status, t.SkippedBy, t.SkippedIn, t.BlockedBy = Skipped, ByAgent, iteration, nil
+	for _, r := range reasons {
+		if r = clip(oneLine(r), 500); r != "" {
+			t.BlockedBy = append(t.BlockedBy, r)
+		}
+	}
 }
 
 // Plan is the work list in its own order.

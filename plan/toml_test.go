@@ -24,7 +24,7 @@ func fullTask() Task {
 		Skills: []string{"go-http"}, Libraries: []string{"net/http"}, NeedsDocs: true, Spec: "specs/login.md", Type: "feature",
 		MaxTurns: 20, MaxAttempts: ptr(0), AllowTestChanges: true, NoChangeExpected: true, AllowProtected: []string{"specs/**"},
 		EstimatedTokens: 25000, Attempts: 2, Partial: 1, ActualTokens: 31234, CostMicroUSD: 421100,
-		CompletedAt: ptr(time.Date(2026, 1, 31, 15, 4, 5, 678000000, time.UTC)), BlockedBy: []string{"no key"},
+		CompletedAt: ptr(time.Date(2026, 1, 31, 15, 4, 5, 678000000, time.UTC)), BlockedBy: []string{"no key"}, SkippedBy: "agent", SkippedIn: 7,
 		Notes: "one line", Failure: "--- FAIL: TestLogin\nexit status 1",
 	}
 }
@@ -113,6 +113,8 @@ actual_tokens = 31234
 cost_micro_usd = 421100
 completed_at = 2026-01-31T15:04:05.678Z
 blocked_by = ["no key"]
+skipped_by = "agent"
+skipped_in = 7
 notes = "one line"
 failure = """
 --- FAIL: TestLogin

@@ -185,7 +185,7 @@ func (a *applier) plan(c *PlanChange) {
 
 func (a *applier) finished() bool {
 	for _, t := range a.s.Plan.Tasks {
-		if t.Status != plan.Done && t.Status != plan.Skipped {
+		if t.Status != plan.Done && t.Status != plan.Skipped || t.SetAside() {
 			return false
 		}
 	}
@@ -271,7 +271,7 @@ func (a *applier) taskChange() {
 			a.drop(string(id), "the task is done")
 			continue
 		}
-		t.Status = c.Status
+		t.Status, t.SkippedBy, t.SkippedIn = c.Status, "", 0 // a person decided
 		switch c.Action {
 		case "block", "skip", "fail":
 			t.BlockedBy = nil

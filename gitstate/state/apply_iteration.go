@@ -213,6 +213,9 @@ func (a *applier) iterationTask(res *Result) bool {
 	if res.TaskStatus != "" {
 		t.Status = res.TaskStatus
 	}
+	if res.SkippedBy != "" {
+		t.SkippedBy, t.SkippedIn = res.SkippedBy, a.e.Iteration
+	}
 	t.Failure = res.FailText
 	if res.BlockedBy != nil {
 		t.BlockedBy = res.BlockedBy

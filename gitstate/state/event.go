@@ -249,6 +249,7 @@ type Result struct {
 	Failure    bool        `json:"counts_as_failure,omitempty"`
 	FailText   string      `json:"failure_text,omitempty"`
 	BlockedBy  []string    `json:"blocked_by,omitempty"`
+	SkippedBy  string      `json:"skipped_by,omitempty"`
 	// PhaseDone: a run outside building left what its phase is for; in building
 	// it is the iteration of project.setup_prompt.
 	PhaseDone bool `json:"phase_done,omitempty"`
