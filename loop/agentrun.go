@@ -102,6 +102,8 @@ func passed(c state.CheckRun) string {
 		return "passed"
 	case c.AlreadyRed:
 		return "already red"
+	case c.Tolerated:
+		return "failed, and may"
 	case c.TimedOut:
 		return "timeout"
 	}

@@ -14,38 +14,48 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// complete proves, in a fresh checkout of the branch's tip, that the work
-// stands without what lies around in the worktree.
+// complete proves that the work stands: every check that binds is green on
+// nothing but the branch's tip, whatever was red before the run.
 func (l *Loop) complete(ctx context.Context) (Action, error) {
 	done := Action{Kind: Halt, Status: state.Complete}
-	if l.Settings.Fresh == "never" {
-		return done, nil
-	}
 	s, err := l.load()
 	if err != nil {
 		return done, err
 	}
 	_, tip, err := l.Repo.Head(ctx)
-	if err != nil || tip.IsZero() {
-		return done, err
-	}
-	report, err := l.ProveFresh(ctx, tip, s)
-	if ctx.Err() != nil {
-		return interrupted(), nil
-	}
 	if err != nil {
 		return done, err
 	}
-	if report.Pass {
-		return done, nil
+	report, err := l.proveTip(ctx, tip, s)
+	if ctx.Err() != nil {
+		return interrupted(), nil
 	}
-	l.Log("the checks pass in the worktree and not in a fresh checkout: %s\n%s", strings.Join(report.Reasons, "; "), report.FailText)
-	return Action{Kind: Halt, Status: state.HaltedStatus, Reason: "fresh_checks: " + strings.TrimPrefix(strings.Join(report.Reasons, "; "), "checks: ")}, nil
+	if err != nil || report.Pass {
+		return done, err
+	}
+	l.Log("the tip of the branch does not stand alone: %s\n%s", strings.Join(report.Reasons, "; "), report.FailText)
+	return Action{Kind: Halt, Status: state.HaltedStatus, Reason: freshChecks + strings.TrimPrefix(strings.Join(report.Reasons, "; "), "checks: ")}, nil
 }
 
-// ProveFresh runs setup and checks in a linked worktree of ours with nothing
+// freshChecks begins the reason of a run that ended with red checks.
+const freshChecks = "fresh_checks: "
+
+// proveTip runs the checks, and the baseline excuses none of them: in a fresh
+// checkout of the branch's tip, or where the settings forbid one in the
+// worktree, which is put back.
+func (l *Loop) proveTip(ctx context.Context, tip object.ID, s state.State) (ProofReport, error) {
+	req := ProofRequest{Baseline: s.Baseline, Unexcused: true}
+	if tip.IsZero() || l.Settings.Fresh == "never" {
+		req.Result = func(c state.CheckRun) { l.emit("check", s, "", c, "%s: %s", c.Name, passed(c)) }
+		return l.proveInPlace(ctx, req)
+	}
+	req.Result = func(c state.CheckRun) { l.emit("check", s, "", c, "fresh checkout, %s: %s", c.Name, passed(c)) }
+	return l.proveFresh(ctx, tip, req)
+}
+
+// proveFresh runs setup and checks in a linked worktree of ours with nothing
 // but the files of one commit.
-func (l *Loop) ProveFresh(ctx context.Context, commit object.ID, s state.State) (ProofReport, error) {
+func (l *Loop) proveFresh(ctx context.Context, commit object.ID, req ProofRequest) (ProofReport, error) {
 	dir, remove, err := FreshCheckout(ctx, l.Repo, commit)
 	if err != nil {
 		return ProofReport{}, err
@@ -60,10 +70,7 @@ func (l *Loop) ProveFresh(ctx context.Context, commit object.ID, s state.State) 
 	if err != nil {
 		return ProofReport{}, err
 	}
-	req := ProofRequest{Start: g.Start, Dir: dir, Env: l.Settings.CheckEnv, Baseline: s.Baseline, Fresh: true,
-		Result: func(c state.CheckRun) {
-			l.emit("check", s, "", c, "fresh checkout, %s: %s", c.Name, passed(c))
-		}}
+	req.Start, req.Dir, req.Env, req.Fresh = g.Start, dir, l.Settings.CheckEnv, true
 	var report ProofReport
 	if err = l.Prover.Setup(ctx, req); err != nil {
 		report = ProofReport{Reasons: []string{"setup"}, FailText: err.Error()}

@@ -53,21 +53,21 @@ type Action struct {
 }
 
 // Decide says what happens next in the building phase. It reads no clock, file
-// or network: a stop and a pause come first, then recovery, the breaker, the
-// end of the plan, budgets, and the next task.
+// or network: a stop and a pause come first, then the end of the plan,
+// recovery, the breaker, budgets, and the next task.
 func Decide(s state.State, l Limits, now time.Time) Action {
 	r := s.Run
 	if a, ok := decideOperator(r); ok {
 		return a
+	}
+	if s.Plan.Complete() {
+		return Action{Kind: Halt, Status: state.Complete} // no attempt is left that a breaker could stop
 	}
 	if a, ok := decideRecovery(s, l, now); ok {
 		return a
 	}
 	if len(s.Plan.Tasks) == 0 {
 		return Action{Kind: Halt, Status: state.New, Reason: "the plan is empty"}
-	}
-	if s.Plan.Complete() {
-		return Action{Kind: Halt, Status: state.Complete}
 	}
 	if reason := overBudget(r, l, now); reason != "" {
 		return Action{Kind: Halt, Status: state.HaltedStatus, Reason: reason}
@@ -110,7 +110,7 @@ func decideRecovery(s state.State, l Limits, now time.Time) (Action, bool) {
 	if a, ok := decideBreaker(b, l, now); ok {
 		return a, true
 	}
-	if l.Stagnation > 0 && b.Stagnation >= l.Stagnation && !s.Plan.Complete() {
+	if l.Stagnation > 0 && b.Stagnation >= l.Stagnation {
 		return decideStagnation(s, l)
 	}
 	return Action{}, false

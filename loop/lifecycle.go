@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
 	"git-ralph/notes"
 	"git-ralph/plan"
@@ -269,23 +268,14 @@ func (l *Loop) runPhase(ctx context.Context, s state.State, p state.Phase, c Cou
 // building works on tasks. That nothing is left to work on ends the phase and
 // not the run.
 func (l *Loop) building(ctx context.Context, s state.State) (*Action, error) {
-	if !l.Settings.Unchecked && !l.Prover.Verifies(unfinished(s.Plan)) {
-		return nil, gitstate.Hint(8, "write [[checks]] in ralph.toml, give every task a verify command, or say --unchecked",
-			"there are no checks, so nothing could be verified")
+	if !l.Settings.Unchecked {
+		if err := l.CheckProvable(s.Plan); err != nil {
+			return nil, err
+		}
 	}
 	a, err := l.build(ctx)
 	if err != nil || a.Status == state.Complete || a.Status == state.BlockedStatus {
 		return nil, err
 	}
 	return &a, nil
-}
-
-func unfinished(p plan.Plan) []plan.Task {
-	var out []plan.Task
-	for _, t := range p.Tasks {
-		if t.Status == plan.Pending || t.Status == plan.InProgress {
-			out = append(out, t)
-		}
-	}
-	return out
 }

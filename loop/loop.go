@@ -136,8 +136,10 @@ func (l *Loop) build(ctx context.Context) (Action, error) {
 		var halt *Action
 		switch a := Decide(s, l.limits(s), l.Now()); a.Kind {
 		case Work:
-			l.housekeep(ctx)
-			halt, err = l.iterate(ctx, a.Task)
+			if halt = l.unproved(s, a.Task); halt == nil {
+				l.housekeep(ctx)
+				halt, err = l.iterate(ctx, a.Task)
+			}
 		case FailTask:
 			err = l.failTask(a)
 		case BlockTask:

@@ -33,8 +33,9 @@ type Prover interface {
 	// Weakened names what a change did to the tests: by comparing the two sides,
 	// and, where tests were changed, by running the old ones on the new code.
 	Weakened(ctx context.Context, req WeakenRequest) ([]string, error)
-	// Verifies says whether anything could be proved at all for these tasks.
-	Verifies(tasks []plan.Task) bool
+	// Provable says whether anything could prove a task: a verify command of its
+	// own, or a check that the baseline does not excuse.
+	Provable(task plan.Task, baseline []state.CheckState) bool
 }
 
 // ProofRequest says where and for what to prove.
@@ -44,8 +45,9 @@ type ProofRequest struct {
 	Env      []string
 	Task     *plan.Task // nil = no criteria
 	Baseline []state.CheckState
-	// First is the baseline run itself: nothing rejects.
-	First bool
+	// Unexcused: what is red fails, whatever the baseline says. So are the
+	// baseline run itself, and the last proof before `complete`.
+	Unexcused bool
 	// Fresh is a run in a fresh checkout.
 	Fresh  bool
 	Result func(state.CheckRun) // told as each ends; may be nil

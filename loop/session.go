@@ -11,7 +11,6 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
-	"git-ralph/internal/proc"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -49,78 +48,6 @@ func (l *Loop) begin() error {
 	}
 	l.emit("start", s, "", map[string]any{"session": s.Run.Session, "sandbox": l.Sandbox.Mechanism()}, "session %d begins", s.Run.Session)
 	return nil
-}
-
-// baseline runs the checks once before the first iteration, to tell what was
-// red already from what an agent broke.
-func (l *Loop) baseline(ctx context.Context, s state.State) error {
-	mode := l.Settings.BaselineMode
-	if mode == "off" || s.Baseline != nil || s.Plan.Complete() || len(s.Plan.Tasks) == 0 {
-		return nil
-	}
-	before, err := l.Engine.Checkpoint(ctx)
-	if err != nil {
-		return fmt.Errorf("take a checkpoint before the baseline: %w", err)
-	}
-	runDir, err := newRunDir(l.RunBase)
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(runDir)
-	g, err := proc.NewGroup(proc.GroupOptions{EventID: gitstate.NewID(l.Now()),
-		Wrap: l.Sandbox.Wrapper(Use{Dir: l.Repo.Root, RunDir: runDir, ReadOnlyPaths: before.Nested, Files: l.AgentFiles})})
-	if err != nil {
-		return err
-	}
-	report, err := l.Prover.Prove(ctx, ProofRequest{Start: g.Start, Dir: l.Repo.Root, Env: l.Settings.CheckEnv, First: true,
-		Result: func(c state.CheckRun) { l.emit("check", s, "", c, "baseline, %s: %s", c.Name, passed(c)) }})
-	err = errors.Join(err, g.Close())
-	if _, rerr := l.Engine.Restore(l.background(), before); rerr != nil {
-		err = errors.Join(err, fmt.Errorf("put back what the checks changed: %w", rerr))
-	}
-	if err != nil || ctx.Err() != nil {
-		return err
-	}
-	red := []string{}
-	for _, c := range report.Baseline {
-		if c.Red {
-			red = append(red, c.Name)
-		}
-	}
-	if len(report.Baseline) == 0 {
-		return nil
-	}
-	if err := l.record(state.Event{Type: state.EvBaseline, Baseline: report.Baseline}); err != nil {
-		return err
-	}
-	switch {
-	case len(red) == 0:
-	case mode == "require":
-		return gitstate.Hint(8, `mend them, or set baseline = "record" under [validation] in ralph.toml`, "these checks are red before any work: %s", list(red))
-	case mode == "fix-first":
-		return l.fixFirst(red)
-	default:
-		l.Log("already red before any work, and no reason to reject: %s", list(red))
-	}
-	return nil
-}
-
-// fixFirst makes the red checks the first task.
-func (l *Loop) fixFirst(red []string) error {
-	_, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
-		t := plan.Task{ID: plan.NextID(s.Plan), Title: "make the checks green: " + list(red), Status: plan.Pending, Verify: red,
-			Description: "These checks fail before any work on the plan begins. Mend the code, not the checks."}
-		order := []plan.TaskID{t.ID}
-		for i, x := range s.Plan.Tasks {
-			if i == 0 || x.Priority <= t.Priority {
-				t.Priority = min(t.Priority, x.Priority-1)
-			}
-			order = append(order, x.ID)
-		}
-		t.Priority = max(t.Priority, 0)
-		return state.Event{Type: state.EvPlan, Plan: &state.PlanChange{Reason: "fix-first", Upsert: []plan.Task{t}, Order: order}}, nil
-	})
-	return err
 }
 
 // end records how the session ended.

@@ -32,7 +32,14 @@ func (l *Loop) makeReady(ctx context.Context) (*Action, error) {
 	if err := l.baseline(ctx, s); err != nil {
 		return nil, err
 	}
-	return l.setupPrompt(ctx)
+	if halt, err := l.setupPrompt(ctx); halt != nil || err != nil || s.Run.SetUp {
+		return halt, err
+	}
+	// The preparation may have made checks green, and has to where nothing else is.
+	if s, err = l.load(); err != nil {
+		return nil, err
+	}
+	return nil, l.baseline(ctx, s)
 }
 
 // setup runs the setup commands once in every worktree. What was done lies

@@ -201,6 +201,10 @@ type CheckRun struct {
 	TimedOut   bool   `json:"timeout,omitempty"`
 	Flaky      bool   `json:"flaky,omitempty"`
 	AlreadyRed bool   `json:"already_red,omitempty"`
+	// Tolerated: red, and allowed to be by the check or the strategy.
+	Tolerated bool `json:"tolerated,omitempty"`
+	// Tail are the last lines of the output, for who looks on; never stored.
+	Tail []string `json:"-"`
 }
 
 // FileChange is one path of a difference.

@@ -310,6 +310,8 @@ func describeResult(r *Result) string {
 			mark = "passed, flaky"
 		case c.AlreadyRed:
 			mark = "already red"
+		case c.Tolerated:
+			mark = "failed, and may"
 		case c.TimedOut:
 			mark = "timeout"
 		case !c.Passed:

@@ -267,6 +267,8 @@ type ReportCheck struct {
 	Name   string `toml:"name" json:"name"`
 	Kind   string `toml:"kind" json:"kind"`
 	Passed bool   `toml:"passed" json:"passed"`
+	// Tolerated: red, and allowed to be by the check or the strategy.
+	Tolerated bool `toml:"tolerated,omitempty" json:"tolerated,omitempty"`
 }
 
 // ReportSpec is one spec file.

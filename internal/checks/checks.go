@@ -20,6 +20,8 @@
 //     not reject (AlreadyRed); green once is green for ever. A check whose
 //     command was changed in the settings has no baseline and must be green.
 //     Baseline require and off: everything must be green.
+//   - A check with AllowFailure is run and told, and rejects nothing. As a
+//     criterion it must be green like any other, when the task names it.
 //
 // # Limits
 //
@@ -57,6 +59,14 @@ type Check struct {
 	Kind Kind   // empty = GuessKind(Run)
 	// Timeout is the wall clock of one run; 0 = the runner's.
 	Timeout time.Duration
+	// AllowFailure: red rejects nothing and holds nothing up.
+	AllowFailure bool
+}
+
+// Binds reports whether c can reject under a strategy: it is run, and red
+// counts. Only such a check proves anything.
+func (c Check) Binds(s Strategy) bool {
+	return !c.AllowFailure && (s != TestsOnly || c.kind() == Test) && !tolerates(s, c.kind())
 }
 
 // Result is what one check said. Its JSON is the object that `show --json`
@@ -72,7 +82,10 @@ type Result struct {
 	TimedOut   bool
 	Flaky      bool // red first, green when it was run again
 	AlreadyRed bool // set by Weigh: red before this iteration too
-	DurationMs int64
+	// AllowFailure is the check's; Tolerated is set by Weigh: red, and allowed to
+	// be, by the check or by the strategy.
+	AllowFailure, Tolerated bool
+	DurationMs              int64
 	// Output is standard output and standard error as they came, head and tail
 	// of at most Runner.MaxOutput bytes with a marker between them.
 	Output []byte
@@ -94,6 +107,7 @@ type resultJSON struct {
 	Timeout    bool   `json:"timeout,omitempty"`
 	Flaky      bool   `json:"flaky,omitempty"`
 	AlreadyRed bool   `json:"already_red,omitempty"`
+	Tolerated  bool   `json:"tolerated,omitempty"`
 	Attempts   int    `json:"attempts,omitempty"`
 	Bytes      int64  `json:"output_bytes,omitempty"`
 	Problem    string `json:"problem,omitempty"`
@@ -108,7 +122,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(resultJSON{
 		Name: r.Name, Kind: r.Kind, Command: r.Command, ExitCode: r.ExitCode, Passed: r.Passed,
 		DurationMs: r.DurationMs, Output: strings.ToValidUTF8(string(r.Output), "\uFFFD"),
-		Timeout: r.TimedOut, Flaky: r.Flaky, AlreadyRed: r.AlreadyRed, Attempts: attempts,
+		Timeout: r.TimedOut, Flaky: r.Flaky, AlreadyRed: r.AlreadyRed, Tolerated: r.Tolerated, Attempts: attempts,
 		Bytes: r.OutputBytes, Problem: r.Problem,
 	})
 }
@@ -121,7 +135,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	}
 	*r = Result{
 		Name: j.Name, Kind: j.Kind, Command: j.Command, ExitCode: j.ExitCode, Passed: j.Passed,
-		TimedOut: j.Timeout, Flaky: j.Flaky, AlreadyRed: j.AlreadyRed, DurationMs: j.DurationMs,
+		TimedOut: j.Timeout, Flaky: j.Flaky, AlreadyRed: j.AlreadyRed, Tolerated: j.Tolerated, DurationMs: j.DurationMs,
 		Output: []byte(j.Output), OutputBytes: j.Bytes, Attempts: max(1, j.Attempts), Problem: j.Problem,
 	}
 	return nil
@@ -134,7 +148,7 @@ func (r Result) Short(chars int) Result {
 	return r
 }
 
-// State is one word for people: passed, flaky, already red, timeout, failed.
+// State is a result in a word or two for people.
 func (r Result) State() string {
 	switch {
 	case r.Passed && r.Flaky:
@@ -143,6 +157,8 @@ func (r Result) State() string {
 		return "passed"
 	case r.AlreadyRed:
 		return "already red"
+	case r.Tolerated:
+		return "failed, and may"
 	case r.TimedOut:
 		return "timeout"
 	default:
@@ -215,8 +231,11 @@ func Criteria(verify []string, configured []Check) []Check {
 		if found {
 			continue
 		}
+		means := func(c Check) bool { return entry == "all" || c.kind() == namedKind(entry) }
+		// A kind does not mean the checks that may fail, unless it has no others.
+		binds := slices.ContainsFunc(configured, func(c Check) bool { return means(c) && !c.AllowFailure })
 		for _, c := range configured {
-			if entry == "all" || c.kind() == namedKind(entry) {
+			if means(c) && !(binds && c.AllowFailure) {
 				add(c.Name, c)
 				found = true
 			}

@@ -135,6 +135,8 @@ func TestWeigh(t *testing.T) {
 	timeout.TimedOut = true
 	flaky := res("net", Test, true)
 	flaky.Flaky = true
+	may := res("nightly", Test, false)
+	may.AllowFailure = true
 	for _, tt := range []struct {
 		why      string
 		results  []Result
@@ -163,6 +165,9 @@ func TestWeigh(t *testing.T) {
 		{"another command of the same name has no baseline", []Result{{Name: "test", Kind: Test, Command: "other"}}, red("test"), Record, Strict, false, []string{"checks: test"}, nil, nil},
 		{"a criterion must pass under any strategy and baseline", []Result{res("lint", Lint, false), res("sh test.sh", Criterion, false)}, red("sh test.sh", "lint"), Record, TestsOnly, false, []string{"criteria: sh test.sh"}, nil, nil},
 		{"checks come before criteria", []Result{res("sh test.sh", Criterion, false), res("test", Test, false)}, Baseline{}, Record, Strict, false, []string{"checks: test", "criteria: sh test.sh"}, nil, nil},
+		{"a check that may fail does not reject", []Result{may, res("b", Test, true)}, Baseline{}, Off, Strict, true, nil, nil, []string{"nightly"}},
+		{"and is not excused by the baseline besides", []Result{may}, red("nightly"), Record, Strict, true, nil, nil, []string{"nightly"}},
+		{"a criterion of it rejects", []Result{may, res("nightly", Criterion, false)}, Baseline{}, Record, Strict, false, []string{"criteria: nightly"}, nil, []string{"nightly"}},
 		{"a flaky check is kept", []Result{flaky}, Baseline{}, Record, Strict, true, nil, nil, nil},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
@@ -208,25 +213,37 @@ func TestBaselineUpdate(t *testing.T) {
 	}
 }
 
-func TestRedAndVerifies(t *testing.T) {
-	if got := Red([]Result{{Name: "a"}, {Name: "b", Passed: true}, {Name: "c", Kind: Criterion}}); !cmp.Equal(got, []string{"a"}) {
-		t.Errorf("Red = %v", got)
-	}
-	lint := []Check{{Name: "lint", Run: "eslint ."}}
+func TestProvable(t *testing.T) {
+	lint, unit := Check{Name: "lint", Run: "eslint ."}, Check{Name: "test", Run: "make test"}
+	allowed := Check{Name: "test", Run: "make test", AllowFailure: true}
+	red := Baseline{}.Update([]Result{{Name: "test", Command: "make test"}})
 	for _, tt := range []struct {
 		why      string
 		checks   []Check
 		strategy Strategy
+		mode     Mode
+		base     Baseline
 		verify   []string
 		want     bool
 	}{
-		{"nothing at all", nil, Strict, nil, false},
-		{"a check", lint, Strict, nil, true},
-		{"a check that the strategy leaves out", lint, TestsOnly, nil, false},
-		{"a criterion", nil, TestsOnly, []string{"sh t.sh"}, true},
+		{"nothing at all", nil, Strict, Record, Baseline{}, nil, false},
+		{"a check", []Check{lint}, Strict, Record, Baseline{}, nil, true},
+		{"a check that the strategy leaves out", []Check{lint}, TestsOnly, Record, Baseline{}, nil, false},
+		{"a check that the strategy lets fail", []Check{lint}, Lenient, Record, Baseline{}, nil, false},
+		{"a check that may fail", []Check{allowed}, Strict, Record, Baseline{}, nil, false},
+		{"a criterion", nil, TestsOnly, Record, Baseline{}, []string{"sh t.sh"}, true},
+		{"a criterion of blanks", nil, Strict, Record, Baseline{}, []string{" "}, false},
+		{"a criterion that names a check that may fail", []Check{allowed}, Strict, Record, Baseline{}, []string{"test"}, true},
+		{"the only check was red already", []Check{unit}, Strict, Record, red, nil, false},
+		{"the same for fix-first", []Check{unit}, Strict, FixFirst, red, nil, false},
+		{"require excuses nothing", []Check{unit}, Strict, Require, red, nil, true},
+		{"off excuses nothing", []Check{unit}, Strict, Off, red, nil, true},
+		{"another check is green", []Check{unit, lint}, Strict, Record, red, nil, true},
+		{"another check is green and may fail", []Check{unit, {Name: "lint", Run: "eslint .", AllowFailure: true}}, Strict, Record, red, nil, false},
+		{"the command was changed since", []Check{{Name: "test", Run: "make check"}}, Strict, Record, red, nil, true},
 	} {
-		if got := Verifies(tt.checks, tt.strategy, tt.verify); got != tt.want {
-			t.Errorf("%s: Verifies = %v", tt.why, got)
+		if got := Provable(tt.verify, tt.checks, tt.strategy, tt.mode, tt.base); got != tt.want {
+			t.Errorf("%s: Provable = %v", tt.why, got)
 		}
 	}
 }

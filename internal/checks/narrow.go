@@ -95,6 +95,16 @@ func Narrow(output []byte, chars int) string {
 	return cutLine(b.String(), chars)
 }
 
+// Tail is the last n lines of an output, as a person sees them on a terminal.
+func Tail(output []byte, n int) []string {
+	lines := cleanLines(output)
+	lines = lines[max(0, len(lines)-n):]
+	for i, l := range lines {
+		lines[i] = cutLine(l, narrowLine)
+	}
+	return lines
+}
+
 // cleanLines are the lines that a person sees on a terminal, without empty ones.
 func cleanLines(output []byte) []string {
 	text := StripEscapes(strings.ToValidUTF8(string(output), "\uFFFD"))

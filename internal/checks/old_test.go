@@ -22,19 +22,3 @@ func TestCommands(t *testing.T) {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}
 }
-
-func TestFixTask(t *testing.T) {
-	checks := []Check{{Name: "unit", Run: "go test ./..."}, {Name: "lint", Run: "staticcheck ./..."}}
-	red := []Result{{Name: "unit", Kind: Test, Command: "go test ./..."}}
-	task := FixTask("fix-checks", -1, Red(red))
-	criteria := Criteria(task.Verify, checks)
-	if len(criteria) != 1 || criteria[0].Run != "go test ./..." {
-		t.Fatalf("criteria of %+v = %v", task, criteria)
-	}
-	// The baseline excuses the check; the task's criterion does not.
-	base := Baseline{}.Update(red)
-	red = append(red, Result{Name: criteria[0].Name, Kind: criteria[0].Kind, Command: criteria[0].Run})
-	if v := Weigh(red, base, FixFirst, Strict); v.Pass || !cmp.Equal(v.Reasons, []string{"criteria: unit"}) {
-		t.Errorf("verdict = %+v", v)
-	}
-}

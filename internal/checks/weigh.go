@@ -94,13 +94,13 @@ type Verdict struct {
 	// Failed and Criteria are the names of what rejects, in the order of the results.
 	Failed, Criteria []string
 	// AlreadyRed and Tolerated are red and do not reject: by the baseline, by
-	// the strategy.
+	// the check's own word or the strategy.
 	AlreadyRed, Tolerated []string
 	Flaky                 []string
 	// Reasons are the words of the reject, `checks: test, lint` and `criteria:
 	// sh test.sh`; empty when Pass.
 	Reasons []string
-	// Results are those that were given, with AlreadyRed set.
+	// Results are those that were given, with AlreadyRed and Tolerated set.
 	Results []Result
 }
 
@@ -112,7 +112,7 @@ func Weigh(results []Result, base Baseline, mode Mode, strategy Strategy) Verdic
 	var failed, criteria []string
 	for i := range v.Results {
 		r := &v.Results[i]
-		r.AlreadyRed = false
+		r.AlreadyRed, r.Tolerated = false, false
 		if r.Passed {
 			if r.Flaky {
 				v.Flaky = append(v.Flaky, r.Name)
@@ -128,7 +128,8 @@ func Weigh(results []Result, base Baseline, mode Mode, strategy Strategy) Verdic
 			v.Criteria = append(v.Criteria, r.Name)
 			criteria = append(criteria, shown)
 		case strategy == TestsOnly && r.Kind != Test:
-		case strategy == Lenient && (r.Kind == Lint || r.Kind == Format):
+		case r.AllowFailure || tolerates(strategy, r.Kind):
+			r.Tolerated = true
 			v.Tolerated = append(v.Tolerated, r.Name)
 		case (mode == Record || mode == FixFirst) && base.Red(r.Name, r.Command):
 			r.AlreadyRed = true
@@ -148,29 +149,14 @@ func Weigh(results []Result, base Baseline, mode Mode, strategy Strategy) Verdic
 	return v
 }
 
-// Red are the names of the results that did not pass, criteria left out: what
-// baseline require refuses to start with, and what fix-first makes the first
-// task of.
-func Red(results []Result) []string {
-	var names []string
-	for _, r := range results {
-		if !r.Passed && r.Kind != Criterion {
-			names = append(names, r.Name)
-		}
-	}
-	return names
-}
+// tolerates says that a strategy runs checks of a kind and lets them fail.
+func tolerates(s Strategy, k Kind) bool { return s == Lenient && (k == Lint || k == Format) }
 
-// Verifies reports whether anything can be proved: a check that the strategy
-// runs, or a criterion of some task that is still to be done.
-func Verifies(configured []Check, strategy Strategy, verify ...[]string) bool {
-	if len(Select(configured, strategy)) > 0 {
-		return true
-	}
-	for _, v := range verify {
-		if len(Criteria(v, configured)) > 0 {
-			return true
-		}
-	}
-	return false
+// Provable reports whether anything could prove a task with this verify list: a
+// criterion of its own, or a check that binds and that the baseline does not
+// excuse.
+func Provable(verify []string, configured []Check, strategy Strategy, mode Mode, base Baseline) bool {
+	excused := func(c Check) bool { return (mode == Record || mode == FixFirst) && base.Red(c.Name, c.Run) }
+	return len(Criteria(verify, configured)) > 0 ||
+		slices.ContainsFunc(configured, func(c Check) bool { return c.Binds(strategy) && !excused(c) })
 }

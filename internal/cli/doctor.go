@@ -344,7 +344,7 @@ func (d *doctor) checks(ctx context.Context, repo *gitstate.Repo) error {
 	set := d.set
 	p := newProver(set, sleep)
 	list := checks.Select(p.configured(), p.strategy())
-	if !p.Verifies(pendingTasks(d.plan)) && len(pendingTasks(d.plan)) > 0 {
+	if len(p.unprovable(pendingTasks(d.plan))) > 0 {
 		d.add("fail", "checks", "write [[checks]] in ralph.toml, give every task a verify command, or start with --unchecked", "there are none, so nothing could be verified")
 	} else if len(list) == 0 {
 		d.add("warn", "checks", "write [[checks]] in ralph.toml", "none is configured")

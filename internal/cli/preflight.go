@@ -69,9 +69,10 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 	if err != nil {
 		return nil, err
 	}
-	if todo := pendingTasks(s.Plan); verifiable && len(todo) > 0 && !w.loop.Prover.Verifies(todo) && !f.Unchecked {
-		return nil, gitstate.Hint(8, "write [[checks]] in ralph.toml, give every task a verify command, or say --unchecked",
-			"there are no checks, so nothing could be verified")
+	if verifiable && !f.Unchecked {
+		if err := w.loop.CheckProvable(s.Plan); err != nil {
+			return nil, err
+		}
 	}
 	if err := w.loop.TrySigning(ctx); err != nil {
 		return nil, err

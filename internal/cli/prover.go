@@ -22,6 +22,9 @@ type prover struct {
 	steps map[string]checks.StepState
 }
 
+// tailLines is how much of a red check is shown where a person looks on.
+const tailLines = 8
+
 func newProver(set *config.Resolved, sleep func(context.Context, time.Duration)) *prover {
 	return &prover{set: set, sleep: sleep, steps: map[string]checks.StepState{}}
 }
@@ -29,7 +32,7 @@ func newProver(set *config.Resolved, sleep func(context.Context, time.Duration))
 func (p *prover) configured() []checks.Check {
 	var out []checks.Check
 	for _, c := range p.set.Checks {
-		out = append(out, checks.Check{Name: c.Name, Run: c.Run, Kind: checks.Kind(c.Kind), Timeout: c.Timeout})
+		out = append(out, checks.Check{Name: c.Name, Run: c.Run, Kind: checks.Kind(c.Kind), Timeout: c.Timeout, AllowFailure: c.AllowFailure})
 	}
 	return out
 }
@@ -41,15 +44,24 @@ func (p *prover) runner(req loop.ProofRequest) *checks.Runner {
 	return &checks.Runner{Start: checks.StartFunc(req.Start), Dir: req.Dir, Env: req.Env, FlakyReruns: p.set.Validation.FlakyReruns,
 		Done: func(r checks.Result) {
 			if req.Result != nil {
-				req.Result(p.short(r))
+				req.Result(p.short(p.weigh(req, r).Results[0]))
 			}
 		}}
+}
+
+func (p *prover) weigh(req loop.ProofRequest, results ...checks.Result) checks.Verdict {
+	mode := p.mode()
+	if req.Unexcused {
+		mode = checks.Off
+	}
+	return checks.Weigh(results, toBaseline(req.Baseline), mode, p.strategy())
 }
 
 func (p *prover) short(r checks.Result) state.CheckRun {
 	s := r.Short(p.set.Context.FailureChars)
 	return state.CheckRun{Name: r.Name, Kind: string(r.Kind), Command: r.Command, ExitCode: r.ExitCode, Passed: r.Passed,
-		DurationMs: r.DurationMs, Output: strings.ToValidUTF8(string(s.Output), "\uFFFD"), TimedOut: r.TimedOut, Flaky: r.Flaky, AlreadyRed: r.AlreadyRed}
+		DurationMs: r.DurationMs, Output: strings.ToValidUTF8(string(s.Output), "\uFFFD"), TimedOut: r.TimedOut, Flaky: r.Flaky, AlreadyRed: r.AlreadyRed,
+		Tolerated: r.Tolerated, Tail: checks.Tail(r.Output, tailLines)}
 }
 
 func toBaseline(in []state.CheckState) checks.Baseline {
@@ -79,12 +91,7 @@ func (p *prover) Prove(ctx context.Context, req loop.ProofRequest) (loop.ProofRe
 	if err != nil {
 		return loop.ProofReport{}, err
 	}
-	base := toBaseline(req.Baseline)
-	mode := p.mode()
-	if req.First {
-		mode = checks.Off
-	}
-	v := checks.Weigh(results, base, mode, p.strategy())
+	v := p.weigh(req, results...)
 	report := loop.ProofReport{Pass: v.Pass, Reasons: v.Reasons, Outputs: map[string][]byte{}}
 	for i, r := range v.Results {
 		report.Runs = append(report.Runs, p.short(r))
@@ -93,7 +100,7 @@ func (p *prover) Prove(ctx context.Context, req loop.ProofRequest) (loop.ProofRe
 	if !v.Pass {
 		report.FailText = checks.Failures(v.Results, p.set.Context.FailureChars)
 	}
-	report.Baseline = fromBaseline(base.Update(results))
+	report.Baseline = fromBaseline(toBaseline(req.Baseline).Update(results))
 	if req.Task != nil {
 		report.Criteria = marks(*req.Task, v.Results)
 	}
@@ -245,15 +252,19 @@ func (p *prover) Weakened(ctx context.Context, req loop.WeakenRequest) ([]string
 	return out, nil
 }
 
-// Verifies says whether anything can be proved.
-func (p *prover) Verifies(tasks []plan.Task) bool {
-	if len(checks.Select(p.configured(), p.strategy())) > 0 {
-		return true
-	}
+// Provable says whether anything could prove a task.
+func (p *prover) Provable(t plan.Task, baseline []state.CheckState) bool {
+	return checks.Provable(t.Verify, p.configured(), p.strategy(), p.mode(), toBaseline(baseline))
+}
+
+// unprovable are the tasks that nothing configured could prove, whatever the
+// baseline will say.
+func (p *prover) unprovable(tasks []plan.Task) []plan.TaskID {
+	var out []plan.TaskID
 	for _, t := range tasks {
-		if t.Status != plan.Done && t.Status != plan.Skipped && !checks.Verifies(nil, p.strategy(), t.Verify) {
-			return false
+		if !p.Provable(t, nil) {
+			out = append(out, t.ID)
 		}
 	}
-	return len(tasks) > 0
+	return out
 }

@@ -383,6 +383,8 @@ func (a *App) showCheck(k state.CheckRun) {
 	switch {
 	case k.AlreadyRed:
 		mark, code, word = "·", "33", "already red"
+	case k.Tolerated:
+		mark, code, word = "·", "33", "failed, and may"
 	case k.TimedOut:
 		mark, code, word = "✗", "31", "timeout"
 	case !k.Passed:

@@ -147,9 +147,7 @@ func (c *StartCmd) nothingToDo(a *App, s state.State) (bool, error) {
 	switch {
 	case len(s.Plan.Tasks) == 0:
 		return true, gitstate.Hint(8, "git ralph import FILE, git ralph add \"a task\", or git ralph run \"what you want\"", "the plan is empty")
-	case s.Plan.Complete() && unproven(s):
-		return false, nil // the loop says whether it is complete
-	case s.Plan.Complete():
+	case s.Plan.Complete() && s.Run.Status == state.Complete:
 		if c.JSON {
 			return true, a.printLine(loop.Live{Time: time.Now().UTC(), Event: "end", Message: "complete", Data: map[string]any{"status": state.Complete}})
 		}
@@ -159,25 +157,12 @@ func (c *StartCmd) nothingToDo(a *App, s state.State) (bool, error) {
 		return true, gitstate.Hint(6, "git ralph resume, then git ralph start", "the run is paused")
 	case s.Run.Status == state.NeedsReview:
 		return true, gitstate.Hint(6, "git ralph approve, or git ralph reject \"why\"; then git ralph start", "the run waits for a person: %s", s.Run.Reason)
+	case s.Plan.Complete():
+		return false, nil // nothing has shown yet that it stands: the loop does
 	case s.Run.Breaker.State == "open" && (s.Run.Breaker.Until == nil || time.Now().Before(*s.Run.Breaker.Until)):
 		return true, gitstate.Hint(5, "git ralph log shows why; git ralph resume allows one attempt", "the circuit breaker is open: %s", s.Run.Breaker.Reason)
 	}
 	return false, nil
-}
-
-// unproven says that all tasks are done and that nothing has shown yet that
-// they stand in a fresh checkout: the process died before it, or it was red.
-func unproven(s state.State) bool {
-	if s.Run.Phase != state.Building {
-		return false
-	}
-	switch s.Run.Status {
-	case state.Running, state.Interrupted:
-		return true
-	case state.HaltedStatus:
-		return strings.HasPrefix(s.Run.Reason, "fresh_checks")
-	}
-	return false
 }
 
 // interrupts makes Ctrl-C, SIGTERM and SIGHUP end the context once, and the
@@ -235,6 +220,11 @@ func (r *reporter) emit(l loop.Live) {
 		}
 	case "check":
 		r.a.printf("  check %s\n", l.Message)
+		if c, ok := l.Data.(state.CheckRun); ok && !c.Passed {
+			for _, line := range c.Tail {
+				r.a.printf("      %s\n", paint("2", line))
+			}
+		}
 	case "verdict":
 		code := "32"
 		if !strings.HasPrefix(l.Message, "keep") {
@@ -319,7 +309,11 @@ func nextMove(end loop.End) string {
 		return "git ralph start goes on"
 	case state.HaltedStatus:
 		if strings.HasPrefix(end.Reason, "fresh_checks") {
-			return "something the checks need is not in the repository: look at ignored and untracked files"
+			return "mend what is red; what the checks need and the repository does not hold (dependencies, generated files) is made by setup under [project] in ralph.toml, " +
+				"for example setup = [\"npm ci\"]; a check that may stay red gets allow_failure = true; then git ralph start"
+		}
+		if strings.HasPrefix(end.Reason, "unproved") {
+			return "make a check green, or give the task a verify command: git ralph edit; then git ralph start"
 		}
 		if strings.Contains(end.Reason, "limit") {
 			return "raise the limit under [limits], then git ralph start"

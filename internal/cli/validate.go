@@ -107,7 +107,11 @@ func reportMarkdown(r state.Report) string {
 	if len(r.Checks) > 0 {
 		b.WriteString("## Checks\n\n")
 		for _, c := range r.Checks {
-			fmt.Fprintf(&b, "- [%s] %s\n", box(c.Passed), notes.OneLine(c.Name, 200))
+			fmt.Fprintf(&b, "- [%s] %s", box(c.Passed), notes.OneLine(c.Name, 200))
+			if c.Tolerated {
+				b.WriteString(": failed, and may")
+			}
+			b.WriteString("\n")
 		}
 		b.WriteString("\n")
 	}

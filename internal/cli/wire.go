@@ -151,7 +151,7 @@ func (a *App) promptOptions(set *config.Resolved, root string) (agentctx.Options
 		if kind == "" {
 			kind = string(checks.GuessKind(c.Run))
 		}
-		lenient := set.Validation.Strategy == "lenient" && (kind == "lint" || kind == "format") || set.Validation.Strategy == "tests_only" && kind != "test"
+		lenient := c.AllowFailure || set.Validation.Strategy == "lenient" && (kind == "lint" || kind == "format") || set.Validation.Strategy == "tests_only" && kind != "test"
 		o.Checks = append(o.Checks, agentctx.Check{Name: c.Name, Kind: kind, Command: c.Run, Lenient: lenient})
 	}
 	t := set.Toolchain.Commands()

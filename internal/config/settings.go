@@ -118,6 +118,8 @@ type Check struct {
 	Run     string        `toml:"run" command:"true" example:"go test ./..." help:"a shell command"`
 	Kind    string        `toml:"kind" enum:"|test|lint|typecheck|format" example:"test" help:"guessed from the command when absent"`
 	Timeout time.Duration `toml:"timeout" default:"10m" help:"a check that takes longer is red; 0s = none"`
+	// AllowFailure excuses a red check; nothing else does so before complete.
+	AllowFailure bool `toml:"allow_failure" default:"false" help:"red neither rejects nor holds up complete, and is named at the end"`
 }
 
 // Validation is [validation].

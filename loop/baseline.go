@@ -1,0 +1,160 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/state"
+	"git-ralph/internal/proc"
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+// CheckProvable refuses a plan that the settings could not prove whatever the
+// checks say: nothing is configured that binds, and a task has no verify
+// command of its own.
+func (l *Loop) CheckProvable(p plan.Plan) error {
+	for _, t := range p.Tasks {
+		if (t.Status == plan.Pending || t.Status == plan.InProgress) && !l.Prover.Provable(t, nil) {
+			return gitstate.Hint(8, "write [[checks]] in ralph.toml, give every task a verify command, or say --unchecked",
+				"there are no checks, so nothing could be verified")
+		}
+	}
+	return nil
+}
+
+// provable says whether anything would prove the task that comes next, with
+// what is known about the checks so far.
+func (l *Loop) provable(s state.State) bool {
+	id, ok := plan.Next(s.Plan)
+	return !ok || l.Settings.Unchecked || l.Prover.Provable(s.Plan.Tasks[s.Plan.Find(id)], s.Baseline)
+}
+
+// unproved ends a run before a task that nothing would prove: its checks were
+// red before the run and have not become green, and it has no verify command.
+func (l *Loop) unproved(s state.State, id plan.TaskID) *Action {
+	if l.provable(s) {
+		return nil
+	}
+	return &Action{Kind: Halt, Status: state.HaltedStatus, Reason: fmt.Sprintf("unproved: no check is green, and %s has no verify command", id)}
+}
+
+// baseline runs the checks before the first iteration, to tell what was red
+// already from what an agent breaks, and again at a later start when nothing
+// known so far would prove the next task. A baseline that refuses to start is
+// not recorded, so that the next start looks anew.
+func (l *Loop) baseline(ctx context.Context, s state.State) error {
+	mode := l.Settings.BaselineMode
+	if mode == "off" || s.Plan.Complete() || len(s.Plan.Tasks) == 0 || s.Baseline != nil && l.provable(s) {
+		return nil
+	}
+	report, err := l.proveInPlace(ctx, ProofRequest{Baseline: s.Baseline, Unexcused: true,
+		Result: func(c state.CheckRun) {
+			c.Tail = nil // told below, once
+			l.emit("check", s, "", c, "baseline, %s: %s", c.Name, passed(c))
+		}})
+	if err != nil || ctx.Err() != nil || len(report.Baseline) == 0 {
+		return err
+	}
+	var red []string
+	var tails strings.Builder
+	for _, c := range report.Runs {
+		if !c.Passed && !c.Tolerated {
+			red = append(red, c.Name)
+			tails.WriteString(redText(c))
+		}
+	}
+	refuse := func(hint, format string, args ...any) error {
+		return gitstate.Hint(8, hint, "%s%s", fmt.Sprintf(format, args...), strings.TrimRight(":\n"+tails.String(), ":\n"))
+	}
+	known := s
+	known.Baseline = report.Baseline
+	fix := mode == "fix-first" && len(red) > 0 && !slices.ContainsFunc(s.Plan.Tasks, func(t plan.Task) bool {
+		return t.Title == fixTitle(red) && t.Status != plan.Done
+	})
+	switch {
+	case mode == "require" && len(red) > 0:
+		return refuse(`mend them, or set baseline = "record" under [validation] in ralph.toml`, "these checks are red before any work: %s", list(red))
+	case !fix && !l.provable(known) && (l.Settings.SetupPrompt == "" || s.Run.SetUp):
+		id, _ := plan.Next(s.Plan)
+		return refuse(`make one green; or set validation.baseline = "fix-first", which makes the red checks the first task; `+
+			`or give `+string(id)+` a verify command, and a check that may stay red allow_failure = true; or start with --unchecked`,
+			"nothing could be verified: no check is green before any work, and %s has no verify command", id)
+	}
+	if err := l.record(state.Event{Type: state.EvBaseline, Baseline: report.Baseline}); err != nil {
+		return err
+	}
+	switch {
+	case fix:
+		return l.fixFirst(red)
+	case len(red) > 0:
+		l.Log("already red before any work, and no reason to reject an iteration; complete is said when they are green:\n%s",
+			strings.TrimRight(tails.String(), "\n"))
+	}
+	return nil
+}
+
+// redText names a red check with the last lines that it printed.
+func redText(c state.CheckRun) string {
+	how := fmt.Sprintf("exit code %d", c.ExitCode)
+	if c.TimedOut {
+		how = "timeout"
+	}
+	text := "  " + notes.OneLine(c.Name, 100) + ": " + how + "\n"
+	for _, line := range c.Tail {
+		text += "    " + line + "\n"
+	}
+	return text
+}
+
+// proveInPlace runs checks in the worktree, between iterations, and puts back
+// what they changed.
+func (l *Loop) proveInPlace(ctx context.Context, req ProofRequest) (ProofReport, error) {
+	before, err := l.Engine.Checkpoint(ctx)
+	if err != nil {
+		return ProofReport{}, fmt.Errorf("take a checkpoint before the checks: %w", err)
+	}
+	runDir, err := newRunDir(l.RunBase)
+	if err != nil {
+		return ProofReport{}, err
+	}
+	defer os.RemoveAll(runDir)
+	g, err := proc.NewGroup(proc.GroupOptions{EventID: gitstate.NewID(l.Now()),
+		Wrap: l.Sandbox.Wrapper(Use{Dir: l.Repo.Root, RunDir: runDir, ReadOnlyPaths: before.Nested, Files: l.AgentFiles})})
+	if err != nil {
+		return ProofReport{}, err
+	}
+	req.Start, req.Dir, req.Env = g.Start, l.Repo.Root, l.Settings.CheckEnv
+	report, err := l.Prover.Prove(ctx, req)
+	err = errors.Join(err, g.Close())
+	if _, rerr := l.Engine.Restore(l.background(), before); rerr != nil {
+		err = errors.Join(err, fmt.Errorf("put back what the checks changed: %w", rerr))
+	}
+	return report, err
+}
+
+func fixTitle(red []string) string { return "make the checks green: " + list(red) }
+
+// fixFirst makes the red checks the first task. They are its criteria, so that
+// the baseline does not excuse them there.
+func (l *Loop) fixFirst(red []string) error {
+	_, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+		t := plan.Task{ID: plan.NextID(s.Plan), Title: fixTitle(red), Status: plan.Pending, Verify: red,
+			Description: "These checks fail before any work on the plan begins. Mend the code, not the checks."}
+		order := []plan.TaskID{t.ID}
+		for i, x := range s.Plan.Tasks {
+			if i == 0 || x.Priority <= t.Priority {
+				t.Priority = min(t.Priority, x.Priority-1)
+			}
+			order = append(order, x.ID)
+		}
+		t.Priority = max(t.Priority, 0)
+		return state.Event{Type: state.EvPlan, Plan: &state.PlanChange{Reason: "fix-first", Upsert: []plan.Task{t}, Order: order}}, nil
+	})
+	return err
+}
