@@ -22,6 +22,10 @@ test:
 bench:
     go test -run '^$' -bench . -benchmem ./gitstate/worktree ./guard ./context ./guard/sandbox ./internal/e2e
 
+# how many honest commits of real repositories the test guard rejects, and how many made weakenings it finds
+measure-guard +repos:
+    go test ./internal/checks/weaken -run '^TestMeasure$' -count=1 -v -args {{repos}}
+
 lint:
     test -z "$(gofmt -l .)"
     go vet ./...

@@ -30,7 +30,12 @@ func (l *Loop) finish(ctx context.Context, it *iteration) (*Action, error) {
 		return halt, err
 	}
 	it.verdict = j
-	l.emit("verdict", it.state, it.task.ID, map[string]any{"verdict": j.Verdict, "reasons": j.Reasons, "partial": j.Partial}, "%s", verdictLine(j))
+	told := map[string]any{"verdict": j.Verdict, "reasons": j.Reasons, "partial": j.Partial}
+	if hint := permission(it); hint != "" {
+		told["hint"] = hint
+		it.notices = append(it.notices, "hint: "+hint)
+	}
+	l.emit("verdict", it.state, it.task.ID, told, "%s", verdictLine(j))
 	if j.Verdict == state.Keep {
 		err = l.keep(ctx, it, j)
 		var locked *gitstate.IndexLockedError

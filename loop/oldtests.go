@@ -11,16 +11,30 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
 	"git-ralph/internal/proc"
+	"git-ralph/notes"
+	"git-ralph/plan"
 )
 
 // WeakenRequest is a change and the means to look at it from both sides.
 type WeakenRequest struct {
 	Files []ChangedFile
+	// Paths are all paths of the checkpoint.
+	Paths []string
+	// Task is the one in work; Tasks are all of the plan: what proves them may
+	// not become weaker either.
+	Task  *plan.Task
+	Tasks []plan.Task
 	// Lookup reads a file of the checkpoint that may not be part of the change.
 	Lookup func(path string) ([]byte, bool)
 	// InCheckout makes a fresh checkout of the attempt, puts files over it (a nil
 	// After removes) and calls run there.
 	InCheckout func(over []ChangedFile, run func(ProofRequest) error) error
+}
+
+// WeakenReport is what a change did to the tests.
+type WeakenReport struct {
+	Findings []string // each of them rejects
+	Notes    []string // for a person to look at
 }
 
 // weakened says what the attempt did to the tests.
@@ -36,7 +50,15 @@ func (l *Loop) weakened(ctx context.Context, it *iteration) error {
 	if err != nil {
 		return err
 	}
-	it.proof.Weakened, err = l.Prover.Weakened(ctx, WeakenRequest{Files: files,
+	entries, err := l.Repo.TreeFiles(base, "")
+	if err != nil {
+		return err
+	}
+	var paths []string
+	for _, e := range entries {
+		paths = append(paths, e.Name)
+	}
+	report, err := l.Prover.Weakened(ctx, WeakenRequest{Files: files, Paths: paths, Task: &it.task, Tasks: it.state.Plan.Tasks,
 		Lookup: func(path string) ([]byte, bool) {
 			e, ok, err := l.Repo.Lookup(base, path)
 			if err != nil || !ok {
@@ -48,7 +70,23 @@ func (l *Loop) weakened(ctx context.Context, it *iteration) error {
 		InCheckout: func(over []ChangedFile, run func(ProofRequest) error) error {
 			return l.inCheckout(ctx, it, over, run)
 		}})
-	return err
+	if err != nil {
+		return err
+	}
+	it.proof.Weakened = report.Findings
+	for _, n := range report.Notes {
+		it.notices = append(it.notices, "tests: "+notes.OneLine(n, 300))
+	}
+	return nil
+}
+
+// permission names the command by which a person permits what the test guard
+// rejected; "" when it rejected nothing.
+func permission(it *iteration) string {
+	if len(it.proof.Weakened) == 0 || it.task.ID == "" {
+		return ""
+	}
+	return "when the tests are meant to change: git ralph retry " + string(it.task.ID) + " --allow-test-changes"
 }
 
 func (l *Loop) inCheckout(ctx context.Context, it *iteration, over []ChangedFile, run func(ProofRequest) error) error {

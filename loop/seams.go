@@ -32,7 +32,7 @@ type Prover interface {
 	Setup(ctx context.Context, req ProofRequest) error
 	// Weakened names what a change did to the tests: by comparing the two sides,
 	// and, where tests were changed, by running the old ones on the new code.
-	Weakened(ctx context.Context, req WeakenRequest) ([]string, error)
+	Weakened(ctx context.Context, req WeakenRequest) (WeakenReport, error)
 	// Provable says whether anything could prove a task: a verify command of its
 	// own, or a check that the baseline does not excuse.
 	Provable(task plan.Task, baseline []state.CheckState) bool

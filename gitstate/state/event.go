@@ -135,6 +135,9 @@ type TaskChange struct {
 	Reset  bool          `json:"reset_attempts,omitempty"`
 	// ResetFailures: recovery took the failures that led here out of the count.
 	ResetFailures bool `json:"reset_failures,omitempty"`
+	// AllowTestChanges: a person permits the tasks to weaken tests. A task in
+	// work keeps its status.
+	AllowTestChanges bool `json:"allow_test_changes,omitempty"`
 }
 
 // Start says that an agent is about to work.

@@ -149,6 +149,9 @@ func describe(e Event, s State) (subject, body string) {
 				subject = "task: " + c.Action + " " + title(c.IDs[0])
 			}
 			body = c.Reason
+			if c.AllowTestChanges {
+				body = "Tests may be changed."
+			}
 			if c.Rule != "" {
 				body = strings.TrimSpace(body + "\n\nRule: " + c.Rule)
 			}

@@ -1,9 +1,11 @@
 package checks
 
 import (
+	"slices"
 	"strings"
 
 	"git-ralph/internal/checks/weaken"
+	"git-ralph/plan"
 )
 
 // ParseTests takes the output of a test check apart, for weaken.JudgeOldTests.
@@ -22,4 +24,18 @@ func Commands(lists ...[]Check) []string {
 		}
 	}
 	return out
+}
+
+// CommandsOf are the shell lines of the settings' checks and of everything that
+// tasks are verified by, done ones included: a script that proved a task must
+// go on proving it.
+func CommandsOf(configured []Check, tasks []plan.Task) []string {
+	out := Commands(configured)
+	for _, t := range tasks {
+		if t.Status != plan.Skipped {
+			out = append(out, Commands(Criteria(t.Verify, configured))...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

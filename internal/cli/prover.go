@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -219,37 +220,64 @@ func (p *prover) Setup(ctx context.Context, req loop.ProofRequest) error {
 
 // Weakened compares tests before and after. Where the change touched tests and
 // nothing was found by comparing, the old tests are run on the new code: they
-// count only where they build.
-func (p *prover) Weakened(ctx context.Context, req loop.WeakenRequest) ([]string, error) {
-	in := weaken.Input{Commands: checks.Commands(p.configured()), Lookup: req.Lookup}
+// count only where they build, and only where the change's own tests pass in the
+// same surroundings.
+func (p *prover) Weakened(ctx context.Context, req loop.WeakenRequest) (loop.WeakenReport, error) {
+	configured := p.configured()
+	in := weaken.Input{Commands: checks.CommandsOf(configured, req.Tasks), Lookup: req.Lookup, Paths: req.Paths}
 	for _, f := range req.Files {
 		in.Files = append(in.Files, weaken.File{Path: f.Path, Before: f.Before, After: f.After})
 	}
 	report := weaken.Judge(in)
 	findings := report.Findings
-	tests := checks.Select(p.configured(), checks.TestsOnly)
-	over := weaken.Overlay(in.Files)
+	tests := checks.Select(configured, checks.TestsOnly)
+	if req.Task != nil {
+		tests = append(tests, checks.Criteria(req.Task.Verify, configured)...)
+	}
+	over := in.Overlay()
 	if len(findings) == 0 && over != nil && len(tests) > 0 {
 		var files []loop.ChangedFile
 		for _, f := range over {
 			files = append(files, loop.ChangedFile{Path: f.Path, After: f.After})
 		}
-		err := req.InCheckout(files, func(pr loop.ProofRequest) error {
-			results, err := p.runner(pr).Run(ctx, tests)
-			for _, r := range results {
-				findings = append(findings, weaken.JudgeOldTests(report, checks.ParseTests(r), nil)...)
-			}
-			return err
-		})
+		old, err := p.runTests(ctx, req, files, tests)
 		if err != nil {
-			return nil, fmt.Errorf("run the old tests on the new code: %w", err)
+			return loop.WeakenReport{}, fmt.Errorf("run the old tests on the new code: %w", err)
+		}
+		if slices.ContainsFunc(old, func(r weaken.RunReport) bool { return r.Exit != 0 }) {
+			now, err := p.runTests(ctx, req, nil, tests)
+			if err != nil {
+				return loop.WeakenReport{}, fmt.Errorf("run the new tests beside the old ones: %w", err)
+			}
+			for i := range old {
+				findings = append(findings, weaken.JudgeOldTests(report, old[i], &now[i])...)
+			}
 		}
 	}
-	var out []string
+	var out loop.WeakenReport
 	for _, f := range findings {
-		out = append(out, f.String())
+		if line := f.String(); !slices.Contains(out.Findings, line) {
+			out.Findings = append(out.Findings, line)
+		}
+	}
+	for _, f := range report.Notes {
+		out.Notes = append(out.Notes, f.String())
 	}
 	return out, nil
+}
+
+// runTests runs test commands in a fresh checkout of the attempt with files put
+// over it; the reports have the order of the commands.
+func (p *prover) runTests(ctx context.Context, req loop.WeakenRequest, over []loop.ChangedFile, tests []checks.Check) ([]weaken.RunReport, error) {
+	var out []weaken.RunReport
+	err := req.InCheckout(over, func(pr loop.ProofRequest) error {
+		results, err := p.runner(pr).Run(ctx, tests)
+		for _, r := range results {
+			out = append(out, checks.ParseTests(r))
+		}
+		return err
+	})
+	return out, err
 }
 
 // Provable says whether anything could prove a task.

@@ -91,8 +91,9 @@ func (a *App) eachTask(p plan.Plan, ids []plan.TaskID, word string) {
 
 // RetryCmd is `git ralph retry`.
 type RetryCmd struct {
-	IDs    []string `arg:"" optional:"" name:"id" help:"Tasks to try again."`
-	Failed bool     `help:"Every failed task."`
+	IDs              []string `arg:"" optional:"" name:"id" help:"Tasks to try again."`
+	Failed           bool     `help:"Every failed task."`
+	AllowTestChanges bool     `help:"Tests may be weakened by them. A task in work goes on and has the permission from its next attempt."`
 }
 
 // Run makes tasks pending again.
@@ -116,15 +117,20 @@ func (c *RetryCmd) Run(a *App) error {
 		seen := map[plan.TaskID]bool{}
 		for _, id := range named {
 			t := s.Plan.Tasks[s.Plan.Find(id)]
-			if t.Status == plan.InProgress {
+			allow := c.AllowTestChanges && !t.AllowTestChanges
+			if t.Status == plan.InProgress && !c.AllowTestChanges {
 				return state.Event{}, gitstate.Hint(1, "git ralph skip "+string(id)+" stops it", "%s is being worked on", id)
 			}
-			if !seen[id] && (t.Status != plan.Pending || t.Attempts > 0) {
+			if !seen[id] && (allow || t.Status != plan.InProgress && (t.Status != plan.Pending || t.Attempts > 0)) {
 				ids = append(ids, id)
 			}
 			seen[id] = true
 		}
-		return taskEvent(ids, "retry", plan.Pending, "", true)
+		e, err := taskEvent(ids, "retry", plan.Pending, "", true)
+		if err == nil {
+			e.TaskSet.AllowTestChanges = c.AllowTestChanges
+		}
+		return e, err
 	})
 	if err != nil {
 		return err
@@ -137,7 +143,11 @@ func (c *RetryCmd) Run(a *App) error {
 		}
 		return nil
 	}
-	a.eachTask(before, ids, "to be tried again:")
+	word := "to be tried again:"
+	if c.AllowTestChanges {
+		word = "may change tests, to be tried again:"
+	}
+	a.eachTask(before, ids, word)
 	return nil
 }
 

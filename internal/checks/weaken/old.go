@@ -17,19 +17,25 @@ import (
 //
 // Changed and removed test files and what lies beside them (test data, helpers,
 // snapshots) get their old contents. New test files go, because they may
-// define the same names. Rust's test modules are put back inside the new source
-// file, when both sides have them in the same number.
-func Overlay(files []File) []File {
+// define the same names, and new files that a runner loads by itself. Rust's test
+// modules are put back inside the new source file, when both sides have them in
+// the same number.
+func Overlay(files []File) []File { return Input{Files: files}.Overlay() }
+
+// Overlay is like the function, and also puts back helpers and fixtures that
+// lie outside of test folders, when no file but tests names them.
+func (in Input) Overlay() []File {
 	var out []File
 	restored := false
-	for _, f := range files {
+	for _, f := range in.Files {
 		if !f.changed() {
 			continue
 		}
 		switch {
-		case IsTest(f.Path) || isSupport(f.Path):
+		case IsTest(f.Path) || isSupport(f.Path) || in.servesTests(f):
 			if f.added() {
-				if IsTest(f.Path) {
+				if IsTest(f.Path) || loadedBeforeTests(f.Path) {
+					restored = restored || loadedBeforeTests(f.Path)
 					out = append(out, File{Path: f.Path, Before: f.After})
 				}
 				continue
@@ -47,6 +53,73 @@ func Overlay(files []File) []File {
 		return nil
 	}
 	return out
+}
+
+// loadedBeforeTests are files that runners load without being told to.
+func loadedBeforeTests(file string) bool {
+	switch path.Base(file) {
+	case "conftest.py":
+		return true
+	case "__init__.py":
+		return inFolder(file, "test", "tests")
+	}
+	return false
+}
+
+// servesTests reports whether a changed file outside of test folders is called
+// like a helper or a fixture and is named by tests alone. A file that no test
+// names, or that other code names too, is the project's own.
+func (in Input) servesTests(f File) bool {
+	base := path.Base(f.Path)
+	stem := strings.TrimSuffix(base, path.Ext(base))
+	if f.added() || in.Lookup == nil || len(stem) < 3 || !supportName(strings.ToLower(stem)) && !fixtureName(f.Path) {
+		return false
+	}
+	word := base
+	lang := languageOf(f.Path)
+	if lang != nil {
+		word = stem
+	}
+	changed := map[string][]byte{}
+	for _, c := range in.Files {
+		changed[c.Path] = c.Before
+	}
+	// The bounds keep a huge project from being read whole; what is beyond them
+	// counts as unknown, and the file stays as it is.
+	const maxFiles, maxBytes = 3000, 32 << 20
+	named, files, size := false, 0, 0
+	for _, p := range in.Paths {
+		if l := languageOf(p); p == f.Path || l == nil || lang != nil && l.name != lang.name {
+			continue // code is named by code of its own language, data by any
+		}
+		content, ok := changed[p]
+		if !ok {
+			content, _ = in.Lookup(p)
+		}
+		if files, size = files+1, size+len(content); files > maxFiles || size > maxBytes {
+			return false
+		}
+		if !bytes.Contains(content, []byte(word)) {
+			continue
+		}
+		if !IsTest(p) && !isSupport(p) {
+			return false
+		}
+		named = true
+	}
+	return named
+}
+
+// fixtureName are files of data that tests compare with.
+func fixtureName(file string) bool {
+	lower := strings.ToLower(path.Base(file))
+	for _, w := range splitWords(lower) {
+		switch w {
+		case "golden", "expected", "fixture", "fixtures", "snapshot", "sample", "samples":
+			return true
+		}
+	}
+	return inFolder(file, "fixture", "fixtures", "goldens", "samples")
 }
 
 // spliceRust puts the old test modules of a source file into the new one; nil
@@ -81,25 +154,29 @@ func spliceRust(f File) []byte {
 
 // JudgeOldTests weighs a run of the checkpoint's tests on the new code. rep is
 // Judge's report of the same change; old is the run with Overlay applied; base,
-// when there is one, is a run of the same tests on the old code: what was red
-// there is not held against the change.
+// when there is one, is a run to compare with, of the same commands in the same
+// surroundings: the change with its own tests. What is red there is not held
+// against the change.
 //
 // A test that ran and failed rejects if the change altered or removed it, or a
-// helper that it calls. One that fails and is otherwise unchanged is the ordinary
-// checks' affair. Tests that could not be built, or that failed because a name
-// of the tested code is gone, count only together: when there are fewer tests
-// than before, the change is rejected.
+// helper that it calls. With base, any other test that failed rejects too: it
+// passes only with what the change did around it (set-up functions, fixtures,
+// mocks, hooks); without base one that is unchanged is the ordinary checks'
+// affair. Tests that could not be built, or that failed because a name of the
+// tested code is gone, count only together: when there are fewer tests than
+// before, the change is rejected.
 func JudgeOldTests(rep Report, old RunReport, base *RunReport) []Finding {
 	var out []Finding
 	red := map[string]bool{}
+	missing := len(old.NotBuilt) > 0 || !old.Known && old.Exit != 0
 	if base != nil {
 		for _, t := range base.Tests {
 			if t.Outcome == Failed || t.Outcome == Unresolved {
 				red[t.Unit+"\x00"+t.Name] = true
 			}
 		}
+		missing = missing && len(base.NotBuilt) == 0 && (base.Known || base.Exit == 0)
 	}
-	missing := len(old.NotBuilt) > 0 || !old.Known && old.Exit != 0
 	for _, t := range old.Tests {
 		if red[t.Unit+"\x00"+t.Name] {
 			continue
@@ -108,17 +185,8 @@ func JudgeOldTests(rep Report, old RunReport, base *RunReport) []Finding {
 		case Unresolved:
 			missing = true
 		case Failed:
-			for _, o := range rep.Old {
-				if o.Fate == Kept || !sameUnit(t.Unit, o.Path) || !sameTest(t.Name, o) {
-					continue
-				}
-				word := "changed"
-				if o.Fate == Gone {
-					word = "removed"
-				}
-				out = append(out, Finding{Rule: OldTests, Path: o.Path, Test: o.Name,
-					Detail: fmt.Sprintf("%s test %s fails as it was before", word, o.Name)})
-				break
+			if f, ok := rep.judgeFailed(t, base != nil); ok {
+				out = append(out, f)
 			}
 		}
 	}
@@ -130,6 +198,36 @@ func JudgeOldTests(rep Report, old RunReport, base *RunReport) []Finding {
 		out = append(out, Finding{Rule: OldTests, Detail: fmt.Sprintf("%s no longer build, and there are fewer tests: %d to %d", where, rep.Before, rep.After)})
 	}
 	return dedupe(out)
+}
+
+// judgeFailed finds the old test that a failure means. around: the failure was
+// seen to come from what the change did around the test.
+func (r Report) judgeFailed(t TestResult, around bool) (Finding, bool) {
+	for _, o := range r.Old {
+		if !sameUnit(t.Unit, o.Path) || !sameTest(t.Name, o) || o.Fate == Kept && !around {
+			continue
+		}
+		word := "fails as it was before"
+		switch o.Fate {
+		case Kept:
+			return Finding{OldTests, o.Path, o.Name, fmt.Sprintf("test %s fails with the test files as they were before", o.Name)}, true
+		case Gone:
+			return Finding{OldTests, o.Path, o.Name, fmt.Sprintf("removed test %s %s", o.Name, word)}, true
+		}
+		return Finding{OldTests, o.Path, o.Name, fmt.Sprintf("changed test %s %s", o.Name, word)}, true
+	}
+	if !around {
+		return Finding{}, false
+	}
+	file := ""
+	if languageOf(t.Unit) != nil {
+		file = t.Unit
+	}
+	who := "test " + t.Name
+	if t.Name == "(file)" {
+		who = "the test script"
+	}
+	return Finding{OldTests, file, t.Name, who + " passes only with what the change did to test files"}, true
 }
 
 func dedupe(all []Finding) []Finding {

@@ -86,6 +86,14 @@ func TestJudgeOldTests(t *testing.T) {
 		{why: "a filled-in title of Jest", files: []File{file("calc.test.js", jsEach, replace(jsEach, "[1, 2, 3]", "[1, 2, 4]"))},
 			old:  RunReport{Known: true, Exit: 1, Tests: []TestResult{{"calc.test.js", "calc/adds 1 and 2", Failed}}},
 			want: []string{"changed test calc/adds %d and %d fails as it was before"}},
+		{why: "its set-up skips it now, and so it passes", files: []File{file("calc_test.go", goTwo, replace(goTwo, "got != 3", "got != 4"))}, old: failed("TestDiv"), base: &RunReport{Known: true},
+			want: []string{"test TestDiv fails with the test files as they were before"}},
+		{why: "it fails with its own files, too: the checks say so themselves", files: weaker, old: failed("TestDiv"), base: ptr(failed("TestDiv"))},
+		{why: "a helper of an unchanged file was changed", files: weaker, old: failed("TestElsewhere"), base: &RunReport{Known: true},
+			want: []string{"test TestElsewhere passes only with what the change did to test files"}},
+		{why: "nothing runs in these surroundings", files: gone, old: RunReport{Exit: 127}, base: &RunReport{Exit: 127}},
+		{why: "a script of assertions", files: weaker, old: ParseRun([]byte("Traceback (most recent call last):\nAssertionError: 4 != 3\n"), 1), base: &RunReport{},
+			want: []string{"the test script passes only with what the change did to test files"}},
 		{why: "a test of the same name in another package", files: []File{file("div/calc_test.go", goTwo, replace(goTwo, "got != 3", "got != 4"))}, old: failed("TestAdd")},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
@@ -192,5 +200,43 @@ func TestReason(t *testing.T) {
 	}
 	if got := Reason([]Finding{{Detail: strings.Repeat("é", 1000)}}); len([]rune(got)) > 200 {
 		t.Errorf("Reason is %d characters long", len([]rune(got)))
+	}
+}
+
+// TestOverlayHelpers: a helper outside of test folders is put back when tests
+// alone name it.
+func TestOverlayHelpers(t *testing.T) {
+	helper := file("fixtures.py", "def wanted():\n    return 3\n", "def wanted():\n    return -1\n")
+	tree := map[string]string{"test_calc.py": "import fixtures\n", "calc.py": "def add(a, b): ...\n"}
+	for _, tt := range []struct {
+		why   string
+		files []File
+		more  map[string]string
+		want  []string
+	}{
+		{why: "named by a test", files: []File{helper}, want: []string{"fixtures.py"}},
+		{why: "named by code", files: []File{helper}, more: map[string]string{"calc.py": "import fixtures\n"}},
+		{why: "named by nobody", files: []File{helper}, more: map[string]string{"test_calc.py": "import calc\n"}},
+		{why: "code that only tests name is still code", files: []File{file("calc.py", "a = 1\n", "a = 2\n")}, more: map[string]string{"test_calc.py": "import calc\n"}},
+		{why: "data that tests compare with", files: []File{file("out.golden.txt", "3\n", "-1\n")}, more: map[string]string{"test_calc.py": "open('out.golden.txt')\n"}, want: []string{"out.golden.txt"}},
+		{why: "a new conftest.py goes", files: []File{file("conftest.py", "-", "import x\n")}, want: []string{"conftest.py"}},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			in := Input{Files: tt.files, Paths: []string{"calc.py", "fixtures.py", "test_calc.py"}}
+			in.Lookup = func(p string) ([]byte, bool) {
+				s, ok := tt.more[p]
+				if !ok {
+					s, ok = tree[p]
+				}
+				return []byte(s), ok
+			}
+			var got []string
+			for _, f := range in.Overlay() {
+				got = append(got, f.Path)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("put back (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

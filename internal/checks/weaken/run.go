@@ -64,6 +64,9 @@ func ParseRun(output []byte, exit int) RunReport {
 	for _, parse := range []func([]string){p.golang, p.pytest, p.unittest, p.jest, p.vitest, p.mocha, p.nodeSpec, p.tap, p.cargo, p.java} {
 		parse(lines)
 	}
+	if !p.report.Known && exit != 0 {
+		p.script(lines)
+	}
 	slices.Sort(p.report.NotBuilt)
 	p.report.NotBuilt = slices.Compact(p.report.NotBuilt)
 	return p.report
@@ -210,6 +213,17 @@ func (p *runParser) pytest(lines []string) {
 			p.broken(strings.TrimSpace(unit))
 		case strings.HasPrefix(l, "====") && strings.Contains(l, " passed") && i >= len(lines)-4:
 			p.report.Known = true
+		}
+	}
+}
+
+// script reads what a plain script of assertions prints when one fails: the
+// program ends with the error of Python or of node.
+func (p *runParser) script(lines []string) {
+	for _, l := range lines {
+		if l == "AssertionError" || strings.HasPrefix(l, "AssertionError: ") || strings.HasPrefix(strings.TrimSpace(l), "AssertionError [ERR_ASSERTION]") {
+			p.add("", "(file)", Failed)
+			return
 		}
 	}
 }

@@ -121,7 +121,9 @@ type OldTest struct {
 // Report is everything that Judge found out.
 type Report struct {
 	Findings []Finding
-	Old      []OldTest
+	// Notes are for the report: what a person may want to look at, and no reject.
+	Notes []Finding
+	Old   []OldTest
 	// Before and After count the tests in the files of the change, the rows of
 	// tables as tests.
 	Before, After int
