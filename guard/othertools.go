@@ -263,7 +263,11 @@ func (j *judge) cargo(sc *scope, rest []arg, verb, verb2 string) {
 func (j *judge) ralph(_ *scope, rest []arg) {
 	verb, verb2 := verbs(rest)
 	switch verb {
-	case "", "tool", "status", "log", "show", "diff", "handoff", "history", "stats", "progress", "memory", "knowledge", "prompt", "tasks", "guard", "help", "version", "test", "lint", "typecheck", "deps", "doctor":
+	case "", "tool", "status", "log", "show", "diff", "handoff", "history", "stats", "progress", "memory", "knowledge", "prompt", "tasks", "guard", "help", "version", "test", "lint", "typecheck", "deps", "doctor",
+		"mcp", "export", "fsck":
+		if verb == "fsck" && hasWord(rest, "--repair") {
+			break
+		}
 		if verb == "handoff" && hasWord(rest, "--now") {
 			break
 		}

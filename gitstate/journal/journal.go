@@ -217,6 +217,11 @@ func (j *Journal) Draft(ctx context.Context, snap *Snapshot, e state.Event) (*Sn
 	}
 	next, dropped := state.Apply(old, e)
 	e.Superseded = dropped
+	// Before the entry can be seen: a command that was written here needs no
+	// question here.
+	if err := Trust(j.Repo, state.NewCommands(old, e)); err != nil {
+		return nil, err
+	}
 	files := state.Changes(old, next)
 	for path, data := range state.EncodeEvent(e) {
 		files[path] = data

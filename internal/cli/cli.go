@@ -127,6 +127,8 @@ type App struct {
 	git            []config.GitValue
 	coloured       map[bool]bool // whether text is coloured, by being a terminal
 	closeFunctions []func()
+	// newJournal: the person insists on a journal of their own beside a remote's.
+	newJournal bool
 }
 
 // ExitError ends a command with a code; its message was printed already when

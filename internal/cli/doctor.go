@@ -184,8 +184,10 @@ func (d *doctor) settings() (*config.Resolved, error) {
 	} else {
 		d.add("ok", "settings", "", "%s", strings.Join(from, ", "))
 	}
-	if !d.a.trusted(set) {
-		d.add("fail", "trust", "read it, then: git ralph trust", "the %s of this repository is not trusted", config.FileName)
+	if q, err := d.a.doubts(set, nil); err != nil {
+		d.blame("trust", err)
+	} else if !q.none() {
+		d.add("fail", "trust", "git ralph trust shows what would run and trusts it", "%s", q.what())
 	}
 	if err := set.Preflight(); err != nil {
 		d.blame("settings", err)
@@ -225,7 +227,7 @@ func (d *doctor) journal(ctx context.Context) {
 		d.blame("branch", err)
 	}
 	run := snap.State.Run
-	if h, alive := j.Repo.BranchHolder(j.Branch); alive {
+	if h, alive := d.a.holder(j, j.Branch); alive {
 		d.add("warn", "loop", "git ralph status shows it", "process %d is working on %s", h.Pid, j.Branch)
 	}
 	if run.PauseAsked {

@@ -85,7 +85,7 @@ func (c *FsckCmd) Run(a *App) error {
 		return a.noJournal(j)
 	}
 	if c.Repair {
-		if h, alive := j.Repo.BranchHolder(j.Branch); alive {
+		if h, alive := a.holder(j, j.Branch); alive {
 			return gitstate.Hint(7, "git ralph stop, then again", "process %d is working on %s; nothing is repaired meanwhile", h.Pid, j.Branch)
 		}
 	}
@@ -210,7 +210,7 @@ func (c *checkup) refs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, alive := c.j.Repo.BranchHolder(c.j.Branch)
+	_, alive := c.a.holder(c.j, c.j.Branch)
 	for _, name := range sortedKeys(all) {
 		id := all[name]
 		if _, err := c.j.Repo.Store.ReadCommit(id); err != nil {
@@ -319,7 +319,7 @@ func (c *checkup) notes(ctx context.Context) error {
 
 // locks looks for lock files that a crash left where nobody takes them away.
 func (c *checkup) locks(context.Context) error {
-	if _, alive := c.j.Repo.BranchHolder(c.j.Branch); alive {
+	if _, alive := c.a.holder(c.j, c.j.Branch); alive {
 		return nil
 	}
 	for _, root := range []string{"refs/ralph", "refs/notes"} {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -16,12 +17,14 @@ import (
 // InitCmd is `git ralph init`.
 type InitCmd struct {
 	NoConfig bool `help:"Write no ralph.toml."`
+	New      bool `help:"Begin a new journal although a remote has one of this branch."`
 	JSON     bool `name:"json" help:"Print the result as JSON."`
 }
 
 // Help says more.
 func (InitCmd) Help() string {
-	return "Idempotent: an existing journal and an existing ralph.toml stay as they are. Nothing is committed."
+	return "Idempotent: an existing journal and an existing ralph.toml stay as they are. Nothing is committed. " +
+		"A ralph.toml that init has just written is trusted; one that was there already is shown and asked about."
 }
 
 // Run begins the journal.
@@ -34,6 +37,7 @@ func (c *InitCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
+	a.newJournal = c.New
 	fresh, err := a.ensureJournal(j)
 	if err != nil {
 		return err
@@ -46,9 +50,27 @@ func (c *InitCmd) Run(a *App) error {
 		}
 		wrote = true
 	}
-	added := false
-	if !c.NoConfig {
-		if added, err = a.trust(repo.Root); err != nil {
+	if wrote {
+		f, err := config.ReadProject(repo.Root)
+		if err != nil {
+			return err
+		}
+		if f == nil || !bytes.Equal(f.Data, config.InitFile(detected)) {
+			return gitstate.Hint(1, "look at it, then: git ralph trust", "%s was changed while it was written", config.FileName)
+		}
+		if err := a.trust(doubt{file: f}); err != nil {
+			return err
+		}
+	}
+	if !wrote && !c.NoConfig {
+		set, err := a.Settings(nil, nil)
+		if err != nil {
+			return err
+		}
+		if fresh && !c.JSON {
+			a.printf("began the journal of %s\n", j.Branch)
+		}
+		if err := a.askTrust(a.Ctx, set, c.JSON); err != nil {
 			return err
 		}
 	}
@@ -60,13 +82,13 @@ func (c *InitCmd) Run(a *App) error {
 		return a.printJSON(map[string]any{"journal": snap.State.Journal.ID, "branch": j.Branch, "created": fresh,
 			"config": file, "config_written": wrote, "project": detected.Kind, "checks": detected.Checks})
 	}
-	if fresh {
+	switch {
+	case fresh && (wrote || c.NoConfig):
 		a.printf("began the journal of %s\n", j.Branch)
-	} else {
+	case !fresh:
 		a.printf("%s has a journal already\n", j.Branch)
 	}
-	switch {
-	case wrote:
+	if wrote {
 		a.printf("wrote %s for a %s project", config.FileName, orNone(string(detected.Kind)))
 		if len(detected.Checks) > 0 {
 			var names []string
@@ -75,9 +97,7 @@ func (c *InitCmd) Run(a *App) error {
 			}
 			a.printf(", checks: %s", strings.Join(names, "; "))
 		}
-		a.printf("\nit wants to be committed: git add %s && git commit -m 'Add %s'\n", config.FileName, config.FileName)
-	case added:
-		a.printf("the present %s is trusted now\n", config.FileName)
+		a.printf("\ncommit it: git add %s && git commit -m 'Add %s'\n", config.FileName, config.FileName)
 	}
 	if wrote {
 		for _, n := range detected.Notes {
@@ -110,6 +130,9 @@ func (a *App) ensureJournal(j *journal.Journal) (fresh bool, err error) {
 		return false, err
 	}
 	if _, _, err := j.Repo.Identity(a.Ctx); err != nil {
+		return false, err
+	}
+	if err := a.noneElsewhere(j); err != nil {
 		return false, err
 	}
 	if err := a.clearName(j); err != nil {
@@ -195,31 +218,5 @@ type VersionCmd struct{}
 // Run prints it.
 func (VersionCmd) Run(a *App) error {
 	a.printf("git-ralph %s\n", Version)
-	return nil
-}
-
-// TrustCmd is `git ralph trust`.
-type TrustCmd struct{}
-
-// Run adds the present file.
-func (TrustCmd) Run(a *App) error {
-	repo, err := a.Repo()
-	if err != nil {
-		return err
-	}
-	if f, err := config.ReadProject(repo.Root); err != nil {
-		return err
-	} else if f == nil {
-		return gitstate.Hint(1, "git ralph init writes one", "there is no %s here", config.FileName)
-	}
-	added, err := a.trust(repo.Root)
-	if err != nil {
-		return err
-	}
-	if added {
-		a.printf("the present %s is trusted; a change of it has to be trusted again\n", config.FileName)
-	} else {
-		a.printf("the present %s was trusted already\n", config.FileName)
-	}
 	return nil
 }

@@ -106,9 +106,6 @@ func (a *App) mayBegin(f *RunFlags) error {
 	if err != nil {
 		return &gitstate.HintError{Err: err, Hint: hintOf(err), Code: 8}
 	}
-	if a.trusted(set) {
-		return nil
-	}
 	return a.askTrust(a.Ctx, set, f.Yes)
 }
 

@@ -37,7 +37,7 @@ func (a *App) linkedStatus(j *journal.Journal) (*linkedDoc, error) {
 		}
 	}
 	d := &linkedDoc{Of: l.Of, Branch: l.Branch, Worktree: l.Root, here: here}
-	holder, alive := j.Repo.BranchHolder(l.Branch) // before the journal, as for the branch itself
+	holder, alive := a.holder(j, l.Branch) // before the journal, as for the branch itself
 	snap, err := (&journal.Journal{Repo: j.Repo, Branch: l.Branch}).Load(a.Ctx)
 	if errors.Is(err, journal.ErrNone) {
 		return nil, nil

@@ -36,10 +36,8 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 	if !ok {
 		return nil, gitstate.Hint(8, "install git 2.38 or newer", "git %s is too old", version)
 	}
-	if !a.trusted(set) {
-		if err := a.askTrust(ctx, set, f.Yes); err != nil {
-			return nil, err
-		}
+	if err := a.askTrust(ctx, set, f.Yes); err != nil {
+		return nil, err
 	}
 	if err := set.Preflight(); err != nil {
 		return nil, &gitstate.HintError{Err: err, Hint: hintOf(err), Code: 8}

@@ -83,12 +83,17 @@ func (c *PromptCmd) Run(a *App) error {
 	if !a.trusted(set) {
 		a.warn("the %s of this repository is not trusted yet: git ralph trust", config.FileName)
 	}
+	if c.Task == "" && c.Mode == "" && !c.Sections && !c.System {
+		if text, own, err := a.ownPrompt(snap.State); err != nil || own {
+			return c.print(a, text, snap.State, err)
+		}
+	}
 	id, err := c.task(snap.State)
 	if err != nil {
 		return err
 	}
 	s := snap.State
-	if _, alive := a.journal.Repo.BranchHolder(a.journal.Branch); !alive {
+	if _, alive := a.holder(a.journal, a.journal.Branch); !alive {
 		s = inNextSession(s)
 	}
 	p, err := a.nextPrompt(set, s, id)
@@ -123,6 +128,18 @@ func (c *PromptCmd) Run(a *App) error {
 	default:
 		a.printf("%s\n", strings.TrimRight(p.Text, "\n"))
 	}
+	return nil
+}
+
+// print shows the prompt that this run's agent was given.
+func (c *PromptCmd) print(a *App, text string, s state.State, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case c.JSON:
+		return a.printJSON(promptDoc{Tokens: agentctx.Tokens(len(text), 0), Sections: []sectionDoc{}, Text: text, Task: s.Run.Current.Task})
+	}
+	a.printf("%s\n", strings.TrimRight(text, "\n"))
 	return nil
 }
 

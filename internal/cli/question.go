@@ -9,33 +9,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"git-ralph/gitstate"
-	"git-ralph/internal/config"
 )
-
-// askTrust shows the settings that nobody here has seen and asks once on a
-// terminal; elsewhere it refuses. What is trusted is what was shown and what
-// this run uses, whatever the file has become meanwhile.
-func (a *App) askTrust(ctx context.Context, set *config.Resolved, yes bool) error {
-	if terminal(a.In) && terminal(a.Err) && !yes {
-		for _, f := range set.Files {
-			if f.Name != config.FileName {
-				continue
-			}
-			fmt.Fprint(a.Err, shown(f.Data))
-			fmt.Fprintf(a.Err, "%s (%s) was not written by init here. It names commands that will be run.\n", config.FileName, plural(lines(f.Data), "line"))
-			ok, err := a.askWithin(ctx, "trust it? [y/N] ")
-			if err != nil {
-				return err
-			}
-			if ok {
-				return a.trustHash(f.Hash())
-			}
-		}
-	}
-	return gitstate.Hint(8, "read it, then: git ralph trust, or --trust for this call", "the %s of this repository is not trusted", config.FileName)
-}
 
 // shown is text that nobody here has written, for a terminal: each line behind
 // a mark, so that none can pass for a line of ours, and whatever would not show
@@ -62,15 +36,6 @@ func shown(text []byte) string {
 		b.WriteByte('\n')
 	}
 	return b.String()
-}
-
-// lines is the number of lines of a text.
-func lines(text []byte) int {
-	n := 0
-	for range strings.Lines(string(text)) {
-		n++
-	}
-	return n
 }
 
 // ask puts a yes-or-no question on the terminal. No answer is no.

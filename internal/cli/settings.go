@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"io/fs"
 	"strings"
 
 	"git-ralph/gitstate"
@@ -99,55 +98,4 @@ func hintOf(err error) string {
 		return ce.Hint()
 	}
 	return ""
-}
-
-// trusted says whether the ralph.toml of the worktree counts: none is there,
-// or init or a person said so.
-func (a *App) trusted(r *config.Resolved) bool {
-	if a.getenv("RALPH_TRUST") == "1" {
-		return true
-	}
-	git, err := a.gitConfig()
-	if err != nil {
-		return false
-	}
-	values := config.TrustValues(git)
-	for _, f := range r.Files {
-		if f.Name == config.FileName && !config.IsTrusted(f.Hash(), values) {
-			return false
-		}
-	}
-	return true
-}
-
-// trust adds the present ralph.toml to the trusted ones.
-func (a *App) trust(root string) (bool, error) {
-	f, err := config.ReadProject(root)
-	if err != nil || f == nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return false, nil
-		}
-		return false, err
-	}
-	git, err := a.gitConfig()
-	if err != nil {
-		return false, err
-	}
-	if config.IsTrusted(f.Hash(), config.TrustValues(git)) {
-		return false, nil
-	}
-	return true, a.trustHash(f.Hash())
-}
-
-// trustHash adds one to the trusted ones.
-func (a *App) trustHash(hash string) error {
-	repo, err := a.Repo()
-	if err != nil {
-		return err
-	}
-	if _, err := repo.Git.Run(a.Ctx, "config", "--local", "--add", config.TrustKey, hash); err != nil {
-		return err
-	}
-	a.git = nil
-	return nil
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -114,7 +113,7 @@ func (a *App) status() (statusDoc, state.State, error) {
 	}
 	// The lock is read first: a loop that ends between the two reads is then
 	// shown as running once more, never as interrupted.
-	holder, alive := j.Repo.BranchHolder(j.Branch)
+	holder, alive := a.holder(j, j.Branch)
 	snap, err := j.Load(a.Ctx)
 	if errors.Is(err, journal.ErrNone) {
 		return statusDoc{}, state.State{}, a.noJournalHere(j)
@@ -172,20 +171,8 @@ func (a *App) noJournalHere(j *journal.Journal) error {
 	if !errors.As(err, &he) {
 		return err
 	}
-	out, rerr := j.Repo.Git.Line(a.Ctx, "remote")
-	if rerr != nil || out == "" {
-		return err
-	}
-	for _, remote := range strings.Fields(out) {
-		if strings.HasPrefix(remote, "-") {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(a.Ctx, 10*time.Second)
-		found, rerr := j.Repo.Git.Line(ctx, "ls-remote", remote, gitstate.JournalRef(j.Branch))
-		cancel()
-		if rerr == nil && found != "" {
-			return gitstate.Hint(1, "git ralph pull fetches it, then git ralph start goes on", "the branch %s has no journal here; %s has one", j.Branch, remote)
-		}
+	if remote, _ := a.remoteJournal(j); remote != "" {
+		return gitstate.Hint(1, fetchJournal(remote, j), "the branch %s has no journal here; %s has one", j.Branch, remote)
 	}
 	return err
 }

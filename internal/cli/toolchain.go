@@ -72,7 +72,7 @@ func (a *App) toolchain(name string, words []string) error {
 		return err
 	}
 	if !a.trusted(set) {
-		return gitstate.Hint(8, "read it, then: git ralph trust", "the %s of this repository is not trusted", config.FileName)
+		return gitstate.Hint(8, "git ralph trust shows what would run and trusts it", "the %s of this repository is not trusted", config.FileName)
 	}
 	t := set.Toolchain.Commands()
 	line := map[string]string{"test": t.Test, "lint": t.Lint, "typecheck": t.Typecheck, "add": t.Add, "sync": t.Sync}[name]

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"git-ralph/gitstate"
 	"git-ralph/loop"
 	"git-ralph/notes"
 )
@@ -35,8 +34,12 @@ func (c *VerifyCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	if !a.trusted(set) {
-		return gitstate.Hint(8, "read it, then: git ralph trust, or --trust for this call", "the ralph.toml of this repository is not trusted")
+	recorded, err := a.journal.RecordedCommands(a.Ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.askTrust(a.Ctx, set, c.JSON, recorded...); err != nil {
+		return err
 	}
 	ctx, cancel := a.interrupts()
 	defer cancel()

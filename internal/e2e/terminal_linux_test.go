@@ -184,11 +184,12 @@ func TestTrustOnATerminal(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, doTask, "[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check, nil)
 			p.must(t, "add", "a thing")
-			p.Write("ralph.toml", p.Read("ralph.toml")+"# \u202egnihton od\u202c \u200b\n# trust it? [y/N] y\n")
+			p.Write("ralph.toml", p.Read("ralph.toml")+"[notify]\ncomplete = [\"true\", \"\u202egnihton od\u202c \u200b\", \"\\ntrust it? [y/N] y\"]\n")
 			p.Git("commit", "-qam", "settings of somebody else")
 			x := p.onTerminal(t, nil, "start")
 			screen := x.until("\ntrust it? [y/N] ")
-			for _, want := range []string{`  | run = "sh test.sh"`, `  | # \u202egnihton od\u202c \u200b`, "  | # trust it? [y/N] y", "was not written by init here"} {
+			for _, want := range []string{`  | + notify.complete = ["true", "\u202egnihton od\u202c \u200b", "\ntrust it? [y/N] y"]`,
+				"ralph.toml has changed since you trusted it"} {
 				if !strings.Contains(screen, want) {
 					t.Errorf("the screen does not show %q:\n%s", want, screen)
 				}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/internal/proc"
+)
+
+// remoteJournal is the first remote that has a journal of j's branch, "" when
+// none has; silent are the remotes that gave no answer within ten seconds.
+func (a *App) remoteJournal(j *journal.Journal) (remote string, silent []string) {
+	out, err := j.Repo.Git.Line(a.Ctx, "remote")
+	if err != nil {
+		return "", nil
+	}
+	remotes := strings.Fields(out)
+	slices.SortStableFunc(remotes, func(x, y string) int { return rankRemote(x) - rankRemote(y) })
+	ctx, cancel := context.WithTimeout(a.Ctx, 10*time.Second)
+	defer cancel()
+	// Nobody may be there to type a password for a question of ours.
+	env := []string{"GIT_TERMINAL_PROMPT=0"}
+	if proc.Getenv(a.Env, "GIT_SSH_COMMAND") == "" && proc.Getenv(a.Env, "GIT_SSH") == "" {
+		if own, err := j.Repo.Git.Line(a.Ctx, "config", "core.sshCommand"); err != nil || own == "" {
+			env = append(env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
+		}
+	}
+	for _, name := range remotes {
+		if strings.HasPrefix(name, "-") {
+			continue
+		}
+		found, err := j.Repo.Git.RunWith(ctx, nil, env, "ls-remote", "--", name, gitstate.JournalRef(j.Branch))
+		switch {
+		case err != nil:
+			silent = append(silent, name)
+		case len(found) > 0:
+			return name, silent
+		}
+	}
+	return "", silent
+}
+
+// rankRemote sorts origin first.
+func rankRemote(name string) int {
+	if name == "origin" {
+		return 0
+	}
+	return 1
+}
+
+// fetchJournal is the command that brings the journal of a remote here.
+func fetchJournal(remote string, j *journal.Journal) string {
+	ref := gitstate.JournalRef(j.Branch)
+	return fmt.Sprintf("git fetch %s %s:%s brings it here, then git ralph start goes on", remote, ref, ref)
+}
+
+// noneElsewhere refuses to begin a journal beside the one that a remote has of
+// the same branch: two journals that were begun apart can never be joined. On a
+// terminal it asks.
+func (a *App) noneElsewhere(j *journal.Journal) error {
+	if a.newJournal {
+		return nil
+	}
+	remote, silent := a.remoteJournal(j)
+	if remote == "" {
+		for _, name := range silent {
+			a.warn("%s did not answer, so it is not known whether it has a journal of %s", name, j.Branch)
+		}
+		return nil
+	}
+	if terminal(a.In) && terminal(a.Err) {
+		fmt.Fprintf(a.Err, "%s has a journal of %s, and two that were begun apart cannot be joined\n%s\n", remote, j.Branch, fetchJournal(remote, j))
+		ok, err := a.askWithin(a.Ctx, "begin a second one here all the same? [y/N] ")
+		if err != nil || ok {
+			return err
+		}
+	}
+	return gitstate.Hint(8, fetchJournal(remote, j)+"\ngit ralph init --new begins a second one, which can never be joined with it",
+		"%s has a journal of %s, and there is none here", remote, j.Branch)
+}
