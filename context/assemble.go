@@ -239,14 +239,10 @@ func (a *assembly) carries(g state.Guidance) bool {
 	return !g.Shown || g.Task == a.task.ID
 }
 
-// progress counts tasks done or skipped, and all.
+// progress counts the tasks that are done, and those that are wanted.
 func progress(p plan.Plan) (done, total int) {
-	for i := range p.Tasks {
-		if st := p.Tasks[i].Status; st == plan.Done || st == plan.Skipped {
-			done++
-		}
-	}
-	return done, len(p.Tasks)
+	c := p.Counts()
+	return c.Done, c.Wanted()
 }
 
 func (a *assembly) facts() string {

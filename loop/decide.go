@@ -2,9 +2,11 @@ package loop
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/notes"
 	"git-ralph/plan"
 )
 
@@ -63,6 +65,9 @@ func Decide(s state.State, l Limits, now time.Time) Action {
 	if s.Plan.Complete() {
 		return Action{Kind: Halt, Status: state.Complete} // no attempt is left that a breaker could stop
 	}
+	if s.Plan.LeftToPerson() {
+		return asideReview(s.Plan)
+	}
 	if a, ok := decideRecovery(s, l, now); ok {
 		return a
 	}
@@ -80,6 +85,25 @@ func Decide(s state.State, l Limits, now time.Time) Action {
 		return Action{Kind: Halt, Status: state.MaxIterations, Reason: fmt.Sprintf("%d iterations", r.SessionIterations)}
 	}
 	return Action{Kind: Work, Task: id}
+}
+
+// asideReview ends a run whose rest was set aside by agents: a person says
+// whether it stays out.
+func asideReview(p plan.Plan) Action {
+	var names []string
+	for _, id := range p.SetAside() {
+		if len(names) == 5 {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, string(id)+" "+p.Tasks[p.Find(id)].AsideReason())
+	}
+	return Action{Kind: Halt, Status: state.NeedsReview, Reason: state.SetAside + notes.OneLine(strings.Join(names, ", "), 1000)}
+}
+
+// forAside says that a person is wanted for tasks that were set aside.
+func (a Action) forAside() bool {
+	return a.Status == state.NeedsReview && strings.HasPrefix(a.Reason, state.SetAside)
 }
 
 // decideOperator: what a person said comes first.

@@ -94,7 +94,7 @@ func DecidePhase(s state.State, g Gates) Action {
 		return Action{Kind: Halt, Status: state.New, Reason: "the plan is empty"}
 	case runnable:
 		return run
-	case s.Plan.Complete():
+	case s.Plan.Settled():
 		return to(state.Validation, "every task is done or skipped")
 	}
 	return to(state.Validation, "no task can be worked on")
@@ -105,13 +105,16 @@ func decideReport(s state.State, g Gates, runnable bool) Action {
 	rep := s.Report
 	done := Action{Kind: Halt, Status: state.Complete}
 	back := func(reason string) Action { return Action{Kind: Advance, Phase: state.Building, Reason: reason} }
+	aside := s.Plan.LeftToPerson()
 	switch v := rep.Approved; {
 	case runnable:
 		return back("there is work to do")
-	case v != nil && v.Approved:
+	case v != nil && v.Approved && !aside:
 		return done
-	case v != nil:
+	case v != nil && !v.Approved:
 		return back("rejected: " + notes.OneLine(v.Reason, 200))
+	case aside && (rep.Passed || len(unmetTasks(*rep, s.Plan)) == 0):
+		return asideReview(s.Plan)
 	case rep.Passed && g.Report:
 		return Action{Kind: Halt, Status: state.NeedsReview, Reason: "the validation passed and wants to be approved"}
 	case rep.Passed:
@@ -274,7 +277,7 @@ func (l *Loop) building(ctx context.Context, s state.State) (*Action, error) {
 		}
 	}
 	a, err := l.build(ctx)
-	if err != nil || a.Status == state.Complete || a.Status == state.BlockedStatus {
+	if err != nil || a.Status == state.Complete || a.Status == state.BlockedStatus || a.forAside() {
 		return nil, err
 	}
 	return &a, nil

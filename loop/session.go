@@ -2,9 +2,7 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -64,7 +62,8 @@ func (l *Loop) end(status state.Status, reason string) (End, error) {
 	n := 0
 	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
 		n = s.Run.Session
-		return state.Event{Type: state.EvSession, Session: n, Sess: &state.SessionChange{Action: "end", Number: n, Status: status, Reason: reason}}, nil
+		return state.Event{Type: state.EvSession, Session: n, Sess: &state.SessionChange{Action: "end", Number: n, Status: status, Reason: reason,
+			Proved: l.proved}}, nil
 	})
 	if err != nil {
 		return End{Status: status, Reason: reason}, err
@@ -72,8 +71,29 @@ func (l *Loop) end(status state.Status, reason string) (End, error) {
 	if err := dropCheckpoints(l.background(), l.Repo, snap.State); err != nil {
 		l.Log("%v", err)
 	}
-	l.emit("end", snap.State, "", map[string]any{"status": status, "reason": reason}, "%s", status)
+	data := map[string]any{"status": status, "reason": reason}
+	if aside := setAside(snap.State.Plan); aside != nil {
+		data["set_aside"] = aside
+	}
+	l.emit("end", snap.State, "", data, "%s", status)
 	return End{Status: status, Reason: reason, State: snap.State}, nil
+}
+
+// AsideTask is a task that an agent left out and no person has agreed to.
+type AsideTask struct {
+	ID        plan.TaskID `json:"id"`
+	Title     string      `json:"title"`
+	Reason    string      `json:"reason"`
+	Iteration int         `json:"iteration,omitempty"`
+}
+
+func setAside(p plan.Plan) []AsideTask {
+	var out []AsideTask
+	for _, id := range p.SetAside() {
+		t := p.Tasks[p.Find(id)]
+		out = append(out, AsideTask{t.ID, t.Title, strings.Join(t.BlockedBy, ": "), t.SkippedIn})
+	}
+	return out
 }
 
 // broken ends a run in which the harness itself failed: the iteration in work
@@ -141,46 +161,4 @@ func (l *Loop) onLimit(ctx context.Context, it *iteration) (*Action, error) {
 		l.backoff = 0
 	}
 	return nil, l.wait(ctx, Action{Kind: Wait, Status: state.Waiting, Reason: string(it.proof.Outcome), Until: until})
-}
-
-// amend judges the amendments that the newest handoff proposed, each as an
-// event of its own. What a crash left is done at the next start.
-func (l *Loop) amend() error {
-	for {
-		s, err := l.load()
-		if err != nil || len(s.Run.Pending) == 0 {
-			return err
-		}
-		if _, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
-			return amendment(s)
-		}); err != nil {
-			return err
-		}
-	}
-}
-
-// amendment judges the first waiting amendment of a state. More than three of
-// one handoff refuse the batch.
-func amendment(s state.State) (state.Event, error) {
-	current := plan.TaskID(s.Run.LastTask)
-	raw := s.Run.Pending[0]
-	var a plan.Amendment
-	if err := json.Unmarshal([]byte(raw), &a); err != nil {
-		return state.Event{Type: state.EvAmend, Task: current, Amend: &state.AmendChange{Action: "unknown", Reason: "not understood: " + err.Error()}}, nil
-	}
-	c := &state.AmendChange{Action: a.Action, TaskID: a.TaskID, Proposal: json.RawMessage(raw), After: a.After}
-	if s.Run.PendingOf > plan.MaxAmendments {
-		c.Reason = fmt.Sprintf("%d amendments in one handoff; at most %d are taken", s.Run.PendingOf, plan.MaxAmendments)
-		return state.Event{Type: state.EvAmend, Task: current, Amend: c}, nil
-	}
-	after, results := plan.Amend(s.Plan, current, []plan.Amendment{a})
-	r := results[0]
-	c.Action, c.Accepted, c.Reason, c.TaskID = r.Action, r.Accepted, or(r.Why, r.Reason), r.TaskID
-	if r.Accepted {
-		if i := after.Find(r.TaskID); i >= 0 {
-			t := after.Tasks[i]
-			c.Task = &t
-		}
-	}
-	return state.Event{Type: state.EvAmend, Task: current, Amend: c}, nil
 }

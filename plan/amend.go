@@ -302,7 +302,10 @@ func amendModify(p *Plan, current TaskID, a Amendment, r *AmendResult) error {
 			return fmt.Errorf("%s of %s cannot be changed by an amendment; allowed are %s", name, whose, strings.Join(allowed, " and "))
 		}
 		if isCurrent {
-			c.into(f.at(t), name, n)
+			text := f.at(t).(*string)
+			given := *text
+			c.into(text, name, n)
+			*text = refined(given, *text)
 			continue
 		}
 		list := f.at(t).(*[]string)
@@ -324,6 +327,28 @@ func amendModify(p *Plan, current TaskID, a Amendment, r *AmendResult) error {
 		return errors.New("it changes nothing")
 	}
 	return nil
+}
+
+// refinedMark stands between the words that a task was given with and those
+// that agents have added.
+const refinedMark = "Added by an agent:"
+
+// refined is a text with an agent's new version of it: what the task was given
+// with stays in front, so that an agent cannot ask itself for less.
+func refined(was, now string) string {
+	given, _, _ := strings.Cut(was, "\n\n"+refinedMark+"\n")
+	if given = strings.TrimSpace(given); given == "" {
+		return now
+	}
+	added := strings.TrimSpace(now)
+	if rest, ok := strings.CutPrefix(added, given); ok && (rest == "" || rest[0] == '\n' || rest[0] == ' ') {
+		added = strings.TrimSpace(rest)
+	}
+	added = strings.TrimSpace(strings.TrimPrefix(added, refinedMark))
+	if added == "" {
+		return given
+	}
+	return given + "\n\n" + refinedMark + "\n" + added
 }
 
 // repeats: the value given is the one the task has.

@@ -17,6 +17,25 @@ func amendPlan() Plan {
 	return p
 }
 
+// TestRefined: an agent may add to what a task asks for, never take away.
+func TestRefined(t *testing.T) {
+	for _, c := range []struct{ was, now, want, why string }{
+		{"", "new", "new", "there was nothing to keep"},
+		{"Build the page.", "", "Build the page.", "it cannot be emptied"},
+		{"Build the page.", "  ", "Build the page.", "nor blanked"},
+		{"Build the page.", "Nothing to do.", "Build the page.\n\nAdded by an agent:\nNothing to do.", "nor replaced"},
+		{"Build the page.", "Build the page.\nUse a table.", "Build the page.\n\nAdded by an agent:\nUse a table.", "repeated words are not doubled"},
+		{"Build the page.\n\nAdded by an agent:\nold", "new", "Build the page.\n\nAdded by an agent:\nnew", "an agent may change what agents added"},
+		{"Build the page.\n\nAdded by an agent:\nold", "Build the page.\n\nAdded by an agent:\nnew", "Build the page.\n\nAdded by an agent:\nnew", "sent back as it was shown"},
+		{"Build the page.\n\nAdded by an agent:\nold", "", "Build the page.", "and take it back"},
+		{"a", "apple", "a\n\nAdded by an agent:\napple", "a word that begins in the same way is another word"},
+	} {
+		if got := refined(c.was, c.now); got != c.want {
+			t.Errorf("%s: %q", c.why, got)
+		}
+	}
+}
+
 func TestAmend(t *testing.T) {
 	const add = `{"action":"add","task":{"id":"N","title":"New","description":"Do it."}}`
 	for _, c := range []struct {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -146,6 +147,50 @@ func (p Plan) SetAside() []TaskID {
 	return out
 }
 
+// AsideReason is what an agent gave for leaving t out, on one line:
+// "amendment: too hard (iteration 3)".
+func (t Task) AsideReason() string {
+	reason := oneLine(strings.Join(t.BlockedBy, ": "))
+	if reason == "" {
+		reason = "no reason given"
+	}
+	if t.SkippedIn > 0 {
+		reason += fmt.Sprintf(" (iteration %d)", t.SkippedIn)
+	}
+	return reason
+}
+
+// LeftToPerson: nothing can be worked on, and every task that is neither done
+// nor left out by a person was set aside, or waits for one that was.
+func (p Plan) LeftToPerson() bool {
+	held := make(map[TaskID]bool) // done, set aside, or waiting for such alone
+	aside := false
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		held[t.ID] = t.Status == Done || t.SetAside()
+		aside = aside || t.SetAside()
+	}
+	done := p.doneTasks()
+	for again := aside; again; {
+		again = false
+		for i := range p.Tasks {
+			t := &p.Tasks[i]
+			if held[t.ID] || t.Status != Pending || runnable(t, done) {
+				continue
+			}
+			if !slices.ContainsFunc(t.DependsOn, func(dep TaskID) bool { return !held[dep] }) {
+				held[t.ID], again = true, true
+			}
+		}
+	}
+	for i := range p.Tasks {
+		if t := &p.Tasks[i]; !held[t.ID] && t.Status != Skipped {
+			return false
+		}
+	}
+	return aside
+}
+
 // PercentComplete is Counts.Percent.
 func (p Plan) PercentComplete() int { return p.Counts().Percent() }
 
@@ -165,6 +210,9 @@ func (p Plan) Blockers() []Blocker {
 	status := make(map[TaskID]Status, len(p.Tasks))
 	for i := range p.Tasks {
 		status[p.Tasks[i].ID] = p.Tasks[i].Status
+		if p.Tasks[i].SetAside() {
+			status[p.Tasks[i].ID] = "set_aside"
+		}
 	}
 	var out []Blocker
 	for i := range p.Tasks {

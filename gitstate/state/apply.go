@@ -300,7 +300,11 @@ func (a *applier) taskChange() {
 	if c.ResetFailures {
 		a.s.Run.Breaker.Failures = 0
 	}
-	if st := a.s.Run.Status; (st == Complete || st == BlockedStatus) && !a.finished() && (c.Action == "retry" || c.Action == "unblock") {
+	st := a.s.Run.Status
+	if aside := st == NeedsReview && strings.HasPrefix(a.s.Run.Reason, SetAside); aside && !a.s.Plan.LeftToPerson() {
+		a.s.Run.Status, a.s.Run.Reason = a.afterReview(), ""
+	}
+	if (st == Complete || st == BlockedStatus) && !a.finished() && (c.Action == "retry" || c.Action == "unblock") {
 		a.s.Run.Status, a.s.Run.Reason = Ready, ""
 	}
 }
@@ -367,6 +371,7 @@ func (a *applier) session() {
 	if c.Action == "end" {
 		a.settle()
 		r.Status, r.Reason, r.WaitUntil = c.Status, c.Reason, nil
+		r.Proved = c.Proved
 		r.StopAsked, r.StopNow, r.AskHandoff = 0, false, 0
 		if c.Reason != RefsMoved {
 			r.Untouched = "" // else a person still has to say which way to go
@@ -374,7 +379,7 @@ func (a *applier) session() {
 		return
 	}
 	a.settle()
-	r.Session = max(r.Session+1, c.Number)
+	r.Session, r.Proved = max(r.Session+1, c.Number), false
 	r.Status, r.Reason, r.WaitUntil = Running, "", nil
 	r.StartedAt = a.e.Time
 	r.Mode, r.Driver, r.Sandbox = c.Mode, c.Driver, c.Sandbox

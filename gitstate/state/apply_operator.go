@@ -91,8 +91,51 @@ func (a *applier) answer(o *Operator) {
 	}
 }
 
+// afterReview is the status when a person has decided about every task that
+// was set aside: complete when nothing is left and it was proved or validated.
+func (a *applier) afterReview() Status {
+	r, rep := a.s.Run, a.s.Report
+	validated := r.Phase == Validation && rep != nil && rep.Approved != nil && rep.Approved.Approved
+	if a.s.Plan.Complete() && (r.Phase == Building && r.Proved || validated) {
+		return Complete
+	}
+	return Ready
+}
+
+// aside carries out a person's word on tasks that were set aside.
+func (a *applier) aside(o *Operator) {
+	for _, id := range o.Tasks {
+		t := a.task(id)
+		switch {
+		case t == nil:
+			a.drop(string(id), "not in the plan any more")
+		case !t.SetAside():
+			a.drop(string(id), "is not set aside any more")
+		case o.Command == "approve":
+			t.SkippedBy = ""
+		default:
+			t.Status, t.SkippedBy, t.SkippedIn, t.BlockedBy = plan.Pending, "", 0, nil
+			t.Attempts, t.Failure, t.Partial = 0, "", 0
+		}
+	}
+}
+
 func (a *applier) approve(o *Operator) {
 	r := &a.s.Run
+	a.aside(o)
+	if len(o.Tasks) > 0 && r.Status != NeedsReview {
+		return // nothing else waits for a word
+	}
+	if strings.HasPrefix(r.Reason, SetAside) {
+		if rep := a.s.Report; r.Phase == Validation && rep != nil && rep.Passed && o.Command == "approve" {
+			agreed := *rep
+			agreed.Approved = &ReportVerdict{Approved: true, Reason: o.Text, Time: a.e.Time}
+			a.s.Report = &agreed
+		}
+		r.Status, r.Reason = a.afterReview(), ""
+		a.guide(o)
+		return
+	}
 	v := ReportVerdict{Approved: o.Command == "approve", Reason: o.Text, Time: a.e.Time}
 	if r.Phase == Validation && a.s.Report != nil {
 		rep := *a.s.Report
@@ -106,11 +149,16 @@ func (a *applier) approve(o *Operator) {
 	} else if !v.Approved && (r.Phase == Discovery || r.Phase == Planning) {
 		r.PhaseDone = false // it is done anew
 	}
-	if !v.Approved && o.Text != "" {
-		a.s.Guidance = append(slices.Clip(a.s.Guidance), Guidance{ID: a.e.ID, Text: o.Text, Time: a.e.Time})
-	}
+	a.guide(o)
 	if r.Status == NeedsReview {
 		r.Status, r.Reason = a.readyStatus(), ""
+	}
+}
+
+// guide tells the next agent why a person rejected what was there.
+func (a *applier) guide(o *Operator) {
+	if o.Command == "reject" && o.Text != "" {
+		a.s.Guidance = append(slices.Clip(a.s.Guidance), Guidance{ID: a.e.ID, Text: o.Text, Time: a.e.Time})
 	}
 }
 

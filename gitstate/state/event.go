@@ -316,6 +316,9 @@ type Operator struct {
 	ID      string `json:"id,omitempty"`      // guidance or question
 	Branch  string `json:"branch,omitempty"`  // that the journal belongs to from now on
 	Kept    *Kept  `json:"kept,omitempty"`    // of adopt: the newest kept commit that the branch has
+	// Tasks that were set aside: approve agrees that they are left out, reject
+	// makes them pending again.
+	Tasks []plan.TaskID `json:"tasks,omitempty"`
 }
 
 // BreakerChange moves the circuit breaker.
@@ -347,6 +350,7 @@ type SessionChange struct {
 	Settings string            `json:"settings_hash,omitempty"`
 	PID      int               `json:"pid,omitempty"`
 	Host     string            `json:"host,omitempty"`
+	Proved   bool              `json:"proved,omitempty"` // at an end: a fresh checkout was green
 }
 
 // Rewind takes back what the iterations after To have put on the branch, by

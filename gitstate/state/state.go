@@ -32,6 +32,10 @@ const (
 // refs stay where an agent moved them.
 const RefsMoved = "refs_moved"
 
+// SetAside begins the reason of a halt after which a person has to say whether
+// the tasks that agents left out stay out.
+const SetAside = "set_aside: "
+
 // Status of the run as a whole.
 type Status string
 
@@ -121,6 +125,8 @@ type Run struct {
 	// Untouched is the event of an interrupted iteration whose worktree was left
 	// for a person, with its checkpoint, until the session after it ends.
 	Untouched string `toml:"untouched,omitempty"`
+	// Proved: the checks passed in a fresh checkout at the end of the session.
+	Proved bool `toml:"proved,omitempty"`
 	// LastKeep is the newest kept commit.
 	LastKeep *Kept `toml:"last_keep,omitempty"`
 	// Pending are amendments of the last kept handoff not judged yet.

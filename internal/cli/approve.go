@@ -22,16 +22,17 @@ func (c *ApproveCmd) Run(a *App) error {
 		return err
 	}
 	var before state.State
+	var aside []plan.TaskID
 	snap, changed, err := a.change(func(s state.State) (state.Event, error) {
-		before = s
-		if s.Run.Status != state.NeedsReview {
+		before, aside = s, s.Plan.SetAside()
+		if s.Run.Status != state.NeedsReview && len(aside) == 0 {
 			if s.Run.Phase == state.Validation && s.Report != nil && s.Report.Approved != nil && s.Report.Approved.Approved ||
 				slices.Contains(s.Run.Confirmed, string(s.Run.Phase)) {
 				return state.Event{}, journal.ErrNothing
 			}
 			return state.Event{}, gitstate.Hint(1, "git ralph status shows where the run stands", "nothing waits to be approved")
 		}
-		return operator(state.Operator{Command: "approve", Text: strings.TrimSpace(strings.Join(c.Comment, " "))}), nil
+		return operator(state.Operator{Command: "approve", Text: strings.TrimSpace(strings.Join(c.Comment, " ")), Tasks: aside}), nil
 	})
 	if err != nil {
 		return err
@@ -40,7 +41,19 @@ func (c *ApproveCmd) Run(a *App) error {
 		a.printf("the %s was approved already\n", before.Run.Phase)
 		return nil
 	}
-	a.printf("approved: %s\n", before.Run.Reason)
+	if before.Run.Status == state.NeedsReview && !strings.HasPrefix(before.Run.Reason, state.SetAside) {
+		a.printf("approved: %s\n", before.Run.Reason)
+	}
+	a.eachTask(before.Plan, aside, "left out:")
+	var waiting []plan.TaskID
+	for _, b := range snap.State.Plan.Blockers() {
+		if slices.ContainsFunc(b.On, func(on plan.TaskID) bool { return slices.Contains(aside, on) }) {
+			waiting = append(waiting, b.ID)
+		}
+	}
+	if len(waiting) > 0 {
+		a.printf("%s now wait on what nobody will do: git ralph skip --cascade, or git ralph edit\n", joinIDs(waiting))
+	}
 	if snap.State.Run.Status == state.Complete {
 		a.printf("complete\n")
 	} else {
@@ -67,17 +80,24 @@ func (c *RejectCmd) Run(a *App) error {
 		return err
 	}
 	var before state.State
+	var aside []plan.TaskID
 	_, _, err := a.change(func(s state.State) (state.Event, error) {
 		before = s
 		if s.Run.Status != state.NeedsReview {
 			return state.Event{}, gitstate.Hint(1, "git ralph inject tells the agent something; git ralph status shows where the run stands", "nothing waits to be rejected")
 		}
-		return operator(state.Operator{Command: "reject", Text: why}), nil
+		o := state.Operator{Command: "reject", Text: why}
+		if strings.HasPrefix(s.Run.Reason, state.SetAside) {
+			o.Tasks = s.Plan.SetAside()
+		}
+		aside = o.Tasks
+		return operator(o), nil
 	})
 	if err != nil {
 		return err
 	}
 	a.printf("rejected: %s\n", before.Run.Reason)
+	a.eachTask(before.Plan, aside, "to be done:")
 	if before.Run.Phase == state.Validation && before.Report != nil {
 		if err := loop.ReturnToBuilding(a.Ctx, a.journal, "rejected by a person"); err != nil {
 			return err
@@ -88,6 +108,10 @@ func (c *RejectCmd) Run(a *App) error {
 		}
 		a.indented(plan.Difference(before.Plan, snap.State.Plan).Describe(before.Plan, snap.State.Plan), "  ")
 	}
-	a.printf("next: git ralph run goes on with it\n")
+	next := "run"
+	if len(aside) > 0 {
+		next = goesOn(before.Run.Phase)
+	}
+	a.printf("next: git ralph %s goes on with it\n", next)
 	return nil
 }

@@ -168,6 +168,8 @@ func (a *App) waiting(s state.State, set *config.Resolved, yes bool) error {
 		return gitstate.Hint(6, "git ralph resume, then the same again", "the run is paused")
 	case s.Run.Status == state.NeedsReview && yes && (s.Run.Phase == state.Discovery || s.Run.Phase == state.Planning) && s.Run.PhaseDone:
 		return a.recordOperator(state.Operator{Command: "approve"})
+	case s.Run.Status == state.NeedsReview && strings.HasPrefix(s.Run.Reason, state.SetAside):
+		return a.asideError(s)
 	case s.Run.Status == state.NeedsReview:
 		return gitstate.Hint(6, "look at it, then git ralph approve or git ralph reject \"why\"", "the run waits for a person: %s", s.Run.Reason)
 	case s.Run.Breaker.State == "open" && (s.Run.Breaker.Until == nil || a.journal.Now().Before(*s.Run.Breaker.Until)):

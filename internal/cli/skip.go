@@ -41,7 +41,7 @@ func (c *SkipCmd) Run(a *App) error {
 				switch {
 				case t.Status == plan.Done:
 					done = append(done, id)
-				case t.Status != plan.Skipped && !seen[id]:
+				case (t.Status != plan.Skipped || t.SetAside()) && !seen[id]:
 					ids = append(ids, id)
 				}
 				seen[id] = true

@@ -151,10 +151,13 @@ func (c *StartCmd) nothingToDo(a *App, s state.State) (bool, error) {
 		if c.JSON {
 			return true, a.printLine(loop.Live{Time: time.Now().UTC(), Event: "end", Message: "complete", Data: map[string]any{"status": state.Complete}})
 		}
-		a.printf("complete: %d of %d tasks are done; nothing to do\n", len(s.Plan.Tasks), len(s.Plan.Tasks))
+		n := s.Plan.Counts()
+		a.printf("complete: %d of %d tasks are done; nothing to do\n", n.Done, n.Wanted())
 		return true, nil
 	case s.Run.PauseAsked:
 		return true, gitstate.Hint(6, "git ralph resume, then git ralph start", "the run is paused")
+	case s.Run.Status == state.NeedsReview && strings.HasPrefix(s.Run.Reason, state.SetAside):
+		return true, a.asideError(s)
 	case s.Run.Status == state.NeedsReview:
 		return true, gitstate.Hint(6, "git ralph approve, or git ralph reject \"why\"; then git ralph start", "the run waits for a person: %s", s.Run.Reason)
 	case s.Plan.Complete():
@@ -163,6 +166,31 @@ func (c *StartCmd) nothingToDo(a *App, s state.State) (bool, error) {
 		return true, gitstate.Hint(5, "git ralph log shows why; git ralph resume allows one attempt", "the circuit breaker is open: %s", s.Run.Breaker.Reason)
 	}
 	return false, nil
+}
+
+// asideHint is what a person may say about tasks that agents left out.
+const asideHint = "git ralph approve agrees to all of them; git ralph retry ID takes one back, then git ralph start"
+
+// asideError refuses to go on before a person has decided about the tasks that
+// agents left out.
+func (a *App) asideError(s state.State) error {
+	return gitstate.Hint(6, asideHint, "agents left out %s of the plan, and a person decides: %s", plural(len(s.Plan.SetAside()), "task"),
+		strings.TrimPrefix(s.Run.Reason, state.SetAside))
+}
+
+// asideLines names the tasks that agents left out, each with the reason.
+func (a *App) asideLines(p plan.Plan) {
+	aside := p.SetAside()
+	if len(aside) == 0 {
+		return
+	}
+	a.printf("%s\n", a.colour(a.Out, "33", "left out by agents, and not agreed to:"))
+	var rows [][]string
+	for _, id := range aside {
+		t := p.Tasks[p.Find(id)]
+		rows = append(rows, []string{"  " + string(t.ID), clip(t.Title, 60), t.AsideReason()})
+	}
+	table(a.Out, rows)
 }
 
 // interrupts makes Ctrl-C, SIGTERM and SIGHUP end the context once, and the
@@ -257,14 +285,14 @@ func (a *App) summary(end loop.End) {
 	a.printf("\n")
 	var rows [][]string
 	rows = append(rows, []string{"iterations", fmt.Sprintf("%d in this session, %d in all", s.Run.SessionIterations, s.Run.Iteration)})
-	tasks := fmt.Sprintf("%d of %d done", n.Done, n.Total)
+	tasks := fmt.Sprintf("%d of %d done", n.Done, n.Wanted())
 	if s.Run.SessionDone > 0 {
 		tasks += fmt.Sprintf(", %d in this session", s.Run.SessionDone)
 	}
 	for _, x := range []struct {
 		n    int
 		word string
-	}{{n.Failed, "failed"}, {n.Blocked, "blocked"}, {n.Skipped, "skipped"}, {n.Pending, "pending"}} {
+	}{{n.Failed, "failed"}, {n.Blocked, "blocked"}, {n.SetAside, "set aside"}, {n.Skipped - n.SetAside, "skipped"}, {n.Pending, "pending"}} {
 		if x.n > 0 {
 			tasks += fmt.Sprintf(", %d %s", x.n, x.word)
 		}
@@ -282,6 +310,7 @@ func (a *App) summary(end loop.End) {
 	}
 	rows = append(rows, []string{"time", duration(s.Run.LastAt.Sub(s.Run.StartedAt).Milliseconds())})
 	table(a.Out, rows)
+	a.asideLines(s.Plan)
 	if end.Status == state.BlockedStatus {
 		for _, b := range s.Plan.Blockers() {
 			a.printf("  %s: %s\n", b.ID, b.Reason)
@@ -328,6 +357,9 @@ func nextMove(end loop.End) string {
 		}
 		return "git ralph resume, then git ralph start"
 	case state.NeedsReview:
+		if strings.HasPrefix(end.Reason, state.SetAside) {
+			return asideHint
+		}
 		return "look at it, then git ralph approve or git ralph reject \"why\", and git ralph " + goesOn(end.State.Run.Phase)
 	case state.Ready:
 		if end.State.Run.Phase == state.Planning {

@@ -255,6 +255,7 @@ func (c *StatusCmd) Run(a *App) error {
 	for _, q := range d.Questions {
 		a.printf("  %s %s\n", a.colour(a.Out, "33", "question "+q.ID+":"), q.Text)
 	}
+	a.asideLines(s.Plan)
 	if d.Status == state.BlockedStatus {
 		for _, b := range s.Plan.Blockers() {
 			a.printf("  %s: %s\n", b.ID, b.Reason)
@@ -340,6 +341,8 @@ func nextCommand(d statusDoc, s state.State) string {
 		return "git ralph resume"
 	case d.Running != nil:
 		return "git ralph log -n 5; git ralph stop ends it after this iteration"
+	case d.Status == state.NeedsReview && strings.HasPrefix(d.HaltReason, state.SetAside):
+		return asideHint
 	case d.Status == state.NeedsReview:
 		return "look at it, then git ralph approve or git ralph reject \"why\", and git ralph " + goesOn(d.Phase)
 	case d.Tasks.Total == 0 && s.Run.Request != "":

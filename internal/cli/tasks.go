@@ -92,7 +92,9 @@ func (a *App) taskRow(t plan.Task, blockers map[plan.TaskID]plan.Blocker, next p
 	if b, ok := blockers[t.ID]; ok {
 		more = append(more, b.Reason)
 	}
-	if t.Status == plan.Skipped && len(t.BlockedBy) > 0 {
+	if t.SetAside() {
+		more = append(more, "set aside: "+t.AsideReason())
+	} else if t.Status == plan.Skipped && len(t.BlockedBy) > 0 {
 		more = append(more, strings.Join(t.BlockedBy, "; "))
 	}
 	if t.Attempts > 0 && t.Status != plan.Failed {
@@ -125,12 +127,12 @@ func statusWord(s plan.Status) string { return strings.ReplaceAll(string(s), "_"
 // countLine is "3 of 8 done (37 %): 4 pending, 1 failed".
 func countLine(p plan.Plan) string {
 	n := p.Counts()
-	line := fmt.Sprintf("%d of %d done (%d %%)", n.Done, n.Total, p.PercentComplete())
+	line := fmt.Sprintf("%d of %d done (%d %%)", n.Done, n.Wanted(), n.Percent())
 	var parts []string
 	for _, x := range []struct {
 		n    int
 		word string
-	}{{n.InProgress, "in progress"}, {n.Pending, "pending"}, {n.Failed, "failed"}, {n.Blocked, "blocked"}, {n.Skipped, "skipped"}} {
+	}{{n.InProgress, "in progress"}, {n.Pending, "pending"}, {n.Failed, "failed"}, {n.Blocked, "blocked"}, {n.SetAside, "set aside"}, {n.Skipped - n.SetAside, "skipped"}} {
 		if x.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.word))
 		}
