@@ -179,7 +179,8 @@ const (
 	Crashed          OutcomeKind = "crashed"
 	Interrupted      OutcomeKind = "interrupted"
 	ProtocolError    OutcomeKind = "protocol_error"
-	BudgetExceeded   OutcomeKind = "budget" // a limit of ours or the client's own was crossed
+	BudgetExceeded   OutcomeKind = "budget"      // a limit of ours or the client's own was crossed
+	NotStarted       OutcomeKind = "not_started" // a step before the agent failed
 )
 
 // Result is how a run ended and what it used.

@@ -69,18 +69,26 @@ func (l *Loop) settleOutcome(it *iteration, m *meter) {
 }
 
 // stepsBefore runs the steps that come before the agent. One that fails ends
-// the iteration as a reject.
+// the iteration before the agent has seen anything: the task is not to blame.
 func (l *Loop) stepsBefore(ctx context.Context, it *iteration) (bool, error) {
 	if it.phase != state.Building {
 		return false, nil
 	}
-	runs, failed, err := l.Prover.Steps(ctx, "before", l.proofRequest(it, it.group.Start))
-	it.steps = runs
-	if failed != "" {
-		it.proof.StepFailed = failed
-		it.run.Outcome = Completed
+	r, err := l.Prover.Steps(ctx, "before", l.proofRequest(it, it.group.Start))
+	it.stepped(r)
+	if r.Failed != "" {
+		it.run.Outcome, it.run.Detail = NotStarted, r.Failed
+		l.Log("the step %s failed before the agent began:\n%s", r.Failed, r.FailText)
 	}
-	return failed != "", err
+	return r.Failed != "", err
+}
+
+// stepped records what steps have done.
+func (it *iteration) stepped(r StepReport) {
+	it.steps = append(it.steps, r.Runs...)
+	for name, output := range r.Outputs {
+		it.evidence.add("checks/"+name, output)
+	}
 }
 
 func (l *Loop) proofRequest(it *iteration, start Starter) ProofRequest {
@@ -88,7 +96,7 @@ func (l *Loop) proofRequest(it *iteration, start Starter) ProofRequest {
 		"RALPH_ITERATION="+strconv.Itoa(it.number))
 	req := ProofRequest{Start: start, Dir: l.Repo.Root, Env: env, Baseline: it.state.Baseline,
 		Result: func(c state.CheckRun) {
-			l.emit("check", it.state, it.task.ID, c, "%s: %s", c.Name, passed(c))
+			l.emit("check", it.state, it.task.ID, c, "%s: %s", checkName(c), passed(c))
 		}}
 	if it.task.ID != "" {
 		req.Task = &it.task
@@ -96,8 +104,18 @@ func (l *Loop) proofRequest(it *iteration, start Starter) ProofRequest {
 	return req
 }
 
+// checkName is what a check is called where checks and steps are listed.
+func checkName(c state.CheckRun) string {
+	if c.Kind == "step" {
+		return "step " + c.Name
+	}
+	return c.Name
+}
+
 func passed(c state.CheckRun) string {
 	switch {
+	case c.Skipped != "":
+		return "skipped, " + c.Skipped
 	case c.Passed:
 		return "passed"
 	case c.AlreadyRed:

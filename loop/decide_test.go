@@ -122,7 +122,13 @@ func TestJudge(t *testing.T) {
 		{"blocked by the agent", with(func(p *Proof) { p.Blocked, p.Claimed = "needs a key", false }), Judgement{Verdict: state.Reject, Reasons: []string{"blocked"}, Block: true}},
 		{"a budget of the iteration counts as a failure", with(func(p *Proof) { p.Outcome, p.Detail = BudgetExceeded, "iteration_usd" }), reject("limit: iteration_usd")},
 		{"a budget of the session does not", with(func(p *Proof) { p.Outcome, p.Detail = BudgetExceeded, "session_usd" }), Judgement{Verdict: state.Reject, Reasons: []string{"limit: session_usd"}}},
-		{"a handoff that does not count is named", with(func(p *Proof) { p.Claimed, p.HandoffProblem = false, "freeform: too short" }), reject("not_claimed", "handoff: freeform: too short")},
+		{"a handoff that does not count is named, and costs no attempt of green work", with(func(p *Proof) { p.Claimed, p.HandoffProblem = false, "is not JSON" }),
+			Judgement{Verdict: state.Reject, Reasons: []string{"not_claimed", "handoff: is not JSON"}, Failure: true}},
+		{"and costs an attempt where the work is red", with(func(p *Proof) {
+			p.Claimed, p.HandoffProblem, p.ChecksPass, p.CheckReasons = false, "is not JSON", false, []string{"checks: test"}
+		}), reject("not_claimed", "checks: test", "handoff: is not JSON")},
+		{"a step before the agent is not the agent's", Proof{Outcome: NotStarted, Detail: "database", ChecksPass: true},
+			Judgement{Verdict: state.Reject, Reasons: []string{"step: database"}, Failure: true}},
 		{"tampering comes first", with(func(p *Proof) { p.Tampered = []string{"hooks"} }), reject("tampered: hooks")},
 		{"too large", with(func(p *Proof) { p.TooLarge = []string{"big.bin"} }), reject("too_large: big.bin")},
 	}

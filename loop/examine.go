@@ -74,6 +74,7 @@ func or(s, other string) string {
 // readClaims finds out what the agent said, and whether it counts.
 func (l *Loop) readClaims(it *iteration) {
 	raw, problem := it.tools.Handoff, error(nil)
+	var claim *bool // what the handoff says about the task
 	if raw == nil {
 		raw, problem = readHandoff(handoffFile(it))
 	}
@@ -85,11 +86,25 @@ func (l *Loop) readClaims(it *iteration) {
 	}
 	if raw != nil {
 		h, problems := notes.ParseHandoff(raw)
+		m, mended := notes.Mended{}, false
 		if len(problems) > 0 {
+			m, mended = notes.MendHandoff(raw)
+		}
+		switch {
+		case len(problems) == 0:
+			it.handoff, claim = h, &h.TaskCompleted.FullyComplete
+		case mended:
+			// What is wrong with the form says nothing about the work.
+			it.handoff, claim = &m.Handoff, m.Claim
+			if h := it.handoff; h.TaskCompleted.TaskID == "" {
+				h.TaskCompleted.TaskID = string(it.task.ID)
+			}
+			for _, p := range problems[:min(len(problems), 5)] {
+				it.notices = append(it.notices, "handoff: "+notes.OneLine(p.String(), 200))
+			}
+		default:
 			it.rawBad, it.problems = raw, problems
 			it.badWords = problems[0].String()
-		} else {
-			it.handoff, it.source = h, "agent"
 		}
 	}
 	c := it.tools
@@ -101,7 +116,8 @@ func (l *Loop) readClaims(it *iteration) {
 		switch {
 		case it.task.ID != "" && !strings.EqualFold(h.TaskCompleted.TaskID, string(it.task.ID)):
 			it.badWords = fmt.Sprintf("it is about %q", notes.OneLine(h.TaskCompleted.TaskID, 64))
-		case h.TaskCompleted.FullyComplete:
+		case claim == nil: // it does not say
+		case *claim:
 			yes = true
 		default:
 			no = true
@@ -156,11 +172,9 @@ func readHandoff(path string) ([]byte, error) {
 // is part of the iteration.
 func (l *Loop) stepsAfter(ctx context.Context, it *iteration) error {
 	return l.guarded(it, it.use.ReadOnly, func(start Starter) error {
-		runs, failed, err := l.Prover.Steps(ctx, "after", l.proofRequest(it, start))
-		it.steps = append(it.steps, runs...)
-		if failed != "" {
-			it.proof.StepFailed = failed
-		}
+		r, err := l.Prover.Steps(ctx, "after", l.proofRequest(it, start))
+		it.stepped(r)
+		it.proof.StepFailed, it.stepFail = r.Failed, r.FailText
 		return err
 	})
 }

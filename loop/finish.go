@@ -159,7 +159,7 @@ func (l *Loop) taskEnd(it *iteration, j Judgement, res *state.Result) {
 	if j.Verdict == state.Keep && j.Partial && it.report.Baseline != nil {
 		res.Baseline = it.report.Baseline
 	}
-	if j.Verdict == state.Reject && j.Attempt {
+	if j.Verdict == state.Reject && j.Failure && it.run.Outcome != NotStarted {
 		res.FailText = l.failText(it, j)
 	} else if j.Verdict == state.Reject && !j.Block {
 		res.FailText = it.task.Failure // an interruption says nothing new
@@ -175,8 +175,10 @@ func (l *Loop) failText(it *iteration, j Judgement) string {
 			b.WriteString("- " + h + "\n")
 		}
 	}
-	if it.report.FailText != "" {
-		b.WriteString("\n" + it.report.FailText)
+	for _, text := range []string{it.stepFail, it.report.FailText} {
+		if text != "" {
+			b.WriteString("\n" + text + "\n")
+		}
 	}
 	return notes.CutBytes(notes.Clean(b.String()), 6000)
 }
@@ -201,6 +203,8 @@ func reasonHelp(reason string) string {
 		return "the run was ended because nothing happened any more; do not start servers or wait for input"
 	case "max_turns":
 		return "the turns were used up; do a smaller step and hand it off with fully_complete = false"
+	case "handoff":
+		return "the handoff could not be used: write one JSON object about this task to the file named by $RALPH_HANDOFF_FILE, or call ralph_submit_handoff or ralph_mark_task_complete"
 	case "hook":
 		return "a commit hook of the repository refused the work"
 	case "tampered":

@@ -46,13 +46,13 @@ type iteration struct {
 	runs       []state.AgentRun
 	tools      Collected
 	handoff    *notes.Handoff
-	source     string // of the handoff: agent or harness
 	badWords   string // why a handoff that was left does not count
 	rawBad     []byte
 	problems   []notes.Problem
 	proof      Proof
 	report     ProofReport
 	steps      []state.CheckRun
+	stepFail   string // what the step that failed printed
 	putBack    []string
 	notices    []string
 	evidence   evidenceFiles

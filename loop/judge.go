@@ -64,6 +64,10 @@ func Judge(p Proof) Judgement {
 		if !strings.HasPrefix(p.Detail, "iteration_") {
 			return Judgement{Verdict: state.Reject, Reasons: []string{withDetail("limit", p.Detail)}}
 		}
+	case NotStarted:
+		// The agent never ran, so that it is no attempt; the breaker counts it,
+		// because nobody else would end the run.
+		return Judgement{Verdict: state.Reject, Reasons: []string{withDetail("step", p.Detail)}, Failure: true}
 	case ContextLimit:
 		return Judgement{Verdict: state.Reject, Reasons: []string{"context_limit"}}
 	}
@@ -122,6 +126,11 @@ func Judge(p Proof) Judgement {
 	}
 	if silent && p.HandoffProblem != "" {
 		why = append(why, "handoff: "+p.HandoffProblem)
+		if len(why) == 2 {
+			// Everything else is green: what could not be read is no attempt at the
+			// task. The breaker ends a client that never writes a readable one.
+			return Judgement{Verdict: state.Reject, Reasons: why, Failure: true}
+		}
 	}
 	if len(why) > 0 {
 		return Judgement{Verdict: state.Reject, Reasons: why, Attempt: true, Failure: true}

@@ -19,6 +19,9 @@ func (l *Loop) leavings(it *iteration, j Judgement, res *state.Result) {
 		}
 		res.Plan = it.planned
 	}
+	if it.run.Outcome == NotStarted {
+		res.Handoff = nil // nobody worked: what the last one said still holds
+	}
 	l.memorise(it, res)
 }
 

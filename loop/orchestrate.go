@@ -136,7 +136,7 @@ func (l *Loop) endPrepared(it *iteration, step agentctx.Step, n state.ContextNot
 // evidence and of its event. Their words change no verdict; what they do to
 // git, or a change of files that the checks accept, can.
 func (l *Loop) organise(ctx context.Context, it *iteration, j Judgement) (Judgement, *Action, error) {
-	worked := j.Verdict == state.Keep || j.Failure || j.Block
+	worked := it.run.Outcome != NotStarted && (j.Verdict == state.Keep || j.Failure || j.Block)
 	if it.product != nil || agentctx.Mode(l.Settings.Mode) != agentctx.Orchestrated || !worked || ctx.Err() != nil || it.cause != nil && !errors.Is(it.cause, errEndedTool) {
 		return j, nil, nil
 	}

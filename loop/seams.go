@@ -19,9 +19,8 @@ type Prover interface {
 	// Prove runs the checks of the settings and the criteria of req.Task and
 	// weighs them against the baseline.
 	Prove(ctx context.Context, req ProofRequest) (ProofReport, error)
-	// Steps runs the commands around an iteration; failed names the first one
-	// that failed and may not.
-	Steps(ctx context.Context, when string, req ProofRequest) (runs []state.CheckRun, failed string, err error)
+	// Steps runs the commands on one side of the agent.
+	Steps(ctx context.Context, when string, req ProofRequest) (StepReport, error)
 	// Replay runs commands as they were recorded once, whatever the settings say
 	// now, and returns them in the same order.
 	Replay(ctx context.Context, req ProofRequest, recorded []state.CheckRun) ([]state.CheckRun, error)
@@ -62,6 +61,14 @@ type ProofReport struct {
 	Baseline []state.CheckState // as it is when the attempt is kept
 	FailText string             // for the next prompt
 	Criteria []state.CriterionMark
+}
+
+// StepReport is what became of the steps on one side of the agent.
+type StepReport struct {
+	Runs     []state.CheckRun
+	Outputs  map[string][]byte // whole outputs by file name, for evidence
+	Failed   string            // the first one that failed and may not
+	FailText string            // what it printed, for the next prompt
 }
 
 // ChangedFile is one file before and after; nil = absent.

@@ -262,7 +262,7 @@ func (l *Loop) verifyCommit(ctx context.Context, commit object.ID, events []stat
 		for _, c := range e.Result.Checks {
 			key := c.Kind + "\x00" + c.Name + "\x00" + c.Command
 			switch {
-			case c.Kind == "step" || c.Command == "" || have[key]:
+			case c.Kind == "step" || c.Command == "" || c.Skipped != "" || have[key]:
 			case !c.Passed:
 				one.WasRed = append(one.WasRed, c.Name)
 			default:

@@ -195,7 +195,7 @@ func (t Tokens) Plus(o Tokens) Tokens {
 // in evidence.
 type CheckRun struct {
 	Name       string `json:"name"`
-	Kind       string `json:"kind"` // test lint typecheck format criterion
+	Kind       string `json:"kind"` // test lint typecheck format criterion step
 	Command    string `json:"command"`
 	ExitCode   int    `json:"exit_code"`
 	Passed     bool   `json:"passed"`
@@ -208,6 +208,8 @@ type CheckRun struct {
 	Tolerated bool `json:"tolerated,omitempty"`
 	// Tail are the last lines of the output, for who looks on; never stored.
 	Tail []string `json:"-"`
+	// Skipped says why it was not run; Passed says nothing then.
+	Skipped string `json:"skipped,omitempty"`
 }
 
 // FileChange is one path of a difference.

@@ -309,6 +309,8 @@ func describeResult(r *Result) string {
 	for _, c := range r.Checks {
 		mark := "passed"
 		switch {
+		case c.Skipped != "":
+			mark = "skipped, " + c.Skipped
 		case c.Passed && c.Flaky:
 			mark = "passed, flaky"
 		case c.AlreadyRed:
@@ -320,7 +322,11 @@ func describeResult(r *Result) string {
 		case !c.Passed:
 			mark = fmt.Sprintf("failed with %d", c.ExitCode)
 		}
-		fmt.Fprintf(&b, "- %s: %s\n", c.Name, mark)
+		name := c.Name
+		if c.Kind == "step" {
+			name = "step " + name
+		}
+		fmt.Fprintf(&b, "- %s: %s\n", name, mark)
 	}
 	for _, n := range r.Notices {
 		b.WriteString("- " + n + "\n")

@@ -268,6 +268,8 @@ func TestNarrow(t *testing.T) {
 		{"the failure in the middle is found", log.String(), []string{"--- FAIL: TestAdd", "got 4, want 3", "…", "FAIL"}, nil},
 		{"a line that is too long keeps both ends", strings.Repeat("x", 5000) + " error: here", []string{"xxx…", "error: here"}, nil},
 		{"without a telling line the end is kept", strings.Repeat("line\n", 500) + "the end", []string{"the end"}, nil},
+		{"the end is there, however many failures come before", strings.Repeat("E   assert 1 == 2, something was expected\n", 100) + "==== short test summary ====\nFAILED t/test_a.py::test_add\n1 failed in 0.2s\n",
+			[]string{"E   assert 1 == 2", "FAILED t/test_a.py::test_add", "1 failed in 0.2s"}, nil},
 		{"no failures is no failure", strings.Repeat("1 passed, 0 failed\n", 60) + strings.Repeat("work\n", 300) + "Error: boom\n", []string{"Error: boom"}, nil},
 		{"bytes that are no text", "\xff\xfe error\n", []string{"error"}, nil},
 		{"control and direction characters go", "a\x00b\x07c\u202ed error", []string{"abcd error"}, []string{"\x00", "\u202e"}},

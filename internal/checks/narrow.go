@@ -13,6 +13,10 @@ import (
 // bundle or a JSON dump must not push the message out.
 const narrowLine = 200
 
+// tailShare is the part of a narrowed text that the end of the output takes
+// before anything else.
+const tailShare = 0.4
+
 // telling finds the lines that say what went wrong, in the words of common test
 // runners, compilers and linters.
 var telling = sync.OnceValue(func() *regexp.Regexp {
@@ -28,8 +32,8 @@ var noise = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // Narrow is the part of a check's output that helps the next attempt, at most
-// chars characters: the lines that name a failure with the line after each,
-// else the end of the output. Escape sequences, overwritten progress lines
+// chars characters: the end of it, and the lines that name a failure with
+// the line after each. Escape sequences, overwritten progress lines
 // and empty lines are gone; a gap between chosen lines is shown as `…`. It is
 // a pure function of its arguments.
 func Narrow(output []byte, chars int) string {
@@ -57,9 +61,14 @@ func Narrow(output []byte, chars int) string {
 		chosen[i], room = true, room-n
 		return true
 	}
-	// The last line is usually the runner's own summary; the first failures
-	// come next, because later ones often follow from them.
-	take(len(lines) - 1)
+	// The end is the runner's own summary: pytest, go test and jest name there
+	// what failed. It has its share; the first failures come next, because later
+	// ones often follow from them.
+	for i := len(lines) - 1; chars-room < int(tailShare*float64(chars)); i-- {
+		if i < 0 || !take(i) {
+			break
+		}
+	}
 	for i, l := range lines {
 		if !telling().MatchString(l) || noise().MatchString(l) {
 			continue

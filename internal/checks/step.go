@@ -72,6 +72,9 @@ const (
 	Fail    MoveKind = "fail"
 )
 
+// Disabled is why a step that is switched off is skipped.
+const Disabled = "disabled"
+
 // Next says what to do with a step that has been tried `tried` times in this
 // iteration, the last time with result last (ignored when tried is 0). A
 // half-open breaker allows one attempt without retries.
@@ -79,7 +82,7 @@ func (s Step) Next(st StepState, tried int, last Result, now time.Time) Move {
 	if tried == 0 {
 		switch {
 		case !s.Enabled:
-			return Move{Kind: Skip, Why: "disabled"}
+			return Move{Kind: Skip, Why: Disabled}
 		case s.open(st) && !s.halfOpen(st, now):
 			return Move{Kind: Skip, Why: fmt.Sprintf("breaker open after %d failures", st.Failures)}
 		}

@@ -142,7 +142,8 @@ func safeName(s string) string {
 }
 
 // Steps runs the commands around an iteration.
-func (p *prover) Steps(ctx context.Context, when string, req loop.ProofRequest) ([]state.CheckRun, string, error) {
+func (p *prover) Steps(ctx context.Context, when string, req loop.ProofRequest) (loop.StepReport, error) {
+	var out loop.StepReport
 	var steps []checks.Step
 	for _, s := range p.set.Steps {
 		steps = append(steps, checks.Step{Name: s.Name, When: checks.When(s.When), Run: s.Run, Enabled: s.Enabled, Timeout: s.Timeout,
@@ -150,29 +151,37 @@ func (p *prover) Steps(ctx context.Context, when string, req loop.ProofRequest) 
 			Breaker: checks.StepBreaker{Threshold: s.Breaker.Threshold, ResetAfter: s.Breaker.ResetAfter}})
 	}
 	if len(steps) == 0 {
-		return nil, "", nil
+		return out, nil
 	}
 	r := p.runner(req)
 	r.Done = nil
-	reports, states, ok, err := r.Steps(ctx, steps, checks.When(when), p.steps, func(ctx context.Context, d time.Duration) error {
+	reports, states, _, err := r.Steps(ctx, steps, checks.When(when), p.steps, func(ctx context.Context, d time.Duration) error {
 		p.sleep(ctx, d)
 		return ctx.Err()
 	})
 	p.steps = states
-	var runs []state.CheckRun
-	failed := ""
 	for _, rep := range reports {
-		if rep.Tries == 0 {
+		run := state.CheckRun{Name: rep.Name, Kind: "step"}
+		if rep.Tries > 0 {
+			run = p.short(rep.Last)
+			run.Name, run.Kind = rep.Name, "step"
+			if out.Outputs == nil {
+				out.Outputs = map[string][]byte{}
+			}
+			out.Outputs["step-"+when+"-"+safeName(rep.Name)+".txt"] = rep.Last.Output
+		} else if run.Skipped = rep.End.Why; run.Skipped == checks.Disabled {
 			continue
 		}
-		run := p.short(rep.Last)
-		run.Name, run.Kind = rep.Name, "step"
-		runs = append(runs, run)
-		if !ok && !rep.Last.Passed && failed == "" {
-			failed = rep.Name
+		if out.Runs = append(out.Runs, run); req.Result != nil {
+			req.Result(run)
+		}
+		if rep.End.Kind == checks.Fail && out.Failed == "" {
+			last := rep.Last
+			last.Name, last.Kind = rep.Name, "step"
+			out.Failed, out.FailText = rep.Name, checks.Failures([]checks.Result{last}, p.set.Context.FailureChars)
 		}
 	}
-	return runs, failed, err
+	return out, err
 }
 
 // Replay runs recorded commands. One that is a configured check still has its

@@ -381,6 +381,8 @@ func (a *App) showText(e journal.Entry, d showDoc) {
 func (a *App) showCheck(k state.CheckRun) {
 	mark, code, word := "✓", "32", ""
 	switch {
+	case k.Skipped != "":
+		mark, code, word = "·", "33", "skipped, "+k.Skipped
 	case k.AlreadyRed:
 		mark, code, word = "·", "33", "already red"
 	case k.Tolerated:
@@ -393,6 +395,9 @@ func (a *App) showCheck(k state.CheckRun) {
 		word = "flaky: red, then green"
 	}
 	name := k.Name
+	if k.Kind == "step" {
+		name = "step " + name
+	}
 	if k.Command != k.Name && k.Command != "" {
 		name += "  " + a.colour(a.Out, "2", clip(k.Command, 60))
 	}

@@ -1,0 +1,207 @@
+package notes
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Mended is a handoff with formal faults after the harness has put defaults in
+// their place.
+type Mended struct {
+	Handoff Handoff
+	// Faults are what was wrong, as ParseHandoff names it.
+	Faults []Problem
+	// Claim is what it says about the task, nil when that cannot be read.
+	Claim *bool
+}
+
+// MendHandoff reads what can be read of a handoff that ParseHandoff refuses:
+// lists that are missing become empty, a list of one thing may be that thing,
+// text around the JSON object and commas too many are left out. A fault of form
+// says nothing about the work. It returns false when no JSON object is there at
+// all. An empty task id stays empty.
+func MendHandoff(data []byte) (Mended, bool) {
+	_, faults := ParseHandoff(data)
+	if len(data) > MaxHandoff {
+		return Mended{}, false
+	}
+	doc, ok := looseObject(data)
+	if !ok {
+		return Mended{}, false
+	}
+	lift(doc)
+	m := Mended{Faults: faults, Claim: claimOf(doc)}
+	whole := loadedSchema().mend(doc)
+	clean := loadedSchema().check("", whole, func(string, string) {})
+	text, err := json.Marshal(clean)
+	if err == nil {
+		err = json.Unmarshal(text, &m.Handoff)
+	}
+	if err != nil {
+		return Mended{}, false
+	}
+	h := &m.Handoff
+	h.Summary = firstText(h.Summary, h.TaskCompleted.Summary, firstLine(h.Freeform), "the handoff has no summary")
+	h.TaskCompleted.Summary = firstText(h.TaskCompleted.Summary, h.Summary)
+	if utf8.RuneCountInString(strings.TrimSpace(h.Freeform)) < loadedSchema().Properties["freeform"].MinLength {
+		h.Freeform = strings.TrimSpace(firstText(h.Freeform, h.Summary) + "\n\n(The agent wrote no more than this into its handoff.)")
+	}
+	h.ConstraintsDiscovered = slices.DeleteFunc(h.ConstraintsDiscovered, func(c Constraint) bool { return strings.TrimSpace(c.Constraint) == "" })
+	if h.ConfidenceLevel != "" && !slices.Contains(loadedSchema().Properties["confidence_level"].Enum, h.ConfidenceLevel) {
+		h.ConfidenceLevel = ""
+	}
+	return m, true
+}
+
+func firstText(texts ...string) string {
+	for _, s := range texts {
+		if s = strings.TrimSpace(s); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+var looseComma = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`,(\s*[}\]])`) })
+
+// looseObject is the JSON object in a text: the whole of it, or what stands
+// between the first brace and the last, in a code block or in prose.
+func looseObject(data []byte) (map[string]any, bool) {
+	if doc, problems := decodeHandoff(data); problems == nil {
+		m, ok := doc.(map[string]any)
+		return m, ok
+	}
+	data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
+	from, to := bytes.IndexByte(data, '{'), bytes.LastIndexByte(data, '}')
+	if from < 0 || to < from {
+		return nil, false
+	}
+	data = data[from : to+1]
+	for _, text := range [][]byte{data, looseComma().ReplaceAll(data, []byte("$1"))} {
+		var m map[string]any
+		if json.Unmarshal(text, &m) == nil && m != nil {
+			return m, true
+		}
+	}
+	return nil, false
+}
+
+// lift puts the facts about the task where they belong when they stand at the
+// top, and takes the document out of a member named handoff.
+func lift(doc map[string]any) {
+	if inner, ok := doc["handoff"].(map[string]any); ok && len(doc) == 1 {
+		delete(doc, "handoff")
+		for k, v := range inner {
+			doc[k] = v
+		}
+	}
+	if yes, ok := doc["task_completed"].(bool); ok {
+		doc["task_completed"] = map[string]any{"fully_complete": yes}
+	}
+	task, ok := doc["task_completed"].(map[string]any)
+	if !ok {
+		if doc["task_completed"] != nil {
+			return
+		}
+		task = map[string]any{}
+	}
+	for _, key := range []string{"task_id", "fully_complete"} {
+		if v, have := doc[key]; have && task[key] == nil {
+			task[key] = v
+		}
+	}
+	if len(task) > 0 {
+		doc["task_completed"] = task
+	}
+}
+
+// claimOf is what a document says about the completeness of its task.
+func claimOf(doc map[string]any) *bool {
+	task, _ := doc["task_completed"].(map[string]any)
+	switch v := task["fully_complete"].(type) {
+	case bool:
+		return &v
+	case string:
+		if yes := strings.EqualFold(v, "true"); yes || strings.EqualFold(v, "false") {
+			return &yes
+		}
+	}
+	return nil
+}
+
+// mend makes of v a value of the schema's type; what is missing is empty.
+func (s *schema) mend(v any) any {
+	switch s.Type {
+	case "array":
+		list, ok := v.([]any)
+		switch {
+		case ok:
+		case v == nil || v == "":
+			list = []any{}
+		default:
+			list = []any{v}
+		}
+		out := make([]any, 0, len(list))
+		for _, x := range list {
+			if x != nil && s.Items != nil {
+				out = append(out, s.Items.mend(x))
+			}
+		}
+		return out
+	case "object":
+		return s.mendObject(v)
+	case "boolean":
+		if text, ok := v.(string); ok {
+			return strings.EqualFold(text, "true")
+		}
+		yes, _ := v.(bool)
+		return yes
+	case "string":
+		text := ""
+		switch v := v.(type) {
+		case nil:
+		case string:
+			text = v
+		case float64, bool:
+			text = fmt.Sprint(v)
+		default:
+			data, _ := json.Marshal(v)
+			text = string(data)
+		}
+		if s.MaxLength > 0 {
+			text = clip(text, s.MaxLength)
+		}
+		return text
+	}
+	return v
+}
+
+func (s *schema) mendObject(v any) any {
+	m, ok := v.(map[string]any)
+	if s.Properties == nil {
+		if !ok {
+			return map[string]any{}
+		}
+		return m
+	}
+	if !ok {
+		m = map[string]any{}
+		if v != nil && len(s.Required) > 0 {
+			m[s.Required[0]] = v // the one thing that had to be said
+		}
+	}
+	out := map[string]any{}
+	for name, p := range s.Properties {
+		x, have := m[name]
+		if have && x != nil || slices.Contains(s.Required, name) {
+			out[name] = p.mend(x)
+		}
+	}
+	return out
+}
