@@ -93,7 +93,7 @@ func (r *Repo) Keep(ctx context.Context, k Keep) error {
 	}
 	step("keep:objects")
 	if k.EvidenceRef != "" {
-		if err := r.MoveRef(k.EvidenceRef, k.Evidence); err != nil {
+		if _, err := r.Anchor(k.EvidenceRef, k.Evidence); err != nil {
 			return fmt.Errorf("anchor the evidence: %w", err)
 		}
 	}

@@ -17,6 +17,9 @@ type Holder struct {
 	proc.Identity
 	Host  string    `json:"host"`
 	Since time.Time `json:"since"`
+	// Brief says that a command mends what a crash left, and runs no loop: who
+	// finds the lock held by it waits.
+	Brief bool `json:"brief,omitempty"`
 }
 
 // Alive says whether that process still runs on this machine.
@@ -32,6 +35,10 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
+	if e.Holder.Brief {
+		return fmt.Sprintf("process %d on %s has been mending %s since %s", e.Holder.Pid, e.Holder.Host, e.What,
+			e.Holder.Since.Local().Format("15:04:05"))
+	}
 	return fmt.Sprintf("another loop holds %s: process %d on %s since %s", e.What, e.Holder.Pid, e.Holder.Host,
 		e.Holder.Since.Local().Format("15:04:05"))
 }
@@ -54,15 +61,33 @@ func (r *Repo) WorktreeName() string {
 
 // LockBranch takes the branch for one loop.
 func (r *Repo) LockBranch(branch string) (*Lock, error) {
-	return r.lock("the branch "+branch, r.lockFile("branch", branch))
+	return r.lock("the branch "+branch, r.lockFile("branch", branch), false)
 }
 
 // LockWorktree takes this worktree for one loop.
 func (r *Repo) LockWorktree() (*Lock, error) {
-	return r.lock("this worktree", r.lockFile("worktree", r.WorktreeName()))
+	return r.lock("this worktree", r.lockFile("worktree", r.WorktreeName()), false)
 }
 
-func (r *Repo) lock(what, path string) (*Lock, error) {
+// LockBriefly takes branch and worktree for a recovery. What this process
+// holds already counts as taken.
+func (r *Repo) LockBriefly(branch string) (release func(), err error) {
+	b, err := r.lock("the branch "+branch, r.lockFile("branch", branch), true)
+	if err != nil {
+		return nil, err
+	}
+	w, err := r.lock("this worktree", r.lockFile("worktree", r.WorktreeName()), true)
+	if err != nil {
+		b.Release()
+		return nil, err
+	}
+	return func() { w.Release(); b.Release() }, nil
+}
+
+// briefWait bounds how long one waits for a recovery of another process.
+const briefWait = 30 * time.Second
+
+func (r *Repo) lock(what, path string, brief bool) (*Lock, error) {
 	if err := r.EnsureDir(); err != nil {
 		return nil, err
 	}
@@ -72,10 +97,19 @@ func (r *Repo) lock(what, path string) (*Lock, error) {
 	}
 	// A child of a killed loop that had not yet become another program holds
 	// the lock for a moment longer than its parent.
-	deadline := time.Now().Add(3 * time.Second)
+	began := time.Now()
 	for err = flock(f); errors.Is(err, errLocked); err = flock(f) {
 		h, ok := readHolder(f)
-		if ok && h.Alive() || time.Now().After(deadline) {
+		alive := ok && h.Alive()
+		if alive && brief && h.Identity == proc.Self() {
+			f.Close()
+			return &Lock{}, nil // taken by the command that recovers now
+		}
+		wait := 3 * time.Second
+		if alive && h.Brief {
+			wait = briefWait
+		}
+		if alive && !h.Brief || time.Since(began) > wait {
 			f.Close()
 			return nil, &HeldError{What: what, Holder: h}
 		}
@@ -86,7 +120,7 @@ func (r *Repo) lock(what, path string) (*Lock, error) {
 		return nil, fmt.Errorf("lock %s: %w", what, err)
 	}
 	host, _ := os.Hostname()
-	data, err := json.Marshal(Holder{Identity: proc.Self(), Host: host, Since: time.Now().UTC().Truncate(time.Second)})
+	data, err := json.Marshal(Holder{Identity: proc.Self(), Host: host, Since: time.Now().UTC().Truncate(time.Second), Brief: brief})
 	if err == nil {
 		if err = f.Truncate(0); err == nil {
 			_, err = f.WriteAt(data, 0)
@@ -120,7 +154,7 @@ func readHolder(f io.ReaderAt) (Holder, bool) {
 	return h, true
 }
 
-// BranchHolder says which living process holds the branch.
+// BranchHolder says which living process holds the branch for a loop.
 func (r *Repo) BranchHolder(branch string) (Holder, bool) {
 	f, err := os.Open(r.lockFile("branch", branch))
 	if err != nil {
@@ -128,5 +162,5 @@ func (r *Repo) BranchHolder(branch string) (Holder, bool) {
 	}
 	defer f.Close()
 	h, ok := readHolder(f)
-	return h, ok && h.Alive()
+	return h, ok && !h.Brief && h.Alive()
 }

@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	agentctx "git-ralph/context"
-	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
@@ -345,8 +344,8 @@ func (l *Loop) lastOutputs(ctx context.Context, it *iteration) []agentctx.Output
 	if err != nil || len(list) == 0 {
 		return nil
 	}
-	ref := gitstate.EvidenceRef(it.state.Journal.ID, list[0].Event.ID)
-	at, err := l.Repo.ReadRef(ctx, ref)
+	last := list[0].Event
+	at, err := l.Repo.EvidenceOf(ctx, it.state.Journal.ID, last.ID, last.Result.Evidence)
 	if err != nil || at.IsZero() {
 		return nil
 	}

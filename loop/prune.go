@@ -2,7 +2,10 @@ package loop
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sort"
+	"strings"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
@@ -27,10 +30,16 @@ func Prune(repo *gitstate.Repo, j *journal.Journal, keep int) error {
 	if err != nil || len(refs) <= keep {
 		return err
 	}
-	names := make([]string, 0, len(refs))
+	prefix := gitstate.EvidencePrefix + snap.State.Journal.ID + "/"
+	of := map[string][]string{} // what one iteration left lies on one ref, seldom on more
 	for name := range refs {
-		names = append(names, name)
+		event, _, _ := strings.Cut(strings.TrimPrefix(name, prefix), ".")
+		of[event] = append(of[event], name)
 	}
+	if len(of) <= keep {
+		return nil
+	}
+	names := slices.Collect(maps.Keys(of))
 	// Event ids begin with their time.
 	sort.Sort(sort.Reverse(sort.StringSlice(names)))
 	open := map[string]bool{}
@@ -45,11 +54,10 @@ func Prune(repo *gitstate.Repo, j *journal.Journal, keep int) error {
 	}
 	left := len(old)
 	err = j.WalkBrief(ctx, func(e journal.Entry) (bool, error) {
-		ref := gitstate.EvidenceRef(snap.State.Journal.ID, e.Event.ID)
-		if r := e.Event.Result; r != nil && old[ref] {
+		if r := e.Event.Result; r != nil && old[e.Event.ID] {
 			left--
 			if r.Verdict != state.Reject || !open[string(e.Event.Task)] {
-				drop = append(drop, ref)
+				drop = append(drop, of[e.Event.ID]...)
 			}
 		}
 		// The rest of a long history says nothing about these.

@@ -42,9 +42,19 @@ func (e *DivergedError) Error() string {
 	return fmt.Sprintf("the branch is neither before nor after the kept commit %s", e.Commit)
 }
 
-// Run looks at the journal's newest word and finishes or undoes it. It does
-// nothing while a living process holds the branch.
+// Run looks at the journal's newest word and finishes or undoes it, under the
+// locks of branch and worktree: of two that come at once the second one finds
+// nothing left to do. It does nothing while a living loop holds either.
 func (r *Recovery) Run(ctx context.Context) error {
+	release, err := r.Repo.LockBriefly(r.Journal.Branch)
+	var held *gitstate.HeldError
+	if errors.As(err, &held) && !held.Holder.Brief {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer release()
 	intent, err := r.Repo.ReadIntent()
 	if err != nil {
 		return err
@@ -58,9 +68,6 @@ func (r *Recovery) Run(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
-	}
-	if _, alive := r.Repo.BranchHolder(r.Journal.Branch); alive && !r.holdsItself() {
-		return nil
 	}
 	if intent != nil && intent.Journal == r.Journal.Ref() {
 		if k := snap.State.Run.LastKeep; k != nil && k.EventID == intent.EventID {
@@ -112,12 +119,6 @@ func dropCheckpoints(ctx context.Context, repo *gitstate.Repo, s state.State) er
 		}
 	}
 	return nil
-}
-
-// holdsItself: this very process took the branch's lock before it recovered.
-func (r *Recovery) holdsItself() bool {
-	h, ok := r.Repo.BranchHolder(r.Journal.Branch)
-	return ok && h.Identity == proc.Self()
 }
 
 // finishKeep does what a keep still had to do when its process died after the
@@ -259,7 +260,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		if it.after, err = r.Engine.Capture(ctx, cp); err != nil {
 			return fmt.Errorf("store what lies in the worktree: %w", err)
 		}
-		if evidence, err = l.storeEvidence(it, it.after.Tree); err != nil {
+		if evidence, err = r.store(ctx, l, it); err != nil {
 			return err
 		}
 		r.fail("recover:stored")
@@ -287,7 +288,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 	r.fail("recover:restored")
 	res := &state.Result{Verdict: state.Reject, Reasons: []string{"interrupted"}, Outcome: string(Interrupted), Detail: "the process died",
 		Title: it.task.Title, Agent: cur.Start.Agent, Evidence: hex(evidence), TaskStatus: plan.Pending, FailText: it.task.Failure,
-		Sandbox: cur.Start.Sandbox}
+		Sandbox: cur.Start.Sandbox, Notices: it.notices}
 	if untouched {
 		res.Untouched = true
 		res.Notices = append(res.Notices, "the worktree was left as it was found")
@@ -313,6 +314,40 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		return l.dropCheckpoint(it)
 	}
 	return nil
+}
+
+// store makes what lies in the worktree reachable and returns the evidence of
+// the iteration. What was stored first stays that: after a recovery that was
+// itself cut short it is the attempt, and the worktree only the rest of it.
+func (r *Recovery) store(ctx context.Context, l *Loop, it *iteration) (object.ID, error) {
+	first, err := r.Repo.EvidenceOf(ctx, it.state.Journal.ID, it.id, "")
+	if err != nil {
+		return first, err
+	}
+	if first.IsZero() {
+		return l.storeEvidence(it, it.after.Tree)
+	}
+	tree, err := r.Repo.TreeOf(first)
+	if err != nil {
+		return first, err
+	}
+	held, ok, err := r.Repo.Lookup(tree, "worktree")
+	if err != nil {
+		return first, err
+	}
+	if !ok {
+		held.ID = object.EmptyTree
+	}
+	if held.ID == it.after.Tree || len(it.after.Changes)+len(it.after.PutBack) == 0 {
+		return first, nil
+	}
+	second, err := l.storeEvidence(it, it.after.Tree)
+	if err != nil {
+		return first, err
+	}
+	it.notices = append(it.notices, "what lay in the worktree when it was mended is "+second.String()[:12])
+	r.Log("what lay in the worktree just now is %s: git ls-tree -r %s", second.String()[:12], second.String()[:12])
+	return first, nil
 }
 
 // asRecorded says whether HEAD, branch and index are as they were when the

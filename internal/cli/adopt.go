@@ -232,7 +232,7 @@ func (c *AdoptCmd) take(a *App, j *journal.Journal, tip object.ID, o orphan) err
 			return err
 		}
 		defer lock.Release()
-		if err := j.Repo.MoveRef(archive, o.snap.Tip); err != nil {
+		if archive, err = j.Repo.Anchor(archive, o.snap.Tip); err != nil {
 			return err
 		}
 		if err := j.Repo.UpdateRefs("", gitstate.RefUpdate{Name: o.ref, Old: o.snap.Tip}); err != nil {
@@ -244,8 +244,8 @@ func (c *AdoptCmd) take(a *App, j *journal.Journal, tip object.ID, o orphan) err
 		if err != nil {
 			return err
 		}
-		ref := gitstate.ArchiveRef(now.State.Journal.ID)
-		if err := j.Repo.MoveRef(ref, tip); err != nil {
+		ref, err := j.Repo.Anchor(gitstate.ArchiveRef(now.State.Journal.ID), tip)
+		if err != nil {
 			return err
 		}
 		if err := j.Repo.UpdateRefs("", gitstate.RefUpdate{Name: j.Ref(), Old: tip}); err != nil {

@@ -131,7 +131,7 @@ func (a *App) attempt(s state.State, e journal.Entry) (before, after object.ID, 
 	if before, err = a.treeOfHex(r.Parent); err != nil {
 		return before, after, err
 	}
-	tree, err := a.evidenceTree(gitstate.EvidenceRef(s.Journal.ID, e.Event.ID))
+	tree, err := a.evidenceTree(s, e)
 	if errors.Is(err, errPruned) && r.Commit != "" {
 		after, err = a.treeOfHex(r.Commit)
 		return before, after, err
@@ -157,7 +157,7 @@ func (a *App) attempt(s state.State, e journal.Entry) (before, after object.ID, 
 }
 
 func (a *App) evidenceStart(s state.State, e journal.Entry) (object.ID, error) {
-	at, err := a.repo.ReadRef(a.Ctx, gitstate.EvidenceRef(s.Journal.ID, e.Event.ID))
+	at, err := a.evidence(s, e)
 	if err != nil {
 		return object.Zero, err
 	}

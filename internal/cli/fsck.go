@@ -211,6 +211,10 @@ func (c *checkup) refs(ctx context.Context) error {
 		return err
 	}
 	_, alive := c.a.holder(c.j, c.j.Branch)
+	named := map[string]bool{}
+	for _, id := range all {
+		named[id.String()] = true
+	}
 	for _, name := range sortedKeys(all) {
 		id := all[name]
 		if _, err := c.j.Repo.Store.ReadCommit(id); err != nil {
@@ -218,7 +222,10 @@ func (c *checkup) refs(ctx context.Context) error {
 			continue
 		}
 		if event, ok := strings.CutPrefix(name, gitstate.EvidencePrefix+c.id+"/"); ok && c.id != "" {
-			c.doc.Evidence++
+			event, more, _ := strings.Cut(event, ".")
+			if more == "" {
+				c.doc.Evidence++
+			}
 			end, known := c.ends[event]
 			switch {
 			case c.forks[event]:
@@ -226,7 +233,7 @@ func (c *checkup) refs(ctx context.Context) error {
 				// A crash between the evidence and the journal leaves one; what it
 				// holds is in no entry, so it is named and never dropped.
 				c.fault("refs", object.Zero, "git ls-tree -r "+id.String()[:12]+" shows it; git update-ref -d "+name+" drops it", "%s belongs to no entry", name)
-			case known && end.Result.Evidence != "" && end.Result.Evidence != id.String():
+			case known && more == "" && end.Result.Evidence != "" && !named[end.Result.Evidence]:
 				c.fault("refs", object.Zero, "git update-ref "+name+" "+end.Result.Evidence, "%s is not the evidence that its entry names", name)
 			}
 		}

@@ -183,15 +183,9 @@ func (a *App) clearName(j *journal.Journal) error {
 		if err != nil {
 			return err
 		}
-		archive := gitstate.ArchiveRef(snap.State.Journal.ID)
-		old, err := j.Repo.ReadRef(a.Ctx, archive)
+		archive, err := j.Repo.Anchor(gitstate.ArchiveRef(snap.State.Journal.ID), tip)
 		if err != nil {
 			return err
-		}
-		if old != tip {
-			if err := j.Repo.UpdateRefs("", gitstate.RefUpdate{Name: archive, Old: old, New: tip}); err != nil {
-				return err
-			}
 		}
 		if err := j.Repo.UpdateRefs("", gitstate.RefUpdate{Name: gitstate.JournalRef(name), Old: tip}); err != nil {
 			return err

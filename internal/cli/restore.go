@@ -183,7 +183,7 @@ func (c *RestoreCmd) branch(a *App, s state.State, e journal.Entry) error {
 	}
 	parent := e.Event.Result.Parent
 	if parent == "" {
-		if ev, err := a.repo.ReadRef(a.Ctx, gitstate.EvidenceRef(s.Journal.ID, e.Event.ID)); err == nil && !ev.IsZero() {
+		if ev, err := a.evidence(s, e); err == nil && !ev.IsZero() {
 			if commit, err := a.repo.Store.ReadCommit(ev); err == nil && len(commit.Parents) > 0 {
 				parent = commit.Parents[0].String()
 			}

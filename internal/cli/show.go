@@ -171,7 +171,7 @@ func (a *App) showDoc(s state.State, e journal.Entry) (showDoc, error) {
 		d.Agents = append(d.Agents, describeRun(run))
 	}
 	d.fill()
-	at, err := a.journal.Repo.ReadRef(a.Ctx, gitstate.EvidenceRef(s.Journal.ID, e.Event.ID))
+	at, err := a.evidence(s, e)
 	if err != nil {
 		return d, err
 	}
@@ -184,8 +184,7 @@ func (a *App) showDoc(s state.State, e journal.Entry) (showDoc, error) {
 // evidence prints a file of the evidence.
 func (c *ShowCmd) evidence(a *App, s state.State, found []journal.Entry) error {
 	for _, e := range found {
-		ref := gitstate.EvidenceRef(s.Journal.ID, e.Event.ID)
-		tree, err := a.evidenceTree(ref)
+		tree, err := a.evidenceTree(s, e)
 		if err != nil {
 			return err
 		}
@@ -205,7 +204,7 @@ func (c *ShowCmd) evidence(a *App, s state.State, found []journal.Entry) error {
 			return err
 		}
 		if !ok {
-			return gitstate.Hint(1, "git ls-tree -r --name-only "+ref, "the evidence of iteration %d has no %s", e.Event.Iteration, path)
+			return gitstate.Hint(1, "git ls-tree -r --name-only "+tree.String()[:12], "the evidence of iteration %d has no %s", e.Event.Iteration, path)
 		}
 		data, err := a.repo.Store.ReadType(entry.ID, object.Blob)
 		if err != nil {
@@ -221,9 +220,14 @@ func (c *ShowCmd) evidence(a *App, s state.State, found []journal.Entry) error {
 // errPruned says that evidence is gone.
 var errPruned = errors.New("its evidence was pruned")
 
-// evidenceTree is the tree of an evidence ref.
-func (a *App) evidenceTree(ref string) (object.ID, error) {
-	at, err := a.journal.Repo.ReadRef(a.Ctx, ref)
+// evidence is the evidence of an iteration, Zero when it was pruned.
+func (a *App) evidence(s state.State, e journal.Entry) (object.ID, error) {
+	return a.journal.Repo.EvidenceOf(a.Ctx, s.Journal.ID, e.Event.ID, e.Event.Result.Evidence)
+}
+
+// evidenceTree is the tree of an iteration's evidence.
+func (a *App) evidenceTree(s state.State, e journal.Entry) (object.ID, error) {
+	at, err := a.evidence(s, e)
 	if err != nil {
 		return object.Zero, err
 	}

@@ -7,9 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -189,76 +187,4 @@ func TestWorksThroughAPlan(t *testing.T) {
 		t.Errorf("the note says %q", got)
 	}
 	p.sound(t)
-}
-
-// TestKilledAnywhere ends the loop with SIGKILL at every named step, of a task
-// that is kept and of one that is rejected first, and starts it again. No
-// person is needed in between, and nothing is damaged or lost.
-func TestKilledAnywhere(t *testing.T) {
-	// The first attempt at the first task breaks the check; what it wrote must
-	// be gone afterwards. An ignored file and an untracked one are the user's.
-	agent := "if [ \"$RALPH_TASK_ID-$RALPH_ATTEMPT\" = T-001-1 ] && [ ! -e ../was-broken ]; then echo x > broken; echo changed > README; fi\n" + doTask
-	list := newProject(t, agent, check, nil)
-	names := strings.Split(strings.TrimSpace(list.must(t, "failpoints")), "\n")
-	if len(names) < 20 {
-		t.Fatalf("only %d failpoints", len(names))
-	}
-	// Those of linked worktrees are reached with --worktree alone.
-	names = slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(n, "linked:") || strings.HasPrefix(n, "follow:") })
-	if testing.Short() {
-		names = names[:4]
-	}
-	var mu sync.Mutex
-	hit := map[string]bool{}
-	t.Run("at", func(t *testing.T) {
-		for _, name := range append(names, "") {
-			t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
-				t.Parallel()
-				p := newProject(t, agent, check, map[string]string{".gitignore": ".env\n", "README": "hello\n"})
-				p.Write(".env", "SECRET=1\n")
-				p.Write("notes.txt", "the user's own, untracked\n")
-				p.must(t, "add", "the first thing")
-				p.must(t, "add", "the second thing")
-				r := p.run(t, []string{"RALPH_FAILPOINT=" + name}, "start")
-				switch r.code {
-				case -1:
-					mu.Lock()
-					hit[name] = true
-					mu.Unlock()
-				case 0:
-				default:
-					t.Fatalf("the start that was to be killed: exit %d\n%s%s", r.code, r.out, r.err)
-				}
-				// Recovery itself may be killed as well.
-				for range 2 {
-					p.run(t, []string{"RALPH_FAILPOINT=" + name}, "start")
-				}
-				r = p.run(t, nil, "start")
-				if r.code != 0 {
-					t.Fatalf("the next start: exit %d\n%s%s", r.code, r.out, r.err)
-				}
-				if got := p.Read("out-T-001.txt") + p.Read("out-T-002.txt"); got != "T-001\nT-002\n" {
-					t.Errorf("the work is %q", got)
-				}
-				if got := p.Read("README") + p.Read(".env") + p.Read("notes.txt") + p.Read("broken"); got != "hello\nSECRET=1\nthe user's own, untracked\n" {
-					t.Errorf("the user's files are %q", got)
-				}
-				if got := p.Git("ls-files", "out-*"); got != "out-T-001.txt\nout-T-002.txt" {
-					t.Errorf("committed: %q", got)
-				}
-				if n := len(strings.Fields(p.Git("log", "--format=%h", "--grep=^Ralph-Task: T-00"))); n != 2 {
-					t.Errorf("%d code commits for 2 tasks", n)
-				}
-				os.Remove(filepath.Join(p.Dir, "notes.txt"))
-				p.sound(t)
-			})
-		}
-	})
-	if !testing.Short() {
-		for _, name := range names {
-			if !hit[name] && !strings.HasPrefix(name, "recover:") && !strings.HasPrefix(name, "restore ") && !strings.HasPrefix(name, "index ") {
-				t.Errorf("the step %q was never reached", name)
-			}
-		}
-	}
 }

@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// ways are what may have to die before a step is reached at all: nothing, or a
+// run at a place that leaves a recovery something to do.
+var ways = []string{"", "iteration:agent-ended", "keep:refs-committed"}
+
+// TestKilledAnywhere ends the loop with SIGKILL at every named step, of a task
+// that is kept and of one that is rejected first, and starts it again. A step
+// that only a recovery takes is reached by a kill before it. No person is needed
+// in between, and nothing is damaged or lost.
+func TestKilledAnywhere(t *testing.T) {
+	// The first attempt at the first task breaks the check; what it wrote must
+	// be gone afterwards. An ignored file and an untracked one are the user's.
+	agent := "if [ \"$RALPH_TASK_ID-$RALPH_ATTEMPT\" = T-001-1 ] && [ ! -e ../was-broken ]; then\n" +
+		"echo x > broken; echo changed > README; chmod 755 LICENSE; rmdir empty; fi\n" + doTask
+	list := newProject(t, agent, check, nil)
+	names := strings.Split(strings.TrimSpace(list.must(t, "failpoints")), "\n")
+	if len(names) < 20 {
+		t.Fatalf("only %d failpoints", len(names))
+	}
+	// Those of linked worktrees are reached with --worktree alone.
+	names = slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(n, "linked:") || strings.HasPrefix(n, "follow:") })
+	if testing.Short() {
+		names = names[:4]
+	}
+	var mu sync.Mutex
+	reached := map[string]int{}
+	t.Run("at", func(t *testing.T) {
+		for _, name := range append(names, "") {
+			t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+				t.Parallel()
+				for _, first := range ways {
+					if killedAt(t, agent, first, name) || name == "" {
+						mu.Lock()
+						reached[name]++
+						mu.Unlock()
+						return
+					}
+				}
+			})
+		}
+	})
+	for _, name := range names {
+		if reached[name] == 0 {
+			t.Errorf("the step %q was never reached: give ways a first kill after which it is", name)
+		}
+	}
+}
+
+// killedAt ends a run at the step first, when there is one, and the next run at
+// the step name, three times, and looks at what the run after that made of it.
+// It says whether the second step was reached.
+func killedAt(t *testing.T, agent, first, name string) (reached bool) {
+	p := newProject(t, agent, check, map[string]string{".gitignore": ".env\n", "README": "hello\n", "LICENSE": "free\n"})
+	p.Write(".env", "SECRET=1\n")
+	p.Write("notes.txt", "the user's own, untracked\n")
+	if err := os.Mkdir(filepath.Join(p.Dir, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.must(t, "add", "the first thing")
+	p.must(t, "add", "the second thing")
+	if first != "" {
+		if r := p.run(t, []string{"RALPH_FAILPOINT=" + first}, "start"); r.code != -1 {
+			t.Fatalf("the first kill, at %s: exit %d\n%s%s", first, r.code, r.out, r.err)
+		}
+	}
+	for range 3 { // recovery itself may be killed as well
+		r := p.run(t, []string{"RALPH_FAILPOINT=" + name}, "start")
+		if r.code != -1 && r.code != 0 {
+			t.Fatalf("the start that was to be killed: exit %d\n%s%s", r.code, r.out, r.err)
+		}
+		if r.code == 0 {
+			break
+		}
+		reached = true
+	}
+	if !reached && name != "" {
+		return false
+	}
+	if r := p.run(t, nil, "start"); r.code != 0 {
+		t.Fatalf("the next start: exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	if got := p.Read("out-T-001.txt") + p.Read("out-T-002.txt"); got != "T-001\nT-002\n" {
+		t.Errorf("the work is %q", got)
+	}
+	if got := p.Read("README") + p.Read(".env") + p.Read("notes.txt") + p.Read("broken"); got != "hello\nSECRET=1\nthe user's own, untracked\n" {
+		t.Errorf("the user's files are %q", got)
+	}
+	if got := p.Git("ls-files", "out-*"); got != "out-T-001.txt\nout-T-002.txt" {
+		t.Errorf("committed: %q", got)
+	}
+	if n := len(strings.Fields(p.Git("log", "--format=%h", "--grep=^Ralph-Task: T-00"))); n != 2 {
+		t.Errorf("%d code commits for 2 tasks", n)
+	}
+	if err := os.Remove(filepath.Join(p.Dir, "empty")); err != nil {
+		t.Errorf("the user's empty folder: %v", err)
+	}
+	os.Remove(filepath.Join(p.Dir, "notes.txt"))
+	p.sound(t)
+	return true
+}
+
+// TestTwoRecoverAtOnce lets several commands meet what a dead run left: one of
+// them mends it, and what the agent had written is stored once and reachable.
+func TestTwoRecoverAtOnce(t *testing.T) {
+	rounds := 3
+	if testing.Short() {
+		rounds = 1
+	}
+	for range rounds {
+		p := newProject(t, doTask, check, map[string]string{"README": "hello\n"})
+		p.must(t, "add", "the first thing")
+		if r := p.run(t, []string{"RALPH_FAILPOINT=iteration:agent-ended"}, "start"); r.code != -1 {
+			t.Fatalf("the run that was to be killed: exit %d\n%s%s", r.code, r.out, r.err)
+		}
+		var wg sync.WaitGroup
+		results := make([]result, 4)
+		for i := range results {
+			wg.Go(func() { results[i] = p.run(t, nil, "inject", "a word") })
+		}
+		wg.Wait()
+		for _, r := range results {
+			if r.code != 0 {
+				t.Errorf("inject: exit %d\n%s%s", r.code, r.out, r.err)
+			}
+		}
+		refs := strings.Fields(p.Git("for-each-ref", "--format=%(refname)", "refs/ralph/evidence"))
+		if len(refs) != 1 {
+			t.Fatalf("evidence refs: %v", refs)
+		}
+		if got := p.Git("show", refs[0]+":worktree/out-T-001.txt"); got != "T-001" {
+			t.Errorf("the stored attempt has %q", got)
+		}
+		if _, err := os.Stat(filepath.Join(p.Dir, "out-T-001.txt")); err == nil {
+			t.Error("the worktree was not put back")
+		}
+		p.sound(t)
+	}
+}
