@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"git-ralph/gitstate/object"
@@ -167,7 +168,9 @@ func (c *refChild) close() error { return c.child.Close() }
 // RefTx is a prepared transaction: every ref is locked and had its expected
 // value. Exactly one of Commit and Abort follows.
 type RefTx struct {
+	r    *Repo
 	c    *refChild
+	ups  []RefUpdate
 	keep *Repo // give the child back to
 }
 
@@ -205,7 +208,7 @@ func (r *Repo) PrepareRefs(msg string, ups ...RefUpdate) (*RefTx, error) {
 	if err := c.say(b.String()+"prepare\n", "prepare: ok"); err != nil {
 		return nil, err
 	}
-	tx := &RefTx{c: c}
+	tx := &RefTx{r: r, c: c, ups: ups}
 	if plain {
 		tx.keep = r
 	}
@@ -231,7 +234,41 @@ func (t *RefTx) Commit() error {
 	if err := t.c.say("commit\n", "commit: ok"); err != nil {
 		return err
 	}
-	return t.done()
+	return errors.Join(t.r.flushRefs(t.ups), t.done())
+}
+
+// flushRefs makes moves of refs permanent: git flushes the file of a new value
+// and not the name that it gets, so that a power cut would bring the old value
+// back after its writer was told of the new one. A ref that is deleted and comes
+// back does no harm. Logs come first: the newest change of a name is that of
+// the ref itself.
+func (r *Repo) flushRefs(ups []RefUpdate) error {
+	var logs, dirs []string
+	for _, u := range ups {
+		if u.New.IsZero() {
+			continue
+		}
+		logs = append(logs, filepath.Join(r.CommonDir, "logs", filepath.FromSlash(u.Name)))
+		dirs = append(dirs, filepath.Dir(filepath.Join(r.CommonDir, filepath.FromSlash(u.Name))))
+	}
+	if len(dirs) == 0 {
+		return nil
+	}
+	if r.Reftable {
+		logs, dirs = nil, []string{filepath.Join(r.CommonDir, "reftable")}
+	}
+	err := object.FlushFiles(r.CommonDir, len(logs), func(i int) (*os.File, error) {
+		f, err := os.Open(logs[i])
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return f, err
+	})
+	slices.Sort(dirs)
+	if err = errors.Join(err, object.FlushFolders(slices.Compact(dirs)...)); err != nil {
+		return fmt.Errorf("flush refs: %w", err)
+	}
+	return nil
 }
 
 // Abort gives the locks back.

@@ -258,6 +258,10 @@ func (l *Loop) keep(ctx context.Context, it *iteration, j Judgement) error {
 	if len(it.after.Changes) == 0 {
 		return l.endKept(it, res)
 	}
+	// A branch never names what a power cut could take out of the worktree.
+	if err := l.Engine.Flush(kept(it.after.Changes)); err != nil {
+		return err
+	}
 	commit, err := l.commitCode(ctx, it, res)
 	if err != nil {
 		return err
@@ -300,6 +304,17 @@ func (l *Loop) keep(ctx context.Context, it *iteration, j Judgement) error {
 	return l.dropCheckpoint(it)
 }
 
+// kept are the paths of changes that left a file.
+func kept(changes []worktree.Change) []string {
+	var paths []string
+	for _, c := range changes {
+		if !c.New.ID.IsZero() {
+			paths = append(paths, c.Path)
+		}
+	}
+	return paths
+}
+
 // endKept ends an iteration that is kept without a change.
 func (l *Loop) endKept(it *iteration, res *state.Result) error {
 	evidence, err := l.storeEvidence(it, it.after.Tree)
@@ -318,7 +333,7 @@ func (l *Loop) storeEvidence(it *iteration, tree object.ID) (object.ID, error) {
 	}
 	if err == nil {
 		l.fail("reject:objects")
-		err = l.Repo.MoveRef(l.evidenceRef(it), evidence)
+		_, err = l.Repo.Anchor(l.evidenceRef(it), evidence)
 	}
 	if err != nil {
 		return evidence, fmt.Errorf("store the attempt as evidence: %w", err)

@@ -22,26 +22,31 @@ func journalled(dir string) bool {
 	return false
 }
 
-// flushFiles makes the contents of files permanent. On a journalling file
+// flushAll makes the contents of n files permanent. On a journalling file
 // system the data of all of them is written first, in one sweep, and the fsync
 // of the last one commits what they all changed: 80 files then cost one flush
 // of the disk instead of twenty. The last file's blocks are allocated last, so
 // that its commit is not older than any other's.
-func flushFiles(dir string, paths []string) error {
-	if len(paths) < 4 || !journalled(dir) {
-		return each(len(paths), func(i int) error { return flush(paths[i]) })
+func flushAll(dir string, n int, open opener) error {
+	if n < 4 || !journalled(dir) {
+		return each(n, func(i int) error { return flush(open, i) })
 	}
 	var last *os.File
-	for len(paths) > 0 {
-		n := min(len(paths), 256) // open files are limited
-		f, err := writeOut(paths[:n])
+	for at := 0; at < n; at += 256 { // open files are limited
+		f, err := writeOut(at, min(n, at+256), open)
 		if err != nil {
 			return err
+		}
+		if f == nil {
+			continue
 		}
 		if last != nil {
 			last.Close()
 		}
-		last, paths = f, paths[n:]
+		last = f
+	}
+	if last == nil {
+		return nil
 	}
 	defer last.Close()
 	return last.Sync()
@@ -49,23 +54,29 @@ func flushFiles(dir string, paths []string) error {
 
 // writeOut hands the data of files to the disk, waits for it, and returns the
 // last file, open.
-func writeOut(paths []string) (*os.File, error) {
-	files := make([]*os.File, 0, len(paths))
+func writeOut(from, to int, open opener) (*os.File, error) {
+	files := make([]*os.File, 0, to-from)
 	fail := func(err error) (*os.File, error) {
 		for _, f := range files {
 			f.Close()
 		}
 		return nil, err
 	}
-	for _, p := range paths {
-		f, err := os.Open(p)
+	for i := from; i < to; i++ {
+		f, err := open(i)
 		if err != nil {
 			return fail(err)
+		}
+		if f == nil {
+			continue
 		}
 		files = append(files, f)
 		if err := unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE); err != nil {
 			return fail(err)
 		}
+	}
+	if len(files) == 0 {
+		return nil, nil
 	}
 	const all = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
 	for _, f := range files {

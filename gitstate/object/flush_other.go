@@ -2,10 +2,12 @@
 
 package object
 
-func flushFiles(_ string, paths []string) error {
-	return each(len(paths), func(i int) error { return flush(paths[i]) })
+func flushAll(_ string, n int, open opener) error {
+	return each(n, func(i int) error { return flush(open, i) })
 }
 
 func flushDirs(_ string, dirs []string) error {
 	return each(len(dirs), func(i int) error { return flushDir(dirs[i]) })
 }
+
+func journalled(string) bool { return false }

@@ -261,7 +261,7 @@ func (s *Store) Sync() error {
 	for i, id := range ids {
 		files[i] = s.pending[id]
 	}
-	if err := flushFiles(s.dir, files); err != nil {
+	if err := FlushFiles(s.dir, len(files), func(i int) (*os.File, error) { return os.Open(files[i]) }); err != nil {
 		return fmt.Errorf("flush objects: %w", err)
 	}
 	dirs := map[string]bool{}
@@ -292,36 +292,6 @@ func (s *Store) Sync() error {
 		return fmt.Errorf("flush folders of objects: %w", err)
 	}
 	return nil
-}
-
-// each runs f for 0..n-1 on a few goroutines: the file system joins the
-// flushes of one moment into one write of its log.
-func each(n int, f func(int) error) error {
-	var wg sync.WaitGroup
-	errs := make([]error, n)
-	next := make(chan int)
-	for range min(n, 32) {
-		wg.Go(func() {
-			for i := range next {
-				errs[i] = f(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
-func flush(path string) error {
-	f, err := os.OpenFile(path, os.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
 }
 
 // Has says whether the object exists.

@@ -285,6 +285,13 @@ func (r *restorer) writeAll() {
 		}
 		r.report.Restored = append(r.report.Restored, w.path)
 	}
+	paths := make([]string, len(r.writes))
+	for i, w := range r.writes {
+		paths[i] = w.path
+	}
+	if err := r.e.Flush(paths); err != nil {
+		r.failed("", err)
+	}
 }
 
 // write puts a file or link in place: a temporary name, then a rename.

@@ -55,7 +55,8 @@ func ExitCode(err error) int {
 }
 
 // pinned settings come before the subcommand of every call. They make sure
-// that nothing in the repository's configuration runs a program of its choice.
+// that nothing in the repository's configuration runs a program of its choice,
+// and that what git writes outlives a power cut.
 var pinned = []string{
 	"-c", "core.fsmonitor=false",
 	"-c", "core.hooksPath=/dev/null",
@@ -63,6 +64,10 @@ var pinned = []string{
 	"-c", "maintenance.auto=false",
 	"-c", "safe.bareRepository=explicit",
 	"-c", "advice.detachedHead=false",
+	// Whatever git writes is on the disk when it says so: a branch that names an
+	// object which a power cut emptied cannot be read any more.
+	"-c", "core.fsync=all",
+	"-c", "core.fsyncMethod=fsync",
 }
 
 // keptGitVars are the GIT_* variables that name the user or the user's own
