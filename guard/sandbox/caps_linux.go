@@ -13,6 +13,7 @@ import (
 var setupCaps = []uintptr{
 	unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH,
 	unix.CAP_CHOWN, unix.CAP_FOWNER, unix.CAP_NET_ADMIN, unix.CAP_SETFCAP,
+	unix.CAP_SYS_RESOURCE,
 }
 
 // rootCaps are what a command of root keeps: files of other owners in the

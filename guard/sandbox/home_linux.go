@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,23 +37,13 @@ func (m *mounter) home() error {
 	case HomeCopy:
 		return m.homeCopy(r)
 	}
-	// The kernel takes its time for the list, and for the overlay.
-	type list struct {
-		below []string
-		err   error
-	}
-	mounts := make(chan list, 1)
-	go func() {
-		below, err := mountsBelow(r.real)
-		mounts <- list{below, err}
-	}()
 	tree, err := overlay(r.real, m.spec.HomeUpper)
-	l := <-mounts
-	if err := errors.Join(err, l.err); err != nil {
+	mounts, merr := m.mounts()
+	if err := errors.Join(err, merr); err != nil {
 		return &homeError{err}
 	}
 	m.items = append(m.items, item{target: r.real, rank: rankBase, dir: true, tree: tree, links: r.links, what: "home"})
-	for _, p := range l.below {
+	for _, p := range mountsBelow(mounts, r.real) {
 		m.optional(p, rankBase, false, "mount in the home folder")
 	}
 	return nil
@@ -95,21 +86,42 @@ func overlay(lower, keep string) (int, error) {
 	return tree, nil
 }
 
+// mountPoint is one line of mountinfo.
+type mountPoint struct{ path, fs string }
+
+// readMounts lists the mounts beside whoever calls it: the kernel takes its time.
+// The function that it returns waits for the list.
+func readMounts() func() ([]mountPoint, error) {
+	type list struct {
+		all []mountPoint
+		err error
+	}
+	done := make(chan list, 1)
+	go func() {
+		b, err := os.ReadFile("/proc/self/mountinfo")
+		var all []mountPoint
+		for line := range strings.Lines(string(b)) {
+			place, source, ok := strings.Cut(line, " - ")
+			f, kind := strings.Fields(place), strings.Fields(source)
+			if ok && len(f) > 4 && len(kind) > 0 {
+				all = append(all, mountPoint{unescapeMount(f[4]), kind[0]})
+			}
+		}
+		done <- list{all, err}
+	}()
+	return sync.OnceValues(func() ([]mountPoint, error) {
+		l := <-done
+		return l.all, l.err
+	})
+}
+
 // mountsBelow are the mount points inside dir, without those inside others of
 // them. An overlay does not show them by itself.
-func mountsBelow(dir string) ([]string, error) {
-	b, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil, err
-	}
+func mountsBelow(mounts []mountPoint, dir string) []string {
 	var all []string
-	for line := range strings.Lines(string(b)) {
-		f := strings.Fields(line)
-		if len(f) < 5 {
-			continue
-		}
-		if p := unescapeMount(f[4]); p != dir && within(p, dir) {
-			all = append(all, p)
+	for _, m := range mounts {
+		if m.path != dir && within(m.path, dir) {
+			all = append(all, m.path)
 		}
 	}
 	slices.Sort(all)
@@ -119,7 +131,7 @@ func mountsBelow(dir string) ([]string, error) {
 			out = append(out, p)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // unescapeMount undoes the octal escapes of mountinfo.

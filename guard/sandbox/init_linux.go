@@ -99,7 +99,13 @@ func (i *initProcess) run(in *os.File) int {
 	if i.order.Spec.Mechanism == Namespaces {
 		dropSignals()
 	}
-	err = i.setUp()
+	err = yieldMemory()
+	if err == nil {
+		err = i.setUp()
+	}
+	if err == nil {
+		err = ownStreams(3+i.order.Extra, i.order.Spec.Mechanism)
+	}
 	<-caught
 	if err != nil {
 		return i.fail(err, failed)
@@ -219,6 +225,9 @@ func (i *initProcess) setUp() error {
 	}
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0); err != nil {
 		return fmt.Errorf("set the parent death signal: %w", err)
+	}
+	if err := closeCgroups(); err != nil {
+		return err
 	}
 	m := &mounter{spec: spec, covers: i.order.Covers}
 	if err := m.build(); err != nil {

@@ -38,8 +38,11 @@ const (
 )
 
 // privateRoots are covered by empty folders of the sandbox's own.
-var privateRoots = []struct{ path, mode string }{
-	{"/tmp", "1777"}, {"/var/tmp", "1777"}, {"/run", "755"}, {"/dev/shm", "1777"},
+var privateRoots = []struct {
+	path string
+	mode os.FileMode
+}{
+	{"/tmp", 0o777 | os.ModeSticky}, {"/var/tmp", 0o777 | os.ModeSticky}, {"/run", 0o755}, {"/dev/shm", 0o777 | os.ModeSticky},
 }
 
 // mounter builds the mounts of one sandbox. It runs as the first process of
@@ -47,10 +50,11 @@ var privateRoots = []struct{ path, mode string }{
 type mounter struct {
 	spec    Spec
 	covers  []cover
-	private []string // real paths of privateRoots
-	modes   []string // of private
+	private []string      // real paths of privateRoots
+	modes   []os.FileMode // of private
 	items   []item
 	lstat   func(string) (os.FileInfo, error) // while sources are collected
+	mounts  func() ([]mountPoint, error)      // what is mounted outside
 	root    bool                              // uid 0: everything that root may touch by its uid alone must be covered, too
 }
 
@@ -61,6 +65,7 @@ func (m *mounter) build() error {
 	}
 	m.root = os.Getuid() == 0
 	m.lstat = statOnce()
+	m.mounts = readMounts()
 	for _, p := range privateRoots {
 		if r, err := m.resolve(p.path); err == nil && r.dir && !slices.Contains(m.private, r.real) {
 			m.private, m.modes = append(m.private, r.real), append(m.modes, p.mode)
@@ -81,10 +86,8 @@ func (m *mounter) build() error {
 	if err := mountDev(nodes); err != nil {
 		return err
 	}
-	for i, p := range m.private {
-		if err := mountTmpfs(p, m.modes[i]); err != nil {
-			return err
-		}
+	if err := m.mountPrivate(); err != nil {
+		return err
 	}
 	if err := m.mountProc(); err != nil {
 		return err
@@ -140,6 +143,11 @@ func (m *mounter) collect() error {
 	}
 	m.hidden()
 	m.covered()
+	mounts, err := m.mounts()
+	if err != nil {
+		return err
+	}
+	m.hideCgroups(mounts)
 	return nil
 }
 
@@ -330,9 +338,38 @@ func moveTree(fd int, target string) error {
 	return nil
 }
 
-func mountTmpfs(path, mode string) error {
-	if err := unix.Mount("tmpfs", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode="+mode); err != nil {
-		return fmt.Errorf("mount a private %s: %w", path, err)
+// mountPrivate covers the shared temporary folders by parts of one file system
+// in memory, which has one bound for all of them: what an agent writes there is
+// memory that ending a process does not free.
+func (m *mounter) mountPrivate() error {
+	if len(m.private) == 0 {
+		return nil
+	}
+	top := m.private[0]
+	const inode = 1 << 10 // bytes of memory that the kernel takes for a file's or folder's own data
+	size := max(m.spec.TempBytes, 1<<20)
+	options := fmt.Sprintf("mode=700,size=%d,nr_inodes=%d", size, size/inode)
+	if err := unix.Mount("tmpfs", top, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+		return fmt.Errorf("mount a private %s: %w", top, err)
+	}
+	trees := make([]int, len(m.private))
+	for i := range m.private {
+		part := filepath.Join(top, strconv.Itoa(i))
+		if err := os.Mkdir(part, 0o700); err != nil {
+			return fmt.Errorf("make a private %s: %w", m.private[i], err)
+		}
+		if err := os.Chmod(part, m.modes[i]); err != nil {
+			return fmt.Errorf("make a private %s: %w", m.private[i], err)
+		}
+		var err error
+		if trees[i], err = openTree(part); err != nil {
+			return err
+		}
+	}
+	for i, p := range m.private {
+		if err := moveTree(trees[i], p); err != nil {
+			return fmt.Errorf("mount a private %s: %w", p, err)
+		}
 	}
 	return nil
 }
@@ -396,6 +433,13 @@ func deviceNodes() ([]node, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Devices can be written all the same; their mode and owner cannot, which
+		// root could otherwise change for the whole machine.
+		if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{
+			Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC,
+		}); err != nil {
+			return nil, fmt.Errorf("set the attributes of /dev/%s: %w", name, err)
+		}
 		out = append(out, node{name, st.IsDir(), fd})
 	}
 	return out, nil
@@ -403,7 +447,7 @@ func deviceNodes() ([]node, error) {
 
 // mountDev makes a /dev of the sandbox's own.
 func mountDev(nodes []node) error {
-	if err := unix.Mount("tmpfs", "/dev", "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=755"); err != nil {
+	if err := unix.Mount("tmpfs", "/dev", "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=755,size=1m,nr_inodes=1024"); err != nil {
 		return fmt.Errorf("mount a private /dev: %w", err)
 	}
 	for _, n := range nodes {
@@ -445,7 +489,8 @@ func mountDev(nodes []node) error {
 
 // procMasks are parts of /proc that the uid of root may write without any
 // capability. (The list is that of container engines.)
-var procMasks = []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"}
+// The first process keeps its readiness to be ended when memory runs out.
+var procMasks = []string{"/proc/1/oom_score_adj", "/proc/1/oom_adj", "/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"}
 
 // mountProc shows the processes of the sandbox. An ordinary user's is left
 // whole, since a client's own sandbox can mount another /proc only then.

@@ -104,6 +104,9 @@ type Spec struct {
 
 	// Binds appear at their targets, which lie below RunDir.
 	Binds []Bind `json:"binds,omitempty"`
+	// TempBytes is how much the private temporary folders may hold together, with
+	// one file or folder a KiB of it; 0 = a quarter of the memory.
+	TempBytes int64 `json:"temp_bytes,omitempty"`
 	// CommandFiles stay visible although their folder may be private: the
 	// program, arguments that are existing files, folders of PATH. Symbolic
 	// links on the way are kept. Missing ones are ignored.

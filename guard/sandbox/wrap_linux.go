@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,6 +58,9 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 		return w, errors.New("no command")
 	}
 	o.Argv, o.Dir, o.Extra = cmd.Argv, cmd.Dir, len(cmd.ExtraFiles)
+	if o.Spec.TempBytes <= 0 {
+		o.Spec.TempBytes = memory() / 4
+	}
 	cmd.Env, o.Env = quickStart(cmd.Env)
 	if o.Dir == "" {
 		o.Dir = o.Spec.Worktree
@@ -75,7 +77,7 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 		return w, err
 	}
 	w.work = filepath.Join(o.Spec.HomeUpper, "work")
-	if w.order, err = memoryFile(b); err != nil {
+	if w.order, _, err = proc.Input(b); err != nil {
 		w.close()
 		return w, err
 	}
@@ -114,29 +116,11 @@ func quickStart(env []string) (quick, given []string) {
 	return append(quick, "GODEBUG=containermaxprocs=0,updatemaxprocs=0", "GOMAXPROCS=2"), given
 }
 
-// memoryFile is an anonymous file with this content, read from its beginning.
-func memoryFile(b []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate("order", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("create an anonymous file: %w", err)
-	}
-	f := os.NewFile(uintptr(fd), "order")
-	if _, err := f.Write(b); err != nil {
-		f.Close()
-		return nil, err
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 // namespaceAttr asks for the namespaces. An ordinary user stays the user; root
 // keeps all ids that there are, so that files of other owners stay usable.
 func namespaceAttr(net Network) (*syscall.SysProcAttr, error) {
 	attr := &syscall.SysProcAttr{
-		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
+		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | cgroupFlag(),
 	}
 	if net != NetworkOpen {
 		attr.Cloneflags |= unix.CLONE_NEWNET

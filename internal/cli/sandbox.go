@@ -148,7 +148,7 @@ func (a *App) sandboxFor(ctx context.Context, set *config.Resolved, yes bool, be
 		return nil, err
 	}
 	base := sandbox.Spec{Worktree: repo.Root, Writable: expandHome(set.Guard.Writable, home), Hidden: expandHome(set.Guard.Hidden, home),
-		Sockets: set.Guard.Sockets, Home: home}
+		Sockets: set.Guard.Sockets, Home: home, TempBytes: int64(set.Guard.TempSize)}
 	base.GitDirs = []string{repo.GitDir}
 	if repo.CommonDir != repo.GitDir {
 		base.GitDirs = append(base.GitDirs, repo.CommonDir)

@@ -186,6 +186,7 @@ type Guard struct {
 	Writable  []string `toml:"writable" help:"folders an agent may write besides the worktree"`
 	Hidden    []string `toml:"hidden" help:"covered by empty mounts, besides the usual credential places"`
 	Sockets   []string `toml:"sockets" help:"for example \"/run/docker.sock\": status then says that the boundary is gone"`
+	TempSize  Size     `toml:"temp_size" default:"0B" help:"of the private temporary folders together, which are memory; 0B = a quarter of it"`
 	Protected []string `toml:"protected" default:"ralph.toml specs/** .github/** .gitlab-ci.yml .ci/**" glob:"true" help:"a change there rejects the iteration"`
 	Allow     []string `toml:"allow" command:"true" help:"command patterns"`
 	Deny      []string `toml:"deny" command:"true" help:"command patterns"`

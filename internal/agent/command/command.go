@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,9 +36,12 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 		return result, errors.New("run the agent: agent.command is empty")
 	}
 	env := client.Environ(req)
-	stdin, closeStdin, err := prompt(req)
+	// All of it at once, so that an agent which never reads it can neither block
+	// nor break a pipe. req.PromptFile will not do: it is the agent's path, inside
+	// of a sandbox, and a file of ours would be the agent's to change.
+	stdin, closeStdin, err := proc.Input([]byte(req.Prompt))
 	if err != nil {
-		return result, fmt.Errorf("run the agent: %w", err)
+		return result, fmt.Errorf("hand over the prompt: %w", err)
 	}
 	defer closeStdin()
 
@@ -88,27 +90,6 @@ type heard struct {
 func (h *heard) Write(p []byte) (int, error) {
 	h.watch.Touch()
 	return h.Lines.Write(p)
-}
-
-// prompt is the prompt as standard input: a file of ours, so that nothing has to
-// be copied and an agent which never reads it can neither block nor break a
-// pipe. req.PromptFile will not do: it is the agent's path, inside of a sandbox.
-func prompt(req loop.Request) (*os.File, func(), error) {
-	f, err := os.CreateTemp("", "git-ralph-prompt-")
-	if err != nil {
-		return nil, nil, fmt.Errorf("hand over the prompt: %w", err)
-	}
-	name := f.Name()
-	drop := func() { f.Close(); os.Remove(name) }
-	_, err = f.WriteString(req.Prompt)
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		drop()
-		return nil, nil, fmt.Errorf("hand over the prompt: %w", err)
-	}
-	return f, drop, nil
 }
 
 // Resolve is argv with its program found: see Agent.Argv. A program that is

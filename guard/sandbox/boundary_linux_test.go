@@ -1,0 +1,222 @@
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"git-ralph/internal/proc"
+)
+
+// cgroup2 mounts the host's tree of groups once more, from a cgroup namespace
+// of its own, and says so.
+const cgroup2 = `unshare -UrmC sh -c 'mkdir -p /tmp/cg.$$ && mount -t cgroup2 none /tmp/cg.$$ && test -e /tmp/cg.$$/cgroup.procs && echo reached'; rmdir /tmp/cg.* 2>/dev/null; true`
+
+// TestCgroupNamespaces: without a sandbox a fresh mount of the groups works, in
+// one there is no way to it, also where /proc/sys cannot be written; a client's
+// own namespaces of the other kinds still can be made.
+func TestCgroupNamespaces(t *testing.T) {
+	b := newBox(t, "")
+	if out := b.outside(cgroup2); !strings.Contains(out, "reached") {
+		t.Skip("cgroup2 cannot be mounted here at all: ", out)
+	}
+	attack := cgroup2 + `; unshare -Cr true && echo made; unshare -Ur unshare -C true && echo made; unshare -Ur unshare -Ur unshare -C true && echo made
+		echo 100 >/proc/sys/user/max_cgroup_namespaces; unshare -Ur sh -c 'echo 100 >/proc/sys/user/max_cgroup_namespaces'; unshare -UrC true && echo made
+		find /sys/fs/cgroup/ -mindepth 1; cut -d: -f3 /proc/self/cgroup | grep -v '^/$'
+		unshare -Urm true && unshare -Urmpf true && echo nested`
+	look := func(t *testing.T, out string) {
+		if strings.Contains(out, "reached") || strings.Contains(out, "made") || !strings.Contains(out, "nested") {
+			t.Error(out)
+		}
+		if strings.Contains(out, "\n/") || strings.Contains(out, "/sys/fs/cgroup/") {
+			t.Error("groups outside can be seen:\n", out)
+		}
+	}
+	out, _ := b.inside(attack)
+	look(t, out)
+	if os.Getenv("SANDBOX_RO_SYS") != "" {
+		t.Log("with a read-only /proc/sys")
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("unshare", "-Urm", "sh", "-ec", `mount --bind /proc/sys /proc/sys; mount -o remount,bind,ro /proc/sys; exec "$0" -test.v -test.run '^TestCgroupNamespaces$'`, self)
+	cmd.Env = append(os.Environ(), "SANDBOX_RO_SYS=1")
+	again, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(again), "with a read-only /proc/sys") && !strings.Contains(string(again), "SKIP") {
+		t.Errorf("%v\n%s", err, again)
+	}
+}
+
+// TestGroupsOutsideLive: the agent of root kills nobody through cgroup.kill.
+func TestGroupsOutsideLive(t *testing.T) {
+	group := ""
+	for _, root := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
+		if _, err := os.Stat(root + "/cgroup.procs"); err == nil {
+			group = root + "/git-ralph-test"
+		}
+	}
+	if group == "" || os.Mkdir(group, 0o755) != nil {
+		t.Skip("no group can be made here")
+	}
+	victim := exec.Command("sleep", "1000")
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		victim.Process.Kill()
+		victim.Wait()
+		os.Remove(group)
+	})
+	if err := os.WriteFile(group+"/cgroup.procs", []byte(strconv.Itoa(victim.Process.Pid)), 0); err != nil {
+		t.Skip(err)
+	}
+	attack := `unshare -UrmC sh -c 'mkdir -p /tmp/cg.$$ && mount -t cgroup2 none /tmp/cg.$$ && echo 1 >/tmp/cg.$$/git-ralph-test/cgroup.freeze && echo 1 >/tmp/cg.$$/git-ralph-test/cgroup.kill'; rmdir /tmp/cg.* 2>/dev/null; true`
+	b := newBox(t, "")
+	b.inside(attack)
+	if err := victim.Process.Signal(syscall.Signal(0)); err != nil || processState(victim.Process.Pid) == "Z" {
+		t.Fatal("a process outside was killed")
+	}
+	if frozen, err := os.ReadFile(group + "/cgroup.freeze"); err == nil && strings.TrimSpace(string(frozen)) != "0" {
+		t.Error("a group outside was frozen")
+	}
+	b.outside(attack) // without a sandbox it has its effect: the test attacks for real
+	eventually(t, "the attack works without a sandbox", func() bool { return processState(victim.Process.Pid) == "Z" })
+}
+
+func processState(pid int) string {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return "Z"
+	}
+	_, rest, _ := strings.Cut(string(b), ") ")
+	return rest[:1]
+}
+
+// TestDescriptors: what a command inherits leads to no file of the host.
+func TestDescriptors(t *testing.T) {
+	b := newBox(t, "")
+	const show = `for f in /proc/self/fd/*; do echo "$(readlink $f)"; done | sort -u; true`
+	attack := `for n in 0 1 2; do chmod 4777 /proc/self/fd/$n; chown 1:1 /proc/self/fd/$n; truncate -s 100M /proc/self/fd/$n; done; echo x >/proc/self/fd/0; chmod 600 /dev/null /dev/zero; true`
+	input, drop, err := proc.Input([]byte("prompt\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer drop()
+	null, err := os.Stat("/dev/null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(t *testing.T, script string, in *os.File) (string, error) {
+		g := b.group()
+		defer g.Close()
+		var out safeBuffer
+		cmd := proc.Command{Argv: []string{"bash", "-c", script}, Dir: b.work, Env: b.env, Stdout: &out, Stderr: &out}
+		if in != nil {
+			cmd.Stdin = in
+		}
+		_, err := g.Run(t.Context(), cmd)
+		return out.String(), err
+	}
+	for name, in := range map[string]*os.File{"nothing": nil, "a prompt": input} {
+		t.Run(name, func(t *testing.T) {
+			out, err := run(t, show, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(out) {
+				line = strings.TrimSpace(line)
+				ok := strings.HasPrefix(line, "pipe:") || line == "/dev/null" || line == "/memfd:input (deleted)" ||
+					strings.HasPrefix(line, "/proc/") || line == ""
+				if !ok {
+					t.Errorf("descriptor of %q", line)
+				}
+			}
+			out, err = run(t, attack, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if now, err := os.Stat("/dev/null"); err != nil || now.Mode() != null.Mode() {
+				t.Errorf("/dev/null of the machine has mode %v: %v\n%s", now.Mode(), err, out)
+			}
+		})
+	}
+	if out, err := run(t, "cat", input); err != nil || out != "prompt\n" {
+		t.Errorf("%q %v", out, err)
+	}
+	file, err := os.OpenFile(filepath.Join(b.other, "file"), os.O_RDONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := run(t, "true", file); err == nil || !strings.Contains(err.Error(), "descriptor 0 leads to a file outside") {
+		t.Errorf("a file of the host was handed in: %v", err)
+	}
+}
+
+// TestPrivateFoldersAreBounded: what is written to the private folders is
+// memory, and there is an end to it.
+func TestPrivateFoldersAreBounded(t *testing.T) {
+	b := newBox(t, "")
+	b.spec.TempBytes = 4 << 20
+	out, _ := b.inside(`for d in /tmp /var/tmp /dev/shm /run /dev; do
+		head -c 8M /dev/zero >$d/x 2>/tmp/why && echo "$d has no end"; cat /tmp/why; rm -f $d/x; done
+		head -c 3M /dev/zero >/tmp/x && ! head -c 3M /dev/zero >/dev/shm/x 2>/dev/null && echo together; rm /tmp/x /dev/shm/x
+		i=0; while [ $i -lt 6000 ] && : >/tmp/f$i; do i=$((i+1)); done 2>/dev/null; echo "$i files"; true`)
+	if strings.Contains(out, "has no end") || strings.Contains(out, "6000 files") || !strings.Contains(out, "together") {
+		t.Error(out)
+	}
+	b.spec.TempBytes = 0
+	out, _ = b.inside(`for d in /tmp /var/tmp /dev/shm /run; do echo $(($(stat -f -c '%b*%S' $d))) $(stat -f -c %c $d); done | sort -u`)
+	want := memory() / 4
+	if f := strings.Fields(out); len(f) != 2 || len(f[0]) < 5 || f[0][:3] != strconv.Itoa(int(want))[:3] {
+		t.Errorf("a quarter of the memory is %d, the folders have\n%s", want, out)
+	}
+	mine, err := os.ReadFile("/proc/self/oom_score_adj")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _ = b.inside(`cat /proc/self/oom_score_adj; { echo 0 >/proc/1/oom_score_adj; } 2>/dev/null && echo lowered; mount | grep -q x || true`)
+	if strings.TrimSpace(string(mine)) == "0" && !strings.HasPrefix(out, "500\n") || strings.Contains(out, "lowered") {
+		t.Errorf("ready to be ended when memory ends: %s", out)
+	}
+}
+
+// TestGroupMemory: the least of the limits counts, whatever the kind of groups.
+func TestGroupMemory(t *testing.T) {
+	root := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		p := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a/memory.max", "4096\n")
+	write("a/b/memory.max", "max\n")
+	write("c/memory.max", "100\n")
+	write("memory/job/memory.limit_in_bytes", "2048\n")
+	for _, tt := range []struct {
+		why, list string
+		want      int64
+	}{
+		{"a parent's limit", "0::/a/b\n", 4096},
+		{"its own", "0::/c\n", 100},
+		{"the older kind", "3:memory:/job/x\n1:cpu:/\n", 2048},
+		{"both", "3:memory:/job\n0::/c\n", 100},
+		{"a name with a colon", "0::/a/x:y\n", 4096},
+	} {
+		if got := groupMemory(root, tt.list); got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.why, got, tt.want)
+		}
+	}
+}
