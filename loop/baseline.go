@@ -47,8 +47,9 @@ func (l *Loop) unproved(s state.State, id plan.TaskID) *Action {
 // baseline runs the checks before the first iteration, to tell what was red
 // already from what an agent breaks, and again at a later start when nothing
 // known so far would prove the next task. A baseline that refuses to start is
-// not recorded, so that the next start looks anew.
-func (l *Loop) baseline(ctx context.Context, s state.State) error {
+// not recorded, so that the next start looks anew. Before the iteration of
+// project.setup_prompt it refuses nothing: ready is false.
+func (l *Loop) baseline(ctx context.Context, s state.State, ready bool) error {
 	mode := l.Settings.BaselineMode
 	if mode == "off" || s.Plan.Complete() || len(s.Plan.Tasks) == 0 || s.Baseline != nil && l.provable(s) {
 		return nil
@@ -77,10 +78,13 @@ func (l *Loop) baseline(ctx context.Context, s state.State) error {
 	fix := mode == "fix-first" && len(red) > 0 && !slices.ContainsFunc(s.Plan.Tasks, func(t plan.Task) bool {
 		return t.Title == fixTitle(red) && t.Status != plan.Done
 	})
+	if gone := slices.DeleteFunc(lacking(report.Runs), func(c state.CheckRun) bool { return fix && l.workFile(c.Missing) }); ready && len(gone) > 0 {
+		return refuse(environmentHint, "%s, which check %s needs", environment(gone[0].Missing), gone[0].Name)
+	}
 	switch {
 	case mode == "require" && len(red) > 0:
 		return refuse(`mend them, or set baseline = "record" under [validation] in ralph.toml`, "these checks are red before any work: %s", list(red))
-	case !fix && !l.provable(known) && (l.Settings.SetupPrompt == "" || s.Run.SetUp):
+	case ready && !fix && !l.provable(known):
 		id, _ := plan.Next(s.Plan)
 		return refuse(`make one green; or set validation.baseline = "fix-first", which makes the red checks the first task; `+
 			`or give `+string(id)+` a verify command, and a check that may stay red allow_failure = true; or start with --unchecked`,

@@ -127,6 +127,10 @@ func TestJudge(t *testing.T) {
 		{"and costs an attempt where the work is red", with(func(p *Proof) {
 			p.Claimed, p.HandoffProblem, p.ChecksPass, p.CheckReasons = false, "is not JSON", false, []string{"checks: test"}
 		}), reject("not_claimed", "checks: test", "handoff: is not JSON")},
+		{"a program that the machine lacks costs no attempt", Proof{Outcome: Completed, Claimed: true, Changed: true, Environment: "pytest", CheckReasons: []string{"checks: test"}},
+			Judgement{Verdict: state.Reject, Reasons: []string{"environment: pytest not found"}}},
+		{"and hides nothing that was done to git", Proof{Outcome: Completed, Claimed: true, Changed: true, ChecksPass: true, Environment: "pytest", Tampered: []string{"refs"}},
+			Judgement{Verdict: state.Reject, Reasons: []string{"tampered: refs"}, Attempt: true, Failure: true}},
 		{"a step before the agent is not the agent's", Proof{Outcome: NotStarted, Detail: "database", ChecksPass: true},
 			Judgement{Verdict: state.Reject, Reasons: []string{"step: database"}, Failure: true}},
 		{"tampering comes first", with(func(p *Proof) { p.Tampered = []string{"hooks"} }), reject("tampered: hooks")},

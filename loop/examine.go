@@ -25,7 +25,8 @@ func (l *Loop) examine(ctx context.Context, it *iteration) (*Action, error) {
 		return halt, err
 	}
 	l.readClaims(it)
-	if l.judged(it) && it.phase == state.Building {
+	prove := l.judged(it) && it.phase == state.Building && it.proof.Environment == ""
+	if prove {
 		if err := l.stepsAfter(ctx, it); err != nil {
 			return nil, err
 		}
@@ -36,8 +37,12 @@ func (l *Loop) examine(ctx context.Context, it *iteration) (*Action, error) {
 	l.fail("iteration:captured")
 	l.weighChange(it)
 	it.proof.ChecksPass = true
-	if l.judged(it) && it.phase == state.Building {
-		if err := l.prove(ctx, it); err != nil {
+	if prove {
+		err := l.prove(ctx, it)
+		if err == nil {
+			err = l.blameEnvironment(ctx, it)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

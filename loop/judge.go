@@ -31,6 +31,7 @@ type Proof struct {
 	Unreadable   []string // what the agent made unreadable: it cannot be committed
 	Tampered     []string
 	StepFailed   string
+	Environment  string // a program that the machine lacks, so that nothing can be judged
 	Changed      bool
 	NoChangeOK   bool
 	OutOfPhase   []string // paths that the phase may not change
@@ -54,6 +55,9 @@ func Judge(p Proof) Judgement {
 	var why []string
 	if p.Skipped {
 		return Judgement{Verdict: state.Reject, Reasons: []string{"skipped"}}
+	}
+	if len(p.Tampered) == 0 && p.Environment != "" {
+		return Judgement{Verdict: state.Reject, Reasons: []string{environment(p.Environment)}}
 	}
 	switch p.Outcome {
 	case RateLimited, UsageLimit, Overloaded, AuthFailed, Interrupted:

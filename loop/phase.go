@@ -72,6 +72,9 @@ func JudgePhase(phase state.Phase, p Proof) Judgement {
 	default:
 		why = append(why, withDetail(string(p.Outcome), p.Detail))
 	}
+	if len(p.Tampered) == 0 && p.Environment != "" {
+		return Judgement{Verdict: state.Reject, Reasons: []string{environment(p.Environment)}}
+	}
 	if len(p.Tampered) > 0 {
 		why = append(why, "tampered: "+strings.Join(p.Tampered, ", "))
 	}

@@ -32,6 +32,9 @@ type Prover interface {
 	// Weakened names what a change did to the tests: by comparing the two sides,
 	// and, where tests were changed, by running the old ones on the new code.
 	Weakened(ctx context.Context, req WeakenRequest) (WeakenReport, error)
+	// Lacking are the programs that the checks and the verify commands of tasks
+	// call by name and that PATH does not have.
+	Lacking(ctx context.Context, req ProofRequest, tasks []plan.Task) ([]Lack, error)
 	// Provable says whether anything could prove a task: a verify command of its
 	// own, or a check that the baseline does not excuse.
 	Provable(task plan.Task, baseline []state.CheckState) bool

@@ -128,6 +128,9 @@ func (l *Loop) afterwards(ctx context.Context, it *iteration, j Judgement) (*Act
 		}
 		l.emit("stuck", it.state, it.task.ID, nil, "the same failure twice: %s", strings.Join(j.Reasons, "; "))
 	}
+	if p := it.proof.Environment; p != "" && len(it.proof.Tampered) == 0 {
+		return l.environmentHalt(p), nil
+	}
 	switch it.proof.Outcome {
 	case RateLimited, UsageLimit, Overloaded:
 		return l.onLimit(ctx, it)

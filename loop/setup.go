@@ -29,17 +29,22 @@ func (l *Loop) makeReady(ctx context.Context) (*Action, error) {
 	if err := l.setup(ctx); err != nil {
 		return nil, err
 	}
-	if err := l.baseline(ctx, s); err != nil {
+	if l.Settings.SetupPrompt != "" && !s.Run.SetUp {
+		// What is missing now may be what the preparation brings.
+		if err := l.baseline(ctx, s, false); err != nil {
+			return nil, err
+		}
+		if halt, err := l.setupPrompt(ctx); halt != nil || err != nil {
+			return halt, err
+		}
+		if s, err = l.load(); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.programs(ctx, s); err != nil {
 		return nil, err
 	}
-	if halt, err := l.setupPrompt(ctx); halt != nil || err != nil || s.Run.SetUp {
-		return halt, err
-	}
-	// The preparation may have made checks green, and has to where nothing else is.
-	if s, err = l.load(); err != nil {
-		return nil, err
-	}
-	return nil, l.baseline(ctx, s)
+	return nil, l.baseline(ctx, s, true)
 }
 
 // setup runs the setup commands once in every worktree. What was done lies
@@ -50,7 +55,7 @@ func (l *Loop) setup(ctx context.Context) error {
 	}
 	sum := sha256.Sum256([]byte(l.Repo.Root + "\x00" + strings.Join(l.Settings.Setup, "\x00")))
 	want := fmt.Sprintf("%x", sum)
-	marker := filepath.Join(l.Repo.Dir(), "setup-"+fileNameOf(l.Repo.WorktreeName()))
+	marker := l.setupMarker()
 	if have, err := os.ReadFile(marker); err == nil && strings.TrimSpace(string(have)) == want {
 		return nil
 	}
@@ -86,6 +91,11 @@ func (l *Loop) setup(ctx context.Context) error {
 		return fmt.Errorf("note that the setup was done: %w", err)
 	}
 	return nil
+}
+
+// setupMarker is the file that says which setup was done in this worktree.
+func (l *Loop) setupMarker() string {
+	return filepath.Join(l.Repo.Dir(), "setup-"+fileNameOf(l.Repo.WorktreeName()))
 }
 
 // inWorktree runs f with a process group of its own in the worktree, under the

@@ -39,6 +39,9 @@ func (l *Loop) validate(ctx context.Context, s state.State, failure string) (*it
 	if v.fresh, err = l.proveTip(ctx, tip, s); err != nil {
 		return nil, nil, err
 	}
+	if gone := slices.DeleteFunc(lacking(v.fresh.Runs), func(c state.CheckRun) bool { return strings.ContainsRune(c.Missing, '/') }); len(gone) > 0 {
+		return nil, l.environmentHalt(gone[0].Missing), nil
+	}
 	n := 0
 	for _, sp := range specs {
 		n += len(sp.Criteria)

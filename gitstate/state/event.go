@@ -206,6 +206,8 @@ type CheckRun struct {
 	AlreadyRed bool   `json:"already_red,omitempty"`
 	// Tolerated: red, and allowed to be by the check or the strategy.
 	Tolerated bool `json:"tolerated,omitempty"`
+	// Missing is the program that the command did not find or could not run.
+	Missing string `json:"missing,omitempty"`
 	// Tail are the last lines of the output, for who looks on; never stored.
 	Tail []string `json:"-"`
 	// Skipped says why it was not run; Passed says nothing then.

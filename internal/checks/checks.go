@@ -9,10 +9,12 @@
 //
 //   - An exit code of zero is green, everything else is red; a check that is
 //     still running at its timeout is red as well and carries Timeout.
+//   - Exit codes 126 and 127, and what make makes of them, name a program in
+//     Missing: whose fault that is, the caller knows.
 //   - A red check is run again up to Runner.FlakyReruns times. Green in one of
-//     these runs is Passed with Flaky set. A timeout and a check that could not
-//     be started are not run again: the first costs its time twice, the
-//     second says the same twice.
+//     these runs is Passed with Flaky set. A timeout, a missing program and
+//     a check that could not be started are not run again: the first costs its
+//     time twice, the others say the same twice.
 //   - Strategy strict wants all green, lenient lets lint and format fail,
 //     tests_only runs and weighs only kind test. Criteria must be green
 //     whatever the strategy and the baseline say.
@@ -94,6 +96,8 @@ type Result struct {
 	Attempts    int // runs of the command, the flaky re-runs included
 	// Problem is why the command could not be run at all; Passed is false then.
 	Problem string
+	// Missing is the program that the command did not find or could not run.
+	Missing string
 }
 
 type resultJSON struct {
@@ -111,6 +115,7 @@ type resultJSON struct {
 	Attempts   int    `json:"attempts,omitempty"`
 	Bytes      int64  `json:"output_bytes,omitempty"`
 	Problem    string `json:"problem,omitempty"`
+	Missing    string `json:"missing,omitempty"`
 }
 
 // MarshalJSON writes Output as valid UTF-8 text, the way people read it.
@@ -123,7 +128,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		Name: r.Name, Kind: r.Kind, Command: r.Command, ExitCode: r.ExitCode, Passed: r.Passed,
 		DurationMs: r.DurationMs, Output: strings.ToValidUTF8(string(r.Output), "\uFFFD"),
 		Timeout: r.TimedOut, Flaky: r.Flaky, AlreadyRed: r.AlreadyRed, Tolerated: r.Tolerated, Attempts: attempts,
-		Bytes: r.OutputBytes, Problem: r.Problem,
+		Bytes: r.OutputBytes, Problem: r.Problem, Missing: r.Missing,
 	})
 }
 
@@ -136,7 +141,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	*r = Result{
 		Name: j.Name, Kind: j.Kind, Command: j.Command, ExitCode: j.ExitCode, Passed: j.Passed,
 		TimedOut: j.Timeout, Flaky: j.Flaky, AlreadyRed: j.AlreadyRed, Tolerated: j.Tolerated, DurationMs: j.DurationMs,
-		Output: []byte(j.Output), OutputBytes: j.Bytes, Attempts: max(1, j.Attempts), Problem: j.Problem,
+		Output: []byte(j.Output), OutputBytes: j.Bytes, Attempts: max(1, j.Attempts), Problem: j.Problem, Missing: j.Missing,
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"git-ralph/internal/proc"
@@ -92,7 +93,7 @@ func (r *Runner) check(ctx context.Context, c Check) (Result, error) {
 		return res, err
 	}
 	res.Attempts = 1
-	for res.Attempts <= r.FlakyReruns && !res.Passed && !res.TimedOut && res.Problem == "" {
+	for res.Attempts <= r.FlakyReruns && !res.Passed && !res.TimedOut && res.Problem == "" && res.Missing == "" {
 		again, err := r.once(ctx, c)
 		if err != nil {
 			return res, err
@@ -170,6 +171,9 @@ func (r *Runner) once(ctx context.Context, c Check) (Result, error) {
 	res.ExitCode = exit.Code
 	res.TimedOut = exit.Stopped && context.Cause(runCtx) == errTimeout
 	res.Passed = exit.Success() && !res.TimedOut
+	if !res.Passed && !res.TimedOut {
+		res.Missing = missingProgram(c.Run, res.ExitCode, res.Output)
+	}
 	return res, nil
 }
 
@@ -200,7 +204,8 @@ func (r *Runner) Setup(ctx context.Context, commands []string, timeout time.Dura
 			r.Done(res)
 		}
 		if !res.Passed {
-			return results, fmt.Errorf("setup %q: %s", line, failure(res))
+			said := strings.Join(Tail(res.Output, 8), "\n  ")
+			return results, errors.New(strings.TrimRight(fmt.Sprintf("setup %q: %s\n  %s", line, failure(res), said), "\n "))
 		}
 	}
 	return results, nil
@@ -213,6 +218,8 @@ func failure(r Result) string {
 		return "timeout"
 	case r.Problem != "":
 		return r.Problem
+	case r.Missing != "":
+		return fmt.Sprintf("environment: %s not found (exit code %d)", r.Missing, r.ExitCode)
 	default:
 		return fmt.Sprintf("exit code %d", r.ExitCode)
 	}

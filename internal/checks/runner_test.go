@@ -218,7 +218,7 @@ func TestRunNoShell(t *testing.T) {
 func TestSetup(t *testing.T) {
 	r := runner(t)
 	results, err := r.Setup(context.Background(), []string{"echo a >f", "cat f; exit 4", "echo never >g"}, 0)
-	if err == nil || err.Error() != `setup "cat f; exit 4": exit code 4` {
+	if err == nil || err.Error() != "setup \"cat f; exit 4\": exit code 4\n  a" {
 		t.Errorf("error = %v", err)
 	}
 	if len(results) != 2 || string(results[1].Output) != "a\n" {

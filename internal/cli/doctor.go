@@ -351,13 +351,21 @@ func (d *doctor) checks(ctx context.Context, repo *gitstate.Repo) error {
 	} else if len(list) == 0 {
 		d.add("warn", "checks", "write [[checks]] in ralph.toml", "none is configured")
 	}
+	req := loop.ProofRequest{Start: proc.Start, Dir: repo.Root, Env: d.a.loopSettings(set).CheckEnv}
+	lacks, err := p.Lacking(ctx, req, pendingTasks(d.plan))
+	if err != nil {
+		return err
+	}
+	for _, k := range lacks {
+		d.add("warn", k.For, "install it, or name what installs it as setup under [project] in ralph.toml", "%s is not on PATH", k.Program)
+	}
 	if !d.cmd.Run_ || !d.a.trusted(set) {
 		for _, c := range list {
 			d.add("ok", "check "+c.Name, "", "%s (%s)", c.Run, c.Kind)
 		}
 		return nil
 	}
-	results, err := p.runner(loop.ProofRequest{Start: proc.Start, Dir: repo.Root, Env: d.a.loopSettings(set).CheckEnv}).Run(ctx, list)
+	results, err := p.runner(req).Run(ctx, list)
 	for _, r := range results {
 		detail := fmt.Sprintf("%s: %s in %s", r.Command, r.State(), duration(r.DurationMs))
 		switch {

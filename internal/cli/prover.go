@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/guard"
 	"git-ralph/internal/checks"
 	"git-ralph/internal/checks/weaken"
 	"git-ralph/internal/config"
@@ -62,7 +64,7 @@ func (p *prover) short(r checks.Result) state.CheckRun {
 	s := r.Short(p.set.Context.FailureChars)
 	return state.CheckRun{Name: r.Name, Kind: string(r.Kind), Command: r.Command, ExitCode: r.ExitCode, Passed: r.Passed,
 		DurationMs: r.DurationMs, Output: strings.ToValidUTF8(string(s.Output), "\uFFFD"), TimedOut: r.TimedOut, Flaky: r.Flaky, AlreadyRed: r.AlreadyRed,
-		Tolerated: r.Tolerated, Tail: checks.Tail(r.Output, tailLines)}
+		Tolerated: r.Tolerated, Missing: r.Missing, Tail: checks.Tail(r.Output, tailLines)}
 }
 
 func toBaseline(in []state.CheckState) checks.Baseline {
@@ -197,7 +199,9 @@ func (p *prover) Replay(ctx context.Context, req loop.ProofRequest, recorded []s
 		}
 		list = append(list, ck)
 	}
-	results, err := p.runner(req).Run(ctx, list)
+	r := p.runner(req)
+	r.FlakyReruns = 0 // what is proved once has to hold again at once
+	results, err := r.Run(ctx, list)
 	var out []state.CheckRun
 	for _, r := range results {
 		out = append(out, p.short(r))
@@ -292,6 +296,50 @@ func (p *prover) runTests(ctx context.Context, req loop.WeakenRequest, over []lo
 // Provable says whether anything could prove a task.
 func (p *prover) Provable(t plan.Task, baseline []state.CheckState) bool {
 	return checks.Provable(t.Verify, p.configured(), p.strategy(), p.mode(), toBaseline(baseline))
+}
+
+// Lacking asks the shell that runs the checks for the programs that they and the
+// verify commands call.
+func (p *prover) Lacking(ctx context.Context, req loop.ProofRequest, tasks []plan.Task) ([]loop.Lack, error) {
+	if runtime.GOOS == "windows" {
+		return nil, nil // cmd has no such question
+	}
+	var lacks []loop.Lack
+	words := ""
+	need := func(line, who string, task plan.TaskID) {
+		for _, name := range guard.Programs(line) {
+			lacks = append(lacks, loop.Lack{Program: name, For: who, Task: task})
+			words += " " + name
+		}
+	}
+	configured := p.configured()
+	for _, c := range configured {
+		if c.Binds(p.strategy()) {
+			need(c.Run, "check "+c.Name, "")
+		}
+	}
+	for _, t := range tasks {
+		for _, c := range checks.Criteria(t.Verify, configured) {
+			need(c.Run, "a verify command of "+string(t.ID), t.ID)
+		}
+	}
+	if len(lacks) == 0 {
+		return nil, nil
+	}
+	r := p.runner(req)
+	r.Done, r.FlakyReruns = nil, 0
+	results, err := r.Run(ctx, []checks.Check{{Name: "programs", Kind: "setup",
+		Run: "for p in" + words + `; do command -v "$p" >/dev/null 2>&1 || echo "$p"; done`}})
+	if err != nil {
+		return nil, err
+	}
+	gone := strings.Fields(string(results[0].Output))
+	known := map[loop.Lack]bool{}
+	return slices.DeleteFunc(lacks, func(k loop.Lack) bool {
+		out := known[k] || !results[0].Passed || !slices.Contains(gone, k.Program)
+		known[k] = true
+		return out
+	}), nil
 }
 
 // unprovable are the tasks that nothing configured could prove, whatever the

@@ -344,6 +344,9 @@ func nextMove(end loop.End) string {
 			return "mend what is red; what the checks need and the repository does not hold (dependencies, generated files) is made by setup under [project] in ralph.toml, " +
 				"for example setup = [\"npm ci\"]; a check that may stay red gets allow_failure = true; then git ralph start"
 		}
+		if strings.HasPrefix(end.Reason, "environment") {
+			return "install it, or name what installs it as setup under [project] in ralph.toml, then git ralph " + goesOn(end.State.Run.Phase)
+		}
 		if strings.HasPrefix(end.Reason, "unproved") {
 			return "make a check green, or give the task a verify command: git ralph edit; then git ralph start"
 		}

@@ -1,0 +1,142 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/state"
+	"git-ralph/plan"
+)
+
+// A command that does not find a program, or may not run it, says nothing about
+// the work when the program is not part of the work: no agent can mend the
+// machine, so the run ends and nobody loses an attempt. A file of the worktree
+// that is gone or not executable is the work's own fault.
+
+// Lack is a program that PATH does not have.
+type Lack struct {
+	Program string
+	For     string      // check test, or a task's verify command
+	Task    plan.TaskID // whose verify command it is; "" = a check
+}
+
+// environmentHint is the way out of a missing program.
+const environmentHint = "install it, or name what installs it as setup under [project] in ralph.toml; then git ralph start"
+
+func environment(program string) string { return "environment: " + program + " not found" }
+
+// programs refuses to start where checks or the tasks that can be worked on
+// need programs that PATH lacks. For later tasks it only warns: what they need
+// may be made by those before them.
+func (l *Loop) programs(ctx context.Context, s state.State) error {
+	runnable := s.Plan.Runnable()
+	var tasks []plan.Task
+	for _, t := range s.Plan.Tasks {
+		if t.Status == plan.Pending {
+			tasks = append(tasks, t)
+		}
+	}
+	var lacks []Lack
+	err := l.inWorktree(func(start Starter) error {
+		var err error
+		lacks, err = l.Prover.Lacking(ctx, ProofRequest{Start: start, Dir: l.Repo.Root, Env: l.Settings.CheckEnv}, tasks)
+		return err
+	})
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	var now []string
+	for _, k := range lacks {
+		if k.Task == "" || slices.Contains(runnable, k.Task) {
+			now = append(now, fmt.Sprintf("%s, which %s needs", environment(k.Program), k.For))
+			continue
+		}
+		l.Log("%s needs %s, and it is not there yet", k.For, k.Program)
+	}
+	if len(now) == 0 {
+		return nil
+	}
+	return gitstate.Hint(8, environmentHint, "%s", strings.Join(now, "; "))
+}
+
+// lacking are the runs that ended for want of a program, and that count.
+func lacking(runs []state.CheckRun) []state.CheckRun {
+	return slices.DeleteFunc(slices.Clone(runs), func(c state.CheckRun) bool { return c.Passed || c.Tolerated || c.Missing == "" })
+}
+
+func named(runs []state.CheckRun, name string) []state.CheckRun {
+	return slices.DeleteFunc(runs, func(c state.CheckRun) bool { return c.Name != name })
+}
+
+// workFile says that a program is a path of the worktree with nothing there
+// that could be run.
+func (l *Loop) workFile(program string) bool {
+	if !strings.ContainsRune(program, '/') {
+		return false
+	}
+	path := program
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(l.Repo.Root, path)
+	}
+	if rel, err := filepath.Rel(l.Repo.Root, path); err != nil || !filepath.IsLocal(rel) {
+		return false
+	}
+	st, err := os.Stat(path)
+	return err != nil || !st.Mode().IsRegular() || st.Mode()&0o111 == 0
+}
+
+// blameEnvironment finds out whether checks, criteria or steps of an iteration
+// failed for want of a program that the worktree lacks without the attempt as
+// well: they are run again on the checkpoint.
+func (l *Loop) blameEnvironment(ctx context.Context, it *iteration) error {
+	runs := lacking(it.report.Runs)
+	if it.proof.StepFailed != "" {
+		runs = append(runs, named(lacking(it.steps), it.proof.StepFailed)...)
+	}
+	runs = slices.DeleteFunc(runs, func(c state.CheckRun) bool { return l.workFile(c.Missing) })
+	if len(runs) == 0 {
+		return nil
+	}
+	if _, err := l.Engine.Restore(l.background(), it.before); err != nil {
+		return fmt.Errorf("look at the checks without the attempt: %w", err)
+	}
+	var again []state.CheckRun
+	err := l.guarded(it, false, func(start Starter) error {
+		req := l.proofRequest(it, start)
+		req.Result = nil
+		var err error
+		again, err = l.Prover.Replay(ctx, req, runs)
+		return err
+	})
+	if _, rerr := l.Engine.RestoreTo(l.background(), it.after); rerr != nil {
+		return fmt.Errorf("put the attempt back: %w", rerr)
+	}
+	if ctx.Err() != nil {
+		it.proof.Outcome = Interrupted
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("run the checks without the attempt: %w", err)
+	}
+	for i, c := range again {
+		if c.Missing == runs[i].Missing {
+			it.proof.Environment = c.Missing
+			return nil
+		}
+	}
+	return nil
+}
+
+// environmentHalt ends the run. The setup is done again at the next start: it
+// may have been what made the program.
+func (l *Loop) environmentHalt(program string) *Action {
+	if err := os.Remove(l.setupMarker()); err != nil && !os.IsNotExist(err) {
+		l.Log("%v", err)
+	}
+	return &Action{Kind: Halt, Status: state.HaltedStatus, Reason: environment(program)}
+}
