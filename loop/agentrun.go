@@ -312,7 +312,9 @@ func (l *Loop) followUp(it *iteration, box Toolbox) func(Result) (string, bool) 
 type meter struct {
 	l    *Loop
 	it   *iteration
+	ctx  context.Context // of the run
 	stop context.CancelCauseFunc
+	once sync.Once // a budget of the session was crossed
 	mu   sync.Mutex
 	sum  Usage
 	cost int64
@@ -373,14 +375,29 @@ func (m *meter) usage(u Usage) {
 	case over(s.IterationTokens, used):
 		m.stop(budgetError{"iteration_tokens"})
 	case over(lim.SessionMicroUSD, r.Cost.Session+cost):
-		m.stop(budgetError{"session_usd"})
+		m.end("session_usd")
 	case over(lim.TotalMicroUSD, r.Cost.Total+cost):
-		m.stop(budgetError{"total_usd"})
+		m.end("total_usd")
 	case over(lim.SessionTokens, r.Used.Tokens+used):
-		m.stop(budgetError{"session_tokens"})
+		m.end("session_tokens")
 	case over(lim.TotalTokens, r.Tokens.Total()+used):
-		m.stop(budgetError{"total_tokens"})
+		m.end("total_tokens")
 	}
+}
+
+// budgetGrace is how long an agent may go on after it has crossed a budget of
+// the session or of all: clients say what they used when they are finished.
+const budgetGrace = time.Second
+
+// end stops the client a moment after a budget of the session was crossed. The
+// run ends after this iteration in any case.
+func (m *meter) end(limit string) {
+	m.once.Do(func() {
+		go func() {
+			m.l.Sleep(m.ctx, budgetGrace)
+			m.stop(budgetError{limit})
+		}()
+	})
 }
 
 func (m *meter) window() int64 {

@@ -19,9 +19,13 @@ type Limits struct {
 	SessionTokens, TotalTokens     int64
 	SessionTime                    time.Duration
 
-	Failures   int // in a row that open the breaker
-	Stagnation int // iterations without a task done
-	Cooldown   time.Duration
+	Failures int // in a row that open the breaker
+	// FailuresGiven: a person chose Failures, so that it holds for tasks that
+	// may be tried more often as well.
+	FailuresGiven bool
+	MaxPartial    int // green but unfinished steps of a task
+	Stagnation    int // iterations without a task done
+	Cooldown      time.Duration
 
 	RegeneratePlan bool // on stagnation below half
 	SkipStagnant   bool // on stagnation otherwise
@@ -37,11 +41,12 @@ const (
 	BlockTask   ActionKind = "block-task"   // Task holds the run up
 	Replan      ActionKind = "replan"       // ask for a new plan
 	OpenBreaker ActionKind = "open-breaker" // Reason
-	HalfOpen    ActionKind = "half-open"    // the cool-down is over
-	Wait        ActionKind = "wait"         // paused, or until Until
-	Halt        ActionKind = "halt"         // the run ends with Status and Reason
-	RunPhase    ActionKind = "run-phase"    // work in Phase
-	Advance     ActionKind = "advance"      // to Phase, for Reason
+	Close       ActionKind = "close-breaker"
+	HalfOpen    ActionKind = "half-open" // the cool-down is over
+	Wait        ActionKind = "wait"      // paused, or until Until
+	Halt        ActionKind = "halt"      // the run ends with Status and Reason
+	RunPhase    ActionKind = "run-phase" // work in Phase
+	Advance     ActionKind = "advance"   // to Phase, for Reason
 )
 
 // Action is a decision.
@@ -75,7 +80,7 @@ func Decide(s state.State, l Limits, now time.Time) Action {
 		return Action{Kind: Halt, Status: state.New, Reason: "the plan is empty"}
 	}
 	if reason := overBudget(r, l, now); reason != "" {
-		return Action{Kind: Halt, Status: state.HaltedStatus, Reason: reason}
+		return Action{Kind: OpenBreaker, Reason: reason}
 	}
 	id, ok := plan.Next(s.Plan)
 	if !ok {
@@ -122,16 +127,13 @@ func decideRecovery(s state.State, l Limits, now time.Time) (Action, bool) {
 	b := s.Run.Breaker
 	if b.State != "open" {
 		for _, t := range s.Plan.Tasks {
-			most := l.MaxAttempts
-			if t.MaxAttempts != nil {
-				most = *t.MaxAttempts
-			}
+			most := l.attempts(t)
 			if t.Status == plan.Pending && most > 0 && t.Attempts >= most {
 				return Action{Kind: FailTask, Task: t.ID, Reason: fmt.Sprintf("%d of %d attempts failed", t.Attempts, most)}, true
 			}
 		}
 	}
-	if a, ok := decideBreaker(b, l, now); ok {
+	if a, ok := decideBreaker(s, l, now); ok {
 		return a, true
 	}
 	if l.Stagnation > 0 && b.Stagnation >= l.Stagnation {
@@ -140,12 +142,38 @@ func decideRecovery(s state.State, l Limits, now time.Time) (Action, bool) {
 	return Action{}, false
 }
 
+// attempts is how often a task may be tried; 0 = without limit.
+func (l Limits) attempts(t plan.Task) int {
+	if t.MaxAttempts != nil {
+		return *t.MaxAttempts
+	}
+	return l.MaxAttempts
+}
+
+// threshold is the number of failures in a row that opens the breaker. The
+// default gives way to the attempts of the one task that failed each time:
+// max_attempts = 5 means five.
+func threshold(s state.State, l Limits) int {
+	i := s.Plan.Find(plan.TaskID(s.Run.LastFailTask))
+	if l.Failures <= 0 || l.FailuresGiven || i < 0 {
+		return l.Failures
+	}
+	if t := s.Plan.Tasks[i]; t.Status == plan.Pending && t.Attempts >= s.Run.Breaker.Failures {
+		return max(l.Failures, l.attempts(t))
+	}
+	return l.Failures
+}
+
 // decideBreaker weighs failures in a row.
-func decideBreaker(b state.Breaker, l Limits, now time.Time) (Action, bool) {
+func decideBreaker(s state.State, l Limits, now time.Time) (Action, bool) {
+	b := s.Run.Breaker
 	open := func(format string, n int) (Action, bool) {
 		return Action{Kind: OpenBreaker, Reason: fmt.Sprintf(format, n)}, true
 	}
+	most := threshold(s, l)
 	switch {
+	case b.State == "open" && IsBudget(b.Reason) && overBudget(s.Run, l, now) == "":
+		return Action{Kind: Close, Reason: "within the budgets again"}, true
 	case b.State == "open" && b.Until != nil && !now.Before(*b.Until):
 		return Action{Kind: HalfOpen, Reason: "the cool-down is over"}, true
 	case b.State == "open" && b.Until != nil:
@@ -154,7 +182,7 @@ func decideBreaker(b state.Breaker, l Limits, now time.Time) (Action, bool) {
 		return Action{Kind: Halt, Status: state.HaltedStatus, Reason: b.Reason}, true
 	case b.State == "half-open" && b.Failures > 0:
 		return open("consecutive_failures:%d", b.Failures)
-	case l.Failures > 0 && b.Failures >= l.Failures:
+	case most > 0 && b.Failures >= most:
 		return open("consecutive_failures:%d", b.Failures)
 	case l.Failures > 0 && b.FailedTasks >= l.Failures:
 		return open("consecutive_failures:%d", b.FailedTasks)
@@ -162,23 +190,40 @@ func decideBreaker(b state.Breaker, l Limits, now time.Time) (Action, bool) {
 	return Action{}, false
 }
 
+// decideStagnation is what follows when no task was finished for a while: a new
+// plan, the most tried task blocked, or the breaker. A task that was never
+// tried gets its first try instead, and one that goes forward by steps the
+// steps that it may take.
 func decideStagnation(s state.State, l Limits) (Action, bool) {
 	reason := fmt.Sprintf("stagnation:%d", s.Run.Breaker.Stagnation)
 	if l.RegeneratePlan && s.Run.SessionReplans == 0 && s.Plan.PercentComplete() < 50 {
 		return Action{Kind: Replan, Reason: reason}, true
 	}
+	next, ok := plan.Next(s.Plan)
+	if !ok {
+		return Action{}, false
+	}
 	if l.SkipStagnant {
 		worst := -1
 		for i, t := range s.Plan.Tasks {
-			if t.Status == plan.Pending && (worst < 0 || t.Attempts+t.Partial > s.Plan.Tasks[worst].Attempts+s.Plan.Tasks[worst].Partial) {
+			if t.Status == plan.Pending && t.Attempts > 0 && (worst < 0 || t.Attempts > s.Plan.Tasks[worst].Attempts) {
 				worst = i
 			}
 		}
 		if worst >= 0 {
 			return Action{Kind: BlockTask, Task: s.Plan.Tasks[worst].ID, Reason: reason}, true
 		}
+		if t := s.Plan.Tasks[s.Plan.Find(next)]; t.Partial == 0 || t.Partial < l.MaxPartial {
+			return Action{}, false
+		}
 	}
 	return Action{Kind: OpenBreaker, Reason: reason}, true
+}
+
+// IsBudget says whether a reason of the breaker is a budget that is used up.
+func IsBudget(reason string) bool {
+	word, _, _ := strings.Cut(reason, ":")
+	return word == "cost_limit" || word == "token_limit" || word == "time_limit"
 }
 
 // overBudget names the first budget that is used up.

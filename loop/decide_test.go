@@ -27,6 +27,21 @@ func TestDecide(t *testing.T) {
 	unlimited := tried("A", 9)
 	zero := 0
 	unlimited.MaxAttempts = &zero
+	more := func(id string, n int) plan.Task {
+		x, five := tried(id, n), 5
+		x.MaxAttempts = &five
+		return x
+	}
+	stepped := func(id string, n int) plan.Task {
+		x := task(id, plan.Pending)
+		x.Partial = n
+		return x
+	}
+	aside := func(id string) plan.Task {
+		x := task(id, plan.Pending)
+		x.PutAside(2, plan.AmendmentReason, "too hard")
+		return x
+	}
 	rows := []struct {
 		why   string
 		tasks []plan.Task
@@ -67,16 +82,45 @@ func TestDecide(t *testing.T) {
 			Action{Kind: BlockTask, Task: "B", Reason: "stagnation:5"}},
 		{"stagnation above half blocks the worst task", []plan.Task{task("A", plan.Done), tried("B", 2), task("C", plan.Done)},
 			state.Run{Breaker: state.Breaker{Stagnation: 5}}, lim, Action{Kind: BlockTask, Task: "B", Reason: "stagnation:5"}},
+		{"a task that nobody has tried gets its try", []plan.Task{task("A", plan.Blocked), task("B", plan.Pending)},
+			state.Run{SessionReplans: 1, Breaker: state.Breaker{Stagnation: 5}}, lim, Action{Kind: Work, Task: "B"}},
+		{"one that was tried is blocked before", []plan.Task{task("A", plan.Pending), tried("B", 1)},
+			state.Run{SessionReplans: 1, Breaker: state.Breaker{Stagnation: 5}}, lim, Action{Kind: BlockTask, Task: "B", Reason: "stagnation:5"}},
+		{"steps that a task may take are no standstill of its own", []plan.Task{stepped("A", 4)},
+			state.Run{SessionReplans: 1, Breaker: state.Breaker{Stagnation: 5}}, Limits{Stagnation: 5, SkipStagnant: true, MaxPartial: 5}, Action{Kind: Work, Task: "A"}},
+		{"steps without a limit open the breaker", []plan.Task{stepped("A", 4)},
+			state.Run{SessionReplans: 1, Breaker: state.Breaker{Stagnation: 5}}, Limits{Stagnation: 5, SkipStagnant: true}, Action{Kind: OpenBreaker, Reason: "stagnation:5"}},
+		{"where nothing can be worked on the run is blocked", []plan.Task{task("A", plan.Failed)},
+			state.Run{SessionReplans: 1, Breaker: state.Breaker{Stagnation: 5}}, lim, Action{Kind: Halt, Status: state.BlockedStatus, Reason: "no task can be worked on"}},
+		{"the default of the breaker lets a task have its attempts", []plan.Task{more("A", 3)}, state.Run{LastFailTask: "A", Breaker: state.Breaker{Failures: 3}}, lim,
+			Action{Kind: Work, Task: "A"}},
+		{"until they are used up", []plan.Task{more("A", 5)}, state.Run{LastFailTask: "A", Breaker: state.Breaker{Failures: 5}}, lim,
+			Action{Kind: FailTask, Task: "A", Reason: "5 of 5 attempts failed"}},
+		{"a number that a person gave holds", []plan.Task{more("A", 3)}, state.Run{LastFailTask: "A", Breaker: state.Breaker{Failures: 3}},
+			Limits{MaxAttempts: 3, Failures: 3, FailuresGiven: true}, Action{Kind: OpenBreaker, Reason: "consecutive_failures:3"}},
+		{"failures of several tasks are not one task's attempts", []plan.Task{more("A", 2)}, state.Run{LastFailTask: "A", Breaker: state.Breaker{Failures: 3}}, lim,
+			Action{Kind: OpenBreaker, Reason: "consecutive_failures:3"}},
+		{"a task without a limit is bounded by the breaker", []plan.Task{unlimited}, state.Run{LastFailTask: "A", Breaker: state.Breaker{Failures: 3}}, lim,
+			Action{Kind: OpenBreaker, Reason: "consecutive_failures:3"}},
+		{"what agents left out is a person's to decide", []plan.Task{task("A", plan.Done), aside("B"), task("C", plan.Pending, "B")}, state.Run{}, lim,
+			Action{Kind: Halt, Status: state.NeedsReview, Reason: "set_aside: B amendment: too hard (iteration 2)"}},
+		{"which comes after what can be worked on", []plan.Task{aside("A"), task("B", plan.Pending)}, state.Run{}, lim, Action{Kind: Work, Task: "B"}},
+		{"a failed task beside it blocks", []plan.Task{aside("A"), task("B", plan.Failed)}, state.Run{}, lim,
+			Action{Kind: Halt, Status: state.BlockedStatus, Reason: "no task can be worked on"}},
 		{"stagnation without recovery opens the breaker", two, state.Run{Breaker: state.Breaker{Stagnation: 5}}, Limits{Stagnation: 5},
 			Action{Kind: OpenBreaker, Reason: "stagnation:5"}},
 		{"a complete plan is complete, whatever was spent", []plan.Task{task("A", plan.Done)}, state.Run{Cost: state.Costs{Total: 5}}, Limits{TotalMicroUSD: 1},
 			Action{Kind: Halt, Status: state.Complete}},
 		{"the session's money", two, state.Run{Cost: state.Costs{Session: 50_020_000}}, Limits{SessionMicroUSD: 50_000_000},
-			Action{Kind: Halt, Status: state.HaltedStatus, Reason: "cost_limit:$50.02"}},
+			Action{Kind: OpenBreaker, Reason: "cost_limit:$50.02"}},
+		{"which then ends the run", two, state.Run{Cost: state.Costs{Session: 50_020_000}, Breaker: state.Breaker{State: "open", Reason: "cost_limit:$50.02"}},
+			Limits{SessionMicroUSD: 50_000_000}, Action{Kind: Halt, Status: state.HaltedStatus, Reason: "cost_limit:$50.02"}},
+		{"a limit that was raised closes the breaker", two, state.Run{Cost: state.Costs{Total: 3}, Breaker: state.Breaker{State: "open", Reason: "cost_limit:$3.00"}},
+			Limits{TotalMicroUSD: 10}, Action{Kind: Close, Reason: "within the budgets again"}},
 		{"the session's tokens", two, state.Run{Used: state.Used{Tokens: 10}}, Limits{SessionTokens: 10},
-			Action{Kind: Halt, Status: state.HaltedStatus, Reason: "token_limit:10"}},
+			Action{Kind: OpenBreaker, Reason: "token_limit:10"}},
 		{"the session's time", two, state.Run{StartedAt: now.Add(-time.Hour)}, Limits{SessionTime: time.Hour},
-			Action{Kind: Halt, Status: state.HaltedStatus, Reason: "time_limit:1h0m0s"}},
+			Action{Kind: OpenBreaker, Reason: "time_limit:1h0m0s"}},
 		{"iterations used up", two, state.Run{SessionIterations: 4}, Limits{MaxIterations: 4},
 			Action{Kind: Halt, Status: state.MaxIterations, Reason: "4 iterations"}},
 	}
@@ -121,7 +165,8 @@ func TestJudge(t *testing.T) {
 		{"the operator's skip costs nothing", with(func(p *Proof) { p.Skipped = true }), Judgement{Verdict: state.Reject, Reasons: []string{"skipped"}}},
 		{"blocked by the agent", with(func(p *Proof) { p.Blocked, p.Claimed = "needs a key", false }), Judgement{Verdict: state.Reject, Reasons: []string{"blocked"}, Block: true}},
 		{"a budget of the iteration counts as a failure", with(func(p *Proof) { p.Outcome, p.Detail = BudgetExceeded, "iteration_usd" }), reject("limit: iteration_usd")},
-		{"a budget of the session does not", with(func(p *Proof) { p.Outcome, p.Detail = BudgetExceeded, "session_usd" }), Judgement{Verdict: state.Reject, Reasons: []string{"limit: session_usd"}}},
+		{"what was finished when one of the session was crossed is kept", with(func(p *Proof) { p.Outcome, p.Detail = BudgetExceeded, "session_usd" }), Judgement{Verdict: state.Keep}},
+		{"a budget of the session does not", with(func(p *Proof) { p.Claimed, p.Outcome, p.Detail = false, BudgetExceeded, "session_usd" }), Judgement{Verdict: state.Reject, Reasons: []string{"limit: session_usd"}}},
 		{"a handoff that does not count is named, and costs no attempt of green work", with(func(p *Proof) { p.Claimed, p.HandoffProblem = false, "is not JSON" }),
 			Judgement{Verdict: state.Reject, Reasons: []string{"not_claimed", "handoff: is not JSON"}, Failure: true}},
 		{"and costs an attempt where the work is red", with(func(p *Proof) {

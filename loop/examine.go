@@ -65,6 +65,9 @@ func (l *Loop) judged(it *iteration) bool {
 	switch it.run.Outcome {
 	case Completed, MaxTurns, PermissionDenied:
 		return !it.proof.Skipped
+	case BudgetExceeded:
+		// What was finished when a budget of the session ended is worth it, too.
+		return it.proof.Claimed && !ofIteration(it.run.Detail)
 	}
 	return false
 }
@@ -212,7 +215,7 @@ func (l *Loop) weighChange(it *iteration) {
 	for _, path := range a.Excluded {
 		it.notices = append(it.notices, "ignored before or now, not captured: "+path)
 	}
-	p.PartialLeft = l.Settings.MaxPartial <= 0 || it.task.Partial < l.Settings.MaxPartial
+	p.PartialLeft = l.Settings.Limits.MaxPartial <= 0 || it.task.Partial < l.Settings.Limits.MaxPartial
 	it.putBack = append(it.putBack, a.PutBack...)
 	for _, path := range a.IgnoredChanged {
 		it.notices = append(it.notices, "ignored file changed: "+path)

@@ -134,7 +134,7 @@ func (l *Loop) runHelper(ctx context.Context, it, sub *iteration, h helperRun, f
 	unhook := context.AfterFunc(ctx, func() { stop(errInterrupted) })
 	defer unhook()
 	watched := l.watch(run, sub, box, stop)
-	meter := &meter{l: l, it: sub, stop: stop}
+	meter := &meter{l: l, it: sub, ctx: run, stop: stop}
 	said := &words{}
 	began := l.Now()
 	sub.run, err = agent.Run(run, req, func(e AgentEvent) { said.hear(e); meter.event(e) })

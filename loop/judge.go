@@ -64,8 +64,14 @@ func Judge(p Proof) Judgement {
 		return Judgement{Verdict: state.Reject, Reasons: []string{string(p.Outcome)}}
 	case BudgetExceeded:
 		// A budget of the session or of all ends the run; only one of the
-		// iteration says something about the task.
-		if !strings.HasPrefix(p.Detail, "iteration_") {
+		// iteration says something about the task. What was finished and proved
+		// when it was crossed is kept.
+		if !ofIteration(p.Detail) {
+			finished := p
+			finished.Outcome, finished.Detail = Completed, ""
+			if j := Judge(finished); p.Claimed && j.Verdict == state.Keep {
+				return j
+			}
 			return Judgement{Verdict: state.Reject, Reasons: []string{withDetail("limit", p.Detail)}}
 		}
 	case NotStarted:
@@ -147,6 +153,9 @@ func Judge(p Proof) Judgement {
 	}
 	return Judgement{Verdict: state.Keep}
 }
+
+// ofIteration says whether a limit is one of a single iteration.
+func ofIteration(limit string) bool { return strings.HasPrefix(limit, "iteration_") }
 
 func withDetail(word, detail string) string {
 	if detail == "" {

@@ -168,6 +168,8 @@ func (l *Loop) Lifecycle(ctx context.Context, c Course) (End, error) {
 			err = l.breaker("open", a.Reason)
 		case HalfOpen:
 			err = l.breaker("half-open", a.Reason)
+		case Close:
+			err = l.breaker("closed", a.Reason)
 		case Halt:
 			halt = &a
 		}
@@ -207,11 +209,11 @@ func (l *Loop) nextPhase(s state.State) Action {
 	if a.Kind != RunPhase || a.Phase == state.Building {
 		return a // Decide weighs the building phase
 	}
-	if b, ok := decideBreaker(s.Run.Breaker, lim, l.Now()); ok {
+	if b, ok := decideBreaker(s, lim, l.Now()); ok {
 		return b
 	}
 	if reason := overBudget(s.Run, lim, l.Now()); reason != "" {
-		return Action{Kind: Halt, Status: state.HaltedStatus, Reason: reason}
+		return Action{Kind: OpenBreaker, Reason: reason}
 	}
 	return a
 }

@@ -156,6 +156,8 @@ func (l *Loop) build(ctx context.Context) (Action, error) {
 			err = l.breaker("open", a.Reason)
 		case HalfOpen:
 			err = l.breaker("half-open", a.Reason)
+		case Close:
+			err = l.breaker("closed", a.Reason)
 		case Wait:
 			err = l.wait(ctx, a)
 		case Halt:
@@ -232,7 +234,19 @@ func (l *Loop) limits(s state.State) Limits {
 		}
 		l.overrides = maps.Clone(s.Run.Overrides)
 	}
-	return l.Settings.Limits
+	lim := l.Settings.Limits
+	lim.RegeneratePlan = lim.RegeneratePlan && l.mayReplan(s)
+	return lim
+}
+
+// mayReplan says whether an agent may plan anew by itself: only from specs. A
+// plan that a person wrote without them is all that says what is wanted.
+func (l *Loop) mayReplan(s state.State) bool {
+	if s.Run.Breaker.Stagnation < l.Settings.Limits.Stagnation {
+		return false // nothing asks
+	}
+	specs, err := ReadSpecs(l.Repo.Root)
+	return err == nil && len(specs) > 0
 }
 
 func (l *Loop) fail(step string) {
@@ -242,27 +256,30 @@ func (l *Loop) fail(step string) {
 }
 
 func (l *Loop) failTask(a Action) error {
-	_, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
-		lim := l.limits(s)
-		c := &state.TaskChange{Action: "fail", IDs: []plan.TaskID{a.Task}, Status: plan.Failed, Reason: a.Reason, Rule: "attempts_exhausted"}
-		// The failures of a task that is given up do not count against the next
-		// one; only tasks given up in a row do (Breaker.FailedTasks).
-		c.ResetFailures = lim.Failures > 0 && s.Run.Breaker.Failures >= lim.Failures
-		return state.Event{Type: state.EvTask, Phase: state.Building, Task: a.Task, TaskSet: c}, nil
-	})
 	l.emit("stuck", state.State{}, a.Task, nil, "%s failed: %s", a.Task, a.Reason)
-	return err
+	return l.giveUp(&state.TaskChange{Action: "fail", IDs: []plan.TaskID{a.Task}, Status: plan.Failed, Reason: a.Reason, Rule: "attempts_exhausted"})
 }
 
 func (l *Loop) blockTask(a Action) error {
 	l.emit("stuck", state.State{}, a.Task, nil, "%s is blocked: %s", a.Task, a.Reason)
-	return l.record(state.Event{Type: state.EvTask, Phase: state.Building, Task: a.Task,
-		TaskSet: &state.TaskChange{Action: "block", IDs: []plan.TaskID{a.Task}, Status: plan.Blocked, Reason: a.Reason, Rule: "stagnation"}})
+	return l.giveUp(&state.TaskChange{Action: "block", IDs: []plan.TaskID{a.Task}, Status: plan.Blocked, Reason: a.Reason, Rule: "stagnation"})
+}
+
+// giveUp ends the work on a task. Its failures do not count against the next
+// one; only tasks that failed in a row do (Breaker.FailedTasks). A breaker that
+// is half-open allows one attempt, and that one has failed.
+func (l *Loop) giveUp(c *state.TaskChange) error {
+	_, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+		c.ResetFailures = s.Run.Breaker.State != "half-open"
+		return state.Event{Type: state.EvTask, Phase: state.Building, Task: c.IDs[0], TaskSet: c}, nil
+	})
+	return err
 }
 
 func (l *Loop) breaker(to, reason string) error {
-	e := state.Event{Type: state.EvBreaker, Breaker: &state.BreakerChange{State: to, Reason: reason}}
-	if d := l.Settings.Limits.Cooldown; to == "open" && d > 0 {
+	e := state.Event{Type: state.EvBreaker, Breaker: &state.BreakerChange{State: to, Reason: reason, Reset: to == "half-open"}}
+	// Waiting brings no budget back.
+	if d := l.Settings.Limits.Cooldown; to == "open" && d > 0 && !IsBudget(reason) {
 		e.Breaker.Until = l.Now().Add(d).UTC().Format(time.RFC3339)
 	}
 	return l.record(e)

@@ -64,7 +64,7 @@ func JudgePhase(phase state.Phase, p Proof) Judgement {
 		return Judgement{Verdict: state.Reject, Reasons: []string{string(p.Outcome)}}
 	case BudgetExceeded:
 		// Only a budget of the iteration says something about this run.
-		if !strings.HasPrefix(p.Detail, "iteration_") {
+		if !ofIteration(p.Detail) {
 			return Judgement{Verdict: state.Reject, Reasons: []string{withDetail("limit", p.Detail)}}
 		}
 		why = append(why, withDetail("limit", p.Detail))

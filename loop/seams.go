@@ -197,7 +197,6 @@ type Settings struct {
 	Timeout      time.Duration
 	Idle         time.Duration
 	OnLimit      string // wait stop fallback
-	MaxPartial   int
 	Delay        time.Duration
 	CommitPrefix string
 	Hooks        bool

@@ -322,7 +322,7 @@ func (a *applier) breaker() {
 	}
 	r := &a.s.Run.Breaker
 	r.State, r.Reason, r.Until = b.State, b.Reason, nil
-	if b.State == "closed" {
+	if b.State == "closed" || b.Reset {
 		r.Failures, r.Stagnation, r.FailedTasks = 0, 0, 0
 	}
 	if b.Until != "" {

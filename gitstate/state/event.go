@@ -330,6 +330,7 @@ type BreakerChange struct {
 	State  string `json:"state"` // closed open half-open
 	Reason string `json:"reason,omitempty"`
 	Until  string `json:"until,omitempty"` // end of the cool-down
+	Reset  bool   `json:"reset,omitempty"` // the counts begin anew: the attempt that half-open allows is judged alone
 }
 
 // Halt says that a run ended or stands still without a person.

@@ -131,6 +131,55 @@ func TestApplyOperator(t *testing.T) {
 			t.Errorf("%v %v", s.Run.Breaker, s.Run.Status)
 		}
 	})
+	t.Run("the attempt after a cool-down is judged alone", func(t *testing.T) {
+		open := func(reset bool) State {
+			s := with(pending("A"))
+			s.Run.Breaker = Breaker{State: "open", Failures: 3, Stagnation: 5, FailedTasks: 2}
+			s, _ = Apply(s, Event{ID: "b", Time: t0, Type: EvBreaker, Breaker: &BreakerChange{State: "half-open", Reset: reset}})
+			return s
+		}
+		if d := cmp.Diff(Breaker{State: "half-open"}, open(true).Run.Breaker); d != "" {
+			t.Error(d)
+		}
+		if b := open(false).Run.Breaker; b.Failures != 3 || b.Stagnation != 5 {
+			t.Errorf("an event of an earlier version means something else now: %+v", b)
+		}
+	})
+	t.Run("a person decides about what agents left out", func(t *testing.T) {
+		left := func() State {
+			b, c := pending("B"), pending("C")
+			b.PutAside(1, "amendment", "too hard")
+			c.PutAside(1, "replaced")
+			a := pending("A")
+			a.Status = plan.Done
+			s, _ := Apply(with(a, b, c), Event{ID: "x", Time: t0, Type: EvPhase, PhaseTo: &PhaseChange{To: Building}})
+			s, _ = Apply(s, Event{ID: "y", Time: t0, Type: EvSession, Sess: &SessionChange{Action: "end", Status: NeedsReview, Reason: SetAside + "B, C", Proved: true}})
+			return s
+		}
+		s, _ := Apply(left(), op(Operator{Command: "approve", Tasks: []plan.TaskID{"B", "C"}}))
+		if s.Run.Status != Complete || !s.Plan.Complete() {
+			t.Errorf("agreed: %s, complete %v", s.Run.Status, s.Plan.Complete())
+		}
+		unproved := left()
+		unproved.Run.Proved = false
+		if s, _ := Apply(unproved, op(Operator{Command: "approve", Tasks: []plan.TaskID{"B", "C"}})); s.Run.Status != Ready {
+			t.Errorf("nothing was proved: %s", s.Run.Status)
+		}
+		s, _ = Apply(left(), Event{ID: "r", Time: t0, Type: EvTask, TaskSet: &TaskChange{Action: "retry", IDs: []plan.TaskID{"C"}, Status: plan.Pending}})
+		if s.Run.Status != Ready || status(s, "C") != plan.Pending || s.Plan.Tasks[2].SkippedBy != "" {
+			t.Errorf("taken back: %s, %+v", s.Run.Status, s.Plan.Tasks[2])
+		}
+		s, _ = Apply(left(), op(Operator{Command: "reject", Text: "do them", Tasks: []plan.TaskID{"B", "C"}}))
+		if s.Run.Status != Ready || status(s, "B") != plan.Pending || len(s.Guidance) != 1 {
+			t.Errorf("rejected: %s, %+v, %v", s.Run.Status, s.Plan.Tasks[1], s.Guidance)
+		}
+		// While the run goes on approve means these tasks and nothing else.
+		running := left()
+		running.Run.Status = Running
+		if s, _ := Apply(running, op(Operator{Command: "approve", Tasks: []plan.TaskID{"B"}})); s.Run.Status != Running || s.Run.Confirmed != nil || s.Plan.Tasks[1].SetAside() {
+			t.Errorf("in the middle: %s, %v", s.Run.Status, s.Run.Confirmed)
+		}
+	})
 	t.Run("a stop names a session and means no other", func(t *testing.T) {
 		s, dropped := Apply(begun(), op(Operator{Command: "stop", Session: 7}))
 		if s.Run.StopAsked != 0 || len(dropped) != 1 {

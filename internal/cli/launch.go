@@ -172,7 +172,7 @@ func (a *App) waiting(s state.State, set *config.Resolved, yes bool) error {
 		return a.asideError(s)
 	case s.Run.Status == state.NeedsReview:
 		return gitstate.Hint(6, "look at it, then git ralph approve or git ralph reject \"why\"", "the run waits for a person: %s", s.Run.Reason)
-	case s.Run.Breaker.State == "open" && (s.Run.Breaker.Until == nil || a.journal.Now().Before(*s.Run.Breaker.Until)):
+	case breakerHolds(s.Run.Breaker, a.journal.Now()):
 		return gitstate.Hint(5, "git ralph log shows why; git ralph resume allows one attempt", "the circuit breaker is open: %s", s.Run.Breaker.Reason)
 	}
 	return nil

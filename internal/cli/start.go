@@ -162,10 +162,36 @@ func (c *StartCmd) nothingToDo(a *App, s state.State) (bool, error) {
 		return true, gitstate.Hint(6, "git ralph approve, or git ralph reject \"why\"; then git ralph start", "the run waits for a person: %s", s.Run.Reason)
 	case s.Plan.Complete():
 		return false, nil // nothing has shown yet that it stands: the loop does
-	case s.Run.Breaker.State == "open" && (s.Run.Breaker.Until == nil || time.Now().Before(*s.Run.Breaker.Until)):
+	case breakerHolds(s.Run.Breaker, time.Now()):
 		return true, gitstate.Hint(5, "git ralph log shows why; git ralph resume allows one attempt", "the circuit breaker is open: %s", s.Run.Breaker.Reason)
 	}
 	return false, nil
+}
+
+// breakerHolds says whether an open breaker lets nothing through. One that a
+// budget opened is the loop's to weigh: a new session has a new one, and a limit
+// may have been raised.
+func breakerHolds(b state.Breaker, now time.Time) bool {
+	return b.State == "open" && !loop.IsBudget(b.Reason) && (b.Until == nil || now.Before(*b.Until))
+}
+
+// budgetMove is what to do when a budget is used up.
+func (a *App) budgetMove(r state.Run) string {
+	const again = "git ralph start begins a new session with a new budget"
+	set, err := a.settingsQuietly(r.Overrides)
+	if err != nil {
+		return again
+	}
+	raise := func(key string) string {
+		return "git ralph set " + key + " N raises the limit of all sessions, then git ralph start"
+	}
+	switch l := set.Limits; {
+	case l.TotalUSD > 0 && r.Cost.Total >= int64(l.TotalUSD):
+		return raise("limits.total_usd")
+	case l.TotalTokens > 0 && r.Tokens.Total() >= l.TotalTokens:
+		return raise("limits.total_tokens")
+	}
+	return again
 }
 
 // asideHint is what a person may say about tasks that agents left out.
@@ -317,7 +343,7 @@ func (a *App) summary(end loop.End) {
 		}
 	}
 	end.State.Journal.Branch = a.journal.Branch // that of a linked worktree names its origin
-	a.printf("%s %s\n", a.colour(a.Out, "36", "next:"), nextMove(end))
+	a.printf("%s %s\n", a.colour(a.Out, "36", "next:"), a.nextMove(end))
 	a.homeward()
 }
 
@@ -331,7 +357,7 @@ func goesOn(p state.Phase) string {
 
 func usd(micro int64) string { return strconv.FormatFloat(float64(micro)/1e6, 'f', 2, 64) }
 
-func nextMove(end loop.End) string {
+func (a *App) nextMove(end loop.End) string {
 	switch end.Status {
 	case state.Complete:
 		return "git log --notes=ralph shows the work; git log ralph/heads/" + end.State.Journal.Branch + " how it came about"
@@ -350,8 +376,8 @@ func nextMove(end loop.End) string {
 		if strings.HasPrefix(end.Reason, "unproved") {
 			return "make a check green, or give the task a verify command: git ralph edit; then git ralph start"
 		}
-		if strings.Contains(end.Reason, "limit") {
-			return "raise the limit under [limits], then git ralph start"
+		if loop.IsBudget(end.Reason) {
+			return a.budgetMove(end.State.Run)
 		}
 		return "git ralph log says why; git ralph resume allows one attempt"
 	case state.Paused:

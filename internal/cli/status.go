@@ -11,6 +11,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
+	"git-ralph/loop"
 	"git-ralph/plan"
 )
 
@@ -266,7 +267,7 @@ func (c *StatusCmd) Run(a *App) error {
 			return err
 		}
 	}
-	a.printf("%s %s\n", a.colour(a.Out, "36", "next:"), nextCommand(d, s))
+	a.printf("%s %s\n", a.colour(a.Out, "36", "next:"), a.nextCommand(d, s))
 	return nil
 }
 
@@ -321,19 +322,25 @@ func boundTo(mechanism string) bool { return mechanism == "namespaces" || mechan
 
 // openSockets are those that the settings leave within the agent's reach.
 func (a *App) openSockets() []string {
-	src, err := a.sources(nil, nil)
-	if err != nil {
-		return nil
-	}
-	set, err := config.Load(src)
+	set, err := a.settingsQuietly(nil)
 	if err != nil {
 		return nil // another command says what is wrong with them
 	}
 	return set.Guard.Sockets
 }
 
+// settingsQuietly are the settings, under the overrides of a run, for commands
+// that only tell.
+func (a *App) settingsQuietly(overrides map[string]string) (*config.Resolved, error) {
+	src, err := a.sources(nil, overrides)
+	if err != nil {
+		return nil, err
+	}
+	return config.Load(src)
+}
+
 // nextCommand is the one thing to do next.
-func nextCommand(d statusDoc, s state.State) string {
+func (a *App) nextCommand(d statusDoc, s state.State) string {
 	switch {
 	case len(d.Questions) > 0:
 		return "git ralph answer " + d.Questions[0].ID + ` "…"`
@@ -358,7 +365,10 @@ func nextCommand(d statusDoc, s state.State) string {
 	case state.BlockedStatus:
 		return "git ralph retry --failed, git ralph unblock ID, or git ralph edit"
 	case state.HaltedStatus:
-		if d.Breaker.State == "open" {
+		switch {
+		case loop.IsBudget(d.HaltReason):
+			return a.budgetMove(s.Run)
+		case d.Breaker.State == "open":
 			return "git ralph log shows why; git ralph resume allows one attempt"
 		}
 	case state.Interrupted:

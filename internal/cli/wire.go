@@ -69,17 +69,24 @@ func (a *App) writable() (*journal.Journal, error) {
 	return j, a.recoverRun(j, e)
 }
 
+// given says whether somebody set a key.
+func given(set *config.Resolved, key string) bool {
+	_, ok := set.Origin[key]
+	return ok
+}
+
 // loopSettings translates the configuration into the loop's own words.
 func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 	s := loop.Settings{
 		Limits: loop.Limits{MaxIterations: set.Loop.MaxIterations, MaxAttempts: set.Loop.MaxAttempts,
 			SessionMicroUSD: int64(set.Limits.SessionUSD), TotalMicroUSD: int64(set.Limits.TotalUSD),
 			SessionTokens: set.Limits.SessionTokens, TotalTokens: set.Limits.TotalTokens, SessionTime: set.Limits.SessionTime,
-			Failures: set.Breaker.Failures, Stagnation: set.Breaker.Stagnation, Cooldown: set.Breaker.Cooldown,
+			Failures: set.Breaker.Failures, FailuresGiven: given(set, "breaker.failures"), MaxPartial: set.Loop.MaxPartial,
+			Stagnation: set.Breaker.Stagnation, Cooldown: set.Breaker.Cooldown,
 			RegeneratePlan: set.Recovery.RegeneratePlan, SkipStagnant: set.Recovery.SkipAfterStagnation},
 		Mode: set.Loop.Mode, Driver: set.Agent.Driver, Model: set.Agent.Model, Fallback: set.Agent.FallbackModel,
 		MaxTurns: set.Agent.MaxTurns, Timeout: set.Agent.Timeout, Idle: set.Agent.IdleTimeout, OnLimit: set.Agent.OnLimit,
-		MaxPartial: set.Loop.MaxPartial, Delay: set.Loop.Delay, CommitPrefix: set.Loop.CommitPrefix,
+		Delay: set.Loop.Delay, CommitPrefix: set.Loop.CommitPrefix,
 		Hooks: set.Commit.Hooks, Sign: set.Commit.Sign != "off" && a.gitBool("commit.gpgsign"),
 		BaselineMode: set.Validation.Baseline, Fresh: set.Validation.Fresh, TestGuard: set.Validation.TestGuard,
 		Protected: set.Guard.Protected, FailureChars: set.Context.FailureChars, KeepEvidence: set.Evidence.Keep,

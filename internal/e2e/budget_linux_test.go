@@ -197,6 +197,9 @@ func TestBreaker(t *testing.T) {
 		if end.code != 6 {
 			t.Errorf("exit %d\n%s%s", end.code, end.out, end.err)
 		}
+		if !done() {
+			t.Error("the cool-down let no attempt through")
+		}
 		if r := p.run(t, nil, "log", "--json"); strings.Count(r.out, `"event":"breaker"`) < 3 {
 			t.Errorf("the journal does not say that the breaker opened, tried, and opened again:\n%s", r.out)
 		}
