@@ -32,7 +32,7 @@ func TestGoldenPrompts(t *testing.T) {
 		drop []string
 	}{
 		{"handoff-only.md", with(HandoffOnly, nil), nil},
-		{"handoff-only-1180.md", with(HandoffOnly, small(1180)), []string{"Skills"}},
+		{"handoff-only-1190.md", with(HandoffOnly, small(1190)), []string{"Skills"}},
 		{"handoff-only-1000.md", with(HandoffOnly, small(1000)), []string{"Skills", "Output Instructions"}},
 		{"handoff-only-300.md", with(HandoffOnly, small(300)), []string{"Skills", "Output Instructions", "Previous Handoff", "Retrieved Memory"}},
 		{"handoff-only-100.md", with(HandoffOnly, small(100)), []string{"Skills", "Output Instructions", "Previous Handoff", "Retrieved Memory", "Failure Context", "Current Task (cut)"}},

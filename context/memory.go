@@ -14,11 +14,16 @@ import (
 // figures. At most Options.MemoryChars characters; what does not fit is left
 // out in whole parts, the oldest iteration first and the previous phase last.
 func ActiveMemory(s state.State, opt Options) string {
+	session, said, _ := strings.Cut(notes.Clean(s.Memory["session"]), notes.AgentNotes)
 	in := notes.ActiveInput{
 		Tasks:   taskState(s),
 		Metrics: metrics(s),
-		Session: demote(notes.Clean(s.Memory["session"])),
+		Session: demote(session),
+		Said:    demote(said),
 		Max:     first(opt.MemoryChars, DefaultMemoryChars),
+	}
+	if strings.Contains(session, "\n- Session: ") && !strings.Contains(session, fmt.Sprintf("\n- Session: %d\n", s.Run.Session)) {
+		in.SessionTitle = "Last session"
 	}
 	if opt.PreviousPhase != "" {
 		in.Phase = demote(notes.Clean(s.Memory["phase-"+string(opt.PreviousPhase)]))
@@ -77,7 +82,7 @@ func taskState(s state.State) string {
 }
 
 func metrics(s state.State) string {
-	if s.Run.Session == 0 {
+	if s.Run.Session == 0 || s.Run.SessionIterations == 0 {
 		return ""
 	}
 	return fmt.Sprintf("Session %d: %d iterations, %d tasks done, $%.2f, %d tokens.", s.Run.Session,

@@ -153,11 +153,11 @@ func (a *assembly) failureContext() string {
 }
 
 // retrievedMemory is filled in the order of what matters most until its share
-// is full: constraints and decisions of the last handoff, learnings, active
+// is full: hard constraints, constraints and decisions of the last handoff, learnings, active
 // memory, research. A part that does not fit whole is cut at a line.
 func (a *assembly) retrievedMemory(budget int) string {
 	room := int(float64(budget) * a.factor * memoryShare)
-	parts := []string{a.lastConstraints(), a.lastDecisions(), a.learnings(), a.activeMemory(), a.research()}
+	parts := []string{a.constraints(), a.lastDecisions(), a.learnings(), a.activeMemory(), a.research()}
 	var kept []string
 	for _, part := range parts {
 		if part = strings.TrimSpace(part); part == "" {
@@ -174,12 +174,27 @@ func (a *assembly) retrievedMemory(budget int) string {
 	return paragraphs(kept...)
 }
 
-func (a *assembly) lastConstraints() string {
-	h := a.s.Handoff
-	if h == nil {
-		return ""
+// constraints are the hard ones, which hold until an entry supersedes them, and
+// those of the last handoff. In the index modes the hard ones stand in the index.
+func (a *assembly) constraints() string {
+	var hard []notes.Knowledge
+	if !a.opt.mode().Indexed() {
+		for _, k := range a.s.Knowledge {
+			if k.Live() && k.Hard() {
+				hard = append(hard, k)
+			}
+		}
 	}
-	return titled("### Constraints", list(h.ConstraintsDiscovered, func(c notes.Constraint) string {
+	text := list(hard, func(k notes.Knowledge) string { return indent(notes.Clean(k.Text)) })
+	var last []notes.Constraint
+	if h := a.s.Handoff; h != nil {
+		for _, c := range h.ConstraintsDiscovered {
+			if !slices.ContainsFunc(hard, func(k notes.Knowledge) bool { return strings.HasPrefix(k.Text, notes.OneLine(c.Constraint, 600)) }) {
+				last = append(last, c)
+			}
+		}
+	}
+	text = strings.TrimRight(text, "\n") + "\n" + list(last, func(c notes.Constraint) string {
 		s := notes.OneLine(c.Constraint, 600)
 		if c.Impact != "" {
 			s += " Impact: " + notes.OneLine(c.Impact, 300)
@@ -188,7 +203,8 @@ func (a *assembly) lastConstraints() string {
 			s += " Workaround: " + notes.OneLine(c.Workaround, 300)
 		}
 		return s
-	}))
+	})
+	return titled("### Constraints", strings.Trim(text, "\n"))
 }
 
 func (a *assembly) lastDecisions() string {

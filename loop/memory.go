@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
@@ -20,23 +19,29 @@ import (
 // text of a session is written anew each time; the lines that the state does
 // not know any more come from the text before.
 
-// agentNotes begins the part of a session's memory that agents wrote
-// themselves (ralph_update_memory).
-const agentNotes = "\n## Notes From Agents\n"
-
-// maxAgentNotes bounds that part, in characters, so that the whole text fits
-// into active memory.
-const maxAgentNotes = 3000
-
 // sessionMemory is the memory of the session in which s stands. Files are
 // those that the newest iteration changed, said what its agent asked to be
 // remembered, ended why the session is over, "" while it goes on.
 func sessionMemory(s state.State, files, said []string, ended string) string {
 	before, kept := s.Memory["session"], ""
-	before, kept, _ = strings.Cut(before, agentNotes)
+	before, kept, _ = strings.Cut(before, notes.AgentNotes)
 	if !ofSessionText(before, s.Run.Session) {
 		before, kept = "", ""
 	}
+	return sessionText(s, before, kept, files, said, ended)
+}
+
+// memoryUpTo is the memory of a session after work was taken back: of what it
+// was before, only what agents noted up to iteration n is left.
+func memoryUpTo(s state.State, memory string, n int) string {
+	before, kept, _ := strings.Cut(memory, notes.AgentNotes)
+	if !ofSessionText(before, s.Run.Session) {
+		kept = ""
+	}
+	return sessionText(s, "", notes.MemoryUpTo(kept, n), nil, nil, "")
+}
+
+func sessionText(s state.State, before, kept string, files, said []string, ended string) string {
 	in := notes.SessionInput{Session: s.Run.Session, Iteration: s.Run.Iteration, Phase: string(s.Run.Phase), Reason: ended,
 		Percent: s.Plan.PercentComplete(), Figures: sessionFigures(s.Run)}
 	for _, t := range s.Plan.Tasks {
@@ -62,8 +67,10 @@ func sessionMemory(s state.State, files, said []string, ended string) string {
 			in.Progress += h.Summary
 		}
 		in.Decisions = newestLines(append(in.Decisions, h.ArchitecturalNotes...), 12)
-		for _, u := range h.UnfinishedBusiness {
-			in.Notes = append(in.Notes, u.Item)
+		if h.Origin.Source != "harness" { // that one lists what the rest of this text says
+			for _, u := range h.UnfinishedBusiness {
+				in.Notes = append(in.Notes, u.Item)
+			}
 		}
 		in.Notes = append(in.Notes, h.Recommendations...)
 		for _, b := range h.BugsEncountered {
@@ -98,18 +105,10 @@ func agentPart(kept string, said []string, iteration int) string {
 	for _, text := range said {
 		kept = notes.AddMemory(kept, text, iteration)
 	}
-	kept = strings.Trim(kept, "\n")
-	for utf8.RuneCountInString(kept) > maxAgentNotes {
-		i := strings.Index(kept, "\n- ")
-		if i < 0 {
-			break
-		}
-		kept = kept[i+1:]
-	}
-	if kept == "" {
+	if kept = strings.Trim(kept, "\n"); kept == "" {
 		return ""
 	}
-	return agentNotes + kept + "\n"
+	return notes.AgentNotes + kept + "\n"
 }
 
 func sessionFigures(r state.Run) notes.Figures {

@@ -16,6 +16,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/proc"
+	"git-ralph/notes"
 	"git-ralph/plan"
 )
 
@@ -47,7 +48,7 @@ func (r *Rewinder) Run(ctx context.Context, n int) (state.Rewind, error) {
 	if err != nil {
 		return none, err
 	}
-	kept, last, err := r.keptAfter(ctx, n)
+	kept, last, at, err := r.keptAfter(ctx, n)
 	if err != nil {
 		return none, err
 	}
@@ -93,6 +94,9 @@ func (r *Rewinder) Run(ctx context.Context, n int) (state.Rewind, error) {
 	if err != nil {
 		return none, err
 	}
+	if c.Told, err = r.told(snap.State, kept, at, c); err != nil {
+		return none, err
+	}
 	e := state.Event{Type: state.EvRewind, Rewind: &c}
 	r.Journal.Stamp(&e)
 	if tree == base {
@@ -120,11 +124,44 @@ func stillDone(s state.State, id plan.TaskID) bool {
 	return i >= 0 && s.Plan.Tasks[i].Status == plan.Done
 }
 
+// told is what agents are told after the rewind: what was known at the entry of
+// the iteration that the run goes back to, and what people wrote since.
+func (r *Rewinder) told(s state.State, taken []journal.Entry, at object.ID, c state.Rewind) (*state.Told, error) {
+	t := &state.Told{Withdrawn: notes.SinceIteration(s.Knowledge, c.To)}
+	if !at.IsZero() {
+		then, err := r.Journal.At(at)
+		if err != nil {
+			return nil, err
+		}
+		t.Handoff, t.Recent = then.State.Handoff, then.State.Recent
+	}
+	for _, e := range taken {
+		if i := s.Plan.Find(e.Event.Task); i >= 0 && e.Event.Result.Partial {
+			if t.Steps == nil {
+				t.Steps = map[plan.TaskID]int{}
+			}
+			left, ok := t.Steps[e.Event.Task]
+			if !ok {
+				left = s.Plan.Tasks[i].Partial
+			}
+			t.Steps[e.Event.Task] = max(0, left-1)
+		}
+	}
+	c.Told = t
+	after, _ := state.Apply(s, state.Event{Type: state.EvRewind, Rewind: &c})
+	t.Memory = memoryUpTo(after, s.Memory["session"], c.To)
+	return t, nil
+}
+
 // keptAfter are the entries of kept iterations after n that no earlier rewind
-// took back, newest first, and those up to n that may be the newest kept one.
-func (r *Rewinder) keptAfter(ctx context.Context, n int) (after, upTo []journal.Entry, err error) {
+// took back, newest first, those up to n that may be the newest kept one, and
+// the entry of the newest iteration up to n, whatever became of it.
+func (r *Rewinder) keptAfter(ctx context.Context, n int) (after, upTo []journal.Entry, at object.ID, err error) {
 	limit := int(^uint(0) >> 1)
 	err = r.Journal.WalkBrief(ctx, func(e journal.Entry) (bool, error) {
+		if ev := e.Event; ev.Result != nil && ev.Iteration <= min(limit, n) && at.IsZero() {
+			at = e.ID
+		}
 		switch ev := e.Event; {
 		case ev.Rewind != nil:
 			limit = min(limit, ev.Rewind.To)
@@ -141,7 +178,7 @@ func (r *Rewinder) keptAfter(ctx context.Context, n int) (after, upTo []journal.
 		}
 		return len(upTo) < 50, nil
 	})
-	return after, upTo, err
+	return after, upTo, at, err
 }
 
 // reverted is the tree without the changes of commits, which are given newest

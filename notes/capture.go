@@ -2,7 +2,10 @@ package notes
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -230,6 +233,9 @@ func clipLines(s string, n int) string {
 // MaxUpdate is how much one ralph_update_memory adds, in characters.
 const MaxUpdate = 2000
 
+// AgentNotes begins the part of a session's memory that agents wrote themselves.
+const AgentNotes = "\n## Notes From Agents\n"
+
 // maxUpdates bounds all of them together.
 const maxUpdates = 6000
 
@@ -254,4 +260,22 @@ func AddMemory(current, content string, iteration int) string {
 		text = text[i+1:]
 	}
 	return text
+}
+
+var noteBegins = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^- Iteration (\d+): `) })
+
+// MemoryUpTo is what AddMemory has put together up to an iteration.
+func MemoryUpTo(current string, iteration int) string {
+	var b strings.Builder
+	begins := noteBegins().FindAllStringSubmatchIndex(current, -1)
+	for i, m := range begins {
+		end := len(current)
+		if i+1 < len(begins) {
+			end = begins[i+1][0]
+		}
+		if n, err := strconv.Atoi(current[m[2]:m[3]]); err == nil && n <= iteration {
+			b.WriteString(current[m[0]:end])
+		}
+	}
+	return b.String()
 }

@@ -100,9 +100,44 @@ func newHarvester(existing []Knowledge, iteration int, task string) *harvester {
 		iteration: iteration, task: task}
 	for _, k := range existing {
 		h.taken[strings.ToLower(k.ID)] = true
-		h.said[string(k.Type)+" "+meaningKey(k.Text)] = true
+		if k.Status != Withdrawn {
+			h.said[string(k.Type)+" "+meaningKey(k.Text)] = true
+		}
 	}
 	return h
+}
+
+// Withdraw marks the entries with these ids as withdrawn. What they superseded
+// holds again, unless another entry supersedes it as well.
+func Withdraw(known []Knowledge, ids []string) []Knowledge {
+	out := slices.Clone(known)
+	named := func(list []string, id string) bool {
+		return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, id) })
+	}
+	for i := range out {
+		if named(ids, out[i].ID) {
+			out[i].Status = Withdrawn
+		}
+	}
+	for i := range out {
+		still := slices.ContainsFunc(out, func(k Knowledge) bool { return k.Status != Withdrawn && named(k.Supersedes, out[i].ID) })
+		if out[i].Status == Superseded && !still {
+			out[i].Status = Active
+		}
+	}
+	return out
+}
+
+// SinceIteration are the ids of entries that only iterations after n have led
+// to. What a person wrote has no iteration.
+func SinceIteration(known []Knowledge, n int) []string {
+	var ids []string
+	for _, k := range known {
+		if k.Status != Withdrawn && len(k.Source) > 0 && slices.Min(k.Source) > n {
+			ids = append(ids, k.ID)
+		}
+	}
+	return ids
 }
 
 func (h *harvester) add(t KnowledgeType, text string, tags ...string) bool {

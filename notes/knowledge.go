@@ -18,7 +18,7 @@ const (
 type Knowledge struct {
 	ID         string        `toml:"id" json:"id"`
 	Type       KnowledgeType `toml:"type" json:"type"`
-	Status     string        `toml:"status" json:"status"` // active | superseded
+	Status     string        `toml:"status" json:"status"` // active | superseded | withdrawn
 	Source     []int         `toml:"source" json:"source"` // iterations
 	Task       string        `toml:"task,omitempty" json:"task,omitempty"`
 	Tags       []string      `toml:"tags,omitempty" json:"tags,omitempty"`

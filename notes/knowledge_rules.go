@@ -15,6 +15,9 @@ import (
 const (
 	Active     = "active"
 	Superseded = "superseded"
+	// Withdrawn is an entry from work that was taken back. It stays for people
+	// and is told to nobody; the same may be learned again.
+	Withdrawn = "withdrawn"
 )
 
 // Limits of an entry.
@@ -37,7 +40,7 @@ var hardWords = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 func (k Knowledge) Hard() bool { return k.Type == KConstraint && hardWords().MatchString(k.Text) }
 
 // Live says whether k holds.
-func (k Knowledge) Live() bool { return k.Status != Superseded }
+func (k Knowledge) Live() bool { return k.Status != Superseded && k.Status != Withdrawn }
 
 // Slug makes the last part of an id from a text: lower case words joined by
 // hyphens, at most 40 characters, "entry" when nothing is left.

@@ -12,8 +12,12 @@ type ActiveInput struct {
 	Phase string
 	// Iterations are the last ones, oldest first.
 	Iterations []string
-	// Session is what this session's agents asked to be remembered.
+	// Session is what the harness captured of the session.
 	Session string
+	// SessionTitle stands above it; "" = This session.
+	SessionTitle string
+	// Said is what agents asked to be remembered. It goes last but for the phase.
+	Said    string
 	Tasks   string
 	Metrics string
 	Max     int // characters
@@ -21,11 +25,11 @@ type ActiveInput struct {
 
 // ActiveMemory joins the parts: previous phase, iterations, session, tasks,
 // metrics. Above Max characters it loses whole parts: the oldest iteration
-// first, then the younger ones, the session's notes, metrics, tasks, and the
-// previous phase last. A single part above Max is cut.
+// first, then the younger ones, the session, metrics, tasks, the agents' notes,
+// and the previous phase last. A single part above Max is cut.
 func ActiveMemory(in ActiveInput) string {
 	iterations := append([]string{}, in.Iterations...)
-	parts := []*string{&in.Session, &in.Metrics, &in.Tasks}
+	parts := []*string{&in.Session, &in.Metrics, &in.Tasks, &in.Said}
 	for {
 		text := activeText(in, iterations)
 		if in.Max <= 0 || utf8.RuneCountInString(text) <= in.Max {
@@ -55,7 +59,12 @@ func activeText(in ActiveInput, iterations []string) string {
 	}
 	add("#### Previous phase", in.Phase)
 	add("#### Last iterations", strings.Join(iterations, "\n"))
-	add("#### This session", in.Session)
+	title := in.SessionTitle
+	if title == "" {
+		title = "This session"
+	}
+	add("#### "+title, in.Session)
+	add("#### Notes from agents", in.Said)
 	add("#### State of the tasks", in.Tasks)
 	add("#### Session figures", in.Metrics)
 	return strings.Join(parts, "\n\n")

@@ -62,11 +62,9 @@ func Synthesize(in SynthInput) Handoff {
 	}
 	if !in.Claimed {
 		item := strings.TrimSpace(in.TaskID + " " + OneLine(in.Title, 200))
-		if item == "" {
-			item = "the task"
+		if item != "" { // a phase has no task that could be left
+			h.UnfinishedBusiness = append(h.UnfinishedBusiness, Unfinished{Item: item, Reason: end, Priority: "high"})
 		}
-		h.UnfinishedBusiness = append(h.UnfinishedBusiness, Unfinished{
-			Item: item, Reason: end, Priority: "high"})
 	}
 	h.Freeform = synthText(in, end)
 	return h

@@ -368,6 +368,19 @@ type Rewind struct {
 	Tasks    []plan.TaskID `json:"tasks,omitempty"`     // that are to be done again
 	LastKept *Kept         `json:"last_kept,omitempty"` // the newest kept commit of the branch, when there is no revert
 	NotFound []int         `json:"not_found,omitempty"` // iterations whose commits the branch does not have
+	// Told is what agents are told from here on. Entries of earlier versions have
+	// none, and leave it as it was.
+	Told *Told `json:"told,omitempty"`
+}
+
+// Told is what is known where work was taken back: as it was when the
+// iteration had ended to which the run went back.
+type Told struct {
+	Handoff   *notes.Record       `json:"handoff,omitempty"`
+	Recent    []notes.Record      `json:"recent,omitempty"`
+	Withdrawn []string            `json:"withdrawn,omitempty"` // ids of knowledge
+	Steps     map[plan.TaskID]int `json:"steps,omitempty"`     // unfinished steps that each task has left
+	Memory    string              `json:"memory,omitempty"`    // of the session
 }
 
 // ContextNote records a preparation, an index run or a window handoff.

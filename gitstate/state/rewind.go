@@ -1,6 +1,9 @@
 package state
 
 import (
+	"maps"
+
+	"git-ralph/notes"
 	"git-ralph/plan"
 )
 
@@ -12,6 +15,7 @@ func (a *applier) rewind() {
 		a.drop("rewind", "no content")
 		return
 	}
+	undone := 0
 	for _, id := range c.Tasks {
 		t := a.task(id)
 		switch {
@@ -20,6 +24,9 @@ func (a *applier) rewind() {
 		case t.Status == plan.Skipped, t.Status == plan.Blocked:
 			a.drop(string(id), "is "+string(t.Status)+" meanwhile")
 		default:
+			if t.CompletedAt != nil && !t.CompletedAt.Before(a.s.Run.StartedAt) {
+				undone++
+			}
 			t.Status, t.CompletedAt = plan.Pending, nil
 		}
 	}
@@ -27,6 +34,10 @@ func (a *applier) rewind() {
 	r.LastKeep = c.LastKept
 	if c.Commit != "" {
 		r.LastKeep = &Kept{EventID: a.e.ID, Iteration: c.To, Parent: c.Parent, Commit: c.Commit, Rewind: true}
+	}
+	if c.Told != nil {
+		a.forget(*c.Told)
+		r.SessionDone = max(0, r.SessionDone-undone)
 	}
 	if a.finished() {
 		return
@@ -38,4 +49,29 @@ func (a *applier) rewind() {
 	case Complete, BlockedStatus, MaxIterations, Stopped, Interrupted, NeedsReview:
 		r.Status, r.Reason = Ready, ""
 	}
+}
+
+// forget takes out of the state what tells of work that is gone.
+func (a *applier) forget(told Told) {
+	a.s.Handoff, a.s.Recent = told.Handoff, told.Recent
+	if len(told.Withdrawn) > 0 {
+		a.s.Knowledge = notes.Withdraw(a.s.Knowledge, told.Withdrawn)
+	}
+	for id, n := range told.Steps {
+		if t := a.task(id); t != nil {
+			t.Partial = n
+		}
+	}
+	m := maps.Clone(a.s.Memory)
+	for _, name := range []string{"session", "phase-" + string(Building), "phase-" + string(Validation)} {
+		delete(m, name)
+	}
+	a.s.Memory = m
+	if told.Memory != "" {
+		a.memory("session", told.Memory)
+	}
+	a.s.Report = nil
+	r := &a.s.Run
+	r.LastTask, r.Stuck, r.LastFailKey, r.LastFailTask = "", "", "", ""
+	r.Prep = Preparation{Rounds: r.Prep.Rounds}
 }
