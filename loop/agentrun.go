@@ -119,6 +119,8 @@ func passed(c state.CheckRun) string {
 	switch {
 	case c.Skipped != "":
 		return "skipped, " + c.Skipped
+	case c.Passed && c.Flaky:
+		return "flaky: red, then green in a fresh checkout"
 	case c.Passed:
 		return "passed"
 	case c.AlreadyRed:

@@ -54,7 +54,17 @@ func (l *Loop) baseline(ctx context.Context, s state.State, ready bool) error {
 	if mode == "off" || s.Plan.Complete() || len(s.Plan.Tasks) == 0 || s.Baseline != nil && l.provable(s) {
 		return nil
 	}
-	report, err := l.proveInPlace(ctx, ProofRequest{Baseline: s.Baseline, Unexcused: true,
+	home := warm(s.Journal.ID)
+	built, err := l.built(ctx, s)
+	if err != nil {
+		return err
+	}
+	home.Fill = !built // the caches of code that no agent wrote
+	var again func(func(ProofRequest) error) error
+	if _, tip, err := l.Repo.Head(ctx); err == nil && !tip.IsZero() {
+		again = func(f func(ProofRequest) error) error { return l.inFresh(ctx, fresh{commit: tip}, f) }
+	}
+	report, err := l.proveInPlace(ctx, home, ProofRequest{Baseline: s.Baseline, Unexcused: true, Again: again,
 		Result: func(c state.CheckRun) {
 			c.Tail = nil // told below, once
 			l.emit("check", s, "", c, "baseline, %s: %s", c.Name, passed(c))
@@ -118,7 +128,7 @@ func redText(c state.CheckRun) string {
 
 // proveInPlace runs checks in the worktree, between iterations, and puts back
 // what they changed.
-func (l *Loop) proveInPlace(ctx context.Context, req ProofRequest) (ProofReport, error) {
+func (l *Loop) proveInPlace(ctx context.Context, home Home, req ProofRequest) (ProofReport, error) {
 	before, err := l.Engine.Checkpoint(ctx)
 	if err != nil {
 		return ProofReport{}, fmt.Errorf("take a checkpoint before the checks: %w", err)
@@ -129,7 +139,7 @@ func (l *Loop) proveInPlace(ctx context.Context, req ProofRequest) (ProofReport,
 	}
 	defer os.RemoveAll(runDir)
 	g, err := proc.NewGroup(proc.GroupOptions{EventID: gitstate.NewID(l.Now()),
-		Wrap: l.Sandbox.Wrapper(Use{Dir: l.Repo.Root, RunDir: runDir, ReadOnlyPaths: before.Nested, Files: l.AgentFiles})})
+		Wrap: l.Sandbox.Wrapper(Use{Dir: l.Repo.Root, Home: home, RunDir: runDir, ReadOnlyPaths: before.Nested, Files: l.AgentFiles})})
 	if err != nil {
 		return ProofReport{}, err
 	}

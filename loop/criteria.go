@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -14,11 +13,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/guard"
-	"git-ralph/internal/proc"
 	"git-ralph/notes"
 )
 
@@ -242,12 +239,6 @@ func (w *witness) run(ctx context.Context, command, expect string) (finding, err
 // zero and prints what is expected.
 func (w *witness) try(ctx context.Context, commit object.ID, work bool, command, expect string) (ok bool, said string, err error) {
 	once := func(req ProofRequest) error {
-		if work && req.Fresh {
-			if err := w.l.Prover.Setup(ctx, req); err != nil {
-				said = "could not be run: the setup failed"
-				return ctx.Err()
-			}
-		}
 		run, output, err := w.l.Prover.Repeat(ctx, req, command, evidenceTimeout)
 		if err != nil {
 			return err
@@ -271,11 +262,15 @@ func (w *witness) try(ctx context.Context, commit object.ID, work bool, command,
 		return nil
 	}
 	if work && w.l.Settings.Fresh == "never" {
-		err = w.l.inWorktree(func(start Starter) error {
+		err = w.l.inWorktree(warm(w.state.Journal.ID), func(start Starter) error {
 			return once(ProofRequest{Start: start, Dir: w.l.Repo.Root, Env: w.l.Settings.CheckEnv})
 		})
 	} else {
-		err = w.l.inFresh(ctx, commit, once)
+		err = w.l.inFresh(ctx, fresh{commit: commit, bare: !work}, once)
+		var setup *setupError
+		if errors.As(err, &setup) {
+			return false, "could not be run: the setup failed", nil
+		}
 	}
 	return ok, said, err
 }
@@ -298,25 +293,4 @@ func (w *witness) specsAlone() (object.ID, error) {
 		err = w.l.Repo.Store.Sync()
 	}
 	return commit, err
-}
-
-// inFresh runs f in a fresh checkout of a commit; every process of it is gone
-// afterwards.
-func (l *Loop) inFresh(ctx context.Context, commit object.ID, f func(ProofRequest) error) error {
-	dir, remove, err := FreshCheckout(ctx, l.Repo, commit)
-	if err != nil {
-		return err
-	}
-	defer remove()
-	runDir, err := newRunDir(l.RunBase)
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(runDir)
-	g, err := proc.NewGroup(proc.GroupOptions{EventID: gitstate.NewID(l.Now()), Wrap: l.Sandbox.Wrapper(Use{Dir: dir, RunDir: runDir, Files: l.AgentFiles})})
-	if err != nil {
-		return err
-	}
-	err = f(ProofRequest{Start: g.Start, Dir: dir, Env: l.Settings.CheckEnv, Fresh: true})
-	return errors.Join(err, g.Close())
 }

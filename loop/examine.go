@@ -245,7 +245,9 @@ func (l *Loop) weighChange(it *iteration) {
 func (l *Loop) prove(ctx context.Context, it *iteration) error {
 	err := l.guarded(it, false, func(start Starter) error {
 		var err error
-		it.report, err = l.Prover.Prove(ctx, l.proofRequest(it, start))
+		req := l.proofRequest(it, start)
+		req.Again = func(f func(ProofRequest) error) error { return l.inCheckout(ctx, it, nil, f) }
+		it.report, err = l.Prover.Prove(ctx, req)
 		return err
 	})
 	if ctx.Err() != nil {

@@ -164,7 +164,7 @@ func (l *Loop) prepare(ctx context.Context, it *iteration) error {
 	}
 	it.asked, it.around = it.state, l.look(it.task.Skills)
 	it.prompt = l.assemble(it)
-	it.use = Use{Agent: true, Dir: l.Repo.Root, RunDir: it.runDir, Files: l.AgentFiles,
+	it.use = Use{Agent: true, Dir: l.Repo.Root, Home: warm(it.state.Journal.ID), RunDir: it.runDir, Files: l.AgentFiles,
 		ReadOnly:      it.phase == state.Planning,
 		ReadOnlyPaths: append(append([]string{}, it.before.Nested...), it.before.Oversized...)}
 	return nil

@@ -8,9 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
-	"git-ralph/internal/proc"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -98,29 +96,17 @@ func (l *Loop) inCheckout(ctx context.Context, it *iteration, over []ChangedFile
 	if err != nil {
 		return fmt.Errorf("check the attempt out: %w", err)
 	}
-	dir, remove, err := FreshCheckout(ctx, l.Repo, commit)
-	if err != nil {
-		return err
+	req := l.proofRequest(it, nil)
+	err = l.inFresh(ctx, fresh{commit: commit, over: over, env: req.Env}, func(at ProofRequest) error {
+		at.Task, at.Baseline = req.Task, req.Baseline
+		return run(at)
+	})
+	var setup *setupError
+	if errors.As(err, &setup) && ctx.Err() == nil {
+		l.Log("%v", setup)
+		return nil // what could not be run shows nothing
 	}
-	defer remove()
-	if err := putOver(dir, over); err != nil {
-		return err
-	}
-	runDir, err := newRunDir(l.RunBase)
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(runDir)
-	g, err := proc.NewGroup(proc.GroupOptions{EventID: gitstate.NewID(l.Now()), Wrap: l.Sandbox.Wrapper(Use{Dir: dir, RunDir: runDir, Files: l.AgentFiles})})
-	if err != nil {
-		return err
-	}
-	req := l.proofRequest(it, g.Start)
-	req.Dir, req.Fresh, req.Result = dir, true, nil
-	if err = l.Prover.Setup(ctx, req); err == nil {
-		err = run(req)
-	}
-	return errors.Join(err, g.Close())
+	return err
 }
 
 // putOver writes files into a checkout, never through a link that leads out.

@@ -382,6 +382,9 @@ type noSandbox string
 
 func (n noSandbox) Mechanism() string            { return string(n) }
 func (n noSandbox) Wrapper(Use) proc.Wrapper     { return nil }
+func (n noSandbox) OwnLayer(string) string       { return "" }
+func (n noSandbox) HasLayer(string) bool         { return true }
+func (n noSandbox) DropLayer(string)             {}
 func (n noSandbox) Inside(_, path string) string { return path }
 
 // CheckJournal says whether the journal and its branch still belong together:

@@ -51,7 +51,10 @@ type ProofRequest struct {
 	// baseline run itself, and the last proof before `complete`.
 	Unexcused bool
 	// Fresh is a run in a fresh checkout.
-	Fresh  bool
+	Fresh bool
+	// Again runs f in a fresh checkout of the same code, for a check that may
+	// only have failed by chance; nil = red is red.
+	Again  func(f func(ProofRequest) error) error
 	Result func(state.CheckRun) // told as each ends; may be nil
 }
 
@@ -149,6 +152,8 @@ type Use struct {
 	Agent bool
 	// Dir is the worktree or checkout that is writable.
 	Dir string
+	// Home is what is seen of the home folder, which is another one for the agent.
+	Home Home
 	// ReadOnly mounts Dir read-only as well (planning).
 	ReadOnly bool
 	// ReadOnlyPaths below Dir belong to the user: nested repositories,
@@ -166,6 +171,12 @@ type Sandbox interface {
 	Mechanism() string
 	// Wrapper puts commands into the sandbox; nil when it is off.
 	Wrapper(Use) proc.Wrapper
+	// OwnLayer names a layer of the home folder that this process alone uses.
+	OwnLayer(id string) string
+	// HasLayer says whether a layer was filled and is still there.
+	HasLayer(layer string) bool
+	// DropLayer removes a layer.
+	DropLayer(layer string)
 	// Inside is the path under which a process in the sandbox sees a file of
 	// the run directory.
 	Inside(runDir, path string) string

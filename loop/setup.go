@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
 	"git-ralph/notes"
@@ -26,7 +28,7 @@ func (l *Loop) makeReady(ctx context.Context) (*Action, error) {
 	if _, ok := plan.Next(s.Plan); !ok {
 		return nil, nil // nothing will be worked on
 	}
-	if err := l.setup(ctx); err != nil {
+	if err := l.setup(ctx, s); err != nil {
 		return nil, err
 	}
 	if l.Settings.SetupPrompt != "" && !s.Run.SetUp {
@@ -48,15 +50,17 @@ func (l *Loop) makeReady(ctx context.Context) (*Action, error) {
 }
 
 // setup runs the setup commands once in every worktree. What was done lies
-// beside git's own files, and changed commands are run anew.
-func (l *Loop) setup(ctx context.Context) error {
+// beside git's own files. Changed commands are run anew, and so are all when
+// what they left in the home folder of the checks is gone.
+func (l *Loop) setup(ctx context.Context, s state.State) error {
 	if len(l.Settings.Setup) == 0 {
 		return nil
 	}
+	home := warm(s.Journal.ID)
 	sum := sha256.Sum256([]byte(l.Repo.Root + "\x00" + strings.Join(l.Settings.Setup, "\x00")))
 	want := fmt.Sprintf("%x", sum)
 	marker := l.setupMarker()
-	if have, err := os.ReadFile(marker); err == nil && strings.TrimSpace(string(have)) == want {
+	if have, err := os.ReadFile(marker); err == nil && strings.TrimSpace(string(have)) == want && l.Sandbox.HasLayer(home.Layer) {
 		return nil
 	}
 	tracked := func() (string, error) {
@@ -68,7 +72,10 @@ func (l *Loop) setup(ctx context.Context) error {
 		return fmt.Errorf("look at the worktree before the setup: %w", err)
 	}
 	l.emit("check", state.State{}, "", nil, "setup: %s", notes.OneLine(strings.Join(l.Settings.Setup, "; "), 200))
-	err = l.inWorktree(func(start Starter) error {
+	if home, err = l.warmUp(ctx, s, home); err != nil {
+		return err
+	}
+	err = l.inWorktree(home, func(start Starter) error {
 		return l.Prover.Setup(ctx, ProofRequest{Start: start, Dir: l.Repo.Root, Env: l.Settings.CheckEnv})
 	})
 	if ctx.Err() != nil {
@@ -98,16 +105,58 @@ func (l *Loop) setupMarker() string {
 	return filepath.Join(l.Repo.Dir(), "setup-"+fileNameOf(l.Repo.WorktreeName()))
 }
 
+// warmUp is the home folder for the setup commands of the worktree. As long as
+// no agent has built anything they fill the layer that all later checks start
+// from. Afterwards the worktree holds what agents wrote, so the layer is filled
+// from the commit at which the journal begins, and what the worktree's own setup
+// leaves in the home folder is thrown away.
+func (l *Loop) warmUp(ctx context.Context, s state.State, home Home) (Home, error) {
+	built, err := l.built(ctx, s)
+	if err != nil {
+		return home, err
+	}
+	filling := Home{Layer: home.Layer, Fill: true}
+	if !built {
+		return filling, nil
+	}
+	base, err := object.ParseID(s.Journal.Base)
+	if err != nil || !l.Repo.Store.Has(base) {
+		return home, nil // the branch began without a commit
+	}
+	l.Sandbox.DropLayer(home.Layer)
+	err = l.inFresh(ctx, fresh{commit: base, bare: true, home: filling}, func(req ProofRequest) error {
+		return l.Prover.Setup(ctx, req)
+	})
+	if err != nil && ctx.Err() == nil {
+		l.Log("the setup failed on the commit at which the journal begins; checks start from your home folder alone: %v", err)
+		err = nil
+	}
+	return home, err
+}
+
+// built says whether an agent has ever worked on the code in this journal.
+func (l *Loop) built(ctx context.Context, s state.State) (bool, error) {
+	found := false
+	if s.Run.Iteration == 0 {
+		return false, nil
+	}
+	err := l.Journal.WalkBrief(ctx, func(e journal.Entry) (bool, error) {
+		found = e.Event.Type == state.EvStart && e.Event.Phase == state.Building
+		return !found, nil
+	})
+	return found, err
+}
+
 // inWorktree runs f with a process group of its own in the worktree, under the
 // sandbox of checks, between iterations.
-func (l *Loop) inWorktree(f func(Starter) error) error {
+func (l *Loop) inWorktree(home Home, f func(Starter) error) error {
 	runDir, err := newRunDir(l.RunBase)
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(runDir)
 	g, err := proc.NewGroup(proc.GroupOptions{EventID: gitstate.NewID(l.Now()),
-		Wrap: l.Sandbox.Wrapper(Use{Dir: l.Repo.Root, RunDir: runDir, Files: l.AgentFiles})})
+		Wrap: l.Sandbox.Wrapper(Use{Dir: l.Repo.Root, Home: home, RunDir: runDir, Files: l.AgentFiles})})
 	if err != nil {
 		return err
 	}

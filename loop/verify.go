@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
-	"git-ralph/internal/proc"
 	"git-ralph/plan"
 )
 
@@ -43,6 +41,8 @@ type VerifiedCommit struct {
 	// prove nothing.
 	Checks []state.CheckRun `json:"checks"`
 	WasRed []string         `json:"was_red"`
+	// WasFlaky are those that were red and then green when the commit was kept.
+	WasFlaky []string `json:"was_flaky,omitempty"`
 }
 
 // Verification is the result for a range of commits.
@@ -267,6 +267,9 @@ func (l *Loop) verifyCommit(ctx context.Context, commit object.ID, events []stat
 				one.WasRed = append(one.WasRed, c.Name)
 			default:
 				recorded = append(recorded, c)
+				if c.Flaky {
+					one.WasFlaky = append(one.WasFlaky, c.Name)
+				}
 			}
 			have[key] = true
 		}
@@ -275,39 +278,24 @@ func (l *Loop) verifyCommit(ctx context.Context, commit object.ID, events []stat
 		one.Standing, one.Reason = Unproved, "no check that passed was recorded"
 		return one, nil
 	}
-	dir, remove, err := FreshCheckout(ctx, l.Repo, commit)
-	if err != nil {
-		return one, err
-	}
-	defer remove()
-	runDir, err := newRunDir(l.RunBase)
-	if err != nil {
-		return one, err
-	}
-	defer os.RemoveAll(runDir)
-	g, err := proc.NewGroup(proc.GroupOptions{EventID: gitstate.NewID(l.Now()), Wrap: l.Sandbox.Wrapper(Use{Dir: dir, RunDir: runDir, Files: l.AgentFiles})})
-	if err != nil {
-		return one, err
-	}
-	req := ProofRequest{Start: g.Start, Dir: dir, Env: l.Settings.CheckEnv, Fresh: true}
 	one.Standing = Proved
-	if serr := l.Prover.Setup(ctx, req); serr != nil {
-		one.Standing, one.Reason = Failed, fmt.Sprintf("the setup failed: %v", serr)
-	} else {
+	err := l.inFresh(ctx, fresh{commit: commit}, func(req ProofRequest) error {
+		var err error
 		one.Checks, err = l.Prover.Replay(ctx, req, recorded)
 		for _, c := range one.Checks {
 			if !c.Passed {
 				one.Standing, one.Reason = Failed, joined(one.Reason, c.Name+": "+passed(c))
 			}
 		}
-	}
-	if cerr := g.Close(); cerr != nil {
-		err = errors.Join(err, cerr)
-	}
-	if ctx.Err() != nil {
+		return err
+	})
+	var setup *setupError
+	switch {
+	case ctx.Err() != nil:
 		return one, ctx.Err()
-	}
-	if err != nil {
+	case errors.As(err, &setup):
+		one.Standing, one.Reason = Failed, setup.Error()
+	case err != nil:
 		return one, fmt.Errorf("run the checks of %s: %w", one.Commit[:12], err)
 	}
 	return one, nil

@@ -161,6 +161,43 @@ func TestContents(t *testing.T) {
 			},
 		},
 		{
+			name: "what earlier commands left is read, what is written is thrown away",
+			setup: func(b *box) {
+				layers := b.spec.HomeUpper
+				b.spec.HomeUpper = filepath.Join(layers, "warm")
+				if out, exit := b.inside(`echo warm >~/left; rm ~/.profile; rm -r ~/notes; mkdir ~/notes`); !exit.Success() {
+					b.t.Fatal(out)
+				}
+				b.spec.HomeLower, b.spec.HomeUpper, b.spec.HomeDiscard = b.spec.HomeUpper, layers, true
+				if out, exit := b.inside(`echo poison >>~/left && echo poison >~/new && cat ~/left`); !exit.Success() || out != "warm\npoison\n" {
+					b.t.Fatal(out)
+				}
+			},
+			script: func(*box) string { return `cat ~/left; ls -A ~ ~/notes; echo fine` },
+			want:   []string{"warm", "fine"}, not: []string{"poison", "new", ".profile", "todo"},
+			check: func(b *box) {
+				list, err := os.ReadDir(b.spec.HomeUpper)
+				if err != nil || len(list) != 1 {
+					b.t.Errorf("left beside the layer: %v %v", list, err)
+				}
+			},
+		},
+		{
+			name: "an emptied folder shows nothing but what else is bound there",
+			setup: func(b *box) {
+				b.write("home/src/proj/node_modules/x", "SECRET ignored")
+				b.outside(`git worktree add -q ../fresh topic`)
+				b.spec.Worktree, b.spec.Emptied = filepath.Join(b.home, "src", "fresh"), []string{b.work}
+				b.spec.GitDirs = []string{filepath.Join(b.spec.Worktree, ".git"), b.git}
+				b.spec.Hidden = []string{filepath.Join(b.work, "node_modules")}
+				b.spec.CommandFiles = []string{b.work}
+			},
+			script: func(b *box) string {
+				return `cat ` + b.work + `/node_modules/x ` + b.work + `/a.txt; ls -A ` + b.work + `; git log --oneline | wc -l; echo x >` + b.git + `/x; echo fine`
+			},
+			want: []string{"No such file", ".git\n2\n", "Read-only file system", "fine"}, not: []string{"SECRET", "hello"},
+		},
+		{
 			name: "a home folder with mounts, commas and colons in its name",
 			setup: func(b *box) {
 				odd := filepath.Join(b.dir, "home:a,b\\c")

@@ -37,7 +37,7 @@ func (m *mounter) home() error {
 	case HomeCopy:
 		return m.homeCopy(r)
 	}
-	tree, err := overlay(r.real, m.spec.HomeUpper)
+	tree, err := overlay(r.real, m.spec)
 	mounts, merr := m.mounts()
 	if err := errors.Join(err, merr); err != nil {
 		return &homeError{err}
@@ -49,11 +49,16 @@ func (m *mounter) home() error {
 	return nil
 }
 
-// overlay makes a detached overlay of lower. Paths are given as descriptors:
-// commas and colons in them would be options.
-func overlay(lower, keep string) (int, error) {
-	var fds [3]int
-	for i, p := range []string{lower, filepath.Join(keep, "upper"), filepath.Join(keep, "work")} {
+// overlay makes a detached overlay of home, with the changes of earlier
+// commands in between when the specification names some. Paths are given as
+// descriptors: commas and colons in them would be options.
+func overlay(home string, spec Spec) (int, error) {
+	paths := []string{home, filepath.Join(spec.HomeUpper, "upper"), filepath.Join(spec.HomeUpper, "work")}
+	if spec.HomeLower != "" {
+		paths = append(paths, filepath.Join(spec.HomeLower, "upper"))
+	}
+	fds := make([]int, len(paths))
+	for i, p := range paths {
 		fd, err := unix.Open(p, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return -1, fmt.Errorf("open %q: %w", p, err)
@@ -66,8 +71,12 @@ func overlay(lower, keep string) (int, error) {
 		return -1, fmt.Errorf("open overlay: %w", err)
 	}
 	defer unix.Close(fs)
+	lower := fdPath(fds[0])
+	if len(fds) > 3 {
+		lower = fdPath(fds[3]) + ":" + lower
+	}
 	for i, key := range []string{"lowerdir", "upperdir", "workdir"} {
-		if err := unix.FsconfigSetString(fs, key, fdPath(fds[i])); err != nil {
+		if err := unix.FsconfigSetString(fs, key, []string{lower, fdPath(fds[1]), fdPath(fds[2])}[i]); err != nil {
 			return -1, fmt.Errorf("overlay: set %s: %w", key, err)
 		}
 	}

@@ -3,9 +3,12 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +25,9 @@ import (
 // write out everything that the whole file system still holds in memory. The
 // price is that after a crash of the machine its files cannot be trusted, so
 // that what was kept is dropped when the machine has been started anew.
+//
+// Where there is no overlay, a copy of what earlier commands left takes the
+// place of the layer in between.
 func keepHome(spec Spec) (*os.File, error) {
 	if spec.Home == "" || spec.HomeUpper == "" {
 		return nil, nil
@@ -34,7 +40,14 @@ func keepHome(spec Spec) (*os.File, error) {
 		return nil, fmt.Errorf("prepare the home folder: %w", err)
 	}
 	if spec.Mechanism == Landlock || spec.HomeMode == HomeCopy {
-		return nil, makeLike(filepath.Join(spec.HomeUpper, "home"), st)
+		home := filepath.Join(spec.HomeUpper, "home")
+		if err := makeLike(home, st); err != nil || spec.HomeLower == "" {
+			return nil, err
+		}
+		if err := copyAll(filepath.Join(spec.HomeLower, "home"), home); err != nil {
+			return nil, fmt.Errorf("prepare the home folder: %w", err)
+		}
+		return nil, nil
 	}
 	if spec.HomeMode != HomeOverlay {
 		return nil, nil
@@ -57,17 +70,12 @@ func lockedUpper(dir string, lock *os.File, home os.FileInfo) error {
 		}
 		return fmt.Errorf("lock %q: %w", dir, err)
 	}
-	upper, work, boot := filepath.Join(dir, "upper"), filepath.Join(dir, "work"), filepath.Join(dir, "boot")
-	now := proc.Self().BootID
-	then, err := os.ReadFile(boot)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if strings.TrimSpace(string(then)) != now {
+	upper, work := filepath.Join(dir, "upper"), filepath.Join(dir, "work")
+	if !bootedSince(dir) {
 		if err := RemoveHomeUpper(upper); err != nil {
 			return err
 		}
-		if err := os.WriteFile(boot, []byte(now+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "boot"), []byte(proc.Self().BootID+"\n"), 0o600); err != nil {
 			return err
 		}
 	}
@@ -113,4 +121,122 @@ func makeLike(dir string, home os.FileInfo) error {
 		return err
 	}
 	return os.Chmod(dir, home.Mode().Perm())
+}
+
+// bootedSince says whether what dir keeps was written since the machine was
+// started.
+func bootedSince(dir string) bool {
+	then, err := os.ReadFile(filepath.Join(dir, "boot"))
+	return err == nil && strings.TrimSpace(string(then)) == proc.Self().BootID
+}
+
+// HomeKept says whether dir, the HomeUpper of earlier commands, holds anything
+// that a later one may rely on.
+func HomeKept(dir string, r Report) bool {
+	part := "home"
+	if r.Mechanism == Namespaces && r.HomeMode == HomeOverlay {
+		if part = "upper"; !bootedSince(dir) {
+			return false
+		}
+	}
+	st, err := os.Lstat(filepath.Join(dir, part))
+	return err == nil && st.IsDir()
+}
+
+// discardPrefix begins the name of a folder for one command, or of a layer for
+// one proof. The process that made it follows: when that has ended, nobody
+// needs the folder.
+const discardPrefix = "once-"
+
+// OnceHome names a folder inside dir that belongs to this process alone.
+func OnceHome(dir, name string) string {
+	return filepath.Join(dir, fmt.Sprintf("%s%d-%s", discardPrefix, os.Getpid(), name))
+}
+
+// ownHome makes the folder of a command whose writes are not kept, and drops a
+// lower layer that holds nothing.
+func ownHome(spec *Spec) (made string, err error) {
+	if spec.Home == "" || spec.HomeUpper == "" || spec.HomeMode == HomeReadOnly && spec.Mechanism == Namespaces {
+		return "", nil
+	}
+	if spec.HomeLower != "" && !HomeKept(spec.HomeLower, Report{Mechanism: spec.Mechanism, HomeMode: spec.HomeMode}) {
+		spec.HomeLower = ""
+	}
+	if !spec.HomeDiscard {
+		return "", nil
+	}
+	if err := os.MkdirAll(spec.HomeUpper, 0o700); err != nil {
+		return "", fmt.Errorf("prepare the home folder: %w", err)
+	}
+	if made, err = os.MkdirTemp(spec.HomeUpper, fmt.Sprintf("%s%d-", discardPrefix, os.Getpid())); err != nil {
+		return "", fmt.Errorf("prepare the home folder: %w", err)
+	}
+	spec.HomeUpper = made
+	return made, nil
+}
+
+// SweepHomes removes the folders inside dir whose process has ended without
+// removing them.
+func SweepHomes(dir string) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return // nothing was ever kept there
+	}
+	for _, e := range list {
+		rest, ok := strings.CutPrefix(e.Name(), discardPrefix)
+		number, _, _ := strings.Cut(rest, "-")
+		if pid, err := strconv.Atoi(number); ok && err == nil && unix.Kill(pid, 0) == unix.ESRCH {
+			RemoveHomeUpper(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// copyAll copies folders, regular files and links from one folder to another
+// one. Nothing that a link leads to is followed on the way.
+func copyAll(from, to string) error {
+	in, err := os.OpenRoot(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	return fs.WalkDir(in.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || name == "." {
+			return err
+		}
+		st, err := d.Info()
+		if err != nil {
+			return err
+		}
+		switch {
+		case st.IsDir():
+			err = out.Mkdir(name, st.Mode().Perm()|0o700)
+		case st.Mode()&fs.ModeSymlink != 0:
+			var to string
+			if to, err = in.Readlink(name); err == nil {
+				err = out.Symlink(to, name)
+			}
+		case st.Mode().IsRegular():
+			err = copyFile(in, out, name, st.Mode().Perm())
+		}
+		return err
+	})
+}
+
+func copyFile(in, out *os.Root, name string, perm fs.FileMode) error {
+	r, err := in.Open(name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	w, err := out.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, r)
+	return errors.Join(err, w.Close())
 }

@@ -52,6 +52,7 @@ type mounter struct {
 	covers  []cover
 	private []string      // real paths of privateRoots
 	modes   []os.FileMode // of private
+	emptied []string      // real paths of Spec.Emptied
 	items   []item
 	lstat   func(string) (os.FileInfo, error) // while sources are collected
 	mounts  func() ([]mountPoint, error)      // what is mounted outside
@@ -104,6 +105,13 @@ func (m *mounter) collect() error {
 	if s.Home != "" {
 		if err := m.home(); err != nil {
 			return err
+		}
+	}
+	for _, p := range s.Emptied {
+		if r, err := m.resolve(p); err == nil && r.dir {
+			m.items = append(m.items, item{target: r.real, rank: rankBase, dir: true, tree: -1, what: "empty",
+				make: func() error { return mountFolder(r.real) }})
+			m.emptied = append(m.emptied, r.real)
 		}
 	}
 	for _, p := range m.visible() {
@@ -168,7 +176,7 @@ func (m *mounter) visible() []string {
 	}
 	return slices.DeleteFunc(out, func(p string) bool {
 		r, err := m.resolve(p)
-		return err != nil || withinAny(r.real, open)
+		return err != nil || withinAny(r.real, open) || withinAny(r.real, m.emptied)
 	})
 }
 
@@ -254,6 +262,11 @@ func (m *mounter) attach() error {
 		return a.rank - b.rank
 	})
 	for _, it := range m.items {
+		if it.rank == rankHidden && withinAny(it.target, m.emptied) {
+			if _, err := os.Lstat(it.target); errors.Is(err, os.ErrNotExist) {
+				continue // it lay in a folder that is empty now
+			}
+		}
 		for _, l := range it.links {
 			m.remake(l)
 		}
@@ -372,6 +385,14 @@ func (m *mounter) mountPrivate() error {
 		}
 	}
 	return nil
+}
+
+// mountFolder covers a folder by an empty one in which things can be bound.
+func mountFolder(path string) error {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	return unix.Mount("tmpfs", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=755,size=1m,nr_inodes=1024")
 }
 
 func mountEmptyDir(path string) error {

@@ -89,6 +89,9 @@ type Spec struct {
 	// Hidden are covered by empty mounts, besides DefaultHidden. Missing ones
 	// are ignored.
 	Hidden []string `json:"hidden,omitempty"`
+	// Emptied are folders that look empty, but for what else is shown inside
+	// them, such as a git directory. Missing ones are ignored.
+	Emptied []string `json:"emptied,omitempty"`
 	// Sockets are unix sockets (or files) that stay reachable although their
 	// folder is private, such as /run/docker.sock: a hole by choice.
 	Sockets []string `json:"sockets,omitempty"`
@@ -101,6 +104,13 @@ type Spec struct {
 	// written there, also between runs. It must not be used by two sandboxes
 	// at the same time. Required with HomeOverlay and HomeCopy.
 	HomeUpper string `json:"home_upper,omitempty"`
+	// HomeLower is the HomeUpper of earlier commands. What they wrote lies over
+	// Home for this command to read. A missing one is empty; "" = none.
+	HomeLower string `json:"home_lower,omitempty"`
+	// HomeDiscard gives each command a new folder of its own inside HomeUpper
+	// and removes it with everything the command wrote when it has ended. Such
+	// commands may run side by side.
+	HomeDiscard bool `json:"home_discard,omitempty"`
 
 	// Binds appear at their targets, which lie below RunDir.
 	Binds []Bind `json:"binds,omitempty"`
@@ -176,8 +186,10 @@ func (s Spec) validate() error {
 			if s.HomeUpper == "" {
 				return errors.New("sandbox: no folder for the home's changes")
 			}
-			if within(s.HomeUpper, s.Home) {
-				return fmt.Errorf("sandbox: %q lies in the home folder whose changes it is to keep", s.HomeUpper)
+			for _, p := range []string{s.HomeUpper, s.HomeLower} {
+				if p != "" && within(p, s.Home) {
+					return fmt.Errorf("sandbox: %q lies in the home folder whose changes it is to keep", p)
+				}
 			}
 		case HomeReadOnly:
 		default:
@@ -199,11 +211,11 @@ func (s Spec) validate() error {
 			return errors.New("sandbox: writable \"/\" would leave nothing of it")
 		}
 	}
-	all := slices.Concat([]string{s.Worktree}, s.GitDirs, s.ReadOnlyPaths, s.Writable, s.Hidden, s.Sockets, s.CommandFiles)
+	all := slices.Concat([]string{s.Worktree}, s.GitDirs, s.ReadOnlyPaths, s.Writable, s.Hidden, s.Emptied, s.Sockets, s.CommandFiles)
 	for _, b := range s.Binds {
 		all = append(all, b.Source)
 	}
-	for _, p := range append(all, s.Home, s.HomeUpper) {
+	for _, p := range append(all, s.Home, s.HomeUpper, s.HomeLower) {
 		if p != "" && !filepath.IsAbs(p) {
 			return fmt.Errorf("sandbox: path %q is not absolute", p)
 		}

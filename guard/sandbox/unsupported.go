@@ -25,3 +25,12 @@ func Wrapper(spec Spec) (proc.Wrapper, error) {
 	}
 	return nil, errors.New("sandbox: none on " + runtime.GOOS)
 }
+
+// HomeKept is false here: nothing is kept.
+func HomeKept(string, Report) bool { return false }
+
+// OnceHome is not used here.
+func OnceHome(dir, name string) string { return dir }
+
+// SweepHomes finds nothing here.
+func SweepHomes(string) {}

@@ -46,6 +46,7 @@ type wrapped struct {
 	answerR *os.File
 	home    *os.File // the lock of the home's changes, or nil
 	work    string   // the overlay's own folder there
+	once    string   // the folder of the home's changes that goes with the command, or ""
 	refused string
 	// ready is closed when started has read the first answer; the command may
 	// have ended by then.
@@ -68,12 +69,18 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 	if o.Spec.Mechanism == Namespaces && !o.Probe {
 		o.Covers, _ = gitCovers(o.Spec, cmd.Env)
 	}
-	b, err := json.Marshal(o)
+	var err error
+	if w.once, err = ownHome(&o.Spec); err == nil {
+		w.home, err = keepHome(o.Spec)
+	}
 	if err != nil {
+		w.refused = "home"
+		w.close()
 		return w, err
 	}
-	if w.home, err = keepHome(o.Spec); err != nil {
-		w.refused = "home"
+	b, err := json.Marshal(o)
+	if err != nil {
+		w.close()
 		return w, err
 	}
 	w.work = filepath.Join(o.Spec.HomeUpper, "work")
@@ -189,7 +196,7 @@ func (w *wrapped) started(err error) error {
 func (w *wrapped) exit(e proc.Exit) proc.Exit {
 	<-w.ready
 	defer w.close()
-	if w.home != nil {
+	if w.home != nil && w.once == "" {
 		clearWork(w.work)
 	}
 	if a, err := w.next(); err == nil && a.Exit != nil {
@@ -210,5 +217,8 @@ func (w *wrapped) next() (answer, error) {
 func (w *wrapped) close() {
 	for _, f := range []*os.File{w.order, w.answerW, w.answerR, w.home} {
 		f.Close() // nil and closed ones are no matter
+	}
+	if w.once != "" {
+		RemoveHomeUpper(w.once) // what cannot be removed now, SweepHomes does
 	}
 }

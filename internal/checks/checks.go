@@ -11,10 +11,10 @@
 //     still running at its timeout is red as well and carries Timeout.
 //   - Exit codes 126 and 127, and what make makes of them, name a program in
 //     Missing: whose fault that is, the caller knows.
-//   - A red check is run again up to Runner.FlakyReruns times. Green in one of
-//     these runs is Passed with Flaky set. A timeout, a missing program and
-//     a check that could not be started are not run again: the first costs its
-//     time twice, the others say the same twice.
+//   - A red check is run again up to Runner.FlakyReruns times, each time from a
+//     clean start. Green in one of these runs is Passed with Flaky set. A
+//     timeout, a missing program and a check that could not be started are not
+//     run again: the first costs its time twice, the others say the same twice.
 //   - Strategy strict wants all green, lenient lets lint and format fail,
 //     tests_only runs and weighs only kind test. Criteria must be green
 //     whatever the strategy and the baseline say.
@@ -83,6 +83,7 @@ type Result struct {
 	Passed     bool
 	TimedOut   bool
 	Flaky      bool // red first, green when it was run again
+	Tests      int  // that ran, as far as the output says; 0 = it does not
 	AlreadyRed bool // set by Weigh: red before this iteration too
 	// AllowFailure is the check's; Tolerated is set by Weigh: red, and allowed to
 	// be, by the check or by the strategy.

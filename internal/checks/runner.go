@@ -48,8 +48,11 @@ type Runner struct {
 	Grace time.Duration
 	// MaxOutput is what is kept of the output of one run, half from each end; 0 = DefaultMaxOutput.
 	MaxOutput int
-	// FlakyReruns is how often a red check is run again.
+	// FlakyReruns is how often a red check is run again, with Again.
 	FlakyReruns int
+	// Again runs a red check once more from a clean start, where nothing is left
+	// of its first run; nil = red is red.
+	Again func(ctx context.Context, c Check) (Result, error)
 	// Now is the clock for durations; nil = time.Now.
 	Now func() time.Time
 	// Started and Done tell what goes on; they may be nil.
@@ -86,30 +89,31 @@ func (r *Runner) Run(ctx context.Context, checks []Check) ([]Result, error) {
 	return results, nil
 }
 
-// check runs one check and, when it is red, again.
+// check runs one check and, when it is red, again. The output that is kept is
+// that of the first run: it is what is worth mending, also when a clean start
+// only shows that the check needs what is not in the repository.
 func (r *Runner) check(ctx context.Context, c Check) (Result, error) {
 	res, err := r.once(ctx, c)
 	if err != nil {
 		return res, err
 	}
 	res.Attempts = 1
-	for res.Attempts <= r.FlakyReruns && !res.Passed && !res.TimedOut && res.Problem == "" && res.Missing == "" {
-		again, err := r.once(ctx, c)
+	for r.Again != nil && res.Attempts <= r.FlakyReruns && !res.Passed && !res.TimedOut && res.Problem == "" && res.Missing == "" {
+		again, err := r.Again(ctx, c)
 		if err != nil {
 			return res, err
 		}
-		again.Attempts = res.Attempts + 1
-		again.DurationMs += res.DurationMs
+		res.Attempts++
+		res.DurationMs += again.DurationMs
 		if again.Passed {
-			// The output that matters is the one that failed: it is what makes the
-			// check worth mending.
-			again.Flaky = true
-			again.Output, again.OutputBytes = res.Output, res.OutputBytes
+			res.Passed, res.Flaky, res.ExitCode, res.Tests = true, true, again.ExitCode, again.Tests
 		}
-		res = again
 	}
 	return res, nil
 }
+
+// Once runs one check, and never again.
+func (r *Runner) Once(ctx context.Context, c Check) (Result, error) { return r.once(ctx, c) }
 
 // errTimeout is the cause of a context that ended at the check's own limit.
 var errTimeout = errors.New("timeout")

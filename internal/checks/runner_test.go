@@ -173,6 +173,7 @@ func TestRunScopes(t *testing.T) {
 func TestRunFlaky(t *testing.T) {
 	r := runner(t)
 	r.FlakyReruns = 2
+	r.Again = r.Once
 	results, err := r.Run(context.Background(), []Check{
 		{Name: "third time", Run: "echo x >>n; echo try $(wc -l <n); test $(wc -l <n) -ge 3"},
 		{Name: "never", Run: "echo x >>m; false"},
@@ -189,6 +190,11 @@ func TestRunFlaky(t *testing.T) {
 	}
 	if never := results[1]; never.Passed || never.Flaky || never.Attempts != 3 {
 		t.Errorf("never = %+v", never)
+	}
+	r.Again = nil
+	results, err = r.Run(context.Background(), []Check{{Name: "no clean start", Run: "echo x >>k; test $(wc -l <k) -ge 2"}})
+	if err != nil || results[0].Passed || results[0].Attempts != 1 {
+		t.Errorf("without a clean start it is not run again: %+v, %v", results, err)
 	}
 }
 

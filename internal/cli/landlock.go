@@ -25,7 +25,7 @@ func waysOut(r sandbox.Report) []string {
 
 // landlocked makes the boundary of a linked worktree where namespaces are
 // refused. What Landlock cannot keep is refused by name.
-func (a *App) landlocked(b *boundary, repo *gitstate.Repo, beside string) (loop.Sandbox, error) {
+func (a *App) landlocked(b *boundary, repo *gitstate.Repo) (loop.Sandbox, error) {
 	if n := b.set.Guard.Network; n != "" && n != string(sandbox.NetworkOpen) {
 		return nil, gitstate.Hint(8, "network = \"open\" under [guard] in ralph.toml, or RALPH_GUARD_NETWORK=open; or allow user namespaces",
 			"landlock cannot keep checks to guard.network = %q", n)
@@ -36,10 +36,11 @@ func (a *App) landlocked(b *boundary, repo *gitstate.Repo, beside string) (loop.
 	}
 	if b.base.Home != "" {
 		for isAgent := range b.uppers {
-			if b.uppers[isAgent], err = landlockHome(repo, purpose(isAgent, repo, beside)); err != nil {
+			if b.uppers[isAgent], err = landlockHome(repo, purpose(isAgent, repo)); err != nil {
 				return nil, err
 			}
 		}
+		sandbox.SweepHomes(b.uppers[false])
 		b.base.HomeUpper = b.uppers[true]
 	}
 	if _, here := repo.LinkedHere(); !here {

@@ -192,6 +192,17 @@ func (c *LogCmd) Run(a *App) error {
 	return err
 }
 
+// flaky are the names of checks that were red first and then green.
+func flaky(checks []state.CheckRun) []string {
+	var names []string
+	for _, c := range checks {
+		if c.Passed && c.Flaky {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 // logRow is one entry as people read it: object name, time, what happened, and
 // what it took.
 func (a *App) logRow(e journal.Entry) []string {
@@ -210,6 +221,9 @@ func (a *App) logRow(e journal.Entry) []string {
 		}
 		if r.Partial {
 			parts = append(parts, "a step, not finished")
+		}
+		if names := flaky(r.Checks); len(names) > 0 {
+			parts = append(parts, "flaky: "+strings.Join(names, ", "))
 		}
 		parts = append(parts, duration(r.DurationMs))
 		if r.CostMicro != nil && *r.CostMicro > 0 {

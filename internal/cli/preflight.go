@@ -63,6 +63,10 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 		return nil, err
 	}
 	a.warnGitSecrets(sandbox)
+	if inside := loop.PathInside(a.Env, repo.Root); len(inside) > 0 {
+		a.warn("PATH leads into the worktree: %s: agents can write there, so a fresh checkout is proved without it; "+
+			"what the setup makes at the same place of the checkout is used", strings.Join(inside, ", "))
+	}
 	w, err := a.wire(set, sandbox)
 	if err != nil {
 		return nil, err

@@ -44,12 +44,22 @@ func (p *prover) strategy() checks.Strategy { return checks.Strategy(p.set.Valid
 func (p *prover) mode() checks.Mode         { return checks.Mode(p.set.Validation.Baseline) }
 
 func (p *prover) runner(req loop.ProofRequest) *checks.Runner {
-	return &checks.Runner{Start: checks.StartFunc(req.Start), Dir: req.Dir, Env: req.Env, FlakyReruns: p.set.Validation.FlakyReruns,
-		Done: func(r checks.Result) {
-			if req.Result != nil {
-				req.Result(p.short(p.weigh(req, r).Results[0]))
-			}
-		}}
+	r := &checks.Runner{Start: checks.StartFunc(req.Start), Dir: req.Dir, Env: req.Env, FlakyReruns: p.set.Validation.FlakyReruns}
+	if req.Again != nil {
+		r.Again = func(ctx context.Context, c checks.Check) (res checks.Result, err error) {
+			err = req.Again(func(clean loop.ProofRequest) error {
+				res, err = p.runner(clean).Once(ctx, c)
+				return err
+			})
+			return res, err
+		}
+	}
+	r.Done = func(res checks.Result) {
+		if req.Result != nil {
+			req.Result(p.short(p.weigh(req, res).Results[0]))
+		}
+	}
+	return r
 }
 
 func (p *prover) weigh(req loop.ProofRequest, results ...checks.Result) checks.Verdict {

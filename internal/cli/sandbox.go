@@ -20,6 +20,9 @@ type off struct{}
 
 func (off) Mechanism() string                 { return "off" }
 func (off) Wrapper(loop.Use) proc.Wrapper     { return nil }
+func (off) OwnLayer(string) string            { return "" }
+func (off) HasLayer(string) bool              { return true }
+func (off) DropLayer(string)                  {}
 func (off) Inside(runDir, path string) string { return path }
 
 // boundary puts commands behind the kernel.
@@ -27,9 +30,12 @@ type boundary struct {
 	report sandbox.Report
 	base   sandbox.Spec
 	set    *config.Resolved
-	uppers map[bool]string // folders of the home's changes: of the agent, of everything else
+	// uppers are folders of the home's changes: that of the agent, and one that
+	// holds the layers of everything else.
+	uppers map[bool]string
 	binary string
 	env    []string
+	warn   func(format string, args ...any)
 	// runs is where the folders of runs lie; "" = anywhere.
 	runs string
 }
@@ -43,6 +49,20 @@ func (b *boundary) Inside(runDir, path string) string {
 		return path
 	}
 	return filepath.Join(sandbox.RunDir, rel)
+}
+
+func (b *boundary) OwnLayer(id string) string { return sandbox.OnceHome("", id) }
+
+func (b *boundary) HasLayer(layer string) bool {
+	return b.base.Home == "" || sandbox.HomeKept(filepath.Join(b.uppers[false], layer), b.report)
+}
+
+func (b *boundary) DropLayer(layer string) {
+	if b.base.Home != "" && layer != "" {
+		if err := sandbox.RemoveHomeUpper(filepath.Join(b.uppers[false], layer)); err != nil {
+			b.warn("a layer of the home folder is left: %v", err)
+		}
+	}
 }
 
 // Wrapper describes the sandbox anew for every command, because the folder of
@@ -83,6 +103,17 @@ func (b *boundary) spec(use loop.Use) (sandbox.Spec, error) {
 	if s.Home != "" {
 		s.HomeUpper = b.uppers[use.Agent]
 	}
+	if s.Home != "" && !use.Agent {
+		s.HomeDiscard = !use.Home.Fill
+		if layer := filepath.Join(b.uppers[false], use.Home.Layer); use.Home.Fill {
+			s.HomeUpper = layer
+		} else if use.Home.Layer != "" {
+			s.HomeLower = layer
+		}
+	}
+	if root := b.base.Worktree; use.Dir != root {
+		b.emptied(&s, root)
+	}
 	s.Network = sandbox.NetworkOpen
 	if !use.Agent {
 		s.Network = sandbox.Network(b.set.Guard.Network)
@@ -101,6 +132,20 @@ func (b *boundary) spec(use loop.Use) (sandbox.Spec, error) {
 	return s, nil
 }
 
+// emptied hides the worktree from what runs in a fresh checkout: nothing that
+// is ignored there may answer for the commit.
+func (b *boundary) emptied(s *sandbox.Spec, root string) {
+	if loop.Inside(s.Home, root) {
+		return // without its home folder hardly a program runs
+	}
+	s.CommandFiles = slices.DeleteFunc(s.CommandFiles, func(p string) bool { return loop.Inside(p, root) })
+	if b.report.Mechanism == sandbox.Landlock {
+		s.Hidden = append(slices.Clone(s.Hidden), root)
+		return
+	}
+	s.Emptied = []string{root}
+}
+
 func pathFolders(env []string) []string {
 	for _, kv := range env {
 		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
@@ -111,23 +156,17 @@ func pathFolders(env []string) []string {
 }
 
 // purpose tells the home folders of one repository apart.
-func purpose(isAgent bool, repo *gitstate.Repo, beside string) string {
+func purpose(isAgent bool, repo *gitstate.Repo) string {
 	who := "checks"
 	if isAgent {
 		who = "agent"
 	}
-	return strings.TrimSpace(who + " " + repo.WorktreeName() + " " + beside)
+	return strings.TrimSpace(who + " " + repo.WorktreeName())
 }
 
 // sandbox finds out, by doing it once, what this machine allows, and what the
 // settings make of that. It never takes less than they ask for in silence.
 func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (loop.Sandbox, error) {
-	return a.sandboxFor(ctx, set, yes, "")
-}
-
-// sandboxFor is sandbox for a command that may run beside a loop of the same
-// worktree: a home's changes belong to one sandbox at a time.
-func (a *App) sandboxFor(ctx context.Context, set *config.Resolved, yes bool, beside string) (loop.Sandbox, error) {
 	if set.Guard.Sandbox == "off" {
 		if n := set.Guard.Network; n != "" && n != string(sandbox.NetworkOpen) {
 			a.warn("without a sandbox nothing keeps checks to guard.network = %q", n)
@@ -162,10 +201,11 @@ func (a *App) sandboxFor(ctx context.Context, set *config.Resolved, yes bool, be
 	if home != "" {
 		// What an agent leaves in its home must not prepare the ground for checks.
 		for _, isAgent := range []bool{true, false} {
-			if uppers[isAgent], err = sandbox.HomeUpperDir(home, repo.CommonDir, purpose(isAgent, repo, beside)); err != nil {
+			if uppers[isAgent], err = sandbox.HomeUpperDir(home, repo.CommonDir, purpose(isAgent, repo)); err != nil {
 				return nil, err
 			}
 		}
+		sandbox.SweepHomes(uppers[false])
 		base.HomeUpper = uppers[true]
 	}
 	if _, ok := os.LookupEnv("HOME"); !ok {
@@ -175,12 +215,12 @@ func (a *App) sandboxFor(ctx context.Context, set *config.Resolved, yes bool, be
 	if err != nil {
 		return nil, fmt.Errorf("try the sandbox: %w", err)
 	}
-	b := &boundary{report: report, base: base, uppers: uppers, set: set, binary: binary, env: a.Env}
+	b := &boundary{report: report, base: base, uppers: uppers, set: set, binary: binary, env: a.Env, warn: a.warn}
 	if report.Mechanism == sandbox.Namespaces {
 		return b, nil
 	}
 	if _, here := repo.LinkedHere(); report.Mechanism == sandbox.Landlock && (here || a.wantsLinked) {
-		return a.landlocked(b, repo, beside)
+		return a.landlocked(b, repo)
 	}
 	if set.Guard.Sandbox != "require" && terminal(a.In) && terminal(a.Err) && !yes {
 		fmt.Fprintf(a.Err, "this machine refuses the sandbox: %s\n", report.Detail)

@@ -396,7 +396,7 @@ func (a *App) showCheck(k state.CheckRun) {
 	case !k.Passed:
 		mark, code, word = "✗", "31", "exit "+strconv.Itoa(k.ExitCode)
 	case k.Flaky:
-		word = "flaky: red, then green"
+		word = "flaky: red, then green in a fresh checkout"
 	}
 	name := k.Name
 	if k.Kind == "step" {

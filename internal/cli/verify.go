@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"git-ralph/loop"
@@ -43,7 +44,7 @@ func (c *VerifyCmd) Run(a *App) error {
 	}
 	ctx, cancel := a.interrupts()
 	defer cancel()
-	sandbox, err := a.sandboxFor(ctx, set, false, "verify")
+	sandbox, err := a.sandbox(ctx, set, false)
 	if err != nil {
 		return err
 	}
@@ -153,6 +154,9 @@ func verifyMarkdown(v loop.Verification) string {
 				name := c.Name
 				if !c.Passed {
 					name += " (failed)"
+				}
+				if slices.Contains(one.WasFlaky, c.Name) {
+					name += " (was flaky)"
 				}
 				names = append(names, name)
 			}

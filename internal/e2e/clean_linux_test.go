@@ -1,0 +1,254 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// leaves is a project whose test runs code of the agent's.
+func leaves(t *testing.T, agent, settings string, files map[string]string) *project {
+	t.Helper()
+	all := map[string]string{"code/value": "value() { echo 3; }\n", ".gitignore": "build/\n.venv/\n",
+		"test.sh": "for f in code/*; do . \"./$f\"; done\ntest \"$(value)\" = 3\n"}
+	for k, v := range files {
+		all[k] = v
+	}
+	p := newProject(t, agent, settings, all)
+	if r := p.run(t, nil, "doctor"); !strings.Contains(r.out, "sandbox     namespaces") {
+		t.Skip("this machine refuses the sandbox")
+	}
+	return p
+}
+
+// noReruns is the check without a second run of what is red.
+const noReruns = check + "[validation]\nflaky_reruns = 0\n"
+
+// TestHomePoisonedByAnIteration: what code of the agent's leaves in the home
+// folder during a check answers no later check, whatever the iteration, and
+// neither the fresh checkout nor verify.
+func TestHomePoisonedByAnIteration(t *testing.T) {
+	// The first task's code leaves a file in HOME when a check runs it, the
+	// second one's code is wrong wherever that file is missing.
+	agent := `if [ "$RALPH_TASK_ID" = T-001 ]; then
+  echo 'value() { touch "$HOME/.seen"; echo 3; }' > code/value
+else
+  echo 'value() { if [ -e "$HOME/.seen" ]; then echo 3; else echo 9; fi; }' > code/value
+fi
+` + doTask
+	for name, settings := range map[string]string{
+		"a check":     noReruns,
+		"a re-run":    check,
+		"a criterion": "[validation]\nflaky_reruns = 0\n",
+		"a step":      noReruns + "[[steps]]\nname = \"s\"\nenabled = true\nrun = \"sh test.sh || true\"\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := leaves(t, agent, settings, nil)
+			p.must(t, "add", "one", "--verify", "sh test.sh")
+			p.must(t, "add", "two", "--verify", "sh test.sh")
+			r := p.run(t, nil, "start", "--max-iterations", "2")
+			if r.code != 4 || strings.Count(r.out, "  keep") != 1 || !strings.Contains(r.out, "reject: ") {
+				t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+			}
+			p.sound(t)
+		})
+	}
+}
+
+// TestGoSettingsInHome: the same with a file that a real tool reads. Code under
+// test writes a filter into the settings of go.
+func TestGoSettingsInHome(t *testing.T) {
+	agent := `if [ "$RALPH_TASK_ID" = T-001 ]; then
+  cat > more_test.go <<END
+package sum
+import ("os/exec"; "testing")
+func TestMore(t *testing.T) { exec.Command("go", "env", "-w", "GOFLAGS=-run=NOTHING").Run() }
+END
+else
+  printf 'package sum\n\nfunc Sum(a, b int) int { return 42 }\n' > sum.go
+fi
+` + doTask
+	p := newProject(t, agent, "[[checks]]\nname = \"test\"\nrun = \"go test ./...\"\n", goTests)
+	p.must(t, "add", "one")
+	p.must(t, "add", "two")
+	env := goEnv(t)
+	r := p.run(t, env, "start", "--max-iterations", "2")
+	if r.code != 4 || !strings.Contains(r.out, "reject: checks: test") {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	// A broken commit is found whatever other commits of the range left.
+	p.Write("sum.go", "package sum\n\nfunc Sum(a, b int) int { return 42 }\n")
+	p.Git("add", "-A")
+	p.Git("commit", "-q", "-m", "fixup")
+	msg := p.Git("log", "-1", "--skip=1", "--format=%B")
+	p.Git("reset", "-q", "--soft", "HEAD~2")
+	p.Git("commit", "-q", "-m", msg)
+	if r := p.run(t, env, "verify"); r.code != 1 {
+		t.Errorf("verify: exit %d\n%s%s", r.code, r.out, r.err)
+	}
+}
+
+// goEnv gives checks the build cache of this machine: a cold one takes longer
+// than the test.
+func goEnv(t *testing.T) []string {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Fields(string(out))
+	return []string{"RALPH_GUARD_WRITABLE=" + lines[0], "GOCACHE=" + lines[0], "GOMODCACHE=" + lines[1], "GOFLAGS="}
+}
+
+// TestPythonStartUpFileInHome: a test writes a module into HOME that Python
+// loads before any other program of the user.
+func TestPythonStartUpFileInHome(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err == nil {
+		err = exec.Command(python, "-c", "import site; assert site.ENABLE_USER_SITE").Run()
+	}
+	if err != nil {
+		t.Skip("no python3 that reads a user's modules:", err)
+	}
+	real, err := exec.Command(python, "-c", "import sys; print(sys.executable)").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	poison := `import os, site, unittest
+class Poison(unittest.TestCase):
+    def test_poison(self):
+        os.makedirs(site.getusersitepackages(), exist_ok=True)
+        with open(site.getusersitepackages() + "/usercustomize.py", "w") as f:
+            f.write("import unittest\nunittest.TestCase.assertEqual = lambda *a: None\n")
+`
+	agent := "if [ \"$RALPH_TASK_ID\" = T-001 ]; then\ncat > test_b.py <<'END'\n" + poison + "END\nelse echo 'value = 9' > a.py; fi\n" + doTask
+	p := newProject(t, agent, "[[checks]]\nname = \"test\"\nrun = \"python3 -m unittest\"\n", map[string]string{
+		"a.py": "value = 3\n", "test_a.py": "import unittest, a\nclass A(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(a.value, 3)\n"})
+	p.must(t, "add", "one")
+	p.must(t, "add", "two")
+	env := []string{"PATH=" + filepath.Dir(strings.TrimSpace(string(real))) + ":" + os.Getenv("PATH"), "PYTHONDONTWRITEBYTECODE=1"}
+	r := p.run(t, env, "start", "--max-iterations", "2")
+	if r.code != 4 || !strings.Contains(r.out, "reject: checks: test") {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+	}
+}
+
+// TestCachesStayWarm: what setup and the baseline leave in the home folder is
+// there for every later check, also after the next start; what checks add is not.
+func TestCachesStayWarm(t *testing.T) {
+	test := "[[checks]]\nname = \"test\"\nrun = \"cat ~/.filled && ls ~/.cache/built && ! ls ~/.mine && if [ -z \\\"$RALPH_ITERATION\\\" ]; then touch ~/.cache/built; else touch ~/.mine; fi\"\n"
+	p := leaves(t, doTask, strings.Replace(test, "ls ~/.cache/built", "{ test -z \\\"$RALPH_ITERATION\\\" || ls ~/.cache/built; }", 1)+
+		"[project]\nsetup = [\"echo filled > ~/.filled; mkdir -p ~/.cache\"]\n[validation]\nfresh = \"never\"\nflaky_reruns = 0\n", nil)
+	for _, title := range []string{"one", "two", "three"} {
+		p.must(t, "add", title)
+	}
+	p.wants(t, 4, []string{"keep"}, "start", "--once")
+	p.wants(t, 4, []string{"keep"}, "start", "--once")
+	// Without the layer it is filled anew, and from code that no agent wrote.
+	p.must(t, "gc")
+	p.Write("ralph.toml", strings.Replace(p.Read("ralph.toml"), "{ test -z \\\"$RALPH_ITERATION\\\" || ls ~/.cache/built; }", "true", 1))
+	p.Git("commit", "-qam", "the check asks for less")
+	p.must(t, "trust")
+	p.wants(t, 0, []string{"check setup", "keep"}, "start", "--once")
+	if _, err := os.Lstat(filepath.Join(filepath.Dir(p.Dir), "home", ".filled")); err == nil {
+		t.Error("the home folder of the user was written")
+	}
+}
+
+// venv makes a virtual environment in the worktree whose program answers for
+// the tests, and is ignored.
+func venv(t *testing.T, p *project, answer string) (env []string) {
+	t.Helper()
+	p.Write(".venv/bin/runtests", "#!/bin/sh\n"+answer)
+	if err := os.Chmod(filepath.Join(p.Dir, ".venv/bin/runtests"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(p.Dir, ".venv/bin")
+	return []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "VIRTUAL_ENV=" + filepath.Dir(bin)}
+}
+
+// TestVirtualEnvironmentOnPath: an activated virtual environment in the
+// worktree is not part of any commit, so it proves nothing about one.
+func TestVirtualEnvironmentOnPath(t *testing.T) {
+	const settings = "[[checks]]\nname = \"test\"\nrun = \"runtests\"\n"
+	t.Run("poisoned by the agent", func(t *testing.T) {
+		t.Parallel()
+		p := leaves(t, "echo 'value() { echo 9; }' > code/value; echo 'exit 0' > .venv/bin/runtests\n"+doTask, settings, nil)
+		p.must(t, "add", "one")
+		r := p.run(t, venv(t, p, "sh test.sh\n"), "start")
+		if r.code == 0 || !strings.Contains(r.err, "PATH leads into the worktree") {
+			t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+		}
+	})
+	t.Run("made anew by the setup", func(t *testing.T) {
+		t.Parallel()
+		p := leaves(t, doTask, settings+"[project]\nsetup = [\"mkdir -p .venv/bin; cp tool.sh .venv/bin/runtests; chmod +x .venv/bin/runtests\"]\n",
+			map[string]string{"tool.sh": "#!/bin/sh\ncase $VIRTUAL_ENV in \"$PWD\"/.venv) sh test.sh;; *) exit 1;; esac\n"})
+		p.must(t, "add", "one")
+		if r := p.run(t, venv(t, p, "exit 1\n"), "start"); r.code != 0 {
+			t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+		}
+	})
+	t.Run("named by its absolute path", func(t *testing.T) {
+		t.Parallel()
+		p := leaves(t, "echo 'value() { echo 9; }' > code/value; echo 'exit 0' > build/runtests\n"+doTask,
+			"[[checks]]\nname = \"test\"\nrun = \"sh \\\"$TOOL\\\"\"\n", nil)
+		p.Write("build/runtests", "sh test.sh\n")
+		tool := filepath.Join(filepath.Dir(p.Dir), "home", "tool") // a link from outside
+		if err := os.Symlink(filepath.Join(p.Dir, "build/runtests"), tool); err != nil {
+			t.Fatal(err)
+		}
+		p.must(t, "add", "one")
+		if r := p.run(t, []string{"TOOL=" + tool}, "start"); r.code == 0 {
+			t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+		}
+	})
+	t.Run("a program of the commit on PATH", func(t *testing.T) {
+		t.Parallel()
+		p := leaves(t, "echo 'value() { echo 9; }' > code/value; printf '#!/bin/sh\\nexit 0\\n' > bin/cat; chmod +x bin/cat\n"+doTask,
+			"[[checks]]\nname = \"test\"\nrun = \"cat /dev/null && cat code/value | grep -q 3\"\n", map[string]string{"bin/README": "tools\n"})
+		p.must(t, "add", "one")
+		for _, entry := range []string{filepath.Join(p.Dir, "bin"), "./bin", "bin"} {
+			if r := p.run(t, []string{"PATH=" + entry + ":" + os.Getenv("PATH")}, "start", "--once"); r.code == 0 {
+				t.Errorf("%s: exit %d\n%s%s", entry, r.code, r.out, r.err)
+			}
+		}
+	})
+}
+
+// TestFlakyRerunStartsClean: what the first run of a check leaves does not make
+// the second one green, and a green second run is said wherever the result is.
+func TestFlakyRerunStartsClean(t *testing.T) {
+	for name, value := range map[string]string{
+		"ignored files": `value() { if [ -e build/seen ]; then echo 3; else mkdir -p build; touch build/seen; echo 9; fi; }`,
+		"home folder":   `value() { if [ -e ~/.seen ]; then echo 3; else touch ~/.seen; echo 9; fi; }`,
+		"tracked files": `value() { if grep -q seen README; then echo 3; else echo seen > README; echo 9; fi; }`,
+		"temporary":     `value() { if [ -e /tmp/seen ]; then echo 3; else touch /tmp/seen; echo 9; fi; }`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := leaves(t, "cat > code/value <<'END'\n"+value+"\nEND\n"+doTask, check, map[string]string{"README": "hello\n"})
+			p.must(t, "add", "one")
+			p.wants(t, 4, []string{"check test: failed", "reject: checks: test"}, "start", "--once")
+		})
+	}
+	t.Run("a test that fails now and then", func(t *testing.T) {
+		t.Parallel()
+		// Red where the ignored folder is, as it is in the worktree alone.
+		p := leaves(t, "mkdir -p build\n"+doTask, "[[checks]]\nname = \"test\"\nrun = \"! test -e build\"\n", nil)
+		p.must(t, "add", "one")
+		p.wants(t, 0, []string{"check test: flaky", "flaky"}, "start")
+		if out := p.must(t, "show", "1"); !strings.Contains(out, "flaky") {
+			t.Error(out)
+		}
+		if out := p.must(t, "log"); !strings.Contains(out, "flaky") {
+			t.Error(out)
+		}
+		if out := p.must(t, "verify", "--report"); !strings.Contains(out, "flaky") {
+			t.Error(out)
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/internal/proc"
+)
+
+// Home says what a process sees of the home folder: the user's own under what
+// an earlier command left in Layer, and what it writes itself, which is thrown
+// away when it ends. With Fill it stays in Layer.
+type Home struct {
+	Layer string // "" = none
+	Fill  bool
+}
+
+// warm is the home folder of checks, criteria and steps in the worktree. The
+// set-up and the baseline filled it before any agent wrote code, so that caches
+// are warm; no later command changes it.
+func warm(journalID string) Home { return Home{Layer: "warm-" + journalID} }
+
+// fresh is a commit to be checked out by itself, and what is run there.
+type fresh struct {
+	commit object.ID
+	over   []ChangedFile // files put over those of the commit; a nil After removes
+	env    []string      // nil = the environment of checks
+	bare   bool          // without the set-up commands
+	home   Home          // set: instead of a layer of this proof's own
+}
+
+// setupError says that the set-up commands failed in a fresh checkout.
+type setupError struct{ err error }
+
+func (e *setupError) Error() string { return fmt.Sprintf("the setup failed: %v", e.err) }
+func (e *setupError) Unwrap() error { return e.err }
+
+// inFresh runs f in a fresh checkout, after the set-up commands. Whatever runs
+// there starts from the commit and from the user's own home folder: nothing that
+// an iteration, a check or another proof left is to be seen. What the set-up
+// leaves in the home folder is there for f and gone afterwards, with every
+// process.
+func (l *Loop) inFresh(ctx context.Context, c fresh, f func(ProofRequest) error) error {
+	dir, remove, err := FreshCheckout(ctx, l.Repo, c.commit)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	if err := putOver(dir, c.over); err != nil {
+		return err
+	}
+	runDir, err := newRunDir(l.RunBase)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(runDir)
+	if c.env == nil {
+		c.env = l.Settings.CheckEnv
+	}
+	held := heldBy(l.Repo.Root, dir, c.env)
+	layer := l.Sandbox.OwnLayer(gitstate.NewID(l.Now()))
+	defer l.Sandbox.DropLayer(layer)
+	if c.home.Layer == "" {
+		c.home.Layer = layer
+	}
+	run := func(home Home, f func(ProofRequest) error) error {
+		g, err := proc.NewGroup(proc.GroupOptions{EventID: gitstate.NewID(l.Now()),
+			Wrap: l.Sandbox.Wrapper(Use{Dir: dir, RunDir: runDir, Home: home})})
+		if err != nil {
+			return err
+		}
+		err = f(ProofRequest{Start: g.Start, Dir: dir, Env: checkoutEnv(c.env, l.Repo.Root, dir, held), Fresh: true})
+		return errors.Join(err, g.Close())
+	}
+	if !c.bare {
+		err := run(Home{Layer: layer, Fill: true}, func(req ProofRequest) error { return l.Prover.Setup(ctx, req) })
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return &setupError{err}
+		}
+	}
+	return run(c.home, f)
+}
+
+// proveFresh runs setup and checks with nothing but the files of one commit.
+func (l *Loop) proveFresh(ctx context.Context, commit object.ID, req ProofRequest) (ProofReport, error) {
+	var report ProofReport
+	err := l.inFresh(ctx, fresh{commit: commit}, func(at ProofRequest) error {
+		req.Start, req.Dir, req.Env, req.Fresh = at.Start, at.Dir, at.Env, true
+		var err error
+		report, err = l.Prover.Prove(ctx, req)
+		return err
+	})
+	var setup *setupError
+	if errors.As(err, &setup) {
+		return ProofReport{Reasons: []string{"setup"}, FailText: setup.err.Error()}, nil
+	}
+	return report, err
+}
+
+// FreshCheckout makes a linked worktree of ours with the files of a commit.
+func FreshCheckout(ctx context.Context, repo *gitstate.Repo, commit object.ID) (dir string, remove func(), err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	base := filepath.Join(cache, "git-ralph", "checkouts")
+	if err := os.MkdirAll(base, 0o700); err != nil {
+		return "", nil, fmt.Errorf("make a fresh checkout: %w", err)
+	}
+	parent, err := os.MkdirTemp(base, "co-")
+	if err != nil {
+		return "", nil, fmt.Errorf("make a fresh checkout: %w", err)
+	}
+	dir = filepath.Join(parent, filepath.Base(repo.Root))
+	remove = func() {
+		bg := context.Background()
+		repo.Git.Run(bg, "worktree", "remove", "--force", "--force", dir)
+		os.RemoveAll(parent)
+		// What ran there may have spoilt its .git file, so that git did not know it.
+		repo.Git.Run(bg, "worktree", "unlock", dir)
+		repo.Git.Run(bg, "worktree", "prune")
+	}
+	if _, err := repo.Git.Run(ctx, "worktree", "add", "--quiet", "--detach", "--lock", dir, commit.String()); err != nil {
+		remove()
+		return "", nil, fmt.Errorf("make a fresh checkout: %w", err)
+	}
+	return dir, remove, nil
+}
