@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -22,6 +20,7 @@ import (
 // reached without following a link, so that a folder which turns into a link
 // meanwhile leads nowhere.
 func (r *restorer) apply() {
+	r.moveBack(false)
 	for _, p := range r.asides {
 		r.moveAside(p)
 	}
@@ -41,6 +40,7 @@ func (r *restorer) apply() {
 		}
 		r.report.Folders = append(r.report.Folders, d.path)
 	}
+	r.moveBack(true)
 	r.writeAll()
 	for _, w := range r.chmods {
 		r.e.fail("restore mode")
@@ -150,11 +150,7 @@ func (r *restorer) inFolder(path string, f func(d folder, name string) error) er
 func (r *restorer) remove(x removal) error {
 	return r.inFolder(x.path, func(d folder, name string) error {
 		if !x.dir {
-			err := d.remove(name)
-			if absent(err) {
-				return nil
-			}
-			return err
+			return r.letGo(d, name, x.path, &x.spared)
 		}
 		err := d.rmdir(name)
 		switch {
@@ -162,6 +158,8 @@ func (r *restorer) remove(x removal) error {
 			return nil
 		case permission(err):
 			return err
+		case r.guarded():
+			return r.setAside(d, name, x.path) // nobody has looked at what is in it
 		}
 		return r.removeTree(d, name, x.path)
 	})
@@ -232,7 +230,7 @@ func (r *restorer) mkdir(n *node) error {
 			if serr == nil && st.kind == kindDir {
 				return d.chmod(name, st.perm|0o700)
 			}
-			if rerr := d.remove(name); rerr != nil {
+			if rerr := r.letGo(d, name, n.path, &spared{}); rerr != nil {
 				return rerr
 			}
 			err = d.mkdir(name, 0o700)
@@ -260,7 +258,7 @@ func (r *restorer) writeAll() {
 	one := func(i int) {
 		w := r.writes[i]
 		if errs[i] = r.ctx.Err(); errs[i] == nil {
-			errs[i] = r.write(w.path, w.want)
+			errs[i] = r.write(&w)
 		}
 	}
 	var next atomic.Int64
@@ -295,19 +293,19 @@ func (r *restorer) writeAll() {
 }
 
 // write puts a file or link in place: a temporary name, then a rename.
-func (r *restorer) write(path string, want *file) error {
-	return r.inFolder(path, func(d folder, name string) error {
+func (r *restorer) write(w *writing) error {
+	return r.inFolder(w.path, func(d folder, name string) error {
 		if st, err := d.lstat(name); err == nil && st.kind == kindDir {
 			return errors.New("a folder is in its place")
 		}
 		tmp := tempName()
 		r.e.fail("restore write")
-		if err := r.e.put(d, tmp, path, want); err != nil {
+		if err := r.e.put(d, tmp, w.path, w.want); err != nil {
 			_ = d.remove(tmp)
 			return err
 		}
 		r.e.fail("restore rename")
-		if err := d.rename(tmp, name); err != nil {
+		if err := r.replace(d, tmp, name, w.path, &w.spared); err != nil {
 			_ = d.remove(tmp)
 			return err
 		}
@@ -362,34 +360,17 @@ func (e *Engine) copyRaw(out io.Writer, path string, want *file) error {
 
 // moveAside takes a repository that the agent made out of the worktree, whole.
 func (r *restorer) moveAside(path string) {
-	name := strings.ReplaceAll(path, "/", "%2F")
-	if len(name) > 200 {
-		name = name[:150] + tempName()
-	}
-	err := os.MkdirAll(r.e.opts.Aside, 0o700)
-	if err == nil {
-		to := filepath.Join(r.e.opts.Aside, name)
-		for i := 1; ; i++ {
-			if _, serr := os.Lstat(to); errors.Is(serr, fs.ErrNotExist) {
-				break
-			}
-			to = filepath.Join(r.e.opts.Aside, fmt.Sprintf("%s.%d", name, i))
+	err := r.inFolder(path, func(d folder, name string) error {
+		to, err := r.e.takeAside(d, name, path, r.keep.Event)
+		if err == nil {
+			to, err = filepath.Rel(r.e.opts.Aside, to)
+			r.report.Aside = append(r.report.Aside, filepath.ToSlash(to))
 		}
-		dir, _ := split(path)
-		var d folder
-		// Reach the folder once without links; the rename itself is by name, of
-		// a tree that nobody but a left-over process writes.
-		if d, err = r.e.disk.open(dir); err == nil {
-			d.close()
-			err = os.Rename(filepath.Join(r.e.repo.Root, filepath.FromSlash(path)), to)
-			name = filepath.Base(to)
-		}
-	}
+		return err
+	})
 	if err != nil {
 		r.failed(path, fmt.Errorf("move the new repository aside: %w", err))
-		return
 	}
-	r.report.Aside = append(r.report.Aside, name)
 }
 
 // emptyFolder is the fingerprint of a folder without anything in it.

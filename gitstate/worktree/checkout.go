@@ -25,19 +25,27 @@ func (e *Engine) Checkout(ctx context.Context, from, to object.ID, paths ...stri
 		return fail(err)
 	}
 	changes = slices.DeleteFunc(changes, func(c Change) bool { return !r.wants(c.Path) })
+	expected := map[string]spared{}
 	for _, c := range changes {
 		if c.Old.Mode == object.ModeGitlink || c.New.Mode == object.ModeGitlink {
 			r.failed(c.Path, errors.New("it is a submodule"))
 			continue
 		}
-		if _, same := e.isFile(ctx, c.Path, c.Old); !same && !e.willGo(c, changes) {
+		st, same := e.isFile(ctx, c.Path, c.Old)
+		if !same && !e.willGo(c, changes) {
 			r.failed(c.Path, errors.New("the file is not what it was expected to be"))
+		}
+		if same && !c.Old.ID.IsZero() {
+			// It is what the first tree says, so nothing is lost with it.
+			x := spared{had: true, safe: true}
+			x.was.setStat(st, 0)
+			expected[c.Path] = x
 		}
 	}
 	if len(r.report.Failures) > 0 {
 		return fail(&RestoreError{r.report.Failures})
 	}
-	if err := r.checkout(changes); err != nil {
+	if err := r.checkout(changes, expected); err != nil {
 		return fail(err)
 	}
 	if e.last != nil {
@@ -67,11 +75,11 @@ func (e *Engine) willGo(c Change, changes []Change) bool {
 	return false
 }
 
-func (r *restorer) checkout(changes []Change) error {
+func (r *restorer) checkout(changes []Change, expected map[string]spared) error {
 	var emptied []string
 	for _, c := range changes {
 		if c.New.ID.IsZero() {
-			r.removes = append(r.removes, removal{path: c.Path})
+			r.removes = append(r.removes, removal{path: c.Path, spared: expected[c.Path]})
 			if dir, _ := split(c.Path); dir != "" {
 				emptied = append(emptied, dir)
 			}
@@ -81,7 +89,7 @@ func (r *restorer) checkout(changes []Change) error {
 		if err := r.e.conv.smudged(r.e.seen(r.ctx), &f, c.Path); err != nil {
 			return err
 		}
-		r.writes = append(r.writes, writing{c.Path, &f})
+		r.writes = append(r.writes, writing{path: c.Path, want: &f, spared: expected[c.Path]})
 	}
 	writes := r.writes
 	r.writes = nil

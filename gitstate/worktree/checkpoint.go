@@ -403,6 +403,8 @@ func (out *Capture) judgeExtra(dir string, x, y *extra) {
 	}
 	p := strings.TrimSuffix(join(dir, z.name), "/")
 	switch {
+	case x != nil && y != nil && x.what == y.what && x.kind == y.kind && x.mark == y.mark && (x.ino == 0 || y.ino == 0):
+		// A checkpoint of an earlier version, which did not note inodes.
 	case x != nil && x.what == extraNested || y != nil && y.what == extraNested:
 		out.Nested = append(out.Nested, p)
 	case y != nil && y.what == extraSpecial:

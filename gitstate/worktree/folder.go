@@ -41,6 +41,7 @@ type stat struct {
 type dirent struct {
 	name []byte
 	kind kind
+	ino  uint64 // 0 where the listing does not say
 }
 
 // disk reaches the files of one worktree. Paths are relative to its root, with
@@ -63,6 +64,9 @@ type folder interface {
 	create(name string, perm uint32) (*os.File, error) // must not exist
 	symlink(target, name string) error
 	rename(from, to string) error
+	renameNew(from, to string) error              // fs.ErrExist when to is there
+	exchange(a, b string) error                   // both names are there, and change places
+	moveTo(to folder, name, newName string) error // into another folder; fs.ErrExist when newName is there
 	remove(name string) error
 	rmdir(name string) error
 	mkdir(name string, perm uint32) error

@@ -217,12 +217,12 @@ func (f *linuxFolder) list(each func(dirent) error) error {
 			if nul := bytes.IndexByte(name, 0); nul >= 0 {
 				name = name[:nul]
 			}
-			k := direntKind(b[18])
+			k, ino := direntKind(b[18]), binary.NativeEndian.Uint64(b)
 			b = b[size:]
 			if string(name) == "." || string(name) == ".." {
 				continue
 			}
-			if err := each(dirent{name, k}); err != nil {
+			if err := each(dirent{name, k, ino}); err != nil {
 				return err
 			}
 		}
@@ -301,6 +301,49 @@ func (f *linuxFolder) symlink(target, name string) error {
 
 func (f *linuxFolder) rename(from, to string) error {
 	return unix.Renameat(f.fd, from, f.fd, to)
+}
+
+func (f *linuxFolder) renameNew(from, to string) error {
+	return renameNoReplace(f.fd, from, f.fd, to)
+}
+
+// renameNoReplace is a rename that never goes over anything. A file system
+// without it is asked first, which leaves a moment between the two.
+func renameNoReplace(fd int, from string, toFD int, to string) error {
+	err := unix.Renameat2(fd, from, toFD, to, unix.RENAME_NOREPLACE)
+	if err != unix.EINVAL && err != unix.ENOSYS {
+		return err
+	}
+	if _, err := lstatAt(toFD, to); err == nil {
+		return unix.EEXIST
+	}
+	return unix.Renameat(fd, from, toFD, to)
+}
+
+func (f *linuxFolder) exchange(a, b string) error {
+	err := unix.Renameat2(f.fd, a, f.fd, b, unix.RENAME_EXCHANGE)
+	if err == unix.EINVAL || err == unix.ENOSYS {
+		return errors.ErrUnsupported
+	}
+	return err
+}
+
+func (f *linuxFolder) moveTo(to folder, name, newName string) error {
+	t, ok := to.(*linuxFolder)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return renameNoReplace(f.fd, name, t.fd, newName)
+}
+
+// moveOut moves a name out of the worktree.
+func (f *linuxFolder) moveOut(name, to string) error {
+	return renameNoReplace(f.fd, name, unix.AT_FDCWD, to)
+}
+
+// bringIn is the way back.
+func (f *linuxFolder) bringIn(from, name string) error {
+	return renameNoReplace(unix.AT_FDCWD, from, f.fd, name)
 }
 
 func (f *linuxFolder) remove(name string) error { return unix.Unlinkat(f.fd, name, 0) }

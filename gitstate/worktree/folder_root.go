@@ -114,7 +114,7 @@ func (f *rootFolder) list(each func(dirent) error) error {
 	for {
 		entries, err := d.ReadDir(512)
 		for _, e := range entries {
-			if err := each(dirent{[]byte(e.Name()), modeKind(e.Type())}); err != nil {
+			if err := each(dirent{name: []byte(e.Name()), kind: modeKind(e.Type())}); err != nil {
 				return err
 			}
 		}
@@ -172,6 +172,17 @@ func (f *rootFolder) create(name string, perm uint32) (*os.File, error) {
 
 func (f *rootFolder) symlink(target, name string) error { return f.r.Symlink(target, name) }
 func (f *rootFolder) rename(from, to string) error      { return f.r.Rename(from, to) }
+
+func (f *rootFolder) exchange(a, b string) error { return errors.ErrUnsupported }
+
+func (f *rootFolder) renameNew(from, to string) error {
+	if _, err := f.r.Lstat(to); err == nil {
+		return fs.ErrExist
+	}
+	return f.r.Rename(from, to)
+}
+
+func (f *rootFolder) moveTo(folder, string, string) error { return errors.ErrUnsupported }
 
 func (f *rootFolder) remove(name string) error {
 	fi, err := f.r.Lstat(name)

@@ -124,7 +124,7 @@ func TestSwappedFolderWhileRestoring(t *testing.T) {
 				_ = os.Remove(filepath.Join(outside, fmt.Sprintf("new%d", i)))
 			}
 			_, _ = e.Restore(context.Background(), cp)
-			_ = e.PutBack(context.Background(), cp, []string{"d/f1", "d/e"})
+			_, _ = e.PutBack(context.Background(), cp, []string{"d/f1", "d/e"})
 		}
 		close(stop)
 		wg.Wait()

@@ -111,7 +111,7 @@ func killedBracket(args []string) error {
 		_, err := e.Restore(ctx, cp)
 		return err
 	}
-	if err := e.PutBack(ctx, cp, slices.Concat(got.PutBack, got.IgnoredChanged)); err != nil {
+	if _, err := e.PutBack(ctx, cp, slices.Concat(got.PutBack, got.IgnoredChanged)); err != nil {
 		return err
 	}
 	kept, err := git("commit-tree", "-m", "kept", "-p", cp.Tip.String(), got.Keep.String())

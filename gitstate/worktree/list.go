@@ -108,7 +108,7 @@ func (l *listing) add(d dirent) {
 func (l *listing) entries() []dirent {
 	from := 0
 	for i, end := range l.ends {
-		l.list = append(l.list, dirent{l.text[from:end:end], l.kinds[i]})
+		l.list = append(l.list, dirent{name: l.text[from:end:end], kind: l.kinds[i]})
 		from = end
 	}
 	return l.list
@@ -384,7 +384,7 @@ func (s *scan) fresh(t *task, dir folder, out *node, old *ignore.Rules, name str
 		return
 	}
 	if unsafeName(name) {
-		out.extras = append(out.extras, extra{name: name, what: extraSpecial, kind: k})
+		out.extras = append(out.extras, extra{name: name, what: extraSpecial, kind: k, ino: inoOf(dir, name)})
 		return
 	}
 	if b := t.base.file(name); b != nil && b.class == tracked && (k == kindFile || k == kindLink) {
@@ -407,16 +407,25 @@ func (s *scan) fresh(t *task, dir folder, out *node, old *ignore.Rules, name str
 	case k == kindDir:
 		out.extras = append(out.extras, extra{name: name, what: extraIgnored, kind: k})
 	case k != kindFile && k != kindLink:
-		what := extraSpecial
 		if ign {
-			what = extraIgnored
+			out.extras = append(out.extras, extra{name: name, what: extraIgnored, kind: k})
+			return
 		}
-		out.extras = append(out.extras, extra{name: name, what: what, kind: k})
+		out.extras = append(out.extras, extra{name: name, what: extraSpecial, kind: k, ino: inoOf(dir, name)})
 	case ign && shut && !keep:
 		out.extras = append(out.extras, extra{name: name, what: extraIgnored, kind: k})
 	default:
 		s.freshFile(t, dir, out, name, ign, keep)
 	}
+}
+
+// inoOf is the inode of a name of which nothing else is kept.
+func inoOf(dir folder, name string) uint64 {
+	st, err := dir.lstat(name)
+	if err != nil {
+		return 0
+	}
+	return st.ino
 }
 
 // unseen is about a new name of which nothing more can be learnt: one that is

@@ -29,9 +29,9 @@ import (
 //	before ID, index ID                          trees; zeros = none
 //	modes FILE EXEC DIR                          permissions of everything not named below
 //	rules TEXT                                   core.excludesFile, then info/exclude
-//	file CLASS MODE ID KIND PERM FORM RAW BITS PATH SIZE MTIME
+//	file CLASS MODE ID KIND PERM FORM RAW BITS PATH SIZE MTIME INODE
 //	dir PERM PATH                                a folder that the tree does not imply, or with another mode
-//	extra WHAT KIND MARK SIZE PATH               what is there and was left alone
+//	extra WHAT KIND MARK SIZE PATH INODE         what is there and was left alone
 //	stage N MODE ID PATH, bits FLAGS PATH        the index
 const manifestFormat = "git-ralph-checkpoint 1"
 
@@ -122,15 +122,15 @@ func (c *Checkpoint) manifest(kept map[object.ID]bool) []byte {
 			if (f.form == formOwn || f.class == ignored) && f.present() && !f.raw.IsZero() {
 				kept[f.raw] = true
 			}
-			fmt.Fprintf(&b, "file %d %o %s %d %o %d %s %d %s %d %d\n", f.class, f.mode, f.id, f.kind, f.perm, f.form, f.raw,
-				f.bits&^(bitRacy|bitIndex|bitRead), strconv.Quote(join(n.path, f.name)), f.size, f.mtime)
+			fmt.Fprintf(&b, "file %d %o %s %d %o %d %s %d %s %d %d %d\n", f.class, f.mode, f.id, f.kind, f.perm, f.form, f.raw,
+				f.bits&^(bitRacy|bitIndex|bitRead), strconv.Quote(join(n.path, f.name)), f.size, f.mtime, f.ino)
 		}
 		for i := range n.extras {
 			x := &n.extras[i]
 			if x.what == extraIgnored {
 				continue // left alone in any case
 			}
-			fmt.Fprintf(&b, "extra %d %d %s %d %s\n", x.what, x.kind, x.mark, x.size, strconv.Quote(join(n.path, x.name)))
+			fmt.Fprintf(&b, "extra %d %d %s %d %s %d\n", x.what, x.kind, x.mark, x.size, strconv.Quote(join(n.path, x.name)), x.ino)
 		}
 		return nil
 	})
@@ -405,7 +405,7 @@ func (m *manifest) line(line string) (err error) {
 	case "file":
 		f := file{class: class(p.num(10)), mode: object.Mode(p.num(8)), id: p.id(), kind: kind(p.num(10)), perm: uint32(p.num(8)),
 			form: form(p.num(10)), raw: p.id(), bits: uint16(p.num(10)), name: p.quoted()}
-		f.size, f.mtime = p.num(10), p.num(10)
+		f.size, f.mtime, f.ino = p.num(10), p.num(10), p.inode()
 		if f.name == "" {
 			p.bad("a file without a name")
 		}
@@ -413,7 +413,7 @@ func (m *manifest) line(line string) (err error) {
 	case "dir":
 		m.dirs = append(m.dirs, node{perm: uint32(p.num(8)), path: p.quoted()})
 	case "extra":
-		m.extras = append(m.extras, extra{what: extraKind(p.num(10)), kind: kind(p.num(10)), mark: p.id(), size: p.num(10), name: p.quoted()})
+		m.extras = append(m.extras, extra{what: extraKind(p.num(10)), kind: kind(p.num(10)), mark: p.id(), size: p.num(10), name: p.quoted(), ino: p.inode()})
 	case "stage":
 		m.c.Index.Unmerged = append(m.c.Index.Unmerged, StageEntry{Stage: uint8(p.num(10)), Mode: object.Mode(p.num(8)), ID: p.id(), Path: p.quoted()})
 	case "bits":
@@ -449,6 +449,14 @@ func (p *fields) num(base int) int64 {
 		p.bad("the number " + strconv.Quote(w))
 	}
 	return n
+}
+
+// inode is the last value of a line; checkpoints of earlier versions lack it.
+func (p *fields) inode() uint64 {
+	if p.rest == "" {
+		return 0
+	}
+	return uint64(p.num(10))
 }
 
 func (p *fields) id() object.ID {

@@ -22,10 +22,13 @@ func (s *scan) nested(t *task, dir folder, out *node) bool {
 	}
 	if t.base != nil && t.base.hasTracked {
 		out.extras = append(out.extras, extra{name: ".git", what: extraNested, kind: kindDir,
-			mark: s.e.fingerprint(join(t.path, ".git"))})
+			mark: s.e.fingerprint(join(t.path, ".git")), ino: inoOf(dir, ".git")})
 		return false
 	}
 	t.nested = &extra{name: t.name, what: extraNested, kind: kindDir, mark: s.e.fingerprint(t.path)}
+	if st, err := dir.stat(); err == nil {
+		t.nested.ino = st.ino
+	}
 	t.out = &node{path: t.path, name: t.name}
 	return true
 }

@@ -118,6 +118,7 @@ type extra struct {
 	kind kind
 	mark object.ID // nested: fingerprint of what is in it
 	size int64
+	ino  uint64 // nested and special: to know it again when it was moved; 0 = not known
 }
 
 type extraKind uint8

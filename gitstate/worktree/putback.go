@@ -10,8 +10,8 @@ import (
 )
 
 // PutBack restores only the given paths, files or folders, to the checkpoint.
-func (e *Engine) PutBack(ctx context.Context, c *Checkpoint, paths []string) error {
-	return e.putBack(ctx, c.root, paths)
+func (e *Engine) PutBack(ctx context.Context, c *Checkpoint, paths []string, keep ...Keeper) (Report, error) {
+	return e.putBack(ctx, c.root, paths, keep)
 }
 
 // PutBackTo is PutBack after the branch has moved to the commit tip meanwhile:
@@ -31,7 +31,8 @@ func (e *Engine) PutBackTo(ctx context.Context, c *Checkpoint, paths []string, t
 			}
 		}
 	}
-	return e.putBack(ctx, root, paths)
+	_, err = e.putBack(ctx, root, paths, nil)
+	return err
 }
 
 // withSide is a copy of the snapshot in which path is one side of a change.
@@ -86,26 +87,31 @@ func (e *Engine) fileOf(name string, s Side) file {
 	return f
 }
 
-func (e *Engine) putBack(ctx context.Context, target *node, paths []string) error {
+func (e *Engine) putBack(ctx context.Context, target *node, paths []string, keep []Keeper) (Report, error) {
+	r := &restorer{e: e, ctx: ctx, locked: map[string]uint32{}, only: paths, keep: oneKeeper(keep)}
 	if len(paths) == 0 {
-		return nil
+		return r.report, nil
 	}
-	r := &restorer{e: e, ctx: ctx, locked: map[string]uint32{}, only: paths}
+	fail := func(err error) (Report, error) { return r.report, fmt.Errorf("put back paths: %w", err) }
 	now, err := e.scan(ctx, target, forRestore)
 	if err != nil {
-		return fmt.Errorf("put back paths: %w", err)
+		return fail(err)
 	}
 	r.plan(target, now)
+	if err := r.spare(); err != nil {
+		return fail(fmt.Errorf("store what is there first: %w", err))
+	}
 	r.apply()
 	r.finish()
 	// The rest of the tree is as it was, but what e.last says of these paths is not.
 	if e.last != nil {
 		e.last = forget(e.last, paths)
 	}
+	r.tell()
 	if len(r.report.Failures) > 0 {
-		return fmt.Errorf("put back paths: %w", &RestoreError{r.report.Failures})
+		return fail(&RestoreError{r.report.Failures})
 	}
-	return nil
+	return r.report, nil
 }
 
 // forget makes the folders of paths be looked at again.

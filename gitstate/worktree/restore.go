@@ -18,7 +18,10 @@ type Report struct {
 	Folders  []string // folders made again, or given their mode back
 	Kept     []string // new folders that stay because ignored files are in them
 	Aside    []string // repositories that appeared and were moved to Options.Aside, as names there
-	Left     []string // repositories that appeared and were left in place; other repositories and special files that changed
+	Left     []string // repositories that appeared and were left in place; other repositories that changed; what was too large to be kept and has changed
+	Gone     []string // what was never ours to keep and is not there any more: large files, special files, other repositories
+	Back     []string // such things that were found under another name and moved back
+	Saved    []Saved  // contents that were taken out of the worktree and that no capture holds
 	Failures []Failure
 	Notices  []string // what a person should be told of the above, a sentence each
 }
@@ -64,26 +67,32 @@ func (r *RestoreError) Unwrap() []error {
 // index is not touched. A second scan verifies the result; what differs then is
 // a failure. Restore goes on after a failure and reports all of them: the error
 // is a *RestoreError then.
-func (e *Engine) Restore(ctx context.Context, c *Checkpoint) (Report, error) {
-	return e.restore(ctx, c.root, nil, "restore the checkpoint")
+func (e *Engine) Restore(ctx context.Context, c *Checkpoint, keep ...Keeper) (Report, error) {
+	return e.restore(ctx, c.root, nil, "restore the checkpoint", keep)
 }
 
 // RestoreTo puts back whatever was changed since the capture (by checks), so
 // that the worktree is what was judged. Files that were untracked at the
 // checkpoint are put back to the checkpoint; ignored files are left alone.
-func (e *Engine) RestoreTo(ctx context.Context, c *Capture) (Report, error) {
-	return e.restore(ctx, overlay(c.cp.root, c.root), c.cp.root, "put back what the checks changed")
+func (e *Engine) RestoreTo(ctx context.Context, c *Capture, keep ...Keeper) (Report, error) {
+	return e.restore(ctx, overlay(c.cp.root, c.root), c.cp.root, "put back what the checks changed", keep)
 }
 
-func (e *Engine) restore(ctx context.Context, target, also *node, what string) (Report, error) {
-	r := &restorer{e: e, ctx: ctx, locked: map[string]uint32{}}
+func (e *Engine) restore(ctx context.Context, target, also *node, what string, keep []Keeper) (Report, error) {
+	r := &restorer{e: e, ctx: ctx, locked: map[string]uint32{}, keep: oneKeeper(keep)}
 	now, err := e.scanAlso(ctx, target, also, forRestore)
 	if err != nil {
 		return r.report, fmt.Errorf("%s: %w", what, err)
 	}
 	r.plan(target, now)
 	// A second round is for what a process that is still running did meanwhile.
-	for round := 0; round < 2 && r.plans() > 0; round++ {
+	for round := 0; round < 2 && (round == 0 || r.plans() > 0); round++ {
+		if err := r.spare(); err != nil {
+			return r.report, fmt.Errorf("%s: store what is there first: %w", what, err)
+		}
+		if r.plans() == 0 {
+			break
+		}
 		r.apply()
 		e.fail("restore done")
 		if now, err = e.scanAlso(ctx, target, also, forRestore); err != nil {
@@ -106,14 +115,18 @@ func (e *Engine) restore(ctx context.Context, target, also *node, what string) (
 // tell puts into words what did not simply go back.
 func (r *restorer) tell() {
 	p := &r.report
-	slices.Sort(p.Left)
-	p.Left = slices.Compact(p.Left)
+	for _, l := range []*[]string{&p.Left, &p.Gone, &p.Back} {
+		slices.Sort(*l)
+		*l = slices.Compact(*l)
+	}
 	say := func(format string, names []string) {
 		if len(names) > 0 {
 			p.Notices = append(p.Notices, fmt.Sprintf(format, strings.Join(names, ", ")))
 		}
 	}
 	say("left as they are: %s", p.Left)
+	say("gone, and not ours to make again: %s", p.Gone)
+	say("moved back from where they were taken: %s", p.Back)
 	say("moved aside to "+r.e.opts.Aside+": %s", p.Aside)
 	say("new folders stay because ignored files are in them: %s", p.Kept)
 }
@@ -166,6 +179,11 @@ type restorer struct {
 	only   []string // paths; nil = everything
 	report Report
 
+	keep    Keeper
+	known   map[string]Side // what the capture's tree has of the changed paths
+	saved   bool            // Save was called
+	savedMu sync.Mutex
+
 	lockedMu sync.Mutex
 	locked   map[string]uint32 // folders that were opened up to work in them, and their modes
 
@@ -175,20 +193,37 @@ type restorer struct {
 	chmods   []writing
 	dirModes []*node // parents first
 	asides   []string
+	backs    []back
 }
 
 type removal struct {
 	path string
 	dir  bool
+	spared
 }
 
 type writing struct {
 	path string
 	want *file
+	spared
+}
+
+// removeFile plans to remove what is no folder.
+func (r *restorer) removeFile(path string, n *file) {
+	x := removal{path: path}
+	x.was, x.had = *n, true
+	r.removes = append(r.removes, x)
+}
+
+func oneKeeper(keep []Keeper) Keeper {
+	if len(keep) == 0 {
+		return Keeper{}
+	}
+	return keep[0]
 }
 
 func (r *restorer) plans() int {
-	return len(r.removes) + len(r.mkdirs) + len(r.writes) + len(r.chmods) + len(r.dirModes) + len(r.asides)
+	return len(r.removes) + len(r.mkdirs) + len(r.writes) + len(r.chmods) + len(r.dirModes) + len(r.asides) + len(r.backs)
 }
 
 func (r *restorer) pending() []string {
@@ -204,6 +239,9 @@ func (r *restorer) pending() []string {
 	}
 	for _, x := range r.dirModes {
 		out = append(out, x.path)
+	}
+	for _, x := range r.backs {
+		out = append(out, x.to)
 	}
 	return append(out, r.asides...)
 }
@@ -242,8 +280,10 @@ func (r *restorer) leadsTo(dir string) bool {
 }
 
 func (r *restorer) plan(target, now *node) {
-	r.removes, r.mkdirs, r.writes, r.chmods, r.dirModes, r.asides = nil, nil, nil, nil, nil, nil
+	r.removes, r.mkdirs, r.writes, r.chmods, r.dirModes, r.asides, r.backs = nil, nil, nil, nil, nil, nil, nil
+	r.report.Left, r.report.Gone = nil, nil
 	r.compare(target, now)
+	r.findMoved(target, now)
 }
 
 // compare plans what makes now equal to target. Both are the same path.
@@ -289,7 +329,7 @@ func (r *restorer) compare(target, now *node) {
 			if target.owns(n.name) {
 				continue
 			}
-			r.removes = append(r.removes, removal{path: p})
+			r.removeFile(p, n)
 		}
 	}
 	for i := range now.extras {
@@ -299,7 +339,7 @@ func (r *restorer) compare(target, now *node) {
 	for i := range target.extras {
 		x := &target.extras[i]
 		if y := now.extra(x.name); (x.what == extraNested || x.what == extraSpecial) && (y == nil || y.kind != x.kind) && r.only == nil {
-			r.report.Left = append(r.report.Left, join(target.path, x.name))
+			r.report.Gone = append(r.report.Gone, join(target.path, x.name))
 		}
 	}
 	for _, d := range now.dirs {
@@ -323,7 +363,7 @@ func (n *node) owns(name string) bool {
 func (r *restorer) compareFile(p string, t, n *file, target, now *node) {
 	if !t.present() {
 		if n != nil {
-			r.removes = append(r.removes, removal{path: p})
+			r.removeFile(p, n)
 		}
 		return
 	}
@@ -338,13 +378,20 @@ func (r *restorer) compareFile(p string, t, n *file, target, now *node) {
 	case t.mode == object.ModeGitlink:
 		r.compareSubmodule(p, t, n)
 	case t.has(bitLarge):
-		if n == nil || n.size != t.size || n.mtime != t.mtime || n.kind != t.kind {
-			r.failed(p, errors.New("it was too large to be kept and has changed"))
+		switch {
+		case n == nil:
+			r.report.Gone = append(r.report.Gone, p)
+		case n.size != t.size || n.mtime != t.mtime || n.kind != t.kind:
+			r.report.Left = append(r.report.Left, p)
 		}
 	case n == nil || n.kind != t.kind || n.raw != t.raw:
-		r.writes = append(r.writes, writing{p, t})
+		w := writing{path: p, want: t}
+		if n != nil {
+			w.was, w.had = *n, true
+		}
+		r.writes = append(r.writes, w)
 	case t.kind == kindFile && n.perm != t.perm:
-		r.chmods = append(r.chmods, writing{p, t})
+		r.chmods = append(r.chmods, writing{path: p, want: t})
 	}
 }
 
@@ -355,7 +402,9 @@ func (r *restorer) compareSubmodule(p string, t, n *file) {
 	case n == nil && t.raw == emptyFolder():
 		name := t.name
 		r.mkdirs = append(r.mkdirs, &node{path: p, name: name, present: true, perm: t.perm})
-	case n == nil || n.raw != t.raw:
+	case n == nil:
+		r.report.Gone = append(r.report.Gone, p)
+	case n.raw != t.raw:
 		r.report.Left = append(r.report.Left, p)
 	}
 }
@@ -381,9 +430,13 @@ func (r *restorer) compareExtra(p string, n, t *extra, inTheWay bool) {
 	case n.kind == kindDir:
 		// An ignored folder where the checkpoint has a file, or a name that git
 		// refuses: nothing knows what is in it.
-		r.removes = append(r.removes, removal{p, true})
+		r.removes = append(r.removes, removal{path: p, dir: true})
 	default:
-		r.removes = append(r.removes, removal{path: p})
+		// A FIFO, socket or device has no contents; of all else nothing is known.
+		x := removal{path: p}
+		x.safe = n.what == extraSpecial && n.kind > kindDir
+		x.had, x.was = x.safe, file{kind: n.kind, ino: n.ino}
+		r.removes = append(r.removes, x)
 	}
 }
 
@@ -403,7 +456,7 @@ func (r *restorer) removeNew(d *node) {
 		case f.class == ignored:
 			left = true
 		case r.wants(p):
-			r.removes = append(r.removes, removal{path: p})
+			r.removeFile(p, f)
 		}
 	}
 	for i := range d.extras {
@@ -422,12 +475,17 @@ func (r *restorer) removeNew(d *node) {
 			r.report.Kept = append(r.report.Kept, d.path)
 		}
 	case r.wants(d.path):
-		r.removes = append(r.removes, removal{d.path, true})
+		r.removes = append(r.removes, removal{path: d.path, dir: true})
 	}
 }
 
 // removeAll plans to remove a folder with everything in it.
 func (r *restorer) removeAll(d *node) {
+	for i := range d.files {
+		if f := &d.files[i]; f.present() {
+			r.removeFile(join(d.path, f.name), f)
+		}
+	}
 	for i := range d.extras {
 		if d.extras[i].what == extraNested {
 			r.asides = append(r.asides, join(d.path, d.extras[i].name))
@@ -436,5 +494,5 @@ func (r *restorer) removeAll(d *node) {
 	for _, sub := range d.dirs {
 		r.removeAll(sub)
 	}
-	r.removes = append(r.removes, removal{d.path, true})
+	r.removes = append(r.removes, removal{path: d.path, dir: true})
 }

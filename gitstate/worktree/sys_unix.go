@@ -3,6 +3,7 @@
 package worktree
 
 import (
+	"errors"
 	"io/fs"
 	"syscall"
 )
@@ -17,3 +18,7 @@ func fillSys(st *stat, fi fs.FileInfo) {
 	st.ino, st.uid, st.gid, st.dev = uint64(s.Ino), s.Uid, s.Gid, uint64(s.Dev)
 	st.ctime = changeTime(s)
 }
+
+// isOtherDevice says whether a rename failed because the two places are on
+// different file systems.
+func isOtherDevice(err error) bool { return errors.Is(err, syscall.EXDEV) }

@@ -29,7 +29,7 @@ func keepAttempt(t *testing.T, p *place, e *Engine, edit string) (from, to objec
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.PutBack(ctx, cp, caught.PutBack); err != nil {
+	if _, err := e.PutBack(ctx, cp, caught.PutBack); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.repo.Store.Sync(); err != nil {

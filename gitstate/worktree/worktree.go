@@ -6,7 +6,8 @@
 //
 // Promises. Checkpoint, Capture and Restore never write the user's index,
 // branches or index.lock. No file is reached through a symbolic link. A file is
-// replaced by a temporary file and a rename. What is ignored is left alone,
+// replaced by a temporary file and a rename. What no object holds is never removed
+// by a restore: it is stored, or moved aside (Keeper). What is ignored is left alone,
 // apart from small files outside ignored folders; so are other repositories,
 // sockets, FIFOs and devices. Nothing is trusted that a file's times do not
 // prove. What could not be done is reported, all of it.
@@ -42,7 +43,7 @@ type Options struct {
 	MaxFile        int64    // bytes; larger new or changed files are named, not stored; 0 = no limit
 	CaptureIgnored []string // ignore patterns: ignored paths that belong to the checkpoint all the same
 	Workers        int      // goroutines of a scan; 0 = one a processor, at most 8
-	Aside          string   // folder to which Restore moves repositories that the agent made; "" = leave and name them
+	Aside          string   // folder for what Restore takes out of the worktree and no object holds; "" = repositories that the agent made are left and named, the rest is removed
 	Fail           func(step string)
 	portable       bool // tests: os.Root instead of the system calls of Linux
 }
@@ -113,7 +114,7 @@ func (e *Engine) fail(step string) {
 func Failpoints() []string {
 	return []string{
 		"store blob", "store tree", "store manifest",
-		"restore remove", "restore folder", "restore write", "restore rename", "restore mode", "restore done",
+		"restore remove", "restore folder", "restore write", "restore rename", "restore mode", "restore done", "restore aside",
 		"index write", "index sync",
 	}
 }

@@ -1,0 +1,413 @@
+package worktree
+
+import (
+	"context"
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"git-ralph/gitstate/object"
+)
+
+// Keeper says what becomes of contents that a restore takes out of the worktree
+// and that no object holds: a person may have written them a moment ago. What
+// Save does not store is moved aside by a rename. Without Save and without
+// Options.Aside such contents are removed.
+type Keeper struct {
+	// Known is what will be kept in any case: its tree's contents are safe.
+	Known *Capture
+	// Event names the folder in Options.Aside.
+	Event string
+	// Save is called once, before anything is touched, with what was written to
+	// the object store; when it returns, that must be reachable. nil = everything
+	// is moved aside.
+	Save func([]Saved) error
+}
+
+// Saved is a path whose contents a restore took out of the worktree.
+type Saved struct {
+	Path  string
+	Mode  object.Mode // as git would have it
+	ID    object.ID   // the bytes as they lay on disk; zero when they were moved aside
+	Was   object.ID   // what was put in their place, as on disk; zero = nothing
+	Aside string      // where they lie now; "" when they were stored
+}
+
+// What one restore stores as objects at most; the rest is moved aside.
+const (
+	maxSavedFiles = 5000
+	maxSavedBytes = 256 << 20
+)
+
+// spared is what is known of the contents that a step would destroy.
+type spared struct {
+	was  file // as the scan saw it; present says whether there was anything
+	had  bool
+	safe bool // the contents are kept elsewhere, or there are none
+}
+
+// same says whether the name is still what the scan saw. The change time does
+// not count: a rename sets it.
+func (s *spared) same(st stat) bool {
+	return s.had && st.kind == s.was.kind && st.size == s.was.size && st.mtime == s.was.mtime && st.ino == s.was.ino
+}
+
+func (r *restorer) guarded() bool { return r.keep.Save != nil || r.e.opts.Aside != "" }
+
+// spare sorts what the planned steps would destroy into what is safe and what
+// is not, and stores the latter as far as it can.
+func (r *restorer) spare() error {
+	if !r.guarded() {
+		return nil
+	}
+	if r.known == nil {
+		r.known = map[string]Side{}
+		if k := r.keep.Known; k != nil {
+			for _, c := range k.Changes {
+				r.known[c.Path] = c.New
+			}
+		}
+	}
+	store := r.keep.Save != nil && !r.saved
+	var list []Saved
+	var size int64
+	one := func(path string, s *spared) {
+		if s.safe = r.isSafe(path, s); s.safe || !store || len(list) >= maxSavedFiles {
+			return
+		}
+		if x, n, ok := r.store(path, s, maxSavedBytes-size); ok {
+			list, size, s.safe = append(list, x), size+n, true
+		}
+	}
+	for i := range r.removes {
+		if !r.removes[i].dir {
+			one(r.removes[i].path, &r.removes[i].spared)
+		}
+	}
+	for i := range r.writes {
+		n := len(list)
+		one(r.writes[i].path, &r.writes[i].spared)
+		if len(list) > n {
+			list[n].Was = r.writes[i].want.raw
+		}
+	}
+	if store {
+		r.saved = true
+		r.report.Saved = append(r.report.Saved, list...)
+		return r.keep.Save(list)
+	}
+	return nil
+}
+
+// isSafe says whether nothing is lost when what lies at path goes.
+func (r *restorer) isSafe(path string, s *spared) bool {
+	if !s.had || s.was.kind > kindDir || s.was.kind == kindDir {
+		return true
+	}
+	k, ok := r.known[path]
+	if !ok || k.ID.IsZero() {
+		return false
+	}
+	if s.was.raw == k.ID {
+		return true
+	}
+	c := r.keep.Known.root.fileAt(path)
+	return c != nil && !c.has(bitRacy|bitLarge) && s.same(stat{kind: c.kind, size: c.size, mtime: c.mtime, ino: c.ino}) &&
+		c.id == k.ID && (c.raw == k.ID || c.form == formCRLF)
+}
+
+// store writes the bytes at path to the object store. It is not done for what
+// is too large, may not be read, or has a name that no tree may have.
+func (r *restorer) store(path string, s *spared, room int64) (Saved, int64, bool) {
+	_, name := split(path)
+	max := r.e.opts.MaxFile
+	if unsafeName(name) || s.was.size > room || max > 0 && s.was.size > max {
+		return Saved{}, 0, false
+	}
+	x := Saved{Path: path, Mode: object.ModeRegular}
+	var size int64
+	err := r.inFolder(path, func(d folder, name string) error {
+		st, err := d.lstat(name)
+		if err != nil {
+			return err
+		}
+		if st.kind == kindLink {
+			target, err := d.readlink(name)
+			if err == nil {
+				x.Mode = object.ModeSymlink
+				x.ID, err = r.e.repo.Store.Write(object.Blob, []byte(target))
+			}
+			s.was.setStat(st, 0)
+			return err
+		}
+		in, err := d.openFile(name)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		fi, err := in.Stat()
+		if err != nil {
+			return err
+		}
+		st = infoStat(fi)
+		if size = st.size; size > room || max > 0 && size > max {
+			return errNotRegular
+		}
+		if st.perm&0o100 != 0 {
+			x.Mode = object.ModeExecutable
+		}
+		x.ID, err = r.e.repo.Store.WriteFrom(object.Blob, size, in)
+		s.was.setStat(st, 0)
+		return err
+	})
+	return x, size, err == nil
+}
+
+// letGo removes a name whose contents are safe, and moves it aside when they
+// are not, or when it is not what the scan saw any more.
+func (r *restorer) letGo(d folder, name, path string, s *spared) error {
+	if r.guarded() {
+		st, err := d.lstat(name)
+		if absent(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !(s.safe && s.same(st)) && st.kind <= kindDir {
+			return r.setAside(d, name, path)
+		}
+	}
+	err := d.remove(name)
+	if absent(err) {
+		return nil
+	}
+	return err
+}
+
+// replace gives a file that was written under a temporary name its own. What
+// had the name is looked at after the two were exchanged, so that nothing that
+// somebody saves at this moment is lost.
+func (r *restorer) replace(d folder, tmp, name, path string, s *spared) error {
+	if !r.guarded() {
+		return d.rename(tmp, name)
+	}
+	for range 3 {
+		err := d.exchange(tmp, name)
+		if errors.Is(err, errors.ErrUnsupported) {
+			return r.replacePlainly(d, tmp, name, path, s)
+		}
+		if err == nil {
+			return r.letGo(d, tmp, path, s)
+		}
+		if !absent(err) {
+			return err
+		}
+		if err = d.renameNew(tmp, name); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return errors.New("it keeps changing")
+}
+
+// replacePlainly is replace where the system cannot exchange two names.
+func (r *restorer) replacePlainly(d folder, tmp, name, path string, s *spared) error {
+	if st, err := d.lstat(name); err == nil && !(s.safe && s.same(st)) {
+		if err := r.setAside(d, name, path); err != nil {
+			return err
+		}
+	}
+	return d.rename(tmp, name)
+}
+
+// setAside moves what lies at a name out of the worktree, whatever it is.
+func (r *restorer) setAside(d folder, name, path string) error {
+	to, err := r.e.takeAside(d, name, path, r.keep.Event)
+	if err != nil {
+		return fmt.Errorf("move it aside: %w", err)
+	}
+	r.savedMu.Lock()
+	defer r.savedMu.Unlock()
+	r.report.Saved = append(r.report.Saved, Saved{Path: path, Aside: to})
+	return nil
+}
+
+// takeAside moves the name of an open folder to its path below Options.Aside.
+func (e *Engine) takeAside(d folder, name, path, event string) (string, error) {
+	if e.opts.Aside == "" {
+		return "", errors.New("there is no folder for it")
+	}
+	to, err := asidePlace(filepath.Join(e.opts.Aside, event), path)
+	if err != nil {
+		return "", err
+	}
+	e.fail("restore aside")
+	if m, ok := d.(interface {
+		moveOut(name, to string) error
+	}); ok {
+		err = m.moveOut(name, to)
+	} else {
+		dir, _ := split(path)
+		err = os.Rename(filepath.Join(e.repo.Root, filepath.FromSlash(join(dir, name))), to)
+	}
+	if isOtherDevice(err) {
+		// Another file system: a copy, and only then the removal.
+		dir, _ := split(path)
+		from := filepath.Join(e.repo.Root, filepath.FromSlash(join(dir, name)))
+		if err = copyTree(from, to); err == nil {
+			err = os.RemoveAll(from)
+		}
+	}
+	return to, err
+}
+
+// Bring puts saved contents back to their paths. What lies there meanwhile is
+// moved aside, and is in Report.Saved; a path that has the contents already is
+// left alone.
+func (e *Engine) Bring(ctx context.Context, list []Saved, event string) (Report, error) {
+	r := &restorer{e: e, ctx: ctx, locked: map[string]uint32{}, keep: Keeper{Event: event}}
+	made := map[string]bool{}
+	var paths []string
+	for _, x := range list {
+		paths = append(paths, x.Path)
+		if st, same := e.isFile(ctx, x.Path, Side{Mode: x.Mode, ID: x.ID}); x.Aside == "" && same && !x.ID.IsZero() {
+			continue
+		} else if st.kind == kindDir {
+			r.failed(x.Path, errors.New("a folder is in its place"))
+			continue
+		}
+		r.parents(x.Path, made)
+		if x.Aside == "" {
+			f := e.fileOf(x.Path, Side{Mode: x.Mode, ID: x.ID})
+			f.form = formOwn
+			r.writes = append(r.writes, writing{path: x.Path, want: &f})
+		}
+	}
+	r.apply()
+	for _, x := range list {
+		if x.Aside == "" {
+			continue
+		}
+		err := r.inFolder(x.Path, func(d folder, name string) error {
+			if _, err := d.lstat(name); err == nil {
+				if err := r.setAside(d, name, x.Path); err != nil {
+					return err
+				}
+			}
+			return e.bringIn(d, x.Aside, x.Path)
+		})
+		if err != nil {
+			r.failed(x.Path, err)
+			continue
+		}
+		r.report.Restored = append(r.report.Restored, x.Path)
+	}
+	r.finish()
+	if e.last != nil {
+		e.last = forget(e.last, paths)
+	}
+	if len(r.report.Failures) > 0 {
+		return r.report, fmt.Errorf("bring back what was put aside: %w", &RestoreError{r.report.Failures})
+	}
+	return r.report, nil
+}
+
+// bringIn moves what was moved aside to its path, whose folder is open.
+func (e *Engine) bringIn(d folder, from, path string) error {
+	_, name := split(path)
+	var err error
+	if m, ok := d.(interface {
+		bringIn(from, name string) error
+	}); ok {
+		err = m.bringIn(from, name)
+	} else {
+		to := filepath.Join(e.repo.Root, filepath.FromSlash(path))
+		if _, serr := os.Lstat(to); serr == nil {
+			return fs.ErrExist
+		}
+		err = os.Rename(from, to)
+	}
+	if isOtherDevice(err) {
+		if err = copyTree(from, filepath.Join(e.repo.Root, filepath.FromSlash(path))); err == nil {
+			err = os.RemoveAll(from)
+		}
+	}
+	return err
+}
+
+// asidePlace is a free place for path below dir; its folder exists.
+func asidePlace(dir, path string) (string, error) {
+	rel := filepath.FromSlash(path)
+	if len(path) > 2000 {
+		rel = fmt.Sprintf("%x", sha1.Sum([]byte(path)))
+	}
+	to := filepath.Join(dir, rel)
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		// A file that was moved aside before has the place of the folder.
+		to = filepath.Join(dir, strings.ReplaceAll(rel, string(filepath.Separator), "%2F"))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return "", err
+		}
+	}
+	for i := 1; ; i++ {
+		free := to
+		if i > 1 {
+			free = fmt.Sprintf("%s~%d", to, i)
+		}
+		if _, err := os.Lstat(free); errors.Is(err, fs.ErrNotExist) {
+			return free, nil
+		} else if err != nil {
+			return "", err
+		}
+	}
+}
+
+// copyTree copies files, links and folders with their permissions.
+func copyTree(from, to string) error {
+	return filepath.WalkDir(from, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, p)
+		if err != nil {
+			return err
+		}
+		at := filepath.Join(to, rel)
+		fi, err := d.Info()
+		if err != nil {
+			return err
+		}
+		switch {
+		case d.IsDir():
+			return os.Mkdir(at, fi.Mode().Perm()|0o700)
+		case fi.Mode()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(p)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(target, at)
+		case fi.Mode().IsRegular():
+			return copyFile(p, at, fi.Mode().Perm())
+		}
+		return nil // a FIFO, socket or device has no contents
+	})
+}
+
+func copyFile(from, to string, perm fs.FileMode) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Sync(), out.Close())
+}
