@@ -146,7 +146,7 @@ func (l *Loop) proveInPlace(ctx context.Context, home Home, req ProofRequest) (P
 	req.Start, req.Dir, req.Env = g.Start, l.Repo.Root, l.Settings.CheckEnv
 	report, err := l.Prover.Prove(ctx, req)
 	err = errors.Join(err, g.Close())
-	if _, rerr := l.Engine.Restore(l.background(), before); rerr != nil {
+	if rerr := l.restoreChecked(before); rerr != nil {
 		err = errors.Join(err, fmt.Errorf("put back what the checks changed: %w", rerr))
 	}
 	return report, err

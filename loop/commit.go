@@ -231,7 +231,10 @@ func (l *Loop) makeWay(it *iteration, tip object.ID) error {
 			others = append(others, c.Path)
 		}
 	}
-	if err := l.Engine.PutBack(l.background(), it.before, others); err != nil {
+	// The evidence is written: what somebody changed since then goes aside.
+	report, err := l.Engine.PutBack(l.background(), it.before, others, worktree.Keeper{Known: it.after, Event: it.id})
+	l.tellRestored(it, report)
+	if err != nil {
 		return err
 	}
 	if len(met) == 0 {

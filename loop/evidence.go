@@ -3,6 +3,7 @@ package loop
 import (
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"git-ralph/gitstate"
@@ -33,6 +34,11 @@ func (l *Loop) writeEvidence(it *iteration, worktree object.ID, commit object.ID
 	if !it.foundIndex.IsZero() && it.foundIndex != object.EmptyTree {
 		edits["index"] = &object.TreeEntry{Mode: object.ModeDir, ID: it.foundIndex}
 	}
+	found, err := l.foundEdits(it)
+	if err != nil {
+		return object.Zero, err
+	}
+	maps.Copy(edits, found)
 	for path, data := range it.evidence {
 		id, err := l.Repo.Store.Write(object.Blob, data)
 		if err != nil {

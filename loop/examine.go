@@ -262,7 +262,7 @@ func (l *Loop) prove(ctx context.Context, it *iteration) error {
 		it.evidence.add("checks/"+name, out)
 	}
 	if len(it.report.Runs) > 0 {
-		if _, err := l.Engine.RestoreTo(l.background(), it.after); err != nil {
+		if _, err := l.restoreCaptured(it); err != nil {
 			return fmt.Errorf("put back what the checks changed: %w", err)
 		}
 	}

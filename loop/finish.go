@@ -250,7 +250,9 @@ func (l *Loop) keep(ctx context.Context, it *iteration, j Judgement) error {
 		return l.keepNotLanded(it, j, "the task was changed meanwhile")
 	}
 	if len(it.after.PutBack) > 0 {
-		if err := l.Engine.PutBack(l.background(), it.before, it.after.PutBack); err != nil {
+		report, err := l.Engine.PutBack(l.background(), it.before, it.after.PutBack, l.untilEvidence(it))
+		l.tellRestored(it, report)
+		if err != nil {
 			return fmt.Errorf("put back what is not the agent's to change: %w", err)
 		}
 	}
@@ -342,26 +344,34 @@ func (l *Loop) storeEvidence(it *iteration, tree object.ID) (object.ID, error) {
 	return evidence, nil
 }
 
+// storeAndRestore makes the evidence reachable by store, with everything in it
+// that the restore will take out of the worktree, and restores the checkpoint.
+func (l *Loop) storeAndRestore(it *iteration, store func() (object.ID, error)) (evidence object.ID, err error) {
+	report, err := l.Engine.Restore(l.background(), it.before, l.keeper(it, func() (serr error) {
+		evidence, serr = store()
+		return serr
+	}))
+	l.tellRestored(it, report)
+	if err != nil {
+		return evidence, fmt.Errorf("restore the checkpoint: %w", err)
+	}
+	return evidence, nil
+}
+
 // reject stores the attempt, restores the checkpoint, and records the end.
 func (l *Loop) reject(it *iteration, j Judgement) error {
-	evidence, err := l.storeEvidence(it, it.after.Tree)
+	var evidence object.ID
+	var err error
+	// What a phase ran after the capture is put back by this restore alone.
+	if it.product != nil || !it.after.Untouched() {
+		evidence, err = l.storeAndRestore(it, func() (object.ID, error) { return l.storeEvidence(it, it.after.Tree) })
+	} else {
+		evidence, err = l.storeEvidence(it, it.after.Tree)
+	}
 	if err != nil {
 		return err
 	}
-	var report worktree.Report
-	// What a phase ran after the capture is put back by this restore alone.
-	if it.product != nil || !it.after.Untouched() {
-		if report, err = l.Engine.Restore(l.background(), it.before); err != nil {
-			return fmt.Errorf("restore the checkpoint: %w", err)
-		}
-	}
 	l.fail("reject:restored")
-	for _, name := range report.Aside {
-		it.notices = append(it.notices, "a repository that appeared was moved aside: "+name)
-	}
-	for _, name := range report.Left {
-		it.notices = append(it.notices, "left in place: "+name)
-	}
 	res := l.result(it, j)
 	res.Evidence = evidence.String()
 	return l.close(it, res)
@@ -372,12 +382,9 @@ func (l *Loop) reject(it *iteration, j Judgement) error {
 func (l *Loop) keepNotLanded(it *iteration, j Judgement, why string) error {
 	it.notices = append(it.notices, "not landed: "+why)
 	j = Judgement{Verdict: state.Keep, Partial: j.Partial}
-	evidence, err := l.storeEvidence(it, it.after.Tree)
+	evidence, err := l.storeAndRestore(it, func() (object.ID, error) { return l.storeEvidence(it, it.after.Tree) })
 	if err != nil {
 		return err
-	}
-	if _, err := l.Engine.Restore(l.background(), it.before); err != nil {
-		return fmt.Errorf("restore the checkpoint: %w", err)
 	}
 	res := l.result(it, j)
 	res.Evidence, res.TaskStatus, res.Baseline, res.Amendments, res.Plan = evidence.String(), plan.Pending, nil, nil, nil

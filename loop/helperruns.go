@@ -91,10 +91,10 @@ func (l *Loop) help(ctx context.Context, it *iteration, h helperRun) (answer, er
 func (l *Loop) putBackAfter(it *iteration, role Role) error {
 	restore := func() (int, error) {
 		if it.after != nil {
-			r, err := l.Engine.RestoreTo(l.background(), it.after)
+			r, err := l.restoreCaptured(it)
 			return len(r.Restored) + len(r.Removed), err
 		}
-		r, err := l.Engine.Restore(l.background(), it.before)
+		r, err := l.restoreBefore(it)
 		return len(r.Restored) + len(r.Removed), err
 	}
 	n, err := restore()

@@ -56,9 +56,11 @@ type iteration struct {
 	putBack    []string
 	notices    []string
 	evidence   evidenceFiles
-	foundIndex object.ID // entries that were put back, as a tree
-	cause      error     // why the agent was stopped
-	peak       int       // of the window, in percent
+	foundIndex object.ID        // entries that were put back, as a tree
+	found      []worktree.Saved // what restores took out of the worktree and stored
+	more       bool             // some of it is in no evidence that was written before
+	cause      error            // why the agent was stopped
+	peak       int              // of the window, in percent
 	lastText   string
 
 	// What the prompt is made of: the state before the start, and the worktree.

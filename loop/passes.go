@@ -105,6 +105,6 @@ func (l *Loop) adopt(ctx context.Context, it *iteration, p Pass, j Judgement) (J
 		return j, nil
 	}
 	it.notices = append(it.notices, "the pass "+p.Name+" changed files and the checks did not accept it; they were put back")
-	_, err = l.Engine.RestoreTo(l.background(), it.after)
+	_, err = l.restoreCaptured(it)
 	return j, err
 }

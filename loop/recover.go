@@ -260,28 +260,41 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		if it.after, err = r.Engine.Capture(ctx, cp); err != nil {
 			return fmt.Errorf("store what lies in the worktree: %w", err)
 		}
-		if evidence, err = r.store(ctx, l, it); err != nil {
-			return err
+		// What an earlier restore of this iteration took out, its evidence was to hold.
+		tree, err := r.Repo.TreeOf(at)
+		if err == nil {
+			it.found, err = ReadFound(r.Repo, tree)
 		}
-		r.fail("recover:stored")
+		if err != nil {
+			return fmt.Errorf("read what was found in the worktree: %w", err)
+		}
 		same, why, err := r.asRecorded(ctx, cur, cp)
 		if err != nil {
 			return err
 		}
-		switch {
-		case !same:
+		if !same {
+			if evidence, err = r.store(ctx, l, it); err != nil {
+				return err
+			}
 			untouched = true
 			r.Log("iteration %d died with its process; %s since, so no file was touched", cur.Iteration, why)
 			r.Log("to get the state before it: git ralph restore %d --before; to see what is there: git ralph diff %d", cur.Iteration, cur.Iteration)
-		case len(it.after.Changes) > 0 || len(it.after.PutBack) > 0:
-			if _, err := r.Engine.Restore(ctx, cp); err != nil {
-				return fmt.Errorf("restore the checkpoint: %w", err)
+		} else {
+			earlier := len(it.found)
+			if evidence, err = l.storeAndRestore(it, func() (object.ID, error) {
+				it.more = len(it.found) > earlier
+				id, err := r.store(ctx, l, it)
+				r.fail("recover:stored")
+				return id, err
+			}); err != nil {
+				return err
 			}
-			r.Log("iteration %d died with its process; the worktree is as before it", cur.Iteration)
-			r.Log("what was there, yours or the agent's, is %s: git ralph restore %d gets it back", evidence.String()[:12], cur.Iteration)
-		default:
-			if _, err := r.Engine.Restore(ctx, cp); err != nil {
-				return fmt.Errorf("restore the checkpoint: %w", err)
+			if len(it.after.Changes) > 0 || len(it.found) > 0 || len(it.notices) > 0 {
+				r.Log("iteration %d died with its process; the worktree is as before it", cur.Iteration)
+				r.Log("what was there, yours or the agent's, is %s: git ralph restore %d gets it back", evidence.String()[:12], cur.Iteration)
+				for _, n := range it.notices {
+					r.Log("%s", n)
+				}
 			}
 		}
 	}
@@ -338,7 +351,7 @@ func (r *Recovery) store(ctx context.Context, l *Loop, it *iteration) (object.ID
 	if !ok {
 		held.ID = object.EmptyTree
 	}
-	if held.ID == it.after.Tree || len(it.after.Changes)+len(it.after.PutBack) == 0 {
+	if !it.more && (held.ID == it.after.Tree || len(it.after.Changes)+len(it.after.PutBack) == 0) {
 		return first, nil
 	}
 	second, err := l.storeEvidence(it, it.after.Tree)

@@ -108,7 +108,7 @@ func (v *validation) settle(ctx context.Context, it *iteration) error {
 		}
 	}
 	restore := func() error {
-		if _, err := v.l.Engine.Restore(v.l.background(), it.before); err != nil {
+		if _, err := v.l.restoreBefore(it); err != nil {
 			return fmt.Errorf("put back what the validation changed: %w", err)
 		}
 		return nil

@@ -33,6 +33,7 @@ type Keeper struct {
 type Saved struct {
 	Path  string
 	Mode  object.Mode // as git would have it
+	Perm  uint32      // all permission bits; 0 = ID is a blob as git has it, and Mode says enough
 	ID    object.ID   // the bytes as they lay on disk; zero when they were moved aside
 	Was   object.ID   // what was put in their place, as on disk; zero = nothing
 	Aside string      // where they lie now; "" when they were stored
@@ -161,6 +162,7 @@ func (r *restorer) store(path string, s *spared, room int64) (Saved, int64, bool
 		if st.perm&0o100 != 0 {
 			x.Mode = object.ModeExecutable
 		}
+		x.Perm = st.perm
 		x.ID, err = r.e.repo.Store.WriteFrom(object.Blob, size, in)
 		s.was.setStat(st, 0)
 		return err
@@ -284,7 +286,11 @@ func (e *Engine) Bring(ctx context.Context, list []Saved, event string) (Report,
 		r.parents(x.Path, made)
 		if x.Aside == "" {
 			f := e.fileOf(x.Path, Side{Mode: x.Mode, ID: x.ID})
-			f.form = formOwn
+			if x.Perm != 0 {
+				f.form, f.perm = formOwn, x.Perm
+			} else if err := e.conv.smudged(e.seen(ctx), &f, x.Path); err != nil {
+				return r.report, err
+			}
 			r.writes = append(r.writes, writing{path: x.Path, want: &f})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
@@ -14,16 +15,17 @@ import (
 
 // RestoreCmd is `git ralph restore`.
 type RestoreCmd struct {
-	Number int    `arg:"" name:"n" help:"The iteration."`
-	Before bool   `help:"What the iteration started from instead of what it left."`
-	Branch string `placeholder:"NAME" help:"Make a branch of it instead of changing the worktree."`
-	JSON   bool   `name:"json" help:"Print what was done as JSON."`
+	Number int      `arg:"" name:"n" help:"The iteration."`
+	Paths  []string `arg:"" optional:"" name:"path" help:"Only these files or folders; also what was yours, changed back at the end of the iteration or moved aside."`
+	Before bool     `help:"What the iteration started from instead of what it left."`
+	Branch string   `placeholder:"NAME" help:"Make a branch of it instead of changing the worktree."`
+	JSON   bool     `name:"json" help:"Print what was done as JSON."`
 }
 
 // Help says more.
 func (RestoreCmd) Help() string {
 	return "Files of the worktree become what the attempt left; nothing is staged or committed, so git diff shows it and git restore . takes it back. " +
-		"Files that have changes of yours are never overwritten."
+		"Files that have changes of yours are never overwritten: a path that is named comes back, and what lies in its place is moved aside."
 }
 
 // Run brings an attempt back.
@@ -33,6 +35,9 @@ func (c *RestoreCmd) Run(a *App) error {
 		return err
 	}
 	s := snap.State
+	if len(c.Paths) > 0 && (c.Before || c.Branch != "") {
+		return usage("git ralph restore N -- PATH", "paths go with neither --before nor --branch")
+	}
 	if c.Branch != "" {
 		e, err := a.newestIteration(s, c.Number)
 		if err != nil {
@@ -63,9 +68,16 @@ func (c *RestoreCmd) Run(a *App) error {
 		return err
 	}
 	if c.Before {
-		after = before
+		return c.files(a, before, nil)
 	}
-	return c.files(a, after)
+	found, err := a.found(s, e)
+	if err != nil {
+		return err
+	}
+	if len(c.Paths) > 0 {
+		return c.paths(a, before, after, found)
+	}
+	return c.files(a, after, found)
 }
 
 // checkpoint restores the stored checkpoint of an iteration whose worktree was
@@ -114,8 +126,9 @@ func (c *RestoreCmd) clean(a *App) error {
 	return gitstate.Hint(1, "git stash --include-untracked, or commit them; or --branch NAME, which leaves the worktree alone", "the worktree has changes: %s", first[min(3, len(first)):])
 }
 
-// files moves the worktree from the branch's tip to a tree.
-func (c *RestoreCmd) files(a *App, to object.ID) error {
+// files moves the worktree from the branch's tip to a tree, and brings what was
+// found besides.
+func (c *RestoreCmd) files(a *App, to object.ID, found []worktree.Saved) error {
 	head, err := a.repo.HeadCommit(a.Ctx)
 	if err != nil {
 		return err
@@ -145,7 +158,23 @@ func (c *RestoreCmd) files(a *App, to object.ID) error {
 	if err != nil {
 		return err
 	}
-	return c.tell(a, report)
+	ready, later := unclaimed(a, found)
+	if len(ready) > 0 {
+		more, err := engine.Bring(a.Ctx, ready, gitstate.NewID(time.Now()))
+		report.Restored = append(report.Restored, more.Restored...)
+		report.Saved = append(report.Saved, more.Saved...)
+		if err != nil {
+			return err
+		}
+	}
+	if err := c.tell(a, report); err != nil || c.JSON {
+		return err
+	}
+	if len(later) > 0 {
+		a.printf("left out, because files of yours are in their place: %s\n", strings.Join(later[:min(len(later), 10)], ", "))
+		a.printf("git ralph restore %d -- PATH brings one all the same, and moves yours aside\n", c.Number)
+	}
+	return nil
 }
 
 func (c *RestoreCmd) tell(a *App, r worktree.Report) error {
@@ -161,6 +190,7 @@ func (c *RestoreCmd) tell(a *App, r worktree.Report) error {
 		return nil
 	}
 	a.printf("the worktree is what iteration %d %s: %s written, %d removed\n", c.Number, what, plural(len(r.Restored), "file"), len(r.Removed))
+	c.tellAside(a, r)
 	a.printf("git diff shows it; git restore . && git clean -i takes it back\n")
 	return nil
 }

@@ -1,0 +1,255 @@
+package loop
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/worktree"
+)
+
+// What a restore takes out of the worktree and what the attempt's tree does not
+// hold lies in the evidence under found/, as it was on disk, with this file
+// beside it.
+const foundFile = "found.json"
+
+// maxNamed is how many paths one notice names; found.json has all.
+const maxNamed = 100
+
+// Found is one such path.
+type Found struct {
+	Path string `json:"path"` // in the worktree
+	At   string `json:"at"`   // in the evidence's tree
+	Perm string `json:"perm,omitempty"`
+	Was  string `json:"was,omitempty"` // the bytes that were put back in its place, "" = it was removed
+}
+
+// keeper says what becomes of contents that a restore is about to take away.
+// stored makes what is in it.found reachable, before anything is touched.
+func (l *Loop) keeper(it *iteration, stored func() error) worktree.Keeper {
+	return worktree.Keeper{Known: it.after, Event: it.id, Save: func(list []worktree.Saved) error {
+		it.found = append(it.found, list...)
+		return stored()
+	}}
+}
+
+// untilEvidence is the keeper of a restore in the middle of an iteration, whose
+// evidence is still to be written: the checkpoint's ref holds what was found.
+func (l *Loop) untilEvidence(it *iteration) worktree.Keeper {
+	had := len(it.found)
+	return l.keeper(it, func() error {
+		if len(it.found) == had {
+			return nil
+		}
+		return l.anchorFound(it)
+	})
+}
+
+// anchorFound makes a new commit of the checkpoint that holds what was found.
+func (l *Loop) anchorFound(it *iteration) error {
+	tree, err := l.Repo.TreeOf(it.anchor)
+	if err != nil {
+		return err
+	}
+	edits, err := l.foundEdits(it)
+	if err != nil {
+		return err
+	}
+	if tree, err = l.Repo.EditTree(tree, edits); err != nil {
+		return err
+	}
+	old, err := l.Repo.Store.ReadCommit(it.anchor)
+	if err != nil {
+		return err
+	}
+	sig := ourSignature(l.Now())
+	commit, err := l.Repo.Store.WriteCommit(object.CommitData{Tree: tree, Parents: old.Parents, Author: sig, Committer: sig, Message: old.Message})
+	if err == nil {
+		err = l.Repo.Store.Sync()
+	}
+	if err == nil {
+		err = l.Repo.UpdateRefs("", gitstate.RefUpdate{Name: l.localRef(it), Old: it.anchor, New: commit})
+	}
+	if err != nil {
+		return fmt.Errorf("keep what was found in the worktree: %w", err)
+	}
+	it.anchor = commit
+	return nil
+}
+
+// foundEdits are the entries of a tree for what was found. A path that was
+// found twice, or that is another one's folder, gets a number.
+func (l *Loop) foundEdits(it *iteration) (map[string]*object.TreeEntry, error) {
+	edits := map[string]*object.TreeEntry{}
+	folders := map[string]bool{}
+	var list []Found
+	for _, s := range it.found {
+		if s.ID.IsZero() {
+			continue
+		}
+		at := "found/" + s.Path
+		for i := 2; clashes(edits, folders, at, s.ID); i++ {
+			at = "found/" + s.Path + "~" + strconv.Itoa(i)
+		}
+		if edits[at] != nil {
+			continue // the same bytes again
+		}
+		edits[at] = &object.TreeEntry{Mode: s.Mode, ID: s.ID}
+		for dir := parent(at); dir != ""; dir = parent(dir) {
+			folders[dir] = true
+		}
+		f := Found{Path: s.Path, At: at, Was: hex(s.Was)}
+		if s.Perm != 0 {
+			f.Perm = strconv.FormatUint(uint64(s.Perm), 8)
+		}
+		list = append(list, f)
+	}
+	if len(list) == 0 {
+		return edits, nil
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	id, err := l.Repo.Store.Write(object.Blob, append(text, '\n'))
+	if err != nil {
+		return nil, err
+	}
+	edits[foundFile] = &object.TreeEntry{Mode: object.ModeRegular, ID: id}
+	return edits, nil
+}
+
+func clashes(edits map[string]*object.TreeEntry, folders map[string]bool, at string, id object.ID) bool {
+	if e := edits[at]; e != nil && e.ID != id || folders[at] {
+		return true
+	}
+	for dir := parent(at); dir != ""; dir = parent(dir) {
+		if edits[dir] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// ReadFound lists what lies under found/ of a tree of evidence or of a
+// checkpoint.
+func ReadFound(repo *gitstate.Repo, tree object.ID) ([]worktree.Saved, error) {
+	e, ok, err := repo.Lookup(tree, foundFile)
+	if err != nil || !ok {
+		return nil, err
+	}
+	data, err := repo.Store.ReadType(e.ID, object.Blob)
+	if err != nil {
+		return nil, err
+	}
+	var list []Found
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, fmt.Errorf("read %s: %w", foundFile, err)
+	}
+	var out []worktree.Saved
+	for _, f := range list {
+		e, ok, err := repo.Lookup(tree, f.At)
+		if err != nil {
+			return nil, err
+		}
+		if !ok || !filepath.IsLocal(filepath.FromSlash(f.Path)) {
+			continue
+		}
+		s := worktree.Saved{Path: f.Path, Mode: e.Mode, ID: e.ID}
+		if n, err := strconv.ParseUint(f.Perm, 8, 32); err == nil {
+			s.Perm = uint32(n) & 0o7777
+		}
+		if id, err := object.ParseID(f.Was); err == nil {
+			s.Was = id
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// AsideOf is where things that an iteration's restores could not store are.
+func AsideOf(repo *gitstate.Repo, event string) string {
+	return filepath.Join(repo.Dir(), "aside", event)
+}
+
+// tellRestored names in the notices what a restore did besides undoing the
+// attempt.
+func (l *Loop) tellRestored(it *iteration, r worktree.Report) {
+	var stored []string
+	aside := 0
+	for _, s := range r.Saved {
+		if s.Aside == "" {
+			stored = append(stored, s.Path)
+			continue
+		}
+		if aside++; aside > maxNamed {
+			continue
+		}
+		it.notice("moved aside, nothing else holds it: %s (git ralph restore %d -- %s brings it back)", s.Path, it.number, quoteArg(s.Path))
+		if l.Log != nil {
+			l.Log("%s was moved to %s", s.Path, s.Aside)
+		}
+	}
+	if n := aside - maxNamed; n > 0 {
+		it.notice("%d more were moved aside, to %s", n, AsideOf(l.Repo, it.id))
+	}
+	if len(stored) > 0 {
+		slices.Sort(stored)
+		stored = slices.Compact(stored)
+		more := ""
+		if n := len(stored) - maxNamed; n > 0 {
+			stored, more = stored[:maxNamed], fmt.Sprintf(" and %d more", n)
+		}
+		it.notice("changed back, and kept as it was found: %s%s (git ralph restore %d -- PATH brings it)", strings.Join(stored, ", "), more, it.number)
+	}
+	for _, name := range r.Aside {
+		it.notice("a repository that appeared was moved aside: %s", name)
+	}
+	for _, name := range r.Back {
+		it.notice("was carried away and moved back: %s", name)
+	}
+	for _, name := range r.Gone {
+		it.notice("gone, and nothing of it was kept: %s", name)
+	}
+	for _, name := range r.Left {
+		it.notice("left in place: %s", name)
+	}
+}
+
+// quoteArg is a path as it is typed into a shell.
+func quoteArg(s string) string {
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-+,@") == "" && s != "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// restoreBefore puts the worktree back to the checkpoint in the middle of an
+// iteration.
+func (l *Loop) restoreBefore(it *iteration) (worktree.Report, error) {
+	r, err := l.Engine.Restore(l.background(), it.before, l.untilEvidence(it))
+	l.tellRestored(it, r)
+	return r, err
+}
+
+// restoreCaptured puts back what was changed since the capture, by checks or by
+// helper agents.
+func (l *Loop) restoreCaptured(it *iteration) (worktree.Report, error) {
+	r, err := l.Engine.RestoreTo(l.background(), it.after, l.untilEvidence(it))
+	l.tellRestored(it, r)
+	return r, err
+}
+
+// restoreChecked puts back what checks changed outside of any iteration.
+func (l *Loop) restoreChecked(before *worktree.Checkpoint) error {
+	r, err := l.Engine.Restore(l.background(), before, worktree.Keeper{Event: gitstate.NewID(l.Now())})
+	for _, s := range r.Saved {
+		l.Log("%s was changed or made while checks ran; it was moved to %s", s.Path, s.Aside)
+	}
+	return err
+}
