@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
-	"git-ralph/internal/proc"
 	"git-ralph/plan"
 )
 
@@ -19,6 +17,8 @@ type Entry struct {
 	ID     object.ID
 	Commit object.CommitData
 	Event  state.Event
+
+	root []object.TreeEntry // of the tree, where many entries were read at once
 }
 
 // Read reads one entry's event.
@@ -103,8 +103,21 @@ func (j *Journal) WalkFrom(ctx context.Context, id object.ID, f func(Entry) (boo
 	return j.walkFrom(ctx, id, true, f)
 }
 
+// singly is how many entries a walk reads one by one before it asks for many at
+// once: most walks end soon, and two processes take longer than these.
+const singly = 24
+
 func (j *Journal) walkFrom(ctx context.Context, id object.ID, brief bool, f func(Entry) (bool, error)) error {
-	for !id.IsZero() {
+	for n := 0; !id.IsZero(); n++ {
+		if n == singly {
+			last, more, err := j.walkMany(ctx, id, brief, f)
+			if err == nil || !more {
+				return err
+			}
+			if id = last; id.IsZero() {
+				return err
+			}
+		}
 		e, err := j.read(id, brief)
 		if err != nil {
 			return err
@@ -112,15 +125,20 @@ func (j *Journal) walkFrom(ctx context.Context, id object.ID, brief bool, f func
 		if more, err := f(e); err != nil || !more {
 			return err
 		}
-		id = object.Zero
-		if len(e.Commit.Parents) > 0 {
-			id = e.Commit.Parents[0]
-		}
+		id = e.parent()
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// parent is the entry before it, Zero for the first one.
+func (e Entry) parent() object.ID {
+	if len(e.Commit.Parents) == 0 {
+		return object.Zero
+	}
+	return e.Commit.Parents[0]
 }
 
 // Readable says whether there is a journal and this program knows its format,
@@ -147,16 +165,12 @@ func (j *Journal) Readable(ctx context.Context) error {
 // Iterations finds the entries that ended iteration n, newest first: more than
 // one when machines that were offline gave the same number.
 func (j *Journal) Iterations(ctx context.Context, n int) ([]Entry, error) {
-	return j.grep(ctx, "Ralph-Iteration: "+strconv.Itoa(n), func(e Entry) bool {
-		return e.Event.Iteration == n && e.Event.Type == state.EvIteration
-	})
+	return j.lookUp(ctx, state.EvIteration, strconv.Itoa(n), "")
 }
 
 // Starts finds the entries that began iteration n.
 func (j *Journal) Starts(ctx context.Context, n int) ([]Entry, error) {
-	return j.grep(ctx, "Ralph-Iteration: "+strconv.Itoa(n), func(e Entry) bool {
-		return e.Event.Iteration == n && e.Event.Type == state.EvStart
-	})
+	return j.lookUp(ctx, state.EvStart, strconv.Itoa(n), "")
 }
 
 // Find returns the entry of an iteration by its number and event id.
@@ -171,197 +185,6 @@ func (j *Journal) Find(ctx context.Context, n int, eventID string) (Entry, error
 		}
 	}
 	return Entry{}, fmt.Errorf("iteration %d (%s) is not in the journal", n, eventID)
-}
-
-// grep lets git search the messages, and trusts event.json alone.
-func (j *Journal) grep(ctx context.Context, line string, want func(Entry) bool) ([]Entry, error) {
-	tip, err := j.Tip(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if tip.IsZero() {
-		return nil, ErrNone
-	}
-	out, err := j.Repo.Git.Run(ctx, "log", "--format=%H", "--grep=^"+line+"$", tip.String())
-	if err != nil {
-		return nil, fmt.Errorf("search the journal: %w", err)
-	}
-	var found []Entry
-	for hash := range strings.Lines(string(out)) {
-		id, err := object.ParseID(strings.TrimSpace(hash))
-		if err != nil {
-			return nil, err
-		}
-		e, err := j.Read(id)
-		if err != nil {
-			return nil, err
-		}
-		if want(e) {
-			found = append(found, e)
-		}
-	}
-	return found, nil
-}
-
-// Fault is one thing that fsck found.
-type Fault struct {
-	Entry   object.ID
-	Problem string
-}
-
-func (f Fault) String() string {
-	if f.Entry.IsZero() {
-		return f.Problem
-	}
-	return f.Entry.String()[:12] + ": " + f.Problem
-}
-
-// Check re-applies the whole history, entry by entry, and compares the files
-// of every tree with what Apply makes, and the trailers with the event.
-func (j *Journal) Check(ctx context.Context, progress func(n int)) ([]Fault, int, error) {
-	tip, err := j.Tip(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	if tip.IsZero() {
-		return nil, 0, ErrNone
-	}
-	out, err := j.Repo.Git.Run(ctx, "rev-list", "--first-parent", "--reverse", tip.String())
-	if err != nil {
-		var ge *proc.GitError
-		if errors.As(err, &ge) {
-			return []Fault{{Entry: tip, Problem: "the history cannot be walked: " + err.Error()}}, 0, nil
-		}
-		return nil, 0, err
-	}
-	var faults []Fault
-	var st state.State
-	blobs := map[string]object.ID{} // what the tree should hold
-	n := 0
-	for hash := range strings.Lines(string(out)) {
-		id, err := object.ParseID(strings.TrimSpace(hash))
-		if err != nil {
-			return faults, n, err
-		}
-		if err := ctx.Err(); err != nil {
-			return faults, n, err
-		}
-		e, err := j.Read(id)
-		if err != nil {
-			faults = append(faults, Fault{id, err.Error()})
-			// Without this event the rest cannot be derived: go on from its tree.
-			if st, blobs, err = j.resync(id); err != nil {
-				return append(faults, Fault{id, err.Error()}), n, nil
-			}
-			continue
-		}
-		ev := e.Event
-		said := ev.Superseded
-		ev.Superseded = nil
-		next, dropped := state.Apply(st, ev)
-		if !sameSuperseded(said, dropped) {
-			faults = append(faults, Fault{id, "what the event superseded is not what it says"})
-		}
-		for path, data := range state.Changes(st, next) {
-			if data == nil {
-				delete(blobs, path)
-			} else {
-				blobs[path] = object.Sum(object.Blob, data)
-			}
-		}
-		st = next
-		faults = append(faults, j.compare(e, blobs)...)
-		faults = append(faults, checkTrailers(e)...)
-		n++
-		if progress != nil {
-			progress(n)
-		}
-	}
-	return faults, n, nil
-}
-
-func (j *Journal) resync(id object.ID) (state.State, map[string]object.ID, error) {
-	snap, err := j.At(id)
-	if err != nil {
-		return state.State{}, nil, err
-	}
-	blobs := map[string]object.ID{}
-	list, err := j.Repo.TreeFiles(snap.Tree, "")
-	for _, f := range list {
-		if !strings.HasPrefix(f.Name, "event/") {
-			blobs[f.Name] = f.ID
-		}
-	}
-	return snap.State, blobs, err
-}
-
-func (j *Journal) compare(e Entry, want map[string]object.ID) []Fault {
-	var faults []Fault
-	list, err := j.Repo.TreeFiles(e.Commit.Tree, "")
-	if err != nil {
-		return []Fault{{e.ID, err.Error()}}
-	}
-	seen := 0
-	for _, f := range list {
-		if strings.HasPrefix(f.Name, "event/") {
-			continue
-		}
-		id, ok := want[f.Name]
-		switch {
-		case !ok:
-			faults = append(faults, Fault{e.ID, f.Name + " should not be there"})
-		case id != f.ID:
-			faults = append(faults, Fault{e.ID, f.Name + " is not what the events make of it"})
-		}
-		if ok {
-			seen++
-		}
-	}
-	if seen < len(want) {
-		have := map[string]bool{}
-		for _, f := range list {
-			have[f.Name] = true
-		}
-		for path := range want {
-			if !have[path] {
-				faults = append(faults, Fault{e.ID, path + " is missing"})
-			}
-		}
-	}
-	return faults
-}
-
-func sameSuperseded(a, b []state.Superseded) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// checkTrailers compares the message's trailers with the event.
-func checkTrailers(e Entry) []Fault {
-	var faults []Fault
-	have := map[string]string{}
-	lines := strings.Split(strings.TrimRight(e.Commit.Message, "\n"), "\n")
-	for i := len(lines) - 1; i >= 0 && lines[i] != ""; i-- {
-		if key, val, ok := strings.Cut(lines[i], ": "); ok && have[key] == "" {
-			have[key] = val
-		}
-	}
-	for _, t := range state.Trailers(e.Event) {
-		switch t.Key {
-		case "Ralph-Event", "Ralph-Event-Id", "Ralph-Task", "Ralph-Verdict", "Ralph-Commit", "Ralph-Iteration":
-			if have[t.Key] != t.Value {
-				faults = append(faults, Fault{e.ID, fmt.Sprintf("trailer %s says %q, the event %q", t.Key, have[t.Key], t.Value)})
-			}
-		}
-	}
-	return faults
 }
 
 // Others lists the branches of this repository that have a journal.
@@ -379,7 +202,5 @@ func Others(ctx context.Context, repo *gitstate.Repo) (map[string]object.ID, err
 
 // TaskIterations finds the ends of all iterations on a task, newest first.
 func (j *Journal) TaskIterations(ctx context.Context, id plan.TaskID) ([]Entry, error) {
-	return j.grep(ctx, "Ralph-Task: "+string(id), func(e Entry) bool {
-		return e.Event.Task == id && e.Event.Type == state.EvIteration
-	})
+	return j.lookUp(ctx, state.EvIteration, "", string(id))
 }

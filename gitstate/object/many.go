@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha1"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +16,10 @@ import (
 // ReadMany reads many blobs, in the order of ids. Packed ones are asked for
 // all at once: a thousand answers cost one conversation with git and not a
 // thousand. An absent, damaged or other object is an error that names it.
-func (s *Store) ReadMany(ids []ID) ([][]byte, error) {
+func (s *Store) ReadMany(ids []ID) ([][]byte, error) { return s.ReadManyOf(Blob, ids) }
+
+// ReadManyOf is ReadMany for objects of any one type.
+func (s *Store) ReadManyOf(t Type, ids []ID) ([][]byte, error) {
 	out := make([][]byte, len(ids))
 	var packed []int
 	for i, id := range ids {
@@ -23,20 +28,20 @@ func (s *Store) ReadMany(ids []ID) ([][]byte, error) {
 			continue
 		}
 		var err error
-		if out[i], err = s.ReadType(id, Blob); err != nil {
+		if out[i], err = s.ReadType(id, t); err != nil {
 			return nil, err
 		}
 	}
 	if len(packed) < 4 {
 		for _, i := range packed {
 			var err error
-			if out[i], err = s.ReadType(ids[i], Blob); err != nil {
+			if out[i], err = s.ReadType(ids[i], t); err != nil {
 				return nil, err
 			}
 		}
 		return out, nil
 	}
-	return out, s.readPacked(ids, packed, out)
+	return out, s.readPacked(t, ids, packed, out)
 }
 
 // atHand says whether the object can be read without git.
@@ -103,7 +108,7 @@ func (s *Store) Sizes(ctx context.Context, ids []ID) ([]int64, error) {
 	return out, nil
 }
 
-func (s *Store) readPacked(ids []ID, want []int, out [][]byte) error {
+func (s *Store) readPacked(kind Type, ids []ID, want []int, out [][]byte) error {
 	s.catMu.Lock()
 	defer s.catMu.Unlock()
 	if err := s.openCat(); err != nil {
@@ -124,8 +129,8 @@ func (s *Store) readPacked(ids []ID, want []int, out [][]byte) error {
 			switch {
 			case err != nil:
 				return err
-			case t != Blob:
-				return fmt.Errorf("object %s is a %s, not a %s", ids[i], t, Blob)
+			case t != kind:
+				return fmt.Errorf("object %s is a %s, not a %s", ids[i], t, kind)
 			case size > 1<<31:
 				return fmt.Errorf("read object %s: %d bytes are too many at once", ids[i], size)
 			}
@@ -148,4 +153,93 @@ func (s *Store) readPacked(ids []ID, want []int, out [][]byte) error {
 		err = fmt.Errorf("ask git for objects: %w", aerr)
 	}
 	return err
+}
+
+// errContents says that an object's bytes do not have its name.
+var errContents = errors.New("its contents are not what its name says")
+
+// CheckMany reads objects of any type whole and says of each, in the order of
+// ids, what is wrong with it; nil = nothing.
+func (s *Store) CheckMany(ids []ID) []error {
+	out := make([]error, len(ids))
+	var packed []int
+	for i, id := range ids {
+		if s.atHand(id) {
+			out[i] = s.checkOne(id)
+		} else {
+			packed = append(packed, i)
+		}
+	}
+	for _, i := range packed[s.checkPacked(ids, packed, out):] {
+		out[i] = s.checkOne(ids[i])
+	}
+	return out
+}
+
+func (s *Store) checkOne(id ID) error {
+	t, size, r, err := s.Open(id)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return checkName(id, t, size, r)
+}
+
+func checkName(id ID, t Type, size int64, r io.Reader) error {
+	sum := sha1.New()
+	fmt.Fprintf(sum, "%s %d\x00", t, size)
+	if _, err := io.CopyN(sum, r, size); err != nil {
+		return err
+	}
+	if ID(sum.Sum(nil)) != id {
+		return errContents
+	}
+	return nil
+}
+
+// checkPacked checks objects in one conversation with git and returns how many
+// of want it got through: a child that ends in the middle leaves the rest.
+func (s *Store) checkPacked(ids []ID, want []int, out []error) (done int) {
+	s.catMu.Lock()
+	defer s.catMu.Unlock()
+	if len(want) == 0 || s.openCat() != nil {
+		return 0
+	}
+	cat := s.cat
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		w := bufio.NewWriter(cat.child.In)
+		for _, i := range want {
+			fmt.Fprintf(w, "contents %s\n", ids[i])
+		}
+		w.Flush()
+	}()
+	for ; done < len(want); done++ {
+		i := want[done]
+		t, size, err := s.answer(ids[i])
+		if errors.Is(err, ErrNotFound) {
+			out[i] = err
+			continue
+		}
+		if err != nil {
+			break
+		}
+		err = checkName(ids[i], t, size, cat.out)
+		if err == nil || errors.Is(err, errContents) {
+			out[i] = err
+			_, err = cat.out.Discard(1)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if done < len(want) {
+		if s.cat == cat {
+			s.cat = nil
+		}
+		_ = cat.child.Close()
+	}
+	<-asked
+	return done
 }

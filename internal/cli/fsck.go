@@ -2,9 +2,7 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"crypto/sha1"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +15,6 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
-	"git-ralph/gitstate/state"
 	"git-ralph/loop"
 	"git-ralph/notes"
 )
@@ -58,10 +55,10 @@ type checkup struct {
 	j       *journal.Journal
 	repair  bool
 	doc     fsckDoc
-	ends    map[string]state.Event // iterations by event id
-	current string                 // event id of the iteration in work
-	forks   map[string]bool        // event ids of journals with the same id
-	id      string                 // of the journal
+	ends    map[string]ending // of iterations, by event id
+	current string            // event id of the iteration in work
+	forks   map[string]bool   // event ids of journals with the same id
+	id      string            // of the journal
 }
 
 func (c *checkup) fault(where string, entry object.ID, hint, format string, args ...any) *faultDoc {
@@ -89,7 +86,7 @@ func (c *FsckCmd) Run(a *App) error {
 			return gitstate.Hint(7, "git ralph stop, then again", "process %d is working on %s; nothing is repaired meanwhile", h.Pid, j.Branch)
 		}
 	}
-	k := &checkup{a: a, j: j, repair: c.Repair, ends: map[string]state.Event{}}
+	k := &checkup{a: a, j: j, repair: c.Repair, ends: map[string]ending{}}
 	k.doc.Branch, k.doc.Faults = j.Branch, []faultDoc{}
 	for _, step := range []func(context.Context) error{k.journal, k.branch, k.refs, k.notes, k.locks, k.objects} {
 		if err := step(a.Ctx); err != nil {
@@ -147,35 +144,42 @@ func plural2(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
+// ending is what the end of an iteration says about refs and notes; the whole
+// event of each of a hundred thousand would not fit into memory.
+type ending struct {
+	entry             object.ID
+	iteration         int
+	evidence, commit  string
+	landed, untouched bool
+	note              object.ID // the blob that its note should be
+}
+
+func newEnding(e journal.Entry) ending {
+	r := e.Event.Result
+	out := ending{entry: e.ID, iteration: e.Event.Iteration, evidence: r.Evidence, commit: r.Commit, landed: r.Landed, untouched: r.Untouched}
+	if r.Commit != "" && r.Landed {
+		out.note = object.Sum(object.Blob, []byte(loop.NoteOf(e.Event)))
+	}
+	return out
+}
+
 // journal re-applies the history, and remembers the ends of iterations.
 func (c *checkup) journal(ctx context.Context) error {
-	progress := func(int) {}
-	if terminal(c.a.Err) && !c.a.JSON {
-		progress = func(n int) {
-			if n%1000 == 0 {
-				fmt.Fprintf(c.a.Err, "\r%d entries", n)
-			}
+	shows := terminal(c.a.Err) && !c.a.JSON
+	faults, n, err := c.j.Check(ctx, func(n int, e journal.Entry) {
+		if shows && n%1000 == 0 {
+			fmt.Fprintf(c.a.Err, "\r%d entries", n)
 		}
-	}
-	faults, n, err := c.j.Check(ctx, progress)
+		if e.Event.Result != nil {
+			c.ends[e.Event.ID] = newEnding(e)
+		}
+	})
 	if err != nil {
 		return err
 	}
 	c.doc.Entries = n
 	for _, f := range faults {
 		c.fault("journal", f.Entry, "another clone, or git ralph pull, may have it whole", "%s", f.Problem)
-	}
-	err = c.j.Walk(ctx, func(e journal.Entry) (bool, error) {
-		if e.Event.Result != nil {
-			c.ends[e.Event.ID] = e.Event
-		}
-		return true, nil
-	})
-	if err != nil {
-		if len(c.doc.Faults) == 0 {
-			c.fault("journal", object.Zero, "git fsck", "%v", err)
-		}
-		return ctx.Err()
 	}
 	if snap, err := c.j.Load(ctx); err == nil {
 		c.id = snap.State.Journal.ID
@@ -233,8 +237,8 @@ func (c *checkup) refs(ctx context.Context) error {
 				// A crash between the evidence and the journal leaves one; what it
 				// holds is in no entry, so it is named and never dropped.
 				c.fault("refs", object.Zero, "git ls-tree -r "+id.String()[:12]+" shows it; git update-ref -d "+name+" drops it", "%s belongs to no entry", name)
-			case known && more == "" && end.Result.Evidence != "" && !named[end.Result.Evidence]:
-				c.fault("refs", object.Zero, "git update-ref "+name+" "+end.Result.Evidence, "%s is not the evidence that its entry names", name)
+			case known && more == "" && end.evidence != "" && !named[end.evidence]:
+				c.fault("refs", object.Zero, "git update-ref "+name+" "+end.evidence, "%s is not the evidence that its entry names", name)
 			}
 		}
 		if event, ok := strings.CutPrefix(name, gitstate.LocalPrefix+c.id+"/"); ok && c.id != "" && !alive && event != c.current && !c.forks[event] {
@@ -248,7 +252,7 @@ func (c *checkup) refs(ctx context.Context) error {
 // its worktree was left alone, it is the only way back.
 func (c *checkup) dropLocal(name, event string, id object.ID) {
 	end, known := c.ends[event]
-	if known && end.Result.Untouched {
+	if known && end.untouched {
 		return
 	}
 	f := c.fault("refs", object.Zero, "git ralph fsck --repair drops it", "%s is the checkpoint of an iteration that is over", name)
@@ -286,21 +290,20 @@ func (c *checkup) notes(ctx context.Context) error {
 	texts, found := map[object.ID]string{}, []int{}
 	for _, event := range sortedKeys(c.ends) {
 		e := c.ends[event]
-		if e.Result.Commit == "" || !e.Result.Landed {
+		if e.commit == "" || !e.landed {
 			continue
 		}
-		commit, err := object.ParseID(e.Result.Commit)
+		commit, err := object.ParseID(e.commit)
 		if err != nil || !c.j.Repo.Store.Has(commit) {
 			continue // rewritten by a rebase and collected since
 		}
-		want := loop.NoteOf(e)
 		blob, ok, err := book.Get(commit)
 		if err != nil {
 			return err
 		}
 		if ok {
 			c.doc.Notes++
-			if blob == object.Sum(object.Blob, []byte(want)) {
+			if blob == e.note {
 				continue
 			}
 		}
@@ -309,8 +312,14 @@ func (c *checkup) notes(ctx context.Context) error {
 			what = "has another note than its entry makes"
 		}
 		found = append(found, len(c.doc.Faults))
-		c.fault("notes", object.Zero, "git ralph fsck --repair writes it again", "commit %s of iteration %d %s", e.Result.Commit[:12], e.Iteration, what)
-		texts[commit] = want
+		c.fault("notes", object.Zero, "git ralph fsck --repair writes it again", "commit %s of iteration %d %s", e.commit[:12], e.iteration, what)
+		if c.repair {
+			whole, err := c.j.Read(e.entry)
+			if err != nil {
+				return err
+			}
+			texts[commit] = loop.NoteOf(whole.Event)
+		}
 	}
 	if !c.repair || len(texts) == 0 {
 		return nil
@@ -366,22 +375,34 @@ func (c *checkup) objects(ctx context.Context) error {
 	}()
 	lines := bufio.NewScanner(r)
 	n, bad := 0, 0
-	for lines.Scan() {
-		hash, path, _ := strings.Cut(lines.Text(), " ")
-		id, err := object.ParseID(hash)
-		if err == nil {
-			err = c.whole(id)
-		}
-		if err != nil && ctx.Err() == nil {
+	const chunk = 512
+	var ids []object.ID
+	var names []string
+	check := func() {
+		for i, err := range c.j.Repo.Store.CheckMany(ids) {
+			if err == nil || ctx.Err() != nil {
+				continue
+			}
 			if bad++; bad <= 20 {
-				c.fault("objects", object.Zero, "git fsck names everything that is damaged; another clone may have it whole", "%s %s: %s", hash, path,
-					strings.TrimSuffix(err.Error(), ": "+hash))
+				c.fault("objects", object.Zero, "git fsck names everything that is damaged; another clone may have it whole", "%s: %s", names[i],
+					strings.TrimSuffix(err.Error(), ": "+ids[i].String()))
 			}
 		}
-		if n++; n%1000 == 0 && terminal(c.a.Err) && !c.a.JSON {
+		if n += len(ids); n%(8*chunk) == 0 && terminal(c.a.Err) && !c.a.JSON {
 			fmt.Fprintf(c.a.Err, "\r%d objects", n)
 		}
+		ids, names = ids[:0], names[:0]
 	}
+	for lines.Scan() {
+		hash, _, _ := strings.Cut(lines.Text(), " ")
+		if id, err := object.ParseID(hash); err == nil {
+			ids, names = append(ids, id), append(names, lines.Text())
+		}
+		if len(ids) == chunk {
+			check()
+		}
+	}
+	check()
 	r.Close()
 	if err := <-walked; err != nil && ctx.Err() == nil {
 		c.fault("objects", object.Zero, "git fsck names what is missing or damaged", "git cannot walk what our refs reach: %v", err)
@@ -390,24 +411,6 @@ func (c *checkup) objects(ctx context.Context) error {
 		c.fault("objects", object.Zero, "git fsck", "%d more objects are damaged", bad-20)
 	}
 	return ctx.Err()
-}
-
-// whole says whether an object is what its name says.
-func (c *checkup) whole(id object.ID) error {
-	kind, size, r, err := c.j.Repo.Store.Open(id)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	sum := sha1.New()
-	fmt.Fprintf(sum, "%s %d\x00", kind, size)
-	if _, err := io.Copy(sum, r); err != nil {
-		return err
-	}
-	if !bytes.Equal(sum.Sum(nil), id[:]) {
-		return errors.New("its contents are not what its name says")
-	}
-	return nil
 }
 
 func sortedKeys[V any](m map[string]V) []string {

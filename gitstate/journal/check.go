@@ -1,0 +1,297 @@
+package journal
+
+import (
+	"context"
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/state"
+	"git-ralph/internal/proc"
+)
+
+// Fault is one thing that fsck found.
+type Fault struct {
+	Entry   object.ID
+	Problem string
+}
+
+func (f Fault) String() string {
+	if f.Entry.IsZero() {
+		return f.Problem
+	}
+	return f.Entry.String()[:12] + ": " + f.Problem
+}
+
+// Check re-applies the whole history, entry by entry, and compares the files
+// of every tree with what Apply makes, and the trailers with the event. Visit is
+// called for every entry that can be read, oldest first; nil = not at all.
+func (j *Journal) Check(ctx context.Context, visit func(n int, e Entry)) ([]Fault, int, error) {
+	tip, err := j.Tip(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	if tip.IsZero() {
+		return nil, 0, ErrNone
+	}
+	c := check{j: j, want: newWanted(), visit: visit}
+	err = j.list(ctx, tip.String(), func(ids []object.ID) (bool, error) {
+		entries, err := j.readEntries(ids, false)
+		if err != nil { // one of them: find out which
+			entries = nil
+		}
+		for i, id := range ids {
+			if err := ctx.Err(); err != nil {
+				return false, err
+			}
+			if entries != nil {
+				c.entry(entries[i])
+				continue
+			}
+			e, err := j.Read(id)
+			if err == nil {
+				e.root, err = j.Repo.Store.ReadTree(e.Commit.Tree)
+			}
+			if err != nil {
+				c.faults = append(c.faults, Fault{id, err.Error()})
+				// Without this event the rest cannot be derived: go on from its tree.
+				if err := c.resync(id); err != nil {
+					c.faults = append(c.faults, Fault{id, err.Error()})
+					return false, nil
+				}
+				continue
+			}
+			c.entry(e)
+		}
+		return true, nil
+	}, "--first-parent", "--reverse")
+	var ge *proc.GitError
+	if errors.As(err, &ge) && ctx.Err() == nil {
+		c.faults = append(c.faults, Fault{Entry: tip, Problem: "the history cannot be walked: " + err.Error()})
+		err = nil
+	}
+	return c.faults, c.n, err
+}
+
+// check is a history that is being re-applied.
+type check struct {
+	j      *Journal
+	st     state.State
+	want   wanted
+	faults []Fault
+	n      int
+	visit  func(n int, e Entry)
+}
+
+func (c *check) entry(e Entry) {
+	ev := e.Event
+	said := ev.Superseded
+	ev.Superseded = nil
+	next, dropped := state.Apply(c.st, ev)
+	if !sameSuperseded(said, dropped) {
+		c.faults = append(c.faults, Fault{e.ID, "what the event superseded is not what it says"})
+	}
+	for path, data := range state.Changes(c.st, next) {
+		c.want.set(path, data)
+	}
+	c.st = next
+	if !c.want.is(e.root) {
+		c.faults = append(c.faults, c.compare(e)...)
+	}
+	c.faults = append(c.faults, checkTrailers(e)...)
+	c.n++
+	if c.visit != nil {
+		c.visit(c.n, e)
+	}
+}
+
+func (c *check) resync(id object.ID) error {
+	snap, err := c.j.At(id)
+	if err != nil {
+		return err
+	}
+	c.st, c.want = snap.State, newWanted()
+	list, err := c.j.Repo.TreeFiles(snap.Tree, "")
+	for _, f := range list {
+		if !strings.HasPrefix(f.Name, "event/") {
+			c.want.setID(f.Name, f.ID)
+		}
+	}
+	return err
+}
+
+// compare names the files in which an entry's tree is not as wanted.
+func (c *check) compare(e Entry) []Fault {
+	list, err := c.j.Repo.TreeFiles(e.Commit.Tree, "")
+	if err != nil {
+		return []Fault{{e.ID, err.Error()}}
+	}
+	var faults []Fault
+	have := map[string]bool{}
+	for _, f := range list {
+		if strings.HasPrefix(f.Name, "event/") {
+			continue
+		}
+		have[f.Name] = true
+		switch id, ok := c.want.blob(f.Name); {
+		case !ok:
+			faults = append(faults, Fault{e.ID, f.Name + " should not be there"})
+		case id != f.ID:
+			faults = append(faults, Fault{e.ID, f.Name + " is not what the events make of it"})
+		}
+	}
+	for _, path := range c.want.paths() {
+		if !have[path] {
+			faults = append(faults, Fault{e.ID, path + " is missing"})
+		}
+	}
+	return faults
+}
+
+// wanted is the tree that the events make, without event/: the ids of its blobs
+// by folder ("" for the root) and name, and the tree ids of the folders that did
+// not change since they were asked for.
+type wanted struct {
+	folders map[string]map[string]object.ID
+	trees   map[string]object.ID
+}
+
+func newWanted() wanted {
+	return wanted{map[string]map[string]object.ID{"": {}}, map[string]object.ID{}}
+}
+
+// split takes the first folder off a path.
+func split(path string) (folder, name string) {
+	if i := strings.IndexByte(path, '/'); i >= 0 {
+		return path[:i], path[i+1:]
+	}
+	return "", path
+}
+
+// set puts a file into the tree; nil data takes it out.
+func (w wanted) set(path string, data []byte) {
+	if data != nil {
+		w.setID(path, blobID(data))
+		return
+	}
+	folder, name := split(path)
+	delete(w.folders[folder], name)
+	delete(w.trees, folder)
+	if folder != "" && len(w.folders[folder]) == 0 {
+		delete(w.folders, folder)
+	}
+}
+
+func (w wanted) setID(path string, id object.ID) {
+	folder, name := split(path)
+	if w.folders[folder] == nil {
+		w.folders[folder] = map[string]object.ID{}
+	}
+	w.folders[folder][name] = id
+	delete(w.trees, folder)
+}
+
+func (w wanted) blob(path string) (object.ID, bool) {
+	folder, name := split(path)
+	id, ok := w.folders[folder][name]
+	return id, ok
+}
+
+// paths lists every file, sorted.
+func (w wanted) paths() []string {
+	var out []string
+	for folder, files := range w.folders {
+		for name := range files {
+			if folder != "" {
+				name = folder + "/" + name
+			}
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// is says whether a root tree, event/ left out, is the wanted one. It answers
+// false too where it cannot tell: files that lie deeper than one folder.
+func (w wanted) is(root []object.TreeEntry) bool {
+	n := 0
+	for _, t := range root {
+		switch {
+		case t.Name == "event":
+			continue
+		case t.Mode == object.ModeDir:
+			if id, ok := w.tree(t.Name); !ok || id != t.ID {
+				return false
+			}
+		default:
+			if id, ok := w.folders[""][t.Name]; !ok || id != t.ID || t.Mode != object.ModeRegular {
+				return false
+			}
+		}
+		n++
+	}
+	return n == len(w.folders[""])+len(w.folders)-1
+}
+
+// tree is the id of a folder.
+func (w wanted) tree(folder string) (object.ID, bool) {
+	if id, ok := w.trees[folder]; ok {
+		return id, true
+	}
+	files, ok := w.folders[folder]
+	if !ok || folder == "" {
+		return object.Zero, false
+	}
+	var list []object.TreeEntry
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if strings.Contains(name, "/") {
+			return object.Zero, false
+		}
+		list = append(list, object.TreeEntry{Mode: object.ModeRegular, Name: name, ID: files[name]})
+	}
+	data := object.EncodeTree(list)
+	h := sha1.New()
+	fmt.Fprintf(h, "tree %d\x00", len(data))
+	h.Write(data)
+	id := object.ID(h.Sum(nil))
+	w.trees[folder] = id
+	return id, true
+}
+
+func sameSuperseded(a, b []state.Superseded) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// checkTrailers compares the message's trailers with the event.
+func checkTrailers(e Entry) []Fault {
+	var faults []Fault
+	have := map[string]string{}
+	lines := strings.Split(strings.TrimRight(e.Commit.Message, "\n"), "\n")
+	for i := len(lines) - 1; i >= 0 && lines[i] != ""; i-- {
+		if key, val, ok := strings.Cut(lines[i], ": "); ok && have[key] == "" {
+			have[key] = val
+		}
+	}
+	for _, t := range state.Trailers(e.Event) {
+		switch t.Key {
+		case "Ralph-Event", "Ralph-Event-Id", "Ralph-Task", "Ralph-Verdict", "Ralph-Commit", "Ralph-Iteration":
+			if have[t.Key] != t.Value {
+				faults = append(faults, Fault{e.ID, fmt.Sprintf("trailer %s says %q, the event %q", t.Key, have[t.Key], t.Value)})
+			}
+		}
+	}
+	return faults
+}

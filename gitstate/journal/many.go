@@ -1,0 +1,184 @@
+package journal
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/state"
+)
+
+// chunk is how many entries are read in one conversation with git. It bounds the
+// memory of a walk.
+const chunk = 256
+
+// walkMany goes on with a walk at the entry id. When git cannot list the history
+// it says at which entry it stopped, so that the walk can go on one by one and
+// name the damaged one; more is false when f ended the walk or failed.
+func (j *Journal) walkMany(ctx context.Context, id object.ID, brief bool, f func(Entry) (bool, error)) (at object.ID, more bool, err error) {
+	at = id
+	var ended error
+	more = true
+	err = j.list(ctx, id.String(), func(ids []object.ID) (bool, error) {
+		entries, err := j.readEntries(ids, brief)
+		if err != nil {
+			return false, err
+		}
+		for _, e := range entries {
+			if ok, err := f(e); err != nil || !ok {
+				more, ended = false, err
+				return false, nil
+			}
+			at = e.parent()
+		}
+		return true, ctx.Err()
+	}, "--first-parent")
+	if !more {
+		return at, false, ended
+	}
+	return at, ctx.Err() == nil, err
+}
+
+// list gives f the commits of `git rev-list` in chunks until it returns false.
+func (j *Journal) list(ctx context.Context, tip string, f func(ids []object.ID) (bool, error), options ...string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r, w := io.Pipe()
+	defer r.Close()
+	go func() {
+		w.CloseWithError(j.Repo.Git.Stream(ctx, nil, w, nil, append(append([]string{"rev-list"}, options...), tip)...))
+	}()
+	in := bufio.NewReader(r)
+	for end := false; !end; {
+		var ids []object.ID
+		for len(ids) < chunk {
+			line, err := in.ReadString('\n')
+			if err == io.EOF {
+				end = true
+				break
+			}
+			if err != nil {
+				return fmt.Errorf("list the journal: %w", err)
+			}
+			id, err := object.ParseID(strings.TrimSpace(line))
+			if err != nil {
+				return fmt.Errorf("list the journal: %w", err)
+			}
+			ids = append(ids, id)
+		}
+		if len(ids) == 0 {
+			return nil
+		}
+		if more, err := f(ids); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// readEntries reads entries in the order of ids, with a few conversations with
+// git for all of them. It fails as a whole: the caller reads them one by one to
+// learn which is damaged.
+func (j *Journal) readEntries(ids []object.ID, brief bool) ([]Entry, error) {
+	store := j.Repo.Store
+	out := make([]Entry, len(ids))
+	trees := make([]object.ID, len(ids))
+	commits, err := store.ReadManyOf(object.Commit, ids)
+	if err != nil {
+		return nil, err
+	}
+	for i, data := range commits {
+		out[i].ID = ids[i]
+		if out[i].Commit, err = object.DecodeCommit(data); err != nil {
+			return nil, fmt.Errorf("read entry %s: %w", ids[i], err)
+		}
+		trees[i] = out[i].Commit.Tree
+	}
+	roots, err := store.ReadManyOf(object.Tree, trees)
+	if err != nil {
+		return nil, err
+	}
+	var folders []part
+	for i, data := range roots {
+		if out[i].root, err = object.DecodeTree(data); err != nil {
+			return nil, fmt.Errorf("read entry %s: %w", ids[i], err)
+		}
+		for _, t := range out[i].root {
+			if t.Name == "event" && t.Mode == object.ModeDir {
+				folders = append(folders, part{i, "event/", t.ID})
+			}
+		}
+	}
+	var blobs []part
+	for len(folders) > 0 {
+		if folders, err = j.openFolders(folders, brief, &blobs); err != nil {
+			return nil, err
+		}
+	}
+	contents, err := store.ReadMany(partIDs(blobs))
+	if err != nil {
+		return nil, err
+	}
+	files := make([]state.Files, len(ids))
+	for k, b := range blobs {
+		if files[b.entry] == nil {
+			files[b.entry] = state.Files{}
+		}
+		files[b.entry][b.path] = contents[k]
+	}
+	decode := state.DecodeEvent
+	if brief {
+		decode = state.DecodeBrief
+	}
+	for i := range out {
+		if out[i].Event, err = decode(files[i]); err != nil {
+			return nil, fmt.Errorf("read entry %s: %w", ids[i], err)
+		}
+	}
+	return out, nil
+}
+
+// part is a file or a folder below event/ of one of many entries.
+type part struct {
+	entry int
+	path  string
+	id    object.ID
+}
+
+func partIDs(parts []part) []object.ID {
+	ids := make([]object.ID, len(parts))
+	for i, p := range parts {
+		ids[i] = p.id
+	}
+	return ids
+}
+
+// openFolders reads folders, adds their files to blobs and returns the folders
+// in them. Brief leaves out all but the event itself.
+func (j *Journal) openFolders(folders []part, brief bool, blobs *[]part) ([]part, error) {
+	contents, err := j.Repo.Store.ReadManyOf(object.Tree, partIDs(folders))
+	if err != nil {
+		return nil, err
+	}
+	var inner []part
+	for i, f := range folders {
+		list, err := object.DecodeTree(contents[i])
+		if err != nil {
+			return nil, fmt.Errorf("read tree %s: %w", f.id, err)
+		}
+		for _, t := range list {
+			switch p := (part{f.entry, f.path + t.Name, t.ID}); {
+			case brief && p.path != "event/event.json":
+			case t.Mode == object.ModeDir:
+				p.path += "/"
+				inner = append(inner, p)
+			default:
+				*blobs = append(*blobs, p)
+			}
+		}
+	}
+	return inner, nil
+}
