@@ -6,6 +6,7 @@ import (
 
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/plan"
 )
 
 // complete proves that the work stands: every check that binds is green on
@@ -24,8 +25,11 @@ func (l *Loop) complete(ctx context.Context) (Action, error) {
 	if ctx.Err() != nil {
 		return interrupted(), nil
 	}
-	if err != nil || report.Pass {
+	if err != nil {
 		return done, err
+	}
+	if l.proof = &report; report.Pass {
+		return done, nil
 	}
 	l.Log("the tip of the branch does not stand alone: %s\n%s", strings.Join(report.Reasons, "; "), report.FailText)
 	return Action{Kind: Halt, Status: state.HaltedStatus, Reason: freshChecks + strings.TrimPrefix(strings.Join(report.Reasons, "; "), "checks: ")}, nil
@@ -36,9 +40,15 @@ const freshChecks = "fresh_checks: "
 
 // proveTip runs the checks, and the baseline excuses none of them: in a fresh
 // checkout of the branch's tip, or where the settings forbid one in the
-// worktree, which is put back.
+// worktree, which is put back. The verify commands of the tasks that are done
+// have to hold as well.
 func (l *Loop) proveTip(ctx context.Context, tip object.ID, s state.State) (ProofReport, error) {
 	req := ProofRequest{Baseline: s.Baseline, Unexcused: true}
+	for _, t := range s.Plan.Tasks {
+		if t.Status == plan.Done && t.CompletedAt != nil { // by us, not by the file that it came from
+			req.Done = append(req.Done, t)
+		}
+	}
 	if tip.IsZero() || l.Settings.Fresh == "never" {
 		req.Result = func(c state.CheckRun) { l.emit("check", s, "", c, "%s: %s", c.Name, passed(c)) }
 		return l.proveInPlace(ctx, warm(s.Journal.ID), req)

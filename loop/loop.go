@@ -57,9 +57,10 @@ type Loop struct {
 	// Answer asks a person at the terminal; nil = nobody is there.
 	Answer func(ctx context.Context, q state.Question) (string, bool)
 
-	proved    bool // a fresh checkout was green at the end
-	since     int  // iterations since the last housekeeping
-	untidy    bool // a person was told that it failed
+	proved    bool         // a fresh checkout was green at the end
+	since     int          // iterations since the last housekeeping
+	untidy    bool         // a person was told that it failed
+	proof     *ProofReport // of the work as a whole, in this session; nil = there was none
 	overrides map[string]string
 	backoff   time.Duration
 	warned    map[string]bool // skills that were named as missing
@@ -74,6 +75,7 @@ type End struct {
 	Status state.Status
 	Reason string
 	State  state.State
+	Proved state.Proved
 }
 
 // ExitCode is what `start` exits with.
@@ -142,6 +144,7 @@ func (l *Loop) build(ctx context.Context) (Action, error) {
 		var halt *Action
 		switch a := Decide(s, l.limits(s), l.Now()); a.Kind {
 		case Work:
+			l.proof = nil
 			if halt = l.unproved(s, a.Task); halt == nil {
 				l.housekeep(ctx)
 				halt, err = l.iterate(ctx, a.Task)

@@ -42,10 +42,13 @@ type Prover interface {
 
 // ProofRequest says where and for what to prove.
 type ProofRequest struct {
-	Start    Starter
-	Dir      string
-	Env      []string
-	Task     *plan.Task // nil = no criteria
+	Start Starter
+	Dir   string
+	Env   []string
+	Task  *plan.Task // nil = no criteria
+	// Done are tasks whose verify commands have to hold as well: those that are
+	// done when the work as a whole is proved.
+	Done     []plan.Task
 	Baseline []state.CheckState
 	// Unexcused: what is red fails, whatever the baseline says. So are the
 	// baseline run itself, and the last proof before `complete`.

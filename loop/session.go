@@ -60,10 +60,11 @@ func (l *Loop) end(status state.Status, reason string) (End, error) {
 	}
 	l.endSession(strings.TrimSuffix(string(status)+": "+reason, ": "))
 	n := 0
+	var proof state.Proved
 	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
-		n = s.Run.Session
+		n, proof = s.Run.Session, provedBy(s, l.proof)
 		return state.Event{Type: state.EvSession, Session: n, Sess: &state.SessionChange{Action: "end", Number: n, Status: status, Reason: reason,
-			Proved: l.proved}}, nil
+			Proved: l.proved, Proof: &proof}}, nil
 	})
 	if err != nil {
 		return End{Status: status, Reason: reason}, err
@@ -71,12 +72,12 @@ func (l *Loop) end(status state.Status, reason string) (End, error) {
 	if err := dropCheckpoints(l.background(), l.Repo, snap.State); err != nil {
 		l.Log("%v", err)
 	}
-	data := map[string]any{"status": status, "reason": reason}
+	data := map[string]any{"status": status, "reason": reason, "proved": proof}
 	if aside := setAside(snap.State.Plan); aside != nil {
 		data["set_aside"] = aside
 	}
 	l.emit("end", snap.State, "", data, "%s", status)
-	return End{Status: status, Reason: reason, State: snap.State}, nil
+	return End{Status: status, Reason: reason, State: snap.State, Proved: proof}, nil
 }
 
 // AsideTask is a task that an agent left out and no person has agreed to.

@@ -59,7 +59,7 @@ type Verification struct {
 	// given.
 	Missing []string `json:"missing"`
 
-	Criteria CriteriaCount `json:"criteria"`
+	Criteria state.CriteriaCount `json:"criteria"`
 	// Claims are iterations that said they were done; FalseClaims are those of
 	// them that the harness did not keep.
 	Claims      int     `json:"claims"`
@@ -69,13 +69,6 @@ type Verification struct {
 	Rejected    int     `json:"rejected"`
 
 	Report *state.Report `json:"report"`
-}
-
-// CriteriaCount says how far criteria were shown.
-type CriteriaCount struct {
-	Proved   int `json:"proved"`   // a command
-	Judged   int `json:"judged"`   // a model, with evidence
-	Unjudged int `json:"unjudged"` // nobody
 }
 
 // OK says whether everything that could be proved was.
@@ -226,14 +219,7 @@ func (v *Verification) count(one VerifiedCommit, events []state.Event) {
 			if mark == markUnjudged && v.Report != nil {
 				mark = reportMark(*v.Report, m.Text)
 			}
-			switch mark {
-			case markProved:
-				v.Criteria.Proved++
-			case markJudged:
-				v.Criteria.Judged++
-			default:
-				v.Criteria.Unjudged++
-			}
+			v.Criteria.Add(mark)
 		}
 	}
 }

@@ -353,6 +353,7 @@ type SessionChange struct {
 	Sandbox  string            `json:"sandbox,omitempty"`
 	Versions map[string]string `json:"versions,omitempty"`
 	Settings string            `json:"settings_hash,omitempty"`
+	Proof    *Proved           `json:"proof,omitempty"` // what the end has shown
 	PID      int               `json:"pid,omitempty"`
 	Host     string            `json:"host,omitempty"`
 	Proved   bool              `json:"proved,omitempty"` // at an end: a fresh checkout was green

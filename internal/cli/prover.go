@@ -97,9 +97,15 @@ func fromBaseline(b checks.Baseline) []state.CheckState {
 func (p *prover) Prove(ctx context.Context, req loop.ProofRequest) (loop.ProofReport, error) {
 	configured := p.configured()
 	list := checks.Select(configured, p.strategy())
+	tasks := req.Done
 	if req.Task != nil {
-		list = append(list, checks.Criteria(req.Task.Verify, configured)...)
+		tasks = append(slices.Clone(tasks), *req.Task)
 	}
+	var verify []string
+	for _, t := range tasks {
+		verify = append(verify, t.Verify...)
+	}
+	list = append(list, checks.Criteria(verify, configured)...)
 	results, err := p.runner(req).Run(ctx, list)
 	if err != nil {
 		return loop.ProofReport{}, err
@@ -114,24 +120,22 @@ func (p *prover) Prove(ctx context.Context, req loop.ProofRequest) (loop.ProofRe
 		report.FailText = checks.Failures(v.Results, p.set.Context.FailureChars)
 	}
 	report.Baseline = fromBaseline(toBaseline(req.Baseline).Update(results))
-	if req.Task != nil {
-		report.Criteria = marks(*req.Task, v.Results)
+	for _, t := range tasks {
+		report.Criteria = append(report.Criteria, marks(t, checks.Criteria(t.Verify, configured), v.Results)...)
 	}
 	return report, nil
 }
 
-// marks says of each criterion how far it was shown: a command that passed
-// proves, text that nobody judged is unjudged.
-func marks(t plan.Task, results []checks.Result) []state.CriterionMark {
+// marks says of each criterion of a task how far it was shown: a command that
+// passed proves, text that nobody judged is unjudged.
+func marks(t plan.Task, commands []checks.Check, results []checks.Result) []state.CriterionMark {
 	var out []state.CriterionMark
-	for _, r := range results {
-		if r.Kind == checks.Criterion {
-			mark := "unjudged"
-			if r.Passed {
-				mark = "proved"
-			}
-			out = append(out, state.CriterionMark{Text: r.Name, Mark: mark})
+	for _, c := range commands {
+		mark := "unjudged"
+		if slices.ContainsFunc(results, func(r checks.Result) bool { return r.Kind == checks.Criterion && r.Command == c.Run && r.Passed }) {
+			mark = "proved"
 		}
+		out = append(out, state.CriterionMark{Text: c.Name, Mark: mark})
 	}
 	for _, c := range t.Criteria {
 		out = append(out, state.CriterionMark{Text: c, Mark: "unjudged"})

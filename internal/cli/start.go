@@ -18,6 +18,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
+	"git-ralph/notes"
 	"git-ralph/plan"
 )
 
@@ -323,7 +324,7 @@ func (a *App) summary(end loop.End) {
 			tasks += fmt.Sprintf(", %d %s", x.n, x.word)
 		}
 	}
-	rows = append(rows, []string{"tasks", tasks})
+	rows = append(rows, []string{"tasks", tasks}, []string{"proved", notes.OneLine(end.Proved.String(), 1000)})
 	if t := s.Run.Tokens.Total(); t > 0 {
 		rows = append(rows, []string{"tokens", fmt.Sprintf("%d in this session, %d in all", s.Run.Used.Tokens, t)})
 	}
