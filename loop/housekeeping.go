@@ -2,6 +2,9 @@ package loop
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -28,6 +31,7 @@ func (l *Loop) housekeep(ctx context.Context) {
 	if !ok {
 		return
 	}
+	l.packLoose(ctx)
 	// gc of a large repository takes minutes and is worth them at night; what
 	// it cannot do then, the next round does.
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
@@ -38,6 +42,39 @@ func (l *Loop) housekeep(ctx context.Context) {
 		l.untidy = true
 		l.Log("git could not tidy up: %v", err)
 	}
+}
+
+// packLoose puts loose objects into a pack where there are some hundreds: thirty
+// iterations leave a thousand, of which each takes a block of the disk. It looks
+// at nothing but the loose objects, so that its time does not depend on the size
+// of the repository, and an object is in the pack before its loose file goes.
+func (l *Loop) packLoose(ctx context.Context) {
+	if !manyLoose(l.Repo.CommonDir) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	_, err := l.Repo.Git.Run(ctx, "maintenance", "run", "--task=loose-objects", "--quiet")
+	if err == nil {
+		_, err = l.Repo.Git.Run(ctx, "prune-packed", "--quiet")
+	}
+	if err != nil && ctx.Err() == nil && !l.untidy {
+		l.untidy = true
+		l.Log("git could not pack loose objects: %v", err)
+	}
+}
+
+// manyLoose says whether a repository has some 250 loose objects or more. It
+// looks at 16 of their 256 folders, as their names are spread evenly.
+func manyLoose(commonDir string) bool {
+	n := 0
+	for i := range 16 {
+		files, err := os.ReadDir(filepath.Join(commonDir, "objects", fmt.Sprintf("%02x", i*17)))
+		if err == nil {
+			n += len(files)
+		}
+	}
+	return n >= 16
 }
 
 // gcThreshold is the user's gc.auto; false when they switched automatic

@@ -76,6 +76,9 @@ func (l *Loop) end(status state.Status, reason string) (End, error) {
 	if aside := setAside(snap.State.Plan); aside != nil {
 		data["set_aside"] = aside
 	}
+	if _, ok := l.gcThreshold(l.background()); ok {
+		l.packLoose(l.background())
+	}
 	l.emit("end", snap.State, "", data, "%s", status)
 	return End{Status: status, Reason: reason, State: snap.State, Proved: proof}, nil
 }

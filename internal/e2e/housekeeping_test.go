@@ -1,8 +1,14 @@
 package e2e
 
 import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/repo"
 )
 
 // TestLongRunsAreTidied: a run packs its loose objects by the rule that the user
@@ -32,4 +38,45 @@ func TestLongRunsAreTidied(t *testing.T) {
 			p.sound(t)
 		})
 	}
+}
+
+// TestRunsLeaveLittle: thirty iterations leave at most one and a half times the
+// bytes of a loop that only commits the same files.
+func TestRunsLeaveLittle(t *testing.T) {
+	t.Parallel()
+	const work = "seq 1 200 | sed \"s/^/$N line /\" > f$N.txt\n"
+	p := newProject(t, "N=$RALPH_ITERATION\n"+work+doTask, "[guard]\nsandbox = \"off\"\n[validation]\nfresh = \"never\"\n", nil)
+	var plan strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&plan, "- [ ] task %d\n", i)
+	}
+	p.Write("../plan.md", plan.String())
+	p.must(t, "import", "../plan.md")
+	p.must(t, "start", "--unchecked")
+	ours := diskUse(t, filepath.Join(p.Dir, ".git"))
+
+	plain := repo.New(t, map[string]string{"README": "x\n"})
+	script := exec.Command("sh", "-ec", "for N in $(seq 30); do\n"+work+"echo $N > out-T-$N.txt; git add -A; git commit -qm \"iteration $N\"; done")
+	script.Dir, script.Env = plain.Dir, plain.Env
+	if out, err := script.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if theirs := diskUse(t, filepath.Join(plain.Dir, ".git")); 2*ours > 3*theirs {
+		t.Errorf("%d KiB, a plain loop %d KiB", ours, theirs)
+	}
+	p.sound(t)
+}
+
+// diskUse is the space that a folder takes on the disk, in KiB.
+func diskUse(t *testing.T, dir string) int {
+	t.Helper()
+	out, err := exec.Command("du", "-sk", dir).Output()
+	if err != nil {
+		t.Skipf("du: %v", err)
+	}
+	n, err := strconv.Atoi(strings.Fields(string(out))[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
