@@ -188,14 +188,29 @@ func (s *Store) checkOne(id ID) error {
 func checkName(id ID, t Type, size int64, r io.Reader) error {
 	sum := sha1.New()
 	fmt.Fprintf(sum, "%s %d\x00", t, size)
-	if _, err := io.CopyN(sum, r, size); err != nil {
+	var tree bytes.Buffer
+	to := io.Writer(sum)
+	if t == Tree {
+		to = io.MultiWriter(sum, &tree)
+	}
+	if _, err := io.CopyN(to, r, size); err != nil {
 		return err
 	}
 	if ID(sum.Sum(nil)) != id {
 		return errContents
 	}
+	entries, err := DecodeTree(tree.Bytes())
+	for _, e := range entries {
+		err = errors.Join(err, CheckEntry(e))
+	}
+	if err != nil {
+		return treeError{err}
+	}
 	return nil
 }
+
+// treeError says that a tree is whole but no tree for a worktree.
+type treeError struct{ error }
 
 // checkPacked checks objects in one conversation with git and returns how many
 // of want it got through: a child that ends in the middle leaves the rest.
@@ -226,7 +241,7 @@ func (s *Store) checkPacked(ids []ID, want []int, out []error) (done int) {
 			break
 		}
 		err = checkName(ids[i], t, size, cat.out)
-		if err == nil || errors.Is(err, errContents) {
+		if err == nil || errors.Is(err, errContents) || errors.As(err, new(treeError)) {
 			out[i] = err
 			_, err = cat.out.Discard(1)
 		}

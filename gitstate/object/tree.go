@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sort"
 	"strconv"
+	"strings"
 )
 
 // Mode is a git file mode.
@@ -70,6 +71,9 @@ func DecodeTree(data []byte) ([]TreeEntry, error) {
 		}
 		e := TreeEntry{Name: string(data[sp+1 : nul]), Mode: Mode(mode)}
 		copy(e.ID[:], data[nul+1:nul+21])
+		if e.Name == "" || strings.Contains(e.Name, "/") { // joined to a path it would be another entry
+			return nil, fmt.Errorf("damaged tree: %w", CheckEntry(e))
+		}
 		entries = append(entries, e)
 		data = data[nul+21:]
 	}

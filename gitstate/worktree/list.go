@@ -3,7 +3,6 @@ package worktree
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"syscall"
 
 	"git-ralph/gitstate/ignore"
@@ -383,7 +382,11 @@ func (s *scan) fresh(t *task, dir folder, out *node, old *ignore.Rules, name str
 		out.extras = append(out.extras, extra{name: name, what: extraOwn, kind: k})
 		return
 	}
-	if unsafeName(name) {
+	mode := object.ModeRegular
+	if k == kindLink {
+		mode = object.ModeSymlink
+	}
+	if object.CheckEntry(object.TreeEntry{Name: name, Mode: mode}) != nil { // git could not check it out
 		out.extras = append(out.extras, extra{name: name, what: extraSpecial, kind: k, ino: inoOf(dir, name)})
 		return
 	}
@@ -485,17 +488,4 @@ func (s *scan) freshFile(t *task, dir folder, out *node, name string, ign, keep 
 	case ok:
 		out.files = append(out.files, nf)
 	}
-}
-
-// unsafeName says whether git would refuse the name because some file system
-// takes it for `.git` (core.protectNTFS, which is on everywhere).
-func unsafeName(name string) bool {
-	if len(name) < 4 {
-		return false
-	}
-	if i := strings.IndexAny(name, `\:`); i >= 0 {
-		name = name[:i]
-	}
-	name = strings.TrimRight(name, " .")
-	return asciiFold(name, ".git") || asciiFold(name, "git~1")
 }

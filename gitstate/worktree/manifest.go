@@ -208,11 +208,17 @@ func (e *Engine) load(ctx context.Context, tree object.ID) (*Checkpoint, error) 
 	}
 	root.present = true
 	for _, d := range m.dirs {
+		if err := object.CheckPath(d.path, object.ModeDir); err != nil {
+			return nil, fmt.Errorf("manifest: %w", err)
+		}
 		n := root.make(d.path)
 		n.present, n.perm = true, d.perm
 	}
 	for i := range m.files {
 		f := m.files[i]
+		if err := object.CheckPath(f.name, f.mode); err != nil {
+			return nil, fmt.Errorf("manifest: %w", err)
+		}
 		dir, name := split(f.name)
 		f.name = name
 		root.make(dir).put(f)
@@ -246,6 +252,9 @@ func (e *Engine) treeNodes(id object.ID, path, name string, hints *node, m *mani
 	}
 	n := &node{path: path, name: name, perm: unknownPerm, tree: id, treeOK: true}
 	for _, x := range list {
+		if err := object.CheckEntry(x); err != nil {
+			return nil, fmt.Errorf("in the folder %q: %w", path, err)
+		}
 		switch x.Mode {
 		case object.ModeDir:
 			d, err := e.treeNodes(x.ID, join(path, x.Name), x.Name, hints.dir(x.Name), m)

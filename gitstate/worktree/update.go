@@ -46,7 +46,8 @@ func (e *Engine) UpdateIndex(ctx context.Context, lock *os.File, from, to object
 	return nil
 }
 
-// difference is DiffTrees for commits and trees.
+// difference is DiffTrees for commits and trees. It is an error when a path may
+// not be written to a worktree.
 func (e *Engine) difference(from, to object.ID) ([]Change, error) {
 	a, err := e.treeOf(from)
 	if err != nil {
@@ -56,7 +57,17 @@ func (e *Engine) difference(from, to object.ID) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return DiffTrees(e.repo.Store, a, b)
+	changes, err := DiffTrees(e.repo.Store, a, b)
+	if err != nil {
+		return nil, err
+	}
+	// Either tree may have come from elsewhere: one is written, the other removed.
+	for _, c := range changes {
+		if err := errors.Join(object.CheckPath(c.Path, c.Old.Mode), object.CheckPath(c.Path, c.New.Mode)); err != nil {
+			return nil, err
+		}
+	}
+	return changes, nil
 }
 
 // treeOf is the tree of a commit, or the tree itself. Zero is the empty tree.

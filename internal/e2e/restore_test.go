@@ -3,6 +3,8 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	"git-ralph/gitstate/object"
 )
 
 // TestRestoreAndDiff: the worktree of a rejected attempt comes back, into a clean
@@ -44,5 +46,56 @@ func TestRestoreAndDiff(t *testing.T) {
 	}
 	if got := p.Git("diff", "--cached", "--name-only"); got != "" {
 		t.Errorf("staged: %s", got)
+	}
+}
+
+// TestForeignTrees: evidence that came from elsewhere names paths that git
+// refuses. They are named, and nothing at all is written or removed.
+func TestForeignTrees(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, "echo new > n.txt\n", "[loop]\nmax_attempts = 1\n", nil)
+	p.must(t, "add", "change things", "--verify", "false")
+	if r := p.run(t, nil, "start"); r.code != 3 {
+		t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	name := p.Git("for-each-ref", "--format=%(refname)", "refs/ralph/evidence")
+	commit := p.Git("rev-parse", name)
+	raw := func(entries ...object.TreeEntry) object.ID {
+		p.Write("../tree", string(object.EncodeTree(entries)))
+		id, err := object.ParseID(p.Git("hash-object", "-t", "tree", "-w", "--literally", "../tree"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	p.Write("../hook", "#!/bin/sh\ntouch \"$HOME/owned\"\n")
+	blob, err := object.ParseID(p.Git("hash-object", "-w", "../hook"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks := raw(object.TreeEntry{Name: "hooks", Mode: object.ModeDir,
+		ID: raw(object.TreeEntry{Name: "post-checkout", Mode: object.ModeExecutable, ID: blob})})
+	for _, e := range []object.TreeEntry{
+		{Name: ".git", Mode: object.ModeDir, ID: hooks}, {Name: ".GIT", Mode: object.ModeDir, ID: hooks},
+		{Name: "git~1", Mode: object.ModeDir, ID: hooks}, {Name: ".g\u200cit", Mode: object.ModeDir, ID: hooks},
+		{Name: ".git ", Mode: object.ModeDir, ID: hooks}, {Name: `.git\hooks\x`, Mode: object.ModeRegular, ID: blob},
+		{Name: "..", Mode: object.ModeDir, ID: hooks}, {Name: "a/b", Mode: object.ModeRegular, ID: blob},
+		{Name: ".gitmodules", Mode: object.ModeSymlink, ID: blob},
+	} {
+		tree := raw(object.TreeEntry{Name: "aaa.txt", Mode: object.ModeRegular, ID: blob}, e)
+		top := raw(object.TreeEntry{Name: "worktree", Mode: object.ModeDir, ID: tree}, object.TreeEntry{Name: "prompt.md", Mode: object.ModeRegular, ID: blob})
+		p.Git("update-ref", name, p.Git("commit-tree", top.String(), "-m", "evidence", "-p", commit+"^1"))
+		for _, args := range [][]string{{"restore", "1"}, {"restore", "1", "--before"}} {
+			r := p.run(t, nil, args...)
+			if len(args) == 2 && (r.code == 0 || !strings.Contains(r.err, "git refuses")) {
+				t.Errorf("%q: exit %d\n%s%s", e.Name, r.code, r.out, r.err)
+			}
+			if p.Read("aaa.txt") != "" || p.Read(".git/hooks/post-checkout") != "" || p.Git("status", "--porcelain") != "" {
+				t.Fatalf("%q: something was written", e.Name)
+			}
+		}
+		if r := p.run(t, nil, "fsck"); r.code != 1 || !strings.Contains(r.out, "git refuses") {
+			t.Errorf("fsck does not name %q: exit %d\n%s%s", e.Name, r.code, r.out, r.err)
+		}
 	}
 }
