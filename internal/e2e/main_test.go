@@ -54,7 +54,13 @@ func newProject(t *testing.T, agent, settings string, files map[string]string) *
 	for k, v := range files {
 		all[k] = v
 	}
-	p := &project{Repo: repo.New(t, all)}
+	return asProject(t, repo.New(t, all))
+}
+
+// asProject puts the program beside a repository that has its settings.
+func asProject(t *testing.T, r *repo.Repo) *project {
+	t.Helper()
+	p := &project{Repo: r}
 	p.bin = filepath.Join(filepath.Dir(p.Dir), "bin")
 	self, err := os.Executable()
 	if err != nil {
