@@ -7,12 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"git-ralph/internal/proc"
 )
 
 // IndexLock is git's index.lock, for a change of the index that is no keep.
 type IndexLock struct {
 	f           *os.File
 	path, index string
+	note        *proc.Writer
 }
 
 // LockIndex takes index.lock; an *IndexLockedError when others hold it until
@@ -21,6 +24,14 @@ func (r *Repo) LockIndex(wait time.Duration) (*IndexLock, error) {
 	l := &IndexLock{index: filepath.Join(r.GitDir, "index")}
 	l.path = l.index + ".lock"
 	deadline := time.Now().Add(wait)
+	note, err := r.noteIndex()
+	if err != nil {
+		return nil, fmt.Errorf("lock the index: %w", err)
+	}
+	fail := func(err error) (*IndexLock, error) {
+		note.Done()
+		return nil, err
+	}
 	for {
 		mode := fs.FileMode(0o666)
 		if st, err := os.Stat(l.index); err == nil {
@@ -28,14 +39,21 @@ func (r *Repo) LockIndex(wait time.Duration) (*IndexLock, error) {
 		}
 		f, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 		if err == nil {
-			l.f = f
+			if st, err := f.Stat(); err == nil {
+				note.Locks = map[string]uint64{l.path: inode(st)}
+				note.Save()
+			}
+			l.f, l.note = f, note
 			return l, nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("lock the index: %w", err)
+			return fail(fmt.Errorf("lock the index: %w", err))
+		}
+		if gone, _, _ := r.SweepLocks(); len(gone) > 0 {
+			continue
 		}
 		if time.Now().After(deadline) {
-			return nil, &IndexLockedError{l.path}
+			return fail(&IndexLockedError{l.path})
 		}
 		time.Sleep(Jitter())
 	}
@@ -51,6 +69,7 @@ func (l *IndexLock) Commit() error {
 		err = os.Rename(l.path, l.index)
 	}
 	l.f = nil
+	defer l.note.Done()
 	if err != nil {
 		os.Remove(l.path)
 		return fmt.Errorf("put the index in place: %w", err)
@@ -65,5 +84,14 @@ func (l *IndexLock) Release() {
 	}
 	l.f.Close()
 	os.Remove(l.path)
+	l.note.Done()
 	l.f = nil
+}
+
+// noteIndex leaves the note of a process that is about to lock the index.
+func (r *Repo) noteIndex() (*proc.Writer, error) {
+	if err := r.EnsureDir(); err != nil {
+		return nil, err
+	}
+	return proc.NewWriter(r.writersDir(), "the index")
 }

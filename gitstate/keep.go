@@ -118,7 +118,7 @@ func (r *Repo) Keep(ctx context.Context, k Keep) error {
 		}
 	}
 	step("keep:index-written")
-	if err := r.commitKeep(ctx, &k, lock, step); err != nil {
+	if err := r.commitKeep(ctx, &k, step); err != nil {
 		return err
 	}
 	step("keep:refs-committed")
@@ -149,7 +149,7 @@ func (e *NoteError) Unwrap() error { return e.Err }
 
 // commitKeep moves journal and branch, again and again while only the journal
 // has moved under us.
-func (r *Repo) commitKeep(ctx context.Context, k *Keep, lock *indexLock, step func(string)) error {
+func (r *Repo) commitKeep(ctx context.Context, k *Keep, step func(string)) error {
 	deadline := time.Now().Add(k.Deadline)
 	defer r.Queue(strings.TrimPrefix(k.JournalRef, headsPrefix), k.Deadline/3)()
 	for {
@@ -169,7 +169,6 @@ func (r *Repo) commitKeep(ctx context.Context, k *Keep, lock *indexLock, step fu
 		tx, err := r.PrepareRefs(k.Message,
 			RefUpdate{k.JournalRef, tip, entry}, RefUpdate{k.BranchRef, k.Parent, k.Commit})
 		if err == nil {
-			lock.add(r, k)
 			step("keep:refs-prepared")
 			if err = tx.Commit(); err == nil {
 				return nil
@@ -189,12 +188,12 @@ func (r *Repo) commitKeep(ctx context.Context, k *Keep, lock *indexLock, step fu
 // indexLock is index.lock, taken by linking a file whose inode the intent
 // already names.
 type indexLock struct {
-	f      *os.File
-	tmp    string // our name of the file
-	path   string // index.lock; "" when no index is moved
-	index  string
-	intent Intent
-	done   bool
+	f     *os.File
+	tmp   string // our name of the file
+	path  string // index.lock; "" when no index is moved
+	index string
+	note  *proc.Writer
+	done  bool
 }
 
 func (r *Repo) lockIndex(ctx context.Context, k *Keep, step func(string)) (*indexLock, error) {
@@ -202,10 +201,10 @@ func (r *Repo) lockIndex(ctx context.Context, k *Keep, step func(string)) (*inde
 		return nil, err
 	}
 	l := &indexLock{index: filepath.Join(r.GitDir, "index")}
-	l.intent = Intent{Identity: proc.Self(), EventID: k.EventID, Journal: k.JournalRef, Branch: k.BranchRef,
+	intent := Intent{Identity: proc.Self(), EventID: k.EventID, Journal: k.JournalRef, Branch: k.BranchRef,
 		Parent: k.Parent.String(), Commit: k.Commit.String()}
 	if k.WriteIndex == nil {
-		err := r.writeIntent(l.intent)
+		err := r.writeIntent(intent)
 		step("keep:intent")
 		return l, err
 	}
@@ -227,8 +226,15 @@ func (r *Repo) lockIndex(ctx context.Context, k *Keep, step func(string)) (*inde
 	if err = errors.Join(err, f.Chmod(mode)); err != nil {
 		return fail(fmt.Errorf("lock the index: %w", err))
 	}
-	l.intent.Locks = []OwnLockFile{{l.path, inode(st)}, {l.tmp, inode(st)}}
-	if err := r.writeIntent(l.intent); err != nil {
+	intent.Locks = []OwnLockFile{{l.path, inode(st)}, {l.tmp, inode(st)}}
+	if l.note, err = r.noteIndex(); err != nil {
+		return fail(fmt.Errorf("lock the index: %w", err))
+	}
+	l.note.Locks = map[string]uint64{l.path: inode(st)}
+	if err := l.note.Save(); err != nil {
+		return fail(fmt.Errorf("lock the index: %w", err))
+	}
+	if err := r.writeIntent(intent); err != nil {
 		return fail(err)
 	}
 	step("keep:intent")
@@ -240,6 +246,9 @@ func (r *Repo) lockIndex(ctx context.Context, k *Keep, step func(string)) (*inde
 		}
 		if !errors.Is(err, fs.ErrExist) {
 			return fail(fmt.Errorf("lock the index: %w", err))
+		}
+		if gone, _, _ := r.SweepLocks(); len(gone) > 0 {
+			continue
 		}
 		if time.Now().After(deadline) {
 			os.Remove(r.intentPath())
@@ -256,22 +265,6 @@ func (r *Repo) lockIndex(ctx context.Context, k *Keep, step func(string)) (*inde
 	return l, nil
 }
 
-// add puts the lock files of the prepared refs into the intent: git removes
-// them itself unless the whole machine dies.
-func (l *indexLock) add(r *Repo, k *Keep) {
-	if r.Reftable {
-		return
-	}
-	in := l.intent
-	for _, p := range []string{filepath.Join(r.CommonDir, k.JournalRef+".lock"), filepath.Join(r.CommonDir, k.BranchRef+".lock"),
-		filepath.Join(r.GitDir, "HEAD.lock")} {
-		if st, err := os.Stat(p); err == nil {
-			in.Locks = append(in.Locks, OwnLockFile{p, inode(st)})
-		}
-	}
-	r.writeIntent(in) // a hint: without it only a power cut leaves more to say
-}
-
 func (l *indexLock) rename() error {
 	l.done = true
 	if l.path == "" {
@@ -279,6 +272,7 @@ func (l *indexLock) rename() error {
 	}
 	err := errors.Join(os.Rename(l.path, l.index), l.f.Close())
 	os.Remove(l.tmp)
+	l.note.Done()
 	return err
 }
 
@@ -294,6 +288,7 @@ func (l *indexLock) release() {
 		os.Remove(l.path)
 	}
 	os.Remove(l.tmp)
+	l.note.Done()
 }
 
 func (r *Repo) writeIntent(in Intent) error {
@@ -307,6 +302,9 @@ func (r *Repo) writeIntent(in Intent) error {
 // ReadIntent returns the intent of a process that is dead, nil when there is
 // none. Its stale lock files are removed.
 func (r *Repo) ReadIntent() (*Intent, error) {
+	if err := r.sweepAfterCrash(); err != nil {
+		return nil, err
+	}
 	r.dropOrphans()
 	data, err := os.ReadFile(r.intentPath())
 	if errors.Is(err, fs.ErrNotExist) {

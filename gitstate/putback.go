@@ -102,7 +102,7 @@ func (s *Snapshot) RemoveStaleLocks(now *Snapshot) []string {
 	if len(gone) == 0 {
 		return nil
 	}
-	if running, known := proc.GitRunning(s.root, s.common); running || !known {
+	if running, known := proc.GitRunning(nil, s.root, s.common); running || !known {
 		return nil
 	}
 	slices.Sort(gone)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"git-ralph/gitstate/object"
 	"git-ralph/internal/proc"
@@ -118,6 +119,7 @@ func (r *Repo) ListRefs(ctx context.Context, prefix string) (map[string]object.I
 type refChild struct {
 	child *proc.Child
 	out   *bufio.Reader
+	note  *proc.Writer // of the locks that it holds; nil = none could be left
 }
 
 func (r *Repo) startRefs(msg string) (*refChild, error) {
@@ -126,7 +128,63 @@ func (r *Repo) startRefs(msg string) (*refChild, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &refChild{c, bufio.NewReader(c.Out)}, nil
+	rc := &refChild{child: c, out: bufio.NewReader(c.Out)}
+	if r.EnsureDir() == nil {
+		if rc.note, err = proc.NewWriter(r.writersDir(), "git update-ref"); err == nil {
+			rc.note.WorksBy(c.Pid)
+			rc.note.Idle = true
+			rc.note.Save()
+		}
+	}
+	return rc, nil
+}
+
+// begins says in the note which locks are about to be taken.
+func (c *refChild) begins(r *Repo, ups []RefUpdate) {
+	if c.note == nil {
+		return
+	}
+	c.note.Since, c.note.Idle, c.note.Locks, c.note.Refs = time.Now(), false, nil, map[string]string{}
+	for _, u := range ups {
+		c.note.Refs[r.refLock(u.Name)] = u.New.String()
+	}
+	c.note.Save()
+}
+
+// holds adds the inodes of the locks, which a prepared transaction has for sure.
+func (c *refChild) holds(r *Repo, ups []RefUpdate) {
+	if c.note == nil || r.Reftable {
+		return
+	}
+	c.note.Locks = map[string]uint64{}
+	add := func(path string) {
+		if st, err := os.Lstat(path); err == nil {
+			c.note.Locks[path] = inode(st)
+		}
+	}
+	head, _ := os.ReadFile(filepath.Join(r.GitDir, "HEAD"))
+	for _, u := range ups {
+		add(r.refLock(u.Name))
+		if u.New.IsZero() {
+			add(filepath.Join(r.CommonDir, "packed-refs.lock"))
+		}
+		if strings.TrimSpace(string(head)) == "ref: "+u.Name {
+			add(filepath.Join(r.GitDir, "HEAD.lock"))
+		}
+	}
+	c.note.Save()
+}
+
+// idle says that the locks were given back.
+func (c *refChild) idle() {
+	if c.note != nil {
+		c.note.Idle, c.note.Locks, c.note.Refs = true, nil, nil
+		c.note.Save()
+	}
+}
+
+func (r *Repo) refLock(name string) string {
+	return filepath.Join(r.CommonDir, filepath.FromSlash(name)+".lock")
 }
 
 func (c *refChild) say(cmd, answer string) error {
@@ -148,8 +206,12 @@ func (c *refChild) say(cmd, answer string) error {
 
 // fail ends the child and explains why, in the terms of a compare-and-swap.
 func (c *refChild) fail(err error) error {
-	if cerr := c.child.Close(); cerr != nil {
+	var hung *proc.HungError
+	if cerr := c.close(); cerr != nil && !errors.As(err, &hung) {
 		err = cerr
+	}
+	if hung != nil {
+		return fmt.Errorf("move refs: %w", hung)
 	}
 	msg := err.Error()
 	switch {
@@ -163,7 +225,17 @@ func (c *refChild) fail(err error) error {
 	return fmt.Errorf("move refs: %s", clip(msg, 400))
 }
 
-func (c *refChild) close() error { return c.child.Close() }
+// close ends the child. One that was killed may have left its locks: its note
+// stays for whoever comes to them.
+func (c *refChild) close() error {
+	err := c.child.Close()
+	if c.child.Killed() {
+		c.note.Leave()
+	} else {
+		c.note.Done()
+	}
+	return err
+}
 
 // RefTx is a prepared transaction: every ref is locked and had its expected
 // value. Exactly one of Commit and Abort follows.
@@ -202,12 +274,23 @@ func (r *Repo) PrepareRefs(msg string, ups ...RefUpdate) (*RefTx, error) {
 			fmt.Fprintf(&b, "update %s %s %s\n", u.Name, u.New, u.Old)
 		}
 	}
-	if err := c.say("start\n", "start: ok"); err != nil {
+	c.begins(r, ups)
+	err := c.say("start\n", "start: ok")
+	if err == nil {
+		err = c.say(b.String()+"prepare\n", "prepare: ok")
+	}
+	if err != nil {
+		var hung *proc.HungError
+		if c.child.Killed() && !errors.As(err, &hung) {
+			// Nothing was moved; what it left is somebody's to remove, ours first.
+			err = fmt.Errorf("%w: git update-ref was killed", ErrRefLocked)
+		}
+		if errors.Is(err, ErrRefLocked) {
+			err = r.unjam(err)
+		}
 		return nil, err
 	}
-	if err := c.say(b.String()+"prepare\n", "prepare: ok"); err != nil {
-		return nil, err
-	}
+	c.holds(r, ups)
 	tx := &RefTx{r: r, c: c, ups: ups}
 	if plain {
 		tx.keep = r
@@ -228,6 +311,27 @@ func (r *Repo) PrepareRefs(msg string, ups ...RefUpdate) (*RefTx, error) {
 	}
 	return tx, nil
 }
+
+// unjam removes what a dead process left in the way; who gets the error tries
+// again until a deadline. What stays is named.
+func (r *Repo) unjam(locked error) error {
+	gone, left, err := r.SweepLocks()
+	if err != nil || len(gone) > 0 || len(left) == 0 {
+		return errors.Join(locked, err)
+	}
+	return &JammedError{locked, left}
+}
+
+// JammedError is a ref lock of which nobody can say that it is stale.
+type JammedError struct {
+	Err  error
+	Left []LeftLock
+}
+
+func (e *JammedError) Error() string {
+	return fmt.Sprintf("%v (%s: %s)", e.Err, e.Left[0].Path, e.Left[0].Why)
+}
+func (e *JammedError) Unwrap() error { return e.Err }
 
 // Commit makes the new values visible.
 func (t *RefTx) Commit() error {
@@ -280,6 +384,7 @@ func (t *RefTx) Abort() error {
 }
 
 func (t *RefTx) done() error {
+	t.c.idle()
 	if t.keep != nil && t.keep.child.CompareAndSwap(nil, t.c) {
 		return nil
 	}

@@ -108,7 +108,7 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 	if err := r.unspoilt(); err != nil {
 		return nil, err
 	}
-	r.Git = &proc.Git{Path: path, GitDir: r.GitDir, WorkTree: r.Root, Env: proc.GitEnv(proc.OutsideOf(env, r.Root))}
+	r.Git = &proc.Git{Path: path, GitDir: r.GitDir, WorkTree: r.Root, Writers: r.writersDir(), Env: proc.GitEnv(proc.OutsideOf(env, r.Root))}
 	if st, err := os.Stat(filepath.Join(r.CommonDir, "reftable")); err == nil && st.IsDir() {
 		r.Reftable = true
 	}

@@ -311,6 +311,10 @@ func (a *App) report(err error) int {
 	if errors.As(err, &fe) {
 		hint = "upgrade git-ralph"
 	}
+	var jam *gitstate.JammedError
+	if errors.As(err, &jam) && hint == "" {
+		hint = "when no git process runs in this repository: rm " + jam.Left[0].Path
+	}
 	if hint == "" {
 		hint = diskHint(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sort"
@@ -338,22 +337,25 @@ func (c *checkup) locks(context.Context) error {
 	if _, alive := c.a.holder(c.j, c.j.Branch); alive {
 		return nil
 	}
-	for _, root := range []string{"refs/ralph", "refs/notes"} {
-		err := filepath.WalkDir(filepath.Join(c.j.Repo.CommonDir, filepath.FromSlash(root)), func(path string, d fs.DirEntry, err error) error {
-			if err != nil {
-				if errors.Is(err, fs.ErrNotExist) {
-					return nil
-				}
-				return err
-			}
-			if !d.IsDir() && strings.HasSuffix(path, ".lock") {
-				c.fault("locks", object.Zero, "when no git process runs: rm "+path, "%s is locked", strings.TrimSuffix(path, ".lock"))
-			}
-			return nil
-		})
+	removed := map[string]bool{}
+	look := c.j.Repo.Locks()
+	if c.repair {
+		gone, _, err := c.j.Repo.SweepLocks()
 		if err != nil {
-			return fmt.Errorf("look for locks: %w", err)
+			return err
 		}
+		for _, path := range gone {
+			removed[path] = true
+		}
+	}
+	for _, l := range look {
+		name := strings.TrimSuffix(l.Path, ".lock")
+		if l.Why != "" {
+			c.fault("locks", object.Zero, "when no git process runs: rm "+l.Path, "%s is locked: %s", name, l.Why)
+			continue
+		}
+		f := c.fault("locks", object.Zero, "git ralph fsck --repair, or any command that writes, removes it", "%s is locked by a process that is dead", name)
+		f.Repaired = removed[l.Path]
 	}
 	if _, err := os.Lstat(filepath.Join(c.j.Repo.Dir(), "intent")); err == nil {
 		c.fault("locks", object.Zero, "git ralph start, or any command that writes, finishes it", "a keep was cut short by a crash")

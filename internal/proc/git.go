@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Git runs the user's git binary carefully: by absolute path, with explicit
@@ -25,6 +26,11 @@ type Git struct {
 	Dir      string   // working directory; "" = WorkTree, else GitDir
 	Env      []string // complete, from GitEnv
 	Index    string   // a private GIT_INDEX_FILE; "" = the user's index (read only by convention)
+	// Writers is a folder in which every git that may hold a lock leaves a note
+	// as long as it runs; "" = none.
+	Writers string
+	// Patience bounds how long a git may say nothing; 0 = as fits its command.
+	Patience time.Duration
 }
 
 // GitError is a git command that ended with another code than zero.
@@ -186,6 +192,7 @@ func (g *Git) cmd(ctx context.Context, extra []string, args []string) *exec.Cmd 
 	default:
 		c.Dir = g.GitDir
 	}
+	endGently(c)
 	c.Env = append(append([]string{}, g.Env...), extra...)
 	if g.Index != "" {
 		c.Env = append(c.Env, "GIT_INDEX_FILE="+g.Index)
@@ -216,10 +223,17 @@ func (g *Git) RunWith(ctx context.Context, stdin io.Reader, env []string, args .
 
 // Stream executes git and copies its standard output to w as it comes.
 func (g *Git) Stream(ctx context.Context, stdin io.Reader, w io.Writer, env []string, args ...string) error {
+	limit := g.patience(args)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, &HungError{args, limit})
+	defer cancel()
 	c := g.cmd(ctx, env, args)
 	var stderr headBuffer
 	c.Stdin, c.Stdout, c.Stderr = stdin, w, &stderr
-	if err := c.Run(); err != nil {
+	if err := g.runNoted(c, args); err != nil {
+		var hung *HungError
+		if errors.As(context.Cause(ctx), &hung) {
+			return hung
+		}
 		var ee *exec.ExitError
 		if errors.As(err, &ee) && ctx.Err() == nil {
 			return &GitError{Args: args, Code: ee.ExitCode(), Stderr: stderr.String()}
@@ -242,51 +256,6 @@ func (g *Git) Attach(ctx context.Context, stdin io.Reader, stdout, stderr io.Wri
 		return ee.ExitCode(), nil
 	}
 	return 0, err
-}
-
-// Child is a git process that answers requests on its standard input, such as
-// cat-file --batch-command or update-ref --stdin.
-type Child struct {
-	In  io.WriteCloser
-	Out io.ReadCloser
-	cmd *exec.Cmd
-	err headBuffer
-	end sync.Once
-	res error
-}
-
-// Child starts such a process. It does not outlive its standard input.
-func (g *Git) Child(args ...string) (*Child, error) {
-	c := &Child{cmd: g.cmd(context.Background(), nil, args)}
-	var err error
-	if c.In, err = c.cmd.StdinPipe(); err != nil {
-		return nil, fmt.Errorf("git %s: %w", args[0], err)
-	}
-	if c.Out, err = c.cmd.StdoutPipe(); err != nil {
-		return nil, fmt.Errorf("git %s: %w", args[0], err)
-	}
-	c.cmd.Stderr = &c.err
-	ownGroup(c.cmd)
-	if err := c.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("git %s: %w", args[0], err)
-	}
-	return c, nil
-}
-
-// Close ends the child by closing its standard input and waits for it. The
-// error carries what it said on standard error.
-func (c *Child) Close() error {
-	c.end.Do(func() {
-		c.In.Close()
-		io.Copy(io.Discard, c.Out)
-		if err := c.cmd.Wait(); err != nil {
-			c.res = errors.New(strings.TrimSpace(strings.TrimPrefix(c.err.String(), "fatal: ")))
-			if c.res.Error() == "" {
-				c.res = err
-			}
-		}
-	})
-	return c.res
 }
 
 // headBuffer keeps the first 64 KiB: enough for any message, no more.

@@ -11,8 +11,9 @@ import (
 
 // GitRunning says whether a git process works in one of these folders or below
 // them, which is who may hold a lock there. known is false where processes
-// cannot be looked at.
-func GitRunning(dirs ...string) (running, known bool) {
+// cannot be looked at. Processes that skip names, and gits that only read
+// objects, are left out; skip may be nil.
+func GitRunning(skip func(pid int) bool, dirs ...string) (running, known bool) {
 	t, err := table()
 	if err != nil {
 		return false, false
@@ -26,8 +27,14 @@ func GitRunning(dirs ...string) (running, known bool) {
 		if err != nil || !strings.HasPrefix(strings.TrimPrefix(string(name), "."), "git") {
 			continue
 		}
-		if e.pid == os.Getpid() || e.ppid == os.Getpid() {
+		if skip != nil && strings.TrimSpace(string(name)) == "git-ralph" {
+			continue // the caller knows the locks of these by their notes
+		}
+		if e.pid == os.Getpid() || e.ppid == os.Getpid() || skip != nil && skip(e.pid) {
 			continue // ours: what answers us all the time holds no lock now
+		}
+		if args, err := os.ReadFile(proc + "/cmdline"); err == nil && strings.Contains(string(args), "\x00cat-file\x00") {
+			continue
 		}
 		cwd, err := os.Readlink(proc + "/cwd")
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {

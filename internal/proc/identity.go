@@ -1,6 +1,9 @@
 package proc
 
-import "os"
+import (
+	"os"
+	"sync"
+)
 
 // Identity names a process beyond the life of its pid.
 type Identity struct {
@@ -11,8 +14,16 @@ type Identity struct {
 
 // Self is the identity of this program.
 func Self() Identity {
-	id := Identity{Pid: os.Getpid(), BootID: bootID()}
-	id.StartTime, _ = startTime(id.Pid)
+	return self()
+}
+
+// self is asked for often and does not change.
+var self = sync.OnceValue(func() Identity { return IdentityOf(os.Getpid()) })
+
+// IdentityOf is the identity of a process that runs.
+func IdentityOf(pid int) Identity {
+	id := Identity{Pid: pid, BootID: bootID()}
+	id.StartTime, _ = startTime(pid)
 	return id
 }
 

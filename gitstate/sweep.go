@@ -1,0 +1,197 @@
+package gitstate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"git-ralph/internal/proc"
+)
+
+// LeftLock is a lock file that was not removed, and why.
+type LeftLock struct{ Path, Why string }
+
+// writersDir is where everything that may hold a lock leaves a note.
+func (r *Repo) writersDir() string { return filepath.Join(r.Dir(), "writers") }
+
+// lockAge is how old a lock has to be before its age says anything: git holds
+// one for milliseconds.
+const lockAge = time.Second
+
+// SweepLocks removes git's lock files that a dead process left, and says which
+// it leaves. A lock goes when
+//   - a dead process of ours noted its inode, or the value that it holds;
+//   - or a git of ours was killed while it was made, or it is older than this
+//     boot of the machine, and no git works in the repository now.
+//
+// Every other lock stays: whoever made it may live. Where processes cannot be
+// looked at only the first reason counts.
+func (r *Repo) SweepLocks() (gone []string, left []LeftLock, err error) {
+	s := sweeper{repo: r, notes: proc.ReadWriters(r.writersDir())}
+	for _, path := range r.lockFiles() {
+		why, err := s.remove(path)
+		switch {
+		case err != nil:
+			return gone, left, fmt.Errorf("remove the stale lock %q: %w", path, err)
+		case why == "":
+			gone = append(gone, path)
+		case why != whyGone:
+			left = append(left, LeftLock{path, why})
+		}
+	}
+	if len(left) == 0 {
+		for path, w := range s.notes {
+			if w.Dead() {
+				os.Remove(path)
+			}
+		}
+	}
+	return gone, left, nil
+}
+
+// Locks says of every lock file why it would stay, "" = it is stale.
+func (r *Repo) Locks() []LeftLock {
+	s := sweeper{repo: r, notes: proc.ReadWriters(r.writersDir())}
+	var out []LeftLock
+	for _, path := range r.lockFiles() {
+		if st, err := os.Lstat(path); err == nil {
+			out = append(out, LeftLock{path, s.judge(path, st)})
+		}
+	}
+	return out
+}
+
+// sweepAfterCrash is SweepLocks where something says that there may be a lock
+// to remove: the note of a dead writer, or a boot since the last look.
+func (r *Repo) sweepAfterCrash() error {
+	boot := filepath.Join(r.Dir(), "boot")
+	now := proc.Self().BootID
+	then, _ := os.ReadFile(boot)
+	dead := now != "" && strings.TrimSpace(string(then)) != now
+	for _, w := range proc.ReadWriters(r.writersDir()) {
+		dead = dead || w.Dead()
+	}
+	if !dead {
+		return nil
+	}
+	if _, _, err := r.SweepLocks(); err != nil {
+		return err
+	}
+	if now == "" || strings.TrimSpace(string(then)) == now {
+		return nil
+	}
+	if err := r.EnsureDir(); err != nil {
+		return err
+	}
+	return os.WriteFile(boot, []byte(now+"\n"), 0o600)
+}
+
+// lockFiles lists the lock files of the repository.
+func (r *Repo) lockFiles() []string {
+	var out []string
+	add := func(path string) {
+		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() {
+			out = append(out, path)
+		}
+	}
+	for _, name := range []string{"packed-refs.lock", "config.lock", "shallow.lock", "objects/maintenance.lock", "HEAD.lock", "index.lock"} {
+		add(filepath.Join(r.CommonDir, filepath.FromSlash(name)))
+	}
+	dirs, _ := filepath.Glob(filepath.Join(r.CommonDir, "worktrees", "*"))
+	for _, dir := range dirs {
+		add(filepath.Join(dir, "HEAD.lock"))
+		add(filepath.Join(dir, "index.lock"))
+	}
+	filepath.WalkDir(filepath.Join(r.CommonDir, "refs"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && strings.HasSuffix(path, ".lock") {
+			out = append(out, path)
+		}
+		return nil
+	})
+	return out
+}
+
+// sweeper decides about locks.
+type sweeper struct {
+	repo    *Repo
+	notes   map[string]proc.Writer
+	running *bool // a git works here, or nobody knows
+}
+
+const whyGone = "gone"
+
+// remove removes a lock, or says why it stays.
+func (s *sweeper) remove(path string) (why string, err error) {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return whyGone, nil
+	}
+	if why := s.judge(path, st); why != "" {
+		return why, nil
+	}
+	// Between the look and here nobody but another sweeper takes it away.
+	if now, err := os.Lstat(path); err != nil || !os.SameFile(st, now) {
+		return whyGone, nil
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return "", nil
+}
+
+// judge is "" when nobody alive can hold the lock.
+func (s *sweeper) judge(path string, st os.FileInfo) string {
+	while := false
+	for _, w := range s.notes {
+		if !w.Dead() {
+			if ino, ok := w.Locks[path]; ok && ino == inode(st) {
+				return fmt.Sprintf("process %d holds it", w.Owner.Pid)
+			}
+			continue
+		}
+		if ino, ok := w.Locks[path]; ok && ino == inode(st) {
+			return ""
+		}
+		if want, ok := w.Refs[path]; ok && holds(path, want) {
+			return ""
+		}
+		while = while || !st.ModTime().Before(w.Since.Add(-20*time.Millisecond))
+	}
+	if booted := bootTime(); !while && (booted.IsZero() || !st.ModTime().Before(booted)) {
+		return "nothing says whose it is"
+	}
+	if time.Since(st.ModTime()) < lockAge {
+		return "it was made just now"
+	}
+	if s.gitRuns() {
+		return "a git is at work in the repository"
+	}
+	return ""
+}
+
+// holds says whether a lock file of a ref holds the value, which only one
+// transaction ever writes: an entry's id is made of its time and chance.
+func holds(path, value string) bool {
+	data, err := readPlain(path, 64)
+	return err == nil && value != "" && string(bytes.TrimSpace(data)) == value
+}
+
+func (s *sweeper) gitRuns() bool {
+	if s.running == nil {
+		idle := map[int]bool{}
+		for _, w := range s.notes {
+			if w.Idle {
+				idle[w.Child.Pid] = true
+			}
+		}
+		running, known := proc.GitRunning(func(pid int) bool { return idle[pid] }, s.repo.Root, s.repo.CommonDir)
+		running = running || !known
+		s.running = &running
+	}
+	return *s.running
+}
