@@ -129,6 +129,8 @@ func passed(c state.CheckRun) string {
 		return "failed, and may"
 	case c.TimedOut:
 		return "timeout"
+	case c.NoTests:
+		return "failed: no test ran"
 	}
 	return "failed"
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/state"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -22,6 +23,10 @@ type WeakenRequest struct {
 	// not become weaker either.
 	Task  *plan.Task
 	Tasks []plan.Task
+	// Ran are the checks as they ran on the attempt; Baseline is what was known
+	// of them before.
+	Ran      []state.CheckRun
+	Baseline []state.CheckState
 	// Lookup reads a file of the checkpoint that may not be part of the change.
 	Lookup func(path string) ([]byte, bool)
 	// InCheckout makes a fresh checkout of the attempt, puts files over it (a nil
@@ -57,6 +62,7 @@ func (l *Loop) weakened(ctx context.Context, it *iteration) error {
 		paths = append(paths, e.Name)
 	}
 	report, err := l.Prover.Weakened(ctx, WeakenRequest{Files: files, Paths: paths, Task: &it.task, Tasks: it.state.Plan.Tasks,
+		Ran: it.report.Runs, Baseline: it.state.Baseline,
 		Lookup: func(path string) ([]byte, bool) {
 			e, ok, err := l.Repo.Lookup(base, path)
 			if err != nil || !ok {

@@ -204,6 +204,10 @@ type CheckRun struct {
 	TimedOut   bool   `json:"timeout,omitempty"`
 	Flaky      bool   `json:"flaky,omitempty"`
 	AlreadyRed bool   `json:"already_red,omitempty"`
+	// Tests is how many tests ran, nil when the output does not say. NoTests:
+	// it asks for tests and ran none, which is red.
+	Tests   *int `json:"tests,omitempty"`
+	NoTests bool `json:"no_tests,omitempty"`
 	// Tolerated: red, and allowed to be by the check or the strategy.
 	Tolerated bool `json:"tolerated,omitempty"`
 	// Missing is the program that the command did not find or could not run.

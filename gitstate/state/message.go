@@ -319,6 +319,8 @@ func describeResult(r *Result) string {
 			mark = "failed, and may"
 		case c.TimedOut:
 			mark = "timeout"
+		case c.NoTests:
+			mark = "failed, no test ran"
 		case !c.Passed:
 			mark = fmt.Sprintf("failed with %d", c.ExitCode)
 		}

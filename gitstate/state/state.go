@@ -254,6 +254,7 @@ type CheckState struct {
 	Name    string `toml:"name" json:"name"`
 	Command string `toml:"command" json:"command"` // a check that was rewritten starts anew
 	Red     bool   `toml:"red" json:"red"`
+	Tests   int    `toml:"tests,omitempty" json:"tests,omitempty"` // that ran when it was green last; 0 = unknown
 }
 
 // Report is the result of a validation.

@@ -79,11 +79,15 @@ type Result struct {
 	Command string
 	// ExitCode is 128+n for a command that was ended by signal n, and -1 for
 	// one that could not be started.
-	ExitCode   int
-	Passed     bool
-	TimedOut   bool
-	Flaky      bool // red first, green when it was run again
-	Tests      int  // that ran, as far as the output says; 0 = it does not
+	ExitCode int
+	Passed   bool
+	TimedOut bool
+	Flaky    bool // red first, green when it was run again
+	// Tests is how many tests ran and passed, nil when the output does not say.
+	Tests *int
+	// NoTests: it succeeded and ran none of the tests that it asks for, which is
+	// red.
+	NoTests    bool
 	AlreadyRed bool // set by Weigh: red before this iteration too
 	// AllowFailure is the check's; Tolerated is set by Weigh: red, and allowed to
 	// be, by the check or by the strategy.
@@ -116,6 +120,8 @@ type resultJSON struct {
 	Attempts   int    `json:"attempts,omitempty"`
 	Bytes      int64  `json:"output_bytes,omitempty"`
 	Problem    string `json:"problem,omitempty"`
+	Tests      *int   `json:"tests,omitempty"`
+	NoTests    bool   `json:"no_tests,omitempty"`
 	Missing    string `json:"missing,omitempty"`
 }
 
@@ -129,7 +135,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		Name: r.Name, Kind: r.Kind, Command: r.Command, ExitCode: r.ExitCode, Passed: r.Passed,
 		DurationMs: r.DurationMs, Output: strings.ToValidUTF8(string(r.Output), "\uFFFD"),
 		Timeout: r.TimedOut, Flaky: r.Flaky, AlreadyRed: r.AlreadyRed, Tolerated: r.Tolerated, Attempts: attempts,
-		Bytes: r.OutputBytes, Problem: r.Problem, Missing: r.Missing,
+		Bytes: r.OutputBytes, Problem: r.Problem, Missing: r.Missing, Tests: r.Tests, NoTests: r.NoTests,
 	})
 }
 
@@ -142,7 +148,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	*r = Result{
 		Name: j.Name, Kind: j.Kind, Command: j.Command, ExitCode: j.ExitCode, Passed: j.Passed,
 		TimedOut: j.Timeout, Flaky: j.Flaky, AlreadyRed: j.AlreadyRed, Tolerated: j.Tolerated, DurationMs: j.DurationMs,
-		Output: []byte(j.Output), OutputBytes: j.Bytes, Attempts: max(1, j.Attempts), Problem: j.Problem, Missing: j.Missing,
+		Output: []byte(j.Output), OutputBytes: j.Bytes, Attempts: max(1, j.Attempts), Problem: j.Problem, Missing: j.Missing, Tests: j.Tests, NoTests: j.NoTests,
 	}
 	return nil
 }
@@ -167,6 +173,8 @@ func (r Result) State() string {
 		return "failed, and may"
 	case r.TimedOut:
 		return "timeout"
+	case r.NoTests:
+		return noTestRan
 	default:
 		return "failed"
 	}

@@ -199,12 +199,12 @@ func TestWeigh(t *testing.T) {
 
 func TestBaselineUpdate(t *testing.T) {
 	first := Baseline{}.Update([]Result{{Name: "a", Command: "1"}, {Name: "b", Command: "2", Passed: true}, {Name: "c", Kind: Criterion, Passed: true}})
-	want := Baseline{Checks: []BaselineCheck{{"a", "1", false}, {"b", "2", true}}}
+	want := Baseline{Checks: []BaselineCheck{{Name: "a", Command: "1", Green: false}, {Name: "b", Command: "2", Green: true}}}
 	if diff := cmp.Diff(want, first); diff != "" {
 		t.Errorf("first (-want +got):\n%s", diff)
 	}
 	second := first.Update([]Result{{Name: "a", Command: "1", Passed: true}, {Name: "b", Command: "other"}})
-	want = Baseline{Checks: []BaselineCheck{{"a", "1", true}, {"b", "other", false}}}
+	want = Baseline{Checks: []BaselineCheck{{Name: "a", Command: "1", Green: true}, {Name: "b", Command: "other", Green: false}}}
 	if diff := cmp.Diff(want, second); diff != "" {
 		t.Errorf("second (-want +got):\n%s", diff)
 	}

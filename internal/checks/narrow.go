@@ -185,6 +185,8 @@ func Failures(results []Result, chars int) string {
 			fmt.Fprintf(&b, "timeout after %d ms", r.DurationMs)
 		case r.Problem != "":
 			b.WriteString(r.Problem)
+		case r.NoTests:
+			b.WriteString("it succeeded, but " + noTestRan + ": the command asks for tests, and none is there or its filter matches none")
 		default:
 			fmt.Fprintf(&b, "exit code %d", r.ExitCode)
 		}

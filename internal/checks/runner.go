@@ -98,7 +98,7 @@ func (r *Runner) check(ctx context.Context, c Check) (Result, error) {
 		return res, err
 	}
 	res.Attempts = 1
-	for r.Again != nil && res.Attempts <= r.FlakyReruns && !res.Passed && !res.TimedOut && res.Problem == "" && res.Missing == "" {
+	for r.Again != nil && res.Attempts <= r.FlakyReruns && !res.Passed && !res.TimedOut && !res.NoTests && res.Problem == "" && res.Missing == "" {
 		again, err := r.Again(ctx, c)
 		if err != nil {
 			return res, err
@@ -175,11 +175,32 @@ func (r *Runner) once(ctx context.Context, c Check) (Result, error) {
 	res.ExitCode = exit.Code
 	res.TimedOut = exit.Stopped && context.Cause(runCtx) == errTimeout
 	res.Passed = exit.Success() && !res.TimedOut
-	if !res.Passed && !res.TimedOut {
+	if res.Passed && c.Kind != "setup" && c.Kind != "step" {
+		res.countTests()
+	}
+	if !res.Passed && !res.TimedOut && !res.NoTests {
 		res.Missing = missingProgram(c.Run, res.ExitCode, res.Output)
 	}
 	return res, nil
 }
+
+// countTests reads from the output how many tests ran. A long output of which
+// the middle is missing says nothing about that.
+func (r *Result) countTests() {
+	if r.OutputBytes > int64(len(r.Output)) {
+		return
+	}
+	text := StripEscapes(strings.ToValidUTF8(string(r.Output), "\uFFFD"))
+	if n, known := Ran(text); known {
+		r.Tests = &n
+	}
+	if RanNothing(r.Command, text) {
+		r.Passed, r.NoTests = false, true
+	}
+}
+
+// noTestRan is said of a command that succeeded without one.
+const noTestRan = "no test ran"
 
 // scope is how one command is started, and what ends its processes.
 func (r *Runner) scope() (StartFunc, func() error, error) {
@@ -224,6 +245,8 @@ func failure(r Result) string {
 		return r.Problem
 	case r.Missing != "":
 		return fmt.Sprintf("environment: %s not found (exit code %d)", r.Missing, r.ExitCode)
+	case r.NoTests:
+		return noTestRan
 	default:
 		return fmt.Sprintf("exit code %d", r.ExitCode)
 	}

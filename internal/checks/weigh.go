@@ -52,6 +52,8 @@ type BaselineCheck struct {
 	Command string `toml:"command" json:"command"`
 	// Green is true once the check has passed; it never becomes false again.
 	Green bool `toml:"green" json:"green"`
+	// Tests is how many tests ran when it was green the last time; 0 = unknown.
+	Tests int `toml:"tests,omitempty" json:"tests,omitempty"`
 }
 
 // Red reports whether the check of this name and command was run and has never
@@ -79,11 +81,15 @@ func (b Baseline) Update(results []Result) Baseline {
 		out.Checks = slices.DeleteFunc(out.Checks, func(c BaselineCheck) bool {
 			return c.Name == r.Name && c.Command != r.Command
 		})
-		if i := out.find(r.Name, r.Command); i >= 0 {
-			out.Checks[i].Green = out.Checks[i].Green || r.Passed
-			continue
+		i := out.find(r.Name, r.Command)
+		if i < 0 {
+			i = len(out.Checks)
+			out.Checks = append(out.Checks, BaselineCheck{Name: r.Name, Command: r.Command})
 		}
-		out.Checks = append(out.Checks, BaselineCheck{Name: r.Name, Command: r.Command, Green: r.Passed})
+		out.Checks[i].Green = out.Checks[i].Green || r.Passed
+		if r.Passed && r.Tests != nil {
+			out.Checks[i].Tests = *r.Tests
+		}
 	}
 	return out
 }
@@ -122,6 +128,8 @@ func Weigh(results []Result, base Baseline, mode Mode, strategy Strategy) Verdic
 		shown := r.Name
 		if r.TimedOut {
 			shown += " (timeout)"
+		} else if r.NoTests {
+			shown += " (" + noTestRan + ")"
 		}
 		switch {
 		case r.Kind == Criterion:

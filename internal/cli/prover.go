@@ -73,14 +73,14 @@ func (p *prover) weigh(req loop.ProofRequest, results ...checks.Result) checks.V
 func (p *prover) short(r checks.Result) state.CheckRun {
 	s := r.Short(p.set.Context.FailureChars)
 	return state.CheckRun{Name: r.Name, Kind: string(r.Kind), Command: r.Command, ExitCode: r.ExitCode, Passed: r.Passed,
-		DurationMs: r.DurationMs, Output: strings.ToValidUTF8(string(s.Output), "\uFFFD"), TimedOut: r.TimedOut, Flaky: r.Flaky, AlreadyRed: r.AlreadyRed,
+		DurationMs: r.DurationMs, Output: strings.ToValidUTF8(string(s.Output), "\uFFFD"), TimedOut: r.TimedOut, Flaky: r.Flaky, AlreadyRed: r.AlreadyRed, Tests: r.Tests, NoTests: r.NoTests,
 		Tolerated: r.Tolerated, Missing: r.Missing, Tail: checks.Tail(r.Output, tailLines)}
 }
 
 func toBaseline(in []state.CheckState) checks.Baseline {
 	var b checks.Baseline
 	for _, c := range in {
-		b.Checks = append(b.Checks, checks.BaselineCheck{Name: c.Name, Command: c.Command, Green: !c.Red})
+		b.Checks = append(b.Checks, checks.BaselineCheck{Name: c.Name, Command: c.Command, Green: !c.Red, Tests: c.Tests})
 	}
 	return b
 }
@@ -88,7 +88,7 @@ func toBaseline(in []state.CheckState) checks.Baseline {
 func fromBaseline(b checks.Baseline) []state.CheckState {
 	var out []state.CheckState
 	for _, c := range b.Checks {
-		out = append(out, state.CheckState{Name: c.Name, Command: c.Command, Red: !c.Green})
+		out = append(out, state.CheckState{Name: c.Name, Command: c.Command, Red: !c.Green, Tests: c.Tests})
 	}
 	return out
 }
@@ -276,10 +276,13 @@ func (p *prover) Weakened(ctx context.Context, req loop.WeakenRequest) (loop.Wea
 			if err != nil {
 				return loop.WeakenReport{}, fmt.Errorf("run the new tests beside the old ones: %w", err)
 			}
-			for i := range old {
+			for i := range min(len(old), len(now)) {
 				findings = append(findings, weaken.JudgeOldTests(report, old[i], &now[i])...)
 			}
 		}
+	}
+	if len(findings) == 0 {
+		findings = fewerTests(req, report.Before-report.After)
 	}
 	var out loop.WeakenReport
 	for _, f := range findings {
@@ -291,6 +294,20 @@ func (p *prover) Weakened(ctx context.Context, req loop.WeakenRequest) (loop.Wea
 		out.Notes = append(out.Notes, f.String())
 	}
 	return out, nil
+}
+
+// fewerTests are the checks of which fewer tests ran than before. Tests that the
+// change removed were judged one by one and are no surprise.
+func fewerTests(req loop.WeakenRequest, removed int) []weaken.Finding {
+	var out []weaken.Finding
+	for _, r := range req.Ran {
+		for _, b := range req.Baseline {
+			if r.Passed && r.Tests != nil && b.Name == r.Name && b.Command == r.Command && *r.Tests < b.Tests-max(0, removed) {
+				out = append(out, weaken.Finding{Rule: weaken.Removed, Detail: fmt.Sprintf("%s of check %s ran, %d before", plural(*r.Tests, "test"), r.Name, b.Tests)})
+			}
+		}
+	}
+	return out
 }
 
 // runTests runs test commands in a fresh checkout of the attempt with files put

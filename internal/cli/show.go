@@ -393,6 +393,8 @@ func (a *App) showCheck(k state.CheckRun) {
 		mark, code, word = "·", "33", "failed, and may"
 	case k.TimedOut:
 		mark, code, word = "✗", "31", "timeout"
+	case k.NoTests:
+		mark, code, word = "✗", "31", "no test ran"
 	case !k.Passed:
 		mark, code, word = "✗", "31", "exit "+strconv.Itoa(k.ExitCode)
 	case k.Flaky:
@@ -406,6 +408,9 @@ func (a *App) showCheck(k state.CheckRun) {
 		name += "  " + a.colour(a.Out, "2", clip(k.Command, 60))
 	}
 	a.printf("  %s %s  %s", a.colour(a.Out, code, mark), name, duration(k.DurationMs))
+	if k.Tests != nil {
+		a.printf("  %s", plural(*k.Tests, "test"))
+	}
 	if word != "" {
 		a.printf("  %s", a.colour(a.Out, code, word))
 	}

@@ -252,3 +252,36 @@ func TestFlakyRerunStartsClean(t *testing.T) {
 		}
 	})
 }
+
+// TestNothingRan: a command that asks for tests and ran none proves nothing,
+// neither in the plan nor as a check, and fewer tests than before are found
+// also where the test files say nothing.
+func TestNothingRan(t *testing.T) {
+	t.Run("a criterion", func(t *testing.T) {
+		t.Parallel()
+		p := newProject(t, doTask, "", goTests)
+		p.must(t, "add", "join", "--verify", "go test -run TestJoin ./...")
+		if r := p.run(t, goEnv(t), "start", "--once"); r.code != 4 || !strings.Contains(r.out, "reject: criteria: go test -run TestJoin ./... (no test ran)") {
+			t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+		}
+		if out := p.must(t, "show", "1"); !strings.Contains(out, "no test ran") {
+			t.Error(out)
+		}
+	})
+	t.Run("a filter in the environment", func(t *testing.T) {
+		t.Parallel()
+		p := newProject(t, doTask, "[[checks]]\nname = \"test\"\nrun = \"go test ./...\"\n", goTests)
+		p.must(t, "add", "join")
+		if r := p.run(t, append(goEnv(t), "GOFLAGS=-run=NOTHING"), "start", "--once"); r.code != 8 || !strings.Contains(r.err, "no test ran") {
+			t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+		}
+	})
+	t.Run("fewer than before", func(t *testing.T) {
+		t.Parallel()
+		// The code under test ends the run of the tests early.
+		p := newProject(t, "printf 'echo 1 passed in 0.1s\\nexit 0\\n' > code/early\n"+doTask, "[[checks]]\nname = \"test\"\nrun = \"sh test.sh\"\n",
+			map[string]string{"code/late": "echo 3 passed in 0.1s\n", "test.sh": "for f in code/*; do . \"./$f\"; done\n"})
+		p.must(t, "add", "one")
+		p.wants(t, 4, []string{"reject: test_weakened: 1 test of check test ran, 3 before"}, "start", "--once")
+	})
+}

@@ -1,0 +1,253 @@
+package checks
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// tally reads from the output of a test runner how many tests ran and passed;
+// it is asked of runs that succeeded. Each match adds its first group; the groups
+// after it are taken away: tests that were skipped. A pattern without a group
+// says that no test ran.
+type tally struct {
+	runner, pattern string
+	last            bool // only the last match counts: totals of a run that are printed again
+}
+
+// tallies are the summaries of the usual runners. Runners that print nothing of
+// the kind are not known; then nothing is concluded.
+var tallies = []tally{
+	{"pytest", `(?m)^=* ?(?:\d+ failed, )?(\d+) passed\b[^\n]* in [\d.:]+`, false},
+	{"pytest", `(?m)^=* ?(?:no tests ran|\d+ (?:deselected|skipped)[^\n]*) in [\d.:]+`, false},
+	{"unittest", `(?m)^Ran (\d+) tests? in [^\n]*(?:\s+(?:OK|FAILED|NO TESTS RAN)[^\n]*?\(?(?:[^\n]*?skipped=(\d+))?)?`, false},
+	{"Jest", `(?m)^Tests: +(?:\d+ \w+, )*?(\d+) passed, `, true},
+	{"Jest", `(?m)^Tests: +(?:\d+ (?:skipped|todo), )+\d+ total`, false},
+	{"Vitest", `(?m)^ *Tests +(?:\d+ \w+ \| )*?(\d+) passed`, true},
+	{"Vitest", `(?m)^ *Tests +\d+ (?:skipped|todo)[^\n]*\(\d+\)$`, false},
+	{"Jest, Vitest", `No test(?: file)?s found, exiting with code 0`, false},
+	{"Mocha, Cypress", `(?m)^ +(\d+) passing\b`, false},
+	{"node --test", `(?m)^(?:#|ℹ) tests (\d+)(?:\n(?:#|ℹ) \w+ \d+)*?\n(?:#|ℹ) skipped (\d+)`, false},
+	{"cargo test", `(?m)^test result: \w+\. (\d+) passed; `, false},
+	{"cargo nextest", `(?m)^ *Summary [^\n]*?(\d+) tests? run:`, false},
+	{"Surefire", `(?m)^(?:\[\w+\] +)?Tests run: (\d+), Failures: \d+, Errors: \d+, Skipped: (\d+)$`, false},
+	{"Surefire, sbt", `(?m)^(?:\[\w+\] +)?No tests (?:to run|were executed)`, false},
+	{"RSpec", `(?m)^(\d+) examples?, \d+ failures?(?:, (\d+) pending)?`, false},
+	{"Minitest, test-unit", `(?m)^(\d+) (?:runs|tests), \d+ assertions, \d+ failures, \d+ errors(?:, \d+ pendings)?(?:, (\d+) (?:skips|omissions))?`, false},
+	{"PHPUnit", `(?m)^OK \((\d+) tests?, `, false},
+	{"PHPUnit", `(?m)^Tests: (\d+), Assertions: \d+[^\n]*?(?:Skipped: (\d+))?`, false},
+	{"PHPUnit", `(?m)^No tests executed!`, false},
+	{"dotnet test", `Failed: +\d+, Passed: +(\d+), Skipped: `, false},
+	{"dotnet test", `No test matches the given testcase filter|No test is available in`, false},
+	{"CTest", `(?m)^\d+% tests passed, \d+ tests failed out of (\d+)`, false},
+	{"CTest", `No tests were found!!!`, false},
+	{"Swift", `(?m)Executed (\d+) tests?, with`, true},
+	{"Deno", `(?m)^(?:ok|FAILED) \| (\d+) passed`, false},
+	{"Bun", `(?m)^ *(\d+) pass$`, false},
+	{"ExUnit, Bats", `(?m)^(?:\d+ doctests?, )?(\d+) tests?, \d+ failures?(?:, \d+ excluded)?(?:, (\d+) skipped)?`, false},
+	{"ExUnit", `(?m)^There are no tests to run`, false},
+	{"Dart", `(?m)^No tests ran\.`, false},
+	{"Ginkgo", `(?m)^Ran (\d+) of \d+ Specs`, false},
+	{"Playwright", `(?m)^ +(\d+) passed \([\d.]+m?s\)`, false},
+	{"sbt", `(?m)Passed: Total (\d+), `, false},
+	{"gotestsum", `(?m)^DONE (\d+) tests?(?:, (\d+) skipped)?`, true},
+}
+
+var compiledTallies = sync.OnceValue(func() []*regexp.Regexp {
+	var out []*regexp.Regexp
+	for _, t := range tallies {
+		out = append(out, regexp.MustCompile(t.pattern))
+	}
+	return out
+})
+
+// goVerbose and goJSON are single tests of go test -v and -json; goPackage is
+// the line of a package of which at least one test ran, or none.
+var (
+	goVerbose = regexp.MustCompile(`(?m)^ *--- (?:PASS|FAIL): `)
+	goJSON    = regexp.MustCompile(`(?m)^\{[^\n]*"Action":"(?:pass|fail)"[^\n]*"Test":"`)
+	goNone    = regexp.MustCompile(`(?m)(?:^|"Output":")ok  ?(?:\\t|\t)[^\n]*\[no tests to run\]`)
+	goSome    = regexp.MustCompile(`(?m)^ok  \t\S+\t[^\n]*$`)
+	nodeFile  = regexp.MustCompile(`(?m)^(?:ok \d+ -|✔) \S*/\S+\.[cm]?[jt]s(?: \([\d.]+ms\))?$`)
+)
+
+// Ran is how many tests ran, as far as the output of a command says; known is
+// false when it does not say.
+func Ran(output string) (n int, known bool) {
+	if m := len(goVerbose.FindAllString(output, -1)) + len(goJSON.FindAllString(output, -1)); m > 0 {
+		n, known = n+m, true
+	}
+	for i, re := range compiledTallies() {
+		all := re.FindAllStringSubmatch(output, -1)
+		if len(all) > 0 && tallies[i].last {
+			all = all[len(all)-1:]
+		}
+		for _, m := range all {
+			known = true
+			count := 0
+			for j, group := range m[1:] {
+				v, _ := strconv.Atoi(group) // an empty group is none
+				if j > 0 {
+					v = -v
+				}
+				count += v
+			}
+			n += max(0, count)
+		}
+	}
+	return n, known
+}
+
+// filters says how a runner is told to run some tests alone.
+type filters struct {
+	words []string // that name the runner, one after the other
+	flags []string // that choose tests; with "=", also "-Dtest="
+	// names: any further word chooses tests; otherwise only one that is a file
+	// or a test in it (x_test.py, a.py::test_b).
+	names  bool
+	values []string // flags whose value is the next word
+}
+
+var filterTable = []filters{
+	{words: []string{"go", "test"}, flags: []string{"-run", "--run", "-test.run"}},
+	{words: []string{"gotestsum"}, flags: []string{"-run", "--run", "-test.run"}},
+	{words: []string{"ginkgo"}, flags: []string{"-focus", "--focus", "--focus-file", "--label-filter"}},
+	{words: []string{"pytest"}, flags: []string{"-k", "-m"}},
+	{words: []string{"py.test"}, flags: []string{"-k", "-m"}},
+	{words: []string{"unittest", "discover"}, flags: []string{"-k"}},
+	{words: []string{"unittest"}, flags: []string{"-k"}, names: true},
+	{words: []string{"manage.py", "test"}, flags: []string{"-k", "--tag"}, names: true, values: []string{"--settings", "--parallel", "-v", "--verbosity"}},
+	{words: []string{"jest"}, flags: []string{"-t", "--testNamePattern", "--testPathPattern", "--testPathPatterns"}},
+	{words: []string{"vitest"}, flags: []string{"-t", "--testNamePattern"}},
+	{words: []string{"mocha"}, flags: []string{"-g", "--grep", "-f", "--fgrep"}},
+	{words: []string{"ava"}, flags: []string{"-m", "--match"}},
+	{words: []string{"playwright", "test"}, flags: []string{"-g", "--grep"}},
+	{words: []string{"node"}, flags: []string{"--test-name-pattern"}},
+	{words: []string{"deno", "test"}, flags: []string{"--filter"}},
+	{words: []string{"bun", "test"}, flags: []string{"-t", "--test-name-pattern"}},
+	{words: []string{"cargo", "nextest", "run"}, flags: []string{"-E", "--test"}, names: true, values: cargoValues},
+	{words: []string{"cargo", "test"}, flags: []string{"--test"}, names: true, values: cargoValues},
+	{words: []string{"cargo", "t"}, flags: []string{"--test"}, names: true, values: cargoValues},
+	{words: []string{"rspec"}, flags: []string{"-e", "--example", "-t", "--tag"}},
+	{words: []string{"rails", "test"}, flags: []string{"-n", "--name"}},
+	{words: []string{"ruby"}, flags: []string{"-n", "--name"}},
+	{words: []string{"phpunit"}, flags: []string{"--filter", "--group"}},
+	{words: []string{"pest"}, flags: []string{"--filter", "--group"}},
+	{words: []string{"artisan", "test"}, flags: []string{"--filter", "--group"}},
+	{words: []string{"dotnet", "test"}, flags: []string{"--filter"}},
+	{words: []string{"mvn"}, flags: []string{"-Dtest=", "-Dit.test=", "-Dgroups="}},
+	{words: []string{"mvnw"}, flags: []string{"-Dtest=", "-Dit.test=", "-Dgroups="}},
+	{words: []string{"gradle"}, flags: []string{"--tests"}},
+	{words: []string{"gradlew"}, flags: []string{"--tests"}},
+	{words: []string{"ctest"}, flags: []string{"-R", "--tests-regex", "-L", "--label-regex"}},
+	{words: []string{"swift", "test"}, flags: []string{"--filter"}},
+	{words: []string{"mix", "test"}, flags: []string{"--only"}},
+	{words: []string{"bats"}, flags: []string{"-f", "--filter", "--filter-tags"}},
+	{words: []string{"dart", "test"}, flags: []string{"-n", "--name", "-N", "--plain-name"}},
+	{words: []string{"flutter", "test"}, flags: []string{"--name", "--plain-name"}},
+	{words: []string{"sbt"}, flags: []string{"testOnly"}},
+	// What npm test and its like pass on says which tests, whatever the runner.
+	{words: []string{"npm"}, flags: passedOn},
+	{words: []string{"pnpm"}, flags: passedOn},
+	{words: []string{"yarn"}, flags: passedOn},
+	{words: []string{"make"}, flags: passedOn},
+	{words: []string{"just"}, flags: passedOn},
+	{words: []string{"rake"}, flags: []string{"TEST=", "N="}},
+}
+
+var (
+	cargoValues = []string{"-p", "--package", "--exclude", "-F", "--features", "--bench", "--example", "--bin", "--target", "--target-dir",
+		"--manifest-path", "--profile", "-j", "--jobs", "--color", "--message-format", "-Z", "--config", "--test-threads", "--skip"}
+	passedOn = []string{"-t", "--testNamePattern", "--testPathPattern", "-g", "--grep", "--test-name-pattern", "--filter", "-run", "TESTFLAGS=-run"}
+)
+
+// separators end one command of a line. A quoted one is cut as well, which
+// does not matter for finding flags.
+var separators = regexp.MustCompile(`&&|\|\||[;|\n&()]`)
+
+// NamesTests says whether a command line asks for certain tests.
+func NamesTests(line string) bool {
+	for _, part := range separators.Split(line, -1) {
+		words := strings.Fields(strings.NewReplacer(`"`, "", "'", "", "`", "").Replace(part))
+		for _, f := range filterTable {
+			if rest, ok := after(words, f.words); ok {
+				if f.chosen(rest) {
+					return true
+				}
+				break
+			}
+		}
+	}
+	return false
+}
+
+// after is what follows the words of a runner; a path in front of its name does
+// not matter, nor what starts it (uv run, npx, python -m, env X=1).
+func after(words, runner []string) ([]string, bool) {
+	for i := range words {
+		at := i
+		for n, want := range runner {
+			// As in go -C sub test, cargo +nightly test.
+			for n > 0 && at < len(words) && (words[at][0] == '-' || words[at][0] == '+') {
+				if words[at] == "-C" {
+					at++
+				}
+				at++
+			}
+			if at >= len(words) || path.Base(words[at]) != want {
+				at = -1
+				break
+			}
+			at++
+		}
+		if at > 0 {
+			return words[at:], true
+		}
+	}
+	return nil, false
+}
+
+func (f filters) chosen(words []string) bool {
+	skip := false
+	for _, w := range words {
+		switch {
+		case skip:
+			skip = false
+		case slices.ContainsFunc(f.flags, func(flag string) bool {
+			return w == flag || strings.HasPrefix(w, strings.TrimSuffix(flag, "=")+"=") ||
+				len(flag) == 2 && flag[0] == '-' && strings.HasPrefix(w, flag) && !strings.HasPrefix(w, "--")
+		}):
+			return true
+		case slices.Contains(f.values, w):
+			skip = true
+		case strings.HasPrefix(w, "-") || strings.HasPrefix(w, "<") || strings.HasPrefix(w, ">") || strings.HasPrefix(w, "2>"):
+		case f.names:
+			return true
+		case strings.Contains(w, "::") || testFile.MatchString(w) && !strings.ContainsAny(w, "*?[{"):
+			return true
+		}
+	}
+	return false
+}
+
+// testFile is a word that names one file of tests.
+var testFile = regexp.MustCompile(`(?i)(?:[._-](?:test|spec)s?|(?:^|/)tests?_[^/]*|Tests?|Spec)\.[a-z]{1,4}(?::\d+)?$`)
+
+// RanNothing says that a command succeeded without running a test, although it
+// asks for tests. What a runner prints for a suite that is empty as a whole says
+// nothing against it: a project may begin without tests. But go says of a
+// package whose tests were all filtered out, by whatever setting, that none ran.
+func RanNothing(line, output string) bool {
+	none, some := len(goNone.FindAllString(output, -1)), len(goSome.FindAllString(output, -1))
+	if none > 0 && some <= none && len(goVerbose.FindAllString(output, -1)) == 0 && len(goJSON.FindAllString(output, -1)) == 0 {
+		return true
+	}
+	n, known := Ran(output)
+	if strings.Contains(line, "--test-name-pattern") {
+		n = max(0, n-len(nodeFile.FindAllString(output, -1))) // a file without a test of that name passes as one
+	}
+	return known && n == 0 && NamesTests(line)
+}
