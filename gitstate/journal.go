@@ -12,6 +12,7 @@ import (
 // Names of our refs.
 const (
 	headsPrefix    = "refs/ralph/heads/"
+	OwnPrefix      = "refs/ralph/"
 	NotesRef       = "refs/notes/ralph"
 	LocalPrefix    = "refs/ralph/local/"
 	EvidencePrefix = "refs/ralph/evidence/"

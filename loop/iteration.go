@@ -37,6 +37,7 @@ type iteration struct {
 	anchor object.ID // the commit on the checkpoint's ref
 	after  *worktree.Capture
 	git    *gitstate.Snapshot
+	ours   map[string]object.ID // our own refs, where nothing keeps an agent from them
 	prompt agentctx.Prompt
 	runDir string
 	group  *proc.Group
@@ -237,6 +238,9 @@ func (l *Loop) start(ctx context.Context, it *iteration) error {
 	it.state = snap.State
 	if it.git, err = l.Repo.TakeSnapshot(l.background(), nil); err != nil {
 		return fmt.Errorf("note git's own state: %w", err)
+	}
+	if err := l.ours(it); err != nil {
+		return err
 	}
 	wrap := l.Sandbox.Wrapper(it.use)
 	if it.group, err = proc.NewGroup(proc.GroupOptions{EventID: it.id, Wrap: wrap}); err != nil {

@@ -3,6 +3,7 @@ package loop
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,6 +87,11 @@ func (l *Loop) checkTamper(it *iteration) (*Action, error) {
 		}
 	}
 	l.undo(it, undo)
+	lost, err := l.putBackOurs(it)
+	if err != nil {
+		return nil, err
+	}
+	moved = append(moved, lost...)
 	moved = slices.DeleteFunc(moved, func(d gitstate.Difference) bool {
 		if l.Repo.CameWithFetch(l.background(), d) || l.Repo.OfOtherLoop(d) {
 			it.notice("meanwhile: %s", d)
@@ -96,14 +102,70 @@ func (l *Loop) checkTamper(it *iteration) (*Action, error) {
 	for _, lock := range it.git.RemoveStaleLocks(now) {
 		it.notice("a lock that no process held was removed: %s", lock)
 	}
-	if err := l.restoreIndex(it); err != nil {
-		return nil, err
-	}
 	if len(moved) > 0 {
+		// The index belongs to where HEAD is now: its old entries would undo a
+		// person's commit with the next one.
+		if err := l.noteIndex(it); err != nil {
+			it.notice("the index could not be compared: %s", notes.OneLine(err.Error(), 200))
+		}
 		return l.haltMoved(it, moved)
 	}
-	return nil, nil
+	return nil, l.restoreIndex(it)
 }
+
+// ours lists the refs of ours that nobody else moves while the agent runs:
+// what an agent without a sandbox may have deleted.
+func (l *Loop) ours(it *iteration) error {
+	if l.bounded() {
+		return nil
+	}
+	var err error
+	if it.ours, err = l.Repo.ListRefs(l.background(), gitstate.OwnPrefix); err != nil {
+		return fmt.Errorf("note our own refs: %w", err)
+	}
+	note, err := l.Repo.ReadRef(l.background(), gitstate.NotesRef)
+	if err == nil && !note.IsZero() {
+		it.ours[gitstate.NotesRef] = note
+	}
+	return err
+}
+
+// putBackOurs makes refs of ours again that are gone, the journal's as the
+// newest that this process has seen of it. The run ends then.
+func (l *Loop) putBackOurs(it *iteration) ([]gitstate.Difference, error) {
+	if len(it.ours) == 0 {
+		return nil, nil
+	}
+	now, err := l.Repo.ListRefs(l.background(), gitstate.OwnPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("compare our own refs: %w", err)
+	}
+	if note, err := l.Repo.ReadRef(l.background(), gitstate.NotesRef); err != nil {
+		return nil, err
+	} else if !note.IsZero() {
+		now[gitstate.NotesRef] = note
+	}
+	var lost []gitstate.Difference
+	for _, name := range slices.Sorted(maps.Keys(it.ours)) {
+		if _, there := now[name]; there {
+			continue
+		}
+		was := it.ours[name]
+		if name == l.Journal.Ref() {
+			if known := l.Journal.Newest(); !known.IsZero() {
+				was = known
+			}
+		}
+		if err := l.Repo.UpdateRefs("ralph: made again after it was deleted", gitstate.RefUpdate{Name: name, New: was}); err != nil {
+			return nil, gitstate.Hint(1, fmt.Sprintf("git update-ref %s %s", name, was), "%s was deleted while the agent ran and could not be made again: %w", name, err)
+		}
+		lost = append(lost, gitstate.Difference{Kind: "refs", Name: name, Old: was.String(), New: putBackAgain})
+	}
+	return lost, nil
+}
+
+// putBackAgain stands for a ref that was deleted and made again.
+const putBackAgain = "deleted, and made again"
 
 // undo puts back what the agent did to git's own files, and rejects.
 func (l *Loop) undo(it *iteration, diff []gitstate.Difference) {
@@ -143,10 +205,11 @@ func (l *Loop) noteIndex(it *iteration) error {
 	if found.Equal(it.before.Index) {
 		return nil
 	}
-	paths, _, err := l.indexChanges(it, found)
+	paths, tree, err := l.indexChanges(it, found)
 	if err != nil {
 		return err
 	}
+	it.foundIndex = tree
 	it.notice("staged by somebody else meanwhile: %s", list(paths))
 	return nil
 }
@@ -253,34 +316,51 @@ func (l *Loop) haltMoved(it *iteration, moved []gitstate.Difference) (*Action, e
 		l.readClaims(it)
 	}
 	var what, back []string
-	for _, d := range moved {
+	for i, d := range moved {
 		if d.Kind != "HEAD" && d.Kind != "refs" {
 			continue
 		}
 		line := fmt.Sprintf("%s: %s → %s", d.Name, or(d.Old, "absent"), or(d.New, "absent"))
-		what, back = append(what, line), append(back, backCommand(d))
 		it.notice("%s", line)
+		if i >= 20 {
+			continue
+		}
+		what = append(what, line)
+		if cmd := backCommand(d); cmd != "" {
+			back = append(back, cmd)
+		}
 	}
 	it.tampered("refs")
 	if err := l.endUntouched(it, "tampered: "+strings.Join(it.proof.Tampered, ", ")); err != nil {
 		return nil, err
 	}
-	l.Log("refs moved while the agent ran:\n  %s\nto move them back:\n  %s\nto go on from here: leave them. The worktree was left as it is: git ralph diff %d shows the attempt, git ralph restore %d --before takes it back",
-		strings.Join(what, "\n  "), strings.Join(back, "\n  "), it.number, it.number)
+	l.Log("refs moved while the agent ran, by the agent or perhaps by you:\n  %s\nto go on from here: git ralph adopt, then git ralph start", strings.Join(what, "\n  "))
+	if len(back) > 0 {
+		l.Log("to move them back instead (what they lead to now gets a name first):\n  %s", strings.Join(back, "\n  "))
+	}
+	l.Log("the worktree and the index were left as they are: git ralph diff %d shows what is there, git ralph restore %d --before takes it back, and git ralph restore %d brings it again",
+		it.number, it.number, it.number)
 	return &Action{Kind: Halt, Status: state.HaltedStatus, Reason: state.RefsMoved}, nil
 }
 
-// backCommand is what a person types to move a ref to where it was.
+// backCommand is what a person types to move a ref to where it was, "" where that
+// could lose something of theirs. A commit that only the ref leads to gets a
+// branch first; a stash, and what is new, are left to the person.
 func backCommand(d gitstate.Difference) string {
+	if d.Name == "refs/stash" || d.Old == "" || d.New == putBackAgain {
+		return ""
+	}
+	name := ""
+	if len(d.New) == 40 {
+		name = fmt.Sprintf("git branch found-%s %s && ", d.New[:10], d.New)
+	}
 	switch ref, symbolic := strings.CutPrefix(d.Old, "ref: "); {
 	case d.Kind == "HEAD" && symbolic:
-		return "git symbolic-ref HEAD " + ref
+		return name + "git symbolic-ref HEAD " + ref
 	case d.Kind == "HEAD":
-		return "git update-ref --no-deref HEAD " + d.Old
-	case d.Old == "":
-		return fmt.Sprintf("git update-ref -d %s %s", d.Name, d.New)
+		return name + "git update-ref --no-deref HEAD " + d.Old
 	case d.New == "":
 		return fmt.Sprintf("git update-ref %s %s ''", d.Name, d.Old)
 	}
-	return fmt.Sprintf("git update-ref %s %s %s", d.Name, d.Old, d.New)
+	return fmt.Sprintf("%sgit update-ref %s %s %s", name, d.Name, d.Old, d.New)
 }

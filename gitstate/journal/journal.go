@@ -102,12 +102,18 @@ func (j *Journal) At(entry object.ID) (*Snapshot, error) {
 	return j.last, nil
 }
 
+// lostRef stands for the journal's ref in a hint.
+const lostRef = "refs/ralph/heads/BRANCH"
+
 // asFormat tells a journal of a newer program from a damaged one.
 func asFormat(entry object.ID, err error) error {
 	var fe *state.FormatError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &fe) && fe.Format == "":
+		return gitstate.Hint(1, "git fsck --lost-found finds the newest entry of the old one; git update-ref "+lostRef+" ENTRY "+entry.String()+" goes back to it",
+			"the journal cannot be used at entry %s: %w", entry.String()[:12], err)
 	case errors.As(err, &fe):
 		return gitstate.Hint(1, "upgrade git-ralph; the journal can be read with plain git until then", "%w", err)
 	}
@@ -216,6 +222,10 @@ func (j *Journal) Draft(ctx context.Context, snap *Snapshot, e state.Event) (*Sn
 		old, parents = snap.State, []object.ID{snap.Tip}
 	}
 	next, dropped := state.Apply(old, e)
+	if snap == nil && next.Journal.ID == "" {
+		// Only what begins a journal may be its first entry.
+		return nil, gitstate.Hint(1, "git ralph fsck names what is left of it", "the journal of %s is gone: nothing is at %s", j.Branch, j.Ref())
+	}
 	e.Superseded = dropped
 	// Before the entry can be seen: a command that was written here needs no
 	// question here.
@@ -311,6 +321,14 @@ func (j *Journal) fail(step string) {
 	if j.Fail != nil {
 		j.Fail(step)
 	}
+}
+
+// Newest is the newest entry that this process has read or written.
+func (j *Journal) Newest() object.ID {
+	if j.last == nil {
+		return object.Zero
+	}
+	return j.last.Tip
 }
 
 // Moved tells the journal that another writer of this process has set the tip.

@@ -142,10 +142,14 @@ type DecodeError struct {
 func (e *DecodeError) Error() string { return fmt.Sprintf("read %s of the journal: %v", e.Path, e.Err) }
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// FormatError says that a newer program wrote the journal.
+// FormatError says that a newer program wrote the journal, or that its beginning
+// is not the one of a journal.
 type FormatError struct{ Format string }
 
 func (e *FormatError) Error() string {
+	if e.Format == "" {
+		return "the journal has no format: it was deleted, and something was recorded after that"
+	}
 	return fmt.Sprintf("the journal has format %q, this git-ralph writes format %s", e.Format, Format)
 }
 

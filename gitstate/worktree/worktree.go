@@ -114,7 +114,7 @@ func (e *Engine) fail(step string) {
 func Failpoints() []string {
 	return []string{
 		"store blob", "store tree", "store manifest",
-		"restore remove", "restore folder", "restore write", "restore rename", "restore mode", "restore done", "restore aside",
+		"restore remove", "restore folder", "restore write", "restore rename", "restore mode", "restore done",
 		"index write", "index sync",
 	}
 }

@@ -125,6 +125,9 @@ func (m *mounter) collect() error {
 	if err := m.required(s.Worktree, rankWorktree, !s.WorktreeReadOnly, "worktree"); err != nil {
 		return err
 	}
+	if err := m.ancestors(); err != nil {
+		return err
+	}
 	for _, p := range s.ReadOnlyPaths {
 		m.optional(p, rankReadOnly, false, "read-only")
 	}
@@ -156,6 +159,33 @@ func (m *mounter) collect() error {
 		return err
 	}
 	m.hideCgroups(mounts)
+	return nil
+}
+
+// ancestors binds every folder between the worktree and a read-only part of it
+// onto itself: a mount cannot be renamed or removed, so that nothing is carried
+// away with its folder. Inside, a rename or a hard link from such a folder to
+// another part of the worktree is refused as between two file systems.
+func (m *mounter) ancestors() error {
+	root, err := m.resolve(m.spec.Worktree)
+	if err != nil || m.spec.WorktreeReadOnly {
+		return err
+	}
+	done := map[string]bool{root.real: true}
+	for _, p := range m.spec.ReadOnlyPaths {
+		r, err := m.resolve(p)
+		if err != nil || !within(r.real, root.real) {
+			continue
+		}
+		for dir := filepath.Dir(r.real); !done[dir]; dir = filepath.Dir(dir) {
+			done[dir] = true
+			tree, err := cloneTree(dir, true)
+			if err != nil {
+				return fmt.Errorf("keep %q in its place: %w", dir, err)
+			}
+			m.items = append(m.items, item{target: dir, rank: rankWorktree, dir: true, tree: tree, what: "folder"})
+		}
+	}
 	return nil
 }
 

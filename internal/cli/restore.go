@@ -87,9 +87,6 @@ func (c *RestoreCmd) checkpoint(a *App, j *journal.Journal, s state.State, e jou
 	if err != nil || at.IsZero() {
 		return false, err
 	}
-	if err := c.clean(a); err != nil {
-		return true, err
-	}
 	tree, err := j.Repo.TreeOf(at)
 	if err != nil {
 		return true, err
@@ -106,24 +103,25 @@ func (c *RestoreCmd) checkpoint(a *App, j *journal.Journal, s state.State, e jou
 	if err != nil {
 		return true, fmt.Errorf("read the checkpoint: %w", err)
 	}
-	report, err := engine.Restore(a.Ctx, cp)
+	// What lies there now is the attempt, which the evidence holds, or something
+	// that a person did since, which goes aside. Commits since then stay.
+	keep := worktree.Keeper{Event: e.Event.ID}
+	capture, err := engine.Capture(a.Ctx, cp)
 	if err != nil {
-		return true, fmt.Errorf("restore the checkpoint: %w", err)
+		return true, fmt.Errorf("look at what is there: %w", err)
+	}
+	if _, after, err := a.attempt(s, e); err == nil && after == capture.Tree {
+		keep.Known = capture
+	}
+	head, err := a.repo.HeadCommit(a.Ctx)
+	if err != nil {
+		return true, err
+	}
+	report, err := engine.RestoreOn(a.Ctx, cp, head, keep)
+	if err != nil {
+		return true, err
 	}
 	return true, c.tell(a, report)
-}
-
-// clean refuses to go over changes of the person.
-func (c *RestoreCmd) clean(a *App) error {
-	out, err := a.repo.Git.Run(a.Ctx, "status", "--porcelain", "-z", "--ignore-submodules=all")
-	if err != nil {
-		return err
-	}
-	if len(out) == 0 {
-		return nil
-	}
-	first := strings.SplitN(strings.TrimRight(string(out), "\x00"), "\x00", 2)[0]
-	return gitstate.Hint(1, "git stash --include-untracked, or commit them; or --branch NAME, which leaves the worktree alone", "the worktree has changes: %s", first[min(3, len(first)):])
 }
 
 // files moves the worktree from the branch's tip to a tree, and brings what was

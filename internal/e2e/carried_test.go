@@ -1,0 +1,112 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCarriedAwayAndBack: a large file, another repository and a FIFO whose
+// folder an agent renames are in their places afterwards, and nothing of them
+// is lost, whether the iteration is kept or rejected.
+func TestCarriedAwayAndBack(t *testing.T) {
+	big := strings.Repeat("b", 2<<20)
+	for _, sandbox := range []string{"off", "auto"} {
+		for name, end := range map[string]string{"keep": "", "reject": "echo x > broken\n", "into an ignored folder": "mkdir -p ignored; mv data2 ignored/\n"} {
+			t.Run(sandbox+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				p := newProject(t, "[ -e data ] && mv data data2\nrm -f link.txt\n"+end+doTask, check+"[guard]\nsandbox = \""+sandbox+"\"\n[worktree]\nmax_file = \"1MB\"\n",
+					map[string]string{".gitignore": "ignored/\n", "data/small.txt": "small\n"})
+				put("data/deep/big.bin", big)(p.Dir)
+				p.Git("init", "-q", filepath.Join(p.Dir, "data/inner"))
+				put("data/inner/wip.txt", "not committed\n")(p.Dir)
+				if err := exec.Command("mkfifo", filepath.Join(p.Dir, "data/pipe")).Run(); err != nil {
+					t.Skip("no mkfifo")
+				}
+				p.must(t, "add", "the first thing")
+				r := p.run(t, nil, "start", "--once")
+				if r.code != 0 && r.code != 4 {
+					t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+				}
+				if lies(p.Dir, "data/deep/big.bin") != big || lies(p.Dir, "data/inner/wip.txt") != "not committed\n" || lies(p.Dir, "data/small.txt") != "small\n" {
+					out, _ := exec.Command("find", p.Dir, "-path", "*/.git/objects", "-prune", "-o", "-newer", filepath.Join(p.Dir, "agent.sh"), "-print").Output()
+					t.Errorf("not in its place\n%s%s\n%s", r.out, r.err, out)
+				}
+				if st, err := os.Lstat(filepath.Join(p.Dir, "data/pipe")); err != nil || st.Mode()&os.ModeNamedPipe == 0 {
+					t.Error("the FIFO is gone")
+				}
+			})
+		}
+	}
+}
+
+// TestCommitOfAPersonWithoutASandbox: what a person commits and stashes beside an
+// iteration stays, in the index as well, and no advice takes it away.
+func TestCommitOfAPersonWithoutASandbox(t *testing.T) {
+	p := bytesProject(t, "off", doTask, false)
+	out := p.startBeside(t, func() {
+		put("mine.txt", "of a person\n")(p.Dir)
+		p.Git("add", "mine.txt")
+		p.Git("commit", "-q", "-m", "mine")
+		put("README", "to be stashed\n")(p.Dir)
+		p.Git("stash", "push", "-q", "--", "README")
+	}, nil)
+	if got := p.Git("diff", "--cached", "--name-status"); got != "" {
+		t.Errorf("staged: %s", got)
+	}
+	if !strings.Contains(out, "git ralph adopt") || !strings.Contains(out, "perhaps by you") {
+		t.Errorf("no way on:\n%s", out)
+	}
+	for line := range strings.Lines(out) {
+		if strings.Contains(line, "refs/stash") && strings.Contains(line, "update-ref") || strings.Contains(line, "update-ref -d") ||
+			strings.Contains(line, "git update-ref refs/heads/main") && !strings.Contains(line, "git branch") {
+			t.Errorf("this loses a commit: %s", line)
+		}
+	}
+	p.must(t, "adopt")
+	before := p.Git("ls-files", "-s", "mine.txt")
+	if r := p.run(t, nil, "restore", "1", "--before"); r.code != 0 {
+		t.Errorf("restore --before: exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	if p.Git("ls-files", "-s", "mine.txt") != before || p.Read("mine.txt") != "of a person\n" || p.Git("stash", "list") == "" {
+		t.Errorf("the commit or the stash is gone: %q", p.Read("mine.txt"))
+	}
+}
+
+// TestDeletedJournalWithoutASandbox: an agent that deletes our refs ends the run,
+// and they are there again.
+func TestDeletedJournalWithoutASandbox(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProject(t, "if [ \"$RALPH_ITERATION\" != 1 ]; then "+git+" for-each-ref --format='delete %(refname)' refs/ralph refs/notes | "+git+" update-ref --stdin; fi\n"+doTask,
+		check+"[guard]\nsandbox = \"off\"\n", nil)
+	p.must(t, "add", "the first thing")
+	p.must(t, "add", "the second thing")
+	r := p.run(t, nil, "start")
+	if r.code != 5 || !strings.Contains(r.err, "refs/ralph/heads/main") {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	if got := p.must(t, "tasks"); !strings.Contains(got, "T-001") || !strings.Contains(got, "T-002") {
+		t.Errorf("tasks:\n%s", got)
+	}
+	if got := p.must(t, "show", "1"); !strings.Contains(got, "wrote the file") {
+		t.Errorf("show 1:\n%s", got)
+	}
+	if r := p.run(t, nil, "fsck"); r.code != 0 {
+		t.Errorf("fsck: exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	if got := p.Git("log", "--notes=ralph", "-1", "--format=%N", "main"); !strings.Contains(got, "wrote the file") {
+		t.Errorf("the note is %q", got)
+	}
+	// The whole journal taken away outside of a run: no root without a beginning.
+	tip := p.Git("rev-parse", "refs/ralph/heads/main")
+	p.Git("update-ref", "-d", "refs/ralph/heads/main")
+	if r := p.run(t, nil, "pause"); r.code == 0 && p.Git("cat-file", "-p", "refs/ralph/heads/main:format") == "" {
+		t.Error("a journal without a format")
+	}
+	_ = tip
+}
