@@ -168,8 +168,10 @@ type Options struct {
 	Specs        []SpecFile
 	MaxQuestions int
 	TaskTokens   int
-	Ask          bool // ralph_ask_user is offered
-	Browser      bool // a browser tool is configured
+	// Replaces: planning sets the open tasks aside for what it adds.
+	Replaces bool
+	Ask      bool // ralph_ask_user is offered
+	Browser  bool // a browser tool is configured
 
 	HandoffPercent int
 	// Sandbox says that a kernel boundary keeps git read-only.

@@ -44,6 +44,7 @@ func (a *assembly) fields() map[string]string {
 		"specs":              list(o.Specs, func(f SpecFile) string { return specLine(f) }),
 		"spec_criteria":      specCriteria(o.Specs),
 		"plan":               a.planLines(),
+		"replaces":           yes(o.Replaces),
 		"task_tokens":        strconv.Itoa(first(o.TaskTokens, 30000)),
 		"browser":            yes(o.Browser),
 	}
@@ -143,6 +144,9 @@ func (a *assembly) answers() string {
 // planLines is one line a task; a plan too long to read shows what is left to
 // do and counts the rest.
 func (a *assembly) planLines() string {
+	if a.opt.Role == Planning {
+		return a.planWhole()
+	}
 	const shown = 60
 	var b strings.Builder
 	done, n := 0, 0
@@ -163,6 +167,59 @@ func (a *assembly) planLines() string {
 		fmt.Fprintf(&b, "- besides %d done or skipped\n", done)
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// maxPlan is what the open tasks of a plan may take of a planning prompt, in
+// bytes; each has its share.
+const maxPlan = 24000
+
+// planWhole is the plan for an agent that plans anew or adds to it: the open
+// tasks with all that they ask for, the others by their titles.
+func (a *assembly) planWhole() string {
+	open, closed := 0, 0
+	for _, t := range a.s.Plan.Tasks {
+		if t.Status != plan.Done && (t.Status != plan.Skipped || t.SetAside()) {
+			open++
+		}
+	}
+	share := maxPlan / max(open, 1)
+	var b strings.Builder
+	for _, t := range a.s.Plan.Tasks {
+		status := string(t.Status)
+		if t.SetAside() {
+			status = "set aside"
+		} else if t.Status == plan.Done || t.Status == plan.Skipped {
+			if closed++; closed <= 60 {
+				fmt.Fprintf(&b, "- %s %s: %s\n", t.ID, status, notes.OneLine(t.Title, 100))
+			}
+			continue
+		}
+		var one strings.Builder
+		if len(t.DependsOn) > 0 {
+			ids := make([]string, len(t.DependsOn))
+			for i, id := range t.DependsOn {
+				ids[i] = string(id)
+			}
+			one.WriteString("waits on: " + strings.Join(ids, ", ") + "\n")
+		}
+		for _, c := range t.Criteria {
+			one.WriteString("criterion: " + notes.OneLine(c, 500) + "\n")
+		}
+		for _, v := range t.Verify {
+			one.WriteString("verify: " + code(notes.OneLine(v, 500)) + "\n")
+		}
+		if d := strings.TrimSpace(notes.Clean(t.Description)); d != "" {
+			one.WriteString(d + "\n")
+		}
+		fmt.Fprintf(&b, "- %s %s: %s\n", t.ID, status, notes.OneLine(t.Title, 200))
+		if text := strings.TrimSpace(notes.CutBytes(one.String(), share)); text != "" {
+			b.WriteString("  " + indent(text) + "\n")
+		}
+	}
+	if closed > 60 {
+		fmt.Fprintf(&b, "- besides %d done or skipped\n", closed-60)
+	}
+	return demote(strings.TrimRight(b.String(), "\n"))
 }
 
 // subagents are the rules for agents of the agent; the figures are sizes at

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -138,12 +137,6 @@ func passed(c state.CheckRun) string {
 func (l *Loop) scope(it *iteration) Scope {
 	sc := Scope{Role: it.role, Phase: it.phase, Iteration: it.number, Attempt: it.attempt, EventID: it.id, State: it.state,
 		Specs: it.specs, MaxQuestions: l.Settings.MaxQuestions, TaskTokens: l.Settings.PlanningTokens, RunDir: it.runDir}
-	if it.phase == state.Planning {
-		// What is left of the old plan is replaced: its ids are free.
-		sc.State.Plan.Tasks = slices.DeleteFunc(slices.Clone(sc.State.Plan.Tasks), func(t plan.Task) bool {
-			return t.Status != plan.Done && t.Status != plan.Skipped
-		})
-	}
 	if it.task.ID != "" {
 		t := it.task
 		t.Status = plan.InProgress

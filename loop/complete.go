@@ -41,9 +41,9 @@ const freshChecks = "fresh_checks: "
 // proveTip runs the checks, and the baseline excuses none of them: in a fresh
 // checkout of the branch's tip, or where the settings forbid one in the
 // worktree, which is put back. The verify commands of the tasks that are done
-// have to hold as well.
+// have to hold as well, and those of tasks that a new plan has replaced.
 func (l *Loop) proveTip(ctx context.Context, tip object.ID, s state.State) (ProofReport, error) {
-	req := ProofRequest{Baseline: s.Baseline, Unexcused: true}
+	req := ProofRequest{Baseline: s.Baseline, Unexcused: true, Verify: s.Plan.Carried()}
 	for _, t := range s.Plan.Tasks {
 		if t.Status == plan.Done && t.CompletedAt != nil { // by us, not by the file that it came from
 			req.Done = append(req.Done, t)

@@ -24,6 +24,7 @@ func (l *Loop) finish(ctx context.Context, it *iteration) (*Action, error) {
 		j = Judge(it.proof)
 	} else {
 		j = JudgePhase(it.phase, it.proof)
+		j.Failure = j.Failure && !it.spare
 	}
 	j, halt, err := l.organise(ctx, it, j)
 	if err != nil || halt != nil {

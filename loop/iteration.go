@@ -88,6 +88,7 @@ type iteration struct {
 	failure  string              // why the run before did not count
 	planned  *state.PlanChange   // what a planning run makes of the plan
 	done     bool                // the product stands
+	spare    bool                // it is a recovery: that it fails is no failure
 	repaired bool                // the agent was asked once to mend it
 	verdict  Judgement           // as it was carried out
 }

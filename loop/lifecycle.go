@@ -25,6 +25,9 @@ type Course struct {
 	Add bool
 	// Reason of the change of the plan; "" = planning.
 	Reason string
+
+	alone bool   // planning as a recovery
+	why   string // open tasks are set aside
 }
 
 // Gates are the points at which a person is asked, and how often validation

@@ -185,9 +185,13 @@ func TestPlanningWeigh(t *testing.T) {
 	old := plan.Plan{Tasks: []plan.Task{{ID: "A", Title: "done", Status: plan.Done}, {ID: "B", Title: "no criteria, from before", Status: plan.Pending}}}
 	good := plan.Task{ID: "C", Title: "c", Status: plan.Pending, Criteria: []string{"x"}, Description: "d", DependsOn: []plan.TaskID{"A"}}
 	bad := plan.Task{ID: "D", Title: "d", Status: plan.Pending}
-	p := &planning{l: &Loop{}, base: plan.Plan{Tasks: old.Tasks[:1]}, reason: "planning"}
+	base, _, err := plan.Replan(old, plan.Plan{}, 2, "planned anew")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &planning{l: &Loop{}, base: base, reason: "planning", why: "planned anew"}
 	c, problems, _ := p.weigh(old, []plan.Task{good})
-	if problems != nil || len(c.Remove) != 1 || c.Remove[0] != "B" || len(c.Upsert) != 1 || c.Upsert[0].ID != "C" {
+	if problems != nil || c.Remove != nil || len(c.Aside) != 1 || c.Aside[0] != "B" || len(c.Upsert) != 1 || c.Upsert[0].ID != "C" {
 		t.Errorf("a new plan: %+v, %v", c, problems)
 	}
 	if _, problems, _ = p.weigh(old, []plan.Task{good, bad}); len(problems) != 1 || !strings.Contains(problems[0], "D has no criteria") {
@@ -196,6 +200,22 @@ func TestPlanningWeigh(t *testing.T) {
 	if _, problems, _ = p.weigh(old, []plan.Task{{ID: "A", Title: "again", Status: plan.Pending, Criteria: []string{"x"}}}); len(problems) != 1 {
 		t.Errorf("the id of a done task: %v", problems)
 	}
+	reused := plan.Task{ID: "b", Title: "an easy one", Status: plan.Pending, Criteria: []string{"x"}}
+	if _, problems, _ = p.weigh(old, []plan.Task{reused}); len(problems) != 1 || !strings.Contains(problems[0], "has a task B already") {
+		t.Errorf("the id of a task that is replaced: %v", problems)
+	}
+	waits := good
+	waits.DependsOn = []plan.TaskID{"B"}
+	if _, problems, _ = p.weigh(old, []plan.Task{waits}); len(problems) != 1 || !strings.Contains(problems[0], "C waits on B, which is left out") {
+		t.Errorf("waiting for a task that is replaced: %v", problems)
+	}
+	free := good
+	free.NoChangeExpected = true
+	p.alone = true
+	if _, problems, _ = p.weigh(old, []plan.Task{free}); len(problems) != 1 || !strings.Contains(problems[0], "C lifts a rule") {
+		t.Errorf("nobody is there to allow it: %v", problems)
+	}
+	p.alone = false
 	if _, problems, _ = p.weigh(old, nil); len(problems) != 1 {
 		t.Errorf("nothing added: %v", problems)
 	}

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"git-ralph/gitstate/state"
@@ -14,38 +15,38 @@ import (
 type planning struct {
 	plain
 	l      *Loop
-	base   plan.Plan // the tasks that stay
-	add    bool      // all stay, the new ones are added
+	base   plan.Plan // as it is when the run is kept, without the new tasks
+	add    bool      // nothing is replaced, the new tasks are added
+	alone  bool      // a recovery: no person has asked for it
 	reason string    // of the change: planning, add, regenerate
+	why    string    // the open tasks are set aside
 }
 
 // plan runs the planning agent once. With add the tasks of the plan stay;
-// otherwise done and skipped ones do and the rest is replaced.
+// otherwise done and skipped ones do, and the rest is set aside.
 func (l *Loop) plan(ctx context.Context, s state.State, c Course, failure string) (*iteration, *Action, error) {
 	specs, err := ReadSpecs(l.Repo.Root)
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &planning{l: l, add: c.Add, base: s.Plan, reason: or(c.Reason, "planning")}
+	p := &planning{l: l, add: c.Add, alone: c.alone, base: s.Plan, reason: or(c.Reason, "planning"), why: or(c.why, "planned anew")}
 	request := s.Run.Request
 	if c.Add {
 		request = c.Request
-	} else {
-		p.base.Tasks = nil
-		for _, t := range s.Plan.Tasks {
-			if t.Status == plan.Done || t.Status == plan.Skipped {
-				p.base.Tasks = append(p.base.Tasks, t)
-			}
-		}
+	} else if p.base, _, err = plan.Replan(s.Plan, plan.Plan{}, s.Run.Iteration+1, p.why); err != nil && p.base.Tasks == nil {
+		return nil, nil, err
 	}
-	it := &iteration{phase: state.Planning, role: RolePlanning, attempt: 1, state: s, product: p,
+	it := &iteration{phase: state.Planning, role: RolePlanning, attempt: 1, state: s, product: p, spare: c.alone,
 		specs: specFiles(specs), request: request, failure: failure}
 	halt, err := l.work(ctx, it)
+	if err == nil && it.verdict.Verdict != "" {
+		p.tell(it)
+	}
 	return it, halt, err
 }
 
-// scope shows the tools only the tasks that stay: a new plan may use the ids
-// of the tasks that it replaces.
+// scope shows the tools the tasks that are replaced as set aside: nothing may
+// wait for them, and their ids are taken.
 func (p *planning) scope(sc *Scope) { sc.State.Plan = p.base }
 
 func (p *planning) missing(it *iteration, c Collected) []string {
@@ -53,26 +54,16 @@ func (p *planning) missing(it *iteration, c Collected) []string {
 	return problems
 }
 
-// weigh makes the new plan and names what is wrong with it. Problems that
-// tasks had before and that the run did not make are not its own.
+// weigh makes the new plan and names what is wrong with it. Problems that the
+// plan had before are not the run's own.
 func (p *planning) weigh(old plan.Plan, added []plan.Task) (*state.PlanChange, []string, []string) {
 	if len(added) == 0 {
-		left := 0
-		for _, t := range old.Tasks {
-			if t.Status != plan.Done && t.Status != plan.Skipped {
-				left++
-			}
-		}
-		if len(old.Tasks) > 0 && left == 0 && !p.add {
+		if len(old.Tasks) > 0 && old.Remaining() == 0 && !p.add {
 			return nil, nil, nil // nothing is missing, the agent found
 		}
 		return nil, []string{"no task was added: record each with ralph_add_task"}, nil
 	}
-	merge := func() (plan.Plan, plan.Change, error) { return plan.Replan(old, plan.Plan{Tasks: added}) }
-	if p.add {
-		merge = func() (plan.Plan, plan.Change, error) { return plan.Merge(old, plan.Plan{Tasks: added}, false) }
-	}
-	next, _, err := merge()
+	next, _, err := plan.Merge(p.base, plan.Plan{Tasks: added}, false)
 	var found plan.Problems
 	if err != nil && !errors.As(err, &found) {
 		return nil, []string{err.Error()}, nil
@@ -91,16 +82,42 @@ func (p *planning) weigh(old plan.Plan, added []plan.Task) (*state.PlanChange, [
 			problems = append(problems, x.Text)
 		}
 	}
-	c := &state.PlanChange{Reason: p.reason}
-	for _, t := range old.Tasks {
-		if p.base.Find(t.ID) < 0 {
-			c.Remove = append(c.Remove, t.ID)
+	c := &state.PlanChange{Reason: p.reason, AsideWhy: p.why}
+	for i, t := range old.Tasks {
+		if !p.add && !t.SetAside() && p.base.Tasks[i].SetAside() {
+			c.Aside = append(c.Aside, t.ID)
 		}
 	}
+	if c.Aside == nil {
+		c.AsideWhy = ""
+	}
 	for _, t := range next.Tasks[len(p.base.Tasks):] {
+		if p.alone && (t.NoChangeExpected || t.AllowTestChanges) {
+			problems = append(problems, fmt.Sprintf("%s lifts a rule (no_change_expected, allow_test_changes), and no person has asked for this plan", t.ID))
+		}
 		c.Upsert, c.IDs = append(c.Upsert, t), append(c.IDs, t.ID)
 	}
 	return c, problems, warnings
+}
+
+// tell says what the run made of the plan, and what it was refused.
+func (p *planning) tell(it *iteration) {
+	say := func(format string, args ...any) { p.l.emit("plan", it.state, "", nil, format, args...) }
+	for _, r := range it.tools.Refused {
+		say("refused: %s: %s", notes.OneLine(r.Title, 100), notes.OneLine(r.Why, 300))
+	}
+	if it.verdict.Verdict != state.Keep || it.planned == nil {
+		return
+	}
+	for _, id := range it.planned.Aside {
+		say("%s is set aside until a person agrees: %s", id, notes.OneLine(it.state.Plan.Tasks[it.state.Plan.Find(id)].Title, 100))
+	}
+	if verify := p.base.Carried(); len(verify) > 0 && len(it.planned.Aside) > 0 {
+		say("still to pass at the end: %s", notes.OneLine(strings.Join(verify, "; "), 300))
+	}
+	for _, t := range it.planned.Upsert {
+		say("%s is added: %s", t.ID, notes.OneLine(t.Title, 100))
+	}
 }
 
 func (p *planning) settle(_ context.Context, it *iteration) error {
@@ -108,6 +125,9 @@ func (p *planning) settle(_ context.Context, it *iteration) error {
 	for _, x := range problems {
 		it.proof.ChecksPass = false
 		it.proof.CheckReasons = append(it.proof.CheckReasons, "plan: "+notes.OneLine(x, 300))
+	}
+	for _, r := range it.tools.Refused {
+		it.notices = append(it.notices, "refused: "+notes.OneLine(r.Title, 100)+": "+notes.OneLine(r.Why, 300))
 	}
 	for _, w := range warnings {
 		it.notices = append(it.notices, "plan: "+notes.OneLine(w, 300))
@@ -118,18 +138,23 @@ func (p *planning) settle(_ context.Context, it *iteration) error {
 }
 
 // PlanAgain lets the planning agent make a new plan as a recovery: done and
-// skipped tasks stay, the rest is replaced by what it adds through its tool.
-// When it leaves no plan that holds, the old one stays.
+// skipped tasks stay, the rest is set aside for what it adds through its tool.
+// When it leaves no plan that holds, the old one stays; that it failed says
+// nothing about the tasks. Where plans are to be approved this one is, too.
 func (l *Loop) PlanAgain(ctx context.Context, reason string) (*Action, error) {
 	s, err := l.load()
 	if err != nil {
 		return nil, err
 	}
-	it, halt, err := l.plan(ctx, s, Course{Reason: "regenerate"}, "")
+	it, halt, err := l.plan(ctx, s, Course{Reason: "regenerate", alone: true, why: "planned anew: " + reason}, "")
 	if err != nil {
 		return nil, err
 	}
-	if it.verdict.Verdict != state.Keep {
+	kept := it.verdict.Verdict == state.Keep
+	if kept && halt == nil && l.Settings.ConfirmPlan {
+		return &Action{Kind: Halt, Status: state.NeedsReview, Reason: "the plan was made anew and wants to be approved"}, nil
+	}
+	if !kept {
 		l.Log("no new plan was made, the old one stays: %s", strings.Join(it.verdict.Reasons, "; "))
 	}
 	return halt, l.enter(state.Building, "planned again: "+reason)

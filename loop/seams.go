@@ -53,6 +53,8 @@ type ProofRequest struct {
 	// Unexcused: what is red fails, whatever the baseline says. So are the
 	// baseline run itself, and the last proof before `complete`.
 	Unexcused bool
+	// Verify are commands that have to pass besides: those that new plans carry.
+	Verify []string
 	// Fresh is a run in a fresh checkout.
 	Fresh bool
 	// Again runs f in a fresh checkout of the same code, for a check that may
@@ -131,6 +133,7 @@ type Collected struct {
 	Learnings  []Learning
 	Memory     []string
 	Tasks      []plan.Task
+	Refused    []RefusedTask
 	Criteria   []CriterionReport
 	Knowledge  []notes.Knowledge
 	Prompt     string          // ralph_submit_prompt
@@ -138,6 +141,9 @@ type Collected struct {
 	InProgress bool
 	Asked      int
 }
+
+// RefusedTask is a task that a planning run wanted to add and did not mend.
+type RefusedTask struct{ Title, Why string }
 
 // Claim is what an agent said about a task.
 type Claim struct {

@@ -103,6 +103,9 @@ func (l *Loop) assemble(it *iteration) agentctx.Prompt {
 	o := l.promptOptions(it)
 	if it.product != nil {
 		o.Request, o.Failure, o.Specs = it.request, it.failure, it.specs
+		if p, ok := it.product.(*planning); ok {
+			o.Replaces = !p.add && it.asked.Plan.Remaining() > 0
+		}
 		if s, id, ok := it.product.prompt(it); ok {
 			return agentctx.Assemble(s, id, o)
 		}

@@ -190,7 +190,7 @@ func unmet(p plan.Plan) []state.ReportUnmet {
 // already, unfinished or skipped by a person, is not added again.
 func unmetTasks(rep state.Report, p plan.Plan) []plan.Task {
 	var out []plan.Task
-	next := plan.Plan{Tasks: slices.Clone(p.Tasks)}
+	next := plan.Plan{Tasks: slices.Clone(p.Tasks), Retired: p.Retired}
 	add := func(t plan.Task) {
 		for _, have := range next.Tasks {
 			if have.Status != plan.Done && have.Spec == t.Spec && have.Title == t.Title {

@@ -367,6 +367,7 @@ func joinCollected(before, now Collected) Collected {
 	out.Learnings = append(before.Learnings, now.Learnings...)
 	out.Memory = append(before.Memory, now.Memory...)
 	out.Tasks = append(before.Tasks, now.Tasks...)
+	out.Refused = append(before.Refused, now.Refused...)
 	out.Criteria = append(before.Criteria, now.Criteria...)
 	out.Knowledge = append(before.Knowledge, now.Knowledge...)
 	out.InProgress = before.InProgress || now.InProgress

@@ -316,7 +316,7 @@ func Archive(p Plan) (Plan, []TaskID) {
 		}
 	}
 	done := p.doneTasks()
-	out := Plan{Goal: p.Goal, Created: p.Created}
+	out := Plan{Goal: p.Goal, Created: p.Created, Retired: p.Retired}
 	var gone []TaskID
 	left := make(map[TaskID]bool)
 	for i := range p.Tasks {
@@ -328,6 +328,7 @@ func Archive(p Plan) (Plan, []TaskID) {
 		}
 		out.Tasks = append(out.Tasks, t.clone())
 	}
+	out.Retire(gone...)
 	for i := range out.Tasks {
 		t := &out.Tasks[i]
 		kept := t.DependsOn[:0]

@@ -55,26 +55,28 @@ func DecodeHead(name string, data []byte) (Head, error) {
 			case "created":
 				c.time(&h.Created, "created", n)
 			case "order":
-				h.Order = c.order(n)
+				h.Order = c.ids("order", n)
+			case "retired":
+				h.Retired = c.ids("retired", n)
 			default:
-				c.unknown(n.line, "", key, []string{"goal", "created", "order"})
+				c.unknown(n.line, "", key, []string{"goal", "created", "order", "retired"})
 			}
 		}
 	}
 	return h, c.problems.Err()
 }
 
-// order has no limit of its own: it is as long as the plan.
-func (c *collector) order(n node) []TaskID {
+// ids have no limit of their own: they are as many as there are tasks.
+func (c *collector) ids(key string, n node) []TaskID {
 	list, ok := n.value.([]node)
 	if !ok {
-		c.bad(n.line, "", "", "order is %s; it must be a list of ids", n.kindOf())
+		c.bad(n.line, "", "", "%s is %s; it must be a list of ids", key, n.kindOf())
 	}
 	var out []TaskID
 	for i, e := range list {
 		id, ok := e.value.(string)
 		if !ok {
-			c.bad(e.line, "", "", "order: entry %d is %s; it must be an id", i+1, e.kindOf())
+			c.bad(e.line, "", "", "%s: entry %d is %s; it must be an id", key, i+1, e.kindOf())
 			continue
 		}
 		out = append(out, TaskID(id))

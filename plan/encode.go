@@ -47,11 +47,12 @@ type Head struct {
 	Goal    string    `toml:"goal"`
 	Created time.Time `toml:"created"`
 	Order   []TaskID  `toml:"order"`
+	Retired []TaskID  `toml:"retired"`
 }
 
 // HeadOf is the head of p.
 func HeadOf(p Plan) Head {
-	h := Head{Goal: p.Goal, Created: p.Created}
+	h := Head{Goal: p.Goal, Created: p.Created, Retired: p.Retired}
 	for i := range p.Tasks {
 		h.Order = append(h.Order, p.Tasks[i].ID)
 	}
@@ -61,7 +62,7 @@ func HeadOf(p Plan) Head {
 // Plan puts tasks into the head's order. A task that the order does not name
 // comes after those it does, as given; a name without a task is passed over.
 func (h Head) Plan(tasks []Task) Plan {
-	p := Plan{Goal: h.Goal, Created: h.Created}
+	p := Plan{Goal: h.Goal, Created: h.Created, Retired: h.Retired}
 	at := make(map[TaskID]int, len(tasks))
 	for i := range tasks {
 		at[tasks[i].ID] = i
@@ -87,17 +88,24 @@ func EncodeHead(h Head) []byte {
 	var b bytes.Buffer
 	writeString(&b, "goal", h.Goal)
 	writeTime(&b, "created", h.Created)
-	b.WriteString("order = [")
-	for _, id := range h.Order {
+	writeIDs(&b, "order", h.Order)
+	if len(h.Retired) > 0 {
+		writeIDs(&b, "retired", h.Retired)
+	}
+	return b.Bytes()
+}
+
+func writeIDs(b *bytes.Buffer, key string, ids []TaskID) {
+	b.WriteString(key + " = [")
+	for _, id := range ids {
 		b.WriteString("\n  ")
-		writeInline(&b, string(id))
+		writeInline(b, string(id))
 		b.WriteByte(',')
 	}
-	if len(h.Order) > 0 {
+	if len(ids) > 0 {
 		b.WriteByte('\n')
 	}
 	b.WriteString("]\n")
-	return b.Bytes()
 }
 
 func writeTask(b *bytes.Buffer, t *Task) {

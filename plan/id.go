@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -38,16 +39,36 @@ func ValidID(id string) error {
 // folding can make two of them meet.
 func fold(id TaskID) string { return strings.ToLower(string(id)) }
 
-// NextID is the lowest free id of the form T-001 above all that p uses, so
-// that a number is not given twice while its task is in the plan.
+// NextID is the lowest free id of the form T-001 above all that p uses or has
+// used, so that a number is not given twice.
 func NextID(p Plan) TaskID {
 	highest := 0
-	for _, t := range p.Tasks {
-		if n, ok := harnessNumber(t.ID); ok && n > highest {
+	for _, id := range p.Used() {
+		if n, ok := harnessNumber(id); ok && n > highest {
 			highest = n
 		}
 	}
 	return numberedID(highest + 1)
+}
+
+// Used are the ids that no new task may have: those of the plan's tasks and of
+// those that have left it.
+func (p Plan) Used() []TaskID {
+	out := make([]TaskID, 0, len(p.Tasks)+len(p.Retired))
+	for i := range p.Tasks {
+		out = append(out, p.Tasks[i].ID)
+	}
+	return append(out, p.Retired...)
+}
+
+// Retire notes ids of tasks that have left the plan.
+func (p *Plan) Retire(ids ...TaskID) {
+	p.Retired = slices.Clip(p.Retired)
+	for _, id := range ids {
+		if !slices.Contains(p.Retired, id) {
+			p.Retired = append(p.Retired, id)
+		}
+	}
 }
 
 func numberedID(n int) TaskID { return TaskID(fmt.Sprintf("T-%03d", n)) }

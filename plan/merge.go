@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 )
 
 // ClashError names the ids that both plans have.
@@ -68,37 +69,51 @@ func Merge(old, in Plan, replace bool) (Plan, Change, error) {
 	return out, change, check(out, Places{}, nil).Err()
 }
 
+// ReplacedReason is the first entry in blocked_by of a task that a new plan has
+// replaced. Its verify commands go on to bind (Carried).
+const ReplacedReason = "replaced"
+
 // Replan puts a new plan in the place of what is left of the old: done and
-// skipped tasks stay, in front, everything else is replaced. An id of in that a
-// kept task has is refused (ClashError), because the planner may have meant
-// another task. The result is validated (Problems).
-func Replan(old, in Plan) (Plan, Change, error) {
-	kept := Plan{Goal: old.Goal, Created: old.Created}
-	for i := range old.Tasks {
-		if s := old.Tasks[i].Status; s == Done || s == Skipped {
-			kept.Tasks = append(kept.Tasks, old.Tasks[i])
+// skipped tasks stay as they are, the others are set aside, and the new ones
+// stand behind them. An id that the old plan has used is refused, because the
+// planner may have meant another task. The result is validated (Problems).
+func Replan(old, in Plan, iteration int, reason string) (Plan, []TaskID, error) {
+	kept := old.clone()
+	var aside []TaskID
+	for i := range kept.Tasks {
+		if t := &kept.Tasks[i]; t.Status != Done && t.Status != Skipped {
+			t.PutAside(iteration, ReplacedReason, reason)
+			aside = append(aside, t.ID)
 		}
 	}
 	out, _, err := Merge(kept, in, false)
-	if err != nil && out.Tasks == nil {
-		return Plan{}, Change{}, err
-	}
-	if in.Goal != "" {
+	if in.Goal != "" && out.Tasks != nil {
 		out.Goal = in.Goal
 	}
-	// What an id has cost belongs to it also when its task was planned anew.
-	at := indexOf(old)
-	for i := len(kept.Tasks); i < len(out.Tasks); i++ {
-		if j, ok := at[out.Tasks[i].ID]; ok {
-			out.Tasks[i].ActualTokens, out.Tasks[i].CostMicroUSD = old.Tasks[j].ActualTokens, old.Tasks[j].CostMicroUSD
+	return out, aside, err
+}
+
+// Carried are the verify commands of tasks that new plans have replaced, each
+// once. They are run when the plan is complete, whatever took their place.
+func (p Plan) Carried() []string {
+	var out []string
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		if t.Status != Skipped || len(t.BlockedBy) == 0 || t.BlockedBy[0] != ReplacedReason {
+			continue
+		}
+		for _, v := range t.Verify {
+			if !slices.Contains(out, v) {
+				out = append(out, v)
+			}
 		}
 	}
-	return out, Difference(old, out), err
+	return out
 }
 
 // clone copies p so that the copy's tasks can be changed alone.
 func (p Plan) clone() Plan {
-	out := Plan{Goal: p.Goal, Created: p.Created, Tasks: make([]Task, len(p.Tasks))}
+	out := Plan{Goal: p.Goal, Created: p.Created, Tasks: make([]Task, len(p.Tasks)), Retired: p.Retired}
 	for i := range p.Tasks {
 		out.Tasks[i] = p.Tasks[i].clone()
 	}

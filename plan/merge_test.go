@@ -76,29 +76,58 @@ func TestMerge(t *testing.T) {
 
 func TestReplan(t *testing.T) {
 	old := tasks("a done", "x pending", "b skipped", "y failed")
-	old.Tasks[3].ActualTokens = 77
-	got, change, err := Replan(old, tasks("y pending 1 a", "z"))
+	old.Tasks[1].Verify, old.Tasks[3].Verify = []string{"sh x.sh", "test"}, []string{"test"}
+	got, aside, err := Replan(old, tasks("n pending 1 a", "z"), 7, "stagnation:5")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := order(got, "a b y z"); d != "" {
+	if d := order(got, "a x b y n z"); d != "" {
 		t.Error(d)
 	}
-	want := Change{Added: []TaskID{"z"}, Removed: []TaskID{"x"}, Changed: []TaskChanged{{ID: "y", Fields: []string{"status", "depends_on"}}}}
-	if d := cmp.Diff(want, change); d != "" {
+	if d := cmp.Diff([]TaskID{"x", "y"}, aside); d != "" {
 		t.Error(d)
 	}
-	if got.Tasks[2].ActualTokens != 77 {
-		t.Error("what a task cost was forgotten")
+	if x := got.Tasks[1]; !x.SetAside() || x.AsideReason() != "replaced: stagnation:5 (iteration 7)" || old.Tasks[1].Status != Pending {
+		t.Errorf("%+v", x)
 	}
-	if _, _, err := Replan(old, tasks("A")); err == nil || err.Error() != "the plan has a task a already" {
+	if d := cmp.Diff([]string{"sh x.sh", "test"}, got.Carried()); d != "" {
+		t.Error(d)
+	}
+	got.Tasks[1].SkippedBy, got.Tasks[3].Status = "", Pending
+	if d := cmp.Diff([]string{"sh x.sh", "test"}, got.Carried()); d != "" {
+		t.Error("what a person agreed to leave out and had replaced still binds:", d)
+	}
+	for _, id := range []string{"A", "x", "b", "Y"} {
+		if _, _, err := Replan(old, tasks(id), 7, ""); err == nil || !strings.HasPrefix(err.Error(), "the plan has a task ") {
+			t.Errorf("the id %s was given twice: %v", id, err)
+		}
+	}
+	if _, aside, err := Replan(old, Plan{}, 7, ""); err != nil || len(aside) != 2 {
+		t.Error("an empty plan leaves what is finished:", aside, err)
+	}
+}
+
+// TestRetired: an id is used once in a journal, also when its task has left.
+func TestRetired(t *testing.T) {
+	p := tasks("T-001 done", "T-007 done", "T-002")
+	p, gone := Archive(p)
+	if d := cmp.Diff([]TaskID{"T-001", "T-007"}, gone); d != "" {
+		t.Fatal(d)
+	}
+	if id := NextID(p); id != "T-008" {
+		t.Errorf("the next id is %s", id)
+	}
+	head, err := DecodeHead("plan.toml", EncodeHead(HeadOf(p)))
+	if err != nil || len(head.Plan(p.Tasks).Retired) != 2 {
+		t.Errorf("%+v, %v", head, err)
+	}
+	_, _, err = Merge(p, tasks("t-007"), true)
+	if err == nil || !strings.Contains(err.Error(), "the id t-007 belonged to a task that has left the plan; an id is used once in a journal, and T-008 is free") {
 		t.Error(err)
 	}
-	if _, _, err := Replan(old, tasks("n pending 1 x")); err == nil || !strings.Contains(err.Error(), "n depends on x, which is not in the plan") {
-		t.Error(err)
-	}
-	if _, change, err := Replan(old, Plan{}); err != nil || len(change.Removed) != 2 {
-		t.Error("an empty plan leaves what is finished:", change, err)
+	_, results := Amend(p, "", []Amendment{{Action: "add", Task: []byte(`{"id":"T-001","title":"t","description":"d"}`)}})
+	if results[0].Accepted {
+		t.Error("an agent took the id of a task that was archived")
 	}
 }
 

@@ -36,6 +36,9 @@ func Review(p Plan, taskTokens int) Problems {
 				"%s is estimated at %d tokens; the target is %d", t.ID, t.EstimatedTokens, target)
 		}
 		for _, dep := range t.DependsOn {
+			if j, ok := at[dep]; ok && p.Tasks[j].Status == Skipped {
+				add(t, false, "wait for tasks that will be done", "%s waits on %s, which is left out", t.ID, dep)
+			}
 			if j, ok := at[dep]; ok && p.Tasks[j].Status != Done && p.Tasks[j].Priority > t.Priority {
 				add(t, true, "", "%s has priority %d but waits on %s with priority %d",
 					t.ID, t.Priority, dep, p.Tasks[j].Priority)

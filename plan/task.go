@@ -100,4 +100,6 @@ type Plan struct {
 	Goal    string
 	Created time.Time
 	Tasks   []Task
+	// Retired are ids of tasks that have left the plan. No task gets one again.
+	Retired []TaskID
 }

@@ -35,12 +35,18 @@ func check(p Plan, places Places, known map[string]bool) Problems {
 		out = append(out, Problem{Source: places.Source, Text: fmt.Sprintf("the goal is longer than %d bytes", MaxText)})
 	}
 	first := make(map[string]int, len(p.Tasks))
+	retired := make(map[string]bool, len(p.Retired))
+	for _, id := range p.Retired {
+		retired[fold(id)] = true
+	}
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
 		if err := ValidID(string(t.ID)); err != nil {
 			add(i, "id", "task %d: %v", i+1, err)
 		} else if j, twice := first[fold(t.ID)]; twice {
 			add(i, "id", "%s", duplicate(p, places, j, t.ID))
+		} else if retired[fold(t.ID)] {
+			add(i, "id", "the id %s belonged to a task that has left the plan; an id is used once in a journal, and %s is free", t.ID, NextID(p))
 		}
 		if _, twice := first[fold(t.ID)]; !twice {
 			first[fold(t.ID)] = i

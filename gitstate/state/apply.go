@@ -155,6 +155,19 @@ func (a *applier) plan(c *PlanChange) {
 			a.s.Plan.Tasks = slices.DeleteFunc(a.s.Plan.Tasks, func(x plan.Task) bool { return x.ID == t.ID })
 		}
 	}
+	for _, id := range c.Aside {
+		t := a.task(id)
+		switch {
+		case t == nil:
+			a.drop(string(id), "not in the plan any more")
+		case t.Status == plan.Done, t.Status == plan.Skipped:
+			a.drop(string(id), "is "+string(t.Status)+" meanwhile")
+		default:
+			t.PutAside(a.e.Iteration, plan.ReplacedReason, c.AsideWhy)
+			a.dropGuidance(t.ID)
+		}
+	}
+	a.s.Plan.Retire(c.Retired...)
 	for _, n := range c.Upsert {
 		t := a.task(n.ID)
 		switch {

@@ -165,7 +165,9 @@ func (a *applier) guide(o *Operator) {
 // reset begins a new plan in the same journal; numbers and spend go on.
 func (a *applier) reset() {
 	old := a.s.Run
-	a.s.Plan = plan.Plan{Created: a.e.Time}
+	retired := a.s.Plan
+	retired.Retire(a.e.Operator.Tasks...)
+	a.s.Plan = plan.Plan{Created: a.e.Time, Retired: retired.Retired}
 	a.s.Run = Run{Phase: Discovery, Status: New, Iteration: old.Iteration, Session: old.Session,
 		LastAt: a.e.Time, Cost: old.Cost, Tokens: old.Tokens, Used: old.Used,
 		Breaker: Breaker{State: "closed"}, LastKeep: old.LastKeep, Claims: old.Claims,

@@ -112,6 +112,11 @@ type PlanChange struct {
 	Remove []plan.TaskID `json:"remove,omitempty"`
 	Order  []plan.TaskID `json:"order,omitempty"` // the whole new order; empty = old order, new ones last
 	Source string        `json:"source,omitempty"`
+	// Aside are tasks that the change replaces: they are set aside, for AsideWhy.
+	Aside    []plan.TaskID `json:"set_aside,omitempty"`
+	AsideWhy string        `json:"set_aside_reason,omitempty"`
+	// Retired are ids that no task may have again.
+	Retired []plan.TaskID `json:"retired,omitempty"`
 }
 
 // AmendChange is one amendment of a handoff, accepted or refused.
@@ -325,7 +330,7 @@ type Operator struct {
 	Branch  string `json:"branch,omitempty"`  // that the journal belongs to from now on
 	Kept    *Kept  `json:"kept,omitempty"`    // of adopt: the newest kept commit that the branch has
 	// Tasks that were set aside: approve agrees that they are left out, reject
-	// makes them pending again.
+	// makes them pending again. Of reset: those that leave the plan.
 	Tasks []plan.TaskID `json:"tasks,omitempty"`
 }
 

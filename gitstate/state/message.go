@@ -275,6 +275,9 @@ func describePlan(c *PlanChange) (subject, body string) {
 	if n := len(c.Remove); n > 0 {
 		subject += fmt.Sprintf(", %d removed", n)
 	}
+	if n := len(c.Aside); n > 0 {
+		subject += fmt.Sprintf(", %d set aside", n)
+	}
 	if c.Source != "" {
 		body = "From " + c.Source + ".\n\n"
 	}
@@ -284,6 +287,9 @@ func describePlan(c *PlanChange) (subject, body string) {
 			break
 		}
 		body += fmt.Sprintf("- %s %s\n", t.ID, t.Title)
+	}
+	for _, id := range c.Aside {
+		body += fmt.Sprintf("- %s is set aside: %s\n", id, c.AsideWhy)
 	}
 	for _, id := range c.Remove {
 		body += fmt.Sprintf("- %s is gone\n", id)

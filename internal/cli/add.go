@@ -52,7 +52,7 @@ func (c *AddCmd) Run(a *App) error {
 		if err != nil {
 			return state.Event{}, err
 		}
-		after := plan.Plan{Goal: s.Plan.Goal, Created: s.Plan.Created, Tasks: append(append([]plan.Task{}, s.Plan.Tasks...), t)}
+		after := plan.Plan{Goal: s.Plan.Goal, Created: s.Plan.Created, Retired: s.Plan.Retired, Tasks: append(append([]plan.Task{}, s.Plan.Tasks...), t)}
 		if err := after.Validate(""); err != nil {
 			return state.Event{}, err
 		}

@@ -146,7 +146,7 @@ func planProblem(err error) error {
 // it is and as it shall be.
 func upsert(old, new plan.Plan, reason, source string) (*state.PlanChange, plan.Change) {
 	d := plan.Difference(old, new)
-	c := &state.PlanChange{Reason: reason, Source: source, Remove: d.Removed}
+	c := &state.PlanChange{Reason: reason, Source: source, Remove: d.Removed, Retired: d.Removed}
 	if d.Goal {
 		goal := new.Goal
 		c.Goal = &goal

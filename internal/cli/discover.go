@@ -70,7 +70,7 @@ type PlanCmd struct {
 
 // Help says more.
 func (PlanCmd) Help() string {
-	return "An agent compares the specs with the code and records tasks; it cannot write to the worktree. Done and skipped tasks stay, the rest of an older plan is replaced."
+	return "An agent compares the specs with the code and records tasks; it cannot write to the worktree. Done and skipped tasks stay; the rest of an older plan is set aside until you approve it or take a task back, and its verify commands still have to pass at the end."
 }
 
 // Run runs the planning phase alone.
@@ -83,7 +83,7 @@ type RegenerateCmd struct {
 
 // Help says more.
 func (RegenerateCmd) Help() string {
-	return "Gives up the tasks that are not done or skipped and lets the planning agent plan again from the specs."
+	return "Lets the planning agent plan again from the specs. Tasks that are not done or skipped are set aside until you approve it or take one back; their verify commands still have to pass at the end."
 }
 
 // Run plans again.

@@ -128,7 +128,7 @@ func (c *EditCmd) rounds(a *App, file string, before []byte, old plan.Plan) (*pl
 func freshIDs(p plan.Plan, data []byte, old plan.Plan) plan.Plan {
 	for i, t := range p.Tasks {
 		if old.Find(t.ID) >= 0 && !bytes.Contains(data, []byte(t.ID)) {
-			p.Tasks[i].ID = plan.NextID(plan.Plan{Tasks: append(append([]plan.Task{}, old.Tasks...), p.Tasks...)})
+			p.Tasks[i].ID = plan.NextID(plan.Plan{Tasks: append(append([]plan.Task{}, old.Tasks...), p.Tasks...), Retired: old.Retired})
 		}
 	}
 	return p
@@ -180,7 +180,8 @@ func (a *App) gitVar(name string) (string, error) {
 func rebase(base, edited, now plan.Plan) (plan.Plan, error) {
 	theirs := plan.Difference(base, now)
 	if theirs.Empty() {
-		return edited, nil
+		edited.Retired = now.Retired
+		return edited, edited.Validate("")
 	}
 	mine := plan.Difference(base, edited)
 	touched := map[plan.TaskID]bool{}
@@ -209,7 +210,7 @@ func rebase(base, edited, now plan.Plan) (plan.Plan, error) {
 	if len(both) > 0 {
 		return now, fmt.Errorf("%s changed while you were editing", joinIDs(both))
 	}
-	out := plan.Plan{Goal: now.Goal, Created: now.Created}
+	out := plan.Plan{Goal: now.Goal, Created: now.Created, Retired: now.Retired}
 	if mine.Goal {
 		out.Goal = edited.Goal
 	}

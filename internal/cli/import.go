@@ -74,9 +74,7 @@ func (c *ImportCmd) Run(a *App) error {
 	} else if !errors.Is(err, journal.ErrNone) {
 		return err
 	}
-	for _, t := range old.Tasks {
-		opts.Known = append(opts.Known, t.ID)
-	}
+	opts.Known = old.Used()
 	set, err := a.Settings(nil, nil)
 	if err != nil {
 		return err

@@ -101,7 +101,7 @@ func (p *prover) Prove(ctx context.Context, req loop.ProofRequest) (loop.ProofRe
 	if req.Task != nil {
 		tasks = append(slices.Clone(tasks), *req.Task)
 	}
-	var verify []string
+	verify := slices.Clone(req.Verify)
 	for _, t := range tasks {
 		verify = append(verify, t.Verify...)
 	}

@@ -58,7 +58,7 @@ func (c *ResetCmd) Run(a *App) error {
 		}
 		a.printf("removed by a commit: %s\n", strings.Join(specs, ", "))
 	}
-	if err := a.recordOperator(state.Operator{Command: "reset"}); err != nil {
+	if err := a.recordOperator(state.Operator{Command: "reset", Tasks: orderOf(snap.State.Plan)}); err != nil {
 		return err
 	}
 	a.printf("a new plan begins; what was done stays in history\nnext: git ralph run \"Build …\", or git ralph import FILE\n")

@@ -44,19 +44,20 @@ func TestPlanning(t *testing.T) {
 			play("planning", addTask(`title = "three"`)), check, specs)
 		p.wants(t, 0, []string{"T-001  one\n└─ T-002  two"}, "plan")
 		p.wants(t, 4, nil, "start", "--once")
-		p.wants(t, 0, []string{"difference: 1 changed", `title "two" → "three"`}, "plan")
-		if got := p.titles(t); got != "T-001 done one\nT-002 pending three" {
+		p.wants(t, 0, []string{"difference: 1 added, 1 changed", "plan: T-002 is set aside until a person agrees: two", "+ T-003 three"}, "plan")
+		if got := p.titles(t); got != "T-001 done one\nT-002 skipped two\nT-003 pending three" {
 			t.Errorf("the plan is\n%s", got)
 		}
 		p.wants(t, 0, []string{"archived T-001 one"}, "archive")
 		p.wants(t, 0, []string{"no task is done"}, "archive")
-		if got := p.titles(t); got != "T-002 pending three" {
+		if got := p.titles(t); got != "T-002 skipped two\nT-003 pending three" {
 			t.Errorf("the plan is\n%s", got)
 		}
 		if got := p.Git("log", "--format=%s", "ralph/heads/main", "--", "tasks/T-001.toml"); !strings.Contains(got, "iteration 2: keep T-001 one") {
 			t.Errorf("its life is gone: %s", got)
 		}
-		p.wants(t, 0, []string{"T-001  three"}, "regenerate")
+		p.wants(t, 0, []string{"T-004  three", "plan: T-003 is set aside"}, "regenerate")
+		p.wants(t, 0, []string{"left out: T-002 two", "left out: T-003 three"}, "approve")
 		p.sound(t)
 	})
 	t.Run("the worktree cannot be written", func(t *testing.T) {

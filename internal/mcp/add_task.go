@@ -7,12 +7,16 @@ import (
 	"slices"
 	"strings"
 
+	"git-ralph/loop"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
 
 // maxAdded bounds the tasks of one planning run.
 const maxAdded = 500
+
+// maxRefused bounds the refused ones that people are told of.
+const maxRefused = 50
 
 // draft is what a call asked for, by which a repeated call is known, and what
 // it was told. The task that was made of it stands at the same place in
@@ -51,7 +55,7 @@ func addTask() tool {
 			{name: "notes", help: "anything else", max: 10000},
 			{name: "replace", help: "put this in the place of the task with this id that you added before", kind: kBool}},
 		offered: planning,
-		run:     add,
+		run:     addOrRefuse,
 	}
 }
 
@@ -59,6 +63,21 @@ type added struct {
 	TaskID   plan.TaskID `json:"task_id"`
 	Total    int         `json:"total_tasks"`
 	Warnings []string    `json:"warnings,omitempty"`
+}
+
+// addOrRefuse is add, and keeps what was refused until the same title is added:
+// people are told what a plan lacks.
+func addOrRefuse(b *Box, v values) (any, error) {
+	out, err := add(b, v)
+	title := brief(text(v.text("title")), plan.MaxTitle)
+	b.got.Refused = slices.DeleteFunc(slices.Clone(b.got.Refused), func(r loop.RefusedTask) bool { return r.Title == title })
+	if err != nil && len(b.got.Refused) < maxRefused {
+		b.got.Refused = append(b.got.Refused, loop.RefusedTask{Title: title, Why: brief(err.Error(), 1000)})
+	}
+	if len(b.got.Refused) == 0 {
+		b.got.Refused = nil
+	}
+	return out, err
 }
 
 func add(b *Box, v values) (any, error) {
