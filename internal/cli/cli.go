@@ -165,16 +165,17 @@ func Main(argv []string) int {
 func (a *App) Run(args []string) int {
 	var cmds Commands
 	exited := -1
+	a.JSON = wantsJSON(args)
+	a.Out, a.Err = through(a.Out, a.JSON), through(a.Err, a.JSON)
 	type leave struct{}
 	parser, err := kong.New(&cmds, kong.Name("git ralph"), kong.Description("Run a coding agent alone, overnight, on a repository you care about."),
-		kong.Writers(a.Out, a.Err), kong.Exit(func(code int) { exited = code; panic(leave{}) }),
+		kong.Writers(behind(a.Out), behind(a.Err)), kong.Exit(func(code int) { exited = code; panic(leave{}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
 	if err != nil {
 		fmt.Fprintln(a.Err, "error:", err)
 		return 1
 	}
 	a.parser = parser
-	a.JSON = wantsJSON(args)
 	return func() (code int) {
 		defer func() {
 			if r := recover(); r != nil {

@@ -80,7 +80,7 @@ func (c *DiffCmd) Run(a *App) error {
 	if paths == nil {
 		paths = []string{"--"}
 	}
-	exit, err := proc.Attach(a.Ctx, proc.Command{Argv: append(args, paths...), Dir: a.Dir, Env: a.Env, Stdin: a.In, Stdout: a.Out, Stderr: a.Err})
+	exit, err := proc.Attach(a.Ctx, proc.Command{Argv: append(args, paths...), Dir: a.Dir, Env: a.Env, Stdin: a.In, Stdout: behind(a.Out), Stderr: behind(a.Err)})
 	if err == nil && exit.Code != 0 {
 		err = &ExitError{Code: exit.Code}
 	}

@@ -146,12 +146,12 @@ func (a *App) openEditor(file string) error {
 		return gitstate.Hint(1, "git config --global core.editor NAME, or set EDITOR", "no editor is configured")
 	}
 	if terminal(a.Err) {
-		fmt.Fprintf(a.Err, "waiting for your editor to close the file\r")
+		fmt.Fprint(a.Err, "waiting for your editor to close the file"+styled(a.Err, "\r"))
 	}
 	exit, err := proc.Attach(a.Ctx, proc.Command{Argv: []string{repo.Git.Path, "-c", "alias.ralph-editor=!" + editor, "ralph-editor", file},
-		Dir: repo.Root, Env: a.Env, Stdin: a.In, Stdout: a.Out, Stderr: a.Err})
+		Dir: repo.Root, Env: a.Env, Stdin: a.In, Stdout: behind(a.Out), Stderr: behind(a.Err)})
 	if terminal(a.Err) {
-		fmt.Fprint(a.Err, "\r\x1b[K")
+		fmt.Fprint(a.Err, styled(a.Err, "\r\x1b[K"))
 	}
 	if err != nil {
 		return fmt.Errorf("open the editor: %w", err)

@@ -39,7 +39,7 @@ func (c *ExportCmd) Run(a *App) error {
 		data = append(data, '\n')
 	}
 	if c.Output == "" || c.Output == "-" {
-		if _, err := a.Out.Write(data); err != nil {
+		if _, err := a.raw().Write(data); err != nil {
 			return err
 		}
 	} else if err := gitstate.WriteFile(c.Output, data, 0o644); err != nil {

@@ -167,7 +167,7 @@ func (c *checkup) journal(ctx context.Context) error {
 	shows := terminal(c.a.Err) && !c.a.JSON
 	faults, n, err := c.j.Check(ctx, func(n int, e journal.Entry) {
 		if shows && n%1000 == 0 {
-			fmt.Fprintf(c.a.Err, "\r%d entries", n)
+			fmt.Fprintf(c.a.Err, "%s%d entries", styled(c.a.Err, "\r"), n)
 		}
 		if e.Event.Result != nil {
 			c.ends[e.Event.ID] = newEnding(e)
@@ -391,7 +391,7 @@ func (c *checkup) objects(ctx context.Context) error {
 			}
 		}
 		if n += len(ids); n%(8*chunk) == 0 && terminal(c.a.Err) && !c.a.JSON {
-			fmt.Fprintf(c.a.Err, "\r%d objects", n)
+			fmt.Fprintf(c.a.Err, "%s%d objects", styled(c.a.Err, "\r"), n)
 		}
 		ids, names = ids[:0], names[:0]
 	}

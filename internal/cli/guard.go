@@ -35,7 +35,7 @@ func (c *GuardCmd) Run(a *App) error {
 		return err
 	}
 	if c.JSONL {
-		return guard.AnswerJSONL(a.In, a.Out, p)
+		return guard.AnswerJSONL(a.In, a.raw(), p)
 	}
 	var v guard.Verdict
 	if len(words) == 1 {

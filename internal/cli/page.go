@@ -37,10 +37,10 @@ func (a *App) page() (done func()) {
 	go func() {
 		defer close(ended)
 		proc.Attach(oldCtx, proc.Command{Argv: []string{a.repo.Git.Path, "-c", "alias.ralph-pager=!" + pager, "ralph-pager"},
-			Dir: a.repo.Root, Env: env, Stdin: r, Stdout: old, Stderr: a.Err})
+			Dir: a.repo.Root, Env: env, Stdin: r, Stdout: behind(old), Stderr: behind(a.Err)})
 		r.Close()
 	}()
-	a.Out, a.Ctx = &pageWriter{w: w, left: cancel, colours: colours}, ctx
+	a.Out, a.Ctx = through(&pageWriter{w: w, left: cancel, colours: colours}, false), ctx
 	return func() {
 		w.Close()
 		<-ended
@@ -68,7 +68,7 @@ func (p *pageWriter) Write(b []byte) (int, error) {
 // colours says whether text for w is coloured: as git's color.ui says, never
 // with NO_COLOR or on a dumb terminal.
 func (a *App) colours(w io.Writer) bool {
-	if p, ok := w.(*pageWriter); ok {
+	if p, ok := behind(w).(*pageWriter); ok {
 		return p.colours
 	}
 	if a.getenv("NO_COLOR") != "" || a.getenv("TERM") == "dumb" {

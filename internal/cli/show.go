@@ -210,7 +210,7 @@ func (c *ShowCmd) evidence(a *App, s state.State, found []journal.Entry) error {
 		if err != nil {
 			return err
 		}
-		if _, err := a.Out.Write(data); err != nil {
+		if _, err := a.raw().Write(data); err != nil {
 			return err
 		}
 	}

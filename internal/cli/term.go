@@ -24,6 +24,9 @@ func (a *App) getenv(name string) string {
 
 // terminal says whether w is one.
 func terminal(w any) bool {
+	if d, ok := w.(*display); ok {
+		w = d.w
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return false
@@ -42,7 +45,7 @@ func (a *App) colour(w io.Writer, code, text string) string {
 	if text == "" || code == "0" || !a.colours(w) {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return styled(w, "\x1b["+code+"m") + text + styled(w, "\x1b[0m")
 }
 
 // table prints rows with aligned columns; the last column is not padded.
@@ -61,7 +64,7 @@ func table(w io.Writer, rows [][]string) {
 	for _, r := range rows {
 		b.Reset()
 		for i, c := range r {
-			b.WriteString(c)
+			b.WriteString(oneRow.Replace(c))
 			if i < len(r)-1 {
 				b.WriteString(strings.Repeat(" ", width[i]-visible(c)+2))
 			}
@@ -71,10 +74,17 @@ func table(w io.Writer, rows [][]string) {
 	io.WriteString(w, all.String())
 }
 
+// oneRow keeps a cell in its row.
+var oneRow = strings.NewReplacer("\n", `\n`, "\t", " ")
+
 // visible is the width of text without colours.
 func visible(s string) int {
 	n := 0
 	for len(s) > 0 {
+		if _, rest, ok := cutStyle(s); ok {
+			s = rest
+			continue
+		}
 		if strings.HasPrefix(s, "\x1b[") {
 			if i := strings.IndexByte(s, 'm'); i >= 0 {
 				s = s[i+1:]

@@ -92,7 +92,7 @@ func (c *McpCmd) Run(a *App) error {
 	if err != nil {
 		return outsideRun(err)
 	}
-	if err := mcp.Serve(a.Ctx, client, Version, io.NopCloser(a.In), nopCloser{a.Out}); err != nil {
+	if err := mcp.Serve(a.Ctx, client, Version, io.NopCloser(a.In), nopCloser{behind(a.Out)}); err != nil {
 		return outsideRun(err)
 	}
 	return nil

@@ -91,7 +91,7 @@ func (a *App) toolchain(name string, words []string) error {
 	}
 	for _, line := range lines {
 		a.say("%s", strings.TrimSpace(line+" "+strings.Join(words, " ")))
-		exit, err := proc.Attach(a.Ctx, proc.Command{Argv: shellArgv(line, words), Dir: repo.Root, Env: a.Env, Stdin: a.In, Stdout: a.Out, Stderr: a.Err})
+		exit, err := proc.Attach(a.Ctx, proc.Command{Argv: shellArgv(line, words), Dir: repo.Root, Env: a.Env, Stdin: a.In, Stdout: behind(a.Out), Stderr: behind(a.Err)})
 		if err != nil {
 			return err
 		}

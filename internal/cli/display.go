@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// display is the edge at which text leaves for people and programs. Titles,
+// names of files, reasons and journals may come from agents and strangers: what
+// would move the cursor, set a title, hide or reorder text is written as an
+// escape, wherever it came from. Only what styled marks passes as it is.
+type display struct {
+	w    io.Writer
+	json bool   // escapes are those of JSON, where such characters stand in strings only
+	rest []byte // of a character that the next write completes
+}
+
+// styleKey is unknown to whoever wrote the text, so that nobody else can mark a
+// sequence as ours.
+var styleKey = sync.OnceValue(func() string { return "\x1b" + rand.Text() })
+
+// styled marks a control sequence of ours for a display. w is where it will be
+// written to; what is no display gets it as it is.
+func styled(w io.Writer, sequence string) string {
+	if _, ok := w.(*display); !ok {
+		return sequence
+	}
+	return styleKey() + string(rune(len(sequence))) + sequence
+}
+
+// cutStyle splits a marked sequence from the beginning of s.
+func cutStyle(s string) (sequence, rest string, ok bool) {
+	rest, ok = strings.CutPrefix(s, styleKey())
+	if !ok || rest == "" || len(rest) <= int(rest[0]) {
+		return "", s, false
+	}
+	n := 1 + int(rest[0])
+	return rest[1:n], rest[n:], true
+}
+
+// behind is the writer that a display writes to.
+func behind(w io.Writer) io.Writer {
+	if d, ok := w.(*display); ok {
+		return d.w
+	}
+	return w
+}
+
+// through is w with a display in front of it.
+func through(w io.Writer, json bool) io.Writer {
+	if _, ok := w.(*display); ok || w == nil {
+		return w
+	}
+	return &display{w: w, json: json}
+}
+
+// raw is where data goes that a program reads byte by byte: a file of the
+// evidence, a plan in another format. A terminal shows it as everything else.
+func (a *App) raw() io.Writer {
+	if terminal(a.Out) {
+		return a.Out
+	}
+	if _, ok := behind(a.Out).(*pageWriter); ok {
+		return a.Out
+	}
+	return behind(a.Out)
+}
+
+// Write implements io.Writer.
+func (d *display) Write(b []byte) (int, error) {
+	n := len(b)
+	if len(d.rest) > 0 {
+		b = append(d.rest, b...)
+		d.rest = nil
+	}
+	for back := 1; back < utf8.UTFMax && back <= len(b); back++ {
+		if c := b[len(b)-back]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-back:]) {
+				d.rest = append(d.rest, b[len(b)-back:]...)
+				b = b[:len(b)-back]
+			}
+			break
+		}
+	}
+	text := string(b)
+	if strings.IndexFunc(text, disturbs) >= 0 || !utf8.ValidString(text) {
+		text = d.escaped(text)
+	}
+	if len(text) == 0 {
+		return n, nil
+	}
+	if _, err := io.WriteString(d.w, text); err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+func (d *display) escaped(s string) string {
+	var b strings.Builder
+	for s != "" {
+		r, size := utf8.DecodeRuneInString(s)
+		if r == '\x1b' {
+			if sequence, rest, ok := cutStyle(s); ok {
+				b.WriteString(sequence)
+				s = rest
+				continue
+			}
+		}
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case !disturbs(r):
+			b.WriteString(s[:size])
+		case d.json && r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		case d.json || r >= utf8.RuneSelf:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		}
+		s = s[size:]
+	}
+	return b.String()
+}
+
+// disturbs says whether a character does something to a terminal or to the text
+// around it, or cannot be seen: controls, bidi and other format characters,
+// separators of lines. The joiner of emoji stays.
+func disturbs(r rune) bool {
+	switch {
+	case r >= ' ' && r < 0x7f, r == '\n', r == '\t', r == '\u200d':
+		return false
+	case r < utf8.RuneSelf:
+		return true
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || r == '\u115f' || r == '\u1160' || r == '\u3164' || r == '\uffa0'
+}
