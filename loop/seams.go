@@ -27,6 +27,10 @@ type Prover interface {
 	// Repeat runs one command that an agent named as evidence, with its own limit
 	// of time, and returns its whole output beside the record.
 	Repeat(ctx context.Context, req ProofRequest, command string, limit time.Duration) (state.CheckRun, []byte, error)
+	// Demands is what settings and a verify list demand of a commit, as commands
+	// that were not run yet. settings is the text of a ralph.toml; nil = the
+	// present settings.
+	Demands(settings []byte, verify []string) ([]state.CheckRun, error)
 	// Setup runs the project's setup commands in a fresh checkout or worktree.
 	Setup(ctx context.Context, req ProofRequest) error
 	// Weakened names what a change did to the tests: by comparing the two sides,

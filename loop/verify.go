@@ -2,8 +2,6 @@ package loop
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -19,15 +17,16 @@ type Standing string
 
 // What a commit can be.
 const (
-	// Proved: every check that passed when it was kept passes again.
+	// Proved: everything that it demands is green.
 	Proved Standing = "proved"
-	// Failed: one of them does not, or could not be run.
+	// Failed: something of it is not, or could not be run.
 	Failed Standing = "failed"
-	// Unproved: nothing was recorded that could be run again.
+	// Unproved: it demands nothing that could be run, or the record is not what
+	// settings and plan demand.
 	Unproved Standing = "unproved"
 )
 
-// VerifiedCommit is one kept commit.
+// VerifiedCommit is one kept commit, or one of a person that none follows.
 type VerifiedCommit struct {
 	Commit    string      `json:"commit"`
 	Iteration int         `json:"iteration"`
@@ -37,10 +36,14 @@ type VerifiedCommit struct {
 	Events    []string    `json:"events"` // several after a squash
 	Standing  Standing    `json:"standing"`
 	Reason    string      `json:"reason,omitempty"`
-	// Checks as they ran now; WasRed names those that were kept red, which
-	// prove nothing.
+	// Person: no iteration made it, and the present checks were run.
+	Person bool `json:"person,omitempty"`
+	// Checks as they ran now; WasRed names those that were kept red and are red
+	// still, which prove nothing.
 	Checks []state.CheckRun `json:"checks"`
 	WasRed []string         `json:"was_red"`
+	// Notes say what is odd about the record and does no harm.
+	Notes []string `json:"notes,omitempty"`
 	// WasFlaky are those that were red and then green when the commit was kept.
 	WasFlaky []string `json:"was_flaky,omitempty"`
 }
@@ -53,8 +56,11 @@ type Verification struct {
 	Proved   int              `json:"proved"`
 	Failed   int              `json:"failed"`
 	Unproved int              `json:"unproved"`
-	// Others are commits in the range that no iteration made.
-	Others int `json:"others"`
+	// Others are commits in the range that no iteration made. Those in the middle
+	// are covered by the checks of the commits after them, as are the Covered:
+	// kept commits of phases without checks.
+	Others  int `json:"others"`
+	Covered int `json:"covered"`
 	// Missing are kept commits that are not in the branch, when no range was
 	// given.
 	Missing []string `json:"missing"`
@@ -71,12 +77,14 @@ type Verification struct {
 	Report *state.Report `json:"report"`
 }
 
-// OK says whether everything that could be proved was.
-func (v Verification) OK() bool { return v.Failed == 0 && len(v.Missing) == 0 }
+// OK says whether everything was proved. Nothing at all is not everything.
+func (v Verification) OK() bool {
+	return len(v.Commits) > 0 && v.Failed == 0 && v.Unproved == 0 && len(v.Missing) == 0
+}
 
-// Verify proves, offline and in throw-away checkouts, that the kept commits of
-// a range pass the checks that were recorded for them. The range is git's; ""
-// means the whole branch. Commits are found by their event id, so that those
+// Verify proves, offline and in throw-away checkouts, that the commits of a
+// range pass what they demand. The range is git's; "" means the whole branch.
+// Commits are found by their event id, so that those
 // that were rebased or squashed since count as what they are now. told is
 // called as each is known; it may be nil.
 func (l *Loop) Verify(ctx context.Context, rng string, told func(VerifiedCommit)) (Verification, error) {
@@ -91,22 +99,32 @@ func (l *Loop) Verify(ctx context.Context, rng string, told func(VerifiedCommit)
 	}
 	seen := map[string]bool{}
 	for _, c := range commits {
-		var events []state.Event
+		var entries []journal.Entry
 		for _, id := range c.events {
 			if e, ok := made[id]; ok && !seen[id] {
 				seen[id] = true
-				events = append(events, e)
+				entries = append(entries, e)
 			}
 		}
-		if len(events) == 0 {
-			v.Others++
-			continue
+		var one VerifiedCommit
+		switch {
+		case len(entries) > 0 && !unchecked(entries):
+			one, err = l.verifyCommit(ctx, c, entries)
+		case c.head:
+			one, err = l.verifyPerson(ctx, c)
 		}
-		one, err := l.verifyCommit(ctx, c.id, events)
 		if err != nil {
 			return v, err
 		}
-		v.count(one, events)
+		if len(entries) == 0 {
+			v.Others++
+		} else if one.Commit == "" {
+			v.Covered++
+		}
+		if one.Commit == "" {
+			continue
+		}
+		v.count(one, entries)
 		if told != nil {
 			told(one)
 		}
@@ -114,7 +132,7 @@ func (l *Loop) Verify(ctx context.Context, rng string, told func(VerifiedCommit)
 	if rng == "" {
 		for id, e := range made {
 			if !seen[id] {
-				v.Missing = append(v.Missing, e.Result.Commit)
+				v.Missing = append(v.Missing, e.Event.Result.Commit)
 			}
 		}
 		slices.Sort(v.Missing)
@@ -124,13 +142,13 @@ func (l *Loop) Verify(ctx context.Context, rng string, told func(VerifiedCommit)
 
 // history reads the ends of all iterations: the kept commits by their event id,
 // and what is counted over all of them.
-func (l *Loop) history(ctx context.Context, v *Verification) (map[string]state.Event, error) {
+func (l *Loop) history(ctx context.Context, v *Verification) (map[string]journal.Entry, error) {
 	snap, err := l.Journal.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
 	v.Report = snap.State.Report
-	made := map[string]state.Event{}
+	made := map[string]journal.Entry{}
 	err = l.Journal.Walk(ctx, func(e journal.Entry) (bool, error) {
 		r := e.Event.Result
 		if e.Event.Type != state.EvIteration || r == nil {
@@ -148,7 +166,7 @@ func (l *Loop) history(ctx context.Context, v *Verification) (map[string]state.E
 			}
 		}
 		if r.Commit != "" && r.Landed {
-			made[e.Event.ID] = e.Event
+			made[e.Event.ID] = e
 		}
 		return true, nil
 	})
@@ -159,14 +177,17 @@ func (l *Loop) history(ctx context.Context, v *Verification) (map[string]state.E
 }
 
 type rangeCommit struct {
-	id     object.ID
-	events []string
+	id      object.ID
+	parents []object.ID
+	title   string
+	events  []string
+	head    bool // no other commit of the range follows
 }
 
 // commitsOf lists the commits of a range, oldest first, with the event ids that
 // their messages carry.
 func (l *Loop) commitsOf(ctx context.Context, rng string) ([]rangeCommit, error) {
-	args := []string{"log", "--reverse", "--topo-order", "-z", "--format=%H%n%B", "--end-of-options"}
+	args := []string{"log", "--reverse", "--topo-order", "-z", "--format=%H %P%n%B", "--end-of-options"}
 	if rng == "" {
 		_, tip, err := l.Repo.Head(ctx)
 		if err != nil || tip.IsZero() {
@@ -184,11 +205,16 @@ func (l *Loop) commitsOf(ctx context.Context, rng string) ([]rangeCommit, error)
 		if !ok {
 			continue
 		}
-		id, err := object.ParseID(strings.TrimSpace(hash))
-		if err != nil {
-			return nil, err
+		var ids []object.ID
+		for _, word := range strings.Fields(hash) {
+			id, err := object.ParseID(word)
+			if err != nil {
+				return nil, err
+			}
+			ids = append(ids, id)
 		}
-		c := rangeCommit{id: id}
+		c := rangeCommit{id: ids[0], parents: ids[1:], head: true}
+		c.title, _, _ = strings.Cut(strings.TrimSpace(body), "\n")
 		// A squash leaves the trailers of the others in the middle of the text.
 		for line := range strings.Lines(body) {
 			if val, ok := strings.CutPrefix(strings.TrimSpace(line), "Ralph-Event-Id: "); ok {
@@ -197,24 +223,37 @@ func (l *Loop) commitsOf(ctx context.Context, rng string) ([]rangeCommit, error)
 		}
 		list = append(list, c)
 	}
+	at := map[object.ID]int{}
+	for i, c := range list {
+		at[c.id] = i
+	}
+	for _, c := range list {
+		for _, p := range c.parents {
+			if i, ok := at[p]; ok {
+				list[i].head = false
+			}
+		}
+	}
 	return list, nil
 }
 
-func (v *Verification) count(one VerifiedCommit, events []state.Event) {
+func (v *Verification) count(one VerifiedCommit, entries []journal.Entry) {
 	v.Commits = append(v.Commits, one)
 	switch one.Standing {
 	case Proved:
-		v.Proved++
+		if !one.Person {
+			v.Proved++
+		}
 	case Failed:
 		v.Failed++
 	default:
 		v.Unproved++
 	}
-	for _, e := range events {
-		if e.Result.Partial {
+	for _, e := range entries {
+		if e.Event.Result.Partial {
 			continue // its task is counted when it is done
 		}
-		for _, m := range e.Result.Criteria {
+		for _, m := range e.Event.Result.Criteria {
 			mark := m.Mark
 			if mark == markUnjudged && v.Report != nil {
 				mark = reportMark(*v.Report, m.Text)
@@ -234,62 +273,4 @@ func reportMark(r state.Report, text string) string {
 		}
 	}
 	return markUnjudged
-}
-
-// verifyCommit runs the recorded checks of one commit on nothing but its files.
-func (l *Loop) verifyCommit(ctx context.Context, commit object.ID, events []state.Event) (VerifiedCommit, error) {
-	last := events[len(events)-1]
-	one := VerifiedCommit{Commit: commit.String(), Iteration: last.Iteration, Task: last.Task, Phase: last.Phase,
-		Title: last.Result.Title, Checks: []state.CheckRun{}, WasRed: []string{}}
-	var recorded []state.CheckRun
-	have := map[string]bool{}
-	for _, e := range events {
-		one.Events = append(one.Events, e.ID)
-		for _, c := range e.Result.Checks {
-			key := c.Kind + "\x00" + c.Name + "\x00" + c.Command
-			switch {
-			case c.Kind == "step" || c.Command == "" || c.Skipped != "" || have[key]:
-			case !c.Passed:
-				one.WasRed = append(one.WasRed, c.Name)
-			default:
-				recorded = append(recorded, c)
-				if c.Flaky {
-					one.WasFlaky = append(one.WasFlaky, c.Name)
-				}
-			}
-			have[key] = true
-		}
-	}
-	if len(recorded) == 0 {
-		one.Standing, one.Reason = Unproved, "no check that passed was recorded"
-		return one, nil
-	}
-	one.Standing = Proved
-	err := l.inFresh(ctx, fresh{commit: commit}, func(req ProofRequest) error {
-		var err error
-		one.Checks, err = l.Prover.Replay(ctx, req, recorded)
-		for _, c := range one.Checks {
-			if !c.Passed {
-				one.Standing, one.Reason = Failed, joined(one.Reason, c.Name+": "+passed(c))
-			}
-		}
-		return err
-	})
-	var setup *setupError
-	switch {
-	case ctx.Err() != nil:
-		return one, ctx.Err()
-	case errors.As(err, &setup):
-		one.Standing, one.Reason = Failed, setup.Error()
-	case err != nil:
-		return one, fmt.Errorf("run the checks of %s: %w", one.Commit[:12], err)
-	}
-	return one, nil
-}
-
-func joined(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "; " + b
 }

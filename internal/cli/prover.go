@@ -21,6 +21,8 @@ import (
 type prover struct {
 	set   *config.Resolved
 	sleep func(context.Context, time.Duration)
+	// load reads the settings of another commit; only verify needs it.
+	load func(settings []byte) (*config.Resolved, error)
 	// steps is what the steps' own breakers remember during one start.
 	steps map[string]checks.StepState
 }
@@ -232,6 +234,24 @@ func (p *prover) Repeat(ctx context.Context, req loop.ProofRequest, command stri
 		return state.CheckRun{}, nil, err
 	}
 	return p.short(results[0]), results[0].Output, nil
+}
+
+// Demands lists the checks that bind and the verify commands.
+func (p *prover) Demands(settings []byte, verify []string) ([]state.CheckRun, error) {
+	if settings != nil {
+		set, err := p.load(settings)
+		if err != nil {
+			return nil, err
+		}
+		p = newProver(set, p.sleep)
+	}
+	configured := p.configured()
+	list := slices.DeleteFunc(checks.Select(configured, p.strategy()), func(c checks.Check) bool { return !c.Binds(p.strategy()) })
+	var out []state.CheckRun
+	for _, c := range append(list, checks.Criteria(verify, configured)...) {
+		out = append(out, state.CheckRun{Name: c.Name, Kind: string(c.Kind), Command: c.Run})
+	}
+	return out, nil
 }
 
 // Setup runs the project's setup commands.

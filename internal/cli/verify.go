@@ -5,22 +5,25 @@ import (
 	"slices"
 	"strings"
 
+	"git-ralph/internal/config"
 	"git-ralph/loop"
 	"git-ralph/notes"
 )
 
 // VerifyCmd is `git ralph verify`.
 type VerifyCmd struct {
-	Range  string `arg:"" optional:"" help:"Commits, as git log takes them; without it the whole branch."`
-	Report bool   `help:"Print a report in Markdown, for a pull request."`
-	Trust  bool   `help:"Trust the ralph.toml of this repository for this call."`
-	JSON   bool   `name:"json" help:"Print the result as JSON."`
+	Range  string   `arg:"" optional:"" help:"Commits, as git log takes them; without it the whole branch."`
+	Config []string `placeholder:"FILE" sep:"none" help:"Further settings over ralph.toml, as they were given to start; may be repeated."`
+	Report bool     `help:"Print a report in Markdown, for a pull request."`
+	Trust  bool     `help:"Trust the ralph.toml of this repository for this call."`
+	JSON   bool     `name:"json" help:"Print the result as JSON."`
 }
 
 // Help says more.
 func (VerifyCmd) Help() string {
-	return "Checks every kept commit out into a throw-away folder and runs the checks that were recorded when it was kept. " +
-		"Needs no network and no agent; changes nothing. Exits 1 when one of them fails."
+	return "Checks every kept commit out into a throw-away folder and runs what its own ralph.toml and the plan demand; what the journal recorded is compared with that. " +
+		"A commit of a person at the end of the range is proved by the present checks; those before are covered by the commits after them. " +
+		"Needs no network and no agent; changes nothing. Exits 0 when everything was proved, 1 when something failed or could not be, 8 when the repository is not trusted."
 }
 
 // Run proves the commits.
@@ -31,7 +34,7 @@ func (c *VerifyCmd) Run(a *App) error {
 	if _, err := a.Load(); err != nil {
 		return err
 	}
-	set, err := a.Settings(nil, nil)
+	set, err := a.Settings(nil, c.Config)
 	if err != nil {
 		return err
 	}
@@ -48,7 +51,7 @@ func (c *VerifyCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	l := &loop.Loop{Repo: a.repo, Journal: a.journal, Prover: newProver(set, sleep), Sandbox: sandbox, Settings: a.loopSettings(set),
+	l := &loop.Loop{Repo: a.repo, Journal: a.journal, Prover: c.prover(a, set), Sandbox: sandbox, Settings: a.loopSettings(set),
 		Log: a.warn, Now: a.journal.Now, Sleep: sleep}
 	if b, ok := sandbox.(*boundary); ok {
 		l.RunBase = b.runs
@@ -83,18 +86,39 @@ func (c *VerifyCmd) Run(a *App) error {
 	return err
 }
 
+// prover reads the settings of a commit as start would have: with the same files
+// over ralph.toml, git config and environment.
+func (c *VerifyCmd) prover(a *App, set *config.Resolved) *prover {
+	p := newProver(set, sleep)
+	p.load = func(data []byte) (*config.Resolved, error) {
+		src, err := a.sources(c.Config, nil)
+		if err != nil {
+			return nil, err
+		}
+		src.Files = slices.DeleteFunc(src.Files, func(f config.File) bool { return f.Name == config.FileName })
+		src.Files = append([]config.File{{Name: config.FileName, Data: data}}, src.Files...)
+		return config.Load(src)
+	}
+	return p
+}
+
 func (c *VerifyCmd) line(a *App, one loop.VerifiedCommit) {
 	code := map[loop.Standing]string{loop.Proved: "32", loop.Failed: "31", loop.Unproved: "33"}[one.Standing]
 	a.printf("%s  %s  %s", a.colour(a.Out, code, fmt.Sprintf("%-8s", one.Standing)), one.Commit[:12], verifyName(one))
 	if one.Reason != "" {
-		a.printf(": %s", notes.OneLine(one.Reason, 300))
+		a.printf(": %s", notes.OneLine(one.Reason, 600))
+	}
+	for _, note := range one.Notes {
+		a.printf("\n          note: %s", notes.OneLine(note, 300))
 	}
 	a.printf("\n")
 }
 
 func verifyName(one loop.VerifiedCommit) string {
 	name := string(one.Task)
-	if name == "" {
+	if one.Person {
+		name = "by a person:"
+	} else if name == "" {
 		name = string(one.Phase)
 	}
 	return strings.TrimSpace(name + " " + notes.OneLine(one.Title, 100))
@@ -102,7 +126,7 @@ func verifyName(one loop.VerifiedCommit) string {
 
 func (c *VerifyCmd) totals(a *App, v loop.Verification) {
 	if len(v.Commits) == 0 {
-		a.printf("no kept commit is in %s\n", orText(v.Range, "the branch"))
+		a.printf("nothing in %s could be proved\n", orText(v.Range, "the branch"))
 	}
 	for _, m := range v.Missing {
 		a.printf("%s  %s  it was kept and is not in the branch any more\n", a.colour(a.Out, "31", "missing "), m[:12])
@@ -120,12 +144,18 @@ func orText(s, other string) string {
 }
 
 func verifyLine(v loop.Verification) string {
-	line := fmt.Sprintf("%d proved, %d failed, %d without recorded checks", v.Proved, v.Failed, v.Unproved)
+	line := fmt.Sprintf("%d proved, %d failed, %d unproved", v.Proved, v.Failed, v.Unproved)
 	if len(v.Missing) > 0 {
 		line += fmt.Sprintf(", %d missing", len(v.Missing))
 	}
 	if v.Others > 0 {
 		line += fmt.Sprintf("; %s not made by an iteration", plural(v.Others, "commit"))
+	}
+	if n := slices.IndexFunc(v.Commits, func(c loop.VerifiedCommit) bool { return c.Person }); n >= 0 {
+		line += fmt.Sprintf(", %s at the end by the present checks: %s", v.Commits[n].Commit[:12], v.Commits[n].Standing)
+	}
+	if v.Covered > 0 {
+		line += fmt.Sprintf("; %s of phases without checks, covered by what follows", plural(v.Covered, "commit"))
 	}
 	return line
 }
@@ -145,7 +175,7 @@ func verifyMarkdown(v loop.Verification) string {
 		word = "Not verified"
 	}
 	fmt.Fprintf(&b, "# %s: %s\n\n", word, v.Branch)
-	fmt.Fprintf(&b, "%s. Every commit was checked out alone, and the checks that were recorded when it was kept were run again.\n\n", verifyLine(v))
+	fmt.Fprintf(&b, "%s. Every commit was checked out alone, and what its own settings and the plan demand was run.\n\n", verifyLine(v))
 	if len(v.Commits) > 0 {
 		b.WriteString("| commit | work | result | checks |\n|---|---|---|---|\n")
 		for _, one := range v.Commits {
