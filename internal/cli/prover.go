@@ -282,6 +282,7 @@ func (p *prover) Weakened(ctx context.Context, req loop.WeakenRequest) (loop.Wea
 		tests = append(tests, checks.Criteria(req.Task.Verify, configured)...)
 	}
 	over := in.Overlay()
+	open := report.Open
 	if len(findings) == 0 && over != nil && len(tests) > 0 {
 		var files []loop.ChangedFile
 		for _, f := range over {
@@ -291,6 +292,13 @@ func (p *prover) Weakened(ctx context.Context, req loop.WeakenRequest) (loop.Wea
 		if err != nil {
 			return loop.WeakenReport{}, fmt.Errorf("run the old tests on the new code: %w", err)
 		}
+		open = slices.DeleteFunc(open, func(f weaken.Finding) bool {
+			held := weaken.Held(f, old)
+			if held {
+				report.Notes = append(report.Notes, f)
+			}
+			return held
+		})
 		if slices.ContainsFunc(old, func(r weaken.RunReport) bool { return r.Exit != 0 }) {
 			now, err := p.runTests(ctx, req, nil, tests)
 			if err != nil {
@@ -305,7 +313,7 @@ func (p *prover) Weakened(ctx context.Context, req loop.WeakenRequest) (loop.Wea
 		findings = fewerTests(req, report.Before-report.After)
 	}
 	var out loop.WeakenReport
-	for _, f := range findings {
+	for _, f := range append(findings, open...) {
 		if line := f.String(); !slices.Contains(out.Findings, line) {
 			out.Findings = append(out.Findings, line)
 		}

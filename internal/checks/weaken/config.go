@@ -14,7 +14,7 @@ type configJudge struct {
 	seen  map[string]bool // commands and recipes that were followed already
 }
 
-// configuration looks at every check command, and at continuous integration.
+// configuration looks at every check command.
 func (j *judge) configuration() {
 	c := &configJudge{judge: j, files: map[string]File{}, seen: map[string]bool{}}
 	for _, f := range j.in.Files {
@@ -25,30 +25,9 @@ func (j *judge) configuration() {
 	if len(c.files) == 0 {
 		return
 	}
-	for _, f := range j.in.Files {
-		if f.changed() && isCI(f.Path) {
-			j.find(CI, f.Path, "", "changed CI file %s", f.Path)
-		}
-	}
 	for _, line := range j.in.Commands {
 		c.line(line, "", 0)
 	}
-}
-
-// isCI knows where the services keep their configuration.
-func isCI(p string) bool {
-	low := strings.ToLower(p)
-	for _, dir := range []string{".github/workflows/", ".github/actions/", ".circleci/", ".buildkite/", ".ci/", ".gitlab/ci/", ".forgejo/workflows/", ".gitea/workflows/", ".woodpecker/", ".teamcity/", ".semaphore/", ".azure-pipelines/", ".builds/"} {
-		if strings.HasPrefix(low, dir) || strings.Contains(low, "/"+dir) && dir == ".github/workflows/" {
-			return true
-		}
-	}
-	switch path.Base(low) {
-	case ".gitlab-ci.yml", ".gitlab-ci.yaml", ".travis.yml", "azure-pipelines.yml", "azure-pipelines.yaml", "jenkinsfile", "bitbucket-pipelines.yml",
-		".drone.yml", "appveyor.yml", ".appveyor.yml", ".woodpecker.yml", ".cirrus.yml", "codecov.yml", ".codecov.yml", "buildkite.yml", "wercker.yml", ".pre-commit-config.yaml", "lefthook.yml", ".build.yml", "cloudbuild.yaml":
-		return true
-	}
-	return false
 }
 
 // content is a file at the checkpoint.
@@ -293,7 +272,7 @@ func (c *configJudge) addedConfig(dir string, names ...string) {
 }
 
 // shadows finds modules at the root that Python would import instead of the
-// runner or at every start.
+// runner, of the standard library, or at every start.
 func (c *configJudge) shadows(dir string) {
 	for _, n := range []string{"pytest", "_pytest", "unittest", "sitecustomize", "usercustomize", "mypy", "ruff", "pluggy", "flake8", "black", "pylint", "coverage"} {
 		for _, p := range []string{n + ".py", n + "/__init__.py", n + "/__main__.py"} {
@@ -303,4 +282,22 @@ func (c *configJudge) shadows(dir string) {
 			}
 		}
 	}
+	for _, n := range strings.Fields(standardModules) {
+		for _, p := range []string{n + ".py", n + "/__init__.py"} {
+			p = join(dir, p)
+			if f, ok := c.files[p]; ok && f.added() {
+				c.find(Config, p, "", "%s takes the place of a module that checks use", p)
+			}
+		}
+	}
 }
+
+// standardModules are those of Python's library that its runners import, those
+// left out that the interpreter has loaded before.
+const standardModules = `_collections_abc _pydecimal _strptime _weakrefset argparse ast asyncio atexit base64 bdb bisect calendar cmd code
+codecs collections concurrent configparser contextlib contextvars copy copyreg csv ctypes dataclasses datetime decimal difflib dis doctest
+email enum errno faulthandler fnmatch fractions functools gc getopt getpass gettext glob hashlib heapq html http importlib inspect io ipaddress
+itertools json keyword linecache locale logging math mimetypes multiprocessing numbers opcode operator optparse os pathlib pdb pickle pkgutil
+platform posixpath pprint queue random re reprlib runpy select selectors shlex shutil signal site socket sre_compile sre_parse ssl stat string
+struct subprocess sysconfig tempfile textwrap threading time timeit token tokenize tomllib traceback types typing urllib uuid warnings weakref
+xml zipfile zipimport zlib`

@@ -33,6 +33,7 @@ func (c *configJudge) node(manager string, cmd simpleCommand, depth int) {
 		c.pick(dir, "bunfig.toml")
 	}
 	c.npmrc(dir)
+	c.installed(dir)
 	p := join(dir, "package.json")
 	before := packageJSON(c.content(p))
 	f, changed := c.files[p]
@@ -63,13 +64,41 @@ func longerLine(old, now string) bool {
 
 func (c *configJudge) npmrc(dir string) {
 	p := join(dir, ".npmrc")
-	if f, ok := c.files[p]; ok {
-		for _, l := range iniLines(f.After) {
-			if strings.HasPrefix(l, "script-shell") || strings.HasPrefix(l, "ignore-scripts") || strings.HasPrefix(l, "node-options") {
-				if !strings.Contains(string(f.Before), l) {
-					c.changed(p)
-				}
+	f, ok := c.files[p]
+	if !ok {
+		return
+	}
+	before := npmSettings(f.Before)
+	for key, value := range npmSettings(f.After) {
+		switch key {
+		case "script-shell", "ignore-scripts", "node-options", "if-present", "shell", "scripts-prepend-node-path":
+			if before[key] != value {
+				c.changed(p)
 			}
+		}
+	}
+}
+
+// npmSettings reads the keys and values of .npmrc as npm does: with blanks and
+// quotes around them, and with underscores for hyphens.
+func npmSettings(content []byte) map[string]string {
+	out := map[string]string{}
+	for _, l := range iniLines(content) {
+		key, value, _ := strings.Cut(l, "=")
+		trim := func(s string) string { return strings.Trim(s, " \t\"'") }
+		out[strings.ToLower(strings.ReplaceAll(trim(key), "_", "-"))] = trim(value)
+	}
+	return out
+}
+
+// installed finds changes of packages that lie in the repository: the programs
+// of a check come from there.
+func (c *configJudge) installed(dir string) {
+	under := join(dir, "node_modules") + "/"
+	for _, p := range c.paths() {
+		if strings.HasPrefix(p, under) {
+			c.find(Config, p, "", "changed installed package %s", p)
+			return
 		}
 	}
 }

@@ -178,10 +178,59 @@ func (c *configJudge) makefile(cmd simpleCommand, depth int) {
 				c.changed(p)
 			}
 		}
+		c.included(old, dir)
+		c.upToDate(old, targets, dir)
 		for _, l := range old.recipes(targets) {
 			c.line(strings.TrimLeft(l, "@-+ \t"), dir, depth+1)
 		}
 	}
+}
+
+// included compares the files that a Makefile includes, also those that need not
+// exist.
+func (c *configJudge) included(m makeRules, dir string) {
+	for _, g := range m.globals {
+		word, names, _ := strings.Cut(g, " ")
+		if word != "include" && word != "-include" && word != "sinclude" {
+			continue
+		}
+		for _, n := range strings.Fields(names) {
+			p := join(dir, n)
+			if f, ok := c.files[p]; ok && f.added() {
+				c.find(Config, p, "", "%s is read by the Makefile of a check", p)
+			} else {
+				c.pick(dir, n)
+			}
+		}
+	}
+}
+
+// upToDate finds a new file or folder with the name of a target that is not
+// phony: make takes it for the result and runs nothing.
+func (c *configJudge) upToDate(m makeRules, targets []string, dir string) {
+	for _, t := range m.reach(targets) {
+		if slices.Contains(m.needs[".PHONY"], t) || strings.ContainsAny(t, "%$") || len(m.needs[t]) > 0 && !m.allExist(c, t, dir) {
+			continue
+		}
+		p := join(dir, t)
+		for _, q := range c.paths() {
+			if f := c.files[q]; f.added() && (q == p || strings.HasPrefix(q, p+"/") && !c.existed(p+"/")) {
+				c.find(Config, q, "", "make takes %s for the result of its target %s and runs nothing", p, t)
+				break
+			}
+		}
+	}
+}
+
+// allExist reports whether the prerequisites of a target are files and not
+// targets that are made each time.
+func (m makeRules) allExist(c *configJudge, target, dir string) bool {
+	return !slices.ContainsFunc(m.needs[target], func(n string) bool { return c.content(join(dir, n)) == nil })
+}
+
+// existed reports whether the checkpoint had a path below a folder.
+func (c *configJudge) existed(folder string) bool {
+	return slices.ContainsFunc(c.in.Paths, func(p string) bool { return strings.HasPrefix(p, folder) })
 }
 
 // makeRules is a Makefile as far as checks need it.

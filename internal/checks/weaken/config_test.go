@@ -60,9 +60,6 @@ func TestConfigWeakened(t *testing.T) {
 		{why: "cargo: test = false", commands: []string{"cargo test --all"}, path: "Cargo.toml", before: "[package]\nname = \"x\"\n\n[lib]\npath = \"src/lib.rs\"\n", after: "[package]\nname = \"x\"\n\n[lib]\npath = \"src/lib.rs\"\ntest = false\n", want: is(Config)},
 		{why: "maven: failures are ignored", commands: []string{"./mvnw -q test"}, path: "pom.xml", before: "<project><properties></properties></project>", after: "<project><properties><maven.test.failure.ignore>true</maven.test.failure.ignore></properties></project>", want: is(Config)},
 		{why: "gradle: the test block", commands: []string{"./gradlew test"}, path: "build.gradle", before: "test {\n  useJUnitPlatform()\n}\n", after: "test {\n  useJUnitPlatform()\n  exclude '**/CalcTest*'\n}\n", want: is(Config)},
-		{why: "a workflow is changed", path: ".github/workflows/test.yml", before: "on: push\n", after: "on: never\n", want: is(CI)},
-		{why: "a CI file is added", path: ".gitlab-ci.yml", before: "-", after: "test:\n  script: true\n", want: is(CI)},
-		{why: "a CI file is deleted", path: ".ci/run", before: "go test ./...\n", after: "-", want: is(CI)},
 	})
 }
 
@@ -97,6 +94,9 @@ func TestConfigHonest(t *testing.T) {
 		{why: "Cargo.toml gets a dependency", commands: []string{"cargo test"}, path: "Cargo.toml", before: "[package]\nname = \"x\"\n\n[dependencies]\n", after: "[package]\nname = \"x\"\n\n[dependencies]\nserde = \"1\"\n"},
 		{why: "pom.xml gets a dependency", commands: []string{"mvn test"}, path: "pom.xml", before: "<project><dependencies></dependencies></project>", after: "<project><dependencies><dependency><artifactId>x</artifactId></dependency></dependencies></project>"},
 		{why: "the tested file of a command is a test file", commands: []string{"node --test test/a.test.js", "pytest tests/test_a.py"}, path: "test/a.test.js", before: jsNode, after: jsNode + "\ntest(\"one\", () => {\n  assert.equal(add(0, 1), 1);\n});\n"},
+		{why: "a workflow is changed: guard.protected has those", path: ".github/workflows/test.yml", before: "on: push\n", after: "on: never\n"},
+		{why: "a CI file is added", path: ".gitlab-ci.yml", before: "-", after: "test:\n  script: true\n"},
+		{why: "a CI file is deleted", path: ".ci/run", before: "go test ./...\n", after: "-"},
 		{why: "documentation of CI", path: "docs/ci.md", before: "a", after: "b"},
 	})
 }

@@ -29,8 +29,13 @@ func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
 	case "tox":
 		c.pick(dir, "tox.ini")
 		c.section(pyproject, "tool.tox")
+		c.anyPython(cmd, depth)
 	case "nox":
 		c.pick(dir, "noxfile.py")
+		c.anyPython(cmd, depth)
+	case "hatch", "pdm", "poetry", "uv", "rye", "pipenv", "invoke", "inv":
+		c.section(pyproject, "tool."+name)
+		c.anyPython(cmd, depth)
 	case "ruff":
 		c.pick(dir, "ruff.toml", ".ruff.toml")
 		c.addedConfig(dir, "ruff.toml", ".ruff.toml")
@@ -118,6 +123,12 @@ func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
 	case "pre-commit":
 		c.pick(dir, ".pre-commit-config.yaml")
 	}
+}
+
+// anyPython compares the settings of the runners that a wrapper may start.
+func (c *configJudge) anyPython(cmd simpleCommand, depth int) {
+	c.tool("pytest", cmd, depth)
+	c.tool("unittest", cmd, depth)
 }
 
 // stem compares every file of a folder whose name is the stem with any ending.

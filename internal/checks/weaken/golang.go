@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/build/constraint"
 	"go/parser"
+	"go/printer"
 	gotoken "go/token"
 	"path"
 	"slices"
@@ -138,6 +139,11 @@ func (r *goReader) function(s *source, d *ast.FuncDecl, collected bool, limits [
 	case !collected:
 	case d.Recv == nil && d.Name.Name == "TestMain" && params == 1:
 		s.escapes = append(s.escapes, mainEscapes(d.Body)...)
+		return
+	case d.Recv == nil && d.Name.Name == "init":
+		if hasCallTo(d.Body, "Exit", "Goexit") {
+			s.escapes = append(s.escapes, "init ends the process")
+		}
 		return
 	case d.Recv == nil:
 		u.test = params == 1 && (goTestName(d.Name.Name, "Test") || goTestName(d.Name.Name, "Fuzz"))
@@ -306,11 +312,24 @@ func (r *goReader) packageTables(g *ast.GenDecl) {
 		if v, ok := sp.(*ast.ValueSpec); ok && len(v.Names) == len(v.Values) {
 			for i, n := range v.Names {
 				if c, ok := composite(v.Values[i]); ok {
-					r.tables[n.Name] = len(c.Elts)
+					r.tables[n.Name] = elements(c)
 				}
 			}
 		}
 	}
+}
+
+// elements counts the different rows of a table.
+func elements(c *ast.CompositeLit) int {
+	seen := map[string]bool{}
+	for _, e := range c.Elts {
+		var b strings.Builder
+		if printer.Fprint(&b, gotoken.NewFileSet(), e) != nil {
+			return len(c.Elts)
+		}
+		seen[strings.Join(strings.Fields(b.String()), " ")] = true
+	}
+	return len(seen)
 }
 
 // composite is a literal of a slice, an array or a map.

@@ -2,8 +2,10 @@ package weaken
 
 import (
 	"go/ast"
+	"go/constant"
 	gotoken "go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
@@ -39,9 +41,14 @@ func ends(s ast.Stmt) bool {
 	case *ast.BranchStmt:
 		return s.Tok == gotoken.GOTO || s.Tok == gotoken.BREAK || s.Tok == gotoken.CONTINUE
 	case *ast.BlockStmt:
-		return len(s.List) > 0 && ends(s.List[len(s.List)-1])
+		return slices.ContainsFunc(s.List, ends)
 	case *ast.IfStmt:
-		return truth(s.Cond) == yes && ends(s.Body)
+		switch truth(s.Cond) {
+		case yes:
+			return ends(s.Body)
+		case no:
+			return ends(s.Else)
+		}
 	case *ast.ExprStmt:
 		call, ok := s.X.(*ast.CallExpr)
 		if !ok {
@@ -111,7 +118,7 @@ func (w *goWalker) stmt(s ast.Stmt, times int) {
 				if v, ok := sp.(*ast.ValueSpec); ok {
 					for i, e := range v.Values {
 						if c, ok := composite(e); ok && len(v.Names) == len(v.Values) {
-							w.tables[v.Names[i].Name] = len(c.Elts)
+							w.tables[v.Names[i].Name] = elements(c)
 						}
 						w.expr(e, times)
 					}
@@ -184,7 +191,7 @@ func (w *goWalker) tableOf(s *ast.AssignStmt) {
 			continue
 		}
 		if c, ok := composite(s.Rhs[i]); ok {
-			w.tables[id.Name] = len(c.Elts)
+			w.tables[id.Name] = elements(c)
 		}
 		if call, ok := s.Rhs[i].(*ast.CallExpr); ok {
 			sel, ok := call.Fun.(*ast.SelectorExpr)
@@ -212,7 +219,7 @@ func packageOf(sel *ast.SelectorExpr, names ...string) bool {
 // rowsOf is the length of the table that a loop goes over.
 func (w *goWalker) rowsOf(e ast.Expr) (int, bool) {
 	if c, ok := composite(e); ok {
-		return len(c.Elts), true
+		return elements(c), true
 	}
 	if id, ok := ast.Unparen(e).(*ast.Ident); ok {
 		if n, ok := w.tables[id.Name]; ok {
@@ -360,15 +367,6 @@ func testifyMethod(name string) bool {
 	return false
 }
 
-// certainty of a condition.
-type certainty uint8
-
-const (
-	maybe certainty = iota
-	yes
-	no
-)
-
 // truth sees conditions that are always or never true: constants, a value
 // compared with itself, and what and, or, not make of them.
 func truth(e ast.Expr) certainty {
@@ -382,12 +380,7 @@ func truth(e ast.Expr) certainty {
 		}
 	case *ast.UnaryExpr:
 		if e.Op == gotoken.NOT {
-			switch truth(e.X) {
-			case yes:
-				return no
-			case no:
-				return yes
-			}
+			return truth(e.X).not()
 		}
 	case *ast.BinaryExpr:
 		l, r := truth(e.X), truth(e.Y)
@@ -406,17 +399,19 @@ func truth(e ast.Expr) certainty {
 			if l == no && r == no {
 				return no
 			}
-		case gotoken.EQL, gotoken.NEQ:
-			same := types.ExprString(e.X) == types.ExprString(e.Y)
-			_, lx := e.X.(*ast.BasicLit)
-			_, ly := e.Y.(*ast.BasicLit)
-			if !same && !(lx && ly) {
-				return maybe
+		case gotoken.EQL, gotoken.NEQ, gotoken.LSS, gotoken.GTR, gotoken.LEQ, gotoken.GEQ:
+			lx, _ := e.X.(*ast.BasicLit)
+			ly, _ := e.Y.(*ast.BasicLit)
+			if lx != nil && ly != nil {
+				a, b := constant.MakeFromLiteral(lx.Value, lx.Kind, 0), constant.MakeFromLiteral(ly.Value, ly.Kind, 0)
+				if a.Kind() == constant.Unknown || a.Kind() != b.Kind() {
+					return maybe
+				}
+				return compareConstants(a, e.Op.String(), b)
 			}
-			if same == (e.Op == gotoken.EQL) {
-				return yes
+			if types.ExprString(e.X) == types.ExprString(e.Y) {
+				return certain(e.Op == gotoken.EQL || e.Op == gotoken.LEQ || e.Op == gotoken.GEQ)
 			}
-			return no
 		}
 	}
 	return maybe
@@ -434,7 +429,7 @@ func trivialArgs(args []ast.Expr) bool {
 	if len(args) == 0 {
 		return false
 	}
-	if constant(args[0]) && (len(args) == 1 || constant(args[1])) {
+	if fixed(args[0]) && (len(args) == 1 || fixed(args[1])) {
 		return true
 	}
 	if truth(args[0]) == yes {
@@ -443,14 +438,14 @@ func trivialArgs(args []ast.Expr) bool {
 	return len(args) >= 2 && types.ExprString(args[0]) == types.ExprString(args[1])
 }
 
-func constant(e ast.Expr) bool {
+func fixed(e ast.Expr) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.BasicLit:
 		return true
 	case *ast.Ident:
 		return e.Name == "true" || e.Name == "false" || e.Name == "nil"
 	case *ast.UnaryExpr:
-		return constant(e.X)
+		return fixed(e.X)
 	}
 	return false
 }

@@ -10,6 +10,7 @@ import (
 type javaReader struct {
 	s      *source
 	test   bool
+	junit3 bool           // the file imports the old framework, where methods are tests by their names
 	tables map[string]int // lengths of the providers of arguments, by method name
 }
 
@@ -19,6 +20,9 @@ func readJava(file string, toks []token) *source {
 		return r.s
 	}
 	nodes := tree(toks)
+	for i := range nodes {
+		r.junit3 = r.junit3 || at(nodes, i) == "junit" && at(nodes, i-1) != "." && at(nodes, i+2) == "framework"
+	}
 	r.providers(nodes)
 	r.members(nodes, "", false, nil)
 	return r.s
@@ -36,13 +40,13 @@ func (r *javaReader) providers(list []node) {
 			for j := range n.kids {
 				if at(n.kids, j) == "of" && group(n.kids, j+1, '(') && (at(n.kids, j-2) == "Stream" || at(n.kids, j-2) == "List") ||
 					at(n.kids, j) == "asList" && group(n.kids, j+1, '(') {
-					r.tables[name] = len(split(n.kids[j+1].kids, ","))
+					r.tables[name] = rows(n.kids[j+1].kids)
 					break
 				}
 				if at(n.kids, j) == "return" && j+2 < len(n.kids) {
 					for k := j + 1; k < min(len(n.kids), j+8); k++ {
 						if n.kids[k].open == '{' {
-							r.tables[name] = len(split(n.kids[k].kids, ","))
+							r.tables[name] = rows(n.kids[k].kids)
 							break
 						}
 					}
@@ -114,7 +118,7 @@ func (r *javaReader) members(list []node, prefix string, legacy bool, skips []st
 			j := i + 2
 			old := false
 			for j < min(len(list), i+lookAhead) && list[j].open != '{' && at(list, j) != ";" {
-				old = old || at(list, j) == "TestCase" || at(list, j) == "extends" && strings.Contains(at(list, j+1), "Test")
+				old = old || at(list, j) == "TestCase" || r.junit3 && at(list, j) == "extends" && strings.Contains(at(list, j+1), "Test")
 				j++
 			}
 			if group(list, j, '{') {
@@ -217,7 +221,7 @@ func (r *javaReader) rows(m javaMark, method string) int {
 	case "ValueSource", "CsvSource", "EnumSource":
 		for _, n := range m.args {
 			if n.open == '{' || n.open == '[' {
-				return len(split(n.kids, ","))
+				return rows(n.kids)
 			}
 		}
 		if m.name == "CsvSource" {
@@ -287,15 +291,9 @@ func (w *javaWalker) list(list []node, times int) {
 }
 
 func (w *javaWalker) block(list []node, times int) {
-	for i := range list {
-		if at(list, i) == "return" && statementStart(list, i) && !guarded(list, i) {
-			end := statementEnd(list, i)
-			w.list(list[:end], times)
-			w.list(list[end:], 0)
-			return
-		}
-	}
-	w.list(list, times)
+	end := reached(list)
+	w.list(list[:end], times)
+	w.list(list[end:], 0)
 }
 
 // javaSwallows reports a handler that takes AssertionError, or all of Throwable,
@@ -339,8 +337,12 @@ func (w *javaWalker) call(list []node, i, times int) int {
 	}
 	args := list[i+1].kids
 	member := at(list, i-1) == "."
+	if owner := at(list, i-2); member && owner != "this" && owner != "super" && !asserting(n.text) {
+		// A call on an object is none of a method of the test class.
+		w.u.calls["."+n.text] += times
+		return i
+	}
 	switch {
-	case member && foreignSkip(n.text, at(list, i-2)):
 	case strings.HasPrefix(n.text, "assume") || n.text == "skip" && at(list, i-1) != ".":
 		w.u.skips = append(w.u.skips, n.text)
 	case n.text == "assertThat" || n.text == "assertThatThrownBy" || n.text == "expectThat" || n.text == "that":

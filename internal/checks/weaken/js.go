@@ -74,23 +74,52 @@ func (r *jsReader) top(list []node) {
 			name := at(list, i+1)
 			if k := assignment(list, i+2); k > 0 {
 				r.note(name, list[k:])
-				if jsTest(name) || jsSuite(name) || name == "expect" || name == "assert" {
-					if at(list, k) != "require" && at(list, k) != "await" && !strings.Contains(text(list[k:min(len(list), k+6)]), "chai") &&
-						!strings.Contains(text(list[k:min(len(list), k+6)]), "require") {
-						r.s.escapes = append(r.s.escapes, "redefines "+name)
-					}
+				if jsOwn(name) && definesFunction(list[k:]) {
+					r.s.escapes = append(r.s.escapes, "redefines "+name)
 				}
 			}
 		case "function":
-			if name := at(list, i+1); jsTest(name) || jsSuite(name) || name == "expect" || name == "assert" {
+			if name := at(list, i+1); jsOwn(name) {
 				r.s.escapes = append(r.s.escapes, "redefines "+name)
 			}
 		case "process":
-			if r.test && at(list, i+1) == "." && (at(list, i+2) == "exit" || at(list, i+2) == "exitCode") {
-				r.s.escapes = append(r.s.escapes, "process."+at(list, i+2))
+			if r.test {
+				r.ending(list, i)
 			}
 		}
 	}
+}
+
+// ending notes `process.exit(…)`, `process.exitCode = 0` and hooks that end the
+// process with success whatever happened.
+func (r *jsReader) ending(list []node, i int) {
+	if at(list, i+1) != "." {
+		return
+	}
+	switch name := at(list, i+2); {
+	case (name == "exit" || name == "reallyExit") && group(list, i+3, '('):
+		r.s.escapes = append(r.s.escapes, "process."+name)
+	case name == "exitCode" && at(list, i+3) == "=" && at(list, i+4) == "0":
+		r.s.escapes = append(r.s.escapes, "process.exitCode")
+	case (name == "on" || name == "once" || name == "prependListener") && group(list, i+3, '('):
+		if hook := text(list[i+3].kids); strings.Contains(hook, "process . exit") || strings.Contains(hook, "process . reallyExit") {
+			r.s.escapes = append(r.s.escapes, "process."+name+" that exits")
+		}
+	}
+}
+
+// jsOwn are the functions of a framework that a test file must not redefine.
+func jsOwn(name string) bool {
+	return jsTest(name) || jsSuite(name) || name == "expect" || name == "assert"
+}
+
+// definesFunction reports whether a value is a function written out here, and not
+// one of a module or another value.
+func definesFunction(value []node) bool {
+	if at(value, 0) == "async" {
+		value = value[1:]
+	}
+	return at(value, 0) == "function" || at(value, 1) == "=>"
 }
 
 // assignment finds the value of a declaration, past a type annotation; 0 = none.
@@ -109,7 +138,7 @@ func assignment(list []node, i int) int {
 // note records the length of a literal array or object.
 func (r *jsReader) note(name string, value []node) {
 	if len(value) > 0 && value[0].open == '[' {
-		r.tables[name] = len(split(value[0].kids, ","))
+		r.tables[name] = rows(value[0].kids)
 	}
 }
 
@@ -308,7 +337,7 @@ func (r *jsReader) eachRows(table []node) int {
 	parts := split(table, ",")
 	if len(parts) == 1 && len(parts[0]) >= 1 {
 		if parts[0][0].open == '[' {
-			return len(split(parts[0][0].kids, ","))
+			return rows(parts[0][0].kids)
 		}
 		if n, ok := r.tables[at(parts[0], 0)]; ok {
 			return n

@@ -1,5 +1,7 @@
 package weaken
 
+import "strings"
+
 // jsWalker counts what one test or helper asserts.
 type jsWalker struct {
 	r *jsReader
@@ -53,26 +55,9 @@ func (w *jsWalker) list(list []node, times int) {
 
 // block walks statements up to the first that ends it.
 func (w *jsWalker) block(list []node, times int) {
-	for i := range list {
-		word := at(list, i)
-		if word != "return" && word != "throw" && word != "break" && word != "continue" && word != "process" {
-			continue
-		}
-		if !statementStart(list, i) {
-			continue
-		}
-		if word == "process" && !(at(list, i+1) == "." && at(list, i+2) == "exit") {
-			continue
-		}
-		if guarded(list, i) {
-			continue // if (x) return: only that branch ends
-		}
-		end := statementEnd(list, i)
-		w.list(list[:end], times)
-		w.list(list[end:], 0)
-		return
-	}
-	w.list(list, times)
+	end := reached(list)
+	w.list(list[:end], times)
+	w.list(list[end:], 0)
 }
 
 // statementStart reports whether list[i] begins a statement.
@@ -244,7 +229,7 @@ func (w *jsWalker) rows(value []node) (int, bool) {
 		return 0, false
 	}
 	if value[0].open == '[' {
-		return len(split(value[0].kids, ",")), true
+		return rows(value[0].kids), true
 	}
 	if len(value) == 1 {
 		n, ok := w.r.tables[at(value, 0)]
@@ -321,7 +306,8 @@ func (w *jsWalker) expect(list []node, i, times int) int {
 	var matcher []node
 	chained := false
 	for at(list, j) == "." || at(list, j) == "?." {
-		chained = true
+		// An inline snapshot without its text takes whatever comes.
+		chained = !(strings.HasSuffix(at(list, j+1), "InlineSnapshot") && group(list, j+2, '(') && len(list[j+2].kids) == 0)
 		j += 2
 		if group(list, j, '(') {
 			matcher = list[j].kids

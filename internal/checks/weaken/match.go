@@ -166,14 +166,23 @@ func (j *judge) compareTests() {
 		for _, o := range tests(s) {
 			n := j.pairs[o]
 			before := j.oldHelp.weight(o)
+			if n != nil && leavesSurefire(o.file, n.file) && !j.gradle() {
+				j.find(Removed, n.file, n.name, "%s is not collected under its new name: removed test %s", n.file, o.name)
+				continue
+			}
 			if n == nil {
-				short = append(short, deficit{old: o, need: max(1, before), lost: o.words})
+				if !j.nothingToLose(o) {
+					short = append(short, deficit{old: o, need: max(1, before), lost: o.words})
+				}
 				continue
 			}
 			if more := added(j.oldHelp.skips(o), j.newHelp.skips(n)); len(more) > 0 {
 				j.find(Skipped, n.file, n.name, "%s in test %s", strings.Join(slices.Compact(more), ", "), n.name)
 			}
 			need := before - j.newHelp.weight(n)
+			if n.strong < o.strong && need == 0 {
+				j.note(Assertions, n.file, n.name, "weaker assertions in test %s: %d compare with a value, %d did", n.name, n.strong, o.strong)
+			}
 			// A smaller table is a loss even when each row is asserted more about; a
 			// table that was written out as statements is none.
 			if rows := o.rows - n.rows; n.rows > 0 && rows > 0 && need <= 0 {
@@ -258,19 +267,53 @@ func (j *judge) forgive(short []deficit) {
 	}
 }
 
+// leavesSurefire reports whether a Java test moves to a file whose name Maven
+// does not collect.
+func leavesSurefire(old, now string) bool {
+	return path.Ext(now) == ".java" && surefire(old) && !surefire(now)
+}
+
+func surefire(file string) bool {
+	stem := strings.TrimSuffix(path.Base(file), path.Ext(file))
+	for _, end := range []string{"Test", "Tests", "TestCase", "IT", "ITCase"} {
+		if strings.HasSuffix(stem, end) {
+			return true
+		}
+	}
+	return strings.HasPrefix(stem, "Test") || strings.HasPrefix(stem, "IT")
+}
+
+// gradle reports whether the checks run Gradle, which collects by content.
+func (j *judge) gradle() bool {
+	return slices.ContainsFunc(j.in.Commands, func(c string) bool { return strings.Contains(c, "gradle") })
+}
+
+// nothingToLose reports whether a test could not fail by anything but a crash
+// of the runner: it asserts nothing, or constants, and calls nothing.
+func (j *judge) nothingToLose(o *unit) bool {
+	return j.oldHelp.weight(o) == 0 && len(o.calls) == 0 && !o.fails
+}
+
 func (j *judge) report(d deficit) {
 	o, n := d.old, d.now
+	find, why := j.find, ""
+	if names := j.excuse(d); names != "" {
+		j.excused[o] = n == nil
+		find, why = j.note, ": the change also removed "+names
+	} else if n != nil && j.touched(o.lang) {
+		find = j.leaveOpen
+	}
 	switch {
 	case n == nil && o.name == "(file)":
-		j.find(Removed, o.file, "", "removed tests of %s", o.file)
+		find(Removed, o.file, "", "removed tests of %s%s", o.file, why)
 	case n == nil:
-		j.find(Removed, o.file, o.name, "removed test %s", o.name)
+		find(Removed, o.file, o.name, "removed test %s%s", o.name, why)
 	case o.rows > 0 && n.rows < o.rows && o.name == "(file)":
-		j.find(Removed, n.file, "", "removed tests: %d to %d", o.rows, n.rows)
+		find(Removed, n.file, "", "removed tests: %d to %d%s", o.rows, n.rows, why)
 	case o.rows > 0 && n.rows < o.rows:
-		j.find(Cases, n.file, n.name, "removed cases of test %s: %d to %d", n.name, o.rows, n.rows)
+		find(Cases, n.file, n.name, "removed cases of test %s: %d to %d%s", n.name, o.rows, n.rows, why)
 	default:
-		j.find(Assertions, n.file, n.name, "removed assertions of test %s: %d to %d", n.name, j.oldHelp.weight(o), j.newHelp.weight(n))
+		find(Assertions, n.file, n.name, "removed assertions of test %s: %d to %d%s", n.name, j.oldHelp.weight(o), j.newHelp.weight(n), why)
 	}
 }
 
@@ -297,7 +340,11 @@ func (j *judge) compareHelpers() {
 			}
 			before, after := j.oldHelp.weight(o), j.newHelp.weight(n)
 			if after < before && !j.callersHold(o, n) {
-				j.find(Assertions, n.file, n.name, "removed assertions of helper %s: %d to %d", n.name, before, after)
+				find := j.find
+				if j.touched(o.lang) {
+					find = j.leaveOpen
+				}
+				find(Assertions, n.file, n.name, "removed assertions of helper %s: %d to %d", n.name, before, after)
 			}
 		}
 	}

@@ -200,12 +200,37 @@ func JudgeOldTests(rep Report, old RunReport, base *RunReport) []Finding {
 	return dedupe(out)
 }
 
+// Held reports whether the old tests were run on the new code, by a runner that
+// is known, and passed where a finding says that something was lost: nothing was
+// hidden by it.
+func Held(f Finding, old []RunReport) bool {
+	ran := false
+	for _, r := range old {
+		if !r.Known || len(r.NotBuilt) > 0 {
+			if r.Exit != 0 {
+				return false
+			}
+			continue
+		}
+		for _, t := range r.Tests {
+			if (t.Outcome == Failed || t.Outcome == Unresolved) && sameUnit(t.Unit, f.Path) {
+				return false
+			}
+		}
+		ran = true
+	}
+	return ran
+}
+
 // judgeFailed finds the old test that a failure means. around: the failure was
 // seen to come from what the change did around the test.
 func (r Report) judgeFailed(t TestResult, around bool) (Finding, bool) {
 	for _, o := range r.Old {
 		if !sameUnit(t.Unit, o.Path) || !sameTest(t.Name, o) || o.Fate == Kept && !around {
 			continue
+		}
+		if o.Excused {
+			return Finding{}, false
 		}
 		word := "fails as it was before"
 		switch o.Fate {

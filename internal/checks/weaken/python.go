@@ -117,6 +117,7 @@ func readPython(file string, toks []token) *source {
 	if !r.test && !isSupport(file) {
 		return r.s
 	}
+	r.loaders(lines)
 	r.scope(lines, "", true, fileSkips)
 	return r.s
 }
@@ -146,7 +147,7 @@ func pyRows(value []node) (int, bool) {
 	if len(value) != 1 || value[0].open == 0 {
 		return 0, false
 	}
-	return len(split(value[0].kids, ",")), true
+	return rows(value[0].kids), true
 }
 
 // pySkipWord finds a mark that skips or excuses, anywhere in an expression.
@@ -224,6 +225,28 @@ func (r *pyReader) hooks(lines []*pyLine) {
 				r.s.escapes = append(r.s.escapes, "hook "+name+" "+pyText(l))
 				break
 			}
+		}
+	}
+}
+
+// loaders sees what bends a run of unittest from inside a test module: a
+// load_tests that does not hand on the tests it gets, and hooks at the exit.
+func (r *pyReader) loaders(lines []*pyLine) {
+	for _, l := range lines {
+		switch body := pyText(l); {
+		case at(l.toks, 0) == "def" && at(l.toks, 1) == "load_tests":
+			given := "tests"
+			if group(l.toks, 2, '(') {
+				if params := split(l.toks[2].kids, ","); len(params) > 1 {
+					given = at(params[1], 0)
+				}
+			}
+			handed := strings.Contains(body, "return "+given) || strings.Contains(body, "( "+given) || strings.Contains(body, "loader . ")
+			if !handed || given != "" && strings.Contains(body, given+" = ") && !strings.Contains(body, "loader . ") {
+				r.s.escapes = append(r.s.escapes, "load_tests leaves tests out")
+			}
+		case at(l.toks, 0) == "atexit" && strings.Contains(text(l.toks), "_exit"):
+			r.s.escapes = append(r.s.escapes, "os._exit at the exit")
 		}
 	}
 }
@@ -363,7 +386,7 @@ func (r *pyReader) paramRows(mark []node) (int, bool) {
 		}
 	case "data", "named_data":
 		if len(args) >= 1 {
-			return len(args), true
+			return rows(mark[len(mark)-1].kids), true
 		}
 	}
 	return 0, false

@@ -1,6 +1,9 @@
 package weaken
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // pyWalker counts what one function asserts, leaving out what cannot be reached
 // and what a handler around it swallows.
@@ -30,9 +33,15 @@ func (w *pyWalker) block(lines []*pyLine, times int) {
 			if !never(cond) {
 				w.block(l.kids, times)
 			}
+			if pyEnds(l, "") {
+				return
+			}
 			continue
 		case "for":
 			w.loop(l, toks, times)
+			if pyEnds(l, "") {
+				return
+			}
 			continue
 		case "with":
 			w.line(toks, times)
@@ -40,6 +49,9 @@ func (w *pyWalker) block(lines []*pyLine, times int) {
 				w.skipsOnly(l.kids)
 			} else {
 				w.block(l.kids, times)
+			}
+			if pyEnds(l, "") {
+				return
 			}
 			continue
 		case "try":
@@ -52,10 +64,41 @@ func (w *pyWalker) block(lines []*pyLine, times int) {
 		}
 		w.line(toks, times)
 		w.block(l.kids, times)
-		if first := at(toks, 0); first == "return" || first == "raise" || first == "continue" || first == "break" || pyExit(toks) {
+		if pyEnds(l, "") {
 			return // what follows in this block is never reached
 		}
 	}
+}
+
+// pyEnds reports whether control never goes past a line with what stands below
+// it: a return, an exit, and a branch, loop or block that is always entered and
+// ends so. held names what does not count: a break in a loop ends the loop alone,
+// what is raised in a try or a with may be caught.
+func pyEnds(l *pyLine, held string) bool {
+	ends := func(more string) bool {
+		return slices.ContainsFunc(l.kids, func(k *pyLine) bool { return pyEnds(k, held+more) })
+	}
+	switch at(l.toks, 0) {
+	case "return":
+		return true
+	case "raise":
+		return !strings.Contains(held, "raise")
+	case "continue", "break":
+		return !strings.Contains(held, "break")
+	case "if":
+		return always(header(l.toks)) && ends("")
+	case "while":
+		return always(header(l.toks)) && ends(" break")
+	case "with", "try":
+		return ends(" raise")
+	case "for": // for _ in [1]: return
+		for i := range l.toks {
+			if at(l.toks, i) == "in" {
+				return always(header(l.toks)[i:]) && ends(" break")
+			}
+		}
+	}
+	return pyExit(l.toks)
 }
 
 // header is the condition between the keyword and the colon.

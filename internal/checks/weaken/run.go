@@ -171,6 +171,7 @@ func (p *runParser) golang(lines []string) {
 			if strings.Contains(l, "[build failed]") || strings.Contains(l, "[setup failed]") {
 				p.broken(f[1])
 			}
+			p.report.Known = true
 			for _, r := range open {
 				p.add(f[1], r.Name, r.Outcome)
 			}
@@ -285,7 +286,8 @@ func (p *runParser) unittest(lines []string) {
 		if name != "" && unresolved().MatchString(l) {
 			p.unresolve(unit, name)
 		}
-		if strings.HasPrefix(l, "Ran ") {
+		if strings.HasPrefix(l, "Ran ") && !strings.HasPrefix(l, "Ran 0 ") {
+			p.report.Known = true
 			unit, name = "", ""
 		}
 	}
@@ -345,6 +347,8 @@ func (p *runParser) java(lines []string) {
 	for _, l := range lines {
 		t := strings.TrimSpace(l)
 		switch {
+		case strings.Contains(t, "Tests run: ") && !strings.Contains(t, "Tests run: 0,"):
+			p.report.Known = true
 		case strings.Contains(t, "COMPILATION ERROR") || strings.Contains(t, "Compilation failed; see the compiler") || strings.HasPrefix(t, "> Task :") && strings.Contains(t, "compileTest") && strings.HasSuffix(t, "FAILED"):
 			p.broken("")
 		case strings.HasPrefix(t, "[ERROR] ") && strings.Contains(t, "<<< ") && (strings.Contains(t, "FAILURE!") || strings.Contains(t, "ERROR!")):

@@ -95,6 +95,9 @@ func (r *rustReader) items(list []node, prefix string, inTest bool, skips []stri
 				}
 			}
 			continue
+		case inTest && at(list, i+1) == "!" && i+2 < len(list) && list[i+2].open != 0 && r.makesTests(word, list[i+2].kids):
+			r.made(word, list[i+2], prefix, skips)
+			i += 2
 		case at(list, i+1) == "!" && group(list, i+2, '{'): // proptest! { #[test] fn … }
 			r.items(list[i+2].kids, prefix, inTest || cfgTest(attrs) || r.tests, skips)
 			i += 2
@@ -108,6 +111,45 @@ func (r *rustReader) items(list []node, prefix string, inTest bool, skips []stri
 			}
 		}
 		attrs, start = nil, -1
+	}
+}
+
+// makesTests reports whether a macro of the project makes tests of what it is
+// given: its name says so, and what it gets begins with the name of a test.
+func (r *rustReader) makesTests(name string, args []node) bool {
+	if !slices.ContainsFunc(splitWords(name), func(w string) bool {
+		return strings.HasSuffix(w, "test") || w == "tests" || w == "case" || w == "cases"
+	}) {
+		return false
+	}
+	for len(args) > 1 && at(args, 0) == "#" {
+		args = args[2:]
+	}
+	return len(args) > 1 && args[0].kind == ident && (at(args, 1) == "," || at(args, 1) == ":" || at(args, 1) == "=>" || at(args, 1) == ";" || args[1].open != 0)
+}
+
+// made reads `rgtest!(name, |dir, cmd| { … })`, one test, or
+// `parse_tests! { name: (input, want), … }`, a test a row. What the macro itself
+// asserts counts with it.
+func (r *rustReader) made(macro string, args node, prefix string, skips []string) {
+	units := [][]node{args.kids}
+	if parts := split(args.kids, ","); len(parts) > 0 && (at(parts[0], 1) == ":" || at(parts[0], 1) == "=>") {
+		units = parts
+	}
+	for _, part := range units {
+		for len(part) > 1 && at(part, 0) == "#" {
+			if sk := rustLimit(part[1].kids); sk != "" {
+				skips = append(slices.Clone(skips), "#["+sk+"]")
+			}
+			part = part[2:]
+		}
+		if len(part) == 0 {
+			continue
+		}
+		u := unit{name: prefix + at(part, 0), line: part[0].line, test: true, plain: 1, calls: map[string]int{macro: 1}, skips: slices.Clone(skips)}
+		(&rustWalker{r: r, u: &u}).list(part[1:], 1)
+		u.setBody(flatten(part[1:]))
+		r.s.units = append(r.s.units, u)
 	}
 }
 
@@ -246,7 +288,7 @@ func rustRows(value []node) (int, bool) {
 	if parts := split(value[i].kids, ";"); len(parts) == 2 {
 		return 0, false // [x; n]
 	}
-	return len(split(value[i].kids, ",")), true
+	return rows(value[i].kids), true
 }
 
 // rustWalker counts what one function asserts.
@@ -257,15 +299,9 @@ type rustWalker struct {
 }
 
 func (w *rustWalker) block(list []node, times int) {
-	for i := range list {
-		if at(list, i) == "return" && (i == 0 || at(list, i-1) == ";" || list[i-1].open == '{') {
-			end := statementEnd(list, i)
-			w.list(list[:end], times)
-			w.list(list[end:], 0)
-			return
-		}
-	}
-	w.list(list, times)
+	end := reached(list)
+	w.list(list[:end], times)
+	w.list(list[end:], 0)
 }
 
 func (w *rustWalker) list(list []node, times int) {
@@ -289,8 +325,8 @@ func (w *rustWalker) list(list []node, times int) {
 		}
 		switch n.text {
 		case "if", "while":
-			if at(list, i+1) == "false" && group(list, i+2, '{') {
-				i += 2
+			if cond, body := condition(list, i); never(cond) && group(list, body, '{') {
+				i = body
 				continue
 			}
 		case "let":

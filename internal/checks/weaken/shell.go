@@ -126,6 +126,10 @@ func (c simpleCommand) unwrap() (simpleCommand, string) {
 			return c, ""
 		}
 		w := c.words
+		if rest := behindVariable(w[0]); rest != w[0] {
+			c.words = append([]string{rest}, w[1:]...)
+			w = c.words
+		}
 		switch name := path.Base(w[0]); name {
 		case "sudo", "env", "command", "builtin", "exec", "nohup", "time", "nice", "ionice", "setsid", "stdbuf", "xvfb-run", "npx", "bunx",
 			"pnpx", "dotenv", "chronic", "ccache", "catchsegv", "winpty", "unbuffer", "rtx", "mise", "direnv", "nix-shell", "wait-on":
@@ -175,6 +179,25 @@ func (c simpleCommand) unwrap() (simpleCommand, string) {
 		}
 	}
 	return c, ""
+}
+
+// behindVariable is a program without the variable in front of it, which names
+// its folder: ${PREFIX}coverage. A variable alone in front of -m is Python.
+func behindVariable(word string) string {
+	if !strings.HasPrefix(word, "$") {
+		return word
+	}
+	if rest, ok := strings.CutPrefix(word, "${"); ok {
+		if _, rest, ok = strings.Cut(rest, "}"); ok && strings.Trim(rest, "/") != "" {
+			return rest
+		}
+	} else if i := strings.LastIndexByte(word, '/'); i > 0 && i+1 < len(word) {
+		return word[i+1:]
+	}
+	if strings.Contains(strings.ToLower(word), "py") {
+		return "python"
+	}
+	return word
 }
 
 func wrapperValue(name string) string {

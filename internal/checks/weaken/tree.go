@@ -160,57 +160,6 @@ func trivial(args []node) bool {
 	return literalOnly(parts[1])
 }
 
-// always sees conditions that hold by their form: a literal, a comparison of
-// the same or of literals, and `… or true`.
-func always(cond []node) bool {
-	if len(cond) == 1 && cond[0].open == '(' {
-		return always(cond[0].kids)
-	}
-	for _, or := range []string{"||", "or"} {
-		if parts := split(cond, or); len(parts) > 1 {
-			for _, p := range parts {
-				if always(p) {
-					return true
-				}
-			}
-			return false
-		}
-	}
-	for _, op := range []string{"==", "===", "is"} {
-		if parts := split(cond, op); len(parts) == 2 && (text(parts[0]) == text(parts[1]) || literalOnly(parts[0]) && literalOnly(parts[1])) {
-			return true
-		}
-	}
-	return literalOnly(cond) && !never(cond)
-}
-
-// never sees the opposite for the conditions of branches.
-func never(cond []node) bool {
-	if len(cond) == 1 && cond[0].open == '(' {
-		return never(cond[0].kids)
-	}
-	for _, and := range []string{"&&", "and"} {
-		if parts := split(cond, and); len(parts) > 1 {
-			for _, p := range parts {
-				if never(p) {
-					return true
-				}
-			}
-			return false
-		}
-	}
-	if len(cond) == 1 && cond[0].open == 0 && cond[0].kind != str {
-		switch cond[0].text {
-		case "false", "False", "0", "None", "null", "undefined":
-			return true
-		}
-	}
-	if len(cond) == 2 && (at(cond, 0) == "!" || at(cond, 0) == "not") {
-		return at(cond, 1) == "true" || at(cond, 1) == "True" || at(cond, 1) == "1"
-	}
-	return false
-}
-
 // flatten gives the tokens of a list back in order, brackets included.
 func flatten(list []node) []token { return appendTokens(nil, list) }
 
@@ -223,4 +172,14 @@ func appendTokens(out []token, list []node) []token {
 		}
 	}
 	return out
+}
+
+// rows counts the different elements of a list: a row that stands there twice
+// tests nothing twice.
+func rows(list []node) int {
+	seen := map[string]bool{}
+	for _, e := range split(list, ",") {
+		seen[text(e)] = true
+	}
+	return len(seen)
 }

@@ -32,6 +32,8 @@ type unit struct {
 	// body is the text of the unit without name, comments and layout.
 	body  string
 	words map[string]bool // distinct names and literals of the body
+	// strong counts what the body compares with a value.
+	strong int
 	// fails: a helper that is given the means to fail a test (*testing.T).
 	fails bool
 	// start and end of parameters and body in the file; Go alone has them.
@@ -65,21 +67,25 @@ func read(file string, content []byte) *source {
 		return &source{path: file, lang: lang.name}
 	}
 	var s *source
+	toks := lex(content, lang)
 	switch lang.name {
 	case "go":
 		s = readGo(file, content)
 	case "python":
-		s = readPython(file, lex(content, lang))
+		s = readPython(file, toks)
 	case "js":
-		s = readJS(file, lex(content, lang))
+		s = readJS(file, toks)
 	case "rust":
-		s = readRust(file, lex(content, lang))
+		s = readRust(file, toks)
 	case "java":
-		s = readJava(file, lex(content, lang))
+		s = readJava(file, toks)
 	default:
-		s = readOther(file, lex(content, lang))
+		s = readOther(file, toks)
 	}
 	s.path, s.lang = file, lang.name
+	if !IsTest(file) && !isSupport(file) {
+		s.escapes = append(s.escapes, exitsUnderTest(lang.name, toks)...)
+	}
 	for i := range s.units {
 		s.units[i].file, s.units[i].lang = file, lang.name
 		sort.Strings(s.units[i].skips)
@@ -98,7 +104,7 @@ func (u *unit) setBody(toks []token) {
 			u.words[t.text] = true
 		}
 	}
-	u.body = b.String()
+	u.body, u.strong = b.String(), strength(toks)
 }
 
 // common are words that say nothing about which test this is.
@@ -148,12 +154,14 @@ type helpers struct {
 	open   map[*unit]bool
 }
 
-func newHelpers(sources []*source) *helpers {
+// newHelpers knows the helpers of some files. A test that lost its mark is none:
+// what calls its name means something else.
+func newHelpers(sources []*source, demoted map[string]bool) *helpers {
 	h := &helpers{byName: map[string][]*unit{}, memo: map[*unit]int{}, open: map[*unit]bool{}}
 	for _, s := range sources {
 		for i := range s.units {
 			u := &s.units[i]
-			if !u.test {
+			if !u.test && !demoted[u.file+"\x00"+u.name] {
 				key := u.lang + " " + simple(u.name)
 				h.byName[key] = append(h.byName[key], u)
 			}
@@ -171,7 +179,11 @@ func simple(name string) string { return name[strings.LastIndexAny(name, ".:/ ")
 func (h *helpers) all(from *unit, name string) []*unit {
 	var out []*unit
 	best := -1
+	name, foreign := strings.CutPrefix(name, ".")
 	for _, u := range h.byName[from.lang+" "+name] {
+		if foreign && u.file == from.file {
+			continue
+		}
 		r := 0
 		if path.Dir(u.file) == path.Dir(from.file) {
 			r = 1

@@ -31,7 +31,7 @@ type Input struct {
 	// give the same answer each time.
 	Lookup func(path string) ([]byte, bool)
 	// Paths are all paths of the checkpoint, when known: they tell whether a new
-	// go.mod cuts off tests that exist.
+	// go.mod cuts off tests that exist, and what names a helper.
 	Paths []string
 }
 
@@ -46,7 +46,6 @@ const (
 	Cases      Rule = "cases"
 	Escape     Rule = "escape"
 	Config     Rule = "config"
-	CI         Rule = "ci"
 	OldTests   Rule = "old_tests"
 )
 
@@ -116,22 +115,27 @@ type OldTest struct {
 	Fate       Fate
 	// NewPath and NewName say where it is now; empty when Gone.
 	NewPath, NewName string
+	// Excused: what it exercised was removed by the change, so that it cannot pass.
+	Excused bool
 }
 
 // Report is everything that Judge found out.
 type Report struct {
 	Findings []Finding
+	// Open are losses of assertions or rows in a change that altered code, too:
+	// they reject unless the old tests, run on the new code, pass.
+	Open []Finding
 	// Notes are for the report: what a person may want to look at, and no reject.
 	Notes []Finding
 	Old   []OldTest
 	// Before and After count the tests in the files of the change, the rows of
-	// tables as tests.
+	// tables as tests; those that were removed with what they exercise are left out.
 	Before, After int
 }
 
 // Judge compares the two sides of a change. The findings are ordered by path.
 func Judge(in Input) Report {
-	j := &judge{in: in}
+	j := &judge{in: in, excused: map[*unit]bool{}}
 	for _, f := range in.Files {
 		if !f.changed() {
 			continue
@@ -143,7 +147,13 @@ func Judge(in Input) Report {
 			j.after = append(j.after, s)
 		}
 	}
-	j.oldHelp, j.newHelp = newHelpers(j.before), newHelpers(j.after)
+	wereTests := map[string]bool{}
+	for _, s := range j.before {
+		for _, u := range tests(s) {
+			wereTests[u.file+"\x00"+u.name] = true
+		}
+	}
+	j.oldHelp, j.newHelp = newHelpers(j.before, nil), newHelpers(j.after, wereTests)
 	j.pairUp()
 	j.compareTests()
 	j.compareHelpers()
@@ -151,19 +161,22 @@ func Judge(in Input) Report {
 	j.snapshots()
 	j.configuration()
 
-	slices.SortStableFunc(j.out, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Test, b.Test), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Detail, b.Detail))
-	})
-	j.out = slices.Compact(j.out)
-	return Report{Findings: collapse(j.out), Old: j.fates(), Before: count(j.before), After: count(j.after)}
+	return Report{Findings: inOrder(j.out), Open: inOrder(j.open), Notes: inOrder(j.notes), Old: j.fates(), Before: count(j.before, j.excused), After: count(j.after, nil)}
 }
 
-// count sums tests, the rows of tables as tests.
-func count(sources []*source) int {
+func inOrder(all []Finding) []Finding {
+	slices.SortStableFunc(all, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Test, b.Test), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Detail, b.Detail))
+	})
+	return collapse(slices.Compact(all))
+}
+
+// count sums tests, the rows of tables as tests, but for those left out.
+func count(sources []*source, but map[*unit]bool) int {
 	n := 0
 	for _, s := range sources {
-		for _, u := range s.units {
-			if u.test {
+		for i := range s.units {
+			if u := &s.units[i]; u.test && !but[u] {
 				n += max(1, u.rows)
 			}
 		}
@@ -210,11 +223,24 @@ type judge struct {
 	oldHelp, newHelp *helpers
 	pairs            map[*unit]*unit // old test → new test
 	fresh            []*unit         // new tests without an old one
-	out              []Finding
+	out, notes, open []Finding
+	gone             map[string]definition // names that the code of the change has lost; nil = not looked for
+	altered          map[string]bool       // languages whose code it altered
+	excused          map[*unit]bool        // tests whose loss is only noted
 }
 
 func (j *judge) find(rule Rule, path, test, format string, args ...any) {
 	j.out = append(j.out, Finding{Rule: rule, Path: path, Test: test, Detail: fmt.Sprintf(format, args...)})
+}
+
+// note records something for a person to look at, which does not reject.
+func (j *judge) note(rule Rule, path, test, format string, args ...any) {
+	j.notes = append(j.notes, Finding{Rule: rule, Path: path, Test: test, Detail: fmt.Sprintf(format, args...)})
+}
+
+// leaveOpen records a loss that the old tests are to decide about.
+func (j *judge) leaveOpen(rule Rule, path, test, format string, args ...any) {
+	j.open = append(j.open, Finding{Rule: rule, Path: path, Test: test, Detail: fmt.Sprintf(format, args...)})
 }
 
 func (j *judge) fates() []OldTest {
@@ -225,7 +251,7 @@ func (j *judge) fates() []OldTest {
 			if !u.test {
 				continue
 			}
-			o := OldTest{Path: u.file, Name: u.name, Lang: u.lang, Fate: Gone}
+			o := OldTest{Path: u.file, Name: u.name, Lang: u.lang, Fate: Gone, Excused: j.excused[u]}
 			if n := j.pairs[u]; n != nil {
 				o.NewPath, o.NewName, o.Fate = n.file, n.name, Altered
 				if n.body == u.body && j.oldHelp.closure(u) == j.newHelp.closure(n) {

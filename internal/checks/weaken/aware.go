@@ -1,0 +1,148 @@
+package weaken
+
+import (
+	"slices"
+	"strings"
+)
+
+// exitsUnderTest finds code that ends the process when tests run it:
+// `if testing.Testing() { os.Exit(0) }`, `if (process.env.NODE_TEST_CONTEXT)
+// process.exit(0)`. It is looked for in the code under test, in any language.
+func exitsUnderTest(lang string, toks []token) []string {
+	var out []string
+	if lang == "python" {
+		var walk func([]*pyLine)
+		walk = func(lines []*pyLine) {
+			for _, l := range lines {
+				if first := at(l.toks, 0); first == "if" || first == "elif" {
+					if mark := testMark(l.toks, lang); mark != "" && slices.ContainsFunc(l.kids, func(k *pyLine) bool { return pyExit(k.toks) }) {
+						out = append(out, "ends the process under "+mark)
+					}
+				}
+				walk(l.kids)
+			}
+		}
+		walk(pyLines(toks))
+		return out
+	}
+	var walk func([]node)
+	walk = func(list []node) {
+		for i := range list {
+			if at(list, i) == "if" {
+				cond, body := condition(list, i)
+				end := statementEnd(list, body)
+				if group(list, body, '{') {
+					end = body + 1
+				}
+				if mark := testMark(cond, lang); mark != "" && exits(list[min(body, len(list)):min(end, len(list))]) {
+					out = append(out, "ends the process under "+mark)
+				}
+			}
+			walk(list[i].kids)
+		}
+	}
+	walk(tree(toks))
+	return out
+}
+
+// testMark is the sign in a condition by which code can tell that tests run.
+func testMark(cond []node, lang string) string {
+	for i, n := range cond {
+		if n.open != 0 {
+			if m := testMark(n.kids, lang); m != "" {
+				return m
+			}
+			continue
+		}
+		switch n.text {
+		case "NODE_TEST_CONTEXT", "JEST_WORKER_ID", "VITEST", "VITEST_WORKER_ID", "VITEST_POOL_ID", "PYTEST_CURRENT_TEST", "PYTEST_VERSION", "test.v", "test.run", ".test":
+			return n.text
+		case "Testing":
+			if lang == "go" && at(cond, i-2) == "testing" {
+				return "testing.Testing()"
+			}
+		case "pytest", "unittest", "_pytest":
+			if lang == "python" && n.kind == str {
+				return n.text
+			}
+		case "test":
+			if n.kind == str && lang == "js" && strings.Contains(text(cond), "NODE_ENV") || lang == "rust" && at(cond, i-1) == "" && strings.Contains(text(cond), "test") {
+				return n.text
+			}
+		}
+	}
+	return ""
+}
+
+// exits finds a call that ends the process, at any depth.
+func exits(list []node) bool {
+	for i, n := range list {
+		if n.open != 0 {
+			if exits(n.kids) {
+				return true
+			}
+			continue
+		}
+		if i+1 < len(list) && list[i+1].open == '(' && (at(list, i-1) == "." || at(list, i-1) == "::") {
+			switch at(list, i-2) + "." + n.text {
+			case "os.Exit", "syscall.Exit", "runtime.Goexit", "process.exit", "process.reallyExit", "process.abort", "process.kill", "System.exit":
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// strength counts what a body compares with a value, in contrast to what only
+// looks whether there is one: `== 3` and assertEqual, not `is not None` or
+// assertTrue. An expected exception of a class counts, one of any class does not.
+func strength(toks []token) int {
+	n := 0
+	for i, t := range toks {
+		next := token{}
+		if i+2 < len(toks) && toks[i+1].is("(") {
+			next = toks[i+2]
+		}
+		switch {
+		case t.kind == punct && (t.text == "==" || t.text == "===" || t.text == "!=" || t.text == "!=="):
+			other := token{}
+			if i+1 < len(toks) {
+				other = toks[i+1]
+			}
+			if !other.is("nil") && !other.is("null") && !other.is("None") && !other.is("undefined") && !(other.kind == str && other.text == "") {
+				n++
+			}
+		case t.kind != ident:
+		case raising(t.text):
+			switch next.text {
+			case "Exception", "BaseException", "Throwable", "Error", ")", "":
+			default:
+				n++
+			}
+		case comparing(t.text):
+			n++
+		}
+	}
+	return n
+}
+
+func raising(name string) bool {
+	switch name {
+	case "raises", "assertRaises", "assertRaisesRegex", "assertThrows", "assertThrowsExactly", "toThrow", "toThrowError", "throws", "rejects", "expected", "ErrorIs", "ErrorAs":
+		return true
+	}
+	return false
+}
+
+// comparing are assertions that compare with a value.
+func comparing(name string) bool {
+	switch name {
+	case "assertEqual", "assertEquals", "assertIs", "assertListEqual", "assertDictEqual", "assertSequenceEqual", "assertTupleEqual", "assertSetEqual",
+		"assertCountEqual", "assertMultiLineEqual", "assertAlmostEqual", "assertArrayEquals", "assertIterableEquals", "assertLinesMatch", "assertSame",
+		"assertThat", "isEqualTo", "containsExactly", "hasSize", "toBe", "toEqual", "toStrictEqual", "toMatchObject", "toHaveLength", "toMatchInlineSnapshot",
+		"toMatchSnapshot", "toHaveBeenCalledWith", "toHaveBeenCalledTimes", "strictEqual", "deepEqual", "deepStrictEqual", "equal", "eql", "equals", "is", "same", "strictSame",
+		"Equal", "EqualValues", "Exactly", "EqualError", "JSONEq", "YAMLEq", "ElementsMatch", "Len", "InDelta", "assert_eq", "assert_ne", "DeepEqual":
+		return true
+	}
+	return false
+}

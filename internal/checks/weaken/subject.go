@@ -1,0 +1,211 @@
+package weaken
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A test may go, or assert less, when what it exercises goes in the same change:
+// a function, a type, a field, an option. Such a loss is noted and does not reject.
+//
+// What goes is a name that the code of the change defined and that no code of
+// the change holds any more. A definition that is still there under another name
+// is renamed, and its tests are to be renamed with it.
+
+// definition is a name that code defines, with the words of what it stands for.
+type definition struct {
+	words map[string]bool
+	text  bool // a string literal: the name of an option, a message
+}
+
+// lookAtCode finds the names that the code of the change has lost, and the
+// languages whose code it altered in more than comments.
+func (j *judge) lookAtCode() {
+	if j.gone != nil {
+		return
+	}
+	j.gone, j.altered = map[string]definition{}, map[string]bool{}
+	before, after := map[string]definition{}, map[string]definition{}
+	still := map[string]bool{}
+	for _, f := range j.in.Files {
+		lang := languageOf(f.Path)
+		if lang == nil || !f.changed() || IsTest(f.Path) || isSupport(f.Path) || len(f.Before) > maxSource || len(f.After) > maxSource {
+			continue
+		}
+		now := codeOf(f.Path, f.After, lang)
+		if len(now) == 0 && f.After != nil {
+			continue // a file that was emptied, or that cannot be read, has removed nothing
+		}
+		was := codeOf(f.Path, f.Before, lang)
+		if f.Before != nil && !slices.EqualFunc(was, now, func(a, b token) bool { return a.kind == b.kind && a.text == b.text }) {
+			j.altered[lang.name] = true
+		}
+		definitions(was, lang, before)
+		definitions(now, lang, after)
+		for _, t := range now {
+			if t.kind != punct && t.kind != number {
+				still[t.text] = true
+			}
+		}
+	}
+	var fresh []definition
+	for name, d := range after {
+		if _, ok := before[name]; !ok && !d.text {
+			fresh = append(fresh, d)
+		}
+	}
+	for name, d := range before {
+		if still[name] {
+			continue
+		}
+		if !d.text && slices.ContainsFunc(fresh, func(n definition) bool { return sharedWords(d.words, n.words) >= 0.6 }) {
+			continue // renamed
+		}
+		j.gone[name] = d
+	}
+}
+
+func sharedWords(a, b map[string]bool) float64 {
+	both := 0
+	for w := range a {
+		if b[w] {
+			both++
+		}
+	}
+	return float64(both) / float64(max(1, len(a)+len(b)-both))
+}
+
+// codeOf are the tokens of a source file without the tests inside it.
+func codeOf(file string, content []byte, lang *language) []token {
+	toks := lex(content, lang)
+	if lang.name != "rust" || content == nil {
+		return toks
+	}
+	_, r := rustSource(file, toks)
+	return slices.DeleteFunc(toks, func(t token) bool {
+		return slices.ContainsFunc(r.modules, func(m [2]int) bool { return t.pos >= m[0] && t.end <= m[1] })
+	})
+}
+
+// definitions collects what tokens define, in any language: by a keyword in
+// front, by parameters and a body behind, by an assignment or a type behind a
+// name that begins its line, and string literals.
+func definitions(toks []token, lang *language, out map[string]definition) {
+	is := func(i int, words ...string) bool {
+		return i >= 0 && i < len(toks) && toks[i].kind != str && slices.Contains(words, toks[i].text)
+	}
+	for i, t := range toks {
+		if t.kind == str {
+			if len(t.text) >= 3 && len(t.text) <= 200 && strings.ContainsAny(strings.ToLower(t.text), "abcdefghijklmnopqrstuvwxyz") {
+				out[t.text] = definition{text: true}
+			}
+			continue
+		}
+		if t.kind != ident || len(t.text) < 3 {
+			continue
+		}
+		defines := false
+		switch {
+		case is(i-1, "func", "def", "class", "fn", "function", "struct", "enum", "trait", "type", "interface", "const", "mod", "record", "object",
+			"val", "static", "namespace", "fun"):
+			defines = true
+		case is(i-1, ")") && lang.name == "go" && receiver(toks, i-1):
+			defines = true
+		case is(i-1, ".") && (is(i-2, "self", "this", "exports", "prototype") || lang.name == "js") && is(i+1, "=") && !is(i+2, "="):
+			defines = true
+		case lang.name == "python" && is(i-1, "(", ",") && is(i+1, "=", ":"): // a parameter
+			defines = true
+		case t.first && is(i+1, ":", "=", "?") && lang.name != "go":
+			defines = true
+		case t.first && lang.name == "go" && i+1 < len(toks) && (toks[i+1].kind == ident || is(i+1, "*", "[")) && t.text[0] >= 'A' && t.text[0] <= 'Z':
+			defines = true // a field
+		case is(i+1, "(") && !is(i-1, ".", "new", "return", "=", "(", ",", "!") && (lang.name == "java" || lang.name == "js"):
+			defines = bodyBehind(toks, i+1)
+		}
+		if !defines {
+			continue
+		}
+		d := definition{words: map[string]bool{}}
+		for k := i + 1; k < min(len(toks), i+150); k++ {
+			if toks[k].kind != punct && !common(toks[k].text) {
+				d.words[toks[k].text] = true
+			}
+			if k > i+4 && toks[k].first && toks[k].col <= t.col && !is(k, "}", ")", "]") && len(d.words) > 3 {
+				break
+			}
+		}
+		if old, ok := out[t.text]; ok {
+			maps.Copy(d.words, old.words)
+		}
+		out[t.text] = d
+	}
+}
+
+// receiver reports whether the bracket that closes at i is the receiver of a Go
+// method: `func (c *Calc) Add`.
+func receiver(toks []token, i int) bool {
+	for k := i - 1; k > max(0, i-12); k-- {
+		if toks[k].is("(") {
+			return toks[k-1].is("func")
+		}
+	}
+	return false
+}
+
+// bodyBehind reports whether parameters that open at i are followed by a body:
+// a method is defined there and not called.
+func bodyBehind(toks []token, i int) bool {
+	depth := 0
+	for k := i; k < min(len(toks), i+120); k++ {
+		switch {
+		case toks[k].is("("):
+			depth++
+		case toks[k].is(")"):
+			depth--
+		case depth > 0:
+		case toks[k].is("{"):
+			return true
+		case toks[k].is(";"), toks[k].is("=>"), toks[k].is("."), toks[k].is(","):
+			return false
+		}
+	}
+	return false
+}
+
+// excuse names what a lost test, or lost assertions, exercised and the change
+// removed; "" when there is nothing. A string that code has lost excuses a whole
+// test only when it is an option or a route, not when a message was worded anew.
+func (j *judge) excuse(d deficit) string {
+	j.lookAtCode()
+	var names []string
+	for w := range d.lost {
+		def, ok := j.gone[w]
+		if ok && (d.now != nil || !def.text || w[0] == '-' || w[0] == '/') {
+			names = append(names, w)
+		}
+	}
+	if d.now == nil && len(names) == 0 {
+		// A whole test file that goes with the code that it names: what a test
+		// exercises may stand in its set-up.
+		for _, f := range j.in.Files {
+			if f.Path == d.old.file && f.removed() {
+				for _, t := range lex(f.Before, languageOf(f.Path)) {
+					if def, ok := j.gone[t.text]; ok && t.kind == ident && !def.text && !slices.Contains(names, t.text) {
+						names = append(names, t.text)
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names[:min(3, len(names))], ", ")
+}
+
+// touched reports whether the change altered code of the language of a test.
+// Then it is for the old tests, run on the new code, to say whether lost
+// assertions hide something.
+func (j *judge) touched(lang string) bool {
+	j.lookAtCode()
+	return j.altered[lang]
+}
