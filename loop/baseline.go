@@ -141,7 +141,7 @@ func (l *Loop) proveInPlace(ctx context.Context, home Home, req ProofRequest) (P
 	}
 	defer os.RemoveAll(runDir)
 	g, err := proc.NewGroup(proc.GroupOptions{EventID: gitstate.NewID(l.Now()),
-		Wrap: l.Sandbox.Wrapper(Use{Dir: l.Repo.Root, Home: home, RunDir: runDir, ReadOnlyPaths: before.Nested, Files: l.AgentFiles})})
+		Wrap: l.Sandbox.Wrapper(Use{Dir: l.Repo.Root, Home: home, RunDir: runDir, ReadOnlyPaths: l.covered(before), Files: l.AgentFiles})})
 	if err != nil {
 		return ProofReport{}, err
 	}

@@ -35,6 +35,7 @@ func (l *Loop) examine(ctx context.Context, it *iteration) (*Action, error) {
 		return nil, fmt.Errorf("see what the agent changed: %w", err)
 	}
 	l.fail("iteration:captured")
+	l.nameForeign(it)
 	l.weighChange(it)
 	it.proof.ChecksPass = true
 	if prove {

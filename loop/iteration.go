@@ -31,17 +31,18 @@ type iteration struct {
 	started time.Time
 	state   state.State // at the start
 
-	tip    object.ID // of the branch, Zero when unborn
-	branch string
-	before *worktree.Checkpoint
-	anchor object.ID // the commit on the checkpoint's ref
-	after  *worktree.Capture
-	git    *gitstate.Snapshot
-	ours   map[string]object.ID // our own refs, where nothing keeps an agent from them
-	prompt agentctx.Prompt
-	runDir string
-	group  *proc.Group
-	use    Use
+	tip     object.ID // of the branch, Zero when unborn
+	branch  string
+	before  *worktree.Checkpoint
+	anchor  object.ID // the commit on the checkpoint's ref
+	after   *worktree.Capture
+	git     *gitstate.Snapshot
+	foreign map[string]string    // fingerprints of other repositories, where nothing keeps an agent from them
+	ours    map[string]object.ID // our own refs, where nothing keeps an agent from them
+	prompt  agentctx.Prompt
+	runDir  string
+	group   *proc.Group
+	use     Use
 
 	run        Result // of the agent
 	runs       []state.AgentRun
@@ -170,7 +171,8 @@ func (l *Loop) prepare(ctx context.Context, it *iteration) error {
 	it.prompt = l.assemble(it)
 	it.use = Use{Agent: true, Dir: l.Repo.Root, Home: warm(it.state.Journal.ID), RunDir: it.runDir, Files: l.AgentFiles,
 		ReadOnly:      it.phase == state.Planning,
-		ReadOnlyPaths: append(append([]string{}, it.before.Nested...), it.before.Oversized...)}
+		ReadOnlyPaths: l.covered(it.before)}
+	l.foreign(it)
 	return nil
 }
 

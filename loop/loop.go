@@ -57,13 +57,15 @@ type Loop struct {
 	// Answer asks a person at the terminal; nil = nobody is there.
 	Answer func(ctx context.Context, q state.Question) (string, bool)
 
-	proved    bool         // a fresh checkout was green at the end
-	since     int          // iterations since the last housekeeping
-	untidy    bool         // a person was told that it failed
-	proof     *ProofReport // of the work as a whole, in this session; nil = there was none
-	overrides map[string]string
-	backoff   time.Duration
-	warned    map[string]bool // skills that were named as missing
+	proved       bool         // a fresh checkout was green at the end
+	since        int          // iterations since the last housekeeping
+	untidy       bool         // a person was told that it failed
+	proof        *ProofReport // of the work as a whole, in this session; nil = there was none
+	overrides    map[string]string
+	backoff      time.Duration
+	warned       map[string]bool // skills that were named as missing
+	looked       bool            // for repositories in ignored folders:
+	ignoredRepos []string
 }
 
 // Steps are the places in an iteration where Fail is called.

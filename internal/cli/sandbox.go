@@ -84,6 +84,12 @@ func (b *boundary) Wrapper(use loop.Use) proc.Wrapper {
 	}
 }
 
+// inside says whether a path lies below a folder. Both are absolute.
+func inside(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != "." && filepath.IsLocal(rel)
+}
+
 func (b *boundary) spec(use loop.Use) (sandbox.Spec, error) {
 	s := b.report.Apply(b.base)
 	s.Worktree, s.WorktreeReadOnly = use.Dir, use.ReadOnly
@@ -91,7 +97,10 @@ func (b *boundary) spec(use loop.Use) (sandbox.Spec, error) {
 		if !filepath.IsAbs(p) {
 			p = filepath.Join(use.Dir, p)
 		}
-		s.ReadOnlyPaths = append(s.ReadOnlyPaths, p)
+		// Elsewhere nothing can be written in any case, unless a person says so.
+		if !slices.Contains(s.Writable, p) && slices.ContainsFunc(append(slices.Clone(s.Writable), use.Dir), func(dir string) bool { return inside(p, dir) }) {
+			s.ReadOnlyPaths = append(s.ReadOnlyPaths, p)
+		}
 	}
 	// A linked worktree or a fresh checkout has a .git file of its own.
 	if dot := filepath.Join(use.Dir, ".git"); !slices.Contains(s.GitDirs, dot) {

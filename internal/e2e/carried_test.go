@@ -110,3 +110,28 @@ func TestDeletedJournalWithoutASandbox(t *testing.T) {
 	}
 	_ = tip
 }
+
+// TestRepositoriesInIgnoredFolders: other repositories and linked worktrees are
+// read-only in the sandbox wherever they lie, and named without one.
+func TestRepositoriesInIgnoredFolders(t *testing.T) {
+	for _, sandbox := range []string{"off", "auto"} {
+		t.Run(sandbox, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, "rm -rf .worktrees/feature/wip.txt vendor/deep/lib/wip.txt; mv .worktrees gone; mv vendor/deep vendor/other; echo x > broken\n"+doTask,
+				check+"[guard]\nsandbox = \""+sandbox+"\"\n", map[string]string{".gitignore": ".worktrees/\nvendor/\n"})
+			p.Git("worktree", "add", "-q", ".worktrees/feature")
+			p.Git("init", "-q", filepath.Join(p.Dir, "vendor/deep/lib"))
+			put(".worktrees/feature/wip.txt", "in work\n")(p.Dir)
+			put("vendor/deep/lib/wip.txt", "in work, too\n")(p.Dir)
+			p.must(t, "add", "the first thing")
+			r := p.run(t, nil, "start", "--once")
+			got := lies(p.Dir, ".worktrees/feature/wip.txt") + lies(p.Dir, "vendor/deep/lib/wip.txt")
+			if sandbox == "auto" && got != "in work\nin work, too\n" {
+				t.Errorf("lost: %q\n%s%s", got, r.out, r.err)
+			}
+			if notices := p.must(t, "show", "1"); sandbox == "off" && (!strings.Contains(notices, ".worktrees/feature") || !strings.Contains(notices, "vendor/deep/lib")) {
+				t.Errorf("not named:\n%s", notices)
+			}
+		})
+	}
+}

@@ -1,0 +1,88 @@
+package loop
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"git-ralph/gitstate/worktree"
+)
+
+// covered are the parts of the worktree that belong to the user and that no
+// checkpoint holds: they are read-only for everything that runs in it. Linked
+// worktrees come from git's own list; repositories in ignored folders are looked
+// for once.
+func (l *Loop) covered(before *worktree.Checkpoint) []string {
+	if !l.looked {
+		l.looked = true
+		var missed []string
+		l.ignoredRepos, missed = l.Engine.IgnoredRepositories(before)
+		if len(missed) > 0 {
+			l.Log("not looked at to the end for repositories of yours, which would be read-only for the agent: %s", list(missed))
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.Nested, before.Oversized, l.ignoredRepos, l.linkedWorktrees()))))
+}
+
+// linkedWorktrees are the other worktrees of this repository, absolute.
+func (l *Loop) linkedWorktrees() []string {
+	var out []string
+	dirs, _ := filepath.Glob(filepath.Join(l.Repo.CommonDir, "worktrees", "*", "gitdir"))
+	for _, file := range dirs {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		dir := filepath.Dir(strings.TrimSpace(string(data)))
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(filepath.Dir(file), dir)
+		}
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		} else {
+			continue // it is gone
+		}
+		// Ours, and one that ours lies in, have to be written.
+		if rel, err := filepath.Rel(dir, l.Repo.Root); err == nil && (rel == "." || filepath.IsLocal(rel)) {
+			continue
+		}
+		out = append(out, dir)
+	}
+	return out
+}
+
+// maxForeign is how many other repositories are compared without a boundary.
+const maxForeign = 50
+
+// foreign remembers what other repositories in ignored folders are like, where
+// nothing keeps an agent from them.
+func (l *Loop) foreign(it *iteration) {
+	if l.sealed() {
+		return
+	}
+	it.foreign = map[string]string{}
+	for _, p := range l.foreignPaths() {
+		it.foreign[p] = l.Engine.Fingerprint(p)
+	}
+}
+
+func (l *Loop) foreignPaths() []string {
+	paths := slices.Clone(l.ignoredRepos)
+	for _, p := range l.linkedWorktrees() {
+		if rel, err := filepath.Rel(l.Repo.Root, p); err == nil && filepath.IsLocal(rel) && !slices.Contains(paths, filepath.ToSlash(rel)) {
+			paths = append(paths, filepath.ToSlash(rel))
+		}
+	}
+	return paths[:min(len(paths), maxForeign)]
+}
+
+// nameForeign names those that are not what they were. Nothing is put back.
+func (l *Loop) nameForeign(it *iteration) {
+	for _, p := range slices.Sorted(maps.Keys(it.foreign)) {
+		if l.Engine.Fingerprint(p) != it.foreign[p] {
+			it.notice("another repository was changed meanwhile, and nothing of it was kept: %s", p)
+		}
+	}
+}
