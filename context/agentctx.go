@@ -92,6 +92,8 @@ type Check struct {
 	Command string
 	// Lenient says that the strategy in force lets it fail.
 	Lenient bool
+	// AtEnd: not run after this iteration, but before the work counts as complete.
+	AtEnd bool
 }
 
 // Blocked is a command that the guard refuses, and what to use in its place.

@@ -68,6 +68,9 @@ func checkList(o Options) string {
 		if c.Lenient {
 			s += ", may fail"
 		}
+		if c.AtEnd {
+			s += ", run before the work counts as complete"
+		}
 		return s
 	})
 }

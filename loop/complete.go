@@ -43,7 +43,7 @@ const freshChecks = "fresh_checks: "
 // worktree, which is put back. The verify commands of the tasks that are done
 // have to hold as well, and those of tasks that a new plan has replaced.
 func (l *Loop) proveTip(ctx context.Context, tip object.ID, s state.State) (ProofReport, error) {
-	req := ProofRequest{Baseline: s.Baseline, Unexcused: true, Verify: s.Plan.Carried()}
+	req := ProofRequest{Baseline: s.Baseline, Unexcused: true, Complete: true, Verify: s.Plan.Carried()}
 	for _, t := range s.Plan.Tasks {
 		if t.Status == plan.Done && t.CompletedAt != nil { // by us, not by the file that it came from
 			req.Done = append(req.Done, t)

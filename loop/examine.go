@@ -248,6 +248,10 @@ func (l *Loop) prove(ctx context.Context, it *iteration) error {
 		var err error
 		req := l.proofRequest(it, start)
 		req.Again = func(f func(ProofRequest) error) error { return l.inCheckout(ctx, it, nil, f) }
+		req.Complete = it.landing
+		for _, c := range it.after.Changes {
+			req.Changed = append(req.Changed, c.Path)
+		}
 		it.report, err = l.Prover.Prove(ctx, req)
 		return err
 	})

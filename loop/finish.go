@@ -468,7 +468,7 @@ func (l *Loop) landOnMoved(ctx context.Context, it *iteration, j Judgement) erro
 		return err
 	}
 	it.notices = append(it.notices, "landed on top of "+tip.String()[:12]+", which was committed meanwhile")
-	it.tip = tip
+	it.tip, it.landing = tip, true
 	if err := l.prove(ctx, it); err != nil {
 		return err
 	}

@@ -54,6 +54,7 @@ type iteration struct {
 	proof      Proof
 	report     ProofReport
 	steps      []state.CheckRun
+	landing    bool   // it is put on top of somebody else's commit
 	stepFail   string // what the step that failed printed
 	putBack    []string
 	notices    []string

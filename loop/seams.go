@@ -59,6 +59,11 @@ type ProofRequest struct {
 	Unexcused bool
 	// Verify are commands that have to pass besides: those that new plans carry.
 	Verify []string
+	// Complete runs every check: before complete, at a validation, at a landing.
+	// Otherwise those are left out that wait for the end, or whose paths are not
+	// among Changed; nil = the change is not known, and no check is left out for it.
+	Complete bool
+	Changed  []string
 	// Fresh is a run in a fresh checkout.
 	Fresh bool
 	// Again runs f in a fresh checkout of the same code, for a check that may

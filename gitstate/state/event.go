@@ -219,6 +219,9 @@ type CheckRun struct {
 	Missing string `json:"missing,omitempty"`
 	// Tail are the last lines of the output, for who looks on; never stored.
 	Tail []string `json:"-"`
+	// Hidden: a check of which an agent may learn only that it failed. Name and
+	// command stand for the real ones, and there is no output.
+	Hidden bool `json:"hidden,omitempty"`
 	// Skipped says why it was not run; Passed says nothing then.
 	Skipped string `json:"skipped,omitempty"`
 }

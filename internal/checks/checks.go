@@ -63,6 +63,13 @@ type Check struct {
 	Timeout time.Duration
 	// AllowFailure: red rejects nothing and holds nothing up.
 	AllowFailure bool
+	// AtEnd: run before complete, verify and a landing, not after each iteration.
+	AtEnd bool
+	// Hidden: the agent learns that it failed and nothing else of it.
+	Hidden bool
+	// Paths are globs; the check is run after an iteration that changed one of
+	// them. None = after every one.
+	Paths []string
 }
 
 // Binds reports whether c can reject under a strategy: it is run, and red
@@ -92,6 +99,7 @@ type Result struct {
 	// AllowFailure is the check's; Tolerated is set by Weigh: red, and allowed to
 	// be, by the check or by the strategy.
 	AllowFailure, Tolerated bool
+	Hidden                  bool // the check's
 	DurationMs              int64
 	// Output is standard output and standard error as they came, head and tail
 	// of at most Runner.MaxOutput bytes with a marker between them.
@@ -219,7 +227,7 @@ func (c Check) kind() Kind {
 // Criteria resolves the verify list of a task to checks of kind criterion. An
 // entry is the name of a configured check; or a kind (`test` or `tests`,
 // `lint`, `typecheck`, `format_check` or `format`) and then stands for every check
-// of that kind; or `all`; anything else is a command for the shell. A kind of
+// of that kind; or `all`; or `hidden check`, for all that are; anything else is a command for the shell. A kind of
 // which nothing is configured is a command too: it fails and so names itself,
 // where silence would let the criterion pass. The order is kept, a check that
 // is meant twice is listed once.
@@ -227,7 +235,7 @@ func Criteria(verify []string, configured []Check) []Check {
 	var out []Check
 	add := func(name string, c Check) {
 		if !slices.ContainsFunc(out, func(o Check) bool { return o.Run == c.Run }) {
-			out = append(out, Check{Name: name, Run: c.Run, Kind: Criterion, Timeout: c.Timeout})
+			out = append(out, Check{Name: name, Run: c.Run, Kind: Criterion, Timeout: c.Timeout, Hidden: c.Hidden})
 		}
 	}
 	for _, entry := range verify {
@@ -237,7 +245,7 @@ func Criteria(verify []string, configured []Check) []Check {
 		}
 		found := false
 		for _, c := range configured {
-			if c.Name == entry {
+			if c.Name == entry || c.Hidden && entry == HiddenName {
 				add(c.Name, c)
 				found = true
 			}
@@ -246,10 +254,11 @@ func Criteria(verify []string, configured []Check) []Check {
 			continue
 		}
 		means := func(c Check) bool { return entry == "all" || c.kind() == namedKind(entry) }
-		// A kind does not mean the checks that may fail, unless it has no others.
-		binds := slices.ContainsFunc(configured, func(c Check) bool { return means(c) && !c.AllowFailure })
+		// A kind does not mean the checks that may fail or are run at the end,
+		// unless it has no others.
+		binds := slices.ContainsFunc(configured, func(c Check) bool { return means(c) && !c.AllowFailure && !c.AtEnd })
 		for _, c := range configured {
-			if means(c) && !(binds && c.AllowFailure) {
+			if means(c) && !(binds && (c.AllowFailure || c.AtEnd)) {
 				add(c.Name, c)
 				found = true
 			}
@@ -279,7 +288,7 @@ func namedKind(entry string) Kind {
 // than being a sentence: the name of one, a kind, or all.
 func IsCheckName(text string, configured []Check) bool {
 	text = strings.TrimSpace(text)
-	if text == "all" || namedKind(text) != "\x00" {
+	if text == "all" || text == HiddenName || namedKind(text) != "\x00" {
 		return true
 	}
 	return slices.ContainsFunc(configured, func(c Check) bool { return c.Name == text })

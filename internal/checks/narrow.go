@@ -173,11 +173,15 @@ func cutLine(l string, n int) string {
 func Failures(results []Result, chars int) string {
 	var b strings.Builder
 	for _, r := range results {
-		if r.Passed || r.AlreadyRed {
+		if r.Passed || r.AlreadyRed || r.Hidden && strings.Contains(b.String(), hiddenFailed) {
 			continue
 		}
 		if b.Len() > 0 {
 			b.WriteString("\n\n")
+		}
+		if r.Hidden {
+			b.WriteString(hiddenFailed)
+			continue
 		}
 		fmt.Fprintf(&b, "%s `%s` (%s): ", r.Kind, r.Command, r.Name)
 		switch {

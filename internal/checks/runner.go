@@ -69,7 +69,7 @@ func (r *Runner) Run(ctx context.Context, checks []Check) ([]Result, error) {
 	for _, c := range checks {
 		if i, ok := first[c.Run]; ok {
 			same := results[i]
-			same.Name, same.Kind, same.AllowFailure = c.Name, c.kind(), c.AllowFailure
+			same.Name, same.Kind, same.AllowFailure, same.Hidden = c.Name, c.kind(), c.AllowFailure, c.Hidden
 			results = append(results, same)
 			continue
 		}
@@ -120,7 +120,7 @@ var errTimeout = errors.New("timeout")
 
 // once runs one command to its end. The error is only the end of ctx.
 func (r *Runner) once(ctx context.Context, c Check) (Result, error) {
-	res := Result{Name: c.Name, Kind: c.kind(), Command: c.Run, ExitCode: -1, AllowFailure: c.AllowFailure}
+	res := Result{Name: c.Name, Kind: c.kind(), Command: c.Run, ExitCode: -1, AllowFailure: c.AllowFailure, Hidden: c.Hidden}
 	if err := ctx.Err(); err != nil {
 		return res, fmt.Errorf("run %q: %w", c.Name, err)
 	}

@@ -125,7 +125,7 @@ func Weigh(results []Result, base Baseline, mode Mode, strategy Strategy) Verdic
 			}
 			continue
 		}
-		shown := r.Name
+		shown := r.shown()
 		if r.TimedOut {
 			shown += " (timeout)"
 		} else if r.NoTests {
@@ -148,10 +148,10 @@ func Weigh(results []Result, base Baseline, mode Mode, strategy Strategy) Verdic
 		}
 	}
 	if len(failed) > 0 {
-		v.Reasons = append(v.Reasons, "checks: "+strings.Join(failed, ", "))
+		v.Reasons = append(v.Reasons, "checks: "+strings.Join(slices.Compact(failed), ", "))
 	}
 	if len(criteria) > 0 {
-		v.Reasons = append(v.Reasons, "criteria: "+strings.Join(criteria, ", "))
+		v.Reasons = append(v.Reasons, "criteria: "+strings.Join(slices.Compact(criteria), ", "))
 	}
 	v.Pass = len(v.Reasons) == 0
 	return v
@@ -161,10 +161,10 @@ func Weigh(results []Result, base Baseline, mode Mode, strategy Strategy) Verdic
 func tolerates(s Strategy, k Kind) bool { return s == Lenient && (k == Lint || k == Format) }
 
 // Provable reports whether anything could prove a task with this verify list: a
-// criterion of its own, or a check that binds and that the baseline does not
-// excuse.
+// criterion of its own, or a check that binds after each iteration and that the
+// baseline does not excuse.
 func Provable(verify []string, configured []Check, strategy Strategy, mode Mode, base Baseline) bool {
 	excused := func(c Check) bool { return (mode == Record || mode == FixFirst) && base.Red(c.Name, c.Run) }
 	return len(Criteria(verify, configured)) > 0 ||
-		slices.ContainsFunc(configured, func(c Check) bool { return c.Binds(strategy) && !excused(c) })
+		slices.ContainsFunc(configured, func(c Check) bool { return c.Binds(strategy) && !c.AtEnd && !excused(c) })
 }

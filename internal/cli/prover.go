@@ -37,9 +37,35 @@ func newProver(set *config.Resolved, sleep func(context.Context, time.Duration))
 func (p *prover) configured() []checks.Check {
 	var out []checks.Check
 	for _, c := range p.set.Checks {
-		out = append(out, checks.Check{Name: c.Name, Run: c.Run, Kind: checks.Kind(c.Kind), Timeout: c.Timeout, AllowFailure: c.AllowFailure})
+		out = append(out, checks.Check{Name: c.Name, Run: c.Run, Kind: checks.Kind(c.Kind), Timeout: c.Timeout, AllowFailure: c.AllowFailure,
+			AtEnd: c.When == "complete", Hidden: c.Hidden, Paths: c.Paths})
 	}
 	return out
+}
+
+// open are the checks that are not hidden: what they print may be told.
+func open(list []checks.Check) []checks.Check {
+	return slices.DeleteFunc(slices.Clone(list), func(c checks.Check) bool { return c.Hidden })
+}
+
+// masked is a record as an agent may read it.
+func masked(run state.CheckRun, hidden bool) state.CheckRun {
+	if !hidden {
+		return run
+	}
+	mark := checks.Check{Name: run.Name, Run: run.Command}.HiddenMark()
+	return state.CheckRun{Name: checks.HiddenName, Kind: run.Kind, Command: mark, ExitCode: min(run.ExitCode, 1), Passed: run.Passed, DurationMs: run.DurationMs,
+		TimedOut: run.TimedOut, Flaky: run.Flaky, AlreadyRed: run.AlreadyRed, Tolerated: run.Tolerated, Missing: run.Missing, Skipped: run.Skipped, Hidden: true}
+}
+
+// unmasked finds the hidden check that a mark stands for.
+func (p *prover) unmasked(mark string) (checks.Check, bool) {
+	for _, c := range p.configured() {
+		if c.Hidden && c.HiddenMark() == mark {
+			return c, true
+		}
+	}
+	return checks.Check{}, false
 }
 
 func (p *prover) strategy() checks.Strategy { return checks.Strategy(p.set.Validation.Strategy) }
@@ -69,7 +95,7 @@ func (p *prover) weigh(req loop.ProofRequest, results ...checks.Result) checks.V
 	if req.Unexcused {
 		mode = checks.Off
 	}
-	return checks.Weigh(results, toBaseline(req.Baseline), mode, p.strategy())
+	return checks.Weigh(results, p.toBaseline(req.Baseline), mode, p.strategy())
 }
 
 func (p *prover) short(r checks.Result) state.CheckRun {
@@ -79,17 +105,27 @@ func (p *prover) short(r checks.Result) state.CheckRun {
 		Tolerated: r.Tolerated, Missing: r.Missing, Tail: checks.Tail(r.Output, tailLines)}
 }
 
-func toBaseline(in []state.CheckState) checks.Baseline {
+func (p *prover) toBaseline(in []state.CheckState) checks.Baseline {
 	var b checks.Baseline
 	for _, c := range in {
+		if hidden, ok := p.unmasked(c.Command); ok {
+			c.Name, c.Command = hidden.Name, hidden.Run
+		}
 		b.Checks = append(b.Checks, checks.BaselineCheck{Name: c.Name, Command: c.Command, Green: !c.Red, Tests: c.Tests})
 	}
 	return b
 }
 
-func fromBaseline(b checks.Baseline) []state.CheckState {
+func (p *prover) fromBaseline(b checks.Baseline) []state.CheckState {
+	hidden := map[string]bool{}
+	for _, c := range p.configured() {
+		hidden[c.Name] = c.Hidden
+	}
 	var out []state.CheckState
 	for _, c := range b.Checks {
+		if hidden[c.Name] {
+			c.Name, c.Command = checks.HiddenName, checks.Check{Name: c.Name, Run: c.Command}.HiddenMark()
+		}
 		out = append(out, state.CheckState{Name: c.Name, Command: c.Command, Red: !c.Green, Tests: c.Tests})
 	}
 	return out
@@ -99,6 +135,10 @@ func fromBaseline(b checks.Baseline) []state.CheckState {
 func (p *prover) Prove(ctx context.Context, req loop.ProofRequest) (loop.ProofReport, error) {
 	configured := p.configured()
 	list := checks.Select(configured, p.strategy())
+	var left []checks.Left
+	if !req.Complete {
+		list, left = checks.Due(list, req.Changed)
+	}
 	tasks := req.Done
 	if req.Task != nil {
 		tasks = append(slices.Clone(tasks), *req.Task)
@@ -115,13 +155,18 @@ func (p *prover) Prove(ctx context.Context, req loop.ProofRequest) (loop.ProofRe
 	v := p.weigh(req, results...)
 	report := loop.ProofReport{Pass: v.Pass, Reasons: v.Reasons, Outputs: map[string][]byte{}}
 	for i, r := range v.Results {
-		report.Runs = append(report.Runs, p.short(r))
-		report.Outputs[fmt.Sprintf("%02d-%s.txt", i+1, safeName(r.Name))] = r.Output
+		report.Runs = append(report.Runs, masked(p.short(r), r.Hidden))
+		if !r.Hidden {
+			report.Outputs[fmt.Sprintf("%02d-%s.txt", i+1, safeName(r.Name))] = r.Output
+		}
+	}
+	for _, x := range left {
+		report.Runs = append(report.Runs, masked(state.CheckRun{Name: x.Check.Name, Kind: string(x.Check.Kind), Command: x.Check.Run, Skipped: x.Why}, x.Check.Hidden))
 	}
 	if !v.Pass {
 		report.FailText = checks.Failures(v.Results, p.set.Context.FailureChars)
 	}
-	report.Baseline = fromBaseline(toBaseline(req.Baseline).Update(results))
+	report.Baseline = p.fromBaseline(p.toBaseline(req.Baseline).Update(results))
 	for _, t := range tasks {
 		report.Criteria = append(report.Criteria, marks(t, checks.Criteria(t.Verify, configured), v.Results)...)
 	}
@@ -137,7 +182,11 @@ func marks(t plan.Task, commands []checks.Check, results []checks.Result) []stat
 		if slices.ContainsFunc(results, func(r checks.Result) bool { return r.Kind == checks.Criterion && r.Command == c.Run && r.Passed }) {
 			mark = "proved"
 		}
-		out = append(out, state.CriterionMark{Text: c.Name, Mark: mark})
+		name := c.Name
+		if c.Hidden {
+			name = checks.HiddenName
+		}
+		out = append(out, state.CriterionMark{Text: name, Mark: mark})
 	}
 	for _, c := range t.Criteria {
 		out = append(out, state.CriterionMark{Text: c, Mark: "unjudged"})
@@ -208,6 +257,13 @@ func (p *prover) Replay(ctx context.Context, req loop.ProofRequest, recorded []s
 	var list []checks.Check
 	for _, c := range recorded {
 		ck := checks.Check{Name: c.Name, Run: c.Command, Kind: checks.Kind(c.Kind)}
+		if c.Hidden {
+			var known bool
+			if ck, known = p.unmasked(c.Command); !known {
+				ck.Run = "echo 'the settings do not have this hidden check any more'; exit 1"
+			}
+			ck.Name, ck.Kind = c.Name, checks.Kind(c.Kind)
+		}
 		for _, have := range p.set.Checks {
 			if have.Name == c.Name {
 				ck.Timeout = have.Timeout
@@ -277,9 +333,11 @@ func (p *prover) Weakened(ctx context.Context, req loop.WeakenRequest) (loop.Wea
 	}
 	report := weaken.Judge(in)
 	findings := report.Findings
-	tests := checks.Select(configured, checks.TestsOnly)
+	// What hidden tests say must not become a reason that agents read, and what is
+	// for the end would be run twice for each change of a test.
+	tests, _ := checks.Due(checks.Select(open(configured), checks.TestsOnly), nil)
 	if req.Task != nil {
-		tests = append(tests, checks.Criteria(req.Task.Verify, configured)...)
+		tests = append(tests, open(checks.Criteria(req.Task.Verify, configured))...)
 	}
 	over := in.Overlay()
 	open := report.Open
@@ -354,7 +412,7 @@ func (p *prover) runTests(ctx context.Context, req loop.WeakenRequest, over []lo
 
 // Provable says whether anything could prove a task.
 func (p *prover) Provable(t plan.Task, baseline []state.CheckState) bool {
-	return checks.Provable(t.Verify, p.configured(), p.strategy(), p.mode(), toBaseline(baseline))
+	return checks.Provable(t.Verify, p.configured(), p.strategy(), p.mode(), p.toBaseline(baseline))
 }
 
 // Lacking asks the shell that runs the checks for the programs that they and the

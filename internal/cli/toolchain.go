@@ -80,7 +80,7 @@ func (a *App) toolchain(name string, words []string) error {
 	if line == "" {
 		lines = nil
 		for _, c := range set.Checks {
-			if c.Kind == name {
+			if c.Kind == name && !c.Hidden {
 				lines = append(lines, c.Run)
 			}
 		}

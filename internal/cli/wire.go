@@ -154,12 +154,15 @@ func (a *App) promptOptions(set *config.Resolved, root string) (agentctx.Options
 		Strategy: set.Validation.Strategy, Protected: set.Guard.Protected, MaxQuestions: set.Discovery.MaxQuestions,
 		TaskTokens: set.Planning.TaskTokens, Ask: set.Agent.Ask, HandoffPercent: set.Context.HandoffPercent}
 	for _, c := range set.Checks {
+		if c.Hidden {
+			continue
+		}
 		kind := c.Kind
 		if kind == "" {
 			kind = string(checks.GuessKind(c.Run))
 		}
 		lenient := c.AllowFailure || set.Validation.Strategy == "lenient" && (kind == "lint" || kind == "format") || set.Validation.Strategy == "tests_only" && kind != "test"
-		o.Checks = append(o.Checks, agentctx.Check{Name: c.Name, Kind: kind, Command: c.Run, Lenient: lenient})
+		o.Checks = append(o.Checks, agentctx.Check{Name: c.Name, Kind: kind, Command: c.Run, Lenient: lenient, AtEnd: c.When == "complete"})
 	}
 	t := set.Toolchain.Commands()
 	o.Toolchain = agentctx.Toolchain{Test: t.Test, Lint: t.Lint, Typecheck: t.Typecheck, Add: t.Add, Sync: t.Sync}

@@ -85,7 +85,7 @@ func (doc *document) check(s *spec, c Check) {
 	for _, f := range s.fields {
 		doc.setting(f, values[f.name])
 	}
-	if c != doc.d.Checks[len(doc.d.Checks)-1] {
+	if c.Name != doc.d.Checks[len(doc.d.Checks)-1].Name {
 		doc.WriteByte('\n')
 	}
 }

@@ -25,7 +25,7 @@ func sameSettings(t *testing.T, why string, want, got Settings) {
 // field of it as a table of that name and nothing else would have it.
 func examples() Settings {
 	s := Default()
-	s.Checks = []Check{{Name: "test", Run: "go test ./...", Kind: "test", Timeout: 10 * time.Minute}}
+	s.Checks = []Check{{Name: "test", Run: "go test ./...", Kind: "test", Timeout: 10 * time.Minute, When: "each"}}
 	s.Passes = []Pass{{Name: "review", Trigger: "on_success", MaxTurns: 5, ReadOnly: true}}
 	s.Steps = []Step{{Name: "format", When: "after", Run: "gofmt -w .", Timeout: 5 * time.Minute}}
 	s.MCP = map[string]MCPServer{"context7": {}}
@@ -102,7 +102,7 @@ func TestInitFile(t *testing.T) {
 			want.Toolchain.Preset = d.Preset
 		}
 		for _, c := range d.Checks {
-			c.Timeout = 10 * time.Minute
+			c.Timeout, c.When = 10*time.Minute, "each"
 			want.Checks = append(want.Checks, c)
 		}
 		sameSettings(t, tt.why, want, r.Settings)

@@ -202,9 +202,9 @@ func TestEnvironmentChecks(t *testing.T) {
 		Env:   map[string]string{"RALPH_VALIDATION_COMMANDS": "bats tests/\n\n  shellcheck *.sh\nsh more.sh ${X}\n"},
 	})
 	want := []Check{
-		{Name: "test", Run: "bats tests/", Kind: "test", Timeout: 10 * time.Minute},
-		{Name: "lint", Run: "shellcheck *.sh", Kind: "lint", Timeout: 10 * time.Minute},
-		{Name: "test-2", Run: "sh more.sh ${X}", Kind: "test", Timeout: 10 * time.Minute},
+		{Name: "test", Run: "bats tests/", Kind: "test", Timeout: 10 * time.Minute, When: "each"},
+		{Name: "lint", Run: "shellcheck *.sh", Kind: "lint", Timeout: 10 * time.Minute, When: "each"},
+		{Name: "test-2", Run: "sh more.sh ${X}", Kind: "test", Timeout: 10 * time.Minute, When: "each"},
 	}
 	if diff := cmp.Diff(want, r.Checks); diff != "" {
 		t.Errorf("checks (-want +got):\n%s", diff)

@@ -186,9 +186,9 @@ func TestNamedTablesMergeByName(t *testing.T) {
 		"[[steps]]\nname = \"fmt\"\nenabled = false\n[steps.breaker]\nreset_after = \"5m\"\n[mcp.docs]\nenv = {A = \"b\"}\n"
 	r := mustLoad(t, Sources{Files: []File{{FileName, []byte(base)}, {"ci.toml", []byte(over)}}})
 	want := []Check{
-		{Name: "test", Run: "go test -short ./...", Kind: "test", Timeout: time.Minute},
-		{Name: "lint", Run: "golangci-lint run", Kind: "lint", Timeout: 10 * time.Minute},
-		{Name: "race", Run: "go test -race ./...", Kind: "test", Timeout: 10 * time.Minute},
+		{Name: "test", Run: "go test -short ./...", Kind: "test", Timeout: time.Minute, When: "each"},
+		{Name: "lint", Run: "golangci-lint run", Kind: "lint", Timeout: 10 * time.Minute, When: "each"},
+		{Name: "race", Run: "go test -race ./...", Kind: "test", Timeout: 10 * time.Minute, When: "each"},
 	}
 	if diff := cmp.Diff(want, r.Checks); diff != "" {
 		t.Errorf("checks (-want +got):\n%s", diff)

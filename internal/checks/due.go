@@ -1,0 +1,61 @@
+package checks
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+
+	"git-ralph/guard"
+)
+
+// Left is a check that is not run now, and why.
+type Left struct {
+	Check Check
+	Why   string
+}
+
+// Due parts the checks that are run after an iteration from those that are not:
+// those for the end, and those whose paths were not changed. A difference that
+// nobody knows is nil or empty, and then paths leave nothing out; neither do
+// they where nothing else would look at the change.
+func Due(configured []Check, changed []string) (due []Check, left []Left) {
+	var elsewhere []Check
+	for _, c := range configured {
+		globs := guard.Protected{Globs: c.Paths}
+		switch {
+		case c.AtEnd:
+			left = append(left, Left{c, "until the end"})
+		case len(c.Paths) == 0 || len(changed) == 0 || slices.ContainsFunc(changed, func(p string) bool { _, hit := globs.Match(p); return hit }):
+			due = append(due, c)
+		default:
+			elsewhere = append(elsewhere, c)
+		}
+	}
+	if !slices.ContainsFunc(due, func(c Check) bool { return !c.AllowFailure }) {
+		return append(due, elsewhere...), left
+	}
+	for _, c := range elsewhere {
+		left = append(left, Left{c, "none of its paths was changed"})
+	}
+	return due, left
+}
+
+// HiddenName is what a hidden check is called wherever an agent may read.
+const HiddenName = "hidden check"
+
+const hiddenFailed = "a hidden check failed"
+
+// HiddenMark stands for the command of a hidden check wherever an agent may
+// read; it tells one from another.
+func (c Check) HiddenMark() string {
+	sum := sha256.Sum256([]byte(c.Name + "\x00" + c.Run))
+	return fmt.Sprintf("sha256:%x", sum[:8])
+}
+
+// shown is what a result is called in a verdict.
+func (r Result) shown() string {
+	if r.Hidden {
+		return HiddenName
+	}
+	return r.Name
+}
