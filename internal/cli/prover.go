@@ -55,7 +55,8 @@ func masked(run state.CheckRun, hidden bool) state.CheckRun {
 	}
 	mark := checks.Check{Name: run.Name, Run: run.Command}.HiddenMark()
 	return state.CheckRun{Name: checks.HiddenName, Kind: run.Kind, Command: mark, ExitCode: min(run.ExitCode, 1), Passed: run.Passed, DurationMs: run.DurationMs,
-		TimedOut: run.TimedOut, Flaky: run.Flaky, AlreadyRed: run.AlreadyRed, Tolerated: run.Tolerated, Missing: run.Missing, Skipped: run.Skipped, Hidden: true}
+		TimedOut: run.TimedOut, Flaky: run.Flaky, AlreadyRed: run.AlreadyRed, Tolerated: run.Tolerated, Missing: run.Missing,
+		Tests: run.Tests, NoTests: run.NoTests, Skipped: run.Skipped, Hidden: true}
 }
 
 // unmasked finds the hidden check that a mark stands for.
