@@ -121,6 +121,13 @@ func survived(f field, was, is *Task, at, backAt map[TaskID]int) bool {
 		}
 		return true
 	case *[]string:
+		for _, s := range *f.at(is).(*[]string) {
+			// A command that stands among the criteria is no new one.
+			cmd, _, _ := strings.Cut(strings.TrimPrefix(s, "`"), "`")
+			if f.name == "criteria" && !slices.Contains(*v, s) && !slices.Contains(was.Verify, cmd) && !slices.Contains(was.Verify, s) {
+				return false
+			}
+		}
 		for _, s := range *v {
 			if !slices.Contains(*f.at(is).(*[]string), s) {
 				return false
@@ -128,8 +135,7 @@ func survived(f field, was, is *Task, at, backAt map[TaskID]int) bool {
 		}
 		return true
 	case *string:
-		// A title that came back as description as well is nothing lost.
-		return *v == "" || *v == *f.at(is).(*string)
+		return *v == *f.at(is).(*string)
 	}
 	return sameValue(f.at(was), f.at(is))
 }

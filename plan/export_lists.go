@@ -138,7 +138,12 @@ func exportMarkdown(p Plan) []byte {
 		if t.Status == Done || t.Status == Skipped {
 			box = "- [x] "
 		}
-		b.WriteString(box + "**" + string(t.ID) + "** " + oneLine(t.Title) + "\n")
+		head := "**" + string(t.ID) + "** " + oneLine(t.Title)
+		if id, title := cutTaskID(head); id == t.ID && title == oneLine(t.Title) {
+			b.WriteString(box + head + "\n")
+		} else { // an id that would not be taken for one
+			b.WriteString(box + oneLine(t.Title) + "\n  - id: " + string(t.ID) + "\n")
+		}
 		if t.Priority != 1 {
 			fmt.Fprintf(&b, "  - priority: %d\n", t.Priority)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/big"
 	"path"
 	"slices"
 	"strings"
@@ -213,7 +214,7 @@ func detect(name string, data []byte) (Format, error) {
 		return "", Problems{{Source: name, Text: "the file is empty", hint: knownFormatsHint}}
 	}
 	if looksLikeJSON(text) && ext != ".toml" && ext != ".md" {
-		root, err := parseJSON(data)
+		root, err := parseDocument(data)
 		if err != nil {
 			return "", Problems{{Source: name, Line: err.line, Text: "the file is not valid JSON: " + err.text}}
 		}
@@ -222,11 +223,18 @@ func detect(name string, data []byte) (Format, error) {
 		}
 		return "", Problems{{Source: name, Text: "the JSON holds no list of tasks", hint: knownFormatsHint}}
 	}
-	boxes, keys := false, false
+	boxes, keys, markdown := false, false, false
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if _, _, ok := cutBox(line); ok {
 			boxes = true
+		}
+		if !boxes && ext == "" && (strings.HasPrefix(line, "## ") || strings.HasPrefix(line, "### ") || len(cells(line)) > 1) {
+			markdown = true
+		}
+		if item, ok := cutBullet(line); ok && ext == "" {
+			_, known, _ := marked(item)
+			markdown = markdown || known
 		}
 		if strings.HasPrefix(line, "[[tasks]]") || strings.HasPrefix(line, "[[ tasks") || tomlKeyLine(line) {
 			keys = true
@@ -235,7 +243,7 @@ func detect(name string, data []byte) (Format, error) {
 	switch {
 	case ext == ".toml" || keys && !(boxes && (ext == ".md" || ext == ".markdown")):
 		return FormatTOML, nil
-	case boxes || ext == ".md" || ext == ".markdown":
+	case boxes || markdown || ext == ".md" || ext == ".markdown":
 		return FormatMarkdown, nil
 	}
 	return "", Problems{{Source: name, Text: "the file is not a work list in a known format", hint: knownFormatsHint}}
@@ -269,6 +277,8 @@ type importer struct {
 	lost   losses
 	// renamed ids of the file, by what its dependencies call them.
 	renamed map[TaskID]TaskID
+	// fractions are priorities that are no whole numbers, by the task's place.
+	fractions map[int]*big.Rat
 }
 
 // losses gathers what is lost, each field once, in the order of first sight.

@@ -22,29 +22,49 @@ func norm(key string) string {
 // detectJSON finds the format of a JSON document, empty when it holds no tasks.
 // The formats are told apart by the keys that only one of them has.
 func detectJSON(root node) Format {
-	switch v := root.value.(type) {
-	case []node:
-		if len(v) == 0 {
+	list, isList := root.value.([]node)
+	if isList {
+		if len(list) == 0 {
 			return FormatJSON
 		}
-		if o, ok := v[0].value.(*object); ok {
-			if o.has("number") && !o.has("id") {
-				return FormatIssues
-			}
-			return FormatJSON
+		o, ok := list[0].value.(*object)
+		switch {
+		case !ok:
+			return ""
+		case o.has("number") && (!o.has("id") || o.has("html_url", "repository_url", "labels_url")):
+			return FormatIssues
+		case hasSubtasks(o) && !o.has("depends_on"):
+			return FormatTaskMaster
 		}
-	case *object:
-		if _, ok := listOf(v, "userStories", "user_stories"); ok {
-			return FormatStories
-		}
-		if list, ok := listOf(v, "tasks"); ok {
-			return detectTasks(v, list)
-		}
-		if len(tags(v)) > 0 {
+		return FormatJSON
+	}
+	o, ok := root.value.(*object)
+	if !ok {
+		return ""
+	}
+	if len(tags(o)) > 0 {
+		if _, flat := listOf(o, "tasks"); !flat {
 			return FormatTaskMaster
 		}
 	}
-	return ""
+	groups, used, ok := taskGroups(root)
+	if !ok {
+		return ""
+	}
+	if norm(used[0]) == "userstories" {
+		return FormatStories
+	}
+	var all []node
+	for _, g := range groups {
+		all = append(all, g.nodes...)
+	}
+	return detectTasks(all)
+}
+
+// hasSubtasks says whether a task holds a list of smaller ones.
+func hasSubtasks(o *object) bool {
+	subs, ok := listOf(o, "subtasks")
+	return ok && slices.ContainsFunc(subs, func(n node) bool { _, ok := n.value.(*object); return ok })
 }
 
 func listOf(o *object, keys ...string) ([]node, bool) {
@@ -58,7 +78,7 @@ func listOf(o *object, keys ...string) ([]node, bool) {
 }
 
 // detectTasks decides between the formats whose list is called tasks.
-func detectTasks(root *object, tasks []node) Format {
+func detectTasks(tasks []node) Format {
 	score := map[Format]int{}
 	for _, n := range tasks {
 		o, ok := n.value.(*object)
@@ -108,47 +128,46 @@ func detectTasks(root *object, tasks []node) Format {
 // json reads every JSON format. They share one table of keys: files are often
 // a cross of two of them, and a key means the same in all.
 func (im *importer) json(data []byte) {
-	root, err := parseJSON(data)
+	root, err := parseDocument(data)
 	if err != nil {
 		im.bad(err.line, "", "", "the file is not valid JSON: %s", err.text)
 		return
 	}
-	var list []node
-	switch v := root.value.(type) {
-	case []node:
-		list = v
-	case *object:
-		if im.format == FormatTaskMaster {
-			v = im.pickTag(v)
-		}
-		var ok bool
-		if list, ok = listOf(v, "userStories", "user_stories", "tasks"); !ok {
-			im.bad(root.line, "", knownFormatsHint, "the JSON holds no list of tasks")
-			return
-		}
-		im.head(v)
-	default:
-		im.bad(root.line, "", knownFormatsHint, "the JSON is %s, not a work list", root.kindOf())
+	if o, ok := root.value.(*object); ok && im.format == FormatTaskMaster {
+		root.value = im.pickTag(o)
+	}
+	groups, used, ok := taskGroups(root)
+	if !ok {
+		im.bad(root.line, "", knownFormatsHint, "the JSON holds no list of tasks")
 		return
 	}
+	if o, ok := root.value.(*object); ok {
+		im.head(o, used)
+	}
+	if len(groups) > 1 || len(groups) == 1 && len(groups[0].names) > 0 {
+		im.lost.add(used[0], "a plan has no sections", "")
+	}
 	var orders []*big.Rat
-	for _, n := range list {
-		o, ok := n.value.(*object)
-		if !ok {
-			im.bad(n.line, "", "", "task %d is %s, not an object", len(im.plan.Tasks)+1, n.kindOf())
-			continue
-		}
-		if im.format == FormatTaskMaster {
-			im.taskMaster(n.line, o)
-		} else {
-			t, at := im.foreignTask(n.line, o)
-			im.plan.Tasks = append(im.plan.Tasks, t)
-			im.places.tasks = append(im.places.tasks, at)
-		}
-		for len(orders) < len(im.plan.Tasks) {
-			orders = append(orders, im.order(o))
+	for g := range groups {
+		for _, n := range groups[g].nodes {
+			o, ok := n.value.(*object)
+			if !ok {
+				im.bad(n.line, "", "", "task %d is %s, not an object", len(im.plan.Tasks)+1, n.kindOf())
+				continue
+			}
+			im.withSubtasks(n.line, o, nil, nil)
+			for len(orders) < len(im.plan.Tasks) {
+				groups[g].tasks = append(groups[g].tasks, len(orders))
+				orders = append(orders, im.order(o))
+			}
 		}
 	}
+	if len(im.plan.Tasks) == 0 && len(im.problems) == 0 {
+		im.bad(root.line, "", knownFormatsHint, "the list of tasks is empty")
+		return
+	}
+	im.joinGroups(groups)
+	im.wholePriorities()
 	im.sortByOrder(orders)
 	for i := range im.plan.Tasks {
 		for d, dep := range im.plan.Tasks[i].DependsOn {
@@ -160,13 +179,15 @@ func (im *importer) json(data []byte) {
 }
 
 // head reads the keys beside the list.
-func (im *importer) head(o *object) {
+func (im *importer) head(o *object, used []string) {
 	goals := make(map[string]string)
 	for _, key := range o.keys {
 		n := o.fields[key]
+		if slices.Contains(used, key) {
+			continue
+		}
 		switch norm(key) {
-		case "tasks", "userstories":
-		case "goal", "description", "project", "projectname", "name", "feature":
+		case "goal", "description", "project", "projectname", "name", "title", "feature":
 			if s, ok := im.text(n, "", key); ok {
 				goals[norm(key)] = s
 			}
@@ -194,7 +215,7 @@ func (im *importer) head(o *object) {
 			}
 		}
 	}
-	for _, key := range []string{"goal", "description", "feature", "project", "projectname", "name"} {
+	for _, key := range []string{"goal", "description", "feature", "project", "projectname", "title", "name"} {
 		s := oneLine(goals[key])
 		switch {
 		case s == "":
@@ -263,8 +284,8 @@ func (im *importer) foreignTask(line int, o *object) (Task, place) {
 	t := Task{Status: Pending, Priority: 1}
 	at := place{line: line, fields: make(map[string]int)}
 	idKey := "id"
-	if im.format == FormatIssues && !o.has("id") {
-		idKey = "number"
+	if im.format == FormatIssues && o.has("number") {
+		idKey = "number" // what people call it; "id" is the host's own
 	}
 	if n, ok := o.get(idKey); ok {
 		switch v := n.value.(type) {
@@ -280,7 +301,11 @@ func (im *importer) foreignTask(line int, o *object) (Task, place) {
 	at.id = t.ID
 	r := taskReader{importer: im, t: &t, name: taskName(len(im.plan.Tasks), t.ID), at: &at}
 	for _, key := range o.keys {
-		if n := o.fields[key]; n.value != nil && key != idKey {
+		n := o.fields[key]
+		switch {
+		case n.value == nil, key == idKey:
+		case im.format == FormatIssues && key == "id": // number stands for it
+		default:
 			r.key(key, n)
 		}
 	}
@@ -289,6 +314,9 @@ func (im *importer) foreignTask(line int, o *object) (Task, place) {
 	return t, at
 }
 
+// titleKeys hold the title of a task that has none, the best one first.
+var titleKeys = []string{"story", "task", "summary", "subject", "content", "text", "requirement"}
+
 // taskReader reads the keys of one foreign task.
 type taskReader struct {
 	*importer
@@ -296,13 +324,28 @@ type taskReader struct {
 	name string // how problems call the task
 	at   *place
 
-	details string // of a task-master task, shown after the description
-	passed  bool   // some flag says that the task is done
+	details string      // of a task-master task, shown after the description
+	passed  bool        // some flag says that the task is done
+	titles  []otherText // under keys that hold a title where there is no title
 }
+
+// otherText is a text that may stand in for a missing one.
+type otherText struct{ key, text string }
 
 // finish puts together what several keys said, in whatever order they stood.
 func (r *taskReader) finish() {
 	t := r.t
+	for _, key := range titleKeys {
+		for _, o := range r.titles {
+			switch {
+			case norm(o.key) != key:
+			case t.Title == "":
+				t.Title = o.text
+			case oneLine(t.Title) != oneLine(o.text):
+				r.lost.add(o.key, "", t.ID)
+			}
+		}
+	}
 	if r.passed {
 		t.Status = Done
 	}
@@ -372,7 +415,7 @@ func (r *taskReader) items(n node, key string) []string {
 				add(string(e))
 			case nil:
 			case *object:
-				if s, ok := firstText(e, "text", "criterion", "description", "title", "name"); ok {
+				if s, ok := r.itemOf(key, e); ok {
 					add(s)
 					continue
 				}
@@ -387,6 +430,46 @@ func (r *taskReader) items(n node, key string) []string {
 		r.wrong(n, r.name, key, "a list of texts")
 	}
 	return out
+}
+
+// commandKeys of a criterion hold the command that proves it, textKeys what it
+// says, in the order of preference.
+var (
+	commandKeys = []string{"testcommand", "command", "verificationcommand", "verifycommand", "verify", "cmd", "run"}
+	textKeys    = []string{"text", "criterion", "description", "title", "name", "statement", "expected", "scenario", "step", "action"}
+)
+
+// itemOf is the text of an entry that is an object. Its command goes to verify;
+// what else it says is lost by name.
+func (r *taskReader) itemOf(list string, o *object) (string, bool) {
+	var text, command, textKey string
+	for _, want := range textKeys {
+		for _, k := range o.keys {
+			if s, ok := o.fields[k].value.(string); ok && norm(k) == want && s != "" && text == "" {
+				text, textKey = s, k
+			}
+		}
+	}
+	for _, k := range o.keys {
+		n := o.fields[k]
+		s, isText := n.value.(string)
+		switch {
+		case k == textKey || norm(k) == "id":
+		case isText && slices.Contains(commandKeys, norm(k)):
+			if command = strings.TrimSpace(clean(s)); command != "" && !slices.Contains(r.t.Verify, command) {
+				r.t.Verify = append(r.t.Verify, command)
+			}
+		case r.says(n):
+			r.lost.add(list+"."+k, "", r.t.ID)
+		}
+	}
+	if text == "" && command != "" {
+		text = "`" + command + "` passes"
+		if strings.Contains(command, "`") {
+			text = command
+		}
+	}
+	return text, text != ""
 }
 
 func firstText(o *object, keys ...string) (string, bool) {

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -36,19 +38,31 @@ func (r *taskReader) key(key string, n node) {
 		r.priority(n)
 	case "dependson", "dependencies":
 		r.place("depends_on", n)
-		for _, id := range r.items(n, key) {
-			for _, one := range strings.FieldsFunc(id, func(c rune) bool { return c == ',' }) {
-				t.DependsOn = append(t.DependsOn, TaskID(strings.TrimSpace(one)))
-			}
-		}
+		r.dependencies(n, key)
 	case "teststrategy":
 		r.place("criteria", n)
 		if s, ok := r.text(n, r.name, key); ok {
 			t.Criteria = append(t.Criteria, cutBullets(s)...)
 		}
-	case "criteria", "acceptancecriteria", "verificationcriteria":
+	case "criteria", "acceptancecriteria", "verificationcriteria", "acceptance", "steps", "teststeps", "verificationsteps", "successcriteria":
 		r.place("criteria", n)
-		t.Criteria = append(t.Criteria, r.items(n, key)...)
+		t.Criteria = append(t.Criteria, r.criteria(n, key)...)
+	case "verification":
+		r.place("criteria", n)
+		if o, ok := n.value.(*object); ok {
+			r.verification(key, o)
+		} else {
+			t.Criteria = append(t.Criteria, r.criteria(n, key)...)
+		}
+	case "testcommand", "verifycommand", "verificationcommand":
+		r.place("verify", n)
+		t.Verify = append(t.Verify, r.items(n, key)...)
+	case "story", "task", "summary", "subject", "content", "text", "requirement":
+		if s, ok := n.value.(string); ok {
+			r.titles = append(r.titles, otherText{key, clean(s)})
+		} else if r.says(n) {
+			r.lost.add(key, "", t.ID)
+		}
 	case "labels":
 		r.labels(n)
 	case "order": // read with the list
@@ -234,8 +248,143 @@ func (r *taskReader) priority(n node) {
 			return
 		}
 	}
+	if num, ok := n.value.(number); ok && r.fraction(num) {
+		return
+	}
 	if v, ok := r.count(n, "priority"); ok {
 		r.t.Priority = v
+	}
+}
+
+// fraction remembers a priority such as 2.5: when all are read, they become
+// whole numbers in the same order.
+func (r *taskReader) fraction(num number) bool {
+	if len(num) > 20 || strings.ContainsAny(string(num), "eE") {
+		return false
+	}
+	v, ok := new(big.Rat).SetString(string(num))
+	if !ok || v.IsInt() {
+		return false
+	}
+	if r.fractions == nil {
+		r.fractions = map[int]*big.Rat{}
+	}
+	r.fractions[len(r.plan.Tasks)] = v
+	return true
+}
+
+// wholePriorities gives all tasks new priorities where one was a fraction.
+func (im *importer) wholePriorities() {
+	if len(im.fractions) == 0 {
+		return
+	}
+	at := func(i int) *big.Rat {
+		if v := im.fractions[i]; v != nil {
+			return v
+		}
+		return big.NewRat(int64(im.plan.Tasks[i].Priority), 1)
+	}
+	var sorted []*big.Rat
+	for i := range im.plan.Tasks {
+		sorted = append(sorted, at(i))
+	}
+	slices.SortFunc(sorted, (*big.Rat).Cmp)
+	sorted = slices.CompactFunc(sorted, func(a, b *big.Rat) bool { return a.Cmp(b) == 0 })
+	for i := range im.plan.Tasks {
+		v := at(i) // before the priority changes
+		n, _ := slices.BinarySearchFunc(sorted, v, (*big.Rat).Cmp)
+		im.plan.Tasks[i].Priority = n + 1
+	}
+	im.warn(0, "", "priorities with a fraction were numbered anew from 1, in the same order")
+}
+
+// dependencies reads ids, "1, 2", and objects that name a task.
+func (r *taskReader) dependencies(n node, key string) {
+	add := func(id string) { r.t.DependsOn = append(r.t.DependsOn, TaskID(id)) }
+	list, ok := n.value.([]node)
+	if !ok {
+		list = []node{n}
+	}
+	if len(list) > MaxItems {
+		r.bad(n.line, r.t.ID, "", "%s: %s has more than %d entries", r.name, key, MaxItems)
+		return
+	}
+	for _, e := range list {
+		switch v := e.value.(type) {
+		case nil:
+		case string:
+			for one := range strings.SplitSeq(v, ",") {
+				if one = strings.TrimSpace(one); one != "" {
+					add(one)
+				}
+			}
+		case number:
+			add(string(v))
+		case *object:
+			r.dependency(e, key, v)
+		default:
+			r.wrong(n, r.name, key, "a list of texts")
+			return
+		}
+	}
+}
+
+// dependency reads {"taskId": "x"} and {"depends_on_id": "x", "type": "blocks"}.
+func (r *taskReader) dependency(e node, key string, o *object) {
+	for _, want := range []string{"dependsonid", "taskid", "task", "id", "number"} {
+		for _, k := range o.keys {
+			id := plainID(o.fields[k])
+			if norm(k) != want || id == "" {
+				continue
+			}
+			kind, _ := firstText(o, "type")
+			if kind != "" && kind != "blocks" && kind != "blocked_by" && kind != "depends_on" {
+				r.lost.add(key, "only those that block are dependencies", r.t.ID)
+				return
+			}
+			r.t.DependsOn = append(r.t.DependsOn, TaskID(id))
+			return
+		}
+	}
+	r.wrong(e, r.name, key, "a list of ids")
+}
+
+// criteria reads a list, or a text whose lines are bullets.
+func (r *taskReader) criteria(n node, key string) []string {
+	if s, ok := n.value.(string); ok {
+		return cutBullets(clean(s))
+	}
+	return r.items(n, key)
+}
+
+// verification reads {"type": "command", "command": "…", "expected": "…"} and
+// {"commands": […]}.
+func (r *taskReader) verification(key string, o *object) {
+	rest := &object{fields: map[string]node{}}
+	for _, k := range o.keys {
+		n := o.fields[k]
+		switch norm(k) {
+		case "commands", "run", "verify":
+			if _, ok := n.value.([]node); ok || norm(k) == "commands" {
+				r.t.Verify = append(r.t.Verify, r.items(n, k)...)
+				continue
+			}
+		case "type":
+			continue
+		case "criteria", "steps", "scenario", "checks":
+			if _, ok := n.value.([]node); ok {
+				r.t.Criteria = append(r.t.Criteria, r.items(n, k)...)
+				continue
+			}
+		}
+		rest.keys = append(rest.keys, k)
+		rest.fields[k] = n
+	}
+	if len(rest.keys) == 0 {
+		return
+	}
+	if text, ok := r.itemOf(key, rest); ok {
+		r.t.Criteria = append(r.t.Criteria, text)
 	}
 }
 
@@ -346,45 +495,21 @@ func (im *importer) pickTag(o *object) *object {
 	return o.fields[want].value.(*object)
 }
 
-// taskMaster reads one task and its subtasks, which become tasks with dotted
+// withSubtasks reads one task and its subtasks, which become tasks with dotted
 // ids. A subtask waits on what its parent waits on, and the parent, which is
-// then the check that the parts make a whole, on its subtasks.
-func (im *importer) taskMaster(line int, o *object) {
-	subs, _ := listOf(o, "subtasks")
+// then the check that the parts make a whole, on its subtasks. siblings are the
+// ids of the subtasks of one parent.
+func (im *importer) withSubtasks(line int, o *object, parent *Task, siblings map[string]bool) TaskID {
+	var subs []node
 	own := *o
-	own.fields = make(map[string]node, len(o.fields))
-	for k, v := range o.fields {
-		if k != "subtasks" || len(subs) == 0 {
-			own.fields[k] = v
-		}
+	if hasSubtasks(o) {
+		subs, _ = listOf(o, "subtasks")
+		own.fields = cloneFields(o.fields)
+		delete(own.fields, "subtasks")
 	}
-	parent, at := im.foreignTask(line, &own)
-	first := len(im.plan.Tasks)
-	im.plan.Tasks = append(im.plan.Tasks, parent)
-	im.places.tasks = append(im.places.tasks, at)
-	if len(subs) == 0 {
-		return
-	}
-	if len(subs) > MaxItems {
-		im.bad(line, parent.ID, "", "%s has more than %d subtasks", parent.ID, MaxItems)
-		return
-	}
-	siblings := make(map[string]bool, len(subs))
-	for _, n := range subs {
-		if s, ok := n.value.(*object); ok {
-			siblings[plainID(s.fields["id"])] = true
-		}
-	}
-	for i, n := range subs {
-		s, ok := n.value.(*object)
-		if !ok {
-			im.bad(n.line, parent.ID, "", "%s: subtask %d is %s, not an object", parent.ID, i+1, n.kindOf())
-			continue
-		}
-		t, at := im.foreignTask(n.line, s)
-		if id := string(t.ID); id == "" {
-			im.bad(n.line, parent.ID, "", "%s: subtask %d has no id", parent.ID, i+1)
-		} else if !strings.HasPrefix(id, string(parent.ID)+".") && plainID(s.fields["id"]) == id {
+	t, at := im.foreignTask(line, &own)
+	if parent != nil {
+		if !strings.HasPrefix(string(t.ID), string(parent.ID)+".") && plainID(o.fields["id"]) == string(t.ID) {
 			t.ID = parent.ID + "." + t.ID
 		}
 		at.id = t.ID
@@ -394,16 +519,40 @@ func (im *importer) taskMaster(line int, o *object) {
 				t.DependsOn[d] = parent.ID + "." + dep
 			}
 		}
-		if _, named := s.get("priority"); !named {
+		if _, named := o.get("priority"); !named {
 			t.Priority = parent.Priority
 		}
 		t.DependsOn = append(t.DependsOn, parent.DependsOn...)
-		im.plan.Tasks = append(im.plan.Tasks, t)
-		im.places.tasks = append(im.places.tasks, at)
-		im.plan.Tasks[first].DependsOn = append(im.plan.Tasks[first].DependsOn, t.ID)
+	}
+	first := len(im.plan.Tasks)
+	im.plan.Tasks = append(im.plan.Tasks, t)
+	im.places.tasks = append(im.places.tasks, at)
+	if len(subs) > MaxItems {
+		im.bad(line, t.ID, "", "%s has more than %d subtasks", t.ID, MaxItems)
+		return t.ID
+	}
+	inner := make(map[string]bool, len(subs))
+	for _, n := range subs {
+		if s, ok := n.value.(*object); ok {
+			inner[plainID(s.fields["id"])] = true
+		}
+	}
+	for i, n := range subs {
+		s, ok := n.value.(*object)
+		switch {
+		case !ok:
+			im.bad(n.line, t.ID, "", "%s: subtask %d is %s, not an object", t.ID, i+1, n.kindOf())
+			continue
+		case plainID(s.fields["id"]) == "":
+			s = &object{keys: append([]string{"id"}, s.keys...), fields: cloneFields(s.fields)}
+			s.fields["id"] = node{n.line, number(strconv.Itoa(i + 1))}
+		}
+		id := im.withSubtasks(n.line, s, &t, inner)
+		im.plan.Tasks[first].DependsOn = append(im.plan.Tasks[first].DependsOn, id)
 	}
 	// Its work is done by the subtasks; a change of its own may not be needed.
-	im.plan.Tasks[first].NoChangeExpected = true
+	im.plan.Tasks[first].NoChangeExpected = im.plan.Tasks[first].NoChangeExpected || len(subs) > 0
+	return t.ID
 }
 
 // plainID is an id as it stands in the file.

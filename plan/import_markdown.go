@@ -8,6 +8,14 @@ import (
 // cutBox reads "- [x] text": a list mark, a box, and what follows.
 func cutBox(line string) (done bool, text string, ok bool) {
 	rest, ok := cutBullet(line)
+	for _, tick := range []string{"[✓]", "[✔]", "[✅]", "[☑]"} {
+		if after, ticked := strings.CutPrefix(rest, tick); ok && ticked {
+			rest = "[x]" + after
+		}
+	}
+	if ok {
+		rest = strings.Replace(rest, "[ ]* ", "[ ] ", 1) // an optional task of some tools
+	}
 	if !ok || len(rest) < 3 || rest[0] != '[' || rest[2] != ']' {
 		return false, "", false
 	}
@@ -16,7 +24,7 @@ func cutBox(line string) (done bool, text string, ok bool) {
 		return false, "", false
 	}
 	switch rest[1] {
-	case ' ':
+	case ' ', '~', '/', '-', '>': // not begun, and the marks of what is begun
 		return false, strings.TrimSpace(text), true
 	case 'x', 'X':
 		return true, strings.TrimSpace(text), true
@@ -79,6 +87,9 @@ func indent(line string) int {
 // markdown reads a checklist: each box of the outermost level is a task, what
 // stands below it indented is its text, boxes there are its criteria.
 func (im *importer) markdown(text string) {
+	if im.headedTasks(strings.Split(clean(text), "\n")) {
+		return
+	}
 	var current *markdownTask
 	fence := ""
 	number := 0
@@ -117,6 +128,13 @@ func (im *importer) markdown(text string) {
 		}
 	}
 	finish()
+	if len(im.plan.Tasks) == 0 {
+		goal := im.plan.Goal
+		im.plan.Goal, im.lost = "", losses{}
+		if !im.sections(text) {
+			im.plan.Goal = goal
+		}
+	}
 }
 
 // markdownTask is a task whose lines are still being read.
@@ -145,7 +163,7 @@ func cutTaskID(text string) (TaskID, string) {
 		if rest, ok := strings.CutPrefix(text, mark); ok {
 			id, title, ok := strings.Cut(rest, mark)
 			id = strings.TrimRight(id, ":. ")
-			title = strings.TrimLeft(title, ":.- \t")
+			title = strings.TrimLeft(title, ":.-–— \t")
 			if ok && title != "" && looksLikeID(id) {
 				return TaskID(id), title
 			}
@@ -182,7 +200,11 @@ func (m *markdownTask) line(raw, body string, number int, fenced bool, im *impor
 			}
 			return
 		}
-		if bullet, ok := cutBullet(body); ok && m.known(bullet, number, im) {
+		bullet, ok := cutBullet(body)
+		if !ok {
+			bullet = body
+		}
+		if (ok || strings.HasPrefix(body, "**") || strings.HasPrefix(norm(body), "deps:") || strings.HasPrefix(norm(body), "dependson:")) && m.known(bullet, number, im) {
 			return
 		}
 	}
@@ -199,12 +221,21 @@ func (m *markdownTask) place(field string, line int) {
 // "verify: `cmd`", "priority: 2".
 func (m *markdownTask) known(bullet string, line int, im *importer) bool {
 	key, value, ok := strings.Cut(bullet, ":")
-	value = strings.TrimSpace(value)
+	value = strings.TrimSpace(strings.Trim(strings.TrimSpace(value), "*"))
 	if !ok || value == "" {
 		return false
 	}
-	switch norm(key) {
-	case "dependson":
+	switch norm(strings.Trim(key, "*_ ")) {
+	case "id":
+		id := strings.Trim(value, " `*")
+		if m.task.ID != "" || ValidID(id) != nil {
+			return false
+		}
+		m.task.ID, m.at.id = TaskID(id), TaskID(id)
+	case "dependson", "deps", "dependencies", "blockedby":
+		if value == "none" || value == "None" || value == "-" {
+			return true
+		}
 		var ids []TaskID
 		for id := range strings.SplitSeq(value, ",") {
 			id = strings.Trim(id, " `*")

@@ -1,0 +1,529 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// A Markdown file is also a work list when its sections are headed "Task 1: …"
+// and have fields below; then boxes in them are criteria. Without boxes it may be
+// a table with a column of states, or bullets of which some are ticked off. What
+// is read is what says of itself whether it is done; prose stays prose.
+
+// sections reads a file without boxes; false when it is no work list.
+func (im *importer) sections(text string) bool {
+	lines := strings.Split(clean(text), "\n")
+	for _, read := range []func([]string) bool{im.tableTasks, im.tickedBullets} {
+		if read(lines) {
+			return true
+		}
+	}
+	return false
+}
+
+// taskHeading reads "## Task 1: title", "### T-001: title" and "## [T-001] title".
+func taskHeading(line string) (level int, id TaskID, title string, ok bool) {
+	line = strings.TrimSpace(line)
+	level = len(line) - len(strings.TrimLeft(line, "#"))
+	if level < 1 || level > 6 || len(line) == level || line[level] != ' ' {
+		return 0, "", "", false
+	}
+	done, rest := cutMarks(strings.TrimSpace(strings.Trim(line[level:], "# ")))
+	_ = done
+	for _, word := range []string{"task", "story", "user story", "issue", "ticket", "feature", "step", "item"} {
+		after, found := cutFold(rest, word+" ")
+		if !found {
+			continue
+		}
+		number, title, _ := strings.Cut(strings.TrimLeft(after, "#"), " ")
+		number = strings.TrimRight(number, ":.)-–— ")
+		title = strings.TrimLeft(title, ":.-–— ")
+		if number != "" && strings.Trim(number, "0123456789.") == "" && ValidID(number) == nil {
+			if title == "" {
+				title = rest
+			}
+			return level, TaskID(number), title, true
+		}
+	}
+	if inner, after, found := strings.Cut(strings.TrimPrefix(rest, "["), "]"); strings.HasPrefix(rest, "[") && found && looksLikeID(inner) {
+		return level, TaskID(inner), strings.TrimLeft(after, ":.-–— "), true
+	}
+	word, after, _ := strings.Cut(rest, " ")
+	word = strings.TrimRight(word, ":.")
+	if looksLikeID(word) && unicode.IsUpper(rune(word[0])) && strings.ContainsAny(word, "-") && strings.Trim(after, "-–—: ") != "" {
+		return level, TaskID(word), strings.TrimLeft(after, ":.-–— "), true
+	}
+	return 0, "", "", false
+}
+
+func cutFold(s, prefix string) (string, bool) {
+	if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
+		return s[len(prefix):], true
+	}
+	return s, false
+}
+
+// fieldLine reads "**Status**: done", "- **Depends on:** Task 1", "Priority: high".
+func fieldLine(line string) (key, value string, ok bool) {
+	line = strings.TrimSpace(line)
+	if item, bullet := cutBullet(line); bullet {
+		line = item
+	}
+	key, value, ok = strings.Cut(strings.ReplaceAll(line, "__", "**"), ":")
+	key = norm(strings.Trim(key, "*_ "))
+	value = strings.TrimSpace(strings.Trim(strings.TrimSpace(value), "*"))
+	switch key {
+	case "dependencies", "deps", "blockedby", "dependency":
+		key = "dependson"
+	case "state":
+		key = "status"
+	case "verification", "verificationcommand", "test", "testcommand", "verifycommand":
+		key = "verify"
+	case "acceptance", "criteria", "acceptancecriterion", "donewhen", "definitionofdone":
+		key = "acceptancecriteria"
+	}
+	return key, value, ok && slices.Contains([]string{"status", "dependson", "verify", "priority", "acceptancecriteria"}, key)
+}
+
+// headedTasks reads sections with fields. Sections alone are not enough: a guide
+// has numbered steps as well.
+func (im *importer) headedTasks(lines []string) bool {
+	type section struct {
+		at, level int
+		id        TaskID
+		title     string
+		done      bool
+	}
+	var found []section
+	fields, last, fence := 0, -1, "" // sections that have a field, the newest of them
+	for n, line := range lines {
+		open := fence != ""
+		if fence = fenceAfter(fence, line); open || fence != "" {
+			continue
+		}
+		if level, id, title, ok := taskHeading(line); ok {
+			done, plain := cutMarks(title)
+			found = append(found, section{n, level, id, plain, done})
+		} else if key, _, ok := fieldLine(line); ok && len(found) > 0 && last < len(found)-1 && (key == "status" || key == "dependson" || key == "verify") {
+			fields, last = fields+1, len(found)-1
+		}
+	}
+	if len(found) == 0 || 2*fields < len(found) {
+		return false
+	}
+	for i, s := range found {
+		end := len(lines)
+		if i+1 < len(found) {
+			end = found[i+1].at
+		}
+		for n := s.at + 1; n < end; n++ { // a heading of the same or a higher level ends it
+			if l := len(lines[n]) - len(strings.TrimLeft(lines[n], "#")); l > 0 && l <= s.level && strings.HasPrefix(lines[n][l:], " ") {
+				end = n
+			}
+		}
+		m := newMarkdownTask("", s.done, -2, s.at+1)
+		m.task.ID, m.task.Title, m.at.id = s.id, s.title, s.id
+		im.sectionBody(m, lines[s.at+1:end], s.at+2)
+		t, at := m.finish(im)
+		im.plan.Tasks = append(im.plan.Tasks, t)
+		im.places.tasks = append(im.places.tasks, at)
+	}
+	im.outside(lines, func(n int) bool { return n >= found[0].at })
+	return true
+}
+
+// sectionBody reads the lines below the heading of a task.
+func (im *importer) sectionBody(m *markdownTask, lines []string, first int) {
+	fence, list := "", false
+	for n, line := range lines {
+		body := strings.TrimSpace(line)
+		open := fence != ""
+		fence = fenceAfter(fence, line)
+		if open || fence != "" {
+			m.prose = append(m.prose, line)
+			continue
+		}
+		if list {
+			if item, ok := cutBullet(body); ok {
+				if _, text, box := cutBox(body); box {
+					item = text
+				}
+				m.criterion(item, first+n)
+				continue
+			}
+			list = body == ""
+			if list {
+				continue
+			}
+		}
+		if _, text, ok := cutBox(body); ok && text != "" {
+			m.criterion(text, first+n)
+			continue
+		}
+		key, value, ok := fieldLine(line)
+		if !ok || !im.sectionField(m, key, value, first+n) {
+			m.prose = append(m.prose, line)
+			continue
+		}
+		list = key == "acceptancecriteria" && value == ""
+	}
+}
+
+func (m *markdownTask) criterion(text string, line int) {
+	m.place("criteria", line)
+	m.task.Criteria = append(m.task.Criteria, text)
+}
+
+// sectionField takes one field of a section; false leaves the line in the prose.
+func (im *importer) sectionField(m *markdownTask, key, value string, line int) bool {
+	r := taskReader{importer: im, t: &m.task, name: taskName(len(im.plan.Tasks), m.task.ID), at: &m.at}
+	switch key {
+	case "status":
+		m.place("status", line)
+		s, ok := statusWord(value)
+		if !ok {
+			im.warn(line, m.task.ID, "%s: the status %q is not known; the task is pending", r.name, clip(value, 40))
+			return false
+		}
+		m.task.Status = s
+	case "dependson":
+		var ids []TaskID
+		for one := range strings.FieldsFuncSeq(value, func(c rune) bool { return c == ',' || c == ';' || c == '&' }) {
+			one = strings.Trim(strings.TrimSpace(one), "`*[]()#. ")
+			for _, word := range []string{"task ", "story ", "issue ", "step "} {
+				one, _ = cutFold(one, word)
+			}
+			switch norm(one) {
+			case "", "none", "nothing", "n/a", "na", "–", "—":
+				continue
+			}
+			if ValidID(one) != nil {
+				return false // prose
+			}
+			ids = append(ids, TaskID(one))
+		}
+		m.place("depends_on", line)
+		m.task.DependsOn = append(m.task.DependsOn, ids...)
+	case "verify":
+		commands := codeSpans(value)
+		if len(commands) == 0 {
+			if value == "" {
+				return false
+			}
+			m.criterion(value, line)
+			return true
+		}
+		m.place("verify", line)
+		m.task.Verify = append(m.task.Verify, commands...)
+	case "priority":
+		word, _, _ := strings.Cut(strings.Trim(value, "`* "), " ")
+		p, ok := priorityWord(strings.Trim(word, "()"))
+		if !ok {
+			if len(word) != 1 || word[0] < '0' || word[0] > '9' {
+				return false
+			}
+			p = int(word[0] - '0')
+		}
+		m.place("priority", line)
+		m.task.Priority = p
+	case "acceptancecriteria":
+		if value != "" {
+			m.criterion(value, line)
+		}
+	}
+	return true
+}
+
+// codeSpans are the texts between back-ticks.
+func codeSpans(s string) []string {
+	var out []string
+	for i, part := range strings.Split(s, "`") {
+		if part = strings.TrimSpace(part); i%2 == 1 && part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// doneMarks and openMarks are what people put before or behind an item.
+var (
+	doneMarks = []string{"✅", "☑️", "☑", "✔️", "✔", "✓", "[DONE]", "[done]", "(done)", "(DONE)", "[x]", "[X]"}
+	openMarks = []string{"⬜", "☐", "🔲", "❌", "⏳", "🚧", "🔄", "[TODO]", "[todo]", "[ ]"}
+)
+
+// cutMarks takes marks of a state off an item.
+func cutMarks(s string) (done bool, rest string) {
+	done, _, rest = marked(s)
+	return done, rest
+}
+
+// marked reads the marks of an item: known says whether there was any.
+func marked(s string) (done, known bool, rest string) {
+	rest = strings.TrimSpace(s)
+	for again := true; again; {
+		again = false
+		for i, marks := range [][]string{doneMarks, openMarks} {
+			for _, mark := range marks {
+				cut, ok := strings.CutPrefix(rest, mark)
+				if !ok {
+					cut, ok = strings.CutSuffix(rest, mark)
+				}
+				if ok && strings.TrimSpace(cut) != "" {
+					rest, known, again = strings.TrimSpace(cut), true, true
+					done = done || i == 0
+				}
+			}
+		}
+		if inner, after, ok := strings.Cut(strings.TrimPrefix(rest, "~~"), "~~"); strings.HasPrefix(rest, "~~") && ok && inner != "" {
+			rest, known, again, done = strings.TrimSpace(inner+after), true, true, true
+		}
+	}
+	return done, known, rest
+}
+
+// statusWord reads what a person writes behind "Status": the mark or the first
+// words decide.
+func statusWord(s string) (Status, bool) {
+	done, known, rest := marked(strings.Trim(s, "*`_ "))
+	if done {
+		return Done, true
+	}
+	word := strings.ToLower(strings.Trim(rest, "*`_. "))
+	for _, row := range []struct {
+		status Status
+		words  []string
+	}{
+		{Pending, []string{"not started", "not done", "pending", "todo", "to do", "open", "ready", "planned", "backlog", "incomplete", "in progress", "in-progress", "wip", "started", "partial"}},
+		{Done, []string{"done", "complete", "closed", "finished", "implemented", "merged"}},
+		{Blocked, []string{"blocked"}},
+		{Failed, []string{"failed"}},
+		{Skipped, []string{"skipped", "deferred", "cancelled", "canceled", "dropped"}},
+	} {
+		for _, w := range row.words {
+			if strings.HasPrefix(word, w) {
+				return row.status, true
+			}
+		}
+	}
+	return Pending, known
+}
+
+// tableTasks reads tables that have a column of states and one of titles.
+func (im *importer) tableTasks(lines []string) bool {
+	took := make([]bool, len(lines))
+	for n := 0; n+2 < len(lines); n++ {
+		head, rule := cells(lines[n]), cells(lines[n+1])
+		if len(head) < 2 || len(rule) != len(head) || strings.Trim(strings.Join(rule, ""), ":- ") != "" {
+			continue
+		}
+		column := map[string]int{}
+		for i, name := range head {
+			switch norm(strings.Trim(name, "*` ")) {
+			case "status", "state", "done":
+				column["status"] = i
+			case "task", "title", "name", "feature", "item", "story", "description", "what", "work":
+				if _, ok := column["title"]; !ok {
+					column["title"] = i
+				}
+			case "id", "#", "no", "no.", "nr", "key":
+				column["id"] = i
+			case "priority", "prio", "p":
+				column["priority"] = i
+			case "dependson", "dependencies", "deps", "blockedby":
+				column["dependson"] = i
+			default:
+				column["other"] = i
+			}
+		}
+		if _, ok := column["status"]; !ok {
+			continue
+		}
+		if _, ok := column["title"]; !ok {
+			continue
+		}
+		if !workTable(lines[n+2:], len(head), column["status"]) {
+			continue
+		}
+		took[n], took[n+1] = true, true
+		for n += 2; n < len(lines) && len(cells(lines[n])) == len(head); n++ {
+			took[n] = true
+			im.tableRow(cells(lines[n]), head, column, n+1)
+		}
+	}
+	if len(im.plan.Tasks) == 0 {
+		return false
+	}
+	im.outside(lines, func(n int) bool { return took[n] })
+	return true
+}
+
+// workTable says whether the rows of a table are work: every state is known, one
+// at least is open, and none is the outcome of a test.
+func workTable(lines []string, width, status int) bool {
+	open := false
+	for _, line := range lines {
+		row := cells(line)
+		if len(row) != width {
+			break
+		}
+		_, _, word := marked(strings.Trim(row[status], "*` "))
+		switch word = norm(word); {
+		case strings.HasPrefix(word, "pass"), strings.HasPrefix(word, "fail"), word == "ok", word == "verified":
+			return false
+		}
+		s, known := statusWord(row[status])
+		if !known && row[status] != "" {
+			return false
+		}
+		open = open || s == Pending || s == Blocked
+	}
+	return open
+}
+
+func (im *importer) tableRow(row, head []string, column map[string]int, line int) {
+	m := newMarkdownTask("", false, -2, line)
+	done, title := cutMarks(row[column["title"]])
+	m.task.ID, m.task.Title = cutTaskID(title)
+	if done {
+		m.task.Status = Done
+	}
+	for i, value := range row {
+		value = strings.TrimSpace(value)
+		switch {
+		case i == column["title"] || value == "":
+		case i == column["status"]:
+			im.sectionField(m, "status", value, line)
+		default:
+			name, known := "", false
+			for _, key := range []string{"id", "priority", "dependson"} {
+				if at, ok := column[key]; ok && at == i {
+					name, known = key, true
+				}
+			}
+			switch id := strings.Trim(value, "`*#[] "); {
+			case name == "id" && ValidID(id) == nil:
+				m.task.ID = TaskID(id)
+			case known && name != "id" && im.sectionField(m, name, value, line):
+			default:
+				m.prose = append(m.prose, strings.TrimSpace(head[i])+": "+value)
+			}
+		}
+	}
+	m.at.id = m.task.ID
+	t, at := m.finish(im)
+	im.plan.Tasks = append(im.plan.Tasks, t)
+	im.places.tasks = append(im.places.tasks, at)
+}
+
+// cells are the columns of a row of a table.
+func cells(line string) []string {
+	line = strings.TrimSpace(line)
+	if !strings.HasPrefix(line, "|") || !strings.HasSuffix(line, "|") || len(line) < 3 {
+		return nil
+	}
+	out := strings.Split(line[1:len(line)-1], "|")
+	for i := range out {
+		out[i] = strings.TrimSpace(out[i])
+	}
+	return out
+}
+
+// tickedBullets reads lists in which at least one bullet of the outermost level
+// carries the mark of a state.
+func (im *importer) tickedBullets(lines []string) bool {
+	took := make([]bool, len(lines))
+	fence := ""
+	var block []int // the bullets of one list, until a heading
+	any := false
+	flush := func() {
+		var items []string
+		for _, n := range block {
+			item, _ := cutBullet(strings.TrimSpace(lines[n]))
+			items = append(items, item)
+		}
+		if !tickedList(items) {
+			block = nil
+		}
+		for i, n := range block {
+			any = true
+			item, _ := cutBullet(strings.TrimSpace(lines[n]))
+			done, title := cutMarks(item)
+			m := newMarkdownTask(title, done, indent(lines[n]), n+1)
+			end := len(lines)
+			if i+1 < len(block) {
+				end = block[i+1]
+			}
+			took[n] = true
+			for k := n + 1; k < end && (strings.TrimSpace(lines[k]) == "" || indent(lines[k]) >= m.indent+2); k++ {
+				took[k] = true
+				m.line(lines[k], strings.TrimSpace(lines[k]), k+1, false, im)
+			}
+			t, at := m.finish(im)
+			im.plan.Tasks = append(im.plan.Tasks, t)
+			im.places.tasks = append(im.places.tasks, at)
+		}
+		block = nil
+	}
+	for n, line := range lines {
+		open := fence != ""
+		if fence = fenceAfter(fence, line); open || fence != "" {
+			continue
+		}
+		if strings.HasPrefix(line, "#") {
+			flush()
+		} else if _, ok := cutBullet(strings.TrimSpace(line)); ok && indent(line) < 2 {
+			block = append(block, n)
+		}
+	}
+	flush()
+	if !any {
+		return false
+	}
+	im.outside(lines, func(n int) bool { return took[n] })
+	return true
+}
+
+// tickedList says whether items are a list of work: some are struck out or ticked
+// off behind, or ticks and open marks stand in front, and some are still open.
+// Lists of features, and of what to do and what not, are none.
+func tickedList(items []string) bool {
+	ticked, open, sign := false, false, false
+	for _, item := range items {
+		if strings.Contains(item, "❌") {
+			return false
+		}
+		done, known, _ := marked(item)
+		open = open || !done
+		if !known {
+			continue
+		}
+		if !done { // an open mark
+			sign = true
+			continue
+		}
+		ticked = true
+		sign = sign || strings.HasPrefix(item, "~~")
+		for _, mark := range doneMarks {
+			sign = sign || strings.HasSuffix(item, mark)
+		}
+	}
+	return ticked && open && sign
+}
+
+// outside takes the goal from the first heading and names what belongs to no task.
+func (im *importer) outside(lines []string, taken func(n int) bool) {
+	for n, line := range lines {
+		body := strings.TrimSpace(line)
+		head, first := strings.CutPrefix(body, "# ")
+		switch {
+		case first && im.plan.Goal == "":
+			im.plan.Goal = oneLine(head)
+		case taken(n) || body == "":
+		case strings.HasPrefix(body, "#"):
+			im.lost.add("headings", "a plan has no sections", "")
+		default:
+			im.lost.add("text outside the list", "", "")
+		}
+	}
+}
