@@ -240,7 +240,9 @@ func (c *configJudge) section(p string, prefixes ...string) {
 	if before == after {
 		return
 	}
-	if before == "" && !narrows(after) {
+	// Settings that only grow make nothing weaker unless they leave something out.
+	old, now := strings.Split(before, "\n"), strings.Split(after, "\n")
+	if (before == "" || len(added(now, old)) == 0) && !narrows(strings.Join(added(old, now), "\n")) {
 		return
 	}
 	c.changed(p)

@@ -17,14 +17,26 @@
 //     before. Assertions are counted, those of helpers with them, times the rows
 //     of the table that they run for; ones that cannot fail (assert True, x == x,
 //     if false, behind a return, inside a try whose handler swallows) are not.
-//   - cases: the table of a test has fewer rows.
+//   - cases: the table of a test has fewer different rows.
 //   - escape: something ends or bends the whole run: TestMain that does not
 //     run the tests, os._exit in a test module, collection hooks in conftest.py,
-//     a redefined expect.
+//     a load_tests that leaves tests out, a redefined expect, a process.on that
+//     exits, code that ends the process when it sees that tests run.
 //   - config: what a check's command resolves to was changed: the script, the
 //     recipe of make or just, the script of package.json, the settings of the
 //     runner, linter or compiler; or something is added that takes their place.
-//   - ci: a file of a continuous integration service was changed.
+//
+// # What does not reject
+//
+// Findings reject. Report.Notes are for a person to look at: a test, or
+// assertions, that went with what they exercised (a name that the code of the change
+// defined and no longer holds, unless it has another name now), and assertions
+// that compare with a value no longer (equality to truth, a class of errors to
+// any). Report.Open are lost assertions and rows beside changed code: they reject
+// unless the old tests, run on the new code by a runner that is known, pass.
+// Files of continuous integration are the business of guard.protected.
+// Tests without assertions and calls, and those that assert constants, are nothing
+// to lose.
 //
 // # How each language is read
 //
@@ -36,9 +48,10 @@
 //   - JavaScript and TypeScript by a token tree: it, test, describe and their
 //     modifiers and prefixes, options objects, each, subtests, scripts of assertions.
 //   - Rust by a token tree: test attributes anywhere, #[cfg(test)] modules
-//     inside source files, cfg and ignore, rstest cases, macros.
+//     inside source files, cfg and ignore, rstest cases, and tests that a macro of the
+//     project makes, when its name says so.
 //   - Java, Kotlin, Groovy, Scala by a token tree: annotations of JUnit 3 to 5 and
-//     TestNG, argument providers, nested classes.
+//     TestNG, argument providers, nested classes, names that Maven collects.
 //   - Other languages (C, C++, C#, Ruby, PHP, Swift, Elixir, shell, …): the
 //     file is one unit; tests, assertions and skips are counted by the names that
 //     their frameworks use. A rename is the same file under another name.
@@ -57,13 +70,15 @@
 // first failure (set -e). A file that did not exist may be added, except where it
 // takes the place of another one or its settings leave something out. Of
 // tsconfig.json, Cargo.toml, pom.xml, pyproject.toml, vite.config and package.json
-// only the parts count that decide about checks. Any change of a CI file counts.
+// only the parts count that decide about checks.
 //
 // # What is not found
 //
-// An assertion replaced by another one that says less counts the same
-// (assertEqual by assertIsNotNone, a changed expected value): the checkpoint's
-// own tests, run against the new code, are there for that (JudgeOldTests). So do
+// An assertion replaced by another one that says less is only noted
+// (assertEqual by assertIsNotNone), and a changed expected value is not: the
+// checkpoint's own tests, run against the new code, are there for that
+// (JudgeOldTests). They are there, too, for what stands around an unchanged
+// test: set-up functions, fixtures, mocks, hooks. Not seen are
 // conditions that are false only at run time, assertions in callbacks that are
 // never called or that stand outside of tests, tests that are generated,
 // doctests, and expected output in files other than Jest's snapshots. Helpers that
@@ -71,7 +86,7 @@
 // name says so. Comparing a value with itself counts as nothing, also where a test
 // means it (the reflexivity of ==). A file above 4 MiB has no tests.
 //
-// Some honest changes are found as well: deleting the tests of a feature that
-// is deleted, changing the build script that a check runs, a condition added in
-// front of an existing test. For those a task has allow_test_changes.
+// Some honest changes are found as well: deleting the tests of a behaviour that
+// has no name of its own, changing the build script that a check runs, a condition
+// added in front of an existing test. For those a task has allow_test_changes.
 package weaken

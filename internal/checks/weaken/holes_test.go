@@ -103,6 +103,8 @@ func TestHoles(t *testing.T) {
 		{why: "js: an inline snapshot is emptied", path: js, before: snap, after: replace(snap, "`3`", ""), want: is(Assertions)},
 		{why: "go: a row is replaced by its neighbour", path: "calc_test.go", before: table, after: replace(table, "{2, 2, 4}", "{5, 5, 10}"), want: is(Cases)},
 		{why: "py: a row is replaced by its neighbour", path: "tests/test_calc.py", before: pyTable, after: replace(pyTable, "(2, 2, 4)", "(5, 5, 10)"), want: is(Cases)},
+		{why: "js: a row of a suite goes", path: js, before: "describe.each([\n  [1, 2],\n  [3, 4],\n])('pairs', (a, b) => {\n  it('adds', () => {\n    expect(add(a)).toBe(b);\n  });\n});\n", after: "describe.each([\n  [1, 2],\n])('pairs', (a, b) => {\n  it('adds', () => {\n    expect(add(a)).toBe(b);\n  });\n});\n", want: is(Cases)},
+		{why: "js: a test that only calls returns at once", path: js, before: "test(\"starts\", () => {\n  start();\n});\n", after: "test(\"starts\", () => {\n  if (1) return;\n  start();\n});\n", want: is(Assertions)},
 		{why: "js: a row is replaced by its neighbour", path: js, before: jsTable, after: replace(jsTable, "[2, 2, 4]", "[5, 5, 10]"), want: is(Cases)},
 		{why: "py: load_tests gives an empty suite", path: "tests/test_calc.py", before: pyTwo, after: pyTwo + "\n\ndef load_tests(loader, tests, pattern):\n    return unittest.TestSuite()\n", want: is(Escape)},
 		{why: "py: load_tests in the package", path: "tests/__init__.py", before: "", after: "import unittest\n\n\ndef load_tests(*args):\n    return unittest.TestSuite()\n", want: is(Escape)},
@@ -130,6 +132,7 @@ func TestHoles(t *testing.T) {
 		{why: "make: the folder was there", commands: []string{"make test"}, lookup: map[string]string{"Makefile": mk}, paths: []string{"test/b_test.go"}, path: "test/a_test.go", before: "-", after: "package test\n"},
 		{why: "py: load_tests that adds doctests", path: "tests/test_calc.py", before: pyTwo, after: pyTwo + "\n\ndef load_tests(loader, tests, ignore):\n    tests.addTests(doctest.DocTestSuite(calc))\n    return tests\n"},
 		{why: "java: JUnit 3 by its import", path: jv, before: "import junit.framework.Assert;\nclass CalcTest extends BaseTest {\n  void testAdd() {\n    assertEquals(3, add(1, 2));\n  }\n}\n", after: "import junit.framework.Assert;\nclass CalcTest extends BaseTest {\n  void testAdd() {\n    assertEquals(3, add(2, 1));\n  }\n}\n"},
+		{why: "pytest settings become stricter", commands: []string{"pytest"}, path: "setup.cfg", before: "[tool:pytest]\naddopts = -rxXs\n", after: "[tool:pytest]\naddopts = -rxXs\nfilterwarnings =\n  error\n"},
 		{why: "a module of the project in a package", commands: []string{"python3 -m unittest"}, path: "src/app/types.py", before: "-", after: "x = 1\n"},
 		{why: "the code asks whether it is tested, and goes on", path: "add.go", before: code, after: code + "\nfunc quiet() bool { return testing.Testing() }\n"},
 	})
@@ -171,6 +174,9 @@ func TestOnlyNoted(t *testing.T) {
 		{why: "js: constants alone", files: []File{file("a.test.js", "test(\"one\", () => {\n  expect(1).toEqual(1);\n});\n"+js, js)}},
 		{why: "js: an array called expect", files: []File{file("a.test.js", js, "var expect = [1, 2];\n"+js)}},
 		{why: "js: test of a runtime", files: []File{file("a.test.js", "-", "const test = Deno.test;\n"+js)}},
+		{why: "js: the log of a handler that takes everything goes", files: []File{file("a.test.js", "test(\"a\", () => {\n  try {\n    expect(a()).toBe(1);\n  } catch (err) {\n    console.log(JSON.stringify(err));\n  }\n});\n", "test(\"a\", () => {\n  try {\n    expect(a()).toBe(1);\n  } catch (err) {\n  }\n});\n")}},
+		{why: "js: should.throw becomes assert.throws", files: []File{file("a.test.js", "test(\"a\", () => {\n  a.should.throw(/b/);\n});\n", "test(\"a\", () => {\n  assert.throws(a, /b/);\n});\n")}},
+		{why: "js: process.exit in a program that tests start", files: []File{file("test/fixtures/fail.js", "-", "process.exit(1);\n")}},
 		{why: "js: expect is written anew", files: []File{file("a.test.js", js, "const expect = () => ({ toBe() {} });\n"+js)}, found: is(Escape)},
 		{why: "js: process.exit is replaced in a new script", files: []File{file("test/exit.js", "-", "process.exit = function () { throw new Error('exit'); };\n"+js)}},
 	} {

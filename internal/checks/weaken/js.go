@@ -16,12 +16,12 @@ type jsReader struct {
 }
 
 func readJS(file string, toks []token) *source {
-	r := &jsReader{s: &source{}, test: IsTest(file), tables: map[string]int{}, aliases: map[string]string{}, handles: map[string]bool{"t": true}}
+	r := &jsReader{s: &source{path: file}, test: IsTest(file), tables: map[string]int{}, aliases: map[string]string{}, handles: map[string]bool{"t": true}}
 	nodes := tree(toks)
 	r.top(nodes)
 	support := isSupport(file)
 	if r.test {
-		r.suite(nodes, "", nil)
+		r.suite(nodes, "", nil, 1)
 		if len(r.s.units) == 0 && !supportName(strings.ToLower(simple(strings.TrimSuffix(file, ".js")))) {
 			// A script of bare assertions: the file is the test.
 			u := unit{name: "(file)", line: 1, test: true, calls: map[string]int{}}
@@ -83,7 +83,7 @@ func (r *jsReader) top(list []node) {
 				r.s.escapes = append(r.s.escapes, "redefines "+name)
 			}
 		case "process":
-			if r.test {
+			if r.test && !inFolder(r.s.path, "fixtures", "__fixtures__", "fixture") {
 				r.ending(list, i)
 			}
 		}
@@ -258,11 +258,11 @@ func (r *jsReader) title(args []node) string {
 }
 
 // suite reads tests at any depth of a list.
-func (r *jsReader) suite(list []node, prefix string, skips []string) {
+func (r *jsReader) suite(list []node, prefix string, skips []string, times int) {
 	for i := 0; i < len(list); i++ {
 		n := list[i]
 		if n.open != 0 {
-			r.suite(n.kids, prefix, skips)
+			r.suite(n.kids, prefix, skips, times)
 			continue
 		}
 		c, ok := r.parse(list, i)
@@ -284,10 +284,13 @@ func (r *jsReader) suite(list []node, prefix string, skips []string) {
 			rows = r.eachRows(c.table)
 		}
 		if jsSuite(base) {
-			r.suite(c.args, prefix+title+"/", append(inner, suiteSkips(c.args)...))
+			r.suite(c.args, prefix+title+"/", append(inner, suiteSkips(c.args)...), times*max(1, rows))
 		} else {
+			if times > 1 {
+				rows = times * max(1, rows) // the rows of a suite are those of each of its tests
+			}
 			r.unit(c, list, prefix+title, inner, rows)
-			r.suite(callbacks(c.args), prefix+title+"/", inner) // subtests
+			r.suite(callbacks(c.args), prefix+title+"/", inner, times) // subtests
 		}
 		i = c.next - 1
 	}

@@ -180,6 +180,9 @@ func (j *judge) compareTests() {
 				j.find(Skipped, n.file, n.name, "%s in test %s", strings.Join(slices.Compact(more), ", "), n.name)
 			}
 			need := before - j.newHelp.weight(n)
+			if before == 0 && runs(o) && !runs(n) {
+				need = 1 // it asserted nothing but that its calls return
+			}
 			if n.strong < o.strong && need == 0 {
 				j.note(Assertions, n.file, n.name, "weaker assertions in test %s: %d compare with a value, %d did", n.name, n.strong, o.strong)
 			}
@@ -265,6 +268,21 @@ func (j *judge) forgive(short []deficit) {
 		}
 		j.report(d)
 	}
+}
+
+// runs reports whether a test calls anything that is reached.
+func runs(u *unit) bool {
+	for name, n := range u.calls {
+		switch name {
+		case "if", "while", "for", "switch", "catch", "return", "await", "not", "and", "or": // written like calls
+		case "log", "warn", "debug", "info", "print", "println", "stringify": // told to nobody
+		default:
+			if n > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // leavesSurefire reports whether a Java test moves to a file whose name Maven

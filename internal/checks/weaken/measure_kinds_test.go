@@ -176,11 +176,20 @@ func dropIndented(pattern string) func(string) []string {
 				return nil, false
 			}
 			indent := len(l[i]) - len(strings.TrimLeft(l[i], " "))
-			k := i + 1
+			k, first := i+1, i
+			for first > 0 && (strings.HasPrefix(strings.TrimSpace(l[first-1]), "@") || strings.TrimSpace(l[first-1]) == ")" || strings.HasPrefix(l[first-1], strings.Repeat(" ", indent+4))) {
+				first-- // its decorators go with it
+				if strings.HasPrefix(strings.TrimSpace(l[first]), "@") && !strings.HasPrefix(strings.TrimSpace(l[first-1]), "@") {
+					break
+				}
+			}
+			if !strings.HasPrefix(strings.TrimSpace(l[first]), "@") {
+				first = i
+			}
 			for k < len(l) && (strings.TrimSpace(l[k]) == "" || len(l[k])-len(strings.TrimLeft(l[k], " ")) > indent) {
 				k++
 			}
-			return slices.Delete(slices.Clone(l), i, k), true
+			return slices.Delete(slices.Clone(l), first, k), true
 		})
 	}
 }

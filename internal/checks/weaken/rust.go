@@ -12,6 +12,8 @@ type rustReader struct {
 	tests bool // the file is under tests/
 	// module is the span of each #[cfg(test)] module, for the overlay.
 	modules [][2]int
+	// lone are the spans of tests that stand outside of such modules.
+	lone [][2]int
 	// outermost: all of them stand at the top of the file.
 	outermost bool
 	tables    map[string]int
@@ -252,6 +254,9 @@ func (r *rustReader) function(list []node, i int, prefix string, attrs [][]node,
 	}
 	if !u.test && !inTest {
 		return j
+	}
+	if !inTest {
+		r.lone = append(r.lone, [2]int{list[i].pos, list[j].last})
 	}
 	times := 1
 	if cases > 0 {

@@ -83,8 +83,9 @@ func codeOf(file string, content []byte, lang *language) []token {
 		return toks
 	}
 	_, r := rustSource(file, toks)
+	inside := append(r.modules, r.lone...)
 	return slices.DeleteFunc(toks, func(t token) bool {
-		return slices.ContainsFunc(r.modules, func(m [2]int) bool { return t.pos >= m[0] && t.end <= m[1] })
+		return slices.ContainsFunc(inside, func(m [2]int) bool { return t.pos >= m[0] && t.end <= m[1] })
 	})
 }
 
@@ -181,6 +182,9 @@ func (j *judge) excuse(d deficit) string {
 	var names []string
 	for w := range d.lost {
 		def, ok := j.gone[w]
+		if name := strings.TrimLeft(w, "-"); !ok && name != w && len(name) >= 3 {
+			def, ok = j.gone[name] // the code declares an option without its dashes
+		}
 		if ok && (d.now != nil || !def.text || w[0] == '-' || w[0] == '/') {
 			names = append(names, w)
 		}
