@@ -136,7 +136,7 @@ func passed(c state.CheckRun) string {
 
 func (l *Loop) scope(it *iteration) Scope {
 	sc := Scope{Role: it.role, Phase: it.phase, Iteration: it.number, Attempt: it.attempt, EventID: it.id, State: it.state,
-		Specs: it.specs, MaxQuestions: l.Settings.MaxQuestions, TaskTokens: l.Settings.PlanningTokens, RunDir: it.runDir}
+		Specs: it.specs, MaxQuestions: l.Settings.MaxQuestions, Critic: l.Settings.Critic, RunDir: it.runDir}
 	if it.task.ID != "" {
 		t := it.task
 		t.Status = plan.InProgress

@@ -20,7 +20,7 @@ func (l *Loop) amend() error {
 		}
 		var e state.Event
 		if _, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
-			e = amendment(s)
+			e = amendment(s, l.Settings.Critic)
 			return e, nil
 		}); err != nil {
 			return err
@@ -32,7 +32,7 @@ func (l *Loop) amend() error {
 // amendment judges the first waiting amendment of a state. More than three of
 // one handoff refuse the batch. The event names the iteration that proposed it
 // and the task that it is about.
-func amendment(s state.State) state.Event {
+func amendment(s state.State, critic plan.Critic) state.Event {
 	current := plan.TaskID(s.Run.LastTask)
 	raw := s.Run.Pending[0]
 	c := &state.AmendChange{Action: "unknown"}
@@ -49,6 +49,10 @@ func amendment(s state.State) state.Event {
 	if s.Run.PendingOf > plan.MaxAmendments {
 		c.Accepted = false
 		c.Reason = fmt.Sprintf("%d amendments in one handoff; at most %d are taken", s.Run.PendingOf, plan.MaxAmendments)
+	}
+	critic.Agent = false // an amendment need not say what a plan must
+	if err := critic.New(s.Plan, after).Err(); err != nil && c.Accepted {
+		c.Accepted, c.Reason = false, err.Error()
 	}
 	if plan.ValidID(string(c.TaskID)) == nil {
 		e.Task = c.TaskID

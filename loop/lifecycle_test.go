@@ -189,7 +189,7 @@ func TestPlanningWeigh(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &planning{l: &Loop{}, base: base, reason: "planning", why: "planned anew"}
+	p := &planning{l: &Loop{Settings: Settings{Critic: plan.Critic{Agent: true}}}, base: base, reason: "planning", why: "planned anew"}
 	c, problems, _ := p.weigh(old, []plan.Task{good})
 	if problems != nil || c.Remove != nil || len(c.Aside) != 1 || c.Aside[0] != "B" || len(c.Upsert) != 1 || c.Upsert[0].ID != "C" {
 		t.Errorf("a new plan: %+v, %v", c, problems)
@@ -222,7 +222,7 @@ func TestPlanningWeigh(t *testing.T) {
 	if _, problems, _ = p.weigh(plan.Plan{Tasks: old.Tasks[:1]}, nil); problems != nil {
 		t.Errorf("nothing is missing from what is done: %v", problems)
 	}
-	add := &planning{l: &Loop{}, base: old, add: true, reason: "add"}
+	add := &planning{l: &Loop{Settings: Settings{Critic: plan.Critic{Agent: true}}}, base: old, add: true, reason: "add"}
 	if c, problems, _ = add.weigh(old, []plan.Task{good}); problems != nil || c.Remove != nil || len(c.Upsert) != 1 {
 		t.Errorf("added to what is there, whose own problems are not new: %+v, %v", c, problems)
 	}

@@ -68,17 +68,11 @@ func (p *planning) weigh(old plan.Plan, added []plan.Task) (*state.PlanChange, [
 	if err != nil && !errors.As(err, &found) {
 		return nil, []string{err.Error()}, nil
 	}
-	known := map[string]bool{}
-	for _, x := range plan.Review(p.base, p.l.Settings.PlanningTokens) {
-		known[x.Text] = true
-	}
 	var problems, warnings []string
-	for _, x := range plan.Review(next, p.l.Settings.PlanningTokens) {
-		switch {
-		case known[x.Text]:
-		case x.Warning:
+	for _, x := range p.l.Settings.Critic.New(p.base, next) {
+		if x.Warning {
 			warnings = append(warnings, x.Text)
-		default:
+		} else {
 			problems = append(problems, x.Text)
 		}
 	}

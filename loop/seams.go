@@ -113,8 +113,8 @@ type Scope struct {
 	Ask func(ctx context.Context, q state.Question) (answer string, ok bool)
 	// MaxQuestions of this run; 0 = no limit.
 	MaxQuestions int
-	// TaskTokens is the size that planning aims at.
-	TaskTokens int
+	// Critic reviews what planning adds.
+	Critic plan.Critic
 	// RunDir is a private folder of this run, where an endpoint may lie.
 	RunDir string
 }
@@ -255,13 +255,13 @@ type Settings struct {
 	Setup       []string
 	SetupPrompt string
 
-	PlanningTokens int
-	MaxQuestions   int
-	Ask            bool
-	Rounds         int
-	HumanApproval  bool
-	ConfirmPlan    bool
-	ConfirmSpecs   bool
+	Critic        plan.Critic // of plans that agents make
+	MaxQuestions  int
+	Ask           bool
+	Rounds        int
+	HumanApproval bool
+	ConfirmPlan   bool
+	ConfirmSpecs  bool
 
 	HandoffPercent int
 	HardPercent    int

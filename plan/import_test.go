@@ -356,6 +356,6 @@ func FuzzImport(f *testing.F) {
 			}
 		}
 		Tree(got.Plan)
-		Review(got.Plan, 30000)
+		Review(got.Plan, Critic{TaskTokens: 30000})
 	})
 }

@@ -202,7 +202,7 @@ func TestReview(t *testing.T) {
 	p.Tasks[1].EstimatedTokens = 40000
 	p.Tasks[2].EstimatedTokens = 90000
 	var got []string
-	for _, problem := range Review(p, 30000) {
+	for _, problem := range Review(p, Critic{TaskTokens: 30000, Agent: true}) {
 		kind := "error: "
 		if problem.Warning {
 			kind = "warning: "
@@ -210,20 +210,20 @@ func TestReview(t *testing.T) {
 		got = append(got, kind+problem.Text)
 	}
 	want := []string{
-		"warning: b is estimated at 40000 tokens; the target is 30000",
+		"warning: b is estimated at 40000 tokens; the target is 30000: split it so that each part fits one context window",
 		"warning: b has priority 1 but waits on c with priority 5",
-		"error: c is estimated at 90000 tokens; the target is 30000",
-		"error: d has no criteria and nothing to verify",
+		"error: c is estimated at 90000 tokens; the target is 30000: split it so that each part fits one context window",
+		"error: d has no criteria and nothing to verify: give it criteria, and commands under verify where one can prove it",
 		"warning: d has no description",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if got := Review(Plan{}, 0); got.Err() == nil {
+	if got := Review(Plan{}, Critic{Agent: true}); got.Err() == nil {
 		t.Error("an empty plan is nothing to build from")
 	}
 	p.Tasks[3].Verify = []string{"make"}
-	if err := Review(p, 0).Err(); err != nil {
+	if err := Review(p, Critic{Agent: true}).Err(); err != nil {
 		t.Error("a command is criterion enough, and 0 is no target:", err)
 	}
 }

@@ -1,49 +1,71 @@
 package plan
 
 import (
-	"fmt"
 	"strings"
 )
 
-// Review says what a plan lacks for being worked on by agents: what Validate
-// finds, as errors, and of the tasks that are still to do: no criteria and
-// nothing to verify (error), no description, more estimated tokens than
-// taskTokens, twice as much being an error, and a priority that the
-// dependencies overrule (warnings). taskTokens 0 = no target.
-func Review(p Plan, taskTokens int) Problems {
-	out := check(p, Places{}, nil)
-	at := indexOf(p)
-	add := func(t *Task, warning bool, hint, format string, args ...any) {
-		out = append(out, Problem{Task: t.ID, Text: fmt.Sprintf(format, args...), Warning: warning, hint: hint})
-	}
+// Review says what a plan lacks for being worked on by agents, without asking
+// one: what Validate finds, as errors, and of the tasks that are still to do
+// what their commands, sizes, titles and dependencies show. Each problem names
+// its place and the cure.
+func Review(p Plan, c Critic) Problems {
+	out := check(p, c.Places, nil)
 	if len(p.Tasks) == 0 {
 		out = append(out, Problem{Text: "the plan has no task"})
 	}
+	at, titles := indexOf(p), make(map[string]TaskID)
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
 		if t.Status == Done || t.Status == Skipped {
 			continue
 		}
-		if len(t.Criteria) == 0 && len(t.Verify) == 0 {
-			add(t, false, "give each task criteria, and commands under verify where one can prove it",
-				"%s has no criteria and nothing to verify", t.ID)
+		add := func(warning bool, field, format string, args ...any) {
+			x := c.Places.problem(i, field, t.ID, format, args...)
+			x.Warning = warning
+			out = append(out, x)
 		}
-		if strings.TrimSpace(t.Description) == "" {
-			add(t, true, "", "%s has no description", t.ID)
+		c.shape(t, add)
+		for _, v := range t.Verify {
+			if text, warning := c.command(v); text != "" {
+				add(warning, "verify", "%s: verify %q %s", t.ID, clip(oneLine(v), 80), text)
+			}
 		}
-		if target := int64(taskTokens); target > 0 && t.EstimatedTokens > target {
-			add(t, t.EstimatedTokens <= 2*target, "split the task so that each part fits one context window",
-				"%s is estimated at %d tokens; the target is %d", t.ID, t.EstimatedTokens, target)
+		title := strings.ToLower(oneLine(t.Title))
+		if other, twice := titles[title]; twice {
+			add(true, "title", "%s has the title of %s: say what differs, or leave one out", t.ID, other)
+		} else {
+			titles[title] = t.ID
 		}
 		for _, dep := range t.DependsOn {
-			if j, ok := at[dep]; ok && p.Tasks[j].Status == Skipped {
-				add(t, false, "wait for tasks that will be done", "%s waits on %s, which is left out", t.ID, dep)
-			}
-			if j, ok := at[dep]; ok && p.Tasks[j].Status != Done && p.Tasks[j].Priority > t.Priority {
-				add(t, true, "", "%s has priority %d but waits on %s with priority %d",
-					t.ID, t.Priority, dep, p.Tasks[j].Priority)
+			j, ok := at[dep]
+			switch {
+			case !ok || p.Tasks[j].Status == Done:
+			case p.Tasks[j].Status == Skipped:
+				add(!c.Agent, "depends_on", "%s waits on %s, which is left out: wait for tasks that will be done", t.ID, dep)
+			case p.Tasks[j].Priority > t.Priority:
+				add(true, "priority", "%s has priority %d but waits on %s with priority %d", t.ID, t.Priority, dep, p.Tasks[j].Priority)
 			}
 		}
 	}
 	return out
+}
+
+// shape judges what a task says about itself.
+func (c Critic) shape(t *Task, add func(warning bool, field, format string, args ...any)) {
+	if c.Agent && len(t.Criteria) == 0 && len(t.Verify) == 0 {
+		add(false, "id", "%s has no criteria and nothing to verify: give it criteria, and commands under verify where one can prove it", t.ID)
+	} else if !c.Agent && c.Check != nil && !c.Checked && len(t.Verify) == 0 {
+		add(true, "id", "nothing can prove %s: give it a command under verify, or the project [[checks]] in ralph.toml", t.ID)
+	}
+	if c.Agent && strings.TrimSpace(t.Description) == "" {
+		add(true, "id", "%s has no description", t.ID)
+	}
+	target := int64(c.TaskTokens)
+	switch words := breadth(t); {
+	case target > 0 && t.EstimatedTokens > target:
+		add(!c.Agent || t.EstimatedTokens <= 2*target, "estimated_tokens",
+			"%s is estimated at %d tokens; the target is %d: split it so that each part fits one context window", t.ID, t.EstimatedTokens, target)
+	case target > 0 && t.EstimatedTokens == 0 && len(words) > 1:
+		add(!c.Agent, "title", "%s reads like several tasks (%s) and has no estimated_tokens: split it, or estimate it", t.ID, strings.Join(words, ", "))
+	}
 }

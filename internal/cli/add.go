@@ -47,6 +47,7 @@ func (c *AddCmd) Run(a *App) error {
 		return err
 	}
 	var added plan.Task
+	var doubts plan.Problems
 	if _, _, err := a.change(func(s state.State) (state.Event, error) {
 		t, err := c.task(s.Plan, text)
 		if err != nil {
@@ -56,11 +57,15 @@ func (c *AddCmd) Run(a *App) error {
 		if err := after.Validate(""); err != nil {
 			return state.Event{}, err
 		}
+		if doubts, err = a.critique(s.Plan, after, plan.Places{}); err != nil {
+			return state.Event{}, err
+		}
 		added = t
 		return state.Event{Type: state.EvPlan, Plan: &state.PlanChange{Reason: "add", Upsert: []plan.Task{t}, IDs: []plan.TaskID{t.ID}}}, nil
 	}); err != nil {
 		return err
 	}
+	a.warnPlan(doubts)
 	if c.JSON {
 		return a.printJSON(added)
 	}

@@ -108,10 +108,14 @@ func (c *EditCmd) rounds(a *App, file string, before []byte, old plan.Plan) (*pl
 		if bytes.Equal(data, before) {
 			return nil, nil
 		}
-		p, _, err := plan.DecodePlan("plan.toml", data)
+		p, places, err := plan.DecodePlan("plan.toml", data)
 		if err == nil {
 			p = freshIDs(p, data, old)
-			return &p, nil
+			var doubts plan.Problems
+			if doubts, err = a.critique(old, p, places); err == nil {
+				a.warnPlan(doubts)
+				return &p, nil
+			}
 		}
 		if !terminal(a.In) || c.Yes {
 			return nil, err

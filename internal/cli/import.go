@@ -92,10 +92,21 @@ func (c *ImportCmd) Run(a *App) error {
 	if len(in.Plan.Tasks) == 0 {
 		return gitstate.Hint(1, "a Markdown checklist is the simplest plan: one line `- [ ] what to do` a task", "%s has no tasks", c.File)
 	}
+	if in.Format != plan.FormatTOML && in.Format != plan.FormatJSON {
+		var words []string
+		if in.Plan, words = nameless(in, a.planCritic(set)); len(words) > 0 {
+			a.warn("%s names no check of the project and was taken as text alone: add it under [[checks]] in ralph.toml, and import again with --replace",
+				strings.Join(words, ", "))
+		}
+	}
 	fresh, there := withoutRepeats(old, in.Plan)
 	merged, change, err := plan.Merge(old, fresh, c.Replace)
 	if err != nil {
 		return planProblem(err)
+	}
+	doubts, err := a.critique(old, merged, in.Places)
+	if err != nil {
+		return err
 	}
 	if !c.DryRun {
 		source := c.File
@@ -121,13 +132,14 @@ func (c *ImportCmd) Run(a *App) error {
 	}
 	if c.JSON {
 		r := importResult{Format: in.Format, Added: change.Added, Changed: change.Changed, Kept: change.Kept, Tasks: len(merged.Tasks), Lost: in.Lost}
-		for _, w := range in.Warnings {
+		for _, w := range append(in.Warnings, doubts...) {
 			r.Warnings = append(r.Warnings, w.String())
 		}
 		r.Added, r.Changed, r.Kept = list(r.Added), list(r.Changed), list(r.Kept)
 		r.Warnings, r.Lost = list(r.Warnings), list(r.Lost)
 		return a.printJSON(r)
 	}
+	in.Warnings = append(in.Warnings, doubts...)
 	c.tell(a, in, old, merged, change)
 	if len(there) > 0 {
 		a.printf("in the plan already, with the same text: %s\n", joinIDs(there))

@@ -76,6 +76,11 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 			return nil, err
 		}
 	}
+	if verifiable && len(pendingTasks(s.Plan)) > 0 {
+		if err := a.critiqueStart(set, s.Plan, f.Unchecked); err != nil {
+			return nil, err
+		}
+	}
 	if err := w.loop.TrySigning(ctx); err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 		BaselineMode: set.Validation.Baseline, Fresh: set.Validation.Fresh, TestGuard: set.Validation.TestGuard,
 		Protected: set.Guard.Protected, FailureChars: set.Context.FailureChars, KeepEvidence: set.Evidence.Keep,
 		IterationMicroUSD: int64(set.Limits.IterationUSD), IterationTokens: set.Limits.IterationTokens,
-		Hash: set.Hash, Setup: set.Project.Setup, PlanningTokens: set.Planning.TaskTokens, MaxQuestions: set.Discovery.MaxQuestions, Ask: set.Agent.Ask,
+		Hash: set.Hash, Setup: set.Project.Setup, Critic: a.planCritic(set), MaxQuestions: set.Discovery.MaxQuestions, Ask: set.Agent.Ask,
 		Rounds: set.Validation.Rounds, HumanApproval: set.Validation.HumanApproval, ConfirmPlan: set.Planning.Confirm,
 		ConfirmSpecs: set.Discovery.Confirm, HandoffPercent: set.Context.HandoffPercent, HardPercent: set.Context.HardPercent,
 		MaxHandoffs: set.Loop.MaxHandoffs, Window: set.Context.WindowTokens,

@@ -111,7 +111,8 @@ func add(b *Box, v values) (any, error) {
 			t.DependsOn[n] = p.Tasks[i].ID // as the plan writes it
 		}
 	}
-	before := b.review(p)
+	before := p
+	p.Tasks = slices.Clone(p.Tasks)
 	if at >= 0 {
 		p.Tasks[known+at] = t
 	} else {
@@ -167,23 +168,12 @@ func cleanAll(list []string) []string {
 	return out
 }
 
-// review is what is wrong with a plan before a task is added, by its text.
-func (b *Box) review(p plan.Plan) map[string]bool {
-	known := map[string]bool{}
-	for _, problem := range plan.Review(p, b.scope.TaskTokens) {
-		known[problem.Text] = true
-	}
-	return known
-}
-
 // problems are those that p has and the plan before had not.
-func (b *Box) problems(p plan.Plan, before map[string]bool) (errs, warnings []string) {
-	for _, problem := range plan.Review(p, b.scope.TaskTokens) {
-		switch line := strings.TrimSpace(problem.Text); {
-		case before[problem.Text]:
-		case problem.Warning:
+func (b *Box) problems(p, before plan.Plan) (errs, warnings []string) {
+	for _, problem := range b.scope.Critic.New(before, p) {
+		if line := strings.TrimSpace(problem.Text); problem.Warning {
 			warnings = append(warnings, line)
-		default:
+		} else {
 			errs = append(errs, line)
 		}
 	}

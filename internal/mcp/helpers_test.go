@@ -50,7 +50,7 @@ func roleNamed(t testing.TB, name string) role {
 
 // scope is a run of the role in a project with four tasks, one of them done.
 func scope(r role) loop.Scope {
-	s := loop.Scope{Role: r.role, Phase: r.phase, Iteration: 7, Attempt: 2, EventID: "01k0000000000000000000000e", TaskTokens: 30000,
+	s := loop.Scope{Role: r.role, Phase: r.phase, Iteration: 7, Attempt: 2, EventID: "01k0000000000000000000000e", Critic: plan.Critic{TaskTokens: 30000, Agent: true},
 		State: state.State{
 			Run: state.Run{Phase: r.phase, Status: state.Running, Iteration: 7, Session: 3, Cost: state.Costs{Session: 421100, Total: 1500000},
 				Breaker: state.Breaker{State: "closed", Failures: 1}},

@@ -12,6 +12,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/loop"
 	"git-ralph/notes"
+	"git-ralph/plan"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -210,7 +211,7 @@ func TestArguments(t *testing.T) {
 // TestManyCallersAtOnce is for the race detector; the counts say that nothing
 // was lost or doubled.
 func TestManyCallersAtOnce(t *testing.T) {
-	b := box(t, "planning", func(s *loop.Scope) { s.TaskTokens = 0 })
+	b := box(t, "planning", func(s *loop.Scope) { s.Critic = plan.Critic{Agent: true} })
 	const callers, each = 16, 10
 	var wg sync.WaitGroup
 	for c := range callers {

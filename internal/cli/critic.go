@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/checks"
+	"git-ralph/internal/config"
+	"git-ralph/plan"
+)
+
+// planCritic reviews plans that agents make, with what this project and this
+// machine know.
+func (a *App) planCritic(set *config.Resolved) plan.Critic {
+	configured := newProver(set, nil).configured()
+	names := func(entry string) bool {
+		got := checks.Criteria([]string{entry}, configured)
+		return len(got) > 0 && slices.ContainsFunc(configured, func(c checks.Check) bool { return c.Run == got[0].Run })
+	}
+	return plan.Critic{TaskTokens: set.Planning.TaskTokens, Check: names, Program: a.hasProgram, Checked: len(configured) > 0, Agent: true}
+}
+
+// hasProgram looks for a program on PATH as a shell would.
+func (a *App) hasProgram(name string) bool {
+	if runtime.GOOS == "windows" {
+		return true // names there have endings of their own
+	}
+	for _, dir := range filepath.SplitList(a.getenv("PATH")) {
+		if dir == "" {
+			dir = "."
+		}
+		if !filepath.IsAbs(dir) && a.repo != nil {
+			dir = filepath.Join(a.repo.Root, dir)
+		}
+		if st, err := os.Stat(filepath.Join(dir, name)); err == nil && st.Mode().IsRegular() && st.Mode().Perm()&0o111 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// critique weighs what a person changes of a plan: errors refuse it, warnings
+// are given back to be printed once.
+func (a *App) critique(before, after plan.Plan, places plan.Places) (plan.Problems, error) {
+	set, err := a.Settings(nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	c := a.planCritic(set)
+	c.Agent, c.Places = false, places.For(after)
+	found := c.New(before, after)
+	return found.Warnings(), found.Err()
+}
+
+func (a *App) warnPlan(found plan.Problems) {
+	for _, p := range found {
+		a.warn("%s", p)
+	}
+}
+
+// critiqueStart weighs the tasks that a run would work on. With unchecked a
+// person has said that nothing need be proved.
+func (a *App) critiqueStart(set *config.Resolved, p plan.Plan, unchecked bool) error {
+	c := a.planCritic(set)
+	c.Agent = false
+	found := plan.Review(p, c)
+	a.warnPlan(found.Warnings())
+	if err := found.Err(); err != nil {
+		if unchecked {
+			a.warnPlan(found.Errors())
+			return nil
+		}
+		return gitstate.Hint(8, "git ralph edit mends the plan", "%w", err)
+	}
+	return nil
+}
+
+// nameless takes entries of verify that name a kind of check out of tasks of
+// another tool's file, when the project has no such check: there the word was a
+// criterion, and stays one. It says of which tasks.
+func nameless(in plan.Imported, c plan.Critic) (plan.Plan, []string) {
+	var words []string
+	out := in.Plan
+	out.Tasks = slices.Clone(out.Tasks)
+	for i := range out.Tasks {
+		t := &out.Tasks[i]
+		t.Verify = slices.DeleteFunc(slices.Clone(t.Verify), func(v string) bool {
+			if strings.ContainsAny(v, " \t/") || !slices.Contains(t.Criteria, v) || c.Check(v) {
+				return false
+			}
+			if !slices.Contains(words, v) {
+				words = append(words, v)
+			}
+			return true
+		})
+	}
+	return out, words
+}
