@@ -113,6 +113,7 @@ func decideReport(s state.State, g Gates, runnable bool) Action {
 	case runnable:
 		return back("there is work to do")
 	case v != nil && v.Approved && !aside:
+		done.Reason = rep.Unmet()
 		return done
 	case v != nil && !v.Approved:
 		return back("rejected: " + notes.OneLine(v.Reason, 200))

@@ -8,6 +8,7 @@ package state
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"git-ralph/notes"
@@ -267,6 +268,34 @@ type Report struct {
 	Specs     []ReportSpec   `toml:"specs" json:"specs"`
 	Tasks     []ReportUnmet  `toml:"unmet_tasks,omitempty" json:"unmet_tasks,omitempty"`
 	Approved  *ReportVerdict `toml:"approved,omitempty" json:"approved,omitempty"`
+}
+
+// Unmet says what a person agreed to although it was not shown: "approved with
+// 1 of 3 criteria unmet". "" where nobody agreed, or where all was shown.
+func (r *Report) Unmet() string {
+	if r == nil || r.Passed || r.Approved == nil || !r.Approved.Approved {
+		return ""
+	}
+	var parts []string
+	red := 0
+	for _, c := range r.Checks {
+		if !c.Passed && !c.Tolerated {
+			red++
+		}
+	}
+	if red > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d checks red", red, len(r.Checks)))
+	}
+	if n := r.Count(); n.Unjudged+n.Failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d criteria unmet", n.Unjudged+n.Failed, n.All()))
+	}
+	if len(r.Tasks) > 0 {
+		parts = append(parts, fmt.Sprintf("unfinished tasks: %d", len(r.Tasks)))
+	}
+	if len(parts) == 0 {
+		parts = []string{"a validation that failed"}
+	}
+	return "approved with " + strings.Join(parts, ", ")
 }
 
 // ReportCheck is one check of a validation.

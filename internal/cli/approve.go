@@ -55,7 +55,7 @@ func (c *ApproveCmd) Run(a *App) error {
 		a.printf("%s now wait on what nobody will do: git ralph skip --cascade, or git ralph edit\n", joinIDs(waiting))
 	}
 	if snap.State.Run.Status == state.Complete {
-		a.printf("complete\n")
+		a.printf("%s\n", strings.TrimSuffix("complete: "+snap.State.Report.Unmet(), ": "))
 	} else {
 		a.printf("next: git ralph %s goes on\n", goesOn(snap.State.Run.Phase))
 	}

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"strconv"
+	"strings"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
@@ -100,9 +102,9 @@ func (a *App) underway(s state.State, set *config.Resolved, text string, given *
 	gates := loop.Gates{Specs: set.Discovery.Confirm && !f.Yes, Plan: set.Planning.Confirm && !f.Yes, Report: set.Validation.HumanApproval, Rounds: set.Validation.Rounds}
 	if d := loop.DecidePhase(s, gates); d.Kind == loop.Halt && d.Status == state.Complete {
 		if f.JSON {
-			return true, loop.Course{}, a.printLine(loop.Live{Time: a.journal.Now(), Event: "end", Message: "complete", Data: map[string]any{"status": state.Complete}})
+			return true, loop.Course{}, a.printLine(loop.Live{Time: a.journal.Now(), Event: "end", Message: strings.TrimSuffix("complete: "+d.Reason, ": "), Data: map[string]any{"status": state.Complete, "reason": d.Reason}})
 		}
-		a.printf("complete: the work is validated; nothing to do\n")
+		a.printf("complete: %s; nothing to do\n", cmp.Or(d.Reason, "the work is validated"))
 		return true, loop.Course{}, nil
 	}
 	return false, loop.Course{}, nil

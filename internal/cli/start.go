@@ -153,7 +153,12 @@ func (c *StartCmd) nothingToDo(a *App, s state.State) (bool, error) {
 			return true, a.printLine(loop.Live{Time: time.Now().UTC(), Event: "end", Message: "complete", Data: map[string]any{"status": state.Complete}})
 		}
 		n := s.Plan.Counts()
-		a.printf("complete: %d of %d tasks are done; nothing to do\n", n.Done, n.Wanted())
+		if unmet := s.Report.Unmet(); unmet != "" {
+			a.printf("complete: %s; ", unmet)
+		} else {
+			a.printf("complete: ")
+		}
+		a.printf("%d of %d tasks are done; nothing to do\n", n.Done, n.Wanted())
 		return true, nil
 	case s.Run.PauseAsked:
 		return true, gitstate.Hint(6, "git ralph resume, then git ralph start", "the run is paused")

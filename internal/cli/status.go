@@ -148,6 +148,8 @@ func (a *App) status() (statusDoc, state.State, error) {
 	switch r.Status {
 	case state.HaltedStatus, state.NeedsReview, state.BlockedStatus, state.Interrupted:
 		d.HaltReason = r.Reason
+	case state.Complete:
+		d.HaltReason = s.Report.Unmet()
 	}
 	if alive {
 		d.Running = &runningDoc{holder.Pid, holder.Host, holder.Since}

@@ -97,6 +97,9 @@ func reportMarkdown(r state.Report) string {
 		word = "passed"
 	}
 	fmt.Fprintf(&b, "# Validation %s\n\n", word)
+	if unmet := r.Unmet(); unmet != "" {
+		fmt.Fprintf(&b, "A person accepted it: %s.\n\n", unmet)
+	}
 	if r.Commit != "" {
 		fmt.Fprintf(&b, "Commit %s", r.Commit[:min(12, len(r.Commit))])
 		if r.Iteration > 0 {
