@@ -18,17 +18,31 @@ import (
 // those of rejected attempts of tasks that are not finished. The journal's part
 // of every iteration stays for ever. keep <= 0 = keep all.
 func Prune(repo *gitstate.Repo, j *journal.Journal, keep int) error {
-	ctx := context.Background()
-	if keep <= 0 {
-		return nil
-	}
-	snap, err := j.Load(ctx)
+	drop, err := Prunable(repo, j, keep)
 	if err != nil {
 		return err
 	}
+	for _, u := range drop {
+		if err := repo.UpdateRefs("", u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Prunable are the refs that Prune would remove.
+func Prunable(repo *gitstate.Repo, j *journal.Journal, keep int) ([]gitstate.RefUpdate, error) {
+	ctx := context.Background()
+	if keep <= 0 {
+		return nil, nil
+	}
+	snap, err := j.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
 	refs, err := repo.ListRefs(ctx, gitstate.EvidencePrefix+snap.State.Journal.ID+"/")
 	if err != nil || len(refs) <= keep {
-		return err
+		return nil, err
 	}
 	prefix := gitstate.EvidencePrefix + snap.State.Journal.ID + "/"
 	of := map[string][]string{} // what one iteration left lies on one ref, seldom on more
@@ -37,7 +51,7 @@ func Prune(repo *gitstate.Repo, j *journal.Journal, keep int) error {
 		of[event] = append(of[event], name)
 	}
 	if len(of) <= keep {
-		return nil
+		return nil, nil
 	}
 	names := slices.Collect(maps.Keys(of))
 	// Event ids begin with their time.
@@ -63,15 +77,11 @@ func Prune(repo *gitstate.Repo, j *journal.Journal, keep int) error {
 		// The rest of a long history says nothing about these.
 		return left > 0, nil
 	})
-	if err != nil {
-		return err
-	}
 	// What this journal does not know is a linked worktree's, or was left by a
 	// crash: not ours to drop.
+	var out []gitstate.RefUpdate
 	for _, name := range drop {
-		if err := repo.UpdateRefs("", gitstate.RefUpdate{Name: name, Old: refs[name], New: object.Zero}); err != nil {
-			return err
-		}
+		out = append(out, gitstate.RefUpdate{Name: name, Old: refs[name], New: object.Zero})
 	}
-	return nil
+	return out, err
 }

@@ -29,9 +29,15 @@ type Rewinder struct {
 	Engine  *worktree.Engine
 	Prefix  string // of the commit's subject
 	Sign    bool
-	Log     func(format string, args ...any)
-	Fail    func(step string)
+	// Ask is told what would be taken back, before anything is written; false
+	// ends the rewind. nil = go on.
+	Ask  func(state.Rewind) bool
+	Log  func(format string, args ...any)
+	Fail func(step string)
 }
+
+// ErrDeclined says that a person did not want it. Nothing was changed.
+var ErrDeclined = errors.New("declined")
 
 // Run goes back to what the branch was after iteration n; 0 = before the first.
 // Commits of people stay. journal.ErrNothing: nothing was kept after n.
@@ -93,6 +99,9 @@ func (r *Rewinder) Run(ctx context.Context, n int) (state.Rewind, error) {
 	tree, err := r.reverted(ctx, base, found)
 	if err != nil {
 		return none, err
+	}
+	if r.Ask != nil && !r.Ask(c) {
+		return c, ErrDeclined
 	}
 	if c.Told, err = r.told(snap.State, kept, at, c); err != nil {
 		return none, err

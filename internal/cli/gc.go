@@ -17,10 +17,11 @@ import (
 
 // GCCmd is `git ralph gc`.
 type GCCmd struct {
-	Keep  *int `placeholder:"N" help:"Keep the evidence of N iterations instead of evidence.keep."`
-	Home  bool `default:"true" negatable:"" help:"Remove what agents and checks left in their home folder: build caches start cold."`
-	Aside bool `help:"Remove repositories that agents made and that were moved aside, too."`
-	JSON  bool `name:"json" help:"Print what was removed as JSON."`
+	Keep   *int `placeholder:"N" help:"Keep the evidence of N iterations instead of evidence.keep."`
+	Home   bool `default:"true" negatable:"" help:"Remove what agents and checks left in their home folder: build caches start cold."`
+	Aside  bool `help:"Remove what was moved aside, too: repositories that agents made, and files that a restore could not store."`
+	DryRun bool `help:"Count what would be removed; change nothing."`
+	JSON   bool `name:"json" help:"Print what was removed as JSON."`
 }
 
 // Help says more.
@@ -60,8 +61,10 @@ func (c *GCCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	if err := a.recoverRun(a.journal, engine); err != nil {
-		return err
+	if !c.DryRun {
+		if err := a.recoverRun(a.journal, engine); err != nil {
+			return err
+		}
 	}
 	keep := set.Evidence.Keep
 	if c.Keep != nil {
@@ -95,7 +98,11 @@ func (c *GCCmd) Run(a *App) error {
 		d.Aside = list(d.Aside)
 		return a.printJSON(d)
 	}
-	a.printf("removed the evidence of %s, %s, %s, %s\n", plural(d.Evidence, "iteration"), plural(d.Checkpoints, "checkpoint"),
+	what := "removed"
+	if c.DryRun {
+		what = "this would remove"
+	}
+	a.printf("%s the evidence of %s, %s, %s, %s\n", what, plural(d.Evidence, "iteration"), plural(d.Checkpoints, "checkpoint"),
 		plural(d.Homes, "home folder"), plural(d.Checkouts, "checkout"))
 	if len(d.Aside) > 0 && !c.Aside {
 		a.printf("moved aside and kept, --aside removes them: %s\n", strings.Join(d.Aside, ", "))
@@ -105,6 +112,10 @@ func (c *GCCmd) Run(a *App) error {
 
 func (c *GCCmd) evidence(a *App, s state.State, keep int) (int, error) {
 	prefix := gitstate.EvidencePrefix + s.Journal.ID + "/"
+	if c.DryRun {
+		drop, err := loop.Prunable(a.repo, a.journal, keep)
+		return len(drop), err
+	}
 	before, err := a.repo.ListRefs(a.Ctx, prefix)
 	if err != nil {
 		return 0, err
@@ -147,8 +158,10 @@ func (c *GCCmd) checkpoints(a *App, s state.State) (int, error) {
 		if id == current || id == newest || !ended[id] {
 			continue
 		}
-		if err := a.repo.UpdateRefs("", gitstate.RefUpdate{Name: name, Old: refs[name]}); err != nil {
-			return n, fmt.Errorf("drop a checkpoint: %w", err)
+		if !c.DryRun {
+			if err := a.repo.UpdateRefs("", gitstate.RefUpdate{Name: name, Old: refs[name]}); err != nil {
+				return n, fmt.Errorf("drop a checkpoint: %w", err)
+			}
 		}
 		n++
 	}
@@ -174,6 +187,10 @@ func (c *GCCmd) homes(a *App) (int, error) {
 	}
 	for _, dir := range dirs {
 		if _, err := os.Lstat(dir); err != nil {
+			continue
+		}
+		if c.DryRun {
+			n++
 			continue
 		}
 		if err := sandbox.RemoveHomeUpper(dir); err != nil {
@@ -218,6 +235,10 @@ func (c *GCCmd) checkouts(a *App) (int, error) {
 		if err != nil || strings.HasPrefix(rel, "..") || rel == "." {
 			continue
 		}
+		if c.DryRun {
+			n++
+			continue
+		}
 		if _, err := a.repo.Git.Run(a.Ctx, "worktree", "remove", "--force", "--force", path); err != nil {
 			return n, fmt.Errorf("remove a checkout: %w", err)
 		}
@@ -240,7 +261,7 @@ func (c *GCCmd) aside(a *App) ([]string, error) {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		names = append(names, path)
-		if c.Aside {
+		if c.Aside && !c.DryRun {
 			if err := os.RemoveAll(path); err != nil {
 				return names, err
 			}

@@ -82,7 +82,8 @@ func (a *App) description(arg string) (string, error) {
 
 // ArchiveCmd is `git ralph archive`.
 type ArchiveCmd struct {
-	JSON bool `name:"json" help:"Print the ids as JSON."`
+	DryRun bool `help:"Print what would be taken out of the plan; change nothing."`
+	JSON   bool `name:"json" help:"Print the ids as JSON."`
 }
 
 // Help says more.
@@ -100,7 +101,7 @@ func (c *ArchiveCmd) Run(a *App) error {
 		}
 		after, ids := plan.Archive(s.Plan)
 		before, gone = s.Plan, ids
-		if len(ids) == 0 {
+		if len(ids) == 0 || c.DryRun {
 			return state.Event{}, journal.ErrNothing
 		}
 		p, _ := upsert(s.Plan, after, "archive", "")
@@ -112,10 +113,13 @@ func (c *ArchiveCmd) Run(a *App) error {
 	if c.JSON {
 		return a.printJSON(list(gone))
 	}
-	if !changed {
+	switch {
+	case len(gone) == 0:
 		a.printf("no task is done or skipped\n")
-		return nil
+	case changed:
+		a.eachTask(before, gone, "archived")
+	default:
+		a.eachTask(before, gone, "would be archived")
 	}
-	a.eachTask(before, gone, "archived")
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 // ResetCmd is `git ralph reset`.
 type ResetCmd struct {
 	KeepSpecs bool `help:"Leave specs/*.md where they are."`
+	DryRun    bool `help:"Print what would be given up; change nothing."`
 	Yes       bool `short:"y" help:"Do not ask."`
 }
 
@@ -39,10 +40,14 @@ func (c *ResetCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	if !c.Yes {
+	if !c.Yes || c.DryRun {
 		what := fmt.Sprintf("give up a plan of %s", plural(len(snap.State.Plan.Tasks), "task"))
 		if len(specs) > 0 {
 			what += fmt.Sprintf(" and remove %s by a commit", strings.Join(specs, ", "))
+		}
+		if c.DryRun {
+			a.printf("this would %s\n", what)
+			return nil
 		}
 		if !terminal(a.In) || !terminal(a.Err) {
 			return usage("git ralph reset --yes", "this would %s", what)

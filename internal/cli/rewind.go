@@ -14,6 +14,8 @@ import (
 // RewindCmd is `git ralph rewind`.
 type RewindCmd struct {
 	Number int  `arg:"" name:"n" help:"The iteration to go back to; 0 is before the first."`
+	DryRun bool `help:"Print what would be taken back; change nothing."`
+	Yes    bool `short:"y" help:"Do not ask."`
 	JSON   bool `name:"json" help:"Print what was taken back as JSON."`
 }
 
@@ -52,9 +54,16 @@ func (c *RewindCmd) Run(a *App) error {
 	}
 	r := loop.Rewinder{Repo: a.repo, Journal: a.journal, Engine: e, Prefix: set.Loop.CommitPrefix,
 		Sign: a.loopSettings(set).Sign, Log: a.warn, Fail: a.failpoint()}
+	if c.DryRun || !c.Yes && terminal(a.In) && terminal(a.Err) {
+		r.Ask = func(what state.Rewind) bool { return c.ask(a, what) }
+	}
 	what, err := r.Run(a.Ctx, c.Number)
 	var locked *gitstate.IndexLockedError
 	switch {
+	case errors.Is(err, loop.ErrDeclined) && c.DryRun:
+		return nil
+	case errors.Is(err, loop.ErrDeclined):
+		return &ExitError{Code: 1, Err: errors.New("nothing was changed")}
 	case errors.Is(err, journal.ErrNothing):
 		what = state.Rewind{To: c.Number}
 	case errors.As(err, &locked):
@@ -67,6 +76,23 @@ func (c *RewindCmd) Run(a *App) error {
 	}
 	c.tell(a, what)
 	return nil
+}
+
+// ask says what a rewind takes back, and asks unless nothing shall be done.
+func (c *RewindCmd) ask(a *App, what state.Rewind) bool {
+	if c.DryRun && c.JSON {
+		_ = a.printJSON(map[string]any{"to": what.To, "commit": "", "reverted": list(what.Reverted), "not_found": list(what.NotFound), "tasks": list(what.Tasks), "dry_run": true})
+		return false
+	}
+	text := "take back what iteration " + joinNumbers(append(what.Reverted, what.NotFound...)) + " kept, by one commit"
+	if len(what.Tasks) > 0 {
+		text += ", and open again " + joinIDs(what.Tasks)
+	}
+	if c.DryRun {
+		a.printf("this would %s\n", text)
+		return false
+	}
+	return a.ask(text + "? [y/N] ")
 }
 
 func (c *RewindCmd) tell(a *App, what state.Rewind) {

@@ -299,8 +299,39 @@ func (r *reporter) emit(l loop.Live) {
 		if r.a.Verbose > 0 {
 			r.a.printf("  %s\n", l.Message)
 		}
+		r.notices(l)
 	default:
 		r.a.printf("  %s: %s\n", l.Event, l.Message)
+	}
+}
+
+// maxNotices is how many lines the end of one iteration prints of them.
+const maxNotices = 8
+
+// notices prints what a person should know of an iteration besides its verdict:
+// what was put back above all, which may have been theirs.
+func (r *reporter) notices(l loop.Live) {
+	res, ok := l.Data.(*state.Result)
+	if !ok {
+		return
+	}
+	lines := res.Notices
+	if n := len(res.Files); res.Verdict == state.Reject && n > 0 && !res.Untouched {
+		var names []string
+		for _, f := range res.Files[:min(n, 5)] {
+			names = append(names, f.Path)
+		}
+		if n > 5 {
+			names = append(names, fmt.Sprintf("%d more", n-5))
+		}
+		lines = append([]string{fmt.Sprintf("put back: %s (git ralph restore %d brings the attempt)", strings.Join(names, ", "), l.Iteration)}, lines...)
+	}
+	for i, text := range lines {
+		if i == maxNotices {
+			r.a.printf("  %d more: git ralph show %d\n", len(lines)-i, l.Iteration)
+			break
+		}
+		r.a.printf("  %s\n", r.a.colour(r.a.Out, "2", text))
 	}
 }
 
