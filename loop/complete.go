@@ -31,6 +31,9 @@ func (l *Loop) complete(ctx context.Context) (Action, error) {
 	if l.proof = &report; report.Pass {
 		return done, nil
 	}
+	if len(report.OldTests) > 0 {
+		return Action{Kind: Halt, Status: state.HaltedStatus, Reason: strings.Join(report.Reasons, "; ")}, nil
+	}
 	l.Log("the tip of the branch does not stand alone: %s\n%s", strings.Join(report.Reasons, "; "), report.FailText)
 	return Action{Kind: Halt, Status: state.HaltedStatus, Reason: freshChecks + strings.TrimPrefix(strings.Join(report.Reasons, "; "), "checks: ")}, nil
 }
@@ -54,5 +57,12 @@ func (l *Loop) proveTip(ctx context.Context, tip object.ID, s state.State) (Proo
 		return l.proveInPlace(ctx, warm(s.Journal.ID), req)
 	}
 	req.Result = func(c state.CheckRun) { l.emit("check", s, "", c, "fresh checkout, %s: %s", c.Name, passed(c)) }
-	return l.proveFresh(ctx, tip, req)
+	report, err := l.proveFresh(ctx, tip, req)
+	if err != nil || !report.Pass {
+		return report, err
+	}
+	if report.OldTests, err = l.baseTests(ctx, tip, s); len(report.OldTests) > 0 {
+		report.Pass, report.Reasons = false, []string{oldTests + list(report.OldTests)}
+	}
+	return report, err
 }

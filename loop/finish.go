@@ -100,7 +100,8 @@ func (l *Loop) result(it *iteration, j Judgement) *state.Result {
 		Checks: append(append([]state.CheckRun{}, it.steps...), it.report.Runs...), PutBack: it.putBack, Notices: it.notices,
 		Criteria: it.report.Criteria, Handoff: rec, PromptTokens: it.prompt.Tokens, Dropped: it.prompt.Dropped,
 		Sandbox: l.Sandbox.Mechanism(), ContextPeak: it.peak, ContextTokens: it.run.Usage.ContextTokens,
-		ContextWindow: it.run.Usage.ContextWindow, ClaimedDone: it.proof.Claimed, Passes: it.passed}
+		ContextWindow: it.run.Usage.ContextWindow, ClaimedDone: it.proof.Claimed, Passes: it.passed,
+		TestsReleased: it.task.AllowTestChanges}
 	if res.ContextWindow == 0 && res.ContextTokens > 0 {
 		res.ContextWindow = int64(l.Settings.Window)
 	}

@@ -39,6 +39,8 @@ type Prover interface {
 	// Lacking are the programs that the checks and the verify commands of tasks
 	// call by name and that PATH does not have.
 	Lacking(ctx context.Context, req ProofRequest, tasks []plan.Task) ([]Lack, error)
+	// BaseTests names the tests that fail as they were when the journal began.
+	BaseTests(ctx context.Context, req BaseTestsRequest) ([]string, error)
 	// Provable says whether anything could prove a task: a verify command of its
 	// own, or a check that the baseline does not excuse.
 	Provable(task plan.Task, baseline []state.CheckState) bool
@@ -74,6 +76,7 @@ type ProofRequest struct {
 
 // ProofReport is the weighed result.
 type ProofReport struct {
+	OldTests []string // that fail as they were when the journal began
 	Pass     bool
 	Reasons  []string // `checks: test`, `criteria: sh test.sh`
 	Runs     []state.CheckRun

@@ -69,6 +69,9 @@ func (l *Loop) validate(ctx context.Context, s state.State, failure string) (*it
 		}
 		rep.Checks = append(rep.Checks, state.ReportCheck{Name: c.Name, Kind: c.Kind, Passed: c.Passed, Tolerated: c.Tolerated})
 	}
+	for _, name := range v.fresh.OldTests {
+		rep.Checks = append(rep.Checks, state.ReportCheck{Name: name, Kind: oldTestKind})
+	}
 	if !v.fresh.Pass && len(v.fresh.Runs) == 0 {
 		rep.Checks = append(rep.Checks, state.ReportCheck{Name: or(strings.Join(v.fresh.Reasons, "; "), "setup"), Kind: "setup"})
 	}
@@ -186,6 +189,9 @@ func unmet(p plan.Plan) []state.ReportUnmet {
 	return out
 }
 
+// oldTestKind is the kind of a test that fails as it was at the beginning.
+const oldTestKind = "old_tests"
+
 // unmetTasks makes tasks of what a report says is missing. What the plan has
 // already, unfinished or skipped by a person, is not added again.
 func unmetTasks(rep state.Report, p plan.Plan) []plan.Task {
@@ -200,10 +206,12 @@ func unmetTasks(rep state.Report, p plan.Plan) []plan.Task {
 		t.ID, t.Status, t.Priority = plan.NextID(next), plan.Pending, 1
 		next.Tasks, out = append(next.Tasks, t), append(out, t)
 	}
-	var red []string
+	var red, old []string
 	setup := false
 	for _, c := range rep.Checks {
-		if !c.Passed && !c.Tolerated {
+		if !c.Passed && c.Kind == oldTestKind {
+			old = append(old, c.Name)
+		} else if !c.Passed && !c.Tolerated {
 			red, setup = append(red, c.Name), setup || c.Kind == "setup"
 		}
 	}
@@ -215,6 +223,12 @@ func unmetTasks(rep state.Report, p plan.Plan) []plan.Task {
 		} else {
 			t.Verify = red
 		}
+		t.Criteria = []string{t.Title}
+		add(t)
+	}
+	if len(old) > 0 {
+		t := plan.Task{Title: oneTitle("make the code pass the tests that were there at the beginning: " + strings.Join(old, ", ")),
+			Description: "These tests fail on the branch's tip as they were when the work began; they were changed since. Mend the code, not the tests."}
 		t.Criteria = []string{t.Title}
 		add(t)
 	}

@@ -263,6 +263,8 @@ type Result struct {
 	Commit   string `json:"commit,omitempty"`
 	Evidence string `json:"evidence,omitempty"`
 	Landed   bool   `json:"landed,omitempty"`
+	// TestsReleased: a person allowed the task to change tests.
+	TestsReleased bool `json:"tests_released,omitempty"`
 	// Untouched: recovery found the worktree changed by a person and left it.
 	Untouched bool `json:"untouched,omitempty"`
 

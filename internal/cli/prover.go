@@ -383,6 +383,49 @@ func (p *prover) Weakened(ctx context.Context, req loop.WeakenRequest) (loop.Wea
 	return out, nil
 }
 
+// BaseTests runs the tests of the beginning of a journal on the code of now.
+// Those that failed at the beginning are not held against it.
+func (p *prover) BaseTests(ctx context.Context, req loop.BaseTestsRequest) ([]string, error) {
+	configured := p.configured()
+	in := weaken.Input{Commands: checks.CommandsOf(configured, req.Tasks), Lookup: req.Lookup, Paths: req.Paths}
+	for _, f := range req.Files {
+		in.Files = append(in.Files, weaken.File{Path: f.Path, Before: f.Before, After: f.After})
+	}
+	tests := checks.Select(configured, checks.TestsOnly)
+	for _, t := range req.Tasks {
+		if t.Status == plan.Done {
+			tests = append(tests, checks.Criteria(t.Verify, configured)...)
+		}
+	}
+	over := in.Overlay()
+	if over == nil || len(tests) == 0 {
+		return nil, nil
+	}
+	var files []loop.ChangedFile
+	for _, f := range over {
+		files = append(files, loop.ChangedFile{Path: f.Path, After: f.After})
+	}
+	old, err := p.runTests(ctx, req.WeakenRequest, files, tests)
+	if err != nil || !slices.ContainsFunc(old, func(r weaken.RunReport) bool { return len(r.Failures()) > 0 }) {
+		return nil, err
+	}
+	atBase := loop.WeakenRequest{InCheckout: func(_ []loop.ChangedFile, run func(loop.ProofRequest) error) error { return req.AtBase(run) }}
+	base, err := p.runTests(ctx, atBase, nil, tests)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	report := weaken.Judge(in)
+	for i := range min(len(old), len(base)) {
+		for _, f := range weaken.JudgeOldTests(report, old[i], &base[i]) {
+			if f.Test != "" && !slices.Contains(names, f.Test) {
+				names = append(names, f.Test)
+			}
+		}
+	}
+	return names, nil
+}
+
 // fewerTests are the checks of which fewer tests ran than before. Tests that the
 // change removed were judged one by one and are no surprise.
 func fewerTests(req loop.WeakenRequest, removed int) []weaken.Finding {

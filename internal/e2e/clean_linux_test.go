@@ -285,3 +285,85 @@ func TestNothingRan(t *testing.T) {
 		p.wants(t, 4, []string{"reject: test_weakened: 1 test of check test ran, 3 before"}, "start", "--once")
 	})
 }
+
+// twoSteps is an agent that loosens a test with its first task, where nothing
+// breaks, and breaks the code with its second.
+const twoSteps = `if [ "$RALPH_TASK_ID" = T-001 ]; then
+  sed -i 's/Sum(1, 2) != 3/Sum(1, 2) < -100/' sum_test.go
+elif [ "$RALPH_TASK_ID" = T-002 ]; then
+  printf 'package sum\n\nfunc Sum(a, b int) int { return 42 }\n' > sum.go
+fi
+` + doTask
+
+// TestWeakenedInTwoSteps: the tests that were there at the beginning hold at
+// the end as they were, whatever the iterations in between made of them, and a
+// second start does not take the loosened ones for the beginning.
+func TestWeakenedInTwoSteps(t *testing.T) {
+	t.Parallel()
+	const goCheck = "[[checks]]\nname = \"test\"\nrun = \"go test ./...\"\n"
+	begin := func(t *testing.T, titles ...string) *project {
+		t.Helper()
+		p := newProject(t, twoSteps, goCheck, goTests)
+		for _, title := range titles {
+			p.must(t, "add", title)
+		}
+		return p
+	}
+	t.Run("in one run and in several", func(t *testing.T) {
+		t.Parallel()
+		p := begin(t, "one", "two")
+		env := goEnv(t)
+		if r := p.run(t, env, "start", "--once"); r.code != 4 || !strings.Contains(r.out, "keep") {
+			t.Fatalf("the loosened test alone: exit %d\n%s%s", r.code, r.out, r.err)
+		}
+		// A person's commit elsewhere in the test file takes nothing back.
+		p.Write("sum_test.go", p.Read("sum_test.go")+"\nfunc TestMore(t *testing.T) {}\n")
+		p.Git("commit", "-qam", "a test of the person's own")
+		for range 2 {
+			r := p.run(t, env, "start")
+			if r.code != 5 || !strings.Contains(r.out, "halted: old_tests: TestSum") {
+				t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
+			}
+		}
+		// What a person commits to the test itself is how it should be.
+		p.Write("sum_test.go", strings.Replace(p.Read("sum_test.go"), "Sum(1, 2) < -100", "Sum(1, 2) != 42", 1))
+		p.Git("commit", "-qam", "42 it is")
+		if r := p.run(t, env, "start"); r.code != 0 {
+			t.Errorf("after a person's commit: exit %d\n%s%s", r.code, r.out, r.err)
+		}
+		p.sound(t)
+	})
+	t.Run("allowed by a person", func(t *testing.T) {
+		t.Parallel()
+		p := newProject(t, twoSteps, goCheck, goTests)
+		p.must(t, "add", "one", "--allow-test-changes")
+		p.must(t, "add", "two")
+		if r := p.run(t, goEnv(t), "start"); r.code != 0 {
+			t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+		}
+	})
+	t.Run("the tests of a verify command alone", func(t *testing.T) {
+		t.Parallel()
+		p := newProject(t, twoSteps, "", goTests)
+		p.must(t, "add", "one", "--verify", "go test ./...")
+		p.must(t, "add", "two", "--verify", "go build ./...")
+		if r := p.run(t, goEnv(t), "start"); r.code != 5 || !strings.Contains(r.out, "old_tests: TestSum") {
+			t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+		}
+	})
+	t.Run("red at the beginning", func(t *testing.T) {
+		t.Parallel()
+		files := map[string]string{"sum.go": strings.Replace(goTests["sum.go"], "a + b", "a - b", 1)}
+		for k, v := range goTests {
+			if files[k] == "" {
+				files[k] = v
+			}
+		}
+		p := newProject(t, twoSteps, goCheck+"[validation]\nbaseline = \"off\"\n", files)
+		p.must(t, "add", "one")
+		p.must(t, "add", "two")
+		if r := p.run(t, goEnv(t), "start"); strings.Contains(r.out, "old_tests") {
+			t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+		}
+	})
+}
