@@ -51,7 +51,9 @@ func (l *Loop) unproved(s state.State, id plan.TaskID) *Action {
 // project.setup_prompt it refuses nothing: ready is false.
 func (l *Loop) baseline(ctx context.Context, s state.State, ready bool) error {
 	mode := l.Settings.BaselineMode
-	if mode == "off" || s.Plan.Complete() || len(s.Plan.Tasks) == 0 || s.Baseline != nil && l.provable(s) {
+	red := func(c state.CheckState) bool { return c.Red }
+	known := s.Baseline != nil && l.provable(s) && !(mode == "require" && slices.ContainsFunc(s.Baseline, red))
+	if mode == "off" || s.Plan.Complete() || len(s.Plan.Tasks) == 0 || known {
 		return nil
 	}
 	home := warm(s.Journal.ID)
@@ -72,29 +74,29 @@ func (l *Loop) baseline(ctx context.Context, s state.State, ready bool) error {
 	if err != nil || ctx.Err() != nil || len(report.Baseline) == 0 {
 		return err
 	}
-	var red []string
+	var names []string
 	var tails strings.Builder
 	for _, c := range report.Runs {
 		if !c.Passed && !c.Tolerated && c.Skipped == "" {
-			red = append(red, c.Name)
+			names = append(names, c.Name)
 			tails.WriteString(redText(c))
 		}
 	}
 	refuse := func(hint, format string, args ...any) error {
 		return gitstate.Hint(8, hint, "%s%s", fmt.Sprintf(format, args...), strings.TrimRight(":\n"+tails.String(), ":\n"))
 	}
-	known := s
-	known.Baseline = report.Baseline
-	fix := mode == "fix-first" && len(red) > 0 && !slices.ContainsFunc(s.Plan.Tasks, func(t plan.Task) bool {
-		return t.Title == fixTitle(red) && t.Status != plan.Done
+	now := s
+	now.Baseline = report.Baseline
+	fix := mode == "fix-first" && len(names) > 0 && !slices.ContainsFunc(s.Plan.Tasks, func(t plan.Task) bool {
+		return t.Title == fixTitle(names) && t.Status != plan.Done
 	})
 	if gone := slices.DeleteFunc(lacking(report.Runs), func(c state.CheckRun) bool { return fix && l.workFile(c.Missing) }); ready && len(gone) > 0 {
 		return refuse(environmentHint, "%s, which check %s needs", environment(gone[0].Missing), gone[0].Name)
 	}
 	switch {
-	case mode == "require" && len(red) > 0:
-		return refuse(`mend them, or set baseline = "record" under [validation] in ralph.toml`, "these checks are red before any work: %s", list(red))
-	case ready && !fix && !l.provable(known):
+	case mode == "require" && len(names) > 0:
+		return refuse(`mend them, or set baseline = "record" under [validation] in ralph.toml`, "these checks are red before any work: %s", list(names))
+	case ready && !fix && !l.provable(now):
 		id, _ := plan.Next(s.Plan)
 		return refuse(`make one green; or set validation.baseline = "fix-first", which makes the red checks the first task; `+
 			`or give `+string(id)+` a verify command, and a check that may stay red allow_failure = true; or start with --unchecked`,
@@ -105,8 +107,8 @@ func (l *Loop) baseline(ctx context.Context, s state.State, ready bool) error {
 	}
 	switch {
 	case fix:
-		return l.fixFirst(red)
-	case len(red) > 0:
+		return l.fixFirst(names)
+	case len(names) > 0:
 		l.Log("already red before any work, and no reason to reject an iteration; complete is said when they are green:\n%s",
 			strings.TrimRight(tails.String(), "\n"))
 	}
