@@ -37,9 +37,14 @@ func (l *Loop) demandOf(c rangeCommit, entries []journal.Entry) (demand, error) 
 	d := demand{wasRed: map[string]bool{}}
 	var verify []string
 	recorded := map[string]state.CheckRun{} // the newest of each, by key
+	waited := map[string]bool{}             // left out then: for the end, or for other paths
 	for _, e := range entries {
 		for _, r := range e.Event.Result.Checks {
-			if r.Kind != "step" && r.Command != "" && r.Skipped == "" {
+			switch {
+			case r.Kind == "step" || r.Command == "":
+			case r.Skipped != "":
+				waited[checkKey(r)] = true
+			default:
 				recorded[checkKey(r)] = r
 			}
 		}
@@ -85,6 +90,13 @@ func (l *Loop) demandOf(c rangeCommit, entries []journal.Entry) (demand, error) 
 		key := checkKey(o)
 		wanted[key] = true
 		r, was := recorded[key]
+		if !was && waited[key] {
+			if !c.head {
+				continue // the commits that follow are its proof
+			}
+			d.run = append(d.run, o)
+			continue
+		}
 		switch {
 		case !was && o.Kind == "criterion":
 			d.differs = append(d.differs, fmt.Sprintf("the plan demands %s, and the record does not have it", quoted(o.Command)))
@@ -111,10 +123,10 @@ func (l *Loop) demandOf(c rangeCommit, entries []journal.Entry) (demand, error) 
 }
 
 // checkKey names what two runs of one check have in common: a criterion is its
-// command.
+// command, and a hidden check the mark that stands for it.
 func checkKey(c state.CheckRun) string {
-	if c.Kind == "criterion" {
-		return "criterion\x00" + c.Command
+	if c.Kind == "criterion" || c.Hidden {
+		return c.Kind + "\x00" + c.Command
 	}
 	return "check\x00" + c.Name
 }

@@ -306,7 +306,7 @@ func (p *prover) Demands(settings []byte, verify []string) ([]state.CheckRun, er
 	list := slices.DeleteFunc(checks.Select(configured, p.strategy()), func(c checks.Check) bool { return !c.Binds(p.strategy()) })
 	var out []state.CheckRun
 	for _, c := range append(list, checks.Criteria(verify, configured)...) {
-		out = append(out, state.CheckRun{Name: c.Name, Kind: string(c.Kind), Command: c.Run})
+		out = append(out, masked(state.CheckRun{Name: c.Name, Kind: string(c.Kind), Command: c.Run}, c.Hidden))
 	}
 	return out, nil
 }
