@@ -9,7 +9,7 @@ import (
 // tool compares the settings that a runner, linter or compiler reads.
 func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
 	dir := cmd.dir
-	if given := cmd.option("-c", "--config", "--config-file", "--rcfile", "-p", "--project", "--configuration"); given != "" && !strings.Contains(given, "=") {
+	if given := cmd.option("-c", "--config", "--config-file", "--rcfile", "-p", "--project", "--configuration"); given != "" && !strings.Contains(given, "=") && !builds(name) {
 		c.pick(dir, given)
 	}
 	pyproject := join(dir, "pyproject.toml")
@@ -86,6 +86,9 @@ func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
 		c.pick(dir, "test/mocha.opts", "spec/support/jasmine.json")
 	case "tsc", "vue-tsc", "tsd":
 		c.tsconfig(dir)
+		if given := cmd.option("-p", "--project"); strings.HasSuffix(given, ".json") {
+			c.tsconfig(join(dir, path.Dir(given)))
+		}
 	case "eslint", "standard", "xo":
 		c.stem(dir, "eslint.config", ".eslintrc")
 		c.pick(dir, ".eslintignore")
@@ -123,6 +126,16 @@ func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
 	case "pre-commit":
 		c.pick(dir, ".pre-commit-config.yaml")
 	}
+}
+
+// builds are tools whose settings say what is built, not what is checked. What
+// tsc checks is compared option by option.
+func builds(name string) bool {
+	switch name {
+	case "rollup", "webpack", "vite", "esbuild", "parcel", "tsup", "babel", "docker", "docker-compose", "tsc", "vue-tsc":
+		return true
+	}
+	return false
 }
 
 // anyPython compares the settings of the runners that a wrapper may start.

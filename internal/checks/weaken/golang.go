@@ -169,6 +169,7 @@ func (r *goReader) function(s *source, d *ast.FuncDecl, collected bool, limits [
 		w.handles[h] = true
 	}
 	w.block(d.Body.List, 1)
+	u.listed = listed(d.Body)
 	s.units = append(s.units, u)
 }
 
@@ -330,6 +331,23 @@ func elements(c *ast.CompositeLit) int {
 		seen[strings.Join(strings.Fields(b.String()), " ")] = true
 	}
 	return len(seen)
+}
+
+// listed counts the rows of all tables of structs in a function, those inside
+// other tables and those that are used by their index included.
+func listed(body ast.Node) int {
+	n := 0
+	ast.Inspect(body, func(x ast.Node) bool {
+		if c, ok := x.(*ast.CompositeLit); ok && len(c.Elts) > 0 {
+			if _, array := c.Type.(*ast.ArrayType); array {
+				if _, row := c.Elts[0].(*ast.CompositeLit); row {
+					n += elements(c)
+				}
+			}
+		}
+		return true
+	})
+	return n
 }
 
 // composite is a literal of a slice, an array or a map.

@@ -432,7 +432,7 @@ func trivialArgs(args []ast.Expr) bool {
 	if fixed(args[0]) && (len(args) == 1 || fixed(args[1])) {
 		return true
 	}
-	if truth(args[0]) == yes {
+	if !fixed(args[0]) && truth(args[0]) == yes {
 		return true
 	}
 	return len(args) >= 2 && types.ExprString(args[0]) == types.ExprString(args[1])

@@ -89,6 +89,8 @@ func TestHoles(t *testing.T) {
 	snap := "test(\"adds\", () => {\n  expect(add(1, 2)).toMatchInlineSnapshot(`3`);\n});\n"
 	mk := "test:\n\tgo test ./...\n"
 	table := "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tfor _, c := range []struct{ a, b, want int }{\n\t\t{2, 2, 4},\n\t\t{5, 5, 10},\n\t} {\n\t\tif Add(c.a, c.b) != c.want {\n\t\t\tt.Error(c)\n\t\t}\n\t}\n}\n"
+	nested := "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tfor _, c := range []struct{ rows []row }{\n\t\t{[]row{\n\t\t\t{2, 2, 4},\n\t\t\t{5, 5, 10},\n\t\t}},\n\t} {\n\t\tif add(c) {\n\t\t\tt.Error(c)\n\t\t}\n\t}\n}\n"
+	goTrue := "package calc\n\nimport \"testing\"\n\nfunc TestEven(t *testing.T) {\n\tassert.Equal(t, false, Even(3))\n\tassert.Equal(t, true, Even(4))\n}\n"
 	pyTable := "import pytest\n\n@pytest.mark.parametrize('a, b, want', [\n    (2, 2, 4),\n    (5, 5, 10),\n])\ndef test_add(a, b, want):\n    assert add(a, b) == want\n"
 	jsTable := "test.each([\n  [2, 2, 4],\n  [5, 5, 10],\n])('adds', (a, b, want) => {\n  expect(add(a, b)).toBe(want);\n});\n"
 	code := "package calc\n\nfunc Add(a, b int) int { return a + b }\n"
@@ -102,6 +104,9 @@ func TestHoles(t *testing.T) {
 		{why: "java: the file leaves the names that are collected", path: jv, before: javaTwo, after: "-", more: []File{file("src/test/java/calc/CalcChecks.java", "-", replace(javaTwo, "class CalcTest", "class CalcChecks"))}, want: is(Removed)},
 		{why: "js: an inline snapshot is emptied", path: js, before: snap, after: replace(snap, "`3`", ""), want: is(Assertions)},
 		{why: "go: a row is replaced by its neighbour", path: "calc_test.go", before: table, after: replace(table, "{2, 2, 4}", "{5, 5, 10}"), want: is(Cases)},
+		{why: "go: a row of a table within a row goes", path: "calc_test.go", before: nested, after: replace(nested, "\t\t\t{5, 5, 10},\n", ""), want: is(Cases)},
+		{why: "go: the literal comes first", path: "calc_test.go", before: goTrue, after: replace(goTrue, "\tassert.Equal(t, true, Even(4))\n", ""), want: is(Assertions)},
+		{why: "js: expect.fail goes", path: js, before: "test(\"a\", () => {\n  run(() => {\n    expect.fail();\n  });\n});\n", after: "test(\"a\", () => {\n  run(() => {\n  });\n});\n", want: is(Assertions)},
 		{why: "py: a row is replaced by its neighbour", path: "tests/test_calc.py", before: pyTable, after: replace(pyTable, "(2, 2, 4)", "(5, 5, 10)"), want: is(Cases)},
 		{why: "js: a row of a suite goes", path: js, before: "describe.each([\n  [1, 2],\n  [3, 4],\n])('pairs', (a, b) => {\n  it('adds', () => {\n    expect(add(a)).toBe(b);\n  });\n});\n", after: "describe.each([\n  [1, 2],\n])('pairs', (a, b) => {\n  it('adds', () => {\n    expect(add(a)).toBe(b);\n  });\n});\n", want: is(Cases)},
 		{why: "js: a test that only calls returns at once", path: js, before: "test(\"starts\", () => {\n  start();\n});\n", after: "test(\"starts\", () => {\n  if (1) return;\n  start();\n});\n", want: is(Assertions)},
@@ -157,6 +162,9 @@ func TestOnlyNoted(t *testing.T) {
 		{why: "the test goes and a message is worded anew", files: []File{
 			file("calc.py", "def div(a, b):\n    raise ValueError('division by zero')\n", "def div(a, b):\n    raise ValueError('must not be zero')\n"),
 			file("tests/test_calc.py", "def test_div():\n    with pytest.raises(ValueError, match='division by zero'):\n        div(1, 0)\n", "")}, found: is(Removed)},
+		{why: "a file of tests goes with the module that it loads", files: []File{file("lib/parser.js", "module.exports = (s) => s;\n", "-"),
+			file("test/parser.js", "const p = require('../lib/parser');\ntest(\"a\", () => {\n  expect(p('x')).toBe('x');\n});\n", "-")}, noted: is(Removed)},
+		{why: "py: a marker is registered", files: []File{file("conftest.py", "def pytest_configure(config):\n    config.addinivalue_line('markers', 'slow')\n", "def pytest_configure(config):\n    config.addinivalue_line('markers', 'quick')\n")}},
 		{why: "an option goes with its test", files: []File{
 			file("cli.js", "program.option('--colour');\n", "program.parse();\n"),
 			file("cli.test.js", "test(\"colour\", () => {\n  expect(run('--colour')).toBe(1);\n});\n"+js, js)}, noted: is(Removed)},

@@ -295,6 +295,9 @@ func (w *jsWalker) expect(list []node, i, times int) int {
 	j := i + 1
 	if at(list, j) == "." {
 		switch at(list, j+1) {
+		case "fail":
+			w.u.plain += times
+			return i
 		case "soft", "poll", "element":
 			j += 2
 		default: // expect.assertions(2), expect.any(…)

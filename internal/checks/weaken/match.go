@@ -191,6 +191,10 @@ func (j *judge) compareTests() {
 			if rows := o.rows - n.rows; n.rows > 0 && rows > 0 && need <= 0 {
 				need = rows
 			}
+			if need == 0 && n.listed > 0 && n.listed < o.listed {
+				need = o.listed - n.listed
+				o.rows, n.rows = o.listed, n.listed
+			}
 			if need > 0 {
 				lost := map[string]bool{}
 				for w := range o.words {

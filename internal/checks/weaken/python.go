@@ -221,12 +221,26 @@ func (r *pyReader) hooks(lines []*pyLine) {
 		name := at(toks, 1)
 		for _, p := range []string{"pytest_collection", "pytest_ignore_collect", "pytest_collect", "pytest_runtest", "pytest_pyfunc_call",
 			"pytest_sessionfinish", "pytest_configure", "pytest_cmdline", "pytest_report", "pytest_itemcollected", "pytest_generate_tests", "pytest_load_initial_conftests"} {
-			if strings.HasPrefix(name, p) {
+			if strings.HasPrefix(name, p) && !registers(p, pyText(l)) {
 				r.s.escapes = append(r.s.escapes, "hook "+name+" "+pyText(l))
 				break
 			}
 		}
 	}
+}
+
+// registers reports whether a hook of the configuration only adds markers and
+// the like: it names nothing by which tests are chosen or results changed.
+func registers(hook, body string) bool {
+	if hook != "pytest_configure" && hook != "pytest_report" {
+		return false
+	}
+	for _, w := range []string{"option", "exit", "ignore", "keyword", "markexpr", "deselect", "skip", "xfail", "outcome", "patch", "TestReport", "runtest", "__"} {
+		if strings.Contains(body, w) {
+			return false
+		}
+	}
+	return true
 }
 
 // loaders sees what bends a run of unittest from inside a test module: a

@@ -2,6 +2,7 @@ package weaken
 
 import (
 	"maps"
+	"path"
 	"slices"
 	"strings"
 )
@@ -25,7 +26,7 @@ func (j *judge) lookAtCode() {
 	if j.gone != nil {
 		return
 	}
-	j.gone, j.altered = map[string]definition{}, map[string]bool{}
+	j.gone, j.altered, j.goneFiles = map[string]definition{}, map[string]bool{}, map[string]bool{}
 	before, after := map[string]definition{}, map[string]definition{}
 	still := map[string]bool{}
 	for _, f := range j.in.Files {
@@ -36,6 +37,9 @@ func (j *judge) lookAtCode() {
 		now := codeOf(f.Path, f.After, lang)
 		if len(now) == 0 && f.After != nil {
 			continue // a file that was emptied, or that cannot be read, has removed nothing
+		}
+		if base := path.Base(f.Path); f.removed() {
+			j.goneFiles[strings.TrimSuffix(base, path.Ext(base))] = true
 		}
 		was := codeOf(f.Path, f.Before, lang)
 		if f.Before != nil && !slices.EqualFunc(was, now, func(a, b token) bool { return a.kind == b.kind && a.text == b.text }) {
@@ -176,7 +180,7 @@ func bodyBehind(toks []token, i int) bool {
 
 // excuse names what a lost test, or lost assertions, exercised and the change
 // removed; "" when there is nothing. A string that code has lost excuses a whole
-// test only when it is an option or a route, not when a message was worded anew.
+// test only when it is one word, an option or a key, not when a message was worded anew.
 func (j *judge) excuse(d deficit) string {
 	j.lookAtCode()
 	var names []string
@@ -185,25 +189,41 @@ func (j *judge) excuse(d deficit) string {
 		if name := strings.TrimLeft(w, "-"); !ok && name != w && len(name) >= 3 {
 			def, ok = j.gone[name] // the code declares an option without its dashes
 		}
-		if ok && (d.now != nil || !def.text || w[0] == '-' || w[0] == '/') {
+		if ok && (d.now != nil || !def.text || w[0] == '-' || w[0] == '/' || !strings.ContainsAny(w, " %{")) {
 			names = append(names, w)
 		}
 	}
 	if d.now == nil && len(names) == 0 {
-		// A whole test file that goes with the code that it names: what a test
-		// exercises may stand in its set-up.
-		for _, f := range j.in.Files {
-			if f.Path == d.old.file && f.removed() {
-				for _, t := range lex(f.Before, languageOf(f.Path)) {
-					if def, ok := j.gone[t.text]; ok && t.kind == ident && !def.text && !slices.Contains(names, t.text) {
-						names = append(names, t.text)
-					}
-				}
-			}
-		}
+		names = j.goneWith(d.old.file)
 	}
 	slices.Sort(names)
 	return strings.Join(names[:min(3, len(names))], ", ")
+}
+
+// goneWith are the names that a removed test file mentions and the code lost:
+// what a test exercises may stand in its set-up, or in a base class beside it that
+// went, too. A module that it loads by its path is such a name.
+func (j *judge) goneWith(file string) []string {
+	var names []string
+	for _, f := range j.in.Files {
+		if !f.removed() || !IsTest(f.Path) || path.Dir(f.Path) != path.Dir(file) || len(f.Before) > maxSource {
+			continue
+		}
+		for _, t := range lex(f.Before, languageOf(f.Path)) {
+			def, ok := j.gone[t.text]
+			ok = ok && t.kind == ident && !def.text
+			if t.kind == str && strings.Contains(t.text, "/") {
+				ok = j.goneFiles[strings.TrimSuffix(path.Base(t.text), path.Ext(t.text))]
+			}
+			if ok && !slices.Contains(names, t.text) {
+				names = append(names, t.text)
+			}
+		}
+	}
+	if !slices.ContainsFunc(j.in.Files, func(f File) bool { return f.Path == file && f.removed() }) {
+		return nil
+	}
+	return names
 }
 
 // touched reports whether the change altered code of the language of a test.

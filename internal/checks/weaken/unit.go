@@ -26,6 +26,8 @@ type unit struct {
 	calls map[string]int
 	// rows are the declared cases of a table; 0 = the unit has none.
 	rows int
+	// listed counts the rows of all its tables, nested ones too; Go alone has it.
+	listed int
 	// skips are the constructs that keep the unit, or what encloses it, from
 	// running or from counting.
 	skips []string

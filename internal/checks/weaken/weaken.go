@@ -225,6 +225,7 @@ type judge struct {
 	fresh            []*unit         // new tests without an old one
 	out, notes, open []Finding
 	gone             map[string]definition // names that the code of the change has lost; nil = not looked for
+	goneFiles        map[string]bool       // names of removed source files, without their endings
 	altered          map[string]bool       // languages whose code it altered
 	excused          map[*unit]bool        // tests whose loss is only noted
 }
