@@ -45,18 +45,20 @@ func (r CriterionReport) Checkable() bool { return r.Command != "" || r.File != 
 
 // judgeCriterion is the verdict on one criterion: reported as passed, with
 // evidence that look found to be true. Fail wins over pass.
-func judgeCriterion(spec, text string, reports []CriterionReport, look func(CriterionReport) (mark, finding string)) state.ReportCriterion {
-	none := state.ReportCriterion{Text: text, Verdict: "fail", Mark: markUnjudged, Evidence: notReported}
-	c := none
+func judgeCriterion(spec, text string, reports []CriterionReport,
+	look func(CriterionReport) (mark, finding string)) state.ReportCriterion {
+	c := state.ReportCriterion{Text: text, Verdict: "fail", Mark: markUnjudged, Evidence: notReported}
 	for _, r := range reports {
 		if r.Spec != spec || r.Criterion != text {
 			continue
 		}
 		if r.Verdict != "pass" {
-			return state.ReportCriterion{Text: text, Verdict: "fail", Mark: markJudged, Evidence: or(strings.TrimSpace(r.Evidence), "reported as "+r.Verdict+" without evidence")}
+			why := or(strings.TrimSpace(r.Evidence), "reported as "+r.Verdict+" without evidence")
+			return state.ReportCriterion{Text: text, Verdict: "fail", Mark: markJudged, Evidence: why}
 		}
 		mark, finding := look(r)
-		c = state.ReportCriterion{Text: text, Verdict: "pass", Mark: mark, Evidence: notes.CutBytes(finding, 4000), Command: r.Command, File: r.File, Quote: r.Quote}
+		c = state.ReportCriterion{Text: text, Verdict: "pass", Mark: mark, Evidence: notes.CutBytes(finding, 4000),
+			Command: r.Command, File: r.File, Quote: r.Quote}
 		if words := strings.TrimSpace(r.Evidence); words != "" {
 			c.Said = notes.CutBytes(words, 4000)
 		}
@@ -288,7 +290,8 @@ func (w *witness) specsAlone() (object.ID, error) {
 		return object.Zero, err
 	}
 	sig := ourSignature(w.l.Now())
-	commit, err := w.l.Repo.Store.WriteCommit(object.CommitData{Tree: tree, Author: sig, Committer: sig, Message: "the specs alone\n"})
+	commit, err := w.l.Repo.Store.WriteCommit(object.CommitData{Tree: tree, Author: sig, Committer: sig,
+		Message: "the specs alone\n"})
 	if err == nil {
 		err = w.l.Repo.Store.Sync()
 	}

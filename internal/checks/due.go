@@ -22,10 +22,11 @@ func Due(configured []Check, changed []string) (due []Check, left []Left) {
 	var elsewhere []Check
 	for _, c := range configured {
 		globs := guard.Protected{Globs: c.Paths}
+		touched := func(p string) bool { _, hit := globs.Match(p); return hit }
 		switch {
 		case c.AtEnd:
 			left = append(left, Left{c, "until the end"})
-		case len(c.Paths) == 0 || len(changed) == 0 || slices.ContainsFunc(changed, func(p string) bool { _, hit := globs.Match(p); return hit }):
+		case len(c.Paths) == 0 || len(changed) == 0 || slices.ContainsFunc(changed, touched):
 			due = append(due, c)
 		default:
 			elsewhere = append(elsewhere, c)
