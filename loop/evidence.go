@@ -8,6 +8,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
+	"git-ralph/notes"
 )
 
 // evidenceFiles are the files of an evidence commit besides worktree/.
@@ -40,7 +41,8 @@ func (l *Loop) writeEvidence(it *iteration, worktree object.ID, commit object.ID
 	}
 	maps.Copy(edits, found)
 	for path, data := range it.evidence {
-		id, err := l.Repo.Store.Write(object.Blob, data)
+		// Evidence may be shared, and nobody reads ten megabytes for a password.
+		id, err := l.Repo.Store.Write(object.Blob, []byte(notes.Redact(string(data))))
 		if err != nil {
 			return object.Zero, err
 		}

@@ -94,7 +94,7 @@ func (l *Loop) result(it *iteration, j Judgement) *state.Result {
 	}
 	cost := costOf(it.runs)
 	res := &state.Result{Verdict: j.Verdict, Partial: j.Partial, Reasons: j.Reasons, Outcome: string(it.proof.Outcome),
-		Detail: notes.OneLine(it.proof.Detail, 500), Title: it.task.Title, Summary: notes.OneLine(rec.Summary, 500),
+		Detail: notes.OneLine(notes.Redact(it.proof.Detail), 500), Title: it.task.Title, Summary: notes.OneLine(rec.Summary, 500),
 		Parent: hex(it.tip), Attempt: j.Attempt, Failure: j.Failure, Agent: l.Settings.Driver, Model: notes.OneLine(it.run.Model, 100),
 		Runs: it.runs, Tokens: tok, CostMicro: cost, DurationMs: l.Now().Sub(it.started).Milliseconds(), Turns: turns, APICalls: calls,
 		Checks: append(append([]state.CheckRun{}, it.steps...), it.report.Runs...), PutBack: it.putBack, Notices: it.notices,
@@ -182,7 +182,7 @@ func (l *Loop) failText(it *iteration, j Judgement) string {
 			b.WriteString("\n" + text + "\n")
 		}
 	}
-	return notes.CutBytes(notes.Clean(b.String()), 6000)
+	return notes.CutBytes(notes.Redact(notes.Clean(b.String())), 6000)
 }
 
 // reasonHelp explains a reason to the agent.

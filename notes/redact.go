@@ -1,97 +1,208 @@
 package notes
 
 import (
+	"encoding/base64"
+	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // Redacted stands where Redact took a secret out.
 const Redacted = "[redacted]"
 
-// secretRule finds one kind of secret. Group 1, where there is one, is the
-// part that is replaced; hints are texts of which one must occur (in lower
-// case), so that most texts never meet the regular expression.
-type secretRule struct {
-	hints []string
-	re    *regexp.Regexp
+// Redact takes obvious secrets out of a text: keys and tokens by their form,
+// private key blocks, passwords in URLs, values assigned to something called
+// password, secret, token or key when they look like a literal, and base64 of
+// any of them. It is conservative: code that handles passwords, hashes and
+// encoded images stay as they are. Its time grows with the text alone.
+func Redact(s string) string {
+	low := lowered(s)
+	for _, r := range secretRules() {
+		if out := r.apply(s, low); out != s {
+			s, low = out, lowered(out)
+		}
+	}
+	return redactEncoded(redactAssigned(s))
 }
 
-var secretRules = sync.OnceValue(func() []secretRule {
-	rule := func(re string, hints ...string) secretRule {
-		return secretRule{hints: hints, re: regexp.MustCompile(re)}
-	}
-	return []secretRule{
-		rule(`-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:[\s\S]*?-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|(?:\\n|[\sA-Za-z0-9+/=:,-])*)`, "private key"),
-		rule(`\b(?:AKIA|ASIA|AROA|AIDA|ABIA|ACCA)[A-Z0-9]{16}\b`, "akia", "asia", "aroa", "aida", "abia", "acca"),
-		rule(`(?i)aws_?secret_?(?:access_?)?key["']?\s*(?:[:=]|=>)\s*["']?([A-Za-z0-9/+]{40})\b`, "aws"),
-		rule(`\bgh[pousr]_[A-Za-z0-9]{30,}`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
-		rule(`\bgithub_pat_[A-Za-z0-9_]{22,}`, "github_pat_"),
-		rule(`\bgl(?:pat|ptt|dt|rt|cbt|soat)-[A-Za-z0-9_-]{20,}`, "gl"),
-		rule(`\bxox[abeoprs]-[A-Za-z0-9-]{10,}`, "xox"),
-		rule(`hooks\.slack\.com/services/([A-Za-z0-9/]{20,})`, "hooks.slack.com"),
-		rule(`\bsk-(?:ant|proj|svcacct|admin|or)-[A-Za-z0-9_-]{20,}`, "sk-"),
-		rule(`\bsk-[A-Za-z0-9]{32,}`, "sk-"),
-		rule(`\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}`, "k_live_", "k_test_"),
-		rule(`\bAIza[0-9A-Za-z_-]{35}`, "aiza"),
-		rule(`\bya29\.[0-9A-Za-z_-]{20,}`, "ya29."),
-		rule(`\bnpm_[A-Za-z0-9]{36}\b`, "npm_"),
-		rule(`\bpypi-[A-Za-z0-9_-]{50,}`, "pypi-"),
-		rule(`\bhf_[A-Za-z0-9]{30,}\b`, "hf_"),
-		rule(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`, "sg."),
-		rule(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{10,}`, "eyj"),
-		rule(`(?i)\bauthorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+([A-Za-z0-9._~+/=-]{8,})`, "authorization"),
-		rule(`(?i)\b[a-z][a-z0-9+.-]*://[^\s/:@"'<>]*:([^\s/@"'<>$\{\}]{3,})@[a-z0-9\[]`, "://"),
-	}
-})
-
-// Redact takes obvious secrets out of a text: keys and tokens by their form,
-// private key blocks, passwords in URLs, and values assigned to something
-// called password, secret, token or key when they look like a literal. It is
-// conservative: code that handles passwords stays as it is.
-func Redact(s string) string {
-	low := ""
-	for _, r := range secretRules() {
-		if low == "" {
-			low = strings.ToLower(s)
+// lowered has ASCII letters in lower case, at the same places as s.
+func lowered(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c | 0x20
 		}
-		if !containsAny(low, r.hints) {
+	}
+	return string(b)
+}
+
+// span is a part of a text.
+type span struct{ from, to int }
+
+// near are the surroundings of a rule's hints, in order and without overlaps.
+func (r *secretRule) near(s, low string) []span {
+	const before, after = 120, 700
+	var found []span
+	for _, h := range r.hints {
+		in := low
+		if strings.ToLower(h) != h {
+			in = s
+		}
+		for at := 0; ; {
+			i := strings.Index(in[at:], h)
+			if i < 0 {
+				break
+			}
+			at += i
+			if r.whole {
+				return []span{{0, len(s)}}
+			}
+			if w := (span{max(0, at-before), min(len(s), at+after)}); h != "://" || strings.Contains(s[at:w.to], "@") {
+				found = append(found, w)
+			}
+			at += len(h)
+		}
+	}
+	slices.SortFunc(found, func(a, b span) int { return a.from - b.from })
+	var out []span
+	for _, w := range found {
+		if n := len(out); n > 0 && w.from <= out[n-1].to {
+			out[n-1].to = max(out[n-1].to, w.to)
 			continue
 		}
-		if out := r.apply(s); out != s {
-			s, low = out, ""
-		}
+		out = append(out, w)
 	}
-	return redactAssigned(s)
+	return out
 }
 
-func containsAny(s string, subs []string) bool {
-	for _, sub := range subs {
-		if strings.Contains(s, sub) {
-			return true
-		}
-	}
-	return false
-}
-
-func (r secretRule) apply(s string) string {
-	matches := r.re.FindAllStringSubmatchIndex(s, -1)
-	if matches == nil {
-		return s
-	}
+func (r *secretRule) apply(s, low string) string {
 	var b strings.Builder
 	pos := 0
-	for _, m := range matches {
-		from, to := m[0], m[1]
-		if len(m) > 2 && m[2] >= 0 {
-			from, to = m[2], m[3]
+	for _, w := range r.near(s, low) {
+		for _, m := range r.re().FindAllStringSubmatchIndex(s[w.from:w.to], -1) {
+			from, to := m[0], m[1]
+			if len(m) > 2 && m[2] >= 0 {
+				from, to = m[2], m[3]
+			}
+			from, to = w.from+from, w.from+to
+			for to == w.to && to < len(s) && plainByte(s[to]) { // longer than its surroundings
+				to++
+				w.to = to
+			}
+			b.WriteString(s[pos:from])
+			b.WriteString(Redacted)
+			pos = to
 		}
-		b.WriteString(s[pos:from])
-		b.WriteString(Redacted)
-		pos = to
+	}
+	if pos == 0 {
+		return s
 	}
 	b.WriteString(s[pos:])
 	return b.String()
+}
+
+// plainByte says whether c may stand in base64 of any kind.
+func plainByte(c byte) bool {
+	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '+' || c == '/' || c == '_' || c == '-'
+}
+
+// redactEncoded takes out base64 whose text holds a secret by its form. It looks
+// into what decodes to text only: an image or a checksum does not. Tokens of
+// Discord's bots have no mark but their three parts.
+func redactEncoded(s string) string {
+	const shortest = 24 // of a run that may hold a key
+	var b strings.Builder
+	pos := 0
+	for i := 0; i < len(s); i++ {
+		if !plainByte(s[i]) {
+			continue
+		}
+		from := i
+		for i < len(s) && plainByte(s[i]) {
+			i++
+		}
+		to := i
+		if to-from < shortest {
+			continue
+		}
+		if end := botToken(s, from, to); end > 0 {
+			to = end
+		} else if !encodedSecret(s[from:to]) {
+			continue
+		}
+		for to < len(s) && s[to] == '=' {
+			to++
+		}
+		b.WriteString(s[pos:from])
+		b.WriteString(Redacted)
+		pos, i = to, to
+	}
+	if pos == 0 {
+		return s
+	}
+	b.WriteString(s[pos:])
+	return b.String()
+}
+
+// botToken is where a token ends whose first part lies at from to to; 0 = it is
+// none.
+func botToken(s string, from, to int) int {
+	part := func(at int) int {
+		for at < len(s) && plainByte(s[at]) {
+			at++
+		}
+		return at
+	}
+	if strings.IndexByte("MNO", s[from]) < 0 || to-from > 30 || to >= len(s) || s[to] != '.' {
+		return 0
+	}
+	second := part(to + 1)
+	if second-to-1 != 6 || second >= len(s) || s[second] != '.' {
+		return 0
+	}
+	if end := part(second + 1); end-second-1 >= 27 {
+		return end
+	}
+	return 0
+}
+
+// encodedSecret says whether base64 is text with a secret in it.
+func encodedSecret(run string) bool {
+	body := strings.NewReplacer("-", "+", "_", "/").Replace(run)
+	// The beginning tells most that is no text.
+	if head, err := base64.RawStdEncoding.DecodeString(body[:24]); err != nil || !isText(head, true) {
+		return false
+	}
+	if len(body)%4 == 1 {
+		body = body[:len(body)-1]
+	}
+	text, err := base64.RawStdEncoding.DecodeString(body)
+	if err != nil || !isText(text, false) {
+		return false
+	}
+	plain := string(text)
+	low := lowered(plain)
+	for _, r := range secretRules() {
+		if r.apply(plain, low) != plain {
+			return true
+		}
+	}
+	return redactAssigned(plain) != plain
+}
+
+// isText says whether b is text; cut = its last character may be cut off.
+func isText(b []byte, cut bool) bool {
+	for len(b) > 0 {
+		r, size := utf8.DecodeRune(b)
+		if r == utf8.RuneError && size == 1 && !(cut && len(b) < utf8.UTFMax) || r < ' ' && r != '\n' && r != '\r' && r != '\t' {
+			return false
+		}
+		b = b[size:]
+	}
+	return true
 }
 
 // redactAssigned takes out values that are assigned to something called
@@ -148,6 +259,11 @@ func secretName(name string) bool {
 		return false
 	}
 	low := strings.ToLower(name)
+	return namedSecret(low) || keyName(low)
+}
+
+// namedSecret says whether a name in lower case says that it is a secret.
+func namedSecret(low string) bool {
 	for _, end := range []string{"password", "passwd", "passphrase", "pwd", "secret", "token", "credential", "credentials",
 		"apikey", "api_key", "api-key", "accesskey", "access_key", "access-key", "secretkey", "secret_key", "secret-key",
 		"privatekey", "private_key", "private-key", "authkey", "auth_key", "auth-key"} {
@@ -156,6 +272,38 @@ func secretName(name string) bool {
 		}
 	}
 	return false
+}
+
+// keyName says whether a name in lower case ends in key and is none of the keys
+// that everybody may know.
+func keyName(low string) bool {
+	for _, end := range []string{"_key", "-key", "accountkey", "signingkey", "encryptionkey", "masterkey", "_pat", "_jwt", "_pass", "_key_b64", "_key_base64", "_dsn"} {
+		if strings.HasSuffix(low, end) {
+			for _, known := range []string{"public", "primary", "foreign", "cache", "sort", "partition", "host", "index", "unique", "object", "routing", "group", "shard", "row", "hash", "lock", "map", "config", "i18n", "translation", "idempotency"} {
+				if strings.Contains(low, known) {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// entropy is the number of bits a character of s carries.
+func entropy(s string) float64 {
+	var count [256]int
+	for i := range len(s) {
+		count[s[i]]++
+	}
+	bits := 0.0
+	for _, n := range count {
+		if n > 0 {
+			p := float64(n) / float64(len(s))
+			bits -= p * math.Log2(p)
+		}
+	}
+	return bits
 }
 
 // valueAfter is where the value behind the sign at i lies, with its quotes,
@@ -211,6 +359,11 @@ func assigned(name, value string, call bool) bool {
 		return false
 	case quoted && strings.ContainsAny(value, " \t"):
 		return false // a sentence: "must not be empty"
+	}
+	if !namedSecret(strings.ToLower(name)) {
+		// Many harmless things are called keys: only what looks drawn by lot counts.
+		return len(value) >= 16 && entropy(value) >= 3 && !codePath().MatchString(value) && strings.ContainsAny(value, "0123456789") &&
+			!strings.ContainsAny(value, "{}[]\\`")
 	}
 	digit, letter := strings.ContainsAny(value, "0123456789"), strings.ContainsAny(low, "abcdefghijklmnopqrstuvwxyz")
 	if quoted {

@@ -220,3 +220,33 @@ func TestGroupMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestCredentialPlaces: logins of programs are covered, settings without one are
+// not, and root sees nothing of others.
+func TestCredentialPlaces(t *testing.T) {
+	b := newBox(t, "")
+	for _, p := range []string{".pgpass", ".vault-token", ".config/gh/hosts.yml", ".mozilla/firefox/logins.json", ".bash_history", ".config/op/config"} {
+		b.write("home/"+p, "HIDDEN")
+	}
+	b.write("home/.npmrc", "//registry.example.invalid/:_authToken=HIDDEN")
+	b.write("home/.m2/settings.xml", "<settings><mirror>SEEN-mirror</mirror></settings>")
+	out, _ := b.inside(`cd; cat .pgpass .vault-token .config/gh/* .mozilla/firefox/* .bash_history .config/op/* .npmrc .m2/settings.xml
+		cat /etc/shadow* /etc/ssh/*_key; true`)
+	if strings.Contains(out, "HIDDEN") || strings.Contains(out, "root:") || strings.Contains(out, "PRIVATE KEY") || !strings.Contains(out, "SEEN-mirror") {
+		t.Error(out)
+	}
+	if os.Getuid() != 0 {
+		return
+	}
+	other := "/home/git-ralph-test-other"
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(other) })
+	if err := os.WriteFile(other+"/diary", []byte("HIDDEN"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, _ := b.inside(`cat ` + other + `/diary; ls -A ` + other + `; true`); strings.Contains(out, "HIDDEN") || strings.Contains(out, "\ndiary") {
+		t.Error(out)
+	}
+}

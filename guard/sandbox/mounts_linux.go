@@ -254,9 +254,14 @@ func (m *mounter) hidden() {
 			paths = append(paths, filepath.Join(m.spec.Home, p))
 		}
 	}
+	paths = append(paths, settingsWithSecrets(m.spec.Home)...)
+	paths = append(paths, m.ofOthers()...)
 	for _, p := range append(paths, m.spec.Hidden...) {
+		if _, err := os.Lstat(p); err != nil {
+			continue // most of them; one look is enough
+		}
 		r, err := m.resolve(p)
-		if err != nil || slices.ContainsFunc(m.items, func(it item) bool { return it.rank == rankHidden && it.target == r.real }) {
+		if err != nil || slices.ContainsFunc(m.items, func(it item) bool { return it.rank == rankHidden && within(r.real, it.target) }) {
 			continue
 		}
 		it := item{target: r.real, rank: rankHidden, dir: r.dir, tree: -1, what: "hide"}

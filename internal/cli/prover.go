@@ -14,6 +14,7 @@ import (
 	"git-ralph/internal/checks/weaken"
 	"git-ralph/internal/config"
 	"git-ralph/loop"
+	"git-ralph/notes"
 	"git-ralph/plan"
 )
 
@@ -99,11 +100,18 @@ func (p *prover) weigh(req loop.ProofRequest, results ...checks.Result) checks.V
 	return checks.Weigh(results, p.toBaseline(req.Baseline), mode, p.strategy())
 }
 
+func redactLines(lines []string) []string {
+	if len(lines) == 0 {
+		return lines
+	}
+	return strings.Split(notes.Redact(strings.Join(lines, "\n")), "\n")
+}
+
 func (p *prover) short(r checks.Result) state.CheckRun {
 	s := r.Short(p.set.Context.FailureChars)
 	return state.CheckRun{Name: r.Name, Kind: string(r.Kind), Command: r.Command, ExitCode: r.ExitCode, Passed: r.Passed,
-		DurationMs: r.DurationMs, Output: strings.ToValidUTF8(string(s.Output), "\uFFFD"), TimedOut: r.TimedOut, Flaky: r.Flaky, AlreadyRed: r.AlreadyRed, Tests: r.Tests, NoTests: r.NoTests,
-		Tolerated: r.Tolerated, Missing: r.Missing, Tail: checks.Tail(r.Output, tailLines)}
+		DurationMs: r.DurationMs, Output: notes.Redact(strings.ToValidUTF8(string(s.Output), "\uFFFD")), TimedOut: r.TimedOut, Flaky: r.Flaky, AlreadyRed: r.AlreadyRed, Tests: r.Tests, NoTests: r.NoTests,
+		Tolerated: r.Tolerated, Missing: r.Missing, Tail: redactLines(checks.Tail(r.Output, tailLines))}
 }
 
 func (p *prover) toBaseline(in []state.CheckState) checks.Baseline {

@@ -98,8 +98,9 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 		Notify: map[string][]string{"complete": set.Notify.Complete, "halt": set.Notify.Halt, "needs_human": set.Notify.NeedsHuman, "limit": set.Notify.Limit},
 	}
 	// The client keeps what it needs to log in; tools, checks and steps do not.
-	s.AgentEnv = proc.CleanEnv(a.Env, set.Agent.EnvDeny, set.Agent.EnvAllow, agent.LoginOf(set.Agent.Driver).Env)
-	s.CheckEnv = proc.CleanEnv(a.Env, set.Agent.EnvDeny, set.Agent.EnvAllow, nil)
+	deny := append(proc.SecretNames(), set.Agent.EnvDeny...)
+	s.AgentEnv = proc.CleanEnv(a.Env, deny, set.Agent.EnvAllow, agent.LoginOf(set.Agent.Driver).Env)
+	s.CheckEnv = proc.CleanEnv(a.Env, deny, set.Agent.EnvAllow, nil)
 	// Without a sandbox, too, git has no credentials and nobody to ask; and
 	// what a project installs does not bring its hooks along.
 	quiet := append(proc.AgentGitEnv(), "HUSKY=0", "LEFTHOOK=0")

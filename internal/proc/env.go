@@ -2,12 +2,32 @@ package proc
 
 import (
 	"path"
+	"regexp"
 	"strings"
+	"sync"
 )
 
 // DefaultEnvDeny are the patterns of variables that look like secrets.
 func DefaultEnvDeny() []string {
 	return []string{"*SECRET*", "*PASSWORD*", "*TOKEN*", "*_KEY", "AWS_*"}
+}
+
+// SecretNames are further patterns of variables that hold secrets, which count
+// whatever the settings deny; those allow exceptions.
+func SecretNames() []string {
+	return strings.Fields(`*SECRET* *PASSWORD* *PASSWD* *PASSPHRASE* *TOKEN *TOKEN_* *CREDENTIAL* *APIKEY* *API_KEY* *PRIVATEKEY* *WEBHOOK* *COOKIE*
+		KEY KEYS *_KEY *_KEYS *_KEY_* ACCESS_KEY* PASS PASS_* *_PASS *_PASS_* *_PWD PGPASS* PAT *_PAT *_PAT_* AUTH AUTH_* *_AUTH *_AUTH_*
+		DSN *_DSN *_DSN_* JWT JWT_* *_JWT *_JWT_* BEARER* *_BEARER* SESSION CREDS *_CREDS *_CREDS_* *CONNECTION_STRING*
+		DATABASE_URL *_DATABASE_URL DB_URL *_DB_URL MONGO*_URI MONGO*_URL REDIS*_URL REDIS*_URI AMQP*_URL POSTGRES*_URL MYSQL*_URL`)
+}
+
+// secretAddress is a URL with a password in it.
+var secretAddress = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`://[^/\s@]*:[^/\s@]+@`) })
+
+// hasPassword says whether the value of a variable is a URL with a password.
+// Proxies keep theirs: without it there is no network.
+func hasPassword(name, value string) bool {
+	return strings.Contains(value, "@") && !strings.HasSuffix(name, "_PROXY") && secretAddress().MatchString(value)
 }
 
 // agentGitVars are the GIT_* variables that an agent may inherit: they say who
@@ -33,7 +53,8 @@ var sessionVars = map[string]bool{
 }
 
 // CleanEnv is base (os.Environ form) without variables that redirect git, that
-// lead out into the user's session, or whose names match a pattern of deny.
+// lead out into the user's session, whose names match a pattern of deny, or
+// whose values are URLs with a password.
 // Patterns are globs (* ? []), compared without regard to case. A name that
 // matches allow stays: the user's word. A name in keep, which is literal, stays
 // too: what the client needs to authenticate; callers leave it out for tools,
@@ -50,12 +71,12 @@ func CleanEnv(base, deny, allow, keep []string) []string {
 	}
 	out := make([]string, 0, len(base))
 	for i, kv := range base {
-		name, _, ok := strings.Cut(kv, "=")
+		name, value, ok := strings.Cut(kv, "=")
 		if !ok || name == "" || last[name] != i {
 			continue
 		}
 		upper := strings.ToUpper(name)
-		if kept[upper] || matchAny(allow, upper) || !restricted(upper, deny) {
+		if kept[upper] || matchAny(allow, upper) || !restricted(upper, deny) && !hasPassword(upper, value) {
 			out = append(out, kv)
 		}
 	}

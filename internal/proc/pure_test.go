@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -122,6 +123,30 @@ func TestCleanEnv(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestSecretNames: what looks like a secret by its name or value goes, in any
+// case; what every program expects stays.
+func TestSecretNames(t *testing.T) {
+	gone := "DATABASE_URL GH_PAT MYSQL_PWD NPM_AUTH STRIPE_APIKEY APIKEY KEY PASSWD DB_PASS GPG_PASSPHRASE ACCESS_KEY_ID JWT SESSION COOKIE BEARER AUTH SENTRY_DSN " +
+		"MONGO_URI REDIS_URL SLACK_WEBHOOK_URL DOCKER_AUTH_CONFIG GOOGLE_CREDENTIALS SIGNING_KEY_B64 PRIVATEKEY X_KEYS npm_config__auth gh_pat PGPASSFILE MY_JWT"
+	stays := "PATH HOME PWD OLDPWD USER LANG TERM XDG_SESSION_ID DESKTOP_SESSION GIT_AUTHOR_NAME KEYBOARD MONKEY COMPASS GOPATH HTTPS_PROXY CI AUTHOR"
+	var base []string
+	for _, n := range strings.Fields(gone + " " + stays) {
+		base = append(base, n+"=x")
+	}
+	for _, kv := range CleanEnv(base, SecretNames(), nil, nil) {
+		if n, _, _ := strings.Cut(kv, "="); !slices.Contains(strings.Fields(stays), n) {
+			t.Errorf("%s stays", n)
+		}
+	}
+	if got := CleanEnv(base, SecretNames(), nil, nil); len(got) != len(strings.Fields(stays)) {
+		t.Errorf("left: %q", got)
+	}
+	urls := []string{"A=https://me:pw@host/x", "B=https://host/a:b@c", "https_proxy=http://me:pw@proxy", "C=git@host:x", "D=postgres://u:p@db"}
+	if got := strings.Join(CleanEnv(urls, nil, []string{"D"}, nil), " "); got != strings.Join(urls[1:], " ") {
+		t.Errorf("by value: %q", got)
 	}
 }
 
