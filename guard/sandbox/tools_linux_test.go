@@ -122,11 +122,15 @@ func BenchmarkStart(b *testing.B) {
 		}
 		return proc.Run(b.Context(), cmd)
 	}
-	command := func(network Network) func() (proc.Exit, error) {
+	warm := base
+	warm.HomeUpper = filepath.Join(base.HomeUpper, "warm")
+	command := func(network Network, layers bool) func() (proc.Exit, error) {
 		opts := proc.GroupOptions{EventID: "bench"}
 		if network != "" {
-			spec := r.Apply(base)
-			spec.Network = network
+			spec := r.Apply(warm)
+			if spec.Network = network; layers {
+				spec.HomeUpper, spec.HomeLower, spec.HomeDiscard = base.HomeUpper, warm.HomeUpper, true
+			}
 			if opts.Wrap, err = Wrapper(spec); err != nil {
 				b.Fatal(err)
 			}
@@ -146,7 +150,8 @@ func BenchmarkStart(b *testing.B) {
 		took []time.Duration
 	}{
 		{name: "program", run: program, code: 2}, {name: "namespaces", run: namespaces, code: 2},
-		{name: "none", run: command("")}, {name: "open", run: command(NetworkOpen)}, {name: "loopback", run: command(NetworkLoopback)},
+		{name: "none", run: command("", false)}, {name: "open", run: command(NetworkOpen, false)},
+		{name: "layers", run: command(NetworkOpen, true)}, {name: "loopback", run: command(NetworkLoopback, false)},
 	}
 	for b.Loop() {
 		for i := range rows {
