@@ -142,6 +142,7 @@ type AgentEvent struct {
 	Kind    AgentEventKind
 	Text    string
 	Tool    string
+	Path    string // the file that a tool call names, "" = none
 	Model   string
 	Version string
 	Usage   Usage

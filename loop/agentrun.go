@@ -329,7 +329,10 @@ func (m *meter) event(e AgentEvent) {
 	case EventText:
 		m.lastText = notes.CutBytes(e.Text, 4000)
 		m.l.emit("agent", m.it.state, m.it.task.ID, map[string]string{"text": notes.CutBytes(e.Text, 4000)}, "%s", notes.OneLine(e.Text, 200))
+	case EventToolDone:
+		m.it.calls.done(time.Now())
 	case EventToolCall:
+		m.it.calls.call(e.Tool, e.Path, m.l.Repo.Root, time.Now())
 		m.l.emit("agent", m.it.state, m.it.task.ID, map[string]string{"tool": e.Tool}, "%s %s", notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 160))
 	case EventDenied:
 		m.l.emit("agent", m.it.state, m.it.task.ID, map[string]string{"denied": e.Tool}, "denied %s: %s", notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 200))

@@ -36,6 +36,7 @@ func (l *Loop) examine(ctx context.Context, it *iteration) (*Action, error) {
 	}
 	l.fail("iteration:captured")
 	l.nameForeign(it)
+	l.nameBeside(it)
 	l.weighChange(it)
 	it.proof.ChecksPass = true
 	if prove {

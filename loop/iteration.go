@@ -59,7 +59,8 @@ type iteration struct {
 	putBack    []string
 	notices    []string
 	evidence   evidenceFiles
-	foundIndex object.ID        // entries that were put back, as a tree
+	foundIndex object.ID // entries that were put back, as a tree
+	calls      toolWatch
 	found      []worktree.Saved // what restores took out of the worktree and stored
 	more       bool             // some of it is in no evidence that was written before
 	cause      error            // why the agent was stopped

@@ -237,6 +237,16 @@ func (e *Engine) Capture(ctx context.Context, c *Checkpoint) (*Capture, error) {
 	return out, nil
 }
 
+// ChangedAt is when a captured file changed last, by its change time, which
+// nobody sets; zero when it is not there.
+func (out *Capture) ChangedAt(path string) time.Time {
+	f := out.root.fileAt(path)
+	if f == nil || !f.present() {
+		return time.Time{}
+	}
+	return time.Unix(0, max(f.ctime, f.mtime))
+}
+
 // giveWay takes out of the changes what lies where a person's own file has to
 // come back: a folder in its place, or a file in the place of its folder.
 func (out *Capture) giveWay() {

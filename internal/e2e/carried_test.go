@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestCarriedAwayAndBack: a large file, another repository and a FIFO whose
@@ -133,5 +134,32 @@ func TestRepositoriesInIgnoredFolders(t *testing.T) {
 				t.Errorf("not named:\n%s", notices)
 			}
 		})
+	}
+}
+
+// TestChangedBeside: a tracked file that changed while the agent ran, and that
+// none of its tool calls can have changed, is named as perhaps the person's.
+func TestChangedBeside(t *testing.T) {
+	p := newProject(t, "", check, map[string]string{"README": "readme\n", "play.toml": `
+[[play]]
+steps = [
+  { write = "ours.txt", content = "by the agent\n" },
+  { sleep = "2s" },
+  { tool = "ralph_mark_task_complete", args = { task_id = "${RALPH_TASK_ID}", verification_notes = "it works" } },
+]
+`})
+	p.must(t, "add", "the first thing")
+	done := make(chan result, 1)
+	go func() { done <- p.run(t, nil, "start", "--once", "--script", "play.toml") }()
+	for range 4000 {
+		if lies(p.Dir, "ours.txt") != "" {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	put("README", "edited by a person\n")(p.Dir)
+	r := <-done
+	if !strings.Contains(r.out, "changed while it ran, perhaps by you: README (") || strings.Contains(r.out, "perhaps by you: ours.txt") {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
 }

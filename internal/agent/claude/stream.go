@@ -75,7 +75,7 @@ func (s *stream) assistant(l line) (out []loop.AgentEvent) {
 			if len(s.open) < maxTracked {
 				s.open[b.ID] = b.Name
 			}
-			out = append(out, loop.AgentEvent{Kind: loop.EventToolCall, Tool: client.Line(b.Name, 100), Text: client.Brief(b.Input)})
+			out = append(out, loop.AgentEvent{Kind: loop.EventToolCall, Tool: client.Line(b.Name, 100), Text: client.Brief(b.Input), Path: client.Path(b.Input)})
 		}
 	}
 	if !synthetic && l.Message.Usage != nil {

@@ -61,6 +61,21 @@ func Brief(input json.RawMessage) string {
 	return Line(string(bytes.TrimSpace(input)), briefMax)
 }
 
+// Path is the file that the arguments of a tool call name, "" = none.
+func Path(input json.RawMessage) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(input, &fields) != nil {
+		return ""
+	}
+	for _, key := range []string{"file_path", "notebook_path", "path"} {
+		var s string
+		if json.Unmarshal(fields[key], &s) == nil && s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
 // Line makes text one line of at most limit characters, without control
 // characters: what a client says goes to terminals and commit messages.
 func Line(text string, limit int) string {

@@ -165,7 +165,7 @@ func (s *session) line(data []byte, cut bool) {
 	case "ask":
 		s.transcript.JSON(trimmed)
 		s.watch.Open(call)
-		s.events(loop.AgentEvent{Kind: loop.EventToolCall, Tool: q.Tool, Text: client.Brief(q.Input)})
+		s.events(loop.AgentEvent{Kind: loop.EventToolCall, Tool: q.Tool, Text: client.Brief(q.Input), Path: client.Path(q.Input)})
 		p := loop.Permission{Allow: true}
 		if s.req.Judge != nil {
 			p = s.req.Judge(loop.ToolUse{Tool: q.Tool, Input: q.Input})
@@ -181,7 +181,7 @@ func (s *session) line(data []byte, cut bool) {
 	case "call":
 		s.transcript.JSON(trimmed)
 		s.watch.Open(call)
-		s.events(loop.AgentEvent{Kind: loop.EventToolCall, Tool: q.Tool, Text: client.Brief(q.Input)})
+		s.events(loop.AgentEvent{Kind: loop.EventToolCall, Tool: q.Tool, Text: client.Brief(q.Input), Path: client.Path(q.Input)})
 		s.calls.Go(func() { s.serve(q, call) })
 	case "end":
 		more := false
