@@ -21,7 +21,7 @@ func Fields() []Field {
 		{"goal", "the project's goal, one line", all},
 		{"phase", "discovery, planning, building or validation", all},
 		{"iteration", "number of the iteration", all},
-		{"done", "number of tasks done or skipped", all},
+		{"done", "number of tasks done", all},
 		{"total", "number of tasks", all},
 		{"checks", "the configured checks as a list: name, kind and command", all},
 		{"toolchain", "test, lint, typecheck, add and sync commands as a list", all},

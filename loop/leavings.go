@@ -13,6 +13,9 @@ func (l *Loop) leavings(it *iteration, j Judgement, res *state.Result) {
 	var refused []string
 	_, res.Learned, refused = l.learned(it, res.Handoff)
 	res.Notices = append(slices.Clip(res.Notices), refused...)
+	if h := it.handoff; h != nil && j.Verdict != state.Keep && h.RequestHumanReview != nil && h.RequestHumanReview.Needed {
+		res.Notices = append(res.Notices, "the agent asks for a person: "+notes.OneLine(h.RequestHumanReview.Reason, 500))
+	}
 	if j.Verdict == state.Keep {
 		if it.product == nil {
 			res.Amendments = res.Handoff.PlanAmendments

@@ -145,8 +145,12 @@ func (l *Loop) afterwards(ctx context.Context, it *iteration, j Judgement) (*Act
 			return &Action{Kind: Halt, Status: state.Interrupted, Reason: "interrupted"}, nil
 		}
 	}
-	if h := it.handoff; h != nil && j.Verdict == state.Keep && h.RequestHumanReview != nil && h.RequestHumanReview.Needed {
-		return &Action{Kind: Halt, Status: state.NeedsReview, Reason: h.RequestHumanReview.Reason}, nil
+	if h := it.handoff; h != nil && h.RequestHumanReview != nil && h.RequestHumanReview.Needed {
+		if j.Verdict == state.Keep {
+			return &Action{Kind: Halt, Status: state.NeedsReview, Reason: h.RequestHumanReview.Reason}, nil
+		}
+		// Only kept work pauses a run; the words are shown all the same.
+		l.emit("review", it.state, it.task.ID, nil, "the agent asks for a person: %s", notes.OneLine(h.RequestHumanReview.Reason, 300))
 	}
 	if d := l.Settings.Delay; d > 0 {
 		l.Sleep(ctx, d)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,21 @@ type completedDoc struct {
 	Attempts    int         `json:"attempts"`
 	Tokens      int64       `json:"tokens"`
 	Cost        json.Number `json:"cost_usd"`
+}
+
+// paceLine is what a task of this session took on average, rejected attempts
+// included, and what the rest will take at that pace; "" before one is done.
+func paceLine(s state.State) string {
+	r, left := s.Run, int64(s.Plan.Remaining())
+	if r.SessionDone == 0 || r.Used.Ms == 0 || left == 0 {
+		return ""
+	}
+	each := r.Used.Ms / int64(r.SessionDone)
+	line := fmt.Sprintf("%s a task, about %s for the %d that are left", duration(each), duration(each*left), left)
+	if cost := r.Cost.Session / int64(r.SessionDone); cost > 0 {
+		line += fmt.Sprintf("; $%s a task, about $%s", usd(cost), usd(cost*left))
+	}
+	return line
 }
 
 // Run shows how far the plan is.
@@ -72,7 +88,11 @@ func (c *ProgressCmd) Run(a *App) error {
 	defer a.page()()
 	const width = 40
 	full := width * d.Percent / 100
-	a.printf("%s%s %d %%\n%s\n", a.colour(a.Out, "32", strings.Repeat("█", full)), a.colour(a.Out, "2", strings.Repeat("░", width-full)), d.Percent, countLine(s.Plan))
+	pace := paceLine(s)
+	if pace != "" {
+		pace = "\n" + pace
+	}
+	a.printf("%s%s %d %%\n%s%s\n", a.colour(a.Out, "32", strings.Repeat("█", full)), a.colour(a.Out, "2", strings.Repeat("░", width-full)), d.Percent, countLine(s.Plan), pace)
 	if len(d.Completed) > 0 {
 		a.printf("\n%s\n", a.colour(a.Out, "1", "done"))
 		var rows [][]string

@@ -226,6 +226,9 @@ func (c *StatusCmd) Run(a *App) error {
 		row("plan", "empty")
 	} else {
 		row("plan", "%s", countLine(s.Plan))
+		if pace := paceLine(s); pace != "" {
+			row("pace", "%s", pace)
+		}
 	}
 	if d.Driver != "" {
 		row("agent", "%s, %s", strings.TrimSpace(d.Driver+" "+d.Model), d.Mode)
