@@ -377,7 +377,7 @@ func (p *prover) Weakened(ctx context.Context, req loop.WeakenRequest) (loop.Wea
 		}
 	}
 	if len(findings) == 0 {
-		findings = fewerTests(req, report.Before-report.After)
+		findings = fewerTests(req, report.Before+report.Excused-report.After)
 	}
 	var out loop.WeakenReport
 	for _, f := range append(findings, open...) {

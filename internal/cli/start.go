@@ -291,9 +291,6 @@ func (r *reporter) emit(l loop.Live) {
 			code = "33"
 		}
 		r.a.printf("  %s\n", paint(code, l.Message))
-		if data, ok := l.Data.(map[string]any); ok && data["hint"] != nil {
-			r.a.printf("  hint: %s\n", data["hint"])
-		}
 	case "end":
 	case "iteration_end":
 		if r.a.Verbose > 0 {

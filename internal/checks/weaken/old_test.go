@@ -240,3 +240,31 @@ func TestOverlayHelpers(t *testing.T) {
 		})
 	}
 }
+
+// TestHeld: lost assertions are forgiven where the old tests ran on the new code
+// and passed.
+func TestHeld(t *testing.T) {
+	lost := Finding{Rule: Assertions, Path: "calc/calc_test.go", Test: "TestAdd"}
+	passed := RunReport{Known: true}
+	failed := func(unit string) RunReport {
+		return RunReport{Known: true, Exit: 1, Tests: []TestResult{{unit, "TestAdd", Failed}}}
+	}
+	for _, tt := range []struct {
+		why  string
+		old  []RunReport
+		want bool
+	}{
+		{"they ran and passed", []RunReport{passed}, true},
+		{"a check of another kind passed, too", []RunReport{{}, passed}, true},
+		{"nothing is known about what ran", []RunReport{{}}, false},
+		{"nothing ran", nil, false},
+		{"one of the file failed", []RunReport{failed("example.org/calc")}, false},
+		{"one of another folder failed", []RunReport{failed("example.org/other")}, true},
+		{"they could not be built", []RunReport{{Known: true, Exit: 1, NotBuilt: []string{"example.org/calc"}}}, false},
+		{"an unknown runner failed", []RunReport{passed, {Exit: 1}}, false},
+	} {
+		if got := Held(lost, tt.old); got != tt.want {
+			t.Errorf("%s: %v", tt.why, got)
+		}
+	}
+}

@@ -131,6 +131,8 @@ type Report struct {
 	// Before and After count the tests in the files of the change, the rows of
 	// tables as tests; those that were removed with what they exercise are left out.
 	Before, After int
+	// Excused counts those that are left out.
+	Excused int
 }
 
 // Judge compares the two sides of a change. The findings are ordered by path.
@@ -161,7 +163,9 @@ func Judge(in Input) Report {
 	j.snapshots()
 	j.configuration()
 
-	return Report{Findings: inOrder(j.out), Open: inOrder(j.open), Notes: inOrder(j.notes), Old: j.fates(), Before: count(j.before, j.excused), After: count(j.after, nil)}
+	rep := Report{Findings: inOrder(j.out), Open: inOrder(j.open), Notes: inOrder(j.notes), Old: j.fates(), Before: count(j.before, j.excused), After: count(j.after, nil)}
+	rep.Excused = count(j.before, nil) - rep.Before
+	return rep
 }
 
 func inOrder(all []Finding) []Finding {
