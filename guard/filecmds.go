@@ -232,6 +232,15 @@ func (j *judge) fileCommand(sc *scope, base string, args []arg, in stream) bool 
 				j.deny(ClassDestructive, "this stops the machine", "end your work by ending your turn")
 			}
 		}
+		verb, _ := verbs(rest)
+		if !contains(" status show cat list-units list-unit-files list-timers list-sockets list-dependencies list-jobs is-active is-enabled is-failed is-system-running get-default show-environment help --version list-sessions list-users session-status user-status", verb) {
+			j.deny(ClassDestructive, base+" "+clip(verb)+" changes what runs on this machine outside of the worktree", "run what is needed now, as a child of yours")
+		}
+	case "systemd-run", "anacron", "fcrontab", "launchctl", "schtasks", "incrontab":
+		if len(rest) == 1 && contains("-l -V --version --help list", rest[0].s) {
+			return true
+		}
+		j.deny(ClassDestructive, base+" has something run later or by somebody else", "run what is needed now, as a child of yours")
 	case "crontab":
 		if len(rest) != 1 || rest[0].s != "-l" {
 			j.deny(ClassDestructive, "this changes what runs later on this machine", "run what is needed now")

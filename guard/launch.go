@@ -46,13 +46,11 @@ func (j *judge) launcher(sc *scope, base string, args []arg, in stream) bool {
 		j.scriptTool(sc, rest)
 	case "at", "batch":
 		for _, a := range rest {
-			if a.s == "-l" || a.s == "-c" || a.s == "-d" || a.s == "-r" {
+			if a.s == "-l" || a.s == "-c" || a.s == "-V" {
 				return true
 			}
 		}
-		if in.set {
-			j.script(sc.clone(), in.text, stream{}, base)
-		}
+		j.deny(ClassDestructive, base+" has something run later", "run what is needed now, as a child of yours")
 	case "docker", "podman", "nerdctl", "docker-compose", "kubectl", "oc", "lxc", "incus":
 		j.container(sc, rest)
 	case "ssh", "mosh", "rsh", "vagrant":

@@ -78,6 +78,14 @@ func (j *judge) otherTool(sc *scope, base string, args []arg, in stream) bool {
 		}
 	case "npm", "pnpm", "yarn", "bun":
 		j.nodeManager(base, rest, verb, verb2)
+	case "gh-pages", "surge", "push-dir", "ghpages":
+		if !hasWord(rest, "--help") && !hasWord(rest, "--version") && !hasWord(rest, "--no-push") {
+			refuse(base + " publishes")
+		}
+	case "lint-staged":
+		if !hasWord(rest, "--help") && !hasWord(rest, "--version") && !hasWord(rest, "--debug-config") {
+			refuse("lint-staged stashes and stages")
+		}
 	case "changeset":
 		if verb == "tag" || verb == "publish" || verb == "version" && hasWord(rest, "--snapshot") {
 			refuse("changeset " + verb + " tags or publishes")

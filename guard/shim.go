@@ -25,6 +25,11 @@ func (p *Policy) Shims(binary, goos string) map[string]Shim {
 			names = append(names, f[0])
 		}
 	}
+	for _, d := range p.Deny { // what a person denies holds for scripts as well
+		if f := strings.Fields(d); len(f) > 0 && !strings.ContainsAny(f[0], "*?[/\\") {
+			names = append(names, f[0])
+		}
+	}
 	if p.namesBlock("pip") {
 		names = append(names, "pip3")
 	}

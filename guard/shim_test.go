@@ -145,3 +145,25 @@ func TestOwnLists(t *testing.T) {
 		}
 	}
 }
+
+// TestSchedulersAndPublishers: what runs something later, by somebody else, or
+// publishes is refused; reading is not. What guard.deny names has a shim.
+func TestSchedulersAndPublishers(t *testing.T) {
+	p := New("/work/proj", "/home/agent")
+	for line, want := range map[string]bool{
+		"npx gh-pages -d dist": false, "gh-pages -d dist": false, "npx lint-staged": false, "pnpm dlx lint-staged": false,
+		"systemctl --user enable --now x.service": false, "systemctl --user status": true, "systemctl list-timers": true,
+		"systemd-run --user make": false, "at now": false, "at -l": true, "batch": false, "launchctl load x": false, "git ralph export": true,
+	} {
+		if v := p.JudgeIn(line, "/work/proj"); v.Allowed() != want {
+			t.Errorf("%s: %+v", line, v)
+		}
+	}
+	p.Deny = []string{"docker *"}
+	if _, ok := p.Shims("/bin/git-ralph", "linux")["docker"]; !ok {
+		t.Error("no shim for what guard.deny names")
+	}
+	if p.JudgeArgv([]string{"docker", "rm", "x"}, "/work/proj").Allowed() {
+		t.Error("docker rm is allowed in a shim")
+	}
+}

@@ -49,7 +49,7 @@ func wrapperOf(base string) (wrapper, bool) {
 		return wrapper{short: "flcumNp", long: " --reuid --regid --pid ", env: false}, true
 	case "faketime":
 		return wrapper{short: "f", pos: 1}, true
-	case "systemd-run", "systemd-inhibit":
+	case "systemd-inhibit":
 		return wrapper{short: "pupEHM", long: " --unit --property --setenv --description --slice --working-directory --uid --gid --on-active --on-calendar "}, true
 	case "strace", "ltrace", "perf-trace", "truss", "dtruss":
 		return wrapper{short: "eopsuaEPSIObX"}, true
