@@ -120,7 +120,7 @@ type Check struct {
 	Timeout time.Duration `toml:"timeout" default:"10m" help:"a check that takes longer is red; 0s = none"`
 	// AllowFailure excuses a red check; nothing else does so before complete.
 	AllowFailure bool     `toml:"allow_failure" default:"false" help:"red neither rejects nor holds up complete, and is named at the end"`
-	When         string   `toml:"when" default:"each" enum:"each|complete" help:"complete: not after each iteration, only before complete, at a landing, and by verify on the last commit"`
+	When         string   `toml:"when" default:"each" enum:"each|complete" help:"complete: only before complete, at a landing, and by verify on the last commit"`
 	Hidden       bool     `toml:"hidden" default:"false" help:"the agent learns that it failed, never what it is or says"`
 	Paths        []string `toml:"paths" glob:"true" help:"run after an iteration only when one of these changed; all run before complete"`
 }
