@@ -249,6 +249,19 @@ type RefTx struct {
 // PrepareRefs locks and checks refs. Msg is for their reflogs. The order of
 // updates is the order of the renames in Commit.
 func (r *Repo) PrepareRefs(msg string, ups ...RefUpdate) (*RefTx, error) {
+	for try := 0; ; try++ {
+		tx, err := r.prepareRefs(msg, ups)
+		if err == nil || try == 20 || !pruned(err) {
+			return tx, err
+		}
+		// A gc has just removed what no ref led to yet.
+		if err := r.Store.EnsureAll(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (r *Repo) prepareRefs(msg string, ups []RefUpdate) (*RefTx, error) {
 	plain := msg == ""
 	var c *refChild
 	if plain {
@@ -291,6 +304,9 @@ func (r *Repo) PrepareRefs(msg string, ups ...RefUpdate) (*RefTx, error) {
 		return nil, err
 	}
 	c.holds(r, ups)
+	if err := r.Store.Ensure(); err != nil {
+		return nil, errors.Join(err, (&RefTx{r: r, c: c}).Abort())
+	}
 	tx := &RefTx{r: r, c: c, ups: ups}
 	if plain {
 		tx.keep = r
@@ -338,7 +354,7 @@ func (t *RefTx) Commit() error {
 	if err := t.c.say("commit\n", "commit: ok"); err != nil {
 		return err
 	}
-	return errors.Join(t.r.flushRefs(t.ups), t.done())
+	return errors.Join(t.r.Store.Settle(), t.r.flushRefs(t.ups), t.done())
 }
 
 // flushRefs makes moves of refs permanent: git flushes the file of a new value

@@ -132,9 +132,13 @@ func worktreeAbove(dir string) string {
 	}
 }
 
+// ReleaseObjects lets go of what protects new objects from a gc, once refs lead
+// to them and no gc runs.
+func (r *Repo) ReleaseObjects() error { return r.Store.Release(r.Root, r.CommonDir) }
+
 // Close ends helper processes.
 func (r *Repo) Close() error {
-	err := r.Store.Close()
+	err := errors.Join(r.ReleaseObjects(), r.Store.Close())
 	if c := r.child.Swap(nil); c != nil {
 		err = errors.Join(err, c.close())
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,6 +70,9 @@ func (r *Repo) Locks() []LeftLock {
 // sweepAfterCrash is SweepLocks where something says that there may be a lock
 // to remove: the note of a dead writer, or a boot since the last look.
 func (r *Repo) sweepAfterCrash() error {
+	if err := r.Store.Heal(); err != nil {
+		return err
+	}
 	boot := filepath.Join(r.Dir(), "boot")
 	now := proc.Self().BootID
 	then, _ := os.ReadFile(boot)
@@ -79,8 +83,17 @@ func (r *Repo) sweepAfterCrash() error {
 	if !dead {
 		return nil
 	}
-	if _, _, err := r.SweepLocks(); err != nil {
-		return err
+	// A lock that is too young to be judged is waited for: only a crash a moment
+	// ago has left one.
+	for range 10 {
+		_, left, err := r.SweepLocks()
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(left, func(l LeftLock) bool { return l.Why == whyYoung }) {
+			break
+		}
+		time.Sleep(lockAge / 8)
 	}
 	if now == "" || strings.TrimSpace(string(then)) == now {
 		return nil
@@ -123,7 +136,10 @@ type sweeper struct {
 	running *bool // a git works here, or nobody knows
 }
 
-const whyGone = "gone"
+const (
+	whyGone  = "gone"
+	whyYoung = "it was made just now"
+)
 
 // remove removes a lock, or says why it stays.
 func (s *sweeper) remove(path string) (why string, err error) {
@@ -166,7 +182,7 @@ func (s *sweeper) judge(path string, st os.FileInfo) string {
 		return "nothing says whose it is"
 	}
 	if time.Since(st.ModTime()) < lockAge {
-		return "it was made just now"
+		return whyYoung
 	}
 	if s.gitRuns() {
 		return "a git is at work in the repository"
@@ -189,7 +205,7 @@ func (s *sweeper) gitRuns() bool {
 				idle[w.Child.Pid] = true
 			}
 		}
-		running, known := proc.GitRunning(func(pid int) bool { return idle[pid] }, s.repo.Root, s.repo.CommonDir)
+		running, known := proc.GitRunning(func(pid int, _ string) bool { return idle[pid] }, s.repo.Root, s.repo.CommonDir)
 		running = running || !known
 		s.running = &running
 	}

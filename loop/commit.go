@@ -67,11 +67,11 @@ func (l *Loop) commitCode(ctx context.Context, it *iteration, res *state.Result)
 			return object.Zero, err
 		}
 	}
-	out, err := l.Repo.Git.RunWith(ctx, strings.NewReader(msg), []string{"GIT_TERMINAL_PROMPT=0"}, append(args, "-F", "-")...)
+	id, err := l.Repo.CommitTree(ctx, msg, args[1:]...)
 	if err != nil {
 		return object.Zero, fmt.Errorf("make the commit: %w", err)
 	}
-	return object.ParseID(strings.TrimSpace(string(out)))
+	return id, nil
 }
 
 // TrySigning makes a signature once, before anything is locked: a key that

@@ -19,6 +19,10 @@ const housekeepEvery = 25
 // finds that there are enough. Nothing of ours ever starts git's own automatic
 // gc beside an agent. A failure stops nothing and is said once.
 func (l *Loop) housekeep(ctx context.Context) {
+	if err := l.Repo.ReleaseObjects(); err != nil && !l.untidy {
+		l.untidy = true
+		l.Log("%v", err)
+	}
 	if l.since++; l.since < housekeepEvery {
 		return
 	}

@@ -274,11 +274,11 @@ func (r *Rewinder) commit(ctx context.Context, tree, parent object.ID, e state.E
 	if r.Sign {
 		sign = "-S"
 	}
-	out, err := r.Repo.Git.RunWith(ctx, strings.NewReader(msg), nil, "commit-tree", tree.String(), "-p", parent.String(), sign, "-F", "-")
+	id, err := r.Repo.CommitTree(ctx, msg, tree.String(), "-p", parent.String(), sign)
 	if err != nil {
 		return object.Zero, fmt.Errorf("make the revert: %w", err)
 	}
-	return object.ParseID(strings.TrimSpace(string(out)))
+	return id, nil
 }
 
 func numbers(list []int) string {

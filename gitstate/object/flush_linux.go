@@ -99,7 +99,7 @@ func flushDirs(root string, dirs []string) error {
 	if len(dirs) == 0 || journalled(root) && oneDevice(root, filepath.Join(filepath.Dir(root), "refs")) {
 		return nil
 	}
-	return each(len(dirs), func(i int) error { return flushDir(dirs[i]) })
+	return each(len(dirs), func(i int) error { return FlushFolders(dirs[i]) })
 }
 
 func oneDevice(a, b string) bool {

@@ -7,7 +7,7 @@ func flushAll(_ string, n int, open opener) error {
 }
 
 func flushDirs(_ string, dirs []string) error {
-	return each(len(dirs), func(i int) error { return flushDir(dirs[i]) })
+	return each(len(dirs), func(i int) error { return FlushFolders(dirs[i]) })
 }
 
 func journalled(string) bool { return false }

@@ -41,7 +41,16 @@ func (s *Store) ReadManyOf(t Type, ids []ID) ([][]byte, error) {
 		}
 		return out, nil
 	}
-	return out, s.readPacked(t, ids, packed, out)
+	err := s.readPacked(t, ids, packed, out)
+	if errors.Is(err, ErrNotFound) {
+		// Something is being repacked: one after the other, each with patience.
+		for _, i := range packed {
+			if out[i], err = s.ReadType(ids[i], t); err != nil {
+				break
+			}
+		}
+	}
+	return out, err
 }
 
 // atHand says whether the object can be read without git.

@@ -68,6 +68,8 @@ type Store struct {
 
 	mu      sync.Mutex
 	pending map[ID]string // temporary files of objects not yet synced
+	spares  map[ID]bool   // objects with a second name, see spare.go
+	fresh   []ID          // those of spares that no ref leads to yet
 
 	catMu sync.Mutex
 	cat   *catFile
@@ -79,7 +81,7 @@ type Store struct {
 // core.sharedRepository ("" = umask).
 func Open(git *proc.Git, commonDir, shared string) *Store {
 	s := &Store{dir: filepath.Join(commonDir, "objects"), git: git,
-		pending: map[ID]string{}, fileMode: 0o444}
+		pending: map[ID]string{}, spares: map[ID]bool{}, fileMode: 0o444}
 	switch strings.ToLower(shared) {
 	case "group", "true", "1", "yes", "on":
 		s.fileMode, s.dirMode = 0o440, 0o2770
@@ -139,9 +141,6 @@ func (s *Store) WriteFrom(t Type, size int64, r io.Reader) (ID, error) {
 		}
 		r = bytes.NewReader(data)
 	}
-	if err := s.mkdir(s.dir); err != nil {
-		return Zero, err
-	}
 	f, err := s.temp()
 	if err != nil {
 		return Zero, fmt.Errorf("write an object: %w", err)
@@ -196,12 +195,19 @@ func (s *Store) WriteFrom(t Type, size int64, r io.Reader) (ID, error) {
 func (s *Store) Freshen(id ID) bool { return s.freshen(id) }
 
 // temp makes a temporary file that has its final mode already, which saves a
-// call an object. The name is one that git's own gc removes when it is old.
+// call an object.
 func (s *Store) temp() (*os.File, error) {
 	for {
-		name := filepath.Join(s.dir, "tmp_obj_ralph_"+strconv.FormatUint(rand.Uint64(), 36))
+		name := filepath.Join(s.spareDir(), tempPrefix+strconv.Itoa(os.Getpid())+"-"+strconv.FormatUint(rand.Uint64(), 36))
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o444)
-		if !errors.Is(err, fs.ErrExist) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			for _, dir := range []string{s.dir, s.spareDir()} {
+				if err := s.mkdir(dir); err != nil {
+					return nil, err
+				}
+			}
+		case !errors.Is(err, fs.ErrExist):
 			return f, err
 		}
 	}
@@ -224,7 +230,7 @@ func (s *Store) freshen(id ID) bool {
 		return false
 	}
 	now := time.Now()
-	return os.Chtimes(p, now, now) == nil
+	return os.Chtimes(p, now, now) == nil && s.keepSpare(id, p)
 }
 
 func (s *Store) mkdir(dir string) error {
@@ -272,14 +278,7 @@ func (s *Store) Sync() error {
 		if err := s.mkdirLocked(dir); err != nil {
 			return err
 		}
-		err := os.Rename(s.pending[id], to)
-		for try := 0; try < 20 && errors.Is(err, fs.ErrNotExist); try++ {
-			// git gc removes a folder of objects that became empty, at any time.
-			if err = os.MkdirAll(dir, 0o777); err == nil {
-				err = os.Rename(s.pending[id], to)
-			}
-		}
-		if err != nil {
+		if err := s.name(id, s.pending[id], to); err != nil {
 			return fmt.Errorf("name object %s: %w", id, err)
 		}
 		delete(s.pending, id)
@@ -342,6 +341,24 @@ func (s *Store) ReadType(id ID, want Type) ([]byte, error) {
 // Open returns an object as a stream. The caller closes it, soon: while a
 // packed object is open no other packed object can be read.
 func (s *Store) Open(id ID) (Type, int64, io.ReadCloser, error) {
+	for try := 0; ; try++ {
+		t, size, r, err := s.open(id)
+		if !errors.Is(err, ErrNotFound) || try == 3 {
+			return t, size, r, err
+		}
+		// A repack beside us moves objects from file to file: look once more, by
+		// a git that has seen none of the packs of before.
+		s.catMu.Lock()
+		if s.cat != nil {
+			s.cat.child.Close()
+			s.cat = nil
+		}
+		s.catMu.Unlock()
+		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
+	}
+}
+
+func (s *Store) open(id ID) (Type, int64, io.ReadCloser, error) {
 	s.mu.Lock()
 	p, waiting := s.pending[id]
 	s.mu.Unlock()
@@ -350,7 +367,9 @@ func (s *Store) Open(id ID) (Type, int64, io.ReadCloser, error) {
 	}
 	f, err := os.Open(p)
 	if err != nil {
-		return s.catOpen(id)
+		if f, err = os.Open(s.sparePath(id)); err != nil {
+			return s.catOpen(id)
+		}
 	}
 	r, err := objfile.NewReader(f)
 	if err != nil {

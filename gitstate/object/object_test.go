@@ -105,7 +105,7 @@ func TestObjectsAreGits(t *testing.T) {
 			t.Fatalf("%s is not there as a file", id)
 		}
 	}
-	left, err := filepath.Glob(filepath.Join(s.dir, "tmp_obj_ralph_*"))
+	left, err := filepath.Glob(filepath.Join(s.dir, "ralph", "new-*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("temporary files are left: %v %v", left, err)
 	}
@@ -150,7 +150,7 @@ func TestSizesAreChecked(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	left, _ := filepath.Glob(filepath.Join(s.dir, "tmp_obj_ralph_*"))
+	left, _ := filepath.Glob(filepath.Join(s.dir, "ralph", "new-*"))
 	if len(left) > 0 {
 		t.Errorf("Close left %v", left)
 	}

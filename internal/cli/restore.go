@@ -222,7 +222,7 @@ func (c *RestoreCmd) branch(a *App, s state.State, e journal.Entry) error {
 		if c.Before {
 			after = before
 		}
-		args := []string{"commit-tree", after.String(), "-F", "-"}
+		args := []string{after.String()}
 		if parent != "" {
 			args = append(args, "-p", parent)
 		}
@@ -234,11 +234,11 @@ func (c *RestoreCmd) branch(a *App, s state.State, e journal.Entry) error {
 			title += ": " + string(e.Event.Task) + " " + e.Event.Result.Title
 		}
 		msg := fmt.Sprintf("%s\n\nRalph-Iteration: %d\nRalph-Event-Id: %s\n", title, c.Number, e.Event.ID)
-		out, err := a.repo.Git.RunWith(a.Ctx, strings.NewReader(msg), nil, args...)
+		id, err := a.repo.CommitTree(a.Ctx, msg, args...)
 		if err != nil {
 			return fmt.Errorf("make the commit: %w", err)
 		}
-		tip = strings.TrimSpace(string(out))
+		tip = id.String()
 	}
 	id, err := object.ParseID(tip)
 	if err != nil {

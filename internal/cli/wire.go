@@ -56,6 +56,10 @@ func (a *App) writable() (*journal.Journal, error) {
 	if err != nil {
 		return nil, err
 	}
+	// What a gc took from a dead process comes back before anything is read.
+	if err := j.Repo.Store.Heal(); err != nil {
+		return nil, err
+	}
 	if _, err := a.ensureJournal(j); err != nil {
 		return nil, err
 	}

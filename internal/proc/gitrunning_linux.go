@@ -13,7 +13,7 @@ import (
 // them, which is who may hold a lock there. known is false where processes
 // cannot be looked at. Processes that skip names, and gits that only read
 // objects, are left out; skip may be nil.
-func GitRunning(skip func(pid int) bool, dirs ...string) (running, known bool) {
+func GitRunning(skip func(pid int, args string) bool, dirs ...string) (running, known bool) {
 	t, err := table()
 	if err != nil {
 		return false, false
@@ -30,10 +30,11 @@ func GitRunning(skip func(pid int) bool, dirs ...string) (running, known bool) {
 		if skip != nil && strings.TrimSpace(string(name)) == "git-ralph" {
 			continue // the caller knows the locks of these by their notes
 		}
-		if e.pid == os.Getpid() || e.ppid == os.Getpid() || skip != nil && skip(e.pid) {
+		if e.pid == os.Getpid() || e.ppid == os.Getpid() {
 			continue // ours: what answers us all the time holds no lock now
 		}
-		if args, err := os.ReadFile(proc + "/cmdline"); err == nil && strings.Contains(string(args), "\x00cat-file\x00") {
+		args, _ := os.ReadFile(proc + "/cmdline")
+		if strings.Contains(string(args), "\x00cat-file\x00") || skip != nil && skip(e.pid, string(args)) {
 			continue
 		}
 		cwd, err := os.Readlink(proc + "/cwd")

@@ -1,0 +1,46 @@
+package gitstate
+
+import (
+	"context"
+	"strings"
+
+	"git-ralph/gitstate/object"
+)
+
+// CommitTree makes a commit through git itself: identity, encoding and
+// signature are the user's. Args are those of git commit-tree but the message.
+// Nothing points to the commit yet, and no gc takes it or its tree meanwhile:
+// one that pruned between two of our steps makes the call try again.
+func (r *Repo) CommitTree(ctx context.Context, msg string, args ...string) (object.ID, error) {
+	args = append([]string{"commit-tree"}, append(args, "-F", "-")...)
+	for try := 0; ; try++ {
+		if err := r.Store.EnsureAll(); err != nil {
+			return object.Zero, err
+		}
+		out, err := r.Git.RunWith(ctx, strings.NewReader(msg), nil, args...)
+		var id object.ID
+		if err == nil {
+			id, err = object.ParseID(strings.TrimSpace(string(out)))
+		}
+		if err == nil {
+			err = r.Store.Hold(id)
+		}
+		if err == nil {
+			return id, nil
+		}
+		if try == 20 || !pruned(err) {
+			return object.Zero, err
+		}
+	}
+}
+
+// pruned says whether an object, or the folder that it was to lie in, went away
+// under a git.
+func pruned(err error) bool {
+	for _, said := range []string{"not a valid object", "not found", "unable to write", "nonexistent object"} {
+		if strings.Contains(err.Error(), said) {
+			return true
+		}
+	}
+	return false
+}
