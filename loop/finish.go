@@ -57,7 +57,8 @@ func (l *Loop) finish(ctx context.Context, it *iteration) (*Action, error) {
 			}
 			return &Action{Kind: Halt, Status: state.NeedsReview, Reason: staged.Error()}, l.keepNotLanded(it, j, staged.Error())
 		case errors.As(err, &locked):
-			return &Action{Kind: Halt, Status: state.NeedsReview, Reason: locked.Error()}, l.keepNotLanded(it, j, locked.Error())
+			// Nobody has to agree to anything: with the lock gone the next start goes on.
+			return &Action{Kind: Halt, Status: state.Stopped, Reason: locked.Error()}, l.keepNotLanded(it, j, locked.Error())
 		case errors.Is(err, gitstate.ErrBranchMoved):
 			err = l.landOnMoved(ctx, it, j)
 		}
@@ -331,6 +332,12 @@ func (l *Loop) endKept(it *iteration, res *state.Result) error {
 
 // storeEvidence makes the evidence of an attempt reachable.
 func (l *Loop) storeEvidence(it *iteration, tree object.ID) (object.ID, error) {
+	// What a keep that did not land has stored serves as well.
+	if first, err := l.Repo.EvidenceOf(l.background(), it.state.Journal.ID, it.id, ""); err == nil && !first.IsZero() && !it.more {
+		if held, err := l.worktreeOf(first); err == nil && held == tree {
+			return first, nil
+		}
+	}
 	evidence, err := l.writeEvidence(it, tree, object.Zero)
 	if err == nil {
 		err = l.Repo.Store.Sync()
@@ -344,6 +351,19 @@ func (l *Loop) storeEvidence(it *iteration, tree object.ID) (object.ID, error) {
 	}
 	l.fail("reject:evidence")
 	return evidence, nil
+}
+
+// worktreeOf is the tree of the worktree that an evidence commit holds.
+func (l *Loop) worktreeOf(evidence object.ID) (object.ID, error) {
+	tree, err := l.Repo.TreeOf(evidence)
+	if err != nil {
+		return object.Zero, err
+	}
+	held, ok, err := l.Repo.Lookup(tree, "worktree")
+	if !ok {
+		held.ID = object.EmptyTree
+	}
+	return held.ID, err
 }
 
 // storeAndRestore makes the evidence reachable by store, with everything in it

@@ -173,7 +173,9 @@ func (r *Recovery) finishKeep(ctx context.Context, k state.Kept) error {
 		}
 	}
 	r.fail("recover:note")
-	if k.Rewind {
+	if k.Reset {
+		r.Log("finished removing the specs, which a crash had cut short")
+	} else if k.Rewind {
 		r.Log("finished going back to iteration %d, which a crash had cut short", k.Iteration)
 	} else {
 		r.Log("finished keeping iteration %d, which a crash had cut short", k.Iteration)
@@ -340,18 +342,11 @@ func (r *Recovery) store(ctx context.Context, l *Loop, it *iteration) (object.ID
 	if first.IsZero() {
 		return l.storeEvidence(it, it.after.Tree)
 	}
-	tree, err := r.Repo.TreeOf(first)
+	held, err := l.worktreeOf(first)
 	if err != nil {
 		return first, err
 	}
-	held, ok, err := r.Repo.Lookup(tree, "worktree")
-	if err != nil {
-		return first, err
-	}
-	if !ok {
-		held.ID = object.EmptyTree
-	}
-	if !it.more && (held.ID == it.after.Tree || len(it.after.Changes)+len(it.after.PutBack) == 0) {
+	if !it.more && (held == it.after.Tree || len(it.after.Changes)+len(it.after.PutBack) == 0) {
 		return first, nil
 	}
 	second, err := l.storeEvidence(it, it.after.Tree)

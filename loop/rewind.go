@@ -124,7 +124,51 @@ func (r *Rewinder) Run(ctx context.Context, n int) (state.Rewind, error) {
 		return none, err
 	}
 	c.Commit, c.Parent = commit.String(), tip.String()
-	return c, r.move(ctx, e, branch, tip, commit)
+	return c, r.move(ctx, e, branch, tip, commit, fmt.Sprintf("ralph: rewind to iteration %d", n))
+}
+
+// Reset begins a new plan, of which these tasks are no part: one commit that
+// removes the specs (none: there are none in the branch) and one entry, both or
+// neither.
+func (r *Rewinder) Reset(ctx context.Context, specs []string, tasks []plan.TaskID) error {
+	e := state.Event{Type: state.EvOperator, Operator: &state.Operator{Command: "reset", Tasks: tasks}}
+	if len(specs) == 0 {
+		_, err := r.Journal.Record(ctx, e)
+		return err
+	}
+	snap, err := r.Journal.Load(ctx)
+	if err != nil {
+		return err
+	}
+	branch, tip, err := r.Repo.Head(ctx)
+	if err != nil {
+		return err
+	}
+	base, err := r.Repo.TreeOf(tip)
+	if err != nil {
+		return err
+	}
+	gone := map[string]*object.TreeEntry{}
+	for _, path := range specs {
+		gone[path] = nil
+	}
+	tree, err := r.Repo.EditTree(base, gone)
+	if err != nil {
+		return err
+	}
+	if conflicts, err := r.Engine.CheckoutConflicts(ctx, base, tree); err != nil {
+		return err
+	} else if len(conflicts) > 0 {
+		return gitstate.Hint(1, "commit them first, or keep them with --keep-specs", "these specs have changes of yours: %s", list(conflicts))
+	}
+	r.Journal.Stamp(&e)
+	msg := fmt.Sprintf("Remove the specs of a plan that was given up\n\nRalph-Event-Id: %s\n", e.ID)
+	commit, err := r.commitTree(ctx, tree, tip, msg)
+	if err != nil {
+		return err
+	}
+	e.Operator.Kept = &state.Kept{EventID: e.ID, Iteration: snap.State.Run.Iteration, Parent: tip.String(), Commit: commit.String(), Rewind: true, Reset: true}
+	return r.move(ctx, e, branch, tip, commit, "ralph: reset")
 }
 
 // stillDone: the task counts as done, so that taking its work back opens it.
@@ -260,6 +304,11 @@ func (r *Rewinder) merge(ctx context.Context, base, ours, theirs object.ID) (obj
 }
 
 func (r *Rewinder) commit(ctx context.Context, tree, parent object.ID, e state.Event) (object.ID, error) {
+	return r.commitTree(ctx, tree, parent, fmt.Sprintf("%s: rewind to iteration %d\n\nTakes back what was kept after it: %s.\n\nRalph-Rewind: %d\nRalph-Event-Id: %s\n",
+		or(r.Prefix, "ralph"), e.Rewind.To, numbers(e.Rewind.Reverted), e.Rewind.To, e.ID))
+}
+
+func (r *Rewinder) commitTree(ctx context.Context, tree, parent object.ID, msg string) (object.ID, error) {
 	if tree == object.EmptyTree {
 		if _, err := r.Repo.Store.Write(object.Tree, nil); err != nil {
 			return object.Zero, err
@@ -268,8 +317,6 @@ func (r *Rewinder) commit(ctx context.Context, tree, parent object.ID, e state.E
 	if err := r.Repo.Store.Sync(); err != nil {
 		return object.Zero, err
 	}
-	msg := fmt.Sprintf("%s: rewind to iteration %d\n\nTakes back what was kept after it: %s.\n\nRalph-Rewind: %d\nRalph-Event-Id: %s\n",
-		or(r.Prefix, "ralph"), e.Rewind.To, numbers(e.Rewind.Reverted), e.Rewind.To, e.ID)
 	sign := "--no-gpg-sign"
 	if r.Sign {
 		sign = "-S"
@@ -291,11 +338,11 @@ func numbers(list []int) string {
 
 // move carries the revert out as a keep is: the journal's move is the commit
 // point, and what follows it is finished after a crash.
-func (r *Rewinder) move(ctx context.Context, e state.Event, branch string, tip, commit object.ID) error {
+func (r *Rewinder) move(ctx context.Context, e state.Event, branch string, tip, commit object.ID, why string) error {
 	var next *journal.Snapshot
 	err := r.Repo.Keep(ctx, gitstate.Keep{
 		EventID: e.ID, JournalRef: r.Journal.Ref(), BranchRef: gitstate.BranchRef(branch), Parent: tip, Commit: commit,
-		Message: fmt.Sprintf("ralph: rewind to iteration %d", e.Rewind.To), Deadline: 10 * time.Second, Fail: r.Fail,
+		Message: why, Deadline: 10 * time.Second, Fail: r.Fail,
 		Entry: func() (object.ID, object.ID, error) {
 			snap, err := r.Journal.Load(ctx)
 			if err != nil {

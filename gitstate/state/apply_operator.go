@@ -58,6 +58,9 @@ func (a *applier) operator() {
 		r.AskHandoff = r.Current.Iteration
 	case "reset":
 		a.reset()
+		if o.Kept != nil {
+			r.LastKeep = o.Kept
+		}
 	case "adopt":
 		r.LastKeep = o.Kept
 		if o.Branch != "" {

@@ -205,6 +205,8 @@ type Kept struct {
 	Evidence  string `toml:"evidence" json:"evidence"`
 	// Rewind: the commit is a revert, so that its files are written after it.
 	Rewind bool `toml:"rewind,omitempty" json:"rewind,omitempty"`
+	// Reset: it took back nothing but the specs of a plan that was given up.
+	Reset bool `toml:"reset,omitempty" json:"reset,omitempty"`
 }
 
 // IndexState counts towards the indexer's triggers.

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"git-ralph/gitstate"
-	"git-ralph/gitstate/state"
+	"git-ralph/loop"
 )
 
 // ResetCmd is `git ralph reset`.
@@ -25,12 +28,21 @@ func (c *ResetCmd) Run(a *App) error {
 	if _, err := a.Load(); err != nil {
 		return err
 	}
-	j, err := a.writable()
+	j := a.journal
+	if h, alive := j.Repo.BranchHolder(j.Branch); alive {
+		return gitstate.Hint(7, "git ralph stop ends it", "a loop is running on %s (process %d)", j.Branch, h.Pid)
+	}
+	done, err := a.exclusive()
 	if err != nil {
 		return err
 	}
-	if h, alive := j.Repo.BranchHolder(j.Branch); alive {
-		return gitstate.Hint(7, "git ralph stop ends it", "a loop is running on %s (process %d)", j.Branch, h.Pid)
+	defer done()
+	e, err := a.engine(nil)
+	if err != nil {
+		return err
+	}
+	if err := a.recoverRun(j, e); err != nil {
+		return err
 	}
 	snap, err := j.Load(a.Ctx)
 	if err != nil {
@@ -56,50 +68,31 @@ func (c *ResetCmd) Run(a *App) error {
 			return &ExitError{Code: 1, Err: fmt.Errorf("nothing was changed")}
 		}
 	}
-	// The commit first: when it fails nothing else has happened.
-	if len(specs) > 0 {
-		if err := c.remove(a, specs); err != nil {
-			return err
-		}
-		a.printf("removed by a commit: %s\n", strings.Join(specs, ", "))
-	}
-	if err := a.recordOperator(state.Operator{Command: "reset", Tasks: orderOf(snap.State.Plan)}); err != nil {
+	r := loop.Rewinder{Repo: a.repo, Journal: j, Engine: e, Sign: a.gitBool("commit.gpgsign"), Log: a.warn, Fail: a.failpoint()}
+	err = r.Reset(a.Ctx, specs, orderOf(snap.State.Plan))
+	var locked *gitstate.IndexLockedError
+	if errors.As(err, &locked) {
+		return gitstate.Hint(1, "try again when it is done", "nothing was changed: %w", err)
+	} else if err != nil {
 		return err
+	}
+	if len(specs) > 0 {
+		a.printf("removed by a commit: %s\n", strings.Join(specs, ", "))
 	}
 	a.printf("a new plan begins; what was done stays in history\nnext: git ralph run \"Build …\", or git ralph import FILE\n")
 	return nil
 }
 
-// tracked are the specs that git knows.
+// tracked are the specs that the branch has.
 func (c *ResetCmd) tracked(a *App) ([]string, error) {
-	if c.KeepSpecs {
-		return nil, nil
+	if head, err := a.repo.HeadCommit(a.Ctx); c.KeepSpecs || err != nil || head.IsZero() {
+		return nil, err
 	}
-	out, err := a.repo.Git.Run(a.Ctx, "ls-files", "-z", "--", ":(top,glob)specs/*.md")
+	out, err := a.repo.Git.Run(a.Ctx, "ls-tree", "-r", "-z", "--full-tree", "--name-only", "HEAD", "specs/")
 	if err != nil {
 		return nil, fmt.Errorf("list the specs: %w", err)
 	}
-	return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 }), nil
-}
-
-// remove commits the removal of the specs, and nothing else that may be staged.
-func (c *ResetCmd) remove(a *App, specs []string) error {
-	args := append([]string{"rm", "--quiet", "--"}, literal(specs)...)
-	if _, err := a.repo.Git.Run(a.Ctx, args...); err != nil {
-		return gitstate.Hint(1, "commit them first, or keep them with --keep-specs", "the specs could not be removed: %w", err)
-	}
-	args = append([]string{"commit", "--quiet", "-F", "-", "--only", "--"}, literal(specs)...)
-	if _, err := a.repo.Git.RunWith(a.Ctx, strings.NewReader("Remove the specs of a plan that was given up\n"), nil, args...); err != nil {
-		return gitstate.Hint(1, "commit the removal yourself, then git ralph reset --keep-specs", "the removal of the specs could not be committed: %w", err)
-	}
-	return nil
-}
-
-// literal keeps git from reading names as patterns.
-func literal(names []string) []string {
-	out := make([]string, len(names))
-	for i, n := range names {
-		out[i] = ":(top,literal)" + n
-	}
-	return out
+	return slices.DeleteFunc(strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 }), func(path string) bool {
+		return filepath.Dir(path) != "specs" || filepath.Ext(path) != ".md"
+	}), nil
 }

@@ -189,7 +189,6 @@ func TestIndexLockedDuringKeep(t *testing.T) {
 		t.Errorf("evidence: %q", got)
 	}
 	p.sound(t)
-	p.must(t, "resume")
 	p.Write("agent.sh", doTask)
 	p.Git("commit", "-qam", "mend the agent")
 	if r := p.run(t, nil, "start"); r.code != 0 {
