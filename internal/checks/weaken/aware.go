@@ -15,7 +15,8 @@ func exitsUnderTest(lang string, toks []token) []string {
 		walk = func(lines []*pyLine) {
 			for _, l := range lines {
 				if first := at(l.toks, 0); first == "if" || first == "elif" {
-					if mark := testMark(l.toks, lang); mark != "" && slices.ContainsFunc(l.kids, func(k *pyLine) bool { return pyExit(k.toks) }) {
+					ending := func(k *pyLine) bool { return pyExit(k.toks) }
+					if mark := testMark(l.toks, lang); mark != "" && slices.ContainsFunc(l.kids, ending) {
 						out = append(out, "ends the process under "+mark)
 					}
 				}
@@ -55,7 +56,8 @@ func testMark(cond []node, lang string) string {
 			continue
 		}
 		switch n.text {
-		case "NODE_TEST_CONTEXT", "JEST_WORKER_ID", "VITEST", "VITEST_WORKER_ID", "VITEST_POOL_ID", "PYTEST_CURRENT_TEST", "PYTEST_VERSION", "test.v", "test.run", ".test":
+		case "NODE_TEST_CONTEXT", "JEST_WORKER_ID", "VITEST", "VITEST_WORKER_ID", "VITEST_POOL_ID", "PYTEST_CURRENT_TEST",
+			"PYTEST_VERSION", "test.v", "test.run", ".test":
 			return n.text
 		case "Testing":
 			if lang == "go" && at(cond, i-2) == "testing" {
@@ -66,8 +68,8 @@ func testMark(cond []node, lang string) string {
 				return n.text
 			}
 		case "test":
-			if n.kind == str && lang == "js" && strings.Contains(text(cond), "NODE_ENV") || lang == "rust" && at(cond, i-1) == "" && strings.Contains(text(cond), "test") {
-				return n.text
+			if n.kind == str && lang == "js" && strings.Contains(text(cond), "NODE_ENV") || lang == "rust" && len(cond) == 1 {
+				return n.text // cfg!(test)
 			}
 		}
 	}
@@ -85,7 +87,8 @@ func exits(list []node) bool {
 		}
 		if i+1 < len(list) && list[i+1].open == '(' && (at(list, i-1) == "." || at(list, i-1) == "::") {
 			switch at(list, i-2) + "." + n.text {
-			case "os.Exit", "syscall.Exit", "runtime.Goexit", "process.exit", "process.reallyExit", "process.abort", "process.kill", "System.exit":
+			case "os.Exit", "syscall.Exit", "runtime.Goexit", "process.exit", "process.reallyExit", "process.abort",
+				"process.kill", "System.exit":
 				return true
 			}
 		}
@@ -109,7 +112,9 @@ func strength(toks []token) int {
 			if i+1 < len(toks) {
 				other = toks[i+1]
 			}
-			if !other.is("nil") && !other.is("null") && !other.is("None") && !other.is("undefined") && !(other.kind == str && other.text == "") {
+			switch other.text {
+			case "", "nil", "null", "None", "undefined":
+			default:
 				n++
 			}
 		case t.kind != ident:
@@ -128,7 +133,8 @@ func strength(toks []token) int {
 
 func raising(name string) bool {
 	switch name {
-	case "raises", "assertRaises", "assertRaisesRegex", "assertThrows", "assertThrowsExactly", "toThrow", "toThrowError", "throws", "rejects", "expected", "ErrorIs", "ErrorAs":
+	case "raises", "assertRaises", "assertRaisesRegex", "assertThrows", "assertThrowsExactly", "toThrow",
+		"toThrowError", "throws", "rejects", "expected", "ErrorIs", "ErrorAs":
 		return true
 	}
 	return false
@@ -137,11 +143,14 @@ func raising(name string) bool {
 // comparing are assertions that compare with a value.
 func comparing(name string) bool {
 	switch name {
-	case "assertEqual", "assertEquals", "assertIs", "assertListEqual", "assertDictEqual", "assertSequenceEqual", "assertTupleEqual", "assertSetEqual",
-		"assertCountEqual", "assertMultiLineEqual", "assertAlmostEqual", "assertArrayEquals", "assertIterableEquals", "assertLinesMatch", "assertSame",
-		"assertThat", "isEqualTo", "containsExactly", "hasSize", "toBe", "toEqual", "toStrictEqual", "toMatchObject", "toHaveLength", "toMatchInlineSnapshot",
-		"toMatchSnapshot", "toHaveBeenCalledWith", "toHaveBeenCalledTimes", "strictEqual", "deepEqual", "deepStrictEqual", "equal", "eql", "equals", "is", "same", "strictSame",
-		"Equal", "EqualValues", "Exactly", "EqualError", "JSONEq", "YAMLEq", "ElementsMatch", "Len", "InDelta", "assert_eq", "assert_ne", "DeepEqual":
+	case "assertEqual", "assertEquals", "assertIs", "assertListEqual", "assertDictEqual", "assertSequenceEqual",
+		"assertTupleEqual", "assertSetEqual", "assertCountEqual", "assertMultiLineEqual", "assertAlmostEqual",
+		"assertArrayEquals", "assertIterableEquals", "assertLinesMatch", "assertSame", "assertThat", "isEqualTo",
+		"containsExactly", "hasSize", "toBe", "toEqual", "toStrictEqual", "toMatchObject", "toHaveLength",
+		"toMatchInlineSnapshot", "toMatchSnapshot", "toHaveBeenCalledWith", "toHaveBeenCalledTimes", "strictEqual",
+		"deepEqual", "deepStrictEqual", "equal", "eql", "equals", "is", "same", "strictSame", "Equal",
+		"EqualValues", "Exactly", "EqualError", "JSONEq", "YAMLEq", "ElementsMatch", "Len", "InDelta", "assert_eq",
+		"assert_ne", "DeepEqual":
 		return true
 	}
 	return false

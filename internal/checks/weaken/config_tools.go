@@ -27,11 +27,11 @@ func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
 		c.shadows(dir)
 		c.pick(dir, "unittest.cfg", "nose2.cfg")
 	case "tox":
-		c.pick(dir, "tox.ini")
+		c.wrapped(tox)
 		c.section(pyproject, "tool.tox")
 		c.anyPython(cmd, depth)
 	case "nox":
-		c.pick(dir, "noxfile.py")
+		c.wrapped(join(dir, "noxfile.py"))
 		c.anyPython(cmd, depth)
 	case "hatch", "pdm", "poetry", "uv", "rye", "pipenv", "invoke", "inv":
 		c.section(pyproject, "tool."+name)
@@ -125,6 +125,28 @@ func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
 		c.pick(dir, ".runsettings", "xunit.runner.json")
 	case "pre-commit":
 		c.pick(dir, ".pre-commit-config.yaml")
+	}
+}
+
+// wrapped compares the settings of a wrapper: the lines that run a runner must
+// stay, and nothing may be left out. Which versions and packages it installs is the
+// project's own affair.
+func (c *configJudge) wrapped(p string) {
+	f, ok := c.files[p]
+	if !ok || f.added() {
+		return
+	}
+	old, now := iniLines(f.Before), iniLines(f.After)
+	runs := func(l string) bool {
+		for _, w := range []string{"pytest", "unittest", "coverage", "nose", "trial", "mypy", "ruff", "flake8", "ignore_", "commands"} {
+			if strings.Contains(l, w) {
+				return true
+			}
+		}
+		return false
+	}
+	if f.removed() || slices.ContainsFunc(added(now, old), runs) || slices.ContainsFunc(added(old, now), func(l string) bool { return runs(l) && narrows(l) || strings.Contains(l, "ignore_") }) {
+		c.changed(p)
 	}
 }
 

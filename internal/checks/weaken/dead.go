@@ -110,8 +110,8 @@ func compared(l []node, op string, r []node) certainty {
 }
 
 func compareConstants(a constant.Value, op string, b constant.Value) certainty {
-	tok := map[string]gotoken.Token{"==": gotoken.EQL, "===": gotoken.EQL, "is": gotoken.EQL, "!=": gotoken.NEQ, "!==": gotoken.NEQ,
-		"<": gotoken.LSS, ">": gotoken.GTR, "<=": gotoken.LEQ, ">=": gotoken.GEQ}[op]
+	tok := map[string]gotoken.Token{"==": gotoken.EQL, "===": gotoken.EQL, "is": gotoken.EQL,
+		"!=": gotoken.NEQ, "!==": gotoken.NEQ, "<": gotoken.LSS, ">": gotoken.GTR, "<=": gotoken.LEQ, ">=": gotoken.GEQ}[op]
 	if a.Kind() == constant.Bool && tok != gotoken.EQL && tok != gotoken.NEQ {
 		return maybe
 	}

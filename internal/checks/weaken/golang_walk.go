@@ -96,9 +96,9 @@ func (w *goWalker) stmt(s ast.Stmt, times int) {
 			w.block(s.Body.List, times)
 			return
 		}
-		before := w.total()
+		before := w.u.total()
 		w.block(s.Body.List, times*rows)
-		if w.total() > before || rows == 0 || hasCallTo(s.Body, "Run") {
+		if w.u.total() > before || rows == 0 || hasCallTo(s.Body, "Run") {
 			w.u.rows += rows
 		}
 	case *ast.AssignStmt:
@@ -164,15 +164,6 @@ func (w *goWalker) stmt(s ast.Stmt, times int) {
 	case *ast.SendStmt:
 		w.expr(s.Value, times)
 	}
-}
-
-// total only tells whether a body asserts anything.
-func (w *goWalker) total() int {
-	n := w.u.plain
-	for _, c := range w.u.calls {
-		n += c
-	}
-	return n
 }
 
 func blank(e ast.Expr) bool {

@@ -121,6 +121,8 @@ func TestHoles(t *testing.T) {
 		{why: "py: the code exits under test", path: "calc.py", before: "x = 1\n", after: "import os, sys\nif 'pytest' in sys.modules:\n    os._exit(0)\nx = 2\n", want: is(Escape)},
 		{why: "pytest settings behind a script with a variable", commands: []string{"scripts/test"}, lookup: map[string]string{"scripts/test": "#!/bin/sh -e\n${PREFIX}coverage run -m pytest\n"}, path: "pyproject.toml", before: "[tool.pytest.ini_options]\naddopts = \"-ra\"\n", after: "[tool.pytest.ini_options]\naddopts = \"-ra -k 'not add'\"\n", want: is(Config)},
 		{why: "pytest settings behind tox", commands: []string{"tox -e py"}, path: "pyproject.toml", before: "[tool.pytest.ini_options]\naddopts = \"-ra\"\n", after: "[tool.pytest.ini_options]\naddopts = \"-ra --ignore=tests\"\n", want: is(Config)},
+		{why: "tox runs less", commands: []string{"tox"}, path: "tox.ini", before: "[testenv]\ncommands = pytest\n", after: "[testenv]\ncommands = pytest -k fast\n", want: is(Config)},
+		{why: "py: collection leaves out a file that ran", path: "tests/conftest.py", before: "collect_ignore = []\n", after: "collect_ignore = [\"test_calc.py\"]\n", want: is(Escape)},
 		{why: "pytest settings behind nox", commands: []string{"nox -s tests"}, path: "pytest.ini", before: "[pytest]\naddopts = -ra\n", after: "[pytest]\naddopts = -ra --ignore=tests\n", want: is(Config)},
 		{why: "pytest settings behind hatch", commands: []string{"hatch test"}, path: "pyproject.toml", before: "[tool.pytest.ini_options]\naddopts = \"-ra\"\n", after: "[tool.pytest.ini_options]\naddopts = \"-ra --ignore=tests\"\n", want: is(Config)},
 		{why: "a module of the standard library is shadowed", commands: []string{"python3 -m unittest"}, path: "argparse.py", before: "-", after: "import os\nos._exit(0)\n", want: is(Config)},
@@ -138,6 +140,8 @@ func TestHoles(t *testing.T) {
 		{why: "py: load_tests that adds doctests", path: "tests/test_calc.py", before: pyTwo, after: pyTwo + "\n\ndef load_tests(loader, tests, ignore):\n    tests.addTests(doctest.DocTestSuite(calc))\n    return tests\n"},
 		{why: "java: JUnit 3 by its import", path: jv, before: "import junit.framework.Assert;\nclass CalcTest extends BaseTest {\n  void testAdd() {\n    assertEquals(3, add(1, 2));\n  }\n}\n", after: "import junit.framework.Assert;\nclass CalcTest extends BaseTest {\n  void testAdd() {\n    assertEquals(3, add(2, 1));\n  }\n}\n"},
 		{why: "pytest settings become stricter", commands: []string{"pytest"}, path: "setup.cfg", before: "[tool:pytest]\naddopts = -rxXs\n", after: "[tool:pytest]\naddopts = -rxXs\nfilterwarnings =\n  error\n"},
+		{why: "py: collection leaves out a file that is new", path: "tests/conftest.py", before: "collect_ignore = []\n", after: "collect_ignore = []\nif old:\n    collect_ignore.extend([\"tests/test_match.py\"])\n", more: []File{file("tests/test_match.py", "-", "def test_a():\n    assert a() == 1\n")}},
+		{why: "tox: fewer versions", commands: []string{"tox"}, path: "tox.ini", before: "[tox]\nenvlist = py{38,39}\n[testenv]\ncommands = pytest\n", after: "[tox]\nenvlist = py{39}\n[testenv]\ncommands = pytest\n"},
 		{why: "a module of the project in a package", commands: []string{"python3 -m unittest"}, path: "src/app/types.py", before: "-", after: "x = 1\n"},
 		{why: "the code asks whether it is tested, and goes on", path: "add.go", before: code, after: code + "\nfunc quiet() bool { return testing.Testing() }\n"},
 	})

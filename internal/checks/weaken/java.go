@@ -1,6 +1,7 @@
 package weaken
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -373,4 +374,25 @@ func (w *javaWalker) call(list []node, i, times int) int {
 		w.u.calls[n.text] += times
 	}
 	return i
+}
+
+// leavesSurefire reports whether a Java test moves to a file whose name Maven
+// does not collect.
+func leavesSurefire(old, now string) bool {
+	return path.Ext(now) == ".java" && surefire(old) && !surefire(now)
+}
+
+func surefire(file string) bool {
+	stem := strings.TrimSuffix(path.Base(file), path.Ext(file))
+	for _, end := range []string{"Test", "Tests", "TestCase", "IT", "ITCase"} {
+		if strings.HasSuffix(stem, end) {
+			return true
+		}
+	}
+	return strings.HasPrefix(stem, "Test") || strings.HasPrefix(stem, "IT")
+}
+
+// gradle reports whether the checks run Gradle, which collects by content.
+func (j *judge) gradle() bool {
+	return slices.ContainsFunc(j.in.Commands, func(c string) bool { return strings.Contains(c, "gradle") })
 }

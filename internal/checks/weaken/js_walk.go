@@ -213,19 +213,11 @@ func (w *jsWalker) loop(list []node, i, times int) (int, bool) {
 
 // times walks a body that runs once a row.
 func (w *jsWalker) times(body []node, times, rows int) {
-	before := w.total()
+	before := w.u.total()
 	w.list(body, times*rows)
-	if w.total() > before || rows == 0 {
+	if w.u.total() > before || rows == 0 {
 		w.u.rows = max(1, w.u.rows) * rows
 	}
-}
-
-func (w *jsWalker) total() int {
-	n := w.u.plain
-	for _, c := range w.u.calls {
-		n += c
-	}
-	return n
 }
 
 func (w *jsWalker) rows(value []node) (int, bool) {

@@ -195,7 +195,8 @@ func JudgeOldTests(rep Report, old RunReport, base *RunReport) []Finding {
 		if where == "" {
 			where = "the old tests"
 		}
-		out = append(out, Finding{Rule: OldTests, Detail: fmt.Sprintf("%s no longer build, and there are fewer tests: %d to %d", where, rep.Before, rep.After)})
+		out = append(out, Finding{Rule: OldTests,
+			Detail: fmt.Sprintf("%s no longer build, and there are fewer tests: %d to %d", where, rep.Before, rep.After)})
 	}
 	return dedupe(out)
 }
@@ -235,7 +236,8 @@ func (r Report) judgeFailed(t TestResult, around bool) (Finding, bool) {
 		word := "fails as it was before"
 		switch o.Fate {
 		case Kept:
-			return Finding{OldTests, o.Path, o.Name, fmt.Sprintf("test %s fails with the test files as they were before", o.Name)}, true
+			detail := fmt.Sprintf("test %s fails with the test files as they were before", o.Name)
+			return Finding{OldTests, o.Path, o.Name, detail}, true
 		case Gone:
 			return Finding{OldTests, o.Path, o.Name, fmt.Sprintf("removed test %s %s", o.Name, word)}, true
 		}

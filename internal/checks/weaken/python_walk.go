@@ -122,9 +122,9 @@ func (w *pyWalker) loop(l *pyLine, toks []node, times int) {
 			rows, ok = w.tables[at(over, 0)]
 		}
 		if ok {
-			before := w.total()
+			before := w.u.total()
 			w.block(l.kids, times*rows)
-			if w.total() > before || rows == 0 {
+			if w.u.total() > before || rows == 0 {
 				w.u.rows = max(1, w.u.rows) * rows
 			}
 			return
@@ -133,14 +133,6 @@ func (w *pyWalker) loop(l *pyLine, toks []node, times int) {
 		break
 	}
 	w.block(l.kids, times)
-}
-
-func (w *pyWalker) total() int {
-	n := w.u.plain
-	for _, c := range w.u.calls {
-		n += c
-	}
-	return n
 }
 
 // skipsOnly walks swallowed code for its skips.

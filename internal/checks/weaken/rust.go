@@ -400,22 +400,14 @@ func (w *rustWalker) loop(list []node, i, times int) (int, bool) {
 		if !ok {
 			return 0, false
 		}
-		before := w.total()
+		before := w.u.total()
 		w.block(list[k].kids, times*rows)
-		if w.total() > before || rows == 0 {
+		if w.u.total() > before || rows == 0 {
 			w.u.rows = max(1, w.u.rows) * rows
 		}
 		return k, true
 	}
 	return 0, false
-}
-
-func (w *rustWalker) total() int {
-	n := w.u.plain
-	for _, c := range w.u.calls {
-		n += c
-	}
-	return n
 }
 
 // macro counts assertion macros; those of the project are resolved by name.

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // A test may go, or assert less, when what it exercises goes in the same change:
@@ -31,7 +32,7 @@ func (j *judge) lookAtCode() {
 	still := map[string]bool{}
 	for _, f := range j.in.Files {
 		lang := languageOf(f.Path)
-		if lang == nil || !f.changed() || IsTest(f.Path) || isSupport(f.Path) || len(f.Before) > maxSource || len(f.After) > maxSource {
+		if lang == nil || !f.changed() || IsTest(f.Path) || isSupport(f.Path) || max(len(f.Before), len(f.After)) > maxSource {
 			continue
 		}
 		now := codeOf(f.Path, f.After, lang)
@@ -42,7 +43,8 @@ func (j *judge) lookAtCode() {
 			j.goneFiles[strings.TrimSuffix(base, path.Ext(base))] = true
 		}
 		was := codeOf(f.Path, f.Before, lang)
-		if f.Before != nil && !slices.EqualFunc(was, now, func(a, b token) bool { return a.kind == b.kind && a.text == b.text }) {
+		same := func(a, b token) bool { return a.kind == b.kind && a.text == b.text }
+		if f.Before != nil && !slices.EqualFunc(was, now, same) {
 			j.altered[lang.name] = true
 		}
 		definitions(was, lang, before)
@@ -102,7 +104,7 @@ func definitions(toks []token, lang *language, out map[string]definition) {
 	}
 	for i, t := range toks {
 		if t.kind == str {
-			if len(t.text) >= 3 && len(t.text) <= 200 && strings.ContainsAny(strings.ToLower(t.text), "abcdefghijklmnopqrstuvwxyz") {
+			if len(t.text) >= 3 && len(t.text) <= 200 && strings.ContainsFunc(t.text, unicode.IsLetter) {
 				out[t.text] = definition{text: true}
 			}
 			continue
@@ -112,19 +114,19 @@ func definitions(toks []token, lang *language, out map[string]definition) {
 		}
 		defines := false
 		switch {
-		case is(i-1, "func", "def", "class", "fn", "function", "struct", "enum", "trait", "type", "interface", "const", "mod", "record", "object",
-			"val", "static", "namespace", "fun"):
+		case is(i-1, "func", "def", "class", "fn", "function", "struct", "enum", "trait", "type", "interface", "const", "mod", "record",
+			"object", "val", "static", "namespace", "fun"):
 			defines = true
 		case is(i-1, ")") && lang.name == "go" && receiver(toks, i-1):
 			defines = true
-		case is(i-1, ".") && (is(i-2, "self", "this", "exports", "prototype") || lang.name == "js") && is(i+1, "=") && !is(i+2, "="):
+		case is(i-1, ".") && is(i+1, "=") && !is(i+2, "=") && (lang.name == "js" || is(i-2, "self", "this", "exports", "prototype")):
 			defines = true
 		case lang.name == "python" && is(i-1, "(", ",") && is(i+1, "=", ":"): // a parameter
 			defines = true
 		case t.first && is(i+1, ":", "=", "?") && lang.name != "go":
 			defines = true
-		case t.first && lang.name == "go" && i+1 < len(toks) && (toks[i+1].kind == ident || is(i+1, "*", "[")) && t.text[0] >= 'A' && t.text[0] <= 'Z':
-			defines = true // a field
+		case t.first && lang.name == "go" && i+1 < len(toks) && t.text[0] >= 'A' && t.text[0] <= 'Z':
+			defines = toks[i+1].kind == ident || is(i+1, "*", "[") // a field
 		case is(i+1, "(") && !is(i-1, ".", "new", "return", "=", "(", ",", "!") && (lang.name == "java" || lang.name == "js"):
 			defines = bodyBehind(toks, i+1)
 		}
