@@ -65,6 +65,12 @@ func (l *Loop) settleOutcome(it *iteration, m *meter) {
 	if it.run.Usage.Total() == 0 && m.sum.Total() > 0 {
 		it.run.Usage = m.sum
 	}
+	if it.run.Usage.CostMicroUSD == nil {
+		if p, ok := l.price(orElse(it.run.Model, m.model)); ok {
+			cost := p.Of(it.run.Usage)
+			it.run.Usage.CostMicroUSD = &cost
+		}
+	}
 }
 
 // stepsBefore runs the steps that come before the agent. One that fails ends
@@ -179,6 +185,9 @@ func (l *Loop) request(it *iteration, box Toolbox, transcript io.Writer) (Reques
 		Dir: l.Repo.Root, Env: env, PromptFile: inside(promptFile), HandoffFile: inside(handoffFile(it)),
 		HandoffSchema: notes.HandoffSchema(), ToolSpecs: box.Specs(), OpenCalls: box.Open, Start: it.group.Start,
 		Transcript: transcript, Log: l.Log}
+	if req.Model == req.FallbackModel {
+		req.FallbackModel = "" // clients refuse a model that stands in for itself
+	}
 	if role.MaxTurns > 0 {
 		req.MaxTurns = role.MaxTurns
 	}
@@ -314,10 +323,15 @@ type meter struct {
 	once sync.Once // a budget of the session was crossed
 	mu   sync.Mutex
 	sum  Usage
-	cost int64
-	peak int
+	cost int64 // of the run so far, in micro-dollars
+	// reported is what the client says itself; model is whose prices count where
+	// it says nothing.
+	reported int64
+	model    string
+	peak     int
 	// lastText is what the agent said last.
 	lastText string
+	noted    time.Time // when the spend was written last
 }
 
 func (m *meter) event(e AgentEvent) {
@@ -325,6 +339,9 @@ func (m *meter) event(e AgentEvent) {
 	defer m.mu.Unlock()
 	switch e.Kind {
 	case EventUsage:
+		if e.Model != "" {
+			m.model = e.Model
+		}
 		m.usage(e.Usage)
 	case EventText:
 		m.lastText = notes.CutBytes(e.Text, 4000)
@@ -349,9 +366,10 @@ func (m *meter) usage(u Usage) {
 	m.sum.Turns += u.Turns
 	m.sum.APICalls += u.APICalls
 	if u.CostMicroUSD != nil {
-		m.cost += *u.CostMicroUSD
-		c := m.cost
-		m.sum.CostMicroUSD = &c
+		m.reported += *u.CostMicroUSD
+	}
+	if c, ok := m.spentSoFar(); ok {
+		m.cost, m.sum.CostMicroUSD = c, &c
 	}
 	if u.ContextTokens > 0 {
 		m.sum.ContextTokens = u.ContextTokens
@@ -363,6 +381,7 @@ func (m *meter) usage(u Usage) {
 		m.peak = max(m.peak, int(100*m.sum.ContextTokens/w))
 	}
 	m.it.window.observe(u)
+	m.spend()
 	r, s, lim := m.it.state.Run, m.l.Settings, m.l.Settings.Limits
 	// Runs of the same iteration that are over count as well; their event is
 	// not written yet.

@@ -264,6 +264,11 @@ func (l *Loop) prove(ctx context.Context, it *iteration) error {
 		return fmt.Errorf("run the checks: %w", err)
 	}
 	it.proof.ChecksPass, it.proof.CheckReasons = it.report.Pass, it.report.Reasons
+	if l.Settings.Fresh == "each" && it.report.Pass && it.phase == state.Building {
+		if err := l.proveAlone(ctx, it); err != nil {
+			return err
+		}
+	}
 	for name, out := range it.report.Outputs {
 		it.evidence.add("checks/"+name, out)
 	}
@@ -273,6 +278,40 @@ func (l *Loop) prove(ctx context.Context, it *iteration) error {
 		}
 	}
 	return l.weakened(ctx, it)
+}
+
+// proveAlone runs the checks of an iteration once more with nothing but what it
+// would commit.
+func (l *Loop) proveAlone(ctx context.Context, it *iteration) error {
+	var alone ProofReport
+	ran := false
+	err := l.inCheckout(ctx, it, nil, func(req ProofRequest) error {
+		var err error
+		ran = true
+		alone, err = l.Prover.Prove(ctx, req)
+		return err
+	})
+	switch {
+	case ctx.Err() != nil:
+		it.proof.Outcome = Interrupted
+		return nil
+	case err != nil:
+		return fmt.Errorf("run the checks in a fresh checkout: %w", err)
+	case !ran:
+		it.proof.ChecksPass, it.proof.CheckReasons = false, []string{"fresh_checks: setup"}
+		return nil
+	}
+	for name, out := range alone.Outputs {
+		it.evidence.add("checks/fresh/"+name, out)
+	}
+	if !alone.Pass {
+		it.proof.ChecksPass = false
+		for _, r := range alone.Reasons {
+			it.proof.CheckReasons = append(it.proof.CheckReasons, "fresh_"+r)
+		}
+		it.report.Runs = append(it.report.Runs, alone.Runs...)
+	}
+	return nil
 }
 
 // maxCompared bounds a file whose contents the test guard looks at.

@@ -204,6 +204,9 @@ func (l *Loop) readAnswer(sub *iteration, h helperRun, ans *answer) error {
 
 // agentFor is the driver of a role.
 func (l *Loop) agentFor(role Role) (Agent, error) {
+	if l.FallbackAgent != nil && l.limited(l.Now()) {
+		return l.FallbackAgent, nil
+	}
 	if l.AgentFor == nil {
 		return l.Agent, nil
 	}

@@ -272,6 +272,11 @@ func hex(id object.ID) string {
 }
 
 func (l *Loop) model(role Role) string {
+	if l.limited(l.Now()) {
+		if l.FallbackAgent != nil || l.Settings.Fallback != "" {
+			return l.Settings.Fallback // with another client: "" = that one's own
+		}
+	}
 	if r := l.Settings.Roles[role]; r.Model != "" {
 		return r.Model
 	}

@@ -28,11 +28,14 @@ type Loop struct {
 	Engine  *worktree.Engine
 	Agent   Agent
 	// AgentFor returns the driver of another role; nil = Agent for all.
-	AgentFor  func(Role) (Agent, error)
-	Prover    Prover
-	OpenTools func(Scope) (Toolbox, error)
-	Sandbox   Sandbox
-	Policy    *guard.Policy
+	AgentFor func(Role) (Agent, error)
+	// FallbackAgent works while the provider of the others is limited; nil = the
+	// same client with the fallback model.
+	FallbackAgent Agent
+	Prover        Prover
+	OpenTools     func(Scope) (Toolbox, error)
+	Sandbox       Sandbox
+	Policy        *guard.Policy
 	// Resolve gives the settings under the overrides of `set`; nil = they are fixed.
 	Resolve func(overrides map[string]string) (Settings, error)
 	// Prompt holds what the prompt needs from outside the state; the fields
@@ -63,6 +66,7 @@ type Loop struct {
 	proof        *ProofReport // of the work as a whole, in this session; nil = there was none
 	overrides    map[string]string
 	backoff      time.Duration
+	limitedUntil time.Time       // the fallback is used until then
 	warned       map[string]bool // skills that were named as missing
 	looked       bool            // for repositories in ignored folders:
 	ignoredRepos []string

@@ -304,6 +304,9 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 	res := &state.Result{Verdict: state.Reject, Reasons: []string{"interrupted"}, Outcome: string(Interrupted), Detail: "the process died",
 		Title: it.task.Title, Agent: cur.Start.Agent, Evidence: hex(evidence), TaskStatus: plan.Pending, FailText: it.task.Failure,
 		Sandbox: cur.Start.Sandbox, Notices: it.notices}
+	if s, ok := ReadSpend(r.Repo, cur.EventID); ok {
+		res.Tokens, res.CostMicro, res.ContextTokens, res.ContextWindow = s.Tokens, s.CostMicro, s.ContextTokens, s.ContextWindow
+	}
 	if untouched {
 		res.Untouched = true
 		res.Notices = append(res.Notices, "the worktree was left as it was found")
@@ -325,6 +328,9 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		return err
 	}
 	r.fail("recover:recorded")
+	if err := dropSpend(r.Repo, cur.EventID); err != nil {
+		r.Log("%v", err)
+	}
 	if cp != nil && !untouched {
 		return l.dropCheckpoint(it)
 	}

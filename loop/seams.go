@@ -220,15 +220,17 @@ type Live struct {
 // Settings are the values of the configuration that the loop reads, fixed at
 // its start.
 type Settings struct {
-	Limits       Limits
-	Mode         string
-	Driver       string
-	Model        string
-	Fallback     string
-	MaxTurns     int
-	Timeout      time.Duration
-	Idle         time.Duration
-	OnLimit      string // wait stop fallback
+	Limits   Limits
+	Mode     string
+	Driver   string
+	Model    string
+	Fallback string
+	MaxTurns int
+	Timeout  time.Duration
+	Idle     time.Duration
+	OnLimit  string // wait stop fallback
+	// Pricing is what models cost whose clients report no cost, by model name.
+	Pricing      map[string]Price
 	Delay        time.Duration
 	CommitPrefix string
 	Hooks        bool

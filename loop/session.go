@@ -120,6 +120,9 @@ func (l *Loop) broken(err error) error {
 // afterwards is what follows the verdict: amendments, being stuck, limits of
 // the provider, requests of the agent, the pause between two iterations.
 func (l *Loop) afterwards(ctx context.Context, it *iteration, j Judgement) (*Action, error) {
+	if err := dropSpend(l.Repo, it.id); err != nil {
+		l.Log("%v", err)
+	}
 	if j.Verdict == state.Keep {
 		if err := l.amend(); err != nil {
 			return nil, err
@@ -163,6 +166,17 @@ func (l *Loop) onLimit(ctx context.Context, it *iteration) (*Action, error) {
 	if l.Settings.OnLimit == "stop" {
 		return &Action{Kind: Halt, Status: state.HaltedStatus, Reason: string(it.proof.Outcome)}, nil
 	}
+	if l.Settings.OnLimit == "fallback" && !l.limited(it.started) {
+		// Until the provider takes requests again the same iteration goes on with
+		// the other model or client. When that one is limited too, both wait.
+		l.limitedUntil = it.run.Until
+		if !l.limitedUntil.After(l.Now()) {
+			l.limitedUntil = l.Now().Add(fallbackFor)
+		}
+		l.emit("wait", it.state, it.task.ID, map[string]any{"fallback": true, "until": l.limitedUntil}, "%s: going on with the fallback until %s",
+			it.proof.Outcome, l.limitedUntil.Local().Format("15:04:05"))
+		return nil, nil
+	}
 	until := it.run.Until
 	if until.IsZero() || until.Before(l.Now()) {
 		// Nobody said when: wait longer each time, up to half an hour.
@@ -172,4 +186,13 @@ func (l *Loop) onLimit(ctx context.Context, it *iteration) (*Action, error) {
 		l.backoff = 0
 	}
 	return nil, l.wait(ctx, Action{Kind: Wait, Status: state.Waiting, Reason: string(it.proof.Outcome), Until: until})
+}
+
+// fallbackFor is how long the fallback is used when the provider did not say
+// when its limit ends.
+const fallbackFor = 30 * time.Minute
+
+// limited says whether the fallback was in use at a time.
+func (l *Loop) limited(at time.Time) bool {
+	return l.Settings.OnLimit == "fallback" && at.Before(l.limitedUntil)
 }

@@ -231,7 +231,7 @@ func (l *Loop) session(ctx context.Context, it *iteration, agent Agent, n int) (
 	defer unhook()
 	watched := l.watch(run, it, box, stop)
 
-	meter := &meter{l: l, it: it, ctx: run, stop: stop}
+	meter := &meter{l: l, it: it, ctx: run, stop: stop, model: req.Model}
 	began := l.Now()
 	it.run, err = agent.Run(run, req, meter.event)
 	stop(nil)

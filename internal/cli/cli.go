@@ -129,6 +129,8 @@ type App struct {
 	closeFunctions []func()
 	// newJournal: the person insists on a journal of their own beside a remote's.
 	newJournal bool
+	logFile    string // RALPH_LOG_FILE
+	log        logWriter
 }
 
 // ExitError ends a command with a code; its message was printed already when
@@ -194,7 +196,9 @@ func (a *App) Run(args []string) int {
 		if err != nil {
 			return a.report(a.parseError(err, args))
 		}
-		a.Verbose = cmds.Verbose
+		if err := a.setLogging(cmds.Verbose); err != nil {
+			return a.report(err)
+		}
 		if a.Dir, err = os.Getwd(); err != nil {
 			return a.report(err)
 		}
@@ -351,7 +355,8 @@ func diskHint(err error) string {
 // warn tells a person something that stops nothing. With --json the error
 // object is all there is on standard error.
 func (a *App) warn(format string, args ...any) {
-	if a.JSON {
+	a.logLine("warning", format, args...)
+	if a.JSON || a.Verbose < 0 {
 		return
 	}
 	fmt.Fprintln(a.Err, a.colour(a.Err, "33", "warning:"), fmt.Sprintf(format, args...))

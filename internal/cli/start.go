@@ -263,6 +263,7 @@ func (r *reporter) emit(l loop.Live) {
 	if data, ok := l.Data.(map[string]any); ok && r.a.linked != nil && (l.Event == "start" || l.Event == "end") {
 		data["worktree"], data["branch"] = r.a.linked.Root, r.a.linked.Branch
 	}
+	r.a.logLine(l.Event, "%s", l.Message)
 	if r.json {
 		r.a.printLine(l)
 		return

@@ -123,6 +123,7 @@ func (a *App) status() (statusDoc, state.State, error) {
 		return statusDoc{}, state.State{}, err
 	}
 	s := snap.State
+	s.Run = withSpend(s.Run, j.Repo)
 	r := s.Run
 	head, err := j.Repo.ReadRef(a.Ctx, gitstate.BranchRef(j.Branch))
 	if err != nil {
@@ -164,6 +165,29 @@ func (a *App) status() (statusDoc, state.State, error) {
 	}
 	d.Linked, err = a.linkedStatus(j)
 	return d, s, err
+}
+
+// withSpend adds what the iteration at work has used so far, which the journal
+// gets at its end.
+func withSpend(r state.Run, repo *gitstate.Repo) state.Run {
+	if r.Current == nil {
+		return r
+	}
+	now, ok := loop.ReadSpend(repo, r.Current.EventID)
+	if !ok {
+		return r
+	}
+	r.Tokens = r.Tokens.Plus(now.Tokens)
+	r.Cost.Iteration = 0
+	if now.CostMicro != nil {
+		r.Cost.Iteration = *now.CostMicro
+		r.Cost.Session += *now.CostMicro
+		r.Cost.Total += *now.CostMicro
+	}
+	if now.ContextWindow > 0 {
+		r.ContextPct = int(100 * now.ContextTokens / now.ContextWindow)
+	}
+	return r
 }
 
 // noJournalHere is noJournal, and asks the remotes whether one of them has a

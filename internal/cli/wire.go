@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -103,7 +104,11 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 	}
 	// The client keeps what it needs to log in; tools, checks and steps do not.
 	deny := append(proc.SecretNames(), set.Agent.EnvDeny...)
-	s.AgentEnv = proc.CleanEnv(a.Env, deny, set.Agent.EnvAllow, agent.LoginOf(set.Agent.Driver).Env)
+	login := slices.Clone(agent.LoginOf(set.Agent.Driver).Env)
+	if d := set.Agent.FallbackDriver; d != "" && set.Agent.OnLimit == "fallback" {
+		login = append(login, agent.LoginOf(d).Env...)
+	}
+	s.AgentEnv = proc.CleanEnv(a.Env, deny, set.Agent.EnvAllow, login)
 	s.CheckEnv = proc.CleanEnv(a.Env, deny, set.Agent.EnvAllow, nil)
 	// Without a sandbox, too, git has no credentials and nobody to ask; and
 	// what a project installs does not bring its hooks along.
@@ -125,6 +130,10 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 		if t, err := agentctx.ParseTrigger(p.Trigger); err == nil && p.Enabled {
 			s.Passes = append(s.Passes, loop.Pass{Name: p.Name, Trigger: t, Template: p.Template, ReadOnly: p.ReadOnly})
 		}
+	}
+	s.Pricing = map[string]loop.Price{}
+	for name, p := range set.Pricing {
+		s.Pricing[name] = loop.Price{Input: int64(p.Input), Output: int64(p.Output), CacheRead: int64(p.CacheRead), CacheWrite: int64(p.CacheWrite)}
 	}
 	s.MCP = map[string]loop.MCPServer{}
 	for name, m := range set.MCP {
@@ -288,6 +297,11 @@ func (a *App) wire(set *config.Resolved, sandbox loop.Sandbox) (*wired, error) {
 			return agent.New(d, a.agentOptions(set))
 		}
 		return drv, nil
+	}
+	if d := set.Agent.FallbackDriver; d != "" && set.Agent.OnLimit == "fallback" {
+		if l.FallbackAgent, err = agent.New(d, a.agentOptions(set)); err != nil {
+			return nil, err
+		}
 	}
 	l.AgentFiles = agentFiles(set, j.Repo.Root)
 	return &wired{set: set, loop: l, engine: e}, nil

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"strings"
 	"sync"
+	"time"
 
 	"git-ralph/loop"
 )
@@ -15,8 +17,10 @@ const MaxPrinted = 1 << 20
 
 // Printed reads the output of a client that speaks the plain contract: JSON
 // lines {"type":"usage",…} (increments; context_tokens is the present use of
-// the window) and {"type":"text","text":…}; everything else is transcript. Its
-// methods may be called from several goroutines; events never overlap.
+// the window), {"type":"text","text":…}, and for a run that could not work
+// {"type":"limit","until":…,"reason":…} and {"type":"error","kind":…,"message":…};
+// everything else is transcript. Its methods may be called from several
+// goroutines; events never overlap.
 type Printed struct {
 	events     func(loop.AgentEvent)
 	transcript *Transcript
@@ -24,6 +28,14 @@ type Printed struct {
 	mu    sync.Mutex
 	usage loop.Usage
 	model string
+	end   *PrintedEnd
+}
+
+// PrintedEnd is why a client says that it could not work.
+type PrintedEnd struct {
+	Outcome loop.OutcomeKind
+	Detail  string
+	Until   time.Time // of a limit; zero = not said
 }
 
 // NewPrinted reports to events, which may be nil.
@@ -44,6 +56,18 @@ type printedLine struct {
 	Context       float64  `json:"context_tokens"`
 	ContextWindow float64  `json:"context_window"`
 	CostUSD       *float64 `json:"cost_usd"`
+	Reason        string   `json:"reason"`
+	Kind          string   `json:"kind"`
+	Message       string   `json:"message"`
+	// Until is seconds since 1970, or RFC 3339.
+	Until any `json:"until"`
+}
+
+// errorKinds are the kinds of {"type":"error"} and the reasons of {"type":"limit"}.
+var errorKinds = map[string]loop.OutcomeKind{
+	"auth": loop.AuthFailed, "overloaded": loop.Overloaded, "rate_limit": loop.RateLimited, "rate_limited": loop.RateLimited,
+	"usage_limit": loop.UsageLimit, "context_limit": loop.ContextLimit, "max_turns": loop.MaxTurns,
+	"permission_denied": loop.PermissionDenied, "protocol_error": loop.ProtocolError,
 }
 
 // Stdout takes a line of standard output.
@@ -62,7 +86,46 @@ func (p *Printed) Stdout(line []byte, cut bool) {
 		p.event(loop.AgentEvent{Kind: loop.EventText, Text: l.Text})
 	case "usage":
 		p.add(l)
+	case "limit":
+		kind, ok := errorKinds[l.Reason]
+		if !ok || kind != loop.RateLimited && kind != loop.Overloaded {
+			kind = loop.UsageLimit
+		}
+		p.end = &PrintedEnd{kind, Line(l.Reason, 200), moment(l.Until)}
+		p.event(loop.AgentEvent{Kind: loop.EventLimit, Text: "limit: " + l.Reason})
+	case "error":
+		if kind, ok := errorKinds[l.Kind]; ok {
+			p.end = &PrintedEnd{kind, Line(strings.TrimSpace(l.Kind+" "+l.Message), 200), moment(l.Until)}
+		}
+		p.event(loop.AgentEvent{Kind: loop.EventWarning, Text: "error: " + strings.TrimSpace(l.Kind+" "+l.Message)})
 	}
+}
+
+// maxWait bounds how far ahead the end of a limit may lie.
+const maxWait = 31 * 24 * time.Hour
+
+// moment reads the end of a limit; zero when it makes no sense.
+func moment(v any) time.Time {
+	var at time.Time
+	switch v := v.(type) {
+	case float64:
+		if v > 0 && v < maxCount {
+			at = time.Unix(int64(v), 0).UTC()
+		}
+	case string:
+		at, _ = time.Parse(time.RFC3339, strings.TrimSpace(v))
+	}
+	if time.Until(at) > maxWait {
+		return time.Time{}
+	}
+	return at
+}
+
+// End is what the client said last about why it could not work; nil = nothing.
+func (p *Printed) End() *PrintedEnd {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.end
 }
 
 // Stderr takes a line of standard error.

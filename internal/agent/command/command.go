@@ -77,6 +77,10 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	}
 	result.Outcome, result.Detail, result.ExitCode = kind, detail, exit.Code
 	result.Usage, result.Model = printed.Usage()
+	// A run that we ended ourselves has an outcome of ours.
+	if end := printed.End(); end != nil && (kind == loop.Completed || kind == loop.Crashed) {
+		result.Outcome, result.Detail, result.Until = end.Outcome, end.Detail, end.Until
+	}
 	return result, nil
 }
 

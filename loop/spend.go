@@ -1,0 +1,85 @@
+package loop
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/state"
+)
+
+// Spend is what the agents of the iteration at work have used so far, in a file
+// beside the locks. The journal gets it with the end of the iteration; when the
+// loop is killed before, recovery takes it from here, so that neither a crash
+// nor a restart begins a budget anew. status shows it while the agent works.
+type Spend struct {
+	EventID       string       `json:"event_id"`
+	Tokens        state.Tokens `json:"tokens"`
+	CostMicro     *int64       `json:"cost_micro_usd"` // null = unknown
+	ContextTokens int64        `json:"context_tokens,omitempty"`
+	ContextWindow int64        `json:"context_window,omitempty"`
+}
+
+// spendEvery is how often the file is written at most, while usage arrives.
+const spendEvery = 500 * time.Millisecond
+
+func spendFile(repo *gitstate.Repo, eventID string) string {
+	return filepath.Join(repo.Dir(), "spend-"+filepath.Base(eventID))
+}
+
+// ReadSpend is what an iteration has used so far; false when nothing is known.
+func ReadSpend(repo *gitstate.Repo, eventID string) (Spend, bool) {
+	data, err := os.ReadFile(spendFile(repo, eventID))
+	var s Spend
+	if err != nil || json.Unmarshal(data, &s) != nil || s.EventID != eventID {
+		return Spend{}, false
+	}
+	return s, true
+}
+
+// writeSpend puts the file in place in one step. A failure loses no more than
+// what a crash in this moment would.
+func writeSpend(repo *gitstate.Repo, s Spend) {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return
+	}
+	path := spendFile(repo, s.EventID)
+	tmp := path + ".new"
+	if os.WriteFile(tmp, data, 0o600) == nil {
+		_ = os.Rename(tmp, path)
+	}
+}
+
+// dropSpend removes the file once the journal has what it says.
+func dropSpend(repo *gitstate.Repo, eventID string) error {
+	err := os.Remove(spendFile(repo, eventID))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// spend notes what the iteration has used so far; m.mu is held.
+func (m *meter) spend() {
+	now := m.l.Now()
+	if now.Sub(m.noted) < spendEvery {
+		return
+	}
+	m.noted = now
+	cost, _ := m.it.spent()
+	s := Spend{EventID: m.it.id, Tokens: tokens(m.sum), ContextTokens: m.sum.ContextTokens, ContextWindow: m.sum.ContextWindow}
+	known := m.sum.CostMicroUSD != nil
+	for _, r := range m.it.runs {
+		s.Tokens = s.Tokens.Plus(r.Tokens)
+		known = known || r.CostMicro != nil
+	}
+	if cost += m.cost; known {
+		s.CostMicro = &cost
+	}
+	writeSpend(m.l.Repo, s)
+}
