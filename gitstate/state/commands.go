@@ -31,8 +31,15 @@ func (s State) Commands() []Command {
 // wrote (rewind, merge) brings none.
 func NewCommands(old State, e Event) []Command {
 	var out commandList
-	if e.Plan != nil {
-		for _, t := range e.Plan.Upsert {
+	plans := []*PlanChange{e.Plan}
+	if e.Result != nil {
+		plans = append(plans, e.Result.Plan)
+	}
+	for _, p := range plans {
+		if p == nil {
+			continue
+		}
+		for _, t := range p.Upsert {
 			out.add(t.ID, t.Verify...)
 		}
 	}

@@ -21,6 +21,7 @@ func TestNewCommands(t *testing.T) {
 		{"an amendment", Event{Amend: &AmendChange{Task: &plan.Task{ID: "T-003", Verify: []string{"x"}}}}, []Command{{"T-003", "x"}}},
 		{"a setting", Event{Operator: &Operator{Command: "set", Key: "k", Value: "v"}}, []Command{{"", "set k v"}}},
 		{"recorded checks", Event{Task: "T-001", Result: &Result{Checks: []CheckRun{{Command: "make"}, {Command: "foreign"}}}}, []Command{{"T-001", "make"}}},
+		{"tasks that an iteration made", Event{Result: &Result{Plan: &PlanChange{Upsert: []plan.Task{{ID: "T-009", Verify: []string{"y"}}}}}}, []Command{{"T-009", "y"}}},
 		{"what goes back to earlier entries brings nothing", Event{Rewind: &Rewind{}}, nil},
 	} {
 		t.Run(row.why, func(t *testing.T) {

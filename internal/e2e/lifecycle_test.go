@@ -172,7 +172,7 @@ func TestFromASentenceToValidatedWork(t *testing.T) {
 	if err := json.Unmarshal([]byte(p.must(t, "validate", "--report", "--json")), &report); err != nil {
 		t.Fatal(err)
 	}
-	if !report.Passed || len(report.Specs) != 1 || len(report.Specs[0].Criteria) != 2 || report.Specs[0].Criteria[1].Evidence != "logout.txt:1 says bye" {
+	if !report.Passed || len(report.Specs) != 1 || len(report.Specs[0].Criteria) != 2 || report.Specs[0].Criteria[1].Evidence != "`grep bye logout.txt` exited with 0" {
 		t.Errorf("the report is %+v", report)
 	}
 	if got := p.field(t, "status"); got != "complete" {
