@@ -39,7 +39,7 @@ func (c *DemoCmd) Run(a *App) error {
 		return fmt.Errorf("make the demo's repository: %w", err)
 	}
 	d.say("A small project with a test, and a plan of four tasks for it.")
-	for _, args := range [][]string{{"init"}, {"import", "../plan.toml"}, {"tasks"}} {
+	for _, args := range [][]string{{"trust", "--yes"}, {"init"}, {"import", "../plan.toml"}, {"tasks"}} {
 		if err := d.ralph(args...); err != nil {
 			return err
 		}
