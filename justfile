@@ -34,3 +34,7 @@ lint:
 # what decides whether a change lands
 ci:
     bash .ci/run
+
+# the tests of chance (power cuts, kills, gc beside a loop) n times; power cuts need root
+reliability n="30":
+    RELIABILITY_ROUNDS={{n}} go test ./internal/e2e -run 'TestPowerCut|TestKilledWithItsGit|TestPruneBesideALoop' -count=1 -v -timeout 60m

@@ -96,10 +96,11 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 		if strings.Contains(err.Error(), "not a git repository") {
 			return nil, Hint(1, "git init", "%w", ErrNoRepository)
 		}
-		return nil, fmt.Errorf("open the repository: %w", err)
+		return nil, Hint(8, path+" --version should print git version 2.38 or newer; mend it, or put another git first in PATH", "open the repository: %w", err)
 	}
 	if len(lines) < 5 {
-		return nil, fmt.Errorf("open the repository: git said %q", out)
+		return nil, Hint(8, path+" --version should print git version 2.38 or newer; mend it, or put another git first in PATH",
+			"open the repository: git said %q", clip(string(out), 100))
 	}
 	if lines[3] != "sha1" {
 		return nil, Hint(8, "git ralph needs a SHA-1 repository", "the repository uses %s object names", lines[3])

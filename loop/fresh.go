@@ -113,7 +113,7 @@ func FreshCheckout(ctx context.Context, repo *gitstate.Repo, commit object.ID) (
 	}
 	base := filepath.Join(cache, "git-ralph", "checkouts")
 	if err := os.MkdirAll(base, 0o700); err != nil {
-		return "", nil, fmt.Errorf("make a fresh checkout: %w", err)
+		return "", nil, gitstate.Hint(8, "set XDG_CACHE_HOME to a folder that you may write", "make a fresh checkout: %w", err)
 	}
 	parent, err := os.MkdirTemp(base, "co-")
 	if err != nil {

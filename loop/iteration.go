@@ -290,6 +290,16 @@ func promptRole(r Role) string {
 	return string(r)
 }
 
+const runPrefix = "git-ralph-"
+
+// removeRunDirs removes the private folders of runs that were killed.
+func removeRunDirs(base string) {
+	if base == "" {
+		base = os.TempDir()
+	}
+	proc.RemoveOrphans(base, runPrefix)
+}
+
 // newRunDir makes the private folder of one run, in base or in the user's
 // runtime or temporary folder.
 func newRunDir(base string) (string, error) {
@@ -301,11 +311,12 @@ func newRunDir(base string) (string, error) {
 			}
 		}
 	} else if err := os.MkdirAll(base, 0o700); err != nil {
-		return "", fmt.Errorf("make a folder for the run: %w", err)
+		return "", gitstate.Hint(8, "set XDG_CACHE_HOME to a folder that you may write", "make a folder for the run: %w", err)
 	}
-	dir, err := os.MkdirTemp(base, "git-ralph-")
+	removeRunDirs(base)
+	dir, err := os.MkdirTemp(base, proc.OwnedPrefix(runPrefix))
 	if err != nil {
-		return "", fmt.Errorf("make a folder for the run: %w", err)
+		return "", gitstate.Hint(8, "set TMPDIR to a folder that exists and that you may write", "make a folder for the run: %w", err)
 	}
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return "", fmt.Errorf("make a folder for the run: %w", err)

@@ -231,7 +231,7 @@ func (a *App) asideLines(p plan.Plan) {
 func (a *App) interrupts() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(a.Ctx)
 	ch := make(chan os.Signal, 4)
-	signal.Notify(ch, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	go func() {
 		var first time.Time
 		for range ch {

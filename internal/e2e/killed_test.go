@@ -112,11 +112,11 @@ func killedAt(t *testing.T, agent, first, name string) (reached bool) {
 // TestTwoRecoverAtOnce lets several commands meet what a dead run left: one of
 // them mends it, and what the agent had written is stored once and reachable.
 func TestTwoRecoverAtOnce(t *testing.T) {
-	rounds := 3
+	n := 3
 	if testing.Short() {
-		rounds = 1
+		n = 1
 	}
-	for range rounds {
+	for range n {
 		p := newProject(t, doTask, check, map[string]string{"README": "hello\n"})
 		p.must(t, "add", "the first thing")
 		if r := p.run(t, []string{"RALPH_FAILPOINT=iteration:agent-ended"}, "start"); r.code != -1 {
