@@ -169,6 +169,11 @@ func TestOnlyNoted(t *testing.T) {
 		{why: "a file of tests goes with the module that it loads", files: []File{file("lib/parser.js", "module.exports = (s) => s;\n", "-"),
 			file("test/parser.js", "const p = require('../lib/parser');\ntest(\"a\", () => {\n  expect(p('x')).toBe('x');\n});\n", "-")}, noted: is(Removed)},
 		{why: "py: a marker is registered", files: []File{file("conftest.py", "def pytest_configure(config):\n    config.addinivalue_line('markers', 'slow')\n", "def pytest_configure(config):\n    config.addinivalue_line('markers', 'quick')\n")}},
+		{why: "the function goes, and another file has one of that name from elsewhere", files: []File{
+			file("more.py", "def pairs(a):\n    return zip(a, a[1:])\n\n\ndef one(a):\n    return a[0]\n", "def one(a):\n    return a[0]\n"),
+			file("use.py", "from more import pairs\n", "from itertools import pairwise as pairs\n"),
+			file("tests/test_more.py", "def test_pairs():\n    assert list(more.pairs([1, 2])) == [(1, 2)]\n\ndef test_one():\n    assert more.one([1]) == 1\n", "def test_one():\n    assert more.one([1]) == 1\n")}, noted: is(Removed)},
+		{why: "a test is renamed and written anew where it stood", files: []File{file("calc_test.go", goTwo, replace(replace(goTwo, "TestAdd", "TestSum"), "Add(1, 2)", "Sum([]int{1, 2}, base)"))}},
 		{why: "an option goes with its test", files: []File{
 			file("cli.js", "program.option('--colour');\n", "program.parse();\n"),
 			file("cli.test.js", "test(\"colour\", () => {\n  expect(run('--colour')).toBe(1);\n});\n"+js, js)}, noted: is(Removed)},

@@ -29,7 +29,8 @@ func (j *judge) lookAtCode() {
 	}
 	j.gone, j.altered, j.goneFiles = map[string]definition{}, map[string]bool{}, map[string]bool{}
 	before, after := map[string]definition{}, map[string]definition{}
-	still := map[string]bool{}
+	still := map[string]bool{} // words of the files that defined them
+	homes := map[string]definition{}
 	for _, f := range j.in.Files {
 		lang := languageOf(f.Path)
 		if lang == nil || !f.changed() || IsTest(f.Path) || isSupport(f.Path) || max(len(f.Before), len(f.After)) > maxSource {
@@ -47,13 +48,18 @@ func (j *judge) lookAtCode() {
 		if f.Before != nil && !slices.EqualFunc(was, now, same) {
 			j.altered[lang.name] = true
 		}
-		definitions(was, lang, before)
-		definitions(now, lang, after)
+		clear(homes)
+		definitions(was, lang, homes)
 		for _, t := range now {
-			if t.kind != punct && t.kind != number {
+			if d, ok := homes[t.text]; t.kind != punct && ok && !d.text {
+				still[t.text] = true
+			}
+			if t.kind == str {
 				still[t.text] = true
 			}
 		}
+		maps.Copy(before, homes)
+		definitions(now, lang, after)
 	}
 	var fresh []definition
 	for name, d := range after {
@@ -62,7 +68,7 @@ func (j *judge) lookAtCode() {
 		}
 	}
 	for name, d := range before {
-		if still[name] {
+		if _, defined := after[name]; still[name] || defined {
 			continue
 		}
 		if !d.text && slices.ContainsFunc(fresh, func(n definition) bool { return sharedWords(d.words, n.words) >= 0.6 }) {
