@@ -26,6 +26,12 @@ bench:
 measure-guard +repos:
     go test ./internal/checks/weaken -run '^TestMeasure$' -count=1 -v -args {{repos}}
 
+# the documents that are written from the code
+doc:
+    go test ./internal/config -run '^TestReferenceIsCurrent$' -update
+    go test ./plan -run 'LossesAreDocumented$' -update
+    MCP_UPDATE_DOC=1 go test ./internal/mcp -run '^TestDocumented$'
+
 lint:
     test -z "$(gofmt -l .)"
     go vet ./...
