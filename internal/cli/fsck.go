@@ -54,6 +54,7 @@ type checkup struct {
 	j       *journal.Journal
 	repair  bool
 	doc     fsckDoc
+	torn    bool              // the newest entry cannot be read
 	ends    map[string]ending // of iterations, by event id
 	current string            // event id of the iteration in work
 	forks   map[string]bool   // event ids of journals with the same id
@@ -177,18 +178,45 @@ func (c *checkup) journal(ctx context.Context) error {
 		return err
 	}
 	c.doc.Entries = n
+	if err := c.salvage(ctx); err != nil {
+		return err
+	}
 	for _, f := range faults {
-		c.fault("journal", f.Entry, "another clone, or git ralph pull, may have it whole", "%s", f.Problem)
+		c.fault("journal", f.Entry, "another clone may have it whole", "%s", f.Problem)
 	}
 	if snap, err := c.j.Load(ctx); err == nil {
 		c.id = snap.State.Journal.ID
-		if c.forks, err = c.a.forkEvents(c.j, c.id); err != nil {
+		if c.forks, err = c.a.forkEvents(c.j, c.id); err != nil && !c.torn {
 			return err
 		}
 		if snap.State.Run.Current != nil {
 			c.current = snap.State.Run.Current.EventID
 		}
 	}
+	return nil
+}
+
+// salvage names the newest entry that can be read when the tip cannot, so that
+// nothing but what is damaged is given up.
+func (c *checkup) salvage(ctx context.Context) error {
+	tip, err := c.j.Tip(ctx)
+	if err != nil {
+		return err
+	}
+	if c.j.Whole(tip) {
+		return nil
+	}
+	c.torn = true
+	id, from := c.j.Salvage(ctx)
+	if id.IsZero() {
+		return nil
+	}
+	e, err := c.j.Read(id)
+	if err != nil {
+		return err
+	}
+	c.fault("journal", tip, fmt.Sprintf("git update-ref %s %s %s goes back to it; what came after it is then only in the log of the ref", c.j.Ref(), id, tip),
+		"the newest entry cannot be read; the newest one that can is %s, %s, found in %s", id.String()[:12], subject(e), from)
 	return nil
 }
 
@@ -221,6 +249,9 @@ func (c *checkup) refs(ctx context.Context) error {
 	for _, name := range sortedKeys(all) {
 		id := all[name]
 		if _, err := c.j.Repo.Store.ReadCommit(id); err != nil {
+			if name == c.j.Ref() && c.torn {
+				continue // said already, with a way back
+			}
 			c.fault("refs", object.Zero, "git fsck; git update-ref -d "+name+" gives it up", "%s names %s, which cannot be read: %v", name, id.String()[:12], err)
 			continue
 		}

@@ -1,0 +1,49 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFsckNamesTheNewestReadableEntry: a tip that lost an object, or that is gone
+// itself, does not make fsck give the whole journal up.
+func TestFsckNamesTheNewestReadableEntry(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ why, object, from string }{
+		{"a file of the state", "refs/ralph/heads/main:run.toml", "its history"},
+		{"the event", "refs/ralph/heads/main:event/event.json", "its history"},
+		{"the tree", "refs/ralph/heads/main^{tree}", "its history"},
+		{"the entry itself", "refs/ralph/heads/main", "the log of its ref"},
+	} {
+		t.Run(strings.ReplaceAll(row.why, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, doTask, check, nil)
+			p.must(t, "add", "one")
+			p.must(t, "add", "two")
+			before := p.Git("rev-parse", "refs/ralph/heads/main")
+			p.must(t, "pause")
+			tip := p.Git("rev-parse", "refs/ralph/heads/main")
+			id := p.Git("rev-parse", row.object)
+			for _, dir := range []string{id[:2], filepath.Join("ralph", id[:2])} { // and the spare that outlives a gc
+				if err := os.Remove(filepath.Join(p.Dir, ".git", "objects", dir, id[2:])); err != nil && !os.IsNotExist(err) {
+					t.Fatal(err)
+				}
+			}
+			if err := os.RemoveAll(filepath.Join(p.Dir, ".git", "objects", "ralph")); err != nil {
+				t.Fatal(err)
+			}
+			r := p.run(t, nil, "fsck")
+			want := "git update-ref refs/ralph/heads/main " + before + " " + tip
+			if r.code != 1 || !strings.Contains(r.out, want) || !strings.Contains(r.out, row.from) {
+				t.Fatalf("exit %d\n%s%s\nwanted: %s", r.code, r.out, r.err, want)
+			}
+			p.Git(strings.Fields(want)[1:]...)
+			if out := p.must(t, "tasks"); !strings.Contains(out, "two") {
+				t.Errorf("%s", out)
+			}
+			p.must(t, "fsck")
+		})
+	}
+}
