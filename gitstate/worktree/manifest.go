@@ -208,8 +208,10 @@ func (e *Engine) load(ctx context.Context, tree object.ID) (*Checkpoint, error) 
 	}
 	root.present = true
 	for _, d := range m.dirs {
-		if err := object.CheckPath(d.path, object.ModeDir); err != nil {
-			return nil, fmt.Errorf("manifest: %w", err)
+		if d.path != "" { // the worktree's own folder
+			if err := object.CheckPath(d.path, object.ModeDir); err != nil {
+				return nil, fmt.Errorf("manifest: %w", err)
+			}
 		}
 		n := root.make(d.path)
 		n.present, n.perm = true, d.perm
