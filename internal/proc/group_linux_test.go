@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,11 +25,15 @@ var escapes = []struct{ name, script string }{
 	{"frozen", `setsid sh -c 'echo $$ >pid; kill -STOP $$' & while ! [ -s pid ]; do sleep 0.01; done`},
 }
 
+// mark is the mark of a group of this run alone: a group ends whatever carries
+// its mark, also what another run of these tests has just started.
+func mark(name string) string { return fmt.Sprintf("test-%d-%s", os.Getpid(), name) }
+
 func TestGroupEndsWhatEscapes(t *testing.T) {
 	for _, tt := range escapes {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			g, err := NewGroup(GroupOptions{EventID: "test-" + strings.ReplaceAll(tt.name, " ", "-"), Grace: 10 * time.Millisecond})
+			g, err := NewGroup(GroupOptions{EventID: mark(strings.ReplaceAll(tt.name, " ", "-")), Grace: 10 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +60,7 @@ func TestGroupEndsAForkBomb(t *testing.T) {
 	// Every process of the bomb is replaced as fast as it ends; the counter of
 	// generations bounds what a bug in this test could do to the machine.
 	dir := t.TempDir()
-	g, err := NewGroup(GroupOptions{EventID: "test-bomb", Grace: time.Millisecond})
+	g, err := NewGroup(GroupOptions{EventID: mark("bomb"), Grace: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,18 +92,18 @@ exit 0
 		t.Fatal(err)
 	}
 	for _, e := range list {
-		if hasEnv(e.pid, EventVariable+"=test-bomb") {
+		if hasEnv(e.pid, EventVariable+"="+mark("bomb")) {
 			t.Errorf("%+v still runs", e)
 		}
 	}
 }
 
 func TestGroupLeavesOthersAlone(t *testing.T) {
-	g1, err := NewGroup(GroupOptions{EventID: "test-g1", Grace: 10 * time.Millisecond})
+	g1, err := NewGroup(GroupOptions{EventID: mark("g1"), Grace: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g2, err := NewGroup(GroupOptions{EventID: "test-g2", Grace: 10 * time.Millisecond})
+	g2, err := NewGroup(GroupOptions{EventID: mark("g2"), Grace: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +147,7 @@ func TestGroupLeavesOthersAlone(t *testing.T) {
 }
 
 func TestOrphansDoNotStayAsZombies(t *testing.T) {
-	g, err := NewGroup(GroupOptions{EventID: "test-zombies", Grace: time.Millisecond})
+	g, err := NewGroup(GroupOptions{EventID: mark("zombies"), Grace: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +176,7 @@ func TestSweepEvent(t *testing.T) {
 		setsid sh -c 'echo $$ >pid; exec sleep 1000' &
 		setsid sh -c 'echo $$ >pid2; trap "" TERM; while :; do sleep 0.01; done' &
 		while ! [ -s pid ] || ! [ -s pid2 ]; do sleep 0.01; done`)
-	cmd.Dir, cmd.Env = dir, append(basicEnv(), EventVariable+"=test-dead-run")
+	cmd.Dir, cmd.Env = dir, append(basicEnv(), EventVariable+"="+mark("dead-run"))
 	if err := cmd.Run(); err != nil { // no pipe: the escaped would hold it open
 		t.Fatal(err)
 	}
@@ -182,7 +187,7 @@ func TestSweepEvent(t *testing.T) {
 	if ended, err := SweepEvent("test-dead-ru"); err != nil || len(ended) != 0 {
 		t.Errorf("part of an id: %v %v", ended, err)
 	}
-	s := &sweeper{grace: 20 * time.Millisecond, limit: time.Minute, find: markedOnly("test-dead-run")}
+	s := &sweeper{grace: 20 * time.Millisecond, limit: time.Minute, find: markedOnly(mark("dead-run"))}
 	ended, err := s.run()
 	if err != nil || len(ended) < 2 {
 		t.Errorf("ended %v, %v", ended, err)
@@ -190,7 +195,7 @@ func TestSweepEvent(t *testing.T) {
 	if e, ok := readEntry(pid); ok && !e.zombie {
 		t.Errorf("%+v still runs", e)
 	}
-	if ended, err := SweepEvent("test-dead-run"); err != nil || len(ended) != 0 {
+	if ended, err := SweepEvent(mark("dead-run")); err != nil || len(ended) != 0 {
 		t.Errorf("again: %v %v", ended, err)
 	}
 }
