@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/fixtures/repo"
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
@@ -47,7 +48,8 @@ func inject(text string) state.Event {
 func TestNoEventIsLost(t *testing.T) {
 	r := repo.New(t, nil)
 	begin(t, open(t, r))
-	const writers, each = 8, 25
+	const writers = 8
+	each := long.Number(t, 4, 25)
 	var wg, others sync.WaitGroup
 	stop := make(chan struct{})
 	loop := func(args ...string) {

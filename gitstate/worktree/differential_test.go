@@ -16,20 +16,24 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"git-ralph/fixtures/long"
 )
 
 func TestDifferential(t *testing.T) {
 	asUser := os.Getenv("WORKTREE_TEST_USER") != ""
 	var exact, refused, left atomic.Int64
+	variants := []string{"warm", "reload", "portable"}
+	each := long.Number(t, 1, len(variants)) // the short form takes turns
 	t.Run("cases", func(t *testing.T) {
-		for _, c := range slices.Concat(differential, settingsCases, kindsCases) {
+		for i, c := range slices.Concat(differential, settingsCases, kindsCases) {
 			if c.user && os.Getuid() == 0 || asUser && !c.user {
 				continue
 			}
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
-				for _, variant := range []string{"warm", "reload", "portable"} {
-					runCase(t, c, variant)
+				for n := range each {
+					runCase(t, c, variants[(i+n)%len(variants)])
 				}
 				switch {
 				case c.fails != "":
@@ -71,7 +75,7 @@ func TestDifferentialAsUser(t *testing.T) {
 	}
 	c := exec.Command(filepath.Join(dir, "test"), "-test.run=^TestDifferential$", "-test.v", "-test.count=1")
 	c.Dir = dir
-	c.Env = append(os.Environ(), "WORKTREE_TEST_USER=1", "TMPDIR="+dir, "HOME="+dir)
+	c.Env = append(append(os.Environ(), long.Env()...), "WORKTREE_TEST_USER=1", "TMPDIR="+dir, "HOME="+dir)
 	c.SysProcAttr = ordinaryUser()
 	out, err := c.CombinedOutput()
 	t.Logf("%s", out)

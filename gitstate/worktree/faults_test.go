@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"git-ralph/fixtures/long"
 )
 
 // faultyDisk fails the n-th call that reaches the worktree.
@@ -143,7 +145,7 @@ func (f *faultyFolder) chmod(name string, perm uint32) error {
 }
 
 // TestEveryCallFails: the n-th call that reaches the worktree fails, for every
-// n, with what a broken disk and what a stranger's folder say. A checkpoint or a
+// n, in the short form for a sample that is another one for each kind of fault, with what a broken disk and what a stranger's folder say. A checkpoint or a
 // capture then fails, or is what it would have been; a restore says that it
 // failed, or is exact. What was there before is intact, and the next restore is
 // exact.
@@ -151,7 +153,7 @@ func TestEveryCallFails(t *testing.T) {
 	const setup = "new u; chmod 600 d/x.txt; mkdir -p e1/e2; chmod 700 e1; ln -s a.txt l; echo .env > .gitignore; new .env S; new many/1; commit; new mine/own"
 	const edit = usualEdits + "rm -r e1 u mine; rm -r many; new many file; chmod 644 d/x.txt; new z/2/3; rm l; new l; new .env T"
 	ctx := context.Background()
-	for _, fault := range []error{unix.EIO, unix.EACCES, unix.ENOSPC, unix.EMFILE} {
+	for i, fault := range []error{unix.EIO, unix.EACCES, unix.ENOSPC, unix.EMFILE} {
 		t.Run(fault.Error(), func(t *testing.T) {
 			t.Parallel()
 			p, e, cp := started(t, setup, Options{Workers: 1})
@@ -163,12 +165,9 @@ func TestEveryCallFails(t *testing.T) {
 				e.disk = bad.disk
 				return bad, err
 			}
-			step, total := 1, 0
-			if testing.Short() {
-				step = 7
-			}
+			step, total := long.Number(t, 11, 1), 0
 			// The checkpoint, first in its process, and the restore after an edit.
-			for n := 1; ; n += step {
+			for n := 1 + i%step; ; n += step {
 				e.last, e.index = nil, nil
 				var got *Checkpoint
 				bad, err := calls(n, func() (err error) { got, err = e.Checkpoint(ctx); return err })
@@ -191,7 +190,7 @@ func TestEveryCallFails(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for n := 1; ; n += step {
+			for n := 1 + i%step; ; n += step {
 				p.script("umask 022\n" + edit)
 				bad, err := calls(n, func() error { _, err := e.Restore(ctx, cp); return err })
 				if d := different(before, state(t, p.root, "")); d != "" && err == nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/gitstate/object"
 )
 
@@ -31,7 +32,7 @@ func FuzzBracket(f *testing.F) {
 		strings.Repeat("\x13\x37\xca\xfe", 30), strings.Repeat("\x05\x91\x22\x7e\xf0", 40)} {
 		f.Add([]byte(s))
 	}
-	for seed := range uint64(8) {
+	for seed := range long.Number[uint64](f, 2, 8) {
 		f.Add(randomProgram(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -413,7 +414,7 @@ func TestRandomBrackets(t *testing.T) {
 		playProgram(t, randomProgram(seed))
 		return
 	}
-	first, n := uint64(1), uint64(40)
+	first, n := uint64(1), long.Number[uint64](t, 6, 40)
 	soak, _ := time.ParseDuration(os.Getenv("WORKTREE_SOAK"))
 	for end := time.Now().Add(soak); ; first += n {
 		if soak > 0 {

@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"testing"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/gitstate/object"
 	"git-ralph/internal/proc"
 )
@@ -171,7 +172,7 @@ func (p *place) bracket(args ...string) (out string, killed bool) {
 }
 
 // TestKilledAnywhere ends a bracket with SIGKILL at every step that it comes to,
-// each time it comes there. git fsck is clean then, the index is the old one or
+// each time it comes there, in the short form at a sample of them. git fsck is clean then, the index is the old one or
 // the new one, no file is anything but what it was, what the agent made of it
 // or what the restore made of it, and another process restores the checkpoint
 // from its ref exactly.
@@ -199,21 +200,24 @@ func TestKilledAnywhere(t *testing.T) {
 			t.Fatalf("the bracket is not exact even when it is not killed:\n%s", different(before, after))
 		}
 		count := map[string]int{}
-		n := 0
-		for s := bufio.NewScanner(strings.NewReader(out)); s.Scan(); n++ {
+		type moment struct {
+			step string
+			nth  int
+		}
+		var moments []moment
+		for s := bufio.NewScanner(strings.NewReader(out)); s.Scan(); {
 			step := s.Text()
 			count[step]++
 			reached[step] = true
-			if testing.Short() && n%9 != 0 {
-				continue
-			}
-			nth := count[step]
-			t.Run(fmt.Sprintf("%s/%s %d", end, step, nth), func(t *testing.T) {
+			moments = append(moments, moment{step, count[step]})
+		}
+		t.Logf("%s: %d steps to be killed at: %v", end, len(moments), count)
+		for _, m := range long.Sample(t, moments, 9) {
+			t.Run(fmt.Sprintf("%s/%s %d", end, m.step, m.nth), func(t *testing.T) {
 				t.Parallel()
-				w.kill(t, step, nth)
+				w.kill(t, m.step, m.nth)
 			})
 		}
-		t.Logf("%s: killed at %d steps: %v", end, n, count)
 	}
 	want := map[string]bool{}
 	for _, f := range Failpoints() {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/internal/proc"
 )
 
@@ -164,6 +165,12 @@ func (b *box) outside(script string) string {
 	return string(out)
 }
 
+// eventID marks the processes of one group. It is like no other, because a
+// group ends whatever carries its mark, also that of another run of the tests.
+func eventID() string {
+	return fmt.Sprintf("box-%d-%d", os.Getpid(), time.Now().UnixNano())
+}
+
 // group is a group whose processes run in the sandbox.
 func (b *box) group() *proc.Group {
 	b.t.Helper()
@@ -171,7 +178,7 @@ func (b *box) group() *proc.Group {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	g, err := proc.NewGroup(proc.GroupOptions{EventID: "box-" + filepath.Base(b.t.Name()), Wrap: w, Grace: 100 * time.Millisecond})
+	g, err := proc.NewGroup(proc.GroupOptions{EventID: eventID(), Wrap: w, Grace: 100 * time.Millisecond})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -334,13 +341,9 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if err := os.Chown(public, uid, uid); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-test.timeout=0", "-test.v"}
-	if testing.Short() {
-		args = append(args, "-test.short")
-	}
-	cmd := exec.Command(bin, args...)
+	cmd := exec.Command(bin, "-test.timeout=0", "-test.v")
 	cmd.Dir = home
-	cmd.Env = []string{"PATH=" + reachablePath(), "HOME=" + home, "GIT_RALPH_CORPUS=" + copied, "GIT_RALPH_TEST_DIR=" + public}
+	cmd.Env = append(long.Env(), "PATH="+reachablePath(), "HOME="+home, "GIT_RALPH_CORPUS="+copied, "GIT_RALPH_TEST_DIR="+public)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 	out, err := cmd.CombinedOutput()
 	if err != nil {

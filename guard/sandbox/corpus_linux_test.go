@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/internal/proc"
 )
 
@@ -50,9 +51,9 @@ func TestCorpus(t *testing.T) {
 	b.outside(`git config alias.ci commit && git config alias.co checkout && git config alias.undo 'reset --hard HEAD~1' && git config alias.shellalias '!git branch evil' && git config alias.st status && git config alias.lg 'log --oneline'`)
 	pristine := filepath.Join(b.dir, "state", "pristine")
 	b.outside(`cp -a . ../../../state/pristine && rm -rf ../../../state/pristine/.git`)
-	every := 1
-	if testing.Short() || os.Getenv("GIT_RALPH_CORPUS") != "" {
-		every = 8 // the second run, as another user, takes a sample
+	every := long.Number(t, 16, 1)
+	if os.Getenv("GIT_RALPH_CORPUS") != "" {
+		every = long.Number(t, 40, 8) // the second run, as another user, takes a smaller sample
 	}
 	before := b.protected()
 	var ran, denied, compared int

@@ -70,7 +70,7 @@ func TestStartErrorsAreErrors(t *testing.T) {
 			}
 			w, err := Wrapper(spec)
 			if err == nil {
-				g, gerr := proc.NewGroup(proc.GroupOptions{EventID: "errors", Wrap: w})
+				g, gerr := proc.NewGroup(proc.GroupOptions{EventID: eventID(), Wrap: w})
 				if gerr != nil {
 					t.Fatal(gerr)
 				}
@@ -239,7 +239,7 @@ func TestHelperRunsSandbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := proc.NewGroup(proc.GroupOptions{EventID: "dies", Wrap: w})
+	g, err := proc.NewGroup(proc.GroupOptions{EventID: eventID(), Wrap: w})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/internal/proc"
 )
 
@@ -16,9 +17,7 @@ import (
 // that is added inside, and with caches in the home folder. There is no
 // network: the dependency comes from the worktree.
 func TestToolchains(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles a standard library")
-	}
+	long.Only(t, "it compiles a standard library")
 	tests := []struct{ tool, script string }{
 		{"go", `mkdir -p dep app && cd dep && go mod init example.invalid/dep && printf 'package dep\n\nconst Word = "built"\n' >dep.go && cd ../app &&
 			go mod init example.invalid/app && go mod edit -require=example.invalid/dep@v0.0.0 -replace=example.invalid/dep=../dep && export GOPROXY=off &&
@@ -125,7 +124,7 @@ func BenchmarkStart(b *testing.B) {
 	warm := base
 	warm.HomeUpper = filepath.Join(base.HomeUpper, "warm")
 	command := func(network Network, layers bool) func() (proc.Exit, error) {
-		opts := proc.GroupOptions{EventID: "bench"}
+		opts := proc.GroupOptions{EventID: eventID()}
 		if network != "" {
 			spec := r.Apply(warm)
 			if spec.Network = network; layers {
