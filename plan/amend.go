@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"git-ralph/internal/text"
+	"git-ralph/plan/located"
 )
 
 // MaxAmendments is how many changes to the plan one iteration may propose.
@@ -58,8 +61,8 @@ func Amend(p Plan, current TaskID, batch []Amendment) (Plan, []AmendResult) {
 	results := make([]AmendResult, len(batch))
 	for i, a := range batch {
 		results[i] = AmendResult{
-			Action: clip(oneLine(clean(a.Action)), 40), TaskID: TaskID(clip(clean(string(a.TaskID)), MaxID)),
-			Reason: clean(a.Reason),
+			Action: text.Clip(text.OneLine(text.Clean(a.Action)), 40), TaskID: TaskID(text.Clip(text.Clean(string(a.TaskID)), MaxID)),
+			Reason: text.Clean(a.Reason),
 		}
 		if len(batch) > MaxAmendments {
 			results[i].Why = fmt.Sprintf("%d amendments in one iteration; more than %d are refused together", len(batch), MaxAmendments)
@@ -94,10 +97,10 @@ func Amend(p Plan, current TaskID, batch []Amendment) (Plan, []AmendResult) {
 // newProblem is the first thing wrong with next that was not wrong before.
 func newProblem(before, next Plan) error {
 	known := make(map[string]bool)
-	for _, p := range check(before, Places{}, nil) {
+	for _, p := range Check(before, Places{}, nil) {
 		known[p.Text] = true
 	}
-	for _, p := range check(next, Places{}, nil) {
+	for _, p := range Check(next, Places{}, nil) {
 		if !known[p.Text] {
 			return errors.New(p.Text)
 		}
@@ -110,20 +113,20 @@ func amendAdd(p *Plan, a Amendment, r *AmendResult) error {
 	if err != nil {
 		return err
 	}
-	c := &collector{}
+	c := &Collector{}
 	t := Task{Status: Pending, Priority: 1}
-	for _, key := range o.keys {
-		n := o.fields[key]
+	for _, key := range o.Keys {
+		n := o.Fields[key]
 		name := amendmentField(key)
 		switch {
-		case n.value == nil:
+		case n.Value == nil:
 		case name == "order": // where it stands is said by after
 		case slices.Contains(addFields, name):
-			f, _ := fieldNamed(name)
-			c.into(f.at(&t), name, n)
+			f, _ := FieldNamed(name)
+			c.into(f.At(&t), name, n)
 		case name == "status":
-			if s, _ := n.value.(string); s != string(Pending) {
-				return fmt.Errorf("a new task is pending, not %s", clip(oneLine(s), 40))
+			if s, _ := n.Value.(string); s != string(Pending) {
+				return fmt.Errorf("a new task is pending, not %s", text.Clip(text.OneLine(s), 40))
 			}
 		case isDefault(n):
 		default:
@@ -132,12 +135,12 @@ func amendAdd(p *Plan, a Amendment, r *AmendResult) error {
 			}
 		}
 	}
-	if len(c.problems) > 0 {
-		return errors.New(c.problems[0].Text)
+	if len(c.Problems) > 0 {
+		return errors.New(c.Problems[0].Text)
 	}
-	t.Title = oneLine(t.Title)
+	t.Title = text.OneLine(t.Title)
 	if r.TaskID == "" || t.ID != "" {
-		r.TaskID = TaskID(clip(clean(string(t.ID)), MaxID))
+		r.TaskID = TaskID(text.Clip(text.Clean(string(t.ID)), MaxID))
 	}
 	var missing []string
 	for name, value := range map[string]string{"id": string(t.ID), "title": t.Title, "description": strings.TrimSpace(t.Description)} {
@@ -159,12 +162,12 @@ func amendAdd(p *Plan, a Amendment, r *AmendResult) error {
 	if a.After != "" {
 		i := p.Find(a.After)
 		if i < 0 {
-			return fmt.Errorf("after names %s, which is not in the plan", clip(string(a.After), MaxID))
+			return fmt.Errorf("after names %s, which is not in the plan", text.Clip(string(a.After), MaxID))
 		}
 		at = i + 1
 	}
 	p.Tasks = slices.Insert(p.Tasks, at, t)
-	canonicalDependencies(p.Tasks, nil)
+	CanonicalDependencies(p.Tasks, nil)
 	return nil
 }
 
@@ -188,10 +191,10 @@ func forbidden(name, key string, allowed []string) error {
 	if slices.Contains(humanFields, name) {
 		return fmt.Errorf("%s is set by people and the planning phase alone", name)
 	}
-	if _, ok := fieldNamed(name); ok {
+	if _, ok := FieldNamed(name); ok {
 		return fmt.Errorf("%s cannot be set by an amendment; allowed are %s", name, strings.Join(allowed, ", "))
 	}
-	text := fmt.Sprintf("unknown field %q", clip(key, 80))
+	text := fmt.Sprintf("unknown field %q", text.Clip(key, 80))
 	if near := nearest(key, allowed); near != "" {
 		text += fmt.Sprintf("; did you mean %q?", near)
 	}
@@ -201,10 +204,10 @@ func forbidden(name, key string, allowed []string) error {
 // amendmentField is our name of a field; agents also use those of the formats
 // that they know.
 func amendmentField(key string) string {
-	if _, ok := fieldNamed(key); ok {
+	if _, ok := FieldNamed(key); ok {
 		return key
 	}
-	switch norm(key) {
+	switch text.Key(key) {
 	case "acceptancecriteria", "verificationcriteria":
 		return "criteria"
 	case "dependencies", "dependson":
@@ -221,33 +224,33 @@ func amendmentField(key string) string {
 
 // isDefault: an agent that repeats a task as it was shown sends along what it
 // does not mean to set: false, 0, "", [].
-func isDefault(n node) bool {
-	switch v := n.value.(type) {
+func isDefault(n located.Node) bool {
+	switch v := n.Value.(type) {
 	case nil:
 		return true
 	case bool:
 		return !v
 	case string:
 		return v == ""
-	case number:
+	case located.Number:
 		return v == "0" || v == "0.0"
-	case []node:
+	case []located.Node:
 		return len(v) == 0
 	}
 	return false
 }
 
-func amendmentObject(name string, raw json.RawMessage) (*object, error) {
+func amendmentObject(name string, raw json.RawMessage) (*located.Object, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, fmt.Errorf("%s is missing", name)
 	}
-	n, perr := parseJSON(raw)
+	n, perr := located.ParseJSON(raw)
 	if perr != nil {
-		return nil, fmt.Errorf("%s is not valid JSON: %s", name, perr.text)
+		return nil, fmt.Errorf("%s is not valid JSON: %s", name, perr.Text)
 	}
-	o, ok := n.value.(*object)
+	o, ok := n.Value.(*located.Object)
 	if !ok {
-		return nil, fmt.Errorf("%s is %s, not an object", name, n.kindOf())
+		return nil, fmt.Errorf("%s is %s, not an object", name, n.Kind())
 	}
 	return o, nil
 }
@@ -279,17 +282,17 @@ func amendModify(p *Plan, current TaskID, a Amendment, r *AmendResult) error {
 		return err
 	}
 	allowed, whose := otherFields, "another task"
-	isCurrent := fold(t.ID) == fold(current)
+	isCurrent := Fold(t.ID) == Fold(current)
 	if isCurrent {
 		allowed, whose = currentFields, "the task in work"
 	}
 	was := t.clone()
-	c := &collector{}
-	for _, key := range o.keys {
-		n := o.fields[key]
+	c := &Collector{}
+	for _, key := range o.Keys {
+		n := o.Fields[key]
 		name := amendmentField(key)
-		f, known := fieldNamed(name)
-		if n.value == nil {
+		f, known := FieldNamed(name)
+		if n.Value == nil {
 			continue
 		}
 		if known && !slices.Contains(allowed, name) && repeats(f, t, n) {
@@ -302,15 +305,15 @@ func amendModify(p *Plan, current TaskID, a Amendment, r *AmendResult) error {
 			return fmt.Errorf("%s of %s cannot be changed by an amendment; allowed are %s", name, whose, strings.Join(allowed, " and "))
 		}
 		if isCurrent {
-			text := f.at(t).(*string)
+			text := f.At(t).(*string)
 			given := *text
 			c.into(text, name, n)
 			*text = refined(given, *text)
 			continue
 		}
-		list := f.at(t).(*[]string)
+		list := f.At(t).(*[]string)
 		added := c.texts(name, n)
-		if len(c.problems) == 0 && len(added) == 0 {
+		if len(c.Problems) == 0 && len(added) == 0 {
 			return fmt.Errorf("%s of another task can only be added to", name)
 		}
 		for _, s := range added {
@@ -319,8 +322,8 @@ func amendModify(p *Plan, current TaskID, a Amendment, r *AmendResult) error {
 			}
 		}
 	}
-	if len(c.problems) > 0 {
-		return errors.New(c.problems[0].Text)
+	if len(c.Problems) > 0 {
+		return errors.New(c.Problems[0].Text)
 	}
 	r.Fields = changedFields(&was, t)
 	if r.Fields == nil {
@@ -352,17 +355,17 @@ func refined(was, now string) string {
 }
 
 // repeats: the value given is the one the task has.
-func repeats(f field, t *Task, n node) bool {
+func repeats(f Field, t *Task, n located.Node) bool {
 	given := t.clone()
-	c := &collector{}
-	switch v := f.at(&given).(type) { // lists grow when they are read
+	c := &Collector{}
+	switch v := f.At(&given).(type) { // lists grow when they are read
 	case *[]TaskID:
 		*v = nil
 	case *[]string:
 		*v = nil
 	}
-	c.into(f.at(&given), f.name, n)
-	return len(c.problems) == 0 && sameValue(f.at(&given), f.at(t))
+	c.into(f.At(&given), f.Name, n)
+	return len(c.Problems) == 0 && SameValue(f.At(&given), f.At(t))
 }
 
 func amendRemove(p *Plan, current TaskID, a Amendment, r *AmendResult) error {
@@ -370,7 +373,7 @@ func amendRemove(p *Plan, current TaskID, a Amendment, r *AmendResult) error {
 	switch {
 	case err != nil:
 		return err
-	case fold(t.ID) == fold(current):
+	case Fold(t.ID) == Fold(current):
 		return fmt.Errorf("%s is the task in work; its status is not the agent's to change", t.ID)
 	case t.Status == Skipped:
 		return fmt.Errorf("%s is skipped already", t.ID)

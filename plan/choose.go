@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"git-ralph/internal/text"
 )
 
 // Find is the index of a task in p.Tasks, -1 when there is none. Ids are
 // compared without regard to case, so that `skip t-003` finds T-003.
 func (p Plan) Find(id TaskID) int {
-	key := fold(id)
+	key := Fold(id)
 	for i := range p.Tasks {
-		if p.Tasks[i].ID == id || fold(p.Tasks[i].ID) == key {
+		if p.Tasks[i].ID == id || Fold(p.Tasks[i].ID) == key {
 			return i
 		}
 	}
@@ -150,7 +152,7 @@ func (p Plan) SetAside() []TaskID {
 // AsideReason is what an agent gave for leaving t out, on one line:
 // "amendment: too hard (iteration 3)".
 func (t Task) AsideReason() string {
-	reason := oneLine(strings.Join(t.BlockedBy, ": "))
+	reason := text.OneLine(strings.Join(t.BlockedBy, ": "))
 	if reason == "" {
 		reason = "no reason given"
 	}
@@ -251,7 +253,7 @@ func failedReason(t *Task) string {
 	} else if t.Attempts > 1 {
 		reason = fmt.Sprintf("failed after %d attempts", t.Attempts)
 	}
-	if line := clip(oneLine(firstLine(t.Failure)), 120); line != "" {
+	if line := text.Clip(text.OneLine(firstLine(t.Failure)), 120); line != "" {
 		reason += ": " + line
 	}
 	return reason
@@ -261,7 +263,7 @@ func blockedReason(t *Task) string {
 	if len(t.BlockedBy) == 0 {
 		return "blocked"
 	}
-	return "blocked: " + clip(oneLine(strings.Join(t.BlockedBy, "; ")), 200)
+	return "blocked: " + text.Clip(text.OneLine(strings.Join(t.BlockedBy, "; ")), 200)
 }
 
 func firstLine(s string) string {
@@ -275,11 +277,11 @@ func (p Plan) Waiting(id TaskID) []TaskID {
 	waiters := make(map[string][]int)
 	for i := range p.Tasks {
 		for _, dep := range p.Tasks[i].DependsOn {
-			waiters[fold(dep)] = append(waiters[fold(dep)], i)
+			waiters[Fold(dep)] = append(waiters[Fold(dep)], i)
 		}
 	}
 	hit := make([]bool, len(p.Tasks))
-	queue := []string{fold(id)}
+	queue := []string{Fold(id)}
 	for len(queue) > 0 {
 		key := queue[0]
 		queue = queue[1:]
@@ -290,12 +292,12 @@ func (p Plan) Waiting(id TaskID) []TaskID {
 				continue
 			}
 			hit[i] = true
-			queue = append(queue, fold(t.ID))
+			queue = append(queue, Fold(t.ID))
 		}
 	}
 	var out []TaskID
 	for i, h := range hit {
-		if h && fold(p.Tasks[i].ID) != fold(id) {
+		if h && Fold(p.Tasks[i].ID) != Fold(id) {
 			out = append(out, p.Tasks[i].ID)
 		}
 	}

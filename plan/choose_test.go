@@ -213,7 +213,7 @@ func TestCycles(t *testing.T) {
 			[]string{"a depends on itself: a → b → a", "c depends on itself: c → d → c"}},
 	} {
 		var got []string
-		for _, p := range check(c.plan, Places{}, nil) {
+		for _, p := range Check(c.plan, Places{}, nil) {
 			got = append(got, p.Text)
 		}
 		if d := cmp.Diff(c.want, got); d != "" {
@@ -223,9 +223,9 @@ func TestCycles(t *testing.T) {
 	// As deep as a plan can be: no recursion, and one ring through all of it.
 	p := Plan{}
 	for i := range 50_000 {
-		p.Tasks = append(p.Tasks, Task{ID: numberedID(i), Title: "x", Status: Pending, DependsOn: []TaskID{numberedID((i + 1) % 50_000)}})
+		p.Tasks = append(p.Tasks, Task{ID: NumberedID(i), Title: "x", Status: Pending, DependsOn: []TaskID{NumberedID((i + 1) % 50_000)}})
 	}
-	if got := check(p, Places{}, nil); len(got) != 1 || strings.Count(got[0].Text, "→") != 50_000 {
+	if got := Check(p, Places{}, nil); len(got) != 1 || strings.Count(got[0].Text, "→") != 50_000 {
 		t.Errorf("%d problems", len(got))
 	}
 }
@@ -259,10 +259,10 @@ func TestIDsAndTitles(t *testing.T) {
 func bigPlan(n int) Plan {
 	p := Plan{}
 	for i := range n {
-		t := Task{ID: numberedID(i), Title: fmt.Sprintf("task %d of a large plan", i), Status: Pending, Priority: i % 7,
+		t := Task{ID: NumberedID(i), Title: fmt.Sprintf("task %d of a large plan", i), Status: Pending, Priority: i % 7,
 			Description: "Some lines\nof description\nwith `code` and \"quotes\".", Criteria: []string{"it works", "it is tested"}, Verify: []string{"go test ./..."}}
 		for d := range min(i, 5) {
-			t.DependsOn = append(t.DependsOn, numberedID(i-1-d))
+			t.DependsOn = append(t.DependsOn, NumberedID(i-1-d))
 		}
 		if i < n/2 {
 			t.Status = Done
@@ -301,14 +301,5 @@ func BenchmarkEncodeTask(b *testing.B) {
 	task := bigPlan(10).Tasks[9]
 	for b.Loop() {
 		EncodeTask(task)
-	}
-}
-
-func BenchmarkImport(b *testing.B) {
-	data := EncodePlan(bigPlan(10_000))
-	for b.Loop() {
-		if _, err := Import("plan.toml", data, Options{}); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"git-ralph/internal/text"
+	"git-ralph/plan/located"
 )
 
 // DecodeTask reads one task file. It is the way every command loads the plan,
@@ -33,22 +36,22 @@ func DecodeTask(name string, data []byte) (Task, error) {
 func oddTime(t *time.Time) bool { return t != nil && t.Location() == time.Local }
 
 func decodeTaskSlowly(name string, data []byte) (Task, error) {
-	c := &collector{source: name}
+	c := &Collector{Source: name}
 	doc := c.document(data)
 	var t Task
 	if doc != nil {
-		t, _ = c.task(node{line: 1, value: doc}, 0, true)
+		t, _ = c.task(located.Node{Line: 1, Value: doc}, 0, true)
 	}
-	return t, c.problems.Err()
+	return t, c.Problems.Err()
 }
 
 // DecodeHead reads plan.toml of the journal. Unknown keys are errors.
 func DecodeHead(name string, data []byte) (Head, error) {
-	c := &collector{source: name}
+	c := &Collector{Source: name}
 	var h Head
 	if doc := c.document(data); doc != nil {
-		for _, key := range doc.keys {
-			n := doc.fields[key]
+		for _, key := range doc.Keys {
+			n := doc.Fields[key]
 			switch key {
 			case "goal":
 				c.into(&h.Goal, "goal", n)
@@ -59,24 +62,24 @@ func DecodeHead(name string, data []byte) (Head, error) {
 			case "retired":
 				h.Retired = c.ids("retired", n)
 			default:
-				c.unknown(n.line, "", key, []string{"goal", "created", "order", "retired"})
+				c.unknown(n.Line, "", key, []string{"goal", "created", "order", "retired"})
 			}
 		}
 	}
-	return h, c.problems.Err()
+	return h, c.Problems.Err()
 }
 
 // ids have no limit of their own: they are as many as there are tasks.
-func (c *collector) ids(key string, n node) []TaskID {
-	list, ok := n.value.([]node)
+func (c *Collector) ids(key string, n located.Node) []TaskID {
+	list, ok := n.Value.([]located.Node)
 	if !ok {
-		c.bad(n.line, "", "", "%s is %s; it must be a list of ids", key, n.kindOf())
+		c.Bad(n.Line, "", "", "%s is %s; it must be a list of ids", key, n.Kind())
 	}
 	var out []TaskID
 	for i, e := range list {
-		id, ok := e.value.(string)
+		id, ok := e.Value.(string)
 		if !ok {
-			c.bad(e.line, "", "", "%s: entry %d is %s; it must be an id", key, i+1, e.kindOf())
+			c.Bad(e.Line, "", "", "%s: entry %d is %s; it must be an id", key, i+1, e.Kind())
 			continue
 		}
 		out = append(out, TaskID(id))
@@ -86,95 +89,97 @@ func (c *collector) ids(key string, n node) []TaskID {
 
 // DecodePlan reads a whole plan in our own TOML and validates it: what `edit`
 // gives back. All problems come at once, as Problems with lines. A task without
-// an id gets one. Statuses stay as they are; Import is the way for a plan from
-// elsewhere.
+// an id gets one. Statuses stay as they are; the folder exchange imports plans
+// from elsewhere.
 func DecodePlan(name string, data []byte) (Plan, Places, error) {
-	c := &collector{source: name}
-	p, places := c.plan(data)
-	numberTasks(p.Tasks, places, nil)
-	canonicalDependencies(p.Tasks, nil)
-	if len(c.problems.Errors()) == 0 {
-		c.problems = append(c.problems, check(p, places, nil)...)
+	c := &Collector{Source: name}
+	p, places := c.ReadPlan(data)
+	NumberTasks(p.Tasks, places, nil)
+	CanonicalDependencies(p.Tasks, nil)
+	if len(c.Problems.Errors()) == 0 {
+		c.Problems = append(c.Problems, Check(p, places, nil)...)
 	}
-	return p, places, c.problems.Err()
+	return p, places, c.Problems.Err()
 }
 
-// collector gathers what is wrong with a file while it is read.
-type collector struct {
-	source   string
-	problems Problems
+// Collector gathers what is wrong with a file while it is read.
+type Collector struct {
+	Source   string
+	Problems Problems
 }
 
-func (c *collector) bad(line int, task TaskID, hint, format string, args ...any) {
-	c.problems = append(c.problems, Problem{
-		Source: c.source, Line: line, Task: task, Text: fmt.Sprintf(format, args...), hint: hint,
+// Bad adds what makes the file unusable, with the next move.
+func (c *Collector) Bad(line int, task TaskID, hint, format string, args ...any) {
+	c.Problems = append(c.Problems, Problem{
+		Source: c.Source, Line: line, Task: task, Text: fmt.Sprintf(format, args...), Hint: hint,
 	})
 }
 
-func (c *collector) warn(line int, task TaskID, format string, args ...any) {
-	c.problems = append(c.problems, Problem{
-		Source: c.source, Line: line, Task: task, Text: fmt.Sprintf(format, args...), Warning: true,
+// Warn adds what is doubtful.
+func (c *Collector) Warn(line int, task TaskID, format string, args ...any) {
+	c.Problems = append(c.Problems, Problem{
+		Source: c.Source, Line: line, Task: task, Text: fmt.Sprintf(format, args...), Warning: true,
 	})
 }
 
-func (c *collector) document(data []byte) *object {
-	doc, err := parseTOML(data)
+func (c *Collector) document(data []byte) *located.Object {
+	doc, err := located.ParseTOML(data)
 	if err != nil {
-		c.bad(err.line, "", "the file is not valid TOML; mend the line and try again", "%s", err.text)
+		c.Bad(err.Line, "", "the file is not valid TOML; mend the line and try again", "%s", err.Text)
 	}
 	return doc
 }
 
-func (c *collector) unknown(line int, owner, key string, known []string) {
+func (c *Collector) unknown(line int, owner, key string, known []string) {
 	of := ""
 	if owner != "" {
 		of = owner + ": "
 	}
-	text := fmt.Sprintf("%sunknown key %q", of, clip(key, 80))
+	text := fmt.Sprintf("%sunknown key %q", of, text.Clip(key, 80))
 	hint := "known keys are " + strings.Join(known, ", ")
 	// Past some hundred of them the file is no plan with slips in it.
-	if len(c.problems) < maxShown {
+	if len(c.Problems) < maxShown {
 		if near := nearest(key, known); near != "" {
 			text += fmt.Sprintf("; did you mean %q?", near)
 		}
 	}
-	c.bad(line, "", hint, "%s", text)
+	c.Bad(line, "", hint, "%s", text)
 }
 
-// plan reads goal, created and [[tasks]], or a file of one task alone, as it
+// ReadPlan reads goal, created and [[tasks]], or a file of one task alone, as it
 // stands in the journal.
-func (c *collector) plan(data []byte) (Plan, Places) {
+func (c *Collector) ReadPlan(data []byte) (Plan, Places) {
 	var p Plan
-	places := Places{Source: c.source}
+	places := Places{Source: c.Source}
 	doc := c.document(data)
 	if doc == nil {
 		return p, places
 	}
-	if !doc.has("tasks") && doc.has("id", "title") {
-		t, at := c.task(node{line: 1, value: doc}, 0, true)
-		p.Tasks, places.tasks = []Task{t}, []place{at}
+	if !doc.Has("tasks") && doc.Has("id", "title") {
+		t, at := c.task(located.Node{Line: 1, Value: doc}, 0, true)
+		p.Tasks, places.Tasks = []Task{t}, []Place{at}
 		return p, places
 	}
-	for _, key := range doc.keys {
-		n := doc.fields[key]
+	for _, key := range doc.Keys {
+		n := doc.Fields[key]
 		switch key {
 		case "goal":
 			c.into(&p.Goal, "goal", n)
 		case "created":
 			c.time(&p.Created, "created", n)
 		case "tasks":
-			list, ok := n.value.([]node)
+			list, ok := n.Value.([]located.Node)
 			if !ok {
-				c.bad(n.line, "", "write each task under its own [[tasks]]", "tasks is %s; a plan is a list of [[tasks]]", n.kindOf())
+				c.Bad(n.Line, "", "write each task under its own [[tasks]]", "tasks is %s; a plan is a list of [[tasks]]", n.Kind())
 				continue
 			}
 			for i, e := range list {
 				t, at := c.task(e, i, false)
 				p.Tasks = append(p.Tasks, t)
-				places.tasks = append(places.tasks, at)
+				places.Tasks = append(places.Tasks, at)
 			}
 		default:
-			c.unknown(n.line, "", key, []string{"goal", "created", "tasks"})
+			c.unknown(n.Line, "", key, []string{"goal", "created", "tasks"})
 		}
 	}
 	return p, places
@@ -182,40 +187,40 @@ func (c *collector) plan(data []byte) (Plan, Places) {
 
 // task reads the table of one task. Fields that are missing have the values of
 // a new task: pending, priority 1.
-func (c *collector) task(n node, i int, alone bool) (Task, place) {
+func (c *Collector) task(n located.Node, i int, alone bool) (Task, Place) {
 	t := Task{Status: Pending, Priority: 1}
-	at := place{line: n.line, fields: make(map[string]int)}
-	o, ok := n.value.(*object)
+	at := Place{Line: n.Line, Fields: make(map[string]int)}
+	o, ok := n.Value.(*located.Object)
 	if !ok {
-		c.bad(n.line, "", "", "task %d is %s, not a table", i+1, n.kindOf())
+		c.Bad(n.Line, "", "", "task %d is %s, not a table", i+1, n.Kind())
 		return t, at
 	}
-	if id, ok := o.fields["id"].value.(string); ok {
+	if id, ok := o.Fields["id"].Value.(string); ok {
 		t.ID = TaskID(id)
 	}
-	at.id = t.ID
-	name := taskName(i, t.ID)
+	at.ID = t.ID
+	name := TaskName(i, t.ID)
 	if alone && ValidID(string(t.ID)) != nil {
 		name = "the task"
 	}
-	for _, key := range o.keys {
-		v := o.fields[key]
-		f, ok := fieldNamed(key)
+	for _, key := range o.Keys {
+		v := o.Fields[key]
+		f, ok := FieldNamed(key)
 		if !ok {
-			known := make([]string, len(taskFields))
-			for k := range taskFields {
-				known[k] = taskFields[k].name
+			known := make([]string, len(TaskFields))
+			for k := range TaskFields {
+				known[k] = TaskFields[k].Name
 			}
-			c.unknown(v.line, name, key, known)
+			c.unknown(v.Line, name, key, known)
 			continue
 		}
-		at.fields[key] = v.line
-		c.into(f.at(&t), name+": "+key, v)
+		at.Fields[key] = v.Line
+		c.into(f.At(&t), name+": "+key, v)
 	}
 	return t, at
 }
 
-func (c *collector) time(to *time.Time, name string, n node) {
+func (c *Collector) time(to *time.Time, name string, n located.Node) {
 	var t *time.Time
 	c.into(&t, name, n)
 	if t != nil {
@@ -225,31 +230,31 @@ func (c *collector) time(to *time.Time, name string, n node) {
 
 // into stores a value in a field of the same kind, strictly; name begins the
 // sentence when the kinds differ.
-func (c *collector) into(to any, name string, n node) {
+func (c *Collector) into(to any, name string, n located.Node) {
 	wrong := func(want string) {
-		c.bad(n.line, "", "", "%s is %s; it must be %s", name, n.kindOf(), want)
+		c.Bad(n.Line, "", "", "%s is %s; it must be %s", name, n.Kind(), want)
 	}
 	switch to := to.(type) {
 	case *string:
-		if s, ok := n.value.(string); ok {
-			*to = clean(s)
+		if s, ok := n.Value.(string); ok {
+			*to = text.Clean(s)
 		} else {
 			wrong("a text")
 		}
 	case *TaskID:
-		if s, ok := n.value.(string); ok {
+		if s, ok := n.Value.(string); ok {
 			*to = TaskID(s)
 		} else {
 			wrong("a text")
 		}
 	case *Status:
-		if s, ok := n.value.(string); ok {
+		if s, ok := n.Value.(string); ok {
 			*to = Status(s)
 		} else {
 			wrong("a text")
 		}
 	case *bool:
-		if b, ok := n.value.(bool); ok {
+		if b, ok := n.Value.(bool); ok {
 			*to = b
 		} else {
 			wrong("true or false")
@@ -258,7 +263,7 @@ func (c *collector) into(to any, name string, n node) {
 		var v int64
 		if c.integer(&v, name, n) {
 			if v > math.MaxInt32 || v < math.MinInt32 { // the same limit on every machine
-				c.bad(n.line, "", "", "%s is %d, which is out of range", name, v)
+				c.Bad(n.Line, "", "", "%s is %d, which is out of range", name, v)
 				return
 			}
 			*to = int(v)
@@ -267,12 +272,12 @@ func (c *collector) into(to any, name string, n node) {
 		c.integer(to, name, n)
 	case **int:
 		var v int
-		before := len(c.problems)
-		if c.into(&v, name, n); len(c.problems) == before {
+		before := len(c.Problems)
+		if c.into(&v, name, n); len(c.Problems) == before {
 			*to = &v
 		}
 	case **time.Time:
-		t, ok := n.value.(time.Time)
+		t, ok := n.Value.(time.Time)
 		if !ok {
 			wrong("a time such as 2026-01-31T15:04:05Z")
 			return
@@ -287,52 +292,52 @@ func (c *collector) into(to any, name string, n node) {
 	}
 }
 
-func (c *collector) integer(to *int64, name string, n node) bool {
-	num, ok := n.value.(number)
+func (c *Collector) integer(to *int64, name string, n located.Node) bool {
+	num, ok := n.Value.(located.Number)
 	if !ok {
-		c.bad(n.line, "", "", "%s is %s; it must be a whole number", name, n.kindOf())
+		c.Bad(n.Line, "", "", "%s is %s; it must be a whole number", name, n.Kind())
 		return false
 	}
 	v, err := strconv.ParseInt(string(num), 10, 64)
 	if err != nil {
-		c.bad(n.line, "", "", "%s is %s; it must be a whole number", name, clip(string(num), 40))
+		c.Bad(n.Line, "", "", "%s is %s; it must be a whole number", name, text.Clip(string(num), 40))
 		return false
 	}
 	*to = v
 	return true
 }
 
-func (c *collector) texts(name string, n node) []string {
-	list, ok := n.value.([]node)
+func (c *Collector) texts(name string, n located.Node) []string {
+	list, ok := n.Value.([]located.Node)
 	if !ok {
-		c.bad(n.line, "", "", "%s is %s; it must be a list of texts", name, n.kindOf())
+		c.Bad(n.Line, "", "", "%s is %s; it must be a list of texts", name, n.Kind())
 		return nil
 	}
 	if len(list) > MaxItems {
-		c.bad(n.line, "", "", "%s has more than %d entries", name, MaxItems)
+		c.Bad(n.Line, "", "", "%s has more than %d entries", name, MaxItems)
 		return nil
 	}
 	var out []string
 	for i, e := range list {
-		s, ok := e.value.(string)
+		s, ok := e.Value.(string)
 		if !ok {
-			c.bad(e.line, "", "", "%s: entry %d is %s; it must be a text", name, i+1, e.kindOf())
+			c.Bad(e.Line, "", "", "%s: entry %d is %s; it must be a text", name, i+1, e.Kind())
 			continue
 		}
-		out = append(out, clean(s))
+		out = append(out, text.Clean(s))
 	}
 	return out
 }
 
-// canonicalDependencies writes each dependency as the plan spells the id, drops
+// CanonicalDependencies writes each dependency as the plan spells the id, drops
 // repetitions, and looks besides tasks in known (folded id to spelling).
-func canonicalDependencies(tasks []Task, known map[string]TaskID) {
+func CanonicalDependencies(tasks []Task, known map[string]TaskID) {
 	spelling := make(map[string]TaskID, len(tasks)+len(known))
 	for k, id := range known {
 		spelling[k] = id
 	}
 	for i := range slices.Backward(tasks) { // the first of two that clash
-		spelling[fold(tasks[i].ID)] = tasks[i].ID
+		spelling[Fold(tasks[i].ID)] = tasks[i].ID
 	}
 	for i := range tasks {
 		if len(tasks[i].DependsOn) > MaxItems {
@@ -340,7 +345,7 @@ func canonicalDependencies(tasks []Task, known map[string]TaskID) {
 		}
 		var kept []TaskID
 		for _, dep := range tasks[i].DependsOn {
-			if id, ok := spelling[fold(dep)]; ok {
+			if id, ok := spelling[Fold(dep)]; ok {
 				dep = id
 			}
 			if !slices.Contains(kept, dep) {
@@ -351,26 +356,26 @@ func canonicalDependencies(tasks []Task, known map[string]TaskID) {
 	}
 }
 
-// numberTasks gives ids to tasks that have none: T-001, or the first number
+// NumberTasks gives ids to tasks that have none: T-001, or the first number
 // that neither the file nor known uses.
-func numberTasks(tasks []Task, places Places, known []TaskID) {
+func NumberTasks(tasks []Task, places Places, known []TaskID) {
 	used := make(map[string]bool, len(tasks)+len(known))
 	for _, id := range known {
-		used[fold(id)] = true
+		used[Fold(id)] = true
 	}
 	for i := range tasks {
-		used[fold(tasks[i].ID)] = true
+		used[Fold(tasks[i].ID)] = true
 	}
 	n := 1
 	for i := range tasks {
 		if tasks[i].ID != "" {
 			continue
 		}
-		for used[fold(numberedID(n))] {
+		for used[Fold(NumberedID(n))] {
 			n++
 		}
-		tasks[i].ID = numberedID(n)
-		used[fold(tasks[i].ID)] = true
-		places.tasks[i].id = tasks[i].ID
+		tasks[i].ID = NumberedID(n)
+		used[Fold(tasks[i].ID)] = true
+		places.Tasks[i].ID = tasks[i].ID
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"git-ralph/internal/text"
 )
 
 // Change is what differs between two plans, by id.
@@ -112,8 +114,8 @@ func (c Change) Describe(old, new Plan) string {
 		was, is := &old.Tasks[before[ch.ID]], &new.Tasks[after[ch.ID]]
 		var parts []string
 		for _, name := range ch.Fields {
-			f, _ := fieldNamed(name)
-			parts = append(parts, name+" "+changeOf(f.at(was), f.at(is)))
+			f, _ := FieldNamed(name)
+			parts = append(parts, name+" "+changeOf(f.At(was), f.At(is)))
 		}
 		fmt.Fprintf(&b, "~ %s %s\n", ch.ID, strings.Join(parts, "; "))
 	}
@@ -210,4 +212,4 @@ func stringsOf(ids []TaskID) []string {
 	return out
 }
 
-func quoted(s string) string { return strconv.Quote(clip(oneLine(s), 60)) }
+func quoted(s string) string { return strconv.Quote(text.Clip(text.OneLine(s), 60)) }

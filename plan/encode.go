@@ -109,43 +109,43 @@ func writeIDs(b *bytes.Buffer, key string, ids []TaskID) {
 }
 
 func writeTask(b *bytes.Buffer, t *Task) {
-	for _, f := range taskFields {
-		switch v := f.at(t).(type) {
+	for _, f := range TaskFields {
+		switch v := f.At(t).(type) {
 		case *TaskID:
-			writeString(b, f.name, string(*v))
+			writeString(b, f.Name, string(*v))
 		case *Status:
-			writeString(b, f.name, string(*v))
+			writeString(b, f.Name, string(*v))
 		case *string:
-			if *v != "" || f.name == "title" {
-				writeString(b, f.name, *v)
+			if *v != "" || f.Name == "title" {
+				writeString(b, f.Name, *v)
 			}
 		case *bool:
 			if *v {
-				b.WriteString(f.name + " = true\n")
+				b.WriteString(f.Name + " = true\n")
 			}
 		case *int:
-			if *v != 0 || f.name == "priority" {
-				fmt.Fprintf(b, "%s = %d\n", f.name, *v)
+			if *v != 0 || f.Name == "priority" {
+				fmt.Fprintf(b, "%s = %d\n", f.Name, *v)
 			}
 		case *int64:
 			if *v != 0 {
-				fmt.Fprintf(b, "%s = %d\n", f.name, *v)
+				fmt.Fprintf(b, "%s = %d\n", f.Name, *v)
 			}
 		case **int:
 			if *v != nil {
-				fmt.Fprintf(b, "%s = %d\n", f.name, **v)
+				fmt.Fprintf(b, "%s = %d\n", f.Name, **v)
 			}
 		case *[]string:
-			writeList(b, f.name, *v)
+			writeList(b, f.Name, *v)
 		case *[]TaskID:
 			list := make([]string, len(*v))
 			for i, id := range *v {
 				list[i] = string(id)
 			}
-			writeList(b, f.name, list)
+			writeList(b, f.Name, list)
 		case **time.Time:
 			if *v != nil {
-				writeTime(b, f.name, **v)
+				writeTime(b, f.Name, **v)
 			}
 		}
 	}

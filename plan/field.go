@@ -4,22 +4,24 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"git-ralph/internal/text"
 )
 
-// field is one field of a task under its name in our own formats. at gives a
+// Field is one field of a task under its name in our own formats. at gives a
 // pointer to it, whose type says how it is read, written and compared: *string,
 // *TaskID, *Status, *[]string, *[]TaskID, *bool, *int, *int64, **int,
 // **time.Time.
-type field struct {
-	name string
-	at   func(*Task) any
+type Field struct {
+	Name string
+	At   func(*Task) any
 }
 
-// taskFields is every field of a task in the order in which our files show
+// TaskFields is every field of a task in the order in which our files show
 // them: what it is, what it waits on, what proves it, what became of it. Long
 // texts that the harness adds stand last, so that `git log -p` shows a change
 // of status near the top.
-var taskFields = [...]field{
+var TaskFields = [...]Field{
 	{"id", func(t *Task) any { return &t.ID }},
 	{"title", func(t *Task) any { return &t.Title }},
 	{"status", func(t *Task) any { return &t.Status }},
@@ -51,28 +53,30 @@ var taskFields = [...]field{
 	{"failure", func(t *Task) any { return &t.Failure }},
 }
 
-func fieldNamed(name string) (field, bool) {
-	for _, f := range taskFields {
-		if f.name == name {
+// FieldNamed is the field of a task by its key.
+func FieldNamed(name string) (Field, bool) {
+	for _, f := range TaskFields {
+		if f.Name == name {
 			return f, true
 		}
 	}
-	return field{}, false
+	return Field{}, false
 }
 
 // changedFields names the fields in which two tasks differ, in the order of
 // taskFields. An empty list is no list, and a moment is the same in every zone.
 func changedFields(a, b *Task) []string {
 	var out []string
-	for _, f := range taskFields {
-		if !sameValue(f.at(a), f.at(b)) {
-			out = append(out, f.name)
+	for _, f := range TaskFields {
+		if !SameValue(f.At(a), f.At(b)) {
+			out = append(out, f.Name)
 		}
 	}
 	return out
 }
 
-func sameValue(a, b any) bool {
+// SameValue compares what two Field.At returned: an empty list is no list.
+func SameValue(a, b any) bool {
 	switch a := a.(type) {
 	case *string:
 		return *a == *b.(*string)
@@ -158,30 +162,9 @@ func nearest(key string, known []string) string {
 		return "" // a key that long is no slip, and the distance is quadratic
 	}
 	for _, k := range known {
-		if d := distance(strings.ToLower(key), k); d < bestDistance {
+		if d := text.Distance(strings.ToLower(key), k); d < bestDistance {
 			best, bestDistance = k, d
 		}
 	}
 	return best
-}
-
-// distance is the number of single-byte edits between a and b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"git-ralph/internal/text"
 )
 
 // MaxID is the longest id of a task in characters; ids become file names in
@@ -23,21 +25,21 @@ func ValidID(id string) error {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
 		case i > 0 && (c == '.' || c == '_' || c == '-'):
 		case i == 0 && (c == '.' || c == '_' || c == '-'):
-			return fmt.Errorf("id %q begins with %q; ids begin with a letter or digit", clip(id, MaxID), string(c))
+			return fmt.Errorf("id %q begins with %q; ids begin with a letter or digit", text.Clip(id, MaxID), string(c))
 		default:
 			r, _ := utf8.DecodeRuneInString(id[i:])
-			return fmt.Errorf("id %q holds %q; ids are letters, digits, '.', '_' and '-'", clip(id, MaxID), r)
+			return fmt.Errorf("id %q holds %q; ids are letters, digits, '.', '_' and '-'", text.Clip(id, MaxID), r)
 		}
 	}
 	if len(id) > MaxID {
-		return fmt.Errorf("id %q is longer than %d characters", clip(id, MaxID), MaxID)
+		return fmt.Errorf("id %q is longer than %d characters", text.Clip(id, MaxID), MaxID)
 	}
 	return nil
 }
 
-// fold is the key under which ids are unique. Valid ids are ASCII, so no other
+// Fold is the key under which ids are unique. Valid ids are ASCII, so no other
 // folding can make two of them meet.
-func fold(id TaskID) string { return strings.ToLower(string(id)) }
+func Fold(id TaskID) string { return strings.ToLower(string(id)) }
 
 // NextID is the lowest free id of the form T-001 above all that p uses or has
 // used, so that a number is not given twice.
@@ -48,7 +50,7 @@ func NextID(p Plan) TaskID {
 			highest = n
 		}
 	}
-	return numberedID(highest + 1)
+	return NumberedID(highest + 1)
 }
 
 // Used are the ids that no new task may have: those of the plan's tasks and of
@@ -71,11 +73,12 @@ func (p *Plan) Retire(ids ...TaskID) {
 	}
 }
 
-func numberedID(n int) TaskID { return TaskID(fmt.Sprintf("T-%03d", n)) }
+// NumberedID is the id that a new task with number n gets.
+func NumberedID(n int) TaskID { return TaskID(fmt.Sprintf("T-%03d", n)) }
 
 // harnessNumber reads the number of an id of the form T-NNN.
 func harnessNumber(id TaskID) (int, bool) {
-	s, ok := strings.CutPrefix(fold(id), "t-")
+	s, ok := strings.CutPrefix(Fold(id), "t-")
 	if !ok || s == "" || len(s) > 9 {
 		return 0, false
 	}
@@ -89,23 +92,15 @@ func harnessNumber(id TaskID) (int, bool) {
 	return n, true
 }
 
-// clip shortens s to at most n characters, the last of which is then "…".
-func clip(s string, n int) string {
-	if len(s) <= n || utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n-1]) + "…"
-}
-
 // TitleLength is where a title made from a description is cut, in characters:
 // git's own width for a subject line.
 const TitleLength = 72
 
 // TitleFrom makes a title of a longer text: its first line that says
 // something, without list and heading marks, cut at a word at TitleLength.
-func TitleFrom(text string) string {
-	for line := range strings.Lines(text) {
-		line = oneLine(strings.TrimLeft(strings.TrimSpace(line), "#*->"))
+func TitleFrom(s string) string {
+	for line := range strings.Lines(s) {
+		line = text.OneLine(strings.TrimLeft(strings.TrimSpace(line), "#*->"))
 		if line == "" {
 			continue
 		}
@@ -122,29 +117,13 @@ func TitleFrom(text string) string {
 	return ""
 }
 
-// oneLine joins the words of s by single spaces.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
 // FromText makes the pending task that `add "text"` adds: the next id, a title
 // from the first line, and the text as description when it says more.
-func FromText(p Plan, text string) Task {
-	text = strings.TrimSpace(clean(text))
-	t := Task{ID: NextID(p), Title: TitleFrom(text), Status: Pending, Priority: 1}
-	if text != t.Title {
-		t.Description = text
+func FromText(p Plan, said string) Task {
+	said = strings.TrimSpace(text.Clean(said))
+	t := Task{ID: NextID(p), Title: TitleFrom(said), Status: Pending, Priority: 1}
+	if said != t.Title {
+		t.Description = said
 	}
 	return t
-}
-
-// clean makes text from outside fit to be kept: valid UTF-8 (each bad byte run
-// becomes U+FFFD), line ends of other systems as \n, no NUL, which no process
-// argument could carry.
-func clean(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if strings.ContainsAny(s, "\r\x00") {
-		s = strings.ReplaceAll(s, "\r\n", "\n")
-		s = strings.ReplaceAll(s, "\r", "\n")
-		s = strings.ReplaceAll(s, "\x00", "")
-	}
-	return s
 }

@@ -7,6 +7,8 @@ import (
 	"math/big"
 	"strings"
 	"time"
+
+	"git-ralph/internal/text"
 )
 
 // wireTask is a task as every `--json` output shows it: lists are never null,
@@ -48,11 +50,11 @@ type wireTask struct {
 func (t Task) MarshalJSON() ([]byte, error) {
 	w := wireTask{
 		ID: t.ID, Title: t.Title, Description: t.Description, Priority: t.Priority, Status: t.Status,
-		DependsOn: orEmpty(t.DependsOn), Criteria: orEmpty(t.Criteria), Verify: orEmpty(t.Verify),
-		Skills: orEmpty(t.Skills), Libraries: orEmpty(t.Libraries), NeedsDocs: t.NeedsDocs, Spec: t.Spec,
+		DependsOn: text.OrEmpty(t.DependsOn), Criteria: text.OrEmpty(t.Criteria), Verify: text.OrEmpty(t.Verify),
+		Skills: text.OrEmpty(t.Skills), Libraries: text.OrEmpty(t.Libraries), NeedsDocs: t.NeedsDocs, Spec: t.Spec,
 		Type: t.Type, MaxTurns: t.MaxTurns, MaxAttempts: t.MaxAttempts, Attempts: t.Attempts, Partial: t.Partial,
 		EstimatedTokens: t.EstimatedTokens, ActualTokens: t.ActualTokens, CostUSD: json.Number(Dollars(t.CostMicroUSD)),
-		BlockedBy: orEmpty(t.BlockedBy), SkippedBy: t.SkippedBy, SkippedIn: t.SkippedIn, Notes: t.Notes, AllowTestChanges: t.AllowTestChanges,
+		BlockedBy: text.OrEmpty(t.BlockedBy), SkippedBy: t.SkippedBy, SkippedIn: t.SkippedIn, Notes: t.Notes, AllowTestChanges: t.AllowTestChanges,
 		NoChangeExpected: t.NoChangeExpected, AllowProtected: t.AllowProtected,
 	}
 	if t.CompletedAt != nil {
@@ -70,7 +72,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}
-	cost, err := parseDollars(string(w.CostUSD))
+	cost, err := ParseDollars(string(w.CostUSD))
 	if err != nil {
 		return fmt.Errorf("cost_usd: %w", err)
 	}
@@ -86,13 +88,6 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
 // Dollars writes micro-dollars as dollars with as many decimals as they need:
 // 421100 is "0.4211".
 func Dollars(micro int64) string {
@@ -104,9 +99,9 @@ func Dollars(micro int64) string {
 	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
 }
 
-// parseDollars reads a decimal number of dollars as micro-dollars, rounded to
+// ParseDollars reads a decimal number of dollars as micro-dollars, rounded to
 // the nearest. Not through float64: 0.1 has no exact one.
-func parseDollars(s string) (int64, error) {
+func ParseDollars(s string) (int64, error) {
 	if s == "" {
 		return 0, nil
 	}

@@ -65,17 +65,17 @@ func TestDollars(t *testing.T) {
 		if got := Dollars(c.micro); got != c.text {
 			t.Errorf("%s: %q, want %q", c.why, got, c.text)
 		}
-		if got, err := parseDollars(c.text); err != nil || got != c.micro {
+		if got, err := ParseDollars(c.text); err != nil || got != c.micro {
 			t.Errorf("%s: %d %v", c.why, got, err)
 		}
 	}
 	for text, want := range map[string]int64{"0.0000005": 1, "0.0000004": 0, "-0.0000005": -1, "1e-3": 1000, "2.5E1": 25_000_000} {
-		if got, err := parseDollars(text); err != nil || got != want {
+		if got, err := ParseDollars(text); err != nil || got != want {
 			t.Errorf("%s: %d %v, want %d", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"1e999999999", "x", "1/3", "0x10", "9999999999999999999"} {
-		if got, err := parseDollars(text); err == nil {
+		if got, err := ParseDollars(text); err == nil {
 			t.Errorf("%s: %d", text, got)
 		}
 	}

@@ -28,12 +28,12 @@ func (e *ClashError) Hint() string {
 func Merge(old, in Plan, replace bool) (Plan, Change, error) {
 	at := make(map[string]int, len(old.Tasks))
 	for i := range old.Tasks {
-		at[fold(old.Tasks[i].ID)] = i
+		at[Fold(old.Tasks[i].ID)] = i
 	}
 	if !replace {
 		var clash []TaskID
 		for i := range in.Tasks {
-			if j, ok := at[fold(in.Tasks[i].ID)]; ok {
+			if j, ok := at[Fold(in.Tasks[i].ID)]; ok {
 				clash = append(clash, old.Tasks[j].ID)
 			}
 		}
@@ -45,7 +45,7 @@ func Merge(old, in Plan, replace bool) (Plan, Change, error) {
 	var kept []TaskID
 	for i := range in.Tasks {
 		t := in.Tasks[i].clone()
-		j, ok := at[fold(t.ID)]
+		j, ok := at[Fold(t.ID)]
 		switch {
 		case !ok:
 			out.Tasks = append(out.Tasks, t)
@@ -63,10 +63,10 @@ func Merge(old, in Plan, replace bool) (Plan, Change, error) {
 	if out.Created.IsZero() {
 		out.Created = in.Created
 	}
-	canonicalDependencies(out.Tasks, nil)
+	CanonicalDependencies(out.Tasks, nil)
 	change := Difference(old, out)
 	change.Kept = kept
-	return out, change, check(out, Places{}, nil).Err()
+	return out, change, Check(out, Places{}, nil).Err()
 }
 
 // ReplacedReason is the first entry in blocked_by of a task that a new plan has

@@ -18,7 +18,7 @@ type Problem struct {
 	// Warning: the plan can be used all the same.
 	Warning bool
 
-	hint string
+	Hint string
 }
 
 // String is "plan.toml:12: T-003 depends on T-009, which is not in the plan".
@@ -63,10 +63,10 @@ func (ps Problems) Error() string {
 func (ps Problems) Hint() string {
 	hint := ""
 	for _, p := range ps.Errors() {
-		if p.hint == "" || hint != "" && p.hint != hint {
+		if p.Hint == "" || hint != "" && p.Hint != hint {
 			return "mend these places and try again; nothing was changed"
 		}
-		hint = p.hint
+		hint = p.Hint
 	}
 	return hint
 }
@@ -107,38 +107,39 @@ type Places struct {
 	// Source is the file's name as problems show it.
 	Source string
 
-	tasks []place // as the plan's Tasks
+	Tasks []Place // as the plan's Tasks
 }
 
-type place struct {
-	id     TaskID
-	line   int
-	fields map[string]int // line of a field, by its name in Task
+// Place is where one task of a file stands.
+type Place struct {
+	ID     TaskID
+	Line   int
+	Fields map[string]int // line of a field, by its name in Task
 }
 
 // Line is where the field of the i-th task stands, else the task, else 0.
 func (p Places) Line(i int, field string) int {
-	if i < 0 || i >= len(p.tasks) {
+	if i < 0 || i >= len(p.Tasks) {
 		return 0
 	}
-	if line, ok := p.tasks[i].fields[field]; ok {
+	if line, ok := p.Tasks[i].Fields[field]; ok {
 		return line
 	}
-	return p.tasks[i].line
+	return p.Tasks[i].Line
 }
 
 // For orders the places for another plan that holds tasks of the same file,
 // for example the one they were merged into. Tasks of elsewhere get no line.
 func (p Places) For(other Plan) Places {
-	byID := make(map[string]place, len(p.tasks))
-	for _, t := range p.tasks {
-		if _, twice := byID[fold(t.id)]; !twice {
-			byID[fold(t.id)] = t
+	byID := make(map[string]Place, len(p.Tasks))
+	for _, t := range p.Tasks {
+		if _, twice := byID[Fold(t.ID)]; !twice {
+			byID[Fold(t.ID)] = t
 		}
 	}
-	out := Places{Source: p.Source, tasks: make([]place, len(other.Tasks))}
+	out := Places{Source: p.Source, Tasks: make([]Place, len(other.Tasks))}
 	for i, t := range other.Tasks {
-		out.tasks[i] = byID[fold(t.ID)]
+		out.Tasks[i] = byID[Fold(t.ID)]
 	}
 	return out
 }

@@ -2,6 +2,8 @@ package plan
 
 import (
 	"strings"
+
+	"git-ralph/internal/text"
 )
 
 // Review says what a plan lacks for being worked on by agents, without asking
@@ -9,7 +11,7 @@ import (
 // what their commands, sizes, titles and dependencies show. Each problem names
 // its place and the cure.
 func Review(p Plan, c Critic) Problems {
-	out := check(p, c.Places, nil)
+	out := Check(p, c.Places, nil)
 	if len(p.Tasks) == 0 {
 		out = append(out, Problem{Text: "the plan has no task"})
 	}
@@ -26,11 +28,11 @@ func Review(p Plan, c Critic) Problems {
 		}
 		c.shape(t, add)
 		for _, v := range t.Verify {
-			if text, warning := c.command(v); text != "" {
-				add(warning, "verify", "%s: verify %q %s", t.ID, clip(oneLine(v), 80), text)
+			if why, warning := c.command(v); why != "" {
+				add(warning, "verify", "%s: verify %q %s", t.ID, text.Clip(text.OneLine(v), 80), why)
 			}
 		}
-		title := strings.ToLower(oneLine(t.Title))
+		title := strings.ToLower(text.OneLine(t.Title))
 		if other, twice := titles[title]; twice {
 			add(true, "title", "%s has the title of %s: say what differs, or leave one out", t.ID, other)
 		} else {

@@ -1,12 +1,17 @@
-// Package plan owns the work list: what a task is, which one is next, whether
-// a list makes sense, and how lists are read from and written to the formats
-// of other tools. It stores nothing itself; in the journal a plan is
-// plan.toml (the facts of the plan as a whole) and one tasks/<id>.toml a task.
+// Package plan owns the work list: what a task is, which one is next, and whether
+// a list makes sense. Its folder exchange reads and writes the formats of other
+// tools, located has values with their lines. It stores nothing itself; in the
+// journal a plan is plan.toml (the facts of the plan as a whole) and one
+// tasks/<id>.toml a task.
 //
 // Everything here is pure: no clock, no file, no network.
 package plan
 
-import "time"
+import (
+	"time"
+
+	"git-ralph/internal/text"
+)
 
 // TaskID names a task: [A-Za-z0-9][A-Za-z0-9._-]*, at most 64 characters,
 // unique in a plan without regard to case.
@@ -89,7 +94,7 @@ func (t Task) SetAside() bool { return t.Status == Skipped && t.SkippedBy == ByA
 func (t *Task) PutAside(iteration int, reasons ...string) {
 	t.Status, t.SkippedBy, t.SkippedIn, t.BlockedBy = Skipped, ByAgent, iteration, nil
 	for _, r := range reasons {
-		if r = clip(oneLine(r), 500); r != "" {
+		if r = text.Clip(text.OneLine(r), 500); r != "" {
 			t.BlockedBy = append(t.BlockedBy, r)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"git-ralph/internal/text"
 )
 
 // sameTask compares tasks as the plan does: no list is an empty list.
@@ -65,9 +67,9 @@ func TestTaskTOMLRoundTrip(t *testing.T) {
 			}
 			// The reader of people's files cleans line ends; apart from that they agree.
 			want := c.task
-			for _, f := range taskFields {
-				if s, ok := f.at(&want).(*string); ok {
-					*s = clean(*s)
+			for _, f := range TaskFields {
+				if s, ok := f.At(&want).(*string); ok {
+					*s = text.Clean(*s)
 				}
 			}
 			if d := cmp.Diff(want, slow, sameTask); d != "" {
@@ -182,8 +184,8 @@ func FuzzTaskTOML(f *testing.F) {
 			t.Fatalf("%v\n%q", err, data)
 		}
 		want := in
-		for _, f := range taskFields { // the one thing that is not kept as it is
-			switch v := f.at(&want).(type) {
+		for _, f := range TaskFields { // the one thing that is not kept as it is
+			switch v := f.At(&want).(type) {
 			case *string:
 				*v = toValid(*v)
 			case *TaskID:
@@ -212,9 +214,9 @@ func FuzzTaskTOML(f *testing.F) {
 		}
 		var plan bytes.Buffer
 		plan.Write(EncodePlan(Plan{Goal: title, Tasks: []Task{in, out}}))
-		c := &collector{source: "x"}
-		if p, _ := c.plan(plan.Bytes()); len(c.problems) > 0 || len(p.Tasks) != 2 {
-			t.Fatalf("%v\n%s", c.problems, plan.Bytes())
+		c := &Collector{Source: "x"}
+		if p, _ := c.ReadPlan(plan.Bytes()); len(c.Problems) > 0 || len(p.Tasks) != 2 {
+			t.Fatalf("%v\n%s", c.Problems, plan.Bytes())
 		}
 	})
 }

@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"strings"
+
+	"git-ralph/internal/text"
 )
 
 // Tree draws the plan as plain text: a task stands under the last of the tasks
@@ -54,7 +56,7 @@ type treeWriter struct {
 func (w *treeWriter) task(i int, first, rest string, depth int) {
 	t := &w.plan.Tasks[i]
 	w.shown[i] = true
-	fmt.Fprintf(&w.b, "%s%s  %s", first, t.ID, oneLine(t.Title))
+	fmt.Fprintf(&w.b, "%s%s  %s", first, t.ID, text.OneLine(t.Title))
 	if t.Status != Pending {
 		w.b.WriteString("  [" + strings.ReplaceAll(string(t.Status), "_", " ") + "]")
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"git-ralph/internal/text"
 )
 
 // Limits of a task's texts and lists. A text is cut at the same size before it
@@ -19,14 +21,14 @@ const (
 // after the name of source when there is one; nil when p can be worked on.
 // Decode and Import do the same with line numbers.
 func (p Plan) Validate(source string) error {
-	return check(p, Places{Source: source}, nil).Err()
+	return Check(p, Places{Source: source}, nil).Err()
 }
 
 // ValidateAt is Validate with the lines that places knows.
-func (p Plan) ValidateAt(places Places) error { return check(p, places, nil).Err() }
+func (p Plan) ValidateAt(places Places) error { return Check(p, places, nil).Err() }
 
-// check is Validate; known are folded ids outside p on which its tasks may depend.
-func check(p Plan, places Places, known map[string]bool) Problems {
+// Check is Validate; known are folded ids outside p on which its tasks may depend.
+func Check(p Plan, places Places, known map[string]bool) Problems {
 	var out Problems
 	add := func(i int, field, format string, args ...any) {
 		out = append(out, places.problem(i, field, p.Tasks[i].ID, format, args...))
@@ -37,19 +39,19 @@ func check(p Plan, places Places, known map[string]bool) Problems {
 	first := make(map[string]int, len(p.Tasks))
 	retired := make(map[string]bool, len(p.Retired))
 	for _, id := range p.Retired {
-		retired[fold(id)] = true
+		retired[Fold(id)] = true
 	}
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
 		if err := ValidID(string(t.ID)); err != nil {
 			add(i, "id", "task %d: %v", i+1, err)
-		} else if j, twice := first[fold(t.ID)]; twice {
+		} else if j, twice := first[Fold(t.ID)]; twice {
 			add(i, "id", "%s", duplicate(p, places, j, t.ID))
-		} else if retired[fold(t.ID)] {
+		} else if retired[Fold(t.ID)] {
 			add(i, "id", "the id %s belonged to a task that has left the plan; an id is used once in a journal, and %s is free", t.ID, NextID(p))
 		}
-		if _, twice := first[fold(t.ID)]; !twice {
-			first[fold(t.ID)] = i
+		if _, twice := first[Fold(t.ID)]; !twice {
+			first[Fold(t.ID)] = i
 		}
 	}
 	for i := range p.Tasks {
@@ -74,8 +76,8 @@ func duplicate(p Plan, places Places, j int, id TaskID) string {
 	return fmt.Sprintf("the id %s is given twice (first: %s)", id, where)
 }
 
-// taskName is how problems name a task: its id, or its place when it has none.
-func taskName(i int, id TaskID) string {
+// TaskName is how problems name a task: its id, or its place when it has none.
+func TaskName(i int, id TaskID) string {
 	if ValidID(string(id)) == nil {
 		return string(id)
 	}
@@ -84,7 +86,7 @@ func taskName(i int, id TaskID) string {
 
 func checkTask(p Plan, i int, ids map[string]int, known map[string]bool, add func(int, string, string, ...any)) {
 	t := &p.Tasks[i]
-	name := taskName(i, t.ID)
+	name := TaskName(i, t.ID)
 	switch title := t.Title; {
 	case strings.TrimSpace(title) == "":
 		add(i, "title", "%s has no title", name)
@@ -96,47 +98,47 @@ func checkTask(p Plan, i int, ids map[string]int, known map[string]bool, add fun
 	switch t.Status {
 	case Pending, InProgress, Done, Failed, Blocked, Skipped:
 	default:
-		add(i, "status", "%s has the status %q; known are %s", name, clip(string(t.Status), 40), statusNames)
+		add(i, "status", "%s has the status %q; known are %s", name, text.Clip(string(t.Status), 40), StatusNames)
 	}
-	for _, f := range taskFields {
-		switch v := f.at(t).(type) {
+	for _, f := range TaskFields {
+		switch v := f.At(t).(type) {
 		case *int:
 			if *v < 0 {
-				add(i, f.name, "%s: %s is %d; it must not be negative", name, f.name, *v)
+				add(i, f.Name, "%s: %s is %d; it must not be negative", name, f.Name, *v)
 			}
 		case *int64:
 			if *v < 0 {
-				add(i, f.name, "%s: %s is %d; it must not be negative", name, f.name, *v)
+				add(i, f.Name, "%s: %s is %d; it must not be negative", name, f.Name, *v)
 			}
 		case **int:
 			if *v != nil && **v < 0 {
-				add(i, f.name, "%s: %s is %d; it must not be negative", name, f.name, **v)
+				add(i, f.Name, "%s: %s is %d; it must not be negative", name, f.Name, **v)
 			}
 		case *string:
 			if len(*v) > MaxText {
-				add(i, f.name, "%s: %s is longer than %d bytes", name, f.name, MaxText)
+				add(i, f.Name, "%s: %s is longer than %d bytes", name, f.Name, MaxText)
 			}
 		case *[]string:
-			checkList(i, name, f.name, *v, add)
+			checkList(i, name, f.Name, *v, add)
 		}
 	}
 	if len(t.DependsOn) > MaxItems {
 		add(i, "depends_on", "%s: depends_on has more than %d entries", name, MaxItems)
 	}
 	for _, dep := range t.DependsOn {
-		j, ok := ids[fold(dep)]
+		j, ok := ids[Fold(dep)]
 		switch {
 		case ok && j == i:
 			add(i, "depends_on", "%s depends on itself", name)
 		case ok && p.Tasks[j].ID != dep:
 			add(i, "depends_on", "%s depends on %s, which is written %s in the plan", name, dep, p.Tasks[j].ID)
-		case !ok && !known[fold(dep)]:
-			add(i, "depends_on", "%s depends on %s, which is not in the plan", name, clip(string(dep), MaxID))
+		case !ok && !known[Fold(dep)]:
+			add(i, "depends_on", "%s depends on %s, which is not in the plan", name, text.Clip(string(dep), MaxID))
 		}
 	}
 }
 
-const statusNames = "pending, in_progress, done, failed, blocked, skipped"
+const StatusNames = "pending, in_progress, done, failed, blocked, skipped"
 
 func checkList(i int, name, field string, list []string, add func(int, string, string, ...any)) {
 	if len(list) > MaxItems {
@@ -167,7 +169,7 @@ func cycles(p Plan, ids map[string]int) [][]int {
 	waiters := make([][]int, len(p.Tasks))
 	for i := range p.Tasks {
 		for _, d := range p.Tasks[i].DependsOn {
-			if j, ok := ids[fold(d)]; ok && j != i {
+			if j, ok := ids[Fold(d)]; ok && j != i {
 				deps[i] = append(deps[i], j)
 				waiters[j] = append(waiters[j], i)
 			}

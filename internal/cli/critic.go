@@ -11,6 +11,7 @@ import (
 	"git-ralph/internal/checks"
 	"git-ralph/internal/config"
 	"git-ralph/plan"
+	"git-ralph/plan/exchange"
 )
 
 // planCritic reviews plans that agents make, with what this project and this
@@ -82,7 +83,7 @@ func (a *App) critiqueStart(set *config.Resolved, p plan.Plan, unchecked bool) e
 // nameless takes entries of verify that name a kind of check out of tasks of
 // another tool's file, when the project has no such check: there the word was a
 // criterion, and stays one. It says of which tasks.
-func nameless(in plan.Imported, c plan.Critic) (plan.Plan, []string) {
+func nameless(in exchange.Imported, c plan.Critic) (plan.Plan, []string) {
 	var words []string
 	out := in.Plan
 	out.Tasks = slices.Clone(out.Tasks)

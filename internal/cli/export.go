@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
-	"git-ralph/plan"
+	"git-ralph/plan/exchange"
 )
 
 // ExportCmd is `git ralph export`.
@@ -20,7 +20,7 @@ func (ExportCmd) Help() string {
 
 // Run writes the plan.
 func (c *ExportCmd) Run(a *App) error {
-	f, err := plan.ParseFormat(c.Format)
+	f, err := exchange.ParseFormat(c.Format)
 	if err != nil {
 		return usage("git ralph export -h", "%w", err)
 	}
@@ -31,7 +31,7 @@ func (c *ExportCmd) Run(a *App) error {
 	if len(snap.State.Plan.Tasks) == 0 {
 		return gitstate.Hint(1, "git ralph import FILE, or git ralph add \"a task\"", "the plan is empty")
 	}
-	data, lost, err := plan.Export(f, snap.State.Plan)
+	data, lost, err := exchange.Export(f, snap.State.Plan)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/plan"
+	"git-ralph/plan/exchange"
 )
 
 // ImportCmd is `git ralph import`.
@@ -33,7 +34,7 @@ func (ImportCmd) Help() string {
 
 func formatNames() string {
 	var names []string
-	for _, f := range plan.Formats() {
+	for _, f := range exchange.Formats() {
 		names = append(names, string(f))
 	}
 	return strings.Join(names, ", ")
@@ -41,20 +42,20 @@ func formatNames() string {
 
 // importResult is what `import --json` prints.
 type importResult struct {
-	Format   plan.Format        `json:"format"`
+	Format   exchange.Format    `json:"format"`
 	Added    []plan.TaskID      `json:"added"`
 	Changed  []plan.TaskChanged `json:"changed"`
 	Kept     []plan.TaskID      `json:"kept_as_done"`
 	Tasks    int                `json:"tasks"`
 	Warnings []string           `json:"warnings"`
-	Lost     []plan.Lost        `json:"lost"`
+	Lost     []exchange.Lost    `json:"lost"`
 }
 
 // Run reads the plan and merges it.
 func (c *ImportCmd) Run(a *App) error {
-	opts := plan.Options{Tag: c.Tag}
+	opts := exchange.Options{Tag: c.Tag}
 	if c.Format != "" {
-		f, err := plan.ParseFormat(c.Format)
+		f, err := exchange.ParseFormat(c.Format)
 		if err != nil {
 			return usage("without --format it is detected", "%w", err)
 		}
@@ -82,8 +83,8 @@ func (c *ImportCmd) Run(a *App) error {
 	for _, ck := range set.Checks {
 		opts.CheckNames = append(opts.CheckNames, ck.Name, ck.Kind)
 	}
-	in, err := plan.Import(c.File, data, opts)
-	if plan.IsUnknownFormat(err) {
+	in, err := exchange.Import(c.File, data, opts)
+	if exchange.IsUnknownFormat(err) {
 		return gitstate.Hint(1, "formats: "+formatNames()+"; --format NAME says which; git ralph add --plan "+c.File+" lets the planning agent make tasks of it", "%w", err)
 	}
 	if err != nil {
@@ -92,7 +93,7 @@ func (c *ImportCmd) Run(a *App) error {
 	if len(in.Plan.Tasks) == 0 {
 		return gitstate.Hint(1, "a Markdown checklist is the simplest plan: one line `- [ ] what to do` a task", "%s has no tasks", c.File)
 	}
-	if in.Format != plan.FormatTOML && in.Format != plan.FormatJSON {
+	if in.Format != exchange.FormatTOML && in.Format != exchange.FormatJSON {
 		var words []string
 		if in.Plan, words = nameless(in, a.planCritic(set)); len(words) > 0 {
 			a.warn("%s names no check of the project and was taken as text alone: add it under [[checks]] in ralph.toml, and import again with --replace",
@@ -188,7 +189,7 @@ func numbered(id plan.TaskID) bool {
 }
 
 // tell says what was taken, what was not, and what comes next.
-func (c *ImportCmd) tell(a *App, in plan.Imported, old, merged plan.Plan, change plan.Change) {
+func (c *ImportCmd) tell(a *App, in exchange.Imported, old, merged plan.Plan, change plan.Change) {
 	for _, w := range in.Warnings {
 		a.warn("%s", w)
 	}
@@ -244,12 +245,12 @@ func (a *App) readInput(name string) ([]byte, error) {
 	} else if terminal(a.In) {
 		fmt.Fprintln(a.Err, "reading standard input; end it with Ctrl-D")
 	}
-	data, err := io.ReadAll(io.LimitReader(r, plan.MaxFile+1))
+	data, err := io.ReadAll(io.LimitReader(r, exchange.MaxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %q: %w", name, err)
 	}
-	if len(data) > plan.MaxFile {
-		return nil, gitstate.Hint(1, "split it", "%s is larger than %d MB", name, plan.MaxFile>>20)
+	if len(data) > exchange.MaxFile {
+		return nil, gitstate.Hint(1, "split it", "%s is larger than %d MB", name, exchange.MaxFile>>20)
 	}
 	return data, nil
 }

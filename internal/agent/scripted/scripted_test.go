@@ -16,12 +16,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"git-ralph/fixtures/fakeclock"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
-	"git-ralph/plan"
-
-	"github.com/google/go-cmp/cmp"
+	"git-ralph/plan/exchange"
 )
 
 func TestMain(m *testing.M) {
@@ -361,7 +361,7 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	imported, err := plan.Import("plan.toml", planText, plan.Options{Format: plan.FormatTOML})
+	imported, err := exchange.Import("plan.toml", planText, exchange.Options{Format: exchange.FormatTOML})
 	if err != nil || len(imported.Warnings) > 0 || len(imported.Lost) > 0 {
 		t.Fatal(err, imported.Warnings, imported.Lost)
 	}

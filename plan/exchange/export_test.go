@@ -1,4 +1,4 @@
-package plan
+package exchange
 
 import (
 	"fmt"
@@ -10,17 +10,19 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"git-ralph/plan"
 )
 
 // everything is a plan in which every field and every status is used, with
 // ordinary words: what an export loses of it, it loses of any plan.
-func everything() Plan {
-	p := Plan{Goal: "A service that greets", Created: time.Date(2026, 1, 30, 12, 0, 0, 0, time.UTC)}
-	for i, s := range []Status{Done, Pending, InProgress, Failed, Blocked, Skipped} {
+func everything() plan.Plan {
+	p := plan.Plan{Goal: "A service that greets", Created: time.Date(2026, 1, 30, 12, 0, 0, 0, time.UTC)}
+	for i, s := range []plan.Status{plan.Done, plan.Pending, plan.InProgress, plan.Failed, plan.Blocked, plan.Skipped} {
 		t := fullTask()
-		t.ID, t.Status, t.Priority, t.DependsOn = numberedID(i+1), s, i, nil
+		t.ID, t.Status, t.Priority, t.DependsOn = plan.NumberedID(i+1), s, i, nil
 		if i > 0 {
-			t.DependsOn = []TaskID{"T-001"}
+			t.DependsOn = []plan.TaskID{"T-001"}
 		}
 		t.Title, t.Description = fmt.Sprintf("Part %d", i), "A paragraph.\n\n    code\n\nAnother."
 		t.Criteria = []string{"it greets", "the check is quick"}
@@ -35,8 +37,8 @@ func everything() Plan {
 // same: the table's cells are what Export reports.
 func TestExportLossesAreDocumented(t *testing.T) {
 	fields := []string{"goal", "created"}
-	for _, f := range taskFields {
-		fields = append(fields, f.name)
+	for _, f := range plan.TaskFields {
+		fields = append(fields, f.Name)
 	}
 	rows := []string{"| field |", "|---|"}
 	for _, f := range Formats() {
@@ -64,7 +66,7 @@ func TestExportLossesAreDocumented(t *testing.T) {
 	}
 	table := strings.Join(rows, "\n")
 
-	data, err := os.ReadFile(filepath.Join("..", "doc", "import-export.md"))
+	data, err := os.ReadFile(filepath.Join("..", "..", "doc", "import-export.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,20 +78,20 @@ func TestExportLossesAreDocumented(t *testing.T) {
 	}
 	if *update {
 		doc = strings.Replace(doc, "<!-- exports -->\n"+shown, "<!-- exports -->\n"+table, 1)
-		if err := os.WriteFile(filepath.Join("..", "doc", "import-export.md"), []byte(doc), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join("..", "..", "doc", "import-export.md"), []byte(doc), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	if d := cmp.Diff(shown, table); d != "" {
-		t.Errorf("doc/import-export.md says something else than Export (go test ./plan -update):\n%s", d)
+		t.Errorf("doc/import-export.md says something else than Export (go test ./plan/exchange -update):\n%s", d)
 	}
 }
 
 // TestImportLossesAreDocumented: every key that the examples lose is named in
 // the document's list of what imports leave out.
 func TestImportLossesAreDocumented(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "doc", "import-export.md"))
+	data, err := os.ReadFile(filepath.Join("..", "..", "doc", "import-export.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +166,7 @@ func TestExportGolden(t *testing.T) {
 		if got.Format != format {
 			t.Errorf("%s was taken for %s", format, got.Format)
 		}
-		if got.Plan.Tasks[0].Status != Done || got.Plan.Tasks[1].Status != Pending {
+		if got.Plan.Tasks[0].Status != plan.Done || got.Plan.Tasks[1].Status != plan.Pending {
 			t.Errorf("%s: done is %s, pending is %s", format, got.Plan.Tasks[0].Status, got.Plan.Tasks[1].Status)
 		}
 	}
@@ -195,7 +197,7 @@ func TestExportHostile(t *testing.T) {
 			continue
 		}
 		if len(got.Plan.Tasks) != 2 || slices.Contains(got.Plan.Tasks[0].Verify, "rm") && format != FormatMarkdown {
-			t.Errorf("%s:\n%s", format, EncodePlan(got.Plan))
+			t.Errorf("%s:\n%s", format, plan.EncodePlan(got.Plan))
 		}
 		for _, v := range got.Plan.Tasks[0].Verify {
 			if !slices.Contains(p.Tasks[0].Verify, v) && !slices.Contains([]string{"rm"}, v) {
@@ -217,7 +219,7 @@ func TestParseFormat(t *testing.T) {
 	if _, err := ParseFormat("yaml"); err == nil || !strings.Contains(err.Error(), `format "yaml" is not known; known are toml, json`) {
 		t.Error(err)
 	}
-	if _, _, err := Export("yaml", Plan{}); err == nil {
+	if _, _, err := Export("yaml", plan.Plan{}); err == nil {
 		t.Error("no error")
 	}
 }

@@ -1,4 +1,6 @@
-package plan
+// Package located reads TOML and JSON into values that know their line, so that
+// everything said about a file later can name the place.
+package located
 
 import (
 	"bytes"
@@ -15,51 +17,52 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// node is a value of a file with the line it stands on, so that everything
-// said about it later can name the place.
-type node struct {
-	line int
-	// value is nil, bool, string, number, time.Time, []node or *object.
-	value any
+// Node is a value of a file with the line it stands on.
+type Node struct {
+	Line int
+	// Value is nil, bool, string, Number, time.Time, []Node or *Object.
+	Value any
 }
 
-// number is a number as it was written.
-type number string
+// Number is a number as it was written.
+type Number string
 
-// object is a table or JSON object with its keys in the order of the file.
-type object struct {
-	keys   []string
-	fields map[string]node
+// Object is a table or JSON object with its keys in the order of the file.
+type Object struct {
+	Keys   []string
+	Fields map[string]Node
 }
 
-func (o *object) get(key string) (node, bool) {
-	n, ok := o.fields[key]
-	return n, ok && n.value != nil
+// Get is the value of a key; false when there is none, or null.
+func (o *Object) Get(key string) (Node, bool) {
+	n, ok := o.Fields[key]
+	return n, ok && n.Value != nil
 }
 
-func (o *object) has(keys ...string) bool {
+// Has reports whether one of the keys is there.
+func (o *Object) Has(keys ...string) bool {
 	for _, k := range keys {
-		if _, ok := o.fields[k]; ok {
+		if _, ok := o.Fields[k]; ok {
 			return true
 		}
 	}
 	return false
 }
 
-// kindOf names the kind of a value for people.
-func (n node) kindOf() string {
-	switch n.value.(type) {
+// Kind names the kind of a value for people.
+func (n Node) Kind() string {
+	switch n.Value.(type) {
 	case nil:
 		return "null"
 	case bool:
 		return "true or false"
 	case string:
 		return "a text"
-	case number:
+	case Number:
 		return "a number"
 	case time.Time:
 		return "a time"
-	case []node:
+	case []Node:
 		return "a list"
 	default:
 		return "a table"
@@ -73,16 +76,14 @@ const maxDepth = 100
 // with all those before. A task has thirty.
 const maxKeys = 1000
 
-// lineError is a syntax error with its line.
-type lineError struct {
-	line int
-	text string
+// Fault is a syntax error with its line.
+type Fault struct {
+	Line int
+	Text string
 }
 
-func (e *lineError) Error() string { return e.text }
-
-// parseTOML reads a TOML document.
-func parseTOML(data []byte) (*object, *lineError) {
+// ParseTOML reads a TOML document.
+func ParseTOML(data []byte) (*Object, *Fault) {
 	// First, because it also bounds the depth of dotted keys.
 	lines, tooDeep := tomlLines(data)
 	if tooDeep != nil {
@@ -93,18 +94,18 @@ func parseTOML(data []byte) (*object, *lineError) {
 		var de *toml.DecodeError
 		if errors.As(err, &de) {
 			row, _ := de.Position()
-			return nil, &lineError{row, strings.TrimPrefix(de.Error(), "toml: ")}
+			return nil, &Fault{row, strings.TrimPrefix(de.Error(), "toml: ")}
 		}
-		return nil, &lineError{0, strings.TrimPrefix(err.Error(), "toml: ")}
+		return nil, &Fault{0, strings.TrimPrefix(err.Error(), "toml: ")}
 	}
 	root := fromTOML(doc, "", 1, lines)
-	return root.value.(*object), nil
+	return root.Value.(*Object), nil
 }
 
 // tomlLines is the line of every key, by its path. The values come from the
 // decoder, which knows all rules of the language; only the places come from
 // here, so a syntax error ends the walk and is left to the decoder to report.
-func tomlLines(data []byte) (map[string]int, *lineError) {
+func tomlLines(data []byte) (map[string]int, *Fault) {
 	w := tomlWalk{at: lineCounter{data: data}, lines: make(map[string]int), keys: make(map[string]int)}
 	var p unstable.Parser
 	p.Reset(data)
@@ -141,20 +142,20 @@ type tomlWalk struct {
 	at    lineCounter
 	lines map[string]int
 	keys  map[string]int // of each table
-	err   *lineError
+	err   *Fault
 }
 
 // mark records where a key first stands.
 func (w *tomlWalk) mark(path string, key *unstable.Node, depth int) int {
 	line := w.at.line(int(key.Raw.Offset))
 	if depth > maxDepth {
-		w.err = &lineError{line, fmt.Sprintf("values nest deeper than %d", maxDepth)}
+		w.err = &Fault{line, fmt.Sprintf("values nest deeper than %d", maxDepth)}
 	}
 	if _, ok := w.lines[path]; !ok {
 		w.lines[path] = line
 		parent := path[:strings.LastIndexByte(path, 0)]
 		if w.keys[parent]++; w.keys[parent] > maxKeys && w.err == nil {
-			w.err = &lineError{line, fmt.Sprintf("a table has more than %d keys", maxKeys)}
+			w.err = &Fault{line, fmt.Sprintf("a table has more than %d keys", maxKeys)}
 		}
 	}
 	return line
@@ -171,7 +172,7 @@ func (w *tomlWalk) pair(kv *unstable.Node, path string, depth int) {
 
 func (w *tomlWalk) value(v *unstable.Node, path string, depth int) {
 	if depth > maxDepth && w.err == nil {
-		w.err = &lineError{0, fmt.Sprintf("values nest deeper than %d", maxDepth)}
+		w.err = &Fault{0, fmt.Sprintf("values nest deeper than %d", maxDepth)}
 	}
 	switch v.Kind {
 	case unstable.InlineTable:
@@ -204,52 +205,52 @@ func (c *lineCounter) line(offset int) int {
 	return c.seen + 1
 }
 
-func fromTOML(v any, path string, line int, lines map[string]int) node {
+func fromTOML(v any, path string, line int, lines map[string]int) Node {
 	if l, ok := lines[path]; ok {
 		line = l
 	}
-	n := node{line: line}
+	n := Node{Line: line}
 	switch v := v.(type) {
 	case map[string]any:
-		o := &object{fields: make(map[string]node, len(v))}
+		o := &Object{Fields: make(map[string]Node, len(v))}
 		for k, e := range v {
-			o.keys = append(o.keys, k)
-			o.fields[k] = fromTOML(e, join(path, k), line, lines)
+			o.Keys = append(o.Keys, k)
+			o.Fields[k] = fromTOML(e, join(path, k), line, lines)
 		}
-		sort.Slice(o.keys, func(i, j int) bool {
-			a, b := o.fields[o.keys[i]].line, o.fields[o.keys[j]].line
-			return a < b || a == b && o.keys[i] < o.keys[j]
+		sort.Slice(o.Keys, func(i, j int) bool {
+			a, b := o.Fields[o.Keys[i]].Line, o.Fields[o.Keys[j]].Line
+			return a < b || a == b && o.Keys[i] < o.Keys[j]
 		})
-		n.value = o
+		n.Value = o
 	case []any:
-		list := make([]node, len(v))
+		list := make([]Node, len(v))
 		for i, e := range v {
 			list[i] = fromTOML(e, join(path, strconv.Itoa(i)), line, lines)
 		}
-		n.value = list
+		n.Value = list
 	case int64:
-		n.value = number(strconv.FormatInt(v, 10))
+		n.Value = Number(strconv.FormatInt(v, 10))
 	case float64:
-		n.value = number(strconv.FormatFloat(v, 'g', -1, 64))
+		n.Value = Number(strconv.FormatFloat(v, 'g', -1, 64))
 	case time.Time:
-		n.value = v.UTC()
+		n.Value = v.UTC()
 	case toml.LocalDateTime:
 		// No zone was written. UTC, because the reader's own zone would make one
 		// file mean two moments.
-		n.value = v.AsTime(time.UTC)
+		n.Value = v.AsTime(time.UTC)
 	case toml.LocalDate:
-		n.value = v.AsTime(time.UTC)
+		n.Value = v.AsTime(time.UTC)
 	case toml.LocalTime:
-		n.value = v.String()
+		n.Value = v.String()
 	case bool, string:
-		n.value = v
+		n.Value = v
 	}
 	return n
 }
 
-// parseJSON reads a JSON document. A key that is given twice keeps its last
+// ParseJSON reads a JSON document. A key that is given twice keeps its last
 // value, as everywhere.
-func parseJSON(data []byte) (node, *lineError) {
+func ParseJSON(data []byte) (Node, *Fault) {
 	p := jsonParser{dec: json.NewDecoder(bytes.NewReader(data)), at: lineCounter{data: data}}
 	p.dec.UseNumber()
 	n, err := p.value(0)
@@ -270,7 +271,7 @@ func parseJSON(data []byte) (node, *lineError) {
 		err = errors.New("the JSON ends too early")
 		line = p.at.line(len(bytes.TrimRight(data, " \t\r\n")))
 	}
-	return node{}, &lineError{line, err.Error()}
+	return Node{}, &Fault{line, err.Error()}
 }
 
 type jsonParser struct {
@@ -278,58 +279,58 @@ type jsonParser struct {
 	at  lineCounter
 }
 
-func (p *jsonParser) value(depth int) (node, error) {
+func (p *jsonParser) value(depth int) (Node, error) {
 	if depth > maxDepth {
-		return node{}, fmt.Errorf("values nest deeper than %d", maxDepth)
+		return Node{}, fmt.Errorf("values nest deeper than %d", maxDepth)
 	}
 	token, err := p.dec.Token()
 	if err != nil {
-		return node{}, err
+		return Node{}, err
 	}
 	// The offset is the end of the token, which holds no line end.
-	n := node{line: p.at.line(int(p.dec.InputOffset()))}
+	n := Node{Line: p.at.line(int(p.dec.InputOffset()))}
 	switch token := token.(type) {
 	case json.Number:
-		n.value = number(token.String())
+		n.Value = Number(token.String())
 	case json.Delim:
 		if token == '[' {
-			list := []node{}
+			list := []Node{}
 			for p.dec.More() {
 				e, err := p.value(depth + 1)
 				if err != nil {
-					return node{}, err
+					return Node{}, err
 				}
 				list = append(list, e)
 			}
-			n.value = list
+			n.Value = list
 		} else {
-			o := &object{fields: make(map[string]node)}
+			o := &Object{Fields: make(map[string]Node)}
 			for p.dec.More() {
 				key, err := p.dec.Token()
 				if err != nil {
-					return node{}, err
+					return Node{}, err
 				}
 				line := p.at.line(int(p.dec.InputOffset()))
 				e, err := p.value(depth + 1)
 				if err != nil {
-					return node{}, err
+					return Node{}, err
 				}
 				name := key.(string)
-				if _, twice := o.fields[name]; !twice {
-					o.keys = append(o.keys, name)
+				if _, twice := o.Fields[name]; !twice {
+					o.Keys = append(o.Keys, name)
 				}
-				if _, table := e.value.(*object); !table {
-					e.line = line // a problem with a value is looked for at its key
+				if _, table := e.Value.(*Object); !table {
+					e.Line = line // a problem with a value is looked for at its key
 				}
-				o.fields[name] = e
+				o.Fields[name] = e
 			}
-			n.value = o
+			n.Value = o
 		}
 		if _, err := p.dec.Token(); err != nil { // the closing bracket
-			return node{}, err
+			return Node{}, err
 		}
 	default:
-		n.value = token
+		n.Value = token
 	}
 	return n, nil
 }

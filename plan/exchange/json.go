@@ -1,4 +1,4 @@
-package plan
+package exchange
 
 import (
 	"math/big"
@@ -6,39 +6,32 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
-)
 
-// norm is a key without case and separators: acceptanceCriteria and
-// acceptance_criteria are one key, and so are in-progress and in_progress.
-func norm(key string) string {
-	return strings.ToLower(strings.Map(func(r rune) rune {
-		if r == '_' || r == '-' || r == ' ' {
-			return -1
-		}
-		return r
-	}, key))
-}
+	"git-ralph/internal/text"
+	"git-ralph/plan"
+	"git-ralph/plan/located"
+)
 
 // detectJSON finds the format of a JSON document, empty when it holds no tasks.
 // The formats are told apart by the keys that only one of them has.
-func detectJSON(root node) Format {
-	list, isList := root.value.([]node)
+func detectJSON(root located.Node) Format {
+	list, isList := root.Value.([]located.Node)
 	if isList {
 		if len(list) == 0 {
 			return FormatJSON
 		}
-		o, ok := list[0].value.(*object)
+		o, ok := list[0].Value.(*located.Object)
 		switch {
 		case !ok:
 			return ""
-		case o.has("number") && (!o.has("id") || o.has("html_url", "repository_url", "labels_url")):
+		case o.Has("number") && (!o.Has("id") || o.Has("html_url", "repository_url", "labels_url")):
 			return FormatIssues
-		case hasSubtasks(o) && !o.has("depends_on"):
+		case hasSubtasks(o) && !o.Has("depends_on"):
 			return FormatTaskMaster
 		}
 		return FormatJSON
 	}
-	o, ok := root.value.(*object)
+	o, ok := root.Value.(*located.Object)
 	if !ok {
 		return ""
 	}
@@ -51,10 +44,10 @@ func detectJSON(root node) Format {
 	if !ok {
 		return ""
 	}
-	if norm(used[0]) == "userstories" {
+	if text.Key(used[0]) == "userstories" {
 		return FormatStories
 	}
-	var all []node
+	var all []located.Node
 	for _, g := range groups {
 		all = append(all, g.nodes...)
 	}
@@ -62,15 +55,15 @@ func detectJSON(root node) Format {
 }
 
 // hasSubtasks says whether a task holds a list of smaller ones.
-func hasSubtasks(o *object) bool {
+func hasSubtasks(o *located.Object) bool {
 	subs, ok := listOf(o, "subtasks")
-	return ok && slices.ContainsFunc(subs, func(n node) bool { _, ok := n.value.(*object); return ok })
+	return ok && slices.ContainsFunc(subs, func(n located.Node) bool { _, ok := n.Value.(*located.Object); return ok })
 }
 
-func listOf(o *object, keys ...string) ([]node, bool) {
+func listOf(o *located.Object, keys ...string) ([]located.Node, bool) {
 	for _, k := range keys {
-		if n, ok := o.get(k); ok {
-			list, isList := n.value.([]node)
+		if n, ok := o.Get(k); ok {
+			list, isList := n.Value.([]located.Node)
 			return list, isList
 		}
 	}
@@ -78,15 +71,15 @@ func listOf(o *object, keys ...string) ([]node, bool) {
 }
 
 // detectTasks decides between the formats whose list is called tasks.
-func detectTasks(tasks []node) Format {
+func detectTasks(tasks []located.Node) Format {
 	score := map[Format]int{}
 	for _, n := range tasks {
-		o, ok := n.value.(*object)
+		o, ok := n.Value.(*located.Object)
 		if !ok {
 			continue
 		}
-		for _, key := range o.keys {
-			switch norm(key) {
+		for _, key := range o.Keys {
+			switch text.Key(key) {
 			case "dependson", "acceptancecriteria", "order", "retrycount", "maxretries", "needsdocs":
 				score[FormatPlan]++
 			case "verificationcriteria", "estimatedtokens", "actualtokensused", "completionnotes", "blockers":
@@ -96,16 +89,16 @@ func detectTasks(tasks []node) Format {
 			case "dependencies":
 				score[FormatImplementation]++
 			case "priority":
-				word, _ := o.fields[key].value.(string)
+				word, _ := o.Fields[key].Value.(string)
 				if _, ok := priorityWord(word); ok {
 					score[FormatTaskMaster]++
 				}
 			case "id":
-				if _, num := o.fields[key].value.(number); num && o.has("dependencies") {
+				if _, num := o.Fields[key].Value.(located.Number); num && o.Has("dependencies") {
 					score[FormatTaskMaster]++
 				}
 			case "status":
-				switch s, _ := o.fields[key].value.(string); s {
+				switch s, _ := o.Fields[key].Value.(string); s {
 				case "todo": // no other has it
 					score[FormatPRD] += 5
 				case "complete":
@@ -130,18 +123,18 @@ func detectTasks(tasks []node) Format {
 func (im *importer) json(data []byte) {
 	root, err := parseDocument(data)
 	if err != nil {
-		im.bad(err.line, "", "", "the file is not valid JSON: %s", err.text)
+		im.Bad(err.Line, "", "", "the file is not valid JSON: %s", err.Text)
 		return
 	}
-	if o, ok := root.value.(*object); ok && im.format == FormatTaskMaster {
-		root.value = im.pickTag(o)
+	if o, ok := root.Value.(*located.Object); ok && im.format == FormatTaskMaster {
+		root.Value = im.pickTag(o)
 	}
 	groups, used, ok := taskGroups(root)
 	if !ok {
-		im.bad(root.line, "", knownFormatsHint, "the JSON holds no list of tasks")
+		im.Bad(root.Line, "", knownFormatsHint, "the JSON holds no list of tasks")
 		return
 	}
-	if o, ok := root.value.(*object); ok {
+	if o, ok := root.Value.(*located.Object); ok {
 		im.head(o, used)
 	}
 	if len(groups) > 1 || len(groups) == 1 && len(groups[0].names) > 0 {
@@ -150,20 +143,20 @@ func (im *importer) json(data []byte) {
 	var orders []*big.Rat
 	for g := range groups {
 		for _, n := range groups[g].nodes {
-			o, ok := n.value.(*object)
+			o, ok := n.Value.(*located.Object)
 			if !ok {
-				im.bad(n.line, "", "", "task %d is %s, not an object", len(im.plan.Tasks)+1, n.kindOf())
+				im.Bad(n.Line, "", "", "task %d is %s, not an object", len(im.plan.Tasks)+1, n.Kind())
 				continue
 			}
-			im.withSubtasks(n.line, o, nil, nil)
+			im.withSubtasks(n.Line, o, nil, nil)
 			for len(orders) < len(im.plan.Tasks) {
 				groups[g].tasks = append(groups[g].tasks, len(orders))
 				orders = append(orders, im.order(o))
 			}
 		}
 	}
-	if len(im.plan.Tasks) == 0 && len(im.problems) == 0 {
-		im.bad(root.line, "", knownFormatsHint, "the list of tasks is empty")
+	if len(im.plan.Tasks) == 0 && len(im.Problems) == 0 {
+		im.Bad(root.Line, "", knownFormatsHint, "the list of tasks is empty")
 		return
 	}
 	im.joinGroups(groups)
@@ -179,28 +172,28 @@ func (im *importer) json(data []byte) {
 }
 
 // head reads the keys beside the list.
-func (im *importer) head(o *object, used []string) {
+func (im *importer) head(o *located.Object, used []string) {
 	goals := make(map[string]string)
-	for _, key := range o.keys {
-		n := o.fields[key]
+	for _, key := range o.Keys {
+		n := o.Fields[key]
 		if slices.Contains(used, key) {
 			continue
 		}
-		switch norm(key) {
+		switch text.Key(key) {
 		case "goal", "description", "project", "projectname", "name", "title", "feature":
 			if s, ok := im.text(n, "", key); ok {
-				goals[norm(key)] = s
+				goals[text.Key(key)] = s
 			}
 		case "metadata", "meta":
-			if m, ok := n.value.(*object); ok {
-				for _, k := range m.keys {
-					switch norm(k) {
+			if m, ok := n.Value.(*located.Object); ok {
+				for _, k := range m.Keys {
+					switch text.Key(k) {
 					case "description", "projectname":
-						if s, ok := im.text(m.fields[k], "", k); ok {
-							goals[norm(k)] = s
+						if s, ok := im.text(m.Fields[k], "", k); ok {
+							goals[text.Key(k)] = s
 						}
 					case "created", "createdat":
-						im.created(m.fields[k])
+						im.created(m.Fields[k])
 					case "taskcount", "completedcount": // counted again anyway
 					default:
 						im.lost.add(key+"."+k, "", "")
@@ -210,13 +203,13 @@ func (im *importer) head(o *object, used []string) {
 		case "created", "createdat":
 			im.created(n)
 		default:
-			if n.value != nil {
+			if n.Value != nil {
 				im.lost.add(key, "", "")
 			}
 		}
 	}
 	for _, key := range []string{"goal", "description", "feature", "project", "projectname", "title", "name"} {
-		s := oneLine(goals[key])
+		s := text.OneLine(goals[key])
 		switch {
 		case s == "":
 		case im.plan.Goal == "":
@@ -227,27 +220,27 @@ func (im *importer) head(o *object, used []string) {
 	}
 }
 
-func (im *importer) created(n node) {
-	if s, ok := n.value.(string); ok {
+func (im *importer) created(n located.Node) {
+	if s, ok := n.Value.(string); ok {
 		if at, ok := moment(s); ok {
 			im.plan.Created = at
 			return
 		}
 	}
-	if n.value != nil {
-		im.warn(n.line, "", "the time of creation is not a time and was left out")
+	if n.Value != nil {
+		im.Warn(n.Line, "", "the time of creation is not a time and was left out")
 	}
 }
 
 // order is the place a task asks for, nil when it names none.
-func (im *importer) order(o *object) *big.Rat {
-	if n, ok := o.get("order"); ok {
-		if num, ok := n.value.(number); ok && len(num) < 20 {
+func (im *importer) order(o *located.Object) *big.Rat {
+	if n, ok := o.Get("order"); ok {
+		if num, ok := n.Value.(located.Number); ok && len(num) < 20 {
 			if r, ok := new(big.Rat).SetString(string(num)); ok {
 				return r
 			}
 		}
-		im.bad(n.line, "", "", "order is %s; it must be a number", n.kindOf())
+		im.Bad(n.Line, "", "", "order is %s; it must be a number", n.Kind())
 	}
 	return nil
 }
@@ -271,39 +264,39 @@ func (im *importer) sortByOrder(orders []*big.Rat) {
 			return x.Cmp(y)
 		}
 	})
-	tasks := make([]Task, len(index))
-	places := make([]place, len(index))
+	tasks := make([]plan.Task, len(index))
+	places := make([]plan.Place, len(index))
 	for to, from := range index {
-		tasks[to], places[to] = im.plan.Tasks[from], im.places.tasks[from]
+		tasks[to], places[to] = im.plan.Tasks[from], im.places.Tasks[from]
 	}
-	im.plan.Tasks, im.places.tasks = tasks, places
+	im.plan.Tasks, im.places.Tasks = tasks, places
 }
 
 // foreignTask reads one task of any JSON format.
-func (im *importer) foreignTask(line int, o *object) (Task, place) {
-	t := Task{Status: Pending, Priority: 1}
-	at := place{line: line, fields: make(map[string]int)}
+func (im *importer) foreignTask(line int, o *located.Object) (plan.Task, plan.Place) {
+	t := plan.Task{Status: plan.Pending, Priority: 1}
+	at := plan.Place{Line: line, Fields: make(map[string]int)}
 	idKey := "id"
-	if im.format == FormatIssues && o.has("number") {
+	if im.format == FormatIssues && o.Has("number") {
 		idKey = "number" // what people call it; "id" is the host's own
 	}
-	if n, ok := o.get(idKey); ok {
-		switch v := n.value.(type) {
+	if n, ok := o.Get(idKey); ok {
+		switch v := n.Value.(type) {
 		case string:
-			t.ID = TaskID(strings.TrimSpace(v))
-		case number:
-			t.ID = TaskID(v)
+			t.ID = plan.TaskID(strings.TrimSpace(v))
+		case located.Number:
+			t.ID = plan.TaskID(v)
 		default:
-			im.bad(n.line, "", "", "task %d: the id is %s; it must be a text or a number", len(im.plan.Tasks)+1, n.kindOf())
+			im.Bad(n.Line, "", "", "task %d: the id is %s; it must be a text or a number", len(im.plan.Tasks)+1, n.Kind())
 		}
-		at.fields["id"] = n.line
+		at.Fields["id"] = n.Line
 	}
-	at.id = t.ID
-	r := taskReader{importer: im, t: &t, name: taskName(len(im.plan.Tasks), t.ID), at: &at}
-	for _, key := range o.keys {
-		n := o.fields[key]
+	at.ID = t.ID
+	r := taskReader{importer: im, t: &t, name: plan.TaskName(len(im.plan.Tasks), t.ID), at: &at}
+	for _, key := range o.Keys {
+		n := o.Fields[key]
 		switch {
-		case n.value == nil, key == idKey:
+		case n.Value == nil, key == idKey:
 		case im.format == FormatIssues && key == "id": // number stands for it
 		default:
 			r.key(key, n)
@@ -320,9 +313,9 @@ var titleKeys = []string{"story", "task", "summary", "subject", "content", "text
 // taskReader reads the keys of one foreign task.
 type taskReader struct {
 	*importer
-	t    *Task
+	t    *plan.Task
 	name string // how problems call the task
-	at   *place
+	at   *plan.Place
 
 	details string      // of a task-master task, shown after the description
 	passed  bool        // some flag says that the task is done
@@ -338,45 +331,45 @@ func (r *taskReader) finish() {
 	for _, key := range titleKeys {
 		for _, o := range r.titles {
 			switch {
-			case norm(o.key) != key:
+			case text.Key(o.key) != key:
 			case t.Title == "":
 				t.Title = o.text
-			case oneLine(t.Title) != oneLine(o.text):
+			case text.OneLine(t.Title) != text.OneLine(o.text):
 				r.lost.add(o.key, "", t.ID)
 			}
 		}
 	}
 	if r.passed {
-		t.Status = Done
+		t.Status = plan.Done
 	}
 	if r.details != "" && r.details != t.Description {
 		t.Description = strings.TrimSpace(t.Description + "\n\n" + r.details)
 	}
-	if title := oneLine(t.Title); utf8.RuneCountInString(title) > MaxTitle {
+	if title := text.OneLine(t.Title); utf8.RuneCountInString(title) > plan.MaxTitle {
 		t.Description = strings.TrimSpace(title + "\n\n" + t.Description)
-		t.Title = TitleFrom(title)
-		r.warn(r.at.line, t.ID, "%s: the title was longer than %d characters and is now in the description", r.name, MaxTitle)
+		t.Title = plan.TitleFrom(title)
+		r.Warn(r.at.Line, t.ID, "%s: the title was longer than %d characters and is now in the description", r.name, plan.MaxTitle)
 	} else {
 		t.Title = title
 	}
 }
 
 // text reads a value that should be text, as most tools that write JSON would.
-func (im *importer) text(n node, name, key string) (string, bool) {
-	switch v := n.value.(type) {
+func (im *importer) text(n located.Node, name, key string) (string, bool) {
+	switch v := n.Value.(type) {
 	case string:
-		return clean(v), true
-	case number:
+		return text.Clean(v), true
+	case located.Number:
 		return string(v), true
-	case []node:
+	case []located.Node:
 		var lines []string
 		for _, e := range v {
-			s, ok := e.value.(string)
+			s, ok := e.Value.(string)
 			if !ok {
 				im.wrong(n, name, key, "a text")
 				return "", false
 			}
-			lines = append(lines, clean(s))
+			lines = append(lines, text.Clean(s))
 		}
 		return strings.Join(lines, "\n"), true
 	}
@@ -384,37 +377,37 @@ func (im *importer) text(n node, name, key string) (string, bool) {
 	return "", false
 }
 
-func (im *importer) wrong(n node, name, key, want string) {
+func (im *importer) wrong(n located.Node, name, key, want string) {
 	if name != "" {
 		key = name + ": " + key
 	}
-	im.bad(n.line, "", "", "%s is %s; it must be %s", key, n.kindOf(), want)
+	im.Bad(n.Line, "", "", "%s is %s; it must be %s", key, n.Kind(), want)
 }
 
 // items reads a list of texts; a text alone is a list of one.
-func (r *taskReader) items(n node, key string) []string {
+func (r *taskReader) items(n located.Node, key string) []string {
 	var out []string
 	add := func(s string) {
-		if s = strings.TrimSpace(clean(s)); s != "" {
+		if s = strings.TrimSpace(text.Clean(s)); s != "" {
 			out = append(out, s)
 		}
 	}
-	switch v := n.value.(type) {
+	switch v := n.Value.(type) {
 	case string:
 		add(v)
-	case []node:
-		if len(v) > MaxItems {
-			r.bad(n.line, r.t.ID, "", "%s: %s has more than %d entries", r.name, key, MaxItems)
+	case []located.Node:
+		if len(v) > plan.MaxItems {
+			r.Bad(n.Line, r.t.ID, "", "%s: %s has more than %d entries", r.name, key, plan.MaxItems)
 			return nil
 		}
 		for _, e := range v {
-			switch e := e.value.(type) {
+			switch e := e.Value.(type) {
 			case string:
 				add(e)
-			case number:
+			case located.Number:
 				add(string(e))
 			case nil:
-			case *object:
+			case *located.Object:
 				if s, ok := r.itemOf(key, e); ok {
 					add(s)
 					continue
@@ -441,40 +434,40 @@ var (
 
 // itemOf is the text of an entry that is an object. Its command goes to verify;
 // what else it says is lost by name.
-func (r *taskReader) itemOf(list string, o *object) (string, bool) {
-	var text, command, textKey string
+func (r *taskReader) itemOf(list string, o *located.Object) (string, bool) {
+	var words, command, textKey string
 	for _, want := range textKeys {
-		for _, k := range o.keys {
-			if s, ok := o.fields[k].value.(string); ok && norm(k) == want && s != "" && text == "" {
-				text, textKey = s, k
+		for _, k := range o.Keys {
+			if s, ok := o.Fields[k].Value.(string); ok && text.Key(k) == want && s != "" && words == "" {
+				words, textKey = s, k
 			}
 		}
 	}
-	for _, k := range o.keys {
-		n := o.fields[k]
-		s, isText := n.value.(string)
+	for _, k := range o.Keys {
+		n := o.Fields[k]
+		s, isText := n.Value.(string)
 		switch {
-		case k == textKey || norm(k) == "id":
-		case isText && slices.Contains(commandKeys, norm(k)):
-			if command = strings.TrimSpace(clean(s)); command != "" && !slices.Contains(r.t.Verify, command) {
+		case k == textKey || text.Key(k) == "id":
+		case isText && slices.Contains(commandKeys, text.Key(k)):
+			if command = strings.TrimSpace(text.Clean(s)); command != "" && !slices.Contains(r.t.Verify, command) {
 				r.t.Verify = append(r.t.Verify, command)
 			}
 		case r.says(n):
 			r.lost.add(list+"."+k, "", r.t.ID)
 		}
 	}
-	if text == "" && command != "" {
-		text = "`" + command + "` passes"
+	if words == "" && command != "" {
+		words = "`" + command + "` passes"
 		if strings.Contains(command, "`") {
-			text = command
+			words = command
 		}
 	}
-	return text, text != ""
+	return words, words != ""
 }
 
-func firstText(o *object, keys ...string) (string, bool) {
+func firstText(o *located.Object, keys ...string) (string, bool) {
 	for _, k := range keys {
-		if s, ok := o.fields[k].value.(string); ok && s != "" {
+		if s, ok := o.Fields[k].Value.(string); ok && s != "" {
 			return s, true
 		}
 	}
@@ -482,10 +475,10 @@ func firstText(o *object, keys ...string) (string, bool) {
 }
 
 // whole reads a whole number; 25000.0 and 2.5e4 are whole.
-func (r *taskReader) whole(n node, key string) (int64, bool) {
-	num, ok := n.value.(number)
-	if s, text := n.value.(string); text {
-		num, ok = number(strings.TrimSpace(s)), true
+func (r *taskReader) whole(n located.Node, key string) (int64, bool) {
+	num, ok := n.Value.(located.Number)
+	if s, text := n.Value.(string); text {
+		num, ok = located.Number(strings.TrimSpace(s)), true
 	}
 	if ok && len(num) <= 32 && !strings.ContainsAny(string(num), "/_xXpPbBoO") {
 		e := strings.IndexAny(string(num), "eE")
@@ -500,17 +493,17 @@ func (r *taskReader) whole(n node, key string) (int64, bool) {
 }
 
 // count reads a number that fits the field of an int on every machine.
-func (r *taskReader) count(n node, key string) (int, bool) {
+func (r *taskReader) count(n located.Node, key string) (int, bool) {
 	v, ok := r.whole(n, key)
 	if ok && (v > 1<<31-1 || v < -1<<31) {
-		r.bad(n.line, r.t.ID, "", "%s: %s is %d, which is out of range", r.name, key, v)
+		r.Bad(n.Line, r.t.ID, "", "%s: %s is %d, which is out of range", r.name, key, v)
 		return 0, false
 	}
 	return int(v), ok
 }
 
-func (r *taskReader) flag(n node, key string) bool {
-	b, ok := n.value.(bool)
+func (r *taskReader) flag(n located.Node, key string) bool {
+	b, ok := n.Value.(bool)
 	if !ok {
 		r.wrong(n, r.name, key, "true or false")
 	}

@@ -1,8 +1,12 @@
-package plan
+package exchange
 
 import (
 	"bytes"
 	"slices"
+
+	"git-ralph/internal/text"
+	"git-ralph/plan"
+	"git-ralph/plan/located"
 )
 
 // listKeys are the names under which files keep their tasks, and groupKeys those
@@ -18,50 +22,50 @@ var (
 type taskGroup struct {
 	names []string // by which other groups wait on it
 	after []string // names of groups that come first
-	nodes []node
+	nodes []located.Node
 	tasks []int // their places in the plan, once read
 }
 
 // taskGroups finds the tasks of a JSON document; false when it holds none. used
 // are the keys of the document that they stand under.
-func taskGroups(root node) (groups []taskGroup, used []string, ok bool) {
-	switch v := root.value.(type) {
-	case []node:
+func taskGroups(root located.Node) (groups []taskGroup, used []string, ok bool) {
+	switch v := root.Value.(type) {
+	case []located.Node:
 		return []taskGroup{{nodes: v}}, nil, true
-	case *object:
+	case *located.Object:
 		for _, want := range listKeys {
-			for _, key := range v.keys {
-				if norm(key) != want {
+			for _, key := range v.Keys {
+				if text.Key(key) != want {
 					continue
 				}
-				if list, ok := elements(v.fields[key]); ok && !holdsLists(list) {
+				if list, ok := elements(v.Fields[key]); ok && !holdsLists(list) {
 					return []taskGroup{{nodes: list}}, []string{key}, true
 				}
 			}
 		}
 		for _, want := range groupKeys {
-			for _, key := range v.keys {
-				if norm(key) != want {
+			for _, key := range v.Keys {
+				if text.Key(key) != want {
 					continue
 				}
-				if list, ok := elements(v.fields[key]); ok && holdsLists(list) {
+				if list, ok := elements(v.Fields[key]); ok && holdsLists(list) {
 					return groupsOf(list), []string{key}, true
 				}
 			}
 		}
 		for _, want := range listKeys { // tasks that hold lists of their own
-			for _, key := range v.keys {
-				if norm(key) != want {
+			for _, key := range v.Keys {
+				if text.Key(key) != want {
 					continue
 				}
-				if list, ok := elements(v.fields[key]); ok {
+				if list, ok := elements(v.Fields[key]); ok {
 					return []taskGroup{{nodes: list}}, []string{key}, true
 				}
 			}
 		}
-		for _, key := range v.keys { // "data": {"tasks": […]}
-			if inner, ok := v.fields[key].value.(*object); ok && (norm(key) == "data" || norm(key) == "plan" || norm(key) == "prd") {
-				if groups, _, ok := taskGroups(node{v.fields[key].line, inner}); ok {
+		for _, key := range v.Keys { // "data": {"tasks": […]}
+			if inner, ok := v.Fields[key].Value.(*located.Object); ok && (text.Key(key) == "data" || text.Key(key) == "plan" || text.Key(key) == "prd") {
+				if groups, _, ok := taskGroups(located.Node{Line: v.Fields[key].Line, Value: inner}); ok {
 					return groups, []string{key}, true
 				}
 			}
@@ -72,35 +76,35 @@ func taskGroups(root node) (groups []taskGroup, used []string, ok bool) {
 
 // elements is a list of objects. An object whose values are all objects is one
 // too: its keys are the ids.
-func elements(n node) ([]node, bool) {
-	switch v := n.value.(type) {
-	case []node:
+func elements(n located.Node) ([]located.Node, bool) {
+	switch v := n.Value.(type) {
+	case []located.Node:
 		for _, e := range v {
-			if _, ok := e.value.(*object); ok {
+			if _, ok := e.Value.(*located.Object); ok {
 				return v, true
 			}
 		}
 		return v, len(v) == 0
-	case *object:
-		var out []node
-		for _, key := range v.keys {
-			o, ok := v.fields[key].value.(*object)
+	case *located.Object:
+		var out []located.Node
+		for _, key := range v.Keys {
+			o, ok := v.Fields[key].Value.(*located.Object)
 			if !ok {
 				return nil, false
 			}
-			if !o.has("id") {
-				o = &object{keys: append([]string{"id"}, o.keys...), fields: cloneFields(o.fields)}
-				o.fields["id"] = node{v.fields[key].line, key}
+			if !o.Has("id") {
+				o = &located.Object{Keys: append([]string{"id"}, o.Keys...), Fields: cloneFields(o.Fields)}
+				o.Fields["id"] = located.Node{Line: v.Fields[key].Line, Value: key}
 			}
-			out = append(out, node{v.fields[key].line, o})
+			out = append(out, located.Node{Line: v.Fields[key].Line, Value: o})
 		}
 		return out, true
 	}
 	return nil, false
 }
 
-func cloneFields(m map[string]node) map[string]node {
-	out := make(map[string]node, len(m)+1)
+func cloneFields(m map[string]located.Node) map[string]located.Node {
+	out := make(map[string]located.Node, len(m)+1)
 	for k, v := range m {
 		out[k] = v
 	}
@@ -110,11 +114,11 @@ func cloneFields(m map[string]node) map[string]node {
 // inner is the list of tasks that an element of a group list holds. Subtasks
 // beside a status or a description of their parent belong to a task, not to a
 // group: they are read with it.
-func inner(o *object) ([]node, string, bool) {
+func inner(o *located.Object) ([]located.Node, string, bool) {
 	for _, want := range innerKeys {
-		for _, key := range o.keys {
-			if norm(key) == want {
-				if list, ok := elements(o.fields[key]); ok && len(list) > 0 {
+		for _, key := range o.Keys {
+			if text.Key(key) == want {
+				if list, ok := elements(o.Fields[key]); ok && len(list) > 0 {
 					return list, key, true
 				}
 			}
@@ -125,37 +129,37 @@ func inner(o *object) ([]node, string, bool) {
 
 // holdsLists says whether the elements are groups: most of them hold a list of
 // tasks under one of innerKeys, and they are not tasks with subtasks.
-func holdsLists(list []node) bool {
+func holdsLists(list []located.Node) bool {
 	n := 0
 	for _, e := range list {
-		o, ok := e.value.(*object)
+		o, ok := e.Value.(*located.Object)
 		if !ok {
 			return false
 		}
-		if _, key, ok := inner(o); ok && (norm(key) != "subtasks" || o.has("phase", "phase_id", "phaseId")) {
+		if _, key, ok := inner(o); ok && (text.Key(key) != "subtasks" || o.Has("phase", "phase_id", "phaseId")) {
 			n++
 		}
 	}
 	return 2*n > len(list)
 }
 
-func groupsOf(list []node) []taskGroup {
+func groupsOf(list []located.Node) []taskGroup {
 	var out []taskGroup
 	for _, e := range list {
-		o, ok := e.value.(*object)
+		o, ok := e.Value.(*located.Object)
 		if !ok {
 			continue
 		}
 		nodes, _, _ := inner(o)
 		g := taskGroup{nodes: nodes}
-		for _, key := range o.keys {
-			switch n := o.fields[key]; norm(key) {
+		for _, key := range o.Keys {
+			switch n := o.Fields[key]; text.Key(key) {
 			case "id", "phase", "phaseid", "number", "name", "title", "key":
 				if s := plainID(n); s != "" {
 					g.names = append(g.names, s)
 				}
 			case "dependson", "dependencies", "after":
-				if deps, ok := n.value.([]node); ok {
+				if deps, ok := n.Value.([]located.Node); ok {
 					for _, d := range deps {
 						g.after = append(g.after, plainID(d))
 					}
@@ -176,7 +180,7 @@ func (im *importer) joinGroups(groups []taskGroup) {
 	seen, clash := map[string]bool{}, false
 	for _, g := range groups {
 		for _, i := range g.tasks {
-			id := fold(im.plan.Tasks[i].ID)
+			id := plan.Fold(im.plan.Tasks[i].ID)
 			clash = clash || id != "" && seen[id]
 			seen[id] = true
 		}
@@ -185,11 +189,11 @@ func (im *importer) joinGroups(groups []taskGroup) {
 		if !clash {
 			break
 		}
-		label := numberedID(n + 1)
-		if len(g.names) > 0 && ValidID(g.names[0]) == nil {
-			label = TaskID(g.names[0])
+		label := plan.NumberedID(n + 1)
+		if len(g.names) > 0 && plan.ValidID(g.names[0]) == nil {
+			label = plan.TaskID(g.names[0])
 		}
-		own := map[TaskID]bool{}
+		own := map[plan.TaskID]bool{}
 		for _, i := range g.tasks {
 			own[im.plan.Tasks[i].ID] = true
 		}
@@ -197,7 +201,7 @@ func (im *importer) joinGroups(groups []taskGroup) {
 			t := &im.plan.Tasks[i]
 			if t.ID != "" {
 				t.ID = label + "." + t.ID
-				im.places.tasks[i].id = t.ID
+				im.places.Tasks[i].ID = t.ID
 			}
 			for d, dep := range t.DependsOn {
 				if own[dep] {
@@ -206,12 +210,12 @@ func (im *importer) joinGroups(groups []taskGroup) {
 			}
 		}
 	}
-	numberTasks(im.plan.Tasks, im.places, im.opts.Known)
+	plan.NumberTasks(im.plan.Tasks, im.places, im.opts.Known)
 	for _, g := range groups {
 		for _, name := range g.after {
 			at := slices.IndexFunc(groups, func(other taskGroup) bool { return slices.Contains(other.names, name) })
 			if at < 0 {
-				im.lost.add("phases.depends_on", "it names no phase: "+clip(name, 40), "")
+				im.lost.add("phases.depends_on", "it names no phase: "+text.Clip(name, 40), "")
 				continue
 			}
 			for _, i := range g.tasks {
@@ -227,14 +231,14 @@ func (im *importer) joinGroups(groups []taskGroup) {
 }
 
 // lastOf are the tasks of a group that no other of it waits on.
-func (im *importer) lastOf(g taskGroup) []TaskID {
-	awaited := map[TaskID]bool{}
+func (im *importer) lastOf(g taskGroup) []plan.TaskID {
+	awaited := map[plan.TaskID]bool{}
 	for _, i := range g.tasks {
 		for _, dep := range im.plan.Tasks[i].DependsOn {
 			awaited[dep] = true
 		}
 	}
-	var out []TaskID
+	var out []plan.TaskID
 	for _, i := range g.tasks {
 		if id := im.plan.Tasks[i].ID; !awaited[id] {
 			out = append(out, id)
@@ -244,12 +248,12 @@ func (im *importer) lastOf(g taskGroup) []TaskID {
 }
 
 // parseDocument reads a JSON document, or JSON lines as one list of them.
-func parseDocument(data []byte) (node, *lineError) {
-	root, err := parseJSON(data)
+func parseDocument(data []byte) (located.Node, *located.Fault) {
+	root, err := located.ParseJSON(data)
 	if err == nil {
 		return root, nil
 	}
-	var list []node
+	var list []located.Node
 	number := 0
 	for line := range bytes.Lines(data) {
 		number++
@@ -257,8 +261,8 @@ func parseDocument(data []byte) (node, *lineError) {
 		if len(line) == 0 {
 			continue
 		}
-		n, lerr := parseJSON(line)
-		if _, ok := n.value.(*object); lerr != nil || !ok {
+		n, lerr := located.ParseJSON(line)
+		if _, ok := n.Value.(*located.Object); lerr != nil || !ok {
 			return root, err
 		}
 		list = append(list, onLine(n, number))
@@ -266,20 +270,20 @@ func parseDocument(data []byte) (node, *lineError) {
 	if len(list) < 2 {
 		return root, err
 	}
-	return node{1, list}, nil
+	return located.Node{Line: 1, Value: list}, nil
 }
 
 // onLine is a value that stands on one line of a file.
-func onLine(n node, line int) node {
-	n.line = line
-	switch v := n.value.(type) {
-	case []node:
+func onLine(n located.Node, line int) located.Node {
+	n.Line = line
+	switch v := n.Value.(type) {
+	case []located.Node:
 		for i := range v {
 			v[i] = onLine(v[i], line)
 		}
-	case *object:
-		for key, field := range v.fields {
-			v.fields[key] = onLine(field, line)
+	case *located.Object:
+		for key, field := range v.Fields {
+			v.Fields[key] = onLine(field, line)
 		}
 	}
 	return n

@@ -1,4 +1,4 @@
-package plan
+package exchange
 
 import (
 	"math/big"
@@ -6,13 +6,17 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"git-ralph/internal/text"
+	"git-ralph/plan"
+	"git-ralph/plan/located"
 )
 
 // key reads one key of a foreign task. A key that no format of ours knows is
 // recorded as lost, not refused: it is another tool's, and may be right there.
-func (r *taskReader) key(key string, n node) {
+func (r *taskReader) key(key string, n located.Node) {
 	t := r.t
-	switch norm(key) {
+	switch text.Key(key) {
 	case "title", "name":
 		r.place("title", n)
 		if s, ok := r.text(n, r.name, key); ok && t.Title == "" {
@@ -49,7 +53,7 @@ func (r *taskReader) key(key string, n node) {
 		t.Criteria = append(t.Criteria, r.criteria(n, key)...)
 	case "verification":
 		r.place("criteria", n)
-		if o, ok := n.value.(*object); ok {
+		if o, ok := n.Value.(*located.Object); ok {
 			r.verification(key, o)
 		} else {
 			t.Criteria = append(t.Criteria, r.criteria(n, key)...)
@@ -58,8 +62,8 @@ func (r *taskReader) key(key string, n node) {
 		r.place("verify", n)
 		t.Verify = append(t.Verify, r.items(n, key)...)
 	case "story", "task", "summary", "subject", "content", "text", "requirement":
-		if s, ok := n.value.(string); ok {
-			r.titles = append(r.titles, otherText{key, clean(s)})
+		if s, ok := n.Value.(string); ok {
+			r.titles = append(r.titles, otherText{key, text.Clean(s)})
 		} else if r.says(n) {
 			r.lost.add(key, "", t.ID)
 		}
@@ -71,7 +75,7 @@ func (r *taskReader) key(key string, n node) {
 		if v, ok := r.count(n, key); ok {
 			t.MaxAttempts = &v
 			if v == 0 {
-				r.warn(n.line, t.ID, "%s: %s is 0, which means no limit here", r.name, key)
+				r.Warn(n.Line, t.ID, "%s: %s is 0, which means no limit here", r.name, key)
 			}
 		}
 	case "retrycount", "retries":
@@ -84,8 +88,8 @@ func (r *taskReader) key(key string, n node) {
 		r.field("blocked_by", key, n)
 	case "costusd":
 		r.place("cost_micro_usd", n)
-		if num, ok := n.value.(number); ok {
-			if v, err := parseDollars(string(num)); err == nil {
+		if num, ok := n.Value.(located.Number); ok {
+			if v, err := plan.ParseDollars(string(num)); err == nil {
 				t.CostMicroUSD = v
 				return
 			}
@@ -93,32 +97,32 @@ func (r *taskReader) key(key string, n node) {
 		r.wrong(n, r.name, key, "an amount in dollars")
 	case "completedat":
 		r.place("completed_at", n)
-		if s, ok := n.value.(string); ok {
+		if s, ok := n.Value.(string); ok {
 			if at, ok := moment(s); ok {
 				t.CompletedAt = &at
 				return
 			}
 		}
-		r.warn(n.line, t.ID, "%s: %s is not a time and was left out", r.name, key)
+		r.Warn(n.Line, t.ID, "%s: %s is not a time and was left out", r.name, key)
 	case "metadata":
 		// Our own export keeps here what task-master has no field for.
-		if m, ok := n.value.(*object); ok && r.format == FormatTaskMaster {
-			if s, ok := m.fields["git_ralph_id"].value.(string); ok {
+		if m, ok := n.Value.(*located.Object); ok && r.format == FormatTaskMaster {
+			if s, ok := m.Fields["git_ralph_id"].Value.(string); ok {
 				if r.renamed == nil {
-					r.renamed = make(map[TaskID]TaskID)
+					r.renamed = make(map[plan.TaskID]plan.TaskID)
 				}
-				r.renamed[t.ID] = TaskID(s)
-				t.ID, r.at.id = TaskID(s), TaskID(s)
-				if len(m.keys) == 1 {
+				r.renamed[t.ID] = plan.TaskID(s)
+				t.ID, r.at.ID = plan.TaskID(s), plan.TaskID(s)
+				if len(m.Keys) == 1 {
 					return
 				}
 			}
 		}
 		r.lost.add(key, "", t.ID)
 	default:
-		for _, f := range taskFields {
-			if norm(f.name) == norm(key) && f.name != "cost_micro_usd" && f.name != "failure" {
-				r.field(f.name, key, n)
+		for _, f := range plan.TaskFields {
+			if text.Key(f.Name) == text.Key(key) && f.Name != "cost_micro_usd" && f.Name != "failure" {
+				r.field(f.Name, key, n)
 				return
 			}
 		}
@@ -151,27 +155,27 @@ func cutBullets(s string) []string {
 }
 
 // says: an empty list or text says nothing, so nothing is lost with it.
-func (r *taskReader) says(n node) bool {
-	switch v := n.value.(type) {
+func (r *taskReader) says(n located.Node) bool {
+	switch v := n.Value.(type) {
 	case string:
 		return v != ""
-	case []node:
+	case []located.Node:
 		return len(v) > 0
-	case *object:
-		return len(v.keys) > 0
+	case *located.Object:
+		return len(v.Keys) > 0
 	case bool:
 		return v
 	}
-	return n.value != nil
+	return n.Value != nil
 }
 
-func (r *taskReader) place(field string, n node) { r.at.fields[field] = n.line }
+func (r *taskReader) place(field string, n located.Node) { r.at.Fields[field] = n.Line }
 
 // field reads a value into the field of ours with that name.
-func (r *taskReader) field(name, key string, n node) {
-	f, _ := fieldNamed(name)
+func (r *taskReader) field(name, key string, n located.Node) {
+	f, _ := plan.FieldNamed(name)
 	r.place(name, n)
-	switch to := f.at(r.t).(type) {
+	switch to := f.At(r.t).(type) {
 	case *string:
 		if s, ok := r.text(n, r.name, key); ok {
 			*to = s
@@ -188,45 +192,45 @@ func (r *taskReader) field(name, key string, n node) {
 		if v, ok := r.count(n, key); ok {
 			*to = &v
 		}
-	case **time.Time, *TaskID, *Status, *[]TaskID: // have cases of their own
+	case **time.Time, *plan.TaskID, *plan.Status, *[]plan.TaskID: // have cases of their own
 	}
 }
 
 // status maps the words of all formats. An unknown word is a problem and not
 // pending: work that is finished would be done again.
-func (r *taskReader) status(n node) {
-	s, ok := n.value.(string)
+func (r *taskReader) status(n located.Node) {
+	s, ok := n.Value.(string)
 	if !ok {
 		r.wrong(n, r.name, "status", "a text")
 		return
 	}
-	switch norm(s) {
+	switch text.Key(s) {
 	case "pending", "todo", "open", "ready", "backlog", "notstarted", "":
-		r.t.Status = Pending
+		r.t.Status = plan.Pending
 	case "inprogress":
-		r.t.Status = InProgress
+		r.t.Status = plan.InProgress
 	case "review":
-		r.t.Status = Pending
-		r.warn(n.line, r.t.ID, "%s was in review and is pending now", r.name)
+		r.t.Status = plan.Pending
+		r.Warn(n.Line, r.t.ID, "%s was in review and is pending now", r.name)
 	case "done", "complete", "completed", "closed":
-		r.t.Status = Done
+		r.t.Status = plan.Done
 	case "failed":
-		r.t.Status = Failed
+		r.t.Status = plan.Failed
 	case "blocked":
-		r.t.Status = Blocked
+		r.t.Status = plan.Blocked
 	case "skipped":
-		r.t.Status = Skipped
+		r.t.Status = plan.Skipped
 	case "deferred", "cancelled", "canceled":
-		r.t.Status = Skipped
-		r.t.BlockedBy = append(r.t.BlockedBy, norm(s))
+		r.t.Status = plan.Skipped
+		r.t.BlockedBy = append(r.t.BlockedBy, text.Key(s))
 	default:
-		r.bad(n.line, r.t.ID, "write one of "+statusNames, "%s has the status %q, which is not known", r.name, clip(s, 40))
+		r.Bad(n.Line, r.t.ID, "write one of "+plan.StatusNames, "%s has the status %q, which is not known", r.name, text.Clip(s, 40))
 	}
 }
 
 // priorityWord reads the words of task-master and of issue labels.
 func priorityWord(s string) (int, bool) {
-	switch norm(s) {
+	switch text.Key(s) {
 	case "critical", "urgent", "highest", "p0":
 		return 0, true
 	case "high", "p1":
@@ -241,14 +245,14 @@ func priorityWord(s string) (int, bool) {
 	return 0, false
 }
 
-func (r *taskReader) priority(n node) {
-	if s, ok := n.value.(string); ok {
+func (r *taskReader) priority(n located.Node) {
+	if s, ok := n.Value.(string); ok {
 		if p, ok := priorityWord(s); ok {
 			r.t.Priority = p
 			return
 		}
 	}
-	if num, ok := n.value.(number); ok && r.fraction(num) {
+	if num, ok := n.Value.(located.Number); ok && r.fraction(num) {
 		return
 	}
 	if v, ok := r.count(n, "priority"); ok {
@@ -258,7 +262,7 @@ func (r *taskReader) priority(n node) {
 
 // fraction remembers a priority such as 2.5: when all are read, they become
 // whole numbers in the same order.
-func (r *taskReader) fraction(num number) bool {
+func (r *taskReader) fraction(num located.Number) bool {
 	if len(num) > 20 || strings.ContainsAny(string(num), "eE") {
 		return false
 	}
@@ -295,22 +299,22 @@ func (im *importer) wholePriorities() {
 		n, _ := slices.BinarySearchFunc(sorted, v, (*big.Rat).Cmp)
 		im.plan.Tasks[i].Priority = n + 1
 	}
-	im.warn(0, "", "priorities with a fraction were numbered anew from 1, in the same order")
+	im.Warn(0, "", "priorities with a fraction were numbered anew from 1, in the same order")
 }
 
 // dependencies reads ids, "1, 2", and objects that name a task.
-func (r *taskReader) dependencies(n node, key string) {
-	add := func(id string) { r.t.DependsOn = append(r.t.DependsOn, TaskID(id)) }
-	list, ok := n.value.([]node)
+func (r *taskReader) dependencies(n located.Node, key string) {
+	add := func(id string) { r.t.DependsOn = append(r.t.DependsOn, plan.TaskID(id)) }
+	list, ok := n.Value.([]located.Node)
 	if !ok {
-		list = []node{n}
+		list = []located.Node{n}
 	}
-	if len(list) > MaxItems {
-		r.bad(n.line, r.t.ID, "", "%s: %s has more than %d entries", r.name, key, MaxItems)
+	if len(list) > plan.MaxItems {
+		r.Bad(n.Line, r.t.ID, "", "%s: %s has more than %d entries", r.name, key, plan.MaxItems)
 		return
 	}
 	for _, e := range list {
-		switch v := e.value.(type) {
+		switch v := e.Value.(type) {
 		case nil:
 		case string:
 			for one := range strings.SplitSeq(v, ",") {
@@ -318,9 +322,9 @@ func (r *taskReader) dependencies(n node, key string) {
 					add(one)
 				}
 			}
-		case number:
+		case located.Number:
 			add(string(v))
-		case *object:
+		case *located.Object:
 			r.dependency(e, key, v)
 		default:
 			r.wrong(n, r.name, key, "a list of texts")
@@ -330,11 +334,11 @@ func (r *taskReader) dependencies(n node, key string) {
 }
 
 // dependency reads {"taskId": "x"} and {"depends_on_id": "x", "type": "blocks"}.
-func (r *taskReader) dependency(e node, key string, o *object) {
+func (r *taskReader) dependency(e located.Node, key string, o *located.Object) {
 	for _, want := range []string{"dependsonid", "taskid", "task", "id", "number"} {
-		for _, k := range o.keys {
-			id := plainID(o.fields[k])
-			if norm(k) != want || id == "" {
+		for _, k := range o.Keys {
+			id := plainID(o.Fields[k])
+			if text.Key(k) != want || id == "" {
 				continue
 			}
 			kind, _ := firstText(o, "type")
@@ -342,7 +346,7 @@ func (r *taskReader) dependency(e node, key string, o *object) {
 				r.lost.add(key, "only those that block are dependencies", r.t.ID)
 				return
 			}
-			r.t.DependsOn = append(r.t.DependsOn, TaskID(id))
+			r.t.DependsOn = append(r.t.DependsOn, plan.TaskID(id))
 			return
 		}
 	}
@@ -350,37 +354,37 @@ func (r *taskReader) dependency(e node, key string, o *object) {
 }
 
 // criteria reads a list, or a text whose lines are bullets.
-func (r *taskReader) criteria(n node, key string) []string {
-	if s, ok := n.value.(string); ok {
-		return cutBullets(clean(s))
+func (r *taskReader) criteria(n located.Node, key string) []string {
+	if s, ok := n.Value.(string); ok {
+		return cutBullets(text.Clean(s))
 	}
 	return r.items(n, key)
 }
 
 // verification reads {"type": "command", "command": "…", "expected": "…"} and
 // {"commands": […]}.
-func (r *taskReader) verification(key string, o *object) {
-	rest := &object{fields: map[string]node{}}
-	for _, k := range o.keys {
-		n := o.fields[k]
-		switch norm(k) {
+func (r *taskReader) verification(key string, o *located.Object) {
+	rest := &located.Object{Fields: map[string]located.Node{}}
+	for _, k := range o.Keys {
+		n := o.Fields[k]
+		switch text.Key(k) {
 		case "commands", "run", "verify":
-			if _, ok := n.value.([]node); ok || norm(k) == "commands" {
+			if _, ok := n.Value.([]located.Node); ok || text.Key(k) == "commands" {
 				r.t.Verify = append(r.t.Verify, r.items(n, k)...)
 				continue
 			}
 		case "type":
 			continue
 		case "criteria", "steps", "scenario", "checks":
-			if _, ok := n.value.([]node); ok {
+			if _, ok := n.Value.([]located.Node); ok {
 				r.t.Criteria = append(r.t.Criteria, r.items(n, k)...)
 				continue
 			}
 		}
-		rest.keys = append(rest.keys, k)
-		rest.fields[k] = n
+		rest.Keys = append(rest.Keys, k)
+		rest.Fields[k] = n
 	}
-	if len(rest.keys) == 0 {
+	if len(rest.Keys) == 0 {
 		return
 	}
 	if text, ok := r.itemOf(key, rest); ok {
@@ -409,15 +413,15 @@ func (r *taskReader) description(s string) {
 }
 
 // labels of an issue: {"name": "priority:high"} or plain names.
-func (r *taskReader) labels(n node) {
-	list, ok := n.value.([]node)
+func (r *taskReader) labels(n located.Node) {
+	list, ok := n.Value.([]located.Node)
 	if !ok {
 		r.wrong(n, r.name, "labels", "a list of labels")
 		return
 	}
 	for _, e := range list {
-		label, _ := e.value.(string)
-		if o, ok := e.value.(*object); ok {
+		label, _ := e.Value.(string)
+		if o, ok := e.Value.(*located.Object); ok {
 			label, _ = firstText(o, "name")
 		}
 		if !r.label(strings.TrimSpace(label), n) && label != "" {
@@ -427,7 +431,7 @@ func (r *taskReader) labels(n node) {
 }
 
 // label reads priority:high, priority/2, prio-1, P1 and the like.
-func (r *taskReader) label(label string, n node) bool {
+func (r *taskReader) label(label string, n located.Node) bool {
 	word := strings.ToLower(label)
 	for _, prefix := range []string{"priority", "prio"} {
 		rest, ok := strings.CutPrefix(word, prefix)
@@ -455,10 +459,10 @@ func (r *taskReader) label(label string, n node) bool {
 }
 
 // tags are the lists of a tagged task-master file, in its order.
-func tags(o *object) []string {
+func tags(o *located.Object) []string {
 	var out []string
-	for _, key := range o.keys {
-		if tag, ok := o.fields[key].value.(*object); ok {
+	for _, key := range o.Keys {
+		if tag, ok := o.Fields[key].Value.(*located.Object); ok {
 			if _, ok := listOf(tag, "tasks"); ok {
 				out = append(out, key)
 			}
@@ -468,7 +472,7 @@ func tags(o *object) []string {
 }
 
 // pickTag is the list to read of a tagged file, the file itself when it is flat.
-func (im *importer) pickTag(o *object) *object {
+func (im *importer) pickTag(o *located.Object) *located.Object {
 	if _, flat := listOf(o, "tasks"); flat {
 		return o
 	}
@@ -478,7 +482,7 @@ func (im *importer) pickTag(o *object) *object {
 	}
 	want := im.opts.Tag
 	if want != "" && !slices.Contains(names, want) {
-		im.bad(0, "", "", "the file has no tag %q; it has %s", clip(want, 60), strings.Join(names, ", "))
+		im.Bad(0, "", "", "the file has no tag %q; it has %s", text.Clip(want, 60), strings.Join(names, ", "))
 		want = ""
 	}
 	if want == "" {
@@ -489,65 +493,65 @@ func (im *importer) pickTag(o *object) *object {
 	}
 	for _, name := range names {
 		if name != want {
-			im.lost.add("tag "+clip(name, 60), "one list is read at a time; this was "+clip(want, 60), "")
+			im.lost.add("tag "+text.Clip(name, 60), "one list is read at a time; this was "+text.Clip(want, 60), "")
 		}
 	}
-	return o.fields[want].value.(*object)
+	return o.Fields[want].Value.(*located.Object)
 }
 
 // withSubtasks reads one task and its subtasks, which become tasks with dotted
 // ids. A subtask waits on what its parent waits on, and the parent, which is
 // then the check that the parts make a whole, on its subtasks. siblings are the
 // ids of the subtasks of one parent.
-func (im *importer) withSubtasks(line int, o *object, parent *Task, siblings map[string]bool) TaskID {
-	var subs []node
+func (im *importer) withSubtasks(line int, o *located.Object, parent *plan.Task, siblings map[string]bool) plan.TaskID {
+	var subs []located.Node
 	own := *o
 	if hasSubtasks(o) {
 		subs, _ = listOf(o, "subtasks")
-		own.fields = cloneFields(o.fields)
-		delete(own.fields, "subtasks")
+		own.Fields = cloneFields(o.Fields)
+		delete(own.Fields, "subtasks")
 	}
 	t, at := im.foreignTask(line, &own)
 	if parent != nil {
-		if !strings.HasPrefix(string(t.ID), string(parent.ID)+".") && plainID(o.fields["id"]) == string(t.ID) {
+		if !strings.HasPrefix(string(t.ID), string(parent.ID)+".") && plainID(o.Fields["id"]) == string(t.ID) {
 			t.ID = parent.ID + "." + t.ID
 		}
-		at.id = t.ID
+		at.ID = t.ID
 		for d, dep := range t.DependsOn {
 			// A bare number is a sibling where there is one of that id.
 			if siblings[string(dep)] {
 				t.DependsOn[d] = parent.ID + "." + dep
 			}
 		}
-		if _, named := o.get("priority"); !named {
+		if _, named := o.Get("priority"); !named {
 			t.Priority = parent.Priority
 		}
 		t.DependsOn = append(t.DependsOn, parent.DependsOn...)
 	}
 	first := len(im.plan.Tasks)
 	im.plan.Tasks = append(im.plan.Tasks, t)
-	im.places.tasks = append(im.places.tasks, at)
-	if len(subs) > MaxItems {
-		im.bad(line, t.ID, "", "%s has more than %d subtasks", t.ID, MaxItems)
+	im.places.Tasks = append(im.places.Tasks, at)
+	if len(subs) > plan.MaxItems {
+		im.Bad(line, t.ID, "", "%s has more than %d subtasks", t.ID, plan.MaxItems)
 		return t.ID
 	}
 	inner := make(map[string]bool, len(subs))
 	for _, n := range subs {
-		if s, ok := n.value.(*object); ok {
-			inner[plainID(s.fields["id"])] = true
+		if s, ok := n.Value.(*located.Object); ok {
+			inner[plainID(s.Fields["id"])] = true
 		}
 	}
 	for i, n := range subs {
-		s, ok := n.value.(*object)
+		s, ok := n.Value.(*located.Object)
 		switch {
 		case !ok:
-			im.bad(n.line, t.ID, "", "%s: subtask %d is %s, not an object", t.ID, i+1, n.kindOf())
+			im.Bad(n.Line, t.ID, "", "%s: subtask %d is %s, not an object", t.ID, i+1, n.Kind())
 			continue
-		case plainID(s.fields["id"]) == "":
-			s = &object{keys: append([]string{"id"}, s.keys...), fields: cloneFields(s.fields)}
-			s.fields["id"] = node{n.line, number(strconv.Itoa(i + 1))}
+		case plainID(s.Fields["id"]) == "":
+			s = &located.Object{Keys: append([]string{"id"}, s.Keys...), Fields: cloneFields(s.Fields)}
+			s.Fields["id"] = located.Node{Line: n.Line, Value: located.Number(strconv.Itoa(i + 1))}
 		}
-		id := im.withSubtasks(n.line, s, &t, inner)
+		id := im.withSubtasks(n.Line, s, &t, inner)
 		im.plan.Tasks[first].DependsOn = append(im.plan.Tasks[first].DependsOn, id)
 	}
 	// Its work is done by the subtasks; a change of its own may not be needed.
@@ -556,11 +560,11 @@ func (im *importer) withSubtasks(line int, o *object, parent *Task, siblings map
 }
 
 // plainID is an id as it stands in the file.
-func plainID(n node) string {
-	switch v := n.value.(type) {
+func plainID(n located.Node) string {
+	switch v := n.Value.(type) {
 	case string:
 		return strings.TrimSpace(v)
-	case number:
+	case located.Number:
 		return string(v)
 	}
 	return ""

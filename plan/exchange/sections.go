@@ -1,9 +1,12 @@
-package plan
+package exchange
 
 import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"git-ralph/internal/text"
+	"git-ralph/plan"
 )
 
 // A Markdown file is also a work list when its sections are headed "Task 1: …"
@@ -12,8 +15,8 @@ import (
 // is read is what says of itself whether it is done; prose stays prose.
 
 // sections reads a file without boxes; false when it is no work list.
-func (im *importer) sections(text string) bool {
-	lines := strings.Split(clean(text), "\n")
+func (im *importer) sections(words string) bool {
+	lines := strings.Split(text.Clean(words), "\n")
 	for _, read := range []func([]string) bool{im.tableTasks, im.tickedBullets} {
 		if read(lines) {
 			return true
@@ -23,7 +26,7 @@ func (im *importer) sections(text string) bool {
 }
 
 // taskHeading reads "## Task 1: title", "### T-001: title" and "## [T-001] title".
-func taskHeading(line string) (level int, id TaskID, title string, ok bool) {
+func taskHeading(line string) (level int, id plan.TaskID, title string, ok bool) {
 	line = strings.TrimSpace(line)
 	level = len(line) - len(strings.TrimLeft(line, "#"))
 	if level < 1 || level > 6 || len(line) == level || line[level] != ' ' {
@@ -39,20 +42,20 @@ func taskHeading(line string) (level int, id TaskID, title string, ok bool) {
 		number, title, _ := strings.Cut(strings.TrimLeft(after, "#"), " ")
 		number = strings.TrimRight(number, ":.)-–— ")
 		title = strings.TrimLeft(title, ":.-–— ")
-		if number != "" && strings.Trim(number, "0123456789.") == "" && ValidID(number) == nil {
+		if number != "" && strings.Trim(number, "0123456789.") == "" && plan.ValidID(number) == nil {
 			if title == "" {
 				title = rest
 			}
-			return level, TaskID(number), title, true
+			return level, plan.TaskID(number), title, true
 		}
 	}
 	if inner, after, found := strings.Cut(strings.TrimPrefix(rest, "["), "]"); strings.HasPrefix(rest, "[") && found && looksLikeID(inner) {
-		return level, TaskID(inner), strings.TrimLeft(after, ":.-–— "), true
+		return level, plan.TaskID(inner), strings.TrimLeft(after, ":.-–— "), true
 	}
 	word, after, _ := strings.Cut(rest, " ")
 	word = strings.TrimRight(word, ":.")
 	if looksLikeID(word) && unicode.IsUpper(rune(word[0])) && strings.ContainsAny(word, "-") && strings.Trim(after, "-–—: ") != "" {
-		return level, TaskID(word), strings.TrimLeft(after, ":.-–— "), true
+		return level, plan.TaskID(word), strings.TrimLeft(after, ":.-–— "), true
 	}
 	return 0, "", "", false
 }
@@ -71,7 +74,7 @@ func fieldLine(line string) (key, value string, ok bool) {
 		line = item
 	}
 	key, value, ok = strings.Cut(strings.ReplaceAll(line, "__", "**"), ":")
-	key = norm(strings.Trim(key, "*_ "))
+	key = text.Key(strings.Trim(key, "*_ "))
 	value = strings.TrimSpace(strings.Trim(strings.TrimSpace(value), "*"))
 	switch key {
 	case "dependencies", "deps", "blockedby", "dependency":
@@ -91,7 +94,7 @@ func fieldLine(line string) (key, value string, ok bool) {
 func (im *importer) headedTasks(lines []string) bool {
 	type section struct {
 		at, level int
-		id        TaskID
+		id        plan.TaskID
 		title     string
 		done      bool
 	}
@@ -123,11 +126,11 @@ func (im *importer) headedTasks(lines []string) bool {
 			}
 		}
 		m := newMarkdownTask("", s.done, -2, s.at+1)
-		m.task.ID, m.task.Title, m.at.id = s.id, s.title, s.id
+		m.task.ID, m.task.Title, m.at.ID = s.id, s.title, s.id
 		im.sectionBody(m, lines[s.at+1:end], s.at+2)
 		t, at := m.finish(im)
 		im.plan.Tasks = append(im.plan.Tasks, t)
-		im.places.tasks = append(im.places.tasks, at)
+		im.places.Tasks = append(im.places.Tasks, at)
 	}
 	im.outside(lines, func(n int) bool { return n >= found[0].at })
 	return true
@@ -177,31 +180,31 @@ func (m *markdownTask) criterion(text string, line int) {
 
 // sectionField takes one field of a section; false leaves the line in the prose.
 func (im *importer) sectionField(m *markdownTask, key, value string, line int) bool {
-	r := taskReader{importer: im, t: &m.task, name: taskName(len(im.plan.Tasks), m.task.ID), at: &m.at}
+	r := taskReader{importer: im, t: &m.task, name: plan.TaskName(len(im.plan.Tasks), m.task.ID), at: &m.at}
 	switch key {
 	case "status":
 		m.place("status", line)
 		s, ok := statusWord(value)
 		if !ok {
-			im.warn(line, m.task.ID, "%s: the status %q is not known; the task is pending", r.name, clip(value, 40))
+			im.Warn(line, m.task.ID, "%s: the status %q is not known; the task is pending", r.name, text.Clip(value, 40))
 			return false
 		}
 		m.task.Status = s
 	case "dependson":
-		var ids []TaskID
+		var ids []plan.TaskID
 		for one := range strings.FieldsFuncSeq(value, func(c rune) bool { return c == ',' || c == ';' || c == '&' }) {
 			one = strings.Trim(strings.TrimSpace(one), "`*[]()#. ")
 			for _, word := range []string{"task ", "story ", "issue ", "step "} {
 				one, _ = cutFold(one, word)
 			}
-			switch norm(one) {
+			switch text.Key(one) {
 			case "", "none", "nothing", "n/a", "na", "–", "—":
 				continue
 			}
-			if ValidID(one) != nil {
+			if plan.ValidID(one) != nil {
 				return false // prose
 			}
-			ids = append(ids, TaskID(one))
+			ids = append(ids, plan.TaskID(one))
 		}
 		m.place("depends_on", line)
 		m.task.DependsOn = append(m.task.DependsOn, ids...)
@@ -284,21 +287,21 @@ func marked(s string) (done, known bool, rest string) {
 
 // statusWord reads what a person writes behind "Status": the mark or the first
 // words decide.
-func statusWord(s string) (Status, bool) {
+func statusWord(s string) (plan.Status, bool) {
 	done, known, rest := marked(strings.Trim(s, "*`_ "))
 	if done {
-		return Done, true
+		return plan.Done, true
 	}
 	word := strings.ToLower(strings.Trim(rest, "*`_. "))
 	for _, row := range []struct {
-		status Status
+		status plan.Status
 		words  []string
 	}{
-		{Pending, []string{"not started", "not done", "pending", "todo", "to do", "open", "ready", "planned", "backlog", "incomplete", "in progress", "in-progress", "wip", "started", "partial"}},
-		{Done, []string{"done", "complete", "closed", "finished", "implemented", "merged"}},
-		{Blocked, []string{"blocked"}},
-		{Failed, []string{"failed"}},
-		{Skipped, []string{"skipped", "deferred", "cancelled", "canceled", "dropped"}},
+		{plan.Pending, []string{"not started", "not done", "pending", "todo", "to do", "open", "ready", "planned", "backlog", "incomplete", "in progress", "in-progress", "wip", "started", "partial"}},
+		{plan.Done, []string{"done", "complete", "closed", "finished", "implemented", "merged"}},
+		{plan.Blocked, []string{"blocked"}},
+		{plan.Failed, []string{"failed"}},
+		{plan.Skipped, []string{"skipped", "deferred", "cancelled", "canceled", "dropped"}},
 	} {
 		for _, w := range row.words {
 			if strings.HasPrefix(word, w) {
@@ -306,7 +309,7 @@ func statusWord(s string) (Status, bool) {
 			}
 		}
 	}
-	return Pending, known
+	return plan.Pending, known
 }
 
 // tableTasks reads tables that have a column of states and one of titles.
@@ -319,7 +322,7 @@ func (im *importer) tableTasks(lines []string) bool {
 		}
 		column := map[string]int{}
 		for i, name := range head {
-			switch norm(strings.Trim(name, "*` ")) {
+			switch text.Key(strings.Trim(name, "*` ")) {
 			case "status", "state", "done":
 				column["status"] = i
 			case "task", "title", "name", "feature", "item", "story", "description", "what", "work":
@@ -368,7 +371,7 @@ func workTable(lines []string, width, status int) bool {
 			break
 		}
 		_, _, word := marked(strings.Trim(row[status], "*` "))
-		switch word = norm(word); {
+		switch word = text.Key(word); {
 		case strings.HasPrefix(word, "pass"), strings.HasPrefix(word, "fail"), word == "ok", word == "verified":
 			return false
 		}
@@ -376,7 +379,7 @@ func workTable(lines []string, width, status int) bool {
 		if !known && row[status] != "" {
 			return false
 		}
-		open = open || s == Pending || s == Blocked
+		open = open || s == plan.Pending || s == plan.Blocked
 	}
 	return open
 }
@@ -386,7 +389,7 @@ func (im *importer) tableRow(row, head []string, column map[string]int, line int
 	done, title := cutMarks(row[column["title"]])
 	m.task.ID, m.task.Title = cutTaskID(title)
 	if done {
-		m.task.Status = Done
+		m.task.Status = plan.Done
 	}
 	for i, value := range row {
 		value = strings.TrimSpace(value)
@@ -402,18 +405,18 @@ func (im *importer) tableRow(row, head []string, column map[string]int, line int
 				}
 			}
 			switch id := strings.Trim(value, "`*#[] "); {
-			case name == "id" && ValidID(id) == nil:
-				m.task.ID = TaskID(id)
+			case name == "id" && plan.ValidID(id) == nil:
+				m.task.ID = plan.TaskID(id)
 			case known && name != "id" && im.sectionField(m, name, value, line):
 			default:
 				m.prose = append(m.prose, strings.TrimSpace(head[i])+": "+value)
 			}
 		}
 	}
-	m.at.id = m.task.ID
+	m.at.ID = m.task.ID
 	t, at := m.finish(im)
 	im.plan.Tasks = append(im.plan.Tasks, t)
-	im.places.tasks = append(im.places.tasks, at)
+	im.places.Tasks = append(im.places.Tasks, at)
 }
 
 // cells are the columns of a row of a table.
@@ -461,7 +464,7 @@ func (im *importer) tickedBullets(lines []string) bool {
 			}
 			t, at := m.finish(im)
 			im.plan.Tasks = append(im.plan.Tasks, t)
-			im.places.tasks = append(im.places.tasks, at)
+			im.places.Tasks = append(im.places.Tasks, at)
 		}
 		block = nil
 	}
@@ -518,7 +521,7 @@ func (im *importer) outside(lines []string, taken func(n int) bool) {
 		head, first := strings.CutPrefix(body, "# ")
 		switch {
 		case first && im.plan.Goal == "":
-			im.plan.Goal = oneLine(head)
+			im.plan.Goal = text.OneLine(head)
 		case taken(n) || body == "":
 		case strings.HasPrefix(body, "#"):
 			im.lost.add("headings", "a plan has no sections", "")

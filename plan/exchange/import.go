@@ -1,4 +1,8 @@
-package plan
+// Package exchange reads work lists of other tools and writes them: a file a
+// format, and one reader for all that is JSON, because those formats differ in
+// their keys only. What one side cannot say is reported as Lost, never dropped
+// in silence.
+package exchange
 
 import (
 	"bytes"
@@ -9,6 +13,9 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf16"
+
+	"git-ralph/internal/text"
+	"git-ralph/plan"
 )
 
 // Format names a file format of a work list.
@@ -72,7 +79,7 @@ func ParseFormat(name string) (Format, error) {
 	for _, f := range Formats() {
 		names = append(names, string(f))
 	}
-	return "", fmt.Errorf("format %q is not known; known are %s", clip(name, 60), strings.Join(names, ", "))
+	return "", fmt.Errorf("format %q is not known; known are %s", text.Clip(name, 60), strings.Join(names, ", "))
 }
 
 // MaxFile is the largest file that Import reads, in bytes.
@@ -88,7 +95,7 @@ type Options struct {
 	CheckNames []string
 	// Known are ids outside the file on which its tasks may depend: those of the
 	// plan that it will be merged into.
-	Known []TaskID
+	Known []plan.TaskID
 	// Tag of a task-master file with several lists; empty = "master", else the first.
 	Tag string
 
@@ -97,10 +104,10 @@ type Options struct {
 
 // Imported is a plan from elsewhere.
 type Imported struct {
-	Plan     Plan
+	Plan     plan.Plan
 	Format   Format
-	Places   Places
-	Warnings Problems
+	Places   plan.Places
+	Warnings plan.Problems
 	// Lost is what the file said and a plan has no place for.
 	Lost []Lost
 }
@@ -109,7 +116,7 @@ type Imported struct {
 type Lost struct {
 	Field string `json:"field"`
 	// Tasks it happened to; empty for a field of the file as a whole.
-	Tasks []TaskID `json:"tasks,omitempty"`
+	Tasks []plan.TaskID `json:"tasks,omitempty"`
 	// Why, in a few words; empty when the field is only unknown to the other side.
 	Why string `json:"why,omitempty"`
 }
@@ -139,10 +146,10 @@ func Import(name string, data []byte, opts Options) (Imported, error) {
 		name = "standard input"
 	}
 	if len(data) > MaxFile {
-		return Imported{}, Problems{{Source: name, Text: fmt.Sprintf("the file is larger than %d MB", MaxFile>>20)}}
+		return Imported{}, plan.Problems{{Source: name, Text: fmt.Sprintf("the file is larger than %d MB", MaxFile>>20)}}
 	}
 	data = decodeText(data)
-	im := &importer{collector: collector{source: name}, opts: opts, format: opts.Format}
+	im := &importer{Collector: plan.Collector{Source: name}, opts: opts, format: opts.Format}
 	if im.format == "" {
 		var err error
 		if im.format, err = detect(name, data); err != nil {
@@ -152,7 +159,7 @@ func Import(name string, data []byte, opts Options) (Imported, error) {
 	im.places.Source = name
 	switch im.format {
 	case FormatTOML:
-		im.plan, im.places = im.collector.plan(data)
+		im.plan, im.places = im.Collector.ReadPlan(data)
 		for i := range im.plan.Tasks {
 			im.settle(&im.plan.Tasks[i])
 		}
@@ -161,24 +168,24 @@ func Import(name string, data []byte, opts Options) (Imported, error) {
 	default:
 		im.json(data)
 	}
-	numberTasks(im.plan.Tasks, im.places, im.opts.Known)
+	plan.NumberTasks(im.plan.Tasks, im.places, im.opts.Known)
 	im.dependencies()
 	// Problems of reading come first: what they left out would be reported again.
-	if len(im.problems.Errors()) == 0 {
+	if len(im.Problems.Errors()) == 0 {
 		known := make(map[string]bool, len(opts.Known))
 		for _, id := range opts.Known {
-			known[fold(id)] = true
+			known[plan.Fold(id)] = true
 		}
-		im.problems = append(im.problems, check(im.plan, im.places, known)...)
+		im.Problems = append(im.Problems, plan.Check(im.plan, im.places, known)...)
 	}
-	if err := im.problems.Err(); err != nil {
+	if err := im.Problems.Err(); err != nil {
 		return Imported{}, err
 	}
 	if len(im.plan.Tasks) == 0 {
-		return Imported{}, Problems{{Source: name, Text: "the file holds no task", hint: knownFormatsHint}}
+		return Imported{}, plan.Problems{{Source: name, Text: "the file holds no task", Hint: knownFormatsHint}}
 	}
 	return Imported{
-		Plan: im.plan, Format: im.format, Places: im.places, Warnings: im.problems.Warnings(), Lost: im.lost.list,
+		Plan: im.plan, Format: im.format, Places: im.places, Warnings: im.Problems.Warnings(), Lost: im.lost.list,
 	}, nil
 }
 
@@ -211,17 +218,17 @@ func detect(name string, data []byte) (Format, error) {
 	text := bytes.TrimSpace(data)
 	ext := strings.ToLower(path.Ext(name))
 	if len(text) == 0 {
-		return "", Problems{{Source: name, Text: "the file is empty", hint: knownFormatsHint}}
+		return "", plan.Problems{{Source: name, Text: "the file is empty", Hint: knownFormatsHint}}
 	}
 	if looksLikeJSON(text) && ext != ".toml" && ext != ".md" {
 		root, err := parseDocument(data)
 		if err != nil {
-			return "", Problems{{Source: name, Line: err.line, Text: "the file is not valid JSON: " + err.text}}
+			return "", plan.Problems{{Source: name, Line: err.Line, Text: "the file is not valid JSON: " + err.Text}}
 		}
 		if f := detectJSON(root); f != "" {
 			return f, nil
 		}
-		return "", Problems{{Source: name, Text: "the JSON holds no list of tasks", hint: knownFormatsHint}}
+		return "", plan.Problems{{Source: name, Text: "the JSON holds no list of tasks", Hint: knownFormatsHint}}
 	}
 	boxes, keys, markdown := false, false, false
 	for line := range strings.Lines(string(text)) {
@@ -246,7 +253,7 @@ func detect(name string, data []byte) (Format, error) {
 	case boxes || markdown || ext == ".md" || ext == ".markdown":
 		return FormatMarkdown, nil
 	}
-	return "", Problems{{Source: name, Text: "the file is not a work list in a known format", hint: knownFormatsHint}}
+	return "", plan.Problems{{Source: name, Text: "the file is not a work list in a known format", Hint: knownFormatsHint}}
 }
 
 // tomlKeyLine: a line that begins with one of our own top keys and "=".
@@ -269,14 +276,14 @@ func looksLikeJSON(text []byte) bool {
 
 // importer reads one foreign file.
 type importer struct {
-	collector
+	plan.Collector
 	opts   Options
 	format Format
-	plan   Plan
-	places Places
+	plan   plan.Plan
+	places plan.Places
 	lost   losses
 	// renamed ids of the file, by what its dependencies call them.
-	renamed map[TaskID]TaskID
+	renamed map[plan.TaskID]plan.TaskID
 	// fractions are priorities that are no whole numbers, by the task's place.
 	fractions map[int]*big.Rat
 }
@@ -287,7 +294,7 @@ type losses struct {
 	at   map[string]int
 }
 
-func (l *losses) add(field, why string, task TaskID) {
+func (l *losses) add(field, why string, task plan.TaskID) {
 	if l.at == nil {
 		l.at = make(map[string]int)
 	}
@@ -306,15 +313,15 @@ func (l *losses) add(field, why string, task TaskID) {
 // settle finishes one task: nothing is in work in a plan that comes from
 // elsewhere, and criteria of another tool that the harness can run are run. In
 // our own formats verify says what is run, and nothing is added to it.
-func (im *importer) settle(t *Task) {
-	if t.Status == InProgress && !im.opts.keepInProgress {
-		t.Status = Pending
+func (im *importer) settle(t *plan.Task) {
+	if t.Status == plan.InProgress && !im.opts.keepInProgress {
+		t.Status = plan.Pending
 	}
 	if t.Title == "" {
-		t.Title = TitleFrom(t.Description)
+		t.Title = plan.TitleFrom(t.Description)
 	}
 	// A list that is too long is refused later; here it would only cost time.
-	if im.format == FormatTOML || im.format == FormatJSON || len(t.Criteria) > MaxItems {
+	if im.format == FormatTOML || im.format == FormatJSON || len(t.Criteria) > plan.MaxItems {
 		return
 	}
 	for _, criterion := range t.Criteria {
@@ -342,16 +349,16 @@ func (o Options) runnableCriterion(criterion string) (string, bool) {
 }
 
 func (im *importer) dependencies() {
-	known := make(map[string]TaskID, len(im.opts.Known))
+	known := make(map[string]plan.TaskID, len(im.opts.Known))
 	for _, id := range im.opts.Known {
-		known[fold(id)] = id
+		known[plan.Fold(id)] = id
 	}
-	canonicalDependencies(im.plan.Tasks, known)
+	plan.CanonicalDependencies(im.plan.Tasks, known)
 }
 
 // IsUnknownFormat says whether err of Import is about the file as a whole and
 // not about its tasks; a caller may then offer to plan from the text instead.
 func IsUnknownFormat(err error) bool {
-	var ps Problems
-	return errors.As(err, &ps) && len(ps) == 1 && ps[0].hint == knownFormatsHint
+	var ps plan.Problems
+	return errors.As(err, &ps) && len(ps) == 1 && ps[0].Hint == knownFormatsHint
 }

@@ -1,4 +1,4 @@
-package plan
+package exchange
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"git-ralph/plan"
 )
 
 var update = flag.Bool("update", false, "write the golden files of imports anew")
@@ -26,7 +28,7 @@ func golden(got Imported) string {
 		fmt.Fprintf(&b, "# lost: %s\n", l)
 	}
 	b.WriteByte('\n')
-	b.Write(EncodePlan(got.Plan))
+	b.Write(plan.EncodePlan(got.Plan))
 	return b.String()
 }
 
@@ -74,11 +76,11 @@ func TestImportGolden(t *testing.T) {
 				t.Errorf("%s:\n%s", c.why, d)
 			}
 			// What an import gives can be written and read again as it is.
-			again, _, err := DecodePlan("again.toml", EncodePlan(got.Plan))
+			again, _, err := plan.DecodePlan("again.toml", plan.EncodePlan(got.Plan))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := Difference(got.Plan, again); !d.Empty() {
+			if d := plan.Difference(got.Plan, again); !d.Empty() {
 				t.Errorf("after a round trip: %s", d.Describe(got.Plan, again))
 			}
 		})
@@ -205,7 +207,7 @@ verify = [" "]
 					t.Errorf("got  %s\nwant %s", got, want)
 				}
 			}
-			var ps Problems
+			var ps plan.Problems
 			if !errors.As(err, &ps) || !strings.Contains(ps.Hint(), c.hint) {
 				t.Errorf("hint %q holds no %q", ps.Hint(), c.hint)
 			}
@@ -223,13 +225,13 @@ func TestImportDetails(t *testing.T) {
 		return got
 	}
 	t.Run("tasks may depend on those of the plan they go into, in any case", func(t *testing.T) {
-		got := load(t, "p.toml", "[[tasks]]\nid=\"b\"\ntitle=\"x\"\ndepends_on=[\"t-001\"]\n", Options{Known: []TaskID{"T-001"}})
+		got := load(t, "p.toml", "[[tasks]]\nid=\"b\"\ntitle=\"x\"\ndepends_on=[\"t-001\"]\n", Options{Known: []plan.TaskID{"T-001"}})
 		if got.Plan.Tasks[0].DependsOn[0] != "T-001" {
 			t.Error(got.Plan.Tasks[0].DependsOn)
 		}
 	})
 	t.Run("new numbers keep clear of that plan too", func(t *testing.T) {
-		got := load(t, "p.md", "- [ ] x\n", Options{Known: []TaskID{"t-001"}})
+		got := load(t, "p.md", "- [ ] x\n", Options{Known: []plan.TaskID{"t-001"}})
 		if got.Plan.Tasks[0].ID != "T-002" {
 			t.Error(got.Plan.Tasks[0].ID)
 		}
@@ -262,14 +264,14 @@ func TestImportDetails(t *testing.T) {
 		}
 	})
 	t.Run("one task as the journal stores it", func(t *testing.T) {
-		got := load(t, "T-003.toml", string(EncodeTask(Task{ID: "T-003", Title: "x", Status: Done, Priority: 4})), Options{})
+		got := load(t, "T-003.toml", string(plan.EncodeTask(plan.Task{ID: "T-003", Title: "x", Status: plan.Done, Priority: 4})), Options{})
 		if len(got.Plan.Tasks) != 1 || got.Plan.Tasks[0].Priority != 4 {
 			t.Errorf("%+v", got.Plan)
 		}
 	})
 	t.Run("a moment without a zone is UTC on every machine", func(t *testing.T) {
 		for _, at := range []string{"2026-01-31T15:04:05", "2026-01-31 15:04:05"} {
-			task, err := DecodeTask("t.toml", []byte("id=\"a\"\ntitle=\"x\"\ncompleted_at = "+at+"\n"))
+			task, err := plan.DecodeTask("t.toml", []byte("id=\"a\"\ntitle=\"x\"\ncompleted_at = "+at+"\n"))
 			if err != nil || task.CompletedAt.Format("2006-01-02T15:04:05Z07:00") != "2026-01-31T15:04:05Z" {
 				t.Error(task.CompletedAt, err)
 			}
@@ -277,7 +279,7 @@ func TestImportDetails(t *testing.T) {
 	})
 	t.Run("a title that is a page moves to the description", func(t *testing.T) {
 		got := load(t, "x.md", "- [ ] "+strings.Repeat("word ", 200)+"\n", Options{})
-		if task := got.Plan.Tasks[0]; len([]rune(task.Title)) > TitleLength || len(task.Description) < 900 || len(got.Warnings) != 1 {
+		if task := got.Plan.Tasks[0]; len([]rune(task.Title)) > plan.TitleLength || len(task.Description) < 900 || len(got.Warnings) != 1 {
 			t.Errorf("%q %d %v", task.Title, len(task.Description), got.Warnings)
 		}
 	})
@@ -310,7 +312,7 @@ func TestImportBounded(t *testing.T) {
 		_, err := Import(c.name, []byte(c.data), Options{})
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: got %.200v, want %s", c.why, err, c.want)
-		} else if lines := strings.Count(err.Error(), "\n"); lines > maxShown+1 {
+		} else if lines := strings.Count(err.Error(), "\n"); lines > 201 {
 			t.Errorf("%s: %d lines", c.why, lines)
 		}
 	}
@@ -343,11 +345,11 @@ func FuzzImport(f *testing.F) {
 		if err := got.Plan.Validate(""); err != nil {
 			t.Fatalf("imported a plan that is not sound: %v", err)
 		}
-		again, _, err := DecodePlan("again", EncodePlan(got.Plan))
+		again, _, err := plan.DecodePlan("again", plan.EncodePlan(got.Plan))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := Difference(got.Plan, again); !d.Empty() {
+		if d := plan.Difference(got.Plan, again); !d.Empty() {
 			t.Fatalf("after a round trip: %s", d.Describe(got.Plan, again))
 		}
 		for _, format := range Formats() {
@@ -355,7 +357,7 @@ func FuzzImport(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		Tree(got.Plan)
-		Review(got.Plan, Critic{TaskTokens: 30000})
+		plan.Tree(got.Plan)
+		plan.Review(got.Plan, plan.Critic{TaskTokens: 30000})
 	})
 }

@@ -1,8 +1,12 @@
-package plan
+package exchange
 
 import (
 	"strings"
 	"unicode"
+
+	"git-ralph/internal/text"
+	"git-ralph/plan"
+	"git-ralph/plan/located"
 )
 
 // cutBox reads "- [x] text": a list mark, a box, and what follows.
@@ -86,8 +90,8 @@ func indent(line string) int {
 
 // markdown reads a checklist: each box of the outermost level is a task, what
 // stands below it indented is its text, boxes there are its criteria.
-func (im *importer) markdown(text string) {
-	if im.headedTasks(strings.Split(clean(text), "\n")) {
+func (im *importer) markdown(words string) {
+	if im.headedTasks(strings.Split(text.Clean(words), "\n")) {
 		return
 	}
 	var current *markdownTask
@@ -97,11 +101,11 @@ func (im *importer) markdown(text string) {
 		if current != nil {
 			t, at := current.finish(im)
 			im.plan.Tasks = append(im.plan.Tasks, t)
-			im.places.tasks = append(im.places.tasks, at)
+			im.places.Tasks = append(im.places.Tasks, at)
 			current = nil
 		}
 	}
-	for line := range strings.SplitSeq(clean(text), "\n") {
+	for line := range strings.SplitSeq(text.Clean(words), "\n") {
 		number++
 		body := strings.TrimSpace(line)
 		open := fence != "" // since an earlier line
@@ -120,7 +124,7 @@ func (im *importer) markdown(text string) {
 		case box && !fenced:
 			current = newMarkdownTask(title, done, indent(line), number)
 		case first && !fenced && im.plan.Goal == "" && len(im.plan.Tasks) == 0:
-			im.plan.Goal = oneLine(head)
+			im.plan.Goal = text.OneLine(head)
 		case strings.HasPrefix(body, "#") && !fenced:
 			im.lost.add("headings", "a plan has no sections", "")
 		case body != "":
@@ -131,7 +135,7 @@ func (im *importer) markdown(text string) {
 	if len(im.plan.Tasks) == 0 {
 		goal := im.plan.Goal
 		im.plan.Goal, im.lost = "", losses{}
-		if !im.sections(text) {
+		if !im.sections(words) {
 			im.plan.Goal = goal
 		}
 	}
@@ -139,33 +143,33 @@ func (im *importer) markdown(text string) {
 
 // markdownTask is a task whose lines are still being read.
 type markdownTask struct {
-	task   Task
-	at     place
+	task   plan.Task
+	at     plan.Place
 	indent int // of its list mark
 	prose  []string
 }
 
 func newMarkdownTask(title string, done bool, indent, line int) *markdownTask {
-	m := &markdownTask{task: Task{Status: Pending, Priority: 1}, indent: indent}
+	m := &markdownTask{task: plan.Task{Status: plan.Pending, Priority: 1}, indent: indent}
 	m.task.ID, m.task.Title = cutTaskID(title)
 	if done {
-		m.task.Status = Done
+		m.task.Status = plan.Done
 	}
-	m.at = place{id: m.task.ID, line: line, fields: map[string]int{"id": line, "title": line}}
+	m.at = plan.Place{ID: m.task.ID, Line: line, Fields: map[string]int{"id": line, "title": line}}
 	return m
 }
 
 // cutTaskID reads the id before a title: "**T-001** title", "`T-001` title",
 // "T-001: title", and bare "T-001 title" or "T001 title". Words such as UTF-8
 // look like ids of other forms, so those need a mark.
-func cutTaskID(text string) (TaskID, string) {
+func cutTaskID(text string) (plan.TaskID, string) {
 	for _, mark := range []string{"**", "`"} {
 		if rest, ok := strings.CutPrefix(text, mark); ok {
 			id, title, ok := strings.Cut(rest, mark)
 			id = strings.TrimRight(id, ":. ")
 			title = strings.TrimLeft(title, ":.-–— \t")
 			if ok && title != "" && looksLikeID(id) {
-				return TaskID(id), title
+				return plan.TaskID(id), title
 			}
 			return "", text
 		}
@@ -178,7 +182,7 @@ func cutTaskID(text string) (TaskID, string) {
 	}
 	bare := strings.TrimPrefix(strings.TrimPrefix(id, "T"), "-")
 	if colon || id[0] == 'T' && len(bare) >= 3 && strings.Trim(bare, "0123456789") == "" {
-		return TaskID(id), title
+		return plan.TaskID(id), title
 	}
 	return "", text
 }
@@ -186,7 +190,7 @@ func cutTaskID(text string) (TaskID, string) {
 // looksLikeID: a valid id that holds a digit and begins in upper case or is a
 // number with dots.
 func looksLikeID(id string) bool {
-	return ValidID(id) == nil && strings.ContainsAny(id, "0123456789") && !strings.HasSuffix(id, ".") &&
+	return plan.ValidID(id) == nil && strings.ContainsAny(id, "0123456789") && !strings.HasSuffix(id, ".") &&
 		(unicode.IsUpper(rune(id[0])) || strings.Trim(id, "0123456789.") == "" || strings.Contains(id, "-"))
 }
 
@@ -204,7 +208,7 @@ func (m *markdownTask) line(raw, body string, number int, fenced bool, im *impor
 		if !ok {
 			bullet = body
 		}
-		if (ok || strings.HasPrefix(body, "**") || strings.HasPrefix(norm(body), "deps:") || strings.HasPrefix(norm(body), "dependson:")) && m.known(bullet, number, im) {
+		if (ok || strings.HasPrefix(body, "**") || strings.HasPrefix(text.Key(body), "deps:") || strings.HasPrefix(text.Key(body), "dependson:")) && m.known(bullet, number, im) {
 			return
 		}
 	}
@@ -212,8 +216,8 @@ func (m *markdownTask) line(raw, body string, number int, fenced bool, im *impor
 }
 
 func (m *markdownTask) place(field string, line int) {
-	if _, ok := m.at.fields[field]; !ok {
-		m.at.fields[field] = line
+	if _, ok := m.at.Fields[field]; !ok {
+		m.at.Fields[field] = line
 	}
 }
 
@@ -225,24 +229,24 @@ func (m *markdownTask) known(bullet string, line int, im *importer) bool {
 	if !ok || value == "" {
 		return false
 	}
-	switch norm(strings.Trim(key, "*_ ")) {
+	switch text.Key(strings.Trim(key, "*_ ")) {
 	case "id":
 		id := strings.Trim(value, " `*")
-		if m.task.ID != "" || ValidID(id) != nil {
+		if m.task.ID != "" || plan.ValidID(id) != nil {
 			return false
 		}
-		m.task.ID, m.at.id = TaskID(id), TaskID(id)
+		m.task.ID, m.at.ID = plan.TaskID(id), plan.TaskID(id)
 	case "dependson", "deps", "dependencies", "blockedby":
 		if value == "none" || value == "None" || value == "-" {
 			return true
 		}
-		var ids []TaskID
+		var ids []plan.TaskID
 		for id := range strings.SplitSeq(value, ",") {
 			id = strings.Trim(id, " `*")
-			if ValidID(id) != nil {
+			if plan.ValidID(id) != nil {
 				return false // prose
 			}
-			ids = append(ids, TaskID(id))
+			ids = append(ids, plan.TaskID(id))
 		}
 		m.place("depends_on", line)
 		m.task.DependsOn = append(m.task.DependsOn, ids...)
@@ -255,8 +259,8 @@ func (m *markdownTask) known(bullet string, line int, im *importer) bool {
 		m.task.Verify = append(m.task.Verify, cmd)
 	case "priority":
 		m.place("priority", line)
-		r := taskReader{importer: im, t: &m.task, name: taskName(len(im.plan.Tasks), m.task.ID), at: &m.at}
-		r.priority(node{line: line, value: value})
+		r := taskReader{importer: im, t: &m.task, name: plan.TaskName(len(im.plan.Tasks), m.task.ID), at: &m.at}
+		r.priority(located.Node{Line: line, Value: value})
 	default:
 		return false
 	}
@@ -278,7 +282,7 @@ func cutCode(s string) (string, bool) {
 
 // finish makes the description of the lines that were nothing else, without
 // the indentation that the list gave them.
-func (m *markdownTask) finish(im *importer) (Task, place) {
+func (m *markdownTask) finish(im *importer) (plan.Task, plan.Place) {
 	margin := -1
 	for _, line := range m.prose {
 		if strings.TrimSpace(line) != "" && (margin < 0 || indent(line) < margin) {
@@ -289,7 +293,7 @@ func (m *markdownTask) finish(im *importer) (Task, place) {
 		m.prose[i] = strings.TrimRight(outdent(line, margin), " \t")
 	}
 	m.task.Description = strings.Trim(strings.Join(m.prose, "\n"), "\n")
-	r := taskReader{importer: im, t: &m.task, name: taskName(len(im.plan.Tasks), m.task.ID), at: &m.at}
+	r := taskReader{importer: im, t: &m.task, name: plan.TaskName(len(im.plan.Tasks), m.task.ID), at: &m.at}
 	r.finish()
 	im.settle(&m.task)
 	return m.task, m.at
