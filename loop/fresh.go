@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
@@ -115,7 +116,8 @@ func FreshCheckout(ctx context.Context, repo *gitstate.Repo, commit object.ID) (
 	if err := os.MkdirAll(base, 0o700); err != nil {
 		return "", nil, gitstate.Hint(8, "set XDG_CACHE_HOME to a folder that you may write", "make a fresh checkout: %w", err)
 	}
-	parent, err := os.MkdirTemp(base, "co-")
+	dropDeadCheckouts(ctx, repo, base)
+	parent, err := os.MkdirTemp(base, proc.OwnedPrefix(checkoutPrefix))
 	if err != nil {
 		return "", nil, fmt.Errorf("make a fresh checkout: %w", err)
 	}
@@ -133,4 +135,38 @@ func FreshCheckout(ctx context.Context, repo *gitstate.Repo, commit object.ID) (
 		return "", nil, fmt.Errorf("make a fresh checkout: %w", err)
 	}
 	return dir, remove, nil
+}
+
+const checkoutPrefix = "co-"
+
+// dropDeadCheckouts removes the checkouts of processes that were killed, and what
+// this repository still knows of those that are gone. A failure leaves them to
+// the next one.
+func dropDeadCheckouts(ctx context.Context, repo *gitstate.Repo, base string) {
+	proc.RemoveOrphans(base, checkoutPrefix)
+	known, err := os.ReadDir(filepath.Join(repo.CommonDir, "worktrees"))
+	if err != nil || len(known) == 0 {
+		return
+	}
+	out, err := repo.Git.Run(ctx, "worktree", "list", "--porcelain", "-z")
+	if err != nil {
+		return
+	}
+	if real, err := filepath.EvalSymlinks(base); err == nil {
+		base = real
+	}
+	gone := false
+	for _, field := range strings.Split(string(out), "\x00") {
+		path, ok := strings.CutPrefix(field, "worktree ")
+		if !ok || !Inside(filepath.FromSlash(path), base) {
+			continue
+		}
+		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+			repo.Git.Run(ctx, "worktree", "unlock", path)
+			gone = true
+		}
+	}
+	if gone {
+		repo.Git.Run(ctx, "worktree", "prune")
+	}
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,5 +46,40 @@ func TestFsckNamesTheNewestReadableEntry(t *testing.T) {
 			}
 			p.must(t, "fsck")
 		})
+	}
+}
+
+// TestCheckoutsOfKilledRunsGo: a run that was killed in its last proof leaves a
+// checkout, which the next start removes with what git knows of it.
+func TestCheckoutsOfKilledRunsGo(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, doTask, "[guard]\nsandbox = \"off\"\n[[checks]]\nname = \"test\"\nrun = \"case $PWD in */checkouts/*) : > \\\"$O/in\\\"; [ -e \\\"$O/go\\\" ] || sleep 600;; esac\"\n", nil)
+	outer := filepath.Dir(p.Dir)
+	p.Env = append(p.Env, "O="+outer)
+	p.must(t, "add", "a thing")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self, "start")
+	c.Dir, c.Env = p.Dir, p.Env
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(func() bool { return exists(filepath.Join(outer, "in")) })
+	c.Process.Kill()
+	c.Wait()
+	if n := strings.Count(p.Git("worktree", "list"), "checkouts"); n != 1 {
+		t.Fatalf("%d checkouts are known after the kill", n)
+	}
+	if err := os.WriteFile(filepath.Join(outer, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.must(t, "start")
+	if list := p.Git("worktree", "list"); strings.Contains(list, "checkouts") {
+		t.Errorf("left behind:\n%s", list)
+	}
+	if left, _ := filepath.Glob(filepath.Join(outer, "home", ".cache", "git-ralph", "checkouts", "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }
