@@ -35,6 +35,7 @@ func Fields() []Field {
 		{"attempt", "number of the attempt", work},
 		{"failure", "why the attempt before was rejected", work},
 		{"no_change_expected", "\"yes\" when the task needs no change of files", []Role{Building}},
+		{"bug", "\"yes\" when a test of the change has to fail on the code before it", []Role{Building}},
 		{"allow_test_changes", "\"yes\" when the task may change or remove tests", []Role{Building}},
 		{"protected", "paths whose change rejects the iteration", []Role{Building}},
 		{"window_percent", "share of the context window at which a handoff is asked for", []Role{Building, WindowHandoff}},

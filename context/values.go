@@ -35,6 +35,7 @@ func (a *assembly) fields() map[string]string {
 		"failure":            demote(a.failureText()),
 		"no_change_expected": yes(a.task.NoChangeExpected),
 		"allow_test_changes": yes(a.task.AllowTestChanges),
+		"bug":                yes(a.task.Bug()),
 		"protected":          protectedList(o.Protected, a.task.AllowProtected),
 		"window_percent":     strconv.Itoa(first(o.HandoffPercent, 60)),
 		"ask":                yes(o.Ask),

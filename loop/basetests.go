@@ -135,10 +135,7 @@ func (l *Loop) sinceBase(ctx context.Context, base, tip object.ID, s state.State
 		}
 	}
 	slices.SortFunc(req.Files, func(a, b ChangedFile) int { return strings.Compare(a.Path, b.Path) })
-	entries, err := l.Repo.TreeFiles(tree, "")
-	for _, e := range entries {
-		req.Paths = append(req.Paths, e.Name)
-	}
+	req.Paths, err = l.pathsOf(tree)
 	req.Lookup = func(path string) ([]byte, bool) {
 		data, err := read(base, path)
 		return data, err == nil && data != nil

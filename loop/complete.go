@@ -64,5 +64,13 @@ func (l *Loop) proveTip(ctx context.Context, tip object.ID, s state.State) (Proo
 	if report.OldTests, err = l.baseTests(ctx, tip, s); len(report.OldTests) > 0 {
 		report.Pass, report.Reasons = false, []string{oldTests + list(report.OldTests)}
 	}
+	if err != nil || !report.Pass {
+		return report, err
+	}
+	lost, err := l.lostReproductions(ctx, tip, s)
+	if len(lost) > 0 {
+		report.OldTests = lost
+		report.Pass, report.Reasons = false, []string{reproduction + list(lost)}
+	}
 	return report, err
 }

@@ -277,7 +277,10 @@ func (l *Loop) prove(ctx context.Context, it *iteration) error {
 			return fmt.Errorf("put back what the checks changed: %w", err)
 		}
 	}
-	return l.weakened(ctx, it)
+	if err := l.weakened(ctx, it); err != nil {
+		return err
+	}
+	return l.reproduce(ctx, it)
 }
 
 // proveAlone runs the checks of an iteration once more with nothing but what it

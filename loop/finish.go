@@ -102,7 +102,7 @@ func (l *Loop) result(it *iteration, j Judgement) *state.Result {
 		Criteria: it.report.Criteria, Handoff: rec, PromptTokens: it.prompt.Tokens, Dropped: it.prompt.Dropped,
 		Sandbox: l.Sandbox.Mechanism(), ContextPeak: it.peak, ContextTokens: it.run.Usage.ContextTokens,
 		ContextWindow: it.run.Usage.ContextWindow, ClaimedDone: it.proof.Claimed, Passes: it.passed,
-		TestsReleased: it.task.AllowTestChanges}
+		TestsReleased: it.task.AllowTestChanges, Reproduction: it.reproduced}
 	if res.ContextWindow == 0 && res.ContextTokens > 0 {
 		res.ContextWindow = int64(l.Settings.Window)
 	}
@@ -198,6 +198,8 @@ func reasonHelp(reason string) string {
 		return "these files may not be changed; they were put back"
 	case "test_weakened":
 		return "tests may not be removed, skipped or made to assert less; mend the code"
+	case "reproduction":
+		return "write the test of the bug first, or add a case to one that is there: it has to fail on the code as it was and pass with the change"
 	case "too_large":
 		return "large generated files may not be committed; add them to .gitignore or do not make them"
 	case "nested":

@@ -53,6 +53,7 @@ type iteration struct {
 	problems   []notes.Problem
 	proof      Proof
 	report     ProofReport
+	reproduced []state.TestBlob // the test of a bug
 	steps      []state.CheckRun
 	landing    bool   // it is put on top of somebody else's commit
 	stepFail   string // what the step that failed printed

@@ -26,6 +26,7 @@ type Proof struct {
 	CheckReasons []string
 	Protected    []string
 	Weakened     []string
+	Unreproduced string // why a bug was not shown by a test
 	TooLarge     []string
 	Nested       []string
 	Unreadable   []string // what the agent made unreadable: it cannot be committed
@@ -121,6 +122,9 @@ func Judge(p Proof) Judgement {
 	}
 	if len(p.Weakened) > 0 {
 		why = append(why, "test_weakened: "+strings.Join(p.Weakened, ", "))
+	}
+	if p.Unreproduced != "" {
+		why = append(why, reproduction+p.Unreproduced)
 	}
 	if ended && !p.Changed && !p.NoChangeOK {
 		why = append(why, "no_change")

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -53,24 +54,13 @@ func (l *Loop) weakened(ctx context.Context, it *iteration) error {
 	if err != nil {
 		return err
 	}
-	entries, err := l.Repo.TreeFiles(base, "")
+	paths, err := l.pathsOf(base)
 	if err != nil {
 		return err
 	}
-	var paths []string
-	for _, e := range entries {
-		paths = append(paths, e.Name)
-	}
 	report, err := l.Prover.Weakened(ctx, WeakenRequest{Files: files, Paths: paths, Task: &it.task, Tasks: it.state.Plan.Tasks,
 		Ran: it.report.Runs, Baseline: it.state.Baseline,
-		Lookup: func(path string) ([]byte, bool) {
-			e, ok, err := l.Repo.Lookup(base, path)
-			if err != nil || !ok {
-				return nil, false
-			}
-			data, err := l.blob(e.Mode, e.ID)
-			return data, err == nil && data != nil
-		},
+		Lookup: func(path string) ([]byte, bool) { return l.fileOf(base, path) },
 		InCheckout: func(over []ChangedFile, run func(ProofRequest) error) error {
 			return l.inCheckout(ctx, it, over, run)
 		}})
@@ -119,22 +109,26 @@ func (l *Loop) inCheckout(ctx context.Context, it *iteration, over []ChangedFile
 func putOver(dir string, over []ChangedFile) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return fmt.Errorf("put the old tests over the attempt: %w", err)
+		return fmt.Errorf("put test files over a checkout: %w", err)
 	}
 	defer root.Close()
 	for _, f := range over {
 		name := filepath.FromSlash(f.Path)
+		mode := fs.FileMode(0o644)
+		if st, err := root.Lstat(name); bytes.HasPrefix(f.After, []byte("#!")) || err == nil && st.Mode()&0o100 != 0 {
+			mode = 0o755
+		}
 		err := root.Remove(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 		if err == nil && f.After != nil {
 			if err = root.MkdirAll(filepath.Dir(name), 0o755); err == nil {
-				err = root.WriteFile(name, f.After, 0o644)
+				err = root.WriteFile(name, f.After, mode)
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("put the old tests over the attempt: %w", err)
+			return fmt.Errorf("put test files over a checkout: %w", err)
 		}
 	}
 	return nil

@@ -41,6 +41,13 @@ type Prover interface {
 	Lacking(ctx context.Context, req ProofRequest, tasks []plan.Task) ([]Lack, error)
 	// BaseTests names the tests that fail as they were when the journal began.
 	BaseTests(ctx context.Context, req BaseTestsRequest) ([]string, error)
+	// TestFiles parts the files of a change that are tests, or serve them, from
+	// files of data that may do so. Files of source code with tests inside
+	// have Before with the tests of After.
+	TestFiles(req WeakenRequest) (tests, data []ChangedFile)
+	// RunTests runs the checks of kind test and the verify commands of a task that
+	// an agent may see, where in lets it; none when in does not call back.
+	RunTests(ctx context.Context, task plan.Task, in func(run func(ProofRequest) error) error) ([]TestRun, error)
 	// Provable says whether anything could prove a task: a verify command of its
 	// own, or a check that the baseline does not excuse.
 	Provable(task plan.Task, baseline []state.CheckState) bool

@@ -8,6 +8,7 @@
 package plan
 
 import (
+	"strings"
 	"time"
 
 	"git-ralph/internal/text"
@@ -51,7 +52,8 @@ type Task struct {
 	NeedsDocs bool     `toml:"needs_docs"`
 	// Spec is the file under specs/ that the task came from.
 	Spec string `toml:"spec"`
-	// Type selects a prompt template of the project, when it has one of that name.
+	// Type selects a prompt template of the project, when it has one of that name;
+	// a bug needs a test that shows it.
 	Type string `toml:"type"`
 	// MaxTurns of an agent on this task; 0 = the setting.
 	MaxTurns int `toml:"max_turns"`
@@ -83,6 +85,9 @@ type Task struct {
 	// kilobytes, cut when the event was written.
 	Failure string `toml:"failure"`
 }
+
+// Bug says that a test has to show what the task mends.
+func (t Task) Bug() bool { return strings.EqualFold(strings.TrimSpace(t.Type), "bug") }
 
 // ByAgent in SkippedBy: an agent removed, skipped or replaced the task.
 const ByAgent = "agent"

@@ -265,6 +265,8 @@ type Result struct {
 	Landed   bool   `json:"landed,omitempty"`
 	// TestsReleased: a person allowed the task to change tests.
 	TestsReleased bool `json:"tests_released,omitempty"`
+	// Reproduction is the test of a bug: it failed on the code before.
+	Reproduction []TestBlob `json:"reproduction,omitempty"`
 	// Untouched: recovery found the worktree changed by a person and left it.
 	Untouched bool `json:"untouched,omitempty"`
 
@@ -310,6 +312,12 @@ type Result struct {
 	ClaimedDone   bool     `json:"claimed_done,omitempty"`
 
 	Passes []PassResult `json:"passes,omitempty"`
+}
+
+// TestBlob is a test file as it was kept.
+type TestBlob struct {
+	Path string `json:"path"`
+	Blob string `json:"blob"`
 }
 
 // CriterionMark says how far a criterion of the task was shown.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -189,7 +190,7 @@ func (a *App) nextPrompt(set *config.Resolved, s state.State, id plan.TaskID) (a
 	// Nothing is tried for a command that only reads: what the last run found
 	// holds, else what a start would insist on.
 	opts.Sandbox = set.Guard.Sandbox != "off" && (s.Run.Sandbox == "" || boundTo(s.Run.Sandbox))
-	l := &loop.Loop{Repo: a.repo, Settings: a.loopSettings(set), Prompt: opts, Log: a.warn}
+	l := &loop.Loop{Repo: a.repo, Settings: a.loopSettings(set), Prompt: opts, Log: a.warn, Now: time.Now}
 	return l.NextPrompt(s, id), nil
 }
 

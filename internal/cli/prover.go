@@ -448,6 +448,51 @@ func fewerTests(req loop.WeakenRequest, removed int) []weaken.Finding {
 	return out
 }
 
+// TestFiles are what Overlay would put back if the sides were exchanged.
+func (p *prover) TestFiles(req loop.WeakenRequest) (tests, data []loop.ChangedFile) {
+	in := weaken.Input{Lookup: req.Lookup, Paths: req.Paths}
+	for _, f := range req.Files {
+		in.Files = append(in.Files, weaken.File{Path: f.Path, Before: f.After, After: f.Before})
+		if f.Before == nil {
+			in.Paths = append(in.Paths, f.Path)
+		}
+	}
+	known := map[string]bool{}
+	for _, f := range in.Overlay() {
+		known[f.Path] = true
+		tests = append(tests, loop.ChangedFile{Path: f.Path, After: f.After})
+	}
+	for _, f := range req.Files {
+		if f.After != nil && !known[f.Path] && !weaken.IsSource(f.Path) {
+			data = append(data, loop.ChangedFile{Path: f.Path, After: f.After})
+		}
+	}
+	return tests, data
+}
+
+// RunTests leaves out hidden checks, whose results agents must not learn, and
+// those for the end.
+func (p *prover) RunTests(ctx context.Context, task plan.Task, in func(func(loop.ProofRequest) error) error) ([]loop.TestRun, error) {
+	configured := p.configured()
+	tests, _ := checks.Due(checks.Select(open(configured), checks.TestsOnly), nil)
+	tests = append(tests, open(checks.Criteria(task.Verify, configured))...)
+	if len(tests) == 0 {
+		return nil, nil
+	}
+	var out []loop.TestRun
+	err := in(func(pr loop.ProofRequest) error {
+		r := p.runner(pr)
+		r.Done = nil
+		results, err := r.Run(ctx, tests)
+		for _, res := range results {
+			run := checks.ParseTests(res)
+			out = append(out, loop.TestRun{Name: res.Name, Passed: res.Passed, Broken: run.Known && len(run.Failures()) == 0})
+		}
+		return err
+	})
+	return out, err
+}
+
 // runTests runs test commands in a fresh checkout of the attempt with files put
 // over it; the reports have the order of the commands.
 func (p *prover) runTests(ctx context.Context, req loop.WeakenRequest, over []loop.ChangedFile, tests []checks.Check) ([]weaken.RunReport, error) {

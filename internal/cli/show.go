@@ -41,11 +41,13 @@ type showDoc struct {
 	PutBack  []string              `json:"put_back"`
 	Notices  []string              `json:"notices"`
 	Criteria []state.CriterionMark `json:"criteria"`
-	Dropped  []string              `json:"dropped_sections"`
-	Prompt   int                   `json:"prompt_tokens"`
-	Sandbox  string                `json:"sandbox"`
-	Agents   []agentDoc            `json:"agents"`
-	Passes   []state.PassResult    `json:"passes"`
+	// Reproduction is the test of a bug.
+	Reproduction []state.TestBlob   `json:"reproduction,omitempty"`
+	Dropped      []string           `json:"dropped_sections"`
+	Prompt       int                `json:"prompt_tokens"`
+	Sandbox      string             `json:"sandbox"`
+	Agents       []agentDoc         `json:"agents"`
+	Passes       []state.PassResult `json:"passes"`
 }
 
 // agentDoc is one agent session inside an iteration.
@@ -166,7 +168,7 @@ func (d *showDoc) fill() {
 func (a *App) showDoc(s state.State, e journal.Entry) (showDoc, error) {
 	r := e.Event.Result
 	d := showDoc{entryDoc: describeEntry(e), Phase: e.Event.Phase, Partial: r.Partial, Detail: r.Detail, Handoff: r.Handoff, Checks: r.Checks,
-		Files: r.Files, PutBack: r.PutBack, Notices: r.Notices, Criteria: r.Criteria, Dropped: r.Dropped, Prompt: r.PromptTokens, Sandbox: r.Sandbox, Passes: r.Passes}
+		Files: r.Files, PutBack: r.PutBack, Notices: r.Notices, Criteria: r.Criteria, Reproduction: r.Reproduction, Dropped: r.Dropped, Prompt: r.PromptTokens, Sandbox: r.Sandbox, Passes: r.Passes}
 	for _, run := range r.Runs {
 		d.Agents = append(d.Agents, describeRun(run))
 	}

@@ -404,6 +404,9 @@ func (a *App) nextMove(end loop.End) string {
 		if strings.HasPrefix(end.Reason, "old_tests") {
 			return "mend the code, commit the test as it should be yourself, or allow the task that changed it: git ralph edit ID, allow_test_changes = true; then git ralph start"
 		}
+		if strings.HasPrefix(end.Reason, "reproduction") {
+			return "mend the code or commit the test as it should be yourself, or allow the task that changed it: git ralph edit ID, allow_test_changes = true; then git ralph start"
+		}
 		if strings.HasPrefix(end.Reason, "fresh_checks") {
 			return "mend what is red; what the checks need and the repository does not hold (dependencies, generated files) is made by setup under [project] in ralph.toml, " +
 				"for example setup = [\"npm ci\"]; a check that may stay red gets allow_failure = true; then git ralph start"

@@ -36,6 +36,9 @@ func languageOf(file string) *language {
 	return nil
 }
 
+// IsSource reports whether a file of this name is source code.
+func IsSource(file string) bool { return languageOf(file) != nil }
+
 // segments of a path without the file name, in lower case.
 func folders(file string) []string {
 	dir := path.Dir(strings.ToLower(file))
