@@ -222,6 +222,7 @@ func (l *Loop) weighChange(it *iteration) {
 	for _, path := range a.IgnoredChanged {
 		it.notices = append(it.notices, "ignored file changed: "+path)
 	}
+	it.tellSpoiled(a.Spoiled)
 	match := guard.Protected{Globs: l.Settings.Protected}
 	allow := guard.Protected{Globs: it.task.AllowProtected}
 	for _, c := range a.Changes {

@@ -207,6 +207,7 @@ func (l *Loop) tellRestored(it *iteration, r worktree.Report) {
 		}
 		it.notice("changed back, and kept as it was found: %s%s (git ralph restore %d -- PATH brings it)", strings.Join(stored, ", "), more, it.number)
 	}
+	it.tellSpoiled(r.Spoiled)
 	for _, name := range r.Aside {
 		it.notice("a repository that appeared was moved aside: %s", name)
 	}
@@ -218,6 +219,23 @@ func (l *Loop) tellRestored(it *iteration, r worktree.Report) {
 	}
 	for _, name := range r.Left {
 		it.notice("left in place: %s", name)
+	}
+}
+
+// tellSpoiled names large ignored files that changed and are left so, and keeps
+// with the evidence what they were.
+func (it *iteration) tellSpoiled(list []worktree.Saved) {
+	for _, s := range list {
+		if slices.ContainsFunc(it.spoiled, func(o worktree.Saved) bool { return o.Path == s.Path }) {
+			continue
+		}
+		it.spoiled = append(it.spoiled, s)
+		if s.ID.IsZero() {
+			it.notice("ignored, too large to be kept, changed or gone, and left so: %s", s.Path)
+			continue
+		}
+		it.found = append(it.found, s)
+		it.notice("ignored, large, changed or gone, and left so: %s (git ralph restore %d -- %s brings what it was)", s.Path, it.number, quoteArg(s.Path))
 	}
 }
 

@@ -63,6 +63,7 @@ type iteration struct {
 	foundIndex object.ID // entries that were put back, as a tree
 	calls      toolWatch
 	found      []worktree.Saved // what restores took out of the worktree and stored
+	spoiled    []worktree.Saved // large ignored files that changed, as they were
 	more       bool             // some of it is in no evidence that was written before
 	cause      error            // why the agent was stopped
 	peak       int              // of the window, in percent

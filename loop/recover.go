@@ -270,6 +270,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		if err != nil {
 			return fmt.Errorf("read what was found in the worktree: %w", err)
 		}
+		it.tellSpoiled(it.after.Spoiled)
 		same, why, err := r.asRecorded(ctx, cur, cp)
 		if err != nil {
 			return err

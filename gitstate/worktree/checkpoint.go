@@ -167,6 +167,7 @@ type Capture struct {
 
 	PutBack        []string // touched, and not the agent's to change: untracked at the checkpoint, or hidden by the index
 	IgnoredChanged []string // ignored files of the checkpoint that were changed or removed
+	Spoiled        []Saved  // ignored files too large to be put back that were changed or removed, as they were
 	Excluded       []string // made by the agent, ignored by only one of the two rule sets
 	TooLarge       []string // made or changed by the agent, above Options.MaxFile
 	Nested         []string // repositories that appeared, changed or went
@@ -413,6 +414,10 @@ func (out *Capture) judgeExtra(dir string, x, y *extra) {
 	}
 	p := strings.TrimSuffix(join(dir, z.name), "/")
 	switch {
+	case x != nil && x.mtime != 0 && x.what == extraIgnored:
+		if s, ok := out.cp.e.spoiled(p, x, y); ok {
+			out.Spoiled = append(out.Spoiled, s)
+		}
 	case x != nil && y != nil && x.what == y.what && x.kind == y.kind && x.mark == y.mark && (x.ino == 0 || y.ino == 0):
 		// A checkpoint of an earlier version, which did not note inodes.
 	case x != nil && x.what == extraNested || y != nil && y.what == extraNested:

@@ -453,7 +453,7 @@ func (s *scan) freshFile(t *task, dir folder, out *node, name string, ign, keep 
 		return // something else by now: as good as never seen
 	}
 	if ign && !keep && now.size > smallIgnored {
-		out.extras = append(out.extras, extra{name: name, what: extraIgnored, kind: now.kind, size: now.size})
+		out.extras = append(out.extras, s.largeIgnored(t, dir, name, now))
 		return
 	}
 	f := file{name: name, class: untracked, bits: bitRacy}

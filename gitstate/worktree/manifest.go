@@ -31,7 +31,8 @@ import (
 //	rules TEXT                                   core.excludesFile, then info/exclude
 //	file CLASS MODE ID KIND PERM FORM RAW BITS PATH SIZE MTIME INODE
 //	dir PERM PATH                                a folder that the tree does not imply, or with another mode
-//	extra WHAT KIND MARK SIZE PATH INODE         what is there and was left alone
+//	extra WHAT KIND MARK SIZE PATH INODE [PERM MTIME CTIME]
+//	                                             what is there and was left alone; of a large ignored file more
 //	stage N MODE ID PATH, bits FLAGS PATH        the index
 const manifestFormat = "git-ralph-checkpoint 1"
 
@@ -127,10 +128,17 @@ func (c *Checkpoint) manifest(kept map[object.ID]bool) []byte {
 		}
 		for i := range n.extras {
 			x := &n.extras[i]
-			if x.what == extraIgnored {
+			if x.what == extraIgnored && x.mtime == 0 {
 				continue // left alone in any case
 			}
-			fmt.Fprintf(&b, "extra %d %d %s %d %s %d\n", x.what, x.kind, x.mark, x.size, strconv.Quote(join(n.path, x.name)), x.ino)
+			fmt.Fprintf(&b, "extra %d %d %s %d %s %d", x.what, x.kind, x.mark, x.size, strconv.Quote(join(n.path, x.name)), x.ino)
+			if x.mtime != 0 {
+				fmt.Fprintf(&b, " %o %d %d", x.perm, x.mtime, x.ctime)
+				if !x.mark.IsZero() {
+					kept[x.mark] = true
+				}
+			}
+			b.WriteByte('\n')
 		}
 		return nil
 	})
@@ -424,7 +432,11 @@ func (m *manifest) line(line string) (err error) {
 	case "dir":
 		m.dirs = append(m.dirs, node{perm: uint32(p.num(8)), path: p.quoted()})
 	case "extra":
-		m.extras = append(m.extras, extra{what: extraKind(p.num(10)), kind: kind(p.num(10)), mark: p.id(), size: p.num(10), name: p.quoted(), ino: p.inode()})
+		x := extra{what: extraKind(p.num(10)), kind: kind(p.num(10)), mark: p.id(), size: p.num(10), name: p.quoted(), ino: p.inode()}
+		if p.rest != "" {
+			x.perm, x.mtime, x.ctime = uint32(p.num(8)), p.num(10), p.num(10)
+		}
+		m.extras = append(m.extras, x)
 	case "stage":
 		m.c.Index.Unmerged = append(m.c.Index.Unmerged, StageEntry{Stage: uint8(p.num(10)), Mode: object.Mode(p.num(8)), ID: p.id(), Path: p.quoted()})
 	case "bits":

@@ -119,6 +119,10 @@ type extra struct {
 	mark object.ID // nested: fingerprint of what is in it
 	size int64
 	ino  uint64 // nested and special: to know it again when it was moved; 0 = not known
+	// Of an ignored file that is too large to be put back. Mark is its copy then.
+	perm         uint32
+	mtime, ctime int64 // 0 = it is no such file
+	racy         bool
 }
 
 type extraKind uint8

@@ -22,6 +22,7 @@ type Report struct {
 	Gone     []string // what was never ours to keep and is not there any more: large files, special files, other repositories
 	Back     []string // such things that were found under another name and moved back
 	Saved    []Saved  // contents that were taken out of the worktree and that no capture holds
+	Spoiled  []Saved  // ignored files too large to be put back that differ, as they were
 	Failures []Failure
 	Notices  []string // what a person should be told of the above, a sentence each
 }
@@ -281,7 +282,7 @@ func (r *restorer) leadsTo(dir string) bool {
 
 func (r *restorer) plan(target, now *node) {
 	r.removes, r.mkdirs, r.writes, r.chmods, r.dirModes, r.asides, r.backs = nil, nil, nil, nil, nil, nil, nil
-	r.report.Left, r.report.Gone = nil, nil
+	r.report.Left, r.report.Gone, r.report.Spoiled = nil, nil, nil
 	r.compare(target, now)
 	r.findMoved(target, now)
 }
@@ -340,6 +341,11 @@ func (r *restorer) compare(target, now *node) {
 		x := &target.extras[i]
 		if y := now.extra(x.name); (x.what == extraNested || x.what == extraSpecial) && (y == nil || y.kind != x.kind) && r.only == nil {
 			r.report.Gone = append(r.report.Gone, join(target.path, x.name))
+		}
+		if x.what == extraIgnored && x.mtime != 0 && r.only == nil {
+			if s, ok := r.e.spoiled(join(target.path, x.name), x, now.extra(x.name)); ok {
+				r.report.Spoiled = append(r.report.Spoiled, s)
+			}
 		}
 	}
 	for _, d := range now.dirs {

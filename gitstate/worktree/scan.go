@@ -29,8 +29,9 @@ type scan struct {
 	queue   queue
 	mu      sync.Mutex
 	errs    []error
-	between []string  // new paths that only one of two rule sets ignores
-	pool    sync.Pool // *listing
+	between []string     // new paths that only one of two rule sets ignores
+	pool    sync.Pool    // *listing
+	copied  atomic.Int64 // bytes of large ignored files
 }
 
 // purpose is what a scan is for; it decides which rules hold and what is stored.
@@ -417,8 +418,14 @@ func (s *scan) warm(t *task, st stat) bool {
 	}
 	for i := range b.extras {
 		// What is in another repository shows in no time of this folder.
-		if b.extras[i].what == extraNested || b.extras[i].what == extraUnreadable {
+		x := &b.extras[i]
+		if x.what == extraNested || x.what == extraUnreadable {
 			return false
+		}
+		if x.mtime != 0 {
+			if now, err := s.e.disk.lstat(t.path, x.name); err != nil || !x.sameStat(now) {
+				return false
+			}
 		}
 	}
 	var files []file
