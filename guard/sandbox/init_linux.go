@@ -221,7 +221,10 @@ func (i *initProcess) fail(err error, code int) int {
 func (i *initProcess) setUp() error {
 	spec := i.order.Spec
 	if spec.Mechanism == Landlock {
-		return confine(spec)
+		if err := confine(spec); err != nil || !spec.FixedAttributes {
+			return err
+		}
+		return fixAttributes()
 	}
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0); err != nil {
 		return fmt.Errorf("set the parent death signal: %w", err)
@@ -250,6 +253,11 @@ func (i *initProcess) setUp() error {
 	// this thread could otherwise trace it and act through the other threads.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("set dumpable: %w", err)
+	}
+	if spec.FixedAttributes {
+		if err := fixAttributes(); err != nil {
+			return err
+		}
 	}
 	return dropCaps(true)
 }

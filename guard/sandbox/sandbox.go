@@ -117,6 +117,9 @@ type Spec struct {
 	// TempBytes is how much the private temporary folders may hold together, with
 	// one file or folder a KiB of it; 0 = a quarter of the memory.
 	TempBytes int64 `json:"temp_bytes,omitempty"`
+	// FixedAttributes keeps commands from changing extended attributes, ACLs and
+	// file capabilities, and from changing owners, which root is told was done.
+	FixedAttributes bool `json:"fixed_attributes,omitempty"`
 	// CommandFiles stay visible although their folder may be private: the
 	// program, arguments that are existing files, folders of PATH. Symbolic
 	// links on the way are kept. Missing ones are ignored.

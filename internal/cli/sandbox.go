@@ -196,7 +196,7 @@ func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (loop
 		return nil, err
 	}
 	base := sandbox.Spec{Worktree: repo.Root, Writable: expandHome(set.Guard.Writable, home), Hidden: expandHome(set.Guard.Hidden, home),
-		Sockets: set.Guard.Sockets, Home: home, TempBytes: int64(set.Guard.TempSize)}
+		Sockets: set.Guard.Sockets, Home: home, TempBytes: int64(set.Guard.TempSize), FixedAttributes: !set.Guard.Attributes}
 	base.GitDirs = []string{repo.GitDir}
 	if repo.CommonDir != repo.GitDir {
 		base.GitDirs = append(base.GitDirs, repo.CommonDir)

@@ -184,15 +184,16 @@ type Recovery struct {
 
 // Guard is [guard].
 type Guard struct {
-	Sandbox   string   `toml:"sandbox" default:"auto" enum:"auto|require|off" help:"auto asks where there is none"`
-	Network   string   `toml:"network" default:"open" enum:"open|loopback|none" help:"of checks, criteria, steps; the client needs its model"`
-	Writable  []string `toml:"writable" help:"folders an agent may write besides the worktree"`
-	Hidden    []string `toml:"hidden" help:"covered by empty mounts, besides the usual credential places"`
-	Sockets   []string `toml:"sockets" help:"for example \"/run/docker.sock\": status then says that the boundary is gone"`
-	TempSize  Size     `toml:"temp_size" default:"0B" help:"of the private temporary folders together, which are memory; 0B = a quarter of it"`
-	Protected []string `toml:"protected" default:"ralph.toml specs/** .github/** .gitlab-ci.yml .ci/**" glob:"true" help:"a change there rejects the iteration"`
-	Allow     []string `toml:"allow" command:"true" help:"command patterns"`
-	Deny      []string `toml:"deny" command:"true" help:"command patterns"`
+	Sandbox    string   `toml:"sandbox" default:"auto" enum:"auto|require|off" help:"auto asks where there is none"`
+	Network    string   `toml:"network" default:"open" enum:"open|loopback|none" help:"of checks, criteria, steps; the client needs its model"`
+	Writable   []string `toml:"writable" help:"folders an agent may write besides the worktree"`
+	Hidden     []string `toml:"hidden" help:"covered by empty mounts, besides the usual credential places"`
+	Sockets    []string `toml:"sockets" help:"for example \"/run/docker.sock\": status then says that the boundary is gone"`
+	Attributes bool     `toml:"attributes" default:"false" help:"let commands change owners, ACLs and extended attributes, which a restore does not put back"`
+	TempSize   Size     `toml:"temp_size" default:"0B" help:"of the private temporary folders together, which are memory; 0B = a quarter of it"`
+	Protected  []string `toml:"protected" default:"ralph.toml specs/** .github/** .gitlab-ci.yml .ci/**" glob:"true" help:"a change there rejects the iteration"`
+	Allow      []string `toml:"allow" command:"true" help:"command patterns"`
+	Deny       []string `toml:"deny" command:"true" help:"command patterns"`
 }
 
 // Toolchain is [toolchain]. Commands fills empty ones from the preset.
