@@ -215,7 +215,12 @@ func TestTrustOnATerminal(t *testing.T) {
 				return
 			}
 			p.must(t, "add", "another thing")
-			p.must(t, "start") // asks no more
+			if r := p.run(t, nil, "start"); r.code != 0 || strings.Contains(r.out+r.err, "--worktree") { // asks no more
+				t.Errorf("without a terminal: exit %d\n%s%s", r.code, r.out, r.err)
+			}
+			if n := strings.Count(rest, "to go on working here yourself: git ralph start --worktree"); n != 1 {
+				t.Errorf("a worktree of its own was offered %d times:\n%s", n, rest)
+			}
 			p.sound(t)
 		})
 	}
