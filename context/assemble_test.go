@@ -34,18 +34,27 @@ func TestGoldenPrompts(t *testing.T) {
 		{"handoff-only.md", with(HandoffOnly, nil), nil},
 		{"handoff-only-1190.md", with(HandoffOnly, small(1190)), []string{"Skills"}},
 		{"handoff-only-1000.md", with(HandoffOnly, small(1000)), []string{"Skills", "Output Instructions"}},
-		{"handoff-only-300.md", with(HandoffOnly, small(300)), []string{"Skills", "Output Instructions", "Previous Handoff", "Retrieved Memory"}},
-		{"handoff-only-100.md", with(HandoffOnly, small(100)), []string{"Skills", "Output Instructions", "Previous Handoff", "Retrieved Memory", "Failure Context", "Current Task (cut)"}},
+		{"handoff-only-300.md", with(HandoffOnly, small(300)), []string{"Skills", "Output Instructions",
+			"Previous Handoff", "Retrieved Memory"}},
+		{"handoff-only-100.md", with(HandoffOnly, small(100)), []string{"Skills", "Output Instructions",
+			"Previous Handoff", "Retrieved Memory", "Failure Context", "Current Task (cut)"}},
 		{"index.md", with(HandoffIndex, nil), nil},
 		{"index-1200.md", with(HandoffIndex, small(1200)), []string{"Skills", "Output Instructions"}},
-		{"index-350.md", with(HandoffIndex, small(350)), []string{"Skills", "Output Instructions", "Previous Handoff", "Retrieved Project Memory"}},
+		{"index-350.md", with(HandoffIndex, small(350)), []string{"Skills", "Output Instructions", "Previous Handoff",
+			"Retrieved Project Memory"}},
 		{"orchestrated.md", with(Orchestrated, func(o *Options) {
 			o.Prepared = "## Previous Handoff\n\nThe parser is done; login.go is next. Tokens must never be logged."
 		}), nil},
 		{"orchestrated-fallback.md", with(Orchestrated, nil), nil},
-		{"session-two.md", with(HandoffOnly, func(o *Options) { o.Session = "The test is written and fails. Next: the handler." }), nil},
+		{"session-two.md", with(HandoffOnly, func(o *Options) {
+			o.Session =
+				"The test is written and fails. Next: the handler."
+		}), nil},
 		{"phase-just-left.md", with(HandoffOnly, func(o *Options) { o.PreviousPhase = state.Planning }), nil},
-		{"research.md", with(HandoffIndex, func(o *Options) { o.Research = []Finding{{"cost of bcrypt", "# bcrypt\n\nUse cost 12."}} }), nil},
+		{"research.md", with(HandoffIndex, func(o *Options) {
+			o.Research = []Finding{{"cost of bcrypt",
+				"# bcrypt\n\nUse cost 12."}}
+		}), nil},
 	}
 	for _, row := range rows {
 		t.Run(row.file, func(t *testing.T) {
@@ -75,8 +84,10 @@ func TestGoldenPrompts(t *testing.T) {
 // TestGoldenPhases shows the prompts of the other phases.
 func TestGoldenPhases(t *testing.T) {
 	s := project()
-	s.Questions = []state.Question{{ID: "q-1", Text: "Which database?", Answer: "sqlite", Answered: true}, {ID: "q-2", Text: "Which port?"}}
-	specs := []SpecFile{{Path: "specs/login.md", Title: "Login", Criteria: []string{"a wrong password gives 401", "the page shows an error"}}}
+	s.Questions = []state.Question{{ID: "q-1", Text: "Which database?", Answer: "sqlite", Answered: true},
+		{ID: "q-2", Text: "Which port?"}}
+	specs := []SpecFile{{Path: "specs/login.md", Title: "Login", Criteria: []string{"a wrong password gives 401",
+		"the page shows an error"}}}
 	for _, phase := range []state.Phase{state.Discovery, state.Planning, state.Validation} {
 		o := options(HandoffOnly)
 		o.Phase, o.Specs, o.Request, o.Ask = phase, specs, "a login page\nfor our staff", true
@@ -99,9 +110,11 @@ func TestGoldenHelpers(t *testing.T) {
 	low.ConfidenceLevel = "low"
 	low.RequestHumanReview = &notes.HumanReview{Needed: true, Reason: "an API key"}
 	s.Handoff = &low
-	o := HelperOptions{Options: options(Orchestrated), Pass: "review", Verdict: "reject: checks: test", Changed: []string{"http/login.go", "parse.go"},
-		Why: "5 iterations since the last time", Stuck: true, Advice: "increase_retries: close", Findings: []string{"login.go:3: error swallowed"},
-		Outputs: []Output{{"test", "--- FAIL: TestLogin"}}}
+	o := HelperOptions{Options: options(Orchestrated), Pass: "review", Verdict: "reject: checks: test",
+		Changed: []string{"http/login.go", "parse.go"},
+		Why:     "5 iterations since the last time", Stuck: true, Advice: "increase_retries: close",
+		Findings: []string{"login.go:3: error swallowed"},
+		Outputs:  []Output{{"test", "--- FAIL: TestLogin"}}}
 	for _, role := range []Role{ContextPrep, ContextPost, Indexer, Reviewer} {
 		job := Helper(role, s, "T-003", o)
 		golden(t, "helper-"+string(role)+".md", job.Prompt.Text)
@@ -121,13 +134,15 @@ func TestGoldenHelpers(t *testing.T) {
 		}
 	}
 	golden(t, "window-handoff.md", AskHandoff(s, "T-003", options(HandoffOnly), 61))
-	golden(t, "handoff-repair.md", RepairPrompt(nil, []byte("{}"), []notes.Problem{{Path: "freeform", Message: "is missing"}}))
+	golden(t, "handoff-repair.md", RepairPrompt(nil, []byte("{}"), []notes.Problem{{Path: "freeform",
+		Message: "is missing"}}))
 }
 
 // TestPromptProperties: never over budget, sections in their order, dropped in
 // their order, the task last, and the same state gives the same bytes.
 func TestPromptProperties(t *testing.T) {
-	order := []Name{CurrentTask, FailureContext, RetrievedMemory, PreviousHandoff, ProjectMemory, Skills, PreparedContext, OutputInstruction}
+	order := []Name{CurrentTask, FailureContext, RetrievedMemory, PreviousHandoff, ProjectMemory, Skills,
+		PreparedContext, OutputInstruction}
 	rnd := rand.New(rand.NewPCG(11, 12))
 	for i := range 200 {
 		s, id := randomState(rnd)
@@ -245,15 +260,19 @@ func TestHardConstraintSurvives(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for n := 1; n <= 200; n++ {
 		rec := record(n, "T-003", "keep")
-		rec.Freeform = fmt.Sprintf("Iteration %d changed module %d. ", n, rnd.IntN(50)) + strings.Repeat("More was done than can be told here. ", 20)
-		rec.ConstraintsDiscovered = []notes.Constraint{{Constraint: fmt.Sprintf("module %d wants option %d set", rnd.IntN(50), n), Impact: "a warning"}}
+		rec.Freeform = fmt.Sprintf("Iteration %d changed module %d. ", n, rnd.IntN(50)) +
+			strings.Repeat("More was done than can be told here. ", 20)
+		rec.ConstraintsDiscovered = []notes.Constraint{{Constraint: fmt.Sprintf("module %d wants option %d set",
+			rnd.IntN(50), n), Impact: "a warning"}}
 		if n == 3 {
 			rec.ConstraintsDiscovered = []notes.Constraint{{Constraint: rule, Impact: "clients break"}}
 		}
 		if n%20 == 0 {
-			rec.ConstraintsDiscovered = append(rec.ConstraintsDiscovered, notes.Constraint{Constraint: fmt.Sprintf("table %d must have an index", n)})
+			rec.ConstraintsDiscovered = append(rec.ConstraintsDiscovered,
+				notes.Constraint{Constraint: fmt.Sprintf("table %d must have an index", n)})
 		}
-		rec.ArchitecturalNotes = []string{fmt.Sprintf("module %d talks to module %d through a queue of depth %d", rnd.IntN(50), rnd.IntN(50), n)}
+		rec.ArchitecturalNotes = []string{fmt.Sprintf("module %d talks to module %d through a queue of depth %d",
+			rnd.IntN(50), rnd.IntN(50), n)}
 		all, err := notes.ApplyKnowledge(s.Knowledge, notes.Harvest(rec.Handoff, n, "T-003", s.Knowledge))
 		if err != nil {
 			t.Fatal(err)
@@ -268,7 +287,8 @@ func TestHardConstraintSurvives(t *testing.T) {
 					old = append(old, k.ID)
 				}
 			}
-			puts := []notes.Put{{Type: "decision", Slug: fmt.Sprintf("queues-%d", n), Text: fmt.Sprintf("modules talk through queues (seen up to %d)", n), Supersedes: old}}
+			puts := []notes.Put{{Type: "decision", Slug: fmt.Sprintf("queues-%d", n),
+				Text: fmt.Sprintf("modules talk through queues (seen up to %d)", n), Supersedes: old}}
 			if s.Knowledge, err = notes.ApplyKnowledge(s.Knowledge, notes.Entries(puts, n, s.Knowledge)); err != nil {
 				t.Fatal(err)
 			}
@@ -292,13 +312,15 @@ func TestHardConstraintSurvives(t *testing.T) {
 				t.Fatalf("%d tokens over %d", p.Tokens, p.Budget)
 			}
 			if !strings.Contains(p.Text, rule) {
-				t.Errorf("%s, budget %d: the rule of iteration 3 is not in the prompt of iteration 201 (dropped %v)", m, p.Budget, p.Dropped)
+				t.Errorf("%s, budget %d: the rule of iteration 3 is not in the prompt of iteration 201 (dropped %v)", m,
+					p.Budget, p.Dropped)
 			}
 		}
 	}
 	// A context agent that forgets it cannot make it disappear, and one that
 	// repeats it does not double it.
-	for prepared, want := range map[string]int{strings.Repeat("prepared without the rule ", 5): 1, strings.Repeat("prepared ", 5) + rule + "\nImpact: clients break": 1} {
+	for prepared, want := range map[string]int{strings.Repeat("prepared without the rule ", 5): 1,
+		strings.Repeat("prepared ", 5) + rule + "\nImpact: clients break": 1} {
 		o := options(Orchestrated)
 		o.Prepared = prepared
 		if got := strings.Count(Assemble(s, "T-003", o).Text, rule); got != want {
@@ -313,12 +335,14 @@ func TestHardConstraintSurvives(t *testing.T) {
 	}
 
 	id := notes.KnowledgeID(notes.KConstraint, notes.Slug(rule))
-	all, err := notes.ApplyKnowledge(s.Knowledge, []notes.Knowledge{{ID: "K-constraint-api", Type: notes.KConstraint, Status: notes.Active, Supersedes: []string{id}, Text: "field names must be versioned"}})
+	all, err := notes.ApplyKnowledge(s.Knowledge, []notes.Knowledge{{ID: "K-constraint-api", Type: notes.KConstraint,
+		Status: notes.Active, Supersedes: []string{id}, Text: "field names must be versioned"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Knowledge = all
-	if p := Assemble(s, "T-003", options(HandoffIndex)); strings.Contains(p.Text, rule) || !strings.Contains(p.Text, "must be versioned") {
+	if p := Assemble(s, "T-003", options(HandoffIndex)); strings.Contains(p.Text, rule) ||
+		!strings.Contains(p.Text, "must be versioned") {
 		t.Error("a superseded rule is still shown, or its successor is not")
 	}
 }
@@ -333,15 +357,18 @@ func TestReachesTheAgentInEveryMode(t *testing.T) {
 		o.Prepared = row.prepared
 		p := Assemble(project(), "T-003", o)
 		for what, part := range map[string]string{
-			"goal": "Goal: a login service", "progress": "Iteration 7, 2 of 5 tasks done", "guidance": "prefer the standard library",
-			"test first": "Write the failing test", "checks": "go test ./...", "task": "POST /login answers 200", "criteria": "a wrong password gives 401",
-			"failure": "got 500, want 401", "a learning": "Use table tests.", "what a person recorded": "Port 80 is taken",
+			"goal": "Goal: a login service", "progress": "Iteration 7, 2 of 5 tasks done",
+			"guidance":   "prefer the standard library",
+			"test first": "Write the failing test", "checks": "go test ./...", "task": "POST /login answers 200",
+			"criteria": "a wrong password gives 401",
+			"failure":  "got 500, want 401", "a learning": "Use table tests.", "what a person recorded": "Port 80 is taken",
 		} {
 			if !strings.Contains(p.Text, part) {
 				t.Errorf("%s (prepared: %v): no %s", row.mode, row.prepared != "", what)
 			}
 		}
-		for what, part := range map[string]string{"instructions": "Run `just test`.", "toolchain": "`pip install` is blocked", "rules": "Git is read-only"} {
+		for what, part := range map[string]string{"instructions": "Run `just test`.",
+			"toolchain": "`pip install` is blocked", "rules": "Git is read-only"} {
 			if !strings.Contains(p.System, part) {
 				t.Errorf("%s: no %s in the system addition", row.mode, what)
 			}

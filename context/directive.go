@@ -126,7 +126,8 @@ func (d Directive) Validate(role Role) error {
 		return fmt.Errorf("action is missing: it must be one of %s", strings.Join(names, ", "))
 	}
 	if !slices.Contains(allowed, d.Action) {
-		return fmt.Errorf("unknown action %q: it must be one of %s", notes.OneLine(string(d.Action), 60), strings.Join(names, ", "))
+		return fmt.Errorf("unknown action %q: it must be one of %s", notes.OneLine(string(d.Action), 60),
+			strings.Join(names, ", "))
 	}
 	if d.Action != Proceed && d.Reason == "" {
 		return fmt.Errorf("action %q needs a reason", d.Action)

@@ -170,7 +170,8 @@ func Manifest(s state.State, id plan.TaskID, opt HelperOptions) []File {
 	add("task.md", "the task", a.taskText())
 	add("failure.md", "why the attempt before was rejected", a.failureText())
 	for _, o := range opt.Outputs {
-		add(path.Join("checks", safeName(o.Name)+".txt"), "output of the check "+notes.OneLine(o.Name, 60), notes.Clean(o.Text))
+		add(path.Join("checks", safeName(o.Name)+".txt"), "output of the check "+notes.OneLine(o.Name, 60),
+			notes.Clean(o.Text))
 	}
 	if s.Handoff != nil {
 		add("handoff.json", "the last handoff: "+L1(*s.Handoff), handoffJSON(*s.Handoff))
@@ -263,7 +264,8 @@ func RepairPrompt(t *Templates, raw []byte, problems []notes.Problem) string {
 			text = "- it could not be used"
 		}
 	}
-	return t.pick(HandoffRepair, "").render(map[string]string{"problems": text, "handoff": handoffHow(HandoffRepair)}) + "\n"
+	return t.pick(HandoffRepair, "").render(map[string]string{"problems": text, "handoff": handoffHow(HandoffRepair)}) +
+		"\n"
 }
 
 // AskHandoff asks an agent whose window is filling up to hand over; percent 0
@@ -284,7 +286,12 @@ func AskHandoff(s state.State, id plan.TaskID, opt Options, percent int) string 
 func SessionText(h notes.Handoff) string {
 	return paragraphs(strings.TrimSpace(h.Freeform),
 		titled("Decisions:", list(h.ArchitecturalNotes, func(s string) string { return notes.OneLine(s, 400) })),
-		titled("Constraints:", list(h.ConstraintsDiscovered, func(c notes.Constraint) string { return notes.OneLine(c.Constraint, 400) })),
-		titled("Left to do:", list(h.UnfinishedBusiness, func(u notes.Unfinished) string { return notes.OneLine(u.Item, 400) })),
-		titled("Files:", list(h.FilesTouched[:min(len(h.FilesTouched), 10)], func(f notes.FileTouched) string { return notes.OneLine(f.Path, 200) })))
+		titled("Constraints:", list(h.ConstraintsDiscovered, func(c notes.Constraint) string {
+			return notes.OneLine(c.Constraint, 400)
+		})),
+		titled("Left to do:", list(h.UnfinishedBusiness, func(u notes.Unfinished) string {
+			return notes.OneLine(u.Item, 400)
+		})),
+		titled("Files:", list(h.FilesTouched[:min(len(h.FilesTouched), 10)],
+			func(f notes.FileTouched) string { return notes.OneLine(f.Path, 200) })))
 }

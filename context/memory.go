@@ -22,7 +22,8 @@ func ActiveMemory(s state.State, opt Options) string {
 		Said:    demote(said),
 		Max:     first(opt.MemoryChars, DefaultMemoryChars),
 	}
-	if strings.Contains(session, "\n- Session: ") && !strings.Contains(session, fmt.Sprintf("\n- Session: %d\n", s.Run.Session)) {
+	if strings.Contains(session, "\n- Session: ") && !strings.Contains(session,
+		fmt.Sprintf("\n- Session: %d\n", s.Run.Session)) {
 		in.SessionTitle = "Last session"
 	}
 	if opt.PreviousPhase != "" {

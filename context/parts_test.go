@@ -35,20 +35,29 @@ func TestIndexTrigger(t *testing.T) {
 	}{
 		{"nothing to do", task, nil, state.IndexState{}, nil, ""},
 		{"novelty needs a handoff", task, nil, state.IndexState{Since: 4, Bytes: 32000}, nil, ""},
-		{"libraries come first", plan.Task{ID: "T-1", Title: "x", Libraries: []string{"bcrypt"}}, nil, state.IndexState{Since: 9, Bytes: 99999}, nil, "names libraries: bcrypt"},
-		{"then documentation", plan.Task{ID: "T-1", Title: "x", NeedsDocs: true}, nil, state.IndexState{Since: 9}, nil, "needs documentation"},
-		{"a new topic", task, []notes.Record{handoff("we painted the walls")}, state.IndexState{Since: 9, Bytes: 99999}, nil, "new: 0.00 of its terms are in the last 1 handoff"},
+		{"libraries come first", plan.Task{ID: "T-1", Title: "x", Libraries: []string{"bcrypt"}}, nil,
+			state.IndexState{Since: 9, Bytes: 99999}, nil, "names libraries: bcrypt"},
+		{"then documentation", plan.Task{ID: "T-1", Title: "x", NeedsDocs: true}, nil, state.IndexState{Since: 9}, nil,
+			"needs documentation"},
+		{"a new topic", task, []notes.Record{handoff("we painted the walls")}, state.IndexState{Since: 9, Bytes: 99999},
+			nil, "new: 0.00 of its terms are in the last 1 handoff"},
 		{"a quarter is not below a quarter", task, []notes.Record{handoff("we can PARSE now")}, state.IndexState{}, nil, ""},
-		{"below with a higher threshold", task, []notes.Record{handoff("we can parse now")}, state.IndexState{}, func(o *TriggerOptions) { o.Novelty = 0.3 }, "new: 0.25"},
-		{"only the last handoffs count", task, []notes.Record{handoff("parse login requests quickly"), handoff("a"), handoff("b"), handoff("c")}, state.IndexState{}, nil, "the last 3 handoffs"},
-		{"one of the last is enough", task, []notes.Record{handoff("a"), handoff("parse login requests quickly"), handoff("c")}, state.IndexState{}, nil, ""},
-		{"words of two letters are no terms", plan.Task{ID: "T-1", Title: "do it"}, []notes.Record{handoff("x")}, state.IndexState{}, nil, ""},
-		{"novelty off", task, []notes.Record{handoff("walls")}, state.IndexState{}, func(o *TriggerOptions) { o.Novelty = 0 }, ""},
+		{"below with a higher threshold", task, []notes.Record{handoff("we can parse now")}, state.IndexState{},
+			func(o *TriggerOptions) { o.Novelty = 0.3 }, "new: 0.25"},
+		{"only the last handoffs count", task, []notes.Record{handoff("parse login requests quickly"), handoff("a"),
+			handoff("b"), handoff("c")}, state.IndexState{}, nil, "the last 3 handoffs"},
+		{"one of the last is enough", task, []notes.Record{handoff("a"), handoff("parse login requests quickly"),
+			handoff("c")}, state.IndexState{}, nil, ""},
+		{"words of two letters are no terms", plan.Task{ID: "T-1", Title: "do it"}, []notes.Record{handoff("x")},
+			state.IndexState{}, nil, ""},
+		{"novelty off", task, []notes.Record{handoff("walls")}, state.IndexState{},
+			func(o *TriggerOptions) { o.Novelty = 0 }, ""},
 		{"bytes", task, nil, state.IndexState{Bytes: 32001, Since: 9}, nil, "32001 bytes"},
 		{"bytes off", task, nil, state.IndexState{Bytes: 32001}, func(o *TriggerOptions) { o.Bytes = 0 }, ""},
 		{"interval", task, nil, state.IndexState{Since: 5}, nil, "5 iterations since"},
 		{"interval off", task, nil, state.IndexState{Since: 50}, func(o *TriggerOptions) { o.Interval = 0 }, ""},
-		{"no such task", plan.Task{ID: "T-2"}, []notes.Record{handoff("x")}, state.IndexState{Since: 5}, nil, "5 iterations since"},
+		{"no such task", plan.Task{ID: "T-2"}, []notes.Record{handoff("x")}, state.IndexState{Since: 5}, nil,
+			"5 iterations since"},
 	}
 	for _, row := range rows {
 		s := state.State{Plan: plan.Plan{Tasks: []plan.Task{row.task}}, Recent: row.recent, Run: state.Run{Index: row.index}}
@@ -123,10 +132,12 @@ func TestDirectives(t *testing.T) {
 		{ContextPrep, ` {"action":" Proceed ","extra":1}`, ""},
 		{ContextPrep, `{"action":"research","reason":"bcrypt","topics":["cost"]}`, ""},
 		{ContextPrep, `{"action":"skip"}`, `action "skip" needs a reason`},
-		{ContextPrep, `{"action":"skip_task","reason":"x"}`, `unknown action "skip_task": it must be one of proceed, skip, request_human_review, research`},
+		{ContextPrep, `{"action":"skip_task","reason":"x"}`,
+			`unknown action "skip_task": it must be one of proceed, skip, request_human_review, research`},
 		{ContextPost, `{"action":"increase_retries","reason":"close"}`, ""},
 		{ContextPost, `{"action":"modify_plan","reason":"too large","plan_suggestions":["split"]}`, ""},
-		{ContextPost, `{"action":"research","reason":"x"}`, "it must be one of proceed, skip_task, modify_plan, request_human_review, increase_retries"},
+		{ContextPost, `{"action":"research","reason":"x"}`,
+			"it must be one of proceed, skip_task, modify_plan, request_human_review, increase_retries"},
 		{ContextPost, `{}`, "action is missing"},
 		{ContextPost, `{"action":3}`, "cannot be read"},
 		{ContextPost, ``, "the directive is empty"},
@@ -146,15 +157,18 @@ func TestDirectives(t *testing.T) {
 			t.Errorf("%.60s: a refused directive left %+v", row.text, d)
 		}
 	}
-	d, err := ParseDirective(ContextPrep, []byte(`{"action":"proceed","prompt":"# Do\nthis","reason":"a\nb","knowledge":[{"type":"gotcha","text":"y"}]}`))
+	d, err := ParseDirective(ContextPrep,
+		[]byte(`{"action":"proceed","prompt":"# Do\nthis","reason":"a\nb","knowledge":[{"type":"gotcha","text":"y"}]}`))
 	if err != nil || d.Prompt != "# Do\nthis" || d.Reason != "a b" || len(d.Knowledge) != 1 {
 		t.Errorf("%+v %v", d, err)
 	}
-	d, err = ParseDirective(ContextPrep, []byte(`{"action":"proceed","stuck_detection":{"is_stuck":true,"evidence":"twice the same","suggested_action":"split"}}`))
+	d, err = ParseDirective(ContextPrep,
+		[]byte(`{"action":"proceed","stuck_detection":{"is_stuck":true,"evidence":"twice the same","suggested_action":"split"}}`))
 	if err != nil || !d.Stuck || d.Reason != "Stuck: twice the same split" {
 		t.Errorf("%+v %v", d, err)
 	}
-	if err := CheckPrepared(strings.Repeat(" ", 100) + "short"); err == nil || !strings.Contains(err.Error(), "5 bytes, at least 50") {
+	if err := CheckPrepared(strings.Repeat(" ", 100) + "short"); err == nil ||
+		!strings.Contains(err.Error(), "5 bytes, at least 50") {
 		t.Errorf("a short prompt: %v", err)
 	}
 	if err := CheckPrepared(strings.Repeat("x", 50)); err != nil {
@@ -232,7 +246,8 @@ func TestLookupSkills(t *testing.T) {
 		".agents/skills/under_score.v2.md": file("dots"),
 	}
 	folders := []string{".claude/skills", ".agents/skills/", "skills"}
-	found, missing, warnings := LookupSkills(tree, folders, []string{"go", "db", "go", " nested/deep ", "open", "under_score.v2.md", "", "big", "dir", "pipe", "none", "../secret", "/etc/passwd"})
+	found, missing, warnings := LookupSkills(tree, folders, []string{"go", "db", "go", " nested/deep ", "open",
+		"under_score.v2.md", "", "big", "dir", "pipe", "none", "../secret", "/etc/passwd"})
 	want := []Skill{
 		{"go", ".claude/skills/go.md", "first folder wins"}, {"db", ".agents/skills/db/SKILL.md", "# DB"},
 		{"nested/deep", "skills/nested/deep.md", "deep"}, {"open", ".agents/skills/open/SKILL.md", "---\nno end"},
@@ -244,7 +259,8 @@ func TestLookupSkills(t *testing.T) {
 	if diff := cmp.Diff([]string{"big", "dir", "pipe", "none", "../secret", "/etc/passwd"}, missing); diff != "" {
 		t.Error(diff)
 	}
-	for i, part := range []string{"has 65537 bytes", "not found in", "not found in", "not found in .claude/skills", "is not a name", "is not a name"} {
+	for i, part := range []string{"has 65537 bytes", "not found in", "not found in", "not found in .claude/skills",
+		"is not a name", "is not a name"} {
 		if !strings.Contains(warnings[i], part) {
 			t.Errorf("%q does not say %q", warnings[i], part)
 		}
@@ -282,7 +298,8 @@ func TestSystem(t *testing.T) {
 	o := options(HandoffOnly)
 	o.Instructions = strings.Repeat("é", 20000)
 	for i := range 200 {
-		o.Toolchain.Blocked = append(o.Toolchain.Blocked, Blocked{Command: strings.Repeat("x", 20), Instead: string(rune('a' + i%26))})
+		o.Toolchain.Blocked = append(o.Toolchain.Blocked, Blocked{Command: strings.Repeat("x", 20),
+			Instead: string(rune('a' + i%26))})
 	}
 	got := System(o)
 	if n := utf8.RuneCountInString(got); n > MaxSystem {
@@ -295,7 +312,8 @@ func TestSystem(t *testing.T) {
 		t.Error("the cut is not said")
 	}
 	o = options(HandoffOnly)
-	for _, part := range []string{"read-only", "just test", "`pip install` is blocked; use `uv add`", "Project instructions (AGENTS.md)", "Run `just test`."} {
+	for _, part := range []string{"read-only", "just test", "`pip install` is blocked; use `uv add`",
+		"Project instructions (AGENTS.md)", "Run `just test`."} {
 		if !strings.Contains(System(o), part) {
 			t.Errorf("%q is not said", part)
 		}
@@ -360,7 +378,8 @@ func TestAfterPrep(t *testing.T) {
 		{"a prompt without a directive is enough", nil, good, nil, 0, StepPrepared, ""},
 		{"too short", say(Proceed), "short", nil, 0, StepFallback, "5 bytes, at least 50"},
 		{"nothing at all", nil, "", nil, 0, StepFallback, "neither"},
-		{"a crash, even with a prompt: it may be half of one", say(Proceed), good, os.ErrDeadlineExceeded, 0, StepFallback, "the preparation failed"},
+		{"a crash, even with a prompt: it may be half of one", say(Proceed), good, os.ErrDeadlineExceeded, 0,
+			StepFallback, "the preparation failed"},
 		{"skip", say(Skip), "", nil, 0, StepSkip, "why"},
 		{"a person", say(HumanReview), good, nil, 0, StepPause, "why"},
 		{"research", say(Research), "", nil, 1, StepResearch, "why"},

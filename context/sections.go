@@ -79,7 +79,8 @@ func (a *assembly) taskText() string {
 		fmt.Fprintf(&tail, "Skills named but not found: %s\n", strings.Join(a.opt.Missing, ", "))
 	}
 	return paragraphs(head.String(), demote(notes.Clean(t.Description)), titled("#### Criteria", a.criteria()),
-		titled("#### Commands that must succeed", a.verify()), titled("#### Notes", demote(notes.Clean(t.Notes))), tail.String())
+		titled("#### Commands that must succeed", a.verify()), titled("#### Notes", demote(notes.Clean(t.Notes))),
+		tail.String())
 }
 
 func (a *assembly) maxAttempts() int {
@@ -189,7 +190,9 @@ func (a *assembly) constraints() string {
 	var last []notes.Constraint
 	if h := a.s.Handoff; h != nil {
 		for _, c := range h.ConstraintsDiscovered {
-			if !slices.ContainsFunc(hard, func(k notes.Knowledge) bool { return strings.HasPrefix(k.Text, notes.OneLine(c.Constraint, 600)) }) {
+			if !slices.ContainsFunc(hard, func(k notes.Knowledge) bool {
+				return strings.HasPrefix(k.Text, notes.OneLine(c.Constraint, 600))
+			}) {
 				last = append(last, c)
 			}
 		}
@@ -256,8 +259,9 @@ func (a *assembly) research() string {
 func (a *assembly) previousHandoff() string {
 	var parts []string
 	if s := strings.TrimSpace(a.opt.Session); s != "" {
-		parts = append(parts, "### This iteration so far\n\nAn earlier session of this iteration was ended because its context window filled up. "+
-			"Its work is in the worktree. Go on from there.\n\n"+demote(notes.Clean(s)))
+		parts = append(parts,
+			"### This iteration so far\n\nAn earlier session of this iteration was ended because its context window filled up. "+
+				"Its work is in the worktree. Go on from there.\n\n"+demote(notes.Clean(s)))
 	}
 	rec := a.s.Handoff
 	if rec == nil {

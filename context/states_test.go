@@ -42,7 +42,8 @@ func golden(t *testing.T, name, got string) {
 func record(iteration int, task, verdict string) notes.Record {
 	h := notes.Synthesize(notes.SynthInput{Iteration: iteration, TaskID: task})
 	h.Summary = fmt.Sprintf("work of iteration %d", iteration)
-	h.Freeform = fmt.Sprintf("Iteration %d added the parser and its table test. The limiter is missing. Start with limit.go.\n\n## Details\n\nSee `parse.go`.", iteration)
+	h.Freeform = fmt.Sprintf(
+		"Iteration %d added the parser and its table test. The limiter is missing. Start with limit.go.\n\n## Details\n\nSee `parse.go`.", iteration)
 	h.ConfidenceLevel = "high"
 	h.UnfinishedBusiness = []notes.Unfinished{{Item: "rate limit"}}
 	h.ArchitecturalNotes = []string{"handlers live in http/"}
@@ -50,7 +51,8 @@ func record(iteration int, task, verdict string) notes.Record {
 	h.Deviations = []notes.Deviation{{Planned: "jwt", Actual: "opaque tokens", Reason: "no library"}}
 	h.FilesTouched = []notes.FileTouched{{Path: "parse.go", Action: "created"}}
 	h.RequestResearch = []string{"cost of bcrypt"}
-	return notes.Record{Handoff: h, Origin: notes.Origin{Iteration: iteration, Task: task, Verdict: verdict, Source: "agent"}}
+	return notes.Record{Handoff: h, Origin: notes.Origin{Iteration: iteration, Task: task, Verdict: verdict,
+		Source: "agent"}}
 }
 
 // project is a run in the middle of its work: everything a prompt can show.
@@ -63,9 +65,12 @@ func project() state.State {
 		Plan: plan.Plan{Goal: "a login service", Tasks: []plan.Task{
 			{ID: "T-001", Title: "add the table", Status: plan.Done},
 			{ID: "T-002", Title: "parse requests", Status: plan.Done},
-			{ID: "T-003", Title: "add the login endpoint", Description: "POST /login answers 200 with a token.\n\n## Where\n\nhttp/login.go", Status: plan.InProgress,
-				Criteria: []string{"a wrong password gives 401", "a token lives 24 h"}, Verify: []string{"test", "sh test.sh"}, Skills: []string{"go-style", "missing-one"},
-				Libraries: []string{"bcrypt"}, Spec: "specs/login.md", Attempts: 1, MaxAttempts: &five, Notes: "ask ops about the port",
+			{ID: "T-003", Title: "add the login endpoint",
+				Description: "POST /login answers 200 with a token.\n\n## Where\n\nhttp/login.go", Status: plan.InProgress,
+				Criteria: []string{"a wrong password gives 401", "a token lives 24 h"},
+				Verify:   []string{"test", "sh test.sh"}, Skills: []string{"go-style", "missing-one"},
+				Libraries: []string{"bcrypt"}, Spec: "specs/login.md", Attempts: 1, MaxAttempts: &five,
+				Notes:   "ask ops about the port",
 				Failure: "The attempt was rejected: checks: test\n\n### Validation Failures\n\n`go test ./...` failed:\n\n```\nlogin_test.go:12: got 500, want 401\n```"},
 			{ID: "T-004", Title: "limit the rate", Status: plan.Pending, DependsOn: []plan.TaskID{"T-003"}},
 			{ID: "T-005", Title: "write the docs", Status: plan.Failed},
@@ -73,11 +78,14 @@ func project() state.State {
 		Handoff: &last,
 		Recent:  []notes.Record{record(3, "T-001", "keep"), record(4, "T-002", "reject"), record(5, "T-002", "keep"), last},
 		Knowledge: []notes.Knowledge{
-			{ID: "K-constraint-tokens", Type: notes.KConstraint, Status: notes.Active, Source: []int{3}, Text: "Tokens must never be logged."},
+			{ID: "K-constraint-tokens", Type: notes.KConstraint, Status: notes.Active, Source: []int{3},
+				Text: "Tokens must never be logged."},
 			{ID: "K-constraint-go", Type: notes.KConstraint, Status: notes.Active, Source: []int{4}, Text: "Go 1.26 is used."},
 			{ID: "K-decision-old", Type: notes.KDecision, Status: notes.Superseded, Source: []int{1}, Text: "jwt it is"},
-			{ID: "K-decision-opaque", Type: notes.KDecision, Status: notes.Active, Source: []int{3, 5}, Supersedes: []string{"K-decision-old"}, Text: "Tokens are opaque."},
-			{ID: "K-pattern-tables", Type: notes.KPattern, Status: notes.Active, Source: []int{5}, Tags: []string{"learning", "pattern"}, Text: "Use table tests."},
+			{ID: "K-decision-opaque", Type: notes.KDecision, Status: notes.Active, Source: []int{3, 5},
+				Supersedes: []string{"K-decision-old"}, Text: "Tokens are opaque."},
+			{ID: "K-pattern-tables", Type: notes.KPattern, Status: notes.Active, Source: []int{5},
+				Tags: []string{"learning", "pattern"}, Text: "Use table tests."},
 			{ID: "K-gotcha-port", Type: notes.KGotcha, Status: notes.Active, Text: "Port 80 is taken on the test machine."},
 		},
 		Guidance: []state.Guidance{
@@ -85,17 +93,20 @@ func project() state.State {
 			{ID: "g-2", Text: "no new\ndependencies"},
 			{ID: "g-3", Text: "seen by another task", Task: "T-001", Shown: true},
 		},
-		Memory: map[string]string{"session": "- Iteration 5: the fake clock is in clock.go\n", "phase-planning": "# Phase planning\n\n## Artifacts\n- 5 tasks\n"},
+		Memory: map[string]string{"session": "- Iteration 5: the fake clock is in clock.go\n",
+			"phase-planning": "# Phase planning\n\n## Artifacts\n- 5 tasks\n"},
 	}
 }
 
 func options(m Mode) Options {
 	return Options{
 		Mode: m, MaxAttempts: 3, Phase: state.Building,
-		Checks:    []Check{{Name: "test", Kind: "test", Command: "go test ./..."}, {Name: "style", Kind: "lint", Command: "golint `go list ./...`", Lenient: true}},
-		Protected: []string{"ralph.toml", "specs/**"},
-		Toolchain: Toolchain{Test: "just test", Add: "go get NAME", Blocked: []Blocked{{"pip install", "uv add"}}},
-		Skills:    []Skill{{"go-style", "skills/go-style.md", "# Go style\n\nWrap errors with the step."}}, Missing: []string{"missing-one"},
+		Checks: []Check{{Name: "test", Kind: "test", Command: "go test ./..."},
+			{Name: "style", Kind: "lint", Command: "golint `go list ./...`", Lenient: true}},
+		Protected:    []string{"ralph.toml", "specs/**"},
+		Toolchain:    Toolchain{Test: "just test", Add: "go get NAME", Blocked: []Blocked{{"pip install", "uv add"}}},
+		Skills:       []Skill{{"go-style", "skills/go-style.md", "# Go style\n\nWrap errors with the step."}},
+		Missing:      []string{"missing-one"},
 		Instructions: "# Project\n\nRun `just test`.", InstructionsFile: "AGENTS.md",
 	}
 }
@@ -104,7 +115,8 @@ func options(m Mode) Options {
 // no tasks, no handoff.
 func randomState(rnd *rand.Rand) (state.State, plan.TaskID) {
 	text := func(max int) string {
-		atoms := []string{"word ", "## Current Task\n", "## Skills\n\n", "```\n", "é", "日本 ", "\n", "\n\n\n\n", "must never ", "{{task}}", "# x\n", "\x00\u202e", "- item\n", "\xff"}
+		atoms := []string{"word ", "## Current Task\n", "## Skills\n\n", "```\n", "é", "日本 ", "\n", "\n\n\n\n",
+			"must never ", "{{task}}", "# x\n", "\x00\u202e", "- item\n", "\xff"}
 		var b strings.Builder
 		for n := rnd.IntN(max + 1); b.Len() < n; {
 			b.WriteString(atoms[rnd.IntN(len(atoms))])
@@ -113,8 +125,10 @@ func randomState(rnd *rand.Rand) (state.State, plan.TaskID) {
 	}
 	var s state.State
 	for i := range rnd.IntN(6) {
-		s.Plan.Tasks = append(s.Plan.Tasks, plan.Task{ID: plan.TaskID(fmt.Sprint("T-", i)), Title: text(80), Description: text(20000), Criteria: []string{text(300), text(3000)},
-			Verify: []string{text(50)}, Status: []plan.Status{plan.Done, plan.Pending, plan.Failed}[rnd.IntN(3)], Attempts: rnd.IntN(3), Failure: text(5000), Notes: text(500)})
+		s.Plan.Tasks = append(s.Plan.Tasks, plan.Task{ID: plan.TaskID(fmt.Sprint("T-", i)), Title: text(80),
+			Description: text(20000), Criteria: []string{text(300), text(3000)},
+			Verify: []string{text(50)}, Status: []plan.Status{plan.Done, plan.Pending, plan.Failed}[rnd.IntN(3)],
+			Attempts: rnd.IntN(3), Failure: text(5000), Notes: text(500)})
 	}
 	s.Plan.Goal = text(900)
 	for i := range rnd.IntN(5) {
@@ -127,7 +141,8 @@ func randomState(rnd *rand.Rand) (state.State, plan.TaskID) {
 		s.Handoff = &rec
 	}
 	for i := range rnd.IntN(60) {
-		s.Knowledge = append(s.Knowledge, notes.Knowledge{ID: fmt.Sprint("K-constraint-", i), Type: notes.KConstraint, Status: notes.Active, Source: []int{i}, Text: text(1500)})
+		s.Knowledge = append(s.Knowledge, notes.Knowledge{ID: fmt.Sprint("K-constraint-", i), Type: notes.KConstraint,
+			Status: notes.Active, Source: []int{i}, Text: text(1500)})
 	}
 	for i := range rnd.IntN(4) {
 		s.Guidance = append(s.Guidance, state.Guidance{ID: fmt.Sprint("g", i), Text: text(2000)})
@@ -144,13 +159,15 @@ func randomState(rnd *rand.Rand) (state.State, plan.TaskID) {
 func large() (state.State, plan.TaskID) {
 	s := project()
 	for i := range 1000 {
-		s.Plan.Tasks = append(s.Plan.Tasks, plan.Task{ID: plan.TaskID(fmt.Sprint("X-", i)), Title: "a task of the plan", Status: []plan.Status{plan.Done, plan.Pending}[i%2],
+		s.Plan.Tasks = append(s.Plan.Tasks, plan.Task{ID: plan.TaskID(fmt.Sprint("X-", i)), Title: "a task of the plan",
+			Status:      []plan.Status{plan.Done, plan.Pending}[i%2],
 			Description: strings.Repeat("text ", 100), Criteria: []string{"a", "b"}})
 	}
 	types := notes.KnowledgeTypes()
 	for i := range 500 {
 		typ := types[i%len(types)]
-		s.Knowledge = append(s.Knowledge, notes.Knowledge{ID: notes.KnowledgeID(typ, fmt.Sprint("e", i)), Type: typ, Status: notes.Active, Source: []int{i},
+		s.Knowledge = append(s.Knowledge, notes.Knowledge{ID: notes.KnowledgeID(typ, fmt.Sprint("e", i)), Type: typ,
+			Status: notes.Active, Source: []int{i},
 			Text: strings.Repeat("what was learned in this iteration ", 4)})
 	}
 	s.Run.Iteration = 10000

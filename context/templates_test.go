@@ -19,19 +19,24 @@ func TestTemplatesAreChecked(t *testing.T) {
 		name, file, text string
 		want             []string
 	}{
-		{"a misspelt field names file, line and the nearest one", "building.md", "one\ntwo {{iteraton}}", []string{"template building.md, line 2: unknown field {{iteraton}}, did you mean {{iteration}}?"}},
+		{"a misspelt field names file, line and the nearest one", "building.md", "one\ntwo {{iteraton}}",
+			[]string{"template building.md, line 2: unknown field {{iteraton}}, did you mean {{iteration}}?"}},
 		{"nothing is near", "building.md", "{{zzzzzzzzzz}}", []string{"unknown field {{zzzzzzzzzz}}; known are", "task_id"}},
 		{"a field of another role", "planning.md", "{{problems}}", []string{"line 1: unknown field {{problems}}"}},
 		{"an empty name", "building.md", "{{ }}", []string{"unknown field {{}}"}},
 		{"an open brace", "building.md", "a\nb {{task\nc", []string{"line 2: {{ without }}"}},
 		{"a stray closing brace", "building.md", "a }} b", []string{"line 1: }} without {{"}},
-		{"a block that does not end", "building.md", "{{#checks}}\nx", []string{"line 1: the block of checks is not closed with {{/checks}}"}},
-		{"blocks that cross", "building.md", "{{#checks}}{{#verify}}{{/checks}}{{/verify}}", []string{"{{/checks}} closes nothing"}},
+		{"a block that does not end", "building.md", "{{#checks}}\nx",
+			[]string{"line 1: the block of checks is not closed with {{/checks}}"}},
+		{"blocks that cross", "building.md", "{{#checks}}{{#verify}}{{/checks}}{{/verify}}",
+			[]string{"{{/checks}} closes nothing"}},
 		{"a block that was never opened", "building.md", "x {{/checks}}", []string{"{{/checks}} closes nothing"}},
 		{"a misspelt block", "building.md", "{{#cheks}}x{{/cheks}}", []string{"did you mean {{checks}}?"}},
 		{"an empty file", "indexer.md", " \n", []string{"template indexer.md, line 1: the template is empty"}},
-		{"every mistake at once", "building.md", "{{a1}}\n{{b2}}", []string{"line 1: unknown field {{a1}}", "line 2: unknown field {{b2}}"}},
-		{"a variant for a task type", "building.docs.md", "{{tusk}}", []string{"template building.docs.md, line 1", "{{task}}"}},
+		{"every mistake at once", "building.md", "{{a1}}\n{{b2}}", []string{"line 1: unknown field {{a1}}",
+			"line 2: unknown field {{b2}}"}},
+		{"a variant for a task type", "building.docs.md", "{{tusk}}", []string{"template building.docs.md, line 1",
+			"{{task}}"}},
 		{"a pass's own file", "security.md", "{{verdikt}}", []string{"did you mean {{verdict}}?"}},
 		{"too large", "building.md", strings.Repeat("x", maxTemplate+1), []string{"has 65537 bytes"}},
 	}
@@ -65,7 +70,8 @@ func TestTemplatesOfAProject(t *testing.T) {
 	s := project()
 	o := options(HandoffOnly)
 	o.Templates = tpl
-	if got := Assemble(s, "T-003", o).Text; !strings.Contains(got, "BUILD T-003\nFAILED The attempt") || !strings.HasSuffix(got, "\nend\n") {
+	if got := Assemble(s, "T-003", o).Text; !strings.Contains(got, "BUILD T-003\nFAILED The attempt") ||
+		!strings.HasSuffix(got, "\nend\n") {
 		t.Errorf("the project's template is not used:\n%s", got)
 	}
 	s.Plan.Tasks[2].Type = "docs"
@@ -86,7 +92,8 @@ func TestTemplatesOfAProject(t *testing.T) {
 	if same, err := LoadTemplates(nil); err != nil || same != embedded() {
 		t.Errorf("without a folder: %v", err)
 	}
-	if _, err := LoadTemplates(os.DirFS(filepath.Join(t.TempDir(), "missing"))); err == nil || !strings.Contains(err.Error(), "read the templates") {
+	if _, err := LoadTemplates(os.DirFS(filepath.Join(t.TempDir(), "missing"))); err == nil ||
+		!strings.Contains(err.Error(), "read the templates") {
 		t.Errorf("a missing folder: %v", err)
 	}
 }
@@ -160,7 +167,8 @@ func TestTemplatesAreDocumented(t *testing.T) {
 	}
 	doc := strings.ReplaceAll(string(data), "\r\n", "\n")
 	rows := map[string]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `\\{\\{([a-z_]+)\\}\\}` \\| (.*) \\| (.*) \\|$").FindAllStringSubmatch(doc, -1) {
+	for _, m := range regexp.MustCompile(
+		"(?m)^\\| `\\{\\{([a-z_]+)\\}\\}` \\| (.*) \\| (.*) \\|$").FindAllStringSubmatch(doc, -1) {
 		rows[m[1]] = m[2] + " | " + m[3]
 	}
 	for _, f := range Fields() {

@@ -42,7 +42,8 @@ func IndexTrigger(s state.State, id plan.TaskID, opt TriggerOptions) (reason str
 	}
 	if recent := lastHandoffs(s, opt.Recent); t != nil && len(recent) > 0 && opt.Novelty > 0 {
 		if share, ok := overlap(*t, recent); ok && share < opt.Novelty {
-			return fmt.Sprintf("the task is new: %.2f of its terms are in the last %s", share, count(len(recent), "handoff")), true
+			return fmt.Sprintf("the task is new: %.2f of its terms are in the last %s", share,
+				count(len(recent), "handoff")), true
 		}
 	}
 	if n := s.Run.Index.Bytes; opt.Bytes > 0 && n > opt.Bytes {

@@ -29,9 +29,11 @@ func (r *Repo) CommitHooks(ctx context.Context, tree object.ID, msg string) (str
 	} else if own != "" {
 		dir = own
 	}
-	if rel, err := filepath.Rel(r.Root, dir); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) &&
+	if rel, err := filepath.Rel(r.Root, dir); err == nil && rel != ".." &&
+		!strings.HasPrefix(rel, ".."+string(filepath.Separator)) &&
 		!strings.HasPrefix(dir, r.CommonDir) {
-		return msg, Hint(8, "set hooks = false under [commit], or keep the hooks in the git directory", "the hooks lie in the worktree (%s), where an agent can change them", rel)
+		return msg, Hint(8, "set hooks = false under [commit], or keep the hooks in the git directory",
+			"the hooks lie in the worktree (%s), where an agent can change them", rel)
 	}
 	tmp, err := os.MkdirTemp("", "git-ralph-hooks-")
 	if err != nil {
@@ -46,7 +48,8 @@ func (r *Repo) CommitHooks(ctx context.Context, tree object.ID, msg string) (str
 	if err := os.WriteFile(file, []byte(msg), 0o600); err != nil {
 		return msg, err
 	}
-	for _, h := range [][]string{{"pre-commit"}, {"prepare-commit-msg", "--", file, "message"}, {"commit-msg", "--", file}} {
+	for _, h := range [][]string{{"pre-commit"}, {"prepare-commit-msg", "--", file, "message"},
+		{"commit-msg", "--", file}} {
 		args := append([]string{"-c", "core.hooksPath=" + dir, "hook", "run", "--ignore-missing"}, h...)
 		if _, err := git.Run(ctx, args...); err != nil {
 			return msg, &HookError{h[0], err}

@@ -107,7 +107,8 @@ func (r *Repo) LinkedPlace(base, branch string) string {
 // fork is the entry that its journal begins at; what exists of branch and
 // journal already is used. The caller holds the lock of the linked branch. What
 // an earlier call left half done is removed first.
-func (r *Repo) MakeLinked(ctx context.Context, of, place string, fork object.ID, env []string, step func(string)) (Linked, error) {
+func (r *Repo) MakeLinked(ctx context.Context, of, place string, fork object.ID, env []string,
+	step func(string)) (Linked, error) {
 	if step == nil {
 		step = func(string) {}
 	}
@@ -124,7 +125,8 @@ func (r *Repo) MakeLinked(ctx context.Context, of, place string, fork object.ID,
 	}
 	// The files are written by a second process, which is a child of ours: it
 	// dies with us, and nothing writes there when the next one tries again.
-	if _, err := r.Git.Run(ctx, "worktree", "add", "--quiet", "--no-checkout", "--lock", "--reason", linkedReason+" for "+of, place, l.Branch); err != nil {
+	if _, err := r.Git.Run(ctx, "worktree", "add", "--quiet", "--no-checkout", "--lock", "--reason",
+		linkedReason+" for "+of, place, l.Branch); err != nil {
 		return l, fmt.Errorf("make the linked worktree: %w", err)
 	}
 	step("linked:added")
@@ -211,7 +213,8 @@ func (r *Repo) clearLinked(l Linked) error {
 		}
 		locked, _ := readPlain(filepath.Join(dir, "locked"), 4096)
 		if _, marked := readLinked(dir); !marked && root != l.Root && !strings.HasPrefix(string(locked), linkedReason) {
-			return Hint(8, "git -C "+root+" switch ANOTHER, or work there: cd "+root+" && git ralph start", "%s is checked out in %s", l.Branch, root)
+			return Hint(8, "git -C "+root+" switch ANOTHER, or work there: cd "+root+" && git ralph start",
+				"%s is checked out in %s", l.Branch, root)
 		}
 		if err := os.RemoveAll(dir); err != nil {
 			return fmt.Errorf("remove a half made worktree: %w", err)
@@ -246,7 +249,8 @@ func (r *Repo) unspoilt() error {
 	if err1 == nil && err2 == nil && os.SameFile(is, want) {
 		return nil
 	}
-	return Hint(1, "git ralph start --worktree, typed on the branch that it belongs to, puts it back; until then run no git here",
+	return Hint(1,
+		"git ralph start --worktree, typed on the branch that it belongs to, puts it back; until then run no git here",
 		"the .git file of %s leads to %s, and not to %s", r.Root, r.GitDir, strings.TrimSpace(string(seal)))
 }
 

@@ -120,7 +120,8 @@ func (r *Repo) lock(what, path string, brief bool) (*Lock, error) {
 		return nil, fmt.Errorf("lock %s: %w", what, err)
 	}
 	host, _ := os.Hostname()
-	data, err := json.Marshal(Holder{Identity: proc.Self(), Host: host, Since: time.Now().UTC().Truncate(time.Second), Brief: brief})
+	data, err := json.Marshal(Holder{Identity: proc.Self(), Host: host, Since: time.Now().UTC().Truncate(time.Second),
+		Brief: brief})
 	if err == nil {
 		if err = f.Truncate(0); err == nil {
 			_, err = f.WriteAt(data, 0)

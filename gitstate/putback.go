@@ -120,7 +120,8 @@ func (r *Repo) CameWithFetch(ctx context.Context, d Difference) bool {
 	if err != nil {
 		return false
 	}
-	out, err := r.Git.Line(ctx, "for-each-ref", "--count=1", "--format=%(refname)", "--contains", id.String(), "refs/remotes")
+	out, err := r.Git.Line(ctx, "for-each-ref", "--count=1", "--format=%(refname)", "--contains", id.String(),
+		"refs/remotes")
 	return err == nil && out != ""
 }
 

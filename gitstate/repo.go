@@ -74,7 +74,8 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 	for _, kv := range env {
 		// A person may point git at a repository; everything after this call
 		// names its directories.
-		if strings.HasPrefix(kv, "GIT_DIR=") || strings.HasPrefix(kv, "GIT_WORK_TREE=") || strings.HasPrefix(kv, "GIT_CEILING_DIRECTORIES=") {
+		if strings.HasPrefix(kv, "GIT_DIR=") || strings.HasPrefix(kv, "GIT_WORK_TREE=") ||
+			strings.HasPrefix(kv, "GIT_CEILING_DIRECTORIES=") {
 			genv = append(genv, kv)
 		}
 	}
@@ -84,11 +85,13 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
 	if err != nil {
 		if strings.Contains(err.Error(), "dubious ownership") {
-			return nil, Hint(8, "if you trust its owner: git config --global --add safe.directory "+dir, "the repository belongs to another user")
+			return nil, Hint(8, "if you trust its owner: git config --global --add safe.directory "+dir,
+				"the repository belongs to another user")
 		}
 		// With safe.bareRepository = explicit git finds none, and says which it means.
 		if len(lines) >= 1 && lines[0] == "true" || strings.Contains(err.Error(), "cannot use bare repository") {
-			return nil, Hint(8, "clone it, or add a worktree: git worktree add ../work", "a bare repository has no worktree for an agent to work in")
+			return nil, Hint(8, "clone it, or add a worktree: git worktree add ../work",
+				"a bare repository has no worktree for an agent to work in")
 		}
 		if len(lines) >= 2 {
 			return nil, Hint(8, "run this in the worktree", "this is not inside a worktree")
@@ -96,25 +99,31 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 		if strings.Contains(err.Error(), "not a git repository") {
 			return nil, Hint(1, "git init", "%w", ErrNoRepository)
 		}
-		return nil, Hint(8, path+" --version should print git version 2.38 or newer; mend it, or put another git first in PATH", "open the repository: %w", err)
+		return nil,
+			Hint(8, path+" --version should print git version 2.38 or newer; mend it, or put another git first in PATH",
+				"open the repository: %w", err)
 	}
 	if len(lines) < 5 {
-		return nil, Hint(8, path+" --version should print git version 2.38 or newer; mend it, or put another git first in PATH",
-			"open the repository: git said %q", clip(string(out), 100))
+		return nil,
+			Hint(8, path+" --version should print git version 2.38 or newer; mend it, or put another git first in PATH",
+				"open the repository: git said %q", clip(string(out), 100))
 	}
 	if lines[3] != "sha1" {
 		return nil, Hint(8, "git ralph needs a SHA-1 repository", "the repository uses %s object names", lines[3])
 	}
-	r := &Repo{Root: filepath.FromSlash(lines[4]), GitDir: filepath.FromSlash(lines[1]), CommonDir: filepath.FromSlash(lines[2])}
+	r := &Repo{Root: filepath.FromSlash(lines[4]), GitDir: filepath.FromSlash(lines[1]),
+		CommonDir: filepath.FromSlash(lines[2])}
 	if err := r.unspoilt(); err != nil {
 		return nil, err
 	}
-	r.Git = &proc.Git{Path: path, GitDir: r.GitDir, WorkTree: r.Root, Writers: r.writersDir(), Env: proc.GitEnv(proc.OutsideOf(env, r.Root))}
+	r.Git = &proc.Git{Path: path, GitDir: r.GitDir, WorkTree: r.Root, Writers: r.writersDir(),
+		Env: proc.GitEnv(proc.OutsideOf(env, r.Root))}
 	if st, err := os.Stat(filepath.Join(r.CommonDir, "reftable")); err == nil && st.IsDir() {
 		r.Reftable = true
 	}
 	shared := ""
-	if cfg, err := os.ReadFile(filepath.Join(r.CommonDir, "config")); err == nil && strings.Contains(strings.ToLower(string(cfg)), "sharedrepository") {
+	if cfg, err := os.ReadFile(filepath.Join(r.CommonDir, "config")); err == nil &&
+		strings.Contains(strings.ToLower(string(cfg)), "sharedrepository") {
 		shared, _ = r.Git.Line(ctx, "config", "core.sharedRepository")
 	}
 	r.Store = object.Open(r.Git, r.CommonDir, shared)
@@ -237,7 +246,8 @@ func (r *Repo) Identity(ctx context.Context) (author, committer object.Signature
 			line, err = r.Git.Line(ctx, "var", name)
 		}
 		if err != nil {
-			return author, committer, Hint(8, `git config user.name "Your Name" && git config user.email you@example.com`, "git does not know who you are")
+			return author, committer, Hint(8,
+				`git config user.name "Your Name" && git config user.email you@example.com`, "git does not know who you are")
 		}
 		sig, err := object.ParseSignature(line)
 		if err != nil {

@@ -112,7 +112,8 @@ func (r *Repo) lockFiles() []string {
 			out = append(out, path)
 		}
 	}
-	for _, name := range []string{"packed-refs.lock", "config.lock", "shallow.lock", "objects/maintenance.lock", "HEAD.lock", "index.lock"} {
+	for _, name := range []string{"packed-refs.lock", "config.lock", "shallow.lock", "objects/maintenance.lock",
+		"HEAD.lock", "index.lock"} {
 		add(filepath.Join(r.CommonDir, filepath.FromSlash(name)))
 	}
 	dirs, _ := filepath.Glob(filepath.Join(r.CommonDir, "worktrees", "*"))

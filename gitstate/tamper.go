@@ -77,7 +77,8 @@ var watched = []struct {
 }
 
 // ofOthers is what configures submodules and linked worktrees.
-var ofOthers = []string{"config", "config.worktree", "commondir", "gitdir", "locked", "exclude", "attributes", "sparse-checkout", "alternates"}
+var ofOthers = []string{"config", "config.worktree", "commondir", "gitdir", "locked", "exclude", "attributes",
+	"sparse-checkout", "alternates"}
 
 // TakeSnapshot reads it. Whatever lies in the git directory now may have been
 // put there by an agent: nothing is followed, waited for or read without a
@@ -214,7 +215,8 @@ func (r *Repo) settingsFiles(ctx context.Context) ([]string, error) {
 // a file written within the last seconds proves nothing.
 func (r *Repo) settingsStamp(files []string) string {
 	var b strings.Builder
-	for _, path := range append([]string{filepath.Join(r.CommonDir, "config"), filepath.Join(r.GitDir, "config.worktree")}, files...) {
+	for _, path := range append([]string{filepath.Join(r.CommonDir, "config"),
+		filepath.Join(r.GitDir, "config.worktree")}, files...) {
 		st, err := os.Stat(path)
 		if err != nil {
 			fmt.Fprintf(&b, "%s absent\n", path)
@@ -308,7 +310,8 @@ func (s *Snapshot) read(full, kind string, dir bool, only []string) error {
 			}
 			return nil
 		}
-		if only != nil && p != full && !slices.Contains(only, name) && (kind == "info" || kind == "alternates" || filepath.Base(filepath.Dir(p)) != "hooks") {
+		if only != nil && p != full && !slices.Contains(only, name) &&
+			(kind == "info" || kind == "alternates" || filepath.Base(filepath.Dir(p)) != "hooks") {
 			return nil
 		}
 		if strings.HasSuffix(name, ".lock") {

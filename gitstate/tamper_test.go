@@ -20,7 +20,8 @@ import (
 func watchedRepo(t *testing.T) (*repo.Repo, *Repo) {
 	t.Helper()
 	r := repo.New(t, nil)
-	for path, text := range map[string]string{".git/hooks/pre-commit": "#!/bin/sh\n", ".git/info/exclude": "*.log\n", ".git/info/attributes": "*.txt text\n"} {
+	for path, text := range map[string]string{".git/hooks/pre-commit": "#!/bin/sh\n", ".git/info/exclude": "*.log\n",
+		".git/info/attributes": "*.txt text\n"} {
 		r.Write(path, text)
 	}
 	if err := os.Symlink("pre-commit", filepath.Join(r.Dir, ".git/hooks/commit-msg")); err != nil {
@@ -56,7 +57,9 @@ func TestPutBack(t *testing.T) {
 		{"a folder in place of the settings", "config", func(t *testing.T, git, victim string) {
 			must(t, os.Remove(git+"/config"), os.MkdirAll(git+"/config/x", 0o755))
 		}},
-		{"settings that nobody may read", "config", func(t *testing.T, git, victim string) { must(t, os.Chmod(git+"/config", 0)) }},
+		{"settings that nobody may read", "config", func(t *testing.T, git, victim string) {
+			must(t, os.Chmod(git+"/config", 0))
+		}},
 		{"settings elsewhere", "config", func(t *testing.T, git, victim string) {
 			must(t, os.Remove(git+"/config"), os.Symlink(victim+"/exclude", git+"/config"))
 		}},
@@ -66,8 +69,12 @@ func TestPutBack(t *testing.T) {
 		{"settings of a worktree", "config", func(t *testing.T, git, victim string) {
 			must(t, os.WriteFile(git+"/config.worktree", nil, 0o644))
 		}},
-		{"a hook more", "hooks", func(t *testing.T, git, victim string) { must(t, os.WriteFile(git+"/hooks/post-commit", nil, 0o755)) }},
-		{"a hook that runs now", "hooks", func(t *testing.T, git, victim string) { must(t, os.Chmod(git+"/hooks/pre-commit", 0o755)) }},
+		{"a hook more", "hooks", func(t *testing.T, git, victim string) {
+			must(t, os.WriteFile(git+"/hooks/post-commit", nil, 0o755))
+		}},
+		{"a hook that runs now", "hooks", func(t *testing.T, git, victim string) {
+			must(t, os.Chmod(git+"/hooks/pre-commit", 0o755))
+		}},
 		{"another target of a link", "hooks", func(t *testing.T, git, victim string) {
 			must(t, os.Remove(git+"/hooks/commit-msg"), os.Symlink("/x", git+"/hooks/commit-msg"))
 		}},
@@ -86,7 +93,8 @@ func TestPutBack(t *testing.T) {
 			must(t, os.MkdirAll(git+"/objects/info", 0o755), os.WriteFile(git+"/objects/info/alternates", []byte(victim), 0o644))
 		}},
 		{"alternates elsewhere", "alternates", func(t *testing.T, git, victim string) {
-			must(t, os.WriteFile(victim+"/alternates", []byte("/x"), 0o644), os.RemoveAll(git+"/objects/info"), os.Symlink(victim, git+"/objects/info"))
+			must(t, os.WriteFile(victim+"/alternates", []byte("/x"), 0o644), os.RemoveAll(git+"/objects/info"),
+				os.Symlink(victim, git+"/objects/info"))
 		}},
 		{"a submodule's settings", "config", func(t *testing.T, git, victim string) {
 			must(t, os.MkdirAll(git+"/modules/m", 0o755), os.WriteFile(git+"/modules/m/config", nil, 0o644))

@@ -47,7 +47,8 @@ func (j *judge) tar(sc *scope, rest []arg) {
 			if create {
 				j.write(sc, next, "write to")
 			}
-		case "--to-command", "--use-compress-program", "--info-script", "--new-volume-script", "--rsh-command", "--rmt-command":
+		case "--to-command", "--use-compress-program", "--info-script", "--new-volume-script", "--rsh-command",
+			"--rmt-command":
 			j.script(sc.clone(), next.s, stream{}, "tar")
 		case "--checkpoint-action":
 			if cmd, ok := strings.CutPrefix(next.s, "exec="); ok {
@@ -76,7 +77,8 @@ func (j *judge) archive(sc *scope, base string, rest []arg) {
 			prev = rest[i-1].s
 		}
 		switch {
-		case (prev == "-d" || prev == "-D" || prev == "--directory" || prev == "-TT" || prev == "--unzip-command" || prev == "--rsh-command") && base != "ar":
+		case (prev == "-d" || prev == "-D" || prev == "--directory" || prev == "-TT" || prev == "--unzip-command" ||
+			prev == "--rsh-command") && base != "ar":
 			if prev == "-TT" || strings.HasSuffix(prev, "-command") {
 				j.script(sc.clone(), a.s, stream{}, base)
 				continue
@@ -114,17 +116,20 @@ func (j *judge) download(sc *scope, base string, rest []arg) {
 		}
 		target := false
 		switch name {
-		case "-o", "--output", "--output-dir", "-D", "--dump-header", "-c", "--cookie-jar", "--trace", "--stderr", "--trace-ascii":
+		case "-o", "--output", "--output-dir", "-D", "--dump-header", "-c", "--cookie-jar", "--trace", "--stderr",
+			"--trace-ascii":
 			target = base != "wget" || name == "-o"
 		case "-O", "-P", "--output-document", "--directory-prefix", "--output-file":
 			target = base == "wget" || name != "-O" && name != "-P"
 		case "--use-askpass", "--on-download-complete":
 			j.runCommand(sc, []arg{next}, stream{})
 		default:
-			if len(a.s) > 2 && (a.s[0] == '-' && a.s[1] != '-') && strings.ContainsAny(a.s[len(a.s)-1:], "oO") && base == "curl" && a.s[len(a.s)-1] == 'o' {
+			if len(a.s) > 2 && (a.s[0] == '-' && a.s[1] != '-') && strings.ContainsAny(a.s[len(a.s)-1:], "oO") &&
+				base == "curl" && a.s[len(a.s)-1] == 'o' {
 				target = true
 			}
-			if len(a.s) > 2 && strings.HasPrefix(a.s, "-o") || base == "wget" && len(a.s) > 2 && (strings.HasPrefix(a.s, "-O") || strings.HasPrefix(a.s, "-P")) {
+			if len(a.s) > 2 && strings.HasPrefix(a.s, "-o") || base == "wget" && len(a.s) > 2 &&
+				(strings.HasPrefix(a.s, "-O") || strings.HasPrefix(a.s, "-P")) {
 				next, target = arg{s: a.s[2:]}, strings.Trim(a.s[2:], "LfsSkoOiv") != ""
 			}
 		}

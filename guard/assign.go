@@ -83,10 +83,17 @@ func (j *judge) assigned(sc *scope, name, s string) {
 // startsProgram lists variables whose value some program runs.
 func startsProgram(name string) bool {
 	switch name {
-	case "EDITOR", "VISUAL", "PAGER", "MANPAGER", "SYSTEMD_PAGER", "PSQL_PAGER", "BAT_PAGER", "GH_PAGER", "DELTA_PAGER", "BROWSER", "GH_BROWSER", "LESSOPEN", "LESSCLOSE", "SUDO_EDITOR", "FCEDIT", "SVN_EDITOR", "HGEDITOR", "GH_EDITOR", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "RUSTC", "CC", "CXX", "LD", "AR", "FC", "CPP", "SHELL", "SUDO_ASKPASS", "SSH_ASKPASS", "RSYNC_RSH", "CVS_RSH", "SVN_SSH", "PRE_COMMAND", "npm_config_script_shell", "npm_config_editor", "NPM_CONFIG_SCRIPT_SHELL", "FZF_DEFAULT_COMMAND", "FZF_DEFAULT_OPTS", "RIPGREP_CONFIG_PATH", "TAR_OPTIONS", "MAKEFLAGS", "GOFLAGS", "NODE_OPTIONS", "PERL5OPT", "RUBYOPT", "JAVA_TOOL_OPTIONS", "ZDOTDIR":
+	case "EDITOR", "VISUAL", "PAGER", "MANPAGER", "SYSTEMD_PAGER", "PSQL_PAGER", "BAT_PAGER", "GH_PAGER", "DELTA_PAGER",
+		"BROWSER", "GH_BROWSER", "LESSOPEN", "LESSCLOSE", "SUDO_EDITOR", "FCEDIT", "SVN_EDITOR", "HGEDITOR",
+		"GH_EDITOR", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "RUSTC", "CC", "CXX", "LD", "AR", "FC", "CPP", "SHELL",
+		"SUDO_ASKPASS", "SSH_ASKPASS", "RSYNC_RSH", "CVS_RSH", "SVN_SSH", "PRE_COMMAND", "npm_config_script_shell",
+		"npm_config_editor", "NPM_CONFIG_SCRIPT_SHELL", "FZF_DEFAULT_COMMAND", "FZF_DEFAULT_OPTS",
+		"RIPGREP_CONFIG_PATH", "TAR_OPTIONS", "MAKEFLAGS", "GOFLAGS", "NODE_OPTIONS", "PERL5OPT", "RUBYOPT",
+		"JAVA_TOOL_OPTIONS", "ZDOTDIR":
 		return true
 	}
-	return strings.HasSuffix(name, "_RUNNER") || strings.HasSuffix(name, "_LAUNCHER") || strings.HasSuffix(name, "_EDITOR") || strings.HasSuffix(name, "_PAGER")
+	return strings.HasSuffix(name, "_RUNNER") || strings.HasSuffix(name, "_LAUNCHER") ||
+		strings.HasSuffix(name, "_EDITOR") || strings.HasSuffix(name, "_PAGER")
 }
 
 func (j *judge) assignElement(sc *scope, name string, index syntax.ArithmExpr, s string) {

@@ -53,7 +53,8 @@ func (j *judge) builtin(sc *scope, base string, args []arg, in stream) (out stri
 				sc.params = texts(rest)
 				return "", true
 			}
-			if !strings.HasPrefix(a.s, "-") && !strings.HasPrefix(a.s, "+") && (i == 0 || rest[i-1].s != "-o" && rest[i-1].s != "+o") {
+			if !strings.HasPrefix(a.s, "-") && !strings.HasPrefix(a.s, "+") &&
+				(i == 0 || rest[i-1].s != "-o" && rest[i-1].s != "+o") {
 				sc.params = texts(rest[i:])
 				return "", true
 			}
@@ -110,7 +111,8 @@ func (j *judge) builtin(sc *scope, base string, args []arg, in stream) (out stri
 		}
 	case "test", "[":
 		for i, a := range rest {
-			if i > 0 && (rest[i-1].s == "-v" || rest[i-1].s == "-eq" || rest[i-1].s == "-ne" || rest[i-1].s == "-gt" || rest[i-1].s == "-lt") {
+			if i > 0 && (rest[i-1].s == "-v" || rest[i-1].s == "-eq" || rest[i-1].s == "-ne" || rest[i-1].s == "-gt" ||
+				rest[i-1].s == "-lt") {
 				j.arithText(sc, a.s)
 			}
 		}
@@ -159,7 +161,8 @@ func (j *judge) builtin(sc *scope, base string, args []arg, in stream) (out stri
 		}
 	case "mktemp":
 		return j.mktemp(sc, rest), true
-	case "ulimit", "umask", "wait", "jobs", "bg", "fg", "return", "exit", "break", "continue", "times", "true", "false", ":", "dirs", "history", "disown", "suspend", "logout", "caller":
+	case "ulimit", "umask", "wait", "jobs", "bg", "fg", "return", "exit", "break", "continue", "times", "true", "false",
+		":", "dirs", "history", "disown", "suspend", "logout", "caller":
 	case "kill", "pkill", "killall", "skill", "tkill":
 		j.kill(base, rest)
 	default:
@@ -298,7 +301,8 @@ func (j *judge) cat(sc *scope, args []arg, in stream) string {
 }
 
 func (j *judge) cd(sc *scope, args []arg) {
-	for len(args) > 0 && len(args[0].s) > 1 && args[0].s[0] == '-' && strings.Trim(args[0].s[1:], "LPe@n") == "" || len(args) > 1 && args[0].s == "--" {
+	for len(args) > 0 && len(args[0].s) > 1 && args[0].s[0] == '-' && strings.Trim(args[0].s[1:], "LPe@n") == "" ||
+		len(args) > 1 && args[0].s == "--" {
 		args = args[1:]
 	}
 	if len(args) == 0 {

@@ -61,7 +61,8 @@ func (j *judge) declare(sc *scope, name string, body *syntax.Stmt) {
 		switch n := n.(type) {
 		case *syntax.Stmt:
 			if n.Background && self(n) {
-				j.deny(ClassDestructive, "the function starts itself again and again in the background", "do not start processes without end")
+				j.deny(ClassDestructive, "the function starts itself again and again in the background",
+					"do not start processes without end")
 			}
 		case *syntax.BinaryCmd:
 			if n.Op == syntax.Pipe && self(n.X) && self(n.Y) {
@@ -109,7 +110,8 @@ func (j *judge) hold(_ *scope, args []arg) string {
 			b.WriteByte(' ')
 		}
 		if a.glob {
-			b.WriteString(strings.NewReplacer(" ", `\ `, ";", `\;`, "&", `\&`, "|", `\|`, "(", `\(`, ")", `\)`, "<", `\<`, ">", `\>`, "$", `\$`, "`", "\\`", "'", `\'`, `"`, `\"`).Replace(a.s))
+			b.WriteString(strings.NewReplacer(" ", `\ `, ";", `\;`, "&", `\&`, "|", `\|`, "(", `\(`, ")", `\)`, "<",
+				`\<`, ">", `\>`, "$", `\$`, "`", "\\`", "'", `\'`, `"`, `\"`).Replace(a.s))
 			continue
 		}
 		b.WriteString(quoteWord(a.s))
@@ -256,7 +258,8 @@ func (j *judge) listed(args []arg) (Verdict, bool) {
 	}
 	for _, d := range j.p.Deny {
 		if Pattern(d).Match(argv) {
-			return denied(ClassDenied, "this project's settings deny "+d, "find a way without it, or say in the handoff why it is needed"), true
+			return denied(ClassDenied, "this project's settings deny "+d,
+				"find a way without it, or say in the handoff why it is needed"), true
 		}
 	}
 	for _, al := range j.p.Allow {
@@ -291,7 +294,9 @@ func (j *judge) generic(sc *scope, args []arg) {
 		default:
 			// An option's value that reads like a git command is one, unless
 			// the option is made for prose.
-			if prev := args[i].s; strings.Contains(a.s, " ") && strings.HasPrefix(prev, "-") && !contains("-m --message -t --title -b --body -d --description -n --name -k --grep --filter --text --comment --notes -p --pattern --msg --summary --label", prev) {
+			if prev := args[i].s; strings.Contains(a.s, " ") && strings.HasPrefix(prev, "-") &&
+				!contains(
+					"-m --message -t --title -b --body -d --description -n --name -k --grep --filter --text --comment --notes -p --pattern --msg --summary --label", prev) {
 				j.maybeShell(sc, a.s)
 			}
 		}

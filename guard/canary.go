@@ -45,5 +45,6 @@ func ParseCanary(data []byte) []CanaryRecord {
 // verdict is what a canary says to every tool call. The client shows the reason
 // to its model, and so the driver sees that the refusal was obeyed.
 func (c *Canary) verdict() Verdict {
-	return denied(ClassDenied, "canary "+c.Nonce+": the harness is trying whether its hook is called", "nothing, this is expected")
+	return denied(ClassDenied, "canary "+c.Nonce+": the harness is trying whether its hook is called",
+		"nothing, this is expected")
 }

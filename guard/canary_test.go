@@ -24,10 +24,17 @@ func TestCanary(t *testing.T) {
 		exit               int
 		record             []CanaryRecord
 	}{
-		{"a harmless command", "claude", `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"true"}}`, 2, []CanaryRecord{{"N1", "claude", "PreToolUse", "Bash", true}}},
-		{"our own tools", "codex", `{"hook_event_name":"PreToolUse","tool_name":"mcp__ralph__x","tool_input":{}}`, 2, []CanaryRecord{{"N1", "codex", "PreToolUse", "mcp__ralph__x", true}}},
-		{"gemini's event", "gemini", `{"hook_event_name":"BeforeTool","tool_name":"run_shell_command","tool_input":{"command":"true"}}`, 2, []CanaryRecord{{"N1", "gemini", "BeforeTool", "run_shell_command", true}}},
-		{"the start of a session is taken down and goes on", "claude", `{"hook_event_name":"SessionStart","source":"startup"}`, 0, []CanaryRecord{{"N1", "claude", "SessionStart", "", false}}},
+		{"a harmless command", "claude",
+			`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"true"}}`, 2,
+			[]CanaryRecord{{"N1", "claude", "PreToolUse", "Bash", true}}},
+		{"our own tools", "codex", `{"hook_event_name":"PreToolUse","tool_name":"mcp__ralph__x","tool_input":{}}`, 2,
+			[]CanaryRecord{{"N1", "codex", "PreToolUse", "mcp__ralph__x", true}}},
+		{"gemini's event", "gemini",
+			`{"hook_event_name":"BeforeTool","tool_name":"run_shell_command","tool_input":{"command":"true"}}`, 2,
+			[]CanaryRecord{{"N1", "gemini", "BeforeTool", "run_shell_command", true}}},
+		{"the start of a session is taken down and goes on", "claude",
+			`{"hook_event_name":"SessionStart","source":"startup"}`, 0,
+			[]CanaryRecord{{"N1", "claude", "SessionStart", "", false}}},
 		{"an unknown event", "claude", `{"hook_event_name":"Odd"}`, 2, []CanaryRecord{{"N1", "claude", "Odd", "", true}}},
 		{"no event", "claude", ``, 2, nil},
 		{"an unknown client", "emacs", `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{}}`, 2, nil},
@@ -42,11 +49,14 @@ func TestCanary(t *testing.T) {
 		if n := strings.Count(string(a.Record), "\n"); n > 1 || n != len(c.record) {
 			t.Errorf("%s: the record is no line: %q", c.why, a.Record)
 		}
-		if refusesCall := c.record != nil && c.record[0].Tool != ""; refusesCall && !(strings.Contains(string(a.Stderr), "N1") && strings.Contains(string(a.Stdout), "N1")) {
+		if refusesCall := c.record != nil && c.record[0].Tool != ""; refusesCall &&
+			!(strings.Contains(string(a.Stderr), "N1") && strings.Contains(string(a.Stdout), "N1")) {
 			t.Errorf("%s: the refusal does not carry the nonce: %s%s", c.why, a.Stdout, a.Stderr)
 		}
 	}
-	if a := HookAnswer("claude", []byte(`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"git commit"}}`), New("/w", "")); a.Record != nil {
+	if a := HookAnswer("claude", []byte(
+		`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"git commit"}}`),
+		New("/w", "")); a.Record != nil {
 		t.Errorf("a policy of a run has a record: %s", a.Record)
 	}
 	if got := ParseCanary([]byte("{}\nnonsense\n{\"nonce\":\"N1\"\n\n")); got != nil {

@@ -31,7 +31,8 @@ func (j *judge) code(sc *scope, lang, text string) {
 	}
 	if !j.done && changesFilesIn(text) {
 		for _, l := range lits {
-			if l.text != "" && len(l.text) < 300 && !strings.ContainsAny(l.text, " \n(){};$*") && (strings.Contains(l.text, "/") || strings.HasPrefix(l.text, ".") || strings.Contains(l.text, ".toml")) {
+			if l.text != "" && len(l.text) < 300 && !strings.ContainsAny(l.text, " \n(){};$*") &&
+				(strings.Contains(l.text, "/") || strings.HasPrefix(l.text, ".") || strings.Contains(l.text, ".toml")) {
 				j.write(sc, arg{s: l.text}, "change")
 			}
 		}
@@ -54,7 +55,8 @@ func (j *judge) code(sc *scope, lang, text string) {
 }
 
 func shutilSweep(text string) bool {
-	for _, w := range []string{"rmtree", "rmSync", "rmdirSync", "rm_rf", "rm_r(", "remove_tree", "FileUtils.rm", "fs.rm("} {
+	for _, w := range []string{"rmtree", "rmSync", "rmdirSync", "rm_rf", "rm_r(", "remove_tree", "FileUtils.rm",
+		"fs.rm("} {
 		if strings.Contains(text, w) {
 			return true
 		}
@@ -63,7 +65,9 @@ func shutilSweep(text string) bool {
 }
 
 func pipImport(text string) bool {
-	for _, w := range []string{"import pip", "from pip", "pip._internal", "import ensurepip", "import venv", "from venv", "run_module('pip", `run_module("pip`, "run_module('venv", `run_module("venv`, "import_module('pip", `import_module("pip`, "__import__('pip", `__import__("pip`, "import virtualenv"} {
+	for _, w := range []string{"import pip", "from pip", "pip._internal", "import ensurepip", "import venv",
+		"from venv", "run_module('pip", `run_module("pip`, "run_module('venv", `run_module("venv`, "import_module('pip",
+		`import_module("pip`, "__import__('pip", `__import__("pip`, "import virtualenv"} {
 		if i := strings.Index(text, w); i >= 0 {
 			if end := i + len(w); end == len(text) || !isWordByte(text[end]) {
 				return true
@@ -78,7 +82,13 @@ func isWordByte(c byte) bool {
 }
 
 func changesFilesIn(text string) bool {
-	for _, w := range []string{"'w'", `"w"`, "'a'", `"a"`, "'wb'", `"wb"`, "'ab'", `"ab"`, "'w+'", `"w+"`, "'a+'", `"a+"`, "'x'", `"x"`, "'r+'", `"r+"`, "'rb+'", `"rb+"`, "'r+b'", "write_text", "write_bytes", "writeFile", "appendFile", "createWriteStream", "unlink", "os.remove", "rmtree", "rmSync", "rmdir", "rename", "os.replace", "shutil", "copyFile", "cpSync", "symlink", "os.link", "chmod", "mkdir", "makedirs", "truncate", "touch(", "File.write", "IO.write", "FileUtils", "File.delete", "rm_rf", "rm_f", "file_put_contents", "Deno.write", "Bun.write", "'>", `">`, "'+<", "open(F", "O_WRONLY", "O_RDWR", "O_CREAT", "fs.rm", "os.open", "with-open-file", "spit", ">>", "> \"", "remove("} {
+	for _, w := range []string{"'w'", `"w"`, "'a'", `"a"`, "'wb'", `"wb"`, "'ab'", `"ab"`, "'w+'", `"w+"`, "'a+'",
+		`"a+"`, "'x'", `"x"`, "'r+'", `"r+"`, "'rb+'", `"rb+"`, "'r+b'", "write_text", "write_bytes", "writeFile",
+		"appendFile", "createWriteStream", "unlink", "os.remove", "rmtree", "rmSync", "rmdir", "rename", "os.replace",
+		"shutil", "copyFile", "cpSync", "symlink", "os.link", "chmod", "mkdir", "makedirs", "truncate", "touch(",
+		"File.write", "IO.write", "FileUtils", "File.delete", "rm_rf", "rm_f", "file_put_contents", "Deno.write",
+		"Bun.write", "'>", `">`, "'+<", "open(F", "O_WRONLY", "O_RDWR", "O_CREAT", "fs.rm", "os.open", "with-open-file",
+		"spit", ">>", "> \"", "remove("} {
 		if strings.Contains(text, w) {
 			return true
 		}
@@ -103,9 +113,14 @@ func execAt(lang, text string) []int {
 	case "tcl":
 		words = []string{"exec", "spawn", "open", "system"}
 	case "vim":
-		words = []string{"system(", "shell-command", "call-process", "start-process", "termopen", "jobstart", "job_start", "os.execute", "io.popen", "make-process"}
+		words = []string{"system(", "shell-command", "call-process", "start-process", "termopen", "jobstart",
+			"job_start", "os.execute", "io.popen", "make-process"}
 	default:
-		words = []string{"subprocess", "system", "popen", "Popen", "exec", "spawn", "child_process", "pty.", "os.posix", "check_output", "check_call", "getoutput", "shell", "Deno.Command", "Deno.run", "Command::new", "Command(", "Bun.$", "execa", "Process", "run(", "`git", "sh.git", "import sh", "syscmd", "esyscmd", "sys.cmd", "ctypes", "process.binding", "importlib", "__import__", "Repo(", "pygit2", "dulwich", "isomorphic-git", "simple-git", "do shell script", "Start-Process", "os:cmd", "System.cmd"}
+		words = []string{"subprocess", "system", "popen", "Popen", "exec", "spawn", "child_process", "pty.", "os.posix",
+			"check_output", "check_call", "getoutput", "shell", "Deno.Command", "Deno.run", "Command::new", "Command(",
+			"Bun.$", "execa", "Process", "run(", "`git", "sh.git", "import sh", "syscmd", "esyscmd", "sys.cmd",
+			"ctypes", "process.binding", "importlib", "__import__", "Repo(", "pygit2", "dulwich", "isomorphic-git",
+			"simple-git", "do shell script", "Start-Process", "os:cmd", "System.cmd"}
 	}
 	var out []int
 	for _, w := range words {
@@ -127,7 +142,9 @@ func execAt(lang, text string) []int {
 // execs judges the literals of a program that starts processes.
 func (j *judge) execs(sc *scope, lang, text string, lits []literal, runs []int) {
 	for _, w := range []string{"Repo(", "pygit2", "dulwich", "isomorphic-git", "simple-git", "import sh", "sh.git"} {
-		if strings.Contains(text, w) && (strings.Contains(text, ".commit") || strings.Contains(text, ".push") || strings.Contains(text, ".add") || strings.Contains(text, "create_") || strings.Contains(text, "git(") || strings.Contains(text, "tag")) {
+		if strings.Contains(text, w) && (strings.Contains(text, ".commit") || strings.Contains(text, ".push") ||
+			strings.Contains(text, ".add") || strings.Contains(text, "create_") || strings.Contains(text, "git(") ||
+			strings.Contains(text, "tag")) {
 			j.deny(ClassGitWrite, "this program would change the repository through a library", insteadGit)
 			return
 		}
@@ -169,7 +186,8 @@ func (j *judge) execs(sc *scope, lang, text string, lits []literal, runs []int) 
 			}
 		}
 		end := k + 1
-		for end < len(lits) && end-k < 24 && strings.Trim(text[lits[end-1].end:lits[end].start], " \t\n,[](){}rbuf+:;") == "" {
+		for end < len(lits) && end-k < 24 && strings.Trim(text[lits[end-1].end:lits[end].start],
+			" \t\n,[](){}rbuf+:;") == "" {
 			end++
 		}
 		if end > k+1 {
@@ -177,7 +195,8 @@ func (j *judge) execs(sc *scope, lang, text string, lits []literal, runs []int) 
 			for _, l := range lits[k:end] {
 				words = append(words, l.text)
 			}
-			if plain := strings.Join(words, ""); looksGuarded(j, plain) && (lang == "awk" || strings.Contains(text[lits[k].end:lits[k+1].start], "+")) {
+			if plain := strings.Join(words, ""); looksGuarded(j, plain) &&
+				(lang == "awk" || strings.Contains(text[lits[k].end:lits[k+1].start], "+")) {
 				j.maybeShell(sc, plain)
 			}
 			if looksGuarded(j, words[0]) {
@@ -186,7 +205,8 @@ func (j *judge) execs(sc *scope, lang, text string, lits []literal, runs []int) 
 			}
 		}
 		if w := baseName(s); (w == "git" || w == "pip" || w == "gh") && end == k+1 {
-			j.deny(ClassUndecidable, "this program starts "+w+" in a way that cannot be followed", "run "+w+" itself, so that it can be judged")
+			j.deny(ClassUndecidable, "this program starts "+w+" in a way that cannot be followed",
+				"run "+w+" itself, so that it can be judged")
 			return
 		}
 	}
@@ -194,7 +214,9 @@ func (j *judge) execs(sc *scope, lang, text string, lits []literal, runs []int) 
 		return
 	}
 	// A command put together from pieces, decoded or reversed.
-	for _, w := range []string{"chr(", "fromhex", "b64decode", "base64", "atob(", "fromCharCode", "[::-1]", "reverse", "decode(", "unhexlify", "rot13", "bytes(", "codecs", "pack(", "sprintf(", "String.raw", "unescape", "\\x", "\\u00", "\\1"} {
+	for _, w := range []string{"chr(", "fromhex", "b64decode", "base64", "atob(", "fromCharCode", "[::-1]", "reverse",
+		"decode(", "unhexlify", "rot13", "bytes(", "codecs", "pack(", "sprintf(", "String.raw", "unescape", "\\x",
+		"\\u00", "\\1"} {
 		if strings.Contains(text, w) {
 			j.undecidable("which command this program puts together and runs")
 			return
@@ -217,7 +239,8 @@ func (j *judge) execs(sc *scope, lang, text string, lits []literal, runs []int) 
 	if lang == "awk" && strings.Contains(text, "system($") {
 		j.undecidable("which commands awk would run")
 	}
-	for _, src := range []string{"stdin", "environ", "argv", "ARGV", "input(", "ENV[", "<STDIN>", "process.env", "gets", "open('/tmp", `open("/tmp`} {
+	for _, src := range []string{"stdin", "environ", "argv", "ARGV", "input(", "ENV[", "<STDIN>", "process.env", "gets",
+		"open('/tmp", `open("/tmp`} {
 		if strings.Contains(text, src) && len(lits) < 3 && !strings.Contains(all, "go ") {
 			j.undecidable("which command this program reads and runs")
 			return
@@ -235,7 +258,8 @@ func looksGuarded(j *judge, s string) bool {
 		first = first[:i]
 	}
 	switch b := baseName(first); b {
-	case "git", "sh", "bash", "env", "sudo", "gh", "jj", "hg", "rm", "python", "python3", "cd", "eval", "exec", "command", "nohup", "timeout", "xargs", "find", "cp", "mv", "tee", "echo", "zsh", "dash", "kill", "npx", "npm", "uv":
+	case "git", "sh", "bash", "env", "sudo", "gh", "jj", "hg", "rm", "python", "python3", "cd", "eval", "exec",
+		"command", "nohup", "timeout", "xargs", "find", "cp", "mv", "tee", "echo", "zsh", "dash", "kill", "npx", "npm", "uv":
 		return true
 	default:
 		return j.namedBlock(b) || strings.HasPrefix(b, "git-") || strings.Contains(s, "git ") || strings.Contains(s, "pip ")
@@ -264,7 +288,8 @@ func isCall(lang, text string, i int) bool {
 	if strings.HasPrefix(rest, "(") {
 		return true
 	}
-	return strings.Contains(text[i:], "(") && (strings.Contains(text, "import") || strings.Contains(text, "require") || strings.Contains(text, "os.")) || lang == "osascript" || lang == "pwsh" || lang == "powershell" || lang == "m4"
+	return strings.Contains(text[i:], "(") && (strings.Contains(text, "import") || strings.Contains(text, "require") ||
+		strings.Contains(text, "os.")) || lang == "osascript" || lang == "pwsh" || lang == "powershell" || lang == "m4"
 }
 
 // literal is a text literal of a program: its decoded contents and where it stands.
@@ -344,7 +369,8 @@ func wordQuote(text string, i int) ([]literal, bool) {
 	for k < len(text) && k < i+3 && strings.IndexByte("qwxWQ", text[k]) >= 0 {
 		k++
 	}
-	if k >= len(text) || k == i+1 && text[i] == '%' || isWordByte(text[k]) || strings.IndexByte(" \t\n=,;)", text[k]) >= 0 {
+	if k >= len(text) || k == i+1 && text[i] == '%' || isWordByte(text[k]) ||
+		strings.IndexByte(" \t\n=,;)", text[k]) >= 0 {
 		return nil, false
 	}
 	closing := text[k]

@@ -44,7 +44,8 @@ func readSamples(t testing.TB, name string) []sample {
 // lies, and the project that the labels were written for.
 func corpusPolicies() map[string]*Policy {
 	project := New("/data/proj", "/home/agent")
-	project.Aliases = map[string]string{"ci": "commit", "co": "checkout", "undo": "reset --soft HEAD~1", "shellalias": "!git tag x", "st": "status -sb", "lg": "log --oneline --graph"}
+	project.Aliases = map[string]string{"ci": "commit", "co": "checkout", "undo": "reset --soft HEAD~1",
+		"shellalias": "!git tag x", "st": "status -sb", "lg": "log --oneline --graph"}
 	return map[string]*Policy{
 		"unknown repository": New("/srv/code/app", "/home/user"),
 		"below /tmp":         New("/tmp/clone", "/root"),

@@ -54,12 +54,19 @@ func skipOptions(args []arg) []arg {
 // of it is run.
 func isData(base string) bool {
 	switch base {
-	case "ls", "grep", "egrep", "fgrep", "zgrep", "ag", "ack", "head", "tail", "wc", "sort", "uniq", "cut", "tr", "rev", "diff", "cmp", "comm", "file", "stat",
-		"jq", "yq", "cat", "bat", "nl", "od", "xxd", "hexdump", "strings", "tree", "du", "df", "ps", "id", "whoami", "hostname", "uname", "uptime", "nproc", "free", "lsof", "pgrep",
-		"date", "cal", "seq", "expr", "bc", "dc", "factor", "shuf", "paste", "join", "column", "fold", "fmt", "expand", "md5sum", "sha1sum", "sha256sum", "sha512sum", "cksum", "b2sum", "base64", "base32",
-		"man", "info", "apropos", "whatis", "tldr", "help", "whereis", "locate", "realpath", "readlink", "basename", "dirname", "pathchk", "test", "[", "true", "false", ":", "sleep", "yes",
-		"apt", "apt-get", "apk", "dnf", "yum", "brew", "pacman", "zypper", "snap", "gem", "make", "gmake", "ninja", "cspell", "codespell", "typos", "vale", "markdownlint", "shellcheck", "actionlint", "tokei", "cloc", "ctags",
-		"dig", "host", "nslookup", "ping", "curl", "wget", "http", "nc", "telnet", "ss", "netstat", "ip", "notify-send", "say", "logger", "figlet", "cowsay", "tput", "clear", "stty", "tty", "locale", "getconf", "getent", "groups", "arch", "less", "more", "most":
+	case "ls", "grep", "egrep", "fgrep", "zgrep", "ag", "ack", "head", "tail", "wc", "sort", "uniq", "cut", "tr", "rev",
+		"diff", "cmp", "comm", "file", "stat",
+		"jq", "yq", "cat", "bat", "nl", "od", "xxd", "hexdump", "strings", "tree", "du", "df", "ps", "id", "whoami",
+		"hostname", "uname", "uptime", "nproc", "free", "lsof", "pgrep",
+		"date", "cal", "seq", "expr", "bc", "dc", "factor", "shuf", "paste", "join", "column", "fold", "fmt", "expand",
+		"md5sum", "sha1sum", "sha256sum", "sha512sum", "cksum", "b2sum", "base64", "base32",
+		"man", "info", "apropos", "whatis", "tldr", "help", "whereis", "locate", "realpath", "readlink", "basename",
+		"dirname", "pathchk", "test", "[", "true", "false", ":", "sleep", "yes",
+		"apt", "apt-get", "apk", "dnf", "yum", "brew", "pacman", "zypper", "snap", "gem", "make", "gmake", "ninja",
+		"cspell", "codespell", "typos", "vale", "markdownlint", "shellcheck", "actionlint", "tokei", "cloc", "ctags",
+		"dig", "host", "nslookup", "ping", "curl", "wget", "http", "nc", "telnet", "ss", "netstat", "ip", "notify-send",
+		"say", "logger", "figlet", "cowsay", "tput", "clear", "stty", "tty", "locale", "getconf", "getent", "groups",
+		"arch", "less", "more", "most":
 		return true
 	}
 	return false
@@ -82,7 +89,8 @@ func (j *judge) prints(sc *scope, base string, args []arg, in stream) string {
 		return filtered(in)
 	case "grep", "egrep", "fgrep":
 		for _, a := range args[1:] {
-			if strings.HasPrefix(a.s, "-") && !strings.HasPrefix(a.s, "--") && strings.ContainsAny(a.s, "lL") || a.s == "--files-with-matches" {
+			if strings.HasPrefix(a.s, "-") && !strings.HasPrefix(a.s, "--") && strings.ContainsAny(a.s, "lL") ||
+				a.s == "--files-with-matches" {
 				return string(holeName)
 			}
 		}
@@ -96,7 +104,8 @@ func (j *judge) prints(sc *scope, base string, args []arg, in stream) string {
 			return "/" + string(holeName)
 		}
 		return root + "/" + string(holeName)
-	case "wc", "nproc", "id", "seq", "expr", "date", "cksum", "stat", "du", "df", "md5sum", "sha1sum", "sha256sum", "sha512sum", "pgrep", "lsof":
+	case "wc", "nproc", "id", "seq", "expr", "date", "cksum", "stat", "du", "df", "md5sum", "sha1sum", "sha256sum",
+		"sha512sum", "pgrep", "lsof":
 		return string(holeNum)
 	case "whoami", "hostname", "uname", "arch", "go", "locale", "getconf":
 		return string(holeEnv)
@@ -120,8 +129,11 @@ func (j *judge) prints(sc *scope, base string, args []arg, in stream) string {
 		if a := skipOptions(args[1:]); len(a) == 1 && !a[0].glob {
 			return sc.resolve(a[0].s)[0]
 		}
-	case "ssh-agent", "direnv", "brew", "pyenv", "rbenv", "nodenv", "goenv", "fnm", "mise", "rtx", "asdf", "starship", "zoxide", "opam", "dircolors", "keychain", "lesspipe", "lesspipe.sh", "luarocks", "kubectl", "helm", "minikube",
-		"docker-machine", "tset", "resize", "register-python-argcomplete", "rustup", "uv", "gh", "npm", "pnpm", "op", "atuin", "fzf", "thefuck", "nix", "devbox", "volta", "vfox", "just", "deno", "argocd", "flux", "k3d", "kind", "terraform", "task":
+	case "ssh-agent", "direnv", "brew", "pyenv", "rbenv", "nodenv", "goenv", "fnm", "mise", "rtx", "asdf", "starship",
+		"zoxide", "opam", "dircolors", "keychain", "lesspipe", "lesspipe.sh", "luarocks", "kubectl", "helm", "minikube",
+		"docker-machine", "tset", "resize", "register-python-argcomplete", "rustup", "uv", "gh", "npm", "pnpm", "op",
+		"atuin", "fzf", "thefuck", "nix", "devbox", "volta", "vfox", "just", "deno", "argocd", "flux", "k3d", "kind",
+		"terraform", "task":
 		return j.setup(args)
 	}
 	return string(holeForeign)
@@ -142,11 +154,13 @@ func (j *judge) setup(args []arg) string {
 			if b := baseName(args[0].s); b == "ssh-agent" || b == "dircolors" || b == "tset" {
 				return string(holeSetup)
 			}
-		case "export", "hook", "shellenv", "init", "env", "activate", "completion", "completions", "docker-env", "podman-env", "path", "generate-shell-completion", "print-dev-env", "--bash", "signin":
+		case "export", "hook", "shellenv", "init", "env", "activate", "completion", "completions", "docker-env",
+			"podman-env", "path", "generate-shell-completion", "print-dev-env", "--bash", "signin":
 			return string(holeSetup)
 		}
 	}
-	if b := baseName(args[0].s); b == "register-python-argcomplete" || b == "lesspipe" || b == "keychain" || b == "dircolors" || b == "ssh-agent" {
+	if b := baseName(args[0].s); b == "register-python-argcomplete" || b == "lesspipe" || b == "keychain" ||
+		b == "dircolors" || b == "ssh-agent" {
 		return string(holeSetup)
 	}
 	return string(holeForeign)

@@ -15,7 +15,10 @@ func (j *judge) execOptions(sc *scope, base string, rest []arg) {
 		}
 		name, val, has := strings.Cut(strings.TrimLeft(a.s, "-"), "=")
 		switch name {
-		case "exec", "pager", "preview", "pre", "toolexec", "vettool", "shell", "hook", "prog", "program", "editor", "runner", "execute", "cmd", "command", "on-change", "onchange", "pre-command", "post-command", "startas", "rsh", "script-shell", "filter", "compress-program", "use-compress-program", "to-command", "after", "before", "ProxyCommand":
+		case "exec", "pager", "preview", "pre", "toolexec", "vettool", "shell", "hook", "prog", "program", "editor",
+			"runner", "execute", "cmd", "command", "on-change", "onchange", "pre-command", "post-command", "startas",
+			"rsh", "script-shell", "filter", "compress-program", "use-compress-program", "to-command", "after",
+			"before", "ProxyCommand":
 		default:
 			if base == "apt-get" || base == "apt" || base == "dpkg" {
 				if k := strings.Index(a.s, "Invoke"); k >= 0 {
@@ -57,13 +60,16 @@ func (j *judge) madeSources(sc *scope, base string, rest []arg) {
 	}
 	verb, _ := verbs(rest)
 	switch base {
-	case "go", "gcc", "cc", "clang", "g++", "c++", "clang++", "tcc", "rustc", "java", "javac", "kotlinc", "kotlin", "swift", "swiftc", "zig", "dotnet", "csc", "ghc", "runghc", "ocaml", "nim", "crystal", "v", "dart", "scala", "groovy", "bb", "tsx", "ts-node":
+	case "go", "gcc", "cc", "clang", "g++", "c++", "clang++", "tcc", "rustc", "java", "javac", "kotlinc", "kotlin",
+		"swift", "swiftc", "zig", "dotnet", "csc", "ghc", "runghc", "ocaml", "nim", "crystal", "v", "dart", "scala",
+		"groovy", "bb", "tsx", "ts-node":
 		if base == "go" && verb != "run" && verb != "build" && verb != "generate" && verb != "install" {
 			return
 		}
 		for name, f := range sc.files {
 			switch path.Ext(name) {
-			case ".go", ".c", ".cc", ".cpp", ".rs", ".java", ".kt", ".swift", ".zig", ".cs", ".hs", ".ml", ".nim", ".cr", ".v", ".dart", ".scala", ".groovy", ".clj", ".ts":
+			case ".go", ".c", ".cc", ".cpp", ".rs", ".java", ".kt", ".swift", ".zig", ".cs", ".hs", ".ml", ".nim",
+				".cr", ".v", ".dart", ".scala", ".groovy", ".clj", ".ts":
 			default:
 				continue
 			}
@@ -93,10 +99,12 @@ func (j *judge) madeSources(sc *scope, base string, rest []arg) {
 				}
 			}
 		}
-	case "just", "task", "rake", "ninja", "cmake", "tox", "nox", "invoke", "fab", "gulp", "grunt", "scons", "waf", "bazel", "meson", "mage", "ansible-playbook", "tup":
+	case "just", "task", "rake", "ninja", "cmake", "tox", "nox", "invoke", "fab", "gulp", "grunt", "scons", "waf",
+		"bazel", "meson", "mage", "ansible-playbook", "tup":
 		for name, f := range sc.files {
 			switch b := strings.ToLower(path.Base(name)); b {
-			case "justfile", ".justfile", "taskfile.yml", "taskfile.yaml", "rakefile", "build.ninja", "tox.ini", "cmakelists.txt":
+			case "justfile", ".justfile", "taskfile.yml", "taskfile.yaml", "rakefile", "build.ninja", "tox.ini",
+				"cmakelists.txt":
 				for _, line := range strings.Split(f.text, "\n") {
 					line = strings.TrimLeft(line, " \t@-")
 					for _, pre := range []string{"cmd: ", "- ", "command = ", "commands = ", "sh ", "cmds: ", "COMMAND "} {

@@ -67,13 +67,15 @@ func hasOpt(opts []string, letters string, long ...string) bool {
 func (j *judge) fileCommand(sc *scope, base string, args []arg, in stream) bool {
 	rest := args[1:]
 	switch base { // GNU tools under their names on other systems
-	case "gsed", "gcp", "gmv", "grm", "gln", "gtee", "gtouch", "ginstall", "gdd", "gchmod", "gtruncate", "gtar", "gsplit", "gshred":
+	case "gsed", "gcp", "gmv", "grm", "gln", "gtee", "gtouch", "ginstall", "gdd", "gchmod", "gtruncate", "gtar",
+		"gsplit", "gshred":
 		base = base[1:]
 	}
 	switch base {
 	case "rm", "rmdir", "unlink", "shred", "srm", "trash", "trash-put", "rimraf", "del":
 		opts, ops, _ := operands(rest, "ns", "")
-		recursive := hasOpt(opts, "rR", "--recursive") || base == "rimraf" || base == "trash" || base == "trash-put" || base == "srm"
+		recursive := hasOpt(opts, "rR", "--recursive") || base == "rimraf" || base == "trash" || base == "trash-put" ||
+			base == "srm"
 		for _, o := range ops {
 			if recursive {
 				j.remove(sc, o, true)
@@ -171,7 +173,8 @@ func (j *judge) fileCommand(sc *scope, base string, args []arg, in stream) bool 
 			}
 		}
 	case "rsync", "scp", "rclone", "unison":
-		opts, ops, vals := operands(rest, "eBTfMS", " --rsh --exclude --include --filter --exclude-from --include-from --files-from --log-file --temp-dir --backup-dir --suffix --rsync-path --bwlimit --port --chmod ")
+		opts, ops, vals := operands(rest, "eBTfMS",
+			" --rsh --exclude --include --filter --exclude-from --include-from --files-from --log-file --temp-dir --backup-dir --suffix --rsync-path --bwlimit --port --chmod ")
 		for _, k := range []string{"-e", "--rsh", "--rsync-path", "-S"} {
 			if v, ok := vals[k]; ok {
 				j.maybeShell(sc, v.s)
@@ -187,7 +190,8 @@ func (j *judge) fileCommand(sc *scope, base string, args []arg, in stream) bool 
 		j.tar(sc, rest)
 	case "unzip", "7z", "7za", "unrar", "cpio", "zip", "ar", "jar":
 		j.archive(sc, base, rest)
-	case "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "lz4", "compress", "dos2unix", "unix2dos", "prettier", "gofmt", "goimports", "black", "ruff", "clang-format", "rustfmt":
+	case "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "lz4", "compress", "dos2unix", "unix2dos",
+		"prettier", "gofmt", "goimports", "black", "ruff", "clang-format", "rustfmt":
 		_, ops, _ := operands(rest, "", " --config --stdin-filepath --parser ")
 		for _, o := range ops {
 			if o.s != "." && o.s != "./..." {
@@ -217,7 +221,8 @@ func (j *judge) fileCommand(sc *scope, base string, args []arg, in stream) bool 
 		if len(ops) > 1 {
 			j.write(sc, ops[len(ops)-1], "write to")
 		}
-	case "mkfs", "wipefs", "fdisk", "sfdisk", "parted", "blkdiscard", "mkswap", "cryptsetup", "badblocks", "hdparm", "sgdisk", "gdisk", "partprobe", "pvcreate", "vgremove", "lvremove", "zpool":
+	case "mkfs", "wipefs", "fdisk", "sfdisk", "parted", "blkdiscard", "mkswap", "cryptsetup", "badblocks", "hdparm",
+		"sgdisk", "gdisk", "partprobe", "pvcreate", "vgremove", "lvremove", "zpool":
 		j.deny(ClassDestructive, base+" works on whole disks", "work on files in the worktree")
 	case "shutdown", "reboot", "halt", "poweroff", "telinit", "kexec":
 		j.deny(ClassDestructive, base+" stops the machine", "end your work by ending your turn")
@@ -233,14 +238,17 @@ func (j *judge) fileCommand(sc *scope, base string, args []arg, in stream) bool 
 			}
 		}
 		verb, _ := verbs(rest)
-		if !contains(" status show cat list-units list-unit-files list-timers list-sockets list-dependencies list-jobs is-active is-enabled is-failed is-system-running get-default show-environment help --version list-sessions list-users session-status user-status", verb) {
-			j.deny(ClassDestructive, base+" "+clip(verb)+" changes what runs on this machine outside of the worktree", "run what is needed now, as a child of yours")
+		if !contains(
+			" status show cat list-units list-unit-files list-timers list-sockets list-dependencies list-jobs is-active is-enabled is-failed is-system-running get-default show-environment help --version list-sessions list-users session-status user-status", verb) {
+			j.deny(ClassDestructive, base+" "+clip(verb)+" changes what runs on this machine outside of the worktree",
+				"run what is needed now, as a child of yours")
 		}
 	case "systemd-run", "anacron", "fcrontab", "launchctl", "schtasks", "incrontab":
 		if len(rest) == 1 && contains("-l -V --version --help list", rest[0].s) {
 			return true
 		}
-		j.deny(ClassDestructive, base+" has something run later or by somebody else", "run what is needed now, as a child of yours")
+		j.deny(ClassDestructive, base+" has something run later or by somebody else",
+			"run what is needed now, as a child of yours")
 	case "crontab":
 		if len(rest) != 1 || rest[0].s != "-l" {
 			j.deny(ClassDestructive, "this changes what runs later on this machine", "run what is needed now")
@@ -271,7 +279,8 @@ func (j *judge) fileCommand(sc *scope, base string, args []arg, in stream) bool 
 				j.write(sc, o, "rename")
 			}
 		}
-	case "less", "more", "ed", "ex", "vi", "vim", "nvim", "view", "vimdiff", "rvim", "gvim", "nano", "pico", "micro", "emacs", "emacsclient", "kak", "hx", "helix", "joe", "mg":
+	case "less", "more", "ed", "ex", "vi", "vim", "nvim", "view", "vimdiff", "rvim", "gvim", "nano", "pico", "micro",
+		"emacs", "emacsclient", "kak", "hx", "helix", "joe", "mg":
 		j.editor(sc, base, rest, in)
 	case "sort", "uniq":
 		_, ops, vals := operands(rest, "oktSTz", " --output --key --compress-program --temporary-directory --buffer-size ")
@@ -352,7 +361,8 @@ func (j *judge) link(sc *scope, a arg) {
 // own files matter there.
 func (j *judge) gitOnly(sc *scope, a arg) {
 	for _, p := range sc.resolve(a.s) {
-		if class, reason, instead := j.gitPlace(p, a.glob, sc.dotglob, !below(p, j.p.Worktree) && belowAny(p, j.p.temp())); class != "" {
+		if class, reason, instead := j.gitPlace(p, a.glob, sc.dotglob, !below(p, j.p.Worktree) &&
+			belowAny(p, j.p.temp())); class != "" {
 			j.deny(class, "this would change "+clip(a.s)+", "+reason, instead)
 		}
 	}
@@ -363,7 +373,8 @@ func (j *judge) outputs(sc *scope, rest []arg) {
 	for i, a := range rest {
 		name, val, has := strings.Cut(a.s, "=")
 		switch name {
-		case "-o", "--output", "--out", "--outfile", "--output-file", "--out-file", "--log-file", "--logfile", "--outdir", "--out-dir", "--output-dir", "--report", "-O":
+		case "-o", "--output", "--out", "--outfile", "--output-file", "--out-file", "--log-file", "--logfile",
+			"--outdir", "--out-dir", "--output-dir", "--report", "-O":
 			if !has && i+1 < len(rest) {
 				j.write(sc, rest[i+1], "write to")
 			} else if has {

@@ -57,7 +57,8 @@ func (j *judge) place(p string, glob, dotglob, mkdir bool) (class, reason, inste
 	if rest, ok := strings.CutPrefix(p, "/dev/"); ok {
 		first, _, _ := strings.Cut(rest, "/")
 		switch first {
-		case "null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr", "fd", "shm", "pts", "ptmx", "tcp", "udp":
+		case "null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr", "fd", "shm", "pts",
+			"ptmx", "tcp", "udp":
 			return "", "", ""
 		}
 		if !known(first) {
@@ -159,13 +160,16 @@ func (j *judge) homePlace(rel string) (class, reason, instead string) {
 	first, rest, _ := strings.Cut(rel, "/")
 	second, _, _ := strings.Cut(rest, "/")
 	switch {
-	case first == ".gitconfig", first == ".git-credentials", first == ".gitignore_global", first == ".gitattributes", first == ".git-templates", first == ".config" && second == "git":
+	case first == ".gitconfig", first == ".git-credentials", first == ".gitignore_global", first == ".gitattributes",
+		first == ".git-templates", first == ".config" && second == "git":
 		return ClassGitFiles, "which are git's own settings", "leave git as it is configured"
 	case first == ".config" && (second == "gh" || second == "fish" || second == "systemd" || second == "autostart"):
 		return ClassOutside, "which is the user's own", insteadOutside
 	}
 	switch first {
-	case ".ssh", ".gnupg", ".aws", ".kube", ".docker", ".netrc", ".pypirc", ".npmrc", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".inputrc", ".pam_environment", ".claude", ".claude.json", ".codex", ".gemini", ".xprofile", ".login", ".cshrc":
+	case ".ssh", ".gnupg", ".aws", ".kube", ".docker", ".netrc", ".pypirc", ".npmrc", ".bashrc", ".bash_profile",
+		".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
+		".inputrc", ".pam_environment", ".claude", ".claude.json", ".codex", ".gemini", ".xprofile", ".login", ".cshrc":
 		return ClassOutside, "which is the user's own", insteadOutside
 	case ".ralph":
 		return ClassState, "which belongs to the loop", insteadOutside
@@ -180,7 +184,8 @@ func (j *judge) system(p string) bool {
 	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(p, "/"), "/")
 	switch first {
-	case "etc", "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "boot", "sys", "var", "opt", "srv", "snap", "nix", "run", "System", "Library", "Applications", "private", "C:":
+	case "etc", "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "boot", "sys", "var", "opt", "srv", "snap",
+		"nix", "run", "System", "Library", "Applications", "private", "C:":
 		return true
 	case "proc":
 		return !strings.HasPrefix(p, "/proc/self/fd")
@@ -243,7 +248,8 @@ func (j *judge) precious(p string) string {
 		return ""
 	}
 	if rel, ok := j.inHome(p); ok {
-		for _, c := range []string{".cache/", ".npm/", "go/pkg/", ".cargo/registry/", ".gradle/caches/", ".m2/repository/", "Library/Caches/", ".local/share/pnpm/", ".pnpm-store/", ".bun/install/cache/"} {
+		for _, c := range []string{".cache/", ".npm/", "go/pkg/", ".cargo/registry/", ".gradle/caches/",
+			".m2/repository/", "Library/Caches/", ".local/share/pnpm/", ".pnpm-store/", ".bun/install/cache/"} {
 			if strings.HasPrefix(rel+"/", c) {
 				return ""
 			}
@@ -278,7 +284,8 @@ func (p *Policy) JudgeWrite(name string) Verdict { return p.judgeWrite(name, "")
 
 func (p *Policy) judgeWrite(name, cwd string) Verdict {
 	if name == "" || strings.ContainsAny(name, "\x00"+holes) {
-		return denied(ClassInput, "the path to be written is empty or holds control characters", "name a file in the worktree")
+		return denied(ClassInput, "the path to be written is empty or holds control characters",
+			"name a file in the worktree")
 	}
 	j := &judge{p: p}
 	sc := newScope(p, slash(cwd))
@@ -294,7 +301,8 @@ func (p *Policy) judgeWrite(name, cwd string) Verdict {
 		if _, free := (Protected{Globs: p.WriteOnly, FoldCase: p.FoldCase}).Match(rel); free {
 			return allowed()
 		}
-		return denied(ClassTool, "this phase writes only "+strings.Join(p.WriteOnly, ", "), "put it there, or into the handoff")
+		return denied(ClassTool, "this phase writes only "+strings.Join(p.WriteOnly, ", "),
+			"put it there, or into the handoff")
 	}
 	if class, reason, instead := j.place(full, false, false, false); class != "" {
 		return denied(class, "this would write to "+clip(name)+", "+reason, instead)

@@ -52,12 +52,15 @@ func (j *judge) git(sc *scope, args []arg, in stream) string {
 				}
 				aliases[strings.ToLower(a)] = v
 			} else if !harmlessConfig(key, v) {
-				j.deny(ClassGitOptions, "the setting "+clip(key)+" given to git on the line may run a program or change what git does", "run git without -c")
+				j.deny(ClassGitOptions, "the setting "+clip(key)+
+					" given to git on the line may run a program or change what git does", "run git without -c")
 				return ""
 			}
 		case "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--attr-source":
 			next()
-		case "--paginate", "-p", "-P", "--no-pager", "--bare", "--no-replace-objects", "--no-optional-locks", "--literal-pathspecs", "--glob-pathspecs", "--noglob-pathspecs", "--icase-pathspecs", "--no-lazy-fetch", "--no-advice":
+		case "--paginate", "-p", "-P", "--no-pager", "--bare", "--no-replace-objects", "--no-optional-locks",
+			"--literal-pathspecs", "--glob-pathspecs", "--noglob-pathspecs", "--icase-pathspecs", "--no-lazy-fetch",
+			"--no-advice":
 		case "--version", "-v", "--help", "-h", "--html-path", "--man-path", "--info-path", "--list-cmds":
 			return string(holeEnv)
 		case "--exec-path":
@@ -67,7 +70,8 @@ func (j *judge) git(sc *scope, args []arg, in stream) string {
 			j.deny(ClassGitOptions, "--exec-path makes git run other programs", "run git without it")
 			return ""
 		default:
-			j.deny(ClassGitOptions, "the option "+clip(name)+" of git is not among the ones known to be harmless", "run git without it")
+			j.deny(ClassGitOptions, "the option "+clip(name)+" of git is not among the ones known to be harmless",
+				"run git without it")
 			return ""
 		}
 	}
@@ -187,7 +191,9 @@ func (j *judge) gitPrints(sc *scope, sub string, rest []arg) string {
 	case "show", "cat-file", "config", "log", "var", "grep", "blame", "diff":
 		for _, a := range rest {
 			switch {
-			case a.s == "--name-only", a.s == "-l", strings.HasPrefix(a.s, "--format=%H"), strings.HasPrefix(a.s, "--format=%h"), strings.HasPrefix(a.s, "--pretty=%H"), strings.HasPrefix(a.s, "--pretty=format:%H"), strings.HasPrefix(a.s, "--pretty=%h"):
+			case a.s == "--name-only", a.s == "-l", strings.HasPrefix(a.s, "--format=%H"),
+				strings.HasPrefix(a.s, "--format=%h"), strings.HasPrefix(a.s, "--pretty=%H"),
+				strings.HasPrefix(a.s, "--pretty=format:%H"), strings.HasPrefix(a.s, "--pretty=%h"):
 				return string(holeName)
 			}
 		}
@@ -205,7 +211,8 @@ func (j *judge) gitEnv(sc *scope) {
 		}
 		for _, val := range v.vals {
 			if !harmlessEnv(name, val.scalar()) {
-				j.deny(ClassGitExec, "the variable "+clip(name)+" makes git run a program, write a file or read other settings", "run git without it")
+				j.deny(ClassGitExec, "the variable "+clip(name)+
+					" makes git run a program, write a file or read other settings", "run git without it")
 				return
 			}
 		}
@@ -214,7 +221,8 @@ func (j *judge) gitEnv(sc *scope) {
 
 func harmlessEnv(name, val string) bool {
 	switch name {
-	case "PAGER", "EDITOR", "VISUAL", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "LESSOPEN", "LESSCLOSE", "GIT_ASKPASS", "SSH_ASKPASS":
+	case "PAGER", "EDITOR", "VISUAL", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "LESSOPEN", "LESSCLOSE",
+		"GIT_ASKPASS", "SSH_ASKPASS":
 		return harmlessProgram(val)
 	case "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "XDG_CONFIG_HOME", "HOME":
 		return val == "" || name == "LD_LIBRARY_PATH"
@@ -223,9 +231,15 @@ func harmlessEnv(name, val string) bool {
 		return true
 	}
 	switch name {
-	case "GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_NO_REPLACE_OBJECTS", "GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS",
-		"GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_FLUSH", "GIT_CONFIG_NOSYSTEM", "GIT_DIFF_OPTS", "GIT_ADVICE", "GIT_PROGRESS_DELAY", "GIT_DEFAULT_HASH", "GIT_PAGER_IN_USE", "GIT_NAMESPACE", "GIT_REF_PARANOIA", "GIT_ATTR_SOURCE", "GIT_NO_LAZY_FETCH", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_REFLOG_ACTION",
-		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE":
+	case "GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE",
+		"GIT_NO_REPLACE_OBJECTS", "GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS",
+		"GIT_ICASE_PATHSPECS",
+		"GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_FLUSH", "GIT_CONFIG_NOSYSTEM",
+		"GIT_DIFF_OPTS", "GIT_ADVICE", "GIT_PROGRESS_DELAY", "GIT_DEFAULT_HASH", "GIT_PAGER_IN_USE", "GIT_NAMESPACE",
+		"GIT_REF_PARANOIA", "GIT_ATTR_SOURCE", "GIT_NO_LAZY_FETCH", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
+		"GIT_PREFIX", "GIT_REFLOG_ACTION",
+		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
+		"GIT_COMMITTER_DATE":
 		return true
 	case "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM":
 		return val == "/dev/null" || val == ""
@@ -240,7 +254,10 @@ func harmlessEnv(name, val string) bool {
 		return false
 	}
 	// Names that git does not have are the user's own.
-	for _, pre := range []string{"GIT_CONFIG", "GIT_SSH", "GIT_EXTERNAL", "GIT_EXEC", "GIT_PROXY", "GIT_TEMPLATE", "GIT_ALTERNATE", "GIT_ALLOW", "GIT_PROTOCOL", "GIT_MERGE", "GIT_DIFFTOOL", "GIT_MERGETOOL", "GIT_CURL", "GIT_HTTP", "GIT_GRAFT", "GIT_SHALLOW", "GIT_REPLACE", "GIT_QUARANTINE", "GIT_INTERNAL", "GIT_TEST", "GIT_REDIRECT", "GIT_SSL", "GIT_EXT"} {
+	for _, pre := range []string{"GIT_CONFIG", "GIT_SSH", "GIT_EXTERNAL", "GIT_EXEC", "GIT_PROXY", "GIT_TEMPLATE",
+		"GIT_ALTERNATE", "GIT_ALLOW", "GIT_PROTOCOL", "GIT_MERGE", "GIT_DIFFTOOL", "GIT_MERGETOOL", "GIT_CURL",
+		"GIT_HTTP", "GIT_GRAFT", "GIT_SHALLOW", "GIT_REPLACE", "GIT_QUARANTINE", "GIT_INTERNAL", "GIT_TEST",
+		"GIT_REDIRECT", "GIT_SSL", "GIT_EXT"} {
 		if strings.HasPrefix(name, pre) {
 			return false
 		}
@@ -276,13 +293,20 @@ func harmlessConfig(key, val string) bool {
 		return val == "/dev/null"
 	case "core.editor", "sequence.editor":
 		return harmlessProgram(val)
-	case "core.quotepath", "core.abbrev", "core.autocrlf", "core.safecrlf", "core.eol", "core.ignorecase", "core.precomposeunicode", "core.commentchar", "core.whitespace", "core.filemode", "core.preloadindex", "core.longpaths", "core.symlinks", "core.trustctime", "core.checkstat", "core.warnambiguousrefs", "core.attributesfile", "core.excludesfile", "core.bigfilethreshold",
-		"safe.directory", "user.name", "user.email", "init.defaultbranch", "pull.rebase", "push.default", "tag.sort", "branch.sort", "grep.patterntype", "grep.linenumber", "grep.column", "grep.fullname", "grep.extendedregexp", "grep.threads", "interactive.singlekey", "feature.manyfiles", "index.threads", "pack.threads", "protocol.version", "i18n.logoutputencoding", "commit.gpgsign", "tag.gpgsign", "log.showsignature":
+	case "core.quotepath", "core.abbrev", "core.autocrlf", "core.safecrlf", "core.eol", "core.ignorecase",
+		"core.precomposeunicode", "core.commentchar", "core.whitespace", "core.filemode", "core.preloadindex",
+		"core.longpaths", "core.symlinks", "core.trustctime", "core.checkstat", "core.warnambiguousrefs",
+		"core.attributesfile", "core.excludesfile", "core.bigfilethreshold",
+		"safe.directory", "user.name", "user.email", "init.defaultbranch", "pull.rebase", "push.default", "tag.sort",
+		"branch.sort", "grep.patterntype", "grep.linenumber", "grep.column", "grep.fullname", "grep.extendedregexp",
+		"grep.threads", "interactive.singlekey", "feature.manyfiles", "index.threads", "pack.threads",
+		"protocol.version", "i18n.logoutputencoding", "commit.gpgsign", "tag.gpgsign", "log.showsignature":
 		return true
 	}
 	section, rest, _ := strings.Cut(k, ".")
 	switch section {
-	case "color", "column", "advice", "blame", "log", "status", "versionsort", "pretty", "format", "i18n", "notes", "shortlog", "showbranch":
+	case "color", "column", "advice", "blame", "log", "status", "versionsort", "pretty", "format", "i18n", "notes",
+		"shortlog", "showbranch":
 		return true
 	case "diff":
 		switch rest {

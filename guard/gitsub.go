@@ -16,15 +16,31 @@ const (
 // gitKind classifies git's own commands.
 func gitKind(sub string) gitClass {
 	switch sub {
-	case "annotate", "blame", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "cherry", "column", "count-objects", "describe", "diff", "diff-files", "diff-index", "diff-tree", "diff-pairs",
-		"fmt-merge-msg", "for-each-ref", "format-patch", "fsck", "get-tar-commit-id", "grep", "help", "interpret-trailers", "log", "ls-files", "ls-remote", "ls-tree", "merge-base", "merge-file", "name-rev", "patch-id", "range-diff", "rev-list", "rev-parse", "shortlog", "show", "show-branch", "show-index", "show-ref",
-		"status", "stripspace", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "archive", "last-modified", "show-diff", "url-parse":
+	case "annotate", "blame", "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "cherry",
+		"column", "count-objects", "describe", "diff", "diff-files", "diff-index", "diff-tree", "diff-pairs",
+		"fmt-merge-msg", "for-each-ref", "format-patch", "fsck", "get-tar-commit-id", "grep", "help",
+		"interpret-trailers", "log", "ls-files", "ls-remote", "ls-tree", "merge-base", "merge-file", "name-rev",
+		"patch-id", "range-diff", "rev-list", "rev-parse", "shortlog", "show", "show-branch", "show-index", "show-ref",
+		"status", "stripspace", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged",
+		"archive", "last-modified", "show-diff", "url-parse":
 		return gitReads
-	case "branch", "tag", "stash", "remote", "config", "worktree", "notes", "reflog", "bisect", "submodule", "sparse-checkout", "symbolic-ref", "update-index", "bundle", "rerere", "replace", "hash-object", "apply", "commit-graph", "multi-pack-index", "hook", "refs", "repo", "difftool", "mktree-list", "clean-list":
+	case "branch", "tag", "stash", "remote", "config", "worktree", "notes", "reflog", "bisect", "submodule",
+		"sparse-checkout", "symbolic-ref", "update-index", "bundle", "rerere", "replace", "hash-object", "apply",
+		"commit-graph", "multi-pack-index", "hook", "refs", "repo", "difftool", "mktree-list", "clean-list":
 		return gitLists
-	case "add", "am", "backfill", "bugreport", "checkout", "checkout--worker", "checkout-index", "cherry-pick", "citool", "clean", "clone", "commit", "commit-tree", "credential", "credential-cache", "credential-store", "cvsexportcommit", "cvsimport", "cvsserver", "daemon", "diagnose", "fast-export", "fast-import", "fetch", "fetch-pack", "filter-branch", "filter-repo", "for-each-repo",
-		"fsmonitor--daemon", "gc", "gui", "history", "http-backend", "http-fetch", "http-push", "imap-send", "index-pack", "init", "init-db", "instaweb", "mailinfo", "mailsplit", "maintenance", "merge", "merge-index", "merge-octopus", "merge-one-file", "merge-ours", "merge-recursive", "merge-resolve", "merge-subtree", "merge-tree", "mergetool", "mktag", "mktree", "mv", "p4",
-		"pack-objects", "pack-redundant", "pack-refs", "prune", "prune-packed", "pull", "push", "quiltimport", "read-tree", "rebase", "receive-pack", "remote-ext", "remote-fd", "remote-http", "remote-https", "repack", "replay", "request-pull", "reset", "restore", "revert", "rm", "scalar", "send-email", "send-pack", "sh-i18n", "shell", "sh-setup", "stage", "subtree", "svn", "switch", "unpack-file", "unpack-objects", "update-ref", "update-server-info", "upload-archive", "upload-pack", "write-tree", "web--browse", "flow", "town", "archimport":
+	case "add", "am", "backfill", "bugreport", "checkout", "checkout--worker", "checkout-index", "cherry-pick",
+		"citool", "clean", "clone", "commit", "commit-tree", "credential", "credential-cache", "credential-store",
+		"cvsexportcommit", "cvsimport", "cvsserver", "daemon", "diagnose", "fast-export", "fast-import", "fetch",
+		"fetch-pack", "filter-branch", "filter-repo", "for-each-repo",
+		"fsmonitor--daemon", "gc", "gui", "history", "http-backend", "http-fetch", "http-push", "imap-send",
+		"index-pack", "init", "init-db", "instaweb", "mailinfo", "mailsplit", "maintenance", "merge", "merge-index",
+		"merge-octopus", "merge-one-file", "merge-ours", "merge-recursive", "merge-resolve", "merge-subtree",
+		"merge-tree", "mergetool", "mktag", "mktree", "mv", "p4",
+		"pack-objects", "pack-redundant", "pack-refs", "prune", "prune-packed", "pull", "push", "quiltimport",
+		"read-tree", "rebase", "receive-pack", "remote-ext", "remote-fd", "remote-http", "remote-https", "repack",
+		"replay", "request-pull", "reset", "restore", "revert", "rm", "scalar", "send-email", "send-pack", "sh-i18n",
+		"shell", "sh-setup", "stage", "subtree", "svn", "switch", "unpack-file", "unpack-objects", "update-ref",
+		"update-server-info", "upload-archive", "upload-pack", "write-tree", "web--browse", "flow", "town", "archimport":
 		return gitWrites
 	}
 	return gitUnknown
@@ -192,11 +208,13 @@ func listing(sub string, rest []arg) bool {
 	}
 	switch sub {
 	case "branch":
-		return flags(rest, "arvqil", "--all --remotes --verbose --list --show-current --color --no-color --column --no-column --ignore-case --omit-empty --quiet --no-abbrev",
+		return flags(rest, "arvqil",
+			"--all --remotes --verbose --list --show-current --color --no-color --column --no-column --ignore-case --omit-empty --quiet --no-abbrev",
 			"--contains --no-contains --merged --no-merged --points-at --sort --format --abbrev",
 			"-l --list --contains --no-contains --merged --no-merged --points-at")
 	case "tag":
-		return flags(rest, "lniv0123456789", "--list --color --no-color --column --no-column --ignore-case --omit-empty --verify",
+		return flags(rest, "lniv0123456789",
+			"--list --color --no-color --column --no-column --ignore-case --omit-empty --verify",
 			"--contains --no-contains --merged --no-merged --points-at --sort --format",
 			"-l --list -n --contains --no-contains --merged --no-merged --points-at -v --verify")
 	case "stash":
@@ -234,7 +252,9 @@ func listing(sub string, rest []arg) bool {
 		return verb == "log" || verb == "terms"
 	case "submodule":
 		for _, a := range rest {
-			if strings.HasPrefix(a.s, "-") && a.s != "--quiet" && a.s != "-q" && a.s != "--cached" && a.s != "--recursive" && a.s != "--files" && a.s != "--" && !strings.HasPrefix(a.s, "-n") && !strings.HasPrefix(a.s, "--summary-limit") {
+			if strings.HasPrefix(a.s, "-") && a.s != "--quiet" && a.s != "-q" && a.s != "--cached" &&
+				a.s != "--recursive" && a.s != "--files" && a.s != "--" && !strings.HasPrefix(a.s, "-n") &&
+				!strings.HasPrefix(a.s, "--summary-limit") {
 				return false
 			}
 		}
@@ -368,7 +388,9 @@ func configReads(rest []arg) bool {
 		switch name {
 		case "-l", "--list", "--get", "--get-all", "--get-regexp", "--get-urlmatch", "--get-color", "--get-colorbool":
 			reads = true
-		case "-z", "--null", "--name-only", "--show-origin", "--show-scope", "--show-names", "--bool", "--int", "--bool-or-int", "--path", "--expiry-date", "--global", "--system", "--local", "--worktree", "--includes", "--no-includes", "--no-type", "--all", "--regexp", "--fixed-value":
+		case "-z", "--null", "--name-only", "--show-origin", "--show-scope", "--show-names", "--bool", "--int",
+			"--bool-or-int", "--path", "--expiry-date", "--global", "--system", "--local", "--worktree", "--includes",
+			"--no-includes", "--no-type", "--all", "--regexp", "--fixed-value":
 		case "-f", "--file", "--blob", "--type", "--default", "-t", "--url", "--value", "--bool-or-str":
 			if !has {
 				i++
@@ -399,7 +421,10 @@ func (j *judge) gitApply(sc *scope, rest []arg) {
 		}
 		name, val, has := strings.Cut(s, "=")
 		switch name {
-		case "--check", "--stat", "--numstat", "--summary", "-R", "--reverse", "--reject", "--recount", "--unidiff-zero", "--apply", "--no-add", "--allow-overlap", "--inaccurate-eof", "-v", "--verbose", "-q", "--quiet", "-z", "--allow-empty", "--binary", "--allow-binary-replacement", "--ignore-whitespace", "--ignore-space-change", "--whitespace", "--exclude", "--include", "--":
+		case "--check", "--stat", "--numstat", "--summary", "-R", "--reverse", "--reject", "--recount",
+			"--unidiff-zero", "--apply", "--no-add", "--allow-overlap", "--inaccurate-eof", "-v", "--verbose", "-q",
+			"--quiet", "-z", "--allow-empty", "--binary", "--allow-binary-replacement", "--ignore-whitespace",
+			"--ignore-space-change", "--whitespace", "--exclude", "--include", "--":
 			if !has && (name == "--exclude" || name == "--include" || name == "--whitespace") {
 				i++
 			}

@@ -57,12 +57,15 @@ func HookAnswer(client string, event []byte, p *Policy) (a Answer) {
 	}
 	if p.Canary != nil {
 		defer func() {
-			a.Record = encode(CanaryRecord{Nonce: p.Canary.Nonce, Client: client, Event: ev.Name, Tool: ev.Tool, Refused: a.Exit == 2})
+			a.Record = encode(CanaryRecord{Nonce: p.Canary.Nonce, Client: client, Event: ev.Name, Tool: ev.Tool,
+				Refused: a.Exit == 2})
 		}()
 	}
 	switch ev.Name {
 	case "PreToolUse", "BeforeTool", "PermissionRequest":
-	case "PostToolUse", "PostToolUseFailure", "AfterTool", "Stop", "SubagentStop", "SubagentStart", "SessionStart", "SessionEnd", "UserPromptSubmit", "Notification", "PreCompact", "PostCompact", "PreCompress", "BeforeAgent", "AfterAgent", "BeforeModel", "AfterModel", "BeforeToolSelection":
+	case "PostToolUse", "PostToolUseFailure", "AfterTool", "Stop", "SubagentStop", "SubagentStart", "SessionStart",
+		"SessionEnd", "UserPromptSubmit", "Notification", "PreCompact", "PostCompact", "PreCompress", "BeforeAgent",
+		"AfterAgent", "BeforeModel", "AfterModel", "BeforeToolSelection":
 		return Answer{}
 	default:
 		return bad("the hook's event has no known name")

@@ -53,20 +53,29 @@ func TestHookAnswer(t *testing.T) {
 		exit          int
 		says, why     string
 	}{
-		{"claude", `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"git commit -m x"}}`, p, 2, "the harness commits", "a refusal says what to do"},
-		{"codex", `{"hook_event_name":"PreToolUse","tool_name":"apply_patch","tool_input":{"command":"*** Delete File: .git/HEAD"}}`, p, 2, "git directory", "a patch"},
-		{"gemini", `{"hook_event_name":"BeforeTool","tool_name":"write_file","tool_input":{"file_path":".git/HEAD"}}`, p, 2, "git directory", "another client's event"},
-		{"claude", `{"hook_event_name":"PreToolUse","tool_name":"Bash","cwd":"/srv/code/app/.git","tool_input":{"command":"rm HEAD"}}`, p, 2, "git directory", "the client's folder counts"},
-		{"claude", `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}`, p, 0, "", "ordinary work"},
+		{"claude", `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"git commit -m x"}}`, p,
+			2, "the harness commits", "a refusal says what to do"},
+		{"codex",
+			`{"hook_event_name":"PreToolUse","tool_name":"apply_patch","tool_input":{"command":"*** Delete File: .git/HEAD"}}`, p, 2, "git directory", "a patch"},
+		{"gemini", `{"hook_event_name":"BeforeTool","tool_name":"write_file","tool_input":{"file_path":".git/HEAD"}}`,
+			p, 2, "git directory", "another client's event"},
+		{"claude",
+			`{"hook_event_name":"PreToolUse","tool_name":"Bash","cwd":"/srv/code/app/.git","tool_input":{"command":"rm HEAD"}}`, p, 2, "git directory", "the client's folder counts"},
+		{"claude", `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}`, p, 0, "",
+			"ordinary work"},
 		{"claude", `{"hook_event_name":"Stop"}`, p, 0, "", "nothing is about to run"},
-		{"claude", `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}`, nil, 2, "no policy", "fails closed"},
+		{"claude", `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}`, nil, 2,
+			"no policy", "fails closed"},
 		{"claude", `not json`, p, 2, "not JSON", "fails closed"},
 		{"claude", ``, p, 2, "not JSON", "fails closed"},
 		{"claude", `{}`, p, 2, "no known name", "fails closed"},
 		{"claude", `{"hook_event_name":"PreToolUse"}`, p, 2, "no tool", "fails closed"},
-		{"claude", `{"hook_event_name":"BrandNew","tool_name":"Bash","tool_input":{"command":"ls"}}`, p, 2, "no known name", "an event of a later version is not waved through"},
-		{"claude", `{"hook_event_name":"PreToolUse","tool_name":"Teleport","tool_input":{}}`, p, 2, "not offered", "nor is a tool"},
-		{"other", `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}`, p, 2, "unknown client", "fails closed"},
+		{"claude", `{"hook_event_name":"BrandNew","tool_name":"Bash","tool_input":{"command":"ls"}}`, p, 2,
+			"no known name", "an event of a later version is not waved through"},
+		{"claude", `{"hook_event_name":"PreToolUse","tool_name":"Teleport","tool_input":{}}`, p, 2, "not offered",
+			"nor is a tool"},
+		{"other", `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}`, p, 2,
+			"unknown client", "fails closed"},
 	} {
 		a := HookAnswer(c.client, []byte(c.event), c.policy)
 		if a.Exit != c.exit || !strings.Contains(string(a.Stderr), c.says) {
@@ -83,7 +92,8 @@ func TestHookAnswer(t *testing.T) {
 				Reason   string `json:"permissionDecisionReason"`
 			} `json:"hookSpecificOutput"`
 		}
-		if err := json.Unmarshal(a.Stdout, &out); err != nil || out.Decision != "deny" && (out.Specific.Decision != "deny" || out.Specific.Reason == "" || out.Specific.Event != "PreToolUse") {
+		if err := json.Unmarshal(a.Stdout, &out); err != nil || out.Decision != "deny" &&
+			(out.Specific.Decision != "deny" || out.Specific.Reason == "" || out.Specific.Event != "PreToolUse") {
 			t.Errorf("the JSON form refuses too: %s (%v)", a.Stdout, err)
 		}
 	}
@@ -92,19 +102,23 @@ func TestHookAnswer(t *testing.T) {
 func TestHookRewrites(t *testing.T) {
 	p := New("/srv/code/app", "/home/user")
 	p.Toolchain, _ = NewToolchain("python-uv")
-	a := HookAnswer("claude", []byte(`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"pytest -q","timeout":9}}`), p)
+	a := HookAnswer("claude",
+		[]byte(`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"pytest -q","timeout":9}}`), p)
 	want := `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":{"command":"uv run pytest -q","timeout":9}}}` + "\n"
 	if diff := cmp.Diff(want, string(a.Stdout)); diff != "" || a.Exit != 0 {
 		t.Errorf("exit %d, answer (-want +got):\n%s", a.Exit, diff)
 	}
-	if a := HookAnswer("codex", []byte(`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"pytest -q"}}`), p); len(a.Stdout) > 0 {
+	if a := HookAnswer("codex",
+		[]byte(`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"pytest -q"}}`),
+		p); len(a.Stdout) > 0 {
 		t.Errorf("codex is not known to take other arguments: %s", a.Stdout)
 	}
 }
 
 func TestAnswerJSONL(t *testing.T) {
 	in := strings.Join([]string{
-		`{"command":"git status","verdict":"ignored"}`, `{"command":"git push"}`, ``, `{"cmd":"ls"}`, `[1]`, `{"command":"` + strings.Repeat("x", maxLine) + `"}`, `{"command":""}`, `{"command":"ls"}`,
+		`{"command":"git status","verdict":"ignored"}`, `{"command":"git push"}`, ``, `{"cmd":"ls"}`, `[1]`,
+		`{"command":"` + strings.Repeat("x", maxLine) + `"}`, `{"command":""}`, `{"command":"ls"}`,
 	}, "\n") // the last line has no end
 	var out bytes.Buffer
 	if err := AnswerJSONL(strings.NewReader(in), &out, New("/srv/code/app", "")); err != nil {
@@ -118,7 +132,8 @@ func TestAnswerJSONL(t *testing.T) {
 		}
 		got = append(got, m["verdict"]+" "+m["class"])
 	}
-	want := []string{"allow ", "deny git-write", "deny input", "deny input", "deny input", "deny input", "allow ", "allow "}
+	want := []string{"allow ", "deny git-write", "deny input", "deny input", "deny input", "deny input", "allow ",
+		"allow "}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

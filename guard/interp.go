@@ -16,9 +16,11 @@ func (j *judge) interpreter(sc *scope, base string, args []arg, in stream) bool 
 		if j.pythonModule(sc, args, in) {
 			return true
 		}
-	case base == "bun" && !hasWord(rest, "-e") && !hasWord(rest, "--eval") && !hasWord(rest, "-p") && !hasWord(rest, "--print"):
+	case base == "bun" && !hasWord(rest, "-e") && !hasWord(rest, "--eval") && !hasWord(rest, "-p") &&
+		!hasWord(rest, "--print"):
 		return false
-	case base == "node" || base == "nodejs" || base == "bun" || base == "deno" || base == "qjs" || base == "tsx" || base == "ts-node" || base == "iojs":
+	case base == "node" || base == "nodejs" || base == "bun" || base == "deno" || base == "qjs" || base == "tsx" ||
+		base == "ts-node" || base == "iojs":
 		evalOpts, argOpts, lang = "ep", "rC", "node"
 		if base == "deno" && len(rest) > 1 && rest[0].s == "eval" {
 			for _, a := range rest[1:] {
@@ -34,7 +36,10 @@ func (j *judge) interpreter(sc *scope, base string, args []arg, in stream) bool 
 		evalOpts, argOpts, lang = "rBRE", "dcz", "php"
 	case strings.HasPrefix(base, "lua") || base == "texlua":
 		evalOpts, argOpts, lang = "e", "l", "lua"
-	case base == "Rscript" || base == "R" || base == "julia" || base == "ghc" || base == "groovy" || base == "scala" || base == "elixir" || base == "osascript" || base == "guile" || base == "racket" || base == "sbcl" || base == "ocaml" || base == "raku" || base == "erl" || base == "octave" || base == "swift" || base == "pwsh" || base == "powershell" || base == "nu" || base == "janet" || base == "bb" || base == "clojure":
+	case base == "Rscript" || base == "R" || base == "julia" || base == "ghc" || base == "groovy" || base == "scala" ||
+		base == "elixir" || base == "osascript" || base == "guile" || base == "racket" || base == "sbcl" ||
+		base == "ocaml" || base == "raku" || base == "erl" || base == "octave" || base == "swift" || base == "pwsh" ||
+		base == "powershell" || base == "nu" || base == "janet" || base == "bb" || base == "clojure":
 		evalOpts, argOpts = "eEc", ""
 	case base == "expect" || strings.HasPrefix(base, "tclsh") || base == "wish":
 		evalOpts, lang = "c", "tcl"
@@ -121,7 +126,8 @@ func (j *judge) interpreter(sc *scope, base string, args []arg, in stream) bool 
 			}
 		}
 	}
-	if len(rest) == 0 || strings.HasPrefix(rest[len(rest)-1].s, "-") && len(rest) == 1 && rest[0].s != "-v" && rest[0].s != "--version" && rest[0].s != "-V" {
+	if len(rest) == 0 || strings.HasPrefix(rest[len(rest)-1].s, "-") && len(rest) == 1 && rest[0].s != "-v" &&
+		rest[0].s != "--version" && rest[0].s != "-V" {
 		j.codeInput(sc, lang, in)
 	}
 	return true
@@ -290,7 +296,8 @@ func (j *judge) editor(sc *scope, base string, rest []arg, in stream) {
 	j.editorFiles(sc, base, rest)
 	try := func(s string) {
 		s = strings.TrimLeft(s, ": \t")
-		for _, pre := range []string{"silent!", "silent", "sil", "exe", "execute", "exec", "r", "read", "w", "%", "term", "terminal", "lua", "normal"} {
+		for _, pre := range []string{"silent!", "silent", "sil", "exe", "execute", "exec", "r", "read", "w", "%",
+			"term", "terminal", "lua", "normal"} {
 			if v, ok := strings.CutPrefix(s, pre+" "); ok {
 				s = strings.TrimLeft(v, ": \t")
 			}
@@ -322,7 +329,8 @@ func (j *judge) editor(sc *scope, base string, rest []arg, in stream) {
 		switch {
 		case strings.HasPrefix(a.s, "+") && len(a.s) > 1:
 			try(a.s[1:])
-		case strings.HasPrefix(prev, "-") && !strings.HasPrefix(prev, "--") && strings.HasSuffix(prev, "c") || prev == "--cmd" || prev == "--eval" || prev == "-eval" || prev == "--execute" || prev == "-S":
+		case strings.HasPrefix(prev, "-") && !strings.HasPrefix(prev, "--") && strings.HasSuffix(prev, "c") ||
+			prev == "--cmd" || prev == "--eval" || prev == "-eval" || prev == "--execute" || prev == "-S":
 			if prev == "-S" {
 				if f, ok := sc.made(a.s); ok {
 					for _, line := range strings.Split(f.text, "\n") {
@@ -352,7 +360,8 @@ func (j *judge) editor(sc *scope, base string, rest []arg, in stream) {
 // editorFiles judges the files that a scripted editor is opened on.
 func (j *judge) editorFiles(sc *scope, base string, rest []arg) {
 	for i, a := range rest {
-		if strings.HasPrefix(a.s, "-") || strings.HasPrefix(a.s, "+") || base == "view" || base == "less" || base == "more" || i > 0 && strings.HasPrefix(rest[i-1].s, "-") && len(rest[i-1].s) == 2 && rest[i-1].s != "-s" {
+		if strings.HasPrefix(a.s, "-") || strings.HasPrefix(a.s, "+") || base == "view" || base == "less" ||
+			base == "more" || i > 0 && strings.HasPrefix(rest[i-1].s, "-") && len(rest[i-1].s) == 2 && rest[i-1].s != "-s" {
 			continue
 		}
 		j.gitOnly(sc, a)

@@ -65,7 +65,9 @@ func (j *judge) launcher(sc *scope, base string, args []arg, in stream) bool {
 				j.runCommand(sc, rest[i:], stream{})
 			}
 		}
-	case "hyperfine", "concurrently", "nodemon", "watchexec", "chokidar", "onchange", "reflex", "air", "modd", "wait-on", "start-server-and-test", "npm-run-all", "just", "task", "mprocs", "overmind", "foreman", "honcho", "poe", "taskipy", "multitime", "bench", "gotestsum", "cargo-watch":
+	case "hyperfine", "concurrently", "nodemon", "watchexec", "chokidar", "onchange", "reflex", "air", "modd",
+		"wait-on", "start-server-and-test", "npm-run-all", "just", "task", "mprocs", "overmind", "foreman", "honcho",
+		"poe", "taskipy", "multitime", "bench", "gotestsum", "cargo-watch":
 		j.lines(sc, rest)
 	case "socat", "ncat", "nc", "netcat":
 		for i, a := range rest {
@@ -95,7 +97,11 @@ func (j *judge) launcher(sc *scope, base string, args []arg, in stream) bool {
 		if len(rest) > 2 && rest[0].s == "exec" {
 			j.runCommand(sc, rest[2:], in)
 		}
-	case "git-shell", "nix", "nix-shell", "guix", "devbox", "flox", "conda-run", "toolbox", "distrobox", "flatpak", "flatpak-spawn", "bwrap", "unsquashfs", "mise", "rtx", "asdf", "rbenv", "nodenv", "goenv", "pyenv", "rustup", "volta", "fnm", "nvm", "n", "bundle", "jenv", "sdk", "rye", "hatch", "pdm", "pixi", "tox", "nox", "uvx", "uv", "pipx", "npx", "bunx", "npm", "pnpm", "yarn", "bun", "corepack", "lerna", "nx", "turbo", "rush", "moon", "dlx", "cargo", "poetry":
+	case "git-shell", "nix", "nix-shell", "guix", "devbox", "flox", "conda-run", "toolbox", "distrobox", "flatpak",
+		"flatpak-spawn", "bwrap", "unsquashfs", "mise", "rtx", "asdf", "rbenv", "nodenv", "goenv", "pyenv", "rustup",
+		"volta", "fnm", "nvm", "n", "bundle", "jenv", "sdk", "rye", "hatch", "pdm", "pixi", "tox", "nox", "uvx", "uv",
+		"pipx", "npx", "bunx", "npm", "pnpm", "yarn", "bun", "corepack", "lerna", "nx", "turbo", "rush", "moon", "dlx",
+		"cargo", "poetry":
 		return j.toolRunner(sc, base, args, in)
 	default:
 		return false
@@ -157,7 +163,8 @@ func (j *judge) xargs(sc *scope, rest []arg, in stream) {
 			i++
 		case s == "--max-args" || s == "--max-procs" || s == "--max-lines" || s == "--delimiter" || s == "--max-chars":
 			i++
-		case strings.HasPrefix(s, "-0") && strings.HasSuffix(s, "I") || strings.HasPrefix(s, "-r") && strings.HasSuffix(s, "I"):
+		case strings.HasPrefix(s, "-0") && strings.HasSuffix(s, "I") || strings.HasPrefix(s, "-r") &&
+			strings.HasSuffix(s, "I"):
 			i++
 			if i < len(rest) {
 				replace = rest[i].s
@@ -240,7 +247,8 @@ func (j *judge) parallel(sc *scope, rest []arg, in stream) {
 			break
 		}
 		switch s {
-		case "-j", "-a", "-I", "-n", "-N", "-L", "-S", "-d", "--jobs", "--arg-file", "--colsep", "--delay", "--timeout", "--joblog", "--results", "--tempdir", "--max-args", "--sshlogin", "--wd", "--retries", "--halt":
+		case "-j", "-a", "-I", "-n", "-N", "-L", "-S", "-d", "--jobs", "--arg-file", "--colsep", "--delay", "--timeout",
+			"--joblog", "--results", "--tempdir", "--max-args", "--sshlogin", "--wd", "--retries", "--halt":
 			i++
 		}
 	}
@@ -372,7 +380,8 @@ func findFilter(expr []arg) filter {
 			}
 			f.named = true
 			if strings.Contains(a.s, "name") && a.s != "-wholename" {
-				for _, n := range []string{".git", "HEAD", "config", "index", "refs", "hooks", "packed-refs", "index.lock", "HEAD.lock", "pre-commit", "pre-push", "objects", "logs", "info", "ORIG_HEAD", "main", "master"} {
+				for _, n := range []string{".git", "HEAD", "config", "index", "refs", "hooks", "packed-refs",
+					"index.lock", "HEAD.lock", "pre-commit", "pre-push", "objects", "logs", "info", "ORIG_HEAD", "main", "master"} {
 					if matchGlob(next, n) {
 						f.gitName = true
 					}

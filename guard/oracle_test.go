@@ -17,7 +17,8 @@ func TestAllowedGitReads(t *testing.T) {
 		t.Skip("no git on this machine")
 	}
 	dir := t.TempDir()
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "PAGER=cat", "LC_ALL=C", "SYSTEMROOT=" + os.Getenv("SYSTEMROOT")}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0",
+		"GIT_TERMINAL_PROMPT=0", "PAGER=cat", "LC_ALL=C", "SYSTEMROOT=" + os.Getenv("SYSTEMROOT")}
 	repo := filepath.Join(dir, "repo")
 	run := func(args ...string) (string, error) {
 		cmd := exec.Command(git, args...)
@@ -87,7 +88,8 @@ func TestAllowedGitReads(t *testing.T) {
 	for _, list := range []string{"dev.jsonl", "redteam.jsonl", "redteam2.jsonl", "redteam3.jsonl"} {
 		for _, s := range readSamples(t, list) {
 			rest, ok := strings.CutPrefix(s.Command, "git ")
-			if !ok || s.Verdict != Allow || strings.ContainsAny(s.Command, "|&;<>$`()\n*#") || strings.Contains(s.Command, "/tmp") || strings.HasPrefix(rest, "ralph") || strings.HasPrefix(rest, "apply") {
+			if !ok || s.Verdict != Allow || strings.ContainsAny(s.Command, "|&;<>$`()\n*#") ||
+				strings.Contains(s.Command, "/tmp") || strings.HasPrefix(rest, "ralph") || strings.HasPrefix(rest, "apply") {
 				continue
 			}
 			if v := p.Judge(s.Command); !v.Allowed() {
@@ -123,18 +125,24 @@ func TestGitAbbreviations(t *testing.T) {
 	p := New("/srv/code/app", "")
 	taken := 0
 	for _, c := range []struct{ sub, option, operands string }{
-		{"branch", "--move", "a b"}, {"branch", "--delete", "a"}, {"branch", "--copy", "a b"}, {"branch", "--force", "a b"}, {"branch", "--edit-description", ""},
-		{"branch", "--set-upstream-to", "a"}, {"branch", "--unset-upstream", ""}, {"tag", "--delete", "a"}, {"tag", "--force", "a"}, {"tag", "--annotate", "a"},
-		{"config", "--unset", "a.b"}, {"config", "--add", "a.b c"}, {"config", "--replace-all", "a.b c"}, {"config", "--rename-section", "a b"}, {"config", "--edit", ""},
-		{"grep", "--open-files-in-pager", "x"}, {"fsck", "--lost-found", ""}, {"apply", "--index", "p"}, {"apply", "--cached", "p"}, {"apply", "--3way", "p"},
+		{"branch", "--move", "a b"}, {"branch", "--delete", "a"}, {"branch", "--copy", "a b"},
+		{"branch", "--force", "a b"}, {"branch", "--edit-description", ""},
+		{"branch", "--set-upstream-to", "a"}, {"branch", "--unset-upstream", ""}, {"tag", "--delete", "a"},
+		{"tag", "--force", "a"}, {"tag", "--annotate", "a"},
+		{"config", "--unset", "a.b"}, {"config", "--add", "a.b c"}, {"config", "--replace-all", "a.b c"},
+		{"config", "--rename-section", "a b"}, {"config", "--edit", ""},
+		{"grep", "--open-files-in-pager", "x"}, {"fsck", "--lost-found", ""}, {"apply", "--index", "p"},
+		{"apply", "--cached", "p"}, {"apply", "--3way", "p"},
 		{"symbolic-ref", "--delete", "x"}, {"ls-remote", "--upload-pack", "x ."},
 	} {
 		for n := 3; n <= len(c.option); n++ {
 			short := c.option[:n]
 			cmd := exec.Command(git, append([]string{"-C", dir, c.sub, short}, strings.Fields(c.operands)...)...)
-			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_EDITOR=true", "GIT_PAGER=true", "LC_ALL=C", "SYSTEMROOT=" + os.Getenv("SYSTEMROOT")}
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_EDITOR=true", "GIT_PAGER=true",
+				"LC_ALL=C", "SYSTEMROOT=" + os.Getenv("SYSTEMROOT")}
 			out, _ := cmd.CombinedOutput()
-			if msg := string(out); strings.Contains(msg, "unknown option") || strings.Contains(msg, "ambiguous option") || strings.Contains(msg, "usage: git") && n < len(c.option) {
+			if msg := string(out); strings.Contains(msg, "unknown option") ||
+				strings.Contains(msg, "ambiguous option") || strings.Contains(msg, "usage: git") && n < len(c.option) {
 				continue
 			}
 			taken++

@@ -31,21 +31,27 @@ func (j *judge) otherTool(sc *scope, base string, args []arg, in stream) bool {
 			refuse(base + " " + clip(verb+" "+verb2) + " changes something at the host of the repository")
 		}
 	case "jj":
-		if !contains(" log status st diff show help version root evolog evolution-log interdiff", verb) && !contains("file:list file:show file:annotate op:log operation:log op:show op:diff config:get config:list config:path bookmark:list branch:list tag:list git:remote workspace:list workspace:root resolve:--list", verb+":"+verb2) && !(verb == "git" && verb2 == "remote" && hasWord(rest, "list")) {
+		if !contains(" log status st diff show help version root evolog evolution-log interdiff", verb) &&
+			!contains(
+				"file:list file:show file:annotate op:log operation:log op:show op:diff config:get config:list config:path bookmark:list branch:list tag:list git:remote workspace:list workspace:root resolve:--list", verb+":"+verb2) && !(verb == "git" && verb2 == "remote" && hasWord(rest, "list")) {
 			refuse("jj " + clip(verb) + " changes the repository")
 		} else if j.hasConfigOption(rest) {
 			refuse("settings given to jj on the line may run a program")
 		}
 	case "hg", "chg", "sl", "sapling":
-		if !contains(" log status st diff cat annotate blame branches tags heads id identify parents paths summary sum files manifest grep root version help showconfig config incoming outgoing smartlog sl ssl show bookmarks locate export", verb) ||
+		if !contains(
+			" log status st diff cat annotate blame branches tags heads id identify parents paths summary sum files manifest grep root version help showconfig config incoming outgoing smartlog sl ssl show bookmarks locate export", verb) ||
 			contains("bookmarks config", verb) && len(rest) > 1 || j.hasConfigOption(rest) {
 			refuse(base + " " + clip(verb) + " changes the repository")
 		}
 	case "svn", "bzr", "brz", "fossil", "darcs", "pijul", "cvs", "p4", "got":
-		if !contains(" log status st stat diff cat blame annotate ann info list ls help version praise whatsnew record-status", verb) {
+		if !contains(
+			" log status st stat diff cat blame annotate ann info list ls help version praise whatsnew record-status", verb) {
 			refuse(base + " " + clip(verb) + " changes the repository")
 		}
-	case "stg", "gt", "graphite", "av", "git-town", "gitu", "lazygit", "gitui", "tig", "ghq", "gita", "mr", "repo", "topgit", "tg", "git-machete", "spr", "ghstack", "git-branchless", "gitk", "forgit", "gitbutler", "but", "git-spice", "gs", "aider", "cz", "git-cz", "czg", "commitizen", "gcm":
+	case "stg", "gt", "graphite", "av", "git-town", "gitu", "lazygit", "gitui", "tig", "ghq", "gita", "mr", "repo",
+		"topgit", "tg", "git-machete", "spr", "ghstack", "git-branchless", "gitk", "forgit", "gitbutler", "but",
+		"git-spice", "gs", "aider", "cz", "git-cz", "czg", "commitizen", "gcm":
 		switch {
 		case base == "gs" && (len(rest) == 0 || strings.HasPrefix(rest[0].s, "-")): // Ghostscript
 		case base == "gitk" || base == "tig" && (len(rest) == 0 || verb == "log" || verb == "show"):
@@ -53,8 +59,11 @@ func (j *judge) otherTool(sc *scope, base string, args []arg, in stream) bool {
 		default:
 			refuse(base + " changes the repository")
 		}
-	case "husky", "lefthook", "simple-git-hooks", "ghooks", "overcommit", "git-hooks", "yorkie", "captainhook", "hk", "prek":
-		if !(contains("run version help dump validate", verb)) && len(rest) > 0 || base == "simple-git-hooks" || base == "husky" && verb != "--version" && verb != "-v" || base == "overcommit" && len(rest) > 0 && contains("--install -i --uninstall -u --sign", rest[0].s) {
+	case "husky", "lefthook", "simple-git-hooks", "ghooks", "overcommit", "git-hooks", "yorkie", "captainhook", "hk",
+		"prek":
+		if !(contains("run version help dump validate", verb)) && len(rest) > 0 || base == "simple-git-hooks" ||
+			base == "husky" && verb != "--version" && verb != "-v" || base == "overcommit" && len(rest) > 0 &&
+			contains("--install -i --uninstall -u --sign", rest[0].s) {
 			refuse(base + " writes git hooks")
 		}
 	case "pre-commit":
@@ -90,8 +99,12 @@ func (j *judge) otherTool(sc *scope, base string, args []arg, in stream) bool {
 		if verb == "tag" || verb == "publish" || verb == "version" && hasWord(rest, "--snapshot") {
 			refuse("changeset " + verb + " tags or publishes")
 		}
-	case "bump2version", "bumpversion", "bump-my-version", "bump-version", "bumpver", "tbump", "standard-version", "commit-and-tag-version", "semantic-release", "python-semantic-release", "release-it", "np", "auto", "goreleaser", "versionize", "nbgv", "shipit", "standard-release", "release-please", "release-plz", "git-release", "towncrier-release", "cocogitto", "cog", "svu", "release", "bumpp", "gitversion":
-		if hasWord(rest, "--help") || hasWord(rest, "-h") || hasWord(rest, "--version") || contains("check show help build healthcheck changelog --dry-run", verb) || contains("gitversion svu", base) {
+	case "bump2version", "bumpversion", "bump-my-version", "bump-version", "bumpver", "tbump", "standard-version",
+		"commit-and-tag-version", "semantic-release", "python-semantic-release", "release-it", "np", "auto",
+		"goreleaser", "versionize", "nbgv", "shipit", "standard-release", "release-please", "release-plz",
+		"git-release", "towncrier-release", "cocogitto", "cog", "svu", "release", "bumpp", "gitversion":
+		if hasWord(rest, "--help") || hasWord(rest, "-h") || hasWord(rest, "--version") ||
+			contains("check show help build healthcheck changelog --dry-run", verb) || contains("gitversion svu", base) {
 			return true
 		}
 		refuse(base + " commits, tags or publishes a version")
@@ -99,7 +112,8 @@ func (j *judge) otherTool(sc *scope, base string, args []arg, in stream) bool {
 		j.cargo(sc, rest, verb, verb2)
 	case "mvn", "mvnw", "gradle", "gradlew", "sbt":
 		for _, a := range rest {
-			if strings.HasPrefix(a.s, "release:") || strings.HasPrefix(a.s, "scm:") || a.s == "release" || a.s == "publish" && base != "mvn" {
+			if strings.HasPrefix(a.s, "release:") || strings.HasPrefix(a.s, "scm:") || a.s == "release" ||
+				a.s == "publish" && base != "mvn" {
 				refuse(base + " " + clip(a.s) + " commits, tags or publishes")
 			}
 		}
@@ -120,7 +134,8 @@ func verbs(rest []arg) (a, b string) {
 	for i := 0; i < len(rest); i++ {
 		s := rest[i].s
 		if strings.HasPrefix(s, "-") && s != "-" {
-			if contains("-R --repo --hostname -C --cwd --prefix --dir -w --workspace --filter --color --config --config-toml --cwd -r --repository", s) {
+			if contains(
+				"-R --repo --hostname -C --cwd --prefix --dir -w --workspace --filter --color --config --config-toml --cwd -r --repository", s) {
 				i++
 			}
 			continue
@@ -168,7 +183,8 @@ func ghReads(rest []arg, verb, verb2 string) bool {
 	}
 	switch verb2 {
 	case "view", "list", "ls", "diff", "checks", "status", "watch":
-		return contains("pr issue run repo release gist workflow label secret variable cache ruleset org project extension codespace ssh-key gpg-key alias config attestation", verb)
+		return contains(
+			"pr issue run repo release gist workflow label secret variable cache ruleset org project extension codespace ssh-key gpg-key alias config attestation", verb)
 	case "download":
 		return verb == "run" || verb == "release"
 	case "get":
@@ -195,7 +211,8 @@ func ghAPIReads(rest []arg) bool {
 			method = s[len("--method="):]
 		case strings.HasPrefix(s, "-X"):
 			method = s[2:]
-		case strings.HasPrefix(s, "-f"), strings.HasPrefix(s, "-F"), strings.HasPrefix(s, "--field"), strings.HasPrefix(s, "--raw-field"), strings.HasPrefix(s, "--input"):
+		case strings.HasPrefix(s, "-f"), strings.HasPrefix(s, "-F"), strings.HasPrefix(s, "--field"),
+			strings.HasPrefix(s, "--raw-field"), strings.HasPrefix(s, "--input"):
 			body = true
 		case s == "graphql":
 			for _, q := range rest {
@@ -218,10 +235,12 @@ func ghAPIReads(rest []arg) bool {
 func (j *judge) nodeManager(base string, rest []arg, verb, verb2 string) {
 	switch verb {
 	case "version":
-		if len(rest) == 1 || base == "npm" && verb2 == "" || hasWord(rest, "--no-git-tag-version") || hasWord(rest, "--git-tag-version=false") || base == "bun" {
+		if len(rest) == 1 || base == "npm" && verb2 == "" || hasWord(rest, "--no-git-tag-version") ||
+			hasWord(rest, "--git-tag-version=false") || base == "bun" {
 			return
 		}
-		j.deny(ClassOtherTools, base+" version commits and tags", "edit the version in package.json, or add --no-git-tag-version")
+		j.deny(ClassOtherTools, base+" version commits and tags",
+			"edit the version in package.json, or add --no-git-tag-version")
 	case "publish", "unpublish", "deprecate", "dist-tag", "owner", "login", "adduser", "token", "access":
 		if hasWord(rest, "--dry-run") || verb2 == "ls" || verb2 == "list" {
 			return
@@ -229,7 +248,8 @@ func (j *judge) nodeManager(base string, rest []arg, verb, verb2 string) {
 		j.deny(ClassOtherTools, base+" "+verb+" acts on the package registry", insteadTools)
 	case "config", "set":
 		for i, a := range rest {
-			if (a.s == "set" || strings.HasPrefix(a.s, "script-shell")) && strings.Contains(strings.Join(texts(rest[i:]), " "), "script-shell") {
+			if (a.s == "set" || strings.HasPrefix(a.s, "script-shell")) &&
+				strings.Contains(strings.Join(texts(rest[i:]), " "), "script-shell") {
 				j.deny(ClassUndecidable, "this changes the shell that scripts run in", "leave the setting")
 			}
 		}
@@ -271,7 +291,8 @@ func (j *judge) cargo(sc *scope, rest []arg, verb, verb2 string) {
 func (j *judge) ralph(_ *scope, rest []arg) {
 	verb, verb2 := verbs(rest)
 	switch verb {
-	case "", "tool", "status", "log", "show", "diff", "handoff", "history", "stats", "progress", "memory", "knowledge", "prompt", "tasks", "guard", "help", "version", "test", "lint", "typecheck", "deps", "doctor",
+	case "", "tool", "status", "log", "show", "diff", "handoff", "history", "stats", "progress", "memory", "knowledge",
+		"prompt", "tasks", "guard", "help", "version", "test", "lint", "typecheck", "deps", "doctor",
 		"mcp", "export", "fsck":
 		if verb == "fsck" && hasWord(rest, "--repair") {
 			break
@@ -287,5 +308,6 @@ func (j *judge) ralph(_ *scope, rest []arg) {
 	case "verify":
 		return
 	}
-	j.deny(ClassState, "git ralph "+clip(verb)+" steers the loop, and that is for people", "use the ralph_* tools (`git ralph tool NAME`), `git ralph status`, `git ralph prompt`")
+	j.deny(ClassState, "git ralph "+clip(verb)+" steers the loop, and that is for people",
+		"use the ralph_* tools (`git ralph tool NAME`), `git ralph status`, `git ralph prompt`")
 }

@@ -94,7 +94,8 @@ func (j *judge) lookup(sc *scope, name string) (string, bool) {
 		return string(holePPID), true
 	case "SHELL", "BASH":
 		return "/bin/bash", true
-	case "?", "#", "$", "!", "-", "UID", "EUID", "RANDOM", "SRANDOM", "SECONDS", "LINENO", "EPOCHSECONDS", "COLUMNS", "LINES", "SHLVL", "BASHPID":
+	case "?", "#", "$", "!", "-", "UID", "EUID", "RANDOM", "SRANDOM", "SECONDS", "LINENO", "EPOCHSECONDS", "COLUMNS",
+		"LINES", "SHLVL", "BASHPID":
 		return string(holeNum), true
 	case "PATH", "USER", "LOGNAME", "LANG", "HOSTNAME", "TERM", "OLDPWD":
 		return string(holeEnv), true

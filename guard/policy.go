@@ -79,9 +79,10 @@ func denied(class, reason, instead string) Verdict {
 // absolute and use slashes (a Windows path as C:/x). All slices may be nil; where
 // nil and empty differ, the JSON keeps them apart (null and []).
 type Policy struct {
-	Worktree string   `json:"worktree"`           // root of the worktree, where commands start
-	Home     string   `json:"home,omitempty"`     // the agent's HOME; empty = unknown
-	GitDirs  []string `json:"git_dirs,omitempty"` // git directory and common directory; any path with a .git part counts besides
+	Worktree string `json:"worktree"`       // root of the worktree, where commands start
+	Home     string `json:"home,omitempty"` // the agent's HOME; empty = unknown
+	// git directory and common directory; any path with a .git part counts besides
+	GitDirs  []string `json:"git_dirs,omitempty"`
 	State    []string `json:"state,omitempty"`    // places of the loop's own state besides .ralph and /run/git-ralph
 	Writable []string `json:"writable,omitempty"` // folders besides worktree and temporary folders that may be written
 	Temp     []string `json:"temp"`               // temporary folders; nil = /tmp, /var/tmp, /private/tmp, /dev/shm

@@ -158,7 +158,11 @@ func (j *judge) container(sc *scope, rest []arg) {
 			if i < len(rest) {
 				entry = rest[i].s
 			}
-		case "-v", "-w", "-e", "-u", "-p", "-l", "-h", "-m", "-c", "-n", "--volume", "--mount", "--workdir", "--env", "--user", "--publish", "--name", "--network", "--net", "--env-file", "--label", "--memory", "--cpus", "--platform", "--pull", "--add-host", "--device", "--gpus", "--hostname", "--cap-add", "--cap-drop", "--security-opt", "--ulimit", "--tmpfs", "--ipc", "--pid", "--restart", "--namespace", "--container", "--shm-size", "--userns", "--dns", "--profile", "--index":
+		case "-v", "-w", "-e", "-u", "-p", "-l", "-h", "-m", "-c", "-n", "--volume", "--mount", "--workdir", "--env",
+			"--user", "--publish", "--name", "--network", "--net", "--env-file", "--label", "--memory", "--cpus",
+			"--platform", "--pull", "--add-host", "--device", "--gpus", "--hostname", "--cap-add", "--cap-drop",
+			"--security-opt", "--ulimit", "--tmpfs", "--ipc", "--pid", "--restart", "--namespace", "--container",
+			"--shm-size", "--userns", "--dns", "--profile", "--index":
 			i++
 		}
 	}
@@ -362,7 +366,9 @@ func (j *judge) toolRunner(sc *scope, base string, args []arg, in stream) bool {
 			}
 			return false
 		}
-	case "bundle", "rbenv", "nodenv", "goenv", "pyenv", "jenv", "mise", "rtx", "asdf", "direnv", "fnm", "volta", "nvm", "corepack", "rye", "pdm", "hatch", "pixi", "poetry", "lerna", "conda-run", "toolbox", "distrobox", "flatpak-spawn", "devbox":
+	case "bundle", "rbenv", "nodenv", "goenv", "pyenv", "jenv", "mise", "rtx", "asdf", "direnv", "fnm", "volta", "nvm",
+		"corepack", "rye", "pdm", "hatch", "pixi", "poetry", "lerna", "conda-run", "toolbox", "distrobox",
+		"flatpak-spawn", "devbox":
 		for i, a := range rest {
 			switch a.s {
 			case "exec", "run", "x", "enter":
@@ -376,7 +382,8 @@ func (j *judge) toolRunner(sc *scope, base string, args []arg, in stream) bool {
 					}
 				}
 				if base == "asdf" || base == "nvm" || base == "fnm" {
-					for len(cmd) > 0 && (strings.HasPrefix(cmd[0].s, "-") || cmd[0].known() && strings.Trim(cmd[0].s, "v0123456789.") == "") {
+					for len(cmd) > 0 && (strings.HasPrefix(cmd[0].s, "-") || cmd[0].known() &&
+						strings.Trim(cmd[0].s, "v0123456789.") == "") {
 						cmd = cmd[1:]
 					}
 				}
@@ -432,7 +439,10 @@ func (j *judge) uvRun(sc *scope, rest []arg, in stream, tool bool) {
 				j.runCommand(sc, append([]arg{{s: "python3"}, {s: "-m"}}, rest[i+1:]...), in)
 			}
 			return
-		case "--with", "--with-editable", "--with-requirements", "-p", "--python", "--extra", "--group", "--no-group", "--only-group", "--env-file", "--project", "--directory", "--package", "--from", "--index", "--index-url", "-i", "--default-index", "--spec", "--refresh-package", "--no-extra", "--cache-dir", "-w", "--python-platform", "--exclude-newer":
+		case "--with", "--with-editable", "--with-requirements", "-p", "--python", "--extra", "--group", "--no-group",
+			"--only-group", "--env-file", "--project", "--directory", "--package", "--from", "--index", "--index-url",
+			"-i", "--default-index", "--spec", "--refresh-package", "--no-extra", "--cache-dir", "-w",
+			"--python-platform", "--exclude-newer":
 			i++
 		}
 	}

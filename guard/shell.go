@@ -63,7 +63,8 @@ func (j *judge) deny(class, reason, instead string) {
 
 // undecidable denies with the usual way out.
 func (j *judge) undecidable(what string) {
-	j.deny(ClassUndecidable, "it cannot be known beforehand "+what, "write the command out, without variables or generated text")
+	j.deny(ClassUndecidable, "it cannot be known beforehand "+what,
+		"write the command out, without variables or generated text")
 }
 
 // program parses and evaluates the text of a shell program, and returns what
@@ -273,7 +274,8 @@ func (j *judge) decoder(st *syntax.Stmt) (found bool) {
 	syntax.Walk(st, func(n syntax.Node) bool {
 		if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 {
 			switch baseName(c.Args[0].Lit()) {
-			case "base64", "base32", "xxd", "rev", "tr", "openssl", "curl", "wget", "gpg", "gunzip", "zcat", "printf", "awk", "python3", "python", "perl":
+			case "base64", "base32", "xxd", "rev", "tr", "openssl", "curl", "wget", "gpg", "gunzip", "zcat", "printf",
+				"awk", "python3", "python", "perl":
 				found = true
 			}
 		}

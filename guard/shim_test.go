@@ -26,7 +26,8 @@ func TestJudgeExec(t *testing.T) {
 		{"git -C /srv/code/app push", "", "/tmp", ClassGitWrite, "addressed by -C"},
 		{"git -C ../srv/code/app push", "", "/tmp", ClassGitWrite, "relative to the folder of the call"},
 		{"git --git-dir=/srv/bare/app.git gc", "", "/tmp", ClassGitWrite, "a git directory elsewhere"},
-		{"git --git-dir /tmp/t/.git --work-tree /tmp/t add .", "", "/srv/code/app", "", "another repository, from within the worktree"},
+		{"git --git-dir /tmp/t/.git --work-tree /tmp/t add .", "", "/srv/code/app", "",
+			"another repository, from within the worktree"},
 		{"git --work-tree /srv/code/app checkout .", "", "/tmp/t", ClassGitWrite, "it would write our files"},
 		{"git gc", "GIT_DIR=/srv/code/app/.git", "/tmp", ClassGitWrite, "addressed by the environment"},
 		{"git add x", "GIT_DIR=/tmp/t/.git", "/srv/code/app", "", "and away from it"},
@@ -53,7 +54,8 @@ func TestShims(t *testing.T) {
 	p.Toolchain, _ = NewToolchain("python-uv")
 	s := p.Shims("/opt/it's/git-ralph", "linux")
 	for _, n := range []string{"git", "pip", "pip3", "poetry", "virtualenv", "pytest", "python"} {
-		if s[n].Name != n || !strings.HasPrefix(s[n].Contents, "#!/bin/sh\n") || !strings.Contains(s[n].Contents, `'/opt/it'\''s/git-ralph' hook shim `+n+` "$@"`) {
+		if s[n].Name != n || !strings.HasPrefix(s[n].Contents, "#!/bin/sh\n") ||
+			!strings.Contains(s[n].Contents, `'/opt/it'\''s/git-ralph' hook shim `+n+` "$@"`) {
 			t.Errorf("shim %s: %+v", n, s[n])
 		}
 	}
@@ -74,7 +76,8 @@ func TestRewrite(t *testing.T) {
 		line, want, why string
 	}{
 		{uv, "pytest -q", "uv run pytest -q", "the example of the design"},
-		{uv, "cd api && pytest -k 'a b' && ruff check .", "cd api && uv run pytest -k 'a b' && uv run ruff check .", "each command of a line"},
+		{uv, "cd api && pytest -k 'a b' && ruff check .", "cd api && uv run pytest -k 'a b' && uv run ruff check .",
+			"each command of a line"},
 		{uv, "python3 -m mypy src | head", "uv run python3 -m mypy src | head", "in a pipe"},
 		{uv, "uv run pytest", "", "already there"},
 		{uv, "source .venv/bin/activate && pytest", "", "an environment of its own"},
@@ -153,7 +156,8 @@ func TestSchedulersAndPublishers(t *testing.T) {
 	for line, want := range map[string]bool{
 		"npx gh-pages -d dist": false, "gh-pages -d dist": false, "npx lint-staged": false, "pnpm dlx lint-staged": false,
 		"systemctl --user enable --now x.service": false, "systemctl --user status": true, "systemctl list-timers": true,
-		"systemd-run --user make": false, "at now": false, "at -l": true, "batch": false, "launchctl load x": false, "git ralph export": true,
+		"systemd-run --user make": false, "at now": false, "at -l": true, "batch": false, "launchctl load x": false,
+		"git ralph export": true,
 	} {
 		if v := p.JudgeIn(line, "/work/proj"); v.Allowed() != want {
 			t.Errorf("%s: %+v", line, v)

@@ -43,7 +43,8 @@ func NewToolchain(preset string) (Toolchain, error) {
 	t := Toolchain{Preset: preset}
 	t.Blocks = t.blocks()
 	if preset == "python-uv" {
-		for _, n := range []string{"pytest", "mypy", "ruff", "pyright", "black", "isort", "flake8", "pylint", "coverage", "tox", "nox", "bandit", "python", "python3", "ipython"} {
+		for _, n := range []string{"pytest", "mypy", "ruff", "pyright", "black", "isort", "flake8", "pylint",
+			"coverage", "tox", "nox", "bandit", "python", "python3", "ipython"} {
 			t.Rewrites = append(t.Rewrites, Rewrite{n, "uv run " + n})
 		}
 	}
@@ -71,7 +72,8 @@ func (t *Toolchain) blocks() []Block {
 		uvVenv   = "use `uv venv`; `uv run CMD` makes the environment by itself"
 	)
 	b := make([]Block, 0, 32)
-	for _, n := range []string{"pip *", "pip[0-9]* *", "easy_install *", "easy_install-* *", "pip-compile *", "pip-sync *", "python-pip *", "conda *", "mamba *", "micromamba *", "poetry *", "pipenv *"} {
+	for _, n := range []string{"pip *", "pip[0-9]* *", "easy_install *", "easy_install-* *", "pip-compile *",
+		"pip-sync *", "python-pip *", "conda *", "mamba *", "micromamba *", "poetry *", "pipenv *"} {
 		b = append(b, Block{Pattern(n), uvReason, uvAdd})
 	}
 	for _, n := range []string{"virtualenv *", "pyvenv *", "pyvenv-* *", "mkvirtualenv *"} {
@@ -79,17 +81,23 @@ func (t *Toolchain) blocks() []Block {
 	}
 	switch t.Preset {
 	case "node-pnpm":
-		for _, n := range []string{"npm i *", "npm install *", "npm ci *", "npm add *", "npm in *", "npm isntall *", "npm uninstall *", "npm un *", "npm remove *", "npm rm *", "npm update *", "npm up *", "npm upgrade *", "npm link *", "npm dedupe *", "npm install-test *", "npm it *",
-			"yarn", "yarn add *", "yarn install *", "yarn remove *", "yarn upgrade *", "yarn up *", "bun add *", "bun install *", "bun i *", "bun remove *", "cnpm *"} {
-			b = append(b, Block{Pattern(n), "this project manages Node packages with pnpm alone", "use `pnpm add NAME` (`pnpm add -D NAME`), `pnpm install`, `pnpm exec CMD`"})
+		for _, n := range []string{"npm i *", "npm install *", "npm ci *", "npm add *", "npm in *", "npm isntall *",
+			"npm uninstall *", "npm un *", "npm remove *", "npm rm *", "npm update *", "npm up *", "npm upgrade *",
+			"npm link *", "npm dedupe *", "npm install-test *", "npm it *",
+			"yarn", "yarn add *", "yarn install *", "yarn remove *", "yarn upgrade *", "yarn up *", "bun add *",
+			"bun install *", "bun i *", "bun remove *", "cnpm *"} {
+			b = append(b, Block{Pattern(n), "this project manages Node packages with pnpm alone",
+				"use `pnpm add NAME` (`pnpm add -D NAME`), `pnpm install`, `pnpm exec CMD`"})
 		}
 	case "go":
 		for _, n := range []string{"dep *", "glide *", "govendor *", "godep *"} {
-			b = append(b, Block{Pattern(n), "this project manages Go packages with modules alone", "use `go get NAME`, `go mod tidy`"})
+			b = append(b, Block{Pattern(n), "this project manages Go packages with modules alone",
+				"use `go get NAME`, `go mod tidy`"})
 		}
 	case "rust":
 		for _, n := range []string{"rustup default *", "rustup override *", "rustup self *", "rustup toolchain uninstall *"} {
-			b = append(b, Block{Pattern(n), "the toolchain of this project is pinned", "use `cargo add NAME`, `cargo build`, `cargo test` with the toolchain that is there"})
+			b = append(b, Block{Pattern(n), "the toolchain of this project is pinned",
+				"use `cargo add NAME`, `cargo build`, `cargo test` with the toolchain that is there"})
 		}
 	}
 	return b
@@ -150,7 +158,8 @@ func (j *judge) blocked(sc *scope, base string, args []arg) bool {
 		}
 		for i, a := range args { // python /usr/lib/…/pip install, ensurepip.py
 			if i > 0 && !strings.HasPrefix(a.s, "-") {
-				if b := strings.TrimSuffix(baseName(a.s), ".py"); b == "get-pip" || b == "pip" || b == "virtualenv" || b == "pip.pyz" {
+				if b := strings.TrimSuffix(baseName(a.s), ".py"); b == "get-pip" || b == "pip" || b == "virtualenv" ||
+					b == "pip.pyz" {
 					return check(append([]string{"pip"}, texts(args[i+1:])...))
 				}
 				break

@@ -32,7 +32,8 @@ func PhaseTools(phase string) []string {
 	case "planning":
 		return []string{ToolRead, ToolGlob, ToolGrep, ToolWebSearch, ToolWebFetch, ToolTask}
 	case "building":
-		return []string{ToolRead, ToolWrite, ToolEdit, ToolBash, ToolGlob, ToolGrep, ToolTask, ToolTodo, ToolWebSearch, ToolWebFetch, ToolNotebook}
+		return []string{ToolRead, ToolWrite, ToolEdit, ToolBash, ToolGlob, ToolGrep, ToolTask, ToolTodo, ToolWebSearch,
+			ToolWebFetch, ToolNotebook}
 	case "validation":
 		return []string{ToolRead, ToolGlob, ToolGrep, ToolBash, ToolTask, ToolWebFetch}
 	}
@@ -59,9 +60,13 @@ func (p *Policy) ForPhase(phase string) *Policy {
 // harmless in every phase (bookkeeping of the client), "?" unknown.
 func canonicalTool(tool string) string {
 	switch tool {
-	case "Bash", "BashOutput", "KillBash", "KillShell", "Monitor", "TaskOutput", "exec_command", "write_stdin", "shell", "local_shell", "shell_command", "unified_exec", "run_shell_command", "list_background_processes", "read_background_output", "bash":
+	case "Bash", "BashOutput", "KillBash", "KillShell", "Monitor", "TaskOutput", "exec_command", "write_stdin", "shell",
+		"local_shell", "shell_command", "unified_exec", "run_shell_command", "list_background_processes",
+		"read_background_output", "bash":
 		return ToolBash
-	case "Read", "LS", "read_file", "read_many_files", "list_directory", "read", "list", "view_image", "ListMcpResourcesTool", "ReadMcpResourceTool", "list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource", "NotebookRead", "lsp":
+	case "Read", "LS", "read_file", "read_many_files", "list_directory", "read", "list", "view_image",
+		"ListMcpResourcesTool", "ReadMcpResourceTool", "list_mcp_resources", "list_mcp_resource_templates",
+		"read_mcp_resource", "NotebookRead", "lsp":
 		return ToolRead
 	case "Glob", "glob":
 		return ToolGlob
@@ -77,13 +82,16 @@ func canonicalTool(tool string) string {
 		return ToolWebSearch
 	case "WebFetch", "web_fetch", "webfetch":
 		return ToolWebFetch
-	case "Task", "Agent", "task", "invoke_agent", "ListAgents", "SendMessage", "ReportFindings", "spawn_agent", "send_input", "wait_agent", "close_agent", "TaskStop":
+	case "Task", "Agent", "task", "invoke_agent", "ListAgents", "SendMessage", "ReportFindings", "spawn_agent",
+		"send_input", "wait_agent", "close_agent", "TaskStop":
 		return ToolTask
-	case "TodoWrite", "TodoRead", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "todowrite", "todoread", "write_todos", "update_plan", "update_topic", "get_goal", "create_goal", "update_goal":
+	case "TodoWrite", "TodoRead", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "todowrite", "todoread",
+		"write_todos", "update_plan", "update_topic", "get_goal", "create_goal", "update_goal":
 		return ToolTodo
 	case "AskUserQuestion", "request_user_input", "ask_user", "question":
 		return ToolAskUser
-	case "ToolSearch", "tool_search", "StructuredOutput", "Skill", "skill", "activate_skill", "EnterPlanMode", "ExitPlanMode", "enter_plan_mode", "exit_plan_mode", "DeferredToolPlaceholder", "invalid":
+	case "ToolSearch", "tool_search", "StructuredOutput", "Skill", "skill", "activate_skill", "EnterPlanMode",
+		"ExitPlanMode", "enter_plan_mode", "exit_plan_mode", "DeferredToolPlaceholder", "invalid":
 		return ""
 	}
 	return "?"
@@ -106,7 +114,8 @@ func (p *Policy) judgeTool(tool string, input json.RawMessage, cwd string) (v Ve
 		if server == "ralph" || slices.Contains(p.MCP, server) {
 			return allowed()
 		}
-		return denied(ClassTool, "the MCP server of "+clip(tool)+" is not one that this run may use", "use the tools of this phase")
+		return denied(ClassTool, "the MCP server of "+clip(tool)+" is not one that this run may use",
+			"use the tools of this phase")
 	}
 	canon := canonicalTool(tool)
 	switch {
@@ -114,7 +123,8 @@ func (p *Policy) judgeTool(tool string, input json.RawMessage, cwd string) (v Ve
 		return allowed()
 	case canon == "?":
 		return denied(ClassTool, "the tool "+clip(tool)+" is not offered by this harness", "use "+p.offer())
-	case p.Tools != nil && !slices.Contains(p.Tools, canon) && !(canon == ToolEdit && slices.Contains(p.Tools, ToolWrite)) && !(canon == ToolTodo && len(p.Tools) > 0):
+	case p.Tools != nil && !slices.Contains(p.Tools, canon) && !(canon == ToolEdit &&
+		slices.Contains(p.Tools, ToolWrite)) && !(canon == ToolTodo && len(p.Tools) > 0):
 		return denied(ClassTool, "the tool "+clip(tool)+" is not part of this phase", "use "+p.offer())
 	}
 	switch canon {
@@ -254,7 +264,8 @@ func patchPaths(body string) []string {
 	for _, line := range strings.Split(body, "\n") {
 		line = strings.TrimRight(line, "\r")
 		trimmed := strings.TrimLeft(line, " \t")
-		for _, pre := range []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ", "*** Rename to: "} {
+		for _, pre := range []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ",
+			"*** Rename to: "} {
 			if f, ok := strings.CutPrefix(trimmed, pre); ok {
 				out = append(out, strings.TrimSpace(f))
 			}

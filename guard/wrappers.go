@@ -16,10 +16,13 @@ type wrapper struct {
 func wrapperOf(base string) (wrapper, bool) {
 	switch base {
 	case "sudo", "doas", "run0":
-		return wrapper{short: "ughpCcrtTUDRa", long: " --user --group --host --prompt --close-from --role --type --chdir --chroot ", env: true}, true
+		return wrapper{short: "ughpCcrtTUDRa",
+			long: " --user --group --host --prompt --close-from --role --type --chdir --chroot ", env: true}, true
 	case "env", "genv":
 		return wrapper{short: "uC", long: " --unset --chdir --argv0 ", env: true, shell: " -S --split-string "}, true
-	case "nohup", "setsid", "chronic", "unbuffer", "eatmydata", "catchsegv", "dbus-run-session", "fakeroot", "ccache", "ifne", "linux32", "linux64", "i386", "x86_64", "noglob", "nocorrect", "bear", "tini", "dumb-init", "caffeinate", "command_not_found_handle", "winpty", "compdbg", "sem", "annotate-output", "systemd-cat":
+	case "nohup", "setsid", "chronic", "unbuffer", "eatmydata", "catchsegv", "dbus-run-session", "fakeroot", "ccache",
+		"ifne", "linux32", "linux64", "i386", "x86_64", "noglob", "nocorrect", "bear", "tini", "dumb-init",
+		"caffeinate", "command_not_found_handle", "winpty", "compdbg", "sem", "annotate-output", "systemd-cat":
 		return wrapper{short: "tjr", long: " --signal "}, true
 	case "timeout", "gtimeout":
 		return wrapper{short: "sk", long: " --signal --kill-after ", pos: 1}, true
@@ -42,15 +45,18 @@ func wrapperOf(base string) (wrapper, bool) {
 	case "taskset":
 		return wrapper{short: "p", pos: 1}, true
 	case "unshare", "nsenter":
-		return wrapper{short: "tRwSG", long: " --target --root --wd --setuid --setgid --map-user --map-group --propagation "}, true
+		return wrapper{short: "tRwSG",
+			long: " --target --root --wd --setuid --setgid --map-user --map-group --propagation "}, true
 	case "chroot":
 		return wrapper{pos: 1, long: " --userspec --groups "}, true
-	case "setpriv", "prlimit", "numactl", "cpulimit", "softlimit", "chpst", "capsh", "firejail", "proot", "torsocks", "proxychains", "proxychains4", "rlwrap", "pidproxy":
+	case "setpriv", "prlimit", "numactl", "cpulimit", "softlimit", "chpst", "capsh", "firejail", "proot", "torsocks",
+		"proxychains", "proxychains4", "rlwrap", "pidproxy":
 		return wrapper{short: "flcumNp", long: " --reuid --regid --pid ", env: false}, true
 	case "faketime":
 		return wrapper{short: "f", pos: 1}, true
 	case "systemd-inhibit":
-		return wrapper{short: "pupEHM", long: " --unit --property --setenv --description --slice --working-directory --uid --gid --on-active --on-calendar "}, true
+		return wrapper{short: "pupEHM",
+			long: " --unit --property --setenv --description --slice --working-directory --uid --gid --on-active --on-calendar "}, true
 	case "strace", "ltrace", "perf-trace", "truss", "dtruss":
 		return wrapper{short: "eopsuaEPSIObX"}, true
 	case "valgrind", "heaptrack", "memusage", "rr":
@@ -65,9 +71,11 @@ func wrapperOf(base string) (wrapper, bool) {
 		return wrapper{}, false
 	case "busybox", "toybox":
 		return wrapper{}, true
-	case "dotenv", "dotenvx", "cross-env", "cross-env-shell", "env-cmd", "dotenv-cli", "aws-vault", "op-run", "doppler", "infisical", "chamber":
+	case "dotenv", "dotenvx", "cross-env", "cross-env-shell", "env-cmd", "dotenv-cli", "aws-vault", "op-run", "doppler",
+		"infisical", "chamber":
 		return wrapper{short: "ef", env: true}, true
-	case "wine", "mono", "proot-distro", "arch-chroot", "pkexec", "gksudo", "exec-with", "retry", "parallel-exec", "ts", "pv", "lockf", "lockfile-run", "solo", "setlock":
+	case "wine", "mono", "proot-distro", "arch-chroot", "pkexec", "gksudo", "exec-with", "retry", "parallel-exec", "ts",
+		"pv", "lockf", "lockfile-run", "solo", "setlock":
 		return wrapper{short: "ntdsm", long: " --user --times --delay "}, true
 	}
 	return wrapper{}, false
@@ -185,7 +193,8 @@ func isAssignment(s string) bool {
 
 func isShell(base string) bool {
 	switch base {
-	case "sh", "bash", "dash", "ash", "zsh", "ksh", "ksh93", "mksh", "pdksh", "yash", "rbash", "fish", "csh", "tcsh", "posh", "osh", "xonsh", "nu", "elvish", "rc", "es", "bosh", "lksh", "bash.exe":
+	case "sh", "bash", "dash", "ash", "zsh", "ksh", "ksh93", "mksh", "pdksh", "yash", "rbash", "fish", "csh", "tcsh",
+		"posh", "osh", "xonsh", "nu", "elvish", "rc", "es", "bosh", "lksh", "bash.exe":
 		return true
 	}
 	return false

@@ -182,7 +182,8 @@ func SessionMemory(in SessionInput) string {
 	section(&b, "Blockers/Issues", in.Blockers, 10)
 	section(&b, "Notes for Next Session", in.Notes, 12)
 	section(&b, "Dependencies Added", in.Deps, 10)
-	meta := []string{"Phase: " + in.Phase, fmt.Sprintf("Session: %d", in.Session), fmt.Sprintf("Iteration: %d", in.Iteration)}
+	meta := []string{"Phase: " + in.Phase, fmt.Sprintf("Session: %d", in.Session),
+		fmt.Sprintf("Iteration: %d", in.Iteration)}
 	meta = append(meta, in.Figures.lines()...)
 	meta = append(meta, fmt.Sprintf("Total Progress: %d%%", in.Percent))
 	if in.Reason != "" {

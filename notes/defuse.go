@@ -98,11 +98,13 @@ var (
 	})
 	titleMerge = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|\s)!(\d)`) })
 	titleSkip  = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)[\[(]\s*((?:skip|no)[ -](?:ci|cd|actions|checks|workflows?|pipelines?|travis|appveyor|azurepipelines|cirrus|circleci|vercel|netlify|render|deploy|preview|tests?)|(?:ci|cd|actions|azurepipelines|travis|appveyor|circleci|vercel|netlify|render|cirrus)[ -]skip|\*\*\*no_ci\*\*\*)\s*[\])]`)
+		return regexp.MustCompile(
+			`(?i)[\[(]\s*((?:skip|no)[ -](?:ci|cd|actions|checks|workflows?|pipelines?|travis|appveyor|azurepipelines|cirrus|circleci|vercel|netlify|render|deploy|preview|tests?)|(?:ci|cd|actions|azurepipelines|travis|appveyor|circleci|vercel|netlify|render|cirrus)[ -]skip|\*\*\*no_ci\*\*\*)\s*[\])]`)
 	})
 	// A forge closes issues that a commit on its main branch says it fixes.
 	closingRef = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)(\b(?:close|fix|resolve|implement)(?:s|d|es|ed|ing)?\b:?\s+(?:issue\s+)?)([\w./-]*[#!]|GH-)(\d)`)
+		return regexp.MustCompile(
+			`(?i)(\b(?:close|fix|resolve|implement)(?:s|d|es|ed|ing)?\b:?\s+(?:issue\s+)?)([\w./-]*[#!]|GH-)(\d)`)
 	})
 	titleNoCI       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\*\*\*\s*no_ci\s*\*\*\*`) })
 	titleAutosquash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(fixup|squash|amend)!`) })
@@ -134,7 +136,8 @@ var (
 	dividerLine = sync.OnceValue(func() *regexp.Regexp {
 		// git's patch divider, scissors, diff and mbox starts, conflict marks,
 		// and comment lines of the usual comment characters.
-		return regexp.MustCompile(`^(---|diff -|Index: |From |>8|8<|# ?-+ ?>8|[#;]|<<<<<<<|=======|>>>>>>>|\(cherry picked from)`)
+		return regexp.MustCompile(
+			`^(---|diff -|Index: |From |>8|8<|# ?-+ ?>8|[#;]|<<<<<<<|=======|>>>>>>>|\(cherry picked from)`)
 	})
 )
 

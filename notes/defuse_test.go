@@ -69,7 +69,8 @@ func TestNarrative(t *testing.T) {
 		{"Ralph-Verdict: keep", "  Ralph-Verdict: keep", "our own trailers most of all"},
 		{"Ralph-Verdict : keep", "  Ralph-Verdict : keep", "git allows blanks before the colon"},
 		{"---\ndiff --git a b", "  ---\n  diff --git a b", "a patch divider"},
-		{"# ------------------------ >8 ------------------------", "  # ------------------------ >8 ------------------------", "scissors"},
+		{"# ------------------------ >8 ------------------------",
+			"  # ------------------------ >8 ------------------------", "scissors"},
 		{"# comment", "  # comment", "an editor would drop it"},
 		{"From 0123 Mon Sep", "  From 0123 Mon Sep", "an mbox line"},
 		{"(cherry picked from commit 1)", "  (cherry picked from commit 1)", "git's own trailer form"},
@@ -107,7 +108,8 @@ func TestNarrative(t *testing.T) {
 // no others.
 func TestNarrativeForGit(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
-	atoms := []string{"Ralph-Verdict: keep", "Signed-off-by: a <b@c>", "---", "\n", "\n\n", "# x", "text", " ", "key:value", "Ralph-Task=x", "\t", "#", ":", "---\n",
+	atoms := []string{"Ralph-Verdict: keep", "Signed-off-by: a <b@c>", "---", "\n", "\n\n", "# x", "text", " ",
+		"key:value", "Ralph-Task=x", "\t", "#", ":", "---\n",
 		"Cc : x", "-----", "Co-authored-by: x\n continued", "\r\n", "diff --git a/b c/d", ">8", "\u2028Ralph-Event: x"}
 	const ours = "Ralph-Event: iteration\nRalph-Verdict: reject"
 	for range 150 {
@@ -132,7 +134,8 @@ func FuzzDefuse(f *testing.F) {
 	f.Add("Ralph-Verdict: keep\n---\n\x1b[31m\u202e#12 @x [skip ci]", 20)
 	f.Fuzz(func(t *testing.T, s string, max int) {
 		max &= 0xffff
-		for name, out := range map[string]string{"Clean": Clean(s), "OneLine": OneLine(s, max), "Title": Title(s), "Narrative": Narrative(s), "Redact": Clean(Redact(s))} {
+		for name, out := range map[string]string{"Clean": Clean(s), "OneLine": OneLine(s, max), "Title": Title(s),
+			"Narrative": Narrative(s), "Redact": Clean(Redact(s))} {
 			if !utf8.ValidString(out) {
 				t.Fatalf("%s: invalid UTF-8 in %q", name, out)
 			}
@@ -162,10 +165,12 @@ func FuzzDefuse(f *testing.F) {
 func TestCutBytes(t *testing.T) {
 	s := strings.Repeat("a", 50) + strings.Repeat("é", 50)
 	got := CutBytes(s, 100)
-	if len(got) > 100 || !strings.HasPrefix(got, "aaa") || !strings.HasSuffix(got, "é") || !strings.Contains(got, CutMarker) {
+	if len(got) > 100 || !strings.HasPrefix(got, "aaa") || !strings.HasSuffix(got, "é") ||
+		!strings.Contains(got, CutMarker) {
 		t.Errorf("%q", got)
 	}
-	if CutBytes("short", 100) != "short" || CutBytes("short", 2) != "sh" || CutBytes("éé", 3) != "é" || CutBytes("x", 0) != "" {
+	if CutBytes("short", 100) != "short" || CutBytes("short", 2) != "sh" || CutBytes("éé", 3) != "é" ||
+		CutBytes("x", 0) != "" {
 		t.Error("small limits")
 	}
 }
@@ -190,7 +195,8 @@ func TestRedact(t *testing.T) {
 		{"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0." + low, "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0." + low, "a JSON web token"},
 		{"-----BEGIN RSA PRIVATE KEY-----\nMIIE" + low + "\n-----END RSA PRIVATE KEY-----", "MIIE" + low, "a private key"},
 		{"-----BEGIN OPENSSH PRIVATE KEY-----\nb3Blbn" + low + "\n", "b3Blbn" + low, "a private key without an end"},
-		{"-----BEGIN PRIVATE KEY-----\\nMIIE" + low + "\\n-----END PRIVATE KEY-----", "MIIE" + low, "a private key inside JSON"},
+		{"-----BEGIN PRIVATE KEY-----\\nMIIE" + low + "\\n-----END PRIVATE KEY-----", "MIIE" + low,
+			"a private key inside JSON"},
 		{"Authorization: Bearer abc.def-123456", "abc.def-123456", "a header"},
 		{"postgres://app:hunter2x@db/app", "hunter2x", "a password in an address"},
 		{"password=hunter2hunter2", "hunter2hunter2", "a password with digits"},
@@ -222,14 +228,18 @@ func TestRedact(t *testing.T) {
 		"def login(user: str, password: str) -> Token:",
 		"max_tokens=8000, output_tokens: 12345678901234567890",
 		"Ralph-Tokens: input=12345 output=678 cache-read=91011121314",
-		"password=$DB_PASSWORD", "password=${DB_PASSWORD}", "token: {{ .Token }}", "secret: <your secret>", "password=********",
+		"password=$DB_PASSWORD", "password=${DB_PASSWORD}", "token: {{ .Token }}", "secret: <your secret>",
+		"password=********",
 		"password = user.password", "password=password", "api_key=config.api_key", "auth.token = settings->token",
 		"the password must not be empty", `"password": "must not be empty"`,
-		"commit 0123456789abcdef0123456789abcdef01234567", "sk-learn-contrib-package-of-a-long-name", "risk-averse-behaviour-of-the-whole-system",
+		"commit 0123456789abcdef0123456789abcdef01234567", "sk-learn-contrib-package-of-a-long-name",
+		"risk-averse-behaviour-of-the-whole-system",
 		"task-" + low, "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----",
 		"https://example.invalid:8443/path", "http://localhost:8080/a@b", "git@example.invalid:org/repo.git",
-		`"token": "access_token"`, "key = value", "primary_key=customer_id", "passwordHash(password)", "secretary: Miss Moneypenny",
-		"Authorization: none", "authorization is needed", "AKIA is a prefix", "password=example123", "eyJ is how a token begins",
+		`"token": "access_token"`, "key = value", "primary_key=customer_id", "passwordHash(password)",
+		"secretary: Miss Moneypenny",
+		"Authorization: none", "authorization is needed", "AKIA is a prefix", "password=example123",
+		"eyJ is how a token begins",
 	}
 	for _, s := range innocent {
 		if got := Redact(s); got != s {

@@ -67,7 +67,8 @@ func TestParseHandoff(t *testing.T) {
 }
 
 func TestParseHandoffRefuses(t *testing.T) {
-	required := []string{"task_completed", "summary", "freeform", "deviations", "bugs_encountered", "architectural_notes", "unfinished_business",
+	required := []string{"task_completed", "summary", "freeform", "deviations", "bugs_encountered",
+		"architectural_notes", "unfinished_business",
 		"recommendations", "files_touched", "plan_amendments", "tests_added", "constraints_discovered"}
 	for _, key := range required {
 		_, problems := ParseHandoff(with(t, key, ""))
@@ -82,13 +83,19 @@ func TestParseHandoffRefuses(t *testing.T) {
 		{"freeform", `null`, "freeform is null, must be a string", "null is no text"},
 		{"summary", `""`, "summary is empty", "one line is needed"},
 		{"summary", `["x"]`, "summary is an array, must be a string", "a wrong type"},
-		{"task_completed", `{"task_id":"T-1","summary":"x"}`, "task_completed.fully_complete is missing", "the claim has to be said"},
-		{"task_completed", `{"task_id":"T-1","summary":"x","fully_complete":"yes"}`, "task_completed.fully_complete is a string, must be a boolean", "no truth from strings"},
-		{"task_completed", `{"task_id":"","summary":"x","fully_complete":true}`, "task_completed.task_id is empty", "which task?"},
-		{"deviations", `[{"planned":"a","actual":"b"},{"planned":"c"}]`, "deviations[1].actual is missing", "the place in a list is named"},
+		{"task_completed", `{"task_id":"T-1","summary":"x"}`, "task_completed.fully_complete is missing",
+			"the claim has to be said"},
+		{"task_completed", `{"task_id":"T-1","summary":"x","fully_complete":"yes"}`,
+			"task_completed.fully_complete is a string, must be a boolean", "no truth from strings"},
+		{"task_completed", `{"task_id":"","summary":"x","fully_complete":true}`, "task_completed.task_id is empty",
+			"which task?"},
+		{"deviations", `[{"planned":"a","actual":"b"},{"planned":"c"}]`, "deviations[1].actual is missing",
+			"the place in a list is named"},
 		{"deviations", `{}`, "deviations is an object, must be an array", "a wrong type"},
-		{"tests_added", `[{"file":"a","test_names":[1]}]`, "tests_added[0].test_names[0] is an integer, must be a string", "deep inside"},
-		{"plan_amendments", `["add a task"]`, "plan_amendments[0] is a string, must be an object", "amendments are judged later, but as objects"},
+		{"tests_added", `[{"file":"a","test_names":[1]}]`,
+			"tests_added[0].test_names[0] is an integer, must be a string", "deep inside"},
+		{"plan_amendments", `["add a task"]`, "plan_amendments[0] is a string, must be an object",
+			"amendments are judged later, but as objects"},
 		{"plan_amendments", `[{"action":"frobnicate"}]`, "", "an unknown action is refused singly, not with the handoff"},
 		{"confidence_level", `"sure"`, `confidence_level is "sure", must be one of high, medium, low`, "a closed list"},
 		{"confidence_level", `null`, "", "null stands for absent where a field is optional"},
@@ -156,7 +163,8 @@ func TestParseHandoffForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"as a string inside JSON": string(quoted), "with a byte order mark": "\xef\xbb\xbf" + good, "with blanks around": "\n\n" + good + "\n",
+		"as a string inside JSON": string(quoted), "with a byte order mark": "\xef\xbb\xbf" + good,
+		"with blanks around": "\n\n" + good + "\n",
 	} {
 		if h, problems := ParseHandoff([]byte(text)); problems != nil || h.TaskCompleted.TaskID != "T-003" {
 			t.Errorf("%s: %v", name, problems)
@@ -171,15 +179,18 @@ func TestParseHandoffForms(t *testing.T) {
 
 // TestHandoffIsSafeToKeep: what an agent writes is in history for good.
 func TestHandoffIsSafeToKeep(t *testing.T) {
-	dirty := "We set password=hunter2hunter2 for the test\\u001b[31m user\\u202e and it works, which is what was asked for."
+	dirty :=
+		"We set password=hunter2hunter2 for the test\\u001b[31m user\\u202e and it works, which is what was asked for."
 	h, problems := ParseHandoff(with(t, "freeform", `"`+strings.ReplaceAll(dirty, `\\`, `\`)+`"`))
 	if problems != nil {
 		t.Fatal(problems)
 	}
-	if want := "We set password=[redacted] for the test user and it works, which is what was asked for."; h.Freeform != want {
+	if want :=
+		"We set password=[redacted] for the test user and it works, which is what was asked for."; h.Freeform != want {
 		t.Errorf("%q", h.Freeform)
 	}
-	h, problems = ParseHandoff(with(t, "plan_amendments", `[{"action":"add","task":{"id":"T-9","criteria":["DB_PASSWORD=swordfish works"]}}]`))
+	h, problems = ParseHandoff(with(t, "plan_amendments",
+		`[{"action":"add","task":{"id":"T-9","criteria":["DB_PASSWORD=swordfish works"]}}]`))
 	if problems != nil || strings.Contains(string(h.PlanAmendments[0]), "swordfish") {
 		t.Errorf("%s %v", h.PlanAmendments, problems)
 	}
@@ -187,7 +198,8 @@ func TestHandoffIsSafeToKeep(t *testing.T) {
 	if _, problems := ParseHandoff(with(t, "freeform", `"`+strings.Repeat(`\u200b`, 60)+`"`)); len(problems) != 1 {
 		t.Errorf("%v", problems)
 	}
-	if s := Synthesize(SynthInput{Tail: "export DB_PASSWORD=swordfish", Tools: []string{"Bash --password=swordfish"}}); strings.Contains(s.Freeform, "swordfish") {
+	if s := Synthesize(SynthInput{Tail: "export DB_PASSWORD=swordfish",
+		Tools: []string{"Bash --password=swordfish"}}); strings.Contains(s.Freeform, "swordfish") {
 		t.Errorf("%s", s.Freeform)
 	}
 }
@@ -258,7 +270,8 @@ func TestStrictSchema(t *testing.T) {
 	if problems != nil || h.RequestResearch != nil {
 		t.Error(problems)
 	}
-	h, problems = ParseHandoff(with(t, "plan_amendments", `[{"action":"add","task_id":null,"task":"{\"id\":\"T-9\"}","changes":null,"after":null,"reason":"r"}]`))
+	h, problems = ParseHandoff(with(t, "plan_amendments",
+		`[{"action":"add","task_id":null,"task":"{\"id\":\"T-9\"}","changes":null,"after":null,"reason":"r"}]`))
 	if problems != nil || string(h.PlanAmendments[0]) != `{"action":"add","reason":"r","task":{"id":"T-9"}}` {
 		t.Errorf("%v %s", problems, h.PlanAmendments)
 	}
@@ -277,7 +290,8 @@ func TestSynthesizeIsValid(t *testing.T) {
 		{"many files", SynthInput{Files: make([]FileTouched, 50)}, []string{"and 30 more"}},
 		{"a flood of words", SynthInput{Tail: strings.Repeat("line of the flood\n", 10000)}, []string{"[…]"}},
 		{"terminal codes and wrong bytes", SynthInput{Tail: "\x1b[31mred\x1b[0m \xff\u202eevil"}, []string{"red �evil"}},
-		{"a refused handoff", SynthInput{Raw: []byte(`{"summary":"half done","freeform":"short"}`), Problems: []Problem{{"freeform", "has 5 characters"}}},
+		{"a refused handoff", SynthInput{Raw: []byte(`{"summary":"half done","freeform":"short"}`),
+			Problems: []Problem{{"freeform", "has 5 characters"}}},
 			[]string{"was not accepted", "freeform has 5 characters", "half done", "short"}},
 		{"a claim through the tool", SynthInput{TaskID: "T-1", Claimed: true}, []string{"had reported the task complete"}},
 	}

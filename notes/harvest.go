@@ -120,7 +120,10 @@ func Withdraw(known []Knowledge, ids []string) []Knowledge {
 		}
 	}
 	for i := range out {
-		still := slices.ContainsFunc(out, func(k Knowledge) bool { return k.Status != Withdrawn && named(k.Supersedes, out[i].ID) })
+		still := slices.ContainsFunc(out, func(k Knowledge) bool {
+			return k.Status != Withdrawn &&
+				named(k.Supersedes, out[i].ID)
+		})
 		if out[i].Status == Superseded && !still {
 			out[i].Status = Active
 		}

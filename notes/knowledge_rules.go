@@ -209,7 +209,9 @@ func wellFormed(k Knowledge) []error {
 		refuse("%s has no text", clip(k.ID, 80))
 	case len(k.Text) > MaxKnowledgeText:
 		refuse("%s has %d bytes of text, at most %d are allowed", clip(k.ID, 80), len(k.Text), MaxKnowledgeText)
-	case !utf8.ValidString(k.Text) || strings.ContainsFunc(k.Text, func(r rune) bool { return unicode.Is(unicode.Cc, r) && r != '\n' && r != '\t' }):
+	case !utf8.ValidString(k.Text) || strings.ContainsFunc(k.Text, func(r rune) bool {
+		return unicode.Is(unicode.Cc, r) && r != '\n' && r != '\t'
+	}):
 		refuse("%s has control characters or invalid UTF-8 in its text", clip(k.ID, 80))
 	}
 	if len(k.Tags) > MaxKnowledgeTags {

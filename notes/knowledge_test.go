@@ -71,7 +71,8 @@ func TestApplyKnowledge(t *testing.T) {
 	}{
 		{"a new entry joins", []Knowledge{entry("K-gotcha-x", "x")}, nil,
 			[]string{"K-constraint-no-force", "K-pattern-tables", "K-gotcha-x"}},
-		{"a hard constraint is superseded by id", []Knowledge{entry("K-constraint-no-force-2", "must not force push, except to own branches", "K-constraint-no-force")}, nil,
+		{"a hard constraint is superseded by id", []Knowledge{entry("K-constraint-no-force-2",
+			"must not force push, except to own branches", "K-constraint-no-force")}, nil,
 			[]string{"K-pattern-tables", "K-constraint-no-force-2"}},
 		{"rewording in place is refused", []Knowledge{entry("K-constraint-no-force", "please do not force push")},
 			[]string{"K-constraint-no-force exists with another text"}, nil},
@@ -84,23 +85,33 @@ func TestApplyKnowledge(t *testing.T) {
 			[]string{"K-gotcha-x exists with another text"}, nil},
 		{"a superseded id must exist", []Knowledge{entry("K-gotcha-x", "x", "K-gotcha-none")},
 			[]string{"K-gotcha-x supersedes K-gotcha-none, which does not exist"}, nil},
-		{"entries of one batch may supersede each other in line", []Knowledge{entry("K-gotcha-x", "x"), entry("K-gotcha-y", "y", "K-gotcha-x")}, nil,
+		{"entries of one batch may supersede each other in line", []Knowledge{entry("K-gotcha-x", "x"),
+			entry("K-gotcha-y", "y", "K-gotcha-x")}, nil,
 			[]string{"K-constraint-no-force", "K-pattern-tables", "K-gotcha-y"}},
-		{"nothing supersedes itself", []Knowledge{entry("K-gotcha-x", "x", "K-gotcha-x")}, []string{"supersedes itself"}, nil},
+		{"nothing supersedes itself", []Knowledge{entry("K-gotcha-x", "x", "K-gotcha-x")},
+			[]string{"supersedes itself"}, nil},
 		{"no circle: the constraint would be gone with both", []Knowledge{
-			entry("K-constraint-a", "must a", "K-constraint-no-force", "K-constraint-b"), entry("K-constraint-b", "must b", "K-constraint-a")},
+			entry("K-constraint-a", "must a", "K-constraint-no-force", "K-constraint-b"),
+			entry("K-constraint-b", "must b", "K-constraint-a")},
 			[]string{"supersede each other"}, nil},
-		{"type and id agree", []Knowledge{{ID: "K-gotcha-x", Type: KPattern, Text: "x"}}, []string{`K-gotcha-x has the type "pattern"`}, nil},
-		{"an unknown type", []Knowledge{{ID: "K-rumour-x", Type: "rumour", Text: "x"}}, []string{`"K-rumour-x" is not an id`}, nil},
+		{"type and id agree", []Knowledge{{ID: "K-gotcha-x", Type: KPattern, Text: "x"}},
+			[]string{`K-gotcha-x has the type "pattern"`}, nil},
+		{"an unknown type", []Knowledge{{ID: "K-rumour-x", Type: "rumour", Text: "x"}},
+			[]string{`"K-rumour-x" is not an id`}, nil},
 		{"a path in an id", []Knowledge{{ID: "K-gotcha-../x", Type: KGotcha, Text: "x"}}, []string{"is not an id"}, nil},
 		{"no text", []Knowledge{{ID: "K-gotcha-x", Type: KGotcha, Text: " \n"}}, []string{"has no text"}, nil},
-		{"too much text", []Knowledge{entry("K-gotcha-x", strings.Repeat("x", MaxKnowledgeText+1))}, []string{"4001 bytes of text"}, nil},
+		{"too much text", []Knowledge{entry("K-gotcha-x", strings.Repeat("x", MaxKnowledgeText+1))},
+			[]string{"4001 bytes of text"}, nil},
 		{"control characters", []Knowledge{entry("K-gotcha-x", "a\x1b[31m")}, []string{"control characters"}, nil},
 		{"invalid UTF-8", []Knowledge{entry("K-gotcha-x", "a\xff")}, []string{"invalid UTF-8"}, nil},
-		{"born superseded", []Knowledge{{ID: "K-gotcha-x", Type: KGotcha, Status: Superseded, Text: "x"}}, []string{"a new entry is active"}, nil},
-		{"a negative iteration", []Knowledge{{ID: "K-gotcha-x", Type: KGotcha, Source: []int{-1}, Text: "x"}}, []string{"iteration -1"}, nil},
-		{"a line feed in a tag", []Knowledge{{ID: "K-gotcha-x", Type: KGotcha, Tags: []string{"a\nb"}, Text: "x"}}, []string{"not a name"}, nil},
-		{"refused whole, with every reason", []Knowledge{entry("K-gotcha-good", "good"), entry("K-pattern-tables", "other"), entry("K-gotcha-x", "x", "K-gotcha-none")},
+		{"born superseded", []Knowledge{{ID: "K-gotcha-x", Type: KGotcha, Status: Superseded, Text: "x"}},
+			[]string{"a new entry is active"}, nil},
+		{"a negative iteration", []Knowledge{{ID: "K-gotcha-x", Type: KGotcha, Source: []int{-1}, Text: "x"}},
+			[]string{"iteration -1"}, nil},
+		{"a line feed in a tag", []Knowledge{{ID: "K-gotcha-x", Type: KGotcha, Tags: []string{"a\nb"}, Text: "x"}},
+			[]string{"not a name"}, nil},
+		{"refused whole, with every reason", []Knowledge{entry("K-gotcha-good", "good"),
+			entry("K-pattern-tables", "other"), entry("K-gotcha-x", "x", "K-gotcha-none")},
 			[]string{"K-pattern-tables exists with another text", "K-gotcha-none, which does not exist"}, nil},
 	}
 	for _, row := range rows {
@@ -214,7 +225,8 @@ func TestKnowledgeNeverLosesAnything(t *testing.T) {
 
 func TestKnowledgeFile(t *testing.T) {
 	k := Knowledge{ID: "K-constraint-no-force", Type: KConstraint, Status: Active, Source: []int{3, 7}, Task: "T-003",
-		Tags: []string{"git", `a "quoted\ tag`}, Supersedes: []string{"K-constraint-old"}, Text: "Must never force push.\n\nNot even +++ once."}
+		Tags: []string{"git", `a "quoted\ tag`}, Supersedes: []string{"K-constraint-old"},
+		Text: "Must never force push.\n\nNot even +++ once."}
 	want := `+++
 id = "K-constraint-no-force"
 type = "constraint"
@@ -322,11 +334,15 @@ func TestHarvest(t *testing.T) {
 	}
 	got := Harvest(h, 7, "T-003", nil)
 	want := []Knowledge{
-		{ID: "K-constraint-the-api-must-never-be-called-without", Type: KConstraint, Status: Active, Source: []int{7}, Task: "T-003", Tags: []string{"handoff"},
+		{ID: "K-constraint-the-api-must-never-be-called-without", Type: KConstraint, Status: Active, Source: []int{7},
+			Task: "T-003", Tags: []string{"handoff"},
 			Text: "The API must never be called without a key\nImpact: 401\nWorkaround: use the fake"},
-		{ID: "K-decision-routes-live-in-routes", Type: KDecision, Status: Active, Source: []int{7}, Task: "T-003", Tags: []string{"handoff"}, Text: "Routes live in routes/"},
-		{ID: "K-decision-a-before-b", Type: KDecision, Status: Active, Source: []int{7}, Task: "T-003", Tags: []string{"handoff"}, Text: "A before B"},
-		{ID: "K-decision-b-before-a", Type: KDecision, Status: Active, Source: []int{7}, Task: "T-003", Tags: []string{"handoff"}, Text: "B before A"},
+		{ID: "K-decision-routes-live-in-routes", Type: KDecision, Status: Active, Source: []int{7}, Task: "T-003",
+			Tags: []string{"handoff"}, Text: "Routes live in routes/"},
+		{ID: "K-decision-a-before-b", Type: KDecision, Status: Active, Source: []int{7}, Task: "T-003",
+			Tags: []string{"handoff"}, Text: "A before B"},
+		{ID: "K-decision-b-before-a", Type: KDecision, Status: Active, Source: []int{7}, Task: "T-003",
+			Tags: []string{"handoff"}, Text: "B before A"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatal(diff)
@@ -339,7 +355,8 @@ func TestHarvest(t *testing.T) {
 		t.Errorf("the next handoff says the same and adds %v", again)
 	}
 	// What was superseded on purpose does not come back by being repeated.
-	all, err = ApplyKnowledge(all, []Knowledge{entry("K-decision-routes", "Routes live in api/", "K-decision-routes-live-in-routes")})
+	all, err = ApplyKnowledge(all, []Knowledge{entry("K-decision-routes", "Routes live in api/",
+		"K-decision-routes-live-in-routes")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +377,8 @@ func FuzzHarvest(f *testing.F) {
 	f.Add("\x00\xff never", strings.Repeat("a", 9000), "", "\u202e")
 	f.Fuzz(func(t *testing.T, constraint, impact, task, note string) {
 		existing := []Knowledge{entry("K-constraint-x", "must x"), entry("K-decision-y", "y")}
-		h := Handoff{ConstraintsDiscovered: []Constraint{{constraint, impact, ""}, {impact, constraint, note}}, ArchitecturalNotes: []string{note, constraint}}
+		h := Handoff{ConstraintsDiscovered: []Constraint{{constraint, impact, ""}, {impact, constraint, note}},
+			ArchitecturalNotes: []string{note, constraint}}
 		got := Harvest(h, 3, task, existing)
 		if err := CheckKnowledge(existing, got); err != nil {
 			t.Fatal(err)
@@ -379,7 +397,8 @@ func TestLearn(t *testing.T) {
 		category string
 		want     KnowledgeType
 	}{
-		{"pattern", KPattern}, {"antipattern", KGotcha}, {"architecture", KDecision}, {"debugging", KGotcha}, {"build", KPattern},
+		{"pattern", KPattern}, {"antipattern", KGotcha}, {"architecture", KDecision}, {"debugging", KGotcha},
+		{"build", KPattern},
 	}
 	for _, row := range rows {
 		k, ok, err := Learn(row.category, "use `just test`", 4, "T-1", nil)
@@ -390,7 +409,8 @@ func TestLearn(t *testing.T) {
 			t.Errorf("%s: the same learning was taken twice (%v)", row.category, err)
 		}
 	}
-	if _, _, err := Learn("rumour", "x", 1, "", nil); err == nil || !strings.Contains(err.Error(), "pattern, antipattern") {
+	if _, _, err := Learn("rumour", "x", 1, "", nil); err == nil || !strings.Contains(err.Error(),
+		"pattern, antipattern") {
 		t.Errorf("an unknown category: %v", err)
 	}
 	if _, _, err := Learn("build", " \n", 1, "", nil); err == nil {
@@ -409,7 +429,8 @@ func TestEntries(t *testing.T) {
 	for _, k := range got {
 		ids = append(ids, k.ID)
 	}
-	if diff := cmp.Diff([]string{"K-decision-db-2", "K-gotcha-ports", "K-pattern-table-tests-everywhere"}, ids); diff != "" {
+	if diff := cmp.Diff([]string{"K-decision-db-2", "K-gotcha-ports", "K-pattern-table-tests-everywhere"},
+		ids); diff != "" {
 		t.Error(diff)
 	}
 	if err := CheckKnowledge(existing, got); err != nil {
@@ -425,7 +446,8 @@ func TestEntries(t *testing.T) {
 func BenchmarkDecode500(b *testing.B) {
 	var files [][]byte
 	for i := range 500 {
-		files = append(files, EncodeKnowledge(entry(fmt.Sprintf("K-decision-%d", i), strings.Repeat("a decision of the project ", 6))))
+		files = append(files, EncodeKnowledge(entry(fmt.Sprintf("K-decision-%d", i),
+			strings.Repeat("a decision of the project ", 6))))
 	}
 	for b.Loop() {
 		for _, f := range files {
@@ -438,9 +460,11 @@ func BenchmarkDecode500(b *testing.B) {
 
 func TestSearchKnowledge(t *testing.T) {
 	all := []Knowledge{
-		{ID: "K-gotcha-ports", Type: KGotcha, Status: Active, Source: []int{9}, Text: "The limiter wants port 81", Tags: []string{"debugging"}},
+		{ID: "K-gotcha-ports", Type: KGotcha, Status: Active, Source: []int{9}, Text: "The limiter wants port 81",
+			Tags: []string{"debugging"}},
 		{ID: "K-decision-limiter", Type: KDecision, Status: Active, Source: []int{2}, Text: "Requests are counted a minute"},
-		{ID: "K-decision-limiter-old", Type: KDecision, Status: Superseded, Source: []int{1}, Text: "Requests are counted a second"},
+		{ID: "K-decision-limiter-old", Type: KDecision, Status: Superseded, Source: []int{1},
+			Text: "Requests are counted a second"},
 		{ID: "K-pattern-tables", Type: KPattern, Status: Active, Task: "T-003", Text: "Table tests"},
 	}
 	rows := []struct {

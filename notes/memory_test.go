@@ -15,7 +15,8 @@ import (
 
 func TestActiveMemoryOrderAndLoss(t *testing.T) {
 	part := func(c string) string { return strings.Repeat(c, 100) }
-	in := ActiveInput{Phase: part("p"), Iterations: []string{part("1"), part("2"), part("3")}, Session: part("s"), Tasks: part("t"), Metrics: part("m")}
+	in := ActiveInput{Phase: part("p"), Iterations: []string{part("1"), part("2"), part("3")}, Session: part("s"),
+		Tasks: part("t"), Metrics: part("m")}
 	full := ActiveMemory(in)
 	var order []int
 	for _, c := range []string{"p", "1", "2", "3", "s", "t", "m"} {
@@ -84,15 +85,21 @@ func TestCapturedMemory(t *testing.T) {
 	cost := int64(421100)
 	when := time.Date(2026, 3, 4, 5, 6, 7, 0, time.FixedZone("", 3600))
 	f := Figures{Iterations: 12, Tokens: 1234567, CostMicroUSD: &cost, Duration: 90*time.Second + 400*time.Millisecond}
-	golden(t, "iteration.md", IterationMemory(IterationInput{Iteration: 7, Phase: "building", Task: "T-003", Title: "add the\nlogin", Attempt: 2,
-		Verdict: "keep", Completed: []string{"T-003"}, Files: []string{"a.go", "b.go"}, Summary: "login works", Figures: f, Time: when}))
-	golden(t, "iteration-dead.md", IterationMemory(IterationInput{Iteration: 8, Phase: "building", Task: "T-004", Attempt: 1, Verdict: "reject",
+	golden(t, "iteration.md", IterationMemory(IterationInput{Iteration: 7, Phase: "building", Task: "T-003",
+		Title: "add the\nlogin", Attempt: 2,
+		Verdict: "keep", Completed: []string{"T-003"}, Files: []string{"a.go", "b.go"}, Summary: "login works",
+		Figures: f, Time: when}))
+	golden(t, "iteration-dead.md", IterationMemory(IterationInput{Iteration: 8, Phase: "building", Task: "T-004",
+		Attempt: 1, Verdict: "reject",
 		Reasons: []string{"crashed: signal 9"}, Blocked: []string{"T-004"}}))
 	golden(t, "phase.md", PhaseMemory(PhaseInput{Phase: "planning", Next: "building", Reason: "the plan is valid",
 		Artifacts: []string{"specs/login.md", "12 tasks"}, Decisions: []string{"opaque tokens"}, Figures: f}))
-	golden(t, "session.md", SessionMemory(SessionInput{Session: 3, Iteration: 47, Phase: "building", Reason: "max_iterations", Completed: []string{"T-001 add the column"},
-		InProgress: "T-023 verify addresses", Progress: "sending works", Decisions: []string{"tokens live 24 h"}, Files: []string{"auth.go"},
-		Blockers: []string{"SMTP needs settings"}, Notes: []string{"limit the rate"}, Deps: []string{"golang.org/x/crypto"}, Percent: 65, Figures: f}))
+	golden(t, "session.md", SessionMemory(SessionInput{Session: 3, Iteration: 47, Phase: "building",
+		Reason: "max_iterations", Completed: []string{"T-001 add the column"},
+		InProgress: "T-023 verify addresses", Progress: "sending works", Decisions: []string{"tokens live 24 h"},
+		Files:    []string{"auth.go"},
+		Blockers: []string{"SMTP needs settings"}, Notes: []string{"limit the rate"},
+		Deps: []string{"golang.org/x/crypto"}, Percent: 65, Figures: f}))
 	// A session without anything still says which one it was.
 	golden(t, "session-empty.md", SessionMemory(SessionInput{Session: 1, Phase: "building"}))
 
@@ -101,8 +108,9 @@ func TestCapturedMemory(t *testing.T) {
 		many[i] = fmt.Sprint("item ", i, strings.Repeat(" text", 50))
 	}
 	for name, text := range map[string]string{
-		"phase":   PhaseMemory(PhaseInput{Phase: "building", Artifacts: many, Decisions: many}),
-		"session": SessionMemory(SessionInput{Completed: many, Decisions: many, Files: many, Blockers: many, Notes: many, Deps: many}),
+		"phase": PhaseMemory(PhaseInput{Phase: "building", Artifacts: many, Decisions: many}),
+		"session": SessionMemory(SessionInput{Completed: many, Decisions: many, Files: many, Blockers: many,
+			Notes: many, Deps: many}),
 	} {
 		if n := utf8.RuneCountInString(text); n > maxMemory {
 			t.Errorf("%s memory has %d characters", name, n)
@@ -123,7 +131,8 @@ func TestAddMemory(t *testing.T) {
 	for i := range 50 {
 		text = AddMemory(text, strings.Repeat("x", 500), i+6)
 	}
-	if n := utf8.RuneCountInString(text); n > maxUpdates || !strings.Contains(text, "Iteration 55:") || strings.Contains(text, "Iteration 3:") || !strings.HasPrefix(text, "- Iteration") {
+	if n := utf8.RuneCountInString(text); n > maxUpdates || !strings.Contains(text, "Iteration 55:") ||
+		strings.Contains(text, "Iteration 3:") || !strings.HasPrefix(text, "- Iteration") {
 		t.Errorf("the newest must stay, the oldest go: %d characters, %.60q", n, text)
 	}
 	if got := AddMemory("", "password=hunter2hunter2", 1); strings.Contains(got, "hunter2") {
@@ -139,11 +148,16 @@ func TestPromote(t *testing.T) {
 		{"no final line feed", "# A", "# A\n\n## Learned Patterns\n\n- use table tests\n  always\n"},
 		{"the last section", "## Learned Patterns\n- old\n", "## Learned Patterns\n- old\n- use table tests\n  always\n"},
 		{"an empty section", "## Learned Patterns\n", "## Learned Patterns\n\n- use table tests\n  always\n"},
-		{"a section in the middle", "## Learned Patterns\n\n- old\n\n## Next\n", "## Learned Patterns\n\n- old\n- use table tests\n  always\n\n## Next\n"},
-		{"a section without an empty line behind", "## Learned Patterns\n- old\n## Next\n", "## Learned Patterns\n- old\n- use table tests\n  always\n\n## Next\n"},
-		{"there already", "## Learned Patterns\n\n- use table tests\n  always\n- z\n", "## Learned Patterns\n\n- use table tests\n  always\n- z\n"},
-		{"a heading in code does not count", "```\n## Learned Patterns\n```\n", "```\n## Learned Patterns\n```\n\n## Learned Patterns\n\n- use table tests\n  always\n"},
-		{"a lower heading belongs to the section", "## Learned Patterns\n### sub\n- old\n", "## Learned Patterns\n### sub\n- old\n- use table tests\n  always\n"},
+		{"a section in the middle", "## Learned Patterns\n\n- old\n\n## Next\n",
+			"## Learned Patterns\n\n- old\n- use table tests\n  always\n\n## Next\n"},
+		{"a section without an empty line behind", "## Learned Patterns\n- old\n## Next\n",
+			"## Learned Patterns\n- old\n- use table tests\n  always\n\n## Next\n"},
+		{"there already", "## Learned Patterns\n\n- use table tests\n  always\n- z\n",
+			"## Learned Patterns\n\n- use table tests\n  always\n- z\n"},
+		{"a heading in code does not count", "```\n## Learned Patterns\n```\n",
+			"```\n## Learned Patterns\n```\n\n## Learned Patterns\n\n- use table tests\n  always\n"},
+		{"a lower heading belongs to the section", "## Learned Patterns\n### sub\n- old\n",
+			"## Learned Patterns\n### sub\n- old\n- use table tests\n  always\n"},
 		{"line ends of Windows", "# A\r\n", "# A\r\n\r\n## Learned Patterns\r\n\r\n- use table tests\r\n  always\r\n"},
 	}
 	for _, row := range rows {
@@ -171,8 +185,10 @@ func TestNoteText(t *testing.T) {
 	if problems != nil {
 		t.Fatal(problems)
 	}
-	rec := Record{Handoff: *h, Origin: Origin{Iteration: 7, Task: "T-003", EventID: "01j0000000000000000000000a", Verdict: "keep", Source: "agent"}}
-	golden(t, "note.txt", NoteText(rec, Fact{"Ralph-Agent", "claude claude-sonnet-4-5"}, Fact{"Ralph-Cost-USD", "0.4211"}, Fact{"Ralph-Evidence", ""}))
+	rec := Record{Handoff: *h, Origin: Origin{Iteration: 7, Task: "T-003", EventID: "01j0000000000000000000000a",
+		Verdict: "keep", Source: "agent"}}
+	golden(t, "note.txt", NoteText(rec, Fact{"Ralph-Agent", "claude claude-sonnet-4-5"},
+		Fact{"Ralph-Cost-USD", "0.4211"}, Fact{"Ralph-Evidence", ""}))
 	rec.Freeform = strings.Repeat("Ralph-Verdict: reject\n\x1b[31m", 4000)
 	long := NoteText(rec)
 	if len(long) > maxNote || strings.Contains(long, "\x1b") || strings.Contains(long, "\nRalph-Verdict: reject") {

@@ -50,9 +50,11 @@ func MendHandoff(data []byte) (Mended, bool) {
 	h.Summary = firstText(h.Summary, h.TaskCompleted.Summary, firstLine(h.Freeform), "the handoff has no summary")
 	h.TaskCompleted.Summary = firstText(h.TaskCompleted.Summary, h.Summary)
 	if utf8.RuneCountInString(strings.TrimSpace(h.Freeform)) < loadedSchema().Properties["freeform"].MinLength {
-		h.Freeform = strings.TrimSpace(firstText(h.Freeform, h.Summary) + "\n\n(The agent wrote no more than this into its handoff.)")
+		h.Freeform = strings.TrimSpace(firstText(h.Freeform, h.Summary) +
+			"\n\n(The agent wrote no more than this into its handoff.)")
 	}
-	h.ConstraintsDiscovered = slices.DeleteFunc(h.ConstraintsDiscovered, func(c Constraint) bool { return strings.TrimSpace(c.Constraint) == "" })
+	h.ConstraintsDiscovered = slices.DeleteFunc(h.ConstraintsDiscovered,
+		func(c Constraint) bool { return strings.TrimSpace(c.Constraint) == "" })
 	if h.ConfidenceLevel != "" && !slices.Contains(loadedSchema().Properties["confidence_level"].Enum, h.ConfidenceLevel) {
 		h.ConfidenceLevel = ""
 	}

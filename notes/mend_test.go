@@ -15,15 +15,19 @@ func TestMendHandoff(t *testing.T) {
 		task    string
 		want    string // in the freeform
 	}{
-		{"48 characters", `{` + whole + `,"freeform":"` + strings.Repeat("x", 48) + `"}`, &yes, "T-001", strings.Repeat("x", 48)},
+		{"48 characters", `{` + whole + `,"freeform":"` + strings.Repeat("x", 48) + `"}`, &yes, "T-001",
+			strings.Repeat("x", 48)},
 		{"every list missing", `{` + whole + `}`, &yes, "T-001", "s\n"},
-		{"lists that are null, a text, an object", `{` + whole + `,"deviations":null,"recommendations":"one","files_touched":{"path":"a"}}`, &yes, "T-001", ""},
-		{"texts where objects are wanted", `{` + whole + `,"bugs_encountered":["it broke"],"tests_added":["a_test.go"]}`, &yes, "T-001", ""},
+		{"lists that are null, a text, an object",
+			`{` + whole + `,"deviations":null,"recommendations":"one","files_touched":{"path":"a"}}`, &yes, "T-001", ""},
+		{"texts where objects are wanted",
+			`{` + whole + `,"bugs_encountered":["it broke"],"tests_added":["a_test.go"]}`, &yes, "T-001", ""},
 		{"the claim as a text", `{"task_completed":{"fully_complete":"True"}}`, &yes, "", ""},
 		{"the claim at the top", `{"task_id":"T-002","fully_complete":false,"freeform":"half"}`, &no, "T-002", "half"},
 		{"the claim alone", `{"task_completed":true}`, &yes, "", ""},
 		{"no claim", `{"freeform":"I did it"}`, nil, "", "I did it"},
-		{"a claim that cannot be read is none", `{"task_completed":{"task_id":"T-001","fully_complete":"mostly"}}`, nil, "T-001", ""},
+		{"a claim that cannot be read is none", `{"task_completed":{"task_id":"T-001","fully_complete":"mostly"}}`, nil,
+			"T-001", ""},
 		{"a confidence of its own", `{` + whole + `,"confidence_level":"very"}`, &yes, "T-001", ""},
 		{"a code block with prose around it", "Here it is:\n```json\n{" + whole + "}\n```\nDone.", &yes, "T-001", ""},
 		{"a comma too many", `{` + whole + `,"recommendations":["a",],}`, &yes, "T-001", ""},
@@ -55,7 +59,8 @@ func TestMendHandoff(t *testing.T) {
 // FuzzMendHandoff: whatever the bytes are, what was mended is a handoff, but for
 // the id of the task, which only the harness knows.
 func FuzzMendHandoff(f *testing.F) {
-	for _, s := range []string{`{}`, `{"freeform":[1]}`, `{"task_completed":{"task_id":{}}}`, "```{}```", `{"deviations":[[]],"plan_amendments":["x"]}`} {
+	for _, s := range []string{`{}`, `{"freeform":[1]}`, `{"task_completed":{"task_id":{}}}`, "```{}```",
+		`{"deviations":[[]],"plan_amendments":["x"]}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

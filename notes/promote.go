@@ -62,7 +62,8 @@ func warnLength(lines []string) string {
 	if len(lines) <= MaxAgentsLines {
 		return ""
 	}
-	return fmt.Sprintf("AGENTS.md has %d lines, more than %d: every agent reads all of it in every run", len(lines), MaxAgentsLines)
+	return fmt.Sprintf("AGENTS.md has %d lines, more than %d: every agent reads all of it in every run", len(lines),
+		MaxAgentsLines)
 }
 
 // learnedSection returns the line of the heading and the line behind the

@@ -197,7 +197,8 @@ func encodedSecret(run string) bool {
 func isText(b []byte, cut bool) bool {
 	for len(b) > 0 {
 		r, size := utf8.DecodeRune(b)
-		if r == utf8.RuneError && size == 1 && !(cut && len(b) < utf8.UTFMax) || r < ' ' && r != '\n' && r != '\r' && r != '\t' {
+		if r == utf8.RuneError && size == 1 && !(cut && len(b) < utf8.UTFMax) || r < ' ' && r != '\n' && r != '\r' &&
+			r != '\t' {
 			return false
 		}
 		b = b[size:]
@@ -277,9 +278,12 @@ func namedSecret(low string) bool {
 // keyName says whether a name in lower case ends in key and is none of the keys
 // that everybody may know.
 func keyName(low string) bool {
-	for _, end := range []string{"_key", "-key", "accountkey", "signingkey", "encryptionkey", "masterkey", "_pat", "_jwt", "_pass", "_key_b64", "_key_base64", "_dsn"} {
+	for _, end := range []string{"_key", "-key", "accountkey", "signingkey", "encryptionkey", "masterkey", "_pat",
+		"_jwt", "_pass", "_key_b64", "_key_base64", "_dsn"} {
 		if strings.HasSuffix(low, end) {
-			for _, known := range []string{"public", "primary", "foreign", "cache", "sort", "partition", "host", "index", "unique", "object", "routing", "group", "shard", "row", "hash", "lock", "map", "config", "i18n", "translation", "idempotency"} {
+			for _, known := range []string{"public", "primary", "foreign", "cache", "sort", "partition", "host",
+				"index", "unique", "object", "routing", "group", "shard", "row", "hash", "lock", "map", "config",
+				"i18n", "translation", "idempotency"} {
 				if strings.Contains(low, known) {
 					return false
 				}
@@ -335,8 +339,11 @@ func valueAfter(s string, i int) (from, to int, call bool) {
 }
 
 var (
-	envName    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:--?[a-z0-9-]+|[A-Z][A-Z0-9_]*)$`) })
-	codePath   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+;?$`) })
+	envName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:--?[a-z0-9-]+|[A-Z][A-Z0-9_]*)$`) })
+	codePath = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(
+			`^[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+;?$`)
+	})
 	identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_]+$`) })
 )
 
@@ -355,14 +362,16 @@ func assigned(name, value string, call bool) bool {
 		return false // a variable or a placeholder
 	case strings.Trim(low, "*x.-_#") == "" || strings.Contains(low, "redacted"):
 		return false
-	case strings.Contains(low, "example") || strings.Contains(low, "placeholder") || strings.Contains(low, "changeme") || strings.HasPrefix(low, "your"):
+	case strings.Contains(low, "example") || strings.Contains(low, "placeholder") ||
+		strings.Contains(low, "changeme") || strings.HasPrefix(low, "your"):
 		return false
 	case quoted && strings.ContainsAny(value, " \t"):
 		return false // a sentence: "must not be empty"
 	}
 	if !namedSecret(strings.ToLower(name)) {
 		// Many harmless things are called keys: only what looks drawn by lot counts.
-		return len(value) >= 16 && entropy(value) >= 3 && !codePath().MatchString(value) && strings.ContainsAny(value, "0123456789") &&
+		return len(value) >= 16 && entropy(value) >= 3 && !codePath().MatchString(value) &&
+			strings.ContainsAny(value, "0123456789") &&
 			!strings.ContainsAny(value, "{}[]\\`")
 	}
 	digit, letter := strings.ContainsAny(value, "0123456789"), strings.ContainsAny(low, "abcdefghijklmnopqrstuvwxyz")
@@ -382,5 +391,6 @@ func assigned(name, value string, call bool) bool {
 
 func isPassword(name string) bool {
 	low := strings.ToLower(name)
-	return strings.Contains(low, "passw") || strings.HasSuffix(low, "pwd") || strings.HasSuffix(low, "passphrase") || strings.HasSuffix(low, "secret")
+	return strings.Contains(low, "passw") || strings.HasSuffix(low, "pwd") || strings.HasSuffix(low, "passphrase") ||
+		strings.HasSuffix(low, "secret")
 }

@@ -17,7 +17,8 @@ func TestRedactForms(t *testing.T) {
 		{"Stripe by name", "STRIPE_KEY=", "q" + mixed[:24], ""},
 		{"any key by name", "MY_SERVICE_KEY: ", mixed[:32], ""},
 		{"a signing key", "export SIGNING_KEY=", mixed[:40], "\n"},
-		{"Azure storage", "DefaultEndpointsProtocol=https;AccountName=x;AccountKey=", mixed[:86] + "==", ";EndpointSuffix=core"},
+		{"Azure storage", "DefaultEndpointsProtocol=https;AccountName=x;AccountKey=", mixed[:86] + "==",
+			";EndpointSuffix=core"},
 		{"Azure bus", "SharedAccessKeyName=r;SharedAccessKey=", mixed[:43] + "=", ""},
 		{"Azure client", "id ", "abc8Q~" + mixed[:34], ""},
 		{"Discord bot", "", "M" + mixed[:24] + "." + mixed[:6] + "." + mixed[:38], ""},
@@ -33,8 +34,10 @@ func TestRedactForms(t *testing.T) {
 		{"Figma", "", "figd_" + mixed[:40], ""},
 		{"Grafana", "", "glsa_" + mixed[:32] + "_" + hex[:8], ""},
 		{"Twilio", "", "SK" + hex[:32], ""},
-		{"Docker", `{"auths":{"https://index.docker.io/v1/":{"auth":"`, base64.StdEncoding.EncodeToString([]byte("user:hunter2hunter2")), `"}}}`},
-		{"Docker in JSON", `{"text":"{\"auth\":\"`, base64.StdEncoding.EncodeToString([]byte("user:hunter2hunter2")), `\"}"}`},
+		{"Docker", `{"auths":{"https://index.docker.io/v1/":{"auth":"`,
+			base64.StdEncoding.EncodeToString([]byte("user:hunter2hunter2")), `"}}}`},
+		{"Docker in JSON", `{"text":"{\"auth\":\"`, base64.StdEncoding.EncodeToString([]byte("user:hunter2hunter2")),
+			`\"}"}`},
 		{"netrc", "machine example.invalid login me password ", "hunter2hunter2", "\n"},
 		{"netrc in lines", "machine example.invalid\n  login me\n  password ", "hunter2hunter2", "\n"},
 		{"sshpass", "sshpass -p ", "hunter2", " ssh me@host"},
@@ -42,15 +45,20 @@ func TestRedactForms(t *testing.T) {
 		{"curl", "curl -s -u me:", "hunter2", " https://example.invalid"},
 		{"npmrc", "//registry.npmjs.org/:_authToken=", mixed[:36], ""},
 		{"npmrc basic", "_auth=", base64.StdEncoding.EncodeToString([]byte("me:hunter2hunter2")), ""},
-		{"an encoded private key", "key: ", base64.StdEncoding.EncodeToString([]byte("-----BEGIN RSA PRIVATE KEY-----\nMIIE" + mixed + "\n-----END RSA PRIVATE KEY-----\n")), ""},
+		{"an encoded private key", "key: ", base64.StdEncoding.EncodeToString(
+			[]byte("-----BEGIN RSA PRIVATE KEY-----\nMIIE" + mixed + "\n-----END RSA PRIVATE KEY-----\n")), ""},
 		{"an encoded token", "data: ", base64.StdEncoding.EncodeToString([]byte("token is ghp_" + mixed[:36] + "\n")), ""},
 		{"an encoded password", "x ", base64.StdEncoding.EncodeToString([]byte("DB_PASSWORD=swordfish1\n")), ""},
 		{"a line end in a token", "ghp_" + mixed[:12] + "\n", mixed[12:36], ""},
 		{"a line end in a token, JSON", "ghp_" + mixed[:12] + `\n`, mixed[12:36], `"`},
-		{"npm", "", "npm_" + mixed[:36], ""}, {"PyPI", "", "pypi-" + mixed[:80], ""}, {"Hugging Face", "", "hf_" + mixed[:34], ""},
-		{"SendGrid", "", "SG." + mixed[:22] + "." + mixed[:43], ""}, {"Mailchimp", "", hex[:32] + "-us12", ""}, {"Mailgun", "", "key-" + hex[:32], ""},
-		{"Square", "", "sq0atp-" + mixed[:22], ""}, {"Doppler", "", "dp.pt." + mixed[:43], ""}, {"Pulumi", "", "pul-" + hex[:40], ""},
-		{"Groq", "", "gsk_" + mixed[:52], ""}, {"Google client", "", "GOCSPX-" + mixed[:28], ""}, {"Tailscale", "", "tskey-auth-" + mixed[:20], ""},
+		{"npm", "", "npm_" + mixed[:36], ""}, {"PyPI", "", "pypi-" + mixed[:80], ""},
+		{"Hugging Face", "", "hf_" + mixed[:34], ""},
+		{"SendGrid", "", "SG." + mixed[:22] + "." + mixed[:43], ""}, {"Mailchimp", "", hex[:32] + "-us12", ""},
+		{"Mailgun", "", "key-" + hex[:32], ""},
+		{"Square", "", "sq0atp-" + mixed[:22], ""}, {"Doppler", "", "dp.pt." + mixed[:43], ""},
+		{"Pulumi", "", "pul-" + hex[:40], ""},
+		{"Groq", "", "gsk_" + mixed[:52], ""}, {"Google client", "", "GOCSPX-" + mixed[:28], ""},
+		{"Tailscale", "", "tskey-auth-" + mixed[:20], ""},
 		{"a cookie", "Cookie: session=", mixed[:32], ""}, {"a private token", "PRIVATE-TOKEN: ", mixed[:20], ""},
 	} {
 		text := row.before + row.secret + row.after
@@ -73,13 +81,20 @@ func TestRedactForms(t *testing.T) {
 	}
 	for _, s := range []string{
 		"commit " + hex[:40], "index 0a1b2c3..4e5f678 100644", "550e8400-e29b-41d4-a716-446655440000", "sha256:" + hex[:64],
-		`"integrity": "sha512-` + base64.StdEncoding.EncodeToString(image[:64]) + `"`, "h1:" + base64.StdEncoding.EncodeToString(image[:32]),
+		`"integrity": "sha512-` + base64.StdEncoding.EncodeToString(image[:64]) + `"`,
+		"h1:" + base64.StdEncoding.EncodeToString(image[:32]),
 		`checksum = "` + hex[:64] + `"`, "data:image/png;base64," + base64.StdEncoding.EncodeToString(image),
-		"resolved \"https://registry.yarnpkg.com/a/-/a-1.0.0.tgz#" + hex[:40] + `"`, "PUBLIC_KEY=" + mixed[:40], "cache_key: " + hex[:40], "primary_key=" + mixed[:30],
-		"KEY=value", "SORT_KEY=created_at_and_then_id", "hot_key = ctrl+shift+p", `data-key="item-list-number-one"`, "mysql -u root -p", "ssh -p 2222 host",
-		base64.StdEncoding.EncodeToString([]byte("just some words that are encoded here\n")), "TestLongNameOfATestThatIsVeryLongIndeed/with_a_case",
-		"github.com/some/very/long/path/to/a/package/in/a/module", "01hq3k5v8w2x7y9z4a6b8c0d2e", "const key = \"user.name\"", "authorization_key=none",
-		"password incorrect for login", "go.sum: golang.org/x/sys v0.1.0 h1:kunALQeHf1/185U1i0GOB/fy1IPRDDpuoOOqRReG57U=", "ghp_short\nand the next line of text",
+		"resolved \"https://registry.yarnpkg.com/a/-/a-1.0.0.tgz#" + hex[:40] + `"`, "PUBLIC_KEY=" + mixed[:40],
+		"cache_key: " + hex[:40], "primary_key=" + mixed[:30],
+		"KEY=value", "SORT_KEY=created_at_and_then_id", "hot_key = ctrl+shift+p", `data-key="item-list-number-one"`,
+		"mysql -u root -p", "ssh -p 2222 host",
+		base64.StdEncoding.EncodeToString([]byte("just some words that are encoded here\n")),
+		"TestLongNameOfATestThatIsVeryLongIndeed/with_a_case",
+		"github.com/some/very/long/path/to/a/package/in/a/module", "01hq3k5v8w2x7y9z4a6b8c0d2e",
+		"const key = \"user.name\"", "authorization_key=none",
+		"password incorrect for login",
+		"go.sum: golang.org/x/sys v0.1.0 h1:kunALQeHf1/185U1i0GOB/fy1IPRDDpuoOOqRReG57U=",
+		"ghp_short\nand the next line of text",
 	} {
 		if got := Redact(s); got != s {
 			t.Errorf("%q became %q", s, got)
@@ -89,7 +104,8 @@ func TestRedactForms(t *testing.T) {
 
 // TestRedactIsLinear: no text makes it slow.
 func TestRedactIsLinear(t *testing.T) {
-	for _, part := range []string{"mysql ", "curl a ", "PuTTY-User-Key-File-2 ", "aGVsbG8gd29ybGQh", "a=", "login x ", "eyJ", "ghp_aaaa\n", "-----BEGIN PRIVATE KEY-----"} {
+	for _, part := range []string{"mysql ", "curl a ", "PuTTY-User-Key-File-2 ", "aGVsbG8gd29ybGQh", "a=", "login x ",
+		"eyJ", "ghp_aaaa\n", "-----BEGIN PRIVATE KEY-----"} {
 		text := strings.Repeat(part, (1<<18)/len(part))
 		began := time.Now()
 		Redact(text)

@@ -33,7 +33,8 @@ var secretRules = sync.OnceValue(func() []secretRule {
 
 		// a token that a line end has split
 		rule(`\b(?:gh[pousr]_|github_pat_|glpat-|sk-(?:ant|proj|or)-|[sr]k_live_|xox[abp]-|npm_|hf_|pypi-|dop_v1_|hvs\.|shpat_|glsa_|lin_api_|AKIA)[A-Za-z0-9_-]{4,}-?(?:\r?\n|\\r?\\?n|\\n)[ \t]*[A-Za-z0-9_-]{8,}`,
-			"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "k_live_", "xox", "npm_", "hf_", "pypi-", "dop_v1_", "hvs.", "shpat_", "glsa_", "lin_api_", "AKIA"),
+			"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "k_live_", "xox", "npm_", "hf_",
+			"pypi-", "dop_v1_", "hvs.", "shpat_", "glsa_", "lin_api_", "AKIA"),
 
 		// clouds
 		rule(`\b(?:AKIA|ASIA|AROA|AIDA|ABIA|ACCA)[A-Z0-9]{16}\b`, "AKIA", "ASIA", "AROA", "AIDA", "ABIA", "ACCA"),
@@ -54,7 +55,8 @@ var secretRules = sync.OnceValue(func() []secretRule {
 		// forges, registries, builds
 		rule(`\bgh[pousr]_[A-Za-z0-9]{30,}`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
 		rule(`\bgithub_pat_[A-Za-z0-9_]{22,}`, "github_pat_"),
-		rule(`\bgl(?:pat|ptt|dt|rt|cbt|soat|ffct|imt|agent|oas)-[A-Za-z0-9_-]{20,}`, "glpat-", "glptt-", "gldt-", "glrt-", "glcbt-", "glsoat-", "glffct-", "glimt-", "glagent-", "gloas-"),
+		rule(`\bgl(?:pat|ptt|dt|rt|cbt|soat|ffct|imt|agent|oas)-[A-Za-z0-9_-]{20,}`, "glpat-", "glptt-", "gldt-",
+			"glrt-", "glcbt-", "glsoat-", "glffct-", "glimt-", "glagent-", "gloas-"),
 		rule(`\bATBB[A-Za-z0-9]{24,}`, "ATBB"),
 		rule(`\bATATT[A-Za-z0-9_=-]{20,}`, "ATATT"),
 		rule(`\bnpm_[A-Za-z0-9]{36}\b`, "npm_"),
@@ -116,7 +118,8 @@ var secretRules = sync.OnceValue(func() []secretRule {
 		// what carries a secret by its place
 		rule(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{10,}`, "eyJ"),
 		rule(`(?i)\bauthorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+([A-Za-z0-9._~+/=-]{8,})`, "authorization"),
-		rule(`(?i)\b(?:x-api-key|x-auth-token|private-token)["']?\s*:\s*["']?([A-Za-z0-9._~+/=-]{8,})`, "x-api-key", "x-auth-token", "private-token"),
+		rule(`(?i)\b(?:x-api-key|x-auth-token|private-token)["']?\s*:\s*["']?([A-Za-z0-9._~+/=-]{8,})`, "x-api-key",
+			"x-auth-token", "private-token"),
 		rule(`(?i)\b(?:set-)?cookie:\s*[^\s=;]+=([A-Za-z0-9._~+/%=-]{16,})`, "cookie:"),
 		rule(`(?i)\b[a-z][a-z0-9+.-]*://[^\s/:@"'<>]*:([^\s/@"'<>$\{\}]{3,})@[a-z0-9\[]`, "://"),
 		rule(`(?i)\b(?:login|user|account)\s+\S+\s+password\s+["']?([^\s"']{4,})`, "password"),

@@ -144,7 +144,8 @@ func (s *schema) checkText(path, v string, problem func(path, message string)) {
 		if n == 0 || s.MinLength == 1 {
 			problem(path, "is empty")
 		} else {
-			problem(path, fmt.Sprintf("has %d characters, at least %d are needed", utf8.RuneCountInString(strings.TrimSpace(v)), s.MinLength))
+			problem(path, fmt.Sprintf("has %d characters, at least %d are needed",
+				utf8.RuneCountInString(strings.TrimSpace(v)), s.MinLength))
 		}
 	case s.MaxLength > 0 && n > s.MaxLength:
 		problem(path, fmt.Sprintf("has %d characters, at most %d are allowed", n, s.MaxLength))

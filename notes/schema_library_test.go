@@ -30,9 +30,12 @@ func TestSchemaAgainstLibrary(t *testing.T) {
 	if err := json.Unmarshal([]byte(good), &doc); err != nil {
 		t.Fatal(err)
 	}
-	values := []string{"", `null`, `true`, `1`, `1.5`, `""`, `"text"`, `"` + string(make50()) + `"`, `[]`, `{}`, `["a"]`, `[1]`, `[{}]`, `[null]`,
-		`{"needed":true}`, `{"task_id":"T-1","summary":"","fully_complete":false}`, `[{"path":"a"}]`, `[{"file":"a","test_names":["b"]}]`, `[{"file":"a","test_names":"b"}]`,
-		`[{"planned":"a","actual":"b","more":1}]`, `[{"constraint":"x"}]`, `[{"constraint":""}]`, `[{"item":"x","priority":3}]`, `"high"`, `"HIGH"`}
+	values := []string{"", `null`, `true`, `1`, `1.5`, `""`, `"text"`, `"` + string(make50()) + `"`, `[]`, `{}`,
+		`["a"]`, `[1]`, `[{}]`, `[null]`,
+		`{"needed":true}`, `{"task_id":"T-1","summary":"","fully_complete":false}`, `[{"path":"a"}]`,
+		`[{"file":"a","test_names":["b"]}]`, `[{"file":"a","test_names":"b"}]`,
+		`[{"planned":"a","actual":"b","more":1}]`, `[{"constraint":"x"}]`, `[{"constraint":""}]`,
+		`[{"item":"x","priority":3}]`, `"high"`, `"HIGH"`}
 	tried := 0
 	for key := range doc {
 		for _, value := range values {

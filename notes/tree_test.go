@@ -71,7 +71,8 @@ func (g *gitRepo) git(stdin string, args ...string) string {
 	g.t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = g.dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "HOME="+g.dir, "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@example.invalid",
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "HOME="+g.dir, "GIT_AUTHOR_NAME=t",
+		"GIT_AUTHOR_EMAIL=t@example.invalid",
 		"GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@example.invalid")
 	cmd.Stdin = strings.NewReader(stdin)
 	var stderr bytes.Buffer
@@ -345,7 +346,8 @@ func TestNotesForeign(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	if got, want := string(m.objects[blob]), g.git("", "notes", "show", h(0))+"\n"; got != want || strings.Count(got, "note") != 2 {
+	if got, want := string(m.objects[blob]), g.git("", "notes", "show", h(0))+"\n"; got != want ||
+		strings.Count(got, "note") != 2 {
 		t.Errorf("an object that is there twice: %q, git says %q", got, want)
 	}
 	// A note behind folders of folders can be dropped.
@@ -467,7 +469,8 @@ func TestNoteInGitLog(t *testing.T) {
 	commit := g.git("", "commit-tree", tree.String(), "-m", "note")
 	g.git("", "update-ref", NotesRef, commit)
 	log := g.git("", "log", "-1", "--notes=ralph")
-	for _, part := range []string{"Notes (ralph):", "    add the login endpoint", "    - must not log tokens", "    Ralph-Cost-USD: 0.4211"} {
+	for _, part := range []string{"Notes (ralph):", "    add the login endpoint", "    - must not log tokens",
+		"    Ralph-Cost-USD: 0.4211"} {
 		if !strings.Contains(log, part) {
 			t.Errorf("git log does not show %q:\n%s", part, log)
 		}

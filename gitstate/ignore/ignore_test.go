@@ -22,7 +22,8 @@ type repo struct {
 
 func newRepo(t testing.TB) *repo {
 	dir := t.TempDir()
-	r := &repo{t: t, dir: filepath.Join(dir, "w"), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C"}}
+	r := &repo{t: t, dir: filepath.Join(dir, "w"), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir,
+		"GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C"}}
 	r.git("", "init", "-q", r.dir)
 	return r
 }
@@ -100,8 +101,10 @@ func (r *repo) compare(why string) {
 }
 
 func TestRulesAreGits(t *testing.T) {
-	files := []string{"a", "b.log", "keep.log", "x.o", "dir/a", "dir/b.log", "dir/sub/a", "dir/sub/x.o", "dir/sub/keep.log", "build/o", "src/build/o",
-		"foo.txt", "bar ", "bar", "#h", "!b", "a b", "a\tb", "[x]", "x", "A", "Dir/A", "q?", "qq", "back\\s", "deep/1/2/3/f", "deep/1/f", "z/é", "\xff", "n\nl", "-d", "]y", "^y", "cr\r", "doc/frotz", "s/doc/frotz"}
+	files := []string{"a", "b.log", "keep.log", "x.o", "dir/a", "dir/b.log", "dir/sub/a", "dir/sub/x.o",
+		"dir/sub/keep.log", "build/o", "src/build/o",
+		"foo.txt", "bar ", "bar", "#h", "!b", "a b", "a\tb", "[x]", "x", "A", "Dir/A", "q?", "qq", "back\\s",
+		"deep/1/2/3/f", "deep/1/f", "z/é", "\xff", "n\nl", "-d", "]y", "^y", "cr\r", "doc/frotz", "s/doc/frotz"}
 	for _, c := range []struct{ why, root, sub, info, global string }{
 		{why: "nothing"},
 		{why: "names", root: "a\n*.log\n"},
@@ -146,7 +149,8 @@ func TestRulesAreGits(t *testing.T) {
 		for _, f := range files {
 			r.write(f, "")
 		}
-		for path, text := range map[string]string{".gitignore": c.root, "dir/.gitignore": c.sub, ".git/info/exclude": c.info, "../global": c.global} {
+		for path, text := range map[string]string{".gitignore": c.root, "dir/.gitignore": c.sub,
+			".git/info/exclude": c.info, "../global": c.global} {
 			if text != "" {
 				r.write(path, text)
 			}
@@ -160,7 +164,8 @@ func TestRulesAreGits(t *testing.T) {
 
 // TestRandomRules is the same with rules and names that nobody thought of.
 func TestRandomRules(t *testing.T) {
-	parts := []string{"a", "b", "c", "*", "*", "?", "**", "/", "/", "**/", "/**", "[a-b]", "[!a]", "[^b]", "\\", "!", "d", ".x", "[[:alpha:]]", "[]a]", "[a", " ", "\\ ", "#", "\t", "[a-", "B", "[A-B]"}
+	parts := []string{"a", "b", "c", "*", "*", "?", "**", "/", "/", "**/", "/**", "[a-b]", "[!a]", "[^b]", "\\", "!",
+		"d", ".x", "[[:alpha:]]", "[]a]", "[a", " ", "\\ ", "#", "\t", "[a-", "B", "[A-B]"}
 	for seed := range uint64(25) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		w := newRepo(t)
@@ -205,7 +210,8 @@ func TestRandomRules(t *testing.T) {
 func TestWildMatchIsNeverSlow(t *testing.T) {
 	done := make(chan bool)
 	go func() {
-		for _, p := range []string{strings.Repeat("a*", 200) + "b", strings.Repeat("**/", 60) + "b", strings.Repeat("*a*/", 60) + "b",
+		for _, p := range []string{strings.Repeat("a*", 200) + "b", strings.Repeat("**/", 60) + "b",
+			strings.Repeat("*a*/", 60) + "b",
 			strings.Repeat("**a/", 60) + "b", strings.Repeat("[a-b]*", 100) + "c", strings.Repeat("?*", 300) + "z"} {
 			for _, text := range []string{strings.Repeat("a", 400), strings.Repeat("a/", 200), strings.Repeat("ab/a", 100)} {
 				WildMatch(p, text, true, false)
@@ -224,7 +230,8 @@ func TestWildMatchIsNeverSlow(t *testing.T) {
 // FuzzWildMatch: no pattern may crash the matcher, and a name matches itself
 // when it has nothing special.
 func FuzzWildMatch(f *testing.F) {
-	for _, s := range [][2]string{{"a*b", "aXb"}, {"**/x", "x"}, {"[!a-z]\\", "A"}, {"[[:alpha:]", "["}, {"a/**/b", "a/b"}} {
+	for _, s := range [][2]string{{"a*b", "aXb"}, {"**/x", "x"}, {"[!a-z]\\", "A"}, {"[[:alpha:]", "["},
+		{"a/**/b", "a/b"}} {
 		f.Add(s[0], s[1], true, false)
 	}
 	f.Fuzz(func(t *testing.T, pattern, text string, path, fold bool) {

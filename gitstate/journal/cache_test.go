@@ -24,9 +24,11 @@ func large(t testing.TB) (*repo.Repo, *Journal) {
 	begin(t, j)
 	var tasks []plan.Task
 	for i := range 2 * cacheFiles {
-		tasks = append(tasks, plan.Task{ID: plan.TaskID(fmt.Sprintf("T-%03d", i)), Title: fmt.Sprint("task ", i), Status: plan.Pending, Description: "words"})
+		tasks = append(tasks, plan.Task{ID: plan.TaskID(fmt.Sprintf("T-%03d", i)), Title: fmt.Sprint("task ", i),
+			Status: plan.Pending, Description: "words"})
 	}
-	if _, err := j.Record(context.Background(), state.Event{Type: state.EvPlan, Plan: &state.PlanChange{Reason: "import", Upsert: tasks}}); err != nil {
+	if _, err := j.Record(context.Background(), state.Event{Type: state.EvPlan,
+		Plan: &state.PlanChange{Reason: "import", Upsert: tasks}}); err != nil {
 		t.Fatal(err)
 	}
 	return r, j
@@ -43,7 +45,10 @@ func TestCacheIsNeverTruth(t *testing.T) {
 		{"as it was written", func(d []byte) []byte { return d }, 0},
 		{"it is gone", func([]byte) []byte { return nil }, 2 * cacheFiles},
 		{"its end is torn", func(d []byte) []byte { return d[:len(d)-3] }, 1},
-		{"other contents under an id", func(d []byte) []byte { return bytes.ReplaceAll(d, []byte("words"), []byte("weird")) }, 2 * cacheFiles},
+		{"other contents under an id", func(d []byte) []byte {
+			return bytes.ReplaceAll(d, []byte("words"),
+				[]byte("weird"))
+		}, 2 * cacheFiles},
 		{"no record of ours", func(d []byte) []byte { return append([]byte("not a cache"), d...) }, 2 * cacheFiles},
 		{"a length beyond its end", func(d []byte) []byte { d[21] = 0xff; return d }, 1},
 	}

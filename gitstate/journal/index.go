@@ -60,7 +60,8 @@ func (j *Journal) lookUp(ctx context.Context, kind state.EventType, iteration, t
 		line := string(rest[begin:end])
 		rest = rest[end:]
 		f := strings.Split(line, " ")
-		if len(f) != 4 || f[1] != string(kind) || iteration != "" && f[2] != iteration || iteration == "" && f[3] != task || seen[f[0]] {
+		if len(f) != 4 || f[1] != string(kind) || iteration != "" && f[2] != iteration || iteration == "" &&
+			f[3] != task || seen[f[0]] {
 			continue
 		}
 		seen[f[0]] = true
@@ -72,7 +73,8 @@ func (j *Journal) lookUp(ctx context.Context, kind state.EventType, iteration, t
 		if err != nil {
 			return nil, err
 		}
-		if e.Event.Type == kind && (iteration == "" && string(e.Event.Task) == task || fmt.Sprint(e.Event.Iteration) == iteration) {
+		if e.Event.Type == kind && (iteration == "" && string(e.Event.Task) == task ||
+			fmt.Sprint(e.Event.Iteration) == iteration) {
 			found = append([]Entry{e}, found...)
 		}
 	}

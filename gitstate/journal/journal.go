@@ -51,7 +51,8 @@ var AppendSteps = []string{"append:objects", "append:ref"}
 func Open(ctx context.Context, repo *gitstate.Repo, branch string) (*Journal, error) {
 	// A reader makes nothing, not even a name for this machine: the first
 	// append does that.
-	return &Journal{Repo: repo, Branch: branch, Actor: knownActor(repo), Now: func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) },
+	return &Journal{Repo: repo, Branch: branch, Actor: knownActor(repo),
+		Now:      func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) },
 		Deadline: 30 * time.Second}, nil
 }
 
@@ -112,7 +113,8 @@ func asFormat(entry object.ID, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &fe) && fe.Format == "":
-		return gitstate.Hint(1, "git fsck --lost-found finds the newest entry of the old one; git update-ref "+lostRef+" ENTRY "+entry.String()+" goes back to it",
+		return gitstate.Hint(1, "git fsck --lost-found finds the newest entry of the old one; git update-ref "+lostRef+
+			" ENTRY "+entry.String()+" goes back to it",
 			"the journal cannot be used at entry %s: %w", entry.String()[:12], err)
 	case errors.As(err, &fe):
 		return gitstate.Hint(1, "upgrade git-ralph; the journal can be read with plain git until then", "%w", err)
@@ -121,7 +123,8 @@ func asFormat(entry object.ID, err error) error {
 }
 
 func damaged(entry object.ID, err error) error {
-	return gitstate.Hint(1, "git ralph fsck says what is damaged; nothing was changed", "the journal cannot be read at entry %s: %w", entry.String()[:12], err)
+	return gitstate.Hint(1, "git ralph fsck says what is damaged; nothing was changed",
+		"the journal cannot be read at entry %s: %w", entry.String()[:12], err)
 }
 
 // stateFiles reads every file of an entry's tree but the event.
@@ -224,7 +227,8 @@ func (j *Journal) Draft(ctx context.Context, snap *Snapshot, e state.Event) (*Sn
 	next, dropped := state.Apply(old, e)
 	if snap == nil && next.Journal.ID == "" {
 		// Only what begins a journal may be its first entry.
-		return nil, gitstate.Hint(1, "git ralph fsck names what is left of it", "the journal of %s is gone: nothing is at %s", j.Branch, j.Ref())
+		return nil, gitstate.Hint(1, "git ralph fsck names what is left of it",
+			"the journal of %s is gone: nothing is at %s", j.Branch, j.Ref())
 	}
 	e.Superseded = dropped
 	// Before the entry can be seen: a command that was written here needs no

@@ -18,7 +18,8 @@ const chunk = 256
 // walkMany goes on with a walk at the entry id. When git cannot list the history
 // it says at which entry it stopped, so that the walk can go on one by one and
 // name the damaged one; more is false when f ended the walk or failed.
-func (j *Journal) walkMany(ctx context.Context, id object.ID, brief bool, f func(Entry) (bool, error)) (at object.ID, more bool, err error) {
+func (j *Journal) walkMany(ctx context.Context, id object.ID, brief bool, f func(Entry) (bool, error)) (at object.ID,
+	more bool, err error) {
 	at = id
 	var ended error
 	more = true
@@ -43,7 +44,8 @@ func (j *Journal) walkMany(ctx context.Context, id object.ID, brief bool, f func
 }
 
 // list gives f the commits of `git rev-list` in chunks until it returns false.
-func (j *Journal) list(ctx context.Context, tip string, f func(ids []object.ID) (bool, error), options ...string) error {
+func (j *Journal) list(ctx context.Context, tip string, f func(ids []object.ID) (bool, error),
+	options ...string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r, w := io.Pipe()

@@ -87,7 +87,8 @@ func trustedHashes(repo *gitstate.Repo) (map[string]bool, error) {
 // AuthorOf is the actor of the newest entry that changed a task, "" when it
 // cannot be told.
 func (j *Journal) AuthorOf(ctx context.Context, task plan.TaskID) string {
-	out, err := j.Repo.Git.Line(ctx, "log", "-1", "--format=%(trailers:key=Ralph-Actor,valueonly)", j.Ref(), "--", "tasks/"+string(task)+".toml")
+	out, err := j.Repo.Git.Line(ctx, "log", "-1", "--format=%(trailers:key=Ralph-Actor,valueonly)", j.Ref(), "--",
+		"tasks/"+string(task)+".toml")
 	if id := strings.TrimSpace(out); err == nil && isActor(id) {
 		return id
 	}

@@ -58,7 +58,8 @@ func TestReadMany(t *testing.T) {
 	}
 	// One that is not there fails by name, and the next call works.
 	absent := Sum(Blob, []byte("absent"))
-	if _, err := s.ReadMany(append([]ID{absent}, ids...)); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), absent.String()) {
+	if _, err := s.ReadMany(append([]ID{absent}, ids...)); !errors.Is(err, ErrNotFound) ||
+		!strings.Contains(err.Error(), absent.String()) {
 		t.Errorf("absent: %v", err)
 	}
 	tree := git("", "mktree")
@@ -68,13 +69,16 @@ func TestReadMany(t *testing.T) {
 	}
 	git(tree+"\n", "pack-objects", "-q", ".git/objects/pack/pack")
 	git("", "prune-packed", "-q")
-	if _, err := s.ReadMany(append([]ID{id}, ids...)); err == nil || !strings.Contains(err.Error(), "is a tree, not a blob") {
+	if _, err := s.ReadMany(append([]ID{id}, ids...)); err == nil || !strings.Contains(err.Error(),
+		"is a tree, not a blob") {
 		t.Errorf("a tree: %v", err)
 	}
-	if _, err := s.Sizes(t.Context(), []ID{ids[0], absent}); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), absent.String()) {
+	if _, err := s.Sizes(t.Context(), []ID{ids[0], absent}); !errors.Is(err, ErrNotFound) ||
+		!strings.Contains(err.Error(), absent.String()) {
 		t.Errorf("the size of what is absent: %v", err)
 	}
-	if _, err := s.Sizes(t.Context(), []ID{ids[0], id}); err == nil || !strings.Contains(err.Error(), "is a tree, not a blob") {
+	if _, err := s.Sizes(t.Context(), []ID{ids[0], id}); err == nil ||
+		!strings.Contains(err.Error(), "is a tree, not a blob") {
 		t.Errorf("the size of a tree: %v", err)
 	}
 	if _, err := s.ReadMany(ids); err != nil {

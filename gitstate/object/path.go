@@ -81,7 +81,8 @@ func takenForModules(name string) bool {
 		return true
 	}
 	stem, number, ok := strings.Cut(name, "~")
-	return ok && len(name) == 8 && strings.HasPrefix("gi7eba", stem) && number[0] != '0' && strings.Trim(number, "0123456789") == ""
+	return ok && len(name) == 8 && strings.HasPrefix("gi7eba", stem) && number[0] != '0' &&
+		strings.Trim(number, "0123456789") == ""
 }
 
 // withoutIgnorable is name without the code points that HFS+ ignores.

@@ -143,7 +143,8 @@ func (a *applier) iteration() {
 		}
 	}
 	if res.Commit != "" && res.Landed {
-		r.LastKeep = &Kept{EventID: a.e.ID, Iteration: a.e.Iteration, Parent: res.Parent, Commit: res.Commit, Evidence: res.Evidence}
+		r.LastKeep = &Kept{EventID: a.e.ID, Iteration: a.e.Iteration, Parent: res.Parent, Commit: res.Commit,
+			Evidence: res.Evidence}
 	}
 	if res.Failure {
 		r.LastFailKey, r.LastFailTask = strings.Join(res.Reasons, "; "), string(a.e.Task)

@@ -89,7 +89,8 @@ func (a *applier) answer(o *Operator) {
 	}
 	a.s.Questions = slices.Clone(a.s.Questions)
 	a.s.Questions[i].Answer, a.s.Questions[i].Answered = o.Text, true
-	if r := &a.s.Run; r.Status == Paused && !r.PauseAsked && !slices.ContainsFunc(a.s.Questions, func(q Question) bool { return !q.Answered }) {
+	if r := &a.s.Run; r.Status == Paused && !r.PauseAsked && !slices.ContainsFunc(a.s.Questions,
+		func(q Question) bool { return !q.Answered }) {
 		r.Status, r.Reason = a.readyStatus(), ""
 	}
 }

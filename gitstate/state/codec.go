@@ -39,7 +39,10 @@ func Changes(old, new State) Files {
 	if !reflect.DeepEqual(old.Handoff, new.Handoff) {
 		f["handoff.json"] = encodeRecord(new.Handoff)
 	}
-	items(f, old.Recent, new.Recent, func(r *notes.Record) string { return fmt.Sprintf("recent/%d.json", r.Origin.Iteration) },
+	items(f, old.Recent, new.Recent, func(r *notes.Record) string {
+		return fmt.Sprintf("recent/%d.json",
+			r.Origin.Iteration)
+	},
 		encodeRecord)
 	items(f, old.Knowledge, new.Knowledge, func(k *notes.Knowledge) string { return "knowledge/" + k.ID + ".md" },
 		func(k *notes.Knowledge) []byte { return notes.EncodeKnowledge(*k) })
@@ -252,7 +255,10 @@ func Decode(files Files) (State, error) {
 		}
 		return a.ID < b.ID
 	})
-	sort.Slice(s.Questions, func(i, j int) bool { return questionNumber(s.Questions[i].ID) < questionNumber(s.Questions[j].ID) })
+	sort.Slice(s.Questions, func(i, j int) bool {
+		return questionNumber(s.Questions[i].ID) < questionNumber(
+			s.Questions[j].ID)
+	})
 	return s, nil
 }
 

@@ -31,7 +31,8 @@ func Message(e Event, s State) string {
 
 // Trailers of an event, in the order of the message.
 func Trailers(e Event) []Trailer {
-	t := []Trailer{{"Ralph-Format", Format}, {"Ralph-Event", string(e.Type)}, {"Ralph-Event-Id", e.ID}, {"Ralph-Actor", e.Actor}}
+	t := []Trailer{{"Ralph-Format", Format}, {"Ralph-Event", string(e.Type)}, {"Ralph-Event-Id", e.ID},
+		{"Ralph-Actor", e.Actor}}
 	add := func(key, value string) {
 		if value != "" {
 			t = append(t, Trailer{key, value})

@@ -16,8 +16,10 @@ func TestApplyPreparation(t *testing.T) {
 		return Event{ID: "p", Time: t0, Type: EvContext, Task: plan.TaskID(task), Iteration: 1, Context: &c}
 	}
 	research := prep("T-1", ContextNote{Action: "research", Topics: []string{"cost of bcrypt"}, Research: "12 is usual"})
-	finding := Event{ID: "f", Time: t0, Type: EvPass, Pass: &PassResult{Name: "review", Findings: "a.go:1: lost error\n\nb.go:2: no test"}}
-	advice := Event{ID: "a", Time: t0, Type: EvContext, Context: &ContextNote{Kind: "post", Action: "increase_retries", Reason: "close"}}
+	finding := Event{ID: "f", Time: t0, Type: EvPass, Pass: &PassResult{Name: "review",
+		Findings: "a.go:1: lost error\n\nb.go:2: no test"}}
+	advice := Event{ID: "a", Time: t0, Type: EvContext, Context: &ContextNote{Kind: "post", Action: "increase_retries",
+		Reason: "close"}}
 	rows := []struct {
 		why    string
 		events []Event
@@ -26,13 +28,18 @@ func TestApplyPreparation(t *testing.T) {
 		{"findings are lines with the name of their pass", []Event{finding},
 			Preparation{Findings: []string{"review: a.go:1: lost error", "review: b.go:2: no test"}}},
 		{"advice is the newest directive", []Event{advice}, Preparation{Advice: "increase_retries: close"}},
-		{"a preparation has read what was left", []Event{finding, advice, prep("T-1", ContextNote{Action: "proceed"})}, Preparation{}},
-		{"one that failed has not", []Event{advice, prep("T-1", ContextNote{Action: "fallback", Failed: true})}, Preparation{Advice: "increase_retries: close"}},
+		{"a preparation has read what was left", []Event{finding, advice, prep("T-1", ContextNote{Action: "proceed"})},
+			Preparation{}},
+		{"one that failed has not", []Event{advice, prep("T-1", ContextNote{Action: "fallback", Failed: true})},
+			Preparation{Advice: "increase_retries: close"}},
 		{"research is counted by task", []Event{research, research},
-			Preparation{Rounds: map[string]int{"T-1": 2}, Task: "T-1", Topics: []string{"cost of bcrypt"}, Research: "12 is usual"}},
-		{"another task's preparation forgets the topics and not the count", []Event{research, prep("T-2", ContextNote{Action: "proceed"})},
+			Preparation{Rounds: map[string]int{"T-1": 2}, Task: "T-1", Topics: []string{"cost of bcrypt"},
+				Research: "12 is usual"}},
+		{"another task's preparation forgets the topics and not the count",
+			[]Event{research, prep("T-2", ContextNote{Action: "proceed"})},
 			Preparation{Rounds: map[string]int{"T-1": 1}}},
-		{"a failed post leaves no advice", []Event{{ID: "x", Time: t0, Type: EvContext, Context: &ContextNote{Kind: "post", Failed: true, Reason: "hang"}}}, Preparation{}},
+		{"a failed post leaves no advice", []Event{{ID: "x", Time: t0, Type: EvContext,
+			Context: &ContextNote{Kind: "post", Failed: true, Reason: "hang"}}}, Preparation{}},
 	}
 	for _, r := range rows {
 		s := with(pending("T-1"), pending("T-2"))
@@ -58,7 +65,8 @@ func TestApplyPreparation(t *testing.T) {
 		t.Errorf("a task that is done: %v", s.Run.Prep.Rounds)
 	}
 	for range 30 {
-		s, _ = Apply(s, Event{ID: "f", Time: t0, Type: EvPass, Pass: &PassResult{Name: "review", Findings: strings.Repeat("x", 5000)}})
+		s, _ = Apply(s, Event{ID: "f", Time: t0, Type: EvPass, Pass: &PassResult{Name: "review",
+			Findings: strings.Repeat("x", 5000)}})
 	}
 	if n := len(s.Run.Prep.Findings); n != maxFindings || len(s.Run.Prep.Findings[0]) > maxFinding+20 {
 		t.Errorf("%d findings of %d bytes", n, len(s.Run.Prep.Findings[0]))

@@ -31,14 +31,17 @@ func pending(id string) plan.Task {
 }
 
 func started(s State, id string) State {
-	s, _ = Apply(s, Event{ID: "s" + id, Time: t0, Type: EvStart, Phase: Building, Iteration: s.Run.Iteration + 1, Task: plan.TaskID(id),
+	s, _ = Apply(s, Event{ID: "s" + id, Time: t0, Type: EvStart, Phase: Building, Iteration: s.Run.Iteration + 1,
+		Task:  plan.TaskID(id),
 		Start: &Start{IterationID: "it" + id, Branch: "main"}})
 	return s
 }
 
 func ended(id string, r Result) Event {
-	r.Handoff = &notes.Record{Handoff: notes.Handoff{Summary: "s", Freeform: strings.Repeat("word ", 12)}, Origin: notes.Origin{Iteration: 1, Task: id}}
-	return Event{ID: "it" + id, Time: t0.Add(time.Minute), Type: EvIteration, Phase: Building, Iteration: 1, Task: plan.TaskID(id), Result: &r}
+	r.Handoff = &notes.Record{Handoff: notes.Handoff{Summary: "s", Freeform: strings.Repeat("word ", 12)},
+		Origin: notes.Origin{Iteration: 1, Task: id}}
+	return Event{ID: "it" + id, Time: t0.Add(time.Minute), Type: EvIteration, Phase: Building, Iteration: 1,
+		Task: plan.TaskID(id), Result: &r}
 }
 
 func status(s State, id string) plan.Status {
@@ -60,21 +63,29 @@ func TestApplyIteration(t *testing.T) {
 		dropped   int
 		keepsLast bool
 	}{
-		{why: "a keep makes the task done and the failures zero", end: Result{Verdict: Keep, TaskStatus: plan.Done, Commit: "c", Landed: true},
+		{why: "a keep makes the task done and the failures zero", end: Result{Verdict: Keep, TaskStatus: plan.Done,
+			Commit: "c", Landed: true},
 			status: plan.Done, keepsLast: true},
-		{why: "a reject spends an attempt and counts", end: Result{Verdict: Reject, TaskStatus: plan.Pending, Attempt: true, Failure: true},
+		{why: "a reject spends an attempt and counts", end: Result{Verdict: Reject, TaskStatus: plan.Pending,
+			Attempt: true, Failure: true},
 			status: plan.Pending, attempts: 1, breaker: Breaker{Failures: 1, Stagnation: 1}},
-		{why: "waiting for a provider spends and counts nothing", end: Result{Verdict: Reject, Outcome: "rate_limited", TaskStatus: plan.Pending}, status: plan.Pending},
-		{why: "a step that was kept does not reset stagnation", end: Result{Verdict: Keep, Partial: true, TaskStatus: plan.Pending, Commit: "c", Landed: true},
+		{why: "waiting for a provider spends and counts nothing", end: Result{Verdict: Reject, Outcome: "rate_limited",
+			TaskStatus: plan.Pending}, status: plan.Pending},
+		{why: "a step that was kept does not reset stagnation", end: Result{Verdict: Keep, Partial: true,
+			TaskStatus: plan.Pending, Commit: "c", Landed: true},
 			status: plan.Pending, breaker: Breaker{Stagnation: 1}, keepsLast: true},
 		{why: "what a person did to the task meanwhile stands", before: func(s State) State {
-			s, _ = Apply(s, Event{ID: "x", Time: t0, Type: EvTask, TaskSet: &TaskChange{Action: "skip", IDs: []plan.TaskID{"A"}, Status: plan.Skipped}})
+			s, _ = Apply(s, Event{ID: "x", Time: t0, Type: EvTask, TaskSet: &TaskChange{Action: "skip",
+				IDs: []plan.TaskID{"A"}, Status: plan.Skipped}})
 			return s
-		}, end: Result{Verdict: Keep, TaskStatus: plan.Done, CostMicro: &cost}, status: plan.Skipped, breaker: Breaker{Stagnation: 1}, dropped: 1},
+		}, end: Result{Verdict: Keep, TaskStatus: plan.Done, CostMicro: &cost}, status: plan.Skipped,
+			breaker: Breaker{Stagnation: 1}, dropped: 1},
 		{why: "a task that is gone is superseded and its cost is counted", before: func(s State) State {
-			s, _ = Apply(s, Event{ID: "x", Time: t0, Type: EvPlan, Plan: &PlanChange{Reason: "edit", Remove: []plan.TaskID{"A"}}})
+			s, _ = Apply(s, Event{ID: "x", Time: t0, Type: EvPlan, Plan: &PlanChange{Reason: "edit",
+				Remove: []plan.TaskID{"A"}}})
 			return s
-		}, end: Result{Verdict: Keep, TaskStatus: plan.Done, CostMicro: &cost}, status: "absent", breaker: Breaker{Stagnation: 1}, dropped: 1},
+		}, end: Result{Verdict: Keep, TaskStatus: plan.Done, CostMicro: &cost}, status: "absent",
+			breaker: Breaker{Stagnation: 1}, dropped: 1},
 	}
 	for _, r := range rows {
 		t.Run(r.why, func(t *testing.T) {
@@ -113,7 +124,8 @@ func TestApplyOperator(t *testing.T) {
 	op := func(o Operator) Event { return Event{ID: "o", Time: t0, Type: EvOperator, Operator: &o} }
 	t.Run("guidance is shown until the task that first got it ends", func(t *testing.T) {
 		s, _ := Apply(with(pending("A"), pending("B")), op(Operator{Command: "inject", ID: "g", Text: "mind the gap"}))
-		s, _ = Apply(s, Event{ID: "st", Time: t0, Type: EvStart, Phase: Building, Iteration: 1, Task: "A", Start: &Start{IterationID: "itA", Guidance: []string{"g"}}})
+		s, _ = Apply(s, Event{ID: "st", Time: t0, Type: EvStart, Phase: Building, Iteration: 1, Task: "A",
+			Start: &Start{IterationID: "itA", Guidance: []string{"g"}}})
 		s, _ = Apply(s, ended("A", Result{Verdict: Reject, TaskStatus: plan.Pending, Attempt: true}))
 		if len(s.Guidance) != 1 || s.Guidance[0].Task != "A" {
 			t.Fatalf("after a reject: %v", s.Guidance)
@@ -125,7 +137,8 @@ func TestApplyOperator(t *testing.T) {
 		}
 	})
 	t.Run("resume closes an open breaker to half", func(t *testing.T) {
-		s, _ := Apply(with(pending("A")), Event{ID: "b", Time: t0, Type: EvBreaker, Breaker: &BreakerChange{State: "open", Reason: "consecutive_failures:3"}})
+		s, _ := Apply(with(pending("A")), Event{ID: "b", Time: t0, Type: EvBreaker,
+			Breaker: &BreakerChange{State: "open", Reason: "consecutive_failures:3"}})
 		s, _ = Apply(s, op(Operator{Command: "resume"}))
 		if s.Run.Breaker.State != "half-open" || s.Run.Status != Ready {
 			t.Errorf("%v %v", s.Run.Breaker, s.Run.Status)
@@ -153,7 +166,8 @@ func TestApplyOperator(t *testing.T) {
 			a := pending("A")
 			a.Status = plan.Done
 			s, _ := Apply(with(a, b, c), Event{ID: "x", Time: t0, Type: EvPhase, PhaseTo: &PhaseChange{To: Building}})
-			s, _ = Apply(s, Event{ID: "y", Time: t0, Type: EvSession, Sess: &SessionChange{Action: "end", Status: NeedsReview, Reason: SetAside + "B, C", Proved: true}})
+			s, _ = Apply(s, Event{ID: "y", Time: t0, Type: EvSession, Sess: &SessionChange{Action: "end",
+				Status: NeedsReview, Reason: SetAside + "B, C", Proved: true}})
 			return s
 		}
 		s, _ := Apply(left(), op(Operator{Command: "approve", Tasks: []plan.TaskID{"B", "C"}}))
@@ -165,7 +179,8 @@ func TestApplyOperator(t *testing.T) {
 		if s, _ := Apply(unproved, op(Operator{Command: "approve", Tasks: []plan.TaskID{"B", "C"}})); s.Run.Status != Ready {
 			t.Errorf("nothing was proved: %s", s.Run.Status)
 		}
-		s, _ = Apply(left(), Event{ID: "r", Time: t0, Type: EvTask, TaskSet: &TaskChange{Action: "retry", IDs: []plan.TaskID{"C"}, Status: plan.Pending}})
+		s, _ = Apply(left(), Event{ID: "r", Time: t0, Type: EvTask, TaskSet: &TaskChange{Action: "retry",
+			IDs: []plan.TaskID{"C"}, Status: plan.Pending}})
 		if s.Run.Status != Ready || status(s, "C") != plan.Pending || s.Plan.Tasks[2].SkippedBy != "" {
 			t.Errorf("taken back: %s, %+v", s.Run.Status, s.Plan.Tasks[2])
 		}
@@ -176,7 +191,8 @@ func TestApplyOperator(t *testing.T) {
 		// While the run goes on approve means these tasks and nothing else.
 		running := left()
 		running.Run.Status = Running
-		if s, _ := Apply(running, op(Operator{Command: "approve", Tasks: []plan.TaskID{"B"}})); s.Run.Status != Running || s.Run.Confirmed != nil || s.Plan.Tasks[1].SetAside() {
+		if s, _ := Apply(running, op(Operator{Command: "approve",
+			Tasks: []plan.TaskID{"B"}})); s.Run.Status != Running || s.Run.Confirmed != nil || s.Plan.Tasks[1].SetAside() {
 			t.Errorf("in the middle: %s, %v", s.Run.Status, s.Run.Confirmed)
 		}
 	})
@@ -202,24 +218,32 @@ func TestApplyOperator(t *testing.T) {
 func TestFilesRoundTrip(t *testing.T) {
 	goal, later := "a goal\nof two lines", t0.Add(time.Hour)
 	zero := 0
-	full := plan.Task{ID: "T-1", Title: "ünïcode \"quoted\"", Description: "a\nb\n\n'''\n", Status: plan.Pending, Priority: -1, DependsOn: []plan.TaskID{"T-2"},
-		Criteria: []string{"x"}, Verify: []string{"go test ./..."}, MaxAttempts: &zero, BlockedBy: []string{"why"}, CompletedAt: &later, Failure: "it\nfailed"}
+	full := plan.Task{ID: "T-1", Title: "ünïcode \"quoted\"", Description: "a\nb\n\n'''\n", Status: plan.Pending,
+		Priority: -1, DependsOn: []plan.TaskID{"T-2"},
+		Criteria: []string{"x"}, Verify: []string{"go test ./..."}, MaxAttempts: &zero, BlockedBy: []string{"why"},
+		CompletedAt: &later, Failure: "it\nfailed"}
 	events := []Event{
 		{Type: EvInit, Init: &Init{JournalID: "j", Base: "b", Branch: "feature/x"}},
-		{Type: EvPlan, Plan: &PlanChange{Reason: "import", Goal: &goal, Upsert: []plan.Task{full, pending("T-2"), pending("T-3")}}},
-		{Type: EvSession, Session: 1, Sess: &SessionChange{Action: "begin", Number: 1, Mode: "handoff-only", Driver: "command"}},
+		{Type: EvPlan, Plan: &PlanChange{Reason: "import", Goal: &goal,
+			Upsert: []plan.Task{full, pending("T-2"), pending("T-3")}}},
+		{Type: EvSession, Session: 1, Sess: &SessionChange{Action: "begin", Number: 1, Mode: "handoff-only",
+			Driver: "command"}},
 		{Type: EvBaseline, Baseline: []CheckState{{Name: "test", Command: "sh test.sh", Red: true}}},
 		{Type: EvOperator, Operator: &Operator{Command: "inject", ID: "g1", Text: "line one\nline \"two\""}},
 		{Type: EvOperator, Operator: &Operator{Command: "set", Key: "agent.model", Value: "m"}},
 		{Type: EvQuestion, Question: &Question{ID: "Q1", Text: "which?\n", Options: []string{"a", "b"}, Asked: t0}},
 		{Type: EvOperator, Operator: &Operator{Command: "answer", ID: "Q1", Text: "a"}},
-		{Type: EvStart, Phase: Building, Iteration: 1, Task: "T-2", Start: &Start{IterationID: "itT-2", Guidance: []string{"g1"}, PID: 1, StartTime: 1 << 60, BootID: "x"}},
-		ended("T-2", Result{Verdict: Keep, TaskStatus: plan.Done, Commit: "c", Landed: true, Amendments: []json.RawMessage{json.RawMessage(`{"action":"add"}`)},
-			Learned: []notes.Knowledge{{ID: "K-constraint-tabs", Type: notes.KConstraint, Status: "active", Source: []int{1}, Text: "must use tabs"}}, SessionMemory: "# Session\n"}),
+		{Type: EvStart, Phase: Building, Iteration: 1, Task: "T-2", Start: &Start{IterationID: "itT-2",
+			Guidance: []string{"g1"}, PID: 1, StartTime: 1 << 60, BootID: "x"}},
+		ended("T-2", Result{Verdict: Keep, TaskStatus: plan.Done, Commit: "c", Landed: true,
+			Amendments: []json.RawMessage{json.RawMessage(`{"action":"add"}`)},
+			Learned: []notes.Knowledge{{ID: "K-constraint-tabs", Type: notes.KConstraint, Status: "active",
+				Source: []int{1}, Text: "must use tabs"}}, SessionMemory: "# Session\n"}),
 		{Type: EvAmend, Amend: &AmendChange{Action: "add", Reason: "no id"}},
 		{Type: EvContext, Context: &ContextNote{Kind: "memory", MemoryPhase: Building, Memory: "text"}},
 		{Type: EvBreaker, Breaker: &BreakerChange{State: "open", Reason: "stagnation:5", Until: later.Format(time.RFC3339)}},
-		{Type: EvReport, Report: &Report{Iteration: 1, Time: t0, Specs: []ReportSpec{{File: "specs/a.md", Criteria: []ReportCriterion{{Text: "c", Verdict: "pass"}}}}}},
+		{Type: EvReport, Report: &Report{Iteration: 1, Time: t0, Specs: []ReportSpec{{File: "specs/a.md",
+			Criteria: []ReportCriterion{{Text: "c", Verdict: "pass"}}}}}},
 		{Type: EvHalt, Halt: &Halt{Status: Waiting, Reason: "rate_limited", Detail: later.Format(time.RFC3339)}},
 		{Type: EvSession, Session: 1, Sess: &SessionChange{Action: "end", Number: 1, Status: HaltedStatus, Reason: "x"}},
 		{Type: EventType("from-the-future")},

@@ -161,8 +161,10 @@ func bracket(b *testing.B, build func(*place)) {
 	if len(tracked) < 5000 { // beyond, it takes minutes
 		goGit(b, s, p, edit)
 	}
-	names := []string{"floor", "git status", "git checkpoint", "git rollback", "git commit", "cold open", "cold checkpoint", "cold capture",
-		"cold restore", "cold sync", "warm checkpoint", "warm capture", "warm restore", "warm sync", "go-git status", "go-git reset"}
+	names := []string{"floor", "git status", "git checkpoint", "git rollback", "git commit", "cold open",
+		"cold checkpoint", "cold capture",
+		"cold restore", "cold sync", "warm checkpoint", "warm capture", "warm restore", "warm sync", "go-git status",
+		"go-git reset"}
 	for _, n := range names {
 		if len(s[n]) > 0 {
 			b.ReportMetric(s.median(n), strings.ReplaceAll(n, " ", "_")+"_ms")
@@ -179,7 +181,8 @@ func bracket(b *testing.B, build func(*place)) {
 		if len(s["go-git reset"]) == 0 {
 			continue
 		}
-		ratio("go-git/"+k+"_reject", s.median("go-git status")+s.median("go-git reset"), s.median(k+" checkpoint")+s.median(k+" restore"))
+		ratio("go-git/"+k+"_reject", s.median("go-git status")+s.median("go-git reset"),
+			s.median(k+" checkpoint")+s.median(k+" restore"))
 	}
 	b.ReportMetric(0, "ns/op")
 }
@@ -307,7 +310,8 @@ func editTwenty(tb testing.TB, p *place, tracked map[string][]string, round int)
 			tb.Fatal(err)
 		}
 		if i%3 == 0 {
-			if err := os.WriteFile(filepath.Join(filepath.Dir(path), fmt.Sprintf("new_%d_%d.txt", round, i)), []byte("new\n"), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(filepath.Dir(path), fmt.Sprintf("new_%d_%d.txt", round, i)),
+				[]byte("new\n"), 0o644); err != nil {
 				tb.Fatal(err)
 			}
 		}

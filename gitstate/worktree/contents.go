@@ -120,7 +120,8 @@ func (s *scan) read(dir folder, f *file, nf file, name string) (file, bool, erro
 	nf.setStat(st, s.started)
 	nf.mode = s.e.modeOf(f, st)
 	max := s.e.opts.MaxFile
-	if s.purpose.stores() && max > 0 && st.size > max && (f.raw.IsZero() || f.class != tracked || f.size != st.size && !f.has(bitIndex)) {
+	if s.purpose.stores() && max > 0 && st.size > max && (f.raw.IsZero() || f.class != tracked || f.size != st.size &&
+		!f.has(bitIndex)) {
 		nf.id, nf.raw = object.Zero, object.Zero
 		nf.bits |= bitLarge
 		return nf, true, nil

@@ -115,7 +115,8 @@ func (c *converter) collect(n, base *node, a *attributes, work *[]unsettled) *no
 			f.has(bitSettled|bitHidden) {
 			continue
 		}
-		if p := join(n.path, f.name); f.has(bitLarge) && !a.filtered(p) || !f.has(bitLarge) && (f.id.IsZero() || !a.match(p) && !a.was(p, f)) {
+		if p := join(n.path, f.name); f.has(bitLarge) && !a.filtered(p) || !f.has(bitLarge) &&
+			(f.id.IsZero() || !a.match(p) && !a.was(p, f)) {
 			continue
 		}
 		own()
@@ -346,7 +347,8 @@ func (c *converter) addPrivately(ctx context.Context, paths []string) (*index.Fi
 	}
 	git := c.e.repo.Git.WithIndex(private)
 	_, err = git.RunWith(ctx, strings.NewReader(strings.Join(paths, "\x00")+"\x00"), nil, "-c", "core.splitIndex=false",
-		"-c", "core.safecrlf=false", "-c", "core.fsync=loose-object", "update-index", "-z", "--no-split-index", "--add", "--replace", "--stdin")
+		"-c", "core.safecrlf=false", "-c", "core.fsync=loose-object", "update-index", "-z", "--no-split-index", "--add",
+		"--replace", "--stdin")
 	if err != nil {
 		return nil, fmt.Errorf("convert %q and %d more: %w", paths[0], len(paths)-1, err)
 	}
@@ -380,7 +382,8 @@ func (c *converter) hash(ctx context.Context, path string) (object.ID, error) {
 		return object.Zero, err
 	}
 	defer in.Close()
-	out, err := c.e.repo.Git.RunWith(ctx, in, nil, "-c", "core.safecrlf=false", "hash-object", "-w", "--stdin", "--path="+path)
+	out, err := c.e.repo.Git.RunWith(ctx, in, nil, "-c", "core.safecrlf=false", "hash-object", "-w", "--stdin",
+		"--path="+path)
 	if err != nil {
 		return object.Zero, fmt.Errorf("convert %q: %w", path, err)
 	}
@@ -392,7 +395,8 @@ func (c *converter) copyRaw(out io.Writer, path string, want *file) error {
 	if want.form == formFilter {
 		h := sha1.New()
 		var b countWriter
-		err := c.e.repo.Git.Stream(ctxBackground(), nil, io.MultiWriter(out, h, &b), nil, "cat-file", "--filters", "--path="+path, want.id.String())
+		err := c.e.repo.Git.Stream(ctxBackground(), nil, io.MultiWriter(out, h, &b), nil, "cat-file", "--filters",
+			"--path="+path, want.id.String())
 		if err != nil {
 			return fmt.Errorf("convert: %w", err)
 		}
@@ -458,7 +462,8 @@ func (c *converter) inspect(ctx context.Context, i *inspection, root *node) erro
 	sort.Strings(names)
 	sort.Strings(filters)
 	if len(names) > 0 {
-		i.add("conversion", ThroughGit, "git converts contents ("+strings.Join(names, ", ")+"); ids come from git, the bytes on disk are kept beside them", "")
+		i.add("conversion", ThroughGit, "git converts contents ("+strings.Join(names, ", ")+
+			"); ids come from git, the bytes on disk are kept beside them", "")
 	}
 	for _, name := range filters {
 		clean, _ := c.e.repo.Git.Line(ctx, "config", "filter."+name+".clean")
@@ -466,12 +471,15 @@ func (c *converter) inspect(ctx context.Context, i *inspection, root *node) erro
 		required, _ := c.e.repo.Git.Line(ctx, "config", "--type=bool", "filter."+name+".required")
 		switch {
 		case clean == "" && process == "" && required == "true":
-			i.add("filter", Refused, fmt.Sprintf("the attribute filter=%s is required and not configured", name), "install it, for example `git lfs install`")
+			i.add("filter", Refused, fmt.Sprintf("the attribute filter=%s is required and not configured", name),
+				"install it, for example `git lfs install`")
 		case clean == "" && process == "" && name == "lfs":
-			i.add("filter", Refused, "files are stored with git lfs, which is not configured", "`git lfs install`, or `git config filter.lfs.clean cat` if that is meant")
+			i.add("filter", Refused, "files are stored with git lfs, which is not configured",
+				"`git lfs install`, or `git config filter.lfs.clean cat` if that is meant")
 		case clean == "" && process == "":
 		default:
-			i.add("filter", ThroughGit, fmt.Sprintf("filter=%s converts contents; ids come from git, the bytes on disk are kept beside them", name), "")
+			i.add("filter", ThroughGit, fmt.Sprintf(
+				"filter=%s converts contents; ids come from git, the bytes on disk are kept beside them", name), "")
 		}
 	}
 	return nil

@@ -74,7 +74,8 @@ func (d *linuxDisk) openat(at int, path string) (int, error) {
 		path = "."
 	}
 	if !d.slow.Load() {
-		how := unix.OpenHow{Flags: openFolder, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_BENEATH}
+		how := unix.OpenHow{Flags: openFolder,
+			Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_BENEATH}
 		for {
 			fd, err := unix.Openat2(at, path, &how)
 			switch err {

@@ -137,7 +137,8 @@ func pick[T any](p *program, list []T) T { return list[p.next(len(list))] }
 
 var (
 	folderNames = []string{"a", "b", "c", "d", "A", "a-b", "a.b", "a b", "nest"}
-	fileNames   = append(folderNames[:8:8], "x.log", "keep.log", "\xff", "é", "e\u0301", "[z]", "*", "#h", "!n", "back\\s", "dot.",
+	fileNames   = append(folderNames[:8:8], "x.log", "keep.log", "\xff", "é", "e\u0301", "[z]", "*", "#h", "!n",
+		"back\\s", "dot.",
 		"n\nl", "blank ", "\ttab", "-rf", ":(top)x", "CON", ".gitkeep", strings.Repeat("long", 63)+"est")
 	// What git refuses to add, and so never comes before the commit.
 	refusedNames = []string{".g\u200cit", "git~1", ".Git", ".git ", ".git::$INDEX_ALLOCATION", "GIT~1"}
@@ -155,7 +156,8 @@ func (p *program) path() string {
 }
 
 func (p *program) pattern() string {
-	parts := []string{"a", "b", "*", "?", "**", "/", "*.log", "[a-c]", "[!a]", "\\", "!", "d/", "x", "/", ".b", "[[:alpha:]]", " ", "#", "\\ ", "\t",
+	parts := []string{"a", "b", "*", "?", "**", "/", "*.log", "[a-c]", "[!a]", "\\", "!", "d/", "x", "/", ".b",
+		"[[:alpha:]]", " ", "#", "\\ ", "\t",
 		"**/", "/**", "nest", "[]a]", "[^b-d]", "A", "\xff", "."}
 	s := ""
 	for range 1 + p.next(5) {
@@ -179,7 +181,8 @@ func (p *program) attributes() string {
 	text := ""
 	for range 1 + p.next(3) {
 		text += pick(p, []string{"*", "*.log", "a", "b", "/c", "d/*", "[[:alpha:]]", "a*"}) + " " +
-			pick(p, []string{"text", "-text", "text=auto", "eol=crlf", "eol=lf", "text eol=crlf", "binary", "ident", "!text", "export-ignore", "diff=x",
+			pick(p, []string{"text", "-text", "text=auto", "eol=crlf", "eol=lf", "text eol=crlf", "binary", "ident",
+				"!text", "export-ignore", "diff=x",
 				"-text ident", "text=auto eol=crlf", "working-tree-encoding=UTF-16LE"}) + "\n"
 	}
 	fmt.Fprintf(&p.log, "  %q\n", text)
@@ -197,7 +200,8 @@ func (p *program) step(root string) {
 	switch act {
 	case 0, 1, 2:
 		parent()
-		_ = writeNew(path, pick(p, []string{"one\n", "two\n", "", "crlf\r\nx\r\n", "three and more\n", "mixed\r\nends\n", "$Id$\n", "no end", "\x00bin\r\n"}))
+		_ = writeNew(path, pick(p, []string{"one\n", "two\n", "", "crlf\r\nx\r\n", "three and more\n",
+			"mixed\r\nends\n", "$Id$\n", "no end", "\x00bin\r\n"}))
 	case 3:
 		_ = os.Remove(path)
 	case 4:
@@ -212,7 +216,8 @@ func (p *program) step(root string) {
 		_ = os.Symlink(pick(p, []string{"a", "/etc", "../main", "nowhere", "b/c", ".", "..", "nest"}), path)
 	case 7:
 		if fi, err := os.Lstat(path); err == nil && fi.Mode()&fs.ModeSymlink == 0 {
-			_ = os.Chmod(path, pick(p, []os.FileMode{0o755, 0o644, 0o600, 0o700, 0o711 | fs.ModeSticky, 0o444, 0o755 | fs.ModeSetuid, 0o2775, 0o000}))
+			_ = os.Chmod(path, pick(p, []os.FileMode{0o755, 0o644, 0o600, 0o700, 0o711 | fs.ModeSticky, 0o444,
+				0o755 | fs.ModeSetuid, 0o2775, 0o000}))
 		}
 	case 8:
 		_ = os.Rename(path, filepath.Join(root, p.path()))

@@ -93,7 +93,8 @@ func TestSwappedFolderWhileRestoring(t *testing.T) {
 		for i := range 31 {
 			for _, f := range []string{fmt.Sprintf("f%d", i), fmt.Sprintf("e/g%d", i), "agent", "e/agent"} {
 				path := filepath.Join(outside, f)
-				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("outside\n"), 0o600)); err != nil {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+					os.WriteFile(path, []byte("outside\n"), 0o600)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -244,7 +245,8 @@ func TestNamesNoDiskTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("n", 300)
-	to, err := ApplyChanges(p.repo.Store, from, []Change{{Path: long, New: Side{object.ModeRegular, blob}}, {Path: "short", New: Side{object.ModeRegular, blob}}})
+	to, err := ApplyChanges(p.repo.Store, from, []Change{{Path: long, New: Side{object.ModeRegular, blob}},
+		{Path: "short", New: Side{object.ModeRegular, blob}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +280,8 @@ func TestFullDisk(t *testing.T) {
 		t.Skip("no file system can be mounted here: ", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(p.root, syscall.MNT_DETACH) })
-	p.script(baseRepo + "for i in $(seq 20); do head -c 60000 /dev/urandom > r$i; done; commit; rm -rf .git/COMMIT_EDITMSG")
+	p.script(
+		baseRepo + "for i in $(seq 20); do head -c 60000 /dev/urandom > r$i; done; commit; rm -rf .git/COMMIT_EDITMSG")
 	p.open("", "")
 	e := p.engine(Options{})
 	ctx := context.Background()

@@ -92,7 +92,8 @@ func Inspect(ctx context.Context, repo Repo, opts Options) (Peculiarities, error
 
 func (i *inspection) format() {
 	if f := i.set.objectFormat; f != "" && f != "sha1" {
-		i.add("sha256", Refused, "the repository's object format is "+f, "git ralph works on sha1 repositories; use a clone with that format")
+		i.add("sha256", Refused, "the repository's object format is "+f,
+			"git ralph works on sha1 repositories; use a clone with that format")
 	}
 	if i.set.refStorage != "" && i.set.refStorage != "files" {
 		i.add("reftable", ThroughGit, "refs are stored as "+i.set.refStorage, "")
@@ -205,7 +206,8 @@ func (i *inspection) index(ctx context.Context) error {
 		i.add("sparse-checkout", Native, "only a part of the tree is checked out", "")
 	}
 	if len(hidden) > 0 {
-		i.add("hidden", Native, "the index says not to look at some files (assume-unchanged, skip-worktree); what differs in them is put back, never committed", "", hidden...)
+		i.add("hidden", Native,
+			"the index says not to look at some files (assume-unchanged, skip-worktree); what differs in them is put back, never committed", "", hidden...)
 	}
 	return i.submodules(ctx, gitlinks, staged)
 }
@@ -218,7 +220,8 @@ func (i *inspection) cleanSubmodule(ctx context.Context, path string, staged obj
 	g := *i.repo.Git
 	g.GitDir, g.WorkTree, g.Dir, g.Index = filepath.Join(dir, ".git"), dir, dir, ""
 	var lines []string
-	for _, what := range [][]string{{"--absolute-git-dir"}, {"--path-format=absolute", "--git-common-dir"}, {"--verify", "-q", "HEAD"}} {
+	for _, what := range [][]string{{"--absolute-git-dir"}, {"--path-format=absolute", "--git-common-dir"},
+		{"--verify", "-q", "HEAD"}} {
 		line, err := g.Line(ctx, append([]string{"rev-parse"}, what...)...)
 		if err != nil {
 			return false, err
@@ -229,7 +232,8 @@ func (i *inspection) cleanSubmodule(ctx context.Context, path string, staged obj
 		return false, nil
 	}
 	g.GitDir = lines[0]
-	e, err := New(Repo{Root: dir, GitDir: lines[0], CommonDir: lines[1], Git: &g, Store: object.Open(&g, lines[1], "")}, Options{Workers: 1})
+	e, err := New(Repo{Root: dir, GitDir: lines[0], CommonDir: lines[1], Git: &g, Store: object.Open(&g, lines[1], "")},
+		Options{Workers: 1})
 	if err != nil {
 		return false, err
 	}
@@ -283,7 +287,8 @@ func (i *inspection) submodules(ctx context.Context, paths []string, staged map[
 		}
 	}
 	if len(dirty) > 0 {
-		i.add("submodule-dirty", Refused, fmt.Sprintf("the submodule %q has changes of its own", dirty[0]), "commit them there, or `git submodule update`", dirty...)
+		i.add("submodule-dirty", Refused, fmt.Sprintf("the submodule %q has changes of its own", dirty[0]),
+			"commit them there, or `git submodule update`", dirty...)
 	}
 	i.add("submodules", LeftAlone, "the contents of submodules are left alone", "", paths...)
 	return nil
@@ -314,7 +319,8 @@ func (i *inspection) tree(ctx context.Context, opts Options) error {
 		paths      []string
 	}{
 		{"nested", "other repositories in the worktree are left alone", c.Nested},
-		{"oversized", fmt.Sprintf("untracked files above %d bytes are left alone and cannot be restored", opts.MaxFile), c.Oversized},
+		{"oversized", fmt.Sprintf("untracked files above %d bytes are left alone and cannot be restored", opts.MaxFile),
+			c.Oversized},
 		{"special", "sockets, FIFOs, devices and names that git refuses are left alone", c.Special},
 		{"unreadable", "untracked files that may not be read are left alone", c.Unreadable},
 	} {

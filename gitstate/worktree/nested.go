@@ -145,7 +145,8 @@ func (e *Engine) addFingerprint(w io.Writer, path string, depth int) {
 	slices.SortFunc(names, func(a, b item) int { return strings.Compare(a.name, b.name) })
 	inGit := strings.HasSuffix(path, "/.git") || path == ".git"
 	for _, n := range names {
-		if inGit && (n.name == "index" || n.name == "index.lock" || n.name == "objects" || n.name == "modules" || n.name == "FETCH_HEAD") {
+		if inGit && (n.name == "index" || n.name == "index.lock" || n.name == "objects" || n.name == "modules" ||
+			n.name == "FETCH_HEAD") {
 			continue
 		}
 		st, err := dir.lstat(n.name)

@@ -137,7 +137,8 @@ func (k *keepOracle) want(errf func(string, ...any), c diffCase) (map[string]str
 	if fi, err := os.Stat(gitDir); err != nil || !fi.IsDir() {
 		gitDir = k.p.repo.GitDir
 	}
-	g := exec.Command(k.p.git.Path, "--git-dir="+gitDir, "--work-tree="+k.rules, "check-ignore", "--no-index", "-z", "--stdin")
+	g := exec.Command(k.p.git.Path, "--git-dir="+gitDir, "--work-tree="+k.rules, "check-ignore", "--no-index", "-z",
+		"--stdin")
 	g.Dir, g.Env = k.rules, k.p.env
 	g.Stdin = strings.NewReader(plainPaths(fresh))
 	out, _ := g.Output()
@@ -151,7 +152,9 @@ func (k *keepOracle) want(errf func(string, ...any), c diffCase) (map[string]str
 	}
 	// A person's own file comes back; what took its place, or its folder's, goes.
 	for f := range after {
-		if !k.tracked[f] && slices.ContainsFunc(k.own, func(o string) bool { return strings.HasPrefix(f, o+"/") || strings.HasPrefix(o, f+"/") }) {
+		if !k.tracked[f] && slices.ContainsFunc(k.own, func(o string) bool {
+			return strings.HasPrefix(f, o+"/") || strings.HasPrefix(o, f+"/")
+		}) {
 			delete(after, f)
 		}
 	}

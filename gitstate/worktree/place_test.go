@@ -100,10 +100,14 @@ func newPlace(t testing.TB) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "TEST_BINARY=" + bin,
-		"GIT_AUTHOR_NAME=A U Thor", "GIT_AUTHOR_EMAIL=author@example.com", "GIT_COMMITTER_NAME=C O Mitter", "GIT_COMMITTER_EMAIL=c@example.com",
+	p.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1",
+		"TEST_BINARY=" + bin,
+		"GIT_AUTHOR_NAME=A U Thor", "GIT_AUTHOR_EMAIL=author@example.com", "GIT_COMMITTER_NAME=C O Mitter",
+		"GIT_COMMITTER_EMAIL=c@example.com",
 		"GIT_AUTHOR_DATE=1700000000 +0000", "GIT_COMMITTER_DATE=1700000000 +0000", "TMPDIR=" + os.TempDir()}
-	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[init]\n\tdefaultBranch = main\n[advice]\n\taddEmbeddedRepo = false\n[maintenance]\n\tauto = false\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(home, ".gitconfig"),
+		[]byte("[init]\n\tdefaultBranch = main\n[advice]\n\taddEmbeddedRepo = false\n[maintenance]\n\tauto = false\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -177,7 +181,8 @@ func (p *place) gitOut(index string, args ...string) (string, error) {
 	// git hangs on a FIFO in the place of its own files.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, p.git.Path, append([]string{"-c", "core.fsmonitor=false", "-c", "core.safecrlf=false", "--git-dir=" + p.repo.GitDir, "--work-tree=" + p.root}, args...)...)
+	c := exec.CommandContext(ctx, p.git.Path, append([]string{"-c", "core.fsmonitor=false", "-c", "core.safecrlf=false",
+		"--git-dir=" + p.repo.GitDir, "--work-tree=" + p.root}, args...)...)
 	c.Dir = p.root
 	c.Env = append(append([]string{}, p.env...), "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1")
 	if index != "" {
@@ -270,7 +275,8 @@ func state(t testing.TB, root string, own string) map[string]string {
 func (p *place) outside() map[string]string {
 	out := map[string]string{}
 	for _, dir := range []string{p.repo.GitDir, p.repo.CommonDir} {
-		for _, f := range []string{"index", "index.lock", "HEAD", "config", "config.worktree", "packed-refs", "ORIG_HEAD", "MERGE_HEAD"} {
+		for _, f := range []string{"index", "index.lock", "HEAD", "config", "config.worktree", "packed-refs",
+			"ORIG_HEAD", "MERGE_HEAD"} {
 			b, err := os.ReadFile(filepath.Join(dir, f))
 			if err == nil {
 				out[dir+"/"+f] = fmt.Sprintf("%x", sha1.Sum(b))

@@ -127,7 +127,8 @@ func (r *restorer) isSafe(path string, s *spared) bool {
 func (r *restorer) store(path string, s *spared, room int64) (Saved, int64, bool) {
 	_, name := split(path)
 	max := r.e.opts.MaxFile
-	if object.CheckEntry(object.TreeEntry{Name: name, Mode: object.ModeRegular}) != nil || s.was.size > room || max > 0 && s.was.size > max {
+	if object.CheckEntry(object.TreeEntry{Name: name, Mode: object.ModeRegular}) != nil || s.was.size > room ||
+		max > 0 && s.was.size > max {
 		return Saved{}, 0, false
 	}
 	x := Saved{Path: path, Mode: object.ModeRegular}

@@ -186,7 +186,8 @@ func ApplyChanges(store *object.Store, base object.ID, changes []Change) (object
 }
 
 // applyEdits handles the sorted paths below dir, all of which begin with it.
-func applyEdits(store *object.Store, base object.ID, dir string, paths []string, edits map[string]Side) (object.ID, error) {
+func applyEdits(store *object.Store, base object.ID, dir string, paths []string, edits map[string]Side) (object.ID,
+	error) {
 	if len(paths) == 0 {
 		return base, nil
 	}

@@ -16,7 +16,8 @@ func (c *converter) asLong(ctx context.Context, work []unsettled, a *attributes)
 	var vouched, others []unsettled
 	var ids []object.ID
 	for _, u := range work {
-		if f := u.file(); f.class == tracked && !f.has(bitRead|bitLarge|bitAssume|bitSkip|bitIntent) && f.raw == f.id && a.shrinks(u.path()) {
+		if f := u.file(); f.class == tracked && !f.has(bitRead|bitLarge|bitAssume|bitSkip|bitIntent) && f.raw == f.id &&
+			a.shrinks(u.path()) {
 			vouched, ids = append(vouched, u), append(ids, f.id)
 		} else {
 			others = append(others, u)

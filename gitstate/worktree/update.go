@@ -304,7 +304,8 @@ func (e *Engine) followTrees(f *index.File, changes []Change) func(*index.File) 
 
 // cacheOf is the cache of the tree id, which the entries below dir make up.
 // Folders in which nothing changed keep the cache they have.
-func (e *Engine) cacheOf(old *index.CacheTree, entries []index.Entry, dir string, id object.ID, changes []Change) *index.CacheTree {
+func (e *Engine) cacheOf(old *index.CacheTree, entries []index.Entry, dir string, id object.ID,
+	changes []Change) *index.CacheTree {
 	name := dir
 	if i := strings.LastIndexByte(strings.TrimSuffix(dir, "/"), '/'); i >= 0 {
 		name = dir[i+1:]

@@ -92,17 +92,25 @@ func TestUpdateIndex(t *testing.T) {
 	for _, c := range []struct{ name, why, setup, edit, status, flags string }{
 		{"plain", "the usual edits", "", usualEdits, "", ""},
 		{"mine-untracked", "the person's own file stays untracked", "new mine", "new mine 2; new n", "?? mine\n", ""},
-		{"bits", "flags of other entries survive", "new i; git add -N i; git update-index --skip-worktree d/x.txt; git update-index --assume-unchanged run.sh", "new a.txt 2; new n", " A i\n", "S d/x.txt h run.sh"},
-		{"bits-own", "flags of the changed entry survive", "git update-index --assume-unchanged a.txt", "new a.txt 2", "", "h a.txt"},
+		{"bits", "flags of other entries survive",
+			"new i; git add -N i; git update-index --skip-worktree d/x.txt; git update-index --assume-unchanged run.sh",
+			"new a.txt 2; new n", " A i\n", "S d/x.txt h run.sh"},
+		{"bits-own", "flags of the changed entry survive", "git update-index --assume-unchanged a.txt", "new a.txt 2",
+			"", "h a.txt"},
 		{"intent", "an intent to add that is kept", "new i; git add -N i", "new i 2", "", ""},
 		{"file-to-dir", "a file becomes a folder", "", "rm a.txt; new a.txt/x; rm -r d; new d file", "", ""},
 		{"modes", "only the mode", "", "chmod 755 a.txt; chmod 644 run.sh", "", ""},
 		{"v4", "version 4", "git update-index --index-version 4", usualEdits, "", ""},
-		{"untracked-cache", "the untracked cache", "git update-index --untracked-cache; git status >/dev/null; new u", usualEdits + "git status > /dev/null", "?? u\n", ""},
+		{"untracked-cache", "the untracked cache", "git update-index --untracked-cache; git status >/dev/null; new u",
+			usualEdits + "git status > /dev/null", "?? u\n", ""},
 		{"split", "a split index", "git update-index --split-index", usualEdits, "", ""},
-		{"sparse", "a sparse index", "new k1/f; new k2/f; commit; git sparse-checkout set --sparse-index k1", "new k1/f 2; new k1/g", "", ""},
-		{"eol", "conversions", "printf '*.txt text eol=crlf\n' > .gitattributes; commit; rm a.txt; git checkout -q a.txt", "printf 'x\\r\\n' > a.txt; printf 'y\\r\\n' > n.txt", "", ""},
-		{"unborn", "the first commit", "rm -rf .git; git init -q -b main .", "new n; mkdir q; new q/r", "?? a.txt\n?? d/\n?? del.txt\n?? run.sh\n", ""},
+		{"sparse", "a sparse index", "new k1/f; new k2/f; commit; git sparse-checkout set --sparse-index k1",
+			"new k1/f 2; new k1/g", "", ""},
+		{"eol", "conversions",
+			"printf '*.txt text eol=crlf\n' > .gitattributes; commit; rm a.txt; git checkout -q a.txt",
+			"printf 'x\\r\\n' > a.txt; printf 'y\\r\\n' > n.txt", "", ""},
+		{"unborn", "the first commit", "rm -rf .git; git init -q -b main .", "new n; mkdir q; new q/r",
+			"?? a.txt\n?? d/\n?? del.txt\n?? run.sh\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -157,7 +165,8 @@ func TestUpdateIndexConflict(t *testing.T) {
 	lock := p.lock()
 	err := e.UpdateIndex(context.Background(), lock, from, to)
 	var conflict *IndexConflict
-	if !errors.As(err, &conflict) || conflict.Path != "a.txt" || conflict.Have.ID != object.Sum(object.Blob, []byte("person\n")) {
+	if !errors.As(err, &conflict) || conflict.Path != "a.txt" || conflict.Have.ID != object.Sum(object.Blob,
+		[]byte("person\n")) {
 		t.Fatalf("got %v, want a conflict at a.txt", err)
 	}
 	if st, err := lock.Stat(); err != nil || st.Size() != 0 {
@@ -221,7 +230,8 @@ func TestRestoreIndex(t *testing.T) {
 		if same, err := e.SameIndex(ctx, cp); err != nil || !same {
 			t.Fatalf("the index differs at once: %v", err)
 		}
-		p.script("new a.txt 9; git add -A; git rm -q --cached d/x.txt; git update-index --no-skip-worktree run.sh; git update-index --assume-unchanged del.txt")
+		p.script(
+			"new a.txt 9; git add -A; git rm -q --cached d/x.txt; git update-index --no-skip-worktree run.sh; git update-index --assume-unchanged del.txt")
 		if same, err := e.SameIndex(ctx, cp); err != nil || same {
 			t.Fatalf("a changed index was not seen: %v", err)
 		}
@@ -278,7 +288,8 @@ func TestCheckout(t *testing.T) {
 	before := state(t, p.root, "")
 	_, err := e.Checkout(ctx, two, one)
 	var re *RestoreError
-	if !errors.As(err, &re) || len(re.Failures) != 1 || re.Failures[0].Path != "a.txt" && re.Failures[0].Path != "d/e/y.txt" {
+	if !errors.As(err, &re) || len(re.Failures) != 1 || re.Failures[0].Path != "a.txt" &&
+		re.Failures[0].Path != "d/e/y.txt" {
 		t.Logf("%v", err)
 		if !errors.As(err, &re) {
 			t.Fatal("a person's edit was not a conflict")
@@ -301,7 +312,8 @@ func TestPutBackTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.script("new a.txt person; new theirs; git add a.txt theirs; git commit -qm person; new a.txt agent; new d/x.txt agent; new n; rm theirs")
+	p.script(
+		"new a.txt person; new theirs; git add a.txt theirs; git commit -qm person; new a.txt agent; new d/x.txt agent; new n; rm theirs")
 	tip, err := object.ParseID(strings.TrimSpace(p.ask("rev-parse", "HEAD")))
 	if err != nil {
 		t.Fatal(err)
@@ -318,7 +330,9 @@ func TestConversionsInANewProcess(t *testing.T) {
 	for _, setup := range []string{"echo '*.bat eol=crlf' > .gitattributes", "git config core.autocrlf true",
 		"mkdir -p s; echo '*.bat text' > s/.gitattributes; echo '*.bat eol=crlf' > .gitattributes"} {
 		p := newPlace(t)
-		p.script(baseRepo + setup + "\nnew s/one.bat; printf 'one\\r\\n' > r.bat; printf 's\\r\\n' > s/t.bat; commit; git update-ref refs/old HEAD; printf 'two\\r\\n' > r.bat; printf 'u\\r\\n' > s/t.bat; commit")
+		p.script(
+			baseRepo + setup +
+				"\nnew s/one.bat; printf 'one\\r\\n' > r.bat; printf 's\\r\\n' > s/t.bat; commit; git update-ref refs/old HEAD; printf 'two\\r\\n' > r.bat; printf 'u\\r\\n' > s/t.bat; commit")
 		p.open("", "")
 		from, to := mustID(t, p.ask("rev-parse", "refs/old")), mustID(t, p.ask("rev-parse", "HEAD"))
 		ctx := context.Background()
@@ -366,7 +380,8 @@ func TestIndexNamesNoMissingTree(t *testing.T) {
 func TestAttributesThatBreakEverything(t *testing.T) {
 	p, e, cp := started(t, "for i in $(seq 40); do new many/f$i odd; done; commit", Options{})
 	before := state(t, p.root, "")
-	p.script("echo '* working-tree-encoding=UTF-16LE' > many/.gitattributes; for i in $(seq 30); do new many/f$i four; done; new a.txt 2")
+	p.script(
+		"echo '* working-tree-encoding=UTF-16LE' > many/.gitattributes; for i in $(seq 30); do new many/f$i four; done; new a.txt 2")
 	got, err := e.Capture(context.Background(), cp)
 	if err != nil {
 		t.Fatal(err)

@@ -113,7 +113,8 @@ func (e *Engine) unsplit(ctx context.Context, data []byte) (*index.File, error) 
 		return nil, err
 	}
 	defer os.Remove(tmp.Name() + ".lock")
-	if _, err := e.repo.Git.WithIndex(tmp.Name()).Run(ctx, "-c", "core.splitIndex=false", "update-index", "--no-split-index"); err != nil {
+	if _, err := e.repo.Git.WithIndex(tmp.Name()).Run(ctx, "-c", "core.splitIndex=false", "update-index",
+		"--no-split-index"); err != nil {
 		return nil, fmt.Errorf("join the split index: %w", err)
 	}
 	whole, err := os.ReadFile(tmp.Name())

@@ -43,9 +43,11 @@ type Options struct {
 	MaxFile        int64    // bytes; larger new or changed files are named, not stored; 0 = no limit
 	CaptureIgnored []string // ignore patterns: ignored paths that belong to the checkpoint all the same
 	Workers        int      // goroutines of a scan; 0 = one a processor, at most 8
-	Aside          string   // folder for what Restore takes out of the worktree and no object holds; "" = repositories that the agent made are left and named, the rest is removed
-	Fail           func(step string)
-	portable       bool // tests: os.Root instead of the system calls of Linux
+	// folder for what Restore takes out of the worktree and no object holds; "" = repositories that
+	// the agent made are left and named, the rest is removed
+	Aside    string
+	Fail     func(step string)
+	portable bool // tests: os.Root instead of the system calls of Linux
 }
 
 // Engine makes checkpoints of one worktree and restores them. It keeps what it
@@ -90,7 +92,8 @@ func New(repo Repo, opts Options) (*Engine, error) {
 		return nil, fmt.Errorf("open the worktree: %w", err)
 	}
 	e.modes = defaultModes()
-	e.capture = captureRules{rules: (*ignore.Rules)(nil).Push(ignore.Parse([]byte(strings.Join(opts.CaptureIgnored, "\n")), "", e.settings.ignoreCase))}
+	e.capture = captureRules{rules: (*ignore.Rules)(nil).Push(ignore.Parse(
+		[]byte(strings.Join(opts.CaptureIgnored, "\n")), "", e.settings.ignoreCase))}
 	for _, d := range []string{repo.GitDir, repo.CommonDir} {
 		if rel, err := filepath.Rel(repo.Root, d); err == nil && rel != "." && !strings.HasPrefix(rel, "..") {
 			e.own = append(e.own, filepath.ToSlash(rel))

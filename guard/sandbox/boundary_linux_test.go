@@ -46,10 +46,12 @@ func TestCgroupNamespaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("unshare", "-Urm", "sh", "-ec", `mount --bind /proc/sys /proc/sys; mount -o remount,bind,ro /proc/sys; exec "$0" -test.v -test.run '^TestCgroupNamespaces$'`, self)
+	cmd := exec.Command("unshare", "-Urm", "sh", "-ec",
+		`mount --bind /proc/sys /proc/sys; mount -o remount,bind,ro /proc/sys; exec "$0" -test.v -test.run '^TestCgroupNamespaces$'`, self)
 	cmd.Env = append(os.Environ(), "SANDBOX_RO_SYS=1")
 	again, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(again), "with a read-only /proc/sys") && !strings.Contains(string(again), "SKIP") {
+	if err != nil || !strings.Contains(string(again), "with a read-only /proc/sys") &&
+		!strings.Contains(string(again), "SKIP") {
 		t.Errorf("%v\n%s", err, again)
 	}
 }
@@ -77,7 +79,8 @@ func TestGroupsOutsideLive(t *testing.T) {
 	if err := os.WriteFile(group+"/cgroup.procs", []byte(strconv.Itoa(victim.Process.Pid)), 0); err != nil {
 		t.Skip(err)
 	}
-	attack := `unshare -UrmC sh -c 'mkdir -p /tmp/cg.$$ && mount -t cgroup2 none /tmp/cg.$$ && echo 1 >/tmp/cg.$$/git-ralph-test/cgroup.freeze && echo 1 >/tmp/cg.$$/git-ralph-test/cgroup.kill'; rmdir /tmp/cg.* 2>/dev/null; true`
+	attack :=
+		`unshare -UrmC sh -c 'mkdir -p /tmp/cg.$$ && mount -t cgroup2 none /tmp/cg.$$ && echo 1 >/tmp/cg.$$/git-ralph-test/cgroup.freeze && echo 1 >/tmp/cg.$$/git-ralph-test/cgroup.kill'; rmdir /tmp/cg.* 2>/dev/null; true`
 	b := newBox(t, "")
 	b.inside(attack)
 	if err := victim.Process.Signal(syscall.Signal(0)); err != nil || processState(victim.Process.Pid) == "Z" {
@@ -103,7 +106,8 @@ func processState(pid int) string {
 func TestDescriptors(t *testing.T) {
 	b := newBox(t, "")
 	const show = `for f in /proc/self/fd/*; do echo "$(readlink $f)"; done | sort -u; true`
-	attack := `for n in 0 1 2; do chmod 4777 /proc/self/fd/$n; chown 1:1 /proc/self/fd/$n; truncate -s 100M /proc/self/fd/$n; done; echo x >/proc/self/fd/0; chmod 600 /dev/null /dev/zero; true`
+	attack :=
+		`for n in 0 1 2; do chmod 4777 /proc/self/fd/$n; chown 1:1 /proc/self/fd/$n; truncate -s 100M /proc/self/fd/$n; done; echo x >/proc/self/fd/0; chmod 600 /dev/null /dev/zero; true`
 	input, drop, err := proc.Input([]byte("prompt\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +159,8 @@ func TestDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if _, err := run(t, "true", file); err == nil || !strings.Contains(err.Error(), "descriptor 0 leads to a file outside") {
+	if _, err := run(t, "true", file); err == nil || !strings.Contains(err.Error(),
+		"descriptor 0 leads to a file outside") {
 		t.Errorf("a file of the host was handed in: %v", err)
 	}
 }
@@ -173,7 +178,8 @@ func TestPrivateFoldersAreBounded(t *testing.T) {
 		t.Error(out)
 	}
 	b.spec.TempBytes = 0
-	out, _ = b.inside(`for d in /tmp /var/tmp /dev/shm /run; do echo $(($(stat -f -c '%b*%S' $d))) $(stat -f -c %c $d); done | sort -u`)
+	out, _ = b.inside(
+		`for d in /tmp /var/tmp /dev/shm /run; do echo $(($(stat -f -c '%b*%S' $d))) $(stat -f -c %c $d); done | sort -u`)
 	want := memory() / 4
 	if f := strings.Fields(out); len(f) != 2 || len(f[0]) < 5 || f[0][:3] != strconv.Itoa(int(want))[:3] {
 		t.Errorf("a quarter of the memory is %d, the folders have\n%s", want, out)
@@ -182,7 +188,8 @@ func TestPrivateFoldersAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, _ = b.inside(`cat /proc/self/oom_score_adj; { echo 0 >/proc/1/oom_score_adj; } 2>/dev/null && echo lowered; mount | grep -q x || true`)
+	out, _ = b.inside(
+		`cat /proc/self/oom_score_adj; { echo 0 >/proc/1/oom_score_adj; } 2>/dev/null && echo lowered; mount | grep -q x || true`)
 	if strings.TrimSpace(string(mine)) == "0" && !strings.HasPrefix(out, "500\n") || strings.Contains(out, "lowered") {
 		t.Errorf("ready to be ended when memory ends: %s", out)
 	}
@@ -225,14 +232,16 @@ func TestGroupMemory(t *testing.T) {
 // not, and root sees nothing of others.
 func TestCredentialPlaces(t *testing.T) {
 	b := newBox(t, "")
-	for _, p := range []string{".pgpass", ".vault-token", ".config/gh/hosts.yml", ".mozilla/firefox/logins.json", ".bash_history", ".config/op/config"} {
+	for _, p := range []string{".pgpass", ".vault-token", ".config/gh/hosts.yml", ".mozilla/firefox/logins.json",
+		".bash_history", ".config/op/config"} {
 		b.write("home/"+p, "HIDDEN")
 	}
 	b.write("home/.npmrc", "//registry.example.invalid/:_authToken=HIDDEN")
 	b.write("home/.m2/settings.xml", "<settings><mirror>SEEN-mirror</mirror></settings>")
 	out, _ := b.inside(`cd; cat .pgpass .vault-token .config/gh/* .mozilla/firefox/* .bash_history .config/op/* .npmrc .m2/settings.xml
 		cat /etc/shadow* /etc/ssh/*_key; true`)
-	if strings.Contains(out, "HIDDEN") || strings.Contains(out, "root:") || strings.Contains(out, "PRIVATE KEY") || !strings.Contains(out, "SEEN-mirror") {
+	if strings.Contains(out, "HIDDEN") || strings.Contains(out, "root:") || strings.Contains(out, "PRIVATE KEY") ||
+		!strings.Contains(out, "SEEN-mirror") {
 		t.Error(out)
 	}
 	if os.Getuid() != 0 {
@@ -246,7 +255,8 @@ func TestCredentialPlaces(t *testing.T) {
 	if err := os.WriteFile(other+"/diary", []byte("HIDDEN"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, _ := b.inside(`cat ` + other + `/diary; ls -A ` + other + `; true`); strings.Contains(out, "HIDDEN") || strings.Contains(out, "\ndiary") {
+	if out, _ := b.inside(`cat ` + other + `/diary; ls -A ` + other + `; true`); strings.Contains(out, "HIDDEN") ||
+		strings.Contains(out, "\ndiary") {
 		t.Error(out)
 	}
 }

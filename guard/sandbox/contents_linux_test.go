@@ -36,10 +36,12 @@ func TestContents(t *testing.T) {
 				os.Symlink("tools/agent.sh", filepath.Join(b.dir, "agent"))
 				os.Symlink("bin", filepath.Join(b.dir, "binlink"))
 				b.env = append(slices.Clone(b.env), "PATH="+b.dir+"/binlink:"+os.Getenv("PATH"))
-				b.spec.CommandFiles = []string{filepath.Join(b.dir, "agent"), filepath.Join(b.dir, "binlink"), "/no/such/thing", "/usr/bin", "/tmp"}
+				b.spec.CommandFiles = []string{filepath.Join(b.dir, "agent"), filepath.Join(b.dir, "binlink"),
+					"/no/such/thing", "/usr/bin", "/tmp"}
 			},
 			script: func(b *box) string {
-				return b.dir + "/agent; cat " + b.dir + "/tools/secret.txt; echo x >>" + b.dir + "/tools/agent.sh; echo x >" + b.dir + "/bin/evil"
+				return b.dir + "/agent; cat " + b.dir + "/tools/secret.txt; echo x >>" + b.dir +
+					"/tools/agent.sh; echo x >" + b.dir + "/bin/evil"
 			},
 			want: []string{"agent runs", "helper runs", "dependency runs", "Read-only file system"},
 			not:  []string{"SECRET"},
@@ -87,7 +89,8 @@ func TestContents(t *testing.T) {
 			name: "nested repositories and large files are read-only, the rest is not",
 			setup: func(b *box) {
 				b.outside(`git init -q nested && head -c 100 /dev/zero >big.bin`)
-				b.spec.ReadOnlyPaths = []string{filepath.Join(b.work, "nested"), filepath.Join(b.work, "big.bin"), filepath.Join(b.work, "not-there")}
+				b.spec.ReadOnlyPaths = []string{filepath.Join(b.work, "nested"), filepath.Join(b.work, "big.bin"),
+					filepath.Join(b.work, "not-there")}
 			},
 			script: func(*box) string {
 				return `echo x >nested/.git/config; echo x >nested/f; rm -rf nested; echo x >>big.bin; rm big.bin; mv nested n2; echo x >new && echo fine`
@@ -169,7 +172,8 @@ func TestContents(t *testing.T) {
 					b.t.Fatal(out)
 				}
 				b.spec.HomeLower, b.spec.HomeUpper, b.spec.HomeDiscard = b.spec.HomeUpper, layers, true
-				if out, exit := b.inside(`echo poison >>~/left && echo poison >~/new && cat ~/left`); !exit.Success() || out != "warm\npoison\n" {
+				if out, exit := b.inside(`echo poison >>~/left && echo poison >~/new && cat ~/left`); !exit.Success() ||
+					out != "warm\npoison\n" {
 					b.t.Fatal(out)
 				}
 			},
@@ -193,7 +197,8 @@ func TestContents(t *testing.T) {
 				b.spec.CommandFiles = []string{b.work}
 			},
 			script: func(b *box) string {
-				return `cat ` + b.work + `/node_modules/x ` + b.work + `/a.txt; ls -A ` + b.work + `; git log --oneline | wc -l; echo x >` + b.git + `/x; echo fine`
+				return `cat ` + b.work + `/node_modules/x ` + b.work + `/a.txt; ls -A ` + b.work +
+					`; git log --oneline | wc -l; echo x >` + b.git + `/x; echo fine`
 			},
 			want: []string{"No such file", ".git\n2\n", "Read-only file system", "fine"}, not: []string{"SECRET", "hello"},
 		},
@@ -334,9 +339,12 @@ func TestNetworkAndSockets(t *testing.T) {
 		want    []string
 		not     []string
 	}{
-		{NetworkOpen, []string{"reached tcp", "refused private", "refused abstract", "refused home", "reached chosen", "own loopback", "own unix"}, nil},
-		{NetworkLoopback, []string{"refused tcp", "refused private", "refused abstract", "refused home", "reached chosen", "own loopback", "own unix"}, nil},
-		{NetworkNone, []string{"refused tcp", "refused private", "refused abstract", "refused home", "reached chosen", "no loopback", "own unix"}, nil},
+		{NetworkOpen, []string{"reached tcp", "refused private", "refused abstract", "refused home", "reached chosen",
+			"own loopback", "own unix"}, nil},
+		{NetworkLoopback, []string{"refused tcp", "refused private", "refused abstract", "refused home",
+			"reached chosen", "own loopback", "own unix"}, nil},
+		{NetworkNone, []string{"refused tcp", "refused private", "refused abstract", "refused home", "reached chosen",
+			"no loopback", "own unix"}, nil},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.network), func(t *testing.T) {
@@ -344,7 +352,9 @@ func TestNetworkAndSockets(t *testing.T) {
 			b.spec.Network = tt.network
 			b.spec.Sockets = []string{chosen}
 			b.spec.CommandFiles = []string{filepath.Join(b.dir, "dial.py")}
-			out, _ := b.inside(fmt.Sprintf("/usr/bin/python3 %s/dial.py tcp=%d private=%s abstract=%s home=%s chosen=%s", b.dir, tcp, private, abstract, home, chosen))
+			out, _ := b.inside(fmt.Sprintf(
+				"/usr/bin/python3 %s/dial.py tcp=%d private=%s abstract=%s home=%s chosen=%s", b.dir, tcp, private,
+				abstract, home, chosen))
 			for _, w := range tt.want {
 				if !strings.Contains(out, w) {
 					t.Errorf("no %q in\n%s", w, out)
@@ -360,8 +370,10 @@ func TestForeignOwner(t *testing.T) {
 	}
 	b := newBox(t, "")
 	b.outside(`chown -R 1234:1234 . && git config --global --add safe.directory '*'`)
-	out, exit := b.inside(`git status --short && echo x >new && rm a.txt && mkdir sub2 && stat -c %u sub/b.txt && echo y >>sub/b.txt && echo fine; echo x >.git/x`)
-	if !exit.Success() && !strings.Contains(out, "fine") || !strings.Contains(out, "1234") || !strings.Contains(out, "Read-only") {
+	out, exit := b.inside(
+		`git status --short && echo x >new && rm a.txt && mkdir sub2 && stat -c %u sub/b.txt && echo y >>sub/b.txt && echo fine; echo x >.git/x`)
+	if !exit.Success() && !strings.Contains(out, "fine") || !strings.Contains(out, "1234") ||
+		!strings.Contains(out, "Read-only") {
 		t.Errorf("%v\n%s", exit, out)
 	}
 }
@@ -403,7 +415,8 @@ func TestHomeModes(t *testing.T) {
 		b := newBox(t, "")
 		b.spec.HomeMode = HomeReadOnly
 		out, _ := b.inside(`cat ~/.profile; echo x >~/new; cat ~/.netrc; echo y >new && echo fine`)
-		if !strings.Contains(out, "# profile") || !strings.Contains(out, "Read-only") || !strings.Contains(out, "fine") || strings.Contains(out, "SECRET") {
+		if !strings.Contains(out, "# profile") || !strings.Contains(out, "Read-only") ||
+			!strings.Contains(out, "fine") || strings.Contains(out, "SECRET") {
 			t.Error(out)
 		}
 	})

@@ -22,7 +22,8 @@ func TestReturnCredential(t *testing.T) {
 		want         string
 	}{
 		{"a renewed login is kept", `echo '{"token":"new"}' >~/.client/login.json`, true, "{\"token\":\"new\"}\n"},
-		{"replaced in one step, as clients do", `echo '{"token":"new"}' >~/.client/t && mv ~/.client/t ~/.client/login.json`, true, "{\"token\":\"new\"}\n"},
+		{"replaced in one step, as clients do",
+			`echo '{"token":"new"}' >~/.client/t && mv ~/.client/t ~/.client/login.json`, true, "{\"token\":\"new\"}\n"},
 		{"nothing was renewed", `cat ~/.client/login.json`, false, `{"token":"old"}`},
 		{"what is no login is not", `echo '; rm -rf /' >~/.client/login.json`, false, `{"token":"old"}`},
 		{"a link is not followed", `ln -sf /etc/passwd ~/.client/login.json`, false, `{"token":"old"}`},

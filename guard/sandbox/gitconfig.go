@@ -191,7 +191,8 @@ func (p *configParser) entry() error {
 		p.secret(key)
 	case clean != value:
 		p.secret(key)
-		p.text.WriteString(key + ` = "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\b", `\b`).Replace(clean) + `"`)
+		p.text.WriteString(key + ` = "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\b",
+			`\b`).Replace(clean) + `"`)
 	default:
 		p.text.Write(p.in[start:end])
 	}
@@ -306,7 +307,8 @@ func cleanURLs(s string) string {
 	s = urlUser().ReplaceAllStringFunc(s, func(m string) string {
 		g := urlUser().FindStringSubmatch(m)
 		scheme := strings.ToLower(g[1])
-		if !strings.Contains(g[2], ":") && (!strings.HasPrefix(scheme, "http") && !strings.HasPrefix(scheme, "ftp") || len(g[2]) < 20) {
+		if !strings.Contains(g[2], ":") && (!strings.HasPrefix(scheme, "http") && !strings.HasPrefix(scheme, "ftp") ||
+			len(g[2]) < 20) {
 			return m
 		}
 		return g[1]
@@ -315,7 +317,8 @@ func cleanURLs(s string) string {
 }
 
 var tokenShape = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`gh[pousr]_[A-Za-z0-9]{16}|github_pat_[A-Za-z0-9_]{16}|glpat-[A-Za-z0-9_-]{16}|xox[a-z]-[A-Za-z0-9-]{10}|sk-[A-Za-z0-9_-]{20}|(?i)authorization\s*:|(?i)bearer\s+[A-Za-z0-9._~+/=-]{12}|(?i)private-token\s*:|(?i)\b(?:password|passwd|token|secret)=["']?[^\s"'$;]`)
+	return regexp.MustCompile(
+		`gh[pousr]_[A-Za-z0-9]{16}|github_pat_[A-Za-z0-9_]{16}|glpat-[A-Za-z0-9_-]{16}|xox[a-z]-[A-Za-z0-9-]{10}|sk-[A-Za-z0-9_-]{20}|(?i)authorization\s*:|(?i)bearer\s+[A-Za-z0-9._~+/=-]{12}|(?i)private-token\s*:|(?i)\b(?:password|passwd|token|secret)=["']?[^\s"'$;]`)
 })
 
 // looksSecret says that a text holds something of the shape of a token.

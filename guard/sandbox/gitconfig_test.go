@@ -13,26 +13,46 @@ import (
 // TestCleanGitConfig: secrets go, everything else stays as it stands.
 func TestCleanGitConfig(t *testing.T) {
 	for _, c := range []struct{ why, in, want, secrets string }{
-		{"nothing to hide", "[core]\n\tbare = false\r\n[remote \"o\"]\n\turl = git@host:x.git\n\tfetch = +refs/heads/*:refs/remotes/o/*\n", "", ""},
-		{"a password", "[remote \"o\"]\n\turl = https://me:tok@host/x.git\n", "[remote \"o\"]\n\turl = \"https://host/x.git\"\n", "remote.o.url"},
-		{"written in pieces", "[remote \"o\"]\n\turl = ht\"tps:/\"/me:\"tok\"@ho\\\nst/x # y\n", "[remote \"o\"]\n\turl = \"https://host/x\"\n", "remote.o.url"},
-		{"a token for a user", "[remote \"o\"]\nURL=https://abcdefghijklmnopqrstuvwxyz@host/x\n", "[remote \"o\"]\nurl = \"https://host/x\"\n", "remote.o.url"},
+		{"nothing to hide",
+			"[core]\n\tbare = false\r\n[remote \"o\"]\n\turl = git@host:x.git\n\tfetch = +refs/heads/*:refs/remotes/o/*\n", "", ""},
+		{"a password", "[remote \"o\"]\n\turl = https://me:tok@host/x.git\n",
+			"[remote \"o\"]\n\turl = \"https://host/x.git\"\n", "remote.o.url"},
+		{"written in pieces", "[remote \"o\"]\n\turl = ht\"tps:/\"/me:\"tok\"@ho\\\nst/x # y\n",
+			"[remote \"o\"]\n\turl = \"https://host/x\"\n", "remote.o.url"},
+		{"a token for a user", "[remote \"o\"]\nURL=https://abcdefghijklmnopqrstuvwxyz@host/x\n",
+			"[remote \"o\"]\nurl = \"https://host/x\"\n", "remote.o.url"},
 		{"a user is a name", "[remote \"o\"]\n\turl = https://me@host/x\n\tpushurl = ssh://git@host/x\n", "", ""},
-		{"a password for ssh", "[remote \"o\"]\n\turl = ssh://git:tok@host/x\n", "[remote \"o\"]\n\turl = \"ssh://host/x\"\n", "remote.o.url"},
-		{"several URLs of one remote", "[remote \"o\"]\n\turl = /a\n\turl = http://u:p@h/\n", "[remote \"o\"]\n\turl = /a\n\turl = \"http://h/\"\n", "remote.o.url"},
-		{"in the name of a section", "[url \"https://me:tok@host/\"]\n\tinsteadOf = https://host/\n", "[url \"https://host/\"]\n\tinsteadOf = https://host/\n", "url.https://host/.*"},
-		{"a header for every request", "[http]\n\textraHeader = AUTHORIZATION: basic eDp5\n\tsslVerify = true\n", "[http]\n\t\n\tsslVerify = true\n", "http.extraheader"},
-		{"a header for one host", "[http \"https://host/\"]\n\textraheader = X: y\n", "[http \"https://host/\"]\n\t\n", "http.https://host/.extraheader"},
+		{"a password for ssh", "[remote \"o\"]\n\turl = ssh://git:tok@host/x\n",
+			"[remote \"o\"]\n\turl = \"ssh://host/x\"\n", "remote.o.url"},
+		{"several URLs of one remote", "[remote \"o\"]\n\turl = /a\n\turl = http://u:p@h/\n",
+			"[remote \"o\"]\n\turl = /a\n\turl = \"http://h/\"\n", "remote.o.url"},
+		{"in the name of a section", "[url \"https://me:tok@host/\"]\n\tinsteadOf = https://host/\n",
+			"[url \"https://host/\"]\n\tinsteadOf = https://host/\n", "url.https://host/.*"},
+		{"a header for every request", "[http]\n\textraHeader = AUTHORIZATION: basic eDp5\n\tsslVerify = true\n",
+			"[http]\n\t\n\tsslVerify = true\n", "http.extraheader"},
+		{"a header for one host", "[http \"https://host/\"]\n\textraheader = X: y\n", "[http \"https://host/\"]\n\t\n",
+			"http.https://host/.extraheader"},
 		{"a proxy", "[http]\n\tproxy = http://u:p@proxy:3128\n", "[http]\n\tproxy = \"http://proxy:3128\"\n", "http.proxy"},
-		{"a parameter", "[remote \"o\"]\n\turl = https://host/x?private_token=tok&a=b\n", "[remote \"o\"]\n\turl = \"https://host/x?private_token=hidden&a=b\"\n", "remote.o.url"},
-		{"by its name", "[github]\n\tuser = me\n\tToken = tok\n[sendemail]\n\tsmtpPass = tok\n[imap]\n\tpass = tok\n", "[github]\n\tuser = me\n\t\n[sendemail]\n\t\n[imap]\n\t\n", "github.token sendemail.smtppass imap.pass"},
-		{"by its shape", "[alias]\n\tx = !curl -H 'Authorization: token tok'\n\ty = !api ghp_0123456789abcdefghij\n\tz = log\n", "[alias]\n\t\n\t\n\tz = log\n", "alias.x alias.y"},
-		{"a helper with it in its text", "[credential \"https://host\"]\n\thelper = \"!f() { echo password=tok; }; f\"\n\thelper = store\n", "[credential \"https://host\"]\n\t\n\thelper = store\n", "credential.https://host.helper"},
-		{"helpers that ask somewhere else", "[credential]\n\thelper = !/usr/bin/gh auth git-credential\n\thelper = \"!f() { echo password=$TOKEN; }; f\"\n[http]\n\tsslCertPasswordProtected = true\n", "", ""},
-		{"a comment", "# url = https://me:tok@host/\n[core] ; tok\n\tx = y # tok\n\tz\n", "#\n[core] ;\n\tx = y \n\tz\n", "-"},
-		{"on the line of the section", "[remote \"o\"]url = https://u:p@h/\n", "[remote \"o\"]url = \"https://h/\"\n", "remote.o.url"},
-		{"no line feed at the end", "[remote \"o\"]\nurl = https://u:p@h/", "[remote \"o\"]\nurl = \"https://h/\"", "remote.o.url"},
-		{"quotes and escapes around it", "[remote \"o\"]\nurl = \"https://u:p@h/a b\\t\\\"c\\\\\" d\n", "[remote \"o\"]\nurl = \"https://h/a b\\t\\\"c\\\\ d\"\n", "remote.o.url"},
+		{"a parameter", "[remote \"o\"]\n\turl = https://host/x?private_token=tok&a=b\n",
+			"[remote \"o\"]\n\turl = \"https://host/x?private_token=hidden&a=b\"\n", "remote.o.url"},
+		{"by its name", "[github]\n\tuser = me\n\tToken = tok\n[sendemail]\n\tsmtpPass = tok\n[imap]\n\tpass = tok\n",
+			"[github]\n\tuser = me\n\t\n[sendemail]\n\t\n[imap]\n\t\n", "github.token sendemail.smtppass imap.pass"},
+		{"by its shape",
+			"[alias]\n\tx = !curl -H 'Authorization: token tok'\n\ty = !api ghp_0123456789abcdefghij\n\tz = log\n",
+			"[alias]\n\t\n\t\n\tz = log\n", "alias.x alias.y"},
+		{"a helper with it in its text",
+			"[credential \"https://host\"]\n\thelper = \"!f() { echo password=tok; }; f\"\n\thelper = store\n",
+			"[credential \"https://host\"]\n\t\n\thelper = store\n", "credential.https://host.helper"},
+		{"helpers that ask somewhere else",
+			"[credential]\n\thelper = !/usr/bin/gh auth git-credential\n\thelper = \"!f() { echo password=$TOKEN; }; f\"\n[http]\n\tsslCertPasswordProtected = true\n", "", ""},
+		{"a comment", "# url = https://me:tok@host/\n[core] ; tok\n\tx = y # tok\n\tz\n",
+			"#\n[core] ;\n\tx = y \n\tz\n", "-"},
+		{"on the line of the section", "[remote \"o\"]url = https://u:p@h/\n", "[remote \"o\"]url = \"https://h/\"\n",
+			"remote.o.url"},
+		{"no line feed at the end", "[remote \"o\"]\nurl = https://u:p@h/", "[remote \"o\"]\nurl = \"https://h/\"",
+			"remote.o.url"},
+		{"quotes and escapes around it", "[remote \"o\"]\nurl = \"https://u:p@h/a b\\t\\\"c\\\\\" d\n",
+			"[remote \"o\"]\nurl = \"https://h/a b\\t\\\"c\\\\ d\"\n", "remote.o.url"},
 	} {
 		got, err := parseGitConfig([]byte(c.in))
 		if err != nil {
@@ -49,7 +69,8 @@ func TestCleanGitConfig(t *testing.T) {
 			t.Errorf("%s: secrets %q, expected %q", c.why, keys, c.secrets)
 		}
 	}
-	got, err := parseGitConfig([]byte("[include]\n\tpath = \"a b\"\n[includeIf \"gitdir:/x/\"]\n\tpath = ~/c # d\n[other]\n\tpath = e\n"))
+	got, err := parseGitConfig(
+		[]byte("[include]\n\tpath = \"a b\"\n[includeIf \"gitdir:/x/\"]\n\tpath = ~/c # d\n[other]\n\tpath = e\n"))
 	if d := cmp.Diff([]string{"a b", "~/c"}, got.includes); d != "" || err != nil {
 		t.Errorf("includes %v (-want +got):\n%s", err, d)
 	}
@@ -108,7 +129,8 @@ func agrees(t *testing.T, in string) {
 		found := false
 		for _, b := range before {
 			bkey, bvalue, _ := strings.Cut(b, "\n")
-			found = found || b == a || cleanURLs(bvalue) == value && (bkey == key || strings.EqualFold(cleanURLs(bkey), key) || strings.Contains(key, "hidden"))
+			found = found || b == a || cleanURLs(bvalue) == value && (bkey == key ||
+				strings.EqualFold(cleanURLs(bkey), key) || strings.Contains(key, "hidden"))
 		}
 		if !found {
 			t.Errorf("%q was not in %q", a, before)
@@ -117,12 +139,18 @@ func agrees(t *testing.T, in string) {
 }
 
 var configSeeds = []string{
-	"", "\n", "[a]", "[a]\nb", "[a]\nb=", "[a]\nb = c d  e\t f  \n", "[a \"b\\\"c\\\\d\"]\ne = f\n", "[a.B.c]\nd=e\n", "[a\t\"b\"]\nc=d", "[a \"b\" ]\nc=d",
-	"[a]b=c\n[d]e=f", "[a]\nb = \"x ; y\" ; z\n", "[a]\nb = x\\\n  y\n", "[a]\nb = x\\\r\n  y\r\n", "[a]\nb = \\t\\n\\b\\\\\\\"\n", "[a]\nb = \\q\n", "[a]\nb = \"c\n",
-	"b = c\n", "[a]\n1b = c\n", "[a]\nb-c = d\n", "[a]\nb_c = d\n", "\xef\xbb\xbf[a]\nb=c\n", "[a]\nb = \\", "[a]\nb = c\\", "[a]\nb \t= c", "[a]\nb \v= c", "[a\n]\n", "[ a]\n", "[]\nb=c\n",
-	"[remote \"o\"]\nurl = https://u:p@h/x\nfetch = y\n", "[url \"https://u:p@h/\"]\ninsteadof = x\n", "[http]\nextraheader = a\nproxy = http://u:p@h\n", "# c\n; d\n[a] # e\nb = c # d\n",
-	"[a]\nb = \"\"\n", "[a]\nb = \" x \" \n", "[a]\nb = x \"\" \n", "[a]\nb = c\rd\n", "[a]\n\rb = c\n", "[a \"\"]\nb=c\n", "[a \"x\ty\"]\nb=c\n", "[a]\n[b]\n", "[A-1]\nB=C\n", "[a]\nb=\r\n",
-	"[a \"https://u:p@h\"]\nb\n", "[x \"abc ghp_0123456789abcdefghij\"]\ny = z\n", "[a]\nb = x # \\\n c = d\n", "\f[a]\v\nb=c", "[a]\nb\n=c",
+	"", "\n", "[a]", "[a]\nb", "[a]\nb=", "[a]\nb = c d  e\t f  \n", "[a \"b\\\"c\\\\d\"]\ne = f\n", "[a.B.c]\nd=e\n",
+	"[a\t\"b\"]\nc=d", "[a \"b\" ]\nc=d",
+	"[a]b=c\n[d]e=f", "[a]\nb = \"x ; y\" ; z\n", "[a]\nb = x\\\n  y\n", "[a]\nb = x\\\r\n  y\r\n",
+	"[a]\nb = \\t\\n\\b\\\\\\\"\n", "[a]\nb = \\q\n", "[a]\nb = \"c\n",
+	"b = c\n", "[a]\n1b = c\n", "[a]\nb-c = d\n", "[a]\nb_c = d\n", "\xef\xbb\xbf[a]\nb=c\n", "[a]\nb = \\",
+	"[a]\nb = c\\", "[a]\nb \t= c", "[a]\nb \v= c", "[a\n]\n", "[ a]\n", "[]\nb=c\n",
+	"[remote \"o\"]\nurl = https://u:p@h/x\nfetch = y\n", "[url \"https://u:p@h/\"]\ninsteadof = x\n",
+	"[http]\nextraheader = a\nproxy = http://u:p@h\n", "# c\n; d\n[a] # e\nb = c # d\n",
+	"[a]\nb = \"\"\n", "[a]\nb = \" x \" \n", "[a]\nb = x \"\" \n", "[a]\nb = c\rd\n", "[a]\n\rb = c\n",
+	"[a \"\"]\nb=c\n", "[a \"x\ty\"]\nb=c\n", "[a]\n[b]\n", "[A-1]\nB=C\n", "[a]\nb=\r\n",
+	"[a \"https://u:p@h\"]\nb\n", "[x \"abc ghp_0123456789abcdefghij\"]\ny = z\n", "[a]\nb = x # \\\n c = d\n",
+	"\f[a]\v\nb=c", "[a]\nb\n=c",
 }
 
 func TestGitReadsConfigsTheSame(t *testing.T) {

@@ -53,7 +53,8 @@ func TestGitSecrets(t *testing.T) {
 	if strings.Contains(out, "SECRET") {
 		t.Errorf("inside:\n%s", out)
 	}
-	for _, want := range []string{"remote.origin.url=https://example.invalid/x.git\n", "url.https://example.invalid/.insteadof=mine:\n", "http.proxy=http://proxy.invalid:3128\n",
+	for _, want := range []string{"remote.origin.url=https://example.invalid/x.git\n",
+		"url.https://example.invalid/.insteadof=mine:\n", "http.proxy=http://proxy.invalid:3128\n",
 		"origin\thttps://example.invalid/n (fetch)", "\nnick\nfalse\ngit@example.invalid:x.git\n2\n3\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("inside there is no %q:\n%s", want, out)
@@ -71,9 +72,12 @@ func TestGitSecrets(t *testing.T) {
 			t.Errorf("the secret itself is named: %+v", s)
 		}
 	}
-	for _, want := range []string{"home/src/proj/.git/config remote.origin.url", "home/src/proj/.git/config remote.origin.pushurl", "home/src/proj/.git/config url.https://example.invalid/.*",
-		"home/src/proj/.git/config http.extraheader", "other/included http.https://example.invalid/.extraheader", "home/deeper http.proxy", "home/when github.token",
-		"home/.gitconfig credential.helper", "home/.config/git/config sendemail.smtppass", "home/src/proj/.git/modules/deep/name/config remote.origin.url",
+	for _, want := range []string{"home/src/proj/.git/config remote.origin.url",
+		"home/src/proj/.git/config remote.origin.pushurl", "home/src/proj/.git/config url.https://example.invalid/.*",
+		"home/src/proj/.git/config http.extraheader", "other/included http.https://example.invalid/.extraheader",
+		"home/deeper http.proxy", "home/when github.token",
+		"home/.gitconfig credential.helper", "home/.config/git/config sendemail.smtppass",
+		"home/src/proj/.git/modules/deep/name/config remote.origin.url",
 		"home/src/proj/.git/modules/deep/config a line", "home/src/proj/nested/.git/config remote.origin.url"} {
 		if !slices.Contains(named, want) {
 			t.Errorf("%q is not among\n%s", want, strings.Join(named, "\n"))
@@ -89,7 +93,8 @@ func TestNoGitSecrets(t *testing.T) {
 	if covers, found := gitCovers(b.spec, b.env); len(covers)+len(found) > 0 {
 		t.Errorf("covered: %v %v", covers, found)
 	}
-	if out, exit := b.inside(`git config --global user.name you && git config user.name`); !exit.Success() || out != "you\n" {
+	if out, exit := b.inside(`git config --global user.name you && git config user.name`); !exit.Success() ||
+		out != "you\n" {
 		t.Errorf("%v %q", exit, out)
 	}
 }

@@ -109,7 +109,8 @@ func landlockEnv(env []string, spec Spec) []string {
 	if spec.Home == "" || spec.HomeUpper == "" {
 		return env
 	}
-	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "GOPATH", "GOCACHE", "GOMODCACHE"} {
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "GOPATH",
+		"GOCACHE", "GOMODCACHE"} {
 		old := proc.Getenv(env, name)
 		if old == "" || !within(old, spec.Home) || withinAny(old, spec.Writable) {
 			continue
@@ -192,7 +193,8 @@ func readable(spec Spec) []landlock.Rule {
 			}
 		}
 	}
-	return append(rules, landlock.PathAccess(read|run, dirs...).IgnoreIfMissing(), landlock.PathAccess(read|run, files...).IgnoreIfMissing())
+	return append(rules, landlock.PathAccess(read|run, dirs...).IgnoreIfMissing(),
+		landlock.PathAccess(read|run, files...).IgnoreIfMissing())
 }
 
 // hiddenPlaces are those of the specification, and the usual ones of the home

@@ -15,7 +15,8 @@ import (
 // most so many further ones can be made.
 func inUserNamespace(t *testing.T, further, test string) string {
 	t.Helper()
-	cmd := exec.Command("/bin/sh", "-c", `echo `+further+` >/proc/sys/user/max_user_namespaces; exec "$0" "$@"`, selfTest(t), "-test.run=^"+test+"$", "-test.v")
+	cmd := exec.Command("/bin/sh", "-c", `echo `+further+` >/proc/sys/user/max_user_namespaces; exec "$0" "$@"`,
+		selfTest(t), "-test.run=^"+test+"$", "-test.v")
 	cmd.Env = append(os.Environ(), "PROBE_HELPER=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER,
@@ -50,10 +51,13 @@ func TestLandlock(t *testing.T) {
 	b.work = linked
 	before := b.protected()
 	tests := []struct{ name, script, want string }{
-		{"the worktree is writable", `echo x >new && mkdir d && mv new d/ && ln d/new d/hard && rm d/hard && echo fine`, "fine"},
+		{"the worktree is writable", `echo x >new && mkdir d && mv new d/ && ln d/new d/hard && rm d/hard && echo fine`,
+			"fine"},
 		{"reading git works", `git status --short && git log --oneline | wc -l && echo fine`, "fine"},
-		{"git writes", `git add -A; git commit -m x; git branch evil; git update-ref refs/heads/main HEAD~1; git config user.name x; true`, "Permission denied"},
-		{"files of the git directory", `echo x >` + b.git + `/HEAD; rm -rf ` + b.git + `; mv ` + b.git + ` x; ln ` + b.git + `/config c; echo x >../home/src/proj/a.txt`, "ermission denied"},
+		{"git writes",
+			`git add -A; git commit -m x; git branch evil; git update-ref refs/heads/main HEAD~1; git config user.name x; true`, "Permission denied"},
+		{"files of the git directory", `echo x >` + b.git + `/HEAD; rm -rf ` + b.git + `; mv ` + b.git + ` x; ln ` +
+			b.git + `/config c; echo x >../home/src/proj/a.txt`, "ermission denied"},
 		{"mounts", `umount /proc; mount -t tmpfs x .; unshare -Urm mount -t tmpfs x /mnt; echo done`, "done"},
 		{"devices", `mknod disk b 8 0; mknod /tmp/disk-$$ b 8 0; ls disk /tmp/disk-$$; true`, "No such file"},
 		{"a home of its own with the user's settings", `cat ~/.profile && echo x >~/new && echo "$HOME"`, "upper/home"},
@@ -156,18 +160,22 @@ func TestSharedTemp(t *testing.T) {
 // beside it can.
 func TestHiddenUnderLandlock(t *testing.T) {
 	b := newBox(t, publicPlace(t))
-	b.outside(`git worktree add -q ../../../linked topic; mkdir -p ~/vault ~/.ssh ~/.config/gh ~/plain; for f in ~/vault/key ~/.ssh/id ~/.config/gh/hosts.yml ~/plain/file ~/.config/other; do echo secret >$f; done; ln -s vault ~/way-in`)
+	b.outside(
+		`git worktree add -q ../../../linked topic; mkdir -p ~/vault ~/.ssh ~/.config/gh ~/plain; for f in ~/vault/key ~/.ssh/id ~/.config/gh/hosts.yml ~/plain/file ~/.config/other; do echo secret >$f; done; ln -s vault ~/way-in`)
 	linked := filepath.Join(b.dir, "linked")
-	b.spec = Spec{Mechanism: Landlock, Worktree: linked, Network: NetworkOpen, GitDirs: []string{filepath.Join(linked, ".git"), b.git},
-		Home: b.home, HomeUpper: b.spec.HomeUpper, Hidden: []string{filepath.Join(b.home, "vault")}}
+	b.spec = Spec{Mechanism: Landlock, Worktree: linked, Network: NetworkOpen,
+		GitDirs: []string{filepath.Join(linked, ".git"), b.git},
+		Home:    b.home, HomeUpper: b.spec.HomeUpper, Hidden: []string{filepath.Join(b.home, "vault")}}
 	b.work = linked
-	for path, want := range map[string]string{"vault/key": "ermission denied", "way-in/key": "ermission denied", ".ssh/id": "ermission denied",
+	for path, want := range map[string]string{"vault/key": "ermission denied", "way-in/key": "ermission denied",
+		".ssh/id":              "ermission denied",
 		".config/gh/hosts.yml": "ermission denied", "plain/file": "secret", ".config/other": "secret"} {
 		if out, _ := b.inside(`cat ` + filepath.Join(b.home, path) + `; true`); !strings.Contains(out, want) {
 			t.Errorf("%s: no %q in %q", path, want, out)
 		}
 	}
-	if out, _ := b.inside(`ln ` + filepath.Join(b.home, "vault/key") + ` key && cat key; mv ` + filepath.Join(b.home, "vault") + ` v; cat v/key; true`); strings.Contains(out, "secret") {
+	if out, _ := b.inside(`ln ` + filepath.Join(b.home, "vault/key") + ` key && cat key; mv ` +
+		filepath.Join(b.home, "vault") + ` v; cat v/key; true`); strings.Contains(out, "secret") {
 		t.Errorf("read by another name: %q", out)
 	}
 }

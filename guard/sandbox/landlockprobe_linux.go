@@ -37,12 +37,15 @@ func probeLandlock(ctx context.Context, try Spec, refusal error) (Report, error)
 	}
 	missing := []string{
 		"a worktree that holds its git directory", "the worktree's .git file (it is compared and put back)",
-		"modes, owners and times of files that are otherwise read-only", "reading, but of the usual credential places and guard.hidden",
-		"processes that outlive the iteration (they are searched for and ended)", "unix sockets: what answers there acts outside for the agent",
+		"modes, owners and times of files that are otherwise read-only",
+		"reading, but of the usual credential places and guard.hidden",
+		"processes that outlive the iteration (they are searched for and ended)",
+		"unix sockets: what answers there acts outside for the agent",
 		"the network",
 	}
 	if abi < landlockSignals {
 		missing = append(missing, "signals to other processes, and abstract unix sockets")
 	}
-	return Report{Mechanism: Landlock, Detail: none.Detail + "; landlock works for a linked worktree (--worktree)", Missing: missing}, nil
+	return Report{Mechanism: Landlock, Detail: none.Detail + "; landlock works for a linked worktree (--worktree)",
+		Missing: missing}, nil
 }

@@ -42,7 +42,8 @@ var privateRoots = []struct {
 	path string
 	mode os.FileMode
 }{
-	{"/tmp", 0o777 | os.ModeSticky}, {"/var/tmp", 0o777 | os.ModeSticky}, {"/run", 0o755}, {"/dev/shm", 0o777 | os.ModeSticky},
+	{"/tmp", 0o777 | os.ModeSticky}, {"/var/tmp", 0o777 | os.ModeSticky}, {"/run", 0o755},
+	{"/dev/shm", 0o777 | os.ModeSticky},
 }
 
 // mounter builds the mounts of one sandbox. It runs as the first process of
@@ -56,7 +57,8 @@ type mounter struct {
 	items   []item
 	lstat   func(string) (os.FileInfo, error) // while sources are collected
 	mounts  func() ([]mountPoint, error)      // what is mounted outside
-	root    bool                              // uid 0: everything that root may touch by its uid alone must be covered, too
+	// uid 0: everything that root may touch by its uid alone must be covered, too
+	root bool
 }
 
 // build makes all mounts.
@@ -150,7 +152,8 @@ func (m *mounter) collect() error {
 		if err != nil {
 			return err
 		}
-		m.items = append(m.items, item{target: filepath.Clean(b.Target), rank: rankBind, dir: r.dir, tree: tree, what: "bind"})
+		m.items = append(m.items, item{target: filepath.Clean(b.Target), rank: rankBind, dir: r.dir, tree: tree,
+			what: "bind"})
 	}
 	m.hidden()
 	m.covered()
@@ -261,7 +264,9 @@ func (m *mounter) hidden() {
 			continue // most of them; one look is enough
 		}
 		r, err := m.resolve(p)
-		if err != nil || slices.ContainsFunc(m.items, func(it item) bool { return it.rank == rankHidden && within(r.real, it.target) }) {
+		if err != nil || slices.ContainsFunc(m.items, func(it item) bool {
+			return it.rank == rankHidden && within(r.real, it.target)
+		}) {
 			continue
 		}
 		it := item{target: r.real, rank: rankHidden, dir: r.dir, tree: -1, what: "hide"}
@@ -279,7 +284,9 @@ func (m *mounter) hidden() {
 func (m *mounter) covered() {
 	for i, c := range m.covers {
 		r, err := m.resolve(c.Path)
-		if err != nil || r.dir || slices.ContainsFunc(m.items, func(it item) bool { return it.rank == rankHidden && within(r.real, it.target) }) {
+		if err != nil || r.dir || slices.ContainsFunc(m.items, func(it item) bool {
+			return it.rank == rankHidden && within(r.real, it.target)
+		}) {
 			continue
 		}
 		m.items = append(m.items, item{target: r.real, rank: rankHidden, tree: -1, what: "cover", make: func() error {
@@ -427,7 +434,8 @@ func mountFolder(path string) error {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return err
 	}
-	return unix.Mount("tmpfs", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=755,size=1m,nr_inodes=1024")
+	return unix.Mount("tmpfs", path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC,
+		"mode=755,size=1m,nr_inodes=1024")
 }
 
 func mountEmptyDir(path string) error {
@@ -503,7 +511,8 @@ func deviceNodes() ([]node, error) {
 
 // mountDev makes a /dev of the sandbox's own.
 func mountDev(nodes []node) error {
-	if err := unix.Mount("tmpfs", "/dev", "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=755,size=1m,nr_inodes=1024"); err != nil {
+	if err := unix.Mount("tmpfs", "/dev", "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC,
+		"mode=755,size=1m,nr_inodes=1024"); err != nil {
 		return fmt.Errorf("mount a private /dev: %w", err)
 	}
 	for _, n := range nodes {
@@ -529,7 +538,8 @@ func mountDev(nodes []node) error {
 			return err
 		}
 	}
-	if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"); err != nil {
+	if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC,
+		"newinstance,ptmxmode=0666,mode=620"); err != nil {
 		return fmt.Errorf("mount a private /dev/pts: %w", err)
 	}
 	for name, to := range map[string]string{
@@ -546,7 +556,8 @@ func mountDev(nodes []node) error {
 // procMasks are parts of /proc that the uid of root may write without any
 // capability. (The list is that of container engines.)
 // The first process keeps its readiness to be ended when memory runs out.
-var procMasks = []string{"/proc/1/oom_score_adj", "/proc/1/oom_adj", "/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"}
+var procMasks = []string{"/proc/1/oom_score_adj", "/proc/1/oom_adj", "/proc/sys", "/proc/sysrq-trigger", "/proc/irq",
+	"/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"}
 
 // mountProc shows the processes of the sandbox. An ordinary user's is left
 // whole, since a client's own sandbox can mount another /proc only then.

@@ -11,7 +11,8 @@ import (
 
 // login finds what a program logs in with among its settings.
 var login = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?im)_auth|token|password|passwd|secret|api_?key|credential|npmAuth|://[^/\s@]*:[^/\s@]+@|^\s*(?:-u|--?user|proxy-user)\b`)
+	return regexp.MustCompile(
+		`(?im)_auth|token|password|passwd|secret|api_?key|credential|npmAuth|://[^/\s@]*:[^/\s@]+@|^\s*(?:-u|--?user|proxy-user)\b`)
 })
 
 // settingsWithSecrets are the files of SettingsWithSecrets that hold a login.
@@ -37,13 +38,15 @@ func (m *mounter) ofOthers() []string {
 		return nil
 	}
 	var out []string
-	for _, pattern := range []string{"/etc/shadow*", "/etc/gshadow*", "/etc/ssh/*_key", "/etc/ssl/private", "/etc/NetworkManager/system-connections",
+	for _, pattern := range []string{"/etc/shadow*", "/etc/gshadow*", "/etc/ssh/*_key", "/etc/ssl/private",
+		"/etc/NetworkManager/system-connections",
 		"/etc/wireguard", "/etc/krb5.keytab", "/etc/sudoers*", "/var/lib/sss/secrets", "/etc/letsencrypt"} {
 		found, _ := filepath.Glob(pattern) // the patterns are well formed
 		out = append(out, found...)
 	}
 	s := m.spec
-	needed := slices.Concat([]string{s.Worktree, s.Home, s.HomeUpper}, s.GitDirs, s.Writable, s.ReadOnlyPaths, s.Sockets, s.CommandFiles)
+	needed := slices.Concat([]string{s.Worktree, s.Home, s.HomeUpper}, s.GitDirs, s.Writable, s.ReadOnlyPaths,
+		s.Sockets, s.CommandFiles)
 	for _, b := range s.Binds {
 		needed = append(needed, b.Source)
 	}

@@ -48,7 +48,8 @@ func TestProbe(t *testing.T) {
 		{"a client that is not installed", "claude", Options{}, false, "was not found"},
 		{"a program at the root of the worktree", "command", Options{Command: []string{"agent.sh"}, Dir: dir}, true, ""},
 		{"the same by its path", "command", Options{Command: []string{"./agent.sh"}, Dir: dir}, true, ""},
-		{"a program that is nowhere", "command", Options{Command: []string{"agnet.sh"}, Dir: dir}, false, `"agnet.sh" was not found`},
+		{"a program that is nowhere", "command", Options{Command: []string{"agnet.sh"}, Dir: dir}, false,
+			`"agnet.sh" was not found`},
 		{"a folder is no program", "command", Options{Command: []string{"."}, Dir: dir}, false, "was not found"},
 		{"nothing configured", "command", Options{}, false, "agent.command is empty"},
 		{"the demo needs nothing", "scripted", Options{}, true, ""},
@@ -56,7 +57,8 @@ func TestProbe(t *testing.T) {
 	}
 	for _, r := range rows {
 		info, err := Probe(t.Context(), r.driver, r.opts, env)
-		if err != nil || info.Supported != r.supported || !strings.Contains(info.Problem, r.problem) || r.supported == (info.Hint != "") {
+		if err != nil || info.Supported != r.supported || !strings.Contains(info.Problem, r.problem) ||
+			r.supported == (info.Hint != "") {
 			t.Errorf("%s: %+v, %v", r.why, info, err)
 		}
 	}

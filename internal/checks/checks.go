@@ -156,7 +156,8 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	*r = Result{
 		Name: j.Name, Kind: j.Kind, Command: j.Command, ExitCode: j.ExitCode, Passed: j.Passed,
 		TimedOut: j.Timeout, Flaky: j.Flaky, AlreadyRed: j.AlreadyRed, Tolerated: j.Tolerated, DurationMs: j.DurationMs,
-		Output: []byte(j.Output), OutputBytes: j.Bytes, Attempts: max(1, j.Attempts), Problem: j.Problem, Missing: j.Missing, Tests: j.Tests, NoTests: j.NoTests,
+		Output: []byte(j.Output), OutputBytes: j.Bytes, Attempts: max(1, j.Attempts), Problem: j.Problem,
+		Missing: j.Missing, Tests: j.Tests, NoTests: j.NoTests,
 	}
 	return nil
 }

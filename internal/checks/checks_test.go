@@ -58,7 +58,8 @@ func TestCriteria(t *testing.T) {
 		{"a name comes before a kind", []string{"lint"}, []string{"lint=staticcheck ./..."}},
 		{"a guessed kind counts", []string{"typecheck"}, []string{"vet=go vet ./..."}},
 		{"format_check", []string{"format_check"}, []string{"fmt=gofmt -l ."}},
-		{"all", []string{"all"}, []string{"unit=go test ./...", "e2e=./e2e", "vet=go vet ./...", "fmt=gofmt -l .", "lint=staticcheck ./..."}},
+		{"all", []string{"all"}, []string{"unit=go test ./...", "e2e=./e2e", "vet=go vet ./...", "fmt=gofmt -l .",
+			"lint=staticcheck ./..."}},
 		{"meant twice, run once", []string{"unit", "test", "go test ./..."}, []string{"unit=go test ./...", "e2e=./e2e"}},
 		{"empty entries are nothing", []string{"", "  "}, nil},
 	} {
@@ -78,7 +79,8 @@ func TestCriteria(t *testing.T) {
 	if got := Criteria([]string{"lint"}, nil); len(got) != 1 || got[0].Run != "lint" {
 		t.Errorf("a kind without a check must become a command that fails, not nothing: %v", got)
 	}
-	for text, want := range map[string]bool{"tests": true, "unit": true, "all": true, "format_check": true, "the tests pass": false} {
+	for text, want := range map[string]bool{"tests": true, "unit": true, "all": true, "format_check": true,
+		"the tests pass": false} {
 		if got := IsCheckName(text, configured); got != want {
 			t.Errorf("IsCheckName(%q) = %v", text, got)
 		}
@@ -86,8 +88,9 @@ func TestCriteria(t *testing.T) {
 }
 
 func TestResultJSON(t *testing.T) {
-	r := Result{Name: "test", Kind: Test, Command: "go test", ExitCode: 1, TimedOut: true, AlreadyRed: true, DurationMs: 12,
-		Output: []byte("a\xffb"), Attempts: 2}
+	r := Result{Name: "test", Kind: Test, Command: "go test", ExitCode: 1, TimedOut: true, AlreadyRed: true,
+		DurationMs: 12,
+		Output:     []byte("a\xffb"), Attempts: 2}
 	b, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
@@ -150,24 +153,43 @@ func TestWeigh(t *testing.T) {
 	}{
 		{"all green", []Result{res("test", Test, true)}, Baseline{}, Record, Strict, true, nil, nil, nil},
 		{"nothing to weigh", nil, Baseline{}, Record, Strict, true, nil, nil, nil},
-		{"red names every check once", []Result{res("test", Test, false), res("fmt", Format, true), res("lint", Lint, false)}, Baseline{}, Record, Strict, false, []string{"checks: test, lint"}, nil, nil},
-		{"a timeout is red and says so", []Result{timeout}, Baseline{}, Record, Strict, false, []string{"checks: slow (timeout)"}, nil, nil},
-		{"lenient tolerates lint and format", []Result{res("lint", Lint, false), res("fmt", Format, false)}, Baseline{}, Record, Lenient, true, nil, nil, []string{"lint", "fmt"}},
-		{"lenient does not tolerate types", []Result{res("tsc", Typecheck, false)}, Baseline{}, Record, Lenient, false, []string{"checks: tsc"}, nil, nil},
-		{"tests_only looks at tests alone", []Result{res("lint", Lint, false), res("tsc", Typecheck, false), res("test", Test, true)}, Baseline{}, Record, TestsOnly, true, nil, nil, nil},
-		{"tests_only still wants tests", []Result{res("test", Test, false)}, Baseline{}, Record, TestsOnly, false, []string{"checks: test"}, nil, nil},
-		{"red before and after is already red", []Result{res("test", Test, false)}, red("test"), Record, Strict, true, nil, []string{"test"}, nil},
-		{"fix-first does not ask for the impossible either", []Result{res("test", Test, false)}, red("test"), FixFirst, Strict, true, nil, []string{"test"}, nil},
-		{"require wants green whatever was", []Result{res("test", Test, false)}, red("test"), Require, Strict, false, []string{"checks: test"}, nil, nil},
-		{"off wants green whatever was", []Result{res("test", Test, false)}, red("test"), Off, Strict, false, []string{"checks: test"}, nil, nil},
-		{"green once must stay green", []Result{res("test", Test, false)}, red("test").Update([]Result{res("test", Test, true)}), Record, Strict, false, []string{"checks: test"}, nil, nil},
-		{"a check without a baseline must be green", []Result{res("new", Test, false)}, red("test"), Record, Strict, false, []string{"checks: new"}, nil, nil},
-		{"another command of the same name has no baseline", []Result{{Name: "test", Kind: Test, Command: "other"}}, red("test"), Record, Strict, false, []string{"checks: test"}, nil, nil},
-		{"a criterion must pass under any strategy and baseline", []Result{res("lint", Lint, false), res("sh test.sh", Criterion, false)}, red("sh test.sh", "lint"), Record, TestsOnly, false, []string{"criteria: sh test.sh"}, nil, nil},
-		{"checks come before criteria", []Result{res("sh test.sh", Criterion, false), res("test", Test, false)}, Baseline{}, Record, Strict, false, []string{"checks: test", "criteria: sh test.sh"}, nil, nil},
-		{"a check that may fail does not reject", []Result{may, res("b", Test, true)}, Baseline{}, Off, Strict, true, nil, nil, []string{"nightly"}},
-		{"and is not excused by the baseline besides", []Result{may}, red("nightly"), Record, Strict, true, nil, nil, []string{"nightly"}},
-		{"a criterion of it rejects", []Result{may, res("nightly", Criterion, false)}, Baseline{}, Record, Strict, false, []string{"criteria: nightly"}, nil, []string{"nightly"}},
+		{"red names every check once", []Result{res("test", Test, false), res("fmt", Format, true),
+			res("lint", Lint, false)}, Baseline{}, Record, Strict, false, []string{"checks: test, lint"}, nil, nil},
+		{"a timeout is red and says so", []Result{timeout}, Baseline{}, Record, Strict, false,
+			[]string{"checks: slow (timeout)"}, nil, nil},
+		{"lenient tolerates lint and format", []Result{res("lint", Lint, false), res("fmt", Format, false)}, Baseline{},
+			Record, Lenient, true, nil, nil, []string{"lint", "fmt"}},
+		{"lenient does not tolerate types", []Result{res("tsc", Typecheck, false)}, Baseline{}, Record, Lenient, false,
+			[]string{"checks: tsc"}, nil, nil},
+		{"tests_only looks at tests alone", []Result{res("lint", Lint, false), res("tsc", Typecheck, false),
+			res("test", Test, true)}, Baseline{}, Record, TestsOnly, true, nil, nil, nil},
+		{"tests_only still wants tests", []Result{res("test", Test, false)}, Baseline{}, Record, TestsOnly, false,
+			[]string{"checks: test"}, nil, nil},
+		{"red before and after is already red", []Result{res("test", Test, false)}, red("test"), Record, Strict, true,
+			nil, []string{"test"}, nil},
+		{"fix-first does not ask for the impossible either", []Result{res("test", Test, false)}, red("test"), FixFirst,
+			Strict, true, nil, []string{"test"}, nil},
+		{"require wants green whatever was", []Result{res("test", Test, false)}, red("test"), Require, Strict, false,
+			[]string{"checks: test"}, nil, nil},
+		{"off wants green whatever was", []Result{res("test", Test, false)}, red("test"), Off, Strict, false,
+			[]string{"checks: test"}, nil, nil},
+		{"green once must stay green", []Result{res("test", Test, false)},
+			red("test").Update([]Result{res("test", Test, true)}), Record, Strict, false, []string{"checks: test"}, nil, nil},
+		{"a check without a baseline must be green", []Result{res("new", Test, false)}, red("test"), Record, Strict,
+			false, []string{"checks: new"}, nil, nil},
+		{"another command of the same name has no baseline", []Result{{Name: "test", Kind: Test, Command: "other"}},
+			red("test"), Record, Strict, false, []string{"checks: test"}, nil, nil},
+		{"a criterion must pass under any strategy and baseline", []Result{res("lint", Lint, false),
+			res("sh test.sh", Criterion, false)}, red("sh test.sh", "lint"), Record, TestsOnly, false,
+			[]string{"criteria: sh test.sh"}, nil, nil},
+		{"checks come before criteria", []Result{res("sh test.sh", Criterion, false), res("test", Test, false)},
+			Baseline{}, Record, Strict, false, []string{"checks: test", "criteria: sh test.sh"}, nil, nil},
+		{"a check that may fail does not reject", []Result{may, res("b", Test, true)}, Baseline{}, Off, Strict, true,
+			nil, nil, []string{"nightly"}},
+		{"and is not excused by the baseline besides", []Result{may}, red("nightly"), Record, Strict, true, nil, nil,
+			[]string{"nightly"}},
+		{"a criterion of it rejects", []Result{may, res("nightly", Criterion, false)}, Baseline{}, Record, Strict,
+			false, []string{"criteria: nightly"}, nil, []string{"nightly"}},
 		{"a flaky check is kept", []Result{flaky}, Baseline{}, Record, Strict, true, nil, nil, nil},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
@@ -175,7 +197,8 @@ func TestWeigh(t *testing.T) {
 			if v.Pass != tt.pass {
 				t.Errorf("Pass = %v", v.Pass)
 			}
-			for what, pair := range map[string][2][]string{"reasons": {tt.reasons, v.Reasons}, "already red": {tt.already, v.AlreadyRed}, "tolerated": {tt.tolerate, v.Tolerated}} {
+			for what, pair := range map[string][2][]string{"reasons": {tt.reasons, v.Reasons},
+				"already red": {tt.already, v.AlreadyRed}, "tolerated": {tt.tolerate, v.Tolerated}} {
 				if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", what, diff)
 				}
@@ -198,13 +221,16 @@ func TestWeigh(t *testing.T) {
 }
 
 func TestBaselineUpdate(t *testing.T) {
-	first := Baseline{}.Update([]Result{{Name: "a", Command: "1"}, {Name: "b", Command: "2", Passed: true}, {Name: "c", Kind: Criterion, Passed: true}})
-	want := Baseline{Checks: []BaselineCheck{{Name: "a", Command: "1", Green: false}, {Name: "b", Command: "2", Green: true}}}
+	first := Baseline{}.Update([]Result{{Name: "a", Command: "1"}, {Name: "b", Command: "2", Passed: true},
+		{Name: "c", Kind: Criterion, Passed: true}})
+	want := Baseline{Checks: []BaselineCheck{{Name: "a", Command: "1", Green: false},
+		{Name: "b", Command: "2", Green: true}}}
 	if diff := cmp.Diff(want, first); diff != "" {
 		t.Errorf("first (-want +got):\n%s", diff)
 	}
 	second := first.Update([]Result{{Name: "a", Command: "1", Passed: true}, {Name: "b", Command: "other"}})
-	want = Baseline{Checks: []BaselineCheck{{Name: "a", Command: "1", Green: true}, {Name: "b", Command: "other", Green: false}}}
+	want = Baseline{Checks: []BaselineCheck{{Name: "a", Command: "1", Green: true},
+		{Name: "b", Command: "other", Green: false}}}
 	if diff := cmp.Diff(want, second); diff != "" {
 		t.Errorf("second (-want +got):\n%s", diff)
 	}
@@ -233,13 +259,15 @@ func TestProvable(t *testing.T) {
 		{"a check that may fail", []Check{allowed}, Strict, Record, Baseline{}, nil, false},
 		{"a criterion", nil, TestsOnly, Record, Baseline{}, []string{"sh t.sh"}, true},
 		{"a criterion of blanks", nil, Strict, Record, Baseline{}, []string{" "}, false},
-		{"a criterion that names a check that may fail", []Check{allowed}, Strict, Record, Baseline{}, []string{"test"}, true},
+		{"a criterion that names a check that may fail", []Check{allowed}, Strict, Record, Baseline{}, []string{"test"},
+			true},
 		{"the only check was red already", []Check{unit}, Strict, Record, red, nil, false},
 		{"the same for fix-first", []Check{unit}, Strict, FixFirst, red, nil, false},
 		{"require excuses nothing", []Check{unit}, Strict, Require, red, nil, true},
 		{"off excuses nothing", []Check{unit}, Strict, Off, red, nil, true},
 		{"another check is green", []Check{unit, lint}, Strict, Record, red, nil, true},
-		{"another check is green and may fail", []Check{unit, {Name: "lint", Run: "eslint .", AllowFailure: true}}, Strict, Record, red, nil, false},
+		{"another check is green and may fail", []Check{unit, {Name: "lint", Run: "eslint .", AllowFailure: true}},
+			Strict, Record, red, nil, false},
 		{"the command was changed since", []Check{{Name: "test", Run: "make check"}}, Strict, Record, red, nil, true},
 	} {
 		if got := Provable(tt.verify, tt.checks, tt.strategy, tt.mode, tt.base); got != tt.want {
@@ -263,16 +291,23 @@ func TestNarrow(t *testing.T) {
 		has, not []string
 	}{
 		{"short output is whole", "a\nb\n", []string{"a\nb"}, nil},
-		{"colours and titles go", "\x1b[31mFAIL\x1b[0m x\x1b]0;title\x07y\x1b]8;;http://a\x1b\\link", []string{"FAIL xylink"}, []string{"\x1b", "title", "http"}},
+		{"colours and titles go", "\x1b[31mFAIL\x1b[0m x\x1b]0;title\x07y\x1b]8;;http://a\x1b\\link",
+			[]string{"FAIL xylink"}, []string{"\x1b", "title", "http"}},
 		{"progress lines show their last state", "10%\r20%\rdone\n", []string{"done"}, []string{"10%"}},
-		{"the failure in the middle is found", log.String(), []string{"--- FAIL: TestAdd", "got 4, want 3", "…", "FAIL"}, nil},
-		{"a line that is too long keeps both ends", strings.Repeat("x", 5000) + " error: here", []string{"xxx…", "error: here"}, nil},
+		{"the failure in the middle is found", log.String(), []string{"--- FAIL: TestAdd", "got 4, want 3", "…",
+			"FAIL"}, nil},
+		{"a line that is too long keeps both ends", strings.Repeat("x", 5000) + " error: here",
+			[]string{"xxx…", "error: here"}, nil},
 		{"without a telling line the end is kept", strings.Repeat("line\n", 500) + "the end", []string{"the end"}, nil},
-		{"the end is there, however many failures come before", strings.Repeat("E   assert 1 == 2, something was expected\n", 100) + "==== short test summary ====\nFAILED t/test_a.py::test_add\n1 failed in 0.2s\n",
+		{"the end is there, however many failures come before", strings.Repeat(
+			"E   assert 1 == 2, something was expected\n", 100) +
+			"==== short test summary ====\nFAILED t/test_a.py::test_add\n1 failed in 0.2s\n",
 			[]string{"E   assert 1 == 2", "FAILED t/test_a.py::test_add", "1 failed in 0.2s"}, nil},
-		{"no failures is no failure", strings.Repeat("1 passed, 0 failed\n", 60) + strings.Repeat("work\n", 300) + "Error: boom\n", []string{"Error: boom"}, nil},
+		{"no failures is no failure", strings.Repeat("1 passed, 0 failed\n", 60) + strings.Repeat("work\n", 300) +
+			"Error: boom\n", []string{"Error: boom"}, nil},
 		{"bytes that are no text", "\xff\xfe error\n", []string{"error"}, nil},
-		{"control and direction characters go", "a\x00b\x07c\u202ed error", []string{"abcd error"}, []string{"\x00", "\u202e"}},
+		{"control and direction characters go", "a\x00b\x07c\u202ed error", []string{"abcd error"},
+			[]string{"\x00", "\u202e"}},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			got := Narrow([]byte(tt.in), 500)

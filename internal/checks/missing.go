@@ -17,7 +17,8 @@ var makeError = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // notFound are the ends of the lines that name such a program.
-var notFound = []string{": bad interpreter", ": command not found", ": Command not found", ": not found", ": No such file or directory", ": Permission denied",
+var notFound = []string{": bad interpreter", ": command not found", ": Command not found", ": not found",
+	": No such file or directory", ": Permission denied",
 	": cannot execute", ": executable file not found in $PATH"}
 
 // missingProgram names the program that a command did not find or could not
@@ -58,7 +59,8 @@ func namedProgram(line string) string {
 		name := strings.Trim(before, "'\"`‘’“”")
 		// A shell says this of the script that it was told to read, and something
 		// else of a program.
-		if end == ": No such file or directory" && strings.HasSuffix(filepath.Base(who), "sh") && name != "" && !strings.Contains(name, "/") {
+		if end == ": No such file or directory" && strings.HasSuffix(filepath.Base(who), "sh") && name != "" &&
+			!strings.Contains(name, "/") {
 			name = "./" + name
 		}
 		return name

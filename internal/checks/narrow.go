@@ -28,7 +28,8 @@ var telling = sync.OnceValue(func() *regexp.Regexp {
 // noise are lines that match telling and say nothing: counts of zero and the
 // names of passing tests.
 var noise = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(0|no) (failed|failures?|errors?|failing)\b|\.\.\. ok$|^\s*(✓|✔|--- PASS|=== (RUN|PAUSE|CONT)|ok )|\bPASSED\b`)
+	return regexp.MustCompile(
+		`(?i)\b(0|no) (failed|failures?|errors?|failing)\b|\.\.\. ok$|^\s*(✓|✔|--- PASS|=== (RUN|PAUSE|CONT)|ok )|\bPASSED\b`)
 })
 
 // Narrow is the part of a check's output that helps the next attempt, at most
@@ -127,7 +128,8 @@ func cleanLines(output []byte) []string {
 			switch {
 			case r == '\t':
 				return ' '
-			case unicode.IsControl(r), r == '\u202a', r == '\u202b', r == '\u202d', r == '\u202e', r == '\u2066', r == '\u2067', r == '\u2068':
+			case unicode.IsControl(r), r == '\u202a', r == '\u202b', r == '\u202d', r == '\u202e', r == '\u2066',
+				r == '\u2067', r == '\u2068':
 				return -1
 			}
 			return r
@@ -190,7 +192,8 @@ func Failures(results []Result, chars int) string {
 		case r.Problem != "":
 			b.WriteString(r.Problem)
 		case r.NoTests:
-			b.WriteString("it succeeded, but " + noTestRan + ": the command asks for tests, and none is there or its filter matches none")
+			b.WriteString("it succeeded, but " + noTestRan +
+				": the command asks for tests, and none is there or its filter matches none")
 		default:
 			fmt.Fprintf(&b, "exit code %d", r.ExitCode)
 		}

@@ -23,7 +23,8 @@ type tally struct {
 var tallies = []tally{
 	{"pytest", `(?m)^=* ?(?:\d+ failed, )?(\d+) passed\b[^\n]* in [\d.:]+`, false},
 	{"pytest", `(?m)^=* ?(?:no tests ran|\d+ (?:deselected|skipped)[^\n]*) in [\d.:]+`, false},
-	{"unittest", `(?m)^Ran (\d+) tests? in [^\n]*(?:\s+(?:OK|FAILED|NO TESTS RAN)[^\n]*?\(?(?:[^\n]*?skipped=(\d+))?)?`, false},
+	{"unittest", `(?m)^Ran (\d+) tests? in [^\n]*(?:\s+(?:OK|FAILED|NO TESTS RAN)[^\n]*?\(?(?:[^\n]*?skipped=(\d+))?)?`,
+		false},
 	{"Jest", `(?m)^Tests: +(?:\d+ \w+, )*?(\d+) passed, `, true},
 	{"Jest", `(?m)^Tests: +(?:\d+ (?:skipped|todo), )+\d+ total`, false},
 	{"Vitest", `(?m)^ *Tests +(?:\d+ \w+ \| )*?(\d+) passed`, true},
@@ -36,7 +37,8 @@ var tallies = []tally{
 	{"Surefire", `(?m)^(?:\[\w+\] +)?Tests run: (\d+), Failures: \d+, Errors: \d+, Skipped: (\d+)$`, false},
 	{"Surefire, sbt", `(?m)^(?:\[\w+\] +)?No tests (?:to run|were executed)`, false},
 	{"RSpec", `(?m)^(\d+) examples?, \d+ failures?(?:, (\d+) pending)?`, false},
-	{"Minitest, test-unit", `(?m)^(\d+) (?:runs|tests), \d+ assertions, \d+ failures, \d+ errors(?:, \d+ pendings)?(?:, (\d+) (?:skips|omissions))?`, false},
+	{"Minitest, test-unit",
+		`(?m)^(\d+) (?:runs|tests), \d+ assertions, \d+ failures, \d+ errors(?:, \d+ pendings)?(?:, (\d+) (?:skips|omissions))?`, false},
 	{"PHPUnit", `(?m)^OK \((\d+) tests?, `, false},
 	{"PHPUnit", `(?m)^Tests: (\d+), Assertions: \d+[^\n]*?(?:Skipped: (\d+))?`, false},
 	{"PHPUnit", `(?m)^No tests executed!`, false},
@@ -119,7 +121,8 @@ var filterTable = []filters{
 	{words: []string{"py.test"}, flags: []string{"-k", "-m"}},
 	{words: []string{"unittest", "discover"}, flags: []string{"-k"}},
 	{words: []string{"unittest"}, flags: []string{"-k"}, names: true},
-	{words: []string{"manage.py", "test"}, flags: []string{"-k", "--tag"}, names: true, values: []string{"--settings", "--parallel", "-v", "--verbosity"}},
+	{words: []string{"manage.py", "test"}, flags: []string{"-k", "--tag"}, names: true,
+		values: []string{"--settings", "--parallel", "-v", "--verbosity"}},
 	{words: []string{"jest"}, flags: []string{"-t", "--testNamePattern", "--testPathPattern", "--testPathPatterns"}},
 	{words: []string{"vitest"}, flags: []string{"-t", "--testNamePattern"}},
 	{words: []string{"mocha"}, flags: []string{"-g", "--grep", "-f", "--fgrep"}},
@@ -159,9 +162,12 @@ var filterTable = []filters{
 }
 
 var (
-	cargoValues = []string{"-p", "--package", "--exclude", "-F", "--features", "--bench", "--example", "--bin", "--target", "--target-dir",
-		"--manifest-path", "--profile", "-j", "--jobs", "--color", "--message-format", "-Z", "--config", "--test-threads", "--skip"}
-	passedOn = []string{"-t", "--testNamePattern", "--testPathPattern", "-g", "--grep", "--test-name-pattern", "--filter", "-run", "TESTFLAGS=-run"}
+	cargoValues = []string{"-p", "--package", "--exclude", "-F", "--features", "--bench", "--example", "--bin",
+		"--target", "--target-dir",
+		"--manifest-path", "--profile", "-j", "--jobs", "--color", "--message-format", "-Z", "--config",
+		"--test-threads", "--skip"}
+	passedOn = []string{"-t", "--testNamePattern", "--testPathPattern", "-g", "--grep", "--test-name-pattern",
+		"--filter", "-run", "TESTFLAGS=-run"}
 )
 
 // separators end one command of a line. A quoted one is cut as well, which
@@ -223,7 +229,8 @@ func (f filters) chosen(words []string) bool {
 			return true
 		case slices.Contains(f.values, w):
 			skip = true
-		case strings.HasPrefix(w, "-") || strings.HasPrefix(w, "<") || strings.HasPrefix(w, ">") || strings.HasPrefix(w, "2>"):
+		case strings.HasPrefix(w, "-") || strings.HasPrefix(w, "<") || strings.HasPrefix(w, ">") ||
+			strings.HasPrefix(w, "2>"):
 		case f.names:
 			return true
 		case strings.Contains(w, "::") || testFile.MatchString(w) && !strings.ContainsAny(w, "*?[{"):
@@ -242,7 +249,8 @@ var testFile = regexp.MustCompile(`(?i)(?:[._-](?:test|spec)s?|(?:^|/)tests?_[^/
 // package whose tests were all filtered out, by whatever setting, that none ran.
 func RanNothing(line, output string) bool {
 	none, some := len(goNone.FindAllString(output, -1)), len(goSome.FindAllString(output, -1))
-	if none > 0 && some <= none && len(goVerbose.FindAllString(output, -1)) == 0 && len(goJSON.FindAllString(output, -1)) == 0 {
+	if none > 0 && some <= none && len(goVerbose.FindAllString(output, -1)) == 0 &&
+		len(goJSON.FindAllString(output, -1)) == 0 {
 		return true
 	}
 	n, known := Ran(output)

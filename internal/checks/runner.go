@@ -98,7 +98,8 @@ func (r *Runner) check(ctx context.Context, c Check) (Result, error) {
 		return res, err
 	}
 	res.Attempts = 1
-	for r.Again != nil && res.Attempts <= r.FlakyReruns && !res.Passed && !res.TimedOut && !res.NoTests && res.Problem == "" && res.Missing == "" {
+	for r.Again != nil && res.Attempts <= r.FlakyReruns && !res.Passed && !res.TimedOut && !res.NoTests &&
+		res.Problem == "" && res.Missing == "" {
 		again, err := r.Again(ctx, c)
 		if err != nil {
 			return res, err
@@ -120,7 +121,8 @@ var errTimeout = errors.New("timeout")
 
 // once runs one command to its end. The error is only the end of ctx.
 func (r *Runner) once(ctx context.Context, c Check) (Result, error) {
-	res := Result{Name: c.Name, Kind: c.kind(), Command: c.Run, ExitCode: -1, AllowFailure: c.AllowFailure, Hidden: c.Hidden}
+	res := Result{Name: c.Name, Kind: c.kind(), Command: c.Run, ExitCode: -1, AllowFailure: c.AllowFailure,
+		Hidden: c.Hidden}
 	if err := ctx.Err(); err != nil {
 		return res, fmt.Errorf("run %q: %w", c.Name, err)
 	}
@@ -266,7 +268,8 @@ type StepReport struct {
 // of the other side are carried over), and whether the iteration may go on: the
 // first step that fails without continue_on_error ends it. wait pauses between
 // attempts and ends early with ctx; the only error is the end of ctx.
-func (r *Runner) Steps(ctx context.Context, steps []Step, side When, states map[string]StepState, wait func(context.Context, time.Duration) error) ([]StepReport, map[string]StepState, bool, error) {
+func (r *Runner) Steps(ctx context.Context, steps []Step, side When, states map[string]StepState,
+	wait func(context.Context, time.Duration) error) ([]StepReport, map[string]StepState, bool, error) {
 	now := r.Now
 	if now == nil {
 		now = time.Now

@@ -20,7 +20,8 @@ import (
 
 func runner(t *testing.T) *Runner {
 	t.Helper()
-	return &Runner{Start: proc.Start, Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"), "CI=1"}, Grace: 50 * time.Millisecond}
+	return &Runner{Start: proc.Start, Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"), "CI=1"},
+		Grace: 50 * time.Millisecond}
 }
 
 func TestRun(t *testing.T) {
@@ -52,7 +53,8 @@ func TestRun(t *testing.T) {
 	for _, res := range results {
 		got = append(got, short{res.Name, res.Kind, res.ExitCode, res.Passed})
 	}
-	want := []short{{"green", Test, 0, true}, {"red", Lint, 3, false}, {"signal", Test, 137, false}, {"missing", Test, 127, false},
+	want := []short{{"green", Test, 0, true}, {"red", Lint, 3, false}, {"signal", Test, 137, false},
+		{"missing", Test, 127, false},
 		{"stdin", Test, 1, false}, {"env", Test, 0, true}, {"flood", Test, 0, true}, {"green again", Criterion, 0, true}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
@@ -192,7 +194,8 @@ func TestRunFlaky(t *testing.T) {
 		t.Errorf("never = %+v", never)
 	}
 	r.Again = nil
-	results, err = r.Run(context.Background(), []Check{{Name: "no clean start", Run: "echo x >>k; test $(wc -l <k) -ge 2"}})
+	results, err = r.Run(context.Background(), []Check{{Name: "no clean start",
+		Run: "echo x >>k; test $(wc -l <k) -ge 2"}})
 	if err != nil || results[0].Passed || results[0].Attempts != 1 {
 		t.Errorf("without a clean start it is not run again: %+v, %v", results, err)
 	}
@@ -206,7 +209,8 @@ func TestRunInterrupted(t *testing.T) {
 			cancel()
 		}
 	}
-	results, err := r.Run(ctx, []Check{{Name: "first", Run: "true"}, {Name: "second", Run: "sleep 600"}, {Name: "third", Run: "true"}})
+	results, err := r.Run(ctx, []Check{{Name: "first", Run: "true"}, {Name: "second", Run: "sleep 600"},
+		{Name: "third", Run: "true"}})
 	if !errors.Is(err, context.Canceled) || len(results) != 1 {
 		t.Errorf("results %v, error %v: an interrupted check must not count as red", results, err)
 	}
@@ -248,7 +252,8 @@ func TestSteps(t *testing.T) {
 		{Name: "gen", When: Before, Run: "touch before", Enabled: true},
 		{Name: "off", Run: "touch off"},
 		{Name: "second try", Run: "echo x >>n; test $(wc -l <n) -ge 2", Enabled: true, Retries: 1, RetryDelay: time.Second},
-		{Name: "may fail", Run: "exit 5", Enabled: true, ContinueOnError: true, Breaker: StepBreaker{Threshold: 1, ResetAfter: time.Hour}},
+		{Name: "may fail", Run: "exit 5", Enabled: true, ContinueOnError: true,
+			Breaker: StepBreaker{Threshold: 1, ResetAfter: time.Hour}},
 		{Name: "must not", Run: "exit 6", Enabled: true},
 		{Name: "behind", Run: "touch behind", Enabled: true},
 	}
@@ -273,7 +278,8 @@ func TestSteps(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reports (-want +got):\n%s", diff)
 	}
-	wantStates := map[string]StepState{"other": {Failures: 1}, "may fail": {Failures: 1, OpenedAt: now}, "must not": {Failures: 1}}
+	wantStates := map[string]StepState{"other": {Failures: 1}, "may fail": {Failures: 1, OpenedAt: now},
+		"must not": {Failures: 1}}
 	if diff := cmp.Diff(wantStates, next); diff != "" {
 		t.Errorf("states (-want +got):\n%s", diff)
 	}
@@ -288,7 +294,8 @@ func TestSteps(t *testing.T) {
 		t.Errorf("before: %+v, %v, %v", reports, goOn, err)
 	}
 	stop := errors.New("stop")
-	_, _, goOn, err = r.Steps(context.Background(), []Step{{Name: "x", Run: "false", Enabled: true, Retries: 1, RetryDelay: 1}}, After, nil,
+	_, _, goOn, err = r.Steps(context.Background(), []Step{{Name: "x", Run: "false", Enabled: true, Retries: 1,
+		RetryDelay: 1}}, After, nil,
 		func(context.Context, time.Duration) error { return stop })
 	if goOn || !errors.Is(err, stop) {
 		t.Errorf("a wait that ends early: %v, %v", goOn, err)

@@ -53,7 +53,8 @@ func (c *AddCmd) Run(a *App) error {
 		if err != nil {
 			return state.Event{}, err
 		}
-		after := plan.Plan{Goal: s.Plan.Goal, Created: s.Plan.Created, Retired: s.Plan.Retired, Tasks: append(append([]plan.Task{}, s.Plan.Tasks...), t)}
+		after := plan.Plan{Goal: s.Plan.Goal, Created: s.Plan.Created, Retired: s.Plan.Retired,
+			Tasks: append(append([]plan.Task{}, s.Plan.Tasks...), t)}
 		if err := after.Validate(""); err != nil {
 			return state.Event{}, err
 		}
@@ -61,7 +62,8 @@ func (c *AddCmd) Run(a *App) error {
 			return state.Event{}, err
 		}
 		added = t
-		return state.Event{Type: state.EvPlan, Plan: &state.PlanChange{Reason: "add", Upsert: []plan.Task{t}, IDs: []plan.TaskID{t.ID}}}, nil
+		return state.Event{Type: state.EvPlan, Plan: &state.PlanChange{Reason: "add", Upsert: []plan.Task{t},
+			IDs: []plan.TaskID{t.ID}}}, nil
 	}); err != nil {
 		return err
 	}
@@ -84,7 +86,8 @@ func (c *AddCmd) text(a *App) (string, error) {
 		text = string(data)
 	} else if len(c.Text) == 1 && c.Title == "" && !strings.ContainsAny(text, " \n") {
 		if st, err := os.Stat(text); err == nil && st.Mode().IsRegular() {
-			return "", usage("git ralph import "+text+" reads a list of tasks; git ralph add --title "+text+" adds a task of that name",
+			return "", usage("git ralph import "+text+" reads a list of tasks; git ralph add --title "+text+
+				" adds a task of that name",
 				"%s is a file, not the text of a task", text)
 		}
 	}
@@ -107,7 +110,8 @@ func (c *AddCmd) task(p plan.Plan, text string) (plan.Task, error) {
 			return t, usage("letters, digits, dots, underscores and hyphens, at most 64", "task id %w", err)
 		}
 		if i := p.Find(plan.TaskID(c.ID)); i >= 0 {
-			return t, gitstate.Hint(1, "without --id it gets "+string(plan.NextID(p))+"; git ralph edit changes a task", "there is a task %s already: %s", p.Tasks[i].ID, p.Tasks[i].Title)
+			return t, gitstate.Hint(1, "without --id it gets "+string(plan.NextID(p))+"; git ralph edit changes a task",
+				"there is a task %s already: %s", p.Tasks[i].ID, p.Tasks[i].Title)
 		}
 		t.ID = plan.TaskID(c.ID)
 	}
@@ -119,9 +123,11 @@ func (c *AddCmd) task(p plan.Plan, text string) (plan.Task, error) {
 		return t, err
 	}
 	t.DependsOn, t.Criteria, t.Verify = deps, trimmed(c.Criteria), trimmed(c.Verify)
-	t.Skills, t.Libraries, t.NeedsDocs, t.Spec, t.Type, t.Notes = trimmed(c.Skill), trimmed(c.Libraries), c.NeedsDocs, c.Spec, c.Type, c.Notes
+	t.Skills, t.Libraries, t.NeedsDocs, t.Spec, t.Type, t.Notes = trimmed(c.Skill), trimmed(c.Libraries), c.NeedsDocs,
+		c.Spec, c.Type, c.Notes
 	t.MaxAttempts, t.MaxTurns = c.MaxAttempts, c.MaxTurns
-	t.AllowTestChanges, t.NoChangeExpected, t.AllowProtected = c.AllowTestChanges, c.NoChangeExpected, trimmed(c.AllowProtected)
+	t.AllowTestChanges, t.NoChangeExpected, t.AllowProtected = c.AllowTestChanges, c.NoChangeExpected,
+		trimmed(c.AllowProtected)
 	return t, nil
 }
 

@@ -115,7 +115,8 @@ func newestKept(a *App, j *journal.Journal, in *loop.KeptCommits) (k *state.Kept
 	err = j.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
 		if r := e.Event.Result; r != nil && r.Landed {
 			if commit, ok := in.Has(r.Commit, e.Event.ID); ok {
-				k = &state.Kept{EventID: e.Event.ID, Iteration: e.Event.Iteration, Parent: r.Parent, Commit: commit, Evidence: r.Evidence}
+				k = &state.Kept{EventID: e.Event.ID, Iteration: e.Event.Iteration, Parent: r.Parent, Commit: commit,
+					Evidence: r.Evidence}
 			}
 		}
 		return k == nil, nil
@@ -142,7 +143,8 @@ func (c *AdoptCmd) tell(a *App, j *journal.Journal, op *state.Operator, changed 
 		a.printf("%s has the journal of %s now\n", j.Branch, op.ID)
 	}
 	if op.Kept != nil {
-		a.printf("the newest kept commit in %s is that of iteration %d, %s\n", j.Branch, op.Kept.Iteration, op.Kept.Commit[:12])
+		a.printf("the newest kept commit in %s is that of iteration %d, %s\n", j.Branch, op.Kept.Iteration,
+			op.Kept.Commit[:12])
 	} else {
 		a.printf("%s has no kept commit\n", j.Branch)
 	}
@@ -196,14 +198,18 @@ func (c *AdoptCmd) choose(a *App, j *journal.Journal, all []orphan) (orphan, err
 	}
 	switch {
 	case len(all) == 0:
-		return orphan{}, gitstate.Hint(1, "git ralph init begins a journal on "+j.Branch, "there is no journal without a branch")
+		return orphan{}, gitstate.Hint(1, "git ralph init begins a journal on "+j.Branch,
+			"there is no journal without a branch")
 	case len(found) == 0:
 		if at, err := j.Repo.ReadRef(a.Ctx, gitstate.BranchRef(c.Journal)); err == nil && !at.IsZero() {
-			return orphan{}, gitstate.Hint(1, "git switch "+c.Journal+" works with it there", "the journal of %s has its branch", c.Journal)
+			return orphan{}, gitstate.Hint(1, "git switch "+c.Journal+" works with it there",
+				"the journal of %s has its branch", c.Journal)
 		}
-		return orphan{}, gitstate.Hint(1, "without a branch: "+strings.Join(names, "; "), "there is no journal %q without a branch", c.Journal)
+		return orphan{}, gitstate.Hint(1, "without a branch: "+strings.Join(names, "; "),
+			"there is no journal %q without a branch", c.Journal)
 	case len(found) > 1:
-		return orphan{}, gitstate.Hint(1, "git ralph adopt NAME, one of: "+strings.Join(names, "; "), "several journals are meant: %s", strings.Join(fit, ", "))
+		return orphan{}, gitstate.Hint(1, "git ralph adopt NAME, one of: "+strings.Join(names, "; "),
+			"several journals are meant: %s", strings.Join(fit, ", "))
 	}
 	return found[0], nil
 }
@@ -253,7 +259,8 @@ func (c *AdoptCmd) take(a *App, j *journal.Journal, tip object.ID, o orphan) err
 		}
 		a.warn("the journal that %s had lies in %s", j.Branch, ref)
 	}
-	err = j.Repo.UpdateRefs("", gitstate.RefUpdate{Name: j.Ref(), New: o.snap.Tip}, gitstate.RefUpdate{Name: archive, Old: o.snap.Tip})
+	err = j.Repo.UpdateRefs("", gitstate.RefUpdate{Name: j.Ref(), New: o.snap.Tip},
+		gitstate.RefUpdate{Name: archive, Old: o.snap.Tip})
 	if err != nil {
 		return gitstate.Hint(1, "git ralph adopt "+id+" tries again", "the journal lies in %s now: %w", archive, err)
 	}

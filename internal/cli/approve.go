@@ -32,7 +32,8 @@ func (c *ApproveCmd) Run(a *App) error {
 			}
 			return state.Event{}, gitstate.Hint(1, "git ralph status shows where the run stands", "nothing waits to be approved")
 		}
-		return operator(state.Operator{Command: "approve", Text: strings.TrimSpace(strings.Join(c.Comment, " ")), Tasks: aside}), nil
+		return operator(state.Operator{Command: "approve", Text: strings.TrimSpace(strings.Join(c.Comment, " ")),
+			Tasks: aside}), nil
 	})
 	if err != nil {
 		return err
@@ -84,7 +85,9 @@ func (c *RejectCmd) Run(a *App) error {
 	_, _, err := a.change(func(s state.State) (state.Event, error) {
 		before = s
 		if s.Run.Status != state.NeedsReview {
-			return state.Event{}, gitstate.Hint(1, "git ralph inject tells the agent something; git ralph status shows where the run stands", "nothing waits to be rejected")
+			return state.Event{}, gitstate.Hint(1,
+				"git ralph inject tells the agent something; git ralph status shows where the run stands",
+				"nothing waits to be rejected")
 		}
 		o := state.Operator{Command: "reject", Text: why}
 		if strings.HasPrefix(s.Run.Reason, state.SetAside) {

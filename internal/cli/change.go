@@ -84,7 +84,8 @@ func nearIDs(p plan.Plan, id string) []string {
 	for _, t := range p.Tasks {
 		have := strings.ToLower(string(t.ID))
 		cost := distance(low, have)
-		if digits := strings.TrimLeft(strings.TrimFunc(have, func(r rune) bool { return r < '0' || r > '9' }), "0"); digits != "" && digits == strings.TrimLeft(low, "0") {
+		if digits := strings.TrimLeft(strings.TrimFunc(have, func(r rune) bool { return r < '0' || r > '9' }),
+			"0"); digits != "" && digits == strings.TrimLeft(low, "0") {
 			cost = 0
 		}
 		if cost <= max(1, len(low)/3) {
@@ -207,10 +208,12 @@ func (a *App) running() (*journal.Snapshot, gitstate.Holder, error) {
 	if !alive {
 		if l, ok, err := a.journal.Repo.LinkedOf(a.journal.Branch); err == nil && ok {
 			if _, beside := a.journal.Repo.BranchHolder(l.Branch); beside {
-				return snap, h, gitstate.Hint(1, "git ralph -C "+l.Root+" and the same", "no loop is running on %s; the one beside it is that of %s", a.journal.Branch, l.Branch)
+				return snap, h, gitstate.Hint(1, "git ralph -C "+l.Root+" and the same",
+					"no loop is running on %s; the one beside it is that of %s", a.journal.Branch, l.Branch)
 			}
 		}
-		return snap, h, gitstate.Hint(1, "git ralph status shows where it stands; git ralph start begins one", "no loop is running on %s", a.journal.Branch)
+		return snap, h, gitstate.Hint(1, "git ralph status shows where it stands; git ralph start begins one",
+			"no loop is running on %s", a.journal.Branch)
 	}
 	return snap, h, nil
 }

@@ -48,7 +48,8 @@ func TestDistance(t *testing.T) {
 	for _, tt := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "abc", 0}, {"kitten", "sitting", 3}, {"imprt", "import", 1}, {strings.Repeat("x", 65), "x", 1 << 20}} {
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "abc", 0}, {"kitten", "sitting", 3}, {"imprt", "import", 1},
+		{strings.Repeat("x", 65), "x", 1 << 20}} {
 		if got := distance(tt.a, tt.b); got != tt.want {
 			t.Errorf("distance(%q, %q) = %d, want %d", tt.a, tt.b, got, tt.want)
 		}
@@ -95,7 +96,8 @@ func TestRebase(t *testing.T) {
 	if err != nil || got.Tasks[0].Status != plan.Done || got.Tasks[1].Title != "renamed" {
 		t.Errorf("different tasks: %v, %v", got.Tasks, err)
 	}
-	if _, err := rebase(base, edit(base, "A", rename), edit(base, "A", done)); err == nil || !strings.Contains(err.Error(), "A changed while") {
+	if _, err := rebase(base, edit(base, "A", rename), edit(base, "A", done)); err == nil ||
+		!strings.Contains(err.Error(), "A changed while") {
 		t.Errorf("the same task: %v", err)
 	}
 	if _, err := rebase(base, taskList("B"), edit(base, "A", done)); err == nil {
@@ -125,7 +127,8 @@ func TestFreshIDs(t *testing.T) {
 // their own are never taken for others.
 func TestWithoutRepeats(t *testing.T) {
 	old := plan.Plan{Tasks: []plan.Task{{ID: "T-001", Title: "Write it"}, {ID: "T-002", Title: "write it"}}}
-	in := plan.Plan{Tasks: []plan.Task{{ID: "T-003", Title: "write IT"}, {ID: "T-004", Title: "sell it", DependsOn: []plan.TaskID{"T-003"}},
+	in := plan.Plan{Tasks: []plan.Task{{ID: "T-003", Title: "write IT"},
+		{ID: "T-004", Title: "sell it", DependsOn: []plan.TaskID{"T-003"}},
 		{ID: "T-005", Title: "write it", Description: "again"}, {ID: "own", Title: "write it"}}}
 	got, there := withoutRepeats(old, in)
 	if diff := cmp.Diff([]plan.TaskID{"T-004", "T-005", "own"}, orderOf(got)); diff != "" {
@@ -147,7 +150,8 @@ func TestColourSetting(t *testing.T) {
 		value string
 		tty   bool
 		want  bool
-	}{{"always", false, true}, {"never", true, false}, {"false", true, false}, {"auto", true, true}, {"auto", false, false}, {"true", false, false}, {"", true, true}} {
+	}{{"always", false, true}, {"never", true, false}, {"false", true, false}, {"auto", true, true},
+		{"auto", false, false}, {"true", false, false}, {"", true, true}} {
 		if got := colourSetting(tt.value, tt.tty); got != tt.want {
 			t.Errorf("color.ui = %q, terminal %v: %v", tt.value, tt.tty, got)
 		}

@@ -170,7 +170,8 @@ func (a *App) Run(args []string) int {
 	a.JSON = wantsJSON(args)
 	a.Out, a.Err = through(a.Out, a.JSON), through(a.Err, a.JSON)
 	type leave struct{}
-	parser, err := kong.New(&cmds, kong.Name("git ralph"), kong.Description("Run a coding agent alone, overnight, on a repository you care about."),
+	parser, err := kong.New(&cmds, kong.Name("git ralph"), kong.Description(
+		"Run a coding agent alone, overnight, on a repository you care about."),
 		kong.Writers(behind(a.Out), behind(a.Err)), kong.Exit(func(code int) { exited = code; panic(leave{}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
 	if err != nil {

@@ -89,7 +89,8 @@ func commandsOf(n *kong.Node) []command {
 		if child.Hidden || child.Type != kong.CommandNode {
 			continue
 		}
-		c := command{Name: nodeName(child), Help: child.Help, Args: child.Positional, Usage: child.Summary(), Long: child.Detail}
+		c := command{Name: nodeName(child), Help: child.Help, Args: child.Positional, Usage: child.Summary(),
+			Long: child.Detail}
 		if child.Group != nil {
 			c.Group = child.Group.Title
 		}
@@ -233,8 +234,10 @@ func zshQuote(s string) string {
 // zshCompletion is the file _git-ralph, which zsh's own _git finds.
 func zshCompletion(w io.Writer, cmds []command) {
 	fmt.Fprint(w, "#compdef git-ralph\n#description Run a coding agent alone on a repository you care about\n\n")
-	fmt.Fprint(w, "__git_ralph_tasks() {\n\tlocal -a ids\n\tids=(${(f)\"$(git ralph completion --tasks 2>/dev/null)\"})\n\tcompadd -a ids\n}\n\n")
-	fmt.Fprint(w, "_git-ralph() {\n\tlocal curcontext=\"$curcontext\" state line\n\tlocal -a commands\n\t_arguments -C '(- *)--help[show help]' '-C[run as if started in a folder]:folder:_directories' '*-v[say more]' '1: :->command' '*:: :->words'\n")
+	fmt.Fprint(w,
+		"__git_ralph_tasks() {\n\tlocal -a ids\n\tids=(${(f)\"$(git ralph completion --tasks 2>/dev/null)\"})\n\tcompadd -a ids\n}\n\n")
+	fmt.Fprint(w,
+		"_git-ralph() {\n\tlocal curcontext=\"$curcontext\" state line\n\tlocal -a commands\n\t_arguments -C '(- *)--help[show help]' '-C[run as if started in a folder]:folder:_directories' '*-v[say more]' '1: :->command' '*:: :->words'\n")
 	fmt.Fprint(w, "\tcase $state in\n\tcommand)\n\t\tcommands=(\n")
 	for _, c := range topLevel(cmds) {
 		fmt.Fprintf(w, "\t\t\t'%s:%s'\n", c.Name, zshQuote(c.Help))
@@ -313,10 +316,12 @@ end
 				if !f.IsBool() {
 					value = " -r"
 				}
-				fmt.Fprintf(w, "complete -c %s -n '__git_ralph_in %s' -l %s%s -d %s\n", program, c.Name, f.Name, value, fishQuote(f.Help))
+				fmt.Fprintf(w, "complete -c %s -n '__git_ralph_in %s' -l %s%s -d %s\n", program, c.Name, f.Name, value,
+					fishQuote(f.Help))
 			}
 			if c.takesTasks() {
-				fmt.Fprintf(w, "complete -c %s -f -n '__git_ralph_in %s' -a '(git ralph completion --tasks 2>/dev/null)'\n", program, c.Name)
+				fmt.Fprintf(w,
+					"complete -c %s -f -n '__git_ralph_in %s' -a '(git ralph completion --tasks 2>/dev/null)'\n", program, c.Name)
 			}
 			if c.takesFiles() {
 				fmt.Fprintf(w, "complete -c %s -F -n '__git_ralph_in %s'\n", program, c.Name)
@@ -361,8 +366,9 @@ func mainPage(app *kong.Application, cmds []command) string {
 	var b strings.Builder
 	b.WriteString(pageHead("git-ralph", app.Help))
 	b.WriteString(".SH SYNOPSIS\n.B git ralph\n.I command\n[\\fIoptions\\fR]\n")
-	b.WriteString(".SH DESCRIPTION\nRuns a coding agent in a deterministic loop on a git repository, unattended, and can prove afterwards what happened.\n" +
-		"Each iteration picks one task, takes a checkpoint of the worktree, gives a fresh agent exactly the context it needs, checks the result itself, and either commits it or puts the worktree back byte for byte.\n")
+	b.WriteString(
+		".SH DESCRIPTION\nRuns a coding agent in a deterministic loop on a git repository, unattended, and can prove afterwards what happened.\n" +
+			"Each iteration picks one task, takes a checkpoint of the worktree, gives a fresh agent exactly the context it needs, checks the result itself, and either commits it or puts the worktree back byte for byte.\n")
 	group := ""
 	b.WriteString(".SH COMMANDS\n")
 	for _, c := range topLevel(cmds) {
@@ -379,8 +385,10 @@ func mainPage(app *kong.Application, cmds []command) string {
 		}
 	}
 	b.WriteString(".SH EXIT STATUS\n")
-	for _, e := range [][2]string{{"0", "done or complete"}, {"1", "error"}, {"2", "usage"}, {"3", "blocked"}, {"4", "the iterations are used up"},
-		{"5", "halted by breaker or budget"}, {"6", "paused, or waiting for a person"}, {"7", "another loop holds the branch"}, {"8", "preflight failed"}, {"130", "interrupted"}} {
+	for _, e := range [][2]string{{"0", "done or complete"}, {"1", "error"}, {"2", "usage"}, {"3", "blocked"},
+		{"4", "the iterations are used up"},
+		{"5", "halted by breaker or budget"}, {"6", "paused, or waiting for a person"},
+		{"7", "another loop holds the branch"}, {"8", "preflight failed"}, {"130", "interrupted"}} {
 		fmt.Fprintf(&b, ".TP\n%s\n%s\n", e[0], e[1])
 	}
 	b.WriteString(".SH SEE ALSO\n")

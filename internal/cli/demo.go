@@ -68,7 +68,8 @@ func (c *DemoCmd) Run(a *App) error {
 		return err
 	}
 	if !c.Remove {
-		a.printf("\nLook around: cd %s\n  git ralph show 2      the attempt that was rejected, and why\n  git ralph diff 2      what it had changed\n  git log --notes=ralph what each iteration left for the next\n", d.work())
+		a.printf(
+			"\nLook around: cd %s\n  git ralph show 2      the attempt that was rejected, and why\n  git ralph diff 2      what it had changed\n  git log --notes=ralph what each iteration left for the next\n", d.work())
 	}
 	return nil
 }
@@ -116,7 +117,8 @@ func (d *demo) project() error {
 			}
 		}
 	}
-	for _, args := range [][]string{{"config", "commit.gpgsign", "false"}, {"commit", "--quiet", "--message", "A converter of units without units"}} {
+	for _, args := range [][]string{{"config", "commit.gpgsign", "false"},
+		{"commit", "--quiet", "--message", "A converter of units without units"}} {
 		if _, err := d.output(args...); err != nil {
 			return err
 		}

@@ -80,7 +80,8 @@ func (c *DiffCmd) Run(a *App) error {
 	if paths == nil {
 		paths = []string{"--"}
 	}
-	exit, err := proc.Attach(a.Ctx, proc.Command{Argv: append(args, paths...), Dir: a.Dir, Env: a.Env, Stdin: a.In, Stdout: behind(a.Out), Stderr: behind(a.Err)})
+	exit, err := proc.Attach(a.Ctx, proc.Command{Argv: append(args, paths...), Dir: a.Dir, Env: a.Env, Stdin: a.In,
+		Stdout: behind(a.Out), Stderr: behind(a.Err)})
 	if err == nil && exit.Code != 0 {
 		err = &ExitError{Code: exit.Code}
 	}
@@ -99,7 +100,8 @@ func (c *DiffCmd) numbers() ([]int, []string, error) {
 		numbers, rest = append(numbers, n), rest[1:]
 	}
 	if len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
-		return nil, nil, usage("git ralph diff N, git ralph diff N M, and paths behind --", "%q is no number of an iteration", rest[0])
+		return nil, nil, usage("git ralph diff N, git ralph diff N M, and paths behind --",
+			"%q is no number of an iteration", rest[0])
 	}
 	for _, s := range rest {
 		if s == "--" {

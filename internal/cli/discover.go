@@ -137,7 +137,8 @@ func (a *App) readyToPlan(s state.State, set *config.Resolved, f *RunFlags) erro
 		return a.waiting(s, set, f.Yes)
 	}
 	if open := loop.OpenQuestions(s); s.Run.Phase == state.Discovery && len(open) > 0 {
-		return gitstate.Hint(6, "git ralph answer "+open[0].ID+" \"…\"; then git ralph discover", "the discovery waits for answers to %s", plural(len(open), "question"))
+		return gitstate.Hint(6, "git ralph answer "+open[0].ID+" \"…\"; then git ralph discover",
+			"the discovery waits for answers to %s", plural(len(open), "question"))
 	}
 	specs, err := loop.ReadSpecs(a.repo.Root)
 	if err != nil {
@@ -151,5 +152,7 @@ func (a *App) readyToPlan(s state.State, set *config.Resolved, f *RunFlags) erro
 	if s.Run.Request != "" || s.Plan.Goal != "" || set.Project.Goal != "" {
 		return nil
 	}
-	return gitstate.Hint(8, `git ralph discover "Build …" writes specs; git ralph add --plan "…" makes tasks of a description`, "there are no specs to plan from")
+	return gitstate.Hint(8,
+		`git ralph discover "Build …" writes specs; git ralph add --plan "…" makes tasks of a description`,
+		"there are no specs to plan from")
 }

@@ -142,5 +142,6 @@ func disturbs(r rune) bool {
 	case r < utf8.RuneSelf:
 		return true
 	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || r == '\u115f' || r == '\u1160' || r == '\u3164' || r == '\uffa0'
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || r == '\u115f' || r == '\u1160' ||
+		r == '\u3164' || r == '\uffa0'
 }

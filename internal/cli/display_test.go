@@ -12,7 +12,8 @@ func TestDisplay(t *testing.T) {
 		{"a title of the window", "\x1b]0;owned\a", `\x1b]0;owned\x07`, `\u001b]0;owned\u0007`},
 		{"a style of somebody else", "\x1b[8mhidden\x1b[0m", `\x1b[8mhidden\x1b[0m`, `\u001b[8mhidden\u001b[0m`},
 		{"the eight-bit forms", "\u009b2J \u0085", `\u009b2J \u0085`, `\u009b2J \u0085`},
-		{"bidi and invisible ones", "a\u202eb\u2066c\u200bd\ufeff\u2028\U000e0041", `a\u202eb\u2066c\u200bd\ufeff\u2028\U000e0041`, `a\u202eb\u2066c\u200bd\ufeff\u2028\udb40\udc41`},
+		{"bidi and invisible ones", "a\u202eb\u2066c\u200bd\ufeff\u2028\U000e0041",
+			`a\u202eb\u2066c\u200bd\ufeff\u2028\U000e0041`, `a\u202eb\u2066c\u200bd\ufeff\u2028\udb40\udc41`},
 		{"bytes that are no UTF-8", "a\x9bb\xff", `a\x9bb\xff`, `a\x9bb\xff`},
 		{"overwriting", "evil\rgood\b\x7f", `evil\x0dgood\x08\x7f`, `evil\u000dgood\u0008\u007f`},
 	} {

@@ -99,7 +99,8 @@ func (d *doctor) print(failed int) {
 		detail := strings.ReplaceAll(i.Detail, "\n", "\n"+strings.Repeat(" ", width+8))
 		a.printf("%s  %-*s  %s\n", word, width, i.Name, detail)
 		if i.Hint != "" {
-			a.printf("      %*s  %s %s\n", width, "", a.colour(a.Out, "36", "hint:"), strings.ReplaceAll(i.Hint, "\n", "\n"+strings.Repeat(" ", width+14)))
+			a.printf("      %*s  %s %s\n", width, "", a.colour(a.Out, "36", "hint:"),
+				strings.ReplaceAll(i.Hint, "\n", "\n"+strings.Repeat(" ", width+14)))
 		}
 	}
 	switch {
@@ -203,7 +204,8 @@ func (d *doctor) journal(ctx context.Context) {
 	snap, err := j.Load(ctx)
 	switch {
 	case errors.Is(err, journal.ErrNone):
-		d.add("fail", "journal", `git ralph init, then git ralph import FILE or git ralph add "a task"`, "%s has none yet", j.Branch)
+		d.add("fail", "journal", `git ralph init, then git ralph import FILE or git ralph add "a task"`,
+			"%s has none yet", j.Branch)
 		return
 	case err != nil:
 		d.blame("journal", err)
@@ -246,7 +248,8 @@ func (d *doctor) worktree(ctx context.Context, repo *gitstate.Repo) {
 	if d.set != nil {
 		opts.MaxFile, opts.CaptureIgnored = int64(d.set.Worktree.MaxFile), d.set.Worktree.CaptureIgnored
 	}
-	found, err := worktree.Inspect(ctx, worktree.Repo{Root: repo.Root, GitDir: repo.GitDir, CommonDir: repo.CommonDir, Git: repo.Git, Store: repo.Store}, opts)
+	found, err := worktree.Inspect(ctx, worktree.Repo{Root: repo.Root, GitDir: repo.GitDir, CommonDir: repo.CommonDir,
+		Git: repo.Git, Store: repo.Store}, opts)
 	if err != nil {
 		d.blame("worktree", err)
 		return
@@ -279,7 +282,8 @@ func (d *doctor) worktree(ctx context.Context, repo *gitstate.Repo) {
 	case d.set != nil && d.set.Loop.Dirty == "commit":
 		d.add("warn", "worktree", "", "tracked files have changes; start commits them (loop.dirty)")
 	default:
-		d.add("fail", "worktree", "commit or stash them, or start with --dirty=commit", "tracked files have changes (git status)")
+		d.add("fail", "worktree", "commit or stash them, or start with --dirty=commit",
+			"tracked files have changes (git status)")
 	}
 }
 
@@ -306,7 +310,8 @@ func (d *doctor) agent(ctx context.Context, repo *gitstate.Repo) {
 
 func (d *doctor) sandbox(ctx context.Context) {
 	if d.set.Guard.Sandbox == "off" {
-		d.add("warn", "sandbox", `guard.sandbox = "auto" in ralph.toml, or git config ralph.guard.sandbox auto`, "it is switched off: only the command guard and the comparison afterwards keep the agent from git")
+		d.add("warn", "sandbox", `guard.sandbox = "auto" in ralph.toml, or git config ralph.guard.sandbox auto`,
+			"it is switched off: only the command guard and the comparison afterwards keep the agent from git")
 		if names, _ := d.a.gitSecrets(off{}); names != "" {
 			d.add("warn", "secrets", mendGitSecrets, "the agent can read them in git's configuration: %s", names)
 		}
@@ -332,7 +337,9 @@ func (d *doctor) sandbox(ctx context.Context) {
 		}
 	}
 	if open := d.set.Guard.Sockets; len(open) > 0 {
-		d.add("warn", "sandbox", "guard.sockets = [] closes it again", "%s\nthrough %s the boundary is gone: what answers there acts outside for the agent", detail, strings.Join(open, ", "))
+		d.add("warn", "sandbox", "guard.sockets = [] closes it again",
+			"%s\nthrough %s the boundary is gone: what answers there acts outside for the agent", detail,
+			strings.Join(open, ", "))
 		return
 	}
 	if box.Mechanism() == "namespaces" {
@@ -347,7 +354,9 @@ func (d *doctor) checks(ctx context.Context, repo *gitstate.Repo) error {
 	p := newProver(set, sleep)
 	list := checks.Select(p.configured(), p.strategy())
 	if len(p.unprovable(pendingTasks(d.plan))) > 0 {
-		d.add("fail", "checks", "write [[checks]] in ralph.toml, give every task a verify command, or start with --unchecked", "there are none, so nothing could be verified")
+		d.add("fail", "checks",
+			"write [[checks]] in ralph.toml, give every task a verify command, or start with --unchecked",
+			"there are none, so nothing could be verified")
 	} else if len(list) == 0 {
 		d.add("warn", "checks", "write [[checks]] in ralph.toml", "none is configured")
 	}
@@ -357,7 +366,8 @@ func (d *doctor) checks(ctx context.Context, repo *gitstate.Repo) error {
 		return err
 	}
 	for _, k := range lacks {
-		d.add("warn", k.For, "install it, or name what installs it as setup under [project] in ralph.toml", "%s is not on PATH", k.Program)
+		d.add("warn", k.For, "install it, or name what installs it as setup under [project] in ralph.toml",
+			"%s is not on PATH", k.Program)
 	}
 	if !d.cmd.Run_ || !d.a.trusted(set) {
 		for _, c := range list {
@@ -372,9 +382,11 @@ func (d *doctor) checks(ctx context.Context, repo *gitstate.Repo) error {
 		case r.Passed:
 			d.add("ok", "check "+r.Name, "", "%s", detail)
 		case set.Validation.Baseline == "require":
-			d.add("fail", "check "+r.Name, "mend it before the start (validation.baseline = \"require\")", "%s\n%s", detail, checks.Narrow(r.Output, 300))
+			d.add("fail", "check "+r.Name, "mend it before the start (validation.baseline = \"require\")", "%s\n%s",
+				detail, checks.Narrow(r.Output, 300))
 		default:
-			d.add("warn", "check "+r.Name, "it is red before any work; validation.baseline says what that means", "%s\n%s", detail, checks.Narrow(r.Output, 300))
+			d.add("warn", "check "+r.Name, "it is red before any work; validation.baseline says what that means",
+				"%s\n%s", detail, checks.Narrow(r.Output, 300))
 		}
 	}
 	return err

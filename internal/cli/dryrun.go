@@ -27,7 +27,8 @@ func (c *StartCmd) dryRun(a *App, set *config.Resolved) error {
 	if c.JSON {
 		return a.printJSON(map[string]any{"decision": action.Kind, "task": action.Task, "reason": action.Reason,
 			"sandbox": w.loop.Sandbox.Mechanism(), "agent": set.Agent.Driver, "model": set.Agent.Model,
-			"prompt": map[string]any{"tokens": prompt.Tokens, "budget": prompt.Budget, "dropped": prompt.Dropped, "text": prompt.Text}})
+			"prompt": map[string]any{"tokens": prompt.Tokens, "budget": prompt.Budget, "dropped": prompt.Dropped,
+				"text": prompt.Text}})
 	}
 	a.printf("decision: %s %s %s\n", action.Kind, action.Task, action.Reason)
 	a.printf("agent: %s %s\n", set.Agent.Driver, set.Agent.Model)

@@ -59,7 +59,8 @@ func (c *EditCmd) Run(a *App) error {
 			os.RemoveAll(dir)
 			return err
 		}
-		return gitstate.Hint(1, "mend it and: git ralph import --replace "+file+", or git ralph edit again", "%w; your file is kept: %s", err, file)
+		return gitstate.Hint(1, "mend it and: git ralph import --replace "+file+", or git ralph edit again",
+			"%w; your file is kept: %s", err, file)
 	}
 	if edited == nil {
 		os.RemoveAll(dir)
@@ -132,7 +133,8 @@ func (c *EditCmd) rounds(a *App, file string, before []byte, old plan.Plan) (*pl
 func freshIDs(p plan.Plan, data []byte, old plan.Plan) plan.Plan {
 	for i, t := range p.Tasks {
 		if old.Find(t.ID) >= 0 && !bytes.Contains(data, []byte(t.ID)) {
-			p.Tasks[i].ID = plan.NextID(plan.Plan{Tasks: append(append([]plan.Task{}, old.Tasks...), p.Tasks...), Retired: old.Retired})
+			p.Tasks[i].ID = plan.NextID(plan.Plan{Tasks: append(append([]plan.Task{}, old.Tasks...), p.Tasks...),
+				Retired: old.Retired})
 		}
 	}
 	return p
@@ -152,7 +154,8 @@ func (a *App) openEditor(file string) error {
 	if terminal(a.Err) {
 		fmt.Fprint(a.Err, "waiting for your editor to close the file"+styled(a.Err, "\r"))
 	}
-	exit, err := proc.Attach(a.Ctx, proc.Command{Argv: []string{repo.Git.Path, "-c", "alias.ralph-editor=!" + editor, "ralph-editor", file},
+	exit, err := proc.Attach(a.Ctx, proc.Command{Argv: []string{repo.Git.Path, "-c", "alias.ralph-editor=!" + editor,
+		"ralph-editor", file},
 		Dir: repo.Root, Env: a.Env, Stdin: a.In, Stdout: behind(a.Out), Stderr: behind(a.Err)})
 	if terminal(a.Err) {
 		fmt.Fprint(a.Err, styled(a.Err, "\r\x1b[K"))
@@ -173,7 +176,8 @@ func (a *App) gitVar(name string) (string, error) {
 		return "", err
 	}
 	var out bytes.Buffer
-	exit, err := proc.Attach(a.Ctx, proc.Command{Argv: []string{repo.Git.Path, "var", name}, Dir: repo.Root, Env: a.Env, Stdout: &out})
+	exit, err := proc.Attach(a.Ctx, proc.Command{Argv: []string{repo.Git.Path, "var", name}, Dir: repo.Root, Env: a.Env,
+		Stdout: &out})
 	if err == nil && !exit.Success() {
 		err = fmt.Errorf("git var %s: %s", name, exit)
 	}

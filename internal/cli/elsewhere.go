@@ -74,12 +74,14 @@ func (a *App) noneElsewhere(j *journal.Journal) error {
 		return nil
 	}
 	if terminal(a.In) && terminal(a.Err) {
-		fmt.Fprintf(a.Err, "%s has a journal of %s, and two that were begun apart cannot be joined\n%s\n", remote, j.Branch, fetchJournal(remote, j))
+		fmt.Fprintf(a.Err, "%s has a journal of %s, and two that were begun apart cannot be joined\n%s\n", remote,
+			j.Branch, fetchJournal(remote, j))
 		ok, err := a.askWithin(a.Ctx, "begin a second one here all the same? [y/N] ")
 		if err != nil || ok {
 			return err
 		}
 	}
-	return gitstate.Hint(8, fetchJournal(remote, j)+"\ngit ralph init --new begins a second one, which can never be joined with it",
+	return gitstate.Hint(8, fetchJournal(remote, j)+
+		"\ngit ralph init --new begins a second one, which can never be joined with it",
 		"%s has a journal of %s, and there is none here", remote, j.Branch)
 }

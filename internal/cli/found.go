@@ -130,7 +130,8 @@ func (c *RestoreCmd) paths(a *App, before, after object.ID, found []worktree.Sav
 			}
 		}
 		if len(picked) == n {
-			return gitstate.Hint(1, "git ralph show "+strconv.Itoa(c.Number)+" lists what it has", "iteration %d left nothing at %s, and nothing of it was put aside", c.Number, rel)
+			return gitstate.Hint(1, "git ralph show "+strconv.Itoa(c.Number)+" lists what it has",
+				"iteration %d left nothing at %s, and nothing of it was put aside", c.Number, rel)
 		}
 	}
 	report, err := engine.Bring(a.Ctx, picked, gitstate.NewID(time.Now()))
@@ -138,7 +139,8 @@ func (c *RestoreCmd) paths(a *App, before, after object.ID, found []worktree.Sav
 		return err
 	}
 	if c.JSON {
-		return a.printJSON(map[string]any{"iteration": c.Number, "before": false, "restored": list(report.Restored), "removed": []string{}})
+		return a.printJSON(map[string]any{"iteration": c.Number, "before": false, "restored": list(report.Restored),
+			"removed": []string{}})
 	}
 	if len(report.Restored) == 0 {
 		a.printf("the worktree has this already\n")

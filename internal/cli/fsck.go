@@ -83,7 +83,8 @@ func (c *FsckCmd) Run(a *App) error {
 	}
 	if c.Repair {
 		if h, alive := a.holder(j, j.Branch); alive {
-			return gitstate.Hint(7, "git ralph stop, then again", "process %d is working on %s; nothing is repaired meanwhile", h.Pid, j.Branch)
+			return gitstate.Hint(7, "git ralph stop, then again",
+				"process %d is working on %s; nothing is repaired meanwhile", h.Pid, j.Branch)
 		}
 	}
 	k := &checkup{a: a, j: j, repair: c.Repair, ends: map[string]ending{}}
@@ -129,7 +130,8 @@ func (c *checkup) print(left int) {
 			a.printf("  %s %s\n", a.colour(a.Out, "36", "hint:"), f.Hint)
 		}
 	}
-	a.printf("%s: %s, %d with evidence, %d with a note", c.doc.Branch, plural2(c.doc.Entries, "entry", "entries"), c.doc.Evidence, c.doc.Notes)
+	a.printf("%s: %s, %d with evidence, %d with a note", c.doc.Branch, plural2(c.doc.Entries, "entry", "entries"),
+		c.doc.Evidence, c.doc.Notes)
 	if left == 0 {
 		a.printf(", %s\n", a.colour(a.Out, "32", "sound"))
 	} else {
@@ -156,7 +158,8 @@ type ending struct {
 
 func newEnding(e journal.Entry) ending {
 	r := e.Event.Result
-	out := ending{entry: e.ID, iteration: e.Event.Iteration, evidence: r.Evidence, commit: r.Commit, landed: r.Landed, untouched: r.Untouched}
+	out := ending{entry: e.ID, iteration: e.Event.Iteration, evidence: r.Evidence, commit: r.Commit, landed: r.Landed,
+		untouched: r.Untouched}
 	if r.Commit != "" && r.Landed {
 		out.note = object.Sum(object.Blob, []byte(loop.NoteOf(e.Event)))
 	}
@@ -215,7 +218,8 @@ func (c *checkup) salvage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.fault("journal", tip, fmt.Sprintf("git update-ref %s %s %s goes back to it; what came after it is then only in the log of the ref", c.j.Ref(), id, tip),
+	c.fault("journal", tip, fmt.Sprintf(
+		"git update-ref %s %s %s goes back to it; what came after it is then only in the log of the ref", c.j.Ref(), id, tip),
 		"the newest entry cannot be read; the newest one that can is %s, %s, found in %s", id.String()[:12], subject(e), from)
 	return nil
 }
@@ -252,7 +256,8 @@ func (c *checkup) refs(ctx context.Context) error {
 			if name == c.j.Ref() && c.torn {
 				continue // said already, with a way back
 			}
-			c.fault("refs", object.Zero, "git fsck; git update-ref -d "+name+" gives it up", "%s names %s, which cannot be read: %v", name, id.String()[:12], err)
+			c.fault("refs", object.Zero, "git fsck; git update-ref -d "+name+" gives it up",
+				"%s names %s, which cannot be read: %v", name, id.String()[:12], err)
 			continue
 		}
 		if event, ok := strings.CutPrefix(name, gitstate.EvidencePrefix+c.id+"/"); ok && c.id != "" {
@@ -266,12 +271,15 @@ func (c *checkup) refs(ctx context.Context) error {
 			case !known && event != c.current:
 				// A crash between the evidence and the journal leaves one; what it
 				// holds is in no entry, so it is named and never dropped.
-				c.fault("refs", object.Zero, "git ls-tree -r "+id.String()[:12]+" shows it; git update-ref -d "+name+" drops it", "%s belongs to no entry", name)
+				c.fault("refs", object.Zero, "git ls-tree -r "+id.String()[:12]+" shows it; git update-ref -d "+name+
+					" drops it", "%s belongs to no entry", name)
 			case known && more == "" && end.evidence != "" && !named[end.evidence]:
-				c.fault("refs", object.Zero, "git update-ref "+name+" "+end.evidence, "%s is not the evidence that its entry names", name)
+				c.fault("refs", object.Zero, "git update-ref "+name+" "+end.evidence,
+					"%s is not the evidence that its entry names", name)
 			}
 		}
-		if event, ok := strings.CutPrefix(name, gitstate.LocalPrefix+c.id+"/"); ok && c.id != "" && !alive && event != c.current && !c.forks[event] {
+		if event, ok := strings.CutPrefix(name, gitstate.LocalPrefix+c.id+"/"); ok && c.id != "" && !alive &&
+			event != c.current && !c.forks[event] {
 			c.dropLocal(name, event, id)
 		}
 	}
@@ -285,7 +293,8 @@ func (c *checkup) dropLocal(name, event string, id object.ID) {
 	if known && end.untouched {
 		return
 	}
-	f := c.fault("refs", object.Zero, "git ralph fsck --repair drops it", "%s is the checkpoint of an iteration that is over", name)
+	f := c.fault("refs", object.Zero, "git ralph fsck --repair drops it",
+		"%s is the checkpoint of an iteration that is over", name)
 	if c.repair && known {
 		if err := c.j.Repo.UpdateRefs("", gitstate.RefUpdate{Name: name, Old: id}); err != nil {
 			f.Hint = err.Error()
@@ -307,14 +316,16 @@ func (c *checkup) notes(ctx context.Context) error {
 	if !at.IsZero() {
 		commit, err := c.j.Repo.Store.ReadCommit(at)
 		if err != nil {
-			c.fault("notes", object.Zero, "git update-ref -d "+gitstate.NotesRef+", then git ralph fsck --repair", "the notes cannot be read: %v", err)
+			c.fault("notes", object.Zero, "git update-ref -d "+gitstate.NotesRef+", then git ralph fsck --repair",
+				"the notes cannot be read: %v", err)
 			return nil
 		}
 		tree = commit.Tree
 	}
 	book, err := notes.OpenNotes(c.j.Repo.Store, tree)
 	if err != nil {
-		c.fault("notes", object.Zero, "git update-ref -d "+gitstate.NotesRef+", then git ralph fsck --repair", "the notes cannot be read: %v", err)
+		c.fault("notes", object.Zero, "git update-ref -d "+gitstate.NotesRef+", then git ralph fsck --repair",
+			"the notes cannot be read: %v", err)
 		return nil
 	}
 	texts, found := map[object.ID]string{}, []int{}
@@ -342,7 +353,8 @@ func (c *checkup) notes(ctx context.Context) error {
 			what = "has another note than its entry makes"
 		}
 		found = append(found, len(c.doc.Faults))
-		c.fault("notes", object.Zero, "git ralph fsck --repair writes it again", "commit %s of iteration %d %s", e.commit[:12], e.iteration, what)
+		c.fault("notes", object.Zero, "git ralph fsck --repair writes it again", "commit %s of iteration %d %s",
+			e.commit[:12], e.iteration, what)
 		if c.repair {
 			whole, err := c.j.Read(e.entry)
 			if err != nil {
@@ -385,11 +397,13 @@ func (c *checkup) locks(context.Context) error {
 			c.fault("locks", object.Zero, "when no git process runs: rm "+l.Path, "%s is locked: %s", name, l.Why)
 			continue
 		}
-		f := c.fault("locks", object.Zero, "git ralph fsck --repair, or any command that writes, removes it", "%s is locked by a process that is dead", name)
+		f := c.fault("locks", object.Zero, "git ralph fsck --repair, or any command that writes, removes it",
+			"%s is locked by a process that is dead", name)
 		f.Repaired = removed[l.Path]
 	}
 	if _, err := os.Lstat(filepath.Join(c.j.Repo.Dir(), "intent")); err == nil {
-		c.fault("locks", object.Zero, "git ralph start, or any command that writes, finishes it", "a keep was cut short by a crash")
+		c.fault("locks", object.Zero, "git ralph start, or any command that writes, finishes it",
+			"a keep was cut short by a crash")
 	}
 	return nil
 }
@@ -417,7 +431,8 @@ func (c *checkup) objects(ctx context.Context) error {
 				continue
 			}
 			if bad++; bad <= 20 {
-				c.fault("objects", object.Zero, "git fsck names everything that is damaged; another clone may have it whole", "%s: %s", names[i],
+				c.fault("objects", object.Zero,
+					"git fsck names everything that is damaged; another clone may have it whole", "%s: %s", names[i],
 					strings.TrimSuffix(err.Error(), ": "+ids[i].String()))
 			}
 		}
@@ -438,7 +453,8 @@ func (c *checkup) objects(ctx context.Context) error {
 	check()
 	r.Close()
 	if err := <-walked; err != nil && ctx.Err() == nil {
-		c.fault("objects", object.Zero, "git fsck names what is missing or damaged", "git cannot walk what our refs reach: %v", err)
+		c.fault("objects", object.Zero, "git fsck names what is missing or damaged",
+			"git cannot walk what our refs reach: %v", err)
 	}
 	if bad > 20 {
 		c.fault("objects", object.Zero, "git fsck", "%d more objects are damaged", bad-20)

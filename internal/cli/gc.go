@@ -102,7 +102,8 @@ func (c *GCCmd) Run(a *App) error {
 	if c.DryRun {
 		what = "this would remove"
 	}
-	a.printf("%s the evidence of %s, %s, %s, %s\n", what, plural(d.Evidence, "iteration"), plural(d.Checkpoints, "checkpoint"),
+	a.printf("%s the evidence of %s, %s, %s, %s\n", what, plural(d.Evidence, "iteration"),
+		plural(d.Checkpoints, "checkpoint"),
 		plural(d.Homes, "home folder"), plural(d.Checkouts, "checkout"))
 	if len(d.Aside) > 0 && !c.Aside {
 		a.printf("moved aside and kept, --aside removes them: %s\n", strings.Join(d.Aside, ", "))

@@ -24,7 +24,8 @@ func (a *App) gitSecrets(box loop.Sandbox) (names string, covered bool) {
 	if err != nil {
 		home = ""
 	}
-	found := sandbox.GitSecrets(sandbox.Spec{Worktree: repo.Root, GitDirs: []string{repo.GitDir, repo.CommonDir}, Home: home}, a.Env)
+	found := sandbox.GitSecrets(sandbox.Spec{Worktree: repo.Root, GitDirs: []string{repo.GitDir, repo.CommonDir},
+		Home: home}, a.Env)
 	var list []string
 	for _, s := range found {
 		file := s.File

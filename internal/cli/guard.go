@@ -28,7 +28,8 @@ func (c *GuardCmd) Run(a *App) error {
 		words = words[1:]
 	}
 	if c.JSONL == (len(words) > 0) {
-		return usage("git ralph guard -- 'git push', or git ralph guard --jsonl < commands.jsonl", "name one command, or say --jsonl")
+		return usage("git ralph guard -- 'git push', or git ralph guard --jsonl < commands.jsonl",
+			"name one command, or say --jsonl")
 	}
 	p, err := a.guardPolicy()
 	if err != nil {

@@ -55,7 +55,8 @@ func (c *HandoffCmd) now(a *App) error {
 	n := 0
 	_, changed, err := a.change(func(s state.State) (state.Event, error) {
 		if s.Run.Current == nil {
-			return state.Event{}, gitstate.Hint(1, "git ralph status shows what the loop does", "no iteration is in work at this moment")
+			return state.Event{}, gitstate.Hint(1, "git ralph status shows what the loop does",
+				"no iteration is in work at this moment")
 		}
 		n = s.Run.Current.Iteration
 		if s.Run.AskHandoff == n {
@@ -124,7 +125,10 @@ func (a *App) handoffText(rec notes.Record) {
 	section("tests added", len(h.TestsAdded), func(i int) string {
 		return h.TestsAdded[i].File + ": " + strings.Join(h.TestsAdded[i].TestNames, ", ")
 	})
-	section("files", len(h.FilesTouched), func(i int) string { return h.FilesTouched[i].Action + " " + h.FilesTouched[i].Path })
+	section("files", len(h.FilesTouched), func(i int) string {
+		return h.FilesTouched[i].Action + " " +
+			h.FilesTouched[i].Path
+	})
 	section("research wanted", len(h.RequestResearch), func(i int) string { return h.RequestResearch[i] })
 	if r := h.RequestHumanReview; r != nil && r.Needed {
 		a.printf("\n%s %s\n", a.colour(a.Out, "33", "a person shall look at it:"), r.Reason)

@@ -49,7 +49,8 @@ func (c *HistoryCmd) Run(a *App) error {
 			for i := len(ev.Result.Runs) - 1; i >= 0; i-- {
 				r := ev.Result.Runs[i]
 				if c.Role == "" || c.Role == r.Role {
-					found = append(found, historyDoc{Iteration: ev.Iteration, Task: ev.Task, Phase: ev.Phase, agentDoc: describeRun(r), Time: ev.Time.UTC()})
+					found = append(found, historyDoc{Iteration: ev.Iteration, Task: ev.Task, Phase: ev.Phase,
+						agentDoc: describeRun(r), Time: ev.Time.UTC()})
 				}
 			}
 		case ev.Sess != nil && ev.Sess.Action == "begin":
@@ -92,7 +93,8 @@ func (c *HistoryCmd) Run(a *App) error {
 		if d.Cost != nil {
 			cost = "$" + d.Cost.String()
 		}
-		rows = append(rows, []string{strconv.Itoa(d.Session), strconv.Itoa(d.Iteration), d.Role, what, orDash(d.Model), d.Outcome, orDash(d.Reason),
+		rows = append(rows, []string{strconv.Itoa(d.Session), strconv.Itoa(d.Iteration), d.Role, what, orDash(d.Model),
+			d.Outcome, orDash(d.Reason),
 			duration(d.DurationMs), thousands(d.Tokens.Total), cost, orDash(clip(d.SessionID, 12))})
 	}
 	table(a.Out, rows)

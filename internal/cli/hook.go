@@ -191,7 +191,8 @@ func changedGitEnv(env []string) []string {
 		switch {
 		case name == "GIT_SSL_CAINFO", name == "GIT_SSL_CAPATH":
 			return true
-		case name == "GIT_CONFIG_COUNT", strings.HasPrefix(name, "GIT_CONFIG_KEY_"), strings.HasPrefix(name, "GIT_CONFIG_VALUE_"):
+		case name == "GIT_CONFIG_COUNT", strings.HasPrefix(name, "GIT_CONFIG_KEY_"),
+			strings.HasPrefix(name, "GIT_CONFIG_VALUE_"):
 			return ours
 		}
 		return false

@@ -30,7 +30,8 @@ func policyFile(t testing.TB, dir string) string {
 }
 
 func bashEvent(command string) string {
-	return `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"` + command + `"},"cwd":"/srv/app"}`
+	return `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"` + command +
+		`"},"cwd":"/srv/app"}`
 }
 
 // TestHookFailsClosed: a client lets a tool run when its hook ends in any other
@@ -79,7 +80,8 @@ func TestHookFailsClosed(t *testing.T) {
 	// Standard input that breaks off.
 	var out, errs bytes.Buffer
 	in := iotest.TimeoutReader(strings.NewReader(bashEvent("git status")))
-	if exit := hook([]string{"git-ralph", "hook", "claude"}, []string{loop.PolicyVar + "=" + good}, iotest.OneByteReader(in), &out, &errs); exit != 2 {
+	if exit := hook([]string{"git-ralph", "hook", "claude"}, []string{loop.PolicyVar + "=" + good},
+		iotest.OneByteReader(in), &out, &errs); exit != 2 {
 		t.Errorf("an event that breaks off: exit %d", exit)
 	}
 }
@@ -103,14 +105,17 @@ func TestPolicyOfTheRunComesFirst(t *testing.T) {
 	if err != nil || p.Worktree != "/srv/app" {
 		t.Errorf("got %+v, %v", p, err)
 	}
-	if p, err = readPolicy(runFolder("/nowhere/bin/git-ralph"), []string{loop.PolicyVar + "=" + forged}); err != nil || p.Worktree != "/elsewhere" {
+	if p, err = readPolicy(runFolder("/nowhere/bin/git-ralph"), []string{loop.PolicyVar + "=" + forged}); err != nil ||
+		p.Worktree != "/elsewhere" {
 		t.Errorf("outside a folder of a run the variable counts: %+v, %v", p, err)
 	}
 }
 
 func TestChangedGitEnv(t *testing.T) {
-	ours := []string{"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=credential.helper", "GIT_CONFIG_VALUE_0=", "GIT_CONFIG_KEY_1=credential.helper", "GIT_CONFIG_VALUE_1="}
-	if got := changedGitEnv(append(slices.Clone(ours), "GIT_SSL_CAINFO=/etc/ca", "A=b")); !slices.Equal(got, []string{"A=b"}) {
+	ours := []string{"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=credential.helper", "GIT_CONFIG_VALUE_0=",
+		"GIT_CONFIG_KEY_1=credential.helper", "GIT_CONFIG_VALUE_1="}
+	if got := changedGitEnv(append(slices.Clone(ours), "GIT_SSL_CAINFO=/etc/ca", "A=b")); !slices.Equal(got,
+		[]string{"A=b"}) {
 		t.Errorf("the harness's own settings are judged: %q", got)
 	}
 	for why, change := range map[string]string{

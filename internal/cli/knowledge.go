@@ -50,7 +50,8 @@ func (c *KnowledgeListCmd) Run(a *App) error {
 			}
 		}
 	}
-	return a.listKnowledge(shown, c.JSON, "nothing is known yet: agents add what they learn, and git ralph knowledge add does")
+	return a.listKnowledge(shown, c.JSON,
+		"nothing is known yet: agents add what they learn, and git ralph knowledge add does")
 }
 
 func (a *App) listKnowledge(shown []notes.Knowledge, asJSON bool, none string) error {
@@ -97,7 +98,8 @@ func findKnowledge(all []notes.Knowledge, id string) (notes.Knowledge, error) {
 	}
 	var near []string
 	for _, k := range all {
-		if strings.Contains(strings.ToLower(k.ID), strings.ToLower(id)) || distance(strings.ToLower(k.ID), strings.ToLower(id)) <= 3 {
+		if strings.Contains(strings.ToLower(k.ID), strings.ToLower(id)) ||
+			distance(strings.ToLower(k.ID), strings.ToLower(id)) <= 3 {
 			near = append(near, k.ID)
 		}
 	}
@@ -201,7 +203,8 @@ func (c *KnowledgeSupersedeCmd) Run(a *App) error {
 	if !old.Live() {
 		return gitstate.Hint(1, "git ralph knowledge show "+old.ID, "%s is superseded already", old.ID)
 	}
-	return a.putKnowledge(notes.Put{Type: string(t), Slug: c.Slug, Tags: old.Tags, Supersedes: []string{old.ID}}, c.Text, old.Task)
+	return a.putKnowledge(notes.Put{Type: string(t), Slug: c.Slug, Tags: old.Tags, Supersedes: []string{old.ID}},
+		c.Text, old.Task)
 }
 
 // putKnowledge records one entry of a person.
@@ -239,7 +242,8 @@ func (a *App) putKnowledge(p notes.Put, words []string, task string) error {
 		if err := notes.CheckKnowledge(s.Knowledge, []notes.Knowledge{k}); err != nil {
 			return state.Event{}, err
 		}
-		return state.Event{Type: state.EvKnowledge, Knowledge: &state.KnowledgeChange{Add: []notes.Knowledge{k}, Source: "person"}}, nil
+		return state.Event{Type: state.EvKnowledge, Knowledge: &state.KnowledgeChange{Add: []notes.Knowledge{k},
+			Source: "person"}}, nil
 	})
 	if err != nil {
 		return err
@@ -299,7 +303,8 @@ func (c *KnowledgePromoteCmd) Run(a *App) error {
 		return gitstate.Hint(1, "git ralph knowledge show "+k.ID, "%s is superseded", k.ID)
 	}
 	if h, alive := a.journal.Repo.BranchHolder(a.journal.Branch); alive {
-		return gitstate.Hint(7, "git ralph pause, or wait for the end", "process %d is working in this worktree; a change now would count as the agent's", h.Pid)
+		return gitstate.Hint(7, "git ralph pause, or wait for the end",
+			"process %d is working in this worktree; a change now would count as the agent's", h.Pid)
 	}
 	file := filepath.Join(a.repo.Root, "AGENTS.md")
 	mode := fs.FileMode(0o644)
@@ -327,6 +332,7 @@ func (c *KnowledgePromoteCmd) Run(a *App) error {
 	if err := gitstate.WriteFile(file, text, mode); err != nil {
 		return err
 	}
-	a.printf("wrote %s to AGENTS.md under %q; it is yours to commit\n", k.ID, strings.TrimPrefix(notes.PromotedHeading, "## "))
+	a.printf("wrote %s to AGENTS.md under %q; it is yours to commit\n", k.ID,
+		strings.TrimPrefix(notes.PromotedHeading, "## "))
 	return nil
 }

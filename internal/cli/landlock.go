@@ -17,7 +17,8 @@ import (
 func waysOut(r sandbox.Report) []string {
 	var out []string
 	if r.Mechanism == sandbox.Landlock {
-		out = append(out, "git ralph start --worktree: in a linked worktree Landlock keeps the agent from git; git ralph doctor in it says what that leaves open")
+		out = append(out,
+			"git ralph start --worktree: in a linked worktree Landlock keeps the agent from git; git ralph doctor in it says what that leaves open")
 	}
 	return append(out, "in a container allow user namespaces, for example --security-opt seccomp=unconfined",
 		"guard.sandbox = \"off\" in ralph.toml, or RALPH_GUARD_SANDBOX=off: what the agent does to git is then noticed, not prevented")
@@ -27,8 +28,10 @@ func waysOut(r sandbox.Report) []string {
 // refused. What Landlock cannot keep is refused by name.
 func (a *App) landlocked(b *boundary, repo *gitstate.Repo) (loop.Sandbox, error) {
 	if n := b.set.Guard.Network; n != "" && n != string(sandbox.NetworkOpen) {
-		return nil, gitstate.Hint(8, "network = \"open\" under [guard] in ralph.toml, or RALPH_GUARD_NETWORK=open; or allow user namespaces",
-			"landlock cannot keep checks to guard.network = %q", n)
+		return nil,
+			gitstate.Hint(8,
+				"network = \"open\" under [guard] in ralph.toml, or RALPH_GUARD_NETWORK=open; or allow user namespaces",
+				"landlock cannot keep checks to guard.network = %q", n)
 	}
 	var err error
 	if b.runs, err = cacheFolder("runs"); err != nil {

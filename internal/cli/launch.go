@@ -96,7 +96,8 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	l := w.loop
 	l.Engine = e
 	if was, is := snap.State.Run.Sandbox, l.Sandbox.Mechanism(); was != "" && was != is {
-		a.warn("the last session ran with the sandbox %s, this one runs with %s: %s", was, is, sandboxLine(is, set.Guard.Sockets))
+		a.warn("the last session ran with the sandbox %s, this one runs with %s: %s", was, is,
+			sandboxLine(is, set.Guard.Sockets))
 	}
 	if a.linked != nil && a.typed != "" && !c.flags.JSON && !c.quiet {
 		a.printf("working in %s on %s; git ralph -C %s status shows it\n", a.linked.Root, a.linked.Branch, a.linked.Root)
@@ -157,7 +158,8 @@ func (a *App) setupPrompt(set *config.Resolved, root string) (string, error) {
 		err = fmt.Errorf("%s is empty", name)
 	}
 	if err != nil {
-		return "", gitstate.Hint(8, "write the file, or set setup_prompt = \"\" under [project] in ralph.toml", "read project.setup_prompt: %w", err)
+		return "", gitstate.Hint(8, "write the file, or set setup_prompt = \"\" under [project] in ralph.toml",
+			"read project.setup_prompt: %w", err)
 	}
 	return string(data), nil
 }
@@ -169,14 +171,17 @@ func (a *App) waiting(s state.State, set *config.Resolved, yes bool) error {
 	switch {
 	case s.Run.PauseAsked:
 		return gitstate.Hint(6, "git ralph resume, then the same again", "the run is paused")
-	case s.Run.Status == state.NeedsReview && yes && (s.Run.Phase == state.Discovery || s.Run.Phase == state.Planning) && s.Run.PhaseDone:
+	case s.Run.Status == state.NeedsReview && yes && (s.Run.Phase == state.Discovery ||
+		s.Run.Phase == state.Planning) && s.Run.PhaseDone:
 		return a.recordOperator(state.Operator{Command: "approve"})
 	case s.Run.Status == state.NeedsReview && strings.HasPrefix(s.Run.Reason, state.SetAside):
 		return a.asideError(s)
 	case s.Run.Status == state.NeedsReview:
-		return gitstate.Hint(6, "look at it, then git ralph approve or git ralph reject \"why\"", "the run waits for a person: %s", s.Run.Reason)
+		return gitstate.Hint(6, "look at it, then git ralph approve or git ralph reject \"why\"",
+			"the run waits for a person: %s", s.Run.Reason)
 	case breakerHolds(s.Run.Breaker, a.journal.Now()):
-		return gitstate.Hint(5, "git ralph log shows why; git ralph resume allows one attempt", "the circuit breaker is open: %s", s.Run.Breaker.Reason)
+		return gitstate.Hint(5, "git ralph log shows why; git ralph resume allows one attempt",
+			"the circuit breaker is open: %s", s.Run.Breaker.Reason)
 	}
 	return nil
 }
@@ -220,7 +225,8 @@ func (a *App) sentence(words []string) (string, error) {
 		}
 	}
 	if len(text) > maxSentence {
-		return "", usage("put the details into files of the project and name them", "a request of %d bytes is too long; at most %d KiB", len(text), maxSentence>>10)
+		return "", usage("put the details into files of the project and name them",
+			"a request of %d bytes is too long; at most %d KiB", len(text), maxSentence>>10)
 	}
 	return text, nil
 }

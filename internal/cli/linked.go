@@ -45,7 +45,8 @@ func (a *App) enterLinked(f *RunFlags, begin bool) error {
 		return err
 	}
 	if of, ok := strings.CutPrefix(j.Branch, gitstate.LinkedBranch("")); ok {
-		return gitstate.Hint(8, "git switch "+of+" and again; or without --worktree", "%s is the branch of a linked worktree itself", j.Branch)
+		return gitstate.Hint(8, "git switch "+of+" and again; or without --worktree",
+			"%s is the branch of a linked worktree itself", j.Branch)
 	}
 	held, err := repo.LockBranch(gitstate.LinkedBranch(j.Branch))
 	if err != nil {
@@ -178,7 +179,8 @@ func linkedPlace(repo *gitstate.Repo, branch string) (string, error) {
 	}
 	for _, in := range []string{repo.Root, repo.CommonDir} {
 		if rel, err := filepath.Rel(in, base); err == nil && filepath.IsLocal(rel) {
-			return "", gitstate.Hint(8, "set XDG_CACHE_HOME to a folder outside of it", "the user's cache folder lies in this repository: a worktree in a worktree would be part of it")
+			return "", gitstate.Hint(8, "set XDG_CACHE_HOME to a folder outside of it",
+				"the user's cache folder lies in this repository: a worktree in a worktree would be part of it")
 		}
 	}
 	return repo.LinkedPlace(base, branch), nil
@@ -228,7 +230,8 @@ func (a *App) moveTo(repo *gitstate.Repo, l gitstate.Linked, f *RunFlags) error 
 func (a *App) linkedBranch(repo *gitstate.Repo) error {
 	branch, _, err := repo.Head(a.Ctx)
 	if err == nil && branch != a.linked.Branch {
-		err = gitstate.Hint(8, fmt.Sprintf("git -C %s switch %s", repo.Root, a.linked.Branch), "the linked worktree %s is on %s", repo.Root, branch)
+		err = gitstate.Hint(8, fmt.Sprintf("git -C %s switch %s", repo.Root, a.linked.Branch),
+			"the linked worktree %s is on %s", repo.Root, branch)
 	}
 	return err
 }
@@ -378,11 +381,13 @@ func (a *App) broughtOver(ctx context.Context, j *journal.Journal) error {
 		return err
 	}
 	if code.Ahead > 0 {
-		a.warn("%s has %s of its linked worktree that %s does not have (%s)", l.Branch, plural(code.Ahead, "commit"), j.Branch, strings.Join(wayHome(l, code), " && "))
+		a.warn("%s has %s of its linked worktree that %s does not have (%s)", l.Branch, plural(code.Ahead, "commit"),
+			j.Branch, strings.Join(wayHome(l, code), " && "))
 		return nil
 	}
 	if words.Behind > 0 {
 		return nil // both went on: a person has decided
 	}
-	return gitstate.Hint(8, "git ralph adopt "+l.Branch, "%s has the work of %s and not its journal: its tasks would be done again", j.Branch, l.Branch)
+	return gitstate.Hint(8, "git ralph adopt "+l.Branch,
+		"%s has the work of %s and not its journal: its tasks would be done again", j.Branch, l.Branch)
 }

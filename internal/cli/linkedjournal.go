@@ -63,13 +63,15 @@ func (d *linkedDoc) rows(branch string, now time.Time) [][]string {
 		return nil
 	}
 	if d.here {
-		return [][]string{{"  worktree", fmt.Sprintf("linked, for %s: %s that it does not have", d.Of, plural(d.Ahead, "commit"))}}
+		return [][]string{{"  worktree", fmt.Sprintf("linked, for %s: %s that it does not have", d.Of,
+			plural(d.Ahead, "commit"))}}
 	}
 	what := fmt.Sprintf("%s, iteration %d", d.Status, d.Iteration)
 	if d.Running != nil {
 		what += fmt.Sprintf(", process %d since %s", d.Running.PID, ago(d.Running.Since, now))
 	}
-	return [][]string{{"  beside it", fmt.Sprintf("%s in %s: %s; %s that %s does not have", d.Branch, d.Worktree, what, plural(d.Ahead, "commit"), branch)},
+	return [][]string{{"  beside it", fmt.Sprintf("%s in %s: %s; %s that %s does not have", d.Branch, d.Worktree, what,
+		plural(d.Ahead, "commit"), branch)},
 		{"", "git ralph -C " + d.Worktree + " status"}}
 }
 
@@ -163,13 +165,16 @@ func (c *AdoptCmd) goOn(a *App, j *journal.Journal, tip object.ID, o orphan) err
 		if older {
 			return c.tell(a, j, nil, false)
 		}
-		return gitstate.Hint(1, fmt.Sprintf("git log %s..%s shows what only the other one has; its tasks: git ralph -C its worktree export", tip.String()[:12], o.snap.Tip.String()[:12]),
+		return gitstate.Hint(1, fmt.Sprintf(
+			"git log %s..%s shows what only the other one has; its tasks: git ralph -C its worktree export",
+			tip.String()[:12], o.snap.Tip.String()[:12]),
 			"the journals of %s and of %s went on apart", j.Branch, o.label())
 	}
 	if o.ref == "" {
 		var he *gitstate.HintError
 		if err := loop.CheckJournal(a.Ctx, j.Repo, j, o.snap.State); errors.As(err, &he) {
-			return gitstate.Hint(1, "git merge --ff-only "+o.name+", then again", "%s does not have the work of %s yet", j.Branch, o.name)
+			return gitstate.Hint(1, "git merge --ff-only "+o.name+", then again", "%s does not have the work of %s yet",
+				j.Branch, o.name)
 		} else if err != nil {
 			return err
 		}

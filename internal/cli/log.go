@@ -52,7 +52,8 @@ type entryDoc struct {
 // describeEntry makes the document of one entry.
 func describeEntry(e journal.Entry) entryDoc {
 	ev := e.Event
-	d := entryDoc{Entry: e.ID.String(), Event: ev.Type, Iteration: ev.Iteration, Task: ev.Task, Attempt: ev.Attempt, Time: ev.Time.UTC()}
+	d := entryDoc{Entry: e.ID.String(), Event: ev.Type, Iteration: ev.Iteration, Task: ev.Task, Attempt: ev.Attempt,
+		Time: ev.Time.UTC()}
 	_, d.Summary, _ = strings.Cut(subject(e), ": ")
 	if d.Summary == "" {
 		d.Summary = subject(e)
@@ -61,7 +62,8 @@ func describeEntry(e journal.Entry) entryDoc {
 	case ev.Result != nil:
 		r := ev.Result
 		d.Verdict, d.Reason, d.Summary, d.Commit = r.Verdict, strings.Join(r.Reasons, "; "), r.Summary, r.Commit
-		d.Agent, d.Tokens, d.Cost, d.DurationMs = strings.TrimSpace(r.Agent+" "+r.Model), countTokens(r.Tokens), costOrNil(r.CostMicro), r.DurationMs
+		d.Agent, d.Tokens, d.Cost, d.DurationMs = strings.TrimSpace(r.Agent+" "+r.Model), countTokens(r.Tokens),
+			costOrNil(r.CostMicro), r.DurationMs
 		d.Outcome, d.Turns, d.APICalls = r.Outcome, r.Turns, r.APICalls
 		if r.Evidence != "" {
 			d.Evidence = &r.Evidence
@@ -169,7 +171,8 @@ func (c *LogCmd) Run(a *App) error {
 	n := 0
 	err = a.journal.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
 		ev := e.Event
-		if len(want) > 0 && !want[ev.Type] || c.Iteration > 0 && ev.Iteration != c.Iteration || c.Task != "" && !concerns(ev, plan.TaskID(c.Task)) {
+		if len(want) > 0 && !want[ev.Type] || c.Iteration > 0 && ev.Iteration != c.Iteration || c.Task != "" &&
+			!concerns(ev, plan.TaskID(c.Task)) {
 			return true, nil
 		}
 		n++
@@ -241,8 +244,10 @@ func (a *App) logRow(e journal.Entry) []string {
 		a.colour(a.Out, code, text), a.colour(a.Out, "2", more)}
 }
 
-var events = []state.EventType{state.EvInit, state.EvPhase, state.EvPlan, state.EvAmend, state.EvTask, state.EvStart, state.EvIteration,
-	state.EvKnowledge, state.EvOperator, state.EvBreaker, state.EvHalt, state.EvSession, state.EvMerge, state.EvRewind, state.EvClaim,
+var events = []state.EventType{state.EvInit, state.EvPhase, state.EvPlan, state.EvAmend, state.EvTask, state.EvStart,
+	state.EvIteration,
+	state.EvKnowledge, state.EvOperator, state.EvBreaker, state.EvHalt, state.EvSession, state.EvMerge, state.EvRewind,
+	state.EvClaim,
 	state.EvQuestion, state.EvContext, state.EvStuck, state.EvPass, state.EvBaseline, state.EvReport}
 
 func knownEvent(t state.EventType) bool {

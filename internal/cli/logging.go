@@ -63,6 +63,7 @@ func (a *App) appendLog(kind, text string) error {
 		return err
 	}
 	defer f.Close()
-	_, err = fmt.Fprintf(f, "%s %s: %s\n", time.Now().UTC().Format(time.RFC3339Nano), kind, strings.ReplaceAll(text, "\n", "\n    "))
+	_, err = fmt.Fprintf(f, "%s %s: %s\n", time.Now().UTC().Format(time.RFC3339Nano), kind,
+		strings.ReplaceAll(text, "\n", "\n    "))
 	return err
 }

@@ -16,17 +16,22 @@ func TestKeepLogin(t *testing.T) {
 		{"the client renewed its login", "claude",
 			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":"max"}}`,
 			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":"max"}}`},
-		{"another driver has no login file", "command", `{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null}}`, old},
-		{"a field more", "claude", `{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null,"apiKeyHelper":"sh x"}}`, old},
+		{"another driver has no login file", "command",
+			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null}}`, old},
+		{"a field more", "claude",
+			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null,"apiKeyHelper":"sh x"}}`, old},
 		{"a field less", "claude", `{"claudeAiOauth":{"accessToken":"b"}}`, old},
-		{"a field emptied", "claude", `{"claudeAiOauth":{"accessToken":"","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null}}`, old},
-		{"another kind of value", "claude", `{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":"2","scopes":["x"],"subscriptionType":null}}`, old},
+		{"a field emptied", "claude",
+			`{"claudeAiOauth":{"accessToken":"","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null}}`, old},
+		{"another kind of value", "claude",
+			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":"2","scopes":["x"],"subscriptionType":null}}`, old},
 		{"no JSON", "claude", `logged out`, old},
 		{"something else altogether", "claude", `[]`, old},
 	} {
 		dir := t.TempDir()
 		home, upper := filepath.Join(dir, "home"), filepath.Join(dir, "upper")
-		file, inside := filepath.Join(home, ".claude/.credentials.json"), filepath.Join(upper, "upper/.claude/.credentials.json")
+		file, inside := filepath.Join(home, ".claude/.credentials.json"),
+			filepath.Join(upper, "upper/.claude/.credentials.json")
 		for path, text := range map[string]string{file: old, inside: c.renewed} {
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				t.Fatal(err)
@@ -41,7 +46,8 @@ func TestKeepLogin(t *testing.T) {
 		}
 		set := &config.Resolved{}
 		set.Agent.Driver = c.driver
-		b := &boundary{report: sandbox.Report{Mechanism: sandbox.Namespaces}, base: sandbox.Spec{Home: home}, set: set, uppers: map[bool]string{true: upper}}
+		b := &boundary{report: sandbox.Report{Mechanism: sandbox.Namespaces}, base: sandbox.Spec{Home: home}, set: set,
+			uppers: map[bool]string{true: upper}}
 		if err := b.KeepLogin(); err != nil {
 			t.Errorf("%s: %v", c.why, err)
 		}

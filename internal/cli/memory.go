@@ -44,7 +44,8 @@ func (c *MemoryCmd) Run(a *App) error {
 		return err
 	}
 	s := snap.State
-	d := memoryDoc{Limit: set.Context.MemoryChars, Texts: []memoryTextDoc{}, Handoffs: len(s.Recent), Knowledge: map[string]int{"superseded": 0}, Guidance: len(s.Guidance)}
+	d := memoryDoc{Limit: set.Context.MemoryChars, Texts: []memoryTextDoc{}, Handoffs: len(s.Recent),
+		Knowledge: map[string]int{"superseded": 0}, Guidance: len(s.Guidance)}
 	d.Active = agentctx.ActiveMemory(s, agentctx.Options{MemoryChars: set.Context.MemoryChars})
 	d.Chars = utf8.RuneCountInString(d.Active)
 	for name, text := range s.Memory {
@@ -64,7 +65,8 @@ func (c *MemoryCmd) Run(a *App) error {
 	case c.Stats:
 		rows := [][]string{{"active memory", fmt.Sprintf("%d of %d characters", d.Chars, d.Limit)}}
 		for _, t := range d.Texts {
-			rows = append(rows, []string{"memory of the " + strings.ReplaceAll(t.Name, "-", " "), fmt.Sprintf("%d characters", t.Chars)})
+			rows = append(rows, []string{"memory of the " + strings.ReplaceAll(t.Name, "-", " "),
+				fmt.Sprintf("%d characters", t.Chars)})
 		}
 		rows = append(rows, []string{"recent handoffs", fmt.Sprint(d.Handoffs)})
 		var parts []string

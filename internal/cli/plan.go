@@ -97,7 +97,8 @@ func (c *ArchiveCmd) Run(a *App) error {
 	var before plan.Plan
 	_, changed, err := a.changeTasks(func(s state.State) (state.Event, error) {
 		if s.Run.Current != nil {
-			return state.Event{}, gitstate.Hint(1, "git ralph stop ends the run after this iteration", "an iteration is being worked on")
+			return state.Event{}, gitstate.Hint(1, "git ralph stop ends the run after this iteration",
+				"an iteration is being worked on")
 		}
 		after, ids := plan.Archive(s.Plan)
 		before, gone = s.Plan, ids

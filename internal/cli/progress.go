@@ -60,13 +60,16 @@ func (c *ProgressCmd) Run(a *App) error {
 		return err
 	}
 	s := snap.State
-	d := progressDoc{Phase: s.Run.Phase, Percent: s.Plan.PercentComplete(), Tasks: s.Plan.Counts(), Iterations: s.Run.Iteration,
-		Completed: []completedDoc{}, InProgress: []plan.TaskID{}, Runnable: list(s.Plan.Runnable()), Waiting: list(s.Plan.Blockers())}
+	d := progressDoc{Phase: s.Run.Phase, Percent: s.Plan.PercentComplete(), Tasks: s.Plan.Counts(),
+		Iterations: s.Run.Iteration,
+		Completed:  []completedDoc{}, InProgress: []plan.TaskID{}, Runnable: list(s.Plan.Runnable()),
+		Waiting: list(s.Plan.Blockers())}
 	d.Next, _ = plan.Next(s.Plan)
 	for _, t := range s.Plan.Tasks {
 		switch t.Status {
 		case plan.Done:
-			d.Completed = append(d.Completed, completedDoc{t.ID, t.Title, t.CompletedAt, t.Attempts, t.ActualTokens, dollars(t.CostMicroUSD)})
+			d.Completed = append(d.Completed, completedDoc{t.ID, t.Title, t.CompletedAt, t.Attempts, t.ActualTokens,
+				dollars(t.CostMicroUSD)})
 		case plan.InProgress:
 			d.InProgress = append(d.InProgress, t.ID)
 		}
@@ -92,7 +95,8 @@ func (c *ProgressCmd) Run(a *App) error {
 	if pace != "" {
 		pace = "\n" + pace
 	}
-	a.printf("%s%s %d %%\n%s%s\n", a.colour(a.Out, "32", strings.Repeat("█", full)), a.colour(a.Out, "2", strings.Repeat("░", width-full)), d.Percent, countLine(s.Plan), pace)
+	a.printf("%s%s %d %%\n%s%s\n", a.colour(a.Out, "32", strings.Repeat("█", full)),
+		a.colour(a.Out, "2", strings.Repeat("░", width-full)), d.Percent, countLine(s.Plan), pace)
 	if len(d.Completed) > 0 {
 		a.printf("\n%s\n", a.colour(a.Out, "1", "done"))
 		var rows [][]string
@@ -107,7 +111,8 @@ func (c *ProgressCmd) Run(a *App) error {
 			if t.Attempts > 0 {
 				used = strings.TrimPrefix(used+", "+plural(t.Attempts, "failed attempt"), ", ")
 			}
-			rows = append(rows, []string{a.colour(a.Out, "32", "✓"), string(t.ID), clip(t.Title, 60), when, a.colour(a.Out, "2", used)})
+			rows = append(rows, []string{a.colour(a.Out, "32", "✓"), string(t.ID), clip(t.Title, 60), when,
+				a.colour(a.Out, "2", used)})
 		}
 		table(a.Out, rows)
 	}

@@ -68,7 +68,8 @@ func (c *ResetCmd) Run(a *App) error {
 			return &ExitError{Code: 1, Err: fmt.Errorf("nothing was changed")}
 		}
 	}
-	r := loop.Rewinder{Repo: a.repo, Journal: j, Engine: e, Sign: a.gitBool("commit.gpgsign"), Log: a.warn, Fail: a.failpoint()}
+	r := loop.Rewinder{Repo: a.repo, Journal: j, Engine: e, Sign: a.gitBool("commit.gpgsign"), Log: a.warn,
+		Fail: a.failpoint()}
 	err = r.Reset(a.Ctx, specs, orderOf(snap.State.Plan))
 	var locked *gitstate.IndexLockedError
 	if errors.As(err, &locked) {
@@ -79,7 +80,8 @@ func (c *ResetCmd) Run(a *App) error {
 	if len(specs) > 0 {
 		a.printf("removed by a commit: %s\n", strings.Join(specs, ", "))
 	}
-	a.printf("a new plan begins; what was done stays in history\nnext: git ralph run \"Build …\", or git ralph import FILE\n")
+	a.printf(
+		"a new plan begins; what was done stays in history\nnext: git ralph run \"Build …\", or git ralph import FILE\n")
 	return nil
 }
 

@@ -151,7 +151,9 @@ func (c *RestoreCmd) files(a *App, to object.ID, found []worktree.Saved) error {
 			names = append(names, f.Path)
 		}
 		shown := strings.Join(names[:min(len(names), 10)], ", ")
-		return gitstate.Hint(1, "git stash --include-untracked, or commit them; or --branch NAME, which leaves the worktree alone", "nothing was changed, because these files have changes: %s", shown)
+		return gitstate.Hint(1,
+			"git stash --include-untracked, or commit them; or --branch NAME, which leaves the worktree alone",
+			"nothing was changed, because these files have changes: %s", shown)
 	}
 	if err != nil {
 		return err
@@ -177,7 +179,8 @@ func (c *RestoreCmd) files(a *App, to object.ID, found []worktree.Saved) error {
 
 func (c *RestoreCmd) tell(a *App, r worktree.Report) error {
 	if c.JSON {
-		return a.printJSON(map[string]any{"iteration": c.Number, "before": c.Before, "restored": list(r.Restored), "removed": list(r.Removed)})
+		return a.printJSON(map[string]any{"iteration": c.Number, "before": c.Before, "restored": list(r.Restored),
+			"removed": list(r.Removed)})
 	}
 	what := "left"
 	if c.Before {
@@ -187,7 +190,8 @@ func (c *RestoreCmd) tell(a *App, r worktree.Report) error {
 		a.printf("the worktree is what iteration %d %s already\n", c.Number, what)
 		return nil
 	}
-	a.printf("the worktree is what iteration %d %s: %s written, %d removed\n", c.Number, what, plural(len(r.Restored), "file"), len(r.Removed))
+	a.printf("the worktree is what iteration %d %s: %s written, %d removed\n", c.Number, what,
+		plural(len(r.Restored), "file"), len(r.Removed))
 	c.tellAside(a, r)
 	a.printf("git diff shows it; git restore . && git clean -i takes it back\n")
 	return nil
@@ -196,7 +200,8 @@ func (c *RestoreCmd) tell(a *App, r worktree.Report) error {
 // branch makes a commit of the attempt on top of where it started, and a
 // branch of that.
 func (c *RestoreCmd) branch(a *App, s state.State, e journal.Entry) error {
-	if _, err := a.repo.Git.Line(a.Ctx, "check-ref-format", "--branch", c.Branch); err != nil || strings.HasPrefix(c.Branch, "-") {
+	if _, err := a.repo.Git.Line(a.Ctx, "check-ref-format", "--branch", c.Branch); err != nil ||
+		strings.HasPrefix(c.Branch, "-") {
 		return usage("letters, digits, - and /", "%q is no name of a branch", c.Branch)
 	}
 	ref := gitstate.BranchRef(c.Branch)
@@ -244,7 +249,8 @@ func (c *RestoreCmd) branch(a *App, s state.State, e journal.Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := a.repo.UpdateRefs("ralph: restore iteration "+fmt.Sprint(c.Number), gitstate.RefUpdate{Name: ref, New: id}); err != nil {
+	if err := a.repo.UpdateRefs("ralph: restore iteration "+fmt.Sprint(c.Number),
+		gitstate.RefUpdate{Name: ref, New: id}); err != nil {
 		return fmt.Errorf("make the branch %s: %w", c.Branch, err)
 	}
 	if c.JSON {

@@ -72,7 +72,8 @@ func (c *RewindCmd) Run(a *App) error {
 		return err
 	}
 	if c.JSON {
-		return a.printJSON(map[string]any{"to": what.To, "commit": what.Commit, "reverted": list(what.Reverted), "not_found": list(what.NotFound), "tasks": list(what.Tasks)})
+		return a.printJSON(map[string]any{"to": what.To, "commit": what.Commit, "reverted": list(what.Reverted),
+			"not_found": list(what.NotFound), "tasks": list(what.Tasks)})
 	}
 	c.tell(a, what)
 	return nil
@@ -81,7 +82,8 @@ func (c *RewindCmd) Run(a *App) error {
 // ask says what a rewind takes back, and asks unless nothing shall be done.
 func (c *RewindCmd) ask(a *App, what state.Rewind) bool {
 	if c.DryRun && c.JSON {
-		_ = a.printJSON(map[string]any{"to": what.To, "commit": "", "reverted": list(what.Reverted), "not_found": list(what.NotFound), "tasks": list(what.Tasks), "dry_run": true})
+		_ = a.printJSON(map[string]any{"to": what.To, "commit": "", "reverted": list(what.Reverted),
+			"not_found": list(what.NotFound), "tasks": list(what.Tasks), "dry_run": true})
 		return false
 	}
 	text := "take back what iteration " + joinNumbers(append(what.Reverted, what.NotFound...)) + " kept, by one commit"

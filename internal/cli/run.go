@@ -63,7 +63,8 @@ func (c *RunCmd) Run(a *App) error {
 
 // underway finds out where a run stands, and the course from there. True means
 // that there is nothing to run.
-func (a *App) underway(s state.State, set *config.Resolved, text string, given *answers, f *RunFlags) (bool, loop.Course, error) {
+func (a *App) underway(s state.State, set *config.Resolved, text string, given *answers, f *RunFlags) (bool,
+	loop.Course, error) {
 	if text != "" && (text != s.Run.Request || s.Run.Status == state.Complete) {
 		if s.Run.PauseAsked {
 			return true, loop.Course{}, a.waiting(s, set, f.Yes)
@@ -85,7 +86,8 @@ func (a *App) underway(s state.State, set *config.Resolved, text string, given *
 		if !f.JSON {
 			a.questions(open)
 		}
-		return true, loop.Course{}, gitstate.Hint(6, "git ralph answer "+open[0].ID+" \"…\", or --answers FILE; then git ralph run", "the run waits for answers to %s", plural(len(open), "question"))
+		return true, loop.Course{}, gitstate.Hint(6, "git ralph answer "+open[0].ID+
+			" \"…\", or --answers FILE; then git ralph run", "the run waits for answers to %s", plural(len(open), "question"))
 	}
 	if s.Run.Phase == state.Discovery && s.Run.Request == "" && !s.Run.PhaseDone && len(s.Plan.Tasks) == 0 {
 		specs, err := loop.ReadSpecs(a.repo.Root)
@@ -97,12 +99,17 @@ func (a *App) underway(s state.State, set *config.Resolved, text string, given *
 				return false, loop.Course{Phase: state.Planning}, nil
 			}
 		}
-		return true, loop.Course{}, usage(`git ralph run "Build …"; a plan that exists is read by git ralph import FILE`, "there is nothing to go on with: say what you want")
+		return true, loop.Course{}, usage(
+			`git ralph run "Build …"; a plan that exists is read by git ralph import FILE`,
+			"there is nothing to go on with: say what you want")
 	}
-	gates := loop.Gates{Specs: set.Discovery.Confirm && !f.Yes, Plan: set.Planning.Confirm && !f.Yes, Report: set.Validation.HumanApproval, Rounds: set.Validation.Rounds}
+	gates := loop.Gates{Specs: set.Discovery.Confirm && !f.Yes, Plan: set.Planning.Confirm && !f.Yes,
+		Report: set.Validation.HumanApproval, Rounds: set.Validation.Rounds}
 	if d := loop.DecidePhase(s, gates); d.Kind == loop.Halt && d.Status == state.Complete {
 		if f.JSON {
-			return true, loop.Course{}, a.printLine(loop.Live{Time: a.journal.Now(), Event: "end", Message: strings.TrimSuffix("complete: "+d.Reason, ": "), Data: map[string]any{"status": state.Complete, "reason": d.Reason}})
+			return true, loop.Course{}, a.printLine(loop.Live{Time: a.journal.Now(), Event: "end",
+				Message: strings.TrimSuffix("complete: "+d.Reason, ": "),
+				Data:    map[string]any{"status": state.Complete, "reason": d.Reason}})
 		}
 		a.printf("complete: %s; nothing to do\n", cmp.Or(d.Reason, "the work is validated"))
 		return true, loop.Course{}, nil

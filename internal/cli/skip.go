@@ -71,7 +71,8 @@ func taskEvent(ids []plan.TaskID, action string, to plan.Status, reason string, 
 	if len(ids) == 0 {
 		return state.Event{}, journal.ErrNothing
 	}
-	e := state.Event{Type: state.EvTask, TaskSet: &state.TaskChange{Action: action, IDs: ids, Status: to, Reason: strings.TrimSpace(reason), Reset: reset}}
+	e := state.Event{Type: state.EvTask, TaskSet: &state.TaskChange{Action: action, IDs: ids, Status: to,
+		Reason: strings.TrimSpace(reason), Reset: reset}}
 	if len(ids) == 1 {
 		e.Task = ids[0]
 	}

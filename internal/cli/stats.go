@@ -97,9 +97,11 @@ func (c *StatsCmd) Run(a *App) error {
 // stats walks the whole history.
 func (a *App) stats(s state.State) (statsDoc, error) {
 	r := s.Run
-	d := statsDoc{Sessions: r.Session, Claims: r.Claims, False: r.FalseClaims, Reasons: map[string]int{}, Outcomes: map[string]int{}, Criteria: map[string]int{},
+	d := statsDoc{Sessions: r.Session, Claims: r.Claims, False: r.FalseClaims, Reasons: map[string]int{},
+		Outcomes: map[string]int{}, Criteria: map[string]int{},
 		Tokens: countTokens(r.Tokens), Cost: dollars(r.Cost.Total), Unknown: r.Cost.Unknown,
-		Zone: zoneDoc{Below: r.ContextZone.Below, In: r.ContextZone.In, Above: r.ContextZone.Above}, Roles: []useDoc{}, Models: []useDoc{}, Tasks: []taskUseDoc{}}
+		Zone: zoneDoc{Below: r.ContextZone.Below, In: r.ContextZone.In, Above: r.ContextZone.Above}, Roles: []useDoc{},
+		Models: []useDoc{}, Tasks: []taskUseDoc{}}
 	if r.Claims > 0 {
 		d.FalseRate = float64(r.FalseClaims) / float64(r.Claims)
 	}
@@ -219,10 +221,12 @@ func (a *App) statsText(d statsDoc) {
 		a.printf("%s of success, %d of them false (%.0f %%)\n", plural(d.Claims, "claim"), d.False, 100*d.FalseRate)
 	}
 	if n := d.Zone.Below + d.Zone.In + d.Zone.Above; n > 0 {
-		a.printf("context windows: %d %% ended between 40 and 60 %% full (%d below, %d in, %d above)\n", d.Zone.Percent, d.Zone.Below, d.Zone.In, d.Zone.Above)
+		a.printf("context windows: %d %% ended between 40 and 60 %% full (%d below, %d in, %d above)\n", d.Zone.Percent,
+			d.Zone.Below, d.Zone.In, d.Zone.Above)
 	}
 	if len(d.Criteria) > 0 {
-		a.printf("criteria: %d proved, %d judged, %d unjudged\n", d.Criteria["proved"], d.Criteria["judged"], d.Criteria["unjudged"])
+		a.printf("criteria: %d proved, %d judged, %d unjudged\n", d.Criteria["proved"], d.Criteria["judged"],
+			d.Criteria["unjudged"])
 	}
 	if len(d.Reasons) > 0 {
 		head("why rejected")
@@ -240,14 +244,16 @@ func (a *App) statsText(d statsDoc) {
 		head(x.name)
 		var rows [][]string
 		for _, u := range x.use {
-			rows = append(rows, []string{"  " + orDash(u.Name), plural(u.Runs, "run"), "$" + u.Cost.String(), thousands(u.Tokens) + " tokens", duration(u.DurationMs)})
+			rows = append(rows, []string{"  " + orDash(u.Name), plural(u.Runs, "run"), "$" + u.Cost.String(),
+				thousands(u.Tokens) + " tokens", duration(u.DurationMs)})
 		}
 		table(a.Out, rows)
 	}
 	head("tasks that took most")
 	var rows [][]string
 	for _, t := range d.Tasks[:min(len(d.Tasks), 15)] {
-		rows = append(rows, []string{"  " + string(t.ID), clip(t.Title, 50), plural(t.Iterations, "iteration"), fmt.Sprintf("%d kept", t.Kept), "$" + t.Cost.String(), duration(t.DurationMs)})
+		rows = append(rows, []string{"  " + string(t.ID), clip(t.Title, 50), plural(t.Iterations, "iteration"),
+			fmt.Sprintf("%d kept", t.Kept), "$" + t.Cost.String(), duration(t.DurationMs)})
 	}
 	table(a.Out, rows)
 }

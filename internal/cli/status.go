@@ -216,7 +216,8 @@ func (c *StatusCmd) Run(a *App) error {
 	}
 	now := a.journal.Now()
 	word, code := string(d.Status), statusColour(d.Status)
-	a.printf("%s: %s, %s", a.colour(a.Out, "1", d.Branch), a.colour(a.Out, code, strings.ReplaceAll(word, "_", " ")), d.Phase)
+	a.printf("%s: %s, %s", a.colour(a.Out, "1", d.Branch), a.colour(a.Out, code, strings.ReplaceAll(word, "_", " ")),
+		d.Phase)
 	if d.Iteration > 0 {
 		a.printf(", iteration %d, session %d", d.Iteration, d.Session)
 	}
@@ -265,14 +266,17 @@ func (c *StatusCmd) Run(a *App) error {
 		if s.Run.Cost.Unknown {
 			unknown = " (some runs reported none)"
 		}
-		row("cost", "$%s this iteration, $%s this session, $%s in all%s", usd(s.Run.Cost.Iteration), usd(s.Run.Cost.Session), usd(s.Run.Cost.Total), unknown)
-		row("tokens", "%s in all: %s in, %s out, %s from cache", thousands(d.Tokens.Total), thousands(d.Tokens.Input), thousands(d.Tokens.Output), thousands(d.Tokens.CacheRead))
+		row("cost", "$%s this iteration, $%s this session, $%s in all%s", usd(s.Run.Cost.Iteration),
+			usd(s.Run.Cost.Session), usd(s.Run.Cost.Total), unknown)
+		row("tokens", "%s in all: %s in, %s out, %s from cache", thousands(d.Tokens.Total), thousands(d.Tokens.Input),
+			thousands(d.Tokens.Output), thousands(d.Tokens.CacheRead))
 	}
 	if d.ContextPercent > 0 {
 		row("context", "%d %% of the window in the last iteration", d.ContextPercent)
 	}
 	if b := d.Breaker; b.State != "closed" || b.Failures > 0 || b.Stagnation > 0 {
-		line := fmt.Sprintf("%s; %s in a row, %s without a task done", b.State, plural(b.Failures, "failure"), plural(b.Stagnation, "iteration"))
+		line := fmt.Sprintf("%s; %s in a row, %s without a task done", b.State, plural(b.Failures, "failure"),
+			plural(b.Stagnation, "iteration"))
 		if b.Reason != "" {
 			line += " (" + b.Reason + ")"
 		}

@@ -48,7 +48,8 @@ func (ResumeCmd) Run(a *App) error {
 	var before state.Run
 	_, changed, err := a.change(func(s state.State) (state.Event, error) {
 		before = s.Run
-		if !s.Run.PauseAsked && s.Run.Breaker.State != "open" && s.Run.Status != state.Paused && s.Run.Status != state.NeedsReview {
+		if !s.Run.PauseAsked && s.Run.Breaker.State != "open" && s.Run.Status != state.Paused &&
+			s.Run.Status != state.NeedsReview {
 			return state.Event{}, journal.ErrNothing
 		}
 		return operator(state.Operator{Command: "resume"}), nil
@@ -135,7 +136,8 @@ func (c *InjectCmd) Run(a *App) error {
 		return usage(`git ralph inject "use the new API"`, "there is nothing to tell the agent")
 	}
 	if len(text) > 16<<10 {
-		return gitstate.Hint(1, "put it into a file of the project and name that", "a note of %d bytes is too long for a prompt; at most 16 KiB", len(text))
+		return gitstate.Hint(1, "put it into a file of the project and name that",
+			"a note of %d bytes is too long for a prompt; at most 16 KiB", len(text))
 	}
 	_, _, err := a.change(func(state.State) (state.Event, error) {
 		return operator(state.Operator{Command: "inject", Text: text, ID: "G-" + gitstate.NewID(a.journal.Now())}), nil
@@ -207,7 +209,8 @@ func (c *SetCmd) list(a *App) error {
 		if err != nil {
 			return &gitstate.HintError{Err: err, Hint: hintOf(err), Code: 2}
 		}
-		return usage(fmt.Sprintf("git ralph set %s VALUE", e.Key), "%s is %s now; say which value it shall have", e.Key, e.Text())
+		return usage(fmt.Sprintf("git ralph set %s VALUE", e.Key), "%s is %s now; say which value it shall have", e.Key,
+			e.Text())
 	}
 	var rows [][]string
 	for _, key := range keys {

@@ -103,7 +103,8 @@ func (a *App) taskRow(t plan.Task, blockers map[plan.TaskID]plan.Blocker, next p
 	if t.Priority != 1 {
 		more = append(more, fmt.Sprintf("priority %d", t.Priority))
 	}
-	return []string{a.colour(a.Out, code, mark), string(t.ID), a.colour(a.Out, code, statusWord(t.Status)), clip(t.Title, 72), a.colour(a.Out, "2", strings.Join(more, ", "))}
+	return []string{a.colour(a.Out, code, mark), string(t.ID), a.colour(a.Out, code, statusWord(t.Status)),
+		clip(t.Title, 72), a.colour(a.Out, "2", strings.Join(more, ", "))}
 }
 
 func taskMark(s plan.Status) (mark, code string) {
@@ -132,7 +133,8 @@ func countLine(p plan.Plan) string {
 	for _, x := range []struct {
 		n    int
 		word string
-	}{{n.InProgress, "in progress"}, {n.Pending, "pending"}, {n.Failed, "failed"}, {n.Blocked, "blocked"}, {n.SetAside, "set aside"}, {n.Skipped - n.SetAside, "skipped"}} {
+	}{{n.InProgress, "in progress"}, {n.Pending, "pending"}, {n.Failed, "failed"}, {n.Blocked, "blocked"},
+		{n.SetAside, "set aside"}, {n.Skipped - n.SetAside, "skipped"}} {
 		if x.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.word))
 		}

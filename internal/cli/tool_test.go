@@ -46,13 +46,21 @@ func TestTool(t *testing.T) {
 		stdout string
 		why    string
 	}{
-		{"", []string{"ralph_mark_task_complete", `{"task_id":"T-001"}`}, 0, `{"task_id":"T-001","completion_percentage":100,"remaining_tasks":0}` + "\n", "an answer"},
-		{" {\"task_id\": \"T-001\"}\n", []string{"ralph_mark_task_in_progress", "-"}, 0, `{"task_id":"T-001","status":"in_progress"}` + "\n", "from standard input"},
-		{"{}", []string{"ralph_mark_task_in_progress"}, 1, `{"error":"task_id is missing","hint":"use ralph_mark_task_in_progress {task_id}"}` + "\n", "standard input is not read unasked"},
-		{"", []string{"ralph_mark_task_complete", `{"task_id":"T-002"}`}, 1, `{"error":"\"T-002\" is not the task of this iteration",`, "a refusal"},
-		{"", []string{"ralph_mark_task_complete", `{"task_id":`}, 1, `{"error":"the arguments are not valid JSON",`, "broken arguments"},
-		{strings.Repeat("x", mcp.MaxRequest+9), []string{"ralph_update_memory", "-"}, 1, `{"error":"the arguments have 1048577 bytes,`, "too much"},
-		{"", []string{"ralph_add_task", `{}`}, 1, `{"error":"ralph_add_task is not available to the role coding in the phase building",`, "of another phase"},
+		{"", []string{"ralph_mark_task_complete", `{"task_id":"T-001"}`}, 0,
+			`{"task_id":"T-001","completion_percentage":100,"remaining_tasks":0}` + "\n", "an answer"},
+		{" {\"task_id\": \"T-001\"}\n", []string{"ralph_mark_task_in_progress", "-"}, 0,
+			`{"task_id":"T-001","status":"in_progress"}` + "\n", "from standard input"},
+		{"{}", []string{"ralph_mark_task_in_progress"}, 1,
+			`{"error":"task_id is missing","hint":"use ralph_mark_task_in_progress {task_id}"}` + "\n",
+			"standard input is not read unasked"},
+		{"", []string{"ralph_mark_task_complete", `{"task_id":"T-002"}`}, 1,
+			`{"error":"\"T-002\" is not the task of this iteration",`, "a refusal"},
+		{"", []string{"ralph_mark_task_complete", `{"task_id":`}, 1, `{"error":"the arguments are not valid JSON",`,
+			"broken arguments"},
+		{strings.Repeat("x", mcp.MaxRequest+9), []string{"ralph_update_memory", "-"}, 1,
+			`{"error":"the arguments have 1048577 bytes,`, "too much"},
+		{"", []string{"ralph_add_task", `{}`}, 1,
+			`{"error":"ralph_add_task is not available to the role coding in the phase building",`, "of another phase"},
 		{"", []string{"rm"}, 1, `{"error":"there is no tool \"rm\"",`, "no such tool"},
 	} {
 		code, stdout, stderr := said(t, box.Env(), tt.in, append([]string{"tool"}, tt.args...)...)
@@ -68,7 +76,8 @@ func TestTool(t *testing.T) {
 func TestToolLists(t *testing.T) {
 	box := runOf(t)
 	code, stdout, stderr := said(t, box.Env(), "", "tool")
-	if code != 0 || stderr != "" || !strings.Contains(stdout, "ralph_get_next_task") || strings.Contains(stdout, "ralph_add_task") {
+	if code != 0 || stderr != "" || !strings.Contains(stdout, "ralph_get_next_task") ||
+		strings.Contains(stdout, "ralph_add_task") {
 		t.Errorf("code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
 	code, stdout, _ = said(t, box.Env(), "", "tool", "--json")
@@ -76,7 +85,8 @@ func TestToolLists(t *testing.T) {
 		Name   string
 		Schema map[string]any
 	}
-	if err := json.Unmarshal([]byte(stdout), &list); code != 0 || err != nil || len(list) != len(box.Specs()) || list[0].Schema["type"] != "object" {
+	if err := json.Unmarshal([]byte(stdout), &list); code != 0 || err != nil || len(list) != len(box.Specs()) ||
+		list[0].Schema["type"] != "object" {
 		t.Errorf("code %d, %v: %s", code, err, stdout)
 	}
 }

@@ -72,7 +72,8 @@ func (a *App) toolchain(name string, words []string) error {
 		return err
 	}
 	if !a.trusted(set) {
-		return gitstate.Hint(8, "git ralph trust shows what would run and trusts it", "the %s of this repository is not trusted", config.FileName)
+		return gitstate.Hint(8, "git ralph trust shows what would run and trusts it",
+			"the %s of this repository is not trusted", config.FileName)
 	}
 	t := set.Toolchain.Commands()
 	line := map[string]string{"test": t.Test, "lint": t.Lint, "typecheck": t.Typecheck, "add": t.Add, "sync": t.Sync}[name]
@@ -86,12 +87,14 @@ func (a *App) toolchain(name string, words []string) error {
 		}
 	}
 	if len(lines) == 0 {
-		return gitstate.Hint(1, "set toolchain."+name+" in ralph.toml, or toolchain.preset = \"go\", \"python-uv\", \"node-pnpm\" or \"rust\"",
+		return gitstate.Hint(1, "set toolchain."+name+
+			" in ralph.toml, or toolchain.preset = \"go\", \"python-uv\", \"node-pnpm\" or \"rust\"",
 			"no command is configured for %s", name)
 	}
 	for _, line := range lines {
 		a.say("%s", strings.TrimSpace(line+" "+strings.Join(words, " ")))
-		exit, err := proc.Attach(a.Ctx, proc.Command{Argv: shellArgv(line, words), Dir: repo.Root, Env: a.Env, Stdin: a.In, Stdout: behind(a.Out), Stderr: behind(a.Err)})
+		exit, err := proc.Attach(a.Ctx, proc.Command{Argv: shellArgv(line, words), Dir: repo.Root, Env: a.Env,
+			Stdin: a.In, Stdout: behind(a.Out), Stderr: behind(a.Err)})
 		if err != nil {
 			return err
 		}

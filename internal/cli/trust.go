@@ -31,7 +31,8 @@ func (d doubt) what() string {
 		parts = append(parts, "the "+config.FileName+" of this repository is not trusted")
 	}
 	if n := len(d.commands); n > 0 {
-		parts = append(parts, fmt.Sprintf("%s of the journal came from elsewhere and %s not trusted", plural(n, "command"), isOrAre(n)))
+		parts = append(parts, fmt.Sprintf("%s of the journal came from elsewhere and %s not trusted",
+			plural(n, "command"), isOrAre(n)))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -113,7 +114,8 @@ func (a *App) askTrust(ctx context.Context, set *config.Resolved, yes bool, comm
 			return a.trust(d)
 		}
 	}
-	return gitstate.Hint(8, "git ralph trust shows what would run and trusts it; --trust does so for one call", "%s", d.what())
+	return gitstate.Hint(8, "git ralph trust shows what would run and trusts it; --trust does so for one call", "%s",
+		d.what())
 }
 
 // trust remembers what was in doubt as trusted.
@@ -190,19 +192,23 @@ func (a *App) showDoubt(d doubt) {
 func settingsDoubt(data, before []byte) string {
 	now, err := config.Powerful(data)
 	if err != nil {
-		return fmt.Sprintf("nobody here has trusted this %s, which cannot be read as settings:\n%s", config.FileName, shown(data))
+		return fmt.Sprintf("nobody here has trusted this %s, which cannot be read as settings:\n%s", config.FileName,
+			shown(data))
 	}
 	if before == nil {
 		if len(now) == 0 {
-			return fmt.Sprintf("nobody here has trusted this %s; it names nothing that runs or that opens the sandbox\n", config.FileName)
+			return fmt.Sprintf(
+				"nobody here has trusted this %s; it names nothing that runs or that opens the sandbox\n", config.FileName)
 		}
-		return fmt.Sprintf("nobody here has trusted this %s; it says what runs on this machine:\n%s", config.FileName, shown(joinLines("", now)))
+		return fmt.Sprintf("nobody here has trusted this %s; it says what runs on this machine:\n%s", config.FileName,
+			shown(joinLines("", now)))
 	}
 	was, _ := config.Powerful(before)
 	gone := slices.DeleteFunc(slices.Clone(was), func(l string) bool { return slices.Contains(now, l) })
 	come := slices.DeleteFunc(slices.Clone(now), func(l string) bool { return slices.Contains(was, l) })
 	if len(gone)+len(come) == 0 {
-		return fmt.Sprintf("%s has changed since you trusted it; what it runs and how the sandbox is set are the same\n", config.FileName)
+		return fmt.Sprintf(
+			"%s has changed since you trusted it; what it runs and how the sandbox is set are the same\n", config.FileName)
 	}
 	return fmt.Sprintf("%s has changed since you trusted it:\n%s", config.FileName,
 		shown(append(joinLines("- ", gone), joinLines("+ ", come)...)))

@@ -51,8 +51,9 @@ func (c *VerifyCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	l := &loop.Loop{Repo: a.repo, Journal: a.journal, Prover: c.prover(a, set), Sandbox: sandbox, Settings: a.loopSettings(set),
-		Log: a.warn, Now: a.journal.Now, Sleep: sleep}
+	l := &loop.Loop{Repo: a.repo, Journal: a.journal, Prover: c.prover(a, set), Sandbox: sandbox,
+		Settings: a.loopSettings(set),
+		Log:      a.warn, Now: a.journal.Now, Sleep: sleep}
 	if b, ok := sandbox.(*boundary); ok {
 		l.RunBase = b.runs
 	}
@@ -175,7 +176,8 @@ func verifyMarkdown(v loop.Verification) string {
 		word = "Not verified"
 	}
 	fmt.Fprintf(&b, "# %s: %s\n\n", word, v.Branch)
-	fmt.Fprintf(&b, "%s. Every commit was checked out alone, and what its own settings and the plan demand was run.\n\n", verifyLine(v))
+	fmt.Fprintf(&b,
+		"%s. Every commit was checked out alone, and what its own settings and the plan demand was run.\n\n", verifyLine(v))
 	if len(v.Commits) > 0 {
 		b.WriteString("| commit | work | result | checks |\n|---|---|---|---|\n")
 		for _, one := range v.Commits {
@@ -193,14 +195,16 @@ func verifyMarkdown(v loop.Verification) string {
 			for _, name := range one.WasRed {
 				names = append(names, name+" (was red)")
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", one.Commit[:12], cell(verifyName(one)), cell(strings.TrimSpace(string(one.Standing)+" "+one.Reason)), cell(strings.Join(names, ", ")))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", one.Commit[:12], cell(verifyName(one)),
+				cell(strings.TrimSpace(string(one.Standing)+" "+one.Reason)), cell(strings.Join(names, ", ")))
 		}
 		b.WriteString("\n")
 	}
 	for _, m := range v.Missing {
 		fmt.Fprintf(&b, "- %s was kept and is not in the branch any more\n", m[:12])
 	}
-	fmt.Fprintf(&b, "- criteria: %d proved by a command, %d judged with evidence, %d unjudged\n", v.Criteria.Proved, v.Criteria.Judged, v.Criteria.Unjudged)
+	fmt.Fprintf(&b, "- criteria: %d proved by a command, %d judged with evidence, %d unjudged\n", v.Criteria.Proved,
+		v.Criteria.Judged, v.Criteria.Unjudged)
 	fmt.Fprintf(&b, "- iterations: %d kept, %d rejected\n- claims: %s\n", v.Kept, v.Rejected, claimsLine(v))
 	if v.Report != nil {
 		fmt.Fprintf(&b, "\n%s", strings.ReplaceAll("\n"+reportMarkdown(*v.Report), "\n#", "\n##")[1:])

@@ -35,7 +35,8 @@ func (a *App) engine(set *config.Resolved) (*worktree.Engine, error) {
 	if f := a.failpoint(); f != nil {
 		opts.Fail = f
 	}
-	e, err := worktree.New(worktree.Repo{Root: repo.Root, GitDir: repo.GitDir, CommonDir: repo.CommonDir, Git: repo.Git, Store: repo.Store}, opts)
+	e, err := worktree.New(worktree.Repo{Root: repo.Root, GitDir: repo.GitDir, CommonDir: repo.CommonDir, Git: repo.Git,
+		Store: repo.Store}, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -96,11 +97,13 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 		BaselineMode: set.Validation.Baseline, Fresh: set.Validation.Fresh, TestGuard: set.Validation.TestGuard,
 		Protected: set.Guard.Protected, FailureChars: set.Context.FailureChars, KeepEvidence: set.Evidence.Keep,
 		IterationMicroUSD: int64(set.Limits.IterationUSD), IterationTokens: set.Limits.IterationTokens,
-		Hash: set.Hash, Setup: set.Project.Setup, Critic: a.planCritic(set), MaxQuestions: set.Discovery.MaxQuestions, Ask: set.Agent.Ask,
+		Hash: set.Hash, Setup: set.Project.Setup, Critic: a.planCritic(set), MaxQuestions: set.Discovery.MaxQuestions,
+		Ask:    set.Agent.Ask,
 		Rounds: set.Validation.Rounds, HumanApproval: set.Validation.HumanApproval, ConfirmPlan: set.Planning.Confirm,
 		ConfirmSpecs: set.Discovery.Confirm, HandoffPercent: set.Context.HandoffPercent, HardPercent: set.Context.HardPercent,
 		MaxHandoffs: set.Loop.MaxHandoffs, Window: set.Context.WindowTokens,
-		Notify: map[string][]string{"complete": set.Notify.Complete, "halt": set.Notify.Halt, "needs_human": set.Notify.NeedsHuman, "limit": set.Notify.Limit},
+		Notify: map[string][]string{"complete": set.Notify.Complete, "halt": set.Notify.Halt,
+			"needs_human": set.Notify.NeedsHuman, "limit": set.Notify.Limit},
 	}
 	// The client keeps what it needs to log in; tools, checks and steps do not.
 	deny := append(proc.SecretNames(), set.Agent.EnvDeny...)
@@ -121,9 +124,11 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 	}
 	for _, name := range roles {
 		r := set.Role(name)
-		s.Roles[loop.Role(name)] = loop.RoleSettings{Driver: r.Driver, Model: r.Model, MaxTurns: r.MaxTurns, Timeout: r.Timeout, Tools: r.Tools, MCP: r.MCP}
+		s.Roles[loop.Role(name)] = loop.RoleSettings{Driver: r.Driver, Model: r.Model, MaxTurns: r.MaxTurns,
+			Timeout: r.Timeout, Tools: r.Tools, MCP: r.MCP}
 	}
-	s.Index = agentctx.TriggerOptions{Interval: set.Index.Interval, Bytes: set.Index.Bytes, Novelty: set.Index.Novelty, Recent: set.Index.Recent}
+	s.Index = agentctx.TriggerOptions{Interval: set.Index.Interval, Bytes: set.Index.Bytes, Novelty: set.Index.Novelty,
+		Recent: set.Index.Recent}
 	s.Skills = set.Context.Skills
 	for _, p := range set.Passes {
 		// The settings were checked when they were loaded.
@@ -133,7 +138,8 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 	}
 	s.Pricing = map[string]loop.Price{}
 	for name, p := range set.Pricing {
-		s.Pricing[name] = loop.Price{Input: int64(p.Input), Output: int64(p.Output), CacheRead: int64(p.CacheRead), CacheWrite: int64(p.CacheWrite)}
+		s.Pricing[name] = loop.Price{Input: int64(p.Input), Output: int64(p.Output), CacheRead: int64(p.CacheRead),
+			CacheWrite: int64(p.CacheWrite)}
 	}
 	s.MCP = map[string]loop.MCPServer{}
 	for name, m := range set.MCP {
@@ -163,9 +169,11 @@ func (a *App) gitBool(key string) bool {
 
 // promptOptions is what the prompt needs from outside the state.
 func (a *App) promptOptions(set *config.Resolved, root string) (agentctx.Options, error) {
-	o := agentctx.Options{Mode: agentctx.Mode(set.Loop.Mode), Goal: set.Project.Goal, Budget: set.Context.BudgetTokens, IndexBudget: set.Context.IndexBudgetTokens,
-		Model: set.Agent.Model, Window: set.Context.WindowTokens, MemoryChars: set.Context.MemoryChars, MaxAttempts: set.Loop.MaxAttempts,
-		Strategy: set.Validation.Strategy, Protected: set.Guard.Protected, MaxQuestions: set.Discovery.MaxQuestions,
+	o := agentctx.Options{Mode: agentctx.Mode(set.Loop.Mode), Goal: set.Project.Goal, Budget: set.Context.BudgetTokens,
+		IndexBudget: set.Context.IndexBudgetTokens,
+		Model:       set.Agent.Model, Window: set.Context.WindowTokens, MemoryChars: set.Context.MemoryChars,
+		MaxAttempts: set.Loop.MaxAttempts,
+		Strategy:    set.Validation.Strategy, Protected: set.Guard.Protected, MaxQuestions: set.Discovery.MaxQuestions,
 		TaskTokens: set.Planning.TaskTokens, Ask: set.Agent.Ask, HandoffPercent: set.Context.HandoffPercent}
 	for _, c := range set.Checks {
 		if c.Hidden {
@@ -175,8 +183,10 @@ func (a *App) promptOptions(set *config.Resolved, root string) (agentctx.Options
 		if kind == "" {
 			kind = string(checks.GuessKind(c.Run))
 		}
-		lenient := c.AllowFailure || set.Validation.Strategy == "lenient" && (kind == "lint" || kind == "format") || set.Validation.Strategy == "tests_only" && kind != "test"
-		o.Checks = append(o.Checks, agentctx.Check{Name: c.Name, Kind: kind, Command: c.Run, Lenient: lenient, AtEnd: c.When == "complete"})
+		lenient := c.AllowFailure || set.Validation.Strategy == "lenient" && (kind == "lint" || kind == "format") ||
+			set.Validation.Strategy == "tests_only" && kind != "test"
+		o.Checks = append(o.Checks, agentctx.Check{Name: c.Name, Kind: kind, Command: c.Run, Lenient: lenient,
+			AtEnd: c.When == "complete"})
 	}
 	t := set.Toolchain.Commands()
 	o.Toolchain = agentctx.Toolchain{Test: t.Test, Lint: t.Lint, Typecheck: t.Typecheck, Add: t.Add, Sync: t.Sync}
@@ -285,9 +295,11 @@ func (a *App) wire(set *config.Resolved, sandbox loop.Sandbox) (*wired, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loop.Loop{Repo: j.Repo, Journal: j, Engine: e, Agent: drv, Prover: newProver(set, sleep), Sandbox: sandbox, Policy: pol,
+	l := &loop.Loop{Repo: j.Repo, Journal: j, Engine: e, Agent: drv, Prover: newProver(set, sleep), Sandbox: sandbox,
+		Policy:    pol,
 		OpenTools: func(s loop.Scope) (loop.Toolbox, error) { return mcp.Open(s) },
-		Prompt:    opts, Settings: a.loopSettings(set), Binary: binary, Log: a.warn, Now: j.Now, Sleep: sleep, Fail: a.failpoint()}
+		Prompt:    opts, Settings: a.loopSettings(set), Binary: binary, Log: a.warn, Now: j.Now, Sleep: sleep,
+		Fail: a.failpoint()}
 	l.Settings.SetupPrompt = setupPrompt
 	if b, ok := sandbox.(*boundary); ok {
 		l.RunBase = b.runs

@@ -159,7 +159,8 @@ func (p *project) rust() {
 		p.check("format", "cargo fmt --check", "format")
 	}
 	manifest := decodeTOML(p.read("Cargo.toml"))
-	if p.has("clippy.toml", ".clippy.toml") || dig(manifest, "lints", "clippy") != nil || dig(manifest, "workspace", "lints", "clippy") != nil {
+	if p.has("clippy.toml", ".clippy.toml") || dig(manifest, "lints", "clippy") != nil ||
+		dig(manifest, "workspace", "lints", "clippy") != nil {
 		p.check("clippy", "cargo clippy --all-targets", "lint")
 	}
 	p.check("test", "cargo test", "test")
@@ -167,8 +168,14 @@ func (p *project) rust() {
 
 // The targets that are offered where a project has none of the known kinds.
 var (
-	makeTarget = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(test|check|lint)[ \t]*:($|[^=])`) })
-	justRecipe = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^@?(test|check|lint)[ \t]*:($|[^=])`) })
+	makeTarget = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(
+			`(?m)^(test|check|lint)[ \t]*:($|[^=])`)
+	})
+	justRecipe = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(
+			`(?m)^@?(test|check|lint)[ \t]*:($|[^=])`)
+	})
 )
 
 // plain looks for the usual entry points of a project of no known kind.

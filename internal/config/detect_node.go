@@ -29,7 +29,8 @@ func (p *project) node() {
 			if strings.TrimSpace(script) == "" || strings.Contains(script, "no test specified") {
 				continue
 			}
-			if strings.Contains(script, "--watch") && !strings.Contains(script, "--watch=false") && !strings.Contains(script, "--watchAll=false") {
+			if strings.Contains(script, "--watch") && !strings.Contains(script, "--watch=false") &&
+				!strings.Contains(script, "--watchAll=false") {
 				p.note("the script " + name + " watches and never ends, so it is no check")
 				continue
 			}

@@ -119,7 +119,8 @@ func (doc *document) line(text, help string) {
 func (doc *document) found(key string) string {
 	values := map[string]string{
 		"toolchain.preset": doc.d.Preset, "toolchain.test": doc.d.Toolchain.Test, "toolchain.lint": doc.d.Toolchain.Lint,
-		"toolchain.typecheck": doc.d.Toolchain.Typecheck, "toolchain.add": doc.d.Toolchain.Add, "toolchain.sync": doc.d.Toolchain.Sync,
+		"toolchain.typecheck": doc.d.Toolchain.Typecheck, "toolchain.add": doc.d.Toolchain.Add,
+		"toolchain.sync": doc.d.Toolchain.Sync,
 	}
 	switch {
 	case key == "project.setup" && len(doc.d.Setup) > 0:

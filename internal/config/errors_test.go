@@ -52,7 +52,8 @@ func TestFileProblems(t *testing.T) {
 			[]string{"ralph.toml:5:12: unknown key steps.a.breaker.treshold; did you mean steps.a.breaker.threshold?"}},
 		{"a dotted key", "loop.max_iteration = 1\n",
 			[]string{"ralph.toml:1:6: unknown key loop.max_iteration; did you mean loop.max_iterations?"}},
-		{"all problems at once, in the order of the file", "[loop]\nmode = \"fast\"\nmax_iterations = \"20\"\n[agent]\ntimeout = 20\nask = \"yes\"\n[loop.x]\n",
+		{"all problems at once, in the order of the file",
+			"[loop]\nmode = \"fast\"\nmax_iterations = \"20\"\n[agent]\ntimeout = 20\nask = \"yes\"\n[loop.x]\n",
 			[]string{
 				`ralph.toml:2:8: loop.mode must be one of handoff-only, handoff-plus-index, agent-orchestrated, not "fast"`,
 				`ralph.toml:3:18: loop.max_iterations must be a whole number, not the string "20"`,
@@ -163,7 +164,8 @@ func TestFileProblems(t *testing.T) {
 		{"a binary file", "\x7fELF\x00\x01", []string{"ralph.toml:1:5: is a binary file, not text"}},
 		{"latin-1", "[project]\ngoal = \"caf\xe9\"\n", []string{"ralph.toml:2:12: is not UTF-8 (byte 0xe9)"}},
 		{"UTF-16, as some editors write it", "\xff\xfe[\x00", []string{"ralph.toml:1:1: is UTF-16, not UTF-8"}},
-		{"a file that is no settings file", strings.Repeat("#", MaxFile+1), []string{"ralph.toml: is 1048577B large; settings have at most 1MiB"}},
+		{"a file that is no settings file", strings.Repeat("#", MaxFile+1),
+			[]string{"ralph.toml: is 1048577B large; settings have at most 1MiB"}},
 		{"a byte order mark is harmless", "\ufeff[loop]\r\nmode = \"handoff-only\"\r\n", nil},
 		{"an empty file", "", nil},
 	}
@@ -197,7 +199,8 @@ func TestEveryFileIsReported(t *testing.T) {
 		Env:   map[string]string{"RALPH_MODE": "fast"},
 		Flags: map[string]string{"loop.dirty": "maybe"},
 	})
-	want := []string{"ralph.toml:1:1: ", "ci.toml:1:2: unknown key lop", "git config ralph.agent.maxturns: agent.max_turns must be a whole number",
+	want := []string{"ralph.toml:1:1: ", "ci.toml:1:2: unknown key lop",
+		"git config ralph.agent.maxturns: agent.max_turns must be a whole number",
 		"RALPH_MODE: loop.mode must be one of", `--dirty: loop.dirty must be one of refuse, commit, not "maybe"`}
 	if len(got) != len(want) {
 		t.Fatalf("got %q", got)

@@ -22,7 +22,8 @@ func TestReadProject(t *testing.T) {
 			}
 			return os.Symlink(target, p)
 		}, "ralph.toml: is a symbolic link"},
-		{"a link to nothing", func(_ *testing.T, p string) error { return os.Symlink("nowhere", p) }, "ralph.toml: is a symbolic link"},
+		{"a link to nothing", func(_ *testing.T, p string) error { return os.Symlink("nowhere", p) },
+			"ralph.toml: is a symbolic link"},
 		{"a huge file is not read", func(_ *testing.T, p string) error {
 			if err := os.WriteFile(p, nil, 0o644); err != nil {
 				return err
@@ -37,7 +38,8 @@ func TestReadProject(t *testing.T) {
 		}
 		f, err := ReadProject(root)
 		switch {
-		case tt.want == "" && (err != nil || string(f.Data) != "[loop]\n" || f.Name != FileName || f.Hash() != TrustHash(f.Data)):
+		case tt.want == "" && (err != nil || string(f.Data) != "[loop]\n" || f.Name != FileName ||
+			f.Hash() != TrustHash(f.Data)):
 			t.Errorf("%s: %v, %v", tt.why, f, err)
 		case tt.want != "" && (err == nil || err.Error() != tt.want):
 			t.Errorf("%s: %v, want %s", tt.why, err, tt.want)
@@ -63,7 +65,8 @@ func TestReadFile(t *testing.T) {
 	if f, err := ReadFile(link); err != nil || string(f.Data) != "[loop]\n" || f.Name != link {
 		t.Errorf("a link that the user named: %v, %v", f, err)
 	}
-	if _, err := ReadFile(filepath.Join(dir, "none.toml")); err == nil || !strings.HasSuffix(err.Error(), "none.toml: does not exist") {
+	if _, err := ReadFile(filepath.Join(dir, "none.toml")); err == nil ||
+		!strings.HasSuffix(err.Error(), "none.toml: does not exist") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 	if _, err := ReadFile(dir); err == nil || !strings.HasSuffix(err.Error(), ": is a directory") {

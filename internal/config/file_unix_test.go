@@ -18,7 +18,8 @@ func TestFIFO(t *testing.T) {
 	if _, err := ReadProject(root); err == nil || err.Error() != "ralph.toml: is not a regular file" {
 		t.Errorf("a FIFO as ralph.toml: %v", err)
 	}
-	if _, err := ReadFile(filepath.Join(root, FileName)); err == nil || !strings.HasSuffix(err.Error(), "is not a regular file") {
+	if _, err := ReadFile(filepath.Join(root, FileName)); err == nil ||
+		!strings.HasSuffix(err.Error(), "is not a regular file") {
 		t.Errorf("a FIFO as --config: %v", err)
 	}
 }

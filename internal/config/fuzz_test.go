@@ -17,9 +17,12 @@ func FuzzLoad(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(string(design), "ralph.loop.maxIterations\n20\x00", "loop.delay", "5s", "RALPH_MODE", "handoff-only")
-	f.Add("[[checks]]\nname='a'\nrun='b'\n[[checks.x]]\n", "ralph.guard.deny\na\x00ralph.guard.deny\x00", "checks", "[", "RALPH_VALIDATION_COMMANDS", "a\nb")
-	f.Add("a.b.c = [[[[{d.e = 1979-05-27}]]]]\n", "ralph.pricing.a.b.input\n1e30\x00", "agent.command", "'", "RALPH_AGENT_ROLES__MODEL", "x")
-	f.Add("[mcp.\"${A}\"]\nenv = {A = \"${B}\"}\n", "ralph.mcp..env\nA\x00", "limits.total_usd", "1e-30", "RALPH_LIMITS_TOTAL_USD", "1e309")
+	f.Add("[[checks]]\nname='a'\nrun='b'\n[[checks.x]]\n", "ralph.guard.deny\na\x00ralph.guard.deny\x00", "checks", "[",
+		"RALPH_VALIDATION_COMMANDS", "a\nb")
+	f.Add("a.b.c = [[[[{d.e = 1979-05-27}]]]]\n", "ralph.pricing.a.b.input\n1e30\x00", "agent.command", "'",
+		"RALPH_AGENT_ROLES__MODEL", "x")
+	f.Add("[mcp.\"${A}\"]\nenv = {A = \"${B}\"}\n", "ralph.mcp..env\nA\x00", "limits.total_usd", "1e-30",
+		"RALPH_LIMITS_TOTAL_USD", "1e309")
 	f.Fuzz(func(t *testing.T, text, git, key, value, env, envValue string) {
 		src := Sources{
 			Files: file(text),

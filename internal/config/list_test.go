@@ -26,8 +26,9 @@ func TestListIsInFileOrder(t *testing.T) {
 
 func TestListAsJSON(t *testing.T) {
 	r := mustLoad(t, Sources{
-		Files: file("[[checks]]\nname = \"t\"\nrun = \"go test\"\n[limits]\niteration_usd = 0.5\n[agent]\ntimeout = \"90m\"\nenv_deny = []\n"),
-		Env:   map[string]string{"RALPH_INDEX_NOVELTY": "0.5"},
+		Files: file(
+			"[[checks]]\nname = \"t\"\nrun = \"go test\"\n[limits]\niteration_usd = 0.5\n[agent]\ntimeout = \"90m\"\nenv_deny = []\n"),
+		Env: map[string]string{"RALPH_INDEX_NOVELTY": "0.5"},
 	})
 	want := map[string]string{
 		"loop.max_iterations":  `{"key":"loop.max_iterations","value":100,"origin":"default","default":100}`,
@@ -57,7 +58,8 @@ func TestListAsJSON(t *testing.T) {
 	if e, err := r.Lookup("loop.maxIterations"); err != nil || e.Key != "loop.max_iterations" {
 		t.Errorf("Lookup as in git config: %v, %v", e, err)
 	}
-	if _, err := r.Lookup("loop.max_iteration"); err == nil || !strings.Contains(err.Error(), "did you mean loop.max_iterations?") {
+	if _, err := r.Lookup("loop.max_iteration"); err == nil || !strings.Contains(err.Error(),
+		"did you mean loop.max_iterations?") {
 		t.Errorf("Lookup of a misspelt key: %v", err)
 	}
 }
@@ -127,14 +129,16 @@ func TestHash(t *testing.T) {
 func TestTextForms(t *testing.T) {
 	for _, tt := range []struct{ in, want, why string }{
 		{"20m", "20m", ""}, {"0s", "0s", ""}, {"0", "0s", "zero needs no unit"}, {"60m", "1h", ""}, {"90s", "1m30s", ""},
-		{"1d", "24h", "runs take days"}, {"1d12h30m", "36h30m", ""}, {"1.5h", "1h30m", ""}, {"250ms", "250ms", ""}, {"10h0m5s", "10h0m5s", ""},
+		{"1d", "24h", "runs take days"}, {"1d12h30m", "36h30m", ""}, {"1.5h", "1h30m", ""}, {"250ms", "250ms", ""},
+		{"10h0m5s", "10h0m5s", ""},
 	} {
 		d, err := ParseDuration(tt.in)
 		if got := FormatDuration(d); err != nil || got != tt.want {
 			t.Errorf("duration %q = %s, %v; want %s %s", tt.in, got, err, tt.want, tt.why)
 		}
 	}
-	for _, bad := range []string{"", "20", "m", "1x", "-1s", "1d-2h", "d", "-1d", "1dd", "9999999h", "65536d", "0.5d", "106751d24h"} {
+	for _, bad := range []string{"", "20", "m", "1x", "-1s", "1d-2h", "d", "-1d", "1dd", "9999999h", "65536d", "0.5d",
+		"106751d24h"} {
 		if d, err := ParseDuration(bad); err == nil {
 			t.Errorf("duration %q = %v", bad, d)
 		}
@@ -144,15 +148,18 @@ func TestTextForms(t *testing.T) {
 		want Size
 		text string
 	}{
-		{"50MB", 50_000_000, "50MB"}, {"1MiB", 1 << 20, "1MiB"}, {"1m", 1 << 20, "1MiB"}, {"0", 0, "0B"}, {"1.5 kb", 1500, "1500B"},
-		{"1024", 1024, "1KiB"}, {"2GiB", 2 << 30, "2GiB"}, {"7B", 7, "7B"}, {"1tb", 1e12, "1TB"}, {"9223372036854775807", 1<<63 - 1, "9223372036854775807B"},
+		{"50MB", 50_000_000, "50MB"}, {"1MiB", 1 << 20, "1MiB"}, {"1m", 1 << 20, "1MiB"}, {"0", 0, "0B"},
+		{"1.5 kb", 1500, "1500B"},
+		{"1024", 1024, "1KiB"}, {"2GiB", 2 << 30, "2GiB"}, {"7B", 7, "7B"}, {"1tb", 1e12, "1TB"},
+		{"9223372036854775807", 1<<63 - 1, "9223372036854775807B"},
 	} {
 		got, err := ParseSize(tt.in)
 		if err != nil || got != tt.want || got.String() != tt.text {
 			t.Errorf("size %q = %d (%s), %v; want %d (%s)", tt.in, got, got, err, tt.want, tt.text)
 		}
 	}
-	for _, bad := range []string{"", "MB", "1 XB", "-1", "1.5B", "9223372036854775808", "1e99999999MB", "1/2MB", "0x10", "NaN", "Inf", "1e400"} {
+	for _, bad := range []string{"", "MB", "1 XB", "-1", "1.5B", "9223372036854775808", "1e99999999MB", "1/2MB", "0x10",
+		"NaN", "Inf", "1e400"} {
 		if s, err := ParseSize(bad); err == nil {
 			t.Errorf("size %q = %d", bad, s)
 		}
@@ -161,7 +168,8 @@ func TestTextForms(t *testing.T) {
 		in   string
 		want USD
 		text string
-	}{{"2", 2_000_000, "2"}, {"0.1", 100_000, "0.1"}, {"$50.00", 50_000_000, "50"}, {"0.000001", 1, "0.000001"}, {"1e-1", 100_000, "0.1"}, {"1_000", 1_000_000_000, "1000"}} {
+	}{{"2", 2_000_000, "2"}, {"0.1", 100_000, "0.1"}, {"$50.00", 50_000_000, "50"}, {"0.000001", 1, "0.000001"},
+		{"1e-1", 100_000, "0.1"}, {"1_000", 1_000_000_000, "1000"}} {
 		got, err := ParseUSD(tt.in)
 		if err != nil || got != tt.want || got.String() != tt.text {
 			t.Errorf("amount %q = %d (%s), %v; want %d (%s)", tt.in, got, got, err, tt.want, tt.text)
@@ -178,7 +186,8 @@ func TestTextForms(t *testing.T) {
 	for _, tt := range []struct {
 		in   string
 		want []string
-	}{{`a  b`, []string{"a", "b"}}, {`'a b'c "d\"e" \f "\x"`, []string{"a bc", `d"e`, "f", `\x`}}, {`""`, []string{""}}, {"", nil}, {`a\`, []string{`a\`}}} {
+	}{{`a  b`, []string{"a", "b"}}, {`'a b'c "d\"e" \f "\x"`, []string{"a bc", `d"e`, "f", `\x`}}, {`""`, []string{""}},
+		{"", nil}, {`a\`, []string{`a\`}}} {
 		got, err := words(tt.in)
 		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
 			t.Errorf("words of %q: %v\n%s", tt.in, err, diff)

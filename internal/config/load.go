@@ -272,7 +272,8 @@ func (w *fileWalk) leaf(c *spec, e entry, path []string) {
 	if !c.command {
 		replaced, changed, err := substitute(val, w.src.Env)
 		if err != nil {
-			w.problem(Problem{Where: w.name, Line: e.line, Col: e.col, Key: key, Msg: key + " " + err.Error(), Hint: substituteHint})
+			w.problem(Problem{Where: w.name, Line: e.line, Col: e.col, Key: key, Msg: key + " " + err.Error(),
+				Hint: substituteHint})
 			return
 		}
 		if changed {

@@ -87,7 +87,8 @@ func TestLayers(t *testing.T) {
 	type layer = Sources
 	full := func() layer {
 		return layer{
-			Files: []File{{FileName, []byte("[loop]\nmax_iterations = 11\n")}, {"ci.toml", []byte("[loop]\nmax_iterations = 12\n")}},
+			Files: []File{{FileName, []byte("[loop]\nmax_iterations = 11\n")},
+				{"ci.toml", []byte("[loop]\nmax_iterations = 12\n")}},
 			Git:   []GitValue{{Key: "ralph.loop.maxiterations", Value: "13"}},
 			Run:   map[string]string{"loop.max_iterations": "14"},
 			Env:   map[string]string{"RALPH_LOOP_MAX_ITERATIONS": "15"},
@@ -102,12 +103,21 @@ func TestLayers(t *testing.T) {
 	}{
 		{"a flag is what the user typed just now", func(s *layer) {}, 16, "--max-iterations"},
 		{"the environment is of this call", func(s *layer) { s.Flags = nil }, 15, "RALPH_LOOP_MAX_ITERATIONS"},
-		{"an override of this run beats what is configured", func(s *layer) { s.Flags, s.Env = nil, nil }, 14, "git ralph set"},
-		{"git config is this clone's", func(s *layer) { s.Flags, s.Env, s.Run = nil, nil, nil }, 13, "git config ralph.loop.maxiterations"},
-		{"a --config file is added over ralph.toml", func(s *layer) { s.Flags, s.Env, s.Run, s.Git = nil, nil, nil, nil }, 12, "ci.toml:2"},
+		{"an override of this run beats what is configured", func(s *layer) { s.Flags, s.Env = nil, nil }, 14,
+			"git ralph set"},
+		{"git config is this clone's", func(s *layer) { s.Flags, s.Env, s.Run = nil, nil, nil }, 13,
+			"git config ralph.loop.maxiterations"},
+		{"a --config file is added over ralph.toml", func(s *layer) {
+			s.Flags, s.Env, s.Run, s.Git = nil, nil, nil,
+				nil
+		}, 12, "ci.toml:2"},
 		{"ralph.toml beats the default", func(s *layer) { *s = layer{Files: s.Files[:1]} }, 11, "ralph.toml:2"},
 		{"without any source", func(s *layer) { *s = layer{} }, 100, "default"},
-		{"an empty variable counts as unset", func(s *layer) { s.Flags = nil; s.Env = map[string]string{"RALPH_LOOP_MAX_ITERATIONS": ""} }, 14, "git ralph set"},
+		{"an empty variable counts as unset", func(s *layer) {
+			s.Flags = nil
+			s.Env =
+				map[string]string{"RALPH_LOOP_MAX_ITERATIONS": ""}
+		}, 14, "git ralph set"},
 	}
 	for _, tt := range tests {
 		src := full()
@@ -197,10 +207,12 @@ func TestNamedTablesMergeByName(t *testing.T) {
 	if len(r.Steps) != 1 || step.Enabled || step.Run != "gofmt -w ." || step.Breaker != (StepBreaker{3, 5 * time.Minute}) {
 		t.Errorf("steps = %+v", r.Steps)
 	}
-	if diff := cmp.Diff(MCPServer{Command: []string{"docs"}, Env: map[string]string{"A": "b"}}, r.MCP["docs"]); diff != "" {
+	if diff := cmp.Diff(MCPServer{Command: []string{"docs"}, Env: map[string]string{"A": "b"}},
+		r.MCP["docs"]); diff != "" {
 		t.Errorf("mcp.docs (-want +got):\n%s", diff)
 	}
-	if got := r.Origin["checks.test.run"].String() + " " + r.Origin["checks.test.timeout"].String(); got != "ci.toml:6 ralph.toml:4" {
+	if got := r.Origin["checks.test.run"].String() + " " +
+		r.Origin["checks.test.timeout"].String(); got != "ci.toml:6 ralph.toml:4" {
 		t.Errorf("origins = %s", got)
 	}
 }
@@ -233,7 +245,8 @@ func TestGuessKind(t *testing.T) {
 }
 
 func TestWarnsOfWhatDoesNotRun(t *testing.T) {
-	r := mustLoad(t, Sources{Files: file("[[steps]]\nname = \"fmt\"\nrun = \"gofmt -w .\"\n[[passes]]\nname = \"review\"\nenabled = false\n")})
+	r := mustLoad(t, Sources{Files: file(
+		"[[steps]]\nname = \"fmt\"\nrun = \"gofmt -w .\"\n[[passes]]\nname = \"review\"\nenabled = false\n")})
 	want := []string{"ralph.toml:1: steps.fmt.enabled is not set, so it does not run; write enabled = true or false"}
 	if diff := cmp.Diff(want, r.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
@@ -263,7 +276,8 @@ model = "reviewer"
 tools = ["Read"]
 `)}
 	r := mustLoad(t, src)
-	base := RoleSettings{Driver: "claude", Model: "base", FallbackModel: "spare", MaxTurns: 50, Timeout: 20 * time.Minute, IdleTimeout: 5 * time.Minute}
+	base := RoleSettings{Driver: "claude", Model: "base", FallbackModel: "spare", MaxTurns: 50,
+		Timeout: 20 * time.Minute, IdleTimeout: 5 * time.Minute}
 	with := func(change func(*RoleSettings)) RoleSettings { s := base; change(&s); return s }
 	tests := []struct {
 		role, why string
@@ -296,13 +310,15 @@ tools = ["Read"]
 
 func TestToolchainCommands(t *testing.T) {
 	got := Toolchain{Preset: "python-uv", Typecheck: "uv run pyright"}.Commands()
-	want := Toolchain{Preset: "python-uv", Test: "uv run pytest", Lint: "uv run ruff check .", Typecheck: "uv run pyright", Add: "uv add", Sync: "uv sync"}
+	want := Toolchain{Preset: "python-uv", Test: "uv run pytest", Lint: "uv run ruff check .",
+		Typecheck: "uv run pyright", Add: "uv add", Sync: "uv sync"}
 	if got != want {
 		t.Errorf("Commands() = %+v, want %+v", got, want)
 	}
 	for _, name := range schema().child("toolchain").child("preset").enum {
 		c := Toolchain{Preset: name}.Commands()
-		if full := c.Test != "" && c.Lint != "" && c.Typecheck != "" && c.Add != "" && c.Sync != ""; full != (name != "none") {
+		if full := c.Test != "" && c.Lint != "" && c.Typecheck != "" && c.Add != "" &&
+			c.Sync != ""; full != (name != "none") {
 			t.Errorf("preset %s: %+v", name, c)
 		}
 	}
@@ -313,7 +329,8 @@ func TestTrust(t *testing.T) {
 	if hash != "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" {
 		t.Errorf("TrustHash is not the sha256: %s", hash)
 	}
-	git := []GitValue{{Key: "ralph.trust", Value: "other"}, {Key: "ralph.loop.mode", Value: hash}, {Key: "ralph.trust", Value: " " + strings.ToUpper(hash)}}
+	git := []GitValue{{Key: "ralph.trust", Value: "other"}, {Key: "ralph.loop.mode", Value: hash},
+		{Key: "ralph.trust", Value: " " + strings.ToUpper(hash)}}
 	if !IsTrusted(hash, TrustValues(git)) {
 		t.Error("a hash among the values is not trusted")
 	}

@@ -67,7 +67,8 @@ func (r *Resolved) Role(name string) RoleSettings {
 func (r *Resolved) Preflight() error {
 	e := &Error{}
 	missing := func(key, msg, hint string) {
-		e.Problems = append(e.Problems, Problem{Key: key, Msg: msg + " (" + key + " comes from " + r.Origin[key].String() + ")", Hint: hint})
+		e.Problems = append(e.Problems, Problem{Key: key, Msg: msg + " (" + key + " comes from " +
+			r.Origin[key].String() + ")", Hint: hint})
 	}
 	const needs = "write agent.command = [\"sh\", \"agent.sh\"] in " + FileName
 	if len(r.Agent.Command) == 0 {
@@ -82,7 +83,8 @@ func (r *Resolved) Preflight() error {
 		}
 	}
 	if r.Agent.OnLimit == "fallback" && r.Agent.FallbackModel == "" && r.Agent.FallbackDriver == "" {
-		missing("agent.on_limit", "a limit is to be met by the fallback, and there is none", "set agent.fallback_model or agent.fallback_driver")
+		missing("agent.on_limit", "a limit is to be met by the fallback, and there is none",
+			"set agent.fallback_model or agent.fallback_driver")
 	}
 	if len(e.Problems) == 0 {
 		return nil

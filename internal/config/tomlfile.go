@@ -44,7 +44,8 @@ func parseTOML(name string, data []byte) (*table, *Problem) {
 		}
 	}
 	if b.keys > maxKeys {
-		return nil, &Problem{Where: name, Msg: fmt.Sprintf("has more than %d keys", maxKeys), Hint: "check that it is the right file"}
+		return nil, &Problem{Where: name, Msg: fmt.Sprintf("has more than %d keys", maxKeys),
+			Hint: "check that it is the right file"}
 	}
 	// The decoder checks what the parser does not: keys and tables that are
 	// defined twice or as two things. It also has the better place of an error.

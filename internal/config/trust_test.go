@@ -14,13 +14,17 @@ func TestPowerful(t *testing.T) {
 	}{
 		{"nothing is nothing", "", nil},
 		{"what neither runs nor opens anything is left out", "[loop]\nmax_iterations = 3\n[limits]\ntotal_usd = 1.0\n", nil},
-		{"commands of every kind", "[project]\ngoal = \"x\"\nsetup = [\"a\", \"b\"]\n[[steps]]\nname = \"s\"\nrun = \"c\"\n[notify]\nhalt = [\"d\"]\n" +
-			"[mcp.m]\ncommand = [\"e\"]\n[toolchain]\ntest = \"f\"\n[agent]\nmodel = \"m\"\ncommand = [\"g\"]\n",
-			[]string{`agent.command = ["g"]`, `mcp.m.command = ["e"]`, `notify.halt = ["d"]`, `project.setup = ["a", "b"]`, `steps.s.run = "c"`, `toolchain.test = "f"`}},
+		{"commands of every kind",
+			"[project]\ngoal = \"x\"\nsetup = [\"a\", \"b\"]\n[[steps]]\nname = \"s\"\nrun = \"c\"\n[notify]\nhalt = [\"d\"]\n" +
+				"[mcp.m]\ncommand = [\"e\"]\n[toolchain]\ntest = \"f\"\n[agent]\nmodel = \"m\"\ncommand = [\"g\"]\n",
+			[]string{`agent.command = ["g"]`, `mcp.m.command = ["e"]`, `notify.halt = ["d"]`,
+				`project.setup = ["a", "b"]`, `steps.s.run = "c"`, `toolchain.test = "f"`}},
 		{"tables without a name are numbered", "[[checks]]\nrun = \"a\"\n[[checks]]\nrun = \"b\"\nallow_failure = true\n",
 			[]string{`checks.1.run = "a"`, `checks.2.allow_failure = true`, `checks.2.run = "b"`}},
-		{"the boundary", "[guard]\nsandbox = \"off\"\nwritable = [\"/\"]\n", []string{`guard.sandbox = "off"`, `guard.writable = ["/"]`}},
-		{"a value is one line, whatever it holds", "[project]\nsetup = [\"a\\nb\\u001b\"]\n", []string{`project.setup = ["a\nb\x1b"]`}},
+		{"the boundary", "[guard]\nsandbox = \"off\"\nwritable = [\"/\"]\n",
+			[]string{`guard.sandbox = "off"`, `guard.writable = ["/"]`}},
+		{"a value is one line, whatever it holds", "[project]\nsetup = [\"a\\nb\\u001b\"]\n",
+			[]string{`project.setup = ["a\nb\x1b"]`}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			got, err := Powerful([]byte(row.text))

@@ -70,7 +70,8 @@ func (l *loader) validate() {
 			m, ok := s.MCP[server]
 			switch {
 			case !ok:
-				l.at(append(path, "mcp"), "%s names the server "+quote(server)+", and there is no [mcp."+joinKey([]string{server})+"]"+l.suggest(server, sorted(s.MCP)))
+				l.at(append(path, "mcp"), "%s names the server "+quote(server)+", and there is no [mcp."+
+					joinKey([]string{server})+"]"+l.suggest(server, sorted(s.MCP)))
 			case len(m.Command) == 0 && m.URL == "":
 				l.at(append(path, "mcp"), "%s names the server "+quote(server)+", which has neither command nor url")
 			}
@@ -82,7 +83,8 @@ func (l *loader) validate() {
 		}
 	}
 	if s.Context.HandoffPercent > s.Context.HardPercent {
-		l.at([]string{"context", "handoff_percent"}, fmt.Sprintf("%%s must not be above context.hard_percent, which is %d", s.Context.HardPercent))
+		l.at([]string{"context", "handoff_percent"},
+			fmt.Sprintf("%%s must not be above context.hard_percent, which is %d", s.Context.HardPercent))
 	}
 }
 

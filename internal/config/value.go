@@ -277,7 +277,8 @@ func assign(s *spec, n node, dst reflect.Value) error {
 			if !ok {
 				return fmt.Errorf("must be a table of strings; %s is %s", quote(e.key), describe(e.val))
 			}
-			if e.key == "" || strings.ContainsAny(e.key, "=\x00") || strings.Contains(text, "\x00") || !utf8.ValidString(e.key+text) {
+			if e.key == "" || strings.ContainsAny(e.key, "=\x00") || strings.Contains(text, "\x00") ||
+				!utf8.ValidString(e.key+text) {
 				return fmt.Errorf("has %s, which no environment can hold", quote(e.key))
 			}
 			m[e.key] = text

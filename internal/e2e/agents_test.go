@@ -19,8 +19,9 @@ func agentProject(t *testing.T, agent, settings string) *project {
 		}
 		return string(data)
 	}
-	p := newProject(t, read(agent), settings+"[validation]\nbaseline = \"off\"\n"+check, map[string]string{".gitignore": read("project/gitignore"),
-		"README.md": read("project/README.md"), "test.sh": read("project/test.sh"), "value.txt": read("project/value.txt")})
+	p := newProject(t, read(agent), settings+"[validation]\nbaseline = \"off\"\n"+check,
+		map[string]string{".gitignore": read("project/gitignore"),
+			"README.md": read("project/README.md"), "test.sh": read("project/test.sh"), "value.txt": read("project/value.txt")})
 	p.must(t, "add", "make the value good")
 	return p
 }
@@ -58,45 +59,52 @@ func TestAgentsOfEveryKind(t *testing.T) {
 		{agent: "failing.sh", why: "honest about it, and red", code: 4, verdict: "reject", reason: "checks: test"},
 		{agent: "lying.sh", why: "claims success while the check fails", code: 4, verdict: "reject", reason: "checks: test"},
 		{agent: "empty.sh", why: "claims success without a change", code: 4, verdict: "reject", reason: "no_change"},
-		{agent: "silent.sh", why: "green, and nobody said that it is done", code: 4, verdict: "reject", reason: "not_claimed"},
+		{agent: "silent.sh", why: "green, and nobody said that it is done", code: 4, verdict: "reject",
+			reason: "not_claimed"},
 		{agent: "tool.sh", why: "claims by the tool instead of a handoff", code: 0, verdict: "keep"},
 		{agent: "crashing.sh", why: "ended by a signal", code: 4, verdict: "reject", reason: "crashed: signal"},
-		{agent: "hanging.sh", settings: "idle_timeout = \"1s\"\n", why: "silent for ever, deaf to TERM", code: 4, verdict: "reject", reason: "hang: idle"},
-		{agent: "flooding.sh", why: "100 MB of output are bounded", code: 0, verdict: "keep", then: func(t *testing.T, p *project) {
-			ref := p.Git("for-each-ref", "--format=%(refname)", "refs/ralph/evidence")
-			if size := p.Git("cat-file", "-s", ref+":transcript.jsonl"); len(size) > 8 {
-				t.Errorf("the transcript in evidence has %s bytes", size)
-			}
-		}},
-		{agent: "forking.sh", why: "a daemon that writes later is gone with the iteration", code: 0, verdict: "keep", then: func(t *testing.T, p *project) {
-			before := p.Git("status", "--porcelain", "--ignored")
-			deadline := time.Now().Add(4 * time.Second)
-			for time.Now().Before(deadline) {
-				if now := p.Git("status", "--porcelain", "--ignored"); now != before {
-					t.Fatalf("something was written after the end:\n%s", now)
+		{agent: "hanging.sh", settings: "idle_timeout = \"1s\"\n", why: "silent for ever, deaf to TERM", code: 4,
+			verdict: "reject", reason: "hang: idle"},
+		{agent: "flooding.sh", why: "100 MB of output are bounded", code: 0, verdict: "keep",
+			then: func(t *testing.T, p *project) {
+				ref := p.Git("for-each-ref", "--format=%(refname)", "refs/ralph/evidence")
+				if size := p.Git("cat-file", "-s", ref+":transcript.jsonl"); len(size) > 8 {
+					t.Errorf("the transcript in evidence has %s bytes", size)
 				}
-			}
-		}},
-		{agent: "leaking.sh", why: "an ignored secret stays uncommitted although .gitignore was edited", code: 0, verdict: "keep", then: func(t *testing.T, p *project) {
-			if got := p.Git("log", "--all", "--format=%h", "--", ".env"); got != "" {
-				t.Errorf(".env is in %s", got)
-			}
-			if got := p.Read(".env"); !strings.HasPrefix(got, "SECRET=1\n") {
-				t.Errorf("the secret is gone: %q", got)
-			}
-			// The kept .gitignore no longer names it.
-			os.Remove(filepath.Join(p.Dir, ".env"))
-		}},
-		{agent: "ignored.sh", why: "green only through an ignored file: never complete", code: 5, verdict: "keep", then: func(t *testing.T, p *project) {
-			if got := p.must(t, "status"); !strings.Contains(got, "fresh") {
-				t.Errorf("status does not say why:\n%s", got)
-			}
-		}},
-		{agent: "committing.sh", why: "git is read-only for the agent", code: 0, verdict: "keep", then: func(t *testing.T, p *project) {
-			if n := len(strings.Fields(p.Git("log", "--format=%h"))); n != 2 {
-				t.Errorf("%d commits on the branch, expected ours on top of the first", n)
-			}
-		}},
+			}},
+		{agent: "forking.sh", why: "a daemon that writes later is gone with the iteration", code: 0, verdict: "keep",
+			then: func(t *testing.T, p *project) {
+				before := p.Git("status", "--porcelain", "--ignored")
+				deadline := time.Now().Add(4 * time.Second)
+				for time.Now().Before(deadline) {
+					if now := p.Git("status", "--porcelain", "--ignored"); now != before {
+						t.Fatalf("something was written after the end:\n%s", now)
+					}
+				}
+			}},
+		{agent: "leaking.sh", why: "an ignored secret stays uncommitted although .gitignore was edited", code: 0,
+			verdict: "keep", then: func(t *testing.T, p *project) {
+				if got := p.Git("log", "--all", "--format=%h", "--", ".env"); got != "" {
+					t.Errorf(".env is in %s", got)
+				}
+				if got := p.Read(".env"); !strings.HasPrefix(got, "SECRET=1\n") {
+					t.Errorf("the secret is gone: %q", got)
+				}
+				// The kept .gitignore no longer names it.
+				os.Remove(filepath.Join(p.Dir, ".env"))
+			}},
+		{agent: "ignored.sh", why: "green only through an ignored file: never complete", code: 5, verdict: "keep",
+			then: func(t *testing.T, p *project) {
+				if got := p.must(t, "status"); !strings.Contains(got, "fresh") {
+					t.Errorf("status does not say why:\n%s", got)
+				}
+			}},
+		{agent: "committing.sh", why: "git is read-only for the agent", code: 0, verdict: "keep",
+			then: func(t *testing.T, p *project) {
+				if n := len(strings.Fields(p.Git("log", "--format=%h"))); n != 2 {
+					t.Errorf("%d commits on the branch, expected ours on top of the first", n)
+				}
+			}},
 	}
 	for _, r := range rows {
 		t.Run(r.agent, func(t *testing.T) {

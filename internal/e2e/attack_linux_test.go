@@ -94,7 +94,8 @@ func attackProject(t *testing.T, a attack) *project {
 	for k, v := range a.files {
 		files[k] = v
 	}
-	p := newProject(t, "{\n"+a.agent+"\n} >/dev/null 2>&1 </dev/null\ncd \"$R\"\n"+doTask, "[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check, files)
+	p := newProject(t, "{\n"+a.agent+"\n} >/dev/null 2>&1 </dev/null\ncd \"$R\"\n"+doTask,
+		"[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check, files)
 	git, err := exec.LookPath("git")
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +112,8 @@ func (p *project) bare(t *testing.T) {
 	t.Helper()
 	c := exec.Command("sh", "agent.sh")
 	c.Dir = p.Dir
-	c.Env = append(append([]string{}, p.Env...), "RALPH_EVENT_ID=bare", "RALPH_TASK_ID=T-001", "RALPH_HANDOFF_FILE="+outside(p, "handoff.json"))
+	c.Env = append(append([]string{}, p.Env...), "RALPH_EVENT_ID=bare", "RALPH_TASK_ID=T-001",
+		"RALPH_HANDOFF_FILE="+outside(p, "handoff.json"))
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("the agent alone: %v\n%s", err, out)
 	}
@@ -196,7 +198,8 @@ func movedRefs(t *testing.T, p *project, got result, refs string) {
 			p.Git(append([]string{"update-ref"}, strings.Fields(strings.ReplaceAll(cmd, "''", ""))...)...)
 		}
 	}
-	if now := p.Git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags", "refs/replace"); now != refs {
+	if now := p.Git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags",
+		"refs/replace"); now != refs {
 		t.Errorf("after the commands the refs are\n%s\nand were\n%s", now, refs)
 	}
 }
@@ -204,73 +207,99 @@ func movedRefs(t *testing.T, p *project, got result, refs string) {
 func attacksOnGit() []attack {
 	configured := func(text string) string { return payload + `printf '` + text + `' >> .git/config` }
 	return []attack{
-		{name: "fsmonitor", why: "git status runs core.fsmonitor", worked: ran, boxed: kept, off: rejected("tampered: config"),
+		{name: "fsmonitor", why: "git status runs core.fsmonitor", worked: ran, boxed: kept,
+			off:   rejected("tampered: config"),
 			agent: configured(`[core]\n\tfsmonitor = ./tools.sh\n`)},
 		{name: "hooks", why: "a commit runs its hooks", worked: ran, boxed: kept, off: rejected("tampered: hooks"),
-			agent: payload + `mkdir -p .git/hooks; for h in pre-commit post-commit post-index-change reference-transaction; do cp tools.sh .git/hooks/$h; done`},
-		{name: "hooks as a link", why: "the folder of hooks leads into the worktree", worked: ran, boxed: kept, off: rejected("tampered: hooks"),
+			agent: payload +
+				`mkdir -p .git/hooks; for h in pre-commit post-commit post-index-change reference-transaction; do cp tools.sh .git/hooks/$h; done`},
+		{name: "hooks as a link", why: "the folder of hooks leads into the worktree", worked: ran, boxed: kept,
+			off:   rejected("tampered: hooks"),
 			agent: payload + `mkdir -p h; cp tools.sh h/pre-commit; rm -rf .git/hooks; ln -s "$PWD/h" .git/hooks`},
-		{name: "hooksPath", why: "core.hooksPath names a folder of the worktree", worked: ran, boxed: kept, off: rejected("tampered: config"),
+		{name: "hooksPath", why: "core.hooksPath names a folder of the worktree", worked: ran, boxed: kept,
+			off:   rejected("tampered: config"),
 			agent: configured(`[core]\n\thooksPath = h\n`) + `; mkdir -p h; cp tools.sh h/pre-commit`},
 		{name: "filters", why: "git add runs filter.clean", worked: ran, boxed: kept, off: rejected("tampered: config"),
-			agent: configured(`[filter "x"]\n\tclean = ./tools.sh\n\tsmudge = ./tools.sh\n`) + `; echo '*.txt filter=x' > .gitattributes; echo new > new.txt`},
-		{name: "external diff", why: "git diff runs diff.external", worked: ran, boxed: kept, off: rejected("tampered: config"),
+			agent: configured(`[filter "x"]\n\tclean = ./tools.sh\n\tsmudge = ./tools.sh\n`) +
+				`; echo '*.txt filter=x' > .gitattributes; echo new > new.txt`},
+		{name: "external diff", why: "git diff runs diff.external", worked: ran, boxed: kept,
+			off:   rejected("tampered: config"),
 			agent: configured(`[diff]\n\texternal = ./tools.sh\n`) + `; echo changed >> value.txt`},
 		{name: "textconv", why: "git diff runs textconv", worked: ran, boxed: kept, off: rejected("tampered: config"),
-			agent: configured(`[diff "x"]\n\ttextconv = ./tools.sh\n`) + `; echo '*.txt diff=x' > .gitattributes; echo changed >> value.txt`},
-		{name: "core.worktree", why: "git clean and reset work on another folder", boxed: kept, off: rejected("tampered: config"),
+			agent: configured(`[diff "x"]\n\ttextconv = ./tools.sh\n`) +
+				`; echo '*.txt diff=x' > .gitattributes; echo changed >> value.txt`},
+		{name: "core.worktree", why: "git clean and reset work on another folder", boxed: kept,
+			off:    rejected("tampered: config"),
 			setup:  func(t *testing.T, p *project) { putFile(t, outside(p, "victim/precious.txt"), "precious\n") },
 			agent:  `printf '[core]\n\tworktree = %s\n' "$O/victim" >> .git/config`,
 			worked: func(p *project) bool { return !exists(outside(p, "victim/precious.txt")) }},
-		{name: ".git as a file", why: "a .git file leads to a git directory of the agent's", worked: ran, boxed: kept, off: rejected("tampered: git directory"),
-			agent: payload + `cp -r .git "$O/evil.git" && printf '[core]\n\tfsmonitor = %s/tools.sh\n' "$PWD" >> "$O/evil.git/config" && mv .git "$O/aside.git" && echo "gitdir: $O/evil.git" > .git`,
-			then:  func(t *testing.T, p *project, boxed bool) { isFolder(t, p, ".git") }},
-		{name: ".git as a link", why: "a link leads to a git directory of the agent's", worked: ran, boxed: kept, off: rejected("tampered: git directory"),
-			agent: payload + `cp -r .git "$O/evil.git" && printf '[core]\n\tfsmonitor = %s/tools.sh\n' "$PWD" >> "$O/evil.git/config" && mv .git "$O/aside.git" && ln -s "$O/evil.git" .git`,
-			then:  func(t *testing.T, p *project, boxed bool) { isFolder(t, p, ".git") }},
-		{name: "global config", why: "the user's own settings are the agent's", worked: ran, boxed: kept, off: rejected("tampered: config"),
-			agent: payload + `printf '[core]\n\tfsmonitor = ./tools.sh\n[filter "x"]\n\tclean = ./tools.sh\n' >> "$HOME/.gitconfig"; echo '*.txt filter=x' > .gitattributes; echo new > new.txt`,
+		{name: ".git as a file", why: "a .git file leads to a git directory of the agent's", worked: ran, boxed: kept,
+			off: rejected("tampered: git directory"),
+			agent: payload +
+				`cp -r .git "$O/evil.git" && printf '[core]\n\tfsmonitor = %s/tools.sh\n' "$PWD" >> "$O/evil.git/config" && mv .git "$O/aside.git" && echo "gitdir: $O/evil.git" > .git`,
+			then: func(t *testing.T, p *project, boxed bool) { isFolder(t, p, ".git") }},
+		{name: ".git as a link", why: "a link leads to a git directory of the agent's", worked: ran, boxed: kept,
+			off: rejected("tampered: git directory"),
+			agent: payload +
+				`cp -r .git "$O/evil.git" && printf '[core]\n\tfsmonitor = %s/tools.sh\n' "$PWD" >> "$O/evil.git/config" && mv .git "$O/aside.git" && ln -s "$O/evil.git" .git`,
+			then: func(t *testing.T, p *project, boxed bool) { isFolder(t, p, ".git") }},
+		{name: "global config", why: "the user's own settings are the agent's", worked: ran, boxed: kept,
+			off: rejected("tampered: config"),
+			agent: payload +
+				`printf '[core]\n\tfsmonitor = ./tools.sh\n[filter "x"]\n\tclean = ./tools.sh\n' >> "$HOME/.gitconfig"; echo '*.txt filter=x' > .gitattributes; echo new > new.txt`,
 			then: func(t *testing.T, p *project, boxed bool) {
 				if exists(outside(p, "home/.gitconfig")) {
 					t.Error("the user has a global configuration now")
 				}
 			}},
-		{name: "nested repository with fsmonitor", why: "git status goes into other repositories", worked: ran, boxed: rejected("nested: inner"), off: rejected("nested: inner"),
-			agent:   payload + `"$G" init -q inner && cd inner && echo x > f && "$G" add f && "$G" -c user.name=x -c user.email=x@y commit -qm x && "$G" config core.fsmonitor "$R/tools.sh"`,
+		{name: "nested repository with fsmonitor", why: "git status goes into other repositories", worked: ran,
+			boxed: rejected("nested: inner"), off: rejected("nested: inner"),
+			agent: payload +
+				`"$G" init -q inner && cd inner && echo x > f && "$G" add f && "$G" -c user.name=x -c user.email=x@y commit -qm x && "$G" config core.fsmonitor "$R/tools.sh"`,
 			harness: func(p *project) { p.bareAgain(); p.Try("add", "-A"); p.Try("status"); p.Try("diff") }},
-		{name: "nested repository with filter", why: "so do its filters", worked: ran, boxed: rejected("nested: inner"), off: rejected("nested: inner"),
-			agent:   payload + `"$G" init -q inner && cd inner && echo x > f && "$G" add f && "$G" -c user.name=x -c user.email=x@y commit -qm x && "$G" config filter.x.clean "$R/tools.sh" && echo '* filter=x' > .gitattributes && echo y > f`,
+		{name: "nested repository with filter", why: "so do its filters", worked: ran, boxed: rejected("nested: inner"),
+			off: rejected("nested: inner"),
+			agent: payload +
+				`"$G" init -q inner && cd inner && echo x > f && "$G" add f && "$G" -c user.name=x -c user.email=x@y commit -qm x && "$G" config filter.x.clean "$R/tools.sh" && echo '* filter=x' > .gitattributes && echo y > f`,
 			harness: func(p *project) { p.bareAgain(); p.Try("add", "-A"); p.Try("status"); p.Try("diff") }},
 		{name: "skip-worktree", why: "a change hides from git status and survives the rollback", boxed: kept, off: kept,
 			agent: `"$G" update-index --skip-worktree value.txt; echo evil > value.txt`,
 			worked: func(p *project) bool {
-				return strings.HasPrefix(p.Git("ls-files", "-v", "value.txt"), "S") || p.Read("value.txt") != p.Git("show", "HEAD:value.txt")+"\n"
+				return strings.HasPrefix(p.Git("ls-files", "-v", "value.txt"), "S") ||
+					p.Read("value.txt") != p.Git("show", "HEAD:value.txt")+"\n"
 			}},
 		{name: "assume-unchanged", why: "the same by another bit", boxed: kept, off: kept,
 			agent: `"$G" update-index --assume-unchanged value.txt; echo evil > value.txt`,
 			worked: func(p *project) bool {
-				return strings.HasPrefix(p.Git("ls-files", "-v", "value.txt"), "h") || p.Read("value.txt") != p.Git("show", "HEAD:value.txt")+"\n"
+				return strings.HasPrefix(p.Git("ls-files", "-v", "value.txt"), "h") ||
+					p.Read("value.txt") != p.Git("show", "HEAD:value.txt")+"\n"
 			}},
-		{name: "info/exclude", why: "a new file hides from git status and git clean", boxed: kept, off: rejected("tampered: info"),
+		{name: "info/exclude", why: "a new file hides from git status and git clean", boxed: kept,
+			off:   rejected("tampered: info"),
 			agent: `echo hidden.txt >> .git/info/exclude; echo x > hidden.txt`,
 			worked: func(p *project) bool {
 				return exists(filepath.Join(p.Dir, "hidden.txt")) && p.Git("ls-files", "hidden.txt") == ""
 			}},
-		{name: "info/attributes", why: "attributes outside of the worktree choose a filter", boxed: kept, off: rejected("tampered: config, info"), worked: ran,
-			agent: configured(`[filter "x"]\n\tclean = ./tools.sh\n`) + `; mkdir -p .git/info; echo '*.txt filter=x' > .git/info/attributes; echo new > new.txt`},
+		{name: "info/attributes", why: "attributes outside of the worktree choose a filter", boxed: kept,
+			off: rejected("tampered: config, info"), worked: ran,
+			agent: configured(`[filter "x"]\n\tclean = ./tools.sh\n`) +
+				`; mkdir -p .git/info; echo '*.txt filter=x' > .git/info/attributes; echo new > new.txt`},
 		{name: "replace refs", why: "git log shows another history", boxed: kept, off: refsMove,
 			agent:  `"$G" replace HEAD $(echo lie | "$G" -c user.name=x -c user.email=x@y commit-tree HEAD^{tree})`,
 			worked: func(p *project) bool { out, _ := p.Try("log", "-1", "--format=%s"); return out == "lie" }},
-		{name: "alternates", why: "objects come from a place of the agent's", boxed: kept, off: rejected("tampered: alternates"),
+		{name: "alternates", why: "objects come from a place of the agent's", boxed: kept,
+			off:    rejected("tampered: alternates"),
 			agent:  `mkdir -p "$O/objects" .git/objects/info; echo "$O/objects" > .git/objects/info/alternates`,
 			worked: func(p *project) bool { return exists(filepath.Join(p.Dir, ".git/objects/info/alternates")) }},
-		{name: "alternates behind a link", why: "the folder around them leads elsewhere", boxed: kept, off: rejected("tampered: alternates"),
+		{name: "alternates behind a link", why: "the folder around them leads elsewhere", boxed: kept,
+			off:    rejected("tampered: alternates"),
 			agent:  `mkdir -p "$O/oi" "$O/objects"; echo "$O/objects" > "$O/oi/alternates"; rm -rf .git/objects/info; ln -s "$O/oi" .git/objects/info`,
 			worked: func(p *project) bool { return exists(filepath.Join(p.Dir, ".git/objects/info/alternates")) }},
 		{name: "a moved branch", why: "the agent commits by itself", boxed: kept, off: refsMove,
 			agent: `echo evil > evil.txt; "$G" add evil.txt; "$G" commit -qm "by the agent"`,
 			worked: func(p *project) bool {
-				return p.Git("log", "--all", "--format=%s", "--grep=by the agent") != "" || strings.Contains(p.Git("reflog"), "by the agent")
+				return p.Git("log", "--all", "--format=%s", "--grep=by the agent") != "" ||
+					strings.Contains(p.Git("reflog"), "by the agent")
 			}},
 		{name: "a new branch and a tag", why: "refs that nobody asked for", boxed: kept, off: refsMove,
 			agent:  `"$G" update-ref refs/heads/stolen HEAD; "$G" tag stolen`,
@@ -278,24 +307,34 @@ func attacksOnGit() []attack {
 		{name: "stale locks", why: "nobody can stage or commit any more", boxed: kept, off: kept,
 			agent:  `touch .git/index.lock .git/config.lock .git/refs/heads/main.lock .git/packed-refs.lock`,
 			worked: func(p *project) bool { return exists(filepath.Join(p.Dir, ".git/index.lock")) }},
-		{name: "commondir", why: "git takes configuration and refs from another folder", worked: ran, boxed: kept, off: rejected("tampered: info"),
-			agent: payload + `cp -r .git "$O/common" && printf '[core]\n\tfsmonitor = %s/tools.sh\n' "$PWD" >> "$O/common/config" && echo "$O/common" > .git/commondir`},
-		{name: "metadata of a linked worktree", why: "git in the user's other worktree works on the agent's repository", worked: ran, boxed: kept, off: rejected("tampered: worktrees"),
-			setup:   func(t *testing.T, p *project) { p.Git("worktree", "add", "-q", "-b", "other", outside(p, "linked")) },
-			agent:   payload + `cp -r .git "$O/common" && printf '[core]\n\tfsmonitor = %s/tools.sh\n' "$PWD" >> "$O/common/config" && cp tools.sh "$O/" && echo "$O/common" > .git/worktrees/linked/commondir`,
+		{name: "commondir", why: "git takes configuration and refs from another folder", worked: ran, boxed: kept,
+			off: rejected("tampered: info"),
+			agent: payload +
+				`cp -r .git "$O/common" && printf '[core]\n\tfsmonitor = %s/tools.sh\n' "$PWD" >> "$O/common/config" && echo "$O/common" > .git/commondir`},
+		{name: "metadata of a linked worktree", why: "git in the user's other worktree works on the agent's repository",
+			worked: ran, boxed: kept, off: rejected("tampered: worktrees"),
+			setup: func(t *testing.T, p *project) { p.Git("worktree", "add", "-q", "-b", "other", outside(p, "linked")) },
+			agent: payload +
+				`cp -r .git "$O/common" && printf '[core]\n\tfsmonitor = %s/tools.sh\n' "$PWD" >> "$O/common/config" && cp tools.sh "$O/" && echo "$O/common" > .git/worktrees/linked/commondir`,
 			harness: func(p *project) { p.bareAgain(); p.Try("-C", outside(p, "linked"), "status") },
 			then:    func(t *testing.T, p *project, boxed bool) { p.Git("-C", outside(p, "linked"), "status") }},
-		{name: "the configuration of a submodule", why: "git status runs what a submodule configures", worked: ran, boxed: kept, off: rejected("tampered: config"),
+		{name: "the configuration of a submodule", why: "git status runs what a submodule configures", worked: ran,
+			boxed: kept, off: rejected("tampered: config"),
 			setup: func(t *testing.T, p *project) {
 				from := outside(p, "from")
-				for _, args := range [][]string{{"init", "-q", from}, {"-C", from, "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-q", "--allow-empty", "-m", "x"},
-					{"-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from, "module"}, {"commit", "-q", "-m", "a submodule"}} {
+				for _, args := range [][]string{{"init", "-q", from}, {"-C", from, "-c", "user.name=x", "-c",
+					"user.email=x@y", "commit", "-q", "--allow-empty", "-m", "x"},
+					{"-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from, "module"},
+					{"commit", "-q", "-m", "a submodule"}} {
 					p.Git(args...)
 				}
 			},
-			agent: payload + `cp tools.sh "$O/" ; printf '[core]\n\tfsmonitor = %s/tools.sh\n' "$R" >> .git/modules/module/config`},
-		{name: "an embedded bare repository", why: "git in that folder runs what it configures", worked: ran, boxed: kept, off: kept,
-			agent:   payload + `mkdir -p bare/objects/x bare/refs/x; touch bare/objects/x/keep bare/refs/x/keep; echo 'ref: refs/heads/main' > bare/HEAD; printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = %s\n\tfsmonitor = %s/tools.sh\n' "$R" "$R" > bare/config`,
+			agent: payload +
+				`cp tools.sh "$O/" ; printf '[core]\n\tfsmonitor = %s/tools.sh\n' "$R" >> .git/modules/module/config`},
+		{name: "an embedded bare repository", why: "git in that folder runs what it configures", worked: ran,
+			boxed: kept, off: kept,
+			agent: payload +
+				`mkdir -p bare/objects/x bare/refs/x; touch bare/objects/x/keep bare/refs/x/keep; echo 'ref: refs/heads/main' > bare/HEAD; printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = %s\n\tfsmonitor = %s/tools.sh\n' "$R" "$R" > bare/config`,
 			harness: func(p *project) { p.bareAgain(); p.Try("-C", filepath.Join(p.Dir, "bare"), "status") }},
 		{name: "a git on PATH", why: "whoever calls git by its name calls the agent's", worked: ran, boxed: kept, off: kept,
 			setup: func(t *testing.T, p *project) {
@@ -339,7 +378,8 @@ func isFolder(t *testing.T, p *project, name string) {
 
 func attacksOnTheHarness() []attack {
 	return []attack{
-		{name: "a symlink in a folder's place", why: "a rollback that writes by name writes into another folder", boxed: rejected("checks: test"), off: rejected("checks: test"),
+		{name: "a symlink in a folder's place", why: "a rollback that writes by name writes into another folder",
+			boxed: rejected("checks: test"), off: rejected("checks: test"),
 			setup: func(t *testing.T, p *project) { putFile(t, outside(p, "victim/file.txt"), "precious\n") },
 			agent: `rm -rf sub; ln -s "$O/victim" sub; touch broken`,
 			harness: func(p *project) {
@@ -356,7 +396,8 @@ func attacksOnTheHarness() []attack {
 					t.Errorf("the rollback left %q", got)
 				}
 			}},
-		{name: "a hard link in a file's place", why: "a rollback that writes into the file writes into another one", boxed: rejected("checks: test"), off: rejected("checks: test"),
+		{name: "a hard link in a file's place", why: "a rollback that writes into the file writes into another one",
+			boxed: rejected("checks: test"), off: rejected("checks: test"),
 			setup: func(t *testing.T, p *project) { putFile(t, outside(p, "victim.txt"), "precious\n") },
 			agent: `ln -f "$O/victim.txt" value.txt; touch broken`,
 			harness: func(p *project) {
@@ -378,7 +419,9 @@ func attacksOnTheHarness() []attack {
 			worked: func(p *project) bool {
 				return exists(filepath.Join(p.Dir, "late.txt")) || len(processesOf(p)) > 0
 			}},
-		{name: "a check that carries the attack out", why: "checks run what the agent wrote, after everything was looked at", boxed: kept, off: rejected("tampered: config"),
+		{name: "a check that carries the attack out",
+			why: "checks run what the agent wrote, after everything was looked at", boxed: kept,
+			off:   rejected("tampered: config"),
 			files: map[string]string{"test.sh": "test ! -e broken\nif [ -e t.sh ]; then sh t.sh 2>/dev/null; fi\n:\n"},
 			agent: `echo 'printf "[core]\n\tfsmonitor = ./t.sh\n" >> .git/config' > t.sh`,
 			harness: func(p *project) {
@@ -388,7 +431,8 @@ func attacksOnTheHarness() []attack {
 				c.Run()
 			},
 			worked: func(p *project) bool { return strings.Contains(p.Read(".git/config"), "t.sh") }},
-		{name: "a handoff that is a link", why: "the harness reads a file that the agent may not", boxed: rejected("not_claimed"), off: rejected("not_claimed"),
+		{name: "a handoff that is a link", why: "the harness reads a file that the agent may not",
+			boxed: rejected("not_claimed"), off: rejected("not_claimed"),
 			setup:   func(t *testing.T, p *project) { putFile(t, outside(p, "secret.json"), handoffWith("the-secret")) },
 			agent:   `rm -f "$RALPH_HANDOFF_FILE"; ln -s "$O/secret.json" "$RALPH_HANDOFF_FILE"; RALPH_HANDOFF_FILE=/dev/null`,
 			harness: func(p *project) { copyFile(outside(p, "handoff.json"), outside(p, "taken")) },
@@ -397,11 +441,13 @@ func attacksOnTheHarness() []attack {
 				b, _ := os.ReadFile(outside(p, "taken"))
 				return strings.Contains(out+string(b), "the-secret")
 			}},
-		{name: "a handoff that is a FIFO", why: "the harness waits for a writer that never comes", boxed: rejected("not_claimed"), off: rejected("not_claimed"),
+		{name: "a handoff that is a FIFO", why: "the harness waits for a writer that never comes",
+			boxed: rejected("not_claimed"), off: rejected("not_claimed"),
 			agent:   `rm -f "$RALPH_HANDOFF_FILE"; mkfifo "$RALPH_HANDOFF_FILE"; RALPH_HANDOFF_FILE=/dev/null`,
 			harness: func(p *project) { putFileIfHung(p) },
 			worked:  func(p *project) bool { return exists(outside(p, "hung")) }},
-		{name: "config and index as FIFOs", why: "so does whoever reads git's own files", boxed: kept, off: rejected("tampered: config"), alone: true,
+		{name: "config and index as FIFOs", why: "so does whoever reads git's own files", boxed: kept,
+			off: rejected("tampered: config"), alone: true,
 			agent:   `rm .git/config .git/index && mkfifo .git/config .git/index`,
 			harness: func(p *project) { putFileIfHung(p) },
 			worked: func(p *project) bool {
@@ -424,7 +470,8 @@ func processesOf(p *project) []string {
 	list, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range list {
 		env, err := os.ReadFile(path)
-		if err == nil && strings.Contains(string(env), "\x00R="+p.Dir+"\x00") && strings.Contains(string(env), "RALPH_EVENT_ID=") {
+		if err == nil && strings.Contains(string(env), "\x00R="+p.Dir+"\x00") &&
+			strings.Contains(string(env), "RALPH_EVENT_ID=") {
 			out = append(out, path)
 		}
 	}
@@ -432,7 +479,8 @@ func processesOf(p *project) []string {
 }
 
 func handoffWith(text string) string {
-	return `{"task_completed":{"task_id":"T-001","summary":"` + text + `","fully_complete":true},"summary":"` + text + `",` +
+	return `{"task_completed":{"task_id":"T-001","summary":"` + text + `","fully_complete":true},"summary":"` + text +
+		`",` +
 		`"freeform":"The file was written as the task asked; nothing else was touched on the way.",` +
 		`"deviations":[],"bugs_encountered":[],"architectural_notes":[],"unfinished_business":[],"recommendations":[],` +
 		`"files_touched":[],"plan_amendments":[],"tests_added":[],"constraints_discovered":[]}`

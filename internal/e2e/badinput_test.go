@@ -15,7 +15,8 @@ import (
 // HEAD, index entries, stash, config and files.
 func possessions(r *repo.Repo) string {
 	var b strings.Builder
-	for _, args := range [][]string{{"for-each-ref"}, {"rev-parse", "HEAD"}, {"symbolic-ref", "-q", "HEAD"}, {"ls-files", "-s"}, {"stash", "list"},
+	for _, args := range [][]string{{"for-each-ref"}, {"rev-parse", "HEAD"}, {"symbolic-ref", "-q", "HEAD"},
+		{"ls-files", "-s"}, {"stash", "list"},
 		{"config", "--local", "--list"}, {"status", "--porcelain", "--ignored"}, {"diff"}} {
 		out, _ := r.Try(args...)
 		b.WriteString(strings.Join(args, " ") + "\n" + out + "\n")
@@ -47,30 +48,52 @@ git switch -q main; echo ours > README; git commit -qam ours
 		code       int
 		fact, hint string
 	}{
-		{why: "a merge in progress", setup: conflict + "git merge other || true", code: 8, fact: "a merge is in progress", hint: "git merge --abort"},
-		{why: "a rebase in progress", setup: conflict + "git rebase other || true", code: 8, fact: "a rebase is in progress", hint: "git rebase --abort"},
-		{why: "a cherry-pick in progress", setup: conflict + "git cherry-pick other || true", code: 8, fact: "a cherry-pick is in progress", hint: "git cherry-pick --abort"},
-		{why: "a revert in progress", setup: "echo a > README; git commit -qam a; echo b > README; git commit -qam b; git revert HEAD~1 || true", code: 8, fact: "a revert is in progress", hint: "git revert --abort"},
-		{why: "a bisect in progress", setup: "git commit -q --allow-empty -m a; git commit -q --allow-empty -m b; git bisect start -q HEAD HEAD~2", code: 8, fact: "a bisect is in progress", hint: "git bisect reset"},
-		{why: "an unmerged index that no operation belongs to", setup: "echo mine > README; git stash -q; echo theirs > README; git commit -qam theirs; git stash pop || true", code: 8, fact: "unmerged", hint: "resolve"},
-		{why: "changed tracked files", setup: "echo mine >> README; echo x >> test.sh", code: 8, fact: "tracked files have changes: README, test.sh", hint: "--dirty=commit"},
-		{why: "a staged new file", setup: "echo x > staged.txt; git add staged.txt", code: 8, fact: "staged.txt", hint: "commit or stash"},
+		{why: "a merge in progress", setup: conflict + "git merge other || true", code: 8,
+			fact: "a merge is in progress", hint: "git merge --abort"},
+		{why: "a rebase in progress", setup: conflict + "git rebase other || true", code: 8,
+			fact: "a rebase is in progress", hint: "git rebase --abort"},
+		{why: "a cherry-pick in progress", setup: conflict + "git cherry-pick other || true", code: 8,
+			fact: "a cherry-pick is in progress", hint: "git cherry-pick --abort"},
+		{why: "a revert in progress",
+			setup: "echo a > README; git commit -qam a; echo b > README; git commit -qam b; git revert HEAD~1 || true",
+			code:  8, fact: "a revert is in progress", hint: "git revert --abort"},
+		{why: "a bisect in progress",
+			setup: "git commit -q --allow-empty -m a; git commit -q --allow-empty -m b; git bisect start -q HEAD HEAD~2", code: 8, fact: "a bisect is in progress", hint: "git bisect reset"},
+		{why: "an unmerged index that no operation belongs to",
+			setup: "echo mine > README; git stash -q; echo theirs > README; git commit -qam theirs; git stash pop || true", code: 8, fact: "unmerged", hint: "resolve"},
+		{why: "changed tracked files", setup: "echo mine >> README; echo x >> test.sh", code: 8,
+			fact: "tracked files have changes: README, test.sh", hint: "--dirty=commit"},
+		{why: "a staged new file", setup: "echo x > staged.txt; git add staged.txt", code: 8, fact: "staged.txt",
+			hint: "commit or stash"},
 		{why: "a detached HEAD", setup: "git checkout -q --detach", code: 8, fact: "HEAD is detached", hint: "git switch"},
-		{why: "a lock of another git process", setup: "touch .git/index.lock", code: 8, fact: "index.lock exists", hint: "remove"},
-		{why: "a setting that does not exist", settings: "[loop]\nmax_iteration = 3\n", code: 8, fact: "did you mean loop.max_iterations?"},
+		{why: "a lock of another git process", setup: "touch .git/index.lock", code: 8, fact: "index.lock exists",
+			hint: "remove"},
+		{why: "a setting that does not exist", settings: "[loop]\nmax_iteration = 3\n", code: 8,
+			fact: "did you mean loop.max_iterations?"},
 		{why: "settings that are no TOML", settings: "[loop\n", code: 8, fact: "ralph.toml", hint: ""},
-		{why: "a setting of the wrong type", settings: "[loop]\nmax_iterations = \"many\"\n", code: 8, fact: "loop.max_iterations", hint: ""},
-		{why: "an agent that is not installed", settings: "[agent]\ndriver = \"command\"\ncommand = [\"no-such-client\"]\n", code: 8, fact: "no-such-client", hint: "PATH"},
-		{why: "a client that is not installed", settings: "[agent]\ndriver = \"claude\"\n", env: []string{"PATH=/usr/bin:/bin"}, code: 8, fact: "claude", hint: "install"},
-		{why: "nobody that git knows", setup: "git config --unset user.name; git config --unset user.email; git config user.useConfigOnly true", code: 8, fact: "git does not know who you are", hint: "git config user.name"},
-		{why: "nothing that could be verified", settings: "[agent]\ndriver = \"command\"\ncommand = [\"true\"]\n", code: 8, fact: "no checks", hint: "--unchecked"},
-		{why: "settings that nobody trusts", setup: "echo '# mine' >> ralph.toml; git commit -qam more", code: 8, fact: "not trusted", hint: "git ralph trust"},
+		{why: "a setting of the wrong type", settings: "[loop]\nmax_iterations = \"many\"\n", code: 8,
+			fact: "loop.max_iterations", hint: ""},
+		{why: "an agent that is not installed",
+			settings: "[agent]\ndriver = \"command\"\ncommand = [\"no-such-client\"]\n", code: 8,
+			fact: "no-such-client", hint: "PATH"},
+		{why: "a client that is not installed", settings: "[agent]\ndriver = \"claude\"\n",
+			env: []string{"PATH=/usr/bin:/bin"}, code: 8, fact: "claude", hint: "install"},
+		{why: "nobody that git knows",
+			setup: "git config --unset user.name; git config --unset user.email; git config user.useConfigOnly true",
+			code:  8, fact: "git does not know who you are", hint: "git config user.name"},
+		{why: "nothing that could be verified", settings: "[agent]\ndriver = \"command\"\ncommand = [\"true\"]\n",
+			code: 8, fact: "no checks", hint: "--unchecked"},
+		{why: "settings that nobody trusts", setup: "echo '# mine' >> ralph.toml; git commit -qam more", code: 8,
+			fact: "not trusted", hint: "git ralph trust"},
 		{why: "a plan with faults of every kind, all said at once", args: []string{"import", "../plan.toml"},
 			setup: `printf '[[tasks]]\nid = "A"\ntitle = "a"\ndepends_on = ["B", "Z"]\n[[tasks]]\nid = "B"\ntitle = "b"\ndepends_on = ["A"]\n[[tasks]]\nid = "a"\ntitle = "again"\n' > ../plan.toml`,
 			code:  1, fact: "Z", hint: ""},
-		{why: "a plan that is no plan", args: []string{"import", "../plan.json"}, setup: "echo '{\"tasks\": 3' > ../plan.json", code: 1, fact: "plan.json", hint: ""},
-		{why: "a rewind to an iteration that does not exist", args: []string{"rewind", "7"}, code: 1, fact: "there is no iteration 7", hint: "git ralph log"},
-		{why: "a journal that does not exist", args: []string{"adopt", "nothing"}, code: 1, fact: "there is no journal", hint: ""},
+		{why: "a plan that is no plan", args: []string{"import", "../plan.json"},
+			setup: "echo '{\"tasks\": 3' > ../plan.json", code: 1, fact: "plan.json", hint: ""},
+		{why: "a rewind to an iteration that does not exist", args: []string{"rewind", "7"}, code: 1,
+			fact: "there is no iteration 7", hint: "git ralph log"},
+		{why: "a journal that does not exist", args: []string{"adopt", "nothing"}, code: 1, fact: "there is no journal",
+			hint: ""},
 	}
 	for _, row := range rows {
 		t.Run(strings.ReplaceAll(row.why, " ", "-"), func(t *testing.T) {
@@ -81,7 +104,8 @@ git switch -q main; echo ours > README; git commit -qam ours
 				files["ralph.toml"], settings = row.settings, ""
 			}
 			p := &project{Repo: repo.New(t, nil)}
-			if files["ralph.toml"] == "" || strings.HasPrefix(row.settings, "[agent]") && !strings.Contains(row.settings, "\"true\"") {
+			if files["ralph.toml"] == "" || strings.HasPrefix(row.settings, "[agent]") &&
+				!strings.Contains(row.settings, "\"true\"") {
 				files["ralph.toml"] += "[guard]\nsandbox = \"off\"\n" + settings
 				if row.settings != "" {
 					files["ralph.toml"] += check
@@ -131,7 +155,8 @@ git switch -q main; echo ours > README; git commit -qam ours
 // TestHandoffOutsideItsSchema: words that do not fit are no claim.
 func TestHandoffOutsideItsSchema(t *testing.T) {
 	t.Parallel()
-	p := newProject(t, "echo x > out.txt\necho '{\"summary\": 3, \"task_completed\": {\"fully_complete\": true}}' > \"$RALPH_HANDOFF_FILE\"\n", check, nil)
+	p := newProject(t,
+		"echo x > out.txt\necho '{\"summary\": 3, \"task_completed\": {\"fully_complete\": true}}' > \"$RALPH_HANDOFF_FILE\"\n", check, nil)
 	p.must(t, "add", "the first thing")
 	if r := p.run(t, nil, "start", "--once"); r.code != 4 {
 		t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
@@ -185,7 +210,8 @@ func TestIndexLockedDuringKeep(t *testing.T) {
 	if s.Verdict != "keep" || s.Commit != "" || p.Git("rev-parse", "HEAD") != tip {
 		t.Errorf("verdict %s, commit %q", s.Verdict, s.Commit)
 	}
-	if got := p.Git("for-each-ref", "--format=%(refname)", "refs/ralph/evidence"); strings.Count(got, "\n") != 0 || got == "" {
+	if got := p.Git("for-each-ref", "--format=%(refname)", "refs/ralph/evidence"); strings.Count(got, "\n") != 0 ||
+		got == "" {
 		t.Errorf("evidence: %q", got)
 	}
 	p.sound(t)

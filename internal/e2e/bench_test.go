@@ -97,7 +97,8 @@ func long() int {
 func BenchmarkReading(b *testing.B) {
 	bin := program(b)
 	made := func(iterations, tasks int) *repo.Repo {
-		r := repo.New(b, map[string]string{"README": "hello\n", "ralph.toml": "[agent]\ndriver = \"command\"\ncommand = [\"true\"]\n"})
+		r := repo.New(b, map[string]string{"README": "hello\n",
+			"ralph.toml": "[agent]\ndriver = \"command\"\ncommand = [\"true\"]\n"})
 		history.Make(b, r, history.Options{Iterations: iterations, Tasks: tasks, Plain: iterations > 20_000})
 		// Any command that writes leaves the cache that readers use.
 		newSeries(b).run("", r.Dir, r.Env, bin, "inject", "go on")
@@ -174,8 +175,10 @@ func BenchmarkIteration(b *testing.B) {
 	var pairs []pair
 	for _, a := range agents {
 		settings := "[agent]\ndriver = \"command\"\ncommand = " + a.command + "\n" + endless
-		shapes = append(shapes, shape{a.name + ", early", tenThousand(b, bin, settings, 10)}, shape{a.name + ", after 5000", tenThousand(b, bin, settings, 5000)})
-		pairs = append(pairs, pair{a.name + ", early", "git status", 3}, pair{a.name + ", after 5000", a.name + ", early", 1.2})
+		shapes = append(shapes, shape{a.name + ", early", tenThousand(b, bin, settings, 10)},
+			shape{a.name + ", after 5000", tenThousand(b, bin, settings, 5000)})
+		pairs = append(pairs, pair{a.name + ", early", "git status", 3},
+			pair{a.name + ", after 5000", a.name + ", early", 1.2})
 	}
 	run := func(r *repo.Repo, n int) time.Duration {
 		c := exec.Command(bin, "start", "--unchecked", "--max-iterations", fmt.Sprint(n))
@@ -207,7 +210,8 @@ func BenchmarkFlood(b *testing.B) {
 		{"one endless line", "head -c 1073741824 /dev/zero | tr '\\0' x"},
 	} {
 		b.Run(a.name, func(b *testing.B) {
-			r := repo.New(b, map[string]string{"ralph.toml": fmt.Sprintf("[agent]\ndriver = \"command\"\ncommand = [\"sh\", \"-c\", %q]\n%s", a.command, endless)})
+			r := repo.New(b, map[string]string{"ralph.toml": fmt.Sprintf(
+				"[agent]\ndriver = \"command\"\ncommand = [\"sh\", \"-c\", %q]\n%s", a.command, endless)})
 			newSeries(b).run("", r.Dir, r.Env, bin, "trust")
 			newSeries(b).run("", r.Dir, r.Env, bin, "add", "a task")
 			for b.Loop() {

@@ -54,13 +54,15 @@ func TestLimitsEndTheAgent(t *testing.T) {
 		{"tokens of an iteration", tokens, "iteration_tokens = 1000", 4, "limit: iteration_tokens", "", 1},
 		{"dollars of the session end the run", dollars, "session_usd = 0.5", 5, "limit: session_usd", "cost_limit:$0.60", 0},
 		{"dollars of all sessions", dollars, "total_usd = 0.5", 5, "limit: total_usd", "cost_limit:$0.60", 0},
-		{"tokens of the session, cache reads included", tokens, "session_tokens = 1000", 5, "limit: session_tokens", "token_limit:1050", 0},
+		{"tokens of the session, cache reads included", tokens, "session_tokens = 1000", 5, "limit: session_tokens",
+			"token_limit:1050", 0},
 		{"tokens of all sessions", tokens, "total_tokens = 1000", 5, "limit: total_tokens", "token_limit:1050", 0},
 		{"time of the session", "{}", "session_time = \"1s\"", 5, "limit: session_time", "time_limit:", 0},
 	} {
 		t.Run(r.limits, func(t *testing.T) {
 			t.Parallel()
-			p := newProject(t, "echo spoiled > value.txt\n"+spending(r.line), "[validation]\nbaseline = \"off\"\n[limits]\n"+r.limits+"\n"+check, map[string]string{"value.txt": "good\n"})
+			p := newProject(t, "echo spoiled > value.txt\n"+spending(r.line),
+				"[validation]\nbaseline = \"off\"\n[limits]\n"+r.limits+"\n"+check, map[string]string{"value.txt": "good\n"})
 			p.must(t, "add", "a thing")
 			got := p.run(t, nil, "start", "--once")
 			if got.code != r.code {
@@ -86,7 +88,8 @@ func TestLimitsEndTheAgent(t *testing.T) {
 // one, and the total never begins anew.
 func TestBudgetsOutliveARestart(t *testing.T) {
 	agent := "echo '{\"type\":\"usage\",\"input_tokens\":10,\"cost_usd\":0.4}'\n" + doTask
-	p := newProject(t, agent, "[validation]\nbaseline = \"off\"\n[limits]\nsession_usd = 1.0\ntotal_usd = 1.5\n"+check, nil)
+	p := newProject(t, agent, "[validation]\nbaseline = \"off\"\n[limits]\nsession_usd = 1.0\ntotal_usd = 1.5\n"+check,
+		nil)
 	for range 6 {
 		p.must(t, "add", "a thing")
 	}
@@ -144,7 +147,8 @@ func TestSessionBudgetGoesOnAfterACrash(t *testing.T) {
 func TestBreaker(t *testing.T) {
 	agent := "if [ -e \"$R/../mended\" ]; then\n" + doTask + "else\necho x > broken\n" + doTask + "fi\n"
 	broken := func(t *testing.T, cooldown string) *project {
-		p := newProject(t, agent, "[validation]\nbaseline = \"off\"\n[breaker]\nfailures = 2\n"+cooldown+"[loop]\nmax_attempts = 5\n"+check, nil)
+		p := newProject(t, agent, "[validation]\nbaseline = \"off\"\n[breaker]\nfailures = 2\n"+cooldown+
+			"[loop]\nmax_attempts = 5\n"+check, nil)
 		p.Env = append(p.Env, "R="+p.Dir, "RALPH_GUARD_SANDBOX=off")
 		p.must(t, "add", "a thing")
 		p.must(t, "add", "another")

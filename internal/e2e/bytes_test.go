@@ -37,14 +37,17 @@ func put(path, text string) func(string) error {
 func edits() []edit {
 	large := strings.Repeat("large ", 300<<10) // above max_file
 	return []edit{
-		{name: "untracked, edited", path: "notes.txt", text: "notes, second version\n", do: put("notes.txt", "notes, second version\n")},
+		{name: "untracked, edited", path: "notes.txt", text: "notes, second version\n",
+			do: put("notes.txt", "notes, second version\n")},
 		{name: "untracked, saved by a rename", path: "list.txt", text: "list, second version\n", do: func(root string) error {
-			if err := os.WriteFile(filepath.Join(root, "ignored", "list.tmp"), []byte("list, second version\n"), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(root, "ignored", "list.tmp"), []byte("list, second version\n"),
+				0o644); err != nil {
 				return err
 			}
 			return os.Rename(filepath.Join(root, "ignored", "list.tmp"), filepath.Join(root, "list.txt"))
 		}},
-		{name: "untracked, beside a large one", path: "data/readme.txt", text: "about the data, 2\n", do: put("data/readme.txt", "about the data, 2\n")},
+		{name: "untracked, beside a large one", path: "data/readme.txt", text: "about the data, 2\n",
+			do: put("data/readme.txt", "about the data, 2\n")},
 		{name: "untracked, grown too large", path: "grow.txt", text: large, do: put("grow.txt", large)},
 		{name: "untracked, now a folder", path: "turn/inner.txt", text: "in the folder\n", do: func(root string) error {
 			os.Remove(filepath.Join(root, "turn"))
@@ -57,12 +60,14 @@ func edits() []edit {
 		{name: "hidden by the index, edited", path: "local.conf", text: "port = 2\n", do: put("local.conf", "port = 2\n")},
 		{name: "small and ignored, edited", path: ".env", text: "SECRET=2\n", do: put(".env", "SECRET=2\n")},
 		{name: "small and ignored, grown", path: "cache.local", text: large, do: put("cache.local", large)},
-		{name: "tracked, edited", path: "README", text: "readme, second version\n", do: put("README", "readme, second version\n")},
+		{name: "tracked, edited", path: "README", text: "readme, second version\n",
+			do: put("README", "readme, second version\n")},
 		{name: "new", path: "ideas/new.txt", text: "an idea\n", do: put("ideas/new.txt", "an idea\n")},
 		{name: "new beside a large one", path: "data/new.txt", text: "new data\n", do: put("data/new.txt", "new data\n")},
 		{name: "new and too large", path: "film.bin", text: large, do: put("film.bin", large), rejects: true},
 		{name: "tracked, grown too large", path: "table.txt", text: large, do: put("table.txt", large), rejects: true},
-		{name: "a name that git refuses", path: "git~1", text: "an old backup\n", do: put("git~1", "an old backup\n"), rejects: true},
+		{name: "a name that git refuses", path: "git~1", text: "an old backup\n", do: put("git~1", "an old backup\n"),
+			rejects: true},
 		{name: "new, in the place of a folder", path: "box", text: "a file now\n", do: func(root string) error {
 			os.RemoveAll(filepath.Join(root, "box"))
 			return put("box", "a file now\n")(root)
@@ -73,7 +78,8 @@ func edits() []edit {
 			}
 			return put("draft.tmp", "a draft\n")(root)
 		}, rejects: true},
-		{name: "in a folder that is ignored now", path: "build/deep/made.txt", text: "made by hand\n", do: put("build/deep/made.txt", "made by hand\n"), rejects: true},
+		{name: "in a folder that is ignored now", path: "build/deep/made.txt", text: "made by hand\n",
+			do: put("build/deep/made.txt", "made by hand\n"), rejects: true},
 	}
 }
 
@@ -88,11 +94,15 @@ func bytesProject(t *testing.T, sandbox, agentEnd string, inChecks bool) *projec
 	if inChecks {
 		agent, test = "echo x > ignored/ran\n"+agentEnd, "if [ -e ignored/ran ]; then\n"+wait+"fi\n"+test
 	}
-	p := newProject(t, agent, check+"[guard]\nsandbox = \""+sandbox+"\"\n[worktree]\nmax_file = \"1MB\"\n[loop]\nmax_attempts = 0\n[breaker]\nfailures = 0\n",
-		map[string]string{".gitignore": ignoreLines, "README": "readme\n", "table.txt": "1 2 3\n", "local.conf": "port = 0\n", "box/one.txt": "1\n", "test.sh": test})
+	p := newProject(t, agent, check+"[guard]\nsandbox = \""+sandbox+
+		"\"\n[worktree]\nmax_file = \"1MB\"\n[loop]\nmax_attempts = 0\n[breaker]\nfailures = 0\n",
+		map[string]string{".gitignore": ignoreLines, "README": "readme\n", "table.txt": "1 2 3\n",
+			"local.conf": "port = 0\n", "box/one.txt": "1\n", "test.sh": test})
 	p.Git("update-index", "--assume-unchanged", "local.conf")
-	for path, text := range map[string]string{"notes.txt": "notes\n", "list.txt": "list\n", "data/readme.txt": "about the data\n", "grow.txt": "small\n",
-		"turn": "a file\n", ".env": "SECRET=1\n", "cache.local": "c\n", "local.conf": "port = 1\n", "data/big.bin": strings.Repeat("b", 2<<20), "ignored/keep": ""} {
+	for path, text := range map[string]string{"notes.txt": "notes\n", "list.txt": "list\n",
+		"data/readme.txt": "about the data\n", "grow.txt": "small\n",
+		"turn": "a file\n", ".env": "SECRET=1\n", "cache.local": "c\n", "local.conf": "port = 1\n",
+		"data/big.bin": strings.Repeat("b", 2<<20), "ignored/keep": ""} {
 		if err := put(path, text)(p.Dir); err != nil {
 			t.Fatal(err)
 		}

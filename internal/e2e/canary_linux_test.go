@@ -48,14 +48,16 @@ func beClient(mode string) int {
 	hook := func(event string) (refused bool, says string) {
 		c := exec.Command("sh", "-c", settings.Hooks["PreToolUse"][0].Hooks[0].Command)
 		if mode == "wrong path" {
-			c = exec.Command("sh", "-c", strings.Replace(settings.Hooks["PreToolUse"][0].Hooks[0].Command, "/bin/git-ralph", "/bin/gone", 1))
+			c = exec.Command("sh", "-c", strings.Replace(settings.Hooks["PreToolUse"][0].Hooks[0].Command,
+				"/bin/git-ralph", "/bin/gone", 1))
 		}
 		c.Env = append(os.Environ(), "BE_GIT_RALPH=1")
 		if mode == "no policy" {
 			c.Env = append(c.Env, loop.PolicyVar+"=/nowhere")
 			os.Remove(filepath.Join(os.Getenv("PWD"), "..", loop.PolicyFile))
 		}
-		c.Stdin = strings.NewReader(`{"hook_event_name":"` + event + `","tool_name":"Bash","tool_input":{"command":"x"},"cwd":"/"}`)
+		c.Stdin = strings.NewReader(`{"hook_event_name":"` + event +
+			`","tool_name":"Bash","tool_input":{"command":"x"},"cwd":"/"}`)
 		var errs bytes.Buffer
 		c.Stderr = &errs
 		c.Run()
@@ -63,11 +65,13 @@ func beClient(mode string) int {
 	}
 	var history []any
 	for range 2 {
-		body, err := json.Marshal(map[string]any{"model": "m", "tools": []any{map[string]any{"name": "Bash"}}, "messages": history})
+		body, err := json.Marshal(map[string]any{"model": "m", "tools": []any{map[string]any{"name": "Bash"}},
+			"messages": history})
 		if err != nil {
 			return 1
 		}
-		resp, err := http.Post(os.Getenv("ANTHROPIC_BASE_URL")+"/v1/messages?beta=true", "application/json", bytes.NewReader(body))
+		resp, err := http.Post(os.Getenv("ANTHROPIC_BASE_URL")+"/v1/messages?beta=true", "application/json",
+			bytes.NewReader(body))
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -104,7 +108,8 @@ func beClient(mode string) int {
 			says = "something went wrong"
 		}
 		history = []any{map[string]any{"role": "user", "content": "text"},
-			map[string]any{"role": "user", "content": []any{map[string]any{"type": "tool_result", "tool_use_id": call.ID, "content": says}}}}
+			map[string]any{"role": "user", "content": []any{map[string]any{"type": "tool_result",
+				"tool_use_id": call.ID, "content": says}}}}
 	}
 	return 0
 }
@@ -124,7 +129,8 @@ func canary(t *testing.T, client string) result {
 	t.Helper()
 	c := exec.Command(self(t), "hook", "canary", "claude", client)
 	tmp := t.TempDir()
-	c.Env = []string{"BE_GIT_RALPH=1", "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + tmp, "SHELL=/bin/sh",
+	c.Env = []string{"BE_GIT_RALPH=1", "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + tmp,
+		"SHELL=/bin/sh",
 		"ANTHROPIC_API_KEY=the-key", "CLAUDE_CODE_OAUTH_TOKEN=the-token", "ANTHROPIC_BASE_URL=http://127.0.0.1:1"}
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
@@ -155,7 +161,8 @@ func TestHookCanary(t *testing.T) {
 	} {
 		t.Run(r.mode, func(t *testing.T) {
 			t.Parallel()
-			got := canary(t, clientThat(t, "unset BE_GIT_RALPH\nBE_CLIENT='"+r.mode+"' exec '"+self(t)+"' -test.run '^TestPlayClient$' -- \"$@\"\n"))
+			got := canary(t, clientThat(t, "unset BE_GIT_RALPH\nBE_CLIENT='"+r.mode+"' exec '"+self(t)+
+				"' -test.run '^TestPlayClient$' -- \"$@\"\n"))
 			if got.code != r.code || !strings.Contains(got.out+got.err, r.says) {
 				t.Errorf("exit %d, expected %d and %q\n%s%s", got.code, r.code, r.says, got.out, got.err)
 			}
@@ -189,9 +196,13 @@ func TestHookCanaryOfClaude(t *testing.T) {
 	}{
 		{"as it is", `exec '` + client + `' "$@"`, 0, "obeys it"},
 		{"hooks switched off", `exec '` + client + `' --bare "$@"`, 8, "ran a tool call"},
-		{"hooks of a wrong shape are dropped without a word", `for a; do shift; case $a in '{"hooks"'*) a='{"hooks":{"PreToolUse":"nope"}}';; esac; set -- "$@" "$a"; done; exec '` + client + `' "$@"`, 8, "ran a tool call"},
-		{"a hook that is gone blocks, and proves nothing", `for a; do shift; a=$(printf %s "$a" | sed 's#/bin/git-ralph#/bin/gone#'); set -- "$@" "$a"; done; exec '` + client + `' "$@"`, 8, "without asking the hook"},
-		{"another hook answers in its place", `for a; do shift; case $a in '{"hooks"'*) a='{"hooks":{"PreToolUse":[{"matcher":"*","hooks":[{"type":"command","command":"echo no >&2; exit 2"}]}]}}';; esac; set -- "$@" "$a"; done; exec '` + client + `' "$@"`, 8, "without asking the hook"},
+		{"hooks of a wrong shape are dropped without a word",
+			`for a; do shift; case $a in '{"hooks"'*) a='{"hooks":{"PreToolUse":"nope"}}';; esac; set -- "$@" "$a"; done; exec '` + client + `' "$@"`, 8, "ran a tool call"},
+		{"a hook that is gone blocks, and proves nothing",
+			`for a; do shift; a=$(printf %s "$a" | sed 's#/bin/git-ralph#/bin/gone#'); set -- "$@" "$a"; done; exec '` +
+				client + `' "$@"`, 8, "without asking the hook"},
+		{"another hook answers in its place",
+			`for a; do shift; case $a in '{"hooks"'*) a='{"hooks":{"PreToolUse":[{"matcher":"*","hooks":[{"type":"command","command":"echo no >&2; exit 2"}]}]}}';; esac; set -- "$@" "$a"; done; exec '` + client + `' "$@"`, 8, "without asking the hook"},
 	} {
 		t.Run(r.why, func(t *testing.T) {
 			t.Parallel()
@@ -217,7 +228,8 @@ func TestClaudeWithSettingsHooks(t *testing.T) {
 		wrote bool
 	}{
 		{"the policy of the run", nil, []string{"blocked (git-write)", "blocked (gitdir-files)", "On branch main"}, true},
-		{"the program is gone", func(run string) error { return os.Remove(filepath.Join(run, "bin", "git-ralph")) }, []string{"hook error", "hook error", "hook error"}, false},
+		{"the program is gone", func(run string) error { return os.Remove(filepath.Join(run, "bin", "git-ralph")) },
+			[]string{"hook error", "hook error", "hook error"}, false},
 		{"the policy is gone", func(run string) error { return os.Remove(filepath.Join(run, loop.PolicyFile)) },
 			[]string{"the hook has no policy", "the hook has no policy", "the hook has no policy"}, false},
 		{"the policy is broken", func(run string) error {
@@ -230,7 +242,8 @@ func TestClaudeWithSettingsHooks(t *testing.T) {
 			before := p.Git("for-each-ref") + p.Git("status", "--porcelain")
 			model := fakemodel.Start(t, fakemodel.Script{
 				bash("git commit --allow-empty -m mine"),
-				{Tools: []fakemodel.Tool{call("Write", map[string]any{"file_path": filepath.Join(p.Dir, ".git/hooks/pre-commit"), "content": "#!/bin/sh\n"})}},
+				{Tools: []fakemodel.Tool{call("Write", map[string]any{"file_path": filepath.Join(p.Dir,
+					".git/hooks/pre-commit"), "content": "#!/bin/sh\n"})}},
 				bash("git status && echo hello >\"$HOME/../wrote\""),
 				{Text: "Done."},
 			})
@@ -259,11 +272,15 @@ func TestClaudeWithSettingsHooks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := exec.Command(client, "-p", "--output-format", "stream-json", "--verbose", "--setting-sources", "", "--strict-mcp-config",
-				"--settings", settings, "--permission-mode", "bypassPermissions", "--tools", "Bash,Write", "--model", "claude-sonnet-4-5")
+			c := exec.Command(client, "-p", "--output-format", "stream-json", "--verbose", "--setting-sources", "",
+				"--strict-mcp-config",
+				"--settings", settings, "--permission-mode", "bypassPermissions", "--tools", "Bash,Write", "--model",
+				"claude-sonnet-4-5")
 			c.Dir, c.Stdin = p.Dir, strings.NewReader("Work.\n")
-			c.Env = append(append([]string{}, p.Env...), "ANTHROPIC_API_KEY=test-key", "ANTHROPIC_BASE_URL="+model.URL, "SHELL=/bin/sh", "IS_SANDBOX=1",
-				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1")
+			c.Env = append(append([]string{}, p.Env...), "ANTHROPIC_API_KEY=test-key", "ANTHROPIC_BASE_URL="+model.URL,
+				"SHELL=/bin/sh", "IS_SANDBOX=1",
+				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1",
+				"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1")
 			out, err := c.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
@@ -274,7 +291,8 @@ func TestClaudeWithSettingsHooks(t *testing.T) {
 					Type    string
 					Message struct{ Content json.RawMessage }
 				}
-				if json.Unmarshal([]byte(line), &l) == nil && l.Type == "user" && bytes.Contains(l.Message.Content, []byte("tool_result")) {
+				if json.Unmarshal([]byte(line), &l) == nil && l.Type == "user" &&
+					bytes.Contains(l.Message.Content, []byte("tool_result")) {
 					results = append(results, string(l.Message.Content))
 				}
 			}
@@ -286,7 +304,8 @@ func TestClaudeWithSettingsHooks(t *testing.T) {
 					t.Errorf("call %d: %s\nexpected %q", i+1, results[i], want)
 				}
 			}
-			if after := p.Git("for-each-ref") + p.Git("status", "--porcelain"); after != before || exists(filepath.Join(p.Dir, ".git/hooks/pre-commit")) {
+			if after := p.Git("for-each-ref") + p.Git("status", "--porcelain"); after != before ||
+				exists(filepath.Join(p.Dir, ".git/hooks/pre-commit")) {
 				t.Errorf("the repository changed\n%s", after)
 			}
 			if got := exists(outside(p, "wrote")); got != r.wrote {
@@ -315,7 +334,8 @@ func TestHostileClaude(t *testing.T) {
 				{Tools: []fakemodel.Tool{call("Write", map[string]any{"file_path": "HOOK", "content": "#!/bin/sh\ntouch ran\n"})}},
 				bash("printf '#!/bin/sh\\ngit commit --allow-empty -qm scripted\\n' > w.sh; sh w.sh; rm w.sh; echo hello > hello.txt"),
 				bash("(setsid sh -c 'while :; do echo late > late.txt; echo late > \"$HOME/../late\"; sleep 0.2; done' >/dev/null 2>&1 &) ; echo started"),
-				{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_mark_task_complete", map[string]any{"task_id": "T-001", "verification_notes": "the file is there"})}},
+				{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_mark_task_complete",
+					map[string]any{"task_id": "T-001", "verification_notes": "the file is there"})}},
 				{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_submit_handoff", handoffOf("T-001"))}},
 				{Text: "Done."},
 			}
@@ -335,7 +355,8 @@ func TestHostileClaude(t *testing.T) {
 					t.Errorf("nobody said %q:\n%s", want, r.out)
 				}
 			}
-			if got := p.Git("log", "--format=%s"); strings.Contains(got, "mine") || strings.Contains(got, "scripted") || !strings.HasPrefix(got, "ralph[1]: T-001") {
+			if got := p.Git("log", "--format=%s"); strings.Contains(got, "mine") || strings.Contains(got, "scripted") ||
+				!strings.HasPrefix(got, "ralph[1]: T-001") {
 				t.Errorf("the log says\n%s", got)
 			}
 			if exists(hook) || exists(filepath.Join(p.Dir, "ran")) {

@@ -15,10 +15,12 @@ import (
 func TestCarriedAwayAndBack(t *testing.T) {
 	big := strings.Repeat("b", 2<<20)
 	for _, sandbox := range []string{"off", "auto"} {
-		for name, end := range map[string]string{"keep": "", "reject": "echo x > broken\n", "into an ignored folder": "mkdir -p ignored; mv data2 ignored/\n"} {
+		for name, end := range map[string]string{"keep": "", "reject": "echo x > broken\n",
+			"into an ignored folder": "mkdir -p ignored; mv data2 ignored/\n"} {
 			t.Run(sandbox+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				p := newProject(t, "[ -e data ] && mv data data2\nrm -f link.txt\n"+end+doTask, check+"[guard]\nsandbox = \""+sandbox+"\"\n[worktree]\nmax_file = \"1MB\"\n",
+				p := newProject(t, "[ -e data ] && mv data data2\nrm -f link.txt\n"+end+doTask,
+					check+"[guard]\nsandbox = \""+sandbox+"\"\n[worktree]\nmax_file = \"1MB\"\n",
 					map[string]string{".gitignore": "ignored/\n", "data/small.txt": "small\n"})
 				put("data/deep/big.bin", big)(p.Dir)
 				p.Git("init", "-q", filepath.Join(p.Dir, "data/inner"))
@@ -31,8 +33,10 @@ func TestCarriedAwayAndBack(t *testing.T) {
 				if r.code != 0 && r.code != 4 {
 					t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 				}
-				if lies(p.Dir, "data/deep/big.bin") != big || lies(p.Dir, "data/inner/wip.txt") != "not committed\n" || lies(p.Dir, "data/small.txt") != "small\n" {
-					out, _ := exec.Command("find", p.Dir, "-path", "*/.git/objects", "-prune", "-o", "-newer", filepath.Join(p.Dir, "agent.sh"), "-print").Output()
+				if lies(p.Dir, "data/deep/big.bin") != big || lies(p.Dir, "data/inner/wip.txt") != "not committed\n" ||
+					lies(p.Dir, "data/small.txt") != "small\n" {
+					out, _ := exec.Command("find", p.Dir, "-path", "*/.git/objects", "-prune", "-o", "-newer",
+						filepath.Join(p.Dir, "agent.sh"), "-print").Output()
 					t.Errorf("not in its place\n%s%s\n%s", r.out, r.err, out)
 				}
 				if st, err := os.Lstat(filepath.Join(p.Dir, "data/pipe")); err != nil || st.Mode()&os.ModeNamedPipe == 0 {
@@ -61,7 +65,8 @@ func TestCommitOfAPersonWithoutASandbox(t *testing.T) {
 		t.Errorf("no way on:\n%s", out)
 	}
 	for line := range strings.Lines(out) {
-		if strings.Contains(line, "refs/stash") && strings.Contains(line, "update-ref") || strings.Contains(line, "update-ref -d") ||
+		if strings.Contains(line, "refs/stash") && strings.Contains(line, "update-ref") ||
+			strings.Contains(line, "update-ref -d") ||
 			strings.Contains(line, "git update-ref refs/heads/main") && !strings.Contains(line, "git branch") {
 			t.Errorf("this loses a commit: %s", line)
 		}
@@ -71,7 +76,8 @@ func TestCommitOfAPersonWithoutASandbox(t *testing.T) {
 	if r := p.run(t, nil, "restore", "1", "--before"); r.code != 0 {
 		t.Errorf("restore --before: exit %d\n%s%s", r.code, r.out, r.err)
 	}
-	if p.Git("ls-files", "-s", "mine.txt") != before || p.Read("mine.txt") != "of a person\n" || p.Git("stash", "list") == "" {
+	if p.Git("ls-files", "-s", "mine.txt") != before || p.Read("mine.txt") != "of a person\n" ||
+		p.Git("stash", "list") == "" {
 		t.Errorf("the commit or the stash is gone: %q", p.Read("mine.txt"))
 	}
 }
@@ -83,7 +89,8 @@ func TestDeletedJournalWithoutASandbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newProject(t, "if [ \"$RALPH_ITERATION\" != 1 ]; then "+git+" for-each-ref --format='delete %(refname)' refs/ralph refs/notes | "+git+" update-ref --stdin; fi\n"+doTask,
+	p := newProject(t, "if [ \"$RALPH_ITERATION\" != 1 ]; then "+git+
+		" for-each-ref --format='delete %(refname)' refs/ralph refs/notes | "+git+" update-ref --stdin; fi\n"+doTask,
 		check+"[guard]\nsandbox = \"off\"\n", nil)
 	p.must(t, "add", "the first thing")
 	p.must(t, "add", "the second thing")
@@ -118,7 +125,8 @@ func TestRepositoriesInIgnoredFolders(t *testing.T) {
 	for _, sandbox := range []string{"off", "auto"} {
 		t.Run(sandbox, func(t *testing.T) {
 			t.Parallel()
-			p := newProject(t, "rm -rf .worktrees/feature/wip.txt vendor/deep/lib/wip.txt; mv .worktrees gone; mv vendor/deep vendor/other; echo x > broken\n"+doTask,
+			p := newProject(t,
+				"rm -rf .worktrees/feature/wip.txt vendor/deep/lib/wip.txt; mv .worktrees gone; mv vendor/deep vendor/other; echo x > broken\n"+doTask,
 				check+"[guard]\nsandbox = \""+sandbox+"\"\n", map[string]string{".gitignore": ".worktrees/\nvendor/\n"})
 			p.Git("worktree", "add", "-q", ".worktrees/feature")
 			p.Git("init", "-q", filepath.Join(p.Dir, "vendor/deep/lib"))
@@ -159,7 +167,8 @@ steps = [
 	}
 	put("README", "edited by a person\n")(p.Dir)
 	r := <-done
-	if !strings.Contains(r.out, "changed while it ran, perhaps by you: README (") || strings.Contains(r.out, "perhaps by you: ours.txt") {
+	if !strings.Contains(r.out, "changed while it ran, perhaps by you: README (") ||
+		strings.Contains(r.out, "perhaps by you: ours.txt") {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
 }

@@ -21,7 +21,9 @@ func claudeProject(t *testing.T, script fakemodel.Script, settings string) (*pro
 	}
 	model := fakemodel.Start(t, script)
 	p := newProject(t, "exit 1\n", settings+check, nil)
-	p.Write("ralph.toml", "[agent]\ndriver = \"claude\"\nmodel = \"claude-sonnet-4-5\"\ntimeout = \"90s\"\nidle_timeout = \"30s\"\n"+settings+check)
+	p.Write("ralph.toml",
+		"[agent]\ndriver = \"claude\"\nmodel = \"claude-sonnet-4-5\"\ntimeout = \"90s\"\nidle_timeout = \"30s\"\n"+
+			settings+check)
 	p.Git("commit", "-qam", "the agent is Claude Code")
 	p.must(t, "trust")
 	if err := os.Symlink(client, filepath.Join(p.bin, "claude")); err != nil {
@@ -46,18 +48,24 @@ func call(name string, input any) fakemodel.Tool {
 
 func handoffOf(task string) map[string]any {
 	none := []any{}
-	return map[string]any{"task_completed": map[string]any{"task_id": task, "summary": "wrote hello.txt", "fully_complete": true},
-		"summary": "wrote hello.txt", "freeform": "hello.txt says hello. A commit was tried and denied, because the harness commits by itself.",
-		"deviations": none, "bugs_encountered": none, "architectural_notes": none, "unfinished_business": none, "recommendations": none,
-		"files_touched": none, "plan_amendments": none, "tests_added": none, "constraints_discovered": none}
+	return map[string]any{"task_completed": map[string]any{"task_id": task, "summary": "wrote hello.txt",
+		"fully_complete": true},
+		"summary":    "wrote hello.txt",
+		"freeform":   "hello.txt says hello. A commit was tried and denied, because the harness commits by itself.",
+		"deviations": none, "bugs_encountered": none, "architectural_notes": none, "unfinished_business": none,
+		"recommendations": none,
+		"files_touched":   none, "plan_amendments": none, "tests_added": none, "constraints_discovered": none}
 }
 
 func TestClaudeCodeWorksThroughATask(t *testing.T) {
 	usage := &fakemodel.Usage{In: 1000, Out: 50}
 	p, model := claudeProject(t, fakemodel.Script{
-		{Text: "I write the file.", Tools: []fakemodel.Tool{call("Bash", map[string]any{"command": "echo hello > hello.txt", "description": "write"})}, Usage: usage},
-		{Tools: []fakemodel.Tool{call("Bash", map[string]any{"command": "git add -A && git commit -m mine", "description": "commit"})}, Usage: usage},
-		{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_mark_task_complete", map[string]any{"task_id": "T-001", "verification_notes": "the file is there"})}, Usage: usage},
+		{Text: "I write the file.", Tools: []fakemodel.Tool{call("Bash",
+			map[string]any{"command": "echo hello > hello.txt", "description": "write"})}, Usage: usage},
+		{Tools: []fakemodel.Tool{call("Bash", map[string]any{"command": "git add -A && git commit -m mine",
+			"description": "commit"})}, Usage: usage},
+		{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_mark_task_complete",
+			map[string]any{"task_id": "T-001", "verification_notes": "the file is there"})}, Usage: usage},
 		{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_submit_handoff", handoffOf("T-001"))}, Usage: usage},
 		{Text: "Done.", Usage: usage},
 	}, "")
@@ -95,7 +103,8 @@ func TestClaudeCodeWorksThroughATask(t *testing.T) {
 func TestClaudeCodeThatLies(t *testing.T) {
 	p, _ := claudeProject(t, fakemodel.Script{
 		{Tools: []fakemodel.Tool{call("Bash", map[string]any{"command": "echo x > broken", "description": "break it"})}},
-		{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_mark_task_complete", map[string]any{"task_id": "T-001", "verification_notes": "all tests pass"})}},
+		{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_mark_task_complete",
+			map[string]any{"task_id": "T-001", "verification_notes": "all tests pass"})}},
 		{Text: "All tests pass. The task is complete."},
 	}, "")
 	p.must(t, "add", "say hello")

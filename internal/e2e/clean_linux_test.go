@@ -124,12 +124,15 @@ class Poison(unittest.TestCase):
         with open(site.getusersitepackages() + "/usercustomize.py", "w") as f:
             f.write("import unittest\nunittest.TestCase.assertEqual = lambda *a: None\n")
 `
-	agent := "if [ \"$RALPH_TASK_ID\" = T-001 ]; then\ncat > test_b.py <<'END'\n" + poison + "END\nelse echo 'value = 9' > a.py; fi\n" + doTask
+	agent := "if [ \"$RALPH_TASK_ID\" = T-001 ]; then\ncat > test_b.py <<'END'\n" + poison +
+		"END\nelse echo 'value = 9' > a.py; fi\n" + doTask
 	p := newProject(t, agent, "[[checks]]\nname = \"test\"\nrun = \"python3 -m unittest\"\n", map[string]string{
-		"a.py": "value = 3\n", "test_a.py": "import unittest, a\nclass A(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(a.value, 3)\n"})
+		"a.py":      "value = 3\n",
+		"test_a.py": "import unittest, a\nclass A(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(a.value, 3)\n"})
 	p.must(t, "add", "one")
 	p.must(t, "add", "two")
-	env := []string{"PATH=" + filepath.Dir(strings.TrimSpace(string(real))) + ":" + os.Getenv("PATH"), "PYTHONDONTWRITEBYTECODE=1"}
+	env := []string{"PATH=" + filepath.Dir(strings.TrimSpace(string(real))) + ":" + os.Getenv("PATH"),
+		"PYTHONDONTWRITEBYTECODE=1"}
 	r := p.run(t, env, "start", "--max-iterations", "2")
 	if r.code != 4 || !strings.Contains(r.out, "reject: checks: test") {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
@@ -140,7 +143,8 @@ class Poison(unittest.TestCase):
 // there for every later check, also after the next start; what checks add is not.
 func TestCachesStayWarm(t *testing.T) {
 	test := "[[checks]]\nname = \"test\"\nrun = \"cat ~/.filled && ls ~/.cache/built && ! ls ~/.mine && if [ -z \\\"$RALPH_ITERATION\\\" ]; then touch ~/.cache/built; else touch ~/.mine; fi\"\n"
-	p := leaves(t, doTask, strings.Replace(test, "ls ~/.cache/built", "{ test -z \\\"$RALPH_ITERATION\\\" || ls ~/.cache/built; }", 1)+
+	p := leaves(t, doTask, strings.Replace(test, "ls ~/.cache/built",
+		"{ test -z \\\"$RALPH_ITERATION\\\" || ls ~/.cache/built; }", 1)+
 		"[project]\nsetup = [\"echo filled > ~/.filled; mkdir -p ~/.cache\"]\n[validation]\nfresh = \"never\"\nflaky_reruns = 0\n", nil)
 	for _, title := range []string{"one", "two", "three"} {
 		p.must(t, "add", title)
@@ -149,7 +153,8 @@ func TestCachesStayWarm(t *testing.T) {
 	p.wants(t, 4, []string{"keep"}, "start", "--once")
 	// Without the layer it is filled anew, and from code that no agent wrote.
 	p.must(t, "gc")
-	p.Write("ralph.toml", strings.Replace(p.Read("ralph.toml"), "{ test -z \\\"$RALPH_ITERATION\\\" || ls ~/.cache/built; }", "true", 1))
+	p.Write("ralph.toml", strings.Replace(p.Read("ralph.toml"),
+		"{ test -z \\\"$RALPH_ITERATION\\\" || ls ~/.cache/built; }", "true", 1))
 	p.Git("commit", "-qam", "the check asks for less")
 	p.must(t, "trust")
 	p.wants(t, 0, []string{"check setup", "keep"}, "start", "--once")
@@ -185,7 +190,8 @@ func TestVirtualEnvironmentOnPath(t *testing.T) {
 	})
 	t.Run("made anew by the setup", func(t *testing.T) {
 		t.Parallel()
-		p := leaves(t, doTask, settings+"[project]\nsetup = [\"mkdir -p .venv/bin; cp tool.sh .venv/bin/runtests; chmod +x .venv/bin/runtests\"]\n",
+		p := leaves(t, doTask, settings+
+			"[project]\nsetup = [\"mkdir -p .venv/bin; cp tool.sh .venv/bin/runtests; chmod +x .venv/bin/runtests\"]\n",
 			map[string]string{"tool.sh": "#!/bin/sh\ncase $VIRTUAL_ENV in \"$PWD\"/.venv) sh test.sh;; *) exit 1;; esac\n"})
 		p.must(t, "add", "one")
 		if r := p.run(t, venv(t, p, "exit 1\n"), "start"); r.code != 0 {
@@ -208,8 +214,10 @@ func TestVirtualEnvironmentOnPath(t *testing.T) {
 	})
 	t.Run("a program of the commit on PATH", func(t *testing.T) {
 		t.Parallel()
-		p := leaves(t, "echo 'value() { echo 9; }' > code/value; printf '#!/bin/sh\\nexit 0\\n' > bin/cat; chmod +x bin/cat\n"+doTask,
-			"[[checks]]\nname = \"test\"\nrun = \"cat /dev/null && cat code/value | grep -q 3\"\n", map[string]string{"bin/README": "tools\n"})
+		p := leaves(t,
+			"echo 'value() { echo 9; }' > code/value; printf '#!/bin/sh\\nexit 0\\n' > bin/cat; chmod +x bin/cat\n"+doTask,
+			"[[checks]]\nname = \"test\"\nrun = \"cat /dev/null && cat code/value | grep -q 3\"\n",
+			map[string]string{"bin/README": "tools\n"})
 		p.must(t, "add", "one")
 		for _, entry := range []string{filepath.Join(p.Dir, "bin"), "./bin", "bin"} {
 			if r := p.run(t, []string{"PATH=" + entry + ":" + os.Getenv("PATH")}, "start", "--once"); r.code == 0 {
@@ -261,7 +269,8 @@ func TestNothingRan(t *testing.T) {
 		t.Parallel()
 		p := newProject(t, doTask, "", goTests)
 		p.must(t, "add", "join", "--verify", "go test -run TestJoin ./...")
-		if r := p.run(t, goEnv(t), "start", "--once"); r.code != 4 || !strings.Contains(r.out, "reject: criteria: go test -run TestJoin ./... (no test ran)") {
+		if r := p.run(t, goEnv(t), "start", "--once"); r.code != 4 || !strings.Contains(r.out,
+			"reject: criteria: go test -run TestJoin ./... (no test ran)") {
 			t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 		}
 		if out := p.must(t, "show", "1"); !strings.Contains(out, "no test ran") {
@@ -272,14 +281,16 @@ func TestNothingRan(t *testing.T) {
 		t.Parallel()
 		p := newProject(t, doTask, "[[checks]]\nname = \"test\"\nrun = \"go test ./...\"\n", goTests)
 		p.must(t, "add", "join")
-		if r := p.run(t, append(goEnv(t), "GOFLAGS=-run=NOTHING"), "start", "--once"); r.code != 8 || !strings.Contains(r.err, "no test ran") {
+		if r := p.run(t, append(goEnv(t), "GOFLAGS=-run=NOTHING"), "start", "--once"); r.code != 8 ||
+			!strings.Contains(r.err, "no test ran") {
 			t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 		}
 	})
 	t.Run("fewer than before", func(t *testing.T) {
 		t.Parallel()
 		// The code under test ends the run of the tests early.
-		p := newProject(t, "printf 'echo 1 passed in 0.1s\\nexit 0\\n' > code/early\n"+doTask, "[[checks]]\nname = \"test\"\nrun = \"sh test.sh\"\n",
+		p := newProject(t, "printf 'echo 1 passed in 0.1s\\nexit 0\\n' > code/early\n"+doTask,
+			"[[checks]]\nname = \"test\"\nrun = \"sh test.sh\"\n",
 			map[string]string{"code/late": "echo 3 passed in 0.1s\n", "test.sh": "for f in code/*; do . \"./$f\"; done\n"})
 		p.must(t, "add", "one")
 		p.wants(t, 4, []string{"reject: test_weakened: 1 test of check test ran, 3 before"}, "start", "--once")

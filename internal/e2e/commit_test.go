@@ -19,8 +19,10 @@ func TestCommitHooks(t *testing.T) {
 		says, reason      string
 	}{
 		{"by default no hook runs", "", seen, "#!/bin/sh\necho 'Seen-by: hook' >> \"$1\"\n", 0, false, "", ""},
-		{"they run when asked for", "[commit]\nhooks = true\n", seen, "#!/bin/sh\necho 'Seen-by: hook' >> \"$1\"\n", 0, true, "Seen-by: hook", ""},
-		{"what a hook refuses is rejected", "[commit]\nhooks = true\n[loop]\nmax_attempts = 1\n", "#!/bin/sh\necho no such thing >&2\nexit 1\n", "", 3, false, "", "pre-commit"},
+		{"they run when asked for", "[commit]\nhooks = true\n", seen, "#!/bin/sh\necho 'Seen-by: hook' >> \"$1\"\n", 0,
+			true, "Seen-by: hook", ""},
+		{"what a hook refuses is rejected", "[commit]\nhooks = true\n[loop]\nmax_attempts = 1\n",
+			"#!/bin/sh\necho no such thing >&2\nexit 1\n", "", 3, false, "", "pre-commit"},
 	}
 	for _, r := range rows {
 		t.Run(r.why, func(t *testing.T) {
@@ -87,7 +89,8 @@ func TestSigning(t *testing.T) {
 	p.must(t, "add", "write another", "--verify", "true")
 	p.Git("config", "user.signingKey", key+".gone")
 	before := p.Git("rev-parse", "HEAD")
-	if r := p.run(t, nil, "start"); r.code != 8 || !strings.Contains(r.err, "sign") || p.Git("rev-parse", "HEAD") != before {
+	if r := p.run(t, nil, "start"); r.code != 8 || !strings.Contains(r.err, "sign") ||
+		p.Git("rev-parse", "HEAD") != before {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
 }

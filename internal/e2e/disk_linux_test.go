@@ -36,7 +36,8 @@ func TestReadOnlyGitDirectory(t *testing.T) {
 	ro := "mount --bind .git .git; mount -o remount,bind,ro .git\n"
 	for _, cmd := range []string{"git-ralph start", "git-ralph add more", "git-ralph pause", "git-ralph rewind 0"} {
 		out, code := mounted(t, p.Dir, env, ro+cmd)
-		if code == 0 || strings.Contains(out, "panic") || !strings.Contains(out, "error: ") || !strings.Contains(out, "read-only file system") || !strings.Contains(out, "hint: ") {
+		if code == 0 || strings.Contains(out, "panic") || !strings.Contains(out, "error: ") ||
+			!strings.Contains(out, "read-only file system") || !strings.Contains(out, "hint: ") {
 			t.Errorf("%s: exit %d\n%s", cmd, code, out)
 		}
 	}
@@ -56,7 +57,8 @@ func TestReadOnlyGitDirectory(t *testing.T) {
 // places. What was acknowledged stands, and with room again it goes on.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	p := newProject(t, doTask, check+"[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n", nil)
+	p := newProject(t, doTask,
+		check+"[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n", nil)
 	p.must(t, "add", "the first thing")
 	env := append(append([]string{}, p.Env...), "PATH="+p.bin+":"+os.Getenv("PATH"))
 	away := filepath.Dir(p.Dir)

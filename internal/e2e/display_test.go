@@ -16,7 +16,8 @@ func TestNothingDisturbsATerminal(t *testing.T) {
 	t.Parallel()
 	agent := "mkdir -p specs; printf x > \"$(printf 'specs/a\\033]0;owned\\007\\342\\200\\256b')\"\n" +
 		`printf '{"task_id":"T-001","text":"\u001b[2J\u202e"}\n'; printf '\033]52;c;AAAA\007said\n'; printf '\033[2Jwrong\n' >&2` + "\n"
-	p := newProject(t, agent, "[loop]\nmax_attempts = 1\n[[checks]]\nname = \"test\"\nrun = \"printf '\\\\033[2J\\\\342\\\\200\\\\256red'; exit 1\"\n[validation]\nbaseline = \"off\"\n", nil)
+	p := newProject(t, agent,
+		"[loop]\nmax_attempts = 1\n[[checks]]\nname = \"test\"\nrun = \"printf '\\\\033[2J\\\\342\\\\200\\\\256red'; exit 1\"\n[validation]\nbaseline = \"off\"\n", nil)
 	p.must(t, "add", "first "+disturbing)
 	p.must(t, "add", "second "+disturbing)
 	p.run(t, nil, "block", "T-002", "because "+disturbing)
@@ -40,10 +41,14 @@ git update-ref $ref "$(git log -1 --format=%B $ref | git commit-tree "$(git writ
 	}
 
 	for _, args := range [][]string{
-		{"start", "--max-iterations", "1"}, {"status"}, {"tasks"}, {"tasks", "T-001"}, {"log"}, {"history"}, {"show", "1"}, {"show", "1", "--log"},
-		{"show", "T-001"}, {"stats"}, {"knowledge"}, {"memory"}, {"prompt"}, {"export"}, {"fsck"}, {"verify"}, {"doctor"}, {"config"}, {"diff", "1", "--stat"},
-		{"retry", "T-001"}, {"skip", "T-001", disturbing}, {"block", "T-001", disturbing}, {"guard", "--", "git push " + disturbing}, {"tasks", disturbing},
-		{disturbing}, {"restore", "1"}, {"restore", "1", "--branch", disturbing}, {"import", disturbing}, {"answer"}, {"gc"}, {"reset", "--dry-run"}, {"rewind", "1"},
+		{"start", "--max-iterations", "1"}, {"status"}, {"tasks"}, {"tasks", "T-001"}, {"log"}, {"history"},
+		{"show", "1"}, {"show", "1", "--log"},
+		{"show", "T-001"}, {"stats"}, {"knowledge"}, {"memory"}, {"prompt"}, {"export"}, {"fsck"}, {"verify"},
+		{"doctor"}, {"config"}, {"diff", "1", "--stat"},
+		{"retry", "T-001"}, {"skip", "T-001", disturbing}, {"block", "T-001", disturbing},
+		{"guard", "--", "git push " + disturbing}, {"tasks", disturbing},
+		{disturbing}, {"restore", "1"}, {"restore", "1", "--branch", disturbing}, {"import", disturbing}, {"answer"},
+		{"gc"}, {"reset", "--dry-run"}, {"rewind", "1"},
 	} {
 		for _, more := range [][]string{nil, {"--json"}} {
 			if more != nil && (args[0] == "start" || args[0] == "diff" || args[0] == "export" || args[0] == "guard") {

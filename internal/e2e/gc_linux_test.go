@@ -23,7 +23,8 @@ func TestPruneBesideALoop(t *testing.T) {
 		}
 		done := make(chan struct{})
 		var wg sync.WaitGroup
-		for _, line := range []string{"git gc --quiet --prune=now", "git prune --expire=now", "git repack -a -d -q && git prune-packed -q"} {
+		for _, line := range []string{"git gc --quiet --prune=now", "git prune --expire=now",
+			"git repack -a -d -q && git prune-packed -q"} {
 			wg.Go(func() {
 				for {
 					select {

@@ -91,7 +91,8 @@ func TestPeopleMayWork(t *testing.T) {
 				}
 				p.Git("reset", "-q")
 			}},
-		{name: "git add of a path of the attempt", why: "the person's entry is neither the old nor the new state", boxed: expected{6, "keep", ""}, off: kept,
+		{name: "git add of a path of the attempt", why: "the person's entry is neither the old nor the new state",
+			boxed: expected{6, "keep", ""}, off: kept,
 			person: func(t *testing.T, p *project) {
 				p.Write("out-T-001.txt", "the person's\n")
 				p.Git("add", "out-T-001.txt")
@@ -108,7 +109,8 @@ func TestPeopleMayWork(t *testing.T) {
 					p.Git("reset", "-q")
 				}
 			}},
-		{name: "a commit", why: "it is landed on, where nobody else could have made it", boxed: kept, off: expected{5, "reject", "tampered: refs"},
+		{name: "a commit", why: "it is landed on, where nobody else could have made it", boxed: kept,
+			off:    expected{5, "reject", "tampered: refs"},
 			person: func(t *testing.T, p *project) { p.Git("commit", "-q", "--allow-empty", "-m", "by a person") },
 			then: func(t *testing.T, p *project, boxed bool) {
 				if got := p.Git("log", "--format=%s"); !strings.Contains(got, "by a person") {
@@ -117,7 +119,8 @@ func TestPeopleMayWork(t *testing.T) {
 				os.Remove(filepath.Join(p.Dir, "out-T-001.txt"))
 				p.Git("checkout", "-q", "--", ".")
 			}},
-		{name: "another branch", why: "HEAD is not where the work belongs", boxed: expected{5, "reject", "tampered: refs"}, off: expected{5, "reject", "tampered: refs"},
+		{name: "another branch", why: "HEAD is not where the work belongs",
+			boxed: expected{5, "reject", "tampered: refs"}, off: expected{5, "reject", "tampered: refs"},
 			person: func(t *testing.T, p *project) { p.Git("switch", "-q", "-c", "elsewhere") },
 			back: func(t *testing.T, p *project) {
 				if got := p.Git("branch", "--show-current"); got != "elsewhere" {
@@ -135,7 +138,8 @@ func TestPeopleMayWork(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				p := newProject(t, paused, "[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check, map[string]string{".gitignore": "ready\ngo\n"})
+				p := newProject(t, paused, "[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
+					map[string]string{".gitignore": "ready\ngo\n"})
 				p.Write("mine.txt", "mine\n")
 				if r.setup != nil {
 					r.setup(t, p)
@@ -183,7 +187,8 @@ rm -f err m
 d=$(mktemp -d) && git init -q "$d" && git -C "$d" -c user.name=x -c user.email=x@y commit -q --allow-empty -m x && git rev-parse HEAD >/dev/null
 `
 	for _, off := range []bool{false, true} {
-		p := newProject(t, agent, "[validation]\nbaseline = \"off\"\n"+check, map[string]string{"sub/x": "x\n", "test.sh": test})
+		p := newProject(t, agent, "[validation]\nbaseline = \"off\"\n"+check,
+			map[string]string{"sub/x": "x\n", "test.sh": test})
 		p.must(t, "add", "a thing")
 		var env []string
 		if off {
@@ -234,7 +239,8 @@ func TestPushNeedsCredentials(t *testing.T) {
 		return s
 	}
 	a := attack{agent: push, setup: func(t *testing.T, p *project) {
-		putFile(t, outside(p, "home/.git-credentials"), strings.Replace(server.URL, "http://", "http://user:the-password@", 1)+"\n")
+		putFile(t, outside(p, "home/.git-credentials"), strings.Replace(server.URL, "http://",
+			"http://user:the-password@", 1)+"\n")
 		putFile(t, outside(p, "home/.gitconfig"), "[credential]\n\thelper = store\n")
 	}}
 	p := attackProject(t, a)
@@ -264,7 +270,8 @@ func TestPushNeedsCredentials(t *testing.T) {
 
 // TestControlSocketIsOutOfReach: what steers the loop is for people.
 func TestControlSocketIsOutOfReach(t *testing.T) {
-	p := attackProject(t, attack{agent: `{ ls -d "$O/run/git-ralph/control" /run/user 2>/dev/null; echo "runtime folder: ${XDG_RUNTIME_DIR-none}"; } > seen.txt`})
+	p := attackProject(t,
+		attack{agent: `{ ls -d "$O/run/git-ralph/control" /run/user 2>/dev/null; echo "runtime folder: ${XDG_RUNTIME_DIR-none}"; } > seen.txt`})
 	putFile(t, outside(p, "run/git-ralph/empty"), "")
 	l, err := net.Listen("unix", outside(p, "run/git-ralph/control"))
 	if err != nil {
@@ -288,7 +295,8 @@ func TestControlSocketIsOutOfReach(t *testing.T) {
 // TestPlantedCaches: what the agent leaves in its home folder reaches neither
 // the person's nor that of the checks.
 func TestPlantedCaches(t *testing.T) {
-	p := newProject(t, "mkdir -p \"$HOME/.cache\"; echo good > \"$HOME/.cache/answer\"\n"+doTask, "[validation]\nbaseline = \"off\"\n"+check,
+	p := newProject(t, "mkdir -p \"$HOME/.cache\"; echo good > \"$HOME/.cache/answer\"\n"+doTask,
+		"[validation]\nbaseline = \"off\"\n"+check,
 		map[string]string{"test.sh": "grep -q good \"$HOME/.cache/answer\"\n"})
 	p.must(t, "add", "a thing")
 	if r := p.run(t, nil, "start", "--once"); r.code != 4 {
@@ -304,9 +312,11 @@ func TestPlantedCaches(t *testing.T) {
 
 // TestEnvironment: secrets are for the client that needs them.
 func TestEnvironment(t *testing.T) {
-	p := newProject(t, "env > agent-env.txt\n"+doTask, "env_allow = [\"GOOD_TOKEN\"]\n[validation]\nbaseline = \"off\"\n"+check,
+	p := newProject(t, "env > agent-env.txt\n"+doTask,
+		"env_allow = [\"GOOD_TOKEN\"]\n[validation]\nbaseline = \"off\"\n"+check,
 		map[string]string{"test.sh": "env > \"$PWD/../check-env.txt\" 2>/dev/null || env > check-env.txt; ! env | grep -q SECRET\n", ".gitignore": "check-env.txt\n"})
-	p.Env = append(p.Env, "MY_SECRET=s1", "API_KEY=s2", "GITHUB_TOKEN=s3", "AWS_REGION=s4", "DB_PASSWORD=s5", "GOOD_TOKEN=shared",
+	p.Env = append(p.Env, "MY_SECRET=s1", "API_KEY=s2", "GITHUB_TOKEN=s3", "AWS_REGION=s4", "DB_PASSWORD=s5",
+		"GOOD_TOKEN=shared",
 		"SSH_AUTH_SOCK=/nowhere/agent", "GIT_DIR_UNRELATED=x", "PLAIN=yes", "ANTHROPIC_API_KEY=s6")
 	p.must(t, "add", "a thing")
 	if r := p.run(t, []string{"RALPH_GUARD_SANDBOX=off"}, "start"); r.code != 0 {
@@ -345,7 +355,8 @@ func TestProtectedPaths(t *testing.T) {
 		before := p.Read("ralph.toml")
 		p.must(t, "add", "a thing")
 		if r.allow {
-			c := exec.Command("sh", "-c", `git ralph export > plan.toml && sed -i 's/^id = .*/&\nallow_protected = ["ralph.toml", ".github\/**"]/' plan.toml && git ralph import --replace plan.toml && rm plan.toml`)
+			c := exec.Command("sh", "-c",
+				`git ralph export > plan.toml && sed -i 's/^id = .*/&\nallow_protected = ["ralph.toml", ".github\/**"]/' plan.toml && git ralph import --replace plan.toml && rm plan.toml`)
 			c.Dir, c.Env = p.Dir, append(p.Env, "PATH="+p.bin+":"+os.Getenv("PATH"))
 			if out, err := c.CombinedOutput(); err != nil {
 				t.Fatalf("allow it: %v\n%s", err, out)
@@ -370,7 +381,8 @@ func TestTrust(t *testing.T) {
 	p := newProject(t, doTask, check, nil)
 	p.must(t, "add", "a thing")
 	p.Git("config", "--unset-all", "ralph.trust")
-	if r := p.run(t, nil, "start"); r.code != 8 || !strings.Contains(r.err, "not trusted") || !strings.Contains(r.err, "git ralph trust") {
+	if r := p.run(t, nil, "start"); r.code != 8 || !strings.Contains(r.err, "not trusted") ||
+		!strings.Contains(r.err, "git ralph trust") {
 		t.Errorf("untrusted: exit %d\n%s", r.code, r.err)
 	}
 	if r := p.run(t, nil, "status"); r.code != 0 {
@@ -408,7 +420,8 @@ func TestTrust(t *testing.T) {
 // could be restored. That is said, nothing is claimed, and nothing hangs; with
 // the sandbox it cannot.
 func TestNoGitDirectory(t *testing.T) {
-	p := newProject(t, "rm -rf .git 2>/dev/null; git init -q . 2>/dev/null\n"+doTask, "[validation]\nbaseline = \"off\"\n"+check, nil)
+	p := newProject(t, "rm -rf .git 2>/dev/null; git init -q . 2>/dev/null\n"+doTask,
+		"[validation]\nbaseline = \"off\"\n"+check, nil)
 	p.must(t, "add", "a thing")
 	if r := p.run(t, nil, "start"); r.code != 0 {
 		t.Fatalf("with the sandbox: exit %d\n%s%s", r.code, r.out, r.err)

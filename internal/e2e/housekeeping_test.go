@@ -14,7 +14,8 @@ import (
 // TestLongRunsAreTidied: a run packs its loose objects by the rule that the user
 // gave git, and not at all where they switched that off.
 func TestLongRunsAreTidied(t *testing.T) {
-	settings := "[guard]\nsandbox = \"off\"\n[loop]\nmax_attempts = 0\n[breaker]\nfailures = 0\nstagnation = 0\n[evidence]\nkeep = 5\n[validation]\nbaseline = \"off\"\n"
+	settings :=
+		"[guard]\nsandbox = \"off\"\n[loop]\nmax_attempts = 0\n[breaker]\nfailures = 0\nstagnation = 0\n[evidence]\nkeep = 5\n[validation]\nbaseline = \"off\"\n"
 	rows := []struct {
 		why, auto string
 		packed    bool
@@ -29,7 +30,8 @@ func TestLongRunsAreTidied(t *testing.T) {
 			p.Git("config", "gc.auto", row.auto)
 			p.must(t, "add", "the first thing", "--verify", "true")
 			// git looks at one of 256 folders of objects: a few more than enough.
-			if r := p.run(t, nil, "start", "--max-iterations", "60"); r.code != 4 || strings.Contains(r.err, "tidy") || strings.Contains(r.err, "pruned") {
+			if r := p.run(t, nil, "start", "--max-iterations", "60"); r.code != 4 || strings.Contains(r.err, "tidy") ||
+				strings.Contains(r.err, "pruned") {
 				t.Fatalf("exit %d\n%s", r.code, r.err)
 			}
 			if got := strings.Contains(p.Git("count-objects", "-v"), "in-pack: 0"); got == row.packed {
@@ -45,7 +47,8 @@ func TestLongRunsAreTidied(t *testing.T) {
 func TestRunsLeaveLittle(t *testing.T) {
 	t.Parallel()
 	const work = "seq 1 200 | sed \"s/^/$N line /\" > f$N.txt\n"
-	p := newProject(t, "N=$RALPH_ITERATION\n"+work+doTask, "[guard]\nsandbox = \"off\"\n[validation]\nfresh = \"never\"\n", nil)
+	p := newProject(t, "N=$RALPH_ITERATION\n"+work+doTask,
+		"[guard]\nsandbox = \"off\"\n[validation]\nfresh = \"never\"\n", nil)
 	var plan strings.Builder
 	for i := range 30 {
 		fmt.Fprintf(&plan, "- [ ] task %d\n", i)
@@ -56,7 +59,8 @@ func TestRunsLeaveLittle(t *testing.T) {
 	ours := diskUse(t, filepath.Join(p.Dir, ".git"))
 
 	plain := repo.New(t, map[string]string{"README": "x\n"})
-	script := exec.Command("sh", "-ec", "for N in $(seq 30); do\n"+work+"echo $N > out-T-$N.txt; git add -A; git commit -qm \"iteration $N\"; done")
+	script := exec.Command("sh", "-ec", "for N in $(seq 30); do\n"+work+
+		"echo $N > out-T-$N.txt; git add -A; git commit -qm \"iteration $N\"; done")
 	script.Dir, script.Env = plain.Dir, plain.Env
 	if out, err := script.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -10,7 +10,8 @@ import (
 // it what is so, although it cannot see the loop's process from its sandbox.
 func TestReadingInsideARun(t *testing.T) {
 	t.Parallel()
-	request := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+	request :=
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 	agent := `
 git ralph status > status.txt 2>&1
 git ralph status --json > status.json
@@ -32,7 +33,8 @@ git ralph export > export.txt 2>&1
 				Status  string
 				Running *struct{ PID int }
 			}
-			if err := json.Unmarshal([]byte(p.Read("status.json")), &s); err != nil || s.Status != "running" || s.Running == nil || s.Running.PID == 0 {
+			if err := json.Unmarshal([]byte(p.Read("status.json")), &s); err != nil || s.Status != "running" ||
+				s.Running == nil || s.Running.PID == 0 {
 				t.Errorf("%v: %s", err, p.Read("status.json"))
 			}
 			if strings.TrimSpace(p.Read("prompt.txt")) != strings.TrimSpace(p.Read("given.txt")) {

@@ -15,7 +15,9 @@ import (
 func TestCtrlC(t *testing.T) {
 	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
-			p := newProject(t, "if [ \"$RALPH_ITERATION\" = 1 ]; then echo half > half.txt; echo changed > README.md; sleep 60; fi\n"+doTask, check,
+			p := newProject(t,
+				"if [ \"$RALPH_ITERATION\" = 1 ]; then echo half > half.txt; echo changed > README.md; sleep 60; fi\n"+
+					doTask, check,
 				map[string]string{"README.md": "as it was\n"})
 			p.must(t, "add", "the first thing")
 			self, err := os.Executable()

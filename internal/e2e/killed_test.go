@@ -28,7 +28,10 @@ func TestKilledAnywhere(t *testing.T) {
 		t.Fatalf("only %d failpoints", len(names))
 	}
 	// Those of linked worktrees are reached with --worktree alone.
-	names = slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(n, "linked:") || strings.HasPrefix(n, "follow:") })
+	names = slices.DeleteFunc(names, func(n string) bool {
+		return strings.HasPrefix(n, "linked:") ||
+			strings.HasPrefix(n, "follow:")
+	})
 	if testing.Short() {
 		names = names[:4]
 	}
@@ -92,7 +95,8 @@ func killedAt(t *testing.T, agent, first, name string) (reached bool) {
 	if got := p.Read("out-T-001.txt") + p.Read("out-T-002.txt"); got != "T-001\nT-002\n" {
 		t.Errorf("the work is %q", got)
 	}
-	if got := p.Read("README") + p.Read(".env") + p.Read("notes.txt") + p.Read("broken"); got != "hello\nSECRET=1\nthe user's own, untracked\n" {
+	if got := p.Read("README") + p.Read(".env") + p.Read("notes.txt") +
+		p.Read("broken"); got != "hello\nSECRET=1\nthe user's own, untracked\n" {
 		t.Errorf("the user's files are %q", got)
 	}
 	if got := p.Git("ls-files", "out-*"); got != "out-T-001.txt\nout-T-002.txt" {

@@ -47,7 +47,8 @@ func killTree(pid int) {
 // them. The next command that writes gets through, and no lock is left.
 func TestKilledWithItsGit(t *testing.T) {
 	n := rounds(t, 8)
-	p := newProject(t, doTask, check+"[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n", nil)
+	p := newProject(t, doTask,
+		check+"[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n", nil)
 	for i := range 4 {
 		p.must(t, "add", fmt.Sprintf("thing %d", i))
 	}
@@ -55,7 +56,8 @@ func TestKilledWithItsGit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands := [][]string{{"inject", "a word"}, {"start", "--once"}, {"inject", "another"}, {"start", "--once", "--worktree"}}
+	commands := [][]string{{"inject", "a word"}, {"start", "--once"}, {"inject", "another"},
+		{"start", "--once", "--worktree"}}
 	killed, locks := 0, 0
 	for i := range n {
 		args := commands[i%len(commands)]

@@ -36,17 +36,21 @@ func TestClaudeCodeThroughAllPhases(t *testing.T) {
 		step("Now it is."),
 		// Planning: the worktree cannot be written, tasks come by the tool.
 		step("", call("Write", map[string]any{"file_path": file("plan.md"), "content": "- do it\n"})),
-		step("", tool("ralph_add_task", map[string]any{"title": "say hello", "description": "write login.txt", "criteria": []string{"login.txt says hello"}, "verify": []string{"grep -q hello login.txt"}})),
+		step("", tool("ralph_add_task", map[string]any{"title": "say hello", "description": "write login.txt",
+			"criteria": []string{"login.txt says hello"}, "verify": []string{"grep -q hello login.txt"}})),
 		step("", tool("ralph_mark_task_complete", map[string]any{"task_id": "T-001", "verification_notes": "done"})),
 		step("The plan is made."),
 		// Building.
 		step("", call("Bash", map[string]any{"command": "echo hello > login.txt", "description": "write"})),
-		step("", tool("ralph_mark_task_complete", map[string]any{"task_id": "T-001", "verification_notes": "the file is there"})),
+		step("", tool("ralph_mark_task_complete", map[string]any{"task_id": "T-001",
+			"verification_notes": "the file is there"})),
 		step("", tool("ralph_submit_handoff", handoff)),
 		step("Done."),
 		// Validation: what it writes is put back.
 		step("", call("Bash", map[string]any{"command": "cat login.txt; echo spoiled > login.txt", "description": "look"})),
-		step("", tool("ralph_report_criterion", map[string]any{"spec": "specs/login.md", "criterion": "login.txt says hello", "verdict": "pass", "command": "grep hello login.txt", "evidence": "it says hello"})),
+		step("", tool("ralph_report_criterion", map[string]any{"spec": "specs/login.md",
+			"criterion": "login.txt says hello", "verdict": "pass", "command": "grep hello login.txt",
+			"evidence": "it says hello"})),
 		step("Judged."),
 	})
 	p.Env = append(p.Env, "ANTHROPIC_BASE_URL="+model.URL)
@@ -58,7 +62,8 @@ func TestClaudeCodeThroughAllPhases(t *testing.T) {
 	if r.code != 0 {
 		t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
-	for _, want := range []string{"discovery → planning", "planning → building", "building → validation", "- [x] login.txt says hello", "denied"} {
+	for _, want := range []string{"discovery → planning", "planning → building", "building → validation",
+		"- [x] login.txt says hello", "denied"} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("nobody said %q:\n%s", want, r.out)
 		}

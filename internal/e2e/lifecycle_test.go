@@ -150,7 +150,8 @@ func TestFromASentenceToValidatedWork(t *testing.T) {
 	p.wants(t, 0, []string{"approved: the specs"}, "approve", "fine")
 	p.wants(t, 0, []string{"the discovery was approved already"}, "approve")
 
-	r := p.wants(t, 0, []string{"discovery → planning", "planning → building: 2 tasks", "building → validation", "validation → building",
+	r := p.wants(t, 0, []string{"discovery → planning", "planning → building: 2 tasks", "building → validation",
+		"validation → building",
 		"1 of 2 criteria met", "# Validation passed", "complete"}, "run")
 	if got := p.Read("login.txt") + p.Read("logout.txt") + p.Read("extra.txt"); got != "hello\nbye\n" {
 		t.Errorf("the files say %q: what the validation changed must be gone\n%s", got, r.out)
@@ -159,7 +160,8 @@ func TestFromASentenceToValidatedWork(t *testing.T) {
 	if err := json.Unmarshal([]byte(p.must(t, "tasks", "--json")), &tasks); err != nil {
 		t.Fatal(err)
 	}
-	if len(tasks) != 3 || tasks[2]["title"] != "logout.txt says bye" || tasks[2]["spec"] != "specs/login.md" || tasks[2]["status"] != "done" {
+	if len(tasks) != 3 || tasks[2]["title"] != "logout.txt says bye" || tasks[2]["spec"] != "specs/login.md" ||
+		tasks[2]["status"] != "done" {
 		t.Errorf("the tasks are %v", tasks)
 	}
 	var report struct {
@@ -172,7 +174,8 @@ func TestFromASentenceToValidatedWork(t *testing.T) {
 	if err := json.Unmarshal([]byte(p.must(t, "validate", "--report", "--json")), &report); err != nil {
 		t.Fatal(err)
 	}
-	if !report.Passed || len(report.Specs) != 1 || len(report.Specs[0].Criteria) != 2 || report.Specs[0].Criteria[1].Evidence != "`grep bye logout.txt` exited with 0" {
+	if !report.Passed || len(report.Specs) != 1 || len(report.Specs[0].Criteria) != 2 ||
+		report.Specs[0].Criteria[1].Evidence != "`grep bye logout.txt` exited with 0" {
 		t.Errorf("the report is %+v", report)
 	}
 	if got := p.field(t, "status"); got != "complete" {
@@ -181,7 +184,9 @@ func TestFromASentenceToValidatedWork(t *testing.T) {
 	p.wants(t, 0, []string{"complete"}, "run")
 	p.wants(t, 0, []string{"complete"}, "start")
 	log := p.Git("log", "--format=%s", "ralph/heads/main")
-	for _, line := range []string{"phase: discovery to planning", "phase: planning to building", "phase: building to validation", "phase: validation to building", "report: validation failed", "report: validation passed", "question Q1", "operator: approve"} {
+	for _, line := range []string{"phase: discovery to planning", "phase: planning to building",
+		"phase: building to validation", "phase: validation to building", "report: validation failed",
+		"report: validation passed", "question Q1", "operator: approve"} {
 		if !strings.Contains(log, line) {
 			t.Errorf("the journal does not say %q:\n%s", line, log)
 		}
@@ -201,7 +206,8 @@ func TestAnswersFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.wants(t, 0, []string{"specs/login.md"}, "discover", "--yes", "--answers", file, "Build", "a", "login")
-			if got := p.Git("cat-file", "blob", "ralph/heads/main:questions/Q1.toml"); !strings.Contains(got, "hello") || !strings.Contains(got, "answered = true") {
+			if got := p.Git("cat-file", "blob", "ralph/heads/main:questions/Q1.toml"); !strings.Contains(got,
+				"hello") || !strings.Contains(got, "answered = true") {
 				t.Errorf("the question says %s", got)
 			}
 			if got := p.field(t, "phase"); got != "planning" {
@@ -219,7 +225,8 @@ func TestDiscovery(t *testing.T) {
 	write := func(text string) string { return `{ write = "specs/a.md", content = """` + text + `""" }` }
 	bad := strings.Replace(strings.Replace(loginSpec, "## Success Criteria", "## Success", 1), "- [ ]", "-", -1)
 	t.Run("a bad spec is named whole, mended once, and kept", func(t *testing.T) {
-		p := scripted(t, "[[play]]\nphase = \"discovery\"\nsteps = ["+write(bad)+"]\nagain = ["+write(loginSpec)+"]\n", check, nil)
+		p := scripted(t, "[[play]]\nphase = \"discovery\"\nsteps = ["+write(bad)+"]\nagain = ["+write(loginSpec)+"]\n",
+			check, nil)
 		p.wants(t, 6, []string{"keep"}, "discover", "Build a login")
 		if got := p.field(t, "iteration"); got != 1.0 {
 			t.Errorf("it took %v runs", got)
@@ -227,14 +234,16 @@ func TestDiscovery(t *testing.T) {
 	})
 	t.Run("a spec that stays bad is rejected, and its problems are all told", func(t *testing.T) {
 		p := scripted(t, play("discovery", write(bad)), check, nil)
-		p.wants(t, 5, []string{"reject", `specs/a.md: no heading "Success Criteria"`, "no checklist under \"Acceptance Criteria\""}, "discover", "Build a login")
+		p.wants(t, 5, []string{"reject", `specs/a.md: no heading "Success Criteria"`,
+			"no checklist under \"Acceptance Criteria\""}, "discover", "Build a login")
 		if p.Read("specs/a.md") != "" || len(p.subjects(t)) != 1 {
 			t.Error("the bad spec stayed")
 		}
 		p.sound(t)
 	})
 	t.Run("a driver that takes one prompt is run once more with the problems", func(t *testing.T) {
-		agent := "mkdir -p specs\nif grep -q 'no heading' \"$RALPH_PROMPT_FILE\"; then cat good >specs/a.md; else cat bad >specs/a.md; fi\n"
+		agent :=
+			"mkdir -p specs\nif grep -q 'no heading' \"$RALPH_PROMPT_FILE\"; then cat good >specs/a.md; else cat bad >specs/a.md; fi\n"
 		p := newProject(t, agent, check, map[string]string{"good": loginSpec, "bad": bad})
 		p.wants(t, 6, []string{"reject", "keep"}, "discover", "Build a login")
 		if got := p.field(t, "iteration"); got != 2.0 {
@@ -247,14 +256,16 @@ func TestDiscovery(t *testing.T) {
 		p.wants(t, 5, []string{"specs: none was written"}, "discover", "Build a login")
 	})
 	t.Run("a change elsewhere rejects", func(t *testing.T) {
-		p := newProject(t, "mkdir -p specs; cat good >specs/a.md; echo x >code.go\n", check, map[string]string{"good": loginSpec})
+		p := newProject(t, "mkdir -p specs; cat good >specs/a.md; echo x >code.go\n", check,
+			map[string]string{"good": loginSpec})
 		p.wants(t, 5, []string{"out_of_phase: code.go"}, "discover", "Build a login")
 		if p.Read("code.go") != "" || p.Read("specs/a.md") != "" {
 			t.Error("it was not taken back")
 		}
 	})
 	t.Run("a rejection reaches the next run", func(t *testing.T) {
-		agent := "mkdir -p specs\ncat good >specs/a.md\nif grep -q 'mention the logout' \"$RALPH_PROMPT_FILE\"; then echo >>specs/a.md; fi\n"
+		agent :=
+			"mkdir -p specs\ncat good >specs/a.md\nif grep -q 'mention the logout' \"$RALPH_PROMPT_FILE\"; then echo >>specs/a.md; fi\n"
 		p := newProject(t, agent, check, map[string]string{"good": loginSpec})
 		p.wants(t, 6, nil, "discover", "Build a login")
 		p.wants(t, 2, []string{"expected \"<why> ...\""}, "reject")
@@ -276,7 +287,8 @@ func TestDiscovery(t *testing.T) {
 // TestLifecycleKilled ends the run with SIGKILL at steps of every phase; `run`
 // goes on from there, and no phase is lost or done twice for good.
 func TestLifecycleKilled(t *testing.T) {
-	for _, at := range []string{"append:ref", "checkpoint:ref", "iteration:started", "iteration:agent-ended", "iteration:captured", "reject:evidence", "checkpoint:dropped"} {
+	for _, at := range []string{"append:ref", "checkpoint:ref", "iteration:started", "iteration:agent-ended",
+		"iteration:captured", "reject:evidence", "checkpoint:dropped"} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
 			script := strings.ReplaceAll(lifecycle, "SPEC", loginSpec)

@@ -16,7 +16,8 @@ T-001) git ralph tool ralph_update_memory '{"content":"the port is 8081"}' ;;
 T-002) kill -9 $$ ;;
 esac
 ` + doTask
-	p := newProject(t, agent, "[loop]\nmax_attempts = 1\n[breaker]\nfailures = 0\n"+check, map[string]string{"go.mod": "module x\n"})
+	p := newProject(t, agent, "[loop]\nmax_attempts = 1\n[breaker]\nfailures = 0\n"+check,
+		map[string]string{"go.mod": "module x\n"})
 	p.importTasks(t, `[{"id":"T-001","title":"first"},{"id":"T-002","title":"second"},{"id":"T-003","title":"third"}]`)
 	if r := p.run(t, nil, "start"); r.code != 3 {
 		t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
@@ -32,7 +33,9 @@ esac
 	if len(m.Texts) != 1 || m.Texts[0].Name != "session" {
 		t.Fatalf("memory texts: %+v", m.Texts)
 	}
-	for _, want := range []string{"# Session Memory - Iteration 3", "## Completed This Session\n- [x] T-001 first\n- [x] T-003 third", "## Files Modified\n- out-T-003.txt\n- out-T-001.txt",
+	for _, want := range []string{"# Session Memory - Iteration 3",
+		"## Completed This Session\n- [x] T-001 first\n- [x] T-003 third",
+		"## Files Modified\n- out-T-003.txt\n- out-T-001.txt",
 		"## Blockers/Issues\n- T-002 second is failed", "the port is 8081", "Total Progress: 66%", "Ended: blocked"} {
 		if !strings.Contains(m.Texts[0].Text, want) {
 			t.Errorf("the memory of the session lacks %q:\n%s", want, m.Texts[0].Text)
@@ -57,12 +60,15 @@ func TestPhaseMemory(t *testing.T) {
 	p.must(t, "answer", "Q1", "hello")
 	p.wants(t, 0, nil, "run")
 	tree := p.Git("ls-tree", "-r", "--name-only", "refs/ralph/heads/main", "memory/")
-	for _, want := range []string{"memory/phase-discovery.md", "memory/phase-planning.md", "memory/phase-building.md", "memory/session.md"} {
+	for _, want := range []string{"memory/phase-discovery.md", "memory/phase-planning.md", "memory/phase-building.md",
+		"memory/session.md"} {
 		if !strings.Contains(tree, want) {
 			t.Errorf("%s is missing:\n%s", want, tree)
 		}
 	}
-	if got := p.Git("show", "refs/ralph/heads/main:memory/phase-discovery.md"); !strings.Contains(got, "specs/login.md: Login, 2 acceptance criteria") || !strings.Contains(got, "Followed by planning") || !strings.Contains(got, "Iterations: 2") {
+	if got := p.Git("show", "refs/ralph/heads/main:memory/phase-discovery.md"); !strings.Contains(got,
+		"specs/login.md: Login, 2 acceptance criteria") || !strings.Contains(got, "Followed by planning") ||
+		!strings.Contains(got, "Iterations: 2") {
 		t.Errorf("the memory of discovery:\n%s", got)
 	}
 	first, second := "", ""
@@ -114,7 +120,8 @@ cat > "$RALPH_HANDOFF_FILE" <<END
 "files_touched":[],"plan_amendments":[],"tests_added":[],"constraints_discovered":[{"constraint":$constraint,"impact":"none"}]}
 END
 `
-	p := newProject(t, agent, "[loop]\nmode = \"handoff-plus-index\"\nmax_iterations = 199\n[index]\nnovelty = 0\ninterval = 20\n[validation]\nfresh = \"never\"\n[guard]\nsandbox = \"off\"\n"+check, nil)
+	p := newProject(t, agent,
+		"[loop]\nmode = \"handoff-plus-index\"\nmax_iterations = 199\n[index]\nnovelty = 0\ninterval = 20\n[validation]\nfresh = \"never\"\n[guard]\nsandbox = \"off\"\n"+check, nil)
 	var tasks []string
 	for i := 1; i <= 200; i++ {
 		tasks = append(tasks, fmt.Sprintf(`{"id":"T-%03d","title":"task %d","description":"write a file"}`, i, i))

@@ -40,11 +40,14 @@ func TestLies(t *testing.T) {
 			"", []string{"denied", "ralph.toml"}},
 		"edits the spec": {`{ write = "specs/sum.md", content = "# nothing is wanted\n" }, { run = "sh -c 'f=sum; echo x > specs/$f.md'" }, ` + honest + claim,
 			"", []string{"denied", "specs/sum.md"}},
-		"marks another task complete": {honest + `{ tool = "ralph_mark_task_complete", args = { task_id = "T-002", verification_notes = "done, too" } }`,
+		"marks another task complete": {honest +
+			`{ tool = "ralph_mark_task_complete", args = { task_id = "T-002", verification_notes = "done, too" } }`,
 			"not_claimed", []string{"reject: not_claimed"}},
-		"says so in words alone": {honest + `{ text = "The task is complete. All tests pass." }`, "not_claimed", []string{"reject: not_claimed"}},
-		"changes nothing":        {claim, "no_change", []string{"reject: no_change"}},
-		"commits by itself": {honest + `{ run = "git add -A && git commit -m mine" }, { run = "git update-ref refs/heads/main HEAD" }, { text = "committed" }`,
+		"says so in words alone": {honest + `{ text = "The task is complete. All tests pass." }`, "not_claimed",
+			[]string{"reject: not_claimed"}},
+		"changes nothing": {claim, "no_change", []string{"reject: no_change"}},
+		"commits by itself": {honest +
+			`{ run = "git add -A && git commit -m mine" }, { run = "git update-ref refs/heads/main HEAD" }, { text = "committed" }`,
 			"not_claimed", []string{"denied", "the harness commits"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,10 +95,12 @@ func TestLies(t *testing.T) {
 // TestProtectedBehindTheGuard: what no command guard sees, because a program of
 // the project does it, is found by comparing.
 func TestProtectedBehindTheGuard(t *testing.T) {
-	p := newProject(t, "echo '# mine' >> ralph.toml\necho x > specs/sum.md\n"+doTask, check, map[string]string{"specs/sum.md": loginSpec})
+	p := newProject(t, "echo '# mine' >> ralph.toml\necho x > specs/sum.md\n"+doTask, check,
+		map[string]string{"specs/sum.md": loginSpec})
 	p.must(t, "add", "one")
 	p.wants(t, 4, []string{"reject: protected: ralph.toml, specs/sum.md"}, "start", "--once")
-	if p.Read("specs/sum.md") != loginSpec || strings.Contains(p.Read("ralph.toml"), "mine") || p.Read("out-T-001.txt") != "" {
+	if p.Read("specs/sum.md") != loginSpec || strings.Contains(p.Read("ralph.toml"), "mine") ||
+		p.Read("out-T-001.txt") != "" {
 		t.Error("it was not taken back")
 	}
 	p.sound(t)
@@ -117,7 +122,8 @@ func TestAmendsDoneTasksAway(t *testing.T) {
 		t.Errorf("the plan is\n%s", got)
 	}
 	log := p.Git("log", "--format=%s%n%b", "--grep=^Ralph-Event: amend", "ralph/heads/main")
-	for _, want := range []string{"amend: refuse remove T-001", "amend: refuse modify T-003", "amend: refuse modify T-002"} {
+	for _, want := range []string{"amend: refuse remove T-001", "amend: refuse modify T-003",
+		"amend: refuse modify T-002"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the journal does not say %q:\n%s", want, log)
 		}
@@ -125,7 +131,8 @@ func TestAmendsDoneTasksAway(t *testing.T) {
 	p.sound(t)
 
 	many := strings.ReplaceAll(doTask, `"plan_amendments":[]`, `"plan_amendments":[`+
-		strings.Repeat(`{"action":"remove","task_id":"T-002","reason":"r"},`, 3)+`{"action":"remove","task_id":"T-002","reason":"r"}]`)
+		strings.Repeat(`{"action":"remove","task_id":"T-002","reason":"r"},`, 3)+
+		`{"action":"remove","task_id":"T-002","reason":"r"}]`)
 	p = newProject(t, many, check, nil)
 	p.must(t, "add", "one")
 	p.must(t, "add", "two")

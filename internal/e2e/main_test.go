@@ -155,7 +155,8 @@ func (p *project) sound(t *testing.T) {
 	}
 	var left []string
 	filepath.WalkDir(filepath.Join(p.Dir, ".git"), func(path string, d os.DirEntry, err error) error {
-		if err == nil && (strings.HasSuffix(path, ".lock") || strings.Contains(d.Name(), "index.ralph-") || d.Name() == "intent") {
+		if err == nil && (strings.HasSuffix(path, ".lock") || strings.Contains(d.Name(), "index.ralph-") ||
+			d.Name() == "intent") {
 			left = append(left, path)
 		}
 		return nil
@@ -183,7 +184,8 @@ func TestWorksThroughAPlan(t *testing.T) {
 	if r.code != 0 {
 		t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
-	if got := p.Git("log", "--format=%s", "-2"); got != "ralph[2]: T-002 the second thing\nralph[1]: T-001 the first thing" {
+	if got := p.Git("log", "--format=%s",
+		"-2"); got != "ralph[2]: T-002 the second thing\nralph[1]: T-001 the first thing" {
 		t.Errorf("the log says\n%s", got)
 	}
 	if got := p.Git("log", "-1", "--format=%an %cn"); got != "A U Thor A U Thor" {

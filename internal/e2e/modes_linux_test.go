@@ -22,13 +22,15 @@ func unfinished(task, text string) map[string]any {
 	h := handoffOf(task)
 	h["task_completed"] = map[string]any{"task_id": task, "summary": "half of it", "fully_complete": false}
 	h["summary"], h["freeform"] = "half of it", text
-	h["constraints_discovered"] = []any{map[string]any{"constraint": "The file must end in a newline.", "impact": "tools break"}}
+	h["constraints_discovered"] = []any{map[string]any{"constraint": "The file must end in a newline.",
+		"impact": "tools break"}}
 	return h
 }
 
 func finishTask(task string) fakemodel.Script {
 	return fakemodel.Script{
-		{Tools: []fakemodel.Tool{call(ralphTool+"mark_task_complete", map[string]any{"task_id": task, "verification_notes": "it is there"})}},
+		{Tools: []fakemodel.Tool{call(ralphTool+"mark_task_complete", map[string]any{"task_id": task,
+			"verification_notes": "it is there"})}},
 		{Tools: []fakemodel.Tool{call(ralphTool+"submit_handoff", handoffOf(task))}},
 		{Text: "Done."},
 	}
@@ -41,7 +43,8 @@ func TestClaudeCodeHandsOver(t *testing.T) {
 		{Text: "I begin.", Tools: []fakemodel.Tool{bash("echo one > one.txt")}, Usage: full(30)},
 		{Tools: []fakemodel.Tool{bash("echo two > two.txt")}, Usage: full(62)},
 		{Tools: []fakemodel.Tool{bash("echo late > late.txt")}, Usage: full(63)},
-		{Tools: []fakemodel.Tool{call(ralphTool+"submit_handoff", unfinished("T-001", "one.txt is written and two.txt is not. Write two.txt next, in the same way."))}, Usage: full(64)},
+		{Tools: []fakemodel.Tool{call(ralphTool+"submit_handoff", unfinished("T-001",
+			"one.txt is written and two.txt is not. Write two.txt next, in the same way."))}, Usage: full(64)},
 		{Text: "Handed over.", Usage: full(64)},
 		{Text: "I go on.", Tools: []fakemodel.Tool{bash("echo two > two.txt")}, Usage: full(10)},
 	}, finishTask("T-001")...), "")
@@ -66,7 +69,8 @@ func TestClaudeCodeHandsOver(t *testing.T) {
 			t.Errorf("the prompt of the second session lacks %q:\n%s", want, second)
 		}
 	}
-	if p.evidenceFile(t, 1, "transcript.2.jsonl") == "" || !strings.Contains(p.evidenceFile(t, 1, "handoff.1.json"), "half of it") {
+	if p.evidenceFile(t, 1, "transcript.2.jsonl") == "" || !strings.Contains(p.evidenceFile(t, 1, "handoff.1.json"),
+		"half of it") {
 		t.Error("the evidence lacks the second transcript or the first handoff")
 	}
 	asked := false
@@ -79,7 +83,8 @@ func TestClaudeCodeHandsOver(t *testing.T) {
 	if got := p.must(t, "knowledge", "list"); !strings.Contains(got, "must end in a newline") {
 		t.Errorf("what the first session learned is lost:\n%s", got)
 	}
-	if got := p.must(t, "stats", "--json"); !strings.Contains(got, `"above_60":1`) && !strings.Contains(got, `"above_60": 1`) {
+	if got := p.must(t, "stats", "--json"); !strings.Contains(got, `"above_60":1`) &&
+		!strings.Contains(got, `"above_60": 1`) {
 		t.Errorf("the zone was not counted:\n%s", got)
 	}
 	p.sound(t)
@@ -89,7 +94,8 @@ func TestClaudeCodeHandsOver(t *testing.T) {
 // at 80 %, and one whose provider says that the prompt is too long goes the
 // same way; neither is a failure of the task.
 func TestClaudeCodeAtTheEndOfItsWindow(t *testing.T) {
-	overflow := fakemodel.Step{Status: 400, ErrorType: "invalid_request_error", Message: "prompt is too long: 210000 tokens > 200000 maximum"}
+	overflow := fakemodel.Step{Status: 400, ErrorType: "invalid_request_error",
+		Message: "prompt is too long: 210000 tokens > 200000 maximum"}
 	rows := []struct {
 		why    string
 		script fakemodel.Script
@@ -104,14 +110,16 @@ func TestClaudeCodeAtTheEndOfItsWindow(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.why, func(t *testing.T) {
 			p, model := claudeProject(t, append(r.script, append(fakemodel.Script{
-				{Text: "I go on.", Tools: []fakemodel.Tool{bash("echo two > two.txt; echo one > one.txt")}, Usage: full(10)}}, finishTask("T-001")...)...), "")
+				{Text: "I go on.", Tools: []fakemodel.Tool{bash("echo two > two.txt; echo one > one.txt")},
+					Usage: full(10)}}, finishTask("T-001")...)...), "")
 			p.must(t, "add", "write two files")
 			res := p.run(t, nil, "start", "-v")
 			if res.code != 0 {
 				t.Fatalf("exit %d, %d requests\n%s%s", res.code, len(model.Turns()), res.out, res.err)
 			}
 			s := p.shown(t, 1)
-			if len(s.Agents) != 2 || s.Agents[0].Reason != "context_budget" || s.Agents[0].Outcome != "context_limit" || s.Verdict != "keep" {
+			if len(s.Agents) != 2 || s.Agents[0].Reason != "context_budget" || s.Agents[0].Outcome != "context_limit" ||
+				s.Verdict != "keep" {
 				t.Errorf("%s, %+v", s.Verdict, s.Agents)
 			}
 			if got := p.evidenceFile(t, 1, "prompt.2.md"); !strings.Contains(got, "### This iteration so far") {
@@ -144,7 +152,8 @@ func TestClaudeCodeIsAskedByAPerson(t *testing.T) {
 		{Tools: []fakemodel.Tool{bash("echo one > one.txt; while [ ! -e go.flag ]; do sleep 0.05; done")}},
 		{Tools: []fakemodel.Tool{bash("echo late > late.txt")}, Repeat: 1},
 		{Text: "I stop here."},
-		{Tools: []fakemodel.Tool{call(ralphTool+"submit_handoff", unfinished("T-001", "one.txt is written and two.txt is not. Write two.txt next, in the same way."))}},
+		{Tools: []fakemodel.Tool{call(ralphTool+"submit_handoff", unfinished("T-001",
+			"one.txt is written and two.txt is not. Write two.txt next, in the same way."))}},
 		{Text: "Handed over."},
 		{Tools: []fakemodel.Tool{bash("echo two > two.txt")}},
 	}, finishTask("T-001")...), "")
@@ -190,18 +199,21 @@ func (p *project) waitFor(t *testing.T, ok func() bool) {
 // the coding agent reads what they left.
 func TestClaudeCodeInEveryMode(t *testing.T) {
 	put := func(text string) fakemodel.Tool {
-		return call(ralphTool+"put_knowledge", map[string]any{"type": "constraint", "slug": "newline", "text": text, "source_iterations": []int{1}})
+		return call(ralphTool+"put_knowledge", map[string]any{"type": "constraint", "slug": "newline", "text": text,
+			"source_iterations": []int{1}})
 	}
 	work := append(fakemodel.Script{{Tools: []fakemodel.Tool{bash("echo hello > hello.txt")}}}, finishTask("T-001")...)
 	prep := fakemodel.Script{
 		{Tools: []fakemodel.Tool{call("Write", map[string]any{"file_path": "PREP.md", "content": "mine"})}},
-		{Tools: []fakemodel.Tool{call(ralphTool+"submit_prompt", map[string]any{"markdown": "## Previous Handoff\n\nNothing was done before. hello.txt is all that the task wants."})}},
+		{Tools: []fakemodel.Tool{call(ralphTool+"submit_prompt",
+			map[string]any{"markdown": "## Previous Handoff\n\nNothing was done before. hello.txt is all that the task wants."})}},
 		{Tools: []fakemodel.Tool{call(ralphTool+"submit_directive", map[string]any{"action": "proceed", "reason": "ready"})}},
 		{Text: "Prepared."},
 	}
 	post := fakemodel.Script{
 		{Tools: []fakemodel.Tool{put("Files must end in a newline.")}},
-		{Tools: []fakemodel.Tool{call(ralphTool+"submit_directive", map[string]any{"action": "proceed", "reason": "all well"})}},
+		{Tools: []fakemodel.Tool{call(ralphTool+"submit_directive", map[string]any{"action": "proceed",
+			"reason": "all well"})}},
 		{Text: "Recorded."},
 	}
 	index := fakemodel.Script{{Tools: []fakemodel.Tool{put("Files must end in a newline.")}}, {Text: "Recorded."}}
@@ -217,7 +229,8 @@ func TestClaudeCodeInEveryMode(t *testing.T) {
 		script                          fakemodel.Script
 	}{
 		{"handoff-only", "", "coding", "## Current Task", work},
-		{"handoff-plus-index", "", "indexer coding", "[K-constraint-newline] Files must end in a newline.", join(index, work)},
+		{"handoff-plus-index", "", "indexer coding", "[K-constraint-newline] Files must end in a newline.",
+			join(index, work)},
 		{"agent-orchestrated", "[[passes]]\nname = \"review\"\nenabled = true\n", "context-prep coding context-post review",
 			"hello.txt is all that the task wants.", join(prep, work, post, review)},
 	}

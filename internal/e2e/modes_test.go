@@ -112,7 +112,8 @@ const usageLine = `echo '{"type":"usage","input_tokens":1000,"output_tokens":10,
 func TestIndexerWorksBeforeAnIteration(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, byRole(map[string]string{
-		"indexer": usageLine + "ls -l \"$RALPH_CONTEXT_DIR\"\ntouch \"$RALPH_CONTEXT_DIR/mine\" 2>/dev/null && echo writable\necho junk > from-the-indexer\n" +
+		"indexer": usageLine +
+			"ls -l \"$RALPH_CONTEXT_DIR\"\ntouch \"$RALPH_CONTEXT_DIR/mine\" 2>/dev/null && echo writable\necho junk > from-the-indexer\n" +
 			answer(`{"knowledge":[{"type":"constraint","slug":"tls","text":"Connections must use TLS 1.3.","source_iterations":[1]}]}`),
 	}), "[loop]\nmode = \"handoff-plus-index\"\n[index]\nnovelty = 0\n"+check, nil)
 	plan := `[{"id":"T-001","title":"first","libraries":["bcrypt"]},{"id":"T-002","title":"second"}]`
@@ -134,14 +135,17 @@ func TestIndexerWorksBeforeAnIteration(t *testing.T) {
 		t.Errorf("no trigger fired for iteration 2, and its agents were: %s", got)
 	}
 	for n := 1; n <= 2; n++ {
-		if prompt := p.evidenceFile(t, n, "prompt.md"); !strings.Contains(prompt, "[K-constraint-tls] Connections must use TLS 1.3.") {
+		if prompt := p.evidenceFile(t, n, "prompt.md"); !strings.Contains(prompt,
+			"[K-constraint-tls] Connections must use TLS 1.3.") {
 			t.Errorf("the prompt of iteration %d does not have the entry:\n%s", n, prompt)
 		}
 	}
-	if got := p.evidenceFile(t, 1, "agents/indexer/prompt.md"); !strings.Contains(got, "the task names libraries: bcrypt") {
+	if got := p.evidenceFile(t, 1, "agents/indexer/prompt.md"); !strings.Contains(got,
+		"the task names libraries: bcrypt") {
 		t.Errorf("the indexer's prompt:\n%s", got)
 	}
-	if got := p.evidenceFile(t, 1, "agents/indexer/transcript.jsonl"); strings.Contains(got, "writable") || !strings.Contains(got, "task.md") {
+	if got := p.evidenceFile(t, 1, "agents/indexer/transcript.jsonl"); strings.Contains(got, "writable") ||
+		!strings.Contains(got, "task.md") {
 		t.Errorf("the indexer's transcript:\n%s", got)
 	}
 	if p.Read("from-the-indexer") != "" || len(first.Files) != 1 {
@@ -157,15 +161,18 @@ func TestIndexerWorksBeforeAnIteration(t *testing.T) {
 // The iteration goes on with what was known before.
 func TestIndexerThatFails(t *testing.T) {
 	rows := []struct{ why, part, notice string }{
-		{"an entry is reworded in place", answer(`{"knowledge":[{"type":"pattern","slug":"new","text":"something new"},{"type":"constraint","slug":"tls","text":"TLS is nice to have"}]}`), "exists with another text"},
-		{"what is superseded does not exist", answer(`{"knowledge":[{"type":"pattern","slug":"new","text":"something new","supersedes":["K-pattern-none"]}]}`), "does not exist"},
+		{"an entry is reworded in place",
+			answer(`{"knowledge":[{"type":"pattern","slug":"new","text":"something new"},{"type":"constraint","slug":"tls","text":"TLS is nice to have"}]}`), "exists with another text"},
+		{"what is superseded does not exist",
+			answer(`{"knowledge":[{"type":"pattern","slug":"new","text":"something new","supersedes":["K-pattern-none"]}]}`), "does not exist"},
 		{"the document is none", answer(`{"knowledge": [`), "cannot be read"},
 		{"it crashes", "exit 3", "exit 3"},
 	}
 	for _, r := range rows {
 		t.Run(r.why, func(t *testing.T) {
 			t.Parallel()
-			p := newProject(t, byRole(map[string]string{"indexer": r.part}), "[loop]\nmode = \"handoff-plus-index\"\n"+check, nil)
+			p := newProject(t, byRole(map[string]string{"indexer": r.part}),
+				"[loop]\nmode = \"handoff-plus-index\"\n"+check, nil)
 			p.importTasks(t, `[{"id":"T-001","title":"first","needs_docs":true}]`)
 			p.must(t, "knowledge", "add", "--slug", "tls", "constraint", "Connections must use TLS 1.3.")
 			before := p.must(t, "knowledge", "list", "--json")
@@ -195,9 +202,11 @@ func TestOrchestratedIteration(t *testing.T) {
 	p := newProject(t, byRole(map[string]string{
 		"context-prep": usageLine + "cp -r \"$RALPH_CONTEXT_DIR\"/findings.md /dev/stdout 2>/dev/null\n" +
 			answer(`{"action":"proceed","reason":"ready","prompt":"## Previous Handoff\n\nThe parser is in parse.go. Write the file that the task names, nothing else."}`),
-		"context-post": usageLine + answer(`{"action":"increase_retries","reason":"close to done","knowledge":[{"type":"pattern","slug":"one-file","text":"Each task writes one file."}]}`),
-		"review":       usageLine + "echo spoiled > out-T-001.txt\necho junk > review.tmp\necho 'out.txt:1: the newline is missing'",
-		"broken":       "exit 4",
+		"context-post": usageLine + answer(
+			`{"action":"increase_retries","reason":"close to done","knowledge":[{"type":"pattern","slug":"one-file","text":"Each task writes one file."}]}`),
+		"review": usageLine +
+			"echo spoiled > out-T-001.txt\necho junk > review.tmp\necho 'out.txt:1: the newline is missing'",
+		"broken": "exit 4",
 	}), orchestrated+"[[passes]]\nname = \"review\"\nenabled = true\ntrigger = \"on_success\"\n"+
 		"[[passes]]\nname = \"broken\"\nenabled = true\ntrigger = \"periodic:2\"\n"+
 		"[[passes]]\nname = \"never\"\nenabled = true\ntrigger = \"on_failure\"\n"+check, nil)
@@ -217,7 +226,8 @@ func TestOrchestratedIteration(t *testing.T) {
 		t.Errorf("%d tokens of three runs that reported 1000 each", got)
 	}
 	prompt := p.evidenceFile(t, 1, "prompt.md")
-	for _, want := range []string{"## Prepared Context", "The parser is in parse.go.", "## Current Task", "## Output Instructions"} {
+	for _, want := range []string{"## Prepared Context", "The parser is in parse.go.", "## Current Task",
+		"## Output Instructions"} {
 		if !strings.Contains(prompt, want) {
 			t.Errorf("the prompt lacks %q:\n%s", want, prompt)
 		}
@@ -235,13 +245,15 @@ func TestOrchestratedIteration(t *testing.T) {
 	if !strings.Contains(prep, "findings.md") || !strings.Contains(prep, "increase_retries: close to done") {
 		t.Errorf("the next preparation was not told of findings and advice:\n%s", prep)
 	}
-	if got := p.evidenceFile(t, 2, "agents/context-prep/transcript.jsonl"); !strings.Contains(got, "the newline is missing") {
+	if got := p.evidenceFile(t, 2, "agents/context-prep/transcript.jsonl"); !strings.Contains(got,
+		"the newline is missing") {
 		t.Errorf("what the next preparation read:\n%s", got)
 	}
 	if got := p.must(t, "knowledge", "list"); !strings.Contains(got, "K-pattern-one-file") {
 		t.Errorf("the entry of the context agent:\n%s", got)
 	}
-	if got := strings.Join(p.contextEvents(t), ", "); got != "prep proceed, post increase_retries, prep proceed, post increase_retries" {
+	if got := strings.Join(p.contextEvents(t),
+		", "); got != "prep proceed, post increase_retries, prep proceed, post increase_retries" {
 		t.Errorf("context events: %s", got)
 	}
 	p.sound(t)
@@ -258,8 +270,10 @@ func TestPreparation(t *testing.T) {
 		out       string // in the output, or in the prompt that was used
 	}{
 		{"skip", answer(`{"action":"skip","reason":"done in another way"}`), 0, "prep skip", "skipped", "prep: skip"},
-		{"a person is wanted", answer(`{"action":"request_human_review","reason":"which licence?"}`), 6, "prep request_human_review", "pending", "which licence?"},
-		{"research is answered twice at most", answer(`{"action":"research","reason":"the format","topics":["wire format"],"prompt":"Known so far about the format: it begins with a length of four bytes."}`), 0,
+		{"a person is wanted", answer(`{"action":"request_human_review","reason":"which licence?"}`), 6,
+			"prep request_human_review", "pending", "which licence?"},
+		{"research is answered twice at most",
+			answer(`{"action":"research","reason":"the format","topics":["wire format"],"prompt":"Known so far about the format: it begins with a length of four bytes."}`), 0,
 			"prep research, prep research, prep proceed", "done", "prep: research"},
 		{"too short a text", answer(`{"action":"proceed","prompt":"go"}`), 0, "prep fallback failed", "done", ""},
 		{"nothing at all", "true", 0, "prep fallback failed", "done", ""},
@@ -270,7 +284,8 @@ func TestPreparation(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.why, func(t *testing.T) {
 			t.Parallel()
-			p := newProject(t, byRole(map[string]string{"context-prep": r.part, "context-post": "exit 9"}), orchestrated+check, nil)
+			p := newProject(t, byRole(map[string]string{"context-prep": r.part, "context-post": "exit 9"}),
+				orchestrated+check, nil)
 			p.importTasks(t, `[{"id":"T-001","title":"first"}]`)
 			res := p.run(t, nil, "start")
 			if res.code != r.code || !strings.Contains(res.out, r.out) {
@@ -311,7 +326,8 @@ else exit 1; fi`, "context-post": "exit 0",
 	if r := p.run(t, nil, "start"); r.code != 0 {
 		t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
-	if got := p.evidenceFile(t, 2, "agents/context-prep/prompt.md"); !strings.Contains(got, "wire format") || !strings.Contains(got, "research/") {
+	if got := p.evidenceFile(t, 2, "agents/context-prep/prompt.md"); !strings.Contains(got, "wire format") ||
+		!strings.Contains(got, "research/") {
 		t.Errorf("the second preparation was not told:\n%s", got)
 	}
 	if got := p.evidenceFile(t, 2, "prompt.md"); !strings.Contains(got, "a length of four bytes") {
@@ -350,8 +366,11 @@ func TestPassThatWrites(t *testing.T) {
 // loop.mode may be changed while the loop runs; the next iteration has it.
 func TestModeChangesBetweenIterations(t *testing.T) {
 	t.Parallel()
-	agent := byRole(map[string]string{"context-prep": answer(`{"action":"proceed","prompt":"This was prepared for the second task, and for no other one."}`), "context-post": "exit 0"})
-	agent = "if [ $RALPH_ROLE-$RALPH_ITERATION = coding-1 ]; then while [ ! -e go.flag ]; do sleep 0.05; done; fi\n" + agent
+	agent := byRole(map[string]string{"context-prep": answer(
+		`{"action":"proceed","prompt":"This was prepared for the second task, and for no other one."}`),
+		"context-post": "exit 0"})
+	agent = "if [ $RALPH_ROLE-$RALPH_ITERATION = coding-1 ]; then while [ ! -e go.flag ]; do sleep 0.05; done; fi\n" +
+		agent
 	p := newProject(t, agent, check, map[string]string{".gitignore": "*.flag\n"})
 	p.importTasks(t, `[{"id":"T-001","title":"first"},{"id":"T-002","title":"second"}]`)
 	done := make(chan result)
@@ -372,7 +391,8 @@ func TestModeChangesBetweenIterations(t *testing.T) {
 	if r := <-done; r.code != 0 {
 		t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
-	if one, two := p.shown(t, 1).roles(), p.shown(t, 2).roles(); one != "coding" && one != "coding context-post" || two != "context-prep coding context-post" {
+	if one, two := p.shown(t, 1).roles(), p.shown(t, 2).roles(); one != "coding" && one != "coding context-post" ||
+		two != "context-prep coding context-post" {
 		t.Errorf("agents: %s; %s", one, two)
 	}
 	if got := p.evidenceFile(t, 2, "prompt.md"); !strings.Contains(got, "This was prepared for the second task") {
@@ -387,11 +407,15 @@ func TestPrintedPromptIsThePromptThatIsSent(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			fail := "if [ $RALPH_TASK_ID-$RALPH_ATTEMPT = T-002-1 ]; then echo x > broken; fi\n"
-			p := newProject(t, byRole(map[string]string{"indexer": "exit 0"})+"\n", "[project]\ngoal = \"a small project\"\n[loop]\nmode = \""+mode+"\"\n[index]\nnovelty = 0\n"+check, map[string]string{
-				"AGENTS.md": "# Rules\n\nWrite short sentences.\n", "skills/tone.md": "Be plain.\n", ".agents/skills/deep/SKILL.md": "---\nname: deep\n---\nThink twice.\n"})
+			p := newProject(t, byRole(map[string]string{"indexer": "exit 0"})+"\n",
+				"[project]\ngoal = \"a small project\"\n[loop]\nmode = \""+mode+"\"\n[index]\nnovelty = 0\n"+check,
+				map[string]string{
+					"AGENTS.md": "# Rules\n\nWrite short sentences.\n", "skills/tone.md": "Be plain.\n",
+					".agents/skills/deep/SKILL.md": "---\nname: deep\n---\nThink twice.\n"})
 			p.Write("agent.sh", fail+p.Read("agent.sh"))
 			p.Git("commit", "-qam", "an agent that fails once")
-			p.importTasks(t, `[{"id":"T-001","title":"first","skills":["tone","deep","nowhere"]},{"id":"T-002","title":"second","description":"the second thing"}]`)
+			p.importTasks(t,
+				`[{"id":"T-001","title":"first","skills":["tone","deep","nowhere"]},{"id":"T-002","title":"second","description":"the second thing"}]`)
 			p.must(t, "inject", "prefer the standard library")
 			for n := 1; n <= 3; n++ {
 				printed, system := p.run(t, nil, "prompt"), p.must(t, "prompt", "--system")
@@ -402,11 +426,13 @@ func TestPrintedPromptIsThePromptThatIsSent(t *testing.T) {
 				if sent := p.evidenceFile(t, n, "prompt.md"); strings.TrimSpace(sent) != strings.TrimSpace(printed.out) {
 					t.Errorf("iteration %d was sent\n%s\nand printed was\n%s", n, sent, printed.out)
 				}
-				if sent := p.evidenceFile(t, n, "system.md"); strings.TrimSpace(sent) != strings.TrimSpace(system) || !strings.Contains(system, "Write short sentences.") {
+				if sent := p.evidenceFile(t, n, "system.md"); strings.TrimSpace(sent) != strings.TrimSpace(system) ||
+					!strings.Contains(system, "Write short sentences.") {
 					t.Errorf("the system addition of iteration %d was\n%s\nand printed was\n%s", n, sent, system)
 				}
 				if n == 1 {
-					for _, want := range []string{"Be plain.", "Think twice.", "Skills named but not found: nowhere", "prefer the standard library", "Goal: a small project"} {
+					for _, want := range []string{"Be plain.", "Think twice.", "Skills named but not found: nowhere",
+						"prefer the standard library", "Goal: a small project"} {
 						if !strings.Contains(printed.out, want) {
 							t.Errorf("the prompt lacks %q:\n%s", want, printed.out)
 						}
@@ -432,9 +458,13 @@ func TestKilledWhileAHelperWorks(t *testing.T) {
 			}
 			// Without a sandbox the agent's parent is the loop.
 			die := "if [ ! -e ../died ]; then : > ../died; echo junk > junk.txt; kill -9 $PPID; sleep 60; fi"
-			p := newProject(t, "if [ $RALPH_ROLE = "+role+" ]; then\n"+die+"\nfi\n"+byRole(map[string]string{"indexer": "exit 0", "review": "exit 0",
-				"context-prep": answer(`{"action":"proceed","prompt":"Write the file that the task names; nothing was done before."}`), "context-post": "exit 0"}),
-				"[loop]\nmode = \""+mode+"\"\n[guard]\nsandbox = \"off\"\n[[passes]]\nname = \"review\"\nenabled = true\n"+check, nil)
+			p := newProject(t, "if [ $RALPH_ROLE = "+role+" ]; then\n"+die+"\nfi\n"+
+				byRole(map[string]string{"indexer": "exit 0", "review": "exit 0",
+					"context-prep": answer(
+						`{"action":"proceed","prompt":"Write the file that the task names; nothing was done before."}`),
+					"context-post": "exit 0"}),
+				"[loop]\nmode = \""+mode+
+					"\"\n[guard]\nsandbox = \"off\"\n[[passes]]\nname = \"review\"\nenabled = true\n"+check, nil)
 			p.importTasks(t, `[{"id":"T-001","title":"first","needs_docs":true}]`)
 			if r := p.run(t, nil, "start"); r.code != -1 {
 				t.Fatalf("it was to be killed: exit %d\n%s%s", r.code, r.out, r.err)
@@ -465,7 +495,8 @@ func TestHelperThatTouchesGit(t *testing.T) {
 			t.Parallel()
 			// The shims are for clients; a script that calls git by its path gets by.
 			part := "PATH=/usr/bin:/bin\n" + r.part
-			p := newProject(t, byRole(map[string]string{"context-prep": "exit 0", "context-post": "exit 0", "review": "exit 0", r.role: part}),
+			p := newProject(t, byRole(map[string]string{"context-prep": "exit 0", "context-post": "exit 0",
+				"review": "exit 0", r.role: part}),
 				orchestrated+"[guard]\nsandbox = \"off\"\n[[passes]]\nname = \"review\"\nenabled = true\n"+check, nil)
 			p.importTasks(t, `[{"id":"T-001","title":"first"}]`)
 			res := p.run(t, nil, "start", "--once")

@@ -18,7 +18,8 @@ func reportOf(spec, criterion, verdict, evidence string) string {
 	if !strings.HasPrefix(evidence, "{") {
 		evidence = `"` + evidence + `"`
 	}
-	return `{ tool = "ralph_report_criterion", args = { spec = "` + spec + `", criterion = "` + criterion + `", verdict = "` + verdict + `", evidence = ` + evidence + ` } }`
+	return `{ tool = "ralph_report_criterion", args = { spec = "` + spec + `", criterion = "` + criterion +
+		`", verdict = "` + verdict + `", evidence = ` + evidence + ` } }`
 }
 
 // titles are the plan as "id status title".
@@ -39,12 +40,15 @@ var specs = map[string]string{"specs/login.md": loginSpec}
 
 func TestPlanning(t *testing.T) {
 	t.Run("a plan is shown as a tree, and again as a difference; what is done stays", func(t *testing.T) {
-		p := scripted(t, play("building", `{ write = "${RALPH_TASK_ID}.txt", content = "x\n" }`, `{ handoff = { summary = "s", freeform = "It was written as the task asked, nothing else was touched at all." } }`)+
-			"[[play]]\nphase = \"planning\"\niteration = 1\nsteps = ["+addTask(`title = "one"`)+","+addTask(`title = "two", depends_on = ["T-001"]`)+"]\n"+
+		p := scripted(t, play("building", `{ write = "${RALPH_TASK_ID}.txt", content = "x\n" }`,
+			`{ handoff = { summary = "s", freeform = "It was written as the task asked, nothing else was touched at all." } }`)+
+			"[[play]]\nphase = \"planning\"\niteration = 1\nsteps = ["+addTask(`title = "one"`)+","+
+			addTask(`title = "two", depends_on = ["T-001"]`)+"]\n"+
 			play("planning", addTask(`title = "three"`)), check, specs)
 		p.wants(t, 0, []string{"T-001  one\n└─ T-002  two"}, "plan")
 		p.wants(t, 4, nil, "start", "--once")
-		p.wants(t, 0, []string{"difference: 1 added, 1 changed", "plan: T-002 is set aside until a person agrees: two", "+ T-003 three"}, "plan")
+		p.wants(t, 0, []string{"difference: 1 added, 1 changed", "plan: T-002 is set aside until a person agrees: two",
+			"+ T-003 three"}, "plan")
 		if got := p.titles(t); got != "T-001 done one\nT-002 skipped two\nT-003 pending three" {
 			t.Errorf("the plan is\n%s", got)
 		}
@@ -53,7 +57,8 @@ func TestPlanning(t *testing.T) {
 		if got := p.titles(t); got != "T-002 skipped two\nT-003 pending three" {
 			t.Errorf("the plan is\n%s", got)
 		}
-		if got := p.Git("log", "--format=%s", "ralph/heads/main", "--", "tasks/T-001.toml"); !strings.Contains(got, "iteration 2: keep T-001 one") {
+		if got := p.Git("log", "--format=%s", "ralph/heads/main", "--", "tasks/T-001.toml"); !strings.Contains(got,
+			"iteration 2: keep T-001 one") {
 			t.Errorf("its life is gone: %s", got)
 		}
 		p.wants(t, 0, []string{"T-004  three", "plan: T-003 is set aside"}, "regenerate")
@@ -61,7 +66,8 @@ func TestPlanning(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("the worktree cannot be written", func(t *testing.T) {
-		p := newProject(t, "echo x > new.txt; echo y >> README; git ralph tool ralph_add_task '{\"title\":\"one\",\"criteria\":[\"c\"],\"description\":\"d\"}'\n", check,
+		p := newProject(t,
+			"echo x > new.txt; echo y >> README; git ralph tool ralph_add_task '{\"title\":\"one\",\"criteria\":[\"c\"],\"description\":\"d\"}'\n", check,
 			map[string]string{"specs/login.md": loginSpec, "README": "hello\n"})
 		p.wants(t, 0, []string{"T-001  one"}, "plan")
 		if got := p.Read("new.txt") + p.Read("README"); got != "hello\n" {
@@ -70,13 +76,16 @@ func TestPlanning(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("a plan with a cycle is refused when it is made", func(t *testing.T) {
-		p := scripted(t, play("planning", addTask(`id = "A", title = "a"`), addTask(`id = "B", title = "b", depends_on = ["A"]`),
-			addTask(`id = "A", title = "a", depends_on = ["B"], replace = true`), addTask(`id = "C", title = "c", depends_on = ["C"]`)), check, specs)
+		p := scripted(t, play("planning", addTask(`id = "A", title = "a"`),
+			addTask(`id = "B", title = "b", depends_on = ["A"]`),
+			addTask(`id = "A", title = "a", depends_on = ["B"], replace = true`),
+			addTask(`id = "C", title = "c", depends_on = ["C"]`)), check, specs)
 		p.wants(t, 0, nil, "plan")
 		if got := p.titles(t); got != "A pending a\nB pending b" {
 			t.Errorf("the plan is\n%s", got)
 		}
-		if got := p.Git("cat-file", "blob", p.evidence(t, 1)+":transcript.jsonl"); !strings.Contains(got, "depends on itself") {
+		if got := p.Git("cat-file", "blob", p.evidence(t, 1)+":transcript.jsonl"); !strings.Contains(got,
+			"depends on itself") {
 			t.Errorf("the agent was not told:\n%s", got)
 		}
 	})
@@ -87,7 +96,8 @@ func TestPlanning(t *testing.T) {
 		if got := p.titles(t); got != "T-001 pending an old task" {
 			t.Errorf("the plan is\n%s", got)
 		}
-		p = scripted(t, "[[play]]\nphase = \"planning\"\nsteps = [{ text = \"hm\" }]\nagain = ["+addTask(`title = "one"`)+"]\n", check, specs)
+		p = scripted(t, "[[play]]\nphase = \"planning\"\nsteps = [{ text = \"hm\" }]\nagain = ["+
+			addTask(`title = "one"`)+"]\n", check, specs)
 		p.wants(t, 0, []string{"T-001  one"}, "plan")
 	})
 	t.Run("a plan that wants to be approved", func(t *testing.T) {
@@ -144,39 +154,64 @@ func TestValidation(t *testing.T) {
 		says     []string
 		settings string
 	}{
-		"every criterion with evidence": {judged(seenHello), 0, []string{"# Validation passed", "2 of 2 criteria met (1 proved, 1 judged, 0 unjudged)",
-			"pass: login.txt:1 says \"hello\" (judged)", "pass: `cat logout.txt` exited with 0 and printed \"bye\" (proved)"}, ""},
-		"fields beside each other": {[]string{`{ tool = "ralph_report_criterion", args = { spec = "` + spec + `", criterion = "` + hello +
-			`", verdict = "pass", command = "grep -qx hello login.txt", evidence = "I saw it" } }`, reportOf(spec, bye, "pass", seenBye)}, 0,
+		"every criterion with evidence": {judged(seenHello), 0, []string{"# Validation passed",
+			"2 of 2 criteria met (1 proved, 1 judged, 0 unjudged)",
+			"pass: login.txt:1 says \"hello\" (judged)",
+			"pass: `cat logout.txt` exited with 0 and printed \"bye\" (proved)"}, ""},
+		"fields beside each other": {[]string{`{ tool = "ralph_report_criterion", args = { spec = "` + spec +
+			`", criterion = "` + hello +
+			`", verdict = "pass", command = "grep -qx hello login.txt", evidence = "I saw it" } }`,
+			reportOf(spec, bye, "pass", seenBye)}, 0,
 			[]string{"(2 proved, 0 judged, 0 unjudged)", "the judge's words: I saw it"}, ""},
-		"without a fresh checkout":      {judged(`{ command = "grep -qx hello login.txt" }`), 0, []string{"(2 proved, 0 judged"}, "[validation]\nfresh = \"never\"\n"},
-		"after the setup":               {judged(`{ command = "grep -q hello built" }`), 0, []string{"(2 proved, 0 judged"}, "[project]\nsetup = [\"cp login.txt built\"]\n"},
-		"not reported is failed":        {[]string{reportOf(spec, hello, "pass", seenHello)}, 1, []string{"- [ ] logout.txt says bye\n  - fail: not reported (unjudged)"}, ""},
-		"nothing said is nothing shown": {[]string{`{ text = "Everything passes." }`}, 1, []string{"0 of 2 criteria met"}, ""},
-		"fail wins over pass": {[]string{reportOf(spec, hello, "fail", "no"), reportOf(spec, hello, "pass", seenHello), reportOf(spec, bye, "pass", seenBye)}, 1,
+		"without a fresh checkout": {judged(`{ command = "grep -qx hello login.txt" }`), 0,
+			[]string{"(2 proved, 0 judged"}, "[validation]\nfresh = \"never\"\n"},
+		"after the setup": {judged(`{ command = "grep -q hello built" }`), 0,
+			[]string{"(2 proved, 0 judged"}, "[project]\nsetup = [\"cp login.txt built\"]\n"},
+		"not reported is failed": {[]string{reportOf(spec, hello, "pass", seenHello)}, 1,
+			[]string{"- [ ] logout.txt says bye\n  - fail: not reported (unjudged)"}, ""},
+		"nothing said is nothing shown": {[]string{`{ text = "Everything passes." }`}, 1,
+			[]string{"0 of 2 criteria met"}, ""},
+		"fail wins over pass": {[]string{reportOf(spec, hello, "fail", "no"), reportOf(spec, hello, "pass", seenHello),
+			reportOf(spec, bye, "pass", seenBye)}, 1,
 			[]string{"- [ ] login.txt says hello\n  - fail: no", "(1 proved, 0 judged, 0 unjudged, 1 failed)"}, ""},
-		"words alone":                     {judged("cat login.txt: hello, login.txt:1"), 1, []string{unjudged + "the judge gave words alone", "(1 proved, 0 judged, 1 unjudged)"}, ""},
-		"nothing at all is refused":       {judged(" "), 1, []string{unjudged + "not reported"}, ""},
-		"a file without a quotation":      {judged(`{ file = "login.txt" }`), 1, []string{unjudged + "not reported"}, ""},
-		"a file that is not there":        {judged(`{ file = "src/login.go", quote = "hello" }`), 1, []string{"src/login.go is not in the commit"}, ""},
-		"a text that is not there":        {judged(`{ file = "login.txt", quote = "goodbye" }`), 1, []string{"login.txt does not say"}, ""},
-		"the requirement itself":          {judged(`{ file = "specs/login.md", quote = "login.txt says hello" }`), 1, []string{"says what is wanted"}, ""},
-		"a letter":                        {judged(`{ file = "login.txt", quote = "e" }`), 1, []string{"too little to quote"}, ""},
-		"a file of the judge":             {append([]string{`{ write = "shown.txt", content = "hello\n" }`}, judged(`{ file = "shown.txt", quote = "hello" }`)...), 1, []string{"shown.txt is not in the commit"}, ""},
-		"a command that fails":            {judged(`{ command = "grep -q goodbye login.txt" }`), 1, []string{"`grep -q goodbye login.txt` exited with 1 when the harness ran it"}, ""},
-		"a command that prints otherwise": {judged(`{ command = "cat login.txt", expect = "goodbye" }`), 1, []string{"did not print \"goodbye\""}, ""},
-		"a command of a file that the judge made": {append([]string{`{ write = "shown.txt", content = "x\n" }`}, judged(`{ command = "test -e shown.txt" }`)...), 1,
+		"words alone": {judged("cat login.txt: hello, login.txt:1"), 1,
+			[]string{unjudged + "the judge gave words alone", "(1 proved, 0 judged, 1 unjudged)"}, ""},
+		"nothing at all is refused":  {judged(" "), 1, []string{unjudged + "not reported"}, ""},
+		"a file without a quotation": {judged(`{ file = "login.txt" }`), 1, []string{unjudged + "not reported"}, ""},
+		"a file that is not there": {judged(`{ file = "src/login.go", quote = "hello" }`), 1,
+			[]string{"src/login.go is not in the commit"}, ""},
+		"a text that is not there": {judged(`{ file = "login.txt", quote = "goodbye" }`), 1,
+			[]string{"login.txt does not say"}, ""},
+		"the requirement itself": {judged(`{ file = "specs/login.md", quote = "login.txt says hello" }`), 1,
+			[]string{"says what is wanted"}, ""},
+		"a letter": {judged(`{ file = "login.txt", quote = "e" }`), 1,
+			[]string{"too little to quote"}, ""},
+		"a file of the judge": {append([]string{`{ write = "shown.txt", content = "hello\n" }`},
+			judged(`{ file = "shown.txt", quote = "hello" }`)...), 1, []string{"shown.txt is not in the commit"}, ""},
+		"a command that fails": {judged(`{ command = "grep -q goodbye login.txt" }`), 1,
+			[]string{"`grep -q goodbye login.txt` exited with 1 when the harness ran it"}, ""},
+		"a command that prints otherwise": {judged(`{ command = "cat login.txt", expect = "goodbye" }`), 1,
+			[]string{"did not print \"goodbye\""}, ""},
+		"a command of a file that the judge made": {append([]string{`{ write = "shown.txt", content = "x\n" }`},
+			judged(`{ command = "test -e shown.txt" }`)...), 1,
 			[]string{"exited with 1 when the harness ran it"}, ""},
-		"true":                                 {judged(`{ command = "true" }`), 1, []string{alone}, ""},
-		"echo":                                 {judged(`{ command = "echo hello", expect = "hello" }`), 1, []string{alone}, ""},
-		"a command that cannot fail":           {judged(`{ command = "grep -q hello login.txt || true" }`), 1, []string{alone}, ""},
-		"a command that makes what it finds":   {judged(`{ command = "echo hello > x; cat x", expect = "hello" }`), 1, []string{alone}, ""},
-		"a command that reads the requirement": {judged(`{ command = "grep hello specs/login.md", expect = "hello" }`), 1, []string{alone}, ""},
-		"a command that asks git where it is":  {judged(`{ command = "git rev-parse HEAD && ls -a | grep -q .git" }`), 1, []string{alone}, ""},
-		"a command that the guard denies":      {judged(`{ command = "git push origin main" }`), 1, []string{"`git push origin main` was not run"}, ""},
+		"true": {judged(`{ command = "true" }`), 1, []string{alone}, ""},
+		"echo": {judged(`{ command = "echo hello", expect = "hello" }`), 1,
+			[]string{alone}, ""},
+		"a command that cannot fail": {judged(`{ command = "grep -q hello login.txt || true" }`), 1,
+			[]string{alone}, ""},
+		"a command that makes what it finds": {judged(`{ command = "echo hello > x; cat x", expect = "hello" }`), 1,
+			[]string{alone}, ""},
+		"a command that reads the requirement": {judged(`{ command = "grep hello specs/login.md", expect = "hello" }`),
+			1, []string{alone}, ""},
+		"a command that asks git where it is": {judged(`{ command = "git rev-parse HEAD && ls -a | grep -q .git" }`),
+			1, []string{alone}, ""},
+		"a command that the guard denies": {judged(`{ command = "git push origin main" }`), 1,
+			[]string{"`git push origin main` was not run"}, ""},
 		"a person wants to see it": {judged(seenHello), 6,
 			[]string{"# Validation passed", "git ralph approve"}, "[validation]\nhuman_approval = true\n"},
-		"no returns to building": {[]string{`{ text = "no" }`}, 6, []string{"the validation failed after 0 returns"}, "[validation]\nrounds = 0\n"},
+		"no returns to building": {[]string{`{ text = "no" }`}, 6, []string{"the validation failed after 0 returns"},
+			"[validation]\nrounds = 0\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -188,7 +223,9 @@ func TestValidation(t *testing.T) {
 	}
 	t.Run("the checks are run in a fresh checkout first", func(t *testing.T) {
 		p := scripted(t, play("validation", judged(seenHello)...),
-			"[[checks]]\nname = \"test\"\nrun = \"test -e ignored\"\n", map[string]string{"specs/login.md": loginSpec, "login.txt": "hello\n", "logout.txt": "bye\n", ".gitignore": "ignored\n"})
+			"[[checks]]\nname = \"test\"\nrun = \"test -e ignored\"\n",
+			map[string]string{"specs/login.md": loginSpec, "login.txt": "hello\n", "logout.txt": "bye\n",
+				".gitignore": "ignored\n"})
 		p.Write("ignored", "x")
 		p.wants(t, 1, []string{"- [ ] test"}, "validate")
 		if got := p.titles(t); got != "T-001 pending make the checks pass in a fresh checkout: test" {
@@ -236,7 +273,8 @@ func TestReset(t *testing.T) {
 	if got := p.titles(t); got != "" {
 		t.Errorf("the plan is %s", got)
 	}
-	if got := p.Git("log", "--format=%s", "ralph/heads/main"); !strings.Contains(got, "operator: reset") || !strings.Contains(got, "plan: add T-001") {
+	if got := p.Git("log", "--format=%s", "ralph/heads/main"); !strings.Contains(got, "operator: reset") ||
+		!strings.Contains(got, "plan: add T-001") {
 		t.Errorf("the history is %s", got)
 	}
 	p = scripted(t, lifecycle, check, specs)
@@ -249,13 +287,15 @@ func TestReset(t *testing.T) {
 
 func TestSetup(t *testing.T) {
 	t.Run("once in a worktree, and in every fresh checkout", func(t *testing.T) {
-		p := newProject(t, doTask, "[project]\nsetup = [\"echo ran >> $HOME_LOG/log\"]\n"+"[guard]\nwritable = [\"LOG\"]\n[[checks]]\nname = \"test\"\nrun = \"test -e tool\"\n", nil)
+		p := newProject(t, doTask, "[project]\nsetup = [\"echo ran >> $HOME_LOG/log\"]\n"+
+			"[guard]\nwritable = [\"LOG\"]\n[[checks]]\nname = \"test\"\nrun = \"test -e tool\"\n", nil)
 		dir := filepath.Join(filepath.Dir(p.Dir), "log")
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		p.Write(".gitignore", "tool\n")
-		p.Write("ralph.toml", strings.NewReplacer("LOG", dir, "$HOME_LOG/log", dir+"/log; touch tool").Replace(p.Read("ralph.toml")))
+		p.Write("ralph.toml", strings.NewReplacer("LOG", dir, "$HOME_LOG/log",
+			dir+"/log; touch tool").Replace(p.Read("ralph.toml")))
 		p.Git("add", "-A")
 		p.Git("commit", "-qm", "setup")
 		p.must(t, "trust")
@@ -280,11 +320,14 @@ func TestSetup(t *testing.T) {
 		}
 	})
 	t.Run("the setup prompt is one iteration before the first task", func(t *testing.T) {
-		agent := "if [ -z \"$RALPH_TASK_ID\" ]; then grep -q 'Install the tools' \"$RALPH_PROMPT_FILE\" && echo ready > tools.txt; exit; fi\n" + doTask
-		p := newProject(t, agent, "[project]\nsetup_prompt = \"SETUP.md\"\n"+check, map[string]string{"SETUP.md": "Install the tools.\n"})
+		agent :=
+			"if [ -z \"$RALPH_TASK_ID\" ]; then grep -q 'Install the tools' \"$RALPH_PROMPT_FILE\" && echo ready > tools.txt; exit; fi\n" + doTask
+		p := newProject(t, agent, "[project]\nsetup_prompt = \"SETUP.md\"\n"+check,
+			map[string]string{"SETUP.md": "Install the tools.\n"})
 		p.must(t, "add", "one")
 		p.wants(t, 0, nil, "start")
-		if got := strings.Join(p.subjects(t), "|"); got != "ralph[2]: T-001 one|ralph[1]: building prepare the project|first" {
+		if got := strings.Join(p.subjects(t),
+			"|"); got != "ralph[2]: T-001 one|ralph[1]: building prepare the project|first" {
 			t.Errorf("the log says %s", got)
 		}
 		p.must(t, "add", "two")
@@ -295,7 +338,8 @@ func TestSetup(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("one that breaks the checks ends the run", func(t *testing.T) {
-		p := newProject(t, "echo x > broken\n", "[project]\nsetup_prompt = \"SETUP.md\"\n"+check, map[string]string{"SETUP.md": "Install the tools.\n"})
+		p := newProject(t, "echo x > broken\n", "[project]\nsetup_prompt = \"SETUP.md\"\n"+check,
+			map[string]string{"SETUP.md": "Install the tools.\n"})
 		p.must(t, "add", "one")
 		p.wants(t, 5, []string{"setup_prompt: checks: test"}, "start")
 		p.sound(t)
@@ -312,7 +356,8 @@ func TestVerify(t *testing.T) {
 	p.must(t, "add", "the first thing", "--verify", "test -s out-T-001.txt", "--criteria", "it is there")
 	p.must(t, "add", "the second thing")
 	p.must(t, "start")
-	p.wants(t, 0, []string{"proved", "T-001 the first thing", "2 proved, 0 failed", "criteria: 1 proved, 0 judged, 1 unjudged", "2 said to be done, 0 of them"}, "verify")
+	p.wants(t, 0, []string{"proved", "T-001 the first thing", "2 proved, 0 failed",
+		"criteria: 1 proved, 0 judged, 1 unjudged", "2 said to be done, 0 of them"}, "verify")
 	var doc struct {
 		Proved, Failed, Others int
 		Commits                []struct {
@@ -324,7 +369,8 @@ func TestVerify(t *testing.T) {
 	if err := json.Unmarshal([]byte(p.must(t, "verify", "HEAD~1..", "--json")), &doc); err != nil {
 		t.Fatal(err)
 	}
-	if doc.Proved != 1 || doc.Others != 0 || len(doc.Commits) != 1 || doc.Commits[0].Task != "T-002" || doc.Rate == nil || len(doc.Commits[0].Checks) != 1 {
+	if doc.Proved != 1 || doc.Others != 0 || len(doc.Commits) != 1 || doc.Commits[0].Task != "T-002" ||
+		doc.Rate == nil || len(doc.Commits[0].Checks) != 1 {
 		t.Errorf("%+v", doc)
 	}
 	p.wants(t, 2, []string{"no range of commits", "hint:"}, "verify", "nonsense..")

@@ -9,11 +9,13 @@ import (
 // begun; nothing in between, and the same command again does the rest.
 func TestResetKilledAnywhere(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"keep:objects", "keep:intent", "keep:index-lock", "keep:index-written", "keep:refs-prepared", "keep:refs-committed",
+	for _, step := range []string{"keep:objects", "keep:intent", "keep:index-lock", "keep:index-written",
+		"keep:refs-prepared", "keep:refs-committed",
 		"keep:index-renamed", "restore remove", "keep:note"} {
 		t.Run(strings.ReplaceAll(step, " ", "-"), func(t *testing.T) {
 			t.Parallel()
-			p := newProject(t, doTask, check, map[string]string{"specs/one.md": "# One\n", "specs/two.md": "# Two\n", "specs/notes.txt": "no spec\n"})
+			p := newProject(t, doTask, check, map[string]string{"specs/one.md": "# One\n", "specs/two.md": "# Two\n",
+				"specs/notes.txt": "no spec\n"})
 			p.must(t, "add", "the first thing")
 			if r := p.run(t, []string{"RALPH_FAILPOINT=" + step}, "reset", "--yes"); r.code != -1 {
 				t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)

@@ -23,7 +23,8 @@ func TestRestoreAndDiff(t *testing.T) {
 	if got := p.must(t, "diff", "1", "--stat"); !strings.Contains(got, "3 files changed") {
 		t.Errorf("diff --stat:\n%s", got)
 	}
-	if got := p.must(t, "diff", "1", "--word-diff", "--", "a.txt"); !strings.Contains(got, "[-were-]{+changed+}") || strings.Contains(got, "n.txt") {
+	if got := p.must(t, "diff", "1", "--word-diff", "--", "a.txt"); !strings.Contains(got, "[-were-]{+changed+}") ||
+		strings.Contains(got, "n.txt") {
 		t.Errorf("diff --word-diff:\n%s", got)
 	}
 
@@ -33,7 +34,8 @@ func TestRestoreAndDiff(t *testing.T) {
 	}
 	before := p.Git("rev-parse", "HEAD")
 	p.must(t, "restore", "1", "--branch=tried")
-	if got := p.Git("diff", "--name-status", "main", "tried"); !strings.Contains(got, "M\ta.txt") || !strings.Contains(got, "D\tgone.txt") || !strings.Contains(got, "A\tn.txt") {
+	if got := p.Git("diff", "--name-status", "main", "tried"); !strings.Contains(got, "M\ta.txt") ||
+		!strings.Contains(got, "D\tgone.txt") || !strings.Contains(got, "A\tn.txt") {
 		t.Errorf("the branch has:\n%s", got)
 	}
 	if p.Git("rev-parse", "HEAD") != before || p.Read("a.txt") != "mine\n" {
@@ -41,7 +43,8 @@ func TestRestoreAndDiff(t *testing.T) {
 	}
 	p.Git("checkout", "-q", "a.txt")
 	p.must(t, "restore", "1")
-	if p.Read("a.txt") != "words changed here\n" || p.Read("n.txt") != "new\n" || p.Read("gone.txt") != "" || p.Read("other/b.txt") != "b\n" {
+	if p.Read("a.txt") != "words changed here\n" || p.Read("n.txt") != "new\n" || p.Read("gone.txt") != "" ||
+		p.Read("other/b.txt") != "b\n" {
 		t.Errorf("restored: %q %q %q", p.Read("a.txt"), p.Read("n.txt"), p.Read("gone.txt"))
 	}
 	if got := p.Git("diff", "--cached", "--name-only"); got != "" {
@@ -83,7 +86,8 @@ func TestForeignTrees(t *testing.T) {
 		{Name: ".gitmodules", Mode: object.ModeSymlink, ID: blob},
 	} {
 		tree := raw(object.TreeEntry{Name: "aaa.txt", Mode: object.ModeRegular, ID: blob}, e)
-		top := raw(object.TreeEntry{Name: "worktree", Mode: object.ModeDir, ID: tree}, object.TreeEntry{Name: "prompt.md", Mode: object.ModeRegular, ID: blob})
+		top := raw(object.TreeEntry{Name: "worktree", Mode: object.ModeDir, ID: tree},
+			object.TreeEntry{Name: "prompt.md", Mode: object.ModeRegular, ID: blob})
 		p.Git("update-ref", name, p.Git("commit-tree", top.String(), "-m", "evidence", "-p", commit+"^1"))
 		for _, args := range [][]string{{"restore", "1"}, {"restore", "1", "--before"}} {
 			r := p.run(t, nil, args...)

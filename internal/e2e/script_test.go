@@ -44,7 +44,8 @@ func setUpScript(env *testscript.Env) error {
 	} {
 		env.Setenv(name, value)
 	}
-	return os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[user]\n\tname = Pat\n\temail = pat@example.com\n[init]\n\tdefaultBranch = main\n"), 0o600)
+	return os.WriteFile(filepath.Join(home, ".gitconfig"),
+		[]byte("[user]\n\tname = Pat\n\temail = pat@example.com\n[init]\n\tdefaultBranch = main\n"), 0o600)
 }
 
 // repository makes the present folder a repository with all its files in one
@@ -95,7 +96,8 @@ func compareJSON(ts *testscript.TestScript, neg bool, args []string) {
 		if !ok {
 			ts.Fatalf("%s is no object: %v", args[0], value)
 		}
-		got, want = strings.Join(slices.Sorted(maps.Keys(object)), " "), strings.Join(slices.Sorted(slices.Values(args[2:])), " ")
+		got, want = strings.Join(slices.Sorted(maps.Keys(object)), " "),
+			strings.Join(slices.Sorted(slices.Values(args[2:])), " ")
 	} else if _, list := value.([]any); list {
 		data, err := json.Marshal(value)
 		ts.Check(err)
@@ -151,7 +153,8 @@ func unchanged(ts *testscript.TestScript, neg bool, args []string) {
 
 func scriptPossessions(ts *testscript.TestScript) string {
 	var b strings.Builder
-	for _, args := range [][]string{{"for-each-ref"}, {"symbolic-ref", "-q", "HEAD"}, {"ls-files", "-s"}, {"stash", "list"},
+	for _, args := range [][]string{{"for-each-ref"}, {"symbolic-ref", "-q", "HEAD"}, {"ls-files", "-s"},
+		{"stash", "list"},
 		{"config", "--local", "--list"}, {"status", "--porcelain", "--ignored", "--", ".", ":!.tmp", ":!.home"}} {
 		cmd := exec.Command("git", args...)
 		cmd.Dir, cmd.Env = ts.MkAbs("."), append(os.Environ(), "HOME="+ts.Getenv("HOME"))

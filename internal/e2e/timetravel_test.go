@@ -38,7 +38,8 @@ func (p *project) diverged(t *testing.T) {
 	p.must(t, "add", "one more thing")
 	before := possessions(p.Repo)
 	r := p.run(t, nil, "start")
-	if r.code != 8 || !strings.Contains(r.err, "is not in") || !strings.Contains(r.err, "git ralph adopt") || !strings.Contains(r.err, "git ralph rewind") {
+	if r.code != 8 || !strings.Contains(r.err, "is not in") || !strings.Contains(r.err, "git ralph adopt") ||
+		!strings.Contains(r.err, "git ralph rewind") {
 		t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	if possessions(p.Repo) != before {
@@ -123,7 +124,8 @@ func TestRewind(t *testing.T) {
 	if got := p.tasks(t); got != "T-001 done, T-002 pending" {
 		t.Errorf("tasks: %s", got)
 	}
-	if a, b := p.Git("rev-list", "--count", "ralph/heads/main~1"), p.Git("rev-list", "--count", "HEAD~1"); a != entries || b != commits {
+	if a, b := p.Git("rev-list", "--count", "ralph/heads/main~1"), p.Git("rev-list", "--count",
+		"HEAD~1"); a != entries || b != commits {
 		t.Errorf("not one entry and one commit: %s after %s, %s after %s", a, entries, b, commits)
 	}
 	if err := json.Unmarshal([]byte(p.must(t, "status", "--json")), &is); err != nil || is != was {
@@ -159,7 +161,8 @@ func TestRewind(t *testing.T) {
 	p.Write("out-T-001.txt", "by hand\n")
 	p.Git("commit", "-qam", "by hand")
 	before := possessions(p.Repo)
-	if r := p.run(t, nil, "rewind", "0"); r.code != 1 || !strings.Contains(r.err, "out-T-001.txt") || !strings.Contains(r.err, "hint: git revert") {
+	if r := p.run(t, nil, "rewind", "0"); r.code != 1 || !strings.Contains(r.err, "out-T-001.txt") ||
+		!strings.Contains(r.err, "hint: git revert") {
 		t.Errorf("a conflict: exit %d\n%s", r.code, r.err)
 	}
 	if possessions(p.Repo) != before {
@@ -170,7 +173,8 @@ func TestRewind(t *testing.T) {
 // TestRewindKilledAnywhere: a rewind that is cut short is finished, or was
 // never begun; nothing in between.
 func TestRewindKilledAnywhere(t *testing.T) {
-	for _, step := range []string{"keep:objects", "keep:intent", "keep:index-lock", "keep:index-written", "keep:refs-prepared", "keep:refs-committed",
+	for _, step := range []string{"keep:objects", "keep:intent", "keep:index-lock", "keep:index-written",
+		"keep:refs-prepared", "keep:refs-committed",
 		"keep:index-renamed", "restore write", "restore remove", "keep:note"} {
 		t.Run(strings.ReplaceAll(step, " ", "-"), func(t *testing.T) {
 			t.Parallel()
@@ -200,11 +204,13 @@ func TestBranchesComeAndGo(t *testing.T) {
 		p := worked(t)
 		p.Git("branch", "-m", "main", "feature/trunk")
 		r := p.run(t, nil, "status")
-		if r.code != 1 || !strings.Contains(r.err, "has no journal") || !strings.Contains(r.err, "git ralph adopt") || !strings.Contains(r.err, "main") {
+		if r.code != 1 || !strings.Contains(r.err, "has no journal") || !strings.Contains(r.err, "git ralph adopt") ||
+			!strings.Contains(r.err, "main") {
 			t.Errorf("exit %d\n%s", r.code, r.err)
 		}
 		p.must(t, "adopt", "main")
-		if got := p.Git("for-each-ref", "--format=%(refname)", "refs/ralph/heads", "refs/ralph/archive"); got != "refs/ralph/heads/feature/trunk" {
+		if got := p.Git("for-each-ref", "--format=%(refname)", "refs/ralph/heads",
+			"refs/ralph/archive"); got != "refs/ralph/heads/feature/trunk" {
 			t.Errorf("refs: %s", got)
 		}
 		p.must(t, "add", "one more thing")
@@ -239,7 +245,8 @@ func TestBranchesComeAndGo(t *testing.T) {
 		if got := p.tasks(t); got != "T-001 done, T-002 done" {
 			t.Errorf("tasks: %s", got)
 		}
-		if got := p.Git("for-each-ref", "--format=%(refname)", "refs/ralph/archive"); got == archived || strings.Count(got, "\n") != 0 {
+		if got := p.Git("for-each-ref", "--format=%(refname)", "refs/ralph/archive"); got == archived ||
+			strings.Count(got, "\n") != 0 {
 			t.Errorf("archived: %s", got)
 		}
 		p.sound(t)
@@ -278,7 +285,8 @@ func TestUnusualPlaces(t *testing.T) {
 		if got := p.tasks(t); got != "T-001 pending" {
 			t.Errorf("main has %s", got)
 		}
-		if got := p.Git("for-each-ref", "--format=%(refname)", "refs/ralph/heads"); got != "refs/ralph/heads/main\nrefs/ralph/heads/team/login" {
+		if got := p.Git("for-each-ref", "--format=%(refname)",
+			"refs/ralph/heads"); got != "refs/ralph/heads/main\nrefs/ralph/heads/team/login" {
 			t.Errorf("journals: %s", got)
 		}
 		p.sound(t)
@@ -289,7 +297,8 @@ func TestUnusualPlaces(t *testing.T) {
 		p.Git("switch", "-q", "--orphan", "fresh/start")
 		p.Write("agent.sh", doTask)
 		p.Write("test.sh", "true\n")
-		p.Write("ralph.toml", "[agent]\ndriver = \"command\"\ncommand = [\"sh\", \"agent.sh\"]\n"+"[guard]\nsandbox = \"off\"\n[validation]\nfresh = \"never\"\n"+check)
+		p.Write("ralph.toml", "[agent]\ndriver = \"command\"\ncommand = [\"sh\", \"agent.sh\"]\n"+
+			"[guard]\nsandbox = \"off\"\n[validation]\nfresh = \"never\"\n"+check)
 		p.must(t, "trust")
 		p.must(t, "add", "the first thing")
 		p.must(t, "start")

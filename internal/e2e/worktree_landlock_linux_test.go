@@ -85,7 +85,8 @@ touch worked.txt
 	if got := strings.TrimSpace(strings.ReplaceAll(linked.Read("worked.txt"), "a hidden folder listed\n", "")); got != "" {
 		t.Errorf("these worked:\n%s", got)
 	}
-	if p.Read(".git/config") != config || p.Git("for-each-ref", "refs/heads/main", "refs/tags", "refs/ralph/heads/main") != refs {
+	if p.Read(".git/config") != config || p.Git("for-each-ref", "refs/heads/main", "refs/tags",
+		"refs/ralph/heads/main") != refs {
 		t.Error("configuration or refs have changed")
 	}
 	if got := readFile(t, outside(p, "home/.bashrc")); got != "theirs\n" {
@@ -101,7 +102,8 @@ touch worked.txt
 	if s := linked.show(t, "1"); s.Verdict != "keep" {
 		t.Errorf("the iteration is %s %q", s.Verdict, s.Reason)
 	}
-	if got := linked.must(t, "show", "1"); !strings.Contains(got, "landlock: git is read-only for the agent; not covered: ") {
+	if got := linked.must(t, "show", "1"); !strings.Contains(got,
+		"landlock: git is read-only for the agent; not covered: ") {
 		t.Errorf("show does not say what held:\n%s", got)
 	}
 	linked.sound(t)
@@ -111,11 +113,14 @@ touch worked.txt
 // TestExposedUnderLandlock: what Landlock leaves within an agent's reach is
 // noticed, put back, and rejects.
 func TestExposedUnderLandlock(t *testing.T) {
-	evil := payload + `cp -r "$R/.git" evil.git && printf '[core]\n\tfsmonitor = %s/tools.sh\n\tbare = false\n' "$PWD" >> evil.git/config; rm -f .git; `
+	evil := payload +
+		`cp -r "$R/.git" evil.git && printf '[core]\n\tfsmonitor = %s/tools.sh\n\tbare = false\n' "$PWD" >> evil.git/config; rm -f .git; `
 	for _, r := range []struct{ name, agent, check, reason string }{
-		{"the .git file leads elsewhere", evil + `mv evil.git "$TMPDIR"/; echo "gitdir: $TMPDIR/evil.git" > .git`, "", "tampered: .git file"},
+		{"the .git file leads elsewhere", evil + `mv evil.git "$TMPDIR"/; echo "gitdir: $TMPDIR/evil.git" > .git`, "",
+			"tampered: .git file"},
 		{"the .git file is a folder", evil + `mv evil.git .git`, "", "tampered: .git file"},
-		{"the .git file is a link", evil + `mv evil.git "$TMPDIR"/; ln -s "$TMPDIR/evil.git" .git`, "", "tampered: .git file"},
+		{"the .git file is a link", evil + `mv evil.git "$TMPDIR"/; ln -s "$TMPDIR/evil.git" .git`, "",
+			"tampered: .git file"},
 		{"the .git file is gone", `rm .git`, "", "tampered: .git file"},
 		{"the .git file is a FIFO", `rm .git; mkfifo .git`, "", "tampered: .git file"},
 		{"a check replaces it", `touch evil`, "test ! -e evil || { rm .git; mkdir .git; }\n", "tampered: .git file"},
@@ -128,7 +133,8 @@ func TestExposedUnderLandlock(t *testing.T) {
 				files["test.sh"] = r.check
 			}
 			// Only the first attempt attacks.
-			p := landlockProject(t, "if [ $RALPH_ATTEMPT = 1 ]; then\n"+r.agent+"\nfi >/dev/null 2>&1 </dev/null\n"+doTask, "", files)
+			p := landlockProject(t, "if [ $RALPH_ATTEMPT = 1 ]; then\n"+r.agent+"\nfi >/dev/null 2>&1 </dev/null\n"+
+				doTask, "", files)
 			p.Env = append(p.Env, "W="+outside(p, "witness"))
 			hook := filepath.Join(p.Dir, ".git/hooks/pre-push")
 			putFile(t, hook, "#!/bin/sh\n")
@@ -170,15 +176,21 @@ func TestRefusedNamespaces(t *testing.T) {
 	}{
 		{why: "in the worktree that holds its git directory", args: []string{"start"}, code: 8,
 			says: []string{"namespaces are refused", "git ralph start --worktree", "--security-opt", "guard.sandbox = \"off\""}},
-		{why: "nobody is there to be asked", settings: "[guard]\nsandbox = \"require\"\n", args: []string{"start"}, code: 8, says: []string{"--worktree"}},
-		{why: "doctor knows the same", args: []string{"doctor"}, code: 8, says: []string{"namespaces are refused", "git ralph start --worktree"}},
-		{why: "a person says so", env: []string{"RALPH_GUARD_SANDBOX=off"}, args: []string{"start"}, code: 0, says: []string{"the sandbox is off"}},
-		{why: "checks that may reach nothing", settings: "[guard]\nnetwork = \"none\"\n", args: []string{"start", "--worktree"}, code: 8,
+		{why: "nobody is there to be asked", settings: "[guard]\nsandbox = \"require\"\n", args: []string{"start"},
+			code: 8, says: []string{"--worktree"}},
+		{why: "doctor knows the same", args: []string{"doctor"}, code: 8,
+			says: []string{"namespaces are refused", "git ralph start --worktree"}},
+		{why: "a person says so", env: []string{"RALPH_GUARD_SANDBOX=off"}, args: []string{"start"}, code: 0,
+			says: []string{"the sandbox is off"}},
+		{why: "checks that may reach nothing", settings: "[guard]\nnetwork = \"none\"\n",
+			args: []string{"start", "--worktree"}, code: 8,
 			says: []string{"landlock cannot keep checks to guard.network = \"none\"", "RALPH_GUARD_NETWORK=open"}},
-		{why: "a folder that would open what is ours", settings: "[guard]\nwritable = [\"~/.cache\"]\n", args: []string{"start", "--worktree"}, code: 8,
+		{why: "a folder that would open what is ours", settings: "[guard]\nwritable = [\"~/.cache\"]\n",
+			args: []string{"start", "--worktree"}, code: 8,
 			says: []string{"landlock cannot protect", "guard.writable"}},
 		{why: "with --worktree it works", args: []string{"start", "--worktree"}, code: 0, says: []string{"ralph/main"}},
-		{why: "and a dry run says with what", args: []string{"start", "--worktree", "--dry-run"}, code: 0, says: []string{"sandbox: landlock"}},
+		{why: "and a dry run says with what", args: []string{"start", "--worktree", "--dry-run"}, code: 0,
+			says: []string{"sandbox: landlock"}},
 	} {
 		t.Run(r.why, func(t *testing.T) {
 			t.Parallel()
@@ -205,20 +217,24 @@ func TestRefusedNamespaces(t *testing.T) {
 		for _, r := range []struct {
 			around func(*exec.Cmd)
 			says   string
-		}{{nil, ""}, {refused, "ran with the sandbox namespaces, this one runs with landlock"}, {nil, "ran with the sandbox landlock, this one runs with namespaces"}} {
+		}{{nil, ""}, {refused, "ran with the sandbox namespaces, this one runs with landlock"},
+			{nil, "ran with the sandbox landlock, this one runs with namespaces"}} {
 			p.around = r.around
 			got := p.run(t, nil, "start", "--worktree", "--once")
-			if got.code != 0 && got.code != 4 || !strings.Contains(got.err, r.says) || r.says == "" && strings.Contains(got.err, "last session") {
+			if got.code != 0 && got.code != 4 || !strings.Contains(got.err, r.says) || r.says == "" &&
+				strings.Contains(got.err, "last session") {
 				t.Errorf("exit %d, expected to be told %q\n%s%s", got.code, r.says, got.out, got.err)
 			}
 		}
 		linked := p.in(p.linkedDir(t))
 		linked.around = refused
-		if got := linked.run(t, nil, "doctor"); !strings.Contains(got.out, "landlock works for a linked worktree") || !strings.Contains(got.out, "not covered: ") {
+		if got := linked.run(t, nil, "doctor"); !strings.Contains(got.out, "landlock works for a linked worktree") ||
+			!strings.Contains(got.out, "not covered: ") {
 			t.Errorf("doctor in the linked worktree says\n%s", got.out)
 		}
 		for n, want := range map[string]string{"1": "namespaces", "2": "landlock", "3": "namespaces"} {
-			if got := linked.Git("log", "--format=%B", "--grep=^iteration "+n+": keep", "refs/ralph/heads/ralph/main"); !strings.Contains(got, "Ralph-Sandbox: "+want) {
+			if got := linked.Git("log", "--format=%B", "--grep=^iteration "+n+": keep",
+				"refs/ralph/heads/ralph/main"); !strings.Contains(got, "Ralph-Sandbox: "+want) {
 				t.Errorf("the entry of iteration %s does not say %s:\n%s", n, want, got)
 			}
 		}
@@ -252,7 +268,9 @@ func TestLandlockForAnOrdinaryUser(t *testing.T) {
 	if err := os.Chmod(filepath.Dir(base), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := filepath.WalkDir(base, func(path string, d os.DirEntry, err error) error { return os.Lchown(path, uid, uid) }); err != nil {
+	if err := filepath.WalkDir(base, func(path string, d os.DirEntry, err error) error {
+		return os.Lchown(path, uid, uid)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	config := p.Read(".git/config")
@@ -261,7 +279,8 @@ func TestLandlockForAnOrdinaryUser(t *testing.T) {
 		refuseNamespaces(t)(c)
 		c.SysProcAttr.UidMappings[0].Size, c.SysProcAttr.GidMappings[0].Size = uid+1, uid+1
 		c.SysProcAttr.GidMappingsEnableSetgroups = true
-		c.Args[2] = strings.Replace(c.Args[2], `exec "$0"`, "exec "+setpriv+` --reuid 1000 --regid 1000 --clear-groups --inh-caps -all "$0"`, 1)
+		c.Args[2] = strings.Replace(c.Args[2], `exec "$0"`, "exec "+setpriv+
+			` --reuid 1000 --regid 1000 --clear-groups --inh-caps -all "$0"`, 1)
 	}
 	r := p.run(t, []string{"XDG_RUNTIME_DIR="}, "start", "--worktree")
 	if r.code != 0 {
@@ -281,8 +300,10 @@ func TestLandlockForAnOrdinaryUser(t *testing.T) {
 // refused by the kernel when nothing else does.
 func TestClaudeCodeUnderLandlock(t *testing.T) {
 	p, _ := claudeProject(t, fakemodel.Script{
-		{Tools: []fakemodel.Tool{call("Bash", map[string]any{"command": "echo hello > hello.txt; sh tool.sh", "description": "write"})}},
-		{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_mark_task_complete", map[string]any{"task_id": "T-001", "verification_notes": "the file is there"})}},
+		{Tools: []fakemodel.Tool{call("Bash", map[string]any{"command": "echo hello > hello.txt; sh tool.sh",
+			"description": "write"})}},
+		{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_mark_task_complete",
+			map[string]any{"task_id": "T-001", "verification_notes": "the file is there"})}},
 		{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_submit_handoff", handoffOf("T-001"))}},
 		{Text: "Done."},
 	}, "")
@@ -320,9 +341,11 @@ printf 'package app\n\nimport "example.com/dep"\n\nfunc Hello() string { return 
 go build ./... 2> build.txt || exit 1
 rm build.txt
 ` + doTask
-	p := landlockProject(t, agent, "", map[string]string{"go.mod": "module example.com/app\n\ngo 1.21\n", "app.go": "package app\n\nfunc Hello() string { return \"\" }\n",
+	p := landlockProject(t, agent, "", map[string]string{"go.mod": "module example.com/app\n\ngo 1.21\n",
+		"app.go":      "package app\n\nfunc Hello() string { return \"\" }\n",
 		"app_test.go": "package app\n\nimport \"testing\"\n\nfunc TestHello(t *testing.T) { _ = Hello(); t.TempDir() }\n", "test.sh": "go vet ./... && go test ./...\n"})
-	p.Env = append(p.Env, "PATH="+filepath.Dir(goTool)+":"+os.Getenv("PATH"), "GOPROXY=off", "GOTOOLCHAIN=local", "GOFLAGS=")
+	p.Env = append(p.Env, "PATH="+filepath.Dir(goTool)+":"+os.Getenv("PATH"), "GOPROXY=off", "GOTOOLCHAIN=local",
+		"GOFLAGS=")
 	p.must(t, "add", "a thing")
 	p.wants(t, 0, []string{"complete"}, "start", "--worktree")
 	if linked := p.in(p.linkedDir(t)); !strings.Contains(linked.Read("app.go"), "dep.Hello") {

@@ -106,7 +106,8 @@ func TestLinkedKilledAnywhere(t *testing.T) {
 				t.Errorf("the work is %q", got)
 			}
 			if strings.HasPrefix(name, "follow:") {
-				if got := linked.Read("old.txt") + linked.Read("more/new.txt") + linked.Read("gone.txt") + linked.Read("out-T-002.txt"); got != "new\nnew\nT-002\n" {
+				if got := linked.Read("old.txt") + linked.Read("more/new.txt") + linked.Read("gone.txt") +
+					linked.Read("out-T-002.txt"); got != "new\nnew\nT-002\n" {
 					t.Errorf("after following the files are %q", got)
 				}
 			}
@@ -123,7 +124,8 @@ func TestLinkedKilledAnywhere(t *testing.T) {
 // TestLinkedBesideAPerson: while it runs, a person works, commits and plans on
 // the branch, and another command of ours leaves its checkpoint alone.
 func TestLinkedBesideAPerson(t *testing.T) {
-	p := newProject(t, "touch \"$O/ready\"; while [ ! -e \"$O/go\" ]; do sleep 0.02; done\n"+doTask, "[guard]\nwritable = [\"${O}\"]\n"+quick, map[string]string{"README": "hello\n"})
+	p := newProject(t, "touch \"$O/ready\"; while [ ! -e \"$O/go\" ]; do sleep 0.02; done\n"+doTask,
+		"[guard]\nwritable = [\"${O}\"]\n"+quick, map[string]string{"README": "hello\n"})
 	p.Env = append(p.Env, "O="+outside(p, "signals"))
 	if err := os.Mkdir(outside(p, "signals"), 0o755); err != nil {
 		t.Fatal(err)
@@ -164,7 +166,8 @@ func TestLinkedBesideAPerson(t *testing.T) {
 	}
 	// Both went on: nothing is joined by itself, and it is said.
 	r := p.run(t, nil, "start", "--worktree")
-	if r.code != 0 || !strings.Contains(r.err, "has commits that ralph/main does not have") || !strings.Contains(r.err, "has entries that ralph/main does not have") {
+	if r.code != 0 || !strings.Contains(r.err, "has commits that ralph/main does not have") ||
+		!strings.Contains(r.err, "has entries that ralph/main does not have") {
 		t.Errorf("the next start: exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	linked.Git("merge", "-q", "-m", "main into it", "main")
@@ -182,7 +185,8 @@ func TestLinkedBesideAPerson(t *testing.T) {
 // TestLinkedSettings: the settings are those of the place where start was
 // typed, committed or not; what they name in the worktree is the linked one's.
 func TestLinkedSettings(t *testing.T) {
-	p := newProject(t, doTask, quick+"[project]\nsetup = [\"echo x > setup.txt\"]\n", map[string]string{".gitignore": "setup.txt\n"})
+	p := newProject(t, doTask, quick+"[project]\nsetup = [\"echo x > setup.txt\"]\n",
+		map[string]string{".gitignore": "setup.txt\n"})
 	p.must(t, "add", "a thing")
 	p.Write("ralph.toml", p.Read("ralph.toml")+"[[checks]]\nname = \"typed here\"\nrun = \"true\"\n")
 	if r := p.run(t, nil, "start", "--worktree"); r.code != 8 || !strings.Contains(r.err, "not trusted") {
@@ -213,22 +217,33 @@ func TestLinkedRefusals(t *testing.T) {
 		code  int
 		says  []string
 	}{
-		{"several at once are not there yet", nil, []string{"start", "--worktree", "--workers", "2"}, 2, []string{"--workers"}},
-		{"several at once are not there yet", nil, []string{"start", "--workers", "2"}, 2, []string{"--workers", "--worktree"}},
+		{"several at once are not there yet", nil, []string{"start", "--worktree", "--workers", "2"}, 2,
+			[]string{"--workers"}},
+		{"several at once are not there yet", nil, []string{"start", "--workers", "2"}, 2,
+			[]string{"--workers", "--worktree"}},
 		{"a command that runs no agent", nil, []string{"status", "--worktree"}, 2, []string{"--worktree"}},
-		{"a branch is in the way of the name", func(t *testing.T, p *project) { p.Git("branch", "ralph") }, []string{"start", "--worktree"}, 8, []string{"a branch named ralph", "git branch -m"}},
-		{"somebody's own branch has the name", func(t *testing.T, p *project) { p.Git("branch", "ralph/main") }, []string{"start", "--worktree"}, 8, []string{"ralph/main already"}},
-		{"its branch is checked out here", func(t *testing.T, p *project) { p.Git("switch", "-q", "-c", "ralph/main") }, []string{"start", "--worktree"}, 8, []string{"git switch main"}},
-		{"HEAD is detached", func(t *testing.T, p *project) { p.Git("switch", "-q", "--detach") }, []string{"start", "--worktree"}, 8, []string{"detached"}},
-		{"there is no plan", func(t *testing.T, p *project) { p.Git("update-ref", "-d", "refs/ralph/heads/main") }, []string{"start", "--worktree"}, 8, []string{"no journal"}},
-		{"there is nothing to do", func(t *testing.T, p *project) { p.must(t, "skip", "T-001") }, []string{"start", "--worktree"}, 0, []string{"nothing to do"}},
-		{"the plan is empty", func(t *testing.T, p *project) { p.must(t, "skip", "T-001"); p.must(t, "archive") }, []string{"start", "--worktree"}, 8, []string{"the plan is empty"}},
-		{"a person is wanted first", func(t *testing.T, p *project) { p.must(t, "pause") }, []string{"start", "--worktree"}, 6, []string{"paused"}},
+		{"a branch is in the way of the name", func(t *testing.T, p *project) { p.Git("branch", "ralph") },
+			[]string{"start", "--worktree"}, 8, []string{"a branch named ralph", "git branch -m"}},
+		{"somebody's own branch has the name", func(t *testing.T, p *project) { p.Git("branch", "ralph/main") },
+			[]string{"start", "--worktree"}, 8, []string{"ralph/main already"}},
+		{"its branch is checked out here", func(t *testing.T, p *project) { p.Git("switch", "-q", "-c", "ralph/main") },
+			[]string{"start", "--worktree"}, 8, []string{"git switch main"}},
+		{"HEAD is detached", func(t *testing.T, p *project) { p.Git("switch", "-q", "--detach") },
+			[]string{"start", "--worktree"}, 8, []string{"detached"}},
+		{"there is no plan", func(t *testing.T, p *project) { p.Git("update-ref", "-d", "refs/ralph/heads/main") },
+			[]string{"start", "--worktree"}, 8, []string{"no journal"}},
+		{"there is nothing to do", func(t *testing.T, p *project) { p.must(t, "skip", "T-001") },
+			[]string{"start", "--worktree"}, 0, []string{"nothing to do"}},
+		{"the plan is empty", func(t *testing.T, p *project) { p.must(t, "skip", "T-001"); p.must(t, "archive") },
+			[]string{"start", "--worktree"}, 8, []string{"the plan is empty"}},
+		{"a person is wanted first", func(t *testing.T, p *project) { p.must(t, "pause") },
+			[]string{"start", "--worktree"}, 6, []string{"paused"}},
 		{"the cache folder lies in the repository", func(t *testing.T, p *project) {
 			p.Env = append(p.Env, "XDG_CACHE_HOME="+filepath.Join(p.Dir, "cache"))
 			p.Write(".gitignore", "cache\n")
 		}, []string{"start", "--worktree"}, 8, []string{"XDG_CACHE_HOME"}},
-		{"a dry run makes none", nil, []string{"start", "--worktree", "--dry-run"}, 0, []string{"ralph/main", "not made yet"}},
+		{"a dry run makes none", nil, []string{"start", "--worktree", "--dry-run"}, 0,
+			[]string{"ralph/main", "not made yet"}},
 	}
 	for _, r := range rows {
 		t.Run(r.why, func(t *testing.T) {
@@ -283,13 +298,15 @@ func TestLinkedLost(t *testing.T) {
 				putFile(t, filepath.Join(linked.Dir, ".git"), "gitdir: "+outside(p, "evil/.git")+"\n")
 			},
 			then: func(t *testing.T, p, linked *project) { notRun(t, p) }},
-		{why: "branch and worktree were thrown away: it begins anew, and the journal is kept", says: "was moved to refs/ralph/archive/",
+		{why: "branch and worktree were thrown away: it begins anew, and the journal is kept",
+			says: "was moved to refs/ralph/archive/",
 			do: func(t *testing.T, p, linked *project) {
 				p.Git("worktree", "remove", "-f", "-f", linked.Dir)
 				p.Git("branch", "-D", "ralph/main")
 			},
 			then: func(t *testing.T, p, linked *project) {
-				if got := linked.Git("log", "--format=%s", "--grep=^ralph"); got != "ralph[2]: T-002 the second thing\nralph[1]: T-001 the first thing" {
+				if got := linked.Git("log", "--format=%s",
+					"--grep=^ralph"); got != "ralph[2]: T-002 the second thing\nralph[1]: T-001 the first thing" {
 					t.Errorf("the new branch has\n%s", got)
 				}
 				if got := p.Git("for-each-ref", "refs/ralph/archive"); got == "" {
@@ -390,7 +407,8 @@ func TestLinkedJSON(t *testing.T) {
 // the fresh checkout has not shown that the work stands, and one whose fresh
 // checkout was red has shown the contrary: the next start looks again.
 func TestCompleteIsProvedAfterACrash(t *testing.T) {
-	p := newProject(t, doTask, "[validation]\nbaseline = \"off\"\n"+check, map[string]string{"test.sh": "test -e local.txt\n", ".gitignore": "local.txt\n"})
+	p := newProject(t, doTask, "[validation]\nbaseline = \"off\"\n"+check,
+		map[string]string{"test.sh": "test -e local.txt\n", ".gitignore": "local.txt\n"})
 	p.Write("local.txt", "only here\n")
 	p.must(t, "add", "a thing")
 	if r := p.run(t, []string{"RALPH_FAILPOINT=keep:refs-committed"}, "start"); r.code != -1 {
@@ -408,7 +426,8 @@ func TestCompleteIsProvedAfterACrash(t *testing.T) {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	refs := p.Git("for-each-ref")
-	if r := p.run(t, nil, "start"); r.code != 0 || !strings.Contains(r.out, "nothing to do") || p.Git("for-each-ref") != refs {
+	if r := p.run(t, nil, "start"); r.code != 0 || !strings.Contains(r.out, "nothing to do") ||
+		p.Git("for-each-ref") != refs {
 		t.Errorf("after it is complete a start changes nothing: exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	p.sound(t)

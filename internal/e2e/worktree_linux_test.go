@@ -27,7 +27,8 @@ func mechanisms(t *testing.T) []mechanism {
 func refuseNamespaces(t *testing.T) func(*exec.Cmd) {
 	t.Helper()
 	return func(c *exec.Cmd) {
-		c.Args = append([]string{"sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" "$@"`, c.Path}, c.Args[1:]...)
+		c.Args = append([]string{"sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" "$@"`, c.Path},
+			c.Args[1:]...)
 		c.Path = "/bin/sh"
 		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER,
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
@@ -69,12 +70,14 @@ func TestLinkedWorktree(t *testing.T) {
 				t.Fatalf("the first start: exit %d\n%s%s", r.code, r.out, r.err)
 			}
 			dir := p.linkedDir(t)
-			for _, want := range []string{"working in " + dir + " on ralph/main", "git merge --ff-only ralph/main", "git ralph adopt ralph/main", "1 commit that main does not have"} {
+			for _, want := range []string{"working in " + dir + " on ralph/main", "git merge --ff-only ralph/main",
+				"git ralph adopt ralph/main", "1 commit that main does not have"} {
 				if !strings.Contains(r.out, want) {
 					t.Errorf("the end does not say %q:\n%s", want, r.out)
 				}
 			}
-			if s := p.status(t); s.Linked == nil || s.Linked.Worktree != dir || s.Linked.Ahead != 1 || s.Linked.Iteration != 1 || s.Tasks.Done != 0 {
+			if s := p.status(t); s.Linked == nil || s.Linked.Worktree != dir || s.Linked.Ahead != 1 ||
+				s.Linked.Iteration != 1 || s.Tasks.Done != 0 {
 				t.Errorf("status of main says %+v", s)
 			}
 			if got := p.must(t, "status"); !strings.Contains(got, "ralph/main in "+dir) {

@@ -39,7 +39,8 @@ func addTask() tool {
 			{name: "id", help: "letters, digits, . _ -; the next free T-<number> when it is left out", max: plan.MaxID},
 			{name: "title", help: "one line", required: true, max: plan.MaxTitle},
 			{name: "description", help: "the files and decisions that an agent without your knowledge needs", max: 32000},
-			{name: "priority", help: "the lowest number is worked on first; 1 when it is left out", kind: kInt, max: math.MaxInt32},
+			{name: "priority", help: "the lowest number is worked on first; 1 when it is left out", kind: kInt,
+				max: math.MaxInt32},
 			list("depends_on", "ids of the tasks that must be done before", "dependencies"),
 			list("criteria", "what can be observed when it is done", "acceptance_criteria", "verification_criteria"),
 			list("verify", "shell commands that prove it by exit status 0, or names of configured checks"),
@@ -70,7 +71,9 @@ type added struct {
 func addOrRefuse(b *Box, v values) (any, error) {
 	out, err := add(b, v)
 	title := brief(text(v.text("title")), plan.MaxTitle)
-	b.got.Refused = slices.DeleteFunc(slices.Clone(b.got.Refused), func(r loop.RefusedTask) bool { return r.Title == title })
+	b.got.Refused = slices.DeleteFunc(slices.Clone(b.got.Refused), func(r loop.RefusedTask) bool {
+		return r.Title == title
+	})
 	if err != nil && len(b.got.Refused) < maxRefused {
 		b.got.Refused = append(b.got.Refused, loop.RefusedTask{Title: title, Why: brief(err.Error(), 1000)})
 	}
@@ -99,7 +102,8 @@ func add(b *Box, v values) (any, error) {
 	} else if i := p.Find(t.ID); i >= known && replace {
 		at, t.ID = i-known, p.Tasks[i].ID
 	} else if i >= known {
-		return nil, refuse("leave id out to get the next free one; replace: true puts this in its place", "the id %s is taken by a task that you added", p.Tasks[i].ID)
+		return nil, refuse("leave id out to get the next free one; replace: true puts this in its place",
+			"the id %s is taken by a task that you added", p.Tasks[i].ID)
 	} else if i >= 0 {
 		return nil, refuse("leave id out to get the next free one", "the id %s is taken by a task of the plan", p.Tasks[i].ID)
 	}
@@ -119,7 +123,8 @@ func add(b *Box, v values) (any, error) {
 		p.Tasks = append(p.Tasks, t)
 	}
 	errs, warnings := b.problems(p, before)
-	if err := several("nothing was added: mend it and call again; tasks are added in the order in which they are done", errs); err != nil {
+	if err := several("nothing was added: mend it and call again; tasks are added in the order in which they are done",
+		errs); err != nil {
 		return nil, err
 	}
 	if at >= 0 {
@@ -133,9 +138,12 @@ func add(b *Box, v values) (any, error) {
 
 // taskFrom makes a task of the arguments.
 func taskFrom(v values) (plan.Task, error) {
-	t := plan.Task{ID: plan.TaskID(v.text("id")), Title: brief(text(v.text("title")), plan.MaxTitle), Description: text(v.text("description")), Status: plan.Pending,
-		Priority: v.int("priority", 1), Criteria: cleanAll(v.texts("criteria")), Verify: slices.Concat(v.texts("verify")), Skills: cleanAll(v.texts("skills")),
-		Libraries: cleanAll(v.texts("libraries")), NeedsDocs: v.bool("needs_docs"), Spec: brief(text(v.text("spec")), 1000), MaxTurns: v.int("max_turns", 0),
+	t := plan.Task{ID: plan.TaskID(v.text("id")), Title: brief(text(v.text("title")), plan.MaxTitle),
+		Description: text(v.text("description")), Status: plan.Pending,
+		Priority: v.int("priority", 1), Criteria: cleanAll(v.texts("criteria")),
+		Verify: slices.Concat(v.texts("verify")), Skills: cleanAll(v.texts("skills")),
+		Libraries: cleanAll(v.texts("libraries")), NeedsDocs: v.bool("needs_docs"),
+		Spec: brief(text(v.text("spec")), 1000), MaxTurns: v.int("max_turns", 0),
 		EstimatedTokens: int64(v.int("estimated_tokens", 0)), Notes: text(v.text("notes")),
 		AllowTestChanges: v.bool("allow_test_changes"), NoChangeExpected: v.bool("no_change_expected")}
 	for _, dep := range v.texts("depends_on") {

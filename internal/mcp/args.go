@@ -133,7 +133,8 @@ func (o object) decode(tool string, data json.RawMessage) (values, error) {
 	v := values{raw: data, given: map[string]any{}}
 	got, err := topLevel(data)
 	if err != nil {
-		return v, refuse("send one JSON object; "+o.usage(tool), "the arguments are not a JSON object: %s", notes.OneLine(err.Error(), 200))
+		return v, refuse("send one JSON object; "+o.usage(tool), "the arguments are not a JSON object: %s",
+			notes.OneLine(err.Error(), 200))
 	}
 	var problems []string
 	if err := o.spread(&got); err != nil {

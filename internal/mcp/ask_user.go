@@ -17,7 +17,8 @@ func askUserTool() tool {
 		where: "discovery, and to building when the settings allow it",
 		args: object{
 			{name: "question", help: "one question, that makes sense without the conversation", required: true, max: 4000},
-			{name: "options", help: "answers to choose from; the person may also write another", kind: kTexts, items: 20, max: 500}},
+			{name: "options", help: "answers to choose from; the person may also write another", kind: kTexts,
+				items: 20, max: 500}},
 		offered: asking,
 		waits:   ask,
 	}
@@ -63,7 +64,8 @@ func ask(ctx context.Context, b *Box, v values) (any, error) {
 		return nil, refuse("ask the same again to go on waiting", "nobody has answered yet")
 	}
 	if !q.ok {
-		return answered{Question: asked.Text, Note: "nobody can answer now; the question is kept: leave a handoff and end your run"}, nil
+		return answered{Question: asked.Text,
+			Note: "nobody can answer now; the question is kept: leave a handoff and end your run"}, nil
 	}
 	return answered{Question: asked.Text, Answered: true, Answer: &q.answer}, nil
 }
@@ -80,7 +82,8 @@ func (b *Box) put(asked state.Question) (*question, error) {
 		return q, nil
 	}
 	if limit := b.scope.MaxQuestions; limit > 0 && b.got.Asked >= limit {
-		return nil, refuse("decide yourself and say so in the handoff", "%d questions were asked in this run, more are not allowed", limit)
+		return nil, refuse("decide yourself and say so in the handoff",
+			"%d questions were asked in this run, more are not allowed", limit)
 	}
 	q := &question{done: make(chan struct{})}
 	b.asked[string(key)] = q

@@ -16,7 +16,8 @@ func markComplete() tool {
 			"This is a claim: the harness runs the checks when your run has ended, and they decide. The figures in the answer hold if they pass.",
 		where: taskPhase,
 		args: object{taskIDField(),
-			{name: "verification_notes", help: "how you saw that every criterion is met: commands and what they printed", max: maxNotes}},
+			{name: "verification_notes",
+				help: "how you saw that every criterion is met: commands and what they printed", max: maxNotes}},
 		offered: coding,
 		run: func(b *Box, v values) (any, error) {
 			t, err := b.current(v.text("task_id"))

@@ -27,12 +27,18 @@ func reportCriterion() tool {
 			{name: "spec", help: "the spec's file, for example specs/login.md", required: true, max: 1000},
 			{name: "criterion", help: "the text of the criterion, word for word", required: true, max: 10000},
 			{name: "verdict", help: "whether it is met", required: true, enum: []string{verdictPass, verdictFail}},
-			{name: "evidence", help: "what you saw, in your words; or an object of the four below", max: maxNotes, parts: []string{"command", "expect", "file", "quote"}},
-			{name: "command", help: "a shell command that exits with 0 when the criterion is met, run in a checkout of the commit after the setup. It has to fail where " +
-				"there is nothing but the specs: for what must be absent, `test -d src && ! grep -rq TODO src`", max: maxNotes, aliases: []string{"cmd", "run"}},
-			{name: "expect", help: "a text that the command prints", max: maxNotes, aliases: []string{"expected", "expected_output", "output"}},
-			{name: "file", help: "a committed file that shows it, from the root of the worktree; no spec", max: 1000, aliases: []string{"path"}},
-			{name: "quote", help: "the text of that file which shows it, word for word", max: maxNotes, aliases: []string{"text"}}},
+			{name: "evidence", help: "what you saw, in your words; or an object of the four below", max: maxNotes,
+				parts: []string{"command", "expect", "file", "quote"}},
+			{name: "command",
+				help: "a shell command that exits with 0 when the criterion is met, run in a checkout of the commit after the setup. It has to fail where " +
+					"there is nothing but the specs: for what must be absent, `test -d src && ! grep -rq TODO src`",
+				max: maxNotes, aliases: []string{"cmd", "run"}},
+			{name: "expect", help: "a text that the command prints", max: maxNotes,
+				aliases: []string{"expected", "expected_output", "output"}},
+			{name: "file", help: "a committed file that shows it, from the root of the worktree; no spec", max: 1000,
+				aliases: []string{"path"}},
+			{name: "quote", help: "the text of that file which shows it, word for word", max: maxNotes,
+				aliases: []string{"text"}}},
 		offered: validating,
 		run:     report,
 	}
@@ -57,8 +63,9 @@ func report(b *Box, v values) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := loop.CriterionReport{Spec: spec.Path, Criterion: criterion, Verdict: v.text("verdict"), Evidence: text(v.text("evidence")),
-		Command: v.text("command"), Expect: v.text("expect"), File: text(v.text("file")), Quote: v.text("quote")}
+	r := loop.CriterionReport{Spec: spec.Path, Criterion: criterion, Verdict: v.text("verdict"),
+		Evidence: text(v.text("evidence")),
+		Command:  v.text("command"), Expect: v.text("expect"), File: text(v.text("file")), Quote: v.text("quote")}
 	answer := reported{Spec: r.Spec, Criterion: r.Criterion, Verdict: r.Verdict}
 	if r.Verdict == verdictPass {
 		const hint = "give command (and expect), or file and quote"
@@ -77,7 +84,9 @@ func report(b *Box, v values) (any, error) {
 		}
 	}
 	r.Expect, r.Quote = text(r.Expect), text(r.Quote)
-	i := slices.IndexFunc(b.got.Criteria, func(o loop.CriterionReport) bool { return o.Spec == r.Spec && o.Criterion == r.Criterion })
+	i := slices.IndexFunc(b.got.Criteria, func(o loop.CriterionReport) bool {
+		return o.Spec == r.Spec && o.Criterion == r.Criterion
+	})
 	switch {
 	case i < 0:
 		b.got.Criteria = append(b.got.Criteria, r)
@@ -125,7 +134,8 @@ func (b *Box) spec(given string) (agentctx.SpecFile, error) {
 	if len(names) == 0 {
 		return agentctx.SpecFile{}, refuse("judge the checks and leave a handoff", "there are no specs to judge")
 	}
-	return agentctx.SpecFile{}, refuse("the specs are: "+strings.Join(names[:min(len(names), maxListed)], ", "), "there is no spec %s", quoted(given))
+	return agentctx.SpecFile{}, refuse("the specs are: "+strings.Join(names[:min(len(names), maxListed)], ", "),
+		"there is no spec %s", quoted(given))
 }
 
 // criterionOf finds a criterion by its text. The mark of the checklist may stand
@@ -143,7 +153,8 @@ func criterionOf(spec agentctx.SpecFile, given string) (string, error) {
 			return c, nil
 		}
 	}
-	r := refuse("use the text of one of the criteria, word for word", "%s has no criterion %q", spec.Path, brief(given, 200))
+	r := refuse("use the text of one of the criteria, word for word", "%s has no criterion %q", spec.Path,
+		brief(given, 200))
 	if len(known) == 0 {
 		r.Hint = "this spec has no criteria"
 	}

@@ -38,7 +38,8 @@ type directed struct {
 func directiveSchema(s loop.Scope) json.RawMessage {
 	actions := []agentctx.Action{agentctx.Proceed, agentctx.Skip, agentctx.HumanReview, agentctx.Research}
 	if s.Role == loop.RoleContextPost {
-		actions = []agentctx.Action{agentctx.Proceed, agentctx.SkipTask, agentctx.ModifyPlan, agentctx.HumanReview, agentctx.IncreaseRetries}
+		actions = []agentctx.Action{agentctx.Proceed, agentctx.SkipTask, agentctx.ModifyPlan, agentctx.HumanReview,
+			agentctx.IncreaseRetries}
 	}
 	type m = map[string]any
 	list := func(help string) m {

@@ -92,7 +92,8 @@ func listen(runDir string, serve func(context.Context, request) response) (*endp
 	if err != nil {
 		return nil, err
 	}
-	e := &endpoint{dir: dir, token: rand.Text(), serve: serve, slots: make(chan struct{}, maxServed), conns: map[net.Conn]struct{}{}}
+	e := &endpoint{dir: dir, token: rand.Text(), serve: serve, slots: make(chan struct{}, maxServed),
+		conns: map[net.Conn]struct{}{}}
 	if err := os.WriteFile(filepath.Join(dir, tokenName), []byte(e.token), 0o600); err != nil {
 		os.RemoveAll(dir)
 		return nil, err

@@ -39,7 +39,8 @@ func TestProcessesOfARun(t *testing.T) {
 	}
 	out, err := child(t, "call", b.Env(), "ralph_mark_task_complete", `{"task_id":"T-003"}`).Output()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), `"error":"\"T-003\" is not the task of this iteration"`) {
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out),
+		`"error":"\"T-003\" is not the task of this iteration"`) {
 		t.Errorf("refusal: %s, %v", out, err)
 	}
 }
@@ -61,11 +62,13 @@ func TestEndpointIsPrivateAndGoes(t *testing.T) {
 	dir := t.TempDir()
 	b := box(t, "coding", func(s *loop.Scope) { s.RunDir = dir })
 	path, token := variable(b.Env(), SocketVar), variable(b.Env(), TokenVar)
-	if rel, err := filepath.Rel(dir, path); err != nil || strings.HasPrefix(rel, "..") || len(b.Env()) != 2 || len(token) < 20 {
+	if rel, err := filepath.Rel(dir, path); err != nil || strings.HasPrefix(rel, "..") || len(b.Env()) != 2 ||
+		len(token) < 20 {
 		t.Fatalf("environment %q for the folder %s", b.Env(), dir)
 	}
 	if runtime.GOOS != "windows" {
-		for name, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700, filepath.Join(filepath.Dir(path), tokenName): 0o600} {
+		for name, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700,
+			filepath.Join(filepath.Dir(path), tokenName): 0o600} {
 			fi, err := os.Stat(name)
 			if err != nil || fi.Mode().Perm() != want {
 				t.Errorf("%s: %v, %v; want mode %o", name, fi.Mode(), err, want)
@@ -89,7 +92,8 @@ func TestTwoRunsDoNotMix(t *testing.T) {
 	a := box(t, "coding", func(s *loop.Scope) { s.RunDir = dir })
 	b := box(t, "coding", func(s *loop.Scope) { s.RunDir = dir })
 	mixed := []string{SocketVar + "=" + variable(a.Env(), SocketVar), TokenVar + "=" + variable(b.Env(), TokenVar)}
-	if _, err := connect(t, mixed).Call(t.Context(), "ralph_get_next_task", nil); err == nil || !strings.Contains(err.Error(), "token") {
+	if _, err := connect(t, mixed).Call(t.Context(), "ralph_get_next_task", nil); err == nil ||
+		!strings.Contains(err.Error(), "token") {
 		t.Errorf("the token of another run: %v", err)
 	}
 	a.Close()
@@ -148,7 +152,8 @@ func TestSizes(t *testing.T) {
 	if _, err := c.Call(t.Context(), "ralph_submit_prompt", json.RawMessage("{\n\n")); !errors.As(err, &r) {
 		t.Errorf("broken arguments: %v", err)
 	}
-	if _, err := c.Call(t.Context(), "ralph_submit_prompt", json.RawMessage("{\n\"markdown\":\n\""+strings.Repeat("a b ", 20)+"\"}\n")); err != nil {
+	if _, err := c.Call(t.Context(), "ralph_submit_prompt", json.RawMessage(
+		"{\n\"markdown\":\n\""+strings.Repeat("a b ", 20)+"\"}\n")); err != nil {
 		t.Errorf("arguments on several lines: %v", err)
 	}
 }
@@ -176,8 +181,10 @@ func TestHostilePeers(t *testing.T) {
 		{`{"token":"` + token + `","op":"shutdown"}` + "\n", "op must be", "no such thing"},
 		{`{"token":"","op":"list"}` + "\n", "the token is not", "no token"},
 		{`{"op":"call","name":"ralph_get_next_task"}` + "\n", "the token is not", "no token"},
-		{`{"token":"` + token + `","op":"call","name":"ralph_update_memory","args":` + strings.Repeat("[", 50000) + "\n", "not one line of JSON", "deep"},
-		{`{"token":"` + token + `","op":"call","name":"ralph_update_memory","args":"x"}` + "\n", `"refused":true`, "arguments that are none"},
+		{`{"token":"` + token + `","op":"call","name":"ralph_update_memory","args":` + strings.Repeat("[", 50000) +
+			"\n", "not one line of JSON", "deep"},
+		{`{"token":"` + token + `","op":"call","name":"ralph_update_memory","args":"x"}` + "\n", `"refused":true`,
+			"arguments that are none"},
 	} {
 		conn := raw(t, b)
 		if _, err := io.WriteString(conn, tt.line); err != nil {
@@ -251,7 +258,8 @@ func TestPanicEndsOneConversation(t *testing.T) {
 	}
 	defer e.close()
 	c := &Client{path: e.path, token: e.token}
-	if _, err := c.Call(t.Context(), "x", nil); err == nil || !strings.Contains(err.Error(), "the tool failed: a mistake") {
+	if _, err := c.Call(t.Context(), "x", nil); err == nil || !strings.Contains(err.Error(),
+		"the tool failed: a mistake") {
 		t.Errorf("first: %v", err)
 	}
 	if _, err := c.Call(t.Context(), "x", nil); err != nil {
@@ -323,7 +331,8 @@ func TestClientGivesUp(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-asked; cancel() }()
-	if _, err := connect(t, b.Env()).Call(ctx, "ralph_ask_user", json.RawMessage(`{"question":"Which?"}`)); !errors.Is(err, context.Canceled) {
+	if _, err := connect(t, b.Env()).Call(ctx, "ralph_ask_user", json.RawMessage(`{"question":"Which?"}`)); !errors.Is(
+		err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 }

@@ -24,8 +24,10 @@ func FuzzCall(f *testing.F) {
 	for i, name := range names {
 		f.Add(uint8(i), uint8(i), examples()[name], examples()[name])
 	}
-	f.Add(uint8(0), uint8(4), `{"id":"T-9","title":"a","criteria":["x"],"depends_on":["T-003"]}`, `{"id":"T-9","replace":true,"title":"b","criteria":["x"],"depends_on":["t-9"]}`)
-	f.Add(uint8(8), uint8(4), `{"type":"constraint","slug":"no-force","text":"x"}`, `{"type":"constraint","text":"Must \ud800 x","supersedes":["k-CONSTRAINT-no-force"]}`)
+	f.Add(uint8(0), uint8(4), `{"id":"T-9","title":"a","criteria":["x"],"depends_on":["T-003"]}`,
+		`{"id":"T-9","replace":true,"title":"b","criteria":["x"],"depends_on":["t-9"]}`)
+	f.Add(uint8(8), uint8(4), `{"type":"constraint","slug":"no-force","text":"x"}`,
+		`{"type":"constraint","text":"Must \ud800 x","supersedes":["k-CONSTRAINT-no-force"]}`)
 	f.Add(uint8(1), uint8(1), `{"task_id":"T-002","priority":1e999999999}`, "{\"task_id\":\"\xff\"}")
 	f.Fuzz(func(t *testing.T, which, as uint8, first, second string) {
 		role := roles()[int(as)%len(roles())]

@@ -26,7 +26,8 @@ func submitHandoff() tool {
 				for i, p := range problems {
 					list[i] = p.String()
 				}
-				return nil, several("mend it and submit it again, whole; the file named by $RALPH_HANDOFF_FILE is another way", list)
+				return nil,
+					several("mend it and submit it again, whole; the file named by $RALPH_HANDOFF_FILE is another way", list)
 			}
 			if id := h.TaskCompleted.TaskID; b.scope.Task != nil && id != "" {
 				if _, err := b.current(id); err != nil {

@@ -50,17 +50,22 @@ func roleNamed(t testing.TB, name string) role {
 
 // scope is a run of the role in a project with four tasks, one of them done.
 func scope(r role) loop.Scope {
-	s := loop.Scope{Role: r.role, Phase: r.phase, Iteration: 7, Attempt: 2, EventID: "01k0000000000000000000000e", Critic: plan.Critic{TaskTokens: 30000, Agent: true},
+	s := loop.Scope{Role: r.role, Phase: r.phase, Iteration: 7, Attempt: 2, EventID: "01k0000000000000000000000e",
+		Critic: plan.Critic{TaskTokens: 30000, Agent: true},
 		State: state.State{
-			Run: state.Run{Phase: r.phase, Status: state.Running, Iteration: 7, Session: 3, Cost: state.Costs{Session: 421100, Total: 1500000},
+			Run: state.Run{Phase: r.phase, Status: state.Running, Iteration: 7, Session: 3,
+				Cost:    state.Costs{Session: 421100, Total: 1500000},
 				Breaker: state.Breaker{State: "closed", Failures: 1}},
 			Plan: plan.Plan{Goal: "a login", Tasks: []plan.Task{
 				{ID: "T-001", Title: "database", Status: plan.Done, Priority: 1, Criteria: []string{"there is a table"}},
-				{ID: "T-002", Title: "login", Status: plan.InProgress, Priority: 1, Criteria: []string{"it logs in"}, DependsOn: []plan.TaskID{"T-001"}},
+				{ID: "T-002", Title: "login", Status: plan.InProgress, Priority: 1, Criteria: []string{"it logs in"},
+					DependsOn: []plan.TaskID{"T-001"}},
 				{ID: "T-003", Title: "logout", Status: plan.Pending, Priority: 2, Criteria: []string{"it logs out"}},
-				{ID: "T-004", Title: "page", Status: plan.Pending, Priority: 3, Criteria: []string{"it shows"}, DependsOn: []plan.TaskID{"T-002"}},
+				{ID: "T-004", Title: "page", Status: plan.Pending, Priority: 3, Criteria: []string{"it shows"},
+					DependsOn: []plan.TaskID{"T-002"}},
 			}},
-			Knowledge: []notes.Knowledge{{ID: "K-constraint-no-force", Type: notes.KConstraint, Status: notes.Active, Source: []int{1}, Text: "Must never force a push."}},
+			Knowledge: []notes.Knowledge{{ID: "K-constraint-no-force", Type: notes.KConstraint, Status: notes.Active,
+				Source: []int{1}, Text: "Must never force a push."}},
 			Questions: []state.Question{{ID: "Q1", Text: "which?", Answered: true}, {ID: "Q2", Text: "when?"}},
 		},
 		Specs: []agentctx.SpecFile{
@@ -115,7 +120,8 @@ func refused(t testing.TB, b loop.Toolbox, name, args string) *Refusal {
 		t.Fatalf("%s %s: answer %s, error %v; want a refusal", name, args, answer, err)
 	}
 	var m map[string]any
-	if json.Unmarshal(answer, &m) != nil || m["error"] != r.Message || m["hint"] != r.Hint || r.Message == "" || r.Hint == "" {
+	if json.Unmarshal(answer, &m) != nil || m["error"] != r.Message || m["hint"] != r.Hint || r.Message == "" ||
+		r.Hint == "" {
 		t.Fatalf("%s: the answer %s is not the refusal %+v with error and hint", name, answer, r)
 	}
 	return r

@@ -18,14 +18,16 @@ func appendLearning() tool {
 		help:  "Record something that later iterations on this project should know. It is kept whatever becomes of this iteration.",
 		where: "every run",
 		args: object{
-			{name: "learning", help: "one fact, in one or two sentences that make sense alone", required: true, max: notes.MaxKnowledgeText},
+			{name: "learning", help: "one fact, in one or two sentences that make sense alone", required: true,
+				max: notes.MaxKnowledgeText},
 			{name: "category", help: "what kind of fact it is", kind: kText, required: true, enum: notes.Categories()}},
 		offered: everyone,
 		run: func(b *Box, v values) (any, error) {
 			l := loop.Learning{Text: text(v.text("learning")), Category: v.text("category")}
 			// The limit of an entry is in bytes.
 			if len(l.Text) > notes.MaxKnowledgeText {
-				return nil, refuse("say it in one or two sentences", "learning has %d bytes, at most %d are taken", len(l.Text), notes.MaxKnowledgeText)
+				return nil, refuse("say it in one or two sentences", "learning has %d bytes, at most %d are taken",
+					len(l.Text), notes.MaxKnowledgeText)
 			}
 			_, fresh, err := notes.Learn(l.Category, l.Text, b.scope.Iteration, b.taskID(), b.scope.State.Knowledge)
 			if err != nil {
@@ -35,7 +37,8 @@ func appendLearning() tool {
 				return learned{Recorded: true, Known: true}, nil
 			}
 			if len(b.got.Learnings) >= maxRecords {
-				return nil, refuse("put the rest into the handoff", "%d learnings were recorded in this run, more are not taken", maxRecords)
+				return nil, refuse("put the rest into the handoff",
+					"%d learnings were recorded in this run, more are not taken", maxRecords)
 			}
 			b.got.Learnings = append(b.got.Learnings, l)
 			return learned{Recorded: true}, nil

@@ -73,7 +73,8 @@ func child(t testing.TB, job string, env []string, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, args...)
-	cmd.Env = append([]string{childVar + "=" + job, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "SystemRoot=" + os.Getenv("SystemRoot")}, env...)
+	cmd.Env = append([]string{childVar + "=" + job, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(),
+		"SystemRoot=" + os.Getenv("SystemRoot")}, env...)
 	return cmd
 }
 

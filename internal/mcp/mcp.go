@@ -181,10 +181,13 @@ func (b *Box) find(name string) (tool, error) {
 	hint := "the tools of this run: " + strings.Join(names, ", ")
 	if i := slices.IndexFunc(allTools(), func(t tool) bool { return t.name == name }); i >= 0 {
 		t := allTools()[i]
-		if t.name == askUser && b.scope.Ask == nil && (b.scope.Role == loop.RoleCoding || b.scope.Role == loop.RoleDiscovery) {
-			return tool{}, refuse("decide yourself and say so in the handoff", "%s is not available: nobody can be asked in this run", name)
+		if t.name == askUser && b.scope.Ask == nil && (b.scope.Role == loop.RoleCoding ||
+			b.scope.Role == loop.RoleDiscovery) {
+			return tool{}, refuse("decide yourself and say so in the handoff",
+				"%s is not available: nobody can be asked in this run", name)
 		}
-		return tool{}, refuse("it belongs to "+t.where+"; "+hint, "%s is not available to the role %s in the phase %s", name, b.scope.Role, b.scope.Phase)
+		return tool{}, refuse("it belongs to "+t.where+"; "+hint, "%s is not available to the role %s in the phase %s",
+			name, b.scope.Role, b.scope.Phase)
 	}
 	return tool{}, refuse(hint, "there is no tool %q", notes.OneLine(name, 80))
 }

@@ -22,7 +22,8 @@ import (
 // example; what is not says where it belongs and records nothing.
 func TestToolByRole(t *testing.T) {
 	all := []string{"ralph_append_learning", "ralph_get_plan_summary", "ralph_get_state_summary", "ralph_update_memory"}
-	task := []string{"ralph_get_next_task", "ralph_mark_task_in_progress", "ralph_mark_task_complete", "ralph_mark_task_blocked", "ralph_increment_retry"}
+	task := []string{"ralph_get_next_task", "ralph_mark_task_in_progress", "ralph_mark_task_complete",
+		"ralph_mark_task_blocked", "ralph_increment_retry"}
 	offered := map[string][]string{
 		"coding":               slices.Concat(all, task, []string{"ralph_submit_handoff"}),
 		"coding that may ask":  slices.Concat(all, task, []string{"ralph_submit_handoff", "ralph_ask_user"}),
@@ -30,10 +31,11 @@ func TestToolByRole(t *testing.T) {
 		"discovery":            slices.Concat(all, []string{"ralph_submit_handoff", "ralph_ask_user"}),
 		"planning":             slices.Concat(all, []string{"ralph_submit_handoff", "ralph_add_task"}),
 		"validation":           slices.Concat(all, []string{"ralph_submit_handoff", "ralph_report_criterion"}),
-		"context-prep":         slices.Concat(all, []string{"ralph_put_knowledge", "ralph_submit_prompt", "ralph_submit_directive"}),
-		"context-post":         slices.Concat(all, []string{"ralph_put_knowledge", "ralph_submit_directive"}),
-		"indexer":              slices.Concat(all, []string{"ralph_put_knowledge"}),
-		"pass":                 slices.Concat(all, []string{"ralph_put_knowledge"}),
+		"context-prep": slices.Concat(all, []string{"ralph_put_knowledge", "ralph_submit_prompt",
+			"ralph_submit_directive"}),
+		"context-post": slices.Concat(all, []string{"ralph_put_knowledge", "ralph_submit_directive"}),
+		"indexer":      slices.Concat(all, []string{"ralph_put_knowledge"}),
+		"pass":         slices.Concat(all, []string{"ralph_put_knowledge"}),
 	}
 	for _, r := range roles() {
 		for name, args := range examples() {
@@ -80,7 +82,8 @@ func TestRoleAndPhaseMustAgree(t *testing.T) {
 }
 
 func TestRoleFollowsPhaseWhenUnsaid(t *testing.T) {
-	for phase, tool := range map[state.Phase]string{state.Building: "ralph_get_next_task", state.Planning: "ralph_add_task",
+	for phase, tool := range map[state.Phase]string{state.Building: "ralph_get_next_task",
+		state.Planning:   "ralph_add_task",
 		state.Validation: "ralph_report_criterion", state.Discovery: "ralph_submit_handoff"} {
 		call(t, box(t, "coding that may ask", func(s *loop.Scope) { s.Role, s.Phase = "", phase }), tool, examples()[tool])
 	}
@@ -176,22 +179,32 @@ func TestArguments(t *testing.T) {
 		{"ralph_add_task", `{"title":null,"criteria":["x"]}`, []string{"title is missing"}, "null is not given"},
 		{"ralph_add_task", `{"title":"  ","criteria":["x"]}`, []string{"title is missing"}, "blanks say nothing"},
 		{"ralph_add_task", `{"title":5,"priority":"high","criteria":"x","colour":"red"}`,
-			[]string{"title must be a text", "priority must be a whole number", "criteria must be a list", `"colour" is not an argument`}, "all at once"},
-		{"ralph_add_task", `{"title":"a","criteria":["x"],"priority":-1}`, []string{"priority is -1, must be from 0"}, "out of range"},
-		{"ralph_add_task", `{"title":"a","criteria":["x"],"priority":1.5}`, []string{"priority must be a whole number"}, "half a rank"},
-		{"ralph_add_task", `{"title":"a","criteria":["x"],"priority":1e400}`, []string{"priority must be a whole number"}, "no number that a machine holds"},
+			[]string{"title must be a text", "priority must be a whole number", "criteria must be a list",
+				`"colour" is not an argument`}, "all at once"},
+		{"ralph_add_task", `{"title":"a","criteria":["x"],"priority":-1}`, []string{"priority is -1, must be from 0"},
+			"out of range"},
+		{"ralph_add_task", `{"title":"a","criteria":["x"],"priority":1.5}`, []string{"priority must be a whole number"},
+			"half a rank"},
+		{"ralph_add_task", `{"title":"a","criteria":["x"],"priority":1e400}`,
+			[]string{"priority must be a whole number"}, "no number that a machine holds"},
 		{"ralph_add_task", `{"title":"a","criteria":["x"],"priority":1e-999999999}`, nil, "zero to a float, and cheap"},
 		{"ralph_add_task", `{"title":"a","criteria":["x"],"priority":3.0}`, nil, "whole, however written"},
 		{"ralph_add_task", `{"title":"a","criteria":["x"],"priority":"3"}`, nil, "clients print numbers as text"},
-		{"ralph_add_task", `{"title":"a","criteria":["x"],"needs_docs":"yes"}`, []string{"needs_docs must be true or false"}, "no guessing"},
+		{"ralph_add_task", `{"title":"a","criteria":["x"],"needs_docs":"yes"}`,
+			[]string{"needs_docs must be true or false"}, "no guessing"},
 		{"ralph_add_task", `{"title":"a","criteria":["x",7]}`, []string{"criteria entry 2 must be a text"}, "named by place"},
-		{"ralph_add_task", `{"title":"a","criteria":["x","  "]}`, []string{"criteria entry 2 is empty"}, "an empty criterion is met by everything"},
+		{"ralph_add_task", `{"title":"a","criteria":["x","  "]}`, []string{"criteria entry 2 is empty"},
+			"an empty criterion is met by everything"},
 		{"ralph_add_task", `{"title":"a","verify":[null]}`, []string{"verify entry 1 must be a text"}, "null is no command"},
 		{"ralph_add_task", `{"title":"a","acceptance_criteria":["x"]}`, nil, "the name in other formats"},
-		{"ralph_add_task", `{"title":"a","acceptance_criteria":["x"],"criteria":["y"]}`, []string{"criteria is given twice"}, "which one is meant"},
-		{"ralph_add_task", `{"title":"` + strings.Repeat("x", 501) + `","criteria":["x"]}`, []string{"title has 501 characters, at most 500"}, "a title is a line"},
-		{"ralph_add_task", `{"Title":"a","criteria":["x"]}`, []string{`"Title" is not an argument`, "title is missing"}, "names have one spelling"},
-		{"ralph_add_task", `{"title":"` + strings.Repeat("x", MaxRequest) + `"}`, []string{"at most 1048576"}, "bounded as a whole"},
+		{"ralph_add_task", `{"title":"a","acceptance_criteria":["x"],"criteria":["y"]}`,
+			[]string{"criteria is given twice"}, "which one is meant"},
+		{"ralph_add_task", `{"title":"` + strings.Repeat("x", 501) + `","criteria":["x"]}`,
+			[]string{"title has 501 characters, at most 500"}, "a title is a line"},
+		{"ralph_add_task", `{"Title":"a","criteria":["x"]}`, []string{`"Title" is not an argument`, "title is missing"},
+			"names have one spelling"},
+		{"ralph_add_task", `{"title":"` + strings.Repeat("x", MaxRequest) + `"}`, []string{"at most 1048576"},
+			"bounded as a whole"},
 	} {
 		answer, err := box(t, "planning").Call(t.Context(), tt.tool, json.RawMessage(tt.args))
 		if tt.want == nil {
@@ -218,7 +231,8 @@ func TestManyCallersAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for i := range each {
 				// Every task is asked for by two callers.
-				b.Call(context.Background(), "ralph_add_task", json.RawMessage(fmt.Sprintf(`{"title":"task %d-%d","criteria":["x"]}`, c/2, i)))
+				b.Call(context.Background(), "ralph_add_task", json.RawMessage(
+					fmt.Sprintf(`{"title":"task %d-%d","criteria":["x"]}`, c/2, i)))
 				b.Call(context.Background(), "ralph_update_memory", json.RawMessage(fmt.Sprintf(`{"content":"note %d"}`, i)))
 				b.Call(context.Background(), "ralph_get_plan_summary", nil)
 				b.Collected()
@@ -229,7 +243,8 @@ func TestManyCallersAtOnce(t *testing.T) {
 	wg.Wait()
 	got := b.Collected()
 	if len(got.Tasks) != callers/2*each || len(got.Memory) != each || b.Open() != 0 {
-		t.Errorf("%d tasks, %d notes, %d open; want %d, %d, 0", len(got.Tasks), len(got.Memory), b.Open(), callers/2*each, each)
+		t.Errorf("%d tasks, %d notes, %d open; want %d, %d, 0", len(got.Tasks), len(got.Memory), b.Open(),
+			callers/2*each, each)
 	}
 	ids := map[string]bool{}
 	for _, task := range got.Tasks {
@@ -267,8 +282,10 @@ func TestWhatIsRecordedIsClean(t *testing.T) {
 	call(t, runs["coding"], "ralph_update_memory", `{"content":"`+dirty+`"}`)
 	call(t, runs["coding"], "ralph_increment_retry", `{"reason":"`+dirty+`"}`)
 	call(t, runs["coding that may ask"], "ralph_mark_task_blocked", `{"task_id":"T-002","reason":"`+dirty+`"}`)
-	call(t, runs["planning"], "ralph_add_task", `{"title":"`+dirty+`","description":"`+dirty+`","criteria":["`+dirty+`"],"skills":["`+dirty+`"],"notes":"`+dirty+`","spec":"`+dirty+`"}`)
-	call(t, runs["validation"], "ralph_report_criterion", `{"spec":"specs/login.md","criterion":"a user logs in","verdict":"fail","evidence":"`+dirty+`"}`)
+	call(t, runs["planning"], "ralph_add_task", `{"title":"`+dirty+`","description":"`+dirty+`","criteria":["`+dirty+
+		`"],"skills":["`+dirty+`"],"notes":"`+dirty+`","spec":"`+dirty+`"}`)
+	call(t, runs["validation"], "ralph_report_criterion",
+		`{"spec":"specs/login.md","criterion":"a user logs in","verdict":"fail","evidence":"`+dirty+`"}`)
 	call(t, runs["indexer"], "ralph_put_knowledge", `{"type":"gotcha","text":"`+dirty+`"}`)
 	call(t, runs["context-prep"], "ralph_submit_prompt", `{"markdown":"`+strings.Repeat("what matters ", 5)+dirty+`"}`)
 	for name, b := range runs {
@@ -281,7 +298,8 @@ func TestWhatIsRecordedIsClean(t *testing.T) {
 				t.Errorf("%s recorded %q in %s", name, bad, got)
 			}
 		}
-		if !strings.Contains(string(got), notes.Redacted) && name != "discovery" && name != "pass" && name != "context-post" && name != "setup without a task" {
+		if !strings.Contains(string(got), notes.Redacted) && name != "discovery" && name != "pass" &&
+			name != "context-post" && name != "setup without a task" {
 			t.Errorf("%s recorded nothing of it: %s", name, got)
 		}
 	}

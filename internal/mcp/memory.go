@@ -24,7 +24,8 @@ func updateMemory() tool {
 				return answer, nil
 			}
 			if len(b.got.Memory) >= maxRecords {
-				return nil, refuse("put the rest into the handoff", "%d notes were recorded in this run, more are not taken", maxRecords)
+				return nil, refuse("put the rest into the handoff",
+					"%d notes were recorded in this run, more are not taken", maxRecords)
 			}
 			b.got.Memory = append(b.got.Memory, note)
 			return answer, nil

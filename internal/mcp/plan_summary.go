@@ -44,7 +44,8 @@ type taskSummary struct {
 
 func (b *Box) planSummary() planSummary {
 	p := b.plan()
-	s := planSummary{Goal: brief(p.Goal, 1000), Counts: p.Counts(), Percent: p.PercentComplete(), Remaining: p.Remaining(), List: []taskSummary{}}
+	s := planSummary{Goal: brief(p.Goal, 1000), Counts: p.Counts(), Percent: p.PercentComplete(),
+		Remaining: p.Remaining(), List: []taskSummary{}}
 	if b.scope.Task != nil {
 		s.Current = b.scope.Task.ID
 	}
@@ -53,7 +54,8 @@ func (b *Box) planSummary() planSummary {
 	var listed []int
 	for _, finished := range []bool{false, true} {
 		for i := range p.Tasks {
-			if done := p.Tasks[i].Status == plan.Done || p.Tasks[i].Status == plan.Skipped; done == finished && len(listed) < maxListed {
+			if done := p.Tasks[i].Status == plan.Done || p.Tasks[i].Status == plan.Skipped; done == finished &&
+				len(listed) < maxListed {
 				listed = append(listed, i)
 			}
 		}

@@ -15,7 +15,8 @@ func submitPrompt() tool {
 			// Blanks at the start of a line are Markdown; only those around it go.
 			markdown := text(v.text("markdown"))
 			if err := agentctx.CheckPrepared(markdown); err != nil {
-				return nil, refuse("write what the coding agent needs to know, or answer with ralph_submit_directive alone", "%v", err)
+				return nil,
+					refuse("write what the coding agent needs to know, or answer with ralph_submit_directive alone", "%v", err)
 			}
 			b.got.Prompt = markdown
 			return prepared{Recorded: true, Bytes: len(markdown), Tokens: agentctx.Tokens(len(markdown), 0)}, nil

@@ -74,7 +74,8 @@ func TestMCP(t *testing.T) {
 				}
 				// The in-process answer to the same call is the same: it is recorded once.
 				direct, derr := b.Call(t.Context(), name, json.RawMessage(args))
-				if resultText(t, res) != string(direct) && name != "ralph_get_state_summary" && name != "ralph_append_learning" || res.IsError != (derr != nil) {
+				if resultText(t, res) != string(direct) && name != "ralph_get_state_summary" &&
+					name != "ralph_append_learning" || res.IsError != (derr != nil) {
 					t.Errorf("%s: over MCP %s (error %v), in process %s (%v)", name, resultText(t, res), res.IsError, direct, derr)
 				}
 				if !res.IsError && res.StructuredContent == nil {
@@ -88,7 +89,8 @@ func TestMCP(t *testing.T) {
 func TestMCPRefusals(t *testing.T) {
 	b := opened(t, "coding")
 	s := session(t, b)
-	res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "ralph_mark_task_complete", Arguments: map[string]any{"task_id": "T-003"}})
+	res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "ralph_mark_task_complete",
+		Arguments: map[string]any{"task_id": "T-003"}})
 	if err != nil || !res.IsError {
 		t.Fatalf("another task: %+v, %v", res, err)
 	}
@@ -96,12 +98,14 @@ func TestMCPRefusals(t *testing.T) {
 	if err := json.Unmarshal([]byte(resultText(t, res)), &r); err != nil || r.Message == "" || r.Hint == "" {
 		t.Errorf("%s: %v", resultText(t, res), err)
 	}
-	if _, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "ralph_add_task", Arguments: map[string]any{}}); err == nil {
+	if _, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "ralph_add_task",
+		Arguments: map[string]any{}}); err == nil {
 		t.Error("a tool of another phase is not in the list and yet was called")
 	}
 	// When the run has ended the model still gets an answer that it can use.
 	b.Close()
-	res, err = s.CallTool(t.Context(), &sdk.CallToolParams{Name: "ralph_update_memory", Arguments: map[string]any{"content": "late"}})
+	res, err = s.CallTool(t.Context(), &sdk.CallToolParams{Name: "ralph_update_memory",
+		Arguments: map[string]any{"content": "late"}})
 	if err != nil || !res.IsError || !strings.Contains(resultText(t, res), ErrEnded.Error()) {
 		t.Errorf("after the end: %+v, %v", res, err)
 	}
@@ -122,7 +126,8 @@ func TestMCPWhileAQuestionWaits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := s.CallTool(ctx, &sdk.CallToolParams{Name: "ralph_ask_user", Arguments: map[string]any{"question": "Which?"}})
+		_, err := s.CallTool(ctx, &sdk.CallToolParams{Name: "ralph_ask_user",
+			Arguments: map[string]any{"question": "Which?"}})
 		done <- err
 	}()
 	<-asked
@@ -172,10 +177,13 @@ func TestMCPLineByLine(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
 			[]string{`"id":1`, `"protocolVersion":"2025-06-18"`, `"name":"git-ralph"`, `"tools":{`}},
 		{`{"jsonrpc":"2.0","method":"notifications/initialized"}`, nil},
-		{`{"jsonrpc":"2.0","id":"two","method":"tools/list"}`, []string{`"id":"two"`, `"ralph_get_next_task"`, `"inputSchema"`}},
-		{`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"ralph_get_next_task"}}`, []string{`"id":3`, `"structuredContent":{"task":{"id":"T-002"`}},
+		{`{"jsonrpc":"2.0","id":"two","method":"tools/list"}`, []string{`"id":"two"`, `"ralph_get_next_task"`,
+			`"inputSchema"`}},
+		{`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"ralph_get_next_task"}}`,
+			[]string{`"id":3`, `"structuredContent":{"task":{"id":"T-002"`}},
 		{`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"ralph_mark_task_complete","arguments":{"task_id":"T-001"}}}`, []string{`"id":4`, `"isError":true`, `hint`}},
-		{`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"rm_rf","arguments":{}}}`, []string{`"id":5`, `"error":{`}},
+		{`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"rm_rf","arguments":{}}}`,
+			[]string{`"id":5`, `"error":{`}},
 		{`{"jsonrpc":"2.0","id":6,"method":"no/such"}`, []string{`"id":6`, `"error":{`, `-32601`}},
 		{`{"jsonrpc":"2.0","id":7,"method":"ping"}`, []string{`"id":7`, `"result":{}`}},
 	} {
@@ -204,7 +212,8 @@ func TestMCPLineByLine(t *testing.T) {
 // nothing else.
 func TestMCPGarbage(t *testing.T) {
 	b := opened(t, "coding")
-	for _, garbage := range []string{"hello\n", "\x00\xff\n", `{"jsonrpc":"1.0"}` + "\n", strings.Repeat("x", 3*MaxRequest) + "\n", "[]\n", strings.Repeat("[", 100000) + "\n"} {
+	for _, garbage := range []string{"hello\n", "\x00\xff\n", `{"jsonrpc":"1.0"}` + "\n",
+		strings.Repeat("x", 3*MaxRequest) + "\n", "[]\n", strings.Repeat("[", 100000) + "\n"} {
 		cmd := child(t, "serve", b.Env())
 		cmd.Stdin = strings.NewReader(garbage)
 		out, err := cmd.CombinedOutput()

@@ -67,12 +67,15 @@ type recorded struct {
 
 func (b *Box) stateSummary() stateSummary {
 	r, p := b.scope.State.Run, b.plan()
-	s := stateSummary{Phase: b.scope.Phase, Role: b.scope.Role, Status: r.Status, Iteration: b.scope.Iteration, Session: r.Session,
+	s := stateSummary{Phase: b.scope.Phase, Role: b.scope.Role, Status: r.Status, Iteration: b.scope.Iteration,
+		Session: r.Session,
 		Attempt: b.scope.Attempt, Counts: p.Counts(), Percent: p.PercentComplete(),
-		Cost:   costSummary{json.Number(plan.Dollars(r.Cost.Session)), json.Number(plan.Dollars(r.Cost.Total)), r.Cost.Unknown},
+		Cost: costSummary{json.Number(plan.Dollars(r.Cost.Session)), json.Number(plan.Dollars(r.Cost.Total)),
+			r.Cost.Unknown},
 		Tokens: r.Tokens.Total(), Context: r.ContextPct,
 		Breaker: breakerSummary{r.Breaker.State, r.Breaker.Failures, r.Breaker.Stagnation},
-		Recorded: recorded{Complete: b.got.Complete != nil, Blocked: b.got.Blocked != nil, Retry: b.got.Retry != "", Handoff: b.got.Handoff != nil,
+		Recorded: recorded{Complete: b.got.Complete != nil, Blocked: b.got.Blocked != nil, Retry: b.got.Retry != "",
+			Handoff:   b.got.Handoff != nil,
 			Learnings: len(b.got.Learnings), Memory: len(b.got.Memory), Tasks: len(b.got.Tasks), Criteria: len(b.got.Criteria),
 			Knowledge: len(b.puts), Questions: b.got.Asked}}
 	if b.scope.Task != nil {

@@ -21,7 +21,8 @@ func (b *Box) current(given string) (*plan.Task, error) {
 	// Ids are unique without regard to case, so t-003 can mean no other task.
 	only := plan.Plan{Tasks: []plan.Task{*t}}
 	if given != "" && only.Find(plan.TaskID(given)) < 0 {
-		return nil, refuse("this iteration works on "+string(t.ID)+"; what concerns other tasks goes into the handoff's plan_amendments",
+		return nil, refuse("this iteration works on "+string(t.ID)+
+			"; what concerns other tasks goes into the handoff's plan_amendments",
 			"%s is not the task of this iteration", quoted(given))
 	}
 	return t, nil

@@ -60,7 +60,8 @@ func asking(s loop.Scope) bool {
 
 // working is an agent that works for a phase itself and hands over to the next.
 func working(s loop.Scope) bool {
-	return slices.Contains([]loop.Role{loop.RoleCoding, loop.RoleDiscovery, loop.RolePlanning, loop.RoleValidation}, s.Role)
+	return slices.Contains([]loop.Role{loop.RoleCoding, loop.RoleDiscovery, loop.RolePlanning, loop.RoleValidation},
+		s.Role)
 }
 
 func helping(s loop.Scope) bool { return !working(s) }

@@ -20,7 +20,8 @@ func TestNextTaskIsThatOfTheIteration(t *testing.T) {
 	b := box(t, "coding", func(s *loop.Scope) { s.Task.Failure = "checks: test" })
 	got := call(t, b, "ralph_get_next_task", `{}`)
 	task := got["task"].(map[string]any)
-	if task["id"] != "T-002" || task["status"] != "in_progress" || got["attempt"] != 2.0 || got["iteration"] != 7.0 || got["failure"] != "checks: test" {
+	if task["id"] != "T-002" || task["status"] != "in_progress" || got["attempt"] != 2.0 || got["iteration"] != 7.0 ||
+		got["failure"] != "checks: test" {
 		t.Errorf("got %v", got)
 	}
 	wantContains(t, "error", refused(t, box(t, "setup without a task"), "ralph_get_next_task", `{}`).Message, "no task")
@@ -35,7 +36,8 @@ func TestCompleteSaysHowThePlanWouldStand(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if sum := call(t, b, "ralph_get_plan_summary", `{}`); sum["completion_percentage"] != 25.0 || sum["current_task"] != "T-002" {
+	if sum := call(t, b, "ralph_get_plan_summary", `{}`); sum["completion_percentage"] != 25.0 ||
+		sum["current_task"] != "T-002" {
 		t.Errorf("the claim changed the plan: %v", sum)
 	}
 	if b.scope.State.Plan.Tasks[1].Status != plan.InProgress {
@@ -49,7 +51,8 @@ func TestCompleteSaysHowThePlanWouldStand(t *testing.T) {
 
 // TestOneTaskOnly: an agent that reports another task, done or not, is told so.
 func TestOneTaskOnly(t *testing.T) {
-	for _, tool := range []string{"ralph_mark_task_complete", "ralph_mark_task_in_progress", "ralph_mark_task_blocked", "ralph_increment_retry"} {
+	for _, tool := range []string{"ralph_mark_task_complete", "ralph_mark_task_in_progress", "ralph_mark_task_blocked",
+		"ralph_increment_retry"} {
 		for _, id := range []string{"T-003", "T-001", "T-999", "T-0022", " T-003", "*"} {
 			b := box(t, "coding")
 			args := fmt.Sprintf(`{"task_id":%q,"reason":"x"}`, id)
@@ -69,7 +72,8 @@ func TestOneTaskOnly(t *testing.T) {
 // TestGivingUp: a later look wins over an earlier hope, and an end is an end.
 func TestGivingUp(t *testing.T) {
 	const complete, blocked, retry = "ralph_mark_task_complete", "ralph_mark_task_blocked", "ralph_increment_retry"
-	args := map[string]string{complete: `{"task_id":"T-002"}`, blocked: `{"task_id":"T-002","reason":"no database"}`, retry: `{"reason":"wrong way"}`}
+	args := map[string]string{complete: `{"task_id":"T-002"}`, blocked: `{"task_id":"T-002","reason":"no database"}`,
+		retry: `{"reason":"wrong way"}`}
 	for _, tt := range []struct {
 		calls               []string
 		refusedLast         bool
@@ -115,10 +119,12 @@ func TestLearnings(t *testing.T) {
 		want string // part of the refusal, "" = taken
 		why  string
 	}{
-		{`{"learning":"Sockets need a short path.","category":"gotcha"}`, "pattern, antipattern, architecture, debugging, build", "not one of ours"},
+		{`{"learning":"Sockets need a short path.","category":"gotcha"}`,
+			"pattern, antipattern, architecture, debugging, build", "not one of ours"},
 		{`{"learning":"Sockets need a short path.","category":"Build"}`, "", "case does not matter"},
 		{`{"learning":"...","category":"build"}`, "no text", "punctuation says nothing"},
-		{`{"learning":"` + strings.Repeat("ä", notes.MaxKnowledgeText/2+1) + `","category":"build"}`, "bytes", "too long in bytes, short enough in characters"},
+		{`{"learning":"` + strings.Repeat("ä", notes.MaxKnowledgeText/2+1) + `","category":"build"}`, "bytes",
+			"too long in bytes, short enough in characters"},
 		{`{"learning":"` + strings.Repeat("a", notes.MaxKnowledgeText+1) + `","category":"build"}`, "characters", "too long"},
 	} {
 		if tt.want == "" {
@@ -135,7 +141,9 @@ func TestLearnings(t *testing.T) {
 		}
 		s.State.Knowledge = append(s.State.Knowledge, k)
 	})
-	if got := call(t, known, "ralph_append_learning", `{"learning":"sockets need a short path","category":"build"}`); got["already_known"] != true || known.Collected().Learnings != nil {
+	if got := call(t, known, "ralph_append_learning",
+		`{"learning":"sockets need a short path","category":"build"}`); got["already_known"] != true ||
+		known.Collected().Learnings != nil {
 		t.Errorf("got %v, %+v", got, known.Collected().Learnings)
 	}
 	flood := box(t, "coding")
@@ -165,7 +173,8 @@ func TestSummaries(t *testing.T) {
 	got := call(t, b, "ralph_get_plan_summary", `{}`)
 	list := got["list"].([]any)
 	last := list[len(list)-1].(map[string]any)
-	if got["goal"] != "a login" || len(list) != 5 || last["added"] != true || last["id"] != "T-005" || list[0].(map[string]any)["added"] != nil {
+	if got["goal"] != "a login" || len(list) != 5 || last["added"] != true || last["id"] != "T-005" ||
+		list[0].(map[string]any)["added"] != nil {
 		t.Errorf("got %v", got)
 	}
 	sum := call(t, b, "ralph_get_state_summary", `{}`)
@@ -181,7 +190,8 @@ func TestSummaries(t *testing.T) {
 			if i >= 990 {
 				status = plan.Pending
 			}
-			tasks = append(tasks, plan.Task{ID: plan.TaskID(fmt.Sprintf("T-%04d", i)), Title: strings.Repeat("long ", 200), Status: status})
+			tasks = append(tasks, plan.Task{ID: plan.TaskID(fmt.Sprintf("T-%04d", i)),
+				Title: strings.Repeat("long ", 200), Status: status})
 		}
 		s.State.Plan.Tasks = tasks
 	})
@@ -207,12 +217,15 @@ func TestAddTask(t *testing.T) {
 		{`{"id":"T 9","title":"a","criteria":["x"]}`, []string{"id"}, "not a file name"},
 		{`{"id":"../x","title":"a","criteria":["x"]}`, []string{"id"}, "not a file name"},
 		{`{"id":"t-003","title":"a","criteria":["x"]}`, []string{"T-003 is taken"}, "taken in another case"},
-		{`{"title":"a","criteria":["x"],"depends_on":["T-099"]}`, []string{"T-099", "not in the plan"}, "nothing to wait for"},
-		{`{"id":"T-9","title":"a","criteria":["x"],"depends_on":["T-9"]}`, []string{"depends on itself"}, "the smallest circle"},
+		{`{"title":"a","criteria":["x"],"depends_on":["T-099"]}`, []string{"T-099", "not in the plan"},
+			"nothing to wait for"},
+		{`{"id":"T-9","title":"a","criteria":["x"],"depends_on":["T-9"]}`, []string{"depends on itself"},
+			"the smallest circle"},
 		{`{"title":"a","criteria":["x"],"estimated_tokens":90000}`, []string{"estimated at 90000 tokens"}, "three windows"},
 		{`{"id":"T-9","title":"a","depends_on":["T-098","T-9"],"estimated_tokens":90000}`,
 			[]string{"no criteria", "T-098", "depends on itself", "90000"}, "all problems at once"},
-		{"{\"title\":\"a\",\"verify\":[\"rm \\u202efdp.x\"]}", []string{"entry 1 of verify"}, "a command that does not look like what it does"},
+		{"{\"title\":\"a\",\"verify\":[\"rm \\u202efdp.x\"]}", []string{"entry 1 of verify"},
+			"a command that does not look like what it does"},
 		{`{"title":"\u0000","criteria":["x"]}`, []string{"title is missing"}, "nothing left of it"},
 		{`{"title":"a","criteria":["x"],"max_attempts":0,"allow_test_changes":true,"no_change_expected":true,"libraries":["kong"],"needs_docs":true,"spec":"specs/login.md"}`,
 			nil, "what the planning phase may set"},
@@ -238,8 +251,10 @@ func TestAddTaskBecomesATask(t *testing.T) {
 	call(t, b, "ralph_add_task", `{"title":" sessions\n ","description":"Keep them.","priority":2,"depends_on":["t-003"],"criteria":["it ends"],"verify":["go test ./..."],
 		"skills":["go"],"libraries":["kong"],"needs_docs":true,"estimated_tokens":20000,"spec":"specs/login.md","max_turns":9,"max_attempts":0,"notes":"n","allow_test_changes":true}`)
 	none := 0
-	want := plan.Task{ID: "T-005", Title: "sessions", Description: "Keep them.", Status: plan.Pending, Priority: 2, DependsOn: []plan.TaskID{"T-003"},
-		Criteria: []string{"it ends"}, Verify: []string{"go test ./..."}, Skills: []string{"go"}, Libraries: []string{"kong"}, NeedsDocs: true,
+	want := plan.Task{ID: "T-005", Title: "sessions", Description: "Keep them.", Status: plan.Pending, Priority: 2,
+		DependsOn: []plan.TaskID{"T-003"},
+		Criteria:  []string{"it ends"}, Verify: []string{"go test ./..."}, Skills: []string{"go"},
+		Libraries: []string{"kong"}, NeedsDocs: true,
 		EstimatedTokens: 20000, Spec: "specs/login.md", MaxTurns: 9, MaxAttempts: &none, Notes: "n", AllowTestChanges: true}
 	if d := cmp.Diff([]plan.Task{want}, b.Collected().Tasks); d != "" {
 		t.Error(d)
@@ -251,17 +266,22 @@ func TestAddTaskBecomesATask(t *testing.T) {
 func TestPlansGrow(t *testing.T) {
 	b := box(t, "planning")
 	first := call(t, b, "ralph_add_task", `{"title":"one","criteria":["x"]}`)
-	second := call(t, b, "ralph_add_task", `{"title":"two","criteria":["x"],"depends_on":["T-005"],"estimated_tokens":40000}`)
+	second := call(t, b, "ralph_add_task",
+		`{"title":"two","criteria":["x"],"depends_on":["T-005"],"estimated_tokens":40000}`)
 	if first["task_id"] != "T-005" || second["task_id"] != "T-006" || second["total_tasks"] != 6.0 {
 		t.Fatalf("got %v, %v", first, second)
 	}
 	wantContains(t, "warnings", fmt.Sprint(second["warnings"]), "40000 tokens")
-	if again := call(t, b, "ralph_add_task", `{"title":"two","criteria":["x"],"depends_on":["T-005"],"estimated_tokens":40000}`); !cmp.Equal(again, second) {
+	if again := call(t, b, "ralph_add_task",
+		`{"title":"two","criteria":["x"],"depends_on":["T-005"],"estimated_tokens":40000}`); !cmp.Equal(again, second) {
 		t.Errorf("the same call again: %v, first %v", again, second)
 	}
-	wantContains(t, "clash", refused(t, b, "ralph_add_task", `{"id":"T-005","title":"other","criteria":["x"]}`).Hint, "replace")
-	wantContains(t, "circle", refused(t, b, "ralph_add_task", `{"id":"T-005","title":"one","criteria":["x"],"depends_on":["T-006"],"replace":true}`).Message, "depends on itself: ")
-	wantContains(t, "of the plan", refused(t, b, "ralph_add_task", `{"id":"T-003","title":"one","criteria":["x"],"replace":true}`).Message, "T-003 is taken by a task of the plan")
+	wantContains(t, "clash", refused(t, b, "ralph_add_task", `{"id":"T-005","title":"other","criteria":["x"]}`).Hint,
+		"replace")
+	wantContains(t, "circle", refused(t, b, "ralph_add_task",
+		`{"id":"T-005","title":"one","criteria":["x"],"depends_on":["T-006"],"replace":true}`).Message, "depends on itself: ")
+	wantContains(t, "of the plan", refused(t, b, "ralph_add_task",
+		`{"id":"T-003","title":"one","criteria":["x"],"replace":true}`).Message, "T-003 is taken by a task of the plan")
 	call(t, b, "ralph_add_task", `{"id":"t-005","title":"one, better","criteria":["x"],"replace":true}`)
 	call(t, b, "ralph_add_task", `{"id":"T-100","title":"new after all","criteria":["x"],"replace":true}`)
 	var titles []string
@@ -300,7 +320,8 @@ func TestHandoff(t *testing.T) {
 	if got := string(b.Collected().Handoff); got != later {
 		t.Errorf("kept %q, want the last valid one, unwrapped", got)
 	}
-	wantContains(t, "another task", refused(t, b, "ralph_submit_handoff", strings.Replace(goodHandoff, "T-002", "T-003", 1)).Message, "not the task of this iteration")
+	wantContains(t, "another task", refused(t, b, "ralph_submit_handoff",
+		strings.Replace(goodHandoff, "T-002", "T-003", 1)).Message, "not the task of this iteration")
 	if got := string(b.Collected().Handoff); got != later {
 		t.Errorf("a handoff for another task replaced the valid one: %q", got)
 	}
@@ -342,10 +363,12 @@ func TestAskUser(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 	}
-	if d := cmp.Diff(state.Question{Text: "Which colour?", Options: []string{"red", "blue"}, Iteration: 7}, seen); d != "" {
+	if d := cmp.Diff(state.Question{Text: "Which colour?", Options: []string{"red", "blue"}, Iteration: 7},
+		seen); d != "" {
 		t.Error(d)
 	}
-	if got := call(t, b, "ralph_ask_user", `{"question":"Which size?"}`); got["answered"] != false || got["answer"] != nil || got["note"] == "" {
+	if got := call(t, b, "ralph_ask_user", `{"question":"Which size?"}`); got["answered"] != false ||
+		got["answer"] != nil || got["note"] == "" {
 		t.Errorf("nobody there: %v", got)
 	}
 	wantContains(t, "limit", refused(t, b, "ralph_ask_user", `{"question":"And the shape?"}`).Message, "2 questions")
@@ -421,11 +444,16 @@ func TestEvidence(t *testing.T) {
 		want loop.CriterionReport // empty = refused
 		why  string
 	}{
-		{`"evidence":{"command":"go test ./login","expect":"ok"}`, loop.CriterionReport{Command: "go test ./login", Expect: "ok"}, "an object"},
-		{`"command":"go test ./login","evidence":"it was green"`, loop.CriterionReport{Command: "go test ./login", Evidence: "it was green"}, "fields"},
-		{`"evidence":{"path":"a.go","text":"func A()"},"command":"go vet"`, loop.CriterionReport{File: "a.go", Quote: "func A()", Command: "go vet"}, "both, and other names"},
-		{`"evidence":{"evidence":"seen","file":"a.go","quote":"func A()"}`, loop.CriterionReport{File: "a.go", Quote: "func A()", Evidence: "seen"}, "words inside the object"},
-		{`"evidence":"{command: x}"`, loop.CriterionReport{Evidence: "{command: x}"}, "a text is words, whatever it looks like"},
+		{`"evidence":{"command":"go test ./login","expect":"ok"}`, loop.CriterionReport{Command: "go test ./login",
+			Expect: "ok"}, "an object"},
+		{`"command":"go test ./login","evidence":"it was green"`, loop.CriterionReport{Command: "go test ./login",
+			Evidence: "it was green"}, "fields"},
+		{`"evidence":{"path":"a.go","text":"func A()"},"command":"go vet"`,
+			loop.CriterionReport{File: "a.go", Quote: "func A()", Command: "go vet"}, "both, and other names"},
+		{`"evidence":{"evidence":"seen","file":"a.go","quote":"func A()"}`,
+			loop.CriterionReport{File: "a.go", Quote: "func A()", Evidence: "seen"}, "words inside the object"},
+		{`"evidence":"{command: x}"`, loop.CriterionReport{Evidence: "{command: x}"},
+			"a text is words, whatever it looks like"},
 		{`"evidence":{}`, loop.CriterionReport{}, "an empty object"},
 		{`"evidence":{"file":"a.go"}`, loop.CriterionReport{}, "a file without a quotation"},
 		{`"evidence":"x","quote":"func A()"`, loop.CriterionReport{}, "a quotation without a file"},
@@ -473,7 +501,8 @@ func TestCriteria(t *testing.T) {
 		{"specs/login.md", "a user logs in", "pass", "  ", "", "pass without evidence"},
 		{"specs/login.md", "a user logs in", "maybe", "seen", "", "no such verdict"},
 	} {
-		args, _ := json.Marshal(map[string]string{"spec": tt.spec, "criterion": tt.criterion, "verdict": tt.verdict, "evidence": tt.evidence})
+		args, _ := json.Marshal(map[string]string{"spec": tt.spec, "criterion": tt.criterion, "verdict": tt.verdict,
+			"evidence": tt.evidence})
 		if tt.want == "" {
 			refused(t, b, "ralph_report_criterion", string(args))
 		} else if got := call(t, b, "ralph_report_criterion", string(args)); got["verdict"] != tt.want {
@@ -488,11 +517,13 @@ func TestCriteria(t *testing.T) {
 	if d := cmp.Diff(want, b.Collected().Criteria); d != "" {
 		t.Error(d)
 	}
-	r := refused(t, b, "ralph_report_criterion", `{"spec":"specs/login.md","criterion":"other","verdict":"pass","evidence":"x"}`)
+	r := refused(t, b, "ralph_report_criterion",
+		`{"spec":"specs/login.md","criterion":"other","verdict":"pass","evidence":"x"}`)
 	if d := cmp.Diff([]string{"a user logs in", "a wrong password is refused"}, r.Criteria); d != "" {
 		t.Error(d)
 	}
-	wantContains(t, "hint", refused(t, b, "ralph_report_criterion", `{"spec":"x","criterion":"other","verdict":"pass"}`).Hint, "specs/login.md, specs/old/page.md")
+	wantContains(t, "hint", refused(t, b, "ralph_report_criterion",
+		`{"spec":"x","criterion":"other","verdict":"pass"}`).Hint, "specs/login.md, specs/old/page.md")
 	bare := box(t, "validation", func(s *loop.Scope) { s.Specs = nil })
 	refused(t, bare, "ralph_report_criterion", examples()["ralph_report_criterion"])
 }
@@ -507,15 +538,21 @@ func TestKnowledge(t *testing.T) {
 		ok   bool
 		why  string
 	}{
-		{`{"type":"decision","slug":"Use TOML","text":"Settings are TOML."}`, "K-decision-use-toml", true, "a slug is made of it"},
+		{`{"type":"decision","slug":"Use TOML","text":"Settings are TOML."}`, "K-decision-use-toml", true,
+			"a slug is made of it"},
 		{`{"type":"decision","text":"Money is integer."}`, "K-decision-money-is-integer", true, "a slug is made of the text"},
-		{`{"type":"decision","slug":"use-toml","text":"Settings are JSON."}`, "exists with another text", false, "nothing is reworded in place"},
-		{`{"type":"decision","slug":"use-json","text":"Settings are JSON.","supersedes":["K-decision-use-toml"]}`, "K-decision-use-json", true, "superseding is how"},
-		{`{"type":"constraint","slug":"no-force","text":"Force when needed."}`, "exists with another text", false, "a hard constraint stays"},
+		{`{"type":"decision","slug":"use-toml","text":"Settings are JSON."}`, "exists with another text", false,
+			"nothing is reworded in place"},
+		{`{"type":"decision","slug":"use-json","text":"Settings are JSON.","supersedes":["K-decision-use-toml"]}`,
+			"K-decision-use-json", true, "superseding is how"},
+		{`{"type":"constraint","slug":"no-force","text":"Force when needed."}`, "exists with another text", false,
+			"a hard constraint stays"},
 		{`{"type":"constraint","slug":"force","text":"Must never force but once.","supersedes":["K-constraint-no-force"]}`, "K-constraint-force", true, "but by its id"},
-		{`{"type":"pattern","slug":"x","text":"X.","supersedes":["K-pattern-none"]}`, "does not exist", false, "nothing to supersede"},
+		{`{"type":"pattern","slug":"x","text":"X.","supersedes":["K-pattern-none"]}`, "does not exist", false,
+			"nothing to supersede"},
 		{`{"type":"rumour","slug":"x","text":"X."}`, "must be one of", false, "no such type"},
-		{`{"type":"pattern","slug":"x","text":"X.","source_iterations":[0]}`, "entry 1 is 0", false, "iterations count from 1"},
+		{`{"type":"pattern","slug":"x","text":"X.","source_iterations":[0]}`, "entry 1 is 0", false,
+			"iterations count from 1"},
 	} {
 		before := b.Collected().Knowledge
 		if tt.ok {
@@ -547,7 +584,8 @@ func TestPromptAndDirective(t *testing.T) {
 	if got := b.Collected().Prompt; got != strings.TrimSpace(last) {
 		t.Errorf("prompt %q, want the last one", got)
 	}
-	wantContains(t, "prep", refused(t, b, "ralph_submit_directive", `{"action":"skip_task","reason":"x"}`).Message, "proceed, skip, request_human_review, research")
+	wantContains(t, "prep", refused(t, b, "ralph_submit_directive", `{"action":"skip_task","reason":"x"}`).Message,
+		"proceed, skip, request_human_review, research")
 	wantContains(t, "reason", refused(t, b, "ralph_submit_directive", `{"action":"skip"}`).Message, "needs a reason")
 	call(t, b, "ralph_submit_directive", `{"action":"research","reason":"kong","topics":["kong"]}`)
 	if got := string(b.Collected().Directive); got != `{"action":"research","reason":"kong","topics":["kong"]}` {

@@ -32,7 +32,8 @@ func TestAttach(t *testing.T) {
 		{`kill -9 $$`, "", "", Exit{Code: 137, Signal: 9}, "nor is a signal"},
 	} {
 		var out bytes.Buffer
-		exit, err := Attach(t.Context(), Command{Argv: []string{"sh", "-c", tt.line, dir}, Dir: dir, Env: env, Stdin: strings.NewReader(tt.in), Stdout: &out})
+		exit, err := Attach(t.Context(), Command{Argv: []string{"sh", "-c", tt.line, dir}, Dir: dir, Env: env,
+			Stdin: strings.NewReader(tt.in), Stdout: &out})
 		if err != nil || exit != tt.exit || out.String() != tt.out {
 			t.Errorf("%s: %v, %v, %q; want %v, %q", tt.why, exit, err, out.String(), tt.exit, tt.out)
 		}
@@ -58,7 +59,8 @@ func TestAttachSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if _, err := Attach(context.Background(), Command{Argv: []string{"sh", "-c", "cat /proc/$$/stat"}, Env: os.Environ(), Stdout: &out}); err != nil {
+	if _, err := Attach(context.Background(), Command{Argv: []string{"sh", "-c", "cat /proc/$$/stat"},
+		Env: os.Environ(), Stdout: &out}); err != nil {
 		t.Fatal(err)
 	}
 	session := func(stat string) string { return strings.Fields(stat[strings.LastIndexByte(stat, ')'):])[4] }

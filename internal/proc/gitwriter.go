@@ -46,10 +46,12 @@ func subcommand(args []string) string {
 }
 
 // quick are the commands whose work does not grow with the repository.
-var quick = []string{"rev-parse", "symbolic-ref", "config", "var", "version", "check-ref-format", "update-ref", "cat-file"}
+var quick = []string{"rev-parse", "symbolic-ref", "config", "var", "version", "check-ref-format", "update-ref",
+	"cat-file"}
 
 // slow are those that may read or write all of it.
-var slow = []string{"maintenance", "gc", "worktree", "reset", "checkout", "switch", "rev-list", "log", "fsck", "fetch", "push", "clone",
+var slow = []string{"maintenance", "gc", "worktree", "reset", "checkout", "switch", "rev-list", "log", "fsck", "fetch",
+	"push", "clone",
 	"merge-tree", "commit", "add", "rm", "status", "ls-files"}
 
 func (g *Git) answerWithin() time.Duration {
@@ -74,8 +76,10 @@ func (g *Git) patience(args []string) time.Duration {
 
 // lockless are the commands that take no lock of the repository: they read, or
 // write objects alone.
-var lockless = []string{"rev-parse", "for-each-ref", "cat-file", "ls-files", "ls-tree", "log", "rev-list", "merge-base", "merge-tree", "diff",
-	"diff-tree", "diff-index", "diff-files", "show", "status", "check-attr", "check-ignore", "symbolic-ref", "var", "version", "help", "grep",
+var lockless = []string{"rev-parse", "for-each-ref", "cat-file", "ls-files", "ls-tree", "log", "rev-list", "merge-base",
+	"merge-tree", "diff",
+	"diff-tree", "diff-index", "diff-files", "show", "status", "check-attr", "check-ignore", "symbolic-ref", "var",
+	"version", "help", "grep",
 	"commit-tree", "hash-object", "fsck", "count-objects", "check-ref-format", "interpret-trailers", "mktree", "ls-remote"}
 
 // mayLock says whether a git command may leave a lock behind when it is killed.
@@ -85,7 +89,10 @@ func (g *Git) mayLock(args []string) bool {
 	case g.Writers == "" || g.Index != "" || name == "" || slices.Contains(lockless, name):
 		return false
 	case name == "config":
-		return slices.ContainsFunc(args, func(s string) bool { return s == "--add" || strings.HasPrefix(s, "--unset") || s == "--replace-all" })
+		return slices.ContainsFunc(args, func(s string) bool {
+			return s == "--add" || strings.HasPrefix(s, "--unset") ||
+				s == "--replace-all"
+		})
 	}
 	return true
 }
@@ -164,7 +171,8 @@ func NewWriter(dir, what string) (*Writer, error) {
 // name is pid and start of the owner, of its git, the boot, the space of the
 // numbers, and a number of chance.
 func (w *Writer) name() string {
-	return fmt.Sprintf("%d.%d.%d.%d.%s.%s.%x", w.Owner.Pid, w.Owner.StartTime, w.Child.Pid, w.Child.StartTime, w.Owner.BootID, w.Space, rand.Uint32())
+	return fmt.Sprintf("%d.%d.%d.%d.%s.%s.%x", w.Owner.Pid, w.Owner.StartTime, w.Child.Pid, w.Child.StartTime,
+		w.Owner.BootID, w.Space, rand.Uint32())
 }
 
 func (w *Writer) parseName(name string) bool {

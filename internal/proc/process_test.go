@@ -200,9 +200,12 @@ func TestStop(t *testing.T) {
 		grace        time.Duration
 		want         Exit
 	}{
-		{"asks first", "trap 'exit 5' TERM; echo up; while :; do sleep 0.01; done", time.Minute, Exit{Code: 5, Stopped: true}},
-		{"kills what does not listen", "trap '' TERM; echo up; while :; do sleep 0.01; done", time.Millisecond, Exit{Code: 137, Signal: 9, Stopped: true}},
-		{"kills at once without grace", "echo up; while :; do sleep 0.01; done", 0, Exit{Code: 137, Signal: 9, Stopped: true}},
+		{"asks first", "trap 'exit 5' TERM; echo up; while :; do sleep 0.01; done", time.Minute,
+			Exit{Code: 5, Stopped: true}},
+		{"kills what does not listen", "trap '' TERM; echo up; while :; do sleep 0.01; done", time.Millisecond,
+			Exit{Code: 137, Signal: 9, Stopped: true}},
+		{"kills at once without grace", "echo up; while :; do sleep 0.01; done", 0,
+			Exit{Code: 137, Signal: 9, Stopped: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -104,10 +104,12 @@ func TestCleanEnv(t *testing.T) {
 		},
 		{
 			"the client keeps what it needs to authenticate", DefaultEnvDeny(), nil, []string{"ANTHROPIC_API_KEY"},
-			[]string{"HOME=/h", "LANG=C", "GIT_AUTHOR_NAME=Ada", "ANTHROPIC_API_KEY=k", "KEYBOARD=us", "MONKEY=1", "PATH=/usr/bin"},
+			[]string{"HOME=/h", "LANG=C", "GIT_AUTHOR_NAME=Ada", "ANTHROPIC_API_KEY=k", "KEYBOARD=us", "MONKEY=1",
+				"PATH=/usr/bin"},
 		},
 		{
-			"the user's word counts, patterns in any case", []string{"*token*", "*secret*", "m?nkey"}, []string{"tokenizers_*", "SSH_AUTH_SOCK"}, nil,
+			"the user's word counts, patterns in any case", []string{"*token*", "*secret*", "m?nkey"},
+			[]string{"tokenizers_*", "SSH_AUTH_SOCK"}, nil,
 			[]string{"HOME=/h", "LANG=C", "GIT_AUTHOR_NAME=Ada", "SSH_AUTH_SOCK=/run/a", "ANTHROPIC_API_KEY=k", "AWS_REGION=r",
 				"KEYBOARD=us", "TOKENIZERS_PARALLELISM=false", "PATH=/usr/bin"},
 		},
@@ -131,7 +133,8 @@ func TestCleanEnv(t *testing.T) {
 func TestSecretNames(t *testing.T) {
 	gone := "DATABASE_URL GH_PAT MYSQL_PWD NPM_AUTH STRIPE_APIKEY APIKEY KEY PASSWD DB_PASS GPG_PASSPHRASE ACCESS_KEY_ID JWT SESSION COOKIE BEARER AUTH SENTRY_DSN " +
 		"MONGO_URI REDIS_URL SLACK_WEBHOOK_URL DOCKER_AUTH_CONFIG GOOGLE_CREDENTIALS SIGNING_KEY_B64 PRIVATEKEY X_KEYS npm_config__auth gh_pat PGPASSFILE MY_JWT"
-	stays := "PATH HOME PWD OLDPWD USER LANG TERM XDG_SESSION_ID DESKTOP_SESSION GIT_AUTHOR_NAME KEYBOARD MONKEY COMPASS GOPATH HTTPS_PROXY CI AUTHOR"
+	stays :=
+		"PATH HOME PWD OLDPWD USER LANG TERM XDG_SESSION_ID DESKTOP_SESSION GIT_AUTHOR_NAME KEYBOARD MONKEY COMPASS GOPATH HTTPS_PROXY CI AUTHOR"
 	var base []string
 	for _, n := range strings.Fields(gone + " " + stays) {
 		base = append(base, n+"=x")
@@ -144,7 +147,8 @@ func TestSecretNames(t *testing.T) {
 	if got := CleanEnv(base, SecretNames(), nil, nil); len(got) != len(strings.Fields(stays)) {
 		t.Errorf("left: %q", got)
 	}
-	urls := []string{"A=https://me:pw@host/x", "B=https://host/a:b@c", "https_proxy=http://me:pw@proxy", "C=git@host:x", "D=postgres://u:p@db"}
+	urls := []string{"A=https://me:pw@host/x", "B=https://host/a:b@c", "https_proxy=http://me:pw@proxy", "C=git@host:x",
+		"D=postgres://u:p@db"}
 	if got := strings.Join(CleanEnv(urls, nil, []string{"D"}, nil), " "); got != strings.Join(urls[1:], " ") {
 		t.Errorf("by value: %q", got)
 	}
@@ -228,9 +232,19 @@ func TestWatchdog(t *testing.T) {
 		}, []string{"wall 20m0s"}},
 		{"one end is enough", 5 * m, 5 * m, func(c *fakeClock, w *Watchdog) { c.advance(60 * m) }, []string{"wall 5m0s"}},
 		{"no limits", 0, 0, func(c *fakeClock, w *Watchdog) { c.advance(1000 * m); w.Resume() }, nil},
-		{"only silence", 0, m, func(c *fakeClock, w *Watchdog) { c.advance(m / 2); w.Touch(); c.advance(m) }, []string{"idle 1m0s"}},
-		{"stopped in time", 20 * m, 5 * m, func(c *fakeClock, w *Watchdog) { c.advance(m); w.Stop(); c.advance(60 * m) }, nil},
-		{"stopped while paused stays stopped", 0, 5 * m, func(c *fakeClock, w *Watchdog) { w.Pause(); w.Stop(); w.Resume(); c.advance(60 * m) }, nil},
+		{"only silence", 0, m, func(c *fakeClock, w *Watchdog) { c.advance(m / 2); w.Touch(); c.advance(m) },
+			[]string{"idle 1m0s"}},
+		{"stopped in time", 20 * m, 5 * m, func(c *fakeClock, w *Watchdog) {
+			c.advance(m)
+			w.Stop()
+			c.advance(60 * m)
+		}, nil},
+		{"stopped while paused stays stopped", 0, 5 * m, func(c *fakeClock, w *Watchdog) {
+			w.Pause()
+			w.Stop()
+			w.Resume()
+			c.advance(60 * m)
+		}, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -265,13 +279,17 @@ func TestFindMembers(t *testing.T) {
 		{"what it started and its children", nil, nil, true, []int{200, 201}},
 		{"a child that made its own session", []entry{{pid: 202, ppid: 201, sid: 202}}, nil, false, []int{200, 201, 202}},
 		{"an orphan of its session", []entry{{pid: 203, ppid: 100, sid: 200}}, nil, false, []int{200, 201, 203}},
-		{"an orphan with a mark and everything below it", []entry{{pid: 204, ppid: 1, sid: 204}, {pid: 205, ppid: 204, sid: 205}}, []int{204}, false, []int{200, 201, 204, 205}},
-		{"a stray orphan without a mark, nobody else could have lost it", []entry{{pid: 206, ppid: 100, sid: 206}}, nil, true, []int{200, 201, 206}},
-		{"a stray orphan without a mark beside another group", []entry{{pid: 206, ppid: 100, sid: 206}}, nil, false, []int{200, 201}},
+		{"an orphan with a mark and everything below it", []entry{{pid: 204, ppid: 1, sid: 204},
+			{pid: 205, ppid: 204, sid: 205}}, []int{204}, false, []int{200, 201, 204, 205}},
+		{"a stray orphan without a mark, nobody else could have lost it", []entry{{pid: 206, ppid: 100, sid: 206}}, nil,
+			true, []int{200, 201, 206}},
+		{"a stray orphan without a mark beside another group", []entry{{pid: 206, ppid: 100, sid: 206}}, nil, false,
+			[]int{200, 201}},
 		{"a mark on us and our parents means an outer run", nil, []int{50, 100}, true, []int{200, 201}},
 		{"a mark on another group's process is its own business", nil, []int{400}, false, []int{200, 201}},
 		{"init adopts, that makes nobody a member", []entry{{pid: 207, ppid: 1, sid: 207}}, nil, true, []int{200, 201}},
-		{"a table torn while it was read", []entry{{pid: 208, ppid: 209, sid: 9}, {pid: 209, ppid: 208, sid: 9}}, nil, true, []int{200, 201}},
+		{"a table torn while it was read", []entry{{pid: 208, ppid: 209, sid: 9}, {pid: 209, ppid: 208, sid: 9}}, nil,
+			true, []int{200, 201}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -160,7 +160,8 @@ func (f *File) entries(data []byte, n int, add func(*Entry)) (pos int, invalid, 
 			return 0, nil, cut
 		}
 		b := data[pos:]
-		e = Entry{CtimeSec: be(b, 0), CtimeNsec: be(b, 4), MtimeSec: be(b, 8), MtimeNsec: be(b, 12), Dev: be(b, 16), Ino: be(b, 20),
+		e = Entry{CtimeSec: be(b, 0), CtimeNsec: be(b, 4), MtimeSec: be(b, 8), MtimeNsec: be(b, 12), Dev: be(b, 16),
+			Ino:  be(b, 20),
 			Mode: object.Mode(be(b, 24)), UID: be(b, 28), GID: be(b, 32), Size: be(b, 36)}
 		copy(e.ID[:], b[40:60])
 		flags := binary.BigEndian.Uint16(b[60:])

@@ -29,7 +29,8 @@ func gitIndex(t *testing.T, script string) (data []byte, ask func([]byte, ...str
 		}
 		return string(out)
 	}
-	run("sh", nil, "-ec", "git init -q -b main .; mkdir -p d/e; for f in a b d/x d/e/y d-z; do echo $f > $f; done; git add -A; git commit -qm x;"+script)
+	run("sh", nil, "-ec",
+		"git init -q -b main .; mkdir -p d/e; for f in a b d/x d/e/y d-z; do echo $f > $f; done; git add -A; git commit -qm x;"+script)
 	data, err := os.ReadFile(filepath.Join(dir, ".git", "index"))
 	if err != nil {
 		t.Fatal(err)
@@ -50,12 +51,17 @@ func TestDecodeEncode(t *testing.T) {
 	for _, c := range []struct{ name, why, script string }{
 		{"plain", "version 2 with a cache of trees", ""},
 		{"v4", "compressed paths", "git update-index --index-version 4"},
-		{"v3", "flags that need the extended form", "echo n > n; git add -N n; git update-index --skip-worktree a; git update-index --assume-unchanged b"},
-		{"v4-flags", "both", "echo n > n; git add -N n; git update-index --skip-worktree a; git update-index --index-version 4"},
-		{"unmerged", "stages", "git checkout -qb s; echo s > a; git commit -qam s; git checkout -q main; echo m > a; git commit -qam m; git merge s >/dev/null || true"},
-		{"long-path", "longer than the length field", "p=$(printf 'abcdefghi/%.0s' $(seq 50)); mkdir -p $p; echo > $p/f; git add -A"},
+		{"v3", "flags that need the extended form",
+			"echo n > n; git add -N n; git update-index --skip-worktree a; git update-index --assume-unchanged b"},
+		{"v4-flags", "both",
+			"echo n > n; git add -N n; git update-index --skip-worktree a; git update-index --index-version 4"},
+		{"unmerged", "stages",
+			"git checkout -qb s; echo s > a; git commit -qam s; git checkout -q main; echo m > a; git commit -qam m; git merge s >/dev/null || true"},
+		{"long-path", "longer than the length field",
+			"p=$(printf 'abcdefghi/%.0s' $(seq 50)); mkdir -p $p; echo > $p/f; git add -A"},
 		{"untracked-cache", "an extension that is kept", "git update-index --untracked-cache; git status >/dev/null"},
-		{"resolve-undo", "another one", "git checkout -qb s; echo s > a; git commit -qam s; git checkout -q main; echo m > a; git commit -qam m; git merge s >/dev/null || true; git add a"},
+		{"resolve-undo", "another one",
+			"git checkout -qb s; echo s > a; git commit -qam s; git checkout -q main; echo m > a; git commit -qam m; git merge s >/dev/null || true; git add a"},
 		{"sparse", "folders as entries", "git sparse-checkout set --sparse-index nowhere"},
 		{"empty", "no entries", "git rm -rq --cached ."},
 		{"submodule", "a link", "git init -q s; (cd s; git commit -q --allow-empty -m x); git add s 2>/dev/null"},
@@ -67,7 +73,8 @@ func TestDecodeEncode(t *testing.T) {
 				t.Fatal(err)
 			}
 			again := f.Encode()
-			for _, q := range [][]string{{"ls-files", "-s", "-z", "--sparse"}, {"ls-files", "-v", "-t", "-z"}, {"ls-files", "--debug"}, {"ls-files", "--resolve-undo"}} {
+			for _, q := range [][]string{{"ls-files", "-s", "-z", "--sparse"}, {"ls-files", "-v", "-t", "-z"},
+				{"ls-files", "--debug"}, {"ls-files", "--resolve-undo"}} {
 				if a, b := ask(data, q...), ask(again, q...); a != b {
 					t.Errorf("git %v differs (%s):\n%s\n%s", q, c.why, a, b)
 				}
@@ -93,15 +100,18 @@ func TestDecodeEncode(t *testing.T) {
 
 // TestReplace sets and removes entries and lets git read the result.
 func TestReplace(t *testing.T) {
-	for _, script := range []string{"", "git update-index --index-version 4", "git update-index --untracked-cache; git status > /dev/null"} {
+	for _, script := range []string{"", "git update-index --index-version 4",
+		"git update-index --untracked-cache; git status > /dev/null"} {
 		data, ask := gitIndex(t, script)
 		f, err := Decode(data)
 		if err != nil {
 			t.Fatal(err)
 		}
 		id := object.Sum(object.Blob, []byte("a\n"))
-		f.Replace([]Entry{{Path: "d/e/new", ID: id, Mode: object.ModeRegular}, {Path: "a", ID: id, Mode: object.ModeExecutable},
-			{Path: "0", ID: id, Mode: object.ModeRegular}, {Path: "zz/z", ID: id, Mode: object.ModeRegular}}, []string{"d/x", "b"})
+		f.Replace([]Entry{{Path: "d/e/new", ID: id, Mode: object.ModeRegular},
+			{Path: "a", ID: id, Mode: object.ModeExecutable},
+			{Path: "0", ID: id, Mode: object.ModeRegular}, {Path: "zz/z", ID: id, Mode: object.ModeRegular}},
+			[]string{"d/x", "b"})
 		got := ask(f.Encode(), "ls-files", "-s")
 		var paths []string
 		for _, line := range strings.Split(strings.TrimSpace(got), "\n") {
@@ -133,8 +143,10 @@ func TestSplitIsSaid(t *testing.T) {
 // FuzzDecode: an index is a file that anybody may have written.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("DIRC\x00\x00\x00\x02\x00\x00\x00\x00"))
-	x := File{Version: 4, NullHash: true, Entries: []Entry{{Path: "a", Mode: object.ModeRegular}, {Path: "a/b", Mode: object.ModeRegular, Flags: SkipWorktree}},
-		Trees: &CacheTree{Entries: -1, Sub: []*CacheTree{{Name: "a", Entries: 1}}}, Extensions: []Extension{{"REUC", []byte("x")}}}
+	x := File{Version: 4, NullHash: true, Entries: []Entry{{Path: "a", Mode: object.ModeRegular},
+		{Path: "a/b", Mode: object.ModeRegular, Flags: SkipWorktree}},
+		Trees:      &CacheTree{Entries: -1, Sub: []*CacheTree{{Name: "a", Entries: 1}}},
+		Extensions: []Extension{{"REUC", []byte("x")}}}
 	f.Add(x.Encode())
 	x.Version = 2
 	f.Add(x.Encode())

@@ -84,7 +84,8 @@ func (m *canaryModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !done {
 		content, stop = object{"type": "tool_use", "id": canaryCall, "name": "Bash", "input": input}, "tool_use"
 	}
-	answer := object{"id": "msg_canary", "type": "message", "role": "assistant", "model": req.Model, "content": []object{content},
+	answer := object{"id": "msg_canary", "type": "message", "role": "assistant", "model": req.Model,
+		"content":     []object{content},
 		"stop_reason": stop, "stop_sequence": nil, "usage": object{"input_tokens": 1, "output_tokens": 1}}
 	if !req.Stream {
 		w.Header().Set("Content-Type", "application/json")
@@ -108,7 +109,8 @@ func (m *canaryModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	send(w, object{"type": "content_block_start", "index": 0, "content_block": content})
 	send(w, object{"type": "content_block_delta", "index": 0, "delta": delta})
 	send(w, object{"type": "content_block_stop", "index": 0})
-	send(w, object{"type": "message_delta", "delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": object{"output_tokens": 1}})
+	send(w, object{"type": "message_delta", "delta": object{"stop_reason": stop, "stop_sequence": nil},
+		"usage": object{"output_tokens": 1}})
 	send(w, object{"type": "message_stop"})
 }
 

@@ -88,7 +88,9 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	if err != nil {
 		return result, fmt.Errorf("run claude: %w", err)
 	}
-	lines := &client.Lines{Max: client.MaxPrinted, Line: func(line []byte, cut bool) { transcript.Output("stderr", line, cut) }}
+	lines := &client.Lines{Max: client.MaxPrinted, Line: func(line []byte, cut bool) {
+		transcript.Output("stderr", line, cut)
+	}}
 	lines.Write(stderr.Bytes())
 	lines.Close()
 	if err := transcript.Err(); err != nil && req.Log != nil {

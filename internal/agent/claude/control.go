@@ -58,7 +58,8 @@ func (s *session) judge(in hookInput) loop.Permission {
 	switch {
 	case strings.HasPrefix(in.ToolName, "mcp__"+serverName+"__"):
 	case !allowedTool(s.req, in.ToolName):
-		p = loop.Permission{Reason: fmt.Sprintf("%s is not offered in this run; use %s", client.Line(in.ToolName, 100), strings.Join(toolNames(client.Tools(s.req)), ", "))}
+		p = loop.Permission{Reason: fmt.Sprintf("%s is not offered in this run; use %s", client.Line(in.ToolName, 100),
+			strings.Join(toolNames(client.Tools(s.req)), ", "))}
 	default:
 		p = s.req.Judge(loop.ToolUse{Tool: in.ToolName, Input: in.ToolInput})
 	}

@@ -31,7 +31,8 @@ func HookSettings(hook []string) (string, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(object{"hooks": object{"PreToolUse": []object{{"matcher": "*", "hooks": []object{
-		{"type": "command", "command": strings.Join(words, " ") + " || exit 2", "timeout": hookSeconds, "onFailure": "block"}}}}}})
+		{"type": "command", "command": strings.Join(words, " ") + " || exit 2", "timeout": hookSeconds,
+			"onFailure": "block"}}}}}})
 	return strings.TrimSpace(b.String()), err
 }
 
@@ -54,7 +55,8 @@ func HookCanary(ctx context.Context, path string, env []string, self string) (pr
 	return hookCanary(ctx, path, env, c, c.Hook("claude"))
 }
 
-func hookCanary(ctx context.Context, path string, env []string, c *client.Canary, hook []string) (problem string, err error) {
+func hookCanary(ctx context.Context, path string, env []string, c *client.Canary, hook []string) (problem string,
+	err error) {
 	settings, err := HookSettings(hook)
 	if err != nil {
 		return "", err
@@ -68,8 +70,10 @@ func hookCanary(ctx context.Context, path string, env []string, c *client.Canary
 	defer cancel()
 	stderr := proc.NewHeadTail(4 << 10)
 	exit, err := proc.Run(limited, proc.Command{
-		Argv: []string{path, "-p", "--output-format", "stream-json", "--verbose", "--settings", settings, "--setting-sources", "",
-			"--strict-mcp-config", "--permission-mode", "bypassPermissions", "--no-session-persistence", "--tools", "Bash", "--max-turns", "2"},
+		Argv: []string{path, "-p", "--output-format", "stream-json", "--verbose", "--settings", settings,
+			"--setting-sources", "",
+			"--strict-mcp-config", "--permission-mode", "bypassPermissions", "--no-session-persistence", "--tools",
+			"Bash", "--max-turns", "2"},
 		Dir: c.Work, Env: c.Env(canaryEnv(env, model.url)), Stdin: strings.NewReader("Make the call.\n"), Stderr: stderr,
 	})
 	if ctx.Err() != nil {

@@ -102,12 +102,18 @@ func TestRecordedEndings(t *testing.T) {
 		{"rec-A-control", "a whole run: write, command, tool, denied commit", !trust, loop.Completed, "", time.Time{}},
 		{"ctl-full", "the same with tools served in process", !trust, loop.Completed, "", time.Time{}},
 		{"ctl-multi", "three prompts in one session", !trust, loop.Completed, "", time.Time{}},
-		{"ctl-perm", "permissions asked for: the policy of the machine is not ours", !trust, loop.PermissionDenied, "a policy of this machine makes the client run in permission mode default", time.Time{}},
-		{"ctl-hookerr", "our answer was broken and the call ran", !trust, loop.ProtocolError, "a tool call was not judged: PreToolUse: Hook callback cb-pre failed: the SDK host replied with an error or an invalid answer. Its answer was treated as empty.", time.Time{}},
-		{"ctl-hookerr-block", "our answer was broken and the call was blocked: still nothing to go on with", !trust, loop.ProtocolError, `a tool call was not judged: PreToolUse: Hook callback cb-pre failed: the SDK host replied with an error or an invalid answer. onFailure is "block", so this failure counts as a block.`, time.Time{}},
+		{"ctl-perm", "permissions asked for: the policy of the machine is not ours", !trust, loop.PermissionDenied,
+			"a policy of this machine makes the client run in permission mode default", time.Time{}},
+		{"ctl-hookerr", "our answer was broken and the call ran", !trust, loop.ProtocolError,
+			"a tool call was not judged: PreToolUse: Hook callback cb-pre failed: the SDK host replied with an error or an invalid answer. Its answer was treated as empty.", time.Time{}},
+		{"ctl-hookerr-block", "our answer was broken and the call was blocked: still nothing to go on with", !trust,
+			loop.ProtocolError,
+			`a tool call was not judged: PreToolUse: Hook callback cb-pre failed: the SDK host replied with an error or an invalid answer. onFailure is "block", so this failure counts as a block.`, time.Time{}},
 		{"ctl-hooksilent-block", "we were silent and the call was blocked", !trust, loop.Completed, "", time.Time{}},
-		{"ctl-bare", "--bare switches hooks off without a word", !trust, loop.ProtocolError, "a call of Bash ran without being judged", time.Time{}},
-		{"ctl-interrupt", "an interrupt that is not ours costs an attempt", !trust, loop.Crashed, "interrupted from outside (aborted_tools)", time.Time{}},
+		{"ctl-bare", "--bare switches hooks off without a word", !trust, loop.ProtocolError,
+			"a call of Bash ran without being judged", time.Time{}},
+		{"ctl-interrupt", "an interrupt that is not ours costs an attempt", !trust, loop.Crashed,
+			"interrupted from outside (aborted_tools)", time.Time{}},
 
 		// the provider
 		{"drop-mid", "a dropped connection, then success", !trust, loop.Completed, "", time.Time{}},
@@ -116,16 +122,21 @@ func TestRecordedEndings(t *testing.T) {
 		{"sse-overloaded", "an error in the stream, then success", !trust, loop.Completed, "", time.Time{}},
 		{"fallback", "the fallback model answered", !trust, loop.Completed, "", time.Time{}},
 		{"usage-warn-oauth", "a warning is no end", !trust, loop.Completed, "", time.Time{}},
-		{"err529-forever", "overloaded for good", !trust, loop.Overloaded, "API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:43159).", time.Time{}},
-		{"refused", "nobody listens: time may mend it", !trust, loop.Overloaded, "API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED)", time.Time{}},
+		{"err529-forever", "overloaded for good", !trust, loop.Overloaded,
+			"API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:43159).", time.Time{}},
+		{"refused", "nobody listens: time may mend it", !trust, loop.Overloaded,
+			"API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED)", time.Time{}},
 		{"err401", "a wrong key", !trust, loop.AuthFailed, "401 Invalid API key · Fix external API key", time.Time{}},
-		{"err403", "a key without permission", !trust, loop.AuthFailed, "Failed to authenticate. API Error: 403 Your API key does not have permission", time.Time{}},
+		{"err403", "a key without permission", !trust, loop.AuthFailed,
+			"Failed to authenticate. API Error: 403 Your API key does not have permission", time.Time{}},
 		{"nokey", "no login at all", !trust, loop.AuthFailed, "Not logged in · Please run /login", time.Time{}},
 		{"err400-credit", "a person has to pay", !trust, loop.AuthFailed, "400 Credit balance is too low", time.Time{}},
 		{"err404-model", "a person has to choose another model", !trust, loop.AuthFailed, "", time.Time{}},
 		{"err400-toolong", "the prompt does not fit", !trust, loop.ContextLimit, "", time.Time{}},
-		{"usage-limit-oauth", "the subscription's limit says until when", !trust, loop.UsageLimit, "429 You've hit your 5-hour limit · resets 5:22pm (UTC)", at(1795195342)},
-		{"usage-limit-key", "the key's limit says so only in its text", !trust, loop.UsageLimit, "API Error: Request rejected (429) · You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.", at(1796083200)},
+		{"usage-limit-oauth", "the subscription's limit says until when", !trust, loop.UsageLimit,
+			"429 You've hit your 5-hour limit · resets 5:22pm (UTC)", at(1795195342)},
+		{"usage-limit-key", "the key's limit says so only in its text", !trust, loop.UsageLimit,
+			"API Error: Request rejected (429) · You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.", at(1796083200)},
 
 		// the client's own limits
 		{"max-turns", "turns", trust, loop.MaxTurns, "Reached maximum number of turns (2)", time.Time{}},
@@ -137,23 +148,32 @@ func TestRecordedEndings(t *testing.T) {
 
 		// signals and exits
 		{"sig-fg-KILL-group", "killed", trust, loop.Crashed, "signal 9", time.Time{}},
-		{"sig-fg-TERM-single", "ended: the client exits with 143 and no result", trust, loop.Crashed, "signal 15", time.Time{}},
-		{"sig-fg-INT-single", "interrupted from outside: status 0", trust, loop.Crashed, "interrupted from outside (aborted_tools)", time.Time{}},
+		{"sig-fg-TERM-single", "ended: the client exits with 143 and no result", trust, loop.Crashed, "signal 15",
+			time.Time{}},
+		{"sig-fg-INT-single", "interrupted from outside: status 0", trust, loop.Crashed,
+			"interrupted from outside (aborted_tools)", time.Time{}},
 		{"stall-idle", "killed before anything ran", !trust, loop.Crashed, "signal 9", time.Time{}},
-		{"sess-5-dup", "refused to start", !trust, loop.ProtocolError, "the client did not start: Error: Session ID 11111111-1111-4111-8111-111111111111 is already in use.", time.Time{}},
+		{"sess-5-dup", "refused to start", !trust, loop.ProtocolError,
+			"the client did not start: Error: Session ID 11111111-1111-4111-8111-111111111111 is already in use.", time.Time{}},
 
 		// command hooks that failed open
-		{"hook-missing", "the alarm of a hook that is not there", !trust, loop.ProtocolError, "a tool call was not judged: A hook gave no usable answer, so it didn't check this action.", time.Time{}},
-		{"hook-timeout", "the alarm of a hook that hangs", !trust, loop.ProtocolError, "a tool call was not judged: A hook didn't answer in time, so it didn't check this action.", time.Time{}},
-		{"hook-garbage", "no alarm at all, but the call ran", !trust, loop.ProtocolError, "a call of Write ran without being judged", time.Time{}},
-		{"onf-garbage", "not even with onFailure", !trust, loop.ProtocolError, "a call of Write ran without being judged", time.Time{}},
-		{"hook-continue-false", "a hook that is not ours stopped the turn", trust, loop.ProtocolError, "the client stopped: hook_stopped", time.Time{}},
+		{"hook-missing", "the alarm of a hook that is not there", !trust, loop.ProtocolError,
+			"a tool call was not judged: A hook gave no usable answer, so it didn't check this action.", time.Time{}},
+		{"hook-timeout", "the alarm of a hook that hangs", !trust, loop.ProtocolError,
+			"a tool call was not judged: A hook didn't answer in time, so it didn't check this action.", time.Time{}},
+		{"hook-garbage", "no alarm at all, but the call ran", !trust, loop.ProtocolError,
+			"a call of Write ran without being judged", time.Time{}},
+		{"onf-garbage", "not even with onFailure", !trust, loop.ProtocolError,
+			"a call of Write ran without being judged", time.Time{}},
+		{"hook-continue-false", "a hook that is not ours stopped the turn", trust, loop.ProtocolError,
+			"the client stopped: hook_stopped", time.Time{}},
 		{"badsettings2", "no call, nothing to notice", !trust, loop.Completed, "", time.Time{}},
 	}
 	for _, r := range rows {
 		_, _, got := replay(t, r.name, r.trust)
 		if got.Outcome != r.kind || r.detail != "" && got.Detail != r.detail || !got.Until.Equal(r.until) {
-			t.Errorf("%s (%s):\n got %s %q until %v\nwant %s %q until %v", r.name, r.why, got.Outcome, got.Detail, got.Until, r.kind, r.detail, r.until)
+			t.Errorf("%s (%s):\n got %s %q until %v\nwant %s %q until %v", r.name, r.why, got.Outcome, got.Detail,
+				got.Until, r.kind, r.detail, r.until)
 		}
 	}
 }
@@ -196,17 +216,22 @@ func TestRecordedUsage(t *testing.T) {
 		usage     loop.Usage
 		model     string
 	}{
-		{"ctl-full", "one conversation", loop.Usage{Input: 1400, Output: 130, CacheRead: 200, CacheWrite: 300, CostMicroUSD: usd(7335),
+		{"ctl-full", "one conversation", loop.Usage{Input: 1400, Output: 130, CacheRead: 200, CacheWrite: 300,
+			CostMicroUSD:  usd(7335),
 			ContextTokens: 100, ContextWindow: 200_000, Turns: 5, APICalls: 5}, "claude-sonnet-4-5"},
-		{"ctl-multi", "totals of the client are cumulative, turns are not", loop.Usage{Input: 400, Output: 80, CostMicroUSD: usd(2400),
-			ContextTokens: 100, ContextWindow: 200_000, Turns: 4, APICalls: 4}, "claude-sonnet-4-5"},
-		{"subagent", "a subagent's tokens count, its window does not", loop.Usage{Input: 400, Output: 80, CostMicroUSD: usd(2400),
-			ContextTokens: 100, ContextWindow: 200_000, Turns: 2, APICalls: 4}, "claude-sonnet-4-5"},
-		{"partial", "partial messages tell the output while it comes", loop.Usage{Input: 200, Output: 40, CostMicroUSD: usd(1200),
-			ContextTokens: 100, ContextWindow: 200_000, Turns: 2, APICalls: 2}, "claude-sonnet-4-5"},
+		{"ctl-multi", "totals of the client are cumulative, turns are not",
+			loop.Usage{Input: 400, Output: 80, CostMicroUSD: usd(2400),
+				ContextTokens: 100, ContextWindow: 200_000, Turns: 4, APICalls: 4}, "claude-sonnet-4-5"},
+		{"subagent", "a subagent's tokens count, its window does not",
+			loop.Usage{Input: 400, Output: 80, CostMicroUSD: usd(2400),
+				ContextTokens: 100, ContextWindow: 200_000, Turns: 2, APICalls: 4}, "claude-sonnet-4-5"},
+		{"partial", "partial messages tell the output while it comes",
+			loop.Usage{Input: 200, Output: 40, CostMicroUSD: usd(1200),
+				ContextTokens: 100, ContextWindow: 200_000, Turns: 2, APICalls: 2}, "claude-sonnet-4-5"},
 		{"fallback", "the model that answered", loop.Usage{Input: 100, Output: 20, CostMicroUSD: usd(200),
 			ContextTokens: 100, ContextWindow: 200_000, Turns: 1, APICalls: 1}, "claude-haiku-4-5"},
-		{"sig-fg-KILL-group", "killed: what was seen, and no cost", loop.Usage{Input: 200, Output: 2, ContextTokens: 100, APICalls: 2}, "claude-sonnet-4-5"},
+		{"sig-fg-KILL-group", "killed: what was seen, and no cost", loop.Usage{Input: 200, Output: 2,
+			ContextTokens: 100, APICalls: 2}, "claude-sonnet-4-5"},
 		{"err401", "nothing was used", loop.Usage{CostMicroUSD: usd(0), Turns: 1}, "claude-sonnet-4-5"},
 	}
 	for _, r := range rows {
@@ -245,7 +270,8 @@ func TestRecordedEvents(t *testing.T) {
 
 // What the client returned by its schema is handed on, and nothing when it did not.
 func TestRecordedStructuredOutput(t *testing.T) {
-	for name, want := range map[string]string{"schema-ok": `{"verdict":"pass","n":3}`, "schema-notool": "", "ctl-full": ""} {
+	for name, want := range map[string]string{"schema-ok": `{"verdict":"pass","n":3}`, "schema-notool": "",
+		"ctl-full": ""} {
 		if _, _, got := replay(t, name, true); string(got.Structured) != want {
 			t.Errorf("%s: %s, want %s", name, got.Structured, want)
 		}

@@ -53,7 +53,8 @@ type session struct {
 // verdict is what we said about a call.
 type verdict struct{ allow bool }
 
-func newSession(ctx context.Context, req loop.Request, events func(loop.AgentEvent), p *proc.Process, watch *client.Watch, transcript *client.Transcript) *session {
+func newSession(ctx context.Context, req loop.Request, events func(loop.AgentEvent), p *proc.Process,
+	watch *client.Watch, transcript *client.Transcript) *session {
 	if events == nil {
 		events = func(loop.AgentEvent) {}
 	}
@@ -192,9 +193,11 @@ func (s *session) line(data []byte, cut bool) {
 func (s *session) tooLong(data []byte) {
 	s.transcript.Output("", data, true)
 	if id := headID(data); id != "" {
-		s.out.Send(success(id, hookAnswer(loop.Permission{Reason: fmt.Sprintf("the arguments of this call are longer than %d MiB; work in smaller steps", maxLine>>20)})))
+		s.out.Send(success(id, hookAnswer(loop.Permission{Reason: fmt.Sprintf(
+			"the arguments of this call are longer than %d MiB; work in smaller steps", maxLine>>20)})))
 	}
-	s.event(loop.AgentEvent{Kind: loop.EventWarning, Text: fmt.Sprintf("a line of the client was longer than %d MiB and was dropped", maxLine>>20)})
+	s.event(loop.AgentEvent{Kind: loop.EventWarning, Text: fmt.Sprintf(
+		"a line of the client was longer than %d MiB and was dropped", maxLine>>20)})
 }
 
 // headID finds the id of a control request in the beginning of its line.
@@ -305,7 +308,8 @@ func (s *session) toolsEnded(l line) {
 // checkInit looks at what the client says about its own set-up.
 func (s *session) checkInit() {
 	if mode := s.stream.mode; mode != "" && mode != "bypassPermissions" {
-		s.stop(ending{kind: loop.PermissionDenied, detail: "a policy of this machine makes the client run in permission mode " + client.Line(mode, 50)})
+		s.stop(ending{kind: loop.PermissionDenied,
+			detail: "a policy of this machine makes the client run in permission mode " + client.Line(mode, 50)})
 	}
 	if len(s.req.ToolSpecs) > 0 && s.stream.toolServer == "failed" {
 		s.stop(ending{kind: loop.ProtocolError, detail: "the client could not connect to the ralph tools"})
@@ -341,7 +345,8 @@ func (s *session) turnEnded(l line) {
 	if s.first == nil {
 		s.first = &e
 	} else if e.kind != loop.Completed && !interrupted {
-		s.event(loop.AgentEvent{Kind: loop.EventWarning, Text: strings.TrimSuffix("a further prompt ended with "+string(e.kind)+": "+e.detail, ": ")})
+		s.event(loop.AgentEvent{Kind: loop.EventWarning, Text: strings.TrimSuffix(
+			"a further prompt ended with "+string(e.kind)+": "+e.detail, ": ")})
 	}
 	usable := e.kind == loop.Completed || e.kind == loop.MaxTurns
 	if s.req.FollowUp != nil && usable && !interrupted && !stopped {
@@ -367,8 +372,10 @@ func (s *session) outcome(e ending) loop.Result {
 	if version == "" {
 		version = s.stream.version
 	}
-	return loop.Result{Outcome: e.kind, Detail: e.detail, Until: e.until, Usage: s.stream.usage(), Structured: s.structured,
-		Model: s.stream.model, Client: strings.TrimSpace("claude " + client.Line(version, 50)), SessionID: s.stream.session}
+	return loop.Result{Outcome: e.kind, Detail: e.detail, Until: e.until, Usage: s.stream.usage(),
+		Structured: s.structured,
+		Model:      s.stream.model, Client: strings.TrimSpace("claude " + client.Line(version, 50)),
+		SessionID: s.stream.session}
 }
 
 // finish is the result of the run. Reading is over.

@@ -153,7 +153,8 @@ func mcpVariable(server, name string) string {
 // them: commands of its Bash tool are run with these unset.
 var credentials = []string{
 	"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_OAUTH_REFRESH_TOKEN",
-	"ANTHROPIC_FOUNDRY_API_KEY", "AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+	"ANTHROPIC_FOUNDRY_API_KEY", "AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
+	"AWS_SESSION_TOKEN",
 }
 
 // Credentials are the names of the environment variables that the client needs
@@ -186,7 +187,8 @@ func environ(req loop.Request, root bool) []string {
 		env = append(env, kv)
 	}
 	env = client.Set(env,
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1",
+		"DISABLE_ERROR_REPORTING=1",
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", // else the process outlives its result
 		"CLAUDE_CODE_DISABLE_AUTO_MEMORY=1",      // memory is the journal's
 		"ENABLE_TOOL_SEARCH=false",               // else our tools are hidden behind a search

@@ -75,7 +75,8 @@ func (s *stream) assistant(l line) (out []loop.AgentEvent) {
 			if len(s.open) < maxTracked {
 				s.open[b.ID] = b.Name
 			}
-			out = append(out, loop.AgentEvent{Kind: loop.EventToolCall, Tool: client.Line(b.Name, 100), Text: client.Brief(b.Input), Path: client.Path(b.Input)})
+			out = append(out, loop.AgentEvent{Kind: loop.EventToolCall, Tool: client.Line(b.Name, 100),
+				Text: client.Brief(b.Input), Path: client.Path(b.Input)})
 		}
 	}
 	if !synthetic && l.Message.Usage != nil {
@@ -250,7 +251,8 @@ func (s *stream) system(l line) []loop.AgentEvent {
 		s.retry = &l
 		return []loop.AgentEvent{{Kind: loop.EventRetry, Text: retryText(l)}}
 	case "permission_denied":
-		return []loop.AgentEvent{{Kind: loop.EventDenied, Tool: client.Line(l.ToolName, 100), Text: client.Line(l.plain(), 500)}}
+		return []loop.AgentEvent{{Kind: loop.EventDenied, Tool: client.Line(l.ToolName, 100),
+			Text: client.Line(l.plain(), 500)}}
 	case "model_fallback":
 		return []loop.AgentEvent{{Kind: loop.EventWarning, Text: client.Line(l.Content, 500)}}
 	case "informational":
@@ -292,7 +294,8 @@ func (s *stream) rateLimited(l line) []loop.AgentEvent {
 		return []loop.AgentEvent{{Kind: loop.EventLimit, Text: kind + " limit reached", Until: epoch(r.ResetsAt)}}
 	}
 	if r.Utilization > 0 {
-		return []loop.AgentEvent{{Kind: loop.EventWarning, Text: fmt.Sprintf("%.0f %% of the %s limit are used", r.Utilization*100, kind), Until: epoch(r.ResetsAt)}}
+		return []loop.AgentEvent{{Kind: loop.EventWarning, Text: fmt.Sprintf("%.0f %% of the %s limit are used",
+			r.Utilization*100, kind), Until: epoch(r.ResetsAt)}}
 	}
 	return nil
 }

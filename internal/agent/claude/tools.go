@@ -29,7 +29,8 @@ type toolServer struct {
 const maxCalls = 16
 
 func newToolServer(ctx context.Context, req loop.Request) *toolServer {
-	t := &toolServer{specs: req.ToolSpecs, call: req.CallTool, slots: make(chan struct{}, maxCalls), open: map[string]context.CancelFunc{}}
+	t := &toolServer{specs: req.ToolSpecs, call: req.CallTool, slots: make(chan struct{}, maxCalls),
+		open: map[string]context.CancelFunc{}}
 	t.ctx, t.cancel = context.WithCancel(ctx)
 	return t
 }

@@ -181,7 +181,8 @@ type object = map[string]any
 
 // success answers a control request.
 func success(id string, response any) object {
-	return object{"type": "control_response", "response": object{"subtype": "success", "request_id": id, "response": response}}
+	return object{"type": "control_response", "response": object{"subtype": "success", "request_id": id,
+		"response": response}}
 }
 
 // failure answers a control request that we cannot serve.
@@ -191,7 +192,8 @@ func failure(id, reason string) object {
 
 // userLine is a prompt.
 func userLine(prompt string) object {
-	return object{"type": "user", "message": object{"role": "user", "content": prompt}, "parent_tool_use_id": nil, "session_id": ""}
+	return object{"type": "user", "message": object{"role": "user", "content": prompt}, "parent_tool_use_id": nil,
+		"session_id": ""}
 }
 
 // Ids of our own control requests and hooks.

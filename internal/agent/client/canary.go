@@ -41,7 +41,8 @@ func NewCanary(self string) (*Canary, error) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	c := &Canary{dir: dir, Work: filepath.Join(dir, "work"), record: filepath.Join(dir, "record.jsonl"), Nonce: rand.Text()}
+	c := &Canary{dir: dir, Work: filepath.Join(dir, "work"), record: filepath.Join(dir, "record.jsonl"),
+		Nonce: rand.Text()}
 	if err := c.fill(self); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("make the canary: %w", err)

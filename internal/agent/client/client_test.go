@@ -30,7 +30,8 @@ func TestLines(t *testing.T) {
 		{"an empty line is a line", []string{"\n\nx\n"}, []line{{"", false}, {"", false}, {"x", false}}},
 		{"exactly the limit is whole", []string{"12345678\nx\n"}, []line{{"12345678", false}, {"x", false}}},
 		{"too long in one write, what follows is read", []string{"123456789\nx\n"}, []line{{"12345678", true}, {"x", false}}},
-		{"too long over writes is handed over once", []string{"12345", "6789", "0", "1\nx\n"}, []line{{"12345678", true}, {"x", false}}},
+		{"too long over writes is handed over once", []string{"12345", "6789", "0", "1\nx\n"},
+			[]line{{"12345678", true}, {"x", false}}},
 		{"too long and never ended", []string{"1234567890", "more"}, []line{{"12345678", true}}},
 		{"the newline comes alone", []string{"12345678", "\n", "x", "\n"}, []line{{"12345678", false}, {"x", false}}},
 	}
@@ -115,8 +116,17 @@ func TestWatch(t *testing.T) {
 			w.Close("a")
 			c.Advance(idle + time.Second)
 		}, "idle 5m"},
-		{"an end without a begin changes nothing", 0, func(w *Watch, c *fakeclock.Clock) { w.Close("x"); w.Open("a"); w.Close("y"); c.Advance(2 * idle) }, ""},
-		{"the end of a turn closes what was left open", 0, func(w *Watch, c *fakeclock.Clock) { w.Open("a"); w.CloseAll(); c.Advance(idle + time.Second) }, "idle 5m"},
+		{"an end without a begin changes nothing", 0, func(w *Watch, c *fakeclock.Clock) {
+			w.Close("x")
+			w.Open("a")
+			w.Close("y")
+			c.Advance(2 * idle)
+		}, ""},
+		{"the end of a turn closes what was left open", 0, func(w *Watch, c *fakeclock.Clock) {
+			w.Open("a")
+			w.CloseAll()
+			c.Advance(idle + time.Second)
+		}, "idle 5m"},
 		{"a call that the harness executes is no silence", 1, func(w *Watch, c *fakeclock.Clock) { c.Advance(3 * idle) }, ""},
 		{"nothing after the end", 0, func(w *Watch, c *fakeclock.Clock) { w.Stop(); c.Advance(2 * wall) }, ""},
 	}
@@ -166,14 +176,21 @@ func TestPrinted(t *testing.T) {
 			`{"type":"usage","input_tokens":10,"output_tokens":2,"cost_usd":0.5,"context_tokens":900}
 {"type":"usage","input_tokens":5,"cost_usd":0.25,"context_tokens":700}
 `},
-		{"a cost that nobody names is unknown, not zero", `{"type":"usage","input_tokens":1}`, loop.Usage{Input: 1}, nil, "{\"type\":\"usage\",\"input_tokens\":1}\n"},
+		{"a cost that nobody names is unknown, not zero", `{"type":"usage","input_tokens":1}`, loop.Usage{Input: 1},
+			nil, "{\"type\":\"usage\",\"input_tokens\":1}\n"},
 		{"negative and absurd numbers do not count", `{"type":"usage","input_tokens":-5,"output_tokens":1e300,"cost_usd":-1}`,
-			loop.Usage{Output: 1e12, CostMicroUSD: usd(0)}, nil, "{\"type\":\"usage\",\"input_tokens\":-5,\"output_tokens\":1e300,\"cost_usd\":-1}\n"},
-		{"text is an event", ` {"text":"hello","type":"text"} `, loop.Usage{}, []string{"hello"}, "{\"text\":\"hello\",\"type\":\"text\"}\n"},
-		{"other output is transcript", "plain \x1b[31mred", loop.Usage{}, nil, "{\"type\":\"output\",\"text\":\"plain \\u001b[31mred\"}\n"},
-		{"half a JSON line is output", `{"type":"usage","input_tokens":`, loop.Usage{}, nil, "{\"type\":\"output\",\"text\":\"{\\\"type\\\":\\\"usage\\\",\\\"input_tokens\\\":\"}\n"},
-		{"bytes that are no text are replaced", "\xff\xfe", loop.Usage{}, nil, "{\"type\":\"output\",\"text\":\"\\ufffd\\ufffd\"}\n"},
-		{"a type we do not know is transcript as it is", `{"type":"tool_call","x":1}`, loop.Usage{}, nil, "{\"type\":\"tool_call\",\"x\":1}\n"},
+			loop.Usage{Output: 1e12, CostMicroUSD: usd(0)}, nil,
+			"{\"type\":\"usage\",\"input_tokens\":-5,\"output_tokens\":1e300,\"cost_usd\":-1}\n"},
+		{"text is an event", ` {"text":"hello","type":"text"} `, loop.Usage{}, []string{"hello"},
+			"{\"text\":\"hello\",\"type\":\"text\"}\n"},
+		{"other output is transcript", "plain \x1b[31mred", loop.Usage{}, nil,
+			"{\"type\":\"output\",\"text\":\"plain \\u001b[31mred\"}\n"},
+		{"half a JSON line is output", `{"type":"usage","input_tokens":`, loop.Usage{}, nil,
+			"{\"type\":\"output\",\"text\":\"{\\\"type\\\":\\\"usage\\\",\\\"input_tokens\\\":\"}\n"},
+		{"bytes that are no text are replaced", "\xff\xfe", loop.Usage{}, nil,
+			"{\"type\":\"output\",\"text\":\"\\ufffd\\ufffd\"}\n"},
+		{"a type we do not know is transcript as it is", `{"type":"tool_call","x":1}`, loop.Usage{}, nil,
+			"{\"type\":\"tool_call\",\"x\":1}\n"},
 	}
 	for _, r := range rows {
 		var record bytes.Buffer
@@ -279,7 +296,8 @@ func TestEnviron(t *testing.T) {
 	base := []string{"PATH=/bin", "RALPH_TASK_ID=stale", "A=1", "A=2"}
 	env := Environ(loop.Request{Env: base, TaskID: "T-1", Phase: "building", Iteration: 7, Attempt: 2, EventID: "01abc"})
 	for name, want := range map[string]string{
-		"RALPH_TASK_ID": "T-1", "RALPH_ROLE": "coding", "RALPH_PHASE": "building", "RALPH_ITERATION": "7", "RALPH_ATTEMPT": "2",
+		"RALPH_TASK_ID": "T-1", "RALPH_ROLE": "coding", "RALPH_PHASE": "building", "RALPH_ITERATION": "7",
+		"RALPH_ATTEMPT":  "2",
 		"RALPH_EVENT_ID": "01abc", "PATH": "/bin", "A": "2", "MISSING": "",
 	} {
 		if got := Get(env, name); got != want {

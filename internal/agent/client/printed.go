@@ -65,8 +65,9 @@ type printedLine struct {
 
 // errorKinds are the kinds of {"type":"error"} and the reasons of {"type":"limit"}.
 var errorKinds = map[string]loop.OutcomeKind{
-	"auth": loop.AuthFailed, "overloaded": loop.Overloaded, "rate_limit": loop.RateLimited, "rate_limited": loop.RateLimited,
-	"usage_limit": loop.UsageLimit, "context_limit": loop.ContextLimit, "max_turns": loop.MaxTurns,
+	"auth": loop.AuthFailed, "overloaded": loop.Overloaded, "rate_limit": loop.RateLimited,
+	"rate_limited": loop.RateLimited,
+	"usage_limit":  loop.UsageLimit, "context_limit": loop.ContextLimit, "max_turns": loop.MaxTurns,
 	"permission_denied": loop.PermissionDenied, "protocol_error": loop.ProtocolError,
 }
 
@@ -136,7 +137,8 @@ func (p *Printed) Stderr(line []byte, cut bool) {
 }
 
 func (p *Printed) add(l printedLine) {
-	u := loop.Usage{Input: count(l.Input), Output: count(l.Output), CacheRead: count(l.CacheRead), CacheWrite: count(l.CacheWrite),
+	u := loop.Usage{Input: count(l.Input), Output: count(l.Output), CacheRead: count(l.CacheRead),
+		CacheWrite:    count(l.CacheWrite),
 		ContextTokens: count(l.Context), ContextWindow: count(l.ContextWindow)}
 	if l.CostUSD != nil {
 		cost := MicroUSD(*l.CostUSD)

@@ -20,7 +20,8 @@ func PhaseTools(phase string) []string {
 	case "planning":
 		return []string{"Read", "Glob", "Grep", "WebSearch", "WebFetch", "Task"}
 	case "building":
-		return []string{"Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task", "Todo", "WebSearch", "WebFetch", "NotebookEdit"}
+		return []string{"Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task", "Todo", "WebSearch", "WebFetch",
+			"NotebookEdit"}
 	case "validation":
 		return []string{"Read", "Glob", "Grep", "Bash", "Task", "WebFetch"}
 	}
@@ -48,7 +49,8 @@ const briefMax = 120
 func Brief(input json.RawMessage) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(input, &fields) == nil {
-		for _, key := range []string{"command", "file_path", "notebook_path", "path", "pattern", "query", "url", "task_id", "description", "prompt", "question"} {
+		for _, key := range []string{"command", "file_path", "notebook_path", "path", "pattern", "query", "url",
+			"task_id", "description", "prompt", "question"} {
 			var s string
 			if json.Unmarshal(fields[key], &s) == nil && s != "" {
 				return Line(s, briefMax)

@@ -38,7 +38,8 @@ func newBench(t *testing.T) *bench {
 	if err := os.WriteFile(prompt, []byte(strings.Repeat("the prompt\n", 40_000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("%s-%d", t.Name(), time.Now().UnixNano()), Grace: 100 * time.Millisecond})
+	group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("%s-%d", t.Name(), time.Now().UnixNano()),
+		Grace: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,8 @@ func (b *bench) claims(t *testing.T) bool {
 		} `json:"task_completed"`
 		Freeform string `json:"freeform"`
 	}
-	if err := json.Unmarshal(data, &handoff); err != nil || handoff.TaskCompleted.TaskID != "T-1" || len(handoff.Freeform) < 50 {
+	if err := json.Unmarshal(data, &handoff); err != nil || handoff.TaskCompleted.TaskID != "T-1" ||
+		len(handoff.Freeform) < 50 {
 		t.Fatalf("the handoff of the agent: %v\n%s", err, data)
 	}
 	return handoff.TaskCompleted.FullyComplete
@@ -135,7 +137,8 @@ func TestFixtures(t *testing.T) {
 func TestEvents(t *testing.T) {
 	b := newBench(t)
 	res := b.run(t, fixture(t, "good.sh"))
-	if res.Usage.Input != 1200 || res.Usage.Output != 80 || res.Usage.CostMicroUSD == nil || *res.Usage.CostMicroUSD != 4800 {
+	if res.Usage.Input != 1200 || res.Usage.Output != 80 || res.Usage.CostMicroUSD == nil ||
+		*res.Usage.CostMicroUSD != 4800 {
 		t.Errorf("usage %+v", res.Usage)
 	}
 	if len(b.events) != 2 || b.events[0].Kind != loop.EventText || b.events[1].Kind != loop.EventUsage {
@@ -149,8 +152,10 @@ func TestContract(t *testing.T) {
 	b.run(t, "sh", "-c", `cat | wc -c | tr -d ' '; pwd; env | grep ^RALPH_ | sort; echo to stderr >&2`)
 	out := b.transcript.String()
 	for _, want := range []string{
-		`"text":"440000"`, `"text":"` + b.req.Dir + `"`, "RALPH_ROLE=coding", "RALPH_PHASE=building", "RALPH_TASK_ID=T-1", "RALPH_ITERATION=4",
-		"RALPH_ATTEMPT=2", "RALPH_EVENT_ID=", "RALPH_PROMPT_FILE=" + b.req.PromptFile, "RALPH_HANDOFF_FILE=" + b.req.HandoffFile,
+		`"text":"440000"`, `"text":"` + b.req.Dir + `"`, "RALPH_ROLE=coding", "RALPH_PHASE=building",
+		"RALPH_TASK_ID=T-1", "RALPH_ITERATION=4",
+		"RALPH_ATTEMPT=2", "RALPH_EVENT_ID=", "RALPH_PROMPT_FILE=" + b.req.PromptFile,
+		"RALPH_HANDOFF_FILE=" + b.req.HandoffFile,
 		`{"type":"output","stream":"stderr","text":"to stderr"}`,
 	} {
 		if !strings.Contains(out, want) {

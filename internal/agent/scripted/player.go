@@ -131,13 +131,15 @@ func (p *player) play(s Step) error {
 	case s.Text != "":
 		p.print(map[string]string{"type": "text", "text": expand(s.Text)})
 	case s.Write != "":
-		return p.guarded("Write", map[string]string{"file_path": absolute(s.Write), "content": expand(s.Content)}, func(in map[string]string) error {
-			return write(in["file_path"], in["content"], s, os.O_TRUNC)
-		})
+		return p.guarded("Write", map[string]string{"file_path": absolute(s.Write), "content": expand(s.Content)},
+			func(in map[string]string) error {
+				return write(in["file_path"], in["content"], s, os.O_TRUNC)
+			})
 	case s.Append != "":
-		return p.guarded("Edit", map[string]string{"file_path": absolute(s.Append), "new_string": expand(s.Content)}, func(in map[string]string) error {
-			return write(in["file_path"], in["new_string"], s, os.O_APPEND)
-		})
+		return p.guarded("Edit", map[string]string{"file_path": absolute(s.Append), "new_string": expand(s.Content)},
+			func(in map[string]string) error {
+				return write(in["file_path"], in["new_string"], s, os.O_APPEND)
+			})
 	case s.Delete != "":
 		return p.shellLike("rm -rf -- "+quote(s.Delete), func() error { return os.RemoveAll(s.Delete) })
 	case s.Chmod != "":
@@ -151,9 +153,12 @@ func (p *player) play(s Step) error {
 	case s.Symlink != "":
 		return p.shellLike("ln -s "+quote(s.To)+" "+quote(s.Symlink), func() error { return os.Symlink(s.To, s.Symlink) })
 	case s.Run != "":
-		return p.guarded("Bash", map[string]string{"command": s.Run}, func(in map[string]string) error { return p.run(in["command"]) })
+		return p.guarded("Bash", map[string]string{"command": s.Run}, func(in map[string]string) error {
+			return p.run(in["command"])
+		})
 	case s.Fork != "":
-		return p.guarded("Bash", map[string]string{"command": s.Fork}, func(in map[string]string) error { return p.fork(in["command"]) })
+		return p.guarded("Bash", map[string]string{"command": s.Fork},
+			func(in map[string]string) error { return p.fork(in["command"]) })
 	case s.Sleep != "":
 		d, err := time.ParseDuration(s.Sleep)
 		if err != nil {
@@ -200,7 +205,8 @@ func (p *player) shellLike(command string, do func() error) error {
 // run runs a shell command and shows what it printed, as a client does.
 func (p *player) run(command string) error {
 	out := proc.NewHeadTail(30_000)
-	exit, err := proc.Run(context.Background(), proc.Command{Argv: []string{"sh", "-c", command}, Env: os.Environ(), Stdout: out, Stderr: out})
+	exit, err := proc.Run(context.Background(), proc.Command{Argv: []string{"sh", "-c", command}, Env: os.Environ(),
+		Stdout: out, Stderr: out})
 	if err != nil {
 		return err
 	}
@@ -212,7 +218,8 @@ func (p *player) run(command string) error {
 // starts it ends at once, and only then is its session swept.
 func (p *player) fork(command string) error {
 	const leave = `if command -v setsid >/dev/null; then (setsid sh -c "$1" </dev/null >/dev/null 2>&1 &); else (nohup sh -c "$1" </dev/null >/dev/null 2>&1 &); fi; sleep 0.1`
-	exit, err := proc.Run(context.Background(), proc.Command{Argv: []string{"sh", "-c", leave, "sh", command}, Env: os.Environ()})
+	exit, err := proc.Run(context.Background(), proc.Command{Argv: []string{"sh", "-c", leave, "sh", command},
+		Env: os.Environ()})
 	if err == nil && !exit.Success() {
 		err = errors.New(exit.String())
 	}
@@ -256,7 +263,8 @@ func (p *player) handoff(s Step) error {
 // task of this run, complete, and nothing to report.
 func completeHandoff(given map[string]any) map[string]any {
 	doc := map[string]any{}
-	for _, name := range []string{"deviations", "bugs_encountered", "architectural_notes", "unfinished_business", "recommendations",
+	for _, name := range []string{"deviations", "bugs_encountered", "architectural_notes", "unfinished_business",
+		"recommendations",
 		"files_touched", "plan_amendments", "tests_added", "constraints_discovered"} {
 		doc[name] = []any{}
 	}
@@ -267,7 +275,8 @@ func completeHandoff(given map[string]any) map[string]any {
 	if task == nil {
 		task = map[string]any{}
 	}
-	for k, v := range map[string]any{"task_id": os.Getenv("RALPH_TASK_ID"), "summary": doc["summary"], "fully_complete": true} {
+	for k, v := range map[string]any{"task_id": os.Getenv("RALPH_TASK_ID"), "summary": doc["summary"],
+		"fully_complete": true} {
 		if _, ok := task[k]; !ok {
 			task[k] = v
 		}

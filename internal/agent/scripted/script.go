@@ -206,7 +206,8 @@ func (s *Script) Choose(req loop.Request) (Play, bool) {
 		role = loop.RoleCoding
 	}
 	for _, p := range s.Plays {
-		if (p.Task == "" || p.Task == req.TaskID) && (p.Role == "" || p.Role == string(role)) && (p.Phase == "" || p.Phase == req.Phase) &&
+		if (p.Task == "" || p.Task == req.TaskID) && (p.Role == "" || p.Role == string(role)) &&
+			(p.Phase == "" || p.Phase == req.Phase) &&
 			(p.Attempt == 0 || p.Attempt == req.Attempt) && (p.Iteration == 0 || p.Iteration == req.Iteration) {
 			return p, true
 		}

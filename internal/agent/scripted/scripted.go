@@ -83,14 +83,16 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 
 	play, ok := a.Script.Choose(req)
 	if !ok {
-		s.events(loop.AgentEvent{Kind: loop.EventText, Text: fmt.Sprintf("the script has nothing for task %s, attempt %d", client.Line(req.TaskID, 64), req.Attempt)})
+		s.events(loop.AgentEvent{Kind: loop.EventText, Text: fmt.Sprintf(
+			"the script has nothing for task %s, attempt %d", client.Line(req.TaskID, 64), req.Attempt)})
 	}
 	stdout := &heard{client.Lines{Max: client.MaxPrinted, Line: s.line}, s.watch}
 	stderr := &heard{client.Lines{Max: client.MaxPrinted, Line: s.printed.Stderr}, s.watch}
 	s.watch.Open(starting) // silence counts from the player's first word
 	// The context ends the player through Follow, which tells why it ended.
 	p, err := req.Start(context.WithoutCancel(ctx), proc.Command{
-		Argv: []string{a.Self, Command}, Dir: req.Dir, Env: client.Environ(req), StdinPipe: true, Stdout: stdout, Stderr: stderr,
+		Argv: []string{a.Self, Command}, Dir: req.Dir, Env: client.Environ(req), StdinPipe: true, Stdout: stdout,
+		Stderr: stderr,
 	})
 	if err != nil {
 		close(s.ready)
@@ -165,7 +167,8 @@ func (s *session) line(data []byte, cut bool) {
 	case "ask":
 		s.transcript.JSON(trimmed)
 		s.watch.Open(call)
-		s.events(loop.AgentEvent{Kind: loop.EventToolCall, Tool: q.Tool, Text: client.Brief(q.Input), Path: client.Path(q.Input)})
+		s.events(loop.AgentEvent{Kind: loop.EventToolCall, Tool: q.Tool, Text: client.Brief(q.Input),
+			Path: client.Path(q.Input)})
 		p := loop.Permission{Allow: true}
 		if s.req.Judge != nil {
 			p = s.req.Judge(loop.ToolUse{Tool: q.Tool, Input: q.Input})
@@ -181,7 +184,8 @@ func (s *session) line(data []byte, cut bool) {
 	case "call":
 		s.transcript.JSON(trimmed)
 		s.watch.Open(call)
-		s.events(loop.AgentEvent{Kind: loop.EventToolCall, Tool: q.Tool, Text: client.Brief(q.Input), Path: client.Path(q.Input)})
+		s.events(loop.AgentEvent{Kind: loop.EventToolCall, Tool: q.Tool, Text: client.Brief(q.Input),
+			Path: client.Path(q.Input)})
 		s.calls.Go(func() { s.serve(q, call) })
 	case "end":
 		more := false
