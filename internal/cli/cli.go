@@ -431,6 +431,9 @@ func (a *App) Load() (*journal.Snapshot, error) {
 // noJournal says that there is none and what can be done: another branch of
 // this repository, or the remote, may have one.
 func (a *App) noJournal(j *journal.Journal) error {
+	if err := a.lostJournal(j, 1); err != nil {
+		return err
+	}
 	hint := "git ralph init begins one; git ralph import FILE reads a plan and begins one"
 	if others, err := journal.Others(a.Ctx, j.Repo); err == nil && len(others) > 0 {
 		var there, gone []string

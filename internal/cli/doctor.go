@@ -204,6 +204,10 @@ func (d *doctor) journal(ctx context.Context) {
 	snap, err := j.Load(ctx)
 	switch {
 	case errors.Is(err, journal.ErrNone):
+		if lost := d.a.lostJournal(j, 8); lost != nil {
+			d.blame("journal", lost)
+			return
+		}
 		d.add("fail", "journal", `git ralph init, then git ralph import FILE or git ralph add "a task"`,
 			"%s has none yet", j.Branch)
 		return

@@ -45,6 +45,24 @@ func (a *App) remoteJournal(j *journal.Journal) (remote string, silent []string)
 	return "", silent
 }
 
+// lostJournal says that the journal's ref is gone while entries of it are still
+// there, and how they come back; nil when there are none.
+func (a *App) lostJournal(j *journal.Journal, code int) error {
+	id, from := j.Lost(a.Ctx)
+	if id.IsZero() {
+		return nil
+	}
+	at := ""
+	if e, err := j.Read(id); err == nil {
+		at = fmt.Sprintf(" of %s", e.Event.Time.Local().Format("2006-01-02 15:04:05"))
+		if e.Event.Iteration > 0 {
+			at += fmt.Sprintf(", iteration %d", e.Event.Iteration)
+		}
+	}
+	return gitstate.Hint(code, fmt.Sprintf("git update-ref %s %s '' brings it back\ngit ralph init --new begins another one", j.Ref(), id),
+		"the branch %s has no journal any more: its ref is gone; the newest entry%s was found in %s", j.Branch, at, from)
+}
+
 // rankRemote sorts origin first.
 func rankRemote(name string) int {
 	if name == "origin" {
@@ -65,6 +83,9 @@ func fetchJournal(remote string, j *journal.Journal) string {
 func (a *App) noneElsewhere(j *journal.Journal) error {
 	if a.newJournal {
 		return nil
+	}
+	if err := a.lostJournal(j, 8); err != nil {
+		return err
 	}
 	remote, silent := a.remoteJournal(j)
 	if remote == "" {

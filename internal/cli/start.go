@@ -132,6 +132,9 @@ func (c *StartCmd) enter(a *App) (bool, error) {
 
 // nothingYet is the answer to a start where nothing was ever asked for.
 func (a *App) nothingYet(j *journal.Journal) error {
+	if err := a.lostJournal(j, 8); err != nil {
+		return err
+	}
 	return gitstate.Hint(8, "git ralph import FILE, or git ralph add \"a first task\"", "the branch %s has no journal and no plan", j.Branch)
 }
 

@@ -193,6 +193,9 @@ func withSpend(r state.Run, repo *gitstate.Repo) state.Run {
 // noJournalHere is noJournal, and asks the remotes whether one of them has a
 // journal of this branch: a fresh clone does not bring it.
 func (a *App) noJournalHere(j *journal.Journal) error {
+	if err := a.lostJournal(j, 1); err != nil {
+		return err
+	}
 	err := a.noJournal(j)
 	var he *gitstate.HintError
 	if !errors.As(err, &he) {
