@@ -52,7 +52,7 @@ const (
 	OutputInstruction Name = "Output Instructions"
 )
 
-// dropOrder: what goes first when the prompt is over budget. The task is not
+// dropOrder says what goes first when the prompt is over budget. The task is not
 // among them: it is cut, and only when all others are gone.
 func dropOrder() []Name {
 	return []Name{Skills, OutputInstruction, PreviousHandoff, ProjectMemory, RetrievedMemory, FailureContext}
@@ -92,7 +92,7 @@ type Check struct {
 	Command string
 	// Lenient says that the strategy in force lets it fail.
 	Lenient bool
-	// AtEnd: not run after this iteration, but before the work counts as complete.
+	// AtEnd checks do not run after this iteration, but before the work counts as complete.
 	AtEnd bool
 }
 
@@ -170,7 +170,7 @@ type Options struct {
 	Specs        []SpecFile
 	MaxQuestions int
 	TaskTokens   int
-	// Replaces: planning sets the open tasks aside for what it adds.
+	// Replaces reports whether planning sets the open tasks aside for what it adds.
 	Replaces bool
 	Ask      bool // ralph_ask_user is offered
 	Browser  bool // a browser tool is configured

@@ -40,8 +40,8 @@ type Directive struct {
 	Topics []string `json:"topics,omitempty"` // to research
 	// Stuck is the agent's own judgement that the task goes in circles.
 	Stuck bool `json:"is_stuck,omitempty"`
-	// StuckDetection is the same with evidence, as the third seed has it;
-	// ParseDirective folds it into Stuck and Reason.
+	// StuckDetection is the same with evidence; ParseDirective folds it into Stuck
+	// and Reason.
 	StuckDetection *struct {
 		IsStuck         bool   `json:"is_stuck"`
 		Evidence        string `json:"evidence"`

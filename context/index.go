@@ -13,7 +13,7 @@ import (
 // entry, by type, hard constraints first and then the newest. With limit > 0
 // it takes at most limit bytes; what is missing is counted in its last line.
 //
-// The line of an entry is that of the third seed:
+// An entry is a line like this:
 //
 //   - [K-constraint-no-force] Must never force. [source: iter 3,7] [supersedes: K-constraint-old]
 func Index(entries []notes.Knowledge, limit int) string { return newIndex(entries).text(limit) }

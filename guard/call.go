@@ -102,7 +102,7 @@ func (j *judge) run(sc *scope, args []arg, in stream) string {
 	return j.runCommand(sc, args, in)
 }
 
-// hold quotes words that may hold holes for another round of the parser.
+// hold escapes words with unknown parts, so that they can be parsed again.
 func (j *judge) hold(_ *scope, args []arg) string {
 	var b strings.Builder
 	for i, a := range args {

@@ -361,7 +361,8 @@ func contains(list, name string) bool {
 	return false
 }
 
-// hashReads: git hash-object without -w prints an id and writes nothing.
+// hashReads reports whether git hash-object only prints an id: without -w it
+// writes nothing.
 func hashReads(rest []arg) bool {
 	for i := 0; i < len(rest); i++ {
 		s := rest[i].s
@@ -378,7 +379,7 @@ func hashReads(rest []arg) bool {
 	return true
 }
 
-// configReads: reading forms of git config, old and new style.
+// configReads reports whether git config only reads, in its old or new style.
 func configReads(rest []arg) bool {
 	words := 0
 	reads := false
@@ -412,7 +413,8 @@ func configReads(rest []arg) bool {
 	return reads || words == 1
 }
 
-// gitApply: plain apply edits files of the worktree; the index is git's.
+// gitApply allows a plain git apply, which edits files of the worktree, and
+// denies what would write the index.
 func (j *judge) gitApply(sc *scope, rest []arg) {
 	for i := 0; i < len(rest); i++ {
 		s := rest[i].s

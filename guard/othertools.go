@@ -195,7 +195,8 @@ func ghReads(rest []arg, verb, verb2 string) bool {
 	return false
 }
 
-// ghAPIReads: a request with a body or another method than GET changes things.
+// ghAPIReads reports whether gh api only reads: a request with a body, or with
+// another method than GET, changes things.
 func ghAPIReads(rest []arg) bool {
 	get, body := false, false
 	for i, a := range rest {

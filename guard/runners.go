@@ -223,7 +223,7 @@ func (j *judge) ssh(sc *scope, rest []arg) {
 	}
 }
 
-// makeTool: make itself is allowed, the sandbox catches what its files do; but
+// makeTool allows make itself: the sandbox catches what its files do; but
 // a recipe that stands on the line, or that the line wrote, is read.
 func (j *judge) makeTool(sc *scope, rest []arg, in stream) {
 	file := "Makefile"

@@ -475,13 +475,13 @@ func (l *Loop) watch(ctx context.Context, it *iteration, box Toolbox, stop conte
 	return done
 }
 
-// taskGone: the task is not in work any more by a person's word.
+// taskGone reports whether the user has since skipped, blocked or removed the task.
 func taskGone(s state.State, t plan.Task) bool {
 	i := s.Plan.Find(t.ID)
 	return i < 0 || s.Plan.Tasks[i].Status != plan.InProgress
 }
 
-// taskEdited: a person changed what the task asks for while it was in work. A
+// taskEdited reports whether a person changed what the task asks for while it was in work. A
 // permission to change tests is no such change: work that passed without it
 // passes with it.
 func taskEdited(s state.State, t plan.Task) bool {
@@ -493,7 +493,7 @@ func taskEdited(s state.State, t plan.Task) bool {
 	return !sameAsk(s.Plan.Tasks[i], t)
 }
 
-// sameAsk: two versions of a task ask for the same; what the harness counts
+// sameAsk reports whether two versions of a task ask for the same; what the harness counts
 // on a task does not matter.
 func sameAsk(a, b plan.Task) bool {
 	for _, t := range []*plan.Task{&a, &b} {
@@ -503,7 +503,7 @@ func sameAsk(a, b plan.Task) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// PhaseTools are the canonical tools of a phase (DESIGN §4).
+// PhaseTools are the canonical tools of a phase.
 func PhaseTools(p state.Phase) []string {
 	switch p {
 	case state.Discovery:

@@ -212,8 +212,9 @@ func (l *Loop) leaveTheirs(it *iteration, tip object.ID) (bool, error) {
 	return met, nil
 }
 
-// makeWay takes the attempt out of the worktree after a person's commit: the
-// paths of that commit become what it says, the others what the checkpoint says.
+// makeWay removes the attempt from the worktree after a person has committed:
+// paths of that commit become what the commit has, all others are restored from
+// the checkpoint.
 func (l *Loop) makeWay(it *iteration, tip object.ID) error {
 	theirs, err := l.branchChanges(it.tip, tip)
 	if err != nil {

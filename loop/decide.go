@@ -111,7 +111,7 @@ func (a Action) forAside() bool {
 	return a.Status == state.NeedsReview && strings.HasPrefix(a.Reason, state.SetAside)
 }
 
-// decideOperator: what a person said comes first.
+// decideOperator decides by what a person requested, which comes first.
 func decideOperator(r state.Run) (Action, bool) {
 	switch {
 	case r.StopAsked > 0 && r.StopAsked == r.Session:

@@ -62,7 +62,7 @@ func (l *Loop) examine(ctx context.Context, it *iteration) (*Action, error) {
 	return l.checkTamper(it)
 }
 
-// judged: the run came to an end of its own, so that its work is worth checks.
+// judged reports whether the run ended by itself, so that its work is checked.
 func (l *Loop) judged(it *iteration) bool {
 	switch it.run.Outcome {
 	case Completed, MaxTurns, PermissionDenied:

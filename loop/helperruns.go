@@ -36,7 +36,7 @@ type helperRun struct {
 	known state.State
 	// readOnly mounts the worktree read-only as well.
 	readOnly bool
-	// keeps: what it changes is not put back when it ends; the caller weighs it.
+	// keeps reports whether what it changes is not put back when it ends; the caller weighs it.
 	keeps bool
 }
 

@@ -11,10 +11,10 @@ type Proof struct {
 	Outcome OutcomeKind
 	Detail  string
 
-	// Claimed: the agent said through the tool or a valid handoff that the task
+	// Claimed reports whether the agent said through the tool or a valid handoff that the task
 	// is complete, and neither of them said no.
 	Claimed bool
-	// Unfinished: a valid handoff says fully_complete = false.
+	// Unfinished reports whether a valid handoff says fully_complete = false.
 	Unfinished bool
 	// HandoffProblem is why a handoff that was left could not be accepted.
 	HandoffProblem string
@@ -50,8 +50,8 @@ type Judgement struct {
 	Block   bool // the task becomes blocked
 }
 
-// Judge weighs the proof of a building iteration (DESIGN §4.6). The model's
-// words are evidence, never a verdict: a claim is necessary and not enough.
+// Judge weighs the proof of a building iteration. The model's words are evidence,
+// never a verdict: a claim is necessary and not enough.
 func Judge(p Proof) Judgement {
 	var why []string
 	if p.Skipped {

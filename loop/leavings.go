@@ -7,8 +7,8 @@ import (
 	"git-ralph/notes"
 )
 
-// leavings are what survives the iteration whatever its verdict: learnings and
-// memory; and what only a kept one leaves: amendments and added tasks.
+// leavings records what an iteration leaves even when it is rejected: learnings
+// and memory. A kept iteration also leaves amendments and added tasks.
 func (l *Loop) leavings(it *iteration, j Judgement, res *state.Result) {
 	var refused []string
 	_, res.Learned, refused = l.learned(it, res.Handoff)

@@ -15,12 +15,12 @@ import (
 type Course struct {
 	// Phase is entered first; "" = go on where the run stands.
 	Phase state.Phase
-	// Only: the session ends when that phase is over.
+	// Only reports whether the session ends when that phase is over.
 	Only bool
 	// Request is what a person asks for, in their own words: the beginning of a
 	// discovery, or with Add what planning shall make tasks of.
 	Request string
-	// Add: planning adds to the plan; otherwise done and skipped tasks stay and
+	// Add reports whether planning adds to the plan; otherwise done and skipped tasks stay and
 	// the rest is replaced.
 	Add bool
 	// Reason of the change of the plan; "" = planning.
@@ -75,7 +75,7 @@ func DecidePhase(s state.State, g Gates) Action {
 		case !r.PhaseDone:
 			return run
 		case g.Specs && !agreed:
-			return review("the specs want to be approved")
+			return review("the specs are waiting to be approved")
 		}
 		return to(state.Planning, "the specs are written")
 	case state.Planning:
@@ -83,7 +83,7 @@ func DecidePhase(s state.State, g Gates) Action {
 		case !r.PhaseDone:
 			return run
 		case g.Plan && !agreed:
-			return review("the plan wants to be approved")
+			return review("the plan is waiting to be approved")
 		}
 		return to(state.Building, "%d tasks are planned", s.Plan.Remaining())
 	case state.Validation:
@@ -120,7 +120,7 @@ func decideReport(s state.State, g Gates, runnable bool) Action {
 	case aside && (rep.Passed || len(unmetTasks(*rep, s.Plan)) == 0):
 		return asideReview(s.Plan)
 	case rep.Passed && g.Report:
-		return Action{Kind: Halt, Status: state.NeedsReview, Reason: "the validation passed and wants to be approved"}
+		return Action{Kind: Halt, Status: state.NeedsReview, Reason: "the validation passed and is waiting to be approved"}
 	case rep.Passed:
 		return done
 	case len(unmetTasks(*rep, s.Plan)) == 0:

@@ -39,10 +39,10 @@ func TestDecidePhase(t *testing.T) {
 		"an open question comes before everything": {with(state.Discovery, true, func(s *state.State) {
 			s.Questions = []state.Question{{ID: "Q1", Answered: true}, {ID: "Q2"}}
 		}), open, Halt, "", state.Paused, "waiting for answers: Q2"},
-		"specs want to be approved":                                 {with(state.Discovery, true, nil), all, Halt, "", state.NeedsReview, "the specs want to be approved"},
+		"specs want to be approved":                                 {with(state.Discovery, true, nil), all, Halt, "", state.NeedsReview, "the specs are waiting to be approved"},
 		"approved specs are planned":                                {with(state.Discovery, true, func(s *state.State) { s.Run.Confirmed = []string{"discovery"} }), all, Advance, state.Planning, "", ""},
 		"nobody wants to be asked":                                  {with(state.Discovery, true, nil), open, Advance, state.Planning, "", "the specs are written"},
-		"the approval of another phase says nothing about the plan": {with(state.Planning, true, func(s *state.State) { s.Run.Confirmed = []string{"discovery"} }), all, Halt, "", state.NeedsReview, "the plan wants to be approved"},
+		"the approval of another phase says nothing about the plan": {with(state.Planning, true, func(s *state.State) { s.Run.Confirmed = []string{"discovery"} }), all, Halt, "", state.NeedsReview, "the plan is waiting to be approved"},
 		"a plan is built": {with(state.Planning, true, func(s *state.State) {
 			s.Plan.Tasks = []plan.Task{task("A", plan.Pending), task("B", plan.Done)}
 		}), open, Advance, state.Building, "", "1 tasks are planned"},
@@ -52,7 +52,7 @@ func TestDecidePhase(t *testing.T) {
 		"so is work that is stuck":                       {with(state.Building, false, func(s *state.State) { s.Plan.Tasks = []plan.Task{task("A", plan.Failed), task("B", plan.Pending, "A")} }), open, Advance, state.Validation, "", "no task can be worked on"},
 		"a report of an earlier validation is none":      {with(state.Validation, false, func(s *state.State) { s.Report = passed }), open, RunPhase, state.Validation, "", ""},
 		"passed is complete":                             {with(state.Validation, true, func(s *state.State) { s.Report = passed }), open, Halt, "", state.Complete, ""},
-		"passed, and a person wants to see it":           {with(state.Validation, true, func(s *state.State) { s.Report = passed }), all, Halt, "", state.NeedsReview, "passed and wants to be approved"},
+		"passed, and a person wants to see it":           {with(state.Validation, true, func(s *state.State) { s.Report = passed }), all, Halt, "", state.NeedsReview, "passed and is waiting to be approved"},
 		"approved is complete, also what failed":         {with(state.Validation, true, func(s *state.State) { s.Report = said(failed, state.ReportVerdict{Approved: true}) }), all, Halt, "", state.Complete, ""},
 		"rejected goes back":                             {with(state.Validation, true, func(s *state.State) { s.Report = said(passed, state.ReportVerdict{Reason: "ugly"}) }), all, Advance, state.Building, "", "rejected: ugly"},
 		"what failed goes back":                          {with(state.Validation, true, func(s *state.State) { s.Report = failed }), open, Advance, state.Building, "", "0 of 1 criteria met"},

@@ -198,7 +198,7 @@ func interrupted() Action {
 	return Action{Kind: Halt, Status: state.Interrupted, Reason: "interrupted"}
 }
 
-// orInterrupted: what fails after Ctrl-C failed because of it.
+// orInterrupted takes an error after Ctrl-C for the interruption that caused it.
 func orInterrupted(ctx context.Context, halt *Action, err error) (Action, error) {
 	switch {
 	case err != nil && ctx.Err() != nil:

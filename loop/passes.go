@@ -17,7 +17,7 @@ type Pass struct {
 	Name     string
 	Trigger  agentctx.Trigger
 	Template string // "" = its own, else the reviewer's
-	// ReadOnly: what it changed is put back. Otherwise what it changes on an
+	// ReadOnly reports whether what it changed is put back. Otherwise what it changes on an
 	// iteration that is kept is part of it, if the checks accept that.
 	ReadOnly bool
 }

@@ -146,7 +146,7 @@ func (l *Loop) PlanAgain(ctx context.Context, reason string) (*Action, error) {
 	}
 	kept := it.verdict.Verdict == state.Keep
 	if kept && halt == nil && l.Settings.ConfirmPlan {
-		return &Action{Kind: Halt, Status: state.NeedsReview, Reason: "the plan was made anew and wants to be approved"}, nil
+		return &Action{Kind: Halt, Status: state.NeedsReview, Reason: "the plan was made anew and is waiting to be approved"}, nil
 	}
 	if !kept {
 		l.Log("no new plan was made, the old one stays: %s", strings.Join(it.verdict.Reasons, "; "))

@@ -27,7 +27,7 @@ const reproduction = "reproduction: "
 type TestRun struct {
 	Name   string
 	Passed bool
-	// Broken: the tests did not build, or what they call is not there.
+	// Broken reports whether the tests did not build, or what they call is not there.
 	Broken bool
 }
 

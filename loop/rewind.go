@@ -171,7 +171,8 @@ func (r *Rewinder) Reset(ctx context.Context, specs []string, tasks []plan.TaskI
 	return r.move(ctx, e, branch, tip, commit, "ralph: reset")
 }
 
-// stillDone: the task counts as done, so that taking its work back opens it.
+// stillDone reports whether the task counts as done, so that reverting its work
+// opens it again.
 func stillDone(s state.State, id plan.TaskID) bool {
 	i := s.Plan.Find(id)
 	return i >= 0 && s.Plan.Tasks[i].Status == plan.Done

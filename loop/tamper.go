@@ -17,11 +17,11 @@ import (
 	"git-ralph/notes"
 )
 
-// bounded: the kernel keeps the agent away from git, so that what changed
+// bounded reports whether the kernel keeps the agent away from git, so that what changed
 // there meanwhile is somebody else's.
 func (l *Loop) bounded() bool { return l.sealed() || l.Sandbox.Mechanism() == "landlock" }
 
-// sealed: nothing of git, not even its modes or the worktree's .git file, is
+// sealed reports whether nothing of git, not even its modes or the worktree's .git file, is
 // within the agent's reach.
 func (l *Loop) sealed() bool { return l.Sandbox.Mechanism() == "namespaces" }
 

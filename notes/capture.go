@@ -161,7 +161,7 @@ type SessionInput struct {
 	Figures    Figures
 }
 
-// SessionMemory is the memory of a session under the first seed's headings.
+// SessionMemory is the memory of a session, under fixed headings.
 func SessionMemory(in SessionInput) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Session Memory - Iteration %d\n", in.Iteration)

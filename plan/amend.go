@@ -354,7 +354,7 @@ func refined(was, now string) string {
 	return given + "\n\n" + refinedMark + "\n" + added
 }
 
-// repeats: the value given is the one the task has.
+// repeats reports whether the value given is the one that the task already has.
 func repeats(f Field, t *Task, n located.Node) bool {
 	given := t.clone()
 	c := &Collector{}

@@ -130,11 +130,11 @@ func (p Plan) Remaining() int {
 	return c.Total - c.Done - c.Skipped
 }
 
-// Settled: no task is left to work on. An empty plan is not settled, it has
+// Settled reports whether no task is left to work on. An empty plan is not settled, it has
 // nothing to say.
 func (p Plan) Settled() bool { return len(p.Tasks) > 0 && p.Remaining() == 0 }
 
-// Complete: every task is done or was left out by a person.
+// Complete reports whether every task is done or was left out by a person.
 func (p Plan) Complete() bool { return p.Settled() && len(p.SetAside()) == 0 }
 
 // SetAside are the tasks that agents left out and no person has agreed to, in
@@ -162,7 +162,7 @@ func (t Task) AsideReason() string {
 	return reason
 }
 
-// LeftToPerson: nothing can be worked on, and every task that is neither done
+// LeftToPerson reports whether nothing can be worked on, and every task that is neither done
 // nor left out by a person was set aside, or waits for one that was.
 func (p Plan) LeftToPerson() bool {
 	held := make(map[TaskID]bool) // done, set aside, or waiting for such alone

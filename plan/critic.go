@@ -18,7 +18,7 @@ type Critic struct {
 	Check func(entry string) bool
 	// Program says whether a program can be run here; nil = nobody looks.
 	Program func(name string) bool
-	// Checked: the project has checks, which judge every task.
+	// Checked reports whether the project has checks, which judge every task.
 	Checked bool
 	// Agent: an agent makes the plan, and is refused what people are warned of.
 	Agent bool

@@ -32,7 +32,8 @@ func DecodeTask(name string, data []byte) (Task, error) {
 	return t, nil
 }
 
-// oddTime: the decoder puts a moment without a zone into this machine's.
+// oddTime reports whether a time had no zone: the decoder then takes this
+// machine's.
 func oddTime(t *time.Time) bool { return t != nil && t.Location() == time.Local }
 
 func decodeTaskSlowly(name string, data []byte) (Task, error) {

@@ -17,9 +17,9 @@ type Change struct {
 	Changed []TaskChanged `json:"changed,omitempty"`
 	// Kept are tasks that a merge was given and left alone, because they are done.
 	Kept []TaskID `json:"kept,omitempty"`
-	// Reordered: the tasks of both plans stand in another order.
+	// Reordered reports whether the tasks of both plans stand in another order.
 	Reordered bool `json:"reordered,omitempty"`
-	// Goal: the goal is another.
+	// Goal reports whether the goal is another.
 	Goal bool `json:"goal,omitempty"`
 }
 
@@ -29,7 +29,7 @@ type TaskChanged struct {
 	Fields []string `json:"fields"`
 }
 
-// Empty: there is no difference.
+// Empty reports whether there is no difference.
 func (c Change) Empty() bool {
 	return len(c.Added)+len(c.Removed)+len(c.Changed) == 0 && !c.Reordered && !c.Goal
 }

@@ -15,7 +15,7 @@ type Problem struct {
 	Task TaskID
 	// Text is the whole sentence, the task's id included.
 	Text string
-	// Warning: the plan can be used all the same.
+	// Warning reports whether the plan can be used all the same.
 	Warning bool
 
 	Hint string

@@ -138,9 +138,9 @@ type TaskChange struct {
 	Reason string        `json:"reason,omitempty"`
 	Rule   string        `json:"rule,omitempty"` // the recovery rule that chose it
 	Reset  bool          `json:"reset_attempts,omitempty"`
-	// ResetFailures: recovery took the failures that led here out of the count.
+	// ResetFailures reports whether recovery took the failures that led here out of the count.
 	ResetFailures bool `json:"reset_failures,omitempty"`
-	// AllowTestChanges: a person permits the tasks to weaken tests. A task in
+	// AllowTestChanges reports whether a person permits the tasks to weaken tests. A task in
 	// work keeps its status.
 	AllowTestChanges bool `json:"allow_test_changes,omitempty"`
 }
@@ -267,7 +267,7 @@ type Result struct {
 	TestsReleased bool `json:"tests_released,omitempty"`
 	// Reproduction is the test of a bug: it failed on the code before.
 	Reproduction []TestBlob `json:"reproduction,omitempty"`
-	// Untouched: recovery found the worktree changed by a person and left it.
+	// Untouched reports whether recovery found the worktree changed by a person and left it.
 	Untouched bool `json:"untouched,omitempty"`
 
 	// What the iteration does to its task and to the run.
@@ -277,7 +277,7 @@ type Result struct {
 	FailText   string      `json:"failure_text,omitempty"`
 	BlockedBy  []string    `json:"blocked_by,omitempty"`
 	SkippedBy  string      `json:"skipped_by,omitempty"`
-	// PhaseDone: a run outside building left what its phase is for; in building
+	// PhaseDone reports whether a run outside building left what its phase is for; in building
 	// it is the iteration of project.setup_prompt.
 	PhaseDone bool `json:"phase_done,omitempty"`
 

@@ -9,7 +9,7 @@ import (
 
 // Proved is what a session has shown by its end.
 type Proved struct {
-	// Whole: the checks ran on the result as a whole, in a fresh checkout unless
+	// Whole reports whether the checks ran on the result as a whole, in a fresh checkout unless
 	// the settings forbid one. Green, Checks, Red and Tolerated are theirs.
 	Whole     bool          `json:"whole"`
 	Green     int           `json:"checks_green"`

@@ -100,9 +100,9 @@ type Run struct {
 	LastAt    time.Time  `toml:"last_activity_at,omitempty"`
 	WaitUntil *time.Time `toml:"waiting_until,omitempty"`
 	Rounds    int        `toml:"validation_rounds,omitempty"`
-	// PhaseDone: the phase has left what it is for (specs, a plan, a report).
+	// PhaseDone reports whether the phase has left what it is for (specs, a plan, a report).
 	PhaseDone bool `toml:"phase_done,omitempty"`
-	// SetUp: the iteration of project.setup_prompt was kept.
+	// SetUp reports whether the iteration of project.setup_prompt was kept.
 	SetUp bool `toml:"set_up,omitempty"`
 	// Request is the person's own words that the work came from.
 	Request    string   `toml:"request,multiline,omitempty"`
@@ -126,7 +126,7 @@ type Run struct {
 	// Untouched is the event of an interrupted iteration whose worktree was left
 	// for a person, with its checkpoint, until the session after it ends.
 	Untouched string `toml:"untouched,omitempty"`
-	// Proved: the checks passed in a fresh checkout at the end of the session.
+	// Proved reports whether the checks passed in a fresh checkout at the end of the session.
 	Proved bool `toml:"proved,omitempty"`
 	// LastKeep is the newest kept commit.
 	LastKeep *Kept `toml:"last_keep,omitempty"`
@@ -203,9 +203,9 @@ type Kept struct {
 	Parent    string `toml:"parent" json:"parent"`
 	Commit    string `toml:"commit" json:"commit"`
 	Evidence  string `toml:"evidence" json:"evidence"`
-	// Rewind: the commit is a revert, so that its files are written after it.
+	// Rewind reports whether the commit is a revert, so that its files are written after it.
 	Rewind bool `toml:"rewind,omitempty" json:"rewind,omitempty"`
-	// Reset: it took back nothing but the specs of a plan that was given up.
+	// Reset reports whether it took back nothing but the specs of a plan that was given up.
 	Reset bool `toml:"reset,omitempty" json:"reset,omitempty"`
 }
 

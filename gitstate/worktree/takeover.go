@@ -1,7 +1,7 @@
 package worktree
 
-// takeOver makes the files of the base, which nobody else has, those of out. Out
-// has the files that are new by then.
+// takeOver reuses the base's slice of files for out; the caller guarantees that
+// no other scan holds it. Out already has the files that are new.
 func (t *task) takeOver(out *node, seen []bool) {
 	files := t.base.files
 	t.taken = true

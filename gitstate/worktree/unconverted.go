@@ -9,9 +9,10 @@ import (
 	"git-ralph/gitstate/object"
 )
 
-// asLong settles the files that the index vouches for and that are as long as
-// their blobs, without reading them: on the first checkpoint of a repository
-// with attributes these are nearly all. It returns the others.
+// asLong resolves files by their size alone, without reading them: the index says
+// that they are unchanged, and they are as long as their blobs. On the first
+// checkpoint of a repository with attributes nearly all files are like that. It
+// returns the others.
 func (c *converter) asLong(ctx context.Context, work []unsettled, a *attributes) []unsettled {
 	var vouched, others []unsettled
 	var ids []object.ID

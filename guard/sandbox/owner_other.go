@@ -4,5 +4,5 @@ package sandbox
 
 import "io/fs"
 
-// ownedByUs: folders of a user's own are not shared here.
+// ownedByUs is always true here: the temporary folder of a user is not shared.
 func ownedByUs(fs.FileInfo) bool { return true }

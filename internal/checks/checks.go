@@ -61,11 +61,11 @@ type Check struct {
 	Kind Kind   // empty = GuessKind(Run)
 	// Timeout is the wall clock of one run; 0 = the runner's.
 	Timeout time.Duration
-	// AllowFailure: red rejects nothing and holds nothing up.
+	// AllowFailure excuses a red check: it rejects nothing and holds nothing up.
 	AllowFailure bool
-	// AtEnd: run before complete, verify and a landing, not after each iteration.
+	// AtEnd checks run before complete, verify and a landing, not after each iteration.
 	AtEnd bool
-	// Hidden: the agent learns that it failed and nothing else of it.
+	// Hidden checks are kept from the agent: it learns that it failed and nothing else of it.
 	Hidden bool
 	// Paths are globs; the check is run after an iteration that changed one of
 	// them. None = after every one.

@@ -127,7 +127,7 @@ type App struct {
 	git            []config.GitValue
 	coloured       map[bool]bool // whether text is coloured, by being a terminal
 	closeFunctions []func()
-	// newJournal: the person insists on a journal of their own beside a remote's.
+	// newJournal reports whether the person insists on a journal of their own beside a remote's.
 	newJournal bool
 	logFile    string // RALPH_LOG_FILE
 	log        logWriter

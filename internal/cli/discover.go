@@ -18,7 +18,7 @@ type DiscoverCmd struct {
 
 // Help says more.
 func (DiscoverCmd) Help() string {
-	return "An agent asks what it cannot find out by itself and writes specs/*.md. They are checked, committed, and want to be approved."
+	return "An agent asks what it cannot find out by itself and writes specs/*.md. They are checked, committed, and wait for your approval."
 }
 
 // Run runs the discovery phase alone.

@@ -13,7 +13,7 @@ import (
 	"git-ralph/loop"
 )
 
-// waysOut are the choices where namespaces are refused.
+// waysOut lists what the user can do when the kernel refuses user namespaces.
 func waysOut(r sandbox.Report) []string {
 	var out []string
 	if r.Mechanism == sandbox.Landlock {

@@ -17,14 +17,14 @@ import (
 // phases have in common.
 type launch struct {
 	flags *RunFlags
-	// verifiable: the plan as it is will be worked on.
+	// verifiable reports whether the plan as it is will be worked on.
 	verifiable bool
 	// before answers without starting anything when there is nothing to start;
 	// optional.
 	before func(s state.State, set *config.Resolved) (done bool, err error)
 	// answers to questions of agents; nil = the terminal alone.
 	answers *answers
-	// quiet: nothing is shown while it runs.
+	// quiet reports whether nothing is shown while it runs.
 	quiet bool
 	run   func(ctx context.Context, l *loop.Loop, s state.State) (loop.End, error)
 }

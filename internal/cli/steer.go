@@ -145,7 +145,7 @@ func (c *InjectCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	a.printf("the agent is told with its next prompt, until the task that it first meets ends\n")
+	a.printf("the note is added to the next prompt and stays there until that task is finished\n")
 	return nil
 }
 

@@ -48,7 +48,7 @@ func appendLearning() tool {
 
 type learned struct {
 	Recorded bool `json:"recorded"`
-	// Known: the project's knowledge says so already.
+	// Known reports whether the project's knowledge says so already.
 	Known bool `json:"already_known"`
 }
 

@@ -4,5 +4,6 @@ package mcp
 
 import "net"
 
-// ours: the modes of folder and socket, and the token, decide alone here.
+// ours is always true here: the modes of folder and socket, and the token,
+// decide who may connect.
 func ours(net.Conn) bool { return true }

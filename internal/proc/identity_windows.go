@@ -2,7 +2,7 @@ package proc
 
 import "golang.org/x/sys/windows"
 
-// bootID: start times are absolute here, no boot has to be told apart.
+// bootID is empty here: start times are absolute, so boots need not be told apart.
 func bootID() string { return "" }
 
 const stillActive = 259 // STILL_ACTIVE of GetExitCodeProcess

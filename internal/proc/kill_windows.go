@@ -112,7 +112,8 @@ func exitOf(st *os.ProcessState) Exit {
 	return Exit{Code: st.ExitCode()}
 }
 
-// awaitEnd: the job outlives the process, nothing needs the pid.
+// awaitEnd waits for nothing here: the job outlives the process, so the pid is
+// not needed.
 func awaitEnd(int) bool { return false }
 
 // readNow is not needed: the job is empty, so pipes end by themselves.
