@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"git-ralph/fixtures/long"
 )
 
 // agentProject is the project that the agents of fixtures/agents work on.
@@ -74,12 +76,8 @@ func TestAgentsOfEveryKind(t *testing.T) {
 			}},
 		{agent: "forking.sh", why: "a daemon that writes later is gone with the iteration", code: 0, verdict: "keep",
 			then: func(t *testing.T, p *project) {
-				before := p.Git("status", "--porcelain", "--ignored")
-				deadline := time.Now().Add(4 * time.Second)
-				for time.Now().Before(deadline) {
-					if now := p.Git("status", "--porcelain", "--ignored"); now != before {
-						t.Fatalf("something was written after the end:\n%s", now)
-					}
+				if left := processesOf(p); len(left) > 0 {
+					t.Errorf("processes of the agent still run: %v", left)
 				}
 			}},
 		{agent: "leaking.sh", why: "an ignored secret stays uncommitted although .gitignore was edited", code: 0,
@@ -108,6 +106,7 @@ func TestAgentsOfEveryKind(t *testing.T) {
 	}
 	for _, r := range rows {
 		t.Run(r.agent, func(t *testing.T) {
+			t.Parallel()
 			p := agentProject(t, r.agent, r.settings)
 			p.Write(".env", "SECRET=1\n")
 			got := p.run(t, nil, "start", "--once")
@@ -137,16 +136,15 @@ func TestAgentsOfEveryKind(t *testing.T) {
 // TestKilledAtManyMoments ends the loop with SIGKILL wherever it happens to be,
 // again and again, until the plan is done.
 func TestKilledAtManyMoments(t *testing.T) {
-	if testing.Short() {
-		t.Skip("many starts; run without -short")
-	}
+	t.Parallel()
+	tasks, starts := long.Number(t, 2, 6), long.Number(t, 8, 40)
 	p := newProject(t, "sleep 0.05\n"+doTask, check, map[string]string{".gitignore": "*.log\n"})
 	p.Write("mine.txt", "untracked\n")
 	p.Write("keep.log", "ignored\n")
-	for range 6 {
+	for range tasks {
 		p.must(t, "add", "one more thing")
 	}
-	for n := range 40 {
+	for n := range starts {
 		d := time.Duration(30+(n*37)%420) * time.Millisecond
 		if code := p.runFor(t, d, "start"); code == 0 {
 			break
@@ -155,8 +153,8 @@ func TestKilledAtManyMoments(t *testing.T) {
 	if r := p.run(t, nil, "start"); r.code != 0 {
 		t.Fatalf("the last start: exit %d\n%s%s", r.code, r.out, r.err)
 	}
-	if n := len(strings.Fields(p.Git("log", "--format=%h", "--grep=^Ralph-Task: "))); n != 6 {
-		t.Errorf("%d code commits for 6 tasks", n)
+	if n := len(strings.Fields(p.Git("log", "--format=%h", "--grep=^Ralph-Task: "))); n != tasks {
+		t.Errorf("%d code commits for %d tasks", n, tasks)
 	}
 	if got := p.Read("mine.txt") + p.Read("keep.log"); got != "untracked\nignored\n" {
 		t.Errorf("the user's files are %q", got)

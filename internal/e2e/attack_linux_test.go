@@ -6,7 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"git-ralph/fixtures/long"
 )
 
 // expected is how an iteration ends under an attack.
@@ -55,8 +56,6 @@ chmod +x tools.sh
 `
 
 func ran(p *project) bool { return exists(filepath.Join(p.Dir, "..", "witness")) }
-
-func exists(path string) bool { _, err := os.Lstat(path); return err == nil }
 
 func outside(p *project, name string) string { return filepath.Join(filepath.Dir(p.Dir), name) }
 
@@ -119,8 +118,13 @@ func (p *project) bare(t *testing.T) {
 	}
 }
 
+// TestAttacks: what works against a careless harness does not work against ours,
+// with the sandbox and without it. The short form has a sample, and takes turns
+// between the two.
 func TestAttacks(t *testing.T) {
-	for _, a := range append(attacksOnGit(), attacksOnTheHarness()...) {
+	ways := []bool{true, false}
+	each := long.Number(t, 1, len(ways))
+	for i, a := range long.Sample(t, append(attacksOnGit(), attacksOnTheHarness()...), 3) {
 		t.Run(a.name, func(t *testing.T) {
 			t.Run("careless", func(t *testing.T) {
 				t.Parallel()
@@ -136,7 +140,8 @@ func TestAttacks(t *testing.T) {
 					t.Errorf("%s: the reproducer does not work against a careless harness, so it proves nothing", a.why)
 				}
 			})
-			for _, boxed := range []bool{true, false} {
+			for n := range each {
+				boxed := ways[(i+n)%len(ways)]
 				name, want := "sandbox", a.boxed
 				var env []string
 				if !boxed {
@@ -179,14 +184,17 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// movedRefs: nothing was moved back, both values are said, and so is the way.
+// movedRefs: nothing was moved back, both values are said, and so is the way on
+// and the way back. What is new stays: it may be a person's.
 func movedRefs(t *testing.T, p *project, got result, refs string) {
 	t.Helper()
-	now := p.Git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags", "refs/replace")
-	if now == refs {
+	list := func() string {
+		return p.Git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags", "refs/replace")
+	}
+	if list() == refs {
 		t.Error("no ref was moved: the reproducer does not work, or refs were put back")
 	}
-	if !strings.Contains(got.err, " → ") || !strings.Contains(got.err, "git update-ref") {
+	if !strings.Contains(got.err, " → ") || !strings.Contains(got.err, "git ralph adopt") {
 		t.Errorf("the halt does not say what moved and how to go on:\n%s", got.err)
 	}
 	if st := p.must(t, "status", "--json"); !strings.Contains(st, "refs_moved") {
@@ -198,9 +206,17 @@ func movedRefs(t *testing.T, p *project, got result, refs string) {
 			p.Git(append([]string{"update-ref"}, strings.Fields(strings.ReplaceAll(cmd, "''", ""))...)...)
 		}
 	}
-	if now := p.Git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags",
-		"refs/replace"); now != refs {
-		t.Errorf("after the commands the refs are\n%s\nand were\n%s", now, refs)
+	now := list()
+	for was := range strings.SplitSeq(refs, "\n") {
+		if !strings.Contains(now+"\n", was+"\n") {
+			t.Errorf("after the commands the refs are\n%s\nand were\n%s\n%s", now, refs, got.err)
+		}
+	}
+	for is := range strings.SplitSeq(now, "\n") {
+		name, _, _ := strings.Cut(is, " ")
+		if !strings.Contains(refs, name+" ") && !strings.Contains(got.err, name+": absent → ") {
+			t.Errorf("%s is new and not named:\n%s", name, got.err)
+		}
 	}
 }
 
@@ -414,7 +430,7 @@ func attacksOnTheHarness() []attack {
 			agent: `(setsid sh -c 'while [ ! -e "$O/go" ]; do sleep 0.02; done; echo late > "$R/late.txt"' late-writer >/dev/null 2>&1 &)`,
 			harness: func(p *project) {
 				os.WriteFile(outside(p, "go"), nil, 0o644)
-				waitFor(func() bool { return exists(filepath.Join(p.Dir, "late.txt")) })
+				waitFor(p.T, "the late writer writes", func() bool { return exists(filepath.Join(p.Dir, "late.txt")) })
 			},
 			worked: func(p *project) bool {
 				return exists(filepath.Join(p.Dir, "late.txt")) || len(processesOf(p)) > 0
@@ -455,27 +471,6 @@ func attacksOnTheHarness() []attack {
 				return err != nil || !st.Mode().IsRegular()
 			}},
 	}
-}
-
-func waitFor(done func() bool) {
-	for deadline := time.Now().Add(time.Minute); !done() && time.Now().Before(deadline); {
-		time.Sleep(5 * time.Millisecond)
-	}
-}
-
-// processesOf are living processes that name the project's folder in their
-// environment and are an agent's.
-func processesOf(p *project) []string {
-	var out []string
-	list, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, path := range list {
-		env, err := os.ReadFile(path)
-		if err == nil && strings.Contains(string(env), "\x00R="+p.Dir+"\x00") &&
-			strings.Contains(string(env), "RALPH_EVENT_ID=") {
-			out = append(out, path)
-		}
-	}
-	return out
 }
 
 func handoffWith(text string) string {

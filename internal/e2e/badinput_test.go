@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"git-ralph/fixtures/repo"
 )
@@ -180,14 +179,7 @@ func (p *project) whileAtWork(t *testing.T, person func()) result {
 	}
 	done := make(chan result, 1)
 	go func() { done <- p.run(t, nil, "start", "--once") }()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(p.Dir, "started")); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the agent never began")
-		}
-	}
+	waitFor(t, "the agent begins", func() bool { return exists(filepath.Join(p.Dir, "started")) })
 	person()
 	p.Write("go", "")
 	return <-done

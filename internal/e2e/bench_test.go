@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"git-ralph/fixtures/history"
+	"git-ralph/fixtures/long"
 	"git-ralph/fixtures/repo"
 )
 
@@ -85,8 +85,8 @@ func (s *series) report(pairs ...pair) {
 }
 
 // lengths of the long journal, in iterations; an entry is half of one.
-func long() int {
-	if os.Getenv("RALPH_BENCH_LONG") != "" {
+func entries() int {
+	if long.On() {
 		return 50_000
 	}
 	return 10_000
@@ -107,7 +107,7 @@ func BenchmarkReading(b *testing.B) {
 	shapes := []struct {
 		name string
 		r    *repo.Repo
-	}{{"20 entries", made(8, 8)}, {fmt.Sprintf("%d entries", 2*long()), made(long(), 8)}, {"1000 tasks", made(8, 1000)}}
+	}{{"20 entries", made(8, 8)}, {fmt.Sprintf("%d entries", 2*entries()), made(entries(), 8)}, {"1000 tasks", made(8, 1000)}}
 	s := newSeries(b)
 	cmds := [][]string{{"status"}, {"log", "-n", "20"}, {"tasks"}, {"prompt"}}
 	for b.Loop() {

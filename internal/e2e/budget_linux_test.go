@@ -216,7 +216,7 @@ func startUntil(t *testing.T, p *project, done func() bool) result {
 	t.Helper()
 	ended := make(chan result, 1)
 	go func() { ended <- p.run(t, nil, "start") }()
-	waitFor(done)
+	waitFor(t, "the run comes to where it is stopped", done)
 	p.run(t, nil, "stop")
 	return <-ended
 }

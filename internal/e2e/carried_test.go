@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestCarriedAwayAndBack: a large file, another repository and a FIFO whose
@@ -159,12 +158,7 @@ steps = [
 	p.must(t, "add", "the first thing")
 	done := make(chan result, 1)
 	go func() { done <- p.run(t, nil, "start", "--once", "--script", "play.toml") }()
-	for range 4000 {
-		if lies(p.Dir, "ours.txt") != "" {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	waitFor(t, "the agent writes its file", func() bool { return lies(p.Dir, "ours.txt") != "" })
 	put("README", "edited by a person\n")(p.Dir)
 	r := <-done
 	if !strings.Contains(r.out, "changed while it ran, perhaps by you: README (") ||

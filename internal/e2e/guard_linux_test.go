@@ -22,7 +22,7 @@ func (p *project) meanwhile(t *testing.T, env []string, person func()) result {
 	t.Helper()
 	done := make(chan result, 1)
 	go func() { done <- p.run(t, env, "start", "--once") }()
-	waitFor(func() bool { return exists(filepath.Join(p.Dir, "ready")) })
+	waitFor(t, "the agent begins", func() bool { return exists(filepath.Join(p.Dir, "ready")) })
 	person()
 	if err := os.WriteFile(filepath.Join(p.Dir, "go"), nil, 0o644); err != nil {
 		t.Fatal(err)

@@ -7,14 +7,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
 // ways are what may have to die before a step is reached at all: nothing, or a
 // run at a place that leaves a recovery something to do.
 var ways = []string{"", "iteration:agent-ended", "keep:refs-committed"}
 
-// TestKilledAnywhere ends the loop with SIGKILL at every named step, of a task
-// that is kept and of one that is rejected first, and starts it again. A step
+// TestKilledAnywhere ends the loop with SIGKILL at every named step (in the
+// short form at a sample of them), of a task that is kept and of one that is rejected first, and starts it again. A step
 // that only a recovery takes is reached by a kill before it. No person is needed
 // in between, and nothing is damaged or lost.
 func TestKilledAnywhere(t *testing.T) {
@@ -32,9 +34,7 @@ func TestKilledAnywhere(t *testing.T) {
 		return strings.HasPrefix(n, "linked:") ||
 			strings.HasPrefix(n, "follow:")
 	})
-	if testing.Short() {
-		names = names[:4]
-	}
+	names = long.Sample(t, names, 7)
 	var mu sync.Mutex
 	reached := map[string]int{}
 	t.Run("at", func(t *testing.T) {
@@ -116,11 +116,7 @@ func killedAt(t *testing.T, agent, first, name string) (reached bool) {
 // TestTwoRecoverAtOnce lets several commands meet what a dead run left: one of
 // them mends it, and what the agent had written is stored once and reachable.
 func TestTwoRecoverAtOnce(t *testing.T) {
-	n := 3
-	if testing.Short() {
-		n = 1
-	}
-	for range n {
+	for range long.Number(t, 1, 3) {
 		p := newProject(t, doTask, check, map[string]string{"README": "hello\n"})
 		p.must(t, "add", "the first thing")
 		if r := p.run(t, []string{"RALPH_FAILPOINT=iteration:agent-ended"}, "start"); r.code != -1 {

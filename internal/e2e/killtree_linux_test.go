@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"git-ralph/fixtures/long"
 )
 
 // killTree ends a process and all that it started at one moment, as the end of
@@ -46,7 +48,8 @@ func killTree(pid int) {
 // TestKilledWithItsGit kills commands together with the git that works for
 // them. The next command that writes gets through, and no lock is left.
 func TestKilledWithItsGit(t *testing.T) {
-	n := rounds(t, 8)
+	t.Parallel()
+	n := rounds(t, long.Number(t, 4, 16))
 	p := newProject(t, doTask,
 		check+"[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n", nil)
 	for i := range 4 {

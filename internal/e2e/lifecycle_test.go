@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
 // loginSpec is a spec with two criteria, as a discovery agent would write it.
@@ -287,8 +289,9 @@ func TestDiscovery(t *testing.T) {
 // TestLifecycleKilled ends the run with SIGKILL at steps of every phase; `run`
 // goes on from there, and no phase is lost or done twice for good.
 func TestLifecycleKilled(t *testing.T) {
-	for _, at := range []string{"append:ref", "checkpoint:ref", "iteration:started", "iteration:agent-ended",
-		"iteration:captured", "reject:evidence", "checkpoint:dropped"} {
+	steps := []string{"append:ref", "checkpoint:ref", "iteration:started", "iteration:agent-ended",
+		"iteration:captured", "reject:evidence", "checkpoint:dropped"}
+	for _, at := range long.Sample(t, steps, 3) {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
 			script := strings.ReplaceAll(lifecycle, "SPEC", loginSpec)

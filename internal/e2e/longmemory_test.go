@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
 // The harness remembers a session whatever became of its agents.
@@ -100,12 +103,10 @@ func (p *project) importTasks(t *testing.T, tasks string) {
 }
 
 // TestLongProject: what was a hard constraint in iteration 3 is in the prompt
-// of iteration 200, whatever came after it.
+// of iteration 200 (12 in the short form), whatever came after it.
 func TestLongProject(t *testing.T) {
-	if testing.Short() {
-		t.Skip("200 iterations")
-	}
 	t.Parallel()
+	last, interval := long.Number(t, 12, 200), long.Number(t, 3, 20)
 	agent := `case $RALPH_ROLE in indexer) cat > "$RALPH_HANDOFF_FILE" <<END
 {"knowledge":[{"type":"pattern","slug":"of-$RALPH_ITERATION","text":"What the project had learned by iteration $RALPH_ITERATION about writing files, in a sentence or two that make sense alone."}]}
 END
@@ -121,9 +122,11 @@ cat > "$RALPH_HANDOFF_FILE" <<END
 END
 `
 	p := newProject(t, agent,
-		"[loop]\nmode = \"handoff-plus-index\"\nmax_iterations = 199\n[index]\nnovelty = 0\ninterval = 20\n[validation]\nfresh = \"never\"\n[guard]\nsandbox = \"off\"\n"+check, nil)
+		"[loop]\nmode = \"handoff-plus-index\"\nmax_iterations = "+strconv.Itoa(last-1)+
+			"\n[index]\nnovelty = 0\ninterval = "+strconv.Itoa(interval)+
+			"\n[validation]\nfresh = \"never\"\n[guard]\nsandbox = \"off\"\n"+check, nil)
 	var tasks []string
-	for i := 1; i <= 200; i++ {
+	for i := 1; i <= last; i++ {
 		tasks = append(tasks, fmt.Sprintf(`{"id":"T-%03d","title":"task %d","description":"write a file"}`, i, i))
 	}
 	p.importTasks(t, "["+strings.Join(tasks, ",")+"]")
@@ -138,14 +141,14 @@ END
 		if err := json.Unmarshal([]byte(p.must(t, "prompt", "--json", "--mode", mode)), &d); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(d.Text, "Iteration 200,") || !strings.Contains(d.Text, "Tokens must never be logged.") {
-			t.Errorf("%s: the constraint of iteration 3 is not in the prompt of iteration 200:\n%s", mode, d.Text)
+		if !strings.Contains(d.Text, fmt.Sprintf("Iteration %d,", last)) || !strings.Contains(d.Text, "Tokens must never be logged.") {
+			t.Errorf("%s: the constraint of iteration 3 is not in the prompt of iteration %d:\n%s", mode, last, d.Text)
 		}
 		if d.Tokens > d.Budget {
 			t.Errorf("%s: %d of %d tokens", mode, d.Tokens, d.Budget)
 		}
 	}
-	if n := strings.Count(strings.Join(p.contextEvents(t), "\n"), "index"); n < 9 {
-		t.Errorf("the indexer ran %d times in 199 iterations", n)
+	if n := strings.Count(strings.Join(p.contextEvents(t), "\n"), "index"); n < last/interval-1 {
+		t.Errorf("the indexer ran %d times in %d iterations", n, last-1)
 	}
 }

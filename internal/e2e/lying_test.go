@@ -27,7 +27,7 @@ func TestLies(t *testing.T) {
 	honest := `{ write = "sum.go", content = "package sum\n\n// Sum adds.\nfunc Sum(a, b int) int { return a + b }\n" }, `
 	for name, c := range map[string]struct {
 		steps  string
-		reason string
+		reason string // a part of why it is rejected; "" = it is kept, without the lie
 		says   []string
 	}{
 		"claims success with failing tests": {`{ write = "sum.go", content = "package sum\n\nfunc Sum(a, b int) int { return a - b }\n" }, ` + claim,
@@ -64,9 +64,9 @@ func TestLies(t *testing.T) {
 				t.Fatal(err)
 			}
 			switch {
-			case c.reason == "": // the guard kept the lie out, and what was honest is kept or taken back with it
-				if p.Git("diff", "--name-only", before, "HEAD:") != "sum.go" && entry.Verdict == "keep" {
-					t.Errorf("kept: %s", p.Git("diff", "--name-only", before, "HEAD:"))
+			case c.reason == "": // the guard kept the lie out, and what was honest is kept
+				if got := p.Git("diff", "--name-only", before, "HEAD:"); entry.Verdict != "keep" || got != "sum.go" {
+					t.Errorf("the verdict is %s: %s, and %q was committed", entry.Verdict, entry.Reason, got)
 				}
 			case entry.Verdict != "reject" || !strings.Contains(entry.Reason, c.reason):
 				t.Errorf("the verdict is %s: %s\n%s", entry.Verdict, entry.Reason, r.out)

@@ -112,6 +112,32 @@ func (p *project) run(t *testing.T, env []string, args ...string) result {
 	return r
 }
 
+// waitFor polls until what another process does has happened, and fails the
+// test when that does not come in a time that is long for a loaded machine, too.
+func waitFor(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func exists(path string) bool { _, err := os.Lstat(path); return err == nil }
+
+// processesOf are living processes of the project's agents, on Linux.
+func processesOf(p *project) []string {
+	var out []string
+	list, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range list {
+		env, err := os.ReadFile(path)
+		if err == nil && strings.Contains(string(env), filepath.Dir(p.Dir)+"/") && strings.Contains(string(env), "RALPH_EVENT_ID=") {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
 // runFor ends the program with SIGKILL after d and returns its exit code, -1
 // when it was still running.
 func (p *project) runFor(t *testing.T, d time.Duration, args ...string) int {

@@ -171,7 +171,7 @@ func TestClaudeCodeIsAskedByAPerson(t *testing.T) {
 		}
 	}
 	p.must(t, "handoff", "--now")
-	p.waitFor(t, func() bool { return p.run(t, nil, "handoff", "--now").code == 0 })
+	waitFor(t, "the handoff is asked for", func() bool { return p.run(t, nil, "handoff", "--now").code == 0 })
 	p.Write("go.flag", "")
 	r := <-done
 	if r.code != 0 {
@@ -182,17 +182,6 @@ func TestClaudeCodeIsAskedByAPerson(t *testing.T) {
 		t.Errorf("the sessions: %+v\n%s", s.Agents, r.out)
 	}
 	p.sound(t)
-}
-
-// waitFor polls until a condition holds.
-func (p *project) waitFor(t *testing.T, ok func() bool) {
-	t.Helper()
-	for range 1000 {
-		if ok() {
-			return
-		}
-	}
-	t.Fatal("it never came true")
 }
 
 // TestClaudeCodeInEveryMode: helpers are real clients with their tools, and

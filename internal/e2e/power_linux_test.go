@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/fixtures/repo"
 )
 
@@ -91,10 +92,8 @@ func (d *powerDisk) back(t *testing.T) {
 // adds notes. What was acknowledged before the cut is in the journal after it,
 // nothing is damaged, and the next start finishes the plan.
 func TestPowerCut(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: -short")
-	}
-	n := rounds(t, 2)
+	t.Parallel()
+	n := rounds(t, long.Number(t, 1, 3))
 	cuts, acked := 0, 0
 	for i := range n {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {

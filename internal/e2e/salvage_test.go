@@ -66,7 +66,7 @@ func TestCheckoutsOfKilledRunsGo(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(func() bool { return exists(filepath.Join(outer, "in")) })
+	waitFor(t, "the check runs in its checkout", func() bool { return exists(filepath.Join(outer, "in")) })
 	c.Process.Kill()
 	c.Wait()
 	if n := strings.Count(p.Git("worktree", "list"), "checkouts"); n != 1 {

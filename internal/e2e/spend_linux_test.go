@@ -45,7 +45,7 @@ fi
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(func() bool { return look().Cost.Total > 0 })
+	waitFor(t, "the agent comes to where it is ended", func() bool { return look().Cost.Total > 0 })
 	if s := look(); s.Cost.Iteration != 1.5 || s.Cost.Total != 1.5 || s.Tokens.Total != 1000 {
 		t.Errorf("while it works: %+v", s)
 	}
