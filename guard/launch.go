@@ -52,9 +52,9 @@ func (j *judge) launcher(sc *scope, base string, args []arg, in stream) bool {
 		}
 		j.deny(ClassDestructive, base+" has something run later", "run what is needed now, as a child of yours")
 	case "docker", "podman", "nerdctl", "docker-compose", "kubectl", "oc", "lxc", "incus":
-		j.container(sc, rest)
+		j.container(sc, base, rest)
 	case "ssh", "mosh", "rsh", "vagrant":
-		j.ssh(sc, rest)
+		j.ssh(sc, base, rest)
 	case "tmux", "screen", "zellij", "dtach", "abduco":
 		for i, a := range rest {
 			if strings.ContainsAny(a.s, " ;|&") {

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -121,7 +122,11 @@ func (j *judge) scriptTool(sc *scope, rest []arg) {
 }
 
 // container judges what runs in a container: it usually mounts the worktree.
-func (j *judge) container(sc *scope, rest []arg) {
+func (j *judge) container(sc *scope, base string, rest []arg) {
+	if what := destroys(base, texts(rest)); what != "" {
+		j.deny(ClassDestructive, what+" outside of the worktree, which nothing brings back", "leave it in place, and say in the handoff what should go")
+		return
+	}
 	verb := ""
 	i := 0
 	for ; i < len(rest); i++ {
@@ -189,7 +194,45 @@ func (j *judge) container(sc *scope, rest []arg) {
 	}
 }
 
-func (j *judge) ssh(sc *scope, rest []arg) {
+// destroys says what a call of a container tool would remove; "" = nothing that
+// was there before.
+func destroys(base string, words []string) string {
+	var verbs []string
+	for i, w := range words {
+		switch {
+		case strings.HasPrefix(w, "-"):
+		case i > 0 && contains("-H --host -c --context --config -l --log-level -n --namespace --kubeconfig --cluster --user -s --server -f --file -p --project-name --profile --env-file --project-directory", words[i-1]):
+		default:
+			verbs = append(verbs, w)
+		}
+	}
+	verbs = append(verbs, "", "")
+	if base == "docker-compose" {
+		verbs = append([]string{"compose"}, verbs...)
+	}
+	switch base {
+	case "kubectl", "oc":
+		if contains("delete drain", verbs[0]) {
+			return base + " " + verbs[0] + " removes what runs in a cluster"
+		}
+		return ""
+	}
+	switch verbs[0] {
+	case "rm", "rmi":
+		return base + " " + verbs[0] + " removes containers or images"
+	case "container", "image", "volume", "network", "system", "builder", "buildx", "pod", "secret", "config", "service", "stack", "swarm", "context", "machine":
+		if contains("rm remove prune reset leave", verbs[1]) {
+			return base + " " + verbs[0] + " " + verbs[1] + " removes data"
+		}
+	case "compose":
+		if verbs[1] == "down" && slices.ContainsFunc(words, func(w string) bool { return contains("-v --volumes --rmi", strings.SplitN(w, "=", 2)[0]) }) {
+			return base + " " + verbs[1] + " with these options removes data"
+		}
+	}
+	return ""
+}
+
+func (j *judge) ssh(sc *scope, base string, rest []arg) {
 	if len(rest) > 0 && rest[0].s == "ssh" { // vagrant ssh -c LINE
 		if i := indexWord(rest, "-c"); i > 0 && i+1 < len(rest) {
 			j.maybeShell(sc, rest[i+1].s)
@@ -218,8 +261,16 @@ func (j *judge) ssh(sc *scope, rest []arg) {
 			i++
 		}
 	}
+	line := ""
 	if i+1 < len(rest) {
-		j.maybeShell(sc, strings.Join(texts(rest[i+1:]), " "))
+		line = strings.Join(texts(rest[i+1:]), " ")
+	}
+	// git fetches over ssh by this very call.
+	if strings.HasPrefix(line, "git-upload-pack ") && !strings.ContainsAny(line, ";|&$`<>()\n"+holes) {
+		return
+	}
+	if j.maybeShell(sc, line); i < len(rest) && base != "vagrant" {
+		j.deny(ClassOutside, base+" works on another machine, where nothing guards it", "work in the worktree, or say in the handoff what is to be done there")
 	}
 }
 

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -14,12 +15,20 @@ type Shim struct {
 	Contents string // a script that calls the harness: <binary> hook shim NAME words…
 }
 
-// Shims returns the shims of a policy, by name: git, the blocked managers and
-// the commands that the toolchain rewrites. binary is the absolute path of
+// dangerous are programs of which some calls are refused in every project and
+// that builds seldom run, so that a shim costs nothing. rm and its like are left
+// to the sandbox: a shim for them would slow down every script.
+var dangerous = []string{"docker", "podman", "nerdctl", "docker-compose", "kubectl", "oc", "ssh", "mosh", "rsh",
+	"shutdown", "reboot", "halt", "poweroff", "telinit", "systemctl", "loginctl", "launchctl", "systemd-run", "crontab", "at", "batch",
+	"mkfs", "wipefs", "fdisk", "sfdisk", "parted", "mount", "umount",
+	"useradd", "userdel", "usermod", "passwd", "chpasswd", "killall", "pkill"}
+
+// Shims returns the shims of a policy, by name: git, the dangerous programs, the
+// blocked managers and the commands that the toolchain rewrites. binary is the absolute path of
 // git-ralph. When "hook shim NAME" has allowed the call it runs the real
 // program, looked up without the shim folder, or the rewritten one.
 func (p *Policy) Shims(binary, goos string) map[string]Shim {
-	names := []string{"git"}
+	names := append([]string{"git"}, dangerous...)
 	for _, b := range p.Toolchain.blocks() {
 		if f := strings.Fields(string(b.Pattern)); len(f) > 0 && !strings.ContainsAny(f[0], "*?[/") {
 			names = append(names, f[0])
@@ -30,8 +39,11 @@ func (p *Policy) Shims(binary, goos string) map[string]Shim {
 			names = append(names, f[0])
 		}
 	}
-	if p.namesBlock("pip") {
-		names = append(names, "pip3")
+	if p.namesBlock("pip") { // and what its pattern and python -m mean
+		names = append(names, "pip3", "python", "python3")
+		for minor := 8; minor <= 20; minor++ {
+			names = append(names, fmt.Sprintf("pip3.%d", minor), fmt.Sprintf("python3.%d", minor))
+		}
 	}
 	for _, r := range p.Toolchain.Rewrites {
 		if f := strings.Fields(r.Name); len(f) > 0 {

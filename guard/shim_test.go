@@ -107,7 +107,16 @@ func TestToolchains(t *testing.T) {
 		t.Errorf("an unknown preset names the known ones: %v", err)
 	}
 	for _, c := range []struct{ preset, line, class, instead, why string }{
-		{"none", "pip install x", ClassManager, "uv add", "the Python managers are blocked in every preset"},
+		{"none", "pip install x", "", "", "nobody said that this project is uv's"},
+		{"none", "poetry add x", "", "", "nor another's"},
+		{"none", "python3 -m venv v", "", "", "an environment of its own"},
+		{"none", "conda install x", "", "", "as it likes"},
+		{"go", "pip install x", "", "", "Python's are the project's choice"},
+		{"rust", "python3 -m pip install x", "", "", "here, too"},
+		{"node-pnpm", "poetry add x", "", "", "and here"},
+		{"python-uv", "npm install", "", "", "Node's are the project's choice"},
+		{"python-uv", "python3 -m venv v", ClassManager, "uv venv", "an environment beside uv's"},
+		{"python-uv", "python3.12 -m venv v", ClassManager, "uv venv", "by any name"},
 		{"none", "npm install", "", "", "Node's are the project's choice"},
 		{"python-uv", "uv add x", "", "", "the replacement itself"},
 		{"node-pnpm", "npm install x", ClassManager, "pnpm add", "the lock file is pnpm's"},

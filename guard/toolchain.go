@@ -11,7 +11,7 @@ import (
 // of its build: which are blocked, with the replacement, and which are rewritten.
 type Toolchain struct {
 	Preset   string    `json:"preset,omitempty"`
-	Blocks   []Block   `json:"blocks"` // nil = those of the preset
+	Blocks   []Block   `json:"blocks"` // nil = those of the preset, and without one those of python-uv
 	Rewrites []Rewrite `json:"rewrites,omitempty"`
 }
 
@@ -31,14 +31,16 @@ type Rewrite struct {
 // Presets lists the names that NewToolchain knows.
 func Presets() []string { return []string{"none", "go", "python-uv", "node-pnpm", "rust"} }
 
-// NewToolchain returns a preset. The Python managers that install outside the
-// project's lock file are blocked in each of them, "none" included; a project
-// that lives on one of them names it in guard.allow ("pip *").
+// NewToolchain returns a preset. Each blocks the managers that would go around
+// its own one, and no others; none blocks nothing.
 func NewToolchain(preset string) (Toolchain, error) {
 	switch preset {
 	case "", "none", "go", "rust", "python-uv", "node-pnpm":
 	default:
 		return Toolchain{}, fmt.Errorf("unknown toolchain preset %q: one of %s", preset, strings.Join(Presets(), ", "))
+	}
+	if preset == "" {
+		preset = "none"
 	}
 	t := Toolchain{Preset: preset}
 	t.Blocks = t.blocks()
@@ -72,14 +74,15 @@ func (t *Toolchain) blocks() []Block {
 		uvVenv   = "use `uv venv`; `uv run CMD` makes the environment by itself"
 	)
 	b := make([]Block, 0, 32)
-	for _, n := range []string{"pip *", "pip[0-9]* *", "easy_install *", "easy_install-* *", "pip-compile *",
-		"pip-sync *", "python-pip *", "conda *", "mamba *", "micromamba *", "poetry *", "pipenv *"} {
-		b = append(b, Block{Pattern(n), uvReason, uvAdd})
-	}
-	for _, n := range []string{"virtualenv *", "pyvenv *", "pyvenv-* *", "mkvirtualenv *"} {
-		b = append(b, Block{Pattern(n), uvReason, uvVenv})
-	}
 	switch t.Preset {
+	case "", "python-uv":
+		for _, n := range []string{"pip *", "pip[0-9]* *", "easy_install *", "easy_install-* *", "pip-compile *",
+			"pip-sync *", "python-pip *", "conda *", "mamba *", "micromamba *", "poetry *", "pipenv *"} {
+			b = append(b, Block{Pattern(n), uvReason, uvAdd})
+		}
+		for _, n := range []string{"virtualenv *", "pyvenv *", "pyvenv-* *", "mkvirtualenv *"} {
+			b = append(b, Block{Pattern(n), uvReason, uvVenv})
+		}
 	case "node-pnpm":
 		for _, n := range []string{"npm i *", "npm install *", "npm ci *", "npm add *", "npm in *", "npm isntall *",
 			"npm uninstall *", "npm un *", "npm remove *", "npm rm *", "npm update *", "npm up *", "npm upgrade *",

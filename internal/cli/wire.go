@@ -194,7 +194,7 @@ func (a *App) promptOptions(set *config.Resolved, root string) (agentctx.Options
 	if err != nil {
 		return o, err
 	}
-	o.Toolchain.Blocked = blockedFor(chain, set.Toolchain.Preset)
+	o.Toolchain.Blocked = blockedFor(chain)
 	var folder fs.FS
 	if set.Context.Templates != "" {
 		folder = os.DirFS(filepath.Join(root, set.Context.Templates))
@@ -203,18 +203,19 @@ func (a *App) promptOptions(set *config.Resolved, root string) (agentctx.Options
 	return o, err
 }
 
-// blockedFor is what an agent is told of blocked commands: those that mean the
-// same on one line, and the managers of another language left out. The guard
-// refuses all of them, told or not.
-func blockedFor(chain guard.Toolchain, preset string) []agentctx.Blocked {
+// blockedFor is what an agent is told of blocked commands, those that mean the
+// same on one line.
+func blockedFor(chain guard.Toolchain) []agentctx.Blocked {
+	seen := map[string]bool{}
 	var out []agentctx.Blocked
 	at := map[string]int{}
 	for _, b := range chain.Blocks {
 		name := strings.TrimSuffix(strings.TrimSuffix(string(b.Pattern), " *"), "-*")
 		instead := strings.TrimPrefix(b.Instead, "use ")
-		if preset != "python-uv" && strings.Contains(instead, "uv ") || strings.ContainsAny(name, "*[") {
+		if strings.ContainsAny(name, "*[") || seen[name] {
 			continue
 		}
+		seen[name] = true
 		if i, ok := at[instead]; ok {
 			out[i].Command += ", " + name
 			continue

@@ -177,6 +177,7 @@ git commit -qm x 2>err; say commit $?; grep -o 'blocked (git-write)' err >> resu
 sh -c 'cd sub && git -C .. branch -D x' 2>/dev/null; say branch $?
 printf 'all:\n\t@git tag x\n' > m; make -s -f m 2>/dev/null || say make refused
 pip install x 2>err; say pip $?; grep -o 'uv add' err | head -n 1 >> result.txt
+docker rm x 2>/dev/null; say docker $?
 d=$(mktemp -d) && git init -q "$d" && git -C "$d" -c user.name=x -c user.email=x@y commit -q --allow-empty -m x && say elsewhere works
 git ralph tool >/dev/null && say tools work
 env -u RALPH_GUARD_POLICY git tag x 2>/dev/null; say without the variable $?
@@ -187,8 +188,13 @@ rm -f err m
 d=$(mktemp -d) && git init -q "$d" && git -C "$d" -c user.name=x -c user.email=x@y commit -q --allow-empty -m x && git rev-parse HEAD >/dev/null
 `
 	for _, off := range []bool{false, true} {
-		p := newProject(t, agent, "[validation]\nbaseline = \"off\"\n"+check,
-			map[string]string{"sub/x": "x\n", "test.sh": test})
+		settings := "[validation]
+baseline = \"off\"
+[toolchain]
+preset = \"python-uv\"
+" + check
+		p := newProject(t, agent, settings, map[string]string{"sub/x": "x
+", "test.sh": test})
 		p.must(t, "add", "a thing")
 		var env []string
 		if off {
@@ -204,6 +210,7 @@ branch 2
 make refused
 pip 2
 uv add
+docker 2
 elsewhere works
 tools work
 without the variable 2
