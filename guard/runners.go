@@ -124,7 +124,8 @@ func (j *judge) scriptTool(sc *scope, rest []arg) {
 // container judges what runs in a container: it usually mounts the worktree.
 func (j *judge) container(sc *scope, base string, rest []arg) {
 	if what := destroys(base, texts(rest)); what != "" {
-		j.deny(ClassDestructive, what+" outside of the worktree, which nothing brings back", "leave it in place, and say in the handoff what should go")
+		j.deny(ClassDestructive, what+" outside of the worktree, which nothing brings back",
+			"leave it in place, and say in the handoff what should go")
 		return
 	}
 	verb := ""
@@ -194,6 +195,10 @@ func (j *judge) container(sc *scope, base string, rest []arg) {
 	}
 }
 
+// containerValues are the options before the verb that take a value.
+const containerValues = "-H --host -c --context --config -l --log-level -n --namespace --kubeconfig --cluster --user " +
+	"-s --server -f --file -p --project-name --profile --env-file --project-directory"
+
 // destroys says what a call of a container tool would remove; "" = nothing that
 // was there before.
 func destroys(base string, words []string) string {
@@ -201,7 +206,7 @@ func destroys(base string, words []string) string {
 	for i, w := range words {
 		switch {
 		case strings.HasPrefix(w, "-"):
-		case i > 0 && contains("-H --host -c --context --config -l --log-level -n --namespace --kubeconfig --cluster --user -s --server -f --file -p --project-name --profile --env-file --project-directory", words[i-1]):
+		case i > 0 && contains(containerValues, words[i-1]):
 		default:
 			verbs = append(verbs, w)
 		}
@@ -220,12 +225,14 @@ func destroys(base string, words []string) string {
 	switch verbs[0] {
 	case "rm", "rmi":
 		return base + " " + verbs[0] + " removes containers or images"
-	case "container", "image", "volume", "network", "system", "builder", "buildx", "pod", "secret", "config", "service", "stack", "swarm", "context", "machine":
+	case "container", "image", "volume", "network", "system", "builder", "buildx", "pod",
+		"secret", "config", "service", "stack", "swarm", "context", "machine":
 		if contains("rm remove prune reset leave", verbs[1]) {
 			return base + " " + verbs[0] + " " + verbs[1] + " removes data"
 		}
 	case "compose":
-		if verbs[1] == "down" && slices.ContainsFunc(words, func(w string) bool { return contains("-v --volumes --rmi", strings.SplitN(w, "=", 2)[0]) }) {
+		gone := func(w string) bool { return contains("-v --volumes --rmi", strings.SplitN(w, "=", 2)[0]) }
+		if verbs[1] == "down" && slices.ContainsFunc(words, gone) {
 			return base + " " + verbs[1] + " with these options removes data"
 		}
 	}
@@ -270,7 +277,8 @@ func (j *judge) ssh(sc *scope, base string, rest []arg) {
 		return
 	}
 	if j.maybeShell(sc, line); i < len(rest) && base != "vagrant" {
-		j.deny(ClassOutside, base+" works on another machine, where nothing guards it", "work in the worktree, or say in the handoff what is to be done there")
+		j.deny(ClassOutside, base+" works on another machine, where nothing guards it",
+			"work in the worktree, or say in the handoff what is to be done there")
 	}
 }
 

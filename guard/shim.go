@@ -19,7 +19,8 @@ type Shim struct {
 // that builds seldom run, so that a shim costs nothing. rm and its like are left
 // to the sandbox: a shim for them would slow down every script.
 var dangerous = []string{"docker", "podman", "nerdctl", "docker-compose", "kubectl", "oc", "ssh", "mosh", "rsh",
-	"shutdown", "reboot", "halt", "poweroff", "telinit", "systemctl", "loginctl", "launchctl", "systemd-run", "crontab", "at", "batch",
+	"shutdown", "reboot", "halt", "poweroff", "telinit", "systemctl", "loginctl", "launchctl", "systemd-run",
+	"crontab", "at", "batch",
 	"mkfs", "wipefs", "fdisk", "sfdisk", "parted", "mount", "umount",
 	"useradd", "userdel", "usermod", "passwd", "chpasswd", "killall", "pkill"}
 

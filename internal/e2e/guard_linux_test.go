@@ -188,13 +188,8 @@ rm -f err m
 d=$(mktemp -d) && git init -q "$d" && git -C "$d" -c user.name=x -c user.email=x@y commit -q --allow-empty -m x && git rev-parse HEAD >/dev/null
 `
 	for _, off := range []bool{false, true} {
-		settings := "[validation]
-baseline = \"off\"
-[toolchain]
-preset = \"python-uv\"
-" + check
-		p := newProject(t, agent, settings, map[string]string{"sub/x": "x
-", "test.sh": test})
+		settings := "[validation]\nbaseline = \"off\"\n[toolchain]\npreset = \"python-uv\"\n" + check
+		p := newProject(t, agent, settings, map[string]string{"sub/x": "x\n", "test.sh": test})
 		p.must(t, "add", "a thing")
 		var env []string
 		if off {
