@@ -2,6 +2,7 @@ package gitstate
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,8 +33,7 @@ func (r *Repo) CommitHooks(ctx context.Context, tree object.ID, msg string) (str
 	if rel, err := filepath.Rel(r.Root, dir); err == nil && rel != ".." &&
 		!strings.HasPrefix(rel, ".."+string(filepath.Separator)) &&
 		!strings.HasPrefix(dir, r.CommonDir) {
-		return msg, Hint(8, "set hooks = false under [commit], or keep the hooks in the git directory",
-			"the hooks lie in the worktree (%s), where an agent can change them", rel)
+		return msg, refuse(HooksExposed, fmt.Errorf("the hooks lie in the worktree (%s), where an agent can change them", rel))
 	}
 	tmp, err := os.MkdirTemp("", "git-ralph-hooks-")
 	if err != nil {

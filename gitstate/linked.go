@@ -162,7 +162,7 @@ func (r *Repo) linkedRefs(ctx context.Context, of string, fork object.ID) error 
 		return err
 	}
 	if tip.IsZero() {
-		return Hint(8, "git commit first", "%s has no commit yet that a linked worktree could begin at", of)
+		return refuse(NoCommit, fmt.Errorf("%s has no commit yet that a linked worktree could begin at", of))
 	}
 	have, err := r.ReadRef(ctx, BranchRef(branch))
 	if err != nil {
@@ -177,8 +177,8 @@ func (r *Repo) linkedRefs(ctx context.Context, of string, fork object.ID) error 
 	case have.IsZero():
 		ups = append(ups, RefUpdate{Name: BranchRef(branch), New: tip})
 	case journal.IsZero():
-		return Hint(8, fmt.Sprintf("git branch -m %s NAME gives it another name, git branch -D %s drops it", branch, branch),
-			"there is a branch %s already that has no journal, so it is somebody's own", branch)
+		return refuse(BranchTaken,
+			fmt.Errorf("there is a branch %s already that has no journal, so it is somebody's own", branch), branch)
 	}
 	if journal.IsZero() {
 		ups = append(ups, RefUpdate{Name: JournalRef(branch), New: fork})
@@ -187,7 +187,7 @@ func (r *Repo) linkedRefs(ctx context.Context, of string, fork object.ID) error 
 		return nil
 	}
 	if taken, err := r.ReadRef(ctx, BranchRef(strings.TrimSuffix(linkedPrefix, "/"))); err == nil && !taken.IsZero() {
-		return Hint(8, "git branch -m ralph NAME", "a branch named ralph is in the way of %s", branch)
+		return refuse(PrefixTaken, fmt.Errorf("a branch named ralph is in the way of %s", branch))
 	}
 	if err := r.UpdateRefs("ralph: a linked worktree for "+of, ups...); err != nil {
 		return fmt.Errorf("make the branch %s: %w", branch, err)
@@ -213,8 +213,7 @@ func (r *Repo) clearLinked(l Linked) error {
 		}
 		locked, _ := readPlain(filepath.Join(dir, "locked"), 4096)
 		if _, marked := readLinked(dir); !marked && root != l.Root && !strings.HasPrefix(string(locked), linkedReason) {
-			return Hint(8, "git -C "+root+" switch ANOTHER, or work there: cd "+root+" && git ralph start",
-				"%s is checked out in %s", l.Branch, root)
+			return refuse(CheckedOut, fmt.Errorf("%s is checked out in %s", l.Branch, root), root)
 		}
 		if err := os.RemoveAll(dir); err != nil {
 			return fmt.Errorf("remove a half made worktree: %w", err)
@@ -249,9 +248,8 @@ func (r *Repo) unspoilt() error {
 	if err1 == nil && err2 == nil && os.SameFile(is, want) {
 		return nil
 	}
-	return Hint(1,
-		"git ralph start --worktree, typed on the branch that it belongs to, puts it back; until then run no git here",
-		"the .git file of %s leads to %s, and not to %s", r.Root, r.GitDir, strings.TrimSpace(string(seal)))
+	return refuse(WorktreeMisled,
+		fmt.Errorf("the .git file of %s leads to %s, and not to %s", r.Root, r.GitDir, strings.TrimSpace(string(seal))))
 }
 
 // There says whether the worktree's folder still exists.

@@ -42,7 +42,8 @@ type Repo struct {
 	settingsAt string
 }
 
-// HintError is an error that a user can mend, with the next move.
+// HintError is an error of the loop or a command that a user can mend, with the
+// next move. Packages below the loop say a kind instead, as Refusal does.
 type HintError struct {
 	Err  error
 	Hint string
@@ -68,7 +69,7 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 	clean := proc.OutsideOf(env, worktreeAbove(dir))
 	path, err := proc.FindGit(clean)
 	if err != nil {
-		return nil, Hint(8, "install git 2.38 or newer", "%w", err)
+		return nil, refuse(GitMissing, err)
 	}
 	genv := proc.GitEnv(clean)
 	for _, kv := range env {
@@ -85,31 +86,25 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
 	if err != nil {
 		if strings.Contains(err.Error(), "dubious ownership") {
-			return nil, Hint(8, "if you trust its owner: git config --global --add safe.directory "+dir,
-				"the repository belongs to another user")
+			return nil, refuse(ForeignOwner, errors.New("the repository belongs to another user"), dir)
 		}
 		// With safe.bareRepository = explicit git finds none, and says which it means.
 		if len(lines) >= 1 && lines[0] == "true" || strings.Contains(err.Error(), "cannot use bare repository") {
-			return nil, Hint(8, "clone it, or add a worktree: git worktree add ../work",
-				"a bare repository has no worktree for an agent to work in")
+			return nil, refuse(BareRepository, errors.New("a bare repository has no worktree for an agent to work in"))
 		}
 		if len(lines) >= 2 {
-			return nil, Hint(8, "run this in the worktree", "this is not inside a worktree")
+			return nil, refuse(OutsideWorktree, errors.New("this is not inside a worktree"))
 		}
 		if strings.Contains(err.Error(), "not a git repository") {
-			return nil, Hint(1, "git init", "%w", ErrNoRepository)
+			return nil, refuse(NoRepository, ErrNoRepository)
 		}
-		return nil,
-			Hint(8, path+" --version should print git version 2.38 or newer; mend it, or put another git first in PATH",
-				"open the repository: %w", err)
+		return nil, refuse(GitUnusable, fmt.Errorf("open the repository: %w", err), path)
 	}
 	if len(lines) < 5 {
-		return nil,
-			Hint(8, path+" --version should print git version 2.38 or newer; mend it, or put another git first in PATH",
-				"open the repository: git said %q", clip(string(out), 100))
+		return nil, refuse(GitUnusable, fmt.Errorf("open the repository: git said %q", clip(string(out), 100)), path)
 	}
 	if lines[3] != "sha1" {
-		return nil, Hint(8, "git ralph needs a SHA-1 repository", "the repository uses %s object names", lines[3])
+		return nil, refuse(ObjectFormat, fmt.Errorf("the repository uses %s object names", lines[3]))
 	}
 	r := &Repo{Root: filepath.FromSlash(lines[4]), GitDir: filepath.FromSlash(lines[1]),
 		CommonDir: filepath.FromSlash(lines[2])}
@@ -210,18 +205,21 @@ func (r *Repo) Head(ctx context.Context) (branch string, tip object.ID, err erro
 	return branch, tip, err
 }
 
-// detached says why HEAD names no branch, and what to do.
+// detached says why HEAD names no branch.
 func (r *Repo) detached() error {
-	for _, o := range []struct{ file, name, hint string }{
-		{"rebase-merge", "rebase", "finish it with git rebase --continue, or git rebase --abort"},
-		{"rebase-apply", "rebase", "finish it with git rebase --continue, or git rebase --abort"},
-		{"BISECT_LOG", "bisect", "end it with git bisect reset"},
+	for _, o := range []struct {
+		file, name string
+		kind       Kind
+	}{
+		{"rebase-merge", "rebase", RebaseInProgress},
+		{"rebase-apply", "rebase", RebaseInProgress},
+		{"BISECT_LOG", "bisect", BisectInProgress},
 	} {
 		if _, err := os.Stat(filepath.Join(r.GitDir, o.file)); err == nil {
-			return Hint(8, o.hint, "a %s is in progress, and HEAD is detached meanwhile", o.name)
+			return refuse(o.kind, fmt.Errorf("a %s is in progress, and HEAD is detached meanwhile", o.name))
 		}
 	}
-	return Hint(8, "git switch BRANCH, or git switch -c NAME", "HEAD is detached, and a journal belongs to a branch")
+	return refuse(DetachedHead, errors.New("HEAD is detached, and a journal belongs to a branch"))
 }
 
 // HeadCommit is the commit of HEAD, also when it is detached; Zero when unborn.
@@ -246,8 +244,7 @@ func (r *Repo) Identity(ctx context.Context) (author, committer object.Signature
 			line, err = r.Git.Line(ctx, "var", name)
 		}
 		if err != nil {
-			return author, committer, Hint(8,
-				`git config user.name "Your Name" && git config user.email you@example.com`, "git does not know who you are")
+			return author, committer, refuse(NoIdentity, errors.New("git does not know who you are"))
 		}
 		sig, err := object.ParseSignature(line)
 		if err != nil {

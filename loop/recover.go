@@ -370,8 +370,8 @@ func (r *Recovery) store(ctx context.Context, l *Loop, it *iteration) (object.ID
 func (r *Recovery) asRecorded(ctx context.Context, cur state.Current, cp *worktree.Checkpoint) (bool, string, error) {
 	branch, tip, err := r.Repo.Head(ctx)
 	if err != nil {
-		var he *gitstate.HintError
-		if errors.As(err, &he) {
+		var detached *gitstate.Refusal
+		if errors.As(err, &detached) {
 			return false, "HEAD was detached", nil
 		}
 		return false, "", err

@@ -103,8 +103,26 @@ func (j *Journal) At(entry object.ID) (*Snapshot, error) {
 	return j.last, nil
 }
 
-// lostRef stands for the journal's ref in a hint.
-const lostRef = "refs/ralph/heads/BRANCH"
+// Cause is why a journal cannot be used.
+type Cause int
+
+// The causes.
+const (
+	Foreign Cause = iota + 1 // the entry is of no format of ours
+	Newer                    // the entry is of a format of a later version
+	Damaged                  // an object of the entry is missing or cannot be read
+	Gone                     // the ref is gone, although the journal had begun
+)
+
+// UnreadableError is a journal that cannot be used at an entry.
+type UnreadableError struct {
+	Cause Cause
+	Entry object.ID // Zero when it is Gone
+	Err   error
+}
+
+func (e *UnreadableError) Error() string { return e.Err.Error() }
+func (e *UnreadableError) Unwrap() error { return e.Err }
 
 // asFormat tells a journal of a newer program from a damaged one.
 func asFormat(entry object.ID, err error) error {
@@ -113,18 +131,16 @@ func asFormat(entry object.ID, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &fe) && fe.Format == "":
-		return gitstate.Hint(1, "git fsck --lost-found finds the newest entry of the old one; git update-ref "+lostRef+
-			" ENTRY "+entry.String()+" goes back to it",
-			"the journal cannot be used at entry %s: %w", entry.String()[:12], err)
+		return &UnreadableError{Foreign, entry,
+			fmt.Errorf("the journal cannot be used at entry %s: %w", entry.String()[:12], err)}
 	case errors.As(err, &fe):
-		return gitstate.Hint(1, "upgrade git-ralph; the journal can be read with plain git until then", "%w", err)
+		return &UnreadableError{Newer, entry, err}
 	}
 	return damaged(entry, err)
 }
 
 func damaged(entry object.ID, err error) error {
-	return gitstate.Hint(1, "git ralph fsck says what is damaged; nothing was changed",
-		"the journal cannot be read at entry %s: %w", entry.String()[:12], err)
+	return &UnreadableError{Damaged, entry, fmt.Errorf("the journal cannot be read at entry %s: %w", entry.String()[:12], err)}
 }
 
 // stateFiles reads every file of an entry's tree but the event.
@@ -227,8 +243,8 @@ func (j *Journal) Draft(ctx context.Context, snap *Snapshot, e state.Event) (*Sn
 	next, dropped := state.Apply(old, e)
 	if snap == nil && next.Journal.ID == "" {
 		// Only what begins a journal may be its first entry.
-		return nil, gitstate.Hint(1, "git ralph fsck names what is left of it",
-			"the journal of %s is gone: nothing is at %s", j.Branch, j.Ref())
+		return nil, &UnreadableError{Gone, object.Zero,
+			fmt.Errorf("the journal of %s is gone: nothing is at %s", j.Branch, j.Ref())}
 	}
 	e.Superseded = dropped
 	// Before the entry can be seen: a command that was written here needs no

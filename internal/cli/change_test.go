@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"git-ralph/gitstate"
 	"git-ralph/plan"
 )
 
@@ -159,9 +157,6 @@ func TestColourSetting(t *testing.T) {
 }
 
 func hintText(err error) string {
-	var he *gitstate.HintError
-	if errors.As(err, &he) {
-		return he.Hint
-	}
-	return ""
+	ad, _ := adviceOf(err)
+	return ad.hint
 }

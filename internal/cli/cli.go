@@ -9,18 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
-	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
-	"git-ralph/plan"
 )
 
 // Version is set by the build.
@@ -280,50 +276,11 @@ func (a *App) report(err error) int {
 	if err == nil {
 		return 0
 	}
-	code, hint := 1, ""
 	var exit *ExitError
-	if errors.As(err, &exit) {
-		if exit.Err == nil {
-			return exit.Code
-		}
-		code = exit.Code
+	if errors.As(err, &exit) && exit.Err == nil {
+		return exit.Code
 	}
-	var he *gitstate.HintError
-	if errors.As(err, &he) {
-		hint = he.Hint
-		if he.Code != 0 {
-			code = he.Code
-		}
-	}
-	var ce *config.Error
-	if errors.As(err, &ce) && hint == "" {
-		hint = ce.Hint()
-	}
-	var ps plan.Problems
-	if errors.As(err, &ps) && hint == "" {
-		hint = ps.Hint()
-	}
-	var held *gitstate.HeldError
-	if errors.As(err, &held) {
-		code, hint = 7, "git ralph status shows it; git ralph stop ends it; git ralph start --worktree works beside it"
-		if a.wantsLinked {
-			hint = "git ralph status says where it works; git ralph -C that folder stop ends it"
-		}
-	}
-	if errors.Is(err, journal.ErrNone) && hint == "" {
-		hint = "git ralph init, or git ralph import FILE"
-	}
-	var fe *state.FormatError
-	if errors.As(err, &fe) {
-		hint = "upgrade git-ralph"
-	}
-	var jam *gitstate.JammedError
-	if errors.As(err, &jam) && hint == "" {
-		hint = "when no git process runs in this repository: rm " + jam.Left[0].Path
-	}
-	if hint == "" {
-		hint = diskHint(err)
-	}
+	code, hint := exitOf(err, a.wantsLinked)
 	if more := a.linkedHint(); more != "" {
 		hint = strings.TrimPrefix(hint+"\n"+more, "\n")
 	}
@@ -338,19 +295,6 @@ func (a *App) report(err error) int {
 		fmt.Fprintln(a.Err, a.colour(a.Err, "36", "hint:"), strings.TrimSuffix(line, "\n"))
 	}
 	return code
-}
-
-// diskHint is the next move after an error of the disk.
-func diskHint(err error) string {
-	switch {
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "make room on the disk; nothing that was recorded is lost, and git ralph start goes on"
-	case errors.Is(err, syscall.EROFS):
-		return "mount it writable; reading commands work all the same"
-	case errors.Is(err, fs.ErrPermission):
-		return "it belongs to somebody else, or its permissions forbid it; nothing that was recorded is lost"
-	}
-	return ""
 }
 
 // warn tells a person something that stops nothing. With --json the error

@@ -55,9 +55,8 @@ func (d *doctor) add(state, name, hint, format string, args ...any) {
 // blame records an error with its own hint.
 func (d *doctor) blame(name string, err error) {
 	hint := hintOf(err)
-	var he *gitstate.HintError
-	if errors.As(err, &he) {
-		hint = he.Hint
+	if ad, ok := adviceOf(err); ok {
+		hint = ad.hint
 	}
 	d.add("fail", name, hint, "%v", err)
 }

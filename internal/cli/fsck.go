@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -231,9 +230,8 @@ func (c *checkup) branch(ctx context.Context) error {
 		return nil // said already
 	}
 	err = loop.CheckJournal(ctx, c.j.Repo, c.j, snap.State)
-	var he *gitstate.HintError
-	if errors.As(err, &he) {
-		c.fault("branch", object.Zero, he.Hint, "%v", err)
+	if ad, ok := adviceOf(err); ok {
+		c.fault("branch", object.Zero, ad.hint, "%v", err)
 		return nil
 	}
 	return err

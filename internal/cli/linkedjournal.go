@@ -171,8 +171,8 @@ func (c *AdoptCmd) goOn(a *App, j *journal.Journal, tip object.ID, o orphan) err
 			"the journals of %s and of %s went on apart", j.Branch, o.label())
 	}
 	if o.ref == "" {
-		var he *gitstate.HintError
-		if err := loop.CheckJournal(a.Ctx, j.Repo, j, o.snap.State); errors.As(err, &he) {
+		err := loop.CheckJournal(a.Ctx, j.Repo, j, o.snap.State)
+		if _, ok := adviceOf(err); ok {
 			return gitstate.Hint(1, "git merge --ff-only "+o.name+", then again", "%s does not have the work of %s yet",
 				j.Branch, o.name)
 		} else if err != nil {

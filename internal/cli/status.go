@@ -197,8 +197,7 @@ func (a *App) noJournalHere(j *journal.Journal) error {
 		return err
 	}
 	err := a.noJournal(j)
-	var he *gitstate.HintError
-	if !errors.As(err, &he) {
+	if _, ok := adviceOf(err); !ok {
 		return err
 	}
 	if remote, _ := a.remoteJournal(j); remote != "" {

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
+	"git-ralph/internal/config"
+	"git-ralph/plan"
+)
+
+// advice is what the command line adds to an error: the exit code, and the next
+// move. Names of the error stand for {0} in the hint.
+type advice struct {
+	code int
+	hint string
+}
+
+func (a advice) about(names []string) advice {
+	for i, name := range names {
+		a.hint = strings.ReplaceAll(a.hint, "{"+string(rune('0'+i))+"}", name)
+	}
+	return a
+}
+
+const unusableGit = "{0} --version should print git version 2.38 or newer; mend it, or put another git first in PATH"
+
+// refusals are the reasons for which a repository is not worked in.
+var refusals = map[gitstate.Kind]advice{
+	gitstate.GitMissing:       {8, "install git 2.38 or newer"},
+	gitstate.GitUnusable:      {8, unusableGit},
+	gitstate.ForeignOwner:     {8, "if you trust its owner: git config --global --add safe.directory {0}"},
+	gitstate.NoRepository:     {1, "git init"},
+	gitstate.BareRepository:   {8, "clone it, or add a worktree: git worktree add ../work"},
+	gitstate.OutsideWorktree:  {8, "run this in the worktree"},
+	gitstate.ObjectFormat:     {8, "git ralph needs a SHA-1 repository"},
+	gitstate.DetachedHead:     {8, "git switch BRANCH, or git switch -c NAME"},
+	gitstate.RebaseInProgress: {8, "finish it with git rebase --continue, or git rebase --abort"},
+	gitstate.BisectInProgress: {8, "end it with git bisect reset"},
+	gitstate.NoIdentity:       {8, `git config user.name "Your Name" && git config user.email you@example.com`},
+	gitstate.HooksExposed:     {8, "set hooks = false under [commit], or keep the hooks in the git directory"},
+	gitstate.NoCommit:         {8, "git commit first"},
+	gitstate.BranchTaken:      {8, "git branch -m {0} NAME gives it another name, git branch -D {0} drops it"},
+	gitstate.PrefixTaken:      {8, "git branch -m ralph NAME"},
+	gitstate.CheckedOut:       {8, "git -C {0} switch ANOTHER, or work there: cd {0} && git ralph start"},
+	gitstate.WorktreeMisled: {1,
+		"git ralph start --worktree, typed on the branch that it belongs to, puts it back; until then run no git here"},
+}
+
+// journalCauses are the reasons for which a journal cannot be read.
+var journalCauses = map[journal.Cause]advice{
+	journal.Foreign: {1, "git fsck --lost-found finds the newest entry of the old one; " +
+		"git update-ref refs/ralph/heads/BRANCH ENTRY {0} goes back to it"},
+	journal.Newer:   {1, "upgrade git-ralph; the journal can be read with plain git until then"},
+	journal.Damaged: {1, "git ralph fsck says what is damaged; nothing was changed"},
+	journal.Gone:    {1, "git ralph fsck names what is left of it"},
+}
+
+// adviceOf is what belongs to an error of a kind that has a row here, or that
+// brings its own hint; the outermost of a chain counts.
+func adviceOf(err error) (advice, bool) {
+	var he *gitstate.HintError
+	if errors.As(err, &he) {
+		return advice{he.Code, he.Hint}, true
+	}
+	var unreadable *journal.UnreadableError
+	if errors.As(err, &unreadable) {
+		return journalCauses[unreadable.Cause].about([]string{unreadable.Entry.String()}), true
+	}
+	var refusal *gitstate.Refusal
+	if errors.As(err, &refusal) {
+		return refusals[refusal.Kind].about(refusal.Names), true
+	}
+	return advice{}, false
+}
+
+// exitOf is the exit code and the hint of an error that ends a command.
+// wantsLinked: the command asked for a linked worktree.
+func exitOf(err error, wantsLinked bool) (code int, hint string) {
+	code = 1
+	var exit *ExitError
+	if errors.As(err, &exit) {
+		code = exit.Code
+	}
+	if ad, ok := adviceOf(err); ok {
+		hint = ad.hint
+		if ad.code != 0 {
+			code = ad.code
+		}
+	}
+	var ce *config.Error
+	if errors.As(err, &ce) && hint == "" {
+		hint = ce.Hint()
+	}
+	var ps plan.Problems
+	if errors.As(err, &ps) && hint == "" {
+		hint = ps.Hint()
+	}
+	var held *gitstate.HeldError
+	if errors.As(err, &held) {
+		code, hint = 7, "git ralph status shows it; git ralph stop ends it; git ralph start --worktree works beside it"
+		if wantsLinked {
+			hint = "git ralph status says where it works; git ralph -C that folder stop ends it"
+		}
+	}
+	if errors.Is(err, journal.ErrNone) && hint == "" {
+		hint = "git ralph init, or git ralph import FILE"
+	}
+	var fe *state.FormatError
+	if errors.As(err, &fe) {
+		hint = "upgrade git-ralph"
+	}
+	var jam *gitstate.JammedError
+	if errors.As(err, &jam) && hint == "" {
+		hint = "when no git process runs in this repository: rm " + jam.Left[0].Path
+	}
+	if hint == "" {
+		hint = diskHint(err)
+	}
+	return code, hint
+}
+
+// diskHint is the next move after an error of the disk.
+func diskHint(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "make room on the disk; nothing that was recorded is lost, and git ralph start goes on"
+	case errors.Is(err, syscall.EROFS):
+		return "mount it writable; reading commands work all the same"
+	case errors.Is(err, fs.ErrPermission):
+		return "it belongs to somebody else, or its permissions forbid it; nothing that was recorded is lost"
+	}
+	return ""
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+)
+
+// TestEveryRefusalHasAdvice fails for a kind of error without a row in the
+// table: its users would get exit code 1 and no next move.
+func TestEveryRefusalHasAdvice(t *testing.T) {
+	for kind := gitstate.GitMissing; kind <= gitstate.WorktreeMisled; kind++ {
+		err := fmt.Errorf("begin: %w", &gitstate.Refusal{Kind: kind, Names: []string{"NAME"}, Err: errors.New("no")})
+		code, hint := exitOf(err, false)
+		if (code != 8 && code != 1) || hint == "" || strings.Contains(hint, "{") {
+			t.Errorf("kind %d of gitstate: exit code %d, hint %q", kind, code, hint)
+		}
+	}
+	for cause := journal.Foreign; cause <= journal.Gone; cause++ {
+		code, hint := exitOf(&journal.UnreadableError{Cause: cause, Err: errors.New("no")}, false)
+		if code != 1 || hint == "" || strings.Contains(hint, "{") {
+			t.Errorf("cause %d of journal: exit code %d, hint %q", cause, code, hint)
+		}
+	}
+}
+
+// TestExitOf: what is outermost decides, and a hint is never taken from below
+// an error that brings its own.
+func TestExitOf(t *testing.T) {
+	misled := &gitstate.Refusal{Kind: gitstate.ForeignOwner, Names: []string{"/srv/a b"}, Err: errors.New("the repository belongs to another user")}
+	for _, tt := range []struct {
+		why  string
+		err  error
+		code int
+		hint string
+	}{
+		{"a name of the error stands in the hint", misled, 8, "if you trust its owner: git config --global --add safe.directory /srv/a b"},
+		{"the journal says more than the repository below it",
+			&journal.UnreadableError{Cause: journal.Damaged, Err: fmt.Errorf("read: %w", misled)}, 1, "git ralph fsck says what is damaged; nothing was changed"},
+		{"a command's own hint wins", gitstate.Hint(2, "say which", "begin: %w", misled), 2, "say which"},
+		{"a lock that is held has its own exit code", &gitstate.HeldError{}, 7,
+			"git ralph status shows it; git ralph stop ends it; git ralph start --worktree works beside it"},
+		{"an exit code alone", &ExitError{Code: 4, Err: errors.New("stopped")}, 4, ""},
+		{"any other error", errors.New("no"), 1, ""},
+	} {
+		if code, hint := exitOf(tt.err, false); code != tt.code || hint != tt.hint {
+			t.Errorf("%s: exit code %d, hint %q; want %d, %q", tt.why, code, hint, tt.code, tt.hint)
+		}
+	}
+}
