@@ -25,30 +25,41 @@ func (s Signature) String() string {
 
 // ParseSignature reads `Name <mail> seconds zone`, as `git var` prints it.
 func ParseSignature(line string) (Signature, error) {
-	lt, gt := strings.IndexByte(line, '<'), strings.LastIndexByte(line, '>')
-	if lt < 0 || gt < lt {
+	if lt := strings.IndexByte(line, '<'); lt < 0 || !strings.Contains(line[lt:], ">") {
 		return Signature{}, fmt.Errorf("%q is not an identity", line)
 	}
-	sig := Signature{Name: strings.TrimSpace(line[:lt]), Email: line[lt+1 : gt]}
-	f := strings.Fields(line[gt+1:])
-	if len(f) > 0 {
-		sec, err := strconv.ParseInt(f[0], 10, 64)
-		if err != nil {
-			return sig, fmt.Errorf("%q is not a time", f[0])
-		}
-		zone := time.UTC
-		if len(f) > 1 && len(f[1]) == 5 {
-			if n, err := strconv.Atoi(f[1][1:]); err == nil {
-				off := n/100*3600 + n%100*60
-				if f[1][0] == '-' {
-					off = -off
-				}
-				zone = time.FixedZone("", off)
-			}
-		}
-		sig.When = time.Unix(sec, 0).In(zone)
+	sig := readSignature(line)
+	if sig.When.IsZero() {
+		return sig, fmt.Errorf("%q has no time", line)
 	}
 	return sig, nil
+}
+
+// readSignature reads an identity of a commit that anybody may have written, as
+// git does for its log: nothing without a mail address, and no time unless
+// seconds and a zone follow the last bracket.
+func readSignature(line string) Signature {
+	name, rest, _ := strings.Cut(line, "<")
+	mail, _, ok := strings.Cut(rest, ">")
+	if !ok {
+		return Signature{}
+	}
+	sig := Signature{Name: strings.TrimSpace(name), Email: mail}
+	f := strings.Fields(rest[strings.LastIndexByte(rest, '>')+1:])
+	if len(f) < 2 || f[1][0] != '+' && f[1][0] != '-' {
+		return sig
+	}
+	sec, err := strconv.ParseInt(f[0], 10, 64)
+	zone, err2 := strconv.Atoi(f[1][1:])
+	if err != nil || err2 != nil || sec < 0 || zone < 0 {
+		return sig
+	}
+	off := zone/100*3600 + zone%100*60
+	if f[1][0] == '-' {
+		off = -off
+	}
+	sig.When = time.Unix(sec, 0).In(time.FixedZone("", off))
+	return sig
 }
 
 // CommitData is a commit taken apart. Extra headers (gpgsig, encoding …) are
@@ -97,9 +108,9 @@ func DecodeCommit(data []byte) (CommitData, error) {
 			p, err = ParseID(val)
 			c.Parents = append(c.Parents, p)
 		case key == "author":
-			c.Author, err = ParseSignature(val)
+			c.Author = readSignature(val)
 		case key == "committer":
-			c.Committer, err = ParseSignature(val)
+			c.Committer = readSignature(val)
 		default:
 			c.Extra = append(c.Extra, line)
 		}
