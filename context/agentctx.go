@@ -127,8 +127,7 @@ type Options struct {
 	IndexBudget   int     // tokens, in the index modes; 0 = DefaultIndexBudget
 	BytesPerToken float64 // 0 = by Model
 	// Model picks a factor of Factors, which holds bytes a token by prefix of
-	// the model's name, as measured with Calibrate; 0 or no match =
-	// DefaultBytesPerToken.
+	// the model's name, as measured; 0 or no match = DefaultBytesPerToken.
 	Model       string
 	Factors     map[string]float64
 	Window      int // tokens of the model's window; 0 = 200,000

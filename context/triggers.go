@@ -1,13 +1,9 @@
 package agentctx
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 
 	"git-ralph/gitstate/state"
@@ -22,11 +18,6 @@ type TriggerOptions struct {
 	Bytes    int     // of handoffs not indexed
 	Novelty  float64 // overlap of terms below which the task counts as new
 	Recent   int     // handoffs that novelty looks at
-}
-
-// DefaultTriggers are the settings' defaults.
-func DefaultTriggers() TriggerOptions {
-	return TriggerOptions{Interval: 5, Bytes: 32000, Novelty: 0.25, Recent: 3}
 }
 
 // IndexTrigger says whether the indexer runs before an iteration on the task,
@@ -113,21 +104,6 @@ func addTerms(terms map[string]bool, texts ...string) {
 			}
 		}
 	}
-}
-
-var variable = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`0x[0-9a-f]+|\b[0-9a-f]{7,64}\b|[0-9]+`)
-})
-
-// StuckKey identifies a failure: two failures that differ only in numbers,
-// times, addresses, object names or blanks have the same key. "" stays "".
-func StuckKey(failure string) string {
-	s := strings.ToLower(strings.Join(strings.Fields(notes.Clean(failure)), " "))
-	if s == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(variable().ReplaceAllString(s, "#")))
-	return hex.EncodeToString(sum[:8])
 }
 
 // Trigger says when a pass runs: always, on_success, on_failure, periodic:N.

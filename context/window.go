@@ -11,12 +11,6 @@ type Window struct {
 	used, peak int64
 }
 
-// The target zone, in percent of the window.
-const (
-	ZoneLow  = 40
-	ZoneHigh = 60
-)
-
 // Observe takes the present use of the window and, when the client says it,
 // its capacity. Zeros mean: not reported.
 func (w *Window) Observe(used, capacity int64) {
@@ -67,18 +61,4 @@ func (w *Window) State() WindowState {
 		return WindowAsk
 	}
 	return WindowFine
-}
-
-// Zone says where a session's peak lies: 0 below, 1 in, 2 above 40–60 %. It is
-// the index into the run's zone statistics; false when nothing was reported.
-func Zone(percent int) (int, bool) {
-	switch {
-	case percent <= 0:
-		return 0, false
-	case percent < ZoneLow:
-		return 0, true
-	case percent <= ZoneHigh:
-		return 1, true
-	}
-	return 2, true
 }

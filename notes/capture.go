@@ -48,70 +48,6 @@ func thousands(n int64) string {
 	return s
 }
 
-// IterationInput is one finished iteration.
-type IterationInput struct {
-	Iteration int
-	Phase     string
-	Task      string
-	Title     string
-	Attempt   int
-	Verdict   string
-	Partial   bool
-	Reasons   []string
-	Completed []string // tasks that became done
-	Blocked   []string // tasks that became blocked or failed
-	Summary   string
-	Files     []string
-	Figures   Figures
-	Time      time.Time
-}
-
-// IterationMemory is the memory of one iteration: phase and number, tasks
-// completed and blocked, progress, tokens and cost, time.
-func IterationMemory(in IterationInput) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Iteration %d\n\n", in.Iteration)
-	row := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "- %s: %s\n", name, value)
-		}
-	}
-	row("Phase", in.Phase)
-	if in.Task != "" {
-		task := strings.TrimSpace(in.Task + " " + OneLine(in.Title, 100))
-		if in.Attempt > 1 {
-			task += fmt.Sprintf(" (attempt %d)", in.Attempt)
-		}
-		row("Task", task)
-	}
-	verdict := in.Verdict
-	if in.Partial {
-		verdict += ", a green but unfinished step"
-	}
-	if len(in.Reasons) > 0 {
-		verdict += ": " + OneLine(strings.Join(in.Reasons, "; "), 300)
-	}
-	row("Verdict", verdict)
-	row("Completed", strings.Join(in.Completed, ", "))
-	row("Blocked", strings.Join(in.Blocked, ", "))
-	progress := "no"
-	if in.Verdict == "keep" {
-		progress = "yes"
-	}
-	row("Progress", progress)
-	for _, l := range in.Figures.lines() {
-		b.WriteString("- " + l + "\n")
-	}
-	if !in.Time.IsZero() {
-		row("Time", in.Time.UTC().Format(time.RFC3339))
-	}
-	row("Files", shorten(in.Files, 10))
-	if s := OneLine(in.Summary, 400); s != "" {
-		b.WriteString("\n" + s + "\n")
-	}
-	return b.String()
-}
-
 // PhaseInput is a phase that was completed.
 type PhaseInput struct {
 	Phase     string
@@ -209,13 +145,6 @@ func section(b *strings.Builder, title string, items []string, shown int) {
 		}
 		fmt.Fprintf(b, "- %s\n", s)
 	}
-}
-
-func shorten(items []string, n int) string {
-	if len(items) <= n {
-		return strings.Join(items, ", ")
-	}
-	return strings.Join(items[:n], ", ") + fmt.Sprintf(" and %d more", len(items)-n)
 }
 
 // clipLines keeps whole lines in at most n characters.

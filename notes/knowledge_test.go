@@ -457,34 +457,3 @@ func BenchmarkDecode500(b *testing.B) {
 		}
 	}
 }
-
-func TestSearchKnowledge(t *testing.T) {
-	all := []Knowledge{
-		{ID: "K-gotcha-ports", Type: KGotcha, Status: Active, Source: []int{9}, Text: "The limiter wants port 81",
-			Tags: []string{"debugging"}},
-		{ID: "K-decision-limiter", Type: KDecision, Status: Active, Source: []int{2}, Text: "Requests are counted a minute"},
-		{ID: "K-decision-limiter-old", Type: KDecision, Status: Superseded, Source: []int{1},
-			Text: "Requests are counted a second"},
-		{ID: "K-pattern-tables", Type: KPattern, Status: Active, Task: "T-003", Text: "Table tests"},
-	}
-	rows := []struct {
-		query string
-		want  []string
-	}{
-		{"LIMITER", []string{"K-decision-limiter", "K-gotcha-ports", "K-decision-limiter-old"}},
-		{"limiter port", []string{"K-gotcha-ports"}},
-		{"debug", []string{"K-gotcha-ports"}},
-		{"t-003", []string{"K-pattern-tables"}},
-		{"nothing", nil},
-		{"  ", nil},
-	}
-	for _, row := range rows {
-		var got []string
-		for _, k := range SearchKnowledge(all, row.query) {
-			got = append(got, k.ID)
-		}
-		if diff := cmp.Diff(row.want, got); diff != "" {
-			t.Errorf("%q: %s", row.query, diff)
-		}
-	}
-}

@@ -83,15 +83,7 @@ func golden(t *testing.T, name, got string) {
 
 func TestCapturedMemory(t *testing.T) {
 	cost := int64(421100)
-	when := time.Date(2026, 3, 4, 5, 6, 7, 0, time.FixedZone("", 3600))
 	f := Figures{Iterations: 12, Tokens: 1234567, CostMicroUSD: &cost, Duration: 90*time.Second + 400*time.Millisecond}
-	golden(t, "iteration.md", IterationMemory(IterationInput{Iteration: 7, Phase: "building", Task: "T-003",
-		Title: "add the\nlogin", Attempt: 2,
-		Verdict: "keep", Completed: []string{"T-003"}, Files: []string{"a.go", "b.go"}, Summary: "login works",
-		Figures: f, Time: when}))
-	golden(t, "iteration-dead.md", IterationMemory(IterationInput{Iteration: 8, Phase: "building", Task: "T-004",
-		Attempt: 1, Verdict: "reject",
-		Reasons: []string{"crashed: signal 9"}, Blocked: []string{"T-004"}}))
 	golden(t, "phase.md", PhaseMemory(PhaseInput{Phase: "planning", Next: "building", Reason: "the plan is valid",
 		Artifacts: []string{"specs/login.md", "12 tasks"}, Decisions: []string{"opaque tokens"}, Figures: f}))
 	golden(t, "session.md", SessionMemory(SessionInput{Session: 3, Iteration: 47, Phase: "building",

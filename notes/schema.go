@@ -20,62 +20,6 @@ var handoffSchema []byte
 // that can enforce one. The caller owns the bytes.
 func HandoffSchema() json.RawMessage { return slices.Clone(handoffSchema) }
 
-// StrictHandoffSchema is HandoffSchema in the dialect of providers that take
-// only closed objects: every property is required, further ones are refused,
-// and what HandoffSchema leaves optional may be null.
-func StrictHandoffSchema() json.RawMessage {
-	var doc map[string]any
-	if err := json.Unmarshal(handoffSchema, &doc); err != nil {
-		panic("embedded handoff schema: " + err.Error())
-	}
-	delete(doc, "$schema")
-	closeObjects(doc)
-	data, err := json.MarshalIndent(doc, "", "  ")
-	if err != nil {
-		panic("embedded handoff schema: " + err.Error())
-	}
-	return data
-}
-
-func closeObjects(s map[string]any) {
-	for _, k := range []string{"minLength", "maxLength"} {
-		delete(s, k) // not taken by the strict dialects; ParseHandoff checks them
-	}
-	if items, ok := s["items"].(map[string]any); ok {
-		closeObjects(items)
-	}
-	if s["type"] != "object" {
-		return
-	}
-	props, _ := s["properties"].(map[string]any)
-	if len(props) == 0 {
-		// An open object cannot be said in this dialect; as text it can.
-		s["type"] = "string"
-		s["description"] = fmt.Sprint(s["description"], "; a JSON object, written as a string")
-		return
-	}
-	required := map[string]bool{}
-	if list, ok := s["required"].([]any); ok {
-		for _, name := range list {
-			required[fmt.Sprint(name)] = true
-		}
-	}
-	var all []any
-	for _, name := range sortedKeys(props) {
-		p := props[name].(map[string]any)
-		closeObjects(p)
-		if !required[name] {
-			p["type"] = []any{p["type"], "null"}
-			if enum, ok := p["enum"].([]any); ok {
-				p["enum"] = append(enum, nil)
-			}
-		}
-		all = append(all, name)
-	}
-	s["required"] = all
-	s["additionalProperties"] = false
-}
-
 // schema is the part of JSON Schema that the handoff's schema uses. The test
 // of the embedded file refuses keywords that are not here. It reports every
 // problem at once, because the agent is asked only once to repair its handoff.
@@ -106,7 +50,7 @@ var loadedSchema = sync.OnceValue(func() *schema {
 // history, and history is shared.
 func (s *schema) check(path string, v any, problem func(path, message string)) any {
 	if text, ok := v.(string); ok && s.Type == "object" && s.Properties == nil {
-		// An open object as StrictHandoffSchema has it.
+		// An open object, as a client with closed schemas writes it.
 		var inner map[string]any
 		if json.Unmarshal([]byte(text), &inner) == nil && inner != nil {
 			v = inner

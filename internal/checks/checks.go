@@ -284,13 +284,3 @@ func namedKind(entry string) Kind {
 	}
 	return Kind("\x00") // no check has it
 }
-
-// IsCheckName reports whether a text of a plan means a configured check rather
-// than being a sentence: the name of one, a kind, or all.
-func IsCheckName(text string, configured []Check) bool {
-	text = strings.TrimSpace(text)
-	if text == "all" || text == HiddenName || namedKind(text) != "\x00" {
-		return true
-	}
-	return slices.ContainsFunc(configured, func(c Check) bool { return c.Name == text })
-}

@@ -7,11 +7,6 @@ import (
 	"sync"
 )
 
-// DefaultEnvDeny are the patterns of variables that look like secrets.
-func DefaultEnvDeny() []string {
-	return []string{"*SECRET*", "*PASSWORD*", "*TOKEN*", "*_KEY", "AWS_*"}
-}
-
 // SecretNames are further patterns of variables that hold secrets, which count
 // whatever the settings deny; those allow exceptions.
 func SecretNames() []string {

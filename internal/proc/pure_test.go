@@ -86,6 +86,7 @@ func TestHeadTailNeedsConstantMemory(t *testing.T) {
 }
 
 func TestCleanEnv(t *testing.T) {
+	deny := []string{"*SECRET*", "*PASSWORD*", "*TOKEN*", "*_KEY", "AWS_*"}
 	base := []string{
 		"PATH=/bin", "HOME=/h", "LANG=C",
 		"GIT_DIR=/elsewhere", "GIT_INDEX_FILE=x", "GIT_CONFIG_COUNT=1", "GIT_AUTHOR_NAME=Ada",
@@ -99,11 +100,11 @@ func TestCleanEnv(t *testing.T) {
 		want              []string
 	}{
 		{
-			"the default patterns", DefaultEnvDeny(), nil, nil,
+			"the default patterns", deny, nil, nil,
 			[]string{"HOME=/h", "LANG=C", "GIT_AUTHOR_NAME=Ada", "KEYBOARD=us", "MONKEY=1", "PATH=/usr/bin"},
 		},
 		{
-			"the client keeps what it needs to authenticate", DefaultEnvDeny(), nil, []string{"ANTHROPIC_API_KEY"},
+			"the client keeps what it needs to authenticate", deny, nil, []string{"ANTHROPIC_API_KEY"},
 			[]string{"HOME=/h", "LANG=C", "GIT_AUTHOR_NAME=Ada", "ANTHROPIC_API_KEY=k", "KEYBOARD=us", "MONKEY=1",
 				"PATH=/usr/bin"},
 		},

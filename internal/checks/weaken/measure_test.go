@@ -129,13 +129,13 @@ func measureHonest(t *testing.T, r *history, rates map[string]*rate) {
 		}})
 		score(rates, rep, "all", "language "+lang, "repository "+r.name)
 		for _, f := range rep.Findings {
-			t.Logf("FLAG %s %s %s: %s", r.name, commit[:10], f.Rule, oneLine(f.String()))
+			t.Logf("FLAG %s %s %s: %s", r.name, commit[:10], f.Rule, asOneLine(f.String()))
 		}
 		for _, f := range rep.Open {
-			t.Logf("OPEN %s %s %s: %s", r.name, commit[:10], f.Rule, oneLine(f.String()))
+			t.Logf("OPEN %s %s %s: %s", r.name, commit[:10], f.Rule, asOneLine(f.String()))
 		}
 		for _, f := range rep.Notes {
-			t.Logf("NOTE %s %s %s: %s", r.name, commit[:10], f.Rule, oneLine(f.String()))
+			t.Logf("NOTE %s %s %s: %s", r.name, commit[:10], f.Rule, asOneLine(f.String()))
 		}
 	}
 }
@@ -275,3 +275,5 @@ func editLines(src string, f func(lines []string, i int) ([]string, bool)) []str
 	}
 	return out
 }
+
+func asOneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

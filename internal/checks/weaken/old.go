@@ -20,10 +20,8 @@ import (
 // define the same names, and new files that a runner loads by itself. Rust's test
 // modules are put back inside the new source file, when both sides have them in
 // the same number.
-func Overlay(files []File) []File { return Input{Files: files}.Overlay() }
-
-// Overlay is like the function, and also puts back helpers and fixtures that
-// lie outside of test folders, when no file but tests names them.
+// Helpers and fixtures that lie outside of test folders are put back too, when no
+// file but tests names them.
 func (in Input) Overlay() []File {
 	var out []File
 	restored := false

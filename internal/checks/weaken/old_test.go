@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,7 +31,7 @@ func TestOverlay(t *testing.T) {
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			var got map[string]string
-			for _, f := range Overlay(tt.files) {
+			for _, f := range (Input{Files: tt.files}).Overlay() {
 				if got == nil {
 					got = map[string]string{}
 				}
@@ -149,7 +148,7 @@ func TestOldTestsWithGo(t *testing.T) {
 					write(f.Path, f.After)
 				}
 			}
-			for _, f := range Overlay(tt.files) {
+			for _, f := range (Input{Files: tt.files}).Overlay() {
 				if f.After == nil {
 					if err := os.Remove(filepath.Join(dir, f.Path)); err != nil {
 						t.Fatal(err)
@@ -176,30 +175,6 @@ func TestOldTestsWithGo(t *testing.T) {
 				t.Errorf("rules (-want +got):\n%s\n%s", diff, out)
 			}
 		})
-	}
-}
-
-func TestReason(t *testing.T) {
-	rep := Judge(Input{Files: []File{file("calc_test.go", goTwo, cut(goTwo, "func TestDiv", ""))}})
-	if got, want := Reason(rep.Findings), "test_weakened: removed test TestDiv (calc_test.go)"; got != want {
-		t.Errorf("Reason = %q, want %q", got, want)
-	}
-	rep = Judge(Input{Files: []File{file("a.test.js", replace(jsNode, `"zero"`, "\"ze\u202ero\nx\""), "-")}})
-	if got := Reason(rep.Findings); strings.ContainsAny(got, "\n\u202e") {
-		t.Errorf("Reason passes control characters on: %q", got)
-	}
-	if got := Reason(nil); got != "" {
-		t.Errorf("Reason(nil) = %q", got)
-	}
-	var many []Finding
-	for range 5 {
-		many = append(many, Finding{Rule: Removed, Detail: "x"})
-	}
-	if got := Reason(many); !strings.HasSuffix(got, ", and 2 more") {
-		t.Errorf("Reason of five = %q", got)
-	}
-	if got := Reason([]Finding{{Detail: strings.Repeat("é", 1000)}}); len([]rune(got)) > 200 {
-		t.Errorf("Reason is %d characters long", len([]rune(got)))
 	}
 }
 

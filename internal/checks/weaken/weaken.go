@@ -66,37 +66,6 @@ func (f Finding) String() string {
 	return s
 }
 
-// Reason is the words of a reject, `test_weakened: …`, with at most three
-// findings; empty without findings.
-func Reason(findings []Finding) string {
-	if len(findings) == 0 {
-		return ""
-	}
-	var parts []string
-	for _, f := range findings[:min(3, len(findings))] {
-		parts = append(parts, oneLine(f.String()))
-	}
-	s := "test_weakened: " + strings.Join(parts, ", ")
-	if n := len(findings) - 3; n > 0 {
-		s += fmt.Sprintf(", and %d more", n)
-	}
-	return s
-}
-
-// oneLine keeps names that agents chose from breaking the line.
-func oneLine(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))
-	if r := []rune(s); len(r) > 160 {
-		s = string(r[:159]) + "…"
-	}
-	return s
-}
-
 // Fate is what became of a test of the checkpoint.
 type Fate string
 
