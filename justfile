@@ -15,8 +15,13 @@ install:
 demo:
     go run . demo
 
+# what a person waits for: long tests run in their short forms
 test:
     go test ./...
+
+# every kill, every differential case and attack, long journals: the packages that have a long form
+test-long:
+    bash .ci/test-long
 
 # ratios in one run, medians; takes a while
 bench:
