@@ -17,6 +17,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/guard"
+	"git-ralph/internal/proc"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -61,6 +62,13 @@ func (l *Loop) settleOutcome(it *iteration, m *meter) {
 		it.run.Outcome, it.run.Detail = ContextLimit, it.cause.Error()
 	case errors.Is(it.cause, errInterrupted), errors.Is(it.cause, errStopNow):
 		it.run.Outcome, it.run.Detail = Interrupted, it.cause.Error()
+	}
+	if it.kills != nil && it.cause == nil {
+		if n := proc.MemoryKills() - *it.kills; n > 0 && it.run.Outcome == Crashed && it.run.Detail == "signal 9" {
+			it.run.Outcome, it.run.Detail = BudgetExceeded, limitMemory
+		} else if n > 0 {
+			it.notice("memory ran out, and the kernel ended %d processes of this machine meanwhile", n)
+		}
 	}
 	if it.run.Usage.Total() == 0 && m.sum.Total() > 0 {
 		it.run.Usage = m.sum

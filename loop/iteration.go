@@ -43,6 +43,7 @@ type iteration struct {
 	runDir  string
 	group   *proc.Group
 	use     Use
+	kills   *int64 // processes that had been ended for want of memory at the start; nil = not known
 
 	run        Result // of the agent
 	runs       []state.AgentRun
@@ -248,6 +249,9 @@ func (l *Loop) start(ctx context.Context, it *iteration) error {
 	}
 	if err := l.ours(it); err != nil {
 		return err
+	}
+	if n := proc.MemoryKills(); n >= 0 {
+		it.kills = &n
 	}
 	wrap := l.Sandbox.Wrapper(it.use)
 	if it.group, err = proc.NewGroup(proc.GroupOptions{EventID: it.id, Wrap: wrap}); err != nil {

@@ -159,7 +159,13 @@ func Judge(p Proof) Judgement {
 }
 
 // ofIteration says whether a limit is one of a single iteration.
-func ofIteration(limit string) bool { return strings.HasPrefix(limit, "iteration_") }
+func ofIteration(limit string) bool {
+	return strings.HasPrefix(limit, "iteration_") || limit == limitMemory
+}
+
+// limitMemory is the detail of an agent that the kernel ended because memory
+// ran out.
+const limitMemory = "memory"
 
 func withDetail(word, detail string) string {
 	if detail == "" {

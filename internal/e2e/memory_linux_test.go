@@ -1,0 +1,56 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// memoryGroup makes a group of processes with little memory, and returns the
+// file to join it by.
+func memoryGroup(t *testing.T, bytes string) string {
+	t.Helper()
+	for _, g := range []struct{ root, limit string }{
+		{"/sys/fs/cgroup", "memory.max"},
+		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
+	} {
+		dir := filepath.Join(g.root, "git-ralph-test-"+filepath.Base(t.TempDir())+time.Now().Format("150405.000000"))
+		if os.Mkdir(dir, 0o755) != nil {
+			continue
+		}
+		t.Cleanup(func() { os.Remove(dir) })
+		limit, err := os.OpenFile(filepath.Join(dir, g.limit), os.O_WRONLY, 0) // a plain folder has none
+		if err != nil {
+			continue
+		}
+		_, err = limit.WriteString(bytes)
+		if limit.Close(); err == nil {
+			return filepath.Join(dir, "cgroup.procs")
+		}
+	}
+	t.Skip("no group with a limit of memory can be made here")
+	return ""
+}
+
+// TestMemoryEnds: an agent that takes more memory than there is ends as a reject
+// that says so; the loop goes on.
+func TestMemoryEnds(t *testing.T) {
+	group := memoryGroup(t, "400000000")
+	p := newProject(t, `echo x > half; exec python3 -c "x = b'x' * 10**9"`+"\n", check+"[loop]\nmax_attempts = 1\n", nil)
+	p.must(t, "add", "a thing")
+	c := exec.Command("sh", "-c", `echo $$ > "$1" && exec "$2" start`, "sh", group, self(t))
+	c.Dir, c.Env = p.Dir, p.Env
+	out, err := c.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "limit: memory") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if got := p.must(t, "show", "1"); !strings.Contains(got, "limit: memory") {
+		t.Errorf("show 1:\n%s", got)
+	}
+	if got := p.Git("status", "--porcelain"); got != "" {
+		t.Errorf("not restored: %s", got)
+	}
+}
