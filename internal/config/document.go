@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -29,13 +30,16 @@ type document struct {
 func render(d Detected) []byte {
 	doc := &document{d: d}
 	doc.comment("ralph.toml: the settings of git ralph in this project.")
-	doc.comment("Every key stands here with its default; take away the # before one to change it.")
+	doc.comment("What can be set stands here with its default; take away the # before one to change it.")
 	doc.comment("Above it count: git config ralph.*, RALPH_* in the environment, flags. What holds, and")
 	doc.comment("where it came from: git ralph config")
 	for _, note := range d.Notes {
 		doc.comment("note: " + note)
 	}
 	for _, s := range schema().fields {
+		if !s.leaf() && !slices.ContainsFunc(s.fields, func(f *spec) bool { return !f.later }) {
+			continue
+		}
 		doc.WriteByte('\n')
 		doc.section(s)
 	}
@@ -93,6 +97,9 @@ func (doc *document) check(s *spec, c Check) {
 // setting writes one key: alive when the project needs a value of its own
 // (live, or a value that detection found), else commented.
 func (doc *document) setting(s *spec, live string) {
+	if s.later {
+		return
+	}
 	mark, value := "#", doc.preset(s)
 	if live != "" {
 		mark, value = "", tomlString(live)

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -28,9 +27,6 @@ came from. Settings marked with * can be changed for a run with ` + "`git ralph 
 The drivers of this version are ` + "`claude`, `command` and `scripted`" + `. What is marked *not used yet* is accepted, so
 that a file may already say it, and changes nothing in this version.
 `
-
-// notYet are settings that no code reads so far.
-var notYet = []string{"agent.resume_session", "worktree.share", "share."}
 
 // reference is doc/configuration.md: every setting with its default and its
 // meaning, in the order of ralph.toml.
@@ -88,7 +84,7 @@ func meaning(f *spec) string {
 	if f.flag != "" {
 		text += ". Flag: `--" + f.flag + "`"
 	}
-	if slices.ContainsFunc(notYet, func(key string) bool { return strings.HasPrefix(f.key, key) }) {
+	if f.later {
 		text += ". *Not used yet*"
 	}
 	return text

@@ -50,6 +50,7 @@ type spec struct {
 	glob    bool
 	set     bool
 	pointer bool
+	later   bool // accepted, and read by nothing yet: it is not offered
 }
 
 func (s *spec) leaf() bool { return s.kind >= kindString }
@@ -77,7 +78,7 @@ func addFields(parent *spec, t reflect.Type) {
 		tag := f.Tag.Get
 		s := &spec{
 			name: tag("toml"), index: i, preset: tag("default"), help: tag("help"), example: tag("example"),
-			flag: tag("flag"), percent: tag("unit") == "percent", command: tag("command") != "",
+			flag: tag("flag"), percent: tag("unit") == "percent", command: tag("command") != "", later: tag("later") != "",
 			argv: tag("argv") != "", glob: tag("glob") != "", set: tag("set") != "",
 		}
 		s.min, _ = strconv.ParseFloat(tag("min"), 64)
