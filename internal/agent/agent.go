@@ -9,8 +9,10 @@ import (
 	"os"
 	"strings"
 
+	"git-ralph/gitstate"
 	"git-ralph/internal/agent/claude"
 	"git-ralph/internal/agent/client"
+	"git-ralph/internal/agent/codex"
 	"git-ralph/internal/agent/command"
 	"git-ralph/internal/agent/scripted"
 	"git-ralph/internal/proc"
@@ -36,13 +38,15 @@ type Options struct {
 }
 
 // Names are the drivers of this version.
-func Names() []string { return []string{"claude", "command", "scripted"} }
+func Names() []string { return []string{"claude", "codex", "command", "scripted"} }
 
 // New makes the driver called name.
 func New(name string, opts Options) (loop.Agent, error) {
 	switch name {
 	case "claude":
 		return &claude.Agent{Path: opts.ClientPath}, nil
+	case "codex":
+		return &codex.Agent{Path: opts.ClientPath}, nil
 	case "command":
 		if len(opts.Command) == 0 {
 			return nil, fmt.Errorf("the command driver needs agent.command")
@@ -76,7 +80,17 @@ func load(path string) (*scripted.Script, error) {
 }
 
 func unknown(name string) error {
-	return fmt.Errorf("driver %q is not one of this version's: %s", name, strings.Join(Names(), ", "))
+	return gitstate.Hint(8, "set agent.driver (or --agent) to "+strings.Join(Names(), ", "), "%s", refusal(name))
+}
+
+// refusal is why name is no driver. A client that people ask for gets a way to
+// use it all the same.
+func refusal(name string) string {
+	switch name {
+	case "gemini", "opencode":
+		return fmt.Sprintf("there is no driver for %s yet; the command driver can run any client, without its tool calls being judged", name)
+	}
+	return fmt.Sprintf("driver %q is not one of this version's", name)
 }
 
 // Probe says whether the driver called name can be used with these options and
@@ -86,6 +100,8 @@ func Probe(ctx context.Context, name string, opts Options, env []string) (Info, 
 	switch name {
 	case "claude":
 		return claude.Probe(ctx, opts.ClientPath, env)
+	case "codex":
+		return codex.Probe(ctx, opts.ClientPath, env)
 	case "command":
 		if len(opts.Command) == 0 {
 			return Info{Problem: "agent.command is empty", Hint: `set agent.command in ralph.toml, for example ["sh", "agent.sh"]`}, nil
@@ -103,7 +119,7 @@ func Probe(ctx context.Context, name string, opts Options, env []string) (Info, 
 		}
 		return Info{Found: true, Supported: true}, nil
 	}
-	return Info{Problem: unknown(name).Error(), Hint: "set agent.driver to one of them"}, nil
+	return Info{Problem: refusal(name), Hint: "set agent.driver (or --agent) to " + strings.Join(Names(), ", ")}, nil
 }
 
 // ProbeHooks says whether the client called name calls our hook program before
@@ -158,8 +174,11 @@ type Login struct {
 
 // LoginOf is what the client of the driver called name needs.
 func LoginOf(name string) Login {
-	if name == "claude" {
+	switch name {
+	case "claude":
 		return Login{Env: claude.Credentials(), File: claude.CredentialFile}
+	case "codex":
+		return Login{Env: codex.Credentials(), File: codex.CredentialFile}
 	}
 	return Login{}
 }

@@ -1,10 +1,13 @@
 package agent
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"git-ralph/gitstate"
 )
 
 func TestNew(t *testing.T) {
@@ -23,10 +26,16 @@ func TestNew(t *testing.T) {
 		{"the embedded demo", "scripted", Options{}, ""},
 		{"a script that is not there", "scripted", Options{Script: script + ".gone"}, "read the agent's script"},
 		{"a script with a mistake", "scripted", Options{Script: script}, "play 1, steps 1: does nothing"},
-		{"a slip of the pen", "cluade", Options{}, "claude, command, scripted"},
+		{"another client", "codex", Options{}, ""},
+		{"a client without a driver", "gemini", Options{}, "there is no driver for gemini yet"},
+		{"a slip of the pen", "cluade", Options{}, `"cluade" is not one of`},
 	}
 	for _, r := range rows {
 		a, err := New(r.driver, r.opts)
+		var hint *gitstate.HintError
+		if (r.driver == "gemini" || r.driver == "cluade") && (!errors.As(err, &hint) || hint.Code != 8 || !strings.Contains(hint.Hint, "codex")) {
+			t.Errorf("%s: no exit 8 with the drivers that there are: %v", r.why, err)
+		}
 		if r.err == "" && (err != nil || a == nil) || r.err != "" && (err == nil || !strings.Contains(err.Error(), r.err)) {
 			t.Errorf("%s: %v, %v", r.why, a, err)
 		}
@@ -46,6 +55,8 @@ func TestProbe(t *testing.T) {
 		problem     string
 	}{
 		{"a client that is not installed", "claude", Options{}, false, "was not found"},
+		{"another one", "codex", Options{}, false, "was not found"},
+		{"a client without a driver", "opencode", Options{}, false, "there is no driver for opencode yet"},
 		{"a program at the root of the worktree", "command", Options{Command: []string{"agent.sh"}, Dir: dir}, true, ""},
 		{"the same by its path", "command", Options{Command: []string{"./agent.sh"}, Dir: dir}, true, ""},
 		{"a program that is nowhere", "command", Options{Command: []string{"agnet.sh"}, Dir: dir}, false,
@@ -70,7 +81,7 @@ func TestNames(t *testing.T) {
 		if _, err := New(name, Options{Command: []string{"sh"}}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if login := LoginOf(name); (len(login.Env) > 0) != (name == "claude") {
+		if login := LoginOf(name); (len(login.Env) > 0) != (name == "claude" || name == "codex") {
 			t.Errorf("%s: %+v", name, login)
 		}
 	}

@@ -13,68 +13,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"git-ralph/fixtures/fakemodel"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
-
-	"golang.org/x/sys/unix"
 )
-
-// isolate runs the test again with nothing but a loopback interface. It is
-// false where the system refuses namespaces: a fake key and a base URL on
-// loopback then have to do.
-func isolate(t *testing.T, client string) bool {
-	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
-	if os.Geteuid() != 0 {
-		attr.Cloneflags |= syscall.CLONE_NEWUSER
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-		attr.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN}
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"-test.run=^TestReal$", "-test.v=" + fmt.Sprint(testing.Verbose()), "-test.timeout=5m"}
-	for _, a := range os.Args[1:] { // a part of the test, when one was asked for
-		if v, ok := strings.CutPrefix(a, "-test.run="); ok && strings.Contains(v, "TestReal") {
-			args[0] = a
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), self, args...)
-	cmd.Env = append(os.Environ(), isolatedVariable+"=1", clientVariable+"="+client)
-	cmd.SysProcAttr = attr
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Logf("without a network namespace: %v", err)
-		return false
-	}
-	t.Logf("in a network namespace:\n%s", out)
-	if err != nil {
-		t.Error(err)
-	}
-	return true
-}
-
-// loopbackUp switches the namespace's loopback on.
-func loopbackUp() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	ifr, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	ifr.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, ifr)
-}
 
 // lab runs the client in throw-away projects.
 type lab struct{ client string }

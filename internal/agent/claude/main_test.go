@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"git-ralph/fixtures/netns"
 	"git-ralph/guard/sandbox"
 )
 
@@ -20,12 +21,7 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(playVariable); name != "" {
 		os.Exit(play(name))
 	}
-	if os.Getenv("RALPH_TEST_ISOLATED") != "" {
-		if err := loopbackUp(); err != nil {
-			fmt.Fprintln(os.Stderr, "loopback:", err)
-			os.Exit(1)
-		}
-	}
+	netns.Main()
 	os.Exit(m.Run())
 }
 

@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -57,7 +55,7 @@ func Probe(ctx context.Context, path string, env []string) (client.Info, error) 
 		info.Problem = fmt.Sprintf("%s does not say which version it is (%s)", found, client.Line(firstLine(out.String()), 200))
 		return info, nil
 	}
-	if compareVersions(info.Version, tooOldVersion) <= 0 {
+	if client.CompareVersions(info.Version, tooOldVersion) <= 0 {
 		info.Problem = fmt.Sprintf("Claude Code %s is too old: it runs a tool call whose judgement failed", info.Version)
 		return info, nil
 	}
@@ -70,7 +68,7 @@ func Probe(ctx context.Context, path string, env []string) (client.Info, error) 
 		return info, nil
 	}
 	info.Supported, info.Hint = true, ""
-	if compareVersions(info.Version, TestedVersion) > 0 {
+	if client.CompareVersions(info.Version, TestedVersion) > 0 {
 		info.Warning = fmt.Sprintf("Claude Code %s is newer than %s, the newest that git ralph was tested with", info.Version, TestedVersion)
 		info.Hint = InstallHint
 	}
@@ -118,25 +116,3 @@ func shake(ctx context.Context, path string, env []string) (handshake, string) {
 }
 
 var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+\.\d+\.\d+`) })
-
-// compareVersions compares a.b.c numerically: -1, 0 or 1. What is no number
-// counts as 0.
-func compareVersions(a, b string) int {
-	x, y := strings.Split(a, "."), strings.Split(b, ".")
-	for i := range max(len(x), len(y)) {
-		var m, n int
-		if i < len(x) {
-			m, _ = strconv.Atoi(x[i])
-		}
-		if i < len(y) {
-			n, _ = strconv.Atoi(y[i])
-		}
-		if m != n {
-			if m < n {
-				return -1
-			}
-			return 1
-		}
-	}
-	return 0
-}

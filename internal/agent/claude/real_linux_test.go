@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"git-ralph/fixtures/fakemodel"
+	"git-ralph/fixtures/netns"
 	"git-ralph/guard/sandbox"
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
@@ -25,9 +26,8 @@ import (
 // HOME and an environment of its own, and the whole test runs again inside of a
 // network namespace that has nothing but loopback.
 const (
-	clientVariable   = "RALPH_TEST_CLAUDE"
-	isolatedVariable = "RALPH_TEST_ISOLATED"
-	pinnedClient     = "../../../fixtures/clients/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
+	clientVariable = "RALPH_TEST_CLAUDE"
+	pinnedClient   = "../../../fixtures/clients/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
 )
 
 func TestReal(t *testing.T) {
@@ -40,7 +40,7 @@ func TestReal(t *testing.T) {
 	if path == "" {
 		t.Skip("Claude Code is not installed: run `npm ci --prefix fixtures/clients --ignore-scripts`, or name the binary in " + clientVariable)
 	}
-	if os.Getenv(isolatedVariable) == "" && isolate(t, path) {
+	if netns.Isolate(t, "TestReal", clientVariable+"="+path) {
 		return
 	}
 	lab := lab{client: path}

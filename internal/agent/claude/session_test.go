@@ -318,7 +318,7 @@ func TestVersions(t *testing.T) {
 		want int
 	}{{"2.1.329", "2.1.329", 0}, {"2.1.197", "2.1.329", -1}, {"2.10.0", "2.9.9", 1}, {"3.0", "2.9.9", 1}, {"x", "0.0.0", 0}}
 	for _, r := range rows {
-		if got := compareVersions(r.a, r.b); got != r.want {
+		if got := client.CompareVersions(r.a, r.b); got != r.want {
 			t.Errorf("%s and %s: %d", r.a, r.b, got)
 		}
 	}

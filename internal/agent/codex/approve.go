@@ -1,0 +1,161 @@
+package codex
+
+import (
+	"encoding/json"
+	"slices"
+
+	"git-ralph/internal/agent/client"
+	"git-ralph/loop"
+)
+
+// Codes of JSON-RPC.
+const (
+	codeNoMethod      = -32601
+	codeInvalidParams = -32602
+)
+
+// asked answers a request of the client. What is not known is refused.
+func (s *session) asked(l line) {
+	reply := func(result object) { s.out.Send(object{"id": l.ID, "result": result}) }
+	refuse := func(code int, why string) {
+		s.out.Send(object{"id": l.ID, "error": object{"code": code, "message": why}})
+	}
+	p := l.Params
+	switch l.Method {
+	case "item/commandExecution/requestApproval":
+		it := item{Type: "commandExecution", ID: p.ItemID}
+		var perm loop.Permission
+		switch {
+		case p.Kind != "" && p.Kind != "command":
+			perm = loop.Permission{Reason: "input for a running program cannot be judged; give the whole command at once"}
+		case len(p.Additional) > 0 && string(p.Additional) != "null":
+			perm = loop.Permission{Reason: "a command gets no further permissions"}
+		default:
+			perm = s.judgeItem(it, p.Command, p.Cwd, p.Actions)
+		}
+		s.decide(p.ItemID, "exec_command", perm, reply)
+	case "item/fileChange/requestApproval":
+		it, known := s.stream.items[p.ItemID]
+		perm := loop.Permission{Reason: "the files of this change are not known"}
+		switch {
+		case p.GrantRoot != "":
+			perm = loop.Permission{Reason: "no further folder may be written"}
+		case known && len(it.Changes) > 0:
+			perm = s.judgeItem(it, "", "", nil)
+		}
+		s.decide(p.ItemID, "apply_patch", perm, reply)
+	case "item/tool/call":
+		s.callTool(p, reply, refuse)
+	case "mcpServer/elicitation/request":
+		reply(object{"action": "decline", "content": nil})
+	case "item/tool/requestUserInput":
+		reply(object{"answers": object{}})
+	default:
+		refuse(codeNoMethod, "not offered by git ralph")
+	}
+}
+
+// decide remembers a verdict and says it in the client's words. The client's
+// refusal has no room for a reason, so that the model gets it as a message,
+// and gets it first: a message that comes later would cut off the request that
+// the model answers by then.
+func (s *session) decide(id, tool string, p loop.Permission, reply func(object)) {
+	if len(s.judged) < maxTracked { // beyond that it is judged again when it has ended
+		s.judged[id] = true
+	}
+	if p.Allow {
+		reply(object{"decision": "accept"})
+		return
+	}
+	if p.Reason == "" {
+		p.Reason = "denied by git ralph"
+	}
+	s.event(loop.AgentEvent{Kind: loop.EventDenied, Tool: tool, Text: p.Reason})
+	s.mu.Lock()
+	thread, turn := s.thread, s.turn
+	s.mu.Unlock()
+	steer := reasonID + id
+	s.reasons[steer] = func() { reply(object{"decision": "decline"}) }
+	s.out.Send(request(steer, "turn/steer", object{"threadId": thread, "expectedTurnId": turn,
+		"input": []object{{"type": "text", "text": "git ralph denied the last call of " + tool + ": " + p.Reason}}}))
+}
+
+// judgeItem decides about a command or the files of a patch. A command cannot
+// be changed, only allowed: rewrites of the toolchain do not apply.
+func (s *session) judgeItem(it item, command, cwd string, actions []action) loop.Permission {
+	if it.Type == "fileChange" {
+		for _, c := range it.Changes {
+			for _, path := range []string{c.Path, c.Kind.MovePath} {
+				if path == "" {
+					continue
+				}
+				if p := s.judge("Edit", object{"file_path": path}); !p.Allow {
+					return p
+				}
+			}
+		}
+		return loop.Permission{Allow: true}
+	}
+	if command == "" {
+		return loop.Permission{Reason: "the command is not known"}
+	}
+	if slices.Contains(client.Tools(s.req), "Bash") {
+		return s.judge("exec_command", object{"command": command, "cwd": cwd})
+	}
+	return s.judgeReading(actions)
+}
+
+// judgeReading decides about a command in a phase without commands. Commands
+// are the client's only way to read a file, so those that do nothing else are
+// judged as what they are.
+func (s *session) judgeReading(actions []action) loop.Permission {
+	tools := map[string]string{"read": "Read", "listFiles": "Glob", "search": "Grep"}
+	if len(actions) == 0 {
+		return loop.Permission{Reason: "commands that do more than read files are not part of this phase"}
+	}
+	for _, a := range actions {
+		tool := tools[a.Type]
+		if tool == "" {
+			return loop.Permission{Reason: "commands that do more than read files are not part of this phase: " + client.Line(a.Command, 100)}
+		}
+		if p := s.judge(tool, object{"path": a.Path, "file_path": a.Path}); !p.Allow {
+			return p
+		}
+	}
+	return loop.Permission{Allow: true}
+}
+
+func (s *session) judge(tool string, input object) loop.Permission {
+	b, err := json.Marshal(input)
+	if err != nil {
+		return loop.Permission{Reason: "the arguments cannot be read"}
+	}
+	return s.req.Judge(loop.ToolUse{Tool: tool, Input: b})
+}
+
+// callTool executes a ralph_* tool in a goroutine: a question to a person may
+// take hours, and the client goes on asking other things meanwhile.
+func (s *session) callTool(p params, reply func(object), refuse func(int, string)) {
+	if p.Namespace != "" || !client.HasTool(s.req, p.Tool) || s.req.CallTool == nil {
+		refuse(codeInvalidParams, "unknown tool")
+		return
+	}
+	args := p.Arguments
+	if len(args) == 0 {
+		args = json.RawMessage(`{}`)
+	}
+	s.calls.Go(func() {
+		answer, err := s.req.CallTool(s.callCtx, p.Tool, args)
+		reply(toolResult(answer, err))
+	})
+}
+
+// toolResult is what the model sees: the answer as text, and a refusal marked
+// as a failure, so that it reads it and does something else.
+func toolResult(answer json.RawMessage, err error) object {
+	text := string(answer)
+	if err != nil && (text == "" || text == "null") {
+		text = err.Error()
+	}
+	return object{"success": err == nil, "contentItems": []object{{"type": "inputText", "text": text}}}
+}

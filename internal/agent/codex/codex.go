@@ -1,0 +1,107 @@
+// Package codex drives OpenAI's Codex over the JSON-RPC of its app-server: one
+// process, the prompt and every verdict on its standard input, everything it
+// does on its standard output. Every command and every patch waits for our
+// answer before it runs, so that a verdict that never comes is a refusal; its
+// own sandbox is a further layer. The ralph_* tools are served in this process.
+//
+// The client gets a home folder of its own (CODEX_HOME) beside the handoff, with
+// nothing of the user's but a link to the login.
+package codex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"git-ralph/internal/agent/client"
+	"git-ralph/internal/proc"
+	"git-ralph/loop"
+)
+
+// Agent runs Codex.
+type Agent struct {
+	// Path of the client; "" = "codex" in PATH of the request.
+	Path string
+	// Grace is the time between asking the client to end and killing it; 0 = 5 s.
+	Grace time.Duration
+	// Clock is for the limits of time; nil = the system's.
+	Clock *proc.Clock
+}
+
+// Times that are no settings: how long a healthy client may take for what it
+// does in well under a second.
+const (
+	startLimit     = 2 * time.Minute  // from start to the beginning of its turn
+	endLimit       = 10 * time.Second // from the end of its input to its exit
+	interruptLimit = 3 * time.Second  // from interrupt to the end of its turn
+	sandboxLimit   = 20 * time.Second // for one harmless command in its sandbox
+)
+
+// Run runs the client once. What the client does wrong is an Outcome; an error
+// means that it could not be started.
+func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.AgentEvent)) (loop.Result, error) {
+	result := loop.Result{Client: "codex"}
+	if req.Judge == nil {
+		return result, errors.New("run codex: nobody judges its tool calls")
+	}
+	if len(req.MCP) > 0 {
+		return result, errors.New("run codex: this driver does not serve the MCP servers of the settings")
+	}
+	env := environ(req)
+	path := find(a.Path, env)
+	if path == "" {
+		return result, errors.New("run codex: the client was not found on PATH")
+	}
+	clock, grace := proc.SystemClock(), a.Grace
+	if a.Clock != nil {
+		clock = *a.Clock
+	}
+	if grace == 0 {
+		grace = client.DefaultGrace
+	}
+	contained, err := trySandbox(ctx, path, req, env, clock)
+	if err != nil {
+		return result, fmt.Errorf("run codex: %w", err)
+	}
+	watch := client.NewWatch(req.Timeout, req.Idle, req.OpenCalls, clock)
+	defer watch.Stop()
+	transcript := client.NewTranscript(req.Transcript)
+	stderr := proc.NewHeadTail(16 << 10)
+	// The context ends the client through follow, which interrupts it first.
+	p, err := req.Start(context.WithoutCancel(ctx), proc.Command{
+		Argv: argv(path, req, env), Dir: req.Dir, Env: env, StdinPipe: true, StdoutPipe: true, Stderr: stderr,
+	})
+	if err != nil {
+		return result, fmt.Errorf("run codex: %w", err)
+	}
+	s := newSession(ctx, req, events, p, watch, transcript)
+	s.grace, s.clock, s.contained = grace, clock, contained
+	if !contained {
+		s.event(loop.AgentEvent{Kind: loop.EventWarning, Text: "the client's own sandbox does not work here; the guard and our sandbox remain"})
+	}
+	exit, err := s.follow(ctx)
+	if err != nil {
+		return result, fmt.Errorf("run codex: %w", err)
+	}
+	lines := &client.Lines{Max: client.MaxPrinted, Line: func(line []byte, cut bool) { transcript.Output("stderr", line, cut) }}
+	lines.Write(stderr.Bytes())
+	lines.Close()
+	if err := transcript.Err(); err != nil && req.Log != nil {
+		req.Log("write the transcript: %v", err)
+	}
+	return s.finish(exit, stderr.String()), nil
+}
+
+// trySandbox says whether the client's own sandbox works where the client will
+// run. Without it every command would fail, and the model would not know why.
+func trySandbox(ctx context.Context, path string, req loop.Request, env []string, clock proc.Clock) (bool, error) {
+	p, err := req.Start(context.WithoutCancel(ctx), proc.Command{
+		Argv: append(home(req, env), path, "sandbox", "-c", `sandbox_mode="workspace-write"`, "--", "true"), Dir: req.Dir, Env: env})
+	if err != nil {
+		return false, err
+	}
+	watch := client.NewWatch(sandboxLimit, 0, nil, clock)
+	kind, _, _, err := client.Follow(ctx, p, watch, 0)
+	return kind == loop.Completed, err
+}

@@ -1,0 +1,119 @@
+package codex
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"git-ralph/internal/agent/client"
+	"git-ralph/loop"
+)
+
+// ending is how a turn, or the run, ended.
+type ending struct {
+	kind   loop.OutcomeKind
+	detail string
+	until  time.Time
+}
+
+// classify says what the end of a turn means. What a person has to mend (login,
+// credit, model) halts the run instead of burning attempts; what time mends
+// waits.
+func (s *stream) classify(t turn, now time.Time) ending {
+	switch t.Status {
+	case "completed":
+		return ending{kind: loop.Completed}
+	case "interrupted":
+		// An interrupt that is not ours. It must not be free: what runs in the
+		// worktree could send it for ever.
+		return ending{kind: loop.Crashed, detail: "interrupted from outside"}
+	case "failed":
+		failure := t.Error
+		if failure == nil {
+			failure = s.failure
+		}
+		if failure != nil {
+			return s.failed(*failure, now)
+		}
+	}
+	return ending{kind: loop.ProtocolError, detail: "the turn ended with " + client.Line(fmt.Sprintf("%q", t.Status), 100)}
+}
+
+// kinds are the client's own names for what failed.
+var kinds = map[string]loop.OutcomeKind{
+	"contextWindowExceeded": loop.ContextLimit,
+	"usageLimitExceeded":    loop.UsageLimit,
+	"rateLimitExceeded":     loop.RateLimited,
+	"serverOverloaded":      loop.Overloaded,
+	"flexUnavailable":       loop.Overloaded,
+	"internalServerError":   loop.Overloaded,
+	"unauthorized":          loop.AuthFailed,
+	"modelNotFound":         loop.AuthFailed,
+	"sessionBudgetExceeded": loop.BudgetExceeded,
+	"tooManyDenials":        loop.PermissionDenied,
+}
+
+// words tell what the client gives no kind, or one that says too little.
+var words = []struct {
+	text string
+	kind loop.OutcomeKind
+}{
+	{"hit your usage limit", loop.UsageLimit},
+	{"ran out of room in the model's context window", loop.ContextLimit},
+	{"experiencing high demand", loop.Overloaded},
+	{"Quota exceeded", loop.AuthFailed}, // credit does not come back by waiting
+}
+
+func (s *stream) failed(f turnError, now time.Time) ending {
+	kind, status := f.info()
+	if m := statusIn().FindStringSubmatch(f.Message); status == 0 && m != nil {
+		fmt.Sscan(m[1], &status)
+	}
+	e := ending{kind: kinds[kind], detail: client.Line(f.Message, 300)}
+	for _, w := range words {
+		if strings.Contains(f.Message, w.text) {
+			e.kind = w.kind
+		}
+	}
+	switch {
+	case e.kind != "":
+	case status == 401, status == 403, status == 402, status == 404:
+		e.kind = loop.AuthFailed
+	case status == 429:
+		e.kind = loop.RateLimited
+	case status >= 500, kind == "httpConnectionFailed", kind == "responseStreamConnectionFailed", kind == "responseStreamDisconnected",
+		kind == "responseTooManyFailedAttempts":
+		e.kind = loop.Overloaded
+	default:
+		e.kind = loop.ProtocolError
+	}
+	if e.kind == loop.UsageLimit || e.kind == loop.RateLimited {
+		e.until = client.ResetTime(f.Message, now)
+		if until := s.reset(now); e.kind == loop.UsageLimit && !until.IsZero() {
+			e.until = until
+		}
+	}
+	return e
+}
+
+// reset is when the used-up window of the account begins anew; zero when the
+// client did not say.
+func (s *stream) reset(now time.Time) time.Time {
+	var until time.Time
+	if s.limits == nil {
+		return until
+	}
+	for _, w := range []*window{s.limits.Primary, s.limits.Secondary} {
+		if w == nil || w.UsedPercent < 100 || w.ResetsAt > 4_102_444_800 {
+			continue
+		}
+		if at := time.Unix(int64(w.ResetsAt), 0).UTC(); at.After(now) && at.After(until) {
+			until = at
+		}
+	}
+	return until
+}
+
+var statusIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bstatus:? (\d{3})\b`) })

@@ -1,0 +1,107 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"git-ralph/internal/agent/client"
+	"git-ralph/internal/proc"
+	"git-ralph/loop"
+)
+
+// Recorded runs mean the same without the client: a program that prints the
+// recording stands in for it.
+func TestRecorded(t *testing.T) {
+	if _, err := os.Stat("/bin/sh"); err != nil {
+		t.Skip("there is no /bin/sh here to print the recordings")
+	}
+	rows := []struct {
+		driver, name, exit string // exit: what the program does at its end
+		outcome            loop.OutcomeKind
+		detail             string
+		tokens             int64 // of the whole run
+		denied, texts      int
+	}{
+		{driver: "codex", name: "whole-run", outcome: loop.Completed, tokens: 1970, denied: 1, texts: 2},
+		{driver: "codex", name: "whole-run", exit: "exit 3", outcome: loop.Crashed, detail: "exit 3 after its turn", tokens: 1970, denied: 1, texts: 2},
+		{driver: "codex", name: "further-prompt", outcome: loop.Completed, tokens: 360, texts: 2},
+		{driver: "codex", name: "limit-of-turns", outcome: loop.MaxTurns, detail: "2 requests", tokens: 240},
+		{driver: "codex", name: "a-key-that-is-not-accepted", outcome: loop.AuthFailed, detail: "401"},
+		{driver: "codex", name: "too-many-requests", outcome: loop.RateLimited, detail: "429"},
+		{driver: "codex", name: "an-overloaded-provider", outcome: loop.Overloaded},
+		{driver: "codex", name: "a-usage-limit", outcome: loop.UsageLimit, detail: "usage limit"},
+		{driver: "codex", name: "no-credit", outcome: loop.AuthFailed, detail: "Quota exceeded"},
+		{driver: "codex", name: "a-prompt-that-is-too-long", outcome: loop.ContextLimit, detail: "ran out of room"},
+		{driver: "codex", name: "hang", exit: "exec sleep 60", outcome: loop.Hang, detail: "idle 2s"},
+		{driver: "codex", name: "hang", outcome: loop.ProtocolError, detail: "without the end of its turn"},
+		{driver: "codex", name: "kill", exit: "kill -9 $$", outcome: loop.Crashed, detail: "signal 9"},
+		{driver: "codex", name: "interrupt", outcome: loop.Crashed, detail: "interrupted from outside", tokens: 120},
+	}
+	for _, r := range rows {
+		t.Run(strings.TrimSpace(r.driver+"/"+r.name+" "+r.exit), func(t *testing.T) {
+			t.Parallel()
+			path, err := filepath.Abs(filepath.Join("../../fixtures/transcripts", r.driver, r.name, "stdout.jsonl"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("recorded-%d", time.Now().UnixNano()), Grace: 100 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { group.Close() })
+			var events []loop.AgentEvent
+			req := loop.Request{Phase: "building", EventID: "01event", Prompt: "do the task", Dir: t.TempDir(), Timeout: time.Minute, Idle: 2 * time.Second,
+				Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()},
+				Judge: func(u loop.ToolUse) loop.Permission {
+					return loop.Permission{Allow: !strings.Contains(string(u.Input), "git commit"), Reason: "no commits"}
+				},
+				ToolSpecs: []loop.ToolSpec{{Name: "ralph_mark_task_complete"}, {Name: "ralph_submit_handoff"}},
+				CallTool: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+					return json.RawMessage(`{}`), nil
+				}}
+			if r.name == "limit-of-turns" {
+				req.MaxTurns = 2
+			}
+			req.Start = func(ctx context.Context, c proc.Command) (*proc.Process, error) {
+				script := "true" // what a driver tries before the run itself
+				if c.StdoutPipe {
+					script = "cat '" + path + "'; " + r.exit
+				}
+				c.Argv = []string{"/bin/sh", "-c", script}
+				return group.Start(ctx, c)
+			}
+			a, err := New(r.driver, Options{ClientPath: "/bin/sh"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := a.Run(t.Context(), req, func(e loop.AgentEvent) { events = append(events, e) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Outcome != r.outcome || !strings.Contains(res.Detail, r.detail) {
+				t.Errorf("%s %q, want %s with %q", res.Outcome, res.Detail, r.outcome, r.detail)
+			}
+			var sum loop.Usage
+			denied, texts := 0, 0
+			for _, e := range events {
+				switch e.Kind {
+				case loop.EventUsage:
+					sum = client.AddUsage(sum, e.Usage)
+				case loop.EventDenied:
+					denied++
+				case loop.EventText:
+					texts++
+				}
+			}
+			if res.Usage.Total() != r.tokens || sum.Total() != r.tokens || denied != r.denied || texts != r.texts {
+				t.Errorf("%d tokens (%d in increments), %d denied, %d texts", res.Usage.Total(), sum.Total(), denied, texts)
+			}
+		})
+	}
+}

@@ -1,0 +1,59 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"git-ralph/fixtures/fakemodel"
+	"git-ralph/guard/sandbox"
+	"git-ralph/internal/agent/client"
+	"git-ralph/internal/proc"
+	"git-ralph/loop"
+)
+
+// sandboxed runs the client inside of our sandbox, allowed everything: git
+// stays as it is, and the client's own sandbox works in ours.
+func (d dialect) sandboxed(t *testing.T) {
+	r := d.setUp(t, func(string) fakemodel.Script {
+		return fakemodel.Script{tools(d.shell("echo ok >inside; git commit --allow-empty -m x; git update-ref refs/heads/stolen HEAD; rm -rf .git")), {Text: "y"}}
+	})
+	r.req.Judge = func(loop.ToolUse) loop.Permission { return loop.Permission{Allow: true} }
+	upper := filepath.Join(t.TempDir(), "upper")
+	t.Cleanup(func() { sandbox.RemoveHomeUpper(upper) }) // an overlay leaves folders that nobody may enter
+	spec := sandbox.Spec{Worktree: r.dir, GitDirs: []string{filepath.Join(r.dir, ".git")}, Home: client.Get(r.req.Env, "HOME"), HomeUpper: upper,
+		CommandFiles: append([]string{d.pinned, filepath.Dir(filepath.Dir(d.pinned))}, filepath.SplitList(os.Getenv("PATH"))...), Network: sandbox.NetworkOpen}
+	report, err := sandbox.Probe(t.Context(), spec)
+	if err != nil || report.Mechanism != sandbox.Namespaces {
+		t.Skipf("this machine has no sandbox: %s (%v)", report.Detail, err)
+	}
+	wrap, err := sandbox.Wrapper(report.Apply(spec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("sandboxed-%d", time.Now().UnixNano()), Wrap: wrap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.req.Start = group.Start
+	r.req.HandoffFile = "" // the folder of the run is the loop's to show
+	refs := r.git(t, "for-each-ref")
+	r.want(t, r.play(t, t.Context(), nil), loop.Completed, "")
+	if err := group.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := r.git(t, "for-each-ref"); got != refs {
+		t.Errorf("refs changed:\n%s", got)
+	}
+	if b, err := os.ReadFile(filepath.Join(r.dir, "inside")); string(b) != "ok\n" {
+		t.Errorf("the worktree: %q, %v\n%s", b, err, r.transcript.String())
+	}
+	for _, w := range r.said(loop.EventWarning) {
+		if strings.Contains(w, "own sandbox") {
+			t.Error(w)
+		}
+	}
+}
