@@ -35,7 +35,7 @@ func (l *Loop) housekeep(ctx context.Context) {
 	if !ok {
 		return
 	}
-	l.packLoose(ctx)
+	l.packLoose(ctx, 256)
 	// gc of a large repository takes minutes and is worth them at night; what
 	// it cannot do then, the next round does.
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
@@ -52,8 +52,8 @@ func (l *Loop) housekeep(ctx context.Context) {
 // iterations leave a thousand, of which each takes a block of the disk. It looks
 // at nothing but the loose objects, so that its time does not depend on the size
 // of the repository, and an object is in the pack before its loose file goes.
-func (l *Loop) packLoose(ctx context.Context) {
-	if !manyLoose(l.Repo.CommonDir) {
+func (l *Loop) packLoose(ctx context.Context, least int) {
+	if !manyLoose(l.Repo.CommonDir, least) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -68,9 +68,9 @@ func (l *Loop) packLoose(ctx context.Context) {
 	}
 }
 
-// manyLoose says whether a repository has some 250 loose objects or more. It
+// manyLoose says whether a repository has about so many loose objects or more. It
 // looks at 16 of their 256 folders, as their names are spread evenly.
-func manyLoose(commonDir string) bool {
+func manyLoose(commonDir string, least int) bool {
 	n := 0
 	for i := range 16 {
 		files, err := os.ReadDir(filepath.Join(commonDir, "objects", fmt.Sprintf("%02x", i*17)))
@@ -78,7 +78,7 @@ func manyLoose(commonDir string) bool {
 			n += len(files)
 		}
 	}
-	return n >= 16
+	return 16*n >= least
 }
 
 // gcThreshold is the user's gc.auto; false when they switched automatic

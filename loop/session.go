@@ -77,7 +77,7 @@ func (l *Loop) end(status state.Status, reason string) (End, error) {
 		data["set_aside"] = aside
 	}
 	if _, ok := l.gcThreshold(l.background()); ok {
-		l.packLoose(l.background())
+		l.packLoose(l.background(), 64)
 	}
 	l.emit("end", snap.State, "", data, "%s", status)
 	return End{Status: status, Reason: reason, State: snap.State, Proved: proof}, nil

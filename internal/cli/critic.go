@@ -49,7 +49,9 @@ func (a *App) hasProgram(name string) bool {
 func (a *App) critique(before, after plan.Plan, places plan.Places) (plan.Problems, error) {
 	set, err := a.Settings(nil, nil)
 	if err != nil {
-		return nil, err
+		// A plan can be written while the settings are being mended; start refuses.
+		a.warn("the plan was not reviewed: %v", err)
+		return nil, nil
 	}
 	c := a.planCritic(set)
 	c.Agent, c.Places = false, places.For(after)

@@ -169,6 +169,9 @@ func (c *StartCmd) nothingToDo(a *App, s state.State) (bool, error) {
 		return true, a.asideError(s)
 	case s.Run.Status == state.NeedsReview:
 		return true, gitstate.Hint(6, "git ralph approve, or git ralph reject \"why\"; then git ralph start", "the run waits for a person: %s", s.Run.Reason)
+	case s.Plan.Complete() && s.Run.Iteration == 0 && c.Worktree:
+		a.printf("complete: every task was left out by a person; nothing to do\n")
+		return true, nil
 	case s.Plan.Complete():
 		return false, nil // nothing has shown yet that it stands: the loop does
 	case breakerHolds(s.Run.Breaker, time.Now()):

@@ -438,10 +438,16 @@ func TestNoGitDirectory(t *testing.T) {
 
 // TestStatusSaysWhatHolds: which mechanism is in force, and what it leaves open.
 func TestStatusSaysWhatHolds(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "daemon.sock")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
 	for _, r := range []struct{ why, settings, status, doctor string }{
 		{"namespaces", "", "namespaces: git is read-only for the agent; not covered:", "not covered:"},
 		{"switched off", "[guard]\nsandbox = \"off\"\n", "off: ", "switched off"},
-		{"a hole by choice", "[guard]\nsockets = [\"/dev/null\"]\n", "the boundary is gone", "the boundary is gone"},
+		{"a hole by choice", "[guard]\nsockets = [\"" + socket + "\"]\n", "the boundary is gone", "the boundary is gone"},
 	} {
 		p := newProject(t, doTask, "[validation]\nbaseline = \"off\"\n"+r.settings+check, nil)
 		p.must(t, "add", "a thing")

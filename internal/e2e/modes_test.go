@@ -269,7 +269,7 @@ func TestPreparation(t *testing.T) {
 		status    string // of the task
 		out       string // in the output, or in the prompt that was used
 	}{
-		{"skip", answer(`{"action":"skip","reason":"done in another way"}`), 0, "prep skip", "skipped", "prep: skip"},
+		{"skip", answer(`{"action":"skip","reason":"done in another way"}`), 6, "prep skip", "skipped", "prep: skip"},
 		{"a person is wanted", answer(`{"action":"request_human_review","reason":"which licence?"}`), 6,
 			"prep request_human_review", "pending", "which licence?"},
 		{"research is answered twice at most",
