@@ -9,6 +9,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/text"
 	"git-ralph/plan"
 )
 
@@ -106,23 +107,7 @@ func distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 1 << 20
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			next := diagonal
-			if a[i-1] != b[j-1] {
-				next++
-			}
-			diagonal = row[j]
-			row[j] = min(next, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
+	return text.Distance(a, b)
 }
 
 // joinIDs is "T-001, T-002".
