@@ -63,12 +63,15 @@ func TestBubblewrap(t *testing.T) {
 		t.Skip("bwrap is not installed")
 	}
 	const show = ` --ro-bind / / --bind "$PWD" "$PWD" --dev /dev --tmpfs /tmp sh -c 'echo x >new && cat new && rm new; echo nested; echo x >.git/evil; umount .git; umount -l .git'; s=$?; echo x >.git/evil; test ! -e .git/evil || exit 99; exit $s`
+	const all = "--unshare-user --unshare-ipc --unshare-pid --unshare-net --unshare-uts"
 	for _, tt := range []struct {
 		why, flags string
 		root, user bool // does it start for them
 	}{
-		{"all of its own", "--unshare-all --proc /proc", false, true},
-		{"with the /proc that there is", "--unshare-all", true, true},
+		// A cgroup namespace is among all of them, and there is none to be had.
+		{"all of its own", "--unshare-all", false, false},
+		{"all but a cgroup namespace", all + " --proc /proc", false, true},
+		{"with the /proc that there is", all, true, true},
 		{"a user namespace alone", "--unshare-user", true, true},
 		// The uid of root writes what /proc/sys leads to without any
 		// capability: a /proc without our masks is refused by the kernel.
