@@ -66,7 +66,17 @@ func Main(args []string) {
 	syscall.CloseOnExec(orderFD)
 	syscall.CloseOnExec(answerFD)
 	i := &initProcess{answers: os.NewFile(uintptr(answerFD), "answers")}
-	os.Exit(i.run(os.NewFile(uintptr(orderFD), "order")))
+	// The main thread only waits from here on, and so it never blocks a signal.
+	// The kernel drops what would end the first process of a namespace when the
+	// main thread could take it. When that thread blocks the signal, as Go does
+	// while it starts a process, the kernel gives it to another thread and ends
+	// the process after all.
+	done := make(chan int)
+	go func() {
+		runtime.LockOSThread()
+		done <- i.run(os.NewFile(uintptr(orderFD), "order"))
+	}()
+	os.Exit(<-done)
 }
 
 // initProcess is process 1 of the namespaces. (With Landlock there are none,

@@ -1,0 +1,30 @@
+package sandbox
+
+import (
+	"fmt"
+	"testing"
+
+	"git-ralph/internal/proc"
+)
+
+// TestSignalsAtTheStart sends the first process what would end an ordinary one,
+// from the first moment on that a command can: while the program that has just
+// started it still blocks signals. The kernel must drop them then, too.
+func TestSignalsAtTheStart(t *testing.T) {
+	b := newBox(t, "")
+	const script = `i=0; while [ $i -lt 500 ]; do kill -%d 1; i=$((i+1)); done; echo still here`
+	for _, signal := range []int{13, 14, 16, 26, 27, 29, 30, 32, 34, 9} {
+		for range 2 {
+			g := b.group()
+			var out safeBuffer
+			exit, err := g.Run(t.Context(), proc.Command{Argv: []string{"sh", "-c", fmt.Sprintf(script, signal)},
+				Dir: b.work, Env: b.env, Stdout: &out, Stderr: &out})
+			if out.String() != "still here\n" {
+				t.Errorf("signal %d ended the first process: %v, %v\n%s", signal, exit, err, out.String())
+			}
+			if err := g.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
