@@ -193,6 +193,7 @@ func (s *openGroupSet) only(g *Group) bool {
 type entry struct {
 	pid, ppid, pgid, sid int
 	zombie               bool
+	gone                 bool   // it ended before more than its pid was read
 	start                uint64 // in the kernel's unit; together with pid it names a process until the next boot
 }
 
@@ -284,7 +285,7 @@ func SweepEvent(eventID string) (killed []int, err error) {
 	if eventID == "" {
 		return nil, errors.New("end the processes of an event: no event id")
 	}
-	s := &sweeper{grace: DefaultGrace, limit: 30 * time.Second, find: markedOnly(eventID)}
+	s := &sweeper{grace: DefaultGrace, limit: 30 * time.Second, find: markedOnly(eventID), strangers: true}
 	killed, err = s.run()
 	if err != nil {
 		return killed, fmt.Errorf("end the processes of %s: %w", eventID, err)
@@ -305,7 +306,13 @@ func markedOnly(eventID string) func([]entry, map[int]bool) []entry {
 type sweeper struct {
 	find         func(t []entry, own map[int]bool) []entry
 	grace, limit time.Duration
+	// strangers says that the dead among what it looks for may be reaped by others.
+	strangers bool
 }
+
+// unsettledLooks is how many looks in a row that find nobody alive are not yet
+// the last one, because somebody died during each of them.
+const unsettledLooks = 20
 
 // run asks all to end, waits, and then stops, kills and reaps until a look at
 // the table finds none. It returns the pids that it had to end.
@@ -320,11 +327,19 @@ func (s *sweeper) run() (ended []int, err error) {
 		ended = append(ended, e.pid)
 		return true
 	}
+	unsettled := 0
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		found, err := s.look()
-		if err != nil || len(found) == 0 {
+		found, settled, err := s.look()
+		if err != nil {
 			return ended, err
 		}
+		if len(found) == 0 {
+			if unsettled++; settled || unsettled > unsettledLooks {
+				return ended, nil
+			}
+			continue
+		}
+		unsettled = 0
 		waited := time.Since(begin)
 		if waited > s.grace+s.limit {
 			return ended, fmt.Errorf("still there after %s: pids %v", waited.Round(time.Second), pids(found))
@@ -353,7 +368,7 @@ func (s *sweeper) kill(found []entry, note func(entry) bool) error {
 			fresh = note(e) || fresh
 			signalEntry(e, stopSignal)
 		}
-		more, err := s.look()
+		more, _, err := s.look()
 		if err != nil {
 			return err
 		}
@@ -370,26 +385,37 @@ func (s *sweeper) kill(found []entry, note func(entry) bool) error {
 }
 
 // look takes a snapshot, reaps the dead that nobody else waits for, and
-// returns the living.
-func (s *sweeper) look() ([]entry, error) {
+// returns the living. A table is not read in one moment: a process that is
+// younger than the list of names is missing there. Whoever started it was alive
+// after the list was made, and is in the table: alive, or dead when it was
+// looked at. So a look that finds nobody is settled only if none of the dead
+// in it can have been one of those that are looked for.
+func (s *sweeper) look() (alive []entry, settled bool, err error) {
 	t, own, err := children.snapshot()
 	if err != nil {
-		return nil, fmt.Errorf("read the process table: %w", err)
+		return nil, false, fmt.Errorf("read the process table: %w", err)
 	}
-	reapOrphans(t, own)
-	var alive []entry
+	settled = !reapOrphans(t, own)
 	for _, e := range s.find(t, own) {
-		if !e.zombie {
+		if e.zombie {
+			settled = false
+		} else {
 			alive = append(alive, e)
 		}
 	}
-	return alive, nil
+	for _, e := range t {
+		if e.gone && s.strangers {
+			settled = false
+		}
+	}
+	return alive, settled, nil
 }
 
 // reapOrphans takes the status of dead children that this program inherited,
 // so that they do not stay as zombies for as long as it runs. They are told
-// from children that somebody waits for as in findMembers.
-func reapOrphans(t []entry, own map[int]bool) {
+// from children that somebody waits for as in findMembers. It reports whether
+// there were any.
+func reapOrphans(t []entry, own map[int]bool) (some bool) {
 	self := os.Getpid()
 	var sid int
 	for _, e := range t {
@@ -400,8 +426,10 @@ func reapOrphans(t []entry, own map[int]bool) {
 	for _, e := range t {
 		if e.zombie && e.ppid == self && e.sid != sid && !own[e.pid] {
 			reapEntry(e)
+			some = true
 		}
 	}
+	return some
 }
 
 func pids(list []entry) []int {

@@ -98,6 +98,40 @@ exit 0
 	}
 }
 
+// TestGroupEndsARelay: one process at a time, which starts the next one and is
+// gone. A look that misses the new one because it is younger than the list of
+// processes, and finds the old one dead, must not be the last look.
+func TestGroupEndsARelay(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "relay")
+	const relay = `#!/bin/sh
+[ "$1" -gt 1500 ] && exec sleep 1000
+echo $$ >pid
+setsid "$0" $(($1+1)) &
+`
+	if err := os.WriteFile(script, []byte(relay), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 10 {
+		id := mark(fmt.Sprintf("relay-%d", n))
+		g, err := NewGroup(GroupOptions{EventID: id, Grace: time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Start(t.Context(), Command{Argv: []string{script, "0"}, Dir: dir, Env: basicEnv()}); err != nil {
+			t.Fatal(err)
+		}
+		readPid(t, dir)
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := (&sweeper{limit: time.Minute, find: markedOnly(id)}).run(); err != nil || len(left) > 0 {
+			t.Errorf("round %d: %v still ran, %v", n, left, err)
+		}
+		os.Remove(filepath.Join(dir, "pid"))
+	}
+}
+
 func TestGroupLeavesOthersAlone(t *testing.T) {
 	g1, err := NewGroup(GroupOptions{EventID: mark("g1"), Grace: 10 * time.Millisecond})
 	if err != nil {

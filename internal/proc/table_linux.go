@@ -21,7 +21,8 @@ func adoptOrphans() error {
 // stopSignal freezes a process; it cannot be caught.
 const stopSignal = syscall.SIGSTOP
 
-// table reads /proc. Processes that end meanwhile are left out.
+// table reads /proc. Of a process that ends between the list of names and the
+// look at it only the pid is known.
 func table() ([]entry, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -38,9 +39,11 @@ func table() ([]entry, error) {
 		if err != nil {
 			continue
 		}
-		if e, ok := readEntry(pid); ok {
-			t = append(t, e)
+		e, ok := readEntry(pid)
+		if !ok {
+			e = entry{pid: pid, zombie: true, gone: true}
 		}
+		t = append(t, e)
 	}
 	return t, nil
 }
