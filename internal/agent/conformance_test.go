@@ -166,6 +166,7 @@ func TestConformance(t *testing.T) {
 			promise("interrupt", d.interrupt)
 			promise("kill", d.kill)
 			promise("sandbox", d.sandboxed)
+			promise("without our sandbox", d.alone)
 			for _, f := range d.failures {
 				promise(f.why, func(t *testing.T) { d.failure(t, f) })
 			}

@@ -51,9 +51,51 @@ func (d dialect) sandboxed(t *testing.T) {
 	if b, err := os.ReadFile(filepath.Join(r.dir, "inside")); string(b) != "ok\n" {
 		t.Errorf("the worktree: %q, %v\n%s", b, err, r.transcript.String())
 	}
+	r.ownSandbox(t)
+}
+
+func (r *run) ownSandbox(t *testing.T) {
+	t.Helper()
 	for _, w := range r.said(loop.EventWarning) {
 		if strings.Contains(w, "own sandbox") {
 			t.Error(w)
 		}
 	}
+}
+
+// alone runs the client without our sandbox, where its own one is what is left:
+// with the system's bwrap, if there is one, and with what the client brings. The
+// folder of the run lies below the temporary folder, as it does then.
+func (d dialect) alone(t *testing.T) {
+	for _, bwrap := range []bool{true, false} {
+		r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{tools(d.shell("echo ok >inside")), {Text: "y"}} })
+		report, err := sandbox.Probe(t.Context(), sandbox.Spec{Worktree: r.dir, Network: sandbox.NetworkOpen})
+		if err != nil || report.Mechanism != sandbox.Namespaces {
+			t.Skipf("this machine has no namespaces: %s (%v)", report.Detail, err)
+		}
+		r.req.Env = client.Set(r.req.Env, "TMPDIR="+r.root)
+		if !bwrap {
+			r.req.Env = client.Set(r.req.Env, "PATH="+programsBut(t, "bwrap"))
+		}
+		r.want(t, r.play(t, t.Context(), nil), loop.Completed, "")
+		r.ownSandbox(t)
+		if b, err := os.ReadFile(filepath.Join(r.dir, "inside")); string(b) != "ok\n" {
+			t.Errorf("with the system's bwrap %v: %q, %v\n%s", bwrap, b, err, r.transcript.String())
+		}
+	}
+}
+
+// programsBut is a folder with what PATH has, without one program.
+func programsBut(t *testing.T, without string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, from := range filepath.SplitList(os.Getenv("PATH")) {
+		entries, _ := os.ReadDir(from) // folders of PATH need not exist
+		for _, e := range entries {
+			if e.Name() != without {
+				os.Symlink(filepath.Join(from, e.Name()), filepath.Join(dir, e.Name())) // the first of a name stays
+			}
+		}
+	}
+	return dir
 }

@@ -33,9 +33,14 @@ const rules = `prefix_rule(pattern=[["base64", "cat", "cd", "cut", "echo", "expr
 
 // homeScript makes the client's home folder and becomes what follows. It runs
 // inside of the sandbox: only there the paths of the request are true. A login
-// that the client renews goes through the link.
-const homeScript = `set -eu; umask 077; CODEX_HOME=$1; login=$2; rules=$3; shift 3; export CODEX_HOME
-mkdir -p "$CODEX_HOME/rules"
+// that the client renews goes through the link. The client does not put its
+// helpers, which its own sandbox may need, into a home below the temporary
+// folder; where the run's folder lies there, the client gets a temporary folder
+// beside its home.
+const homeScript = `set -eu; umask 077; login=$2; rules=$3; mkdir -p "$1/home/rules"
+dir=$(cd -P "$1" && pwd); tmp=$(cd -P "${TMPDIR:-/tmp}" 2>/dev/null && pwd) || tmp=$dir; shift 3
+case $dir/ in "${tmp%/}"/*) TMPDIR=$dir/tmp; mkdir -p "$TMPDIR"; export TMPDIR ;; esac
+CODEX_HOME=$dir/home; export CODEX_HOME
 printf '%s\n' "$rules" >"$CODEX_HOME/rules/default.rules"
 if [ -e "$login" ] && [ ! -e "$CODEX_HOME/auth.json" ]; then ln -s "$login" "$CODEX_HOME/auth.json"; fi
 exec "$@"`
@@ -49,7 +54,7 @@ func home(req loop.Request, env []string) []string {
 	}
 	dir = filepath.Join(dir, "git-ralph-codex-"+req.EventID)
 	if req.HandoffFile != "" {
-		dir = filepath.Join(filepath.Dir(req.HandoffFile), "codex-home")
+		dir = filepath.Join(filepath.Dir(req.HandoffFile), "codex")
 	}
 	login := filepath.Join(client.Get(env, "HOME"), CredentialFile)
 	return []string{"/bin/sh", "-c", homeScript, "codex", dir, login, rules}
