@@ -83,11 +83,11 @@ func (l *Loop) settleOutcome(it *iteration, m *meter) {
 
 // stepsBefore runs the steps that come before the agent. One that fails ends
 // the iteration before the agent has seen anything: the task is not to blame.
-func (l *Loop) stepsBefore(ctx context.Context, it *iteration) (bool, error) {
+func (l *Loop) stepsBefore(ctx context.Context, it *iteration, start Starter) (bool, error) {
 	if it.phase != state.Building {
 		return false, nil
 	}
-	r, err := l.Prover.Steps(ctx, "before", l.proofRequest(it, it.group.Start))
+	r, err := l.Prover.Steps(ctx, "before", l.proofRequest(it, start))
 	it.stepped(r)
 	if r.Failed != "" {
 		it.run.Outcome, it.run.Detail = NotStarted, r.Failed
@@ -166,7 +166,7 @@ func (l *Loop) scope(it *iteration) Scope {
 }
 
 // request puts together what the driver needs.
-func (l *Loop) request(it *iteration, box Toolbox, transcript io.Writer) (Request, error) {
+func (l *Loop) request(it *iteration, box Toolbox, start Starter, transcript io.Writer) (Request, error) {
 	set := l.Settings
 	role := set.Roles[it.role]
 	bin := filepath.Join(it.runDir, "bin")
@@ -191,7 +191,7 @@ func (l *Loop) request(it *iteration, box Toolbox, transcript io.Writer) (Reques
 		Model: l.model(it.role), FallbackModel: set.Fallback, MaxTurns: set.MaxTurns, Tools: toolsOf(it, role),
 		Timeout: set.Timeout, Idle: set.Idle, MaxCostMicroUSD: set.IterationMicroUSD,
 		Dir: l.Repo.Root, Env: env, PromptFile: inside(promptFile), HandoffFile: inside(handoffFile(it)),
-		HandoffSchema: notes.HandoffSchema(), ToolSpecs: box.Specs(), OpenCalls: box.Open, Start: it.group.Start,
+		HandoffSchema: notes.HandoffSchema(), ToolSpecs: box.Specs(), OpenCalls: box.Open, Start: start,
 		Transcript: transcript, Log: l.Log}
 	if req.Model == req.FallbackModel {
 		req.FallbackModel = "" // clients refuse a model that stands in for itself
@@ -438,7 +438,6 @@ func (m *meter) window() int64 {
 // task, stop the run now, or ask for a handoff. The channel closes when it ends.
 func (l *Loop) watch(ctx context.Context, it *iteration, box Toolbox, stop context.CancelCauseFunc) <-chan struct{} {
 	done := make(chan struct{})
-	j := *l.Journal // its own cache: the loop's is not for two goroutines
 	go func() {
 		defer close(done)
 		last, ended := object.Zero, 0
@@ -459,12 +458,12 @@ func (l *Loop) watch(ctx context.Context, it *iteration, box Toolbox, stop conte
 				stop(budgetError{"session_time"})
 				return
 			}
-			tip, err := j.Tip(ctx)
+			tip, err := l.Journal.Tip(ctx)
 			if err != nil || tip == last {
 				continue
 			}
 			last = tip
-			snap, err := j.At(tip)
+			snap, err := l.Journal.At(tip)
 			if err != nil {
 				continue
 			}

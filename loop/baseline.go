@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
-	"git-ralph/internal/proc"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -137,19 +135,13 @@ func (l *Loop) proveInPlace(ctx context.Context, home Home, req ProofRequest) (P
 	if err != nil {
 		return ProofReport{}, fmt.Errorf("take a checkpoint before the checks: %w", err)
 	}
-	runDir, err := newRunDir(l.RunBase)
-	if err != nil {
-		return ProofReport{}, err
-	}
-	defer os.RemoveAll(runDir)
-	g, err := proc.NewGroup(proc.GroupOptions{EventID: gitstate.NewID(l.Now()),
-		Wrap: l.Sandbox.Wrapper(Use{Dir: l.Repo.Root, Home: home, RunDir: runDir, ReadOnlyPaths: l.covered(before), Files: l.AgentFiles})})
-	if err != nil {
-		return ProofReport{}, err
-	}
-	req.Start, req.Dir, req.Env = g.Start, l.Repo.Root, l.Settings.CheckEnv
-	report, err := l.Prover.Prove(ctx, req)
-	err = errors.Join(err, g.Close())
+	var report ProofReport
+	err = l.inWorktree(home, l.covered(before), func(start Starter) error {
+		req.Start, req.Dir, req.Env = start, l.Repo.Root, l.Settings.CheckEnv
+		var err error
+		report, err = l.Prover.Prove(ctx, req)
+		return err
+	})
 	if rerr := l.restoreChecked(before); rerr != nil {
 		err = errors.Join(err, fmt.Errorf("put back what the checks changed: %w", rerr))
 	}

@@ -264,7 +264,7 @@ func (w *witness) try(ctx context.Context, commit object.ID, work bool, command,
 		return nil
 	}
 	if work && w.l.Settings.Fresh == "never" {
-		err = w.l.inWorktree(warm(w.state.Journal.ID), func(start Starter) error {
+		err = w.l.inWorktree(warm(w.state.Journal.ID), nil, func(start Starter) error {
 			return once(ProofRequest{Start: start, Dir: w.l.Repo.Root, Env: w.l.Settings.CheckEnv})
 		})
 	} else {

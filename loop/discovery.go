@@ -83,14 +83,8 @@ func (d *discovery) missing(it *iteration, _ Collected) []string {
 }
 
 func (d *discovery) open() ([]state.Question, error) {
-	// Questions may come in while a driver asks for this: the loop's own cache
-	// is not for two goroutines.
-	j := *d.l.Journal
-	snap, err := j.Load(d.l.background())
-	if err != nil {
-		return nil, err
-	}
-	return OpenQuestions(snap.State), nil
+	s, err := d.l.load()
+	return OpenQuestions(s), err
 }
 
 func (d *discovery) settle(_ context.Context, it *iteration) error {
@@ -138,9 +132,8 @@ func OpenQuestions(s state.State) []state.Question {
 // at the terminal, or by `git ralph answer`, whichever comes first. A question
 // that an earlier run asked in the same words is not asked again.
 func (l *Loop) ask(ctx context.Context, q state.Question) (string, bool) {
-	j := *l.Journal // its own cache: the loop's is not for two goroutines
 	known := state.Question{}
-	snap, err := j.Append(ctx, func(s state.State) (state.Event, error) {
+	snap, err := l.Journal.Append(ctx, func(s state.State) (state.Event, error) {
 		known = state.Question{}
 		for _, k := range s.Questions {
 			if strings.EqualFold(strings.TrimSpace(k.Text), strings.TrimSpace(q.Text)) {
@@ -182,12 +175,12 @@ func (l *Loop) ask(ctx context.Context, q state.Question) (string, bool) {
 			if !r.ok {
 				return "", false
 			}
-			return r.text, l.recordAnswer(&j, q.ID, r.text)
+			return r.text, l.recordAnswer(q.ID, r.text)
 		case <-ctx.Done():
 			return "", false
 		case <-l.tick(ctx):
 		}
-		if snap, err := j.Load(ctx); err == nil {
+		if snap, err := l.Journal.Load(ctx); err == nil {
 			for _, k := range snap.State.Questions {
 				if k.ID == q.ID && k.Answered {
 					return k.Answer, true
@@ -197,10 +190,8 @@ func (l *Loop) ask(ctx context.Context, q state.Question) (string, bool) {
 	}
 }
 
-func (l *Loop) recordAnswer(j *journal.Journal, id, text string) bool {
-	_, err := j.Append(l.background(), func(state.State) (state.Event, error) {
-		return state.Event{Type: state.EvOperator, Operator: &state.Operator{Command: "answer", ID: id, Text: text}}, nil
-	})
+func (l *Loop) recordAnswer(id, text string) bool {
+	err := l.record(state.Event{Type: state.EvOperator, Operator: &state.Operator{Command: "answer", ID: id, Text: text}})
 	if err != nil {
 		l.Log("the answer could not be recorded: %v", err)
 	}

@@ -69,8 +69,7 @@ func TestAsk(t *testing.T) {
 		return "", false
 	}
 	go func() {
-		other := *l.Journal
-		_, err := other.Record(ctx, state.Event{Type: state.EvOperator, Operator: &state.Operator{Command: "answer", ID: <-asked, Text: "large"}})
+		_, err := l.Journal.Record(ctx, state.Event{Type: state.EvOperator, Operator: &state.Operator{Command: "answer", ID: <-asked, Text: "large"}})
 		if err != nil {
 			t.Error(err)
 		}

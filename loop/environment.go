@@ -42,7 +42,7 @@ func (l *Loop) programs(ctx context.Context, s state.State) error {
 		}
 	}
 	var lacks []Lack
-	err := l.inWorktree(warm(s.Journal.ID), func(start Starter) error {
+	err := l.inWorktree(warm(s.Journal.ID), nil, func(start Starter) error {
 		var err error
 		lacks, err = l.Prover.Lacking(ctx, ProofRequest{Start: start, Dir: l.Repo.Root, Env: l.Settings.CheckEnv}, tasks)
 		return err

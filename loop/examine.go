@@ -11,7 +11,6 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/guard"
-	"git-ralph/internal/proc"
 	"git-ralph/notes"
 )
 
@@ -189,20 +188,11 @@ func (l *Loop) stepsAfter(ctx context.Context, it *iteration) error {
 	})
 }
 
-// guarded runs f with a process group of its own under the sandbox, and every
-// process of it is gone afterwards.
+// guarded lets f start checks or steps of an iteration in the worktree.
 func (l *Loop) guarded(it *iteration, readOnly bool, f func(Starter) error) error {
 	use := it.use
 	use.Agent, use.ReadOnly = false, readOnly
-	g, err := proc.NewGroup(proc.GroupOptions{EventID: it.id, Wrap: l.Sandbox.Wrapper(use)})
-	if err != nil {
-		return err
-	}
-	err = f(g.Start)
-	if cerr := g.Close(); cerr != nil {
-		err = errors.Join(err, fmt.Errorf("end the processes of the checks: %w", cerr))
-	}
-	return err
+	return l.sandboxed(it.id, use, f)
 }
 
 // weighChange derives from the difference what the verdict needs to know.

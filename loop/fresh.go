@@ -55,11 +55,6 @@ func (l *Loop) inFresh(ctx context.Context, c fresh, f func(ProofRequest) error)
 	if err := putOver(dir, c.over); err != nil {
 		return err
 	}
-	runDir, err := newRunDir(l.RunBase)
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(runDir)
 	if c.env == nil {
 		c.env = l.Settings.CheckEnv
 	}
@@ -70,13 +65,9 @@ func (l *Loop) inFresh(ctx context.Context, c fresh, f func(ProofRequest) error)
 		c.home.Layer = layer
 	}
 	run := func(home Home, f func(ProofRequest) error) error {
-		g, err := proc.NewGroup(proc.GroupOptions{EventID: gitstate.NewID(l.Now()),
-			Wrap: l.Sandbox.Wrapper(Use{Dir: dir, RunDir: runDir, Home: home})})
-		if err != nil {
-			return err
-		}
-		err = f(ProofRequest{Start: g.Start, Dir: dir, Env: checkoutEnv(c.env, l.Repo.Root, dir, held), Fresh: true})
-		return errors.Join(err, g.Close())
+		return l.sandboxed(gitstate.NewID(l.Now()), Use{Dir: dir, Home: home}, func(start Starter) error {
+			return f(ProofRequest{Start: start, Dir: dir, Env: checkoutEnv(c.env, l.Repo.Root, dir, held), Fresh: true})
+		})
 	}
 	if !c.bare {
 		err := run(Home{Layer: layer, Fill: true}, func(req ProofRequest) error { return l.Prover.Setup(ctx, req) })

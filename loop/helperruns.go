@@ -69,11 +69,12 @@ func (l *Loop) help(ctx context.Context, it *iteration, h helperRun) (answer, er
 		started: it.started, state: h.known, prompt: h.job.Prompt, runDir: dir, runs: it.runs}
 	sub.use = Use{Agent: true, Dir: l.Repo.Root, RunDir: dir, Files: l.AgentFiles, ReadOnly: h.readOnly, ReadOnlyPaths: it.use.ReadOnlyPaths}
 	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(h.role)}, "%s begins", h.role)
-	ans.failed = l.runHelper(ctx, it, sub, h, files, &ans)
-	if sub.group != nil {
-		if err := sub.group.Close(); err != nil {
-			return ans, fmt.Errorf("end the processes of the %s: %w", h.role, err)
-		}
+	err = l.sandboxed(it.id, sub.use, func(start Starter) error {
+		ans.failed = l.runHelper(ctx, it, sub, h, files, start, &ans)
+		return nil
+	})
+	if err != nil {
+		return ans, fmt.Errorf("run the %s: %w", h.role, err)
 	}
 	if cause := sub.cause; errors.Is(cause, errSkipped) || errors.Is(cause, errStopNow) || errors.Is(cause, errInterrupted) {
 		it.cause = cause
@@ -108,12 +109,9 @@ func (l *Loop) putBackAfter(it *iteration, role Role) error {
 }
 
 // runHelper runs the client of a helper and records what it used.
-func (l *Loop) runHelper(ctx context.Context, it, sub *iteration, h helperRun, files string, ans *answer) error {
+func (l *Loop) runHelper(ctx context.Context, it, sub *iteration, h helperRun, files string, start Starter, ans *answer) error {
 	agent, err := l.agentFor(h.role)
 	if err != nil {
-		return err
-	}
-	if sub.group, err = proc.NewGroup(proc.GroupOptions{EventID: it.id, Wrap: l.Sandbox.Wrapper(sub.use)}); err != nil {
 		return err
 	}
 	box, err := l.OpenTools(l.scope(sub))
@@ -122,7 +120,7 @@ func (l *Loop) runHelper(ctx context.Context, it, sub *iteration, h helperRun, f
 	}
 	defer box.Close()
 	transcript := proc.NewHeadTailLines(maxTranscript)
-	req, err := l.request(sub, box, transcript)
+	req, err := l.request(sub, box, start, transcript)
 	if err != nil {
 		return err
 	}

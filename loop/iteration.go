@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -41,7 +40,6 @@ type iteration struct {
 	ours    map[string]object.ID // our own refs, where nothing keeps an agent from them
 	prompt  agentctx.Prompt
 	runDir  string
-	group   *proc.Group
 	use     Use
 	kills   *int64 // processes that had been ended for want of memory at the start; nil = not known
 
@@ -131,9 +129,6 @@ func (l *Loop) work(ctx context.Context, it *iteration) (*Action, error) {
 	ended, halt, err := l.equip(ctx, it)
 	if err == nil && !ended {
 		err = l.runAgent(ctx, it)
-	}
-	if cerr := it.group.Close(); cerr != nil {
-		return nil, fmt.Errorf("end the processes of the iteration: %w", cerr)
 	}
 	if k, ok := l.Sandbox.(LoginKeeper); ok {
 		if kerr := k.KeepLogin(); kerr != nil {
@@ -253,10 +248,6 @@ func (l *Loop) start(ctx context.Context, it *iteration) error {
 	if n := proc.MemoryKills(); n >= 0 {
 		it.kills = &n
 	}
-	wrap := l.Sandbox.Wrapper(it.use)
-	if it.group, err = proc.NewGroup(proc.GroupOptions{EventID: it.id, Wrap: wrap}); err != nil {
-		return err
-	}
 	l.emit("iteration_start", it.state, it.task.ID, map[string]any{"attempt": it.attempt, "prompt_tokens": it.prompt.Tokens, "event_id": it.id},
 		"iteration %d: %s", it.number, it.name())
 	return nil
@@ -294,43 +285,4 @@ func promptRole(r Role) string {
 		return "building"
 	}
 	return string(r)
-}
-
-const runPrefix = "git-ralph-"
-
-// removeRunDirs removes the private folders of runs that were killed.
-func removeRunDirs(base string) {
-	if base == "" {
-		base = os.TempDir()
-	}
-	proc.RemoveOrphans(base, runPrefix)
-}
-
-// newRunDir makes the private folder of one run, in base or in the user's
-// runtime or temporary folder.
-func newRunDir(base string) (string, error) {
-	if base == "" {
-		if base = os.Getenv("XDG_RUNTIME_DIR"); base != "" {
-			base = filepath.Join(base, "git-ralph")
-			if os.MkdirAll(base, 0o700) != nil {
-				base = ""
-			}
-		}
-	} else if err := os.MkdirAll(base, 0o700); err != nil {
-		return "", gitstate.Hint(8, "set XDG_CACHE_HOME to a folder that you may write", "make a folder for the run: %w", err)
-	}
-	removeRunDirs(base)
-	dir, err := os.MkdirTemp(base, proc.OwnedPrefix(runPrefix))
-	if err != nil {
-		return "", gitstate.Hint(8, "set TMPDIR to a folder that exists and that you may write", "make a folder for the run: %w", err)
-	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return "", fmt.Errorf("make a folder for the run: %w", err)
-	}
-	for _, sub := range []string{"bin", "handoff"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
-			return "", fmt.Errorf("make a folder for the run: %w", err)
-		}
-	}
-	return dir, nil
 }

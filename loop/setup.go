@@ -3,7 +3,6 @@ package loop
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
-	"git-ralph/internal/proc"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -75,7 +73,7 @@ func (l *Loop) setup(ctx context.Context, s state.State) error {
 	if home, err = l.warmUp(ctx, s, home); err != nil {
 		return err
 	}
-	err = l.inWorktree(home, func(start Starter) error {
+	err = l.inWorktree(home, nil, func(start Starter) error {
 		return l.Prover.Setup(ctx, ProofRequest{Start: start, Dir: l.Repo.Root, Env: l.Settings.CheckEnv})
 	})
 	if ctx.Err() != nil {
@@ -145,26 +143,6 @@ func (l *Loop) built(ctx context.Context, s state.State) (bool, error) {
 		return !found, nil
 	})
 	return found, err
-}
-
-// inWorktree runs f with a process group of its own in the worktree, under the
-// sandbox of checks, between iterations.
-func (l *Loop) inWorktree(home Home, f func(Starter) error) error {
-	runDir, err := newRunDir(l.RunBase)
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(runDir)
-	g, err := proc.NewGroup(proc.GroupOptions{EventID: gitstate.NewID(l.Now()),
-		Wrap: l.Sandbox.Wrapper(Use{Dir: l.Repo.Root, Home: home, RunDir: runDir, Files: l.AgentFiles})})
-	if err != nil {
-		return err
-	}
-	err = f(g.Start)
-	if cerr := g.Close(); cerr != nil {
-		err = errors.Join(err, cerr)
-	}
-	return err
 }
 
 // setupRun is the product of the iteration of project.setup_prompt: a worktree

@@ -56,10 +56,9 @@ func (l *Loop) newFill(it *iteration, n int, stop context.CancelCauseFunc) *fill
 		window: agentctx.Window{Capacity: int64(l.Settings.Window), Ask: l.Settings.HandoffPercent, Hard: l.Settings.HardPercent}}
 	s, o := it.asked, l.promptOptions(it)
 	f.ask = func(percent int) string { return agentctx.AskHandoff(s, it.task.ID, o, percent) }
-	j := *l.Journal // its own cache, as in watch
 	f.asked = func() bool {
-		snap, err := j.Load(context.Background())
-		return err == nil && snap.State.Run.AskHandoff == it.number
+		s, err := l.load()
+		return err == nil && s.Run.AskHandoff == it.number
 	}
 	return f
 }
@@ -192,15 +191,20 @@ func (l *Loop) runAgent(ctx context.Context, it *iteration) error {
 		l.settleOutcome(it, &meter{})
 		return nil
 	}
-	if failed, err := l.stepsBefore(ctx, it); err != nil || failed {
-		return err
-	}
-	agent, err := l.agentFor(it.role)
-	if err != nil {
-		return err
-	}
 	for n := 1; ; n++ {
-		reason, h, err := l.session(ctx, it, agent, n)
+		reason, h := "", (*notes.Handoff)(nil)
+		err := l.sandboxed(it.id, it.use, func(start Starter) error {
+			if n == 1 {
+				if failed, err := l.stepsBefore(ctx, it, start); err != nil || failed {
+					return err
+				}
+			}
+			agent, err := l.agentFor(it.role)
+			if err == nil {
+				reason, h, err = l.session(ctx, it, agent, start, n)
+			}
+			return err
+		})
 		if err != nil || reason == "" {
 			return err
 		}
@@ -212,14 +216,14 @@ func (l *Loop) runAgent(ctx context.Context, it *iteration) error {
 
 // session is one run of the client. A reason says that a fresh one shall go
 // on, with the handoff that this one left, if it left one.
-func (l *Loop) session(ctx context.Context, it *iteration, agent Agent, n int) (reason string, h *notes.Handoff, err error) {
+func (l *Loop) session(ctx context.Context, it *iteration, agent Agent, start Starter, n int) (reason string, h *notes.Handoff, err error) {
 	box, err := l.OpenTools(l.scope(it))
 	if err != nil {
 		return "", nil, fmt.Errorf("open the tools of the run: %w", err)
 	}
 	defer box.Close()
 	transcript := proc.NewHeadTailLines(maxTranscript)
-	req, err := l.request(it, box, transcript)
+	req, err := l.request(it, box, start, transcript)
 	if err != nil {
 		return "", nil, err
 	}
@@ -297,9 +301,6 @@ func ofSession(name string, n int, ext string) string {
 // freshSession stores what the session before left and makes the next one
 // ready, in the same worktree.
 func (l *Loop) freshSession(it *iteration, n int, reason string, h *notes.Handoff) error {
-	if err := it.group.Close(); err != nil {
-		return fmt.Errorf("end the processes of the session: %w", err)
-	}
 	percent := it.runs[len(it.runs)-1].ContextPeak
 	source := "agent"
 	if h == nil {
@@ -327,9 +328,7 @@ func (l *Loop) freshSession(it *iteration, n int, reason string, h *notes.Handof
 	l.emit("agent", it.state, it.task.ID, map[string]any{"window": reason, "session": n + 1}, "%s: going on in a fresh session", why)
 	it.session = strings.TrimSpace(agentctx.SessionText(*h) + olderSessions(it.earlier[:max(0, len(it.earlier)-1)]))
 	it.prompt = l.assemble(it)
-	var err error
-	it.group, err = proc.NewGroup(proc.GroupOptions{EventID: it.id, Wrap: l.Sandbox.Wrapper(it.use)})
-	return err
+	return nil
 }
 
 // olderSessions names what sessions before the last one handed over, so that

@@ -90,6 +90,8 @@ func (j *Journal) cacheState(old, next state.State) {
 	if len(next.Plan.Tasks)+len(next.Knowledge) < cacheFiles {
 		return
 	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	path := j.cachePath()
 	st, err := os.Stat(path)
 	fresh := err != nil || st.Size() > maxCache || j.tornCache || j.uncached >= cacheFiles

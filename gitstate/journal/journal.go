@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"git-ralph/gitstate"
@@ -24,7 +25,7 @@ import (
 // ErrNone says that the branch has no journal.
 var ErrNone = errors.New("no journal")
 
-// Journal is the journal of one branch.
+// Journal is the journal of one branch. Several goroutines may use one.
 type Journal struct {
 	Repo   *gitstate.Repo
 	Branch string
@@ -37,8 +38,10 @@ type Journal struct {
 	// Fail is told where an append stands; tests end the process there.
 	Fail func(step string)
 
+	mu     sync.Mutex // of what follows
 	author object.Signature
-	last   *Snapshot
+	last   *Snapshot // the one that was read or written last
+	newest object.ID // of the branch, as far as this process knows
 	// Of the cache: it ends in a torn record; files that it did not have.
 	tornCache bool
 	uncached  int
@@ -79,11 +82,24 @@ func (j *Journal) Load(ctx context.Context) (*Snapshot, error) {
 	if tip.IsZero() {
 		return nil, ErrNone
 	}
-	return j.At(tip)
+	snap, err := j.At(tip)
+	if err == nil {
+		j.mu.Lock()
+		j.newest = tip
+		j.mu.Unlock()
+	}
+	return snap, err
 }
 
 // At reads the state at an entry.
 func (j *Journal) At(entry object.ID) (*Snapshot, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.at(entry)
+}
+
+// at is At while j.mu is held.
+func (j *Journal) at(entry object.ID) (*Snapshot, error) {
 	if j.last != nil && j.last.Tip == entry {
 		return j.last, nil
 	}
@@ -169,6 +185,8 @@ func (j *Journal) stateFiles(tree object.ID) (state.Files, error) {
 }
 
 func (j *Journal) readDir(files state.Files, tree object.ID, prefix string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	return j.readKnown(files, tree, prefix, cache{})
 }
 
@@ -220,6 +238,8 @@ func (j *Journal) Stamp(e *state.Event) {
 
 // named makes sure that this machine has its name before it is written.
 func (j *Journal) named() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if j.Actor != "" {
 		return nil
 	}
@@ -274,6 +294,8 @@ func (j *Journal) Draft(ctx context.Context, snap *Snapshot, e state.Event) (*Sn
 }
 
 func (j *Journal) signature(ctx context.Context) (object.Signature, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if j.author.Name == "" {
 		author, _, err := j.Repo.Identity(ctx)
 		if err != nil {
@@ -311,7 +333,7 @@ func (j *Journal) Append(ctx context.Context, build Build) (*Snapshot, error) {
 		err = j.Repo.UpdateRefs("", gitstate.RefUpdate{Name: j.Ref(), Old: tip, New: next.Tip})
 		if err == nil {
 			j.fail("append:ref")
-			j.last = next
+			j.Moved(next)
 			return next, nil
 		}
 		if !errors.Is(err, gitstate.ErrRefMoved) && !errors.Is(err, gitstate.ErrRefLocked) {
@@ -345,14 +367,24 @@ func (j *Journal) fail(step string) {
 
 // Newest is the newest entry that this process has read or written.
 func (j *Journal) Newest() object.ID {
-	if j.last == nil {
-		return object.Zero
-	}
-	return j.last.Tip
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.newest
 }
 
-// Moved tells the journal that another writer of this process has set the tip.
-func (j *Journal) Moved(s *Snapshot) { j.last = s }
+// Moved tells the journal that this process has set the tip.
+func (j *Journal) Moved(s *Snapshot) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.last, j.newest = s, s.Tip
+}
+
+// readAnew forgets what was read: what can be read now is wanted.
+func (j *Journal) readAnew() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.last = nil
+}
 
 // knownActor is the name that this machine has here already, "" before the
 // first event.

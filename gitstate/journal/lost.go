@@ -46,7 +46,7 @@ func (j *Journal) mine(ctx context.Context, id object.ID) bool {
 		return false
 	}
 	snap, err := j.At(id)
-	j.last = nil
+	j.readAnew()
 	if err != nil || snap.State.Journal.Branch != j.Branch {
 		return false
 	}

@@ -75,7 +75,7 @@ func (j *Journal) reflog(ctx context.Context) []object.ID {
 
 // Whole says whether the state and the event of an entry can be read.
 func (j *Journal) Whole(id object.ID) bool {
-	j.last = nil // not what is known of it, but what can be read
+	j.readAnew() // not what is known of it, but what can be read
 	if _, err := j.At(id); err != nil {
 		return false
 	}
