@@ -92,7 +92,7 @@ func (l *Loop) stepsBefore(ctx context.Context, it *iteration, start Starter) (b
 	if r.Failed != "" {
 		it.run.Outcome, it.run.Detail = NotStarted, r.Failed
 		for _, c := range named(lacking(r.Runs), r.Failed) {
-			it.proof.Environment = c.Missing // nobody but the harness has done anything yet
+			it.facts.Checks.Environment = c.Missing // nobody but the harness has done anything yet
 		}
 		l.Log("the step %s failed before the agent began:\n%s", r.Failed, r.FailText)
 	}

@@ -135,55 +135,80 @@ func TestDecide(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
-	good := Proof{Outcome: Completed, Claimed: true, ChecksPass: true, Changed: true, PartialLeft: true}
-	with := func(f func(*Proof)) Proof { p := good; f(&p); return p }
-	reject := func(reasons ...string) Judgement {
-		return Judgement{Verdict: state.Reject, Reasons: reasons, Attempt: true, Failure: true}
+	good := Facts{Claims: true, Outcome: Completed, Said: Said{Done: true}, Checks: Checks{Pass: true}, Change: Change{Any: true}, PartialLeft: true}
+	with := func(set func(*Facts)) Facts { f := good; set(&f); return f }
+	keep := Verdict{Verdict: state.Keep}
+	phase := func(set func(*Facts)) Facts {
+		f := Facts{Outcome: Completed, Checks: Checks{Pass: true}}
+		set(&f)
+		return f
+	}
+	fails := func(reasons ...string) Verdict {
+		return Verdict{Verdict: state.Reject, Reasons: reasons, Failure: true}
 	}
 	rows := []struct {
 		why  string
-		p    Proof
-		want Judgement
+		f    Facts
+		want Verdict
 	}{
-		{"claimed and proved is kept", good, Judgement{Verdict: state.Keep}},
-		{"a claim alone counts for nothing", with(func(p *Proof) { p.ChecksPass, p.CheckReasons = false, []string{"checks: test"} }), reject("checks: test")},
-		{"silence is a reject, however green", with(func(p *Proof) { p.Claimed = false }), reject("not_claimed")},
-		{"green but unfinished is kept as a step", with(func(p *Proof) { p.Claimed, p.Unfinished = false, true }), Judgement{Verdict: state.Keep, Partial: true}},
-		{"steps are limited", with(func(p *Proof) { p.Claimed, p.Unfinished, p.PartialLeft = false, true, false }), reject("not_claimed")},
-		{"no change is a reject", with(func(p *Proof) { p.Changed = false }), reject("no_change")},
-		{"unless the task says so", with(func(p *Proof) { p.Changed, p.NoChangeOK = false, true }), Judgement{Verdict: state.Keep}},
-		{"a protected path", with(func(p *Proof) { p.Protected = []string{"ralph.toml"} }), reject("protected: ralph.toml")},
-		{"weakened tests", with(func(p *Proof) { p.Weakened = []string{"removed TestX"} }), reject("test_weakened: removed TestX")},
-		{"reasons come in the order of the gates", with(func(p *Proof) {
-			p.Claimed, p.ChecksPass, p.CheckReasons, p.Protected, p.Changed = false, false, []string{"checks: test", "criteria: x"}, []string{"a"}, false
-		}), reject("not_claimed", "checks: test", "criteria: x", "protected: a", "no_change")},
-		{"a crash is named by its signal", with(func(p *Proof) { p.Outcome, p.Detail = Crashed, "signal 9" }), reject("crashed: signal 9")},
-		{"a hang", with(func(p *Proof) { p.Outcome, p.Detail = Hang, "idle 5m" }), reject("hang: idle 5m")},
-		{"a limit of the provider costs nothing", with(func(p *Proof) { p.Outcome = RateLimited }), Judgement{Verdict: state.Reject, Reasons: []string{"rate_limited"}}},
-		{"a full window costs nothing", with(func(p *Proof) { p.Outcome = ContextLimit }), Judgement{Verdict: state.Reject, Reasons: []string{"context_limit"}}},
-		{"an interruption costs nothing", with(func(p *Proof) { p.Outcome = Interrupted }), Judgement{Verdict: state.Reject, Reasons: []string{"interrupted"}}},
-		{"the operator's skip costs nothing", with(func(p *Proof) { p.Skipped = true }), Judgement{Verdict: state.Reject, Reasons: []string{"skipped"}}},
-		{"blocked by the agent", with(func(p *Proof) { p.Blocked, p.Claimed = "needs a key", false }), Judgement{Verdict: state.Reject, Reasons: []string{"blocked"}, Block: true}},
-		{"a budget of the iteration counts as a failure", with(func(p *Proof) { p.Outcome, p.Detail = BudgetExceeded, "iteration_usd" }), reject("limit: iteration_usd")},
-		{"what was finished when one of the session was crossed is kept", with(func(p *Proof) { p.Outcome, p.Detail = BudgetExceeded, "session_usd" }), Judgement{Verdict: state.Keep}},
-		{"a budget of the session does not", with(func(p *Proof) { p.Claimed, p.Outcome, p.Detail = false, BudgetExceeded, "session_usd" }), Judgement{Verdict: state.Reject, Reasons: []string{"limit: session_usd"}}},
-		{"a handoff that does not count is named, and costs no attempt of green work", with(func(p *Proof) { p.Claimed, p.HandoffProblem = false, "is not JSON" }),
-			Judgement{Verdict: state.Reject, Reasons: []string{"not_claimed", "handoff: is not JSON"}, Failure: true}},
-		{"and costs an attempt where the work is red", with(func(p *Proof) {
-			p.Claimed, p.HandoffProblem, p.ChecksPass, p.CheckReasons = false, "is not JSON", false, []string{"checks: test"}
-		}), reject("not_claimed", "checks: test", "handoff: is not JSON")},
-		{"a program that the machine lacks costs no attempt", Proof{Outcome: Completed, Claimed: true, Changed: true, Environment: "pytest", CheckReasons: []string{"checks: test"}},
-			Judgement{Verdict: state.Reject, Reasons: []string{"environment: pytest not found"}}},
-		{"and hides nothing that was done to git", Proof{Outcome: Completed, Claimed: true, Changed: true, ChecksPass: true, Environment: "pytest", Tampered: []string{"refs"}},
-			Judgement{Verdict: state.Reject, Reasons: []string{"tampered: refs"}, Attempt: true, Failure: true}},
-		{"a step before the agent is not the agent's", Proof{Outcome: NotStarted, Detail: "database", ChecksPass: true},
-			Judgement{Verdict: state.Reject, Reasons: []string{"step: database"}, Failure: true}},
-		{"tampering comes first", with(func(p *Proof) { p.Tampered = []string{"hooks"} }), reject("tampered: hooks")},
-		{"too large", with(func(p *Proof) { p.TooLarge = []string{"big.bin"} }), reject("too_large: big.bin")},
+		{"claimed and proved is kept", good, keep},
+		{"a claim alone counts for nothing", with(func(f *Facts) { f.Checks.Pass, f.Checks.Reasons = false, []string{"checks: test"} }), rejectAttempt("checks: test")},
+		{"silence is a reject, however green", with(func(f *Facts) { f.Said.Done = false }), rejectAttempt("not_claimed")},
+		{"green but unfinished is kept as a step", with(func(f *Facts) { f.Said.Done, f.Said.Unfinished = false, true }), Verdict{Verdict: state.Keep, Partial: true}},
+		{"steps are limited", with(func(f *Facts) { f.Said.Done, f.Said.Unfinished, f.PartialLeft = false, true, false }), rejectAttempt("not_claimed")},
+		{"no change is a reject", with(func(f *Facts) { f.Change.Any = false }), rejectAttempt("no_change")},
+		{"unless the task says so", with(func(f *Facts) { f.Change.Any, f.Change.NoneOK = false, true }), keep},
+		{"a protected path", with(func(f *Facts) { f.Change.Protected = []string{"ralph.toml"} }), rejectAttempt("protected: ralph.toml")},
+		{"weakened tests", with(func(f *Facts) { f.Checks.Weakened = []string{"removed TestX"} }), rejectAttempt("test_weakened: removed TestX")},
+		{"reasons come in the order of the gates", with(func(f *Facts) {
+			f.Said.Done, f.Checks.Pass, f.Checks.Reasons, f.Change.Protected, f.Change.Any = false, false, []string{"checks: test", "criteria: x"}, []string{"a"}, false
+		}), rejectAttempt("not_claimed", "checks: test", "criteria: x", "protected: a", "no_change")},
+		{"a crash is named by its signal", with(func(f *Facts) { f.Outcome, f.Detail = Crashed, "signal 9" }), rejectAttempt("crashed: signal 9")},
+		{"a hang", with(func(f *Facts) { f.Outcome, f.Detail = Hang, "idle 5m" }), rejectAttempt("hang: idle 5m")},
+		{"a limit of the provider costs nothing", with(func(f *Facts) { f.Outcome = RateLimited }), reject("rate_limited")},
+		{"a full window costs nothing", with(func(f *Facts) { f.Outcome = ContextLimit }), reject("context_limit")},
+		{"an interruption costs nothing", with(func(f *Facts) { f.Outcome = Interrupted }), reject("interrupted")},
+		{"the operator's skip costs nothing", with(func(f *Facts) { f.Skipped = true }), reject("skipped")},
+		{"blocked by the agent", with(func(f *Facts) { f.Said.Blocked, f.Said.Done = "needs a key", false }), Verdict{Verdict: state.Reject, Reasons: []string{"blocked"}, Block: true}},
+		{"a budget of the iteration counts as a failure", with(func(f *Facts) { f.Outcome, f.Detail = BudgetExceeded, "iteration_usd" }), rejectAttempt("limit: iteration_usd")},
+		{"what was finished when one of the session was crossed is kept", with(func(f *Facts) { f.Outcome, f.Detail = BudgetExceeded, "session_usd" }), keep},
+		{"a budget of the session does not", with(func(f *Facts) { f.Said.Done, f.Outcome, f.Detail = false, BudgetExceeded, "session_usd" }), reject("limit: session_usd")},
+		{"a handoff that does not count is named, and costs no attempt of green work", with(func(f *Facts) { f.Said.Done, f.Said.Problem = false, "is not JSON" }),
+			fails("not_claimed", "handoff: is not JSON")},
+		{"and costs an attempt where the work is red", with(func(f *Facts) {
+			f.Said.Done, f.Said.Problem, f.Checks.Pass, f.Checks.Reasons = false, "is not JSON", false, []string{"checks: test"}
+		}), rejectAttempt("not_claimed", "checks: test", "handoff: is not JSON")},
+		{"a program that the machine lacks costs no attempt", with(func(f *Facts) { f.Checks = Checks{Environment: "pytest", Reasons: []string{"checks: test"}} }),
+			reject("environment: pytest not found")},
+		{"and hides nothing that was done to git", with(func(f *Facts) { f.Checks.Environment, f.Tampered = "pytest", []string{"refs"} }),
+			rejectAttempt("tampered: refs")},
+		{"a step before the agent is not the agent's", with(func(f *Facts) { f.Outcome, f.Detail = NotStarted, "database" }),
+			fails("step: database")},
+		{"tampering comes first", with(func(f *Facts) { f.Tampered = []string{"hooks"} }), rejectAttempt("tampered: hooks")},
+		{"too large", with(func(f *Facts) { f.Change.TooLarge = []string{"big.bin"} }), rejectAttempt("too_large: big.bin")},
+		{"a file that nobody can read", with(func(f *Facts) { f.Change.Unreadable = []string{"locked"} }), rejectAttempt("unreadable: locked")},
+		{"a repository inside", with(func(f *Facts) { f.Change.Nested = []string{"sub"} }), rejectAttempt("nested: sub")},
+		{"a step after the agent", with(func(f *Facts) { f.Checks.StepFailed = "lint" }), rejectAttempt("step: lint")},
+		{"a bug without a test", with(func(f *Facts) { f.Checks.Unreproduced = "no test fails" }), rejectAttempt("reproduction: no test fails")},
+		{"the agent wants to try again", with(func(f *Facts) { f.Said = Said{Retry: "lost"} }), rejectAttempt("retry: lost")},
+		{"its turns were used up", with(func(f *Facts) { f.Outcome, f.Said = MaxTurns, Said{} }), rejectAttempt("max_turns")},
+
+		{"a phase needs neither a claim nor a change", phase(func(*Facts) {}), keep},
+		{"what was said about a task is not asked for", phase(func(f *Facts) { f.Said = Said{Blocked: "x", Retry: "y", Problem: "z"} }), keep},
+		{"a wrong product is a failure and no attempt", phase(func(f *Facts) { f.Checks = Checks{Reasons: []string{"plan: no task was added"}} }),
+			fails("plan: no task was added")},
+		{"that nothing counts where the run was spare", phase(func(f *Facts) { f.Spare, f.Outcome = true, Hang }), reject("hang")},
+		{"a phase stays in its folder", phase(func(f *Facts) { f.Change.OutOfPhase = []string{"a.go"} }), fails("out_of_phase: a.go")},
+		{"and leaves nothing that cannot be read", phase(func(f *Facts) { f.Change.Unreadable = []string{"specs/a.md"} }), fails("unreadable: specs/a.md")},
+		{"a full window ends a phase", phase(func(f *Facts) { f.Outcome, f.Detail = ContextLimit, "full" }), fails("context_limit: full")},
+		{"a limit of the provider costs a phase nothing", phase(func(f *Facts) { f.Outcome = UsageLimit }), reject("usage_limit")},
+		{"nor does a budget of all", phase(func(f *Facts) { f.Outcome, f.Detail = BudgetExceeded, "total_usd" }), reject("limit: total_usd")},
+		{"a budget of the iteration is a failure", phase(func(f *Facts) { f.Outcome, f.Detail = BudgetExceeded, "iteration_tokens" }), fails("limit: iteration_tokens")},
+		{"a missing program is nobody's failure", phase(func(f *Facts) { f.Checks = Checks{Environment: "make"} }), reject("environment: make not found")},
 	}
 	for _, r := range rows {
 		t.Run(r.why, func(t *testing.T) {
-			if d := cmp.Diff(r.want, Judge(r.p)); d != "" {
+			if d := cmp.Diff(r.want, Judge(r.f)); d != "" {
 				t.Error(d)
 			}
 		})

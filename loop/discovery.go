@@ -100,8 +100,8 @@ func (d *discovery) settle(_ context.Context, it *iteration) error {
 		problems = append(problems, "none was written")
 	}
 	for _, p := range problems {
-		it.proof.ChecksPass = false
-		it.proof.CheckReasons = append(it.proof.CheckReasons, "specs: "+notes.OneLine(p, 300))
+		it.facts.Checks.Pass = false
+		it.facts.Checks.Reasons = append(it.facts.Checks.Reasons, "specs: "+notes.OneLine(p, 300))
 	}
 	for _, w := range warnings {
 		it.notices = append(it.notices, "specs: "+notes.OneLine(w, 300))

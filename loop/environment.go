@@ -95,8 +95,8 @@ func (l *Loop) workFile(program string) bool {
 // well: they are run again on the checkpoint.
 func (l *Loop) blameEnvironment(ctx context.Context, it *iteration) error {
 	runs := lacking(it.report.Runs)
-	if it.proof.StepFailed != "" {
-		runs = append(runs, named(lacking(it.steps), it.proof.StepFailed)...)
+	if it.facts.Checks.StepFailed != "" {
+		runs = append(runs, named(lacking(it.steps), it.facts.Checks.StepFailed)...)
 	}
 	runs = slices.DeleteFunc(runs, func(c state.CheckRun) bool { return l.workFile(c.Missing) })
 	if len(runs) == 0 {
@@ -117,7 +117,7 @@ func (l *Loop) blameEnvironment(ctx context.Context, it *iteration) error {
 		return fmt.Errorf("put the attempt back: %w", rerr)
 	}
 	if ctx.Err() != nil {
-		it.proof.Outcome = Interrupted
+		it.facts.Outcome = Interrupted
 		return nil
 	}
 	if err != nil {
@@ -125,7 +125,7 @@ func (l *Loop) blameEnvironment(ctx context.Context, it *iteration) error {
 	}
 	for i, c := range again {
 		if c.Missing == runs[i].Missing {
-			it.proof.Environment = c.Missing
+			it.facts.Checks.Environment = c.Missing
 			return nil
 		}
 	}

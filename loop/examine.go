@@ -17,14 +17,15 @@ import (
 // examine establishes the facts after the agent is gone: what git's own state
 // says, what the worktree holds, what the agent claimed, what the checks say.
 func (l *Loop) examine(ctx context.Context, it *iteration) (*Action, error) {
-	it.proof.Outcome, it.proof.Detail = it.run.Outcome, it.run.Detail
-	it.proof.Skipped = errors.Is(it.cause, errSkipped)
+	it.facts.Claims, it.facts.Spare = it.product == nil, it.spare
+	it.facts.Outcome, it.facts.Detail = it.run.Outcome, it.run.Detail
+	it.facts.Skipped = errors.Is(it.cause, errSkipped)
 	halt, err := l.checkTamper(it)
 	if err != nil || halt != nil {
 		return halt, err
 	}
 	l.readClaims(it)
-	prove := l.judged(it) && it.phase == state.Building && it.proof.Environment == ""
+	prove := l.judged(it) && it.phase == state.Building && it.facts.Checks.Environment == ""
 	if prove {
 		if err := l.stepsAfter(ctx, it); err != nil {
 			return nil, err
@@ -37,7 +38,7 @@ func (l *Loop) examine(ctx context.Context, it *iteration) (*Action, error) {
 	l.nameForeign(it)
 	l.nameBeside(it)
 	l.weighChange(it)
-	it.proof.ChecksPass = true
+	it.facts.Checks.Pass = true
 	if prove {
 		err := l.prove(ctx, it)
 		if err == nil {
@@ -48,7 +49,7 @@ func (l *Loop) examine(ctx context.Context, it *iteration) (*Action, error) {
 		}
 	}
 	if it.product != nil {
-		it.proof.Claimed = false // a phase ends by what it leaves
+		it.facts.Said.Done = false // a phase ends by what it leaves
 		if l.judged(it) {
 			err = it.product.settle(ctx, it)
 		}
@@ -65,10 +66,10 @@ func (l *Loop) examine(ctx context.Context, it *iteration) (*Action, error) {
 func (l *Loop) judged(it *iteration) bool {
 	switch it.run.Outcome {
 	case Completed, MaxTurns, PermissionDenied:
-		return !it.proof.Skipped
+		return !it.facts.Skipped
 	case BudgetExceeded:
 		// What was finished when a budget of the session ended is worth it, too.
-		return it.proof.Claimed && !ofIteration(it.run.Detail)
+		return it.facts.Said.Done && !ofIteration(it.run.Detail)
 	}
 	return false
 }
@@ -132,14 +133,14 @@ func (l *Loop) readClaims(it *iteration) {
 			no = true
 		}
 	}
-	p := &it.proof
-	p.Claimed = yes && !no
-	p.Unfinished = no
-	p.HandoffProblem = it.badWords
+	p := &it.facts
+	p.Said.Done = yes && !no
+	p.Said.Unfinished = no
+	p.Said.Problem = it.badWords
 	if c.Blocked != nil {
-		p.Blocked = or(c.Blocked.Text, "no reason given")
+		p.Said.Blocked = or(c.Blocked.Text, "no reason given")
 	}
-	p.Retry = c.Retry
+	p.Said.Retry = c.Retry
 }
 
 // maxHandoff is the largest handoff file that is read.
@@ -183,7 +184,7 @@ func (l *Loop) stepsAfter(ctx context.Context, it *iteration) error {
 	return l.guarded(it, it.use.ReadOnly, func(start Starter) error {
 		r, err := l.Prover.Steps(ctx, "after", l.proofRequest(it, start))
 		it.stepped(r)
-		it.proof.StepFailed, it.stepFail = r.Failed, r.FailText
+		it.facts.Checks.StepFailed, it.stepFail = r.Failed, r.FailText
 		return err
 	})
 }
@@ -197,10 +198,10 @@ func (l *Loop) guarded(it *iteration, readOnly bool, f func(Starter) error) erro
 
 // weighChange derives from the difference what the verdict needs to know.
 func (l *Loop) weighChange(it *iteration) {
-	p, a := &it.proof, it.after
-	p.Changed = len(a.Changes) > 0
-	p.NoChangeOK = it.task.NoChangeExpected
-	p.TooLarge, p.Nested, p.Unreadable = a.TooLarge, a.Nested, a.Unreadable
+	p, a := &it.facts, it.after
+	p.Change.Any = len(a.Changes) > 0
+	p.Change.NoneOK = it.task.NoChangeExpected
+	p.Change.TooLarge, p.Change.Nested, p.Change.Unreadable = a.TooLarge, a.Nested, a.Unreadable
 	for _, path := range a.Special {
 		it.notices = append(it.notices, "not a file, not captured: "+path)
 	}
@@ -219,14 +220,14 @@ func (l *Loop) weighChange(it *iteration) {
 		switch it.phase {
 		case state.Discovery:
 			if !strings.HasPrefix(c.Path, "specs/") {
-				p.OutOfPhase = append(p.OutOfPhase, c.Path)
+				p.Change.OutOfPhase = append(p.Change.OutOfPhase, c.Path)
 			}
 		case state.Planning:
-			p.OutOfPhase = append(p.OutOfPhase, c.Path)
+			p.Change.OutOfPhase = append(p.Change.OutOfPhase, c.Path)
 		case state.Building:
 			if _, hit := match.Match(c.Path); hit {
 				if _, ok := allow.Match(c.Path); !ok {
-					p.Protected = append(p.Protected, c.Path)
+					p.Change.Protected = append(p.Change.Protected, c.Path)
 				}
 			}
 		}
@@ -248,13 +249,13 @@ func (l *Loop) prove(ctx context.Context, it *iteration) error {
 		return err
 	})
 	if ctx.Err() != nil {
-		it.proof.Outcome = Interrupted
+		it.facts.Outcome = Interrupted
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("run the checks: %w", err)
 	}
-	it.proof.ChecksPass, it.proof.CheckReasons = it.report.Pass, it.report.Reasons
+	it.facts.Checks.Pass, it.facts.Checks.Reasons = it.report.Pass, it.report.Reasons
 	if l.Settings.Fresh == "each" && it.report.Pass && it.phase == state.Building {
 		if err := l.proveAlone(ctx, it); err != nil {
 			return err
@@ -287,21 +288,21 @@ func (l *Loop) proveAlone(ctx context.Context, it *iteration) error {
 	})
 	switch {
 	case ctx.Err() != nil:
-		it.proof.Outcome = Interrupted
+		it.facts.Outcome = Interrupted
 		return nil
 	case err != nil:
 		return fmt.Errorf("run the checks in a fresh checkout: %w", err)
 	case !ran:
-		it.proof.ChecksPass, it.proof.CheckReasons = false, []string{"fresh_checks: setup"}
+		it.facts.Checks.Pass, it.facts.Checks.Reasons = false, []string{"fresh_checks: setup"}
 		return nil
 	}
 	for name, out := range alone.Outputs {
 		it.evidence.add("checks/fresh/"+name, out)
 	}
 	if !alone.Pass {
-		it.proof.ChecksPass = false
+		it.facts.Checks.Pass = false
 		for _, r := range alone.Reasons {
-			it.proof.CheckReasons = append(it.proof.CheckReasons, "fresh_"+r)
+			it.facts.Checks.Reasons = append(it.facts.Checks.Reasons, "fresh_"+r)
 		}
 		it.report.Runs = append(it.report.Runs, alone.Runs...)
 	}

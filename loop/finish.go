@@ -19,14 +19,7 @@ import (
 
 // finish gives the verdict and carries it out.
 func (l *Loop) finish(ctx context.Context, it *iteration) (*Action, error) {
-	var j Judgement
-	if it.product == nil {
-		j = Judge(it.proof)
-	} else {
-		j = JudgePhase(it.phase, it.proof)
-		j.Failure = j.Failure && !it.spare
-	}
-	j, halt, err := l.organise(ctx, it, j)
+	j, halt, err := l.organise(ctx, it, Judge(it.facts))
 	if err != nil || halt != nil {
 		return halt, err
 	}
@@ -45,7 +38,7 @@ func (l *Loop) finish(ctx context.Context, it *iteration) (*Action, error) {
 		switch {
 		case errors.As(err, &hook):
 			// Nothing points to the attempt yet: what a hook refuses is no keep.
-			j = Judgement{Verdict: state.Reject, Reasons: []string{"hook: " + hook.Hook}, Attempt: true, Failure: true}
+			j = rejectAttempt("hook: " + hook.Hook)
 			it.verdict = j
 			it.report.FailText = strings.TrimSpace(it.report.FailText + "\n" + hook.Error())
 			l.emit("verdict", it.state, it.task.ID, map[string]any{"verdict": j.Verdict, "reasons": j.Reasons, "partial": false}, "%s", verdictLine(j))
@@ -74,7 +67,7 @@ func (l *Loop) finish(ctx context.Context, it *iteration) (*Action, error) {
 	return halt, err
 }
 
-func verdictLine(j Judgement) string {
+func verdictLine(j Verdict) string {
 	switch {
 	case j.Partial:
 		return "keep (partial)"
@@ -85,7 +78,7 @@ func verdictLine(j Judgement) string {
 }
 
 // result puts together the event of an iteration.
-func (l *Loop) result(it *iteration, j Judgement) *state.Result {
+func (l *Loop) result(it *iteration, j Verdict) *state.Result {
 	rec := l.handoffRecord(it, j)
 	var tok state.Tokens
 	turns, calls := 0, 0
@@ -94,14 +87,14 @@ func (l *Loop) result(it *iteration, j Judgement) *state.Result {
 		turns, calls = turns+r.Turns, calls+r.APICalls
 	}
 	cost := costOf(it.runs)
-	res := &state.Result{Verdict: j.Verdict, Partial: j.Partial, Reasons: j.Reasons, Outcome: string(it.proof.Outcome),
-		Detail: notes.OneLine(notes.Redact(it.proof.Detail), 500), Title: it.task.Title, Summary: notes.OneLine(rec.Summary, 500),
+	res := &state.Result{Verdict: j.Verdict, Partial: j.Partial, Reasons: j.Reasons, Outcome: string(it.facts.Outcome),
+		Detail: notes.OneLine(notes.Redact(it.facts.Detail), 500), Title: it.task.Title, Summary: notes.OneLine(rec.Summary, 500),
 		Parent: hex(it.tip), Attempt: j.Attempt, Failure: j.Failure, Agent: l.Settings.Driver, Model: notes.OneLine(it.run.Model, 100),
 		Runs: it.runs, Tokens: tok, CostMicro: cost, DurationMs: l.Now().Sub(it.started).Milliseconds(), Turns: turns, APICalls: calls,
 		Checks: append(append([]state.CheckRun{}, it.steps...), it.report.Runs...), PutBack: it.putBack, Notices: it.notices,
 		Criteria: it.report.Criteria, Handoff: rec, PromptTokens: it.prompt.Tokens, Dropped: it.prompt.Dropped,
 		Sandbox: l.Sandbox.Mechanism(), ContextPeak: it.peak, ContextTokens: it.run.Usage.ContextTokens,
-		ContextWindow: it.run.Usage.ContextWindow, ClaimedDone: it.proof.Claimed, Passes: it.passed,
+		ContextWindow: it.run.Usage.ContextWindow, ClaimedDone: it.facts.Said.Done, Passes: it.passed,
 		TestsReleased: it.task.AllowTestChanges, Reproduction: it.reproduced}
 	if res.ContextWindow == 0 && res.ContextTokens > 0 {
 		res.ContextWindow = int64(l.Settings.Window)
@@ -147,10 +140,10 @@ func costOf(runs []state.AgentRun) *int64 {
 }
 
 // taskEnd says what becomes of the task.
-func (l *Loop) taskEnd(it *iteration, j Judgement, res *state.Result) {
+func (l *Loop) taskEnd(it *iteration, j Verdict, res *state.Result) {
 	switch {
 	case j.Block:
-		res.TaskStatus, res.BlockedBy = plan.Blocked, []string{notes.OneLine(it.proof.Blocked, 500)}
+		res.TaskStatus, res.BlockedBy = plan.Blocked, []string{notes.OneLine(it.facts.Said.Blocked, 500)}
 	case j.Verdict == state.Keep && !j.Partial:
 		res.TaskStatus = plan.Done
 		if it.report.Baseline != nil {
@@ -170,7 +163,7 @@ func (l *Loop) taskEnd(it *iteration, j Judgement, res *state.Result) {
 }
 
 // failText is what the next attempt is told about this one.
-func (l *Loop) failText(it *iteration, j Judgement) string {
+func (l *Loop) failText(it *iteration, j Verdict) string {
 	var b strings.Builder
 	b.WriteString("The attempt was rejected: " + strings.Join(j.Reasons, "; ") + "\n")
 	for _, r := range j.Reasons {
@@ -220,14 +213,14 @@ func reasonHelp(reason string) string {
 
 // handoffRecord is the handoff of the iteration: the agent's when it is valid,
 // else one built from the facts.
-func (l *Loop) handoffRecord(it *iteration, j Judgement) *notes.Record {
+func (l *Loop) handoffRecord(it *iteration, j Verdict) *notes.Record {
 	rec := &notes.Record{Origin: notes.Origin{Iteration: it.number, Task: string(it.task.ID), EventID: it.id, Verdict: string(j.Verdict), Source: "agent"}}
 	if it.handoff != nil {
 		rec.Handoff = *it.handoff
 		return rec
 	}
 	in := notes.SynthInput{Iteration: it.number, Attempt: it.attempt, TaskID: string(it.task.ID), Title: it.task.Title,
-		Outcome: string(it.proof.Outcome), Detail: it.proof.Detail, Claimed: it.proof.Claimed,
+		Outcome: string(it.facts.Outcome), Detail: it.facts.Detail, Claimed: it.facts.Said.Done,
 		Tail: notes.Clean(it.lastText), Raw: it.rawBad, Problems: it.problems}
 	if it.after != nil {
 		for _, c := range it.after.Changes {
@@ -247,7 +240,7 @@ func (l *Loop) event(it *iteration, res *state.Result) state.Event {
 }
 
 // keep commits exactly what the agent changed.
-func (l *Loop) keep(ctx context.Context, it *iteration, j Judgement) error {
+func (l *Loop) keep(ctx context.Context, it *iteration, j Verdict) error {
 	if s, err := l.load(); err != nil {
 		return err
 	} else if it.task.ID != "" && (taskGone(s, it.task) || taskEdited(s, it.task)) {
@@ -383,7 +376,7 @@ func (l *Loop) storeAndRestore(it *iteration, store func() (object.ID, error)) (
 }
 
 // reject stores the attempt, restores the checkpoint, and records the end.
-func (l *Loop) reject(it *iteration, j Judgement) error {
+func (l *Loop) reject(it *iteration, j Verdict) error {
 	var evidence object.ID
 	var err error
 	// What a phase ran after the capture is put back by this restore alone.
@@ -403,9 +396,9 @@ func (l *Loop) reject(it *iteration, j Judgement) error {
 
 // keepNotLanded: the attempt is good and did not reach the branch; it lies on
 // its evidence ref and the worktree is restored.
-func (l *Loop) keepNotLanded(it *iteration, j Judgement, why string) error {
+func (l *Loop) keepNotLanded(it *iteration, j Verdict, why string) error {
 	it.notices = append(it.notices, "not landed: "+why)
-	j = Judgement{Verdict: state.Keep, Partial: j.Partial}
+	j = Verdict{Verdict: state.Keep, Partial: j.Partial}
 	evidence, err := l.storeAndRestore(it, func() (object.ID, error) { return l.storeEvidence(it, it.after.Tree) })
 	if err != nil {
 		return err
@@ -418,7 +411,7 @@ func (l *Loop) keepNotLanded(it *iteration, j Judgement, why string) error {
 // endUntouched records the end of an iteration whose worktree a person has to
 // look at: it is stored as evidence and left as it is.
 func (l *Loop) endUntouched(it *iteration, reason string) error {
-	j := Judgement{Verdict: state.Reject, Reasons: []string{reason}, Attempt: true, Failure: true}
+	j := rejectAttempt(reason)
 	tree := object.EmptyTree
 	if it.after != nil {
 		tree = it.after.Tree
@@ -440,7 +433,7 @@ func (l *Loop) close(it *iteration, res *state.Result) error {
 	if err != nil {
 		return err
 	}
-	l.emit("iteration_end", snap.State, it.task.ID, res, "iteration %d: %s", it.number, verdictLine(Judgement{Verdict: res.Verdict, Partial: res.Partial, Reasons: res.Reasons}))
+	l.emit("iteration_end", snap.State, it.task.ID, res, "iteration %d: %s", it.number, verdictLine(Verdict{Verdict: res.Verdict, Partial: res.Partial, Reasons: res.Reasons}))
 	if res.Untouched {
 		return nil
 	}
@@ -457,7 +450,7 @@ func (l *Loop) dropCheckpoint(it *iteration) error {
 
 // landOnMoved puts the difference on top of a commit that a person made
 // meanwhile, when the paths do not meet and the checks pass again.
-func (l *Loop) landOnMoved(ctx context.Context, it *iteration, j Judgement) error {
+func (l *Loop) landOnMoved(ctx context.Context, it *iteration, j Verdict) error {
 	branch, tip, err := l.Repo.Head(l.background())
 	if err != nil {
 		return err
@@ -470,7 +463,7 @@ func (l *Loop) landOnMoved(ctx context.Context, it *iteration, j Judgement) erro
 		if err := l.makeWay(it, tip); err != nil {
 			return fmt.Errorf("restore the paths of the attempt: %w", err)
 		}
-		res := l.result(it, Judgement{Verdict: state.Reject, Reasons: []string{"branch_moved"}})
+		res := l.result(it, reject("branch_moved"))
 		res.Evidence = evidence.String()
 		return l.close(it, res)
 	}
@@ -495,7 +488,7 @@ func (l *Loop) landOnMoved(ctx context.Context, it *iteration, j Judgement) erro
 	if err := l.prove(ctx, it); err != nil {
 		return err
 	}
-	if nj := Judge(it.proof); nj.Verdict != state.Keep {
+	if nj := Judge(it.facts); nj.Verdict != state.Keep {
 		return moved()
 	}
 	if err := l.keep(ctx, it, j); !errors.Is(err, gitstate.ErrBranchMoved) {

@@ -50,7 +50,7 @@ type iteration struct {
 	badWords   string // why a handoff that was left does not count
 	rawBad     []byte
 	problems   []notes.Problem
-	proof      Proof
+	facts      Facts
 	report     ProofReport
 	reproduced []state.TestBlob // the test of a bug
 	steps      []state.CheckRun
@@ -94,7 +94,7 @@ type iteration struct {
 	done     bool                // the product stands
 	spare    bool                // it is a recovery: that it fails is no failure
 	repaired bool                // the agent was asked once to mend it
-	verdict  Judgement           // as it was carried out
+	verdict  Verdict             // as it was carried out
 }
 
 // iterate is one iteration of the building phase. A halt that follows from it

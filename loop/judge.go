@@ -6,42 +6,60 @@ import (
 	"git-ralph/gitstate/state"
 )
 
-// Proof is everything the verdict depends on, as facts.
-type Proof struct {
-	Outcome OutcomeKind
-	Detail  string
+// Facts are everything that a verdict depends on. Examine establishes them;
+// what an agent said is one group among others.
+type Facts struct {
+	// Claims reports whether the job ends by the agent's claim, as a task does. Other
+	// jobs end by what they leave.
+	Claims bool
+	// Spare reports whether nothing counts a failure of the job, as of planning anew.
+	Spare bool
 
-	// Claimed reports whether the agent said through the tool or a valid handoff that the task
-	// is complete, and neither of them said no.
-	Claimed bool
-	// Unfinished reports whether a valid handoff says fully_complete = false.
-	Unfinished bool
-	// HandoffProblem is why a handoff that was left could not be accepted.
-	HandoffProblem string
-	Blocked        string // reason given by ralph_mark_task_blocked
-	Retry          string // reason given by ralph_increment_retry
-	Skipped        bool   // the operator took the task away meanwhile
-
-	ChecksPass   bool
-	CheckReasons []string
-	Protected    []string
-	Weakened     []string
-	Unreproduced string // why a bug was not shown by a test
-	TooLarge     []string
-	Nested       []string
-	Unreadable   []string // what the agent made unreadable: it cannot be committed
-	Tampered     []string
-	StepFailed   string
-	Environment  string // a program that the machine lacks, so that nothing can be judged
-	Changed      bool
-	NoChangeOK   bool
-	OutOfPhase   []string // paths that the phase may not change
-
+	Outcome     OutcomeKind
+	Detail      string
+	Skipped     bool // a person took the task away meanwhile
+	Said        Said
+	Change      Change
+	Checks      Checks
+	Tampered    []string
 	PartialLeft bool // the task may keep another unfinished step
 }
 
-// Judgement is the verdict and what it does to the task.
-type Judgement struct {
+// Said is what the agent said about its task.
+type Said struct {
+	// Done reports whether it said through the tool or a valid handoff that the task is
+	// complete, and neither of them said no.
+	Done bool
+	// Unfinished reports whether a valid handoff says fully_complete = false.
+	Unfinished bool
+	Problem    string // why a handoff that was left could not be accepted
+	Blocked    string // reason given by ralph_mark_task_blocked
+	Retry      string // reason given by ralph_increment_retry
+}
+
+// Change is what the attempt did to the worktree, as far as a gate asks.
+type Change struct {
+	Any        bool
+	NoneOK     bool     // the task expects none
+	Protected  []string // paths that no agent may change
+	OutOfPhase []string // paths that the phase may not change
+	TooLarge   []string
+	Nested     []string
+	Unreadable []string // what the agent made unreadable: it cannot be committed
+}
+
+// Checks are what ran on the attempt and what came of it.
+type Checks struct {
+	Pass         bool
+	Reasons      []string // why not
+	StepFailed   string
+	Environment  string // a program that the machine lacks, so that nothing can be judged
+	Weakened     []string
+	Unreproduced string // why a bug was not shown by a test
+}
+
+// Verdict is what becomes of an attempt and what it does to the task.
+type Verdict struct {
 	Verdict state.Verdict
 	Partial bool
 	Reasons []string
@@ -50,112 +68,139 @@ type Judgement struct {
 	Block   bool // the task becomes blocked
 }
 
-// Judge weighs the proof of a building iteration. The model's words are evidence,
-// never a verdict: a claim is necessary and not enough.
-func Judge(p Proof) Judgement {
-	var why []string
-	if p.Skipped {
-		return Judgement{Verdict: state.Reject, Reasons: []string{"skipped"}}
+func reject(reasons ...string) Verdict {
+	return Verdict{Verdict: state.Reject, Reasons: reasons}
+}
+
+// rejectAttempt is a reject that the task answers for.
+func rejectAttempt(reasons ...string) Verdict {
+	return Verdict{Verdict: state.Reject, Reasons: reasons, Attempt: true, Failure: true}
+}
+
+// Judge weighs the facts of an iteration, whatever its job is. The model's words are
+// evidence, never a verdict: a claim is necessary and not enough.
+func Judge(f Facts) Verdict {
+	if f.Skipped {
+		return reject("skipped")
 	}
-	if len(p.Tampered) == 0 && p.Environment != "" {
-		return Judgement{Verdict: state.Reject, Reasons: []string{environment(p.Environment)}}
+	if len(f.Tampered) == 0 && f.Checks.Environment != "" {
+		return reject(environment(f.Checks.Environment))
 	}
-	switch p.Outcome {
+	if v, ended := judgeOutcome(f); ended {
+		return v
+	}
+	why := broken(f)
+	if f.Said.Blocked != "" && f.Claims && len(why) == 0 {
+		return Verdict{Verdict: state.Reject, Reasons: []string{"blocked"}, Block: true}
+	}
+	if f.Said.Retry != "" && f.Claims {
+		why = append(why, "retry: "+f.Said.Retry)
+	}
+	silent := f.Claims && len(why) == 0 && !f.Said.Done && !f.Said.Unfinished
+	expected := f.Claims && len(why) == 0 && !f.Change.NoneOK // a change
+	if silent {
+		why = append(why, "not_claimed")
+	}
+	why = append(why, gates(f, expected)...)
+	if silent && f.Said.Problem != "" {
+		why = append(why, "handoff: "+f.Said.Problem)
+		if len(why) == 2 {
+			// Everything else is green: what could not be read is no attempt at the
+			// task. The breaker ends a client that never writes a readable one.
+			return Verdict{Verdict: state.Reject, Reasons: why, Failure: true}
+		}
+	}
+	switch {
+	case len(why) > 0 && !f.Claims:
+		return Verdict{Verdict: state.Reject, Reasons: why, Failure: !f.Spare}
+	case len(why) > 0:
+		return rejectAttempt(why...)
+	case !f.Claims || f.Said.Done:
+		return Verdict{Verdict: state.Keep}
+	case !f.PartialLeft:
+		return rejectAttempt("not_claimed")
+	}
+	return Verdict{Verdict: state.Keep, Partial: true}
+}
+
+// judgeOutcome is the verdict on a run that ended for a reason outside of the work,
+// about which nothing else is asked.
+func judgeOutcome(f Facts) (v Verdict, ended bool) {
+	switch f.Outcome {
 	case RateLimited, UsageLimit, Overloaded, AuthFailed, Interrupted:
-		return Judgement{Verdict: state.Reject, Reasons: []string{string(p.Outcome)}}
+		return reject(string(f.Outcome)), true
 	case BudgetExceeded:
 		// A budget of the session or of all ends the run; only one of the
 		// iteration says something about the task. What was finished and proved
 		// when it was crossed is kept.
-		if !ofIteration(p.Detail) {
-			finished := p
-			finished.Outcome, finished.Detail = Completed, ""
-			if j := Judge(finished); p.Claimed && j.Verdict == state.Keep {
-				return j
-			}
-			return Judgement{Verdict: state.Reject, Reasons: []string{withDetail("limit", p.Detail)}}
+		if ofIteration(f.Detail) {
+			return v, false
 		}
+		finished := f
+		finished.Outcome, finished.Detail = Completed, ""
+		if v := Judge(finished); f.Said.Done && v.Verdict == state.Keep {
+			return v, true
+		}
+		return reject(withDetail("limit", f.Detail)), true
 	case NotStarted:
 		// The agent never ran, so that it is no attempt; the breaker counts it,
 		// because nobody else would end the run.
-		return Judgement{Verdict: state.Reject, Reasons: []string{withDetail("step", p.Detail)}, Failure: true}
+		if f.Claims {
+			return Verdict{Verdict: state.Reject, Reasons: []string{withDetail("step", f.Detail)}, Failure: true}, true
+		}
 	case ContextLimit:
-		return Judgement{Verdict: state.Reject, Reasons: []string{"context_limit"}}
+		if f.Claims {
+			return reject("context_limit"), true
+		}
 	}
-	if len(p.Tampered) > 0 {
-		why = append(why, "tampered: "+strings.Join(p.Tampered, ", "))
+	return v, false
+}
+
+// broken says why the run did not come to an end by itself, or not an honest one.
+func broken(f Facts) []string {
+	var why []string
+	if len(f.Tampered) > 0 {
+		why = append(why, "tampered: "+strings.Join(f.Tampered, ", "))
 	}
-	switch p.Outcome {
+	switch f.Outcome {
 	case Completed:
-	case Hang:
-		why = append(why, withDetail("hang", p.Detail))
-	case Crashed:
-		why = append(why, withDetail("crashed", p.Detail))
 	case BudgetExceeded:
-		why = append(why, withDetail("limit", p.Detail))
-	default: // max_turns, permission_denied, protocol_error
-		why = append(why, withDetail(string(p.Outcome), p.Detail))
+		why = append(why, withDetail("limit", f.Detail))
+	default: // hang, crashed, max_turns, permission_denied, protocol_error
+		why = append(why, withDetail(string(f.Outcome), f.Detail))
 	}
-	if p.Blocked != "" && len(why) == 0 {
-		return Judgement{Verdict: state.Reject, Reasons: []string{"blocked"}, Block: true}
+	return why
+}
+
+// gates are what the work itself has to pass, in the order in which reasons are told.
+func gates(f Facts, changeExpected bool) []string {
+	var why []string
+	gate := func(word string, paths []string) {
+		if len(paths) > 0 {
+			why = append(why, word+": "+list(paths))
+		}
 	}
-	if p.Retry != "" {
-		why = append(why, "retry: "+p.Retry)
+	if f.Checks.StepFailed != "" {
+		why = append(why, "step: "+f.Checks.StepFailed)
 	}
-	ended := len(why) == 0
-	silent := false
-	if ended && !p.Claimed && !p.Unfinished {
-		silent = true
-		why = append(why, "not_claimed")
+	if !f.Checks.Pass {
+		why = append(why, f.Checks.Reasons...)
 	}
-	if p.StepFailed != "" {
-		why = append(why, "step: "+p.StepFailed)
+	gate("protected", f.Change.Protected)
+	gate("out_of_phase", f.Change.OutOfPhase)
+	if len(f.Checks.Weakened) > 0 {
+		why = append(why, "test_weakened: "+strings.Join(f.Checks.Weakened, ", "))
 	}
-	if !p.ChecksPass {
-		why = append(why, p.CheckReasons...)
+	if f.Checks.Unreproduced != "" {
+		why = append(why, reproduction+f.Checks.Unreproduced)
 	}
-	if len(p.Protected) > 0 {
-		why = append(why, "protected: "+list(p.Protected))
-	}
-	if len(p.OutOfPhase) > 0 {
-		why = append(why, "out_of_phase: "+list(p.OutOfPhase))
-	}
-	if len(p.Weakened) > 0 {
-		why = append(why, "test_weakened: "+strings.Join(p.Weakened, ", "))
-	}
-	if p.Unreproduced != "" {
-		why = append(why, reproduction+p.Unreproduced)
-	}
-	if ended && !p.Changed && !p.NoChangeOK {
+	if changeExpected && !f.Change.Any {
 		why = append(why, "no_change")
 	}
-	if len(p.TooLarge) > 0 {
-		why = append(why, "too_large: "+list(p.TooLarge))
-	}
-	if len(p.Nested) > 0 {
-		why = append(why, "nested: "+list(p.Nested))
-	}
-	if len(p.Unreadable) > 0 {
-		why = append(why, "unreadable: "+list(p.Unreadable))
-	}
-	if silent && p.HandoffProblem != "" {
-		why = append(why, "handoff: "+p.HandoffProblem)
-		if len(why) == 2 {
-			// Everything else is green: what could not be read is no attempt at the
-			// task. The breaker ends a client that never writes a readable one.
-			return Judgement{Verdict: state.Reject, Reasons: why, Failure: true}
-		}
-	}
-	if len(why) > 0 {
-		return Judgement{Verdict: state.Reject, Reasons: why, Attempt: true, Failure: true}
-	}
-	if !p.Claimed {
-		if !p.PartialLeft {
-			return Judgement{Verdict: state.Reject, Reasons: []string{"not_claimed"}, Attempt: true, Failure: true}
-		}
-		return Judgement{Verdict: state.Keep, Partial: true}
-	}
-	return Judgement{Verdict: state.Keep}
+	gate("too_large", f.Change.TooLarge)
+	gate("nested", f.Change.Nested)
+	gate("unreadable", f.Change.Unreadable)
+	return why
 }
 
 // ofIteration says whether a limit is one of a single iteration.

@@ -9,7 +9,7 @@ import (
 
 // leavings records what an iteration leaves even when it is rejected: learnings
 // and memory. A kept iteration also leaves amendments and added tasks.
-func (l *Loop) leavings(it *iteration, j Judgement, res *state.Result) {
+func (l *Loop) leavings(it *iteration, j Verdict, res *state.Result) {
 	var refused []string
 	_, res.Learned, refused = l.learned(it, res.Handoff)
 	res.Notices = append(slices.Clip(res.Notices), refused...)

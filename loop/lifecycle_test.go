@@ -152,10 +152,10 @@ func TestFindQuote(t *testing.T) {
 }
 
 func TestTries(t *testing.T) {
-	run := func(o OutcomeKind, repaired bool, j Judgement) *iteration {
-		return &iteration{phase: state.Planning, proof: Proof{Outcome: o}, repaired: repaired, verdict: j}
+	run := func(o OutcomeKind, repaired bool, j Verdict) *iteration {
+		return &iteration{phase: state.Planning, facts: Facts{Outcome: o}, repaired: repaired, verdict: j}
 	}
-	wrong := Judgement{Verdict: state.Reject, Reasons: []string{"plan: no task was added"}, Failure: true}
+	wrong := Verdict{Verdict: state.Reject, Reasons: []string{"plan: no task was added"}, Failure: true}
 	var x tries
 	if a := x.again(run(Completed, false, wrong), 3); a != nil || !strings.Contains(x.failure, "no task was added") {
 		t.Errorf("the first wrong plan: %+v, %q", a, x.failure)
@@ -168,15 +168,15 @@ func TestTries(t *testing.T) {
 		t.Error("an agent that was asked to mend it gets another run")
 	}
 	x = tries{}
-	crash := Judgement{Verdict: state.Reject, Reasons: []string{"crashed"}, Failure: true}
+	crash := Verdict{Verdict: state.Reject, Reasons: []string{"crashed"}, Failure: true}
 	if x.again(run(Crashed, false, crash), 2) != nil || x.again(run(Crashed, false, crash), 2) == nil {
 		t.Error("a crash is tried as often as a task would be")
 	}
 	x = tries{wrong: 1, failure: "f"}
-	if x.again(run(RateLimited, false, Judgement{Verdict: state.Reject}), 1) != nil || x.failure != "f" {
+	if x.again(run(RateLimited, false, Verdict{Verdict: state.Reject}), 1) != nil || x.failure != "f" {
 		t.Error("a limit of the provider is not the agent's failure")
 	}
-	if x.again(run(Completed, false, Judgement{Verdict: state.Keep}), 1) != nil || x.wrong != 0 {
+	if x.again(run(Completed, false, Verdict{Verdict: state.Keep}), 1) != nil || x.wrong != 0 {
 		t.Error("a run that counts forgets what came before")
 	}
 }

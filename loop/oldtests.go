@@ -67,7 +67,7 @@ func (l *Loop) weakened(ctx context.Context, it *iteration) error {
 	if err != nil {
 		return err
 	}
-	it.proof.Weakened = report.Findings
+	it.facts.Checks.Weakened = report.Findings
 	for _, n := range report.Notes {
 		it.notices = append(it.notices, "tests: "+notes.OneLine(n, 300))
 	}
@@ -77,7 +77,7 @@ func (l *Loop) weakened(ctx context.Context, it *iteration) error {
 // permission names the command by which a person permits what the test guard
 // rejected; "" when it rejected nothing.
 func permission(it *iteration) string {
-	if len(it.proof.Weakened) == 0 || it.task.ID == "" {
+	if len(it.facts.Checks.Weakened) == 0 || it.task.ID == "" {
 		return ""
 	}
 	return "when the tests are meant to change: git ralph retry " + string(it.task.ID) + " --allow-test-changes"

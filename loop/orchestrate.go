@@ -107,12 +107,12 @@ func (l *Loop) endPrepared(it *iteration, step agentctx.Step, n state.ContextNot
 	if halt, err := l.checkTamper(it); err != nil || halt != nil {
 		return halt, err
 	}
-	it.proof.Outcome = Completed
+	it.facts.Outcome = Completed
 	evidence, err := l.storeEvidence(it, it.before.Tree)
 	if err != nil {
 		return nil, err
 	}
-	j := Judgement{Verdict: state.Reject, Reasons: []string{"prep: " + n.Action}}
+	j := reject("prep: " + n.Action)
 	it.verdict = j
 	l.emit("verdict", it.state, it.task.ID, map[string]any{"verdict": j.Verdict, "reasons": j.Reasons}, "%s", verdictLine(j))
 	res := l.result(it, j)
@@ -135,7 +135,7 @@ func (l *Loop) endPrepared(it *iteration, step agentctx.Step, n state.ContextNot
 // judged and not carried out yet, so that what they leave is part of its
 // evidence and of its event. Their words change no verdict; what they do to
 // git, or a change of files that the checks accept, can.
-func (l *Loop) organise(ctx context.Context, it *iteration, j Judgement) (Judgement, *Action, error) {
+func (l *Loop) organise(ctx context.Context, it *iteration, j Verdict) (Verdict, *Action, error) {
 	worked := it.run.Outcome != NotStarted && (j.Verdict == state.Keep || j.Failure || j.Block)
 	if it.product != nil || agentctx.Mode(l.Settings.Mode) != agentctx.Orchestrated || !worked || ctx.Err() != nil || it.cause != nil && !errors.Is(it.cause, errEndedTool) {
 		return j, nil, nil
@@ -150,15 +150,15 @@ func (l *Loop) organise(ctx context.Context, it *iteration, j Judgement) (Judgem
 	}
 	// Without a boundary only a look tells whether a helper touched git.
 	halt, err := l.checkTamper(it)
-	if err == nil && halt == nil && len(it.proof.Tampered) > 0 {
-		j = Judge(it.proof)
+	if err == nil && halt == nil && len(it.facts.Tampered) > 0 {
+		j = Judge(it.facts)
 	}
 	return j, halt, err
 }
 
 // aftermath is the state as the iteration leaves it, for agents that look at
 // it before its event is written, and what they are told about it.
-func (l *Loop) aftermath(it *iteration, j Judgement) (state.State, agentctx.HelperOptions) {
+func (l *Loop) aftermath(it *iteration, j Verdict) (state.State, agentctx.HelperOptions) {
 	s := it.state
 	rec := l.handoffRecord(it, j)
 	s.Handoff, s.Recent = rec, append(slices.Clip(s.Recent), *rec)

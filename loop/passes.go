@@ -23,7 +23,7 @@ type Pass struct {
 }
 
 // passes runs those whose trigger fires. None can fail the iteration.
-func (l *Loop) passes(ctx context.Context, it *iteration, s state.State, o agentctx.HelperOptions, j Judgement) (Judgement, error) {
+func (l *Loop) passes(ctx context.Context, it *iteration, s state.State, o agentctx.HelperOptions, j Verdict) (Verdict, error) {
 	for _, p := range l.Settings.Passes {
 		if ctx.Err() != nil || it.cause != nil && !errors.Is(it.cause, errEndedTool) {
 			break
@@ -82,7 +82,7 @@ func (l *Loop) endPass(it *iteration, s state.State, p Pass, ans answer) error {
 
 // adopt weighs what a pass that may write has changed on a kept iteration: it
 // becomes part of the iteration when every gate accepts it, else it is put back.
-func (l *Loop) adopt(ctx context.Context, it *iteration, p Pass, j Judgement) (Judgement, error) {
+func (l *Loop) adopt(ctx context.Context, it *iteration, p Pass, j Verdict) (Verdict, error) {
 	now, err := l.Engine.Capture(l.background(), it.before)
 	if err != nil {
 		return j, err
@@ -93,13 +93,13 @@ func (l *Loop) adopt(ctx context.Context, it *iteration, p Pass, j Judgement) (J
 	try := *it
 	try.after, try.evidence = now, maps.Clone(it.evidence)
 	try.putBack, try.notices = nil, slices.Clip(it.notices)
-	q := &try.proof
-	q.Protected, q.OutOfPhase, q.Weakened, q.TooLarge, q.Nested, q.CheckReasons = nil, nil, nil, nil, nil, nil
+	q := &try.facts
+	q.Change.Protected, q.Change.OutOfPhase, q.Checks.Weakened, q.Change.TooLarge, q.Change.Nested, q.Checks.Reasons = nil, nil, nil, nil, nil, nil
 	l.weighChange(&try)
 	if err := l.prove(ctx, &try); err != nil {
 		return j, err
 	}
-	if nj := Judge(try.proof); nj.Verdict == state.Keep && nj.Partial == j.Partial {
+	if nj := Judge(try.facts); nj.Verdict == state.Keep && nj.Partial == j.Partial {
 		try.notices = append(slices.Clip(it.notices), "the pass "+p.Name+" changed files; the checks accept it")
 		*it = try
 		return j, nil

@@ -55,56 +55,6 @@ func mendText(missing []string) string {
 	return b.String()
 }
 
-// JudgePhase weighs a run that works on no task. Such a run ends by exit and by
-// what it produced, not by a claim about a task.
-func JudgePhase(phase state.Phase, p Proof) Judgement {
-	var why []string
-	switch p.Outcome {
-	case RateLimited, UsageLimit, Overloaded, AuthFailed, Interrupted:
-		return Judgement{Verdict: state.Reject, Reasons: []string{string(p.Outcome)}}
-	case BudgetExceeded:
-		// Only a budget of the iteration says something about this run.
-		if !ofIteration(p.Detail) {
-			return Judgement{Verdict: state.Reject, Reasons: []string{withDetail("limit", p.Detail)}}
-		}
-		why = append(why, withDetail("limit", p.Detail))
-	case Completed:
-	default:
-		why = append(why, withDetail(string(p.Outcome), p.Detail))
-	}
-	if len(p.Tampered) == 0 && p.Environment != "" {
-		return Judgement{Verdict: state.Reject, Reasons: []string{environment(p.Environment)}}
-	}
-	if len(p.Tampered) > 0 {
-		why = append(why, "tampered: "+strings.Join(p.Tampered, ", "))
-	}
-	if p.StepFailed != "" {
-		why = append(why, "step: "+p.StepFailed)
-	}
-	if !p.ChecksPass {
-		why = append(why, p.CheckReasons...)
-	}
-	if len(p.Protected) > 0 {
-		why = append(why, "protected: "+list(p.Protected))
-	}
-	if len(p.OutOfPhase) > 0 {
-		why = append(why, "out_of_phase: "+list(p.OutOfPhase))
-	}
-	if len(p.Weakened) > 0 {
-		why = append(why, "test_weakened: "+strings.Join(p.Weakened, ", "))
-	}
-	if len(p.TooLarge) > 0 {
-		why = append(why, "too_large: "+list(p.TooLarge))
-	}
-	if len(p.Nested) > 0 {
-		why = append(why, "nested: "+list(p.Nested))
-	}
-	if len(why) > 0 {
-		return Judgement{Verdict: state.Reject, Reasons: why, Failure: true}
-	}
-	return Judgement{Verdict: state.Keep}
-}
-
 // tries counts the runs of one phase that did not count.
 type tries struct {
 	wrong   int // came to an end and left the wrong thing
@@ -126,7 +76,7 @@ func (t *tries) again(it *iteration, most int) *Action {
 		return nil // a limit of the provider, an interruption
 	}
 	halt := &Action{Kind: Halt, Status: state.HaltedStatus, Reason: it.kind() + ": " + strings.Join(j.Reasons, "; ")}
-	if it.proof.Outcome == Completed {
+	if it.facts.Outcome == Completed {
 		if t.wrong++; t.wrong > 1 || it.repaired {
 			return halt
 		}
@@ -146,7 +96,7 @@ func (it *iteration) kind() string {
 }
 
 // phaseFailure is what the next run is told.
-func phaseFailure(j Judgement) string {
+func phaseFailure(j Verdict) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The run before did not count:\n")
 	for _, r := range j.Reasons {

@@ -117,8 +117,8 @@ func (p *planning) tell(it *iteration) {
 func (p *planning) settle(_ context.Context, it *iteration) error {
 	change, problems, warnings := p.weigh(it.state.Plan, it.tools.Tasks)
 	for _, x := range problems {
-		it.proof.ChecksPass = false
-		it.proof.CheckReasons = append(it.proof.CheckReasons, "plan: "+notes.OneLine(x, 300))
+		it.facts.Checks.Pass = false
+		it.facts.Checks.Reasons = append(it.facts.Checks.Reasons, "plan: "+notes.OneLine(x, 300))
 	}
 	for _, r := range it.tools.Refused {
 		it.notices = append(it.notices, "refused: "+notes.OneLine(r.Title, 100)+": "+notes.OneLine(r.Why, 300))

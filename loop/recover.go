@@ -254,7 +254,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 	}
 	l := &Loop{Repo: r.Repo, Journal: r.Journal, Engine: r.Engine, Now: r.Now, Log: r.Log, Fail: r.Fail, Sandbox: noSandbox(cur.Start.Sandbox)}
 	l.Settings.Driver = cur.Start.Agent
-	it.proof.Outcome, it.proof.Detail = Interrupted, "the process died"
+	it.facts.Outcome, it.facts.Detail = Interrupted, "the process died"
 
 	var evidence object.ID
 	untouched := false
@@ -312,7 +312,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		res.Untouched = true
 		res.Notices = append(res.Notices, "the worktree was left as it was found")
 	}
-	rec := l.handoffRecord(it, Judgement{Verdict: state.Reject, Reasons: res.Reasons})
+	rec := l.handoffRecord(it, Verdict{Verdict: state.Reject, Reasons: res.Reasons})
 	res.Handoff, res.Summary = rec, notes.OneLine(rec.Summary, 500)
 	if it.after != nil {
 		for _, c := range it.after.Changes[:min(len(it.after.Changes), 1000)] {

@@ -49,7 +49,7 @@ func reproduced(before, after []TestRun) (ok bool, unclear string) {
 
 // reproduce looks for the test of a bug in an attempt that is good otherwise.
 func (l *Loop) reproduce(ctx context.Context, it *iteration) error {
-	if !it.task.Bug() || !it.proof.Claimed || Judge(it.proof).Verdict != state.Keep || len(it.after.Changes) == 0 {
+	if !it.task.Bug() || !it.facts.Said.Done || Judge(it.facts).Verdict != state.Keep || len(it.after.Changes) == 0 {
 		return nil
 	}
 	if it.tip.IsZero() {
@@ -90,7 +90,7 @@ func (l *Loop) reproduce(ctx context.Context, it *iteration) error {
 		was, err = onBase(tests)
 	}
 	if err == nil && ctx.Err() != nil {
-		it.proof.Outcome = Interrupted
+		it.facts.Outcome = Interrupted
 		return nil
 	}
 	if err != nil {
@@ -118,7 +118,7 @@ func (l *Loop) reproduce(ctx context.Context, it *iteration) error {
 	case slices.ContainsFunc(was, red):
 		it.notice("reproduction: %s fails in a fresh checkout with the change as well, so that it shows nothing", or(unclear, "a test"))
 	default:
-		it.proof.Unreproduced = "no test fails on the code before the change"
+		it.facts.Checks.Unreproduced = "no test fails on the code before the change"
 		it.report.FailText = strings.TrimSpace(it.report.FailText + "\n" + unreproducedText(was, tests))
 	}
 	return nil

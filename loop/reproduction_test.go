@@ -2,8 +2,6 @@ package loop
 
 import (
 	"testing"
-
-	"git-ralph/gitstate/state"
 )
 
 func TestReproduced(t *testing.T) {
@@ -23,12 +21,5 @@ func TestReproduced(t *testing.T) {
 		if ok, unclear := reproduced(c.before, c.after); ok != c.ok || unclear != c.unclear {
 			t.Errorf("%s: %v %q", c.why, ok, unclear)
 		}
-	}
-}
-
-func TestABugWithoutATestIsAnAttempt(t *testing.T) {
-	j := Judge(Proof{Outcome: Completed, Claimed: true, ChecksPass: true, Changed: true, Unreproduced: "no test"})
-	if j.Verdict != state.Reject || !j.Attempt || len(j.Reasons) != 1 || j.Reasons[0] != "reproduction: no test" {
-		t.Errorf("%+v", j)
 	}
 }

@@ -119,7 +119,7 @@ func (l *Loop) broken(err error) error {
 
 // afterwards is what follows the verdict: amendments, being stuck, limits of
 // the provider, requests of the agent, the pause between two iterations.
-func (l *Loop) afterwards(ctx context.Context, it *iteration, j Judgement) (*Action, error) {
+func (l *Loop) afterwards(ctx context.Context, it *iteration, j Verdict) (*Action, error) {
 	if err := dropSpend(l.Repo, it.id); err != nil {
 		l.Log("%v", err)
 	}
@@ -135,10 +135,10 @@ func (l *Loop) afterwards(ctx context.Context, it *iteration, j Judgement) (*Act
 		}
 		l.emit("stuck", it.state, it.task.ID, nil, "the same failure twice: %s", strings.Join(j.Reasons, "; "))
 	}
-	if p := it.proof.Environment; p != "" && len(it.proof.Tampered) == 0 {
+	if p := it.facts.Checks.Environment; p != "" && len(it.facts.Tampered) == 0 {
 		return l.environmentHalt(p), nil
 	}
-	switch it.proof.Outcome {
+	switch it.facts.Outcome {
 	case RateLimited, UsageLimit, Overloaded:
 		return l.onLimit(ctx, it)
 	case AuthFailed:
@@ -164,7 +164,7 @@ func (l *Loop) afterwards(ctx context.Context, it *iteration, j Judgement) (*Act
 // onLimit waits until the provider takes requests again, as configured.
 func (l *Loop) onLimit(ctx context.Context, it *iteration) (*Action, error) {
 	if l.Settings.OnLimit == "stop" {
-		return &Action{Kind: Halt, Status: state.HaltedStatus, Reason: string(it.proof.Outcome)}, nil
+		return &Action{Kind: Halt, Status: state.HaltedStatus, Reason: string(it.facts.Outcome)}, nil
 	}
 	if l.Settings.OnLimit == "fallback" && !l.limited(it.started) {
 		// Until the provider takes requests again the same iteration goes on with
@@ -174,7 +174,7 @@ func (l *Loop) onLimit(ctx context.Context, it *iteration) (*Action, error) {
 			l.limitedUntil = l.Now().Add(fallbackFor)
 		}
 		l.emit("wait", it.state, it.task.ID, map[string]any{"fallback": true, "until": l.limitedUntil}, "%s: going on with the fallback until %s",
-			it.proof.Outcome, l.limitedUntil.Local().Format("15:04:05"))
+			it.facts.Outcome, l.limitedUntil.Local().Format("15:04:05"))
 		return nil, nil
 	}
 	until := it.run.Until
@@ -185,7 +185,7 @@ func (l *Loop) onLimit(ctx context.Context, it *iteration) (*Action, error) {
 	} else {
 		l.backoff = 0
 	}
-	return nil, l.wait(ctx, Action{Kind: Wait, Status: state.Waiting, Reason: string(it.proof.Outcome), Until: until})
+	return nil, l.wait(ctx, Action{Kind: Wait, Status: state.Waiting, Reason: string(it.facts.Outcome), Until: until})
 }
 
 // fallbackFor is how long the fallback is used when the provider did not say

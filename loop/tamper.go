@@ -190,8 +190,8 @@ func (it *iteration) notice(format string, args ...any) {
 }
 
 func (it *iteration) tampered(kind string) {
-	if !slices.Contains(it.proof.Tampered, kind) {
-		it.proof.Tampered = append(it.proof.Tampered, kind)
+	if !slices.Contains(it.facts.Tampered, kind) {
+		it.facts.Tampered = append(it.facts.Tampered, kind)
 	}
 }
 
@@ -331,7 +331,7 @@ func (l *Loop) haltMoved(it *iteration, moved []gitstate.Difference) (*Action, e
 		}
 	}
 	it.tampered("refs")
-	if err := l.endUntouched(it, "tampered: "+strings.Join(it.proof.Tampered, ", ")); err != nil {
+	if err := l.endUntouched(it, "tampered: "+strings.Join(it.facts.Tampered, ", ")); err != nil {
 		return nil, err
 	}
 	l.Log("refs moved while the agent ran, by the agent or perhaps by you:\n  %s\nto go on from here: git ralph adopt, then git ralph start", strings.Join(what, "\n  "))

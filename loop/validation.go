@@ -124,7 +124,7 @@ func (v *validation) settle(ctx context.Context, it *iteration) error {
 		return err
 	}
 	it.after.Changes, it.after.PutBack = nil, nil
-	it.proof.Changed, it.proof.TooLarge, it.proof.Nested = false, nil, nil
+	it.facts.Change.Any, it.facts.Change.TooLarge, it.facts.Change.Nested = false, nil, nil
 	if err := v.judge(ctx, it); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (v *validation) judge(ctx context.Context, it *iteration) error {
 		v.results = append(v.results, res)
 	}
 	if ctx.Err() != nil {
-		it.proof.Outcome = Interrupted
+		it.facts.Outcome = Interrupted
 		return nil
 	}
 	if w.err != nil {
