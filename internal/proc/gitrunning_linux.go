@@ -23,11 +23,10 @@ func GitRunning(skip func(pid int, args string) bool, dirs ...string) (running, 
 			continue
 		}
 		proc := "/proc/" + strconv.Itoa(e.pid)
-		name, err := os.ReadFile(proc + "/comm")
-		if err != nil || !strings.HasPrefix(strings.TrimPrefix(string(name), "."), "git") {
+		if !strings.HasPrefix(strings.TrimPrefix(e.name, "."), "git") {
 			continue
 		}
-		if skip != nil && strings.TrimSpace(string(name)) == "git-ralph" {
+		if skip != nil && e.name == "git-ralph" {
 			continue // the caller knows the locks of these by their notes
 		}
 		if e.pid == os.Getpid() || e.ppid == os.Getpid() {

@@ -192,6 +192,7 @@ func (s *openGroupSet) only(g *Group) bool {
 // entry is one line of the process table.
 type entry struct {
 	pid, ppid, pgid, sid int
+	name                 string // the kernel's, of 15 bytes at most; "" where the system does not say it
 	zombie               bool
 	gone                 bool   // it ended before more than its pid was read
 	start                uint64 // in the kernel's unit; together with pid it names a process until the next boot
@@ -215,7 +216,7 @@ func (g *Group) members(t []entry, own map[int]bool) []entry {
 	g.mu.Unlock()
 	return findMembers(t, query{
 		self: os.Getpid(), own: own, roots: roots, sids: sids,
-		alone: openGroups.only(g),
+		alone: openGroups.only(g), young: true,
 		marked: func(e entry) bool {
 			return hasEnv(e.pid, EventVariable+"="+g.opts.EventID)
 		},
@@ -228,6 +229,7 @@ type query struct {
 	roots  map[int]bool // those of them that belong to the group
 	sids   map[int]bool
 	alone  bool // every stray orphan is the group's
+	young  bool // what is older than this program cannot carry the mark, which saves a look at it
 	marked func(entry) bool
 }
 
@@ -239,6 +241,10 @@ func findMembers(t []entry, q query) []entry {
 		byPid[e.pid] = e
 	}
 	mySid := byPid[q.self].sid
+	var begin uint64
+	if q.young {
+		begin = byPid[q.self].start
+	}
 	safe := map[int]bool{0: true, 1: true}
 	for pid := q.self; pid > 1 && !safe[pid]; pid = byPid[pid].ppid {
 		safe[pid] = true
@@ -257,7 +263,7 @@ func findMembers(t []entry, q query) []entry {
 		switch {
 		case q.own[e.pid]:
 			v = q.roots[e.pid]
-		case q.marked(e):
+		case e.start >= begin && q.marked(e):
 			v = true
 		case e.ppid == q.self:
 			v = e.sid != mySid && (q.sids[e.sid] || q.alone)

@@ -238,21 +238,41 @@ func TestParseStat(t *testing.T) {
 	const tail = " S 7 8 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4242 0 0"
 	want := entry{pid: 5, ppid: 7, pgid: 8, sid: 9, start: 4242}
 	tests := []struct {
-		name, stat string
-		ok         bool
+		why, stat string
+		ok        bool
+		name      string
 	}{
-		{"plain", "5 (sh)" + tail, true},
-		{"a name made to confuse", "5 (a) R 1 1 1 (b)" + tail, true},
-		{"a newline in the name", "5 (a\n)" + tail, true},
-		{"cut off", "5 (sh) S 7", false},
-		{"no name", "5", false},
-		{"not a number", strings.Replace("5 (sh)"+tail, "4242", "x", 1), false},
+		{"plain", "5 (sh)" + tail, true, "sh"},
+		{"a name made to confuse", "5 (a) R 1 1 1 (b)" + tail, true, "a) R 1 1 1 (b"},
+		{"a newline in the name", "5 (a\n)" + tail, true, "a\n"},
+		{"cut off", "5 (sh) S 7", false, ""},
+		{"no name", "5", false, ""},
+		{"the name does not begin", "5 sh)" + tail, false, ""},
+		{"not a number", strings.Replace("5 (sh)"+tail, "4242", "x", 1), false, ""},
 	}
 	for _, tt := range tests {
 		got, ok := parseStat(5, []byte(tt.stat))
+		want.name = tt.name
 		if ok != tt.ok || ok && got != want {
-			t.Errorf("%s: %+v %v", tt.name, got, ok)
+			t.Errorf("%s: %+v %v", tt.why, got, ok)
 		}
+	}
+}
+
+// TestReadProc reads files of processes that are longer than the room for them.
+func TestReadProc(t *testing.T) {
+	want, err := os.ReadFile("/proc/self/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, room := range []int{0, 1, 7, len(want), len(want) + 1} {
+		got, err := readProc(os.Getpid(), "environ", make([]byte, room))
+		if err != nil || string(got) != string(want) {
+			t.Errorf("room for %d: %d bytes of %d, %v", room, len(got), len(want), err)
+		}
+	}
+	if _, err := readProc(os.Getpid(), "no-such-file", nil); err == nil {
+		t.Error("a file that is not there was read")
 	}
 }
 

@@ -310,3 +310,16 @@ func TestFindMembers(t *testing.T) {
 		})
 	}
 }
+
+// TestOnlyYoungerProcessesAreAsked: the environment of a process that is older
+// than this program need not be read, except after a run that was killed.
+func TestOnlyYoungerProcessesAreAsked(t *testing.T) {
+	table := []entry{{pid: 100, ppid: 1, sid: 50, start: 7}, {pid: 201, ppid: 1, sid: 201, start: 6},
+		{pid: 202, ppid: 1, sid: 202, start: 7}, {pid: 203, ppid: 1, sid: 203, start: 8}}
+	for young, want := range map[bool][]int{true: {202, 203}, false: {201, 202, 203}} {
+		got := pids(findMembers(table, query{self: 100, young: young, marked: func(entry) bool { return true }}))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("young %v (-want +got)\n%s", young, diff)
+		}
+	}
+}

@@ -33,7 +33,7 @@ func table() ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	var t []entry
+	t := make([]entry, 0, len(names))
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
@@ -49,18 +49,46 @@ func table() ([]entry, error) {
 }
 
 func readEntry(pid int) (entry, bool) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	var room [1024]byte // a name has 64 bytes at most, each of the 51 numbers 20
+	stat, err := readProc(pid, "stat", room[:])
 	if err != nil {
 		return entry{}, false
 	}
 	return parseStat(pid, stat)
 }
 
+// readProc reads a file of a process into room, or into something larger where
+// it does not fit. The whole table is read several times an iteration, and an
+// os.File would be offered to the poller and asked for its size in vain, which
+// takes longer than the reading.
+func readProc(pid int, name string, room []byte) ([]byte, error) {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	for n := 0; ; {
+		if n == len(room) {
+			room = append(room, make([]byte, max(len(room), 4096))...)
+		}
+		m, err := unix.Read(fd, room[n:])
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return nil, err
+		case m == 0:
+			return room[:n], nil
+		default:
+			n += m
+		}
+	}
+}
+
 // parseStat reads a line of /proc/PID/stat. The name in parentheses may hold
 // anything, a closing parenthesis included: fields are counted after the last.
 func parseStat(pid int, stat []byte) (entry, bool) {
-	i := bytes.LastIndexByte(stat, ')')
-	if i < 0 {
+	from, i := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
+	if from < 0 || i < from {
 		return entry{}, false
 	}
 	f := bytes.Fields(stat[i+1:])
@@ -68,7 +96,7 @@ func parseStat(pid int, stat []byte) (entry, bool) {
 	if len(f) <= start {
 		return entry{}, false
 	}
-	e := entry{pid: pid}
+	e := entry{pid: pid, name: string(stat[from+1 : i])}
 	var errs [4]error
 	e.ppid, errs[0] = strconv.Atoi(string(f[ppid]))
 	e.pgid, errs[1] = strconv.Atoi(string(f[pgid]))
@@ -86,7 +114,7 @@ func parseStat(pid int, stat []byte) (entry, bool) {
 // hasEnv says whether a process was started with kv in its environment.
 // Processes of others cannot be read and are not ours.
 func hasEnv(pid int, kv string) bool {
-	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	env, err := readProc(pid, "environ", make([]byte, 8192))
 	if err != nil {
 		return false
 	}
