@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"git-ralph/fixtures/ram"
 	"git-ralph/fixtures/repo"
 	"git-ralph/internal/cli"
 )
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("BE_GIT_RALPH") == "1" || len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
 		os.Exit(cli.Main(os.Args))
 	}
-	testscript.Main(m, map[string]func(){"git-ralph": func() { os.Exit(cli.Main(os.Args)) }})
+	testscript.Main(ram.Tests(m), map[string]func(){"git-ralph": func() { os.Exit(cli.Main(os.Args)) }})
 }
 
 // project is a repository with a plan, a check and an agent, and the program.

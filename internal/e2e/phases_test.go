@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -147,7 +148,6 @@ func TestValidation(t *testing.T) {
 	judged := func(evidence string) []string {
 		return []string{reportOf(spec, hello, "pass", evidence), reportOf(spec, bye, "pass", seenBye)}
 	}
-	const unjudged, alone = "- [ ] login.txt says hello\n  - fail: ", "nothing but the specs is"
 	for name, c := range map[string]struct {
 		steps    []string
 		code     int
@@ -174,40 +174,6 @@ func TestValidation(t *testing.T) {
 		"fail wins over pass": {[]string{reportOf(spec, hello, "fail", "no"), reportOf(spec, hello, "pass", seenHello),
 			reportOf(spec, bye, "pass", seenBye)}, 1,
 			[]string{"- [ ] login.txt says hello\n  - fail: no", "(1 proved, 0 judged, 0 unjudged, 1 failed)"}, ""},
-		"words alone": {judged("cat login.txt: hello, login.txt:1"), 1,
-			[]string{unjudged + "the judge gave words alone", "(1 proved, 0 judged, 1 unjudged)"}, ""},
-		"nothing at all is refused":  {judged(" "), 1, []string{unjudged + "not reported"}, ""},
-		"a file without a quotation": {judged(`{ file = "login.txt" }`), 1, []string{unjudged + "not reported"}, ""},
-		"a file that is not there": {judged(`{ file = "src/login.go", quote = "hello" }`), 1,
-			[]string{"src/login.go is not in the commit"}, ""},
-		"a text that is not there": {judged(`{ file = "login.txt", quote = "goodbye" }`), 1,
-			[]string{"login.txt does not say"}, ""},
-		"the requirement itself": {judged(`{ file = "specs/login.md", quote = "login.txt says hello" }`), 1,
-			[]string{"says what is wanted"}, ""},
-		"a letter": {judged(`{ file = "login.txt", quote = "e" }`), 1,
-			[]string{"too little to quote"}, ""},
-		"a file of the judge": {append([]string{`{ write = "shown.txt", content = "hello\n" }`},
-			judged(`{ file = "shown.txt", quote = "hello" }`)...), 1, []string{"shown.txt is not in the commit"}, ""},
-		"a command that fails": {judged(`{ command = "grep -q goodbye login.txt" }`), 1,
-			[]string{"`grep -q goodbye login.txt` exited with 1 when the harness ran it"}, ""},
-		"a command that prints otherwise": {judged(`{ command = "cat login.txt", expect = "goodbye" }`), 1,
-			[]string{"did not print \"goodbye\""}, ""},
-		"a command of a file that the judge made": {append([]string{`{ write = "shown.txt", content = "x\n" }`},
-			judged(`{ command = "test -e shown.txt" }`)...), 1,
-			[]string{"exited with 1 when the harness ran it"}, ""},
-		"true": {judged(`{ command = "true" }`), 1, []string{alone}, ""},
-		"echo": {judged(`{ command = "echo hello", expect = "hello" }`), 1,
-			[]string{alone}, ""},
-		"a command that cannot fail": {judged(`{ command = "grep -q hello login.txt || true" }`), 1,
-			[]string{alone}, ""},
-		"a command that makes what it finds": {judged(`{ command = "echo hello > x; cat x", expect = "hello" }`), 1,
-			[]string{alone}, ""},
-		"a command that reads the requirement": {judged(`{ command = "grep hello specs/login.md", expect = "hello" }`),
-			1, []string{alone}, ""},
-		"a command that asks git where it is": {judged(`{ command = "git rev-parse HEAD && ls -a | grep -q .git" }`),
-			1, []string{alone}, ""},
-		"a command that the guard denies": {judged(`{ command = "git push origin main" }`), 1,
-			[]string{"`git push origin main` was not run"}, ""},
 		"a person wants to see it": {judged(seenHello), 6,
 			[]string{"# Validation passed", "git ralph approve"}, "[validation]\nhuman_approval = true\n"},
 		"no returns to building": {[]string{`{ text = "no" }`}, 6, []string{"the validation failed after 0 returns"},
@@ -221,6 +187,50 @@ func TestValidation(t *testing.T) {
 			p.sound(t)
 		})
 	}
+	t.Run("what counts for nothing", func(t *testing.T) {
+		t.Parallel()
+		const unreported, alone = "not reported (unjudged)", "nothing but the specs is"
+		const ran = "exited with 1 when the harness ran it"
+		rows := []struct{ criterion, evidence, says string }{
+			{"words alone", "cat login.txt: hello, login.txt:1", "the judge gave words alone"},
+			{"nothing at all is refused", " ", unreported},
+			{"a file without a quotation", `{ file = "login.txt" }`, unreported},
+			{"a file that is not there", `{ file = "src/login.go", quote = "hello" }`, "src/login.go is not in the commit"},
+			{"a text that is not there", `{ file = "login.txt", quote = "goodbye" }`, "login.txt does not say"},
+			{"the requirement itself", `{ file = "specs/login.md", quote = "the requirement itself" }`, "says what is wanted"},
+			{"a letter", `{ file = "login.txt", quote = "e" }`, "too little to quote"},
+			{"a file of the judge", `{ file = "shown.txt", quote = "hello" }`, "shown.txt is not in the commit"},
+			{"a command that fails", `{ command = "grep -q goodbye login.txt" }`, "`grep -q goodbye login.txt` " + ran},
+			{"a command that prints otherwise", `{ command = "cat login.txt", expect = "goodbye" }`, `did not print "goodbye"`},
+			{"a command of a file that the judge made", `{ command = "test -e shown.txt" }`, ran},
+			{"true", `{ command = "true" }`, alone},
+			{"echo", `{ command = "echo hello", expect = "hello" }`, alone},
+			{"a command that cannot fail", `{ command = "grep -q hello login.txt || true" }`, alone},
+			{"a command that makes what it finds", `{ command = "echo hello > x; cat x", expect = "hello" }`, alone},
+			{"a command that reads the requirement", `{ command = "grep letter specs/login.md", expect = "letter" }`, alone},
+			{"a command that asks git where it is", `{ command = "git rev-parse HEAD && ls -a | grep -q .git" }`, alone},
+			{"a command that the guard denies", `{ command = "git push origin main" }`, "`git push origin main` was not run"},
+		}
+		text, _, _ := strings.Cut(loginSpec, "- [ ] "+hello)
+		text += "- [ ] " + hello + "\n"
+		steps := []string{`{ write = "shown.txt", content = "hello\n" }`, reportOf(spec, hello, "pass", seenHello)}
+		for _, row := range rows {
+			text += "- [ ] " + row.criterion + "\n"
+			steps = append(steps, reportOf(spec, row.criterion, "pass", row.evidence))
+		}
+		p := scripted(t, play("validation", steps...), check, map[string]string{spec: text, "login.txt": "hello\n"})
+		r := p.wants(t, 1, []string{fmt.Sprintf("(0 proved, 1 judged, %d unjudged)", len(rows))}, "validate")
+		for _, row := range rows {
+			_, after, _ := strings.Cut(r.out, "- [ ] "+row.criterion+"\n  - fail: ")
+			if line, _, _ := strings.Cut(after, "\n"); !strings.Contains(line, row.says) {
+				t.Errorf("%s: the report says %q, not %q", row.criterion, line, row.says)
+			}
+		}
+		if t.Failed() {
+			t.Log(r.out, r.err)
+		}
+		p.sound(t)
+	})
 	t.Run("the checks are run in a fresh checkout first", func(t *testing.T) {
 		p := scripted(t, play("validation", judged(seenHello)...),
 			"[[checks]]\nname = \"test\"\nrun = \"test -e ignored\"\n",
