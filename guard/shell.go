@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"git-ralph/guard/script"
 )
 
 const (
@@ -78,7 +80,7 @@ func (j *judge) program(sc *scope, text string, in stream) string {
 		j.deny(ClassUnparsable, "the line holds control characters", "write them as escapes")
 		return ""
 	}
-	if tooNested(text) {
+	if script.TooNested(text) {
 		j.deny(ClassUnparsable, "brackets are nested too deeply", "write it plainly, or put it into a script")
 		return ""
 	}
@@ -96,25 +98,6 @@ func (j *judge) program(sc *scope, text string, in stream) string {
 		return ""
 	}
 	return j.stmts(sc, f.Stmts, in)
-}
-
-// tooNested bounds the recursion of the parser, which is by descent: a stack
-// that outgrows Go's limit ends the process and cannot be recovered from. It
-// counts brackets without regard to quoting, so quoted data nested more than
-// 150 deep is refused as well.
-func tooNested(text string) bool {
-	depth := 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '(', '{', '[':
-			if depth++; depth > 150 {
-				return true
-			}
-		case ')', '}', ']':
-			depth = max(0, depth-1)
-		}
-	}
-	return false
 }
 
 func parseError(err error) string {

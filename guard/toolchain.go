@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"git-ralph/guard/script"
 )
 
 // Toolchain is what a preset, or the project itself, says about the commands
@@ -191,7 +193,7 @@ func (j *judge) blocked(sc *scope, base string, args []arg) bool {
 // check". ok is false when nothing changes. A line that activates an
 // environment of its own is left alone, and so is what a wrapper runs.
 func (p *Policy) Rewrite(command string) (line string, ok bool) {
-	if len(p.Toolchain.Rewrites) == 0 || len(command) > maxText || tooNested(command) {
+	if len(p.Toolchain.Rewrites) == 0 || len(command) > maxText || script.TooNested(command) {
 		return command, false
 	}
 	defer func() {

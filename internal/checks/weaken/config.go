@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"git-ralph/guard/script"
 )
 
 // configJudge follows the commands of the checks to the files that decide what
@@ -45,15 +47,24 @@ func (c *configJudge) content(p string) []byte {
 
 // line follows one shell line that runs in dir.
 func (c *configJudge) line(line, dir string, depth int) {
-	key := dir + "\x00" + line
+	c.text(line, simpleCommand{dir: dir}, depth)
+}
+
+// text follows the commands of a line or a script. in says where it stands: its
+// folder, and the script that it is.
+func (c *configJudge) text(text string, in simpleCommand, depth int) {
+	key := in.dir + "\x00" + in.by + "\x00" + text
 	if depth > 8 || c.seen[key] {
 		return
 	}
 	c.seen[key] = true
-	for _, cmd := range commandsOf(line, dir) {
+	for _, cmd := range commandsOf(text, in.dir, in.by) {
+		if cmd.by = in.by; in.lookedAt() && !cmd.lookedAt() {
+			cmd.use, cmd.pipe = script.Output, in.pipe
+		}
 		cmd, inner := cmd.unwrap()
 		if inner != "" {
-			c.line(inner, cmd.dir, depth+1)
+			c.text(inner, cmd, depth+1)
 			continue
 		}
 		if len(cmd.words) > 0 {
@@ -75,16 +86,26 @@ func (c *configJudge) command(cmd simpleCommand, depth int) {
 		name = "python"
 	}
 	switch name {
-	case "sh", "bash", "dash", "zsh", "ksh", "ash", "source", ".":
+	case "source", ".":
+		c.sourced(firstArgument(w[1:]), cmd, depth)
+	case "sh", "bash", "dash", "zsh", "ksh", "ash":
 		c.script(firstArgument(w[1:]), cmd, depth, strings.Contains(strings.Join(w[1:min(len(w), 3)], " "), "-e"))
 	case "python", "ruby", "perl", "php", "Rscript", "lua", "tsx", "ts-node", "deno", "pwsh", "powershell", "osascript", "expect", "elixir", "julia":
 		args := w[1:]
+		if i := slices.Index(w, "-c"); i > 0 && i+1 < len(w) && name == "python" {
+			c.loaded(join(cmd.dir, "(command).py"), []byte(w[i+1]), cmd.dir, depth)
+			return
+		}
 		if name == "deno" && len(args) > 0 && (args[0] == "run" || args[0] == "test") {
 			args = args[1:]
 			c.pick(cmd.dir, "deno.json", "deno.jsonc")
 		}
 		c.script(firstArgument(args), cmd, depth, false)
 	case "node":
+		if i := slices.IndexFunc(w, func(a string) bool { return a == "-e" || a == "-p" || a == "--eval" }); i > 0 && i+1 < len(w) {
+			c.loaded(join(cmd.dir, "(command).js"), []byte(w[i+1]), cmd.dir, depth)
+			return
+		}
 		c.script(firstArgument(w[1:]), cmd, depth, false)
 		for i := range w {
 			if (w[i] == "-r" || w[i] == "--require" || w[i] == "--import") && i+1 < len(w) {

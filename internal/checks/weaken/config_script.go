@@ -1,18 +1,27 @@
 package weaken
 
 import (
+	"cmp"
+	"maps"
 	"path"
 	"slices"
 	"strings"
+
+	"git-ralph/guard/script"
 )
 
-// script compares a script that a check runs, and follows what it calls. A
-// script that is itself a test file of a language with a reader is judged as tests.
+// script compares a program that a command starts, and follows what it calls.
+// One that is itself a test file of a language with a reader is judged as
+// tests; one that is code which the check exercises may change.
 func (c *configJudge) script(name string, cmd simpleCommand, depth int, strict bool) {
-	if name == "" || strings.ContainsAny(name, "$*`") {
+	if name == "" {
 		return
 	}
-	p := join(cmd.dir, name)
+	p, known := c.resolve(name, cmd)
+	if !known {
+		c.unresolved(name, cmd)
+		return
+	}
 	f, ok := c.files[p]
 	if !ok {
 		for _, ext := range []string{".js", ".ts", ".mjs", "/index.js", ".sh"} {
@@ -23,9 +32,15 @@ func (c *configJudge) script(name string, cmd simpleCommand, depth int, strict b
 		}
 	}
 	before := c.content(p)
+	lang := languageOf(p)
+	asTests := IsTest(p) && lang != nil && (lang.name == "python" || lang.name == "js" || lang.name == "java" || lang.name == "rust")
+	if before == nil || !asTests && !c.ofCheck(p, before, cmd) {
+		if ok && !f.added() && emptied(p, f) {
+			c.changed(p)
+		}
+		return
+	}
 	if ok && !f.added() {
-		lang := languageOf(p)
-		asTests := IsTest(p) && lang != nil && (lang.name == "python" || lang.name == "js" || lang.name == "java" || lang.name == "rust")
 		switch {
 		case asTests && !f.removed():
 		case f.removed():
@@ -36,10 +51,75 @@ func (c *configJudge) script(name string, cmd simpleCommand, depth int, strict b
 			c.changed(p)
 		}
 	}
-	if before != nil && isShell(p, before) {
-		dir := cmd.dir
-		c.line(string(before), dir, depth+1)
+	cmd.by = p
+	if isShell(p, before) {
+		c.text(string(before), cmd, depth+1)
+	} else if lang != nil && !asTests {
+		c.loaded(p, before, cmd.dir, depth)
 	}
+}
+
+// sourced compares a script that another one reads into its own shell.
+func (c *configJudge) sourced(name string, cmd simpleCommand, depth int) {
+	if name == "" || depth > 8 {
+		return
+	}
+	p, known := c.resolve(name, cmd)
+	if !known {
+		c.unresolved(name, cmd)
+		return
+	}
+	before := c.content(p)
+	f, ok := c.files[p]
+	all := testNamed(p)
+	if ok && !(f.removed() && !all) {
+		if f.removed() {
+			c.changed(p)
+		} else if why := c.bends(f.Before, f.After, cmd.from, all); why != "" {
+			c.find(Config, p, "", "changed check configuration %s: %s", p, why)
+		}
+	}
+	// What it sources itself comes into the same shell; what else it runs is its own.
+	for _, side := range [][]byte{before, f.After} {
+		s, err := script.Read(string(side))
+		if err != nil {
+			continue
+		}
+		for _, inner := range s.Commands {
+			if (inner.Words[0] == "." || inner.Words[0] == "source") && len(inner.Words) > 1 {
+				key := p + "\x00" + inner.Words[1]
+				if !c.seen[key] {
+					c.seen[key] = true
+					c.sourced(inner.Words[1], simpleCommand{words: inner.Words, dir: cmd.dir, by: p, from: cmd.from}, depth+1)
+				}
+			}
+		}
+	}
+	if all && before != nil {
+		cmd.by = p
+		c.text(string(before), cmd, depth+1)
+	}
+}
+
+// emptied reports whether a program was left without anything that it does.
+func emptied(p string, f File) bool {
+	if f.removed() {
+		return false
+	}
+	if !isShell(p, f.Before) {
+		return significant(p, f.After) == "" && significant(p, f.Before) != ""
+	}
+	idle := func(content []byte) bool {
+		s, err := script.Read(string(content))
+		return err == nil && !slices.ContainsFunc(s.Commands, func(cmd script.Command) bool {
+			switch cmd.Words[0] {
+			case "true", ":", "exit", "set", "cd":
+				return false
+			}
+			return true
+		})
+	}
+	return !idle(f.Before) && idle(f.After)
 }
 
 func shebang(b []byte) []byte {
@@ -171,38 +251,61 @@ func (c *configJudge) makefile(cmd simpleCommand, depth int) {
 			continue
 		}
 		found = true
-		old := parseMake(before)
-		if changed {
-			now := parseMake(f.After)
-			if old.slice(targets) != now.slice(targets) && !now.onlyAdds(old, targets) {
-				c.changed(p)
-			}
+		old, now := parseMake(before), parseMake(c.side(p, true))
+		blame := c.included(&old, &now, dir, changed)
+		if old.slice(targets) != now.slice(targets) && !now.onlyAdds(old, targets) {
+			c.changed(cmp.Or(blame, p))
 		}
-		c.included(old, dir)
 		c.upToDate(old, targets, dir)
 		for _, l := range old.recipes(targets) {
-			c.line(strings.TrimLeft(l, "@-+ \t"), dir, depth+1)
+			c.line(old.expand(strings.TrimLeft(l, "@-+ \t")), dir, depth+1)
 		}
 	}
 }
 
-// included compares the files that a Makefile includes, also those that need not
-// exist.
-func (c *configJudge) included(m makeRules, dir string) {
-	for _, g := range m.globals {
-		word, names, _ := strings.Cut(g, " ")
-		if word != "include" && word != "-include" && word != "sinclude" {
-			continue
-		}
-		for _, n := range strings.Fields(names) {
-			p := join(dir, n)
-			if f, ok := c.files[p]; ok && f.added() {
-				c.find(Config, p, "", "%s is read by the Makefile of a check", p)
-			} else {
-				c.pick(dir, n)
+// side is a file of the checkpoint, or what the change made of it.
+func (c *configJudge) side(p string, after bool) []byte {
+	if f, ok := c.files[p]; ok && after {
+		return f.After
+	}
+	return c.content(p)
+}
+
+// included joins the files that a Makefile includes, also those that need not
+// exist, to its rules. It names the one to blame for a difference: "" when the
+// Makefile itself was changed.
+func (c *configJudge) included(old, now *makeRules, dir string, changed bool) (blame string) {
+	for i, m := range []*makeRules{old, now} {
+		for k := 0; k < min(len(m.globals), 100); k++ { // included files include others
+			word, names, _ := strings.Cut(m.globals[k], " ")
+			if word != "include" && word != "-include" && word != "sinclude" {
+				continue
+			}
+			for _, n := range strings.Fields(m.expand(names)) {
+				p := join(dir, n)
+				m.add(parseMake(c.side(p, i == 1)))
+				if _, ok := c.files[p]; ok && !changed {
+					blame = p
+				}
 			}
 		}
 	}
+	return blame
+}
+
+// add joins what another file says.
+func (m *makeRules) add(o makeRules) {
+	for name, value := range o.vars {
+		m.vars[name] += value
+	}
+	for t, lines := range o.rules {
+		m.rules[t] = append(m.rules[t], lines...)
+	}
+	for t, needs := range o.needs {
+		m.needs[t] = append(m.needs[t], needs...)
+	}
+	m.first = cmp.Or(m.first, o.first)
+	m.globals = append(m.globals, o.globals...)
 }
 
 // upToDate finds a new file or folder with the name of a target that is not
@@ -350,6 +453,28 @@ func (m makeRules) slice(targets []string) string {
 	return b.String()
 }
 
+// expand puts the values of plain variables into a recipe line, as far as they are
+// known.
+func (m makeRules) expand(line string) string {
+	if !strings.Contains(line, "$") {
+		return line
+	}
+	for range 4 { // variables that name others
+		before := line
+		for _, name := range slices.Sorted(maps.Keys(m.vars)) {
+			value := m.vars[name]
+			value = value[strings.LastIndexByte(value, '\n')+1:]
+			if len(value) < 200 {
+				line = strings.ReplaceAll(strings.ReplaceAll(line, "$("+name+")", value), "${"+name+"}", value)
+			}
+		}
+		if line == before || len(line) > 4000 {
+			break
+		}
+	}
+	return strings.ReplaceAll(line, "$$", "$")
+}
+
 // usedVars are the variables that the recipes name, and those that these name.
 func (m makeRules) usedVars(targets []string) string {
 	var names []string
@@ -370,7 +495,7 @@ func (m makeRules) usedVars(targets []string) string {
 	slices.Sort(names)
 	var b strings.Builder
 	for _, n := range names {
-		b.WriteString(n + " =" + m.vars[n] + "\n")
+		b.WriteString(n + " =" + strings.ReplaceAll(m.vars[n], "\n", " ") + "\n")
 	}
 	return b.String()
 }
@@ -389,7 +514,7 @@ func (m makeRules) onlyAdds(old makeRules, targets []string) bool {
 		}
 		i := 0
 		for _, l := range m.rules[t] {
-			if i < len(old.rules[t]) && l == old.rules[t][i] {
+			if i < len(old.rules[t]) && (l == old.rules[t][i] || compilesMore(old.rules[t][i], l)) {
 				i++
 			} else if l[0] == '-' || !plainCheck(strings.TrimLeft(l, "@")) {
 				return false
@@ -399,13 +524,64 @@ func (m makeRules) onlyAdds(old makeRules, targets []string) bool {
 			return false
 		}
 	}
-	was, is := old.usedVars(targets), m.usedVars(targets)
-	for l := range strings.Lines(was) {
-		if !strings.Contains(is, l) {
+	is := map[string]string{}
+	for l := range strings.Lines(m.usedVars(targets)) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(l, "\n"), " =")
+		is[name] = value
+	}
+	for l := range strings.Lines(old.usedVars(targets)) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(l, "\n"), " =")
+		if is[name] != value && !(old.isList(name) && namesMore(value, is[name])) {
 			return false
 		}
 	}
 	return true
+}
+
+// isList reports whether a variable stands nowhere where a command begins.
+func (m makeRules) isList(name string) bool {
+	for _, lines := range m.rules {
+		for _, l := range lines {
+			l = strings.TrimLeft(l, "@-+ ")
+			if strings.HasPrefix(l, "$("+name) || strings.HasPrefix(l, "${"+name) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// namesMore reports whether a list only gained names of files.
+func namesMore(old, now string) bool {
+	more := added(strings.Fields(old), strings.Fields(now))
+	return len(added(strings.Fields(now), strings.Fields(old))) == 0 && !slices.ContainsFunc(more, func(w string) bool {
+		return w[0] == '-' || !strings.ContainsAny(w, "./") || strings.ContainsAny(w, "$`;|&<>(){}=!*?'\"\\")
+	})
+}
+
+// compilesMore reports whether a command that compiles only gained files and
+// options that leave no assertion out.
+func compilesMore(old, now string) bool {
+	was, is := strings.Fields(old), strings.Fields(now)
+	if len(was) == 0 || len(is) == 0 || was[0] != is[0] || strings.ContainsAny(now, "`;|&<>") || len(added(is, was)) > 0 {
+		return false
+	}
+	switch strings.TrimLeft(was[0], "@-+") {
+	case "cc", "gcc", "clang", "c++", "g++", "clang++", "$(CC)", "$(CXX)", "${CC}", "${CXX}", "rustc", "javac", "kotlinc", "ar", "ld":
+	default:
+		return false
+	}
+	return !slices.ContainsFunc(added(was, is), func(w string) bool {
+		if w[0] != '-' {
+			return strings.ContainsAny(w, "$=")
+		}
+		for _, ok := range []string{"-I", "-L", "-l", "-W", "-O", "-g", "-std=", "-pthread", "-fPIC"} {
+			if strings.HasPrefix(w, ok) && !strings.HasPrefix(w, "-Wp,") {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // justfile compares the recipes that just would run.
@@ -430,7 +606,7 @@ func (c *configJudge) justfile(cmd simpleCommand, depth int) {
 			}
 		}
 		for _, l := range old.recipes(targets) {
-			c.line(strings.TrimLeft(l, "@- \t"), cmd.dir, depth+1)
+			c.line(old.expand(strings.TrimLeft(l, "@- \t")), cmd.dir, depth+1)
 		}
 		return
 	}

@@ -72,6 +72,12 @@
 // tsconfig.json, Cargo.toml, pom.xml, pyproject.toml, vite.config and package.json
 // only the parts count that decide about checks.
 //
+// Code that a check exercises may change, also when a script of the check starts,
+// sources or imports it (behind.go): what is started for its output, libraries of
+// functions, modules, lists of sources. In the process of the check it may not end
+// or bend the run (bends.go, imports.go). What a wrapper runs through a variable
+// cannot be followed; the files that it could be are noted when they change.
+//
 // # What is not found
 //
 // An assertion replaced by another one that says less is only noted

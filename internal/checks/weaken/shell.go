@@ -3,95 +3,50 @@ package weaken
 import (
 	"path"
 	"strings"
+
+	"git-ralph/guard/script"
 )
 
 // simpleCommand is one command of a shell line: its words without quotes, the
-// folder it runs in, relative to the worktree's root.
+// folder it runs in, relative to the worktree's root, and where it stands.
 type simpleCommand struct {
 	words []string
 	dir   string
+	use   script.Use
+	pipe  string         // the program that reads its output
+	into  string         // the file that its output goes into
+	by    string         // the script that it stands in; "" = the line of a check, a recipe, a package script
+	from  *script.Script // all of that text
 }
 
-// commandsOf cuts a shell line into its simple commands. It knows quotes,
-// comments, separators, redirections and `cd`; it does not expand anything. What it
-// gets wrong leaves a file unprotected that nobody could have named anyway; the
-// check itself is run by a real shell.
-func commandsOf(line, dir string) []simpleCommand {
+// commandsOf cuts a shell text into its simple commands. It follows `cd` and expands
+// nothing. What it gets wrong leaves a file unprotected that nobody could
+// have named anyway; the check itself is run by a real shell.
+func commandsOf(text, dir, by string) []simpleCommand {
+	s, err := script.Read(text)
+	if err != nil {
+		lines := strings.Split(text, "\n")
+		if len(lines) == 1 {
+			return nil
+		}
+		var out []simpleCommand
+		for _, l := range lines { // what can be read of it
+			out = append(out, commandsOf(l, dir, by)...)
+		}
+		return out
+	}
 	var out []simpleCommand
-	var words []string
-	var word strings.Builder
-	inWord := false
-	endWord := func() {
-		if inWord {
-			words = append(words, word.String())
-			word.Reset()
-			inWord = false
+	for _, c := range s.Commands {
+		if len(c.Words) == 2 && c.Words[0] == "cd" && c.Func == "" {
+			if rest, ok := strings.CutPrefix(c.Words[1], "$(…)"); ok && by != "" {
+				dir = join(path.Dir(by), strings.TrimPrefix(rest, "/")) // "$(dirname "$0")"
+			} else if !strings.ContainsAny(c.Words[1], "$`") {
+				dir = join(dir, c.Words[1])
+			}
+			continue
 		}
+		out = append(out, simpleCommand{words: c.Words, dir: dir, use: c.Use, pipe: c.Pipe, into: c.Into, from: &s})
 	}
-	end := func() {
-		endWord()
-		for len(words) > 0 && (strings.Contains(words[0], "=") && isName(words[0][:strings.IndexByte(words[0], '=')]) || words[0] == "!" || words[0] == "then" || words[0] == "do" || words[0] == "else" || words[0] == "if" || words[0] == "while") {
-			words = words[1:]
-		}
-		if len(words) == 0 {
-			return
-		}
-		if words[0] == "cd" && len(words) == 2 {
-			dir = join(dir, words[1])
-		} else {
-			out = append(out, simpleCommand{words, dir})
-		}
-		words = nil
-	}
-	for i := 0; i < len(line); i++ {
-		switch c := line[i]; c {
-		case '\'', '"':
-			inWord = true
-			for i++; i < len(line) && line[i] != c; i++ {
-				if c == '"' && line[i] == '\\' && i+1 < len(line) {
-					i++
-				}
-				word.WriteByte(line[i])
-			}
-		case '\\':
-			if i+1 < len(line) {
-				i++
-				if line[i] != '\n' {
-					inWord = true
-					word.WriteByte(line[i])
-				}
-			}
-		case ' ', '\t', '\r':
-			endWord()
-		case ';', '&', '|', '\n', '(', ')', '{', '}':
-			if (c == '{' || c == '}') && inWord {
-				word.WriteByte(c)
-				continue
-			}
-			if c == '&' && i > 0 && (line[i-1] == '>' || line[i-1] == '<') { // 2>&1
-				continue
-			}
-			end()
-		case '<', '>':
-			if inWord && isDigits(word.String()) {
-				word.Reset()
-				inWord = false
-			}
-			endWord()
-		case '#':
-			if inWord {
-				word.WriteByte(c)
-				continue
-			}
-			for i+1 < len(line) && line[i+1] != '\n' {
-				i++
-			}
-		default:
-			inWord = true
-			word.WriteByte(c)
-		}
-	}
-	end()
 	return out
 }
 
@@ -104,6 +59,25 @@ func isName(s string) bool {
 		}
 	}
 	return s != ""
+}
+
+// resolve is the path of a file that a command names. What stands in front of a
+// variable's end is taken for the folder of the script itself, or the root.
+func (c *configJudge) resolve(name string, cmd simpleCommand) (string, bool) {
+	if !strings.ContainsAny(name, "$*`") {
+		return join(cmd.dir, name), true
+	}
+	_, rest, ok := strings.Cut(name[strings.LastIndexAny(name, "$*`})")+1:], "/")
+	if !ok || strings.ContainsAny(name, "*") {
+		return "", false
+	}
+	for _, dir := range []string{path.Dir(cmd.by), cmd.dir, ""} {
+		p := join(dir, rest)
+		if _, changed := c.files[p]; changed || c.content(p) != nil {
+			return p, true
+		}
+	}
+	return "", false
 }
 
 // join resolves a path of a command; "" is the root, and paths that leave the
@@ -150,7 +124,7 @@ func (c simpleCommand) unwrap() (simpleCommand, string) {
 		case "sh", "bash", "dash", "zsh", "ksh", "ash":
 			for i := 1; i < len(w); i++ {
 				if strings.HasPrefix(w[i], "-") && strings.Contains(w[i], "c") && !strings.HasPrefix(w[i], "--") && i+1 < len(w) {
-					return simpleCommand{dir: c.dir}, w[i+1]
+					return simpleCommand{dir: c.dir, use: c.use, pipe: c.pipe, into: c.into, by: c.by, from: c.from}, w[i+1]
 				}
 				if !strings.HasPrefix(w[i], "-") {
 					break
