@@ -98,7 +98,13 @@ func (l *Loop) blameEnvironment(ctx context.Context, it *iteration) error {
 	if it.facts.Checks.StepFailed != "" {
 		runs = append(runs, named(lacking(it.steps), it.facts.Checks.StepFailed)...)
 	}
-	runs = slices.DeleteFunc(runs, func(c state.CheckRun) bool { return l.workFile(c.Missing) })
+	blamed := map[string]bool{}
+	runs = slices.DeleteFunc(runs, func(c state.CheckRun) bool {
+		if _, known := blamed[c.Missing]; !known {
+			blamed[c.Missing] = l.blameTools(it, c.Missing) || l.workFile(c.Missing)
+		}
+		return blamed[c.Missing]
+	})
 	if len(runs) == 0 {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"git-ralph/gitstate/state"
@@ -211,11 +212,25 @@ func (l *Loop) weighChange(it *iteration) {
 	p.PartialLeft = l.Settings.Limits.MaxPartial <= 0 || it.task.Partial < l.Settings.Limits.MaxPartial
 	it.putBack = append(it.putBack, a.PutBack...)
 	for _, path := range a.IgnoredChanged {
-		it.notices = append(it.notices, "ignored file changed: "+path)
+		it.notices = append(it.notices, ignoredChanged+path)
 	}
 	it.tellSpoiled(a.Spoiled)
 	match := guard.Protected{Globs: l.Settings.Protected}
 	allow := guard.Protected{Globs: it.task.AllowProtected}
+	protect := func(path string) {
+		if _, hit := match.Match(path); !hit {
+			return
+		}
+		if _, ok := allow.Match(path); !ok {
+			p.Change.Protected = append(p.Change.Protected, path)
+		}
+	}
+	if it.phase == state.Building {
+		// What git does not know of, untracked or ignored, is protected as well.
+		for _, path := range slices.Concat(a.PutBack, a.IgnoredChanged) {
+			protect(path)
+		}
+	}
 	for _, c := range a.Changes {
 		switch it.phase {
 		case state.Discovery:
@@ -225,11 +240,7 @@ func (l *Loop) weighChange(it *iteration) {
 		case state.Planning:
 			p.Change.OutOfPhase = append(p.Change.OutOfPhase, c.Path)
 		case state.Building:
-			if _, hit := match.Match(c.Path); hit {
-				if _, ok := allow.Match(c.Path); !ok {
-					p.Change.Protected = append(p.Change.Protected, c.Path)
-				}
-			}
+			protect(c.Path)
 		}
 	}
 }

@@ -199,13 +199,7 @@ func (l *Loop) tellRestored(it *iteration, r worktree.Report) {
 		it.notice("%d more were moved aside, to %s", n, AsideOf(l.Repo, it.id))
 	}
 	if len(stored) > 0 {
-		slices.Sort(stored)
-		stored = slices.Compact(stored)
-		more := ""
-		if n := len(stored) - maxNamed; n > 0 {
-			stored, more = stored[:maxNamed], fmt.Sprintf(" and %d more", n)
-		}
-		it.notice("changed back, and kept as it was found: %s%s (git ralph restore %d -- PATH brings it)", strings.Join(stored, ", "), more, it.number)
+		it.tellBack(stored)
 	}
 	it.tellSpoiled(r.Spoiled)
 	for _, name := range r.Aside {
@@ -220,6 +214,29 @@ func (l *Loop) tellRestored(it *iteration, r worktree.Report) {
 	for _, name := range r.Left {
 		it.notice("left in place: %s", name)
 	}
+}
+
+// How the notices begin that tellBack replaces.
+const (
+	ignoredChanged = "ignored file changed: "
+	changedBack    = "changed back, and kept as it was found: "
+)
+
+// tellBack names what the restores of an iteration changed back in one notice,
+// which stands for all that was said of the same paths before.
+func (it *iteration) tellBack(paths []string) {
+	it.back = append(it.back, paths...)
+	slices.Sort(it.back)
+	it.back = slices.Compact(it.back)
+	it.notices = slices.DeleteFunc(slices.Clone(it.notices), func(n string) bool {
+		path, ignored := strings.CutPrefix(n, ignoredChanged)
+		return strings.HasPrefix(n, changedBack) || ignored && slices.Contains(it.back, path)
+	})
+	shown, more := it.back, ""
+	if n := len(shown) - maxNamed; n > 0 {
+		shown, more = shown[:maxNamed], fmt.Sprintf(" and %d more", n)
+	}
+	it.notice(changedBack+"%s%s (git ralph restore %d -- PATH brings it)", strings.Join(shown, ", "), more, it.number)
 }
 
 // tellSpoiled names large ignored files that changed and are left so, and keeps

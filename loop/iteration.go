@@ -58,6 +58,7 @@ type iteration struct {
 	stepFail   string // what the step that failed printed
 	putBack    []string
 	notices    []string
+	back       []string // what restores changed back and kept, named in one notice
 	evidence   evidenceFiles
 	foundIndex object.ID // entries that were put back, as a tree
 	calls      toolWatch
@@ -161,6 +162,7 @@ func (l *Loop) prepare(ctx context.Context, it *iteration) error {
 	for _, n := range it.before.Oversized {
 		l.Log("%s is large and untracked: it is left alone", n)
 	}
+	l.noteTools(it.before.IgnoredFolders())
 	if err := l.anchor(ctx, it); err != nil {
 		return err
 	}

@@ -155,6 +155,12 @@ func (l *Loop) afterwards(ctx context.Context, it *iteration, j Verdict) (*Actio
 		// Only kept work pauses a run; the words are shown all the same.
 		l.emit("review", it.state, it.task.ID, nil, "the agent asks for a person: %s", notes.OneLine(h.RequestHumanReview.Reason, 300))
 	}
+	if l.setUpAgain {
+		l.setUpAgain = false
+		if err := l.repeatSetup(ctx); err != nil {
+			l.Log("%v", err)
+		}
+	}
 	if d := l.Settings.Delay; d > 0 {
 		l.Sleep(ctx, d)
 	}

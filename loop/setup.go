@@ -98,6 +98,18 @@ func (l *Loop) setup(ctx context.Context, s state.State) error {
 	return nil
 }
 
+// repeatSetup runs the setup commands once more: what they made is gone.
+func (l *Loop) repeatSetup(ctx context.Context) error {
+	if err := os.Remove(l.setupMarker()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	s, err := l.load()
+	if err != nil {
+		return err
+	}
+	return l.setup(ctx, s)
+}
+
 // setupMarker is the file that says which setup was done in this worktree.
 func (l *Loop) setupMarker() string {
 	return filepath.Join(l.Repo.Dir(), "setup-"+fileNameOf(l.Repo.WorktreeName()))

@@ -3,21 +3,29 @@ package worktree
 // maxFolders bounds the look for repositories in ignored folders.
 const maxFolders = 50_000
 
+// IgnoredFolders are the ignored folders of the worktree, which hold nothing
+// that is captured or restored.
+func (c *Checkpoint) IgnoredFolders() (out []string) {
+	_ = c.root.walk(oddExtra, func(n *node) error {
+		for i := range n.extras {
+			if x := &n.extras[i]; x.what == extraIgnored && x.kind == kindDir {
+				out = append(out, join(n.path, x.name))
+			}
+		}
+		return nil
+	})
+	return out
+}
+
 // IgnoredRepositories finds other repositories and linked worktrees in ignored
 // folders, which no scan looks into, the shallow ones first. Missed are the
 // ignored folders that were not looked at to the end.
 func (e *Engine) IgnoredRepositories(c *Checkpoint) (found, missed []string) {
 	type place struct{ path, top string }
 	var next []place
-	_ = c.root.walk(oddExtra, func(n *node) error {
-		for i := range n.extras {
-			if x := &n.extras[i]; x.what == extraIgnored && x.kind == kindDir {
-				p := join(n.path, x.name)
-				next = append(next, place{p, p})
-			}
-		}
-		return nil
-	})
+	for _, p := range c.IgnoredFolders() {
+		next = append(next, place{p, p})
+	}
 	say := func(top string) {
 		if len(missed) == 0 || missed[len(missed)-1] != top {
 			missed = append(missed, top)

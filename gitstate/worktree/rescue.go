@@ -81,8 +81,9 @@ func (r *restorer) spare() error {
 		if s.safe = r.isSafe(path, s); s.safe || !store || len(list) >= maxSavedFiles {
 			return
 		}
-		if x, n, ok := r.store(path, s, maxSavedBytes-size); ok {
-			list, size, s.safe = append(list, x), size+n, true
+		x, n, ok := r.store(path, s, maxSavedBytes-size)
+		if s.safe = ok; ok && r.known[path] != (Side{Mode: x.Mode, ID: x.ID}) { // else the same bytes are kept already
+			list, size = append(list, x), size+n
 		}
 	}
 	for i := range r.removes {
