@@ -114,7 +114,7 @@ func TestGoldenHelpers(t *testing.T) {
 		Changed: []string{"http/login.go", "parse.go"},
 		Why:     "5 iterations since the last time", Stuck: true, Advice: "increase_retries: close",
 		Findings: []string{"login.go:3: error swallowed"},
-		Outputs:  []Output{{"test", "--- FAIL: TestLogin"}}}
+		Outputs:  []Output{{"01-test.txt", "--- FAIL: TestLogin"}}}
 	for _, role := range []Role{ContextPrep, ContextPost, Indexer, Reviewer} {
 		job := Helper(role, s, "T-003", o)
 		golden(t, "helper-"+string(role)+".md", job.Prompt.Text)

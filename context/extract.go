@@ -20,8 +20,12 @@ func L1(rec notes.Record) string {
 	if rec.Origin.Verdict == "reject" {
 		done = "Rejected"
 	}
-	files := fmt.Sprintf("%d files", len(rec.FilesTouched))
-	if len(rec.FilesTouched) == 1 {
+	n := len(rec.FilesTouched) // the agent's word, where nobody has counted
+	if rec.Origin.Files != nil {
+		n = *rec.Origin.Files
+	}
+	files := fmt.Sprintf("%d files", n)
+	if n == 1 {
 		files = "1 file"
 	}
 	line := fmt.Sprintf("[%s] %s. %s. %s.", notes.OneLine(id, 64), trimStop(notes.OneLine(rec.Summary, 200)), done, files)

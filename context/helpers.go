@@ -170,7 +170,8 @@ func Manifest(s state.State, id plan.TaskID, opt HelperOptions) []File {
 	add("task.md", "the task", a.taskText())
 	add("failure.md", "why the attempt before was rejected", a.failureText())
 	for _, o := range opt.Outputs {
-		add(path.Join("checks", safeName(o.Name)+".txt"), "output of the check "+notes.OneLine(o.Name, 60),
+		name := strings.TrimSuffix(o.Name, ".txt") // as the evidence calls it
+		add(path.Join("checks", safeName(name)+".txt"), "output of the check "+notes.OneLine(name, 60),
 			notes.Clean(o.Text))
 	}
 	if s.Handoff != nil {

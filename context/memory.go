@@ -18,8 +18,8 @@ func ActiveMemory(s state.State, opt Options) string {
 	in := notes.ActiveInput{
 		Tasks:   taskState(s),
 		Metrics: metrics(s),
-		Session: demote(session),
-		Said:    demote(said),
+		Session: nest(session),
+		Said:    nest(said),
 		Max:     first(opt.MemoryChars, DefaultMemoryChars),
 	}
 	if strings.Contains(session, "\n- Session: ") && !strings.Contains(session,
@@ -27,7 +27,7 @@ func ActiveMemory(s state.State, opt Options) string {
 		in.SessionTitle = "Last session"
 	}
 	if opt.PreviousPhase != "" {
-		in.Phase = demote(notes.Clean(s.Memory["phase-"+string(opt.PreviousPhase)]))
+		in.Phase = nest(notes.Clean(s.Memory["phase-"+string(opt.PreviousPhase)]))
 	}
 	recent := s.Recent
 	// The newest is shown whole as the previous handoff.

@@ -246,6 +246,12 @@ func TestExtracts(t *testing.T) {
 		t.Errorf("L1: %q, want %q", got, want)
 	}
 	rec.Origin.Verdict = "reject"
+	none := 0
+	counted := rec
+	counted.Origin.Files = &none
+	if got := L1(counted); !strings.Contains(got, " 0 files.") {
+		t.Errorf("%s: the agent's word counts more than the difference", got)
+	}
 	if got := L1(rec); !strings.Contains(got, "Rejected.") {
 		t.Errorf("L1 of a rejected one: %q", got)
 	}

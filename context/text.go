@@ -75,6 +75,17 @@ func code(s string) string {
 // fourth level and below, so that no line of it can be taken for a section of
 // the prompt. Fenced code is left alone, and closed when it was left open.
 func demote(s string) string {
+	return lower(s, func(n int) int { return min(max(n+2, 4), 6) })
+}
+
+// nest lowers the headings of a text that stands below one of the fourth level,
+// so that its own order of headings stays to be seen.
+func nest(s string) string {
+	return lower(s, func(n int) int { return min(n+4, 6) })
+}
+
+// lower gives the headings of a text, of level n, another level.
+func lower(s string, level func(n int) int) string {
 	if !strings.Contains(s, "#") && !strings.Contains(s, "```") && !strings.Contains(s, "~~~") {
 		return s
 	}
@@ -94,7 +105,7 @@ func demote(s string) string {
 		}
 		n := len(l) - len(strings.TrimLeft(l, "#"))
 		if n <= 6 && (len(l) == n || l[n] == ' ' || l[n] == '\t') {
-			lines[i] = strings.Repeat("#", min(max(n+2, 4), 6)) + l[n:]
+			lines[i] = strings.Repeat("#", level(n)) + l[n:]
 		}
 	}
 	return closed(strings.Join(lines, "\n"))

@@ -215,6 +215,10 @@ func reasonHelp(reason string) string {
 // else one built from the facts.
 func (l *Loop) handoffRecord(it *iteration, j Verdict) *notes.Record {
 	rec := &notes.Record{Origin: notes.Origin{Iteration: it.number, Task: string(it.task.ID), EventID: it.id, Verdict: string(j.Verdict), Source: "agent"}}
+	if it.after != nil {
+		n := len(it.after.Changes)
+		rec.Origin.Files = &n
+	}
 	if it.handoff != nil {
 		rec.Handoff = *it.handoff
 		return rec

@@ -98,4 +98,7 @@ type Origin struct {
 	// Source is "agent" or "harness" (built from the tree difference, the
 	// transcript and the exit, because the agent left none).
 	Source string `json:"source"`
+	// Files is how many files the attempt changed, by the difference; nil in
+	// records of versions that did not count them.
+	Files *int `json:"files,omitempty"`
 }

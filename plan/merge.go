@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // ClashError names the ids that both plans have.
@@ -99,13 +100,28 @@ func (p Plan) Carried() []string {
 	var out []string
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
-		if t.Status != Skipped || len(t.BlockedBy) == 0 || t.BlockedBy[0] != ReplacedReason {
+		if !t.replaced() {
 			continue
 		}
 		for _, v := range t.Verify {
 			if !slices.Contains(out, v) {
 				out = append(out, v)
 			}
+		}
+	}
+	return out
+}
+
+func (t *Task) replaced() bool {
+	return t.Status == Skipped && len(t.BlockedBy) > 0 && t.BlockedBy[0] == ReplacedReason
+}
+
+// CarriedBy are the replaced tasks that a verify command comes from.
+func (p Plan) CarriedBy(verify string) []TaskID {
+	var out []TaskID
+	for i := range p.Tasks {
+		if t := &p.Tasks[i]; t.replaced() && slices.ContainsFunc(t.Verify, func(v string) bool { return strings.TrimSpace(v) == verify }) {
+			out = append(out, t.ID)
 		}
 	}
 	return out

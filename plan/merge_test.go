@@ -90,6 +90,9 @@ func TestReplan(t *testing.T) {
 	if x := got.Tasks[1]; !x.SetAside() || x.AsideReason() != "replaced: stagnation:5 (iteration 7)" || old.Tasks[1].Status != Pending {
 		t.Errorf("%+v", x)
 	}
+	if ids := got.CarriedBy("sh x.sh"); len(ids) == 0 || got.Tasks[got.Find(ids[0])].Status != Skipped || got.CarriedBy("sh y.sh") != nil {
+		t.Errorf("the command comes from %v", ids)
+	}
 	if d := cmp.Diff([]string{"sh x.sh", "test"}, got.Carried()); d != "" {
 		t.Error(d)
 	}

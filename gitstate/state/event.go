@@ -323,7 +323,7 @@ type TestBlob struct {
 // CriterionMark says how far a criterion of the task was shown.
 type CriterionMark struct {
 	Text string `json:"text"`
-	Mark string `json:"mark"` // proved judged unjudged
+	Mark string `json:"mark"` // proved judged unjudged failed
 }
 
 // KnowledgeChange adds entries; each may supersede others.

@@ -32,6 +32,8 @@ type CriteriaCount struct {
 	Proved   int `json:"proved"`   // a command
 	Judged   int `json:"judged"`   // a model, with evidence
 	Unjudged int `json:"unjudged"` // nobody
+	// Failed is 0 in entries of versions that called a red command unjudged.
+	Failed int `json:"failed,omitempty"`
 }
 
 // Add counts one criterion by its mark.
@@ -41,13 +43,19 @@ func (n *CriteriaCount) Add(mark string) {
 		n.Proved++
 	case "judged":
 		n.Judged++
+	case "failed":
+		n.Failed++
 	default:
 		n.Unjudged++
 	}
 }
 
 func (n CriteriaCount) String() string {
-	return fmt.Sprintf("%d proved, %d judged, %d unjudged", n.Proved, n.Judged, n.Unjudged)
+	s := fmt.Sprintf("%d proved, %d judged, %d unjudged", n.Proved, n.Judged, n.Unjudged)
+	if n.Failed > 0 {
+		s += fmt.Sprintf(", %d failed", n.Failed)
+	}
+	return s
 }
 
 // String is all of it in one line.

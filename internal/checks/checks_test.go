@@ -346,7 +346,7 @@ func TestFailures(t *testing.T) {
 		{Name: "ok", Kind: Test, Passed: true},
 		{Name: "sh t.sh", Kind: Criterion, Command: "sh t.sh", Problem: "start \"/bin/sh\": no such file"},
 	}, 500)
-	want := "test `go test ./...` (test): exit code 1\nFAIL\n\ntest `sleep 9` (slow): timeout after 10 ms\n\ncriterion `sh t.sh` (sh t.sh): start \"/bin/sh\": no such file"
+	want := "test `go test ./...`: exit code 1\nFAIL\n\ntest `sleep 9` (slow): timeout after 10 ms\n\ncriterion `sh t.sh`: start \"/bin/sh\": no such file"
 	if got != want {
 		t.Errorf("Failures =\n%s\nwant\n%s", got, want)
 	}

@@ -185,7 +185,11 @@ func Failures(results []Result, chars int) string {
 			b.WriteString(hiddenFailed)
 			continue
 		}
-		fmt.Fprintf(&b, "%s `%s` (%s): ", r.Kind, r.Command, r.Name)
+		fmt.Fprintf(&b, "%s `%s`", r.Kind, r.Command)
+		if r.Name != r.Command && r.Name != string(r.Kind) {
+			fmt.Fprintf(&b, " (%s)", r.Name)
+		}
+		b.WriteString(": ")
 		switch {
 		case r.TimedOut:
 			fmt.Fprintf(&b, "timeout after %d ms", r.DurationMs)

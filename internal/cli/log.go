@@ -228,7 +228,9 @@ func (a *App) logRow(e journal.Entry) []string {
 		if names := flaky(r.Checks); len(names) > 0 {
 			parts = append(parts, "flaky: "+strings.Join(names, ", "))
 		}
-		parts = append(parts, duration(r.DurationMs))
+		if r.DurationMs > 0 { // of an iteration that died with its process nobody knows it
+			parts = append(parts, duration(r.DurationMs))
+		}
 		if r.CostMicro != nil && *r.CostMicro > 0 {
 			parts = append(parts, "$"+usd(*r.CostMicro))
 		}

@@ -183,13 +183,19 @@ func (p *prover) Prove(ctx context.Context, req loop.ProofRequest) (loop.ProofRe
 }
 
 // marks says of each criterion of a task how far it was shown: a command that
-// passed proves, text that nobody judged is unjudged.
+// passed proves, one that did not fails, text that nobody judged is unjudged.
 func marks(t plan.Task, commands []checks.Check, results []checks.Result) []state.CriterionMark {
 	var out []state.CriterionMark
 	for _, c := range commands {
 		mark := "unjudged"
-		if slices.ContainsFunc(results, func(r checks.Result) bool { return r.Kind == checks.Criterion && r.Command == c.Run && r.Passed }) {
-			mark = "proved"
+		for _, r := range results {
+			switch {
+			case r.Kind != checks.Criterion || r.Command != c.Run:
+			case r.Passed:
+				mark = "proved"
+			default:
+				mark = "failed"
+			}
 		}
 		name := c.Name
 		if c.Hidden {

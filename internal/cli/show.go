@@ -294,7 +294,11 @@ func (a *App) showText(e journal.Entry, d showDoc) {
 	row := func(name, format string, args ...any) {
 		rows = append(rows, []string{"  " + name, fmt.Sprintf(format, args...)})
 	}
-	row("ended", "%s, after %s", entryTime(d.Time), duration(d.DurationMs))
+	ended := entryTime(d.Time)
+	if d.DurationMs > 0 { // of an iteration that died with its process nobody knows it
+		ended += ", after " + duration(d.DurationMs)
+	}
+	row("ended", "%s", ended)
 	if d.Agent != "" {
 		line := d.Agent + ": " + d.Outcome
 		if d.Turns > 0 {

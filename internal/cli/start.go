@@ -408,12 +408,18 @@ func (a *App) nextMove(end loop.End) string {
 		return "git ralph start goes on"
 	case state.HaltedStatus:
 		if strings.HasPrefix(end.Reason, "old_tests") {
-			return "mend the code, commit the test as it should be yourself, or allow the task that changed it: git ralph edit ID, allow_test_changes = true; then git ralph start"
+			return "mend the code, commit the test as it should be yourself, or allow the task that changed it: git ralph edit, with allow_test_changes = true; then git ralph start"
 		}
 		if strings.HasPrefix(end.Reason, "reproduction") {
-			return "mend the code or commit the test as it should be yourself, or allow the task that changed it: git ralph edit ID, allow_test_changes = true; then git ralph start"
+			return "mend the code or commit the test as it should be yourself, or allow the task that changed it: git ralph edit, with allow_test_changes = true; then git ralph start"
 		}
 		if strings.HasPrefix(end.Reason, "fresh_checks") {
+			for _, red := range end.Proved.Red {
+				if ids := end.State.Plan.CarriedBy(red); len(ids) > 0 {
+					return fmt.Sprintf("`%s` comes from %s, which a new plan has replaced: mend the code, or take the task back with git ralph retry %[2]s, "+
+						"or change its verify with git ralph edit; then git ralph start", notes.OneLine(red, 100), ids[0])
+				}
+			}
 			return "mend what is red; what the checks need and the repository does not hold (dependencies, generated files) is made by setup under [project] in ralph.toml, " +
 				"for example setup = [\"npm ci\"]; a check that may stay red gets allow_failure = true; then git ralph start"
 		}

@@ -225,8 +225,8 @@ func (a *App) statsText(d statsDoc) {
 			d.Zone.Below, d.Zone.In, d.Zone.Above)
 	}
 	if len(d.Criteria) > 0 {
-		a.printf("criteria: %d proved, %d judged, %d unjudged\n", d.Criteria["proved"], d.Criteria["judged"],
-			d.Criteria["unjudged"])
+		a.printf("criteria: %s\n", state.CriteriaCount{Proved: d.Criteria["proved"], Judged: d.Criteria["judged"],
+			Unjudged: d.Criteria["unjudged"], Failed: d.Criteria["failed"]})
 	}
 	if len(d.Reasons) > 0 {
 		head("why rejected")

@@ -133,7 +133,7 @@ func (c *VerifyCmd) totals(a *App, v loop.Verification) {
 		a.printf("%s  %s  it was kept and is not in the branch any more\n", a.colour(a.Out, "31", "missing "), m[:12])
 	}
 	a.printf("\n%s\n", verifyLine(v))
-	a.printf("criteria: %d proved, %d judged, %d unjudged\n", v.Criteria.Proved, v.Criteria.Judged, v.Criteria.Unjudged)
+	a.printf("criteria: %s\n", v.Criteria)
 	a.printf("claims: %s\n", claimsLine(v))
 }
 
