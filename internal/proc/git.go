@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -215,10 +216,34 @@ func (g *Git) Line(ctx context.Context, args ...string) (string, error) {
 }
 
 // RunWith executes git with standard input and further environment variables.
+// A prune beside us removes folders of objects that are empty, also one that
+// git has just made in order to write into it. Git gives up then; what writes
+// objects alone is run again.
 func (g *Git) RunWith(ctx context.Context, stdin io.Reader, env []string, args ...string) ([]byte, error) {
-	var out bytes.Buffer
-	err := g.Stream(ctx, stdin, &out, env, args...)
-	return out.Bytes(), err
+	for try := 0; ; try++ {
+		var out bytes.Buffer
+		err := g.Stream(ctx, stdin, &out, env, args...)
+		if err == nil || try == 20 || !lostFolder(err) || !slices.Contains(lockless, subcommand(args)) {
+			return out.Bytes(), err
+		}
+		if stdin == nil {
+			continue
+		}
+		again, ok := stdin.(io.Seeker)
+		if !ok {
+			return out.Bytes(), err
+		}
+		if _, serr := again.Seek(0, io.SeekStart); serr != nil {
+			return out.Bytes(), err
+		}
+	}
+}
+
+// lostFolder says whether git found the folder gone in which it was about to
+// make a file.
+func lostFolder(err error) bool {
+	var ge *GitError
+	return errors.As(err, &ge) && strings.Contains(ge.Stderr, "unable to create temporary file: No such file or directory")
 }
 
 // Stream executes git and copies its standard output to w as it comes.

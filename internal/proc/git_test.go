@@ -1,0 +1,49 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestGitWritesBesideAPrune: while somebody removes the folders of objects that
+// are empty, as git prune does, git finds the folder gone that it has just made.
+func TestGitWritesBesideAPrune(t *testing.T) {
+	dir, env := t.TempDir(), GitEnv(os.Environ())
+	path, err := FindGit(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&Git{Path: path, Dir: dir, Env: env}).Run(t.Context(), "init", "-q"); err != nil {
+		t.Fatal(err)
+	}
+	g := &Git{Path: path, GitDir: filepath.Join(dir, ".git"), WorkTree: dir, Env: env}
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			for i := range 256 {
+				os.Remove(filepath.Join(g.GitDir, "objects", fmt.Sprintf("%02x", i)))
+			}
+			select {
+			case <-done:
+				return
+			default:
+			}
+		}
+	}()
+	for i := range 50 {
+		out, err := g.RunWith(t.Context(), strings.NewReader(fmt.Sprintf("object %d", i)), nil, "hash-object", "-w", "--stdin")
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := strings.TrimSpace(string(out))
+		if err := os.Remove(filepath.Join(g.GitDir, "objects", id[:2], id[2:])); err != nil {
+			t.Errorf("the object was not written: %v", err)
+		}
+	}
+	close(done)
+	<-stopped
+}
