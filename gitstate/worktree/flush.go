@@ -32,13 +32,32 @@ func (e *Engine) Flush(paths []string) error {
 	if err == nil && !object.Journalled(e.repo.Root) {
 		for _, p := range paths {
 			dir, _ := split(p)
-			dirs = append(dirs, e.repo.Root+"/"+dir)
+			dirs = append(dirs, dir)
 		}
 		slices.Sort(dirs)
-		err = object.FlushFolders(slices.Compact(dirs)...)
+		for _, dir := range slices.Compact(dirs) {
+			if err = e.flushNames(dir); err != nil {
+				break
+			}
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("flush the worktree: %w", err)
 	}
 	return nil
+}
+
+// flushNames makes the names in a folder permanent, if it is still there. It is
+// opened like everything else here: its path may be longer than the system
+// takes, and a part of it may have become a link.
+func (e *Engine) flushNames(dir string) error {
+	d, err := e.disk.open(dir)
+	if absent(err) || permission(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	return d.sync()
 }

@@ -71,6 +71,7 @@ type folder interface {
 	rmdir(name string) error
 	mkdir(name string, perm uint32) error
 	chmod(name string, perm uint32) error // of a file or folder, never through a link
+	sync() error                          // makes its names permanent, where the system does that for folders
 	close() error
 }
 

@@ -190,6 +190,14 @@ func (f *linuxFolder) stat() (stat, error) {
 	return fromUnix(&u), nil
 }
 
+func (f *linuxFolder) sync() error {
+	err := unix.Fsync(f.fd)
+	for err == unix.EINTR {
+		err = unix.Fsync(f.fd)
+	}
+	return err
+}
+
 func (f *linuxFolder) list(each func(dirent) error) error {
 	buf, _ := f.disk.bufs.Get().(*[]byte)
 	if buf == nil {

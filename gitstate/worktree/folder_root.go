@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 )
 
@@ -139,6 +140,18 @@ func infoStat(fi fs.FileInfo) stat {
 	st := stat{kind: modeKind(fi.Mode()), perm: permOf(fi.Mode()), size: fi.Size(), mtime: fi.ModTime().UnixNano()}
 	fillSys(&st, fi)
 	return st
+}
+
+func (f *rootFolder) sync() error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	self, err := f.r.Open(".")
+	if err != nil {
+		return err
+	}
+	defer self.Close()
+	return self.Sync()
 }
 
 func (f *rootFolder) openFile(name string) (*os.File, error) {

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/gitstate/object"
 )
 
@@ -204,7 +205,8 @@ func TestDeepFolders(t *testing.T) {
 		}
 		root.Close()
 	}
-	deep("q", 5000)
+	// Deeper than PATH_MAX and than any stack of calls should be.
+	deep("q", long.Number(t, 2300, 5000))
 	if _, err := e.Capture(context.Background(), cp); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +217,7 @@ func TestDeepFolders(t *testing.T) {
 		t.Error("the agent's folders are still there")
 	}
 	// As the person's own: they come back.
-	deep("mine", 3000)
+	deep("mine", long.Number(t, 900, 3000))
 	cp, err := e.Checkpoint(context.Background())
 	if err != nil {
 		t.Fatal(err)

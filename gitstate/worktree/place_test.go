@@ -20,6 +20,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"git-ralph/fixtures/ram"
+	fixture "git-ralph/fixtures/repo"
 	"git-ralph/gitstate/object"
 	"git-ralph/internal/proc"
 )
@@ -33,7 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(ram.Tests(m).Run())
 }
 
 func tool(what string, args []string) error {
@@ -101,7 +103,7 @@ func newPlace(t testing.TB) *place {
 		t.Fatal(err)
 	}
 	p.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1",
-		"TEST_BINARY=" + bin,
+		"TEST_BINARY=" + bin, "GIT_TEMPLATE_DIR=" + fixture.Template(t, filepath.Join(dir, "template")),
 		"GIT_AUTHOR_NAME=A U Thor", "GIT_AUTHOR_EMAIL=author@example.com", "GIT_COMMITTER_NAME=C O Mitter",
 		"GIT_COMMITTER_EMAIL=c@example.com",
 		"GIT_AUTHOR_DATE=1700000000 +0000", "GIT_COMMITTER_DATE=1700000000 +0000", "TMPDIR=" + os.TempDir()}

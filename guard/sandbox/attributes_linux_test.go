@@ -2,11 +2,14 @@ package sandbox
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"git-ralph/fixtures/long"
 )
 
 // TestFixedAttributes: what a restore does not look at cannot be changed, and
@@ -46,8 +49,11 @@ mkdir src out && echo x >src/f && ln -s f src/l && chmod 750 src/f
 cp -a src copy && cp -p a.txt b.txt && mv b.txt /tmp/ && mv /tmp/b.txt . && install -m 755 a.txt i
 tar cf s.tar --owner=1234 --group=1234 src && tar xpf s.tar -C out && stat -c %a out/src/f
 git status --short >/dev/null; python3 -c "import shutil; shutil.copytree('src', 'tree'); shutil.copy2('a.txt', 'c')"
-if command -v npm >/dev/null; then mkdir pkg && cd pkg && echo '{"name":"p","version":"1.0.0"}' >package.json && npm pack --silent && mkdir ../use && cd ../use && npm init -y >/dev/null && npm install --silent --offline --no-audit ../pkg/p-1.0.0.tgz && test -e node_modules/p/package.json && cd ..; fi
 echo fine`
+	// npm takes longer than all of the others.
+	const npm = `mkdir pkg && cd pkg && echo '{"name":"p","version":"1.0.0"}' >package.json && npm pack --silent &&
+mkdir ../use && cd ../use && npm init -y >/dev/null && npm install --silent --offline --no-audit ../pkg/p-1.0.0.tgz &&
+test -e node_modules/p/package.json && echo installed`
 	owner := func() string {
 		var st unix.Stat_t
 		if err := unix.Stat(file, &st); err != nil {
@@ -66,6 +72,11 @@ echo fine`
 	}
 	if out, _ := b.inside(tools); !strings.Contains(out, "fine") || !strings.Contains(out, "750") {
 		t.Errorf("tools fail:\n%s", out)
+	}
+	if _, err := exec.LookPath("npm"); err == nil && long.On() {
+		if out, _ := b.inside(npm); !strings.Contains(out, "installed") {
+			t.Errorf("npm fails:\n%s", out)
+		}
 	}
 
 	// The same without: the attacks are real.
