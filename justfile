@@ -34,7 +34,7 @@ measure-guard +repos:
 # the documents that are written from the code
 doc:
     go test ./internal/config -run '^TestReferenceIsCurrent$' -update
-    go test ./plan -run 'LossesAreDocumented$' -update
+    go test ./plan/exchange -run 'LossesAreDocumented$' -update
     MCP_UPDATE_DOC=1 go test ./internal/mcp -run '^TestDocumented$'
 
 lint:

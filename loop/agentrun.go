@@ -63,9 +63,11 @@ func (l *Loop) settleOutcome(it *iteration, m *meter) {
 	case errors.Is(it.cause, errInterrupted), errors.Is(it.cause, errStopNow):
 		it.run.Outcome, it.run.Detail = Interrupted, it.cause.Error()
 	}
-	if it.kills != nil && it.cause == nil {
+	if limit := it.clients.limit(); limit != "" && it.cause == nil {
+		it.run.Outcome, it.run.Detail = BudgetExceeded, limit
+	} else if it.kills != nil && it.cause == nil {
 		if n := proc.MemoryKills() - *it.kills; n > 0 && it.run.Outcome == Crashed && it.run.Detail == "signal 9" {
-			it.run.Outcome, it.run.Detail = BudgetExceeded, limitMemory
+			it.run.Outcome, it.run.Detail = BudgetExceeded, proc.LimitMemory
 		} else if n > 0 {
 			it.notice("memory ran out, and the kernel ended %d processes of this machine meanwhile", n)
 		}
@@ -142,6 +144,8 @@ func passed(c state.CheckRun) string {
 		return "failed, and may"
 	case c.TimedOut:
 		return "timeout"
+	case c.Limit != "":
+		return "failed: limit: " + c.Limit
 	case c.NoTests:
 		return "failed: no test ran"
 	}
@@ -186,12 +190,13 @@ func (l *Loop) request(it *iteration, box Toolbox, start Starter, transcript io.
 		}
 		env = append(env, kv)
 	}
+	it.clients = &clients{}
 	req := Request{Role: it.role, Phase: string(it.phase), TaskID: string(it.task.ID), EventID: it.id,
 		Iteration: it.number, Attempt: it.attempt, Prompt: it.prompt.Text, System: it.prompt.System,
 		Model: l.model(it.role), FallbackModel: set.Fallback, MaxTurns: set.MaxTurns, Tools: toolsOf(it, role),
 		Timeout: set.Timeout, Idle: set.Idle, MaxCostMicroUSD: set.IterationMicroUSD,
 		Dir: l.Repo.Root, Env: env, PromptFile: inside(promptFile), HandoffFile: inside(handoffFile(it)),
-		HandoffSchema: notes.HandoffSchema(), ToolSpecs: box.Specs(), OpenCalls: box.Open, Start: start,
+		HandoffSchema: notes.HandoffSchema(), ToolSpecs: box.Specs(), OpenCalls: box.Open, Start: it.clients.noting(start),
 		Transcript: transcript, Log: l.Log}
 	if req.Model == req.FallbackModel {
 		req.FallbackModel = "" // clients refuse a model that stands in for itself

@@ -118,6 +118,8 @@ func redText(c state.CheckRun) string {
 	how := fmt.Sprintf("exit code %d", c.ExitCode)
 	if c.TimedOut {
 		how = "timeout"
+	} else if c.Limit != "" {
+		how = "limit: " + c.Limit
 	} else if c.NoTests {
 		how = "no test ran"
 	}

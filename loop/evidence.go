@@ -48,7 +48,7 @@ func (l *Loop) writeEvidence(it *iteration, worktree object.ID, commit object.ID
 		}
 		edits[path] = &object.TreeEntry{Mode: object.ModeRegular, ID: id}
 	}
-	tree, err := l.Repo.EditRecord(object.EmptyTree, edits)
+	tree, err := l.Repo.EditTree(object.EmptyTree, edits)
 	if err != nil {
 		return object.Zero, err
 	}

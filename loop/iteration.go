@@ -41,7 +41,8 @@ type iteration struct {
 	prompt  agentctx.Prompt
 	runDir  string
 	use     Use
-	kills   *int64 // processes that had been ended for want of memory at the start; nil = not known
+	clients *clients // of the last session; nil = none yet
+	kills   *int64   // processes that had been ended for want of memory at the start; nil = not known
 
 	run        Result // of the agent
 	runs       []state.AgentRun

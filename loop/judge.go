@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/proc"
 )
 
 // Facts are everything that a verdict depends on. Examine establishes them;
@@ -205,12 +206,12 @@ func gates(f Facts, changeExpected bool) []string {
 
 // ofIteration says whether a limit is one of a single iteration.
 func ofIteration(limit string) bool {
-	return strings.HasPrefix(limit, "iteration_") || limit == limitMemory
+	switch limit {
+	case proc.LimitDisk, proc.LimitMemory, proc.LimitProcesses:
+		return true
+	}
+	return strings.HasPrefix(limit, "iteration_")
 }
-
-// limitMemory is the detail of an agent that the kernel ended because memory
-// ran out.
-const limitMemory = "memory"
 
 func withDetail(word, detail string) string {
 	if detail == "" {

@@ -1,10 +1,12 @@
 package loop
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"git-ralph/gitstate"
 	"git-ralph/internal/proc"
@@ -76,4 +78,42 @@ func newRunDir(base string) (string, error) {
 		}
 	}
 	return dir, nil
+}
+
+// clients are the processes of an agent's client.
+type clients struct {
+	mu   sync.Mutex
+	list []*proc.Process
+}
+
+// noting is start, and remembers what was started.
+func (c *clients) noting(start Starter) Starter {
+	return func(ctx context.Context, cmd proc.Command) (*proc.Process, error) {
+		p, err := start(ctx, cmd)
+		if err == nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.list = append(c.list, p)
+		}
+		return p, err
+	}
+}
+
+// limit names what a client that has ended took too much of; "" = nothing.
+func (c *clients) limit() string {
+	if c == nil {
+		return ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.list {
+		select {
+		case <-p.Done():
+			if exit, _ := p.Wait(); exit.Limit != "" {
+				return exit.Limit
+			}
+		default:
+		}
+	}
+	return ""
 }

@@ -9,7 +9,7 @@ import (
 	"git-ralph/gitstate/object"
 )
 
-// TreeStore is what NotesTree needs of a repository: object.Records.
+// TreeStore is what NotesTree needs of a repository: *object.Store.
 type TreeStore interface {
 	ReadTree(object.ID) ([]object.TreeEntry, error)
 	WriteTree([]object.TreeEntry) (object.ID, error)

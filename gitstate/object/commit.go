@@ -62,16 +62,32 @@ func readSignature(line string) Signature {
 	return sig
 }
 
-// CommitData is what matters of a commit. Headers that nobody here asks for
-// (gpgsig, encoding …) are passed over.
+// CommitData is a commit taken apart. Extra headers (gpgsig, encoding …) are
+// kept as they are.
 type CommitData struct {
 	Tree              ID
 	Parents           []ID
 	Author, Committer Signature
+	Extra             []string // further header lines, continuation lines included
 	Message           string
 }
 
-// DecodeCommit reads the bytes of anybody's commit, as git does.
+// Encode returns the commit's bytes.
+func (c CommitData) Encode() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "tree %s\n", c.Tree)
+	for _, p := range c.Parents {
+		fmt.Fprintf(&b, "parent %s\n", p)
+	}
+	fmt.Fprintf(&b, "author %s\ncommitter %s\n", c.Author, c.Committer)
+	for _, x := range c.Extra {
+		b.WriteString(x + "\n")
+	}
+	b.WriteString("\n" + c.Message)
+	return b.Bytes()
+}
+
+// DecodeCommit reads a commit's bytes.
 func DecodeCommit(data []byte) (CommitData, error) {
 	var c CommitData
 	head, msg, ok := bytes.Cut(data, []byte("\n\n"))
@@ -82,17 +98,21 @@ func DecodeCommit(data []byte) (CommitData, error) {
 	for _, line := range strings.Split(string(head), "\n") {
 		key, val, _ := strings.Cut(line, " ")
 		var err error
-		switch key { // a continuation line begins with a blank: its key is empty
-		case "tree":
+		switch {
+		case strings.HasPrefix(line, " "):
+			c.Extra = append(c.Extra, line)
+		case key == "tree":
 			c.Tree, err = ParseID(val)
-		case "parent":
+		case key == "parent":
 			var p ID
 			p, err = ParseID(val)
 			c.Parents = append(c.Parents, p)
-		case "author":
+		case key == "author":
 			c.Author = readSignature(val)
-		case "committer":
+		case key == "committer":
 			c.Committer = readSignature(val)
+		default:
+			c.Extra = append(c.Extra, line)
 		}
 		if err != nil {
 			return c, fmt.Errorf("damaged commit: %w", err)
@@ -118,10 +138,4 @@ func (s *Store) ReadCommit(id ID) (CommitData, error) {
 }
 
 // WriteCommit stores a commit.
-func (s *Store) WriteCommit(c CommitData) (ID, error) {
-	data, err := c.Encode()
-	if err != nil {
-		return Zero, err
-	}
-	return s.Write(Commit, data)
-}
+func (s *Store) WriteCommit(c CommitData) (ID, error) { return s.Write(Commit, c.Encode()) }

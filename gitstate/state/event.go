@@ -213,6 +213,8 @@ type CheckRun struct {
 	// it asks for tests and ran none, which is red.
 	Tests   *int `json:"tests,omitempty"`
 	NoTests bool `json:"no_tests,omitempty"`
+	// Limit names what it took too much of: memory, disk or processes.
+	Limit string `json:"limit,omitempty"`
 	// Tolerated: red, and allowed to be by the check or the strategy.
 	Tolerated bool `json:"tolerated,omitempty"`
 	// Missing is the program that the command did not find or could not run.

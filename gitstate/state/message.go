@@ -326,6 +326,8 @@ func describeResult(r *Result) string {
 			mark = "failed, and may"
 		case c.TimedOut:
 			mark = "timeout"
+		case c.Limit != "":
+			mark = "failed, limit: " + c.Limit
 		case c.NoTests:
 			mark = "failed, no test ran"
 		case !c.Passed:

@@ -169,7 +169,7 @@ type Capture struct {
 	IgnoredChanged []string // ignored files of the checkpoint that were changed or removed
 	Spoiled        []Saved  // ignored files too large to be put back that were changed or removed, as they were
 	Excluded       []string // made by the agent, ignored by only one of the two rule sets
-	TooLarge       []string // made or changed by the agent, above Options.MaxFile
+	TooLarge       []string // made or changed by the agent, above Options.MaxFile or more than the disk holds twice
 	Nested         []string // repositories that appeared, changed or went
 	Special        []string // FIFOs, sockets, devices, unsafe names that the agent made
 	Unreadable     []string // what the agent made unreadable, or git cannot convert by its attributes
@@ -183,7 +183,8 @@ type Capture struct {
 // exclude is not captured, unless it was in the index.
 func (e *Engine) Capture(ctx context.Context, c *Checkpoint) (*Capture, error) {
 	fail := func(err error) (*Capture, error) { return nil, fmt.Errorf("capture the worktree: %w", err) }
-	s := &scan{e: e, ctx: ctx, purpose: forCapture, started: time.Now().UnixNano()}
+	s := &scan{e: e, ctx: ctx, purpose: forCapture, started: time.Now().UnixNano(),
+		room: roomFor(e.repo.CommonDir)}
 	root, err := s.run(c.root)
 	if err != nil {
 		return fail(err)

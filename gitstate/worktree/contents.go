@@ -148,6 +148,11 @@ func (s *scan) read(dir folder, f *file, nf file, name string) (file, bool, erro
 		nf.raw, err = s.e.sum(in, st.size)
 		return s.identify(f, nf), true, err
 	}
+	if !s.room.take(st.size) {
+		nf.id, nf.raw = object.Zero, object.Zero
+		nf.bits |= bitLarge
+		return nf, true, nil
+	}
 	s.e.fail("store blob")
 	id, err := s.e.repo.Store.WriteFrom(object.Blob, st.size, in)
 	if err != nil {

@@ -32,6 +32,7 @@ type scan struct {
 	between []string     // new paths that only one of two rule sets ignores
 	pool    sync.Pool    // *listing
 	copied  atomic.Int64 // bytes of large ignored files
+	room    *room        // for what a capture stores; nil = no bound
 }
 
 // purpose is what a scan is for; it decides which rules hold and what is stored.

@@ -47,6 +47,8 @@ type answer struct {
 	// Refused names the variant that was refused: home, proc, abstract.
 	Refused string     `json:"refused,omitempty"`
 	Exit    *proc.Exit `json:"exit,omitempty"`
+	// Limit is why everything was ended: proc.LimitProcesses.
+	Limit string `json:"limit,omitempty"`
 }
 
 // Main serves the hidden command and does not return then; otherwise it does
@@ -156,6 +158,9 @@ func (i *initProcess) run(in *os.File) int {
 		syscall.Close(fd)
 	}
 	i.say(answer{Ready: true})
+	if spec := i.order.Spec; spec.MaxProcesses > 0 && spec.OwnProc {
+		go i.watchProcesses(spec.MaxProcesses)
+	}
 	go func() {
 		for s := range signals {
 			syscall.Kill(-pid, s.(syscall.Signal))
@@ -242,6 +247,7 @@ func (i *initProcess) setUp() error {
 	if err := closeCgroups(); err != nil {
 		return err
 	}
+	boundProcesses(spec.MaxProcesses)
 	m := &mounter{spec: spec, covers: i.order.Covers}
 	if err := m.build(); err != nil {
 		return err

@@ -117,6 +117,9 @@ type Spec struct {
 	// TempBytes is how much the private temporary folders may hold together, with
 	// one file or folder a KiB of it; 0 = a quarter of the memory.
 	TempBytes int64 `json:"temp_bytes,omitempty"`
+	// MaxProcesses is how many processes and threads there may be; more end the
+	// command. 0 = any number. It needs namespaces and OwnProc.
+	MaxProcesses int `json:"max_processes,omitempty"`
 	// FixedAttributes keeps commands from changing extended attributes, ACLs and
 	// file capabilities, and from changing owners, which root is told was done.
 	FixedAttributes bool `json:"fixed_attributes,omitempty"`

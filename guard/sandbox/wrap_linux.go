@@ -199,8 +199,12 @@ func (w *wrapped) exit(e proc.Exit) proc.Exit {
 	if w.home != nil && w.once == "" {
 		clearWork(w.work)
 	}
-	if a, err := w.next(); err == nil && a.Exit != nil {
+	a, err := w.next()
+	switch {
+	case err == nil && a.Exit != nil:
 		return *a.Exit
+	case err == nil && a.Limit != "":
+		return proc.Exit{Code: 128 + int(syscall.SIGKILL), Signal: int(syscall.SIGKILL), Limit: a.Limit}
 	}
 	return e
 }

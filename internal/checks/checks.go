@@ -109,6 +109,8 @@ type Result struct {
 	Attempts    int // runs of the command, the flaky re-runs included
 	// Problem is why the command could not be run at all; Passed is false then.
 	Problem string
+	// Limit names what it took too much of: memory, disk or processes.
+	Limit string
 	// Missing is the program that the command did not find or could not run.
 	Missing string
 }
@@ -131,6 +133,7 @@ type resultJSON struct {
 	Tests      *int   `json:"tests,omitempty"`
 	NoTests    bool   `json:"no_tests,omitempty"`
 	Missing    string `json:"missing,omitempty"`
+	Limit      string `json:"limit,omitempty"`
 }
 
 // MarshalJSON writes Output as valid UTF-8 text, the way people read it.
@@ -143,7 +146,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		Name: r.Name, Kind: r.Kind, Command: r.Command, ExitCode: r.ExitCode, Passed: r.Passed,
 		DurationMs: r.DurationMs, Output: strings.ToValidUTF8(string(r.Output), "\uFFFD"),
 		Timeout: r.TimedOut, Flaky: r.Flaky, AlreadyRed: r.AlreadyRed, Tolerated: r.Tolerated, Attempts: attempts,
-		Bytes: r.OutputBytes, Problem: r.Problem, Missing: r.Missing, Tests: r.Tests, NoTests: r.NoTests,
+		Bytes: r.OutputBytes, Problem: r.Problem, Missing: r.Missing, Tests: r.Tests, NoTests: r.NoTests, Limit: r.Limit,
 	})
 }
 
@@ -157,7 +160,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 		Name: j.Name, Kind: j.Kind, Command: j.Command, ExitCode: j.ExitCode, Passed: j.Passed,
 		TimedOut: j.Timeout, Flaky: j.Flaky, AlreadyRed: j.AlreadyRed, Tolerated: j.Tolerated, DurationMs: j.DurationMs,
 		Output: []byte(j.Output), OutputBytes: j.Bytes, Attempts: max(1, j.Attempts), Problem: j.Problem,
-		Missing: j.Missing, Tests: j.Tests, NoTests: j.NoTests,
+		Missing: j.Missing, Tests: j.Tests, NoTests: j.NoTests, Limit: j.Limit,
 	}
 	return nil
 }
@@ -182,6 +185,8 @@ func (r Result) State() string {
 		return "failed, and may"
 	case r.TimedOut:
 		return "timeout"
+	case r.Limit != "":
+		return "limit: " + r.Limit
 	case r.NoTests:
 		return noTestRan
 	default:

@@ -195,6 +195,8 @@ func Failures(results []Result, chars int) string {
 			fmt.Fprintf(&b, "timeout after %d ms", r.DurationMs)
 		case r.Problem != "":
 			b.WriteString(r.Problem)
+		case r.Limit != "":
+			fmt.Fprintf(&b, "it was ended because it took too much: limit: %s", r.Limit)
 		case r.NoTests:
 			b.WriteString("it succeeded, but " + noTestRan +
 				": the command asks for tests, and none is there or its filter matches none")

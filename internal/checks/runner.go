@@ -99,7 +99,7 @@ func (r *Runner) check(ctx context.Context, c Check) (Result, error) {
 	}
 	res.Attempts = 1
 	for r.Again != nil && res.Attempts <= r.FlakyReruns && !res.Passed && !res.TimedOut && !res.NoTests &&
-		res.Problem == "" && res.Missing == "" {
+		(res.Limit == "" || res.Limit == proc.LimitMemory) && res.Problem == "" && res.Missing == "" {
 		again, err := r.Again(ctx, c)
 		if err != nil {
 			return res, err
@@ -107,7 +107,7 @@ func (r *Runner) check(ctx context.Context, c Check) (Result, error) {
 		res.Attempts++
 		res.DurationMs += again.DurationMs
 		if again.Passed {
-			res.Passed, res.Flaky, res.ExitCode, res.Tests = true, true, again.ExitCode, again.Tests
+			res.Passed, res.Flaky, res.ExitCode, res.Tests, res.Limit = true, true, again.ExitCode, again.Tests, ""
 		}
 	}
 	return res, nil
@@ -156,7 +156,7 @@ func (r *Runner) once(ctx context.Context, c Check) (Result, error) {
 		cmd.Env = []string{}
 	}
 	cmd.Stdout, cmd.Stderr = out, out
-	began := now()
+	began, kills := now(), proc.MemoryKills()
 	p, err := start(runCtx, cmd)
 	var exit proc.Exit
 	if err == nil {
@@ -181,6 +181,10 @@ func (r *Runner) once(ctx context.Context, c Check) (Result, error) {
 		res.countTests()
 	}
 	if !res.Passed && !res.TimedOut && !res.NoTests {
+		// A test runner whose test was ended by the kernel ends with a code of its own.
+		if res.Limit = exit.Limit; res.Limit == "" && kills >= 0 && proc.MemoryKills() > kills {
+			res.Limit = proc.LimitMemory
+		}
 		res.Missing = missingProgram(c.Run, res.ExitCode, res.Output)
 	}
 	return res, nil
@@ -247,6 +251,8 @@ func failure(r Result) string {
 		return r.Problem
 	case r.Missing != "":
 		return fmt.Sprintf("environment: %s not found (exit code %d)", r.Missing, r.ExitCode)
+	case r.Limit != "":
+		return "limit: " + r.Limit
 	case r.NoTests:
 		return noTestRan
 	default:

@@ -128,6 +128,8 @@ func Weigh(results []Result, base Baseline, mode Mode, strategy Strategy) Verdic
 		shown := r.shown()
 		if r.TimedOut {
 			shown += " (timeout)"
+		} else if r.Limit != "" {
+			shown += " (limit: " + r.Limit + ")"
 		} else if r.NoTests {
 			shown += " (" + noTestRan + ")"
 		}

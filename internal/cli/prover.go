@@ -57,7 +57,7 @@ func masked(run state.CheckRun, hidden bool) state.CheckRun {
 	mark := checks.Check{Name: run.Name, Run: run.Command}.HiddenMark()
 	return state.CheckRun{Name: checks.HiddenName, Kind: run.Kind, Command: mark, ExitCode: min(run.ExitCode, 1), Passed: run.Passed, DurationMs: run.DurationMs,
 		TimedOut: run.TimedOut, Flaky: run.Flaky, AlreadyRed: run.AlreadyRed, Tolerated: run.Tolerated, Missing: run.Missing,
-		Tests: run.Tests, NoTests: run.NoTests, Skipped: run.Skipped, Hidden: true}
+		Tests: run.Tests, NoTests: run.NoTests, Limit: run.Limit, Skipped: run.Skipped, Hidden: true}
 }
 
 // unmasked finds the hidden check that a mark stands for.
@@ -110,7 +110,7 @@ func redactLines(lines []string) []string {
 func (p *prover) short(r checks.Result) state.CheckRun {
 	s := r.Short(p.set.Context.FailureChars)
 	return state.CheckRun{Name: r.Name, Kind: string(r.Kind), Command: r.Command, ExitCode: r.ExitCode, Passed: r.Passed,
-		DurationMs: r.DurationMs, Output: notes.Redact(strings.ToValidUTF8(string(s.Output), "\uFFFD")), TimedOut: r.TimedOut, Flaky: r.Flaky, AlreadyRed: r.AlreadyRed, Tests: r.Tests, NoTests: r.NoTests,
+		DurationMs: r.DurationMs, Output: notes.Redact(strings.ToValidUTF8(string(s.Output), "\uFFFD")), TimedOut: r.TimedOut, Flaky: r.Flaky, AlreadyRed: r.AlreadyRed, Tests: r.Tests, NoTests: r.NoTests, Limit: r.Limit,
 		Tolerated: r.Tolerated, Missing: r.Missing, Tail: redactLines(checks.Tail(r.Output, tailLines))}
 }
 

@@ -16,14 +16,21 @@ import (
 )
 
 // off is the sandbox of a run that a person started without one.
-type off struct{}
+type off struct {
+	diskFree int64 // that commands have to leave
+}
 
 func (off) Mechanism() string                 { return "off" }
-func (off) Wrapper(loop.Use) proc.Wrapper     { return nil }
 func (off) OwnLayer(string) string            { return "" }
 func (off) HasLayer(string) bool              { return true }
 func (off) DropLayer(string)                  {}
 func (off) Inside(runDir, path string) string { return path }
+
+func (o off) Wrapper(use loop.Use) proc.Wrapper {
+	return func(cmd proc.Command) (proc.Wrapped, error) {
+		return proc.Wrapped{Command: cmd, Watch: proc.WatchDisk(o.diskFree, use.Dir)}, nil
+	}
+}
 
 // boundary puts commands behind the kernel.
 type boundary struct {
@@ -80,7 +87,9 @@ func (b *boundary) Wrapper(use loop.Use) proc.Wrapper {
 		if b.report.Mechanism == sandbox.Landlock {
 			cmd.Env = landlockEnv(cmd.Env, use)
 		}
-		return wrap(cmd)
+		w, err := wrap(cmd)
+		w.Watch = proc.WatchDisk(int64(b.set.Guard.DiskFree), use.Dir, filepath.Dir(b.uppers[use.Agent]))
+		return w, err
 	}
 }
 
@@ -181,7 +190,7 @@ func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (loop
 			a.warn("without a sandbox nothing keeps checks to guard.network = %q", n)
 		}
 		a.warn("the sandbox is off: only the command guard and the comparison afterwards keep the agent from git")
-		return off{}, nil
+		return off{int64(set.Guard.DiskFree)}, nil
 	}
 	repo, err := a.Repo()
 	if err != nil {
@@ -196,7 +205,8 @@ func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (loop
 		return nil, err
 	}
 	base := sandbox.Spec{Worktree: repo.Root, Writable: expandHome(set.Guard.Writable, home), Hidden: expandHome(set.Guard.Hidden, home),
-		Sockets: set.Guard.Sockets, Home: home, TempBytes: int64(set.Guard.TempSize), FixedAttributes: !set.Guard.Attributes}
+		Sockets: set.Guard.Sockets, Home: home, TempBytes: int64(set.Guard.TempSize), FixedAttributes: !set.Guard.Attributes,
+		MaxProcesses: set.Guard.Processes}
 	base.GitDirs = []string{repo.GitDir}
 	if repo.CommonDir != repo.GitDir {
 		base.GitDirs = append(base.GitDirs, repo.CommonDir)
@@ -241,7 +251,7 @@ func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (loop
 			return nil, err
 		}
 		if ok {
-			return off{}, nil
+			return off{int64(set.Guard.DiskFree)}, nil
 		}
 	}
 	return nil, gitstate.Hint(8, strings.Join(waysOut(report), "\n"), "there is no sandbox here: %s", report.Detail)

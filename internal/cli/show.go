@@ -399,6 +399,8 @@ func (a *App) showCheck(k state.CheckRun) {
 		mark, code, word = "·", "33", "failed, and may"
 	case k.TimedOut:
 		mark, code, word = "✗", "31", "timeout"
+	case k.Limit != "":
+		mark, code, word = "✗", "31", "limit: "+k.Limit
 	case k.NoTests:
 		mark, code, word = "✗", "31", "no test ran"
 	case !k.Passed:

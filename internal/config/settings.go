@@ -191,6 +191,8 @@ type Guard struct {
 	Sockets    []string `toml:"sockets" help:"for example \"/run/docker.sock\": status then says that the boundary is gone"`
 	Attributes bool     `toml:"attributes" default:"false" help:"let commands change owners, ACLs and extended attributes, which a restore does not put back"`
 	TempSize   Size     `toml:"temp_size" default:"0B" help:"of the private temporary folders together, which are memory; 0B = a quarter of it"`
+	Processes  int      `toml:"processes" default:"4096" help:"and threads of one command in the sandbox; more end it; 0 = any number"`
+	DiskFree   Size     `toml:"disk_free" default:"512MiB" help:"a command that leaves less free, or less than a quarter of what was, is ended; 0B = never"`
 	Protected  []string `toml:"protected" default:"ralph.toml specs/** .github/** .gitlab-ci.yml .ci/**" glob:"true" help:"a change there rejects the iteration"`
 	Allow      []string `toml:"allow" command:"true" help:"command patterns"`
 	Deny       []string `toml:"deny" command:"true" help:"command patterns"`

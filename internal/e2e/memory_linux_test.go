@@ -35,22 +35,31 @@ func memoryGroup(t *testing.T, bytes string) string {
 	return ""
 }
 
-// TestMemoryEnds: an agent that takes more memory than there is ends as a reject
-// that says so; the loop goes on.
+// TestMemoryEnds: an agent or a check that takes more memory than there is ends
+// as a reject that says so; the loop goes on.
 func TestMemoryEnds(t *testing.T) {
-	group := memoryGroup(t, "400000000")
-	p := newProject(t, `echo x > half; exec python3 -c "x = b'x' * 10**9"`+"\n", check+"[loop]\nmax_attempts = 1\n", nil)
-	p.must(t, "add", "a thing")
-	c := exec.Command("sh", "-c", `echo $$ > "$1" && exec "$2" start`, "sh", group, self(t))
-	c.Dir, c.Env = p.Dir, p.Env
-	out, err := c.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "limit: memory") {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if got := p.must(t, "show", "1"); !strings.Contains(got, "limit: memory") {
-		t.Errorf("show 1:\n%s", got)
-	}
-	if got := p.Git("status", "--porcelain"); got != "" {
-		t.Errorf("not restored: %s", got)
+	const glutton = `python3 -c "x = b'x' * 10**9"`
+	for _, r := range []struct{ name, agent, check, said string }{
+		{"an agent", "echo x > half; exec " + glutton + "\n", check, "limit: memory"},
+		{"a check", doTask, "[[checks]]\nname = \"test\"\nrun = '''test ! -e out-T-001.txt || { " + glutton + "; exit 3; }'''\n",
+			"checks: test (limit: memory)"},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			group := memoryGroup(t, "400000000")
+			p := newProject(t, r.agent, r.check+"[loop]\nmax_attempts = 1\n", nil)
+			p.must(t, "add", "a thing")
+			c := exec.Command("sh", "-c", `echo $$ > "$1" && exec "$2" start`, "sh", group, self(t))
+			c.Dir, c.Env = p.Dir, p.Env
+			out, err := c.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), r.said) {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if got := p.must(t, "show", "1"); !strings.Contains(got, r.said) {
+				t.Errorf("show 1:\n%s", got)
+			}
+			if got := p.Git("status", "--porcelain"); got != "" {
+				t.Errorf("not restored: %s", got)
+			}
+		})
 	}
 }

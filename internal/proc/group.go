@@ -26,6 +26,10 @@ type Wrapped struct {
 	// command; it may be called before Started has returned. nil = they are
 	// the same.
 	Exit func(Exit) Exit
+	// Watch is asked while the command runs. It returns the name of a limit that
+	// was crossed, for which the command is ended, or "" and when it wants to be
+	// asked again. nil = there is nothing to watch.
+	Watch func() (limit string, next time.Duration)
 }
 
 // Wrapper puts a command into a sandbox. It never runs it unwrapped: what it
@@ -92,7 +96,16 @@ func (g *Group) Start(ctx context.Context, cmd Command) (*Process, error) {
 			return nil, fmt.Errorf("wrap %q: %w", firstOf(cmd.Argv), err)
 		}
 	}
-	p, err := start(ctx, w.Command, w.Exit)
+	watch := &watcher{ask: w.Watch}
+	p, err := start(ctx, w.Command, func(e Exit) Exit {
+		if w.Exit != nil {
+			e = w.Exit(e)
+		}
+		if e.Limit == "" {
+			e.Limit = watch.last()
+		}
+		return e
+	})
 	if w.Started != nil {
 		if serr := w.Started(err); serr != nil && err == nil {
 			p.Stop(0)
@@ -103,6 +116,9 @@ func (g *Group) Start(ctx context.Context, cmd Command) (*Process, error) {
 		return nil, err
 	}
 	g.procs[p.Pid], g.sids[p.Pid] = p, true
+	if w.Watch != nil {
+		go watch.run(p)
+	}
 	go func() {
 		<-p.Done()
 		g.mu.Lock()

@@ -21,7 +21,17 @@ type Exit struct {
 	Signal int // number of the signal that ended it, 0 = it exited by itself
 	// Stopped says that Stop, or the end of the context, asked it to end first.
 	Stopped bool
+	// Limit names the resource of which it took too much, and was ended for
+	// that: LimitDisk or LimitProcesses; "" = none.
+	Limit string
 }
+
+// The limits of what one command may take.
+const (
+	LimitDisk      = "disk"
+	LimitProcesses = "processes"
+	LimitMemory    = "memory"
+)
 
 // Success is an exit with status 0.
 func (e Exit) Success() bool { return e.Code == 0 && e.Signal == 0 }

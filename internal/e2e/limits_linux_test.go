@@ -1,0 +1,82 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestProcessesEnd: an agent or a check that makes processes without end is
+// ended when they are too many; the reject says so, and the loop goes on.
+func TestProcessesEnd(t *testing.T) {
+	t.Parallel()
+	const settings = "[loop]\nmax_attempts = 1\n[guard]\nprocesses = 300\n[validation]\nfresh = \"never\"\nflaky_reruns = 1\n"
+	for _, r := range []struct{ name, agent, check, said string }{
+		{"an agent", "echo x > half\nwhile :; do sleep 1000 & done\n", check, "limit: processes"},
+		{"an agent of threads", "echo x > half; exec python3 -c 'import threading, time\nwhile True:\n" +
+			" try: threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n except RuntimeError: time.sleep(1)'\n",
+			check, "limit: processes"},
+		{"a check", doTask, "[[checks]]\nname = \"test\"\nrun = \"test ! -e out-T-001.txt || while :; do sleep 1000 & done\"\n",
+			"checks: test (limit: processes)"},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath("python3"); err != nil && strings.Contains(r.agent, "python3") {
+				t.Skip("there is no python3, which could make threads")
+			}
+			p := newProject(t, r.agent, r.check+settings, nil)
+			p.must(t, "add", "a thing")
+			if got := p.run(t, nil, "start"); got.code == 0 || got.code == 1 {
+				t.Fatalf("exit %d\n%s%s", got.code, got.out, got.err)
+			}
+			if s := p.show(t, "1"); s.Verdict != "reject" || s.Reason != r.said {
+				t.Errorf("%s %q", s.Verdict, s.Reason)
+			}
+			if got := p.Git("status", "--porcelain"); got != "" {
+				t.Errorf("not restored: %s", got)
+			}
+			p.sound(t)
+		})
+	}
+}
+
+// TestDiskEnds: an agent that fills the disk is ended before it is full, with
+// and without a sandbox, by one large file, by many, and by files without
+// contents. There is room to restore what was there.
+func TestDiskEnds(t *testing.T) {
+	t.Parallel()
+	for _, sandbox := range []string{"off", "auto"} {
+		for name, fill := range map[string]string{
+			"one file": `exec head -c 10G /dev/zero > fill`,
+			"many":     `i=0; while :; do head -c 1000000 /dev/urandom > fill-$i; i=$((i+1)); done`,
+			"empty":    `i=0; mkdir d; while :; do : > d/$i; i=$((i+1)); done`,
+		} {
+			t.Run(name+", sandbox "+sandbox, func(t *testing.T) {
+				t.Parallel()
+				p := newProject(t, "echo spoiled > value.txt\n"+fill+"\n", check+
+					fmt.Sprintf("[loop]\nmax_attempts = 1\n[guard]\nsandbox = %q\n[validation]\nbaseline = \"off\"\n", sandbox),
+					map[string]string{"value.txt": "good\n"})
+				p.must(t, "add", "a thing")
+				away := filepath.Dir(p.Dir)
+				out, code := mounted(t, away, append(append([]string{}, p.Env...), "PATH="+p.bin+":"+os.Getenv("PATH")),
+					fmt.Sprintf(`set +e; mkdir -p %[1]s/small; mount -t tmpfs -o size=64m,nr_inodes=8000 tmpfs %[1]s/small
+cp -a %[2]s %[1]s/small/work; cd %[1]s/small/work; rm -f .git/index; git read-tree HEAD; git update-index -q --refresh
+git-ralph start; echo "start: $?"
+git-ralph show 1 --json
+cat value.txt; git status --porcelain; git-ralph fsck || exit 46
+exit 0
+`, away, p.Dir))
+				if strings.Contains(out, "this machine refuses") || strings.Contains(out, "there is no sandbox here") {
+					t.Skip("no sandbox can be made here:\n" + out)
+				}
+				if code != 0 || !strings.Contains(out, `"limit: disk`) || strings.Contains(out, "no space left") ||
+					!strings.Contains(out, "\ngood\n") {
+					t.Errorf("exit %d\n%s", code, out)
+				}
+			})
+		}
+	}
+}
