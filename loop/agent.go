@@ -46,6 +46,11 @@ type Request struct {
 	Attempt   int
 
 	Prompt string
+	// Resume is the session of this client to go on in, nil = a fresh one. Only
+	// a Resumer is asked; when the session is gone it begins a fresh one.
+	Resume *Session
+	// KeepSession asks for a session in which a later run can go on.
+	KeepSession bool
 	// System is added to the client's system prompt (phase, rules, project instructions).
 	System string
 
@@ -198,5 +203,15 @@ type Result struct {
 	Model      string // what really answered
 	Client     string // "claude 2.1.329"
 	SessionID  string
-	ExitCode   int
+	// Session is what a later run can go on in, nil where none was kept.
+	Session  *Session
+	ExitCode int
+}
+
+// Session is one of the client's own.
+type Session struct {
+	ID string
+	// Used is what the client has counted in it: clients go on counting where
+	// the run before ended.
+	Used Usage
 }

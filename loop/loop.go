@@ -70,8 +70,9 @@ type Loop struct {
 	warned       map[string]bool // skills that were named as missing
 	looked       bool            // for repositories in ignored folders:
 	ignoredRepos []string
-	tools        toolbox // programs in ignored folders
-	setUpAgain   bool    // some of them are gone
+	resumable    *resumable // the session of the attempt before
+	tools        toolbox    // programs in ignored folders
+	setUpAgain   bool       // some of them are gone
 }
 
 // Steps are the places in an iteration where Fail is called.

@@ -236,6 +236,7 @@ type Settings struct {
 	Timeout  time.Duration
 	Idle     time.Duration
 	OnLimit  string // wait stop fallback
+	Resume   bool   // a retry goes on in the session of the attempt before
 	// Pricing is what models cost whose clients report no cost, by model name.
 	Pricing      map[string]Price
 	Delay        time.Duration

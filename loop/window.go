@@ -227,6 +227,9 @@ func (l *Loop) session(ctx context.Context, it *iteration, agent Agent, start St
 	if err != nil {
 		return "", nil, err
 	}
+	if n == 1 {
+		l.resume(it, agent, &req)
+	}
 	run, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
 	it.window = l.newFill(it, n, stop)
@@ -249,7 +252,7 @@ func (l *Loop) session(ctx context.Context, it *iteration, agent Agent, start St
 	it.tools = joinCollected(it.tools, box.Collected())
 	l.settleOutcome(it, meter)
 	it.evidence.add(ofSession("transcript", n, "jsonl"), transcript.Take())
-	it.evidence.add(ofSession("prompt", n, "md"), []byte(it.prompt.Text))
+	it.evidence.add(ofSession("prompt", n, "md"), []byte(req.Prompt))
 	if it.prompt.System != "" {
 		it.evidence.add("system.md", []byte(it.prompt.System))
 	}
@@ -261,7 +264,9 @@ func (l *Loop) session(ctx context.Context, it *iteration, agent Agent, start St
 	if raw != nil {
 		h, _ = notes.ParseHandoff(raw)
 	}
+	l.keepSession(it, agent, req)
 	if reason = it.window.over(it, h); reason != "" {
+		l.resumable = nil
 		ar.Reason = reason
 		if errors.Is(it.cause, errWindow) {
 			it.cause = nil

@@ -81,6 +81,9 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 			return nil, err
 		}
 	}
+	if err := a.warnUncovered(repo.Root, s.Plan); err != nil {
+		return nil, err
+	}
 	if err := w.loop.TrySigning(ctx); err != nil {
 		return nil, err
 	}
@@ -93,6 +96,9 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 	}
 	if info.Warning != "" {
 		a.warn("%s", info.Warning)
+	}
+	if r, ok := w.loop.Agent.(loop.Resumer); set.Agent.ResumeSession && !(ok && r.Resumes()) {
+		a.warn("agent.resume_session has no effect with %s: its client cannot go on in a session, so every attempt begins a fresh one", set.Agent.Driver)
 	}
 	w.loop.Settings.Versions = map[string]string{"git-ralph": Version, "git": version, set.Agent.Driver: info.Version}
 	w.loop.Settings.Unchecked = f.Unchecked

@@ -90,7 +90,7 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 			Failures: set.Breaker.Failures, FailuresGiven: given(set, "breaker.failures"), MaxPartial: set.Loop.MaxPartial,
 			Stagnation: set.Breaker.Stagnation, Cooldown: set.Breaker.Cooldown,
 			RegeneratePlan: set.Recovery.RegeneratePlan, SkipStagnant: set.Recovery.SkipAfterStagnation},
-		Mode: set.Loop.Mode, Driver: set.Agent.Driver, Model: set.Agent.Model, Fallback: set.Agent.FallbackModel,
+		Mode: set.Loop.Mode, Driver: set.Agent.Driver, Model: set.Agent.Model, Fallback: set.Agent.FallbackModel, Resume: set.Agent.ResumeSession,
 		MaxTurns: set.Agent.MaxTurns, Timeout: set.Agent.Timeout, Idle: set.Agent.IdleTimeout, OnLimit: set.Agent.OnLimit,
 		Delay: set.Loop.Delay, CommitPrefix: set.Loop.CommitPrefix,
 		Hooks: set.Commit.Hooks, Sign: set.Commit.Sign != "off" && a.gitBool("commit.gpgsign"),

@@ -75,13 +75,13 @@ func TestDocument(t *testing.T) {
 		t.Errorf("warnings: %q", r.Warnings)
 	}
 	// What nothing reads yet is accepted and not offered.
-	unread := map[string]bool{"agent.resume_session": true, "share.remote": true, "share.evidence": true, "share.lease": true}
+	unread := map[string]bool{"share.remote": true, "share.evidence": true, "share.lease": true}
 	for _, e := range r.List() {
 		if has := e.Origin.Layer == LayerFile; has == unread[e.Key] {
 			t.Errorf("the document has %s: %v", e.Key, has)
 		}
 	}
-	mustLoad(t, Sources{Files: []File{{FileName, []byte("[share]\nremote = \"origin\"\n[agent]\nresume_session = true\n")}}})
+	mustLoad(t, Sources{Files: []File{{FileName, []byte("[share]\nremote = \"origin\"\n")}}})
 	for _, line := range strings.Split(string(doc), "\n") {
 		if len(line) > 120 || strings.TrimRight(line, " ") != line {
 			t.Errorf("a line that reads badly: %q", line)

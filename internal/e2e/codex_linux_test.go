@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,36 +11,19 @@ import (
 // The real Codex works through a task inside of the sandbox: it writes, is
 // denied a commit, completes the task and hands over by our tools.
 func TestCodexWorksThroughATask(t *testing.T) {
-	client := os.Getenv("RALPH_TEST_CODEX")
-	if client == "" {
-		t.Skip("no Codex: npm ci --prefix fixtures/clients --ignore-scripts, then RALPH_TEST_CODEX=…/codex-linux-x64/vendor/…/bin/codex")
-	}
 	patch, err := json.Marshal("*** Begin Patch\n*** Add File: hello.txt\n+hello\n*** End Patch\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	usage := &fakemodel.Usage{In: 1000, Out: 50}
-	model := fakemodel.Start(t, fakemodel.Script{
+	p, model := codexProject(t, fakemodel.Script{
 		{Text: "I write the file.", Tools: []fakemodel.Tool{{Name: "apply_patch", Input: patch}}, Usage: usage},
 		{Tools: []fakemodel.Tool{call("exec_command", map[string]any{"cmd": "cat hello.txt && git ralph tool ralph_get_plan_summary"})}, Usage: usage},
 		{Tools: []fakemodel.Tool{call("exec_command", map[string]any{"cmd": "git add -A && git commit -m mine"})}, Usage: usage},
 		{Tools: []fakemodel.Tool{call("ralph_mark_task_complete", map[string]any{"task_id": "T-001", "verification_notes": "the file is there"})}, Usage: usage},
 		{Tools: []fakemodel.Tool{call("ralph_submit_handoff", handoffOf("T-001"))}, Usage: usage},
 		{Text: "Done.", Usage: usage},
-	})
-	p := newProject(t, "exit 1\n", check, nil)
-	p.Write("ralph.toml", "[agent]\ndriver = \"codex\"\nmodel = \"gpt-5.5\"\ntimeout = \"90s\"\nidle_timeout = \"30s\"\n"+check)
-	p.Git("commit", "-qam", "the agent is Codex")
-	p.must(t, "trust")
-	if err := os.Symlink(client, filepath.Join(p.bin, "codex")); err != nil {
-		t.Fatal(err)
-	}
-	for i, kv := range p.Env {
-		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
-			p.Env[i] = "PATH=" + p.bin + ":" + path
-		}
-	}
-	p.Env = append(p.Env, "OPENAI_BASE_URL="+model.URL+"/v1")
+	}, "")
 	p.must(t, "add", "say hello")
 	if r := p.run(t, nil, "start"); r.code != 8 || !strings.Contains(r.err, "codex login") {
 		t.Errorf("without a login: exit %d\n%s", r.code, r.err)

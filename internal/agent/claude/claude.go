@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"git-ralph/internal/agent/client"
@@ -58,7 +59,11 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	if newID == nil {
 		newID = randomUUID
 	}
-	args, err := argv(req, newID())
+	id := newID()
+	if req.Resume != nil {
+		id = req.Resume.ID
+	}
+	args, err := argv(req, id)
 	if err != nil {
 		return result, fmt.Errorf("run claude: %w", err)
 	}
@@ -84,6 +89,9 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	}
 	s := newSession(ctx, req, events, p, watch, transcript)
 	s.grace, s.clock = grace, clock
+	if req.Resume != nil {
+		s.stream.before = req.Resume.Used
+	}
 	exit, err := s.follow(ctx)
 	if err != nil {
 		return result, fmt.Errorf("run claude: %w", err)
@@ -96,8 +104,23 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	if err := transcript.Err(); err != nil && req.Log != nil {
 		req.Log("write the transcript: %v", err)
 	}
-	return s.finish(exit, stderr.String()), nil
+	result = s.finish(exit, stderr.String())
+	if req.Resume != nil && result.Usage.Total() == 0 && strings.Contains(result.Detail+stderr.String(), noConversation) && ctx.Err() == nil {
+		s.event(loop.AgentEvent{Kind: loop.EventWarning, Text: "the session of the attempt before is gone; a fresh one begins"})
+		req.Resume = nil
+		return a.Run(ctx, req, events)
+	}
+	if s.stream.counted && req.KeepSession && result.SessionID == id {
+		result.Session = &loop.Session{ID: result.SessionID, Used: client.AddUsage(s.stream.before, s.stream.totals)}
+	}
+	return result, nil
 }
+
+// noConversation is what the client says when --resume names no session.
+const noConversation = "No conversation found"
+
+// Resumes reports that a run can go on in the session of an earlier one.
+func (a *Agent) Resumes() bool { return true }
 
 // randomUUID is a version 4 UUID, the form that the client demands of an id.
 func randomUUID() string {

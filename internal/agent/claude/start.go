@@ -27,8 +27,15 @@ func argv(req loop.Request, sessionID string) ([]string, error) {
 	args := []string{"-p",
 		"--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--include-partial-messages",
 		"--setting-sources", "", "--strict-mcp-config", "--permission-mode", "bypassPermissions",
-		"--no-session-persistence", "--session-id", sessionID,
 		"--tools", strings.Join(toolNames(client.Tools(req)), ","),
+	}
+	switch {
+	case req.Resume != nil:
+		args = append(args, "--resume", req.Resume.ID)
+	case req.KeepSession:
+		args = append(args, "--session-id", sessionID)
+	default:
+		args = append(args, "--no-session-persistence", "--session-id", sessionID)
 	}
 	if req.Model != "" {
 		args = append(args, "--model", req.Model)
@@ -39,8 +46,11 @@ func argv(req loop.Request, sessionID string) ([]string, error) {
 	if req.MaxTurns > 0 {
 		args = append(args, "--max-turns", strconv.Itoa(req.MaxTurns))
 	}
-	if req.MaxCostMicroUSD > 0 {
-		args = append(args, "--max-budget-usd", strconv.FormatFloat(float64(req.MaxCostMicroUSD)/1e6, 'f', 6, 64))
+	if most := req.MaxCostMicroUSD; most > 0 {
+		if req.Resume != nil && req.Resume.Used.CostMicroUSD != nil {
+			most += *req.Resume.Used.CostMicroUSD // the client goes on counting
+		}
+		args = append(args, "--max-budget-usd", strconv.FormatFloat(float64(most)/1e6, 'f', 6, 64))
 	}
 	if req.System != "" {
 		args = append(args, "--append-system-prompt", req.System)

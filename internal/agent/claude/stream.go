@@ -24,6 +24,8 @@ type stream struct {
 	totals   loop.Usage            // what the client itself counts, at results
 	counted  bool                  // totals are known
 
+	before loop.Usage // what the client counted in the session before this run
+
 	limit     *rateLimit // the newest rejection
 	errorKind string     // "error" of the newest synthetic message
 	retry     *line      // the newest retry of the client
@@ -192,8 +194,13 @@ func (s *stream) result(l line) []loop.AgentEvent {
 	if mainWindow > 0 {
 		window = mainWindow
 	}
+	t.Input, t.Output = max(0, t.Input-s.before.Input), max(0, t.Output-s.before.Output)
+	t.CacheRead, t.CacheWrite = max(0, t.CacheRead-s.before.CacheRead), max(0, t.CacheWrite-s.before.CacheWrite)
 	if l.TotalCostUSD != nil {
 		cost := client.MicroUSD(*l.TotalCostUSD)
+		if s.before.CostMicroUSD != nil {
+			cost = max(0, cost-*s.before.CostMicroUSD)
+		}
 		delta := cost
 		if s.reported.CostMicroUSD != nil {
 			delta -= *s.reported.CostMicroUSD
