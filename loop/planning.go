@@ -109,6 +109,11 @@ func (p *planning) tell(it *iteration) {
 	if verify := p.base.Carried(); len(verify) > 0 && len(it.planned.Aside) > 0 {
 		say("still to pass at the end: %s", notes.OneLine(strings.Join(verify, "; "), 300))
 	}
+	planned := p.base
+	planned.Tasks = append(p.base.Tasks[:len(p.base.Tasks):len(p.base.Tasks)], it.planned.Upsert...)
+	for _, line := range uncovered(planned, it.specs) {
+		say("%s", line)
+	}
 	for _, t := range it.planned.Upsert {
 		say("%s is added: %s", t.ID, notes.OneLine(t.Title, 100))
 	}

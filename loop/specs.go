@@ -13,6 +13,7 @@ import (
 
 	agentctx "git-ralph/context"
 	"git-ralph/notes"
+	"git-ralph/plan"
 )
 
 // specsDir is where requirements live in the worktree.
@@ -214,6 +215,32 @@ func specLines(text string) []string {
 			}
 		}
 		out = append(out, line)
+	}
+	return out
+}
+
+// Uncovered names the acceptance criteria of the specs below root for which a
+// plan has no task, one line a spec.
+func Uncovered(root string, p plan.Plan) ([]string, error) {
+	specs, err := ReadSpecs(root)
+	return uncovered(p, specFiles(specs)), err
+}
+
+func uncovered(p plan.Plan, specs []agentctx.SpecFile) []string {
+	var out []string
+	for _, sp := range specs {
+		left := plan.Uncovered(p, sp.Criteria)
+		if len(left) == 0 {
+			continue
+		}
+		for i, c := range left {
+			left[i] = `"` + notes.OneLine(c, 100) + `"`
+		}
+		more := ""
+		if n := len(left) - 3; n > 0 {
+			left, more = left[:3], fmt.Sprintf(" and %d more", n)
+		}
+		out = append(out, fmt.Sprintf("%s: no task covers %s%s", sp.Path, strings.Join(left, ", "), more))
 	}
 	return out
 }

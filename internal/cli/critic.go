@@ -10,6 +10,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/internal/checks"
 	"git-ralph/internal/config"
+	"git-ralph/loop"
 	"git-ralph/plan"
 	"git-ralph/plan/exchange"
 )
@@ -80,6 +81,18 @@ func (a *App) critiqueStart(set *config.Resolved, p plan.Plan, unchecked bool) e
 		return gitstate.Hint(8, "git ralph edit mends the plan", "%w", err)
 	}
 	return nil
+}
+
+// warnUncovered names criteria of specs that no task stands for.
+func (a *App) warnUncovered(root string, p plan.Plan) error {
+	if len(p.Tasks) == 0 {
+		return nil // what is missing is the plan
+	}
+	lines, err := loop.Uncovered(root, p)
+	for _, line := range lines {
+		a.warn("%s: git ralph add makes one a task, git ralph edit gives a task the criterion", line)
+	}
+	return err
 }
 
 // nameless takes entries of verify that name a kind of check out of tasks of
