@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/text"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -218,7 +219,7 @@ func (a *assembly) finish(p *Prompt) {
 	p.Text = b.String()
 	if p.Budget > 0 {
 		// Only a budget too small for the header of the task comes to this.
-		p.Text = cutRune(p.Text, int(float64(p.Budget)*a.factor))
+		p.Text = text.CutBytes(p.Text, int(float64(p.Budget)*a.factor))
 	}
 	p.Tokens = Tokens(len(p.Text), a.factor)
 }

@@ -11,6 +11,8 @@ import (
 	"sort"
 	"strings"
 	"sync"
+
+	"git-ralph/internal/text"
 )
 
 //go:embed templates/*.md
@@ -303,7 +305,7 @@ func collapse(s string) string {
 func hint(name string, known []string) string {
 	best, at := "", 4
 	for _, k := range known {
-		if d := distance(strings.ToLower(name), k); d < at {
+		if d := text.Distance(strings.ToLower(name), k); d < at {
 			best, at = k, d
 		}
 	}
@@ -313,24 +315,4 @@ func hint(name string, known []string) string {
 	sorted := slices.Clone(known)
 	sort.Strings(sorted)
 	return "; known are " + strings.Join(sorted, ", ")
-}
-
-// distance is Levenshtein's.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diag := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diag
-			if a[i-1] != b[j-1] {
-				cost = 1 + min(diag, row[j-1], row[j])
-			}
-			diag, row[j] = row[j], cost
-		}
-	}
-	return row[len(b)]
 }

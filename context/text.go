@@ -2,8 +2,8 @@ package agentctx
 
 import (
 	"strings"
-	"unicode/utf8"
 
+	"git-ralph/internal/text"
 	"git-ralph/notes"
 )
 
@@ -182,26 +182,13 @@ func cutPlain(s string, n int) string {
 	}
 	room := n - len(cutMark)
 	if room <= 0 {
-		return cutRune(s, n)
+		return text.CutBytes(s, n)
 	}
-	s = cutRune(s, room)
+	s = text.CutBytes(s, room)
 	if i := strings.LastIndexByte(s, '\n'); i > len(s)*3/4 {
 		s = s[:i]
 	}
 	return strings.TrimRight(s, " \n") + cutMark
-}
-
-func cutRune(s string, n int) string {
-	if n <= 0 {
-		return ""
-	}
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
 
 // cutLines keeps whole lines of s in at most n bytes with the mark; empty when

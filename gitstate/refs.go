@@ -15,6 +15,7 @@ import (
 
 	"git-ralph/gitstate/object"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/text"
 )
 
 // ErrRefMoved says that a ref did not have the expected value.
@@ -37,14 +38,14 @@ func (r *Repo) ReadRef(ctx context.Context, name string) (object.ID, error) {
 	}
 	data, err := os.ReadFile(filepath.Join(r.CommonDir, filepath.FromSlash(name)))
 	if err == nil {
-		text := strings.TrimSpace(string(data))
-		if id, err := object.ParseID(text); err == nil {
+		value := strings.TrimSpace(string(data))
+		if id, err := object.ParseID(value); err == nil {
 			return id, nil
 		}
-		if strings.HasPrefix(text, "ref: ") {
+		if strings.HasPrefix(value, "ref: ") {
 			return r.askRef(ctx, name)
 		}
-		return object.Zero, fmt.Errorf("ref %s is damaged: it holds %q", name, clip(text, 50))
+		return object.Zero, fmt.Errorf("ref %s is damaged: it holds %q", name, text.Clip(value, 50))
 	}
 	if !errors.Is(err, fs.ErrNotExist) && !isNotDir(err) {
 		return object.Zero, fmt.Errorf("read ref %s: %w", name, err)
@@ -75,13 +76,6 @@ func (r *Repo) ReadRef(ctx context.Context, name string) (object.ID, error) {
 // refs/heads/a is when it is a folder.
 func isNotDir(err error) bool {
 	return strings.Contains(err.Error(), "not a directory") || strings.Contains(err.Error(), "is a directory")
-}
-
-func clip(s string, n int) string {
-	if len(s) > n {
-		return s[:n] + "…"
-	}
-	return s
 }
 
 func (r *Repo) askRef(ctx context.Context, name string) (object.ID, error) {
@@ -220,9 +214,9 @@ func (c *refChild) fail(err error) error {
 		return fmt.Errorf("%w: %s", ErrRefMoved, msg)
 	case strings.Contains(msg, ".lock': File exists"), strings.Contains(msg, ".lock': No such file or directory"):
 		// The second: git pack-refs removes folders of refs that became empty.
-		return fmt.Errorf("%w: %s", ErrRefLocked, clip(msg, 200))
+		return fmt.Errorf("%w: %s", ErrRefLocked, text.Clip(msg, 200))
 	}
-	return fmt.Errorf("move refs: %s", clip(msg, 400))
+	return fmt.Errorf("move refs: %s", text.Clip(msg, 400))
 }
 
 // close ends the child. One that was killed may have left its locks: its note

@@ -22,6 +22,7 @@ import (
 
 	"git-ralph/gitstate/object"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/text"
 )
 
 // Repo is an opened repository with a worktree. Paths are absolute.
@@ -101,7 +102,7 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 		return nil, refuse(GitUnusable, fmt.Errorf("open the repository: %w", err), path)
 	}
 	if len(lines) < 5 {
-		return nil, refuse(GitUnusable, fmt.Errorf("open the repository: git said %q", clip(string(out), 100)), path)
+		return nil, refuse(GitUnusable, fmt.Errorf("open the repository: git said %q", text.Clip(string(out), 100)), path)
 	}
 	if lines[3] != "sha1" {
 		return nil, refuse(ObjectFormat, fmt.Errorf("the repository uses %s object names", lines[3]))

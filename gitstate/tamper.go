@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"git-ralph/internal/proc"
+	"git-ralph/internal/text"
 )
 
 // Snapshot is git's own state before an agent runs: what it may not change.
@@ -121,7 +122,7 @@ func (s *Snapshot) fill(ctx context.Context, r *Repo) error {
 	case head.Data == nil:
 		s.Head = "no file"
 	default:
-		s.Head = clip(strings.TrimSpace(string(head.Data)), 300)
+		s.Head = text.Clip(strings.TrimSpace(string(head.Data)), 300)
 	}
 	if r.Reftable {
 		refs, err := r.ListRefs(ctx, "refs/")
@@ -275,7 +276,7 @@ func (s *Snapshot) readRefs() error {
 			if err != nil {
 				return fmt.Errorf("read ref %s: %w", name, err)
 			}
-			s.Refs[name] = clip(strings.TrimSpace(string(data)), 200)
+			s.Refs[name] = text.Clip(strings.TrimSpace(string(data)), 200)
 		}
 		return nil
 	})

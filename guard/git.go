@@ -3,6 +3,8 @@ package guard
 import (
 	"path"
 	"strings"
+
+	"git-ralph/internal/text"
 )
 
 const insteadGit = "the harness commits your work when the iteration ends; look at it with `git diff`, `git status`, `git log`"
@@ -46,7 +48,7 @@ func (j *judge) git(sc *scope, args []arg, in stream) string {
 		case "-c":
 			has = false
 			key, v, _ := strings.Cut(next(), "=")
-			if a, ok := cutPrefixFold(key, "alias."); ok {
+			if a, ok := text.CutPrefixFold(key, "alias."); ok {
 				if aliases == nil {
 					aliases = map[string]string{}
 				}
@@ -321,13 +323,6 @@ func harmlessConfig(key, val string) bool {
 		}
 	}
 	return false
-}
-
-func cutPrefixFold(s, prefix string) (string, bool) {
-	if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
-		return s[len(prefix):], true
-	}
-	return s, false
 }
 
 // usualAlias names what short names conventionally stand for. It is asked only

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"git-ralph/internal/text"
 )
 
 // The harness captures memory at three boundaries, whether or not the agent
@@ -153,7 +155,7 @@ func clipLines(s string, n int) string {
 		return s
 	}
 	const mark = "[… cut …]\n"
-	cut := clip(s, n-len(mark))
+	cut := text.Clip(s, n-len(mark))
 	if i := strings.LastIndexByte(cut, '\n'); i > 0 {
 		cut = cut[:i+1]
 	}
@@ -173,7 +175,7 @@ const maxUpdates = 6000
 // the session. The oldest go first when there are too many; they stay in
 // history.
 func AddMemory(current, content string, iteration int) string {
-	content = strings.TrimSpace(clip(Clean(Redact(content)), MaxUpdate))
+	content = strings.TrimSpace(text.Clip(Clean(Redact(content)), MaxUpdate))
 	if content == "" {
 		return current
 	}

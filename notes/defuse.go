@@ -6,6 +6,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"git-ralph/internal/text"
 )
 
 // Text from agents ends up in commit messages, terminals, web pages and the
@@ -74,19 +76,9 @@ func OneLine(s string, max int) string {
 	if max > 0 && len(s) > 64*max+4096 {
 		s = s[:64*max+4096]
 	}
-	return clip(strings.Join(strings.Fields(Clean(s)), " "), max)
-}
-
-// clip cuts s to max characters, the last of them an ellipsis.
-func clip(s string, max int) string {
-	if max <= 0 || len(s) <= max || utf8.RuneCountInString(s) <= max {
-		return s
-	}
-	n := 0
-	for i := range s {
-		if n++; n == max {
-			return strings.TrimRight(s[:i], " ") + "…"
-		}
+	s = text.OneLine(Clean(s))
+	if max > 0 {
+		s = text.Clip(s, max)
 	}
 	return s
 }
@@ -115,7 +107,7 @@ var (
 // (#12, !12, GH-12), mentions (@team), skip marks ([skip ci]) and autosquash
 // prefixes are broken so that people can still read them.
 func Title(s string) string {
-	return clip(strings.TrimLeft(breakMarks(OneLine(s, 400)), " "), 72)
+	return text.Clip(strings.TrimLeft(breakMarks(OneLine(s, 400)), " "), 72)
 }
 
 func breakMarks(s string) string {
@@ -216,25 +208,12 @@ func CutBytes(s string, max int) string {
 	}
 	room := max - len(CutMarker)
 	if room <= 0 {
-		return cutRunes(s, max)
+		return text.CutBytes(s, max)
 	}
-	head := cutRunes(s, room*2/3)
+	head := text.CutBytes(s, room*2/3)
 	from := len(s) - (room - len(head))
 	for from < len(s) && !utf8.RuneStart(s[from]) {
 		from++
 	}
 	return head + CutMarker + s[from:]
-}
-
-func cutRunes(s string, max int) string {
-	if max <= 0 {
-		return ""
-	}
-	if len(s) <= max {
-		return s
-	}
-	for max > 0 && !utf8.RuneStart(s[max]) {
-		max--
-	}
-	return s[:max]
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"git-ralph/internal/text"
 )
 
 // Categories of learnings (ralph_append_learning). A learning keeps its
@@ -35,17 +37,17 @@ func IsLearning(k Knowledge) bool { return slices.Contains(k.Tags, learningTag) 
 // Learn makes the entry of a learning. It returns false without an entry when
 // existing says the same already, and an error for an unknown category or an
 // empty text.
-func Learn(category, text string, iteration int, task string, existing []Knowledge) (Knowledge, bool, error) {
+func Learn(category, said string, iteration int, task string, existing []Knowledge) (Knowledge, bool, error) {
 	t, ok := CategoryType(category)
 	if !ok {
 		return Knowledge{}, false, fmt.Errorf("unknown category %q: it must be one of %s",
-			clip(category, 40), strings.Join(Categories(), ", "))
+			text.Clip(category, 40), strings.Join(Categories(), ", "))
 	}
 	h := newHarvester(existing, iteration, task)
-	if meaningKey(text) == "" {
+	if meaningKey(said) == "" {
 		return Knowledge{}, false, fmt.Errorf("the learning has no text")
 	}
-	if !h.add(t, text, learningTag, category) {
+	if !h.add(t, said, learningTag, category) {
 		return Knowledge{}, false, nil
 	}
 	return h.out[0], true, nil
@@ -143,13 +145,14 @@ func SinceIteration(known []Knowledge, n int) []string {
 	return ids
 }
 
-func (h *harvester) add(t KnowledgeType, text string, tags ...string) bool {
-	text = strings.TrimSpace(CutBytes(Clean(Redact(text)), MaxKnowledgeText))
-	key := meaningKey(text)
+func (h *harvester) add(t KnowledgeType, said string, tags ...string) bool {
+	said = strings.TrimSpace(CutBytes(Clean(Redact(said)), MaxKnowledgeText))
+	key := meaningKey(said)
 	if key == "" || h.said[string(t)+" "+key] {
 		return false
 	}
-	k := Knowledge{ID: freeID(h.taken, t, firstLine(text)), Type: t, Status: Active, Task: h.task, Tags: tags, Text: text}
+	k := Knowledge{ID: freeID(h.taken, t, text.FirstLine(said)), Type: t, Status: Active, Task: h.task, Tags: tags,
+		Text: said}
 	if h.iteration > 0 {
 		k.Source = []int{h.iteration}
 	}
@@ -162,15 +165,10 @@ func (h *harvester) add(t KnowledgeType, text string, tags ...string) bool {
 	return true
 }
 
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return line
-}
-
 // meaningKey is the first line of a text as lower case words without articles
 // and punctuation. The order stays, because "a before b" is not "b before a".
-func meaningKey(text string) string {
-	words := strings.FieldsFunc(strings.ToLower(firstLine(text)), func(r rune) bool {
+func meaningKey(s string) string {
+	words := strings.FieldsFunc(strings.ToLower(text.FirstLine(s)), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "a" || w == "an" || w == "the" })
@@ -202,7 +200,7 @@ func Entries(puts []Put, iteration int, existing []Knowledge) []Knowledge {
 		t := KnowledgeType(strings.ToLower(strings.TrimSpace(p.Type)))
 		slug := strings.TrimPrefix(strings.TrimSpace(p.Slug), KnowledgeID(t, ""))
 		if slug == "" {
-			slug = firstLine(p.Text)
+			slug = text.FirstLine(p.Text)
 		}
 		k := Knowledge{ID: KnowledgeID(t, Slug(slug)), Type: t, Status: Active, Source: p.Source,
 			Tags: p.Tags, Supersedes: p.Supersedes, Text: strings.TrimSpace(Clean(Redact(p.Text)))}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"git-ralph/internal/text"
 )
 
 // An entry is Markdown with TOML front matter between two lines of +++. The
@@ -156,7 +158,7 @@ func (k *Knowledge) set(line string, seen map[string]bool) error {
 	case "source":
 		k.Source, err = p.numbers()
 	default:
-		return fmt.Errorf("unknown key %q", clip(key, 40))
+		return fmt.Errorf("unknown key %q", text.Clip(key, 40))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
@@ -172,7 +174,7 @@ func (p *values) blank() { p.rest = strings.TrimLeft(p.rest, " \t") }
 func (p *values) end() error {
 	p.blank()
 	if p.rest != "" && p.rest[0] != '#' {
-		return fmt.Errorf("unexpected %q", clip(p.rest, 20))
+		return fmt.Errorf("unexpected %q", text.Clip(p.rest, 20))
 	}
 	return nil
 }
@@ -236,7 +238,7 @@ func unescape(b *strings.Builder, s string) (int, error) {
 			n = 8
 		}
 		if len(s) < 1+n {
-			return 0, fmt.Errorf(`unknown escape \%s`, clip(s, 10))
+			return 0, fmt.Errorf(`unknown escape \%s`, text.Clip(s, 10))
 		}
 		v, err := strconv.ParseUint(s[1:1+n], 16, 32)
 		if err != nil || !utf8.ValidRune(rune(v)) {
@@ -245,7 +247,7 @@ func unescape(b *strings.Builder, s string) (int, error) {
 		b.WriteRune(rune(v))
 		return 1 + n, nil
 	default:
-		return 0, fmt.Errorf(`unknown escape \%s`, clip(s, 2))
+		return 0, fmt.Errorf(`unknown escape \%s`, text.Clip(s, 2))
 	}
 	return 1, nil
 }
@@ -294,7 +296,7 @@ func (p *values) numbers() ([]int, error) {
 		digits := p.rest[:i]
 		n, err := strconv.Atoi(digits)
 		if err != nil || len(digits) > 1 && digits[0] == '0' || strings.HasPrefix(digits, "+") {
-			return fmt.Errorf("%q is not a number", clip(digits, 20))
+			return fmt.Errorf("%q is not a number", text.Clip(digits, 20))
 		}
 		p.rest = p.rest[i:]
 		out = append(out, n)

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"git-ralph/internal/text"
 )
 
 // The states of a knowledge entry.
@@ -197,29 +199,29 @@ func wellFormed(k Knowledge) []error {
 	m := knowledgeID().FindStringSubmatch(k.ID)
 	switch {
 	case m == nil || len(k.ID) > maxKnowledgeID:
-		refuse("%q is not an id: it must read K-<constraint|decision|pattern|gotcha|unresolved>-<slug>, at most %d characters", clip(k.ID, 80), maxKnowledgeID)
+		refuse("%q is not an id: it must read K-<constraint|decision|pattern|gotcha|unresolved>-<slug>, at most %d characters", text.Clip(k.ID, 80), maxKnowledgeID)
 	case m[1] != string(k.Type):
-		refuse("%s has the type %q, its id says %s", k.ID, clip(string(k.Type), 40), m[1])
+		refuse("%s has the type %q, its id says %s", k.ID, text.Clip(string(k.Type), 40), m[1])
 	}
 	if k.Status != Active {
-		refuse("%s is %s: a new entry is active", clip(k.ID, 80), clip(k.Status, 40))
+		refuse("%s is %s: a new entry is active", text.Clip(k.ID, 80), text.Clip(k.Status, 40))
 	}
 	switch {
 	case k.Text == "":
-		refuse("%s has no text", clip(k.ID, 80))
+		refuse("%s has no text", text.Clip(k.ID, 80))
 	case len(k.Text) > MaxKnowledgeText:
-		refuse("%s has %d bytes of text, at most %d are allowed", clip(k.ID, 80), len(k.Text), MaxKnowledgeText)
+		refuse("%s has %d bytes of text, at most %d are allowed", text.Clip(k.ID, 80), len(k.Text), MaxKnowledgeText)
 	case !utf8.ValidString(k.Text) || strings.ContainsFunc(k.Text, func(r rune) bool {
 		return unicode.Is(unicode.Cc, r) && r != '\n' && r != '\t'
 	}):
-		refuse("%s has control characters or invalid UTF-8 in its text", clip(k.ID, 80))
+		refuse("%s has control characters or invalid UTF-8 in its text", text.Clip(k.ID, 80))
 	}
 	if len(k.Tags) > MaxKnowledgeTags {
-		refuse("%s has %d tags, at most %d are allowed", clip(k.ID, 80), len(k.Tags), MaxKnowledgeTags)
+		refuse("%s has %d tags, at most %d are allowed", text.Clip(k.ID, 80), len(k.Tags), MaxKnowledgeTags)
 	}
 	for _, s := range append(append([]string{k.Task}, k.Tags...), k.Supersedes...) {
 		if len(s) > maxKnowledgeID || !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
-			refuse("%s names %q, which is not a name", clip(k.ID, 80), clip(s, 80))
+			refuse("%s names %q, which is not a name", text.Clip(k.ID, 80), text.Clip(s, 80))
 		}
 	}
 	for _, id := range k.Supersedes {

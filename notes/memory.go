@@ -3,6 +3,8 @@ package notes
 import (
 	"strings"
 	"unicode/utf8"
+
+	"git-ralph/internal/text"
 )
 
 // ActiveInput is what active memory is made of. Every part is a ready text, ""
@@ -31,9 +33,9 @@ func ActiveMemory(in ActiveInput) string {
 	iterations := append([]string{}, in.Iterations...)
 	parts := []*string{&in.Session, &in.Metrics, &in.Tasks, &in.Said}
 	for {
-		text := activeText(in, iterations)
-		if in.Max <= 0 || utf8.RuneCountInString(text) <= in.Max {
-			return text
+		whole := activeText(in, iterations)
+		if in.Max <= 0 || utf8.RuneCountInString(whole) <= in.Max {
+			return whole
 		}
 		dropped := false
 		if len(iterations) > 0 {
@@ -45,7 +47,7 @@ func ActiveMemory(in ActiveInput) string {
 			}
 		}
 		if !dropped {
-			return clip(text, in.Max)
+			return text.Clip(whole, in.Max)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"git-ralph/internal/text"
 )
 
 // Mended is a handoff with formal faults after the harness has put defaults in
@@ -39,15 +41,15 @@ func MendHandoff(data []byte) (Mended, bool) {
 	m := Mended{Faults: faults, Claim: claimOf(doc)}
 	whole := loadedSchema().mend(doc)
 	clean := loadedSchema().check("", whole, func(string, string) {})
-	text, err := json.Marshal(clean)
+	encoded, err := json.Marshal(clean)
 	if err == nil {
-		err = json.Unmarshal(text, &m.Handoff)
+		err = json.Unmarshal(encoded, &m.Handoff)
 	}
 	if err != nil {
 		return Mended{}, false
 	}
 	h := &m.Handoff
-	h.Summary = firstText(h.Summary, h.TaskCompleted.Summary, firstLine(h.Freeform), "the handoff has no summary")
+	h.Summary = firstText(h.Summary, h.TaskCompleted.Summary, text.FirstLine(h.Freeform), "the handoff has no summary")
 	h.TaskCompleted.Summary = firstText(h.TaskCompleted.Summary, h.Summary)
 	if utf8.RuneCountInString(strings.TrimSpace(h.Freeform)) < loadedSchema().Properties["freeform"].MinLength {
 		h.Freeform = strings.TrimSpace(firstText(h.Freeform, h.Summary) +
@@ -165,21 +167,21 @@ func (s *schema) mend(v any) any {
 		yes, _ := v.(bool)
 		return yes
 	case "string":
-		text := ""
+		value := ""
 		switch v := v.(type) {
 		case nil:
 		case string:
-			text = v
+			value = v
 		case float64, bool:
-			text = fmt.Sprint(v)
+			value = fmt.Sprint(v)
 		default:
 			data, _ := json.Marshal(v)
-			text = string(data)
+			value = string(data)
 		}
 		if s.MaxLength > 0 {
-			text = clip(text, s.MaxLength)
+			value = text.Clip(value, s.MaxLength)
 		}
-		return text
+		return value
 	}
 	return v
 }

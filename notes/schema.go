@@ -4,13 +4,15 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"git-ralph/internal/text"
 )
 
 //go:embed handoff.schema.json
@@ -82,7 +84,7 @@ func (s *schema) checkText(path, v string, problem func(path, message string)) {
 	n := utf8.RuneCountInString(v)
 	switch {
 	case len(s.Enum) > 0 && !slices.Contains(s.Enum, v):
-		problem(path, fmt.Sprintf("is %q, must be one of %s", clip(v, 40), strings.Join(s.Enum, ", ")))
+		problem(path, fmt.Sprintf("is %q, must be one of %s", text.Clip(v, 40), strings.Join(s.Enum, ", ")))
 	case s.MinLength > 0 && utf8.RuneCountInString(strings.TrimSpace(v)) < s.MinLength:
 		// Blanks around the text do not count: fifty of them say nothing.
 		if n == 0 || s.MinLength == 1 {
@@ -106,7 +108,7 @@ func (s *schema) checkObject(path string, v map[string]any, problem func(path, m
 		return cleanAll(v)
 	}
 	out := make(map[string]any, len(v))
-	for _, name := range sortedKeys(v) {
+	for _, name := range slices.Sorted(maps.Keys(v)) {
 		p := s.Properties[name]
 		if p == nil {
 			continue
@@ -141,15 +143,6 @@ func join(path, name string) string {
 		return name
 	}
 	return path + "." + name
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }
 
 func jsonType(v any) string {

@@ -253,7 +253,7 @@ func failedReason(t *Task) string {
 	} else if t.Attempts > 1 {
 		reason = fmt.Sprintf("failed after %d attempts", t.Attempts)
 	}
-	if line := text.Clip(text.OneLine(firstLine(t.Failure)), 120); line != "" {
+	if line := text.Clip(text.OneLine(text.FirstLine(t.Failure)), 120); line != "" {
 		reason += ": " + line
 	}
 	return reason
@@ -264,11 +264,6 @@ func blockedReason(t *Task) string {
 		return "blocked"
 	}
 	return "blocked: " + text.Clip(text.OneLine(strings.Join(t.BlockedBy, "; ")), 200)
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return line
 }
 
 // Waiting is every unfinished task that waits on id, directly or through

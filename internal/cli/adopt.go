@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"git-ralph/gitstate"
@@ -159,7 +161,7 @@ func (a *App) orphans(j *journal.Journal) ([]orphan, error) {
 		return nil, err
 	}
 	var out []orphan
-	for _, name := range sortedKeys(heads) {
+	for _, name := range slices.Sorted(maps.Keys(heads)) {
 		if at, err := j.Repo.ReadRef(a.Ctx, gitstate.BranchRef(name)); err != nil {
 			return nil, err
 		} else if !at.IsZero() || name == j.Branch {
@@ -175,7 +177,7 @@ func (a *App) orphans(j *journal.Journal) ([]orphan, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, ref := range sortedKeys(archived) {
+	for _, ref := range slices.Sorted(maps.Keys(archived)) {
 		snap, err := j.At(archived[ref])
 		if err != nil {
 			return nil, err

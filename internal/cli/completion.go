@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -339,7 +341,7 @@ func (c *CompletionCmd) man(a *App, cmds []command) error {
 	for _, cmd := range topLevel(cmds) {
 		pages["git-ralph-"+cmd.Name+".1"] = commandPage(cmd, below(cmds, cmd.Name))
 	}
-	for _, name := range sortedKeys(pages) {
+	for _, name := range slices.Sorted(maps.Keys(pages)) {
 		if err := gitstate.WriteFile(filepath.Join(c.Man, name), []byte(pages[name]), 0o644); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,7 +29,7 @@ func (a *App) found(s state.State, e journal.Entry) ([]worktree.Saved, error) {
 		return nil, err
 	}
 	var out []worktree.Saved
-	for _, name := range slices.Backward(sortedKeys(refs)) {
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(refs))) {
 		if name != ref && !strings.HasPrefix(name, ref+".") {
 			continue
 		}

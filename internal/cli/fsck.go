@@ -5,9 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"git-ralph/gitstate"
@@ -248,7 +249,7 @@ func (c *checkup) refs(ctx context.Context) error {
 	for _, id := range all {
 		named[id.String()] = true
 	}
-	for _, name := range sortedKeys(all) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		id := all[name]
 		if _, err := c.j.Repo.Store.ReadCommit(id); err != nil {
 			if name == c.j.Ref() && c.torn {
@@ -327,7 +328,7 @@ func (c *checkup) notes(ctx context.Context) error {
 		return nil
 	}
 	texts, found := map[object.ID]string{}, []int{}
-	for _, event := range sortedKeys(c.ends) {
+	for _, event := range slices.Sorted(maps.Keys(c.ends)) {
 		e := c.ends[event]
 		if e.commit == "" || !e.landed {
 			continue
@@ -458,13 +459,4 @@ func (c *checkup) objects(ctx context.Context) error {
 		c.fault("objects", object.Zero, "git fsck", "%d more objects are damaged", bad-20)
 	}
 	return ctx.Err()
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"git-ralph/gitstate"
@@ -154,7 +156,7 @@ func (c *GCCmd) checkpoints(a *App, s state.State) (int, error) {
 		return 0, err
 	}
 	n := 0
-	for _, name := range sortedKeys(refs) {
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		id := strings.TrimPrefix(name, prefix)
 		if id == current || id == newest || !ended[id] {
 			continue

@@ -8,6 +8,7 @@ import (
 
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/text"
 	"git-ralph/plan"
 )
 
@@ -95,7 +96,7 @@ func (c *HistoryCmd) Run(a *App) error {
 		}
 		rows = append(rows, []string{strconv.Itoa(d.Session), strconv.Itoa(d.Iteration), d.Role, what, orDash(d.Model),
 			d.Outcome, orDash(d.Reason),
-			duration(d.DurationMs), thousands(d.Tokens.Total), cost, orDash(clip(d.SessionID, 12))})
+			duration(d.DurationMs), thousands(d.Tokens.Total), cost, orDash(text.Clip(d.SessionID, 12))})
 	}
 	table(a.Out, rows)
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/text"
 	"git-ralph/notes"
 )
 
@@ -75,7 +76,7 @@ func (a *App) listKnowledge(shown []notes.Knowledge, asJSON bool, none string) e
 		case k.Hard():
 			id = a.colour(a.Out, "31", id)
 		}
-		rows = append(rows, []string{id, clip(notes.OneLine(k.Text, 200), 100)})
+		rows = append(rows, []string{id, text.Clip(notes.OneLine(k.Text, 200), 100)})
 	}
 	table(a.Out, rows)
 	return nil

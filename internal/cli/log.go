@@ -10,6 +10,7 @@ import (
 
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/text"
 	"git-ralph/plan"
 )
 
@@ -209,7 +210,7 @@ func flaky(checks []state.CheckRun) []string {
 // logRow is one entry as people read it: object name, time, what happened, and
 // what it took.
 func (a *App) logRow(e journal.Entry) []string {
-	text, more := subject(e), ""
+	what, more := subject(e), ""
 	code := "0"
 	if r := e.Event.Result; r != nil {
 		switch r.Verdict {
@@ -238,12 +239,12 @@ func (a *App) logRow(e journal.Entry) []string {
 			parts = append(parts, thousands(t)+" tokens")
 		}
 		more = strings.Join(parts, ", ")
-	} else if d := describeEntry(e); d.Reason != "" && !strings.Contains(text, d.Reason) {
+	} else if d := describeEntry(e); d.Reason != "" && !strings.Contains(what, d.Reason) {
 		line, _, _ := strings.Cut(d.Reason, "\n")
-		more = clip(line, 100)
+		more = text.Clip(line, 100)
 	}
 	return []string{a.colour(a.Out, "33", e.ID.String()[:9]), e.Event.Time.Local().Format("2006-01-02 15:04:05"),
-		a.colour(a.Out, code, text), a.colour(a.Out, "2", more)}
+		a.colour(a.Out, code, what), a.colour(a.Out, "2", more)}
 }
 
 var events = []state.EventType{state.EvInit, state.EvPhase, state.EvPlan, state.EvAmend, state.EvTask, state.EvStart,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/text"
 	"git-ralph/plan"
 )
 
@@ -111,7 +112,7 @@ func (c *ProgressCmd) Run(a *App) error {
 			if t.Attempts > 0 {
 				used = strings.TrimPrefix(used+", "+plural(t.Attempts, "failed attempt"), ", ")
 			}
-			rows = append(rows, []string{a.colour(a.Out, "32", "✓"), string(t.ID), clip(t.Title, 60), when,
+			rows = append(rows, []string{a.colour(a.Out, "32", "✓"), string(t.ID), text.Clip(t.Title, 60), when,
 				a.colour(a.Out, "2", used)})
 		}
 		table(a.Out, rows)

@@ -11,6 +11,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/text"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -413,7 +414,7 @@ func (a *App) showCheck(k state.CheckRun) {
 		name = "step " + name
 	}
 	if k.Command != k.Name && k.Command != "" {
-		name += "  " + a.colour(a.Out, "2", clip(k.Command, 60))
+		name += "  " + a.colour(a.Out, "2", text.Clip(k.Command, 60))
 	}
 	a.printf("  %s %s  %s", a.colour(a.Out, code, mark), name, duration(k.DurationMs))
 	if k.Tests != nil {

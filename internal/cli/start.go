@@ -17,6 +17,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/text"
 	"git-ralph/loop"
 	"git-ralph/notes"
 	"git-ralph/plan"
@@ -226,7 +227,7 @@ func (a *App) asideLines(p plan.Plan) {
 	var rows [][]string
 	for _, id := range aside {
 		t := p.Tasks[p.Find(id)]
-		rows = append(rows, []string{"  " + string(t.ID), clip(t.Title, 60), t.AsideReason()})
+		rows = append(rows, []string{"  " + string(t.ID), text.Clip(t.Title, 60), t.AsideReason()})
 	}
 	table(a.Out, rows)
 }

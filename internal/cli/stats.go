@@ -8,6 +8,7 @@ import (
 
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/text"
 	"git-ralph/plan"
 )
 
@@ -252,7 +253,7 @@ func (a *App) statsText(d statsDoc) {
 	head("tasks that took most")
 	var rows [][]string
 	for _, t := range d.Tasks[:min(len(d.Tasks), 15)] {
-		rows = append(rows, []string{"  " + string(t.ID), clip(t.Title, 50), plural(t.Iterations, "iteration"),
+		rows = append(rows, []string{"  " + string(t.ID), text.Clip(t.Title, 50), plural(t.Iterations, "iteration"),
 			fmt.Sprintf("%d kept", t.Kept), "$" + t.Cost.String(), duration(t.DurationMs)})
 	}
 	table(a.Out, rows)

@@ -11,6 +11,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
+	"git-ralph/internal/text"
 	"git-ralph/loop"
 	"git-ralph/plan"
 )
@@ -232,7 +233,7 @@ func (c *StatusCmd) Run(a *App) error {
 		rows = append(rows, []string{"  " + name, fmt.Sprintf(format, args...)})
 	}
 	if s.Plan.Goal != "" {
-		row("goal", "%s", clip(s.Plan.Goal, 100))
+		row("goal", "%s", text.Clip(s.Plan.Goal, 100))
 	}
 	if d.Running != nil {
 		row("process", "%d on %s, since %s", d.Running.PID, d.Running.Host, ago(d.Running.Since, now))
@@ -241,7 +242,7 @@ func (c *StatusCmd) Run(a *App) error {
 			if i := s.Plan.Find(d.Task); i >= 0 {
 				title = s.Plan.Tasks[i].Title
 			}
-			row("working on", "%s %s, attempt %d, begun %s", d.Task, clip(title, 60), d.Attempt, ago(d.Workers[0].Since, now))
+			row("working on", "%s %s, attempt %d, begun %s", d.Task, text.Clip(title, 60), d.Attempt, ago(d.Workers[0].Since, now))
 		}
 	} else if d.LastTask != "" {
 		row("last task", "%s", d.LastTask)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"git-ralph/internal/text"
 	"git-ralph/plan"
 )
 
@@ -104,7 +105,7 @@ func (a *App) taskRow(t plan.Task, blockers map[plan.TaskID]plan.Blocker, next p
 		more = append(more, fmt.Sprintf("priority %d", t.Priority))
 	}
 	return []string{a.colour(a.Out, code, mark), string(t.ID), a.colour(a.Out, code, statusWord(t.Status)),
-		clip(t.Title, 72), a.colour(a.Out, "2", strings.Join(more, ", "))}
+		text.Clip(t.Title, 72), a.colour(a.Out, "2", strings.Join(more, ", "))}
 }
 
 func taskMark(s plan.Status) (mark, code string) {

@@ -127,14 +127,6 @@ func duration(ms int64) string {
 	return d.Round(time.Second).String()
 }
 
-func clip(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	r := []rune(s)
-	return string(r[:n-1]) + "…"
-}
-
 func plural(n int, one string) string {
 	if n == 1 {
 		return "1 " + one

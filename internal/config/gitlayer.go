@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"git-ralph/internal/text"
 )
 
 // GitValue is one value of git config. Bare is a key without "=", git's short
@@ -51,7 +53,7 @@ func (l *loader) git() {
 	var order []string
 	all := map[string]*found{}
 	for _, g := range l.src.Git {
-		rest, ok := cutPrefixFold(g.Key, "ralph.")
+		rest, ok := text.CutPrefixFold(g.Key, "ralph.")
 		if !ok || slices.Contains(gitOthers(), strings.ToLower(g.Key)) {
 			continue
 		}
@@ -124,7 +126,7 @@ func (l *loader) gitPath(key string) ([]string, *spec) {
 	}
 	middle, variable := key[:i], key[i+1:]
 	for _, m := range namedTables() {
-		name, ok := cutPrefixFold(middle, m.key+".")
+		name, ok := text.CutPrefixFold(middle, m.key+".")
 		if !ok || badName(name) != "" {
 			continue
 		}
@@ -229,13 +231,6 @@ func roleNames(s *Settings) []string {
 		names = append(names, p.Name)
 	}
 	return names
-}
-
-func cutPrefixFold(text, prefix string) (string, bool) {
-	if len(text) < len(prefix) || !strings.EqualFold(text[:len(prefix)], prefix) {
-		return text, false
-	}
-	return text[len(prefix):], true
 }
 
 // flags applies values of flags.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"git-ralph/internal/text"
 )
 
 // Problem is one thing that is wrong with the settings.
@@ -110,36 +112,13 @@ func nearest(name string, known []string) (best string, distance int) {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	distance = -1
 	for _, k := range known {
-		d := edits(name, strings.ToLower(k))
+		d := text.Distance(name, strings.ToLower(k))
 		if i := strings.LastIndexByte(k, '.'); i >= 0 && len(last) > 3 {
-			d = min(d, 1+edits(last, strings.ToLower(k[i+1:])))
+			d = min(d, 1+text.Distance(last, strings.ToLower(k[i+1:])))
 		}
 		if distance < 0 || d < distance {
 			best, distance = k, d
 		}
 	}
 	return best, distance
-}
-
-// edits counts insertions, deletions, substitutions and swaps of neighbours.
-func edits(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
 }

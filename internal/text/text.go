@@ -8,12 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// Clip shortens s to at most n characters, the last of which is then "…".
+// Clip shortens s to at most n characters, the last of which is then "…", with
+// no blank before it.
 func Clip(s string, n int) string {
 	if len(s) <= n || utf8.RuneCountInString(s) <= n {
 		return s
 	}
-	return string([]rune(s)[:n-1]) + "…"
+	return strings.TrimRight(string([]rune(s)[:max(n-1, 0)]), " ") + "…"
 }
 
 // OneLine joins the words of s by single spaces.
@@ -32,25 +33,54 @@ func Clean(s string) string {
 	return s
 }
 
-// Distance is the number of single-byte edits between a and b.
+// CutBytes keeps the beginning of s, at most n bytes, and splits no character.
+func CutBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:max(n, 0)]
+}
+
+// FirstLine is the first line of s that is not blank, without blanks around it.
+func FirstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return strings.TrimSpace(line)
+}
+
+// CutPrefixFold is strings.CutPrefix that takes capitals for small letters.
+func CutPrefixFold(s, prefix string) (after string, found bool) {
+	if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
+		return s[len(prefix):], true
+	}
+	return s, false
+}
+
+// Distance counts the insertions, deletions, substitutions and swaps of
+// neighbours that make b of a, in bytes. Its time grows with the product of the
+// lengths: callers bound what they compare.
 func Distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
 		row[0] = i
 		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
 			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
 		}
+		before, last, row = last, row, before
 	}
-	return row[len(b)]
+	return last[len(b)]
 }
 
 // Key is a key without case and separators: acceptanceCriteria and

@@ -35,7 +35,7 @@ func taskHeading(line string) (level int, id plan.TaskID, title string, ok bool)
 	done, rest := cutMarks(strings.TrimSpace(strings.Trim(line[level:], "# ")))
 	_ = done
 	for _, word := range []string{"task", "story", "user story", "issue", "ticket", "feature", "step", "item"} {
-		after, found := cutFold(rest, word+" ")
+		after, found := text.CutPrefixFold(rest, word+" ")
 		if !found {
 			continue
 		}
@@ -58,13 +58,6 @@ func taskHeading(line string) (level int, id plan.TaskID, title string, ok bool)
 		return level, plan.TaskID(word), strings.TrimLeft(after, ":.-–— "), true
 	}
 	return 0, "", "", false
-}
-
-func cutFold(s, prefix string) (string, bool) {
-	if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
-		return s[len(prefix):], true
-	}
-	return s, false
 }
 
 // fieldLine reads "**Status**: done", "- **Depends on:** Task 1", "Priority: high".
@@ -195,7 +188,7 @@ func (im *importer) sectionField(m *markdownTask, key, value string, line int) b
 		for one := range strings.FieldsFuncSeq(value, func(c rune) bool { return c == ',' || c == ';' || c == '&' }) {
 			one = strings.Trim(strings.TrimSpace(one), "`*[]()#. ")
 			for _, word := range []string{"task ", "story ", "issue ", "step "} {
-				one, _ = cutFold(one, word)
+				one, _ = text.CutPrefixFold(one, word)
 			}
 			switch text.Key(one) {
 			case "", "none", "nothing", "n/a", "na", "–", "—":
