@@ -35,14 +35,15 @@ var rank = []struct {
 	{"context", 9},
 	{"loop", 10},
 	{"internal/config", 11},
+	{"internal/detect", 12},
 	{"internal/checks", 11},
 	{"internal/agent", 11},
 	{"internal/mcp", 11},
 	{"internal/dashboard", 11},
 	{"internal/ui", 11},
-	{"internal/cli", 12},
-	{"internal/e2e", 13},
-	{"", 13}, // main
+	{"internal/cli", 13},
+	{"internal/e2e", 14},
+	{"", 14}, // main
 }
 
 func rankOf(path string) int {
@@ -58,7 +59,7 @@ func rankOf(path string) int {
 var homes = map[string][]string{
 	"github.com/go-git/":            {"gitstate"},
 	"github.com/alecthomas/kong":    {"internal/cli"},
-	"github.com/pelletier/go-toml/": {"plan", "internal/config", "gitstate/state", "internal/agent/scripted"},
+	"github.com/pelletier/go-toml/": {"plan", "internal/config", "internal/detect", "gitstate/state", "internal/agent/scripted"},
 	"mvdan.cc/sh/":                  {"guard"},
 	"os/exec":                       {"internal/proc"},
 }

@@ -193,7 +193,7 @@ func (a *App) running() (*journal.Snapshot, gitstate.Holder, error) {
 	if !alive {
 		if l, ok, err := a.journal.Repo.LinkedOf(a.journal.Branch); err == nil && ok {
 			if _, beside := a.journal.Repo.BranchHolder(l.Branch); beside {
-				return snap, h, gitstate.Hint(1, "git ralph -C "+l.Root+" and the same",
+				return snap, h, gitstate.Hint(1, "git ralph -C "+text.Shell(l.Root)+" and the same",
 					"no loop is running on %s; the one beside it is that of %s", a.journal.Branch, l.Branch)
 			}
 		}

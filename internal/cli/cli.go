@@ -26,6 +26,8 @@ var Version = "0.1.0-dev"
 type Globals struct {
 	Dir     string `short:"C" placeholder:"DIR" help:"Run as if started in DIR."`
 	Verbose int    `short:"v" type:"counter" help:"Say more; twice: say everything."`
+
+	ShowVersion versionFlag `name:"version" short:"V" help:"Print the version, the commit and its date."`
 }
 
 // Commands is the command line.
@@ -211,43 +213,22 @@ func (a *App) Run(args []string) int {
 	}()
 }
 
-// parseError says what is wrong with a command line, and where to look.
-func (a *App) parseError(err error, args []string) error {
-	hint := "git ralph --help lists the commands"
-	var pe *kong.ParseError
-	if errors.As(err, &pe) && pe.Context != nil {
-		if cmd := pe.Context.Selected(); cmd != nil {
-			return usage("git ralph "+nodeName(cmd)+" -h", "%w", err)
-		}
-	}
-	word := ""
-	for _, s := range args {
-		if !strings.HasPrefix(s, "-") {
-			word = s
-			break
-		}
-	}
-	if word == "" {
-		return usage(hint, "%w", err)
-	}
-	var near []string
-	for _, n := range a.parser.Model.Children {
-		if !n.Hidden && distance(word, n.Name) <= max(1, len(word)/3) {
-			near = append(near, n.Name)
-		}
-	}
-	if len(near) > 0 {
-		hint = "did you mean " + strings.Join(near, " or ") + "? " + hint
-	}
-	return usage(hint, "%q is not a command of git ralph", word)
-}
-
 // alias makes `git ralph help X` the same as `git ralph X --help`.
 func (a *App) alias(args []string) []string {
 	if len(args) > 0 && args[0] == "help" {
 		return append(append([]string{}, args[1:]...), "--help")
 	}
 	return args
+}
+
+// versionFlag prints the version wherever it stands.
+type versionFlag bool
+
+// BeforeReset is called when the flag was given, before anything else is.
+func (versionFlag) BeforeReset(app *kong.Kong) error {
+	fmt.Fprintln(app.Stdout, versionLine())
+	app.Exit(0)
+	return nil
 }
 
 func wantsJSON(args []string) bool {

@@ -14,6 +14,7 @@ import (
 	"git-ralph/internal/agent"
 	"git-ralph/internal/checks"
 	"git-ralph/internal/config"
+	"git-ralph/internal/detect"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
 	"git-ralph/plan"
@@ -369,8 +370,11 @@ func (d *doctor) checks(ctx context.Context, repo *gitstate.Repo) error {
 		return err
 	}
 	for _, k := range lacks {
-		d.add("warn", k.For, "install it, or name what installs it as setup under [project] in ralph.toml",
-			"%s is not on PATH", k.Program)
+		hint := "install it, or name what installs it as setup under [project] in ralph.toml"
+		if how := detect.Install(k.Program); how != "" {
+			hint = how + ", or name what installs it as setup under [project] in ralph.toml"
+		}
+		d.add("warn", k.For, hint, "%s is not on PATH", k.Program)
 	}
 	if !d.cmd.Run_ || !d.a.trusted(set) {
 		for _, c := range list {
@@ -388,7 +392,11 @@ func (d *doctor) checks(ctx context.Context, repo *gitstate.Repo) error {
 			d.add("fail", "check "+r.Name, "mend it before the start (validation.baseline = \"require\")", "%s\n%s",
 				detail, checks.Narrow(r.Output, 300))
 		default:
-			d.add("warn", "check "+r.Name, "it is red before any work; validation.baseline says what that means",
+			hint := "it is red before any work; validation.baseline says what that means"
+			if lack := detect.Lacking(string(r.Output)); lack != "" {
+				hint = lack
+			}
+			d.add("warn", "check "+r.Name, hint,
 				"%s\n%s", detail, checks.Narrow(r.Output, 300))
 		}
 	}

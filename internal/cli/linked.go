@@ -13,6 +13,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/config"
+	"git-ralph/internal/text"
 	"git-ralph/loop"
 )
 
@@ -254,7 +255,7 @@ func (a *App) homeward() {
 	}
 	rows := [][]string{{"worktree", l.Root + ", on " + l.Branch}}
 	if a.typed != "" {
-		rows = append(rows, []string{"its commands", "git ralph -C " + l.Root + " …"})
+		rows = append(rows, []string{"its commands", "git ralph -C " + text.Shell(l.Root) + " …"})
 	}
 	gap, _, err := a.linkedGap(*l)
 	if err != nil {
@@ -316,7 +317,7 @@ func (a *App) linkedHint() string {
 	if a.linked == nil || a.typed == "" {
 		return ""
 	}
-	return fmt.Sprintf("this is about %s: commands for it are given as git ralph -C %s", a.linked.Branch, a.linked.Root)
+	return fmt.Sprintf("this is about %s: commands for it are given as git ralph -C %s", a.linked.Branch, text.Shell(a.linked.Root))
 }
 
 // lookLinked is enterLinked for a dry run, which enters only what is there.

@@ -9,6 +9,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/text"
 	"git-ralph/loop"
 )
 
@@ -72,7 +73,7 @@ func (d *linkedDoc) rows(branch string, now time.Time) [][]string {
 	}
 	return [][]string{{"  beside it", fmt.Sprintf("%s in %s: %s; %s that %s does not have", d.Branch, d.Worktree, what,
 		plural(d.Ahead, "commit"), branch)},
-		{"", "git ralph -C " + d.Worktree + " status"}}
+		{"", "git ralph -C " + text.Shell(d.Worktree) + " status"}}
 }
 
 // forkEvents are the iterations that only other journals with this id know.

@@ -11,31 +11,12 @@ import (
 // a key or table, and a # with a blank before what is meant for people. Taking
 // away every # of the first sort gives a valid file that says the defaults,
 // with one example of each table that has a name.
-func Document() []byte { return render(Detected{}) }
-
-// InitFile is the ralph.toml that init writes for a project: what the project
-// needs, and everything else as in Document.
-func InitFile(d Detected) []byte { return render(d) }
-
-const (
-	keyWidth  = 32  // where explanations start
-	lineWidth = 110 // a longer line has its explanation above it
-)
-
-type document struct {
-	strings.Builder
-	d Detected
-}
-
-func render(d Detected) []byte {
-	doc := &document{d: d}
+func Document() []byte {
+	doc := &document{}
 	doc.comment("ralph.toml: the settings of git ralph in this project.")
 	doc.comment("What can be set stands here with its default; take away the # before one to change it.")
 	doc.comment("Above it count: git config ralph.*, RALPH_* in the environment, flags. What holds, and")
 	doc.comment("where it came from: git ralph config")
-	for _, note := range d.Notes {
-		doc.comment("note: " + note)
-	}
 	for _, s := range schema().fields {
 		if !s.leaf() && !slices.ContainsFunc(s.fields, func(f *spec) bool { return !f.later }) {
 			continue
@@ -45,6 +26,13 @@ func render(d Detected) []byte {
 	}
 	return []byte(doc.String())
 }
+
+const (
+	keyWidth  = 32  // where explanations start
+	lineWidth = 110 // a longer line has its explanation above it
+)
+
+type document struct{ strings.Builder }
 
 func (doc *document) comment(text string) { doc.WriteString("# " + text + "\n") }
 
@@ -58,12 +46,7 @@ func (doc *document) section(s *spec) {
 				doc.example(f)
 				continue
 			}
-			doc.setting(f, "")
-		}
-	case s.kind == kindList && s.key == "checks" && len(doc.d.Checks) > 0:
-		doc.comment(s.help)
-		for _, c := range doc.d.Checks {
-			doc.check(s, c)
+			doc.setting(f)
 		}
 	default:
 		doc.example(s)
@@ -79,38 +62,20 @@ func (doc *document) example(s *spec) {
 		doc.line("#["+s.key+"."+joinKey([]string{s.example})+"]", s.help)
 	}
 	for _, f := range s.fields {
-		doc.setting(f, "")
+		doc.setting(f)
 	}
 }
 
-func (doc *document) check(s *spec, c Check) {
-	doc.WriteString("[[checks]]\n")
-	values := map[string]string{"name": c.Name, "run": c.Run, "kind": c.Kind}
-	for _, f := range s.fields {
-		doc.setting(f, values[f.name])
-	}
-	if c.Name != doc.d.Checks[len(doc.d.Checks)-1].Name {
-		doc.WriteByte('\n')
-	}
-}
-
-// setting writes one key: alive when the project needs a value of its own
-// (live, or a value that detection found), else commented.
-func (doc *document) setting(s *spec, live string) {
+// setting writes one key, commented.
+func (doc *document) setting(s *spec) {
 	if s.later {
 		return
-	}
-	mark, value := "#", doc.preset(s)
-	if live != "" {
-		mark, value = "", tomlString(live)
-	} else if found := doc.found(s.key); found != "" {
-		mark, value = "", found
 	}
 	help := s.help
 	if s.enum != nil {
 		help = strings.TrimPrefix(strings.Join(s.enum, " | "), " | ") + "; " + help
 	}
-	doc.line(mark+s.name+" = "+value, help)
+	doc.line("#"+s.name+" = "+doc.preset(s), help)
 }
 
 func (doc *document) line(text, help string) {
@@ -120,22 +85,6 @@ func (doc *document) line(text, help string) {
 	}
 	doc.comment(help)
 	doc.WriteString(text + "\n")
-}
-
-// found is what detection says about a plain setting, in TOML.
-func (doc *document) found(key string) string {
-	values := map[string]string{
-		"toolchain.preset": doc.d.Preset, "toolchain.test": doc.d.Toolchain.Test, "toolchain.lint": doc.d.Toolchain.Lint,
-		"toolchain.typecheck": doc.d.Toolchain.Typecheck, "toolchain.add": doc.d.Toolchain.Add,
-		"toolchain.sync": doc.d.Toolchain.Sync,
-	}
-	switch {
-	case key == "project.setup" && len(doc.d.Setup) > 0:
-		return tomlText(doc.d.Setup)
-	case values[key] != "":
-		return tomlString(values[key])
-	}
-	return ""
 }
 
 // preset is the default or the example in TOML.

@@ -147,6 +147,9 @@ func (r *Resolved) hash() string {
 }
 
 // tomlText is a plain value in TOML.
+// Text is a value as it is written in ralph.toml.
+func Text(value any) string { return tomlText(value) }
+
 func tomlText(value any) string {
 	switch v := value.(type) {
 	case string:

@@ -10,7 +10,7 @@
 //
 // Load is pure: files, git's values, environment and flags are handed in. The
 // package stores nothing; ralph.toml is an ordinary file of the project, read
-// by ReadProject and written once, by init, from InitFile.
+// by ReadProject and written once, by init.
 package config
 
 import "time"
