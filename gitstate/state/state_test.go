@@ -148,7 +148,8 @@ func TestApplyOperator(t *testing.T) {
 		open := func(reset bool) State {
 			s := with(pending("A"))
 			s.Run.Breaker = Breaker{State: "open", Failures: 3, Stagnation: 5, FailedTasks: 2}
-			s, _ = Apply(s, Event{ID: "b", Time: t0, Type: EvBreaker, Breaker: &BreakerChange{State: "half-open", Reset: reset}})
+			s, _ = Apply(s, Event{ID: "b", Time: t0, Type: EvBreaker, Breaker: &BreakerChange{State: "half-open",
+				Reset: reset}})
 			return s
 		}
 		if d := cmp.Diff(Breaker{State: "half-open"}, open(true).Run.Breaker); d != "" {
@@ -176,7 +177,8 @@ func TestApplyOperator(t *testing.T) {
 		}
 		unproved := left()
 		unproved.Run.Proved = false
-		if s, _ := Apply(unproved, op(Operator{Command: "approve", Tasks: []plan.TaskID{"B", "C"}})); s.Run.Status != Ready {
+		if s, _ := Apply(unproved, op(Operator{Command: "approve", Tasks: []plan.TaskID{"B",
+			"C"}})); s.Run.Status != Ready {
 			t.Errorf("nothing was proved: %s", s.Run.Status)
 		}
 		s, _ = Apply(left(), Event{ID: "r", Time: t0, Type: EvTask, TaskSet: &TaskChange{Action: "retry",
@@ -241,7 +243,8 @@ func TestFilesRoundTrip(t *testing.T) {
 				Source: []int{1}, Text: "must use tabs"}}, SessionMemory: "# Session\n"}),
 		{Type: EvAmend, Amend: &AmendChange{Action: "add", Reason: "no id"}},
 		{Type: EvContext, Context: &ContextNote{Kind: "memory", MemoryPhase: Building, Memory: "text"}},
-		{Type: EvBreaker, Breaker: &BreakerChange{State: "open", Reason: "stagnation:5", Until: later.Format(time.RFC3339)}},
+		{Type: EvBreaker, Breaker: &BreakerChange{State: "open", Reason: "stagnation:5",
+			Until: later.Format(time.RFC3339)}},
 		{Type: EvReport, Report: &Report{Iteration: 1, Time: t0, Specs: []ReportSpec{{File: "specs/a.md",
 			Criteria: []ReportCriterion{{Text: "c", Verdict: "pass"}}}}}},
 		{Type: EvHalt, Halt: &Halt{Status: Waiting, Reason: "rate_limited", Detail: later.Format(time.RFC3339)}},
