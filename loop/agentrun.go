@@ -17,7 +17,6 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/guard"
-	"git-ralph/internal/proc"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -39,77 +38,7 @@ func (e budgetError) Is(target error) bool { return target == errOverBudget }
 // maxTranscript is what evidence keeps of a text, head and tail.
 const maxTranscript = 10 << 20
 
-func agentRun(it *iteration, role Role, r Result, d time.Duration) state.AgentRun {
-	return state.AgentRun{Role: string(role), SessionID: notes.OneLine(r.SessionID, 100), Client: notes.OneLine(r.Client, 100),
-		Model: notes.OneLine(r.Model, 100), Outcome: string(r.Outcome), Reason: "end", Tokens: tokens(r.Usage),
-		CostMicro: r.Usage.CostMicroUSD, DurationMs: d.Milliseconds(), Turns: r.Usage.Turns, APICalls: r.Usage.APICalls,
-		ContextPeak: it.peak}
-}
-
-func tokens(u Usage) state.Tokens {
-	return state.Tokens{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
-}
-
-// settleOutcome replaces what a driver says of a run that we stopped ourselves.
-func (l *Loop) settleOutcome(it *iteration, m *meter) {
-	var over budgetError
-	switch {
-	case errors.As(it.cause, &over):
-		it.run.Outcome, it.run.Detail = BudgetExceeded, over.limit
-	case errors.Is(it.cause, errEndedTool):
-		it.run.Outcome, it.run.Detail = Completed, ""
-	case errors.Is(it.cause, errWindow):
-		it.run.Outcome, it.run.Detail = ContextLimit, it.cause.Error()
-	case errors.Is(it.cause, errInterrupted), errors.Is(it.cause, errStopNow):
-		it.run.Outcome, it.run.Detail = Interrupted, it.cause.Error()
-	}
-	if limit := it.clients.limit(); limit != "" && it.cause == nil {
-		it.run.Outcome, it.run.Detail = BudgetExceeded, limit
-	} else if it.kills != nil && it.cause == nil {
-		if n := proc.MemoryKills() - *it.kills; n > 0 && it.run.Outcome == Crashed && it.run.Detail == "signal 9" {
-			it.run.Outcome, it.run.Detail = BudgetExceeded, proc.LimitMemory
-		} else if n > 0 {
-			it.notice("memory ran out, and the kernel ended %d processes of this machine meanwhile", n)
-		}
-	}
-	if it.run.Usage.Total() == 0 && m.sum.Total() > 0 {
-		it.run.Usage = m.sum
-	}
-	if it.run.Usage.CostMicroUSD == nil {
-		if p, ok := l.price(orElse(it.run.Model, m.model)); ok {
-			cost := p.Of(it.run.Usage)
-			it.run.Usage.CostMicroUSD = &cost
-		}
-	}
-}
-
-// stepsBefore runs the steps that come before the agent. One that fails ends
-// the iteration before the agent has seen anything: the task is not to blame.
-func (l *Loop) stepsBefore(ctx context.Context, it *iteration, start Starter) (bool, error) {
-	if it.phase != state.Building {
-		return false, nil
-	}
-	r, err := l.Prover.Steps(ctx, "before", l.proofRequest(it, start))
-	it.stepped(r)
-	if r.Failed != "" {
-		it.run.Outcome, it.run.Detail = NotStarted, r.Failed
-		for _, c := range named(lacking(r.Runs), r.Failed) {
-			it.facts.Checks.Environment = c.Missing // nobody but the harness has done anything yet
-		}
-		l.Log("the step %s failed before the agent began:\n%s", r.Failed, r.FailText)
-	}
-	return r.Failed != "", err
-}
-
-// stepped records what steps have done.
-func (it *iteration) stepped(r StepReport) {
-	it.steps = append(it.steps, r.Runs...)
-	for name, output := range r.Outputs {
-		it.evidence.add("checks/"+name, output)
-	}
-}
-
-func (l *Loop) proofRequest(it *iteration, start Starter) ProofRequest {
+func (l *Loop) proofRequest(it *Ready, start Starter) ProofRequest {
 	env := append(append([]string{}, l.Settings.CheckEnv...), "RALPH_PHASE="+string(it.phase), "RALPH_TASK_ID="+string(it.task.ID),
 		"RALPH_ITERATION="+strconv.Itoa(it.number))
 	req := ProofRequest{Start: start, Dir: l.Repo.Root, Env: env, Baseline: it.state.Baseline,
@@ -152,51 +81,50 @@ func passed(c state.CheckRun) string {
 	return "failed"
 }
 
-func (l *Loop) scope(it *iteration) Scope {
-	sc := Scope{Role: it.role, Phase: it.phase, Iteration: it.number, Attempt: it.attempt, EventID: it.id, State: it.state,
-		Specs: it.specs, MaxQuestions: l.Settings.MaxQuestions, Critic: l.Settings.Critic, RunDir: it.runDir}
-	if it.task.ID != "" {
-		t := it.task
+func (l *Loop) scope(ss *session) Scope {
+	sc := Scope{Role: ss.role, Phase: ss.phase, Iteration: ss.number, Attempt: ss.attempt, EventID: ss.id, State: ss.known,
+		Specs: ss.specs, MaxQuestions: l.Settings.MaxQuestions, Critic: l.Settings.Critic, RunDir: ss.use.RunDir}
+	if ss.task.ID != "" {
+		t := ss.task
 		t.Status = plan.InProgress
 		sc.Task = &t
 	}
-	if it.phase == state.Discovery || it.phase == state.Building && l.Settings.Ask {
+	if ss.phase == state.Discovery || ss.phase == state.Building && l.Settings.Ask {
 		sc.Ask = l.ask
 	}
-	if it.product != nil {
-		it.product.scope(&sc)
+	if ss.product != nil {
+		ss.product.scope(&sc)
 	}
 	return sc
 }
 
 // request puts together what the driver needs.
-func (l *Loop) request(it *iteration, box Toolbox, start Starter, transcript io.Writer) (Request, error) {
+func (l *Loop) request(ss *session, box Toolbox, transcript io.Writer) (Request, error) {
 	set := l.Settings
-	role := set.Roles[it.role]
-	bin := filepath.Join(it.runDir, "bin")
+	role := set.Roles[ss.role]
+	bin := filepath.Join(ss.use.RunDir, "bin")
 	err := InstallSelf(l.Binary, bin)
 	if err != nil {
 		return Request{}, err
 	}
-	promptFile := filepath.Join(it.runDir, "prompt.md")
-	if err := os.WriteFile(promptFile, []byte(it.prompt.Text), 0o600); err != nil {
+	promptFile := filepath.Join(ss.use.RunDir, "prompt.md")
+	if err := os.WriteFile(promptFile, []byte(ss.prompt.Text), 0o600); err != nil {
 		return Request{}, fmt.Errorf("write the prompt: %w", err)
 	}
-	inside := func(p string) string { return l.Sandbox.Inside(it.runDir, p) }
+	inside := func(p string) string { return l.Sandbox.Inside(ss.use.RunDir, p) }
 	env := prependPath(set.AgentEnv, inside(bin))
 	for _, kv := range box.Env() {
-		if name, val, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(val, it.runDir+string(os.PathSeparator)) {
+		if name, val, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(val, ss.use.RunDir+string(os.PathSeparator)) {
 			kv = name + "=" + inside(val)
 		}
 		env = append(env, kv)
 	}
-	it.clients = &clients{}
-	req := Request{Role: it.role, Phase: string(it.phase), TaskID: string(it.task.ID), EventID: it.id,
-		Iteration: it.number, Attempt: it.attempt, Prompt: it.prompt.Text, System: it.prompt.System,
-		Model: l.model(it.role), FallbackModel: set.Fallback, MaxTurns: set.MaxTurns, Tools: toolsOf(it, role),
+	req := Request{Role: ss.role, Phase: string(ss.phase), TaskID: string(ss.task.ID), EventID: ss.id,
+		Iteration: ss.number, Attempt: ss.attempt, Prompt: ss.prompt.Text, System: ss.prompt.System,
+		Model: l.model(ss.role), FallbackModel: set.Fallback, MaxTurns: set.MaxTurns, Tools: toolsOf(ss, role),
 		Timeout: set.Timeout, Idle: set.Idle, MaxCostMicroUSD: set.IterationMicroUSD,
-		Dir: l.Repo.Root, Env: env, PromptFile: inside(promptFile), HandoffFile: inside(handoffFile(it)),
-		HandoffSchema: notes.HandoffSchema(), ToolSpecs: box.Specs(), OpenCalls: box.Open, Start: it.clients.noting(start),
+		Dir: l.Repo.Root, Env: env, PromptFile: inside(promptFile), HandoffFile: inside(ss.handoffFile()),
+		HandoffSchema: notes.HandoffSchema(), ToolSpecs: box.Specs(), OpenCalls: box.Open, Start: ss.clients.noting(ss.start),
 		Transcript: transcript, Log: l.Log}
 	if req.Model == req.FallbackModel {
 		req.FallbackModel = "" // clients refuse a model that stands in for itself
@@ -204,24 +132,23 @@ func (l *Loop) request(it *iteration, box Toolbox, start Starter, transcript io.
 	if role.MaxTurns > 0 {
 		req.MaxTurns = role.MaxTurns
 	}
-	if it.task.MaxTurns > 0 && it.role == RoleCoding {
-		req.MaxTurns = it.task.MaxTurns
+	if ss.task.MaxTurns > 0 && ss.role == RoleCoding {
+		req.MaxTurns = ss.task.MaxTurns
 	}
 	if role.Timeout > 0 {
 		req.Timeout = role.Timeout
 	}
-	l.remaining(it, &req)
+	l.remaining(ss.runs, ss.role, &req)
 	req.MCP = map[string]MCPServer{}
 	for _, name := range role.MCP {
 		req.MCP[name] = set.MCP[name]
 	}
 	req.CallTool = box.Call
-	policy := l.policyFor(it, req.Tools)
-	if req.Env, err = l.installGuard(it, policy, req.Env); err != nil {
+	policy := l.policyFor(ss.Ready, ss.role, req.Tools)
+	if req.Env, err = l.installGuard(ss.use.RunDir, policy, req.Env); err != nil {
 		return Request{}, err
 	}
 	req.Judge = func(u ToolUse) Permission { return judgeTool(policy, u) }
-	req.FollowUp = l.followUp(it, box)
 	return req, nil
 }
 
@@ -233,8 +160,6 @@ func judgeTool(p *guard.Policy, u ToolUse) Permission {
 	updated, _ := p.RewriteInput(u.Input, p.Worktree)
 	return Permission{Allow: true, Updated: updated}
 }
-
-func handoffFile(it *iteration) string { return filepath.Join(it.runDir, "handoff", "handoff.json") }
 
 // InstallSelf makes our binary reachable as git-ralph, so that an agent can
 // say `git ralph tool`.
@@ -281,14 +206,14 @@ func prependPath(env []string, dir string) []string {
 
 // toolsOf are the tools of a run: those of its settings, else those of its
 // phase. A helper agent reads and looks up; a pass only reads.
-func toolsOf(it *iteration, role RoleSettings) []string {
+func toolsOf(ss *session, role RoleSettings) []string {
 	switch {
 	case role.Tools != nil:
 		return role.Tools
-	case it.role == RoleIndexer, it.role == RoleContextPrep, it.role == RoleContextPost:
+	case ss.role == RoleIndexer, ss.role == RoleContextPrep, ss.role == RoleContextPost:
 		return []string{"Read", "Glob", "Grep", "WebSearch", "WebFetch", "Task"}
-	case isPhaseRole(it.role):
-		return PhaseTools(it.phase)
+	case isPhaseRole(ss.role):
+		return PhaseTools(ss.phase)
 	}
 	return []string{"Read", "Glob", "Grep"}
 }
@@ -299,9 +224,9 @@ func isPhaseRole(r Role) bool {
 
 // followUp answers the end of an agent's turn: an invalid handoff is asked for
 // once more while the session is still open.
-func (l *Loop) followUp(it *iteration, box Toolbox) func(Result) (string, bool) {
-	if it.product != nil {
-		return l.mend(it, box)
+func (l *Loop) followUp(ss *session, ran *Ran, box Toolbox) func(Result) (string, bool) {
+	if !ss.claims {
+		return l.mend(ss.Ready, ran, box)
 	}
 	asked := false
 	return func(r Result) (string, bool) {
@@ -312,7 +237,7 @@ func (l *Loop) followUp(it *iteration, box Toolbox) func(Result) (string, bool) 
 		c := box.Collected()
 		raw := c.Handoff
 		if raw == nil {
-			raw, _ = readHandoff(handoffFile(it))
+			raw, _ = readHandoff(ss.handoffFile())
 		}
 		if raw == nil && c.Complete != nil || c.Blocked != nil || c.Retry != "" {
 			return "", false
@@ -330,7 +255,7 @@ func (l *Loop) followUp(it *iteration, box Toolbox) func(Result) (string, bool) 
 // meter adds up usage as it arrives and stops the client at a limit.
 type meter struct {
 	l    *Loop
-	it   *iteration
+	ss   *session
 	ctx  context.Context // of the run
 	stop context.CancelCauseFunc
 	once sync.Once // a budget of the session was crossed
@@ -358,16 +283,16 @@ func (m *meter) event(e AgentEvent) {
 		m.usage(e.Usage)
 	case EventText:
 		m.lastText = notes.CutBytes(e.Text, 4000)
-		m.l.emit("agent", m.it.state, m.it.task.ID, map[string]string{"text": notes.CutBytes(e.Text, 4000)}, "%s", notes.OneLine(e.Text, 200))
+		m.l.emit("agent", m.ss.state, m.ss.task.ID, map[string]string{"text": notes.CutBytes(e.Text, 4000)}, "%s", notes.OneLine(e.Text, 200))
 	case EventToolDone:
-		m.it.calls.done(time.Now())
+		m.ss.calls.done(time.Now())
 	case EventToolCall:
-		m.it.calls.call(e.Tool, e.Path, m.l.Repo.Root, time.Now())
-		m.l.emit("agent", m.it.state, m.it.task.ID, map[string]string{"tool": e.Tool}, "%s %s", notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 160))
+		m.ss.calls.call(e.Tool, e.Path, m.l.Repo.Root, time.Now())
+		m.l.emit("agent", m.ss.state, m.ss.task.ID, map[string]string{"tool": e.Tool}, "%s %s", notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 160))
 	case EventDenied:
-		m.l.emit("agent", m.it.state, m.it.task.ID, map[string]string{"denied": e.Tool}, "denied %s: %s", notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 200))
+		m.l.emit("agent", m.ss.state, m.ss.task.ID, map[string]string{"denied": e.Tool}, "denied %s: %s", notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 200))
 	case EventLimit, EventRetry, EventWarning:
-		m.l.emit("agent", m.it.state, m.it.task.ID, map[string]string{"kind": string(e.Kind)}, "%s", notes.OneLine(e.Text, 200))
+		m.l.emit("agent", m.ss.state, m.ss.task.ID, map[string]string{"kind": string(e.Kind)}, "%s", notes.OneLine(e.Text, 200))
 	}
 }
 
@@ -393,12 +318,12 @@ func (m *meter) usage(u Usage) {
 	if w := m.window(); w > 0 && m.sum.ContextTokens > 0 {
 		m.peak = max(m.peak, int(100*m.sum.ContextTokens/w))
 	}
-	m.it.window.observe(u)
+	m.ss.window.observe(u)
 	m.spend()
-	r, s, lim := m.it.state.Run, m.l.Settings, m.l.Settings.Limits
+	r, s, lim := m.ss.state.Run, m.l.Settings, m.l.Settings.Limits
 	// Runs of the same iteration that are over count as well; their event is
 	// not written yet.
-	cost, used := m.it.spent()
+	cost, used := m.ss.spent()
 	cost, used = cost+m.cost, used+m.sum.Total()
 	over := func(limit, used int64) bool { return limit > 0 && used >= limit }
 	switch {
@@ -441,14 +366,14 @@ func (m *meter) window() int64 {
 
 // watch looks at the journal while the agent runs: an operator may skip the
 // task, stop the run now, or ask for a handoff. The channel closes when it ends.
-func (l *Loop) watch(ctx context.Context, it *iteration, box Toolbox, stop context.CancelCauseFunc) <-chan struct{} {
+func (l *Loop) watch(ctx context.Context, ss *session, box Toolbox, stop context.CancelCauseFunc) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		last, ended := object.Zero, 0
 		deadline := time.Time{}
 		if d := l.Settings.Limits.SessionTime; d > 0 {
-			deadline = it.state.Run.StartedAt.Add(d)
+			deadline = ss.state.Run.StartedAt.Add(d)
 		}
 		for ctx.Err() == nil {
 			l.Sleep(ctx, 200*time.Millisecond)
@@ -472,13 +397,13 @@ func (l *Loop) watch(ctx context.Context, it *iteration, box Toolbox, stop conte
 			if err != nil {
 				continue
 			}
-			if snap.State.Run.AskHandoff == it.number {
-				it.window.wanted()
+			if snap.State.Run.AskHandoff == ss.number {
+				ss.window.wanted()
 			}
 			if s := snap.State; s.Run.StopNow && s.Run.StopAsked == s.Run.Session {
 				stop(errStopNow)
 				return
-			} else if it.task.ID != "" && taskGone(s, it.task) {
+			} else if ss.task.ID != "" && taskGone(s, ss.task) {
 				stop(errSkipped)
 				return
 			}

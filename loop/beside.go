@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"git-ralph/gitstate/worktree"
 )
 
 // toolWatch knows which files an agent's tool calls can have changed: those that
@@ -86,18 +88,16 @@ func (w *toolWatch) canHave(path string, changed time.Time) bool {
 
 // nameBeside says which tracked files changed while the agent ran and none of
 // its tool calls can have changed them. It says nothing where that cannot be
-// known: of a driver whose calls are not told, and when steps ran as well.
-func (l *Loop) nameBeside(it *iteration) {
-	if len(it.steps) > 0 {
-		return
-	}
+// known: of a driver whose calls are not told. The caller asks only where no step ran.
+func nameBeside(calls toolWatch, after *worktree.Capture) (notices []string) {
 	var paths []string
-	for _, c := range it.after.Changes {
-		if !c.Old.ID.IsZero() && !it.calls.canHave(c.Path, it.after.ChangedAt(c.Path)) {
+	for _, c := range after.Changes {
+		if !c.Old.ID.IsZero() && !calls.canHave(c.Path, after.ChangedAt(c.Path)) {
 			paths = append(paths, c.Path)
 		}
 	}
 	if len(paths) > 0 {
-		it.notice("changed while it ran, perhaps by you: %s (git ralph start --worktree leaves your files to you)", list(paths))
+		notices = append(notices, "changed while it ran, perhaps by you: "+list(paths)+" (git ralph start --worktree leaves your files to you)")
 	}
+	return notices
 }

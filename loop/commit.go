@@ -15,12 +15,12 @@ import (
 )
 
 // commitTitle is the subject of the code commit.
-func (l *Loop) commitTitle(it *iteration) string {
-	what := strings.TrimSpace(string(it.task.ID) + " " + it.task.Title)
+func (l *Loop) commitTitle(it *attempt) string {
+	what := strings.TrimSpace(string(it.task.ID) + " " + it.title())
 	if it.task.ID == "" {
 		what = string(it.phase)
-		if it.task.Title != "" {
-			what += " " + it.task.Title
+		if it.title() != "" {
+			what += " " + it.title()
 		}
 	}
 	return notes.Title(fmt.Sprintf("%s[%d]: %s", or(l.Settings.CommitPrefix, "ralph"), it.number, what))
@@ -28,7 +28,7 @@ func (l *Loop) commitTitle(it *iteration) string {
 
 // commitMessage is the message of the code commit. Its trailers keep the trace
 // through squash and rebase.
-func (l *Loop) commitMessage(it *iteration, res *state.Result) string {
+func (l *Loop) commitMessage(it *attempt, res *state.Result) string {
 	var b strings.Builder
 	b.WriteString(l.commitTitle(it) + "\n\n")
 	if s := notes.Narrative(res.Summary); s != "" {
@@ -45,7 +45,7 @@ func (l *Loop) commitMessage(it *iteration, res *state.Result) string {
 
 // commitCode makes the code commit through git itself: identity, encoding and
 // signature are the user's. Nothing points to it yet.
-func (l *Loop) commitCode(ctx context.Context, it *iteration, res *state.Result) (object.ID, error) {
+func (l *Loop) commitCode(ctx context.Context, it *attempt, res *state.Result) (object.ID, error) {
 	if err := l.Repo.Store.Sync(); err != nil {
 		return object.Zero, fmt.Errorf("write the kept work: %w", err)
 	}
@@ -96,7 +96,7 @@ func (l *Loop) TrySigning(ctx context.Context) error {
 }
 
 // writeNote puts the handoff next to the code commit.
-func (l *Loop) writeNote(it *iteration, res *state.Result, commit object.ID) error {
+func (l *Loop) writeNote(it *Ready, res *state.Result, commit object.ID) error {
 	return WriteNote(l.Repo, commit, NoteOf(l.event(it, res)))
 }
 
@@ -181,7 +181,7 @@ func notesCommit(repo *gitstate.Repo, old object.ID, texts map[object.ID]string)
 
 // leaveTheirs takes out of the attempt what a person committed meanwhile, and
 // says whether what is left meets the person's paths.
-func (l *Loop) leaveTheirs(it *iteration, tip object.ID) (bool, error) {
+func (l *Loop) leaveTheirs(it *attempt, tip object.ID) (bool, error) {
 	theirs, err := l.branchChanges(it.tip, tip)
 	if err != nil {
 		return false, err
@@ -215,7 +215,7 @@ func (l *Loop) leaveTheirs(it *iteration, tip object.ID) (bool, error) {
 // makeWay removes the attempt from the worktree after a person has committed:
 // paths of that commit become what the commit has, all others are restored from
 // the checkpoint.
-func (l *Loop) makeWay(it *iteration, tip object.ID) error {
+func (l *Loop) makeWay(it *attempt, tip object.ID) error {
 	theirs, err := l.branchChanges(it.tip, tip)
 	if err != nil {
 		return err
@@ -234,7 +234,7 @@ func (l *Loop) makeWay(it *iteration, tip object.ID) error {
 	}
 	// The evidence is written: what somebody changed since then goes aside.
 	report, err := l.Engine.PutBack(l.background(), it.before, others, worktree.Keeper{Known: it.after, Event: it.id})
-	l.tellRestored(it, report)
+	it.notices = noted(it.notices, l.tellRestored(it.Ready, report)...)
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (l *Loop) makeWay(it *iteration, tip object.ID) error {
 	var left *worktree.RestoreError
 	if errors.As(err, &left) {
 		for _, f := range left.Failures {
-			it.notices = append(it.notices, "changed by somebody else meanwhile, left as it is: "+f.Path)
+			it.notice("changed by somebody else meanwhile, left as it is: %s", f.Path)
 		}
 		return nil
 	}
@@ -277,7 +277,7 @@ func (l *Loop) branchChanges(from, to object.ID) ([]worktree.Change, error) {
 }
 
 // rebased is the tree of tip with the attempt's changes.
-func (l *Loop) rebased(it *iteration, tip object.ID) (object.ID, error) {
+func (l *Loop) rebased(it *attempt, tip object.ID) (object.ID, error) {
 	base, err := l.Repo.TreeOf(tip)
 	if err != nil {
 		return object.Zero, err

@@ -11,12 +11,8 @@ import (
 
 // complete proves that the work stands: every check that binds is green on
 // nothing but the branch's tip, whatever was red before the run.
-func (l *Loop) complete(ctx context.Context) (Action, error) {
+func (l *Loop) complete(ctx context.Context, s state.State) (Action, error) {
 	done := Action{Kind: Halt, Status: state.Complete}
-	s, err := l.load()
-	if err != nil {
-		return done, err
-	}
 	_, tip, err := l.Repo.Head(ctx)
 	if err != nil {
 		return done, err

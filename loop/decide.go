@@ -46,6 +46,8 @@ const (
 	Wait        ActionKind = "wait"      // paused, or until Until
 	Halt        ActionKind = "halt"      // the run ends with Status and Reason
 	RunPhase    ActionKind = "run-phase" // work in Phase
+	Prepare     ActionKind = "prepare"   // what comes before the first task
+	Prove       ActionKind = "prove"     // the work as a whole; then Status
 	Advance     ActionKind = "advance"   // to Phase, for Reason
 )
 
@@ -57,6 +59,51 @@ type Action struct {
 	Status state.Status
 	Reason string
 	Until  time.Time
+}
+
+// Rules are what Next weighs a state against besides the course.
+type Rules struct {
+	Limits Limits
+	Gates  Gates
+	// Prepared reports whether building was prepared since it was entered.
+	Prepared bool
+}
+
+// Next says what a course does next. It reads nothing but its arguments. A person's
+// word comes first. Building is decided by Decide until nothing is left to work on;
+// every other phase runs as far as breaker and budgets allow an agent.
+func Next(s state.State, c Course, r Rules, now time.Time) Action {
+	if a, ok := decideOperator(s.Run); ok {
+		return a
+	}
+	if s.Run.Phase == state.Building && r.Prepared {
+		a := Decide(s, r.Limits, now)
+		built := a.Status == state.Complete || a.forAside()
+		switch {
+		case c.Build && built:
+			a.Kind = Prove
+			return a
+		case c.Build || !built && a.Status != state.BlockedStatus:
+			return a
+		}
+	}
+	if c.Build {
+		return Action{Kind: Prepare}
+	}
+	a := DecidePhase(s, r.Gates)
+	switch {
+	case a.Kind != RunPhase:
+		return a
+	case a.Phase == state.Building:
+		return Action{Kind: Prepare}
+	}
+	if b, ok := decideBreaker(s, r.Limits, now); ok {
+		return b
+	}
+	if reason := overBudget(s.Run, r.Limits, now); reason != "" {
+		return Action{Kind: OpenBreaker, Reason: reason}
+	}
+	return a
 }
 
 // Decide says what happens next in the building phase. It reads no clock, file

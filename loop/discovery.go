@@ -21,19 +21,17 @@ type discovery struct {
 }
 
 // discover runs the discovery agent once.
-func (l *Loop) discover(ctx context.Context, s state.State, failure string) (*iteration, *Action, error) {
+func (l *Loop) discover(ctx context.Context, s state.State, failure string) (Ending, error) {
 	specs, err := ReadSpecs(l.Repo.Root)
 	if err != nil {
-		return nil, nil, err
+		return Ending{}, err
 	}
 	d := &discovery{l: l, before: map[string]Spec{}}
 	for _, sp := range specs {
 		d.before[sp.Path] = sp
 	}
-	it := &iteration{phase: state.Discovery, role: RoleDiscovery, attempt: 1, state: s, product: d,
-		specs: specFiles(specs), request: s.Run.Request, failure: failure}
-	halt, err := l.work(ctx, it)
-	return it, halt, err
+	return l.iterate(ctx, s, Job{phase: state.Discovery, role: RoleDiscovery, attempt: 1, product: d,
+		specs: specFiles(specs), request: s.Run.Request, failure: failure})
 }
 
 // weigh sorts the specs of the worktree: what is wrong with those that this run
@@ -67,7 +65,7 @@ func (d *discovery) weigh() (problems, warnings []string, changed, usable []Spec
 	return problems, warnings, changed, usable, nil
 }
 
-func (d *discovery) missing(it *iteration, _ Collected) []string {
+func (d *discovery) missing(state.State, Collected) []string {
 	problems, _, changed, usable, err := d.weigh()
 	if err != nil {
 		return []string{err.Error()}
@@ -87,33 +85,31 @@ func (d *discovery) open() ([]state.Question, error) {
 	return OpenQuestions(s), err
 }
 
-func (d *discovery) settle(_ context.Context, it *iteration) error {
+func (d *discovery) settle(context.Context, *attempt) (made, error) {
+	var m made
 	problems, warnings, changed, usable, err := d.weigh()
 	if err != nil {
-		return err
+		return m, err
 	}
 	open, err := d.open()
 	if err != nil {
-		return err
+		return m, err
 	}
 	if len(usable) == 0 && len(problems) == 0 && len(open) == 0 {
 		problems = append(problems, "none was written")
 	}
 	for _, p := range problems {
-		it.facts.Checks.Pass = false
-		it.facts.Checks.Reasons = append(it.facts.Checks.Reasons, "specs: "+notes.OneLine(p, 300))
+		m.problems = append(m.problems, "specs: "+notes.OneLine(p, 300))
 	}
 	for _, w := range warnings {
-		it.notices = append(it.notices, "specs: "+notes.OneLine(w, 300))
+		m.notices = append(m.notices, "specs: "+notes.OneLine(w, 300))
 		d.l.Log("%s", notes.OneLine(w, 300))
 	}
-	for _, sp := range changed {
-		if it.task.Title == "" {
-			it.task.Title = sp.Title // of the commit
-		}
+	if len(changed) > 0 {
+		m.title = changed[0].Title // of the commit
 	}
-	it.done = len(problems) == 0 && len(open) == 0
-	return nil
+	m.done = len(problems) == 0 && len(open) == 0
+	return m, nil
 }
 
 // OpenQuestions are those that nobody has answered, in the order in which they

@@ -93,10 +93,10 @@ func (l *Loop) workFile(program string) bool {
 // blameEnvironment finds out whether checks, criteria or steps of an iteration
 // failed for want of a program that the worktree lacks without the attempt as
 // well: they are run again on the checkpoint.
-func (l *Loop) blameEnvironment(ctx context.Context, it *iteration) error {
+func (l *Loop) blameEnvironment(ctx context.Context, it *attempt) error {
 	runs := lacking(it.report.Runs)
 	if it.facts.Checks.StepFailed != "" {
-		runs = append(runs, named(lacking(it.steps), it.facts.Checks.StepFailed)...)
+		runs = append(runs, named(lacking(it.stepsAfter), it.facts.Checks.StepFailed)...)
 	}
 	blamed := map[string]bool{}
 	runs = slices.DeleteFunc(runs, func(c state.CheckRun) bool {
@@ -112,8 +112,8 @@ func (l *Loop) blameEnvironment(ctx context.Context, it *iteration) error {
 		return fmt.Errorf("look at the checks without the attempt: %w", err)
 	}
 	var again []state.CheckRun
-	err := l.guarded(it, false, func(start Starter) error {
-		req := l.proofRequest(it, start)
+	err := l.guarded(it.Ready, false, func(start Starter) error {
+		req := l.proofRequest(it.Ready, start)
 		req.Result = nil
 		var err error
 		again, err = l.Prover.Replay(ctx, req, runs)

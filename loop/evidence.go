@@ -8,6 +8,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/worktree"
 	"git-ralph/notes"
 )
 
@@ -24,12 +25,31 @@ func (e *evidenceFiles) add(path string, data []byte) {
 	(*e)[path] = data
 }
 
+// record is the evidence of an iteration as it is gathered, and the commit that
+// holds the checkpoint and what restores found until the evidence is written.
+type record struct {
+	anchor     object.ID // the commit on the checkpoint's ref
+	evidence   evidenceFiles
+	foundIndex object.ID        // entries that were put back, as a tree
+	found      []worktree.Saved // what restores took out of the worktree and stored
+	spoiled    []worktree.Saved // large ignored files that changed, as they were
+	more       bool             // some of it is in no evidence that was written before
+	back       []string         // what restores changed back and kept
+}
+
+// addOutputs adds the whole outputs of checks and steps.
+func (r *record) addOutputs(outputs map[string][]byte) {
+	for name, output := range outputs {
+		r.evidence.add("checks/"+name, output)
+	}
+}
+
 // writeEvidence makes the evidence commit of an iteration: what the worktree
 // was, the prompt, the transcript, the outputs of the checks. Parents are
 // where it started and, when kept, the code commit.
-func (l *Loop) writeEvidence(it *iteration, worktree object.ID, commit object.ID) (object.ID, error) {
-	edits := map[string]*object.TreeEntry{"worktree": {Mode: object.ModeDir, ID: worktree}}
-	if worktree == object.EmptyTree || worktree.IsZero() {
+func (l *Loop) writeEvidence(it *Ready, attempt, commit object.ID) (object.ID, error) {
+	edits := map[string]*object.TreeEntry{"worktree": {Mode: object.ModeDir, ID: attempt}}
+	if attempt == object.EmptyTree || attempt.IsZero() {
 		delete(edits, "worktree")
 	}
 	if !it.foundIndex.IsZero() && it.foundIndex != object.EmptyTree {
@@ -69,7 +89,7 @@ func (l *Loop) writeEvidence(it *iteration, worktree object.ID, commit object.ID
 		Message: fmt.Sprintf("evidence of iteration %d\n\nRalph-Event-Id: %s\n", it.number, it.id)})
 }
 
-func (l *Loop) evidenceRef(it *iteration) string {
+func (l *Loop) evidenceRef(it *Ready) string {
 	return gitstate.EvidenceRef(it.state.Journal.ID, it.id)
 }
 

@@ -17,29 +17,33 @@ import (
 
 // examine establishes the facts after the agent is gone: what git's own state
 // says, what the worktree holds, what the agent claimed, what the checks say.
-func (l *Loop) examine(ctx context.Context, it *iteration) (*Action, error) {
-	it.facts.Claims, it.facts.Spare = it.product == nil, it.spare
-	it.facts.Outcome, it.facts.Detail = it.run.Outcome, it.run.Detail
-	it.facts.Skipped = errors.Is(it.cause, errSkipped)
-	halt, err := l.checkTamper(it)
-	if err != nil || halt != nil {
-		return halt, err
+func (l *Loop) examine(ctx context.Context, rd *Ready, ran *Ran) (*Examined, error) {
+	x := &Examined{facts: Facts{Claims: rd.claims, Spare: rd.spare, Outcome: ran.run.Outcome, Detail: ran.run.Detail,
+		Skipped: errors.Is(ran.cause, errSkipped), Checks: Checks{Pass: true, Environment: ran.lacks}}}
+	if rd.proved != nil {
+		x.report.Runs = slices.Clone(rd.proved.Runs)
+	}
+	it := &attempt{rd, ran, x}
+	if err := l.checkTamper(it); err != nil || x.moved != nil {
+		return x, err
 	}
 	l.readClaims(it)
-	prove := l.judged(it) && it.phase == state.Building && it.facts.Checks.Environment == ""
+	prove := it.judged() && rd.phase == state.Building && ran.lacks == ""
 	if prove {
 		if err := l.stepsAfter(ctx, it); err != nil {
 			return nil, err
 		}
 	}
-	if it.after, err = l.Engine.Capture(l.background(), it.before); err != nil {
+	var err error
+	if x.after, err = l.Engine.Capture(l.background(), rd.before); err != nil {
 		return nil, fmt.Errorf("see what the agent changed: %w", err)
 	}
 	l.fail("iteration:captured")
-	l.nameForeign(it)
-	l.nameBeside(it)
+	x.notices = noted(x.notices, l.nameForeign(rd.foreign)...)
+	if len(ran.steps)+len(x.stepsAfter) == 0 {
+		x.notices = noted(x.notices, nameBeside(ran.calls, x.after)...)
+	}
 	l.weighChange(it)
-	it.facts.Checks.Pass = true
 	if prove {
 		err := l.prove(ctx, it)
 		if err == nil {
@@ -49,22 +53,36 @@ func (l *Loop) examine(ctx context.Context, it *iteration) (*Action, error) {
 			return nil, err
 		}
 	}
-	if it.product != nil {
-		it.facts.Said.Done = false // a phase ends by what it leaves
-		if l.judged(it) {
-			err = it.product.settle(ctx, it)
-		}
-	}
-	if err != nil || l.sealed() {
-		return nil, err
+	if err := l.weighProduct(ctx, it); err != nil || l.sealed() {
+		return x, err
 	}
 	// Checks and steps ran what the agent wrote, and nothing kept them from
 	// all of git.
-	return l.checkTamper(it)
+	return x, l.checkTamper(it)
+}
+
+// weighProduct weighs what a job has made that ends by it and by no claim.
+func (l *Loop) weighProduct(ctx context.Context, it *attempt) error {
+	if it.product == nil {
+		return nil
+	}
+	judged := it.judged()
+	it.facts.Said.Done = false
+	if !judged {
+		return nil
+	}
+	m, err := it.product.settle(ctx, it)
+	it.made = m
+	it.notices = append(it.notices, m.notices...)
+	if len(m.problems) > 0 {
+		it.facts.Checks.Pass = false
+		it.facts.Checks.Reasons = append(it.facts.Checks.Reasons, m.problems...)
+	}
+	return err
 }
 
 // judged reports whether the run ended by itself, so that its work is checked.
-func (l *Loop) judged(it *iteration) bool {
+func (it *attempt) judged() bool {
 	switch it.run.Outcome {
 	case Completed, MaxTurns, PermissionDenied:
 		return !it.facts.Skipped
@@ -83,17 +101,18 @@ func or(s, other string) string {
 }
 
 // readClaims finds out what the agent said, and whether it counts.
-func (l *Loop) readClaims(it *iteration) {
+func (l *Loop) readClaims(it *attempt) {
 	raw, problem := it.tools.Handoff, error(nil)
 	var claim *bool // what the handoff says about the task
+	bad := ""       // why it does not count
 	if raw == nil {
-		raw, problem = readHandoff(handoffFile(it))
+		raw, problem = readHandoff(handoffIn(it.use.RunDir))
 	}
 	if raw == nil && it.run.Structured != nil {
 		raw = it.run.Structured
 	}
 	if problem != nil {
-		it.badWords = problem.Error()
+		bad = problem.Error()
 	}
 	if raw != nil {
 		h, problems := notes.ParseHandoff(raw)
@@ -103,19 +122,19 @@ func (l *Loop) readClaims(it *iteration) {
 		}
 		switch {
 		case len(problems) == 0:
-			it.handoff, claim = h, &h.TaskCompleted.FullyComplete
+			it.left.handoff, claim = h, &h.TaskCompleted.FullyComplete
 		case mended:
 			// What is wrong with the form says nothing about the work.
-			it.handoff, claim = &m.Handoff, m.Claim
-			if h := it.handoff; h.TaskCompleted.TaskID == "" {
+			it.left.handoff, claim = &m.Handoff, m.Claim
+			if h := it.left.handoff; h.TaskCompleted.TaskID == "" {
 				h.TaskCompleted.TaskID = string(it.task.ID)
 			}
 			for _, p := range problems[:min(len(problems), 5)] {
-				it.notices = append(it.notices, "handoff: "+notes.OneLine(p.String(), 200))
+				it.notice("handoff: %s", notes.OneLine(p.String(), 200))
 			}
 		default:
-			it.rawBad, it.problems = raw, problems
-			it.badWords = problems[0].String()
+			it.left.raw, it.left.problems = raw, problems
+			bad = problems[0].String()
 		}
 	}
 	c := it.tools
@@ -123,10 +142,10 @@ func (l *Loop) readClaims(it *iteration) {
 	if c.Complete != nil && c.Complete.TaskID == it.task.ID {
 		yes = true
 	}
-	if h := it.handoff; h != nil {
+	if h := it.left.handoff; h != nil {
 		switch {
 		case it.task.ID != "" && !strings.EqualFold(h.TaskCompleted.TaskID, string(it.task.ID)):
-			it.badWords = fmt.Sprintf("it is about %q", notes.OneLine(h.TaskCompleted.TaskID, 64))
+			bad = fmt.Sprintf("it is about %q", notes.OneLine(h.TaskCompleted.TaskID, 64))
 		case claim == nil: // it does not say
 		case *claim:
 			yes = true
@@ -137,7 +156,7 @@ func (l *Loop) readClaims(it *iteration) {
 	p := &it.facts
 	p.Said.Done = yes && !no
 	p.Said.Unfinished = no
-	p.Said.Problem = it.badWords
+	p.Said.Problem = bad
 	if c.Blocked != nil {
 		p.Said.Blocked = or(c.Blocked.Text, "no reason given")
 	}
@@ -181,24 +200,25 @@ func readHandoff(path string) ([]byte, error) {
 
 // stepsAfter runs the steps between the agent and the checks; what they change
 // is part of the iteration.
-func (l *Loop) stepsAfter(ctx context.Context, it *iteration) error {
-	return l.guarded(it, it.use.ReadOnly, func(start Starter) error {
-		r, err := l.Prover.Steps(ctx, "after", l.proofRequest(it, start))
-		it.stepped(r)
+func (l *Loop) stepsAfter(ctx context.Context, it *attempt) error {
+	return l.guarded(it.Ready, it.use.ReadOnly, func(start Starter) error {
+		r, err := l.Prover.Steps(ctx, "after", l.proofRequest(it.Ready, start))
+		it.stepsAfter = r.Runs
+		it.addOutputs(r.Outputs)
 		it.facts.Checks.StepFailed, it.stepFail = r.Failed, r.FailText
 		return err
 	})
 }
 
 // guarded lets f start checks or steps of an iteration in the worktree.
-func (l *Loop) guarded(it *iteration, readOnly bool, f func(Starter) error) error {
+func (l *Loop) guarded(it *Ready, readOnly bool, f func(Starter) error) error {
 	use := it.use
 	use.Agent, use.ReadOnly = false, readOnly
 	return l.sandboxed(it.id, use, f)
 }
 
 // weighChange derives from the difference what the verdict needs to know.
-func (l *Loop) weighChange(it *iteration) {
+func (l *Loop) weighChange(it *attempt) {
 	p, a := &it.facts, it.after
 	p.Change.Any = len(a.Changes) > 0
 	p.Change.NoneOK = it.task.NoChangeExpected
@@ -214,7 +234,7 @@ func (l *Loop) weighChange(it *iteration) {
 	for _, path := range a.IgnoredChanged {
 		it.notices = append(it.notices, ignoredChanged+path)
 	}
-	it.tellSpoiled(a.Spoiled)
+	it.notices = noted(it.notices, it.tellSpoiled(a.Spoiled, it.number)...)
 	match := guard.Protected{Globs: l.Settings.Protected}
 	allow := guard.Protected{Globs: it.task.AllowProtected}
 	protect := func(path string) {
@@ -247,10 +267,10 @@ func (l *Loop) weighChange(it *iteration) {
 
 // prove runs checks and criteria on the attempt and puts back whatever they
 // changed among the captured paths.
-func (l *Loop) prove(ctx context.Context, it *iteration) error {
-	err := l.guarded(it, false, func(start Starter) error {
+func (l *Loop) prove(ctx context.Context, it *attempt) error {
+	err := l.guarded(it.Ready, false, func(start Starter) error {
 		var err error
-		req := l.proofRequest(it, start)
+		req := l.proofRequest(it.Ready, start)
 		req.Again = func(f func(ProofRequest) error) error { return l.inCheckout(ctx, it, nil, f) }
 		req.Complete = it.landing
 		for _, c := range it.after.Changes {
@@ -272,11 +292,11 @@ func (l *Loop) prove(ctx context.Context, it *iteration) error {
 			return err
 		}
 	}
-	for name, out := range it.report.Outputs {
-		it.evidence.add("checks/"+name, out)
-	}
+	it.addOutputs(it.report.Outputs)
 	if len(it.report.Runs) > 0 {
-		if _, err := l.restoreCaptured(it); err != nil {
+		back, err := l.restoreCaptured(it.Ready, it.after)
+		it.notices = noted(it.notices, back.notices...)
+		if err != nil {
 			return fmt.Errorf("put back what the checks changed: %w", err)
 		}
 	}
@@ -288,7 +308,7 @@ func (l *Loop) prove(ctx context.Context, it *iteration) error {
 
 // proveAlone runs the checks of an iteration once more with nothing but what it
 // would commit.
-func (l *Loop) proveAlone(ctx context.Context, it *iteration) error {
+func (l *Loop) proveAlone(ctx context.Context, it *attempt) error {
 	var alone ProofReport
 	ran := false
 	err := l.inCheckout(ctx, it, nil, func(req ProofRequest) error {

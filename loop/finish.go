@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,55 +18,78 @@ import (
 	"git-ralph/plan"
 )
 
-// finish gives the verdict and carries it out.
-func (l *Loop) finish(ctx context.Context, it *iteration) (*Action, error) {
-	j, halt, err := l.organise(ctx, it, Judge(it.facts))
-	if err != nil || halt != nil {
-		return halt, err
+// settle carries a verdict out. It is the only writer of an iteration's end: kept
+// on the branch, rejected and restored, kept as evidence that did not land, or
+// left as it is for a person.
+func (l *Loop) settle(ctx context.Context, it *attempt, v Verdict) (Ending, error) {
+	if it.moved == nil {
+		var err error
+		if v, err = l.organise(ctx, it, v); err != nil {
+			return Ending{}, err
+		}
 	}
-	it.verdict = j
-	told := map[string]any{"verdict": j.Verdict, "reasons": j.Reasons, "partial": j.Partial}
-	if hint := permission(it); hint != "" {
-		told["hint"] = hint
+	if it.moved != nil {
+		return l.endMoved(it)
+	}
+	hint := permission(it)
+	if hint != "" {
 		it.notices = append(it.notices, "hint: "+hint)
 	}
-	l.emit("verdict", it.state, it.task.ID, told, "%s", verdictLine(j))
-	if j.Verdict == state.Keep {
-		err = l.keep(ctx, it, j)
-		var locked *gitstate.IndexLockedError
-		var staged *worktree.IndexConflict
-		var hook *gitstate.HookError
-		switch {
-		case errors.As(err, &hook):
-			// Nothing points to the attempt yet: what a hook refuses is no keep.
-			j = rejectAttempt("hook: " + hook.Hook)
-			it.verdict = j
-			it.report.FailText = strings.TrimSpace(it.report.FailText + "\n" + hook.Error())
-			l.emit("verdict", it.state, it.task.ID, map[string]any{"verdict": j.Verdict, "reasons": j.Reasons, "partial": false}, "%s", verdictLine(j))
-			err = l.reject(it, j)
-		case errors.As(err, &staged):
-			// Somebody staged something of their own at a path of the attempt.
-			if err := l.Repo.ClearIntent(); err != nil {
-				return nil, err
-			}
-			return &Action{Kind: Halt, Status: state.NeedsReview, Reason: staged.Error()}, l.keepNotLanded(it, j, staged.Error())
-		case errors.As(err, &locked):
-			// Nobody has to agree to anything: with the lock gone the next start goes on.
-			return &Action{Kind: Halt, Status: state.Stopped, Reason: locked.Error()}, l.keepNotLanded(it, j, locked.Error())
-		case errors.Is(err, gitstate.ErrBranchMoved):
-			err = l.landOnMoved(ctx, it, j)
-		}
+	l.tellVerdict(it, v, hint)
+	var halt *Action
+	var err error
+	if v.Verdict == state.Keep {
+		v, halt, err = l.land(ctx, it, v)
 	} else {
-		err = l.reject(it, j)
+		err = l.reject(it, v)
 	}
-	if err != nil {
-		return nil, err
+	if halt == nil && err == nil {
+		if halt, err = l.afterwards(ctx, it, v); halt == nil && it.review != "" {
+			halt = &Action{Kind: Halt, Status: state.NeedsReview, Reason: it.review}
+		}
 	}
-	if halt, err = l.afterwards(ctx, it, j); halt == nil && err == nil && it.review != "" {
-		halt = &Action{Kind: Halt, Status: state.NeedsReview, Reason: it.review}
-	}
-	return halt, err
+	return it.ending(v, halt), err
 }
+
+func (l *Loop) tellVerdict(it *attempt, v Verdict, hint string) {
+	told := map[string]any{"verdict": v.Verdict, "reasons": v.Reasons, "partial": v.Partial}
+	if hint != "" {
+		told["hint"] = hint
+	}
+	l.emit("verdict", it.state, it.task.ID, told, "%s", verdictLine(v))
+}
+
+// land keeps an attempt, or ends it otherwise where something stands in the way
+// of its commit: a hook, the index, a branch that has moved.
+func (l *Loop) land(ctx context.Context, it *attempt, v Verdict) (Verdict, *Action, error) {
+	err := l.keep(ctx, it, v)
+	var locked *gitstate.IndexLockedError
+	var staged *worktree.IndexConflict
+	var hook *gitstate.HookError
+	switch {
+	case errors.As(err, &hook):
+		// Nothing points to the attempt yet: what a hook refuses is no keep.
+		v = rejectAttempt("hook: " + hook.Hook)
+		it.report.FailText = strings.TrimSpace(it.report.FailText + "\n" + hook.Error())
+		l.tellVerdict(it, v, "")
+		return v, nil, l.reject(it, v)
+	case errors.As(err, &staged):
+		// Somebody staged something of their own at a path of the attempt.
+		if err := l.Repo.ClearIntent(); err != nil {
+			return v, nil, err
+		}
+		return v, &Action{Kind: Halt, Status: state.NeedsReview, Reason: staged.Error()}, l.keepNotLanded(it, v, staged.Error())
+	case errors.As(err, &locked):
+		// Nobody has to agree to anything: with the lock gone the next start goes on.
+		return v, &Action{Kind: Halt, Status: state.Stopped, Reason: locked.Error()}, l.keepNotLanded(it, v, locked.Error())
+	case errors.Is(err, gitstate.ErrBranchMoved):
+		return v, nil, l.landOnMoved(ctx, it, v)
+	}
+	return v, nil, err
+}
+
+// title is what the iteration was about, in its commit as well.
+func (it *attempt) title() string { return or(it.task.Title, it.made.title) }
 
 func verdictLine(j Verdict) string {
 	switch {
@@ -78,7 +102,7 @@ func verdictLine(j Verdict) string {
 }
 
 // result puts together the event of an iteration.
-func (l *Loop) result(it *iteration, j Verdict) *state.Result {
+func (l *Loop) result(it *attempt, j Verdict) *state.Result {
 	rec := l.handoffRecord(it, j)
 	var tok state.Tokens
 	turns, calls := 0, 0
@@ -88,11 +112,11 @@ func (l *Loop) result(it *iteration, j Verdict) *state.Result {
 	}
 	cost := costOf(it.runs)
 	res := &state.Result{Verdict: j.Verdict, Partial: j.Partial, Reasons: j.Reasons, Outcome: string(it.facts.Outcome),
-		Detail: notes.OneLine(notes.Redact(it.facts.Detail), 500), Title: it.task.Title, Summary: notes.OneLine(rec.Summary, 500),
+		Detail: notes.OneLine(notes.Redact(it.facts.Detail), 500), Title: it.title(), Summary: notes.OneLine(rec.Summary, 500),
 		Parent: hex(it.tip), Attempt: j.Attempt, Failure: j.Failure, Agent: l.Settings.Driver, Model: notes.OneLine(it.run.Model, 100),
 		Runs: it.runs, Tokens: tok, CostMicro: cost, DurationMs: l.Now().Sub(it.started).Milliseconds(), Turns: turns, APICalls: calls,
-		Checks: append(append([]state.CheckRun{}, it.steps...), it.report.Runs...), PutBack: it.putBack, Notices: it.notices,
-		Criteria: it.report.Criteria, Handoff: rec, PromptTokens: it.prompt.Tokens, Dropped: it.prompt.Dropped,
+		Checks: append(slices.Concat([]state.CheckRun{}, it.steps, it.stepsAfter), it.report.Runs...), PutBack: it.putBack, Notices: it.told(),
+		Criteria: it.report.Criteria, Handoff: rec, PromptTokens: it.Ran.prompt.Tokens, Dropped: it.Ran.prompt.Dropped,
 		Sandbox: l.Sandbox.Mechanism(), ContextPeak: it.peak, ContextTokens: it.run.Usage.ContextTokens,
 		ContextWindow: it.run.Usage.ContextWindow, ClaimedDone: it.facts.Said.Done, Passes: it.passed,
 		TestsReleased: it.task.AllowTestChanges, Reproduction: it.reproduced}
@@ -108,10 +132,10 @@ func (l *Loop) result(it *iteration, j Verdict) *state.Result {
 			res.Files = append(res.Files, state.FileChange{Path: c.Path, Kind: string(c.Kind)})
 		}
 	}
-	if it.product == nil {
+	if it.claims {
 		l.taskEnd(it, j, res)
 	} else {
-		res.PhaseDone = it.done && j.Verdict == state.Keep
+		res.PhaseDone = it.made.done && j.Verdict == state.Keep
 		if res.PhaseDone && len(res.Runs) > 0 {
 			res.Runs[len(res.Runs)-1].Reason = "phase_complete"
 		}
@@ -140,7 +164,7 @@ func costOf(runs []state.AgentRun) *int64 {
 }
 
 // taskEnd says what becomes of the task.
-func (l *Loop) taskEnd(it *iteration, j Verdict, res *state.Result) {
+func (l *Loop) taskEnd(it *attempt, j Verdict, res *state.Result) {
 	switch {
 	case j.Block:
 		res.TaskStatus, res.BlockedBy = plan.Blocked, []string{notes.OneLine(it.facts.Said.Blocked, 500)}
@@ -163,7 +187,7 @@ func (l *Loop) taskEnd(it *iteration, j Verdict, res *state.Result) {
 }
 
 // failText is what the next attempt is told about this one.
-func (l *Loop) failText(it *iteration, j Verdict) string {
+func (l *Loop) failText(it *attempt, j Verdict) string {
 	var b strings.Builder
 	b.WriteString("The attempt was rejected: " + strings.Join(j.Reasons, "; ") + "\n")
 	for _, r := range j.Reasons {
@@ -213,19 +237,19 @@ func reasonHelp(reason string) string {
 
 // handoffRecord is the handoff of the iteration: the agent's when it is valid,
 // else one built from the facts.
-func (l *Loop) handoffRecord(it *iteration, j Verdict) *notes.Record {
+func (l *Loop) handoffRecord(it *attempt, j Verdict) *notes.Record {
 	rec := &notes.Record{Origin: notes.Origin{Iteration: it.number, Task: string(it.task.ID), EventID: it.id, Verdict: string(j.Verdict), Source: "agent"}}
 	if it.after != nil {
 		n := len(it.after.Changes)
 		rec.Origin.Files = &n
 	}
-	if it.handoff != nil {
-		rec.Handoff = *it.handoff
+	if it.left.handoff != nil {
+		rec.Handoff = *it.left.handoff
 		return rec
 	}
-	in := notes.SynthInput{Iteration: it.number, Attempt: it.attempt, TaskID: string(it.task.ID), Title: it.task.Title,
+	in := notes.SynthInput{Iteration: it.number, Attempt: it.attempt, TaskID: string(it.task.ID), Title: it.title(),
 		Outcome: string(it.facts.Outcome), Detail: it.facts.Detail, Claimed: it.facts.Said.Done,
-		Tail: notes.Clean(it.lastText), Raw: it.rawBad, Problems: it.problems}
+		Tail: notes.Clean(it.lastText), Raw: it.left.raw, Problems: it.left.problems}
 	if it.after != nil {
 		for _, c := range it.after.Changes {
 			if len(in.Files) < 200 {
@@ -238,13 +262,13 @@ func (l *Loop) handoffRecord(it *iteration, j Verdict) *notes.Record {
 	return rec
 }
 
-func (l *Loop) event(it *iteration, res *state.Result) state.Event {
+func (l *Loop) event(it *Ready, res *state.Result) state.Event {
 	return state.Event{ID: it.id, Time: l.Now().UTC().Truncate(time.Millisecond), Type: state.EvIteration, Phase: it.phase,
 		Iteration: it.number, Task: it.task.ID, Attempt: it.attempt, Result: res}
 }
 
 // keep commits exactly what the agent changed.
-func (l *Loop) keep(ctx context.Context, it *iteration, j Verdict) error {
+func (l *Loop) keep(ctx context.Context, it *attempt, j Verdict) error {
 	if s, err := l.load(); err != nil {
 		return err
 	} else if it.task.ID != "" && (taskGone(s, it.task) || taskEdited(s, it.task)) {
@@ -252,8 +276,8 @@ func (l *Loop) keep(ctx context.Context, it *iteration, j Verdict) error {
 		return l.keepNotLanded(it, j, "the task was changed meanwhile")
 	}
 	if len(it.after.PutBack) > 0 {
-		report, err := l.Engine.PutBack(l.background(), it.before, it.after.PutBack, l.untilEvidence(it))
-		l.tellRestored(it, report)
+		report, err := l.Engine.PutBack(l.background(), it.before, it.after.PutBack, l.untilEvidence(it.Ready, it.after))
+		it.notices = noted(it.notices, l.tellRestored(it.Ready, report)...)
 		if err != nil {
 			return fmt.Errorf("put back what is not the agent's to change: %w", err)
 		}
@@ -270,7 +294,7 @@ func (l *Loop) keep(ctx context.Context, it *iteration, j Verdict) error {
 	if err != nil {
 		return err
 	}
-	evidence, err := l.writeEvidence(it, it.after.Tree, commit)
+	evidence, err := l.writeEvidence(it.Ready, it.after.Tree, commit)
 	if err != nil {
 		return fmt.Errorf("store the evidence: %w", err)
 	}
@@ -278,14 +302,14 @@ func (l *Loop) keep(ctx context.Context, it *iteration, j Verdict) error {
 	var next *journal.Snapshot
 	err = l.Repo.Keep(l.background(), gitstate.Keep{
 		EventID: it.id, JournalRef: l.Journal.Ref(), BranchRef: gitstate.BranchRef(it.branch),
-		Parent: it.tip, Commit: commit, EvidenceRef: l.evidenceRef(it), Evidence: evidence,
+		Parent: it.tip, Commit: commit, EvidenceRef: l.evidenceRef(it.Ready), Evidence: evidence,
 		Message: "ralph: " + l.commitTitle(it), Deadline: 10 * time.Second, Fail: l.fail,
 		Entry: func() (object.ID, object.ID, error) {
 			snap, err := l.Journal.Load(l.background())
 			if err != nil {
 				return object.Zero, object.Zero, err
 			}
-			if next, err = l.Journal.Draft(l.background(), snap, l.event(it, res)); err != nil {
+			if next, err = l.Journal.Draft(l.background(), snap, l.event(it.Ready, res)); err != nil {
 				return object.Zero, object.Zero, err
 			}
 			return snap.Tip, next.Tip, nil
@@ -293,7 +317,7 @@ func (l *Loop) keep(ctx context.Context, it *iteration, j Verdict) error {
 		WriteIndex: func(lock *os.File) error {
 			return l.Engine.UpdateIndex(l.background(), lock, it.tip, commit)
 		},
-		Note: func() error { return l.writeNote(it, res, commit) },
+		Note: func() error { return l.writeNote(it.Ready, res, commit) },
 	})
 	var noteErr *gitstate.NoteError
 	if errors.As(err, &noteErr) {
@@ -305,7 +329,7 @@ func (l *Loop) keep(ctx context.Context, it *iteration, j Verdict) error {
 	}
 	l.Journal.Moved(next)
 	l.emit("iteration_end", next.State, it.task.ID, res, "iteration %d kept as %s", it.number, res.Commit[:10])
-	return l.dropCheckpoint(it)
+	return l.dropCheckpoint(it.Ready)
 }
 
 // kept are the paths of changes that left a file.
@@ -320,7 +344,7 @@ func kept(changes []worktree.Change) []string {
 }
 
 // endKept ends an iteration that is kept without a change.
-func (l *Loop) endKept(it *iteration, res *state.Result) error {
+func (l *Loop) endKept(it *attempt, res *state.Result) error {
 	evidence, err := l.storeEvidence(it, it.after.Tree)
 	if err != nil {
 		return err
@@ -330,20 +354,20 @@ func (l *Loop) endKept(it *iteration, res *state.Result) error {
 }
 
 // storeEvidence makes the evidence of an attempt reachable.
-func (l *Loop) storeEvidence(it *iteration, tree object.ID) (object.ID, error) {
+func (l *Loop) storeEvidence(it *attempt, tree object.ID) (object.ID, error) {
 	// What a keep that did not land has stored serves as well.
 	if first, err := l.Repo.EvidenceOf(l.background(), it.state.Journal.ID, it.id, ""); err == nil && !first.IsZero() && !it.more {
 		if held, err := l.worktreeOf(first); err == nil && held == tree {
 			return first, nil
 		}
 	}
-	evidence, err := l.writeEvidence(it, tree, object.Zero)
+	evidence, err := l.writeEvidence(it.Ready, tree, object.Zero)
 	if err == nil {
 		err = l.Repo.Store.Sync()
 	}
 	if err == nil {
 		l.fail("reject:objects")
-		_, err = l.Repo.Anchor(l.evidenceRef(it), evidence)
+		_, err = l.Repo.Anchor(l.evidenceRef(it.Ready), evidence)
 	}
 	if err != nil {
 		return evidence, fmt.Errorf("store the attempt as evidence: %w", err)
@@ -367,12 +391,12 @@ func (l *Loop) worktreeOf(evidence object.ID) (object.ID, error) {
 
 // storeAndRestore makes the evidence reachable by store, with everything in it
 // that the restore will take out of the worktree, and restores the checkpoint.
-func (l *Loop) storeAndRestore(it *iteration, store func() (object.ID, error)) (evidence object.ID, err error) {
-	report, err := l.Engine.Restore(l.background(), it.before, l.keeper(it, func() (serr error) {
+func (l *Loop) storeAndRestore(it *attempt, store func() (object.ID, error)) (evidence object.ID, err error) {
+	report, err := l.Engine.Restore(l.background(), it.before, l.keeper(it.Ready, it.after, func() (serr error) {
 		evidence, serr = store()
 		return serr
 	}))
-	l.tellRestored(it, report)
+	it.notices = noted(it.notices, l.tellRestored(it.Ready, report)...)
 	if err != nil {
 		return evidence, fmt.Errorf("restore the checkpoint: %w", err)
 	}
@@ -380,11 +404,11 @@ func (l *Loop) storeAndRestore(it *iteration, store func() (object.ID, error)) (
 }
 
 // reject stores the attempt, restores the checkpoint, and records the end.
-func (l *Loop) reject(it *iteration, j Verdict) error {
+func (l *Loop) reject(it *attempt, j Verdict) error {
 	var evidence object.ID
 	var err error
 	// What a phase ran after the capture is put back by this restore alone.
-	if it.product != nil || !it.after.Untouched() {
+	if !it.claims || !it.after.Untouched() {
 		evidence, err = l.storeAndRestore(it, func() (object.ID, error) { return l.storeEvidence(it, it.after.Tree) })
 	} else {
 		evidence, err = l.storeEvidence(it, it.after.Tree)
@@ -400,8 +424,8 @@ func (l *Loop) reject(it *iteration, j Verdict) error {
 
 // keepNotLanded: the attempt is good and did not reach the branch; it lies on
 // its evidence ref and the worktree is restored.
-func (l *Loop) keepNotLanded(it *iteration, j Verdict, why string) error {
-	it.notices = append(it.notices, "not landed: "+why)
+func (l *Loop) keepNotLanded(it *attempt, j Verdict, why string) error {
+	it.notice("not landed: %s", why)
 	j = Verdict{Verdict: state.Keep, Partial: j.Partial}
 	evidence, err := l.storeAndRestore(it, func() (object.ID, error) { return l.storeEvidence(it, it.after.Tree) })
 	if err != nil {
@@ -414,8 +438,7 @@ func (l *Loop) keepNotLanded(it *iteration, j Verdict, why string) error {
 
 // endUntouched records the end of an iteration whose worktree a person has to
 // look at: it is stored as evidence and left as it is.
-func (l *Loop) endUntouched(it *iteration, reason string) error {
-	j := rejectAttempt(reason)
+func (l *Loop) endUntouched(it *attempt, j Verdict) error {
 	tree := object.EmptyTree
 	if it.after != nil {
 		tree = it.after.Tree
@@ -431,8 +454,8 @@ func (l *Loop) endUntouched(it *iteration, reason string) error {
 
 // close appends the iteration's event and lets the checkpoint go, unless the
 // worktree was left for a person to look at.
-func (l *Loop) close(it *iteration, res *state.Result) error {
-	e := l.event(it, res)
+func (l *Loop) close(it *attempt, res *state.Result) error {
+	e := l.event(it.Ready, res)
 	snap, err := l.Journal.Record(l.background(), e)
 	if err != nil {
 		return err
@@ -441,10 +464,10 @@ func (l *Loop) close(it *iteration, res *state.Result) error {
 	if res.Untouched {
 		return nil
 	}
-	return l.dropCheckpoint(it)
+	return l.dropCheckpoint(it.Ready)
 }
 
-func (l *Loop) dropCheckpoint(it *iteration) error {
+func (l *Loop) dropCheckpoint(it *Ready) error {
 	if err := l.Repo.UpdateRefs("", gitstate.RefUpdate{Name: l.localRef(it), Old: it.anchor}); err != nil && !errors.Is(err, gitstate.ErrRefMoved) {
 		l.Log("the checkpoint's ref stays: %v", err)
 	}
@@ -454,7 +477,7 @@ func (l *Loop) dropCheckpoint(it *iteration) error {
 
 // landOnMoved puts the difference on top of a commit that a person made
 // meanwhile, when the paths do not meet and the checks pass again.
-func (l *Loop) landOnMoved(ctx context.Context, it *iteration, j Verdict) error {
+func (l *Loop) landOnMoved(ctx context.Context, it *attempt, j Verdict) error {
 	branch, tip, err := l.Repo.Head(l.background())
 	if err != nil {
 		return err
@@ -487,12 +510,14 @@ func (l *Loop) landOnMoved(ctx context.Context, it *iteration, j Verdict) error 
 	if it.after.Keep, err = l.rebased(it, tip); err != nil {
 		return err
 	}
-	it.notices = append(it.notices, "landed on top of "+tip.String()[:12]+", which was committed meanwhile")
-	it.tip, it.landing = tip, true
+	on := *it.Ready
+	on.tip, on.landing = tip, true
+	it.Ready = &on
+	it.notice("landed on top of %s, which was committed meanwhile", tip.String()[:12])
 	if err := l.prove(ctx, it); err != nil {
 		return err
 	}
-	if nj := Judge(it.facts); nj.Verdict != state.Keep {
+	if nv := Judge(it.facts); nv.Verdict != state.Keep {
 		return moved()
 	}
 	if err := l.keep(ctx, it, j); !errors.Is(err, gitstate.ErrBranchMoved) {

@@ -58,14 +58,15 @@ const maxForeign = 50
 
 // foreign remembers what other repositories in ignored folders are like, where
 // nothing keeps an agent from them.
-func (l *Loop) foreign(it *iteration) {
+func (l *Loop) foreign() map[string]string {
 	if l.sealed() {
-		return
+		return nil
 	}
-	it.foreign = map[string]string{}
+	prints := map[string]string{}
 	for _, p := range l.foreignPaths() {
-		it.foreign[p] = l.Engine.Fingerprint(p)
+		prints[p] = l.Engine.Fingerprint(p)
 	}
+	return prints
 }
 
 func (l *Loop) foreignPaths() []string {
@@ -79,10 +80,11 @@ func (l *Loop) foreignPaths() []string {
 }
 
 // nameForeign names those that are not what they were. Nothing is put back.
-func (l *Loop) nameForeign(it *iteration) {
-	for _, p := range slices.Sorted(maps.Keys(it.foreign)) {
-		if l.Engine.Fingerprint(p) != it.foreign[p] {
-			it.notice("another repository was changed meanwhile, and nothing of it was kept: %s", p)
+func (l *Loop) nameForeign(was map[string]string) (notices []string) {
+	for _, p := range slices.Sorted(maps.Keys(was)) {
+		if l.Engine.Fingerprint(p) != was[p] {
+			notices = append(notices, "another repository was changed meanwhile, and nothing of it was kept: "+p)
 		}
 	}
+	return notices
 }

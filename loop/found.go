@@ -31,8 +31,8 @@ type Found struct {
 
 // keeper says what becomes of contents that a restore is about to take away.
 // stored makes what is in it.found reachable, before anything is touched.
-func (l *Loop) keeper(it *iteration, stored func() error) worktree.Keeper {
-	return worktree.Keeper{Known: it.after, Event: it.id, Save: func(list []worktree.Saved) error {
+func (l *Loop) keeper(it *Ready, after *worktree.Capture, stored func() error) worktree.Keeper {
+	return worktree.Keeper{Known: after, Event: it.id, Save: func(list []worktree.Saved) error {
 		it.found = append(it.found, list...)
 		return stored()
 	}}
@@ -40,9 +40,9 @@ func (l *Loop) keeper(it *iteration, stored func() error) worktree.Keeper {
 
 // untilEvidence is the keeper of a restore in the middle of an iteration, whose
 // evidence is still to be written: the checkpoint's ref holds what was found.
-func (l *Loop) untilEvidence(it *iteration) worktree.Keeper {
+func (l *Loop) untilEvidence(it *Ready, after *worktree.Capture) worktree.Keeper {
 	had := len(it.found)
-	return l.keeper(it, func() error {
+	return l.keeper(it, after, func() error {
 		if len(it.found) == had {
 			return nil
 		}
@@ -51,7 +51,7 @@ func (l *Loop) untilEvidence(it *iteration) worktree.Keeper {
 }
 
 // anchorFound makes a new commit of the checkpoint that holds what was found.
-func (l *Loop) anchorFound(it *iteration) error {
+func (l *Loop) anchorFound(it *Ready) error {
 	tree, err := l.Repo.TreeOf(it.anchor)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (l *Loop) anchorFound(it *iteration) error {
 
 // foundEdits are the entries of a tree for what was found. A path that was
 // found twice, or that is another one's folder, gets a number.
-func (l *Loop) foundEdits(it *iteration) (map[string]*object.TreeEntry, error) {
+func (l *Loop) foundEdits(it *Ready) (map[string]*object.TreeEntry, error) {
 	edits := map[string]*object.TreeEntry{}
 	folders := map[string]bool{}
 	var list []Found
@@ -177,9 +177,9 @@ func AsideOf(repo *gitstate.Repo, event string) string {
 	return filepath.Join(repo.Dir(), "aside", event)
 }
 
-// tellRestored names in the notices what a restore did besides undoing the
-// attempt.
-func (l *Loop) tellRestored(it *iteration, r worktree.Report) {
+// tellRestored returns for people what a restore did besides undoing the attempt.
+func (l *Loop) tellRestored(it *Ready, r worktree.Report) (notices []string) {
+	notice := func(format string, args ...any) { notices = append(notices, fmt.Sprintf(format, args...)) }
 	var stored []string
 	aside := 0
 	for _, s := range r.Saved {
@@ -190,70 +190,74 @@ func (l *Loop) tellRestored(it *iteration, r worktree.Report) {
 		if aside++; aside > maxNamed {
 			continue
 		}
-		it.notice("moved aside, nothing else holds it: %s (git ralph restore %d -- %s brings it back)", s.Path, it.number, quoteArg(s.Path))
+		notice("moved aside, nothing else holds it: %s (git ralph restore %d -- %s brings it back)", s.Path, it.number, quoteArg(s.Path))
 		if l.Log != nil {
 			l.Log("%s was moved to %s", s.Path, s.Aside)
 		}
 	}
 	if n := aside - maxNamed; n > 0 {
-		it.notice("%d more were moved aside, to %s", n, AsideOf(l.Repo, it.id))
+		notice("%d more were moved aside, to %s", n, AsideOf(l.Repo, it.id))
 	}
 	if len(stored) > 0 {
-		it.tellBack(stored)
+		it.back = append(it.back, stored...)
 	}
-	it.tellSpoiled(r.Spoiled)
+	notices = append(notices, it.tellSpoiled(r.Spoiled, it.number)...)
 	for _, name := range r.Aside {
-		it.notice("a repository that appeared was moved aside: %s", name)
+		notice("a repository that appeared was moved aside: %s", name)
 	}
 	for _, name := range r.Back {
-		it.notice("was carried away and moved back: %s", name)
+		notice("was carried away and moved back: %s", name)
 	}
 	for _, name := range r.Gone {
-		it.notice("gone, and nothing of it was kept: %s", name)
+		notice("gone, and nothing of it was kept: %s", name)
 	}
 	for _, name := range r.Left {
-		it.notice("left in place: %s", name)
+		notice("left in place: %s", name)
 	}
+	return notices
 }
 
-// How the notices begin that tellBack replaces.
-const (
-	ignoredChanged = "ignored file changed: "
-	changedBack    = "changed back, and kept as it was found: "
-)
+// ignoredChanged begins the notice of one path, which told leaves out where a
+// restore has changed it back.
+const ignoredChanged = "ignored file changed: "
 
-// tellBack names what the restores of an iteration changed back in one notice,
-// which stands for all that was said of the same paths before.
-func (it *iteration) tellBack(paths []string) {
-	it.back = append(it.back, paths...)
-	slices.Sort(it.back)
-	it.back = slices.Compact(it.back)
-	it.notices = slices.DeleteFunc(slices.Clone(it.notices), func(n string) bool {
-		path, ignored := strings.CutPrefix(n, ignoredChanged)
-		return strings.HasPrefix(n, changedBack) || ignored && slices.Contains(it.back, path)
-	})
-	shown, more := it.back, ""
-	if n := len(shown) - maxNamed; n > 0 {
-		shown, more = shown[:maxNamed], fmt.Sprintf(" and %d more", n)
+// told is everything that the stages have to tell people. What restores changed
+// back is named once, whatever was said of the same paths before.
+func (it *attempt) told() []string {
+	all := slices.Concat(it.remarks, it.warnings, it.notices)
+	if len(it.back) == 0 {
+		return all
 	}
-	it.notice(changedBack+"%s%s (git ralph restore %d -- PATH brings it)", strings.Join(shown, ", "), more, it.number)
+	back := slices.Compact(slices.Sorted(slices.Values(it.back)))
+	all = slices.DeleteFunc(all, func(n string) bool {
+		path, ignored := strings.CutPrefix(n, ignoredChanged)
+		return ignored && slices.Contains(back, path)
+	})
+	more := ""
+	if n := len(back) - maxNamed; n > 0 {
+		back, more = back[:maxNamed], fmt.Sprintf(" and %d more", n)
+	}
+	return append(all, fmt.Sprintf("changed back, and kept as it was found: %s%s (git ralph restore %d -- PATH brings it)",
+		strings.Join(back, ", "), more, it.number))
 }
 
 // tellSpoiled names large ignored files that changed and are left so, and keeps
 // with the evidence what they were.
-func (it *iteration) tellSpoiled(list []worktree.Saved) {
+func (r *record) tellSpoiled(list []worktree.Saved, number int) (notices []string) {
 	for _, s := range list {
-		if slices.ContainsFunc(it.spoiled, func(o worktree.Saved) bool { return o.Path == s.Path }) {
+		if slices.ContainsFunc(r.spoiled, func(o worktree.Saved) bool { return o.Path == s.Path }) {
 			continue
 		}
-		it.spoiled = append(it.spoiled, s)
+		r.spoiled = append(r.spoiled, s)
 		if s.ID.IsZero() {
-			it.notice("ignored, too large to be kept, changed or gone, and left so: %s", s.Path)
+			notices = append(notices, "ignored, too large to be kept, changed or gone, and left so: "+s.Path)
 			continue
 		}
-		it.found = append(it.found, s)
-		it.notice("ignored, large, changed or gone, and left so: %s (git ralph restore %d -- %s brings what it was)", s.Path, it.number, quoteArg(s.Path))
+		r.found = append(r.found, s)
+		notices = append(notices, fmt.Sprintf("ignored, large, changed or gone, and left so: %s (git ralph restore %d -- %s brings what it was)",
+			s.Path, number, quoteArg(s.Path)))
 	}
+	return notices
 }
 
 // quoteArg is a path as it is typed into a shell.
@@ -266,18 +270,22 @@ func quoteArg(s string) string {
 
 // restoreBefore puts the worktree back to the checkpoint in the middle of an
 // iteration.
-func (l *Loop) restoreBefore(it *iteration) (worktree.Report, error) {
-	r, err := l.Engine.Restore(l.background(), it.before, l.untilEvidence(it))
-	l.tellRestored(it, r)
-	return r, err
+func (l *Loop) restoreBefore(it *Ready, after *worktree.Capture) (putBack, error) {
+	r, err := l.Engine.Restore(l.background(), it.before, l.untilEvidence(it, after))
+	return putBack{len(r.Restored) + len(r.Removed), l.tellRestored(it, r)}, err
+}
+
+// putBack is what a restore in the middle of an iteration did.
+type putBack struct {
+	paths   int
+	notices []string
 }
 
 // restoreCaptured puts back what was changed since the capture, by checks or by
 // helper agents.
-func (l *Loop) restoreCaptured(it *iteration) (worktree.Report, error) {
-	r, err := l.Engine.RestoreTo(l.background(), it.after, l.untilEvidence(it))
-	l.tellRestored(it, r)
-	return r, err
+func (l *Loop) restoreCaptured(it *Ready, after *worktree.Capture) (putBack, error) {
+	r, err := l.Engine.RestoreTo(l.background(), after, l.untilEvidence(it, after))
+	return putBack{len(r.Restored) + len(r.Removed), l.tellRestored(it, r)}, err
 }
 
 // restoreChecked puts back what checks changed outside of any iteration.

@@ -16,7 +16,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
-	"git-ralph/internal/proc"
+	"git-ralph/gitstate/worktree"
 	"git-ralph/notes"
 )
 
@@ -36,8 +36,6 @@ type helperRun struct {
 	known state.State
 	// readOnly mounts the worktree read-only as well.
 	readOnly bool
-	// keeps reports whether what it changes is not put back when it ends; the caller weighs it.
-	keeps bool
 }
 
 // answer is what came of a helper run.
@@ -49,10 +47,10 @@ type answer struct {
 	failed    error  // the run, or what it left
 }
 
-// help runs a helper agent and puts back what it changed. An error is one of
-// the harness that leaves the iteration unsafe; everything else is in the
-// answer. A person's word that ends the iteration is in it.cause.
-func (l *Loop) help(ctx context.Context, it *iteration, h helperRun) (answer, error) {
+// help runs a helper agent. An error is one of the harness that leaves the
+// iteration unsafe; everything else is in the answer. A person's word that ends
+// the iteration is in it.halted. The caller puts back what the helper changed.
+func (l *Loop) help(ctx context.Context, it *Ready, h helperRun) (answer, error) {
 	var ans answer
 	dir, err := newRunDir(l.RunBase)
 	if err != nil {
@@ -65,110 +63,80 @@ func (l *Loop) help(ctx context.Context, it *iteration, h helperRun) (answer, er
 		ans.failed = err
 		return ans, nil
 	}
-	sub := &iteration{id: it.id, number: it.number, attempt: it.attempt, phase: it.phase, role: h.role, task: it.task,
-		started: it.started, state: h.known, prompt: h.job.Prompt, runDir: dir, runs: it.runs}
-	sub.use = Use{Agent: true, Dir: l.Repo.Root, RunDir: dir, Files: l.AgentFiles, ReadOnly: h.readOnly, ReadOnlyPaths: it.use.ReadOnlyPaths}
+	said := &words{}
+	ss := &session{Ready: it, role: h.role, known: h.known, prompt: h.job.Prompt, calls: &toolWatch{}, hear: said.hear,
+		use: Use{Agent: true, Dir: l.Repo.Root, RunDir: dir, Files: l.AgentFiles, ReadOnly: h.readOnly, ReadOnlyPaths: it.use.ReadOnlyPaths}}
+	ss.adjust = func(req *Request, _ Toolbox, _ context.CancelCauseFunc) {
+		req.HandoffSchema = nil // it hands nothing over
+		req.Env = append(req.Env, ContextDirVar+"="+l.Sandbox.Inside(dir, files))
+	}
 	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(h.role)}, "%s begins", h.role)
-	err = l.sandboxed(it.id, sub.use, func(start Starter) error {
-		ans.failed = l.runHelper(ctx, it, sub, h, files, start, &ans)
+	var end sessionEnd
+	err = l.sandboxed(it.id, ss.use, func(start Starter) error {
+		ss.start = start
+		end, ans.failed = l.runSession(ctx, ss)
 		return nil
 	})
 	if err != nil {
 		return ans, fmt.Errorf("run the %s: %w", h.role, err)
 	}
-	if cause := sub.cause; errors.Is(cause, errSkipped) || errors.Is(cause, errStopNow) || errors.Is(cause, errInterrupted) {
-		it.cause = cause
+	if ans.failed != nil {
+		return ans, nil // it did not begin
 	}
-	if ans.failed == nil {
-		ans.failed = l.readAnswer(sub, h, &ans)
+	l.recordHelper(it, h, end)
+	if ans.text = said.text(); ans.text == "" {
+		ans.text = printed(end.transcript)
 	}
-	if !h.keeps {
-		err = l.putBackAfter(it, h.role)
+	if c := end.cause; errors.Is(c, errSkipped) || errors.Is(c, errStopNow) || errors.Is(c, errInterrupted) {
+		it.halted = c
 	}
-	return ans, err
+	switch {
+	case end.failed != nil:
+		ans.failed = end.failed
+	case end.cause != nil && !errors.Is(end.cause, errEndedTool):
+		ans.failed = end.cause
+	case end.run.Outcome != Completed && end.run.Outcome != MaxTurns:
+		ans.failed = errors.New(withDetail(string(end.run.Outcome), end.run.Detail))
+	default:
+		ans.failed = l.readAnswer(ss, end.tools, h, &ans)
+	}
+	return ans, nil
 }
 
-// putBackAfter makes the worktree what it was before a helper ran.
-func (l *Loop) putBackAfter(it *iteration, role Role) error {
-	restore := func() (int, error) {
-		if it.after != nil {
-			r, err := l.restoreCaptured(it)
-			return len(r.Restored) + len(r.Removed), err
-		}
-		r, err := l.restoreBefore(it)
-		return len(r.Restored) + len(r.Removed), err
+// recordHelper adds a helper's run to what the iteration has used and learned.
+func (l *Loop) recordHelper(it *Ready, h helperRun, end sessionEnd) {
+	folder := "agents/" + fileNameOf(string(h.role)) + "/"
+	it.evidence.add(folder+"prompt.md", []byte(h.job.Prompt.Text))
+	it.evidence.add(folder+"transcript.jsonl", end.transcript)
+	it.runs = append(it.runs, end.record)
+	it.aside.Learnings = append(it.aside.Learnings, end.tools.Learnings...)
+	it.aside.Memory = append(it.aside.Memory, end.tools.Memory...)
+	if end.warning != "" {
+		it.remarks = noted(it.remarks, end.warning)
 	}
-	n, err := restore()
+}
+
+// putBackAfter makes the worktree what it was before a helper ran: at the
+// checkpoint, or after the coding agent.
+func (l *Loop) putBackAfter(it *Ready, after *worktree.Capture, role Role) error {
+	restore := l.restoreBefore
+	if after != nil {
+		restore = l.restoreCaptured
+	}
+	back, err := restore(it, after)
+	it.remarks = noted(it.remarks, back.notices...)
 	if err != nil {
 		return fmt.Errorf("put back what the %s changed: %w", role, err)
 	}
-	if n > 0 {
-		it.notices = append(it.notices, fmt.Sprintf("%s changed %d paths of the worktree; they were put back", role, n))
-	}
-	return nil
-}
-
-// runHelper runs the client of a helper and records what it used.
-func (l *Loop) runHelper(ctx context.Context, it, sub *iteration, h helperRun, files string, start Starter, ans *answer) error {
-	agent, err := l.agentFor(h.role)
-	if err != nil {
-		return err
-	}
-	box, err := l.OpenTools(l.scope(sub))
-	if err != nil {
-		return fmt.Errorf("open the tools of the run: %w", err)
-	}
-	defer box.Close()
-	transcript := proc.NewHeadTailLines(maxTranscript)
-	req, err := l.request(sub, box, start, transcript)
-	if err != nil {
-		return err
-	}
-	req.HandoffSchema, req.FollowUp = nil, nil // it hands nothing over
-	req.Env = append(req.Env, ContextDirVar+"="+l.Sandbox.Inside(sub.runDir, files))
-
-	run, stop := context.WithCancelCause(context.Background())
-	defer stop(nil)
-	unhook := context.AfterFunc(ctx, func() { stop(errInterrupted) })
-	defer unhook()
-	watched := l.watch(run, sub, box, stop)
-	meter := &meter{l: l, it: sub, ctx: run, stop: stop}
-	said := &words{}
-	began := l.Now()
-	sub.run, err = agent.Run(run, req, func(e AgentEvent) { said.hear(e); meter.event(e) })
-	stop(nil)
-	<-watched
-	if cause := context.Cause(run); cause != nil && !errors.Is(cause, context.Canceled) {
-		sub.cause = cause
-	}
-	sub.tools = box.Collected()
-	l.settleOutcome(sub, meter)
-	sub.peak = meter.peak
-	folder := "agents/" + fileNameOf(string(h.role)) + "/"
-	it.evidence.add(folder+"prompt.md", []byte(h.job.Prompt.Text))
-	record := transcript.Take()
-	it.evidence.add(folder+"transcript.jsonl", record)
-	it.runs = append(it.runs, agentRun(sub, h.role, sub.run, l.Now().Sub(began)))
-	it.aside.Learnings = append(it.aside.Learnings, sub.tools.Learnings...)
-	it.aside.Memory = append(it.aside.Memory, sub.tools.Memory...)
-	if ans.text = said.text(); ans.text == "" {
-		ans.text = printed(record)
-	}
-	switch {
-	case err != nil && sub.cause == nil:
-		return fmt.Errorf("run the agent: %w", err)
-	case sub.cause != nil && !errors.Is(sub.cause, errEndedTool):
-		return sub.cause
-	case sub.run.Outcome != Completed && sub.run.Outcome != MaxTurns:
-		return errors.New(withDetail(string(sub.run.Outcome), sub.run.Detail))
+	if back.paths > 0 {
+		it.remarks = noted(it.remarks, fmt.Sprintf("%s changed %d paths of the worktree; they were put back", role, back.paths))
 	}
 	return nil
 }
 
 // readAnswer takes what a helper left by its tools and, for agents that answer
 // in one document, in the file of the handoff.
-func (l *Loop) readAnswer(sub *iteration, h helperRun, ans *answer) error {
-	c := sub.tools
+func (l *Loop) readAnswer(ss *session, c Collected, h helperRun, ans *answer) error {
 	ans.prompt, ans.knowledge = c.Prompt, c.Knowledge
 	if c.Directive != nil {
 		d, err := agentctx.ParseDirective(h.kind, c.Directive)
@@ -177,7 +145,7 @@ func (l *Loop) readAnswer(sub *iteration, h helperRun, ans *answer) error {
 		}
 		ans.directive = &d
 	}
-	raw, err := readHandoff(handoffFile(sub))
+	raw, err := readHandoff(ss.handoffFile())
 	if err != nil || raw == nil {
 		return err
 	}
@@ -195,7 +163,7 @@ func (l *Loop) readAnswer(sub *iteration, h helperRun, ans *answer) error {
 		ans.prompt = notes.Redact(notes.Clean(d.Prompt))
 	}
 	if len(d.Knowledge) > 0 {
-		ans.knowledge = append(ans.knowledge, notes.Entries(d.Knowledge, sub.number, append(h.known.Knowledge, ans.knowledge...))...)
+		ans.knowledge = append(ans.knowledge, notes.Entries(d.Knowledge, ss.number, append(h.known.Knowledge, ans.knowledge...))...)
 	}
 	return nil
 }
@@ -299,12 +267,12 @@ func removeRunDir(dir string) {
 }
 
 // helperOptions is what every helper of an iteration is told.
-func (l *Loop) helperOptions(it *iteration) agentctx.HelperOptions {
-	return agentctx.HelperOptions{Options: l.promptOptions(it)}
+func (l *Loop) helperOptions(it *Ready) agentctx.HelperOptions {
+	return agentctx.HelperOptions{Options: l.promptOptions(it, "")}
 }
 
 // remember records entries as a whole; refused says which rule they break.
-func (l *Loop) remember(it *iteration, add []notes.Knowledge, source string) (refused, err error) {
+func (l *Loop) remember(it *Ready, add []notes.Knowledge, source string) (refused, err error) {
 	if len(add) == 0 {
 		return nil, nil
 	}
@@ -326,7 +294,7 @@ func (l *Loop) remember(it *iteration, add []notes.Knowledge, source string) (re
 }
 
 // note records what a helper did.
-func (l *Loop) note(it *iteration, n state.ContextNote) error {
+func (l *Loop) note(it *Ready, n state.ContextNote) error {
 	snap, err := l.Journal.Record(l.background(), state.Event{Type: state.EvContext, Phase: it.phase, Iteration: it.number, Task: it.task.ID, Context: &n})
 	if err != nil {
 		return err
@@ -337,7 +305,7 @@ func (l *Loop) note(it *iteration, n state.ContextNote) error {
 
 // lastOutputs are the whole outputs of the checks of the attempt before, from
 // its evidence; none when there is none any more.
-func (l *Loop) lastOutputs(ctx context.Context, it *iteration) []agentctx.Output {
+func (l *Loop) lastOutputs(ctx context.Context, it *Ready) []agentctx.Output {
 	if it.task.Failure == "" {
 		return nil
 	}

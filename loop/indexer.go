@@ -14,7 +14,7 @@ import (
 // index runs the knowledge indexer before an iteration when a trigger fires.
 // What it records is taken as a whole or not at all; that it failed is recorded
 // and the iteration goes on with the index as it is.
-func (l *Loop) index(ctx context.Context, it *iteration) error {
+func (l *Loop) index(ctx context.Context, it *Ready) error {
 	why, fire := agentctx.IndexTrigger(it.state, it.task.ID, l.Settings.Index)
 	if !fire {
 		return nil
@@ -23,6 +23,9 @@ func (l *Loop) index(ctx context.Context, it *iteration) error {
 	o.Why, o.Handoffs = why, l.unindexed(ctx, it.state)
 	job := agentctx.Helper(agentctx.Indexer, it.state, it.task.ID, o)
 	ans, err := l.help(ctx, it, helperRun{role: RoleIndexer, kind: agentctx.Indexer, job: job, known: it.state, readOnly: true})
+	if err == nil {
+		err = l.putBackAfter(it, nil, RoleIndexer)
+	}
 	if err != nil {
 		return err
 	}
@@ -35,7 +38,7 @@ func (l *Loop) index(ctx context.Context, it *iteration) error {
 	n := state.ContextNote{Kind: "index", Reason: why, Detail: fmt.Sprintf("%d entries", len(ans.knowledge))}
 	if failed != nil {
 		n.Failed, n.Detail = true, notes.OneLine(failed.Error(), 500)
-		it.notices = append(it.notices, "the indexer failed: "+n.Detail)
+		it.remarks = noted(it.remarks, "the indexer failed: "+n.Detail)
 		l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(RoleIndexer)}, "the indexer failed: %s", n.Detail)
 	}
 	return l.note(it, n)

@@ -9,18 +9,18 @@ import (
 
 // leavings records what an iteration leaves even when it is rejected: learnings
 // and memory. A kept iteration also leaves amendments and added tasks.
-func (l *Loop) leavings(it *iteration, j Verdict, res *state.Result) {
+func (l *Loop) leavings(it *attempt, j Verdict, res *state.Result) {
 	var refused []string
 	_, res.Learned, refused = l.learned(it, res.Handoff)
 	res.Notices = append(slices.Clip(res.Notices), refused...)
-	if h := it.handoff; h != nil && j.Verdict != state.Keep && h.RequestHumanReview != nil && h.RequestHumanReview.Needed {
+	if h := it.left.handoff; h != nil && j.Verdict != state.Keep && h.RequestHumanReview != nil && h.RequestHumanReview.Needed {
 		res.Notices = append(res.Notices, "the agent asks for a person: "+notes.OneLine(h.RequestHumanReview.Reason, 500))
 	}
 	if j.Verdict == state.Keep {
-		if it.product == nil {
+		if it.claims {
 			res.Amendments = res.Handoff.PlanAmendments
 		}
-		res.Plan = it.planned
+		res.Plan = it.made.plan
 	}
 	if it.run.Outcome == NotStarted {
 		res.Handoff = nil // nobody worked: what the last one said still holds
@@ -30,7 +30,7 @@ func (l *Loop) leavings(it *iteration, j Verdict, res *state.Result) {
 
 // memorise captures the memory of the session as the iteration leaves it; an
 // agent that died or said nothing is remembered like any other.
-func (l *Loop) memorise(it *iteration, res *state.Result) {
+func (l *Loop) memorise(it *attempt, res *state.Result) {
 	var files []string
 	if res.Verdict == state.Keep {
 		for _, f := range res.Files {
@@ -38,14 +38,14 @@ func (l *Loop) memorise(it *iteration, res *state.Result) {
 		}
 	}
 	res.SessionMemory = ""
-	after, _ := state.Apply(it.state, l.event(it, res))
+	after, _ := state.Apply(it.state, l.event(it.Ready, res))
 	res.SessionMemory = sessionMemory(after, files, append(slices.Clip(it.tools.Memory), it.aside.Memory...), "")
 }
 
 // learned is the knowledge after an iteration, what it adds to it, and what
 // was refused: constraints and decisions of its handoffs, learnings, and the
 // entries of helper agents. Each addition is taken as a whole or not at all.
-func (l *Loop) learned(it *iteration, rec *notes.Record) (known, added []notes.Knowledge, refused []string) {
+func (l *Loop) learned(it *attempt, rec *notes.Record) (known, added []notes.Knowledge, refused []string) {
 	known = it.state.Knowledge
 	learn := func(add []notes.Knowledge) {
 		if len(add) == 0 {

@@ -15,6 +15,9 @@ import (
 type Course struct {
 	// Phase is entered first; "" = go on where the run stands.
 	Phase state.Phase
+	// Build reports whether the session works on the plan, proves the result and
+	// ends there: what start does.
+	Build bool
 	// Only reports whether the session ends when that phase is over.
 	Only bool
 	// Request is what a person asks for, in their own words: the beginning of a
@@ -45,10 +48,6 @@ func (s Settings) Gates() Gates {
 // DecidePhase says what comes next in the lifecycle. Like Decide it reads
 // nothing but the state: a phase is over when it has left what it is for, and
 // when a person agreed where they want to be asked.
-//
-//	discovery ─specs─▶ planning ─plan─▶ building ─nothing runnable─▶ validation ─report─▶ complete
-//	                                       ▲                             │
-//	                                       └──────── what failed ────────┘
 func DecidePhase(s state.State, g Gates) Action {
 	r := s.Run
 	agreed := slices.Contains(r.Confirmed, string(r.Phase))
@@ -131,64 +130,6 @@ func decideReport(s state.State, g Gates, runnable bool) Action {
 	return back("the validation failed: " + reportLine(*rep))
 }
 
-// Lifecycle goes through the phases until the work is validated, a person is
-// wanted, or something ends the run. The caller holds the locks of branch and
-// worktree and has called Recover.
-func (l *Loop) Lifecycle(ctx context.Context, c Course) (End, error) {
-	if err := l.begin(); err != nil {
-		return End{}, err
-	}
-	if err := l.embark(c); err != nil {
-		return End{}, l.broken(err)
-	}
-	var t tries
-	for {
-		if ctx.Err() != nil {
-			return l.end(state.Interrupted, "interrupted")
-		}
-		s, err := l.load()
-		if err != nil {
-			return End{}, l.broken(err)
-		}
-		var halt *Action
-		switch a := l.nextPhase(s); a.Kind {
-		case RunPhase:
-			if a.Phase == state.Building {
-				halt, err = l.building(ctx, s)
-				break
-			}
-			var it *iteration
-			if it, halt, err = l.runPhase(ctx, s, a.Phase, c, t.failure); halt == nil && err == nil && it != nil {
-				halt = t.again(it, l.phaseTries())
-			}
-		case Advance:
-			t = tries{}
-			if err = l.advance(s, a); err == nil && c.Only {
-				return l.end(state.Ready, "")
-			}
-		case Wait:
-			err = l.wait(ctx, a)
-		case OpenBreaker:
-			err = l.breaker("open", a.Reason)
-		case HalfOpen:
-			err = l.breaker("half-open", a.Reason)
-		case Close:
-			err = l.breaker("closed", a.Reason)
-		case Halt:
-			halt = &a
-		}
-		if err != nil && ctx.Err() == nil {
-			return End{}, l.broken(err)
-		}
-		if err == nil && halt != nil {
-			if err := l.leave(c); err != nil {
-				return End{}, l.broken(err)
-			}
-			return l.end(halt.Status, halt.Reason)
-		}
-	}
-}
-
 // leave ends a course that came to nothing: tasks that could not be added are
 // no reason to plan everything anew the next time.
 func (l *Loop) leave(c Course) error {
@@ -202,31 +143,14 @@ func (l *Loop) leave(c Course) error {
 	return l.enter(state.Building, "nothing was added")
 }
 
-// nextPhase is DecidePhase under what always comes first: a person's word, the
-// breaker and the budgets, as far as an agent would be run.
-func (l *Loop) nextPhase(s state.State) Action {
-	lim := l.limits(s)
-	a := DecidePhase(s, l.Settings.Gates())
-	if op, ok := decideOperator(s.Run); ok {
-		return op
-	}
-	if a.Kind != RunPhase || a.Phase == state.Building {
-		return a // Decide weighs the building phase
-	}
-	if b, ok := decideBreaker(s, lim, l.Now()); ok {
-		return b
-	}
-	if reason := overBudget(s.Run, lim, l.Now()); reason != "" {
-		return Action{Kind: OpenBreaker, Reason: reason}
-	}
-	return a
-}
-
 // embark enters the phase in which a course begins.
 func (l *Loop) embark(c Course) error {
 	s, err := l.load()
-	if err != nil || c.Phase == "" {
+	if err != nil || c.Phase == "" && !c.Build {
 		return err
+	}
+	if c.Build {
+		return l.enter(state.Building, "start")
 	}
 	if c.Phase == state.Discovery && c.Request != "" {
 		l.leavePhase(state.Discovery, "asked for something new")
@@ -262,29 +186,21 @@ func (l *Loop) advance(s state.State, a Action) error {
 	return l.enter(a.Phase, a.Reason)
 }
 
-// runPhase runs the agent of one phase once; no iteration comes back when the
-// phase needed none.
-func (l *Loop) runPhase(ctx context.Context, s state.State, p state.Phase, c Course, failure string) (*iteration, *Action, error) {
+// runPhase runs the agent of one phase once. A run that did not count is tried
+// again as often as t allows.
+func (l *Loop) runPhase(ctx context.Context, s state.State, p state.Phase, c Course, t *tries) (*Action, error) {
+	var end Ending
+	var err error
 	switch p {
 	case state.Discovery:
-		return l.discover(ctx, s, failure)
+		end, err = l.discover(ctx, s, t.failure)
 	case state.Planning:
-		return l.plan(ctx, s, c, failure)
+		end, err = l.plan(ctx, s, c, t.failure)
+	default:
+		end, err = l.validate(ctx, s, t.failure)
 	}
-	return l.validate(ctx, s, failure)
-}
-
-// building works on tasks. That nothing is left to work on ends the phase and
-// not the run.
-func (l *Loop) building(ctx context.Context, s state.State) (*Action, error) {
-	if !l.Settings.Unchecked {
-		if err := l.CheckProvable(s.Plan); err != nil {
-			return nil, err
-		}
+	if end.Halt != nil || err != nil {
+		return end.Halt, err
 	}
-	a, err := l.build(ctx)
-	if err != nil || a.Status == state.Complete || a.Status == state.BlockedStatus || a.forAside() {
-		return nil, err
-	}
-	return &a, nil
+	return t.again(end, l.phaseTries()), nil
 }

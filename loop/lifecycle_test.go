@@ -3,6 +3,7 @@ package loop
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"git-ralph/gitstate/state"
 	"git-ralph/plan"
@@ -64,6 +65,68 @@ func TestDecidePhase(t *testing.T) {
 			a := DecidePhase(c.s, c.g)
 			if a.Kind != c.kind || a.Phase != c.phase || a.Status != c.st || !strings.Contains(a.Reason, c.says) {
 				t.Errorf("decided %+v", a)
+			}
+		})
+	}
+}
+
+func TestNext(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	task := func(id string, st plan.Status, after ...plan.TaskID) plan.Task {
+		return plan.Task{ID: plan.TaskID(id), Title: id, Status: st, DependsOn: after}
+	}
+	at := func(p state.Phase, tasks ...plan.Task) state.State {
+		return state.State{Run: state.Run{Phase: p}, Plan: plan.Plan{Tasks: tasks}}
+	}
+	with := func(s state.State, set func(*state.Run)) state.State { set(&s.Run); return s }
+	pending, done := task("A", plan.Pending), task("A", plan.Done)
+	aside := task("B", plan.Skipped)
+	aside.SkippedBy, aside.BlockedBy = plan.ByAgent, []string{"too hard"}
+	stuck := []plan.Task{task("A", plan.Failed), task("B", plan.Pending, "A")}
+	start, run := Course{Build: true}, Course{}
+	money := Limits{TotalMicroUSD: 1}
+	spent := func(r *state.Run) { r.Cost.Total = 5 }
+	for _, c := range []struct {
+		why      string
+		s        state.State
+		c        Course
+		lim      Limits
+		prepared bool
+		want     Action
+	}{
+		{"a person's stop comes first", with(at(state.Building, pending), func(r *state.Run) { r.Session, r.StopAsked = 2, 2 }), start, Limits{}, false,
+			Action{Kind: Halt, Status: state.Stopped, Reason: "stopped by the operator"}},
+		{"also in a phase", with(at(state.Planning), func(r *state.Run) { r.PauseAsked = true }), run, Limits{}, false,
+			Action{Kind: Wait, Status: state.Paused, Reason: "paused by the operator"}},
+		{"building is prepared", at(state.Building, pending), start, Limits{}, false, Action{Kind: Prepare}},
+		{"in the lifecycle as well", at(state.Building, pending), run, Limits{}, false, Action{Kind: Prepare}},
+		{"then it works", at(state.Building, pending), start, Limits{}, true, Action{Kind: Work, Task: "A"}},
+		{"which every course does alike", at(state.Building, pending), run, Limits{}, true, Action{Kind: Work, Task: "A"}},
+		{"start proves what is complete", at(state.Building, done), start, Limits{}, true, Action{Kind: Prove, Status: state.Complete}},
+		{"also before a person is asked", at(state.Building, done, aside), start, Limits{}, true,
+			Action{Kind: Prove, Status: state.NeedsReview, Reason: "set_aside: B too hard"}},
+		{"start ends where it is blocked", at(state.Building, stuck...), start, Limits{}, true,
+			Action{Kind: Halt, Status: state.BlockedStatus, Reason: "no task can be worked on"}},
+		{"the lifecycle validates what is complete", at(state.Building, done), run, Limits{}, true,
+			Action{Kind: Advance, Phase: state.Validation, Reason: "every task is done or skipped"}},
+		{"and what is blocked", at(state.Building, stuck...), run, Limits{}, true,
+			Action{Kind: Advance, Phase: state.Validation, Reason: "no task can be worked on"}},
+		{"without preparing for nothing", at(state.Building, done), run, Limits{}, false,
+			Action{Kind: Advance, Phase: state.Validation, Reason: "every task is done or skipped"}},
+		{"an empty plan is nobody's work", at(state.Building), run, Limits{}, false,
+			Action{Kind: Halt, Status: state.New, Reason: "the plan is empty"}},
+		{"a budget holds while building", with(at(state.Building, pending), spent), run, money, true, Action{Kind: OpenBreaker, Reason: "cost_limit:$0.00"}},
+		{"a phase runs its agent", at(state.Planning), run, Limits{}, false, Action{Kind: RunPhase, Phase: state.Planning}},
+		{"as far as the budget goes", with(at(state.Planning), spent), run, money, false, Action{Kind: OpenBreaker, Reason: "cost_limit:$0.00"}},
+		{"and the breaker", with(at(state.Validation), func(r *state.Run) { r.Breaker = state.Breaker{State: "open", Reason: "x"} }), run, Limits{}, false,
+			Action{Kind: Halt, Status: state.HaltedStatus, Reason: "x"}},
+		{"a transition needs no money", with(with(at(state.Planning, pending), spent), func(r *state.Run) { r.PhaseDone = true }), run, money, false,
+			Action{Kind: Advance, Phase: state.Building, Reason: "1 tasks are planned"}},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			got := Next(c.s, c.c, Rules{Limits: c.lim, Gates: Gates{Rounds: 3}, Prepared: c.prepared}, now)
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Error(d)
 			}
 		})
 	}
@@ -152,8 +215,8 @@ func TestFindQuote(t *testing.T) {
 }
 
 func TestTries(t *testing.T) {
-	run := func(o OutcomeKind, repaired bool, j Verdict) *iteration {
-		return &iteration{phase: state.Planning, facts: Facts{Outcome: o}, repaired: repaired, verdict: j}
+	run := func(o OutcomeKind, repaired bool, v Verdict) Ending {
+		return Ending{Verdict: v, job: Job{phase: state.Planning}, outcome: o, repaired: repaired}
 	}
 	wrong := Verdict{Verdict: state.Reject, Reasons: []string{"plan: no task was added"}, Failure: true}
 	var x tries

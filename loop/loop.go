@@ -111,52 +111,47 @@ func (e End) ExitCode() int {
 // errInterrupted is the cause when a person ends the run: Ctrl-C, SIGTERM.
 var errInterrupted = errors.New("interrupted")
 
-// Run works until the plan is complete or something ends the run. The caller
-// holds the locks of branch and worktree and has called Recover. When ctx ends
-// the iteration in work is kept as evidence and the checkpoint restored.
-func (l *Loop) Run(ctx context.Context) (End, error) {
+// Run goes through a course until its work is done and proved, a person is wanted,
+// or something ends the run. Next decides, everything else here carries out:
+//
+//	discovery ─specs─▶ planning ─plan─▶ building ─nothing runnable─▶ validation ─report─▶ complete
+//	                                       ▲                             │
+//	                                       └──────── what failed ────────┘
+//
+//	building: prepare once, then work on a task, fail, block or replan it, until none is left;
+//	anywhere: wait while a person paused the run, open, test and close the breaker, halt
+//
+// The caller holds the locks of branch and worktree and has called Recover. When ctx
+// ends, the iteration in work is kept as evidence and the checkpoint restored.
+func (l *Loop) Run(ctx context.Context, c Course) (End, error) {
 	if err := l.begin(); err != nil {
 		return End{}, err
 	}
-	if err := l.enter(state.Building, "start"); err != nil {
-		return End{}, err
-	}
-	a, err := l.build(ctx)
-	switch {
-	case err != nil:
-	case a.Status == state.Complete:
-		a, err = l.complete(ctx)
-		l.proved = a.Status == state.Complete
-	case a.forAside():
-		err = l.proveAside(ctx, &a)
-	}
-	if err != nil {
+	if err := l.embark(c); err != nil {
 		return End{}, l.broken(err)
 	}
-	return l.end(a.Status, a.Reason)
-}
-
-// build works on tasks until nothing is left to decide. It returns why, and
-// leaves the session open.
-func (l *Loop) build(ctx context.Context) (Action, error) {
-	if halt, err := l.makeReady(ctx); halt != nil || err != nil {
-		return orInterrupted(ctx, halt, err)
-	}
-	for {
-		if ctx.Err() != nil {
-			return interrupted(), nil
-		}
+	var t tries
+	prepared := false // for building
+	for ctx.Err() == nil {
 		s, err := l.load()
 		if err != nil {
-			return Action{}, err
+			return End{}, l.broken(err)
 		}
 		var halt *Action
-		switch a := Decide(s, l.limits(s), l.Now()); a.Kind {
+		switch a := Next(s, c, Rules{l.limits(s), l.Settings.Gates(), prepared}, l.Now()); a.Kind {
+		case Prepare:
+			halt, err = l.makeReady(ctx, s, c)
+			prepared = true
 		case Work:
-			l.proof = nil
-			if halt = l.unproved(s, a.Task); halt == nil {
-				l.housekeep(ctx)
-				halt, err = l.iterate(ctx, a.Task)
+			halt, err = l.workOn(ctx, s, a.Task)
+		case RunPhase:
+			halt, err = l.runPhase(ctx, s, a.Phase, c, &t)
+		case Prove:
+			halt, err = l.proveEnd(ctx, s, a)
+		case Advance:
+			t, prepared = tries{}, false
+			if err = l.advance(s, a); c.Only {
+				halt = &Action{Kind: Halt, Status: state.Ready}
 			}
 		case FailTask:
 			err = l.failTask(a)
@@ -173,43 +168,51 @@ func (l *Loop) build(ctx context.Context) (Action, error) {
 		case Wait:
 			err = l.wait(ctx, a)
 		case Halt:
-			return a, nil
+			halt = &a
 		}
-		if halt != nil || err != nil {
-			return orInterrupted(ctx, halt, err)
+		if err == nil && halt != nil {
+			if err = l.leave(c); err == nil {
+				return l.end(halt.Status, halt.Reason)
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			return End{}, l.broken(err)
 		}
 	}
+	return l.end(state.Interrupted, "interrupted")
 }
 
-// proveAside runs the checks in a fresh checkout before a person is asked about
-// tasks that were set aside, so that their agreement completes the run. What is
-// red then is said and does not change that they are asked.
-func (l *Loop) proveAside(ctx context.Context, a *Action) error {
-	s, err := l.load()
-	if err != nil || !s.Plan.Settled() {
-		return err
+// workOn is one iteration on a task, unless nothing would prove it.
+func (l *Loop) workOn(ctx context.Context, s state.State, id plan.TaskID) (*Action, error) {
+	l.proof = nil
+	if halt := l.unproved(s, id); halt != nil {
+		return halt, nil
 	}
-	end, err := l.complete(ctx)
-	if end.Status == state.Interrupted {
-		*a = end
+	l.housekeep(ctx)
+	end, err := l.iterate(ctx, s, taskJob(s.Plan.Tasks[s.Plan.Find(id)]))
+	return end.Halt, err
+}
+
+// proveEnd runs the checks in a fresh checkout at the end of a course that stops
+// after building. Where a person is asked about tasks that were set aside this
+// comes first, so that their agreement completes the run; what is red then is
+// said and does not change that they are asked.
+func (l *Loop) proveEnd(ctx context.Context, s state.State, a Action) (*Action, error) {
+	asked := a.Status == state.NeedsReview
+	a.Kind = Halt
+	if asked && !s.Plan.Settled() {
+		return &a, nil
 	}
+	end, err := l.complete(ctx, s)
 	l.proved = err == nil && end.Status == state.Complete
-	return err
+	if asked && end.Status != state.Interrupted {
+		return &a, err
+	}
+	return &end, err
 }
 
 func interrupted() Action {
 	return Action{Kind: Halt, Status: state.Interrupted, Reason: "interrupted"}
-}
-
-// orInterrupted takes an error after Ctrl-C for the interruption that caused it.
-func orInterrupted(ctx context.Context, halt *Action, err error) (Action, error) {
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return interrupted(), nil
-	case err != nil:
-		return Action{}, err
-	}
-	return *halt, nil
 }
 
 // background outlives Ctrl-C: what an iteration leaves is always written.

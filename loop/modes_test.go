@@ -70,15 +70,14 @@ func TestFill(t *testing.T) {
 		if ended := errors.Is(*cause, errWindow); ended != r.ended {
 			t.Errorf("%s: ended %v", r.why, ended)
 		}
-		it := &iteration{run: Result{Outcome: Completed}}
-		if got := f.over(it, nil); got != r.told {
+		if got := f.over(Collected{}, Completed, nil); got != r.told {
 			t.Errorf("%s: a fresh session follows for %q, want %q", r.why, got, r.told)
 		}
 	}
 	var none *fill
 	none.observe(Usage{ContextTokens: 1})
 	none.wanted()
-	if none.over(&iteration{}, nil) != "" || !none.judge(allow)(ToolUse{}).Allow {
+	if none.over(Collected{}, "", nil) != "" || !none.judge(allow)(ToolUse{}).Allow {
 		t.Error("no window is no reason")
 	}
 }
@@ -107,7 +106,7 @@ func TestSessionsThatFollow(t *testing.T) {
 		f, _ := window(false)
 		f.observe(Usage{ContextTokens: 650})
 		f.judge(func(ToolUse) Permission { return Permission{} })(ToolUse{})
-		if got := f.over(&iteration{run: Result{Outcome: r.outcome}, tools: r.tools}, r.h); got != r.want {
+		if got := f.over(r.tools, r.outcome, r.h); got != r.want {
 			t.Errorf("%s: %q, want %q", r.why, got, r.want)
 		}
 	}
@@ -116,19 +115,19 @@ func TestSessionsThatFollow(t *testing.T) {
 func TestRemaining(t *testing.T) {
 	cost := int64(300_000)
 	l := &Loop{Settings: Settings{IterationMicroUSD: 1_000_000}}
-	it := &iteration{role: RoleCoding, runs: []state.AgentRun{
+	runs := []state.AgentRun{
 		{Role: "indexer", CostMicro: &cost, DurationMs: 50_000, Turns: 9},
 		{Role: "coding", CostMicro: &cost, DurationMs: 60_000, Turns: 4},
-	}}
+	}
 	req := Request{Timeout: 2 * time.Minute, MaxTurns: 6}
-	l.remaining(it, &req)
+	l.remaining(runs, RoleCoding, &req)
 	if req.Timeout != time.Minute || req.MaxTurns != 2 || req.MaxCostMicroUSD != 400_000 {
 		t.Errorf("%s, %d turns, %d", req.Timeout, req.MaxTurns, req.MaxCostMicroUSD)
 	}
-	it.runs = append(it.runs, state.AgentRun{Role: "coding", CostMicro: &cost, DurationMs: 600_000, Turns: 40})
-	it.runs = append(it.runs, it.runs[2])
+	long := state.AgentRun{Role: "coding", CostMicro: &cost, DurationMs: 600_000, Turns: 40}
+	runs = append(runs, long, long)
 	req = Request{Timeout: 2 * time.Minute, MaxTurns: 6}
-	l.remaining(it, &req)
+	l.remaining(runs, RoleCoding, &req)
 	if req.Timeout != time.Second || req.MaxTurns != 1 || req.MaxCostMicroUSD != 1 {
 		t.Errorf("nothing left must not mean no limit: %s, %d turns, %d", req.Timeout, req.MaxTurns, req.MaxCostMicroUSD)
 	}
@@ -329,11 +328,10 @@ func TestAskedAtTheVeryEnd(t *testing.T) {
 	for _, asked := range []bool{false, true} {
 		f, _ := window(false)
 		f.asked = func() bool { return asked }
-		it := &iteration{runDir: t.TempDir(), run: Result{Outcome: Completed}}
-		if _, told := f.prompt(it, collected{}, it.run); told != asked {
+		if _, told := f.prompt(handoffIn(t.TempDir()), collected{}, Result{Outcome: Completed}); told != asked {
 			t.Errorf("asked %v, told %v", asked, told)
 		}
-		if got := f.over(it, nil); (got == endManual) != asked {
+		if got := f.over(Collected{}, Completed, nil); (got == endManual) != asked {
 			t.Errorf("asked %v: a fresh session follows for %q", asked, got)
 		}
 	}

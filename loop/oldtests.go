@@ -42,7 +42,7 @@ type WeakenReport struct {
 }
 
 // weakened says what the attempt did to the tests.
-func (l *Loop) weakened(ctx context.Context, it *iteration) error {
+func (l *Loop) weakened(ctx context.Context, it *attempt) error {
 	if !l.Settings.TestGuard || it.task.AllowTestChanges || len(it.after.Changes) == 0 {
 		return nil
 	}
@@ -69,21 +69,21 @@ func (l *Loop) weakened(ctx context.Context, it *iteration) error {
 	}
 	it.facts.Checks.Weakened = report.Findings
 	for _, n := range report.Notes {
-		it.notices = append(it.notices, "tests: "+notes.OneLine(n, 300))
+		it.notice("tests: %s", notes.OneLine(n, 300))
 	}
 	return nil
 }
 
 // permission names the command by which a person permits what the test guard
 // rejected; "" when it rejected nothing.
-func permission(it *iteration) string {
+func permission(it *attempt) string {
 	if len(it.facts.Checks.Weakened) == 0 || it.task.ID == "" {
 		return ""
 	}
 	return "when the tests are meant to change: git ralph retry " + string(it.task.ID) + " --allow-test-changes"
 }
 
-func (l *Loop) inCheckout(ctx context.Context, it *iteration, over []ChangedFile, run func(ProofRequest) error) error {
+func (l *Loop) inCheckout(ctx context.Context, it *attempt, over []ChangedFile, run func(ProofRequest) error) error {
 	sig := ourSignature(it.started)
 	commit, err := l.Repo.Store.WriteCommit(object.CommitData{Tree: it.after.Keep, Author: sig, Committer: sig, Message: "the attempt\n"})
 	if err == nil {
@@ -92,7 +92,7 @@ func (l *Loop) inCheckout(ctx context.Context, it *iteration, over []ChangedFile
 	if err != nil {
 		return fmt.Errorf("check the attempt out: %w", err)
 	}
-	req := l.proofRequest(it, nil)
+	req := l.proofRequest(it.Ready, nil)
 	err = l.inFresh(ctx, fresh{commit: commit, over: over, env: req.Env}, func(at ProofRequest) error {
 		at.Task, at.Baseline = req.Task, req.Baseline
 		return run(at)

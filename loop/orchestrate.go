@@ -13,31 +13,31 @@ import (
 	"git-ralph/plan"
 )
 
-// equip lets helper agents make ready what the coding agent will read. With
-// ended the iteration is over without one: the task was skipped, or waits for
-// research or a person.
-func (l *Loop) equip(ctx context.Context, it *iteration) (ended bool, halt *Action, err error) {
-	if it.product != nil {
-		return false, nil, nil
+// equip lets helper agents make ready what the coding agent will read. It may
+// come to rd.stop: the task was skipped, or waits for research or a person.
+func (l *Loop) equip(ctx context.Context, it *Ready) error {
+	if !it.claims {
+		return nil
 	}
+	var err error
 	switch agentctx.Mode(l.Settings.Mode) {
 	case agentctx.HandoffIndex:
 		err = l.index(ctx, it)
 	case agentctx.Orchestrated:
-		ended, halt, err = l.prepareContext(ctx, it)
+		err = l.prepareContext(ctx, it)
 	default:
-		return false, nil, nil
+		return nil
 	}
-	if err == nil && !ended {
-		it.prompt = l.assemble(it)
+	if err == nil && it.stop == nil {
+		it.prompt = l.assemble(it, "")
 	}
-	return ended, halt, err
+	return err
 }
 
 // prepareContext runs the context agent before the coding agent and does what
 // it answers. A preparation that fails in any way falls back to the prompt of
 // the index mode.
-func (l *Loop) prepareContext(ctx context.Context, it *iteration) (ended bool, halt *Action, err error) {
+func (l *Loop) prepareContext(ctx context.Context, it *Ready) error {
 	left := it.state.Run.Prep
 	o := l.helperOptions(it)
 	o.Outputs = l.lastOutputs(ctx, it)
@@ -48,13 +48,16 @@ func (l *Loop) prepareContext(ctx context.Context, it *iteration) (ended bool, h
 	}
 	job := agentctx.Helper(agentctx.ContextPrep, it.state, it.task.ID, o)
 	ans, err := l.help(ctx, it, helperRun{role: RoleContextPrep, kind: agentctx.ContextPrep, job: job, known: it.state, readOnly: true})
-	if err != nil || it.cause != nil {
-		return false, nil, err
+	if err == nil {
+		err = l.putBackAfter(it, nil, RoleContextPrep)
+	}
+	if err != nil || it.halted != nil {
+		return err
 	}
 	step, reason := agentctx.AfterPrep(ans.directive, ans.prompt, ans.failed, left.Rounds[string(it.task.ID)])
 	refused, err := l.remember(it, ans.knowledge, "agent")
 	if err != nil {
-		return false, nil, err
+		return err
 	}
 	n := state.ContextNote{Kind: "prep", Action: string(step), Reason: notes.OneLine(reason, 500), Failed: step == agentctx.StepFallback}
 	switch step {
@@ -65,7 +68,7 @@ func (l *Loop) prepareContext(ctx context.Context, it *iteration) (ended bool, h
 	}
 	if refused != nil {
 		n.Detail = "knowledge refused: " + notes.OneLine(refused.Error(), 300)
-		it.notices = append(it.notices, n.Detail)
+		it.remarks = noted(it.remarks, n.Detail)
 	}
 	if step == agentctx.StepResearch {
 		n.Topics, n.Research = ans.directive.Topics, ans.prompt
@@ -74,48 +77,52 @@ func (l *Loop) prepareContext(ctx context.Context, it *iteration) (ended bool, h
 		}
 	}
 	if err := l.note(it, n); err != nil {
-		return false, nil, err
+		return err
 	}
 	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(RoleContextPrep), "action": n.Action}, "%s: %s", RoleContextPrep,
 		strings.TrimSuffix(n.Action+": "+n.Reason, ": "))
 	if d := ans.directive; d != nil && d.Stuck {
 		if err := l.stuck(it, "the context agent sees the task go in circles: "+d.Reason); err != nil {
-			return false, nil, err
+			return err
 		}
 	}
 	switch step {
 	case agentctx.StepSkip, agentctx.StepPause, agentctx.StepResearch:
-		halt, err = l.endPrepared(it, step, n)
-		return true, halt, err
+		it.stop = &stopped{step, n}
 	case agentctx.StepPrepared:
 		it.prepared = ans.prompt
 	default:
-		it.notices = append(it.notices, "the context was not prepared, the prompt is that of the index mode: "+n.Reason)
+		it.remarks = noted(it.remarks, "the context was not prepared, the prompt is that of the index mode: "+n.Reason)
 	}
-	return false, nil, nil
+	return nil
 }
 
 // stuck records that a task goes in circles.
-func (l *Loop) stuck(it *iteration, reason string) error {
+func (l *Loop) stuck(it *Ready, reason string) error {
 	l.emit("stuck", it.state, it.task.ID, nil, "%s", reason)
 	return l.record(state.Event{Type: state.EvStuck, Task: it.task.ID, Iteration: it.number, Phase: it.phase, Stuck: &state.Stuck{Reason: notes.OneLine(reason, 500)}})
 }
 
 // endPrepared ends an iteration whose preparation said that no agent shall
 // work on the task now. It spends no attempt and is no failure.
-func (l *Loop) endPrepared(it *iteration, step agentctx.Step, n state.ContextNote) (*Action, error) {
-	if halt, err := l.checkTamper(it); err != nil || halt != nil {
-		return halt, err
+func (l *Loop) endPrepared(rd *Ready) (Ending, error) {
+	l.keepLogin()
+	step, n := rd.stop.step, rd.stop.note
+	it := &attempt{rd, &Ran{prompt: rd.prompt}, &Examined{}}
+	if err := l.checkTamper(it); err != nil {
+		return Ending{}, err
+	}
+	if it.moved != nil {
+		return l.endMoved(it)
 	}
 	it.facts.Outcome = Completed
 	evidence, err := l.storeEvidence(it, it.before.Tree)
 	if err != nil {
-		return nil, err
+		return Ending{}, err
 	}
-	j := reject("prep: " + n.Action)
-	it.verdict = j
-	l.emit("verdict", it.state, it.task.ID, map[string]any{"verdict": j.Verdict, "reasons": j.Reasons}, "%s", verdictLine(j))
-	res := l.result(it, j)
+	v := reject("prep: " + n.Action)
+	l.emit("verdict", it.state, it.task.ID, map[string]any{"verdict": v.Verdict, "reasons": v.Reasons}, "%s", verdictLine(v))
+	res := l.result(it, v)
 	// Nobody worked: the handoff of the iteration before stays the newest.
 	res.Handoff, res.Summary, res.Evidence = nil, n.Reason, evidence.String()
 	if step == agentctx.StepSkip {
@@ -123,47 +130,47 @@ func (l *Loop) endPrepared(it *iteration, step agentctx.Step, n state.ContextNot
 	}
 	l.memorise(it, res)
 	if err := l.close(it, res); err != nil {
-		return nil, err
+		return Ending{}, err
 	}
 	if step == agentctx.StepPause {
-		return &Action{Kind: Halt, Status: state.NeedsReview, Reason: n.Reason}, nil
+		return it.ending(v, &Action{Kind: Halt, Status: state.NeedsReview, Reason: n.Reason}), nil
 	}
-	return nil, nil
+	return it.ending(v, nil), nil
 }
 
 // organise lets the context agent and the passes look at an iteration that is
 // judged and not carried out yet, so that what they leave is part of its
 // evidence and of its event. Their words change no verdict; what they do to
 // git, or a change of files that the checks accept, can.
-func (l *Loop) organise(ctx context.Context, it *iteration, j Verdict) (Verdict, *Action, error) {
-	worked := it.run.Outcome != NotStarted && (j.Verdict == state.Keep || j.Failure || j.Block)
-	if it.product != nil || agentctx.Mode(l.Settings.Mode) != agentctx.Orchestrated || !worked || ctx.Err() != nil || it.cause != nil && !errors.Is(it.cause, errEndedTool) {
-		return j, nil, nil
+func (l *Loop) organise(ctx context.Context, it *attempt, v Verdict) (Verdict, error) {
+	worked := it.run.Outcome != NotStarted && (v.Verdict == state.Keep || v.Failure || v.Block)
+	if !it.claims || agentctx.Mode(l.Settings.Mode) != agentctx.Orchestrated || !worked || ctx.Err() != nil || it.cause != nil && !errors.Is(it.cause, errEndedTool) {
+		return v, nil
 	}
-	s, o := l.aftermath(it, j)
+	s, o := l.aftermath(it, v)
 	if err := l.contextPost(ctx, it, s, o); err != nil {
-		return j, nil, err
+		return v, err
 	}
-	j, err := l.passes(ctx, it, s, o, j)
+	v, err := l.passes(ctx, it, s, o, v)
 	if err != nil || l.sealed() {
-		return j, nil, err
+		return v, err
 	}
 	// Without a boundary only a look tells whether a helper touched git.
-	halt, err := l.checkTamper(it)
-	if err == nil && halt == nil && len(it.facts.Tampered) > 0 {
-		j = Judge(it.facts)
+	err = l.checkTamper(it)
+	if err == nil && it.moved == nil && len(it.facts.Tampered) > 0 {
+		v = Judge(it.facts)
 	}
-	return j, halt, err
+	return v, err
 }
 
 // aftermath is the state as the iteration leaves it, for agents that look at
 // it before its event is written, and what they are told about it.
-func (l *Loop) aftermath(it *iteration, j Verdict) (state.State, agentctx.HelperOptions) {
+func (l *Loop) aftermath(it *attempt, j Verdict) (state.State, agentctx.HelperOptions) {
 	s := it.state
 	rec := l.handoffRecord(it, j)
 	s.Handoff, s.Recent = rec, append(slices.Clip(s.Recent), *rec)
 	s.Knowledge, _, _ = l.learned(it, rec)
-	o := l.helperOptions(it)
+	o := l.helperOptions(it.Ready)
 	o.Verdict = verdictLine(j)
 	o.Failure = l.failText(it, j)
 	if j.Verdict == state.Keep {
@@ -181,10 +188,13 @@ func (l *Loop) aftermath(it *iteration, j Verdict) (state.State, agentctx.Helper
 }
 
 // contextPost lets the context agent put in order what was learned.
-func (l *Loop) contextPost(ctx context.Context, it *iteration, s state.State, o agentctx.HelperOptions) error {
+func (l *Loop) contextPost(ctx context.Context, it *attempt, s state.State, o agentctx.HelperOptions) error {
 	job := agentctx.Helper(agentctx.ContextPost, s, it.task.ID, o)
-	ans, err := l.help(ctx, it, helperRun{role: RoleContextPost, kind: agentctx.ContextPost, job: job, known: s, readOnly: true})
-	if err != nil || it.cause != nil && !errors.Is(it.cause, errEndedTool) {
+	ans, err := l.help(ctx, it.Ready, helperRun{role: RoleContextPost, kind: agentctx.ContextPost, job: job, known: s, readOnly: true})
+	if err == nil {
+		err = l.putBackAfter(it.Ready, it.after, RoleContextPost)
+	}
+	if err != nil || it.halted != nil {
 		return err
 	}
 	failed := ans.failed
@@ -194,8 +204,8 @@ func (l *Loop) contextPost(ctx context.Context, it *iteration, s state.State, o 
 	n := state.ContextNote{Kind: "post"}
 	if failed != nil {
 		n.Failed, n.Reason = true, notes.OneLine(failed.Error(), 500)
-		it.notices = append(it.notices, "the context agent failed after the iteration: "+n.Reason)
-		return l.note(it, n)
+		it.remarks = noted(it.remarks, "the context agent failed after the iteration: "+n.Reason)
+		return l.note(it.Ready, n)
 	}
 	it.learned = ans.knowledge
 	n.Action, n.Detail = string(agentctx.Proceed), fmt.Sprintf("%d entries", len(ans.knowledge))
@@ -211,5 +221,5 @@ func (l *Loop) contextPost(ctx context.Context, it *iteration, s state.State, o 
 	}
 	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(RoleContextPost), "action": n.Action}, "%s: %s", RoleContextPost,
 		strings.TrimSuffix(n.Action+": "+n.Reason, ": "))
-	return l.note(it, n)
+	return l.note(it.Ready, n)
 }

@@ -2,12 +2,12 @@ package loop
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/state"
+	"git-ralph/gitstate/worktree"
 	"git-ralph/notes"
 )
 
@@ -23,25 +23,26 @@ type Pass struct {
 }
 
 // passes runs those whose trigger fires. None can fail the iteration.
-func (l *Loop) passes(ctx context.Context, it *iteration, s state.State, o agentctx.HelperOptions, j Verdict) (Verdict, error) {
+func (l *Loop) passes(ctx context.Context, it *attempt, s state.State, o agentctx.HelperOptions, j Verdict) (Verdict, error) {
 	for _, p := range l.Settings.Passes {
-		if ctx.Err() != nil || it.cause != nil && !errors.Is(it.cause, errEndedTool) {
+		if ctx.Err() != nil || it.halted != nil {
 			break
 		}
 		if !p.Trigger.Fires(j.Verdict == state.Keep, it.number) {
 			continue
 		}
 		o.Pass, o.Template = p.Name, p.Template
-		h := helperRun{role: Role(p.Name), kind: agentctx.Reviewer, job: agentctx.Helper(agentctx.Reviewer, s, it.task.ID, o), known: s,
-			keeps: !p.ReadOnly && j.Verdict == state.Keep}
-		ans, err := l.help(ctx, it, h)
+		h := helperRun{role: Role(p.Name), kind: agentctx.Reviewer, job: agentctx.Helper(agentctx.Reviewer, s, it.task.ID, o), known: s}
+		ans, err := l.help(ctx, it.Ready, h)
+		switch {
+		case err != nil:
+		case !p.ReadOnly && j.Verdict == state.Keep:
+			err = l.adopt(ctx, it, p, j)
+		default:
+			err = l.putBackAfter(it.Ready, it.after, h.role)
+		}
 		if err != nil {
 			return j, err
-		}
-		if h.keeps {
-			if j, err = l.adopt(ctx, it, p, j); err != nil {
-				return j, err
-			}
 		}
 		if err := l.endPass(it, s, p, ans); err != nil {
 			return j, err
@@ -51,7 +52,7 @@ func (l *Loop) passes(ctx context.Context, it *iteration, s state.State, o agent
 }
 
 // endPass records what a pass found.
-func (l *Loop) endPass(it *iteration, s state.State, p Pass, ans answer) error {
+func (l *Loop) endPass(it *attempt, s state.State, p Pass, ans answer) error {
 	r := state.PassResult{Name: p.Name, Findings: notes.CutBytes(ans.text, 4000)}
 	if d := ans.directive; d != nil && (d.Prompt != "" || d.Reason != "") {
 		r.Findings = notes.CutBytes(or(ans.prompt, d.Reason), 4000)
@@ -65,7 +66,7 @@ func (l *Loop) endPass(it *iteration, s state.State, p Pass, ans answer) error {
 	}
 	if failed != nil {
 		r.Failed = true
-		it.notices = append(it.notices, "the pass "+p.Name+" failed: "+notes.OneLine(failed.Error(), 300))
+		it.remarks = noted(it.remarks, "the pass "+p.Name+" failed: "+notes.OneLine(failed.Error(), 300))
 		if r.Findings == "" {
 			r.Findings = "failed: " + notes.OneLine(failed.Error(), 300)
 		}
@@ -82,29 +83,39 @@ func (l *Loop) endPass(it *iteration, s state.State, p Pass, ans answer) error {
 
 // adopt weighs what a pass that may write has changed on a kept iteration: it
 // becomes part of the iteration when every gate accepts it, else it is put back.
-func (l *Loop) adopt(ctx context.Context, it *iteration, p Pass, j Verdict) (Verdict, error) {
+func (l *Loop) adopt(ctx context.Context, it *attempt, p Pass, v Verdict) error {
 	now, err := l.Engine.Capture(l.background(), it.before)
 	if err != nil {
-		return j, err
+		return err
 	}
 	if now.Tree == it.after.Tree {
-		return j, l.putBackAfter(it, Role(p.Name))
+		return l.putBackAfter(it.Ready, it.after, Role(p.Name))
 	}
-	try := *it
-	try.after, try.evidence = now, maps.Clone(it.evidence)
-	try.putBack, try.notices = nil, slices.Clip(it.notices)
-	q := &try.facts
-	q.Change.Protected, q.Change.OutOfPhase, q.Checks.Weakened, q.Change.TooLarge, q.Change.Nested, q.Checks.Reasons = nil, nil, nil, nil, nil, nil
-	l.weighChange(&try)
-	if err := l.prove(ctx, &try); err != nil {
-		return j, err
+	try := it.again(now)
+	l.weighChange(try)
+	if err := l.prove(ctx, try); err != nil {
+		return err
 	}
-	if nj := Judge(try.facts); nj.Verdict == state.Keep && nj.Partial == j.Partial {
-		try.notices = append(slices.Clip(it.notices), "the pass "+p.Name+" changed files; the checks accept it")
-		*it = try
-		return j, nil
+	if nv := Judge(try.facts); nv.Verdict == state.Keep && nv.Partial == v.Partial {
+		try.notice("the pass %s changed files; the checks accept it", p.Name)
+		*it.record, *it.Examined = *try.record, *try.Examined
+		return nil
 	}
-	it.notices = append(it.notices, "the pass "+p.Name+" changed files and the checks did not accept it; they were put back")
-	_, err = l.restoreCaptured(it)
-	return j, err
+	it.notice("the pass %s changed files and the checks did not accept it; they were put back", p.Name)
+	try.evidence = it.evidence
+	*it.record = *try.record // what restores found
+	back, err := l.restoreCaptured(it.Ready, it.after)
+	it.remarks = noted(it.remarks, back.notices...)
+	return err
+}
+
+// again is the attempt with another change, of which nothing is known yet but
+// what the agent said about its own.
+func (it *attempt) again(after *worktree.Capture) *attempt {
+	rd, x, rec := *it.Ready, *it.Examined, *it.record
+	rec.evidence = maps.Clone(rec.evidence)
+	rd.record = &rec
+	x.after, x.putBack, x.notices = after, nil, slices.Clip(x.notices)
+	x.facts.Change, x.facts.Checks.Weakened, x.facts.Checks.Reasons = Change{}, nil, nil
+	return &attempt{&rd, it.Ran, &x}
 }

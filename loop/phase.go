@@ -14,34 +14,33 @@ import (
 // judgement of the specs, a worktree that is set up.
 type product interface {
 	// prompt replaces the state and the task that the prompt is made from.
-	prompt(it *iteration) (s state.State, id plan.TaskID, ok bool)
+	prompt(before state.State) (s state.State, id plan.TaskID, ok bool)
 	// scope narrows what the tools of the run see.
 	scope(sc *Scope)
 	// missing names what is wrong with the product so far. The agent is asked
 	// once to mend it, while its session is open.
-	missing(it *iteration, c Collected) []string
-	// settle weighs the product when the agent is gone: what is wrong goes into
-	// it.proof, and it.done says that the phase has what it is for.
-	settle(ctx context.Context, it *iteration) error
+	missing(s state.State, c Collected) []string
+	// settle weighs the product when the agent is gone.
+	settle(ctx context.Context, it *attempt) (made, error)
 }
 
 // plain is the part of a product that most do not need.
 type plain struct{}
 
-func (plain) prompt(*iteration) (state.State, plan.TaskID, bool) { return state.State{}, "", false }
-func (plain) scope(*Scope)                                       {}
+func (plain) prompt(state.State) (state.State, plan.TaskID, bool) { return state.State{}, "", false }
+func (plain) scope(*Scope)                                        {}
 
 // mend asks the agent once for what is missing from the product.
-func (l *Loop) mend(it *iteration, box Toolbox) func(Result) (string, bool) {
+func (l *Loop) mend(it *Ready, ran *Ran, box Toolbox) func(Result) (string, bool) {
 	return func(r Result) (string, bool) {
-		if it.repaired || r.Outcome != Completed {
+		if ran.repaired || r.Outcome != Completed {
 			return "", false
 		}
-		missing := it.product.missing(it, box.Collected())
+		missing := it.product.missing(it.state, box.Collected())
 		if len(missing) == 0 {
 			return "", false
 		}
-		it.repaired = true
+		ran.repaired = true
 		return mendText(missing), true
 	}
 }
@@ -66,8 +65,8 @@ type tries struct {
 // run once more), or the end of the session. A wrong product is made once more,
 // unless the agent was asked to mend it already; a run that crashed or was
 // stopped as often as a task would be.
-func (t *tries) again(it *iteration, most int) *Action {
-	j := it.verdict
+func (t *tries) again(e Ending, most int) *Action {
+	j := e.Verdict
 	if j.Verdict == state.Keep {
 		*t = tries{}
 		return nil
@@ -75,9 +74,9 @@ func (t *tries) again(it *iteration, most int) *Action {
 	if !j.Failure {
 		return nil // a limit of the provider, an interruption
 	}
-	halt := &Action{Kind: Halt, Status: state.HaltedStatus, Reason: it.kind() + ": " + strings.Join(j.Reasons, "; ")}
-	if it.facts.Outcome == Completed {
-		if t.wrong++; t.wrong > 1 || it.repaired {
+	halt := &Action{Kind: Halt, Status: state.HaltedStatus, Reason: e.job.kind() + ": " + strings.Join(j.Reasons, "; ")}
+	if e.outcome == Completed {
+		if t.wrong++; t.wrong > 1 || e.repaired {
 			return halt
 		}
 	} else if t.failed++; t.failed >= most {
@@ -85,14 +84,6 @@ func (t *tries) again(it *iteration, most int) *Action {
 	}
 	t.failure = phaseFailure(j)
 	return nil
-}
-
-// kind names the run in a reason: its phase, or what it does in building.
-func (it *iteration) kind() string {
-	if it.phase == state.Building {
-		return "setup_prompt"
-	}
-	return string(it.phase)
 }
 
 // phaseFailure is what the next run is told.

@@ -24,33 +24,32 @@ type planning struct {
 
 // plan runs the planning agent once. With add the tasks of the plan stay;
 // otherwise done and skipped ones do, and the rest is set aside.
-func (l *Loop) plan(ctx context.Context, s state.State, c Course, failure string) (*iteration, *Action, error) {
+func (l *Loop) plan(ctx context.Context, s state.State, c Course, failure string) (Ending, error) {
 	specs, err := ReadSpecs(l.Repo.Root)
 	if err != nil {
-		return nil, nil, err
+		return Ending{}, err
 	}
 	p := &planning{l: l, add: c.Add, alone: c.alone, base: s.Plan, reason: or(c.Reason, "planning"), why: or(c.why, "planned anew")}
 	request := s.Run.Request
 	if c.Add {
 		request = c.Request
 	} else if p.base, _, err = plan.Replan(s.Plan, plan.Plan{}, s.Run.Iteration+1, p.why); err != nil && p.base.Tasks == nil {
-		return nil, nil, err
+		return Ending{}, err
 	}
-	it := &iteration{phase: state.Planning, role: RolePlanning, attempt: 1, state: s, product: p, spare: c.alone,
-		specs: specFiles(specs), request: request, failure: failure}
-	halt, err := l.work(ctx, it)
-	if err == nil && it.verdict.Verdict != "" {
-		p.tell(it)
+	end, err := l.iterate(ctx, s, Job{phase: state.Planning, role: RolePlanning, attempt: 1, product: p, spare: c.alone,
+		specs: specFiles(specs), request: request, failure: failure})
+	if err == nil && end.Verdict.Verdict != "" {
+		p.tell(s, end)
 	}
-	return it, halt, err
+	return end, err
 }
 
 // scope shows the tools the tasks that are replaced as set aside: nothing may
 // wait for them, and their ids are taken.
 func (p *planning) scope(sc *Scope) { sc.State.Plan = p.base }
 
-func (p *planning) missing(it *iteration, c Collected) []string {
-	_, problems, _ := p.weigh(it.state.Plan, c.Tasks)
+func (p *planning) missing(s state.State, c Collected) []string {
+	_, problems, _ := p.weigh(s.Plan, c.Tasks)
 	return problems
 }
 
@@ -95,45 +94,44 @@ func (p *planning) weigh(old plan.Plan, added []plan.Task) (*state.PlanChange, [
 }
 
 // tell says what the run made of the plan, and what it was refused.
-func (p *planning) tell(it *iteration) {
-	say := func(format string, args ...any) { p.l.emit("plan", it.state, "", nil, format, args...) }
-	for _, r := range it.tools.Refused {
+func (p *planning) tell(s state.State, end Ending) {
+	say := func(format string, args ...any) { p.l.emit("plan", s, "", nil, format, args...) }
+	for _, r := range end.refused {
 		say("refused: %s: %s", notes.OneLine(r.Title, 100), notes.OneLine(r.Why, 300))
 	}
-	if it.verdict.Verdict != state.Keep || it.planned == nil {
+	if end.Verdict.Verdict != state.Keep || end.plan == nil {
 		return
 	}
-	for _, id := range it.planned.Aside {
-		say("%s is set aside until a person agrees: %s", id, notes.OneLine(it.state.Plan.Tasks[it.state.Plan.Find(id)].Title, 100))
+	for _, id := range end.plan.Aside {
+		say("%s is set aside until a person agrees: %s", id, notes.OneLine(s.Plan.Tasks[s.Plan.Find(id)].Title, 100))
 	}
-	if verify := p.base.Carried(); len(verify) > 0 && len(it.planned.Aside) > 0 {
+	if verify := p.base.Carried(); len(verify) > 0 && len(end.plan.Aside) > 0 {
 		say("still to pass at the end: %s", notes.OneLine(strings.Join(verify, "; "), 300))
 	}
 	planned := p.base
-	planned.Tasks = append(p.base.Tasks[:len(p.base.Tasks):len(p.base.Tasks)], it.planned.Upsert...)
-	for _, line := range uncovered(planned, it.specs) {
+	planned.Tasks = append(p.base.Tasks[:len(p.base.Tasks):len(p.base.Tasks)], end.plan.Upsert...)
+	for _, line := range uncovered(planned, end.job.specs) {
 		say("%s", line)
 	}
-	for _, t := range it.planned.Upsert {
+	for _, t := range end.plan.Upsert {
 		say("%s is added: %s", t.ID, notes.OneLine(t.Title, 100))
 	}
 }
 
-func (p *planning) settle(_ context.Context, it *iteration) error {
+func (p *planning) settle(_ context.Context, it *attempt) (made, error) {
 	change, problems, warnings := p.weigh(it.state.Plan, it.tools.Tasks)
+	m := made{plan: change, done: len(problems) == 0}
 	for _, x := range problems {
-		it.facts.Checks.Pass = false
-		it.facts.Checks.Reasons = append(it.facts.Checks.Reasons, "plan: "+notes.OneLine(x, 300))
+		m.problems = append(m.problems, "plan: "+notes.OneLine(x, 300))
 	}
 	for _, r := range it.tools.Refused {
-		it.notices = append(it.notices, "refused: "+notes.OneLine(r.Title, 100)+": "+notes.OneLine(r.Why, 300))
+		m.notices = append(m.notices, "refused: "+notes.OneLine(r.Title, 100)+": "+notes.OneLine(r.Why, 300))
 	}
 	for _, w := range warnings {
-		it.notices = append(it.notices, "plan: "+notes.OneLine(w, 300))
+		m.notices = append(m.notices, "plan: "+notes.OneLine(w, 300))
 		p.l.Log("%s", notes.OneLine(w, 300))
 	}
-	it.planned, it.done = change, len(problems) == 0
-	return nil
+	return m, nil
 }
 
 // PlanAgain lets the planning agent make a new plan as a recovery: done and
@@ -145,16 +143,16 @@ func (l *Loop) PlanAgain(ctx context.Context, reason string) (*Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	it, halt, err := l.plan(ctx, s, Course{Reason: "regenerate", alone: true, why: "planned anew: " + reason}, "")
+	end, err := l.plan(ctx, s, Course{Reason: "regenerate", alone: true, why: "planned anew: " + reason}, "")
 	if err != nil {
 		return nil, err
 	}
-	kept := it.verdict.Verdict == state.Keep
-	if kept && halt == nil && l.Settings.ConfirmPlan {
+	kept := end.Verdict.Verdict == state.Keep
+	if kept && end.Halt == nil && l.Settings.ConfirmPlan {
 		return &Action{Kind: Halt, Status: state.NeedsReview, Reason: "the plan was made anew and is waiting to be approved"}, nil
 	}
 	if !kept {
-		l.Log("no new plan was made, the old one stays: %s", strings.Join(it.verdict.Reasons, "; "))
+		l.Log("no new plan was made, the old one stays: %s", strings.Join(end.Verdict.Reasons, "; "))
 	}
-	return halt, l.enter(state.Building, "planned again: "+reason)
+	return end.Halt, l.enter(state.Building, "planned again: "+reason)
 }

@@ -37,10 +37,3 @@ func (m *meter) spentSoFar() (int64, bool) {
 	p, ok := m.l.price(m.model)
 	return p.Of(m.sum), ok
 }
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
-}

@@ -242,8 +242,9 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 			return fmt.Errorf("read the checkpoint: %w", err)
 		}
 	}
-	it := &iteration{id: cur.EventID, number: cur.Iteration, attempt: cur.Attempt, phase: cur.Phase, started: cur.Since, state: s,
-		branch: cur.Start.Branch, before: cp, anchor: at}
+	it := &attempt{&Ready{id: cur.EventID, number: cur.Iteration, started: cur.Since, helped: &helped{state: s}, record: &record{anchor: at},
+		Job: Job{attempt: cur.Attempt, phase: cur.Phase}, origin: origin{branch: cur.Start.Branch, before: cp}}, &Ran{},
+		&Examined{facts: Facts{Outcome: Interrupted, Detail: "the process died"}}}
 	if i := s.Plan.Find(cur.Task); i >= 0 {
 		it.task = s.Plan.Tasks[i]
 	}
@@ -254,7 +255,6 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 	}
 	l := &Loop{Repo: r.Repo, Journal: r.Journal, Engine: r.Engine, Now: r.Now, Log: r.Log, Fail: r.Fail, Sandbox: noSandbox(cur.Start.Sandbox)}
 	l.Settings.Driver = cur.Start.Agent
-	it.facts.Outcome, it.facts.Detail = Interrupted, "the process died"
 
 	var evidence object.ID
 	untouched := false
@@ -270,7 +270,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		if err != nil {
 			return fmt.Errorf("read what was found in the worktree: %w", err)
 		}
-		it.tellSpoiled(it.after.Spoiled)
+		it.notices = noted(it.notices, it.tellSpoiled(it.after.Spoiled, it.number)...)
 		same, why, err := r.asRecorded(ctx, cur, cp)
 		if err != nil {
 			return err
@@ -292,10 +292,10 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 			}); err != nil {
 				return err
 			}
-			if len(it.after.Changes) > 0 || len(it.found) > 0 || len(it.notices) > 0 {
+			if len(it.after.Changes) > 0 || len(it.found) > 0 || len(it.told()) > 0 {
 				r.Log("iteration %d died with its process; the worktree is as before it", cur.Iteration)
 				r.Log("what was there, yours or the agent's, is %s: git ralph restore %d gets it back", evidence.String()[:12], cur.Iteration)
-				for _, n := range it.notices {
+				for _, n := range it.told() {
 					r.Log("%s", n)
 				}
 			}
@@ -304,7 +304,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 	r.fail("recover:restored")
 	res := &state.Result{Verdict: state.Reject, Reasons: []string{"interrupted"}, Outcome: string(Interrupted), Detail: "the process died",
 		Title: it.task.Title, Agent: cur.Start.Agent, Evidence: hex(evidence), TaskStatus: plan.Pending, FailText: it.task.Failure,
-		Sandbox: cur.Start.Sandbox, Notices: it.notices}
+		Sandbox: cur.Start.Sandbox, Notices: it.told()}
 	if s, ok := ReadSpend(r.Repo, cur.EventID); ok {
 		res.Tokens, res.CostMicro, res.ContextTokens, res.ContextWindow = s.Tokens, s.CostMicro, s.ContextTokens, s.ContextWindow
 	}
@@ -324,7 +324,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		if now.Run.Current == nil || now.Run.Current.EventID != cur.EventID {
 			return state.Event{}, journal.ErrNothing
 		}
-		return l.event(it, res), nil
+		return l.event(it.Ready, res), nil
 	}); err != nil && !errors.Is(err, journal.ErrNothing) {
 		return err
 	}
@@ -333,7 +333,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		r.Log("%v", err)
 	}
 	if cp != nil && !untouched {
-		return l.dropCheckpoint(it)
+		return l.dropCheckpoint(it.Ready)
 	}
 	return nil
 }
@@ -341,7 +341,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 // store makes what lies in the worktree reachable and returns the evidence of
 // the iteration. What was stored first stays that: after a recovery that was
 // itself cut short it is the attempt, and the worktree only the rest of it.
-func (r *Recovery) store(ctx context.Context, l *Loop, it *iteration) (object.ID, error) {
+func (r *Recovery) store(ctx context.Context, l *Loop, it *attempt) (object.ID, error) {
 	first, err := r.Repo.EvidenceOf(ctx, it.state.Journal.ID, it.id, "")
 	if err != nil {
 		return first, err
@@ -360,7 +360,7 @@ func (r *Recovery) store(ctx context.Context, l *Loop, it *iteration) (object.ID
 	if err != nil {
 		return first, err
 	}
-	it.notices = append(it.notices, "what lay in the worktree when it was mended is "+second.String()[:12])
+	it.notices = noted(it.notices, "what lay in the worktree when it was mended is "+second.String()[:12])
 	r.Log("what lay in the worktree just now is %s: git ls-tree -r %s", second.String()[:12], second.String()[:12])
 	return first, nil
 }

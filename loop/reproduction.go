@@ -48,7 +48,7 @@ func reproduced(before, after []TestRun) (ok bool, unclear string) {
 }
 
 // reproduce looks for the test of a bug in an attempt that is good otherwise.
-func (l *Loop) reproduce(ctx context.Context, it *iteration) error {
+func (l *Loop) reproduce(ctx context.Context, it *attempt) error {
 	if !it.task.Bug() || !it.facts.Said.Done || Judge(it.facts).Verdict != state.Keep || len(it.after.Changes) == 0 {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (l *Loop) reproduce(ctx context.Context, it *iteration) error {
 		return err
 	}
 	tests, data := l.Prover.TestFiles(req)
-	env := l.proofRequest(it, nil).Env
+	env := l.proofRequest(it.Ready, nil).Env
 	onBase := func(over []ChangedFile) ([]TestRun, error) {
 		return l.Prover.RunTests(ctx, it.task, func(run func(ProofRequest) error) error {
 			return l.orSetup(ctx, l.inFresh(ctx, fresh{commit: base, over: over, env: env}, run))
@@ -171,7 +171,7 @@ func (l *Loop) fileOf(tree object.ID, path string) ([]byte, bool) {
 
 // beforeTask is the commit on which the work on a task began: where green steps
 // of it were kept before, that of the first of them.
-func (l *Loop) beforeTask(ctx context.Context, it *iteration) (object.ID, error) {
+func (l *Loop) beforeTask(ctx context.Context, it *attempt) (object.ID, error) {
 	base, left := it.tip, it.task.Partial
 	if left == 0 {
 		return base, nil

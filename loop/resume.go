@@ -25,7 +25,7 @@ const resumedPrompt = "Your attempt in this session was rejected, and its change
 	"before it, and nothing that you changed is there. What follows is the task once more, with the reasons.\n\n"
 
 // resume lets a request go on in the session of the attempt before.
-func (l *Loop) resume(it *iteration, agent Agent, req *Request) {
+func (l *Loop) resume(it *session, agent Agent, req *Request) {
 	r, ok := agent.(Resumer)
 	if !l.Settings.Resume || it.role != RoleCoding || it.task.ID == "" || !ok || !r.Resumes() {
 		return
@@ -41,9 +41,9 @@ func (l *Loop) resume(it *iteration, agent Agent, req *Request) {
 }
 
 // keepSession keeps the session that has just ended for a retry.
-func (l *Loop) keepSession(it *iteration, agent Agent, req Request) {
-	u, s := it.run.Usage, it.run.Session
-	if req.KeepSession && s != nil && it.run.Outcome == Completed && u.ContextWindow > 0 &&
+func (l *Loop) keepSession(it *session, agent Agent, req Request, r Result) {
+	u, s := r.Usage, r.Session
+	if req.KeepSession && s != nil && r.Outcome == Completed && u.ContextWindow > 0 &&
 		u.ContextTokens*100 < resumeBelow*u.ContextWindow {
 		l.resumable = &resumable{it.task.ID, it.attempt, agent, req.Model, *s}
 	}

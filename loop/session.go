@@ -119,7 +119,7 @@ func (l *Loop) broken(err error) error {
 
 // afterwards is what follows the verdict: amendments, being stuck, limits of
 // the provider, requests of the agent, the pause between two iterations.
-func (l *Loop) afterwards(ctx context.Context, it *iteration, j Verdict) (*Action, error) {
+func (l *Loop) afterwards(ctx context.Context, it *attempt, j Verdict) (*Action, error) {
 	if err := dropSpend(l.Repo, it.id); err != nil {
 		l.Log("%v", err)
 	}
@@ -148,7 +148,7 @@ func (l *Loop) afterwards(ctx context.Context, it *iteration, j Verdict) (*Actio
 			return &Action{Kind: Halt, Status: state.Interrupted, Reason: "interrupted"}, nil
 		}
 	}
-	if h := it.handoff; h != nil && h.RequestHumanReview != nil && h.RequestHumanReview.Needed {
+	if h := it.left.handoff; h != nil && h.RequestHumanReview != nil && h.RequestHumanReview.Needed {
 		if j.Verdict == state.Keep {
 			return &Action{Kind: Halt, Status: state.NeedsReview, Reason: h.RequestHumanReview.Reason}, nil
 		}
@@ -168,7 +168,7 @@ func (l *Loop) afterwards(ctx context.Context, it *iteration, j Verdict) (*Actio
 }
 
 // onLimit waits until the provider takes requests again, as configured.
-func (l *Loop) onLimit(ctx context.Context, it *iteration) (*Action, error) {
+func (l *Loop) onLimit(ctx context.Context, it *attempt) (*Action, error) {
 	if l.Settings.OnLimit == "stop" {
 		return &Action{Kind: Halt, Status: state.HaltedStatus, Reason: string(it.facts.Outcome)}, nil
 	}

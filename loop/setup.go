@@ -19,10 +19,12 @@ import (
 
 // makeReady does what comes before the first task: the setup commands, the
 // baseline, the iteration of project.setup_prompt.
-func (l *Loop) makeReady(ctx context.Context) (*Action, error) {
-	s, err := l.load()
-	if err != nil {
-		return nil, err
+func (l *Loop) makeReady(ctx context.Context, s state.State, c Course) (*Action, error) {
+	var err error
+	if !c.Build && !l.Settings.Unchecked { // start has asked before it began
+		if err := l.CheckProvable(s.Plan); err != nil {
+			return nil, err
+		}
 	}
 	if _, ok := plan.Next(s.Plan); !ok {
 		return nil, nil // nothing will be worked on
@@ -167,8 +169,7 @@ type setupRun struct {
 // setupTask is how the prompt shows it: a task of no plan.
 const setupTask plan.TaskID = "setup"
 
-func (u setupRun) prompt(it *iteration) (state.State, plan.TaskID, bool) {
-	s := it.state
+func (u setupRun) prompt(s state.State) (state.State, plan.TaskID, bool) {
 	s.Plan.Tasks = append([]plan.Task{{ID: setupTask, Title: "prepare the project", Description: u.l.Settings.SetupPrompt,
 		Status: plan.Pending, NoChangeExpected: true}}, s.Plan.Tasks...)
 	return s, setupTask, true
@@ -176,13 +177,10 @@ func (u setupRun) prompt(it *iteration) (state.State, plan.TaskID, bool) {
 
 func (setupRun) scope(*Scope) {}
 
-func (setupRun) missing(*iteration, Collected) []string { return nil }
+func (setupRun) missing(state.State, Collected) []string { return nil }
 
 // settle has nothing to add: the checks ran, as for every iteration of building.
-func (setupRun) settle(_ context.Context, it *iteration) error {
-	it.done = true
-	return nil
-}
+func (setupRun) settle(context.Context, *attempt) (made, error) { return made{done: true}, nil }
 
 // setupPrompt runs the agent once before the first task of a journal.
 func (l *Loop) setupPrompt(ctx context.Context) (*Action, error) {
@@ -200,13 +198,12 @@ func (l *Loop) setupPrompt(ctx context.Context) (*Action, error) {
 				return nil, err
 			}
 		} else {
-			it := &iteration{phase: state.Building, role: RoleCoding, attempt: 1, state: s, product: setupRun{l}, failure: t.failure,
-				task: plan.Task{Title: "prepare the project", NoChangeExpected: true}}
-			halt, err := l.work(ctx, it)
-			if err != nil || halt != nil {
-				return halt, err
+			end, err := l.iterate(ctx, s, Job{phase: state.Building, role: RoleCoding, attempt: 1, product: setupRun{l}, failure: t.failure,
+				task: plan.Task{Title: "prepare the project", NoChangeExpected: true}})
+			if err != nil || end.Halt != nil {
+				return end.Halt, err
 			}
-			if halt := t.again(it, l.phaseTries()); halt != nil {
+			if halt := t.again(end, l.phaseTries()); halt != nil {
 				return halt, nil
 			}
 		}

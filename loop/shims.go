@@ -21,29 +21,29 @@ const (
 )
 
 // policyFor is the guard's policy of one agent run.
-func (l *Loop) policyFor(it *iteration, tools []string) *guard.Policy {
+func (l *Loop) policyFor(it *Ready, role Role, tools []string) *guard.Policy {
 	p := l.Policy.ForPhase(string(it.phase))
 	p.Tools = tools
 	p.AllowProtected = it.task.AllowProtected
-	p.MCP = l.Settings.Roles[it.role].MCP
+	p.MCP = l.Settings.Roles[role].MCP
 	return p
 }
 
 // installGuard writes the policy and the shims into the folder of the run and
 // returns the agent's environment with them. It may be called again for a
 // further run in the same folder.
-func (l *Loop) installGuard(it *iteration, p *guard.Policy, env []string) ([]string, error) {
+func (l *Loop) installGuard(runDir string, p *guard.Policy, env []string) ([]string, error) {
 	inside := func(parts ...string) string {
-		return l.Sandbox.Inside(it.runDir, filepath.Join(append([]string{it.runDir}, parts...)...))
+		return l.Sandbox.Inside(runDir, filepath.Join(append([]string{runDir}, parts...)...))
 	}
 	data, err := p.Marshal()
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(it.runDir, PolicyFile), data, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(runDir, PolicyFile), data, 0o600); err != nil {
 		return nil, fmt.Errorf("write the policy of the run: %w", err)
 	}
-	dir := filepath.Join(it.runDir, ShimFolder)
+	dir := filepath.Join(runDir, ShimFolder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the shims: %w", err)
 	}

@@ -71,10 +71,10 @@ func (m *meter) spend() {
 		return
 	}
 	m.noted = now
-	cost, _ := m.it.spent()
-	s := Spend{EventID: m.it.id, Tokens: tokens(m.sum), ContextTokens: m.sum.ContextTokens, ContextWindow: m.sum.ContextWindow}
+	cost, _ := m.ss.spent()
+	s := Spend{EventID: m.ss.id, Tokens: tokens(m.sum), ContextTokens: m.sum.ContextTokens, ContextWindow: m.sum.ContextWindow}
 	known := m.sum.CostMicroUSD != nil
-	for _, r := range m.it.runs {
+	for _, r := range m.ss.runs {
 		s.Tokens = s.Tokens.Plus(r.Tokens)
 		known = known || r.CostMicro != nil
 	}

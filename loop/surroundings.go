@@ -64,8 +64,8 @@ func (l *Loop) look(skills []string) surroundings {
 }
 
 // promptOptions is everything that the prompt of an iteration is made of
-// besides the state.
-func (l *Loop) promptOptions(it *iteration) agentctx.Options {
+// besides the state; handed is what the session before has left.
+func (l *Loop) promptOptions(it *Ready, handed string) agentctx.Options {
 	o := l.Prompt
 	o.Mode = agentctx.Mode(l.Settings.Mode)
 	o.Phase, o.Role = it.phase, agentctx.Role(promptRole(it.role))
@@ -74,7 +74,7 @@ func (l *Loop) promptOptions(it *iteration) agentctx.Options {
 	o.Instructions, o.InstructionsFile = it.around.instructions, it.around.file
 	o.Skills, o.Missing = it.around.skills, it.around.missing
 	o.PreviousPhase = it.asked.Run.LeftPhase
-	o.Session, o.Prepared = it.session, it.prepared
+	o.Session, o.Prepared = handed, it.prepared
 	for _, name := range l.Settings.Roles[it.role].MCP {
 		o.Browser = o.Browser || isBrowser(name)
 	}
@@ -99,14 +99,14 @@ func isBrowser(name string) bool {
 // that `git ralph prompt` and --dry-run print what the agent reads. It is made
 // from the state before the start, with what helper agents have recorded since:
 // that the task is in work now is no news to the agent.
-func (l *Loop) assemble(it *iteration) agentctx.Prompt {
-	o := l.promptOptions(it)
+func (l *Loop) assemble(it *Ready, handed string) agentctx.Prompt {
+	o := l.promptOptions(it, handed)
 	if it.product != nil {
 		o.Request, o.Failure, o.Specs = it.request, it.failure, it.specs
 		if p, ok := it.product.(*planning); ok {
 			o.Replaces = !p.add && it.asked.Plan.Remaining() > 0
 		}
-		if s, id, ok := it.product.prompt(it); ok {
+		if s, id, ok := it.product.prompt(it.asked); ok {
 			return agentctx.Assemble(s, id, o)
 		}
 	}
@@ -123,13 +123,13 @@ func (l *Loop) NextPrompt(s state.State, id plan.TaskID) agentctx.Prompt {
 	if i < 0 {
 		return agentctx.Prompt{}
 	}
-	it := &iteration{phase: state.Building, role: RoleCoding, number: s.Run.Iteration + 1, task: s.Plan.Tasks[i]}
+	it := &Ready{Job: Job{phase: state.Building, role: RoleCoding, task: s.Plan.Tasks[i]}, number: s.Run.Iteration + 1}
 	it.attempt = it.task.Attempts + 1
 	if cur := s.Run.Current; cur != nil && cur.Task == it.task.ID {
 		it.number = cur.Iteration
 		s.Plan.Tasks = slices.Clone(s.Plan.Tasks)
 		s.Plan.Tasks[i].Status = plan.Pending // as it was before the start
 	}
-	it.state, it.asked, it.around = s, s, l.look(it.task.Skills)
-	return l.assemble(it)
+	it.helped, it.asked, it.around = &helped{state: s}, s, l.look(it.task.Skills)
+	return l.assemble(it, "")
 }

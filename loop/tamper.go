@@ -28,7 +28,7 @@ func (l *Loop) sealed() bool { return l.Sandbox.Mechanism() == "namespaces" }
 // exposed are the differences that may be the agent's although the kernel keeps
 // it from writing to git: Landlock covers no change of modes, and the .git file
 // of a linked worktree lies in what the agent may write.
-func (l *Loop) exposed(it *iteration, diff []gitstate.Difference, now *gitstate.Snapshot) (theirs, others []gitstate.Difference) {
+func (l *Loop) exposed(it *attempt, diff []gitstate.Difference, now *gitstate.Snapshot) (theirs, others []gitstate.Difference) {
 	for _, d := range diff {
 		if !l.sealed() && (d.Name == filepath.Join(l.Repo.Root, ".git") || it.git.OnlyMode(d, now)) {
 			theirs = append(theirs, d)
@@ -44,14 +44,14 @@ func (l *Loop) exposed(it *iteration, diff []gitstate.Difference, now *gitstate.
 // what can make git run something is put back and rejects the iteration, index
 // entries are put back, and moved refs end the run. Nothing of git is asked or
 // written before what could redirect it is as it was.
-func (l *Loop) checkTamper(it *iteration) (*Action, error) {
+func (l *Loop) checkTamper(it *attempt) error {
 	replaced, err := it.git.Places()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	now, err := l.Repo.TakeSnapshot(l.background(), it.git)
 	if err != nil {
-		return nil, fmt.Errorf("look at git's own state: %w", err)
+		return fmt.Errorf("look at git's own state: %w", err)
 	}
 	defer now.Close()
 	diff := it.git.Compare(now)
@@ -65,12 +65,12 @@ func (l *Loop) checkTamper(it *iteration) (*Action, error) {
 		}
 		l.undo(it, theirs)
 		if err := l.noteIndex(it); err != nil {
-			return nil, err
+			return err
 		}
 		if now.Head != it.git.Head {
-			return l.haltMoved(it, diff)
+			it.moved = diff
 		}
-		return nil, nil
+		return nil
 	}
 	if replaced {
 		it.tampered("git directory")
@@ -89,7 +89,7 @@ func (l *Loop) checkTamper(it *iteration) (*Action, error) {
 	l.undo(it, undo)
 	lost, err := l.putBackOurs(it)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	moved = append(moved, lost...)
 	moved = slices.DeleteFunc(moved, func(d gitstate.Difference) bool {
@@ -108,31 +108,32 @@ func (l *Loop) checkTamper(it *iteration) (*Action, error) {
 		if err := l.noteIndex(it); err != nil {
 			it.notice("the index could not be compared: %s", notes.OneLine(err.Error(), 200))
 		}
-		return l.haltMoved(it, moved)
+		it.moved = moved
+		return nil
 	}
-	return nil, l.restoreIndex(it)
+	return l.restoreIndex(it)
 }
 
 // ours lists the refs of ours that nobody else moves while the agent runs:
 // what an agent without a sandbox may have deleted.
-func (l *Loop) ours(it *iteration) error {
+func (l *Loop) ours() (map[string]object.ID, error) {
 	if l.bounded() {
-		return nil
+		return nil, nil
 	}
-	var err error
-	if it.ours, err = l.Repo.ListRefs(l.background(), gitstate.OwnPrefix); err != nil {
-		return fmt.Errorf("note our own refs: %w", err)
+	refs, err := l.Repo.ListRefs(l.background(), gitstate.OwnPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("note our own refs: %w", err)
 	}
 	note, err := l.Repo.ReadRef(l.background(), gitstate.NotesRef)
 	if err == nil && !note.IsZero() {
-		it.ours[gitstate.NotesRef] = note
+		refs[gitstate.NotesRef] = note
 	}
-	return err
+	return refs, err
 }
 
 // putBackOurs makes refs of ours again that are gone, the journal's as the
 // newest that this process has seen of it. The run ends then.
-func (l *Loop) putBackOurs(it *iteration) ([]gitstate.Difference, error) {
+func (l *Loop) putBackOurs(it *attempt) ([]gitstate.Difference, error) {
 	if len(it.ours) == 0 {
 		return nil, nil
 	}
@@ -168,7 +169,7 @@ func (l *Loop) putBackOurs(it *iteration) ([]gitstate.Difference, error) {
 const putBackAgain = "deleted, and made again"
 
 // undo puts back what the agent did to git's own files, and rejects.
-func (l *Loop) undo(it *iteration, diff []gitstate.Difference) {
+func (l *Loop) undo(it *attempt, diff []gitstate.Difference) {
 	for _, d := range diff {
 		kind := d.Kind
 		if d.Name == filepath.Join(l.Repo.Root, ".git") {
@@ -183,21 +184,9 @@ func (l *Loop) undo(it *iteration, diff []gitstate.Difference) {
 	}
 }
 
-func (it *iteration) notice(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(it.notices, text) && len(it.notices) < 200 {
-		it.notices = append(it.notices, text)
-	}
-}
-
-func (it *iteration) tampered(kind string) {
-	if !slices.Contains(it.facts.Tampered, kind) {
-		it.facts.Tampered = append(it.facts.Tampered, kind)
-	}
-}
-
 // noteIndex records which index entries are not those of the checkpoint. When
 // one of them is a path that the attempt changed, the keep stops at it.
-func (l *Loop) noteIndex(it *iteration) error {
+func (l *Loop) noteIndex(it *attempt) error {
 	found, err := l.Engine.IndexState(l.background())
 	if err != nil {
 		return fmt.Errorf("compare the index: %w", err)
@@ -217,7 +206,7 @@ func (l *Loop) noteIndex(it *iteration) error {
 // restoreIndex puts the entries and bits of the index back that an agent
 // without a sandbox, or a person, has changed. The found entries go into the
 // evidence as a tree, so that nothing is lost. Stat data and bytes do not count.
-func (l *Loop) restoreIndex(it *iteration) error {
+func (l *Loop) restoreIndex(it *attempt) error {
 	file := filepath.Join(l.Repo.GitDir, "index")
 	if st, err := os.Lstat(file); err == nil && !st.Mode().IsRegular() {
 		if err := os.RemoveAll(file); err != nil {
@@ -267,7 +256,7 @@ func (l *Loop) restoreIndex(it *iteration) error {
 // indexChanges names the paths whose entries differ from the checkpoint's, and
 // makes a tree of the found ones. An entry whose object does not exist is left
 // out: the evidence has to be whole.
-func (l *Loop) indexChanges(it *iteration, found worktree.IndexState) (paths []string, tree object.ID, err error) {
+func (l *Loop) indexChanges(it *attempt, found worktree.IndexState) (paths []string, tree object.ID, err error) {
 	was := it.before.Index
 	changes, err := worktree.DiffTrees(l.Repo.Store, was.Tree, found.Tree)
 	if err != nil {
@@ -307,16 +296,16 @@ func (l *Loop) indexChanges(it *iteration, found worktree.IndexState) (paths []s
 	return paths, tree, nil
 }
 
-// haltMoved ends the run without touching the worktree beyond storing it: a
+// endMoved ends the run without touching the worktree beyond storing it: a
 // person has to say which way to go.
-func (l *Loop) haltMoved(it *iteration, moved []gitstate.Difference) (*Action, error) {
+func (l *Loop) endMoved(it *attempt) (Ending, error) {
 	capture, err := l.Engine.Capture(l.background(), it.before)
 	if err == nil {
 		it.after = capture
 		l.readClaims(it)
 	}
 	var what, back []string
-	for i, d := range moved {
+	for i, d := range it.moved {
 		if d.Kind != "HEAD" && d.Kind != "refs" {
 			continue
 		}
@@ -331,8 +320,9 @@ func (l *Loop) haltMoved(it *iteration, moved []gitstate.Difference) (*Action, e
 		}
 	}
 	it.tampered("refs")
-	if err := l.endUntouched(it, "tampered: "+strings.Join(it.facts.Tampered, ", ")); err != nil {
-		return nil, err
+	v := rejectAttempt("tampered: " + strings.Join(it.facts.Tampered, ", "))
+	if err := l.endUntouched(it, v); err != nil {
+		return Ending{}, err
 	}
 	l.Log("refs moved while the agent ran, by the agent or perhaps by you:\n  %s\nto go on from here: git ralph adopt, then git ralph start", strings.Join(what, "\n  "))
 	if len(back) > 0 {
@@ -340,7 +330,7 @@ func (l *Loop) haltMoved(it *iteration, moved []gitstate.Difference) (*Action, e
 	}
 	l.Log("the worktree and the index were left as they are: git ralph diff %d shows what is there, git ralph restore %d --before takes it back, and git ralph restore %d brings it again",
 		it.number, it.number, it.number)
-	return &Action{Kind: Halt, Status: state.HaltedStatus, Reason: state.RefsMoved}, nil
+	return it.ending(v, &Action{Kind: Halt, Status: state.HaltedStatus, Reason: state.RefsMoved}), nil
 }
 
 // backCommand is what a person types to move a ref to where it was, "" where that

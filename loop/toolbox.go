@@ -253,7 +253,7 @@ func writeTool(root *os.Root, name string, t tool) error {
 // blameTools takes the runs that lack a program which the attempt took from an
 // ignored folder out of those that the environment may be to blame for, puts
 // back what it can and tells people and the next attempt.
-func (l *Loop) blameTools(it *iteration, program string) bool {
+func (l *Loop) blameTools(it *attempt, program string) bool {
 	dirs := l.spoiled(program)
 	for _, dir := range dirs {
 		back, gone, err := l.putToolsBack(dir)

@@ -26,22 +26,22 @@ type validation struct {
 // validate runs the checks on the branch's tip, lets the validation agent judge
 // every acceptance criterion, and records the report. Nothing that happens in
 // it stays in the worktree.
-func (l *Loop) validate(ctx context.Context, s state.State, failure string) (*iteration, *Action, error) {
+func (l *Loop) validate(ctx context.Context, s state.State, failure string) (Ending, error) {
 	specs, err := ReadSpecs(l.Repo.Root)
 	if err != nil {
-		return nil, nil, err
+		return Ending{}, err
 	}
 	_, tip, err := l.Repo.Head(ctx)
 	if err != nil {
-		return nil, nil, err
+		return Ending{}, err
 	}
 	v := &validation{l: l, specs: specs}
 	if v.fresh, err = l.proveTip(ctx, tip, s); err != nil {
-		return nil, nil, err
+		return Ending{}, err
 	}
 	l.proof = &v.fresh
 	if gone := slices.DeleteFunc(lacking(v.fresh.Runs), func(c state.CheckRun) bool { return strings.ContainsRune(c.Missing, '/') }); len(gone) > 0 {
-		return nil, l.environmentHalt(gone[0].Missing), nil
+		return Ending{Halt: l.environmentHalt(gone[0].Missing)}, nil
 	}
 	n := 0
 	for _, sp := range specs {
@@ -51,17 +51,14 @@ func (l *Loop) validate(ctx context.Context, s state.State, failure string) (*it
 		}
 	}
 	rep := state.Report{Commit: hex(tip), Checks: []state.ReportCheck{}, Specs: []state.ReportSpec{}}
-	var it *iteration
+	var end Ending
 	if n > 0 {
-		it = &iteration{phase: state.Validation, role: RoleValidation, attempt: 1, state: s, product: v, specs: specFiles(specs), failure: failure}
-		it.report.Runs = v.fresh.Runs
-		for name, out := range v.fresh.Outputs {
-			it.evidence.add("checks/"+name, out)
+		end, err = l.iterate(ctx, s, Job{phase: state.Validation, role: RoleValidation, attempt: 1, product: v, proved: &v.fresh,
+			specs: specFiles(specs), failure: failure})
+		if err != nil || end.Verdict.Verdict != state.Keep {
+			return end, err
 		}
-		if halt, err := l.work(ctx, it); err != nil || it.verdict.Verdict != state.Keep {
-			return it, halt, err
-		}
-		rep.Iteration, rep.Specs = it.number, v.results
+		rep.Iteration, rep.Specs = end.number, v.results
 	}
 	for _, c := range v.fresh.Runs {
 		if c.Kind == "criterion" && c.Passed {
@@ -87,10 +84,10 @@ func (l *Loop) validate(ctx context.Context, s state.State, failure string) (*it
 	if err == nil {
 		l.emit("phase", s, "", rep, "validation: %s", reportLine(rep))
 	}
-	return it, nil, err
+	return end, err
 }
 
-func (v *validation) missing(_ *iteration, c Collected) []string {
+func (v *validation) missing(_ state.State, c Collected) []string {
 	var out []string
 	for _, sp := range v.specs {
 		for _, text := range sp.Criteria {
@@ -108,35 +105,38 @@ func (v *validation) missing(_ *iteration, c Collected) []string {
 
 // settle puts the worktree back and gives every criterion its verdict, by what
 // the commit shows.
-func (v *validation) settle(ctx context.Context, it *iteration) error {
+func (v *validation) settle(ctx context.Context, it *attempt) (made, error) {
 	for _, c := range it.after.Changes {
 		if len(it.putBack) < 1000 {
 			it.putBack = append(it.putBack, c.Path)
 		}
 	}
+	var m made
 	restore := func() error {
-		if _, err := v.l.restoreBefore(it); err != nil {
+		back, err := v.l.restoreBefore(it.Ready, it.after)
+		m.notices = append(m.notices, back.notices...)
+		if err != nil {
 			return fmt.Errorf("put back what the validation changed: %w", err)
 		}
 		return nil
 	}
 	if err := restore(); err != nil {
-		return err
+		return m, err
 	}
 	it.after.Changes, it.after.PutBack = nil, nil
 	it.facts.Change.Any, it.facts.Change.TooLarge, it.facts.Change.Nested = false, nil, nil
 	if err := v.judge(ctx, it); err != nil {
-		return err
+		return m, err
 	}
 	if v.l.Settings.Fresh == "never" {
-		return restore() // the commands of the evidence ran in the worktree
+		return m, restore() // the commands of the evidence ran in the worktree
 	}
-	return nil
+	return m, nil
 }
 
 // judge weighs what was reported of every criterion.
-func (v *validation) judge(ctx context.Context, it *iteration) error {
-	w := &witness{l: v.l, state: it.state, commit: it.tip, policy: v.l.policyFor(it, PhaseTools(it.phase)), specs: v.specs}
+func (v *validation) judge(ctx context.Context, it *attempt) error {
+	w := &witness{l: v.l, state: it.state, commit: it.tip, policy: v.l.policyFor(it.Ready, it.role, PhaseTools(it.phase)), specs: v.specs}
 	w.ran = func(c state.CheckRun, output []byte) {
 		it.report.Runs = append(it.report.Runs, c)
 		it.evidence.add(fmt.Sprintf("checks/criterion-%02d.txt", len(it.report.Runs)), output)

@@ -48,7 +48,7 @@ func (c *DiscoverCmd) Run(a *App) error {
 			return done, err
 		},
 		run: func(ctx context.Context, l *loop.Loop, _ state.State) (loop.End, error) {
-			return l.Lifecycle(ctx, course)
+			return l.Run(ctx, course)
 		}})
 	if err != nil || !ran {
 		return err
@@ -106,7 +106,7 @@ func (a *App) planPhase(f *RunFlags, reason string) error {
 			return false, nil
 		},
 		run: func(ctx context.Context, l *loop.Loop, _ state.State) (loop.End, error) {
-			return l.Lifecycle(ctx, loop.Course{Phase: state.Planning, Only: true, Reason: reason})
+			return l.Run(ctx, loop.Course{Phase: state.Planning, Only: true, Reason: reason})
 		}})
 	if err != nil || !ran {
 		return err

@@ -49,7 +49,7 @@ func (c *RunCmd) Run(a *App) error {
 			return done, err
 		},
 		run: func(ctx context.Context, l *loop.Loop, _ state.State) (loop.End, error) {
-			return l.Lifecycle(ctx, course)
+			return l.Run(ctx, course)
 		}})
 	if err != nil || !ran {
 		return err

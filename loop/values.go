@@ -1,0 +1,210 @@
+package loop
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	agentctx "git-ralph/context"
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/state"
+	"git-ralph/gitstate/worktree"
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+// An iteration is a pipeline of values. Each is made by one stage and read by
+// those that follow:
+//
+//	Job ─prepare─▶ Ready ─work─▶ Ran ─examine─▶ Examined ─Judge(Facts)─▶ Verdict ─settle─▶ Ending
+
+// Job is what an iteration is for. A task is one job like the others.
+type Job struct {
+	phase   state.Phase
+	role    Role
+	task    plan.Task // as it was at the start; outside of a plan what stands for one
+	attempt int
+	product product // what it leaves, and who says that this is enough
+	claims  bool    // it is a task of the plan, which ends by the agent's claim
+	spare   bool    // it is a recovery: that it fails is no failure
+	specs   []agentctx.SpecFile
+	request string       // a person's words
+	failure string       // why the run before did not count
+	proved  *ProofReport // by the harness, before the agent; nil = nothing was asked
+}
+
+// kind names the job in a reason: its phase, or what it does in building.
+func (j Job) kind() string {
+	if j.phase == state.Building {
+		return "setup_prompt"
+	}
+	return string(j.phase)
+}
+
+// Ready is an iteration that has begun: its checkpoint is stored, its start is in
+// the journal, and the prompt of its agent is made.
+type Ready struct {
+	Job
+	origin
+	outside
+	*helped
+	*record
+	id       string // of its event, evidence, checkpoint and commit
+	number   int
+	started  time.Time
+	asked    state.State  // before the start: what the prompt is made of
+	around   surroundings // what the prompt shows of the worktree
+	prepared string       // the context agent's text
+	prompt   agentctx.Prompt
+	use      Use      // of its agent; RunDir is the private folder
+	stop     *stopped // the context agent said that nobody shall work on the task now
+}
+
+// name is how people call what the iteration works on.
+func (r *Ready) name() string {
+	if r.task.ID == "" {
+		return strings.TrimSpace(string(r.phase) + " " + notes.OneLine(r.task.Title, 100))
+	}
+	return string(r.task.ID) + " " + notes.OneLine(r.task.Title, 100)
+}
+
+// origin is what an iteration starts from.
+type origin struct {
+	branch  string
+	tip     object.ID // of the branch, Zero when unborn
+	before  *worktree.Checkpoint
+	landing bool // on top of somebody else's commit
+}
+
+// outside is what an agent has to leave alone, as it was before.
+type outside struct {
+	git     *gitstate.Snapshot
+	foreign map[string]string    // fingerprints of other repositories, where nothing keeps an agent from them
+	ours    map[string]object.ID // our own refs, where nothing keeps an agent from them
+	kills   *int64               // processes that had been ended for want of memory; nil = not known
+}
+
+// helped is what helper agents leave, before the coding agent and after it, and
+// the state with what was noted of them.
+type helped struct {
+	state   state.State
+	runs    []state.AgentRun // of all agents, the coding agent's among them
+	aside   Collected        // learnings and memory
+	learned []notes.Knowledge
+	passed  []state.PassResult
+	review  string // why a person is wanted
+	halted  error  // the word of a person that ended one of them
+	remarks []string
+}
+
+// spent is what the finished runs of the iteration have used, in millionths of
+// a dollar and in tokens.
+func (h *helped) spent() (micro, tokens int64) {
+	for _, r := range h.runs {
+		tokens += r.Tokens.Total()
+		if r.CostMicro != nil {
+			micro += *r.CostMicro
+		}
+	}
+	return micro, tokens
+}
+
+// stopped is the word of the context agent that ends an iteration before its agent.
+type stopped struct {
+	step agentctx.Step
+	note state.ContextNote
+}
+
+// Ran is what came of the agent's sessions.
+type Ran struct {
+	run      Result // of the last session
+	cause    error  // why the harness stopped the agent
+	tools    Collected
+	steps    []state.CheckRun // before the agent
+	lacks    string           // a program that they lacked
+	calls    toolWatch
+	peak     int // of the window, in percent
+	lastText string
+	earlier  []notes.Handoff // of sessions that were ended for their context window
+	repaired bool            // the agent was asked once to mend what it made
+	prompt   agentctx.Prompt // of the last session
+	warnings []string
+}
+
+// Examined is what the harness found out for itself when the agent was gone.
+type Examined struct {
+	facts      Facts
+	after      *worktree.Capture
+	left       left
+	report     ProofReport
+	stepsAfter []state.CheckRun
+	stepFail   string           // what the step that failed printed
+	reproduced []state.TestBlob // the test of a bug
+	putBack    []string
+	made       made                  // by a job that works on no task
+	moved      []gitstate.Difference // refs or HEAD, so that a person has to look
+	notices    []string
+}
+
+// notice adds a line for people, once.
+func (x *Examined) notice(format string, args ...any) {
+	x.notices = noted(x.notices, fmt.Sprintf(format, args...))
+}
+
+func (x *Examined) tampered(kind string) {
+	if !slices.Contains(x.facts.Tampered, kind) {
+		x.facts.Tampered = append(x.facts.Tampered, kind)
+	}
+}
+
+// noted adds lines that are new to a list for people, which is bounded.
+func noted(list []string, lines ...string) []string {
+	for _, text := range lines {
+		if !slices.Contains(list, text) && len(list) < 200 {
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// left is the handoff that an agent left, or why it does not count.
+type left struct {
+	handoff  *notes.Handoff
+	raw      []byte // of one that could not be read
+	problems []notes.Problem
+}
+
+// made is what a job without a claim has produced.
+type made struct {
+	done     bool // the phase has what it is for
+	title    string
+	plan     *state.PlanChange
+	problems []string // why not
+	notices  []string
+}
+
+// attempt is an iteration as far as it has come: the values of its stages.
+type attempt struct {
+	*Ready
+	*Ran
+	*Examined
+}
+
+// Ending is how an iteration ended. Halt ends the run as well.
+type Ending struct {
+	Verdict  Verdict
+	Halt     *Action
+	job      Job
+	number   int
+	outcome  OutcomeKind
+	repaired bool
+	refused  []RefusedTask
+	plan     *state.PlanChange
+}
+
+func (it *attempt) ending(v Verdict, halt *Action) Ending {
+	return Ending{Verdict: v, Halt: halt, job: it.Job, number: it.number, outcome: it.facts.Outcome, repaired: it.repaired,
+		refused: it.tools.Refused, plan: it.made.plan}
+}

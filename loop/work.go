@@ -1,0 +1,180 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	agentctx "git-ralph/context"
+	"git-ralph/gitstate/state"
+	"git-ralph/notes"
+)
+
+// relay is what one session of the coding agent hands to the next.
+type relay struct {
+	text string // of the prompt
+	raw  []byte // the newest handoff as it came
+}
+
+// work runs the agent, in a fresh session of the same iteration whenever one
+// was ended for its context window. An error is one of the harness.
+func (l *Loop) work(ctx context.Context, rd *Ready) (*Ran, error) {
+	ran := &Ran{prompt: rd.prompt}
+	if rd.halted != nil { // a person ended the iteration while a helper worked
+		ran.cause = rd.halted
+		ran.run, _ = l.settled(rd, Result{Outcome: Interrupted}, rd.halted, "", &meter{})
+		return ran, nil
+	}
+	var r relay
+	for n := 1; ; n++ {
+		reason, h := "", (*notes.Handoff)(nil)
+		err := l.sandboxed(rd.id, rd.use, func(start Starter) error {
+			if n == 1 {
+				if failed, err := l.stepsBefore(ctx, rd, ran, start); err != nil || failed {
+					return err
+				}
+			}
+			var err error
+			reason, h, err = l.codingSession(ctx, rd, ran, &r, start, n)
+			return err
+		})
+		if err != nil || reason == "" {
+			return ran, err
+		}
+		if err := l.handOver(rd, ran, &r, n, reason, h); err != nil {
+			return ran, err
+		}
+	}
+}
+
+// stepsBefore runs the steps that come before the agent. One that fails ends
+// the iteration before the agent has seen anything: the task is not to blame.
+func (l *Loop) stepsBefore(ctx context.Context, rd *Ready, ran *Ran, start Starter) (bool, error) {
+	if rd.phase != state.Building {
+		return false, nil
+	}
+	r, err := l.Prover.Steps(ctx, "before", l.proofRequest(rd, start))
+	ran.steps = r.Runs
+	rd.addOutputs(r.Outputs)
+	if r.Failed != "" {
+		ran.run.Outcome, ran.run.Detail = NotStarted, r.Failed
+		for _, c := range named(lacking(r.Runs), r.Failed) {
+			ran.lacks = c.Missing // nobody but the harness has done anything yet
+		}
+		l.Log("the step %s failed before the agent began:\n%s", r.Failed, r.FailText)
+	}
+	return r.Failed != "", err
+}
+
+// codingSession is one session of the coding agent. A reason says that a fresh
+// one shall go on, with the handoff that this one left, if it left one.
+func (l *Loop) codingSession(ctx context.Context, rd *Ready, ran *Ran, r *relay, start Starter, n int) (reason string, h *notes.Handoff, err error) {
+	ss := &session{Ready: rd, role: rd.role, n: n, known: rd.state, prompt: ran.prompt, use: rd.use, start: start, calls: &ran.calls}
+	ss.adjust = func(req *Request, box Toolbox, stop context.CancelCauseFunc) {
+		ss.window = l.newFill(ss, r.text, stop)
+		req.Judge = ss.window.judge(req.Judge)
+		req.FollowUp = ss.window.followUp(ss.handoffFile(), box, l.followUp(ss, ran, box))
+	}
+	end, err := l.runSession(ctx, ss)
+	if err == nil {
+		err = end.failed
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	ran.run, ran.cause = end.run, end.cause
+	ran.tools = joinCollected(ran.tools, end.tools)
+	ran.peak, ran.lastText = max(ran.peak, end.peak), end.lastText
+	if end.warning != "" {
+		ran.warnings = noted(ran.warnings, end.warning)
+	}
+	rd.evidence.add(ofSession("transcript", n, "jsonl"), end.transcript)
+	rd.evidence.add(ofSession("prompt", n, "md"), []byte(end.prompt))
+	if ran.prompt.System != "" {
+		rd.evidence.add("system.md", []byte(ran.prompt.System))
+	}
+	raw := ss.leftHandoff(ran.tools, ran.run)
+	if raw != nil {
+		h, _ = notes.ParseHandoff(raw)
+	}
+	if reason = ss.window.over(ran.tools, ran.run.Outcome, h); reason != "" {
+		l.resumable = nil
+		end.record.Reason = reason
+		if errors.Is(ran.cause, errWindow) {
+			ran.cause = nil
+		}
+		if ss.window.last || ctx.Err() != nil {
+			// Judged as it stands: what was done may well be enough.
+			ran.run.Outcome, reason = Completed, ""
+			ran.warnings = noted(ran.warnings, "the context window was full and no further session was left")
+		}
+	}
+	if reason == "" && raw == nil && ran.tools.Complete == nil {
+		ran.tools.Handoff = r.raw // the last submission counts, whichever session made it
+	}
+	rd.runs = append(rd.runs, end.record)
+	return reason, h, nil
+}
+
+// handOver stores what a session left and makes the prompt of the next one, in
+// the same worktree.
+func (l *Loop) handOver(rd *Ready, ran *Ran, r *relay, n int, reason string, h *notes.Handoff) error {
+	percent := rd.runs[len(rd.runs)-1].ContextPeak
+	source := "agent"
+	if h == nil {
+		source = "harness"
+		made := l.sessionFacts(rd, ran)
+		h = &made
+	} else {
+		r.raw = (&session{use: rd.use}).leftHandoff(ran.tools, ran.run)
+		ran.earlier = append(ran.earlier, *h)
+	}
+	if data, err := json.MarshalIndent(h, "", "  "); err == nil {
+		rd.evidence.add(fmt.Sprintf("handoff.%d.json", n), append(data, '\n'))
+	}
+	ran.tools.Handoff, ran.run.Structured = nil, nil
+	if err := os.Remove(handoffIn(rd.use.RunDir)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("clear the handoff of the session: %w", err)
+	}
+	why := fmt.Sprintf("%d %% of the window", percent)
+	if reason == endManual {
+		why = "a person asked for a handoff"
+	}
+	if err := l.note(rd, state.ContextNote{Kind: "window", Action: reason, Reason: why, Detail: notes.OneLine(source+": "+h.Summary, 500)}); err != nil {
+		return err
+	}
+	l.emit("agent", rd.state, rd.task.ID, map[string]any{"window": reason, "session": n + 1}, "%s: going on in a fresh session", why)
+	r.text = strings.TrimSpace(agentctx.SessionText(*h) + olderSessions(ran.earlier[:max(0, len(ran.earlier)-1)]))
+	ran.prompt = l.assemble(rd, r.text)
+	return nil
+}
+
+// sessionFacts are the handoff of a session that left none.
+func (l *Loop) sessionFacts(rd *Ready, ran *Ran) notes.Handoff {
+	in := notes.SynthInput{Iteration: rd.number, Attempt: rd.attempt, TaskID: string(rd.task.ID), Title: rd.task.Title,
+		Outcome: string(ran.run.Outcome), Detail: ran.run.Detail, Tail: notes.Clean(ran.lastText)}
+	if c, err := l.Engine.Capture(l.background(), rd.before); err == nil {
+		for _, x := range c.Changes[:min(len(c.Changes), 200)] {
+			in.Files = append(in.Files, notes.FileTouched{Path: x.Path, Action: string(x.Kind)})
+		}
+	}
+	return notes.Synthesize(in)
+}
+
+// joinCollected is what the tools recorded over the sessions of an iteration.
+// What was said about the task is the newest session's; records add up.
+func joinCollected(before, now Collected) Collected {
+	out := now
+	out.Learnings = append(before.Learnings, now.Learnings...)
+	out.Memory = append(before.Memory, now.Memory...)
+	out.Tasks = append(before.Tasks, now.Tasks...)
+	out.Refused = append(before.Refused, now.Refused...)
+	out.Criteria = append(before.Criteria, now.Criteria...)
+	out.Knowledge = append(before.Knowledge, now.Knowledge...)
+	out.InProgress = before.InProgress || now.InProgress
+	out.Asked += before.Asked
+	return out
+}
