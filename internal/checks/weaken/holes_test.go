@@ -162,10 +162,11 @@ func TestOnlyNoted(t *testing.T) {
 	}{
 		{why: "the test goes with what it exercises", files: []File{file("calc.go", code, noDiv), dropped}, noted: is(Removed)},
 		{why: "the test goes and the code stays", files: []File{file("calc.go", code, replace(code, "a + b", "b + a")), dropped}, found: is(Removed)},
-		{why: "the test goes and the function is renamed", files: []File{file("calc.go", code, replace(code, "func Div(", "func Quotient(")), dropped}, found: is(Removed)},
+		{why: "the test goes and the function is renamed", files: []File{file("calc.go", code, replace(code, "func Div(", "func Quotient(")), dropped}, open: is(Removed)},
 		{why: "the test goes and a message is worded anew", files: []File{
 			file("calc.py", "def div(a, b):\n    raise ValueError('division by zero')\n", "def div(a, b):\n    raise ValueError('must not be zero')\n"),
-			file("tests/test_calc.py", "def test_div():\n    with pytest.raises(ValueError, match='division by zero'):\n        div(1, 0)\n", "")}, found: is(Removed)},
+			file("tests/test_calc.py", "def test_div():\n    with pytest.raises(ValueError, match='division by zero'):\n        div(1, 0)\n", "")}, open: is(Removed)},
+		{why: "a test goes beside code that it does not exercise", files: []File{file("calc.go", code, code+"\nfunc Neg(a int) int { return -a }\n"), dropped}, found: is(Removed)},
 		{why: "a file of tests goes with the module that it loads", files: []File{file("lib/parser.js", "module.exports = (s) => s;\n", "-"),
 			file("test/parser.js", "const p = require('../lib/parser');\ntest(\"a\", () => {\n  expect(p('x')).toBe('x');\n});\n", "-")}, noted: is(Removed)},
 		{why: "py: a marker is registered", files: []File{file("conftest.py", "def pytest_configure(config):\n    config.addinivalue_line('markers', 'slow')\n", "def pytest_configure(config):\n    config.addinivalue_line('markers', 'quick')\n")}},

@@ -155,7 +155,7 @@ func (j *judge) report(d deficit) {
 	if names := j.excuse(d); names != "" {
 		j.excused[o] = n == nil
 		find, why = j.note, ": the change also removed "+names
-	} else if n != nil && j.touched(o.lang) {
+	} else if n != nil && j.touched(o.lang) || n == nil && j.related(o) {
 		find = j.leaveOpen
 	}
 	switch {

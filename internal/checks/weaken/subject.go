@@ -28,6 +28,7 @@ func (j *judge) lookAtCode() {
 		return
 	}
 	j.gone, j.altered, j.goneFiles = map[string]definition{}, map[string]bool{}, map[string]bool{}
+	j.changed = map[string]*changes{}
 	before, after := map[string]definition{}, map[string]definition{}
 	still := map[string]bool{} // words of the files that defined them
 	homes := map[string]definition{}
@@ -47,6 +48,7 @@ func (j *judge) lookAtCode() {
 		same := func(a, b token) bool { return a.kind == b.kind && a.text == b.text }
 		if f.Before != nil && !slices.EqualFunc(was, now, same) {
 			j.altered[lang.name] = true
+			j.changes(lang.name).look(was, now)
 		}
 		clear(homes)
 		definitions(was, lang, homes)
@@ -232,6 +234,136 @@ func (j *judge) goneWith(file string) []string {
 		return nil
 	}
 	return names
+}
+
+// changes are the names that the code of one language was changed at: defs are
+// definitions whose text changed, words what else stands in changed lines.
+type changes struct{ defs, words map[string]bool }
+
+func (j *judge) changes(lang string) *changes {
+	if j.changed[lang] == nil {
+		j.changed[lang] = &changes{map[string]bool{}, map[string]bool{}}
+	}
+	return j.changed[lang]
+}
+
+// look compares two versions of a file line by line.
+func (c *changes) look(was, now []token) {
+	old, fresh := lineTexts(was), lineTexts(now)
+	c.mark(was, fresh)
+	c.mark(now, old)
+}
+
+// lineTexts counts the lines of a file by their tokens.
+func lineTexts(toks []token) map[string]int {
+	out := map[string]int{}
+	eachLine(toks, func(line []token) { out[lineText(line)]++ })
+	return out
+}
+
+func eachLine(toks []token, f func([]token)) {
+	for start := 0; start < len(toks); {
+		end := start + 1
+		for end < len(toks) && !toks[end].first {
+			end++
+		}
+		f(toks[start:end])
+		start = end
+	}
+}
+
+func lineText(line []token) string {
+	var b strings.Builder
+	for _, t := range line {
+		b.WriteString(t.text)
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+// mark records the lines that the other version lacks, and the definitions around
+// them, which are those that begin further to the left.
+func (c *changes) mark(toks []token, other map[string]int) {
+	type def struct {
+		name string
+		col  int
+	}
+	var around []def
+	eachLine(toks, func(line []token) {
+		for len(around) > 0 && around[len(around)-1].col >= line[0].col && line[0].kind != punct {
+			around = around[:len(around)-1]
+		}
+		if name := defined(line); name != "" {
+			around = append(around, def{name, line[0].col})
+		}
+		text := lineText(line)
+		if other[text] > 0 {
+			other[text]--
+			return
+		}
+		for _, d := range around {
+			c.defs[d.name] = true
+		}
+		for _, t := range line {
+			if t.kind != punct && len(t.text) >= 4 && !common(t.text) {
+				c.words[t.text] = true
+			}
+		}
+	})
+}
+
+// defined is the name that a line begins to define, in any language; "" = none.
+func defined(line []token) string {
+	for i, t := range line[:min(len(line), 14)] {
+		switch {
+		case t.kind != ident:
+		case t.text == "func" && i+1 < len(line) && line[i+1].is("("): // a method of Go
+			for k := i + 2; k+1 < len(line); k++ {
+				if line[k].is(")") {
+					return line[k+1].text
+				}
+			}
+		case slices.Contains([]string{"func", "def", "class", "fn", "function", "struct", "enum", "trait", "impl", "type", "interface", "record", "object", "fun",
+			"const", "let", "var", "val"}, t.text) && i+1 < len(line) && line[i+1].kind == ident:
+			return line[i+1].text
+		case i+1 < len(line) && line[i+1].is("(") && line[len(line)-1].is("{") && !common(t.text): // a method of a class
+			switch t.text {
+			case "while", "switch", "catch", "match", "elif", "with", "synchronized":
+				return ""
+			}
+			return t.text
+		case i+1 < len(line) && (line[i+1].is(":") || line[i+1].is("=")) && len(line) > i+2 && (line[i+2].is("function") || line[len(line)-1].is("{")):
+			return t.text
+		}
+	}
+	return ""
+}
+
+// related reports whether a lost test exercised what the change altered, as far as
+// names tell: then the old tests, run on the new code, can say whether its loss
+// hides something.
+func (j *judge) related(o *unit) bool {
+	j.lookAtCode()
+	c := j.changed[o.lang]
+	if c == nil {
+		return false
+	}
+	shared := 0
+	for w := range o.words {
+		if len(w) >= 3 && c.defs[w] {
+			return true
+		}
+		if c.words[w] {
+			shared++
+		}
+	}
+	name := strings.ToLower(strings.ReplaceAll(simple(o.name), "_", ""))
+	for d := range c.defs {
+		if d = strings.ToLower(strings.ReplaceAll(d, "_", "")); len(d) >= 4 && strings.Contains(name, d) {
+			return true
+		}
+	}
+	return shared >= 2
 }
 
 // touched reports whether the change altered code of the language of a test.

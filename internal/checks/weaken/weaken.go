@@ -200,6 +200,7 @@ type judge struct {
 	gone             map[string]definition // names that the code of the change has lost; nil = not looked for
 	goneFiles        map[string]bool       // names of removed source files, without their endings
 	altered          map[string]bool       // languages whose code it altered
+	changed          map[string]*changes   // by language, what it altered there
 	excused          map[*unit]bool        // tests whose loss is only noted
 }
 
