@@ -243,7 +243,7 @@ func sections(content []byte, prefixes ...string) string {
 				return header == p || strings.HasPrefix(header, p+".") || strings.HasPrefix(header, p+":")
 			})
 		}
-		if in {
+		if in && !strings.HasPrefix(strings.Trim(t, `"', `), "ignore:") { // a filter of warnings
 			out = append(out, strings.Join(strings.Fields(l), " "))
 		}
 	}
@@ -298,7 +298,11 @@ func (c *configJudge) addedConfig(dir string, names ...string) {
 // runner, of the standard library, or at every start.
 func (c *configJudge) shadows(dir string) {
 	for _, n := range []string{"pytest", "_pytest", "unittest", "sitecustomize", "usercustomize", "mypy", "ruff", "pluggy", "flake8", "black", "pylint", "coverage"} {
-		for _, p := range []string{n + ".py", n + "/__init__.py", n + "/__main__.py"} {
+		forms := []string{n + ".py", n + "/__init__.py", n + "/__main__.py"}
+		if n != "sitecustomize" && n != "usercustomize" && slices.ContainsFunc(forms, func(p string) bool { return c.content(join(dir, p)) != nil }) {
+			continue // the project is that module
+		}
+		for _, p := range forms {
 			p = join(dir, p)
 			if f, ok := c.files[p]; ok && !f.removed() {
 				c.find(Config, p, "", "%s takes the place of a module that checks use", p)

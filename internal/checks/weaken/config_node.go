@@ -3,6 +3,7 @@ package weaken
 import (
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -38,9 +39,15 @@ func (c *configJudge) node(manager string, cmd simpleCommand, depth int) {
 	before := packageJSON(c.content(p))
 	f, changed := c.files[p]
 	now := packageJSON(f.After)
+	fine := c.seen["fine\x00"+p]
+	if changed && !fine && runsAsMuch(manager+" run "+script, manager+" run "+script, before.Scripts, now.Scripts) {
+		// What the script runs through others was compared with it.
+		fine, c.seen["fine\x00"+p] = true, true
+		defer delete(c.seen, "fine\x00"+p)
+	}
 	for _, name := range []string{"pre" + script, script, "post" + script} {
 		old := before.Scripts[name]
-		if changed && !f.added() {
+		if changed && !f.added() && !fine && !strings.Contains(old, "no test specified") {
 			fresh := now.Scripts[name]
 			if old != fresh && (old != "" || name != script) && !longerLine(old, fresh) {
 				c.find(Config, p, "", "changed script %q of %s", name, p)
@@ -134,11 +141,41 @@ func (c *configJudge) packageKeys(dir string, keys ...string) {
 	}
 	before, after := packageJSON(f.Before), packageJSON(f.After)
 	for _, k := range keys {
-		old, now := canonical(before.rest[k]), canonical(after.rest[k])
+		old, now := canonical(deciding(k, before.rest[k])), canonical(deciding(k, after.rest[k]))
 		if old != now && (old != "" || narrows(now)) {
 			c.find(Config, p, "", "changed %q in %s", k, p)
 		}
 	}
+}
+
+// deciding are the members of a runner's settings that decide which tests run and
+// whether they count, not how code is compiled or results are shown.
+func deciding(tool string, raw json.RawMessage) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return raw
+	}
+	for k := range members {
+		switch low := strings.ToLower(k); {
+		case tool == "nyc" || tool == "c8":
+			switch k {
+			case "check-coverage", "branches", "lines", "functions", "statements", "per-file", "checkCoverage", "perFile":
+				continue
+			}
+			delete(members, k)
+		case low == "coveragethreshold":
+		case strings.HasPrefix(low, "coverage"), strings.HasPrefix(low, "collectcoverage"), strings.HasPrefix(low, "transform"), strings.HasPrefix(low, "testenvironment"):
+			delete(members, k)
+		case slices.Contains([]string{"preset", "extensionsToTreatAsEsm", "reporter", "reporters", "verbose", "globals", "cache", "sourceMap", "snapshotSerializers",
+			"snapshotFormat", "moduleFileExtensions", "testURL", "timers", "babel", "typescript", "failFast", "environmentVariables"}, k):
+			delete(members, k)
+		}
+	}
+	if len(members) == 0 {
+		return nil
+	}
+	out, _ := json.Marshal(members) // decoded members always encode
+	return out
 }
 
 func canonical(raw json.RawMessage) string {

@@ -136,6 +136,13 @@ func (c *configJudge) wrapped(p string) {
 	if !ok || f.added() {
 		return
 	}
+	if path.Base(p) == "tox.ini" {
+		old, now := toxLines(f.Before), toxLines(f.After)
+		if old != now && (!runsAsMuch(old, now, nil, nil) || strings.Count(now, "ignore_") > strings.Count(old, "ignore_")) {
+			c.changed(p)
+		}
+		return
+	}
 	old, now := iniLines(f.Before), iniLines(f.After)
 	runs := func(l string) bool {
 		for _, w := range []string{"pytest", "unittest", "coverage", "nose", "trial", "mypy", "ruff", "flake8", "ignore_", "commands"} {
@@ -327,8 +334,10 @@ func (c *configJudge) maven(dir string) {
 			c.pick(path.Dir(p), path.Base(p))
 			continue
 		}
-		if pomTests(f.Before) != pomTests(f.After) {
-			c.changed(p)
+		old, now := strings.Split(pomTests(f.Before), "\n"), strings.Split(pomTests(f.After), "\n")
+		module := func(l string) bool { return l == "" || strings.HasPrefix(l, "module ") }
+		if len(added(now, old)) > 0 || slices.ContainsFunc(added(old, now), func(l string) bool { return !module(l) }) {
+			c.changed(p) // further modules are further tests
 		}
 	}
 }

@@ -32,7 +32,8 @@
 // assertions, that went with what they exercised (a name that the code of the change
 // defined and no longer holds, unless it has another name now), and assertions
 // that compare with a value no longer (equality to truth, a class of errors to
-// any). Report.Open are lost assertions and rows beside changed code: they reject
+// any). Report.Open are lost assertions and rows beside changed code, lost tests that
+// name what the change altered, and tests that are skipped on other systems alone: they reject
 // unless the old tests, run on the new code by a runner that is known, pass.
 // Files of continuous integration are the business of guard.protected.
 // Tests without assertions and calls, and those that assert constants, are nothing
@@ -92,7 +93,6 @@
 // name says so. Comparing a value with itself counts as nothing, also where a test
 // means it (the reflexivity of ==). A file above 4 MiB has no tests.
 //
-// Some honest changes are found as well: deleting the tests of a behaviour that
-// has no name of its own, changing the build script that a check runs, a condition
+// Some honest changes are found as well: changing the build script that a check runs, a condition
 // added in front of an existing test. For those a task has allow_test_changes.
 package weaken

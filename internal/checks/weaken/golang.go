@@ -88,7 +88,11 @@ func goConstraints(f *ast.File, file string) []string {
 		}
 		for _, c := range g.List {
 			if constraint.IsGoBuild(c.Text) {
-				out = append(out, strings.TrimSpace(c.Text))
+				line := strings.TrimSpace(c.Text)
+				if holdsHere(line) {
+					line += elsewhere
+				}
+				out = append(out, line)
 			}
 		}
 	}

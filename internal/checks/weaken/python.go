@@ -160,6 +160,11 @@ func pySkipWord(list []node) string {
 			continue
 		}
 		if n.kind == ident && pySkipName(n.text) && !(i+1 < len(list) && at(list, i+1) == "=") {
+			if group(list, i+1, '(') && strings.EqualFold(n.text, "skipif") {
+				if args := split(list[i+1].kids, ","); len(args) > 0 && foreign(args[0]) {
+					return n.text + elsewhere
+				}
+			}
 			return n.text
 		}
 	}
@@ -329,7 +334,11 @@ func (r *pyReader) markSkips(marks [][]node) []string {
 	var out []string
 	for _, m := range marks {
 		if w := pySkipWord(m); w != "" {
-			out = append(out, "@"+strings.TrimSuffix(strings.ReplaceAll(text(m[:min(len(m), 5)]), " ", ""), "()"))
+			mark := "@" + strings.TrimSuffix(strings.ReplaceAll(text(m[:min(len(m), 5)]), " ", ""), "()")
+			if strings.HasSuffix(w, elsewhere) {
+				mark += elsewhere
+			}
+			out = append(out, mark)
 			continue
 		}
 		if len(m) > 0 && r.skipNames[at(m, 0)] {

@@ -350,11 +350,16 @@ func (j *judge) related(o *unit) bool {
 	}
 	shared := 0
 	for w := range o.words {
-		if len(w) >= 3 && c.defs[w] {
+		if len(w) >= 3 && c.defs[w] || c.words[w] && j.ownWord(o, w) {
 			return true
 		}
 		if c.words[w] {
 			shared++
+		}
+	}
+	for _, w := range strings.FieldsFunc(o.name, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if c.words[w] && !o.words[w] {
+			shared++ // the titles of tests name what they are about
 		}
 	}
 	name := strings.ToLower(strings.ReplaceAll(simple(o.name), "_", ""))
@@ -364,6 +369,19 @@ func (j *judge) related(o *unit) bool {
 		}
 	}
 	return shared >= 2
+}
+
+// ownWord reports whether no other test of the file holds a word: then it is what
+// this one is about. A file of few tests does not tell.
+func (j *judge) ownWord(o *unit, word string) bool {
+	for _, s := range j.before {
+		if s.path != o.file {
+			continue
+		}
+		others := tests(s)
+		return len(others) >= 3 && !slices.ContainsFunc(others, func(u *unit) bool { return u != o && u.words[word] })
+	}
+	return false
 }
 
 // touched reports whether the change altered code of the language of a test.

@@ -1,0 +1,77 @@
+package weaken
+
+import "testing"
+
+// Settings that run as much as before are nobody's business.
+func TestSettingsThatRunAsMuch(t *testing.T) {
+	pkg := func(scripts string) string { return `{"scripts": {` + scripts + `}}` }
+	tox := "[tox]\nenvlist = py37,py38\n\n[testenv]\ndeps = pytest\ncommands = pytest tests\n"
+	npm := func(why, before, after string, want ...Rule) row {
+		return row{why: why, commands: []string{"npm test"}, path: "package.json", before: pkg(before), after: pkg(after), want: want}
+	}
+	check(t, []row{
+		npm("a script is renamed", `"test": "jest && npm run typecheck", "typecheck": "tsc -p ."`, `"test": "jest && npm run check:type", "check:type": "tsc -p ."`),
+		npm("a linter comes in front", `"test": "mocha --check-leaks -R dot"`, `"test": "standard && mocha --check-leaks -R spec"`),
+		npm("it moves behind the tests", `"pretest": "standard", "test": "mocha"`, `"posttest": "standard", "test": "mocha"`),
+		npm("coverage is measured", `"test": "mocha test/*.js"`, `"test": "c8 --check-coverage mocha test/*.js"`),
+		npm("a compiler becomes stricter", `"pretest": "tsc --noEmit", "test": "jest"`, `"pretest": "tsc --noEmit --strict", "test": "jest"`),
+		npm("the first real tests", `"test": "echo \"Error: no test specified\" && exit 1"`, `"test": "jest"`),
+		npm("a renamed script checks less", `"test": "jest && npm run typecheck", "typecheck": "tsc -p ."`, `"test": "jest && npm run check:type", "check:type": "true"`, Config),
+		npm("the linter is gone", `"pretest": "standard", "test": "mocha"`, `"test": "mocha"`, Config),
+		npm("one folder alone", `"test": "mocha"`, `"test": "mocha test/unit"`, Config),
+		npm("another folder", `"test": "mocha test/unit"`, `"test": "mocha test/none"`, Config),
+		npm("a filter", `"test": "jest"`, `"test": "jest -t add"`, Config),
+		npm("failures are swallowed", `"test": "jest"`, `"test": "jest || echo failed"`, Config),
+		npm("and behind it", `"test": "jest"`, `"test": "jest; exit 0"`, Config),
+		npm("in a pipe", `"test": "jest"`, `"test": "jest | cat"`, Config),
+		npm("a run without tests passes", `"test": "jest"`, `"test": "jest --passWithNoTests --verbose"`, Config),
+		{why: "jest: how code is compiled", commands: []string{"npx jest"}, path: "package.json", before: `{"jest": {"testMatch": ["**/a.js"], "preset": "a"}}`, after: `{"jest": {"testMatch": ["**/a.js"], "transform": {}, "collectCoverageFrom": ["src/*"]}}`},
+		{why: "jest: a threshold is lowered", commands: []string{"npx jest"}, path: "package.json", before: `{"jest": {"coverageThreshold": {"global": 90}}}`, after: `{"jest": {"coverageThreshold": {"global": 10}}}`, want: is(Config)},
+		{why: "nyc: what is measured", commands: []string{"npm test"}, lookup: map[string]string{}, path: "package.json", before: `{"scripts": {"test": "nyc mocha"}, "nyc": {"exclude": []}}`, after: `{"scripts": {"test": "nyc mocha"}, "nyc": {"exclude": ["node_modules"]}}`},
+		{why: "tox: versions", commands: []string{"tox"}, path: "tox.ini", before: tox, after: replace(replace(tox, "py37,py38", "py38,py39"), "deps = pytest", "deps =\n    pytest27: pytest<3\n    pytest")},
+		{why: "tox: arguments may be given", commands: []string{"tox"}, path: "tox.ini", before: tox, after: replace(tox, "pytest tests", "pytest {posargs:tests}")},
+		{why: "tox: a wider folder", commands: []string{"tox"}, path: "tox.ini", before: replace(tox, "pytest tests", "pytest tests/test_a.py"), after: tox},
+		{why: "tox: one file alone", commands: []string{"tox"}, path: "tox.ini", before: tox, after: replace(tox, "pytest tests", "pytest tests/test_a.py"), want: is(Config)},
+		{why: "tox: results are ignored", commands: []string{"tox"}, path: "tox.ini", before: tox, after: tox + "ignore_outcome = true\n", want: is(Config)},
+		{why: "tox: nothing is run", commands: []string{"tox"}, path: "tox.ini", before: tox, after: replace(tox, "pytest tests", "true"), want: is(Config)},
+		{why: "pytest: a warning is let through", commands: []string{"pytest"}, path: "setup.cfg", before: "[tool:pytest]\nfilterwarnings =\n    error\n", after: "[tool:pytest]\nfilterwarnings =\n    error\n    ignore:old:DeprecationWarning\n"},
+		{why: "a project that is what runners use", commands: []string{"pytest"}, path: "pluggy.py", before: "a = 1\n", after: "a = 2\n"},
+		{why: "it becomes a package", commands: []string{"pytest"}, lookup: map[string]string{"pluggy.py": "a = 1\n"}, path: "pluggy/__init__.py", before: "-", after: "a = 2\n"},
+		{why: "maven: a further module", commands: []string{"mvn test"}, path: "pom.xml", before: "<project><modules><module>a</module></modules></project>", after: "<project><modules><module>a</module><module>b</module></modules></project>"},
+		{why: "maven: a module goes", commands: []string{"mvn test"}, path: "pom.xml", before: "<project><modules><module>a</module><module>b</module></modules></project>", after: "<project><modules><module>a</module></modules></project>", want: is(Config)},
+	})
+}
+
+// A test that is left out on other systems alone is for the old tests to judge.
+func TestSkippedElsewhere(t *testing.T) {
+	mark := func(condition string) File {
+		return file("tests/test_calc.py", pyTwo, replace(pyTwo, "def test_div", "@pytest.mark.skipif("+condition+", reason=\"x\")\ndef test_div"))
+	}
+	tag := func(constraint string) File {
+		return file("calc_test.go", goTwo, "//go:build "+constraint+"\n\n"+goTwo)
+	}
+	for _, c := range []struct {
+		why  string
+		file File
+		open bool
+	}{
+		{"windows", mark(`sys.platform == "win32"`), true},
+		{"not linux", mark(`not sys.platform.startswith("linux")`), true},
+		{"by another module", mark(`platform.system() == "Windows"`), true},
+		{"an old version", mark(`sys.version_info < (3, 8)`), true},
+		{"a version that nobody has yet", mark(`sys.version_info < (3, 99)`), false},
+		{"a new version", mark(`sys.version_info >= (3, 8)`), false},
+		{"linux", mark(`sys.platform == "linux"`), false},
+		{"windows or anything", mark(`sys.platform == "win32" or True`), false},
+		{"go: a tag of systems like this one", tag("!windows"), true},
+		{"go: a version", tag("go1.18"), true},
+		{"go: no tag is set", tag("!slow"), true},
+		{"go: another system", tag("windows"), false},
+		{"go: a tag of the project", tag("slow"), false},
+	} {
+		rep := Judge(Input{Files: []File{c.file}})
+		if (len(rep.Open) > 0) != c.open || (len(rep.Findings) > 0) == c.open {
+			t.Errorf("%s: findings %v, open %v", c.why, rep.Findings, rep.Open)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package weaken
+
+import (
+	"go/build/constraint"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A condition under which a test is skipped on other systems than the usual one
+// (Windows, PyPy, an old version) is not taken for a skip by itself: the old tests,
+// run here, tell whether it hides something. elsewhere marks such skips.
+const elsewhere = " (on other platforms)"
+
+var foreignCondition = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(` + strings.Join([]string{
+		`sys\.platform(==|\.startswith)\(?"(win|darwin|cygwin|aix|sunos|freebsd|emscripten|wasi)\w*\)?`,
+		`(sys\.platform|os\.name)=="(win32|nt|java)`,
+		`sys\.platform!="linux`,
+		`notsys\.platform\.startswith\("linux\)`,
+		`platform\.system\(\)=="(Windows|Darwin|Java)`,
+		`platform\.system\(\)!="Linux`,
+		`platform\.python_implementation\(\)(=="PyPy|!="CPython)`,
+		`sys\.implementation\.name=="pypy`,
+		`sys\.version_info(\[:\d\])?<=?\((2.*|3|3,[0-9])\)`,
+		`(compat\.|_compat\.)?(ON_|IS_|is_|on_)?(WIN|WINDOWS|windows|PYPY|pypy|MACOS|macos|CYGWIN|cygwin|WIN32|win32)`,
+	}, "|") + `)$`)
+})
+
+// foreign reports whether a condition in the text of a reader holds on unusual
+// systems alone.
+func foreign(condition []node) bool {
+	joined := slices.ContainsFunc(flatten(condition), func(t token) bool { return t.is("or") || t.is("and") })
+	return !joined && foreignCondition().MatchString(strings.ReplaceAll(text(condition), " ", ""))
+}
+
+// holdsHere reports whether a build constraint lets a file in on a usual system
+// without any tag of the project's own.
+func holdsHere(line string) bool {
+	expr, err := constraint.Parse(line)
+	return err == nil && expr.Eval(func(tag string) bool {
+		switch tag {
+		case "linux", "unix", "amd64", "arm64", "cgo", "gc":
+			return true
+		}
+		return strings.HasPrefix(tag, "go1.")
+	})
+}
