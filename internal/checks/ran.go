@@ -119,7 +119,7 @@ var filterTable = []filters{
 	{words: []string{"ginkgo"}, flags: []string{"-focus", "--focus", "--focus-file", "--label-filter"}},
 	{words: []string{"pytest"}, flags: []string{"-k", "-m"}},
 	{words: []string{"py.test"}, flags: []string{"-k", "-m"}},
-	{words: []string{"unittest", "discover"}, flags: []string{"-k"}},
+	{words: []string{"unittest", "discover"}, flags: []string{"-k", "-p", "--pattern"}},
 	{words: []string{"unittest"}, flags: []string{"-k"}, names: true},
 	{words: []string{"manage.py", "test"}, flags: []string{"-k", "--tag"}, names: true,
 		values: []string{"--settings", "--parallel", "-v", "--verbosity"}},
@@ -244,10 +244,11 @@ func (f filters) chosen(words []string) bool {
 var testFile = regexp.MustCompile(`(?i)(?:[._-](?:test|spec)s?|(?:^|/)tests?_[^/]*|Tests?|Spec)\.[a-z]{1,4}(?::\d+)?$`)
 
 // RanNothing says that a command succeeded without running a test, although it
-// asks for tests. What a runner prints for a suite that is empty as a whole says
-// nothing against it: a project may begin without tests. But go says of a
-// package whose tests were all filtered out, by whatever setting, that none ran.
-func RanNothing(line, output string) bool {
+// asks for tests, as a criterion always does: it is to prove one task. What a
+// runner prints for a suite that is empty as a whole says nothing against a check:
+// a project may begin without tests. But go says of a package whose tests were
+// all filtered out, by whatever setting, that none ran.
+func RanNothing(kind Kind, line, output string) bool {
 	none, some := len(goNone.FindAllString(output, -1)), len(goSome.FindAllString(output, -1))
 	if none > 0 && some <= none && len(goVerbose.FindAllString(output, -1)) == 0 &&
 		len(goJSON.FindAllString(output, -1)) == 0 {
@@ -257,5 +258,5 @@ func RanNothing(line, output string) bool {
 	if strings.Contains(line, "--test-name-pattern") {
 		n = max(0, n-len(nodeFile.FindAllString(output, -1))) // a file without a test of that name passes as one
 	}
-	return known && n == 0 && NamesTests(line)
+	return known && n == 0 && (kind == Criterion || NamesTests(line))
 }

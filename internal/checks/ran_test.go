@@ -115,6 +115,8 @@ func TestRanNothing(t *testing.T) {
 		"packages without tests":              {"go test ./...", "?   \tx/a\t[no test files]\nok  \tx/b\t0.01s\n", false},
 		"a project without tests":             {"go test ./...", "?   \tx/a\t[no test files]\n", false},
 		"unittest -k":                         {"python3 -m unittest -k nope", "Ran 0 tests in 0.000s\n\nOK\n", true},
+		"a pattern of files that none has":    {"python3 -m unittest discover -s . -p 'nope*.py'", "Ran 0 tests in 0.000s\n\nOK\n", true},
+		"a folder that holds no test yet":     {"python3 -m unittest discover -s tests", "Ran 0 tests in 0.000s\n\nOK\n", false},
 		"unittest of a project without tests": {"python3 -m unittest", "Ran 0 tests in 0.000s\n\nOK\n", false},
 		"cargo test NAME": {"cargo test nope",
 			"test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 1 filtered out\n", true},
@@ -130,8 +132,11 @@ func TestRanNothing(t *testing.T) {
 		"a command that says nothing about tests": {"go build ./... && ./run -k x", "built\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := RanNothing(c.line, c.output); got != c.want {
+			if got := RanNothing(Test, c.line, c.output); got != c.want {
 				t.Errorf("%v", got)
+			}
+			if n, known := Ran(c.output); known && n == 0 && !RanNothing(Criterion, c.line, c.output) {
+				t.Error("as a criterion it proves nothing, whatever its line says")
 			}
 		})
 	}

@@ -200,7 +200,7 @@ func (r *Result) countTests() {
 	if n, known := Ran(text); known {
 		r.Tests = &n
 	}
-	if RanNothing(r.Command, text) {
+	if RanNothing(r.Kind, r.Command, text) {
 		r.Passed, r.NoTests = false, true
 	}
 }
