@@ -57,7 +57,7 @@ var kindsCases = []diffCase{
 	{name: "device-node", why: "a device", setup: "mknod dev c 1 3 2>/dev/null || mkfifo dev", edit: "mknod dev2 c 1 5 2>/dev/null || mkfifo dev2; new n"},
 	{name: "symlink-long-target", why: "a link with a target of 4,000 bytes", setup: `ln -s "$(printf 'x%.0s' $(seq 4000))" l; commit`, edit: `rm l; ln -s "$(printf 'y%.0s' $(seq 4000))" l`},
 	{name: "symlink-loop", why: "links in a circle", setup: "ln -s l2 l1; ln -s l1 l2; commit", edit: "rm l1; ln -s l1 l1; new l2x"},
-	{name: "name-hfs-ignorable", why: "what a Mac takes for .git", setup: "new \"$(printf '.g\\342\\200\\214it')\"; commit", edit: "new \"$(printf '.g\\342\\200\\214it')\" 2; new \"$(printf '.gi\\342\\200\\215t')\"; new n", noOracle: "git adds the name, and git fsck refuses it", noKeep: "a new file of this name is not captured"},
+	{name: "name-hfs-ignorable", why: "what a Mac takes for .git", setup: "new \"$(printf '.g\\342\\200\\214it')\"; commit", edit: "new \"$(printf '.g\\342\\200\\214it')\" 2; new \"$(printf '.gi\\342\\200\\215t')\"; new n", noOracle: "git adds the name, and git fsck refuses it"},
 	{name: "name-newline-ignored", why: "rules and names with newlines", setup: "printf '*.log\\n' > .gitignore; commit", edit: "new \"$(printf 'a\\nb.log')\"; new \"$(printf 'a.log\\nb')\"", quiet: "a\\x0ab.log"},
 	{name: "empty-file", why: "files without a byte", setup: ": > e1; : > e2; commit; : > e3", edit: "echo x > e1; rm e2 e3; : > e4"},
 	{name: "gitmodules-by-agent", why: "a .gitmodules without submodules", edit: "printf '[submodule \"x\"]\\n\\tpath = d\\n\\turl = ./x\\n' > .gitmodules; new n"},

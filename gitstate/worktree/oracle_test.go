@@ -145,6 +145,12 @@ func (k *keepOracle) want(errf func(string, ...any), c diffCase) (map[string]str
 	for _, f := range strings.Split(string(out), "\x00") {
 		delete(after, strings.TrimPrefix(f, "./"))
 	}
+	// A new name that git's own fsck refuses is not committed, but named.
+	for _, f := range fresh {
+		if object.CheckPath(f, object.ModeRegular) != nil {
+			delete(after, f)
+		}
+	}
 	for f, e := range after {
 		if k.onDisk[f] || strings.HasPrefix(e, "160000") && !k.tracked[f] {
 			delete(after, f)
