@@ -24,14 +24,7 @@ func (r *restorer) apply() {
 	for _, p := range r.asides {
 		r.moveAside(p)
 	}
-	for _, x := range r.removes {
-		r.e.fail("restore remove")
-		if err := r.remove(x); err != nil {
-			r.failed(x.path, err)
-			continue
-		}
-		r.report.Removed = append(r.report.Removed, x.path)
-	}
+	r.removeNames()
 	for _, d := range r.mkdirs {
 		r.e.fail("restore folder")
 		if err := r.mkdir(d); err != nil {
@@ -117,6 +110,12 @@ func (e *Engine) chmodDir(path string, perm uint32) error {
 // folder is opened up and f runs again; finish puts the mode back.
 func (r *restorer) inFolder(path string, f func(d folder, name string) error) error {
 	dir, name := split(path)
+	return r.inOpen(dir, func(d folder) error { return f(d, name) })
+}
+
+// inOpen is inFolder for many names of one folder. What f has done before it
+// met the folder's mode it must not do again.
+func (r *restorer) inOpen(dir string, f func(d folder) error) error {
 	d, err := r.e.disk.open(dir)
 	if permission(err) {
 		r.lockedMu.Lock()
@@ -128,7 +127,7 @@ func (r *restorer) inFolder(path string, f func(d folder, name string) error) er
 		return err
 	}
 	defer d.close()
-	err = f(d, name)
+	err = f(d)
 	if !permission(err) {
 		return err
 	}
@@ -144,25 +143,50 @@ func (r *restorer) inFolder(path string, f func(d folder, name string) error) er
 		}
 		r.locked[dir] = st.perm
 	}
-	return f(d, name)
+	return f(d)
 }
 
-func (r *restorer) remove(x removal) error {
-	return r.inFolder(x.path, func(d folder, name string) error {
-		if !x.dir {
-			return r.letGo(d, name, x.path, &x.spared)
-		}
-		err := d.rmdir(name)
-		switch {
-		case err == nil, absent(err):
+// removeNames removes what is new. Names of one folder follow each other in the
+// plan, and the folder is opened once for them.
+func (r *restorer) removeNames() {
+	for list := r.removes; len(list) > 0; {
+		dir, _ := split(list[0].path)
+		err := r.inOpen(dir, func(d folder) error {
+			for len(list) > 0 {
+				at, name := split(list[0].path)
+				if at != dir {
+					break
+				}
+				r.e.fail("restore remove")
+				if err := r.remove(d, name, &list[0]); err != nil {
+					return err
+				}
+				r.report.Removed = append(r.report.Removed, list[0].path)
+				list = list[1:]
+			}
 			return nil
-		case permission(err):
-			return err
-		case r.guarded():
-			return r.setAside(d, name, x.path) // nobody has looked at what is in it
+		})
+		if err != nil {
+			r.failed(list[0].path, err)
+			list = list[1:]
 		}
-		return r.removeTree(d, name, x.path)
-	})
+	}
+}
+
+func (r *restorer) remove(d folder, name string, x *removal) error {
+	if !x.dir {
+		return r.letGo(d, name, x.path, &x.spared)
+	}
+	err := d.rmdir(name)
+	switch {
+	case err == nil, absent(err):
+		return nil
+	case permission(err):
+		return err
+	case r.guarded():
+		return r.setAside(d, name, x.path) // nobody has looked at what is in it
+	}
+	return r.removeTree(d, name, x.path)
 }
 
 // removeTree removes what a scan did not see, because it is ignored and in the
