@@ -17,6 +17,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/internal/config"
+	"git-ralph/internal/proc"
 )
 
 // Version is set by the build.
@@ -155,6 +156,12 @@ func usage(hint, format string, args ...any) error {
 func Main(argv []string) int {
 	if code, done := early(argv); done {
 		return code
+	}
+	const needed = 3 << 30 // addresses that the runtime reserves; with less it may end at any moment
+	if has, bounded := proc.AddressSpace(); bounded && has < needed {
+		fmt.Fprintf(os.Stderr, "error: this shell allows a program %d MB of addresses, and git ralph needs %d MB\n"+
+			"hint: ulimit -v unlimited, or start it where that is so\n", has>>20, needed>>20)
+		return 8
 	}
 	env := os.Environ()
 	app := &App{Ctx: context.Background(), In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: env}

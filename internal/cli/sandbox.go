@@ -230,6 +230,9 @@ func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (loop
 	if _, ok := os.LookupEnv("HOME"); !ok {
 		base.Home, base.HomeUpper = "", ""
 	}
+	if err := tempFolder(); err != nil {
+		return nil, err
+	}
 	report, err := sandbox.Probe(ctx, base)
 	if err != nil {
 		return nil, fmt.Errorf("try the sandbox: %w", err)
@@ -255,6 +258,15 @@ func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (loop
 		}
 	}
 	return nil, gitstate.Hint(8, strings.Join(waysOut(report), "\n"), "there is no sandbox here: %s", report.Detail)
+}
+
+// tempFolder makes sure that there is a temporary folder to work in.
+func tempFolder() error {
+	dir, err := os.MkdirTemp("", "git-ralph-")
+	if err != nil {
+		return gitstate.Hint(8, "set TMPDIR to a folder that exists and that you may write", "make a temporary folder: %w", err)
+	}
+	return os.Remove(dir)
 }
 
 func expandHome(paths []string, home string) []string {
