@@ -50,11 +50,21 @@ func TestSkippedElsewhere(t *testing.T) {
 	tag := func(constraint string) File {
 		return file("calc_test.go", goTwo, "//go:build "+constraint+"\n\n"+goTwo)
 	}
+	rust := "#[test]\nfn a() {\n    assert_eq!(f(), 3);\n}\n"
+	attr := func(a string) File { return file("tests/a.rs", rust, "#["+a+"]\n"+rust) }
 	for _, c := range []struct {
 		why  string
 		file File
 		open bool
 	}{
+		{"rust: not on windows", attr("cfg(not(windows))"), true},
+		{"rust: a width", attr(`cfg(target_pointer_width = "64")`), true},
+		{"rust: ignored by a tool", attr("cfg_attr(miri, ignore)"), true},
+		{"rust: ignored there", attr(`cfg_attr(all(target_env = "msvc", target_pointer_width = "32"), ignore)`), true},
+		{"rust: ignored here", attr("cfg_attr(unix, ignore)"), false},
+		{"rust: on windows", attr("cfg(windows)"), false},
+		{"rust: a feature", attr(`cfg(feature = "slow")`), false},
+		{"rust: a system and a feature", attr(`cfg(all(unix, feature = "slow"))`), false},
 		{"windows", mark(`sys.platform == "win32"`), true},
 		{"not linux", mark(`not sys.platform.startswith("linux")`), true},
 		{"by another module", mark(`platform.system() == "Windows"`), true},
@@ -74,4 +84,18 @@ func TestSkippedElsewhere(t *testing.T) {
 			t.Errorf("%s: findings %v, open %v", c.why, rep.Findings, rep.Open)
 		}
 	}
+}
+
+// Tests that stand in the body of a macro are tests; overloads of a test are not.
+func TestTestsInPlacesOfTheirOwn(t *testing.T) {
+	macro := "macro_rules! buf_tests {\n    ($make:ident) => {\n        #[test]\n        fn empty() {\n            assert_eq!($make().len(), 0);\n        }\n" +
+		"        #[test]\n        fn full() {\n            assert_eq!($make().len(), 9);\n        }\n    };\n}\nmod a { buf_tests!(new); }\n"
+	java := "class HexTest {\n    private void testAll(String name) {\n        assertEquals(name, f(name));\n    }\n\n    @Test\n    public void testAll() {\n        testAll(\"a\");\n    }\n}\n"
+	check(t, []row{
+		{why: "rust: a test in a macro is ignored", path: "tests/buf.rs", before: macro, after: replace(macro, "        #[test]\n        fn full", "        #[test]\n        #[ignore]\n        fn full"), want: is(Skipped)},
+		{why: "rust: it is no test any more", path: "tests/buf.rs", before: macro, after: replace(macro, "        #[test]\n        fn full", "        fn full"), want: is(Removed)},
+		{why: "rust: it asserts nothing", path: "tests/buf.rs", before: macro, after: replace(macro, "assert_eq!($make().len(), 9);", ""), want: is(Assertions)},
+		{why: "java: layout beside an overload of a test", path: "src/test/java/HexTest.java", before: java, after: replace(java, "    }\n\n", "    }\n")},
+		{why: "java: the overload asserts nothing", path: "src/test/java/HexTest.java", before: java, after: replace(java, "assertEquals(name, f(name));", ""), want: is(Assertions)},
+	})
 }

@@ -74,12 +74,12 @@ func (r *jsReader) top(list []node) {
 			name := at(list, i+1)
 			if k := assignment(list, i+2); k > 0 {
 				r.note(name, list[k:])
-				if jsOwn(name) && definesFunction(list[k:]) {
+				if jsOwn(name) && at(list, i-1) != "declare" && definesFunction(list[k:]) {
 					r.s.escapes = append(r.s.escapes, "redefines "+name)
 				}
 			}
 		case "function":
-			if name := at(list, i+1); jsOwn(name) {
+			if name := at(list, i+1); jsOwn(name) && at(list, i-1) != "declare" {
 				r.s.escapes = append(r.s.escapes, "redefines "+name)
 			}
 		case "process":

@@ -47,3 +47,51 @@ func holdsHere(line string) bool {
 		return strings.HasPrefix(tag, "go1.")
 	})
 }
+
+// cfgHolds evaluates a cfg predicate of Rust for a usual system; known is false
+// when it depends on something else, a feature for one.
+func cfgHolds(list []node) (holds, known bool) {
+	word := at(list, 0)
+	if group(list, 1, '(') {
+		parts := split(list[1].kids, ",")
+		switch word {
+		case "not":
+			holds, known = cfgHolds(list[1].kids)
+			return !holds, known
+		case "all", "any":
+			open := false // what is not known may decide
+			for _, p := range parts {
+				h, k := cfgHolds(p)
+				if k && h == (word == "any") {
+					return h, true
+				}
+				open = open || !k
+			}
+			return word == "all", !open
+		}
+		return false, false
+	}
+	value := ""
+	if at(list, 1) == "=" && len(list) > 2 {
+		value = list[2].text
+	}
+	switch word {
+	case "unix", "test":
+		return true, true
+	case "windows", "miri", "loom":
+		return false, true
+	case "target_os":
+		return value == "linux", true
+	case "target_family":
+		return value == "unix", true
+	case "target_pointer_width":
+		return value == "64", true
+	case "target_endian":
+		return value == "little", true
+	case "target_env":
+		return value == "gnu", value == "gnu" || value == "msvc" || value == "sgx"
+	case "target_arch":
+		return false, value == "wasm32" || value == "wasm64"
+	}
+	return false, false
+}

@@ -87,6 +87,11 @@ func (r *rustReader) items(list []node, prefix string, inTest bool, skips []stri
 				u.setBody(flatten(list[i+3 : i+4]))
 				r.s.units = append(r.s.units, u)
 			}
+			for k, arm := range list[i+3].kids { // tests in the body of a macro
+				if arm.open != 0 && at(list[i+3].kids, k-1) == "=>" && holdsRustTest(arm.kids) {
+					r.items(arm.kids, prefix, inTest, skips)
+				}
+			}
 			i += 3
 		case (word == "const" || word == "static") && i+1 < len(list):
 			for j := i + 2; j < len(list) && at(list, j) != ";"; j++ {
@@ -114,6 +119,24 @@ func (r *rustReader) items(list []node, prefix string, inTest bool, skips []stri
 		}
 		attrs, start = nil, -1
 	}
+}
+
+// holdsRustTest reports whether a test with a name of its own stands in the body of
+// a macro.
+func holdsRustTest(body []node) bool {
+	marked := false
+	for i := range body {
+		switch {
+		case at(body, i) == "#" && group(body, i+1, '['):
+			marked = marked || rustTest(body[i+1].kids)
+		case at(body, i) == "fn":
+			if name := at(body, i+1); marked && name != "" && name[0] != '$' {
+				return true
+			}
+			marked = false
+		}
+	}
+	return false
 }
 
 // makesTests reports whether a macro of the project makes tests of what it is
@@ -217,7 +240,14 @@ func rustSkips(attrs [][]node) []string {
 	var out []string
 	for _, a := range attrs {
 		if l := rustLimit(a); l != "" {
-			out = append(out, "#["+l+"]")
+			mark := "#[" + l + "]"
+			if group(a, 1, '(') {
+				parts := split(a[1].kids, ",")
+				if holds, known := cfgHolds(parts[0]); known && holds == (at(a, 0) == "cfg") {
+					mark += elsewhere
+				}
+			}
+			out = append(out, mark)
 		}
 	}
 	return out
