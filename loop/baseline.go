@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
 	"git-ralph/notes"
 	"git-ralph/plan"
@@ -19,8 +18,7 @@ import (
 func (l *Loop) CheckProvable(p plan.Plan) error {
 	for _, t := range p.Tasks {
 		if (t.Status == plan.Pending || t.Status == plan.InProgress) && !l.Prover.Provable(t, nil) {
-			return gitstate.Hint(8, "write [[checks]] in ralph.toml, give every task a verify command, or say --unchecked",
-				"there are no checks, so nothing could be verified")
+			return refuse(Unprovable, "there are no checks, so nothing could be verified")
 		}
 	}
 	return nil
@@ -80,8 +78,8 @@ func (l *Loop) baseline(ctx context.Context, s state.State, ready bool) error {
 			tails.WriteString(redText(c))
 		}
 	}
-	refuse := func(hint, format string, args ...any) error {
-		return gitstate.Hint(8, hint, "%s%s", fmt.Sprintf(format, args...), strings.TrimRight(":\n"+tails.String(), ":\n"))
+	refuse := func(kind Kind, format string, args ...any) *Refusal {
+		return refuse(kind, "%s%s", fmt.Sprintf(format, args...), strings.TrimRight(":\n"+tails.String(), ":\n"))
 	}
 	now := s
 	now.Baseline = report.Baseline
@@ -89,16 +87,14 @@ func (l *Loop) baseline(ctx context.Context, s state.State, ready bool) error {
 		return t.Title == fixTitle(names) && t.Status != plan.Done
 	})
 	if gone := slices.DeleteFunc(lacking(report.Runs), func(c state.CheckRun) bool { return fix && l.workFile(c.Missing) }); ready && len(gone) > 0 {
-		return refuse(environmentHint, "%s, which check %s needs", environment(gone[0].Missing), gone[0].Name)
+		return refuse(MissingProgram, "%s, which check %s needs", environment(gone[0].Missing), gone[0].Name)
 	}
 	switch {
 	case mode == "require" && len(names) > 0:
-		return refuse(`mend them, or set baseline = "record" under [validation] in ralph.toml`, "these checks are red before any work: %s", list(names))
+		return refuse(RedBaseline, "these checks are red before any work: %s", list(names))
 	case ready && !fix && !l.provable(now):
 		id, _ := plan.Next(s.Plan)
-		return refuse(`make one green; or set validation.baseline = "fix-first", which makes the red checks the first task; `+
-			`or give `+string(id)+` a verify command, and a check that may stay red allow_failure = true; or start with --unchecked`,
-			"nothing could be verified: no check is green before any work, and %s has no verify command", id)
+		return refuse(NothingGreen, "nothing could be verified: no check is green before any work, and %s has no verify command", id).about(string(id))
 	}
 	if err := l.record(state.Event{Type: state.EvBaseline, Baseline: report.Baseline}); err != nil {
 		return err

@@ -90,7 +90,7 @@ func (l *Loop) TrySigning(ctx context.Context) error {
 	}
 	_, err := l.Repo.Git.RunWith(ctx, strings.NewReader("try\n"), nil, "commit-tree", object.EmptyTree.String(), "-S", "-F", "-")
 	if err != nil {
-		return gitstate.Hint(8, `unlock the key for the night, or set sign = "off" under [commit] in ralph.toml`, "commits cannot be signed without a person: %w", err)
+		return refuse(SigningAsks, "commits cannot be signed without a person: %w", err)
 	}
 	return nil
 }

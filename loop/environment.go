@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
 	"git-ralph/plan"
 )
@@ -24,9 +23,6 @@ type Lack struct {
 	For     string      // check test, or a task's verify command
 	Task    plan.TaskID // whose verify command it is; "" = a check
 }
-
-// environmentHint is the way out of a missing program.
-const environmentHint = "install it, or name what installs it as setup under [project] in ralph.toml; then git ralph start"
 
 func environment(program string) string { return "environment: " + program + " not found" }
 
@@ -61,7 +57,7 @@ func (l *Loop) programs(ctx context.Context, s state.State) error {
 	if len(now) == 0 {
 		return nil
 	}
-	return gitstate.Hint(8, environmentHint, "%s", strings.Join(now, "; "))
+	return refuse(MissingProgram, "%s", strings.Join(now, "; "))
 }
 
 // lacking are the runs that ended for want of a program, and that count.

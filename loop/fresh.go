@@ -105,7 +105,7 @@ func FreshCheckout(ctx context.Context, repo *gitstate.Repo, commit object.ID) (
 	}
 	base := filepath.Join(cache, "git-ralph", "checkouts")
 	if err := os.MkdirAll(base, 0o700); err != nil {
-		return "", nil, gitstate.Hint(8, "set XDG_CACHE_HOME to a folder that you may write", "make a fresh checkout: %w", err)
+		return "", nil, refuse(NoCacheFolder, "make a fresh checkout: %w", err)
 	}
 	dropDeadCheckouts(ctx, repo, base)
 	parent, err := os.MkdirTemp(base, proc.OwnedPrefix(checkoutPrefix))

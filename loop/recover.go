@@ -207,8 +207,7 @@ func (r *Recovery) diverged(ctx context.Context, k state.Kept) error {
 	if err != nil {
 		return err
 	}
-	return gitstate.Hint(6, fmt.Sprintf("git cherry-pick %s takes it, git ralph rewind leaves it; its evidence is %s", k.Commit, k.Evidence),
-		"%w", &DivergedError{Commit: k.Commit, Evidence: k.Evidence, Branch: r.Journal.Branch})
+	return refuse(Diverged, "%w", &DivergedError{Commit: k.Commit, Evidence: k.Evidence, Branch: r.Journal.Branch}).about(k.Commit, k.Evidence)
 }
 
 func (r *Recovery) fail(step string) {
@@ -432,6 +431,6 @@ func CheckJournal(ctx context.Context, repo *gitstate.Repo, j *journal.Journal, 
 			return nil
 		}
 	}
-	return gitstate.Hint(8, "git ralph adopt goes on from the branch as it is; git ralph rewind N goes back in the journal; git cherry-pick "+commit.String()[:12]+" brings the commit back",
-		"the newest kept commit %s (iteration %d) is not in %s any more", commit.String()[:12], k.Iteration, j.Branch)
+	return refuse(KeptCommitGone, "the newest kept commit %s (iteration %d) is not in %s any more", commit.String()[:12], k.Iteration, j.Branch).
+		about(commit.String()[:12])
 }

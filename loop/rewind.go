@@ -48,7 +48,7 @@ func (r *Rewinder) Run(ctx context.Context, n int) (state.Rewind, error) {
 		return none, err
 	}
 	if n < 0 || n > snap.State.Run.Iteration {
-		return none, gitstate.Hint(1, "git ralph log --event iteration lists them", "there is no iteration %d", n)
+		return none, refuse(NoIteration, "there is no iteration %d", n)
 	}
 	branch, tip, err := r.Repo.Head(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *Rewinder) Run(ctx context.Context, n int) (state.Rewind, error) {
 	for _, e := range last {
 		if k, ok := in.find(e.Event.Result.Commit, e.Event.ID); ok {
 			if slices.ContainsFunc(found, func(f keptCommit) bool { return f.id == k.id }) {
-				return none, gitstate.Hint(1, "git revert takes the whole commit back", "the commit %s holds iteration %d as well as later ones", k.id.String()[:12], e.Event.Iteration)
+				return none, refuse(SharedCommit, "the commit %s holds iteration %d as well as later ones", k.id.String()[:12], e.Event.Iteration)
 			}
 			c.LastKept = &state.Kept{EventID: e.Event.ID, Iteration: e.Event.Iteration, Parent: e.Event.Result.Parent,
 				Commit: k.id.String(), Evidence: e.Event.Result.Evidence}
@@ -117,7 +117,7 @@ func (r *Rewinder) Run(ctx context.Context, n int) (state.Rewind, error) {
 		return none, err
 	}
 	if len(conflicts) > 0 {
-		return none, gitstate.Hint(1, "commit them or move them away", "these files have changes of yours, or are in the way: %s", list(conflicts))
+		return none, refuse(FilesInTheWay, "these files have changes of yours, or are in the way: %s", list(conflicts))
 	}
 	commit, err := r.commit(ctx, tree, tip, e)
 	if err != nil {
@@ -159,7 +159,7 @@ func (r *Rewinder) Reset(ctx context.Context, specs []string, tasks []plan.TaskI
 	if conflicts, err := r.Engine.CheckoutConflicts(ctx, base, tree); err != nil {
 		return err
 	} else if len(conflicts) > 0 {
-		return gitstate.Hint(1, "commit them first, or keep them with --keep-specs", "these specs have changes of yours: %s", list(conflicts))
+		return refuse(SpecsChanged, "these specs have changes of yours: %s", list(conflicts))
 	}
 	r.Journal.Stamp(&e)
 	msg := fmt.Sprintf("Remove the specs of a plan that was given up\n\nRalph-Event-Id: %s\n", e.ID)
@@ -220,8 +220,7 @@ func (r *Rewinder) keptAfter(ctx context.Context, n int) (after, upTo []journal.
 		case ev.Rewind != nil:
 			limit = min(limit, ev.Rewind.To)
 			if limit < n {
-				return false, gitstate.Hint(1, "git ralph restore N brings an attempt back; git revert brings back what a rewind took",
-					"iteration %d was itself taken back, by a rewind to iteration %d", n, limit)
+				return false, refuse(TakenBack, "iteration %d was itself taken back, by a rewind to iteration %d", n, limit)
 			}
 		case ev.Result != nil && ev.Result.Landed && ev.Iteration <= limit:
 			if ev.Iteration > n {
@@ -296,8 +295,7 @@ func (r *Rewinder) merge(ctx context.Context, base, ours, theirs object.ID) (obj
 				names = append(names, string(f))
 			}
 		}
-		return object.Zero, gitstate.Hint(1, "git revert takes single commits back and lets you resolve them",
-			"a commit of somebody else changed the same lines since: %s", list(names))
+		return object.Zero, refuse(LinesChanged, "a commit of somebody else changed the same lines since: %s", list(names))
 	} else if err != nil {
 		return object.Zero, fmt.Errorf("prepare the revert: %w", err)
 	}

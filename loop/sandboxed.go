@@ -62,12 +62,12 @@ func newRunDir(base string) (string, error) {
 			}
 		}
 	} else if err := os.MkdirAll(base, 0o700); err != nil {
-		return "", gitstate.Hint(8, "set XDG_CACHE_HOME to a folder that you may write", "make a folder for the run: %w", err)
+		return "", refuse(NoCacheFolder, "make a folder for the run: %w", err)
 	}
 	removeRunDirs(base)
 	dir, err := os.MkdirTemp(base, proc.OwnedPrefix(runPrefix))
 	if err != nil {
-		return "", gitstate.Hint(8, "set TMPDIR to a folder that exists and that you may write", "make a folder for the run: %w", err)
+		return "", refuse(NoTempFolder, "make a folder for the run: %w", err)
 	}
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return "", fmt.Errorf("make a folder for the run: %w", err)

@@ -105,7 +105,7 @@ func setAside(p plan.Plan) []AsideTask {
 func (l *Loop) broken(err error) error {
 	var gone *gitstate.GoneError
 	if errors.As(err, &gone) {
-		return gitstate.Hint(1, "put it back as it was; git ralph status then says where the run stands", "%w; nothing was read or written there", err)
+		return refuse(PlaceGone, "%w; nothing was read or written there", err)
 	}
 	r := Recovery{Repo: l.Repo, Journal: l.Journal, Engine: l.Engine, Log: l.Log, Now: l.Now}
 	if rerr := r.Run(l.background()); rerr != nil {

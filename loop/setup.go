@@ -83,7 +83,7 @@ func (l *Loop) setup(ctx context.Context, s state.State) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		return gitstate.Hint(8, "run it by hand, or mend setup under [project] in ralph.toml", "the setup failed: %w", err)
+		return refuse(SetupFailed, "the setup failed: %w", err)
 	}
 	after, err := tracked()
 	if err != nil {

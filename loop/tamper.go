@@ -158,7 +158,7 @@ func (l *Loop) putBackOurs(it *attempt) ([]gitstate.Difference, error) {
 			}
 		}
 		if err := l.Repo.UpdateRefs("ralph: made again after it was deleted", gitstate.RefUpdate{Name: name, New: was}); err != nil {
-			return nil, gitstate.Hint(1, fmt.Sprintf("git update-ref %s %s", name, was), "%s was deleted while the agent ran and could not be made again: %w", name, err)
+			return nil, refuse(RefLost, "%s was deleted while the agent ran and could not be made again: %w", name, err).about(name, was.String())
 		}
 		lost = append(lost, gitstate.Difference{Kind: "refs", Name: name, Old: was.String(), New: putBackAgain})
 	}

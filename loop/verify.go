@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
@@ -197,7 +196,7 @@ func (l *Loop) commitsOf(ctx context.Context, rng string) ([]rangeCommit, error)
 	}
 	out, err := l.Repo.Git.Run(ctx, append(args, rng, "--")...)
 	if err != nil {
-		return nil, gitstate.Hint(2, "a range is written as git log takes it: main~5.., v1..v2, HEAD", "%q is no range of commits: %w", rng, err)
+		return nil, refuse(NoRange, "%q is no range of commits: %w", rng, err)
 	}
 	var list []rangeCommit
 	for _, rec := range strings.Split(string(out), "\x00") {

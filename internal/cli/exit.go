@@ -10,6 +10,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
+	"git-ralph/loop"
 	"git-ralph/plan"
 )
 
@@ -60,6 +61,32 @@ var journalCauses = map[journal.Cause]advice{
 	journal.Gone:    {1, "git ralph fsck names what is left of it"},
 }
 
+// loopRefusals are the reasons for which the loop does not begin, or does not do
+// what was asked for.
+var loopRefusals = map[loop.Kind]advice{
+	loop.Unprovable:  {8, "write [[checks]] in ralph.toml, give every task a verify command, or say --unchecked"},
+	loop.RedBaseline: {8, `mend them, or set baseline = "record" under [validation] in ralph.toml`},
+	loop.NothingGreen: {8, `make one green; or set validation.baseline = "fix-first", which makes the red checks the first task; ` +
+		`or give {0} a verify command, and a check that may stay red allow_failure = true; or start with --unchecked`},
+	loop.MissingProgram: {8, "install it, or name what installs it as setup under [project] in ralph.toml; then git ralph start"},
+	loop.SetupFailed:    {8, "run it by hand, or mend setup under [project] in ralph.toml"},
+	loop.SigningAsks:    {8, `unlock the key for the night, or set sign = "off" under [commit] in ralph.toml`},
+	loop.NoCacheFolder:  {8, "set XDG_CACHE_HOME to a folder that you may write"},
+	loop.NoTempFolder:   {8, "set TMPDIR to a folder that exists and that you may write"},
+	loop.Diverged:       {6, "git cherry-pick {0} takes it, git ralph rewind leaves it; its evidence is {1}"},
+	loop.KeptCommitGone: {8, "git ralph adopt goes on from the branch as it is; git ralph rewind N goes back in the journal; " +
+		"git cherry-pick {0} brings the commit back"},
+	loop.RefLost:       {1, "git update-ref {0} {1}"},
+	loop.PlaceGone:     {1, "put it back as it was; git ralph status then says where the run stands"},
+	loop.NoIteration:   {1, "git ralph log --event iteration lists them"},
+	loop.SharedCommit:  {1, "git revert takes the whole commit back"},
+	loop.FilesInTheWay: {1, "commit them or move them away"},
+	loop.SpecsChanged:  {1, "commit them first, or keep them with --keep-specs"},
+	loop.TakenBack:     {1, "git ralph restore N brings an attempt back; git revert brings back what a rewind took"},
+	loop.LinesChanged:  {1, "git revert takes single commits back and lets you resolve them"},
+	loop.NoRange:       {2, "a range is written as git log takes it: main~5.., v1..v2, HEAD"},
+}
+
 // adviceOf is what belongs to an error of a kind that has a row here, or that
 // brings its own hint; the outermost of a chain counts.
 func adviceOf(err error) (advice, bool) {
@@ -70,6 +97,10 @@ func adviceOf(err error) (advice, bool) {
 	var unreadable *journal.UnreadableError
 	if errors.As(err, &unreadable) {
 		return journalCauses[unreadable.Cause].about([]string{unreadable.Entry.String()}), true
+	}
+	var stopped *loop.Refusal
+	if errors.As(err, &stopped) {
+		return loopRefusals[stopped.Kind].about(stopped.Names), true
 	}
 	var refusal *gitstate.Refusal
 	if errors.As(err, &refusal) {

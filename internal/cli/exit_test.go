@@ -8,6 +8,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
+	"git-ralph/loop"
 )
 
 // TestEveryRefusalHasAdvice fails for a kind of error without a row in the
@@ -18,6 +19,13 @@ func TestEveryRefusalHasAdvice(t *testing.T) {
 		code, hint := exitOf(err, false)
 		if (code != 8 && code != 1) || hint == "" || strings.Contains(hint, "{") {
 			t.Errorf("kind %d of gitstate: exit code %d, hint %q", kind, code, hint)
+		}
+	}
+	for kind := loop.Unprovable; kind <= loop.NoRange; kind++ {
+		err := fmt.Errorf("begin: %w", &loop.Refusal{Kind: kind, Names: []string{"NAME", "COMMIT"}, Err: errors.New("no")})
+		code, hint := exitOf(err, false)
+		if code == 0 || hint == "" || strings.Contains(hint, "{") {
+			t.Errorf("kind %d of loop: exit code %d, hint %q", kind, code, hint)
 		}
 	}
 	for cause := journal.Foreign; cause <= journal.Gone; cause++ {

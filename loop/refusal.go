@@ -1,0 +1,50 @@
+package loop
+
+import "fmt"
+
+// Kind is why the loop does not begin, or does not do what a person asked for.
+// What they can do about it is known at the command line alone.
+type Kind int
+
+// The kinds; Names of a Refusal are given after the colon.
+const (
+	Unprovable     Kind = iota + 1 // nothing is configured that could prove a task
+	RedBaseline                    // checks are red before any work, and may not be
+	NothingGreen                   // no check is green before any work: the task
+	MissingProgram                 // a program that checks need is not installed
+	SetupFailed                    // the setup commands of the project
+	SigningAsks                    // a signature wants a person
+	NoCacheFolder                  // the user's cache cannot be written
+	NoTempFolder                   // nor the temporary folder
+	Diverged                       // a person moved the branch after a crash: commit, evidence
+	KeptCommitGone                 // the newest kept commit is not in the branch: the commit
+	RefLost                        // a ref was deleted and cannot be made again: its name, its commit
+	PlaceGone                      // the repository or worktree is not where it was
+	NoIteration                    // there is none of that number
+	SharedCommit                   // a commit holds other iterations as well
+	FilesInTheWay                  // files have changes of a person
+	SpecsChanged                   // and so have specs
+	TakenBack                      // an iteration was itself taken back
+	LinesChanged                   // a later commit changed the same lines
+	NoRange                        // what was given is no range of commits
+)
+
+// Refusal is an error that its user can mend.
+type Refusal struct {
+	Kind  Kind
+	Names []string
+	Err   error
+}
+
+func (r *Refusal) Error() string { return r.Err.Error() }
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// about names what a refusal is about.
+func (r *Refusal) about(names ...string) error {
+	r.Names = names
+	return r
+}
+
+func refuse(kind Kind, format string, args ...any) *Refusal {
+	return &Refusal{Kind: kind, Err: fmt.Errorf(format, args...)}
+}
