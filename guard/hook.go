@@ -19,7 +19,8 @@ type Answer struct {
 	Record []byte
 }
 
-// HookAnswer answers one event of a client's hook (claude, codex, gemini).
+// HookAnswer answers one event of a client's hook (claude, codex, gemini) or
+// plugin (opencode).
 // Events that are not about to run a tool get an empty answer. A refusal is
 // said in every way the clients know: exit 2, the reason on standard error,
 // and the JSON form on standard output. A nil policy, a client, an event or a
@@ -39,7 +40,7 @@ func HookAnswer(client string, event []byte, p *Policy) (a Answer) {
 		return refusal(client, name, denied(ClassInput, why, "tell the operator: the hook of this run does not work"))
 	}
 	switch client {
-	case "claude", "codex", "gemini":
+	case "claude", "codex", "gemini", "opencode":
 	default:
 		return bad("the hook was called for an unknown client")
 	}

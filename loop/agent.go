@@ -92,6 +92,9 @@ type Request struct {
 	// MCP are further MCP servers that the role may use, by name.
 	MCP map[string]MCPServer
 
+	// Self is this program as the client and its hooks reach it. Called by this
+	// path it finds the run's policy and tools.
+	Self  string
 	Start Starter
 	// Transcript receives the client's output, bounded by the writer itself.
 	Transcript io.Writer

@@ -125,7 +125,7 @@ func (l *Loop) request(ss *session, box Toolbox, transcript io.Writer) (Request,
 		Timeout: set.Timeout, Idle: set.Idle, MaxCostMicroUSD: set.IterationMicroUSD,
 		Dir: l.Repo.Root, Env: env, PromptFile: inside(promptFile), HandoffFile: inside(ss.handoffFile()),
 		HandoffSchema: notes.HandoffSchema(), ToolSpecs: box.Specs(), OpenCalls: box.Open, Start: ss.clients.noting(ss.start),
-		Transcript: transcript, Log: l.Log}
+		Self: inside(filepath.Join(bin, SelfName(l.Binary))), Transcript: transcript, Log: l.Log}
 	if req.Model == req.FallbackModel {
 		req.FallbackModel = "" // clients refuse a model that stands in for itself
 	}

@@ -14,6 +14,8 @@ import (
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/agent/codex"
 	"git-ralph/internal/agent/command"
+	"git-ralph/internal/agent/gemini"
+	"git-ralph/internal/agent/opencode"
 	"git-ralph/internal/agent/scripted"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
@@ -38,7 +40,9 @@ type Options struct {
 }
 
 // Names are the drivers of this version.
-func Names() []string { return []string{"claude", "codex", "command", "scripted"} }
+func Names() []string {
+	return []string{"claude", "codex", "gemini", "opencode", "command", "scripted"}
+}
 
 // New makes the driver called name.
 func New(name string, opts Options) (loop.Agent, error) {
@@ -47,6 +51,10 @@ func New(name string, opts Options) (loop.Agent, error) {
 		return &claude.Agent{Path: opts.ClientPath}, nil
 	case "codex":
 		return &codex.Agent{Path: opts.ClientPath}, nil
+	case "gemini":
+		return &gemini.Agent{Path: opts.ClientPath}, nil
+	case "opencode":
+		return &opencode.Agent{Path: opts.ClientPath}, nil
 	case "command":
 		if len(opts.Command) == 0 {
 			return nil, fmt.Errorf("the command driver needs agent.command")
@@ -80,17 +88,7 @@ func load(path string) (*scripted.Script, error) {
 }
 
 func unknown(name string) error {
-	return gitstate.Hint(8, "set agent.driver (or --agent) to "+strings.Join(Names(), ", "), "%s", refusal(name))
-}
-
-// refusal is why name is no driver. A client that people ask for gets a way to
-// use it all the same.
-func refusal(name string) string {
-	switch name {
-	case "gemini", "opencode":
-		return fmt.Sprintf("there is no driver for %s yet; the command driver can run any client, without its tool calls being judged", name)
-	}
-	return fmt.Sprintf("driver %q is not one of this version's", name)
+	return gitstate.Hint(8, "set agent.driver (or --agent) to "+strings.Join(Names(), ", "), "driver %q is not one of this version's", name)
 }
 
 // Probe says whether the driver called name can be used with these options and
@@ -102,6 +100,10 @@ func Probe(ctx context.Context, name string, opts Options, env []string) (Info, 
 		return claude.Probe(ctx, opts.ClientPath, env)
 	case "codex":
 		return codex.Probe(ctx, opts.ClientPath, env)
+	case "gemini":
+		return gemini.Probe(ctx, opts.ClientPath, env)
+	case "opencode":
+		return opencode.Probe(ctx, opts.ClientPath, env)
 	case "command":
 		if len(opts.Command) == 0 {
 			return Info{Problem: "agent.command is empty", Hint: `set agent.command in ralph.toml, for example ["sh", "agent.sh"]`}, nil
@@ -119,7 +121,7 @@ func Probe(ctx context.Context, name string, opts Options, env []string) (Info, 
 		}
 		return Info{Found: true, Supported: true}, nil
 	}
-	return Info{Problem: refusal(name), Hint: "set agent.driver (or --agent) to " + strings.Join(Names(), ", ")}, nil
+	return Info{Problem: fmt.Sprintf("driver %q is not one of this version's", name), Hint: "set agent.driver (or --agent) to " + strings.Join(Names(), ", ")}, nil
 }
 
 // ProbeHooks says whether the client called name calls our hook program before
@@ -179,6 +181,10 @@ func LoginOf(name string) Login {
 		return Login{Env: claude.Credentials(), File: claude.CredentialFile}
 	case "codex":
 		return Login{Env: codex.Credentials(), File: codex.CredentialFile}
+	case "gemini":
+		return Login{Env: gemini.Credentials(), File: gemini.CredentialFile}
+	case "opencode":
+		return Login{Env: opencode.Credentials(), File: opencode.CredentialFile}
 	}
 	return Login{}
 }

@@ -27,13 +27,14 @@ func TestNew(t *testing.T) {
 		{"a script that is not there", "scripted", Options{Script: script + ".gone"}, "read the agent's script"},
 		{"a script with a mistake", "scripted", Options{Script: script}, "play 1, steps 1: does nothing"},
 		{"another client", "codex", Options{}, ""},
-		{"a client without a driver", "gemini", Options{}, "there is no driver for gemini yet"},
+		{"Google's", "gemini", Options{}, ""},
+		{"the open one", "opencode", Options{}, ""},
 		{"a slip of the pen", "cluade", Options{}, `"cluade" is not one of`},
 	}
 	for _, r := range rows {
 		a, err := New(r.driver, r.opts)
 		var hint *gitstate.HintError
-		if (r.driver == "gemini" || r.driver == "cluade") && (!errors.As(err, &hint) || hint.Code != 8 || !strings.Contains(hint.Hint, "codex")) {
+		if r.driver == "cluade" && (!errors.As(err, &hint) || hint.Code != 8 || !strings.Contains(hint.Hint, "codex")) {
 			t.Errorf("%s: no exit 8 with the drivers that there are: %v", r.why, err)
 		}
 		if r.err == "" && (err != nil || a == nil) || r.err != "" && (err == nil || !strings.Contains(err.Error(), r.err)) {
@@ -56,7 +57,8 @@ func TestProbe(t *testing.T) {
 	}{
 		{"a client that is not installed", "claude", Options{}, false, "was not found"},
 		{"another one", "codex", Options{}, false, "was not found"},
-		{"a client without a driver", "opencode", Options{}, false, "there is no driver for opencode yet"},
+		{"the open one", "opencode", Options{}, false, "was not found"},
+		{"Google's", "gemini", Options{}, false, "was not found"},
 		{"a program at the root of the worktree", "command", Options{Command: []string{"agent.sh"}, Dir: dir}, true, ""},
 		{"the same by its path", "command", Options{Command: []string{"./agent.sh"}, Dir: dir}, true, ""},
 		{"a program that is nowhere", "command", Options{Command: []string{"agnet.sh"}, Dir: dir}, false,
@@ -81,7 +83,7 @@ func TestNames(t *testing.T) {
 		if _, err := New(name, Options{Command: []string{"sh"}}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if login := LoginOf(name); (len(login.Env) > 0) != (name == "claude" || name == "codex") {
+		if login := LoginOf(name); (len(login.Env) > 0) != (name != "command" && name != "scripted") {
 			t.Errorf("%s: %+v", name, login)
 		}
 	}

@@ -31,6 +31,9 @@ import (
 
 func TestMain(m *testing.M) {
 	sandbox.Main(os.Args)
+	if filepath.Base(os.Args[0]) == "git-ralph" {
+		os.Exit(self(os.Args))
+	}
 	netns.Main()
 	os.Exit(m.Run())
 }
@@ -49,6 +52,10 @@ type dialect struct {
 	// hostile are files of a repository that would configure the client; each
 	// makes the file LEAKED, or says LEAKED to the model.
 	hostile map[string]string
+	// refused are files that keep the client from being started at all.
+	refused map[string]string
+	// late says that the client counts tokens at the end of a prompt only.
+	late bool
 	// failures are answers of the provider, and what they mean.
 	failures []failure
 }
@@ -121,6 +128,68 @@ var dialects = []dialect{
 				Message: "Your input exceeds the context window of this model."}, loop.ContextLimit, ""},
 		},
 	},
+	{
+		driver: "opencode", variable: "RALPH_TEST_OPENCODE", pinned: "opencode-linux-x64/bin/opencode", model: "anthropic/claude-sonnet-4-5",
+		env: func(url string) map[string]string {
+			return map[string]string{"ANTHROPIC_API_KEY": "test-key", "ANTHROPIC_BASE_URL": url}
+		},
+		shell: func(c string) fakemodel.Tool {
+			return fakemodel.Tool{Name: "bash", Input: input(map[string]string{"command": c, "description": "x"})}
+		},
+		write: func(path, text string) fakemodel.Tool {
+			return fakemodel.Tool{Name: "write", Input: input(map[string]string{"filePath": path, "content": text})}
+		},
+		ralph: "ralph_",
+		hostile: map[string]string{
+			"opencode.json":            `{"instructions":["LEAKED"],"mcp":{"leak":{"type":"local","command":["touch","LEAKED"]}},"permission":{"*":"allow"}}`,
+			".opencode/agent/build.md": "LEAKED",
+			".opencode/opencode.json":  `{"mcp":{"leak":{"type":"local","command":["touch","LEAKED"]}}}`,
+			"AGENTS.md":                "LEAKED", "CLAUDE.md": "LEAKED",
+			".claude/skills/leak/SKILL.md": "---\nname: leak\ndescription: LEAKED\n---\nLEAKED\n",
+			".agents/skills/leak/SKILL.md": "---\nname: leak\ndescription: LEAKED\n---\nLEAKED\n",
+		},
+		refused: map[string]string{
+			".opencode/plugin/leak.js":  `import fs from "node:fs"; fs.writeFileSync("LEAKED", ""); export const leak = async () => ({})`,
+			".opencode/plugins/leak.ts": `import fs from "node:fs"; fs.writeFileSync("LEAKED", ""); export const leak = async () => ({})`,
+			"opencode.json":             `{"plugins":["./leak.js"]}`,
+		},
+		failures: []failure{
+			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "authentication_error", Message: "invalid x-api-key"}, loop.AuthFailed, "x-api-key"},
+			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, loop.RateLimited, ""},
+			{"an overloaded provider", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"}, loop.Overloaded, ""},
+			{"a prompt that is too long", fakemodel.Step{Status: 400, ErrorType: "invalid_request_error",
+				Message: "prompt is too long: 208310 tokens > 200000 maximum"}, loop.ContextLimit, ""},
+		},
+	},
+	{
+		driver: "gemini", variable: "RALPH_TEST_GEMINI", pinned: "@google/gemini-cli/bundle/gemini.js", model: "gemini-2.5-pro",
+		env: func(url string) map[string]string {
+			return map[string]string{"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": url}
+		},
+		shell: func(c string) fakemodel.Tool {
+			return fakemodel.Tool{Name: "run_shell_command", Input: input(map[string]string{"command": c, "description": "x"})}
+		},
+		write: func(path, text string) fakemodel.Tool {
+			return fakemodel.Tool{Name: "write_file", Input: input(map[string]string{"file_path": path, "content": text})}
+		},
+		ralph: "mcp_ralph_", late: true,
+		hostile: map[string]string{
+			".gemini/settings.json": `{"mcpServers":{"leak":{"command":"touch","args":["LEAKED"]}},"context":{"fileName":["GEMINI.md"]},"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch LEAKED"}]}]},"hooksConfig":{"disabled":["git-ralph"]}}`,
+			".gemini/.env":          "GEMINI_API_KEY=LEAKED\n", ".env": "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:9/LEAKED\n",
+			".gemini/skills/leak/SKILL.md": "---\nname: leak\ndescription: LEAKED\n---\nLEAKED\n",
+			".gemini/agents/leak.md":       "---\nname: leak\ndescription: LEAKED\n---\nLEAKED\n",
+			".agents/skills/leak/SKILL.md": "---\nname: leak\ndescription: LEAKED\n---\nLEAKED\n",
+			"GEMINI.md":                    "LEAKED", "AGENTS.md": "LEAKED",
+		},
+		failures: []failure{
+			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "UNAUTHENTICATED", Message: "API key not valid"}, loop.AuthFailed, "401"},
+			{"a daily quota", fakemodel.Step{Status: 429, ErrorType: "RESOURCE_EXHAUSTED", Message: "You exceeded your current quota",
+				Details: []json.RawMessage{json.RawMessage(`{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel"}]}`)}},
+				loop.UsageLimit, "quota"},
+			{"a prompt that is too long", fakemodel.Step{Status: 400, ErrorType: "INVALID_ARGUMENT",
+				Message: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}, loop.ContextLimit, ""},
+		},
+	},
 }
 
 // binary is the client, or the test is skipped with one line.
@@ -161,6 +230,9 @@ func TestConformance(t *testing.T) {
 			promise("further prompt", d.furtherPrompt)
 			promise("reading phase", d.readingPhase)
 			promise("hostile settings", d.hostileSettings)
+			for name, text := range d.refused {
+				promise("refuses "+filepath.Base(name), func(t *testing.T) { d.refuses(t, name, text) })
+			}
 			promise("limit of turns", d.turnLimit)
 			promise("hang", d.hang)
 			promise("interrupt", d.interrupt)
@@ -211,11 +283,12 @@ func (d dialect) setUp(t *testing.T, script func(dir string) fakemodel.Script) *
 	t.Cleanup(func() { group.Close() })
 	r.req = loop.Request{Role: loop.RoleCoding, Phase: "building", TaskID: "T-1", EventID: "01event", Iteration: 1, Attempt: 1,
 		Prompt: "do the task", System: "THE SYSTEM ADDITION", Model: d.model, Dir: r.dir, Start: group.Start, Transcript: &r.transcript,
-		HandoffFile: filepath.Join(handoff, "handoff.json"), Timeout: time.Minute, Idle: 30 * time.Second,
+		HandoffFile: filepath.Join(handoff, "handoff.json"), Timeout: 10 * time.Minute, Idle: 3 * time.Minute, // a machine at work is slow
 		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + filepath.Join(home, "tmp"), "TERM=dumb", "LANG=C.UTF-8"}}
 	for k, v := range d.env(r.model.URL) {
 		r.req.Env = append(r.req.Env, k+"="+v)
 	}
+	r.req.Self = r.serveSelf(t)
 	r.req.Judge = func(u loop.ToolUse) loop.Permission {
 		if strings.Contains(string(u.Input), "git commit") || strings.Contains(string(u.Input), "secret.txt") {
 			return loop.Permission{Reason: "commits are made by the loop"}
@@ -359,8 +432,11 @@ func (d dialect) wholeRun(t *testing.T) {
 	if n, m := len(r.said(loop.EventToolCall)), len(r.said(loop.EventToolDone)); n != 6 || m != 6 {
 		t.Errorf("%d calls began, %d ended: %q", n, m, r.said(loop.EventToolCall))
 	}
-	u := res.Usage
-	if u.Input != 1600 || u.Output != 170 || u.CacheRead != 200 || u.APICalls != 7 || u.ContextTokens == 0 || u.ContextWindow == 0 {
+	u, requests := res.Usage, 7
+	if d.late {
+		requests, u.ContextTokens = 1, 1
+	}
+	if u.Input != 1600 || u.Output != 170 || u.CacheRead != 200 || u.APICalls != requests || u.ContextTokens == 0 || u.ContextWindow == 0 {
 		t.Errorf("usage %+v", u)
 	}
 	var sum loop.Usage
@@ -445,7 +521,9 @@ func (d dialect) hostileSettings(t *testing.T) {
 	r.want(t, r.play(t, t.Context(), nil), loop.Completed, "")
 	for _, turn := range r.model.Turns() {
 		if strings.Contains(string(turn.Body), "LEAKED") {
-			t.Error("a file of the repository or of the user reached the model as instructions")
+			at := strings.Index(string(turn.Body), "LEAKED")
+			t.Errorf("a file of the repository or of the user reached the model as instructions: %s",
+				turn.Body[max(0, at-300):min(len(turn.Body), at+100)])
 		}
 	}
 	if r.leaked() {
@@ -453,6 +531,22 @@ func (d dialect) hostileSettings(t *testing.T) {
 	}
 	if r.git(t, "rev-parse", "HEAD") != head || len(r.said(loop.EventDenied)) != 1 {
 		t.Errorf("a commit was made, or not denied: %q", r.said(loop.EventDenied))
+	}
+}
+
+// refuses: what the client would run unasked keeps it from being started.
+func (d dialect) refuses(t *testing.T, name, text string) {
+	r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{{Text: "x"}} })
+	path := filepath.Join(r.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.want(t, r.play(t, t.Context(), nil), loop.PermissionDenied, "plugins of the repository")
+	if r.leaked() || len(r.model.Requests()) > 0 {
+		t.Error("the client was started")
 	}
 }
 
@@ -500,13 +594,13 @@ func (d dialect) kill(t *testing.T) {
 	var pid int
 	r.req.Start = func(ctx context.Context, c proc.Command) (*proc.Process, error) {
 		p, err := start(ctx, c)
-		if err == nil && c.StdoutPipe {
+		if err == nil && (c.StdoutPipe || c.Stdin != nil) { // not what a driver tries before
 			pid = p.Pid
 		}
 		return p, err
 	}
 	res := r.play(t, t.Context(), func(e loop.AgentEvent) {
-		if e.Kind == loop.EventToolCall {
+		if e.Kind == loop.EventToolCall && pid > 0 {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})

@@ -25,7 +25,8 @@ func (d dialect) sandboxed(t *testing.T) {
 	upper := filepath.Join(t.TempDir(), "upper")
 	t.Cleanup(func() { sandbox.RemoveHomeUpper(upper) }) // an overlay leaves folders that nobody may enter
 	spec := sandbox.Spec{Worktree: r.dir, GitDirs: []string{filepath.Join(r.dir, ".git")}, Home: client.Get(r.req.Env, "HOME"), HomeUpper: upper,
-		CommandFiles: append([]string{d.pinned, filepath.Dir(filepath.Dir(d.pinned))}, filepath.SplitList(os.Getenv("PATH"))...), Network: sandbox.NetworkOpen}
+		CommandFiles: append([]string{d.pinned, filepath.Dir(filepath.Dir(d.pinned)), filepath.Join(r.root, "run")},
+			filepath.SplitList(os.Getenv("PATH"))...), Network: sandbox.NetworkOpen}
 	report, err := sandbox.Probe(t.Context(), spec)
 	if err != nil || report.Mechanism != sandbox.Namespaces {
 		t.Skipf("this machine has no sandbox: %s (%v)", report.Detail, err)

@@ -35,7 +35,7 @@ type RunFlags struct {
 	MaxIterations *int     `placeholder:"N" help:"End after N finished iterations."`
 	MaxCost       string   `placeholder:"USD" help:"End when this session has cost so much."`
 	Mode          string   `placeholder:"M" help:"handoff-only, handoff-plus-index or agent-orchestrated."`
-	Agent         string   `placeholder:"D" help:"claude, codex, command or scripted."`
+	Agent         string   `placeholder:"D" help:"claude, codex, gemini, opencode, command or scripted."`
 	Model         string   `placeholder:"NAME" help:"The agent's model."`
 	Script        string   `placeholder:"FILE" help:"Script of the agent scripted."`
 	Worktree      bool     `help:"Work in a linked worktree of its own on the branch ralph/BRANCH: yours stays free. The end says how the work comes over."`

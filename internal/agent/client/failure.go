@@ -1,0 +1,194 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"git-ralph/loop"
+)
+
+// Failure is what a provider answered, as far as a client passes it on.
+type Failure struct {
+	Status  int
+	Message string
+	Body    string            // the provider's own words
+	Headers map[string]string // of its answer; the names in any case
+}
+
+// phrases tell what a status does not: the first that is found counts. The
+// words are lower case.
+var phrases = []struct {
+	text string
+	kind loop.OutcomeKind
+}{
+	{"usage_limit_reached", loop.UsageLimit},
+	{"usage limit", loop.UsageLimit},
+	{"exhausted your daily quota", loop.UsageLimit},
+	{"exhausted your capacity", loop.UsageLimit},
+	{"perday", loop.UsageLimit}, // the name of a daily quota
+	{"insufficient_quota", loop.AuthFailed},
+	{"exceeded your current quota, please check your plan", loop.AuthFailed},
+	{"credit balance", loop.AuthFailed},
+	{"insufficient credits", loop.AuthFailed},
+	{"billing", loop.AuthFailed},
+	{"prompt is too long", loop.ContextLimit},
+	{"context_length_exceeded", loop.ContextLimit},
+	{"exceeds the context window", loop.ContextLimit},
+	{"exceeds the maximum number of tokens", loop.ContextLimit},
+	{"maximum context length", loop.ContextLimit},
+	{"api key not valid", loop.AuthFailed},
+	{"api_key_invalid", loop.AuthFailed},
+	{"incorrect api key", loop.AuthFailed},
+	{"invalid api key", loop.AuthFailed},
+	{"authentication_error", loop.AuthFailed},
+	{"model not found", loop.AuthFailed},
+	{"too many requests", loop.RateLimited},
+	{"rate limit", loop.RateLimited},
+	{"rate_limit", loop.RateLimited},
+	{"resource_exhausted", loop.RateLimited},
+	{"resource has been exhausted", loop.RateLimited},
+	{"overloaded", loop.Overloaded},
+	{"unavailable", loop.Overloaded},
+	{"high demand", loop.Overloaded},
+	{"internal server error", loop.Overloaded},
+	{"fetch failed", loop.Overloaded},
+	{"econnre", loop.Overloaded},
+	{"unable to connect", loop.Overloaded},
+	{"socket", loop.Overloaded},
+}
+
+var codeIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)"(?:code|status|statusCode)": ?(\d{3})\b`) })
+
+// Ending says what a failure means. What a person has to mend (login, credit,
+// model) halts the run instead of burning attempts; what time mends waits, until
+// the time that the provider names.
+func (f Failure) Ending(now time.Time) Ending {
+	text := f.Message + "\n" + f.Body
+	if m := codeIn().FindStringSubmatch(text); f.Status == 0 && m != nil {
+		f.Status, _ = strconv.Atoi(m[1])
+	}
+	e := Ending{Detail: Line(f.Message, 300)}
+	if f.Status != 0 && !strings.Contains(e.Detail, strconv.Itoa(f.Status)) {
+		e.Detail = strings.TrimSpace(strconv.Itoa(f.Status) + " " + e.Detail)
+	}
+	lower := strings.ToLower(text)
+	for _, p := range phrases {
+		if strings.Contains(lower, p.text) {
+			e.Kind = p.kind
+			break
+		}
+	}
+	switch {
+	case e.Kind != "" && e.Kind != loop.RateLimited && e.Kind != loop.Overloaded:
+	case f.Status == 401, f.Status == 402, f.Status == 403, f.Status == 404:
+		e.Kind = loop.AuthFailed
+	case f.Status == 429:
+		e.Kind = loop.RateLimited
+	case f.Status == 413:
+		e.Kind = loop.ContextLimit
+	case f.Status >= 500:
+		e.Kind = loop.Overloaded
+	case e.Kind == "":
+		e.Kind = loop.ProtocolError
+	}
+	if e.Kind == loop.UsageLimit || e.Kind == loop.RateLimited || e.Kind == loop.Overloaded {
+		e.Until = f.reset(now)
+	}
+	return e
+}
+
+var epochIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"resets?_at": ?"?(\d{9,13})\b`) })
+var delayIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"retryDelay": ?"(\d+(?:\.\d+)?)s"`) })
+
+// resetHeaders are those in which providers say when a limit ends: seconds, a
+// span, an epoch or a date. Of several the latest counts.
+var resetHeaders = []string{"retry-after", "retry-after-ms", "anthropic-ratelimit-unified-reset", "anthropic-ratelimit-requests-reset",
+	"anthropic-ratelimit-tokens-reset", "x-ratelimit-reset-requests", "x-ratelimit-reset-tokens", "x-ratelimit-reset"}
+
+// reset is when the limit ends, zero when the provider did not say.
+func (f Failure) reset(now time.Time) time.Time {
+	text := f.Message + "\n" + f.Body
+	var at time.Time
+	later := func(t time.Time) {
+		if t.After(at) && t.After(now) && t.Sub(now) <= maxWait {
+			at = t.UTC()
+		}
+	}
+	if m := epochIn().FindStringSubmatch(text); m != nil {
+		later(epoch(m[1]))
+	}
+	if m := delayIn().FindStringSubmatch(text); m != nil {
+		later(spanFrom(m[1]+"s", now))
+	}
+	if at.IsZero() {
+		later(ResetTime(text, now))
+	}
+	for name, value := range f.Headers {
+		name, value = strings.ToLower(name), strings.TrimSpace(value)
+		for _, known := range resetHeaders {
+			if name == known {
+				later(headerTime(name, value, now))
+			}
+		}
+	}
+	return at
+}
+
+func headerTime(name, value string, now time.Time) time.Time {
+	if n, err := strconv.ParseFloat(value, 64); err == nil {
+		switch {
+		case n < 0 || n > 1e14:
+			return time.Time{}
+		case name == "retry-after-ms":
+			return now.Add(time.Duration(n) * time.Millisecond)
+		case n > 1e9:
+			return epoch(strconv.FormatInt(int64(n), 10))
+		}
+		return now.Add(time.Duration(n * float64(time.Second)))
+	}
+	for _, layout := range []string{time.RFC3339, http.TimeFormat, time.RFC1123} {
+		if t, err := time.Parse(layout, value); err == nil {
+			return t
+		}
+	}
+	return spanFrom(value, now)
+}
+
+// spanFrom is a span like "6m0s" or "12.5s" from now.
+func spanFrom(text string, now time.Time) time.Time {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return time.Time{}
+	}
+	return now.Add(d)
+}
+
+// epoch is seconds or milliseconds since 1970.
+func epoch(digits string) time.Time {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	if n > 1e11 {
+		return time.UnixMilli(n).UTC()
+	}
+	return time.Unix(n, 0).UTC()
+}
+
+// Tolerant forgives a field of an unexpected type: it is left empty.
+func Tolerant(err error) error {
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return nil
+	}
+	return err
+}
+
+// Count is a count as a client wrote it; nonsense is 0.
+func Count(f float64) int64 { return count(f) }

@@ -1,0 +1,230 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"git-ralph/internal/proc"
+	"git-ralph/loop"
+)
+
+// maxJSONLine is the longest line of a client that is read, 8 MiB. Longer ones
+// are dropped and recorded as such.
+const maxJSONLine = 8 << 20
+
+// Ending is how a prompt, or the run, ended.
+type Ending struct {
+	Kind   loop.OutcomeKind
+	Detail string
+	Until  time.Time
+}
+
+// Reader is what a driver knows about the output of its client. Its methods are
+// called one after the other.
+type Reader interface {
+	// Line takes one JSON object of standard output.
+	Line(s *Prompts, line []byte)
+	// End says how a prompt ended whose client has exited by itself.
+	End(exit proc.Exit, stderr string, now time.Time) Ending
+	// Result is what is known so far: usage, model, client and session.
+	Result() loop.Result
+}
+
+// Prompts runs a client that takes one prompt a process, prints what it does as
+// JSON lines and exits. A further prompt is a further process.
+type Prompts struct {
+	Request loop.Request
+	Events  func(loop.AgentEvent) // may be nil
+	Env     []string
+	Reader  Reader
+	// Argv is the command line of the first or of a further prompt.
+	Argv  func(further bool) []string
+	Clock *proc.Clock   // nil = the system's
+	Grace time.Duration // between asking the client to end and killing it; 0 = 5 s
+
+	transcript *Transcript
+	watch      *Watch
+	telling    sync.Mutex
+	halt       context.CancelCauseFunc
+}
+
+// stopped is the cause for which a driver ends its client.
+type stopped struct{ Ending }
+
+func (stopped) Error() string { return "stopped by the driver" }
+
+// Run plays all prompts of the request. An error means that the client could
+// not be started.
+func (s *Prompts) Run(ctx context.Context) (loop.Result, error) {
+	s.transcript = NewTranscript(s.Request.Transcript)
+	if s.Clock == nil {
+		c := proc.SystemClock()
+		s.Clock = &c
+	}
+	if s.Grace == 0 {
+		s.Grace = DefaultGrace
+	}
+	prompt := s.Request.Prompt
+	var first Ending
+	var code int
+	for n := 0; ; n++ {
+		e, exit, err := s.play(ctx, prompt, n > 0)
+		if err != nil && n == 0 {
+			return s.Reader.Result(), err
+		}
+		switch {
+		case err != nil:
+			s.Event(loop.AgentEvent{Kind: loop.EventWarning, Text: "a further prompt could not be given: " + err.Error()})
+		case n == 0:
+			first, code = e, exit.Code
+		case e.Kind != loop.Completed && e.Kind != loop.Interrupted:
+			s.Event(loop.AgentEvent{Kind: loop.EventWarning,
+				Text: strings.TrimSuffix("a further prompt ended with "+string(e.Kind)+": "+e.Detail, ": ")})
+		}
+		again := false
+		usable := e.Kind == loop.Completed || e.Kind == loop.MaxTurns && n == 0
+		if s.Request.FollowUp != nil && err == nil && usable && ctx.Err() == nil && s.Reader.Result().SessionID != "" {
+			prompt, again = s.Request.FollowUp(s.result(e, exit.Code))
+		}
+		if !again {
+			break
+		}
+		if b, err := json.Marshal(map[string]string{"type": "ralph_prompt", "text": prompt}); err == nil {
+			s.transcript.JSON(b)
+		}
+	}
+	if err := s.transcript.Err(); err != nil && s.Request.Log != nil {
+		s.Request.Log("write the transcript: %v", err)
+	}
+	return s.result(first, code), nil
+}
+
+func (s *Prompts) result(e Ending, code int) loop.Result {
+	r := s.Reader.Result()
+	r.Outcome, r.Detail, r.Until, r.ExitCode = e.Kind, e.Detail, e.Until, code
+	return r
+}
+
+// play runs the client with one prompt.
+func (s *Prompts) play(ctx context.Context, prompt string, further bool) (Ending, proc.Exit, error) {
+	stdin, closeStdin, err := proc.Input([]byte(prompt))
+	if err != nil {
+		return Ending{}, proc.Exit{}, fmt.Errorf("hand over the prompt: %w", err)
+	}
+	defer closeStdin()
+	s.watch = NewWatch(s.Request.Timeout, s.Request.Idle, s.Request.OpenCalls, *s.Clock)
+	defer s.watch.Stop()
+	// The context ends the client through Follow, which tells why it ended.
+	var running context.Context
+	running, s.halt = context.WithCancelCause(ctx)
+	defer s.halt(nil)
+	stderr := proc.NewHeadTail(16 << 10)
+	stdout := &heardLines{Lines: Lines{Max: maxJSONLine, Line: s.line}, watch: s.watch}
+	p, err := s.Request.Start(context.WithoutCancel(ctx), proc.Command{Argv: s.Argv(further), Dir: s.Request.Dir, Env: s.Env,
+		Stdin: stdin, Stdout: stdout, Stderr: stderr})
+	if err != nil {
+		return Ending{}, proc.Exit{}, err
+	}
+	kind, detail, exit, err := Follow(running, p, s.watch, s.Grace)
+	if err != nil {
+		return Ending{}, exit, err
+	}
+	stdout.Close()
+	lines := &Lines{Max: MaxPrinted, Line: func(line []byte, cut bool) { s.transcript.Output("stderr", line, cut) }}
+	lines.Write(stderr.Bytes())
+	lines.Close()
+	var stop stopped
+	if cause, ok := context.Cause(running).(stopped); ok {
+		stop = cause
+	}
+	ended := s.Reader.End(exit, stderr.String(), s.Clock.Now())
+	switch {
+	case stop.Kind != "":
+		return stop.Ending, exit, nil
+	case kind == loop.Hang && ended.Kind == loop.Completed:
+		s.Event(loop.AgentEvent{Kind: loop.EventWarning, Text: "after its work was done the client hung: " + detail})
+		return ended, exit, nil
+	case kind == loop.Hang, kind == loop.Interrupted:
+		return Ending{Kind: kind, Detail: detail}, exit, nil
+	}
+	return ended, exit, nil
+}
+
+// heardLines are lines whose bytes are a sign of life: the client streams.
+type heardLines struct {
+	Lines
+	watch *Watch
+}
+
+func (h *heardLines) Write(p []byte) (int, error) {
+	h.watch.Touch()
+	return h.Lines.Write(p)
+}
+
+func (s *Prompts) line(data []byte, cut bool) {
+	data = bytes.TrimSpace(data)
+	switch {
+	case cut:
+		s.transcript.Output("", data, true)
+		s.Event(loop.AgentEvent{Kind: loop.EventWarning,
+			Text: fmt.Sprintf("a line of the client was longer than %d MiB and was dropped", maxJSONLine>>20)})
+	case len(data) == 0:
+	case data[0] != '{' || !json.Valid(data):
+		s.transcript.Output("", data, false)
+	default:
+		s.transcript.JSON(data)
+		s.Reader.Line(s, data)
+	}
+}
+
+// Event reports; events never overlap.
+func (s *Prompts) Event(e loop.AgentEvent) {
+	if s.Events == nil {
+		return
+	}
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	s.Events(e)
+}
+
+// Open and Close say that a call of a tool has begun and ended.
+func (s *Prompts) Open(id string)  { s.watch.Open(id) }
+func (s *Prompts) Close(id string) { s.watch.Close(id) }
+
+// Stop ends the client; the first reason counts.
+func (s *Prompts) Stop(kind loop.OutcomeKind, until time.Time, format string, args ...any) {
+	s.halt(stopped{Ending{Kind: kind, Detail: fmt.Sprintf(format, args...), Until: until}})
+}
+
+// Checked compares a call that has run with the verdict that it should have
+// got. A hook that the client did not call, or did not obey, ends the run.
+func (s *Prompts) Checked(tool string, input json.RawMessage) {
+	if p := s.Request.Judge(loop.ToolUse{Tool: tool, Input: input}); !p.Allow {
+		s.Stop(loop.ProtocolError, time.Time{}, "a call ran without being judged: %s", Line(tool+" "+Brief(input), 100))
+	}
+}
+
+// EndedEarly is the end of a client that exited without saying how its work ended.
+func EndedEarly(exit proc.Exit, stderr string, began bool) Ending {
+	kind, detail := Outcome(exit)
+	why := ""
+	for line := range strings.Lines(stderr) {
+		if text := Line(line, 300); text != "" && !strings.HasPrefix(strings.ToUpper(text), "WARNING") {
+			why = text
+		}
+	}
+	switch {
+	case kind == loop.Completed:
+		return Ending{Kind: loop.ProtocolError, Detail: "the client ended without the end of its work"}
+	case !began && why != "" && !strings.HasPrefix(detail, "signal"):
+		return Ending{Kind: loop.ProtocolError, Detail: "the client did not start: " + why}
+	case why != "" && !strings.HasPrefix(detail, "signal"):
+		detail += ": " + why
+	}
+	return Ending{Kind: kind, Detail: detail}
+}

@@ -1,0 +1,38 @@
+// Runs in the client before the client itself: settings, commands, skills,
+// policies, memory and variables that the repository contains are not there for it.
+const fs = require("node:fs")
+const path = require("node:path")
+
+const own = path.resolve(process.env.GEMINI_CLI_HOME)
+const names = new Set([".gemini", ".agents", ".env", "GEMINI.md"])
+
+function hidden(file) {
+  if (file instanceof URL) file = file.pathname
+  if (typeof file !== "string") return false
+  const full = path.resolve(file)
+  if (full === own || full.startsWith(own + path.sep)) return false
+  return full.split(path.sep).some((part) => names.has(part))
+}
+
+const missing = (call, file) =>
+  Object.assign(new Error(`ENOENT: no such file or directory, ${call} '${file}'`), { code: "ENOENT", errno: -2, syscall: call, path: String(file) })
+
+for (const call of ["readFile", "readdir", "stat", "lstat", "access", "open", "opendir", "realpath"]) {
+  const [later, now, promised] = [fs[call], fs[call + "Sync"], fs.promises[call]]
+  fs[call] = Object.assign(function (file, ...rest) {
+    if (hidden(file)) return process.nextTick(rest.at(-1), missing(call, file))
+    return later.call(this, file, ...rest)
+  }, later)
+  fs[call + "Sync"] = Object.assign(function (file, ...rest) {
+    if (!hidden(file)) return now.call(this, file, ...rest)
+    if (rest[0]?.throwIfNoEntry === false) return undefined
+    throw missing(call, file)
+  }, now)
+  if (promised) fs.promises[call] = async function (file, ...rest) {
+    if (hidden(file)) throw missing(call, file)
+    return promised.call(this, file, ...rest)
+  }
+}
+const exists = fs.existsSync
+fs.existsSync = (file) => !hidden(file) && exists(file)
+require("node:module").syncBuiltinESMExports()

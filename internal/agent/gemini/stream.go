@@ -1,0 +1,168 @@
+package gemini
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"git-ralph/internal/agent/client"
+	"git-ralph/internal/proc"
+	"git-ralph/loop"
+)
+
+// line is a line of the client. Fields of other types stay empty.
+type line struct {
+	Type    string          `json:"type"`
+	Session string          `json:"session_id"`
+	Model   string          `json:"model"`
+	Role    string          `json:"role"`
+	Content string          `json:"content"`
+	Tool    string          `json:"tool_name"`
+	ID      string          `json:"tool_id"`
+	Input   json.RawMessage `json:"parameters"`
+	Status  string          `json:"status"`
+	Message string          `json:"message"`
+	Error   struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+	} `json:"error"`
+	Stats stats `json:"stats"`
+}
+
+// stats are those of a session. The input includes what was cached.
+type stats struct {
+	Input  float64          `json:"input_tokens"`
+	Output float64          `json:"output_tokens"`
+	Cached float64          `json:"cached"`
+	Total  float64          `json:"total_tokens"`
+	Models map[string]stats `json:"models"`
+}
+
+type call struct {
+	tool  string
+	input json.RawMessage
+}
+
+// maxTracked bounds what is remembered of a client that says too much.
+const maxTracked = 10_000
+
+// window is the context of the models that the client offers.
+const window = 1_048_576
+
+// stream follows what the client prints.
+type stream struct {
+	req                     loop.Request
+	session, model, version string
+	open                    map[string]call
+	text                    strings.Builder // the model's, until something else comes
+	turns                   int             // requests to the model, as far as they are seen
+	working                 bool            // calls were made since the last text
+	usage                   loop.Usage
+	result                  *line
+	failed                  string // an error that is not the result
+}
+
+// Line takes one line.
+func (t *stream) Line(s *client.Prompts, data []byte) {
+	var l line
+	if client.Tolerant(json.Unmarshal(data, &l)) != nil {
+		return
+	}
+	if l.Type != "message" || l.Role != "assistant" {
+		t.said(s)
+	}
+	switch l.Type {
+	case "init":
+		t.session, t.model, t.result, t.failed = client.Line(l.Session, 100), client.Line(l.Model, 100), nil, ""
+		s.Event(loop.AgentEvent{Kind: loop.EventSession, Text: t.session, Model: t.model, Version: t.version})
+	case "message":
+		if l.Role == "assistant" {
+			t.text.WriteString(l.Content)
+		}
+	case "tool_use":
+		if len(t.open) < maxTracked {
+			t.open[l.ID] = call{l.Tool, l.Input}
+		}
+		s.Open(l.ID)
+		s.Event(loop.AgentEvent{Kind: loop.EventToolCall, Tool: client.Line(l.Tool, 100), Text: client.Brief(l.Input), Path: client.Path(l.Input)})
+	case "tool_result":
+		c := t.open[l.ID]
+		delete(t.open, l.ID)
+		s.Close(l.ID)
+		if why, blocked := strings.CutPrefix(l.Error.Message, "Tool execution blocked: "); blocked && l.Status == "error" {
+			s.Event(loop.AgentEvent{Kind: loop.EventDenied, Tool: client.Line(c.tool, 100), Text: strings.TrimSpace(why)})
+		} else if c.tool != "" && l.Status == "success" {
+			s.Checked(c.tool, c.input)
+		}
+		s.Event(loop.AgentEvent{Kind: loop.EventToolDone, Tool: client.Line(c.tool, 100)})
+	case "error":
+		t.failed = client.Line(strings.TrimSpace(l.Message+" "+l.Error.Message), 300)
+		s.Event(loop.AgentEvent{Kind: loop.EventWarning, Text: t.failed})
+	case "result":
+		t.result = &l
+		t.count(s, l.Stats)
+	}
+}
+
+// said reports a text of the model as a whole.
+func (t *stream) said(s *client.Prompts) {
+	if t.text.Len() > 0 {
+		s.Event(loop.AgentEvent{Kind: loop.EventText, Text: t.text.String()})
+		t.text.Reset()
+	}
+}
+
+// count takes the figures of a prompt. The client has them at its end only.
+func (t *stream) count(s *client.Prompts, st stats) {
+	u := loop.Usage{CacheRead: client.Count(st.Cached), Output: client.Count(st.Output)}
+	u.Input = max(0, client.Count(st.Input)-u.CacheRead)
+	if extra := client.Count(st.Total) - client.Count(st.Input) - u.Output; extra > 0 {
+		u.Output += extra // thoughts and prompts of tools
+	}
+	if u.Total() == 0 {
+		return
+	}
+	u.ContextWindow, u.Turns, u.APICalls = window, 1, 1
+	t.usage = client.AddUsage(t.usage, u)
+	s.Event(loop.AgentEvent{Kind: loop.EventUsage, Usage: u, Model: t.model})
+}
+
+// End says how a prompt ended: by the result line alone, because the client
+// exits with 0 when it is interrupted.
+func (t *stream) End(exit proc.Exit, stderr string, now time.Time) client.Ending {
+	r := t.result
+	switch {
+	case r == nil && exit.Code == 41:
+		return client.Ending{Kind: loop.AuthFailed, Detail: lastLine(stderr)}
+	case r == nil && exit.Code == 0 && t.session != "":
+		// An interrupt that is not ours. It must not be free.
+		return client.Ending{Kind: loop.Crashed, Detail: "the client ended without a result"}
+	case r == nil:
+		return client.EndedEarly(exit, stderr, t.session != "")
+	case r.Status == "success":
+		if kind, detail := client.Outcome(exit); kind != loop.Completed {
+			return client.Ending{Kind: kind, Detail: detail + " after its result"}
+		}
+		return client.Ending{Kind: loop.Completed}
+	case r.Error.Type == "FatalTurnLimitedError" || exit.Code == 53:
+		return client.Ending{Kind: loop.MaxTurns, Detail: client.Line(r.Error.Message, 300)}
+	case r.Error.Type == "FatalAuthenticationError":
+		return client.Ending{Kind: loop.AuthFailed, Detail: client.Line(r.Error.Message, 300)}
+	}
+	return client.Failure{Message: r.Error.Message}.Ending(now)
+}
+
+func lastLine(text string) string {
+	why := ""
+	for l := range strings.Lines(text) {
+		if l = client.Line(l, 300); l != "" {
+			why = l
+		}
+	}
+	return why
+}
+
+// Result is what is known so far.
+func (t *stream) Result() loop.Result {
+	return loop.Result{Usage: t.usage, Model: t.model, Client: strings.TrimSpace("gemini " + t.version), SessionID: t.session}
+}
