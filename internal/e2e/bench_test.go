@@ -18,7 +18,7 @@ import (
 func program(b *testing.B) string {
 	b.Helper()
 	bin := filepath.Join(b.TempDir(), "git-ralph")
-	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", bin, "git-ralph").CombinedOutput(); err != nil {
 		b.Fatalf("go build: %v\n%s", err, out)
 	}
 	return bin
