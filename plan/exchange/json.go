@@ -181,10 +181,15 @@ func (im *importer) head(o *located.Object, used []string) {
 		}
 		switch text.Key(key) {
 		case "goal", "description", "project", "projectname", "name", "title", "feature":
-			if s, ok := im.text(n, "", key); ok {
+			if o, ok := n.Value.(*located.Object); ok {
+				goals[text.Key(key)] = im.named(key, o)
+			} else if s, ok := im.text(n, "", key); ok {
 				goals[text.Key(key)] = s
 			}
 		case "metadata", "meta":
+			if _, ok := n.Value.(*located.Object); !ok && n.Value != nil {
+				im.lost.add(key, "", "")
+			}
 			if m, ok := n.Value.(*located.Object); ok {
 				for _, k := range m.Keys {
 					switch text.Key(k) {
@@ -218,6 +223,23 @@ func (im *importer) head(o *located.Object, used []string) {
 			im.lost.add(key, "the goal is one line", "")
 		}
 	}
+}
+
+// named is the name of a project that is an object; what else it says is lost.
+func (im *importer) named(key string, o *located.Object) string {
+	name := ""
+	for _, k := range o.Keys {
+		s, ok := o.Fields[k].Value.(string)
+		switch text.Key(k) {
+		case "name", "title", "goal":
+			if ok && name == "" {
+				name = s
+				continue
+			}
+		}
+		im.lost.add(key+"."+k, "", "")
+	}
+	return name
 }
 
 func (im *importer) created(n located.Node) {
@@ -382,96 +404,6 @@ func (im *importer) wrong(n located.Node, name, key, want string) {
 		key = name + ": " + key
 	}
 	im.Bad(n.Line, "", "", "%s is %s; it must be %s", key, n.Kind(), want)
-}
-
-// items reads a list of texts; a text alone is a list of one.
-func (r *taskReader) items(n located.Node, key string) []string {
-	var out []string
-	add := func(s string) {
-		if s = strings.TrimSpace(text.Clean(s)); s != "" {
-			out = append(out, s)
-		}
-	}
-	switch v := n.Value.(type) {
-	case string:
-		add(v)
-	case []located.Node:
-		if len(v) > plan.MaxItems {
-			r.Bad(n.Line, r.t.ID, "", "%s: %s has more than %d entries", r.name, key, plan.MaxItems)
-			return nil
-		}
-		for _, e := range v {
-			switch e := e.Value.(type) {
-			case string:
-				add(e)
-			case located.Number:
-				add(string(e))
-			case nil:
-			case *located.Object:
-				if s, ok := r.itemOf(key, e); ok {
-					add(s)
-					continue
-				}
-				r.wrong(n, r.name, key, "a list of texts")
-				return nil
-			default:
-				r.wrong(n, r.name, key, "a list of texts")
-				return nil
-			}
-		}
-	default:
-		r.wrong(n, r.name, key, "a list of texts")
-	}
-	return out
-}
-
-// commandKeys of a criterion hold the command that proves it, textKeys what it
-// says, in the order of preference.
-var (
-	commandKeys = []string{"testcommand", "command", "verificationcommand", "verifycommand", "verify", "cmd", "run"}
-	textKeys    = []string{"text", "criterion", "description", "title", "name", "statement", "expected", "scenario", "step", "action"}
-)
-
-// itemOf is the text of an entry that is an object. Its command goes to verify;
-// what else it says is lost by name.
-func (r *taskReader) itemOf(list string, o *located.Object) (string, bool) {
-	var words, command, textKey string
-	for _, want := range textKeys {
-		for _, k := range o.Keys {
-			if s, ok := o.Fields[k].Value.(string); ok && text.Key(k) == want && s != "" && words == "" {
-				words, textKey = s, k
-			}
-		}
-	}
-	for _, k := range o.Keys {
-		n := o.Fields[k]
-		s, isText := n.Value.(string)
-		switch {
-		case k == textKey || text.Key(k) == "id":
-		case isText && slices.Contains(commandKeys, text.Key(k)):
-			if command = strings.TrimSpace(text.Clean(s)); command != "" && !slices.Contains(r.t.Verify, command) {
-				r.t.Verify = append(r.t.Verify, command)
-			}
-		case r.says(n):
-			r.lost.add(list+"."+k, "", r.t.ID)
-		}
-	}
-	if words == "" && command != "" {
-		words = "`" + command + "` passes"
-		if strings.Contains(command, "`") {
-			words = command
-		}
-	}
-	return words, words != ""
-}
-
-func firstText(o *located.Object, keys ...string) (string, bool) {
-	for _, k := range keys {
-		if s, ok := o.Fields[k].Value.(string); ok && s != "" {
-			return s, true
-		}
-	}
-	return "", false
 }
 
 // whole reads a whole number; 25000.0 and 2.5e4 are whole.

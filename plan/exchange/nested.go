@@ -38,7 +38,10 @@ func taskGroups(root located.Node) (groups []taskGroup, used []string, ok bool) 
 				if text.Key(key) != want {
 					continue
 				}
-				if list, ok := elements(v.Fields[key]); ok && !holdsLists(list) {
+				if list, ok := titlesAlone(want, v.Fields[key]); ok {
+					return []taskGroup{{nodes: list}}, []string{key}, true
+				}
+				if list, ok := elements(v.Fields[key]); ok && !holdsLists(list, false) {
 					return []taskGroup{{nodes: list}}, []string{key}, true
 				}
 			}
@@ -48,7 +51,7 @@ func taskGroups(root located.Node) (groups []taskGroup, used []string, ok bool) 
 				if text.Key(key) != want {
 					continue
 				}
-				if list, ok := elements(v.Fields[key]); ok && holdsLists(list) {
+				if list, ok := elements(v.Fields[key]); ok && holdsLists(list, want != "features" && want != "stories") {
 					return groupsOf(list), []string{key}, true
 				}
 			}
@@ -63,6 +66,9 @@ func taskGroups(root located.Node) (groups []taskGroup, used []string, ok bool) 
 				}
 			}
 		}
+		if v.Has("id") && v.Has("title") { // a file of lines that has one
+			return []taskGroup{{nodes: []located.Node{root}}}, v.Keys, true
+		}
 		for _, key := range v.Keys { // "data": {"tasks": […]}
 			if inner, ok := v.Fields[key].Value.(*located.Object); ok && (text.Key(key) == "data" || text.Key(key) == "plan" || text.Key(key) == "prd") {
 				if groups, _, ok := taskGroups(located.Node{Line: v.Fields[key].Line, Value: inner}); ok {
@@ -72,6 +78,23 @@ func taskGroups(root located.Node) (groups []taskGroup, used []string, ok bool) 
 		}
 	}
 	return nil, nil, false
+}
+
+// titlesAlone makes tasks of a list of texts, where its name leaves no doubt.
+func titlesAlone(name string, n located.Node) ([]located.Node, bool) {
+	list, ok := n.Value.([]located.Node)
+	if !ok || len(list) == 0 || name != "tasks" && name != "todos" {
+		return nil, false
+	}
+	var out []located.Node
+	for _, e := range list {
+		if s, ok := e.Value.(string); !ok || s == "" {
+			return nil, false
+		}
+		out = append(out, located.Node{Line: e.Line, Value: &located.Object{Keys: []string{"title"},
+			Fields: map[string]located.Node{"title": e}}})
+	}
+	return out, true
 }
 
 // elements is a list of objects. An object whose values are all objects is one
@@ -128,15 +151,16 @@ func inner(o *located.Object) ([]located.Node, string, bool) {
 }
 
 // holdsLists says whether the elements are groups: most of them hold a list of
-// tasks under one of innerKeys, and they are not tasks with subtasks.
-func holdsLists(list []located.Node) bool {
+// tasks under one of innerKeys, and they are not tasks with subtasks. Subtasks
+// are such a list where the name of the list says that its elements are groups.
+func holdsLists(list []located.Node, named bool) bool {
 	n := 0
 	for _, e := range list {
 		o, ok := e.Value.(*located.Object)
 		if !ok {
 			return false
 		}
-		if _, key, ok := inner(o); ok && (text.Key(key) != "subtasks" || o.Has("phase", "phase_id", "phaseId")) {
+		if _, key, ok := inner(o); ok && (named || text.Key(key) != "subtasks" || o.Has("phase", "phase_id", "phaseId")) {
 			n++
 		}
 	}
