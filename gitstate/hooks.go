@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"git-ralph/gitstate/object"
+	"git-ralph/internal/proc"
 )
 
 // HookError says that a commit hook of the repository refused.
@@ -35,7 +36,7 @@ func (r *Repo) CommitHooks(ctx context.Context, tree object.ID, msg string) (str
 		!strings.HasPrefix(dir, r.CommonDir) {
 		return msg, refuse(HooksExposed, fmt.Errorf("the hooks lie in the worktree (%s), where an agent can change them", rel))
 	}
-	tmp, err := os.MkdirTemp("", "git-ralph-hooks-")
+	tmp, err := proc.TempDir("hooks")
 	if err != nil {
 		return msg, err
 	}

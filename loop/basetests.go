@@ -12,6 +12,7 @@ import (
 
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/proc"
 	"git-ralph/notes"
 )
 
@@ -221,7 +222,7 @@ func (l *Loop) apply(ctx context.Context, file, was, is []byte) ([]byte, error) 
 	if file == nil || was == nil || is == nil || bytes.Equal(file, was) {
 		return is, nil
 	}
-	dir, err := os.MkdirTemp("", "git-ralph-merge-")
+	dir, err := proc.TempDir("merge")
 	if err != nil {
 		return nil, fmt.Errorf("merge a test file: %w", err)
 	}

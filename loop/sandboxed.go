@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"git-ralph/gitstate"
@@ -41,31 +42,46 @@ func (l *Loop) inWorktree(home Home, readOnly []string, f func(Starter) error) e
 		Use{Dir: l.Repo.Root, Home: home, ReadOnlyPaths: readOnly, Files: l.AgentFiles}, f)
 }
 
-const runPrefix = "git-ralph-"
-
-// removeRunDirs removes the private folders of runs that were killed.
-func removeRunDirs(base string) {
-	if base == "" {
-		base = os.TempDir()
+// runtimeBase is where the user's own programs keep such folders; "" = nowhere.
+func runtimeBase() string {
+	if base := os.Getenv("XDG_RUNTIME_DIR"); base != "" {
+		return filepath.Join(base, "git-ralph")
 	}
-	proc.RemoveOrphans(base, runPrefix)
+	return ""
+}
+
+// DeadFolders are the private folders of runs, and temporary ones, that killed
+// processes left. base is Loop.RunBase.
+func DeadFolders(base string) []string {
+	var out []string
+	for _, dir := range []string{os.TempDir(), runtimeBase(), base} {
+		if dir != "" {
+			out = append(out, proc.Orphans(dir, proc.TempPrefix)...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// RemoveFolders removes folders of dead runs; what cannot be removed stays.
+func RemoveFolders(paths []string) {
+	for _, path := range paths {
+		_ = os.RemoveAll(path)
+	}
 }
 
 // newRunDir makes the private folder of one run, in base or in the user's
 // runtime or temporary folder.
 func newRunDir(base string) (string, error) {
+	RemoveFolders(DeadFolders(base))
 	if base == "" {
-		if base = os.Getenv("XDG_RUNTIME_DIR"); base != "" {
-			base = filepath.Join(base, "git-ralph")
-			if os.MkdirAll(base, 0o700) != nil {
-				base = ""
-			}
+		if base = runtimeBase(); base != "" && os.MkdirAll(base, 0o700) != nil {
+			base = ""
 		}
 	} else if err := os.MkdirAll(base, 0o700); err != nil {
 		return "", refuse(NoCacheFolder, "make a folder for the run: %w", err)
 	}
-	removeRunDirs(base)
-	dir, err := os.MkdirTemp(base, proc.OwnedPrefix(runPrefix))
+	dir, err := os.MkdirTemp(base, proc.OwnedPrefix(proc.TempPrefix))
 	if err != nil {
 		return "", refuse(NoTempFolder, "make a folder for the run: %w", err)
 	}

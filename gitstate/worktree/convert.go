@@ -19,6 +19,7 @@ import (
 
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/worktree/index"
+	"git-ralph/internal/proc"
 )
 
 // converter settles what git's conversions (line ends, filters, encodings,
@@ -325,7 +326,7 @@ func (c *converter) add(ctx context.Context, work []unsettled) error {
 }
 
 func (c *converter) addPrivately(ctx context.Context, paths []string) (*index.File, error) {
-	tmp, err := os.MkdirTemp("", "git-ralph-index-*")
+	tmp, err := proc.TempDir("index")
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 // whole is refused it goes on without the refused part, and says so. An error
 // means that the probe itself could not be made.
 func Probe(ctx context.Context, spec Spec) (Report, error) {
-	dir, err := os.MkdirTemp("", "git-ralph-probe-")
+	dir, err := proc.TempDir("probe")
 	if err != nil {
 		return Report{}, fmt.Errorf("probe the sandbox: %w", err)
 	}

@@ -37,6 +37,7 @@ type gcDoc struct {
 	Checkpoints int      `json:"checkpoints"`
 	Homes       int      `json:"homes"`
 	Checkouts   int      `json:"checkouts"`
+	Folders     []string `json:"folders"` // temporary ones of processes that were killed
 	Aside       []string `json:"aside"`
 }
 
@@ -93,20 +94,33 @@ func (c *GCCmd) Run(a *App) error {
 	if d.Checkouts, err = c.checkouts(a); err != nil {
 		return err
 	}
+	cache, err := os.UserCacheDir()
+	if err == nil {
+		cache = filepath.Join(cache, "git-ralph", "runs")
+	}
+	if d.Folders = loop.DeadFolders(cache); !c.DryRun {
+		loop.RemoveFolders(d.Folders)
+	}
 	if d.Aside, err = c.aside(a); err != nil {
 		return err
 	}
 	if c.JSON {
-		d.Aside = list(d.Aside)
+		d.Aside, d.Folders = list(d.Aside), list(d.Folders)
 		return a.printJSON(d)
 	}
 	what := "removed"
 	if c.DryRun {
 		what = "this would remove"
 	}
-	a.printf("%s the evidence of %s, %s, %s, %s\n", what, plural(d.Evidence, "iteration"),
+	a.printf("%s the evidence of %s, %s, %s, %s, %s\n", what, plural(d.Evidence, "iteration"),
 		plural(d.Checkpoints, "checkpoint"),
-		plural(d.Homes, "home folder"), plural(d.Checkouts, "checkout"))
+		plural(d.Homes, "home folder"), plural(d.Checkouts, "checkout"),
+		plural(len(d.Folders), "temporary folder"))
+	for _, path := range d.Folders {
+		if c.DryRun {
+			a.printf("  %s\n", path)
+		}
+	}
 	if len(d.Aside) > 0 && !c.Aside {
 		a.printf("moved aside and kept, --aside removes them: %s\n", strings.Join(d.Aside, ", "))
 	}

@@ -262,7 +262,7 @@ func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (loop
 
 // tempFolder makes sure that there is a temporary folder to work in.
 func tempFolder() error {
-	dir, err := os.MkdirTemp("", "git-ralph-")
+	dir, err := proc.TempDir("try")
 	if err != nil {
 		return gitstate.Hint(8, "set TMPDIR to a folder that exists and that you may write", "make a temporary folder: %w", err)
 	}

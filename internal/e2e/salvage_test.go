@@ -83,3 +83,48 @@ func TestCheckoutsOfKilledRunsGo(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// TestFoldersOfKilledRunsGo: gc names what a killed run left in the temporary
+// folder, and removes it; the folders of a living one stay.
+func TestFoldersOfKilledRunsGo(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, ": > \"$O/in\"\nwhile [ ! -e \"$O/go\" ]; do sleep 0.05; done\n",
+		check+"[guard]\nsandbox = \"off\"\n", nil)
+	outer := filepath.Dir(p.Dir)
+	tmp := filepath.Join(outer, "tmp")
+	if err := os.Mkdir(tmp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p.Env = append(p.Env, "O="+outer, "TMPDIR="+tmp, "XDG_RUNTIME_DIR=")
+	p.must(t, "add", "a thing")
+	c := exec.Command(self(t), "start")
+	c.Dir, c.Env = p.Dir, p.Env
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the agent works", func() bool { return exists(filepath.Join(outer, "in")) })
+	folders := func() []string {
+		list, _ := filepath.Glob(filepath.Join(tmp, "git-ralph-*"))
+		return list
+	}
+	living := folders()
+	if len(living) == 0 {
+		t.Fatal("the run has no folder")
+	}
+	p.must(t, "status")
+	c.Process.Kill()
+	c.Wait()
+	if out := p.must(t, "gc", "--dry-run"); !strings.Contains(out, living[0]) {
+		t.Errorf("gc --dry-run does not name %s:\n%s", living[0], out)
+	}
+	if len(folders()) == 0 {
+		t.Error("gc --dry-run removed them")
+	}
+	p.must(t, "gc")
+	if left := folders(); len(left) > 0 {
+		t.Errorf("gc left %v", left)
+	}
+	if err := os.WriteFile(filepath.Join(outer, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

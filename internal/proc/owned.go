@@ -15,19 +15,42 @@ func OwnedPrefix(prefix string) string {
 	return fmt.Sprintf("%s%d-%d-%s-", prefix, id.Pid, id.StartTime, pidSpace())
 }
 
-// RemoveOrphans removes the folders of dir that processes now dead made by
-// OwnedPrefix, and says how many. Those of other users, of other containers and
-// without an owner in their name stay.
+// TempPrefix begins the names of all folders that TempDir makes.
+const TempPrefix = "git-ralph-"
+
+// TempDir makes a temporary folder that RemoveOrphans knows by TempPrefix. The
+// word says what it is for.
+func TempDir(word string) (string, error) {
+	return os.MkdirTemp("", OwnedPrefix(TempPrefix+word+"-"))
+}
+
+// RemoveOrphans removes the folders that Orphans names, and says how many.
 func RemoveOrphans(dir, prefix string) int {
+	n := 0
+	for _, path := range Orphans(dir, prefix) {
+		if os.RemoveAll(path) == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Orphans are the folders of dir that processes now dead made by OwnedPrefix
+// with a prefix that begins like this one. Those of other users, of other
+// containers and without an owner in their name are left out.
+func Orphans(dir, prefix string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return 0
+		return nil
 	}
-	n := 0
+	var out []string
 	for _, e := range entries {
 		rest, ok := strings.CutPrefix(e.Name(), prefix)
 		f := strings.Split(rest, "-")
-		if !ok || len(f) != 4 || !e.IsDir() || f[2] != pidSpace() {
+		if !ok || len(f) < 4 || !e.IsDir() {
+			continue
+		}
+		if f = f[len(f)-4:]; f[2] != pidSpace() {
 			continue
 		}
 		pid, err1 := strconv.Atoi(f[0])
@@ -39,9 +62,7 @@ func RemoveOrphans(dir, prefix string) int {
 		if st, err := os.Lstat(path); err != nil || !mine(st) {
 			continue
 		}
-		if os.RemoveAll(path) == nil {
-			n++
-		}
+		out = append(out, path)
 	}
-	return n
+	return out
 }

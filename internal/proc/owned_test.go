@@ -15,10 +15,16 @@ func TestRemoveOrphans(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := RemoveOrphans(dir, "x-"); n != 1 {
-		t.Errorf("removed %d folders, want 1", n)
+	worded := "x-word-1073741824-7-" + pidSpace() + "-abc"
+	if err := os.Mkdir(filepath.Join(dir, worded), 0o700); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, dead)); err == nil {
-		t.Error("the folder of the dead process stays")
+	if n := RemoveOrphans(dir, "x-"); n != 2 {
+		t.Errorf("removed %d folders, want 2", n)
+	}
+	for _, name := range []string{dead, worded} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			t.Errorf("the folder %s of the dead process stays", name)
+		}
 	}
 }

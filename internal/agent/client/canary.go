@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"git-ralph/guard"
+	"git-ralph/internal/proc"
 	"git-ralph/loop"
 )
 
@@ -33,7 +34,7 @@ type Canary struct {
 // NewCanary makes the folder of a canary; self is the path of this program.
 // Close must be called.
 func NewCanary(self string) (*Canary, error) {
-	dir, err := os.MkdirTemp("", "git-ralph-canary-")
+	dir, err := proc.TempDir("canary")
 	if err != nil {
 		return nil, fmt.Errorf("make the canary: %w", err)
 	}
