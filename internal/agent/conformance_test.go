@@ -228,6 +228,7 @@ func TestConformance(t *testing.T) {
 			}
 			promise("whole run", d.wholeRun)
 			promise("further prompt", d.furtherPrompt)
+			promise("session that is gone", d.lostSession)
 			promise("reading phase", d.readingPhase)
 			promise("hostile settings", d.hostileSettings)
 			for name, text := range d.refused {
@@ -473,6 +474,26 @@ func (d dialect) furtherPrompt(t *testing.T) {
 	if len(r.calls) != 1 || asked != 2 || !strings.Contains(string(all[len(all)-1].Body), "SUBMIT THE HANDOFF NOW") ||
 		!strings.Contains(r.transcript.String(), "ralph_prompt") {
 		t.Errorf("asked %d times, calls %q", asked, r.calls)
+	}
+}
+
+// lostSession: where the session to go on in is gone, a fresh one does the work,
+// and its own figures count.
+func (d dialect) lostSession(t *testing.T) {
+	a, err := New(d.driver, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := a.(loop.Resumer); !ok {
+		t.Skip("its sessions are always fresh")
+	}
+	r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{{Text: "done"}} })
+	const gone = "99999999-2222-4333-8444-555555555555"
+	r.req.KeepSession, r.req.Resume = true, &loop.Session{ID: gone, Used: loop.Usage{Input: 1e6, Output: 1e6}}
+	res := r.play(t, t.Context(), nil)
+	r.want(t, res, loop.Completed, "")
+	if res.Session == nil || res.Session.ID == gone || res.Usage.Input == 0 || len(r.model.Turns()) != 1 {
+		t.Errorf("%+v after %d turns", res, len(r.model.Turns()))
 	}
 }
 

@@ -36,12 +36,23 @@ func codexProject(t *testing.T, script fakemodel.Script, settings string) (*proj
 	return p, model
 }
 
-// lie is what a model does that breaks the code, does something to the test, and
-// says that all is well.
-func lie(shell, complete, key, command string) fakemodel.Script {
+// realClient is how a scripted model works through one of the real clients.
+type realClient struct {
+	project              func(*testing.T, fakemodel.Script, string) (*project, *fakemodel.Server)
+	shell, complete, key string
+	env                  []string
+}
+
+var realClients = map[string]realClient{
+	"claude": {claudeProject, "Bash", "mcp__ralph__ralph_mark_task_complete", "command", nil},
+	"codex":  {codexProject, "exec_command", "ralph_mark_task_complete", "cmd", []string{"OPENAI_API_KEY=test-key"}},
+}
+
+// lie is what a model does that runs a command and says that all is well.
+func (c realClient) lie(command string) fakemodel.Script {
 	return fakemodel.Script{
-		{Text: "I mend it.", Tools: []fakemodel.Tool{call(shell, map[string]any{key: command, "description": "mend it"})}},
-		{Tools: []fakemodel.Tool{call(complete, map[string]any{"task_id": "T-001", "verification_notes": "all tests pass"})}},
+		{Text: "I mend it.", Tools: []fakemodel.Tool{call(c.shell, map[string]any{c.key: command, "description": "mend it"})}},
+		{Tools: []fakemodel.Tool{call(c.complete, map[string]any{"task_id": "T-001", "verification_notes": "all tests pass"})}},
 		{Text: "All tests pass. The task is complete."},
 	}
 }
@@ -50,22 +61,15 @@ func lie(shell, complete, key, command string) fakemodel.Script {
 // it say nothing, and says each time that all tests pass, never ends as complete.
 // Each attempt is taken back, and what it did and said is in its evidence.
 func TestRealClientsThatLie(t *testing.T) {
-	for name, start := range map[string]struct {
-		project              func(*testing.T, fakemodel.Script, string) (*project, *fakemodel.Server)
-		shell, complete, key string
-		env                  []string
-	}{
-		"claude": {claudeProject, "Bash", "mcp__ralph__ralph_mark_task_complete", "command", nil},
-		"codex":  {codexProject, "exec_command", "ralph_mark_task_complete", "cmd", []string{"OPENAI_API_KEY=test-key"}},
-	} {
+	for name, c := range realClients {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var script fakemodel.Script
 			for _, command := range []string{"echo x > broken", "echo x > broken; rm test.sh", "echo x > broken; echo true > test.sh"} {
-				script = append(script, lie(start.shell, start.complete, start.key, command)...)
+				script = append(script, c.lie(command)...)
 			}
-			p, _ := start.project(t, script, "")
-			p.Env = append(p.Env, start.env...)
+			p, _ := c.project(t, script, "")
+			p.Env = append(p.Env, c.env...)
 			before := p.Git("rev-parse", "HEAD")
 			p.must(t, "add", "say hello")
 			r := p.run(t, nil, "start")
@@ -103,31 +107,35 @@ func TestRealClientsThatLie(t *testing.T) {
 	}
 }
 
-// TestClaudeCodeGoesOnInItsSession: with agent.resume_session a retry goes on in
-// the session of the rejected attempt, and pays only for what it adds; without
-// the setting, and when that session was 60 % full, it begins a fresh one.
-func TestClaudeCodeGoesOnInItsSession(t *testing.T) {
+// TestRetryGoesOnInItsSession: with agent.resume_session a retry goes on in the
+// session of the rejected attempt, and pays only for what it adds; without the
+// setting, and when that session was 60 % full, it begins a fresh one.
+func TestRetryGoesOnInItsSession(t *testing.T) {
 	for name, c := range map[string]struct {
+		client   realClient
 		settings string
 		in       int
 		resumed  bool
 	}{
-		"set":           {"resume_session = true\n", 1000, true},
-		"set, but full": {"resume_session = true\n", 130_000, false},
-		"not set":       {"", 1000, false},
+		"claude":              {realClients["claude"], "resume_session = true\n", 1000, true},
+		"claude, but full":    {realClients["claude"], "resume_session = true\n", 130_000, false},
+		"claude, but not set": {realClients["claude"], "", 1000, false},
+		"codex":               {realClients["codex"], "resume_session = true\n", 1000, true},
+		"codex, but not set":  {realClients["codex"], "", 1000, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sum := int64(2000 + c.in)
 			var script fakemodel.Script
 			for _, command := range []string{"echo x > broken", "ls broken || echo hello > hello.txt"} {
-				steps := lie("Bash", "mcp__ralph__ralph_mark_task_complete", "command", command)
+				steps := c.client.lie(command)
 				for i, in := range []int{1000, 1000, c.in} {
 					steps[i].Usage = &fakemodel.Usage{In: in, Out: 50}
 				}
 				script = append(script, steps...)
 			}
-			p, model := claudeProject(t, script, c.settings)
+			p, model := c.client.project(t, script, c.settings)
+			p.Env = append(p.Env, c.client.env...)
 			p.must(t, "add", "say hello")
 			r := p.run(t, nil, "start")
 			if r.code != 0 {
@@ -149,7 +157,7 @@ func TestClaudeCodeGoesOnInItsSession(t *testing.T) {
 			if len(turns) != 6 {
 				t.Fatalf("%d turns\n%s%s", len(turns), r.out, r.err)
 			}
-			if got := strings.Contains(string(turns[3].Body), "echo x > broken"); got != c.resumed {
+			if got := strings.Contains(string(turns[3].Body), "I mend it."); got != c.resumed {
 				t.Errorf("the model sees the attempt before: %v", got)
 			}
 			if got := strings.Contains(string(turns[3].Body), "its changes were taken back"); got != c.resumed {
@@ -158,7 +166,7 @@ func TestClaudeCodeGoesOnInItsSession(t *testing.T) {
 			if got := shown[0].Agents[0].Session == shown[1].Agents[0].Session; got != c.resumed {
 				t.Errorf("the sessions are the same: %v", got)
 			}
-			if shown[1].Tokens["input"] != sum || shown[1].Cost <= 0 || shown[1].Cost > shown[0].Cost*1.01 {
+			if shown[1].Tokens["input"] != sum || shown[1].Cost > shown[0].Cost*1.01 {
 				t.Errorf("the retry counts what the first attempt used: %+v", shown)
 			}
 			p.sound(t)

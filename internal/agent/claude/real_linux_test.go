@@ -46,7 +46,6 @@ func TestReal(t *testing.T) {
 	lab := lab{client: path}
 	t.Run("whole run", lab.wholeRun)
 	t.Run("follow up", lab.followUp)
-	t.Run("session that is gone", lab.lostSession)
 	t.Run("tools of the phase", lab.phaseTools)
 	t.Run("bare is impossible", lab.bare)
 	t.Run("hang", lab.hang)
@@ -159,19 +158,6 @@ func (l lab) followUp(t *testing.T) {
 		if !strings.Contains(string(all[len(all)-1].Body), "SUBMIT THE HANDOFF NOW") || !strings.Contains(e.transcript.String(), "ralph_prompt") {
 			t.Error("the further prompt is missing from the conversation or the transcript")
 		}
-	}
-}
-
-// lostSession: where the session to go on in is gone, a fresh one does the work.
-func (l lab) lostSession(t *testing.T) {
-	e := l.experiment(t, nil, func(string) fakemodel.Script { return fakemodel.Script{{Text: "done"}} })
-	cost := int64(5_000_000)
-	e.req.KeepSession = true
-	e.req.Resume = &loop.Session{ID: "99999999-2222-4333-8444-555555555555", Used: loop.Usage{Input: 1e6, CostMicroUSD: &cost}}
-	res := e.run(t, l, t.Context(), nil)
-	e.wantOutcome(t, res, loop.Completed, "")
-	if res.Session == nil || res.Session.ID == "99999999-2222-4333-8444-555555555555" || res.Usage.Input == 0 || len(e.model.Turns()) != 1 {
-		t.Errorf("%+v, %d turns", res, len(e.model.Turns()))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"git-ralph/internal/agent/client"
@@ -77,6 +78,9 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	}
 	s := newSession(ctx, req, events, p, watch, transcript)
 	s.grace, s.clock, s.contained = grace, clock, contained
+	if req.Resume != nil {
+		s.stream.before = req.Resume.Used
+	}
 	if !contained {
 		s.event(loop.AgentEvent{Kind: loop.EventWarning, Text: "the client's own sandbox does not work here; the guard and our sandbox remain"})
 	}
@@ -90,8 +94,18 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	if err := transcript.Err(); err != nil && req.Log != nil {
 		req.Log("write the transcript: %v", err)
 	}
-	return s.finish(exit, stderr.String()), nil
+	result = s.finish(exit, stderr.String())
+	if req.KeepSession && threadName.MatchString(s.thread) {
+		result.Session = &loop.Session{ID: s.thread, Used: client.AddUsage(s.stream.before, s.stream.usage)}
+	}
+	return result, nil
 }
+
+// threadName is the form of the ids of the client's conversations.
+var threadName = regexp.MustCompile(`^[0-9a-f-]{36}$`)
+
+// Resumes reports that a run can go on in the session of an earlier one.
+func (a *Agent) Resumes() bool { return true }
 
 // trySandbox says whether the client's own sandbox works where the client will
 // run. Without it every command would fail, and the model would not know why.

@@ -217,6 +217,12 @@ func (s *session) answered(l line) {
 		}
 		return
 	}
+	if l.Error != nil && id == threadID && s.req.Resume != nil {
+		s.event(loop.AgentEvent{Kind: loop.EventWarning, Text: "the session of the attempt before is gone; a fresh one begins"})
+		s.req.Resume, s.stream.before = nil, loop.Usage{}
+		s.out.Send(startThread(s.req))
+		return
+	}
 	if l.Error != nil || l.Result == nil {
 		why := "an answer without a result"
 		if l.Error != nil {

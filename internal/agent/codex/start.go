@@ -37,12 +37,15 @@ const rules = `prefix_rule(pattern=[["base64", "cat", "cd", "cut", "echo", "expr
 // helpers, which its own sandbox may need, into a home below the temporary
 // folder; where the run's folder lies there, the client gets a temporary folder
 // beside its home.
-const homeScript = `set -eu; umask 077; login=$2; rules=$3; mkdir -p "$1/home/rules"
-dir=$(cd -P "$1" && pwd); tmp=$(cd -P "${TMPDIR:-/tmp}" 2>/dev/null && pwd) || tmp=$dir; shift 3
+//
+// Sessions that a later run may go on in lie in a folder that stays.
+const homeScript = `set -eu; umask 077; login=$2; rules=$3; sessions=$4; mkdir -p "$1/home/rules"
+dir=$(cd -P "$1" && pwd); tmp=$(cd -P "${TMPDIR:-/tmp}" 2>/dev/null && pwd) || tmp=$dir; shift 4
 case $dir/ in "${tmp%/}"/*) TMPDIR=$dir/tmp; mkdir -p "$TMPDIR"; export TMPDIR ;; esac
 CODEX_HOME=$dir/home; export CODEX_HOME
 printf '%s\n' "$rules" >"$CODEX_HOME/rules/default.rules"
 if [ -e "$login" ] && [ ! -e "$CODEX_HOME/auth.json" ]; then ln -s "$login" "$CODEX_HOME/auth.json"; fi
+if [ -n "$sessions" ] && [ ! -e "$CODEX_HOME/sessions" ]; then mkdir -p "$sessions"; ln -s "$sessions" "$CODEX_HOME/sessions"; fi
 exec "$@"`
 
 // home is the beginning of a command line that gives the client a home folder
@@ -57,7 +60,11 @@ func home(req loop.Request, env []string) []string {
 		dir = filepath.Join(filepath.Dir(req.HandoffFile), "codex")
 	}
 	login := filepath.Join(client.Get(env, "HOME"), CredentialFile)
-	return []string{"/bin/sh", "-c", homeScript, "codex", dir, login, rules}
+	sessions := ""
+	if req.KeepSession {
+		sessions = filepath.Join(client.Get(env, "HOME"), ".cache/git-ralph/codex-sessions")
+	}
+	return []string{"/bin/sh", "-c", homeScript, "codex", dir, login, rules, sessions}
 }
 
 // disabled are features of the client that reach out, ask people, or run what

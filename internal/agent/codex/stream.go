@@ -20,6 +20,7 @@ type stream struct {
 	turns   int             // prompts that were sent
 	calls   int             // requests to the model
 	usage   loop.Usage
+	before  loop.Usage  // what the client counted in the session before this run
 	failure *turnError  // the newest error that the client does not try again
 	retried *turnError  // the newest one that it does
 	limits  *rateLimits // the newest figures of the account
@@ -143,6 +144,8 @@ func (s *stream) tokens(u *tokenUsage) []loop.AgentEvent {
 	}
 	now := loop.Usage{Output: count(u.Total.Output), CacheRead: count(u.Total.CacheRead), CacheWrite: count(u.Total.CacheWrite)}
 	now.Input = max(0, count(u.Total.Input)-now.CacheRead-now.CacheWrite)
+	now.Input, now.Output = now.Input-s.before.Input, now.Output-s.before.Output
+	now.CacheRead, now.CacheWrite = now.CacheRead-s.before.CacheRead, now.CacheWrite-s.before.CacheWrite
 	inc := loop.Usage{Input: max(0, now.Input-s.usage.Input), Output: max(0, now.Output-s.usage.Output),
 		CacheRead: max(0, now.CacheRead-s.usage.CacheRead), CacheWrite: max(0, now.CacheWrite-s.usage.CacheWrite),
 		ContextTokens: count(u.Last.Input), ContextWindow: count(u.Window), Turns: 1, APICalls: 1}

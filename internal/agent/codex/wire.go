@@ -189,13 +189,18 @@ func initialize() object {
 // servers and hooks that the repository contains. What a turn may write is said
 // with the turn.
 func startThread(req loop.Request) object {
-	p := object{"cwd": req.Dir, "approvalPolicy": "untrusted", "sandbox": "read-only", "ephemeral": true}
+	p := object{"cwd": req.Dir, "approvalPolicy": "untrusted", "sandbox": "read-only"}
 	if req.Model != "" {
 		p["model"] = req.Model
 	}
 	if req.System != "" {
 		p["developerInstructions"] = req.System
 	}
+	if req.Resume != nil { // with the tools that it began with
+		p["threadId"], p["excludeTurns"] = req.Resume.ID, true
+		return request(threadID, "thread/resume", p)
+	}
+	p["ephemeral"] = !req.KeepSession
 	tools := []object{}
 	for _, s := range req.ToolSpecs {
 		schema := s.Schema
