@@ -18,7 +18,7 @@ import (
 // planCritic reviews plans that agents make, with what this project and this
 // machine know.
 func (a *App) planCritic(set *config.Resolved) plan.Critic {
-	configured := newProver(set, nil).configured()
+	configured := checkSettings(set).Checks
 	names := func(entry string) bool {
 		got := checks.Criteria([]string{entry}, configured)
 		return len(got) > 0 && slices.ContainsFunc(configured, func(c checks.Check) bool { return c.Run == got[0].Run })

@@ -355,9 +355,10 @@ func (d *doctor) sandbox(ctx context.Context) {
 
 func (d *doctor) checks(ctx context.Context, repo *gitstate.Repo) error {
 	set := d.set
-	p := newProver(set, sleep)
-	list := checks.Select(p.configured(), p.strategy())
-	if len(p.unprovable(pendingTasks(d.plan))) > 0 {
+	settings := checkSettings(set)
+	p := checks.NewProver(settings, sleep)
+	list := checks.Select(settings.Checks, settings.Strategy)
+	if len(p.Unprovable(pendingTasks(d.plan))) > 0 {
 		d.add("fail", "checks",
 			"write [[checks]] in ralph.toml, give every task a verify command, or start with --unchecked",
 			"there are none, so nothing could be verified")
@@ -382,7 +383,7 @@ func (d *doctor) checks(ctx context.Context, repo *gitstate.Repo) error {
 		}
 		return nil
 	}
-	results, err := p.runner(req).Run(ctx, list)
+	results, err := p.Runner(req).Run(ctx, list)
 	for _, r := range results {
 		detail := fmt.Sprintf("%s: %s in %s", r.Command, r.State(), duration(r.DurationMs))
 		switch {

@@ -11,6 +11,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/checks"
 	"git-ralph/internal/text"
 	"git-ralph/notes"
 	"git-ralph/plan"
@@ -254,7 +255,7 @@ func (a *App) outputFile(tree object.ID, check string) (string, error) {
 		}
 		for _, f := range list {
 			_, name, _ := strings.Cut(strings.TrimSuffix(f.Name, ".txt"), "-")
-			if strings.EqualFold(name, safeName(check)) {
+			if strings.EqualFold(name, checks.SafeName(check)) {
 				return "checks/" + f.Name, nil
 			}
 			names = append(names, name)

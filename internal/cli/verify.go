@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"git-ralph/internal/checks"
 	"git-ralph/internal/config"
 	"git-ralph/loop"
 	"git-ralph/notes"
@@ -89,16 +90,20 @@ func (c *VerifyCmd) Run(a *App) error {
 
 // prover reads the settings of a commit as start would have: with the same files
 // over ralph.toml, git config and environment.
-func (c *VerifyCmd) prover(a *App, set *config.Resolved) *prover {
-	p := newProver(set, sleep)
-	p.load = func(data []byte) (*config.Resolved, error) {
+func (c *VerifyCmd) prover(a *App, set *config.Resolved) *checks.Prover {
+	p := checks.NewProver(checkSettings(set), sleep)
+	p.Load = func(data []byte) (checks.Settings, error) {
 		src, err := a.sources(c.Config, nil)
 		if err != nil {
-			return nil, err
+			return checks.Settings{}, err
 		}
 		src.Files = slices.DeleteFunc(src.Files, func(f config.File) bool { return f.Name == config.FileName })
 		src.Files = append([]config.File{{Name: config.FileName, Data: data}}, src.Files...)
-		return config.Load(src)
+		own, err := config.Load(src)
+		if err != nil {
+			return checks.Settings{}, err
+		}
+		return checkSettings(own), nil
 	}
 	return p
 }

@@ -148,6 +148,22 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 	return s
 }
 
+// checkSettings translates the configuration for the checks.
+func checkSettings(set *config.Resolved) checks.Settings {
+	s := checks.Settings{Setup: set.Project.Setup, Strategy: checks.Strategy(set.Validation.Strategy), Baseline: checks.Mode(set.Validation.Baseline),
+		FlakyReruns: set.Validation.FlakyReruns, FailureChars: set.Context.FailureChars}
+	for _, c := range set.Checks {
+		s.Checks = append(s.Checks, checks.Check{Name: c.Name, Run: c.Run, Kind: checks.Kind(c.Kind), Timeout: c.Timeout,
+			AllowFailure: c.AllowFailure, AtEnd: c.When == "complete", Hidden: c.Hidden, Paths: c.Paths})
+	}
+	for _, c := range set.Steps {
+		s.Steps = append(s.Steps, checks.Step{Name: c.Name, When: checks.When(c.When), Run: c.Run, Enabled: c.Enabled, Timeout: c.Timeout,
+			Retries: c.Retries, RetryDelay: c.RetryDelay, ContinueOnError: c.ContinueOnError,
+			Breaker: checks.StepBreaker{Threshold: c.Breaker.Threshold, ResetAfter: c.Breaker.ResetAfter}})
+	}
+	return s
+}
+
 // gitBool reads a boolean of git's configuration, which is read once.
 func (a *App) gitBool(key string) bool {
 	git, err := a.gitConfig()
@@ -296,7 +312,7 @@ func (a *App) wire(set *config.Resolved, sandbox loop.Sandbox) (*wired, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loop.Loop{Repo: j.Repo, Journal: j, Engine: e, Agent: drv, Prover: newProver(set, sleep), Sandbox: sandbox,
+	l := &loop.Loop{Repo: j.Repo, Journal: j, Engine: e, Agent: drv, Prover: checks.NewProver(checkSettings(set), sleep), Sandbox: sandbox,
 		Policy:    pol,
 		OpenTools: func(s loop.Scope) (loop.Toolbox, error) { return mcp.Open(s) },
 		Prompt:    opts, Settings: a.loopSettings(set), Binary: binary, Log: a.warn, Now: j.Now, Sleep: sleep,
