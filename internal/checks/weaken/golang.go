@@ -343,10 +343,10 @@ func listed(body ast.Node) int {
 	n := 0
 	ast.Inspect(body, func(x ast.Node) bool {
 		if c, ok := x.(*ast.CompositeLit); ok && len(c.Elts) > 0 {
-			if _, array := c.Type.(*ast.ArrayType); array {
-				if _, row := c.Elts[0].(*ast.CompositeLit); row {
-					n += elements(c)
-				}
+			_, array := c.Type.(*ast.ArrayType)
+			_, named := c.Type.(*ast.Ident)
+			if row, ok := c.Elts[0].(*ast.CompositeLit); ok && (array || named && row.Type == nil) {
+				n += elements(c)
 			}
 		}
 		return true

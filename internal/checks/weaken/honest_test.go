@@ -91,7 +91,14 @@ func TestTestsInPlacesOfTheirOwn(t *testing.T) {
 	macro := "macro_rules! buf_tests {\n    ($make:ident) => {\n        #[test]\n        fn empty() {\n            assert_eq!($make().len(), 0);\n        }\n" +
 		"        #[test]\n        fn full() {\n            assert_eq!($make().len(), 9);\n        }\n    };\n}\nmod a { buf_tests!(new); }\n"
 	java := "class HexTest {\n    private void testAll(String name) {\n        assertEquals(name, f(name));\n    }\n\n    @Test\n    public void testAll() {\n        testAll(\"a\");\n    }\n}\n"
+	kotlin := "class CalcTest {\n    class A(val x: Int)\n\n    @Test\n    fun adds() {\n        assertEquals(3, add(1, 2))\n    }\n}\n"
+	mixin := "class _Shared:\n    def test_a(self):\n        assert self.cls() == 1\n\n\nclass TestOne(_Shared):\n    cls = One\n"
+	lone := "fn units(x: u8) -> u8 {\n    x\n}\n\n#[test]\nfn test_units() {\n    assert_eq!(units(1), 1);\n}\n"
 	check(t, []row{
+		{why: "kotlin: a test behind a class without a body is skipped", path: "src/test/kotlin/CalcTest.kt", before: kotlin, after: replace(kotlin, "    @Test", "    @Disabled\n    @Test"), want: is(Skipped)},
+		{why: "python: a test of a class that others are made from", path: "tests/test_a.py", before: mixin, after: replace(mixin, "    def test_a", "    @pytest.mark.skip\n    def test_a"), want: is(Skipped)},
+		{why: "rust: a test beside code loses its mark", path: "src/units.rs", before: lone, after: replace(lone, "#[test]\n", ""), want: is(Removed)},
+		{why: "go: a row of a table that a call gets", path: "calc_test.go", before: "package calc\n\nfunc TestAll(t *testing.T) {\n\tcheck(t, cases{\n\t\t{1, 2},\n\t\t{3, 4},\n\t})\n}\n", after: "package calc\n\nfunc TestAll(t *testing.T) {\n\tcheck(t, cases{\n\t\t{1, 2},\n\t})\n}\n", want: is(Cases)},
 		{why: "rust: a test in a macro is ignored", path: "tests/buf.rs", before: macro, after: replace(macro, "        #[test]\n        fn full", "        #[test]\n        #[ignore]\n        fn full"), want: is(Skipped)},
 		{why: "rust: it is no test any more", path: "tests/buf.rs", before: macro, after: replace(macro, "        #[test]\n        fn full", "        fn full"), want: is(Removed)},
 		{why: "rust: it asserts nothing", path: "tests/buf.rs", before: macro, after: replace(macro, "assert_eq!($make().len(), 9);", ""), want: is(Assertions)},

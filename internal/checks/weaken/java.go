@@ -118,7 +118,7 @@ func (r *javaReader) members(list []node, prefix string, legacy bool, skips []st
 		case (word == "class" || word == "object" || word == "interface" || word == "record" || word == "enum") && at(list, i-1) != "." && i+1 < len(list) && list[i+1].kind == ident:
 			j := i + 2
 			old := false
-			for j < min(len(list), i+lookAhead) && list[j].open != '{' && at(list, j) != ";" {
+			for j < min(len(list), i+lookAhead) && list[j].open != '{' && at(list, j) != ";" && !(list[j].first && declares(at(list, j))) {
 				old = old || at(list, j) == "TestCase" || r.junit3 && at(list, j) == "extends" && strings.Contains(at(list, j+1), "Test")
 				j++
 			}
@@ -131,6 +131,8 @@ func (r *javaReader) members(list []node, prefix string, legacy bool, skips []st
 				}
 				r.members(list[j].kids, prefix+at(list, i+1)+".", old, inner)
 				i = j
+			} else if j < len(list) && list[j].first {
+				i = j - 1 // a class of Kotlin without a body
 			}
 			marks = nil
 		case list[i].open == '(' && i > 0 && list[i-1].kind == ident && r.method(list, &i, marks, prefix, legacy, skips):
@@ -139,6 +141,16 @@ func (r *javaReader) members(list []node, prefix string, legacy bool, skips []st
 			marks = nil
 		}
 	}
+}
+
+// declares reports whether a word at the head of a line begins a declaration of its
+// own and not the rest of one.
+func declares(word string) bool {
+	switch word {
+	case "@", "fun", "class", "object", "interface", "val", "var", "private", "public", "internal", "protected", "override", "data", "sealed", "open", "abstract":
+		return true
+	}
+	return false
 }
 
 // method reads `name (…) throws X { … }` whose parameters are at list[*i].

@@ -283,6 +283,14 @@ func pyText(l *pyLine) string {
 // tests in it run.
 func (r *pyReader) scope(lines []*pyLine, class string, collected bool, skips []string) {
 	var marks [][]node
+	based := map[string]bool{} // classes that others of the file are made from: those run their tests
+	for _, l := range lines {
+		if at(l.toks, 0) == "class" && group(l.toks, 2, '(') {
+			for k := range l.toks[2].kids {
+				based[at(l.toks[2].kids, k)] = true
+			}
+		}
+	}
 	for _, l := range lines {
 		toks := l.toks
 		if at(toks, 0) == "@" {
@@ -301,7 +309,7 @@ func (r *pyReader) scope(lines []*pyLine, class string, collected bool, skips []
 			}
 			inner := append(slices.Clone(skips), r.markSkips(marks)...)
 			inner = append(inner, r.topSkips(l.kids)...)
-			ok := collected && (strings.HasPrefix(name, "Test") || len(bases) > 0)
+			ok := collected && (strings.HasPrefix(name, "Test") || len(bases) > 0 || based[name])
 			if strings.HasPrefix(name, "Test") && len(bases) == 0 && definesInit(l.kids) {
 				inner = append(inner, "class with __init__ is not collected")
 			}

@@ -45,6 +45,9 @@ func (j *judge) lookAtCode() {
 			j.goneFiles[strings.TrimSuffix(base, path.Ext(base))] = true
 		}
 		was := codeOf(f.Path, f.Before, lang)
+		if lang.name == "rust" {
+			now = withoutFormerTests(was, now, f)
+		}
 		same := func(a, b token) bool { return a.kind == b.kind && a.text == b.text }
 		if f.Before != nil && !slices.EqualFunc(was, now, same) {
 			j.altered[lang.name] = true
@@ -101,6 +104,44 @@ func codeOf(file string, content []byte, lang *language) []token {
 	return slices.DeleteFunc(toks, func(t token) bool {
 		return slices.ContainsFunc(inside, func(m [2]int) bool { return t.pos >= m[0] && t.end <= m[1] })
 	})
+}
+
+// withoutFormerTests leaves functions out of code that were tests before and only
+// lost their mark: they are no code that a test could exercise.
+func withoutFormerTests(was, now []token, f File) []token {
+	s := read(f.Path, f.Before)
+	if s == nil {
+		return now
+	}
+	were := map[string]bool{}
+	for _, u := range tests(s) {
+		were[simple(u.name)] = true
+	}
+	for i := 1; i < len(was); i++ {
+		if was[i-1].is("fn") {
+			delete(were, was[i].text) // code has one of that name, too
+		}
+	}
+	var out []token
+	for i := 0; i < len(now); i++ {
+		if !now[i].is("fn") || i+1 >= len(now) || !were[now[i+1].text] {
+			out = append(out, now[i])
+			continue
+		}
+		depth := 0
+		for ; i < len(now); i++ {
+			if now[i].is("{") {
+				depth++
+			} else if now[i].is("}") {
+				if depth--; depth == 0 {
+					break
+				}
+			} else if now[i].is(";") && depth == 0 {
+				break
+			}
+		}
+	}
+	return out
 }
 
 // definitions collects what tokens define, in any language: by a keyword in
@@ -290,7 +331,7 @@ func (c *changes) mark(toks []token, other map[string]int) {
 	}
 	var around []def
 	eachLine(toks, func(line []token) {
-		for len(around) > 0 && around[len(around)-1].col >= line[0].col && line[0].kind != punct {
+		for len(around) > 0 && around[len(around)-1].col >= line[0].col && (line[0].kind != punct || line[0].is("#") || line[0].is("@")) {
 			around = around[:len(around)-1]
 		}
 		if name := defined(line); name != "" {
