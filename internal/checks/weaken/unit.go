@@ -85,6 +85,9 @@ func read(file string, content []byte) *source {
 		s = readOther(file, toks)
 	}
 	s.path, s.lang = file, lang.name
+	if lang.name == "python" {
+		s.escapes = append(s.escapes, patchesRunner(toks)...)
+	}
 	if !IsTest(file) && !isSupport(file) {
 		s.escapes = append(s.escapes, exitsUnderTest(lang.name, toks)...)
 	}

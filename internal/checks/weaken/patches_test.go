@@ -1,0 +1,29 @@
+package weaken
+
+import "testing"
+
+func TestPatchesRunner(t *testing.T) {
+	old := "def add(a, b):\n    return a + b\n"
+	for _, c := range []struct {
+		why, path, code string
+		found           bool
+	}{
+		{"an assertion replaced by code", "calc.py", "import unittest\nunittest.TestCase.assertEqual = lambda *a, **k: None\n", true},
+		{"by a new test", "test_aaa.py", "from unittest import TestCase\nTestCase.assertTrue = print\n", true},
+		{"inside of a function", "calc.py", "def f():\n    import unittest\n    unittest.TestCase.run = None\n", true},
+		{"by setattr", "calc.py", "import unittest\nsetattr(unittest.TestCase, 'fail', print)\n", true},
+		{"a setting of the class", "test_aaa.py", "import unittest\nunittest.TestCase.maxDiff = None\n", false},
+		{"a method of a class of its own", "test_aaa.py", "import unittest\nclass T(unittest.TestCase):\n    def assertSmall(self, x):\n        self.assertLess(x, 3)\n", false},
+		{"a comparison", "calc.py", "import unittest\nok = unittest.TestCase.run == f\n", false},
+		{"another class", "calc.py", "Server.run = wrap(Server.run)\n", false},
+	} {
+		report := Judge(Input{Files: []File{{Path: c.path, Before: []byte(old), After: []byte(old + c.code)}}, Commands: []string{"python3 -m unittest"}})
+		if found := len(report.Findings)+len(report.Open) > 0; found != c.found {
+			t.Errorf("%s: %v", c.why, append(report.Findings, report.Open...))
+		}
+		report = Judge(Input{Files: []File{{Path: c.path, After: []byte(c.code)}}, Commands: []string{"python3 -m unittest"}})
+		if found := len(report.Findings)+len(report.Open) > 0; found != c.found {
+			t.Errorf("%s, in a new file: %v", c.why, append(report.Findings, report.Open...))
+		}
+	}
+}
