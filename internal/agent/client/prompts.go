@@ -142,7 +142,11 @@ func (s *Prompts) play(ctx context.Context, prompt string, further bool) (Ending
 	if cause, ok := context.Cause(running).(stopped); ok {
 		stop = cause
 	}
-	ended := s.Reader.End(exit, stderr.String(), s.Clock.Now())
+	how := exit
+	if kind == loop.Hang || kind == loop.Interrupted {
+		how = proc.Exit{} // the signal was ours; what counts is whether the work was done before
+	}
+	ended := s.Reader.End(how, stderr.String(), s.Clock.Now())
 	switch {
 	case stop.Kind != "":
 		return stop.Ending, exit, nil

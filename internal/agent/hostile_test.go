@@ -1,0 +1,157 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"git-ralph/internal/agent/gemini"
+	"git-ralph/internal/agent/opencode"
+	"git-ralph/internal/proc"
+	"git-ralph/loop"
+)
+
+// protocol is how a client that takes one prompt a process says that it begins,
+// that it has run a command, and that its work is done.
+type protocol struct{ begin, commit, done string }
+
+var protocols = map[string]protocol{
+	"gemini": {
+		begin: `{"type":"init","session_id":"s-1","model":"m-1"}`,
+		commit: `{"type":"tool_use","tool_name":"run_shell_command","tool_id":"c1","parameters":{"command":"git commit -m x"}}` + "\n" +
+			`{"type":"tool_result","tool_id":"c1","status":"success","output":"ok"}`,
+		done: `{"type":"message","role":"assistant","content":"done","delta":true}` + "\n" +
+			`{"type":"result","status":"success","stats":{"total_tokens":120,"input_tokens":100,"output_tokens":20,"cached":0}}`,
+	},
+	"opencode": {
+		begin: `{"type":"ralph_ready"}` + "\n" + `{"type":"step_start","sessionID":"s-1","part":{"id":"p1"}}`,
+		commit: `{"type":"tool_use","sessionID":"s-1","part":{"tool":"bash","callID":"c1","state":{"status":"completed",` +
+			`"input":{"command":"git commit -m x"},"output":"ok"}}}`,
+		done: `{"type":"text","sessionID":"s-1","part":{"text":"done"}}` + "\n" +
+			`{"type":"step_finish","sessionID":"s-1","part":{"id":"p2","reason":"stop","tokens":{"input":100,"output":20}}}`,
+	},
+}
+
+// However a client misbehaves, its run ends, and says what was wrong.
+func TestHostileClients(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the fake clients are shell scripts")
+	}
+	rows := []struct {
+		why, script string // BEGIN, COMMIT and DONE print what the protocol has for them
+		outcome     loop.OutcomeKind
+		detail      string
+		tokens      int64 // -1 = it depends on when it was ended
+	}{
+		{"does its work", "BEGIN; DONE", loop.Completed, "", 120},
+		{"hangs before it says anything", "exec sleep 300", loop.Hang, "idle 1s", 0},
+		{"hangs in the middle", "BEGIN; exec sleep 300", loop.Hang, "idle 1s", 0},
+		{"hangs after its work", "BEGIN; DONE; exec sleep 300", loop.Completed, "", 120},
+		{"does not listen to SIGTERM", "trap '' TERM; BEGIN; while :; do sleep 300; done", loop.Hang, "idle 1s", 0},
+		{"writes what is no JSON", `BEGIN; echo '{"type":'; echo '[1]'; echo '{"type":7,"part":"x"}'; DONE`, loop.Completed, "", 120},
+		{"writes half a line and dies", `BEGIN; printf '{"type":"res'; kill -9 $$`, loop.Crashed, "signal 9", 0},
+		{"dies after its work", "BEGIN; DONE; kill -9 $$", loop.Crashed, "signal 9", 120},
+		{"fails after its work", "BEGIN; DONE; exit 3", loop.Crashed, "exit 3", 120},
+		{"ends without the end of its work", "BEGIN; exit 0", "", "the client ended without", 0},
+		{"ends at once", "exit 0", loop.ProtocolError, "the client ended without", 0},
+		{"complains about its command line", "echo 'unknown option' >&2; exit 2", loop.ProtocolError, "did not start: unknown option", 0},
+		{"closes its output early", "BEGIN; exec >&-; exit 0", "", "the client ended without", 0},
+		{"writes a line of 50 MB", `BEGIN; head -c 50000000 /dev/zero | tr '\0' x; echo; DONE`, loop.Completed, "", 120},
+		{"writes a flood of lines", `BEGIN; yes '{"type":"junk"}' | head -n 200000; DONE`, loop.Completed, "", 120},
+		{"answers for calls that it never made", `BEGIN; echo '{"type":"tool_result","tool_id":"x","status":"success"}'; DONE`, loop.Completed, "", 120},
+		{"runs what the guard refuses", "BEGIN; COMMIT; DONE", loop.ProtocolError, "ran without being judged", -1},
+		{"starts a process that outlives it", "BEGIN; (setsid sleep 300 >/dev/null 2>&1 &); DONE", loop.Completed, "", 120},
+		{"says that it used less than nothing", `BEGIN; echo '{"type":"result","stats":{"input_tokens":-5e18}}' >/dev/null; DONE`, loop.Completed, "", 120},
+	}
+	for driver, p := range protocols {
+		for _, r := range rows {
+			t.Run(driver+" "+r.why, func(t *testing.T) {
+				t.Parallel()
+				script := strings.NewReplacer("BEGIN", "cat begin", "COMMIT", "cat commit", "DONE", "cat done").Replace(r.script)
+				res := playHostile(t, driver, p, script)
+				if r.outcome != "" && res.Outcome != r.outcome || res.Outcome == loop.Completed && r.outcome == "" ||
+					!strings.Contains(res.Detail, r.detail) || r.tokens >= 0 && res.Usage.Total() != r.tokens {
+					t.Errorf("%s %q with %d tokens, want %s with %q and %d", res.Outcome, res.Detail, res.Usage.Total(),
+						r.outcome, r.detail, r.tokens)
+				}
+			})
+		}
+	}
+	t.Run("opencode without our plugin", func(t *testing.T) {
+		t.Parallel()
+		p := protocols["opencode"]
+		_, p.begin, _ = strings.Cut(p.begin, "\n")
+		if res := playHostile(t, "opencode", p, "cat begin done"); res.Outcome != loop.ProtocolError {
+			t.Errorf("%s %q", res.Outcome, res.Detail)
+		}
+	})
+	t.Run("opencode with a guard that is gone", func(t *testing.T) {
+		t.Parallel()
+		p := protocols["opencode"]
+		p.begin += "\n" + `{"type":"ralph_denied","call":"c1","tool":"bash","reason":"gone","verdict":false}`
+		if res := playHostile(t, "opencode", p, "cat begin done"); res.Outcome != loop.ProtocolError || !strings.Contains(res.Detail, "no verdict") {
+			t.Errorf("%s %q", res.Outcome, res.Detail)
+		}
+	})
+	t.Run("opencode tries again for ever", func(t *testing.T) {
+		t.Parallel()
+		p := protocols["opencode"]
+		for n := range 3 {
+			p.begin += fmt.Sprintf("\n"+`{"type":"ralph_retry","attempt":%d,"message":"slow down","status":429,"headers":{"retry-after":"1800"}}`, n+1)
+		}
+		res := playHostile(t, "opencode", p, "cat begin; exec sleep 300")
+		if wait := time.Until(res.Until); res.Outcome != loop.RateLimited || wait < 20*time.Minute || wait > 31*time.Minute {
+			t.Errorf("%s %q until %s", res.Outcome, res.Detail, res.Until)
+		}
+	})
+}
+
+// playHostile runs a driver with a shell script in the place of its client.
+func playHostile(t *testing.T, driver string, p protocol, script string) loop.Result {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"begin": p.begin + "\n", "commit": p.commit + "\n", "done": p.done + "\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "node"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("hostile-%d", time.Now().UnixNano()), Grace: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := group.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	var agent loop.Agent = &opencode.Agent{Path: "/bin/sh", Grace: 100 * time.Millisecond}
+	if driver == "gemini" {
+		agent = &gemini.Agent{Path: "/bin/sh", Grace: 100 * time.Millisecond}
+	}
+	req := loop.Request{Phase: "building", EventID: "01event", Prompt: "do the task", Dir: dir, Self: "/bin/false",
+		Timeout: 5 * time.Minute, Idle: time.Minute,
+		Env: []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir},
+		Judge: func(u loop.ToolUse) loop.Permission {
+			return loop.Permission{Allow: !strings.Contains(string(u.Input), "git commit"), Reason: "no commits"}
+		}}
+	if strings.Contains(script, "sleep") {
+		req.Idle = time.Second
+	}
+	req.Start = func(ctx context.Context, c proc.Command) (*proc.Process, error) {
+		c.Argv, c.Dir = []string{"/bin/sh", "-c", script}, dir
+		return group.Start(ctx, c)
+	}
+	res, err := agent.Run(t.Context(), req, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
