@@ -10,15 +10,15 @@ import (
 	"git-ralph/fixtures/fakemodel"
 )
 
-// realClient is what differs between the real clients in a whole run.
-type realClient struct {
+// planClient is what differs between the real clients in a whole run.
+type planClient struct {
 	driver, variable, model string
 	env                     func(url string) []string
 	shell                   func(command string) fakemodel.Tool
 	ralph                   string // prefix of our tools
 }
 
-var realClients = []realClient{
+var planClients = []planClient{
 	{"claude", "RALPH_TEST_CLAUDE", "claude-sonnet-4-5",
 		func(url string) []string { return []string{"ANTHROPIC_API_KEY=test-key", "ANTHROPIC_BASE_URL=" + url} },
 		func(c string) fakemodel.Tool { return call("Bash", map[string]any{"command": c, "description": "x"}) }, "mcp__ralph__"},
@@ -44,7 +44,7 @@ func TestEachClientFinishesAPlan(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "exit 1\n", check, nil)
 	var used []string
-	for _, c := range realClients {
+	for _, c := range planClients {
 		binary := os.Getenv(c.variable)
 		if binary == "" {
 			t.Logf("without %s: npm ci --prefix fixtures/clients --ignore-scripts, then %s=…", c.driver, c.variable)
@@ -65,7 +65,7 @@ func TestEachClientFinishesAPlan(t *testing.T) {
 	}
 }
 
-func (c realClient) finishes(t *testing.T, p *project, binary string, before int) {
+func (c planClient) finishes(t *testing.T, p *project, binary string, before int) {
 	if err := os.Symlink(binary, filepath.Join(p.bin, c.driver)); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func (c realClient) finishes(t *testing.T, p *project, binary string, before int
 	}
 }
 
-func (c realClient) finishesTask(t *testing.T, p *project, id string) {
+func (c planClient) finishesTask(t *testing.T, p *project, id string) {
 	model := fakemodel.Start(t, fakemodel.Script{
 		{Text: "I write the file.", Tools: []fakemodel.Tool{c.shell("echo " + c.driver + " >" + id + ".txt")}},
 		{Tools: []fakemodel.Tool{c.shell("git add -A && git commit -m mine")}},
