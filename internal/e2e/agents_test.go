@@ -49,6 +49,7 @@ func (p *project) show(t *testing.T, n string) shown {
 }
 
 func TestAgentsOfEveryKind(t *testing.T) {
+	t.Parallel()
 	rows := []struct {
 		agent, settings string
 		why             string

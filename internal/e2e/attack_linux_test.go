@@ -122,6 +122,7 @@ func (p *project) bare(t *testing.T) {
 // with the sandbox and without it. The short form has a sample, and takes turns
 // between the two.
 func TestAttacks(t *testing.T) {
+	t.Parallel()
 	ways := []bool{true, false}
 	each := long.Number(t, 1, len(ways))
 	for i, a := range long.Sample(t, append(attacksOnGit(), attacksOnTheHarness()...), 3) {

@@ -36,6 +36,7 @@ func inShell(t *testing.T, r *repo.Repo, script string) {
 // TestRefusals: what git ralph cannot work on is said in one sentence with the
 // next move and the documented exit code, and nothing is changed.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	const conflict = `git switch -qc other; echo theirs > README; git commit -qam theirs
 git switch -q main; echo ours > README; git commit -qam ours
 `
@@ -219,6 +220,7 @@ func TestIndexLockedDuringKeep(t *testing.T) {
 // TestHumanCommitsMeanwhile: a person's commit is never undone, and the work
 // lands on top of it where the paths do not meet.
 func TestHumanCommitsMeanwhile(t *testing.T) {
+	t.Parallel()
 	rows := []struct {
 		why, file     string
 		code          int

@@ -42,6 +42,7 @@ func spending(line string) string {
 
 // TestLimitsEndTheAgent: a limit ends the client as usage arrives, not after.
 func TestLimitsEndTheAgent(t *testing.T) {
+	t.Parallel()
 	dollars := `{"type":"usage","input_tokens":10,"output_tokens":5,"cost_usd":0.6}`
 	tokens := `{"type":"usage","input_tokens":900,"output_tokens":50,"cache_read_tokens":100}`
 	for _, r := range []struct {
@@ -87,6 +88,7 @@ func TestLimitsEndTheAgent(t *testing.T) {
 // crash goes on with the session's budget, one after a normal end has a new
 // one, and the total never begins anew.
 func TestBudgetsOutliveARestart(t *testing.T) {
+	t.Parallel()
 	agent := "echo '{\"type\":\"usage\",\"input_tokens\":10,\"cost_usd\":0.4}'\n" + doTask
 	p := newProject(t, agent, "[validation]\nbaseline = \"off\"\n[limits]\nsession_usd = 1.0\ntotal_usd = 1.5\n"+check,
 		nil)
@@ -125,6 +127,7 @@ func TestBudgetsOutliveARestart(t *testing.T) {
 
 // TestSessionBudgetGoesOnAfterACrash: a process that dies cannot reset it.
 func TestSessionBudgetGoesOnAfterACrash(t *testing.T) {
+	t.Parallel()
 	agent := "echo '{\"type\":\"usage\",\"input_tokens\":10,\"cost_usd\":0.4}'\n" + doTask
 	p := newProject(t, agent, "[validation]\nbaseline = \"off\"\n[limits]\nsession_usd = 1.0\n"+check, nil)
 	for range 4 {
@@ -145,6 +148,7 @@ func TestSessionBudgetGoesOnAfterACrash(t *testing.T) {
 // TestBreaker: closed, open at failures in a row, half-open by a person or
 // after the cool-down, closed again by a success.
 func TestBreaker(t *testing.T) {
+	t.Parallel()
 	agent := "if [ -e \"$R/../mended\" ]; then\n" + doTask + "else\necho x > broken\n" + doTask + "fi\n"
 	broken := func(t *testing.T, cooldown string) *project {
 		p := newProject(t, agent, "[validation]\nbaseline = \"off\"\n[breaker]\nfailures = 2\n"+cooldown+

@@ -172,6 +172,7 @@ func (p *project) startBeside(t *testing.T, person func(), end func(*os.Process)
 // however that ends, the bytes lie in the worktree afterwards, or are named and
 // come back by `restore N -- PATH`.
 func TestNothingOfAPersonIsLost(t *testing.T) {
+	t.Parallel()
 	endings := []struct {
 		name  string
 		agent string

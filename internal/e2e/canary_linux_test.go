@@ -21,6 +21,7 @@ import (
 
 // TestPlayClient is no test: it makes this program a client.
 func TestPlayClient(t *testing.T) {
+	t.Parallel()
 	if mode := os.Getenv("BE_CLIENT"); mode != "" {
 		os.Exit(beClient(mode))
 	}
@@ -145,6 +146,7 @@ func canary(t *testing.T, client string) result {
 // TestHookCanary: a client that asks no hook, or does not care, is noticed
 // before it gets any work.
 func TestHookCanary(t *testing.T) {
+	t.Parallel()
 	for _, r := range []struct {
 		mode string
 		code int
@@ -188,6 +190,7 @@ func realClaude(t *testing.T) string {
 // TestHookCanaryOfClaude: the same with the real client, whole and with what
 // makes it call no hook.
 func TestHookCanaryOfClaude(t *testing.T) {
+	t.Parallel()
 	client := realClaude(t)
 	for _, r := range []struct {
 		why, script string
@@ -217,6 +220,7 @@ func TestHookCanaryOfClaude(t *testing.T) {
 // TestClaudeWithSettingsHooks: the real client, told by its settings to call
 // `git ralph hook claude`, and a model that tries what an agent may not.
 func TestClaudeWithSettingsHooks(t *testing.T) {
+	t.Parallel()
 	client := realClaude(t)
 	bash := func(line string) fakemodel.Step {
 		return fakemodel.Step{Tools: []fakemodel.Tool{call("Bash", map[string]any{"command": line, "description": "x"})}}
@@ -319,6 +323,7 @@ func TestClaudeWithSettingsHooks(t *testing.T) {
 // several ways, writes a hook of git with the client's own tool, and leaves a
 // process behind that would write later. Nothing of it has an effect.
 func TestHostileClaude(t *testing.T) {
+	t.Parallel()
 	realClaude(t)
 	for _, off := range []bool{false, true} {
 		name, env := "sandbox", []string(nil)

@@ -12,6 +12,7 @@ import (
 // folder an agent renames are in their places afterwards, and nothing of them
 // is lost, whether the iteration is kept or rejected.
 func TestCarriedAwayAndBack(t *testing.T) {
+	t.Parallel()
 	big := strings.Repeat("b", 2<<20)
 	for _, sandbox := range []string{"off", "auto"} {
 		for name, end := range map[string]string{"keep": "", "reject": "echo x > broken\n",
@@ -49,6 +50,7 @@ func TestCarriedAwayAndBack(t *testing.T) {
 // TestCommitOfAPersonWithoutASandbox: what a person commits and stashes beside an
 // iteration stays, in the index as well, and no advice takes it away.
 func TestCommitOfAPersonWithoutASandbox(t *testing.T) {
+	t.Parallel()
 	p := bytesProject(t, "off", doTask, false)
 	out := p.startBeside(t, func() {
 		put("mine.txt", "of a person\n")(p.Dir)
@@ -84,6 +86,7 @@ func TestCommitOfAPersonWithoutASandbox(t *testing.T) {
 // TestDeletedJournalWithoutASandbox: an agent that deletes our refs ends the run,
 // and they are there again.
 func TestDeletedJournalWithoutASandbox(t *testing.T) {
+	t.Parallel()
 	git, err := exec.LookPath("git")
 	if err != nil {
 		t.Fatal(err)
@@ -121,6 +124,7 @@ func TestDeletedJournalWithoutASandbox(t *testing.T) {
 // TestRepositoriesInIgnoredFolders: other repositories and linked worktrees are
 // read-only in the sandbox wherever they lie, and named without one.
 func TestRepositoriesInIgnoredFolders(t *testing.T) {
+	t.Parallel()
 	for _, sandbox := range []string{"off", "auto"} {
 		t.Run(sandbox, func(t *testing.T) {
 			t.Parallel()
@@ -147,6 +151,7 @@ func TestRepositoriesInIgnoredFolders(t *testing.T) {
 // TestChangedBeside: a tracked file that changed while the agent ran, and that
 // none of its tool calls can have changed, is named as perhaps the person's.
 func TestChangedBeside(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "", check, map[string]string{"README": "readme\n", "play.toml": `
 [[play]]
 steps = [

@@ -58,6 +58,7 @@ func handoffOf(task string) map[string]any {
 }
 
 func TestClaudeCodeWorksThroughATask(t *testing.T) {
+	t.Parallel()
 	usage := &fakemodel.Usage{In: 1000, Out: 50}
 	p, model := claudeProject(t, fakemodel.Script{
 		{Text: "I write the file.", Tools: []fakemodel.Tool{call("Bash",
@@ -101,6 +102,7 @@ func TestClaudeCodeWorksThroughATask(t *testing.T) {
 }
 
 func TestClaudeCodeThatLies(t *testing.T) {
+	t.Parallel()
 	p, _ := claudeProject(t, fakemodel.Script{
 		{Tools: []fakemodel.Tool{call("Bash", map[string]any{"command": "echo x > broken", "description": "break it"})}},
 		{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_mark_task_complete",

@@ -30,6 +30,7 @@ const noReruns = check + "[validation]\nflaky_reruns = 0\n"
 // folder during a check answers no later check, whatever the iteration, and
 // neither the fresh checkout nor verify.
 func TestHomePoisonedByAnIteration(t *testing.T) {
+	t.Parallel()
 	// The first task's code leaves a file in HOME when a check runs it, the
 	// second one's code is wrong wherever that file is missing.
 	agent := `if [ "$RALPH_TASK_ID" = T-001 ]; then
@@ -61,6 +62,7 @@ fi
 // TestGoSettingsInHome: the same with a file that a real tool reads. Code under
 // test writes a filter into the settings of go.
 func TestGoSettingsInHome(t *testing.T) {
+	t.Parallel()
 	agent := `if [ "$RALPH_TASK_ID" = T-001 ]; then
   cat > more_test.go <<END
 package sum
@@ -107,6 +109,7 @@ func goEnv(t *testing.T) []string {
 // TestPythonStartUpFileInHome: a test writes a module into HOME that Python
 // loads before any other program of the user.
 func TestPythonStartUpFileInHome(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err == nil {
 		err = exec.Command(python, "-c", "import site; assert site.ENABLE_USER_SITE").Run()
@@ -143,6 +146,7 @@ class Poison(unittest.TestCase):
 // TestCachesStayWarm: what setup and the baseline leave in the home folder is
 // there for every later check, also after the next start; what checks add is not.
 func TestCachesStayWarm(t *testing.T) {
+	t.Parallel()
 	test := "[[checks]]\nname = \"test\"\nrun = \"cat ~/.filled && ls ~/.cache/built && ! ls ~/.mine && if [ -z \\\"$RALPH_ITERATION\\\" ]; then touch ~/.cache/built; else touch ~/.mine; fi\"\n"
 	p := leaves(t, doTask, strings.Replace(test, "ls ~/.cache/built",
 		"{ test -z \\\"$RALPH_ITERATION\\\" || ls ~/.cache/built; }", 1)+
@@ -179,6 +183,7 @@ func venv(t *testing.T, p *project, answer string) (env []string) {
 // TestVirtualEnvironmentOnPath: an activated virtual environment in the
 // worktree is not part of any commit, so it proves nothing about one.
 func TestVirtualEnvironmentOnPath(t *testing.T) {
+	t.Parallel()
 	const settings = "[[checks]]\nname = \"test\"\nrun = \"runtests\"\n"
 	t.Run("poisoned by the agent", func(t *testing.T) {
 		t.Parallel()
@@ -231,6 +236,7 @@ func TestVirtualEnvironmentOnPath(t *testing.T) {
 // TestFlakyRerunStartsClean: what the first run of a check leaves does not make
 // the second one green, and a green second run is said wherever the result is.
 func TestFlakyRerunStartsClean(t *testing.T) {
+	t.Parallel()
 	for name, value := range map[string]string{
 		"ignored files": `value() { if [ -e build/seen ]; then echo 3; else mkdir -p build; touch build/seen; echo 9; fi; }`,
 		"home folder":   `value() { if [ -e ~/.seen ]; then echo 3; else touch ~/.seen; echo 9; fi; }`,
@@ -266,6 +272,7 @@ func TestFlakyRerunStartsClean(t *testing.T) {
 // neither in the plan nor as a check, and fewer tests than before are found
 // also where the test files say nothing.
 func TestNothingRan(t *testing.T) {
+	t.Parallel()
 	t.Run("a criterion", func(t *testing.T) {
 		t.Parallel()
 		p := newProject(t, doTask, "", goTests)

@@ -11,6 +11,7 @@ import (
 // The real Codex works through a task inside of the sandbox: it writes, is
 // denied a commit, completes the task and hands over by our tools.
 func TestCodexWorksThroughATask(t *testing.T) {
+	t.Parallel()
 	patch, err := json.Marshal("*** Begin Patch\n*** Add File: hello.txt\n+hello\n*** End Patch\n")
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 // TestCommitHooks: the repository's hooks run for a kept commit when the setting
 // says so, on the tree that is committed; what they refuse is rejected.
 func TestCommitHooks(t *testing.T) {
+	t.Parallel()
 	const seen = "#!/bin/sh\ngit diff --cached --name-only HEAD > \"$PWD/../hook.txt\"\n"
 	rows := []struct {
 		why, settings     string
@@ -69,6 +70,7 @@ func (p *project) hook(t *testing.T, name, script string) {
 // TestSigning: a kept commit is signed when git is configured to sign, as whom
 // git is configured; a key that cannot be used is found out before anything runs.
 func TestSigning(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {
 		t.Skip("no ssh-keygen here")
 	}

@@ -12,6 +12,7 @@ import (
 // several ways, while a loop works and a person writes. Nothing that was
 // acknowledged is missing afterwards, and every object is whole.
 func TestPruneBesideALoop(t *testing.T) {
+	t.Parallel()
 	n := rounds(t, 1)
 	lost, pruned := 0, 0
 	for range n {

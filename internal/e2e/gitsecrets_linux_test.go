@@ -8,6 +8,7 @@ import (
 // TestGitSecretsAreCovered: a password in a remote's URL is for the person's
 // git, not for the agent; where nothing can cover it, it is named beforehand.
 func TestGitSecretsAreCovered(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "{ git config -l; cat .git/config; grep -rs THE-TOKEN .git; git remote -v; } > seen.txt\n"+
 		doTask, "[validation]\nbaseline = \"off\"\n"+check, nil)
 	p.Git("config", "remote.origin.url", "https://me:THE-TOKEN@example.invalid/x.git")

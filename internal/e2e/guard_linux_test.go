@@ -33,6 +33,7 @@ func (p *project) meanwhile(t *testing.T, env []string, person func()) result {
 // TestPeopleMayWork: what a person or an editor does beside a running iteration
 // is not the agent's, and honest work is kept.
 func TestPeopleMayWork(t *testing.T) {
+	t.Parallel()
 	upstream := func(t *testing.T, p *project) {
 		up := outside(p, "up")
 		p.Git("clone", "-q", "--bare", p.Dir, up)
@@ -171,6 +172,7 @@ func TestPeopleMayWork(t *testing.T) {
 // TestShims: an agent's scripts meet the guard whatever client runs them, and
 // the project's own checks do not.
 func TestShims(t *testing.T) {
+	t.Parallel()
 	agent := `say() { echo "$*" >> result.txt; }
 git status >/dev/null && say status works
 git commit -qm x 2>err; say commit $?; grep -o 'blocked (git-write)' err >> result.txt
@@ -219,6 +221,7 @@ without the variable 2
 
 // TestPushNeedsCredentials: git push from inside has none, whatever is stored.
 func TestPushNeedsCredentials(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var secrets []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -272,6 +275,7 @@ func TestPushNeedsCredentials(t *testing.T) {
 
 // TestControlSocketIsOutOfReach: what steers the loop is for people.
 func TestControlSocketIsOutOfReach(t *testing.T) {
+	t.Parallel()
 	p := attackProject(t,
 		attack{agent: `{ ls -d "$O/run/git-ralph/control" /run/user 2>/dev/null; echo "runtime folder: ${XDG_RUNTIME_DIR-none}"; } > seen.txt`})
 	putFile(t, outside(p, "run/git-ralph/empty"), "")
@@ -297,6 +301,7 @@ func TestControlSocketIsOutOfReach(t *testing.T) {
 // TestPlantedCaches: what the agent leaves in its home folder reaches neither
 // the person's nor that of the checks.
 func TestPlantedCaches(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "mkdir -p \"$HOME/.cache\"; echo good > \"$HOME/.cache/answer\"\n"+doTask,
 		"[validation]\nbaseline = \"off\"\n"+check,
 		map[string]string{"test.sh": "grep -q good \"$HOME/.cache/answer\"\n"})
@@ -314,6 +319,7 @@ func TestPlantedCaches(t *testing.T) {
 
 // TestEnvironment: secrets are for the client that needs them.
 func TestEnvironment(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "env > agent-env.txt\n"+doTask,
 		"env_allow = [\"GOOD_TOKEN\"]\n[validation]\nbaseline = \"off\"\n"+check,
 		map[string]string{"test.sh": "env > \"$PWD/../check-env.txt\" 2>/dev/null || env > check-env.txt; ! env | grep -q SECRET\n", ".gitignore": "check-env.txt\n"})
@@ -341,6 +347,7 @@ func TestEnvironment(t *testing.T) {
 
 // TestProtectedPaths: a change there is undone and rejects.
 func TestProtectedPaths(t *testing.T) {
+	t.Parallel()
 	agent := "echo '# weaker' >> ralph.toml; mkdir -p .github; echo x > .github/ci.yml\n" + doTask
 	for _, r := range []struct {
 		why, settings string
@@ -380,6 +387,7 @@ func TestProtectedPaths(t *testing.T) {
 
 // TestTrust: a ralph.toml that nobody here has seen runs nothing.
 func TestTrust(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, doTask, check, nil)
 	p.must(t, "add", "a thing")
 	p.Git("config", "--unset-all", "ralph.trust")
@@ -422,6 +430,7 @@ func TestTrust(t *testing.T) {
 // could be restored. That is said, nothing is claimed, and nothing hangs; with
 // the sandbox it cannot.
 func TestNoGitDirectory(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "rm -rf .git 2>/dev/null; git init -q . 2>/dev/null\n"+doTask,
 		"[validation]\nbaseline = \"off\"\n"+check, nil)
 	p.must(t, "add", "a thing")
@@ -438,6 +447,7 @@ func TestNoGitDirectory(t *testing.T) {
 
 // TestStatusSaysWhatHolds: which mechanism is in force, and what it leaves open.
 func TestStatusSaysWhatHolds(t *testing.T) {
+	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "daemon.sock")
 	l, err := net.Listen("unix", socket)
 	if err != nil {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 // TestLongRunsAreTidied: a run packs its loose objects by the rule that the user
 // gave git, and not at all where they switched that off.
 func TestLongRunsAreTidied(t *testing.T) {
+	t.Parallel()
 	settings :=
 		"[guard]\nsandbox = \"off\"\n[loop]\nmax_attempts = 0\n[breaker]\nfailures = 0\nstagnation = 0\n[evidence]\nkeep = 5\n[validation]\nbaseline = \"off\"\n"
 	rows := []struct {
@@ -28,9 +30,10 @@ func TestLongRunsAreTidied(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, "echo \"$RALPH_ITERATION\" > out.txt\nexit 1\n", settings, nil)
 			p.Git("config", "gc.auto", row.auto)
-			p.must(t, "add", "the first thing", "--verify", "true")
 			// git looks at one of 256 folders of objects: a few more than enough.
-			if r := p.run(t, nil, "start", "--max-iterations", "60"); r.code != 4 || strings.Contains(r.err, "tidy") ||
+			looseObjects(t, p, 2000)
+			p.must(t, "add", "the first thing", "--verify", "true")
+			if r := p.run(t, nil, "start", "--max-iterations", "3"); r.code != 4 || strings.Contains(r.err, "tidy") ||
 				strings.Contains(r.err, "pruned") {
 				t.Fatalf("exit %d\n%s", r.code, r.err)
 			}
@@ -39,6 +42,25 @@ func TestLongRunsAreTidied(t *testing.T) {
 			}
 			p.sound(t)
 		})
+	}
+}
+
+// looseObjects puts n small objects into the repository, each in a file of its own.
+func looseObjects(t *testing.T, p *project, n int) {
+	t.Helper()
+	dir := t.TempDir()
+	var paths strings.Builder
+	for i := range n {
+		path := filepath.Join(dir, strconv.Itoa(i))
+		if err := os.WriteFile(path, []byte(path), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		paths.WriteString(path + "\n")
+	}
+	c := exec.Command("git", "hash-object", "-w", "--stdin-paths")
+	c.Dir, c.Env, c.Stdin = p.Dir, p.Env, strings.NewReader(paths.String())
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("git hash-object: %v\n%s", err, out)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 // TestCtrlC: one signal keeps the attempt as evidence, restores the checkpoint
 // and exits 130; the next start goes on with the same task and no attempt spent.
 func TestCtrlC(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
 			p := newProject(t,
@@ -69,6 +70,7 @@ func TestCtrlC(t *testing.T) {
 
 // TestOneLoopABranch: a second loop exits 7 and names the first.
 func TestOneLoopABranch(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "touch busy\nsleep 60\n", check, nil)
 	p.must(t, "add", "the first thing")
 	self, err := os.Executable()

@@ -20,6 +20,7 @@ var ways = []string{"", "iteration:agent-ended", "keep:refs-committed"}
 // that only a recovery takes is reached by a kill before it. No person is needed
 // in between, and nothing is damaged or lost.
 func TestKilledAnywhere(t *testing.T) {
+	t.Parallel()
 	// The first attempt at the first task breaks the check; what it wrote must
 	// be gone afterwards. An ignored file and an untracked one are the user's.
 	agent := "if [ \"$RALPH_TASK_ID-$RALPH_ATTEMPT\" = T-001-1 ] && [ ! -e ../was-broken ]; then\n" +
@@ -116,6 +117,7 @@ func killedAt(t *testing.T, agent, first, name string) (reached bool) {
 // TestTwoRecoverAtOnce lets several commands meet what a dead run left: one of
 // them mends it, and what the agent had written is stored once and reachable.
 func TestTwoRecoverAtOnce(t *testing.T) {
+	t.Parallel()
 	for range long.Number(t, 1, 3) {
 		p := newProject(t, doTask, check, map[string]string{"README": "hello\n"})
 		p.must(t, "add", "the first thing")

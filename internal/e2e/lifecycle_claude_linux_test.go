@@ -12,6 +12,7 @@ import (
 // TestClaudeCodeThroughAllPhases: the real client is kept to the tools of each
 // phase, asks a person, plans by tools alone, and judges with evidence.
 func TestClaudeCodeThroughAllPhases(t *testing.T) {
+	t.Parallel()
 	spec := strings.Replace(loginSpec, "- [ ] logout.txt says bye\n", "", 1)
 	tool := func(name string, input map[string]any) fakemodel.Tool {
 		return call("mcp__ralph__"+name, input)

@@ -129,6 +129,7 @@ func (p *project) subjects(t *testing.T) []string {
 // answer, wants the specs approved, and what the validation finds goes back to
 // building once.
 func TestFromASentenceToValidatedWork(t *testing.T) {
+	t.Parallel()
 	p := scripted(t, strings.ReplaceAll(lifecycle, "SPEC", loginSpec), check, nil)
 	p.wants(t, 6, []string{"Q1", "Which greeting?", "- hello", "git ralph answer Q1"}, "run", "Build a login")
 	if got := p.field(t, "status"); got != "paused" {
@@ -197,6 +198,7 @@ func TestFromASentenceToValidatedWork(t *testing.T) {
 }
 
 func TestAnswersFile(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{"lines": "hello\n", "named lines": "Q1: hello\n", "a list": `["hello"]`,
 		"by id": `{"q1": "hello"}`, "by question": `{"Which greeting?": "hello"}`, "the number of an option": "1\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -224,6 +226,7 @@ func TestAnswersFile(t *testing.T) {
 
 // TestDiscovery: what a discovery run leaves is checked by the harness.
 func TestDiscovery(t *testing.T) {
+	t.Parallel()
 	write := func(text string) string { return `{ write = "specs/a.md", content = """` + text + `""" }` }
 	bad := strings.Replace(strings.Replace(loginSpec, "## Success Criteria", "## Success", 1), "- [ ]", "-", -1)
 	t.Run("a bad spec is named whole, mended once, and kept", func(t *testing.T) {
@@ -289,6 +292,7 @@ func TestDiscovery(t *testing.T) {
 // TestLifecycleKilled ends the run with SIGKILL at steps of every phase; `run`
 // goes on from there, and no phase is lost or done twice for good.
 func TestLifecycleKilled(t *testing.T) {
+	t.Parallel()
 	steps := []string{"append:ref", "checkpoint:ref", "iteration:started", "iteration:agent-ended",
 		"iteration:captured", "reject:evidence", "checkpoint:dropped"}
 	for _, at := range long.Sample(t, steps, 3) {

@@ -24,6 +24,7 @@ var goTests = map[string]string{
 // verdict and the words that a person sees. Nothing of it is kept, and the next
 // honest attempt is.
 func TestLies(t *testing.T) {
+	t.Parallel()
 	honest := `{ write = "sum.go", content = "package sum\n\n// Sum adds.\nfunc Sum(a, b int) int { return a + b }\n" }, `
 	for name, c := range map[string]struct {
 		steps  string
@@ -95,6 +96,7 @@ func TestLies(t *testing.T) {
 // TestProtectedBehindTheGuard: what no command guard sees, because a program of
 // the project does it, is found by comparing.
 func TestProtectedBehindTheGuard(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "echo '# mine' >> ralph.toml\necho x > specs/sum.md\n"+doTask, check,
 		map[string]string{"specs/sum.md": loginSpec})
 	p.must(t, "add", "one")
@@ -109,6 +111,7 @@ func TestProtectedBehindTheGuard(t *testing.T) {
 // TestAmendsDoneTasksAway: what an agent proposes for the plan is judged one by
 // one; a done task stays done.
 func TestAmendsDoneTasksAway(t *testing.T) {
+	t.Parallel()
 	amend := strings.ReplaceAll(doTask, `"plan_amendments":[]`, `"plan_amendments":[
 {"action":"remove","task_id":"T-001","reason":"it was never needed"},
 {"action":"modify","task_id":"T-003","changes":{"criteria":[]},"reason":"easier"},
@@ -144,6 +147,7 @@ func TestAmendsDoneTasksAway(t *testing.T) {
 
 // TestFalseCompletionRate counts the claims that were not kept.
 func TestFalseCompletionRate(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "if [ $RALPH_ATTEMPT = 1 ]; then echo x > broken; fi\n"+doTask, check, nil)
 	p.must(t, "add", "one")
 	p.must(t, "start")

@@ -204,6 +204,7 @@ END
 `
 
 func TestWorksThroughAPlan(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, doTask, check, nil)
 	p.must(t, "add", "the first thing")
 	p.must(t, "add", "the second thing")

@@ -38,6 +38,7 @@ func memoryGroup(t *testing.T, bytes string) string {
 // TestMemoryEnds: an agent or a check that takes more memory than there is ends
 // as a reject that says so; the loop goes on.
 func TestMemoryEnds(t *testing.T) {
+	t.Parallel()
 	const glutton = `python3 -c "x = b'x' * 10**9"`
 	for _, r := range []struct{ name, agent, check, said string }{
 		{"an agent", "echo x > half; exec " + glutton + "\n", check, "limit: memory"},

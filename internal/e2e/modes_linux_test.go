@@ -39,6 +39,7 @@ func finishTask(task string) fakemodel.Script {
 // TestClaudeCodeHandsOver: at 60 % of the window the client is asked for a
 // handoff, and a fresh session goes on in the same iteration.
 func TestClaudeCodeHandsOver(t *testing.T) {
+	t.Parallel()
 	p, model := claudeProject(t, append(fakemodel.Script{
 		{Text: "I begin.", Tools: []fakemodel.Tool{bash("echo one > one.txt")}, Usage: full(30)},
 		{Tools: []fakemodel.Tool{bash("echo two > two.txt")}, Usage: full(62)},
@@ -94,6 +95,7 @@ func TestClaudeCodeHandsOver(t *testing.T) {
 // at 80 %, and one whose provider says that the prompt is too long goes the
 // same way; neither is a failure of the task.
 func TestClaudeCodeAtTheEndOfItsWindow(t *testing.T) {
+	t.Parallel()
 	overflow := fakemodel.Step{Status: 400, ErrorType: "invalid_request_error",
 		Message: "prompt is too long: 210000 tokens > 200000 maximum"}
 	rows := []struct {
@@ -132,6 +134,7 @@ func TestClaudeCodeAtTheEndOfItsWindow(t *testing.T) {
 
 // With no session left the iteration is judged as it stands.
 func TestClaudeCodeWithoutASessionLeft(t *testing.T) {
+	t.Parallel()
 	p, _ := claudeProject(t, fakemodel.Script{
 		{Tools: []fakemodel.Tool{bash("echo one > one.txt")}, Usage: full(30)},
 		{Tools: []fakemodel.Tool{bash("echo b")}, Usage: full(85)},
@@ -148,6 +151,7 @@ func TestClaudeCodeWithoutASessionLeft(t *testing.T) {
 
 // TestClaudeCodeIsAskedByAPerson: `handoff --now` does what a full window does.
 func TestClaudeCodeIsAskedByAPerson(t *testing.T) {
+	t.Parallel()
 	p, _ := claudeProject(t, append(fakemodel.Script{
 		{Tools: []fakemodel.Tool{bash("echo one > one.txt; while [ ! -e go.flag ]; do sleep 0.05; done")}},
 		{Tools: []fakemodel.Tool{bash("echo late > late.txt")}, Repeat: 1},
@@ -187,6 +191,7 @@ func TestClaudeCodeIsAskedByAPerson(t *testing.T) {
 // TestClaudeCodeInEveryMode: helpers are real clients with their tools, and
 // the coding agent reads what they left.
 func TestClaudeCodeInEveryMode(t *testing.T) {
+	t.Parallel()
 	put := func(text string) fakemodel.Tool {
 		return call(ralphTool+"put_knowledge", map[string]any{"type": "constraint", "slug": "newline", "text": text,
 			"source_iterations": []int{1}})

@@ -160,6 +160,7 @@ func TestIndexerWorksBeforeAnIteration(t *testing.T) {
 // An indexer that breaks a rule is refused whole; one that dies is recorded.
 // The iteration goes on with what was known before.
 func TestIndexerThatFails(t *testing.T) {
+	t.Parallel()
 	rows := []struct{ why, part, notice string }{
 		{"an entry is reworded in place",
 			answer(`{"knowledge":[{"type":"pattern","slug":"new","text":"something new"},{"type":"constraint","slug":"tls","text":"TLS is nice to have"}]}`), "exists with another text"},
@@ -262,6 +263,7 @@ func TestOrchestratedIteration(t *testing.T) {
 // What a context agent answers before the coding agent is done; a preparation
 // that cannot be used falls back to the prompt of the index mode.
 func TestPreparation(t *testing.T) {
+	t.Parallel()
 	rows := []struct {
 		why, part string
 		code      int
@@ -338,6 +340,7 @@ else exit 1; fi`, "context-post": "exit 0",
 // A pass that may write adds to the iteration what the checks accept, and
 // nothing else.
 func TestPassThatWrites(t *testing.T) {
+	t.Parallel()
 	for _, r := range []struct{ why, part, file, notice string }{
 		{"accepted", "echo tidy > tidy.txt", "tidy\n", "the checks accept it"},
 		{"breaks the check", "echo tidy > tidy.txt; echo x > broken", "", "did not accept it"},
@@ -403,6 +406,7 @@ func TestModeChangesBetweenIterations(t *testing.T) {
 
 // `git ralph prompt` prints what the loop sends, to the byte.
 func TestPrintedPromptIsThePromptThatIsSent(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"handoff-only", "handoff-plus-index"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -449,6 +453,7 @@ func TestPrintedPromptIsThePromptThatIsSent(t *testing.T) {
 // The loop may be killed while a helper works, before the coding agent and
 // after it: the next start needs no person and loses nothing.
 func TestKilledWhileAHelperWorks(t *testing.T) {
+	t.Parallel()
 	for _, role := range []string{"indexer", "context-prep", "context-post", "review"} {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()
@@ -483,6 +488,7 @@ func TestKilledWhileAHelperWorks(t *testing.T) {
 // A helper that touches git is noticed like any agent, also where no sandbox
 // keeps it from doing so.
 func TestHelperThatTouchesGit(t *testing.T) {
+	t.Parallel()
 	for _, r := range []struct {
 		role, part, reason string
 		code               int

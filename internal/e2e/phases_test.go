@@ -40,6 +40,7 @@ func (p *project) titles(t *testing.T) string {
 var specs = map[string]string{"specs/login.md": loginSpec}
 
 func TestPlanning(t *testing.T) {
+	t.Parallel()
 	t.Run("a plan is shown as a tree, and again as a difference; what is done stays", func(t *testing.T) {
 		p := scripted(t, play("building", `{ write = "${RALPH_TASK_ID}.txt", content = "x\n" }`,
 			`{ handoff = { summary = "s", freeform = "It was written as the task asked, nothing else was touched at all." } }`)+
@@ -142,6 +143,7 @@ func (p *project) evidence(t *testing.T, n int) string {
 }
 
 func TestValidation(t *testing.T) {
+	t.Parallel()
 	const spec, hello, bye = "specs/login.md", "login.txt says hello", "logout.txt says bye"
 	files := map[string]string{"specs/login.md": loginSpec, "login.txt": "hello\n", "logout.txt": "bye\n"}
 	const seenHello, seenBye = `{ file = "login.txt", quote = "hello" }`, `{ command = "cat logout.txt", expect = "bye" }`
@@ -268,6 +270,7 @@ func TestValidation(t *testing.T) {
 }
 
 func TestReset(t *testing.T) {
+	t.Parallel()
 	p := scripted(t, lifecycle, check, map[string]string{"specs/login.md": loginSpec, "staged.txt": "old\n"})
 	p.must(t, "add", "one")
 	p.wants(t, 2, []string{"give up a plan of 1 task and remove specs/login.md", "git ralph reset --yes"}, "reset")
@@ -296,6 +299,7 @@ func TestReset(t *testing.T) {
 }
 
 func TestSetup(t *testing.T) {
+	t.Parallel()
 	t.Run("once in a worktree, and in every fresh checkout", func(t *testing.T) {
 		p := newProject(t, doTask, "[project]\nsetup = [\"echo ran >> $HOME_LOG/log\"]\n"+
 			"[guard]\nwritable = [\"LOG\"]\n[[checks]]\nname = \"test\"\nrun = \"test -e tool\"\n", nil)
@@ -362,6 +366,7 @@ func TestSetup(t *testing.T) {
 }
 
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, doTask, check, nil)
 	p.must(t, "add", "the first thing", "--verify", "test -s out-T-001.txt", "--criteria", "it is there")
 	p.must(t, "add", "the second thing")

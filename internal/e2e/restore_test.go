@@ -11,6 +11,7 @@ import (
 // tree or a branch of its own, never over what a person has changed; and its
 // changes can be looked at with git's own options.
 func TestRestoreAndDiff(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "echo words changed here > a.txt; echo new > n.txt; rm gone.txt\n", "[loop]\nmax_attempts = 1\n",
 		map[string]string{"a.txt": "words were here\n", "gone.txt": "g\n", "other/b.txt": "b\n"})
 	p.must(t, "add", "change things", "--verify", "true")

@@ -155,6 +155,7 @@ const strange = "# harmless\r\n# \x1b[2J\x1b[1;1Hall is well\n# \u202egnihton od
 // TestTrustOnATerminal: a person sees the settings that somebody else wrote, as
 // they are, before anything of them counts.
 func TestTrustOnATerminal(t *testing.T) {
+	t.Parallel()
 	untrusted := func(t *testing.T) *project {
 		p := newProject(t, doTask, "[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check, nil)
 		p.must(t, "add", "a thing")
@@ -229,6 +230,7 @@ func TestTrustOnATerminal(t *testing.T) {
 // TestQuestionOnATerminal: what an agent asks is answered where start was
 // typed, in words or by the number of an option, or left for later.
 func TestQuestionOnATerminal(t *testing.T) {
+	t.Parallel()
 	for _, r := range []struct {
 		why, answer, recorded string
 		code                  int
@@ -276,6 +278,7 @@ func (p *project) refusing(t *testing.T, args ...string) *terminal {
 // TestNoSandboxOnATerminal: where namespaces are refused a person is asked, and
 // nothing goes on without them by itself.
 func TestNoSandboxOnATerminal(t *testing.T) {
+	t.Parallel()
 	if err := exec.Command("unshare", "-U", "true").Run(); err != nil {
 		t.Skip("no user namespace can be made here to refuse further ones in:", err)
 	}

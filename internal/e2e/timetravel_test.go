@@ -51,6 +51,7 @@ func (p *project) diverged(t *testing.T) {
 
 // TestResetAfterKeep: the branch was moved back by hand. Nothing is guessed.
 func TestResetAfterKeep(t *testing.T) {
+	t.Parallel()
 	t.Run("adopt", func(t *testing.T) {
 		t.Parallel()
 		p := worked(t)
@@ -175,6 +176,7 @@ func TestRewind(t *testing.T) {
 // TestRewindKilledAnywhere: a rewind that is cut short is finished, or was
 // never begun; nothing in between.
 func TestRewindKilledAnywhere(t *testing.T) {
+	t.Parallel()
 	steps := []string{"keep:objects", "keep:intent", "keep:index-lock", "keep:index-written",
 		"keep:refs-prepared", "keep:refs-committed",
 		"keep:index-renamed", "restore write", "restore remove", "keep:note"}
@@ -202,6 +204,7 @@ func TestRewindKilledAnywhere(t *testing.T) {
 
 // TestBranchesComeAndGo: a journal outlives its branch, and is offered.
 func TestBranchesComeAndGo(t *testing.T) {
+	t.Parallel()
 	t.Run("renamed", func(t *testing.T) {
 		t.Parallel()
 		p := worked(t)
@@ -260,6 +263,7 @@ func TestBranchesComeAndGo(t *testing.T) {
 // linked worktree has a branch and a journal of its own, an unborn branch gets
 // its first commit.
 func TestUnusualPlaces(t *testing.T) {
+	t.Parallel()
 	t.Run("subfolder", func(t *testing.T) {
 		t.Parallel()
 		p := newProject(t, doTask, check+"[guard]\nsandbox = \"off\"\n", map[string]string{"sub/deep/file": "x\n"})

@@ -10,6 +10,7 @@ import (
 	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
 
 	"git-ralph/fixtures/fakemodel"
+	"git-ralph/fixtures/long"
 )
 
 // landlockProject is a project where namespaces are refused. $R is the user's
@@ -30,6 +31,7 @@ func landlockProject(t *testing.T, agent, settings string, files map[string]stri
 // TestHostileUnderLandlock: nothing of what an agent tries holds, and what
 // Landlock does not cover is found and put back.
 func TestHostileUnderLandlock(t *testing.T) {
+	t.Parallel()
 	agent := `worked() { echo "$1" >> worked.txt; }
 C="$R/.git"; D=$(sed 's/^gitdir: //' .git); RUN=$(dirname "$RALPH_PROMPT_FILE")
 {
@@ -113,6 +115,7 @@ touch worked.txt
 // TestExposedUnderLandlock: what Landlock leaves within an agent's reach is
 // noticed, put back, and rejects.
 func TestExposedUnderLandlock(t *testing.T) {
+	t.Parallel()
 	evil := payload +
 		`cp -r "$R/.git" evil.git && printf '[core]\n\tfsmonitor = %s/tools.sh\n\tbare = false\n' "$PWD" >> evil.git/config; rm -f .git; `
 	for _, r := range []struct{ name, agent, check, reason string }{
@@ -167,6 +170,7 @@ func TestExposedUnderLandlock(t *testing.T) {
 // are named; what Landlock cannot keep is refused; a change from one mechanism
 // to another is said.
 func TestRefusedNamespaces(t *testing.T) {
+	t.Parallel()
 	for _, r := range []struct {
 		why, settings string
 		env           []string
@@ -243,6 +247,7 @@ func TestRefusedNamespaces(t *testing.T) {
 
 // TestLandlockForAnOrdinaryUser: without any of root's rights it is the same.
 func TestLandlockForAnOrdinaryUser(t *testing.T) {
+	t.Parallel()
 	needLandlock(t)
 	if os.Getuid() != 0 {
 		t.Skip("the other tests run as an ordinary user already")
@@ -299,6 +304,7 @@ func TestLandlockForAnOrdinaryUser(t *testing.T) {
 // TestClaudeCodeUnderLandlock: the real client works there, and its commit is
 // refused by the kernel when nothing else does.
 func TestClaudeCodeUnderLandlock(t *testing.T) {
+	t.Parallel()
 	p, _ := claudeProject(t, fakemodel.Script{
 		{Tools: []fakemodel.Tool{call("Bash", map[string]any{"command": "echo hello > hello.txt; sh tool.sh",
 			"description": "write"})}},
@@ -331,6 +337,7 @@ func TestClaudeCodeUnderLandlock(t *testing.T) {
 // TestToolchainUnderLandlock: a Go module with a dependency that the agent adds
 // builds and tests there, from a module cache and a proxy of its own.
 func TestToolchainUnderLandlock(t *testing.T) {
+	t.Parallel()
 	goTool, err := exec.LookPath("go")
 	if err != nil {
 		t.Skip("no Go on PATH")
@@ -346,6 +353,11 @@ rm build.txt
 		"app_test.go": "package app\n\nimport \"testing\"\n\nfunc TestHello(t *testing.T) { _ = Hello(); t.TempDir() }\n", "test.sh": "go vet ./... && go test ./...\n"})
 	p.Env = append(p.Env, "PATH="+filepath.Dir(goTool)+":"+os.Getenv("PATH"), "GOPROXY=off", "GOTOOLCHAIN=local",
 		"GOFLAGS=")
+	if !long.On() {
+		// A build cache of its own has the whole of what "testing" imports to build.
+		t.Log("the build cache of this machine is used: run with -long for one of its own")
+		p.Env = append(p.Env, goEnv(t)...)
+	}
 	p.must(t, "add", "a thing")
 	p.wants(t, 0, []string{"complete"}, "start", "--worktree")
 	if linked := p.in(p.linkedDir(t)); !strings.Contains(linked.Read("app.go"), "dep.Hello") {

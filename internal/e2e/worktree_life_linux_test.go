@@ -60,6 +60,7 @@ const quick = "[validation]\nbaseline = \"off\"\nfresh = \"never\"\n" + check
 // The next start needs no person, nothing is lost, and the user's worktree,
 // branch and journal are as they were.
 func TestLinkedKilledAnywhere(t *testing.T) {
+	t.Parallel()
 	names := []string{"iteration:agent-ended", "reject:evidence", "keep:refs-committed", "keep:index-renamed"}
 	for name := range strings.FieldsSeq(newProject(t, doTask, quick, nil).must(t, "failpoints")) {
 		if strings.HasPrefix(name, "linked:") || strings.HasPrefix(name, "follow:") {
@@ -126,6 +127,7 @@ func TestLinkedKilledAnywhere(t *testing.T) {
 // TestLinkedBesideAPerson: while it runs, a person works, commits and plans on
 // the branch, and another command of ours leaves its checkpoint alone.
 func TestLinkedBesideAPerson(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, "touch \"$O/ready\"; while [ ! -e \"$O/go\" ]; do sleep 0.02; done\n"+doTask,
 		"[guard]\nwritable = [\"${O}\"]\n"+quick, map[string]string{"README": "hello\n"})
 	p.Env = append(p.Env, "O="+outside(p, "signals"))
@@ -187,6 +189,7 @@ func TestLinkedBesideAPerson(t *testing.T) {
 // TestLinkedSettings: the settings are those of the place where start was
 // typed, committed or not; what they name in the worktree is the linked one's.
 func TestLinkedSettings(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, doTask, quick+"[project]\nsetup = [\"echo x > setup.txt\"]\n",
 		map[string]string{".gitignore": "setup.txt\n"})
 	p.must(t, "add", "a thing")
@@ -212,6 +215,7 @@ func TestLinkedSettings(t *testing.T) {
 
 // TestLinkedRefusals: what cannot work says so, and changes nothing.
 func TestLinkedRefusals(t *testing.T) {
+	t.Parallel()
 	rows := []struct {
 		why   string
 		setup func(t *testing.T, p *project)
@@ -278,6 +282,7 @@ func TestLinkedRefusals(t *testing.T) {
 
 // TestLinkedLost: what people do to a linked worktree of ours between two runs.
 func TestLinkedLost(t *testing.T) {
+	t.Parallel()
 	rows := []struct {
 		why  string
 		do   func(t *testing.T, p *project, linked *project)
@@ -378,6 +383,7 @@ func TestLinkedLost(t *testing.T) {
 
 // TestLinkedJSON: programs learn where the run is.
 func TestLinkedJSON(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, doTask, quick, nil)
 	p.must(t, "add", "a thing")
 	r := p.run(t, nil, "start", "--worktree", "--json")
@@ -409,6 +415,7 @@ func TestLinkedJSON(t *testing.T) {
 // the fresh checkout has not shown that the work stands, and one whose fresh
 // checkout was red has shown the contrary: the next start looks again.
 func TestCompleteIsProvedAfterACrash(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, doTask, "[validation]\nbaseline = \"off\"\n"+check,
 		map[string]string{"test.sh": "test -e local.txt\n", ".gitignore": "local.txt\n"})
 	p.Write("local.txt", "only here\n")

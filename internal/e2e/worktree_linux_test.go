@@ -52,6 +52,7 @@ func needLandlock(t *testing.T) {
 // TestLinkedWorktree is the whole life of `start --worktree`: the user's own
 // worktree, dirty as it is, stays free, and the work comes over at the end.
 func TestLinkedWorktree(t *testing.T) {
+	t.Parallel()
 	for _, m := range mechanisms(t) {
 		t.Run(m.name, func(t *testing.T) {
 			if m.around != nil {
@@ -144,6 +145,7 @@ func TestLinkedWorktree(t *testing.T) {
 // TestLinkedFromASentence: run takes a project through all phases there, and a
 // person answers and approves in the linked worktree.
 func TestLinkedFromASentence(t *testing.T) {
+	t.Parallel()
 	for _, m := range mechanisms(t) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
@@ -179,6 +181,7 @@ func TestLinkedFromASentence(t *testing.T) {
 // TestStartInsideALinkedWorktree: typed there, start needs no flag; and a
 // linked worktree of a person's own has one of ours like any other.
 func TestStartInsideALinkedWorktree(t *testing.T) {
+	t.Parallel()
 	for _, m := range mechanisms(t) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
