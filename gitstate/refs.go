@@ -33,9 +33,6 @@ type RefUpdate struct {
 // ReadRef returns a ref's value, Zero when it does not exist. Only absence
 // confirmed both loose and packed is absence.
 func (r *Repo) ReadRef(ctx context.Context, name string) (object.ID, error) {
-	if r.Reftable {
-		return r.askRef(ctx, name)
-	}
 	data, err := os.ReadFile(filepath.Join(r.CommonDir, filepath.FromSlash(name)))
 	if err == nil {
 		value := strings.TrimSpace(string(data))
@@ -147,7 +144,7 @@ func (c *refChild) begins(r *Repo, ups []RefUpdate) {
 
 // holds adds the inodes of the locks, which a prepared transaction has for sure.
 func (c *refChild) holds(r *Repo, ups []RefUpdate) {
-	if c.note == nil || r.Reftable {
+	if c.note == nil {
 		return
 	}
 	c.note.Locks = map[string]uint64{}
@@ -367,9 +364,6 @@ func (r *Repo) flushRefs(ups []RefUpdate) error {
 	}
 	if len(dirs) == 0 {
 		return nil
-	}
-	if r.Reftable {
-		logs, dirs = nil, []string{filepath.Join(r.CommonDir, "reftable")}
 	}
 	err := object.FlushFiles(r.CommonDir, len(logs), func(i int) (*os.File, error) {
 		f, err := os.Open(logs[i])

@@ -13,6 +13,8 @@ const (
 	BareRepository                   // there is no worktree
 	OutsideWorktree                  // the folder is in a git directory
 	ObjectFormat                     // object names that are not SHA-1
+	RefFormat                        // refs that are not files
+	UnknownExtension                 // git does not know what the repository asks for
 	DetachedHead                     // HEAD names no branch
 	RebaseInProgress                 // and HEAD is detached meanwhile
 	BisectInProgress                 // and HEAD is detached meanwhile

@@ -32,7 +32,6 @@ type Repo struct {
 	Root      string // of the worktree
 	GitDir    string // of this worktree
 	CommonDir string
-	Reftable  bool
 
 	// child waits for the next transaction; questions of agents are recorded
 	// while the loop writes.
@@ -99,6 +98,9 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 		if strings.Contains(err.Error(), "not a git repository") {
 			return nil, refuse(NoRepository, ErrNoRepository)
 		}
+		if err := unknownExtension(err); err != nil {
+			return nil, err
+		}
 		return nil, refuse(GitUnusable, fmt.Errorf("open the repository: %w", err), path)
 	}
 	if len(lines) < 5 {
@@ -115,7 +117,7 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 	r.Git = &proc.Git{Path: path, GitDir: r.GitDir, WorkTree: r.Root, Writers: r.writersDir(),
 		Env: proc.GitEnv(proc.OutsideOf(env, r.Root))}
 	if st, err := os.Stat(filepath.Join(r.CommonDir, "reftable")); err == nil && st.IsDir() {
-		r.Reftable = true
+		return nil, errReftable
 	}
 	shared := ""
 	if cfg, err := os.ReadFile(filepath.Join(r.CommonDir, "config")); err == nil &&
@@ -124,6 +126,29 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 	}
 	r.Store = object.Open(r.Git, r.CommonDir, shared)
 	return r, nil
+}
+
+// errReftable refuses refs that git keeps in tables: where git ralph reads HEAD
+// and refs as files it would find nothing there.
+var errReftable = refuse(RefFormat, errors.New("the repository keeps its refs in tables (reftable), and git ralph reads files"))
+
+// unknownExtension puts into words that git is older than the repository; nil
+// = that is not it.
+func unknownExtension(err error) error {
+	var ge *proc.GitError
+	if !errors.As(err, &ge) {
+		return nil
+	}
+	_, names, ok := strings.Cut(ge.Stderr, "unknown repository extension")
+	if !ok {
+		return nil
+	}
+	_, names, _ = strings.Cut(names, ":")
+	names = strings.Join(strings.Fields(names), " ")
+	if strings.Contains(strings.ToLower(names), "refstorage") {
+		return errReftable
+	}
+	return refuse(UnknownExtension, fmt.Errorf("this git does not know an extension of the repository: %s", names))
 }
 
 // worktreeAbove guesses the worktree that dir lies in, before git can be asked.
@@ -185,18 +210,13 @@ func (r *Repo) GitVersion(ctx context.Context) (string, bool, error) {
 // Head says which branch is checked out: its short name and its commit (Zero
 // while unborn).
 func (r *Repo) Head(ctx context.Context) (branch string, tip object.ID, err error) {
-	var target string
-	if !r.Reftable {
-		data, err := os.ReadFile(filepath.Join(r.GitDir, "HEAD"))
-		if err != nil {
-			return "", object.Zero, fmt.Errorf("read HEAD: %w", err)
-		}
-		target, _ = strings.CutPrefix(strings.TrimSpace(string(data)), "ref: ")
-		if !strings.HasPrefix(string(data), "ref: ") {
-			target = ""
-		}
-	} else if target, err = r.Git.Line(ctx, "symbolic-ref", "-q", "HEAD"); err != nil && proc.ExitCode(err) != 1 {
-		return "", object.Zero, err
+	data, err := os.ReadFile(filepath.Join(r.GitDir, "HEAD"))
+	if err != nil {
+		return "", object.Zero, fmt.Errorf("read HEAD: %w", err)
+	}
+	target, _ := strings.CutPrefix(strings.TrimSpace(string(data)), "ref: ")
+	if !strings.HasPrefix(string(data), "ref: ") {
+		target = ""
 	}
 	branch, ok := strings.CutPrefix(target, "refs/heads/")
 	if !ok {

@@ -124,17 +124,7 @@ func (s *Snapshot) fill(ctx context.Context, r *Repo) error {
 	default:
 		s.Head = text.Clip(strings.TrimSpace(string(head.Data)), 300)
 	}
-	if r.Reftable {
-		refs, err := r.ListRefs(ctx, "refs/")
-		if err != nil {
-			return err
-		}
-		for name, id := range refs {
-			if countsAsUsers(name) {
-				s.Refs[name] = id.String()
-			}
-		}
-	} else if err := s.readRefs(); err != nil {
+	if err := s.readRefs(); err != nil {
 		return err
 	}
 	dirs := []string{r.CommonDir}

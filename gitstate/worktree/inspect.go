@@ -96,7 +96,7 @@ func (i *inspection) format() {
 			"git ralph works on sha1 repositories; use a clone with that format")
 	}
 	if i.set.refStorage != "" && i.set.refStorage != "files" {
-		i.add("reftable", ThroughGit, "refs are stored as "+i.set.refStorage, "")
+		i.add("reftable", Refused, "refs are stored as "+i.set.refStorage, "git refs migrate --ref-format=files")
 	}
 	if i.set.coreWorktree != "" {
 		i.add("core.worktree", Native, "core.worktree places the files at "+i.repo.Root, "")

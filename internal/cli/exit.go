@@ -39,6 +39,8 @@ var refusals = map[gitstate.Kind]advice{
 	gitstate.BareRepository:   {8, "clone it, or add a worktree: git worktree add ../work"},
 	gitstate.OutsideWorktree:  {8, "run this in the worktree"},
 	gitstate.ObjectFormat:     {8, "git ralph needs a SHA-1 repository"},
+	gitstate.RefFormat:        {8, "with git 2.46 or newer: git refs migrate --ref-format=files"},
+	gitstate.UnknownExtension: {8, "install a git that knows it"},
 	gitstate.DetachedHead:     {8, "git switch BRANCH, or git switch -c NAME"},
 	gitstate.RebaseInProgress: {8, "finish it with git rebase --continue, or git rebase --abort"},
 	gitstate.BisectInProgress: {8, "end it with git bisect reset"},
