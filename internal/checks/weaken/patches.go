@@ -1,10 +1,13 @@
 package weaken
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // patchesRunner finds Python that puts something else in the place of what
-// judges: `unittest.TestCase.assertEqual = …`, setattr(TestCase, "fail", …). No
-// file has to be a test for it; whatever is imported can do it to all tests.
+// judges: `unittest.TestCase.assertEqual = …`, setattr(TestCase, "fail", …) and
+// mock.patch. No file has to be a test for it; whatever is imported can do it to all tests.
 func patchesRunner(toks []token) []string {
 	var out []string
 	var walk func([]*pyLine)
@@ -22,19 +25,28 @@ func patchesRunner(toks []token) []string {
 
 // patched is the judging method that a line replaces, "" for none.
 func patched(line []node) string {
-	if at(line, 0) == "setattr" && group(line, 1, '(') {
-		of := false
-		for _, n := range line[1].kids {
-			of = of || n.text == "TestCase" || n.text == "unittest"
-			if name := strings.Trim(n.text, `"'`); of && n.kind == str && judges(name) {
+	of := false
+	for i, n := range line {
+		word := at(line, i)
+		switch {
+		case n.open != 0:
+			if name := patched(n.kids); name != "" {
 				return name
 			}
-		}
-		return ""
-	}
-	of := false
-	for i := range line {
-		switch word := at(line, i); {
+			if by := at(line, i-1); by != "setattr" && by != "patch" && by != "object" {
+				break
+			}
+			on := false
+			for _, k := range n.kids {
+				on = on || k.text == "TestCase" || k.text == "unittest"
+				if k.kind != str {
+					continue
+				}
+				path := strings.Split(strings.Trim(k.text, `"'`), ".")
+				if name := path[len(path)-1]; judges(name) && (on || slices.Contains(path, "TestCase")) {
+					return name
+				}
+			}
 		case word == "TestCase" || word == "unittest":
 			of = true
 		case of && judges(word) && at(line, i-1) == "." && at(line, i+1) == "=":
