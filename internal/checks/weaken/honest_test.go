@@ -37,6 +37,7 @@ func TestSettingsThatRunAsMuch(t *testing.T) {
 		{why: "pytest: a warning is let through", commands: []string{"pytest"}, path: "setup.cfg", before: "[tool:pytest]\nfilterwarnings =\n    error\n", after: "[tool:pytest]\nfilterwarnings =\n    error\n    ignore:old:DeprecationWarning\n"},
 		{why: "a project that is what runners use", commands: []string{"pytest"}, path: "pluggy.py", before: "a = 1\n", after: "a = 2\n"},
 		{why: "it becomes a package", commands: []string{"pytest"}, lookup: map[string]string{"pluggy.py": "a = 1\n"}, path: "pluggy/__init__.py", before: "-", after: "a = 2\n"},
+		{why: "js: a new script has a test function of its own", path: "scripts/size-test.js", before: "-", after: "function test(n) {\n  console.log(n);\n}\ntest(1);\n"},
 		{why: "maven: a further module", commands: []string{"mvn test"}, path: "pom.xml", before: "<project><modules><module>a</module></modules></project>", after: "<project><modules><module>a</module><module>b</module></modules></project>"},
 		{why: "maven: a module goes", commands: []string{"mvn test"}, path: "pom.xml", before: "<project><modules><module>a</module><module>b</module></modules></project>", after: "<project><modules><module>a</module></modules></project>", want: is(Config)},
 	})

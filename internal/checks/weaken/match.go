@@ -256,9 +256,11 @@ func (j *judge) compareFiles() {
 	}
 	for _, s := range j.after {
 		var wasExclusive, wasEscapes []string
-		if o := old[s.path]; o != nil {
-			wasExclusive, wasEscapes = o.exclusive, o.escapes
-		} else if o := j.origin(s); o != nil {
+		o := old[s.path]
+		if o == nil {
+			o = j.origin(s)
+		}
+		if o != nil {
 			wasExclusive, wasEscapes = o.exclusive, o.escapes
 		}
 		if more := added(wasExclusive, s.exclusive); len(more) > 0 {
@@ -267,6 +269,9 @@ func (j *judge) compareFiles() {
 		for _, e := range added(wasEscapes, s.escapes) {
 			if strings.HasPrefix(e, "collect_ignore") && j.ignoresNew(e) {
 				continue
+			}
+			if strings.HasPrefix(e, "redefines ") && (o == nil || len(tests(o)) == 0) {
+				continue // a name of its own file, in which no test was
 			}
 			j.find(Escape, s.path, "", "%s", firstWords(e))
 		}
