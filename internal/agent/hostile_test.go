@@ -73,7 +73,14 @@ func TestHostileClients(t *testing.T) {
 			t.Run(driver+" "+r.why, func(t *testing.T) {
 				t.Parallel()
 				script := strings.NewReplacer("BEGIN", "cat begin", "COMMIT", "cat commit", "DONE", "cat done").Replace(r.script)
-				res := playHostile(t, driver, p, script)
+				idle := 5 * time.Minute // a machine at work is slow
+				switch {
+				case r.outcome == loop.Hang:
+					idle = time.Second
+				case strings.Contains(r.script, "DONE; exec sleep"):
+					idle = 10 * time.Second
+				}
+				res := playHostile(t, driver, p, script, idle)
 				if r.outcome != "" && res.Outcome != r.outcome || res.Outcome == loop.Completed && r.outcome == "" ||
 					!strings.Contains(res.Detail, r.detail) || r.tokens >= 0 && res.Usage.Total() != r.tokens {
 					t.Errorf("%s %q with %d tokens, want %s with %q and %d", res.Outcome, res.Detail, res.Usage.Total(),
@@ -86,7 +93,7 @@ func TestHostileClients(t *testing.T) {
 		t.Parallel()
 		p := protocols["opencode"]
 		_, p.begin, _ = strings.Cut(p.begin, "\n")
-		if res := playHostile(t, "opencode", p, "cat begin done"); res.Outcome != loop.ProtocolError {
+		if res := playHostile(t, "opencode", p, "cat begin done", time.Minute); res.Outcome != loop.ProtocolError {
 			t.Errorf("%s %q", res.Outcome, res.Detail)
 		}
 	})
@@ -94,7 +101,7 @@ func TestHostileClients(t *testing.T) {
 		t.Parallel()
 		p := protocols["opencode"]
 		p.begin += "\n" + `{"type":"ralph_denied","call":"c1","tool":"bash","reason":"gone","verdict":false}`
-		if res := playHostile(t, "opencode", p, "cat begin done"); res.Outcome != loop.ProtocolError || !strings.Contains(res.Detail, "no verdict") {
+		if res := playHostile(t, "opencode", p, "cat begin done", time.Minute); res.Outcome != loop.ProtocolError || !strings.Contains(res.Detail, "no verdict") {
 			t.Errorf("%s %q", res.Outcome, res.Detail)
 		}
 	})
@@ -104,7 +111,7 @@ func TestHostileClients(t *testing.T) {
 		for n := range 3 {
 			p.begin += fmt.Sprintf("\n"+`{"type":"ralph_retry","attempt":%d,"message":"slow down","status":429,"headers":{"retry-after":"1800"}}`, n+1)
 		}
-		res := playHostile(t, "opencode", p, "cat begin; exec sleep 300")
+		res := playHostile(t, "opencode", p, "cat begin; exec tail -f /dev/null", time.Minute)
 		if wait := time.Until(res.Until); res.Outcome != loop.RateLimited || wait < 20*time.Minute || wait > 31*time.Minute {
 			t.Errorf("%s %q until %s", res.Outcome, res.Detail, res.Until)
 		}
@@ -112,7 +119,7 @@ func TestHostileClients(t *testing.T) {
 }
 
 // playHostile runs a driver with a shell script in the place of its client.
-func playHostile(t *testing.T, driver string, p protocol, script string) loop.Result {
+func playHostile(t *testing.T, driver string, p protocol, script string, idle time.Duration) loop.Result {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"begin": p.begin + "\n", "commit": p.commit + "\n", "done": p.done + "\n"} {
@@ -137,14 +144,11 @@ func playHostile(t *testing.T, driver string, p protocol, script string) loop.Re
 		agent = &gemini.Agent{Path: "/bin/sh", Grace: 100 * time.Millisecond}
 	}
 	req := loop.Request{Phase: "building", EventID: "01event", Prompt: "do the task", Dir: dir, Self: "/bin/false",
-		Timeout: 5 * time.Minute, Idle: time.Minute,
+		Timeout: 10 * time.Minute, Idle: idle,
 		Env: []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir},
 		Judge: func(u loop.ToolUse) loop.Permission {
 			return loop.Permission{Allow: !strings.Contains(string(u.Input), "git commit"), Reason: "no commits"}
 		}}
-	if strings.Contains(script, "sleep") {
-		req.Idle = time.Second
-	}
 	req.Start = func(ctx context.Context, c proc.Command) (*proc.Process, error) {
 		c.Argv, c.Dir = []string{"/bin/sh", "-c", script}, dir
 		return group.Start(ctx, c)
