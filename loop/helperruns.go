@@ -65,7 +65,8 @@ func (l *Loop) help(ctx context.Context, it *Ready, h helperRun) (answer, error)
 	}
 	said := &words{}
 	ss := &session{Ready: it, role: h.role, known: h.known, prompt: h.job.Prompt, calls: &toolWatch{}, hear: said.hear,
-		use: Use{Agent: true, Dir: l.Repo.Root, RunDir: dir, Files: l.AgentFiles, ReadOnly: h.readOnly, ReadOnlyPaths: it.use.ReadOnlyPaths}}
+		use: Use{Agent: true, Dir: l.Repo.Root, RunDir: dir, Files: l.AgentFiles, ReadOnly: h.readOnly,
+			ReadOnlyPaths: it.use.ReadOnlyPaths}}
 	ss.adjust = func(req *Request, _ Toolbox, _ context.CancelCauseFunc) {
 		req.HandoffSchema = nil // it hands nothing over
 		req.Env = append(req.Env, ContextDirVar+"="+l.Sandbox.Inside(dir, files))

@@ -272,12 +272,14 @@ func (l *Loop) fail(step string) {
 
 func (l *Loop) failTask(a Action) error {
 	l.emit("stuck", state.State{}, a.Task, nil, "%s failed: %s", a.Task, a.Reason)
-	return l.giveUp(&state.TaskChange{Action: "fail", IDs: []plan.TaskID{a.Task}, Status: plan.Failed, Reason: a.Reason, Rule: "attempts_exhausted"})
+	return l.giveUp(&state.TaskChange{Action: "fail", IDs: []plan.TaskID{a.Task}, Status: plan.Failed, Reason: a.Reason,
+		Rule: "attempts_exhausted"})
 }
 
 func (l *Loop) blockTask(a Action) error {
 	l.emit("stuck", state.State{}, a.Task, nil, "%s is blocked: %s", a.Task, a.Reason)
-	return l.giveUp(&state.TaskChange{Action: "block", IDs: []plan.TaskID{a.Task}, Status: plan.Blocked, Reason: a.Reason, Rule: "stagnation"})
+	return l.giveUp(&state.TaskChange{Action: "block", IDs: []plan.TaskID{a.Task}, Status: plan.Blocked, Reason: a.Reason,
+		Rule: "stagnation"})
 }
 
 // giveUp ends the work on a task. Its failures do not count against the next

@@ -144,7 +144,8 @@ func (l *Loop) endPrepared(rd *Ready) (Ending, error) {
 // git, or a change of files that the checks accept, can.
 func (l *Loop) organise(ctx context.Context, it *attempt, v Verdict) (Verdict, error) {
 	worked := it.run.Outcome != NotStarted && (v.Verdict == state.Keep || v.Failure || v.Block)
-	if !it.claims || agentctx.Mode(l.Settings.Mode) != agentctx.Orchestrated || !worked || ctx.Err() != nil || it.cause != nil && !errors.Is(it.cause, errEndedTool) {
+	ended := ctx.Err() != nil || it.cause != nil && !errors.Is(it.cause, errEndedTool)
+	if !it.claims || agentctx.Mode(l.Settings.Mode) != agentctx.Orchestrated || !worked || ended {
 		return v, nil
 	}
 	s, o := l.aftermath(it, v)

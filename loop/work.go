@@ -71,8 +71,10 @@ func (l *Loop) stepsBefore(ctx context.Context, rd *Ready, ran *Ran, start Start
 
 // codingSession is one session of the coding agent. A reason says that a fresh
 // one shall go on, with the handoff that this one left, if it left one.
-func (l *Loop) codingSession(ctx context.Context, rd *Ready, ran *Ran, r *relay, start Starter, n int) (reason string, h *notes.Handoff, err error) {
-	ss := &session{Ready: rd, role: rd.role, n: n, known: rd.state, prompt: ran.prompt, use: rd.use, start: start, calls: &ran.calls}
+func (l *Loop) codingSession(ctx context.Context, rd *Ready, ran *Ran, r *relay, start Starter, n int) (
+	reason string, h *notes.Handoff, err error) {
+	ss := &session{Ready: rd, role: rd.role, n: n, known: rd.state, prompt: ran.prompt, use: rd.use, start: start,
+		calls: &ran.calls}
 	ss.adjust = func(req *Request, box Toolbox, stop context.CancelCauseFunc) {
 		ss.window = l.newFill(ss, r.text, stop)
 		req.Judge = ss.window.judge(req.Judge)
@@ -143,10 +145,12 @@ func (l *Loop) handOver(rd *Ready, ran *Ran, r *relay, n int, reason string, h *
 	if reason == endManual {
 		why = "a person asked for a handoff"
 	}
-	if err := l.note(rd, state.ContextNote{Kind: "window", Action: reason, Reason: why, Detail: notes.OneLine(source+": "+h.Summary, 500)}); err != nil {
+	window := state.ContextNote{Kind: "window", Action: reason, Reason: why, Detail: notes.OneLine(source+": "+h.Summary, 500)}
+	if err := l.note(rd, window); err != nil {
 		return err
 	}
-	l.emit("agent", rd.state, rd.task.ID, map[string]any{"window": reason, "session": n + 1}, "%s: going on in a fresh session", why)
+	l.emit("agent", rd.state, rd.task.ID, map[string]any{"window": reason, "session": n + 1},
+		"%s: going on in a fresh session", why)
 	r.text = strings.TrimSpace(agentctx.SessionText(*h) + olderSessions(ran.earlier[:max(0, len(ran.earlier)-1)]))
 	ran.prompt = l.assemble(rd, r.text)
 	return nil
