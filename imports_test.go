@@ -57,6 +57,8 @@ func rankOf(path string) int {
 
 // homes are the only places of libraries that would otherwise be everywhere.
 var homes = map[string][]string{
+	"charm.land/":                   {"internal/ui"},
+	"github.com/charmbracelet/":     {"internal/ui"},
 	"github.com/go-git/":            {"gitstate"},
 	"github.com/alecthomas/kong":    {"internal/cli"},
 	"github.com/pelletier/go-toml/": {"plan", "internal/config", "internal/detect", "gitstate/state", "internal/agent/scripted"},

@@ -135,6 +135,7 @@ type AgentEventKind string
 // Kinds of AgentEvent.
 const (
 	EventText     AgentEventKind = "text"
+	EventOutput   AgentEventKind = "output"    // a line that a command printed; not every one
 	EventToolCall AgentEventKind = "tool_call" // Tool, Text = a short form of the arguments; opens a call
 	EventToolDone AgentEventKind = "tool_done" // closes a call
 	EventDenied   AgentEventKind = "denied"    // Tool, Text = reason

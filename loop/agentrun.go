@@ -284,6 +284,9 @@ func (m *meter) event(e AgentEvent) {
 	case EventText:
 		m.lastText = notes.CutBytes(e.Text, 4000)
 		m.l.emit("agent", m.ss.state, m.ss.task.ID, map[string]string{"text": notes.CutBytes(e.Text, 4000)}, "%s", notes.OneLine(e.Text, 200))
+	case EventOutput:
+		line := notes.Redact(notes.OneLine(e.Text, 200))
+		m.l.emit("agent", m.ss.state, m.ss.task.ID, map[string]string{"output": line}, "%s", line)
 	case EventToolDone:
 		m.ss.calls.done(time.Now())
 	case EventToolCall:

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -224,41 +223,45 @@ func (a *App) answerer(c launch) func(context.Context, state.Question) (string, 
 	if !person && c.answers == nil {
 		return nil
 	}
-	var once sync.Once
-	lines := make(chan string)
-	return func(ctx context.Context, q state.Question) (string, bool) {
+	var pending chan string // of a read that nobody waited for
+	return func(ctx context.Context, q state.Question) (answer string, ok bool) {
 		if text, ok := c.answers.of(q); ok {
 			return text, true
 		}
 		if !person {
 			return "", false
 		}
-		once.Do(func() { go readLines(a, lines) })
-		fmt.Fprintf(a.Err, "\n%s %s\n", a.colour(a.Err, "33", q.ID+":"), q.Text)
-		for i, o := range q.Options {
-			fmt.Fprintf(a.Err, "  %d. %s\n", i+1, o)
-		}
-		fmt.Fprint(a.Err, "answer (empty = later): ")
-		select {
-		case <-ctx.Done():
-			fmt.Fprintln(a.Err)
-			return "", false
-		case line, ok := <-lines:
-			if line = strings.TrimSpace(line); !ok || line == "" {
-				return "", false
+		a.alone(func() {
+			fmt.Fprintf(a.Err, "\n%s %s\n", a.colour(a.Err, "33", q.ID+":"), q.Text)
+			for i, o := range q.Options {
+				fmt.Fprintf(a.Err, "  %d. %s\n", i+1, o)
 			}
-			return chosen(q, line), true
-		}
+			fmt.Fprint(a.Err, "answer (empty = later): ")
+			if pending == nil {
+				// A read of a terminal cannot be ended: one that nobody waits for
+				// any more is the next question's.
+				pending = make(chan string, 1)
+				go func(to chan<- string) { to <- readLine(a.In) }(pending)
+			}
+			select {
+			case <-ctx.Done():
+				fmt.Fprintln(a.Err)
+			case line := <-pending:
+				pending = nil
+				if line = strings.TrimSpace(line); line != "" {
+					answer, ok = chosen(q, line), true
+				}
+			}
+		})
+		return answer, ok
 	}
 }
 
-// readLines hands on what a person types. It lives as long as the process: a
-// read of a terminal cannot be ended.
-func readLines(a *App, lines chan<- string) {
-	defer close(lines)
-	sc := bufio.NewScanner(a.In)
-	sc.Buffer(nil, maxAnswer)
-	for sc.Scan() {
-		lines <- sc.Text()
+// alone runs a question with the terminal to itself.
+func (a *App) alone(question func()) {
+	if a.view == nil {
+		question()
+		return
 	}
+	a.view.Ask(question)
 }

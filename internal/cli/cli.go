@@ -18,6 +18,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/internal/config"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/ui"
 )
 
 // Version is set by the build.
@@ -128,7 +129,8 @@ type App struct {
 	closeFunctions []func()
 	// newJournal reports whether the person insists on a journal of their own beside a remote's.
 	newJournal bool
-	logFile    string // RALPH_LOG_FILE
+	view       *ui.Program // the live view while it is drawn
+	logFile    string      // RALPH_LOG_FILE
 	log        logWriter
 }
 

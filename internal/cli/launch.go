@@ -109,6 +109,9 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	out := newReporter(a, c.flags.JSON)
 	if l.Emit = out.emit; c.quiet {
 		l.Emit = nil
+	} else {
+		out.open(set)
+		defer out.close()
 	}
 	l.Answer = a.answerer(c)
 	// What this start added to the settings stays when `set` changes others.

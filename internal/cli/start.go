@@ -18,6 +18,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/proc"
 	"git-ralph/internal/text"
+	"git-ralph/internal/ui"
 	"git-ralph/loop"
 	"git-ralph/notes"
 	"git-ralph/plan"
@@ -257,18 +258,52 @@ func (a *App) interrupts() (context.Context, context.CancelFunc) {
 	return ctx, func() { signal.Stop(ch); cancel() }
 }
 
-// reporter shows what a run does.
+// reporter shows what a run does: lines, and a live view below them on a
+// terminal. Elsewhere a long silence is broken by a line that says what is
+// being done.
 type reporter struct {
-	a    *App
-	json bool
-	mu   sync.Mutex
+	a      *App
+	json   bool
+	mu     sync.Mutex
+	detail bool // what the agent says and calls is shown
+	pulse  pulse
 }
 
-func newReporter(a *App, asJSON bool) *reporter { return &reporter{a: a, json: asJSON} }
+func newReporter(a *App, asJSON bool) *reporter {
+	return &reporter{a: a, json: asJSON, detail: a.Verbose > 0}
+}
+
+// open begins to show.
+func (r *reporter) open(set *config.Resolved) {
+	switch {
+	case r.a.wantsView(r.json):
+		r.a.openView(set, func(on bool) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.detail = on
+		})
+	case !r.json:
+		r.pulse.start(func() ui.Snapshot { return r.a.look(set) }, func(text string) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.a.printf("  %s\n", r.a.colour(r.a.Out, "2", text))
+		})
+	}
+}
 
 func (r *reporter) emit(l loop.Live) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if e, ok := agentEvent(l); ok {
+		tool := ""
+		if e.Kind == ui.Tool {
+			tool = e.Text
+		}
+		r.pulse.heard(l.Time, e.Kind != ui.Tool && e.Kind != ui.Said || r.detail, tool)
+		if r.a.view != nil {
+			r.a.view.Event(e)
+		}
+	}
 	if data, ok := l.Data.(map[string]any); ok && r.a.linked != nil && (l.Event == "start" || l.Event == "end") {
 		data["worktree"], data["branch"] = r.a.linked.Root, r.a.linked.Branch
 	}
@@ -285,7 +320,7 @@ func (r *reporter) emit(l loop.Live) {
 		r.a.printf("\n%s\n", paint("1", l.Message))
 	case "agent":
 		denied := strings.HasPrefix(l.Message, "denied ")
-		if r.a.Verbose > 0 || denied {
+		if r.detail || denied {
 			r.a.printf("  %s\n", paint("2", l.Message))
 		}
 	case "check":
@@ -342,7 +377,10 @@ func (r *reporter) notices(l loop.Live) {
 	}
 }
 
-func (r *reporter) close() {}
+func (r *reporter) close() {
+	r.pulse.end()
+	r.a.closeView()
+}
 
 // summary says what the run did and what comes next.
 func (a *App) summary(end loop.End) {

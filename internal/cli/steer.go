@@ -94,14 +94,7 @@ func (c *StopCmd) Run(a *App) error {
 	session := 0
 	_, changed, err := a.change(func(s state.State) (state.Event, error) {
 		session = s.Run.Session
-		if s.Run.StopAsked == session && session > 0 && (s.Run.StopNow || !c.Now) {
-			return state.Event{}, journal.ErrNothing
-		}
-		o := state.Operator{Command: "stop", Session: session}
-		if c.Now {
-			o.Command = "stop-now"
-		}
-		return operator(o), nil
+		return stopEvent(s, c.Now)
 	})
 	if err != nil {
 		return err
@@ -115,6 +108,20 @@ func (c *StopCmd) Run(a *App) error {
 		a.printf("session %d stops after this iteration; --now does not wait for it\n", session)
 	}
 	return nil
+}
+
+// stopEvent asks the session at work to end; journal.ErrNothing when it was
+// asked already.
+func stopEvent(s state.State, now bool) (state.Event, error) {
+	session := s.Run.Session
+	if s.Run.StopAsked == session && session > 0 && (s.Run.StopNow || !now) {
+		return state.Event{}, journal.ErrNothing
+	}
+	o := state.Operator{Command: "stop", Session: session}
+	if now {
+		o.Command = "stop-now"
+	}
+	return operator(o), nil
 }
 
 // InjectCmd is `git ralph inject`.
@@ -139,14 +146,17 @@ func (c *InjectCmd) Run(a *App) error {
 		return gitstate.Hint(1, "put it into a file of the project and name that",
 			"a note of %d bytes is too long for a prompt; at most 16 KiB", len(text))
 	}
-	_, _, err := a.change(func(state.State) (state.Event, error) {
-		return operator(state.Operator{Command: "inject", Text: text, ID: "G-" + gitstate.NewID(a.journal.Now())}), nil
-	})
+	_, _, err := a.change(func(state.State) (state.Event, error) { return a.noteEvent(text), nil })
 	if err != nil {
 		return err
 	}
 	a.printf("the note is added to the next prompt and stays there until that task is finished\n")
 	return nil
+}
+
+// noteEvent gives the agent a note with its next prompt.
+func (a *App) noteEvent(text string) state.Event {
+	return operator(state.Operator{Command: "inject", Text: text, ID: "G-" + gitstate.NewID(a.journal.Now())})
 }
 
 // SetCmd is `git ralph set`.

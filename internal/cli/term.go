@@ -27,6 +27,9 @@ func terminal(w any) bool {
 	if d, ok := w.(*display); ok {
 		w = d.w
 	}
+	if t, ok := w.(interface{ Terminal() bool }); ok {
+		return t.Terminal()
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return false

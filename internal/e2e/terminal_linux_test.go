@@ -58,6 +58,9 @@ func (p *project) terminalOf(t *testing.T, env []string, attr *syscall.SysProcAt
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
 	}
+	if err == nil {
+		err = unix.IoctlSetWinsize(int(master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,8 @@ type Printed struct {
 	usage loop.Usage
 	model string
 	end   *PrintedEnd
+	now   func() time.Time
+	told  time.Time // when a line of output was the newest event of its kind
 }
 
 // PrintedEnd is why a client says that it could not work.
@@ -40,7 +42,7 @@ type PrintedEnd struct {
 
 // NewPrinted reports to events, which may be nil.
 func NewPrinted(events func(loop.AgentEvent), transcript *Transcript) *Printed {
-	return &Printed{events: events, transcript: transcript}
+	return &Printed{events: events, transcript: transcript, now: time.Now}
 }
 
 // printedLine is a line of the contract. Counts are floats because a script's
@@ -79,6 +81,7 @@ func (p *Printed) Stdout(line []byte, cut bool) {
 	var l printedLine
 	if cut || len(trimmed) == 0 || trimmed[0] != '{' || json.Unmarshal(trimmed, &l) != nil {
 		p.transcript.Output("", line, cut)
+		p.output(string(trimmed))
 		return
 	}
 	p.transcript.JSON(trimmed)
@@ -134,6 +137,18 @@ func (p *Printed) Stderr(line []byte, cut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.transcript.Output("stderr", line, cut)
+	p.output(string(bytes.TrimSpace(line)))
+}
+
+// outputEvery is how often a line of output becomes an event at most: a person
+// watches these, and the transcript has all of them.
+const outputEvery = 250 * time.Millisecond
+
+func (p *Printed) output(line string) {
+	if now := p.now(); line != "" && now.Sub(p.told) >= outputEvery {
+		p.told = now
+		p.event(loop.AgentEvent{Kind: loop.EventOutput, Text: Line(line, 500)})
+	}
 }
 
 func (p *Printed) add(l printedLine) {

@@ -1,0 +1,125 @@
+package e2e
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// screen is a terminal of tmux, which shows what a person would see: a live view
+// writes only what changed, so its bytes cannot be searched for text.
+type screen struct {
+	t      *testing.T
+	socket string
+}
+
+// onScreen runs one command of the program in a terminal of that many columns.
+// What it ended with stands there afterwards.
+func (p *project) onScreen(t *testing.T, columns int, env []string, args ...string) *screen {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("tmux is not installed")
+	}
+	s := &screen{t, filepath.Join(t.TempDir(), "tmux")}
+	argv := append([]string{"-S", s.socket, "-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", "24", "-c", p.Dir,
+		"sh", "-c", `"$@"; echo "ended with $?"; exec cat`, "sh", "env", "-i"}, p.Env...)
+	argv = append(append(argv, "TERM=tmux-256color"), env...)
+	argv = append(append(argv, self(t)), args...)
+	if out, err := exec.Command("tmux", argv...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Cleanup(func() { exec.Command("tmux", "-S", s.socket, "kill-server").Run() })
+	return s
+}
+
+func (s *screen) text() string {
+	out, err := exec.Command("tmux", "-S", s.socket, "capture-pane", "-p").Output()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(out)
+}
+
+// until waits until the screen shows a text.
+func (s *screen) until(text string) string {
+	s.t.Helper()
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		now := s.text()
+		if strings.Contains(now, text) {
+			return now
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("the screen does not show %q:\n%s", text, now)
+		}
+	}
+}
+
+// keys are what a person presses, by tmux's names.
+func (s *screen) keys(keys ...string) {
+	s.t.Helper()
+	if out, err := exec.Command("tmux", append([]string{"-S", s.socket, "send-keys"}, keys...)...).CombinedOutput(); err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// untilGo is an agent that says something and then works until a file is there.
+const untilGo = "echo looking around\nwhile [ ! -e go ]; do sleep 0.1; done\nrm -f go\n" + doTask
+
+// TestLiveView: on a terminal a run shows what it does now, and keys steer it as
+// the commands of the same name do.
+func TestLiveView(t *testing.T) {
+	p := newProject(t, untilGo,
+		"[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check, map[string]string{".gitignore": "go\n"})
+	p.must(t, "add", "the first thing")
+	p.must(t, "add", "the second thing")
+	x := p.onScreen(t, 80, nil, "start")
+	x.until("T-001 the first thing")
+	x.until("looking around")
+	x.until("0 of 2 tasks")
+	x.keys("n")
+	x.until("note for the agent")
+	x.keys("use the standard library", "Enter")
+	x.until("the note is added")
+	x.keys("t")
+	x.until("· T-002")
+	x.keys("s")
+	x.until("stopping after this iteration")
+	p.Write("go", "")
+	if end := x.until("ended with"); !strings.Contains(end, "ended with 6") || strings.Contains(end, "? help") {
+		t.Errorf("a stop ended so:\n%s", end)
+	}
+	if log := p.must(t, "log", "-v"); !strings.Contains(log, "use the standard library") {
+		t.Errorf("the log does not have the note:\n%s", log)
+	}
+
+	// Leaving the view leaves the run alone, and lines go on. A narrow terminal
+	// wraps nothing of the view.
+	x = p.onScreen(t, 40, nil, "start")
+	x.until("looking around")
+	for line := range strings.Lines(x.until("q leave")) {
+		if n := len([]rune(strings.TrimRight(line, "\n"))); n > 40 {
+			t.Errorf("%d columns: %q", n, line)
+		}
+	}
+	x.keys("q")
+	p.Write("go", "")
+	if end := x.until("ended with"); !strings.Contains(end, "ended with 0") || !strings.Contains(end, "2 of 2 done") {
+		t.Errorf("after leaving the view:\n%s", end)
+	}
+}
+
+// TestNoLiveView: a terminal that cannot move its cursor, and a person who wants
+// none of it, get lines alone.
+func TestNoLiveView(t *testing.T) {
+	p := newProject(t, doTask, "[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check, nil)
+	for _, env := range [][]string{{"TERM=dumb"}, {"TERM=xterm", "RALPH_VIEW=off"}} {
+		p.must(t, "add", "a thing")
+		x := p.onTerminal(t, env, "start")
+		if code, rest := x.ends(); code != 0 || strings.Contains(rest, "? help") || strings.Contains(rest, "\x1b[K") {
+			t.Errorf("%v: exit %d\n%q", env, code, rest)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+var t0 = time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
+
+func working() *View {
+	v := &View{Snapshot: Snapshot{Branch: "main", Phase: "building", Session: 3, Iteration: 7, Task: "T-004", Title: "quote a word for a POSIX shell",
+		Attempt: 2, Since: t0.Add(10 * time.Minute), Started: t0, Done: 5, Wanted: 9, Tokens: 119_432, CostSession: 410_000, CostLimit: 5_000_000,
+		ContextPct: 43, Handoff: 60, Hard: 80, Pace: 2 * time.Minute}}
+	for i := range 9 {
+		status := "pending"
+		switch {
+		case i < 4:
+			status = "done"
+		case i == 4:
+			status = "failed"
+		case i == 5:
+			status = "in_progress"
+		}
+		v.Tasks = append(v.Tasks, Task{ID: fmt.Sprintf("T-%03d", i+1), Title: "the task", Status: status})
+	}
+	v.Apply(Event{Kind: Began, Time: t0.Add(10 * time.Minute)})
+	v.Apply(Event{Kind: Tool, Time: t0.Add(11 * time.Minute), Text: "Bash npm test"})
+	return v
+}
+
+func TestLines(t *testing.T) {
+	now := t0.Add(12*time.Minute + 3*time.Second)
+	want := `
+── main · building · session 3 ─────────────────────────────────────── 12m03s ──
+2m03s #7  T-004 quote a word for a POSIX shell  attempt 2
+  Bash npm test  1m03s
+███████████░░░░░░░░░ 5 of 9 tasks, 1 failed, about 6m left
+context ██████░┃░░░░░ 43 %  119k tokens  $0.41 of $5.00
+p pause  s stop  n note  k skip  t tasks  d detail  q leave  ? help`
+	if got := "\n" + strings.Join(working().Lines(80, 24, now, Palette{}), "\n"); got != want {
+		t.Errorf("at 80 columns:%s\nwant:%s", got, want)
+	}
+}
+
+// TestWidths: no line is wider than the terminal, whatever it shows.
+func TestWidths(t *testing.T) {
+	palette := Palette{Bold: func(s string) string { return "\x1b[1m" + s + "\x1b[0m" }}
+	for _, width := range []int{20, 40, 60, 80, 200} {
+		for _, change := range []func(*View){
+			func(*View) {},
+			func(v *View) { v.List = true },
+			func(v *View) { v.Help = true },
+			func(v *View) { v.Title = strings.Repeat("ein sehr langer Titel 漢字 ", 20) },
+			func(v *View) { v.Apply(Event{Kind: Said, Text: strings.Repeat("word ", 200)}) },
+			func(v *View) { s := strings.Repeat("typed ", 50); v.Typing = &s },
+			func(v *View) { v.WaitUntil = t0.Add(time.Hour) },
+			func(v *View) { v.Branch = strings.Repeat("b", 300) },
+			func(v *View) { *v = View{} },
+		} {
+			v := working()
+			change(v)
+			for _, height := range []int{3, 24} {
+				lines := v.Lines(width, height, t0.Add(12*time.Minute), palette)
+				if len(lines) > height || len(lines) == 0 {
+					t.Errorf("%d lines on %d rows", len(lines), height)
+				}
+				for _, l := range lines {
+					if n := ansi.StringWidth(l); n > width || strings.Contains(l, "\n") {
+						t.Errorf("%d columns of %d: %q", n, width, l)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestWhatIsSaid(t *testing.T) {
+	now := t0.Add(12 * time.Minute)
+	for _, tt := range []struct {
+		why    string
+		change func(*View)
+		want   string
+	}{
+		{"a check that ended", func(v *View) { v.Apply(Event{Kind: Check, Text: "test: failed"}) }, "  check test: failed"},
+		{"the agent's words", func(v *View) { v.Apply(Event{Kind: Said, Text: "Now the code."}) }, "  Now the code."},
+		{"a long silence", func(v *View) { v.Apply(Event{Kind: Began, Time: t0.Add(10 * time.Minute)}) }, "last sign 2m00s ago"},
+		{"a request that is still to come", func(v *View) { v.Asked = "stopping after this iteration" }, "stopping after this iteration"},
+		{"the provider's limit", func(v *View) { v.WaitUntil = now.Add(90 * time.Minute) }, "1h30m left"},
+		{"between iterations", func(v *View) { v.Task = "" }, "between iterations"},
+		{"at the start", func(v *View) { *v = View{Snapshot: Snapshot{Branch: "main"}} }, "getting ready"},
+		{"an unknown cost", func(v *View) { v.CostSession, v.CostUnknown = 0, true }, "cost unknown"},
+		{"the list", func(v *View) { v.List = true }, "  ▸ T-006  the task"},
+		{"an answer to a key", func(v *View) { v.Notice = "skipping T-004" }, "skipping T-004"},
+	} {
+		v := working()
+		tt.change(v)
+		if got := strings.Join(v.Lines(100, 30, now, Palette{}), "\n"); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q is not in\n%s", tt.why, tt.want, got)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "0s", 59 * time.Second: "59s", 3*time.Minute + 5*time.Second: "3m05s", 2*time.Hour + 3*time.Minute: "2h03m", -time.Second: "0s"} {
+		if got := Clock(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+	for n, want := range map[int64]string{950: "950", 1234: "1.2k", 119_432: "119k", 4_300_000: "4.3M"} {
+		if got := Count(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{time.Second: "a minute", 20 * time.Minute: "20m", 125 * time.Minute: "2h00m", 12 * time.Hour: "12h"} {
+		if got := Rough(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+}
