@@ -52,9 +52,11 @@ type Draft struct {
 func (r *Repo) WriteEntry(parents []object.ID, d Draft) (commit, tree object.ID, err error) {
 	base := object.EmptyTree
 	if len(parents) > 0 {
-		if base, err = r.TreeOf(parents[0]); err != nil {
+		newest, err := r.Store.Records().ReadCommit(parents[0])
+		if err != nil {
 			return commit, tree, fmt.Errorf("read the newest entry: %w", err)
 		}
+		base = newest.Tree
 	}
 	edits := map[string]*object.TreeEntry{"event": nil}
 	for path, data := range d.Files {
@@ -68,7 +70,7 @@ func (r *Repo) WriteEntry(parents []object.ID, d Draft) (commit, tree object.ID,
 		}
 		edits[path] = &object.TreeEntry{Mode: object.ModeRegular, ID: id}
 	}
-	if tree, err = r.EditTree(base, edits); err != nil {
+	if tree, err = r.EditRecord(base, edits); err != nil {
 		return commit, tree, err
 	}
 	commit, err = r.Store.WriteCommit(object.CommitData{Tree: tree, Parents: parents,
@@ -76,11 +78,26 @@ func (r *Repo) WriteEntry(parents []object.ID, d Draft) (commit, tree object.ID,
 	return commit, tree, err
 }
 
-// EditTree writes a tree that differs from base in the given paths; nil
-// removes a path, file or folder. A removed folder may be filled again by
-// longer paths of the same call. Folders that become empty vanish.
+// EditTree writes a tree of the user's that differs from base in the given
+// paths; nil removes a path, file or folder. A removed folder may be filled
+// again by longer paths of the same call. Folders that become empty vanish.
 func (r *Repo) EditTree(base object.ID, edits map[string]*object.TreeEntry) (object.ID, error) {
-	entries, err := r.Store.ReadTree(base)
+	return editTree(r.Store, base, edits)
+}
+
+// EditRecord is EditTree for the trees that git ralph makes for itself.
+func (r *Repo) EditRecord(base object.ID, edits map[string]*object.TreeEntry) (object.ID, error) {
+	return editTree(r.Store.Records(), base, edits)
+}
+
+// trees are an object.Store or its Records.
+type trees interface {
+	ReadTree(object.ID) ([]object.TreeEntry, error)
+	WriteTree([]object.TreeEntry) (object.ID, error)
+}
+
+func editTree(store trees, base object.ID, edits map[string]*object.TreeEntry) (object.ID, error) {
+	entries, err := store.ReadTree(base)
 	if err != nil {
 		return object.Zero, err
 	}
@@ -109,7 +126,7 @@ func (r *Repo) EditTree(base object.ID, edits map[string]*object.TreeEntry) (obj
 		if e, ok := byName[name]; ok && e.Mode == object.ModeDir {
 			from = e.ID
 		}
-		id, err := r.EditTree(from, sub)
+		id, err := editTree(store, from, sub)
 		if err != nil {
 			return object.Zero, err
 		}
@@ -126,19 +143,28 @@ func (r *Repo) EditTree(base object.ID, edits map[string]*object.TreeEntry) (obj
 	for _, e := range byName {
 		out = append(out, e)
 	}
-	return r.Store.WriteTree(out)
+	return store.WriteTree(out)
 }
 
 // TreeFiles lists the files of a tree with their blobs, sorted by path.
 func (r *Repo) TreeFiles(tree object.ID, prefix string) ([]object.TreeEntry, error) {
-	entries, err := r.Store.ReadTree(tree)
+	return treeFiles(r.Store, tree, prefix)
+}
+
+// RecordFiles is TreeFiles for the trees that git ralph makes for itself.
+func (r *Repo) RecordFiles(tree object.ID, prefix string) ([]object.TreeEntry, error) {
+	return treeFiles(r.Store.Records(), tree, prefix)
+}
+
+func treeFiles(store trees, tree object.ID, prefix string) ([]object.TreeEntry, error) {
+	entries, err := store.ReadTree(tree)
 	if err != nil {
 		return nil, err
 	}
 	var out []object.TreeEntry
 	for _, e := range entries {
 		if e.Mode == object.ModeDir {
-			sub, err := r.TreeFiles(e.ID, prefix+e.Name+"/")
+			sub, err := treeFiles(store, e.ID, prefix+e.Name+"/")
 			if err != nil {
 				return nil, err
 			}

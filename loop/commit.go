@@ -148,13 +148,13 @@ func notesCommit(repo *gitstate.Repo, old object.ID, texts map[object.ID]string)
 	var parents []object.ID
 	base := object.Zero
 	if !old.IsZero() {
-		c, err := repo.Store.ReadCommit(old)
+		c, err := repo.Store.Records().ReadCommit(old)
 		if err != nil {
 			return object.Zero, err
 		}
 		parents, base = []object.ID{old}, c.Tree
 	}
-	tree, err := notes.OpenNotes(repo.Store, base)
+	tree, err := notes.OpenNotes(repo.Store.Records(), base)
 	if err != nil {
 		return object.Zero, err
 	}

@@ -68,7 +68,7 @@ func (l *Loop) writeEvidence(it *Ready, attempt, commit object.ID) (object.ID, e
 		}
 		edits[path] = &object.TreeEntry{Mode: object.ModeRegular, ID: id}
 	}
-	tree, err := l.Repo.EditTree(object.EmptyTree, edits)
+	tree, err := l.Repo.EditRecord(object.EmptyTree, edits)
 	if err != nil {
 		return object.Zero, err
 	}

@@ -49,20 +49,14 @@ func (l *Loop) housekeep(ctx context.Context) {
 }
 
 // packLoose puts loose objects into a pack where there are some hundreds: thirty
-// iterations leave a thousand, of which each takes a block of the disk. It looks
-// at nothing but the loose objects, so that its time does not depend on the size
-// of the repository, and an object is in the pack before its loose file goes.
+// iterations leave a thousand, of which each takes a block of the disk.
 func (l *Loop) packLoose(ctx context.Context, least int) {
 	if !manyLoose(l.Repo.CommonDir, least) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	_, err := l.Repo.Git.Run(ctx, "maintenance", "run", "--task=loose-objects", "--quiet")
-	if err == nil {
-		_, err = l.Repo.Git.Run(ctx, "prune-packed", "--quiet")
-	}
-	if err != nil && ctx.Err() == nil && !l.untidy {
+	if err := l.Repo.Store.PackLoose(ctx); err != nil && ctx.Err() == nil && !l.untidy {
 		l.untidy = true
 		l.Log("git could not pack loose objects: %v", err)
 	}

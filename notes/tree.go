@@ -9,7 +9,7 @@ import (
 	"git-ralph/gitstate/object"
 )
 
-// TreeStore is what NotesTree needs of a repository: *object.Store.
+// TreeStore is what NotesTree needs of a repository: object.Records.
 type TreeStore interface {
 	ReadTree(object.ID) ([]object.TreeEntry, error)
 	WriteTree([]object.TreeEntry) (object.ID, error)

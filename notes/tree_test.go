@@ -33,11 +33,15 @@ func (m *memStore) ReadTree(id object.ID) ([]object.TreeEntry, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %s", object.ErrNotFound, id)
 	}
-	return object.DecodeTree(data)
+	return object.DecodeRecordTree(data)
 }
 
 func (m *memStore) WriteTree(e []object.TreeEntry) (object.ID, error) {
-	return m.Write(object.Tree, object.EncodeTree(e))
+	data, err := object.EncodeRecordTree(e)
+	if err != nil {
+		return object.Zero, err
+	}
+	return m.Write(object.Tree, data)
 }
 
 func (m *memStore) ReadType(id object.ID, _ object.Type) ([]byte, error) {
@@ -146,7 +150,7 @@ func (g *gitRepo) load(tree object.ID) *memStore {
 			}
 			m.objects[id] = rest[:size]
 			out = rest[size+1:]
-			entries, err := object.DecodeTree(m.objects[id])
+			entries, err := object.DecodeRecordTree(m.objects[id])
 			if err != nil {
 				g.t.Fatal(err)
 			}

@@ -54,7 +54,7 @@ func (j *Journal) Check(ctx context.Context, visit func(n int, e Entry)) ([]Faul
 			}
 			e, err := j.Read(id)
 			if err == nil {
-				e.root, err = j.Repo.Store.ReadTree(e.Commit.Tree)
+				e.root, err = j.Repo.Store.Records().ReadTree(e.Commit.Tree)
 			}
 			if err != nil {
 				c.faults = append(c.faults, Fault{id, err.Error()})
@@ -115,7 +115,7 @@ func (c *check) resync(id object.ID) error {
 		return err
 	}
 	c.st, c.want = snap.State, newWanted()
-	list, err := c.j.Repo.TreeFiles(snap.Tree, "")
+	list, err := c.j.Repo.RecordFiles(snap.Tree, "")
 	for _, f := range list {
 		if !strings.HasPrefix(f.Name, "event/") {
 			c.want.setID(f.Name, f.ID)
@@ -126,7 +126,7 @@ func (c *check) resync(id object.ID) error {
 
 // compare names the files in which an entry's tree is not as wanted.
 func (c *check) compare(e Entry) []Fault {
-	list, err := c.j.Repo.TreeFiles(e.Commit.Tree, "")
+	list, err := c.j.Repo.RecordFiles(e.Commit.Tree, "")
 	if err != nil {
 		return []Fault{{e.ID, err.Error()}}
 	}

@@ -27,10 +27,10 @@ func (j *Journal) Read(id object.ID) (Entry, error) { return j.read(id, false) }
 func (j *Journal) read(id object.ID, brief bool) (Entry, error) {
 	e := Entry{ID: id}
 	var err error
-	if e.Commit, err = j.Repo.Store.ReadCommit(id); err != nil {
+	if e.Commit, err = j.Repo.Store.Records().ReadCommit(id); err != nil {
 		return e, damaged(id, err)
 	}
-	root, err := j.Repo.Store.ReadTree(e.Commit.Tree)
+	root, err := j.Repo.Store.Records().ReadTree(e.Commit.Tree)
 	if err != nil {
 		return e, damaged(id, err)
 	}
@@ -61,7 +61,7 @@ func (j *Journal) read(id object.ID, brief bool) (Entry, error) {
 
 // readFile reads one file of a folder, if it is there.
 func (j *Journal) readFile(files state.Files, tree object.ID, name, prefix string) error {
-	list, err := j.Repo.Store.ReadTree(tree)
+	list, err := j.Repo.Store.Records().ReadTree(tree)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (j *Journal) Readable(ctx context.Context) error {
 	if tip.IsZero() {
 		return ErrNone
 	}
-	c, err := j.Repo.Store.ReadCommit(tip)
+	c, err := j.Repo.Store.Records().ReadCommit(tip)
 	if err != nil {
 		return damaged(tip, err)
 	}

@@ -103,7 +103,7 @@ func (j *Journal) at(entry object.ID) (*Snapshot, error) {
 	if j.last != nil && j.last.Tip == entry {
 		return j.last, nil
 	}
-	c, err := j.Repo.Store.ReadCommit(entry)
+	c, err := j.Repo.Store.Records().ReadCommit(entry)
 	if err != nil {
 		return nil, damaged(entry, err)
 	}
@@ -161,7 +161,7 @@ func damaged(entry object.ID, err error) error {
 
 // stateFiles reads every file of an entry's tree but the event.
 func (j *Journal) stateFiles(tree object.ID) (state.Files, error) {
-	root, err := j.Repo.Store.ReadTree(tree)
+	root, err := j.Repo.Store.Records().ReadTree(tree)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (j *Journal) readDir(files state.Files, tree object.ID, prefix string) erro
 
 // readKnown reads the files below a tree, from the cache where it has them.
 func (j *Journal) readKnown(files state.Files, tree object.ID, prefix string, known cache) error {
-	list, err := j.Repo.TreeFiles(tree, prefix)
+	list, err := j.Repo.RecordFiles(tree, prefix)
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func (j *Journal) loose(ctx context.Context) []object.ID {
 			if err != nil {
 				continue
 			}
-			c, err := j.Repo.Store.ReadCommit(id)
+			c, err := j.Repo.Store.Records().ReadCommit(id)
 			if err != nil {
 				continue
 			}

@@ -83,7 +83,8 @@ func (j *Journal) list(ctx context.Context, tip string, f func(ids []object.ID) 
 
 // readEntries reads entries in the order of ids, with a few conversations with
 // git for all of them. It fails as a whole: the caller reads them one by one to
-// learn which is damaged.
+// learn which is damaged. The decoders are ours and not go-git's: with those a
+// walk of 20,000 entries takes a sixth longer.
 func (j *Journal) readEntries(ids []object.ID, brief bool) ([]Entry, error) {
 	store := j.Repo.Store
 	out := make([]Entry, len(ids))

@@ -23,7 +23,7 @@ func (j *Journal) Salvage(ctx context.Context) (id object.ID, from string) {
 		if at != tip && j.Whole(at) {
 			return at, "its history"
 		}
-		c, err := j.Repo.Store.ReadCommit(at)
+		c, err := j.Repo.Store.Records().ReadCommit(at)
 		if err != nil || len(c.Parents) == 0 {
 			break
 		}

@@ -62,32 +62,16 @@ func readSignature(line string) Signature {
 	return sig
 }
 
-// CommitData is a commit taken apart. Extra headers (gpgsig, encoding …) are
-// kept as they are.
+// CommitData is what matters of a commit. Headers that nobody here asks for
+// (gpgsig, encoding …) are passed over.
 type CommitData struct {
 	Tree              ID
 	Parents           []ID
 	Author, Committer Signature
-	Extra             []string // further header lines, continuation lines included
 	Message           string
 }
 
-// Encode returns the commit's bytes.
-func (c CommitData) Encode() []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "tree %s\n", c.Tree)
-	for _, p := range c.Parents {
-		fmt.Fprintf(&b, "parent %s\n", p)
-	}
-	fmt.Fprintf(&b, "author %s\ncommitter %s\n", c.Author, c.Committer)
-	for _, x := range c.Extra {
-		b.WriteString(x + "\n")
-	}
-	b.WriteString("\n" + c.Message)
-	return b.Bytes()
-}
-
-// DecodeCommit reads a commit's bytes.
+// DecodeCommit reads the bytes of anybody's commit, as git does.
 func DecodeCommit(data []byte) (CommitData, error) {
 	var c CommitData
 	head, msg, ok := bytes.Cut(data, []byte("\n\n"))
@@ -98,21 +82,17 @@ func DecodeCommit(data []byte) (CommitData, error) {
 	for _, line := range strings.Split(string(head), "\n") {
 		key, val, _ := strings.Cut(line, " ")
 		var err error
-		switch {
-		case strings.HasPrefix(line, " "):
-			c.Extra = append(c.Extra, line)
-		case key == "tree":
+		switch key { // a continuation line begins with a blank: its key is empty
+		case "tree":
 			c.Tree, err = ParseID(val)
-		case key == "parent":
+		case "parent":
 			var p ID
 			p, err = ParseID(val)
 			c.Parents = append(c.Parents, p)
-		case key == "author":
+		case "author":
 			c.Author = readSignature(val)
-		case key == "committer":
+		case "committer":
 			c.Committer = readSignature(val)
-		default:
-			c.Extra = append(c.Extra, line)
 		}
 		if err != nil {
 			return c, fmt.Errorf("damaged commit: %w", err)
@@ -138,4 +118,10 @@ func (s *Store) ReadCommit(id ID) (CommitData, error) {
 }
 
 // WriteCommit stores a commit.
-func (s *Store) WriteCommit(c CommitData) (ID, error) { return s.Write(Commit, c.Encode()) }
+func (s *Store) WriteCommit(c CommitData) (ID, error) {
+	data, err := c.Encode()
+	if err != nil {
+		return Zero, err
+	}
+	return s.Write(Commit, data)
+}

@@ -1,5 +1,6 @@
-// Package object reads and writes git objects: loose ones directly with
-// go-git's codecs, all others through one `git cat-file --batch-command`.
+// Package object reads and writes git objects: loose ones directly, packed ones
+// through one `git cat-file --batch-command`. Commits and trees that git ralph
+// makes for itself are Records, which go-git's object types encode and decode.
 // Writing is durable and in two steps: Write puts an object into a temporary
 // file, Sync makes everything written since the last Sync permanent with one
 // round of fsync and only then gives the files their names. An object that is

@@ -156,6 +156,57 @@ func TestSizesAreChecked(t *testing.T) {
 	}
 }
 
+// TestPackLoose: the pack has a name that every reader of git's format knows, and
+// what cannot be an object is left where it is.
+func TestPackLoose(t *testing.T) {
+	s, git := newStore(t, "")
+	if err := s.PackLoose(t.Context()); err != nil {
+		t.Fatalf("nothing to pack: %v", err)
+	}
+	var ids []ID
+	for i := range 300 {
+		id, err := s.Write(Blob, fmt.Appendf(nil, "object %d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	if err := s.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	empty := s.path(Sum(Blob, []byte("cut off by a power cut")))
+	odd := filepath.Join(filepath.Dir(s.path(ids[0])), "tmp_obj_x")
+	for _, name := range []string{empty, odd} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.PackLoose(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	packs, err := filepath.Glob(filepath.Join(s.dir, "pack", "*.pack"))
+	if err != nil || len(packs) != 1 || !strings.HasPrefix(filepath.Base(packs[0]), "pack-") {
+		t.Errorf("packs %v (%v)", packs, err)
+	}
+	for _, id := range ids {
+		if _, err := os.Stat(s.path(id)); err == nil {
+			t.Fatalf("%s is a loose file still", id)
+		}
+		if _, err := s.ReadType(id, Blob); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(odd); err != nil {
+		t.Error(err)
+	}
+	if got := git("", "count-objects", "-v"); !strings.Contains(got, "in-pack: 300") {
+		t.Error(got)
+	}
+}
+
 func BenchmarkWriteAndSync(b *testing.B) {
 	dir := b.TempDir()
 	s := Open(&proc.Git{}, dir, "")

@@ -251,7 +251,7 @@ func (c *checkup) refs(ctx context.Context) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		id := all[name]
-		if _, err := c.j.Repo.Store.ReadCommit(id); err != nil {
+		if _, err := c.j.Repo.Store.Records().ReadCommit(id); err != nil {
 			if name == c.j.Ref() && c.torn {
 				continue // said already, with a way back
 			}
@@ -313,7 +313,7 @@ func (c *checkup) notes(ctx context.Context) error {
 	}
 	tree := object.Zero
 	if !at.IsZero() {
-		commit, err := c.j.Repo.Store.ReadCommit(at)
+		commit, err := c.j.Repo.Store.Records().ReadCommit(at)
 		if err != nil {
 			c.fault("notes", object.Zero, "git update-ref -d "+gitstate.NotesRef+", then git ralph fsck --repair",
 				"the notes cannot be read: %v", err)
@@ -321,7 +321,7 @@ func (c *checkup) notes(ctx context.Context) error {
 		}
 		tree = commit.Tree
 	}
-	book, err := notes.OpenNotes(c.j.Repo.Store, tree)
+	book, err := notes.OpenNotes(c.j.Repo.Store.Records(), tree)
 	if err != nil {
 		c.fault("notes", object.Zero, "git update-ref -d "+gitstate.NotesRef+", then git ralph fsck --repair",
 			"the notes cannot be read: %v", err)
