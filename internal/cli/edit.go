@@ -91,7 +91,7 @@ func (c *EditCmd) Run(a *App) error {
 		return nil
 	}
 	a.printf("%s%s\n", change, a.note())
-	a.indented(change.Describe(old, now), "  ")
+	a.planChange(change, old, now)
 	return nil
 }
 

@@ -20,6 +20,7 @@ type LogCmd struct {
 	Task      string   `placeholder:"ID" help:"Only what concerns a task."`
 	Event     []string `sep:"," placeholder:"TYPE" help:"Only events of these types, such as iteration."`
 	Iteration int      `placeholder:"N" help:"Only what belongs to an iteration."`
+	Patch     bool     `short:"p" help:"Show how each entry changed the plan, its tasks and what is remembered."`
 	JSON      bool     `name:"json" help:"Print one object a line."`
 }
 
@@ -140,6 +141,9 @@ func (c *LogCmd) Run(a *App) error {
 	if c.Number < 0 {
 		return usage("git ralph log -n 20", "-n %d is negative", c.Number)
 	}
+	if c.Patch && c.JSON {
+		return usage("git ralph show ENTRY --json has the event of an entry", "-p and --json do not go together")
+	}
 	want := map[state.EventType]bool{}
 	for _, t := range trimmed(c.Event) {
 		want[state.EventType(strings.ToLower(t))] = true
@@ -184,6 +188,11 @@ func (c *LogCmd) Run(a *App) error {
 		} else {
 			row := a.logRow(e)
 			a.printf("%s\n", strings.TrimRight(strings.Join(row, "  "), " "))
+			if c.Patch {
+				if err := a.entryDifference(e); err != nil {
+					return false, err
+				}
+			}
 		}
 		return c.Number == 0 || n < c.Number, nil
 	})

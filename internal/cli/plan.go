@@ -23,7 +23,17 @@ func (a *App) planDifference(old, new state.State) {
 	}
 	d := plan.Difference(old.Plan, new.Plan)
 	a.printf("\n%s %s\n", a.colour(a.Out, "1", "difference:"), d)
-	a.indented(d.Describe(old.Plan, new.Plan), "  ")
+	a.planChange(d, old.Plan, new.Plan)
+}
+
+// planChange lists what changed, and how the texts of the changed tasks did.
+func (a *App) planChange(d plan.Change, old, new plan.Plan) {
+	a.indented(d.Describe(old, new), "  ")
+	for _, c := range d.Changed {
+		was, is := old.Tasks[old.Find(c.ID)], new.Tasks[new.Find(c.ID)]
+		a.printf("  %s\n%s", a.colour(a.Out, "1", string(c.ID)),
+			a.difference(string(plan.EncodeTask(was)), string(plan.EncodeTask(is)), 1, "  "))
+	}
 }
 
 // addPlan lets the planning agent make tasks of a description.

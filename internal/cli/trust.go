@@ -14,6 +14,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
+	"git-ralph/internal/text"
 )
 
 // doubt is what would run here and what nobody here has agreed to.
@@ -201,25 +202,22 @@ func settingsDoubt(data, before []byte) string {
 				"nobody here has trusted this %s; it names nothing that runs or that opens the sandbox\n", config.FileName)
 		}
 		return fmt.Sprintf("nobody here has trusted this %s; it says what runs on this machine:\n%s", config.FileName,
-			shown(joinLines("", now)))
+			shown([]byte(strings.Join(now, "\n")+"\n")))
 	}
 	was, _ := config.Powerful(before)
-	gone := slices.DeleteFunc(slices.Clone(was), func(l string) bool { return slices.Contains(now, l) })
-	come := slices.DeleteFunc(slices.Clone(now), func(l string) bool { return slices.Contains(was, l) })
-	if len(gone)+len(come) == 0 {
+	changed := text.Diff(strings.Join(was, "\n"), strings.Join(now, "\n"), 0)
+	if len(changed) == 0 {
 		return fmt.Sprintf(
 			"%s has changed since you trusted it; what it runs and how the sandbox is set are the same\n", config.FileName)
 	}
-	return fmt.Sprintf("%s has changed since you trusted it:\n%s", config.FileName,
-		shown(append(joinLines("- ", gone), joinLines("+ ", come)...)))
-}
-
-func joinLines(mark string, lines []string) []byte {
 	var b strings.Builder
-	for _, l := range lines {
-		b.WriteString(mark + l + "\n")
+	for _, l := range changed {
+		if l.Mark != '@' {
+			fmt.Fprintf(&b, "%c %s\n", l.Mark, l.Text)
+		}
 	}
-	return []byte(b.String())
+	return fmt.Sprintf("%s has changed since you trusted it:\n%s", config.FileName,
+		shown([]byte(b.String())))
 }
 
 // commandsDoubt is the question about commands of the journal.
