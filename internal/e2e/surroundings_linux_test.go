@@ -29,7 +29,7 @@ func TestBadSurroundings(t *testing.T) {
 		commands []string
 		said     string
 	}{
-		{"few addresses", nil, "ulimit -v 2000000", []string{"status", "start", "fsck", "log"}, "ulimit -v unlimited"},
+		{"few addresses", nil, "ulimit -v 2900000", []string{"status", "start", "fsck", "log"}, "ulimit -v unlimited"},
 		{"a git that answers nonsense", []string{"PATH=" + fake("#!/bin/sh\necho garbage\n")}, "",
 			[]string{"status", "start", "log"}, "git --version"},
 		{"a git that is no program", []string{"PATH=" + fake("\x7fELF garbage")}, "", []string{"status", "start"}, "git --version"},
