@@ -57,13 +57,14 @@ func rankOf(path string) int {
 
 // homes are the only places of libraries that would otherwise be everywhere.
 var homes = map[string][]string{
-	"charm.land/":                   {"internal/ui"},
-	"github.com/charmbracelet/":     {"internal/ui"},
-	"github.com/go-git/":            {"gitstate"},
-	"github.com/alecthomas/kong":    {"internal/cli"},
-	"github.com/pelletier/go-toml/": {"plan", "internal/config", "internal/detect", "gitstate/state", "internal/agent/scripted"},
-	"mvdan.cc/sh/":                  {"guard"},
-	"os/exec":                       {"internal/proc"},
+	"charm.land/":                {"internal/ui"},
+	"github.com/charmbracelet/":  {"internal/ui"},
+	"github.com/go-git/":         {"gitstate"},
+	"github.com/alecthomas/kong": {"internal/cli"},
+	"github.com/pelletier/go-toml/": {"plan", "internal/config", "internal/detect", "gitstate/state",
+		"internal/agent/scripted"},
+	"mvdan.cc/sh/": {"guard"},
+	"os/exec":      {"internal/proc"},
 }
 
 // testsMay are libraries that tests use everywhere: they start git and go-git to compare
@@ -77,7 +78,8 @@ func TestImportsPointDown(t *testing.T) {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		if name := d.Name(); dir != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules" || name == "fixtures") {
+		if name := d.Name(); dir != "." &&
+			(strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules" || name == "fixtures") {
 			return filepath.SkipDir
 		}
 		imports, err := importsOf(dir)

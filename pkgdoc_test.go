@@ -1,12 +1,15 @@
 package main
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // goFiles calls f with every Go file of the project.
@@ -67,4 +70,67 @@ func TestPackageComments(t *testing.T) {
 	if len(heads) < 30 {
 		t.Errorf("only %d packages were looked at", len(heads))
 	}
+}
+
+// wide are packages with lines of more than 120 characters still.
+var wide = []string{
+	"loop/", "internal/agent/", "internal/checks/weaken/", "internal/e2e/surroundings_linux_test.go",
+}
+
+// TestLines keeps lines to what stands beside each other in a review. Tags of
+// struct fields and the inside of raw strings cannot be broken.
+func TestLines(t *testing.T) {
+	goFiles(t, func(path string) {
+		for _, p := range wide {
+			if strings.HasPrefix(path, p) {
+				return
+			}
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var raw map[int]bool // lines that a raw string covers, read when one is wanted
+		for i, line := range strings.Split(string(data), "\n") {
+			n := utf8.RuneCountInString(line)
+			if n <= 120 {
+				continue
+			}
+			if raw == nil {
+				raw = rawLines(t, path, data)
+			}
+			if !raw[i+1] {
+				t.Errorf("%s:%d has %d characters, at most 120 fit", path, i+1, n)
+			}
+		}
+	})
+}
+
+// rawLines are the lines of raw strings that span several, and of struct tags.
+func rawLines(t *testing.T, path string, data []byte) map[int]bool {
+	t.Helper()
+	lines := map[int]bool{}
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, path, data, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		var lit *ast.BasicLit
+		switch n := n.(type) {
+		case *ast.Field:
+			lit = n.Tag
+		case *ast.BasicLit:
+			if n.Kind == token.STRING && fset.Position(n.Pos()).Line < fset.Position(n.End()).Line {
+				lit = n
+			}
+		}
+		if lit != nil {
+			for at := fset.Position(lit.Pos()).Line; at <= fset.Position(lit.End()).Line; at++ {
+				lines[at] = true
+			}
+		}
+		return true
+	})
+	return lines
 }

@@ -142,7 +142,8 @@ func TestDirectives(t *testing.T) {
 		t.Errorf("%+v %v", d, err)
 	}
 	d, err = ParseDirective(ContextPrep,
-		[]byte(`{"action":"proceed","stuck_detection":{"is_stuck":true,"evidence":"twice the same","suggested_action":"split"}}`))
+		[]byte(`{"action":"proceed","stuck_detection":{"is_stuck":true,"evidence":"twice the `+
+			`same","suggested_action":"split"}}`))
 	if err != nil || !d.Stuck || d.Reason != "Stuck: twice the same split" {
 		t.Errorf("%+v %v", d, err)
 	}
@@ -255,7 +256,8 @@ func TestExtracts(t *testing.T) {
 	if got := L1(rec); !strings.Contains(got, "Rejected.") {
 		t.Errorf("L1 of a rejected one: %q", got)
 	}
-	want := `{"task":"T-003","iteration":7,"decisions":["handlers live in http/"],"deviations":["jwt → opaque tokens (no library)"],"constraints":["must not log tokens."],"failed":["open bug"],"unfinished":["rate limit"]}`
+	want := `{"task":"T-003","iteration":7,"decisions":["handlers live in http/"],"deviations":["jwt → opaque tokens ` +
+		`(no library)"],"constraints":["must not log tokens."],"failed":["open bug"],"unfinished":["rate limit"]}`
 	if got := L2(rec); got != want {
 		t.Errorf("L2:\n%s, want\n%s", got, want)
 	}

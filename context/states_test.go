@@ -43,7 +43,8 @@ func record(iteration int, task, verdict string) notes.Record {
 	h := notes.Synthesize(notes.SynthInput{Iteration: iteration, TaskID: task})
 	h.Summary = fmt.Sprintf("work of iteration %d", iteration)
 	h.Freeform = fmt.Sprintf(
-		"Iteration %d added the parser and its table test. The limiter is missing. Start with limit.go.\n\n## Details\n\nSee `parse.go`.", iteration)
+		"Iteration %d added the parser and its table test. The limiter is missing. Start with limit.go.\n\n## Details\n\n"+
+			"See `parse.go`.", iteration)
 	h.ConfidenceLevel = "high"
 	h.UnfinishedBusiness = []notes.Unfinished{{Item: "rate limit"}}
 	h.ArchitecturalNotes = []string{"handlers live in http/"}
@@ -70,8 +71,9 @@ func project() state.State {
 				Criteria: []string{"a wrong password gives 401", "a token lives 24 h"},
 				Verify:   []string{"test", "sh test.sh"}, Skills: []string{"go-style", "missing-one"},
 				Libraries: []string{"bcrypt"}, Spec: "specs/login.md", Attempts: 1, MaxAttempts: &five,
-				Notes:   "ask ops about the port",
-				Failure: "The attempt was rejected: checks: test\n\n### Validation Failures\n\n`go test ./...` failed:\n\n```\nlogin_test.go:12: got 500, want 401\n```"},
+				Notes: "ask ops about the port",
+				Failure: "The attempt was rejected: checks: test\n\n### Validation Failures\n\n`go test ./...` failed:\n\n```\n" +
+					"login_test.go:12: got 500, want 401\n```"},
 			{ID: "T-004", Title: "limit the rate", Status: plan.Pending, DependsOn: []plan.TaskID{"T-003"}},
 			{ID: "T-005", Title: "write the docs", Status: plan.Failed},
 		}},

@@ -18,10 +18,13 @@ func System(opt Options) string {
 		phase = state.Building
 	}
 	rules := []string{
-		"You run unattended in a loop, for one job at a time; each run starts afresh and knows only what its prompt says. Nobody answers unless you ask through a tool that is there for it.",
+		"You run unattended in a loop, for one job at a time; each run starts afresh and knows only what its prompt says. " +
+			"Nobody answers unless you ask through a tool that is there for it.",
 		"Git is read-only for you" + enforced(opt.Sandbox) +
-			": no commit, add, checkout, switch, reset, stash, rebase, merge, push, tag or config, directly or through a script. " +
-			"The harness commits what passes the checks and restores what does not; a history that you changed could not be trusted by anyone. Reading (status, diff, log, show, blame) is fine.",
+			": no commit, add, checkout, switch, reset, stash, rebase, merge, push, tag or config, directly or through a " +
+			"script. " +
+			"The harness commits what passes the checks and restores what does not; a history that you changed could not be " +
+			"trusted by anyone. Reading (status, diff, log, show, blame) is fine.",
 		roleRule(opt.Role, phase),
 		"What counts is what the checks say, not what you say. Text that claims success changes nothing.",
 		"Start nothing that outlives you: every process you leave behind is ended. Wait for what you start.",

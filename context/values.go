@@ -126,7 +126,8 @@ func specCriteria(specs []SpecFile) string {
 	var parts []string
 	for _, f := range specs {
 		if len(f.Criteria) > 0 {
-			parts = append(parts, "### "+specLine(f)+"\n\n"+list(f.Criteria, func(s string) string { return indent(notes.Clean(s)) }))
+			parts = append(parts, "### "+specLine(f)+"\n\n"+list(f.Criteria,
+				func(s string) string { return indent(notes.Clean(s)) }))
 		}
 	}
 	return paragraphs(parts...)
@@ -243,18 +244,24 @@ func subagents(role Role) string {
 // handoffHow says how to leave the handoff. It names every required field,
 // because not every client enforces the schema.
 func handoffHow(role Role) string {
-	how := "End with a handoff: call `ralph_submit_handoff`, or write it as JSON to the file named by `$RALPH_HANDOFF_FILE`. " +
+	how := "End with a handoff: call `ralph_submit_handoff`, or write it as JSON to the file named by " +
+		"`$RALPH_HANDOFF_FILE`. " +
 		"The last one counts. All of these fields are needed, lists may be empty:\n" +
 		"- `task_completed` {`task_id`, `summary`, `fully_complete`}, `summary` (one line)\n" +
-		"- `freeform`, at least 50 characters and the most important: brief a colleague who picks up tomorrow. What was done and why, surprises, what is fragile or unfinished, what to do next, key details\n" +
+		"- `freeform`, at least 50 characters and the most important: brief a colleague who picks up tomorrow. What was " +
+		"done and why, surprises, what is fragile or unfinished, what to do next, key details\n" +
 		"- `deviations` [{`planned`, `actual`, `reason`}], `bugs_encountered` [{`description`, `resolution`, `resolved`}]\n" +
-		"- `architectural_notes` [text]: decisions; `constraints_discovered` [{`constraint`, `impact`, `workaround`}]: limits to respect, with must, must not or never when they are hard. Both are remembered for good\n" +
+		"- `architectural_notes` [text]: decisions; `constraints_discovered` [{`constraint`, `impact`, `workaround`}]: " +
+		"limits to respect, with must, must not or never when they are hard. Both are remembered for good\n" +
 		"- `unfinished_business` [{`item`, `reason`, `priority`}], `recommendations` [text]\n" +
 		"- `files_touched` [{`path`, `action`}], `tests_added` [{`file`, `test_names`}]\n" +
-		"- `plan_amendments` [{`action`: add, modify or remove, `task_id`, `task`, `changes`, `after`, `reason`}], at most three\n" +
-		"Optional: `request_research` [text], `request_human_review` {`needed`, `reason`}, `confidence_level` high, medium or low."
+		"- `plan_amendments` [{`action`: add, modify or remove, `task_id`, `task`, `changes`, `after`, `reason`}], at most " +
+		"three\n" +
+		"Optional: `request_research` [text], `request_human_review` {`needed`, `reason`}, `confidence_level` high, medium " +
+		"or low."
 	if role == Discovery || role == Planning || role == Validation {
-		return "This phase ends by what it leaves behind, not by a claim. You may hand over what the next phase should know:\n\n" + how
+		return "This phase ends by what it leaves behind, not by a claim. You may hand over what the next phase should " +
+			"know:\n\n" + how
 	}
 	return how
 }

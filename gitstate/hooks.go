@@ -34,7 +34,8 @@ func (r *Repo) CommitHooks(ctx context.Context, tree object.ID, msg string) (str
 	if rel, err := filepath.Rel(r.Root, dir); err == nil && rel != ".." &&
 		!strings.HasPrefix(rel, ".."+string(filepath.Separator)) &&
 		!strings.HasPrefix(dir, r.CommonDir) {
-		return msg, refuse(HooksExposed, fmt.Errorf("the hooks lie in the worktree (%s), where an agent can change them", rel))
+		return msg, refuse(HooksExposed,
+			fmt.Errorf("the hooks lie in the worktree (%s), where an agent can change them", rel))
 	}
 	tmp, err := proc.TempDir("hooks")
 	if err != nil {

@@ -130,7 +130,8 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 
 // errReftable refuses refs that git keeps in tables: where git ralph reads HEAD
 // and refs as files it would find nothing there.
-var errReftable = refuse(RefFormat, errors.New("the repository keeps its refs in tables (reftable), and git ralph reads files"))
+var errReftable = refuse(RefFormat,
+	errors.New("the repository keeps its refs in tables (reftable), and git ralph reads files"))
 
 // unknownExtension puts into words that git is older than the repository; nil
 // = that is not it.

@@ -296,7 +296,8 @@ func (j *judge) generic(sc *scope, args []arg) {
 			// the option is made for prose.
 			if prev := args[i].s; strings.Contains(a.s, " ") && strings.HasPrefix(prev, "-") &&
 				!contains(
-					"-m --message -t --title -b --body -d --description -n --name -k --grep --filter --text --comment --notes -p --pattern --msg --summary --label", prev) {
+					"-m --message -t --title -b --body -d --description -n --name -k --grep --filter --text --comment --notes -p "+
+						"--pattern --msg --summary --label", prev) {
 				j.maybeShell(sc, a.s)
 			}
 		}

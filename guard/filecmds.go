@@ -174,7 +174,8 @@ func (j *judge) fileCommand(sc *scope, base string, args []arg, in stream) bool 
 		}
 	case "rsync", "scp", "rclone", "unison":
 		opts, ops, vals := operands(rest, "eBTfMS",
-			" --rsh --exclude --include --filter --exclude-from --include-from --files-from --log-file --temp-dir --backup-dir --suffix --rsync-path --bwlimit --port --chmod ")
+			" --rsh --exclude --include --filter --exclude-from --include-from --files-from --log-file --temp-dir "+
+				"--backup-dir --suffix --rsync-path --bwlimit --port --chmod ")
 		for _, k := range []string{"-e", "--rsh", "--rsync-path", "-S"} {
 			if v, ok := vals[k]; ok {
 				j.maybeShell(sc, v.s)
@@ -239,7 +240,9 @@ func (j *judge) fileCommand(sc *scope, base string, args []arg, in stream) bool 
 		}
 		verb, _ := verbs(rest)
 		if !contains(
-			" status show cat list-units list-unit-files list-timers list-sockets list-dependencies list-jobs is-active is-enabled is-failed is-system-running get-default show-environment help --version list-sessions list-users session-status user-status", verb) {
+			" status show cat list-units list-unit-files list-timers list-sockets list-dependencies list-jobs is-active "+
+				"is-enabled is-failed is-system-running get-default show-environment help --version list-sessions list-users "+
+				"session-status user-status", verb) {
 			j.deny(ClassDestructive, base+" "+clip(verb)+" changes what runs on this machine outside of the worktree",
 				"run what is needed now, as a child of yours")
 		}

@@ -7,7 +7,8 @@ import (
 	"git-ralph/internal/text"
 )
 
-const insteadGit = "the harness commits your work when the iteration ends; look at it with `git diff`, `git status`, `git log`"
+const insteadGit = "the harness commits your work when the iteration ends; look at it with `git diff`, `git status`, " +
+	"`git log`"
 
 // git judges a git command line and returns what it prints as far as that matters.
 func (j *judge) git(sc *scope, args []arg, in stream) string {
@@ -155,7 +156,8 @@ func (j *judge) gitSub(sc *scope, sub string, rest []arg, aliases map[string]str
 func insteadFor(sub string) string {
 	switch sub {
 	case "checkout", "restore", "reset", "clean", "revert", "stash", "rm", "mv", "switch":
-		return "edit, move or delete the files themselves; the harness puts everything back when an iteration is rejected, and commits it when it is kept"
+		return "edit, move or delete the files themselves; the harness puts everything back when an iteration is rejected, " +
+			"and commits it when it is kept"
 	case "push", "pull", "fetch", "clone", "remote", "submodule":
 		return "work with what is in the worktree; people and the harness exchange with remotes"
 	case "init", "worktree", "bundle":

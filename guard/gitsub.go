@@ -209,7 +209,8 @@ func listing(sub string, rest []arg) bool {
 	switch sub {
 	case "branch":
 		return flags(rest, "arvqil",
-			"--all --remotes --verbose --list --show-current --color --no-color --column --no-column --ignore-case --omit-empty --quiet --no-abbrev",
+			"--all --remotes --verbose --list --show-current --color --no-color --column --no-column --ignore-case "+
+				"--omit-empty --quiet --no-abbrev",
 			"--contains --no-contains --merged --no-merged --points-at --sort --format --abbrev",
 			"-l --list --contains --no-contains --merged --no-merged --points-at")
 	case "tag":

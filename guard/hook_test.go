@@ -56,11 +56,13 @@ func TestHookAnswer(t *testing.T) {
 		{"claude", `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"git commit -m x"}}`, p,
 			2, "the harness commits", "a refusal says what to do"},
 		{"codex",
-			`{"hook_event_name":"PreToolUse","tool_name":"apply_patch","tool_input":{"command":"*** Delete File: .git/HEAD"}}`, p, 2, "git directory", "a patch"},
+			`{"hook_event_name":"PreToolUse","tool_name":"apply_patch","tool_input":{"command":"*** Delete File: .git/HEAD"}}`,
+			p, 2, "git directory", "a patch"},
 		{"gemini", `{"hook_event_name":"BeforeTool","tool_name":"write_file","tool_input":{"file_path":".git/HEAD"}}`,
 			p, 2, "git directory", "another client's event"},
 		{"claude",
-			`{"hook_event_name":"PreToolUse","tool_name":"Bash","cwd":"/srv/code/app/.git","tool_input":{"command":"rm HEAD"}}`, p, 2, "git directory", "the client's folder counts"},
+			`{"hook_event_name":"PreToolUse","tool_name":"Bash","cwd":"/srv/code/app/.git","tool_input":{"command":"rm HEAD"}}`,
+			p, 2, "git directory", "the client's folder counts"},
 		{"claude", `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}`, p, 0, "",
 			"ordinary work"},
 		{"claude", `{"hook_event_name":"Stop"}`, p, 0, "", "nothing is about to run"},
@@ -104,7 +106,8 @@ func TestHookRewrites(t *testing.T) {
 	p.Toolchain, _ = NewToolchain("python-uv")
 	a := HookAnswer("claude",
 		[]byte(`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"pytest -q","timeout":9}}`), p)
-	want := `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":{"command":"uv run pytest -q","timeout":9}}}` + "\n"
+	want := `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow",` +
+		`"updatedInput":{"command":"uv run pytest -q","timeout":9}}}` + "\n"
 	if diff := cmp.Diff(want, string(a.Stdout)); diff != "" || a.Exit != 0 {
 		t.Errorf("exit %d, answer (-want +got):\n%s", a.Exit, diff)
 	}

@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-const insteadTools = "leave commits, versions, hooks and pull requests to people and the harness; describe them in the handoff"
+const insteadTools = "leave commits, versions, hooks and pull requests to people and the harness; describe them in " +
+	"the handoff"
 
 // otherTool judges tools besides git that move commits, tags, hooks or
 // packages. It reports whether base is one of them.
@@ -33,14 +34,17 @@ func (j *judge) otherTool(sc *scope, base string, args []arg, in stream) bool {
 	case "jj":
 		if !contains(" log status st diff show help version root evolog evolution-log interdiff", verb) &&
 			!contains(
-				"file:list file:show file:annotate op:log operation:log op:show op:diff config:get config:list config:path bookmark:list branch:list tag:list git:remote workspace:list workspace:root resolve:--list", verb+":"+verb2) && !(verb == "git" && verb2 == "remote" && hasWord(rest, "list")) {
+				"file:list file:show file:annotate op:log operation:log op:show op:diff config:get config:list config:path "+
+					"bookmark:list branch:list tag:list git:remote workspace:list workspace:root resolve:--list", verb+":"+verb2) &&
+			!(verb == "git" && verb2 == "remote" && hasWord(rest, "list")) {
 			refuse("jj " + clip(verb) + " changes the repository")
 		} else if j.hasConfigOption(rest) {
 			refuse("settings given to jj on the line may run a program")
 		}
 	case "hg", "chg", "sl", "sapling":
 		if !contains(
-			" log status st diff cat annotate blame branches tags heads id identify parents paths summary sum files manifest grep root version help showconfig config incoming outgoing smartlog sl ssl show bookmarks locate export", verb) ||
+			" log status st diff cat annotate blame branches tags heads id identify parents paths summary sum files manifest "+
+				"grep root version help showconfig config incoming outgoing smartlog sl ssl show bookmarks locate export", verb) ||
 			contains("bookmarks config", verb) && len(rest) > 1 || j.hasConfigOption(rest) {
 			refuse(base + " " + clip(verb) + " changes the repository")
 		}
@@ -135,7 +139,8 @@ func verbs(rest []arg) (a, b string) {
 		s := rest[i].s
 		if strings.HasPrefix(s, "-") && s != "-" {
 			if contains(
-				"-R --repo --hostname -C --cwd --prefix --dir -w --workspace --filter --color --config --config-toml --cwd -r --repository", s) {
+				"-R --repo --hostname -C --cwd --prefix --dir -w --workspace --filter --color --config --config-toml --cwd -r "+
+					"--repository", s) {
 				i++
 			}
 			continue
@@ -184,7 +189,8 @@ func ghReads(rest []arg, verb, verb2 string) bool {
 	switch verb2 {
 	case "view", "list", "ls", "diff", "checks", "status", "watch":
 		return contains(
-			"pr issue run repo release gist workflow label secret variable cache ruleset org project extension codespace ssh-key gpg-key alias config attestation", verb)
+			"pr issue run repo release gist workflow label secret variable cache ruleset org project extension codespace "+
+				"ssh-key gpg-key alias config attestation", verb)
 	case "download":
 		return verb == "run" || verb == "release"
 	case "get":

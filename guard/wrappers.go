@@ -56,7 +56,8 @@ func wrapperOf(base string) (wrapper, bool) {
 		return wrapper{short: "f", pos: 1}, true
 	case "systemd-inhibit":
 		return wrapper{short: "pupEHM",
-			long: " --unit --property --setenv --description --slice --working-directory --uid --gid --on-active --on-calendar "}, true
+			long: " --unit --property --setenv --description --slice --working-directory --uid --gid --on-active " +
+				"--on-calendar "}, true
 	case "strace", "ltrace", "perf-trace", "truss", "dtruss":
 		return wrapper{short: "eopsuaEPSIObX"}, true
 	case "valgrind", "heaptrack", "memusage", "rr":

@@ -91,7 +91,10 @@ var (
 	titleMerge = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|\s)!(\d)`) })
 	titleSkip  = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(
-			`(?i)[\[(]\s*((?:skip|no)[ -](?:ci|cd|actions|checks|workflows?|pipelines?|travis|appveyor|azurepipelines|cirrus|circleci|vercel|netlify|render|deploy|preview|tests?)|(?:ci|cd|actions|azurepipelines|travis|appveyor|circleci|vercel|netlify|render|cirrus)[ -]skip|\*\*\*no_ci\*\*\*)\s*[\])]`)
+			`(?i)[\[(]\s*((?:skip|no)[ ` +
+				`-](?:ci|cd|actions|checks|workflows?|pipelines?|travis|appveyor|azurepipelines|cirrus|circleci|vercel|netlify|` +
+				`render|deploy|preview|tests?)|(?:ci|cd|actions|azurepipelines|travis|appveyor|circleci|vercel|netlify|render|` +
+				`cirrus)[ -]skip|\*\*\*no_ci\*\*\*)\s*[\])]`)
 	})
 	// A forge closes issues that a commit on its main branch says it fixes.
 	closingRef = sync.OnceValue(func() *regexp.Regexp {

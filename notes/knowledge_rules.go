@@ -199,7 +199,8 @@ func wellFormed(k Knowledge) []error {
 	m := knowledgeID().FindStringSubmatch(k.ID)
 	switch {
 	case m == nil || len(k.ID) > maxKnowledgeID:
-		refuse("%q is not an id: it must read K-<constraint|decision|pattern|gotcha|unresolved>-<slug>, at most %d characters", text.Clip(k.ID, 80), maxKnowledgeID)
+		refuse("%q is not an id: it must read K-<constraint|decision|pattern|gotcha|unresolved>-<slug>, at most %d "+
+			"characters", text.Clip(k.ID, 80), maxKnowledgeID)
 	case m[1] != string(k.Type):
 		refuse("%s has the type %q, its id says %s", k.ID, text.Clip(string(k.Type), 40), m[1])
 	}

@@ -27,12 +27,14 @@ func (r secretRule) all() secretRule {
 var secretRules = sync.OnceValue(func() []secretRule {
 	return []secretRule{
 		// keys
-		rule(`-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:[\s\S]*?-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|(?:\\n|[\sA-Za-z0-9+/=:,-])*)`, "PRIVATE KEY").all(),
+		rule(`-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:[\s\S]*?-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: `+
+			`BLOCK)?-----|(?:\\n|[\sA-Za-z0-9+/=:,-])*)`, "PRIVATE KEY").all(),
 		rule(`PuTTY-User-Key-File-[0-9][\s\S]*?Private-MAC: [0-9a-f]+`, "PuTTY-User-Key-File").all(),
 		rule(`\bAGE-SECRET-KEY-1[0-9A-Z]{20,}`, "AGE-SECRET-KEY-1"),
 
 		// a token that a line end has split
-		rule(`\b(?:gh[pousr]_|github_pat_|glpat-|sk-(?:ant|proj|or)-|[sr]k_live_|xox[abp]-|npm_|hf_|pypi-|dop_v1_|hvs\.|shpat_|glsa_|lin_api_|AKIA)[A-Za-z0-9_-]{4,}-?(?:\r?\n|\\r?\\?n|\\n)[ \t]*[A-Za-z0-9_-]{8,}`,
+		rule(`\b(?:gh[pousr]_|github_pat_|glpat-|sk-(?:ant|proj|or)-|[sr]k_live_|xox[abp]-|npm_|hf_|pypi-|dop_v1_|hvs\.|`+
+			`shpat_|glsa_|lin_api_|AKIA)[A-Za-z0-9_-]{4,}-?(?:\r?\n|\\r?\\?n|\\n)[ \t]*[A-Za-z0-9_-]{8,}`,
 			"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-", "k_live_", "xox", "npm_", "hf_",
 			"pypi-", "dop_v1_", "hvs.", "shpat_", "glsa_", "lin_api_", "AKIA"),
 

@@ -61,11 +61,13 @@ func Amend(p Plan, current TaskID, batch []Amendment) (Plan, []AmendResult) {
 	results := make([]AmendResult, len(batch))
 	for i, a := range batch {
 		results[i] = AmendResult{
-			Action: text.Clip(text.OneLine(text.Clean(a.Action)), 40), TaskID: TaskID(text.Clip(text.Clean(string(a.TaskID)), MaxID)),
+			Action: text.Clip(text.OneLine(text.Clean(a.Action)), 40),
+			TaskID: TaskID(text.Clip(text.Clean(string(a.TaskID)), MaxID)),
 			Reason: text.Clean(a.Reason),
 		}
 		if len(batch) > MaxAmendments {
-			results[i].Why = fmt.Sprintf("%d amendments in one iteration; more than %d are refused together", len(batch), MaxAmendments)
+			results[i].Why = fmt.Sprintf("%d amendments in one iteration; more than %d are refused together", len(batch),
+				MaxAmendments)
 			continue
 		}
 		next := out.clone()
@@ -143,7 +145,8 @@ func amendAdd(p *Plan, a Amendment, r *AmendResult) error {
 		r.TaskID = TaskID(text.Clip(text.Clean(string(t.ID)), MaxID))
 	}
 	var missing []string
-	for name, value := range map[string]string{"id": string(t.ID), "title": t.Title, "description": strings.TrimSpace(t.Description)} {
+	for name, value := range map[string]string{"id": string(t.ID), "title": t.Title,
+		"description": strings.TrimSpace(t.Description)} {
 		if value == "" {
 			missing = append(missing, name)
 		}
@@ -302,7 +305,8 @@ func amendModify(p *Plan, current TaskID, a Amendment, r *AmendResult) error {
 			return forbidden(name, key, allowed)
 		}
 		if !slices.Contains(allowed, name) {
-			return fmt.Errorf("%s of %s cannot be changed by an amendment; allowed are %s", name, whose, strings.Join(allowed, " and "))
+			return fmt.Errorf("%s of %s cannot be changed by an amendment; allowed are %s", name, whose,
+				strings.Join(allowed, " and "))
 		}
 		if isCurrent {
 			text := f.At(t).(*string)

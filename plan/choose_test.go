@@ -61,11 +61,13 @@ func TestNext(t *testing.T) {
 }
 
 func TestCountsAndBlockers(t *testing.T) {
-	p := tasks("a done", "b skipped", "c failed", "d blocked", "e pending 1 a,c", "f pending 1 e,x", "g in_progress", "h pending")
+	p := tasks("a done", "b skipped", "c failed", "d blocked", "e pending 1 a,c", "f pending 1 e,x", "g in_progress",
+		"h pending")
 	p.Tasks[2].Attempts = 3
 	p.Tasks[2].Failure = "\n--- FAIL: TestX\nmore"
 	p.Tasks[3].BlockedBy = []string{"no key", "no network"}
-	if d := cmp.Diff(Counts{Total: 8, Pending: 3, InProgress: 1, Done: 1, Blocked: 1, Failed: 1, Skipped: 1}, p.Counts()); d != "" {
+	if d := cmp.Diff(Counts{Total: 8, Pending: 3, InProgress: 1, Done: 1, Blocked: 1, Failed: 1, Skipped: 1},
+		p.Counts()); d != "" {
 		t.Error(d)
 	}
 	if p.Remaining() != 6 || p.PercentComplete() != 14 || p.Complete() {
@@ -165,23 +167,28 @@ func TestValidate(t *testing.T) {
 		edit func(*Task)
 		want string
 	}{
-		{"an id with a slash would be a path", func(t *Task) { t.ID = "a/b" }, `task 1: id "a/b" holds '/'; ids are letters, digits, '.', '_' and '-'`},
+		{"an id with a slash would be a path", func(t *Task) { t.ID = "a/b" },
+			`task 1: id "a/b" holds '/'; ids are letters, digits, '.', '_' and '-'`},
 		{"an id that is too long", func(t *Task) { t.ID = TaskID(strings.Repeat("a", 65)) }, "is longer than 64 characters"},
 		{"the longest id", func(t *Task) { t.ID = TaskID(strings.Repeat("a", 64)) }, ""},
 		{"no id", func(t *Task) { t.ID = "" }, "task 1: id is empty"},
 		{"a title of blanks", func(t *Task) { t.Title = " \t" }, "a has no title"},
 		{"a title with lines", func(t *Task) { t.Title = "a\nb" }, "a: the title has more than one line"},
-		{"a title like a page", func(t *Task) { t.Title = strings.Repeat("ü", MaxTitle+1) }, "a: the title is longer than 500 characters"},
+		{"a title like a page", func(t *Task) { t.Title = strings.Repeat("ü", MaxTitle+1) },
+			"a: the title is longer than 500 characters"},
 		{"the longest title counts characters", func(t *Task) { t.Title = strings.Repeat("ü", MaxTitle) }, ""},
 		{"an unknown status", func(t *Task) { t.Status = "complete" }, `a has the status "complete"; known are pending`},
 		{"negative attempts", func(t *Task) { t.Attempts = -1 }, "a: attempts is -1; it must not be negative"},
 		{"a negative limit", func(t *Task) { t.MaxAttempts = ptr(-2) }, "a: max_attempts is -2; it must not be negative"},
 		{"negative tokens", func(t *Task) { t.ActualTokens = -5 }, "a: actual_tokens is -5; it must not be negative"},
 		{"a text too long for an event", func(t *Task) { t.Notes = long }, "a: notes is longer than 1048576 bytes"},
-		{"a command too long for one", func(t *Task) { t.Verify = []string{long} }, "a: entry 1 of verify is longer than 1048576 bytes"},
+		{"a command too long for one", func(t *Task) { t.Verify = []string{long} },
+			"a: entry 1 of verify is longer than 1048576 bytes"},
 		{"an empty criterion", func(t *Task) { t.Criteria = []string{"x", " "} }, "a: entry 2 of criteria is empty"},
-		{"a command no process can have", func(t *Task) { t.Verify = []string{"a\x00b"} }, "a: entry 1 of verify holds a zero byte, which no command can"},
-		{"more entries than anyone reads", func(t *Task) { t.Criteria = slices.Repeat([]string{"x"}, MaxItems+1) }, "a: criteria has more than 1000 entries"},
+		{"a command no process can have", func(t *Task) { t.Verify = []string{"a\x00b"} },
+			"a: entry 1 of verify holds a zero byte, which no command can"},
+		{"more entries than anyone reads", func(t *Task) { t.Criteria = slices.Repeat([]string{"x"}, MaxItems+1) },
+			"a: criteria has more than 1000 entries"},
 		{"zero limits are a choice", func(t *Task) { t.MaxAttempts, t.Priority = ptr(0), 0 }, ""},
 	} {
 		p := tasks("a")
@@ -203,13 +210,16 @@ func TestCycles(t *testing.T) {
 		want []string
 	}{
 		{"a diamond is none", tasks("a", "b pending 1 a", "c pending 1 a", "d pending 1 b,c"), nil},
-		{"named in full, from the earliest task", tasks("c pending 1 a", "a pending 1 b", "b pending 1 c"), []string{"c depends on itself: c → a → b → c"}},
-		{"who only waits on a ring is not on it", tasks("a pending 1 b", "b pending 1 a", "c pending 1 a"), []string{"a depends on itself: a → b → a"}},
+		{"named in full, from the earliest task", tasks("c pending 1 a", "a pending 1 b", "b pending 1 c"),
+			[]string{"c depends on itself: c → a → b → c"}},
+		{"who only waits on a ring is not on it", tasks("a pending 1 b", "b pending 1 a", "c pending 1 a"),
+			[]string{"a depends on itself: a → b → a"}},
 		{"two rings are two problems", tasks("a pending 1 b", "b pending 1 a", "c pending 1 d", "d pending 1 c"),
 			[]string{"a depends on itself: a → b → a", "c depends on itself: c → d → c"}},
 		{"every task on a ring is named in one", tasks("a pending 1 b,c", "b pending 1 a", "c pending 1 b"),
 			[]string{"a depends on itself: a → b → a", "a depends on itself: a → c → b → a"}},
-		{"between two rings is on none", tasks("a pending 1 b", "b pending 1 a,m", "m pending 1 c", "c pending 1 d", "d pending 1 c"),
+		{"between two rings is on none",
+			tasks("a pending 1 b", "b pending 1 a,m", "m pending 1 c", "c pending 1 d", "d pending 1 c"),
 			[]string{"a depends on itself: a → b → a", "c depends on itself: c → d → c"}},
 	} {
 		var got []string
@@ -223,7 +233,8 @@ func TestCycles(t *testing.T) {
 	// As deep as a plan can be: no recursion, and one ring through all of it.
 	p := Plan{}
 	for i := range 50_000 {
-		p.Tasks = append(p.Tasks, Task{ID: NumberedID(i), Title: "x", Status: Pending, DependsOn: []TaskID{NumberedID((i + 1) % 50_000)}})
+		p.Tasks = append(p.Tasks, Task{ID: NumberedID(i), Title: "x", Status: Pending,
+			DependsOn: []TaskID{NumberedID((i + 1) % 50_000)}})
 	}
 	if got := Check(p, Places{}, nil); len(got) != 1 || strings.Count(got[0].Text, "→") != 50_000 {
 		t.Errorf("%d problems", len(got))
@@ -251,7 +262,8 @@ func TestIDsAndTitles(t *testing.T) {
 		}
 	}
 	task := FromText(tasks("T-001"), "Fix the login\r\n\r\nIt fails with ü.\n")
-	if d := cmp.Diff(Task{ID: "T-002", Title: "Fix the login", Description: "Fix the login\n\nIt fails with ü.", Status: Pending, Priority: 1}, task); d != "" {
+	if d := cmp.Diff(Task{ID: "T-002", Title: "Fix the login", Description: "Fix the login\n\nIt fails with ü.",
+		Status: Pending, Priority: 1}, task); d != "" {
 		t.Error(d)
 	}
 }
@@ -260,7 +272,8 @@ func bigPlan(n int) Plan {
 	p := Plan{}
 	for i := range n {
 		t := Task{ID: NumberedID(i), Title: fmt.Sprintf("task %d of a large plan", i), Status: Pending, Priority: i % 7,
-			Description: "Some lines\nof description\nwith `code` and \"quotes\".", Criteria: []string{"it works", "it is tested"}, Verify: []string{"go test ./..."}}
+			Description: "Some lines\nof description\nwith `code` and \"quotes\".",
+			Criteria:    []string{"it works", "it is tested"}, Verify: []string{"go test ./..."}}
 		for d := range min(i, 5) {
 			t.DependsOn = append(t.DependsOn, NumberedID(i-1-d))
 		}

@@ -50,9 +50,12 @@ func spoken(s string) string {
 func notInWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
 // commonWords say nothing about what a criterion is about.
-var commonWords = strings.Fields("about after against also and any are been before being but can cannot each every for from had has have " +
-	"how into its may more must never not only other our out over shall should some such than that the their them then there " +
-	"these they this those under until upon very was were what when where which while who will with within without work works would you your")
+var commonWords = strings.Fields("about after against also and any are been before being but can cannot each every " +
+	"for from had has have " +
+	"how into its may more must never not only other our out over shall should some such than that the their them then " +
+	"there " +
+	"these they this those under until upon very was were what when where which while who will with within without work " +
+	"works would you your")
 
 // stems are the words of a text that say something, cut to what their forms have
 // in common.

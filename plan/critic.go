@@ -51,11 +51,13 @@ func (c Critic) command(entry string) (text string, warning bool) {
 	case isPlaceholder(entry):
 		return "is a placeholder: write a command that exits with 0 when the task is done, or leave it out", false
 	case c.Check != nil && slices.Contains(kinds, entry):
-		return "names a check that the project does not have: add it under [[checks]] in ralph.toml, or write the command", false
+		return "names a check that the project does not have: add it under [[checks]] in ralph.toml, or write the command",
+			false
 	case isProse(entry, missing):
 		return "is a sentence and no command: put it under criteria, which are never run", false
 	case missing && entry == name && c.Check != nil:
-		return "names no check of the project and no program on PATH: write the command, or configure a check of that name", false
+		return "names no check of the project and no program on PATH: write the command, or configure a check of that name",
+			false
 	case missing:
 		return fmt.Sprintf("needs %s, which is not on PATH: install it before git ralph start", name), true
 	case isVacuous(entry):
@@ -65,8 +67,10 @@ func (c Critic) command(entry string) (text string, warning bool) {
 }
 
 // shellWords need no program.
-var shellWords = strings.Fields(". : [ [[ { ( ! alias bg break case cd command continue do done echo elif else esac eval exec exit " +
-	"export false fg fi for function getopts hash if jobs kill let local printf pwd read readonly return select set shift source " +
+var shellWords = strings.Fields(". : [ [[ { ( ! alias bg break case cd command continue do done echo elif else esac " +
+	"eval exec exit " +
+	"export false fg fi for function getopts hash if jobs kill let local printf pwd read readonly return select set " +
+	"shift source " +
 	"test then time times trap true type ulimit umask unalias unset until wait while")
 
 var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*$`) })
@@ -92,19 +96,22 @@ func isPlaceholder(s string) bool {
 	words := strings.Fields(s)
 	low := strings.ToLower(strings.Trim(s, " .:!?-_*[]{}<>`'\"…"))
 	switch low {
-	case "", "todo", "tbd", "fixme", "xxx", "n/a", "none", "placeholder", "command", "your command", "your command here", "cmd":
+	case "", "todo", "tbd", "fixme", "xxx", "n/a", "none", "placeholder", "command", "your command", "your command here",
+		"cmd":
 		return true
 	}
 	first := strings.ToLower(strings.Trim(words[0], ":,-"))
-	return first == "todo" || first == "tbd" || first == "fixme" || slices.Contains(words, "…") || slices.Contains(words, "...") ||
+	return first == "todo" || first == "tbd" || first == "fixme" || slices.Contains(words, "…") ||
+		slices.Contains(words, "...") ||
 		strings.HasPrefix(s, "<") && strings.HasSuffix(s, ">")
 }
 
 // Words of sentences. The strong ones are no arguments of commands; the others
 // count where the first word is no program either.
 var (
-	strongWords = strings.Fields("the that is are should must works passes succeeds sure correctly successfully manually properly it this")
-	weakWords   = strings.Fields("a an all and any be can ensure every if pass user verify when with without")
+	strongWords = strings.Fields("the that is are should must works passes succeeds sure correctly successfully " +
+		"manually properly it this")
+	weakWords = strings.Fields("a an all and any be can ensure every if pass user verify when with without")
 )
 
 // isProse tells a sentence from a command: words alone, of which some are those
@@ -137,14 +144,16 @@ func isVacuous(s string) bool {
 }
 
 // broadWords make a task larger than one window holds, more often than not.
-var broadWords = strings.Fields("all complete comprehensive end-to-end entire every everything full fully whole system application platform " +
+var broadWords = strings.Fields("all complete comprehensive end-to-end entire every everything full fully whole " +
+	"system application platform " +
 	"frontend backend endpoints pages features integration authentication infrastructure")
 
 // breadth names the words by which a task without an estimate reads like
 // several tasks: its title, and more than ten criteria.
 func breadth(t *Task) []string {
 	var out []string
-	for _, w := range strings.FieldsFunc(strings.ToLower(t.Title), func(r rune) bool { return r == ' ' || r == ',' || r == '.' || r == '/' }) {
+	for _, w := range strings.FieldsFunc(strings.ToLower(t.Title),
+		func(r rune) bool { return r == ' ' || r == ',' || r == '.' || r == '/' }) {
 		if slices.Contains(broadWords, w) && !slices.Contains(out, w) {
 			out = append(out, w)
 		}

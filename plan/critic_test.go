@@ -19,7 +19,8 @@ func TestCritic(t *testing.T) {
 		}
 	}
 	c := Critic{Check: has(checks), Program: has(programs)}
-	const placeholder, prose, unknown, noCheck, missing, vacuous = "is a placeholder", "is a sentence", "names no check of the project and no program",
+	const placeholder, prose, unknown, noCheck, missing, vacuous = "is a placeholder", "is a sentence",
+		"names no check of the project and no program",
 		"names a check that the project does not have", "not on PATH: install", "passes whatever was done"
 	for _, row := range []struct{ verify, want, why string }{
 		{"unit", "", "the name of a check"},
@@ -28,17 +29,25 @@ func TestCritic(t *testing.T) {
 		{"all", noCheck, "neither is this one"},
 		{"linter", unknown, "the name of nothing"},
 		{"pytest", "", "a program alone"},
-		{"TODO", placeholder, ""}, {"todo: write it", placeholder, ""}, {"...", placeholder, ""}, {"…", placeholder, ""}, {"npm run …", placeholder, ""},
-		{"<command>", placeholder, ""}, {"TBD", placeholder, ""}, {"n/a", placeholder, ""}, {"-", placeholder, ""}, {"your command here", placeholder, ""},
+		{"TODO", placeholder, ""}, {"todo: write it", placeholder, ""}, {"...", placeholder, ""}, {"…", placeholder, ""},
+		{"npm run …", placeholder, ""},
+		{"<command>", placeholder, ""}, {"TBD", placeholder, ""}, {"n/a", placeholder, ""}, {"-", placeholder, ""},
+		{"your command here", placeholder, ""},
 		{"run the tests", prose, "its first word is no program"},
 		{"test that the page works", prose, "its first word is a program"},
-		{"make sure it works", prose, ""}, {"find the bug", prose, ""}, {"install the program and try it.", prose, ""}, {"Tests pass", prose, ""},
-		{"All tests pass.", prose, ""}, {"User can log in", prose, ""}, {"check manually", prose, ""}, {"Open browser quickly", prose, "a sentence begins with a capital"},
-		{"npm test", "", ""}, {"make all", "", "words of sentences are targets, too"}, {"make test check", "", ""}, {"go test all", "", ""},
+		{"make sure it works", prose, ""}, {"find the bug", prose, ""}, {"install the program and try it.", prose, ""},
+		{"Tests pass", prose, ""},
+		{"All tests pass.", prose, ""}, {"User can log in", prose, ""}, {"check manually", prose, ""},
+		{"Open browser quickly", prose, "a sentence begins with a capital"},
+		{"npm test", "", ""}, {"make all", "", "words of sentences are targets, too"}, {"make test check", "", ""},
+		{"go test all", "", ""},
 		{"go test ./...", "", "dots are no placeholder here"}, {"go vet ./... && make", "", ""},
-		{"sh accept.sh", "", "a script that the task will write"}, {"./test.sh", "", ""}, {"scripts/x", "", ""}, {"cd web && npm test", "", ""},
-		{"test -f page.html", "", ""}, {"! grep -q x y", "", ""}, {"CI=1 npm test", "", ""}, {"grep -q 'it works' out.txt", "", ""}, {`python3 -c "import this"`, "", ""},
-		{"cargo test", missing, "a warning: another machine may have it"}, {"CI=1 cargo test", missing, ""}, {"cargo clippy -- -D warnings", missing, ""},
+		{"sh accept.sh", "", "a script that the task will write"}, {"./test.sh", "", ""}, {"scripts/x", "", ""},
+		{"cd web && npm test", "", ""},
+		{"test -f page.html", "", ""}, {"! grep -q x y", "", ""}, {"CI=1 npm test", "", ""},
+		{"grep -q 'it works' out.txt", "", ""}, {`python3 -c "import this"`, "", ""},
+		{"cargo test", missing, "a warning: another machine may have it"}, {"CI=1 cargo test", missing, ""},
+		{"cargo clippy -- -D warnings", missing, ""},
 		{"true", vacuous, ""}, {"exit 0", vacuous, ""}, {"echo ok", vacuous, ""}, {"echo ok | grep -q no", "", ""},
 	} {
 		text, warning := c.command(row.verify)
@@ -74,8 +83,10 @@ func TestCriticOfTasks(t *testing.T) {
 		return strings.Join(out, "\n")
 	}
 	text := got(Critic{TaskTokens: 30000, Check: known})
-	for _, want := range []string{"warning nothing can prove b: give it a command", "warning c has the title of b", "warning d waits on e, which is left out",
-		"warning d reads like several tasks (entire, authentication, system, all, endpoints, frontend) and has no estimated_tokens"} {
+	for _, want := range []string{"warning nothing can prove b: give it a command", "warning c has the title of b",
+		"warning d waits on e, which is left out",
+		"warning d reads like several tasks (entire, authentication, system, all, endpoints, frontend) and has no " +
+			"estimated_tokens"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}

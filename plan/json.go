@@ -54,7 +54,8 @@ func (t Task) MarshalJSON() ([]byte, error) {
 		Skills: text.OrEmpty(t.Skills), Libraries: text.OrEmpty(t.Libraries), NeedsDocs: t.NeedsDocs, Spec: t.Spec,
 		Type: t.Type, MaxTurns: t.MaxTurns, MaxAttempts: t.MaxAttempts, Attempts: t.Attempts, Partial: t.Partial,
 		EstimatedTokens: t.EstimatedTokens, ActualTokens: t.ActualTokens, CostUSD: json.Number(Dollars(t.CostMicroUSD)),
-		BlockedBy: text.OrEmpty(t.BlockedBy), SkippedBy: t.SkippedBy, SkippedIn: t.SkippedIn, Notes: t.Notes, AllowTestChanges: t.AllowTestChanges,
+		BlockedBy: text.OrEmpty(t.BlockedBy), SkippedBy: t.SkippedBy, SkippedIn: t.SkippedIn, Notes: t.Notes,
+		AllowTestChanges: t.AllowTestChanges,
 		NoChangeExpected: t.NoChangeExpected, AllowProtected: t.AllowProtected,
 	}
 	if t.CompletedAt != nil {

@@ -14,7 +14,8 @@ func TestTaskJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := `{"id":"T-001","title":"x","description":"","priority":1,"status":"pending","depends_on":[],"criteria":[],` +
-			`"verify":[],"skills":[],"libraries":[],"needs_docs":false,"spec":"","max_turns":0,"max_attempts":null,"attempts":0,` +
+			`"verify":[],"skills":[],"libraries":[],"needs_docs":false,"spec":"","max_turns":0,"max_attempts":null,` +
+			`"attempts":0,` +
 			`"estimated_tokens":0,"actual_tokens":0,"cost_usd":0,"blocked_by":[],"notes":"","completed_at":null,` +
 			`"allow_test_changes":false,"no_change_expected":false}`
 		if d := cmp.Diff(want, string(got)); d != "" {
@@ -69,7 +70,8 @@ func TestDollars(t *testing.T) {
 			t.Errorf("%s: %d %v", c.why, got, err)
 		}
 	}
-	for text, want := range map[string]int64{"0.0000005": 1, "0.0000004": 0, "-0.0000005": -1, "1e-3": 1000, "2.5E1": 25_000_000} {
+	for text, want := range map[string]int64{"0.0000005": 1, "0.0000004": 0, "-0.0000005": -1, "1e-3": 1000,
+		"2.5E1": 25_000_000} {
 		if got, err := ParseDollars(text); err != nil || got != want {
 			t.Errorf("%s: %d %v, want %d", text, got, err, want)
 		}

@@ -120,7 +120,8 @@ func (t *Task) replaced() bool {
 func (p Plan) CarriedBy(verify string) []TaskID {
 	var out []TaskID
 	for i := range p.Tasks {
-		if t := &p.Tasks[i]; t.replaced() && slices.ContainsFunc(t.Verify, func(v string) bool { return strings.TrimSpace(v) == verify }) {
+		if t := &p.Tasks[i]; t.replaced() &&
+			slices.ContainsFunc(t.Verify, func(v string) bool { return strings.TrimSpace(v) == verify }) {
 			out = append(out, t.ID)
 		}
 	}

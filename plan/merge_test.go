@@ -44,7 +44,8 @@ func TestMerge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := Change{Changed: []TaskChanged{{ID: "b", Fields: []string{"title", "status", "priority", "depends_on", "attempts"}}}, Kept: []TaskID{"a"}, Goal: true}
+		want := Change{Changed: []TaskChanged{{ID: "b",
+			Fields: []string{"title", "status", "priority", "depends_on", "attempts"}}}, Kept: []TaskID{"a"}, Goal: true}
 		if d := cmp.Diff(want, change); d != "" {
 			t.Error(d)
 		}
@@ -62,12 +63,14 @@ func TestMerge(t *testing.T) {
 		}
 	})
 	t.Run("with the lines of the file", func(t *testing.T) {
-		_, places, err := DecodePlan("new.toml", []byte("\n[[tasks]]\nid = \"B\"\ntitle = \"x\"\n\n[[tasks]]\nid = \"d\"\ntitle = \"x\"\n"))
+		_, places, err := DecodePlan("new.toml",
+			[]byte("\n[[tasks]]\nid = \"B\"\ntitle = \"x\"\n\n[[tasks]]\nid = \"d\"\ntitle = \"x\"\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		bad := tasks("a", "b pending 1 x", "d pending -1")
-		want := "the plan has 2 problems\n  new.toml:2: b depends on x, which is not in the plan\n  new.toml:6: d: priority is -1; it must not be negative"
+		want := "the plan has 2 problems\n  new.toml:2: b depends on x, which is not in the plan\n  new.toml:6: d: " +
+			"priority is -1; it must not be negative"
 		if err := bad.ValidateAt(places.For(bad)); err == nil || err.Error() != want {
 			t.Errorf("got\n%v\nwant\n%s", err, want)
 		}
@@ -87,10 +90,12 @@ func TestReplan(t *testing.T) {
 	if d := cmp.Diff([]TaskID{"x", "y"}, aside); d != "" {
 		t.Error(d)
 	}
-	if x := got.Tasks[1]; !x.SetAside() || x.AsideReason() != "replaced: stagnation:5 (iteration 7)" || old.Tasks[1].Status != Pending {
+	if x := got.Tasks[1]; !x.SetAside() || x.AsideReason() != "replaced: stagnation:5 (iteration 7)" ||
+		old.Tasks[1].Status != Pending {
 		t.Errorf("%+v", x)
 	}
-	if ids := got.CarriedBy("sh x.sh"); len(ids) == 0 || got.Tasks[got.Find(ids[0])].Status != Skipped || got.CarriedBy("sh y.sh") != nil {
+	if ids := got.CarriedBy("sh x.sh"); len(ids) == 0 || got.Tasks[got.Find(ids[0])].Status != Skipped ||
+		got.CarriedBy("sh y.sh") != nil {
 		t.Errorf("the command comes from %v", ids)
 	}
 	if d := cmp.Diff([]string{"sh x.sh", "test"}, got.Carried()); d != "" {
@@ -125,7 +130,8 @@ func TestRetired(t *testing.T) {
 		t.Errorf("%+v, %v", head, err)
 	}
 	_, _, err = Merge(p, tasks("t-007"), true)
-	if err == nil || !strings.Contains(err.Error(), "the id t-007 belonged to a task that has left the plan; an id is used once in a journal, and T-008 is free") {
+	if err == nil || !strings.Contains(err.Error(),
+		"the id t-007 belonged to a task that has left the plan; an id is used once in a journal, and T-008 is free") {
 		t.Error(err)
 	}
 	_, results := Amend(p, "", []Amendment{{Action: "add", Task: []byte(`{"id":"T-001","title":"t","description":"d"}`)}})
@@ -145,7 +151,8 @@ func TestDifference(t *testing.T) {
 	c := Difference(old, new)
 	want := Change{
 		Added: []TaskID{"e"}, Removed: []TaskID{"d"}, Reordered: true, Goal: true,
-		Changed: []TaskChanged{{ID: "b", Fields: []string{"status", "priority", "depends_on", "criteria", "max_attempts", "notes"}}},
+		Changed: []TaskChanged{{ID: "b",
+			Fields: []string{"status", "priority", "depends_on", "criteria", "max_attempts", "notes"}}},
 	}
 	if d := cmp.Diff(want, c); d != "" {
 		t.Error(d)
@@ -178,7 +185,8 @@ func TestTree(t *testing.T) {
 		want string
 	}{
 		{"nothing", Plan{}, ""},
-		{"under the last it waits on, the others named", tasks("a done", "b in_progress 1 a", "c pending 2 a", "d pending 1 b,c", "e"),
+		{"under the last it waits on, the others named",
+			tasks("a done", "b in_progress 1 a", "c pending 2 a", "d pending 1 b,c", "e"),
 			"a  task a  [done]\n├─ b  task b  [in progress]\n└─ c  task c  p2\n   └─ d  task d  after b\ne  task e\n"},
 		{"an unknown dependency is named", tasks("a pending 1 x"), "a  task a  after x\n"},
 		{"a ring is shown once", tasks("a pending 1 b", "b pending 1 a"), "a  task a  after b\n└─ b  task b\n"},

@@ -45,7 +45,8 @@ func Review(p Plan, c Critic) Problems {
 			case p.Tasks[j].Status == Skipped:
 				add(!c.Agent, "depends_on", "%s waits on %s, which is left out: wait for tasks that will be done", t.ID, dep)
 			case p.Tasks[j].Priority > t.Priority:
-				add(true, "priority", "%s has priority %d but waits on %s with priority %d", t.ID, t.Priority, dep, p.Tasks[j].Priority)
+				add(true, "priority", "%s has priority %d but waits on %s with priority %d", t.ID, t.Priority, dep,
+					p.Tasks[j].Priority)
 			}
 		}
 	}
@@ -55,7 +56,8 @@ func Review(p Plan, c Critic) Problems {
 // shape judges what a task says about itself.
 func (c Critic) shape(t *Task, add func(warning bool, field, format string, args ...any)) {
 	if c.Agent && len(t.Criteria) == 0 && len(t.Verify) == 0 {
-		add(false, "id", "%s has no criteria and nothing to verify: give it criteria, and commands under verify where one can prove it", t.ID)
+		add(false, "id", "%s has no criteria and nothing to verify: give it criteria, and commands under verify where one "+
+			"can prove it", t.ID)
 	} else if !c.Agent && c.Check != nil && !c.Checked && len(t.Verify) == 0 {
 		add(true, "id", "nothing can prove %s: give it a command under verify, or the project [[checks]] in ralph.toml", t.ID)
 	}
@@ -66,8 +68,10 @@ func (c Critic) shape(t *Task, add func(warning bool, field, format string, args
 	switch words := breadth(t); {
 	case target > 0 && t.EstimatedTokens > target:
 		add(!c.Agent || t.EstimatedTokens <= 2*target, "estimated_tokens",
-			"%s is estimated at %d tokens; the target is %d: split it so that each part fits one context window", t.ID, t.EstimatedTokens, target)
+			"%s is estimated at %d tokens; the target is %d: split it so that each part fits one context window", t.ID,
+			t.EstimatedTokens, target)
 	case target > 0 && t.EstimatedTokens == 0 && len(words) > 1:
-		add(!c.Agent, "title", "%s reads like several tasks (%s) and has no estimated_tokens: split it, or estimate it", t.ID, strings.Join(words, ", "))
+		add(!c.Agent, "title", "%s reads like several tasks (%s) and has no estimated_tokens: split it, or estimate it", t.ID,
+			strings.Join(words, ", "))
 	}
 }

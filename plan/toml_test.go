@@ -22,11 +22,15 @@ func fullTask() Task {
 	return Task{
 		ID: "T-003", Title: `Add the "login" endpoint`, Status: Failed, Priority: 7,
 		DependsOn: []TaskID{"T-001", "T-002"}, Description: "First line.\n\n\tIndented, with C:\\path and \"\"\" in it.\n",
-		Criteria: []string{"POST /api/login returns a token", "Two\nlines"}, Verify: []string{`go test ./... -run 'Login'`, `sh -c "exit 0"`},
-		Skills: []string{"go-http"}, Libraries: []string{"net/http"}, NeedsDocs: true, Spec: "specs/login.md", Type: "feature",
-		MaxTurns: 20, MaxAttempts: ptr(0), AllowTestChanges: true, NoChangeExpected: true, AllowProtected: []string{"specs/**"},
+		Criteria: []string{"POST /api/login returns a token", "Two\nlines"},
+		Verify:   []string{`go test ./... -run 'Login'`, `sh -c "exit 0"`},
+		Skills:   []string{"go-http"}, Libraries: []string{"net/http"}, NeedsDocs: true, Spec: "specs/login.md",
+		Type:     "feature",
+		MaxTurns: 20, MaxAttempts: ptr(0), AllowTestChanges: true, NoChangeExpected: true,
+		AllowProtected:  []string{"specs/**"},
 		EstimatedTokens: 25000, Attempts: 2, Partial: 1, ActualTokens: 31234, CostMicroUSD: 421100,
-		CompletedAt: ptr(time.Date(2026, 1, 31, 15, 4, 5, 678000000, time.UTC)), BlockedBy: []string{"no key"}, SkippedBy: "agent", SkippedIn: 7,
+		CompletedAt: ptr(time.Date(2026, 1, 31, 15, 4, 5, 678000000, time.UTC)), BlockedBy: []string{"no key"},
+		SkippedBy: "agent", SkippedIn: 7,
 		Notes: "one line", Failure: "--- FAIL: TestLogin\nexit status 1",
 	}
 }
@@ -39,7 +43,8 @@ func TestTaskTOMLRoundTrip(t *testing.T) {
 		{"the empty task keeps its zero priority", Task{ID: "T-001", Title: "t", Status: Pending}},
 		{"every field at once", fullTask()},
 		{"text that ends in the delimiter", Task{Description: "a\n\"\"\"\"\"\"", Title: `"`}},
-		{"text that ends in the other delimiter, with a backslash", Task{Description: "a\\\n'", Notes: "\\\n'''", Title: "'"}},
+		{"text that ends in the other delimiter, with a backslash",
+			Task{Description: "a\\\n'", Notes: "\\\n'''", Title: "'"}},
 		{"carriage returns and control characters", Task{Description: "a\r\nb\x00\x01\x1b[31m\x7f", Title: "\r"}},
 		{"a line end alone, and one at the start", Task{Description: "\n", Notes: "\n\nx"}},
 		{"a backslash at a line's end must not join lines", Task{Description: "make \\\n  all\n\"\"\""}},
@@ -128,7 +133,8 @@ exit status 1"""
 }
 
 func TestHeadRoundTrip(t *testing.T) {
-	head := Head{Goal: "two\nlines", Created: time.Date(2026, 1, 31, 15, 4, 5, 0, time.UTC), Order: []TaskID{"T-001", "T-002"}}
+	head := Head{Goal: "two\nlines", Created: time.Date(2026, 1, 31, 15, 4, 5, 0, time.UTC),
+		Order: []TaskID{"T-001", "T-002"}}
 	data := EncodeHead(head)
 	want := "goal = \"\"\"\ntwo\nlines\"\"\"\ncreated = 2026-01-31T15:04:05Z\norder = [\n  \"T-001\",\n  \"T-002\",\n]\n"
 	if d := cmp.Diff(want, string(data)); d != "" {
@@ -141,7 +147,8 @@ func TestHeadRoundTrip(t *testing.T) {
 	if d := cmp.Diff(head, got); d != "" {
 		t.Error(d)
 	}
-	if _, err := DecodeHead("plan.toml", []byte("gaol = \"x\"\n")); err == nil || err.Error() != `plan.toml:1: unknown key "gaol"; did you mean "goal"?` {
+	if _, err := DecodeHead("plan.toml", []byte("gaol = \"x\"\n")); err == nil ||
+		err.Error() != `plan.toml:1: unknown key "gaol"; did you mean "goal"?` {
 		t.Error(err)
 	}
 	if got, err := DecodeHead("plan.toml", EncodeHead(Head{})); err != nil || got.Order != nil {

@@ -48,7 +48,8 @@ func Check(p Plan, places Places, known map[string]bool) Problems {
 		} else if j, twice := first[Fold(t.ID)]; twice {
 			add(i, "id", "%s", duplicate(p, places, j, t.ID))
 		} else if retired[Fold(t.ID)] {
-			add(i, "id", "the id %s belonged to a task that has left the plan; an id is used once in a journal, and %s is free", t.ID, NextID(p))
+			add(i, "id", "the id %s belonged to a task that has left the plan; an id is used once in a journal, and %s is free",
+				t.ID, NextID(p))
 		}
 		if _, twice := first[Fold(t.ID)]; !twice {
 			first[Fold(t.ID)] = i

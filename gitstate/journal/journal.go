@@ -156,7 +156,8 @@ func asFormat(entry object.ID, err error) error {
 }
 
 func damaged(entry object.ID, err error) error {
-	return &UnreadableError{Damaged, entry, fmt.Errorf("the journal cannot be read at entry %s: %w", entry.String()[:12], err)}
+	return &UnreadableError{Damaged, entry,
+		fmt.Errorf("the journal cannot be read at entry %s: %w", entry.String()[:12], err)}
 }
 
 // stateFiles reads every file of an entry's tree but the event.

@@ -32,7 +32,8 @@ func open(t testing.TB, r *repo.Repo) *Journal {
 
 func begin(t testing.TB, j *Journal) {
 	t.Helper()
-	_, err := j.Record(context.Background(), state.Event{Type: state.EvInit, Init: &state.Init{JournalID: gitstate.NewID(j.Now()), Branch: "main"}})
+	_, err := j.Record(context.Background(),
+		state.Event{Type: state.EvInit, Init: &state.Init{JournalID: gitstate.NewID(j.Now()), Branch: "main"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,8 @@ func TestNoEventIsLost(t *testing.T) {
 	others.Wait()
 	seen := map[string]int{}
 	j := open(t, r)
-	if err := j.Walk(context.Background(), func(e Entry) (bool, error) { seen[e.Event.ID]++; return true, nil }); err != nil {
+	if err := j.Walk(context.Background(),
+		func(e Entry) (bool, error) { seen[e.Event.ID]++; return true, nil }); err != nil {
 		t.Fatal(err)
 	}
 	total := 0
@@ -129,23 +131,29 @@ func TestEntryReadsWellWithPlainGit(t *testing.T) {
 	r := repo.New(t, nil)
 	j := open(t, r)
 	begin(t, j)
-	tk := plan.Task{ID: "T-003", Title: "add the login endpoint", Description: "first line\nsecond line\n", Status: plan.Pending, Priority: 1}
-	if _, err := j.Record(context.Background(), state.Event{Type: state.EvPlan, Plan: &state.PlanChange{Reason: "import", Upsert: []plan.Task{tk}}}); err != nil {
+	tk := plan.Task{ID: "T-003", Title: "add the login endpoint", Description: "first line\nsecond line\n",
+		Status: plan.Pending, Priority: 1}
+	if _, err := j.Record(context.Background(),
+		state.Event{Type: state.EvPlan, Plan: &state.PlanChange{Reason: "import", Upsert: []plan.Task{tk}}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Git("log", "-1", "--format=%s|%an|%cn", "ralph/heads/main"); got != "plan: import T-003 add the login endpoint|A U Thor|git-ralph" {
+	if got := r.Git("log", "-1", "--format=%s|%an|%cn",
+		"ralph/heads/main"); got != "plan: import T-003 add the login endpoint|A U Thor|git-ralph" {
 		t.Errorf("log says %q", got)
 	}
-	if got := r.Git("log", "--format=%(trailers:key=Ralph-Event,valueonly)", "-1", "ralph/heads/main"); strings.TrimSpace(got) != "plan" {
+	if got := r.Git("log", "--format=%(trailers:key=Ralph-Event,valueonly)", "-1",
+		"ralph/heads/main"); strings.TrimSpace(got) != "plan" {
 		t.Errorf("git sees the trailer %q", got)
 	}
-	if got := r.Git("log", "--format=%s", "ralph/heads/main", "--", "tasks/T-003.toml"); got != "plan: import T-003 add the login endpoint" {
+	if got := r.Git("log", "--format=%s", "ralph/heads/main", "--",
+		"tasks/T-003.toml"); got != "plan: import T-003 add the login endpoint" {
 		t.Errorf("the task's life is %q", got)
 	}
 	if got := r.Git("show", "ralph/heads/main:tasks/T-003.toml"); !strings.Contains(got, "second line\n") {
 		t.Errorf("the task's text is not on lines of its own:\n%s", got)
 	}
-	if a, b := r.Git("rev-parse", "ralph/heads/main:tasks/T-003.toml"), r.Git("rev-parse", "ralph/heads/main:event/tasks/T-003.toml"); a != b {
+	if a, b := r.Git("rev-parse", "ralph/heads/main:tasks/T-003.toml"),
+		r.Git("rev-parse", "ralph/heads/main:event/tasks/T-003.toml"); a != b {
 		t.Errorf("state and payload do not share a blob: %s %s", a, b)
 	}
 	if got := r.Git("status", "--porcelain"); got != "" {
@@ -161,7 +169,8 @@ func TestNewerFormatIsReadOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commit, _, err := j.Repo.WriteEntry(nil, gitstate.Draft{Files: map[string][]byte{"format": []byte("2\n")}, Message: "from the future\n"})
+	commit, _, err := j.Repo.WriteEntry(nil,
+		gitstate.Draft{Files: map[string][]byte{"format": []byte("2\n")}, Message: "from the future\n"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +208,8 @@ func TestFsckNamesWhatIsWrong(t *testing.T) {
 	for p, d := range state.EncodeEvent(e) {
 		files[p] = d
 	}
-	commit, _, err := j.Repo.WriteEntry([]object.ID{snap.Tip}, gitstate.Draft{Files: files, Message: state.Message(e, next)})
+	commit, _, err := j.Repo.WriteEntry([]object.ID{snap.Tip},
+		gitstate.Draft{Files: files, Message: state.Message(e, next)})
 	if err == nil {
 		err = j.Repo.Store.Sync()
 	}

@@ -68,7 +68,8 @@ func (j *Journal) mine(ctx context.Context, id object.ID) bool {
 // first, whatever leads to them. It looks at each commit of the repository.
 func (j *Journal) loose(ctx context.Context) []object.ID {
 	const at, many = 10_000, 50 // commits read at once, entries looked at closely
-	out, err := j.Repo.Git.Run(ctx, "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objectname) %(objecttype)")
+	out, err := j.Repo.Git.Run(ctx, "cat-file", "--batch-all-objects", "--unordered",
+		"--batch-check=%(objectname) %(objecttype)")
 	if err != nil {
 		return nil
 	}
@@ -85,7 +86,8 @@ func (j *Journal) loose(ctx context.Context) []object.ID {
 	var found []entry
 	followed := map[object.ID]bool{}
 	for chunk := range slices.Chunk(commits, at) {
-		data, err := j.Repo.Git.RunWith(ctx, strings.NewReader(strings.Join(chunk, "\n")+"\n"), nil, "cat-file", "--batch", "--buffer")
+		data, err := j.Repo.Git.RunWith(ctx, strings.NewReader(strings.Join(chunk, "\n")+"\n"), nil, "cat-file", "--batch",
+			"--buffer")
 		if err != nil {
 			return nil
 		}

@@ -87,7 +87,8 @@ func TestRecordsReadAlike(t *testing.T) {
 // TestDamagedRecords: what cannot be a record of ours is an error, never less
 // than what is there.
 func TestDamagedRecords(t *testing.T) {
-	tree, err := EncodeRecordTree([]TreeEntry{{Name: "a", Mode: ModeRegular, ID: EmptyTree}, {Name: "b", Mode: ModeDir, ID: EmptyTree}})
+	tree, err := EncodeRecordTree([]TreeEntry{{Name: "a", Mode: ModeRegular, ID: EmptyTree},
+		{Name: "b", Mode: ModeDir, ID: EmptyTree}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,8 @@ func TestDamagedRecords(t *testing.T) {
 	if _, err := DecodeRecordTree([]byte(slash)); err == nil || !strings.Contains(err.Error(), "damaged tree") {
 		t.Errorf("a name with a slash: %v", err)
 	}
-	for _, text := range []string{"", "\n", "no commit", "author A <a@b> 1 +0000\n\nx", "parent " + EmptyTree.String() + "\n\nx"} {
+	for _, text := range []string{"", "\n", "no commit", "author A <a@b> 1 +0000\n\nx",
+		"parent " + EmptyTree.String() + "\n\nx"} {
 		if c, err := DecodeRecord([]byte(text)); err == nil {
 			t.Errorf("%q is read as %+v", text, c)
 		}

@@ -343,7 +343,8 @@ type Operator struct {
 	Session int    `json:"session,omitempty"` // the session that stop means
 	ID      string `json:"id,omitempty"`      // guidance or question
 	Branch  string `json:"branch,omitempty"`  // that the journal belongs to from now on
-	Kept    *Kept  `json:"kept,omitempty"`    // of adopt: the newest kept commit that the branch has; of reset: the commit that removed the specs
+	// of adopt: the newest kept commit that the branch has; of reset: the commit that removed the specs
+	Kept *Kept `json:"kept,omitempty"`
 	// Tasks that were set aside: approve agrees that they are left out, reject
 	// makes them pending again. Of reset: those that leave the plan.
 	Tasks []plan.TaskID `json:"tasks,omitempty"`

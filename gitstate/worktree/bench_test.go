@@ -428,7 +428,8 @@ func BenchmarkIgnored(b *testing.B) {
 				}
 			}
 			for _, k := range []string{" cold", " warm"} {
-				b.ReportMetric((s.median("with"+k)+s.median("with"+k+" restore"))/(s.median("without"+k)+s.median("without"+k+" restore")), k[1:]+"_with/without")
+				b.ReportMetric((s.median("with"+k)+s.median("with"+k+" restore"))/(s.median("without"+k)+s.median("without"+k+
+					" restore")), k[1:]+"_with/without")
 			}
 			b.ReportMetric(0, "ns/op")
 		})

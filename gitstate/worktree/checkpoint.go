@@ -153,7 +153,8 @@ func (c *Checkpoint) lists() {
 		}
 		return nil
 	})
-	for _, l := range []*[]string{&c.Untracked, &c.Ignored, &c.Nested, &c.Oversized, &c.Special, &c.Unreadable, &c.Hidden} {
+	for _, l := range []*[]string{&c.Untracked, &c.Ignored, &c.Nested, &c.Oversized, &c.Special, &c.Unreadable,
+		&c.Hidden} {
 		slices.Sort(*l)
 	}
 }
@@ -213,7 +214,8 @@ func (e *Engine) Capture(ctx context.Context, c *Checkpoint) (*Capture, error) {
 	})
 	out.giveWay()
 	slices.SortFunc(out.Changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
-	for _, l := range []*[]string{&out.PutBack, &out.IgnoredChanged, &out.Excluded, &out.TooLarge, &out.Nested, &out.Special, &out.Unreadable} {
+	for _, l := range []*[]string{&out.PutBack, &out.IgnoredChanged, &out.Excluded, &out.TooLarge, &out.Nested,
+		&out.Special, &out.Unreadable} {
 		slices.Sort(*l)
 		*l = slices.Compact(*l)
 	}

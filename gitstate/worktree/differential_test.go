@@ -49,7 +49,8 @@ func TestDifferential(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d cases exact, %d exact but for what is named and left alone, %d refused by name", exact.Load(), left.Load(), refused.Load())
+	t.Logf("%d cases exact, %d exact but for what is named and left alone, %d refused by name", exact.Load(), left.Load(),
+		refused.Load())
 }
 
 // TestDifferentialAsUser runs the cases about permissions, which root does not have.
@@ -149,7 +150,8 @@ func runCase(t *testing.T, c diffCase, variant string) {
 	} else if c.noOracle == "" {
 		errf("oracle: %v", err)
 	}
-	if out, err := p.gitOut("", "fsck", "--strict", "--no-dangling", cp.Tree.String(), stored.String()); err != nil && variant == "warm" && c.noOracle == "" {
+	if out, err := p.gitOut("", "fsck", "--strict", "--no-dangling", cp.Tree.String(), stored.String()); err != nil &&
+		variant == "warm" && c.noOracle == "" {
 		errf("fsck: %v %s", err, out)
 	}
 	if d := different(before, state(t, p.root, p.repo.GitDir)); d != "" {
@@ -245,9 +247,11 @@ func inspect(t *testing.T, ctx context.Context, p *place, c diffCase, opts Optio
 }
 
 // checkRestoreTo plays checks that change captured files and make new ones.
-func checkRestoreTo(t *testing.T, ctx context.Context, e *Engine, p *place, cp *Checkpoint, caught *Capture, before, after map[string]string) {
+func checkRestoreTo(t *testing.T, ctx context.Context, e *Engine, p *place, cp *Checkpoint, caught *Capture, before,
+	after map[string]string) {
 	t.Helper()
-	p.script(`if [ -f a.txt ] && [ ! -L a.txt ] && [ -w a.txt ]; then { cat a.txt; echo check; } > t.tmp; mv t.tmp a.txt; fi; new zz-check/made; rm -f new.txt || true`)
+	p.script(`if [ -f a.txt ] && [ ! -L a.txt ] && [ -w a.txt ]; then { cat a.txt; echo check; } > t.tmp; mv t.tmp ` +
+		`a.txt; fi; new zz-check/made; rm -f new.txt || true`)
 	if _, err := e.RestoreTo(ctx, caught); err != nil {
 		t.Errorf("%v", err)
 	}
@@ -270,7 +274,8 @@ func checkRestoreTo(t *testing.T, ctx context.Context, e *Engine, p *place, cp *
 				drop = append(drop, k)
 			}
 		}
-		locked := slices.ContainsFunc(caught.Unreadable, func(u string) bool { return path == u || strings.HasPrefix(path, u+"/") })
+		locked := slices.ContainsFunc(caught.Unreadable,
+			func(u string) bool { return path == u || strings.HasPrefix(path, u+"/") })
 		if now[path] != before[path] && !locked {
 			t.Errorf("%q is %q after RestoreTo, was %q at the checkpoint", path, now[path], before[path])
 		}

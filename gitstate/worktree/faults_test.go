@@ -145,13 +145,15 @@ func (f *faultyFolder) chmod(name string, perm uint32) error {
 }
 
 // TestEveryCallFails: the n-th call that reaches the worktree fails, for every
-// n, in the short form for a sample that is another one for each kind of fault, with what a broken disk and what a stranger's folder say. A checkpoint or a
-// capture then fails, or is what it would have been; a restore says that it
+// n, in the short form for a sample that is another one for each kind of fault, with what a broken disk and what a
+// stranger's folder say. A checkpoint or a capture then fails, or is what it would have been; a restore says that it
 // failed, or is exact. What was there before is intact, and the next restore is
 // exact.
 func TestEveryCallFails(t *testing.T) {
-	const setup = "new u; chmod 600 d/x.txt; mkdir -p e1/e2; chmod 700 e1; ln -s a.txt l; echo .env > .gitignore; new .env S; new many/1; commit; new mine/own"
-	const edit = usualEdits + "rm -r e1 u mine; rm -r many; new many file; chmod 644 d/x.txt; new z/2/3; rm l; new l; new .env T"
+	const setup = "new u; chmod 600 d/x.txt; mkdir -p e1/e2; chmod 700 e1; ln -s a.txt l; echo .env > .gitignore; new " +
+		".env S; new many/1; commit; new mine/own"
+	const edit = usualEdits + "rm -r e1 u mine; rm -r many; new many file; chmod 644 d/x.txt; new z/2/3; rm l; new l; " +
+		"new .env T"
 	ctx := context.Background()
 	for i, fault := range []error{unix.EIO, unix.EACCES, unix.ENOSPC, unix.EMFILE} {
 		t.Run(fault.Error(), func(t *testing.T) {
@@ -177,7 +179,8 @@ func TestEveryCallFails(t *testing.T) {
 				total++
 				// What may not be read is left alone and named, when it is not tracked;
 				// rules that may not be read do not hold, as with git.
-				allowed := err == nil && errors.Is(fault, fs.ErrPermission) && (len(got.Unreadable) > 0 || bad.at == `openat ".gitignore"`)
+				allowed := err == nil && errors.Is(fault, fs.ErrPermission) &&
+					(len(got.Unreadable) > 0 || bad.at == `openat ".gitignore"`)
 				if err == nil && got.Tree != cp.Tree && !allowed {
 					t.Errorf("call %d, %s: the checkpoint is silently another one", n, bad.at)
 				}

@@ -28,7 +28,8 @@ import (
 // commit, more files, and then what an agent does. Whatever it is, the
 // checkpoint's tree and the kept tree are git's, and the restore is exact.
 func FuzzBracket(f *testing.F) {
-	for _, s := range []string{"", "abcdefghijklmnopqrstuvwxyz", "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f",
+	for _, s := range []string{"", "abcdefghijklmnopqrstuvwxyz",
+		"\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f",
 		strings.Repeat("\x13\x37\xca\xfe", 30), strings.Repeat("\x05\x91\x22\x7e\xf0", 40)} {
 		f.Add([]byte(s))
 	}
@@ -194,9 +195,11 @@ func playChecks(t *testing.T, p *place, prog *program, e *Engine, cp *Checkpoint
 	if prog.edited {
 		return // rules that no restore brings back say now what is captured
 	}
-	if again.Keep != got.Keep && len(got.Unreadable)+len(report.Left)+len(report.Aside)+len(report.Kept)+len(got.Nested)+len(got.Special)+len(again.Excluded) == 0 {
+	if again.Keep != got.Keep && len(got.Unreadable)+len(report.Left)+len(report.Aside)+len(report.Kept)+len(got.Nested)+
+		len(got.Special)+len(again.Excluded) == 0 {
 		_ = p.repo.Store.Sync()
-		t.Errorf("after the checks another tree would be kept:\n%s\n%+v", cmp.Diff(p.treeEntries(got.Keep), p.treeEntries(again.Keep)), report)
+		t.Errorf("after the checks another tree would be kept:\n%s\n%+v",
+			cmp.Diff(p.treeEntries(got.Keep), p.treeEntries(again.Keep)), report)
 	}
 }
 
@@ -346,7 +349,8 @@ func plainPaths(paths []string) string {
 // checkExact allows one kind of difference: files that are new and ignored by
 // the rules of the checkpoint, the folders they are in, and what happened in
 // ignored folders.
-func checkExact(t *testing.T, p *place, copyOfStart string, before, now map[string]string, ignoredDirs []string, report Report) {
+func checkExact(t *testing.T, p *place, copyOfStart string, before, now map[string]string, ignoredDirs []string,
+	report Report) {
 	t.Helper()
 	in := func(path string) bool {
 		for _, d := range ignoredDirs {
@@ -381,7 +385,8 @@ func checkExact(t *testing.T, p *place, copyOfStart string, before, now map[stri
 	}
 	var wrong []string
 	for path, was := range before {
-		if strings.HasPrefix(was, "fifo") && (slices.Contains(report.Left, path) || allowed[path] || strings.HasPrefix(now[path], "fifo")) {
+		if strings.HasPrefix(was, "fifo") &&
+			(slices.Contains(report.Left, path) || allowed[path] || strings.HasPrefix(now[path], "fifo")) {
 			continue // it cannot be made again, and is named unless ignored; its mode is left alone
 		}
 		if now[path] != was && !in(path) {

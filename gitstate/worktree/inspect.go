@@ -207,7 +207,8 @@ func (i *inspection) index(ctx context.Context) error {
 	}
 	if len(hidden) > 0 {
 		i.add("hidden", Native,
-			"the index says not to look at some files (assume-unchanged, skip-worktree); what differs in them is put back, never committed", "", hidden...)
+			"the index says not to look at some files (assume-unchanged, skip-worktree); what differs in them is put back, "+
+				"never committed", "", hidden...)
 	}
 	return i.submodules(ctx, gitlinks, staged)
 }

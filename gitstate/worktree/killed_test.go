@@ -329,17 +329,20 @@ func (w killedWorld) nothingLost(t *testing.T, now map[string]string) {
 		}
 	}
 	for path, is := range now {
-		if _, name := split(path); !known[path] && !(strings.HasPrefix(name, ".git-ralph-") && strings.HasSuffix(name, ".tmp")) {
+		if _, name := split(path); !known[path] &&
+			!(strings.HasPrefix(name, ".git-ralph-") && strings.HasSuffix(name, ".tmp")) {
 			t.Errorf("%q is nobody's: %s", path, is)
 		}
 	}
 	for path := range known {
 		is := now[path]
-		if strings.HasPrefix(is, "folder") && (strings.HasPrefix(w.before[path], "folder") || strings.HasPrefix(w.edited[path], "folder")) {
+		if strings.HasPrefix(is, "folder") &&
+			(strings.HasPrefix(w.before[path], "folder") || strings.HasPrefix(w.edited[path], "folder")) {
 			continue
 		}
 		_, reallyMade := w.after[path]
-		gone := is == "" && (!reallyMade || w.before[path] == "" || w.edited[path] == "" || kindOf(w.before[path]) != kindOf(w.edited[path]))
+		gone := is == "" && (!reallyMade || w.before[path] == "" || w.edited[path] == "" ||
+			kindOf(w.before[path]) != kindOf(w.edited[path]))
 		if is != w.before[path] && is != w.edited[path] && is != w.after[path] && !gone {
 			t.Errorf("%q is %q, was %q, the agent made it %q", path, is, w.before[path], w.edited[path])
 		}
@@ -357,7 +360,8 @@ func (w killedWorld) clean(t *testing.T, p *place) {
 		if err != nil {
 			return err
 		}
-		if name := d.Name(); strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".tmp") || strings.HasPrefix(name, "tmp_") {
+		if name := d.Name(); strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".tmp") ||
+			strings.HasPrefix(name, "tmp_") {
 			t.Errorf("left behind: %s", path)
 		}
 		return nil

@@ -41,7 +41,8 @@ func (s *scan) largeIgnored(t *task, dir folder, name string, now stat) extra {
 
 // sameStat says whether st proves that the file is what x recorded.
 func (x *extra) sameStat(st stat) bool {
-	return !x.racy && x.kind == st.kind && x.size == st.size && x.ino == st.ino && x.mtime == st.mtime && x.ctime == st.ctime
+	return !x.racy && x.kind == st.kind && x.size == st.size && x.ino == st.ino && x.mtime == st.mtime &&
+		x.ctime == st.ctime
 }
 
 // spoiled says whether a large ignored file is not what it was: x at the

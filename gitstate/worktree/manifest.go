@@ -116,8 +116,10 @@ func (c *Checkpoint) manifest(kept map[object.ID]bool) []byte {
 		}
 		for i := range n.files {
 			f := &n.files[i]
-			if f.class == tracked && f.form == formBlob && f.bits&^(bitRacy|bitIndex|bitRead|bitSettled) == 0 && f.mode != object.ModeGitlink &&
-				(f.kind == kindLink && f.mode == object.ModeSymlink || f.kind == kindFile && f.mode != object.ModeSymlink && f.perm == m.of(f.mode)) {
+			if f.class == tracked && f.form == formBlob && f.bits&^(bitRacy|bitIndex|bitRead|bitSettled) == 0 &&
+				f.mode != object.ModeGitlink &&
+				(f.kind == kindLink && f.mode == object.ModeSymlink || f.kind == kindFile && f.mode != object.ModeSymlink &&
+					f.perm == m.of(f.mode)) {
 				continue
 			}
 			if (f.form == formOwn || f.class == ignored) && f.present() && !f.raw.IsZero() {
@@ -131,7 +133,8 @@ func (c *Checkpoint) manifest(kept map[object.ID]bool) []byte {
 			if x.what == extraIgnored && x.mtime == 0 {
 				continue // left alone in any case
 			}
-			fmt.Fprintf(&b, "extra %d %d %s %d %s %d", x.what, x.kind, x.mark, x.size, strconv.Quote(join(n.path, x.name)), x.ino)
+			fmt.Fprintf(&b, "extra %d %d %s %d %s %d", x.what, x.kind, x.mark, x.size, strconv.Quote(join(n.path, x.name)),
+				x.ino)
 			if x.mtime != 0 {
 				fmt.Fprintf(&b, " %o %d %d", x.perm, x.mtime, x.ctime)
 				if !x.mark.IsZero() {
@@ -348,7 +351,8 @@ func (n *node) put(f file) {
 // the checkpoint, and what nodes say of their subtrees.
 func (e *Engine) finishLoad(n *node, rules *ignore.Rules, m modes) error {
 	n.rulesKnown, n.rules = true, rules
-	if f := n.file(".gitignore"); f != nil && f.mode != object.ModeSymlink && f.mode != object.ModeGitlink && !f.raw.IsZero() && (f.present() || f.has(bitSkip)) {
+	if f := n.file(".gitignore"); f != nil && f.mode != object.ModeSymlink && f.mode != object.ModeGitlink &&
+		!f.raw.IsZero() && (f.present() || f.has(bitSkip)) {
 		data, err := e.rawBytes(join(n.path, f.name), f)
 		if err != nil {
 			return fmt.Errorf("read %q: %w", join(n.path, f.name), err)
@@ -422,7 +426,8 @@ func (m *manifest) line(line string) (err error) {
 	case "rules":
 		m.rules = append(m.rules, p.quoted())
 	case "file":
-		f := file{class: class(p.num(10)), mode: object.Mode(p.num(8)), id: p.id(), kind: kind(p.num(10)), perm: uint32(p.num(8)),
+		f := file{class: class(p.num(10)), mode: object.Mode(p.num(8)), id: p.id(), kind: kind(p.num(10)),
+			perm: uint32(p.num(8)),
 			form: form(p.num(10)), raw: p.id(), bits: uint16(p.num(10)), name: p.quoted()}
 		f.size, f.mtime, f.ino = p.num(10), p.num(10), p.inode()
 		if f.name == "" {
@@ -432,13 +437,15 @@ func (m *manifest) line(line string) (err error) {
 	case "dir":
 		m.dirs = append(m.dirs, node{perm: uint32(p.num(8)), path: p.quoted()})
 	case "extra":
-		x := extra{what: extraKind(p.num(10)), kind: kind(p.num(10)), mark: p.id(), size: p.num(10), name: p.quoted(), ino: p.inode()}
+		x := extra{what: extraKind(p.num(10)), kind: kind(p.num(10)), mark: p.id(), size: p.num(10), name: p.quoted(),
+			ino: p.inode()}
 		if p.rest != "" {
 			x.perm, x.mtime, x.ctime = uint32(p.num(8)), p.num(10), p.num(10)
 		}
 		m.extras = append(m.extras, x)
 	case "stage":
-		m.c.Index.Unmerged = append(m.c.Index.Unmerged, StageEntry{Stage: uint8(p.num(10)), Mode: object.Mode(p.num(8)), ID: p.id(), Path: p.quoted()})
+		m.c.Index.Unmerged = append(m.c.Index.Unmerged,
+			StageEntry{Stage: uint8(p.num(10)), Mode: object.Mode(p.num(8)), ID: p.id(), Path: p.quoted()})
 	case "bits":
 		m.c.Index.Bits = append(m.c.Index.Bits, EntryBits{Flags: index.Flags(p.num(10)), Path: p.quoted()})
 	default:

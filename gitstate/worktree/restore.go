@@ -18,8 +18,11 @@ type Report struct {
 	Folders  []string // folders made again, or given their mode back
 	Kept     []string // new folders that stay because ignored files are in them
 	Aside    []string // repositories that appeared and were moved to Options.Aside, as names there
-	Left     []string // repositories that appeared and were left in place; other repositories that changed; what was too large to be kept and has changed
-	Gone     []string // what was never ours to keep and is not there any more: large files, special files, other repositories
+	// repositories that appeared and were left in place; other repositories that changed; what was too large to be kept
+	// and has changed
+	Left []string
+	// what was never ours to keep and is not there any more: large files, special files, other repositories
+	Gone     []string
 	Back     []string // such things that were found under another name and moved back
 	Saved    []Saved  // contents that were taken out of the worktree and that no capture holds
 	Spoiled  []Saved  // ignored files too large to be put back that differ, as they were
@@ -335,11 +338,13 @@ func (r *restorer) compare(target, now *node) {
 	}
 	for i := range now.extras {
 		x := &now.extras[i]
-		r.compareExtra(join(now.path, x.name), x, target.extra(x.name), target.file(x.name) != nil || target.dir(x.name) != nil)
+		r.compareExtra(join(now.path, x.name), x, target.extra(x.name), target.file(x.name) != nil ||
+			target.dir(x.name) != nil)
 	}
 	for i := range target.extras {
 		x := &target.extras[i]
-		if y := now.extra(x.name); (x.what == extraNested || x.what == extraSpecial) && (y == nil || y.kind != x.kind) && r.only == nil {
+		if y := now.extra(x.name); (x.what == extraNested || x.what == extraSpecial) && (y == nil || y.kind != x.kind) &&
+			r.only == nil {
 			r.report.Gone = append(r.report.Gone, join(target.path, x.name))
 		}
 		if x.what == extraIgnored && x.mtime != 0 && r.only == nil {
@@ -349,7 +354,8 @@ func (r *restorer) compare(target, now *node) {
 		}
 	}
 	for _, d := range now.dirs {
-		if f := target.file(d.name); target.dir(d.name) == nil && d.present && (f == nil || !f.present()) && !target.owns(d.name) {
+		if f := target.file(d.name); target.dir(d.name) == nil && d.present && (f == nil || !f.present()) &&
+			!target.owns(d.name) {
 			r.removeNew(d)
 		}
 	}

@@ -231,7 +231,8 @@ func TestRestoreIndex(t *testing.T) {
 			t.Fatalf("the index differs at once: %v", err)
 		}
 		p.script(
-			"new a.txt 9; git add -A; git rm -q --cached d/x.txt; git update-index --no-skip-worktree run.sh; git update-index --assume-unchanged del.txt")
+			"new a.txt 9; git add -A; git rm -q --cached d/x.txt; git update-index --no-skip-worktree run.sh; git " +
+				"update-index --assume-unchanged del.txt")
 		if same, err := e.SameIndex(ctx, cp); err != nil || same {
 			t.Fatalf("a changed index was not seen: %v", err)
 		}
@@ -313,7 +314,8 @@ func TestPutBackTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.script(
-		"new a.txt person; new theirs; git add a.txt theirs; git commit -qm person; new a.txt agent; new d/x.txt agent; new n; rm theirs")
+		"new a.txt person; new theirs; git add a.txt theirs; git commit -qm person; new a.txt agent; new d/x.txt agent; " +
+			"new n; rm theirs")
 	tip, err := object.ParseID(strings.TrimSpace(p.ask("rev-parse", "HEAD")))
 	if err != nil {
 		t.Fatal(err)
@@ -332,7 +334,8 @@ func TestConversionsInANewProcess(t *testing.T) {
 		p := newPlace(t)
 		p.script(
 			baseRepo + setup +
-				"\nnew s/one.bat; printf 'one\\r\\n' > r.bat; printf 's\\r\\n' > s/t.bat; commit; git update-ref refs/old HEAD; printf 'two\\r\\n' > r.bat; printf 'u\\r\\n' > s/t.bat; commit")
+				"\nnew s/one.bat; printf 'one\\r\\n' > r.bat; printf 's\\r\\n' > s/t.bat; commit; git update-ref refs/old HEAD; " +
+				"printf 'two\\r\\n' > r.bat; printf 'u\\r\\n' > s/t.bat; commit")
 		p.open("", "")
 		from, to := mustID(t, p.ask("rev-parse", "refs/old")), mustID(t, p.ask("rev-parse", "HEAD"))
 		ctx := context.Background()
@@ -381,7 +384,8 @@ func TestAttributesThatBreakEverything(t *testing.T) {
 	p, e, cp := started(t, "for i in $(seq 40); do new many/f$i odd; done; commit", Options{})
 	before := state(t, p.root, "")
 	p.script(
-		"echo '* working-tree-encoding=UTF-16LE' > many/.gitattributes; for i in $(seq 30); do new many/f$i four; done; new a.txt 2")
+		"echo '* working-tree-encoding=UTF-16LE' > many/.gitattributes; for i in $(seq 30); do new many/f$i four; done; " +
+			"new a.txt 2")
 	got, err := e.Capture(context.Background(), cp)
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,8 @@ func attributeCalls() []calls {
 	switch runtime.GOARCH {
 	case "amd64":
 		return []calls{
-			{unix.AUDIT_ARCH_X86_64, exceptX32, []uint32{188, 189, 190, 197, 198, 199, setxattrat, removexattrat}, []uint32{92, 93, 94, 260}},
+			{unix.AUDIT_ARCH_X86_64, exceptX32, []uint32{188, 189, 190, 197, 198, 199, setxattrat, removexattrat},
+				[]uint32{92, 93, 94, 260}},
 			{unix.AUDIT_ARCH_I386, all, of32, []uint32{16, 95, 182, 198, 207, 212, 298}},
 		}
 	case "arm64":
@@ -50,8 +51,9 @@ func attributeCalls() []calls {
 // take a refusal for an error.
 func fixAttributes() error {
 	const (
-		load, and, equal, end = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_ALU | unix.BPF_AND, unix.BPF_JMP | unix.BPF_JEQ, unix.BPF_RET
-		number, architecture  = 0, 4 // offsets in struct seccomp_data
+		load, and, equal, end = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_ALU | unix.BPF_AND,
+			unix.BPF_JMP | unix.BPF_JEQ, unix.BPF_RET
+		number, architecture = 0, 4 // offsets in struct seccomp_data
 	)
 	var program []unix.SockFilter
 	for _, c := range attributeCalls() {

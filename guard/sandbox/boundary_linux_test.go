@@ -14,7 +14,8 @@ import (
 
 // cgroup2 mounts the host's tree of groups once more, from a cgroup namespace
 // of its own, and says so.
-const cgroup2 = `unshare -UrmC sh -c 'mkdir -p /tmp/cg.$$ && mount -t cgroup2 none /tmp/cg.$$ && test -e /tmp/cg.$$/cgroup.procs && echo reached'; rmdir /tmp/cg.* 2>/dev/null; true`
+const cgroup2 = `unshare -UrmC sh -c 'mkdir -p /tmp/cg.$$ && mount -t cgroup2 none /tmp/cg.$$ && test -e ` +
+	`/tmp/cg.$$/cgroup.procs && echo reached'; rmdir /tmp/cg.* 2>/dev/null; true`
 
 // TestCgroupNamespaces: without a sandbox a fresh mount of the groups works, in
 // one there is no way to it, also where /proc/sys cannot be written; a client's
@@ -47,7 +48,8 @@ func TestCgroupNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("unshare", "-Urm", "sh", "-ec",
-		`mount --bind /proc/sys /proc/sys; mount -o remount,bind,ro /proc/sys; exec "$0" -test.v -test.run '^TestCgroupNamespaces$'`, self)
+		`mount --bind /proc/sys /proc/sys; mount -o remount,bind,ro /proc/sys; exec "$0" -test.v -test.run `+
+			`'^TestCgroupNamespaces$'`, self)
 	cmd.Env = append(os.Environ(), "SANDBOX_RO_SYS=1")
 	again, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(again), "with a read-only /proc/sys") &&
@@ -80,7 +82,9 @@ func TestGroupsOutsideLive(t *testing.T) {
 		t.Skip(err)
 	}
 	attack :=
-		`unshare -UrmC sh -c 'mkdir -p /tmp/cg.$$ && mount -t cgroup2 none /tmp/cg.$$ && echo 1 >/tmp/cg.$$/git-ralph-test/cgroup.freeze && echo 1 >/tmp/cg.$$/git-ralph-test/cgroup.kill'; rmdir /tmp/cg.* 2>/dev/null; true`
+		`unshare -UrmC sh -c 'mkdir -p /tmp/cg.$$ && mount -t cgroup2 none /tmp/cg.$$ && echo 1 ` +
+			`>/tmp/cg.$$/git-ralph-test/cgroup.freeze && echo 1 >/tmp/cg.$$/git-ralph-test/cgroup.kill'; rmdir /tmp/cg.* ` +
+			`2>/dev/null; true`
 	b := newBox(t, "")
 	b.inside(attack)
 	if err := victim.Process.Signal(syscall.Signal(0)); err != nil || processState(victim.Process.Pid) == "Z" {
@@ -107,7 +111,8 @@ func TestDescriptors(t *testing.T) {
 	b := newBox(t, "")
 	const show = `for f in /proc/self/fd/*; do echo "$(readlink $f)"; done | sort -u; true`
 	attack :=
-		`for n in 0 1 2; do chmod 4777 /proc/self/fd/$n; chown 1:1 /proc/self/fd/$n; truncate -s 100M /proc/self/fd/$n; done; echo x >/proc/self/fd/0; chmod 600 /dev/null /dev/zero; true`
+		`for n in 0 1 2; do chmod 4777 /proc/self/fd/$n; chown 1:1 /proc/self/fd/$n; truncate -s 100M /proc/self/fd/$n; ` +
+			`done; echo x >/proc/self/fd/0; chmod 600 /dev/null /dev/zero; true`
 	input, drop, err := proc.Input([]byte("prompt\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +194,8 @@ func TestPrivateFoldersAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _ = b.inside(
-		`cat /proc/self/oom_score_adj; { echo 0 >/proc/1/oom_score_adj; } 2>/dev/null && echo lowered; mount | grep -q x || true`)
+		`cat /proc/self/oom_score_adj; { echo 0 >/proc/1/oom_score_adj; } 2>/dev/null && echo lowered; mount | grep -q x ` +
+			`|| true`)
 	if strings.TrimSpace(string(mine)) == "0" && !strings.HasPrefix(out, "500\n") || strings.Contains(out, "lowered") {
 		t.Errorf("ready to be ended when memory ends: %s", out)
 	}

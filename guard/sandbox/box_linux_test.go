@@ -49,7 +49,8 @@ func newBox(t *testing.T, base string) *box {
 	b := &box{t: t, dir: dir, home: filepath.Join(dir, "home"), other: filepath.Join(dir, "other")}
 	b.work = filepath.Join(b.home, "src", "proj")
 	b.git = filepath.Join(b.work, ".git")
-	for _, d := range []string{b.work, b.other, filepath.Join(dir, "state"), filepath.Join(b.home, ".ssh"), filepath.Join(b.home, "dotfiles", "aws")} {
+	for _, d := range []string{b.work, b.other, filepath.Join(dir, "state"), filepath.Join(b.home, ".ssh"),
+		filepath.Join(b.home, "dotfiles", "aws")} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +66,8 @@ func newBox(t *testing.T, base string) *box {
 		t.Fatal(err)
 	}
 	b.env = append(proc.AgentGitEnv(), "PATH="+os.Getenv("PATH"), "HOME="+b.home, "LC_ALL=C",
-		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.invalid", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.invalid")
+		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.invalid", "GIT_COMMITTER_NAME=A",
+		"GIT_COMMITTER_EMAIL=a@example.invalid")
 	tmpl, err := template()
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +77,8 @@ func newBox(t *testing.T, base string) *box {
 	}
 	b.outside(`git status --short`) // the index learns the times of the copies
 
-	b.spec = Spec{Worktree: b.work, GitDirs: []string{b.git}, Home: b.home, HomeUpper: filepath.Join(dir, "state", "upper"), Network: NetworkOpen}
+	b.spec = Spec{Worktree: b.work, GitDirs: []string{b.git}, Home: b.home,
+		HomeUpper: filepath.Join(dir, "state", "upper"), Network: NetworkOpen}
 	r, err := probed()
 	if err != nil {
 		t.Fatal(err)
@@ -98,12 +101,14 @@ var template = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command("bash", "-ec", `git init -q -b main && echo hello >a.txt && mkdir sub && echo sub >sub/b.txt && printf '*.log\n' >.gitignore &&
+	cmd := exec.Command("bash", "-ec",
+		`git init -q -b main && echo hello >a.txt && mkdir sub && echo sub >sub/b.txt && printf '*.log\n' >.gitignore &&
 		git add . && git commit -q -m one && echo more >>a.txt && git commit -q -am two && git branch topic && git tag v1 &&
 		echo dirty >>a.txt && echo new >untracked.txt`)
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C",
-		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.invalid", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.invalid"}
+		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.invalid", "GIT_COMMITTER_NAME=A",
+		"GIT_COMMITTER_EMAIL=a@example.invalid"}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
@@ -343,7 +348,8 @@ func TestAsOrdinaryUser(t *testing.T) {
 	}
 	cmd := exec.Command(bin, "-test.timeout=0", "-test.v")
 	cmd.Dir = home
-	cmd.Env = append(long.Env(), "PATH="+reachablePath(), "HOME="+home, "GIT_RALPH_CORPUS="+copied, "GIT_RALPH_TEST_DIR="+public)
+	cmd.Env = append(long.Env(), "PATH="+reachablePath(), "HOME="+home, "GIT_RALPH_CORPUS="+copied,
+		"GIT_RALPH_TEST_DIR="+public)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 	out, err := cmd.CombinedOutput()
 	if err != nil {

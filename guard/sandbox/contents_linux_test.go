@@ -63,7 +63,9 @@ func TestContents(t *testing.T) {
 				}
 			},
 			script: func(*box) string {
-				return `cat /run/git-ralph/prompt.md; echo x >/run/git-ralph/prompt.md; echo '{}' >/run/git-ralph/handoff/h.json; test -x /run/git-ralph/bin/git-ralph && echo executable; rm -rf /run/git-ralph/bin/git-ralph; ls /run/git-ralph`
+				return `cat /run/git-ralph/prompt.md; echo x >/run/git-ralph/prompt.md; echo '{}' ` +
+					`>/run/git-ralph/handoff/h.json; test -x /run/git-ralph/bin/git-ralph && echo executable; rm -rf ` +
+					`/run/git-ralph/bin/git-ralph; ls /run/git-ralph`
 			},
 			want: []string{"do it", "Read-only file system", "executable", "busy"},
 			check: func(b *box) {
@@ -93,7 +95,8 @@ func TestContents(t *testing.T) {
 					filepath.Join(b.work, "not-there")}
 			},
 			script: func(*box) string {
-				return `echo x >nested/.git/config; echo x >nested/f; rm -rf nested; echo x >>big.bin; rm big.bin; mv nested n2; echo x >new && echo fine`
+				return `echo x >nested/.git/config; echo x >nested/f; rm -rf nested; echo x >>big.bin; rm big.bin; mv nested n2; ` +
+					`echo x >new && echo fine`
 			},
 			want: []string{"Read-only file system", "busy", "fine"},
 			check: func(b *box) {
@@ -227,7 +230,8 @@ func TestContents(t *testing.T) {
 				b.work = b.spec.Worktree
 			},
 			script: func(b *box) string {
-				return `git status --short; git log --oneline | wc -l; echo x >.git; rm .git; mv .git g; git commit --allow-empty -m x; echo x >` + b.git + `/worktrees/linked/HEAD; echo x >../proj/a.txt; echo y >new && echo fine`
+				return `git status --short; git log --oneline | wc -l; echo x >.git; rm .git; mv .git g; git commit ` +
+					`--allow-empty -m x; echo x >` + b.git + `/worktrees/linked/HEAD; echo x >../proj/a.txt; echo y >new && echo fine`
 			},
 			want: []string{"2\n", "Read-only file system", "busy", "fine"},
 			check: func(b *box) {
@@ -371,7 +375,8 @@ func TestForeignOwner(t *testing.T) {
 	b := newBox(t, "")
 	b.outside(`chown -R 1234:1234 . && git config --global --add safe.directory '*'`)
 	out, exit := b.inside(
-		`git status --short && echo x >new && rm a.txt && mkdir sub2 && stat -c %u sub/b.txt && echo y >>sub/b.txt && echo fine; echo x >.git/x`)
+		`git status --short && echo x >new && rm a.txt && mkdir sub2 && stat -c %u sub/b.txt && echo y >>sub/b.txt && echo ` +
+			`fine; echo x >.git/x`)
 	if !exit.Success() && !strings.Contains(out, "fine") || !strings.Contains(out, "1234") ||
 		!strings.Contains(out, "Read-only") {
 		t.Errorf("%v\n%s", exit, out)

@@ -48,7 +48,9 @@ func TestCorpus(t *testing.T) {
 	}
 	b := newBox(t, "")
 	b.spec.Network = NetworkNone
-	b.outside(`git config alias.ci commit && git config alias.co checkout && git config alias.undo 'reset --hard HEAD~1' && git config alias.shellalias '!git branch evil' && git config alias.st status && git config alias.lg 'log --oneline'`)
+	b.outside(`git config alias.ci commit && git config alias.co checkout && git config alias.undo 'reset --hard ` +
+		`HEAD~1' && git config alias.shellalias '!git branch evil' && git config alias.st status && git config alias.lg ` +
+		`'log --oneline'`)
 	pristine := filepath.Join(b.dir, "state", "pristine")
 	b.outside(`cp -a . ../../../state/pristine && rm -rf ../../../state/pristine/.git`)
 	every := long.Number(t, 16, 1)

@@ -318,7 +318,9 @@ func cleanURLs(s string) string {
 
 var tokenShape = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(
-		`gh[pousr]_[A-Za-z0-9]{16}|github_pat_[A-Za-z0-9_]{16}|glpat-[A-Za-z0-9_-]{16}|xox[a-z]-[A-Za-z0-9-]{10}|sk-[A-Za-z0-9_-]{20}|(?i)authorization\s*:|(?i)bearer\s+[A-Za-z0-9._~+/=-]{12}|(?i)private-token\s*:|(?i)\b(?:password|passwd|token|secret)=["']?[^\s"'$;]`)
+		`gh[pousr]_[A-Za-z0-9]{16}|github_pat_[A-Za-z0-9_]{16}|glpat-[A-Za-z0-9_-]{16}|xox[a-z]-[A-Za-z0-9-]{10}|` +
+			`sk-[A-Za-z0-9_-]{20}|(?i)authorization\s*:|(?i)bearer\s+[A-Za-z0-9._~+/=-]{12}|(?i)private-token\s*:|` +
+			`(?i)\b(?:password|passwd|token|secret)=["']?[^\s"'$;]`)
 })
 
 // looksSecret says that a text holds something of the shape of a token.

@@ -14,7 +14,8 @@ import (
 func TestCleanGitConfig(t *testing.T) {
 	for _, c := range []struct{ why, in, want, secrets string }{
 		{"nothing to hide",
-			"[core]\n\tbare = false\r\n[remote \"o\"]\n\turl = git@host:x.git\n\tfetch = +refs/heads/*:refs/remotes/o/*\n", "", ""},
+			"[core]\n\tbare = false\r\n[remote \"o\"]\n\turl = git@host:x.git\n\tfetch = +refs/heads/*:refs/remotes/o/*\n", "",
+			""},
 		{"a password", "[remote \"o\"]\n\turl = https://me:tok@host/x.git\n",
 			"[remote \"o\"]\n\turl = \"https://host/x.git\"\n", "remote.o.url"},
 		{"written in pieces", "[remote \"o\"]\n\turl = ht\"tps:/\"/me:\"tok\"@ho\\\nst/x # y\n",
@@ -44,7 +45,8 @@ func TestCleanGitConfig(t *testing.T) {
 			"[credential \"https://host\"]\n\thelper = \"!f() { echo password=tok; }; f\"\n\thelper = store\n",
 			"[credential \"https://host\"]\n\t\n\thelper = store\n", "credential.https://host.helper"},
 		{"helpers that ask somewhere else",
-			"[credential]\n\thelper = !/usr/bin/gh auth git-credential\n\thelper = \"!f() { echo password=$TOKEN; }; f\"\n[http]\n\tsslCertPasswordProtected = true\n", "", ""},
+			"[credential]\n\thelper = !/usr/bin/gh auth git-credential\n\thelper = \"!f() { echo password=$TOKEN; }; f\"\n" +
+				"[http]\n\tsslCertPasswordProtected = true\n", "", ""},
 		{"a comment", "# url = https://me:tok@host/\n[core] ; tok\n\tx = y # tok\n\tz\n",
 			"#\n[core] ;\n\tx = y \n\tz\n", "-"},
 		{"on the line of the section", "[remote \"o\"]url = https://u:p@h/\n", "[remote \"o\"]url = \"https://h/\"\n",

@@ -170,7 +170,8 @@ func (i *initProcess) run(in *os.File) int {
 }
 
 // passedOn are the signals that the command gets when we do.
-var passedOn = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+var passedOn = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+	syscall.SIGUSR2}
 
 // dropSignals gives all other signals that would end a Go program back to the
 // kernel, which drops what has no handler for the first process of a pid
@@ -179,8 +180,10 @@ var passedOn = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, sysc
 func dropSignals() {
 	var action [8]uint64
 	for _, s := range []syscall.Signal{
-		syscall.SIGILL, syscall.SIGTRAP, syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGSEGV, syscall.SIGPIPE, syscall.SIGALRM,
-		syscall.SIGSTKFLT, syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGVTALRM, syscall.SIGPROF, syscall.SIGIO, syscall.SIGPWR, syscall.SIGSYS,
+		syscall.SIGILL, syscall.SIGTRAP, syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGSEGV, syscall.SIGPIPE,
+		syscall.SIGALRM,
+		syscall.SIGSTKFLT, syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGVTALRM, syscall.SIGPROF, syscall.SIGIO,
+		syscall.SIGPWR, syscall.SIGSYS,
 	} {
 		const setSize = 8 // bytes of the kernel's signal set
 		syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&action)), 0, setSize, 0, 0)
@@ -290,7 +293,8 @@ func loopbackUp() error {
 		return fmt.Errorf("start the loopback interface: %w", err)
 	}
 	ifr.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFFLAGS, uintptr(unsafe.Pointer(ifr))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFFLAGS,
+		uintptr(unsafe.Pointer(ifr))); errno != 0 {
 		return fmt.Errorf("start the loopback interface: %w", errno)
 	}
 	return nil

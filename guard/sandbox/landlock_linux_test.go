@@ -55,7 +55,8 @@ func TestLandlock(t *testing.T) {
 			"fine"},
 		{"reading git works", `git status --short && git log --oneline | wc -l && echo fine`, "fine"},
 		{"git writes",
-			`git add -A; git commit -m x; git branch evil; git update-ref refs/heads/main HEAD~1; git config user.name x; true`, "Permission denied"},
+			`git add -A; git commit -m x; git branch evil; git update-ref refs/heads/main HEAD~1; git config user.name x; true`,
+			"Permission denied"},
 		{"files of the git directory", `echo x >` + b.git + `/HEAD; rm -rf ` + b.git + `; mv ` + b.git + ` x; ln ` +
 			b.git + `/config c; echo x >../home/src/proj/a.txt`, "ermission denied"},
 		{"mounts", `umount /proc; mount -t tmpfs x .; unshare -Urm mount -t tmpfs x /mnt; echo done`, "done"},
@@ -161,7 +162,8 @@ func TestSharedTemp(t *testing.T) {
 func TestHiddenUnderLandlock(t *testing.T) {
 	b := newBox(t, publicPlace(t))
 	b.outside(
-		`git worktree add -q ../../../linked topic; mkdir -p ~/vault ~/.ssh ~/.config/gh ~/plain; for f in ~/vault/key ~/.ssh/id ~/.config/gh/hosts.yml ~/plain/file ~/.config/other; do echo secret >$f; done; ln -s vault ~/way-in`)
+		`git worktree add -q ../../../linked topic; mkdir -p ~/vault ~/.ssh ~/.config/gh ~/plain; for f in ~/vault/key ` +
+			`~/.ssh/id ~/.config/gh/hosts.yml ~/plain/file ~/.config/other; do echo secret >$f; done; ln -s vault ~/way-in`)
 	linked := filepath.Join(b.dir, "linked")
 	b.spec = Spec{Mechanism: Landlock, Worktree: linked, Network: NetworkOpen,
 		GitDirs: []string{filepath.Join(linked, ".git"), b.git},

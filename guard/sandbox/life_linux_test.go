@@ -51,13 +51,18 @@ func TestStartErrorsAreErrors(t *testing.T) {
 	}{
 		{"no such program", []string{"no-such-program"}, nil, "not found on PATH"},
 		{"no such file", []string{"./nothing"}, nil, "no such file"},
-		{"git directory missing", []string{"true"}, func(s *Spec) { s.GitDirs = append(s.GitDirs, "/no/such/.git") }, "no such file"},
+		{"git directory missing", []string{"true"}, func(s *Spec) { s.GitDirs = append(s.GitDirs, "/no/such/.git") },
+			"no such file"},
 		{"worktree missing", []string{"true"}, func(s *Spec) { s.Worktree = "/no/such" }, "worktree"},
-		{"bind source missing", []string{"true"}, func(s *Spec) { s.Binds = []Bind{{Source: "/no/such", Target: RunDir + "/x"}} }, "bind"},
-		{"bind target elsewhere", []string{"true"}, func(s *Spec) { s.Binds = []Bind{{Source: "/etc", Target: "/etc"}} }, "not in /run/git-ralph"},
-		{"writable git directory", []string{"true"}, func(s *Spec) { s.Writable = []string{s.GitDirs[0] + "/hooks"} }, "lies in the git directory"},
+		{"bind source missing", []string{"true"},
+			func(s *Spec) { s.Binds = []Bind{{Source: "/no/such", Target: RunDir + "/x"}} }, "bind"},
+		{"bind target elsewhere", []string{"true"}, func(s *Spec) { s.Binds = []Bind{{Source: "/etc", Target: "/etc"}} },
+			"not in /run/git-ralph"},
+		{"writable git directory", []string{"true"}, func(s *Spec) { s.Writable = []string{s.GitDirs[0] + "/hooks"} },
+			"lies in the git directory"},
 		{"everything writable", []string{"true"}, func(s *Spec) { s.Writable = []string{"/"} }, "would leave nothing"},
-		{"upper in home", []string{"true"}, func(s *Spec) { s.HomeUpper = s.Home + "/.cache/upper" }, "lies in the home folder"},
+		{"upper in home", []string{"true"}, func(s *Spec) { s.HomeUpper = s.Home + "/.cache/upper" },
+			"lies in the home folder"},
 		{"no network policy", []string{"true"}, func(s *Spec) { s.Network = "" }, "not one of"},
 		{"no mechanism", []string{"true"}, func(s *Spec) { s.Mechanism = None }, "cannot be applied"},
 		{"relative path", []string{"true"}, func(s *Spec) { s.Hidden = []string{"x"} }, "not absolute"},
@@ -92,8 +97,9 @@ func TestStreamsAndSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := g.Start(t.Context(), proc.Command{
-		Argv: []string{"bash", "-c", `trap 'echo got term; exit 6' TERM; read -r l; echo "in $l"; echo extra >&3; while :; do sleep 0.01; done`},
-		Env:  b.env, StdinPipe: true, StdoutPipe: true, ExtraFiles: []*os.File{w},
+		Argv: []string{"bash", "-c", `trap 'echo got term; exit 6' TERM; read -r l; echo "in $l"; echo extra >&3; while :; ` +
+			`do sleep 0.01; done`},
+		Env: b.env, StdinPipe: true, StdoutPipe: true, ExtraFiles: []*os.File{w},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -121,14 +127,17 @@ func TestStreamsAndSignals(t *testing.T) {
 
 // tick writes to the worktree for ever, out of reach of every signal to a
 // process group.
-const tick = `setsid nohup bash -c 'trap "" TERM HUP; while :; do date +%N >tick; sleep 0.005; done' >/dev/null 2>&1 & while ! [ -s tick ]; do sleep 0.01; done; `
+const tick = `setsid nohup bash -c 'trap "" TERM HUP; while :; do date +%N >tick; sleep 0.005; done' >/dev/null 2>&1 ` +
+	`& while ! [ -s tick ]; do sleep 0.01; done; `
 
 func TestNothingOutlivesTheSandbox(t *testing.T) {
 	tests := []struct{ name, script string }{
 		{"late writers", tick},
 		{"late writers without the mark", `exec env -i PATH="$PATH" bash -c '` + strings.ReplaceAll(tick, `'`, `'\''`) + `'`},
 		{"double fork", `(` + tick + `) & while ! [ -s tick ]; do sleep 0.01; done`},
-		{"in a namespace of its own", `unshare -Urpf bash -c '` + strings.ReplaceAll(tick, `'`, `'\''`) + `sleep 1000' & while ! [ -s tick ]; do sleep 0.01; done`},
+		{"in a namespace of its own",
+			`unshare -Urpf bash -c '` + strings.ReplaceAll(tick, `'`,
+				`'\''`) + `sleep 1000' & while ! [ -s tick ]; do sleep 0.01; done`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -148,7 +157,8 @@ func TestAForkBombEnds(t *testing.T) {
 	g := b.group()
 	// Processes replace themselves all the time; generations bound the bomb if
 	// this test fails.
-	script := `bomb() { trap "" TERM; [ "$1" -gt 300 ] && return; echo x >up; bomb $(($1+1)) & exit; }; for i in 1 2 3 4 5 6 7 8; do bomb 0 & done; sleep 1000`
+	script := `bomb() { trap "" TERM; [ "$1" -gt 300 ] && return; echo x >up; bomb $(($1+1)) & exit; }; for i in 1 2 3 ` +
+		`4 5 6 7 8; do bomb 0 & done; sleep 1000`
 	p, err := g.Start(t.Context(), proc.Command{Argv: []string{"bash", "-c", script}, Dir: b.work, Env: b.env})
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +244,8 @@ func TestHelperRunsSandbox(t *testing.T) {
 		t.Skip("runs as a program of its own in TestSandboxDiesWithTheHarness")
 	}
 	work := filepath.Join(dir, "home", "src", "proj")
-	spec := Spec{Mechanism: Namespaces, Worktree: work, GitDirs: []string{filepath.Join(work, ".git")}, Network: NetworkOpen, OwnProc: true}
+	spec := Spec{Mechanism: Namespaces, Worktree: work, GitDirs: []string{filepath.Join(work, ".git")},
+		Network: NetworkOpen, OwnProc: true}
 	w, err := Wrapper(spec)
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +254,8 @@ func TestHelperRunsSandbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Run(t.Context(), proc.Command{Argv: []string{"bash", "-c", tick + "sleep 1000"}, Dir: work, Env: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr})
+	g.Run(t.Context(), proc.Command{Argv: []string{"bash", "-c", tick + "sleep 1000"}, Dir: work, Env: os.Environ(),
+		Stdout: os.Stdout, Stderr: os.Stderr})
 }
 
 func TestFirstProcessIsOnlyStartedByUs(t *testing.T) {
@@ -261,7 +273,8 @@ func TestFirstProcessIsOnlyStartedByUs(t *testing.T) {
 // deaf to signals is not the command's.
 func TestCommandStartsPlain(t *testing.T) {
 	b := newBox(t, "")
-	look := `grep -E '^Sig(Blk|Ign)' /proc/self/status | grep -v 0000000000000000; env | grep -E '^GO(DEBUG|MAXPROCS)='; echo end`
+	look := `grep -E '^Sig(Blk|Ign)' /proc/self/status | grep -v 0000000000000000; env | grep -E ` +
+		`'^GO(DEBUG|MAXPROCS)='; echo end`
 	if out, _ := b.inside(look); out != "end\n" {
 		t.Errorf("without any of its own it has\n%s", out)
 	}
@@ -271,7 +284,8 @@ func TestCommandStartsPlain(t *testing.T) {
 	}
 	// A signal that is sent to the first process from outside is the command's.
 	b.env = b.env[:len(b.env)-2]
-	if out, exit := b.inside(`trap 'echo got it; exit 3' USR1; kill -USR1 1; sleep 60 & wait $!`); exit.Code != 3 || out != "got it\n" {
+	if out, exit := b.inside(`trap 'echo got it; exit 3' USR1; kill -USR1 1; sleep 60 & wait $!`); exit.Code != 3 ||
+		out != "got it\n" {
 		t.Errorf("%v %q", exit, out)
 	}
 }

@@ -12,7 +12,8 @@ import (
 // login finds what a program logs in with among its settings.
 var login = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(
-		`(?im)_auth|token|password|passwd|secret|api_?key|credential|npmAuth|://[^/\s@]*:[^/\s@]+@|^\s*(?:-u|--?user|proxy-user)\b`)
+		`(?im)_auth|token|password|passwd|secret|api_?key|credential|npmAuth|://[^/\s@]*:[^/\s@]+@|^\s*(?:-u|--?user|` +
+			`proxy-user)\b`)
 })
 
 // settingsWithSecrets are the files of SettingsWithSecrets that hold a login.

@@ -146,26 +146,39 @@ func DefaultHidden() []string {
 		".aws", ".azure", ".config/gcloud", ".kube", ".docker", ".config/containers", ".pypirc",
 		".cargo/credentials", ".cargo/credentials.toml", ".password-store", ".local/share/keyrings",
 
-		".pgpass", ".my.cnf", ".mylogin.cnf", ".vault-token", ".terraform.d", ".terraformrc", ".gem/credentials", ".local/share/gem/credentials", ".bundle/config",
-		".config/rclone", ".config/op", ".s3cfg", ".boto", ".cache/huggingface/token", ".huggingface/token", ".kaggle", ".databrickscfg", ".snowflake", ".snowsql",
-		".config/doctl", ".config/hcloud", ".config/stripe", ".config/heroku", ".config/netlify", ".netlify", ".config/sops", ".config/age", ".config/pypoetry/auth.toml",
-		".config/github-copilot", ".config/helm/registry", ".config/jgit", ".config/fly", ".fly", ".config/vercel", ".local/share/com.vercel.cli", ".config/ngrok",
-		".config/linode-cli", ".oci", ".aliyun", ".bluemix", ".config/scw", ".config/exercism", ".config/wrangler", ".wrangler", ".config/supabase", ".supabase",
-		".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".config/vivaldi", ".config/opera", ".mozilla", ".thunderbird",
-		".local/share/kwalletd", ".config/kwalletrc", ".config/keepassxc", ".config/Bitwarden", ".config/1Password", ".lastpass", ".local/share/uv/credentials",
-		".bash_history", ".zsh_history", ".zhistory", ".local/share/fish/fish_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history",
+		".pgpass", ".my.cnf", ".mylogin.cnf", ".vault-token", ".terraform.d", ".terraformrc", ".gem/credentials",
+		".local/share/gem/credentials", ".bundle/config",
+		".config/rclone", ".config/op", ".s3cfg", ".boto", ".cache/huggingface/token", ".huggingface/token", ".kaggle",
+		".databrickscfg", ".snowflake", ".snowsql",
+		".config/doctl", ".config/hcloud", ".config/stripe", ".config/heroku", ".config/netlify", ".netlify", ".config/sops",
+		".config/age", ".config/pypoetry/auth.toml",
+		".config/github-copilot", ".config/helm/registry", ".config/jgit", ".config/fly", ".fly", ".config/vercel",
+		".local/share/com.vercel.cli", ".config/ngrok",
+		".config/linode-cli", ".oci", ".aliyun", ".bluemix", ".config/scw", ".config/exercism", ".config/wrangler",
+		".wrangler", ".config/supabase", ".supabase",
+		".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".config/vivaldi",
+		".config/opera", ".mozilla", ".thunderbird",
+		".local/share/kwalletd", ".config/kwalletrc", ".config/keepassxc", ".config/Bitwarden", ".config/1Password",
+		".lastpass", ".local/share/uv/credentials",
+		".bash_history", ".zsh_history", ".zhistory", ".local/share/fish/fish_history", ".python_history",
+		".node_repl_history", ".psql_history", ".mysql_history",
 		".sqlite_history", ".rediscli_history", ".irb_history", ".lesshst", ".history",
-		".bitcoin", ".ethereum", ".electrum", ".config/solana", ".gnome2/keyrings", ".subversion/auth", ".hgrc.d", ".config/hub.yml", ".sentryclirc",
-		".netrc.gpg", ".authinfo.gpg", ".config/msmtp", ".msmtprc", ".fetchmailrc", ".config/neomutt", ".config/evolution", ".config/filezilla", ".config/remmina",
-		".local/share/remmina", ".config/Slack", ".config/discord", ".config/Signal", ".config/Code/User/globalStorage/state.vscdb",
+		".bitcoin", ".ethereum", ".electrum", ".config/solana", ".gnome2/keyrings", ".subversion/auth", ".hgrc.d",
+		".config/hub.yml", ".sentryclirc",
+		".netrc.gpg", ".authinfo.gpg", ".config/msmtp", ".msmtprc", ".fetchmailrc", ".config/neomutt", ".config/evolution",
+		".config/filezilla", ".config/remmina",
+		".local/share/remmina", ".config/Slack", ".config/discord", ".config/Signal",
+		".config/Code/User/globalStorage/state.vscdb",
 	}
 }
 
 // SettingsWithSecrets are files of a home folder that many programs need and
 // that often hold a login as well: they are covered when they do.
 func SettingsWithSecrets() []string {
-	return []string{".npmrc", ".yarnrc", ".yarnrc.yml", ".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties", ".config/pip/pip.conf",
-		".pip/pip.conf", ".config/uv/uv.toml", ".condarc", ".config/composer/auth.json", ".composer/auth.json", ".nuget/NuGet/NuGet.Config", ".curlrc", ".wgetrc", ".hgrc"}
+	return []string{".npmrc", ".yarnrc", ".yarnrc.yml", ".m2/settings.xml", ".m2/settings-security.xml",
+		".gradle/gradle.properties", ".config/pip/pip.conf",
+		".pip/pip.conf", ".config/uv/uv.toml", ".condarc", ".config/composer/auth.json", ".composer/auth.json",
+		".nuget/NuGet/NuGet.Config", ".curlrc", ".wgetrc", ".hgrc"}
 }
 
 // Report is what a machine can do, found out by doing it.
@@ -237,7 +250,8 @@ func (s Spec) validate() error {
 			return errors.New("sandbox: writable \"/\" would leave nothing of it")
 		}
 	}
-	all := slices.Concat([]string{s.Worktree}, s.GitDirs, s.ReadOnlyPaths, s.Writable, s.Hidden, s.Emptied, s.Sockets, s.CommandFiles)
+	all := slices.Concat([]string{s.Worktree}, s.GitDirs, s.ReadOnlyPaths, s.Writable, s.Hidden, s.Emptied, s.Sockets,
+		s.CommandFiles)
 	for _, b := range s.Binds {
 		all = append(all, b.Source)
 	}

@@ -24,7 +24,9 @@ func TestToolchains(t *testing.T) {
 			printf 'package main\n\nimport "example.invalid/dep"\n\nfunc main() { println(dep.Word) }\n' >main.go && go build -o app . && ./app && go vet . && test -d ~/.cache/go-build && go version -m app | grep vcs.revision`},
 		{"npm", `mkdir -p dep app && cd dep && printf '{"name":"dep","version":"1.0.0","main":"i.js"}' >package.json && printf 'module.exports="built"' >i.js && cd ../app &&
 			printf '{"name":"app","version":"1.0.0","scripts":{"test":"node t.js"}}' >package.json && npm install --no-audit --no-fund --offline ../dep && printf 'console.log(require("dep"))' >t.js && npm test && ls ~/.npm`},
-		{"python3", `python3 -m venv --without-pip .venv && printf 'import sqlite3, multiprocessing, tempfile\nwith tempfile.TemporaryFile() as f: f.write(b"x")\nmultiprocessing.Lock()\nprint("built")\n' >t.py && .venv/bin/python t.py`},
+		{"python3", `python3 -m venv --without-pip .venv && printf 'import sqlite3, multiprocessing, tempfile\nwith ` +
+			`tempfile.TemporaryFile() as f: f.write(b"x")\nmultiprocessing.Lock()\nprint("built")\n' >t.py && ` +
+			`.venv/bin/python t.py`},
 		{"pip", `mkdir -p dep app && printf '[project]\nname="dep"\nversion="1.0"\n[build-system]\nrequires=[]\nbuild-backend="backend"\nbackend-path=["."]\n' >dep/pyproject.toml &&
 			printf 'import zipfile\ndef build_wheel(d, *a, **k):\n    n="dep-1.0-py3-none-any.whl"\n    with zipfile.ZipFile(d+"/"+n,"w") as z:\n        z.writestr("dep.py","word=\\"built\\"\\n")\n        i="dep-1.0.dist-info/"\n        z.writestr(i+"METADATA","Metadata-Version: 2.1\\nName: dep\\nVersion: 1.0\\n")\n        z.writestr(i+"WHEEL","Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")\n        z.writestr(i+"RECORD","")\n    return n\n' >dep/backend.py &&
 			cd app && python3 -m venv .venv && .venv/bin/pip install -q --no-index --no-build-isolation ../dep && .venv/bin/python -c 'import dep; print(dep.word)'`},
@@ -62,7 +64,9 @@ func TestBubblewrap(t *testing.T) {
 	if _, err := exec.LookPath("bwrap"); err != nil {
 		t.Skip("bwrap is not installed")
 	}
-	const show = ` --ro-bind / / --bind "$PWD" "$PWD" --dev /dev --tmpfs /tmp sh -c 'echo x >new && cat new && rm new; echo nested; echo x >.git/evil; umount .git; umount -l .git'; s=$?; echo x >.git/evil; test ! -e .git/evil || exit 99; exit $s`
+	const show = ` --ro-bind / / --bind "$PWD" "$PWD" --dev /dev --tmpfs /tmp sh -c 'echo x >new && cat new && rm new; ` +
+		`echo nested; echo x >.git/evil; umount .git; umount -l .git'; s=$?; echo x >.git/evil; test ! -e .git/evil || ` +
+		`exit 99; exit $s`
 	const all = "--unshare-user --unshare-ipc --unshare-pid --unshare-net --unshare-uts"
 	for _, tt := range []struct {
 		why, flags string
@@ -108,7 +112,8 @@ func BenchmarkStart(b *testing.B) {
 	if err := os.MkdirAll(git, 0o755); err != nil {
 		b.Fatal(err)
 	}
-	base := Spec{Worktree: work, GitDirs: []string{git}, Home: home, HomeUpper: filepath.Join(dir, "upper"), Network: NetworkOpen}
+	base := Spec{Worktree: work, GitDirs: []string{git}, Home: home, HomeUpper: filepath.Join(dir, "upper"),
+		Network: NetworkOpen}
 	r, err := Probe(b.Context(), base)
 	if err != nil {
 		b.Fatal(err)

@@ -142,8 +142,10 @@ func (r reader) stmt(st *syntax.Stmt, p place) {
 		p.use = InCondition
 	}
 	for _, rd := range st.Redirs {
-		out := rd.Op == syntax.RdrOut || rd.Op == syntax.AppOut || rd.Op == syntax.RdrAll || rd.Op == syntax.AppAll || rd.Op == syntax.RdrClob
-		if out && rd.Word != nil && !strings.HasPrefix(r.word(rd.Word), "/dev/") && (rd.N == nil || rd.N.Value == "1") && p.use != Output {
+		out := rd.Op == syntax.RdrOut || rd.Op == syntax.AppOut || rd.Op == syntax.RdrAll || rd.Op == syntax.AppAll ||
+			rd.Op == syntax.RdrClob
+		if out && rd.Word != nil && !strings.HasPrefix(r.word(rd.Word), "/dev/") && (rd.N == nil || rd.N.Value == "1") &&
+			p.use != Output {
 			p.use, p.into = Redirected, r.word(rd.Word)
 		}
 		if rd.Op == syntax.RdrIn && rd.Word != nil {
@@ -263,7 +265,8 @@ func (r reader) call(c *syntax.CallExpr, p place) {
 
 func (r reader) add(words []string, p place) {
 	if len(words) > 0 {
-		r.script.Commands = append(r.script.Commands, Command{Words: words, Use: p.use, Func: p.fn, Pipe: p.pipe, Into: p.into, Once: p.once})
+		r.script.Commands = append(r.script.Commands,
+			Command{Words: words, Use: p.use, Func: p.fn, Pipe: p.pipe, Into: p.into, Once: p.once})
 	}
 }
 

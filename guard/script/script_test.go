@@ -12,15 +12,19 @@ func TestRead(t *testing.T) {
 		want      []Command
 	}{
 		{"words are without quotes", `sh 't.sh' "a b" c\ d`, []Command{{Words: []string{"sh", "t.sh", "a b", "c d"}}}},
-		{"what only a shell knows stays", `sh "$dir/t.sh" $(ls)`, []Command{{Words: []string{"ls"}, Use: Output}, {Words: []string{"sh", "$dir/t.sh", "$(…)"}}}},
+		{"what only a shell knows stays", `sh "$dir/t.sh" $(ls)`,
+			[]Command{{Words: []string{"ls"}, Use: Output}, {Words: []string{"sh", "$dir/t.sh", "$(…)"}}}},
 		{"captured", `x="$(sh a.sh)"`, []Command{{Words: []string{"sh", "a.sh"}, Use: Output}}},
-		{"piped on", `sh a.sh | grep -q x`, []Command{{Words: []string{"sh", "a.sh"}, Use: Output, Pipe: "grep"}, {Words: []string{"grep", "-q", "x"}}}},
-		{"into a file, not into a device", "a > out\nb > /dev/null", []Command{{Words: []string{"a"}, Use: Redirected, Into: "out"}, {Words: []string{"b"}}}},
+		{"piped on", `sh a.sh | grep -q x`,
+			[]Command{{Words: []string{"sh", "a.sh"}, Use: Output, Pipe: "grep"}, {Words: []string{"grep", "-q", "x"}}}},
+		{"into a file, not into a device", "a > out\nb > /dev/null",
+			[]Command{{Words: []string{"a"}, Use: Redirected, Into: "out"}, {Words: []string{"b"}}}},
 		{"a condition", "if a; then b; fi", []Command{{Words: []string{"a"}, Use: InCondition}, {Words: []string{"b"}}}},
 		{"a failure that ends it is none", "a || exit 1", []Command{{Words: []string{"a"}}, {Words: []string{"exit", "1"}}}},
 		{"one that is handled is", "a || b=1", []Command{{Words: []string{"a"}, Use: InCondition}}},
 		{"in a function", "f() { a; }", []Command{{Words: []string{"a"}, Func: "f"}}},
-		{"only when it is run itself", `if [ "$0" = x ]; then a; fi`, []Command{{Words: []string{"[", "$0", "=", "x", "]"}, Use: InCondition}, {Words: []string{"a"}, Once: true}}},
+		{"only when it is run itself", `if [ "$0" = x ]; then a; fi`,
+			[]Command{{Words: []string{"[", "$0", "=", "x", "]"}, Use: InCondition}, {Words: []string{"a"}, Once: true}}},
 	} {
 		s, err := Read(c.text)
 		if err != nil {

@@ -89,7 +89,8 @@ func TestResultJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"name":"test","kind":"test","command":"go test","exit_code":1,"passed":false,"duration_ms":12,"output":"a�b","timeout":true,"already_red":true,"attempts":2}`
+	want := `{"name":"test","kind":"test","command":"go ` +
+		`test","exit_code":1,"passed":false,"duration_ms":12,"output":"a�b","timeout":true,"already_red":true,"attempts":2}`
 	if string(b) != want {
 		t.Errorf("JSON = %s\nwant   %s", b, want)
 	}
@@ -346,7 +347,8 @@ func TestFailures(t *testing.T) {
 		{Name: "ok", Kind: Test, Passed: true},
 		{Name: "sh t.sh", Kind: Criterion, Command: "sh t.sh", Problem: "start \"/bin/sh\": no such file"},
 	}, 500)
-	want := "test `go test ./...`: exit code 1\nFAIL\n\ntest `sleep 9` (slow): timeout after 10 ms\n\ncriterion `sh t.sh`: start \"/bin/sh\": no such file"
+	want := "test `go test ./...`: exit code 1\nFAIL\n\ntest `sleep 9` (slow): timeout after 10 ms\n\ncriterion `sh " +
+		"t.sh`: start \"/bin/sh\": no such file"
 	if got != want {
 		t.Errorf("Failures =\n%s\nwant\n%s", got, want)
 	}

@@ -21,7 +21,8 @@ func TestMissingProgram(t *testing.T) {
 		{"make explains it", "make test", 2,
 			"pytest -q\nmake: pytest: No such file or directory\nmake: *** [Makefile:2: test] Error 127\n", "pytest"},
 		{"make in make", "make all", 2,
-			"make[1]: pytest: No such file or directory\nmake[1]: *** [Makefile:2: test] Error 127\nmake[1]: Leaving directory '/x'\nmake: *** [Makefile:4: all] Error 2\n", "pytest"},
+			"make[1]: pytest: No such file or directory\nmake[1]: *** [Makefile:2: test] Error 127\nmake[1]: Leaving " +
+				"directory '/x'\nmake: *** [Makefile:4: all] Error 2\n", "pytest"},
 		{"make for another reason", "make test", 2, "make: *** [Makefile:2: test] Error 1\n", ""},
 		{"not executable", "./check.sh", 126, "/bin/sh: 1: ./check.sh: Permission denied\n", "./check.sh"},
 		{"its interpreter is missing", "bash -c ./x", 126,

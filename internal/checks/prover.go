@@ -55,7 +55,8 @@ func masked(run state.CheckRun, hidden bool) state.CheckRun {
 		return run
 	}
 	mark := Check{Name: run.Name, Run: run.Command}.HiddenMark()
-	return state.CheckRun{Name: HiddenName, Kind: run.Kind, Command: mark, ExitCode: min(run.ExitCode, 1), Passed: run.Passed, DurationMs: run.DurationMs,
+	return state.CheckRun{Name: HiddenName, Kind: run.Kind, Command: mark, ExitCode: min(run.ExitCode, 1),
+		Passed: run.Passed, DurationMs: run.DurationMs,
 		TimedOut: run.TimedOut, Flaky: run.Flaky, AlreadyRed: run.AlreadyRed, Tolerated: run.Tolerated, Missing: run.Missing,
 		Tests: run.Tests, NoTests: run.NoTests, Limit: run.Limit, Skipped: run.Skipped, Hidden: true}
 }
@@ -108,7 +109,8 @@ func redactLines(lines []string) []string {
 func (p *Prover) short(r Result) state.CheckRun {
 	s := r.Short(p.set.FailureChars)
 	return state.CheckRun{Name: r.Name, Kind: string(r.Kind), Command: r.Command, ExitCode: r.ExitCode, Passed: r.Passed,
-		DurationMs: r.DurationMs, Output: notes.Redact(strings.ToValidUTF8(string(s.Output), "\uFFFD")), TimedOut: r.TimedOut, Flaky: r.Flaky, AlreadyRed: r.AlreadyRed, Tests: r.Tests, NoTests: r.NoTests, Limit: r.Limit,
+		DurationMs: r.DurationMs, Output: notes.Redact(strings.ToValidUTF8(string(s.Output), "\uFFFD")), TimedOut: r.TimedOut,
+		Flaky: r.Flaky, AlreadyRed: r.AlreadyRed, Tests: r.Tests, NoTests: r.NoTests, Limit: r.Limit,
 		Tolerated: r.Tolerated, Missing: r.Missing, Tail: redactLines(Tail(r.Output, tailLines))}
 }
 
@@ -168,7 +170,9 @@ func (p *Prover) Prove(ctx context.Context, req loop.ProofRequest) (loop.ProofRe
 		}
 	}
 	for _, x := range left {
-		report.Runs = append(report.Runs, masked(state.CheckRun{Name: x.Check.Name, Kind: string(x.Check.Kind), Command: x.Check.Run, Skipped: x.Why}, x.Check.Hidden))
+		report.Runs = append(report.Runs,
+			masked(state.CheckRun{Name: x.Check.Name, Kind: string(x.Check.Kind), Command: x.Check.Run, Skipped: x.Why},
+				x.Check.Hidden))
 	}
 	if !v.Pass {
 		report.FailText = Failures(v.Results, p.set.FailureChars)
@@ -230,10 +234,11 @@ func (p *Prover) Steps(ctx context.Context, when string, req loop.ProofRequest) 
 	}
 	r := p.Runner(req)
 	r.Done = nil
-	reports, states, _, err := r.Steps(ctx, p.set.Steps, When(when), p.steps, func(ctx context.Context, d time.Duration) error {
-		p.sleep(ctx, d)
-		return ctx.Err()
-	})
+	reports, states, _, err := r.Steps(ctx, p.set.Steps, When(when), p.steps,
+		func(ctx context.Context, d time.Duration) error {
+			p.sleep(ctx, d)
+			return ctx.Err()
+		})
 	p.steps = states
 	for _, rep := range reports {
 		run := state.CheckRun{Name: rep.Name, Kind: "step"}
@@ -261,7 +266,8 @@ func (p *Prover) Steps(ctx context.Context, when string, req loop.ProofRequest) 
 
 // Replay runs recorded commands. One that is a configured check still has its
 // time limit.
-func (p *Prover) Replay(ctx context.Context, req loop.ProofRequest, recorded []state.CheckRun) ([]state.CheckRun, error) {
+func (p *Prover) Replay(ctx context.Context, req loop.ProofRequest, recorded []state.CheckRun) ([]state.CheckRun,
+	error) {
 	var list []Check
 	for _, c := range recorded {
 		ck := Check{Name: c.Name, Run: c.Command, Kind: Kind(c.Kind)}
@@ -290,7 +296,8 @@ func (p *Prover) Replay(ctx context.Context, req loop.ProofRequest, recorded []s
 }
 
 // Repeat runs a judge's command once: what is red first is no evidence.
-func (p *Prover) Repeat(ctx context.Context, req loop.ProofRequest, command string, limit time.Duration) (state.CheckRun, []byte, error) {
+func (p *Prover) Repeat(ctx context.Context, req loop.ProofRequest, command string,
+	limit time.Duration) (state.CheckRun, []byte, error) {
 	r := p.Runner(req)
 	r.FlakyReruns, r.Done = 0, nil
 	results, err := r.Run(ctx, []Check{{Name: command, Run: command, Kind: Criterion, Timeout: limit}})

@@ -101,7 +101,10 @@ func (p *Prover) BaseTests(ctx context.Context, req loop.BaseTestsRequest) ([]st
 	if err != nil || !slices.ContainsFunc(old, func(r weaken.RunReport) bool { return len(r.Failures()) > 0 }) {
 		return nil, err
 	}
-	atBase := loop.WeakenRequest{InCheckout: func(_ []loop.ChangedFile, run func(loop.ProofRequest) error) error { return req.AtBase(run) }}
+	atBase := loop.WeakenRequest{InCheckout: func(_ []loop.ChangedFile,
+		run func(loop.ProofRequest) error) error {
+		return req.AtBase(run)
+	}}
 	base, err := p.runTests(ctx, atBase, nil, tests)
 	if err != nil {
 		return nil, err
@@ -125,7 +128,9 @@ func fewerTests(req loop.WeakenRequest, removed int) []weaken.Finding {
 	for _, r := range req.Ran {
 		for _, b := range req.Baseline {
 			if r.Passed && r.Tests != nil && b.Name == r.Name && b.Command == r.Command && *r.Tests < b.Tests-max(0, removed) {
-				out = append(out, weaken.Finding{Rule: weaken.Removed, Detail: fmt.Sprintf("%d %s of check %s ran, %d before", *r.Tests, oneOr(*r.Tests, "test", "tests"), r.Name, b.Tests)})
+				out = append(out, weaken.Finding{Rule: weaken.Removed,
+					Detail: fmt.Sprintf("%d %s of check %s ran, %d before", *r.Tests, oneOr(*r.Tests, "test", "tests"), r.Name,
+						b.Tests)})
 			}
 		}
 	}
@@ -163,7 +168,8 @@ func (p *Prover) TestFiles(req loop.WeakenRequest) (tests, data []loop.ChangedFi
 
 // RunTests leaves out hidden checks, whose results agents must not learn, and
 // those for the end.
-func (p *Prover) RunTests(ctx context.Context, task plan.Task, in func(func(loop.ProofRequest) error) error) ([]loop.TestRun, error) {
+func (p *Prover) RunTests(ctx context.Context, task plan.Task,
+	in func(func(loop.ProofRequest) error) error) ([]loop.TestRun, error) {
 	configured := p.set.Checks
 	tests, _ := Due(Select(open(configured), TestsOnly), nil)
 	tests = append(tests, open(Criteria(task.Verify, configured))...)
@@ -186,7 +192,8 @@ func (p *Prover) RunTests(ctx context.Context, task plan.Task, in func(func(loop
 
 // runTests runs test commands in a fresh checkout of the attempt with files put
 // over it; the reports have the order of the commands.
-func (p *Prover) runTests(ctx context.Context, req loop.WeakenRequest, over []loop.ChangedFile, tests []Check) ([]weaken.RunReport, error) {
+func (p *Prover) runTests(ctx context.Context, req loop.WeakenRequest, over []loop.ChangedFile,
+	tests []Check) ([]weaken.RunReport, error) {
 	var out []weaken.RunReport
 	err := req.InCheckout(over, func(pr loop.ProofRequest) error {
 		results, err := p.Runner(pr).Run(ctx, tests)

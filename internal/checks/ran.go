@@ -38,7 +38,8 @@ var tallies = []tally{
 	{"Surefire, sbt", `(?m)^(?:\[\w+\] +)?No tests (?:to run|were executed)`, false},
 	{"RSpec", `(?m)^(\d+) examples?, \d+ failures?(?:, (\d+) pending)?`, false},
 	{"Minitest, test-unit",
-		`(?m)^(\d+) (?:runs|tests), \d+ assertions, \d+ failures, \d+ errors(?:, \d+ pendings)?(?:, (\d+) (?:skips|omissions))?`, false},
+		`(?m)^(\d+) (?:runs|tests), \d+ assertions, \d+ failures, \d+ errors(?:, \d+ pendings)?(?:, (\d+) ` +
+			`(?:skips|omissions))?`, false},
 	{"PHPUnit", `(?m)^OK \((\d+) tests?, `, false},
 	{"PHPUnit", `(?m)^Tests: (\d+), Assertions: \d+[^\n]*?(?:Skipped: (\d+))?`, false},
 	{"PHPUnit", `(?m)^No tests executed!`, false},

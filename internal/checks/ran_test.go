@@ -22,11 +22,14 @@ func TestRan(t *testing.T) {
 		"vitest":                        {"      Tests  1 failed | 2 passed (3)\n", 2, true},
 		"vitest, a name without a test": {" Test Files  1 skipped (1)\n      Tests  3 skipped (3)\n", 0, true},
 		"mocha":                         {"\n  0 passing (2ms)\n", 0, true},
-		"node":                          {"# tests 2\n# suites 0\n# pass 2\n# fail 0\n# cancelled 0\n# skipped 0\n# todo 0\n", 2, true},
-		"node, filtered":                {"ℹ tests 2\nℹ suites 0\nℹ pass 0\nℹ fail 0\nℹ cancelled 0\nℹ skipped 2\nℹ todo 0\n", 0, true},
-		"cargo, several binaries": {"running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 4 filtered out\n" +
+		"node": {"# tests 2\n# suites 0\n# pass 2\n# fail 0\n# cancelled 0\n# skipped 0\n# todo 0\n",
+			2, true},
+		"node, filtered": {"ℹ tests 2\nℹ suites 0\nℹ pass 0\nℹ fail 0\nℹ cancelled 0\nℹ skipped 2\nℹ todo 0\n", 0, true},
+		"cargo, several binaries": {"running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 4 " +
+			"filtered out\n" +
 			"running 1 test\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 3 filtered out\n", 1, true},
-		"surefire":     {"[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 1, Time elapsed: 0.1 s -- in A\n[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 1\n", 2, true},
+		"surefire": {"[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 1, Time elapsed: 0.1 s -- in A\n[INFO] " +
+			"Tests run: 3, Failures: 0, Errors: 0, Skipped: 1\n", 2, true},
 		"rspec":        {"0 examples, 0 failures\n", 0, true},
 		"minitest":     {"2 runs, 4 assertions, 0 failures, 0 errors, 1 skips\n", 1, true},
 		"phpunit":      {"OK (3 tests, 5 assertions)\n", 3, true},
@@ -35,7 +38,8 @@ func TestRan(t *testing.T) {
 		"ctest none":   {"No tests were found!!!\n", 0, true},
 		"bats":         {"2 tests, 0 failures\n", 2, true},
 		"deno":         {"ok | 0 passed | 0 failed | 3 filtered out (3ms)\n", 0, true},
-		"go test -v":   {"=== RUN   TestA\n--- PASS: TestA (0.00s)\n    --- PASS: TestA/x (0.00s)\nPASS\nok  \tx/a\t0.01s\n", 2, true},
+		"go test -v": {"=== RUN   TestA\n--- PASS: TestA (0.00s)\n    --- PASS: TestA/x (0.00s)\nPASS\nok  \tx/a\t0.01s\n",
+			2, true},
 		"go test -json": {`{"Action":"run","Package":"x","Test":"TestA"}` + "\n" +
 			`{"Action":"pass","Package":"x","Test":"TestA","Elapsed":0}` + "\n" +
 			`{"Action":"pass","Package":"x","Elapsed":0}` + "\n", 1, true},
@@ -112,11 +116,13 @@ func TestRanNothing(t *testing.T) {
 		"a script around it": {"make check", goNothing, true},
 		"one package has such a test": {"go test -run TestA ./...",
 			"ok  \tx/a\t0.01s\nok  \tx/b\t0.01s [no tests to run]\n", false},
-		"packages without tests":              {"go test ./...", "?   \tx/a\t[no test files]\nok  \tx/b\t0.01s\n", false},
-		"a project without tests":             {"go test ./...", "?   \tx/a\t[no test files]\n", false},
-		"unittest -k":                         {"python3 -m unittest -k nope", "Ran 0 tests in 0.000s\n\nOK\n", true},
-		"a pattern of files that none has":    {"python3 -m unittest discover -s . -p 'nope*.py'", "Ran 0 tests in 0.000s\n\nOK\n", true},
-		"a folder that holds no test yet":     {"python3 -m unittest discover -s tests", "Ran 0 tests in 0.000s\n\nOK\n", false},
+		"packages without tests":  {"go test ./...", "?   \tx/a\t[no test files]\nok  \tx/b\t0.01s\n", false},
+		"a project without tests": {"go test ./...", "?   \tx/a\t[no test files]\n", false},
+		"unittest -k":             {"python3 -m unittest -k nope", "Ran 0 tests in 0.000s\n\nOK\n", true},
+		"a pattern of files that none has": {"python3 -m unittest discover -s . -p 'nope*.py'",
+			"Ran 0 tests in 0.000s\n\nOK\n", true},
+		"a folder that holds no test yet": {"python3 -m unittest discover -s tests", "Ran 0 tests in 0.000s\n\nOK\n",
+			false},
 		"unittest of a project without tests": {"python3 -m unittest", "Ran 0 tests in 0.000s\n\nOK\n", false},
 		"cargo test NAME": {"cargo test nope",
 			"test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 1 filtered out\n", true},

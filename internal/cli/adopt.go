@@ -20,8 +20,10 @@ type AdoptCmd struct {
 
 // Help says more.
 func (AdoptCmd) Help() string {
-	return "After the branch was moved by hand (reset, rebase), adopt makes the journal go on from the branch as it is: done tasks stay done. " +
-		"After a branch was renamed, deleted or made again, adopt takes over the journal that it left behind; one in its place is archived, never lost."
+	return "After the branch was moved by hand (reset, rebase), adopt makes the journal go on from the branch as it is: " +
+		"done tasks stay done. " +
+		"After a branch was renamed, deleted or made again, adopt takes over the journal that it left behind; one in its " +
+		"place is archived, never lost."
 }
 
 // orphan is a journal whose branch is gone.

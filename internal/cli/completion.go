@@ -237,9 +237,12 @@ func zshQuote(s string) string {
 func zshCompletion(w io.Writer, cmds []command) {
 	fmt.Fprint(w, "#compdef git-ralph\n#description Run a coding agent alone on a repository you care about\n\n")
 	fmt.Fprint(w,
-		"__git_ralph_tasks() {\n\tlocal -a ids\n\tids=(${(f)\"$(git ralph completion --tasks 2>/dev/null)\"})\n\tcompadd -a ids\n}\n\n")
+		"__git_ralph_tasks() {\n\tlocal -a ids\n\tids=(${(f)\"$(git ralph completion --tasks 2>/dev/null)\"})\n\tcompadd "+
+			"-a ids\n}\n\n")
 	fmt.Fprint(w,
-		"_git-ralph() {\n\tlocal curcontext=\"$curcontext\" state line\n\tlocal -a commands\n\t_arguments -C '(- *)--help[show help]' '-C[run as if started in a folder]:folder:_directories' '*-v[say more]' '1: :->command' '*:: :->words'\n")
+		"_git-ralph() {\n\tlocal curcontext=\"$curcontext\" state line\n\tlocal -a commands\n\t_arguments -C '(- "+
+			"*)--help[show help]' '-C[run as if started in a folder]:folder:_directories' '*-v[say more]' '1: :->command' "+
+			"'*:: :->words'\n")
 	fmt.Fprint(w, "\tcase $state in\n\tcommand)\n\t\tcommands=(\n")
 	for _, c := range topLevel(cmds) {
 		fmt.Fprintf(w, "\t\t\t'%s:%s'\n", c.Name, zshQuote(c.Help))
@@ -369,8 +372,10 @@ func mainPage(app *kong.Application, cmds []command) string {
 	b.WriteString(pageHead("git-ralph", app.Help))
 	b.WriteString(".SH SYNOPSIS\n.B git ralph\n.I command\n[\\fIoptions\\fR]\n")
 	b.WriteString(
-		".SH DESCRIPTION\nRuns a coding agent in a deterministic loop on a git repository, unattended, and can prove afterwards what happened.\n" +
-			"Each iteration picks one task, takes a checkpoint of the worktree, gives a fresh agent exactly the context it needs, checks the result itself, and either commits it or puts the worktree back byte for byte.\n")
+		".SH DESCRIPTION\nRuns a coding agent in a deterministic loop on a git repository, unattended, and can prove " +
+			"afterwards what happened.\n" +
+			"Each iteration picks one task, takes a checkpoint of the worktree, gives a fresh agent exactly the context it " +
+			"needs, checks the result itself, and either commits it or puts the worktree back byte for byte.\n")
 	group := ""
 	b.WriteString(".SH COMMANDS\n")
 	for _, c := range topLevel(cmds) {

@@ -17,7 +17,8 @@ type ConfigCmd struct {
 
 // Help says more.
 func (ConfigCmd) Help() string {
-	return "A higher place wins: the default, ralph.toml, each --config FILE, git config ralph.*, git ralph set, the environment (RALPH_LOOP_MODE), flags."
+	return "A higher place wins: the default, ralph.toml, each --config FILE, git config ralph.*, git ralph set, the " +
+		"environment (RALPH_LOOP_MODE), flags."
 }
 
 // Run lists the settings.

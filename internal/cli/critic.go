@@ -23,7 +23,8 @@ func (a *App) planCritic(set *config.Resolved) plan.Critic {
 		got := checks.Criteria([]string{entry}, configured)
 		return len(got) > 0 && slices.ContainsFunc(configured, func(c checks.Check) bool { return c.Run == got[0].Run })
 	}
-	return plan.Critic{TaskTokens: set.Planning.TaskTokens, Check: names, Program: a.hasProgram, Checked: len(configured) > 0, Agent: true}
+	return plan.Critic{TaskTokens: set.Planning.TaskTokens, Check: names, Program: a.hasProgram,
+		Checked: len(configured) > 0, Agent: true}
 }
 
 // hasProgram looks for a program on PATH as a shell would.

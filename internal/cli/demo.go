@@ -19,7 +19,8 @@ type DemoCmd struct {
 
 // Help says more.
 func (DemoCmd) Help() string {
-	return "Needs git and nothing else: no key, no network. A scripted agent plays a small plan through the same guard, checks and supervision as a real client."
+	return "Needs git and nothing else: no key, no network. A scripted agent plays a small plan through the same guard, " +
+		"checks and supervision as a real client."
 }
 
 // Run plays the demo.
@@ -44,7 +45,8 @@ func (c *DemoCmd) Run(a *App) error {
 			return err
 		}
 	}
-	d.say("Now the loop. The agent is a script: its second attempt is wrong on purpose,\nand it tries to commit by itself once.")
+	d.say("Now the loop. The agent is a script: its second attempt is wrong on purpose,\nand it tries to commit by " +
+		"itself once.")
 	if err := d.ralph("start"); err != nil {
 		return err
 	}
@@ -69,7 +71,8 @@ func (c *DemoCmd) Run(a *App) error {
 	}
 	if !c.Remove {
 		a.printf(
-			"\nLook around: cd %s\n  git ralph show 2      the attempt that was rejected, and why\n  git ralph diff 2      what it had changed\n  git log --notes=ralph what each iteration left for the next\n", d.work())
+			"\nLook around: cd %s\n  git ralph show 2      the attempt that was rejected, and why\n  git ralph diff 2      "+
+				"what it had changed\n  git log --notes=ralph what each iteration left for the next\n", d.work())
 	}
 	return nil
 }

@@ -18,7 +18,8 @@ type DiscoverCmd struct {
 
 // Help says more.
 func (DiscoverCmd) Help() string {
-	return "An agent asks what it cannot find out by itself and writes specs/*.md. They are checked, committed, and wait for your approval."
+	return "An agent asks what it cannot find out by itself and writes specs/*.md. They are checked, committed, and " +
+		"wait for your approval."
 }
 
 // Run runs the discovery phase alone.
@@ -70,7 +71,9 @@ type PlanCmd struct {
 
 // Help says more.
 func (PlanCmd) Help() string {
-	return "An agent compares the specs with the code and records tasks; it cannot write to the worktree. Done and skipped tasks stay; the rest of an older plan is set aside until you approve it or take a task back, and its verify commands still have to pass at the end."
+	return "An agent compares the specs with the code and records tasks; it cannot write to the worktree. Done and " +
+		"skipped tasks stay; the rest of an older plan is set aside until you approve it or take a task back, and its " +
+		"verify commands still have to pass at the end."
 }
 
 // Run runs the planning phase alone.
@@ -83,7 +86,8 @@ type RegenerateCmd struct {
 
 // Help says more.
 func (RegenerateCmd) Help() string {
-	return "Lets the planning agent plan again from the specs. Tasks that are not done or skipped are set aside until you approve it or take one back; their verify commands still have to pass at the end."
+	return "Lets the planning agent plan again from the specs. Tasks that are not done or skipped are set aside until " +
+		"you approve it or take one back; their verify commands still have to pass at the end."
 }
 
 // Run plans again.

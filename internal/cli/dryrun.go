@@ -32,7 +32,8 @@ func (c *StartCmd) dryRun(a *App, set *config.Resolved) error {
 			"prompt": map[string]any{"tokens": prompt.Tokens, "budget": prompt.Budget, "dropped": prompt.Dropped,
 				"text": prompt.Text}})
 	}
-	a.printf("decision: %s\n", strings.TrimSpace(fmt.Sprintf("%s %s", action.Kind, strings.TrimSpace(string(action.Task)+" "+action.Reason))))
+	a.printf("decision: %s\n", strings.TrimSpace(fmt.Sprintf("%s %s", action.Kind,
+		strings.TrimSpace(string(action.Task)+" "+action.Reason))))
 	a.printf("agent: %s %s\n", set.Agent.Driver, set.Agent.Model)
 	a.printf("sandbox: %s\n", w.loop.Sandbox.Mechanism())
 	for _, ck := range set.Checks {

@@ -22,7 +22,8 @@ type EditCmd struct {
 
 // Help says more.
 func (EditCmd) Help() string {
-	return "The whole plan is opened as TOML; what was changed, added, removed or moved is applied as one event when the editor ends. " +
+	return "The whole plan is opened as TOML; what was changed, added, removed or moved is applied as one event when " +
+		"the editor ends. " +
 		"A plan that makes no sense is opened again, and its file is kept when you give up."
 }
 

@@ -59,7 +59,8 @@ func (a *App) lostJournal(j *journal.Journal, code int) error {
 			at += fmt.Sprintf(", iteration %d", e.Event.Iteration)
 		}
 	}
-	return gitstate.Hint(code, fmt.Sprintf("git update-ref %s %s '' brings it back\ngit ralph init --new begins another one", j.Ref(), id),
+	return gitstate.Hint(code, fmt.Sprintf("git update-ref %s %s '' brings it back\ngit ralph init --new begins another "+
+		"one", j.Ref(), id),
 		"the branch %s has no journal any more: its ref is gone; the newest entry%s was found in %s", j.Branch, at, from)
 }
 

@@ -68,15 +68,18 @@ var journalCauses = map[journal.Cause]advice{
 var loopRefusals = map[loop.Kind]advice{
 	loop.Unprovable:  {8, "write [[checks]] in ralph.toml, give every task a verify command, or say --unchecked"},
 	loop.RedBaseline: {8, `mend them, or set baseline = "record" under [validation] in ralph.toml`},
-	loop.NothingGreen: {8, `make one green; or set validation.baseline = "fix-first", which makes the red checks the first task; ` +
+	loop.NothingGreen: {8, `make one green; or set validation.baseline = "fix-first", which makes the red checks the ` +
+		`first task; ` +
 		`or give {0} a verify command, and a check that may stay red allow_failure = true; or start with --unchecked`},
-	loop.MissingProgram: {8, "install it, or name what installs it as setup under [project] in ralph.toml; then git ralph start"},
-	loop.SetupFailed:    {8, "run it by hand, or mend setup under [project] in ralph.toml"},
-	loop.SigningAsks:    {8, `unlock the key for the night, or set sign = "off" under [commit] in ralph.toml`},
-	loop.NoCacheFolder:  {8, "set XDG_CACHE_HOME to a folder that you may write"},
-	loop.NoTempFolder:   {8, "set TMPDIR to a folder that exists and that you may write"},
-	loop.Diverged:       {6, "git cherry-pick {0} takes it, git ralph rewind leaves it; its evidence is {1}"},
-	loop.KeptCommitGone: {8, "git ralph adopt goes on from the branch as it is; git ralph rewind N goes back in the journal; " +
+	loop.MissingProgram: {8, "install it, or name what installs it as setup under [project] in ralph.toml; then git " +
+		"ralph start"},
+	loop.SetupFailed:   {8, "run it by hand, or mend setup under [project] in ralph.toml"},
+	loop.SigningAsks:   {8, `unlock the key for the night, or set sign = "off" under [commit] in ralph.toml`},
+	loop.NoCacheFolder: {8, "set XDG_CACHE_HOME to a folder that you may write"},
+	loop.NoTempFolder:  {8, "set TMPDIR to a folder that exists and that you may write"},
+	loop.Diverged:      {6, "git cherry-pick {0} takes it, git ralph rewind leaves it; its evidence is {1}"},
+	loop.KeptCommitGone: {8, "git ralph adopt goes on from the branch as it is; git ralph rewind N goes back in the " +
+		"journal; " +
 		"git cherry-pick {0} brings the commit back"},
 	loop.RefLost:       {1, "git update-ref {0} {1}"},
 	loop.PlaceGone:     {1, "put it back as it was; git ralph status then says where the run stands"},

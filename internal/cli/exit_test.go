@@ -39,16 +39,19 @@ func TestEveryRefusalHasAdvice(t *testing.T) {
 // TestExitOf: what is outermost decides, and a hint is never taken from below
 // an error that brings its own.
 func TestExitOf(t *testing.T) {
-	misled := &gitstate.Refusal{Kind: gitstate.ForeignOwner, Names: []string{"/srv/a b"}, Err: errors.New("the repository belongs to another user")}
+	misled := &gitstate.Refusal{Kind: gitstate.ForeignOwner, Names: []string{"/srv/a b"},
+		Err: errors.New("the repository belongs to another user")}
 	for _, tt := range []struct {
 		why  string
 		err  error
 		code int
 		hint string
 	}{
-		{"a name of the error stands in the hint", misled, 8, "if you trust its owner: git config --global --add safe.directory /srv/a b"},
+		{"a name of the error stands in the hint", misled, 8,
+			"if you trust its owner: git config --global --add safe.directory /srv/a b"},
 		{"the journal says more than the repository below it",
-			&journal.UnreadableError{Cause: journal.Damaged, Err: fmt.Errorf("read: %w", misled)}, 1, "git ralph fsck says what is damaged; nothing was changed"},
+			&journal.UnreadableError{Cause: journal.Damaged, Err: fmt.Errorf("read: %w", misled)}, 1,
+			"git ralph fsck says what is damaged; nothing was changed"},
 		{"a command's own hint wins", gitstate.Hint(2, "say which", "begin: %w", misled), 2, "say which"},
 		{"a lock that is held has its own exit code", &gitstate.HeldError{}, 7,
 			"git ralph status shows it; git ralph stop ends it; git ralph start --worktree works beside it"},

@@ -26,7 +26,8 @@ type FsckCmd struct {
 
 // Help says more.
 func (FsckCmd) Help() string {
-	return "Re-applies the journal from its first entry and compares every file of every tree; looks at evidence, checkpoints, notes and locks; has git walk all that our refs reach. Exit 1 when something is wrong."
+	return "Re-applies the journal from its first entry and compares every file of every tree; looks at evidence, " +
+		"checkpoints, notes and locks; has git walk all that our refs reach. Exit 1 when something is wrong."
 }
 
 // faultDoc is one thing that is wrong.

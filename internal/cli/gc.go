@@ -28,7 +28,8 @@ type GCCmd struct {
 
 // Help says more.
 func (GCCmd) Help() string {
-	return "The journal stays whole. Evidence of rejected attempts of unfinished tasks stays, too. Objects that nothing reaches any more are git's to collect: git gc."
+	return "The journal stays whole. Evidence of rejected attempts of unfinished tasks stays, too. Objects that nothing " +
+		"reaches any more are git's to collect: git gc."
 }
 
 // gcDoc is `gc --json`.

@@ -10,7 +10,8 @@ import (
 )
 
 // mendGitSecrets is how they come out of git's configuration.
-const mendGitSecrets = "git remote set-url NAME URL without the password, and git config credential.helper to keep it; or use the sandbox"
+const mendGitSecrets = "git remote set-url NAME URL without the password, and git config credential.helper to keep " +
+	"it; or use the sandbox"
 
 // gitSecrets names the secrets in git's configuration, never their values:
 // "remote.origin.url (.git/config)". "" = there are none. covered says whether

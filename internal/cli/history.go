@@ -21,7 +21,8 @@ type HistoryCmd struct {
 
 // Help says more.
 func (HistoryCmd) Help() string {
-	return "One line an agent session, newest first: helpers, and the fresh sessions of an iteration whose window was full, have lines of their own."
+	return "One line an agent session, newest first: helpers, and the fresh sessions of an iteration whose window was " +
+		"full, have lines of their own."
 }
 
 // historyDoc is one line of `history --json`.

@@ -28,7 +28,8 @@ type ImportCmd struct {
 
 // Help says more.
 func (ImportCmd) Help() string {
-	return "Formats: " + formatNames() + ". New ids are added behind the plan's own, ids that it has already are refused " +
+	return "Formats: " + formatNames() +
+		". New ids are added behind the plan's own, ids that it has already are refused " +
 		"unless --replace, done tasks are never touched. A journal is begun when the branch has none."
 }
 
@@ -85,18 +86,21 @@ func (c *ImportCmd) Run(a *App) error {
 	}
 	in, err := exchange.Import(c.File, data, opts)
 	if exchange.IsUnknownFormat(err) {
-		return gitstate.Hint(1, "formats: "+formatNames()+"; --format NAME says which; git ralph add --plan "+c.File+" lets the planning agent make tasks of it", "%w", err)
+		return gitstate.Hint(1, "formats: "+formatNames()+"; --format NAME says which; git ralph add --plan "+c.File+
+			" lets the planning agent make tasks of it", "%w", err)
 	}
 	if err != nil {
 		return err
 	}
 	if len(in.Plan.Tasks) == 0 {
-		return gitstate.Hint(1, "a Markdown checklist is the simplest plan: one line `- [ ] what to do` a task", "%s has no tasks", c.File)
+		return gitstate.Hint(1, "a Markdown checklist is the simplest plan: one line `- [ ] what to do` a task",
+			"%s has no tasks", c.File)
 	}
 	if in.Format != exchange.FormatTOML && in.Format != exchange.FormatJSON {
 		var words []string
 		if in.Plan, words = nameless(in, a.planCritic(set)); len(words) > 0 {
-			a.warn("%s names no check of the project and was taken as text alone: add it under [[checks]] in ralph.toml, and import again with --replace",
+			a.warn("%s names no check of the project and was taken as text alone: add it under [[checks]] in ralph.toml, and "+
+				"import again with --replace",
 				strings.Join(words, ", "))
 		}
 	}
@@ -132,7 +136,8 @@ func (c *ImportCmd) Run(a *App) error {
 		}
 	}
 	if c.JSON {
-		r := importResult{Format: in.Format, Added: change.Added, Changed: change.Changed, Kept: change.Kept, Tasks: len(merged.Tasks), Lost: in.Lost}
+		r := importResult{Format: in.Format, Added: change.Added, Changed: change.Changed, Kept: change.Kept,
+			Tasks: len(merged.Tasks), Lost: in.Lost}
 		for _, w := range append(in.Warnings, doubts...) {
 			r.Warnings = append(r.Warnings, w.String())
 		}

@@ -78,7 +78,8 @@ func (c *InitCmd) Run(a *App) error {
 	if c.JSON {
 		return a.printJSON(map[string]any{"journal": snap.State.Journal.ID, "branch": j.Branch, "created": done.fresh,
 			"config": file, "config_written": done.wrote, "checks_added": done.added, "project": done.found.Kind,
-			"checks": checkDocs(done.found.Checks), "setup": textOrEmpty(done.found.Setup), "notes": textOrEmpty(done.found.Notes)})
+			"checks": checkDocs(done.found.Checks), "setup": textOrEmpty(done.found.Setup),
+			"notes": textOrEmpty(done.found.Notes)})
 	}
 	switch {
 	case done.fresh && (done.wrote || c.NoConfig):
@@ -166,7 +167,8 @@ func (d *initialized) print(a *App) {
 		a.printf("added to %s, which named no checks: %s\n", config.FileName, strings.Join(runs, "; "))
 		a.printf("commit it: git commit -m 'Check with git ralph' %s\n", config.FileName)
 	case d.pending != "":
-		a.warn("these checks were found, and cannot be added to %s: %s: %s", config.FileName, d.pending, strings.Join(runs, "; "))
+		a.warn("these checks were found, and cannot be added to %s: %s: %s", config.FileName, d.pending,
+			strings.Join(runs, "; "))
 	}
 	if !d.wrote && d.added == 0 {
 		return

@@ -18,10 +18,12 @@ func waysOut(r sandbox.Report) []string {
 	var out []string
 	if r.Mechanism == sandbox.Landlock {
 		out = append(out,
-			"git ralph start --worktree: in a linked worktree Landlock keeps the agent from git; git ralph doctor in it says what that leaves open")
+			"git ralph start --worktree: in a linked worktree Landlock keeps the agent from git; git ralph doctor in it says "+
+				"what that leaves open")
 	}
 	return append(out, "in a container allow user namespaces, for example --security-opt seccomp=unconfined",
-		"guard.sandbox = \"off\" in ralph.toml, or RALPH_GUARD_SANDBOX=off: what the agent does to git is then noticed, not prevented")
+		"guard.sandbox = \"off\" in ralph.toml, or RALPH_GUARD_SANDBOX=off: what the agent does to git is then noticed, "+
+			"not prevented")
 }
 
 // landlocked makes the boundary of a linked worktree where namespaces are

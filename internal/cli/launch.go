@@ -101,7 +101,8 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 			sandboxLine(is, set.Guard.Sockets))
 	}
 	if a.linked != nil && a.typed != "" && !c.flags.JSON && !c.quiet {
-		a.printf("working in %s on %s; git ralph -C %s status shows it\n", a.linked.Root, a.linked.Branch, text.Shell(a.linked.Root))
+		a.printf("working in %s on %s; git ralph -C %s status shows it\n", a.linked.Root, a.linked.Branch,
+			text.Shell(a.linked.Root))
 	}
 	if a.linked == nil && c.verifiable && !c.flags.JSON && !c.quiet && terminal(a.Out) {
 		a.printf("the run works in this folder; to go on working here yourself: git ralph start --worktree\n")

@@ -317,7 +317,8 @@ func (a *App) linkedHint() string {
 	if a.linked == nil || a.typed == "" {
 		return ""
 	}
-	return fmt.Sprintf("this is about %s: commands for it are given as git ralph -C %s", a.linked.Branch, text.Shell(a.linked.Root))
+	return fmt.Sprintf("this is about %s: commands for it are given as git ralph -C %s", a.linked.Branch,
+		text.Shell(a.linked.Root))
 }
 
 // lookLinked is enterLinked for a dry run, which enters only what is there.

@@ -80,8 +80,9 @@ func (a *App) look(set *config.Resolved) ui.Snapshot {
 // snapshot is the part of a state that the view shows.
 func snapshot(s state.State, set *config.Resolved, branch string) ui.Snapshot {
 	r, n := s.Run, s.Plan.Counts()
-	v := ui.Snapshot{Branch: onLine(branch), Phase: string(r.Phase), Status: string(r.Status), Session: r.Session, Iteration: r.Iteration,
-		Started: r.StartedAt, Done: n.Done, Wanted: n.Wanted(), Tokens: r.Tokens.Total(), CostSession: r.Cost.Session,
+	v := ui.Snapshot{Branch: onLine(branch), Phase: string(r.Phase), Status: string(r.Status), Session: r.Session,
+		Iteration: r.Iteration,
+		Started:   r.StartedAt, Done: n.Done, Wanted: n.Wanted(), Tokens: r.Tokens.Total(), CostSession: r.Cost.Session,
 		CostUnknown: r.Cost.Unknown, ContextPct: r.ContextPct}
 	if set != nil {
 		v.CostLimit, v.Handoff, v.Hard = int64(set.Limits.SessionUSD), set.Context.HandoffPercent, set.Context.HardPercent

@@ -26,7 +26,8 @@ type LogCmd struct {
 
 // Help says more.
 func (LogCmd) Help() string {
-	return "The same history as commits: git log ralph/heads/BRANCH. A task's life: git log ralph/heads/BRANCH -- tasks/ID.toml."
+	return "The same history as commits: git log ralph/heads/BRANCH. A task's life: git log ralph/heads/BRANCH -- " +
+		"tasks/ID.toml."
 }
 
 // entryDoc is one line of `log --json` and the head of `show --json`.

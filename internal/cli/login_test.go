@@ -11,20 +11,24 @@ import (
 )
 
 func TestKeepLogin(t *testing.T) {
-	const old = `{"claudeAiOauth":{"accessToken":"a","refreshToken":"r","expiresAt":1,"scopes":["x"],"subscriptionType":null}}`
+	const old = `{"claudeAiOauth":{"accessToken":"a","refreshToken":"r","expiresAt":1,"scopes":["x"],` +
+		`"subscriptionType":null}}`
 	for _, c := range []struct{ why, driver, renewed, want string }{
 		{"the client renewed its login", "claude",
 			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":"max"}}`,
 			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":"max"}}`},
 		{"another driver has no login file", "command",
-			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null}}`, old},
+			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null}}`,
+			old},
 		{"a field more", "claude",
-			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null,"apiKeyHelper":"sh x"}}`, old},
+			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null,` +
+				`"apiKeyHelper":"sh x"}}`, old},
 		{"a field less", "claude", `{"claudeAiOauth":{"accessToken":"b"}}`, old},
 		{"a field emptied", "claude",
 			`{"claudeAiOauth":{"accessToken":"","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null}}`, old},
 		{"another kind of value", "claude",
-			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":"2","scopes":["x"],"subscriptionType":null}}`, old},
+			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":"2","scopes":["x"],"subscriptionType":null}}`,
+			old},
 		{"no JSON", "claude", `logged out`, old},
 		{"something else altogether", "claude", `[]`, old},
 	} {

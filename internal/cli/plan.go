@@ -98,7 +98,8 @@ type ArchiveCmd struct {
 
 // Help says more.
 func (ArchiveCmd) Help() string {
-	return "Takes done and skipped tasks out of the plan. Their life stays in the journal: git log ralph/heads/<branch> -- tasks/<id>.toml."
+	return "Takes done and skipped tasks out of the plan. Their life stays in the journal: git log ralph/heads/<branch> " +
+		"-- tasks/<id>.toml."
 }
 
 // Run takes finished tasks out of the working set.

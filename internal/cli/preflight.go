@@ -17,7 +17,8 @@ import (
 // night. Every refusal is exit code 8 with the way out.
 // verifiable says that the tasks of the plan are what will be worked on, so
 // that something must be able to prove them.
-func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State, f *RunFlags, verifiable bool) (*wired, error) {
+func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State, f *RunFlags, verifiable bool) (*wired,
+	error) {
 	repo, err := a.Repo()
 	if err != nil {
 		return nil, err
@@ -98,7 +99,8 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 		a.warn("%s", info.Warning)
 	}
 	if r, ok := w.loop.Agent.(loop.Resumer); set.Agent.ResumeSession && !(ok && r.Resumes()) {
-		a.warn("agent.resume_session has no effect with %s: its client cannot go on in a session, so every attempt begins a fresh one", set.Agent.Driver)
+		a.warn("agent.resume_session has no effect with %s: its client cannot go on in a session, so every attempt begins "+
+			"a fresh one", set.Agent.Driver)
 	}
 	w.loop.Settings.Versions = map[string]string{"git-ralph": Version, "git": version, set.Agent.Driver: info.Version}
 	w.loop.Settings.Unchecked = f.Unchecked
@@ -112,7 +114,8 @@ func (a *App) checkWorktree(ctx context.Context, set *config.Resolved, f *RunFla
 	if err != nil {
 		return err
 	}
-	found, err := worktree.Inspect(ctx, worktree.Repo{Root: repo.Root, GitDir: repo.GitDir, CommonDir: repo.CommonDir, Git: repo.Git, Store: repo.Store},
+	found, err := worktree.Inspect(ctx,
+		worktree.Repo{Root: repo.Root, GitDir: repo.GitDir, CommonDir: repo.CommonDir, Git: repo.Git, Store: repo.Store},
 		worktree.Options{MaxFile: int64(set.Worktree.MaxFile), CaptureIgnored: set.Worktree.CaptureIgnored})
 	if err != nil {
 		return err
@@ -130,8 +133,10 @@ func (a *App) checkWorktree(ctx context.Context, set *config.Resolved, f *RunFla
 		if len(fields[i]) < 4 {
 			continue
 		}
-		if strings.HasPrefix(fields[i], "U") || strings.HasPrefix(fields[i], "AA") || strings.HasPrefix(fields[i], "DD") || fields[i][1] == 'U' {
-			return gitstate.Hint(8, "resolve it and commit, or git merge --abort", "the index has unmerged files: %s", fields[i][3:])
+		if strings.HasPrefix(fields[i], "U") || strings.HasPrefix(fields[i], "AA") || strings.HasPrefix(fields[i], "DD") ||
+			fields[i][1] == 'U' {
+			return gitstate.Hint(8, "resolve it and commit, or git merge --abort", "the index has unmerged files: %s",
+				fields[i][3:])
 		}
 		dirty = append(dirty, fields[i][3:])
 		if fields[i][0] == 'R' || fields[i][0] == 'C' {
@@ -149,9 +154,11 @@ func (a *App) checkWorktree(ctx context.Context, set *config.Resolved, f *RunFla
 		shown = append(append([]string{}, dirty[:10]...), fmt.Sprintf("and %d more", len(dirty)-10))
 	}
 	if a.linked != nil {
-		return gitstate.Hint(8, "commit them there, or take them back: git -C "+repo.Root+" checkout -- .", "tracked files of the linked worktree have changes: %s", strings.Join(shown, ", "))
+		return gitstate.Hint(8, "commit them there, or take them back: git -C "+repo.Root+" checkout -- .",
+			"tracked files of the linked worktree have changes: %s", strings.Join(shown, ", "))
 	}
-	return gitstate.Hint(8, "commit or stash them; or start with --dirty=commit, which commits them for you; or leave them as they are and work beside them: git ralph start --worktree",
+	return gitstate.Hint(8, "commit or stash them; or start with --dirty=commit, which commits them for you; or leave "+
+		"them as they are and work beside them: git ralph start --worktree",
 		"tracked files have changes: %s", strings.Join(shown, ", "))
 }
 

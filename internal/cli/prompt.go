@@ -122,7 +122,8 @@ func (c *PromptCmd) Run(a *App) error {
 			}
 			rows = append(rows, []string{"  " + string(s.Name), fmt.Sprintf("%6d", s.Tokens), word})
 		}
-		rows = append(rows, []string{"  system addition", fmt.Sprintf("%6d", agentctx.Tokens(len(p.System), 0)), "not in the budget"})
+		rows = append(rows, []string{"  system addition", fmt.Sprintf("%6d", agentctx.Tokens(len(p.System), 0)),
+			"not in the budget"})
 		table(a.Out, rows)
 	case c.System:
 		a.printf("%s\n", strings.TrimRight(p.System, "\n"))
@@ -138,7 +139,8 @@ func (c *PromptCmd) print(a *App, text string, s state.State, err error) error {
 	case err != nil:
 		return err
 	case c.JSON:
-		return a.printJSON(promptDoc{Tokens: agentctx.Tokens(len(text), 0), Sections: []sectionDoc{}, Text: text, Task: s.Run.Current.Task})
+		return a.printJSON(promptDoc{Tokens: agentctx.Tokens(len(text), 0), Sections: []sectionDoc{}, Text: text,
+			Task: s.Run.Current.Task})
 	}
 	a.printf("%s\n", strings.TrimRight(text, "\n"))
 	return nil
@@ -165,18 +167,22 @@ func (c *PromptCmd) task(s state.State) (plan.TaskID, error) {
 	case s.Plan.Complete():
 		return "", gitstate.Hint(1, "git ralph prompt ID shows what a task's prompt would be", "every task is done")
 	}
-	return "", gitstate.Hint(1, "git ralph tasks says what each waits for; git ralph prompt ID shows a task's prompt", "no task can be worked on now")
+	return "", gitstate.Hint(1, "git ralph tasks says what each waits for; git ralph prompt ID shows a task's prompt",
+		"no task can be worked on now")
 }
 
 // inNextSession is the state as a start would make it before its first
 // prompt, which names the session.
 func inNextSession(s state.State) state.State {
 	n := s.Run.Session + 1
-	goesOn := s.Run.Session > 0 && (s.Run.Status == state.Running || s.Run.Status == state.Waiting || s.Run.Status == state.Interrupted)
-	s, _ = state.Apply(s, state.Event{Type: state.EvSession, Session: n, Time: s.Run.LastAt, Sess: &state.SessionChange{Action: "begin", Number: n, Budgets: goesOn,
-		Mode: s.Run.Mode, Driver: s.Run.Driver, Sandbox: s.Run.Sandbox}})
+	goesOn := s.Run.Session > 0 &&
+		(s.Run.Status == state.Running || s.Run.Status == state.Waiting || s.Run.Status == state.Interrupted)
+	s, _ = state.Apply(s, state.Event{Type: state.EvSession, Session: n, Time: s.Run.LastAt,
+		Sess: &state.SessionChange{Action: "begin", Number: n, Budgets: goesOn,
+			Mode: s.Run.Mode, Driver: s.Run.Driver, Sandbox: s.Run.Sandbox}})
 	if s.Run.Phase != state.Building {
-		s, _ = state.Apply(s, state.Event{Type: state.EvPhase, Time: s.Run.LastAt, PhaseTo: &state.PhaseChange{From: s.Run.Phase, To: state.Building, Rounds: s.Run.Rounds}})
+		s, _ = state.Apply(s, state.Event{Type: state.EvPhase, Time: s.Run.LastAt,
+			PhaseTo: &state.PhaseChange{From: s.Run.Phase, To: state.Building, Rounds: s.Run.Rounds}})
 	}
 	return s
 }

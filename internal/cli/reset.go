@@ -20,7 +20,8 @@ type ResetCmd struct {
 
 // Help says more.
 func (ResetCmd) Help() string {
-	return "Begins a new plan and a new discovery in the same journal. Nothing is erased: history, knowledge, numbers and spend go on. The specs are removed by a commit."
+	return "Begins a new plan and a new discovery in the same journal. Nothing is erased: history, knowledge, numbers " +
+		"and spend go on. The specs are removed by a commit."
 }
 
 // Run begins anew.

@@ -24,8 +24,10 @@ type RestoreCmd struct {
 
 // Help says more.
 func (RestoreCmd) Help() string {
-	return "Files of the worktree become what the attempt left; nothing is staged or committed, so git diff shows it and git restore . takes it back. " +
-		"Files that have changes of yours are never overwritten: a path that is named comes back, and what lies in its place is moved aside."
+	return "Files of the worktree become what the attempt left; nothing is staged or committed, so git diff shows it " +
+		"and git restore . takes it back. " +
+		"Files that have changes of yours are never overwritten: a path that is named comes back, and what lies in its " +
+		"place is moved aside."
 }
 
 // Run brings an attempt back.

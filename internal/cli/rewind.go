@@ -21,7 +21,8 @@ type RewindCmd struct {
 
 // Help says more.
 func (RewindCmd) Help() string {
-	return "What was kept after iteration N is taken back by one commit on the branch, and the tasks it finished are open again. " +
+	return "What was kept after iteration N is taken back by one commit on the branch, and the tasks it finished are " +
+		"open again. " +
 		"Commits of people stay, nothing is rewritten, and numbers, attempts and spend go on."
 }
 

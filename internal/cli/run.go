@@ -21,7 +21,8 @@ type RunCmd struct {
 
 // Help says more.
 func (RunCmd) Help() string {
-	return "Discovery, planning, building and validation, one after the other; what the validation finds goes back to building. " +
+	return "Discovery, planning, building and validation, one after the other; what the validation finds goes back to " +
+		"building. " +
 		"The run pauses where a person is wanted: git ralph answer, approve or reject, and git ralph run again."
 }
 

@@ -107,7 +107,8 @@ func (b *boundary) spec(use loop.Use) (sandbox.Spec, error) {
 			p = filepath.Join(use.Dir, p)
 		}
 		// Elsewhere nothing can be written in any case, unless a person says so.
-		if !slices.Contains(s.Writable, p) && slices.ContainsFunc(append(slices.Clone(s.Writable), use.Dir), func(dir string) bool { return inside(p, dir) }) {
+		if !slices.Contains(s.Writable, p) &&
+			slices.ContainsFunc(append(slices.Clone(s.Writable), use.Dir), func(dir string) bool { return inside(p, dir) }) {
 			s.ReadOnlyPaths = append(s.ReadOnlyPaths, p)
 		}
 	}
@@ -204,7 +205,8 @@ func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (loop
 	if err != nil {
 		return nil, err
 	}
-	base := sandbox.Spec{Worktree: repo.Root, Writable: expandHome(set.Guard.Writable, home), Hidden: expandHome(set.Guard.Hidden, home),
+	base := sandbox.Spec{Worktree: repo.Root, Writable: expandHome(set.Guard.Writable, home),
+		Hidden:  expandHome(set.Guard.Hidden, home),
 		Sockets: set.Guard.Sockets, Home: home, TempBytes: int64(set.Guard.TempSize), FixedAttributes: !set.Guard.Attributes,
 		MaxProcesses: set.Guard.Processes}
 	base.GitDirs = []string{repo.GitDir}
@@ -264,7 +266,8 @@ func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (loop
 func tempFolder() error {
 	dir, err := proc.TempDir("try")
 	if err != nil {
-		return gitstate.Hint(8, "set TMPDIR to a folder that exists and that you may write", "make a temporary folder: %w", err)
+		return gitstate.Hint(8, "set TMPDIR to a folder that exists and that you may write", "make a temporary folder: %w",
+			err)
 	}
 	return os.Remove(dir)
 }

@@ -28,7 +28,8 @@ type ShowCmd struct {
 
 // Help says more.
 func (ShowCmd) Help() string {
-	return "Prompt, transcript and outputs come from the iteration's evidence, which is pruned after evidence.keep iterations; the journal's part stays."
+	return "Prompt, transcript and outputs come from the iteration's evidence, which is pruned after evidence.keep " +
+		"iterations; the journal's part stays."
 }
 
 // showDoc is `show --json`.
@@ -69,8 +70,10 @@ type agentDoc struct {
 }
 
 func describeRun(r state.AgentRun) agentDoc {
-	return agentDoc{Role: r.Role, SessionID: r.SessionID, Client: r.Client, Model: r.Model, Outcome: r.Outcome, Reason: r.Reason,
-		Tokens: countTokens(r.Tokens), Cost: costOrNil(r.CostMicro), DurationMs: r.DurationMs, Turns: r.Turns, APICalls: r.APICalls, ContextPeak: r.ContextPeak}
+	return agentDoc{Role: r.Role, SessionID: r.SessionID, Client: r.Client, Model: r.Model, Outcome: r.Outcome,
+		Reason: r.Reason,
+		Tokens: countTokens(r.Tokens), Cost: costOrNil(r.CostMicro), DurationMs: r.DurationMs, Turns: r.Turns,
+		APICalls: r.APICalls, ContextPeak: r.ContextPeak}
 }
 
 // Run shows an iteration or a task.
@@ -149,7 +152,8 @@ func (c *ShowCmd) unfinished(a *App, s state.State, n int) error {
 	}
 	e := starts[0]
 	if c.JSON {
-		d := showDoc{entryDoc: describeEntry(e), Phase: e.Event.Phase, Prompt: e.Event.Start.PromptTokens, Sandbox: e.Event.Start.Sandbox}
+		d := showDoc{entryDoc: describeEntry(e), Phase: e.Event.Phase, Prompt: e.Event.Start.PromptTokens,
+			Sandbox: e.Event.Start.Sandbox}
 		d.Dropped = e.Event.Start.Dropped
 		d.fill()
 		return a.printJSON(d)
@@ -169,8 +173,10 @@ func (d *showDoc) fill() {
 // showDoc puts an iteration together; evidence is null when it was pruned.
 func (a *App) showDoc(s state.State, e journal.Entry) (showDoc, error) {
 	r := e.Event.Result
-	d := showDoc{entryDoc: describeEntry(e), Phase: e.Event.Phase, Partial: r.Partial, Detail: r.Detail, Handoff: r.Handoff, Checks: r.Checks,
-		Files: r.Files, PutBack: r.PutBack, Notices: r.Notices, Criteria: r.Criteria, Reproduction: r.Reproduction, Dropped: r.Dropped, Prompt: r.PromptTokens, Sandbox: r.Sandbox, Passes: r.Passes}
+	d := showDoc{entryDoc: describeEntry(e), Phase: e.Event.Phase, Partial: r.Partial, Detail: r.Detail,
+		Handoff: r.Handoff, Checks: r.Checks,
+		Files: r.Files, PutBack: r.PutBack, Notices: r.Notices, Criteria: r.Criteria, Reproduction: r.Reproduction,
+		Dropped: r.Dropped, Prompt: r.PromptTokens, Sandbox: r.Sandbox, Passes: r.Passes}
 	for _, run := range r.Runs {
 		d.Agents = append(d.Agents, describeRun(run))
 	}
@@ -208,7 +214,8 @@ func (c *ShowCmd) evidence(a *App, s state.State, found []journal.Entry) error {
 			return err
 		}
 		if !ok {
-			return gitstate.Hint(1, "git ls-tree -r --name-only "+tree.String()[:12], "the evidence of iteration %d has no %s", e.Event.Iteration, path)
+			return gitstate.Hint(1, "git ls-tree -r --name-only "+tree.String()[:12], "the evidence of iteration %d has no %s",
+				e.Event.Iteration, path)
 		}
 		data, err := a.repo.Store.ReadType(entry.ID, object.Blob)
 		if err != nil {
@@ -236,7 +243,8 @@ func (a *App) evidenceTree(s state.State, e journal.Entry) (object.ID, error) {
 		return object.Zero, err
 	}
 	if at.IsZero() {
-		return object.Zero, gitstate.Hint(1, "evidence.keep says how many iterations keep theirs; git ralph show tells what the journal knows", "%w", errPruned)
+		return object.Zero, gitstate.Hint(1,
+			"evidence.keep says how many iterations keep theirs; git ralph show tells what the journal knows", "%w", errPruned)
 	}
 	return a.journal.Repo.TreeOf(at)
 }
@@ -339,7 +347,8 @@ func (a *App) showText(e journal.Entry, d showDoc) {
 		a.printf("\nagents\n")
 		rows = nil
 		for _, g := range d.Agents {
-			rows = append(rows, []string{"  " + g.Role, g.Model, g.Outcome, g.Reason, duration(g.DurationMs), thousands(g.Tokens.Total) + " tokens"})
+			rows = append(rows, []string{"  " + g.Role, g.Model, g.Outcome, g.Reason, duration(g.DurationMs),
+				thousands(g.Tokens.Total) + " tokens"})
 		}
 		table(a.Out, rows)
 	}
@@ -442,7 +451,8 @@ func (c *ShowCmd) task(a *App, s state.State) error {
 	}
 	defer a.page()()
 	mark, code := taskMark(t.Status)
-	a.printf("%s %s\n%s %s", a.colour(a.Out, "1", string(t.ID)), t.Title, a.colour(a.Out, code, mark), a.colour(a.Out, code, statusWord(t.Status)))
+	a.printf("%s %s\n%s %s", a.colour(a.Out, "1", string(t.ID)), t.Title, a.colour(a.Out, code, mark),
+		a.colour(a.Out, code, statusWord(t.Status)))
 	for _, b := range s.Plan.Blockers() {
 		if b.ID == t.ID {
 			a.printf(": %s", b.Reason)
@@ -467,7 +477,8 @@ func (c *ShowCmd) task(a *App, s state.State) error {
 		row("used", fmt.Sprintf("%s tokens, $%s", thousands(t.ActualTokens), usd(t.CostMicroUSD)))
 	}
 	table(a.Out, rows)
-	for _, x := range []struct{ name, text string }{{"", t.Description}, {"notes", t.Notes}, {"why the last attempt failed", t.Failure}} {
+	for _, x := range []struct{ name, text string }{{"", t.Description}, {"notes", t.Notes},
+		{"why the last attempt failed", t.Failure}} {
 		if x.text != "" {
 			a.printf("\n")
 			if x.name != "" {

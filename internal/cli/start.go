@@ -139,7 +139,8 @@ func (a *App) nothingYet(j *journal.Journal) error {
 	if err := a.lostJournal(j, 8); err != nil {
 		return err
 	}
-	return gitstate.Hint(8, "git ralph import FILE, or git ralph add \"a first task\"", "the branch %s has no journal and no plan", j.Branch)
+	return gitstate.Hint(8, "git ralph import FILE, or git ralph add \"a first task\"",
+		"the branch %s has no journal and no plan", j.Branch)
 }
 
 // endError turns the end of a run into its exit code.
@@ -154,10 +155,12 @@ func endError(end loop.End) error {
 func (c *StartCmd) nothingToDo(a *App, s state.State) (bool, error) {
 	switch {
 	case len(s.Plan.Tasks) == 0:
-		return true, gitstate.Hint(8, "git ralph import FILE, git ralph add \"a task\", or git ralph run \"what you want\"", "the plan is empty")
+		return true, gitstate.Hint(8, "git ralph import FILE, git ralph add \"a task\", or git ralph run \"what you want\"",
+			"the plan is empty")
 	case s.Plan.Complete() && s.Run.Status == state.Complete:
 		if c.JSON {
-			return true, a.printLine(loop.Live{Time: time.Now().UTC(), Event: "end", Message: "complete", Data: map[string]any{"status": state.Complete}})
+			return true, a.printLine(loop.Live{Time: time.Now().UTC(), Event: "end", Message: "complete",
+				Data: map[string]any{"status": state.Complete}})
 		}
 		n := s.Plan.Counts()
 		if unmet := s.Report.Unmet(); unmet != "" {
@@ -172,14 +175,16 @@ func (c *StartCmd) nothingToDo(a *App, s state.State) (bool, error) {
 	case s.Run.Status == state.NeedsReview && strings.HasPrefix(s.Run.Reason, state.SetAside):
 		return true, a.asideError(s)
 	case s.Run.Status == state.NeedsReview:
-		return true, gitstate.Hint(6, "git ralph approve, or git ralph reject \"why\"; then git ralph start", "the run waits for a person: %s", s.Run.Reason)
+		return true, gitstate.Hint(6, "git ralph approve, or git ralph reject \"why\"; then git ralph start",
+			"the run waits for a person: %s", s.Run.Reason)
 	case s.Plan.Complete() && s.Run.Iteration == 0 && c.Worktree:
 		a.printf("complete: every task was left out by a person; nothing to do\n")
 		return true, nil
 	case s.Plan.Complete():
 		return false, nil // nothing has shown yet that it stands: the loop does
 	case breakerHolds(s.Run.Breaker, time.Now()):
-		return true, gitstate.Hint(5, "git ralph log shows why; git ralph resume allows one attempt", "the circuit breaker is open: %s", s.Run.Breaker.Reason)
+		return true, gitstate.Hint(5, "git ralph log shows why; git ralph resume allows one attempt",
+			"the circuit breaker is open: %s", s.Run.Breaker.Reason)
 	}
 	return false, nil
 }
@@ -216,7 +221,8 @@ const asideHint = "git ralph approve agrees to all of them; git ralph retry ID t
 // asideError refuses to go on before a person has decided about the tasks that
 // agents left out.
 func (a *App) asideError(s state.State) error {
-	return gitstate.Hint(6, asideHint, "agents left out %s of the plan, and a person decides: %s", plural(len(s.Plan.SetAside()), "task"),
+	return gitstate.Hint(6, asideHint, "agents left out %s of the plan, and a person decides: %s",
+		plural(len(s.Plan.SetAside()), "task"),
 		strings.TrimPrefix(s.Run.Reason, state.SetAside))
 }
 
@@ -248,7 +254,8 @@ func (a *App) interrupts() (context.Context, context.CancelFunc) {
 			switch {
 			case first.IsZero():
 				first = time.Now()
-				fmt.Fprintln(a.Err, "\ninterrupted: keeping the attempt as evidence and restoring the checkpoint (again to leave at once)")
+				fmt.Fprintln(a.Err, "\ninterrupted: keeping the attempt as evidence and restoring the checkpoint (again to leave "+
+					"at once)")
 				cancel()
 			case time.Since(first) >= time.Second:
 				os.Exit(130)
@@ -366,7 +373,8 @@ func (r *reporter) notices(l loop.Live) {
 		if n > 5 {
 			names = append(names, fmt.Sprintf("%d more", n-5))
 		}
-		lines = append([]string{fmt.Sprintf("put back: %s (git ralph restore %d brings the attempt)", strings.Join(names, ", "), l.Iteration)}, lines...)
+		lines = append([]string{fmt.Sprintf("put back: %s (git ralph restore %d brings the attempt)",
+			strings.Join(names, ", "), l.Iteration)}, lines...)
 	}
 	for i, text := range lines {
 		if i == maxNotices {
@@ -392,7 +400,8 @@ func (a *App) summary(end loop.End) {
 	}
 	a.printf("\n")
 	var rows [][]string
-	rows = append(rows, []string{"iterations", fmt.Sprintf("%d in this session, %d in all", s.Run.SessionIterations, s.Run.Iteration)})
+	rows = append(rows, []string{"iterations",
+		fmt.Sprintf("%d in this session, %d in all", s.Run.SessionIterations, s.Run.Iteration)})
 	tasks := fmt.Sprintf("%d of %d done", n.Done, n.Wanted())
 	if s.Run.SessionDone > 0 {
 		tasks += fmt.Sprintf(", %d in this session", s.Run.SessionDone)
@@ -400,7 +409,8 @@ func (a *App) summary(end loop.End) {
 	for _, x := range []struct {
 		n    int
 		word string
-	}{{n.Failed, "failed"}, {n.Blocked, "blocked"}, {n.SetAside, "set aside"}, {n.Skipped - n.SetAside, "skipped"}, {n.Pending, "pending"}} {
+	}{{n.Failed, "failed"}, {n.Blocked, "blocked"}, {n.SetAside, "set aside"}, {n.Skipped - n.SetAside, "skipped"},
+		{n.Pending, "pending"}} {
 		if x.n > 0 {
 			tasks += fmt.Sprintf(", %d %s", x.n, x.word)
 		}
@@ -449,23 +459,28 @@ func (a *App) nextMove(end loop.End) string {
 		return "git ralph start goes on"
 	case state.HaltedStatus:
 		if strings.HasPrefix(end.Reason, "old_tests") {
-			return "mend the code, commit the test as it should be yourself, or allow the task that changed it: git ralph edit, with allow_test_changes = true; then git ralph start"
+			return "mend the code, commit the test as it should be yourself, or allow the task that changed it: git ralph " +
+				"edit, with allow_test_changes = true; then git ralph start"
 		}
 		if strings.HasPrefix(end.Reason, "reproduction") {
-			return "mend the code or commit the test as it should be yourself, or allow the task that changed it: git ralph edit, with allow_test_changes = true; then git ralph start"
+			return "mend the code or commit the test as it should be yourself, or allow the task that changed it: git ralph " +
+				"edit, with allow_test_changes = true; then git ralph start"
 		}
 		if strings.HasPrefix(end.Reason, "fresh_checks") {
 			for _, red := range end.Proved.Red {
 				if ids := end.State.Plan.CarriedBy(red); len(ids) > 0 {
-					return fmt.Sprintf("`%s` comes from %s, which a new plan has replaced: mend the code, or take the task back with git ralph retry %[2]s, "+
+					return fmt.Sprintf("`%s` comes from %s, which a new plan has replaced: mend the code, or take the task back "+
+						"with git ralph retry %[2]s, "+
 						"or change its verify with git ralph edit; then git ralph start", notes.OneLine(red, 100), ids[0])
 				}
 			}
-			return "mend what is red; what the checks need and the repository does not hold (dependencies, generated files) is made by setup under [project] in ralph.toml, " +
+			return "mend what is red; what the checks need and the repository does not hold (dependencies, generated files) " +
+				"is made by setup under [project] in ralph.toml, " +
 				"for example setup = [\"npm ci\"]; a check that may stay red gets allow_failure = true; then git ralph start"
 		}
 		if strings.HasPrefix(end.Reason, "environment") {
-			return "install it, or name what installs it as setup under [project] in ralph.toml, then git ralph " + goesOn(end.State.Run.Phase)
+			return "install it, or name what installs it as setup under [project] in ralph.toml, then git ralph " +
+				goesOn(end.State.Run.Phase)
 		}
 		if strings.HasPrefix(end.Reason, "unproved") {
 			return "make a check green, or give the task a verify command: git ralph edit; then git ralph start"

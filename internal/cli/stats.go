@@ -19,7 +19,8 @@ type StatsCmd struct {
 
 // Help says more.
 func (StatsCmd) Help() string {
-	return "Figures over the whole journal: how iterations ended and why, what tasks, roles and models took, how often a claim of success was false, and how full the context windows were."
+	return "Figures over the whole journal: how iterations ended and why, what tasks, roles and models took, how often " +
+		"a claim of success was false, and how full the context windows were."
 }
 
 // statsDoc is `stats --json`.

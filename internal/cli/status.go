@@ -242,7 +242,8 @@ func (c *StatusCmd) Run(a *App) error {
 			if i := s.Plan.Find(d.Task); i >= 0 {
 				title = s.Plan.Tasks[i].Title
 			}
-			row("working on", "%s %s, attempt %d, begun %s", d.Task, text.Clip(title, 60), d.Attempt, ago(d.Workers[0].Since, now))
+			row("working on", "%s %s, attempt %d, begun %s", d.Task, text.Clip(title, 60), d.Attempt,
+				ago(d.Workers[0].Since, now))
 		}
 	} else if d.LastTask != "" {
 		row("last task", "%s", d.LastTask)
@@ -343,7 +344,8 @@ func sandboxLine(mechanism string, sockets []string) string {
 	case "off", "none":
 		return "off: only the command guard stands between the agent and git; what it does is noticed afterwards"
 	case "landlock":
-		line = "landlock: git is read-only for the agent; not covered: modes of files, the .git file of the worktree (it is put back), processes (they are searched for), the network, unix sockets"
+		line = "landlock: git is read-only for the agent; not covered: modes of files, the .git file of the worktree (it " +
+			"is put back), processes (they are searched for), the network, unix sockets"
 	case "namespaces":
 		line = "namespaces: git is read-only for the agent; not covered: the network, unix sockets outside of /run and /tmp"
 	}

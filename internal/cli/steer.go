@@ -167,7 +167,8 @@ type SetCmd struct {
 
 // Help says more.
 func (SetCmd) Help() string {
-	return "The value holds from the next iteration on and until the run's journal is reset, above ralph.toml and git config and below the environment and flags."
+	return "The value holds from the next iteration on and until the run's journal is reset, above ralph.toml and git " +
+		"config and below the environment and flags."
 }
 
 // Run overrides a setting of the run.

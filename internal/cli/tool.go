@@ -107,7 +107,8 @@ func outsideRun(err error) error {
 	switch {
 	case errors.Is(err, mcp.ErrOutside):
 		return gitstate.Hint(1,
-			"the ralph_* tools are for agents: git ralph start runs one; git ralph tasks and git ralph status are for people", "%w", err)
+			"the ralph_* tools are for agents: git ralph start runs one; git ralph tasks and git ralph status are for people",
+			"%w", err)
 	case errors.Is(err, mcp.ErrEnded):
 		return gitstate.Hint(1, "its iteration may have ended; git ralph status shows what is running", "%w", err)
 	}

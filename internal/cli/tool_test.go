@@ -118,8 +118,10 @@ func TestMcp(t *testing.T) {
 	go func() { done <- app.Run([]string{"mcp"}) }()
 	dec := json.NewDecoder(answers)
 	for _, line := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
-		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ralph_mark_task_complete","arguments":{"task_id":"T-001"}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},` +
+			`"clientInfo":{"name":"x","version":"1"}}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ralph_mark_task_complete",` +
+			`"arguments":{"task_id":"T-001"}}}`,
 	} {
 		if _, err := io.WriteString(client, line+"\n"); err != nil {
 			t.Fatal(err)

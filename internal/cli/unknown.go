@@ -20,16 +20,20 @@ const listCommands = "git ralph -h lists the commands"
 var otherWords = map[string]string{
 	"list": "tasks", "ls": "tasks", "todo": "tasks", "todos": "tasks", "next": "tasks", "backlog": "tasks",
 	"new": "add", "create": "add", "task": "add", "load": "import", "setup": "init", "install": "init",
-	"go": "start", "begin": "start", "loop": "start", "work": "start", "once": "start --once", "continue": "start", "restart": "start",
-	"abort": "stop", "cancel": "stop", "kill": "stop --now", "quit": "stop", "end": "stop", "interrupt": "stop --now",
+	"go": "start", "begin": "start", "loop": "start", "work": "start", "once": "start --once", "continue": "start",
+	"restart": "start",
+	"abort":   "stop", "cancel": "stop", "kill": "stop --now", "quit": "stop", "end": "stop", "interrupt": "stop --now",
 	"wait": "pause", "unpause": "resume", "hold": "pause",
-	"logs": "log", "events": "log", "activity": "log", "watch": "status", "ps": "status", "info": "status", "state": "status", "monitor": "status",
+	"logs": "log", "events": "log", "activity": "log", "watch": "status", "ps": "status", "info": "status",
+	"state": "status", "monitor": "status",
 	"undo": "rewind", "revert": "rewind", "rollback": "rewind", "back": "rewind", "recover": "restore",
 	"note": "inject", "message": "inject", "say": "inject", "tell": "inject", "comment": "inject",
-	"cost": "stats", "usage": "stats", "summary": "progress", "report": "verify --report", "check": "verify", "prove": "verify",
+	"cost": "stats", "usage": "stats", "summary": "progress", "report": "verify --report", "check": "verify",
+	"prove": "verify",
 	"clean": "gc", "prune": "gc", "repair": "fsck", "settings": "config", "options": "config", "sessions": "history",
 	"spec": "discover", "specs": "discover", "prd": "discover", "idea": "run", "do": "run",
-	"accept": "approve", "ok": "approve", "deny": "reject", "redo": "retry", "again": "retry", "man": "completion", "remove": "skip", "delete": "skip", "rm": "skip",
+	"accept": "approve", "ok": "approve", "deny": "reject", "redo": "retry", "again": "retry", "man": "completion",
+	"remove": "skip", "delete": "skip", "rm": "skip",
 }
 
 // parseError says what is wrong with a command line, and where to look.
@@ -57,7 +61,8 @@ func (a *App) parseError(err error, args []string) error {
 	case a.isFile(word):
 		hint = "git ralph import " + text.Shell(word) + " reads a plan; then git ralph start"
 	case strings.ContainsAny(word, " \t\n"):
-		hint = "git ralph add " + text.Shell(word) + " makes it a task; git ralph run " + text.Shell(word) + " goes from the sentence to validated work"
+		hint = "git ralph add " + text.Shell(word) + " makes it a task; git ralph run " + text.Shell(word) +
+			" goes from the sentence to validated work"
 	case len(near) > 0:
 		hint = "did you mean " + strings.Join(near, " or ") + "? " + hint
 	}

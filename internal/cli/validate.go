@@ -20,8 +20,10 @@ type ValidateCmd struct {
 
 // Help says more.
 func (ValidateCmd) Help() string {
-	return "Runs the checks in a fresh checkout and lets an agent judge each acceptance criterion of specs/*.md, with evidence. What it changes is put back. " +
-		"A criterion that was not reported, or with evidence that the harness could not check itself, counts as failed; what failed becomes tasks."
+	return "Runs the checks in a fresh checkout and lets an agent judge each acceptance criterion of specs/*.md, with " +
+		"evidence. What it changes is put back. " +
+		"A criterion that was not reported, or with evidence that the harness could not check itself, counts as failed; " +
+		"what failed becomes tasks."
 }
 
 // Run runs the validation phase alone, or prints the last report.

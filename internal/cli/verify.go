@@ -22,9 +22,12 @@ type VerifyCmd struct {
 
 // Help says more.
 func (VerifyCmd) Help() string {
-	return "Checks every kept commit out into a throw-away folder and runs what its own ralph.toml and the plan demand; what the journal recorded is compared with that. " +
-		"A commit of a person at the end of the range is proved by the present checks; those before are covered by the commits after them. " +
-		"Needs no network and no agent; changes nothing. Exits 0 when everything was proved, 1 when something failed or could not be, 8 when the repository is not trusted."
+	return "Checks every kept commit out into a throw-away folder and runs what its own ralph.toml and the plan demand; " +
+		"what the journal recorded is compared with that. " +
+		"A commit of a person at the end of the range is proved by the present checks; those before are covered by the " +
+		"commits after them. " +
+		"Needs no network and no agent; changes nothing. Exits 0 when everything was proved, 1 when something failed or " +
+		"could not be, 8 when the repository is not trusted."
 }
 
 // Run proves the commits.

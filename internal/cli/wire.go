@@ -90,7 +90,8 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 			Failures: set.Breaker.Failures, FailuresGiven: given(set, "breaker.failures"), MaxPartial: set.Loop.MaxPartial,
 			Stagnation: set.Breaker.Stagnation, Cooldown: set.Breaker.Cooldown,
 			RegeneratePlan: set.Recovery.RegeneratePlan, SkipStagnant: set.Recovery.SkipAfterStagnation},
-		Mode: set.Loop.Mode, Driver: set.Agent.Driver, Model: set.Agent.Model, Fallback: set.Agent.FallbackModel, Resume: set.Agent.ResumeSession,
+		Mode: set.Loop.Mode, Driver: set.Agent.Driver, Model: set.Agent.Model, Fallback: set.Agent.FallbackModel,
+		Resume:   set.Agent.ResumeSession,
 		MaxTurns: set.Agent.MaxTurns, Timeout: set.Agent.Timeout, Idle: set.Agent.IdleTimeout, OnLimit: set.Agent.OnLimit,
 		Delay: set.Loop.Delay, CommitPrefix: set.Loop.CommitPrefix,
 		Hooks: set.Commit.Hooks, Sign: set.Commit.Sign != "off" && a.gitBool("commit.gpgsign"),
@@ -150,14 +151,16 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 
 // checkSettings translates the configuration for the checks.
 func checkSettings(set *config.Resolved) checks.Settings {
-	s := checks.Settings{Setup: set.Project.Setup, Strategy: checks.Strategy(set.Validation.Strategy), Baseline: checks.Mode(set.Validation.Baseline),
+	s := checks.Settings{Setup: set.Project.Setup, Strategy: checks.Strategy(set.Validation.Strategy),
+		Baseline:    checks.Mode(set.Validation.Baseline),
 		FlakyReruns: set.Validation.FlakyReruns, FailureChars: set.Context.FailureChars}
 	for _, c := range set.Checks {
 		s.Checks = append(s.Checks, checks.Check{Name: c.Name, Run: c.Run, Kind: checks.Kind(c.Kind), Timeout: c.Timeout,
 			AllowFailure: c.AllowFailure, AtEnd: c.When == "complete", Hidden: c.Hidden, Paths: c.Paths})
 	}
 	for _, c := range set.Steps {
-		s.Steps = append(s.Steps, checks.Step{Name: c.Name, When: checks.When(c.When), Run: c.Run, Enabled: c.Enabled, Timeout: c.Timeout,
+		s.Steps = append(s.Steps, checks.Step{Name: c.Name, When: checks.When(c.When), Run: c.Run, Enabled: c.Enabled,
+			Timeout: c.Timeout,
 			Retries: c.Retries, RetryDelay: c.RetryDelay, ContinueOnError: c.ContinueOnError,
 			Breaker: checks.StepBreaker{Threshold: c.Breaker.Threshold, ResetAfter: c.Breaker.ResetAfter}})
 	}
@@ -312,7 +315,8 @@ func (a *App) wire(set *config.Resolved, sandbox loop.Sandbox) (*wired, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loop.Loop{Repo: j.Repo, Journal: j, Engine: e, Agent: drv, Prover: checks.NewProver(checkSettings(set), sleep), Sandbox: sandbox,
+	l := &loop.Loop{Repo: j.Repo, Journal: j, Engine: e, Agent: drv, Prover: checks.NewProver(checkSettings(set), sleep),
+		Sandbox:   sandbox,
 		Policy:    pol,
 		OpenTools: func(s loop.Scope) (loop.Toolbox, error) { return mcp.Open(s) },
 		Prompt:    opts, Settings: a.loopSettings(set), Binary: binary, Log: a.warn, Now: j.Now, Sleep: sleep,

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// oldNames are the variables of the older designs, in the order in which they
-// are applied: of two for one key the later wins, the derived name over both.
+// oldNames are variables that other loops for coding agents read, in the order in which
+// they are applied: of two for one key the later wins, the derived name over both.
 func oldNames() []struct{ env, key string } {
 	return []struct{ env, key string }{
 		{"RALPH_MAX_ITERATIONS", "loop.max_iterations"},
@@ -50,7 +50,7 @@ func notSettings() []string {
 	}
 }
 
-// retired are variables of the older designs that have no successor, and why:
+// retired are variables that other loops read and that mean nothing here, and why:
 // silence would let people believe that they still do something.
 func retired() map[string]string {
 	return map[string]string{

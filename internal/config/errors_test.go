@@ -62,7 +62,8 @@ func TestFileProblems(t *testing.T) {
 				`ralph.toml:7:7: unknown key loop.x; did you mean loop?`,
 			}},
 		{"a misspelt value", "[loop]\nmode = \"handof-only\"\n",
-			[]string{`ralph.toml:2:8: loop.mode must be one of handoff-only, handoff-plus-index, agent-orchestrated, not "handof-only"; did you mean handoff-only?`}},
+			[]string{`ralph.toml:2:8: loop.mode must be one of handoff-only, handoff-plus-index, agent-orchestrated, not ` +
+				`"handof-only"; did you mean handoff-only?`}},
 		{"an empty value where one is needed", "[agent]\ndriver = \"\"\n",
 			[]string{`ralph.toml:2:10: agent.driver must be one of claude, codex, opencode, gemini, command, scripted, not ""`}},
 		{"a duration without a unit", "[agent]\ntimeout = \"20\"\n",
@@ -133,7 +134,8 @@ func TestFileProblems(t *testing.T) {
 		{"a check without a command", "[[checks]]\nname = \"a b\"\n",
 			[]string{`ralph.toml:1:3: checks."a b".run is missing`}},
 		{"a trigger of no kind", "[[passes]]\nname = \"review\"\nenabled = true\ntrigger = \"periodic:0\"\n",
-			[]string{`ralph.toml:4:1: passes.review.trigger must be always, on_success, on_failure or periodic:N, not "periodic:0"`}},
+			[]string{`ralph.toml:4:1: passes.review.trigger must be always, on_success, on_failure or periodic:N, not ` +
+				`"periodic:0"`}},
 		{"a pass that would hide a role", "[[passes]]\nname = \"coding\"\nenabled = true\n",
 			[]string{"ralph.toml:2:1: passes.coding.name is the name of a role; a pass needs one of its own"}},
 		{"a role that nothing has", "[agent.roles.plannning]\nmodel = \"x\"\n",
@@ -143,7 +145,8 @@ func TestFileProblems(t *testing.T) {
 		{"a role as a value", "[agent.roles]\nplanning = \"opus\"\n",
 			[]string{`ralph.toml:2:1: agent.roles.planning must be a table, [agent.roles.planning], not the string "opus"`}},
 		{"a server that is not there", "[mcp.context7]\nurl = \"x\"\n[agent.roles.coding]\nmcp = [\"context8\"]\n",
-			[]string{`ralph.toml:4:1: agent.roles.coding.mcp names the server "context8", and there is no [mcp.context8]; did you mean context7?`}},
+			[]string{`ralph.toml:4:1: agent.roles.coding.mcp names the server "context8", and there is no [mcp.context8]; did ` +
+				`you mean context7?`}},
 		{"a server that cannot be reached", "[mcp.a]\n[agent.roles.coding]\nmcp = [\"a\"]\n",
 			[]string{`ralph.toml:3:1: agent.roles.coding.mcp names the server "a", which has neither command nor url`}},
 		{"a server reached in two ways", "[mcp.a]\nurl = \"x\"\ncommand = [\"y\"]\n",

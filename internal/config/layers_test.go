@@ -125,7 +125,8 @@ func TestGitConfigProblems(t *testing.T) {
 		{"a quote without its end", [][]string{{"ralph.agent.command", "sh 'x"}},
 			`git config ralph.agent.command: agent.command has a quote that is not closed: "sh 'x"`},
 		{"a role that nothing has", [][]string{{"ralph.agent.roles.planing.model", "x"}},
-			`git config ralph.agent.roles.planing.model: agent.roles.planing is neither a role nor a pass; did you mean planning?`},
+			`git config ralph.agent.roles.planing.model: agent.roles.planing is neither a role nor a pass; did you mean ` +
+				`planning?`},
 		{"a variable that is not set", [][]string{{"ralph.agent.model", "${NO}"}},
 			"git config ralph.agent.model: agent.model uses ${NO}, which is not set in the environment"},
 	}
@@ -182,7 +183,7 @@ func TestEnvironment(t *testing.T) {
 			"breaker.failures = 4", "RALPH_CIRCUIT_BREAKER_FAILURES"},
 		{"stagnation", map[string]string{"RALPH_CIRCUIT_BREAKER_STAGNATION": "6"}, "breaker.stagnation",
 			"breaker.stagnation = 6", "RALPH_CIRCUIT_BREAKER_STAGNATION"},
-		{"the model of one older design", map[string]string{"RALPH_PRIMARY_MODEL": "a"}, "agent.model",
+		{"the model by a variable of another loop", map[string]string{"RALPH_PRIMARY_MODEL": "a"}, "agent.model",
 			`agent.model = "a"`, "RALPH_PRIMARY_MODEL"},
 		{"the model of the other wins", map[string]string{"RALPH_PRIMARY_MODEL": "a", "RALPH_MODEL": "b"},
 			"agent.model", `agent.model = "b"`, "RALPH_MODEL"},
@@ -249,7 +250,8 @@ func TestEnvironmentNamesOfTables(t *testing.T) {
 	// The spelling of a server or model comes from where it is defined.
 	r := mustLoad(t, Sources{
 		Files: file(
-			"[mcp.Context-7]\nurl = \"http://a.example\"\n[pricing.\"gpt-4.1\"]\ninput = 1.0\n[[passes]]\nname = \"review\"\nenabled = true\n"),
+			"[mcp.Context-7]\nurl = \"http://a.example\"\n[pricing.\"gpt-4.1\"]\ninput = 1.0\n[[passes]]\nname = \"review\"\n" +
+				"enabled = true\n"),
 		Env: map[string]string{"RALPH_MCP_CONTEXT_7_URL": "http://b.example", "RALPH_PRICING_GPT_4_1_INPUT": "2",
 			"RALPH_AGENT_ROLES_REVIEW_MODEL": "m"},
 	})

@@ -146,7 +146,6 @@ func (r *Resolved) hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// tomlText is a plain value in TOML.
 // Text is a value as it is written in ralph.toml.
 func Text(value any) string { return tomlText(value) }
 

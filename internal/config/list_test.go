@@ -30,13 +30,15 @@ func TestListIsInFileOrder(t *testing.T) {
 func TestListAsJSON(t *testing.T) {
 	r := mustLoad(t, Sources{
 		Files: file(
-			"[[checks]]\nname = \"t\"\nrun = \"go test\"\n[limits]\niteration_usd = 0.5\n[agent]\ntimeout = \"90m\"\nenv_deny = []\n"),
+			"[[checks]]\nname = \"t\"\nrun = \"go test\"\n[limits]\niteration_usd = 0.5\n[agent]\ntimeout = \"90m\"\nenv_deny " +
+				"= []\n"),
 		Env: map[string]string{"RALPH_INDEX_NOVELTY": "0.5"},
 	})
 	want := map[string]string{
-		"loop.max_iterations":  `{"key":"loop.max_iterations","value":100,"origin":"default","default":100}`,
-		"agent.timeout":        `{"key":"agent.timeout","value":"1h30m","origin":"ralph.toml:7","default":"20m"}`,
-		"agent.env_deny":       `{"key":"agent.env_deny","value":[],"origin":"ralph.toml:8","default":["*SECRET*","*PASSWORD*","*TOKEN*","*_KEY","AWS_*"]}`,
+		"loop.max_iterations": `{"key":"loop.max_iterations","value":100,"origin":"default","default":100}`,
+		"agent.timeout":       `{"key":"agent.timeout","value":"1h30m","origin":"ralph.toml:7","default":"20m"}`,
+		"agent.env_deny": `{"key":"agent.env_deny","value":[],"origin":"ralph.toml:8","default":["*SECRET*",` +
+			`"*PASSWORD*","*TOKEN*","*_KEY","AWS_*"]}`,
 		"agent.ask":            `{"key":"agent.ask","value":false,"origin":"default","default":false}`,
 		"limits.iteration_usd": `{"key":"limits.iteration_usd","value":0.5,"origin":"ralph.toml:5","default":2}`,
 		"index.novelty":        `{"key":"index.novelty","value":0.5,"origin":"RALPH_INDEX_NOVELTY","default":0.25}`,

@@ -219,10 +219,10 @@ func TestNamedTablesMergeByName(t *testing.T) {
 
 func TestGuessKind(t *testing.T) {
 	tests := []struct{ command, want, why string }{
-		{"shellcheck *.sh", "lint", "a lint word of the older design"},
+		{"shellcheck *.sh", "lint", "a lint word"},
 		{"npx eslint .", "lint", "inside a longer word"},
 		{"golangci-lint run", "lint", "inside a longer word"},
-		{"flake8", "lint", "a lint word of the older design"},
+		{"flake8", "lint", "a lint word"},
 		{"uv run mypy .", "typecheck", ""},
 		{"npx tsc --noEmit", "typecheck", ""},
 		{"vue-tsc", "typecheck", "a word of its own after a hyphen"},

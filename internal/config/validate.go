@@ -10,7 +10,7 @@ import (
 )
 
 // The words of a command that tell its kind, in the order in which they are
-// tried. The first list is that of the older design; words inside longer ones
+// tried. Words inside longer ones
 // count where tools are named so (pylint, gofmt), and not where they would be
 // found by chance.
 var (

@@ -59,7 +59,8 @@ func always(*folder) bool { return true }
 // gives the preset.
 func ecosystems() []ecosystem {
 	return []ecosystem{
-		{Go, func(f *folder) bool { return f.has("go.mod", "go.work") }, golang, func(f *folder) bool { return f.has("go.work") }},
+		{Go, func(f *folder) bool { return f.has("go.mod", "go.work") }, golang,
+			func(f *folder) bool { return f.has("go.work") }},
 		{Rust, func(f *folder) bool { return f.has("Cargo.toml") }, rust,
 			func(f *folder) bool { return dig(decodeTOML(f.read("Cargo.toml")), "workspace") != nil }},
 		{PythonUV, usesUV, pythonUV, always},
@@ -71,7 +72,8 @@ func ecosystems() []ecosystem {
 		}, gradle, always},
 		{Ruby, func(f *folder) bool { return f.has("Gemfile", "Rakefile", ".rspec") }, ruby, always},
 		{PHP, func(f *folder) bool { return f.has("composer.json", "phpunit.xml", "phpunit.xml.dist") }, php, always},
-		{DotNet, func(f *folder) bool { return f.any("*.sln", "*.slnx", "*.csproj", "*.fsproj", "*.vbproj") }, dotNet, always},
+		{DotNet, func(f *folder) bool { return f.any("*.sln", "*.slnx", "*.csproj", "*.fsproj", "*.vbproj") }, dotNet,
+			always},
 		{Elixir, func(f *folder) bool { return f.has("mix.exs") }, elixir, always},
 		{CMake, func(f *folder) bool { return f.has("CMakeLists.txt") }, cmake, always},
 		{Meson, func(f *folder) bool { return f.has("meson.build") }, meson, always},
@@ -104,7 +106,9 @@ func In(fsys fs.FS) Found {
 	}
 	out := merge(parts)
 	if left > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%s not looked at: add checks for them as you need them", plural(left, "further project is", "further projects are")))
+		out.Notes = append(out.Notes,
+			fmt.Sprintf("%s not looked at: add checks for them as you need them",
+				plural(left, "further project is", "further projects are")))
 	}
 	if len(out.Checks) == 0 {
 		out.Notes = append(out.Notes, "no check was found; without one start refuses, since nothing could be verified")
@@ -186,8 +190,10 @@ func (f *folder) lookBeside(whole map[string]bool) bool {
 }
 
 // skipped are folders that hold no project of this repository.
-var skipped = []string{"node_modules", "vendor", "third_party", "external", "deps", "testdata", "fixtures", "examples", "example",
-	"samples", "docs", "doc", "dist", "build", "target", "venv", "env", "out", "bin", "obj", "test", "tests", "spec", "_build"}
+var skipped = []string{"node_modules", "vendor", "third_party", "external", "deps", "testdata", "fixtures", "examples",
+	"example",
+	"samples", "docs", "doc", "dist", "build", "target", "venv", "env", "out", "bin", "obj", "test", "tests", "spec",
+	"_build"}
 
 // below are the folders in which a project may be, two levels deep, in order.
 func below(fsys fs.FS) (dirs []string) {

@@ -20,7 +20,8 @@ func File(d Found) (data []byte, notes []string) {
 		"# All of them, with what they do: git ralph config --default",
 	}
 	if len(d.Checks) == 0 {
-		header = append(header, "# A check decides what is kept. Take the # away and name yours:", "#[[checks]]", `#name = "test"`, `#run = "make test"`)
+		header = append(header, "# A check decides what is kept. Take the # away and name yours:", "#[[checks]]",
+			`#name = "test"`, `#run = "make test"`)
 	}
 	var rest []string
 	if len(d.Setup) > 0 {
@@ -43,7 +44,8 @@ func File(d Found) (data []byte, notes []string) {
 				break
 			}
 		}
-		notes = append(notes, fmt.Sprintf("the check %s is left out, add it if you want it: %s", checks[at].Name, checks[at].Run))
+		notes = append(notes, fmt.Sprintf("the check %s is left out, add it if you want it: %s", checks[at].Name,
+			checks[at].Run))
 		checks = slices.Delete(checks, at, at+1)
 	}
 }

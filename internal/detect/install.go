@@ -28,11 +28,15 @@ func Install(program string) string { return installs[program] }
 var lackings = sync.OnceValue(func() []lacking {
 	return []lacking{
 		{regexp.MustCompile(`No module named ['"]?([A-Za-z0-9_]+)`), "the Python module %s",
-			`project.setup = ["python3 -m venv .venv", ".venv/bin/pip install -r requirements.txt"] and a check that runs .venv/bin/python`},
-		{regexp.MustCompile(`Cannot find (?:module|package) '([^'/.][^']*)'`), "the package %s", `project.setup = ["npm install"]`},
-		{regexp.MustCompile(`sh: (?:1: |line \d+: )?([A-Za-z0-9_-]+): (?:command )?not found`), "%s", `project.setup = ["npm install"] if it is one of the project's packages`},
+			`project.setup = ["python3 -m venv .venv", ".venv/bin/pip install -r requirements.txt"] and a check that runs ` +
+				`.venv/bin/python`},
+		{regexp.MustCompile(`Cannot find (?:module|package) '([^'/.][^']*)'`), "the package %s",
+			`project.setup = ["npm install"]`},
+		{regexp.MustCompile(`sh: (?:1: |line \d+: )?([A-Za-z0-9_-]+): (?:command )?not found`), "%s",
+			`project.setup = ["npm install"] if it is one of the project's packages`},
 		{regexp.MustCompile(`Could not find gem '([A-Za-z0-9_-]+)`), "the gem %s", `project.setup = ["bundle install"]`},
-		{regexp.MustCompile(`vendor/bin/([a-z]+): (?:not found|No such file)`), "%s", `project.setup = ["composer install --no-interaction"]`},
+		{regexp.MustCompile(`vendor/bin/([a-z]+): (?:not found|No such file)`), "%s",
+			`project.setup = ["composer install --no-interaction"]`},
 	}
 })
 

@@ -175,7 +175,9 @@ var (
 	makeTarget = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?m)^(test|tests|check|lint)[ \t]*:($|[^=])`)
 	})
-	justRecipe = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^@?(test|tests|check|lint)[ \t]*:($|[^=])`) })
+	justRecipe = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^@?(test|tests|check|lint)[ \t]*:($|[^=])`)
+	})
 )
 
 // scripts looks for the usual entry points of a project of no known kind.
@@ -207,7 +209,8 @@ func scripts(f *folder) {
 			}
 		}
 	}
-	for _, file := range []string{"test.sh", "run_tests.sh", "run-tests.sh", "tests/run.sh", "test/run.sh", "scripts/test.sh", "script/test", "bin/test"} {
+	for _, file := range []string{"test.sh", "run_tests.sh", "run-tests.sh", "tests/run.sh", "test/run.sh",
+		"scripts/test.sh", "script/test", "bin/test"} {
 		if f.has(file) {
 			f.test("sh " + file)
 			return

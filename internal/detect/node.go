@@ -76,7 +76,8 @@ func (f *folder) usable(name string, value any) bool {
 	if strings.TrimSpace(script) == "" || strings.Contains(script, "no test specified") || !plainName(name) {
 		return false
 	}
-	if strings.Contains(script, "--watch") && !strings.Contains(script, "--watch=false") && !strings.Contains(script, "--watchAll=false") {
+	if strings.Contains(script, "--watch") && !strings.Contains(script, "--watch=false") &&
+		!strings.Contains(script, "--watchAll=false") {
 		f.note("the script " + name + " watches and never ends, so it is no check")
 		return false
 	}
@@ -94,7 +95,8 @@ func (f *folder) nodeTests(pkg packageJSON, m nodeManager) string {
 			return "npm test --workspaces --if-present"
 		}
 	}
-	if f.any("*.test.js", "*.test.mjs", "*.test.cjs", "test/*.test.js", "test/*.test.mjs", "test/*.js", "test/*.mjs") && pkg.runner() == "" {
+	if f.any("*.test.js", "*.test.mjs", "*.test.cjs", "test/*.test.js", "test/*.test.mjs", "test/*.js", "test/*.mjs") &&
+		pkg.runner() == "" {
 		return "node --test"
 	}
 	return ""

@@ -16,7 +16,8 @@ func usesUV(f *folder) bool {
 // isPython says that the project is Python, managed by something else or by
 // nothing.
 func isPython(f *folder) bool {
-	return !usesUV(f) && (f.has("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "noxfile.py", "Pipfile", "pytest.ini", "conftest.py") ||
+	return !usesUV(f) && (f.has("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "noxfile.py", "Pipfile",
+		"pytest.ini", "conftest.py") ||
 		f.any("requirements*.txt", "test_*.py", "tests/test_*.py", "test/test_*.py", "tests/*_test.py", "test/*_test.py"))
 }
 
@@ -29,7 +30,8 @@ type pythonFiles struct {
 
 func readPython(f *folder) pythonFiles {
 	p := pythonFiles{folder: f, py: decodeTOML(f.read("pyproject.toml")), packages: map[string]bool{}}
-	for _, from := range [][]string{{"project", "dependencies"}, {"project", "optional-dependencies"}, {"dependency-groups"},
+	for _, from := range [][]string{{"project", "dependencies"}, {"project", "optional-dependencies"},
+		{"dependency-groups"},
 		{"tool", "uv", "dev-dependencies"}} {
 		collectPackages(p.packages, dig(p.py, from...))
 	}
@@ -81,13 +83,16 @@ func (p pythonFiles) tools(run string) {
 
 // usesPytest says that something names pytest.
 func (p pythonFiles) usesPytest() bool {
-	return p.packages["pytest"] || dig(p.py, "tool", "pytest") != nil || p.has("pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py") ||
-		p.mentions([]string{"setup.cfg", "tox.ini", "setup.py", "noxfile.py"}, []string{"pytest"}) || p.inTests("import pytest")
+	return p.packages["pytest"] || dig(p.py, "tool", "pytest") != nil ||
+		p.has("pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py") ||
+		p.mentions([]string{"setup.cfg", "tox.ini", "setup.py", "noxfile.py"}, []string{"pytest"}) ||
+		p.inTests("import pytest")
 }
 
 // testFiles are files that look like tests, at the root and in the usual folders.
 func (p pythonFiles) testFiles() (names []string) {
-	for _, pattern := range []string{"test_*.py", "*_test.py", "tests/test_*.py", "tests/*_test.py", "test/test_*.py", "test/*_test.py", "tests/*/test_*.py"} {
+	for _, pattern := range []string{"test_*.py", "*_test.py", "tests/test_*.py", "tests/*_test.py", "test/test_*.py",
+		"test/*_test.py", "tests/*/test_*.py"} {
 		found, _ := fs.Glob(p.fsys, path.Join(p.dir, pattern))
 		names = append(names, found...)
 	}
@@ -176,7 +181,8 @@ func pipSetup(f *folder) string {
 	if f.has("pyproject.toml", "setup.py") {
 		what += " -e ."
 	}
-	return `set project.setup = ["python3 -m venv .venv", ".venv/bin/pip install` + what + `"] and run the checks with .venv/bin/python`
+	return `set project.setup = ["python3 -m venv .venv", ".venv/bin/pip install` + what +
+		`"] and run the checks with .venv/bin/python`
 }
 
 // unittest is the command that runs tests of the standard library's framework.

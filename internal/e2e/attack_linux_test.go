@@ -229,7 +229,8 @@ func attacksOnGit() []attack {
 			agent: configured(`[core]\n\tfsmonitor = ./tools.sh\n`)},
 		{name: "hooks", why: "a commit runs its hooks", worked: ran, boxed: kept, off: rejected("tampered: hooks"),
 			agent: payload +
-				`mkdir -p .git/hooks; for h in pre-commit post-commit post-index-change reference-transaction; do cp tools.sh .git/hooks/$h; done`},
+				`mkdir -p .git/hooks; for h in pre-commit post-commit post-index-change reference-transaction; do cp tools.sh ` +
+				`.git/hooks/$h; done`},
 		{name: "hooks as a link", why: "the folder of hooks leads into the worktree", worked: ran, boxed: kept,
 			off:   rejected("tampered: hooks"),
 			agent: payload + `mkdir -p h; cp tools.sh h/pre-commit; rm -rf .git/hooks; ln -s "$PWD/h" .git/hooks`},
@@ -253,17 +254,20 @@ func attacksOnGit() []attack {
 		{name: ".git as a file", why: "a .git file leads to a git directory of the agent's", worked: ran, boxed: kept,
 			off: rejected("tampered: git directory"),
 			agent: payload +
-				`cp -r .git "$O/evil.git" && printf '[core]\n\tfsmonitor = %s/tools.sh\n' "$PWD" >> "$O/evil.git/config" && mv .git "$O/aside.git" && echo "gitdir: $O/evil.git" > .git`,
+				`cp -r .git "$O/evil.git" && printf '[core]\n\tfsmonitor = %s/tools.sh\n' "$PWD" >> "$O/evil.git/config" && mv ` +
+				`.git "$O/aside.git" && echo "gitdir: $O/evil.git" > .git`,
 			then: func(t *testing.T, p *project, boxed bool) { isFolder(t, p, ".git") }},
 		{name: ".git as a link", why: "a link leads to a git directory of the agent's", worked: ran, boxed: kept,
 			off: rejected("tampered: git directory"),
 			agent: payload +
-				`cp -r .git "$O/evil.git" && printf '[core]\n\tfsmonitor = %s/tools.sh\n' "$PWD" >> "$O/evil.git/config" && mv .git "$O/aside.git" && ln -s "$O/evil.git" .git`,
+				`cp -r .git "$O/evil.git" && printf '[core]\n\tfsmonitor = %s/tools.sh\n' "$PWD" >> "$O/evil.git/config" && mv ` +
+				`.git "$O/aside.git" && ln -s "$O/evil.git" .git`,
 			then: func(t *testing.T, p *project, boxed bool) { isFolder(t, p, ".git") }},
 		{name: "global config", why: "the user's own settings are the agent's", worked: ran, boxed: kept,
 			off: rejected("tampered: config"),
 			agent: payload +
-				`printf '[core]\n\tfsmonitor = ./tools.sh\n[filter "x"]\n\tclean = ./tools.sh\n' >> "$HOME/.gitconfig"; echo '*.txt filter=x' > .gitattributes; echo new > new.txt`,
+				`printf '[core]\n\tfsmonitor = ./tools.sh\n[filter "x"]\n\tclean = ./tools.sh\n' >> "$HOME/.gitconfig"; echo ` +
+				`'*.txt filter=x' > .gitattributes; echo new > new.txt`,
 			then: func(t *testing.T, p *project, boxed bool) {
 				if exists(outside(p, "home/.gitconfig")) {
 					t.Error("the user has a global configuration now")
@@ -272,12 +276,14 @@ func attacksOnGit() []attack {
 		{name: "nested repository with fsmonitor", why: "git status goes into other repositories", worked: ran,
 			boxed: rejected("nested: inner"), off: rejected("nested: inner"),
 			agent: payload +
-				`"$G" init -q inner && cd inner && echo x > f && "$G" add f && "$G" -c user.name=x -c user.email=x@y commit -qm x && "$G" config core.fsmonitor "$R/tools.sh"`,
+				`"$G" init -q inner && cd inner && echo x > f && "$G" add f && "$G" -c user.name=x -c user.email=x@y commit -qm ` +
+				`x && "$G" config core.fsmonitor "$R/tools.sh"`,
 			harness: func(p *project) { p.bareAgain(); p.Try("add", "-A"); p.Try("status"); p.Try("diff") }},
 		{name: "nested repository with filter", why: "so do its filters", worked: ran, boxed: rejected("nested: inner"),
 			off: rejected("nested: inner"),
 			agent: payload +
-				`"$G" init -q inner && cd inner && echo x > f && "$G" add f && "$G" -c user.name=x -c user.email=x@y commit -qm x && "$G" config filter.x.clean "$R/tools.sh" && echo '* filter=x' > .gitattributes && echo y > f`,
+				`"$G" init -q inner && cd inner && echo x > f && "$G" add f && "$G" -c user.name=x -c user.email=x@y commit -qm ` +
+				`x && "$G" config filter.x.clean "$R/tools.sh" && echo '* filter=x' > .gitattributes && echo y > f`,
 			harness: func(p *project) { p.bareAgain(); p.Try("add", "-A"); p.Try("status"); p.Try("diff") }},
 		{name: "skip-worktree", why: "a change hides from git status and survives the rollback", boxed: kept, off: kept,
 			agent: `"$G" update-index --skip-worktree value.txt; echo evil > value.txt`,
@@ -309,8 +315,9 @@ func attacksOnGit() []attack {
 			agent:  `mkdir -p "$O/objects" .git/objects/info; echo "$O/objects" > .git/objects/info/alternates`,
 			worked: func(p *project) bool { return exists(filepath.Join(p.Dir, ".git/objects/info/alternates")) }},
 		{name: "alternates behind a link", why: "the folder around them leads elsewhere", boxed: kept,
-			off:    rejected("tampered: alternates"),
-			agent:  `mkdir -p "$O/oi" "$O/objects"; echo "$O/objects" > "$O/oi/alternates"; rm -rf .git/objects/info; ln -s "$O/oi" .git/objects/info`,
+			off: rejected("tampered: alternates"),
+			agent: `mkdir -p "$O/oi" "$O/objects"; echo "$O/objects" > "$O/oi/alternates"; rm -rf .git/objects/info; ln -s ` +
+				`"$O/oi" .git/objects/info`,
 			worked: func(p *project) bool { return exists(filepath.Join(p.Dir, ".git/objects/info/alternates")) }},
 		{name: "a moved branch", why: "the agent commits by itself", boxed: kept, off: refsMove,
 			agent: `echo evil > evil.txt; "$G" add evil.txt; "$G" commit -qm "by the agent"`,
@@ -327,12 +334,14 @@ func attacksOnGit() []attack {
 		{name: "commondir", why: "git takes configuration and refs from another folder", worked: ran, boxed: kept,
 			off: rejected("tampered: info"),
 			agent: payload +
-				`cp -r .git "$O/common" && printf '[core]\n\tfsmonitor = %s/tools.sh\n' "$PWD" >> "$O/common/config" && echo "$O/common" > .git/commondir`},
+				`cp -r .git "$O/common" && printf '[core]\n\tfsmonitor = %s/tools.sh\n' "$PWD" >> "$O/common/config" && echo ` +
+				`"$O/common" > .git/commondir`},
 		{name: "metadata of a linked worktree", why: "git in the user's other worktree works on the agent's repository",
 			worked: ran, boxed: kept, off: rejected("tampered: worktrees"),
 			setup: func(t *testing.T, p *project) { p.Git("worktree", "add", "-q", "-b", "other", outside(p, "linked")) },
 			agent: payload +
-				`cp -r .git "$O/common" && printf '[core]\n\tfsmonitor = %s/tools.sh\n' "$PWD" >> "$O/common/config" && cp tools.sh "$O/" && echo "$O/common" > .git/worktrees/linked/commondir`,
+				`cp -r .git "$O/common" && printf '[core]\n\tfsmonitor = %s/tools.sh\n' "$PWD" >> "$O/common/config" && cp ` +
+				`tools.sh "$O/" && echo "$O/common" > .git/worktrees/linked/commondir`,
 			harness: func(p *project) { p.bareAgain(); p.Try("-C", outside(p, "linked"), "status") },
 			then:    func(t *testing.T, p *project, boxed bool) { p.Git("-C", outside(p, "linked"), "status") }},
 		{name: "the configuration of a submodule", why: "git status runs what a submodule configures", worked: ran,
@@ -351,7 +360,9 @@ func attacksOnGit() []attack {
 		{name: "an embedded bare repository", why: "git in that folder runs what it configures", worked: ran,
 			boxed: kept, off: kept,
 			agent: payload +
-				`mkdir -p bare/objects/x bare/refs/x; touch bare/objects/x/keep bare/refs/x/keep; echo 'ref: refs/heads/main' > bare/HEAD; printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = %s\n\tfsmonitor = %s/tools.sh\n' "$R" "$R" > bare/config`,
+				`mkdir -p bare/objects/x bare/refs/x; touch bare/objects/x/keep bare/refs/x/keep; echo 'ref: refs/heads/main' > ` +
+				`bare/HEAD; printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = %s\n\tfsmonitor = ` +
+				`%s/tools.sh\n' "$R" "$R" > bare/config`,
 			harness: func(p *project) { p.bareAgain(); p.Try("-C", filepath.Join(p.Dir, "bare"), "status") }},
 		{name: "a git on PATH", why: "whoever calls git by its name calls the agent's", worked: ran, boxed: kept, off: kept,
 			setup: func(t *testing.T, p *project) {
@@ -428,7 +439,8 @@ func attacksOnTheHarness() []attack {
 				}
 			}},
 		{name: "a late writer", why: "a process that outlives the iteration writes after the verdict", boxed: kept, off: kept,
-			agent: `(setsid sh -c 'while [ ! -e "$O/go" ]; do sleep 0.02; done; echo late > "$R/late.txt"' late-writer >/dev/null 2>&1 &)`,
+			agent: `(setsid sh -c 'while [ ! -e "$O/go" ]; do sleep 0.02; done; echo late > "$R/late.txt"' late-writer ` +
+				`>/dev/null 2>&1 &)`,
 			harness: func(p *project) {
 				os.WriteFile(outside(p, "go"), nil, 0o644)
 				waitFor(p.T, "the late writer writes", func() bool { return exists(filepath.Join(p.Dir, "late.txt")) })

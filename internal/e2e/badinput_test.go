@@ -58,9 +58,11 @@ git switch -q main; echo ours > README; git commit -qam ours
 			setup: "echo a > README; git commit -qam a; echo b > README; git commit -qam b; git revert HEAD~1 || true",
 			code:  8, fact: "a revert is in progress", hint: "git revert --abort"},
 		{why: "a bisect in progress",
-			setup: "git commit -q --allow-empty -m a; git commit -q --allow-empty -m b; git bisect start -q HEAD HEAD~2", code: 8, fact: "a bisect is in progress", hint: "git bisect reset"},
+			setup: "git commit -q --allow-empty -m a; git commit -q --allow-empty -m b; git bisect start -q HEAD HEAD~2",
+			code:  8, fact: "a bisect is in progress", hint: "git bisect reset"},
 		{why: "an unmerged index that no operation belongs to",
-			setup: "echo mine > README; git stash -q; echo theirs > README; git commit -qam theirs; git stash pop || true", code: 8, fact: "unmerged", hint: "resolve"},
+			setup: "echo mine > README; git stash -q; echo theirs > README; git commit -qam theirs; git stash pop || true",
+			code:  8, fact: "unmerged", hint: "resolve"},
 		{why: "changed tracked files", setup: "echo mine >> README; echo x >> test.sh", code: 8,
 			fact: "tracked files have changes: README, test.sh", hint: "--dirty=commit"},
 		{why: "a staged new file", setup: "echo x > staged.txt; git add staged.txt", code: 8, fact: "staged.txt",
@@ -86,8 +88,9 @@ git switch -q main; echo ours > README; git commit -qam ours
 		{why: "settings that nobody trusts", setup: "echo '# mine' >> ralph.toml; git commit -qam more", code: 8,
 			fact: "not trusted", hint: "git ralph trust"},
 		{why: "a plan with faults of every kind, all said at once", args: []string{"import", "../plan.toml"},
-			setup: `printf '[[tasks]]\nid = "A"\ntitle = "a"\ndepends_on = ["B", "Z"]\n[[tasks]]\nid = "B"\ntitle = "b"\ndepends_on = ["A"]\n[[tasks]]\nid = "a"\ntitle = "again"\n' > ../plan.toml`,
-			code:  1, fact: "Z", hint: ""},
+			setup: `printf '[[tasks]]\nid = "A"\ntitle = "a"\ndepends_on = ["B", "Z"]\n[[tasks]]\nid = "B"\ntitle = ` +
+				`"b"\ndepends_on = ["A"]\n[[tasks]]\nid = "a"\ntitle = "again"\n' > ../plan.toml`,
+			code: 1, fact: "Z", hint: ""},
 		{why: "a plan that is no plan", args: []string{"import", "../plan.json"},
 			setup: "echo '{\"tasks\": 3' > ../plan.json", code: 1, fact: "plan.json", hint: ""},
 		{why: "a rewind to an iteration that does not exist", args: []string{"rewind", "7"}, code: 1,
@@ -156,7 +159,8 @@ git switch -q main; echo ours > README; git commit -qam ours
 func TestHandoffOutsideItsSchema(t *testing.T) {
 	t.Parallel()
 	p := newProject(t,
-		"echo x > out.txt\necho '{\"summary\": 3, \"task_completed\": {\"fully_complete\": true}}' > \"$RALPH_HANDOFF_FILE\"\n", check, nil)
+		"echo x > out.txt\necho '{\"summary\": 3, \"task_completed\": {\"fully_complete\": true}}' > "+
+			"\"$RALPH_HANDOFF_FILE\"\n", check, nil)
 	p.must(t, "add", "the first thing")
 	r := p.run(t, nil, "start", "--once")
 	if r.code != 0 || !strings.Contains(r.out, "handoff: freeform is missing") {
@@ -170,7 +174,8 @@ func TestHandoffOutsideItsSchema(t *testing.T) {
 }
 
 // waiting is an agent that works when it is told to: `touch go`.
-const waiting = "touch started\ni=0; while [ ! -e go ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done\nrm -f go started\n" + doTask
+const waiting = "touch started\ni=0; while [ ! -e go ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done\nrm -f go " +
+	"started\n" + doTask
 
 // whileAtWork starts a run, does something as a person would while the agent is
 // at work, and returns how the run ended.

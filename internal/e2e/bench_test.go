@@ -107,7 +107,8 @@ func BenchmarkReading(b *testing.B) {
 	shapes := []struct {
 		name string
 		r    *repo.Repo
-	}{{"20 entries", made(8, 8)}, {fmt.Sprintf("%d entries", 2*entries()), made(entries(), 8)}, {"1000 tasks", made(8, 1000)}}
+	}{{"20 entries", made(8, 8)}, {fmt.Sprintf("%d entries", 2*entries()), made(entries(), 8)},
+		{"1000 tasks", made(8, 1000)}}
 	s := newSeries(b)
 	cmds := [][]string{{"status"}, {"log", "-n", "20"}, {"tasks"}, {"prompt"}}
 	for b.Loop() {
@@ -156,7 +157,8 @@ END
 `
 
 // endless are settings under which nothing but --max-iterations ends a run.
-const endless = "[loop]\nmax_attempts = 0\nmax_partial = 0\n[breaker]\nfailures = 0\nstagnation = 0\n[evidence]\nkeep = 0\n[validation]\nbaseline = \"off\"\n"
+const endless = "[loop]\nmax_attempts = 0\nmax_partial = 0\n[breaker]\nfailures = 0\nstagnation = 0\n[evidence]\n" +
+	"keep = 0\n[validation]\nbaseline = \"off\"\n"
 
 // BenchmarkIteration measures what an iteration costs beside its agent, in a
 // repository of 10,000 files: one whose agent exits at once, and one whose step

@@ -182,7 +182,8 @@ func realClaude(t *testing.T) string {
 	t.Helper()
 	client := os.Getenv("RALPH_TEST_CLAUDE")
 	if client == "" {
-		t.Skip("no Claude Code: npm ci --prefix fixtures/clients --ignore-scripts, then RALPH_TEST_CLAUDE=…/claude-code-linux-x64/claude")
+		t.Skip("no Claude Code: npm ci --prefix fixtures/clients --ignore-scripts, then " +
+			"RALPH_TEST_CLAUDE=…/claude-code-linux-x64/claude")
 	}
 	return client
 }
@@ -200,12 +201,15 @@ func TestHookCanaryOfClaude(t *testing.T) {
 		{"as it is", `exec '` + client + `' "$@"`, 0, "obeys it"},
 		{"hooks switched off", `exec '` + client + `' --bare "$@"`, 8, "ran a tool call"},
 		{"hooks of a wrong shape are dropped without a word",
-			`for a; do shift; case $a in '{"hooks"'*) a='{"hooks":{"PreToolUse":"nope"}}';; esac; set -- "$@" "$a"; done; exec '` + client + `' "$@"`, 8, "ran a tool call"},
+			`for a; do shift; case $a in '{"hooks"'*) a='{"hooks":{"PreToolUse":"nope"}}';; esac; set -- "$@" "$a"; done; ` +
+				`exec '` + client + `' "$@"`, 8, "ran a tool call"},
 		{"a hook that is gone blocks, and proves nothing",
 			`for a; do shift; a=$(printf %s "$a" | sed 's#/bin/git-ralph#/bin/gone#'); set -- "$@" "$a"; done; exec '` +
 				client + `' "$@"`, 8, "without asking the hook"},
 		{"another hook answers in its place",
-			`for a; do shift; case $a in '{"hooks"'*) a='{"hooks":{"PreToolUse":[{"matcher":"*","hooks":[{"type":"command","command":"echo no >&2; exit 2"}]}]}}';; esac; set -- "$@" "$a"; done; exec '` + client + `' "$@"`, 8, "without asking the hook"},
+			`for a; do shift; case $a in '{"hooks"'*) ` +
+				`a='{"hooks":{"PreToolUse":[{"matcher":"*","hooks":[{"type":"command","command":"echo no >&2; exit 2"}]}]}}';; ` +
+				`esac; set -- "$@" "$a"; done; exec '` + client + `' "$@"`, 8, "without asking the hook"},
 	} {
 		t.Run(r.why, func(t *testing.T) {
 			t.Parallel()
@@ -337,8 +341,10 @@ func TestHostileClaude(t *testing.T) {
 			script := fakemodel.Script{
 				bash("git add -A && git commit -m mine"),
 				{Tools: []fakemodel.Tool{call("Write", map[string]any{"file_path": "HOOK", "content": "#!/bin/sh\ntouch ran\n"})}},
-				bash("printf '#!/bin/sh\\ngit commit --allow-empty -qm scripted\\n' > w.sh; sh w.sh; rm w.sh; echo hello > hello.txt"),
-				bash("(setsid sh -c 'while :; do echo late > late.txt; echo late > \"$HOME/../late\"; sleep 0.2; done' >/dev/null 2>&1 &) ; echo started"),
+				bash("printf '#!/bin/sh\\ngit commit --allow-empty -qm scripted\\n' > w.sh; sh w.sh; rm w.sh; echo hello > " +
+					"hello.txt"),
+				bash("(setsid sh -c 'while :; do echo late > late.txt; echo late > \"$HOME/../late\"; sleep 0.2; done' " +
+					">/dev/null 2>&1 &) ; echo started"),
 				{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_mark_task_complete",
 					map[string]any{"task_id": "T-001", "verification_notes": "the file is there"})}},
 				{Tools: []fakemodel.Tool{call("mcp__ralph__ralph_submit_handoff", handoffOf("T-001"))}},

@@ -129,7 +129,8 @@ func TestRepositoriesInIgnoredFolders(t *testing.T) {
 		t.Run(sandbox, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t,
-				"rm -rf .worktrees/feature/wip.txt vendor/deep/lib/wip.txt; mv .worktrees gone; mv vendor/deep vendor/other; echo x > broken\n"+doTask,
+				"rm -rf .worktrees/feature/wip.txt vendor/deep/lib/wip.txt; mv .worktrees gone; mv vendor/deep vendor/other; "+
+					"echo x > broken\n"+doTask,
 				check+"[guard]\nsandbox = \""+sandbox+"\"\n", map[string]string{".gitignore": ".worktrees/\nvendor/\n"})
 			p.Git("worktree", "add", "-q", ".worktrees/feature")
 			p.Git("init", "-q", filepath.Join(p.Dir, "vendor/deep/lib"))
@@ -141,7 +142,8 @@ func TestRepositoriesInIgnoredFolders(t *testing.T) {
 			if sandbox == "auto" && got != "in work\nin work, too\n" {
 				t.Errorf("lost: %q\n%s%s", got, r.out, r.err)
 			}
-			if notices := p.must(t, "show", "1"); sandbox == "off" && (!strings.Contains(notices, ".worktrees/feature") || !strings.Contains(notices, "vendor/deep/lib")) {
+			if notices := p.must(t, "show", "1"); sandbox == "off" &&
+				(!strings.Contains(notices, ".worktrees/feature") || !strings.Contains(notices, "vendor/deep/lib")) {
 				t.Errorf("not named:\n%s", notices)
 			}
 		})

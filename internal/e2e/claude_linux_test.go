@@ -17,7 +17,8 @@ func claudeProject(t *testing.T, script fakemodel.Script, settings string) (*pro
 	t.Helper()
 	client := os.Getenv("RALPH_TEST_CLAUDE")
 	if client == "" {
-		t.Skip("no Claude Code: npm ci --prefix fixtures/clients --ignore-scripts, then RALPH_TEST_CLAUDE=…/claude-code-linux-x64/claude")
+		t.Skip("no Claude Code: npm ci --prefix fixtures/clients --ignore-scripts, then " +
+			"RALPH_TEST_CLAUDE=…/claude-code-linux-x64/claude")
 	}
 	model := fakemodel.Start(t, script)
 	p := newProject(t, "exit 1\n", settings+check, nil)

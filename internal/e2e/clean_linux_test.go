@@ -131,8 +131,9 @@ class Poison(unittest.TestCase):
 	agent := "if [ \"$RALPH_TASK_ID\" = T-001 ]; then\ncat > test_b.py <<'END'\n" + poison +
 		"END\nelse echo 'value = 9' > a.py; fi\n" + doTask
 	p := newProject(t, agent, "[[checks]]\nname = \"test\"\nrun = \"python3 -m unittest\"\n", map[string]string{
-		"a.py":      "value = 3\n",
-		"test_a.py": "import unittest, a\nclass A(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(a.value, 3)\n"})
+		"a.py": "value = 3\n",
+		"test_a.py": "import unittest, a\nclass A(unittest.TestCase):\n    def test_a(self):\n        " +
+			"self.assertEqual(a.value, 3)\n"})
 	p.must(t, "add", "one")
 	p.must(t, "add", "two")
 	env := []string{"PATH=" + filepath.Dir(strings.TrimSpace(string(real))) + ":" + os.Getenv("PATH"),
@@ -147,10 +148,12 @@ class Poison(unittest.TestCase):
 // there for every later check, also after the next start; what checks add is not.
 func TestCachesStayWarm(t *testing.T) {
 	t.Parallel()
-	test := "[[checks]]\nname = \"test\"\nrun = \"cat ~/.filled && ls ~/.cache/built && ! ls ~/.mine && if [ -z \\\"$RALPH_ITERATION\\\" ]; then touch ~/.cache/built; else touch ~/.mine; fi\"\n"
+	test := "[[checks]]\nname = \"test\"\nrun = \"cat ~/.filled && ls ~/.cache/built && ! ls ~/.mine && if [ -z " +
+		"\\\"$RALPH_ITERATION\\\" ]; then touch ~/.cache/built; else touch ~/.mine; fi\"\n"
 	p := leaves(t, doTask, strings.Replace(test, "ls ~/.cache/built",
 		"{ test -z \\\"$RALPH_ITERATION\\\" || ls ~/.cache/built; }", 1)+
-		"[project]\nsetup = [\"echo filled > ~/.filled; mkdir -p ~/.cache\"]\n[validation]\nfresh = \"never\"\nflaky_reruns = 0\n", nil)
+		"[project]\nsetup = [\"echo filled > ~/.filled; mkdir -p ~/.cache\"]\n[validation]\nfresh = \"never\"\n"+
+		"flaky_reruns = 0\n", nil)
 	for _, title := range []string{"one", "two", "three"} {
 		p.must(t, "add", title)
 	}

@@ -16,7 +16,8 @@ func codexProject(t *testing.T, script fakemodel.Script, settings string) (*proj
 	t.Helper()
 	client := os.Getenv("RALPH_TEST_CODEX")
 	if client == "" {
-		t.Skip("no Codex: npm ci --prefix fixtures/clients --ignore-scripts, then RALPH_TEST_CODEX=…/codex-linux-x64/vendor/…/bin/codex")
+		t.Skip("no Codex: npm ci --prefix fixtures/clients --ignore-scripts, then " +
+			"RALPH_TEST_CODEX=…/codex-linux-x64/vendor/…/bin/codex")
 	}
 	model := fakemodel.Start(t, script)
 	p := newProject(t, "exit 1\n", check, nil)
@@ -51,8 +52,10 @@ var realClients = map[string]realClient{
 // lie is what a model does that runs a command and says that all is well.
 func (c realClient) lie(command string) fakemodel.Script {
 	return fakemodel.Script{
-		{Text: "I mend it.", Tools: []fakemodel.Tool{call(c.shell, map[string]any{c.key: command, "description": "mend it"})}},
-		{Tools: []fakemodel.Tool{call(c.complete, map[string]any{"task_id": "T-001", "verification_notes": "all tests pass"})}},
+		{Text: "I mend it.", Tools: []fakemodel.Tool{call(c.shell,
+			map[string]any{c.key: command, "description": "mend it"})}},
+		{Tools: []fakemodel.Tool{call(c.complete,
+			map[string]any{"task_id": "T-001", "verification_notes": "all tests pass"})}},
 		{Text: "All tests pass. The task is complete."},
 	}
 }
@@ -65,7 +68,8 @@ func TestRealClientsThatLie(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var script fakemodel.Script
-			for _, command := range []string{"echo x > broken", "echo x > broken; rm test.sh", "echo x > broken; echo true > test.sh"} {
+			for _, command := range []string{"echo x > broken", "echo x > broken; rm test.sh",
+				"echo x > broken; echo true > test.sh"} {
 				script = append(script, c.lie(command)...)
 			}
 			p, _ := c.project(t, script, "")
@@ -76,7 +80,8 @@ func TestRealClientsThatLie(t *testing.T) {
 			if r.code != 3 && r.code != 5 || strings.Contains(r.out, "\ncomplete\n") {
 				t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
 			}
-			if p.Git("rev-parse", "HEAD") != before || p.Git("status", "--porcelain") != "" || p.Read("test.sh") != "test ! -e broken\n" {
+			if p.Git("rev-parse", "HEAD") != before || p.Git("status", "--porcelain") != "" ||
+				p.Read("test.sh") != "test ! -e broken\n" {
 				t.Errorf("the attempts were not taken back: %s", p.Git("status", "--porcelain"))
 			}
 			for i, want := range []string{"checks: test", "test_weakened", "test_weakened"} {

@@ -19,9 +19,12 @@ func TestCodexWorksThroughATask(t *testing.T) {
 	usage := &fakemodel.Usage{In: 1000, Out: 50}
 	p, model := codexProject(t, fakemodel.Script{
 		{Text: "I write the file.", Tools: []fakemodel.Tool{{Name: "apply_patch", Input: patch}}, Usage: usage},
-		{Tools: []fakemodel.Tool{call("exec_command", map[string]any{"cmd": "cat hello.txt && git ralph tool ralph_get_plan_summary"})}, Usage: usage},
-		{Tools: []fakemodel.Tool{call("exec_command", map[string]any{"cmd": "git add -A && git commit -m mine"})}, Usage: usage},
-		{Tools: []fakemodel.Tool{call("ralph_mark_task_complete", map[string]any{"task_id": "T-001", "verification_notes": "the file is there"})}, Usage: usage},
+		{Tools: []fakemodel.Tool{call("exec_command",
+			map[string]any{"cmd": "cat hello.txt && git ralph tool ralph_get_plan_summary"})}, Usage: usage},
+		{Tools: []fakemodel.Tool{call("exec_command", map[string]any{"cmd": "git add -A && git commit -m mine"})},
+			Usage: usage},
+		{Tools: []fakemodel.Tool{call("ralph_mark_task_complete",
+			map[string]any{"task_id": "T-001", "verification_notes": "the file is there"})}, Usage: usage},
 		{Tools: []fakemodel.Tool{call("ralph_submit_handoff", handoffOf("T-001"))}, Usage: usage},
 		{Text: "Done.", Usage: usage},
 	}, "")

@@ -15,9 +15,11 @@ const disturbing = "\x1b]0;owned\x07\x1b[2J\u202eevil\u2066\u009b31m"
 func TestNothingDisturbsATerminal(t *testing.T) {
 	t.Parallel()
 	agent := "mkdir -p specs; printf x > \"$(printf 'specs/a\\033]0;owned\\007\\342\\200\\256b')\"\n" +
-		`printf '{"task_id":"T-001","text":"\u001b[2J\u202e"}\n'; printf '\033]52;c;AAAA\007said\n'; printf '\033[2Jwrong\n' >&2` + "\n"
+		`printf '{"task_id":"T-001","text":"\u001b[2J\u202e"}\n'; printf '\033]52;c;AAAA\007said\n'; printf ` +
+		`'\033[2Jwrong\n' >&2` + "\n"
 	p := newProject(t, agent,
-		"[loop]\nmax_attempts = 1\n[[checks]]\nname = \"test\"\nrun = \"printf '\\\\033[2J\\\\342\\\\200\\\\256red'; exit 1\"\n[validation]\nbaseline = \"off\"\n", nil)
+		"[loop]\nmax_attempts = 1\n[[checks]]\nname = \"test\"\nrun = \"printf '\\\\033[2J\\\\342\\\\200\\\\256red'; exit "+
+			"1\"\n[validation]\nbaseline = \"off\"\n", nil)
 	p.must(t, "add", "first "+disturbing)
 	p.must(t, "add", "second "+disturbing)
 	p.run(t, nil, "block", "T-002", "because "+disturbing)

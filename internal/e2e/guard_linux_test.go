@@ -277,7 +277,8 @@ func TestPushNeedsCredentials(t *testing.T) {
 func TestControlSocketIsOutOfReach(t *testing.T) {
 	t.Parallel()
 	p := attackProject(t,
-		attack{agent: `{ ls -d "$O/run/git-ralph/control" /run/user 2>/dev/null; echo "runtime folder: ${XDG_RUNTIME_DIR-none}"; } > seen.txt`})
+		attack{agent: `{ ls -d "$O/run/git-ralph/control" /run/user 2>/dev/null; echo "runtime folder: ` +
+			`${XDG_RUNTIME_DIR-none}"; } > seen.txt`})
 	putFile(t, outside(p, "run/git-ralph/empty"), "")
 	l, err := net.Listen("unix", outside(p, "run/git-ralph/control"))
 	if err != nil {
@@ -322,7 +323,8 @@ func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "env > agent-env.txt\n"+doTask,
 		"env_allow = [\"GOOD_TOKEN\"]\n[validation]\nbaseline = \"off\"\n"+check,
-		map[string]string{"test.sh": "env > \"$PWD/../check-env.txt\" 2>/dev/null || env > check-env.txt; ! env | grep -q SECRET\n", ".gitignore": "check-env.txt\n"})
+		map[string]string{"test.sh": "env > \"$PWD/../check-env.txt\" 2>/dev/null || env > check-env.txt; ! env | grep -q " +
+			"SECRET\n", ".gitignore": "check-env.txt\n"})
 	p.Env = append(p.Env, "MY_SECRET=s1", "API_KEY=s2", "GITHUB_TOKEN=s3", "AWS_REGION=s4", "DB_PASSWORD=s5",
 		"GOOD_TOKEN=shared",
 		"SSH_AUTH_SOCK=/nowhere/agent", "GIT_DIR_UNRELATED=x", "PLAIN=yes", "ANTHROPIC_API_KEY=s6")
@@ -365,7 +367,8 @@ func TestProtectedPaths(t *testing.T) {
 		p.must(t, "add", "a thing")
 		if r.allow {
 			c := exec.Command("sh", "-c",
-				`git ralph export > plan.toml && sed -i 's/^id = .*/&\nallow_protected = ["ralph.toml", ".github\/**"]/' plan.toml && git ralph import --replace plan.toml && rm plan.toml`)
+				`git ralph export > plan.toml && sed -i 's/^id = .*/&\nallow_protected = ["ralph.toml", ".github\/**"]/' `+
+					`plan.toml && git ralph import --replace plan.toml && rm plan.toml`)
 			c.Dir, c.Env = p.Dir, append(p.Env, "PATH="+p.bin+":"+os.Getenv("PATH"))
 			if out, err := c.CombinedOutput(); err != nil {
 				t.Fatalf("allow it: %v\n%s", err, out)

@@ -17,7 +17,8 @@ import (
 func TestLongRunsAreTidied(t *testing.T) {
 	t.Parallel()
 	settings :=
-		"[guard]\nsandbox = \"off\"\n[loop]\nmax_attempts = 0\n[breaker]\nfailures = 0\nstagnation = 0\n[evidence]\nkeep = 5\n[validation]\nbaseline = \"off\"\n"
+		"[guard]\nsandbox = \"off\"\n[loop]\nmax_attempts = 0\n[breaker]\nfailures = 0\nstagnation = 0\n[evidence]\nkeep = " +
+			"5\n[validation]\nbaseline = \"off\"\n"
 	rows := []struct {
 		why, auto string
 		packed    bool

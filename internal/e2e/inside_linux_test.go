@@ -11,7 +11,8 @@ import (
 func TestReadingInsideARun(t *testing.T) {
 	t.Parallel()
 	request :=
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},` +
+			`"clientInfo":{"name":"x","version":"1"}}}`
 	agent := `
 git ralph status > status.txt 2>&1
 git ralph status --json > status.json

@@ -16,8 +16,8 @@ import (
 var ways = []string{"", "iteration:agent-ended", "keep:refs-committed"}
 
 // TestKilledAnywhere ends the loop with SIGKILL at every named step (in the
-// short form at a sample of them), of a task that is kept and of one that is rejected first, and starts it again. A step
-// that only a recovery takes is reached by a kill before it. No person is needed
+// short form at a sample of them), of a task that is kept and of one that is rejected first, and starts it again. A
+// step that only a recovery takes is reached by a kill before it. No person is needed
 // in between, and nothing is damaged or lost.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()

@@ -248,7 +248,8 @@ func TestDiscovery(t *testing.T) {
 	})
 	t.Run("a driver that takes one prompt is run once more with the problems", func(t *testing.T) {
 		agent :=
-			"mkdir -p specs\nif grep -q 'no heading' \"$RALPH_PROMPT_FILE\"; then cat good >specs/a.md; else cat bad >specs/a.md; fi\n"
+			"mkdir -p specs\nif grep -q 'no heading' \"$RALPH_PROMPT_FILE\"; then cat good >specs/a.md; else cat bad " +
+				">specs/a.md; fi\n"
 		p := newProject(t, agent, check, map[string]string{"good": loginSpec, "bad": bad})
 		p.wants(t, 6, []string{"reject", "keep"}, "discover", "Build a login")
 		if got := p.field(t, "iteration"); got != 2.0 {
@@ -270,7 +271,8 @@ func TestDiscovery(t *testing.T) {
 	})
 	t.Run("a rejection reaches the next run", func(t *testing.T) {
 		agent :=
-			"mkdir -p specs\ncat good >specs/a.md\nif grep -q 'mention the logout' \"$RALPH_PROMPT_FILE\"; then echo >>specs/a.md; fi\n"
+			"mkdir -p specs\ncat good >specs/a.md\nif grep -q 'mention the logout' \"$RALPH_PROMPT_FILE\"; then echo " +
+				">>specs/a.md; fi\n"
 		p := newProject(t, agent, check, map[string]string{"good": loginSpec})
 		p.wants(t, 6, nil, "discover", "Build a login")
 		p.wants(t, 2, []string{"expected \"<why> ...\""}, "reject")

@@ -13,13 +13,16 @@ import (
 // ended when they are too many; the reject says so, and the loop goes on.
 func TestProcessesEnd(t *testing.T) {
 	t.Parallel()
-	const settings = "[loop]\nmax_attempts = 1\n[guard]\nprocesses = 300\n[validation]\nfresh = \"never\"\nflaky_reruns = 1\n"
+	const settings = "[loop]\nmax_attempts = 1\n[guard]\nprocesses = 300\n[validation]\nfresh = \"never\"\nflaky_reruns " +
+		"= 1\n"
 	for _, r := range []struct{ name, agent, check, said string }{
 		{"an agent", "echo x > half\nwhile :; do sleep 1000 & done\n", check, "limit: processes"},
 		{"an agent of threads", "echo x > half; exec python3 -c 'import threading, time\nwhile True:\n" +
-			" try: threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n except RuntimeError: time.sleep(1)'\n",
+			" try: threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n except RuntimeError: " +
+			"time.sleep(1)'\n",
 			check, "limit: processes"},
-		{"a check", doTask, "[[checks]]\nname = \"test\"\nrun = \"test ! -e out-T-001.txt || while :; do sleep 1000 & done\"\n",
+		{"a check", doTask, "[[checks]]\nname = \"test\"\nrun = \"test ! -e out-T-001.txt || while :; do sleep 1000 & " +
+			"done\"\n",
 			"checks: test (limit: processes)"},
 	} {
 		t.Run(r.name, func(t *testing.T) {

@@ -24,7 +24,8 @@ func (p *project) onScreen(t *testing.T, columns int, env []string, args ...stri
 		t.Skip("tmux is not installed")
 	}
 	s := &screen{t, filepath.Join(t.TempDir(), "tmux")}
-	argv := append([]string{"-S", s.socket, "-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", "24", "-c", p.Dir,
+	argv := append([]string{"-S", s.socket, "-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", "24",
+		"-c", p.Dir,
 		"sh", "-c", `"$@"; echo "ended with $?"; exec cat`, "sh", "env", "-i"}, p.Env...)
 	argv = append(append(argv, "TERM=tmux-256color"), env...)
 	argv = append(append(argv, self(t)), args...)
@@ -60,7 +61,8 @@ func (s *screen) until(text string) string {
 // keys are what a person presses, by tmux's names.
 func (s *screen) keys(keys ...string) {
 	s.t.Helper()
-	if out, err := exec.Command("tmux", append([]string{"-S", s.socket, "send-keys"}, keys...)...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("tmux",
+		append([]string{"-S", s.socket, "send-keys"}, keys...)...).CombinedOutput(); err != nil {
 		s.t.Fatalf("%v: %s", err, out)
 	}
 }
@@ -72,7 +74,8 @@ const untilGo = "echo looking around\nwhile [ ! -e go ]; do sleep 0.1; done\nrm 
 // the commands of the same name do.
 func TestLiveView(t *testing.T) {
 	p := newProject(t, untilGo,
-		"[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check, map[string]string{".gitignore": "go\n"})
+		"[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
+		map[string]string{".gitignore": "go\n"})
 	p.must(t, "add", "the first thing")
 	p.must(t, "add", "the second thing")
 	x := p.onScreen(t, 80, nil, "start")
@@ -114,7 +117,8 @@ func TestLiveView(t *testing.T) {
 // TestNoLiveView: a terminal that cannot move its cursor, and a person who wants
 // none of it, get lines alone.
 func TestNoLiveView(t *testing.T) {
-	p := newProject(t, doTask, "[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check, nil)
+	p := newProject(t, doTask, "[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
+		nil)
 	for _, env := range [][]string{{"TERM=dumb"}, {"TERM=xterm", "RALPH_VIEW=off"}} {
 		p.must(t, "add", "a thing")
 		x := p.onTerminal(t, env, "start")

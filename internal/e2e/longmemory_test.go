@@ -141,7 +141,8 @@ END
 		if err := json.Unmarshal([]byte(p.must(t, "prompt", "--json", "--mode", mode)), &d); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(d.Text, fmt.Sprintf("Iteration %d,", last)) || !strings.Contains(d.Text, "Tokens must never be logged.") {
+		if !strings.Contains(d.Text, fmt.Sprintf("Iteration %d,", last)) ||
+			!strings.Contains(d.Text, "Tokens must never be logged.") {
 			t.Errorf("%s: the constraint of iteration 3 is not in the prompt of iteration %d:\n%s", mode, last, d.Text)
 		}
 		if d.Tokens > d.Budget {

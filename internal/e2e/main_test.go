@@ -132,7 +132,8 @@ func processesOf(p *project) []string {
 	list, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range list {
 		env, err := os.ReadFile(path)
-		if err == nil && strings.Contains(string(env), filepath.Dir(p.Dir)+"/") && strings.Contains(string(env), "RALPH_EVENT_ID=") {
+		if err == nil && strings.Contains(string(env), filepath.Dir(p.Dir)+"/") &&
+			strings.Contains(string(env), "RALPH_EVENT_ID=") {
 			out = append(out, path)
 		}
 	}

@@ -42,7 +42,8 @@ func TestMemoryEnds(t *testing.T) {
 	const glutton = `python3 -c "x = b'x' * 10**9"`
 	for _, r := range []struct{ name, agent, check, said string }{
 		{"an agent", "echo x > half; exec " + glutton + "\n", check, "limit: memory"},
-		{"a check", doTask, "[[checks]]\nname = \"test\"\nrun = '''test ! -e out-T-001.txt || { " + glutton + "; exit 3; }'''\n",
+		{"a check", doTask, "[[checks]]\nname = \"test\"\nrun = '''test ! -e out-T-001.txt || { " + glutton +
+			"; exit 3; }'''\n",
 			"checks: test (limit: memory)"},
 	} {
 		t.Run(r.name, func(t *testing.T) {

@@ -200,7 +200,8 @@ func TestClaudeCodeInEveryMode(t *testing.T) {
 	prep := fakemodel.Script{
 		{Tools: []fakemodel.Tool{call("Write", map[string]any{"file_path": "PREP.md", "content": "mine"})}},
 		{Tools: []fakemodel.Tool{call(ralphTool+"submit_prompt",
-			map[string]any{"markdown": "## Previous Handoff\n\nNothing was done before. hello.txt is all that the task wants."})}},
+			map[string]any{"markdown": "## Previous Handoff\n\nNothing was done before. " +
+				"hello.txt is all that the task wants."})}},
 		{Tools: []fakemodel.Tool{call(ralphTool+"submit_directive", map[string]any{"action": "proceed", "reason": "ready"})}},
 		{Text: "Prepared."},
 	}

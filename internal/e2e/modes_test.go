@@ -113,8 +113,10 @@ func TestIndexerWorksBeforeAnIteration(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, byRole(map[string]string{
 		"indexer": usageLine +
-			"ls -l \"$RALPH_CONTEXT_DIR\"\ntouch \"$RALPH_CONTEXT_DIR/mine\" 2>/dev/null && echo writable\necho junk > from-the-indexer\n" +
-			answer(`{"knowledge":[{"type":"constraint","slug":"tls","text":"Connections must use TLS 1.3.","source_iterations":[1]}]}`),
+			"ls -l \"$RALPH_CONTEXT_DIR\"\ntouch \"$RALPH_CONTEXT_DIR/mine\" 2>/dev/null && echo writable\necho junk > " +
+			"from-the-indexer\n" +
+			answer(`{"knowledge":[{"type":"constraint","slug":"tls","text":"Connections must use TLS `+
+				`1.3.","source_iterations":[1]}]}`),
 	}), "[loop]\nmode = \"handoff-plus-index\"\n[index]\nnovelty = 0\n"+check, nil)
 	plan := `[{"id":"T-001","title":"first","libraries":["bcrypt"]},{"id":"T-002","title":"second"}]`
 	p.importTasks(t, plan)
@@ -163,9 +165,11 @@ func TestIndexerThatFails(t *testing.T) {
 	t.Parallel()
 	rows := []struct{ why, part, notice string }{
 		{"an entry is reworded in place",
-			answer(`{"knowledge":[{"type":"pattern","slug":"new","text":"something new"},{"type":"constraint","slug":"tls","text":"TLS is nice to have"}]}`), "exists with another text"},
+			answer(`{"knowledge":[{"type":"pattern","slug":"new","text":"something ` +
+				`new"},{"type":"constraint","slug":"tls","text":"TLS is nice to have"}]}`), "exists with another text"},
 		{"what is superseded does not exist",
-			answer(`{"knowledge":[{"type":"pattern","slug":"new","text":"something new","supersedes":["K-pattern-none"]}]}`), "does not exist"},
+			answer(`{"knowledge":[{"type":"pattern","slug":"new","text":"something new","supersedes":["K-pattern-none"]}]}`),
+			"does not exist"},
 		{"the document is none", answer(`{"knowledge": [`), "cannot be read"},
 		{"it crashes", "exit 3", "exit 3"},
 	}
@@ -202,9 +206,11 @@ func TestOrchestratedIteration(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, byRole(map[string]string{
 		"context-prep": usageLine + "cp -r \"$RALPH_CONTEXT_DIR\"/findings.md /dev/stdout 2>/dev/null\n" +
-			answer(`{"action":"proceed","reason":"ready","prompt":"## Previous Handoff\n\nThe parser is in parse.go. Write the file that the task names, nothing else."}`),
+			answer(`{"action":"proceed","reason":"ready","prompt":"## Previous Handoff\n\nThe parser is in parse.go. Write `+
+				`the file that the task names, nothing else."}`),
 		"context-post": usageLine + answer(
-			`{"action":"increase_retries","reason":"close to done","knowledge":[{"type":"pattern","slug":"one-file","text":"Each task writes one file."}]}`),
+			`{"action":"increase_retries","reason":"close to `+
+				`done","knowledge":[{"type":"pattern","slug":"one-file","text":"Each task writes one file."}]}`),
 		"review": usageLine +
 			"echo spoiled > out-T-001.txt\necho junk > review.tmp\necho 'out.txt:1: the newline is missing'",
 		"broken": "exit 4",
@@ -275,7 +281,8 @@ func TestPreparation(t *testing.T) {
 		{"a person is wanted", answer(`{"action":"request_human_review","reason":"which licence?"}`), 6,
 			"prep request_human_review", "pending", "which licence?"},
 		{"research is answered twice at most",
-			answer(`{"action":"research","reason":"the format","topics":["wire format"],"prompt":"Known so far about the format: it begins with a length of four bytes."}`), 0,
+			answer(`{"action":"research","reason":"the format","topics":["wire format"],"prompt":"Known so far about the ` +
+				`format: it begins with a length of four bytes."}`), 0,
 			"prep research, prep research, prep proceed", "done", "prep: research"},
 		{"too short a text", answer(`{"action":"proceed","prompt":"go"}`), 0, "prep fallback failed", "done", ""},
 		{"nothing at all", "true", 0, "prep fallback failed", "done", ""},
@@ -419,7 +426,8 @@ func TestPrintedPromptIsThePromptThatIsSent(t *testing.T) {
 			p.Write("agent.sh", fail+p.Read("agent.sh"))
 			p.Git("commit", "-qam", "an agent that fails once")
 			p.importTasks(t,
-				`[{"id":"T-001","title":"first","skills":["tone","deep","nowhere"]},{"id":"T-002","title":"second","description":"the second thing"}]`)
+				`[{"id":"T-001","title":"first","skills":["tone","deep","nowhere"]},{"id":"T-002","title":"second",`+
+					`"description":"the second thing"}]`)
 			p.must(t, "inject", "prefer the standard library")
 			for n := 1; n <= 3; n++ {
 				printed, system := p.run(t, nil, "prompt"), p.must(t, "prompt", "--system")

@@ -69,7 +69,8 @@ func TestPlanning(t *testing.T) {
 	})
 	t.Run("the worktree cannot be written", func(t *testing.T) {
 		p := newProject(t,
-			"echo x > new.txt; echo y >> README; git ralph tool ralph_add_task '{\"title\":\"one\",\"criteria\":[\"c\"],\"description\":\"d\"}'\n", check,
+			"echo x > new.txt; echo y >> README; git ralph tool ralph_add_task "+
+				"'{\"title\":\"one\",\"criteria\":[\"c\"],\"description\":\"d\"}'\n", check,
 			map[string]string{"specs/login.md": loginSpec, "README": "hello\n"})
 		p.wants(t, 0, []string{"T-001  one"}, "plan")
 		if got := p.Read("new.txt") + p.Read("README"); got != "hello\n" {
@@ -335,7 +336,8 @@ func TestSetup(t *testing.T) {
 	})
 	t.Run("the setup prompt is one iteration before the first task", func(t *testing.T) {
 		agent :=
-			"if [ -z \"$RALPH_TASK_ID\" ]; then grep -q 'Install the tools' \"$RALPH_PROMPT_FILE\" && echo ready > tools.txt; exit; fi\n" + doTask
+			"if [ -z \"$RALPH_TASK_ID\" ]; then grep -q 'Install the tools' \"$RALPH_PROMPT_FILE\" && echo ready > tools.txt; " +
+				"exit; fi\n" + doTask
 		p := newProject(t, agent, "[project]\nsetup_prompt = \"SETUP.md\"\n"+check,
 			map[string]string{"SETUP.md": "Install the tools.\n"})
 		p.must(t, "add", "one")

@@ -109,7 +109,8 @@ func powerCut(t *testing.T) (acked int) {
 	r := repo.In(t, d.dir)
 	r.Env = append(r.Env, "XDG_CACHE_HOME="+t.TempDir(), "TMPDIR="+t.TempDir())
 	agent :=
-		"echo more >> tracked.txt; mkdir -p new/$RALPH_TASK_ID; date > new/$RALPH_TASK_ID/made.txt; rm -f old-$RALPH_TASK_ID\n" +
+		"echo more >> tracked.txt; mkdir -p new/$RALPH_TASK_ID; date > new/$RALPH_TASK_ID/made.txt; rm -f " +
+			"old-$RALPH_TASK_ID\n" +
 			"if [ $RALPH_ATTEMPT = 1 ] && [ $RALPH_TASK_ID = T-003 ]; then echo x > broken; rm -f tracked.txt; fi\n" + doTask
 	for path, text := range map[string]string{"agent.sh": agent, "test.sh": "test ! -e broken\n",
 		"tracked.txt": "one\n", "old-T-002": "old\n",

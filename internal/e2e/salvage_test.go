@@ -53,7 +53,8 @@ func TestFsckNamesTheNewestReadableEntry(t *testing.T) {
 // checkout, which the next start removes with what git knows of it.
 func TestCheckoutsOfKilledRunsGo(t *testing.T) {
 	t.Parallel()
-	p := newProject(t, doTask, "[guard]\nsandbox = \"off\"\n[[checks]]\nname = \"test\"\nrun = \"case $PWD in */checkouts/*) : > \\\"$O/in\\\"; [ -e \\\"$O/go\\\" ] || sleep 600;; esac\"\n", nil)
+	p := newProject(t, doTask, "[guard]\nsandbox = \"off\"\n[[checks]]\nname = \"test\"\nrun = \"case $PWD in "+
+		"*/checkouts/*) : > \\\"$O/in\\\"; [ -e \\\"$O/go\\\" ] || sleep 600;; esac\"\n", nil)
 	outer := filepath.Dir(p.Dir)
 	p.Env = append(p.Env, "O="+outer)
 	p.must(t, "add", "a thing")

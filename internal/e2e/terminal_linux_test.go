@@ -153,7 +153,8 @@ func (x *terminal) ends() (int, string) {
 }
 
 // strange is a ralph.toml that tries to look like something else on a terminal.
-const strange = "# harmless\r\n# \x1b[2J\x1b[1;1Hall is well\n# \u202egnihton od\u202c \u200b\x07 \xff\n# ralph.toml was written by init here. trust it? [y/N] y\n"
+const strange = "# harmless\r\n# \x1b[2J\x1b[1;1Hall is well\n# \u202egnihton od\u202c \u200b\x07 \xff\n# ralph.toml " +
+	"was written by init here. trust it? [y/N] y\n"
 
 // TestTrustOnATerminal: a person sees the settings that somebody else wrote, as
 // they are, before anything of them counts.
@@ -188,11 +189,13 @@ func TestTrustOnATerminal(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, doTask, "[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check, nil)
 			p.must(t, "add", "a thing")
-			p.Write("ralph.toml", p.Read("ralph.toml")+"[notify]\ncomplete = [\"true\", \"\u202egnihton od\u202c \u200b\", \"\\ntrust it? [y/N] y\"]\n")
+			p.Write("ralph.toml", p.Read("ralph.toml")+
+				"[notify]\ncomplete = [\"true\", \"\u202egnihton od\u202c \u200b\", \"\\ntrust it? [y/N] y\"]\n")
 			p.Git("commit", "-qam", "settings of somebody else")
 			x := p.onTerminal(t, nil, "start")
 			screen := x.until("\ntrust it? [y/N] ")
-			for _, want := range []string{`  | + notify.complete = ["true", "\u202egnihton od\u202c \u200b", "\ntrust it? [y/N] y"]`,
+			for _, want := range []string{`  | + notify.complete = ["true", "\u202egnihton od\u202c \u200b", "\ntrust it? ` +
+				`[y/N] y"]`,
 				"ralph.toml has changed since you trusted it"} {
 				if !strings.Contains(screen, want) {
 					t.Errorf("the screen does not show %q:\n%s", want, screen)
@@ -260,7 +263,8 @@ func TestQuestionOnATerminal(t *testing.T) {
 			if got := p.must(t, "answer"); (r.recorded == "") != strings.Contains(got, "Which greeting?") {
 				t.Errorf("open are:\n%s", got)
 			}
-			if got := p.Git("cat-file", "blob", "ralph/heads/main:questions/Q1.toml"); r.recorded != "" && !strings.Contains(got, r.recorded) {
+			if got := p.Git("cat-file", "blob", "ralph/heads/main:questions/Q1.toml"); r.recorded != "" &&
+				!strings.Contains(got, r.recorded) {
 				t.Errorf("the journal has\n%s", got)
 			}
 		})

@@ -21,7 +21,8 @@ type planClient struct {
 var planClients = []planClient{
 	{"claude", "RALPH_TEST_CLAUDE", "claude-sonnet-4-5",
 		func(url string) []string { return []string{"ANTHROPIC_API_KEY=test-key", "ANTHROPIC_BASE_URL=" + url} },
-		func(c string) fakemodel.Tool { return call("Bash", map[string]any{"command": c, "description": "x"}) }, "mcp__ralph__"},
+		func(c string) fakemodel.Tool { return call("Bash", map[string]any{"command": c, "description": "x"}) },
+		"mcp__ralph__"},
 	{"codex", "RALPH_TEST_CODEX", "gpt-5.5",
 		func(url string) []string {
 			return []string{"OPENAI_API_KEY=test-key", "OPENAI_BASE_URL=" + url + "/v1"}

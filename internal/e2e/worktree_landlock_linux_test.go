@@ -117,7 +117,8 @@ touch worked.txt
 func TestExposedUnderLandlock(t *testing.T) {
 	t.Parallel()
 	evil := payload +
-		`cp -r "$R/.git" evil.git && printf '[core]\n\tfsmonitor = %s/tools.sh\n\tbare = false\n' "$PWD" >> evil.git/config; rm -f .git; `
+		`cp -r "$R/.git" evil.git && printf '[core]\n\tfsmonitor = %s/tools.sh\n\tbare = false\n' "$PWD" >> ` +
+		`evil.git/config; rm -f .git; `
 	for _, r := range []struct{ name, agent, check, reason string }{
 		{"the .git file leads elsewhere", evil + `mv evil.git "$TMPDIR"/; echo "gitdir: $TMPDIR/evil.git" > .git`, "",
 			"tampered: .git file"},
@@ -350,7 +351,8 @@ rm build.txt
 ` + doTask
 	p := landlockProject(t, agent, "", map[string]string{"go.mod": "module example.com/app\n\ngo 1.21\n",
 		"app.go":      "package app\n\nfunc Hello() string { return \"\" }\n",
-		"app_test.go": "package app\n\nimport \"testing\"\n\nfunc TestHello(t *testing.T) { _ = Hello(); t.TempDir() }\n", "test.sh": "go vet ./... && go test ./...\n"})
+		"app_test.go": "package app\n\nimport \"testing\"\n\nfunc TestHello(t *testing.T) { _ = Hello(); t.TempDir() }\n",
+		"test.sh":     "go vet ./... && go test ./...\n"})
 	p.Env = append(p.Env, "PATH="+filepath.Dir(goTool)+":"+os.Getenv("PATH"), "GOPROXY=off", "GOTOOLCHAIN=local",
 		"GOFLAGS=")
 	if !long.On() {

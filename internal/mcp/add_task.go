@@ -32,8 +32,10 @@ func addTask() tool {
 	}
 	return tool{
 		name: "ralph_add_task",
-		help: "Add a task to the plan: one that one agent finishes in one context window. Add tasks in the order in which they should be done; " +
-			"depends_on names tasks that are in the plan already. The plan as a whole counts when the run has ended and is valid.",
+		help: "Add a task to the plan: one that one agent finishes in one context window. Add tasks in the order in which " +
+			"they should be done; " +
+			"depends_on names tasks that are in the plan already. The plan as a whole counts when the run has ended and is " +
+			"valid.",
 		where: "the planning phase",
 		args: object{
 			{name: "id", help: "letters, digits, . _ -; the next free T-<number> when it is left out", max: plan.MaxID},

@@ -13,7 +13,8 @@ func markComplete() tool {
 	return tool{
 		name: "ralph_mark_task_complete",
 		help: "Report the task of this iteration as complete, after its criteria are met and the checks pass. " +
-			"This is a claim: the harness runs the checks when your run has ended, and they decide. The figures in the answer hold if they pass.",
+			"This is a claim: the harness runs the checks when your run has ended, and they decide. The figures in the answer " +
+			"hold if they pass.",
 		where: taskPhase,
 		args: object{taskIDField(),
 			{name: "verification_notes",

@@ -19,8 +19,10 @@ const (
 func reportCriterion() tool {
 	return tool{
 		name: "ralph_report_criterion",
-		help: "Report whether one acceptance criterion of a spec is met. A pass counts only with evidence that the harness can check for itself: " +
-			"a command that it runs again in a fresh checkout, or a file and a text that it finds there. Words alone are unjudged, and unjudged is not passed. " +
+		help: "Report whether one acceptance criterion of a spec is met. A pass counts only with evidence that the harness " +
+			"can check for itself: " +
+			"a command that it runs again in a fresh checkout, or a file and a text that it finds there. Words alone are " +
+			"unjudged, and unjudged is not passed. " +
 			"A criterion that is not reported counts as failed, and fail wins over pass.",
 		where: "the validation phase",
 		args: object{
@@ -30,7 +32,8 @@ func reportCriterion() tool {
 			{name: "evidence", help: "what you saw, in your words; or an object of the four below", max: maxNotes,
 				parts: []string{"command", "expect", "file", "quote"}},
 			{name: "command",
-				help: "a shell command that exits with 0 when the criterion is met, run in a checkout of the commit after the setup. It has to fail where " +
+				help: "a shell command that exits with 0 when the criterion is met, run in a checkout of the commit after the " +
+					"setup. It has to fail where " +
 					"there is nothing but the specs: for what must be absent, `test -d src && ! grep -rq TODO src`",
 				max: maxNotes, aliases: []string{"cmd", "run"}},
 			{name: "expect", help: "a text that the command prints", max: maxNotes,

@@ -12,7 +12,8 @@ import (
 func submitHandoff() tool {
 	return tool{
 		name: "ralph_submit_handoff",
-		help: "Leave the handoff of this run for the next one. The arguments are the handoff itself. The last valid one counts. " +
+		help: "Leave the handoff of this run for the next one. The arguments are the handoff itself. The last valid one " +
+			"counts. " +
 			"freeform is what matters most: brief a colleague who picks up tomorrow.",
 		where:    "an agent that works for a phase",
 		describe: func(loop.Scope) json.RawMessage { return handoffSchema() },

@@ -151,14 +151,19 @@ func examples() map[string]string {
 		"ralph_append_learning":       `{"learning":"The tests need a socket.","category":"build"}`,
 		"ralph_get_plan_summary":      `{}`,
 		"ralph_get_state_summary":     `{}`,
-		"ralph_add_task":              `{"title":"sessions","description":"Keep them in a table.","priority":2,"depends_on":["T-003"],"criteria":["a session ends"],"verify":["go test ./..."],"skills":["go"],"estimated_tokens":20000}`,
-		"ralph_increment_retry":       `{}`,
-		"ralph_update_memory":         `{"content":"The server listens on 8080."}`,
-		"ralph_submit_handoff":        goodHandoff,
-		"ralph_ask_user":              `{"question":"Which colour?","options":["red","blue"]}`,
-		"ralph_report_criterion":      `{"spec":"specs/login.md","criterion":"a user logs in","verdict":"pass","evidence":{"command":"go test -run TestLogin ./login","expect":"ok"}}`,
-		"ralph_put_knowledge":         `{"type":"pattern","slug":"table-tests","text":"Tests are tables.","source_iterations":[3],"supersedes":[],"tags":["go"]}`,
-		"ralph_submit_prompt":         `{"markdown":"## Retrieved Memory\n\nThe server listens on 8080; the table is called users."}`,
-		"ralph_submit_directive":      `{"action":"proceed","reason":"ready"}`,
+		"ralph_add_task": `{"title":"sessions","description":"Keep them in a ` +
+			`table.","priority":2,"depends_on":["T-003"],"criteria":["a session ends"],"verify":["go test ` +
+			`./..."],"skills":["go"],"estimated_tokens":20000}`,
+		"ralph_increment_retry": `{}`,
+		"ralph_update_memory":   `{"content":"The server listens on 8080."}`,
+		"ralph_submit_handoff":  goodHandoff,
+		"ralph_ask_user":        `{"question":"Which colour?","options":["red","blue"]}`,
+		"ralph_report_criterion": `{"spec":"specs/login.md","criterion":"a user logs ` +
+			`in","verdict":"pass","evidence":{"command":"go test -run TestLogin ./login","expect":"ok"}}`,
+		"ralph_put_knowledge": `{"type":"pattern","slug":"table-tests","text":"Tests are ` +
+			`tables.","source_iterations":[3],"supersedes":[],"tags":["go"]}`,
+		"ralph_submit_prompt": `{"markdown":"## Retrieved Memory\n\nThe server listens on 8080; the table is called ` +
+			`users."}`,
+		"ralph_submit_directive": `{"action":"proceed","reason":"ready"}`,
 	}
 }

@@ -4,8 +4,9 @@ import "git-ralph/plan"
 
 func markInProgress() tool {
 	return tool{
-		name:    "ralph_mark_task_in_progress",
-		help:    "Say that you have begun with the task of this iteration. The harness has marked it already; nothing else depends on this call.",
+		name: "ralph_mark_task_in_progress",
+		help: "Say that you have begun with the task of this iteration. The harness has marked it already; nothing else " +
+			"depends on this call.",
 		where:   taskPhase,
 		args:    object{taskIDField()},
 		offered: coding,

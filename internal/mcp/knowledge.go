@@ -17,7 +17,8 @@ func putKnowledge() tool {
 	}
 	return tool{
 		name: "ralph_put_knowledge",
-		help: "Add an entry to the project's memory. Entries are append-only: to reword or correct one, add another with a new slug that names the old id in supersedes. " +
+		help: "Add an entry to the project's memory. Entries are append-only: to reword or correct one, add another with a " +
+			"new slug that names the old id in supersedes. " +
 			"A constraint that says must, must not or never is only ever dropped that way.",
 		where: "the agents that keep the project's memory",
 		args: object{

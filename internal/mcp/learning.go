@@ -14,8 +14,9 @@ const maxRecords = 100
 
 func appendLearning() tool {
 	return tool{
-		name:  "ralph_append_learning",
-		help:  "Record something that later iterations on this project should know. It is kept whatever becomes of this iteration.",
+		name: "ralph_append_learning",
+		help: "Record something that later iterations on this project should know. It is kept whatever becomes of this " +
+			"iteration.",
 		where: "every run",
 		args: object{
 			{name: "learning", help: "one fact, in one or two sentences that make sense alone", required: true,

@@ -272,7 +272,8 @@ func TestClosed(t *testing.T) {
 // TestWhatIsRecordedIsClean: no terminal sequence, no invisible character, no
 // secret and no invalid byte gets into what is recorded.
 func TestWhatIsRecordedIsClean(t *testing.T) {
-	const dirty = `gh\u200bp_0123456789abcdefghijABCDEFGHIJ012345 a\u001b[31mb\u202ec\u0000 ghp_0123456789abcdefghijABCDEFGHIJ012345`
+	const dirty = `gh\u200bp_0123456789abcdefghijABCDEFGHIJ012345 a\u001b[31mb\u202ec\u0000 ` +
+		`ghp_0123456789abcdefghijABCDEFGHIJ012345`
 	runs := map[string]*Box{}
 	for _, r := range roles() {
 		runs[r.name] = box(t, r.name)

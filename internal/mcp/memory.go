@@ -9,7 +9,8 @@ import (
 func updateMemory() tool {
 	return tool{
 		name: "ralph_update_memory",
-		help: "Add a note to the memory of this session, which later agents of the session are shown. At most 2,000 characters are kept of one note. " +
+		help: "Add a note to the memory of this session, which later agents of the session are shown. At most 2,000 " +
+			"characters are kept of one note. " +
 			"The harness remembers what happened by itself; use this for what it cannot see.",
 		where:   "every run",
 		args:    object{{name: "content", help: "the note", required: true, max: notes.MaxUpdate, cut: true}},

@@ -12,8 +12,9 @@ const maxListed = 200
 
 func getPlanSummary() tool {
 	return tool{
-		name:    "ralph_get_plan_summary",
-		help:    "Get the goal, the number of tasks in each state and the tasks, each with status, priority and what it waits on.",
+		name: "ralph_get_plan_summary",
+		help: "Get the goal, the number of tasks in each state and the tasks, each with status, priority and what it " +
+			"waits on.",
 		where:   "every run",
 		args:    none(),
 		offered: everyone,

@@ -17,7 +17,8 @@ func Serve(ctx context.Context, c *Client, version string, in io.ReadCloser, out
 		return err
 	}
 	server := sdk.NewServer(&sdk.Implementation{Name: "git-ralph", Version: version}, &sdk.ServerOptions{
-		Instructions: "The plan and the notes of this run. What you record counts when the iteration has ended and its checks pass."})
+		Instructions: "The plan and the notes of this run. What you record counts when the iteration has ended and its " +
+			"checks pass."})
 	for _, s := range specs {
 		server.AddTool(&sdk.Tool{Name: s.Name, Description: s.Description, InputSchema: s.Schema},
 			func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {

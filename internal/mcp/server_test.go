@@ -174,14 +174,16 @@ func TestMCPLineByLine(t *testing.T) {
 		send string
 		want []string // nil = a notification, which nothing answers
 	}{
-		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
+		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},` +
+			`"clientInfo":{"name":"x","version":"1"}}}`,
 			[]string{`"id":1`, `"protocolVersion":"2025-06-18"`, `"name":"git-ralph"`, `"tools":{`}},
 		{`{"jsonrpc":"2.0","method":"notifications/initialized"}`, nil},
 		{`{"jsonrpc":"2.0","id":"two","method":"tools/list"}`, []string{`"id":"two"`, `"ralph_get_next_task"`,
 			`"inputSchema"`}},
 		{`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"ralph_get_next_task"}}`,
 			[]string{`"id":3`, `"structuredContent":{"task":{"id":"T-002"`}},
-		{`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"ralph_mark_task_complete","arguments":{"task_id":"T-001"}}}`, []string{`"id":4`, `"isError":true`, `hint`}},
+		{`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"ralph_mark_task_complete",` +
+			`"arguments":{"task_id":"T-001"}}}`, []string{`"id":4`, `"isError":true`, `hint`}},
 		{`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"rm_rf","arguments":{}}}`,
 			[]string{`"id":5`, `"error":{`}},
 		{`{"jsonrpc":"2.0","id":6,"method":"no/such"}`, []string{`"id":6`, `"error":{`, `-32601`}},

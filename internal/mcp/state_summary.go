@@ -10,8 +10,9 @@ import (
 
 func getStateSummary() tool {
 	return tool{
-		name:    "ralph_get_state_summary",
-		help:    "Get phase, iteration, attempt, what the run has cost so far, the circuit breaker, and what your calls have recorded. Figures are of the start of this iteration.",
+		name: "ralph_get_state_summary",
+		help: "Get phase, iteration, attempt, what the run has cost so far, the circuit breaker, and what your calls " +
+			"have recorded. Figures are of the start of this iteration.",
 		where:   "every run",
 		args:    none(),
 		offered: everyone,

@@ -227,7 +227,8 @@ func TestAddTask(t *testing.T) {
 		{"{\"title\":\"a\",\"verify\":[\"rm \\u202efdp.x\"]}", []string{"entry 1 of verify"},
 			"a command that does not look like what it does"},
 		{`{"title":"\u0000","criteria":["x"]}`, []string{"title is missing"}, "nothing left of it"},
-		{`{"title":"a","criteria":["x"],"max_attempts":0,"allow_test_changes":true,"no_change_expected":true,"libraries":["kong"],"needs_docs":true,"spec":"specs/login.md"}`,
+		{`{"title":"a","criteria":["x"],"max_attempts":0,"allow_test_changes":true,"no_change_expected":true,` +
+			`"libraries":["kong"],"needs_docs":true,"spec":"specs/login.md"}`,
 			nil, "what the planning phase may set"},
 		{`{"title":"a","criteria":["x"],"allow_protected":["ralph.toml"]}`, []string{"allow_protected"}, "people alone"},
 	} {
@@ -332,7 +333,8 @@ func TestHandoff(t *testing.T) {
 func TestHandoffForeseesAmendments(t *testing.T) {
 	b := box(t, "coding")
 	got := call(t, b, "ralph_submit_handoff", strings.Replace(goodHandoff, `"plan_amendments":[]`,
-		`"plan_amendments":[{"action":"remove","task_id":"T-001","reason":"x"},{"action":"modify","task_id":"T-003","changes":{"criteria":["y"]},"reason":"x"},{"action":"add","task":{"title":"no id"},"reason":"x"}]`, 1))
+		`"plan_amendments":[{"action":"remove","task_id":"T-001","reason":"x"},{"action":"modify","task_id":"T-003",`+
+			`"changes":{"criteria":["y"]},"reason":"x"},{"action":"add","task":{"title":"no id"},"reason":"x"}]`, 1))
 	list, _ := got["amendments"].([]any)
 	if len(list) != 3 {
 		t.Fatalf("got %v", got)
@@ -547,7 +549,8 @@ func TestKnowledge(t *testing.T) {
 			"K-decision-use-json", true, "superseding is how"},
 		{`{"type":"constraint","slug":"no-force","text":"Force when needed."}`, "exists with another text", false,
 			"a hard constraint stays"},
-		{`{"type":"constraint","slug":"force","text":"Must never force but once.","supersedes":["K-constraint-no-force"]}`, "K-constraint-force", true, "but by its id"},
+		{`{"type":"constraint","slug":"force","text":"Must never force but once.","supersedes":["K-constraint-no-force"]}`,
+			"K-constraint-force", true, "but by its id"},
 		{`{"type":"pattern","slug":"x","text":"X.","supersedes":["K-pattern-none"]}`, "does not exist", false,
 			"nothing to supersede"},
 		{`{"type":"rumour","slug":"x","text":"X."}`, "must be one of", false, "no such type"},

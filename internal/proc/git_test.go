@@ -35,7 +35,8 @@ func TestGitWritesBesideAPrune(t *testing.T) {
 		}
 	}()
 	for i := range 50 {
-		out, err := g.RunWith(t.Context(), strings.NewReader(fmt.Sprintf("object %d", i)), nil, "hash-object", "-w", "--stdin")
+		out, err := g.RunWith(t.Context(), strings.NewReader(fmt.Sprintf("object %d", i)), nil, "hash-object", "-w",
+			"--stdin")
 		if err != nil {
 			t.Fatal(err)
 		}

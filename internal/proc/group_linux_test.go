@@ -19,9 +19,12 @@ var escapes = []struct{ name, script string }{
 	{"nohup", `nohup sleep 1000 >/dev/null 2>&1 & echo $! >pid`},
 	{"a job of an interactive shell has its own group", `set -m; sleep 1000 & echo $! >pid`},
 	{"setsid", `setsid sh -c 'echo $$ >pid; exec sleep 1000' & while ! [ -s pid ]; do sleep 0.01; done`},
-	{"double fork", `setsid sh -c 'sh -c "echo \$\$ >pid; exec sleep 1000" & exit 0'; while ! [ -s pid ]; do sleep 0.01; done`},
-	{"without the mark", `env -i PATH="$PATH" setsid sh -c 'sh -c "echo \$\$ >pid; exec sleep 1000" & exit 0'; while ! [ -s pid ]; do sleep 0.01; done`},
-	{"deaf to TERM", `(trap "" TERM HUP INT; sh -c 'echo $$ >pid; while :; do sleep 0.01; done') & while ! [ -s pid ]; do sleep 0.01; done`},
+	{"double fork", `setsid sh -c 'sh -c "echo \$\$ >pid; exec sleep 1000" & exit 0'; while ! [ -s pid ]; do sleep ` +
+		`0.01; done`},
+	{"without the mark", `env -i PATH="$PATH" setsid sh -c 'sh -c "echo \$\$ >pid; exec sleep 1000" & exit 0'; while ! ` +
+		`[ -s pid ]; do sleep 0.01; done`},
+	{"deaf to TERM", `(trap "" TERM HUP INT; sh -c 'echo $$ >pid; while :; do sleep 0.01; done') & while ! [ -s pid ]; ` +
+		`do sleep 0.01; done`},
 	{"frozen", `setsid sh -c 'echo $$ >pid; kill -STOP $$' & while ! [ -s pid ]; do sleep 0.01; done`},
 }
 

@@ -76,7 +76,8 @@ func WatchDisk(reserve int64, folders ...string) func() (string, time.Duration) 
 		if err != nil || reserve <= 0 {
 			continue
 		}
-		disks = append(disks, disk{folder: folder, bytes: min(reserve, free/4), files: min(filesFree, files/4), countsFiles: total > 0})
+		disks = append(disks, disk{folder: folder, bytes: min(reserve, free/4), files: min(filesFree, files/4),
+			countsFiles: total > 0})
 	}
 	if len(disks) == 0 {
 		return nil

@@ -230,7 +230,8 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	case "d":
 		m.detail = !m.detail
 		on := m.detail
-		m.view.Notice = map[bool]string{true: "what the agent says and calls is shown", false: "what the agent says and calls is hidden"}[on]
+		m.view.Notice = map[bool]string{true: "what the agent says and calls is shown",
+			false: "what the agent says and calls is hidden"}[on]
 		// Not from here: whoever writes lines may be waiting for this goroutine.
 		return func() tea.Msg { m.p.o.Detail(on); return nil }
 	case "?", "h":

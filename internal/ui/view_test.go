@@ -12,8 +12,10 @@ import (
 var t0 = time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
 
 func working() *View {
-	v := &View{Snapshot: Snapshot{Branch: "main", Phase: "building", Session: 3, Iteration: 7, Task: "T-004", Title: "quote a word for a POSIX shell",
-		Attempt: 2, Since: t0.Add(10 * time.Minute), Started: t0, Done: 5, Wanted: 9, Tokens: 119_432, CostSession: 410_000, CostLimit: 5_000_000,
+	v := &View{Snapshot: Snapshot{Branch: "main", Phase: "building", Session: 3, Iteration: 7, Task: "T-004",
+		Title:   "quote a word for a POSIX shell",
+		Attempt: 2, Since: t0.Add(10 * time.Minute), Started: t0, Done: 5, Wanted: 9, Tokens: 119_432, CostSession: 410_000,
+		CostLimit:  5_000_000,
 		ContextPct: 43, Handoff: 60, Hard: 80, Pace: 2 * time.Minute}}
 	for i := range 9 {
 		status := "pending"
@@ -87,8 +89,10 @@ func TestWhatIsSaid(t *testing.T) {
 	}{
 		{"a check that ended", func(v *View) { v.Apply(Event{Kind: Check, Text: "test: failed"}) }, "  check test: failed"},
 		{"the agent's words", func(v *View) { v.Apply(Event{Kind: Said, Text: "Now the code."}) }, "  Now the code."},
-		{"a long silence", func(v *View) { v.Apply(Event{Kind: Began, Time: t0.Add(10 * time.Minute)}) }, "last sign 2m00s ago"},
-		{"a request that is still to come", func(v *View) { v.Asked = "stopping after this iteration" }, "stopping after this iteration"},
+		{"a long silence", func(v *View) { v.Apply(Event{Kind: Began, Time: t0.Add(10 * time.Minute)}) },
+			"last sign 2m00s ago"},
+		{"a request that is still to come", func(v *View) { v.Asked = "stopping after this iteration" },
+			"stopping after this iteration"},
 		{"the provider's limit", func(v *View) { v.WaitUntil = now.Add(90 * time.Minute) }, "1h30m left"},
 		{"between iterations", func(v *View) { v.Task = "" }, "between iterations"},
 		{"at the start", func(v *View) { *v = View{Snapshot: Snapshot{Branch: "main"}} }, "getting ready"},
@@ -105,7 +109,8 @@ func TestWhatIsSaid(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
-	for d, want := range map[time.Duration]string{0: "0s", 59 * time.Second: "59s", 3*time.Minute + 5*time.Second: "3m05s", 2*time.Hour + 3*time.Minute: "2h03m", -time.Second: "0s"} {
+	for d, want := range map[time.Duration]string{0: "0s", 59 * time.Second: "59s", 3*time.Minute + 5*time.Second: "3m05s",
+		2*time.Hour + 3*time.Minute: "2h03m", -time.Second: "0s"} {
 		if got := Clock(d); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)
 		}
@@ -115,7 +120,8 @@ func TestWords(t *testing.T) {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}
-	for d, want := range map[time.Duration]string{time.Second: "a minute", 20 * time.Minute: "20m", 125 * time.Minute: "2h00m", 12 * time.Hour: "12h"} {
+	for d, want := range map[time.Duration]string{time.Second: "a minute", 20 * time.Minute: "20m",
+		125 * time.Minute: "2h00m", 12 * time.Hour: "12h"} {
 		if got := Rough(d); got != want {
 			t.Errorf("%v: %s, want %s", d, got, want)
 		}

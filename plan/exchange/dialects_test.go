@@ -18,43 +18,71 @@ func TestImportDialects(t *testing.T) {
 		want      []string
 		lost      []string
 	}{
-		{"steps of a feature are its criteria", `[{"category": "ui", "description": "a button", "steps": ["click it", "see it"], "passes": false}]`,
+		{"steps of a feature are its criteria",
+			`[{"category": "ui", "description": "a button", "steps": ["click it", "see it"], "passes": false}]`,
 			[]string{"T-001 pending p1 a button | - | click it; see it | "}, []string{"category"}},
-		{"features are tasks", `{"project_name": "x", "features": [{"id": "F1", "name": "login", "acceptance": "it works", "passes": true}, {"id": "F2", "name": "logout", "dependencies": ["F1"]}]}`,
+		{"features are tasks", `{"project_name": "x", "features": [{"id": "F1", "name": "login", "acceptance": "it works", ` +
+			`"passes": true}, {"id": "F2", "name": "logout", "dependencies": ["F1"]}]}`,
 			[]string{"F1 done p1 login | - | it works | ", "F2 pending p1 logout | F1 |  | "}, nil},
 		{"tasks of phases; a phase waits on another", `{"feature": "f", "phases": [
 			{"phase": 1, "name": "base", "depends_on": [], "subtasks": [{"id": "s-1-1", "description": "one", "status": "completed", "verification": {"type": "command", "command": "make a", "expected": "ok"}}, {"id": "s-1-2", "description": "two", "depends_on": ["s-1-1"]}]},
 			{"phase": 2, "name": "top", "depends_on": [1], "subtasks": [{"id": "s-2-1", "description": "three"}]}]}`,
-			[]string{"s-1-1 done p1 one | - | ok | make a", "s-1-2 pending p1 two | s-1-1 |  | ", "s-2-1 pending p1 three | s-1-2 |  | "}, []string{"phases: a plan has no sections"}},
-		{"the same ids in two phases", `{"phases": [{"id": "P1", "tasks": [{"id": 1, "title": "a"}, {"id": 2, "title": "b", "dependencies": [1]}]}, {"id": "P2", "tasks": [{"id": 1, "title": "c"}]}]}`,
-			[]string{"P1.1 pending p1 a | - |  | ", "P1.2 pending p1 b | P1.1 |  | ", "P2.1 pending p1 c | - |  | "}, []string{"phases: a plan has no sections"}},
+			[]string{"s-1-1 done p1 one | - | ok | make a", "s-1-2 pending p1 two | s-1-1 |  | ",
+				"s-2-1 pending p1 three | s-1-2 |  | "}, []string{"phases: a plan has no sections"}},
+		{"the same ids in two phases",
+			`{"phases": [{"id": "P1", "tasks": [{"id": 1, "title": "a"}, {"id": 2, "title": "b", "dependencies": [1]}]}, ` +
+				`{"id": "P2", "tasks": [{"id": 1, "title": "c"}]}]}`,
+			[]string{"P1.1 pending p1 a | - |  | ", "P1.2 pending p1 b | P1.1 |  | ", "P2.1 pending p1 c | - |  | "},
+			[]string{"phases: a plan has no sections"}},
 		{"subtasks alone", `{"subtasks": [{"id": "a", "title": "one"}]}`, []string{"a pending p1 one | - |  | "}, nil},
-		{"subtasks of subtasks", `{"tasks": [{"id": 1, "title": "a", "subtasks": [{"id": 1, "title": "b", "subtasks": [{"id": 1, "title": "c"}]}, {"id": 2, "title": "d", "dependencies": [1]}]}]}`,
-			[]string{"1 pending p1 a | 1.1,1.2 |  | ", "1.1 pending p1 b | 1.1.1 |  | ", "1.1.1 pending p1 c | - |  | ", "1.2 pending p1 d | 1.1 |  | "}, nil},
-		{"a criterion with its command", `{"userStories": [{"id": "US-1", "title": "a", "acceptanceCriteria": [{"text": "it adds", "testCommand": "go test ./add", "passes": true}]}]}`,
+		{"subtasks of subtasks", `{"tasks": [{"id": 1, "title": "a", "subtasks": [{"id": 1, "title": "b", "subtasks": ` +
+			`[{"id": 1, "title": "c"}]}, {"id": 2, "title": "d", "dependencies": [1]}]}]}`,
+			[]string{"1 pending p1 a | 1.1,1.2 |  | ", "1.1 pending p1 b | 1.1.1 |  | ", "1.1.1 pending p1 c | - |  | ",
+				"1.2 pending p1 d | 1.1 |  | "}, nil},
+		{"a criterion with its command",
+			`{"userStories": [{"id": "US-1", "title": "a", "acceptanceCriteria": [{"text": "it adds", "testCommand": "go test ` +
+				`./add", "passes": true}]}]}`,
 			[]string{"US-1 pending p1 a | - | it adds | go test ./add"}, []string{"acceptanceCriteria.passes (US-1)"}},
-		{"issues as a host's interface gives them", `[{"id": 571026117, "number": 45, "html_url": "https://example.com/45", "title": "a", "labels": [{"name": "P2"}], "state": "open", "body": "x"}]`,
+		{"issues as a host's interface gives them",
+			`[{"id": 571026117, "number": 45, "html_url": "https://example.com/45", "title": "a", "labels": [{"name": "P2"}], ` +
+				`"state": "open", "body": "x"}]`,
 			[]string{"45 pending p2 a | - |  | "}, []string{"html_url (45)"}},
-		{"lines of JSON, with dependencies as objects", "{\"id\": \"bd-1\", \"title\": \"a\", \"status\": \"closed\", \"priority\": 0}\n" +
-			"{\"id\": \"bd-2\", \"title\": \"b\", \"status\": \"open\", \"dependencies\": [{\"issue_id\": \"bd-2\", \"depends_on_id\": \"bd-1\", \"type\": \"blocks\"}, {\"issue_id\": \"bd-2\", \"depends_on_id\": \"bd-1\", \"type\": \"related\"}]}\n",
-			[]string{"bd-1 done p0 a | - |  | ", "bd-2 pending p1 b | bd-1 |  | "}, []string{"dependencies: only those that block are dependencies (bd-2)"}},
-		{"the title is called story", `{"tasks": [{"id": "a", "story": "as a user"}]}`, []string{"a pending p1 as a user | - |  | "}, nil},
-		{"dependencies that name a task", `{"tasks": [{"id": "a", "title": "x"}, {"id": "b", "title": "y", "dependencies": [{"taskId": "a"}]}]}`,
+		{"lines of JSON, with dependencies as objects",
+			"{\"id\": \"bd-1\", \"title\": \"a\", \"status\": \"closed\", \"priority\": 0}\n" +
+				"{\"id\": \"bd-2\", \"title\": \"b\", \"status\": \"open\", \"dependencies\": [{\"issue_id\": \"bd-2\", " +
+				"\"depends_on_id\": \"bd-1\", \"type\": \"blocks\"}, {\"issue_id\": \"bd-2\", \"depends_on_id\": \"bd-1\", " +
+				"\"type\": \"related\"}]}\n",
+			[]string{"bd-1 done p0 a | - |  | ", "bd-2 pending p1 b | bd-1 |  | "},
+			[]string{"dependencies: only those that block are dependencies (bd-2)"}},
+		{"the title is called story", `{"tasks": [{"id": "a", "story": "as a user"}]}`,
+			[]string{"a pending p1 as a user | - |  | "}, nil},
+		{"dependencies that name a task",
+			`{"tasks": [{"id": "a", "title": "x"}, {"id": "b", "title": "y", "dependencies": [{"taskId": "a"}]}]}`,
 			[]string{"a pending p1 x | - |  | ", "b pending p1 y | a |  | "}, nil},
-		{"priorities with a fraction keep their order", `{"tasks": [{"id": "a", "title": "x", "priority": 2.5}, {"id": "b", "title": "y", "priority": 2}, {"id": "c", "title": "z", "priority": 3}]}`,
+		{"priorities with a fraction keep their order",
+			`{"tasks": [{"id": "a", "title": "x", "priority": 2.5}, {"id": "b", "title": "y", "priority": 2}, {"id": "c", ` +
+				`"title": "z", "priority": 3}]}`,
 			[]string{"a pending p2 x | - |  | ", "b pending p1 y | - |  | ", "c pending p3 z | - |  | "}, nil},
 		{"tasks by id", `{"tasks": {"A": {"title": "x"}, "B": {"title": "y", "depends_on": ["A"]}}}`,
 			[]string{"A pending p1 x | - |  | ", "B pending p1 y | A |  | "}, nil},
-		{"a verification text", `{"tasks": [{"id": "a", "title": "x", "verification": "- one\n- two"}]}`, []string{"a pending p1 x | - | one; two | "}, nil},
-		{"sections with fields", "# goal\n\n## Task 1: first thing\n**Status**: ✅ Complete\n**Priority:** high\n\ndo it\n\n## Task 2: second\n- **Status:** Not started\n- **Depends on:** Task 1\n- **Verify**: `make x`, `make y`\n\n**Acceptance Criteria**:\n- it is fast\n- [ ] it is small\n\n## Notes\nnothing\n",
-			[]string{"1 done p1 first thing | - |  | ", "2 pending p1 second | 1 | it is fast; it is small | make x; make y"}, nil},
-		{"a table with a column of states", "| ID | Task | Status | Depends |\n|---|---|---|---|\n| A-1 | one | ✅ Done | x |\n| A-2 | two | In progress | y |\n",
+		{"a verification text", `{"tasks": [{"id": "a", "title": "x", "verification": "- one\n- two"}]}`,
+			[]string{"a pending p1 x | - | one; two | "}, nil},
+		{"sections with fields", "# goal\n\n## Task 1: first thing\n**Status**: ✅ Complete\n**Priority:** high\n\ndo it\n" +
+			"\n## Task 2: second\n- **Status:** Not started\n- **Depends on:** Task 1\n- **Verify**: `make x`, `make y`\n\n" +
+			"**Acceptance Criteria**:\n- it is fast\n- [ ] it is small\n\n## Notes\nnothing\n",
+			[]string{"1 done p1 first thing | - |  | ", "2 pending p1 second | 1 | it is fast; it is small | make x; make y"},
+			nil},
+		{"a table with a column of states",
+			"| ID | Task | Status | Depends |\n|---|---|---|---|\n| A-1 | one | ✅ Done | x |\n| A-2 | two | In progress | y |\n",
 			[]string{"A-1 done p1 one | - |  | ", "A-2 pending p1 two | - |  | "}, nil},
-		{"bullets that are ticked off", "# list\n- ~~first~~ ✅\n- second\n  with text\n", []string{"T-001 done p1 first | - |  | ", "T-002 pending p1 second | - |  | "}, nil},
-		{"a bold id before a dash, dependencies on a line of their own", "- [ ] **A-1** — one\n- [ ] **A-2** — two\n  Deps: A-1\n",
+		{"bullets that are ticked off", "# list\n- ~~first~~ ✅\n- second\n  with text\n",
+			[]string{"T-001 done p1 first | - |  | ", "T-002 pending p1 second | - |  | "}, nil},
+		{"a bold id before a dash, dependencies on a line of their own",
+			"- [ ] **A-1** — one\n- [ ] **A-2** — two\n  Deps: A-1\n",
 			[]string{"A-1 pending p1 one | - |  | ", "A-2 pending p1 two | A-1 |  | "}, nil},
 		{"boxes of what is begun, and optional ones", "- [~] one\n- [-] two\n- [ ]* three\n- [✓] four\n",
-			[]string{"T-001 pending p1 one | - |  | ", "T-002 pending p1 two | - |  | ", "T-003 pending p1 three | - |  | ", "T-004 done p1 four | - |  | "}, nil},
+			[]string{"T-001 pending p1 one | - |  | ", "T-002 pending p1 two | - |  | ", "T-003 pending p1 three | - |  | ",
+				"T-004 done p1 four | - |  | "}, nil},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			got, err := Import("-", []byte(row.text), Options{})

@@ -127,7 +127,8 @@ func survived(f plan.Field, was, is *plan.Task, at, backAt map[plan.TaskID]int) 
 		for _, s := range *f.At(is).(*[]string) {
 			// A command that stands among the criteria is no new one.
 			cmd, _, _ := strings.Cut(strings.TrimPrefix(s, "`"), "`")
-			if f.Name == "criteria" && !slices.Contains(*v, s) && !slices.Contains(was.Verify, cmd) && !slices.Contains(was.Verify, s) {
+			if f.Name == "criteria" && !slices.Contains(*v, s) && !slices.Contains(was.Verify, cmd) &&
+				!slices.Contains(was.Verify, s) {
 				return false
 			}
 		}

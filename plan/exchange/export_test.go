@@ -210,13 +210,15 @@ func TestExportHostile(t *testing.T) {
 func TestParseFormat(t *testing.T) {
 	for name, want := range map[string]Format{
 		"toml": FormatTOML, "plan.json": FormatPlan, "out/PRD.json": FormatPRD, `a\tasks.json`: FormatTaskMaster,
-		"user-stories": FormatStories, "todo.md": FormatMarkdown, "gh": FormatIssues, "x.toml": FormatTOML, "y.json": FormatJSON,
+		"user-stories": FormatStories, "todo.md": FormatMarkdown, "gh": FormatIssues, "x.toml": FormatTOML,
+		"y.json": FormatJSON,
 	} {
 		if got, err := ParseFormat(name); err != nil || got != want {
 			t.Errorf("%s: %s %v", name, got, err)
 		}
 	}
-	if _, err := ParseFormat("yaml"); err == nil || !strings.Contains(err.Error(), `format "yaml" is not known; known are toml, json`) {
+	if _, err := ParseFormat("yaml"); err == nil ||
+		!strings.Contains(err.Error(), `format "yaml" is not known; known are toml, json`) {
 		t.Error(err)
 	}
 	if _, _, err := Export("yaml", plan.Plan{}); err == nil {

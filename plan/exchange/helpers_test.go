@@ -15,12 +15,17 @@ func ptr[T any](v T) *T { return &v }
 func fullTask() plan.Task {
 	return plan.Task{
 		ID: "T-003", Title: `Add the "login" endpoint`, Status: plan.Failed, Priority: 7,
-		DependsOn: []plan.TaskID{"T-001", "T-002"}, Description: "First line.\n\n\tIndented, with C:\\path and \"\"\" in it.\n",
-		Criteria: []string{"POST /api/login returns a token", "Two\nlines"}, Verify: []string{`go test ./... -run 'Login'`, `sh -c "exit 0"`},
-		Skills: []string{"go-http"}, Libraries: []string{"net/http"}, NeedsDocs: true, Spec: "specs/login.md", Type: "feature",
-		MaxTurns: 20, MaxAttempts: ptr(0), AllowTestChanges: true, NoChangeExpected: true, AllowProtected: []string{"specs/**"},
+		DependsOn:   []plan.TaskID{"T-001", "T-002"},
+		Description: "First line.\n\n\tIndented, with C:\\path and \"\"\" in it.\n",
+		Criteria:    []string{"POST /api/login returns a token", "Two\nlines"},
+		Verify:      []string{`go test ./... -run 'Login'`, `sh -c "exit 0"`},
+		Skills:      []string{"go-http"}, Libraries: []string{"net/http"}, NeedsDocs: true, Spec: "specs/login.md",
+		Type:     "feature",
+		MaxTurns: 20, MaxAttempts: ptr(0), AllowTestChanges: true, NoChangeExpected: true,
+		AllowProtected:  []string{"specs/**"},
 		EstimatedTokens: 25000, Attempts: 2, Partial: 1, ActualTokens: 31234, CostMicroUSD: 421100,
-		CompletedAt: ptr(time.Date(2026, 1, 31, 15, 4, 5, 678000000, time.UTC)), BlockedBy: []string{"no key"}, SkippedBy: "agent", SkippedIn: 7,
+		CompletedAt: ptr(time.Date(2026, 1, 31, 15, 4, 5, 678000000, time.UTC)), BlockedBy: []string{"no key"},
+		SkippedBy: "agent", SkippedIn: 7,
 		Notes: "one line", Failure: "--- FAIL: TestLogin\nexit status 1",
 	}
 }
@@ -50,8 +55,10 @@ func tasks(lines ...string) plan.Plan {
 func bigPlan(n int) plan.Plan {
 	p := plan.Plan{}
 	for i := range n {
-		t := plan.Task{ID: plan.NumberedID(i), Title: fmt.Sprintf("task %d of a large plan", i), Status: plan.Pending, Priority: i % 7,
-			Description: "Some lines\nof description\nwith `code` and \"quotes\".", Criteria: []string{"it works", "it is tested"}, Verify: []string{"go test ./..."}}
+		t := plan.Task{ID: plan.NumberedID(i), Title: fmt.Sprintf("task %d of a large plan", i), Status: plan.Pending,
+			Priority:    i % 7,
+			Description: "Some lines\nof description\nwith `code` and \"quotes\".",
+			Criteria:    []string{"it works", "it is tested"}, Verify: []string{"go test ./..."}}
 		for d := range min(i, 5) {
 			t.DependsOn = append(t.DependsOn, plan.NumberedID(i-1-d))
 		}

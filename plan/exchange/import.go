@@ -236,7 +236,8 @@ func detect(name string, data []byte) (Format, error) {
 		if _, _, ok := cutBox(line); ok {
 			boxes = true
 		}
-		if !boxes && ext == "" && (strings.HasPrefix(line, "## ") || strings.HasPrefix(line, "### ") || len(cells(line)) > 1) {
+		if !boxes && ext == "" && (strings.HasPrefix(line, "## ") || strings.HasPrefix(line, "### ") ||
+			len(cells(line)) > 1) {
 			markdown = true
 		}
 		if item, ok := cutBullet(line); ok && ext == "" {
@@ -335,7 +336,8 @@ func (im *importer) settle(t *plan.Task) {
 // `cmd` passes. A sentence that merely contains a command is not run.
 func (o Options) runnableCriterion(criterion string) (string, bool) {
 	c := strings.TrimSpace(criterion)
-	if slices.Contains([]string{"test", "tests", "lint", "typecheck", "format_check", "all"}, c) || slices.Contains(o.CheckNames, c) {
+	if slices.Contains([]string{"test", "tests", "lint", "typecheck", "format_check", "all"}, c) ||
+		slices.Contains(o.CheckNames, c) {
 		return c, true
 	}
 	rest, ok := strings.CutPrefix(c, "`")

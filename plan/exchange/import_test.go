@@ -143,7 +143,8 @@ verify = [" "]
 		},
 		{
 			why: "wrong kinds are all named", name: "plan.toml",
-			data: "[[tasks]]\nid = 1\ntitle = [\"x\"]\npriority = \"high\"\ncriteria = \"one\"\nneeds_docs = 1\ncompleted_at = \"today\"\nmax_turns = 1.5\n",
+			data: "[[tasks]]\nid = 1\ntitle = [\"x\"]\npriority = \"high\"\ncriteria = \"one\"\nneeds_docs = 1\ncompleted_at " +
+				"= \"today\"\nmax_turns = 1.5\n",
 			want: []string{"the plan has 7 problems",
 				"plan.toml:2: task 1: id is a number; it must be a text",
 				"plan.toml:3: task 1: title is a list; it must be a text",
@@ -167,12 +168,14 @@ verify = [" "]
 		},
 		{
 			why: "problems in JSON have lines", name: "plan.json",
-			data: "{\"tasks\": [\n {\"id\": \"a\", \"title\": \"x\", \"acceptance_criteria\": [],\n  \"depends_on\": [\"b\"],\n  \"status\": \"pending\"},\n {\"id\": \"c\", \"title\": \"y\", \"status\": \"wip\"}\n]}",
+			data: "{\"tasks\": [\n {\"id\": \"a\", \"title\": \"x\", \"acceptance_criteria\": [],\n  \"depends_on\": " +
+				"[\"b\"],\n  \"status\": \"pending\"},\n {\"id\": \"c\", \"title\": \"y\", \"status\": \"wip\"}\n]}",
 			want: []string{`plan.json:5: c has the status "wip", which is not known`}, hint: "pending, in_progress",
 		},
 		{
 			why: "so have dependencies in JSON", name: "plan.json",
-			data: "{\"tasks\": [\n {\"id\": \"a\", \"title\": \"x\", \"acceptance_criteria\": [],\n  \"depends_on\": [\"b\"],\n  \"status\": \"pending\"}\n]}",
+			data: "{\"tasks\": [\n {\"id\": \"a\", \"title\": \"x\", \"acceptance_criteria\": [],\n  \"depends_on\": " +
+				"[\"b\"],\n  \"status\": \"pending\"}\n]}",
 			want: []string{"plan.json:3: a depends on b, which is not in the plan"},
 		},
 		{
@@ -183,15 +186,18 @@ verify = [" "]
 			why: "a file that is none names what would be one", name: "notes.txt", data: "buy milk\n",
 			want: []string{"notes.txt: the file is not a work list in a known format"}, hint: "import reads",
 		},
-		{why: "JSON without tasks", name: "package.json", data: `{"name": "x"}`, want: []string{"package.json: the JSON holds no list of tasks"}},
+		{why: "JSON without tasks", name: "package.json", data: `{"name": "x"}`,
+			want: []string{"package.json: the JSON holds no list of tasks"}},
 		{why: "nothing", name: "plan.toml", data: "\n", want: []string{"plan.toml: the file is empty"}},
-		{why: "a plan without tasks", name: "plan.toml", data: "goal = \"x\"\n", want: []string{"plan.toml: the file holds no task"}},
+		{why: "a plan without tasks", name: "plan.toml", data: "goal = \"x\"\n",
+			want: []string{"plan.toml: the file holds no task"}},
 		{why: "a tag that the file has not", name: "tasks.json", data: `{"a": {"tasks": [{"id": 1, "title": "x"}]}}`,
 			opts: Options{Tag: "b"}, want: []string{`tasks.json: the file has no tag "b"; it has a`}},
 		{why: "a dotted key as deep as a well", name: "plan.toml", data: "a" + strings.Repeat(".a", 5000) + " = 1\n",
 			want: []string{"plan.toml:1: values nest deeper than 100"}},
 		{why: "brackets as deep", name: "plan.json", data: strings.Repeat("[", 5000),
-			opts: Options{Format: FormatJSON}, want: []string{"plan.json:1: the file is not valid JSON: values nest deeper than 100"}},
+			opts: Options{Format: FormatJSON},
+			want: []string{"plan.json:1: the file is not valid JSON: values nest deeper than 100"}},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			_, err := Import(c.name, []byte(c.data), c.opts)
@@ -225,7 +231,8 @@ func TestImportDetails(t *testing.T) {
 		return got
 	}
 	t.Run("tasks may depend on those of the plan they go into, in any case", func(t *testing.T) {
-		got := load(t, "p.toml", "[[tasks]]\nid=\"b\"\ntitle=\"x\"\ndepends_on=[\"t-001\"]\n", Options{Known: []plan.TaskID{"T-001"}})
+		got := load(t, "p.toml", "[[tasks]]\nid=\"b\"\ntitle=\"x\"\ndepends_on=[\"t-001\"]\n",
+			Options{Known: []plan.TaskID{"T-001"}})
 		if got.Plan.Tasks[0].DependsOn[0] != "T-001" {
 			t.Error(got.Plan.Tasks[0].DependsOn)
 		}
@@ -264,7 +271,8 @@ func TestImportDetails(t *testing.T) {
 		}
 	})
 	t.Run("one task as the journal stores it", func(t *testing.T) {
-		got := load(t, "T-003.toml", string(plan.EncodeTask(plan.Task{ID: "T-003", Title: "x", Status: plan.Done, Priority: 4})), Options{})
+		got := load(t, "T-003.toml", string(plan.EncodeTask(plan.Task{ID: "T-003", Title: "x", Status: plan.Done,
+			Priority: 4})), Options{})
 		if len(got.Plan.Tasks) != 1 || got.Plan.Tasks[0].Priority != 4 {
 			t.Errorf("%+v", got.Plan)
 		}
@@ -279,7 +287,8 @@ func TestImportDetails(t *testing.T) {
 	})
 	t.Run("a title that is a page moves to the description", func(t *testing.T) {
 		got := load(t, "x.md", "- [ ] "+strings.Repeat("word ", 200)+"\n", Options{})
-		if task := got.Plan.Tasks[0]; len([]rune(task.Title)) > plan.TitleLength || len(task.Description) < 900 || len(got.Warnings) != 1 {
+		if task := got.Plan.Tasks[0]; len([]rune(task.Title)) > plan.TitleLength || len(task.Description) < 900 ||
+			len(got.Warnings) != 1 {
 			t.Errorf("%q %d %v", task.Title, len(task.Description), got.Warnings)
 		}
 	})
@@ -297,16 +306,23 @@ func TestImportBounded(t *testing.T) {
 	}
 	for _, c := range []struct{ why, name, data, want string }{
 		{"commands that are all different", "plan.json", `{"tasks":[{"id":"a","title":"x","acceptance_criteria":["x"` +
-			many(200_000, func(i int) string { return fmt.Sprintf(",\"`c%d` passes\"", i) }) + `]}]}`, "plan.json:1: a: acceptance_criteria has more than 1000 entries"},
-		{"the same as a checklist", "plan.md", "- [ ] T-001 x\n" + many(200_000, func(i int) string { return fmt.Sprintf("  - [ ] `c%d` passes\n", i) }),
+			many(200_000, func(i int) string { return fmt.Sprintf(",\"`c%d` passes\"", i) }) + `]}]}`,
+			"plan.json:1: a: acceptance_criteria has more than 1000 entries"},
+		{"the same as a checklist", "plan.md",
+			"- [ ] T-001 x\n" + many(200_000, func(i int) string { return fmt.Sprintf("  - [ ] `c%d` passes\n", i) }),
 			"plan.md:2: T-001: criteria has more than 1000 entries"},
-		{"subtasks", "tasks.json", `{"tasks":[{"id":1,"title":"x","subtasks":[{}` + many(200_000, func(int) string { return ",{}" }) + `]}]}`,
+		{"subtasks", "tasks.json", `{"tasks":[{"id":1,"title":"x","subtasks":[{}` + many(200_000,
+			func(int) string { return ",{}" }) + `]}]}`,
 			"tasks.json:1: 1 has more than 1000 subtasks"},
-		{"dependencies", "plan.toml", "[[tasks]]\nid=\"a\"\ntitle=\"x\"\ndepends_on=[" + many(200_000, func(i int) string { return fmt.Sprintf("\"x%d\",", i) }) + "]\n",
+		{"dependencies", "plan.toml",
+			"[[tasks]]\nid=\"a\"\ntitle=\"x\"\ndepends_on=[" + many(200_000,
+				func(i int) string { return fmt.Sprintf("\"x%d\",", i) }) + "]\n",
 			"plan.toml:4: a: depends_on has more than 1000 entries"},
-		{"keys that nobody knows", "plan.toml", many(50_000, func(i int) string { return fmt.Sprintf("key_%d=1\n", i) }) + "[[tasks]]\n",
+		{"keys that nobody knows", "plan.toml",
+			many(50_000, func(i int) string { return fmt.Sprintf("key_%d=1\n", i) }) + "[[tasks]]\n",
 			"plan.toml:1001: a table has more than 1000 keys"},
-		{"keys that nobody knows, in every task", "plan.toml", many(20_000, func(int) string { return "[[tasks]]\nan_unknown_key_of_some_length=1\n" }),
+		{"keys that nobody knows, in every task", "plan.toml",
+			many(20_000, func(int) string { return "[[tasks]]\nan_unknown_key_of_some_length=1\n" }),
 			"the plan has 20000 problems"},
 	} {
 		_, err := Import(c.name, []byte(c.data), Options{})

@@ -59,7 +59,8 @@ func (r *taskReader) items(n located.Node, key string) []string {
 // says, in the order of preference.
 var (
 	commandKeys = []string{"testcommand", "command", "verificationcommand", "verifycommand", "verify", "cmd", "run"}
-	textKeys    = []string{"text", "criterion", "description", "title", "name", "statement", "expected", "scenario", "step", "action"}
+	textKeys    = []string{"text", "criterion", "description", "title", "name", "statement", "expected", "scenario",
+		"step", "action"}
 )
 
 // itemOf is the text of an entry that is an object. Its command goes to verify;

@@ -370,7 +370,8 @@ func (r *taskReader) finish() {
 	if title := text.OneLine(t.Title); utf8.RuneCountInString(title) > plan.MaxTitle {
 		t.Description = strings.TrimSpace(title + "\n\n" + t.Description)
 		t.Title = plan.TitleFrom(title)
-		r.Warn(r.at.Line, t.ID, "%s: the title was longer than %d characters and is now in the description", r.name, plan.MaxTitle)
+		r.Warn(r.at.Line, t.ID, "%s: the title was longer than %d characters and is now in the description", r.name,
+			plan.MaxTitle)
 	} else {
 		t.Title = title
 	}

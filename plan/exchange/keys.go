@@ -48,7 +48,8 @@ func (r *taskReader) key(key string, n located.Node) {
 		if s, ok := r.text(n, r.name, key); ok {
 			t.Criteria = append(t.Criteria, cutBullets(s)...)
 		}
-	case "criteria", "acceptancecriteria", "verificationcriteria", "acceptance", "steps", "teststeps", "verificationsteps", "successcriteria":
+	case "criteria", "acceptancecriteria", "verificationcriteria", "acceptance", "steps", "teststeps", "verificationsteps",
+		"successcriteria":
 		r.place("criteria", n)
 		t.Criteria = append(t.Criteria, r.criteria(n, key)...)
 	case "verification":
@@ -224,7 +225,8 @@ func (r *taskReader) status(n located.Node) {
 		r.t.Status = plan.Skipped
 		r.t.BlockedBy = append(r.t.BlockedBy, text.Key(s))
 	default:
-		r.Bad(n.Line, r.t.ID, "write one of "+plan.StatusNames, "%s has the status %q, which is not known", r.name, text.Clip(s, 40))
+		r.Bad(n.Line, r.t.ID, "write one of "+plan.StatusNames, "%s has the status %q, which is not known", r.name,
+			text.Clip(s, 40))
 	}
 }
 

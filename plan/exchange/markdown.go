@@ -208,7 +208,8 @@ func (m *markdownTask) line(raw, body string, number int, fenced bool, im *impor
 		if !ok {
 			bullet = body
 		}
-		if (ok || strings.HasPrefix(body, "**") || strings.HasPrefix(text.Key(body), "deps:") || strings.HasPrefix(text.Key(body), "dependson:")) && m.known(bullet, number, im) {
+		if (ok || strings.HasPrefix(body, "**") || strings.HasPrefix(text.Key(body), "deps:") ||
+			strings.HasPrefix(text.Key(body), "dependson:")) && m.known(bullet, number, im) {
 			return
 		}
 	}

@@ -13,8 +13,10 @@ import (
 // of lists whose elements are no tasks but hold a list of them: the phases of an
 // implementation plan, the epics of a backlog. The first that fits is read.
 var (
-	listKeys  = []string{"userstories", "tasks", "features", "stories", "subtasks", "items", "todos", "issues", "requirements", "workitems"}
-	groupKeys = []string{"phases", "epics", "milestones", "sprints", "sections", "groups", "modules", "categories", "features", "stories"}
+	listKeys = []string{"userstories", "tasks", "features", "stories", "subtasks", "items", "todos", "issues",
+		"requirements", "workitems"}
+	groupKeys = []string{"phases", "epics", "milestones", "sprints", "sections", "groups", "modules", "categories",
+		"features", "stories"}
 	innerKeys = []string{"subtasks", "tasks", "userstories", "stories", "features", "items", "issues"}
 )
 
@@ -70,7 +72,8 @@ func taskGroups(root located.Node) (groups []taskGroup, used []string, ok bool) 
 			return []taskGroup{{nodes: []located.Node{root}}}, v.Keys, true
 		}
 		for _, key := range v.Keys { // "data": {"tasks": […]}
-			if inner, ok := v.Fields[key].Value.(*located.Object); ok && (text.Key(key) == "data" || text.Key(key) == "plan" || text.Key(key) == "prd") {
+			if inner, ok := v.Fields[key].Value.(*located.Object); ok &&
+				(text.Key(key) == "data" || text.Key(key) == "plan" || text.Key(key) == "prd") {
 				if groups, _, ok := taskGroups(located.Node{Line: v.Fields[key].Line, Value: inner}); ok {
 					return groups, []string{key}, true
 				}

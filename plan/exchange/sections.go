@@ -49,12 +49,14 @@ func taskHeading(line string) (level int, id plan.TaskID, title string, ok bool)
 			return level, plan.TaskID(number), title, true
 		}
 	}
-	if inner, after, found := strings.Cut(strings.TrimPrefix(rest, "["), "]"); strings.HasPrefix(rest, "[") && found && looksLikeID(inner) {
+	if inner, after, found := strings.Cut(strings.TrimPrefix(rest, "["), "]"); strings.HasPrefix(rest, "[") && found &&
+		looksLikeID(inner) {
 		return level, plan.TaskID(inner), strings.TrimLeft(after, ":.-–— "), true
 	}
 	word, after, _ := strings.Cut(rest, " ")
 	word = strings.TrimRight(word, ":.")
-	if looksLikeID(word) && unicode.IsUpper(rune(word[0])) && strings.ContainsAny(word, "-") && strings.Trim(after, "-–—: ") != "" {
+	if looksLikeID(word) && unicode.IsUpper(rune(word[0])) && strings.ContainsAny(word, "-") &&
+		strings.Trim(after, "-–—: ") != "" {
 		return level, plan.TaskID(word), strings.TrimLeft(after, ":.-–— "), true
 	}
 	return 0, "", "", false
@@ -79,7 +81,8 @@ func fieldLine(line string) (key, value string, ok bool) {
 	case "acceptance", "criteria", "acceptancecriterion", "donewhen", "definitionofdone":
 		key = "acceptancecriteria"
 	}
-	return key, value, ok && slices.Contains([]string{"status", "dependson", "verify", "priority", "acceptancecriteria"}, key)
+	return key, value, ok && slices.Contains([]string{"status", "dependson", "verify", "priority", "acceptancecriteria"},
+		key)
 }
 
 // headedTasks reads sections with fields. Sections alone are not enough: a guide
@@ -101,7 +104,8 @@ func (im *importer) headedTasks(lines []string) bool {
 		if level, id, title, ok := taskHeading(line); ok {
 			done, plain := cutMarks(title)
 			found = append(found, section{n, level, id, plain, done})
-		} else if key, _, ok := fieldLine(line); ok && len(found) > 0 && last < len(found)-1 && (key == "status" || key == "dependson" || key == "verify") {
+		} else if key, _, ok := fieldLine(line); ok && len(found) > 0 && last < len(found)-1 && (key == "status" ||
+			key == "dependson" || key == "verify") {
 			fields, last = fields+1, len(found)-1
 		}
 	}
@@ -114,7 +118,8 @@ func (im *importer) headedTasks(lines []string) bool {
 			end = found[i+1].at
 		}
 		for n := s.at + 1; n < end; n++ { // a heading of the same or a higher level ends it
-			if l := len(lines[n]) - len(strings.TrimLeft(lines[n], "#")); l > 0 && l <= s.level && strings.HasPrefix(lines[n][l:], " ") {
+			if l := len(lines[n]) - len(strings.TrimLeft(lines[n], "#")); l > 0 && l <= s.level &&
+				strings.HasPrefix(lines[n][l:], " ") {
 				end = n
 			}
 		}
@@ -271,7 +276,8 @@ func marked(s string) (done, known bool, rest string) {
 				}
 			}
 		}
-		if inner, after, ok := strings.Cut(strings.TrimPrefix(rest, "~~"), "~~"); strings.HasPrefix(rest, "~~") && ok && inner != "" {
+		if inner, after, ok := strings.Cut(strings.TrimPrefix(rest, "~~"), "~~"); strings.HasPrefix(rest, "~~") && ok &&
+			inner != "" {
 			rest, known, again, done = strings.TrimSpace(inner+after), true, true, true
 		}
 	}
@@ -290,7 +296,8 @@ func statusWord(s string) (plan.Status, bool) {
 		status plan.Status
 		words  []string
 	}{
-		{plan.Pending, []string{"not started", "not done", "pending", "todo", "to do", "open", "ready", "planned", "backlog", "incomplete", "in progress", "in-progress", "wip", "started", "partial"}},
+		{plan.Pending, []string{"not started", "not done", "pending", "todo", "to do", "open", "ready", "planned", "backlog",
+			"incomplete", "in progress", "in-progress", "wip", "started", "partial"}},
 		{plan.Done, []string{"done", "complete", "closed", "finished", "implemented", "merged"}},
 		{plan.Blocked, []string{"blocked"}},
 		{plan.Failed, []string{"failed"}},

@@ -30,7 +30,8 @@ func gitIndex(t *testing.T, script string) (data []byte, ask func([]byte, ...str
 		return string(out)
 	}
 	run("sh", nil, "-ec",
-		"git init -q -b main .; mkdir -p d/e; for f in a b d/x d/e/y d-z; do echo $f > $f; done; git add -A; git commit -qm x;"+script)
+		"git init -q -b main .; mkdir -p d/e; for f in a b d/x d/e/y d-z; do echo $f > $f; done; git add -A; git commit "+
+			"-qm x;"+script)
 	data, err := os.ReadFile(filepath.Join(dir, ".git", "index"))
 	if err != nil {
 		t.Fatal(err)
@@ -56,12 +57,14 @@ func TestDecodeEncode(t *testing.T) {
 		{"v4-flags", "both",
 			"echo n > n; git add -N n; git update-index --skip-worktree a; git update-index --index-version 4"},
 		{"unmerged", "stages",
-			"git checkout -qb s; echo s > a; git commit -qam s; git checkout -q main; echo m > a; git commit -qam m; git merge s >/dev/null || true"},
+			"git checkout -qb s; echo s > a; git commit -qam s; git checkout -q main; echo m > a; git commit -qam m; git " +
+				"merge s >/dev/null || true"},
 		{"long-path", "longer than the length field",
 			"p=$(printf 'abcdefghi/%.0s' $(seq 50)); mkdir -p $p; echo > $p/f; git add -A"},
 		{"untracked-cache", "an extension that is kept", "git update-index --untracked-cache; git status >/dev/null"},
 		{"resolve-undo", "another one",
-			"git checkout -qb s; echo s > a; git commit -qam s; git checkout -q main; echo m > a; git commit -qam m; git merge s >/dev/null || true; git add a"},
+			"git checkout -qb s; echo s > a; git commit -qam s; git checkout -q main; echo m > a; git commit -qam m; git " +
+				"merge s >/dev/null || true; git add a"},
 		{"sparse", "folders as entries", "git sparse-checkout set --sparse-index nowhere"},
 		{"empty", "no entries", "git rm -rq --cached ."},
 		{"submodule", "a link", "git init -q s; (cd s; git commit -q --allow-empty -m x); git add s 2>/dev/null"},
