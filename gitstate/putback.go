@@ -52,6 +52,9 @@ func (s *Snapshot) putBack(d Difference) error {
 		if err := root.RemoveAll(rel); err != nil && !errors.Is(err, fs.ErrNotExist) || !had {
 			return ignoreMissing(err)
 		}
+		if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
+			return err
+		}
 		return root.Symlink(old.Link, rel)
 	}
 	if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
