@@ -55,8 +55,6 @@ type stream struct {
 	session, model, version string
 	open                    map[string]call
 	text                    strings.Builder // the model's, until something else comes
-	turns                   int             // requests to the model, as far as they are seen
-	working                 bool            // calls were made since the last text
 	usage                   loop.Usage
 	result                  *line
 	failed                  string // an error that is not the result
