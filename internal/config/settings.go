@@ -77,7 +77,7 @@ type Agent struct {
 	EnvAllow       []string        `toml:"env_allow" glob:"true" help:"exceptions from env_deny"`
 	Ask            bool            `toml:"ask" default:"false" help:"ralph_ask_user outside discovery"`
 	OnLimit        string          `toml:"on_limit" default:"wait" enum:"wait|stop|fallback" help:"when the provider's limit is reached"`
-	ResumeSession  bool            `toml:"resume_session" default:"false" help:"a retry goes on in the client's session of the attempt before, while its window is less than 60 % full; claude and codex"`
+	ResumeSession  bool            `toml:"resume_session" default:"false" help:"a retry goes on in the client's session, while its window is less than 60 % full; claude and codex"`
 	Roles          map[string]Role `toml:"roles" example:"planning" help:"coding discovery planning validation context-prep context-post indexer, or a pass"`
 }
 
