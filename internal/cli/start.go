@@ -395,7 +395,7 @@ func (a *App) summary(end loop.End) {
 	s := end.State
 	n := s.Plan.Counts()
 	a.printf("\n%s", a.colour(a.Out, "1", string(end.Status)))
-	if end.Reason != "" {
+	if end.Reason != "" && end.Reason != string(end.Status) {
 		a.printf(": %s", end.Reason)
 	}
 	a.printf("\n")
