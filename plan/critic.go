@@ -73,6 +73,9 @@ var shellWords = strings.Fields(". : [ [[ { ( ! alias bg break case cd command c
 	"shift source " +
 	"test then time times trap true type ulimit umask unalias unset until wait while")
 
+// ShellWord says that a shell knows a command without a program of that name.
+func ShellWord(name string) bool { return slices.Contains(shellWords, name) }
+
 var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*$`) })
 
 // programOf is the program that a command begins with, "" where that is not
@@ -84,7 +87,7 @@ func programOf(command string) string {
 			continue
 		}
 		w = strings.TrimSuffix(w, ";")
-		if !plainWord().MatchString(w) || slices.Contains(shellWords, w) {
+		if !plainWord().MatchString(w) || ShellWord(w) {
 			return ""
 		}
 		return w

@@ -17,6 +17,7 @@ import (
 	"git-ralph/guard"
 	"git-ralph/internal/config"
 	"git-ralph/internal/detect"
+	"git-ralph/plan"
 )
 
 // InitCmd is `git ralph init`.
@@ -191,7 +192,7 @@ func (a *App) missingPrograms(found detect.Found) (notes []string) {
 	var seen []string
 	for _, line := range lines {
 		for _, name := range guard.Programs(line) {
-			if strings.Contains(name, "/") || slices.Contains(seen, name) || a.hasProgram(name) {
+			if strings.Contains(name, "/") || slices.Contains(seen, name) || plan.ShellWord(name) || a.hasProgram(name) {
 				continue
 			}
 			seen = append(seen, name)
