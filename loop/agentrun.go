@@ -270,6 +270,7 @@ type meter struct {
 	// lastText is what the agent said last.
 	lastText string
 	noted    time.Time // when the spend was written last
+	doing    *Doing
 }
 
 func (m *meter) event(e AgentEvent) {
@@ -284,14 +285,17 @@ func (m *meter) event(e AgentEvent) {
 	case EventText:
 		m.lastText = notes.CutBytes(e.Text, 4000)
 		m.l.emit("agent", m.ss.state, m.ss.task.ID, map[string]string{"text": notes.CutBytes(e.Text, 4000)}, "%s", notes.OneLine(e.Text, 200))
+		m.does(notes.Redact(notes.OneLine(e.Text, 200)), false)
 	case EventOutput:
 		line := notes.Redact(notes.OneLine(e.Text, 200))
 		m.l.emit("agent", m.ss.state, m.ss.task.ID, map[string]string{"output": line}, "%s", line)
+		m.does(line, false)
 	case EventToolDone:
 		m.ss.calls.done(time.Now())
 	case EventToolCall:
 		m.ss.calls.call(e.Tool, e.Path, m.l.Repo.Root, time.Now())
 		m.l.emit("agent", m.ss.state, m.ss.task.ID, map[string]string{"tool": e.Tool}, "%s %s", notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 160))
+		m.does(notes.Redact(notes.OneLine(e.Tool, 60)+" "+notes.OneLine(e.Text, 160)), true)
 	case EventDenied:
 		m.l.emit("agent", m.ss.state, m.ss.task.ID, map[string]string{"denied": e.Tool}, "denied %s: %s", notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 200))
 	case EventLimit, EventRetry, EventWarning:

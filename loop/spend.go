@@ -22,6 +22,15 @@ type Spend struct {
 	CostMicro     *int64       `json:"cost_micro_usd"` // null = unknown
 	ContextTokens int64        `json:"context_tokens,omitempty"`
 	ContextWindow int64        `json:"context_window,omitempty"`
+	Doing         *Doing       `json:"doing,omitempty"`
+}
+
+// Doing is what the agent at work did last: a tool call, or words. It is for
+// people who look, and nothing decides by it.
+type Doing struct {
+	Text  string    `json:"text"` // one line, without secrets that are known by their form
+	Tool  bool      `json:"tool"` // a tool call
+	Since time.Time `json:"since"`
 }
 
 // spendEvery is how often the file is written at most, while usage arrives.
@@ -64,6 +73,16 @@ func dropSpend(repo *gitstate.Repo, eventID string) error {
 	return err
 }
 
+// does notes what the agent does. A tool call is written at once, since it may
+// be the last that is heard for long; m.mu is held.
+func (m *meter) does(text string, tool bool) {
+	m.doing = &Doing{Text: text, Tool: tool, Since: m.l.Now().UTC()}
+	if tool && m.l.Now().Sub(m.noted) >= spendEvery/10 {
+		m.noted = time.Time{}
+	}
+	m.spend()
+}
+
 // spend notes what the iteration has used so far; m.mu is held.
 func (m *meter) spend() {
 	now := m.l.Now()
@@ -72,7 +91,8 @@ func (m *meter) spend() {
 	}
 	m.noted = now
 	cost, _ := m.ss.spent()
-	s := Spend{EventID: m.ss.id, Tokens: tokens(m.sum), ContextTokens: m.sum.ContextTokens, ContextWindow: m.sum.ContextWindow}
+	s := Spend{EventID: m.ss.id, Tokens: tokens(m.sum), ContextTokens: m.sum.ContextTokens,
+		ContextWindow: m.sum.ContextWindow, Doing: m.doing}
 	known := m.sum.CostMicroUSD != nil
 	for _, r := range m.ss.runs {
 		s.Tokens = s.Tokens.Plus(r.Tokens)

@@ -73,6 +73,7 @@ type Commands struct {
 	Inject InjectCmd `cmd:"" group:"Steering" help:"Tell the agent something with its next prompt."`
 
 	Status  StatusCmd  `cmd:"" group:"Audit" help:"Where the run stands."`
+	Watch   WatchCmd   `cmd:"" group:"Audit" help:"The live view of a run, from another terminal."`
 	Log     LogCmd     `cmd:"" group:"Audit" help:"What happened, newest first."`
 	Show    ShowCmd    `cmd:"" group:"Audit" help:"Everything about one iteration."`
 	Diff    DiffCmd    `cmd:"" group:"Audit" help:"What an attempt changed."`

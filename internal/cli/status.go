@@ -58,6 +58,7 @@ type statusDoc struct {
 	SessionDone    int              `json:"tasks_completed_this_session"`
 	HaltReason     string           `json:"halt_reason"`
 	Linked         *linkedDoc       `json:"linked,omitempty"`
+	Activity       *loop.Doing      `json:"activity"` // of the agent at work; null = none, or nothing known
 }
 
 type costDoc struct {
@@ -157,6 +158,9 @@ func (a *App) status() (statusDoc, state.State, error) {
 		d.Running = &runningDoc{holder.Pid, holder.Host, holder.Since}
 		w := workerDoc{Actor: j.Actor, Host: holder.Host, PID: holder.Pid, Since: holder.Since}
 		if c := r.Current; c != nil {
+			if now, ok := loop.ReadSpend(j.Repo, c.EventID); ok {
+				d.Activity = now.Doing
+			}
 			d.Task, d.Attempt = c.Task, c.Attempt
 			w.Task, w.Iteration, w.Attempt, w.Since = c.Task, c.Iteration, c.Attempt, c.Since
 		}
@@ -244,6 +248,9 @@ func (c *StatusCmd) Run(a *App) error {
 			}
 			row("working on", "%s %s, attempt %d, begun %s", d.Task, text.Clip(title, 60), d.Attempt,
 				ago(d.Workers[0].Since, now))
+		}
+		if do := d.Activity; do != nil {
+			row("the agent", "%s, %s", text.Clip(do.Text, 100), ago(do.Since, now))
 		}
 	} else if d.LastTask != "" {
 		row("last task", "%s", d.LastTask)

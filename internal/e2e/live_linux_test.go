@@ -26,7 +26,7 @@ func (p *project) onScreen(t *testing.T, columns int, env []string, args ...stri
 	s := &screen{t, filepath.Join(t.TempDir(), "tmux")}
 	argv := append([]string{"-S", s.socket, "-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", "24",
 		"-c", p.Dir,
-		"sh", "-c", `"$@"; echo "ended with $?"; exec cat`, "sh", "env", "-i"}, p.Env...)
+		"sh", "-c", `trap : INT; "$@"; echo "ended with $?"; exec cat`, "sh", "env", "-i"}, p.Env...)
 	argv = append(append(argv, "TERM=tmux-256color"), env...)
 	argv = append(append(argv, self(t)), args...)
 	if out, err := exec.Command("tmux", argv...).CombinedOutput(); err != nil {
@@ -112,6 +112,39 @@ func TestLiveView(t *testing.T) {
 	if end := x.until("ended with"); !strings.Contains(end, "ended with 0") || !strings.Contains(end, "2 of 2 done") {
 		t.Errorf("after leaving the view:\n%s", end)
 	}
+}
+
+// TestWatch: another terminal shows the same, steers the run, and stays when it
+// ends.
+func TestWatch(t *testing.T) {
+	p := newProject(t, untilGo, "[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
+		map[string]string{".gitignore": "go\n"})
+	p.must(t, "add", "the first thing")
+	p.must(t, "add", "the second thing")
+	x := p.onScreen(t, 80, nil, "watch")
+	x.until("0 of 2 tasks")
+	ended := make(chan result, 1)
+	go func() { ended <- p.run(t, nil, "start") }()
+	x.until("looking around")
+	if s := p.must(t, "status"); !strings.Contains(s, "looking around") {
+		t.Errorf("status does not say what the agent does:\n%s", s)
+	}
+	x.keys("s")
+	x.until("stopping after this iteration")
+	p.Write("go", "")
+	if r := <-ended; r.code != 6 {
+		t.Errorf("the run ended with %d: %s%s", r.code, r.out, r.err)
+	}
+	x.until("iteration 1: keep")
+	x.until("1 of 2 tasks")
+	x.keys("q")
+	x.until("ended with 0")
+
+	// Where there is no terminal, entries are lines.
+	x = p.onScreen(t, 80, nil, "watch", "--json", "-n", "1")
+	x.until(`"event":"session"`)
+	x.keys("C-c")
+	x.until("ended with 0")
 }
 
 // TestNoLiveView: a terminal that cannot move its cursor, and a person who wants

@@ -111,6 +111,9 @@ func (p *Program) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// Done is closed when nothing is drawn any more.
+func (p *Program) Done() <-chan struct{} { return p.done }
+
 // Terminal says that what is written is seen by a person.
 func (p *Program) Terminal() bool { return true }
 

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/object"
+	"git-ralph/internal/ui"
+	"git-ralph/loop"
+)
+
+// WatchCmd is `git ralph watch`.
+type WatchCmd struct {
+	Number int  `short:"n" default:"10" placeholder:"N" help:"Begin with the last N entries."`
+	JSON   bool `name:"json" help:"Print entries as lines of JSON, as git ralph log does."`
+}
+
+// Help says more.
+func (WatchCmd) Help() string {
+	return "The live view of a run, from another terminal: what is done now, and each entry of the journal as it " +
+		"comes. The keys steer the run as the commands of the same names do. It survives the end of the run and " +
+		"shows the next one; q ends it. Where there is no terminal, lines alone are printed."
+}
+
+// watchEvery is how often the journal is looked at.
+const watchEvery = 500 * time.Millisecond
+
+// Run shows a run until the person leaves.
+func (c *WatchCmd) Run(a *App) error {
+	j, err := a.Journal()
+	if err != nil {
+		return err
+	}
+	if err := j.Readable(a.Ctx); errors.Is(err, journal.ErrNone) {
+		return a.noJournalHere(j)
+	} else if err != nil {
+		return err
+	}
+	ctx, cancel := signal.NotifyContext(a.Ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer cancel()
+	set, err := a.Settings(nil, nil)
+	if err != nil {
+		a.warn("the limits are not shown: %v", err)
+		set = nil
+	}
+	var left <-chan struct{}
+	if a.wantsView(c.JSON) {
+		a.openView(set, func(bool) {})
+		defer a.closeView()
+		left = a.view.Done()
+	}
+	seen, err := c.entries(a, object.ID{})
+	if err != nil {
+		return err
+	}
+	var did loop.Doing
+	t := time.NewTicker(watchEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-left:
+			return nil
+		case <-t.C:
+		}
+		tip, err := j.Tip(ctx)
+		if err != nil || tip.IsZero() {
+			continue // it is being moved, or was taken away; the next look says
+		}
+		if tip != seen {
+			if seen, err = c.entries(a, seen); err != nil {
+				return err
+			}
+		}
+		if a.view != nil {
+			did = a.showDoing(did)
+		}
+	}
+}
+
+// entries prints what came after an entry, oldest first, and gives back the
+// newest. After none, and where history was rewritten, these are the last ones.
+func (c *WatchCmd) entries(a *App, after object.ID) (object.ID, error) {
+	var list []journal.Entry
+	newest := after
+	err := a.journal.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
+		if len(list) == 0 {
+			newest = e.ID
+		}
+		if e.ID == after || after.IsZero() && len(list) == c.Number {
+			return false, nil
+		}
+		list = append(list, e)
+		return len(list) < 1000, nil
+	})
+	if err != nil {
+		return after, err
+	}
+	for i := len(list) - 1; i >= 0; i-- {
+		if c.JSON {
+			if err := a.printLine(describeEntry(list[i])); err != nil {
+				return after, err
+			}
+			continue
+		}
+		a.printf("%s\n", strings.TrimRight(strings.Join(a.logRow(list[i]), "  "), " "))
+	}
+	return newest, nil
+}
+
+// showDoing tells the view what the agent at work does, when that is news.
+func (a *App) showDoing(before loop.Doing) loop.Doing {
+	snap, err := a.journal.Load(a.Ctx)
+	if err != nil || snap.State.Run.Current == nil {
+		if before != (loop.Doing{}) {
+			a.view.Event(ui.Event{Kind: ui.Ended, Time: time.Now()})
+		}
+		return loop.Doing{}
+	}
+	spend, ok := loop.ReadSpend(a.journal.Repo, snap.State.Run.Current.EventID)
+	if !ok || spend.Doing == nil || *spend.Doing == before {
+		return before
+	}
+	e := ui.Event{Kind: ui.Said, Time: spend.Doing.Since, Text: onLine(spend.Doing.Text)}
+	if spend.Doing.Tool {
+		e.Kind = ui.Tool
+	}
+	a.view.Event(e)
+	return *spend.Doing
+}
