@@ -235,6 +235,7 @@ func (l *Loop) weighChange(it *attempt) {
 		it.notices = append(it.notices, ignoredChanged+path)
 	}
 	it.notices = noted(it.notices, it.tellSpoiled(a.Spoiled, it.number)...)
+	p.Change.Secrets = l.copiedSecrets(it.secrets, a.Changes)
 	match := guard.Protected{Globs: l.Settings.Protected}
 	allow := guard.Protected{Globs: it.task.AllowProtected}
 	protect := func(path string) {

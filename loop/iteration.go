@@ -177,6 +177,9 @@ func (l *Loop) start(it *Ready) error {
 	if it.ours, err = l.ours(); err != nil {
 		return err
 	}
+	if it.secrets, err = l.readSecrets(); err != nil {
+		return err
+	}
 	if n := proc.MemoryKills(); n >= 0 {
 		it.kills = &n
 	}

@@ -47,6 +47,7 @@ type Change struct {
 	TooLarge   []string
 	Nested     []string
 	Unreadable []string // what the agent made unreadable: it cannot be committed
+	Secrets    []string // paths with what a file of secrets holds that git does not track
 }
 
 // Checks are what ran on the attempt and what came of it.
@@ -188,6 +189,7 @@ func gates(f Facts, changeExpected bool) []string {
 		why = append(why, f.Checks.Reasons...)
 	}
 	gate("protected", f.Change.Protected)
+	gate("secret", f.Change.Secrets)
 	gate("out_of_phase", f.Change.OutOfPhase)
 	if len(f.Checks.Weakened) > 0 {
 		why = append(why, "test_weakened: "+strings.Join(f.Checks.Weakened, ", "))

@@ -136,6 +136,8 @@ func reasonHelp(reason string) string {
 		return "no file was changed"
 	case "protected":
 		return "these files may not be changed; they were put back"
+	case "secret":
+		return "these files hold what a file of secrets holds, which is not committed; read the value from the environment or that file where it is needed"
 	case "test_weakened":
 		return "tests may not be removed, skipped or made to assert less; mend the code"
 	case "reproduction":

@@ -84,6 +84,7 @@ type outside struct {
 	foreign map[string]string    // fingerprints of other repositories, where nothing keeps an agent from them
 	ours    map[string]object.ID // our own refs, where nothing keeps an agent from them
 	kills   *int64               // processes that had been ended for want of memory; nil = not known
+	secrets []secretFile         // of the worktree, which git does not track
 }
 
 // helped is what helper agents leave, before the coding agent and after it, and

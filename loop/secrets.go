@@ -1,0 +1,137 @@
+package loop
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/worktree"
+	"git-ralph/notes"
+)
+
+// secretFile is a file of secrets of the worktree as it was before the agent:
+// git does not track it, and what it holds must not become a commit under
+// another name, by a copy, a link or a value that was written down.
+type secretFile struct {
+	path   string
+	data   []byte
+	values []string
+}
+
+// secretNames are the names of such files, at the root and in its folders.
+var secretNames = []string{".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "id_rsa", "id_ed25519", "id_ecdsa", ".npmrc",
+	".pypirc", ".netrc", "*credentials*.json", "*secret*.json", "secrets.*", "*.tfvars", "service-account*.json"}
+
+const (
+	maxSecretFile  = 256 << 10 // a larger one is no file of secrets
+	maxSecretFiles = 50
+	maxSecretLook  = 1 << 20 // of a changed file, how much is looked at
+)
+
+// readSecrets reads the files of secrets that git does not track. What cannot be
+// read is left out: the agent cannot read it either.
+func (l *Loop) readSecrets() ([]secretFile, error) {
+	root := l.Repo.Root
+	var found []string
+	for _, pattern := range secretNames {
+		for _, dir := range []string{"", "*"} {
+			names, _ := filepath.Glob(filepath.Join(globEscaped(root), dir, pattern))
+			for _, name := range names {
+				rel, err := filepath.Rel(root, name)
+				if err == nil && !slices.Contains(found, rel) && !isSample(name) && !strings.HasPrefix(rel, ".git"+string(filepath.Separator)) {
+					found = append(found, rel)
+				}
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	slices.Sort(found)
+	found = found[:min(len(found), maxSecretFiles)]
+	out, err := l.Repo.Git.Run(l.background(), append([]string{"--literal-pathspecs", "ls-files", "-z", "--"}, found...)...)
+	if err != nil {
+		return nil, err
+	}
+	tracked := strings.Split(string(out), "\x00")
+	var files []secretFile
+	for _, rel := range found {
+		if slices.Contains(tracked, filepath.ToSlash(rel)) {
+			continue
+		}
+		if data := readSmall(filepath.Join(root, rel)); len(data) > 0 {
+			files = append(files, secretFile{filepath.ToSlash(rel), data, notes.SecretValues(string(data))})
+		}
+	}
+	return files, nil
+}
+
+// globEscaped is a path whose own characters mean nothing in a pattern.
+func globEscaped(p string) string {
+	return strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`).Replace(p)
+}
+
+// isSample says that a file shows the form of one with secrets.
+func isSample(name string) bool {
+	low := strings.ToLower(path.Base(filepath.ToSlash(name)))
+	return slices.ContainsFunc([]string{"example", "sample", "template", "dist", "test", "defaults"}, func(w string) bool {
+		return strings.Contains(low, w)
+	})
+}
+
+func readSmall(name string) []byte {
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxSecretFile {
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSecretFile))
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// copiedSecrets are the changed paths with what a file of secrets holds.
+func (l *Loop) copiedSecrets(secrets []secretFile, changes []worktree.Change) (paths []string) {
+	if len(secrets) == 0 {
+		return nil
+	}
+	for _, c := range changes {
+		if c.New.ID.IsZero() || c.New.ID == c.Old.ID || c.Size > maxSecretLook {
+			continue
+		}
+		now, err := l.Repo.Store.ReadType(c.New.ID, object.Blob)
+		if err != nil {
+			continue
+		}
+		var before []byte
+		if !c.Old.ID.IsZero() {
+			before, _ = l.Repo.Store.ReadType(c.Old.ID, object.Blob)
+		}
+		for _, s := range secrets {
+			if s.in(now) && !s.in(before) {
+				paths = append(paths, c.Path+" (what "+s.path+" holds)")
+				break
+			}
+		}
+	}
+	return paths
+}
+
+// in says whether a text has one of the values, or is the file itself.
+func (s secretFile) in(text []byte) bool {
+	if len(s.data) >= 16 && bytes.Equal(bytes.TrimSpace(text), bytes.TrimSpace(s.data)) {
+		return true
+	}
+	return slices.ContainsFunc(s.values, func(v string) bool { return bytes.Contains(text, []byte(v)) })
+}
