@@ -108,7 +108,16 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 		a.printf("the run works in this folder; to go on working here yourself: git ralph start --worktree\n")
 	}
 	out := newReporter(a, c.flags.JSON)
-	if l.Emit = out.emit; c.quiet {
+	emit := out.emit
+	if len(set.Notify.Limit) > 0 {
+		emit = func(e loop.Live) {
+			out.emit(e)
+			if e.Event == "wait" && (e.Message == string(loop.UsageLimit) || e.Message == string(loop.RateLimited)) {
+				go a.notifyLimit(set, e.Message)
+			}
+		}
+	}
+	if l.Emit = emit; c.quiet {
 		l.Emit = nil
 	} else {
 		out.open(set)

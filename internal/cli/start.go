@@ -16,7 +16,6 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
-	"git-ralph/internal/proc"
 	"git-ralph/internal/text"
 	"git-ralph/internal/ui"
 	"git-ralph/loop"
@@ -505,31 +504,6 @@ func (a *App) nextMove(end loop.End) string {
 		}
 	}
 	return "git ralph " + goesOn(end.State.Run.Phase) + " goes on"
-}
-
-// notify runs the command for this kind of end; its failure is only reported.
-func (a *App) notify(set *config.Resolved, end loop.End) {
-	argv := set.Notify.Halt
-	switch end.Status {
-	case state.Complete:
-		argv = set.Notify.Complete
-	case state.NeedsReview, state.Paused:
-		argv = set.Notify.NeedsHuman
-	case state.Interrupted, state.Stopped, state.MaxIterations:
-		return
-	}
-	if len(argv) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(a.Ctx, 30*time.Second)
-	defer cancel()
-	body := fmt.Sprintf(`{"status":%q,"reason":%q,"branch":%q}`+"\n", end.Status, end.Reason, a.journal.Branch)
-	exit, err := proc.Run(ctx, proc.Command{Argv: argv, Dir: a.Dir, Env: a.Env, Stdin: strings.NewReader(body)})
-	if err != nil {
-		a.warn("the notification failed: %v", err)
-	} else if !exit.Success() {
-		a.warn("the notification failed: %s", exit)
-	}
 }
 
 // pendingTasks are those that a run would work on.

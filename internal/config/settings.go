@@ -246,7 +246,7 @@ type Share struct {
 
 // Notify is [notify].
 type Notify struct {
-	Complete   []string `toml:"complete" command:"true" argv:"true" help:"all is done"`
+	Complete   []string `toml:"complete" command:"true" argv:"true" help:"all is done; a command, or desktop, webhook:URL, slack:URL, ntfy:TOPIC, telegram:CHAT"`
 	Halt       []string `toml:"halt" command:"true" argv:"true" help:"breaker, budget, error"`
 	NeedsHuman []string `toml:"needs_human" command:"true" argv:"true" help:"a question or an approval"`
 	Limit      []string `toml:"limit" command:"true" argv:"true" help:"the provider's limit"`
