@@ -311,7 +311,11 @@ func decodePlanChange(f Files, c *PlanChange) error {
 	}
 	for _, id := range c.IDs {
 		path := "event/tasks/" + string(id) + ".toml"
-		t, err := plan.DecodeTask(path, f[path])
+		data, ok := f[path]
+		if !ok {
+			return &DecodeError{path, fmt.Errorf("it is not there")} // an empty task would take its place
+		}
+		t, err := plan.DecodeTask(path, data)
 		if err != nil {
 			return &DecodeError{path, err}
 		}

@@ -162,7 +162,7 @@ func TestDecodeEventRefuses(t *testing.T) {
 			t.Errorf("%s is damaged: %v", why, err)
 		}
 		delete(f, path)
-		if _, err := DecodeEvent(f); path == "event/event.json" && err == nil {
+		if _, err := DecodeEvent(f); path != "event/handoff.json" && err == nil {
 			t.Errorf("%s is not there: %v", why, err)
 		}
 	}
