@@ -8,7 +8,6 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
 	"git-ralph/internal/text"
-	"git-ralph/internal/ui"
 	"git-ralph/loop"
 	"git-ralph/notes"
 	"git-ralph/plan"
@@ -262,131 +260,6 @@ func (a *App) interrupts() (context.Context, context.CancelFunc) {
 		}
 	}()
 	return ctx, func() { signal.Stop(ch); cancel() }
-}
-
-// reporter shows what a run does: lines, and a live view below them on a
-// terminal. Elsewhere a long silence is broken by a line that says what is
-// being done.
-type reporter struct {
-	a      *App
-	json   bool
-	mu     sync.Mutex
-	detail bool // what the agent says and calls is shown
-	pulse  pulse
-}
-
-func newReporter(a *App, asJSON bool) *reporter {
-	return &reporter{a: a, json: asJSON, detail: a.Verbose > 0}
-}
-
-// open begins to show.
-func (r *reporter) open(set *config.Resolved) {
-	switch {
-	case r.a.wantsView(r.json):
-		r.a.openView(set, func(on bool) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.detail = on
-		})
-	case !r.json:
-		r.pulse.start(func() ui.Snapshot { return r.a.look(set) }, func(text string) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.a.printf("  %s\n", r.a.colour(r.a.Out, "2", text))
-		})
-	}
-}
-
-func (r *reporter) emit(l loop.Live) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if e, ok := agentEvent(l); ok {
-		tool := ""
-		if e.Kind == ui.Tool {
-			tool = e.Text
-		}
-		r.pulse.heard(l.Time, e.Kind != ui.Tool && e.Kind != ui.Said || r.detail, tool)
-		if r.a.view != nil {
-			r.a.view.Event(e)
-		}
-	}
-	if data, ok := l.Data.(map[string]any); ok && r.a.linked != nil && (l.Event == "start" || l.Event == "end") {
-		data["worktree"], data["branch"] = r.a.linked.Root, r.a.linked.Branch
-	}
-	r.a.logLine(l.Event, "%s", l.Message)
-	if r.json {
-		r.a.printLine(l)
-		return
-	}
-	paint := func(code, s string) string { return r.a.colour(r.a.Out, code, s) }
-	switch l.Event {
-	case "start":
-		r.a.printf("%s\n", paint("1", l.Message))
-	case "iteration_start":
-		r.a.printf("\n%s\n", paint("1", l.Message))
-	case "agent":
-		denied := strings.HasPrefix(l.Message, "denied ")
-		if r.detail || denied {
-			r.a.printf("  %s\n", paint("2", l.Message))
-		}
-	case "check":
-		r.a.printf("  check %s\n", l.Message)
-		if c, ok := l.Data.(state.CheckRun); ok && !c.Passed {
-			for _, line := range c.Tail {
-				r.a.printf("      %s\n", paint("2", line))
-			}
-		}
-	case "verdict":
-		code := "32"
-		if !strings.HasPrefix(l.Message, "keep") {
-			code = "33"
-		}
-		r.a.printf("  %s\n", paint(code, l.Message))
-	case "end":
-	case "iteration_end":
-		if r.a.Verbose > 0 {
-			r.a.printf("  %s\n", l.Message)
-		}
-		r.notices(l)
-	default:
-		r.a.printf("  %s: %s\n", l.Event, l.Message)
-	}
-}
-
-// maxNotices is how many lines the end of one iteration prints of them.
-const maxNotices = 8
-
-// notices prints what a person should know of an iteration besides its verdict:
-// what was put back above all, which may have been theirs.
-func (r *reporter) notices(l loop.Live) {
-	res, ok := l.Data.(*state.Result)
-	if !ok {
-		return
-	}
-	lines := res.Notices
-	if n := len(res.Files); res.Verdict == state.Reject && n > 0 && !res.Untouched {
-		var names []string
-		for _, f := range res.Files[:min(n, 5)] {
-			names = append(names, f.Path)
-		}
-		if n > 5 {
-			names = append(names, fmt.Sprintf("%d more", n-5))
-		}
-		lines = append([]string{fmt.Sprintf("put back: %s (git ralph restore %d brings the attempt)",
-			strings.Join(names, ", "), l.Iteration)}, lines...)
-	}
-	for i, text := range lines {
-		if i == maxNotices {
-			r.a.printf("  %d more: git ralph show %d\n", len(lines)-i, l.Iteration)
-			break
-		}
-		r.a.printf("  %s\n", r.a.colour(r.a.Out, "2", text))
-	}
-}
-
-func (r *reporter) close() {
-	r.pulse.end()
-	r.a.closeView()
 }
 
 // summary says what the run did and what comes next.
