@@ -58,7 +58,7 @@ type statusDoc struct {
 	SessionDone    int              `json:"tasks_completed_this_session"`
 	HaltReason     string           `json:"halt_reason"`
 	Linked         *linkedDoc       `json:"linked,omitempty"`
-	Activity       *loop.Doing      `json:"activity"` // of the agent at work; null = none, or nothing known
+	Activity       *loop.Doing      `json:"activity,omitempty"` // of the agent at work, when something is known
 }
 
 type costDoc struct {
