@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,16 +36,11 @@ const (
 // read is left out: the agent cannot read it either.
 func (l *Loop) readSecrets() ([]secretFile, error) {
 	root := l.Repo.Root
-	var found []string
-	for _, pattern := range secretNames {
-		for _, dir := range []string{"", "*"} {
-			names, _ := filepath.Glob(filepath.Join(globEscaped(root), dir, pattern))
-			for _, name := range names {
-				rel, err := filepath.Rel(root, name)
-				if err == nil && !slices.Contains(found, rel) && !isSample(name) && !strings.HasPrefix(rel, ".git"+string(filepath.Separator)) {
-					found = append(found, rel)
-				}
-			}
+	found := secretsIn(root, ".")
+	top, _ := os.ReadDir(root)
+	for _, e := range top {
+		if e.IsDir() && e.Name() != ".git" {
+			found = append(found, secretsIn(root, e.Name())...)
 		}
 	}
 	if len(found) == 0 {
@@ -71,14 +65,28 @@ func (l *Loop) readSecrets() ([]secretFile, error) {
 	return files, nil
 }
 
-// globEscaped is a path whose own characters mean nothing in a pattern.
-func globEscaped(p string) string {
-	return strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`).Replace(p)
+// secretsIn are the paths of a folder whose names are those of files of secrets.
+func secretsIn(root, dir string) (found []string) {
+	f, err := os.Open(filepath.Join(root, dir))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(-1)
+	for _, name := range names {
+		if !isSample(name) && slices.ContainsFunc(secretNames, func(pattern string) bool {
+			hit, _ := filepath.Match(pattern, name)
+			return hit
+		}) {
+			found = append(found, filepath.Join(dir, name))
+		}
+	}
+	return found
 }
 
 // isSample says that a file shows the form of one with secrets.
 func isSample(name string) bool {
-	low := strings.ToLower(path.Base(filepath.ToSlash(name)))
+	low := strings.ToLower(name)
 	return slices.ContainsFunc([]string{"example", "sample", "template", "dist", "test", "defaults"}, func(w string) bool {
 		return strings.Contains(low, w)
 	})
