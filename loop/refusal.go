@@ -27,6 +27,8 @@ const (
 	TakenBack                      // an iteration was itself taken back
 	LinesChanged                   // a later commit changed the same lines
 	NoRange                        // what was given is no range of commits
+	NoCommitThen                   // there is no commit that a fork could begin at
+	BranchThere                    // a branch or a journal of that name exists: the name
 )
 
 // Refusal is an error that its user can mend.

@@ -100,6 +100,10 @@ func (a *applier) task(id plan.TaskID) *plan.Task {
 }
 
 func (a *applier) init() {
+	if in := a.e.Init; in != nil && in.Fork != nil && in.Fork.Journal == a.s.Journal.ID {
+		a.fork()
+		return
+	}
 	if a.s.Journal.ID != "" {
 		a.drop("init", "the journal has an id")
 		return
@@ -114,6 +118,21 @@ func (a *applier) init() {
 		Run:     Run{Phase: Discovery, Status: New, LastAt: a.e.Time, Breaker: Breaker{State: "closed"}},
 		Plan:    plan.Plan{Created: a.e.Time}}
 	a.learn(in.Knowledge)
+}
+
+// fork makes the state that of another journal, in which nothing is at work and
+// nobody has asked for anything yet. What was spent stays counted.
+func (a *applier) fork() {
+	in := a.e.Init
+	a.settle()
+	a.s.Journal = Journal{ID: in.JournalID, Base: in.Base, Created: a.e.Time, Branch: in.Branch,
+		Origins: append([]Origin{*in.Fork}, a.s.Journal.Origins...)}
+	r := &a.s.Run
+	r.PauseAsked, r.StopAsked, r.StopNow, r.AskHandoff = false, 0, false, 0
+	r.WaitUntil, r.Untouched = nil, ""
+	if !a.finished() || r.Status != Complete {
+		r.Status, r.Reason = a.readyStatus(), ""
+	}
 }
 
 func (a *applier) phase() {

@@ -89,6 +89,9 @@ type Init struct {
 	Branch    string            `json:"branch"`
 	Knowledge []notes.Knowledge `json:"knowledge,omitempty"` // taken over from the nearest journal
 	From      string            `json:"from,omitempty"`      // that journal's id
+	// Fork: the journal goes on, under an id of its own, from an entry of another
+	// one, which is the parent of this entry.
+	Fork *Origin `json:"fork,omitempty"`
 }
 
 // PhaseChange moves the run to another phase.

@@ -123,6 +123,11 @@ func describe(e Event, s State) (subject, body string) {
 		if e.Init != nil && e.Init.Base != "" {
 			body = "The branch stood at " + e.Init.Base + "."
 		}
+		if e.Init != nil && e.Init.Fork != nil {
+			f := e.Init.Fork
+			subject = fmt.Sprintf("init: fork of %s at iteration %d", f.Branch, f.Iteration)
+			body = fmt.Sprintf("The journal %s goes on from %s.", e.Init.JournalID, f.Entry)
+		}
 	case EvPhase:
 		if p := e.PhaseTo; p != nil {
 			subject, body = fmt.Sprintf("phase: %s to %s", p.From, p.To), p.Reason

@@ -80,6 +80,16 @@ type Journal struct {
 	Base    string    `toml:"base"`
 	Created time.Time `toml:"created"`
 	Branch  string    `toml:"branch"`
+	// Origins are the journals that this one was forked from, the newest first.
+	Origins []Origin `toml:"origin,omitempty"`
+}
+
+// Origin is where a journal was forked from another one.
+type Origin struct {
+	Journal   string `toml:"journal" json:"journal"` // id
+	Branch    string `toml:"branch" json:"branch"`
+	Entry     string `toml:"entry" json:"entry"` // the last one that both have
+	Iteration int    `toml:"iteration" json:"iteration"`
 }
 
 // Run is run.toml: where the run stands and what it has used.

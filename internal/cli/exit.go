@@ -89,6 +89,8 @@ var loopRefusals = map[loop.Kind]advice{
 	loop.SpecsChanged:  {1, "commit them first, or keep them with --keep-specs"},
 	loop.TakenBack:     {1, "git ralph restore N brings an attempt back; git revert brings back what a rewind took"},
 	loop.LinesChanged:  {1, "git revert takes single commits back and lets you resolve them"},
+	loop.NoCommitThen:  {1, "git ralph log --event iteration lists the others"},
+	loop.BranchThere:   {1, "choose another name, or git branch -D {0}"},
 	loop.NoRange:       {2, "a range is written as git log takes it: main~5.., v1..v2, HEAD"},
 }
 

@@ -202,9 +202,8 @@ func (c *RestoreCmd) tell(a *App, r worktree.Report) error {
 // branch makes a commit of the attempt on top of where it started, and a
 // branch of that.
 func (c *RestoreCmd) branch(a *App, s state.State, e journal.Entry) error {
-	if _, err := a.repo.Git.Line(a.Ctx, "check-ref-format", "--branch", c.Branch); err != nil ||
-		strings.HasPrefix(c.Branch, "-") {
-		return usage("letters, digits, - and /", "%q is no name of a branch", c.Branch)
+	if err := a.branchName(c.Branch); err != nil {
+		return err
 	}
 	ref := gitstate.BranchRef(c.Branch)
 	if at, err := a.repo.ReadRef(a.Ctx, ref); err != nil {

@@ -231,9 +231,17 @@ func (c *ShowCmd) evidence(a *App, s state.State, found []journal.Entry) error {
 // errPruned says that evidence is gone.
 var errPruned = errors.New("its evidence was pruned")
 
-// evidence is the evidence of an iteration, Zero when it was pruned.
+// evidence is the evidence of an iteration, Zero when it was pruned. That of
+// iterations before a fork belongs to the journal that was forked.
 func (a *App) evidence(s state.State, e journal.Entry) (object.ID, error) {
-	return a.journal.Repo.EvidenceOf(a.Ctx, s.Journal.ID, e.Event.ID, e.Event.Result.Evidence)
+	at, err := a.journal.Repo.EvidenceOf(a.Ctx, s.Journal.ID, e.Event.ID, e.Event.Result.Evidence)
+	for _, o := range s.Journal.Origins {
+		if err != nil || !at.IsZero() {
+			break
+		}
+		at, err = a.journal.Repo.EvidenceOf(a.Ctx, o.Journal, e.Event.ID, e.Event.Result.Evidence)
+	}
+	return at, err
 }
 
 // evidenceTree is the tree of an iteration's evidence.
