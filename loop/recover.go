@@ -55,6 +55,11 @@ func (r *Recovery) Run(ctx context.Context) error {
 		return err
 	}
 	defer release()
+	if n, err := r.Repo.EndLeft(); err != nil {
+		return fmt.Errorf("end the processes of the dead run: %w", err)
+	} else if n > 0 {
+		r.Log("ended %d processes that the dead run had left", n)
+	}
 	intent, err := r.Repo.ReadIntent()
 	if err != nil {
 		return err

@@ -25,6 +25,11 @@ func (l *Loop) sandboxed(id string, use Use, f func(Starter) error) error {
 		defer os.RemoveAll(dir)
 		use.RunDir = dir
 	}
+	done, err := l.Repo.NoteRunning(id)
+	if err != nil {
+		return err
+	}
+	defer done()
 	g, err := proc.NewGroup(proc.GroupOptions{EventID: id, Wrap: l.Sandbox.Wrapper(use)})
 	if err != nil {
 		return err
