@@ -59,8 +59,10 @@ func Apply(s State, e Event) (State, []Superseded) {
 		a.pass()
 	case EvRewind:
 		a.rewind()
-	case EvMerge, EvClaim:
-		// They record; the state they concern changes by other events.
+	case EvClaim:
+		a.claim()
+	case EvMerge:
+		// It records; the state it concerns changes by other events.
 	case EvBaseline:
 		a.s.Baseline = e.Baseline
 	case EvReport:
@@ -71,6 +73,7 @@ func Apply(s State, e Event) (State, []Superseded) {
 	default:
 		a.drop("event", "unknown type "+string(e.Type))
 	}
+	a.dropClaims()
 	return a.s, a.dropped
 }
 
@@ -400,8 +403,13 @@ func (a *applier) session() {
 		return
 	}
 	r := &a.s.Run
+	// Others are at work: what is counted for the session counts all of them.
+	others := len(a.s.Claims) > 0
 	if c.Action == "end" {
 		a.settle()
+		if others && (c.Status == Interrupted || c.Status == MaxIterations || c.Status == Stopped) {
+			return
+		}
 		r.Status, r.Reason, r.WaitUntil = c.Status, c.Reason, nil
 		r.Proved = c.Proved
 		r.StopAsked, r.StopNow, r.AskHandoff = 0, false, 0
@@ -417,6 +425,9 @@ func (a *applier) session() {
 	r.Mode, r.Driver, r.Sandbox = c.Mode, c.Driver, c.Sandbox
 	if c.Model != "" {
 		r.Model = c.Model
+	}
+	if others {
+		return
 	}
 	r.StopAsked, r.StopNow, r.AskHandoff = 0, false, 0
 	r.SessionDone, r.SessionIterations, r.SessionReplans = 0, 0, 0

@@ -19,6 +19,9 @@ func (a *applier) start() {
 	}
 	r := &a.s.Run
 	r.Iteration = max(r.Iteration, a.e.Iteration)
+	if a.late() {
+		return
+	}
 	r.Status, r.Reason, r.WaitUntil = Running, "", nil
 	r.Cost.Iteration = 0
 	r.Phase = a.e.Phase
@@ -26,9 +29,10 @@ func (a *applier) start() {
 		r.PhaseDone = false
 	}
 	r.Sandbox = st.Sandbox
-	r.Current = &Current{EventID: st.IterationID, Iteration: a.e.Iteration, Task: a.e.Task,
+	cur := &Current{EventID: st.IterationID, Iteration: a.e.Iteration, Task: a.e.Task,
 		Attempt: a.e.Attempt, Phase: a.e.Phase, Since: a.e.Time, Actor: a.e.Actor, Start: *st}
-	r.Current.Start.Dropped, r.Current.Start.Guidance = nil, nil
+	cur.Start.Dropped, cur.Start.Guidance = nil, nil
+	a.begun(cur)
 	if a.e.Task != "" {
 		r.LastTask = string(a.e.Task)
 		if t := a.task(a.e.Task); t == nil {
@@ -83,6 +87,9 @@ func (a *applier) iteration() {
 		r.Cost.Total += *res.CostMicro
 	} else if res.Tokens.Total() > 0 {
 		r.Cost.Unknown = true
+	}
+	if a.late() {
+		return
 	}
 	if res.Model != "" {
 		r.Model = res.Model
@@ -220,6 +227,9 @@ func (a *applier) iterationTask(res *Result) bool {
 	t.Failure = res.FailText
 	if res.BlockedBy != nil {
 		t.BlockedBy = res.BlockedBy
+	}
+	if a.unclaim(a.e.Under) && t.Status == plan.InProgress {
+		t.Status = plan.Pending
 	}
 	if t.Status == plan.Done {
 		when := a.e.Time

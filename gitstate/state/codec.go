@@ -50,6 +50,8 @@ func Changes(old, new State) Files {
 		func(g *Guidance) []byte { return encodeTOML(g) })
 	items(f, old.Questions, new.Questions, func(q *Question) string { return "questions/" + q.ID + ".toml" },
 		func(q *Question) []byte { return encodeTOML(q) })
+	items(f, old.Claims, new.Claims, func(c *Claim) string { return "claims/" + string(c.Task) + ".toml" },
+		func(c *Claim) []byte { return encodeTOML(c) })
 	for name, text := range new.Memory {
 		if o, ok := old.Memory[name]; !ok || o != text {
 			f["memory/"+name+".md"] = []byte(text)
@@ -228,6 +230,10 @@ func Decode(files Files) (State, error) {
 			var q Question
 			err = toml.Unmarshal(data, &q)
 			s.Questions = append(s.Questions, q)
+		case dir == "claims":
+			var c Claim
+			err = toml.Unmarshal(data, &c)
+			s.Claims = append(s.Claims, c)
 		case dir == "memory":
 			if s.Memory == nil {
 				s.Memory = map[string]string{}
@@ -259,6 +265,7 @@ func Decode(files Files) (State, error) {
 		return questionNumber(s.Questions[i].ID) < questionNumber(
 			s.Questions[j].ID)
 	})
+	sort.Slice(s.Claims, func(i, j int) bool { return s.Claims[i].Task < s.Claims[j].Task })
 	return s, nil
 }
 

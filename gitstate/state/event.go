@@ -50,6 +50,9 @@ type Event struct {
 	Iteration int         `json:"iteration,omitempty"`
 	Task      plan.TaskID `json:"task,omitempty"`
 	Attempt   int         `json:"attempt,omitempty"`
+	// Under is the claim under which an iteration starts or has ended; "" = there
+	// is only one worker, which needs none.
+	Under string `json:"claim_id,omitempty"`
 
 	Init      *Init            `json:"init,omitempty"`
 	PhaseTo   *PhaseChange     `json:"phase_change,omitempty"`
@@ -64,6 +67,7 @@ type Event struct {
 	Halt      *Halt            `json:"halt,omitempty"`
 	Sess      *SessionChange   `json:"session_change,omitempty"`
 	Rewind    *Rewind          `json:"rewind,omitempty"`
+	Claim     *ClaimChange     `json:"claim,omitempty"`
 	Question  *Question        `json:"question,omitempty"`
 	Context   *ContextNote     `json:"context,omitempty"`
 	Stuck     *Stuck           `json:"stuck,omitempty"`

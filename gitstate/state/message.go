@@ -204,6 +204,10 @@ func describe(e Event, s State) (subject, body string) {
 		if e.Rewind != nil {
 			subject, body = fmt.Sprintf("rewind: to iteration %d", e.Rewind.To), describeRewind(e.Rewind)
 		}
+	case EvClaim:
+		if c := e.Claim; c != nil {
+			subject, body = "claim: "+c.Action+" "+title(e.Task), c.Reason
+		}
 	case EvQuestion:
 		if e.Question != nil {
 			subject, body = "question "+e.Question.ID, e.Question.Text

@@ -70,6 +70,7 @@ type State struct {
 	// Memory texts by file name without extension: "session", "phase-building".
 	Memory    map[string]string
 	Questions []Question
+	Claims    []Claim // by task
 	Baseline  []CheckState
 	Report    *Report
 }
