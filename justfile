@@ -7,9 +7,10 @@ ldflags := "-s -w -X git-ralph/internal/cli.Version=" + version
 build:
     go build -trimpath -ldflags '{{ldflags}}' -o git-ralph .
 
-# into GOBIN, so that `git ralph` works
+# into GOBIN, so that `git ralph` works, with completions and the man pages of `git ralph --help`
 install:
     go install -trimpath -ldflags '{{ldflags}}' .
+    "$(go list -f '{{{{.Target}}' .)" completion --install
 
 # the main job, end to end, in a throw-away repository
 demo:

@@ -16,13 +16,13 @@ type AddCmd struct {
 	ID          string   `name:"id" placeholder:"ID" help:"The task's id instead of the next T-00n."`
 	Title       string   `placeholder:"TEXT" help:"The title, when it is not the first line of the text."`
 	Priority    *int     `placeholder:"N" help:"The lowest number is worked on first (1)."`
-	Depends     []string `sep:"," placeholder:"ID" help:"Tasks that must be done before."`
+	Depends     []string `complete:"tasks" sep:"," placeholder:"ID" help:"Tasks that must be done before."`
 	Criteria    []string `sep:"none" placeholder:"TEXT" help:"What makes it done, in words; may be repeated."`
 	Verify      []string `sep:"none" placeholder:"CMD" help:"A command, or a check's name, that must pass; may be repeated."`
 	Skill       []string `sep:"," placeholder:"NAME" help:"Skill files that the agent reads with it."`
 	Libraries   []string `name:"library" sep:"," placeholder:"NAME" help:"Libraries that it is about."`
 	NeedsDocs   bool     `help:"It needs documentation that the agent may not know."`
-	Spec        string   `placeholder:"FILE" help:"The file under specs/ that it comes from."`
+	Spec        string   `complete:"specs" placeholder:"FILE" help:"The file under specs/ that it comes from."`
 	Type        string   `placeholder:"NAME" help:"The template of the project that its prompt is made from."`
 	Notes       string   `placeholder:"TEXT" help:"A remark for the agent."`
 	MaxAttempts *int     `placeholder:"N" help:"Attempts before it counts as failed; 0 = no limit."`

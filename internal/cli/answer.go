@@ -20,7 +20,7 @@ import (
 
 // AnswerCmd is `git ralph answer`.
 type AnswerCmd struct {
-	ID   string   `arg:"" optional:"" name:"question" help:"The question, such as Q1; none lists the open ones."`
+	ID   string   `complete:"questions" arg:"" optional:"" name:"question" help:"The question, such as Q1; none lists the open ones."`
 	Text []string `arg:"" optional:"" help:"The answer, or the number of an option; - reads standard input."`
 	JSON bool     `name:"json" help:"Print the questions as JSON."`
 }

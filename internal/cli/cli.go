@@ -97,7 +97,7 @@ type Commands struct {
 
 	Fsck       FsckCmd       `cmd:"" group:"Care" help:"Re-apply the journal and say what is damaged."`
 	GC         GCCmd         `cmd:"" name:"gc" group:"Care" help:"Remove old evidence and what runs left behind."`
-	Completion CompletionCmd `cmd:"" group:"Care" help:"Print shell completions, or write man pages."`
+	Completion CompletionCmd `cmd:"" group:"Care" help:"Print or install shell completions and man pages."`
 
 	Test      TestCmd      `cmd:"" group:"Toolchain" help:"Run the project's tests."`
 	Lint      LintCmd      `cmd:"" group:"Toolchain" help:"Run the project's linter."`
@@ -188,6 +188,12 @@ func (a *App) Run(args []string) int {
 		return 1
 	}
 	a.parser = parser
+	if len(args) > 0 && args[0] == completeWord {
+		defer a.close()
+		a.complete(args[1:])
+		return 0
+	}
+	teach(parser.Model.Node)
 	return func() (code int) {
 		defer func() {
 			if r := recover(); r != nil {

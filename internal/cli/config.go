@@ -7,7 +7,7 @@ import (
 
 // ConfigCmd is `git ralph config`.
 type ConfigCmd struct {
-	Key     string   `arg:"" optional:"" help:"One setting, in any spelling that git config takes."`
+	Key     string   `complete:"settings" arg:"" optional:"" help:"One setting, in any spelling that git config takes."`
 	Value   string   `arg:"" optional:"" hidden:""`
 	Changed bool     `help:"Only settings that differ from the default."`
 	Default bool     `help:"Print a ralph.toml with every setting commented out."`

@@ -18,7 +18,7 @@ type DiffCmd struct {
 	WordDiff   bool     `help:"As git diff --word-diff."`
 	NameOnly   bool     `help:"As git diff --name-only."`
 	NameStatus bool     `help:"As git diff --name-status."`
-	Args       []string `arg:"" optional:"" passthrough:"" help:"N (the newest iteration), M to compare N with, options of git diff, and paths behind --."`
+	Args       []string `complete:"iterations" arg:"" optional:"" passthrough:"" help:"N (the newest iteration), M to compare N with, options of git diff, and paths behind --."`
 }
 
 // Help says more.

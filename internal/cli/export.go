@@ -9,8 +9,8 @@ import (
 
 // ExportCmd is `git ralph export`.
 type ExportCmd struct {
-	Format string `default:"toml" placeholder:"NAME" help:"The format to write (${default})."`
-	Output string `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output."`
+	Format string `complete:"formats" default:"toml" placeholder:"NAME" help:"The format to write (${default})."`
+	Output string `complete:"files" short:"o" placeholder:"FILE" help:"Write to a file instead of standard output."`
 }
 
 // Help says more.

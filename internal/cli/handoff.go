@@ -11,7 +11,7 @@ import (
 
 // HandoffCmd is `git ralph handoff`.
 type HandoffCmd struct {
-	Number int  `arg:"" optional:"" name:"n" help:"The iteration; without it the newest handoff."`
+	Number int  `complete:"iterations" arg:"" optional:"" name:"n" help:"The iteration; without it the newest handoff."`
 	Now    bool `help:"Ask the running iteration for a handoff and a fresh session."`
 	JSON   bool `name:"json" help:"Print the document."`
 }

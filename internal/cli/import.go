@@ -18,8 +18,8 @@ import (
 
 // ImportCmd is `git ralph import`.
 type ImportCmd struct {
-	File    string `arg:"" help:"The plan; - reads standard input."`
-	Format  string `placeholder:"NAME" help:"What the file is, when that is not plain from it."`
+	File    string `complete:"files" arg:"" help:"The plan; - reads standard input."`
+	Format  string `complete:"formats" placeholder:"NAME" help:"What the file is, when that is not plain from it."`
 	Replace bool   `help:"Let tasks of the file take the place of those with the same id."`
 	Tag     string `placeholder:"NAME" help:"The list to take from a file with several."`
 	DryRun  bool   `help:"Say what would be taken and change nothing."`

@@ -113,7 +113,7 @@ func findKnowledge(all []notes.Knowledge, id string) (notes.Knowledge, error) {
 
 // KnowledgeShowCmd is `git ralph knowledge show`.
 type KnowledgeShowCmd struct {
-	ID   string `arg:"" name:"id" help:"The entry."`
+	ID   string `complete:"knowledge" arg:"" name:"id" help:"The entry."`
 	JSON bool   `name:"json" help:"Print an object."`
 }
 
@@ -179,7 +179,7 @@ func (c *KnowledgeAddCmd) Run(a *App) error {
 
 // KnowledgeSupersedeCmd is `git ralph knowledge supersede`.
 type KnowledgeSupersedeCmd struct {
-	ID   string   `arg:"" name:"id" help:"The entry that no longer holds."`
+	ID   string   `complete:"knowledge" arg:"" name:"id" help:"The entry that no longer holds."`
 	Text []string `arg:"" help:"What holds now; - reads standard input."`
 	Type string   `placeholder:"TYPE" help:"Another type than the old entry's."`
 	Slug string   `placeholder:"NAME" help:"The end of the new id."`
@@ -287,7 +287,7 @@ func (c *KnowledgeSearchCmd) Run(a *App) error {
 
 // KnowledgePromoteCmd is `git ralph knowledge promote`.
 type KnowledgePromoteCmd struct {
-	ID string `arg:"" name:"id" help:"The entry."`
+	ID string `complete:"knowledge" arg:"" name:"id" help:"The entry."`
 }
 
 // Run writes the entry into AGENTS.md of the worktree.

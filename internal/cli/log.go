@@ -17,9 +17,9 @@ import (
 // LogCmd is `git ralph log`.
 type LogCmd struct {
 	Number    int      `short:"n" name:"max-count" placeholder:"N" help:"At most N entries."`
-	Task      string   `placeholder:"ID" help:"Only what concerns a task."`
-	Event     []string `sep:"," placeholder:"TYPE" help:"Only events of these types, such as iteration."`
-	Iteration int      `placeholder:"N" help:"Only what belongs to an iteration."`
+	Task      string   `complete:"tasks" placeholder:"ID" help:"Only what concerns a task."`
+	Event     []string `complete:"events" sep:"," placeholder:"TYPE" help:"Only events of these types, such as iteration."`
+	Iteration int      `complete:"iterations" placeholder:"N" help:"Only what belongs to an iteration."`
 	Patch     bool     `short:"p" help:"Show how each entry changed the plan, its tasks and what is remembered."`
 	JSON      bool     `name:"json" help:"Print one object a line."`
 }

@@ -18,10 +18,10 @@ import (
 
 // PromptCmd is `git ralph prompt`.
 type PromptCmd struct {
-	Task     string   `arg:"" optional:"" help:"The task; without it the one that comes next."`
+	Task     string   `complete:"tasks" arg:"" optional:"" help:"The task; without it the one that comes next."`
 	Sections bool     `help:"Print the sizes of the sections instead of the text."`
 	System   bool     `help:"Print the addition to the client's system prompt instead."`
-	Mode     string   `placeholder:"M" help:"As loop.mode would make it."`
+	Mode     string   `complete:"modes" placeholder:"M" help:"As loop.mode would make it."`
 	Template optional `help:"Print the template of a role as it is in force; without one, list the roles."`
 	JSON     bool     `name:"json" help:"Print {tokens, budget, sections, text}."`
 }

@@ -15,8 +15,8 @@ import (
 
 // RestoreCmd is `git ralph restore`.
 type RestoreCmd struct {
-	Number int      `arg:"" name:"n" help:"The iteration."`
-	Paths  []string `arg:"" optional:"" name:"path" help:"Only these files or folders; also what was yours, changed back at the end of the iteration or moved aside."`
+	Number int      `complete:"iterations" arg:"" name:"n" help:"The iteration."`
+	Paths  []string `complete:"files" arg:"" optional:"" name:"path" help:"Only these files or folders; also what was yours, changed back at the end of the iteration or moved aside."`
 	Before bool     `help:"What the iteration started from instead of what it left."`
 	Branch string   `placeholder:"NAME" help:"Make a branch of it instead of changing the worktree."`
 	JSON   bool     `name:"json" help:"Print what was done as JSON."`

@@ -13,7 +13,7 @@ import (
 
 // RewindCmd is `git ralph rewind`.
 type RewindCmd struct {
-	Number int  `arg:"" name:"n" help:"The iteration to go back to; 0 is before the first."`
+	Number int  `complete:"iterations" arg:"" name:"n" help:"The iteration to go back to; 0 is before the first."`
 	DryRun bool `help:"Print what would be taken back; change nothing."`
 	Yes    bool `short:"y" help:"Do not ask."`
 	JSON   bool `name:"json" help:"Print what was taken back as JSON."`

@@ -19,7 +19,7 @@ import (
 
 // ShowCmd is `git ralph show`.
 type ShowCmd struct {
-	What       string `arg:"" optional:"" help:"The number of an iteration (the newest one), or the id of a task."`
+	What       string `complete:"iterations or tasks" arg:"" optional:"" help:"The number of an iteration (the newest one), or the id of a task."`
 	Prompt     bool   `help:"Print the prompt that the agent read."`
 	Transcript bool   `help:"Print what the agent did, as lines of JSON."`
 	Output     string `placeholder:"CHECK" help:"Print the whole output of a check."`

@@ -11,7 +11,7 @@ import (
 
 // SkipCmd is `git ralph skip`.
 type SkipCmd struct {
-	IDs     []string `arg:"" name:"id" help:"Tasks to skip."`
+	IDs     []string `complete:"tasks" arg:"" name:"id" help:"Tasks to skip."`
 	Reason  string   `short:"m" placeholder:"TEXT" help:"Why."`
 	Cascade bool     `help:"Skip what waits on them, too; otherwise it goes on waiting."`
 }
@@ -92,7 +92,7 @@ func (a *App) eachTask(p plan.Plan, ids []plan.TaskID, word string) {
 
 // RetryCmd is `git ralph retry`.
 type RetryCmd struct {
-	IDs              []string `arg:"" optional:"" name:"id" help:"Tasks to try again."`
+	IDs              []string `complete:"tasks" arg:"" optional:"" name:"id" help:"Tasks to try again."`
 	Failed           bool     `help:"Every failed task."`
 	AllowTestChanges bool     `help:"Tests may be weakened by them. A task in work goes on and has the permission from its next attempt."`
 }
@@ -154,7 +154,7 @@ func (c *RetryCmd) Run(a *App) error {
 
 // BlockCmd is `git ralph block`.
 type BlockCmd struct {
-	ID     string   `arg:"" name:"id" help:"The task."`
+	ID     string   `complete:"tasks" arg:"" name:"id" help:"The task."`
 	Reason []string `arg:"" help:"What it waits for."`
 }
 
@@ -194,7 +194,7 @@ func (c *BlockCmd) Run(a *App) error {
 
 // UnblockCmd is `git ralph unblock`.
 type UnblockCmd struct {
-	IDs []string `arg:"" name:"id" help:"The tasks."`
+	IDs []string `complete:"tasks" arg:"" name:"id" help:"The tasks."`
 }
 
 // Run makes blocked tasks pending.

@@ -32,13 +32,13 @@ type StartCmd struct {
 type RunFlags struct {
 	MaxIterations *int     `placeholder:"N" help:"End after N finished iterations."`
 	MaxCost       string   `placeholder:"USD" help:"End when this session has cost so much."`
-	Mode          string   `placeholder:"M" help:"handoff-only, handoff-plus-index or agent-orchestrated."`
-	Agent         string   `placeholder:"D" help:"claude, codex, gemini, opencode, command or scripted."`
+	Mode          string   `complete:"modes" placeholder:"M" help:"handoff-only, handoff-plus-index or agent-orchestrated."`
+	Agent         string   `complete:"agents" placeholder:"D" help:"claude, codex, gemini, opencode, command or scripted."`
 	Model         string   `placeholder:"NAME" help:"The agent's model."`
 	Script        string   `placeholder:"FILE" help:"Script of the agent scripted."`
 	Worktree      bool     `help:"Work in a linked worktree of its own on the branch ralph/BRANCH: yours stays free. The end says how the work comes over."`
 	Workers       int      `placeholder:"N" help:"Several worktrees at once (not available yet)."`
-	Dirty         string   `placeholder:"refuse|commit" help:"What to do with changed tracked files."`
+	Dirty         string   `complete:"=refuse,commit" placeholder:"refuse|commit" help:"What to do with changed tracked files."`
 	Unchecked     bool     `help:"Work although nothing could be verified."`
 	Trust         bool     `help:"Trust the ralph.toml of this repository for this call."`
 	Config        []string `placeholder:"FILE" sep:"none" help:"Further settings over ralph.toml; may be repeated."`

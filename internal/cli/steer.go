@@ -161,7 +161,7 @@ func (a *App) noteEvent(text string) state.Event {
 
 // SetCmd is `git ralph set`.
 type SetCmd struct {
-	Key   string `arg:"" optional:"" help:"The setting, such as mode or limits.session_usd; none lists what can be set."`
+	Key   string `complete:"settable" arg:"" optional:"" help:"The setting, such as mode or limits.session_usd; none lists what can be set."`
 	Value string `arg:"" optional:"" help:"Its value for this run."`
 }
 

@@ -11,7 +11,7 @@ import (
 
 // TasksCmd is `git ralph tasks`.
 type TasksCmd struct {
-	Status  []string `sep:"," placeholder:"STATE" help:"Only tasks in these states: pending, in_progress, done, failed, blocked, skipped."`
+	Status  []string `complete:"statuses" sep:"," placeholder:"STATE" help:"Only tasks in these states: pending, in_progress, done, failed, blocked, skipped."`
 	Pending bool     `help:"Only tasks that are still to be done."`
 	Tree    bool     `help:"Draw what waits on what."`
 	JSON    bool     `name:"json" help:"Print an array of tasks."`
