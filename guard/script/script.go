@@ -31,6 +31,7 @@ const (
 // knows (variables, substitutions) stands in them as it is written.
 type Command struct {
 	Words []string
+	Env   []string // assignments in front of it, NAME=value
 	Use   Use
 	Func  string // the function that it stands in; "" = none
 	Pipe  string // the program that reads its output, when there is one
@@ -38,8 +39,8 @@ type Command struct {
 	Once  bool   // it stands behind a test of $0: it does not run where the script is sourced
 }
 
-// Assignment gives a variable a value. Those in front of a command and local
-// ones of functions are left out.
+// Assignment gives a variable a value. Those in front of a command are its Env;
+// local ones of functions are left out.
 type Assignment struct {
 	Name, Value string
 	Func        string
@@ -244,9 +245,12 @@ func (r reader) call(c *syntax.CallExpr, p place) {
 	for _, w := range c.Args {
 		words = append(words, r.word(w))
 	}
+	var env []string
 	for _, a := range c.Assigns {
 		if len(words) == 0 {
 			r.assign(a, p)
+		} else if a.Name != nil {
+			env = append(env, r.text(a))
 		}
 		r.inside(a.Value, p, false)
 	}
@@ -261,6 +265,9 @@ func (r reader) call(c *syntax.CallExpr, p place) {
 		r.inside(w, p, compares)
 	}
 	r.add(words, p)
+	if len(words) > 0 {
+		r.script.Commands[len(r.script.Commands)-1].Env = env
+	}
 }
 
 func (r reader) add(words []string, p place) {

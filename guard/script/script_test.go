@@ -19,6 +19,7 @@ func TestRead(t *testing.T) {
 			[]Command{{Words: []string{"sh", "a.sh"}, Use: Output, Pipe: "grep"}, {Words: []string{"grep", "-q", "x"}}}},
 		{"into a file, not into a device", "a > out\nb > /dev/null",
 			[]Command{{Words: []string{"a"}, Use: Redirected, Into: "out"}, {Words: []string{"b"}}}},
+		{"settings in front", "A=1 b", []Command{{Words: []string{"b"}, Env: []string{"A=1"}}}},
 		{"a condition", "if a; then b; fi", []Command{{Words: []string{"a"}, Use: InCondition}, {Words: []string{"b"}}}},
 		{"a failure that ends it is none", "a || exit 1", []Command{{Words: []string{"a"}}, {Words: []string{"exit", "1"}}}},
 		{"one that is handled is", "a || b=1", []Command{{Words: []string{"a"}, Use: InCondition}}},

@@ -140,6 +140,21 @@ func raising(name string) bool {
 	return false
 }
 
+// libraryAssertion are those of the frameworks, which compare what they are given: with
+// literals alone they cannot fail. What a project's own assertTokens does with its
+// literals is not known.
+func libraryAssertion(name string) bool {
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "debug_"), "prop_")
+	switch name {
+	case "assert", "assertTrue", "assertFalse", "assertNull", "assertNotNull", "assertNotEquals", "assertNotSame",
+		"assertNotEqual", "assertIsNone", "assertIsNotNone", "assertIn", "assertNotIn", "assertIsNot", "assertIsInstance",
+		"assertNotIsInstance", "assertGreater", "assertGreaterEqual", "assertLess", "assertLessEqual", "assertRegex",
+		"assertNotAlmostEqual", "assertInstanceOf", "assert_matches", "assert_true", "assert_false":
+		return true
+	}
+	return comparing(name) && strings.HasPrefix(name, "assert")
+}
+
 // comparing are assertions that compare with a value.
 func comparing(name string) bool {
 	switch name {

@@ -47,7 +47,7 @@ func (c *configJudge) makefile(cmd simpleCommand, depth int) {
 		found = true
 		old, now := parseMake(before), parseMake(c.side(p, true))
 		blame := c.included(&old, &now, dir, changed)
-		if old.slice(targets) != now.slice(targets) && !now.onlyAdds(old, targets) {
+		if old.slice(targets) != now.slice(targets) && !now.onlyAdds(old, targets) && !c.recipesAsWide(old, now, targets, dir) {
 			c.changed(cmp.Or(blame, p))
 		}
 		c.upToDate(old, targets, dir)
@@ -146,7 +146,7 @@ func parseMake(content []byte) makeRules {
 	for l := range strings.Lines(text) {
 		l = strings.TrimRight(l, "\n")
 		if strings.HasPrefix(l, "\t") {
-			line := strings.TrimSpace(l)
+			line := strings.Join(strings.Fields(l), " ")
 			if line != "" && line[0] != '#' {
 				for _, t := range current {
 					m.rules[t] = append(m.rules[t], line)
@@ -351,6 +351,24 @@ func namesMore(old, now string) bool {
 	return len(added(strings.Fields(now), strings.Fields(old))) == 0 && !slices.ContainsFunc(more, func(w string) bool {
 		return w[0] == '-' || !strings.ContainsAny(w, "./") || strings.ContainsAny(w, "$`;|&<>(){}=!*?'\"\\")
 	})
+}
+
+// recipesAsWide reports whether targets still run every runner that they ran: what they
+// need, their settings and everything global is the same, and their recipes run as much.
+func (c *configJudge) recipesAsWide(old, now makeRules, targets []string, dir string) bool {
+	was, is := old.reach(targets), now.reach(targets)
+	if !slices.Equal(was, is) || old.usedVars(targets) != now.usedVars(targets) ||
+		strings.Join(old.globals, "\n") != strings.Join(now.globals, "\n") {
+		return false
+	}
+	line := func(m makeRules) string {
+		var out []string
+		for _, l := range m.recipes(targets) {
+			out = append(out, m.expand(strings.TrimLeft(l, "@")))
+		}
+		return strings.Join(out, " && ")
+	}
+	return wideness{moved: c.moved(dir)}.runsAsMuch(line(old), line(now), false)
 }
 
 // compilesMore reports whether a command that compiles only gained files and

@@ -40,25 +40,74 @@ func (c *configJudge) node(manager string, cmd simpleCommand, depth int) {
 	f, changed := c.files[p]
 	now := packageJSON(f.After)
 	fine := c.seen["fine\x00"+p]
-	if changed && !fine && runsAsMuch(manager+" run "+script, manager+" run "+script, before.Scripts, now.Scripts) {
+	w := wideness{before.Scripts, now.Scripts, c.moved(dir)}
+	if changed && !fine && w.runsAsMuch(manager+" run "+script, manager+" run "+script, buildScript(script)) {
 		// What the script runs through others was compared with it.
 		fine, c.seen["fine\x00"+p] = true, true
 		defer delete(c.seen, "fine\x00"+p)
 	}
 	for _, name := range []string{"pre" + script, script, "post" + script} {
-		old := before.Scripts[name]
+		old, fresh := before.Scripts[name], now.Scripts[name]
 		if changed && !f.added() && !fine && !strings.Contains(old, "no test specified") {
-			fresh := now.Scripts[name]
-			if old != fresh && (old != "" || name != script) && !longerLine(old, fresh) {
+			if old != fresh && (old != "" || name != script) && !longerLine(old, fresh) && !w.runsAsMuch(old, fresh, buildScript(name)) {
 				c.find(Config, p, "", "changed script %q of %s", name, p)
 			}
 		}
 		if old != "" {
+			back := c.replace(w, old, fresh, dir, depth)
 			c.line(old, dir, depth+1)
+			back()
 		}
 	}
 	if before.Scripts[script] == "" {
 		c.tool(script, simpleCommand{words: words, dir: dir}, depth) // yarn jest
+	}
+}
+
+// replace looks at the settings of runners that a line gained. The settings of those that
+// it lost decide nothing any more, until the function that it returns is called.
+func (c *configJudge) replace(w wideness, old, fresh, dir string, depth int) func() {
+	runners := func(line string, scripts map[string]string) (names []string) {
+		steps, _ := chain(line, scripts, 0, false)
+		for _, s := range steps {
+			if runnersOf(s.words) != "" {
+				names = append(names, path.Base(s.words[0]))
+			}
+		}
+		return names
+	}
+	was, is := runners(old, w.was), runners(fresh, w.is)
+	if len(is) == 0 {
+		return func() {}
+	}
+	for _, name := range added(was, is) {
+		c.tool(name, simpleCommand{words: []string{name}, dir: dir}, depth+1)
+	}
+	for _, name := range added(is, was) {
+		c.seen["replaced\x00"+name] = true
+	}
+	return func() {
+		for _, name := range added(is, was) {
+			delete(c.seen, "replaced\x00"+name)
+		}
+	}
+}
+
+// moved reports whether a path is gone and a file that the change added is among others.
+func (c *configJudge) moved(dir string) func(string, []string) bool {
+	return func(p string, to []string) bool {
+		if f, ok := c.files[join(dir, p)]; !ok || !f.removed() {
+			return false
+		}
+		for _, q := range to {
+			q = join(dir, strings.TrimSuffix(q, "/"))
+			for _, n := range c.paths() {
+				if c.files[n].added() && (n == q || strings.HasPrefix(n, q+"/") || q == "") && path.Ext(n) == path.Ext(p) {
+					return true
+				}
+			}
+		}
+		return false
 	}
 }
 

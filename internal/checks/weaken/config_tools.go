@@ -9,6 +9,9 @@ import (
 // tool compares the settings that a runner, linter or compiler reads.
 func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
 	dir := cmd.dir
+	if c.seen["replaced\x00"+name] {
+		return
+	}
 	if given := cmd.option("-c", "--config", "--config-file", "--rcfile", "-p", "--project", "--configuration"); given != "" && !strings.Contains(given, "=") && !builds(name) {
 		c.pick(dir, given)
 	}
@@ -138,7 +141,7 @@ func (c *configJudge) wrapped(p string) {
 	}
 	if path.Base(p) == "tox.ini" {
 		old, now := toxLines(f.Before), toxLines(f.After)
-		if old != now && (!runsAsMuch(old, now, nil, nil) || strings.Count(now, "ignore_") > strings.Count(old, "ignore_")) {
+		if old != now && (!(wideness{moved: c.moved(path.Dir(p))}).runsAsMuch(old, now, false) || strings.Count(now, "ignore_") > strings.Count(old, "ignore_")) {
 			c.changed(p)
 		}
 		return

@@ -377,7 +377,7 @@ func (w *javaWalker) call(list []node, i, times int) int {
 		}
 		w.list(args, times)
 		return j - 1
-	case strings.HasPrefix(n.text, "assert") && n.text != "assertAll" && trivial(args):
+	case libraryAssertion(n.text) && trivial(args):
 	case n.text == "fail":
 		w.u.plain += times
 	case strings.HasPrefix(n.text, "should") && at(list, i-1) == ".":

@@ -265,7 +265,7 @@ func (w *pyWalker) calls(list []node, times int) {
 		case !called || at(list, i-1) == "." && foreignSkip(n.text, owner):
 		case owner == "pytest" && (n.text == "raises" || n.text == "warns" || n.text == "fail" || n.text == "deprecated_call"):
 			w.u.plain += times
-		case strings.HasPrefix(n.text, "assert") && owner != "" && trivial(list[i+1].kids):
+		case owner != "" && libraryAssertion(n.text) && trivial(list[i+1].kids):
 			// self.assertTrue(True)
 		default:
 			w.u.calls[n.text] += times

@@ -448,7 +448,7 @@ func (w *rustWalker) macro(name string, args []node, times int) {
 			w.u.plain += times
 		}
 	case strings.HasPrefix(name, "assert") || strings.HasPrefix(name, "debug_assert") || strings.HasPrefix(name, "prop_assert"):
-		if !trivial(args) {
+		if !libraryAssertion(name) || !trivial(args) {
 			w.u.calls[strings.TrimPrefix(strings.TrimPrefix(name, "debug_"), "prop_")] += times
 		}
 		w.list(args, times)
