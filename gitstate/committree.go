@@ -12,12 +12,25 @@ import (
 // Nothing points to the commit yet, and no gc takes it or its tree meanwhile:
 // one that pruned between two of our steps makes the call try again.
 func (r *Repo) CommitTree(ctx context.Context, msg string, args ...string) (object.ID, error) {
+	return r.commitTree(ctx, nil, msg, args)
+}
+
+// CommitTreeAs is CommitTree for work of somebody who is named already: a commit
+// that is put on another one.
+func (r *Repo) CommitTreeAs(ctx context.Context, author object.Signature, msg string, args ...string) (object.ID,
+	error) {
+	_, when, _ := strings.Cut(author.String(), "> ")
+	return r.commitTree(ctx, []string{"GIT_AUTHOR_NAME=" + author.Name, "GIT_AUTHOR_EMAIL=" + author.Email,
+		"GIT_AUTHOR_DATE=" + when}, msg, args)
+}
+
+func (r *Repo) commitTree(ctx context.Context, env []string, msg string, args []string) (object.ID, error) {
 	args = append([]string{"commit-tree"}, append(args, "-F", "-")...)
 	for try := 0; ; try++ {
 		if err := r.Store.EnsureAll(); err != nil {
 			return object.Zero, err
 		}
-		out, err := r.Git.RunWith(ctx, strings.NewReader(msg), nil, args...)
+		out, err := r.Git.RunWith(ctx, strings.NewReader(msg), env, args...)
 		var id object.ID
 		if err == nil {
 			id, err = object.ParseID(strings.TrimSpace(string(out)))

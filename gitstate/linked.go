@@ -299,3 +299,20 @@ func (r *Repo) MendLinked(l Linked) (mended bool, err error) {
 	}
 	return true, nil
 }
+
+// CheckedOutAt is the worktree in which a branch is checked out, "" when none has it.
+func (r *Repo) CheckedOutAt(ctx context.Context, branch string) (string, error) {
+	out, err := r.Git.Run(ctx, "worktree", "list", "--porcelain", "-z")
+	if err != nil {
+		return "", fmt.Errorf("list the worktrees: %w", err)
+	}
+	root := ""
+	for _, field := range strings.Split(string(out), "\x00") {
+		if path, ok := strings.CutPrefix(field, "worktree "); ok {
+			root = filepath.FromSlash(path)
+		} else if field == "branch "+BranchRef(branch) {
+			return root, nil
+		}
+	}
+	return "", nil
+}

@@ -160,9 +160,9 @@ func (r *Recovery) finishKeep(ctx context.Context, k state.Kept) error {
 	}
 	head, _, err := r.Repo.Head(ctx)
 	if err == nil && head == r.Journal.Branch {
-		if k.Rewind {
+		if k.Rewind || k.Brought {
 			if err := moveFiles(ctx, r.Engine, parent, commit, r.Log); err != nil {
-				return fmt.Errorf("finish the rewind: %w", err)
+				return fmt.Errorf("write the files of %s: %w", k.Commit[:12], err)
 			}
 		}
 		if err := r.mendIndex(ctx, parent, commit); err != nil {
@@ -170,8 +170,8 @@ func (r *Recovery) finishKeep(ctx context.Context, k state.Kept) error {
 		}
 	}
 	r.fail("recover:index")
-	if k.Rewind {
-		// A revert carries no handoff.
+	if k.Rewind || k.Brought {
+		// A revert carries no handoff, and what came over has its notes.
 	} else if e, err := r.Journal.Find(ctx, k.Iteration, k.EventID); err == nil && e.Event.Result != nil {
 		if err := WriteNote(r.Repo, commit, NoteOf(e.Event)); err != nil {
 			r.Log("the note on %s could not be written: %v", k.Commit[:10], err)
@@ -180,6 +180,8 @@ func (r *Recovery) finishKeep(ctx context.Context, k state.Kept) error {
 	r.fail("recover:note")
 	if k.Reset {
 		r.Log("finished removing the specs, which a crash had cut short")
+	} else if k.Brought {
+		r.Log("finished landing %s, which a crash had cut short", k.Commit[:12])
 	} else if k.Rewind {
 		r.Log("finished going back to iteration %d, which a crash had cut short", k.Iteration)
 	} else {

@@ -28,6 +28,10 @@ const (
 	LinesChanged                   // a later commit changed the same lines
 	NoRange                        // what was given is no range of commits
 	NoCommitThen                   // there is no commit that a fork could begin at
+	LandConflict                   // a commit of a linked worktree does not join the branch: worktree, branch
+	LandRed                        // the landed result fails a check: worktree
+	JournalsApart                  // two journals went on, each by itself: the other branch
+	LandMoved                      // the branch or its journal moved meanwhile
 	BranchThere                    // a branch or a journal of that name exists: the name
 )
 

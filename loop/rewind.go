@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
-	"git-ralph/internal/proc"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -261,45 +259,13 @@ func (r *Rewinder) reverted(ctx context.Context, tree object.ID, commits []keptC
 	return tree, nil
 }
 
-// merge is a three-way merge of trees. git merges commits, so that each tree
-// gets one that nothing points to.
+// merge is mergeTrees for a revert.
 func (r *Rewinder) merge(ctx context.Context, base, ours, theirs object.ID) (object.ID, error) {
-	sig := ourSignature(time.Unix(0, 0).UTC())
-	commit := func(tree object.ID, parents ...object.ID) (object.ID, error) {
-		if tree == object.EmptyTree {
-			if _, err := r.Repo.Store.Write(object.Tree, nil); err != nil {
-				return object.Zero, err
-			}
-		}
-		return r.Repo.Store.WriteCommit(object.CommitData{Tree: tree, Parents: parents, Author: sig, Committer: sig, Message: "rewind\n"})
+	tree, names, err := mergeTrees(ctx, r.Repo, base, ours, theirs)
+	if len(names) > 0 {
+		err = refuse(LinesChanged, "a commit of somebody else changed the same lines since: %s", list(names))
 	}
-	b, err := commit(base)
-	var x, y object.ID
-	if err == nil {
-		x, err = commit(ours, b)
-	}
-	if err == nil {
-		y, err = commit(theirs, b)
-	}
-	if err == nil {
-		err = r.Repo.Store.Sync()
-	}
-	if err != nil {
-		return object.Zero, fmt.Errorf("prepare the revert: %w", err)
-	}
-	out, err := r.Repo.Git.Run(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", x.String(), y.String())
-	if code := proc.ExitCode(err); code == 1 {
-		var names []string
-		for i, f := range bytes.Split(bytes.TrimRight(out, "\x00"), []byte{0}) {
-			if i > 0 && len(f) > 0 {
-				names = append(names, string(f))
-			}
-		}
-		return object.Zero, refuse(LinesChanged, "a commit of somebody else changed the same lines since: %s", list(names))
-	} else if err != nil {
-		return object.Zero, fmt.Errorf("prepare the revert: %w", err)
-	}
-	return object.ParseID(string(bytes.TrimSpace(bytes.TrimRight(out, "\x00\n"))))
+	return tree, err
 }
 
 func (r *Rewinder) commit(ctx context.Context, tree, parent object.ID, e state.Event) (object.ID, error) {

@@ -128,6 +128,12 @@ func (a *applier) init() {
 func (a *applier) fork() {
 	in := a.e.Init
 	a.settle()
+	for _, c := range a.s.Claims {
+		if t := a.task(c.Task); t != nil && t.Status == plan.InProgress {
+			t.Status = plan.Pending
+		}
+	}
+	a.s.Claims = nil
 	a.s.Journal = Journal{ID: in.JournalID, Base: in.Base, Created: a.e.Time, Branch: in.Branch,
 		Origins: append([]Origin{*in.Fork}, a.s.Journal.Origins...)}
 	r := &a.s.Run

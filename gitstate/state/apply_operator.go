@@ -61,7 +61,7 @@ func (a *applier) operator() {
 		if o.Kept != nil {
 			r.LastKeep = o.Kept
 		}
-	case "adopt":
+	case "adopt", "land":
 		r.LastKeep = o.Kept
 		if o.Branch != "" {
 			a.s.Journal.Branch = o.Branch

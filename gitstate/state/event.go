@@ -343,14 +343,14 @@ type KnowledgeChange struct {
 
 // Operator is a command of a person to a run.
 type Operator struct {
-	Command string `json:"command"` // pause resume stop stop-now inject set answer approve reject handoff-now reset adopt
+	Command string `json:"command"` // pause resume stop stop-now inject set answer approve reject handoff-now reset adopt land
 	Text    string `json:"text,omitempty"`
 	Key     string `json:"key,omitempty"`
 	Value   string `json:"value,omitempty"`
 	Session int    `json:"session,omitempty"` // the session that stop means
 	ID      string `json:"id,omitempty"`      // guidance or question
 	Branch  string `json:"branch,omitempty"`  // that the journal belongs to from now on
-	// of adopt: the newest kept commit that the branch has; of reset: the commit that removed the specs
+	// of adopt and land: the newest kept commit that the branch has; of reset: the commit that removed the specs
 	Kept *Kept `json:"kept,omitempty"`
 	// Tasks that were set aside: approve agrees that they are left out, reject
 	// makes them pending again. Of reset: those that leave the plan.

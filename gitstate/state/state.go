@@ -218,6 +218,9 @@ type Kept struct {
 	Rewind bool `toml:"rewind,omitempty" json:"rewind,omitempty"`
 	// Reset reports whether it took back nothing but the specs of a plan that was given up.
 	Reset bool `toml:"reset,omitempty" json:"reset,omitempty"`
+	// Brought reports whether it came over from a linked worktree, so that its files
+	// are written after it as well.
+	Brought bool `toml:"brought,omitempty" json:"brought,omitempty"`
 }
 
 // IndexState counts towards the indexer's triggers.

@@ -93,6 +93,7 @@ type Commands struct {
 	Restore RestoreCmd `cmd:"" group:"Time travel" help:"Bring the files of an attempt back."`
 	Rewind  RewindCmd  `cmd:"" group:"Time travel" help:"Take back what was kept after an iteration, by one commit."`
 	Fork    ForkCmd    `cmd:"" group:"Time travel" help:"A new branch with code, plan and memory as of an iteration."`
+	Land    LandCmd    `cmd:"" group:"Time travel" help:"Bring the work of the linked worktree over, checked once more."`
 	Adopt   AdoptCmd   `cmd:"" group:"Time travel" help:"Go on from the branch as it is, or take over a journal without a branch."`
 
 	Fsck       FsckCmd       `cmd:"" group:"Care" help:"Re-apply the journal and say what is damaged."`

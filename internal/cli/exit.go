@@ -91,6 +91,11 @@ var loopRefusals = map[loop.Kind]advice{
 	loop.LinesChanged:  {1, "git revert takes single commits back and lets you resolve them"},
 	loop.NoCommitThen:  {1, "git ralph log --event iteration lists the others"},
 	loop.BranchThere:   {1, "choose another name, or git branch -D {0}"},
+	loop.LandConflict:  {1, "git -C {0} merge {1}, resolve and commit it there, then git ralph land; nothing was changed"},
+	loop.LandRed: {1, "mend it there, git -C {0} …, or let a task do it: git ralph -C {0} add \"…\" && git ralph -C {0} " +
+		"start; then git ralph land; nothing was changed"},
+	loop.JournalsApart: {1, "git log {0}..{1} shows what only the other one has; nothing was changed"},
+	loop.LandMoved:     {1, "git ralph land tries again; nothing was changed"},
 	loop.NoRange:       {2, "a range is written as git log takes it: main~5.., v1..v2, HEAD"},
 }
 

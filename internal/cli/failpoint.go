@@ -18,6 +18,7 @@ func failpoints() []string {
 	all = append(all, loop.RecoverySteps...)
 	all = append(all, gitstate.LinkedSteps...)
 	all = append(all, loop.FollowSteps...)
+	all = append(all, loop.LandSteps...)
 	return append(all, worktree.Failpoints()...)
 }
 

@@ -262,10 +262,11 @@ func (a *App) homeward() {
 		a.warn("%v", err)
 	} else {
 		rows = append(rows, []string{"ahead", plural(gap.Ahead, "commit") + " that " + l.Of + " does not have"})
-		for i, cmd := range wayHome(*l, gap) {
+		rows = append(rows, []string{"bring it over", "git ralph land"})
+		for i, cmd := range byHand(*l, gap) {
 			name := ""
 			if i == 0 {
-				name = "bring it over"
+				name = "or by hand"
 			}
 			rows = append(rows, []string{name, cmd})
 		}
@@ -273,9 +274,9 @@ func (a *App) homeward() {
 	table(a.Out, rows)
 }
 
-// wayHome are the commands that bring the work of a linked worktree over, to
-// be typed where its branch is checked out.
-func wayHome(l gitstate.Linked, gap loop.Gap) []string {
+// byHand are the commands that do without checks what git ralph land does, to be
+// typed where the branch is checked out.
+func byHand(l gitstate.Linked, gap loop.Gap) []string {
 	var out []string
 	if gap.Ahead > 0 && gap.Behind > 0 {
 		out = append(out, fmt.Sprintf("git -C %s merge %s", l.Root, l.Of))
@@ -383,8 +384,8 @@ func (a *App) broughtOver(ctx context.Context, j *journal.Journal) error {
 		return err
 	}
 	if code.Ahead > 0 {
-		a.warn("%s has %s of its linked worktree that %s does not have (%s)", l.Branch, plural(code.Ahead, "commit"),
-			j.Branch, strings.Join(wayHome(l, code), " && "))
+		a.warn("%s has %s of its linked worktree that %s does not have: git ralph land brings them over", l.Branch,
+			plural(code.Ahead, "commit"), j.Branch)
 		return nil
 	}
 	if words.Behind > 0 {

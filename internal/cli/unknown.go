@@ -34,7 +34,7 @@ var otherWords = map[string]string{
 	"clean": "gc", "prune": "gc", "repair": "fsck", "settings": "config", "options": "config", "sessions": "history",
 	"spec": "discover", "specs": "discover", "prd": "discover", "idea": "run", "do": "run",
 	"accept": "approve", "ok": "approve", "deny": "reject", "redo": "retry", "again": "retry", "man": "completion",
-	"branch": "fork", "clone": "fork", "checkout": "fork",
+	"merge": "land", "integrate": "land", "rebase": "land", "branch": "fork", "clone": "fork", "checkout": "fork",
 	"remove": "skip", "delete": "skip", "rm": "skip",
 }
 

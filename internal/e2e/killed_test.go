@@ -32,8 +32,7 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 	// Those of linked worktrees are reached with --worktree alone.
 	names = slices.DeleteFunc(names, func(n string) bool {
-		return strings.HasPrefix(n, "linked:") ||
-			strings.HasPrefix(n, "follow:")
+		return strings.HasPrefix(n, "linked:") || strings.HasPrefix(n, "follow:") || strings.HasPrefix(n, "land:")
 	})
 	names = long.Sample(t, names, 7)
 	var mu sync.Mutex

@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"git-ralph/fixtures/long"
+)
+
+// TestLandKilled ends a landing with SIGKILL at every step (in the short form at a
+// sample of them). Landing again gives what it would have given.
+func TestLandKilled(t *testing.T) {
+	t.Parallel()
+	steps := []string{"keep:objects", "keep:intent", "keep:index-lock", "keep:index-written", "keep:refs-prepared",
+		"keep:refs-committed", "keep:index-renamed", "keep:note", "keep:intent-removed", "land:proved", "land:moved",
+		"follow:noted", "follow:refs", "follow:files", "follow:index"}
+	for _, step := range long.Sample(t, steps, 4) {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, doTask, check+"[guard]\nsandbox = \"off\"\n", map[string]string{"README": "hello\n"})
+			p.must(t, "add", "the first thing")
+			p.must(t, "add", "the second thing")
+			p.must(t, "start", "--worktree")
+			p.Write("mine", "by hand\n")
+			p.Git("add", "mine")
+			p.Git("commit", "-qm", "by hand")
+			if r := p.run(t, []string{"RALPH_FAILPOINT=" + step}, "land"); r.code != -1 {
+				t.Fatalf("it was not reached: exit %d\n%s%s", r.code, r.out, r.err)
+			}
+			p.must(t, "land")
+			if got := p.Git("status", "--porcelain"); got != "" {
+				t.Errorf("the worktree is not clean:\n%s", got)
+			}
+			got := p.Git("log", "--format=%s")
+			for _, want := range []string{"T-001 ", "T-002 ", "by hand"} {
+				if strings.Count(got, want) != 1 {
+					t.Errorf("%q is in the branch %d times:\n%s", want, strings.Count(got, want), got)
+				}
+			}
+			p.Read("out-T-002.txt")
+			if got := p.tasks(t); got != "T-001 done, T-002 done" {
+				t.Error(got)
+			}
+			if p.ref("main") != p.ref("ralph/main") || p.ref("ralph/heads/main") != p.ref("ralph/heads/ralph/main") {
+				t.Error("the linked worktree did not follow")
+			}
+			p.sound(t)
+			p.must(t, "add", "one more thing")
+			p.must(t, "start", "--worktree")
+			p.must(t, "land")
+			p.Read("out-T-003.txt")
+			p.sound(t)
+		})
+	}
+}
+
+// TestLandFromTheLinkedWorktree: where the command is typed does not matter, and a
+// linked branch with a merge of a person lands by a merge.
+func TestLandFromTheLinkedWorktree(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, doTask, check+"[guard]\nsandbox = \"off\"\n", map[string]string{"README": "hello\n"})
+	p.must(t, "add", "the first thing")
+	p.must(t, "start", "--worktree")
+	commit := func(name string) {
+		p.Write(name, "by hand\n")
+		p.Git("add", name)
+		p.Git("commit", "-qm", "add "+name)
+	}
+	commit("mine")
+	dir := p.linkedDir(t)
+	p.in(dir).Git("merge", "-q", "--no-edit", "main")
+	commit("more")
+	if out := p.in(dir).must(t, "land"); !strings.Contains(out, "by a merge") {
+		t.Error(out)
+	}
+	if got := p.Git("status", "--porcelain"); got != "" {
+		t.Errorf("the worktree is not clean:\n%s", got)
+	}
+	p.Read("out-T-001.txt")
+	p.Read("more")
+	p.sound(t)
+	p.in(dir).Read("more")
+
+	// Both journals went on: nothing is guessed.
+	p.must(t, "add", "the second thing")
+	p.must(t, "start", "--worktree")
+	p.must(t, "add", "the third thing")
+	before := p.ref("main")
+	if r := p.run(t, nil, "land"); r.code != 1 || !strings.Contains(r.err, "went on apart") || p.ref("main") != before {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+	}
+}

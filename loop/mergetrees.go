@@ -1,0 +1,62 @@
+package loop
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/internal/proc"
+)
+
+// mergeTrees is a three-way merge of trees by git's own merge; conflicts are the
+// paths that do not join. git merges commits, so that each tree gets one that
+// nothing points to.
+func mergeTrees(ctx context.Context, repo *gitstate.Repo, base, ours, theirs object.ID) (
+	tree object.ID, conflicts []string, err error) {
+	switch {
+	case ours == base, ours == theirs:
+		return theirs, nil, nil
+	case theirs == base:
+		return ours, nil, nil
+	}
+	sig := ourSignature(time.Unix(0, 0).UTC())
+	commit := func(tree object.ID, parents ...object.ID) (object.ID, error) {
+		if tree == object.EmptyTree {
+			if _, err := repo.Store.Write(object.Tree, nil); err != nil {
+				return object.Zero, err
+			}
+		}
+		return repo.Store.WriteCommit(object.CommitData{Tree: tree, Parents: parents, Author: sig, Committer: sig,
+			Message: "merge\n"})
+	}
+	b, err := commit(base)
+	var x, y object.ID
+	if err == nil {
+		x, err = commit(ours, b)
+	}
+	if err == nil {
+		y, err = commit(theirs, b)
+	}
+	if err == nil {
+		err = repo.Store.Sync()
+	}
+	if err != nil {
+		return object.Zero, nil, fmt.Errorf("prepare a merge: %w", err)
+	}
+	out, err := repo.Git.Run(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", x.String(), y.String())
+	if code := proc.ExitCode(err); code == 1 {
+		for i, f := range bytes.Split(bytes.TrimRight(out, "\x00"), []byte{0}) {
+			if i > 0 && len(f) > 0 {
+				conflicts = append(conflicts, string(f))
+			}
+		}
+		return object.Zero, conflicts, nil
+	} else if err != nil {
+		return object.Zero, nil, fmt.Errorf("merge two trees: %w", err)
+	}
+	tree, err = object.ParseID(string(bytes.TrimSpace(bytes.TrimRight(out, "\x00\n"))))
+	return tree, nil, err
+}
