@@ -46,7 +46,7 @@ func Fold(id TaskID) string { return strings.ToLower(string(id)) }
 func NextID(p Plan) TaskID {
 	highest := 0
 	for _, id := range p.Used() {
-		if n, ok := harnessNumber(id); ok && n > highest {
+		if n, ok := Number(id); ok && n > highest {
 			highest = n
 		}
 	}
@@ -76,8 +76,8 @@ func (p *Plan) Retire(ids ...TaskID) {
 // NumberedID is the id that a new task with number n gets.
 func NumberedID(n int) TaskID { return TaskID(fmt.Sprintf("T-%03d", n)) }
 
-// harnessNumber reads the number of an id of the form T-NNN.
-func harnessNumber(id TaskID) (int, bool) {
+// Number reads the number of an id of the form T-NNN, which the harness gives.
+func Number(id TaskID) (int, bool) {
 	s, ok := strings.CutPrefix(Fold(id), "t-")
 	if !ok || s == "" || len(s) > 9 {
 		return 0, false

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -108,6 +109,7 @@ func (j *Journal) WalkFrom(ctx context.Context, id object.ID, f func(Entry) (boo
 const singly = 24
 
 func (j *Journal) walkFrom(ctx context.Context, id object.ID, brief bool, f func(Entry) (bool, error)) error {
+	f = j.withMerged(ctx, brief, f)
 	for n := 0; !id.IsZero(); n++ {
 		if n == singly {
 			last, more, err := j.walkMany(ctx, id, brief, f)
@@ -132,6 +134,31 @@ func (j *Journal) walkFrom(ctx context.Context, id object.ID, brief bool, f func
 	}
 	return nil
 }
+
+// withMerged calls f after a merge with the entries that it has joined, too.
+func (j *Journal) withMerged(ctx context.Context, brief bool, f func(Entry) (bool, error)) func(Entry) (bool, error) {
+	var all func(Entry) (bool, error)
+	all = func(e Entry) (bool, error) {
+		more, err := f(e)
+		if err != nil || !more || e.Event.Merge == nil || len(e.Commit.Parents) != 2 {
+			return more, err
+		}
+		err = j.between(ctx, e.Commit.Parents[1], e.Commit.Parents[0], brief, func(e Entry) error {
+			ok, err := all(e)
+			if err == nil && !ok {
+				more, err = false, errEnough
+			}
+			return err
+		}, "--first-parent")
+		if errors.Is(err, errEnough) {
+			err = nil
+		}
+		return more, err
+	}
+	return all
+}
+
+var errEnough = errors.New("enough")
 
 // parent is the entry before it, Zero for the first one.
 func (e Entry) parent() object.ID {

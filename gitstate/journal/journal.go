@@ -261,27 +261,36 @@ func (j *Journal) Draft(ctx context.Context, snap *Snapshot, e state.Event) (*Sn
 	if snap != nil {
 		old, parents = snap.State, []object.ID{snap.Tip}
 	}
-	next, dropped := state.Apply(old, e)
-	if snap == nil && next.Journal.ID == "" {
-		// Only what begins a journal may be its first entry.
-		return nil, &UnreadableError{Gone, object.Zero,
-			fmt.Errorf("the journal of %s is gone: nothing is at %s", j.Branch, j.Ref())}
+	if snap == nil {
+		if next, _ := state.Apply(old, e); next.Journal.ID == "" {
+			// Only what begins a journal may be its first entry.
+			return nil, &UnreadableError{Gone, object.Zero,
+				fmt.Errorf("the journal of %s is gone: nothing is at %s", j.Branch, j.Ref())}
+		}
 	}
-	e.Superseded = dropped
 	// Before the entry can be seen: a command that was written here needs no
 	// question here.
 	if err := Trust(j.Repo, state.NewCommands(old, e)); err != nil {
 		return nil, err
-	}
-	files := state.Changes(old, next)
-	for path, data := range state.EncodeEvent(e) {
-		files[path] = data
 	}
 	author, err := j.signature(ctx)
 	if err != nil {
 		return nil, err
 	}
 	author.When = e.Time
+	return j.write(old, parents, e, author)
+}
+
+// write applies an event to the state of the first parent and writes the entry's
+// objects.
+func (j *Journal) write(old state.State, parents []object.ID, e state.Event, author object.Signature) (*Snapshot,
+	error) {
+	next, dropped := state.Apply(old, e)
+	e.Superseded = dropped
+	files := state.Changes(old, next)
+	for path, data := range state.EncodeEvent(e) {
+		files[path] = data
+	}
 	commit, tree, err := j.Repo.WriteEntry(parents, gitstate.Draft{Files: files, Message: state.Message(e, next),
 		Author: author, Committer: object.Signature{Name: "git-ralph", Email: "git-ralph@localhost", When: e.Time}})
 	if err != nil {

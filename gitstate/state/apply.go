@@ -19,8 +19,11 @@ const (
 
 // Apply is the only way a State changes. It is total: what does not fit the
 // state any more is left out and named in the second result.
-func Apply(s State, e Event) (State, []Superseded) {
-	a := applier{s: s, e: e}
+func Apply(s State, e Event) (State, []Superseded) { return apply(s, e, nil) }
+
+// apply is Apply for an event of its own, or for one that m applies again.
+func apply(s State, e Event, m *Merge) (State, []Superseded) {
+	a := applier{s: s, e: e, again: m}
 	a.s.Run.LastAt = e.Time
 	switch e.Type {
 	case EvInit:
@@ -62,7 +65,7 @@ func Apply(s State, e Event) (State, []Superseded) {
 	case EvClaim:
 		a.claim()
 	case EvMerge:
-		// It records; the state it concerns changes by other events.
+		a.merge()
 	case EvBaseline:
 		a.s.Baseline = e.Baseline
 	case EvReport:
@@ -81,7 +84,8 @@ type applier struct {
 	s       State
 	e       Event
 	dropped []Superseded
-	cloned  bool // s.Plan.Tasks is our own copy
+	cloned  bool   // s.Plan.Tasks is our own copy
+	again   *Merge // that applies the event again; nil = it is an entry of its own
 }
 
 func (a *applier) drop(what, reason string) {
@@ -312,6 +316,10 @@ func (a *applier) taskChange() {
 			a.drop(string(id), "the task is done")
 			continue
 		}
+		if held := a.s.ClaimOf(id); held != nil && c.Rule != "" {
+			a.drop(string(id), "is claimed by "+held.Actor) // only a person decides over a worker
+			continue
+		}
 		if c.AllowTestChanges {
 			if t.AllowTestChanges = true; t.Status == plan.InProgress {
 				continue
@@ -417,6 +425,9 @@ func (a *applier) session() {
 			return
 		}
 		r.Status, r.Reason, r.WaitUntil = c.Status, c.Reason, nil
+		if a.again != nil && c.Status == Complete && !a.finished() {
+			r.Status, r.Reason = Ready, "" // the other line has more to do
+		}
 		r.Proved = c.Proved
 		r.StopAsked, r.StopNow, r.AskHandoff = 0, false, 0
 		if c.Reason != RefsMoved {

@@ -149,7 +149,9 @@ func (a *applier) iteration() {
 			r.Breaker = Breaker{State: "closed", Stagnation: r.Breaker.Stagnation}
 		}
 	}
-	if res.Commit != "" && res.Landed {
+	if kept := res.Commit != "" && res.Landed; kept && a.again != nil && a.again.CodeOfTheirs {
+		a.drop("commit "+res.Commit, "the branch has gone on from another one; its evidence keeps it")
+	} else if kept {
 		r.LastKeep = &Kept{EventID: a.e.ID, Iteration: a.e.Iteration, Parent: res.Parent, Commit: res.Commit,
 			Evidence: res.Evidence}
 	}
@@ -160,7 +162,11 @@ func (a *applier) iteration() {
 	}
 	if res.Handoff != nil {
 		a.s.Handoff = res.Handoff
-		a.s.Recent = append(slices.Clone(a.s.Recent), *res.Handoff)
+		// Machines that were apart give the same number; the newer one stays.
+		a.s.Recent = slices.DeleteFunc(slices.Clone(a.s.Recent), func(r notes.Record) bool {
+			return r.Origin.Iteration == res.Handoff.Origin.Iteration && r.Origin.EventID != res.Handoff.Origin.EventID
+		})
+		a.s.Recent = append(a.s.Recent, *res.Handoff)
 		if n := len(a.s.Recent); n > maxRecent {
 			a.s.Recent = a.s.Recent[n-maxRecent:]
 		}

@@ -295,8 +295,49 @@ func EncodeEvent(e Event) Files {
 		}
 		e.Result = &r
 	}
+	if e.Merge != nil {
+		for i, again := range e.Merge.Again {
+			for path, data := range EncodeEvent(again) {
+				f[mergedFolder(i)+strings.TrimPrefix(path, "event/")] = data
+			}
+		}
+	}
 	f["event/event.json"] = encodeJSON(e)
 	return f
+}
+
+// mergedFolder is where a merge keeps an event that it applies again.
+func mergedFolder(i int) string { return fmt.Sprintf("event/merged/%06d/", i+1) }
+
+// decodeMerged reads the events that a merge applies again.
+func decodeMerged(files Files, m *Merge) error {
+	again := 0
+	for _, done := range m.Events {
+		if done.Outcome != "known" {
+			again++
+		}
+	}
+	each := make([]Files, again)
+	for path, data := range files {
+		rest, ok := strings.CutPrefix(path, "event/merged/")
+		number, rest, nested := strings.Cut(rest, "/")
+		n, err := strconv.Atoi(number)
+		if !ok || !nested || err != nil || n < 1 || n > again {
+			continue
+		}
+		if each[n-1] == nil {
+			each[n-1] = Files{}
+		}
+		each[n-1]["event/"+rest] = data
+	}
+	for i := range each {
+		e, err := DecodeEvent(each[i])
+		if err != nil {
+			return &DecodeError{mergedFolder(i), err}
+		}
+		m.Again = append(m.Again, e)
+	}
+	return nil
 }
 
 func encodePlanChange(f Files, c *PlanChange) *PlanChange {
@@ -353,6 +394,11 @@ func DecodeEvent(files Files) (Event, error) {
 	}
 	if err := decodePlanChange(files, e.Plan); err != nil {
 		return e, err
+	}
+	if e.Merge != nil {
+		if err := decodeMerged(files, e.Merge); err != nil {
+			return e, err
+		}
 	}
 	if e.Result != nil {
 		if err := decodePlanChange(files, e.Result.Plan); err != nil {

@@ -68,6 +68,7 @@ type Event struct {
 	Sess      *SessionChange   `json:"session_change,omitempty"`
 	Rewind    *Rewind          `json:"rewind,omitempty"`
 	Claim     *ClaimChange     `json:"claim,omitempty"`
+	Merge     *Merge           `json:"merge,omitempty"`
 	Question  *Question        `json:"question,omitempty"`
 	Context   *ContextNote     `json:"context,omitempty"`
 	Stuck     *Stuck           `json:"stuck,omitempty"`

@@ -204,6 +204,10 @@ func describe(e Event, s State) (subject, body string) {
 		if e.Rewind != nil {
 			subject, body = fmt.Sprintf("rewind: to iteration %d", e.Rewind.To), describeRewind(e.Rewind)
 		}
+	case EvMerge:
+		if m := e.Merge; m != nil {
+			subject, body = describeMerge(m)
+		}
 	case EvClaim:
 		if c := e.Claim; c != nil {
 			subject, body = "claim: "+c.Action+" "+title(e.Task), c.Reason
