@@ -162,6 +162,8 @@ type Options struct {
 	// Failure replaces the task's own failure text; outside building it is the
 	// only one.
 	Failure string
+	// Approach asks for another approach than that of the attempts before.
+	Approach bool
 
 	// Request is the person's sentence in discovery, or the text that
 	// planning shall make tasks of.

@@ -150,6 +150,11 @@ func (a *assembly) failureContext() string {
 		return ""
 	}
 	head := "The attempt before was rejected and everything it changed was undone. Do not repeat what failed."
+	if a.opt.Approach {
+		head += "\n\nMore of the same will fail again: change the approach. Say first, in two sentences, why the attempts " +
+			"before did not work and what you do differently; then look again at the code and the tests before you " +
+			"write anything."
+	}
 	return paragraphs(head, demote(text))
 }
 

@@ -56,7 +56,10 @@ type Request struct {
 
 	Model         string
 	FallbackModel string
-	MaxTurns      int // 0 = the client's own limit
+	// Effort is how much the model thinks, "" = the client's own choice. A client
+	// without such a choice ignores it.
+	Effort   string
+	MaxTurns int // 0 = the client's own limit
 	// Tools are canonical names (Read, Write, Bash …); nil = all of the phase.
 	Tools []string
 	// Timeout is the wall clock of the run, Idle the longest silence while no

@@ -121,7 +121,8 @@ func (l *Loop) request(ss *session, box Toolbox, transcript io.Writer) (Request,
 	}
 	req := Request{Role: ss.role, Phase: string(ss.phase), TaskID: string(ss.task.ID), EventID: ss.id,
 		Iteration: ss.number, Attempt: ss.attempt, Prompt: ss.prompt.Text, System: ss.prompt.System,
-		Model: l.model(ss.role), FallbackModel: set.Fallback, MaxTurns: set.MaxTurns, Tools: toolsOf(ss, role),
+		Model: l.model(ss.role, ss.task, ss.choice), Effort: l.effort(ss.role, ss.choice), FallbackModel: set.Fallback,
+		MaxTurns: set.MaxTurns, Tools: toolsOf(ss, role),
 		Timeout: set.Timeout, Idle: set.Idle, MaxCostMicroUSD: set.IterationMicroUSD,
 		Dir: l.Repo.Root, Env: env, PromptFile: inside(promptFile), HandoffFile: inside(ss.handoffFile()),
 		HandoffSchema: notes.HandoffSchema(), ToolSpecs: box.Specs(), OpenCalls: box.Open, Start: ss.clients.noting(ss.start),
@@ -138,7 +139,7 @@ func (l *Loop) request(ss *session, box Toolbox, transcript io.Writer) (Request,
 	if role.Timeout > 0 {
 		req.Timeout = role.Timeout
 	}
-	l.remaining(ss.runs, ss.role, &req)
+	l.remaining(ss.runs, ss.since, ss.role, &req)
 	req.MCP = map[string]MCPServer{}
 	for _, name := range role.MCP {
 		req.MCP[name] = set.MCP[name]

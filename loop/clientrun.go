@@ -102,6 +102,7 @@ func (l *Loop) runSession(ctx context.Context, ss *session) (sessionEnd, error) 
 	end.prompt, end.transcript = req.Prompt, transcript.Take()
 	end.peak, end.lastText = meter.peak, meter.lastText
 	end.record = agentRun(ss.role, end.run, meter.peak, l.Now().Sub(began))
+	end.record.Model, end.record.Effort = or(end.record.Model, notes.OneLine(req.Model, 100)), req.Effort
 	return end, nil
 }
 

@@ -33,6 +33,7 @@ type record struct {
 	foundIndex object.ID        // entries that were put back, as a tree
 	found      []worktree.Saved // what restores took out of the worktree and stored
 	spoiled    []worktree.Saved // large ignored files that changed, as they were
+	first      object.ID        // tree of the first of two tries, Zero = there was one
 	more       bool             // some of it is in no evidence that was written before
 	back       []string         // what restores changed back and kept
 }
@@ -60,6 +61,7 @@ func (l *Loop) writeEvidence(it *Ready, attempt, commit object.ID) (object.ID, e
 		return object.Zero, err
 	}
 	maps.Copy(edits, found)
+	maps.Copy(edits, it.tryEdits())
 	for path, data := range it.evidence {
 		// Evidence may be shared, and nobody reads ten megabytes for a password.
 		id, err := l.Repo.Store.Write(object.Blob, []byte(notes.Redact(string(data))))

@@ -3,6 +3,7 @@ package loop
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -60,6 +61,7 @@ func (l *Loop) anchorFound(it *Ready) error {
 	if err != nil {
 		return err
 	}
+	maps.Copy(edits, it.tryEdits())
 	if tree, err = l.Repo.EditTree(tree, edits); err != nil {
 		return err
 	}

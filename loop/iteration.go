@@ -29,17 +29,17 @@ func (l *Loop) iterate(ctx context.Context, s state.State, job Job) (Ending, err
 	if rd.stop != nil {
 		return l.endPrepared(rd)
 	}
-	ran, err := l.work(ctx, rd)
-	l.keepLogin()
+	it, err := l.tryWork(ctx, rd)
 	if err != nil {
 		return Ending{}, err
 	}
-	l.fail("iteration:agent-ended")
-	x, err := l.examine(ctx, rd, ran)
-	if err != nil {
-		return Ending{}, err
+	v := Judge(it.facts)
+	if it.moved == nil && ctx.Err() == nil && wantsSecond(rd.choice, it.facts, v) {
+		if it, v, err = l.second(ctx, it, v); err != nil {
+			return Ending{}, err
+		}
 	}
-	return l.settle(ctx, &attempt{rd, ran, x}, Judge(x.facts))
+	return l.settle(ctx, it, v)
 }
 
 // taskJob is the work on a task of the plan.
@@ -73,6 +73,9 @@ func (l *Loop) prepare(ctx context.Context, s state.State, job Job) (*Ready, err
 	}
 	if job.proved != nil {
 		rd.addOutputs(job.proved.Outputs)
+	}
+	if rd.role == RoleCoding {
+		rd.choice = Choose(l.Settings.Ladder, job.task.Rung)
 	}
 	rd.around = l.look(rd.task.Skills)
 	rd.prompt = l.assemble(rd, "")
@@ -161,7 +164,8 @@ func (l *Loop) start(it *Ready) error {
 		return state.Event{Type: state.EvStart, Time: it.started, Phase: it.phase, Iteration: it.number,
 			Task: it.task.ID, Attempt: it.attempt,
 			Start: &state.Start{IterationID: it.id, Branch: it.branch, Tip: hex(it.tip), Checkpoint: it.anchor.String(),
-				HeadRef: gitstate.BranchRef(it.branch), Worktree: l.Repo.Root, Agent: l.Settings.Driver, Model: l.model(it.role),
+				HeadRef: gitstate.BranchRef(it.branch), Worktree: l.Repo.Root, Agent: l.Settings.Driver, Model: l.model(it.role, it.task, it.choice),
+				Rung: it.choice.Rung, Step: it.choice.Step, Effort: l.effort(it.role, it.choice),
 				Role: string(it.role), Sandbox: l.Sandbox.Mechanism(), Mode: l.Settings.Mode, Guidance: it.prompt.Guidance,
 				PID: self.Pid, BootID: self.BootID, StartTime: self.StartTime, Host: host,
 				PromptTokens: it.prompt.Tokens, Dropped: it.prompt.Dropped}}, nil
@@ -195,10 +199,17 @@ func hex(id object.ID) string {
 	return id.String()
 }
 
-func (l *Loop) model(role Role) string {
+// model is what a run works with, "" = the client's own choice: the fallback while
+// the provider is limited, then the ladder, the task, the role.
+func (l *Loop) model(role Role, task plan.Task, c Choice) string {
 	if l.limited(l.Now()) {
 		if l.FallbackAgent != nil || l.Settings.Fallback != "" {
 			return l.Settings.Fallback // with another client: "" = that one's own
+		}
+	}
+	if role == RoleCoding {
+		if m := or(c.Model, task.Model); m != "" {
+			return m
 		}
 	}
 	if r := l.Settings.Roles[role]; r.Model != "" {

@@ -120,14 +120,14 @@ func TestRemaining(t *testing.T) {
 		{Role: "coding", CostMicro: &cost, DurationMs: 60_000, Turns: 4},
 	}
 	req := Request{Timeout: 2 * time.Minute, MaxTurns: 6}
-	l.remaining(runs, RoleCoding, &req)
+	l.remaining(runs, 0, RoleCoding, &req)
 	if req.Timeout != time.Minute || req.MaxTurns != 2 || req.MaxCostMicroUSD != 400_000 {
 		t.Errorf("%s, %d turns, %d", req.Timeout, req.MaxTurns, req.MaxCostMicroUSD)
 	}
 	long := state.AgentRun{Role: "coding", CostMicro: &cost, DurationMs: 600_000, Turns: 40}
 	runs = append(runs, long, long)
 	req = Request{Timeout: 2 * time.Minute, MaxTurns: 6}
-	l.remaining(runs, RoleCoding, &req)
+	l.remaining(runs, 0, RoleCoding, &req)
 	if req.Timeout != time.Second || req.MaxTurns != 1 || req.MaxCostMicroUSD != 1 {
 		t.Errorf("nothing left must not mean no limit: %s, %d turns, %d", req.Timeout, req.MaxTurns, req.MaxCostMicroUSD)
 	}

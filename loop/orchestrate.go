@@ -177,7 +177,7 @@ func (l *Loop) aftermath(it *attempt, j Verdict) (state.State, agentctx.HelperOp
 	if j.Verdict == state.Keep {
 		o.Failure = ""
 	}
-	o.Stuck = j.Failure && it.state.Run.LastFailTask == string(it.task.ID) && it.state.Run.LastFailKey == strings.Join(j.Reasons, "; ")
+	o.Stuck = it.repeats(j)
 	for _, c := range it.after.Changes {
 		o.Changed = append(o.Changed, fmt.Sprintf("%s %s", c.Kind, c.Path))
 	}

@@ -273,6 +273,12 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		if err == nil {
 			it.found, err = ReadFound(r.Repo, tree)
 		}
+		if err == nil { // of two tries the first was over
+			var tries object.TreeEntry
+			if tries, _, err = r.Repo.Lookup(tree, firstTry+"worktree"); err == nil {
+				it.first = tries.ID
+			}
+		}
 		if err != nil {
 			return fmt.Errorf("read what was found in the worktree: %w", err)
 		}

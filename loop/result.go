@@ -56,6 +56,12 @@ func (l *Loop) result(it *attempt, j Verdict) *state.Result {
 		}
 	}
 	if it.claims {
+		if j.Failure && it.after != nil {
+			res.Tree = hex(it.after.Tree)
+		}
+		stalled := res.Tree != "" && it.repeats(j) && it.state.Run.LastFailTree == res.Tree
+		res.Rung, res.Step = it.choice.Rung, it.choice.Step
+		res.Climbs = Climb(l.Settings.Ladder, it.task.Rung, j, stalled) - it.task.Rung
 		l.taskEnd(it, j, res)
 	} else {
 		res.PhaseDone = it.made.done && j.Verdict == state.Keep
@@ -65,6 +71,12 @@ func (l *Loop) result(it *attempt, j Verdict) *state.Result {
 	}
 	l.leavings(it, j, res)
 	return res
+}
+
+// repeats reports whether the task failed in the same way as the time before.
+func (it *attempt) repeats(v Verdict) bool {
+	r := it.state.Run
+	return v.Failure && r.LastFailTask == string(it.task.ID) && r.LastFailKey == state.Result{Reasons: v.Reasons}.FailureKey()
 }
 
 // costOf adds up what runs reported; nil when one that used tokens did not say,

@@ -232,6 +232,8 @@ type Settings struct {
 	Driver   string
 	Model    string
 	Fallback string
+	Effort   string
+	Ladder   []Step // of tasks whose attempts were rejected
 	MaxTurns int
 	Timeout  time.Duration
 	Idle     time.Duration
@@ -292,6 +294,7 @@ type Settings struct {
 type RoleSettings struct {
 	Driver   string
 	Model    string
+	Effort   string
 	MaxTurns int
 	Timeout  time.Duration
 	Tools    []string

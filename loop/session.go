@@ -128,7 +128,7 @@ func (l *Loop) afterwards(ctx context.Context, it *attempt, j Verdict) (*Action,
 			return nil, err
 		}
 	}
-	if j.Failure && it.state.Run.LastFailTask == string(it.task.ID) && it.state.Run.LastFailKey == strings.Join(j.Reasons, "; ") {
+	if it.repeats(j) {
 		if err := l.record(state.Event{Type: state.EvStuck, Task: it.task.ID, Iteration: it.number, Phase: it.phase,
 			Stuck: &state.Stuck{Reason: strings.Join(j.Reasons, "; ")}}); err != nil {
 			return nil, err

@@ -58,6 +58,8 @@ type Ready struct {
 	around   surroundings // what the prompt shows of the worktree
 	prepared string       // the context agent's text
 	prompt   agentctx.Prompt
+	choice   Choice   // what the ladder makes of it
+	since    int      // the runs before belong to a first try of the same attempt
 	use      Use      // of its agent; RunDir is the private folder
 	stop     *stopped // the context agent said that nobody shall work on the task now
 }

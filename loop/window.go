@@ -178,15 +178,16 @@ func (f *fill) over(c Collected, o OutcomeKind, h *notes.Handoff) string {
 }
 
 // remaining takes what the iteration has used already from the limits of a
-// further run of it.
-func (l *Loop) remaining(runs []state.AgentRun, role Role, req *Request) {
+// further run of it: money always, time and turns from the run since on, where
+// the attempt began.
+func (l *Loop) remaining(runs []state.AgentRun, since int, role Role, req *Request) {
 	spent, _ := (&helped{runs: runs}).spent()
 	if limit := l.Settings.IterationMicroUSD; limit > 0 {
 		req.MaxCostMicroUSD = max(1, limit-spent)
 	}
 	var took time.Duration
 	turns := 0
-	for _, r := range runs {
+	for _, r := range runs[since:] {
 		if r.Role == string(role) {
 			took += time.Duration(r.DurationMs) * time.Millisecond
 			turns += r.Turns

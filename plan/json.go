@@ -27,9 +27,11 @@ type wireTask struct {
 	NeedsDocs        bool        `json:"needs_docs"`
 	Spec             string      `json:"spec"`
 	Type             string      `json:"type,omitempty"`
+	Model            string      `json:"model,omitempty"`
 	MaxTurns         int         `json:"max_turns"`
 	MaxAttempts      *int        `json:"max_attempts"`
 	Attempts         int         `json:"attempts"`
+	Rung             int         `json:"rung,omitempty"`
 	Partial          int         `json:"partial,omitempty"`
 	EstimatedTokens  int64       `json:"estimated_tokens"`
 	ActualTokens     int64       `json:"actual_tokens"`
@@ -52,7 +54,8 @@ func (t Task) MarshalJSON() ([]byte, error) {
 		ID: t.ID, Title: t.Title, Description: t.Description, Priority: t.Priority, Status: t.Status,
 		DependsOn: text.OrEmpty(t.DependsOn), Criteria: text.OrEmpty(t.Criteria), Verify: text.OrEmpty(t.Verify),
 		Skills: text.OrEmpty(t.Skills), Libraries: text.OrEmpty(t.Libraries), NeedsDocs: t.NeedsDocs, Spec: t.Spec,
-		Type: t.Type, MaxTurns: t.MaxTurns, MaxAttempts: t.MaxAttempts, Attempts: t.Attempts, Partial: t.Partial,
+		Type: t.Type, Model: t.Model, MaxTurns: t.MaxTurns, MaxAttempts: t.MaxAttempts, Attempts: t.Attempts,
+		Rung: t.Rung, Partial: t.Partial,
 		EstimatedTokens: t.EstimatedTokens, ActualTokens: t.ActualTokens, CostUSD: json.Number(Dollars(t.CostMicroUSD)),
 		BlockedBy: text.OrEmpty(t.BlockedBy), SkippedBy: t.SkippedBy, SkippedIn: t.SkippedIn, Notes: t.Notes,
 		AllowTestChanges: t.AllowTestChanges,
@@ -80,8 +83,9 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 	*t = Task{
 		ID: w.ID, Title: w.Title, Description: w.Description, Priority: w.Priority, Status: w.Status,
 		DependsOn: w.DependsOn, Criteria: w.Criteria, Verify: w.Verify, Skills: w.Skills, Libraries: w.Libraries,
-		NeedsDocs: w.NeedsDocs, Spec: w.Spec, Type: w.Type, MaxTurns: w.MaxTurns, MaxAttempts: w.MaxAttempts,
-		Attempts: w.Attempts, Partial: w.Partial, EstimatedTokens: w.EstimatedTokens, ActualTokens: w.ActualTokens,
+		NeedsDocs: w.NeedsDocs, Spec: w.Spec, Type: w.Type, Model: w.Model, MaxTurns: w.MaxTurns,
+		MaxAttempts: w.MaxAttempts, Attempts: w.Attempts, Rung: w.Rung, Partial: w.Partial,
+		EstimatedTokens: w.EstimatedTokens, ActualTokens: w.ActualTokens,
 		CostMicroUSD: cost, BlockedBy: w.BlockedBy, SkippedBy: w.SkippedBy, SkippedIn: w.SkippedIn,
 		Notes: w.Notes, CompletedAt: w.CompletedAt,
 		AllowTestChanges: w.AllowTestChanges, NoChangeExpected: w.NoChangeExpected, AllowProtected: w.AllowProtected,

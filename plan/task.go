@@ -55,11 +55,15 @@ type Task struct {
 	// Type selects a prompt template of the project, when it has one of that name;
 	// a bug needs a test that shows it.
 	Type string `toml:"type"`
+	// Model of the coding agent on this task; "" = the setting.
+	Model string `toml:"model"`
 	// MaxTurns of an agent on this task; 0 = the setting.
 	MaxTurns int `toml:"max_turns"`
 	// MaxAttempts: nil = the setting (loop.max_attempts), 0 = no limit.
 	MaxAttempts *int `toml:"max_attempts"`
 	Attempts    int  `toml:"attempts"`
+	// Rung of agent.ladder on which the next attempt works; 0 = the settings alone.
+	Rung int `toml:"rung"`
 	// Partial counts the green but unfinished steps that were kept.
 	Partial         int   `toml:"partial"`
 	EstimatedTokens int64 `toml:"estimated_tokens"`

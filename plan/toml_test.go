@@ -25,10 +25,10 @@ func fullTask() Task {
 		Criteria: []string{"POST /api/login returns a token", "Two\nlines"},
 		Verify:   []string{`go test ./... -run 'Login'`, `sh -c "exit 0"`},
 		Skills:   []string{"go-http"}, Libraries: []string{"net/http"}, NeedsDocs: true, Spec: "specs/login.md",
-		Type:     "feature",
-		MaxTurns: 20, MaxAttempts: ptr(0), AllowTestChanges: true, NoChangeExpected: true,
+		Type:  "feature",
+		Model: "opus", MaxTurns: 20, MaxAttempts: ptr(0), AllowTestChanges: true, NoChangeExpected: true,
 		AllowProtected:  []string{"specs/**"},
-		EstimatedTokens: 25000, Attempts: 2, Partial: 1, ActualTokens: 31234, CostMicroUSD: 421100,
+		EstimatedTokens: 25000, Attempts: 2, Rung: 1, Partial: 1, ActualTokens: 31234, CostMicroUSD: 421100,
 		CompletedAt: ptr(time.Date(2026, 1, 31, 15, 4, 5, 678000000, time.UTC)), BlockedBy: []string{"no key"},
 		SkippedBy: "agent", SkippedIn: 7,
 		Notes: "one line", Failure: "--- FAIL: TestLogin\nexit status 1",
@@ -108,6 +108,7 @@ libraries = ["net/http"]
 needs_docs = true
 spec = "specs/login.md"
 type = "feature"
+model = "opus"
 max_turns = 20
 max_attempts = 0
 allow_test_changes = true
@@ -115,6 +116,7 @@ no_change_expected = true
 allow_protected = ["specs/**"]
 estimated_tokens = 25000
 attempts = 2
+rung = 1
 partial = 1
 actual_tokens = 31234
 cost_micro_usd = 421100

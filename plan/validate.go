@@ -101,6 +101,9 @@ func checkTask(p Plan, i int, ids map[string]int, known map[string]bool, add fun
 	default:
 		add(i, "status", "%s has the status %q; known are %s", name, text.Clip(string(t.Status), 40), StatusNames)
 	}
+	if strings.ContainsAny(t.Model, "\n\r\x00") || utf8.RuneCountInString(t.Model) > MaxTitle {
+		add(i, "model", "%s: the model is the name of one, on one line", name)
+	}
 	for _, f := range TaskFields {
 		switch v := f.At(t).(type) {
 		case *int:

@@ -337,7 +337,7 @@ func (a *applier) taskChange() {
 			t.BlockedBy, t.CompletedAt = nil, nil
 		}
 		if c.Reset {
-			t.Attempts, t.Failure, t.Partial = 0, "", 0
+			t.Attempts, t.Rung, t.Failure, t.Partial = 0, 0, "", 0
 		}
 	}
 	switch c.Rule {

@@ -64,6 +64,9 @@ func (r Result) Counts() bool {
 	return r.Verdict != Halted
 }
 
+// FailureKey is what two failures have in common that are the same.
+func (r Result) FailureKey() string { return strings.Join(r.Reasons, "; ") }
+
 func (a *applier) iteration() {
 	res := a.e.Result
 	if res == nil {
@@ -156,9 +159,9 @@ func (a *applier) iteration() {
 			Evidence: res.Evidence}
 	}
 	if res.Failure {
-		r.LastFailKey, r.LastFailTask = strings.Join(res.Reasons, "; "), string(a.e.Task)
+		r.LastFailKey, r.LastFailTask, r.LastFailTree = res.FailureKey(), string(a.e.Task), res.Tree
 	} else if res.Verdict == Keep {
-		r.LastFailKey, r.LastFailTask = "", ""
+		r.LastFailKey, r.LastFailTask, r.LastFailTree = "", "", ""
 	}
 	if res.Handoff != nil {
 		a.s.Handoff = res.Handoff
@@ -221,6 +224,7 @@ func (a *applier) iterationTask(res *Result) bool {
 	if res.Attempt {
 		t.Attempts++
 	}
+	t.Rung += res.Climbs
 	if res.Partial && res.Verdict == Keep {
 		t.Partial++
 	}

@@ -119,7 +119,7 @@ func (a *applier) aside(o *Operator) {
 			t.SkippedBy = ""
 		default:
 			t.Status, t.SkippedBy, t.SkippedIn, t.BlockedBy = plan.Pending, "", 0, nil
-			t.Attempts, t.Failure, t.Partial = 0, "", 0
+			t.Attempts, t.Rung, t.Failure, t.Partial = 0, 0, "", 0
 		}
 	}
 }

@@ -165,6 +165,9 @@ type Start struct {
 	Worktree    string   `json:"worktree"`
 	Agent       string   `json:"agent"`
 	Model       string   `json:"model,omitempty"`
+	Effort      string   `json:"effort,omitempty"`
+	Rung        int      `json:"rung,omitempty"` // of agent.ladder
+	Step        string   `json:"step,omitempty"`
 	Role        string   `json:"role,omitempty"`
 	Sandbox     string   `json:"sandbox"`
 	Mode        string   `json:"mode,omitempty"`
@@ -249,6 +252,7 @@ type AgentRun struct {
 	Client     string `json:"client,omitempty"`
 	Model      string `json:"model,omitempty"`
 	Outcome    string `json:"outcome"`
+	Effort     string `json:"effort,omitempty"`
 	Reason     string `json:"reason,omitempty"` // end context_budget manual retry phase_complete
 	Tokens     Tokens `json:"tokens"`
 	CostMicro  *int64 `json:"cost_micro_usd"`
@@ -285,8 +289,15 @@ type Result struct {
 	Attempt    bool        `json:"spends_attempt,omitempty"`
 	Failure    bool        `json:"counts_as_failure,omitempty"`
 	FailText   string      `json:"failure_text,omitempty"`
-	BlockedBy  []string    `json:"blocked_by,omitempty"`
-	SkippedBy  string      `json:"skipped_by,omitempty"`
+	// Rung of agent.ladder on which the iteration worked, Step its name, Climbs by how
+	// many rungs the task's next attempt is higher.
+	Rung   int    `json:"rung,omitempty"`
+	Step   string `json:"step,omitempty"`
+	Climbs int    `json:"climbs,omitempty"`
+	// Tree is what the attempt made of the worktree, where it counts as a failure.
+	Tree      string   `json:"tree,omitempty"`
+	BlockedBy []string `json:"blocked_by,omitempty"`
+	SkippedBy string   `json:"skipped_by,omitempty"`
 	// PhaseDone reports whether a run outside building left what its phase is for; in building
 	// it is the iteration of project.setup_prompt.
 	PhaseDone bool `json:"phase_done,omitempty"`

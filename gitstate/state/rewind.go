@@ -72,6 +72,6 @@ func (a *applier) forget(told Told) {
 	}
 	a.s.Report = nil
 	r := &a.s.Run
-	r.LastTask, r.Stuck, r.LastFailKey, r.LastFailTask = "", "", "", ""
+	r.LastTask, r.Stuck, r.LastFailKey, r.LastFailTask, r.LastFailTree = "", "", "", "", ""
 	r.Prep = Preparation{Rounds: r.Prep.Rounds}
 }

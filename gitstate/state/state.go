@@ -158,6 +158,7 @@ type Run struct {
 	Claims       int    `toml:"claims,omitempty"`       // iterations that said they were done
 	FalseClaims  int    `toml:"false_claims,omitempty"` // of those, not kept
 	LastFailKey  string `toml:"last_failure,omitempty"` // to see that a task is stuck
+	LastFailTree string `toml:"last_failure_tree,omitempty"`
 	LastFailTask string `toml:"last_failure_task,omitempty"`
 	ContextZone  Zone   `toml:"context_zone,omitzero"`
 	ContextPct   int    `toml:"context_percent,omitempty"`

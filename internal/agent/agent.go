@@ -164,6 +164,18 @@ func ProbeHooks(ctx context.Context, name string, opts Options, env []string) (I
 	return info, nil
 }
 
+// Efforts are the levels of agent.effort that a driver's client takes; false when
+// it has none. Which of them a model of it knows is the model's affair.
+func Efforts(name string) ([]string, bool) {
+	switch name {
+	case "claude":
+		return []string{"low", "medium", "high", "xhigh", "max"}, true
+	case "codex", "opencode", "command", "scripted":
+		return loop.Efforts(), true
+	}
+	return nil, false
+}
+
 // Login is what a driver's client needs to authenticate.
 type Login struct {
 	// Env are names of variables that the client gets although agent.env_deny

@@ -243,6 +243,7 @@ func TestConformance(t *testing.T) {
 			for _, f := range d.failures {
 				promise(f.why, func(t *testing.T) { d.failure(t, f) })
 			}
+			promise("effort", d.effort)
 			promise("probe", d.probe)
 		})
 	}

@@ -27,6 +27,7 @@ type AddCmd struct {
 	Notes       string   `placeholder:"TEXT" help:"A remark for the agent."`
 	MaxAttempts *int     `placeholder:"N" help:"Attempts before it counts as failed; 0 = no limit."`
 	MaxTurns    int      `placeholder:"N" help:"Turns of the agent on it."`
+	Model       string   `placeholder:"NAME" help:"The model of the coding agent on it."`
 
 	AllowTestChanges bool     `help:"Tests may be weakened by it."`
 	NoChangeExpected bool     `help:"It may be done without a change."`
@@ -125,7 +126,7 @@ func (c *AddCmd) task(p plan.Plan, text string) (plan.Task, error) {
 	t.DependsOn, t.Criteria, t.Verify = deps, trimmed(c.Criteria), trimmed(c.Verify)
 	t.Skills, t.Libraries, t.NeedsDocs, t.Spec, t.Type, t.Notes = trimmed(c.Skill), trimmed(c.Libraries), c.NeedsDocs,
 		c.Spec, c.Type, c.Notes
-	t.MaxAttempts, t.MaxTurns = c.MaxAttempts, c.MaxTurns
+	t.MaxAttempts, t.MaxTurns, t.Model = c.MaxAttempts, c.MaxTurns, strings.TrimSpace(c.Model)
 	t.AllowTestChanges, t.NoChangeExpected, t.AllowProtected = c.AllowTestChanges, c.NoChangeExpected,
 		trimmed(c.AllowProtected)
 	return t, nil

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"git-ralph/gitstate"
@@ -102,9 +104,48 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 		a.warn("agent.resume_session has no effect with %s: its client cannot go on in a session, so every attempt begins "+
 			"a fresh one", set.Agent.Driver)
 	}
+	if err := a.checkEfforts(w.loop.Settings, set.Agent.Driver); err != nil {
+		return nil, err
+	}
 	w.loop.Settings.Versions = map[string]string{"git-ralph": Version, "git": version, set.Agent.Driver: info.Version}
 	w.loop.Settings.Unchecked = f.Unchecked
 	return w, nil
+}
+
+// checkEfforts refuses a level of effort that a client would refuse at every run,
+// and says where one has no effect.
+func (a *App) checkEfforts(s loop.Settings, driver string) error {
+	type use struct{ key, effort, driver string }
+	uses := []use{{"agent.effort", s.Effort, driver}}
+	coding := driver
+	for _, name := range slices.Sorted(maps.Keys(s.Roles)) {
+		r := s.Roles[name]
+		if r.Effort != s.Effort || r.Driver != driver {
+			uses = append(uses, use{"the role " + string(name), r.Effort, r.Driver})
+		}
+		if name == loop.RoleCoding {
+			coding = r.Driver
+		}
+	}
+	for _, step := range s.Ladder {
+		if step.Kind == loop.StepEffort {
+			uses = append(uses, use{"agent.ladder", step.Value, coding})
+		}
+	}
+	for _, u := range uses {
+		if u.effort == "" {
+			continue
+		}
+		levels, some := agent.Efforts(u.driver)
+		switch {
+		case !some:
+			a.warn("%s: the effort %s has no effect with %s, which lets nobody choose one", u.key, u.effort, u.driver)
+		case !slices.Contains(levels, u.effort):
+			return gitstate.Hint(8, "it takes "+strings.Join(levels, ", "), "%s: %s does not know the effort %s",
+				u.key, u.driver, u.effort)
+		}
+	}
+	return nil
 }
 
 // checkWorktree looks at what is unusual in the repository and at changed

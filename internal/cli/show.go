@@ -37,6 +37,8 @@ type showDoc struct {
 	entryDoc
 	Phase    state.Phase           `json:"phase"`
 	Partial  bool                  `json:"partial"`
+	Rung     int                   `json:"rung"`
+	Step     string                `json:"step,omitempty"` // of agent.ladder
 	Detail   string                `json:"detail"`
 	Handoff  *notes.Record         `json:"handoff"`
 	Checks   []state.CheckRun      `json:"checks"`
@@ -59,6 +61,7 @@ type agentDoc struct {
 	SessionID   string       `json:"session_id"`
 	Client      string       `json:"client"`
 	Model       string       `json:"model"`
+	Effort      string       `json:"effort,omitempty"`
 	Outcome     string       `json:"outcome"`
 	Reason      string       `json:"reason"`
 	Tokens      tokensDoc    `json:"tokens"`
@@ -70,8 +73,8 @@ type agentDoc struct {
 }
 
 func describeRun(r state.AgentRun) agentDoc {
-	return agentDoc{Role: r.Role, SessionID: r.SessionID, Client: r.Client, Model: r.Model, Outcome: r.Outcome,
-		Reason: r.Reason,
+	return agentDoc{Role: r.Role, SessionID: r.SessionID, Client: r.Client, Model: r.Model, Effort: r.Effort,
+		Outcome: r.Outcome, Reason: r.Reason,
 		Tokens: countTokens(r.Tokens), Cost: costOrNil(r.CostMicro), DurationMs: r.DurationMs, Turns: r.Turns,
 		APICalls: r.APICalls, ContextPeak: r.ContextPeak}
 }
@@ -173,7 +176,8 @@ func (d *showDoc) fill() {
 // showDoc puts an iteration together; evidence is null when it was pruned.
 func (a *App) showDoc(s state.State, e journal.Entry) (showDoc, error) {
 	r := e.Event.Result
-	d := showDoc{entryDoc: describeEntry(e), Phase: e.Event.Phase, Partial: r.Partial, Detail: r.Detail,
+	d := showDoc{entryDoc: describeEntry(e), Phase: e.Event.Phase, Partial: r.Partial, Rung: r.Rung, Step: r.Step,
+		Detail:  r.Detail,
 		Handoff: r.Handoff, Checks: r.Checks,
 		Files: r.Files, PutBack: r.PutBack, Notices: r.Notices, Criteria: r.Criteria, Reproduction: r.Reproduction,
 		Dropped: r.Dropped, Prompt: r.PromptTokens, Sandbox: r.Sandbox, Passes: r.Passes}
@@ -293,6 +297,9 @@ func (a *App) showText(e journal.Entry, d showDoc) {
 	a.printf("%s", a.colour(a.Out, "1", fmt.Sprintf("iteration %d", d.Iteration)))
 	if d.Task != "" {
 		a.printf(": %s %s, attempt %d", d.Task, r.Title, max(1, d.Attempt))
+		if d.Step != "" {
+			a.printf(" with %s", d.Step)
+		}
 	} else {
 		a.printf(": %s", d.Phase)
 	}
@@ -478,6 +485,7 @@ func (c *ShowCmd) task(a *App, s state.State) error {
 	if t.Attempts > 0 {
 		row("attempts", strconv.Itoa(t.Attempts))
 	}
+	row("model", t.Model)
 	row("verify", strings.Join(t.Verify, "; "))
 	row("skills", strings.Join(t.Skills, ", "))
 	row("spec", t.Spec)

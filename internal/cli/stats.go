@@ -44,7 +44,12 @@ type statsDoc struct {
 	Criteria   map[string]int `json:"criteria"`
 	Roles      []useDoc       `json:"roles"`
 	Models     []useDoc       `json:"models"`
-	Tasks      []taskUseDoc   `json:"tasks"`
+	Rungs      []rungDoc      `json:"rungs"`
+	// Of the tasks that were done: the share whose first attempt was kept, and how
+	// many attempts they took.
+	FirstPass float64      `json:"first_pass_rate"`
+	Attempts  float64      `json:"attempts_to_done"`
+	Tasks     []taskUseDoc `json:"tasks"`
 }
 
 type zoneDoc struct {
@@ -110,6 +115,7 @@ func (a *App) stats(s state.State) (statsDoc, error) {
 	if z := r.ContextZone; z.Below+z.In+z.Above > 0 {
 		d.Zone.Percent = 100 * z.In / (z.Below + z.In + z.Above)
 	}
+	rungs := newRungs()
 	roles, models, tasks := map[string]*useDoc{}, map[string]*useDoc{}, map[plan.TaskID]*taskUseDoc{}
 	err := a.journal.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
 		res := e.Event.Result
@@ -142,6 +148,7 @@ func (a *App) stats(s state.State) (statsDoc, error) {
 			use(models, run.Model, run)
 		}
 		if id := e.Event.Task; id != "" {
+			rungs.add(id, *res)
 			t := tasks[id]
 			if t == nil {
 				t = &taskUseDoc{ID: id, Title: res.Title}
@@ -161,6 +168,7 @@ func (a *App) stats(s state.State) (statsDoc, error) {
 		return d, err
 	}
 	d.Roles, d.Models = byCost(roles), byCost(models)
+	d.Rungs, d.FirstPass, d.Attempts = rungs.sum()
 	for _, t := range tasks {
 		t.Cost = dollars(t.micro)
 		d.Tasks = append(d.Tasks, *t)
@@ -251,6 +259,7 @@ func (a *App) statsText(d statsDoc) {
 		}
 		table(a.Out, rows)
 	}
+	a.rungsText(d)
 	head("tasks that took most")
 	var rows [][]string
 	for _, t := range d.Tasks[:min(len(d.Tasks), 15)] {

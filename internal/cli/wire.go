@@ -91,7 +91,7 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 			Stagnation: set.Breaker.Stagnation, Cooldown: set.Breaker.Cooldown,
 			RegeneratePlan: set.Recovery.RegeneratePlan, SkipStagnant: set.Recovery.SkipAfterStagnation},
 		Mode: set.Loop.Mode, Driver: set.Agent.Driver, Model: set.Agent.Model, Fallback: set.Agent.FallbackModel,
-		Resume:   set.Agent.ResumeSession,
+		Effort: set.Agent.Effort, Ladder: ladder(set.Agent.Ladder), Resume: set.Agent.ResumeSession,
 		MaxTurns: set.Agent.MaxTurns, Timeout: set.Agent.Timeout, Idle: set.Agent.IdleTimeout, OnLimit: set.Agent.OnLimit,
 		Delay: set.Loop.Delay, CommitPrefix: set.Loop.CommitPrefix,
 		Hooks: set.Commit.Hooks, Sign: set.Commit.Sign != "off" && a.gitBool("commit.gpgsign"),
@@ -125,7 +125,7 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 	}
 	for _, name := range roles {
 		r := set.Role(name)
-		s.Roles[loop.Role(name)] = loop.RoleSettings{Driver: r.Driver, Model: r.Model, MaxTurns: r.MaxTurns,
+		s.Roles[loop.Role(name)] = loop.RoleSettings{Driver: r.Driver, Model: r.Model, Effort: r.Effort, MaxTurns: r.MaxTurns,
 			Timeout: r.Timeout, Tools: r.Tools, MCP: r.MCP}
 	}
 	s.Index = agentctx.TriggerOptions{Interval: set.Index.Interval, Bytes: set.Index.Bytes, Novelty: set.Index.Novelty,
@@ -147,6 +147,17 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 		s.MCP[name] = loop.MCPServer{Command: m.Command, URL: m.URL, Env: m.Env}
 	}
 	return s
+}
+
+// ladder is agent.ladder, which was checked when it was loaded.
+func ladder(steps []string) []loop.Step {
+	var out []loop.Step
+	for _, text := range steps {
+		if s, err := loop.ParseStep(text); err == nil {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // checkSettings translates the configuration for the checks.

@@ -20,6 +20,7 @@ type Layer int
 // The layers, lowest first.
 const (
 	LayerDefault Layer = iota
+	LayerIntent        // agent.intent
 	LayerFile
 	LayerGit
 	LayerRun
@@ -96,6 +97,9 @@ func Load(src Sources) (*Resolved, error) {
 	l.run()
 	l.env()
 	l.flags()
+	if len(l.err.Problems) == 0 {
+		l.intent()
+	}
 	if len(l.err.Problems) == 0 {
 		// The rules between settings would only repeat in other words what
 		// is wrong with a single one.

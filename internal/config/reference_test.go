@@ -24,8 +24,8 @@ Lists of tables (` + "`[[checks]]`, `[[steps]]`, `[[passes]]`" + `) can only be 
 variable of that name; in a command it is left to the shell. ` + "`git ralph config`" + ` lists every value with the place that it
 came from. Settings marked with * can be changed for a run with ` + "`git ralph set KEY VALUE`" + `, from its next iteration on.
 
-The drivers of this version are ` + "`claude`, `command` and `scripted`" + `. What is marked *not used yet* is accepted, so
-that a file may already say it, and changes nothing in this version.
+What is marked *not used yet* is accepted, so that a file may already say it, and changes nothing in this version.
+` + "`agent.intent` and `agent.ladder`" + ` are explained in [drivers.md](drivers.md).
 `
 
 // reference is doc/configuration.md: every setting with its default and its

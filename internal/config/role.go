@@ -6,6 +6,7 @@ import "time"
 type RoleSettings struct {
 	Driver        string
 	Model         string // empty = the client's own choice
+	Effort        string // the same
 	FallbackModel string
 	MaxTurns      int           // 0 = the client's own limit
 	Timeout       time.Duration // 0 = none
@@ -22,7 +23,7 @@ type RoleSettings struct {
 func (r *Resolved) Role(name string) RoleSettings {
 	a := r.Agent
 	out := RoleSettings{
-		Driver: a.Driver, Model: a.Model, FallbackModel: a.FallbackModel,
+		Driver: a.Driver, Model: a.Model, Effort: a.Effort, FallbackModel: a.FallbackModel,
 		MaxTurns: a.MaxTurns, Timeout: a.Timeout, IdleTimeout: a.IdleTimeout,
 	}
 	if name == "indexer" {
@@ -47,6 +48,9 @@ func (r *Resolved) Role(name string) RoleSettings {
 	}
 	if role.Model != "" && wins("model") {
 		out.Model = role.Model
+	}
+	if role.Effort != "" && wins("effort") {
+		out.Effort = role.Effort
 	}
 	if role.MaxTurns != nil && wins("max_turns") {
 		out.MaxTurns = *role.MaxTurns

@@ -68,6 +68,7 @@ type Agent struct {
 	Command        []string        `toml:"command" command:"true" argv:"true" help:"argv for driver \"command\""`
 	Script         string          `toml:"script" flag:"script" help:"file for driver \"scripted\"; empty = the embedded demo"`
 	Model          string          `toml:"model" set:"true" flag:"model" help:"empty = the client's own choice"`
+	Effort         string          `toml:"effort" enum:"|minimal|low|medium|high|xhigh|max|ultra" help:"how much the model thinks; empty = the client's own choice"`
 	FallbackModel  string          `toml:"fallback_model" help:"used when the model is overloaded or limited"`
 	FallbackDriver string          `toml:"fallback_driver" enum:"|claude|codex|opencode|gemini|command|scripted" help:"used when the client is limited and on_limit = \"fallback\""`
 	MaxTurns       int             `toml:"max_turns" default:"50" set:"true" help:"of one iteration; 0 = the client's own limit"`
@@ -78,6 +79,8 @@ type Agent struct {
 	Ask            bool            `toml:"ask" default:"false" help:"ralph_ask_user outside discovery"`
 	OnLimit        string          `toml:"on_limit" default:"wait" enum:"wait|stop|fallback" help:"when the provider's limit is reached"`
 	ResumeSession  bool            `toml:"resume_session" default:"false" help:"a retry goes on in the client's session, while its window is less than 60 % full; claude and codex"`
+	Intent         string          `toml:"intent" enum:"|economic|balanced|strong" help:"sets models of the roles, ladder and review; any key that is set wins"`
+	Ladder         []string        `toml:"ladder" argv:"true" help:"steps after rejected attempts of a task: model:NAME, effort:LEVEL, approach, best-of-2"`
 	Roles          map[string]Role `toml:"roles" example:"planning" help:"coding discovery planning validation context-prep context-post indexer, or a pass"`
 }
 
@@ -87,6 +90,7 @@ type Agent struct {
 type Role struct {
 	Driver   string         `toml:"driver" enum:"|claude|codex|opencode|gemini|command|scripted" help:"empty = agent.driver"`
 	Model    string         `toml:"model" help:"empty = agent.model"`
+	Effort   string         `toml:"effort" enum:"|minimal|low|medium|high|xhigh|max|ultra" help:"empty = agent.effort"`
 	MaxTurns *int           `toml:"max_turns" example:"50" help:"absent = agent.max_turns"`
 	Timeout  *time.Duration `toml:"timeout" example:"20m" help:"absent = agent.timeout"`
 	Tools    []string       `toml:"tools" example:"Read Glob Grep" help:"canonical names; absent = those of the phase"`

@@ -82,6 +82,7 @@ func (l *loader) validate() {
 			l.at([]string{"mcp", name, "url"}, "%s cannot be set together with command")
 		}
 	}
+	l.checkLadder()
 	if s.Context.HandoffPercent > s.Context.HardPercent {
 		l.at([]string{"context", "handoff_percent"},
 			fmt.Sprintf("%%s must not be above context.hard_percent, which is %d", s.Context.HardPercent))

@@ -40,6 +40,9 @@ func argv(req loop.Request, sessionID string) ([]string, error) {
 	if req.Model != "" {
 		args = append(args, "--model", req.Model)
 	}
+	if req.Effort != "" {
+		args = append(args, "--effort", req.Effort)
+	}
 	if req.FallbackModel != "" && req.FallbackModel != req.Model {
 		args = append(args, "--fallback-model", req.FallbackModel)
 	}

@@ -91,6 +91,9 @@ func argv(path string, req loop.Request, env []string) []string {
 	set("project_doc_max_bytes", "0") // the prompt has the project's instructions already
 	set("allow_login_shell", "false") // a profile would put other programs before our shims
 	set("web_search", strconv.Quote(webSearch(req)))
+	if req.Effort != "" {
+		set("model_reasoning_effort", strconv.Quote(req.Effort))
+	}
 	set("projects."+strconv.Quote(req.Dir)+".trust_level", `"untrusted"`)
 	var names []string
 	for _, name := range credentials {

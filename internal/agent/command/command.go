@@ -35,7 +35,7 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	if len(a.Argv) == 0 {
 		return result, errors.New("run the agent: agent.command is empty")
 	}
-	env := client.Environ(req)
+	env := client.Set(client.Environ(req), "RALPH_RUN_MODEL="+req.Model, "RALPH_RUN_EFFORT="+req.Effort)
 	// All of it at once, so that an agent which never reads it can neither block
 	// nor break a pipe. req.PromptFile will not do: it is the agent's path, inside
 	// of a sandbox, and a file of ours would be the agent's to change.

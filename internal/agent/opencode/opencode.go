@@ -64,6 +64,9 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 			if req.Model != "" {
 				argv = append(argv, "--model", req.Model)
 			}
+			if req.Effort != "" {
+				argv = append(argv, "--variant", req.Effort)
+			}
 			return argv
 		}}
 	if result, err = prompts.Run(ctx); err != nil {

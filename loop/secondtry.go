@@ -1,0 +1,99 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/state"
+	"git-ralph/internal/proc"
+)
+
+// best-of-2 is one attempt with two tries. The second one begins in a fresh
+// session at the same checkpoint, when the checks have rejected the first; what
+// the checks accept is kept, so that a first try that is green needs no second.
+// Both count towards the budgets of the iteration, and both are in its evidence.
+
+// firstTry is the folder of evidence that holds the first of two tries.
+const firstTry = "tries/1/"
+
+// tryWork is one try: the agent works, and what it left is examined.
+func (l *Loop) tryWork(ctx context.Context, rd *Ready) (*attempt, error) {
+	ran, err := l.work(ctx, rd)
+	l.keepLogin()
+	if err != nil {
+		return nil, err
+	}
+	l.fail("iteration:agent-ended")
+	x, err := l.examine(ctx, rd, ran)
+	if err != nil {
+		return nil, err
+	}
+	return &attempt{rd, ran, x}, nil
+}
+
+// wantsSecond reports whether a second try follows a first one. What ended for a
+// reason outside of the work, for its budget, or with git changed has none.
+func wantsSecond(c Choice, f Facts, v Verdict) bool {
+	return c.Best && v.Verdict == state.Reject && v.Attempt && f.Outcome != BudgetExceeded && len(f.Tampered) == 0
+}
+
+// second stores the first try, puts the worktree back to the checkpoint, and makes
+// the second one.
+func (l *Loop) second(ctx context.Context, first *attempt, v Verdict) (*attempt, Verdict, error) {
+	rd := first.Ready
+	why := strings.Join(v.Reasons, "; ")
+	l.emit("agent", rd.state, rd.task.ID, map[string]any{"try": 2, "reasons": v.Reasons},
+		"the first of two tries was rejected: %s", why)
+	rd.keepFirst(first.after.Tree)
+	rd.remarks = noted(rd.remarks, "two tries; the first was rejected: "+why)
+	rd.remarks = noted(rd.remarks, first.notices...)
+	rd.aside.Learnings = append(rd.aside.Learnings, first.tools.Learnings...)
+	rd.aside.Memory = append(rd.aside.Memory, first.tools.Memory...)
+	err := l.anchorFound(rd)
+	if err != nil {
+		return nil, v, err
+	}
+	back, err := l.restoreBefore(rd, first.after)
+	rd.remarks = noted(rd.remarks, back.notices...)
+	if err != nil {
+		return nil, v, fmt.Errorf("restore the checkpoint for the second try: %w", err)
+	}
+	if err := os.Remove(handoffIn(rd.use.RunDir)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, v, fmt.Errorf("clear the handoff of the first try: %w", err)
+	}
+	rd.since = len(rd.runs)
+	if n := proc.MemoryKills(); n >= 0 {
+		rd.kills = &n
+	}
+	it, err := l.tryWork(ctx, rd)
+	if err != nil {
+		return nil, v, err
+	}
+	if text := l.failText(first, v); Judge(it.facts).Attempt {
+		it.report.FailText = strings.TrimSpace(it.report.FailText + "\n\nIt was the second of two tries. The first:\n" + text)
+	}
+	return it, Judge(it.facts), nil
+}
+
+// keepFirst puts what the first try left beside that of the second.
+func (r *record) keepFirst(tree object.ID) {
+	for path, data := range r.evidence {
+		if !strings.HasPrefix(path, "agents/") && path != "system.md" {
+			delete(r.evidence, path)
+			r.evidence[firstTry+path] = data
+		}
+	}
+	r.first = tree
+}
+
+// tryEdits is the entry of a tree for the first try's files.
+func (r *record) tryEdits() map[string]*object.TreeEntry {
+	if r.first.IsZero() || r.first == object.EmptyTree {
+		return nil
+	}
+	return map[string]*object.TreeEntry{firstTry + "worktree": {Mode: object.ModeDir, ID: r.first}}
+}
