@@ -44,6 +44,9 @@ type Event struct {
 	Actor string    `json:"actor"` // machine id
 	Time  time.Time `json:"time"`
 	Type  EventType `json:"type"`
+	// Via is where a person gave the command that this is: "page", "live view";
+	// "" = the command line, and what no person asked for.
+	Via string `json:"via,omitempty"`
 
 	Phase     Phase       `json:"phase,omitempty"`
 	Session   int         `json:"session,omitempty"`

@@ -21,7 +21,11 @@ func (a *App) change(build journal.Build) (*journal.Snapshot, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	snap, err := j.Append(a.Ctx, build)
+	snap, err := j.Append(a.Ctx, func(s state.State) (state.Event, error) {
+		e, err := build(s)
+		e.Via = a.via
+		return e, err
+	})
 	if errors.Is(err, journal.ErrNothing) {
 		return snap, false, nil
 	}

@@ -74,6 +74,7 @@ type Commands struct {
 
 	Status  StatusCmd  `cmd:"" group:"Audit" help:"Where the run stands."`
 	Watch   WatchCmd   `cmd:"" group:"Audit" help:"The live view of a run, from another terminal."`
+	Serve   ServeCmd   `cmd:"" group:"Audit" help:"The page of a run, in your browser."`
 	Log     LogCmd     `cmd:"" group:"Audit" help:"What happened, newest first."`
 	Show    ShowCmd    `cmd:"" group:"Audit" help:"Everything about one iteration."`
 	Diff    DiffCmd    `cmd:"" group:"Audit" help:"What an attempt changed."`
@@ -134,7 +135,9 @@ type App struct {
 	newJournal bool
 	view       *ui.Program // the live view while it is drawn
 	logFile    string      // RALPH_LOG_FILE
-	log        logWriter
+	// via is where a person gave a command, when it was not the command line.
+	via string
+	log logWriter
 }
 
 // ExitError ends a command with a code; its message was printed already when
@@ -173,61 +176,64 @@ func Main(argv []string) int {
 	return app.Run(argv[1:])
 }
 
-// Run parses and executes.
+// Run parses and executes, says what went wrong, and gives the exit code.
 func (a *App) Run(args []string) int {
-	var cmds Commands
-	exited := -1
 	a.JSON = wantsJSON(args)
 	a.Out, a.Err = through(a.Out, a.JSON), through(a.Err, a.JSON)
+	defer a.close()
+	return a.report(a.execute(args))
+}
+
+// execute parses and executes.
+func (a *App) execute(args []string) error {
+	var cmds Commands
+	exited := -1
 	type leave struct{}
 	parser, err := kong.New(&cmds, kong.Name("git ralph"), kong.Description(
 		"Run a coding agent alone, overnight, on a repository you care about."),
 		kong.Writers(behind(a.Out), behind(a.Err)), kong.Exit(func(code int) { exited = code; panic(leave{}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
 	if err != nil {
-		fmt.Fprintln(a.Err, "error:", err)
-		return 1
+		return err
 	}
 	a.parser = parser
 	if len(args) > 0 && args[0] == completeWord {
-		defer a.close()
 		a.complete(args[1:])
-		return 0
+		return nil
 	}
 	teach(parser.Model.Node)
-	return func() (code int) {
+	return func() (err error) {
 		defer func() {
 			if r := recover(); r != nil {
 				if _, ok := r.(leave); !ok {
 					panic(r)
 				}
-				code = exited
+				err = &ExitError{Code: exited}
 			}
 		}()
-		defer a.close()
 		args = a.alias(args)
 		if len(args) == 0 {
 			args = []string{"--help"}
 		}
 		kctx, err := parser.Parse(args)
 		if err != nil {
-			return a.report(a.parseError(err, args))
+			return a.parseError(err, args)
 		}
 		if err := a.setLogging(cmds.Verbose); err != nil {
-			return a.report(err)
+			return err
 		}
 		if a.Dir, err = os.Getwd(); err != nil {
-			return a.report(err)
+			return err
 		}
 		if cmds.Dir != "" {
 			if err := os.Chdir(cmds.Dir); err != nil {
-				return a.report(usage("name a folder that exists", "%w", err))
+				return usage("name a folder that exists", "%w", err)
 			}
 			if a.Dir, err = os.Getwd(); err != nil {
-				return a.report(err)
+				return err
 			}
 		}
-		return a.report(kctx.Run(a))
+		return kctx.Run(a)
 	}()
 }
 

@@ -96,15 +96,8 @@ func snapshot(s state.State, set *config.Resolved, branch string) ui.Snapshot {
 			v.Title = onLine(s.Plan.Tasks[i].Title)
 		}
 	}
-	switch {
-	case r.StopAsked == r.Session && r.Session > 0 && r.StopNow:
-		v.Asked = "stopping now"
-	case r.StopAsked == r.Session && r.Session > 0:
-		v.Asked = "stopping after this iteration"
-	case r.PauseAsked && r.Current == nil:
+	if v.Asked = asked(r); v.Asked == "paused" {
 		v.Asked = "paused; p goes on"
-	case r.PauseAsked:
-		v.Asked = "pausing after this iteration"
 	}
 	if r.WaitUntil != nil {
 		v.WaitUntil = *r.WaitUntil
@@ -133,7 +126,11 @@ func (a *App) act(what ui.Action, note string) string {
 	}
 	text := ""
 	record := func(next func(s state.State) (state.Event, error)) string {
-		_, err := a.journal.Append(a.Ctx, next)
+		_, err := a.journal.Append(a.Ctx, func(s state.State) (state.Event, error) {
+			e, err := next(s)
+			e.Via = "live view"
+			return e, err
+		})
 		if errors.Is(err, journal.ErrNothing) {
 			err = nil
 		}

@@ -50,13 +50,26 @@ type entryDoc struct {
 	Outcome    string          `json:"outcome"`
 	Turns      int             `json:"turns"`
 	APICalls   int             `json:"api_calls"`
+	// By is the person who asked for it, Via where: "page", "live view"; absent is
+	// the command line.
+	By  string `json:"by,omitempty"`
+	Via string `json:"via,omitempty"`
+}
+
+// askedBy is the person who asked for an entry, "" when the loop made it.
+func askedBy(e journal.Entry) string {
+	ev := e.Event
+	if ev.Operator != nil || ev.Via != "" || ev.TaskSet != nil && ev.Phase == "" && ev.TaskSet.Action != "recover" {
+		return e.Commit.Author.Name
+	}
+	return ""
 }
 
 // describeEntry makes the document of one entry.
 func describeEntry(e journal.Entry) entryDoc {
 	ev := e.Event
 	d := entryDoc{Entry: e.ID.String(), Event: ev.Type, Iteration: ev.Iteration, Task: ev.Task, Attempt: ev.Attempt,
-		Time: ev.Time.UTC()}
+		Time: ev.Time.UTC(), By: askedBy(e), Via: ev.Via}
 	_, d.Summary, _ = strings.Cut(subject(e), ": ")
 	if d.Summary == "" {
 		d.Summary = subject(e)
@@ -252,6 +265,13 @@ func (a *App) logRow(e journal.Entry) []string {
 	} else if d := describeEntry(e); d.Reason != "" && !strings.Contains(what, d.Reason) {
 		line, _, _ := strings.Cut(d.Reason, "\n")
 		more = text.Clip(line, 100)
+	}
+	if by := askedBy(e); by != "" {
+		by = "by " + text.Clip(by, 40)
+		if e.Event.Via != "" {
+			by += " from the " + e.Event.Via
+		}
+		more = strings.TrimPrefix(more+", "+by, ", ")
 	}
 	return []string{a.colour(a.Out, "33", e.ID.String()[:9]), e.Event.Time.Local().Format("2006-01-02 15:04:05"),
 		a.colour(a.Out, code, what), a.colour(a.Out, "2", more)}

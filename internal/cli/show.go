@@ -2,16 +2,13 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
-	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
-	"git-ralph/internal/checks"
 	"git-ralph/internal/text"
 	"git-ralph/notes"
 	"git-ralph/plan"
@@ -155,15 +152,19 @@ func (c *ShowCmd) unfinished(a *App, s state.State, n int) error {
 	}
 	e := starts[0]
 	if c.JSON {
-		d := showDoc{entryDoc: describeEntry(e), Phase: e.Event.Phase, Prompt: e.Event.Start.PromptTokens,
-			Sandbox: e.Event.Start.Sandbox}
-		d.Dropped = e.Event.Start.Dropped
-		d.fill()
-		return a.printJSON(d)
+		return a.printJSON(describeStart(e))
 	}
 	a.printf("%s\n", a.colour(a.Out, "1", subject(e)))
 	a.printf("begun %s and not ended yet\n", entryTime(e.Event.Time))
 	return nil
+}
+
+// describeStart is the document of an iteration that has only begun.
+func describeStart(e journal.Entry) showDoc {
+	d := showDoc{entryDoc: describeEntry(e), Phase: e.Event.Phase, Prompt: e.Event.Start.PromptTokens,
+		Sandbox: e.Event.Start.Sandbox, Dropped: e.Event.Start.Dropped}
+	d.fill()
+	return d
 }
 
 // fill makes every list a list.
@@ -193,98 +194,6 @@ func (a *App) showDoc(s state.State, e journal.Entry) (showDoc, error) {
 		d.Evidence = nil
 	}
 	return d, nil
-}
-
-// evidence prints a file of the evidence.
-func (c *ShowCmd) evidence(a *App, s state.State, found []journal.Entry) error {
-	for _, e := range found {
-		tree, err := a.evidenceTree(s, e)
-		if err != nil {
-			return err
-		}
-		var path string
-		switch {
-		case c.Prompt:
-			path = "prompt.md"
-		case c.Transcript:
-			path = "transcript.jsonl"
-		default:
-			if path, err = a.outputFile(tree, c.Output); err != nil {
-				return err
-			}
-		}
-		entry, ok, err := a.repo.Lookup(tree, path)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return gitstate.Hint(1, "git ls-tree -r --name-only "+tree.String()[:12], "the evidence of iteration %d has no %s",
-				e.Event.Iteration, path)
-		}
-		data, err := a.repo.Store.ReadType(entry.ID, object.Blob)
-		if err != nil {
-			return err
-		}
-		if _, err := a.raw().Write(data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// errPruned says that evidence is gone.
-var errPruned = errors.New("its evidence was pruned")
-
-// evidence is the evidence of an iteration, Zero when it was pruned. That of
-// iterations before a fork belongs to the journal that was forked.
-func (a *App) evidence(s state.State, e journal.Entry) (object.ID, error) {
-	at, err := a.journal.Repo.EvidenceOf(a.Ctx, s.Journal.ID, e.Event.ID, e.Event.Result.Evidence)
-	for _, o := range s.Journal.Origins {
-		if err != nil || !at.IsZero() {
-			break
-		}
-		at, err = a.journal.Repo.EvidenceOf(a.Ctx, o.Journal, e.Event.ID, e.Event.Result.Evidence)
-	}
-	return at, err
-}
-
-// evidenceTree is the tree of an iteration's evidence.
-func (a *App) evidenceTree(s state.State, e journal.Entry) (object.ID, error) {
-	at, err := a.evidence(s, e)
-	if err != nil {
-		return object.Zero, err
-	}
-	if at.IsZero() {
-		return object.Zero, gitstate.Hint(1,
-			"evidence.keep says how many iterations keep theirs; git ralph show tells what the journal knows", "%w", errPruned)
-	}
-	return a.journal.Repo.TreeOf(at)
-}
-
-// outputFile finds the output of a check: its file ends in the check's name.
-func (a *App) outputFile(tree object.ID, check string) (string, error) {
-	entry, ok, err := a.repo.Lookup(tree, "checks")
-	if err != nil {
-		return "", err
-	}
-	var names []string
-	if ok {
-		list, err := a.repo.TreeFiles(entry.ID, "")
-		if err != nil {
-			return "", err
-		}
-		for _, f := range list {
-			_, name, _ := strings.Cut(strings.TrimSuffix(f.Name, ".txt"), "-")
-			if strings.EqualFold(name, checks.SafeName(check)) {
-				return "checks/" + f.Name, nil
-			}
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		return "", gitstate.Hint(1, "git ralph show", "no check was run in this iteration")
-	}
-	return "", gitstate.Hint(1, "there are: "+strings.Join(names, ", "), "there is no output of %q", check)
 }
 
 // showText prints an iteration for people.

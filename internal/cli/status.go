@@ -59,6 +59,8 @@ type statusDoc struct {
 	HaltReason     string           `json:"halt_reason"`
 	Linked         *linkedDoc       `json:"linked,omitempty"`
 	Activity       *loop.Doing      `json:"activity,omitempty"` // of the agent at work, when something is known
+	// Asked is what a person asked the running loop for and what is still to come.
+	Asked string `json:"asked,omitempty"`
 }
 
 type costDoc struct {
@@ -155,7 +157,7 @@ func (a *App) status() (statusDoc, state.State, error) {
 		d.HaltReason = s.Report.Unmet()
 	}
 	if alive {
-		d.Running = &runningDoc{holder.Pid, holder.Host, holder.Since}
+		d.Running, d.Asked = &runningDoc{holder.Pid, holder.Host, holder.Since}, asked(r)
 		w := workerDoc{Actor: j.Actor, Host: holder.Host, PID: holder.Pid, Since: holder.Since}
 		if c := r.Current; c != nil {
 			if now, ok := loop.ReadSpend(j.Repo, c.EventID); ok {
@@ -241,6 +243,9 @@ func (c *StatusCmd) Run(a *App) error {
 	}
 	if d.Running != nil {
 		row("process", "%d on %s, since %s", d.Running.PID, d.Running.Host, ago(d.Running.Since, now))
+		if d.Asked != "" {
+			row("asked for", "%s", d.Asked)
+		}
 		if d.Task != "" {
 			title := ""
 			if i := s.Plan.Find(d.Task); i >= 0 {

@@ -27,6 +27,7 @@ var otherWords = map[string]string{
 	"logs": "log", "events": "log", "activity": "log",
 	"tail": "watch", "attach": "watch", "ps": "status", "info": "status",
 	"state": "status", "monitor": "watch",
+	"dashboard": "serve", "page": "serve", "ui": "serve", "web": "serve", "gui": "serve", "browser": "serve",
 	"undo": "rewind", "revert": "rewind", "rollback": "rewind", "back": "rewind", "recover": "restore",
 	"note": "inject", "message": "inject", "say": "inject", "tell": "inject", "comment": "inject",
 	"cost": "stats", "usage": "stats", "summary": "progress", "report": "verify --report", "check": "verify",

@@ -20,6 +20,7 @@ type Entry struct {
 	Origin  Origin
 	Default any
 	Help    string
+	Choices []string // all values that it takes, where they are few
 }
 
 // MarshalJSON writes {key, value, origin, default}.
@@ -89,7 +90,8 @@ func (r *Resolved) walk(s *spec, v reflect.Value, path []string, out *[]Entry) {
 				continue
 			}
 			key := joinKey(here)
-			e := Entry{Key: key, Value: plain(c, f), Origin: r.Origin[key], Default: c.value, Help: c.help}
+			e := Entry{Key: key, Value: plain(c, f), Origin: r.Origin[key], Default: c.value, Help: c.help,
+				Choices: c.enum}
 			if c.kind == kindEnv && e.Origin.raw != nil {
 				e.Value = e.Origin.raw
 			}
