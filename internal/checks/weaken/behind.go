@@ -53,6 +53,9 @@ func programNamed(p string) bool {
 	case "main", "app", "cli", "index", "server", "manage", "__main__":
 		return true
 	}
+	if buildNamed(p) {
+		return true
+	}
 	return inFolder(p, "src", "lib", "cmd", "pkg", "app")
 }
 

@@ -160,10 +160,22 @@ func (c *configJudge) pick(dir string, names ...string) {
 		if !ok || f.added() {
 			continue
 		}
-		if f.removed() || significant(p, f.Before) != significant(p, f.After) {
+		if f.removed() || significant(p, f.Before) != significant(p, f.After) && !sameDecisions(p, f) {
 			c.changed(p)
 		}
 	}
+}
+
+// sameDecisions reports whether what was changed in the settings of a runner or a linter of
+// JavaScript is not for deciding what runs.
+func sameDecisions(p string, f File) bool {
+	switch lang := languageOf(p); {
+	case strings.HasPrefix(path.Base(p), ".eslintrc") && lang == nil:
+		return !looserLint(f.Before, f.After)
+	case lang != nil && lang.name == "js" && max(len(f.Before), len(f.After)) < maxSource:
+		return decidingCode(p, f.Before) == decidingCode(p, f.After)
+	}
+	return false
 }
 
 func (c *configJudge) changed(p string) {
@@ -264,6 +276,9 @@ func (c *configJudge) section(p string, prefixes ...string) {
 	// Settings that only grow make nothing weaker unless they leave something out.
 	old, now := strings.Split(before, "\n"), strings.Split(after, "\n")
 	if (before == "" || len(added(now, old)) == 0) && !narrows(strings.Join(added(old, now), "\n")) {
+		return
+	}
+	if before != "" && !looserSettings(before, after, c.moved(path.Dir(p))) {
 		return
 	}
 	c.changed(p)

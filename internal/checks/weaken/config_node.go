@@ -2,8 +2,8 @@ package weaken
 
 import (
 	"encoding/json"
+	"maps"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -77,7 +77,7 @@ func (c *configJudge) replace(w wideness, old, fresh, dir string, depth int) fun
 		return names
 	}
 	was, is := runners(old, w.was), runners(fresh, w.is)
-	if len(is) == 0 {
+	if len(was) == 0 || len(is) == 0 {
 		return func() {}
 	}
 	for _, name := range added(was, is) {
@@ -190,6 +190,15 @@ func (c *configJudge) packageKeys(dir string, keys ...string) {
 	}
 	before, after := packageJSON(f.Before), packageJSON(f.After)
 	for _, k := range keys {
+		if k == "eslintConfig" || k == "xo" || k == "standard" {
+			if before.rest[k] != nil && looserLint(before.rest[k], after.rest[k]) {
+				c.find(Config, p, "", "changed %q in %s", k, p)
+				continue
+			}
+			if before.rest[k] != nil {
+				continue
+			}
+		}
 		old, now := canonical(deciding(k, before.rest[k])), canonical(deciding(k, after.rest[k]))
 		if old != now && (old != "" || narrows(now)) {
 			c.find(Config, p, "", "changed %q in %s", k, p)
@@ -204,22 +213,7 @@ func deciding(tool string, raw json.RawMessage) json.RawMessage {
 	if json.Unmarshal(raw, &members) != nil {
 		return raw
 	}
-	for k := range members {
-		switch low := strings.ToLower(k); {
-		case tool == "nyc" || tool == "c8":
-			switch k {
-			case "check-coverage", "branches", "lines", "functions", "statements", "per-file", "checkCoverage", "perFile":
-				continue
-			}
-			delete(members, k)
-		case low == "coveragethreshold":
-		case strings.HasPrefix(low, "coverage"), strings.HasPrefix(low, "collectcoverage"), strings.HasPrefix(low, "transform"), strings.HasPrefix(low, "testenvironment"):
-			delete(members, k)
-		case slices.Contains([]string{"preset", "extensionsToTreatAsEsm", "reporter", "reporters", "verbose", "globals", "cache", "sourceMap", "snapshotSerializers",
-			"snapshotFormat", "moduleFileExtensions", "testURL", "timers", "babel", "typescript", "failFast", "environmentVariables"}, k):
-			delete(members, k)
-		}
-	}
+	maps.DeleteFunc(members, func(k string, _ json.RawMessage) bool { return !decides(tool, k) })
 	if len(members) == 0 {
 		return nil
 	}

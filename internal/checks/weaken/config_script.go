@@ -45,6 +45,7 @@ func (c *configJudge) script(name string, cmd simpleCommand, depth int, strict b
 			c.changed(p)
 		case significant(p, f.Before) == significant(p, f.After) && string(shebang(f.Before)) == string(shebang(f.After)):
 		case isShell(p, f.Before) && appendsChecks(f.Before, f.After, strict):
+		case isShell(p, f.Before) && buildNamed(p) && buildsAsMuch(f.Before, f.After):
 		default:
 			c.changed(p)
 		}

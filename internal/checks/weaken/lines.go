@@ -179,7 +179,7 @@ func meddles(words []string) bool {
 			}
 		})
 	case "sed", "perl", "ln", "touch", "truncate", "tee", "chmod", "git", "sh", "bash", "node", "python", "python3", "eval", "source", "kill":
-		return !runsTests(path.Base(words[0]), words[1:])
+		return !runsTests(path.Base(words[0]), words[1:]) && !(len(words) > 1 && buildNamed(words[1]))
 	}
 	return false
 }
@@ -191,7 +191,7 @@ func runnersOf(words []string) string {
 	case "jest", "vitest", "mocha", "ava", "tap", "jasmine", "karma", "react-scripts":
 		return "js"
 	case "node":
-		if slices.Contains(words, "--test") {
+		if slices.Contains(words, "--test") || len(words) > 1 && languageOf(words[1]) != nil && testNamed(words[1]) {
 			return "js"
 		}
 	case "pytest", "py.test", "nosetests", "nose2", "trial", "unittest":

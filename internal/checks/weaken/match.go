@@ -159,7 +159,7 @@ func (j *judge) report(d deficit) {
 	if names := j.excuse(d); names != "" {
 		j.excused[o] = n == nil
 		find, why = j.note, ": the change also removed "+names
-	} else if n != nil && j.touched(o.lang) || n == nil && j.related(o) {
+	} else if n != nil && j.touched(o.lang) || n == nil && (j.related(o) || j.touched(o.lang) && j.rewritten(o)) {
 		find = j.leaveOpen
 	}
 	switch {
@@ -267,7 +267,7 @@ func (j *judge) compareFiles() {
 			j.find(Skipped, s.path, "", "%s keeps other tests from running", strings.Join(slices.Compact(more), ", "))
 		}
 		for _, e := range added(wasEscapes, s.escapes) {
-			if strings.HasPrefix(e, "collect_ignore") && j.ignoresNew(e) {
+			if strings.HasPrefix(e, "collect_ignore") && j.ignoresKnown(s.path, e) {
 				continue
 			}
 			if strings.HasPrefix(e, "redefines ") && (o == nil || len(tests(o)) == 0) {
@@ -278,17 +278,41 @@ func (j *judge) compareFiles() {
 	}
 }
 
-// ignoresNew reports whether a collect_ignore of conftest.py names nothing but
-// files that the change adds: no test that ran is left out.
-func (j *judge) ignoresNew(line string) bool {
-	for _, part := range strings.Split(line, `"`)[1:] {
-		name, _, _ := strings.Cut(part, " ")
-		fresh := func(f File) bool { return f.added() && (f.Path == name || strings.HasSuffix(f.Path, "/"+name)) }
-		if !slices.ContainsFunc(j.in.Files, fresh) {
+// ignoresKnown reports whether a collect_ignore of conftest.py names nothing but
+// files that the change adds, and files that were left out under the same condition
+// before: no test that ran is left out.
+func (j *judge) ignoresKnown(file, line string) bool {
+	known := map[string]bool{}
+	for _, s := range j.before {
+		for _, e := range s.escapes {
+			names, condition := ignored(s.path, e)
+			for _, n := range names {
+				known[n+condition] = true
+			}
+		}
+	}
+	names, condition := ignored(file, line)
+	for _, name := range names {
+		base := path.Base(name)
+		fresh := func(f File) bool { return f.added() && (f.Path == name || path.Base(f.Path) == base) }
+		if !known[name+condition] && !slices.ContainsFunc(j.in.Files, fresh) {
 			return false
 		}
 	}
 	return !strings.Contains(line, "glob")
+}
+
+// ignored are the paths that a collect_ignore of a conftest.py names, and its condition.
+func ignored(file, line string) (names []string, condition string) {
+	if !strings.HasPrefix(line, "collect_ignore") {
+		return nil, ""
+	}
+	line, condition, _ = strings.Cut(line, " if ")
+	for _, part := range strings.Split(line, `"`)[1:] {
+		name, _, _ := strings.Cut(part, " ")
+		names = append(names, join(path.Dir(file), name))
+	}
+	return names, condition
 }
 
 // firstWords shortens a hook, whose whole text is compared, to its name.

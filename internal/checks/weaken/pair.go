@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path"
 	"slices"
+	"strings"
 )
 
 // pairUp finds, for each test of the checkpoint, what it has become: in this order of
@@ -90,7 +91,9 @@ func (j *judge) pairUp() {
 			}
 			s := similarity(o, n)
 			need := 0.6
-			if simple(o.name) == simple(n.name) || o.name == n.name {
+			if sameTitle(o, n) && j.newHelp.weight(n) >= j.oldHelp.weight(o) {
+				need = 0.05 // nobody gives two tests the same sentence
+			} else if simple(o.name) == simple(n.name) || o.name == n.name {
 				need = 0.35
 			} else if j.newHelp.weight(n) < j.oldHelp.weight(o) {
 				need = 0.75 // another name and fewer assertions: it has to be close
@@ -160,6 +163,19 @@ func tests(s *source) []*unit {
 		}
 	}
 	return out
+}
+
+// sameTitle reports whether two tests are called by the same words, three at least, in
+// suites or classes of different names.
+func sameTitle(a, b *unit) bool {
+	leaf := func(u *unit) string {
+		if u.lang == "js" {
+			return u.name[strings.LastIndexByte(u.name, '/')+1:]
+		}
+		return simple(u.name)
+	}
+	title := leaf(a)
+	return title == leaf(b) && len(splitWords(title)) >= 4
 }
 
 // closeness prefers the same name, file and folder among equals.

@@ -23,7 +23,7 @@ var foreignCondition = sync.OnceValue(func() *regexp.Regexp {
 		`platform\.system\(\)!="Linux`,
 		`platform\.python_implementation\(\)(=="PyPy|!="CPython)`,
 		`sys\.implementation\.name=="pypy`,
-		`sys\.version_info(\[:\d\])?<=?\((2.*|3|3,[0-9])\)`,
+		`sys\.version_info(\[:\d\])?<=?\((2.*|3|3,[0-9]|3,1[0-4])\)`,
 		`(compat\.|_compat\.)?(ON_|IS_|is_|on_)?(WIN|WINDOWS|windows|PYPY|pypy|MACOS|macos|CYGWIN|cygwin|WIN32|win32)`,
 	}, "|") + `)$`)
 })

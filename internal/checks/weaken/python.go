@@ -99,11 +99,11 @@ type pyReader struct {
 	s         *source
 	test      bool // the file's name is one that is collected
 	tables    map[string]int
-	skipNames map[string]bool // local names that stand for a skip
+	skipNames map[string]string // local names that stand for a skip, with what it is
 }
 
 func readPython(file string, toks []token) *source {
-	r := &pyReader{s: &source{}, test: IsTest(file), tables: map[string]int{}, skipNames: map[string]bool{}}
+	r := &pyReader{s: &source{}, test: IsTest(file), tables: map[string]int{}, skipNames: map[string]string{}}
 	lines := pyLines(toks)
 	r.names(lines)
 	var fileSkips []string
@@ -130,13 +130,13 @@ func (r *pyReader) names(lines []*pyLine) {
 			if n, ok := pyRows(value); ok {
 				r.tables[name] = n
 			}
-			if name != "pytestmark" && pySkipWord(value) != "" {
-				r.skipNames[name] = true
+			if w := pySkipWord(value); name != "pytestmark" && w != "" {
+				r.skipNames[name] = w
 			}
 		}
 		for i := range l.toks {
 			if at(l.toks, i) == "as" && skipping(at(l.toks, i-1)) {
-				r.skipNames[at(l.toks, i+1)] = true
+				r.skipNames[at(l.toks, i+1)] = at(l.toks, i-1)
 			}
 		}
 	}
@@ -201,7 +201,12 @@ func (r *pyReader) topSkips(lines []*pyLine) []string {
 		case first == "if" && at(l.toks, 1) == "__name__":
 			// not run when the module is collected
 		case first == "if" || first == "else" || first == "try" || first == "except" || first == "elif":
-			out = append(out, r.topSkips(l.kids)...)
+			for _, skip := range r.topSkips(l.kids) {
+				if strings.HasPrefix(skip, "collect_ignore") {
+					skip += " if " + first + text(header(l.toks))
+				}
+				out = append(out, skip)
+			}
 		}
 	}
 	return out
@@ -349,8 +354,12 @@ func (r *pyReader) markSkips(marks [][]node) []string {
 			out = append(out, mark)
 			continue
 		}
-		if len(m) > 0 && r.skipNames[at(m, 0)] {
-			out = append(out, "@"+at(m, 0))
+		if len(m) > 0 && r.skipNames[at(m, 0)] != "" {
+			mark := "@" + at(m, 0)
+			if strings.HasSuffix(r.skipNames[at(m, 0)], elsewhere) {
+				mark += elsewhere
+			}
+			out = append(out, mark)
 		}
 	}
 	return out

@@ -260,7 +260,7 @@ func (w *pyWalker) calls(list []node, times int) {
 		switch {
 		case owner == "pytest" && (n.text == "skip" || n.text == "xfail" || n.text == "importorskip"), n.text == "skipTest":
 			w.u.skips = append(w.u.skips, strings.TrimPrefix(owner+"."+n.text, "."))
-		case w.r.skipNames[n.text] && called:
+		case w.r.skipNames[n.text] != "" && called:
 			w.u.skips = append(w.u.skips, n.text)
 		case !called || at(list, i-1) == "." && foreignSkip(n.text, owner):
 		case owner == "pytest" && (n.text == "raises" || n.text == "warns" || n.text == "fail" || n.text == "deprecated_call"):

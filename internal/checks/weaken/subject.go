@@ -403,13 +403,66 @@ func (j *judge) related(o *unit) bool {
 			shared++ // the titles of tests name what they are about
 		}
 	}
-	name := strings.ToLower(strings.ReplaceAll(simple(o.name), "_", ""))
+	name := strings.ToLower(strings.ReplaceAll(o.name[strings.LastIndexAny(o.name, "/.")+1:], "_", ""))
 	for d := range c.defs {
 		if d = strings.ToLower(strings.ReplaceAll(d, "_", "")); len(d) >= 4 && strings.Contains(name, d) {
 			return true
 		}
 	}
+	for w := range c.words {
+		if w = strings.ToLower(strings.Trim(strings.NewReplacer("_", "", "-", "").Replace(w), ".")); len(w) >= 6 &&
+			!strings.Contains(w, " ") && strings.Contains(name, w) {
+			return true // a test is named after what it is about
+		}
+	}
 	return shared >= 2
+}
+
+// rewritten reports whether new tests of the same folder call what a lost test called, and
+// the tests of the change assert as much as before: then the lost one may live on in them.
+func (j *judge) rewritten(o *unit) bool {
+	if j.heavier == 0 {
+		j.heavier = -1
+		before, after := 0, 0
+		for _, s := range j.before {
+			for _, u := range tests(s) {
+				before += j.oldHelp.weight(u)
+			}
+		}
+		for _, s := range j.after {
+			for _, u := range tests(s) {
+				after += j.newHelp.weight(u)
+			}
+		}
+		if after >= before {
+			j.heavier = 1
+		}
+	}
+	if j.heavier < 0 || len(o.calls) == 0 {
+		return false
+	}
+	called := map[string]bool{}
+	for _, n := range j.fresh {
+		if n.lang == o.lang && path.Dir(n.file) == path.Dir(o.file) && len(j.newHelp.skips(n)) == 0 && j.newHelp.weight(n) > 0 {
+			for name := range n.calls {
+				called[name] = true
+			}
+			for w := range n.words {
+				called[w] = true
+			}
+		}
+	}
+	all, found := 0, 0
+	for name := range o.calls {
+		if name = strings.TrimPrefix(name, "."); asserting(name) || common(name) {
+			continue
+		}
+		all++
+		if called[name] {
+			found++
+		}
+	}
+	return all > 0 && found == all
 }
 
 // ownWord reports whether no other test of the file holds a word: then it is what

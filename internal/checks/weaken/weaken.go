@@ -206,6 +206,7 @@ type judge struct {
 	goneFiles        map[string]bool       // names of removed source files, without their endings
 	altered          map[string]bool       // languages whose code it altered
 	changed          map[string]*changes   // by language, what it altered there
+	heavier          int                   // 1 = the tests of the change assert as much as before, -1 = less
 	excused          map[*unit]bool        // tests whose loss is only noted
 }
 

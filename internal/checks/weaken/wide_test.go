@@ -33,6 +33,8 @@ func TestCommandsThatRunAsMuch(t *testing.T) {
 		npm("another runner of the same folder", `"test": "mocha test/unit"`, `"test": "jest test/unit"`),
 		npm("a build comes in front", `"test": "jest", "build": "babel src"`,
 			`"pretest": "npm run build", "test": "jest", "build": "babel src"`),
+		npm("a script of tests by a runner of JavaScript", `"test": "node test/test.js"`, `"test": "mocha test/test.js"`),
+		npm("a script that builds in front", `"test": "tap"`, `"pretest": "node scripts/transpile-to-esm.mjs", "test": "tap"`),
 		npm("another build", `"pretest": "npm run build", "build": "node scripts/make.js", "test": "jest"`,
 			`"pretest": "npm run build", "build": "rm -rf dist && tsc -p . && node fix.js", "test": "jest"`),
 		npm("only the tests changed", `"pretest": "[ -n $CI ] || npm run build", "test": "jest --ci"`,
