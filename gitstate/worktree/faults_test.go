@@ -167,7 +167,7 @@ func TestEveryCallFails(t *testing.T) {
 				e.disk = bad.disk
 				return bad, err
 			}
-			step, total := long.Number(t, 11, 1), 0
+			step, total := long.Number(t, 31, 1), 0
 			// The checkpoint, first in its process, and the restore after an edit.
 			for n := 1 + i%step; ; n += step {
 				e.last, e.index = nil, nil

@@ -347,6 +347,10 @@ func TestAsOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(bin, "-test.timeout=0", "-test.v")
+	if !long.On() {
+		t.Log("the battery and what is in the sandbox, without the rest: run with -long")
+		cmd.Args = append(cmd.Args, "-test.run=^(TestBattery|TestContents)$")
+	}
 	cmd.Dir = home
 	cmd.Env = append(long.Env(), "PATH="+reachablePath(), "HOME="+home, "GIT_RALPH_CORPUS="+copied,
 		"GIT_RALPH_TEST_DIR="+public)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"git-ralph/fixtures/long"
 )
 
 func TestContents(t *testing.T) {
@@ -267,7 +269,7 @@ func TestContents(t *testing.T) {
 			want: []string{"?? new", "Read-only file system"},
 		},
 	}
-	for _, tt := range tests {
+	for _, tt := range long.Sample(t, tests, 2) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBox(t, "")
 			tt.setup(b)

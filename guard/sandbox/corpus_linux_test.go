@@ -53,9 +53,9 @@ func TestCorpus(t *testing.T) {
 		`'log --oneline'`)
 	pristine := filepath.Join(b.dir, "state", "pristine")
 	b.outside(`cp -a . ../../../state/pristine && rm -rf ../../../state/pristine/.git`)
-	every := long.Number(t, 16, 1)
+	every := long.Number(t, 48, 1)
 	if os.Getenv("GIT_RALPH_CORPUS") != "" {
-		every = long.Number(t, 40, 8) // the second run, as another user, takes a smaller sample
+		every = long.Number(t, 120, 8) // the second run, as another user, takes a smaller sample
 	}
 	before := b.protected()
 	var ran, denied, compared int

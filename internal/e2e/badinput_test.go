@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/fixtures/repo"
 )
 
@@ -98,7 +99,7 @@ git switch -q main; echo ours > README; git commit -qam ours
 		{why: "a journal that does not exist", args: []string{"adopt", "nothing"}, code: 1, fact: "there is no journal",
 			hint: ""},
 	}
-	for _, row := range rows {
+	for _, row := range long.Sample(t, rows, 4) {
 		t.Run(strings.ReplaceAll(row.why, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			settings := check
@@ -234,7 +235,7 @@ func TestHumanCommitsMeanwhile(t *testing.T) {
 		{"another file", "human.txt", 0, "keep", ""},
 		{"the same file", "out-T-001.txt", 4, "reject", "branch_moved"},
 	}
-	for _, row := range rows {
+	for _, row := range long.Sample(t, rows, 2) {
 		t.Run(strings.ReplaceAll(row.why, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, waiting, check, nil)

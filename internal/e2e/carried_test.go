@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
 // TestCarriedAwayAndBack: a large file, another repository and a FIFO whose
@@ -14,9 +16,14 @@ import (
 func TestCarriedAwayAndBack(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("b", 2<<20)
-	for _, sandbox := range []string{"off", "auto"} {
-		for name, end := range map[string]string{"keep": "", "reject": "echo x > broken\n",
-			"into an ignored folder": "mkdir -p ignored; mv data2 ignored/\n"} {
+	for i, sandbox := range []string{"off", "auto"} {
+		ends := map[string]string{"keep": "", "reject": "echo x > broken\n",
+			"into an ignored folder": "mkdir -p ignored; mv data2 ignored/\n"}
+		for k, name := range long.Names(t, ends, 1) {
+			if (i+k)%2 > 0 && !long.On() {
+				continue // each is tried with one sandbox
+			}
+			end := ends[name]
 			t.Run(sandbox+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				p := newProject(t, "[ -e data ] && mv data data2\nrm -f link.txt\n"+end+doTask,

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
 // leaves is a project whose test runs code of the agent's.
@@ -39,12 +41,14 @@ else
   echo 'value() { if [ -e "$HOME/.seen" ]; then echo 3; else echo 9; fi; }' > code/value
 fi
 ` + doTask
-	for name, settings := range map[string]string{
+	rows := map[string]string{
 		"a check":     noReruns,
 		"a re-run":    check,
 		"a criterion": "[validation]\nflaky_reruns = 0\n",
 		"a step":      noReruns + "[[steps]]\nname = \"s\"\nenabled = true\nrun = \"sh test.sh || true\"\n",
-	} {
+	}
+	for _, name := range long.Names(t, rows, 2) {
+		settings := rows[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := leaves(t, agent, settings, nil)
@@ -62,6 +66,7 @@ fi
 // TestGoSettingsInHome: the same with a file that a real tool reads. Code under
 // test writes a filter into the settings of go.
 func TestGoSettingsInHome(t *testing.T) {
+	long.Only(t, "it runs the Go tools")
 	t.Parallel()
 	agent := `if [ "$RALPH_TASK_ID" = T-001 ]; then
   cat > more_test.go <<END
@@ -147,6 +152,7 @@ class Poison(unittest.TestCase):
 // TestCachesStayWarm: what setup and the baseline leave in the home folder is
 // there for every later check, also after the next start; what checks add is not.
 func TestCachesStayWarm(t *testing.T) {
+	long.Only(t, "it runs the Go tools")
 	t.Parallel()
 	test := "[[checks]]\nname = \"test\"\nrun = \"cat ~/.filled && ls ~/.cache/built && ! ls ~/.mine && if [ -z " +
 		"\\\"$RALPH_ITERATION\\\" ]; then touch ~/.cache/built; else touch ~/.mine; fi\"\n"
@@ -198,6 +204,7 @@ func TestVirtualEnvironmentOnPath(t *testing.T) {
 		}
 	})
 	t.Run("made anew by the setup", func(t *testing.T) {
+		long.Only(t, "one environment is tried")
 		t.Parallel()
 		p := leaves(t, doTask, settings+
 			"[project]\nsetup = [\"mkdir -p .venv/bin; cp tool.sh .venv/bin/runtests; chmod +x .venv/bin/runtests\"]\n",
@@ -208,6 +215,7 @@ func TestVirtualEnvironmentOnPath(t *testing.T) {
 		}
 	})
 	t.Run("named by its absolute path", func(t *testing.T) {
+		long.Only(t, "one environment is tried")
 		t.Parallel()
 		p := leaves(t, "echo 'value() { echo 9; }' > code/value; echo 'exit 0' > build/runtests\n"+doTask,
 			"[[checks]]\nname = \"test\"\nrun = \"sh \\\"$TOOL\\\"\"\n", nil)
@@ -222,6 +230,7 @@ func TestVirtualEnvironmentOnPath(t *testing.T) {
 		}
 	})
 	t.Run("a program of the commit on PATH", func(t *testing.T) {
+		long.Only(t, "one environment is tried")
 		t.Parallel()
 		p := leaves(t,
 			"echo 'value() { echo 9; }' > code/value; printf '#!/bin/sh\\nexit 0\\n' > bin/cat; chmod +x bin/cat\n"+doTask,
@@ -240,12 +249,14 @@ func TestVirtualEnvironmentOnPath(t *testing.T) {
 // the second one green, and a green second run is said wherever the result is.
 func TestFlakyRerunStartsClean(t *testing.T) {
 	t.Parallel()
-	for name, value := range map[string]string{
+	rows := map[string]string{
 		"ignored files": `value() { if [ -e build/seen ]; then echo 3; else mkdir -p build; touch build/seen; echo 9; fi; }`,
 		"home folder":   `value() { if [ -e ~/.seen ]; then echo 3; else touch ~/.seen; echo 9; fi; }`,
 		"tracked files": `value() { if grep -q seen README; then echo 3; else echo seen > README; echo 9; fi; }`,
 		"temporary":     `value() { if [ -e /tmp/seen ]; then echo 3; else touch /tmp/seen; echo 9; fi; }`,
-	} {
+	}
+	for _, name := range long.Names(t, rows, 2) {
+		value := rows[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := leaves(t, "cat > code/value <<'END'\n"+value+"\nEND\n"+doTask, check, map[string]string{"README": "hello\n"})
@@ -277,6 +288,7 @@ func TestFlakyRerunStartsClean(t *testing.T) {
 func TestNothingRan(t *testing.T) {
 	t.Parallel()
 	t.Run("a criterion", func(t *testing.T) {
+		long.Only(t, "fewer tests than before are tried")
 		t.Parallel()
 		p := newProject(t, doTask, "", goTests)
 		p.must(t, "add", "join", "--verify", "go test -run TestJoin ./...")
@@ -289,6 +301,7 @@ func TestNothingRan(t *testing.T) {
 		}
 	})
 	t.Run("a filter in the environment", func(t *testing.T) {
+		long.Only(t, "fewer tests than before are tried")
 		t.Parallel()
 		p := newProject(t, doTask, "[[checks]]\nname = \"test\"\nrun = \"go test ./...\"\n", goTests)
 		p.must(t, "add", "join")
@@ -332,6 +345,7 @@ func TestWeakenedInTwoSteps(t *testing.T) {
 		return p
 	}
 	t.Run("in one run and in several", func(t *testing.T) {
+		long.Only(t, "the tests of a verify command are tried alone")
 		t.Parallel()
 		p := begin(t, "one", "two")
 		env := goEnv(t)
@@ -356,6 +370,7 @@ func TestWeakenedInTwoSteps(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("allowed by a person", func(t *testing.T) {
+		long.Only(t, "the tests of a verify command are tried alone")
 		t.Parallel()
 		p := newProject(t, twoSteps, goCheck, goTests)
 		p.must(t, "add", "one", "--allow-test-changes")
@@ -374,6 +389,7 @@ func TestWeakenedInTwoSteps(t *testing.T) {
 		}
 	})
 	t.Run("red at the beginning", func(t *testing.T) {
+		long.Only(t, "the tests of a verify command are tried alone")
 		t.Parallel()
 		files := map[string]string{"sum.go": strings.Replace(goTests["sum.go"], "a + b", "a - b", 1)}
 		for k, v := range goTests {

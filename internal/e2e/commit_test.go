@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
 // TestCommitHooks: the repository's hooks run for a kept commit when the setting
@@ -25,7 +27,7 @@ func TestCommitHooks(t *testing.T) {
 		{"what a hook refuses is rejected", "[commit]\nhooks = true\n[loop]\nmax_attempts = 1\n",
 			"#!/bin/sh\necho no such thing >&2\nexit 1\n", "", 3, false, "", "pre-commit"},
 	}
-	for _, r := range rows {
+	for _, r := range long.Sample(t, rows, 3) {
 		t.Run(r.why, func(t *testing.T) {
 			p := newProject(t, doTask, r.settings, nil)
 			p.hook(t, "pre-commit", r.preCommit)

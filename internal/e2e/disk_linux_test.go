@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
 // mounted runs a script in a mount namespace of its own, where it may mount
@@ -60,6 +62,7 @@ func TestReadOnlyGitDirectory(t *testing.T) {
 // TestFullDisk: the disk fills up in the middle of a run, at many different
 // places. What was acknowledged stands, and with room again it goes on.
 func TestFullDisk(t *testing.T) {
+	long.Only(t, "a disk that fills up takes long")
 	t.Parallel()
 	p := newProject(t, doTask,
 		check+"[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n", nil)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
 // paused is an agent that lets a person work in the middle of its iteration.
@@ -131,13 +133,16 @@ func TestPeopleMayWork(t *testing.T) {
 				p.Git("switch", "-q", "main")
 			}},
 	}
-	for _, r := range rows {
-		for _, boxed := range []bool{true, false} {
+	for i, r := range long.Sample(t, rows, 3) {
+		for k, boxed := range []bool{true, false} {
 			name, want, env := r.name+"/sandbox", r.boxed, []string(nil)
 			if !boxed {
 				name, want, env = r.name+"/off", r.off, []string{"RALPH_GUARD_SANDBOX=off"}
 			}
 			t.Run(name, func(t *testing.T) {
+				if (i+k)%2 > 0 {
+					long.Only(t, "each is tried with one sandbox")
+				}
 				t.Parallel()
 				p := newProject(t, paused, "[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
 					map[string]string{".gitignore": "ready\ngo\n"})
@@ -351,7 +356,7 @@ func TestEnvironment(t *testing.T) {
 func TestProtectedPaths(t *testing.T) {
 	t.Parallel()
 	agent := "echo '# weaker' >> ralph.toml; mkdir -p .github; echo x > .github/ci.yml\n" + doTask
-	for _, r := range []struct {
+	for _, r := range long.Sample(t, []struct {
 		why, settings string
 		allow         bool
 		code          int
@@ -361,7 +366,7 @@ func TestProtectedPaths(t *testing.T) {
 		{why: "nothing is protected", settings: "[guard]\nprotected = []\n", code: 0},
 		{why: "something else is", settings: "[guard]\nprotected = [\"docs/**\"]\n", code: 0},
 		{why: "a person allowed it for the task", allow: true, code: 0},
-	} {
+	}, 2) {
 		p := newProject(t, agent, "[validation]\nbaseline = \"off\"\n"+r.settings+check, nil)
 		before := p.Read("ralph.toml")
 		p.must(t, "add", "a thing")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/fixtures/repo"
 )
 
@@ -68,6 +69,7 @@ func looseObjects(t *testing.T, p *project, n int) {
 // TestRunsLeaveLittle: thirty iterations leave at most one and a half times the
 // bytes of a loop that only commits the same files.
 func TestRunsLeaveLittle(t *testing.T) {
+	long.Only(t, "thirty iterations take long")
 	t.Parallel()
 	const work = "seq 1 200 | sed \"s/^/$N line /\" > f$N.txt\n"
 	p := newProject(t, "N=$RALPH_ITERATION\n"+work+doTask,

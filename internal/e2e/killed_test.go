@@ -34,7 +34,7 @@ func TestKilledAnywhere(t *testing.T) {
 	names = slices.DeleteFunc(names, func(n string) bool {
 		return strings.HasPrefix(n, "linked:") || strings.HasPrefix(n, "follow:") || strings.HasPrefix(n, "land:")
 	})
-	names = long.Sample(t, names, 7)
+	names = long.Sample(t, names, 11)
 	var mu sync.Mutex
 	reached := map[string]int{}
 	t.Run("at", func(t *testing.T) {

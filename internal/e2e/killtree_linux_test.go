@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"git-ralph/fixtures/long"
 )
 
 // killTree ends a process and all that it started at one moment, as the end of
@@ -49,7 +47,7 @@ func killTree(pid int) {
 // them. The next command that writes gets through, and no lock is left.
 func TestKilledWithItsGit(t *testing.T) {
 	t.Parallel()
-	n := rounds(t, long.Number(t, 4, 16))
+	n := rounds(t, 16)
 	p := newProject(t, doTask,
 		check+"[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n", nil)
 	for i := range 4 {

@@ -199,8 +199,10 @@ func TestFromASentenceToValidatedWork(t *testing.T) {
 
 func TestAnswersFile(t *testing.T) {
 	t.Parallel()
-	for name, text := range map[string]string{"lines": "hello\n", "named lines": "Q1: hello\n", "a list": `["hello"]`,
-		"by id": `{"q1": "hello"}`, "by question": `{"Which greeting?": "hello"}`, "the number of an option": "1\n"} {
+	rows := map[string]string{"lines": "hello\n", "named lines": "Q1: hello\n", "a list": `["hello"]`,
+		"by id": `{"q1": "hello"}`, "by question": `{"Which greeting?": "hello"}`, "the number of an option": "1\n"}
+	for _, name := range long.Names(t, rows, 3) {
+		text := rows[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := scripted(t, strings.ReplaceAll(lifecycle, "SPEC", loginSpec), check, nil)
@@ -238,6 +240,7 @@ func TestDiscovery(t *testing.T) {
 		}
 	})
 	t.Run("a spec that stays bad is rejected, and its problems are all told", func(t *testing.T) {
+		long.Only(t, "a sample of discoveries is tried")
 		p := scripted(t, play("discovery", write(bad)), check, nil)
 		p.wants(t, 5, []string{"reject", `specs/a.md: no heading "Success Criteria"`,
 			"no checklist under \"Acceptance Criteria\""}, "discover", "Build a login")
@@ -247,6 +250,7 @@ func TestDiscovery(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("a driver that takes one prompt is run once more with the problems", func(t *testing.T) {
+		long.Only(t, "a sample of discoveries is tried")
 		agent :=
 			"mkdir -p specs\nif grep -q 'no heading' \"$RALPH_PROMPT_FILE\"; then cat good >specs/a.md; else cat bad " +
 				">specs/a.md; fi\n"
@@ -258,10 +262,12 @@ func TestDiscovery(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("nothing written is nothing discovered", func(t *testing.T) {
+		long.Only(t, "a sample of discoveries is tried")
 		p := scripted(t, play("discovery", `{ text = "All is clear." }`), check, nil)
 		p.wants(t, 5, []string{"specs: none was written"}, "discover", "Build a login")
 	})
 	t.Run("a change elsewhere rejects", func(t *testing.T) {
+		long.Only(t, "a sample of discoveries is tried")
 		p := newProject(t, "mkdir -p specs; cat good >specs/a.md; echo x >code.go\n", check,
 			map[string]string{"good": loginSpec})
 		p.wants(t, 5, []string{"out_of_phase: code.go"}, "discover", "Build a login")
@@ -297,7 +303,7 @@ func TestLifecycleKilled(t *testing.T) {
 	t.Parallel()
 	steps := []string{"append:ref", "checkpoint:ref", "iteration:started", "iteration:agent-ended",
 		"iteration:captured", "reject:evidence", "checkpoint:dropped"}
-	for _, at := range long.Sample(t, steps, 3) {
+	for _, at := range long.Sample(t, steps, 4) {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
 			script := strings.ReplaceAll(lifecycle, "SPEC", loginSpec)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
 // TestProcessesEnd: an agent or a check that makes processes without end is
@@ -51,12 +53,17 @@ func TestProcessesEnd(t *testing.T) {
 // contents. There is room to restore what was there.
 func TestDiskEnds(t *testing.T) {
 	t.Parallel()
-	for _, sandbox := range []string{"off", "auto"} {
-		for name, fill := range map[string]string{
+	for i, sandbox := range []string{"off", "auto"} {
+		fills := map[string]string{
 			"one file": `exec head -c 10G /dev/zero > fill`,
 			"many":     `i=0; while :; do head -c 1000000 /dev/urandom > fill-$i; i=$((i+1)); done`,
 			"empty":    `i=0; mkdir d; while :; do : > d/$i; i=$((i+1)); done`,
-		} {
+		}
+		for k, name := range long.Names(t, fills, 2) {
+			if (i+k)%2 > 0 && !long.On() {
+				continue // each is tried with one sandbox
+			}
+			fill := fills[name]
 			t.Run(name+", sandbox "+sandbox, func(t *testing.T) {
 				t.Parallel()
 				p := newProject(t, "echo spoiled > value.txt\n"+fill+"\n", check+

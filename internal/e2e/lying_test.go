@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
 // claim is how an agent says that its task is done, whatever it did.
@@ -29,7 +31,7 @@ var goTests = map[string]string{
 func TestLies(t *testing.T) {
 	t.Parallel()
 	honest := `{ write = "sum.go", content = "package sum\n\n// Sum adds.\nfunc Sum(a, b int) int { return a + b }\n" }, `
-	for name, c := range map[string]struct {
+	rows := map[string]struct {
 		steps  string
 		reason string // a part of why it is rejected; "" = it is kept, without the lie
 		says   []string
@@ -59,7 +61,9 @@ func TestLies(t *testing.T) {
 			`{ run = "git add -A && git commit -m mine" }, { run = "git update-ref refs/heads/main HEAD" }, { text = ` +
 			`"committed" }`,
 			"not_claimed", []string{"denied", "the harness commits"}},
-	} {
+	}
+	for _, name := range long.Names(t, rows, 4) {
+		c := rows[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			lie := "[[play]]\ntask = \"T-001\"\nattempt = 1\nsteps = [" + c.steps + "]\n"

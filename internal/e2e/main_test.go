@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"git-ralph/fixtures/ram"
 	"git-ralph/fixtures/repo"
 	"git-ralph/internal/cli"
+	"git-ralph/internal/config"
 )
 
 // TestMain makes the test binary the program itself: for tests that start it in
@@ -76,8 +78,18 @@ func asProject(t *testing.T, r *repo.Repo) *project {
 		t.Fatal(err)
 	}
 	p.Env = append(p.Env, "BE_GIT_RALPH=1")
-	p.must(t, "trust")
+	p.trust(t)
 	return p
+}
+
+// trust says what `git ralph trust` says, without a start of the program.
+func (p *project) trust(t *testing.T) {
+	t.Helper()
+	if !exists(filepath.Join(p.Dir, ".git", "config")) {
+		p.must(t, "trust")
+	} else if text := p.Read(config.FileName); text != "" {
+		p.Configure(fmt.Sprintf("[ralph]\n\ttrust = %s\n", config.TrustHash([]byte(text))))
+	}
 }
 
 const check = "[[checks]]\nname = \"test\"\nrun = \"sh test.sh\"\n"

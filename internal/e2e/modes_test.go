@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
 // byRole is an agent with a part for each role; the coding part does the task.
@@ -173,7 +175,7 @@ func TestIndexerThatFails(t *testing.T) {
 		{"the document is none", answer(`{"knowledge": [`), "cannot be read"},
 		{"it crashes", "exit 3", "exit 3"},
 	}
-	for _, r := range rows {
+	for _, r := range long.Sample(t, rows, 3) {
 		t.Run(r.why, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, byRole(map[string]string{"indexer": r.part}),
@@ -290,7 +292,7 @@ func TestPreparation(t *testing.T) {
 		{"a word that is no action", answer(`{"action":"think","reason":"hard"}`), 0, "prep fallback failed", "done", ""},
 		{"a pipe instead of a document", "mkfifo \"$RALPH_HANDOFF_FILE\"", 0, "prep fallback failed", "done", ""},
 	}
-	for _, r := range rows {
+	for _, r := range long.Sample(t, rows, 3) {
 		t.Run(r.why, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, byRole(map[string]string{"context-prep": r.part, "context-post": "exit 9"}),
@@ -348,11 +350,11 @@ else exit 1; fi`, "context-post": "exit 0",
 // nothing else.
 func TestPassThatWrites(t *testing.T) {
 	t.Parallel()
-	for _, r := range []struct{ why, part, file, notice string }{
+	for _, r := range long.Sample(t, []struct{ why, part, file, notice string }{
 		{"accepted", "echo tidy > tidy.txt", "tidy\n", "the checks accept it"},
 		{"breaks the check", "echo tidy > tidy.txt; echo x > broken", "", "did not accept it"},
 		{"touches a protected path", "echo tidy > tidy.txt; echo '# mine' >> ralph.toml", "", "did not accept it"},
-	} {
+	}, 2) {
 		t.Run(r.why, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, byRole(map[string]string{"context-prep": "exit 1", "context-post": "exit 0", "tidy": r.part}),
@@ -462,7 +464,7 @@ func TestPrintedPromptIsThePromptThatIsSent(t *testing.T) {
 // after it: the next start needs no person and loses nothing.
 func TestKilledWhileAHelperWorks(t *testing.T) {
 	t.Parallel()
-	for _, role := range []string{"indexer", "context-prep", "context-post", "review"} {
+	for _, role := range long.Sample(t, []string{"indexer", "context-prep", "context-post", "review"}, 3) {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()
 			mode := "agent-orchestrated"

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
 func addTask(fields string) string {
@@ -68,6 +70,7 @@ func TestPlanning(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("the worktree cannot be written", func(t *testing.T) {
+		long.Only(t, "a sample of plans is tried")
 		p := newProject(t,
 			"echo x > new.txt; echo y >> README; git ralph tool ralph_add_task "+
 				"'{\"title\":\"one\",\"criteria\":[\"c\"],\"description\":\"d\"}'\n", check,
@@ -79,6 +82,7 @@ func TestPlanning(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("a plan with a cycle is refused when it is made", func(t *testing.T) {
+		long.Only(t, "a sample of plans is tried")
 		p := scripted(t, play("planning", addTask(`id = "A", title = "a"`),
 			addTask(`id = "B", title = "b", depends_on = ["A"]`),
 			addTask(`id = "A", title = "a", depends_on = ["B"], replace = true`),
@@ -93,6 +97,7 @@ func TestPlanning(t *testing.T) {
 		}
 	})
 	t.Run("no task is no plan; the agent is asked once", func(t *testing.T) {
+		long.Only(t, "a sample of plans is tried")
 		p := scripted(t, play("planning", `{ text = "There is nothing to do." }`), check, specs)
 		p.must(t, "add", "an old task")
 		p.wants(t, 5, []string{"plan: no task was added"}, "plan")
@@ -114,6 +119,7 @@ func TestPlanning(t *testing.T) {
 		}
 	})
 	t.Run("add --plan adds and replaces nothing", func(t *testing.T) {
+		long.Only(t, "a sample of plans is tried")
 		p := scripted(t, play("planning", addTask(`title = "new"`)), check, nil)
 		p.must(t, "add", "old")
 		p.wants(t, 0, []string{"+ T-002 new"}, "add", "--plan", "make something new")
@@ -151,7 +157,7 @@ func TestValidation(t *testing.T) {
 	judged := func(evidence string) []string {
 		return []string{reportOf(spec, hello, "pass", evidence), reportOf(spec, bye, "pass", seenBye)}
 	}
-	for name, c := range map[string]struct {
+	rows := map[string]struct {
 		steps    []string
 		code     int
 		says     []string
@@ -181,7 +187,9 @@ func TestValidation(t *testing.T) {
 			[]string{"# Validation passed", "git ralph approve"}, "[validation]\nhuman_approval = true\n"},
 		"no returns to building": {[]string{`{ text = "no" }`}, 6, []string{"the validation failed after 0 returns"},
 			"[validation]\nrounds = 0\n"},
-	} {
+	}
+	for _, name := range long.Names(t, rows, 4) {
+		c := rows[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := scripted(t, play("validation", c.steps...), c.settings+check, files)
@@ -235,6 +243,7 @@ func TestValidation(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("the checks are run in a fresh checkout first", func(t *testing.T) {
+		long.Only(t, "a sample of validations is tried")
 		p := scripted(t, play("validation", judged(seenHello)...),
 			"[[checks]]\nname = \"test\"\nrun = \"test -e ignored\"\n",
 			map[string]string{"specs/login.md": loginSpec, "login.txt": "hello\n", "logout.txt": "bye\n",
@@ -246,6 +255,7 @@ func TestValidation(t *testing.T) {
 		}
 	})
 	t.Run("approve and reject", func(t *testing.T) {
+		long.Only(t, "a sample of validations is tried")
 		p := scripted(t, play("validation", judged(seenHello)...),
 			"[validation]\nhuman_approval = true\n"+check, files)
 		p.wants(t, 6, nil, "validate", "--yes")
@@ -262,6 +272,7 @@ func TestValidation(t *testing.T) {
 		}
 	})
 	t.Run("without specs the checks and the tasks decide", func(t *testing.T) {
+		long.Only(t, "a sample of validations is tried")
 		p := newProject(t, "echo x > broken\n"+doTask, "[loop]\nmax_attempts = 1\n"+check, nil)
 		p.must(t, "add", "cannot be done")
 		p.wants(t, 3, []string{"blocked", "T-001"}, "run")
@@ -335,6 +346,7 @@ func TestSetup(t *testing.T) {
 		}
 	})
 	t.Run("the setup prompt is one iteration before the first task", func(t *testing.T) {
+		long.Only(t, "a sample of set-ups is tried")
 		agent :=
 			"if [ -z \"$RALPH_TASK_ID\" ]; then grep -q 'Install the tools' \"$RALPH_PROMPT_FILE\" && echo ready > tools.txt; " +
 				"exit; fi\n" + doTask
@@ -354,6 +366,7 @@ func TestSetup(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("one that breaks the checks ends the run", func(t *testing.T) {
+		long.Only(t, "a sample of set-ups is tried")
 		p := newProject(t, "echo x > broken\n", "[project]\nsetup_prompt = \"SETUP.md\"\n"+check,
 			map[string]string{"SETUP.md": "Install the tools.\n"})
 		p.must(t, "add", "one")

@@ -18,13 +18,13 @@ import (
 	"git-ralph/fixtures/repo"
 )
 
-// rounds is how often a test of chance tries: few times in every run of the
+// rounds is how often a test of chance tries: few times in a long run of the
 // tests, and as often as a recipe says in RELIABILITY_ROUNDS.
 func rounds(t *testing.T, few int) int {
 	t.Helper()
 	n, err := strconv.Atoi(os.Getenv("RELIABILITY_ROUNDS"))
 	if err != nil {
-		t.Logf("%d rounds; RELIABILITY_ROUNDS sets another number", few)
+		long.Only(t, "chance needs rounds: set RELIABILITY_ROUNDS")
 		return few
 	}
 	return n
@@ -120,7 +120,7 @@ func (d *powerDisk) back(t *testing.T) {
 // adds notes. What was acknowledged before the cut is in the journal after it,
 // nothing is damaged, and the next start finishes the plan.
 func TestPowerCut(t *testing.T) {
-	n := rounds(t, long.Number(t, 1, 3))
+	n := rounds(t, 3)
 	cuts, acked := 0, 0
 	for i := range n {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {

@@ -188,6 +188,8 @@ func TestTrustOnATerminal(t *testing.T) {
 		t.Run(r.why, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, doTask, "[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check, nil)
+			p.Git("config", "--unset-all", "ralph.trust")
+			p.must(t, "trust") // keeps the copy that a change is compared with
 			p.must(t, "add", "a thing")
 			p.Write("ralph.toml", p.Read("ralph.toml")+
 				"[notify]\ncomplete = [\"true\", \"\u202egnihton od\u202c \u200b\", \"\\ntrust it? [y/N] y\"]\n")

@@ -68,6 +68,7 @@ func TestResetAfterKeep(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("rewind", func(t *testing.T) {
+		long.Only(t, "adopt is tried")
 		t.Parallel()
 		p := worked(t)
 		p.Git("reset", "-q", "--hard", "HEAD~1")
@@ -83,6 +84,7 @@ func TestResetAfterKeep(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("rebased", func(t *testing.T) {
+		long.Only(t, "adopt is tried")
 		t.Parallel()
 		p := worked(t)
 		// The commits have other names and the same event ids: no reason to stop.
@@ -224,6 +226,7 @@ func TestBranchesComeAndGo(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("made again", func(t *testing.T) {
+		long.Only(t, "a renamed branch is tried")
 		t.Parallel()
 		p := worked(t)
 		p.Git("switch", "-qc", "other", "HEAD~2")
@@ -235,6 +238,7 @@ func TestBranchesComeAndGo(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("in the way", func(t *testing.T) {
+		long.Only(t, "a renamed branch is tried")
 		t.Parallel()
 		p := worked(t)
 		id := p.Git("show", "ralph/heads/main:journal.toml")

@@ -119,7 +119,7 @@ func TestExposedUnderLandlock(t *testing.T) {
 	evil := payload +
 		`cp -r "$R/.git" evil.git && printf '[core]\n\tfsmonitor = %s/tools.sh\n\tbare = false\n' "$PWD" >> ` +
 		`evil.git/config; rm -f .git; `
-	for _, r := range []struct{ name, agent, check, reason string }{
+	for _, r := range long.Sample(t, []struct{ name, agent, check, reason string }{
 		{"the .git file leads elsewhere", evil + `mv evil.git "$TMPDIR"/; echo "gitdir: $TMPDIR/evil.git" > .git`, "",
 			"tampered: .git file"},
 		{"the .git file is a folder", evil + `mv evil.git .git`, "", "tampered: .git file"},
@@ -129,7 +129,7 @@ func TestExposedUnderLandlock(t *testing.T) {
 		{"the .git file is a FIFO", `rm .git; mkfifo .git`, "", "tampered: .git file"},
 		{"a check replaces it", `touch evil`, "test ! -e evil || { rm .git; mkdir .git; }\n", "tampered: .git file"},
 		{"the user's hook is switched off", `chmod 000 "$R/.git/hooks/pre-push"`, "", "tampered: hooks"},
-	} {
+	}, 4) {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			files := map[string]string{"value.txt": "good\n"}
@@ -172,7 +172,7 @@ func TestExposedUnderLandlock(t *testing.T) {
 // to another is said.
 func TestRefusedNamespaces(t *testing.T) {
 	t.Parallel()
-	for _, r := range []struct {
+	for _, r := range long.Sample(t, []struct {
 		why, settings string
 		env           []string
 		args          []string
@@ -196,7 +196,7 @@ func TestRefusedNamespaces(t *testing.T) {
 		{why: "with --worktree it works", args: []string{"start", "--worktree"}, code: 0, says: []string{"ralph/main"}},
 		{why: "and a dry run says with what", args: []string{"start", "--worktree", "--dry-run"}, code: 0,
 			says: []string{"sandbox: landlock"}},
-	} {
+	}, 4) {
 		t.Run(r.why, func(t *testing.T) {
 			t.Parallel()
 			p := landlockProject(t, doTask, r.settings, nil)
@@ -338,6 +338,7 @@ func TestClaudeCodeUnderLandlock(t *testing.T) {
 // TestToolchainUnderLandlock: a Go module with a dependency that the agent adds
 // builds and tests there, from a module cache and a proxy of its own.
 func TestToolchainUnderLandlock(t *testing.T) {
+	long.Only(t, "it runs the Go tools")
 	t.Parallel()
 	goTool, err := exec.LookPath("go")
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
+
+	"git-ralph/fixtures/long"
 )
 
 // mechanism runs a test with namespaces, and where they are refused.
@@ -19,7 +21,7 @@ type mechanism struct {
 }
 
 func mechanisms(t *testing.T) []mechanism {
-	return []mechanism{{name: "namespaces"}, {name: "landlock", around: refuseNamespaces(t)}}
+	return long.Sample(t, []mechanism{{name: "namespaces"}, {name: "landlock", around: refuseNamespaces(t)}}, 2)
 }
 
 // refuseNamespaces makes a command one of a user namespace that may have no
