@@ -29,6 +29,7 @@ var rank = []struct {
 	{"gitstate/worktree", 4},
 	{"gitstate/state", 7},
 	{"gitstate/journal", 8},
+	{"gitstate/share", 9},
 	{"gitstate", 5},
 	{"notes", 6},
 	{"guard", 8},

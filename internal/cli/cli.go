@@ -97,6 +97,9 @@ type Commands struct {
 	Land    LandCmd    `cmd:"" group:"Time travel" help:"Bring the work of the linked worktree over, checked once more."`
 	Adopt   AdoptCmd   `cmd:"" group:"Time travel" help:"Go on from the branch as it is, or take over a journal without a branch."`
 
+	Push PushCmd `cmd:"" group:"Sharing" help:"Bring the journal to a remote."`
+	Pull PullCmd `cmd:"" group:"Sharing" help:"Bring the journal of a remote here, and join it with the one here."`
+
 	Fsck       FsckCmd       `cmd:"" group:"Care" help:"Re-apply the journal and say what is damaged."`
 	GC         GCCmd         `cmd:"" name:"gc" group:"Care" help:"Remove old evidence and what runs left behind."`
 	Completion CompletionCmd `cmd:"" group:"Care" help:"Print or install shell completions and man pages."`

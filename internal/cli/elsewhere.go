@@ -73,9 +73,12 @@ func rankRemote(name string) int {
 }
 
 // fetchJournal is the command that brings the journal of a remote here.
-func fetchJournal(remote string, j *journal.Journal) string {
-	ref := gitstate.JournalRef(j.Branch)
-	return fmt.Sprintf("git fetch %s %s:%s brings it here, then git ralph start goes on", remote, ref, ref)
+func fetchJournal(remote string) string {
+	command := "git ralph pull"
+	if remote != "origin" {
+		command += " " + remote
+	}
+	return command + " brings it here, then git ralph start goes on"
 }
 
 // noneElsewhere refuses to begin a journal beside the one that a remote has of
@@ -97,13 +100,13 @@ func (a *App) noneElsewhere(j *journal.Journal) error {
 	}
 	if terminal(a.In) && terminal(a.Err) {
 		fmt.Fprintf(a.Err, "%s has a journal of %s, and two that were begun apart cannot be joined\n%s\n", remote,
-			j.Branch, fetchJournal(remote, j))
+			j.Branch, fetchJournal(remote))
 		ok, err := a.askWithin(a.Ctx, "begin a second one here all the same? [y/N] ")
 		if err != nil || ok {
 			return err
 		}
 	}
-	return gitstate.Hint(8, fetchJournal(remote, j)+
+	return gitstate.Hint(8, fetchJournal(remote)+
 		"\ngit ralph init --new begins a second one, which can never be joined with it",
 		"%s has a journal of %s, and there is none here", remote, j.Branch)
 }

@@ -5,6 +5,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/share"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/loop"
 )
@@ -13,6 +14,8 @@ import (
 func failpoints() []string {
 	var all []string
 	all = append(all, journal.AppendSteps...)
+	all = append(all, journal.JoinSteps...)
+	all = append(all, share.Steps...)
 	all = append(all, loop.Steps...)
 	all = append(all, gitstate.KeepSteps...)
 	all = append(all, loop.RecoverySteps...)

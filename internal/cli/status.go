@@ -208,7 +208,7 @@ func (a *App) noJournalHere(j *journal.Journal) error {
 		return err
 	}
 	if remote, _ := a.remoteJournal(j); remote != "" {
-		return gitstate.Hint(1, fetchJournal(remote, j), "the branch %s has no journal here; %s has one", j.Branch, remote)
+		return gitstate.Hint(1, fetchJournal(remote), "the branch %s has no journal here; %s has one", j.Branch, remote)
 	}
 	return err
 }

@@ -36,6 +36,7 @@ var otherWords = map[string]string{
 	"spec": "discover", "specs": "discover", "prd": "discover", "idea": "run", "do": "run",
 	"accept": "approve", "ok": "approve", "deny": "reject", "redo": "retry", "again": "retry", "man": "completion",
 	"merge": "land", "integrate": "land", "rebase": "land", "branch": "fork", "clone": "fork", "checkout": "fork",
+	"sync": "pull", "fetch": "pull", "publish": "push", "share": "push", "upload": "push", "download": "pull",
 	"remove": "skip", "delete": "skip", "rm": "skip",
 }
 

@@ -1,0 +1,241 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/share"
+)
+
+// ShareFlags are what push and pull have in common.
+type ShareFlags struct {
+	Remote   string `arg:"" optional:"" help:"Name or address; share.remote, origin or the only one when it is left out."`
+	Notes    bool   `default:"true" negatable:"" help:"The notes on the commits as well."`
+	Evidence bool   `help:"The evidence of the iterations as well: worktrees, prompts, transcripts, outputs."`
+	JSON     bool   `name:"json" help:"Print one object."`
+}
+
+// PushCmd is `git ralph push`.
+type PushCmd struct{ ShareFlags }
+
+// Help says more.
+func (PushCmd) Help() string {
+	return "The journal only moves forward: what somebody else has pushed meanwhile is fetched and joined first, and " +
+		"nothing is ever forced. The branch itself is yours to push: git push."
+}
+
+// PullCmd is `git ralph pull`.
+type PullCmd struct{ ShareFlags }
+
+// Help says more.
+func (PullCmd) Help() string {
+	return "In a fresh clone it brings the journal, and git ralph start goes on from there. When both sides went on, " +
+		"the events that only this side has are applied again on top of the remote's, by one entry with two parents. " +
+		"The branch itself is yours to pull: git pull."
+}
+
+// Run pushes.
+func (c *PushCmd) Run(a *App) error {
+	p, err := a.partner(c.ShareFlags)
+	if err != nil {
+		return err
+	}
+	if _, err := a.Load(); err != nil {
+		return err
+	}
+	rep, err := p.Push(a.Ctx)
+	if err != nil {
+		return a.shareError(err, p.Name)
+	}
+	if c.JSON {
+		return a.printJSON(rep)
+	}
+	a.tellJoined(rep)
+	if rep.Entries == 0 && rep.Evidence == 0 && !rep.Notes {
+		a.printf("%s has all of the journal of %s\n", rep.Remote, rep.Branch)
+	} else {
+		a.printf("pushed the journal of %s to %s: %s%s\n", rep.Branch, rep.Remote,
+			plural2(rep.Entries, "new entry", "new entries"),
+			evidenceWords(rep))
+	}
+	return a.codeBehind(p)
+}
+
+// Run pulls.
+func (c *PullCmd) Run(a *App) error {
+	p, err := a.partner(c.ShareFlags)
+	if err != nil {
+		return err
+	}
+	rep, _, err := p.Pull(a.Ctx, false)
+	if err == nil && rep.How == "none" {
+		err = gitstate.Hint(1, "git ralph push, where the journal is, brings it there", "%s has no journal of %s", p.Name,
+			p.Journal.Branch)
+	}
+	if err != nil {
+		return a.shareError(err, p.Name)
+	}
+	if c.JSON {
+		return a.printJSON(rep)
+	}
+	switch rep.How {
+	case "same":
+		a.printf("the journal of %s is as %s has it%s\n", rep.Branch, rep.Remote, evidenceWords(rep))
+	case "ahead":
+		a.printf("nothing new on %s; git ralph push brings it what only this repository has\n", rep.Remote)
+	case "new":
+		a.printf("the journal of %s is here now: %s from %s%s\n", rep.Branch,
+			plural2(rep.Entries, "entry", "entries"), rep.Remote, evidenceWords(rep))
+	case "forward":
+		a.printf("%s from %s%s\n", plural2(rep.Entries, "new entry", "new entries"), rep.Remote, evidenceWords(rep))
+	}
+	a.tellJoined(rep)
+	return a.afterPull(p)
+}
+
+func evidenceWords(rep share.Report) string {
+	if rep.Evidence == 0 {
+		return ""
+	}
+	return ", evidence of " + plural(rep.Evidence, "iteration")
+}
+
+// tellJoined says what became of the events of a merge.
+func (a *App) tellJoined(rep share.Report) {
+	if rep.How != "merged" {
+		return
+	}
+	var parts []string
+	for _, word := range []string{"applied", "partly", "superseded", "known"} {
+		if n := rep.Outcome[word]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, word))
+		}
+	}
+	a.printf("both sides went on; events of this one on top of %s: %s\n", rep.Remote, strings.Join(parts, ", "))
+	a.printf("git log -1 ralph/heads/%s says what became of each\n", rep.Branch)
+}
+
+// partner opens the remote that is meant.
+func (a *App) partner(f ShareFlags) (*share.Partner, error) {
+	j, err := a.Journal()
+	if err != nil {
+		return nil, err
+	}
+	name, err := a.shareRemote(f.Remote)
+	if err != nil {
+		return nil, err
+	}
+	r, err := share.Open(a.Ctx, j.Repo, name)
+	if err != nil {
+		return nil, usage("git remote -v lists them; git remote add origin ADDRESS", "%w", err)
+	}
+	r.Ask = terminal(a.In) && !f.JSON
+	fail := a.failpoint()
+	return &share.Partner{Remote: r, Journal: j, Notes: f.Notes, Evidence: f.Evidence, Fail: fail}, nil
+}
+
+// shareRemote is the remote that is meant when none is named.
+func (a *App) shareRemote(named string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
+	if set, err := a.settingsQuietly(nil); err == nil && set.Share.Remote != "" {
+		return set.Share.Remote, nil
+	}
+	out, err := a.repo.Git.Line(a.Ctx, "remote")
+	if err != nil {
+		return "", err
+	}
+	remotes := strings.Fields(out)
+	switch {
+	case slices.Contains(remotes, "origin"):
+		return "origin", nil
+	case len(remotes) == 1:
+		return remotes[0], nil
+	case len(remotes) == 0:
+		return "", usage("git remote add origin ADDRESS, or name an address", "this repository has no remote")
+	}
+	return "", usage("git ralph push NAME, or set share.remote", "which remote is meant: %s", strings.Join(remotes, ", "))
+}
+
+// shareError adds the next move to an error of a remote.
+func (a *App) shareError(err error, remote string) error {
+	var far *share.UnreachableError
+	var rewritten *share.RewrittenError
+	var refused *share.RefusedError
+	var apart *journal.ApartError
+	var unreadable *journal.UnreadableError
+	switch {
+	case errors.As(err, &far):
+		return gitstate.Hint(1, "git ls-remote "+remote+" says whether it answers; nothing was changed here", "%w", err)
+	case errors.As(err, &rewritten):
+		return gitstate.Hint(1, "when that was meant, git update-ref -d refs/ralph/remotes/"+remote+"/"+a.journal.Branch+
+			" forgets what it was; then git ralph pull", "%w", err)
+	case errors.As(err, &refused):
+		return gitstate.Hint(1, "the remote has to allow pushes of refs/ralph/* and refs/notes/*; doc/sharing.md names "+
+			"hosts that do not", "%w", err)
+	case errors.As(err, &apart):
+		return gitstate.Hint(1, "keep one: git update-ref "+gitstate.ArchivePrefix+apart.Ours+" "+a.journal.Ref()+
+			" && git update-ref -d "+a.journal.Ref()+" puts the one here aside; then git ralph pull", "%w", err)
+	case errors.As(err, &unreadable) && unreadable.Cause == journal.Foreign:
+		return gitstate.Hint(1, "nothing was changed here", "what %s has at %s is no journal", remote, a.journal.Ref())
+	}
+	return err
+}
+
+// codeBehind says that the remote lacks commits that the journal speaks of.
+func (a *App) codeBehind(p *share.Partner) error {
+	tip, err := a.repo.ReadRef(a.Ctx, gitstate.BranchRef(p.Journal.Branch))
+	if err != nil || tip.IsZero() {
+		return err
+	}
+	seen, err := p.Look(a.Ctx)
+	if err != nil || seen.Code == tip {
+		return nil
+	}
+	if !seen.Code.IsZero() && a.repo.Store.Has(seen.Code) {
+		if ahead, err := a.repo.IsAncestor(a.Ctx, tip, seen.Code); err != nil || ahead {
+			return err
+		}
+	}
+	a.printf("%s does not have the newest commits of %s: git push %s %s\n", p.Name, p.Journal.Branch, p.Name,
+		p.Journal.Branch)
+	return nil
+}
+
+// afterPull says what has to be done before a start.
+func (a *App) afterPull(p *share.Partner) error {
+	snap, err := p.Journal.Load(a.Ctx)
+	if err != nil {
+		return err
+	}
+	if k := snap.State.Run.LastKeep; k != nil && !a.inBranch(a.Ctx, k.Commit) {
+		a.printf("the branch does not have the newest kept commit %s yet: git pull\n", k.Commit[:min(12, len(k.Commit))])
+	}
+	untrusted, err := journal.Untrusted(a.repo, snap.State.Commands())
+	if err == nil && len(untrusted) > 0 {
+		a.printf("%s of the journal came from elsewhere; git ralph trust shows what they would run\n",
+			plural(len(untrusted), "command"))
+	}
+	return err
+}
+
+// inBranch says whether the branch has a commit.
+func (a *App) inBranch(ctx context.Context, commit string) bool {
+	id, err := object.ParseID(commit)
+	if err != nil || !a.repo.Store.Has(id) {
+		return false
+	}
+	tip, err := a.repo.ReadRef(ctx, gitstate.BranchRef(a.journal.Branch))
+	if err != nil || tip.IsZero() {
+		return false
+	}
+	in, err := a.repo.IsAncestor(ctx, id, tip)
+	return err == nil && in
+}
