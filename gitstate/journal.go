@@ -3,6 +3,7 @@ package gitstate
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"sort"
 	"strings"
 
@@ -148,15 +149,21 @@ func editTree(store trees, base object.ID, edits map[string]*object.TreeEntry) (
 
 // TreeFiles lists the files of a tree with their blobs, sorted by path.
 func (r *Repo) TreeFiles(tree object.ID, prefix string) ([]object.TreeEntry, error) {
-	return treeFiles(r.Store, tree, prefix)
+	return treeFiles(r.Store, tree, prefix, nil)
 }
 
 // RecordFiles is TreeFiles for the trees that git ralph makes for itself.
 func (r *Repo) RecordFiles(tree object.ID, prefix string) ([]object.TreeEntry, error) {
-	return treeFiles(r.Store.Records(), tree, prefix)
+	return treeFiles(r.Store.Records(), tree, prefix, nil)
 }
 
-func treeFiles(store trees, tree object.ID, prefix string) ([]object.TreeEntry, error) {
+// treeFiles lists a tree that lies in the trees above. A damaged one may claim to
+// hold one of those.
+func treeFiles(store trees, tree object.ID, prefix string, above []object.ID) ([]object.TreeEntry, error) {
+	if slices.Contains(above, tree) {
+		return nil, fmt.Errorf("read tree %s: it holds itself", tree)
+	}
+	above = append(above, tree)
 	entries, err := store.ReadTree(tree)
 	if err != nil {
 		return nil, err
@@ -164,7 +171,7 @@ func treeFiles(store trees, tree object.ID, prefix string) ([]object.TreeEntry, 
 	var out []object.TreeEntry
 	for _, e := range entries {
 		if e.Mode == object.ModeDir {
-			sub, err := treeFiles(store, e.ID, prefix+e.Name+"/")
+			sub, err := treeFiles(store, e.ID, prefix+e.Name+"/", above)
 			if err != nil {
 				return nil, err
 			}

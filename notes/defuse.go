@@ -114,12 +114,21 @@ func Title(s string) string {
 }
 
 func breakMarks(s string) string {
-	s = titleSkip().ReplaceAllString(s, "$1")
-	s = titleNoCI().ReplaceAllString(s, "no_ci")
-	s = titleRef().ReplaceAllString(s, "$1 $2")
-	s = titleMerge().ReplaceAllString(s, "$1! $2")
-	s = titleMention().ReplaceAllString(s, "$1@ $2")
-	return titleAutosquash().ReplaceAllString(s, "$1 !")
+	s = replace(s, "[(", titleSkip, "$1")
+	s = replace(s, "*", titleNoCI, "no_ci")
+	s = replace(s, "#-", titleRef, "$1 $2")
+	s = replace(s, "!", titleMerge, "$1! $2")
+	s = replace(s, "@", titleMention, "$1@ $2")
+	return replace(s, "!", titleAutosquash, "$1 !")
+}
+
+// replace is ReplaceAllString for an expression of which every match has one of
+// these characters. Most texts have none, and that is found out much faster.
+func replace(s, chars string, re func() *regexp.Regexp, by string) string {
+	if !strings.ContainsAny(s, chars) {
+		return s
+	}
+	return re().ReplaceAllString(s, by)
 }
 
 // NarrativeWidth is the longest line of a narrative, in characters; longer
@@ -141,10 +150,10 @@ var (
 // for a trailer, a divider, scissors or a comment. It begins and ends without an
 // empty line; trimming it further would take the indent off its first line.
 func Narrative(s string) string {
-	s = titleSkip().ReplaceAllString(Clean(s), "$1")
-	s = titleNoCI().ReplaceAllString(s, "no_ci")
-	s = titleMention().ReplaceAllString(s, "$1@ $2")
-	s = closingRef().ReplaceAllString(s, "$1$2 $3")
+	s = replace(Clean(s), "[(", titleSkip, "$1")
+	s = replace(s, "*", titleNoCI, "no_ci")
+	s = replace(s, "@", titleMention, "$1@ $2")
+	s = replace(s, "#!-", closingRef, "$1$2 $3")
 	var out []string
 	empty := true // drops leading empty lines
 	for _, line := range strings.Split(s, "\n") {

@@ -27,54 +27,94 @@ func (f Fault) String() string {
 	return f.Entry.String()[:12] + ": " + f.Problem
 }
 
+// Checked is what Check found.
+type Checked struct {
+	Tip     object.ID // up to which entry
+	Faults  []Fault
+	Entries int
+	// Whole says that every object that the entries lead to was read and is what
+	// its name says. Without it some were not looked at.
+	Whole bool
+}
+
 // Check re-applies the whole history, entry by entry, and compares the files
 // of every tree with what Apply makes, and the trailers with the event. Visit is
 // called for every entry that can be read, oldest first; nil = not at all.
-func (j *Journal) Check(ctx context.Context, visit func(n int, e Entry)) ([]Fault, int, error) {
+func (j *Journal) Check(ctx context.Context, visit func(n int, e Entry)) (Checked, error) {
 	tip, err := j.Tip(ctx)
 	if err != nil {
-		return nil, 0, err
+		return Checked{}, err
 	}
 	if tip.IsZero() {
-		return nil, 0, ErrNone
+		return Checked{}, ErrNone
 	}
-	c := check{j: j, want: newWanted(), visit: visit}
-	err = j.list(ctx, tip.String(), func(ids []object.ID) (bool, error) {
-		entries, err := j.readEntries(ids, false)
-		if err != nil { // one of them: find out which
-			entries = nil
+	c := check{j: j, want: newWanted(), visit: visit, whole: true}
+	chunks, stop := make(chan readAhead, 1), make(chan struct{})
+	listed := make(chan error, 1)
+	go func() {
+		defer close(chunks)
+		listed <- j.list(ctx, tip.String(), func(ids []object.ID) (bool, error) {
+			entries, err := j.readEntries(ids, false, j.Repo.Store.ReadWhole)
+			if err != nil { // one of them: the other side finds out which
+				entries = nil
+			}
+			select {
+			case chunks <- readAhead{ids, entries}:
+				return true, ctx.Err()
+			case <-stop:
+				return false, nil
+			}
+		}, "--first-parent", "--reverse")
+	}()
+	for chunk := range chunks {
+		if !c.chunk(chunk) {
+			break
 		}
-		for i, id := range ids {
-			if err := ctx.Err(); err != nil {
-				return false, err
-			}
-			if entries != nil {
-				c.entry(entries[i])
-				continue
-			}
-			e, err := j.Read(id)
-			if err == nil {
-				e.root, err = j.Repo.Store.Records().ReadTree(e.Commit.Tree)
-			}
-			if err != nil {
-				c.faults = append(c.faults, Fault{id, err.Error()})
-				// Without this event the rest cannot be derived: go on from its tree.
-				if err := c.resync(id); err != nil {
-					c.faults = append(c.faults, Fault{id, err.Error()})
-					return false, nil
-				}
-				continue
-			}
-			c.entry(e)
-		}
-		return true, nil
-	}, "--first-parent", "--reverse")
+	}
+	close(stop)
+	err = <-listed
 	var ge *proc.GitError
 	if errors.As(err, &ge) && ctx.Err() == nil {
 		c.faults = append(c.faults, Fault{Entry: tip, Problem: "the history cannot be walked: " + err.Error()})
-		err = nil
+		c.whole, err = false, nil
 	}
-	return c.faults, c.n, err
+	return Checked{tip, c.faults, c.n, c.whole}, err
+}
+
+// readAhead are entries that were read while those before them are compared.
+type readAhead struct {
+	ids     []object.ID
+	entries []Entry // nil = not all of them can be read
+}
+
+// chunk compares entries. It returns false when nothing more can be derived.
+func (c *check) chunk(r readAhead) bool {
+	for i, id := range r.ids {
+		if r.entries != nil {
+			c.entry(r.entries[i])
+			continue
+		}
+		c.whole = false
+		e, err := c.j.Read(id)
+		if err == nil {
+			e.root, err = c.j.Repo.Store.Records().ReadTree(e.Commit.Tree)
+		}
+		if err != nil {
+			c.faults = append(c.faults, Fault{id, err.Error()})
+			// Without this event the rest cannot be derived: go on from its tree.
+			if err := c.resync(id); err != nil {
+				c.faults = append(c.faults, Fault{id, err.Error()})
+				return false
+			}
+			continue
+		}
+		c.entry(e)
+	}
+	// What the entries share with those before them was read with those.
+	for _, err := range c.j.Repo.Store.CheckMany(c.want.made()) {
+		c.whole = c.whole && err == nil
+	}
+	return true
 }
 
 // check is a history that is being re-applied.
@@ -84,6 +124,7 @@ type check struct {
 	want   wanted
 	faults []Fault
 	n      int
+	whole  bool
 	visit  func(n int, e Entry)
 }
 
@@ -99,7 +140,9 @@ func (c *check) entry(e Entry) {
 		c.want.set(path, data)
 	}
 	c.st = next
+	c.whole = c.whole && len(e.Commit.Parents) < 2 // of another's entries only the outcome is compared
 	if !c.want.is(e.root) {
+		c.whole = false
 		c.faults = append(c.faults, c.compare(e)...)
 	}
 	c.faults = append(c.faults, checkTrailers(e)...)
@@ -158,10 +201,18 @@ func (c *check) compare(e Entry) []Fault {
 type wanted struct {
 	folders map[string]map[string]object.ID
 	trees   map[string]object.ID
+	fresh   *[]object.ID // blobs and trees that came since the last call of made
 }
 
 func newWanted() wanted {
-	return wanted{map[string]map[string]object.ID{"": {}}, map[string]object.ID{}}
+	return wanted{map[string]map[string]object.ID{"": {}}, map[string]object.ID{}, new([]object.ID)}
+}
+
+// made returns the objects that are new since its last call.
+func (w wanted) made() []object.ID {
+	out := *w.fresh
+	*w.fresh = nil
+	return out
 }
 
 // split takes the first folder off a path.
@@ -175,7 +226,9 @@ func split(path string) (folder, name string) {
 // set puts a file into the tree; nil data takes it out.
 func (w wanted) set(path string, data []byte) {
 	if data != nil {
-		w.setID(path, blobID(data))
+		id := blobID(data)
+		*w.fresh = append(*w.fresh, id)
+		w.setID(path, id)
 		return
 	}
 	folder, name := split(path)
@@ -260,6 +313,7 @@ func (w wanted) tree(folder string) (object.ID, bool) {
 	h.Write(data)
 	id := object.ID(h.Sum(nil))
 	w.trees[folder] = id
+	*w.fresh = append(*w.fresh, id)
 	return id, true
 }
 

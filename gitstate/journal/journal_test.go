@@ -119,8 +119,9 @@ func TestNoEventIsLost(t *testing.T) {
 	if total != writers*each || len(seen) != total+1 {
 		t.Errorf("%d acknowledged, %d in history", total, len(seen)-1)
 	}
-	if faults, n, err := j.Check(context.Background(), nil); err != nil || len(faults) > 0 || n != len(seen) {
-		t.Errorf("fsck: %v %v, %d of %d entries", faults, err, n, len(seen))
+	c, err := j.Check(context.Background(), nil)
+	if err != nil || len(c.Faults) > 0 || c.Entries != len(seen) || !c.Whole {
+		t.Errorf("fsck: %+v %v, not %d entries", c, err, len(seen))
 	}
 	if out, err := r.Try("fsck", "--strict"); err != nil {
 		t.Errorf("git fsck: %v\n%s", err, out)
@@ -219,7 +220,8 @@ func TestFsckNamesWhatIsWrong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	faults, _, err := open(t, r).Check(context.Background(), nil)
+	checked, err := open(t, r).Check(context.Background(), nil)
+	faults := checked.Faults
 	if err != nil || len(faults) != 1 || !strings.Contains(faults[0].Problem, "plan.toml") {
 		t.Errorf("fsck says %v, %v", faults, err)
 	}

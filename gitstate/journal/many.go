@@ -24,7 +24,7 @@ func (j *Journal) walkMany(ctx context.Context, id object.ID, brief bool, f func
 	var ended error
 	more = true
 	err = j.list(ctx, id.String(), func(ids []object.ID) (bool, error) {
-		entries, err := j.readEntries(ids, brief)
+		entries, err := j.readEntries(ids, brief, j.Repo.Store.ReadManyOf)
 		if err != nil {
 			return false, err
 		}
@@ -81,15 +81,17 @@ func (j *Journal) list(ctx context.Context, tip string, f func(ids []object.ID) 
 	return nil
 }
 
+// reader reads many objects of a type, in the order of ids.
+type reader func(t object.Type, ids []object.ID) ([][]byte, error)
+
 // readEntries reads entries in the order of ids, with a few conversations with
 // git for all of them. It fails as a whole: the caller reads them one by one to
 // learn which is damaged. The decoders are ours and not go-git's: with those a
 // walk of 20,000 entries takes a sixth longer.
-func (j *Journal) readEntries(ids []object.ID, brief bool) ([]Entry, error) {
-	store := j.Repo.Store
+func (j *Journal) readEntries(ids []object.ID, brief bool, read reader) ([]Entry, error) {
 	out := make([]Entry, len(ids))
 	trees := make([]object.ID, len(ids))
-	commits, err := store.ReadManyOf(object.Commit, ids)
+	commits, err := read(object.Commit, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +102,7 @@ func (j *Journal) readEntries(ids []object.ID, brief bool) ([]Entry, error) {
 		}
 		trees[i] = out[i].Commit.Tree
 	}
-	roots, err := store.ReadManyOf(object.Tree, trees)
+	roots, err := read(object.Tree, trees)
 	if err != nil {
 		return nil, err
 	}
@@ -117,11 +119,11 @@ func (j *Journal) readEntries(ids []object.ID, brief bool) ([]Entry, error) {
 	}
 	var blobs []part
 	for len(folders) > 0 {
-		if folders, err = j.openFolders(folders, brief, &blobs); err != nil {
+		if folders, err = openFolders(folders, brief, read, &blobs); err != nil {
 			return nil, err
 		}
 	}
-	contents, err := store.ReadMany(partIDs(blobs))
+	contents, err := read(object.Blob, partIDs(blobs))
 	if err != nil {
 		return nil, err
 	}
@@ -144,6 +146,10 @@ func (j *Journal) readEntries(ids []object.ID, brief bool) ([]Entry, error) {
 	return out, nil
 }
 
+// deepest bounds how deep a file of an event may lie: a damaged tree may claim to
+// hold itself.
+const deepest = 8
+
 // part is a file or a folder below event/ of one of many entries.
 type part struct {
 	entry int
@@ -161,8 +167,8 @@ func partIDs(parts []part) []object.ID {
 
 // openFolders reads folders, adds their files to blobs and returns the folders
 // in them. Brief leaves out all but the event itself.
-func (j *Journal) openFolders(folders []part, brief bool, blobs *[]part) ([]part, error) {
-	contents, err := j.Repo.Store.ReadManyOf(object.Tree, partIDs(folders))
+func openFolders(folders []part, brief bool, read reader, blobs *[]part) ([]part, error) {
+	contents, err := read(object.Tree, partIDs(folders))
 	if err != nil {
 		return nil, err
 	}
@@ -174,6 +180,8 @@ func (j *Journal) openFolders(folders []part, brief bool, blobs *[]part) ([]part
 		}
 		for _, t := range list {
 			switch p := (part{f.entry, f.path + t.Name, t.ID}); {
+			case strings.Count(p.path, "/") > deepest:
+				return nil, fmt.Errorf("read tree %s: it lies too deep", f.id)
 			case brief && p.path != "event/event.json":
 			case t.Mode == object.ModeDir:
 				p.path += "/"

@@ -181,7 +181,7 @@ func (j *Journal) between(ctx context.Context, tip, without object.ID, brief boo
 	options ...string) error {
 	options = append(options, "^"+without.String())
 	return j.list(ctx, tip.String(), func(ids []object.ID) (bool, error) {
-		entries, err := j.readEntries(ids, brief)
+		entries, err := j.readEntries(ids, brief, j.Repo.Store.ReadManyOf)
 		if err != nil {
 			return false, err
 		}

@@ -94,8 +94,8 @@ func TestJoin(t *testing.T) {
 	r.Git("update-ref", "refs/ralph/heads/main", atAnn.String())
 	join(ann, fetched(t, r, c), Forward)
 	for _, j := range []*Journal{ann, bob} {
-		if faults, _, err := j.Check(ctx, nil); err != nil || len(faults) > 0 {
-			t.Errorf("fsck: %v %v", faults, err)
+		if c, err := j.Check(ctx, nil); err != nil || len(c.Faults) > 0 {
+			t.Errorf("fsck: %v %v", c.Faults, err)
 		}
 		if fresh, err := openAgain(t, j).Load(ctx); err != nil || len(fresh.State.Plan.Tasks) != 3 {
 			t.Errorf("read again: %v", err)
@@ -112,8 +112,8 @@ func TestJoin(t *testing.T) {
 	addTask(t, ann, "more by ann")
 	addTask(t, bob, "more by bob")
 	join(bob, fetched(t, c, r), Merged)
-	if faults, _, err := bob.Check(ctx, nil); err != nil || len(faults) > 0 {
-		t.Errorf("fsck: %v %v", faults, err)
+	if c, err := bob.Check(ctx, nil); err != nil || len(c.Faults) > 0 {
+		t.Errorf("fsck: %v %v", c.Faults, err)
 	}
 
 	r2 := repo.New(t, nil)

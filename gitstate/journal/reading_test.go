@@ -130,7 +130,7 @@ func TestEntriesAreFound(t *testing.T) {
 func TestNoJournal(t *testing.T) {
 	ctx := context.Background()
 	j := open(t, repo.New(t, nil))
-	_, _, checked := j.Check(ctx, nil)
+	_, checked := j.Check(ctx, nil)
 	_, found := j.Iterations(ctx, 1)
 	_, recorded := j.RecordedCommands(ctx)
 	for what, err := range map[string]error{"readable": j.Readable(ctx), "walk": j.Walk(ctx, nil),
@@ -248,7 +248,8 @@ func TestDamageIsNamed(t *testing.T) {
 			message := state.Message(e, next)
 			row.change(files, &e, &message)
 			id := write(t, j, files, message)
-			faults, n, err := j.Check(ctx, func(int, Entry) {})
+			found, err := j.Check(ctx, func(int, Entry) {})
+			faults, n := found.Faults, found.Entries
 			if err != nil || len(faults) < len(row.want) || len(row.want) == 0 && (len(faults) > 0 || n != 2) {
 				t.Fatalf("%d entries, %v %v", n, faults, err)
 			}

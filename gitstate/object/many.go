@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha1"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ func (s *Store) ReadManyOf(t Type, ids []ID) ([][]byte, error) {
 	out := make([][]byte, len(ids))
 	var packed []int
 	for i, id := range ids {
-		if !s.atHand(id) {
+		if !s.atHand(id, len(ids)) {
 			packed = append(packed, i)
 			continue
 		}
@@ -53,13 +54,17 @@ func (s *Store) ReadManyOf(t Type, ids []ID) ([][]byte, error) {
 	return out, err
 }
 
-// atHand says whether the object can be read without git.
-func (s *Store) atHand(id ID) bool {
+// gitFirst is how many objects git is asked for without a look for a file of
+// each: these looks take longer than git's.
+const gitFirst = 64
+
+// atHand says whether one of n objects shall be read without git.
+func (s *Store) atHand(id ID, n int) bool {
 	s.mu.Lock()
 	_, waiting := s.pending[id]
 	s.mu.Unlock()
-	if waiting {
-		return true
+	if waiting || n >= gitFirst {
+		return waiting
 	}
 	_, err := os.Lstat(s.path(id))
 	return err == nil
@@ -118,40 +123,76 @@ func (s *Store) Sizes(ctx context.Context, ids []ID) ([]int64, error) {
 }
 
 func (s *Store) readPacked(kind Type, ids []ID, want []int, out [][]byte) error {
+	_, err := s.askMany("contents", ids, want, func(i int, t Type, size int64, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case t != kind:
+			return fmt.Errorf("object %s is a %s, not a %s", ids[i], t, kind)
+		case size > 1<<31:
+			return fmt.Errorf("read object %s: %d bytes are too many at once", ids[i], size)
+		}
+		data := make([]byte, size+1) // and the line end after it
+		if _, err := io.ReadFull(s.cat.out, data); err != nil {
+			return fmt.Errorf("read object %s: %w", ids[i], err)
+		}
+		out[i] = data[:size:size]
+		return nil
+	})
+	return err
+}
+
+// ReadWhole is ReadManyOf, and an error too where the contents of an object are
+// not what its name says, or a tree holds what git would not check out.
+func (s *Store) ReadWhole(t Type, ids []ID) ([][]byte, error) {
+	out, err := s.ReadManyOf(t, ids)
+	for i, data := range out {
+		if err == nil {
+			if err = checkName(ids[i], t, int64(len(data)), bytes.NewReader(data)); err != nil {
+				err = fmt.Errorf("object %s: %w", ids[i], err)
+			}
+		}
+	}
+	return out, err
+}
+
+// askMany asks the same of many objects in one conversation with git. The
+// answers go to f in the order of want, with ErrNotFound for an absent object; f
+// reads the contents. An error of f, or an answer that is none, ends the
+// conversation; done is how many f was content with.
+func (s *Store) askMany(verb string, ids []ID, want []int,
+	f func(i int, t Type, size int64, err error) error) (done int, err error) {
 	s.catMu.Lock()
 	defer s.catMu.Unlock()
+	if len(want) == 0 {
+		return 0, nil
+	}
 	if err := s.openCat(); err != nil {
-		return err
+		return 0, err
 	}
 	cat := s.cat
 	asked := make(chan error, 1)
 	go func() {
 		w := bufio.NewWriter(cat.child.In)
+		line := append([]byte(verb), ' ')
+		n := len(line)
 		for _, i := range want {
-			fmt.Fprintf(w, "contents %s\n", ids[i])
+			line = append(hex.AppendEncode(line[:n], ids[i][:]), '\n')
+			w.Write(line)
 		}
+		io.WriteString(w, "flush\n")
 		asked <- w.Flush()
 	}()
-	err := func() error {
-		for _, i := range want {
-			t, size, err := s.answer(ids[i])
-			switch {
-			case err != nil:
-				return err
-			case t != kind:
-				return fmt.Errorf("object %s is a %s, not a %s", ids[i], t, kind)
-			case size > 1<<31:
-				return fmt.Errorf("read object %s: %d bytes are too many at once", ids[i], size)
-			}
-			data := make([]byte, size+1) // and the line end after it
-			if _, err := io.ReadFull(cat.out, data); err != nil {
-				return fmt.Errorf("read object %s: %w", ids[i], err)
-			}
-			out[i] = data[:size:size]
+	for ; done < len(want) && err == nil; done++ {
+		i := want[done]
+		var t Type
+		var size int64
+		if t, size, err = s.answer(ids[i]); err == nil || errors.Is(err, ErrNotFound) {
+			err = f(i, t, size, err)
 		}
-		return nil
-	}()
+	}
 	if err != nil {
+		done--
 		// Answers that nobody reads are on their way: this child is of no use.
 		if s.cat == cat {
 			s.cat = nil
@@ -161,7 +202,25 @@ func (s *Store) readPacked(kind Type, ids []ID, want []int, out [][]byte) error 
 	if aerr := <-asked; err == nil && aerr != nil {
 		err = fmt.Errorf("ask git for objects: %w", aerr)
 	}
-	return err
+	return done, err
+}
+
+// HasMany says of each object, in the order of ids, whether it exists.
+func (s *Store) HasMany(ids []ID) []bool {
+	out, all := make([]bool, len(ids)), make([]int, len(ids))
+	for i := range all {
+		all[i] = i
+	}
+	done, _ := s.askMany("info", ids, all, func(i int, _ Type, _ int64, err error) error {
+		out[i] = err == nil
+		return nil
+	})
+	for i := range ids {
+		if !out[i] || i >= done { // it may be one that git does not see
+			out[i] = s.Has(ids[i])
+		}
+	}
+	return out
 }
 
 // errContents says that an object's bytes do not have its name.
@@ -173,7 +232,7 @@ func (s *Store) CheckMany(ids []ID) []error {
 	out := make([]error, len(ids))
 	var packed []int
 	for i, id := range ids {
-		if s.atHand(id) {
+		if s.atHand(id, len(ids)) {
 			out[i] = s.checkOne(id)
 		} else {
 			packed = append(packed, i)
@@ -224,46 +283,17 @@ type treeError struct{ error }
 // checkPacked checks objects in one conversation with git and returns how many
 // of want it got through: a child that ends in the middle leaves the rest.
 func (s *Store) checkPacked(ids []ID, want []int, out []error) (done int) {
-	s.catMu.Lock()
-	defer s.catMu.Unlock()
-	if len(want) == 0 || s.openCat() != nil {
-		return 0
-	}
-	cat := s.cat
-	asked := make(chan struct{})
-	go func() {
-		defer close(asked)
-		w := bufio.NewWriter(cat.child.In)
-		for _, i := range want {
-			fmt.Fprintf(w, "contents %s\n", ids[i])
+	done, _ = s.askMany("contents", ids, want, func(i int, t Type, size int64, err error) error {
+		if err == nil {
+			err = checkName(ids[i], t, size, s.cat.out)
+			if err == nil || errors.Is(err, errContents) || errors.As(err, new(treeError)) {
+				out[i] = err
+				_, err = s.cat.out.Discard(1)
+			}
+			return err
 		}
-		w.Flush()
-	}()
-	for ; done < len(want); done++ {
-		i := want[done]
-		t, size, err := s.answer(ids[i])
-		if errors.Is(err, ErrNotFound) {
-			out[i] = err
-			continue
-		}
-		if err != nil {
-			break
-		}
-		err = checkName(ids[i], t, size, cat.out)
-		if err == nil || errors.Is(err, errContents) || errors.As(err, new(treeError)) {
-			out[i] = err
-			_, err = cat.out.Discard(1)
-		}
-		if err != nil {
-			break
-		}
-	}
-	if done < len(want) {
-		if s.cat == cat {
-			s.cat = nil
-		}
-		_ = cat.child.Close()
-	}
-	<-asked
+		out[i] = err
+		return nil
+	})
 	return done
 }

@@ -406,7 +406,8 @@ func (s *Store) openCat() error {
 	if s.cat != nil {
 		return nil
 	}
-	child, err := s.git.Child("cat-file", "--batch-command")
+	// It answers when it is told to flush: a thousand answers leave in a few writes.
+	child, err := s.git.Child("cat-file", "--batch-command", "--buffer")
 	if err != nil {
 		return err
 	}
@@ -418,7 +419,7 @@ func (s *Store) ask(verb string, id ID) (Type, int64, error) {
 	if err := s.openCat(); err != nil {
 		return 0, 0, err
 	}
-	if _, err := fmt.Fprintf(s.cat.child.In, "%s %s\n", verb, id); err != nil {
+	if _, err := fmt.Fprintf(s.cat.child.In, "%s %s\nflush\n", verb, id); err != nil {
 		return s.catDied(id, err)
 	}
 	return s.answer(id)

@@ -34,7 +34,14 @@ func Changes(old, new State) Files {
 	if ho, hn := plan.HeadOf(old.Plan), plan.HeadOf(new.Plan); old.Format == "" || !reflect.DeepEqual(ho, hn) {
 		f["plan.toml"] = plan.EncodeHead(hn)
 	}
-	items(f, old.Plan.Tasks, new.Plan.Tasks, func(t *plan.Task) string { return "tasks/" + string(t.ID) + ".toml" },
+	was, now := old.Plan.Tasks, new.Plan.Tasks
+	for len(was) > 0 && len(now) > 0 && reflect.DeepEqual(&was[0], &now[0]) { // most often one of many changes
+		was, now = was[1:], now[1:]
+	}
+	for len(was) > 0 && len(now) > 0 && reflect.DeepEqual(&was[len(was)-1], &now[len(now)-1]) {
+		was, now = was[:len(was)-1], now[:len(now)-1]
+	}
+	items(f, was, now, func(t *plan.Task) string { return "tasks/" + string(t.ID) + ".toml" },
 		func(t *plan.Task) []byte { return plan.EncodeTask(*t) })
 	if !reflect.DeepEqual(old.Handoff, new.Handoff) {
 		f["handoff.json"] = encodeRecord(new.Handoff)
@@ -83,7 +90,7 @@ type baselineFile struct {
 
 func part[T any](f Files, path string, old, new T, enc func(any) []byte) {
 	var zero T
-	if !reflect.DeepEqual(old, new) || reflect.DeepEqual(old, zero) {
+	if !reflect.DeepEqual(&old, &new) || reflect.DeepEqual(&old, &zero) {
 		f[path] = enc(new)
 	}
 }
@@ -99,7 +106,7 @@ func items[T any](f Files, old, new []T, path func(*T) string, enc func(*T) []by
 	}
 	for i := range new {
 		p := path(&new[i])
-		if o, ok := was[p]; !ok || !reflect.DeepEqual(*o, new[i]) {
+		if o, ok := was[p]; !ok || !reflect.DeepEqual(o, &new[i]) {
 			f[p] = enc(&new[i])
 		}
 		delete(was, p)

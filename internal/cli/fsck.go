@@ -55,6 +55,7 @@ type checkup struct {
 	j       *journal.Journal
 	repair  bool
 	doc     fsckDoc
+	whole   object.ID         // every object that this entry leads to was read; Zero = none
 	torn    bool              // the newest entry cannot be read
 	ends    map[string]ending // of iterations, by event id
 	current string            // event id of the iteration in work
@@ -170,22 +171,34 @@ func newEnding(e journal.Entry) ending {
 // journal re-applies the history, and remembers the ends of iterations.
 func (c *checkup) journal(ctx context.Context) error {
 	shows := terminal(c.a.Err) && !c.a.JSON
-	faults, n, err := c.j.Check(ctx, func(n int, e journal.Entry) {
+	// What becomes of the ends is found out beside the reading.
+	ends, done := make(chan journal.Entry, 64), make(chan struct{})
+	go func() {
+		defer close(done)
+		for e := range ends {
+			c.ends[e.Event.ID] = newEnding(e)
+		}
+	}()
+	found, err := c.j.Check(ctx, func(n int, e journal.Entry) {
 		if shows && n%1000 == 0 {
 			fmt.Fprintf(c.a.Err, "%s%d entries", styled(c.a.Err, "\r"), n)
 		}
 		if e.Event.Result != nil {
-			c.ends[e.Event.ID] = newEnding(e)
+			ends <- e
 		}
 	})
+	close(ends)
+	<-done
 	if err != nil {
 		return err
 	}
-	c.doc.Entries = n
+	if c.doc.Entries = found.Entries; found.Whole {
+		c.whole = found.Tip
+	}
 	if err := c.salvage(ctx); err != nil {
 		return err
 	}
-	for _, f := range faults {
+	for _, f := range found.Faults {
 		c.fault("journal", f.Entry, "another clone may have it whole", "%s", f.Problem)
 	}
 	if snap, err := c.j.Load(ctx); err == nil {
@@ -250,9 +263,23 @@ func (c *checkup) refs(ctx context.Context) error {
 	for _, id := range all {
 		named[id.String()] = true
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	names := slices.Sorted(maps.Keys(all))
+	readable := map[object.ID]bool{} // those of a chunk with one that is not are read singly
+	for some := range slices.Chunk(names, 512) {
+		ids := make([]object.ID, len(some))
+		for i, name := range some {
+			ids[i] = all[name]
+		}
+		if _, err := c.j.Repo.Store.ReadWhole(object.Commit, ids); err == nil {
+			for _, id := range ids {
+				readable[id] = true
+			}
+		}
+	}
+	for _, name := range names {
 		id := all[name]
-		if _, err := c.j.Repo.Store.Records().ReadCommit(id); err != nil {
+		if readable[id] {
+		} else if _, err := c.j.Repo.Store.Records().ReadCommit(id); err != nil {
 			if name == c.j.Ref() && c.torn {
 				continue // said already, with a way back
 			}
@@ -329,13 +356,18 @@ func (c *checkup) notes(ctx context.Context) error {
 		return nil
 	}
 	texts, found := map[object.ID]string{}, []int{}
+	var kept []object.ID
+	var ends []ending
 	for _, event := range slices.Sorted(maps.Keys(c.ends)) {
 		e := c.ends[event]
-		if e.commit == "" || !e.landed {
-			continue
+		if commit, err := object.ParseID(e.commit); err == nil && e.landed {
+			kept, ends = append(kept, commit), append(ends, e)
 		}
-		commit, err := object.ParseID(e.commit)
-		if err != nil || !c.j.Repo.Store.Has(commit) {
+	}
+	there := c.j.Repo.Store.HasMany(kept)
+	for i, commit := range kept {
+		e := ends[i]
+		if !there[i] {
 			continue // rewritten by a rebase and collected since
 		}
 		blob, ok, err := book.Get(commit)
@@ -408,15 +440,20 @@ func (c *checkup) locks(context.Context) error {
 	return nil
 }
 
-// objects has git walk everything that our refs reach and the branches do not,
+// objects has git walk everything that our refs reach and the branches do not, nor
+// the journal when all of it was read,
 // and reads each of these objects whole: git's own walk only asks whether a
 // blob is there.
 func (c *checkup) objects(ctx context.Context) error {
 	r, w := io.Pipe()
 	walked := make(chan error, 1)
+	args := []string{"rev-list", "--objects", "--glob=refs/ralph", "--glob=refs/notes/ralph", "--not", "--branches",
+		"--tags", "--remotes"}
+	if !c.whole.IsZero() {
+		args = append(args, c.whole.String())
+	}
 	go func() {
-		err := c.j.Repo.Git.Stream(ctx, nil, w, nil, "rev-list", "--objects",
-			"--glob=refs/ralph", "--glob=refs/notes/ralph", "--not", "--branches", "--tags", "--remotes")
+		err := c.j.Repo.Git.Stream(ctx, nil, w, nil, args...)
 		w.Close()
 		walked <- err
 	}()
