@@ -32,6 +32,7 @@ const (
 	LandRed                        // the landed result fails a check: worktree
 	JournalsApart                  // two journals went on, each by itself: the other branch
 	LandMoved                      // the branch or its journal moved meanwhile
+	NotRedactable                  // a text cannot be taken out of a journal
 	BranchThere                    // a branch or a journal of that name exists: the name
 )
 

@@ -243,3 +243,17 @@ func (s *Store) Heal() error {
 	}
 	return nil
 }
+
+// Erase removes the file of an object that nothing may lead to any more, and its
+// spare. What lies in a pack is not touched.
+func (s *Store) Erase(id ID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.spares, id)
+	for _, path := range []string{s.sparePath(id), s.path(id)} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the object %s: %w", id, err)
+		}
+	}
+	return nil
+}

@@ -120,6 +120,10 @@ func (a *applier) init() {
 		a.drop("init", "no content")
 		return
 	}
+	if in.State != nil {
+		a.s = *in.State
+		return
+	}
 	a.s = State{Format: Format,
 		Journal: Journal{ID: in.JournalID, Base: in.Base, Created: a.e.Time, Branch: in.Branch},
 		Run:     Run{Phase: Discovery, Status: New, LastAt: a.e.Time, Breaker: Breaker{State: "closed"}},

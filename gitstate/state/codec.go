@@ -294,6 +294,11 @@ func questionNumber(id string) int {
 func EncodeEvent(e Event) Files {
 	f := Files{}
 	e.Plan = encodePlanChange(f, e.Plan)
+	if e.Init != nil && e.Init.State != nil {
+		for path, data := range Changes(State{}, *e.Init.State) {
+			f["event/state/"+path] = data
+		}
+	}
 	if e.Result != nil {
 		r := *e.Result
 		r.Plan = encodePlanChange(f, r.Plan)
@@ -406,6 +411,19 @@ func DecodeEvent(files Files) (Event, error) {
 		if err := decodeMerged(files, e.Merge); err != nil {
 			return e, err
 		}
+	}
+	if e.Init != nil && e.Init.Redacted != "" {
+		whole := Files{}
+		for path, data := range files {
+			if rest, ok := strings.CutPrefix(path, "event/state/"); ok {
+				whole[rest] = data
+			}
+		}
+		s, err := Decode(whole)
+		if err != nil {
+			return e, err
+		}
+		e.Init.State = &s
 	}
 	if e.Result != nil {
 		if err := decodePlanChange(files, e.Result.Plan); err != nil {

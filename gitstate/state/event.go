@@ -100,6 +100,11 @@ type Init struct {
 	// Fork: the journal goes on, under an id of its own, from an entry of another
 	// one, which is the parent of this entry.
 	Fork *Origin `json:"fork,omitempty"`
+	// Redacted: the journal begins anew with State, which says the same as the state
+	// at the entry Redacted but for what was taken out. State is written as payload
+	// files below event/state and shares its blobs with the tree.
+	Redacted string `json:"redacted,omitempty"`
+	State    *State `json:"-"`
 }
 
 // PhaseChange moves the run to another phase.

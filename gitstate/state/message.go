@@ -123,6 +123,10 @@ func describe(e Event, s State) (subject, body string) {
 		if e.Init != nil && e.Init.Base != "" {
 			body = "The branch stood at " + e.Init.Base + "."
 		}
+		if e.Init != nil && e.Init.Redacted != "" {
+			body = "It begins anew: something was taken out of what was recorded before.\nThe newest entry then was " +
+				e.Init.Redacted + "."
+		}
 		if e.Init != nil && e.Init.Fork != nil {
 			f := e.Init.Fork
 			subject = fmt.Sprintf("init: fork of %s at iteration %d", f.Branch, f.Iteration)

@@ -95,6 +95,7 @@ type Commands struct {
 	Rewind  RewindCmd  `cmd:"" group:"Time travel" help:"Take back what was kept after an iteration, by one commit."`
 	Fork    ForkCmd    `cmd:"" group:"Time travel" help:"A new branch with code, plan and memory as of an iteration."`
 	Land    LandCmd    `cmd:"" group:"Time travel" help:"Bring the work of the linked worktree over, checked once more."`
+	Redact  RedactCmd  `cmd:"" group:"Time travel" help:"Take a text out of everything that was recorded."`
 	Adopt   AdoptCmd   `cmd:"" group:"Time travel" help:"Go on from the branch as it is, or take over a journal without a branch."`
 
 	Push PushCmd `cmd:"" group:"Sharing" help:"Bring the journal to a remote."`

@@ -95,6 +95,7 @@ var loopRefusals = map[loop.Kind]advice{
 	loop.LandRed: {1, "mend it there, git -C {0} …, or let a task do it: git ralph -C {0} add \"…\" && git ralph -C {0} " +
 		"start; then git ralph land; nothing was changed"},
 	loop.JournalsApart: {1, "git log {0}..{1} shows what only the other one has; nothing was changed"},
+	loop.NotRedactable: {1, "choose a narrower pattern; nothing was changed"},
 	loop.LandMoved:     {1, "git ralph land tries again; nothing was changed"},
 	loop.NoRange:       {2, "a range is written as git log takes it: main~5.., v1..v2, HEAD"},
 }

@@ -22,6 +22,7 @@ func failpoints() []string {
 	all = append(all, gitstate.LinkedSteps...)
 	all = append(all, loop.FollowSteps...)
 	all = append(all, loop.LandSteps...)
+	all = append(all, loop.RedactSteps...)
 	return append(all, worktree.Failpoints()...)
 }
 

@@ -35,6 +35,7 @@ var otherWords = map[string]string{
 	"clean": "gc", "prune": "gc", "repair": "fsck", "settings": "config", "options": "config", "sessions": "history",
 	"spec": "discover", "specs": "discover", "prd": "discover", "idea": "run", "do": "run",
 	"accept": "approve", "ok": "approve", "deny": "reject", "redo": "retry", "again": "retry", "man": "completion",
+	"purge": "redact", "erase": "redact", "forget": "redact", "scrub": "redact",
 	"merge": "land", "integrate": "land", "rebase": "land", "branch": "fork", "clone": "fork", "checkout": "fork",
 	"sync": "pull", "fetch": "pull", "publish": "push", "share": "push", "upload": "push", "download": "pull",
 	"remove": "skip", "delete": "skip", "rm": "skip",
