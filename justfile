@@ -35,6 +35,7 @@ measure-guard +repos:
 # the documents that are written from the code
 doc:
     go test ./internal/config -run '^TestReferenceIsCurrent$' -update
+    go test ./internal/cli -run '^TestSchemasAreCurrent$' -update
     go test ./plan/exchange -run 'LossesAreDocumented$' -update
     MCP_UPDATE_DOC=1 go test ./internal/mcp -run '^TestDocumented$'
 

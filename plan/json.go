@@ -11,9 +11,9 @@ import (
 	"git-ralph/internal/text"
 )
 
-// wireTask is a task as every `--json` output shows it: lists are never null,
+// WireTask is a task as every `--json` output shows it: lists are never null,
 // money is dollars, fields that no task of the project uses are left out.
-type wireTask struct {
+type WireTask struct {
 	ID               TaskID      `json:"id"`
 	Title            string      `json:"title"`
 	Description      string      `json:"description"`
@@ -50,7 +50,7 @@ type wireTask struct {
 // cost_usd a number of dollars without rounding, completed_at null or RFC 3339
 // in UTC. The failure of the newest attempt is not part of it.
 func (t Task) MarshalJSON() ([]byte, error) {
-	w := wireTask{
+	w := WireTask{
 		ID: t.ID, Title: t.Title, Description: t.Description, Priority: t.Priority, Status: t.Status,
 		DependsOn: text.OrEmpty(t.DependsOn), Criteria: text.OrEmpty(t.Criteria), Verify: text.OrEmpty(t.Verify),
 		Skills: text.OrEmpty(t.Skills), Libraries: text.OrEmpty(t.Libraries), NeedsDocs: t.NeedsDocs, Spec: t.Spec,
@@ -72,7 +72,7 @@ func (t Task) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes. A missing status is pending and
 // a missing priority 1; fields of a newer version are passed over.
 func (t *Task) UnmarshalJSON(data []byte) error {
-	w := wireTask{Status: Pending, Priority: 1}
+	w := WireTask{Status: Pending, Priority: 1}
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}

@@ -71,6 +71,9 @@ func (c *InitCmd) Run(a *App) error {
 		} else if err := c.mend(a, repo.Root, j.Branch, &done); err != nil {
 			return err
 		}
+		if err := writeSchema(repo.Root); err != nil {
+			return err
+		}
 	}
 	snap, err := j.Load(a.Ctx)
 	if err != nil {
@@ -107,6 +110,15 @@ func checkDocs(list []config.Check) []map[string]any {
 }
 
 func textOrEmpty(list []string) []string { return append([]string{}, list...) }
+
+// writeSchema puts the schema of ralph.toml where its first line tells editors
+// to look. A linked worktree has no such folder, and does without.
+func writeSchema(root string) error {
+	if st, err := os.Lstat(filepath.Join(root, ".git")); err != nil || !st.IsDir() {
+		return nil
+	}
+	return writeMade(filepath.Join(root, filepath.FromSlash(config.SchemaFile)), string(config.JSONSchema()))
+}
 
 // writeSettings writes ralph.toml and trusts what it wrote.
 func (a *App) writeSettings(root string, data []byte) error {

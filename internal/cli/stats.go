@@ -1,15 +1,12 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
-	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/text"
-	"git-ralph/plan"
 )
 
 // StatsCmd is `git ralph stats`.
@@ -19,64 +16,9 @@ type StatsCmd struct {
 
 // Help says more.
 func (StatsCmd) Help() string {
-	return "Figures over the whole journal: how iterations ended and why, what tasks, roles and models took, how often " +
-		"a claim of success was false, and how full the context windows were."
-}
-
-// statsDoc is `stats --json`.
-type statsDoc struct {
-	Iterations int            `json:"iterations"`
-	Kept       int            `json:"kept"`
-	Partial    int            `json:"partial"`
-	Rejected   int            `json:"rejected"`
-	Sessions   int            `json:"sessions"`
-	Reasons    map[string]int `json:"reasons"`
-	Outcomes   map[string]int `json:"outcomes"`
-	Claims     int            `json:"claims"`
-	False      int            `json:"false_claims"`
-	FalseRate  float64        `json:"false_claim_rate"`
-	Zone       zoneDoc        `json:"context_zone"`
-	Tokens     tokensDoc      `json:"tokens"`
-	Cost       json.Number    `json:"cost_usd"`
-	Unknown    bool           `json:"cost_incomplete"`
-	DurationMs int64          `json:"duration_ms"`
-	Turns      int            `json:"turns"`
-	Criteria   map[string]int `json:"criteria"`
-	Roles      []useDoc       `json:"roles"`
-	Models     []useDoc       `json:"models"`
-	Rungs      []rungDoc      `json:"rungs"`
-	// Of the tasks that were done: the share whose first attempt was kept, and how
-	// many attempts they took.
-	FirstPass float64      `json:"first_pass_rate"`
-	Attempts  float64      `json:"attempts_to_done"`
-	Tasks     []taskUseDoc `json:"tasks"`
-}
-
-type zoneDoc struct {
-	Below   int `json:"below_40"`
-	In      int `json:"in_40_60"`
-	Above   int `json:"above_60"`
-	Percent int `json:"percent_in_zone"`
-}
-
-type useDoc struct {
-	Name       string      `json:"name"`
-	Runs       int         `json:"runs"`
-	Tokens     int64       `json:"tokens"`
-	Cost       json.Number `json:"cost_usd"`
-	DurationMs int64       `json:"duration_ms"`
-	micro      int64
-}
-
-type taskUseDoc struct {
-	ID         plan.TaskID `json:"id"`
-	Title      string      `json:"title"`
-	Iterations int         `json:"iterations"`
-	Kept       int         `json:"kept"`
-	Tokens     int64       `json:"tokens"`
-	Cost       json.Number `json:"cost_usd"`
-	DurationMs int64       `json:"duration_ms"`
-	micro      int64
+	return "Figures over the whole journal: how much is done, how iterations ended and why, what tasks, phases, roles " +
+		"and models took, how often a claim of success was false, how full the context windows were, what was expected " +
+		"of tasks and what they took, and how often a person had to step in."
 }
 
 // Run counts.
@@ -101,116 +43,6 @@ func (c *StatsCmd) Run(a *App) error {
 	return nil
 }
 
-// stats walks the whole history.
-func (a *App) stats(s state.State) (statsDoc, error) {
-	r := s.Run
-	d := statsDoc{Sessions: r.Session, Claims: r.Claims, False: r.FalseClaims, Reasons: map[string]int{},
-		Outcomes: map[string]int{}, Criteria: map[string]int{},
-		Tokens: countTokens(r.Tokens), Cost: dollars(r.Cost.Total), Unknown: r.Cost.Unknown,
-		Zone: zoneDoc{Below: r.ContextZone.Below, In: r.ContextZone.In, Above: r.ContextZone.Above}, Roles: []useDoc{},
-		Models: []useDoc{}, Tasks: []taskUseDoc{}}
-	if r.Claims > 0 {
-		d.FalseRate = float64(r.FalseClaims) / float64(r.Claims)
-	}
-	if z := r.ContextZone; z.Below+z.In+z.Above > 0 {
-		d.Zone.Percent = 100 * z.In / (z.Below + z.In + z.Above)
-	}
-	rungs := newRungs()
-	roles, models, tasks := map[string]*useDoc{}, map[string]*useDoc{}, map[plan.TaskID]*taskUseDoc{}
-	err := a.journal.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
-		res := e.Event.Result
-		if res == nil {
-			return true, nil
-		}
-		d.Iterations++
-		d.Outcomes[res.Outcome]++
-		d.DurationMs += res.DurationMs
-		d.Turns += res.Turns
-		kept := 0
-		if res.Verdict == state.Keep {
-			d.Kept++
-			kept = 1
-		} else {
-			d.Rejected++
-		}
-		if res.Partial {
-			d.Partial++
-		}
-		for _, reason := range res.Reasons {
-			word, _, _ := strings.Cut(reason, ":")
-			d.Reasons[word]++
-		}
-		for _, m := range res.Criteria {
-			d.Criteria[m.Mark]++
-		}
-		for _, run := range res.Runs {
-			use(roles, run.Role, run)
-			use(models, run.Model, run)
-		}
-		if id := e.Event.Task; id != "" {
-			rungs.add(id, *res)
-			t := tasks[id]
-			if t == nil {
-				t = &taskUseDoc{ID: id, Title: res.Title}
-				tasks[id] = t
-			}
-			t.Iterations++
-			t.Kept += kept
-			t.Tokens += res.Tokens.Total()
-			t.DurationMs += res.DurationMs
-			if res.CostMicro != nil {
-				t.micro += *res.CostMicro
-			}
-		}
-		return true, nil
-	})
-	if err != nil {
-		return d, err
-	}
-	d.Roles, d.Models = byCost(roles), byCost(models)
-	d.Rungs, d.FirstPass, d.Attempts = rungs.sum()
-	for _, t := range tasks {
-		t.Cost = dollars(t.micro)
-		d.Tasks = append(d.Tasks, *t)
-	}
-	slices.SortFunc(d.Tasks, func(x, y taskUseDoc) int {
-		if x.Iterations != y.Iterations {
-			return y.Iterations - x.Iterations
-		}
-		return strings.Compare(string(x.ID), string(y.ID))
-	})
-	return d, nil
-}
-
-func use(m map[string]*useDoc, name string, run state.AgentRun) {
-	u := m[name]
-	if u == nil {
-		u = &useDoc{Name: name}
-		m[name] = u
-	}
-	u.Runs++
-	u.Tokens += run.Tokens.Total()
-	u.DurationMs += run.DurationMs
-	if run.CostMicro != nil {
-		u.micro += *run.CostMicro
-	}
-}
-
-func byCost(m map[string]*useDoc) []useDoc {
-	out := []useDoc{}
-	for _, u := range m {
-		u.Cost = dollars(u.micro)
-		out = append(out, *u)
-	}
-	slices.SortFunc(out, func(x, y useDoc) int {
-		if x.micro != y.micro {
-			return int(min(max(y.micro-x.micro, -1), 1))
-		}
-		return strings.Compare(x.Name, y.Name)
-	})
-	return out
-}
-
 func (a *App) statsText(d statsDoc) {
 	head := func(s string) { a.printf("\n%s\n", a.colour(a.Out, "1", s)) }
 	a.printf("%s in %s: %d kept", plural(d.Iterations, "iteration"), plural(d.Sessions, "session"), d.Kept)
@@ -227,6 +59,7 @@ func (a *App) statsText(d statsDoc) {
 		a.printf(", %s", plural(d.Turns, "turn"))
 	}
 	a.printf("\n")
+	a.printf("%.0f %% of the tasks that are wanted are done\n", 100*d.Completion)
 	if d.Claims > 0 {
 		a.printf("%s of success, %d of them false (%.0f %%)\n", plural(d.Claims, "claim"), d.False, 100*d.FalseRate)
 	}
@@ -234,6 +67,21 @@ func (a *App) statsText(d statsDoc) {
 		a.printf("context windows: %d %% ended between 40 and 60 %% full (%d below, %d in, %d above)\n", d.Zone.Percent,
 			d.Zone.Below, d.Zone.In, d.Zone.Above)
 	}
+	if d.Stuck > 0 {
+		a.printf("stuck %s, got on after %d of them\n", times(d.Stuck), d.Recovered)
+	}
+	if d.Estimate.Tasks > 0 {
+		a.printf("%s took %s tokens, %s were expected (%.1f times)\n", plural(d.Estimate.Tasks, "done task"),
+			thousands(d.Estimate.Actual), thousands(d.Estimate.Estimated), d.Estimate.Ratio)
+	}
+	if n := sum(d.Interventions); n > 0 {
+		var parts []string
+		for _, row := range countRows(d.Interventions) {
+			parts = append(parts, row[1]+" "+strings.TrimSpace(row[0]))
+		}
+		a.printf("a person stepped in %s: %s\n", times(n), strings.Join(parts, ", "))
+	}
+	a.timeline(d.Timeline)
 	if len(d.Criteria) > 0 {
 		a.printf("criteria: %s\n", state.CriteriaCount{Proved: d.Criteria["proved"], Judged: d.Criteria["judged"],
 			Unjudged: d.Criteria["unjudged"], Failed: d.Criteria["failed"]})
@@ -247,8 +95,8 @@ func (a *App) statsText(d statsDoc) {
 	for _, x := range []struct {
 		name string
 		use  []useDoc
-	}{{"roles", d.Roles}, {"models", d.Models}} {
-		if len(x.use) == 0 || x.name == "models" && len(x.use) == 1 && x.use[0].Name == "" {
+	}{{"phases", d.Phases}, {"roles", d.Roles}, {"models", d.Models}} {
+		if len(x.use) == 0 || x.name == "phases" && len(x.use) == 1 || x.name == "models" && len(x.use) == 1 && x.use[0].Name == "" {
 			continue
 		}
 		head(x.name)
@@ -259,14 +107,92 @@ func (a *App) statsText(d statsDoc) {
 		}
 		table(a.Out, rows)
 	}
+	if len(d.BySession) > 1 {
+		head("sessions")
+		var rows [][]string
+		for _, s := range d.BySession[max(0, len(d.BySession)-15):] {
+			zone := "window not known"
+			if n := s.Zone.Below + s.Zone.In + s.Zone.Above; n > 0 {
+				zone = fmt.Sprintf("%d of %d windows at 40-60 %%", s.Zone.In, n)
+			}
+			rows = append(rows, []string{fmt.Sprintf("  %d", s.Session), fmt.Sprintf("%d of %d kept", s.Kept, s.Iterations),
+				"$" + s.Cost.String(), duration(s.DurationMs), zone})
+		}
+		table(a.Out, rows)
+	}
 	a.rungsText(d)
 	head("tasks that took most")
 	var rows [][]string
-	for _, t := range d.Tasks[:min(len(d.Tasks), 15)] {
-		rows = append(rows, []string{"  " + string(t.ID), text.Clip(t.Title, 50), plural(t.Iterations, "iteration"),
-			fmt.Sprintf("%d kept", t.Kept), "$" + t.Cost.String(), duration(t.DurationMs)})
+	shown := d.Tasks[:min(len(d.Tasks), 15)]
+	for _, t := range shown {
+		rows = append(rows, []string{"  " + string(t.ID), a.colour(a.Out, "36", bar(t, shown)),
+			fmt.Sprintf("%d of %d kept", t.Kept, t.Iterations), "$" + t.Cost.String(), duration(t.DurationMs),
+			text.Clip(t.Title, 50)})
 	}
 	table(a.Out, rows)
+}
+
+// bar is how much of the largest task a task took: in dollars, or in time where
+// nothing is known of those.
+func bar(t taskUseDoc, all []taskUseDoc) string {
+	const width = 10
+	measure := func(t taskUseDoc) int64 { return t.micro }
+	if all[0].micro == 0 {
+		measure = func(t taskUseDoc) int64 { return t.DurationMs }
+	}
+	var most int64
+	for _, x := range all {
+		most = max(most, measure(x))
+	}
+	n := 0
+	if most > 0 {
+		n = int((measure(t)*width + most - 1) / most)
+	}
+	return strings.Repeat("█", n) + strings.Repeat("░", width-n)
+}
+
+// timeline draws the newest iterations: how full their windows became, and
+// below that whether they were kept.
+func (a *App) timeline(points []pointDoc) {
+	const most = 60
+	points = points[max(0, len(points)-most):]
+	if len(points) < 2 {
+		return
+	}
+	var windows, verdicts strings.Builder
+	known := false
+	for _, p := range points {
+		level := []rune(" ▁▂▃▄▅▆▇█")
+		known = known || p.Context > 0
+		windows.WriteRune(level[min(8, (p.Context*8+99)/100)])
+		if p.Kept {
+			verdicts.WriteString(a.colour(a.Out, "32", "+"))
+		} else {
+			verdicts.WriteString(a.colour(a.Out, "33", "-"))
+		}
+	}
+	a.printf("\niterations %d to %d\n", points[0].Iteration, points[len(points)-1].Iteration)
+	if known {
+		a.printf("  %s  window\n", windows.String())
+	}
+	a.printf("  %s  + kept, - rejected\n", verdicts.String())
+}
+
+func sum(m map[string]int) (n int) {
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+func times(n int) string {
+	switch n {
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // countRows are counts, the largest first.

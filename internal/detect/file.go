@@ -34,6 +34,9 @@ func File(d Found) (data []byte, notes []string) {
 	for {
 		body := append(slices.Concat(header, rest), checkLines(checks)...)
 		if len(body) <= MaxLines || len(checks) == 1 {
+			if len(body) < MaxLines {
+				body = slices.Insert(body, 0, "#:schema "+config.SchemaFile) // for editors that complete it
+			}
 			return []byte(strings.Join(body, "\n") + "\n"), notes
 		}
 		// The tests matter most, and of those the first.

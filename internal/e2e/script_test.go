@@ -12,8 +12,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/rogpeppe/go-internal/testscript"
 )
+
+// schemas is doc/schema; scripts run elsewhere.
+var schemas, _ = filepath.Abs("../../doc/schema")
 
 // TestScripts runs testdata/script: one promise a file, in real repositories.
 func TestScripts(t *testing.T) {
@@ -24,6 +28,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"repository": repository,
 			"json":       compareJSON,
+			"schema":     fitsSchema,
 			"remember":   remember,
 			"unchanged":  unchanged,
 		},
@@ -58,6 +63,49 @@ func repository(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(ts.Exec("git", "init", "-q"))
 	ts.Check(ts.Exec("git", "add", "-A"))
 	ts.Check(ts.Exec("git", "commit", "-qm", "begin"))
+}
+
+// fitsSchema checks every JSON value of standard output, or standard error,
+// against a schema of doc/schema, keys that it does not name included: schema
+// status, schema error stderr.
+func fitsSchema(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: schema NAME [stderr]")
+	}
+	data, err := os.ReadFile(filepath.Join(schemas, args[0]+".json"))
+	ts.Check(err)
+	var s jsonschema.Schema
+	ts.Check(json.Unmarshal(data, &s))
+	closeSchema(&s)
+	resolved, err := s.Resolve(nil)
+	ts.Check(err)
+	text := ts.ReadFile(append(args, "stdout")[1])
+	dec := json.NewDecoder(strings.NewReader(text))
+	n := 0
+	for ; dec.More(); n++ {
+		var value any
+		ts.Check(dec.Decode(&value))
+		if err := resolved.Validate(value); err != nil {
+			ts.Fatalf("it is not as doc/schema/%s.json says: %v\n%s", args[0], err, text)
+		}
+	}
+	if n == 0 {
+		ts.Fatalf("there is no JSON")
+	}
+}
+
+// closeSchema allows no keys that a schema does not name.
+func closeSchema(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if len(s.Properties) > 0 && s.AdditionalProperties == nil {
+		s.AdditionalProperties = &jsonschema.Schema{Not: &jsonschema.Schema{}}
+	}
+	closeSchema(s.Items)
+	for _, p := range s.Properties {
+		closeSchema(p)
+	}
 }
 
 // compareJSON looks at one value in the JSON of standard output, or of one of
