@@ -96,7 +96,8 @@ func (a *App) statsText(d statsDoc) {
 		name string
 		use  []useDoc
 	}{{"phases", d.Phases}, {"roles", d.Roles}, {"models", d.Models}} {
-		if len(x.use) == 0 || x.name == "phases" && len(x.use) == 1 || x.name == "models" && len(x.use) == 1 && x.use[0].Name == "" {
+		if len(x.use) == 0 || len(x.use) == 1 &&
+			(x.name == "phases" || x.name == "models" && x.use[0].Name == "") {
 			continue
 		}
 		head(x.name)
@@ -115,8 +116,8 @@ func (a *App) statsText(d statsDoc) {
 			if n := s.Zone.Below + s.Zone.In + s.Zone.Above; n > 0 {
 				zone = fmt.Sprintf("%d of %d windows at 40-60 %%", s.Zone.In, n)
 			}
-			rows = append(rows, []string{fmt.Sprintf("  %d", s.Session), fmt.Sprintf("%d of %d kept", s.Kept, s.Iterations),
-				"$" + s.Cost.String(), duration(s.DurationMs), zone})
+			rows = append(rows, []string{fmt.Sprintf("  %d", s.Session),
+				fmt.Sprintf("%d of %d kept", s.Kept, s.Iterations), "$" + s.Cost.String(), duration(s.DurationMs), zone})
 		}
 		table(a.Out, rows)
 	}
