@@ -41,6 +41,7 @@ var rank = []struct {
 	{"internal/agent", 11},
 	{"internal/mcp", 11},
 	{"internal/dashboard", 11},
+	{"internal/livefeed", 11},
 	{"internal/ui", 11},
 	{"internal/cli", 13},
 	{"internal/e2e", 14},

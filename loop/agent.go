@@ -159,6 +159,9 @@ type AgentEvent struct {
 	Version string
 	Usage   Usage
 	Until   time.Time
+	// Agent is the sub-agent that says or does it, "" = the agent itself. With
+	// EventToolDone it is the one that has ended.
+	Agent string
 }
 
 // Usage counts tokens and money. Cost is nil while it is unknown, in

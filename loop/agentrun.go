@@ -285,7 +285,7 @@ func (m *meter) event(e AgentEvent) {
 		m.usage(e.Usage)
 	case EventText:
 		m.lastText = notes.CutBytes(e.Text, 4000)
-		m.l.emit("agent", m.ss.state, m.ss.task.ID, map[string]string{"text": notes.CutBytes(e.Text, 4000)}, "%s", notes.OneLine(e.Text, 200))
+		m.l.emit("agent", m.ss.state, m.ss.task.ID, told(e, "text", notes.CutBytes(e.Text, 4000)), "%s", notes.OneLine(e.Text, 200))
 		m.does(notes.Redact(notes.OneLine(e.Text, 200)), false)
 	case EventOutput:
 		line := notes.Redact(notes.OneLine(e.Text, 200))
@@ -293,15 +293,27 @@ func (m *meter) event(e AgentEvent) {
 		m.does(line, false)
 	case EventToolDone:
 		m.ss.calls.done(time.Now())
+		if e.Agent != "" {
+			m.l.emit("agent", m.ss.state, m.ss.task.ID, told(e, "done", "yes"), "%s is done", notes.OneLine(e.Agent, 60))
+		}
 	case EventToolCall:
 		m.ss.calls.call(e.Tool, e.Path, m.l.Repo.Root, time.Now())
-		m.l.emit("agent", m.ss.state, m.ss.task.ID, map[string]string{"tool": e.Tool}, "%s %s", notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 160))
+		m.l.emit("agent", m.ss.state, m.ss.task.ID, told(e, "tool", e.Tool), "%s %s", notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 160))
 		m.does(notes.Redact(notes.OneLine(e.Tool, 60)+" "+notes.OneLine(e.Text, 160)), true)
 	case EventDenied:
 		m.l.emit("agent", m.ss.state, m.ss.task.ID, map[string]string{"denied": e.Tool}, "denied %s: %s", notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 200))
 	case EventLimit, EventRetry, EventWarning:
 		m.l.emit("agent", m.ss.state, m.ss.task.ID, map[string]string{"kind": string(e.Kind)}, "%s", notes.OneLine(e.Text, 200))
 	}
+}
+
+// told is what an event says besides its line, and which sub-agent it is of.
+func told(e AgentEvent, key, value string) map[string]string {
+	data := map[string]string{key: value}
+	if e.Agent != "" {
+		data["agent"] = e.Agent
+	}
+	return data
 }
 
 func (m *meter) usage(u Usage) {

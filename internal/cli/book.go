@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
@@ -16,9 +15,8 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
 	"git-ralph/internal/dashboard"
+	"git-ralph/internal/livefeed"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
-	"git-ralph/notes"
 	"git-ralph/plan"
 )
 
@@ -308,35 +306,9 @@ func (b *book) Part(ctx context.Context, n int, part, name string) ([]byte, erro
 	return cut.Bytes(), nil
 }
 
-// Live tells what the agent at work does, from the figures that the loop keeps
-// beside its locks.
+// Live tells what the loop says over its socket.
 func (b *book) Live(ctx context.Context, f func(any)) {
-	var before loop.Doing
-	t := time.NewTicker(watchEvery)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-		snap, err := b.a.journal.Load(ctx)
-		if err != nil || snap.State.Run.Current == nil {
-			continue
-		}
-		c := snap.State.Run.Current
-		now, ok := loop.ReadSpend(b.a.journal.Repo, c.EventID)
-		if !ok || now.Doing == nil || *now.Doing == before {
-			continue
-		}
-		before = *now.Doing
-		l := loop.Live{Time: before.Since, Event: "agent", Iteration: c.Iteration, Task: c.Task,
-			Message: notes.Redact(before.Text)}
-		if before.Tool {
-			l.Data = map[string]string{"tool": before.Text}
-		}
-		f(l)
-	}
+	b.a.hear(ctx, func(l livefeed.Line) { f(l) })
 }
 
 // asked is what a person has asked a loop for that is running, and what is still

@@ -251,8 +251,13 @@ func agentEvent(l loop.Live) (ui.Event, bool) {
 		e.Kind = ui.Began
 	case "agent":
 		e.Kind = ui.Said
-		if data, ok := l.Data.(map[string]string); ok && data["tool"] != "" {
+		data, _ := l.Data.(map[string]string)
+		e.Agent = onLine(data["agent"])
+		switch {
+		case data["tool"] != "":
 			e.Kind = ui.Tool
+		case data["done"] != "" && e.Agent != "":
+			e.Kind = ui.Done
 		}
 	case "check":
 		e.Kind = ui.Check

@@ -7,8 +7,10 @@ import (
 
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
+	"git-ralph/internal/livefeed"
 	"git-ralph/internal/ui"
 	"git-ralph/loop"
+	"git-ralph/notes"
 )
 
 // reporter shows what a run does: lines, and a live view below them on a
@@ -20,14 +22,20 @@ type reporter struct {
 	mu     sync.Mutex
 	detail bool // what the agent says and calls is shown
 	pulse  pulse
+	// speaker tells who watches from elsewhere; nil = there is no socket.
+	speaker *livefeed.Speaker
 }
 
 func newReporter(a *App, asJSON bool) *reporter {
 	return &reporter{a: a, json: asJSON, detail: a.Verbose > 0}
 }
 
-// open begins to show.
+// open begins to show, here and to who watches from elsewhere.
 func (r *reporter) open(set *config.Resolved) {
+	var err error
+	if r.speaker, err = livefeed.Speak(r.a.getenv("XDG_RUNTIME_DIR"), r.a.repo.CommonDir, r.a.journal.Branch); err != nil {
+		r.a.logLine("debug", "who watches follows the journal alone: %v", err)
+	}
 	switch {
 	case r.a.wantsView(r.json):
 		r.a.openView(set, func(on bool) {
@@ -45,6 +53,9 @@ func (r *reporter) open(set *config.Resolved) {
 }
 
 func (r *reporter) emit(l loop.Live) {
+	if r.speaker != nil {
+		r.speaker.Say(spoken(l))
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e, ok := agentEvent(l); ok {
@@ -134,4 +145,27 @@ func (r *reporter) notices(l loop.Live) {
 func (r *reporter) close() {
 	r.pulse.end()
 	r.a.closeView()
+	if r.speaker != nil {
+		r.speaker.Close()
+		r.speaker = nil
+	}
+}
+
+// spoken is an event as those hear it who watch from elsewhere: short, and
+// without secrets that are known by their form.
+func spoken(l loop.Live) livefeed.Line {
+	line := livefeed.Line{Time: l.Time, Event: l.Event, Iteration: l.Iteration, Task: l.Task,
+		Message: notes.Redact(notes.CutBytes(l.Message, 4000)), Data: map[string]string{}}
+	switch data := l.Data.(type) {
+	case map[string]string:
+		for key, value := range data {
+			line.Data[key] = notes.Redact(notes.CutBytes(value, 4000))
+		}
+	case state.CheckRun:
+		line.Data["check"] = data.Name
+		if !data.Passed && !data.Hidden {
+			line.Data["tail"] = notes.Redact(notes.CutBytes(strings.Join(data.Tail, "\n"), 4000))
+		}
+	}
+	return line
 }

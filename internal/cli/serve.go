@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"git-ralph/gitstate/journal"
@@ -14,6 +15,7 @@ import (
 type ServeCmd struct {
 	Addr     string `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Where to listen on this machine; port 0 is a free one."`
 	ReadOnly bool   `help:"Show, and take no commands."`
+	Export   string `placeholder:"DIR" help:"Write the page as files that need no server, and end."`
 }
 
 // Help says more.
@@ -33,6 +35,18 @@ func (c *ServeCmd) Run(a *App) error {
 	ctx, cancel := signal.NotifyContext(a.Ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer cancel()
 	s := dashboard.New(b, c.ReadOnly)
+	if c.Export != "" {
+		n, err := s.Export(ctx, c.Export)
+		var full *dashboard.NotEmptyError
+		if errors.As(err, &full) {
+			return usage("name a folder that is new or empty", "%w", err)
+		}
+		if err != nil {
+			return err
+		}
+		a.printf("%d files in %s; open %s in a browser\n", n, c.Export, filepath.Join(c.Export, "index.html"))
+		return nil
+	}
 	l, url, err := s.Listen(c.Addr)
 	var open *dashboard.AddressError
 	if errors.As(err, &open) {

@@ -5,12 +5,14 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
-	"git-ralph/internal/ui"
+	"git-ralph/internal/livefeed"
 	"git-ralph/loop"
 )
 
@@ -18,13 +20,22 @@ import (
 type WatchCmd struct {
 	Number int  `short:"n" default:"10" placeholder:"N" help:"Begin with the last N entries."`
 	JSON   bool `name:"json" help:"Print entries as lines of JSON, as git ralph log does."`
+
+	lines *watchLines
+}
+
+// watchLines is how lines are printed.
+type watchLines struct {
+	sync.Mutex             // held meanwhile
+	detail     atomic.Bool // what the agent says and calls is printed
 }
 
 // Help says more.
 func (WatchCmd) Help() string {
 	return "The live view of a run, from another terminal: what is done now, and each entry of the journal as it " +
-		"comes. The keys steer the run as the commands of the same names do. It survives the end of the run and " +
-		"shows the next one; q ends it. Where there is no terminal, lines alone are printed."
+		"comes. The keys steer the run as the commands of the same names do; d, or -v, prints what the agent says and " +
+		"calls. It survives the end of the run and shows the next one; q ends it. Where there is no terminal, lines alone " +
+		"are printed."
 }
 
 // watchEvery is how often the journal is looked at.
@@ -32,6 +43,7 @@ const watchEvery = 500 * time.Millisecond
 
 // Run shows a run until the person leaves.
 func (c *WatchCmd) Run(a *App) error {
+	c.lines = &watchLines{}
 	j, err := a.Journal()
 	if err != nil {
 		return err
@@ -50,15 +62,23 @@ func (c *WatchCmd) Run(a *App) error {
 	}
 	var left <-chan struct{}
 	if a.wantsView(c.JSON) {
-		a.openView(set, func(bool) {})
+		a.openView(set, c.lines.detail.Store)
 		defer a.closeView()
 		left = a.view.Done()
 	}
+	c.lines.detail.Store(a.Verbose > 0)
 	seen, err := c.entries(a, object.ID{})
 	if err != nil {
 		return err
 	}
-	var did loop.Doing
+	if !c.JSON {
+		heard := make(chan struct{})
+		go func() {
+			defer close(heard)
+			a.hear(ctx, func(l livefeed.Line) { c.heard(a, l) })
+		}()
+		defer func() { cancel(); <-heard }()
+	}
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()
 	for {
@@ -78,9 +98,26 @@ func (c *WatchCmd) Run(a *App) error {
 				return err
 			}
 		}
-		if a.view != nil {
-			did = a.showDoing(did)
+	}
+}
+
+// heard shows what the agent at work says and does.
+func (c *WatchCmd) heard(a *App, l livefeed.Line) {
+	e, ok := agentEvent(loop.Live{Time: l.Time, Event: l.Event, Iteration: l.Iteration, Task: l.Task,
+		Message: l.Message, Data: l.Data})
+	if ok && a.view != nil {
+		a.view.Event(e)
+	}
+	c.lines.Lock()
+	defer c.lines.Unlock()
+	switch {
+	case l.Event == "check":
+		a.printf("  check %s\n", l.Message)
+		if tail := l.Data["tail"]; tail != "" {
+			a.indented(tail, "      ")
 		}
+	case l.Event == "agent" && (c.lines.detail.Load() || l.Data["denied"] != ""):
+		a.printf("  %s\n", a.colour(a.Out, "2", onLine(l.Message)))
 	}
 }
 
@@ -102,6 +139,8 @@ func (c *WatchCmd) entries(a *App, after object.ID) (object.ID, error) {
 	if err != nil {
 		return after, err
 	}
+	c.lines.Lock()
+	defer c.lines.Unlock()
 	for i := len(list) - 1; i >= 0; i-- {
 		if c.JSON {
 			if err := a.printLine(describeEntry(list[i])); err != nil {
@@ -112,25 +151,4 @@ func (c *WatchCmd) entries(a *App, after object.ID) (object.ID, error) {
 		a.printf("%s\n", strings.TrimRight(strings.Join(a.logRow(list[i]), "  "), " "))
 	}
 	return newest, nil
-}
-
-// showDoing tells the view what the agent at work does, when that is news.
-func (a *App) showDoing(before loop.Doing) loop.Doing {
-	snap, err := a.journal.Load(a.Ctx)
-	if err != nil || snap.State.Run.Current == nil {
-		if before != (loop.Doing{}) {
-			a.view.Event(ui.Event{Kind: ui.Ended, Time: time.Now()})
-		}
-		return loop.Doing{}
-	}
-	spend, ok := loop.ReadSpend(a.journal.Repo, snap.State.Run.Current.EventID)
-	if !ok || spend.Doing == nil || *spend.Doing == before {
-		return before
-	}
-	e := ui.Event{Kind: ui.Said, Time: spend.Doing.Since, Text: onLine(spend.Doing.Text)}
-	if spend.Doing.Tool {
-		e.Kind = ui.Tool
-	}
-	a.view.Event(e)
-	return *spend.Doing
 }

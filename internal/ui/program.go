@@ -229,7 +229,11 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		m.typed = ""
 		m.view.Typing = &m.typed
 	case "t":
-		m.view.List = !m.view.List
+		m.view.List, m.view.Offset = !m.view.List, 0
+	case "up", "pgup", "down", "pgdown":
+		if m.view.List {
+			m.view.Offset += map[string]int{"up": -1, "pgup": -maxList, "down": 1, "pgdown": maxList}[k.String()]
+		}
 	case "d":
 		m.detail = !m.detail
 		on := m.detail

@@ -52,13 +52,21 @@ const (
 	Said              // text of the agent
 	Check             // a check ended; Text is its line
 	Ended             // the iteration, or the agent's part of it, is over
+	Done              // a sub-agent has ended
 )
 
 // Event is one thing that happened.
 type Event struct {
-	Kind Kind
-	Time time.Time
-	Text string
+	Kind  Kind
+	Time  time.Time
+	Text  string
+	Agent string // the sub-agent that it is of; "" = the agent itself
+}
+
+// helper is a sub-agent at work.
+type helper struct {
+	name, does string
+	at         time.Time
 }
 
 // View is what is shown.
@@ -69,6 +77,9 @@ type View struct {
 	said   string
 	check  string
 	last   time.Time // of the newest event
+	subs   []helper
+	// Offset moves the list of tasks, in lines.
+	Offset int
 	// List and Help are switched by keys, Typing is the line being typed.
 	List, Help bool
 	Typing     *string
@@ -78,9 +89,13 @@ type View struct {
 // Apply takes an event in.
 func (v *View) Apply(e Event) {
 	v.last = e.Time
+	if e.Agent != "" {
+		v.sub(e)
+		return
+	}
 	switch e.Kind {
 	case Began:
-		v.tool, v.said, v.check = "", "", ""
+		v.tool, v.said, v.check, v.subs = "", "", "", nil
 	case Tool:
 		v.tool, v.toolAt = e.Text, e.Time
 	case Said:
@@ -89,8 +104,37 @@ func (v *View) Apply(e Event) {
 	case Check:
 		v.check, v.tool, v.said = e.Text, "", ""
 	case Ended:
-		v.tool, v.said, v.check = "", "", ""
+		v.tool, v.said, v.check, v.subs = "", "", "", nil
 	}
+}
+
+// sub takes in what a sub-agent does.
+func (v *View) sub(e Event) {
+	i := slices.IndexFunc(v.subs, func(h helper) bool { return h.name == e.Agent })
+	switch {
+	case e.Kind == Done && i >= 0:
+		v.subs = slices.Delete(v.subs, i, i+1)
+	case e.Kind == Done:
+	case i >= 0:
+		v.subs[i].does, v.subs[i].at = e.Text, e.Time
+	default:
+		v.subs = append(v.subs, helper{e.Agent, e.Text, e.Time})
+	}
+}
+
+// maxSubs is how many sub-agents are shown one by one.
+const maxSubs = 4
+
+// helpers are the lines of the sub-agents at work.
+func (v *View) helpers(now time.Time, p Palette) (lines []string) {
+	for i, h := range v.subs {
+		if i == maxSubs {
+			return append(lines, paint(p.Dim, fmt.Sprintf("    and %d more sub-agents", len(v.subs)-i)))
+		}
+		since := paint(p.Dim, Clock(now.Sub(h.at)))
+		lines = append(lines, fmt.Sprintf("    %s  %s  %s", paint(p.Key, h.name), h.does, since))
+	}
+	return lines
 }
 
 // Palette colours text; nil functions leave it as it is.
@@ -158,8 +202,8 @@ func help(width int) []string {
 	left := []string{"p  pause after this iteration, or go on", "s  stop after this iteration",
 		"S  stop now; the attempt is kept aside",
 		"n  a note for the next prompt", "k  skip the task at work"}
-	right := []string{"t  the list of tasks", "d  what the agent says and calls", "q  leave this view; the run goes on",
-		"Ctrl-C  end the run now",
+	right := []string{"t  the list of tasks; ↑ ↓ move it", "d  what the agent says and calls",
+		"q  leave this view; the run goes on", "Ctrl-C  end the run now",
 		"?  close this help"}
 	if width < 80 {
 		return append(left, right...)
@@ -217,6 +261,7 @@ func (v *View) work(now time.Time, p Palette) (lines []string) {
 	case v.Task != "" && !v.last.IsZero():
 		lines = append(lines, paint(p.Dim, "  the agent works; last sign "+Clock(now.Sub(v.last))+" ago"))
 	}
+	lines = append(lines, v.helpers(now, p)...)
 	if v.Asked != "" {
 		lines = append(lines, paint(p.Bad, "  "+v.Asked))
 	}
@@ -234,7 +279,8 @@ func (v *View) list(n int, p Palette) (lines []string) {
 	if v.Task == "" {
 		at = max(0, slices.IndexFunc(v.Tasks, func(t Task) bool { return t.Status == "pending" }))
 	}
-	from := max(0, min(at-n/2, len(v.Tasks)-n))
+	from := max(0, min(at-n/2+v.Offset, len(v.Tasks)-n))
+	v.Offset = from - max(0, min(at-n/2, len(v.Tasks)-n)) // no further than the list goes
 	to := min(len(v.Tasks), from+n)
 	for _, t := range v.Tasks[from:to] {
 		mark := marks[t.Status]

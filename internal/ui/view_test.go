@@ -127,3 +127,51 @@ func TestWords(t *testing.T) {
 		}
 	}
 }
+
+// TestSubAgents: each has a line of its own below what the agent itself does,
+// until it has ended.
+func TestSubAgents(t *testing.T) {
+	v, now := working(), t0.Add(12*time.Minute)
+	for i, name := range []string{"Explore the parser", "Plan", "a", "b", "c", "d"} {
+		v.Apply(Event{Kind: Tool, Time: t0.Add(time.Duration(i) * time.Minute), Text: "Grep quote", Agent: name})
+	}
+	v.Apply(Event{Kind: Said, Time: now, Text: "found it", Agent: "Plan"})
+	text := strings.Join(v.Lines(80, 24, now, Palette{}), "\n")
+	for _, want := range []string{"Bash npm test", "Explore the parser  Grep quote  12m00s", "Plan  found it  0s",
+		"and 2 more sub-agents"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+	v.Apply(Event{Kind: Done, Time: now, Agent: "Plan"})
+	if text := strings.Join(v.Lines(200, 24, now, Palette{}), "\n"); strings.Contains(text, "Plan") {
+		t.Errorf("one that has ended is still there:\n%s", text)
+	}
+	v.Apply(Event{Kind: Ended, Time: now})
+	if text := strings.Join(v.Lines(80, 24, now, Palette{}), "\n"); strings.Contains(text, "Explore") {
+		t.Errorf("they outlive their iteration:\n%s", text)
+	}
+}
+
+// TestListMoves: keys move the list of tasks, no further than it goes.
+func TestListMoves(t *testing.T) {
+	v := working()
+	v.List = true
+	for range 4 {
+		v.Tasks = append(v.Tasks, v.Tasks...)
+	}
+	last := "T-LAST"
+	v.Tasks = append(v.Tasks, Task{ID: last, Title: "the last one", Status: "pending"})
+	shown := func() string { return strings.Join(v.Lines(80, 24, t0, Palette{}), "\n") }
+	if strings.Contains(shown(), last) {
+		t.Error("the list is not cut")
+	}
+	v.Offset += 100000
+	if !strings.Contains(shown(), last) {
+		t.Errorf("the end is not reached:\n%s", shown())
+	}
+	v.Offset -= 3
+	if at := v.Offset; strings.Contains(shown(), last) || v.Offset != at {
+		t.Errorf("it does not move back from the end:\n%s", shown())
+	}
+}

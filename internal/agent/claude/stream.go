@@ -1,8 +1,10 @@
 package claude
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"git-ralph/internal/agent/client"
@@ -16,6 +18,7 @@ type stream struct {
 	toolServer                    string // status of our tool server, "" = not mentioned
 
 	open map[string]string // tool calls without a result: id → name
+	subs map[string]string // sub-agents at work, by the call that began them
 
 	calls    map[string]*apiTokens // tokens of the newest messages, by message id
 	order    []string              // of calls, oldest first
@@ -36,7 +39,7 @@ type stream struct {
 const maxTracked = 1000
 
 func newStream() *stream {
-	return &stream{open: map[string]string{}, calls: map[string]*apiTokens{}, current: map[string]string{}}
+	return &stream{open: map[string]string{}, subs: map[string]string{}, calls: map[string]*apiTokens{}, current: map[string]string{}}
 }
 
 // read takes one line and returns what happened. Control lines are not its
@@ -71,14 +74,17 @@ func (s *stream) assistant(l line) (out []loop.AgentEvent) {
 		switch b.Type {
 		case "text":
 			if b.Text != "" {
-				out = append(out, loop.AgentEvent{Kind: loop.EventText, Text: b.Text})
+				out = append(out, loop.AgentEvent{Kind: loop.EventText, Text: b.Text, Agent: s.subs[l.Parent]})
 			}
 		case "tool_use":
 			if len(s.open) < maxTracked {
 				s.open[b.ID] = b.Name
+				if name := subagent(b.Input); name != "" {
+					s.subs[b.ID] = name
+				}
 			}
 			out = append(out, loop.AgentEvent{Kind: loop.EventToolCall, Tool: client.Line(b.Name, 100),
-				Text: client.Brief(b.Input), Path: client.Path(b.Input)})
+				Text: client.Brief(b.Input), Path: client.Path(b.Input), Agent: s.subs[l.Parent]})
 		}
 	}
 	if !synthetic && l.Message.Usage != nil {
@@ -90,6 +96,19 @@ func (s *stream) assistant(l line) (out []loop.AgentEvent) {
 	return out
 }
 
+// subagent is the name of the sub-agent that a call with such an input begins,
+// "" when it begins none.
+func subagent(input json.RawMessage) string {
+	var in struct {
+		Type        string `json:"subagent_type"`
+		Description string `json:"description"`
+	}
+	if json.Unmarshal(input, &in) != nil || in.Type == "" {
+		return ""
+	}
+	return client.Line(strings.TrimSpace(in.Type+" "+in.Description), 60)
+}
+
 func (s *stream) user(l line) (out []loop.AgentEvent) {
 	if l.Message == nil {
 		return nil
@@ -98,8 +117,10 @@ func (s *stream) user(l line) (out []loop.AgentEvent) {
 		if b.Type != "tool_result" {
 			continue
 		}
-		out = append(out, loop.AgentEvent{Kind: loop.EventToolDone, Tool: client.Line(s.open[b.ToolUseID], 100)})
+		out = append(out, loop.AgentEvent{Kind: loop.EventToolDone, Tool: client.Line(s.open[b.ToolUseID], 100),
+			Agent: s.subs[b.ToolUseID]})
 		delete(s.open, b.ToolUseID)
+		delete(s.subs, b.ToolUseID)
 	}
 	return out
 }

@@ -107,25 +107,24 @@ function problem(text, status) {
 const arrived = {};
 window.ralphData = (name, value) => { arrived[name] = value; };
 
-function fromExport(path) {
-  const name = path.replace(/^\/api\//, "");
-  if (frozen.parts && name in frozen.parts) return Promise.resolve(frozen.parts[name]);
-  const m = /^(iterations\/\d+|tasks\/[A-Za-z0-9._-]+)(?:\/(\w+)(?:\?name=(.*))?)?$/.exec(name);
-  if (!m) return Promise.reject(new Error("the export does not hold " + name));
-  const file = m[1];
-  const pick = () => {
-    const doc = arrived[file];
-    if (!m[2]) return doc.doc;
-    const key = m[2] + (m[3] ? ":" + decodeURIComponent(m[3]) : "");
-    if (doc.parts && key in doc.parts) return doc.parts[key];
-    throw new Error("the export does not hold this text");
-  };
-  if (arrived[file]) return Promise.resolve().then(pick);
+function load(file) {
+  if (file in arrived) return Promise.resolve(arrived[file]);
   return new Promise((resolve, reject) => {
     const s = h("script", {src: "data/" + file.replace("/", "-") + ".js"});
-    s.onload = () => resolve(); s.onerror = () => reject(new Error("the export has no file for " + file));
+    s.onload = () => resolve(arrived[file]);
+    s.onerror = () => reject(new Error("the export has no file for " + file));
     document.head.append(s);
-  }).then(pick);
+  });
+}
+
+async function fromExport(path) {
+  const m = /^\/api\/(iterations\/\d+|tasks\/[A-Za-z0-9._-]+)(?:\/(\w+)(?:\?name=(.*))?)?$/.exec(path);
+  if (!m) throw new Error("the export does not hold this");
+  const file = await load(m[1]);
+  if (!m[2]) return file.doc;
+  const key = m[2] + (m[3] ? ":" + decodeURIComponent(m[3]) : "");
+  if (key in file.parts) return file.parts[key];
+  throw new Error("its evidence was pruned before the export");
 }
 
 // command asks the run to do something and says what came of it.

@@ -115,6 +115,7 @@ function begin() {
   if (places.some(([key]) => key === at)) go(at);
   if (frozen) {
     run.state = frozen.state;
+    frozen.loaded = 0;
     run.ready = true;
     run.entries = frozen.entries;
     changed(run.state);

@@ -55,8 +55,7 @@ async function fetchRows(more) {
     if (more && target.next) path += "&before=" + target.next;
     if (q) path += "&q=" + encodeURIComponent(q);
     if (verdict) path += "&verdict=" + verdict;
-    if (frozen) path = pageOfExport(target, more, q, verdict);
-    const page = frozen ? path : await get(path);
+    const page = frozen ? await pageOfExport(target, more, q, verdict) : await get(path);
     target.rows = more ? target.rows.concat(page.iterations) : page.iterations;
     target.next = page.next || undefined;
   } catch (e) {
@@ -69,11 +68,18 @@ async function fetchRows(more) {
   if (target === run) drawOverview();
 }
 
-// pageOfExport is a page of the list that an export has inside.
-function pageOfExport(target, more, q, verdict) {
-  const list = frozen.iterations.filter((r) => (!verdict || r.verdict === verdict) &&
-    (!q || JSON.stringify(r).toLowerCase().includes(q.toLowerCase())));
+// pageOfExport is a page of the list that an export has inside, or in the files
+// of older iterations beside it.
+async function pageOfExport(target, more, q, verdict) {
   const from = more ? target.rows.length : 0;
+  const wanted = () => frozen.iterations.filter((r) => (!verdict || r.verdict === verdict) &&
+    (!q || JSON.stringify(r).toLowerCase().includes(q.toLowerCase())));
+  let list = wanted();
+  while (list.length <= from + 100 && frozen.loaded < frozen.older) {
+    frozen.iterations.push(...await load("older/" + (frozen.loaded + 1)));
+    frozen.loaded++;
+    list = wanted();
+  }
   return {iterations: list.slice(from, from + 100), next: from + 100 < list.length ? from + 100 : null};
 }
 

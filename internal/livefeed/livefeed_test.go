@@ -1,0 +1,129 @@
+package livefeed
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// TestListenersHearALoop: one who comes late hears what was said in the iteration
+// at work, all hear what follows, and they hear the next loop after the first.
+func TestListenersHearALoop(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no socket on this system")
+	}
+	dir := t.TempDir()
+	s, err := Speak(dir, "repository", "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Say(Line{Event: "agent", Iteration: 1, Message: "of the iteration before"})
+	s.Say(Line{Event: "agent", Iteration: 2, Message: "said before anybody came"})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	heard, states := make(chan Line, 100), make(chan bool, 100)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		Listen(ctx, dir, "repository", "main", func(on bool) { states <- on }, func(l Line) { heard <- l })
+	}()
+	want := func(message string) {
+		t.Helper()
+		select {
+		case l := <-heard:
+			if l.Message != message {
+				t.Fatalf("heard %q, want %q", l.Message, message)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("%q was never heard", message)
+		}
+	}
+	want("said before anybody came")
+	s.Say(Line{Event: "agent", Iteration: 2, Message: "now"})
+	want("now")
+	if info, err := os.Stat(s.path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket: %v %v", info.Mode(), err)
+	}
+	if info, err := os.Stat(filepath.Dir(s.path)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("its folder: %v %v", info.Mode(), err)
+	}
+	s.Say(Line{Event: "end", Iteration: 2, Message: "complete"})
+	s.Close()
+	want("complete")
+	if _, err := os.Stat(s.path); err == nil {
+		t.Error("the socket is still there")
+	}
+	next, err := Speak(dir, "repository", "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.Close()
+	next.Say(Line{Event: "agent", Iteration: 3, Message: "another loop"})
+	want("another loop")
+	cancel()
+	<-done
+	if first := <-states; !first {
+		t.Error("connected was not told")
+	}
+}
+
+// TestNobodyHoldsTheLoopUp: a listener who does not read is let go, and Say never
+// waits for one.
+func TestNobodyHoldsTheLoopUp(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no socket on this system")
+	}
+	dir := t.TempDir()
+	s, err := Speak(dir, "repository", "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := dial(context.Background(), dir, "repository", "main")
+	if conn == nil {
+		t.Fatal("nobody answers")
+	}
+	defer conn.Close()
+	big := make([]byte, 4096)
+	for i := range big {
+		big[i] = 'x'
+	}
+	for i := range 20 * backlog {
+		s.Say(Line{Event: "agent", Iteration: 1, Message: strconv.Itoa(i) + string(big)})
+	}
+	s.mu.Lock()
+	n, kept := len(s.listening), len(s.last)
+	s.mu.Unlock()
+	if n != 0 || kept > 2*recent {
+		t.Errorf("%d listen, %d lines are kept", n, kept)
+	}
+	s.Close()
+}
+
+// TestForeignFoldersAreNotUsed: a folder that others may write is mended by the
+// loop and not listened in before.
+func TestForeignFoldersAreNotUsed(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no socket on this system")
+	}
+	dir := filepath.Join(t.TempDir(), "git-ralph")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := private(dir, false); err == nil {
+		t.Error("a folder that others may read was taken")
+	}
+	if err := private(dir, true); err != nil {
+		t.Error(err)
+	}
+	link := dir + "-link"
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := private(link, true); err == nil {
+		t.Error("a link was taken for a folder")
+	}
+}
