@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"git-ralph/fixtures/fakemodel"
+	"git-ralph/internal/agent/fakemodel"
 	"git-ralph/loop"
 )
 
@@ -15,18 +15,18 @@ import (
 func (d dialect) effort(t *testing.T) {
 	r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{{Text: "All done."}} })
 	r.req.Effort = "high"
-	if d.driver == "claude" {
+	if d.Driver == "claude" {
 		r.req.Model = "claude-opus-4-5" // a model that has levels
 	}
 	r.want(t, r.play(t, t.Context(), nil), loop.Completed, "")
-	levels, ok := Efforts(d.driver)
+	levels, ok := Efforts(d.Driver)
 	if len(levels) == 0 && ok {
 		t.Error("no levels")
 	}
 	turns := r.model.Turns()
 	body := string(turns[len(turns)-1].Body)
 	marks := map[string]string{"claude": `"effort":"high"`, "codex": `"effort":"high"`, "opencode": `"budget_tokens":16000`}
-	if mark := marks[d.driver]; ok != (mark != "") || !strings.Contains(body, mark) {
+	if mark := marks[d.Driver]; ok != (mark != "") || !strings.Contains(body, mark) {
 		t.Errorf("the model was not told %q:\n%.3000s", mark, body)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"git-ralph/fixtures/fakemodel"
 	"git-ralph/guard/sandbox"
 	"git-ralph/internal/agent/client"
+	"git-ralph/internal/agent/fakemodel"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
 )
@@ -19,7 +19,7 @@ import (
 // stays as it is, and the client's own sandbox works in ours.
 func (d dialect) sandboxed(t *testing.T) {
 	r := d.setUp(t, func(string) fakemodel.Script {
-		return fakemodel.Script{tools(d.shell("echo ok >inside; git commit --allow-empty -m x; git update-ref refs/heads/stolen HEAD; rm -rf .git")), {Text: "y"}}
+		return fakemodel.Script{tools(d.Shell("echo ok >inside; git commit --allow-empty -m x; git update-ref refs/heads/stolen HEAD; rm -rf .git")), {Text: "y"}}
 	})
 	r.req.Judge = func(loop.ToolUse) loop.Permission { return loop.Permission{Allow: true} }
 	upper := filepath.Join(t.TempDir(), "upper")
@@ -69,7 +69,7 @@ func (r *run) ownSandbox(t *testing.T) {
 // folder of the run lies below the temporary folder, as it does then.
 func (d dialect) alone(t *testing.T) {
 	for _, bwrap := range []bool{true, false} {
-		r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{tools(d.shell("echo ok >inside")), {Text: "y"}} })
+		r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{tools(d.Shell("echo ok >inside")), {Text: "y"}} })
 		report, err := sandbox.Probe(t.Context(), sandbox.Spec{Worktree: r.dir, Network: sandbox.NetworkOpen})
 		if err != nil || report.Mechanism != sandbox.Namespaces {
 			t.Skipf("this machine has no namespaces: %s (%v)", report.Detail, err)

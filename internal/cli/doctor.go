@@ -23,13 +23,15 @@ import (
 // DoctorCmd is `git ralph doctor`.
 type DoctorCmd struct {
 	Run_  bool   `name:"run" help:"Run the checks, too, in this worktree and without the sandbox."`
-	Agent string `placeholder:"D" help:"Look for this agent instead of the configured one."`
-	JSON  bool   `name:"json" help:"Print {ok, items}."`
+	Agent string `placeholder:"D" help:"Look for this agent instead of the configured one, and try what its client does."`
+	JSON  bool   `name:"json" help:"Print {ok, items, clients}."`
 }
 
 // Help says more.
 func (DoctorCmd) Help() string {
-	return "Each line is ok, warn or fail, with the way to mend it. Exit 8 when something would stop git ralph start."
+	return "Each line is ok, warn or fail, with the way to mend it. Exit 8 when something would stop git ralph start. " +
+		"Below stand the clients of this machine. With --agent the client works through a task in a throw-away " +
+		"repository, with a scripted model on this machine: no account is used."
 }
 
 // itemDoc is one thing that was looked at.
@@ -47,6 +49,9 @@ type doctor struct {
 	items []itemDoc
 	set   *config.Resolved
 	plan  plan.Plan
+
+	clients []clientDoc
+	trial   []promiseDoc // nil = none was made
 }
 
 func (d *doctor) add(state, name, hint, format string, args ...any) {
@@ -75,7 +80,11 @@ func (c *DoctorCmd) Run(a *App) error {
 		}
 	}
 	if c.JSON {
-		if err := a.printJSON(map[string]any{"ok": failed == 0, "items": d.items}); err != nil {
+		doc := map[string]any{"ok": failed == 0, "items": d.items, "clients": d.clients}
+		if d.trial != nil {
+			doc["trial"] = d.trial
+		}
+		if err := a.printJSON(doc); err != nil {
 			return err
 		}
 	} else {
@@ -103,6 +112,7 @@ func (d *doctor) print(failed int) {
 				strings.ReplaceAll(i.Hint, "\n", "\n"+strings.Repeat(" ", width+14)))
 		}
 	}
+	d.printClients()
 	switch {
 	case failed == 0 && d.plan.Complete():
 		a.printf("\n%s\n", a.colour(a.Out, "32", "nothing is in the way, and nothing is left to do"))
@@ -134,6 +144,10 @@ func (d *doctor) all(ctx context.Context) error {
 		d.signing(ctx, repo)
 	}
 	d.person(ctx, repo)
+	d.survey(ctx)
+	if err := d.try(ctx); err != nil {
+		return err
+	}
 	return ctx.Err()
 }
 

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"git-ralph/fixtures/fakemodel"
 	"git-ralph/guard"
 	"git-ralph/internal/agent/claude"
+	"git-ralph/internal/agent/fakemodel"
 	"git-ralph/loop"
 )
 

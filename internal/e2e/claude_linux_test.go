@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"git-ralph/fixtures/fakemodel"
+	"git-ralph/internal/agent/fakemodel"
 )
 
 // claudeProject is a project whose agent is the real Claude Code, with a

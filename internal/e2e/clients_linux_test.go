@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"git-ralph/fixtures/fakemodel"
+	"git-ralph/internal/agent/fakemodel"
 )
 
 // codexProject is a project whose agent is the real Codex, with a scripted model

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"git-ralph/fixtures/fakemodel"
+	"git-ralph/internal/agent/fakemodel"
 )
 
 // The real Codex works through a task inside of the sandbox: it writes, is

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"git-ralph/fixtures/fakemodel"
+	"git-ralph/internal/agent/fakemodel"
 )
 
 // TestClaudeCodeThroughAllPhases: the real client is kept to the tools of each

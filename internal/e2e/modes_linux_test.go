@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"git-ralph/fixtures/fakemodel"
+	"git-ralph/internal/agent/fakemodel"
 )
 
 const ralphTool = "mcp__ralph__ralph_"

@@ -9,8 +9,8 @@ import (
 
 	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
 
-	"git-ralph/fixtures/fakemodel"
 	"git-ralph/fixtures/long"
+	"git-ralph/internal/agent/fakemodel"
 )
 
 // landlockProject is a project where namespaces are refused. $R is the user's

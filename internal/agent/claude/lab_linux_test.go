@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"git-ralph/fixtures/fakemodel"
+	"git-ralph/internal/agent/fakemodel"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
 )

@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -72,7 +76,35 @@ func Probe(ctx context.Context, path string, env []string) (client.Info, error) 
 		info.Warning = fmt.Sprintf("Claude Code %s is newer than %s, the newest that git ralph was tested with", info.Version, TestedVersion)
 		info.Hint = InstallHint
 	}
+	if info.Login = login(env, runtime.GOOS); info.Login == "no" {
+		info.Warning, info.Hint = "Claude Code is not logged in", LoginHint
+	}
 	return info, nil
+}
+
+// LoginHint is how to let it in.
+const LoginHint = "run claude once and log in, or set ANTHROPIC_API_KEY"
+
+// login says whether the client has a key or a login: yes, no, or unknown where
+// they lie in a place of the system's or of another provider's.
+func login(env []string, system string) string {
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		if value != "" && (slices.Contains(credentials, name) && !strings.HasPrefix(name, "AWS_") ||
+			strings.HasPrefix(name, "CLAUDE_CODE_OAUTH_")) {
+			return "yes"
+		}
+		if strings.HasPrefix(name, "CLAUDE_CODE_USE_") || name == "CLAUDE_CONFIG_DIR" {
+			return "unknown"
+		}
+	}
+	if _, err := os.Stat(filepath.Join(client.Get(env, "HOME"), CredentialFile)); err == nil {
+		return "yes"
+	}
+	if system == "darwin" {
+		return "unknown" // the keychain
+	}
+	return "no"
 }
 
 // shake starts the client, initializes the protocol and ends it.

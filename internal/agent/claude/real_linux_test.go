@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"git-ralph/fixtures/fakemodel"
 	"git-ralph/fixtures/netns"
 	"git-ralph/guard/sandbox"
 	"git-ralph/internal/agent/client"
+	"git-ralph/internal/agent/fakemodel"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
 )

@@ -345,10 +345,39 @@ func TestProbe(t *testing.T) {
 		if r.path != "" {
 			agent.Path = r.path
 		}
-		info, err := Probe(t.Context(), agent.Path, append(req.Env, "RALPH_TEST_VERSION="+r.version))
+		info, err := Probe(t.Context(), agent.Path, append(req.Env, "RALPH_TEST_VERSION="+r.version, "ANTHROPIC_API_KEY=test"))
 		if err != nil || info.Supported != r.supported || !strings.Contains(info.Problem, r.problem) || !strings.Contains(info.Warning, r.warning) ||
 			(info.Problem == "") != (r.problem == "") || (info.Warning == "") != (r.warning == "") || (info.Hint == "") != (r.supported && r.warning == "") {
 			t.Errorf("%s: %+v, %v", r.why, info, err)
+		}
+	}
+}
+
+// A client that cannot log in is known before its first run, where that can be seen.
+func TestLogin(t *testing.T) {
+	home := t.TempDir()
+	file := filepath.Join(home, CredentialFile)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		why, system, want string
+		env               []string
+	}{
+		{"nothing", "linux", "no", nil},
+		{"nothing, where a keychain may have it", "darwin", "unknown", nil},
+		{"a key", "linux", "yes", []string{"ANTHROPIC_API_KEY=x"}},
+		{"an empty key", "linux", "no", []string{"ANTHROPIC_API_KEY="}},
+		{"a token", "linux", "yes", []string{"CLAUDE_CODE_OAUTH_TOKEN=x"}},
+		{"another provider", "linux", "unknown", []string{"CLAUDE_CODE_USE_BEDROCK=1", "AWS_ACCESS_KEY_ID=x"}},
+		{"keys of another provider alone", "linux", "no", []string{"AWS_ACCESS_KEY_ID=x"}},
+		{"a login", "linux", "yes", []string{"HOME=" + home}},
+	} {
+		if got := login(c.env, c.system); got != c.want {
+			t.Errorf("%s: %q, want %q", c.why, got, c.want)
 		}
 	}
 }

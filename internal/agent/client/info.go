@@ -5,6 +5,9 @@ type Info struct {
 	Found   bool
 	Path    string
 	Version string
+	// Login says whether it can log in: yes, no, or unknown where only the client
+	// can tell; "" = nobody looked.
+	Login string
 	// Supported says that the driver can use it. When it is false, or when
 	// there is a Warning, Hint is the user's next move.
 	Supported bool

@@ -55,8 +55,9 @@ func (p Probe) Run(ctx context.Context, env []string) (Info, error) {
 	case 1:
 		info.Warning = fmt.Sprintf("%s %s is newer than %s, the newest that git ralph was tested with", p.Name, info.Version, p.Tested)
 	}
+	info.Login = "yes"
 	if !p.LoggedIn() {
-		info.Problem, info.Warning, info.Hint = p.Name+" is not logged in", "", p.Login
+		info.Login, info.Problem, info.Warning, info.Hint = "no", p.Name+" is not logged in", "", p.Login
 		return info, nil
 	}
 	if info.Supported = true; info.Warning == "" {

@@ -60,8 +60,9 @@ func Probe(ctx context.Context, path string, env []string) (client.Info, error) 
 	case 1:
 		info.Warning = fmt.Sprintf("Codex %s is newer than %s, the newest that git ralph was tested with", info.Version, TestedVersion)
 	}
+	info.Login = "yes"
 	if _, err := os.Stat(filepath.Join(client.Get(env, "HOME"), CredentialFile)); err != nil && keyVariable(env) == "" {
-		info.Problem, info.Warning, info.Hint = "Codex is not logged in", "", LoginHint
+		info.Login, info.Problem, info.Warning, info.Hint = "no", "Codex is not logged in", "", LoginHint
 		return info, nil
 	}
 	info.Supported = true

@@ -1,0 +1,92 @@
+package agent
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"git-ralph/internal/agent/fakemodel"
+)
+
+// A Dialect is how a scripted model works with a client: what a tool call of its
+// looks like, and how the client finds it.
+type Dialect struct {
+	Driver string
+	Model  string
+	// Env leads the client to the model at url and lets it in there.
+	Env   func(url string) map[string]string
+	Shell func(command string) fakemodel.Tool
+	Write func(path, text string) fakemodel.Tool
+	Ralph string // prefix of our tools
+}
+
+// Tool is a call of one of our tools.
+func (d Dialect) Tool(name, args string) fakemodel.Tool {
+	return fakemodel.Tool{Name: d.Ralph + name, Input: json.RawMessage(args)}
+}
+
+// DialectOf is the dialect of a driver's client, false for drivers that have no
+// client of their own.
+func DialectOf(driver string) (Dialect, bool) {
+	call := func(name string, fields map[string]string) fakemodel.Tool {
+		b, err := json.Marshal(fields)
+		if err != nil {
+			b = []byte("{}")
+		}
+		return fakemodel.Tool{Name: name, Input: b}
+	}
+	d := Dialect{Driver: driver}
+	switch driver {
+	case "claude":
+		d.Model, d.Ralph = "claude-sonnet-4-5", "mcp__ralph__"
+		d.Env = func(url string) map[string]string {
+			return map[string]string{"ANTHROPIC_API_KEY": "test-key", "ANTHROPIC_BASE_URL": url,
+				"CLAUDE_CODE_MAX_RETRIES": "1", "API_TIMEOUT_MS": "600000"}
+		}
+		d.Shell = func(c string) fakemodel.Tool {
+			return call("Bash", map[string]string{"command": c, "description": "x"})
+		}
+		d.Write = func(path, text string) fakemodel.Tool {
+			return call("Write", map[string]string{"file_path": path, "content": text})
+		}
+	case "codex":
+		d.Model = "gpt-5.5"
+		d.Env = func(url string) map[string]string {
+			return map[string]string{"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": url + "/v1"}
+		}
+		d.Shell = func(c string) fakemodel.Tool { return call("exec_command", map[string]string{"cmd": c}) }
+		d.Write = func(path, text string) fakemodel.Tool {
+			patch, err := json.Marshal("*** Begin Patch\n*** Add File: " + filepath.Base(path) + "\n+" +
+				strings.TrimSuffix(text, "\n") + "\n*** End Patch\n")
+			if err != nil {
+				patch = []byte(`""`)
+			}
+			return fakemodel.Tool{Name: "apply_patch", Input: patch}
+		}
+	case "gemini":
+		d.Model, d.Ralph = "gemini-2.5-pro", "mcp_ralph_"
+		d.Env = func(url string) map[string]string {
+			return map[string]string{"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": url}
+		}
+		d.Shell = func(c string) fakemodel.Tool {
+			return call("run_shell_command", map[string]string{"command": c, "description": "x"})
+		}
+		d.Write = func(path, text string) fakemodel.Tool {
+			return call("write_file", map[string]string{"file_path": path, "content": text})
+		}
+	case "opencode":
+		d.Model, d.Ralph = "anthropic/claude-sonnet-4-5", "ralph_"
+		d.Env = func(url string) map[string]string {
+			return map[string]string{"ANTHROPIC_API_KEY": "test-key", "ANTHROPIC_BASE_URL": url}
+		}
+		d.Shell = func(c string) fakemodel.Tool {
+			return call("bash", map[string]string{"command": c, "description": "x"})
+		}
+		d.Write = func(path, text string) fakemodel.Tool {
+			return call("write", map[string]string{"filePath": path, "content": text})
+		}
+	default:
+		return d, false
+	}
+	return d, true
+}

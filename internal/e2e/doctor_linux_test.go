@@ -1,0 +1,59 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDoctorTriesTheClient lets doctor --agent try each of the real clients: every
+// promise holds, without an account, and nothing of it is left in the project.
+func TestDoctorTriesTheClient(t *testing.T) {
+	for driver, variable := range clientVariables {
+		t.Run(driver, func(t *testing.T) {
+			binary := os.Getenv(variable)
+			if binary == "" {
+				t.Skipf("without %s: npm ci --prefix fixtures/clients --ignore-scripts, then %s=…", driver, variable)
+			}
+			t.Parallel()
+			p := newProject(t, "exit 1\n", check, nil)
+			if err := os.Symlink(binary, filepath.Join(p.bin, driver)); err != nil {
+				t.Fatal(err)
+			}
+			for i, kv := range p.Env {
+				if path, ok := strings.CutPrefix(kv, "PATH="); ok {
+					p.Env[i] = "PATH=" + p.bin + ":" + path
+				}
+			}
+			r := p.run(t, nil, "doctor", "--agent", driver, "--json")
+			var doc struct {
+				Trial []struct {
+					Promise, Detail string
+					Holds           bool
+				}
+				Clients []struct{ Driver, State, Version, Hint string }
+			}
+			if err := json.Unmarshal([]byte(r.out), &doc); err != nil {
+				t.Fatalf("%v\n%s%s", err, r.out, r.err)
+			}
+			if len(doc.Trial) != 6 {
+				t.Errorf("%d promises were tried", len(doc.Trial))
+			}
+			for _, promise := range doc.Trial {
+				if !promise.Holds {
+					t.Errorf("does not hold: %s (%s)", promise.Promise, promise.Detail)
+				}
+			}
+			for _, c := range doc.Clients {
+				if c.Driver == driver && c.Version == "" {
+					t.Errorf("%+v", c)
+				}
+			}
+			if p.Git("status", "--porcelain") != "" {
+				t.Error(p.Git("status", "--porcelain"))
+			}
+		})
+	}
+}
