@@ -40,7 +40,8 @@ func checkNamed(p string) bool {
 	stem := strings.TrimSuffix(path.Base(p), path.Ext(p))
 	return testNamed(p) || slices.ContainsFunc(splitWords(stem), func(w string) bool {
 		switch w {
-		case "check", "checks", "verify", "verification", "accept", "acceptance", "lint", "smoke", "qa", "selftest", "regression", "suite", "prove":
+		case "check", "checks", "verify", "verification", "accept", "acceptance", "lint", "smoke", "qa", "selftest",
+			"regression", "suite", "prove":
 			return true
 		}
 		return false
@@ -115,7 +116,8 @@ func (c *configJudge) contentJudges(p string, content []byte, depth int) (judges
 			continue
 		}
 		switch t.text {
-		case "argv", "argparse", "ArgumentParser", "getopt", "ARGV", "stdin", "readline", "input", "click", "typer", "commander", "yargs", "gets", "STDIN":
+		case "argv", "argparse", "ArgumentParser", "getopt", "ARGV", "stdin", "readline", "input", "click", "typer",
+			"commander", "yargs", "gets", "STDIN":
 			takesInput = true
 		case "unittest", "pytest", "doctest", "node:test", "minitest", "jest", "vitest", "mocha":
 			judges = true
@@ -156,7 +158,8 @@ func (c *configJudge) shellJudges(p string, content []byte, depth int) (judges, 
 				judges = true
 			}
 		default:
-			judges = judges || runsTests(name, args) || assertingFunction(name) || strings.Contains(cmd.words[0], "/") && checkNamed(cmd.words[0])
+			judges = judges || runsTests(name, args) || assertingFunction(name) || strings.Contains(cmd.words[0], "/") &&
+				checkNamed(cmd.words[0])
 		}
 	}
 	compares := slices.ContainsFunc(s.Commands, func(cmd script.Command) bool {
@@ -188,11 +191,14 @@ func usedInFunctionsAlone(s script.Script, name string) bool {
 // only checks.
 func runsTests(name string, args []string) bool {
 	switch name {
-	case "pytest", "py.test", "unittest", "nose2", "tox", "nox", "jest", "vitest", "mocha", "ava", "tap", "karma", "cypress", "playwright",
-		"tsc", "eslint", "ruff", "mypy", "pyright", "flake8", "pylint", "ctest", "rspec", "bats", "shellcheck", "phpunit", "prove",
+	case "pytest", "py.test", "unittest", "nose2", "tox", "nox", "jest", "vitest", "mocha", "ava", "tap", "karma",
+		"cypress", "playwright",
+		"tsc", "eslint", "ruff", "mypy", "pyright", "flake8", "pylint", "ctest", "rspec", "bats", "shellcheck", "phpunit",
+		"prove",
 		"golangci-lint", "staticcheck", "gotestsum", "rubocop", "stylelint", "biome", "nyc", "c8", "coverage":
 		return true
-	case "python", "python3", "go", "cargo", "npm", "pnpm", "yarn", "bun", "make", "just", "dotnet", "mvn", "mvnw", "gradle", "gradlew", "node",
+	case "python", "python3", "go", "cargo", "npm", "pnpm", "yarn", "bun", "make", "just", "dotnet", "mvn", "mvnw",
+		"gradle", "gradlew", "node",
 		"deno", "mix", "swift", "zig", "dart", "flutter", "rake", "composer", "sbt":
 		return slices.ContainsFunc(args, func(a string) bool {
 			a = strings.TrimLeft(a, "-")
@@ -208,7 +214,8 @@ func runsTests(name string, args []string) bool {
 }
 
 var assertingWord = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^_?(assert|expect|should|fail|xfail|not_ok|nok|ok|pass|passed|failed|it|describe)([A-Z_0-9]\w*|s|ed|)$`)
+	return regexp.MustCompile(`^_?(assert|expect|should|fail|xfail|not_ok|nok|ok|pass|passed|failed|it|describe)` +
+		`([A-Z_0-9]\w*|s|ed|)$`)
 })
 
 // assertingFunction reports whether a function of a script asserts by its name.

@@ -59,7 +59,8 @@ func calledDirectly(s, from *script.Script) map[string]bool {
 	for grew := true; grew; {
 		grew = false
 		for _, cmd := range s.Commands {
-			if _, ok := s.Functions[cmd.Words[0]]; ok && !direct[cmd.Words[0]] && cmd.Use != script.Output && !cmd.Once && (cmd.Func == "" || direct[cmd.Func]) {
+			if _, ok := s.Functions[cmd.Words[0]]; ok && !direct[cmd.Words[0]] && cmd.Use != script.Output && !cmd.Once &&
+				(cmd.Func == "" || direct[cmd.Func]) {
 				direct[cmd.Words[0]], grew = true, true
 			}
 		}
@@ -139,7 +140,8 @@ func reaching(s *script.Script, direct map[string]bool, from *script.Script, all
 		if a.Name == "IFS" && a.Func != "" {
 			special = false
 		}
-		if special || all && a.Func == "" || (from.Used[a.Name] || assigned[a.Name]) && (a.Func == "" || countName().MatchString(a.Name)) {
+		if special || all && a.Func == "" || (from.Used[a.Name] || assigned[a.Name]) &&
+			(a.Func == "" || countName().MatchString(a.Name)) {
 			out = append(out, "it sets "+a.Name+" of the script that sources it to "+cmp.Or(a.Value, "nothing"))
 		}
 	}
@@ -149,8 +151,10 @@ func reaching(s *script.Script, direct map[string]bool, from *script.Script, all
 // shellSetting are variables that change how commands are found and run.
 func shellSetting(name string) bool {
 	switch name {
-	case "PATH", "IFS", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "CDPATH", "GLOBIGNORE", "EXECIGNORE", "PS4", "PROMPT_COMMAND", "SHELL",
-		"PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "NODE_OPTIONS", "NODE_PATH", "GOFLAGS", "RUSTFLAGS",
+	case "PATH", "IFS", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "CDPATH", "GLOBIGNORE", "EXECIGNORE", "PS4",
+		"PROMPT_COMMAND", "SHELL",
+		"PYTHONPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "NODE_OPTIONS", "NODE_PATH",
+		"GOFLAGS", "RUSTFLAGS",
 		"MAKEFLAGS", "MAKE", "CC", "RUBYOPT", "PERL5OPT", "JAVA_TOOL_OPTIONS", "MAVEN_OPTS", "GRADLE_OPTS":
 		return true
 	}

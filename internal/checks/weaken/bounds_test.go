@@ -21,14 +21,18 @@ func TestHostileSizes(t *testing.T) {
 		{"comments within comments", "src/lib.rs", []byte(strings.Repeat("/*", n))},
 		{"modules within modules", "src/lib.rs", []byte(strings.Repeat("#[cfg(test)] mod a {", n/10))},
 		{"blocks within blocks", "tests/test_a.py", []byte(indented(1500))},
-		{"conditions within conditions", "tests/test_a.py", []byte("def test_a():\n    assert " + strings.Repeat("(not ", n))},
-		{"operators upon operators", "a_test.go", []byte("package a\n\nfunc TestA(t *testing.T) {\n\tif " + strings.Repeat("!", n) + "x {\n\t}\n}\n")},
+		{"conditions within conditions", "tests/test_a.py", []byte("def test_a():\n    assert " +
+			strings.Repeat("(not ", n))},
+		{"operators upon operators", "a_test.go", []byte("package a\n\nfunc TestA(t *testing.T) {\n\tif " +
+			strings.Repeat("!", n) + "x {\n\t}\n}\n")},
 		{"classes within classes", "src/test/java/ATest.java", []byte(strings.Repeat("class A {", n/5))},
 		{"a file that is too large to be read", "a.test.js", append([]byte(jsTwo), bytes.Repeat([]byte(" "), maxSource)...)},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			before := map[string]string{"a.test.js": jsTwo, "src/lib.rs": rsTwo, "tests/test_a.py": pyTwo, "a_test.go": goTwo, "src/test/java/ATest.java": javaTwo}[tt.path]
-			rep := Judge(Input{Files: []File{{Path: tt.path, Before: []byte(before), After: tt.after}}, Commands: []string{"npm test", "pytest"}})
+			before := map[string]string{"a.test.js": jsTwo, "src/lib.rs": rsTwo, "tests/test_a.py": pyTwo, "a_test.go": goTwo,
+				"src/test/java/ATest.java": javaTwo}[tt.path]
+			rep := Judge(Input{Files: []File{{Path: tt.path, Before: []byte(before), After: tt.after}},
+				Commands: []string{"npm test", "pytest"}})
 			if len(rep.Findings) == 0 {
 				t.Error("the tests are gone and nothing is found")
 			}
@@ -52,8 +56,10 @@ func TestManyTests(t *testing.T) {
 	after.WriteString("package a\n")
 	for i := range 2000 {
 		n := string(rune('a'+i%26)) + strings.Repeat("x", i%17) + string(rune('a'+i/26%26))
-		before.WriteString("func Test" + strings.ToUpper(n) + string(rune('A'+i/676)) + "(t *testing.T) {\n\tif old_" + n + "() != 1 {\n\t\tt.Error()\n\t}\n}\n")
-		after.WriteString("func TestNew" + strings.ToUpper(n) + string(rune('A'+i/676)) + "(t *testing.T) {\n\tif fresh_" + n + "() != 2 {\n\t\tt.Error()\n\t}\n}\n")
+		before.WriteString("func Test" + strings.ToUpper(n) + string(rune('A'+i/676)) + "(t *testing.T) {\n\tif old_" + n +
+			"() != 1 {\n\t\tt.Error()\n\t}\n}\n")
+		after.WriteString("func TestNew" + strings.ToUpper(n) + string(rune('A'+i/676)) + "(t *testing.T) {\n\tif fresh_" +
+			n + "() != 2 {\n\t\tt.Error()\n\t}\n}\n")
 	}
 	rep := Judge(Input{Files: []File{file("a_test.go", before.String(), after.String())}})
 	if len(rep.Old) < 1000 || len(rep.Findings) == 0 {

@@ -90,7 +90,8 @@ func (c *configJudge) command(cmd simpleCommand, depth int) {
 		c.sourced(firstArgument(w[1:]), cmd, depth)
 	case "sh", "bash", "dash", "zsh", "ksh", "ash":
 		c.script(firstArgument(w[1:]), cmd, depth, strings.Contains(strings.Join(w[1:min(len(w), 3)], " "), "-e"))
-	case "python", "ruby", "perl", "php", "Rscript", "lua", "tsx", "ts-node", "deno", "pwsh", "powershell", "osascript", "expect", "elixir", "julia":
+	case "python", "ruby", "perl", "php", "Rscript", "lua", "tsx", "ts-node", "deno", "pwsh", "powershell", "osascript",
+		"expect", "elixir", "julia":
 		args := w[1:]
 		if i := slices.Index(w, "-c"); i > 0 && i+1 < len(w) && name == "python" {
 			c.loaded(join(cmd.dir, "(command).py"), []byte(w[i+1]), cmd.dir, depth)
@@ -102,7 +103,8 @@ func (c *configJudge) command(cmd simpleCommand, depth int) {
 		}
 		c.script(firstArgument(args), cmd, depth, false)
 	case "node":
-		if i := slices.IndexFunc(w, func(a string) bool { return a == "-e" || a == "-p" || a == "--eval" }); i > 0 && i+1 < len(w) {
+		if i := slices.IndexFunc(w, func(a string) bool { return a == "-e" || a == "-p" || a == "--eval" }); i > 0 &&
+			i+1 < len(w) {
 			c.loaded(join(cmd.dir, "(command).js"), []byte(w[i+1]), cmd.dir, depth)
 			return
 		}
@@ -196,7 +198,8 @@ func significant(p string, content []byte) string {
 		return b.String()
 	}
 	base := path.Base(p)
-	if strings.HasSuffix(base, ".json") || strings.HasSuffix(base, ".jsonc") || strings.HasSuffix(base, ".json5") || strings.HasSuffix(base, "rc") && strings.HasPrefix(strings.TrimSpace(string(content)), "{") {
+	if strings.HasSuffix(base, ".json") || strings.HasSuffix(base, ".jsonc") || strings.HasSuffix(base, ".json5") ||
+		strings.HasSuffix(base, "rc") && strings.HasPrefix(strings.TrimSpace(string(content)), "{") {
 		var b strings.Builder
 		for _, t := range lex(content, &language{slash: true, single: true}) {
 			b.WriteString(t.text)
@@ -249,7 +252,8 @@ func sections(content []byte, prefixes ...string) string {
 	in := false
 	for _, l := range iniLines(content) {
 		t := strings.TrimSpace(l)
-		if strings.HasPrefix(t, "[") && strings.HasSuffix(t, "]") && !strings.HasPrefix(l, " ") && !strings.ContainsAny(t, `"',`) || strings.HasPrefix(t, "[[") {
+		if strings.HasPrefix(t, "[") && strings.HasSuffix(t, "]") && !strings.HasPrefix(l, " ") &&
+			!strings.ContainsAny(t, `"',`) || strings.HasPrefix(t, "[[") {
 			header := strings.Trim(t, "[] ")
 			in = slices.ContainsFunc(prefixes, func(p string) bool {
 				return header == p || strings.HasPrefix(header, p+".") || strings.HasPrefix(header, p+":")
@@ -288,9 +292,12 @@ func (c *configJudge) section(p string, prefixes ...string) {
 // and linters use for it.
 func narrows(text string) bool {
 	low := strings.ToLower(text)
-	for _, w := range []string{"ignore", "exclude", "deselect", "skip", "disable", "omit", "norecursedirs", "collect-only", "--co ", "passwithnotests",
-		"python_files", "python_functions", "python_classes", "testpathignore", "testnamepattern", "per-file", "allow_failure", "continue-on-error",
-		"exit-zero", "issues-exit-code", "testmatch", "testregex", "addopts = \"-k", "addopts = -k", "-k ", "-m ", "-p no", "follow_imports", "warn_unused_ignores = false",
+	for _, w := range []string{"ignore", "exclude", "deselect", "skip", "disable", "omit", "norecursedirs",
+		"collect-only", "--co ", "passwithnotests",
+		"python_files", "python_functions", "python_classes", "testpathignore", "testnamepattern", "per-file",
+		"allow_failure", "continue-on-error",
+		"exit-zero", "issues-exit-code", "testmatch", "testregex", "addopts = \"-k", "addopts = -k", "-k ", "-m ", "-p no",
+		"follow_imports", "warn_unused_ignores = false",
 		"bail", "only", "\"off\"", "'off'", "strict = false", "runner", "failifnotests", "maven.test.skip", "skiptests"} {
 		if strings.Contains(low, w) {
 			return true
@@ -312,9 +319,11 @@ func (c *configJudge) addedConfig(dir string, names ...string) {
 // shadows finds modules at the root that Python would import instead of the
 // runner, of the standard library, or at every start.
 func (c *configJudge) shadows(dir string) {
-	for _, n := range []string{"pytest", "_pytest", "unittest", "sitecustomize", "usercustomize", "mypy", "ruff", "pluggy", "flake8", "black", "pylint", "coverage"} {
+	for _, n := range []string{"pytest", "_pytest", "unittest", "sitecustomize", "usercustomize", "mypy", "ruff",
+		"pluggy", "flake8", "black", "pylint", "coverage"} {
 		forms := []string{n + ".py", n + "/__init__.py", n + "/__main__.py"}
-		if n != "sitecustomize" && n != "usercustomize" && slices.ContainsFunc(forms, func(p string) bool { return c.content(join(dir, p)) != nil }) {
+		if n != "sitecustomize" && n != "usercustomize" && slices.ContainsFunc(forms,
+			func(p string) bool { return c.content(join(dir, p)) != nil }) {
 			continue // the project is that module
 		}
 		for _, p := range forms {

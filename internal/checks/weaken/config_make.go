@@ -21,7 +21,8 @@ func (c *configJudge) makefile(cmd simpleCommand, depth int) {
 	for i := 1; i < len(cmd.words); i++ {
 		w := cmd.words[i]
 		switch {
-		case w == "-C" || w == "-f" || w == "--file" || w == "--directory" || w == "-j" && i+1 < len(cmd.words) && isDigits(cmd.words[i+1]):
+		case w == "-C" || w == "-f" || w == "--file" || w == "--directory" || w == "-j" && i+1 < len(cmd.words) &&
+			isDigits(cmd.words[i+1]):
 			i++
 		case strings.HasPrefix(w, "-") || strings.Contains(w, "="):
 		default:
@@ -47,7 +48,8 @@ func (c *configJudge) makefile(cmd simpleCommand, depth int) {
 		found = true
 		old, now := parseMake(before), parseMake(c.side(p, true))
 		blame := c.included(&old, &now, dir, changed)
-		if old.slice(targets) != now.slice(targets) && !now.onlyAdds(old, targets) && !c.recipesAsWide(old, now, targets, dir) {
+		if old.slice(targets) != now.slice(targets) && !now.onlyAdds(old, targets) &&
+			!c.recipesAsWide(old, now, targets, dir) {
 			c.changed(cmp.Or(blame, p))
 		}
 		c.upToDate(old, targets, dir)
@@ -106,7 +108,8 @@ func (m *makeRules) add(o makeRules) {
 // phony: make takes it for the result and runs nothing.
 func (c *configJudge) upToDate(m makeRules, targets []string, dir string) {
 	for _, t := range m.reach(targets) {
-		if slices.Contains(m.needs[".PHONY"], t) || strings.ContainsAny(t, "%$") || len(m.needs[t]) > 0 && !m.allExist(c, t, dir) {
+		if slices.Contains(m.needs[".PHONY"], t) || strings.ContainsAny(t, "%$") || len(m.needs[t]) > 0 &&
+			!m.allExist(c, t, dir) {
 			continue
 		}
 		p := join(dir, t)
@@ -162,7 +165,8 @@ func parseMake(content []byte) makeRules {
 			continue
 		}
 		if name, value, ok := makeAssignment(l); ok {
-			if name == ".SHELLFLAGS" || name == "SHELL" || name == "MAKEFLAGS" || name == ".DEFAULT_GOAL" || strings.HasPrefix(name, "export ") {
+			if name == ".SHELLFLAGS" || name == "SHELL" || name == "MAKEFLAGS" || name == ".DEFAULT_GOAL" ||
+				strings.HasPrefix(name, "export ") {
 				m.globals = append(m.globals, l)
 			}
 			m.vars[name] += "\n" + value
@@ -197,7 +201,8 @@ func makeAssignment(l string) (name, value string, ok bool) {
 		return "", "", false
 	}
 	name = strings.TrimSpace(strings.TrimRight(l[:i], ":?+! "))
-	if c := strings.IndexByte(l, ':'); c >= 0 && c < i-1 && strings.TrimSpace(l[c:i]) != ":" && strings.TrimSpace(l[c:i]) != "::" {
+	if c := strings.IndexByte(l, ':'); c >= 0 && c < i-1 && strings.TrimSpace(l[c:i]) != ":" &&
+		strings.TrimSpace(l[c:i]) != "::" {
 		return "", "", false // target: VAR = value
 	}
 	return name, strings.TrimSpace(l[i+1:]), name != "" && !strings.Contains(strings.TrimPrefix(name, "export "), " ")
@@ -280,7 +285,8 @@ func (m makeRules) usedVars(targets []string) string {
 		l := todo[0]
 		todo = todo[1:]
 		for name, value := range m.vars {
-			if !slices.Contains(names, name) && (strings.Contains(l, "$("+name+")") || strings.Contains(l, "${"+name+"}") || strings.Contains(l, "$("+name+":")) {
+			if !slices.Contains(names, name) && (strings.Contains(l, "$("+name+")") || strings.Contains(l, "${"+name+"}") ||
+				strings.Contains(l, "$("+name+":")) {
 				names = append(names, name)
 				todo = append(todo, value)
 			}
@@ -379,7 +385,8 @@ func compilesMore(old, now string) bool {
 		return false
 	}
 	switch strings.TrimLeft(was[0], "@-+") {
-	case "cc", "gcc", "clang", "c++", "g++", "clang++", "$(CC)", "$(CXX)", "${CC}", "${CXX}", "rustc", "javac", "kotlinc", "ar", "ld":
+	case "cc", "gcc", "clang", "c++", "g++", "clang++", "$(CC)", "$(CXX)", "${CC}", "${CXX}", "rustc", "javac",
+		"kotlinc", "ar", "ld":
 	default:
 		return false
 	}
@@ -430,7 +437,8 @@ func justAsMake(content []byte) []byte {
 	var b strings.Builder
 	for l := range strings.Lines(strings.ReplaceAll(string(content), "\r\n", "\n")) {
 		switch {
-		case strings.TrimSpace(l) == "" || strings.HasPrefix(strings.TrimSpace(l), "#") && !strings.HasPrefix(strings.TrimSpace(l), "#!"):
+		case strings.TrimSpace(l) == "" || strings.HasPrefix(strings.TrimSpace(l), "#") &&
+			!strings.HasPrefix(strings.TrimSpace(l), "#!"):
 			b.WriteString("\n")
 		case l[0] == ' ' || l[0] == '\t':
 			l = strings.NewReplacer("{{", "$(", "}}", ")").Replace(strings.TrimLeft(l, " \t"))

@@ -49,7 +49,8 @@ func (c *configJudge) node(manager string, cmd simpleCommand, depth int) {
 	for _, name := range []string{"pre" + script, script, "post" + script} {
 		old, fresh := before.Scripts[name], now.Scripts[name]
 		if changed && !f.added() && !fine && !strings.Contains(old, "no test specified") {
-			if old != fresh && (old != "" || name != script) && !longerLine(old, fresh) && !w.runsAsMuch(old, fresh, buildScript(name)) {
+			if old != fresh && (old != "" || name != script) && !longerLine(old, fresh) &&
+				!w.runsAsMuch(old, fresh, buildScript(name)) {
 				c.find(Config, p, "", "changed script %q of %s", name, p)
 			}
 		}
@@ -115,7 +116,8 @@ func (c *configJudge) moved(dir string) func(string, []string) bool {
 // pass as well.
 func longerLine(old, now string) bool {
 	rest, ok := strings.CutPrefix(now, old+" && ")
-	return ok && old != "" && !strings.ContainsAny(rest, ";|") && !strings.Contains(strings.ReplaceAll(rest, "&&", ""), "&") && !strings.Contains(rest, "exit")
+	return ok && old != "" && !strings.ContainsAny(rest, ";|") &&
+		!strings.Contains(strings.ReplaceAll(rest, "&&", ""), "&") && !strings.Contains(rest, "exit")
 }
 
 func (c *configJudge) npmrc(dir string) {
@@ -271,7 +273,8 @@ func (c *configJudge) tsconfig(dir string) {
 	for _, p := range c.paths() {
 		base := path.Base(p)
 		f := c.files[p]
-		if join("", path.Dir(p)) != dir || !strings.HasPrefix(base, "tsconfig") || !strings.HasSuffix(base, ".json") || f.added() {
+		if join("", path.Dir(p)) != dir || !strings.HasPrefix(base, "tsconfig") || !strings.HasSuffix(base, ".json") ||
+			f.added() {
 			continue
 		}
 		if f.removed() || looserTS(f.Before, f.After) {
@@ -296,7 +299,8 @@ func looserTS(before, after []byte) bool {
 	}
 	a, _ := json.Marshal(old.Extends)
 	b, _ := json.Marshal(now.Extends)
-	if string(a) != string(b) || len(added(now.Include, old.Include)) > 0 || len(added(old.Exclude, now.Exclude)) > 0 || len(added(now.Files, old.Files)) > 0 ||
+	if string(a) != string(b) || len(added(now.Include, old.Include)) > 0 || len(added(old.Exclude, now.Exclude)) > 0 ||
+		len(added(now.Files, old.Files)) > 0 ||
 		len(old.Include) == 0 && len(now.Include) > 0 || len(now.References) < len(old.References) {
 		return true
 	}
@@ -310,12 +314,16 @@ func looserTS(before, after []byte) bool {
 	for k := range keys {
 		was, is := old.CompilerOptions[k] == true, now.CompilerOptions[k] == true
 		switch {
-		case k == "skipLibCheck" || k == "skipDefaultLibCheck" || k == "noCheck" || k == "suppressImplicitAnyIndexErrors" || strings.HasPrefix(k, "allowUn"):
+		case k == "skipLibCheck" || k == "skipDefaultLibCheck" || k == "noCheck" || k == "suppressImplicitAnyIndexErrors" ||
+			strings.HasPrefix(k, "allowUn"):
 			if is && !was {
 				return true
 			}
-		case strings.HasPrefix(k, "strict") || strings.HasPrefix(k, "noImplicit") || strings.HasPrefix(k, "noUnused") || strings.HasPrefix(k, "noUnchecked") ||
-			strings.HasPrefix(k, "noFallthrough") || strings.HasPrefix(k, "noPropertyAccess") || k == "exactOptionalPropertyTypes" || k == "checkJs" || k == "alwaysStrict" || k == "noEmitOnError" || k == "useUnknownInCatchVariables":
+		case strings.HasPrefix(k, "strict") || strings.HasPrefix(k, "noImplicit") || strings.HasPrefix(k, "noUnused") ||
+			strings.HasPrefix(k, "noUnchecked") ||
+			strings.HasPrefix(k, "noFallthrough") || strings.HasPrefix(k, "noPropertyAccess") ||
+			k == "exactOptionalPropertyTypes" || k == "checkJs" || k == "alwaysStrict" || k == "noEmitOnError" ||
+			k == "useUnknownInCatchVariables":
 			// Under strict a member that is set to false is a hole in it.
 			if was && !is || !was && now.CompilerOptions[k] == false && old.CompilerOptions[k] == nil {
 				return true

@@ -31,7 +31,8 @@ func (c *configJudge) script(name string, cmd simpleCommand, depth int, strict b
 	}
 	before := c.content(p)
 	lang := languageOf(p)
-	asTests := IsTest(p) && lang != nil && (lang.name == "python" || lang.name == "js" || lang.name == "java" || lang.name == "rust")
+	asTests := IsTest(p) && lang != nil && (lang.name == "python" || lang.name == "js" || lang.name == "java" ||
+		lang.name == "rust")
 	if before == nil || !asTests && !c.ofCheck(p, before, cmd) {
 		if ok && !f.added() && emptied(p, f) {
 			c.changed(p)
@@ -136,7 +137,8 @@ func isShell(p string, content []byte) bool {
 	case ".sh", ".bash", ".zsh", ".ksh":
 		return true
 	case "":
-		return strings.HasSuffix(strings.TrimSpace(string(shebang(content))), "sh") || strings.Contains(string(shebang(content)), "sh -")
+		return strings.HasSuffix(strings.TrimSpace(string(shebang(content))), "sh") ||
+			strings.Contains(string(shebang(content)), "sh -")
 	}
 	return false
 }
@@ -179,7 +181,8 @@ func stopsAtFailure(lines []string, bang []byte) bool {
 	}
 	for i, l := range lines {
 		f := strings.Fields(l)
-		if len(f) >= 2 && f[0] == "set" && (strings.HasPrefix(f[1], "-") && strings.Contains(f[1], "e") && f[1] != "-o" || len(f) >= 3 && f[1] == "-o" && f[2] == "errexit") {
+		if len(f) >= 2 && f[0] == "set" && (strings.HasPrefix(f[1], "-") && strings.Contains(f[1], "e") && f[1] != "-o" ||
+			len(f) >= 3 && f[1] == "-o" && f[2] == "errexit") {
 			return true
 		}
 		if i >= 3 || !strings.HasPrefix(l, "cd ") && !strings.HasPrefix(l, "set ") {
@@ -193,17 +196,23 @@ func stopsAtFailure(lines []string, bang []byte) bool {
 // failure.
 func plainCheck(line string) bool {
 	line = strings.TrimSpace(line)
-	if strings.Contains(strings.ReplaceAll(line, "|| exit 1", ""), "||") || strings.ContainsAny(strings.ReplaceAll(strings.ReplaceAll(line, "&&", ""), "||", ""), ";&`(){}") && !strings.HasPrefix(line, "[") && !strings.Contains(line, "$(") {
+	if strings.Contains(strings.ReplaceAll(line, "|| exit 1", ""), "||") ||
+		strings.ContainsAny(strings.ReplaceAll(strings.ReplaceAll(line, "&&", ""), "||", ""), ";&`(){}") &&
+			!strings.HasPrefix(line, "[") && !strings.Contains(line, "$(") {
 		return false
 	}
-	if strings.Contains(line, "<<") || strings.HasSuffix(line, "\\") || strings.HasPrefix(line, "}") || strings.HasPrefix(line, "{") {
+	if strings.Contains(line, "<<") || strings.HasSuffix(line, "\\") || strings.HasPrefix(line, "}") ||
+		strings.HasPrefix(line, "{") {
 		return false
 	}
 	word, _, _ := strings.Cut(line, " ")
 	switch word {
-	case "exit", "exec", "trap", "set", "alias", "unalias", "unset", "export", "eval", ".", "source", "return", ":", "true", "cd", "function",
-		"if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "shift", "break", "continue", "!", "local",
-		"declare", "typeset", "readonly", "kill", "wait", "command", "builtin", "enable", "hash", "rm", "mv", "cp", "sed", "ln", "chmod", "tee", "touch", "git":
+	case "exit", "exec", "trap", "set", "alias", "unalias", "unset", "export", "eval", ".", "source", "return", ":",
+		"true", "cd", "function",
+		"if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "shift", "break",
+		"continue", "!", "local",
+		"declare", "typeset", "readonly", "kill", "wait", "command", "builtin", "enable", "hash", "rm", "mv", "cp", "sed",
+		"ln", "chmod", "tee", "touch", "git":
 		return false
 	}
 	if name, _, ok := strings.Cut(word, "="); ok && isName(name) {

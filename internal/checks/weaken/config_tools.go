@@ -12,7 +12,8 @@ func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
 	if c.seen["replaced\x00"+name] {
 		return
 	}
-	if given := cmd.option("-c", "--config", "--config-file", "--rcfile", "-p", "--project", "--configuration"); given != "" && !strings.Contains(given, "=") && !builds(name) {
+	if given := cmd.option("-c", "--config", "--config-file", "--rcfile", "-p", "--project",
+		"--configuration"); given != "" && !strings.Contains(given, "=") && !builds(name) {
 		c.pick(dir, given)
 	}
 	pyproject := join(dir, "pyproject.toml")
@@ -141,21 +142,27 @@ func (c *configJudge) wrapped(p string) {
 	}
 	if path.Base(p) == "tox.ini" {
 		old, now := toxLines(f.Before), toxLines(f.After)
-		if old != now && (!(wideness{moved: c.moved(path.Dir(p))}).runsAsMuch(old, now, false) || strings.Count(now, "ignore_") > strings.Count(old, "ignore_")) {
+		if old != now && (!(wideness{moved: c.moved(path.Dir(p))}).runsAsMuch(old, now, false) ||
+			strings.Count(now, "ignore_") > strings.Count(old, "ignore_")) {
 			c.changed(p)
 		}
 		return
 	}
 	old, now := iniLines(f.Before), iniLines(f.After)
 	runs := func(l string) bool {
-		for _, w := range []string{"pytest", "unittest", "coverage", "nose", "trial", "mypy", "ruff", "flake8", "ignore_", "commands"} {
+		for _, w := range []string{"pytest", "unittest", "coverage", "nose", "trial", "mypy", "ruff", "flake8", "ignore_",
+			"commands"} {
 			if strings.Contains(l, w) {
 				return true
 			}
 		}
 		return false
 	}
-	if f.removed() || slices.ContainsFunc(added(now, old), runs) || slices.ContainsFunc(added(old, now), func(l string) bool { return runs(l) && narrows(l) || strings.Contains(l, "ignore_") }) {
+	if f.removed() || slices.ContainsFunc(added(now, old), runs) ||
+		slices.ContainsFunc(added(old, now), func(l string) bool {
+			return runs(l) && narrows(l) ||
+				strings.Contains(l, "ignore_")
+		}) {
 		c.changed(p)
 	}
 }
@@ -300,7 +307,8 @@ func cargoTests(content []byte) string {
 		if strings.HasPrefix(t, "[") {
 			header = t
 		}
-		for _, w := range []string{"test=false", "doctest=false", "harness=", "autotests=", "required-features=", "default-members=", "exclude="} {
+		for _, w := range []string{"test=false", "doctest=false", "harness=", "autotests=", "required-features=",
+			"default-members=", "exclude="} {
 			if strings.HasPrefix(t, w) {
 				out = append(out, header+t)
 			}
@@ -358,12 +366,14 @@ func pomTests(content []byte) string {
 			break
 		}
 		block := rest[a : a+b]
-		if strings.Contains(block, "surefire") || strings.Contains(block, "failsafe") || strings.Contains(block, "checkstyle") || strings.Contains(block, "spotbugs") || strings.Contains(block, "jacoco") {
+		if strings.Contains(block, "surefire") || strings.Contains(block, "failsafe") ||
+			strings.Contains(block, "checkstyle") || strings.Contains(block, "spotbugs") || strings.Contains(block, "jacoco") {
 			out = append(out, strings.Join(strings.Fields(block), " "))
 		}
 		rest = rest[a+b:]
 	}
-	for _, word := range []string{"skipTests", "maven.test.skip", "testFailureIgnore", "maven.test.failure.ignore", "testSourceDirectory", "skipITs", "surefire.excludes"} {
+	for _, word := range []string{"skipTests", "maven.test.skip", "testFailureIgnore", "maven.test.failure.ignore",
+		"testSourceDirectory", "skipITs", "surefire.excludes"} {
 		for rest := s; ; {
 			i := strings.Index(rest, word)
 			if i < 0 {
@@ -384,7 +394,8 @@ func pomTests(content []byte) string {
 func (c *configJudge) gradle() {
 	for _, p := range c.paths() {
 		base := path.Base(p)
-		if base != "build.gradle" && base != "build.gradle.kts" && base != "settings.gradle" && base != "settings.gradle.kts" {
+		if base != "build.gradle" && base != "build.gradle.kts" && base != "settings.gradle" &&
+			base != "settings.gradle.kts" {
 			continue
 		}
 		f := c.files[p]
@@ -403,7 +414,8 @@ func gradleTests(content []byte) string {
 	walk = func(list []node) {
 		for i, n := range list {
 			word := at(list, i)
-			if strings.Contains(strings.ToLower(word), "test") && !strings.Contains(word, "mplementation") && !strings.Contains(word, "untime") {
+			if strings.Contains(strings.ToLower(word), "test") && !strings.Contains(word, "mplementation") &&
+				!strings.Contains(word, "untime") {
 				for k := i + 1; k < min(len(list), i+8); k++ {
 					if list[k].open == '{' {
 						out = append(out, word+text(list[k].kids))

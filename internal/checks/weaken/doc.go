@@ -10,8 +10,10 @@
 //     similar enough (names and literals); a test whose assertions reappear in
 //     new tests (split, merged, made a table) is not gone.
 //   - skipped: a test that ran is skipped, marked as expected to fail, put
-//     under a build constraint or a condition, or its suite is; a helper
-//     that it calls skips. A test that is new may be skipped. `.only` and its
+//     under a build constraint or a condition, or its suite is; it returns under a
+//     condition before it has asserted anything; what surrounds it keeps it from being
+//     called (a private method, an abstract class, an override in a subclass, a function
+//     that nothing calls); a helper, fixture or set-up of it skips. A test that is new may be skipped. `.only` and its
 //     kin keep other tests from running and are found in new tests too.
 //   - assertions: a test, or a helper in a test file, asserts less than
 //     before. Assertions are counted, those of helpers with them, times the rows
@@ -86,7 +88,7 @@
 // checkpoint's own tests, run against the new code, are there for that
 // (JudgeOldTests). They are there, too, for what stands around an unchanged
 // test: set-up functions, fixtures, mocks, hooks. Not seen are
-// conditions that are false only at run time, assertions in callbacks that are
+// conditions around an assertion that are false only at run time, assertions in callbacks that are
 // never called or that stand outside of tests, tests that are generated,
 // doctests, and expected output in files other than Jest's snapshots. Helpers that
 // live in files which the change does not touch count one assertion if their

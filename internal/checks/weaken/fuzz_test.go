@@ -9,21 +9,26 @@ import (
 
 // fuzzPaths give the fuzzer every reader and every settings file.
 func fuzzPaths() []string {
-	return []string{"a_test.go", "tests/test_a.py", "conftest.py", "a.test.ts", "src/lib.rs", "tests/a.rs", "src/test/java/ATest.java",
-		"spec/a_spec.rb", "test/a.cc", "t.sh", "Makefile", "justfile", "package.json", "tsconfig.json", "pyproject.toml", "pom.xml",
+	return []string{"a_test.go", "tests/test_a.py", "conftest.py", "a.test.ts", "src/lib.rs", "tests/a.rs",
+		"src/test/java/ATest.java",
+		"spec/a_spec.rb", "test/a.cc", "t.sh", "Makefile", "justfile", "package.json", "tsconfig.json", "pyproject.toml",
+		"pom.xml",
 		"build.gradle", "go.mod", "Cargo.toml", "vite.config.ts", ".github/workflows/x.yml", "a.snap"}
 }
 
 func fuzzCommands() []string {
-	return []string{"sh t.sh", "make test", "just test", "npm test", "npx tsc", "pytest", "mvn test", "gradle test", "go test ./...", "cargo test", "vitest", "python -m mypy"}
+	return []string{"sh t.sh", "make test", "just test", "npm test", "npx tsc", "pytest", "mvn test", "gradle test",
+		"go test ./...", "cargo test", "vitest", "python -m mypy"}
 }
 
 // FuzzJudge gives both sides of a file anything. Judge must come back, must say
 // the same twice, and must find nothing in a change that is none and in one that
 // only adds a comment of the language.
 func FuzzJudge(f *testing.F) {
-	for i, seed := range []string{goTwo, pyTwo, "collect_ignore = []", jsTwo, rsTwo, rsInner, javaTwo, "describe do\nend", "TEST(a, b) {}", "set -e\ntrue",
-		"test:\n\ttrue\n", "test:\n  true\n", `{"scripts":{"test":"x"}}`, `{"compilerOptions":{}}`, "[tool.pytest]\na = 1", "<plugin>surefire</plugin>",
+	for i, seed := range []string{goTwo, pyTwo, "collect_ignore = []", jsTwo, rsTwo, rsInner, javaTwo,
+		"describe do\nend", "TEST(a, b) {}", "set -e\ntrue",
+		"test:\n\ttrue\n", "test:\n  true\n", `{"scripts":{"test":"x"}}`, `{"compilerOptions":{}}`, "[tool.pytest]\na = 1",
+		"<plugin>surefire</plugin>",
 		"test { }", "module x", "[lib]\ntest = false", "export default { test: {} }", "on: push", "exports[`a`]"} {
 		f.Add(uint8(i), []byte(seed), []byte(""))
 		f.Add(uint8(i), []byte(seed), []byte(seed[:len(seed)/2]))
@@ -37,7 +42,8 @@ func FuzzJudge(f *testing.F) {
 		if diff := cmp.Diff(one, Judge(in)); diff != "" {
 			t.Errorf("two answers:\n%s", diff)
 		}
-		if rep := Judge(Input{Files: []File{{Path: p, Before: before, After: bytes.Clone(before)}}, Commands: fuzzCommands()}); len(rep.Findings) > 0 {
+		if rep := Judge(Input{Files: []File{{Path: p, Before: before, After: bytes.Clone(before)}},
+			Commands: fuzzCommands()}); len(rep.Findings) > 0 {
 			t.Errorf("no change, but %v", rep.Findings)
 		}
 		in.Overlay()
@@ -49,8 +55,10 @@ func FuzzMove(f *testing.F) {
 	for i, seed := range []string{goTwo, goTable, pyTwo, pyUnit, jsTwo, jsEach, rsInner, javaTwo} {
 		f.Add(uint8(i), []byte(seed))
 	}
-	pairs := [][2]string{{"a_test.go", "b/c_test.go"}, {"tests/test_a.py", "tests/unit/test_b.py"}, {"a.test.js", "src/__tests__/b.spec.js"},
-		{"tests/a.rs", "tests/b.rs"}, {"src/test/java/ATest.java", "src/test/java/b/BTest.java"}, {"spec/a_spec.rb", "spec/b_spec.rb"}}
+	pairs := [][2]string{{"a_test.go", "b/c_test.go"}, {"tests/test_a.py", "tests/unit/test_b.py"},
+		{"a.test.js", "src/__tests__/b.spec.js"},
+		{"tests/a.rs", "tests/b.rs"}, {"src/test/java/ATest.java", "src/test/java/b/BTest.java"},
+		{"spec/a_spec.rb", "spec/b_spec.rb"}}
 	f.Fuzz(func(t *testing.T, which uint8, content []byte) {
 		p := pairs[int(which)%len(pairs)]
 		rep := Judge(Input{Files: []File{{Path: p[0], Before: content}, {Path: p[1], After: content}}})
@@ -71,6 +79,7 @@ func FuzzParseRun(f *testing.F) {
 	f.Add([]byte("[ERROR] A.b <<< FAILURE!\n > x() FAILED\n"))
 	f.Fuzz(func(t *testing.T, out []byte) {
 		r := ParseRun(out, 1)
-		JudgeOldTests(Judge(Input{Files: []File{{Path: "a_test.go", Before: []byte(goTwo), After: []byte("package a")}}}), r, &r)
+		JudgeOldTests(Judge(Input{Files: []File{{Path: "a_test.go", Before: []byte(goTwo), After: []byte("package a")}}}),
+			r, &r)
 	})
 }

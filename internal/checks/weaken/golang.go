@@ -24,7 +24,8 @@ func readGo(file string, content []byte) *source {
 		return s
 	}
 	collected := IsTest(file)
-	r := &goReader{file: f, fset: fset, tables: map[string]int{}, asserters: map[string]bool{}, imports: importsOf(f)}
+	r := &goReader{content: content, file: f, fset: fset, tables: map[string]int{}, asserters: map[string]bool{},
+		imports: importsOf(f)}
 	var limits []string
 	if collected {
 		limits = goConstraints(f, file)
@@ -53,9 +54,10 @@ func readGo(file string, content []byte) *source {
 }
 
 type goReader struct {
-	file   *ast.File
-	fset   *gotoken.FileSet
-	tables map[string]int // rows of tables at package level
+	content []byte
+	file    *ast.File
+	fset    *gotoken.FileSet
+	tables  map[string]int // rows of tables at package level
 	// asserters are local names that hold assertions: a := assert.New(t).
 	asserters map[string]bool
 	imports   map[string]string // name in the file → path
@@ -108,8 +110,10 @@ func goConstraints(f *ast.File, file string) []string {
 // goTarget are the words that limit a file to a system when they end its name.
 func goTarget(word string) bool {
 	switch word {
-	case "windows", "linux", "darwin", "freebsd", "netbsd", "openbsd", "dragonfly", "plan9", "solaris", "illumos", "aix", "js",
-		"wasip1", "ios", "android", "amd64", "arm64", "386", "arm", "wasm", "riscv64", "s390x", "ppc64", "ppc64le", "mips", "mipsle", "mips64", "mips64le", "loong64":
+	case "windows", "linux", "darwin", "freebsd", "netbsd", "openbsd", "dragonfly", "plan9", "solaris", "illumos", "aix",
+		"js",
+		"wasip1", "ios", "android", "amd64", "arm64", "386", "arm", "wasm", "riscv64", "s390x", "ppc64", "ppc64le", "mips",
+		"mipsle", "mips64", "mips64le", "loong64":
 		return true
 	}
 	return false
@@ -159,13 +163,13 @@ func (r *goReader) function(s *source, d *ast.FuncDecl, collected bool, limits [
 			}
 		}
 	default: // suites of testify and gocheck
-		u.test = goTestName(d.Name.Name, "Test") && params <= 1
+		u.test = goTestName(d.Name.Name, "Test") && params <= 1 && !takesT(d.Type.Params)
 	}
 	if !collected && len(handles) == 0 {
 		return // production code: nothing that a test could count on
 	}
 	if u.test {
-		u.skips = append(u.skips, limits...)
+		u.skips = append(append(u.skips, limits...), r.earlyReturns(d.Body, handles)...)
 	}
 	u.fails = len(handles) > 0
 	w := &goWalker{r: r, u: &u, receiver: receiver, handles: map[string]bool{}, tables: map[string]int{}}
@@ -199,7 +203,8 @@ func (r *goReader) suites(s *source, d *ast.GenDecl, limits []string) {
 
 func ginkgoNode(name string) bool {
 	name = strings.TrimLeft(name, "FPX")
-	return name == "Describe" || name == "Context" || name == "When" || name == "It" || name == "Specify" || name == "DescribeTable" || name == "Entry"
+	return name == "Describe" || name == "Context" || name == "When" || name == "It" || name == "Specify" ||
+		name == "DescribeTable" || name == "Entry"
 }
 
 // testHandles are the parameters that can fail a test.
@@ -217,6 +222,17 @@ func testHandles(params *ast.FieldList) []string {
 		}
 	}
 	return names
+}
+
+// takesT reports whether a method takes a *testing.T: no runner of suites calls it.
+func takesT(params *ast.FieldList) bool {
+	for _, p := range params.List {
+		if sel, ok := deref(p.Type).(*ast.SelectorExpr); ok && sel.Sel.Name == "T" {
+			pkg, _ := sel.X.(*ast.Ident)
+			return pkg != nil && pkg.Name == "testing"
+		}
+	}
+	return false
 }
 
 func deref(e ast.Expr) ast.Expr {

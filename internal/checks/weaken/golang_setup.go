@@ -61,9 +61,12 @@ func (w *goWalker) guardsSetup(before, check ast.Stmt) bool {
 // something.
 func plumbing(path string) bool {
 	switch path {
-	case "os", "io", "io/ioutil", "io/fs", "path/filepath", "os/exec", "os/user", "net", "net/http", "net/url", "net/http/httptest", "bufio", "bytes",
-		"strconv", "time", "embed", "crypto/rand", "crypto/x509", "crypto/tls", "crypto/rsa", "crypto/ecdsa", "encoding/json", "encoding/hex", "encoding/base64",
-		"encoding/xml", "encoding/pem", "encoding/gob", "database/sql", "text/template", "html/template", "regexp", "archive/tar", "archive/zip",
+	case "os", "io", "io/ioutil", "io/fs", "path/filepath", "os/exec", "os/user", "net", "net/http", "net/url",
+		"net/http/httptest", "bufio", "bytes",
+		"strconv", "time", "embed", "crypto/rand", "crypto/x509", "crypto/tls", "crypto/rsa", "crypto/ecdsa",
+		"encoding/json", "encoding/hex", "encoding/base64",
+		"encoding/xml", "encoding/pem", "encoding/gob", "database/sql", "text/template", "html/template", "regexp",
+		"archive/tar", "archive/zip",
 		"compress/gzip", "go/parser", "log", "syscall", "strings", "mime/multipart":
 		return true
 	}

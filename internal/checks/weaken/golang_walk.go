@@ -186,8 +186,10 @@ func (w *goWalker) tableOf(s *ast.AssignStmt) {
 		}
 		if call, ok := s.Rhs[i].(*ast.CallExpr); ok {
 			sel, ok := call.Fun.(*ast.SelectorExpr)
-			if ok && (sel.Sel.Name == "New" && packageOf(sel, "assert", "require", "is", "quicktest", "qt", "check", "td", "must") ||
-				sel.Sel.Name == "Require" || sel.Sel.Name == "Assert" || strings.HasPrefix(sel.Sel.Name, "NewWithT") || sel.Sel.Name == "NewGomega") {
+			if ok && (sel.Sel.Name == "New" && packageOf(sel, "assert", "require", "is", "quicktest", "qt", "check", "td",
+				"must") ||
+				sel.Sel.Name == "Require" || sel.Sel.Name == "Assert" || strings.HasPrefix(sel.Sel.Name, "NewWithT") ||
+				sel.Sel.Name == "NewGomega") {
 				w.r.asserters[id.Name] = true
 			}
 		}
@@ -281,7 +283,7 @@ func (w *goWalker) method(f *ast.SelectorExpr, c *ast.CallExpr, times int) {
 	name := f.Sel.Name
 	if w.handle(f.X) {
 		switch name {
-		case "Error", "Errorf", "Fatal", "Fatalf", "Fail", "FailNow":
+		case "Error", "Errorf", "Fatal", "Fatalf", "Fail", "FailNow", "Add": // f.Add: a seed is a case
 			w.u.plain += times
 		case "Assert", "Check", "Equals", "Equal", "True", "Nil":
 			if !trivialArgs(c.Args) {
@@ -349,10 +351,14 @@ func (w *goWalker) called(name string, c *ast.CallExpr, times int) {
 func testifyMethod(name string) bool {
 	name = strings.TrimSuffix(name, "f")
 	switch name {
-	case "Equal", "NotEqual", "True", "False", "Nil", "NotNil", "NoError", "Error", "ErrorIs", "ErrorAs", "ErrorContains", "Contains",
-		"NotContains", "Len", "Empty", "NotEmpty", "EqualValues", "Exactly", "ElementsMatch", "Panics", "NotPanics", "InDelta",
-		"Greater", "Less", "GreaterOrEqual", "LessOrEqual", "JSONEq", "YAMLEq", "Regexp", "Subset", "WithinDuration", "Eventually",
-		"Zero", "NotZero", "IsType", "Implements", "Same", "NotSame", "EqualError", "FileExists", "Fail", "FailNow", "Condition":
+	case "Equal", "NotEqual", "True", "False", "Nil", "NotNil", "NoError", "Error", "ErrorIs", "ErrorAs",
+		"ErrorContains", "Contains",
+		"NotContains", "Len", "Empty", "NotEmpty", "EqualValues", "Exactly", "ElementsMatch", "Panics", "NotPanics",
+		"InDelta",
+		"Greater", "Less", "GreaterOrEqual", "LessOrEqual", "JSONEq", "YAMLEq", "Regexp", "Subset", "WithinDuration",
+		"Eventually",
+		"Zero", "NotZero", "IsType", "Implements", "Same", "NotSame", "EqualError", "FileExists", "Fail", "FailNow",
+		"Condition":
 		return true
 	}
 	return false

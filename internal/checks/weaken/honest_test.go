@@ -7,16 +7,21 @@ func TestSettingsThatRunAsMuch(t *testing.T) {
 	pkg := func(scripts string) string { return `{"scripts": {` + scripts + `}}` }
 	tox := "[tox]\nenvlist = py37,py38\n\n[testenv]\ndeps = pytest\ncommands = pytest tests\n"
 	npm := func(why, before, after string, want ...Rule) row {
-		return row{why: why, commands: []string{"npm test"}, path: "package.json", before: pkg(before), after: pkg(after), want: want}
+		return row{why: why, commands: []string{"npm test"}, path: "package.json", before: pkg(before), after: pkg(after),
+			want: want}
 	}
 	check(t, []row{
-		npm("a script is renamed", `"test": "jest && npm run typecheck", "typecheck": "tsc -p ."`, `"test": "jest && npm run check:type", "check:type": "tsc -p ."`),
-		npm("a linter comes in front", `"test": "mocha --check-leaks -R dot"`, `"test": "standard && mocha --check-leaks -R spec"`),
+		npm("a script is renamed", `"test": "jest && npm run typecheck", "typecheck": "tsc -p ."`,
+			`"test": "jest && npm run check:type", "check:type": "tsc -p ."`),
+		npm("a linter comes in front", `"test": "mocha --check-leaks -R dot"`,
+			`"test": "standard && mocha --check-leaks -R spec"`),
 		npm("it moves behind the tests", `"pretest": "standard", "test": "mocha"`, `"posttest": "standard", "test": "mocha"`),
 		npm("coverage is measured", `"test": "mocha test/*.js"`, `"test": "c8 --check-coverage mocha test/*.js"`),
-		npm("a compiler becomes stricter", `"pretest": "tsc --noEmit", "test": "jest"`, `"pretest": "tsc --noEmit --strict", "test": "jest"`),
+		npm("a compiler becomes stricter", `"pretest": "tsc --noEmit", "test": "jest"`,
+			`"pretest": "tsc --noEmit --strict", "test": "jest"`),
 		npm("the first real tests", `"test": "echo \"Error: no test specified\" && exit 1"`, `"test": "jest"`),
-		npm("a renamed script checks less", `"test": "jest && npm run typecheck", "typecheck": "tsc -p ."`, `"test": "jest && npm run check:type", "check:type": "true"`, Config),
+		npm("a renamed script checks less", `"test": "jest && npm run typecheck", "typecheck": "tsc -p ."`,
+			`"test": "jest && npm run check:type", "check:type": "true"`, Config),
 		npm("the linter is gone", `"pretest": "standard", "test": "mocha"`, `"test": "mocha"`, Config),
 		npm("one folder alone", `"test": "mocha"`, `"test": "mocha test/unit"`, Config),
 		npm("another folder", `"test": "mocha test/unit"`, `"test": "mocha test/none"`, Config),
@@ -25,28 +30,51 @@ func TestSettingsThatRunAsMuch(t *testing.T) {
 		npm("and behind it", `"test": "jest"`, `"test": "jest; exit 0"`, Config),
 		npm("in a pipe", `"test": "jest"`, `"test": "jest | cat"`, Config),
 		npm("a run without tests passes", `"test": "jest"`, `"test": "jest --passWithNoTests --verbose"`, Config),
-		{why: "jest: how code is compiled", commands: []string{"npx jest"}, path: "package.json", before: `{"jest": {"testMatch": ["**/a.js"], "preset": "a"}}`, after: `{"jest": {"testMatch": ["**/a.js"], "transform": {}, "collectCoverageFrom": ["src/*"]}}`},
-		{why: "jest: a threshold is lowered", commands: []string{"npx jest"}, path: "package.json", before: `{"jest": {"coverageThreshold": {"global": 90}}}`, after: `{"jest": {"coverageThreshold": {"global": 10}}}`, want: is(Config)},
-		{why: "nyc: what is measured", commands: []string{"npm test"}, lookup: map[string]string{}, path: "package.json", before: `{"scripts": {"test": "nyc mocha"}, "nyc": {"exclude": []}}`, after: `{"scripts": {"test": "nyc mocha"}, "nyc": {"exclude": ["node_modules"]}}`},
-		{why: "tox: versions", commands: []string{"tox"}, path: "tox.ini", before: tox, after: replace(replace(tox, "py37,py38", "py38,py39"), "deps = pytest", "deps =\n    pytest27: pytest<3\n    pytest")},
-		{why: "tox: arguments may be given", commands: []string{"tox"}, path: "tox.ini", before: tox, after: replace(tox, "pytest tests", "pytest {posargs:tests}")},
-		{why: "tox: a wider folder", commands: []string{"tox"}, path: "tox.ini", before: replace(tox, "pytest tests", "pytest tests/test_a.py"), after: tox},
-		{why: "tox: one file alone", commands: []string{"tox"}, path: "tox.ini", before: tox, after: replace(tox, "pytest tests", "pytest tests/test_a.py"), want: is(Config)},
-		{why: "tox: results are ignored", commands: []string{"tox"}, path: "tox.ini", before: tox, after: tox + "ignore_outcome = true\n", want: is(Config)},
-		{why: "tox: nothing is run", commands: []string{"tox"}, path: "tox.ini", before: tox, after: replace(tox, "pytest tests", "true"), want: is(Config)},
-		{why: "pytest: a warning is let through", commands: []string{"pytest"}, path: "setup.cfg", before: "[tool:pytest]\nfilterwarnings =\n    error\n", after: "[tool:pytest]\nfilterwarnings =\n    error\n    ignore:old:DeprecationWarning\n"},
-		{why: "a project that is what runners use", commands: []string{"pytest"}, path: "pluggy.py", before: "a = 1\n", after: "a = 2\n"},
-		{why: "it becomes a package", commands: []string{"pytest"}, lookup: map[string]string{"pluggy.py": "a = 1\n"}, path: "pluggy/__init__.py", before: "-", after: "a = 2\n"},
-		{why: "js: a new script has a test function of its own", path: "scripts/size-test.js", before: "-", after: "function test(n) {\n  console.log(n);\n}\ntest(1);\n"},
-		{why: "maven: a further module", commands: []string{"mvn test"}, path: "pom.xml", before: "<project><modules><module>a</module></modules></project>", after: "<project><modules><module>a</module><module>b</module></modules></project>"},
-		{why: "maven: a module goes", commands: []string{"mvn test"}, path: "pom.xml", before: "<project><modules><module>a</module><module>b</module></modules></project>", after: "<project><modules><module>a</module></modules></project>", want: is(Config)},
+		{why: "jest: how code is compiled", commands: []string{"npx jest"}, path: "package.json",
+			before: `{"jest": {"testMatch": ["**/a.js"], "preset": "a"}}`,
+			after:  `{"jest": {"testMatch": ["**/a.js"], "transform": {}, "collectCoverageFrom": ["src/*"]}}`},
+		{why: "jest: a threshold is lowered", commands: []string{"npx jest"}, path: "package.json",
+			before: `{"jest": {"coverageThreshold": {"global": 90}}}`,
+			after:  `{"jest": {"coverageThreshold": {"global": 10}}}`, want: is(Config)},
+		{why: "nyc: what is measured", commands: []string{"npm test"}, lookup: map[string]string{}, path: "package.json",
+			before: `{"scripts": {"test": "nyc mocha"}, "nyc": {"exclude": []}}`,
+			after:  `{"scripts": {"test": "nyc mocha"}, "nyc": {"exclude": ["node_modules"]}}`},
+		{why: "tox: versions", commands: []string{"tox"}, path: "tox.ini", before: tox,
+			after: replace(replace(tox, "py37,py38", "py38,py39"), "deps = pytest",
+				"deps =\n    pytest27: pytest<3\n    pytest")},
+		{why: "tox: arguments may be given", commands: []string{"tox"}, path: "tox.ini", before: tox,
+			after: replace(tox, "pytest tests", "pytest {posargs:tests}")},
+		{why: "tox: a wider folder", commands: []string{"tox"}, path: "tox.ini",
+			before: replace(tox, "pytest tests", "pytest tests/test_a.py"), after: tox},
+		{why: "tox: one file alone", commands: []string{"tox"}, path: "tox.ini", before: tox,
+			after: replace(tox, "pytest tests", "pytest tests/test_a.py"), want: is(Config)},
+		{why: "tox: results are ignored", commands: []string{"tox"}, path: "tox.ini", before: tox,
+			after: tox + "ignore_outcome = true\n", want: is(Config)},
+		{why: "tox: nothing is run", commands: []string{"tox"}, path: "tox.ini", before: tox,
+			after: replace(tox, "pytest tests", "true"), want: is(Config)},
+		{why: "pytest: a warning is let through", commands: []string{"pytest"}, path: "setup.cfg",
+			before: "[tool:pytest]\nfilterwarnings =\n    error\n",
+			after:  "[tool:pytest]\nfilterwarnings =\n    error\n    ignore:old:DeprecationWarning\n"},
+		{why: "a project that is what runners use", commands: []string{"pytest"}, path: "pluggy.py", before: "a = 1\n",
+			after: "a = 2\n"},
+		{why: "it becomes a package", commands: []string{"pytest"}, lookup: map[string]string{"pluggy.py": "a = 1\n"},
+			path: "pluggy/__init__.py", before: "-", after: "a = 2\n"},
+		{why: "js: a new script has a test function of its own", path: "scripts/size-test.js", before: "-",
+			after: "function test(n) {\n  console.log(n);\n}\ntest(1);\n"},
+		{why: "maven: a further module", commands: []string{"mvn test"}, path: "pom.xml",
+			before: "<project><modules><module>a</module></modules></project>",
+			after:  "<project><modules><module>a</module><module>b</module></modules></project>"},
+		{why: "maven: a module goes", commands: []string{"mvn test"}, path: "pom.xml",
+			before: "<project><modules><module>a</module><module>b</module></modules></project>",
+			after:  "<project><modules><module>a</module></modules></project>", want: is(Config)},
 	})
 }
 
 // A test that is left out on other systems alone is for the old tests to judge.
 func TestSkippedElsewhere(t *testing.T) {
 	mark := func(condition string) File {
-		return file("tests/test_calc.py", pyTwo, replace(pyTwo, "def test_div", "@pytest.mark.skipif("+condition+", reason=\"x\")\ndef test_div"))
+		return file("tests/test_calc.py", pyTwo, replace(pyTwo, "def test_div",
+			"@pytest.mark.skipif("+condition+", reason=\"x\")\ndef test_div"))
 	}
 	tag := func(constraint string) File {
 		return file("calc_test.go", goTwo, "//go:build "+constraint+"\n\n"+goTwo)
@@ -89,21 +117,37 @@ func TestSkippedElsewhere(t *testing.T) {
 
 // Tests that stand in the body of a macro are tests; overloads of a test are not.
 func TestTestsInPlacesOfTheirOwn(t *testing.T) {
-	macro := "macro_rules! buf_tests {\n    ($make:ident) => {\n        #[test]\n        fn empty() {\n            assert_eq!($make().len(), 0);\n        }\n" +
-		"        #[test]\n        fn full() {\n            assert_eq!($make().len(), 9);\n        }\n    };\n}\nmod a { buf_tests!(new); }\n"
-	java := "class HexTest {\n    private void testAll(String name) {\n        assertEquals(name, f(name));\n    }\n\n    @Test\n    public void testAll() {\n        testAll(\"a\");\n    }\n}\n"
-	kotlin := "class CalcTest {\n    class A(val x: Int)\n\n    @Test\n    fun adds() {\n        assertEquals(3, add(1, 2))\n    }\n}\n"
-	mixin := "class _Shared:\n    def test_a(self):\n        assert self.cls() == 1\n\n\nclass TestOne(_Shared):\n    cls = One\n"
+	macro := "macro_rules! buf_tests {\n    ($make:ident) => {\n        #[test]\n        fn empty() {\n" +
+		"            assert_eq!($make().len(), 0);\n        }\n" +
+		"        #[test]\n        fn full() {\n            assert_eq!($make().len(), 9);\n        }\n    };\n}\n" +
+		"mod a { buf_tests!(new); }\n"
+	java := "class HexTest {\n    private void testAll(String name) {\n        assertEquals(name, f(name));\n    }\n\n" +
+		"    @Test\n    public void testAll() {\n        testAll(\"a\");\n    }\n}\n"
+	kotlin := "class CalcTest {\n    class A(val x: Int)\n\n    @Test\n    fun adds() {\n" +
+		"        assertEquals(3, add(1, 2))\n    }\n}\n"
+	mixin := "class _Shared:\n    def test_a(self):\n        assert self.cls() == 1\n\n\nclass TestOne(_Shared):\n" +
+		"    cls = One\n"
 	lone := "fn units(x: u8) -> u8 {\n    x\n}\n\n#[test]\nfn test_units() {\n    assert_eq!(units(1), 1);\n}\n"
 	check(t, []row{
-		{why: "kotlin: a test behind a class without a body is skipped", path: "src/test/kotlin/CalcTest.kt", before: kotlin, after: replace(kotlin, "    @Test", "    @Disabled\n    @Test"), want: is(Skipped)},
-		{why: "python: a test of a class that others are made from", path: "tests/test_a.py", before: mixin, after: replace(mixin, "    def test_a", "    @pytest.mark.skip\n    def test_a"), want: is(Skipped)},
-		{why: "rust: a test beside code loses its mark", path: "src/units.rs", before: lone, after: replace(lone, "#[test]\n", ""), want: is(Removed)},
-		{why: "go: a row of a table that a call gets", path: "calc_test.go", before: "package calc\n\nfunc TestAll(t *testing.T) {\n\tcheck(t, cases{\n\t\t{1, 2},\n\t\t{3, 4},\n\t})\n}\n", after: "package calc\n\nfunc TestAll(t *testing.T) {\n\tcheck(t, cases{\n\t\t{1, 2},\n\t})\n}\n", want: is(Cases)},
-		{why: "rust: a test in a macro is ignored", path: "tests/buf.rs", before: macro, after: replace(macro, "        #[test]\n        fn full", "        #[test]\n        #[ignore]\n        fn full"), want: is(Skipped)},
-		{why: "rust: it is no test any more", path: "tests/buf.rs", before: macro, after: replace(macro, "        #[test]\n        fn full", "        fn full"), want: is(Removed)},
-		{why: "rust: it asserts nothing", path: "tests/buf.rs", before: macro, after: replace(macro, "assert_eq!($make().len(), 9);", ""), want: is(Assertions)},
-		{why: "java: layout beside an overload of a test", path: "src/test/java/HexTest.java", before: java, after: replace(java, "    }\n\n", "    }\n")},
-		{why: "java: the overload asserts nothing", path: "src/test/java/HexTest.java", before: java, after: replace(java, "assertEquals(name, f(name));", ""), want: is(Assertions)},
+		{why: "kotlin: a test behind a class without a body is skipped", path: "src/test/kotlin/CalcTest.kt",
+			before: kotlin, after: replace(kotlin, "    @Test", "    @Disabled\n    @Test"), want: is(Skipped)},
+		{why: "python: a test of a class that others are made from", path: "tests/test_a.py", before: mixin,
+			after: replace(mixin, "    def test_a", "    @pytest.mark.skip\n    def test_a"), want: is(Skipped)},
+		{why: "rust: a test beside code loses its mark", path: "src/units.rs", before: lone,
+			after: replace(lone, "#[test]\n", ""), want: is(Removed)},
+		{why: "go: a row of a table that a call gets", path: "calc_test.go",
+			before: "package calc\n\nfunc TestAll(t *testing.T) {\n\tcheck(t, cases{\n\t\t{1, 2},\n\t\t{3, 4},\n\t})\n}\n",
+			after:  "package calc\n\nfunc TestAll(t *testing.T) {\n\tcheck(t, cases{\n\t\t{1, 2},\n\t})\n}\n", want: is(Cases)},
+		{why: "rust: a test in a macro is ignored", path: "tests/buf.rs", before: macro,
+			after: replace(macro, "        #[test]\n        fn full", "        #[test]\n        #[ignore]\n        fn full"),
+			want:  is(Skipped)},
+		{why: "rust: it is no test any more", path: "tests/buf.rs", before: macro,
+			after: replace(macro, "        #[test]\n        fn full", "        fn full"), want: is(Removed)},
+		{why: "rust: it asserts nothing", path: "tests/buf.rs", before: macro,
+			after: replace(macro, "assert_eq!($make().len(), 9);", ""), want: is(Assertions)},
+		{why: "java: layout beside an overload of a test", path: "src/test/java/HexTest.java", before: java,
+			after: replace(java, "    }\n\n", "    }\n")},
+		{why: "java: the overload asserts nothing", path: "src/test/java/HexTest.java", before: java,
+			after: replace(java, "assertEquals(name, f(name));", ""), want: is(Assertions)},
 	})
 }

@@ -106,7 +106,8 @@ func (c *configJudge) modules(p, dir string, toks []token, lang *language) []str
 			}
 		case lang.name == "js" && t.kind == str && strings.HasPrefix(t.text, ".") && loads(toks, i):
 			q := path.Join(here, t.text)
-			if !first([]string{q, q + ".js", q + ".mjs", q + ".cjs", q + ".ts", q + ".tsx", q + "/index.js", q + "/index.ts", strings.TrimSuffix(q, ".js") + ".ts"}) {
+			if !first([]string{q, q + ".js", q + ".mjs", q + ".cjs", q + ".ts", q + ".tsx", q + "/index.js", q + "/index.ts",
+				strings.TrimSuffix(q, ".js") + ".ts"}) {
 				c.mainOf(q, func(main string) { first([]string{main, main + ".js"}) })
 			}
 		case t.kind == str && i > 0 && toks[i-1].is("require_relative"):
@@ -118,7 +119,8 @@ func (c *configJudge) modules(p, dir string, toks []token, lang *language) []str
 
 // loads reports whether the string at i is what a module loads.
 func loads(toks []token, i int) bool {
-	return i > 0 && (toks[i-1].is("from") || toks[i-1].is("import")) || i > 1 && toks[i-1].is("(") && (toks[i-2].is("require") || toks[i-2].is("import"))
+	return i > 0 && (toks[i-1].is("from") || toks[i-1].is("import")) || i > 1 && toks[i-1].is("(") &&
+		(toks[i-2].is("require") || toks[i-2].is("import"))
 }
 
 // mainOf follows a folder to what its package.json loads, and notes when that was
@@ -162,7 +164,8 @@ func pythonImports(toks []token, i int) []string {
 		if strings.Trim(base, ".") == "" {
 			sep = ""
 		}
-		for k++; k < len(toks) && (toks[k].line == toks[i].line || toks[k].is(",") || toks[k-1].is(",") || toks[k-1].is("(")); k++ {
+		for k++; k < len(toks) && (toks[k].line == toks[i].line || toks[k].is(",") || toks[k-1].is(",") ||
+			toks[k-1].is("(")); k++ {
 			if toks[k].kind == ident && !toks[k-1].is("as") && !toks[k].is("as") {
 				out = append(out, base+sep+toks[k].text)
 			}
@@ -219,10 +222,12 @@ func loadedReaching(content []byte, uses map[string]bool, lang *language) []stri
 		if t.kind != ident {
 			continue
 		}
-		fails := i+2 < len(toks) && toks[i+1].is("(") && !toks[i+2].is(")") && !toks[i+2].is("0") && !toks[i+2].is("None") && !toks[i+2].is("False")
+		fails := i+2 < len(toks) && toks[i+1].is("(") && !toks[i+2].is(")") && !toks[i+2].is("0") &&
+			!toks[i+2].is("None") && !toks[i+2].is("False")
 		switch lang.name {
 		case "python":
-			ends := is(i, "exit") && is(i-1, ".") && is(i-2, "sys") || is(i, "exit", "quit", "SystemExit") && !is(i-1, ".", "def", "import")
+			ends := is(i, "exit") && is(i-1, ".") && is(i-2, "sys") || is(i, "exit", "quit", "SystemExit") &&
+				!is(i-1, ".", "def", "import")
 			switch {
 			case is(i, "_exit", "abort", "kill") && is(i-2, "os"):
 				out = append(out, "ends the run (os."+t.text+")")
@@ -239,7 +244,8 @@ func loadedReaching(content []byte, uses map[string]bool, lang *language) []stri
 				out = append(out, "ends the run (process."+t.text+")")
 			case is(i, "exitCode") && is(i-2, "process") && is(i+1, "="):
 				out = append(out, "sets the exit code")
-			case is(i, "on", "once") && is(i-2, "process") && i+2 < len(toks) && (toks[i+2].text == "exit" || toks[i+2].text == "uncaughtException" || toks[i+2].text == "unhandledRejection"):
+			case is(i, "on", "once") && is(i-2, "process") && i+2 < len(toks) &&
+				(toks[i+2].text == "exit" || toks[i+2].text == "uncaughtException" || toks[i+2].text == "unhandledRejection"):
 				out = append(out, "registers an exit hook")
 			case is(i, "assert", "globalThis", "global") && assigned(toks, i):
 				out = append(out, "changes "+t.text)

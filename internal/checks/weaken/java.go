@@ -9,24 +9,49 @@ import (
 // javaReader collects the tests of Java, Kotlin, Groovy and Scala files:
 // annotated methods, the testX methods of TestCase classes, and helpers.
 type javaReader struct {
-	s      *source
-	test   bool
-	junit3 bool           // the file imports the old framework, where methods are tests by their names
-	tables map[string]int // lengths of the providers of arguments, by method name
+	s       *source
+	test    bool
+	file    string
+	foreign string         // where Test comes from when that is no known framework
+	junit3  bool           // the file imports the old framework, where methods are tests by their names
+	tables  map[string]int // lengths of the providers of arguments, by method name
 }
 
 func readJava(file string, toks []token) *source {
-	r := &javaReader{s: &source{}, test: IsTest(file), tables: map[string]int{}}
+	r := &javaReader{s: &source{bases: map[string][]string{}}, file: file, test: IsTest(file), tables: map[string]int{}}
 	if !r.test && !isSupport(file) {
 		return r.s
 	}
 	nodes := tree(toks)
 	for i := range nodes {
+		if at(nodes, i) == "import" {
+			r.foreign += foreignTest(nodes[i+1 : min(len(nodes), i+20)])
+		}
 		r.junit3 = r.junit3 || at(nodes, i) == "junit" && at(nodes, i-1) != "." && at(nodes, i+2) == "framework"
 	}
 	r.providers(nodes)
 	r.members(nodes, "", false, nil)
 	return r.s
+}
+
+// foreignTest is the name of an imported Test that is of no known framework.
+func foreignTest(list []node) string {
+	name := ""
+	for i := range list {
+		if at(list, i) == ";" || i > 0 && list[i].first {
+			break
+		}
+		name += at(list, i)
+	}
+	for _, known := range []string{"junit", "testng", "kotlin.test", "jqwik"} {
+		if strings.Contains(name, known) {
+			return ""
+		}
+	}
+	if !strings.HasSuffix(name, ".Test") {
+		return ""
+	}
+	return name
 }
 
 // providers notes how many cases methods such as
@@ -68,10 +93,12 @@ func (m javaMark) skip() string {
 	switch m.name {
 	case "Disabled", "Ignore", "Ignored", "DisabledOnOs", "DisabledIf", "DisabledOnJre", "DisabledIfEnvironmentVariable",
 		"DisabledIfSystemProperty", "EnabledIf", "EnabledOnOs", "EnabledOnJre", "EnabledIfEnvironmentVariable",
-		"EnabledIfSystemProperty", "PendingFeature", "IgnoreIf", "Requires", "FlakyTest", "Tag", "Category", "EnabledForJreRange":
+		"EnabledIfSystemProperty", "PendingFeature", "IgnoreIf", "Requires", "FlakyTest", "Tag", "Category",
+		"EnabledForJreRange":
 		if m.name == "Tag" || m.name == "Category" { // what build files commonly leave out
 			low := strings.ToLower(text(m.args))
-			if !strings.Contains(low, "slow") && !strings.Contains(low, "disabled") && !strings.Contains(low, "skip") && !strings.Contains(low, "ignore") && !strings.Contains(low, "flaky") {
+			if !strings.Contains(low, "slow") && !strings.Contains(low, "disabled") && !strings.Contains(low, "skip") &&
+				!strings.Contains(low, "ignore") && !strings.Contains(low, "flaky") {
 				return ""
 			}
 		}
@@ -81,7 +108,8 @@ func (m javaMark) skip() string {
 		if strings.Contains(s, "enabled=false") {
 			return "@Test(enabled=false)"
 		}
-		if strings.Contains(s, "expected=Throwable") || strings.Contains(s, "expected=Exception.") || strings.Contains(s, "expected=AssertionError") {
+		if strings.Contains(s, "expected=Throwable") || strings.Contains(s, "expected=Exception.") ||
+			strings.Contains(s, "expected=AssertionError") {
 			return "@Test(" + s + ")"
 		}
 	}
@@ -90,7 +118,8 @@ func (m javaMark) skip() string {
 
 func (m javaMark) test() bool {
 	switch m.name {
-	case "Test", "ParameterizedTest", "RepeatedTest", "TestFactory", "TestTemplate", "Theory", "Property", "Example", "ArchTest":
+	case "Test", "ParameterizedTest", "RepeatedTest", "TestFactory", "TestTemplate", "Theory", "Property", "Example",
+		"ArchTest":
 		return true
 	}
 	return false
@@ -115,15 +144,29 @@ func (r *javaReader) members(list []node, prefix string, legacy bool, skips []st
 			continue
 		}
 		switch word := at(list, i); {
-		case (word == "class" || word == "object" || word == "interface" || word == "record" || word == "enum") && at(list, i-1) != "." && i+1 < len(list) && list[i+1].kind == ident:
+		case (word == "class" || word == "object" || word == "interface" || word == "record" || word == "enum") &&
+			at(list, i-1) != "." && i+1 < len(list) && list[i+1].kind == ident:
 			j := i + 2
 			old := false
-			for j < min(len(list), i+lookAhead) && list[j].open != '{' && at(list, j) != ";" && !(list[j].first && declares(at(list, j))) {
-				old = old || at(list, j) == "TestCase" || r.junit3 && at(list, j) == "extends" && strings.Contains(at(list, j+1), "Test")
+			for j < min(len(list), i+lookAhead) && list[j].open != '{' && at(list, j) != ";" &&
+				!(list[j].first && declares(at(list, j))) {
+				if (at(list, j) == "extends" || at(list, j) == ":") && at(list, j+1) != "" {
+					class := prefix + at(list, i+1)
+					r.s.bases[class] = append(r.s.bases[class], at(list, j+1))
+				}
+				old = old || at(list, j) == "TestCase" || r.junit3 && at(list, j) == "extends" &&
+					strings.Contains(at(list, j+1), "Test")
 				j++
 			}
 			if group(list, j, '{') {
 				inner := slices.Clone(skips)
+				if at(list, i-1) == "abstract" || at(list, i-2) == "abstract" {
+					inner = append(inner, abstractClass)
+				}
+				nested := func(m javaMark) bool { return m.name == "Nested" }
+				if prefix != "" && !slices.ContainsFunc(marks, nested) {
+					inner = append(inner, "inner class without @Nested")
+				}
 				for _, m := range marks {
 					if s := m.skip(); s != "" {
 						inner = append(inner, s)
@@ -147,7 +190,8 @@ func (r *javaReader) members(list []node, prefix string, legacy bool, skips []st
 // own and not the rest of one.
 func declares(word string) bool {
 	switch word {
-	case "@", "fun", "class", "object", "interface", "val", "var", "private", "public", "internal", "protected", "override", "data", "sealed", "open", "abstract":
+	case "@", "fun", "class", "object", "interface", "val", "var", "private", "public", "internal", "protected",
+		"override", "data", "sealed", "open", "abstract":
 		return true
 	}
 	return false
@@ -176,7 +220,7 @@ func (r *javaReader) method(list []node, i *int, marks []javaMark, prefix string
 	if !group(list, j, '{') {
 		return false
 	}
-	r.unit(name, list[*i-1], list[j:j+1], list[*i], marks, prefix, legacy, skips)
+	r.unit(name, list[*i-1], list[j:j+1], list[*i], marks, prefix, legacy, skips, r.hiding(list, *i-1))
 	*i = j
 	return true
 }
@@ -190,12 +234,13 @@ func (r *javaReader) expression(list []node, i *int, eq int, marks []javaMark, p
 		return false
 	}
 	end := statementEnd(list, eq)
-	r.unit(list[*i-1].text, list[*i-1], list[eq+1:end], list[*i], marks, prefix, false, skips)
+	r.unit(list[*i-1].text, list[*i-1], list[eq+1:end], list[*i], marks, prefix, false, skips, r.hiding(list, *i-1))
 	*i = end - 1
 	return true
 }
 
-func (r *javaReader) unit(name string, nameNode node, body []node, params node, marks []javaMark, prefix string, legacy bool, skips []string) {
+func (r *javaReader) unit(name string, nameNode node, body []node, params node, marks []javaMark, prefix string,
+	legacy bool, skips, mods []string) {
 	u := unit{name: prefix + name, line: nameNode.line, calls: map[string]int{}}
 	for _, m := range marks {
 		if r.test && m.test() {
@@ -215,10 +260,17 @@ func (r *javaReader) unit(name string, nameNode node, body []node, params node, 
 	if !u.test {
 		u.skips, u.rows = nil, 0
 	} else {
-		u.skips = append(u.skips, skips...)
+		u.skips = append(append(u.skips, skips...), mods...)
+		if r.foreign != "" && slices.ContainsFunc(marks, func(m javaMark) bool { return m.name == "Test" }) {
+			u.skips = append(u.skips, "@Test is "+r.foreign)
+		}
 	}
+	u.around = slices.ContainsFunc(marks, func(m javaMark) bool { return strings.HasPrefix(m.name, "Before") })
 	w := &javaWalker{u: &u}
 	w.list(body, max(1, u.rows))
+	if len(body) == 1 && body[0].open == '{' && u.test {
+		u.skips = append(u.skips, earlyReturns(body[0].kids)...)
+	}
 	toks := []token{}
 	for _, m := range marks {
 		toks = append(toks, token{kind: ident, text: m.name})
@@ -226,6 +278,20 @@ func (r *javaReader) unit(name string, nameNode node, body []node, params node, 
 	}
 	u.setBody(append(toks, flatten(body)...))
 	r.s.units = append(r.s.units, u)
+}
+
+// hiding are the modifiers in front of a method's name with which no runner calls it.
+func (r *javaReader) hiding(list []node, i int) []string {
+	var out []string
+	for k := i - 1; k >= max(0, i-8); k-- {
+		switch word := at(list, k); {
+		case word == "private", word == "static" && path.Ext(r.file) == ".java":
+			out = append(out, word)
+		case word == ";" || word == "" && list[k].open == '{':
+			return out
+		}
+	}
+	return out
 }
 
 // rows is the number of cases that an annotation declares.
@@ -286,8 +352,14 @@ func (w *javaWalker) list(list []node, times int) {
 				continue
 			}
 		case "throw":
+			if at(list, i+1) == "new" && strings.Contains(at(list, i+2), "Abort") ||
+				strings.HasPrefix(at(list, i+2), "AssumptionViolated") ||
+				at(list, i+2) == "SkipException" {
+				w.u.skips = append(w.u.skips, at(list, i+2))
+			}
 			if at(list, i+1) == "new" && (at(list, i+2) == "AssertionError" || at(list, i+2) == "AssertionFailedError") &&
-				!(group(list, i+3, '(') && len(list[i+3].kids) == 1 && list[i+3].kids[0].kind == ident) { // new AssertionError(e) only wraps
+				!(group(list, i+3, '(') && len(list[i+3].kids) == 1 &&
+					list[i+3].kids[0].kind == ident) { // new AssertionError(e) only wraps
 				w.u.plain += times
 			}
 			continue
@@ -350,20 +422,25 @@ func (w *javaWalker) call(list []node, i, times int) int {
 	}
 	args := list[i+1].kids
 	member := at(list, i-1) == "."
+	if strings.HasPrefix(n.text, "assume") {
+		w.u.skips = append(w.u.skips, n.text)
+		return i
+	}
 	if owner := at(list, i-2); member && owner != "this" && owner != "super" && !asserting(n.text) {
 		// A call on an object is none of a method of the test class.
 		w.u.calls["."+n.text] += times
 		return i
 	}
 	switch {
-	case strings.HasPrefix(n.text, "assume") || n.text == "skip" && at(list, i-1) != ".":
+	case n.text == "skip" && at(list, i-1) != ".":
 		w.u.skips = append(w.u.skips, n.text)
 	case n.text == "assertThat" || n.text == "assertThatThrownBy" || n.text == "expectThat" || n.text == "that":
 		// The chain behind it is the assertion; each link can be one.
 		j, links := i+2, 0
 		fixed := literalOnly(args)
 		for at(list, j) == "." && group(list, j+2, '(') {
-			if name := at(list, j+1); name != "as" && name != "describedAs" && name != "extracting" && name != "withFailMessage" && name != "asList" && name != "first" {
+			if name := at(list, j+1); name != "as" && name != "describedAs" && name != "extracting" &&
+				name != "withFailMessage" && name != "asList" && name != "first" {
 				links++
 			}
 			fixed = fixed && (len(list[j+2].kids) == 0 || literalOnly(list[j+2].kids))

@@ -12,12 +12,20 @@ type jsReader struct {
 	test    bool
 	tables  map[string]int
 	aliases map[string]string // local name → name of the test function
+	count   map[string]int    // how often a name stands in the file
 	handles map[string]bool   // parameters of test callbacks: t in ava, tap, node:test
 }
 
 func readJS(file string, toks []token) *source {
-	r := &jsReader{s: &source{path: file}, test: IsTest(file), tables: map[string]int{}, aliases: map[string]string{}, handles: map[string]bool{"t": true}}
+	r := &jsReader{s: &source{path: file}, test: IsTest(file), tables: map[string]int{}, aliases: map[string]string{},
+		handles: map[string]bool{"t": true}}
 	nodes := tree(toks)
+	r.count = map[string]int{}
+	for _, t := range toks {
+		if t.kind == ident {
+			r.count[t.text]++
+		}
+	}
 	r.top(nodes)
 	support := isSupport(file)
 	if r.test {
@@ -74,7 +82,7 @@ func (r *jsReader) top(list []node) {
 			name := at(list, i+1)
 			if k := assignment(list, i+2); k > 0 {
 				r.note(name, list[k:])
-				if jsOwn(name) && at(list, i-1) != "declare" && definesFunction(list[k:]) {
+				if jsOwn(name) && at(list, i-1) != "declare" && (definesFunction(list[k:]) || skippingVariant(list[k:])) {
 					r.s.escapes = append(r.s.escapes, "redefines "+name)
 				}
 			}
@@ -102,7 +110,8 @@ func (r *jsReader) ending(list []node, i int) {
 	case name == "exitCode" && at(list, i+3) == "=" && at(list, i+4) == "0":
 		r.s.escapes = append(r.s.escapes, "process.exitCode")
 	case (name == "on" || name == "once" || name == "prependListener") && group(list, i+3, '('):
-		if hook := text(list[i+3].kids); strings.Contains(hook, "process . exit") || strings.Contains(hook, "process . reallyExit") {
+		if hook := text(list[i+3].kids); strings.Contains(hook, "process . exit") ||
+			strings.Contains(hook, "process . reallyExit") {
 			r.s.escapes = append(r.s.escapes, "process."+name+" that exits")
 		}
 	}
@@ -120,6 +129,21 @@ func definesFunction(value []node) bool {
 		value = value[1:]
 	}
 	return at(value, 0) == "function" || at(value, 1) == "=>"
+}
+
+// skippingVariant reports whether a value is a test function that skips: describe.skip, xit.
+func skippingVariant(value []node) bool {
+	end := min(len(value), 8)
+	for i := range value[:end] {
+		if i > 0 && value[i].first || at(value, i) == ";" || at(value, i) == "," {
+			return false
+		}
+		switch at(value, i) {
+		case "skip", "todo", "xit", "xtest", "xdescribe", "fixme":
+			return true
+		}
+	}
+	return false
 }
 
 // assignment finds the value of a declaration, past a type annotation; 0 = none.
@@ -259,8 +283,25 @@ func (r *jsReader) title(args []node) string {
 
 // suite reads tests at any depth of a list.
 func (r *jsReader) suite(list []node, prefix string, skips []string, times int) {
+	end, outer := reached(list), skips
+	early, returns := 0, ""
+	if prefix != "" {
+		early, returns = firstEarlyReturn(list)
+	}
 	for i := 0; i < len(list); i++ {
 		n := list[i]
+		skips = slices.Clone(outer)
+		if i >= end {
+			skips = append(skips, "behind a return")
+		}
+		if returns != "" && i > early {
+			skips = append(skips, returns)
+		}
+		if i > 0 && list[i-1].open == '(' && at(list, i-2) == "if" || at(list, i-1) == "else" {
+			skips = append(skips, here("under a condition", text(list[i-1].kids)))
+		} else if r.uncalled(list, i) {
+			skips = append(skips, "in a function that nothing calls")
+		}
 		if n.open != 0 {
 			r.suite(n.kids, prefix, skips, times)
 			continue
@@ -281,7 +322,9 @@ func (r *jsReader) suite(list []node, prefix string, skips []string, times int) 
 		base := strings.TrimLeft(c.name, "xf")
 		rows := 0
 		if c.table != nil {
-			rows = r.eachRows(c.table)
+			if rows = r.eachRows(c.table); rows == 0 {
+				inner = append(inner, ".each of nothing")
+			}
 		}
 		if jsSuite(base) {
 			r.suite(c.args, prefix+title+"/", append(inner, suiteSkips(c.args)...), times*max(1, rows))
@@ -323,8 +366,8 @@ func suiteSkips(args []node) []string {
 	for _, body := range callbacks(args) {
 		for i := range body.kids {
 			if at(body.kids, i) == "before" || at(body.kids, i) == "beforeEach" || at(body.kids, i) == "beforeAll" {
-				if group(body.kids, i+1, '(') && strings.Contains(text(body.kids[i+1].kids), "this . skip (") {
-					out = append(out, "this.skip")
+				if group(body.kids, i+1, '(') && strings.Contains(text(body.kids[i+1].kids), " . skip (") {
+					out = append(out, "skip in "+at(body.kids, i))
 				}
 			}
 		}
@@ -369,6 +412,7 @@ func (r *jsReader) unit(c jsCall, list []node, name string, skips []string, rows
 		}
 	}
 	w.list(body, times)
+	u.skips = append(slices.Clone(u.skips), earlyReturns(callback(body))...)
 	toks := flatten(body)
 	if c.table != nil {
 		toks = append(toks, flatten(c.table)...)

@@ -179,7 +179,8 @@ func speaksOut(list []node) bool {
 			}
 			continue
 		}
-		if n.kind == ident && (n.text == "throw" || n.text == "expect" || n.text == "assert" || n.text == "panic" || n.text == "reject" ||
+		if n.kind == ident && (n.text == "throw" || n.text == "expect" || n.text == "assert" || n.text == "panic" ||
+			n.text == "reject" ||
 			asserting(n.text) || n.text == "done" || n.text == "t" && at(list, i+1) == ".") {
 			return true
 		}
@@ -316,7 +317,8 @@ func (w *jsWalker) expect(list []node, i, times int) int {
 			matcher = nil
 		}
 	}
-	if chained && !(literalOnly(args) && (len(matcher) == 0 || literalOnly(matcher))) && !(len(matcher) > 0 && text(args) == text(matcher)) {
+	if chained && !(literalOnly(args) && (len(matcher) == 0 || literalOnly(matcher))) &&
+		!(len(matcher) > 0 && text(args) == text(matcher)) {
 		w.u.plain += times
 	}
 	return j - 1
@@ -343,9 +345,12 @@ func (w *jsWalker) assert(list []node, i, times int) int {
 // handleAssertion are the assertions of ava, tap, tape and node:test contexts.
 func handleAssertion(name string) bool {
 	switch name {
-	case "is", "not", "equal", "notEqual", "deepEqual", "notDeepEqual", "same", "notSame", "strictSame", "ok", "notOk", "true", "false",
-		"truthy", "falsy", "throws", "throwsAsync", "notThrows", "notThrowsAsync", "like", "regex", "notRegex", "snapshot", "fail",
-		"equals", "match", "matches", "notMatch", "has", "hasStrict", "rejects", "resolves", "strictEqual", "error", "type", "assert",
+	case "is", "not", "equal", "notEqual", "deepEqual", "notDeepEqual", "same", "notSame", "strictSame", "ok", "notOk",
+		"true", "false",
+		"truthy", "falsy", "throws", "throwsAsync", "notThrows", "notThrowsAsync", "like", "regex", "notRegex", "snapshot",
+		"fail",
+		"equals", "match", "matches", "notMatch", "has", "hasStrict", "rejects", "resolves", "strictEqual", "error", "type",
+		"assert",
 		"matchSnapshot", "doesNotThrow", "looseEqual", "deepLooseEqual", "isNot":
 		return true
 	}

@@ -26,7 +26,8 @@ func languageOf(file string) *language {
 		return &language{name: "c-like", slash: true, triple: ext == ".swift" || ext == ".dart", single: ext == ".dart"}
 	case ".php", ".vue", ".svelte":
 		return &language{name: "php", slash: true, hash: ext == ".php", single: true, multiline: true}
-	case ".rb", ".sh", ".bash", ".zsh", ".bats", ".ex", ".exs", ".pl", ".t", ".r", ".jl", ".cr", ".nim", ".tcl", ".ps1", ".fish":
+	case ".rb", ".sh", ".bash", ".zsh", ".bats", ".ex", ".exs", ".pl", ".t", ".r", ".jl", ".cr", ".nim", ".tcl", ".ps1",
+		".fish":
 		return &language{name: "script", hash: true, single: true, multiline: true, triple: ext == ".exs" || ext == ".jl"}
 	case ".lua", ".hs", ".sql", ".elm", ".ada":
 		return &language{name: "dash", dash: true, single: ext != ".hs" && ext != ".elm", multiline: true}
@@ -82,7 +83,8 @@ func IsTest(file string) bool {
 		}
 		return true
 	case "python":
-		return strings.HasPrefix(base, "test_") || strings.HasSuffix(stem, "_test") || lower == "tests.py" || lower == "test.py"
+		return strings.HasPrefix(base, "test_") || strings.HasSuffix(stem, "_test") || lower == "tests.py" ||
+			lower == "test.py"
 	case "js":
 		if inFolder(file, "node_modules") {
 			return false
@@ -93,7 +95,8 @@ func IsTest(file string) bool {
 			}
 		}
 		return lowerStem == "test" || strings.HasPrefix(lowerStem, "test-") || strings.HasPrefix(lowerStem, "test_") ||
-			strings.HasSuffix(lowerStem, "-test") || strings.HasSuffix(lowerStem, "_test") || strings.HasSuffix(lowerStem, "-spec") ||
+			strings.HasSuffix(lowerStem, "-test") || strings.HasSuffix(lowerStem, "_test") ||
+			strings.HasSuffix(lowerStem, "-spec") ||
 			inFolder(file, "__tests__", "test", "tests", "spec", "specs", "e2e") && !supportName(lowerStem)
 	case "rust":
 		return inFolder(file, "tests")
@@ -117,7 +120,8 @@ func IsTest(file string) bool {
 func supportName(stem string) bool {
 	for _, w := range splitWords(stem) {
 		switch w {
-		case "helper", "helpers", "util", "utils", "fixture", "fixtures", "mock", "mocks", "setup", "support", "conftest", "factories", "factory":
+		case "helper", "helpers", "util", "utils", "fixture", "fixtures", "mock", "mocks", "setup", "support", "conftest",
+			"factories", "factory":
 			return true
 		}
 	}
@@ -131,7 +135,8 @@ func isSupport(file string) bool {
 	if path.Base(lower) == "conftest.py" {
 		return true
 	}
-	if inFolder(file, "testdata", "__snapshots__", "snapshots", "__fixtures__", "__mocks__", "test", "tests", "spec", "__tests__", "golden", "testutil", "testutils", "testing", "testhelpers", "test_helpers", "test_utils") {
+	if inFolder(file, "testdata", "__snapshots__", "snapshots", "__fixtures__", "__mocks__", "test", "tests", "spec",
+		"__tests__", "golden", "testutil", "testutils", "testing", "testhelpers", "test_helpers", "test_utils") {
 		return true
 	}
 	stem := strings.TrimSuffix(path.Base(lower), path.Ext(lower))

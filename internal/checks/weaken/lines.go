@@ -101,7 +101,8 @@ func chain(line string, scripts map[string]string, depth int, build bool) ([]ste
 }
 
 // binFolder names programs of node_modules as everybody else does.
-var binFolder = strings.NewReplacer("$(yarn bin jest)", "jest", "$(npm bin)/", "", "$(yarn bin)/", "", "$(yarn bin)", "",
+var binFolder = strings.NewReplacer("$(yarn bin jest)", "jest", "$(npm bin)/", "", "$(yarn bin)/", "", "$(yarn bin)",
+	"",
 	"./node_modules/.bin/", "", "node_modules/.bin/", "")
 
 // started are the words of a command without what only starts it: `node --no-warnings
@@ -172,13 +173,15 @@ func meddles(words []string) bool {
 	case "rm", "rimraf", "del", "del-cli", "mv", "cp", "shx", "cpy":
 		return slices.ContainsFunc(words[1:], func(p string) bool {
 			switch first, _, _ := strings.Cut(strings.TrimPrefix(p, "./"), "/"); first {
-			case "dist", "build", "out", "coverage", ".coverage", "coverage.xml", "es", "esm", "cjs", ".nyc_output", "rm", "rimraf":
+			case "dist", "build", "out", "coverage", ".coverage", "coverage.xml", "es", "esm", "cjs", ".nyc_output", "rm",
+				"rimraf":
 				return false
 			default:
 				return !strings.HasPrefix(p, "-")
 			}
 		})
-	case "sed", "perl", "ln", "touch", "truncate", "tee", "chmod", "git", "sh", "bash", "node", "python", "python3", "eval", "source", "kill":
+	case "sed", "perl", "ln", "touch", "truncate", "tee", "chmod", "git", "sh", "bash", "node", "python", "python3",
+		"eval", "source", "kill":
 		return !runsTests(path.Base(words[0]), words[1:]) && !(len(words) > 1 && buildNamed(words[1]))
 	}
 	return false
@@ -246,7 +249,10 @@ func (w wideness) asWide(old, now []string) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(added(oldFlags, flags), func(f string) bool { return !harmlessFlag(f) && !strings.HasPrefix(f, "--strict") }) &&
+	return !slices.ContainsFunc(added(oldFlags, flags), func(f string) bool {
+		return !harmlessFlag(f) &&
+			!strings.HasPrefix(f, "--strict")
+	}) &&
 		!slices.ContainsFunc(added(flags, oldFlags), func(f string) bool { return !harmlessFlag(f) })
 }
 
@@ -278,10 +284,12 @@ func harmlessFlag(flag string) bool {
 		}
 	}
 	switch flag {
-	case "-v", "-vv", "-q", "-s", "-x", "-ra", "-rA", "--ci", "--run", "--ui", "--test", "--exit", "--color", "--no-color", "--no-cache":
+	case "-v", "-vv", "-q", "-s", "-x", "-ra", "-rA", "--ci", "--run", "--ui", "--test", "--exit", "--color",
+		"--no-color", "--no-cache":
 		return true
 	}
-	for _, p := range []string{"-R ", "-ra", "--reporter", "--verbose", "--color", "--coverage", "--cov", "--runInBand", "--maxWorkers",
+	for _, p := range []string{"-R ", "-ra", "--reporter", "--verbose", "--color", "--coverage", "--cov", "--runInBand",
+		"--maxWorkers",
 		"--tb", "--moduleResolution", "--jsx", "--esModuleInterop", "--check-leaks", "--pretty", "--watch=false",
 		"--throw-deprecation", "--enable-source-maps", "--experimental-", "--no-warnings", "--no-deprecation", "--trace-",
 		"--expose-gc"} {
@@ -295,7 +303,8 @@ func harmlessFlag(flag string) bool {
 // idleProgram are commands that check nothing.
 func idleProgram(name string) bool {
 	switch name {
-	case "rm", "rimraf", "mkdir", "mkdirp", "cp", "echo", "del", "del-cli", "shx", "cpy", "rollup", "webpack", "esbuild", "babel",
+	case "rm", "rimraf", "mkdir", "mkdirp", "cp", "echo", "del", "del-cli", "shx", "cpy", "rollup", "webpack", "esbuild",
+		"babel",
 		"tsup", "clear", "cd":
 		return true
 	}

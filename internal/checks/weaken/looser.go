@@ -97,7 +97,8 @@ func looserLint(before, after json.RawMessage) bool {
 	}
 	for key := range union(old, now) {
 		switch key {
-		case "env", "envs", "globals", "parser", "parserOptions", "settings", "plugins", "prettier", "space", "semicolon", "esnext",
+		case "env", "envs", "globals", "parser", "parserOptions", "settings", "plugins", "prettier", "space", "semicolon",
+			"esnext",
 			"nodeVersion", "$schema", "root", "extensions":
 			continue
 		case "rules":
@@ -202,14 +203,17 @@ func decides(tool, key string) bool {
 		return false
 	case low == "coveragethreshold":
 		return true
-	case strings.HasPrefix(low, "coverage"), strings.HasPrefix(low, "collectcoverage"), strings.HasPrefix(low, "transform"),
+	case strings.HasPrefix(low, "coverage"), strings.HasPrefix(low, "collectcoverage"),
+		strings.HasPrefix(low, "transform"),
 		strings.HasPrefix(low, "testenvironment"):
 		return false
 	}
 	switch key {
 	case "preset", "extensionsToTreatAsEsm", "reporter", "reporters", "verbose", "globals", "cache", "sourceMap",
-		"snapshotSerializers", "snapshotFormat", "moduleFileExtensions", "testURL", "timers", "babel", "typescript", "failFast",
-		"environmentVariables", "node-arg", "nodeArguments", "nyc-arg", "ts", "jobs", "optimizeDeps", "ssr", "dedupe", "isolate",
+		"snapshotSerializers", "snapshotFormat", "moduleFileExtensions", "testURL", "timers", "babel", "typescript",
+		"failFast",
+		"environmentVariables", "node-arg", "nodeArguments", "nyc-arg", "ts", "jobs", "optimizeDeps", "ssr", "dedupe",
+		"isolate",
 		"languageOptions":
 		return false
 	}
@@ -221,7 +225,8 @@ func buildNamed(p string) bool {
 	stem := strings.TrimSuffix(path.Base(p), path.Ext(p))
 	return slices.ContainsFunc(splitWords(stem), func(w string) bool {
 		switch w {
-		case "build", "compile", "bundle", "transpile", "fixup", "package", "dist", "generate", "codegen", "postbuild", "prebuild":
+		case "build", "compile", "bundle", "transpile", "fixup", "package", "dist", "generate", "codegen", "postbuild",
+			"prebuild":
 			return true
 		}
 		return false
@@ -236,7 +241,8 @@ func buildsAsMuch(before, after []byte) bool {
 		return false
 	}
 	now, err := script.Read(string(after))
-	if err != nil || stopsAtFailure(iniLines(before), shebang(before)) && !stopsAtFailure(iniLines(after), shebang(after)) {
+	if err != nil || stopsAtFailure(iniLines(before), shebang(before)) &&
+		!stopsAtFailure(iniLines(after), shebang(after)) {
 		return false
 	}
 	checks := func(s script.Script) (out []string) {
@@ -247,5 +253,6 @@ func buildsAsMuch(before, after []byte) bool {
 		}
 		return out
 	}
-	return len(added(checks(now), checks(old))) == 0 && len(added(reaching(&old, nil, &old, false), reaching(&now, nil, &now, false))) == 0
+	return len(added(checks(now), checks(old))) == 0 && len(added(reaching(&old, nil, &old, false),
+		reaching(&now, nil, &now, false))) == 0
 }

@@ -17,7 +17,8 @@ func TestSettingsThatAreLooser(t *testing.T) {
 		return row{why: why, commands: []string{"npx jest"}, path: "jest.config.js", before: before, after: after, want: want}
 	}
 	build := func(why, before, after string, want ...Rule) row {
-		return row{why: why, commands: []string{"npm test"}, path: "scripts/build.sh", before: before, after: after, want: want,
+		return row{why: why, commands: []string{"npm test"}, path: "scripts/build.sh", before: before, after: after,
+			want:   want,
 			lookup: map[string]string{"package.json": `{"scripts": {"pretest": "sh scripts/build.sh", "test": "ava"}}`}}
 	}
 	const compile = "set -e\nrm -rf dist\ntsc -p .\nbabel src --out-dir dist\n"
@@ -34,7 +35,8 @@ func TestSettingsThatAreLooser(t *testing.T) {
 		ini("other names of files", "python_files = test_*.py", "python_files = check_*.py", Config),
 
 		xo("rules that were off are gone", `{"rules": {"a": "off", "b": "error"}}`, `{"rules": {"b": "error"}}`),
-		xo("a stricter rule, and the surroundings", `{"rules": {"b": "warn"}}`, `{"rules": {"b": "error", "c": 2}, "envs": ["node"]}`),
+		xo("a stricter rule, and the surroundings", `{"rules": {"b": "warn"}}`,
+			`{"rules": {"b": "error", "c": 2}, "envs": ["node"]}`),
 		xo("a rule is turned off", `{"rules": {"b": "error"}}`, `{"rules": {"b": "off"}}`, Config),
 		xo("a rule is gone", `{"rules": {"b": "error"}}`, `{"rules": {}}`, Config),
 		xo("a rule that was not named is turned off", `{"rules": {}}`, `{"rules": {"b": 0}}`, Config),
@@ -50,7 +52,8 @@ func TestSettingsThatAreLooser(t *testing.T) {
 			after: "import globals from 'globals';\n" +
 				"export default [{languageOptions: {globals: {...globals.browser}}, rules: {a: 'error'}}];\n"},
 		{why: "eslint has a rule less", commands: []string{"npx eslint ."}, path: "eslint.config.js",
-			before: "export default [{rules: {a: 'error'}}];\n", after: "export default [{rules: {a: 'off'}}];\n", want: is(Config)},
+			before: "export default [{rules: {a: 'error'}}];\n", after: "export default [{rules: {a: 'off'}}];\n",
+			want: is(Config)},
 
 		build("another step of a build", compile, compile+"esbuild --bundle dist/index.js\n"),
 		build("other options of a build", compile, replace(compile, "--out-dir dist", "--out-dir dist --copy-files")),
@@ -67,7 +70,8 @@ func TestWrittenAnew(t *testing.T) {
 	rest := "describe('usage', () => {\n  it('adds', () => {\n    add(1).should.equal(2);\n  });\n});\n"
 	moved := "describe('integration', () => {\n  it('shows the version when it is asked for', (done) => {\n" +
 		"    command('bin.js', (out) => { out.should.match(/9/); done(); });\n  });\n});\n"
-	emptied := "describe('integration', () => {\n  it('shows the version when it is asked for', () => {\n    command('bin.js');\n  });\n});\n"
+	emptied := "describe('integration', () => {\n  it('shows the version when it is asked for', () => {\n" +
+		"    command('bin.js');\n  });\n});\n"
 	conf := func(condition, names string) string {
 		return "collect_ignore = []\nif " + condition + ":\n    collect_ignore.extend([" + names + "])\n"
 	}
@@ -93,8 +97,9 @@ func TestWrittenAnew(t *testing.T) {
 func TestRewrittenTestsAreOpen(t *testing.T) {
 	rest := "def test_b():\n    assert b() == 1\n"
 	before := "def test_pair():\n    assert parse('a,b', 7) == load('[1, 2]', 9) == {'k': 'v', 'w': 'z'}\n\n" + rest
-	added := file("tests/test_all.py", "-", "def test_all():\n    for name in sorted(os.listdir('samples')):\n        with open(name) as f:\n"+
-		"            data = load(f.read(), strict=True)\n            assert data.version == parse(name).version, name\n")
+	added := file("tests/test_all.py", "-",
+		"def test_all():\n    for name in sorted(os.listdir('samples')):\n        with open(name) as f:\n"+
+			"            data = load(f.read(), strict=True)\n            assert data.version == parse(name).version, name\n")
 	code := file("calc.py", "x = 1\n", "x = 2\n")
 	for _, c := range []struct {
 		why, after  string

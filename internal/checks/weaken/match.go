@@ -30,7 +30,11 @@ func (j *judge) compareTests() {
 				}
 				continue
 			}
-			if more := added(j.oldHelp.skips(o), j.newHelp.skips(n)); len(more) > 0 {
+			more := j.movedBase(added(j.oldHelp.skips(o), j.newHelp.skips(n)), n)
+			if n.body != o.body {
+				more = append(more, j.foreignHelper(o, n)...)
+			}
+			if len(more) > 0 {
 				find := j.find
 				if !slices.ContainsFunc(more, func(s string) bool { return !strings.HasSuffix(s, elsewhere) }) {
 					find = j.leaveOpen
@@ -42,7 +46,8 @@ func (j *judge) compareTests() {
 				need = 1 // it asserted nothing but that its calls return
 			}
 			if n.strong < o.strong && need == 0 {
-				j.note(Assertions, n.file, n.name, "weaker assertions in test %s: %d compare with a value, %d did", n.name, n.strong, o.strong)
+				j.note(Assertions, n.file, n.name, "weaker assertions in test %s: %d compare with a value, %d did", n.name,
+					n.strong, o.strong)
 			}
 			// A smaller table is a loss even when each row is asserted more about; a
 			// table that was written out as statements is none.
@@ -172,7 +177,8 @@ func (j *judge) report(d deficit) {
 	case o.rows > 0 && n.rows < o.rows:
 		find(Cases, n.file, n.name, "removed cases of test %s: %d to %d%s", n.name, o.rows, n.rows, why)
 	default:
-		find(Assertions, n.file, n.name, "removed assertions of test %s: %d to %d%s", n.name, j.oldHelp.weight(o), j.newHelp.weight(n), why)
+		find(Assertions, n.file, n.name, "removed assertions of test %s: %d to %d%s", n.name, j.oldHelp.weight(o),
+			j.newHelp.weight(n), why)
 	}
 }
 

@@ -177,7 +177,8 @@ func dropIndented(pattern string) func(string) []string {
 			}
 			indent := len(l[i]) - len(strings.TrimLeft(l[i], " "))
 			k, first := i+1, i
-			for first > 0 && (strings.HasPrefix(strings.TrimSpace(l[first-1]), "@") || strings.TrimSpace(l[first-1]) == ")" || strings.HasPrefix(l[first-1], strings.Repeat(" ", indent+4))) {
+			for first > 0 && (strings.HasPrefix(strings.TrimSpace(l[first-1]), "@") || strings.TrimSpace(l[first-1]) == ")" ||
+				strings.HasPrefix(l[first-1], strings.Repeat(" ", indent+4))) {
 				first-- // its decorators go with it
 				if strings.HasPrefix(strings.TrimSpace(l[first]), "@") && !strings.HasPrefix(strings.TrimSpace(l[first-1]), "@") {
 					break

@@ -53,7 +53,8 @@ func TestMeasure(t *testing.T) {
 type rate struct{ hits, noted, tries int }
 
 func (r rate) String() string {
-	return fmt.Sprintf("%4d of %4d  %5.1f %%, %d more noted", r.hits, r.tries, 100*float64(r.hits)/float64(max(1, r.tries)), r.noted)
+	return fmt.Sprintf("%4d of %4d  %5.1f %%, %d more noted", r.hits, r.tries,
+		100*float64(r.hits)/float64(max(1, r.tries)), r.noted)
 }
 
 // honestOnly leaves the made weakenings out.
@@ -91,7 +92,8 @@ func measureHonest(t *testing.T, r *history, rates map[string]*rate) {
 		if taken == sampledCommits {
 			break
 		}
-		paths := strings.Split(strings.TrimSuffix(string(r.git(t, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-commit-id", commit)), "\x00"), "\x00")
+		paths := strings.Split(strings.TrimSuffix(string(r.git(t, "diff-tree", "-r", "-z", "--name-only", "--no-renames",
+			"--no-commit-id", commit)), "\x00"), "\x00")
 		lang := ""
 		code := false
 		for _, p := range paths {
@@ -200,7 +202,8 @@ type history struct {
 }
 
 func openHistory(dir string) (*history, error) {
-	r := &history{dir: dir, name: filepath.Base(strings.TrimSuffix(strings.TrimSuffix(filepath.Clean(dir), "/repo"), "/.git"))}
+	r := &history{dir: dir, name: filepath.Base(strings.TrimSuffix(strings.TrimSuffix(filepath.Clean(dir), "/repo"),
+		"/.git"))}
 	seed := fnv.New64a()
 	seed.Write([]byte(r.name)) // the same sample each time
 	r.random = rand.New(rand.NewSource(int64(seed.Sum64())))
@@ -255,7 +258,8 @@ func (r *history) blob(commit, path string) []byte {
 func (r *history) commands(commit string) []string {
 	var out []string
 	for _, c := range [][2]string{{"go.mod", "go test ./..."}, {"Cargo.toml", "cargo test"}, {"package.json", "npm test"},
-		{"pom.xml", "mvn test"}, {"setup.py", "pytest"}, {"pyproject.toml", "pytest"}, {"tox.ini", "tox"}, {"Makefile", "make test"}} {
+		{"pom.xml", "mvn test"}, {"setup.py", "pytest"}, {"pyproject.toml", "pytest"}, {"tox.ini", "tox"},
+		{"Makefile", "make test"}} {
 		if r.blob(commit, c[0]) != nil {
 			out = append(out, c[1])
 		}

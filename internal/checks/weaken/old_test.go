@@ -19,14 +19,21 @@ func TestOverlay(t *testing.T) {
 	}{
 		{"code alone changes nothing about tests", []File{file("calc.go", "a", "b")}, nil},
 		{"a new test file needs no old run", []File{file("new_test.go", "-", goTwo)}, nil},
-		{"a changed test file comes back", []File{file("calc_test.go", goTwo, goHelper)}, map[string]string{"calc_test.go": goTwo}},
+		{"a changed test file comes back", []File{file("calc_test.go", goTwo, goHelper)},
+			map[string]string{"calc_test.go": goTwo}},
 		{"a deleted one too", []File{file("calc_test.go", goTwo, "-")}, map[string]string{"calc_test.go": goTwo}},
-		{"a moved one must not stand twice", []File{file("calc_test.go", goTwo, "-"), file("arith_test.go", "-", goTwo)}, map[string]string{"calc_test.go": goTwo, "arith_test.go": "-"}},
-		{"test data comes back, new test data stays", []File{file("testdata/a.golden", "1", "2"), file("testdata/b.golden", "-", "3")}, map[string]string{"testdata/a.golden": "1"}},
-		{"a helper comes back", []File{file("tests/conftest.py", "x = 1", "x = 2")}, map[string]string{"tests/conftest.py": "x = 1"}},
-		{"a snapshot comes back", []File{file("src/__snapshots__/a.snap", "1", "-")}, map[string]string{"src/__snapshots__/a.snap": "1"}},
-		{"a Rust module is put into the new source", []File{file("src/lib.rs", rsTwo, replace(newRust, "assert_eq!(add(1, 2), 3);", ""))}, map[string]string{"src/lib.rs": newRust}},
-		{"a Rust module that is gone is put behind it", []File{file("src/lib.rs", rsTwo, cut(newRust, "\n#[cfg(test)]", ""))}, map[string]string{"src/lib.rs": newRust}},
+		{"a moved one must not stand twice", []File{file("calc_test.go", goTwo, "-"), file("arith_test.go", "-", goTwo)},
+			map[string]string{"calc_test.go": goTwo, "arith_test.go": "-"}},
+		{"test data comes back, new test data stays", []File{file("testdata/a.golden", "1", "2"),
+			file("testdata/b.golden", "-", "3")}, map[string]string{"testdata/a.golden": "1"}},
+		{"a helper comes back", []File{file("tests/conftest.py", "x = 1", "x = 2")},
+			map[string]string{"tests/conftest.py": "x = 1"}},
+		{"a snapshot comes back", []File{file("src/__snapshots__/a.snap", "1", "-")},
+			map[string]string{"src/__snapshots__/a.snap": "1"}},
+		{"a Rust module is put into the new source", []File{file("src/lib.rs", rsTwo,
+			replace(newRust, "assert_eq!(add(1, 2), 3);", ""))}, map[string]string{"src/lib.rs": newRust}},
+		{"a Rust module that is gone is put behind it", []File{file("src/lib.rs", rsTwo,
+			cut(newRust, "\n#[cfg(test)]", ""))}, map[string]string{"src/lib.rs": newRust}},
 		{"Rust code alone changes nothing", []File{file("src/lib.rs", rsTwo, newRust)}, nil},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
@@ -66,34 +73,48 @@ func TestJudgeOldTests(t *testing.T) {
 		base  *RunReport
 		want  []string
 	}{
-		{why: "a changed expected value, and the old test fails", files: weaker, old: failed("TestAdd"), want: []string{"changed test TestAdd fails as it was before"}},
-		{why: "a subtest stands for its test", files: weaker, old: failed("TestAdd/one_two"), want: []string{"changed test TestAdd fails as it was before"}},
-		{why: "a removed test fails", files: gone, old: failed("TestDiv"), want: []string{"removed test TestDiv fails as it was before"}},
+		{why: "a changed expected value, and the old test fails", files: weaker, old: failed("TestAdd"),
+			want: []string{"changed test TestAdd fails as it was before"}},
+		{why: "a subtest stands for its test", files: weaker, old: failed("TestAdd/one_two"),
+			want: []string{"changed test TestAdd fails as it was before"}},
+		{why: "a removed test fails", files: gone, old: failed("TestDiv"),
+			want: []string{"removed test TestDiv fails as it was before"}},
 		{why: "the old tests pass", files: weaker, old: RunReport{Known: true}},
 		{why: "an unchanged test fails: the checks say so themselves", files: weaker, old: failed("TestDiv")},
 		{why: "a test of another file fails", files: weaker, old: failed("TestElsewhere")},
 		{why: "it was red before", files: weaker, old: failed("TestAdd"), base: ptr(failed("TestAdd"))},
 		{why: "a renamed test is the same test", files: renamed, old: failed("TestDiv")},
-		{why: "the API was renamed: nothing builds, no test is lost", files: []File{file("calc_test.go", goTwo, replace(goTwo, "Add(", "Sum("))}, old: notBuilt},
-		{why: "nothing builds, and a test is gone", files: gone, old: notBuilt, want: []string{"example.org/calc no longer build, and there are fewer tests: 2 to 1"}},
-		{why: "an unknown runner fails, and a test is gone", files: gone, old: RunReport{Exit: 1}, want: []string{"the old tests no longer build, and there are fewer tests: 2 to 1"}},
+		{why: "the API was renamed: nothing builds, no test is lost",
+			files: []File{file("calc_test.go", goTwo, replace(goTwo, "Add(", "Sum("))}, old: notBuilt},
+		{why: "nothing builds, and a test is gone", files: gone, old: notBuilt,
+			want: []string{"example.org/calc no longer build, and there are fewer tests: 2 to 1"}},
+		{why: "an unknown runner fails, and a test is gone", files: gone, old: RunReport{Exit: 1},
+			want: []string{"the old tests no longer build, and there are fewer tests: 2 to 1"}},
 		{why: "an unknown runner fails, and no test is gone", files: weaker, old: RunReport{Exit: 1}},
-		{why: "a name is gone in a language without a compiler", files: []File{file("tests/test_calc.py", pyTwo, replace(pyTwo, "add(", "plus("))},
-			old: RunReport{Known: true, Exit: 1, Tests: []TestResult{{"tests/test_calc.py", "test_add", Unresolved}}}},
-		{why: "the helper of a test was changed", files: []File{file("calc_test.go", goHelper, replace(goHelper, "if got != want {", "if got < want {"))}, old: failed("TestSum"),
+		{why: "a name is gone in a language without a compiler",
+			files: []File{file("tests/test_calc.py", pyTwo, replace(pyTwo, "add(", "plus("))},
+			old:   RunReport{Known: true, Exit: 1, Tests: []TestResult{{"tests/test_calc.py", "test_add", Unresolved}}}},
+		{why: "the helper of a test was changed", files: []File{file("calc_test.go", goHelper,
+			replace(goHelper, "if got != want {", "if got < want {"))}, old: failed("TestSum"),
 			want: []string{"changed test TestSum fails as it was before"}},
-		{why: "a filled-in title of Jest", files: []File{file("calc.test.js", jsEach, replace(jsEach, "[1, 2, 3]", "[1, 2, 4]"))},
+		{why: "a filled-in title of Jest", files: []File{file("calc.test.js", jsEach,
+			replace(jsEach, "[1, 2, 3]", "[1, 2, 4]"))},
 			old:  RunReport{Known: true, Exit: 1, Tests: []TestResult{{"calc.test.js", "calc/adds 1 and 2", Failed}}},
 			want: []string{"changed test calc/adds %d and %d fails as it was before"}},
-		{why: "its set-up skips it now, and so it passes", files: []File{file("calc_test.go", goTwo, replace(goTwo, "got != 3", "got != 4"))}, old: failed("TestDiv"), base: &RunReport{Known: true},
+		{why: "its set-up skips it now, and so it passes", files: []File{file("calc_test.go", goTwo,
+			replace(goTwo, "got != 3", "got != 4"))}, old: failed("TestDiv"), base: &RunReport{Known: true},
 			want: []string{"test TestDiv fails with the test files as they were before"}},
-		{why: "it fails with its own files, too: the checks say so themselves", files: weaker, old: failed("TestDiv"), base: ptr(failed("TestDiv"))},
-		{why: "a helper of an unchanged file was changed", files: weaker, old: failed("TestElsewhere"), base: &RunReport{Known: true},
+		{why: "it fails with its own files, too: the checks say so themselves", files: weaker, old: failed("TestDiv"),
+			base: ptr(failed("TestDiv"))},
+		{why: "a helper of an unchanged file was changed", files: weaker, old: failed("TestElsewhere"),
+			base: &RunReport{Known: true},
 			want: []string{"test TestElsewhere passes only with what the change did to test files"}},
 		{why: "nothing runs in these surroundings", files: gone, old: RunReport{Exit: 127}, base: &RunReport{Exit: 127}},
-		{why: "a script of assertions", files: weaker, old: ParseRun([]byte("Traceback (most recent call last):\nAssertionError: 4 != 3\n"), 1), base: &RunReport{},
+		{why: "a script of assertions", files: weaker,
+			old: ParseRun([]byte("Traceback (most recent call last):\nAssertionError: 4 != 3\n"), 1), base: &RunReport{},
 			want: []string{"the test script passes only with what the change did to test files"}},
-		{why: "a test of the same name in another package", files: []File{file("div/calc_test.go", goTwo, replace(goTwo, "got != 3", "got != 4"))}, old: failed("TestAdd")},
+		{why: "a test of the same name in another package", files: []File{file("div/calc_test.go", goTwo,
+			replace(goTwo, "got != 3", "got != 4"))}, old: failed("TestAdd")},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			rep := Judge(Input{Files: tt.files})
@@ -118,7 +139,8 @@ func TestOldTestsWithGo(t *testing.T) {
 		t.Skip("needs the go tool on PATH")
 	}
 	code := "package calc\n\nfunc Add(a, b int) int { return a + b }\n"
-	test := "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif got := Add(1, 2); got != 3 {\n\t\tt.Errorf(\"got %d\", got)\n\t}\n}\n"
+	test := "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif got := Add(1, 2); got != 3 {\n" +
+		"\t\tt.Errorf(\"got %d\", got)\n\t}\n}\n"
 	for _, tt := range []struct {
 		why   string
 		files []File
@@ -192,8 +214,10 @@ func TestOverlayHelpers(t *testing.T) {
 		{why: "named by a test", files: []File{helper}, want: []string{"fixtures.py"}},
 		{why: "named by code", files: []File{helper}, more: map[string]string{"calc.py": "import fixtures\n"}},
 		{why: "named by nobody", files: []File{helper}, more: map[string]string{"test_calc.py": "import calc\n"}},
-		{why: "code that only tests name is still code", files: []File{file("calc.py", "a = 1\n", "a = 2\n")}, more: map[string]string{"test_calc.py": "import calc\n"}},
-		{why: "data that tests compare with", files: []File{file("out.golden.txt", "3\n", "-1\n")}, more: map[string]string{"test_calc.py": "open('out.golden.txt')\n"}, want: []string{"out.golden.txt"}},
+		{why: "code that only tests name is still code", files: []File{file("calc.py", "a = 1\n", "a = 2\n")},
+			more: map[string]string{"test_calc.py": "import calc\n"}},
+		{why: "data that tests compare with", files: []File{file("out.golden.txt", "3\n", "-1\n")},
+			more: map[string]string{"test_calc.py": "open('out.golden.txt')\n"}, want: []string{"out.golden.txt"}},
 		{why: "a new conftest.py goes", files: []File{file("conftest.py", "-", "import x\n")}, want: []string{"conftest.py"}},
 	} {
 		t.Run(tt.why, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package weaken
 
 import (
+	"path"
 	"regexp"
 	"strings"
 	"sync"
@@ -12,10 +13,14 @@ type otherWords struct{ test, skip, focus *regexp.Regexp }
 
 var otherWordsOnce = sync.OnceValue(func() otherWords {
 	return otherWords{
-		test: regexp.MustCompile(`^(test|it|specify|scenario|example|TEST|TEST_F|TEST_P|TYPED_TEST|TEST_CASE|SCENARIO|SECTION|` +
-			`BOOST_AUTO_TEST_CASE|Fact|Theory|TestMethod|TestCase|Test|testWidgets|property|deftest)$`),
-		skip: regexp.MustCompile(`^(skip|skip_if|skip_unless|pending|xit|xdescribe|xcontext|xspecify|xtest|xfail|ignore|Ignore|Explicit|` +
-			`Inconclusive|markTestSkipped|markTestIncomplete|XCTSkip|XCTSkipIf|XCTSkipUnless|GTEST_SKIP|SKIP|todo|TODO|plan_skip_all|skip_all|` +
+		test: regexp.MustCompile(`^(test|it|specify|scenario|example|TEST|TEST_F|TEST_P|TYPED_TEST|TEST_CASE|` +
+			`SCENARIO|SECTION|` +
+			`BOOST_AUTO_TEST_CASE|InlineData|DataRow|MemberData|Fact|Theory|TestMethod|TestCase|` +
+			`Test|testWidgets|property|deftest)$`),
+		skip: regexp.MustCompile(`^(skip|skip_if|skip_unless|pending|xit|xdescribe|xcontext|xspecify|xtest|` +
+			`xfail|ignore|Ignore|Explicit|` +
+			`Inconclusive|markTestSkipped|markTestIncomplete|XCTSkip|XCTSkipIf|XCTSkipUnless|GTEST_SKIP|SKIP|` +
+			`todo|TODO|plan_skip_all|skip_all|` +
 			`Skip|disabled|DISABLED|moduletag_skip|exclude)$`),
 		focus: regexp.MustCompile(`^(fit|fdescribe|fcontext|focus|solo|tags_only)$`),
 	}
@@ -32,21 +37,46 @@ func readOther(file string, toks []token) *source {
 	u := unit{name: "(file)", line: 1, test: true, calls: map[string]int{}}
 	words := otherWordsOnce()
 	tests := 0
+	toks = withoutZero(toks)
+	ext := path.Ext(file)
 	for i, t := range toks {
 		if t.kind == punct && t.text == "@" && i+1 < len(toks) && toks[i+1].is("test") {
 			continue
 		}
-		if t.kind != ident {
-			continue
-		}
-		prev := token{}
+		prev, next := token{}, token{}
 		if i > 0 {
 			prev = toks[i-1]
 		}
-		defines := prev.is("def") || prev.is("func") || prev.is("function") || prev.is("sub") || prev.is("fun") || prev.is("void") || prev.is("proc") || prev.is("let")
+		if i+1 < len(toks) {
+			next = toks[i+1]
+		}
+		if ext == ".groovy" { // Spock: names are strings, and conditions are assertions
+			if t.kind == str && prev.is("def") && next.is("(") {
+				tests++
+			} else if t.is("==") || t.is("!=") {
+				u.plain++
+			}
+		}
+		if t.kind != ident {
+			continue
+		}
+		defines := prev.is("def") || prev.is("func") || prev.is("function") || prev.is("sub") || prev.is("fun") ||
+			prev.is("void") || prev.is("proc") || prev.is("let")
 		switch {
 		case defines && strings.HasPrefix(strings.ToLower(t.text), "test"):
+			if i > 1 && toks[i-2].is("private") {
+				u.skips = append(u.skips, "private "+t.text)
+			}
 			tests++
+		case ext == ".scala" && next.is("{") && (t.text == "in" || t.text == "ignore" || t.text == "pending"):
+			if t.text != "in" {
+				u.skips = append(u.skips, t.text)
+			}
+			tests++
+		case t.text == "return" && next.is(";"), ext == ".bats" && (t.text == "return" || t.text == "exit") &&
+			(next.is("0") || next.first),
+			ext == ".rb" && t.first && t.text == "next" && next.first, ext == ".scala" && t.text == "pending":
+			u.skips = append(u.skips, t.text)
 		case defines && asserting(t.text), defines:
 			// the definition of a helper is no call of it
 		case words.test.MatchString(t.text) && !prev.is("."):
@@ -73,6 +103,28 @@ func readOther(file string, toks []token) *source {
 	return s
 }
 
+// withoutZero leaves out what stands between #if 0 and its end.
+func withoutZero(toks []token) []token {
+	var out []token
+	depth := 0
+	for i := 0; i < len(toks); i++ {
+		if toks[i].is("#") && toks[i].first && i+1 < len(toks) {
+			switch word := toks[i+1].text; {
+			case depth == 0 && word == "if" && i+2 < len(toks) && (toks[i+2].is("0") || toks[i+2].is("false")):
+				depth = 1
+			case depth > 0 && strings.HasPrefix(word, "if"):
+				depth++
+			case depth == 1 && (word == "else" || word == "elif"), depth > 0 && word == "endif":
+				depth--
+			}
+		}
+		if depth == 0 {
+			out = append(out, toks[i])
+		}
+	}
+	return out
+}
+
 func disabledName(toks []token) bool {
 	for _, t := range toks {
 		if t.kind == ident && strings.HasPrefix(t.text, "DISABLED_") {
@@ -86,13 +138,15 @@ func otherAssertion(name string) bool {
 	if asserting(name) {
 		return true
 	}
-	for _, p := range []string{"XCTAssert", "EXPECT_", "ASSERT_", "Assert", "assert_", "refute", "should_", "must_", "BOOST_", "REQUIRE_", "CHECK_", "TEST_ASSERT"} {
+	for _, p := range []string{"XCTAssert", "EXPECT_", "ASSERT_", "Assert", "assert_", "refute", "should_", "must_",
+		"BOOST_", "REQUIRE_", "CHECK_", "TEST_ASSERT"} {
 		if strings.HasPrefix(name, p) {
 			return true
 		}
 	}
 	switch name {
-	case "refute", "is", "isnt", "ok", "cmp_ok", "is_deeply", "expect", "raises", "must", "shouldBe", "Should", "verify", "flunk":
+	case "refute", "is", "isnt", "ok", "cmp_ok", "is_deeply", "expect", "raises", "must", "shouldBe", "Should", "verify",
+		"flunk":
 		return true
 	}
 	return false

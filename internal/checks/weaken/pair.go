@@ -105,7 +105,10 @@ func (j *judge) pairUp() {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.order, b.order)) })
+	slices.SortStableFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.score, a.score),
+			cmp.Compare(a.order, b.order))
+	})
 	for _, c := range all {
 		if j.pairs[c.o] == nil && !taken[c.n] {
 			pair(c.o, c.n)

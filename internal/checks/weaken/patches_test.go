@@ -8,19 +8,26 @@ func TestPatchesRunner(t *testing.T) {
 		why, path, code string
 		found           bool
 	}{
-		{"an assertion replaced by code", "calc.py", "import unittest\nunittest.TestCase.assertEqual = lambda *a, **k: None\n", true},
+		{"an assertion replaced by code", "calc.py",
+			"import unittest\nunittest.TestCase.assertEqual = lambda *a, **k: None\n", true},
 		{"by a new test", "test_aaa.py", "from unittest import TestCase\nTestCase.assertTrue = print\n", true},
 		{"inside of a function", "calc.py", "def f():\n    import unittest\n    unittest.TestCase.run = None\n", true},
 		{"by setattr", "calc.py", "import unittest\nsetattr(unittest.TestCase, 'fail', print)\n", true},
-		{"by a mock", "calc.py", "import unittest\nfrom unittest import mock\nmock.patch.object(unittest.TestCase, \"assertEqual\").start()\n", true},
-		{"by a mock of a name", "test_aaa.py", "from unittest import mock\nmock.patch('unittest.TestCase.assertEqual', print).start()\n", true},
-		{"a mock of something else", "test_aaa.py", "from unittest import mock\nmock.patch('calc.run', print).start()\n", false},
+		{"by a mock", "calc.py", "import unittest\nfrom unittest import mock\n" +
+			"mock.patch.object(unittest.TestCase, \"assertEqual\").start()\n", true},
+		{"by a mock of a name", "test_aaa.py",
+			"from unittest import mock\nmock.patch('unittest.TestCase.assertEqual', print).start()\n", true},
+		{"a mock of something else", "test_aaa.py", "from unittest import mock\nmock.patch('calc.run', print).start()\n",
+			false},
 		{"a setting of the class", "test_aaa.py", "import unittest\nunittest.TestCase.maxDiff = None\n", false},
-		{"a method of a class of its own", "test_aaa.py", "import unittest\nclass T(unittest.TestCase):\n    def assertSmall(self, x):\n        self.assertLess(x, 3)\n", false},
+		{"a method of a class of its own", "test_aaa.py",
+			"import unittest\nclass T(unittest.TestCase):\n    def assertSmall(self, x):\n        self.assertLess(x, 3)\n",
+			false},
 		{"a comparison", "calc.py", "import unittest\nok = unittest.TestCase.run == f\n", false},
 		{"another class", "calc.py", "Server.run = wrap(Server.run)\n", false},
 	} {
-		report := Judge(Input{Files: []File{{Path: c.path, Before: []byte(old), After: []byte(old + c.code)}}, Commands: []string{"python3 -m unittest"}})
+		report := Judge(Input{Files: []File{{Path: c.path, Before: []byte(old), After: []byte(old + c.code)}},
+			Commands: []string{"python3 -m unittest"}})
 		if found := len(report.Findings)+len(report.Open) > 0; found != c.found {
 			t.Errorf("%s: %v", c.why, append(report.Findings, report.Open...))
 		}

@@ -76,7 +76,8 @@ func pyBlock(flat []*pyLine, pos *int, col int) []*pyLine {
 // line below it.
 func inlineBody(l *pyLine) {
 	switch at(l.toks, 0) {
-	case "if", "elif", "else", "for", "while", "with", "try", "except", "finally", "def", "class", "async", "match", "case":
+	case "if", "elif", "else", "for", "while", "with", "try", "except", "finally", "def", "class", "async", "match",
+		"case":
 	default:
 		return
 	}
@@ -103,7 +104,8 @@ type pyReader struct {
 }
 
 func readPython(file string, toks []token) *source {
-	r := &pyReader{s: &source{}, test: IsTest(file), tables: map[string]int{}, skipNames: map[string]string{}}
+	r := &pyReader{s: &source{bases: map[string][]string{}}, test: IsTest(file), tables: map[string]int{},
+		skipNames: map[string]string{}}
 	lines := pyLines(toks)
 	r.names(lines)
 	var fileSkips []string
@@ -216,7 +218,8 @@ func (r *pyReader) topSkips(lines []*pyLine) []string {
 func pyExit(toks []node) bool {
 	name := at(toks, 0)
 	fn := at(toks, 2)
-	return (name == "sys" && fn == "exit" || name == "os" && (fn == "_exit" || fn == "abort") || name == "pytest" && fn == "exit") ||
+	return (name == "sys" && fn == "exit" || name == "os" && (fn == "_exit" || fn == "abort") || name == "pytest" &&
+		fn == "exit") ||
 		(name == "exit" || name == "quit") && group(toks, 1, '(')
 }
 
@@ -229,8 +232,10 @@ func (r *pyReader) hooks(lines []*pyLine) {
 			continue
 		}
 		name := at(toks, 1)
-		for _, p := range []string{"pytest_collection", "pytest_ignore_collect", "pytest_collect", "pytest_runtest", "pytest_pyfunc_call",
-			"pytest_sessionfinish", "pytest_configure", "pytest_cmdline", "pytest_report", "pytest_itemcollected", "pytest_generate_tests", "pytest_load_initial_conftests"} {
+		for _, p := range []string{"pytest_collection", "pytest_ignore_collect", "pytest_collect", "pytest_runtest",
+			"pytest_pyfunc_call",
+			"pytest_sessionfinish", "pytest_configure", "pytest_cmdline", "pytest_report", "pytest_itemcollected",
+			"pytest_generate_tests", "pytest_load_initial_conftests"} {
 			if strings.HasPrefix(name, p) && !registers(p, pyText(l)) {
 				r.s.escapes = append(r.s.escapes, "hook "+name+" "+pyText(l))
 				break
@@ -245,7 +250,8 @@ func registers(hook, body string) bool {
 	if hook != "pytest_configure" && hook != "pytest_report" {
 		return false
 	}
-	for _, w := range []string{"option", "exit", "ignore", "keyword", "markexpr", "deselect", "skip", "xfail", "outcome", "patch", "TestReport", "runtest", "__"} {
+	for _, w := range []string{"option", "exit", "ignore", "keyword", "markexpr", "deselect", "skip", "xfail", "outcome",
+		"patch", "TestReport", "runtest", "__"} {
 		if strings.Contains(body, w) {
 			return false
 		}
@@ -265,7 +271,8 @@ func (r *pyReader) loaders(lines []*pyLine) {
 					given = at(params[1], 0)
 				}
 			}
-			handed := strings.Contains(body, "return "+given) || strings.Contains(body, "( "+given) || strings.Contains(body, "loader . ")
+			handed := strings.Contains(body, "return "+given) || strings.Contains(body, "( "+given) ||
+				strings.Contains(body, "loader . ")
 			if !handed || given != "" && strings.Contains(body, given+" = ") && !strings.Contains(body, "loader . ") {
 				r.s.escapes = append(r.s.escapes, "load_tests leaves tests out")
 			}
@@ -310,7 +317,13 @@ func (r *pyReader) scope(lines []*pyLine, class string, collected bool, skips []
 			name := at(toks, 1)
 			var bases []node
 			if group(toks, 2, '(') {
-				bases = toks[2].kids
+				bases = slices.DeleteFunc(slices.Clone(toks[2].kids),
+					func(n node) bool { return n.text == "object" && n.open == 0 })
+				for k := range bases {
+					if base := at(bases, k); base != "" && at(bases, k+1) != "." && at(bases, k+1) != "=" && at(bases, k) != "," {
+						r.s.bases[class+name] = append(r.s.bases[class+name], base)
+					}
+				}
 			}
 			inner := append(slices.Clone(skips), r.markSkips(marks)...)
 			inner = append(inner, r.topSkips(l.kids)...)
@@ -321,11 +334,22 @@ func (r *pyReader) scope(lines []*pyLine, class string, collected bool, skips []
 			r.scope(l.kids, class+name+".", ok, inner)
 		case "def":
 			r.function(l, toks, marks, class, collected, skips)
-		case "if", "else", "elif", "try", "except", "finally", "with", "for":
+		case "if", "elif":
+			cond := header(toks)
+			if inner := skips; !never(cond) {
+				if !always(cond) {
+					inner = append(slices.Clone(skips), here("under a condition", text(cond)))
+				}
+				r.scope(l.kids, class, collected, inner)
+			}
+		case "else", "try", "except", "finally", "with", "for":
 			r.scope(l.kids, class, collected, skips)
 		case "del":
 			r.forget(class + at(toks, 1))
 		default:
+			if at(toks, 1) == "." && at(toks, 2) == "__test__" && at(toks, 4) == "False" {
+				r.forget(class + at(toks, 0))
+			}
 			if at(toks, 1) == "=" && strings.HasPrefix(at(toks, 0), "test") {
 				r.forget(class + at(toks, 0)) // rebound: what was defined is not run
 			}
@@ -335,7 +359,10 @@ func (r *pyReader) scope(lines []*pyLine, class string, collected bool, skips []
 }
 
 func definesInit(lines []*pyLine) bool {
-	return slices.ContainsFunc(lines, func(l *pyLine) bool { return at(l.toks, 0) == "def" && at(l.toks, 1) == "__init__" })
+	return slices.ContainsFunc(lines, func(l *pyLine) bool {
+		return at(l.toks, 0) == "def" &&
+			at(l.toks, 1) == "__init__"
+	})
 }
 
 func (r *pyReader) forget(name string) {
@@ -353,6 +380,13 @@ func (r *pyReader) markSkips(marks [][]node) []string {
 			}
 			out = append(out, mark)
 			continue
+		}
+		if at(m, 0) == "pytest" && at(m, 2) == "mark" {
+			switch word := at(m, 4); word {
+			case "slow", "broken", "manual", "wip", "quarantine", "quarantined", "nightly",
+				"disabled": // what projects leave out
+				out = append(out, "@pytest.mark."+word)
+			}
 		}
 		if len(m) > 0 && r.skipNames[at(m, 0)] != "" {
 			mark := "@" + at(m, 0)
@@ -380,8 +414,15 @@ func (r *pyReader) function(l *pyLine, toks []node, marks [][]node, class string
 		}
 	}
 	u.skips = append(slices.Clone(skips), r.markSkips(marks)...)
-	if !u.test {
+	if u.test {
+		u.skips = append(u.skips, pyEarlyReturns(l.kids)...)
+		u.skips = append(u.skips, pyNotRun(l, marks)...)
+		u.needs = append(u.needs, pyNeeds(toks, marks)...)
+	} else {
 		u.skips = nil
+	}
+	for _, m := range marks {
+		u.around = u.around || strings.Contains(text(m), "autouse = True")
 	}
 	w := &pyWalker{r: r, u: &u, tables: map[string]int{}}
 	w.block(l.kids, times)

@@ -263,7 +263,8 @@ func (w *pyWalker) calls(list []node, times int) {
 		case w.r.skipNames[n.text] != "" && called:
 			w.u.skips = append(w.u.skips, n.text)
 		case !called || at(list, i-1) == "." && foreignSkip(n.text, owner):
-		case owner == "pytest" && (n.text == "raises" || n.text == "warns" || n.text == "fail" || n.text == "deprecated_call"):
+		case owner == "pytest" && (n.text == "raises" || n.text == "warns" || n.text == "fail" ||
+			n.text == "deprecated_call"):
 			w.u.plain += times
 		case owner != "" && libraryAssertion(n.text) && trivial(list[i+1].kids):
 			// self.assertTrue(True)

@@ -61,7 +61,8 @@ func (r RunReport) Failures() []TestResult {
 func ParseRun(output []byte, exit int) RunReport {
 	p := &runParser{report: RunReport{Exit: exit}, seen: map[[2]string]int{}}
 	lines := strings.Split(strings.ReplaceAll(string(output), "\r\n", "\n"), "\n")
-	for _, parse := range []func([]string){p.golang, p.pytest, p.unittest, p.jest, p.vitest, p.mocha, p.nodeSpec, p.tap, p.cargo, p.java} {
+	for _, parse := range []func([]string){p.golang, p.pytest, p.unittest, p.jest, p.vitest, p.mocha, p.nodeSpec, p.tap,
+		p.cargo, p.java} {
 		parse(lines)
 	}
 	if !p.report.Known && exit != 0 {
@@ -117,9 +118,11 @@ func (p *runParser) broken(unit string) {
 
 // unresolved are the messages of interpreters for names that do not exist.
 var unresolved = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`ImportError|ModuleNotFoundError|NameError: name|AttributeError: (module|type object|'\w+' object has no attribute|partially)|` +
+	return regexp.MustCompile(`ImportError|ModuleNotFoundError|NameError: name|` +
+		`AttributeError: (module|type object|'\w+' object has no attribute|partially)|` +
 		`TypeError( \[Error\])?: .{1,80} is not a (function|constructor)|` +
-		`ReferenceError: \S+ is not defined|Cannot find (module|package)|ERR_MODULE_NOT_FOUND|does not provide an export named|is not exported`)
+		`ReferenceError: \S+ is not defined|Cannot find (module|package)|ERR_MODULE_NOT_FOUND|` +
+		`does not provide an export named|is not exported`)
 })
 
 // golang reads the three forms of go test.
@@ -188,7 +191,8 @@ func (p *runParser) pytest(lines []string) {
 	for i, l := range lines {
 		word, rest, ok := strings.Cut(l, " ")
 		switch {
-		case ok && (word == "FAILED" || word == "ERROR") && (strings.Contains(rest, ".py::") || strings.HasSuffix(firstWord(rest), ".py")):
+		case ok && (word == "FAILED" || word == "ERROR") && (strings.Contains(rest, ".py::") ||
+			strings.HasSuffix(firstWord(rest), ".py")):
 			id, msg, _ := strings.Cut(rest, " - ")
 			unit, name := pytestID(id)
 			if name == "" {
@@ -222,7 +226,8 @@ func (p *runParser) pytest(lines []string) {
 // program ends with the error of Python or of node.
 func (p *runParser) script(lines []string) {
 	for _, l := range lines {
-		if l == "AssertionError" || strings.HasPrefix(l, "AssertionError: ") || strings.HasPrefix(strings.TrimSpace(l), "AssertionError [ERR_ASSERTION]") {
+		if l == "AssertionError" || strings.HasPrefix(l, "AssertionError: ") ||
+			strings.HasPrefix(strings.TrimSpace(l), "AssertionError [ERR_ASSERTION]") {
 			p.add("", "(file)", Failed)
 			return
 		}
@@ -264,7 +269,8 @@ func (p *runParser) unittest(lines []string) {
 	unit, name := "", ""
 	for _, l := range lines {
 		word, rest, ok := strings.Cut(l, ": ")
-		if ok && (word == "FAIL" || word == "ERROR") && strings.Contains(rest, "(") && strings.HasSuffix(strings.TrimSpace(rest), ")") {
+		if ok && (word == "FAIL" || word == "ERROR") && strings.Contains(rest, "(") &&
+			strings.HasSuffix(strings.TrimSpace(rest), ")") {
 			unit, name = unittestID(rest)
 			if strings.Contains(rest, "_FailedTest") {
 				p.broken(strings.ReplaceAll(name, ".", "/"))
@@ -349,9 +355,11 @@ func (p *runParser) java(lines []string) {
 		switch {
 		case strings.Contains(t, "Tests run: ") && !strings.Contains(t, "Tests run: 0,"):
 			p.report.Known = true
-		case strings.Contains(t, "COMPILATION ERROR") || strings.Contains(t, "Compilation failed; see the compiler") || strings.HasPrefix(t, "> Task :") && strings.Contains(t, "compileTest") && strings.HasSuffix(t, "FAILED"):
+		case strings.Contains(t, "COMPILATION ERROR") || strings.Contains(t, "Compilation failed; see the compiler") ||
+			strings.HasPrefix(t, "> Task :") && strings.Contains(t, "compileTest") && strings.HasSuffix(t, "FAILED"):
 			p.broken("")
-		case strings.HasPrefix(t, "[ERROR] ") && strings.Contains(t, "<<< ") && (strings.Contains(t, "FAILURE!") || strings.Contains(t, "ERROR!")):
+		case strings.HasPrefix(t, "[ERROR] ") && strings.Contains(t, "<<< ") &&
+			(strings.Contains(t, "FAILURE!") || strings.Contains(t, "ERROR!")):
 			id := firstWord(strings.TrimPrefix(t, "[ERROR] "))
 			if id != "Tests" && strings.Contains(id, ".") {
 				p.add("", javaName(id), Failed)

@@ -21,22 +21,38 @@ func TestParseRun(t *testing.T) {
 		passed   []string
 		skipped  []string
 	}{
-		{file: "go-plain.txt", failed: []string{"TestAdd", "TestAdd/one_two", "TestPanic"}, notBuilt: []string{"example.org/calc/nobuild"}},
-		{file: "go-v.txt", failed: []string{"TestAdd", "TestAdd/one_two", "TestPanic"}, notBuilt: []string{"example.org/calc/nobuild"}, passed: []string{"TestAdd/zero", "TestBefore", "TestFine", "TestFine"}, skipped: []string{"TestSkip"}},
-		{file: "go-json.txt", failed: []string{"TestAdd", "TestAdd/one_two", "TestPanic"}, notBuilt: []string{"example.org/calc/nobuild"}, passed: []string{"TestAdd/zero", "TestBefore", "TestFine", "TestFine"}, skipped: []string{"TestSkip"}},
+		{file: "go-plain.txt", failed: []string{"TestAdd", "TestAdd/one_two", "TestPanic"},
+			notBuilt: []string{"example.org/calc/nobuild"}},
+		{file: "go-v.txt", failed: []string{"TestAdd", "TestAdd/one_two", "TestPanic"},
+			notBuilt: []string{"example.org/calc/nobuild"}, passed: []string{"TestAdd/zero", "TestBefore", "TestFine",
+				"TestFine"}, skipped: []string{"TestSkip"}},
+		{file: "go-json.txt", failed: []string{"TestAdd", "TestAdd/one_two", "TestPanic"},
+			notBuilt: []string{"example.org/calc/nobuild"}, passed: []string{"TestAdd/zero", "TestBefore", "TestFine",
+				"TestFine"}, skipped: []string{"TestSkip"}},
 		{file: "pytest-plain.txt", notBuilt: []string{"tests/test_gone.py"}},
 		{file: "pytest-q.txt", failed: []string{"test_add", "test_setup"}, missing: []string{"TestMore.test_div"}},
-		{file: "pytest-v.txt", failed: []string{"test_add", "test_setup"}, missing: []string{"TestMore.test_div"}, passed: []string{"TestMore.test_fine"}, skipped: []string{"test_skip"}},
-		{file: "unittest-plain.txt", failed: []string{"CalcTest.test_add"}, missing: []string{"CalcTest.test_div"}, notBuilt: []string{"test_gone2"}},
-		{file: "unittest-v.txt", failed: []string{"CalcTest.test_add"}, missing: []string{"CalcTest.test_div"}, notBuilt: []string{"test_gone2"}, passed: []string{"CalcTest.test_ok"}, skipped: []string{"CalcTest.test_skip"}},
-		{file: "jest-plain.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"}, notBuilt: []string{"gone.test.js"}},
-		{file: "jest-verbose-colour.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"}, notBuilt: []string{"gone.test.js"}, passed: []string{"calc/adds"}, skipped: []string{"calc/later"}},
-		{file: "vitest-plain.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"}, notBuilt: []string{"gone.test.js"}},
-		{file: "vitest-verbose.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"}, notBuilt: []string{"gone.test.js"}, passed: []string{"calc/adds"}, skipped: []string{"calc/later"}},
-		{file: "mocha-spec.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"}, passed: []string{"calc/adds"}, skipped: []string{"calc/later"}},
-		{file: "node-spec.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"}, notBuilt: []string{"/src/gone.test.js"}, passed: []string{"calc/adds", "top"}, skipped: []string{"calc/later"}},
-		{file: "node-tap.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"}, notBuilt: []string{"/src/gone.test.js"}, passed: []string{"calc/adds", "top"}, skipped: []string{"calc/later"}},
-		{file: "cargo-fail.txt", failed: []string{"tests::negative"}, passed: []string{"outer", "tests::adds"}, skipped: []string{"tests::slow"}},
+		{file: "pytest-v.txt", failed: []string{"test_add", "test_setup"}, missing: []string{"TestMore.test_div"},
+			passed: []string{"TestMore.test_fine"}, skipped: []string{"test_skip"}},
+		{file: "unittest-plain.txt", failed: []string{"CalcTest.test_add"}, missing: []string{"CalcTest.test_div"},
+			notBuilt: []string{"test_gone2"}},
+		{file: "unittest-v.txt", failed: []string{"CalcTest.test_add"}, missing: []string{"CalcTest.test_div"},
+			notBuilt: []string{"test_gone2"}, passed: []string{"CalcTest.test_ok"}, skipped: []string{"CalcTest.test_skip"}},
+		{file: "jest-plain.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"},
+			notBuilt: []string{"gone.test.js"}},
+		{file: "jest-verbose-colour.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"},
+			notBuilt: []string{"gone.test.js"}, passed: []string{"calc/adds"}, skipped: []string{"calc/later"}},
+		{file: "vitest-plain.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"},
+			notBuilt: []string{"gone.test.js"}},
+		{file: "vitest-verbose.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"},
+			notBuilt: []string{"gone.test.js"}, passed: []string{"calc/adds"}, skipped: []string{"calc/later"}},
+		{file: "mocha-spec.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"},
+			passed: []string{"calc/adds"}, skipped: []string{"calc/later"}},
+		{file: "node-spec.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"},
+			notBuilt: []string{"/src/gone.test.js"}, passed: []string{"calc/adds", "top"}, skipped: []string{"calc/later"}},
+		{file: "node-tap.txt", failed: []string{"calc/adds negative"}, missing: []string{"calc/divides"},
+			notBuilt: []string{"/src/gone.test.js"}, passed: []string{"calc/adds", "top"}, skipped: []string{"calc/later"}},
+		{file: "cargo-fail.txt", failed: []string{"tests::negative"}, passed: []string{"outer", "tests::adds"},
+			skipped: []string{"tests::slow"}},
 		{file: "cargo-nobuild.txt", notBuilt: []string{"tests/gone.rs"}},
 	} {
 		t.Run(tt.file, func(t *testing.T) {
@@ -56,7 +72,8 @@ func TestParseRun(t *testing.T) {
 				slices.Sort(got[o])
 			}
 			want := map[Outcome][]string{}
-			for o, names := range map[Outcome][]string{Failed: tt.failed, Unresolved: tt.missing, Passed: tt.passed, NotRun: tt.skipped} {
+			for o, names := range map[Outcome][]string{Failed: tt.failed, Unresolved: tt.missing, Passed: tt.passed,
+				NotRun: tt.skipped} {
 				if names != nil {
 					want[o] = names
 				}
@@ -93,9 +110,14 @@ func TestParseJavaReports(t *testing.T) {
 		failed   []string
 		notBuilt bool
 	}{
-		{"Surefire names class and method", "[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.05 s <<< FAILURE! -- in calc.CalcTest\n[ERROR] calc.CalcTest.adds -- Time elapsed: 0.01 s <<< FAILURE!\norg.opentest4j.AssertionFailedError: expected: <3> but was: <4>\n", []string{"CalcTest.adds"}, false},
+		{"Surefire names class and method",
+			"[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.05 s <<< FAILURE! -- in " +
+				"calc.CalcTest\n[ERROR] calc.CalcTest.adds -- Time elapsed: 0.01 s <<< FAILURE!\n" +
+				"org.opentest4j.AssertionFailedError: expected: <3> but was: <4>\n", []string{"CalcTest.adds"}, false},
 		{"Maven's compiler", "[ERROR] COMPILATION ERROR : \n[ERROR] CalcTest.java:[9,5] cannot find symbol\n", nil, true},
-		{"Gradle names class and method", "CalcTest > adds() FAILED\n    org.opentest4j.AssertionFailedError at CalcTest.java:8\n\n2 tests completed, 1 failed\n", []string{"CalcTest.adds"}, false},
+		{"Gradle names class and method",
+			"CalcTest > adds() FAILED\n    org.opentest4j.AssertionFailedError at CalcTest.java:8\n\n" +
+				"2 tests completed, 1 failed\n", []string{"CalcTest.adds"}, false},
 		{"Gradle's compiler", "> Task :compileTestJava FAILED\n", nil, true},
 	} {
 		t.Run(tt.why, func(t *testing.T) {

@@ -62,7 +62,7 @@ func (r *rustReader) items(list []node, prefix string, inTest bool, skips []stri
 			if group(list, j, '{') {
 				test := inTest || cfgTest(attrs)
 				inner := skips
-				if test {
+				if test || word == "mod" {
 					inner = append(slices.Clone(skips), rustSkips(attrs)...)
 				}
 				name := prefix
@@ -150,7 +150,8 @@ func (r *rustReader) makesTests(name string, args []node) bool {
 	for len(args) > 1 && at(args, 0) == "#" {
 		args = args[2:]
 	}
-	return len(args) > 1 && args[0].kind == ident && (at(args, 1) == "," || at(args, 1) == ":" || at(args, 1) == "=>" || at(args, 1) == ";" || args[1].open != 0)
+	return len(args) > 1 && args[0].kind == ident && (at(args, 1) == "," || at(args, 1) == ":" || at(args, 1) == "=>" ||
+		at(args, 1) == ";" || args[1].open != 0)
 }
 
 // made reads `rgtest!(name, |dir, cmd| { … })`, one test, or
@@ -171,7 +172,8 @@ func (r *rustReader) made(macro string, args node, prefix string, skips []string
 		if len(part) == 0 {
 			continue
 		}
-		u := unit{name: prefix + at(part, 0), line: part[0].line, test: true, plain: 1, calls: map[string]int{macro: 1}, skips: slices.Clone(skips)}
+		u := unit{name: prefix + at(part, 0), line: part[0].line, test: true, plain: 1, calls: map[string]int{macro: 1},
+			skips: slices.Clone(skips)}
 		(&rustWalker{r: r, u: &u}).list(part[1:], 1)
 		u.setBody(flatten(part[1:]))
 		r.s.units = append(r.s.units, u)
@@ -212,7 +214,8 @@ func rustTest(a []node) bool {
 		}
 	}
 	switch last {
-	case "test", "rstest", "test_case", "wasm_bindgen_test", "quickcheck", "proptest", "test_log", "case", "test_matrix", "traced_test":
+	case "test", "rstest", "test_case", "wasm_bindgen_test", "quickcheck", "proptest", "test_log", "case", "test_matrix",
+		"traced_test":
 		return true
 	}
 	return false
@@ -298,6 +301,9 @@ func (r *rustReader) function(list []node, i int, prefix string, attrs [][]node,
 			u.plain++
 		}
 	}
+	if u.test {
+		u.skips = append(u.skips, earlyReturns(list[j].kids)...)
+	}
 	(&rustWalker{r: r, u: &u}).block(list[j].kids, times)
 	var body []token
 	for _, a := range attrs {
@@ -379,7 +385,8 @@ func (w *rustWalker) list(list []node, times int) {
 				continue
 			}
 		}
-		if k := turbofish(list, i+1); group(list, k, '(') && n.text != "fn" && !(at(list, i-1) == "." && foreignSkip(n.text, at(list, i-2))) {
+		if k := turbofish(list, i+1); group(list, k, '(') && n.text != "fn" &&
+			!(at(list, i-1) == "." && foreignSkip(n.text, at(list, i-2))) {
 			w.u.calls[n.text] += times
 		}
 	}
@@ -447,7 +454,8 @@ func (w *rustWalker) macro(name string, args []node, times int) {
 		if name != "todo" && name != "unimplemented" {
 			w.u.plain += times
 		}
-	case strings.HasPrefix(name, "assert") || strings.HasPrefix(name, "debug_assert") || strings.HasPrefix(name, "prop_assert"):
+	case strings.HasPrefix(name, "assert") || strings.HasPrefix(name, "debug_assert") ||
+		strings.HasPrefix(name, "prop_assert"):
 		if !libraryAssertion(name) || !trivial(args) {
 			w.u.calls[strings.TrimPrefix(strings.TrimPrefix(name, "debug_"), "prop_")] += times
 		}

@@ -105,13 +105,16 @@ func (c simpleCommand) unwrap() (simpleCommand, string) {
 			w = c.words
 		}
 		switch name := path.Base(w[0]); name {
-		case "sudo", "env", "command", "builtin", "exec", "nohup", "time", "nice", "ionice", "setsid", "stdbuf", "xvfb-run", "npx", "bunx",
-			"pnpx", "dotenv", "chronic", "ccache", "catchsegv", "winpty", "unbuffer", "rtx", "mise", "direnv", "nix-shell", "wait-on":
+		case "sudo", "env", "command", "builtin", "exec", "nohup", "time", "nice", "ionice", "setsid", "stdbuf", "xvfb-run",
+			"npx", "bunx",
+			"pnpx", "dotenv", "chronic", "ccache", "catchsegv", "winpty", "unbuffer", "rtx", "mise", "direnv", "nix-shell",
+			"wait-on":
 			c.words = dropOptions(w[1:], wrapperValue(name))
 		case "timeout", "retry":
 			rest := dropOptions(w[1:], "s k")
 			c.words = rest[min(1, len(rest)):]
-		case "uv", "poetry", "pipenv", "hatch", "pdm", "rye", "bundle", "pixi", "conda", "tox", "nox", "cross-env", "dotnet-env":
+		case "uv", "poetry", "pipenv", "hatch", "pdm", "rye", "bundle", "pixi", "conda", "tox", "nox", "cross-env",
+			"dotnet-env":
 			if name == "cross-env" {
 				c.words = dropOptions(w[1:], "")
 				break

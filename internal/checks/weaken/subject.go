@@ -34,7 +34,8 @@ func (j *judge) lookAtCode() {
 	homes := map[string]definition{}
 	for _, f := range j.in.Files {
 		lang := languageOf(f.Path)
-		if lang == nil || !f.changed() || IsTest(f.Path) || isSupport(f.Path) || max(len(f.Before), len(f.After)) > maxSource {
+		if lang == nil || !f.changed() || IsTest(f.Path) || isSupport(f.Path) ||
+			max(len(f.Before), len(f.After)) > maxSource {
 			continue
 		}
 		now := codeOf(f.Path, f.After, lang)
@@ -163,12 +164,14 @@ func definitions(toks []token, lang *language, out map[string]definition) {
 		}
 		defines := false
 		switch {
-		case is(i-1, "func", "def", "class", "fn", "function", "struct", "enum", "trait", "type", "interface", "const", "mod", "record",
+		case is(i-1, "func", "def", "class", "fn", "function", "struct", "enum", "trait", "type", "interface", "const",
+			"mod", "record",
 			"object", "val", "static", "namespace", "fun"):
 			defines = true
 		case is(i-1, ")") && lang.name == "go" && receiver(toks, i-1):
 			defines = true
-		case is(i-1, ".") && is(i+1, "=") && !is(i+2, "=") && (lang.name == "js" || is(i-2, "self", "this", "exports", "prototype")):
+		case is(i-1, ".") && is(i+1, "=") && !is(i+2, "=") && (lang.name == "js" ||
+			is(i-2, "self", "this", "exports", "prototype")):
 			defines = true
 		case lang.name == "python" && is(i-1, "(", ",") && is(i+1, "=", ":"): // a parameter
 			defines = true
@@ -331,7 +334,8 @@ func (c *changes) mark(toks []token, other map[string]int) {
 	}
 	var around []def
 	eachLine(toks, func(line []token) {
-		for len(around) > 0 && around[len(around)-1].col >= line[0].col && (line[0].kind != punct || line[0].is("#") || line[0].is("@")) {
+		for len(around) > 0 && around[len(around)-1].col >= line[0].col &&
+			(line[0].kind != punct || line[0].is("#") || line[0].is("@")) {
 			around = around[:len(around)-1]
 		}
 		if name := defined(line); name != "" {
@@ -364,7 +368,8 @@ func defined(line []token) string {
 					return line[k+1].text
 				}
 			}
-		case slices.Contains([]string{"func", "def", "class", "fn", "function", "struct", "enum", "trait", "impl", "type", "interface", "record", "object", "fun",
+		case slices.Contains([]string{"func", "def", "class", "fn", "function", "struct", "enum", "trait", "impl", "type",
+			"interface", "record", "object", "fun",
 			"const", "let", "var", "val"}, t.text) && i+1 < len(line) && line[i+1].kind == ident:
 			return line[i+1].text
 		case i+1 < len(line) && line[i+1].is("(") && line[len(line)-1].is("{") && !common(t.text): // a method of a class
@@ -373,7 +378,8 @@ func defined(line []token) string {
 				return ""
 			}
 			return t.text
-		case i+1 < len(line) && (line[i+1].is(":") || line[i+1].is("=")) && len(line) > i+2 && (line[i+2].is("function") || line[len(line)-1].is("{")):
+		case i+1 < len(line) && (line[i+1].is(":") || line[i+1].is("=")) && len(line) > i+2 &&
+			(line[i+2].is("function") || line[len(line)-1].is("{")):
 			return t.text
 		}
 	}
@@ -398,7 +404,10 @@ func (j *judge) related(o *unit) bool {
 			shared++
 		}
 	}
-	for _, w := range strings.FieldsFunc(o.name, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	for _, w := range strings.FieldsFunc(o.name, func(r rune) bool {
+		return r != '_' && !unicode.IsLetter(r) &&
+			!unicode.IsDigit(r)
+	}) {
 		if c.words[w] && !o.words[w] {
 			shared++ // the titles of tests name what they are about
 		}
@@ -443,7 +452,8 @@ func (j *judge) rewritten(o *unit) bool {
 	}
 	called := map[string]bool{}
 	for _, n := range j.fresh {
-		if n.lang == o.lang && path.Dir(n.file) == path.Dir(o.file) && len(j.newHelp.skips(n)) == 0 && j.newHelp.weight(n) > 0 {
+		if n.lang == o.lang && path.Dir(n.file) == path.Dir(o.file) && len(j.newHelp.skips(n)) == 0 &&
+			j.newHelp.weight(n) > 0 {
 			for name := range n.calls {
 				called[name] = true
 			}

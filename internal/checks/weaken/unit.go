@@ -36,6 +36,10 @@ type unit struct {
 	words map[string]bool // distinct names and literals of the body
 	// strong counts what the body compares with a value.
 	strong int
+	// around: the framework runs it with each test, by a mark (@BeforeEach, autouse).
+	around bool
+	// needs are functions that it leans on without a call: fixtures, decorators.
+	needs []string
 	// fails: a helper that is given the means to fail a test (*testing.T).
 	fails bool
 	// start and end of parameters and body in the file; Go alone has them.
@@ -52,6 +56,8 @@ type source struct {
 	// escapes are constructs that end or bend the whole run: os.Exit in TestMain,
 	// collection hooks, redefined assertions.
 	escapes []string
+	// bases are the names of the classes that each class is made from.
+	bases map[string][]string
 }
 
 // maxSource is the largest file that is taken apart, in bytes. A larger one has no
@@ -81,6 +87,9 @@ func read(file string, content []byte) *source {
 		s = readRust(file, toks)
 	case "java":
 		s = readJava(file, toks)
+		if ext := path.Ext(file); (ext == ".scala" || ext == ".groovy") && len(tests(s)) == 0 {
+			s = readOther(file, toks) // styles of tests that are no annotated methods
+		}
 	default:
 		s = readOther(file, toks)
 	}
@@ -124,9 +133,12 @@ func (u *unit) setBody(toks []token) {
 // common are words that say nothing about which test this is.
 func common(word string) bool {
 	switch word {
-	case "", "if", "else", "for", "in", "of", "return", "func", "fn", "def", "function", "let", "const", "var", "mut", "new",
-		"t", "self", "err", "nil", "null", "None", "true", "false", "True", "False", "range", "assert", "expect", "async", "await",
-		"void", "public", "final", "static", "T", "testing", "Errorf", "Fatalf", "Error", "Fatal", "assert_eq", "assertEquals",
+	case "", "if", "else", "for", "in", "of", "return", "func", "fn", "def", "function", "let", "const", "var", "mut",
+		"new",
+		"t", "self", "err", "nil", "null", "None", "true", "false", "True", "False", "range", "assert", "expect", "async",
+		"await",
+		"void", "public", "final", "static", "T", "testing", "Errorf", "Fatalf", "Error", "Fatal", "assert_eq",
+		"assertEquals",
 		"assertEqual", "toBe", "toEqual", "0", "1", "2", "it", "test", "i", "x", "and", "or", "not", "is":
 		return true
 	}
@@ -134,7 +146,9 @@ func common(word string) bool {
 }
 
 var assertingName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^_?(assert|require|expect|check|verify|should|ensure|fail|Assert|Require|Expect|Check|Verify|Should|Ensure|Fail|XCTAssert|EXPECT|ASSERT|REQUIRE|CHECK|BOOST_CHECK|BOOST_REQUIRE)([A-Z_0-9]\w*|s|)$`)
+	return regexp.MustCompile(`^_?(assert|require|expect|check|verify|should|ensure|fail|` +
+		`Assert|Require|Expect|Check|Verify|Should|Ensure|Fail|XCTAssert|EXPECT|ASSERT|REQUIRE|CHECK|` +
+		`BOOST_CHECK|BOOST_REQUIRE)([A-Z_0-9]\w*|s|)$`)
 })
 
 // asserting reports whether a function of this name is taken for an assertion
@@ -155,7 +169,8 @@ func foreignSkip(name, receiver string) bool {
 		return false
 	}
 	switch receiver {
-	case "self", "this", "super", "cls", "t", "tb", "test", "it", "describe", "suite", "pytest", "unittest", "helpers", "testutil", "testutils", "utils", "support":
+	case "self", "this", "super", "cls", "t", "tb", "test", "it", "describe", "suite", "pytest", "unittest", "helpers",
+		"testutil", "testutils", "utils", "support":
 		return false
 	}
 	return true
@@ -275,7 +290,7 @@ func (h *helpers) skips(u *unit) []string {
 	seen := map[*unit]bool{u: true}
 	var walk func(*unit)
 	walk = func(v *unit) {
-		for name := range v.calls {
+		for _, name := range append(slices.Collect(maps.Keys(v.calls)), v.needs...) {
 			targets := h.all(v, name)
 			for _, target := range targets {
 				if !seen[target] {

@@ -133,18 +133,21 @@ func Judge(in Input) Report {
 	j.pairUp()
 	j.compareTests()
 	j.compareHelpers()
+	j.compareAround()
 	j.compareFiles()
 	j.snapshots()
 	j.configuration()
 
-	rep := Report{Findings: inOrder(j.out), Open: inOrder(j.open), Notes: inOrder(j.notes), Old: j.fates(), Before: count(j.before, j.excused), After: count(j.after, nil)}
+	rep := Report{Findings: inOrder(j.out), Open: inOrder(j.open), Notes: inOrder(j.notes), Old: j.fates(),
+		Before: count(j.before, j.excused), After: count(j.after, nil)}
 	rep.Excused = count(j.before, nil) - rep.Before
 	return rep
 }
 
 func inOrder(all []Finding) []Finding {
 	slices.SortStableFunc(all, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Test, b.Test), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Detail, b.Detail))
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Test, b.Test), cmp.Compare(a.Rule, b.Rule),
+			cmp.Compare(a.Detail, b.Detail))
 	})
 	return collapse(slices.Compact(all))
 }

@@ -8,13 +8,15 @@ func TestCommandsThatRunAsMuch(t *testing.T) {
 	pkg := func(scripts, rest string) string { return `{"scripts": {` + scripts + `}` + rest + `}` }
 	type rows = []row
 	npm := func(why, before, after string, want ...Rule) row {
-		return row{why: why, commands: []string{"npm test"}, path: "package.json", before: pkg(before, ""), after: pkg(after, ""),
-			want: want}
+		return row{why: why, commands: []string{"npm test"}, path: "package.json", before: pkg(before, ""),
+			after: pkg(after, ""),
+			want:  want}
 	}
 	tox := func(why, before, after string, more []File, want ...Rule) row {
 		head := "[tox]\nenvlist = py\n\n[testenv]\ncommands = "
-		return row{why: why, commands: []string{"tox"}, path: "tox.ini", before: head + before + "\n", after: head + after + "\n",
-			more: more, want: want}
+		return row{why: why, commands: []string{"tox"}, path: "tox.ini", before: head + before + "\n",
+			after: head + after + "\n",
+			more:  more, want: want}
 	}
 	makeRow := func(why, before, after string, more []File, want ...Rule) row {
 		return row{why: why, commands: []string{"make test"}, path: "Makefile", before: "test:\n\t" + before + "\n",
@@ -28,13 +30,15 @@ func TestCommandsThatRunAsMuch(t *testing.T) {
 			`"test": "BABEL_ENV=b node --throw-deprecation node_modules/.bin/jest test"`),
 		npm("source maps", `"test": "node --test dist/test"`, `"test": "node --enable-source-maps --test dist/test"`),
 		npm("coverage around it", `"test": "tap"`, `"test": "c8 tap"`),
-		npm("a package in front of the tests", `"test": "mocha --require blanket"`, `"test": "mocha --require patched-blanket"`),
+		npm("a package in front of the tests", `"test": "mocha --require blanket"`,
+			`"test": "mocha --require patched-blanket"`),
 		npm("another runner", `"test": "jest"`, `"test": "vitest --run --reporter=default"`),
 		npm("another runner of the same folder", `"test": "mocha test/unit"`, `"test": "jest test/unit"`),
 		npm("a build comes in front", `"test": "jest", "build": "babel src"`,
 			`"pretest": "npm run build", "test": "jest", "build": "babel src"`),
 		npm("a script of tests by a runner of JavaScript", `"test": "node test/test.js"`, `"test": "mocha test/test.js"`),
-		npm("a script that builds in front", `"test": "tap"`, `"pretest": "node scripts/transpile-to-esm.mjs", "test": "tap"`),
+		npm("a script that builds in front", `"test": "tap"`,
+			`"pretest": "node scripts/transpile-to-esm.mjs", "test": "tap"`),
 		npm("another build", `"pretest": "npm run build", "build": "node scripts/make.js", "test": "jest"`,
 			`"pretest": "npm run build", "build": "rm -rf dist && tsc -p . && node fix.js", "test": "jest"`),
 		npm("only the tests changed", `"pretest": "[ -n $CI ] || npm run build", "test": "jest --ci"`,
@@ -45,7 +49,8 @@ func TestCommandsThatRunAsMuch(t *testing.T) {
 				file("vitest.config.ts", "-", "export default {test: {globals: true}}\n")}},
 		tox("another runner of Python", "nosetests", "pytest", nil),
 		tox("a script of tests by a runner", "python tests.py", "py.test tests.py {posargs}", nil),
-		tox("arguments by their new name", "flake8 [] --max-complexity 10 src", "flake8 {posargs} --max-complexity 10 src", nil),
+		tox("arguments by their new name", "flake8 [] --max-complexity 10 src", "flake8 {posargs} --max-complexity 10 src",
+			nil),
 		tox("another way to write the manual", "pytest\n    sphinx-build -W -b html docs out",
 			"pytest\n    sphinx-build -E -W -b dirhtml docs docs/out", nil),
 		tox("a test that moved", "pytest test_all.py", "pytest tests", movedTest),
@@ -92,18 +97,23 @@ func TestOwnAssertionsOfLiterals(t *testing.T) {
     }
 }
 `
-	py := "class TestA(Base):\n    def test_a(self):\n        self.assertTokens('a', 1)\n\n    def test_b(self):\n        f()\n"
+	py := "class TestA(Base):\n    def test_a(self):\n        self.assertTokens('a', 1)\n\n    def test_b(self):\n" +
+		"        f()\n"
 	rust := "#[test]\nfn a() {\n    assert_tokens!(\"a\", 1);\n}\n\n#[test]\nfn b() {\n    f();\n}\n"
 	check(t, []row{
 		{why: "java: it is not reached", path: "src/test/ATest.java", before: java,
 			after: replace(java, "assertLines", "if (true) return;\nassertLines"), want: is(Assertions)},
 		{why: "java: the test is gone", path: "src/test/ATest.java", before: java,
-			after: replace(java, "    @Test\n    void lines() {\n        assertLines(\"a\", 1);\n    }\n", ""), want: is(Removed)},
+			after: replace(java, "    @Test\n    void lines() {\n        assertLines(\"a\", 1);\n    }\n", ""),
+			want:  is(Removed)},
 		{why: "java: an assertion of literals alone is nothing", path: "src/test/ATest.java",
-			before: replace(java, "assertLines(\"a\", 1)", "assertTrue(true)"), after: replace(java, "assertLines(\"a\", 1);", "")},
-		{why: "python: the test is gone", path: "test_a.py", before: py, after: replace(py, "self.assertTokens('a', 1)", "pass"),
-			want: is(Assertions)},
-		{why: "rust: the test is empty", path: "tests/a.rs", before: rust, after: replace(rust, "assert_tokens!(\"a\", 1);", ""),
-			want: is(Assertions)},
+			before: replace(java, "assertLines(\"a\", 1)", "assertTrue(true)"),
+			after:  replace(java, "assertLines(\"a\", 1);", "")},
+		{why: "python: the test is gone", path: "test_a.py", before: py,
+			after: replace(py, "self.assertTokens('a', 1)", "pass"),
+			want:  is(Assertions)},
+		{why: "rust: the test is empty", path: "tests/a.rs", before: rust,
+			after: replace(rust, "assert_tokens!(\"a\", 1);", ""),
+			want:  is(Assertions)},
 	})
 }

@@ -1,0 +1,339 @@
+package weaken
+
+import (
+	"go/ast"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A test that returns under a condition before it has asserted anything is skipped where
+// the condition holds, without saying so. earlyReturn is what such a return is called.
+const earlyReturn = "return under a condition"
+
+// here marks what is skipped on other platforms alone.
+func here(what, condition string) string {
+	for _, w := range []string{"process . platform", "GOOS", "sys . platform", "os . name", "isWindows", "IS_WINDOWS",
+		"cfg ! (windows",
+		"version_info", "GOARCH"} {
+		if strings.Contains(condition, w) {
+			return what + elsewhere
+		}
+	}
+	return what
+}
+
+// earlyReturns finds such returns among the statements of a test, in the languages with
+// braces.
+func earlyReturns(list []node) []string {
+	var out []string
+	for i := range list {
+		if at(list, i) != "if" || !statementStart(list, i) || at(list, i-1) == "else" {
+			continue
+		}
+		cond, body := condition(list, i)
+		if len(cond) == 0 || truthOf(cond) != maybe {
+			continue
+		}
+		end := body + 1
+		inner := list[min(body, len(list)):min(body+2, len(list))]
+		if group(list, body, '{') {
+			inner = list[body].kids
+		} else {
+			end = body + 2
+		}
+		if bareReturn(inner) && !speaksOut(inner) && at(list, end) != "else" && end < len(list) {
+			out = append(out, here(earlyReturn, text(cond)))
+		}
+	}
+	return out
+}
+
+// firstEarlyReturn is where the first of them stands.
+func firstEarlyReturn(list []node) (int, string) {
+	for i := range list {
+		if at(list, i) == "if" {
+			if found := earlyReturns(list[i:]); len(found) > 0 && len(earlyReturns(list[i+1:])) < len(found) {
+				return i, found[0]
+			}
+		}
+	}
+	return 0, ""
+}
+
+// bareReturn reports whether statements end with a return without a value.
+func bareReturn(list []node) bool {
+	for i := range list {
+		if at(list, i) == "return" && (i+1 == len(list) || at(list, i+1) == ";" || list[i+1].first) {
+			return true
+		}
+	}
+	return false
+}
+
+// callback is the body of the function among the arguments of a call.
+func callback(args []node) []node {
+	for i := range args {
+		if args[i].open == '{' && i > 0 && (at(args, i-1) == "=>" || args[i-1].open == '(') {
+			return args[i].kids
+		}
+	}
+	return nil
+}
+
+func pyEarlyReturns(lines []*pyLine) []string {
+	var out []string
+	for i, l := range lines {
+		if at(l.toks, 0) != "if" || len(l.kids) == 0 || i+1 == len(lines) || at(lines[i+1].toks, 0) == "else" {
+			continue
+		}
+		last := l.kids[len(l.kids)-1]
+		if cond := header(l.toks); at(last.toks, 0) == "return" && len(last.toks) == 1 && !speaks(l.kids) &&
+			truthOf(cond) == maybe {
+			out = append(out, here(earlyReturn, text(cond)))
+		}
+	}
+	return out
+}
+
+// goEarlyReturns looks at the body of a test and of its subtests.
+func (r *goReader) earlyReturns(body *ast.BlockStmt, handles []string) []string {
+	var out []string
+	look := func(list []ast.Stmt) {
+		for i, st := range list {
+			s, ok := st.(*ast.IfStmt)
+			if !ok || s.Else != nil || i+1 == len(list) || len(s.Body.List) == 0 || truth(s.Cond) != maybe {
+				continue
+			}
+			ret, ok := s.Body.List[len(s.Body.List)-1].(*ast.ReturnStmt)
+			if !ok || len(ret.Results) > 0 {
+				continue
+			}
+			speaks := false
+			for _, inner := range s.Body.List {
+				ast.Inspect(inner, func(n ast.Node) bool {
+					if c, ok := n.(*ast.CallExpr); ok {
+						for _, a := range append([]ast.Expr{c.Fun}, c.Args...) {
+							sel, _ := a.(*ast.SelectorExpr)
+							if sel != nil {
+								a = sel.X
+							}
+							id, _ := a.(*ast.Ident)
+							speaks = speaks || id != nil && slices.Contains(handles, id.Name) &&
+								(sel == nil || !strings.HasPrefix(sel.Sel.Name, "Log"))
+						}
+						speaks = speaks || asserting(callee(c))
+					}
+					return true
+				})
+			}
+			if !speaks {
+				out = append(out, here(earlyReturn, string(r.content[r.offset(s.Cond.Pos()):r.offset(s.Cond.End())])))
+			}
+		}
+	}
+	look(body.List)
+	ast.Inspect(body, func(n ast.Node) bool {
+		if f, ok := n.(*ast.FuncLit); ok && len(testHandles(f.Type.Params)) > 0 {
+			look(f.Body.List)
+		}
+		return true
+	})
+	return out
+}
+
+// around reports whether a function runs with each test of its class or file.
+func around(name string) bool {
+	switch simple(name) {
+	case "setUp", "setUpClass", "setUpModule", "asyncSetUp", "setup_module", "setup_class", "setup_method",
+		"setup_function",
+		"tearDown", "setup":
+		return true
+	}
+	return false
+}
+
+// compareAround looks at functions that came new and run with tests that were there:
+// set-ups and fixtures that skip, and overrides that hide a test of a base class.
+func (j *judge) compareAround() {
+	was := map[string]bool{}
+	classes := map[string]bool{}
+	had := map[string]bool{}
+	for _, s := range j.before {
+		for i := range s.units {
+			u := &s.units[i]
+			was[s.path+"\x00"+u.name] = true
+			classes[s.path+"\x00"+strings.TrimSuffix(u.name, simple(u.name))] = true
+			had[s.path] = had[s.path] || u.test
+		}
+	}
+	for _, s := range j.after {
+		for i := range s.units {
+			u := &s.units[i]
+			if was[s.path+"\x00"+u.name] {
+				continue
+			}
+			skips := j.newHelp.skips(u)
+			if had[s.path] && !u.test && len(skips) > 0 && (u.around || around(u.name)) {
+				j.find(Skipped, s.path, u.name, "%s in %s", skips[0], u.name)
+			}
+			class := strings.TrimSuffix(u.name, simple(u.name))
+			silent := len(skips) > 0 || j.newHelp.weight(u) == 0 && !runs(u)
+			if silent && class != "" && classes[s.path+"\x00"+class] && j.inherits(s, class, simple(u.name)) {
+				j.find(Skipped, s.path, u.name, "%s hides the test that it overrides", u.name)
+			}
+		}
+	}
+}
+
+// abstractClass is the skip of tests in a class that is not run by itself.
+const abstractClass = "abstract class"
+
+// movedBase leaves out that a class became abstract when another one is made from it.
+func (j *judge) movedBase(skips []string, n *unit) []string {
+	if !slices.Contains(skips, abstractClass) {
+		return skips
+	}
+	class := simple(strings.TrimSuffix(n.name, "."+simple(n.name)))
+	for _, s := range j.after {
+		for _, bases := range s.bases {
+			if slices.Contains(bases, class) {
+				return slices.DeleteFunc(skips, func(s string) bool { return s == abstractClass })
+			}
+		}
+	}
+	return skips
+}
+
+// inherits reports whether a base of a class has a test of a name, in the same file or in
+// one that is called like the base.
+func (j *judge) inherits(s *source, class, test string) bool {
+	for _, base := range s.bases[strings.TrimSuffix(class, ".")] {
+		sources := slices.Clone(j.before)
+		names := []string{path.Join(path.Dir(s.path), base+path.Ext(s.path))}
+		for _, p := range j.in.Paths {
+			if lang := languageOf(p); lang != nil && lang.name == s.lang && len(names) < 60 &&
+				(strings.TrimSuffix(path.Base(p), path.Ext(p)) == base || path.Dir(p) == path.Dir(s.path)) {
+				names = append(names, p)
+			}
+		}
+		for _, p := range names {
+			if b, ok := j.lookup(p); ok {
+				if o := read(p, b); o != nil {
+					sources = append(sources, o)
+				}
+			}
+		}
+		for _, o := range sources {
+			for i := range o.units {
+				if u := &o.units[i]; u.test && simple(u.name) == test &&
+					strings.HasSuffix(strings.TrimSuffix(u.name, "."+test), base) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func (j *judge) lookup(p string) ([]byte, bool) {
+	if j.in.Lookup == nil {
+		return nil, false
+	}
+	return j.in.Lookup(p)
+}
+
+// foreignHelper says how a helper that an altered test newly calls skips, when it stands
+// in a file of the same folder that the change did not touch.
+func (j *judge) foreignHelper(o, n *unit) []string {
+	var out []string
+	for name := range n.calls {
+		name = strings.TrimPrefix(name, ".")
+		if o.calls[name] > 0 || o.calls["."+name] > 0 || len(j.newHelp.all(n, name)) > 0 || len(name) < 4 || out != nil {
+			continue
+		}
+		read := 0
+		for _, p := range j.in.Paths {
+			if path.Dir(p) != path.Dir(n.file) || path.Ext(p) != path.Ext(n.file) || !IsTest(p) && !isSupport(p) || read > 40 {
+				continue
+			}
+			read++
+			b, ok := j.lookup(p)
+			if !ok || !strings.Contains(string(b), name) {
+				continue
+			}
+			out = append(out, skipsOf(p, b, name)...)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func skipsOf(p string, content []byte, name string) []string {
+	s := read(p, content)
+	if s == nil {
+		return nil
+	}
+	h := newHelpers([]*source{s}, nil)
+	var out []string
+	for i := range s.units {
+		if u := &s.units[i]; !u.test && simple(u.name) == name {
+			for _, skip := range h.skips(u) {
+				out = append(out, name+": "+skip)
+			}
+		}
+	}
+	return out
+}
+
+// pyNotRun sees a test that is a coroutine without need, or a generator: runners call it and
+// run nothing of it.
+func pyNotRun(l *pyLine, marks [][]node) []string {
+	toks := pyTokens(l.kids)
+	has := func(word string) bool { return slices.ContainsFunc(toks, func(t token) bool { return t.is(word) }) }
+	if at(l.toks, 0) == "async" && !has("await") && !has("async") {
+		return []string{"async without await"}
+	}
+	if len(marks) == 0 && slices.ContainsFunc(l.kids, func(k *pyLine) bool { return at(k.toks, 0) == "yield" }) {
+		return []string{"yield in a test"}
+	}
+	return nil
+}
+
+// pyNeeds are the fixtures and decorators that a test names.
+func pyNeeds(toks []node, marks [][]node) []string {
+	var out []string
+	if group(toks, 2, '(') {
+		for _, p := range split(toks[2].kids, ",") {
+			out = append(out, at(p, 0))
+		}
+	}
+	for _, m := range marks {
+		out = append(out, at(m, 0))
+		if strings.Contains(text(m[:min(len(m), 5)]), "usefixtures") && len(m) > 0 {
+			for _, n := range m[len(m)-1].kids {
+				if n.kind == str {
+					out = append(out, n.text)
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(out, func(s string) bool { return s == "" || s == "self" })
+}
+
+// uncalled reports whether list[i] is the body of a function whose name stands nowhere else
+// in the file.
+func (r *jsReader) uncalled(list []node, i int) bool {
+	name := ""
+	switch {
+	case at(list, i-1) == "=>" && i > 1 && list[i-2].open == '(' && at(list, i-3) == "=":
+		if name = at(list, i-4); at(list, i-6) == "export" {
+			return false
+		}
+	case list[i].open == '{' && i > 2 && list[i-1].open == '(' && at(list, i-3) == "function":
+		if name = at(list, i-2); at(list, i-4) == "export" || at(list, i-4) == "default" {
+			return false
+		}
+	}
+	return name != "" && r.count[name] == 1
+}
