@@ -99,6 +99,7 @@ type Commands struct {
 	Adopt   AdoptCmd   `cmd:"" group:"Time travel" help:"Go on from the branch as it is, or take over a journal without a branch."`
 
 	Push PushCmd `cmd:"" group:"Sharing" help:"Bring the journal to a remote."`
+	PR   PRCmd   `cmd:"" name:"pr" group:"Sharing" help:"Open or update a pull request with the proved commits and the report."`
 	Pull PullCmd `cmd:"" group:"Sharing" help:"Bring the journal of a remote here, and join it with the one here."`
 
 	Fsck       FsckCmd       `cmd:"" group:"Care" help:"Re-apply the journal and say what is damaged."`

@@ -18,7 +18,7 @@ import (
 
 // ImportCmd is `git ralph import`.
 type ImportCmd struct {
-	File    string `complete:"files" arg:"" help:"The plan; - reads standard input."`
+	File    string `complete:"files" arg:"" help:"The plan; - reads standard input, github:LABEL and gitlab:LABEL read issues."`
 	Format  string `complete:"formats" placeholder:"NAME" help:"What the file is, when that is not plain from it."`
 	Replace bool   `help:"Let tasks of the file take the place of those with the same id."`
 	Tag     string `placeholder:"NAME" help:"The list to take from a file with several."`
@@ -66,7 +66,7 @@ func (c *ImportCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	data, err := a.readInput(c.File)
+	data, err := c.read(a, &opts)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (c *ImportCmd) Run(a *App) error {
 	}
 	if !c.DryRun {
 		source := c.File
-		if source != "-" {
+		if _, _, ok := c.issues(a); !ok && source != "-" {
 			source = filepath.Base(source)
 		}
 		_, _, err = a.change(func(s state.State) (state.Event, error) {
@@ -151,6 +151,36 @@ func (c *ImportCmd) Run(a *App) error {
 		a.printf("in the plan already, with the same text: %s\n", joinIDs(there))
 	}
 	return nil
+}
+
+// issues says whether the argument means issues, not a file: github:LABEL.
+func (c *ImportCmd) issues(a *App) (f forge, label string, ok bool) {
+	if a.isFile(c.File) {
+		return "", "", false
+	}
+	for name, f := range map[string]forge{"github:": github, "gitlab:": gitlab} {
+		if label, ok := strings.CutPrefix(c.File, name); ok {
+			return f, label, true
+		}
+	}
+	return "", "", false
+}
+
+// read reads the file, or the issues through the client of the service.
+func (c *ImportCmd) read(a *App, opts *exchange.Options) ([]byte, error) {
+	f, label, ok := c.issues(a)
+	if !ok {
+		return a.readInput(c.File)
+	}
+	if label == "" {
+		return nil, usage("git ralph import "+c.File+"ralph takes the open issues with the label ralph", "name a label")
+	}
+	opts.Format = exchange.FormatIssues
+	data, err := f.issues(a, label)
+	if none := strings.TrimSpace(string(data)); err == nil && (none == "" || none == "[]") {
+		return nil, gitstate.Hint(1, string(f)+" issue list shows what there is", "no open issue has the label %s", label)
+	}
+	return data, err
 }
 
 // withoutRepeats leaves out tasks that came without an id and that the plan

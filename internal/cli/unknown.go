@@ -38,6 +38,7 @@ var otherWords = map[string]string{
 	"purge": "redact", "erase": "redact", "forget": "redact", "scrub": "redact",
 	"merge": "land", "integrate": "land", "rebase": "land", "branch": "fork", "clone": "fork", "checkout": "fork",
 	"sync": "pull", "fetch": "pull", "publish": "push", "share": "push", "upload": "push", "download": "pull",
+	"pull-request": "pr", "merge-request": "pr", "mr": "pr",
 	"remove": "skip", "delete": "skip", "rm": "skip",
 }
 

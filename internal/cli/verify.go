@@ -32,44 +32,12 @@ func (VerifyCmd) Help() string {
 
 // Run proves the commits.
 func (c *VerifyCmd) Run(a *App) error {
-	if c.Trust {
-		a.Env = append(a.Env, "RALPH_TRUST=1")
-	}
-	if _, err := a.Load(); err != nil {
-		return err
-	}
-	set, err := a.Settings(nil, c.Config)
-	if err != nil {
-		return err
-	}
-	recorded, err := a.journal.RecordedCommands(a.Ctx)
-	if err != nil {
-		return err
-	}
-	if err := a.askTrust(a.Ctx, set, c.JSON, recorded...); err != nil {
-		return err
-	}
-	ctx, cancel := a.interrupts()
-	defer cancel()
-	sandbox, err := a.sandbox(ctx, set, false)
-	if err != nil {
-		return err
-	}
-	l := &loop.Loop{Repo: a.repo, Journal: a.journal, Prover: c.prover(a, set), Sandbox: sandbox,
-		Settings: a.loopSettings(set),
-		Log:      a.warn, Now: a.journal.Now, Sleep: sleep}
-	if b, ok := sandbox.(*boundary); ok {
-		l.RunBase = b.runs
-	}
 	live := !c.JSON && !c.Report
-	v, err := l.Verify(ctx, c.Range, func(one loop.VerifiedCommit) {
+	v, err := c.prove(a, func(one loop.VerifiedCommit) {
 		if live {
 			c.line(a, one)
 		}
 	})
-	if ctx.Err() != nil {
-		return &ExitError{Code: 130}
-	}
 	if err != nil {
 		return err
 	}
@@ -89,6 +57,44 @@ func (c *VerifyCmd) Run(a *App) error {
 		return &ExitError{Code: 1}
 	}
 	return err
+}
+
+// prove runs what the commits of the range demand; each is called as one ends.
+func (c *VerifyCmd) prove(a *App, each func(loop.VerifiedCommit)) (v loop.Verification, err error) {
+	if c.Trust {
+		a.Env = append(a.Env, "RALPH_TRUST=1")
+	}
+	if _, err := a.Load(); err != nil {
+		return v, err
+	}
+	set, err := a.Settings(nil, c.Config)
+	if err != nil {
+		return v, err
+	}
+	recorded, err := a.journal.RecordedCommands(a.Ctx)
+	if err != nil {
+		return v, err
+	}
+	if err := a.askTrust(a.Ctx, set, c.JSON, recorded...); err != nil {
+		return v, err
+	}
+	ctx, cancel := a.interrupts()
+	defer cancel()
+	sandbox, err := a.sandbox(ctx, set, false)
+	if err != nil {
+		return v, err
+	}
+	l := &loop.Loop{Repo: a.repo, Journal: a.journal, Prover: c.prover(a, set), Sandbox: sandbox,
+		Settings: a.loopSettings(set),
+		Log:      a.warn, Now: a.journal.Now, Sleep: sleep}
+	if b, ok := sandbox.(*boundary); ok {
+		l.RunBase = b.runs
+	}
+	v, err = l.Verify(ctx, c.Range, each)
+	if ctx.Err() != nil {
+		return v, &ExitError{Code: 130}
+	}
+	return v, err
 }
 
 // prover reads the settings of a commit as start would have: with the same files

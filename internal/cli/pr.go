@@ -1,0 +1,274 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
+	"git-ralph/internal/text"
+	"git-ralph/loop"
+	"git-ralph/plan"
+)
+
+// PRCmd is `git ralph pr`.
+type PRCmd struct {
+	Base   string   `placeholder:"BRANCH" help:"The branch that the work shall go to; without it the remote's own."`
+	Head   string   `placeholder:"BRANCH" help:"The branch on the remote; without it the present one, or ralph/BRANCH where that is the base."`
+	Remote string   `placeholder:"NAME" default:"origin" help:"The remote to push to (${default})."`
+	Config []string `placeholder:"FILE" sep:"none" help:"Further settings over ralph.toml, as they were given to start; may be repeated."`
+	Trust  bool     `help:"Trust the ralph.toml of this repository for this call."`
+	DryRun bool     `help:"Print the pull request; push and open nothing."`
+	Yes    bool     `short:"y" help:"Do not ask."`
+	JSON   bool     `name:"json" help:"Print what was done as JSON."`
+}
+
+// Help says more.
+func (PRCmd) Help() string {
+	return "Proves the commits as git ralph verify does, pushes exactly those, and opens one pull request with the " +
+		"report or brings the one that is open up to date. It is a draft until the plan is complete. What is outside the " +
+		"part that git ralph wrote stays as it is. It works through gh, or glab for a remote of GitLab, where you are " +
+		"logged in."
+}
+
+// prDoc is `pr --json`.
+type prDoc struct {
+	URL     string `json:"url"`
+	Number  int    `json:"number,omitempty"`
+	Head    string `json:"head"`
+	Base    string `json:"base"`
+	Commit  string `json:"commit"`
+	Title   string `json:"title"`
+	Body    string `json:"body"`
+	Draft   bool   `json:"draft"`
+	Created bool   `json:"created"`
+	DryRun  bool   `json:"dry_run"`
+}
+
+// Run opens or updates the pull request.
+func (c *PRCmd) Run(a *App) error {
+	snap, err := a.Load()
+	if err != nil {
+		return err
+	}
+	s := snap.State
+	url, err := a.repo.Git.Run(a.Ctx, "remote", "get-url", c.Remote)
+	if err != nil {
+		return gitstate.Hint(1, "git remote add "+text.Shell(c.Remote)+" URL; --remote names another",
+			"there is no remote %s", c.Remote)
+	}
+	d := prDoc{Head: c.Head, Base: c.Base, DryRun: c.DryRun, Draft: s.Run.Status != state.Complete, Title: prTitle(s)}
+	if d.Base == "" {
+		if d.Base, err = c.baseBranch(a); err != nil {
+			return err
+		}
+	}
+	if d.Head == "" {
+		if d.Head = a.journal.Branch; d.Head == d.Base {
+			d.Head = "ralph/" + d.Head
+		}
+	}
+	if d.Head == d.Base {
+		return usage("--head names another", "a pull request from %s to itself makes no sense", d.Base)
+	}
+	tip, err := a.repo.ReadRef(a.Ctx, gitstate.BranchRef(a.journal.Branch))
+	if err != nil {
+		return err
+	}
+	d.Commit = tip.String()
+	verify := VerifyCmd{Config: c.Config, Trust: c.Trust, JSON: c.JSON, Range: d.Commit}
+	base := "refs/remotes/" + c.Remote + "/" + d.Base
+	if at, err := a.repo.ReadRef(a.Ctx, base); err == nil && !at.IsZero() {
+		verify.Range = base + ".." + d.Commit
+	}
+	v, err := verify.prove(a, func(one loop.VerifiedCommit) {
+		if !c.JSON && !c.DryRun {
+			verify.line(a, one)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if v.Failed > 0 {
+		return gitstate.Hint(1, "git ralph verify shows them; nothing was pushed",
+			"%s failed their checks", plural(v.Failed, "commit"))
+	}
+	if len(v.Commits) == 0 {
+		return gitstate.Hint(1, "git ralph status says where the work is", "%s has no kept work that %s lacks",
+			a.journal.Branch, d.Base)
+	}
+	issues, err := a.issueNumbers()
+	if err != nil {
+		return err
+	}
+	d.Body = prBody(s, v, issues)
+	// The address as it is written and as insteadOf has it: either may name the service.
+	written, _ := a.repo.Git.Run(a.Ctx, "config", "--get", "remote."+c.Remote+".url")
+	return c.submit(a, forgeOf(string(url)+string(written)), d)
+}
+
+// submit pushes and opens or updates, or prints what would be.
+func (c *PRCmd) submit(a *App, f forge, d prDoc) error {
+	if c.DryRun {
+		if c.JSON {
+			return a.printJSON(d)
+		}
+		a.printf("%s\n%s → %s, %s%s\n\n%s", d.Title, d.Head, d.Base, d.Commit[:12], draftWord(d.Draft), d.Body)
+		return nil
+	}
+	if !c.Yes {
+		if !terminal(a.In) || !terminal(a.Err) {
+			return gitstate.Hint(1, "git ralph pr --yes pushes and opens it, git ralph pr --dry-run prints it",
+				"nothing is pushed without being asked for")
+		}
+		if !a.ask(fmt.Sprintf("push %s to %s as %s, for a pull request to %s? [y/N] ", d.Commit[:12], c.Remote, d.Head,
+			d.Base)) {
+			return &ExitError{Code: 1, Err: errors.New("nothing was pushed")}
+		}
+	}
+	there, err := f.open(a, d.Head)
+	if err != nil {
+		return err
+	}
+	// Exactly what was proved is pushed; commits that came meanwhile are not.
+	if _, err := a.repo.Git.Run(a.Ctx, "push", c.Remote, d.Commit+":"+gitstate.BranchRef(d.Head)); err != nil {
+		return gitstate.Hint(1, "git fetch "+text.Shell(c.Remote)+" and look at what is there; nothing is forced",
+			"%s was not pushed: %w", d.Head, err)
+	}
+	if there == nil {
+		d.Created = true
+		if d.URL, err = f.create(a, d.Head, d.Base, d.Title, d.Body, d.Draft); err != nil {
+			return err
+		}
+	} else {
+		d.Number, d.URL, d.Body = there.Number, there.URL, withPart(there.Body, d.Body)
+		ready := there.Draft && !d.Draft
+		if err := f.update(a, there.Number, d.Body, ready); err != nil {
+			return err
+		}
+		d.Draft = there.Draft && !ready
+	}
+	if c.JSON {
+		return a.printJSON(d)
+	}
+	word := "opened"
+	if !d.Created {
+		word = "updated"
+	}
+	a.printf("%s %s%s\n", word, orText(d.URL, d.Head), draftWord(d.Draft))
+	return nil
+}
+
+func draftWord(draft bool) string {
+	if draft {
+		return ", a draft until the plan is complete"
+	}
+	return ""
+}
+
+// baseBranch is the branch that the remote calls its own.
+func (c *PRCmd) baseBranch(a *App) (string, error) {
+	if out, err := a.repo.Git.Run(a.Ctx, "symbolic-ref", "--short", "refs/remotes/"+c.Remote+"/HEAD"); err == nil {
+		return strings.TrimPrefix(strings.TrimSpace(string(out)), c.Remote+"/"), nil
+	}
+	for _, name := range []string{"main", "master"} {
+		if at, err := a.repo.ReadRef(a.Ctx, "refs/remotes/"+c.Remote+"/"+name); err == nil && !at.IsZero() {
+			return name, nil
+		}
+	}
+	return "", gitstate.Hint(1, "--base names it; git remote set-head "+text.Shell(c.Remote)+" --auto asks for it",
+		"it is not known which branch of %s the work shall go to", c.Remote)
+}
+
+// prTitle is the goal, or the titles of the first tasks.
+func prTitle(s state.State) string {
+	if s.Plan.Goal != "" {
+		line, _, _ := strings.Cut(s.Plan.Goal, "\n")
+		return text.Clip(line, 100)
+	}
+	var titles []string
+	for _, t := range s.Plan.Tasks {
+		if t.Status == plan.Done {
+			titles = append(titles, t.Title)
+		}
+	}
+	if len(titles) == 0 {
+		return "work of " + s.Journal.Branch
+	}
+	title := titles[0]
+	if n := len(titles) - 1; n > 0 {
+		title = fmt.Sprintf("%s, and %d more", text.Clip(title, 80), n)
+	}
+	return text.Clip(title, 100)
+}
+
+const (
+	partBegin = "<!-- git ralph -->"
+	partEnd   = "<!-- /git ralph -->"
+)
+
+// prBody is the part of the text that git ralph writes: the tasks with their
+// commits and issues, and the report.
+func prBody(s state.State, v loop.Verification, issues map[plan.TaskID]string) string {
+	var b strings.Builder
+	b.WriteString(partBegin + "\n")
+	fmt.Fprintf(&b, "%s\n\n", countLine(s.Plan))
+	commits := map[plan.TaskID][]string{}
+	for _, one := range v.Commits {
+		if one.Task != "" {
+			commits[one.Task] = append(commits[one.Task], one.Commit[:min(12, len(one.Commit))])
+		}
+	}
+	for _, t := range s.Plan.Tasks {
+		if t.Status == plan.Skipped && !t.SetAside() {
+			continue
+		}
+		box, verb := "[ ]", "Refs"
+		if t.Status == plan.Done {
+			box, verb = "[x]", "Closes"
+		}
+		line := fmt.Sprintf("- %s %s %s", box, t.ID, cell(t.Title))
+		if list := commits[t.ID]; len(list) > 0 {
+			line += " (" + strings.Join(list, ", ") + ")"
+		}
+		if number := issues[t.ID]; number != "" {
+			line += fmt.Sprintf(". %s #%s", verb, number)
+		}
+		b.WriteString(line + "\n")
+	}
+	b.WriteString("\n" + strings.ReplaceAll("\n"+verifyMarkdown(v), "\n#", "\n##")[1:] + partEnd + "\n")
+	return b.String()
+}
+
+// withPart puts the part into a text that a person may have changed around it.
+func withPart(old, part string) string {
+	before, rest, found := strings.Cut(old, partBegin)
+	_, after, closed := strings.Cut(rest, partEnd)
+	switch {
+	case !found && strings.TrimSpace(old) == "":
+		return part
+	case !found || !closed:
+		return strings.TrimRight(old, "\n") + "\n\n" + part
+	}
+	return before + strings.TrimSuffix(part, "\n") + after
+}
+
+// issueNumbers are the issues that tasks were imported from.
+func (a *App) issueNumbers() (map[plan.TaskID]string, error) {
+	out := map[plan.TaskID]string{}
+	err := a.journal.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
+		if p := e.Event.Plan; p != nil && p.Reason == "import" && slices.ContainsFunc([]string{"github:", "gitlab:"},
+			func(prefix string) bool { return strings.HasPrefix(p.Source, prefix) }) {
+			for _, id := range p.IDs {
+				if strings.Trim(string(id), "0123456789") == "" {
+					out[id] = string(id)
+				}
+			}
+		}
+		return true, nil
+	})
+	return out, err
+}
