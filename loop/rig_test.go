@@ -210,6 +210,14 @@ func newRig(t *testing.T, play client, tasks ...plan.Task) *rig {
 			t.Fatal(err)
 		}
 	}
+	r.over(g, j, play)
+	return r
+}
+
+// over makes the loop of the rig: one in this repository and journal.
+func (r *rig) over(g *gitstate.Repo, j *journal.Journal, play client) {
+	t := r.t
+	t.Helper()
 	e, err := worktree.New(worktree.Repo{Root: g.Root, GitDir: g.GitDir, CommonDir: g.CommonDir, Git: g.Git, Store: g.Store},
 		worktree.Options{Aside: filepath.Join(g.Dir(), "aside")})
 	if err != nil {
@@ -226,7 +234,6 @@ func newRig(t *testing.T, play client, tasks ...plan.Task) *rig {
 	r.Emit = func(e Live) { r.log("%s %s", e.Event, e.Message) }
 	r.Settings = Settings{Driver: "played", Mode: "handoff-only", BaselineMode: "record", TestGuard: true, Fresh: "complete",
 		Limits: Limits{MaxAttempts: 2, Failures: 5, MaxPartial: 2}, Rounds: 2}
-	return r
 }
 
 func (r *rig) now() time.Time {
