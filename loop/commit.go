@@ -239,7 +239,7 @@ func (l *Loop) makeWay(it *attempt, tip object.ID) error {
 		return err
 	}
 	if len(met) == 0 {
-		return nil
+		return l.bringTheirs(it, it.tip, tip)
 	}
 	to, err := l.Repo.TreeOf(tip)
 	if err != nil {
@@ -251,9 +251,15 @@ func (l *Loop) makeWay(it *attempt, tip object.ID) error {
 		for _, f := range left.Failures {
 			it.notice("changed by somebody else meanwhile, left as it is: %s", f.Path)
 		}
-		return nil
+		err = nil
 	}
-	return err
+	return errors.Join(err, l.bringTheirs(it, it.tip, tip))
+}
+
+// bringTheirs writes what a commit of a person changed where the worktree still has
+// what was before it: a capture of an earlier moment may have been put back since.
+func (l *Loop) bringTheirs(it *attempt, was, tip object.ID) error {
+	return moveFiles(l.background(), l.Engine, was, tip, it.notice)
 }
 
 func parent(path string) string {

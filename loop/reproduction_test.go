@@ -1,7 +1,13 @@
 package loop
 
 import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+
+	"git-ralph/plan"
 )
 
 func TestReproduced(t *testing.T) {
@@ -21,5 +27,105 @@ func TestReproduced(t *testing.T) {
 		if ok, unclear := reproduced(c.before, c.after); ok != c.ok || unclear != c.unclear {
 			t.Errorf("%s: %v %q", c.why, ok, unclear)
 		}
+	}
+}
+
+// bugProver runs the tests of the rig's files: one whose name ends in _bug.txt
+// passes where the file that it names is there.
+type bugProver struct{ filesProver }
+
+func (bugProver) TestFiles(req WeakenRequest) (tests, data []ChangedFile) {
+	for _, f := range req.Files {
+		if strings.HasSuffix(f.Path, "_bug.txt") && f.After != nil {
+			tests = append(tests, f)
+		}
+	}
+	return tests, nil
+}
+
+func (bugProver) RunTests(_ context.Context, _ plan.Task, in func(func(ProofRequest) error) error) ([]TestRun, error) {
+	var out []TestRun
+	err := in(func(req ProofRequest) error {
+		list, err := filepath.Glob(filepath.Join(req.Dir, "*_bug.txt"))
+		for _, path := range list {
+			want, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			out = append(out, TestRun{Name: filepath.Base(path), Passed: exists(req.Dir, string(want))})
+		}
+		return err
+	})
+	return out, err
+}
+
+// TestRunOnABug: a bug is done when a test of the change fails without it.
+func TestRunOnABug(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		why  string
+		play func(r *rig, req Request, b *box)
+		more []plan.Task
+		ends string
+		says string
+	}{
+		{"a test that fails on the code before", func(r *rig, req Request, b *box) {
+			r.write("one_bug.txt", "fix.txt")
+			r.write("fix.txt", "fixed")
+			b.done(req)
+		}, nil, "keep", ""},
+		{"a test that passes on it", func(r *rig, req Request, b *box) {
+			r.write("one_bug.txt", "a.txt")
+			r.write("fix.txt", "fixed")
+			b.done(req)
+		}, nil, "reject: reproduction: no test fails on the code before the change | " +
+			"reject: reproduction: no test fails on the code before the change", ""},
+		{"a test that fails with the change as well", func(r *rig, req Request, b *box) {
+			r.write("one_bug.txt", "nowhere.txt")
+			r.write("fix.txt", "fixed")
+			b.done(req)
+		}, nil, "keep", "fails in a fresh checkout with the change as well"},
+		{"no test at all", func(r *rig, req Request, b *box) {
+			r.write("fix.txt", "fixed")
+			b.done(req)
+		}, nil, "keep", "was run"},
+		{"in two steps", func(r *rig, req Request, b *box) {
+			if !exists(r.repo.Dir, "one_bug.txt") {
+				r.write("one_bug.txt", "fix.txt")
+				b.say(func(c *Collected) { c.Handoff = handoff("A", false) })
+				return
+			}
+			r.write("fix.txt", "fixed")
+			b.done(req)
+		}, nil, "keep (partial) | keep", ""},
+		{"a later task makes the test say something else", func(r *rig, req Request, b *box) {
+			if req.TaskID == "A" {
+				r.write("one_bug.txt", "fix.txt")
+				r.write("fix.txt", "fixed")
+			} else {
+				os.Remove(filepath.Join(r.repo.Dir, "fix.txt"))
+				r.write("one_bug.txt", "a.txt")
+			}
+			b.done(req)
+		}, []plan.Task{{ID: "B", DependsOn: []plan.TaskID{"A"}}}, "keep | keep", "it fails as it was when it was kept"},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+				c.play(r, req, b)
+				return completed()
+			}, append([]plan.Task{{ID: "A", Type: "bug"}}, c.more...)...)
+			r.Prover = bugProver{}
+			r.run(Course{Build: true})
+			var ends, notices []string
+			for _, res := range r.results() {
+				ends = append(ends, verdictLine(Verdict{Verdict: res.Verdict, Partial: res.Partial, Reasons: res.Reasons}))
+				notices = append(notices, res.Notices...)
+			}
+			got := strings.Join(ends, " | ")
+			if got != c.ends || !r.told(c.says) && !strings.Contains(strings.Join(notices, "\n"), c.says) {
+				t.Errorf("%s, %q\n%s", got, notices, strings.Join(r.said, "\n"))
+			}
+		})
 	}
 }

@@ -329,11 +329,14 @@ func (l *Loop) landOnMoved(ctx context.Context, it *attempt, j Verdict) error {
 	if it.after.Keep, err = l.rebased(it, tip); err != nil {
 		return err
 	}
-	on := *it.Ready
+	if err := l.bringTheirs(it, it.tip, tip); err != nil {
+		return err
+	}
+	was, on := it.tip, *it.Ready
 	on.tip, on.landing = tip, true
 	it.Ready = &on
 	it.notice("landed on top of %s, which was committed meanwhile", tip.String()[:12])
-	if err := l.prove(ctx, it); err != nil {
+	if err := errors.Join(l.prove(ctx, it), l.bringTheirs(it, was, tip)); err != nil {
 		return err
 	}
 	if nv := Judge(it.facts); nv.Verdict != state.Keep {

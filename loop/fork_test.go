@@ -1,0 +1,143 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
+	"git-ralph/plan"
+)
+
+// TestFork: a branch of its own from what was known after an iteration.
+func TestFork(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	r := newRig(t, writes, plan.Task{ID: "A"}, plan.Task{ID: "B"})
+	first := r.repo.Git("rev-parse", "HEAD")
+	r.run(Course{Build: true})
+	for n, want := range []struct {
+		commit string
+		done   int
+	}{{first, 0}, {r.repo.Git("rev-parse", "HEAD~1"), 1}, {r.repo.Git("rev-parse", "HEAD"), 2}} {
+		p, err := FindFork(ctx, r.Journal, n)
+		if err != nil || p.Commit.String() != want.commit {
+			t.Fatalf("after %d: %v, %s", n, err, p.Commit)
+		}
+		to, err := journal.Open(ctx, r.Repo, "other"+string(rune('0'+n)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		to.Now = r.now
+		s, err := Fork(ctx, r.Journal, to, p)
+		if err != nil || s.Plan.Counts().Done != want.done || s.Journal.Origins[0].Iteration != n {
+			t.Errorf("after %d: %v, %+v", n, err, s.Plan.Counts())
+		}
+		var refusal *Refusal
+		if _, err := Fork(ctx, r.Journal, to, p); !errors.As(err, &refusal) || refusal.Kind != BranchThere {
+			t.Errorf("once more: %v", err)
+		}
+	}
+	var refusal *Refusal
+	if _, err := FindFork(ctx, r.Journal, 7); !errors.As(err, &refusal) || refusal.Kind != NoIteration {
+		t.Errorf("an iteration that never was: %v", err)
+	}
+}
+
+func (r *rig) rewinder() *Rewinder {
+	return &Rewinder{Repo: r.Repo, Journal: r.Journal, Engine: r.Engine, Log: r.log}
+}
+
+// TestRewindAround: commits of people stay where their lines do not meet.
+func TestRewindAround(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		why   string
+		play  client
+		after func(r *rig)
+		kind  Kind
+		says  string
+	}{
+		{"a commit of a person after the work", writes, func(r *rig) {
+			r.write("mine.txt", "mine\n")
+			r.repo.Git("add", "mine.txt")
+			r.repo.Git("commit", "-qm", "mine")
+		}, 0, ""},
+		{"one that changed what the work had made", writes, func(r *rig) {
+			r.write("B.txt", "mine\n")
+			r.repo.Git("commit", "-qam", "mine")
+		}, LinesChanged, "B.txt"},
+		{"a file of a person in the way", writes, func(r *rig) { r.write("B.txt", "mine, not committed\n") }, FilesInTheWay, "B.txt"},
+		{"both tasks in one commit", writes, func(r *rig) {
+			both := r.repo.Git("log", "--format=%B", "-2")
+			r.repo.Git("reset", "-q", "--soft", "HEAD~2")
+			r.repo.Git("commit", "-q", "-m", both)
+		}, SharedCommit, "as well as later ones"},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, c.play, plan.Task{ID: "A"}, plan.Task{ID: "B"})
+			r.run(Course{Build: true})
+			c.after(r)
+			_, err := r.rewinder().Run(context.Background(), 1)
+			var refusal *Refusal
+			switch {
+			case c.says == "" && err != nil:
+				t.Fatal(err)
+			case c.says == "":
+				if exists(r.repo.Dir, "B.txt") || r.repo.Read("mine.txt") != "mine\n" || r.repo.Read("A.txt") != "A\n" {
+					t.Error("the files are not those of iteration 1 and of the person")
+				}
+			case !errors.As(err, &refusal) || refusal.Kind != c.kind || !strings.Contains(err.Error(), c.says):
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestRewindAsked: nothing is written when a person says no.
+func TestRewindAsked(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, writes, plan.Task{ID: "A"})
+	r.run(Course{Build: true})
+	tip := r.repo.Git("rev-parse", "HEAD")
+	rw := r.rewinder()
+	rw.Ask = func(w state.Rewind) bool { return len(w.Reverted) != 1 }
+	if _, err := rw.Run(context.Background(), 0); !errors.Is(err, ErrDeclined) || r.repo.Git("rev-parse", "HEAD") != tip {
+		t.Errorf("%v", err)
+	}
+	if _, err := r.rewinder().Run(context.Background(), 1); !errors.Is(err, journal.ErrNothing) {
+		t.Errorf("nothing was kept after it: %v", err)
+	}
+}
+
+// TestResetOfAPlan: the specs are removed by a commit, and none is needed
+// where there are none.
+func TestResetOfAPlan(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	r := newRig(t, writes, plan.Task{ID: "A"})
+	r.repo.Write("specs/a.md", "# a\n")
+	r.repo.Git("add", "-A")
+	r.repo.Git("commit", "-qm", "a spec")
+	r.write("specs/a.md", "# changed\n")
+	var refusal *Refusal
+	if err := r.rewinder().Reset(ctx, []string{"specs/a.md"}, []plan.TaskID{"A"}); !errors.As(err, &refusal) ||
+		refusal.Kind != SpecsChanged {
+		t.Errorf("a changed spec: %v", err)
+	}
+	r.repo.Git("checkout", "-q", "specs/a.md")
+	for _, specs := range [][]string{{"specs/a.md"}, nil} {
+		if err := r.rewinder().Reset(ctx, specs, []plan.TaskID{"A"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if exists(r.repo.Dir, "specs/a.md") || !strings.HasPrefix(r.repo.Git("log", "-1", "--format=%s"), "Remove the specs") {
+		t.Error("the spec is still there")
+	}
+	if got := r.repo.Git("status", "--porcelain"); got != "" {
+		t.Errorf("git status says %s", got)
+	}
+}
