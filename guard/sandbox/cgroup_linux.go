@@ -99,6 +99,6 @@ func (m *mounter) hideCgroups(all []mountPoint) {
 	}
 	for _, path := range top {
 		m.items = append(m.items, item{target: path, rank: rankHidden, dir: true, tree: -1, what: "hide",
-			make: func() error { return mountEmptyDir(path) }})
+			make: func() error { return bind(m.shades.folder(), path) }})
 	}
 }

@@ -57,6 +57,7 @@ type mounter struct {
 	items   []item
 	lstat   func(string) (os.FileInfo, error) // while sources are collected
 	mounts  func() ([]mountPoint, error)      // what is mounted outside
+	shades  shades                            // while items are attached
 	// uid 0: everything that root may touch by its uid alone must be covered, too
 	root bool
 }
@@ -253,15 +254,14 @@ func (m *mounter) optional(path string, rank int, writable bool, what string) {
 func (m *mounter) hidden() {
 	var paths []string
 	if m.spec.Home != "" {
-		for _, p := range DefaultHidden() {
-			paths = append(paths, filepath.Join(m.spec.Home, p))
-		}
+		paths = append(paths, hiddenIn(m.spec.Home, namesIn)...)
 	}
 	paths = append(paths, settingsWithSecrets(m.spec.Home)...)
 	paths = append(paths, m.ofOthers()...)
 	for _, p := range append(paths, m.spec.Hidden...) {
-		if _, err := os.Lstat(p); err != nil {
-			continue // most of them; one look is enough
+		var st unix.Stat_t
+		if unix.Lstat(p, &st) != nil {
+			continue // most of them; one look is enough, and os.Lstat would make an error of each
 		}
 		r, err := m.resolve(p)
 		if err != nil || slices.ContainsFunc(m.items, func(it item) bool {
@@ -269,14 +269,13 @@ func (m *mounter) hidden() {
 		}) {
 			continue
 		}
-		it := item{target: r.real, rank: rankHidden, dir: r.dir, tree: -1, what: "hide"}
-		it.make = func() error {
-			if r.dir {
-				return mountEmptyDir(r.real)
-			}
-			return mountEmptyFile(r.real)
-		}
-		m.items = append(m.items, it)
+		m.items = append(m.items, item{target: r.real, rank: rankHidden, dir: r.dir, tree: -1, what: "hide",
+			make: func() error {
+				if r.dir {
+					return bind(m.shades.folder(), r.real)
+				}
+				return bind(m.shades.file(), r.real)
+			}})
 	}
 }
 
@@ -290,7 +289,7 @@ func (m *mounter) covered() {
 			continue
 		}
 		m.items = append(m.items, item{target: r.real, rank: rankHidden, tree: -1, what: "cover", make: func() error {
-			return mountFile(r.real, "cover"+strconv.Itoa(i), c.Contents)
+			return bind(m.shades.cover(i), r.real)
 		}})
 	}
 }
@@ -303,6 +302,12 @@ func (m *mounter) attach() error {
 		}
 		return a.rank - b.rank
 	})
+	if slices.ContainsFunc(m.items, func(it item) bool { return it.rank == rankHidden }) {
+		var err error
+		if m.shades, err = newShades(m.covers); err != nil {
+			return fmt.Errorf("make what covers files: %w", err)
+		}
+	}
 	for _, it := range m.items {
 		if it.rank == rankHidden && withinAny(it.target, m.emptied) {
 			if _, err := os.Lstat(it.target); errors.Is(err, os.ErrNotExist) {
@@ -326,6 +331,9 @@ func (m *mounter) attach() error {
 		if err := moveTree(it.tree, it.target); err != nil {
 			return fmt.Errorf("%s %q: %w", it.what, it.target, err)
 		}
+	}
+	if err := m.shades.gone(); err != nil {
+		return fmt.Errorf("unmount what covers files: %w", err)
 	}
 	return nil
 }
@@ -438,31 +446,46 @@ func mountFolder(path string) error {
 		"mode=755,size=1m,nr_inodes=1024")
 }
 
-func mountEmptyDir(path string) error {
-	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RDONLY)
-	return unix.Mount("tmpfs", path, "tmpfs", flags, "mode=555,size=4k")
-}
+// shades are what covers files and folders: one read-only file system in memory
+// with an empty folder, an empty file and the files of covers. To bind one of
+// them takes a single call, because a bind keeps the flags of its source.
+type shades string // where they are mounted while the sandbox is built
 
-// mountEmptyFile covers a file by an empty one. It has to be a file and not
-// /dev/null, which would swallow what is written to it.
-func mountEmptyFile(path string) error { return mountFile(path, "empty", nil) }
-
-// mountFile covers a file by one with these contents, which keeps no name of
-// its own.
-func mountFile(path, name string, contents []byte) error {
-	if err := os.MkdirAll(RunDir, 0o755); err != nil {
-		return err
+func newShades(covers []cover) (shades, error) {
+	s := shades(filepath.Join(RunDir, ".git-ralph-shades"))
+	if err := os.MkdirAll(string(s), 0o755); err != nil {
+		return s, err
 	}
-	file := filepath.Join(RunDir, ".git-ralph-"+name)
-	if err := os.WriteFile(file, contents, 0o644); err != nil {
-		return err
+	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC)
+	if err := unix.Mount("tmpfs", string(s), "tmpfs", flags, "mode=755"); err != nil {
+		return s, err
 	}
-	fd, err := cloneTree(file, false)
+	err := errors.Join(os.Mkdir(s.folder(), 0o555), os.WriteFile(s.file(), nil, 0o644))
+	for i, c := range covers {
+		err = errors.Join(err, os.WriteFile(s.cover(i), c.Contents, 0o644))
+	}
 	if err == nil {
-		err = moveTree(fd, path)
+		err = unix.Mount("", string(s), "", flags|unix.MS_REMOUNT|unix.MS_RDONLY, "")
 	}
-	return errors.Join(err, os.Remove(file))
+	return s, err
 }
+
+func (s shades) folder() string { return filepath.Join(string(s), "folder") }
+
+// file is empty. It has to be a file and not /dev/null, which would swallow what
+// is written to it.
+func (s shades) file() string       { return filepath.Join(string(s), "file") }
+func (s shades) cover(i int) string { return filepath.Join(string(s), "cover"+strconv.Itoa(i)) }
+
+// gone takes the place away where they are mounted, when all is covered.
+func (s shades) gone() error {
+	if s == "" {
+		return nil
+	}
+	return errors.Join(unix.Unmount(string(s), unix.MNT_DETACH), os.Remove(string(s)))
+}
+
+func bind(from, to string) error { return unix.Mount(from, to, "", unix.MS_BIND, "") }
 
 // node is a device that stays usable.
 type node struct {

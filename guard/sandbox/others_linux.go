@@ -2,10 +2,12 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -38,12 +40,17 @@ func (m *mounter) ofOthers() []string {
 	if !m.root {
 		return nil
 	}
-	var out []string
-	for _, pattern := range []string{"/etc/shadow*", "/etc/gshadow*", "/etc/ssh/*_key", "/etc/ssl/private",
-		"/etc/NetworkManager/system-connections",
-		"/etc/wireguard", "/etc/krb5.keytab", "/etc/sudoers*", "/var/lib/sss/secrets", "/etc/letsencrypt"} {
-		found, _ := filepath.Glob(pattern) // the patterns are well formed
-		out = append(out, found...)
+	out := []string{"/etc/ssl/private", "/etc/NetworkManager/system-connections", "/etc/wireguard", "/etc/krb5.keytab",
+		"/var/lib/sss/secrets", "/etc/letsencrypt"}
+	for _, name := range orNone(namesIn("/etc")) {
+		if strings.HasPrefix(name, "shadow") || strings.HasPrefix(name, "gshadow") || strings.HasPrefix(name, "sudoers") {
+			out = append(out, "/etc/"+name)
+		}
+	}
+	for _, name := range orNone(namesIn("/etc/ssh")) {
+		if strings.HasSuffix(name, "_key") {
+			out = append(out, "/etc/ssh/"+name)
+		}
 	}
 	s := m.spec
 	needed := slices.Concat([]string{s.Worktree, s.Home, s.HomeUpper}, s.GitDirs, s.Writable, s.ReadOnlyPaths,
@@ -51,8 +58,11 @@ func (m *mounter) ofOthers() []string {
 	for _, b := range s.Binds {
 		needed = append(needed, b.Source)
 	}
-	homes, _ := filepath.Glob("/home/*")
-	for _, home := range append(homes, "/root") {
+	homes := []string{"/root"}
+	for _, name := range orNone(namesIn("/home")) {
+		homes = append(homes, "/home/"+name)
+	}
+	for _, home := range homes {
 		inUse := slices.ContainsFunc(needed, func(p string) bool {
 			if p == "" {
 				return false
@@ -67,10 +77,48 @@ func (m *mounter) ofOthers() []string {
 		case !inUse:
 			out = append(out, home)
 		default:
-			for _, p := range DefaultHidden() {
-				out = append(out, filepath.Join(home, p))
-			}
+			out = append(out, hiddenIn(home, namesIn)...)
 			out = append(out, settingsWithSecrets(home)...)
+		}
+	}
+	return out
+}
+
+// namesIn are the names in a folder.
+func namesIn(dir string) ([]string, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+func orNone(names []string, _ error) []string { return names }
+
+// hiddenIn are the places of DefaultHidden that a home folder may have: one list
+// of each of their folders instead of a look for each of them. In a folder that
+// cannot be listed they can still be there.
+func hiddenIn(home string, list func(dir string) ([]string, error)) []string {
+	type folder struct {
+		names  map[string]bool
+		closed bool
+	}
+	folders := map[string]folder{}
+	var out []string
+	for _, p := range DefaultHidden() {
+		dir, name := filepath.Split(p)
+		f, ok := folders[dir]
+		if !ok {
+			names, err := list(filepath.Join(home, dir))
+			f = folder{map[string]bool{}, err != nil && !errors.Is(err, os.ErrNotExist)}
+			for _, n := range names {
+				f.names[strings.ToLower(n)] = true // folders can be made to ignore case
+			}
+			folders[dir] = f
+		}
+		if f.closed || f.names[strings.ToLower(name)] {
+			out = append(out, filepath.Join(home, p))
 		}
 	}
 	return out
