@@ -116,7 +116,7 @@ func TestEveryCommandHasExamples(t *testing.T) {
 			}
 			// Of several commands in a line each has to be right, and one is the example.
 			shown := false
-			for _, part := range strings.FieldsFunc(e.Line, func(r rune) bool { return strings.ContainsRune("&|()", r) }) {
+			for _, part := range strings.FieldsFunc(e.Line, func(r rune) bool { return strings.ContainsRune("&|()>", r) }) {
 				line, ours := strings.CutPrefix(strings.TrimSpace(part), "git ralph ")
 				if !ours {
 					continue

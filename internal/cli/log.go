@@ -20,7 +20,10 @@ type LogCmd struct {
 	Task      string   `complete:"tasks" placeholder:"ID" help:"Only what concerns a task."`
 	Event     []string `complete:"events" sep:"," placeholder:"TYPE" help:"Only events of these types, such as iteration."`
 	Iteration int      `complete:"iterations" placeholder:"N" help:"Only what belongs to an iteration."`
-	Patch     bool     `short:"p" help:"Show how each entry changed the plan, its tasks and what is remembered."`
+	Verdict   string   `complete:"=keep,reject" placeholder:"keep|reject" help:"Only iterations that ended so."`
+	Since     string   `placeholder:"TIME" help:"Only what is newer: 2h, 3d, yesterday, 2026-11-22."`
+	Stat      bool     `help:"Show which files each attempt changed, and how much."`
+	Patch     bool     `short:"p" help:"Show what each attempt changed, and each entry of the plan, its tasks and what is remembered."`
 	JSON      bool     `name:"json" help:"Print one object a line."`
 }
 
@@ -155,15 +158,12 @@ func (c *LogCmd) Run(a *App) error {
 	if c.Number < 0 {
 		return usage("git ralph log -n 20", "-n %d is negative", c.Number)
 	}
-	if c.Patch && c.JSON {
-		return usage("git ralph show ENTRY --json has the event of an entry", "-p and --json do not go together")
+	if (c.Patch || c.Stat) && c.JSON {
+		return usage("git ralph show ENTRY --json has the event of an entry", "-p, --stat and --json do not go together")
 	}
-	want := map[state.EventType]bool{}
-	for _, t := range trimmed(c.Event) {
-		want[state.EventType(strings.ToLower(t))] = true
-		if !knownEvent(state.EventType(strings.ToLower(t))) {
-			return usage("types: "+eventTypes(), "%q is no type of event", t)
-		}
+	filter, err := c.filter()
+	if err != nil {
+		return err
 	}
 	j, err := a.Journal()
 	if err != nil {
@@ -174,24 +174,27 @@ func (c *LogCmd) Run(a *App) error {
 	} else if err != nil {
 		return err
 	}
-	if c.Task != "" {
+	var now state.State
+	if c.Task != "" || c.Patch || c.Stat {
 		snap, err := a.Load()
 		if err != nil {
 			return err
 		}
+		now = snap.State
+	}
+	if c.Task != "" {
 		// A task that left the plan still has a history; a slip has none.
-		if ids, err := taskIDs(snap.State.Plan, []string{c.Task}); err != nil {
+		if ids, err := taskIDs(now.Plan, []string{c.Task}); err != nil {
 			a.warn("%v; looking for what concerned it", err)
 		} else {
 			c.Task = string(ids[0])
 		}
 	}
+	filter.task = plan.TaskID(c.Task)
 	defer a.page()()
 	n := 0
 	err = a.journal.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
-		ev := e.Event
-		if len(want) > 0 && !want[ev.Type] || c.Iteration > 0 && ev.Iteration != c.Iteration || c.Task != "" &&
-			!concerns(ev, plan.TaskID(c.Task)) {
+		if !filter.takes(e.Event) {
 			return true, nil
 		}
 		n++
@@ -200,12 +203,9 @@ func (c *LogCmd) Run(a *App) error {
 				return false, err
 			}
 		} else {
-			row := a.logRow(e)
-			a.printf("%s\n", strings.TrimRight(strings.Join(row, "  "), " "))
-			if c.Patch {
-				if err := a.entryDifference(e); err != nil {
-					return false, err
-				}
+			table(a.Out, [][]string{a.logRow(e)})
+			if err := c.more(a, now, e); err != nil {
+				return false, err
 			}
 		}
 		return c.Number == 0 || n < c.Number, nil
@@ -217,6 +217,41 @@ func (c *LogCmd) Run(a *App) error {
 		a.printf("nothing of that kind\n")
 	}
 	return err
+}
+
+// filter reads what was asked for.
+func (c *LogCmd) filter() (logFilter, error) {
+	f := logFilter{events: map[state.EventType]bool{}, iteration: c.Iteration,
+		verdict: state.Verdict(strings.ToLower(c.Verdict))}
+	for _, t := range trimmed(c.Event) {
+		kind := state.EventType(strings.ToLower(t))
+		if !knownEvent(kind) {
+			return f, usage("types: "+eventTypes(), "%q is no type of event", t)
+		}
+		f.events[kind] = true
+	}
+	if f.verdict != "" && f.verdict != state.Keep && f.verdict != state.Reject {
+		return f, usage("--verdict keep or --verdict reject", "%q is no verdict", c.Verdict)
+	}
+	var err error
+	if c.Since != "" {
+		f.since, err = parseSince(c.Since, time.Now())
+	}
+	return f, err
+}
+
+// more shows what an entry changed, as far as that was asked for.
+func (c *LogCmd) more(a *App, now state.State, e journal.Entry) error {
+	if c.Stat {
+		return a.workDifference(now, e, "--stat=72")
+	}
+	if !c.Patch {
+		return nil
+	}
+	if err := a.workDifference(now, e); err != nil {
+		return err
+	}
+	return a.entryDifference(e)
 }
 
 // flaky are the names of checks that were red first and then green.

@@ -40,7 +40,7 @@ func (a *App) page() (done func()) {
 			Dir: a.repo.Root, Env: env, Stdin: r, Stdout: behind(old), Stderr: behind(a.Err)})
 		r.Close()
 	}()
-	a.Out, a.Ctx = through(&pageWriter{w: w, left: cancel, colours: colours}, false), ctx
+	a.Out, a.Ctx = through(&pageWriter{w: w, left: cancel, colours: colours, columns: columns(old)}, false), ctx
 	return func() {
 		w.Close()
 		<-ended
@@ -55,6 +55,7 @@ type pageWriter struct {
 	w       io.Writer
 	left    context.CancelFunc
 	colours bool
+	columns int // of the terminal behind the pager
 }
 
 func (p *pageWriter) Write(b []byte) (int, error) {

@@ -7,14 +7,17 @@ import (
 	"strings"
 	"time"
 
+	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/text"
+	"git-ralph/notes"
 	"git-ralph/plan"
 )
 
 // ProgressCmd is `git ralph progress`.
 type ProgressCmd struct {
-	JSON bool `name:"json" help:"Print one object."`
+	Markdown bool `help:"Print a report in Markdown, with an entry for each iteration."`
+	JSON     bool `name:"json" help:"Print one object."`
 }
 
 // progressDoc is `progress --json`.
@@ -85,6 +88,9 @@ func (c *ProgressCmd) Run(a *App) error {
 	if c.JSON {
 		return a.printJSON(d)
 	}
+	if c.Markdown {
+		return a.progressMarkdown(s)
+	}
 	if d.Tasks.Total == 0 {
 		a.printf("the plan is empty: git ralph import FILE, or git ralph add \"a task\"\n")
 		return nil
@@ -132,4 +138,86 @@ func (c *ProgressCmd) Run(a *App) error {
 		table(a.Out, rows)
 	}
 	return nil
+}
+
+// progressMarkdown is the plan as a checklist, and what each iteration did.
+func (a *App) progressMarkdown(s state.State) error {
+	var entries []string
+	err := a.journal.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
+		if e.Event.Result != nil {
+			entries = append(entries, iterationMarkdown(e.Event, *e.Event.Result))
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.Reverse(entries)
+	title := "Progress"
+	if s.Plan.Goal != "" {
+		title += ": " + notes.OneLine(s.Plan.Goal, 200)
+	}
+	a.printf("# %s\n\n%s\n\n", title, countLine(s.Plan))
+	for _, t := range s.Plan.Tasks {
+		box := " "
+		if t.Status == plan.Done {
+			box = "x"
+		}
+		line := fmt.Sprintf("- [%s] %s %s", box, t.ID, notes.OneLine(t.Title, 300))
+		if t.Status != plan.Done && t.Status != plan.Pending {
+			line += " (" + statusWord(t.Status) + ")"
+		}
+		a.printf("%s\n", line)
+	}
+	for _, entry := range entries {
+		a.printf("\n%s", entry)
+	}
+	return nil
+}
+
+func iterationMarkdown(e state.Event, r state.Result) string {
+	var b strings.Builder
+	what := strings.TrimSpace(string(e.Task) + " " + notes.OneLine(r.Title, 200))
+	if what == "" {
+		what = string(e.Phase)
+	}
+	word := "kept"
+	switch {
+	case r.Verdict != state.Keep:
+		word = "rejected"
+	case r.Partial:
+		word = "kept, a step"
+	}
+	fmt.Fprintf(&b, "## Iteration %d: %s (%s)\n\n", e.Iteration, what, word)
+	when := []string{e.Time.UTC().Format("2006-01-02 15:04 MST"), duration(r.DurationMs)}
+	if r.CostMicro != nil {
+		when = append(when, "$"+usd(*r.CostMicro))
+	}
+	if n := r.Tokens.Total(); n > 0 {
+		when = append(when, thousands(n)+" tokens")
+	}
+	fmt.Fprintf(&b, "%s\n", strings.Join(when, ", "))
+	if r.Summary != "" {
+		fmt.Fprintf(&b, "\n%s\n", notes.OneLine(r.Summary, 1000))
+	}
+	if len(r.Reasons) > 0 || r.Commit != "" || len(r.Files) > 0 {
+		b.WriteString("\n")
+	}
+	if len(r.Reasons) > 0 {
+		fmt.Fprintf(&b, "- why: %s\n", notes.OneLine(strings.Join(r.Reasons, "; "), 600))
+	}
+	if r.Commit != "" {
+		fmt.Fprintf(&b, "- commit: %s\n", r.Commit[:min(12, len(r.Commit))])
+	}
+	if n := len(r.Files); n > 0 {
+		var names []string
+		for _, f := range r.Files[:min(n, 10)] {
+			names = append(names, "`"+strings.ReplaceAll(f.Path, "`", "'")+"`")
+		}
+		if n > 10 {
+			names = append(names, fmt.Sprintf("%d more", n-10))
+		}
+		fmt.Fprintf(&b, "- files: %s\n", strings.Join(names, ", "))
+	}
+	return b.String()
 }

@@ -360,7 +360,10 @@ func (a *App) nextMove(end loop.End) string {
 		if loop.IsBudget(end.Reason) {
 			return a.budgetMove(end.State.Run)
 		}
-		return "git ralph log says why; git ralph resume allows one attempt"
+		if end.State.Run.Breaker.State == "open" {
+			return "git ralph log says why; git ralph resume allows one attempt"
+		}
+		return "git ralph log says why; git ralph " + goesOn(end.State.Run.Phase) + " tries again"
 	case state.Paused:
 		if open := loop.OpenQuestions(end.State); len(open) > 0 {
 			return "git ralph answer " + open[0].ID + " \"…\", then git ralph run"

@@ -415,14 +415,12 @@ func (a *App) nextCommand(d statusDoc, s state.State) string {
 	case state.BlockedStatus:
 		return "git ralph retry --failed, git ralph unblock ID, or git ralph edit"
 	case state.HaltedStatus:
-		switch {
-		case loop.IsBudget(d.HaltReason):
-			return a.budgetMove(s.Run)
-		case d.Breaker.State == "open":
-			return "git ralph log shows why; git ralph resume allows one attempt"
-		}
+		return a.nextMove(loop.End{Status: d.Status, Reason: d.HaltReason, State: s})
 	case state.Interrupted:
-		return "git ralph start mends what was left and goes on"
+		return "git ralph " + goesOn(d.Phase) + " mends what was left and goes on"
+	}
+	if goesOn(d.Phase) == "run" && s.Run.Request != "" {
+		return "git ralph run goes on"
 	}
 	if next, ok := plan.Next(s.Plan); ok {
 		return "git ralph start begins with " + string(next)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"git-ralph/internal/ui"
 )
 
 // getenv looks a variable up in the environment of the command.
@@ -51,7 +53,68 @@ func (a *App) colour(w io.Writer, code, text string) string {
 	return styled(w, "\x1b["+code+"m") + text + styled(w, "\x1b[0m")
 }
 
-// table prints rows with aligned columns; the last column is not padded.
+// columns is how wide the terminal is that w leads to; 0 where there is none.
+func columns(w io.Writer) int {
+	switch w := behind(w).(type) {
+	case *pageWriter:
+		return w.columns
+	case *os.File:
+		if terminal(w) {
+			return ui.Columns(w)
+		}
+	}
+	return 0
+}
+
+// narrowed are widths of columns that fit a terminal: the widest gives way
+// first, and none below what can still be read.
+func narrowed(width []int, most int) []int {
+	const least = 8
+	total := 2 * (len(width) - 1)
+	for _, n := range width {
+		total += n
+	}
+	for ; most > 0 && total > most; total-- {
+		at := 0
+		for i, n := range width {
+			if n >= width[at] {
+				at = i
+			}
+		}
+		if width[at] <= least {
+			break
+		}
+		width[at]--
+	}
+	return width
+}
+
+// clipped cuts a cell to a width; colours stay whole.
+func clipped(s string, most int) string {
+	if visible(s) <= most {
+		return s
+	}
+	var b strings.Builder
+	for n := 0; len(s) > 0; {
+		if _, rest, ok := cutStyle(s); ok {
+			b.WriteString(s[:len(s)-len(rest)])
+			s = rest
+			continue
+		}
+		_, size := utf8.DecodeRuneInString(s)
+		switch n++; {
+		case n < most:
+			b.WriteString(s[:size])
+		case n == most:
+			b.WriteString("…")
+		}
+		s = s[size:]
+	}
+	return b.String()
+}
+
+// table prints rows with aligned columns; the last column is not padded. On a
+// terminal that is too narrow the widest columns are cut.
 func table(w io.Writer, rows [][]string) {
 	var width []int
 	for _, r := range rows {
@@ -62,12 +125,14 @@ func table(w io.Writer, rows [][]string) {
 			width[i] = max(width[i], visible(c))
 		}
 	}
+	width = narrowed(width, columns(w))
 	// One write for all of it: a thousand of them cost as much as reading the plan.
 	var all, b strings.Builder
 	for _, r := range rows {
 		b.Reset()
 		for i, c := range r {
-			b.WriteString(oneRow.Replace(c))
+			c = clipped(oneRow.Replace(c), width[i])
+			b.WriteString(c)
 			if i < len(r)-1 {
 				b.WriteString(strings.Repeat(" ", width[i]-visible(c)+2))
 			}

@@ -299,3 +299,12 @@ func (m *model) View() tea.View {
 	}
 	return tea.NewView(strings.Join(m.view.Lines(width, height-1, m.now, m.p.o.Palette), "\n"))
 }
+
+// Columns is how wide a terminal is; 0 when it does not say.
+func Columns(f *os.File) int {
+	n, _, err := term.GetSize(f.Fd())
+	if err != nil {
+		return 0
+	}
+	return n
+}
