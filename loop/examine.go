@@ -224,10 +224,10 @@ func (l *Loop) weighChange(it *attempt) {
 	p.Change.NoneOK = it.task.NoChangeExpected
 	p.Change.TooLarge, p.Change.Nested, p.Change.Unreadable = a.TooLarge, a.Nested, a.Unreadable
 	for _, path := range a.Special {
-		it.notices = append(it.notices, "not a file, not captured: "+path)
+		it.notices = append(it.notices, notCaptured+path)
 	}
 	for _, path := range a.Excluded {
-		it.notices = append(it.notices, "ignored before or now, not captured: "+path)
+		it.notices = append(it.notices, notCapturedNow+path)
 	}
 	p.PartialLeft = l.Settings.Limits.MaxPartial <= 0 || it.task.Partial < l.Settings.Limits.MaxPartial
 	it.putBack = append(it.putBack, a.PutBack...)

@@ -182,65 +182,124 @@ func AsideOf(repo *gitstate.Repo, event string) string {
 // tellRestored returns for people what a restore did besides undoing the attempt.
 func (l *Loop) tellRestored(it *Ready, r worktree.Report) (notices []string) {
 	notice := func(format string, args ...any) { notices = append(notices, fmt.Sprintf(format, args...)) }
-	var stored []string
-	aside := 0
+	var stored, aside []string
 	for _, s := range r.Saved {
 		if s.Aside == "" {
 			stored = append(stored, s.Path)
 			continue
 		}
-		if aside++; aside > maxNamed {
-			continue
-		}
-		notice("moved aside, nothing else holds it: %s (git ralph restore %d -- %s brings it back)", s.Path, it.number, quoteArg(s.Path))
-		if l.Log != nil {
-			l.Log("%s was moved to %s", s.Path, s.Aside)
-		}
+		aside = append(aside, s.Path)
+		notice(movedAside+"%s (git ralph restore %d -- %s brings it back)", s.Path, it.number, quoteArg(s.Path))
 	}
-	if n := aside - maxNamed; n > 0 {
-		notice("%d more were moved aside, to %s", n, AsideOf(l.Repo, it.id))
+	if len(aside) > 0 && l.Log != nil {
+		l.Log("%s: moved to %s", someOf(aside, fewNamed), AsideOf(l.Repo, it.id))
 	}
 	if len(stored) > 0 {
 		it.back = append(it.back, stored...)
 	}
 	notices = append(notices, it.tellSpoiled(r.Spoiled, it.number)...)
 	for _, name := range r.Aside {
-		notice("a repository that appeared was moved aside: %s", name)
+		notice(repositoryAside+"%s", name)
 	}
 	for _, name := range r.Back {
-		notice("was carried away and moved back: %s", name)
+		notice(carriedBack+"%s", name)
 	}
 	for _, name := range r.Gone {
-		notice("gone, and nothing of it was kept: %s", name)
+		notice(goneForGood+"%s", name)
 	}
 	for _, name := range r.Left {
-		notice("left in place: %s", name)
+		notice(leftInPlace+"%s", name)
 	}
 	return notices
 }
 
-// ignoredChanged begins the notice of one path, which told leaves out where a
-// restore has changed it back.
-const ignoredChanged = "ignored file changed: "
+// These begin notices that name one path. Of those of ignoredChanged told leaves
+// out what a restore has changed back.
+const (
+	movedAside      = "moved aside, nothing else holds it: "
+	repositoryAside = "a repository that appeared was moved aside: "
+	carriedBack     = "was carried away and moved back: "
+	goneForGood     = "gone, and nothing of it was kept: "
+	leftInPlace     = "left in place: "
+	ignoredChanged  = "ignored file changed: "
+	ignoredLarge    = "ignored, large, changed or gone, and left so: "
+	ignoredTooLarge = "ignored, too large to be kept, changed or gone, and left so: "
+	notCaptured     = "not a file, not captured: "
+	notCapturedNow  = "ignored before or now, not captured: "
+)
+
+// fewNamed is how many paths one line names of which a command shows the rest.
+const fewNamed = 5
+
+// ofMany are the kinds of notices of which one line is made when there are more
+// than three, and how many paths it names.
+var ofMany = []struct {
+	kind  string
+	named int
+	more  string // the next move, with the number of the iteration
+}{
+	{movedAside, fewNamed, " (git ralph restore %[1]d -- PATH brings one back, " +
+		"git ralph gc --dry-run says where they are)"},
+	{ignoredLarge, fewNamed, " (git ralph restore %[1]d -- PATH brings what one was)"},
+	{repositoryAside, fewNamed, " (git ralph gc --dry-run says where they are)"},
+	{kind: carriedBack, named: maxNamed}, {kind: goneForGood, named: maxNamed}, {kind: leftInPlace, named: maxNamed},
+	{kind: ignoredChanged, named: maxNamed}, {kind: ignoredTooLarge, named: maxNamed},
+	{kind: notCaptured, named: maxNamed}, {kind: notCapturedNow, named: maxNamed},
+}
+
+// summed makes one line of more than three notices of a kind, where the first of
+// them stood.
+func summed(list []string, number int) []string {
+	for _, k := range ofMany {
+		var paths []string
+		at := -1
+		rest := slices.Clone(list[:0:0])
+		for _, n := range list {
+			path, ok := strings.CutPrefix(n, k.kind)
+			if !ok {
+				rest = append(rest, n)
+				continue
+			}
+			if at < 0 {
+				at = len(rest)
+			}
+			path, _, _ = strings.Cut(path, " (git ralph ")
+			paths = append(paths, path)
+		}
+		if len(paths) <= 3 {
+			continue
+		}
+		line := k.kind + someOf(paths, k.named)
+		if k.more != "" {
+			line += fmt.Sprintf(k.more, number)
+		}
+		list = slices.Insert(rest, at, line)
+	}
+	return list
+}
+
+// someOf names a few of many paths.
+func someOf(paths []string, named int) string {
+	if n := len(paths) - named; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(paths[:named], ", "), n)
+	}
+	return strings.Join(paths, ", ")
+}
 
 // told is everything that the stages have to tell people. What restores changed
 // back is named once, whatever was said of the same paths before.
 func (it *attempt) told() []string {
 	all := slices.Concat(it.remarks, it.warnings, it.notices)
 	if len(it.back) == 0 {
-		return all
+		return summed(all, it.number)
 	}
 	back := slices.Compact(slices.Sorted(slices.Values(it.back)))
 	all = slices.DeleteFunc(all, func(n string) bool {
 		path, ignored := strings.CutPrefix(n, ignoredChanged)
 		return ignored && slices.Contains(back, path)
 	})
-	more := ""
-	if n := len(back) - maxNamed; n > 0 {
-		back, more = back[:maxNamed], fmt.Sprintf(" and %d more", n)
-	}
-	return append(all, fmt.Sprintf("changed back, and kept as it was found: %s%s (git ralph restore %d -- PATH brings it)",
-		strings.Join(back, ", "), more, it.number))
+	return append(summed(all, it.number), fmt.Sprintf(
+		"changed back, and kept as it was found: %s (git ralph restore %d -- PATH brings it)", someOf(back, maxNamed), it.number))
 }
 
 // tellSpoiled names large ignored files that changed and are left so, and keeps
@@ -252,11 +311,11 @@ func (r *record) tellSpoiled(list []worktree.Saved, number int) (notices []strin
 		}
 		r.spoiled = append(r.spoiled, s)
 		if s.ID.IsZero() {
-			notices = append(notices, "ignored, too large to be kept, changed or gone, and left so: "+s.Path)
+			notices = append(notices, ignoredTooLarge+s.Path)
 			continue
 		}
 		r.found = append(r.found, s)
-		notices = append(notices, fmt.Sprintf("ignored, large, changed or gone, and left so: %s (git ralph restore %d -- %s brings what it was)",
+		notices = append(notices, fmt.Sprintf(ignoredLarge+"%s (git ralph restore %d -- %s brings what it was)",
 			s.Path, number, quoteArg(s.Path)))
 	}
 	return notices
@@ -293,8 +352,12 @@ func (l *Loop) restoreCaptured(it *Ready, after *worktree.Capture) (putBack, err
 // restoreChecked puts back what checks changed outside of any iteration.
 func (l *Loop) restoreChecked(before *worktree.Checkpoint) error {
 	r, err := l.Engine.Restore(l.background(), before, worktree.Keeper{Event: gitstate.NewID(l.Now())})
+	var paths []string
 	for _, s := range r.Saved {
-		l.Log("%s was changed or made while checks ran; it was moved to %s", s.Path, s.Aside)
+		paths = append(paths, s.Path)
+	}
+	if len(paths) > 0 {
+		l.Log("%s: changed or made while checks ran; moved to %s", someOf(paths, fewNamed), filepath.Dir(r.Saved[0].Aside))
 	}
 	return err
 }

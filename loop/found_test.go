@@ -1,0 +1,40 @@
+package loop
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSummed: many notices of a kind are one line, which says how many they are
+// and where to look.
+func TestSummed(t *testing.T) {
+	many := func(kind, tail string, n int) (out []string) {
+		for i := range n {
+			out = append(out, fmt.Sprintf("%sf%02d%s", kind, i, tail))
+		}
+		return out
+	}
+	hint := " (git ralph restore 7 -- x brings it back)"
+	for _, row := range []struct {
+		why  string
+		list []string
+		want []string
+	}{
+		{"three are named one by one, with what to type", many(movedAside, hint, 3), many(movedAside, hint, 3)},
+		{"79 are one line", append(many(movedAside, hint, 79), "a check was red"),
+			[]string{movedAside + "f00, f01, f02, f03, f04 and 74 more (git ralph restore 7 -- PATH brings one back, " +
+				"git ralph gc --dry-run says where they are)", "a check was red"}},
+		{"each kind has its own line, where its first one stood",
+			append(append([]string{"before"}, many(goneForGood, "", 4)...), append(many(leftInPlace, "", 4), "after")...),
+			[]string{"before", goneForGood + "f00, f01, f02, f03", leftInPlace + "f00, f01, f02, f03", "after"}},
+		{"of what no command shows a hundred are named", many(notCaptured, "", 102),
+			[]string{notCaptured + someOf(many("", "", 100), 100) + " and 2 more"}},
+		{"nothing", nil, nil},
+	} {
+		if d := cmp.Diff(row.want, summed(row.list, 7)); d != "" {
+			t.Errorf("%s: %s", row.why, d)
+		}
+	}
+}
