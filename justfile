@@ -32,6 +32,10 @@ bench:
 measure-guard +repos:
     go test ./internal/checks/weaken -run '^TestMeasure$' -count=1 -v -args {{repos}}
 
+# how many made weakenings comparing and the old tests find together, where the repositories' tests run; it runs them
+measure-together +repos:
+    go test ./internal/checks/weaken -run '^TestMeasureTogether$' -count=1 -v -timeout 60m -args {{repos}}
+
 # the documents that are written from the code
 doc:
     go test ./internal/config -run '^TestReferenceIsCurrent$' -update

@@ -30,6 +30,9 @@ type WeakenRequest struct {
 	Baseline []state.CheckState
 	// Lookup reads a file of the checkpoint that may not be part of the change.
 	Lookup func(path string) ([]byte, bool)
+	// AtBeginning reads a file of the commit at which the journal begins: the tests of then
+	// are run once more at the end. nil = that is not known.
+	AtBeginning func(path string) ([]byte, bool)
 	// InCheckout makes a fresh checkout of the attempt, puts files over it (a nil
 	// After removes) and calls run there.
 	InCheckout func(over []ChangedFile, run func(ProofRequest) error) error
@@ -61,6 +64,17 @@ func (l *Loop) weakened(ctx context.Context, it *attempt) error {
 	report, err := l.Prover.Weakened(ctx, WeakenRequest{Files: files, Paths: paths, Task: &it.task, Tasks: it.state.Plan.Tasks,
 		Ran: it.report.Runs, Baseline: it.state.Baseline,
 		Lookup: func(path string) ([]byte, bool) { return l.fileOf(base, path) },
+		AtBeginning: func(path string) ([]byte, bool) {
+			commit, err := l.base(ctx, it.tip, it.state)
+			if err != nil || commit.IsZero() {
+				return nil, false
+			}
+			tree, err := l.Repo.TreeOf(commit)
+			if err != nil {
+				return nil, false
+			}
+			return l.fileOf(tree, path)
+		},
 		InCheckout: func(over []ChangedFile, run func(ProofRequest) error) error {
 			return l.inCheckout(ctx, it, over, run)
 		}})

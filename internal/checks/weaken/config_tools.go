@@ -309,7 +309,8 @@ func cargoTests(content []byte) string {
 		}
 		for _, w := range []string{"test=false", "doctest=false", "harness=", "autotests=", "required-features=",
 			"default-members=", "exclude="} {
-			if strings.HasPrefix(t, w) {
+			shown := header == "[[example]]" || header == "[[bench]]" || header == "[[bin]]"
+			if strings.HasPrefix(t, w) && !(shown && w == "required-features=") {
 				out = append(out, header+t)
 			}
 		}

@@ -268,6 +268,29 @@ func TestStillRun(t *testing.T) {
 		{why: "js: an error is handed on", path: "a.test.js", before: js,
 			after: replace(js, "    expect(", "    if (x) return done(x);\n    expect(")},
 	})
+	node := "test('adds', (t, done) => {\n  t.plan(1);\n  t.assert.strictEqual(add(1, 2), 3);\n  done();\n});\n"
+	made := "macro_rules! buf_tests {\n    ($f:ident) => {\n        #[test]\n        fn $f() {\n" +
+		"            assert_eq!(f(), 1);\n" +
+		"        }\n    };\n}\nbuf_tests!(a);\n"
+	cargo := "[package]\nname = \"a\"\n\n[[example]]\nname = \"x\"\n"
+	check(t, []row{
+		{why: "js: an assertion of the context goes", path: "a.test.js", before: node,
+			after: replace(node, "  t.assert.strictEqual(add(1, 2), 3);\n", ""), want: is(Assertions)},
+		{why: "js: a return in front of it", path: "a.test.js", before: node,
+			after: replace(node, "  t.plan", "  if (true) return;\n  t.plan"), want: is(Assertions)},
+		{why: "rust: what a macro makes is ignored", path: "tests/a.rs", before: made,
+			after: replace(made, "#[test]", "#[test]\n        #[ignore]"), want: is(Skipped)},
+		{why: "rust: an example needs a feature", commands: []string{"cargo test"}, path: "Cargo.toml", before: cargo,
+			after: cargo + "required-features = [\"x\"]\n"},
+		{why: "rust: a test needs a feature", commands: []string{"cargo test"}, path: "Cargo.toml",
+			before: replace(cargo, "example", "test"), after: replace(cargo, "example", "test") +
+				"required-features = [\"x\"]\n",
+			want: is(Config)},
+	})
+	browser := Judge(Input{Files: []File{file("tests/a.rs", made, "#![cfg(not(target_arch = \"wasm32\"))]\n"+made)}})
+	if len(browser.Findings) > 0 {
+		t.Errorf("tests that a browser does not run: %v", browser.Findings)
+	}
 	rep := Judge(Input{Files: []File{file("a.test.js", js, replace(js, "    expect(",
 		"    if (process.platform === 'win32') return;\n    expect("))}})
 	if len(rep.Findings) > 0 || len(rep.Open) != 1 {

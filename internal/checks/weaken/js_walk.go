@@ -260,6 +260,8 @@ func (w *jsWalker) name(list []node, i, times int) int {
 		return w.expect(list, i, times)
 	case member && at(list, i-2) == "this" && n.text == "skip", n.text == "pending" && called && !member:
 		w.u.skips = append(w.u.skips, n.text)
+	case member && w.r.handles[at(list, i-2)] && n.text == "assert" && at(list, i+1) == ".": // t.assert.equal(…)
+		return w.assert(list, i, times)
 	case member && w.r.handles[at(list, i-2)] && (n.text == "skip" || n.text == "todo") && called:
 		w.u.skips = append(w.u.skips, "t."+n.text)
 	case member && w.r.handles[at(list, i-2)] && called && handleAssertion(n.text):

@@ -221,6 +221,12 @@ func Held(f Finding, old []RunReport) bool {
 	return ran
 }
 
+// HasTest reports whether a file holds a test of a name; without a name, any test.
+func HasTest(path string, content []byte, name string) bool {
+	s := read(path, content)
+	return s != nil && slices.ContainsFunc(tests(s), func(u *unit) bool { return name == "" || u.name == name })
+}
+
 // judgeFailed finds the old test that a failure means. around: the failure was
 // seen to come from what the change did around the test.
 func (r Report) judgeFailed(t TestResult, around bool) (Finding, bool) {

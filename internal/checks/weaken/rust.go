@@ -41,8 +41,10 @@ func (r *rustReader) items(list []node, prefix string, inTest bool, skips []stri
 				start = i
 			}
 			if at(list, i+1) == "!" { // #![cfg(…)] at the top of a file or module
-				if sk := rustLimit(list[i+2].kids); sk != "" && (inTest || r.tests) {
-					skips = append(slices.Clone(skips), "#!["+sk+"]")
+				if inTest || r.tests {
+					for _, mark := range rustSkips([][]node{list[i+2].kids}) {
+						skips = append(slices.Clone(skips), "#!"+mark[1:])
+					}
 				}
 				i += 2
 				continue
@@ -84,6 +86,7 @@ func (r *rustReader) items(list []node, prefix string, inTest bool, skips []stri
 			if inTest {
 				u := unit{name: at(list, i+2), line: list[i].line, calls: map[string]int{}}
 				(&rustWalker{r: r, u: &u}).list(list[i+3].kids, 1)
+				u.skips = limitsIn(list[i+3].kids)
 				u.setBody(flatten(list[i+3 : i+4]))
 				r.s.units = append(r.s.units, u)
 			}
@@ -119,6 +122,20 @@ func (r *rustReader) items(list []node, prefix string, inTest bool, skips []stri
 		}
 		attrs, start = nil, -1
 	}
+}
+
+// limitsIn are the attributes in the body of a macro that keep what it makes from running.
+func limitsIn(list []node) []string {
+	var out []string
+	for i, n := range list {
+		if group(list, i+1, '[') && at(list, i) == "#" {
+			if limit := rustLimit(list[i+1].kids); limit != "" && limit != "should_panic" {
+				out = append(out, "#["+limit+"]")
+			}
+		}
+		out = append(out, limitsIn(n.kids)...)
+	}
+	return out
 }
 
 // holdsRustTest reports whether a test with a name of its own stands in the body of
