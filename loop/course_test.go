@@ -208,7 +208,7 @@ func TestRunOrchestrated(t *testing.T) {
 			func(r *rig) { r.write("broken", "") }, state.Complete, []string{"keep"}, ""},
 		{"the context agent may skip a task", "agent-orchestrated", agentctx.Directive{Action: agentctx.Skip, Reason: "done elsewhere"}, "", nil,
 			state.NeedsReview, []string{"reject: prep: skip"}, ""},
-		{"the index before an iteration", "handoff-index", agentctx.Directive{}, "", nil, state.Complete, []string{"keep"}, ""},
+		{"the index before an iteration", string(agentctx.HandoffIndex), agentctx.Directive{}, "", nil, state.Complete, []string{"keep"}, ""},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()

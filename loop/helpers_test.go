@@ -1,0 +1,164 @@
+package loop
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	agentctx "git-ralph/context"
+	"git-ralph/gitstate/state"
+	"git-ralph/notes"
+	"git-ralph/plan"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestIndexer: what the indexer records is taken as a whole, and that it failed
+// is said and costs nothing.
+func TestIndexer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		why  string
+		play func(b *box) Result
+		says string
+		know int
+	}{
+		{"it learns something", func(b *box) Result {
+			b.say(func(k *Collected) {
+				k.Knowledge = notes.Entries([]notes.Put{{Type: "gotcha", Slug: "tests", Text: "The tests are quick."}}, 2, nil)
+			})
+			return completed()
+		}, "", 1},
+		{"it crashes", func(*box) Result { return Result{Outcome: Crashed, Detail: "signal 9"} }, "the indexer failed: crashed: signal 9", 0},
+		{"it says nothing", func(*box) Result { return completed() }, "", 0},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			t.Parallel()
+			indexed := 0
+			r := newRig(t, func(r *rig, req Request, b *box, tell func(AgentEvent)) Result {
+				if req.Role == RoleIndexer {
+					indexed++
+					r.write("scratch.txt", "of a helper")
+					return c.play(b)
+				}
+				if exists(r.repo.Dir, "scratch.txt") {
+					r.t.Error("the helper's file is there")
+				}
+				return writes(r, req, b, tell)
+			}, plan.Task{ID: "A"}, plan.Task{ID: "B"})
+			r.Settings.Mode, r.Settings.Index = string(agentctx.HandoffIndex), agentctx.TriggerOptions{Interval: 1}
+			if end := r.run(Course{Build: true}); end.Status != state.Complete || indexed == 0 {
+				t.Errorf("%s: %s, indexed %d times\n%s", end.Status, end.Reason, indexed, strings.Join(r.said, "\n"))
+			}
+			if s := r.state(); len(s.Knowledge) != c.know || !r.told(c.says) {
+				t.Errorf("it knows %+v\n%s", s.Knowledge, strings.Join(r.said, "\n"))
+			}
+		})
+	}
+}
+
+// TestOnLimit: what becomes of a run whose provider takes no requests.
+func TestOnLimit(t *testing.T) {
+	t.Parallel()
+	limited := func(*rig, Request, *box, func(AgentEvent)) Result { return Result{Outcome: RateLimited} }
+	for _, c := range []struct {
+		on     string
+		status state.Status
+		says   string
+	}{{"stop", state.HaltedStatus, ""}, {"fallback", state.Complete, "going on with the fallback until"}} {
+		t.Run(c.on, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, limited, plan.Task{ID: "A"})
+			r.Settings.OnLimit, r.Settings.Delay = c.on, time.Second
+			r.FallbackAgent = client(writes).over(r)
+			if end := r.run(Course{Build: true}); end.Status != c.status || !r.told(c.says) {
+				t.Errorf("%s: %s\n%s", end.Status, end.Reason, strings.Join(r.said, "\n"))
+			}
+		})
+	}
+}
+
+// TestPersonIsWanted: an agent may ask for a person, with work that is kept and
+// with work that is not.
+func TestPersonIsWanted(t *testing.T) {
+	t.Parallel()
+	for _, red := range []bool{false, true} {
+		r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+			r.write("work.txt", "1")
+			if red && len(r.results()) == 0 {
+				r.write("broken", "")
+			}
+			var h map[string]any
+			if err := json.Unmarshal(handoff(req.TaskID, true), &h); err != nil {
+				r.t.Error(err)
+			}
+			h["request_human_review"] = map[string]any{"needed": true, "reason": "which licence?"}
+			data, _ := json.Marshal(h)
+			b.say(func(c *Collected) { c.Handoff = data })
+			return completed()
+		}, plan.Task{ID: "A"})
+		end := r.run(Course{Build: true})
+		if end.Status != state.NeedsReview || end.Reason != "which licence?" || red && !r.told("the agent asks for a person") {
+			t.Errorf("red %v: %s: %s\n%s", red, end.Status, end.Reason, strings.Join(r.said, "\n"))
+		}
+	}
+}
+
+// TestTaskIsSkippedMeanwhile: a task that a person skips while an agent works on
+// it is left, and its work is not committed.
+func TestTaskIsSkippedMeanwhile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+		r.write("work.txt", "1")
+		e := state.Event{Type: state.EvTask, TaskSet: &state.TaskChange{Action: "skip", IDs: []plan.TaskID{"A"}, Status: plan.Skipped,
+			Reason: "not wanted"}}
+		if _, err := r.Journal.Record(r.background(), e); err != nil {
+			r.t.Error(err)
+		}
+		b.done(req)
+		return completed()
+	}, plan.Task{ID: "A"})
+	r.run(Course{Build: true})
+	list := r.results()
+	if len(list) != 1 || list[0].Landed || list[0].Evidence == "" || exists(r.repo.Dir, "work.txt") {
+		t.Errorf("%+v\n%s", list, strings.Join(r.said, "\n"))
+	}
+}
+
+// TestCheckoutEnv: what leads into the worktree leads into the checkout, as far
+// as something is there that no commit brought.
+func TestCheckoutEnv(t *testing.T) {
+	t.Parallel()
+	root, dir, outside := t.TempDir(), t.TempDir(), t.TempDir()
+	for _, p := range []string{filepath.Join(root, "bin"), filepath.Join(root, ".venv/bin"), filepath.Join(dir, "bin"),
+		filepath.Join(dir, ".venv/bin"), filepath.Join(root, "gone")} {
+		if err := os.MkdirAll(p, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(root, "bin"), filepath.Join(outside, "link")); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"HOME=" + outside, "PATH=" + strings.Join([]string{root + "/bin", root + "/.venv/bin", "rel", "/usr/bin"}, ":"),
+		"VIRTUAL_ENV=" + root + "/.venv", "GONE=" + root + "/gone", "NODE_OPTIONS=--require=" + root + "/hook.js",
+		"SIBLING=" + root + "-other/x", "LINK=" + outside + "/link/tool", "PLAIN=yes"}
+	held := heldBy(root, dir, []string{"PATH=" + root + "/bin"})
+	if d := cmp.Diff(map[string]bool{"bin": true}, held); d != "" {
+		t.Error(d)
+	}
+	want := []string{"HOME=" + outside, "PATH=" + dir + "/.venv/bin:/usr/bin", "VIRTUAL_ENV=" + dir + "/.venv",
+		"NODE_OPTIONS=--require=" + dir + "/hook.js", "SIBLING=" + root + "-other/x", "PLAIN=yes"}
+	if d := cmp.Diff(want, checkoutEnv(env, root, dir, held)); d != "" {
+		t.Error(d)
+	}
+	at := []string{"HOME=" + root + "/home", "X=" + root}
+	if d := cmp.Diff(at, checkoutEnv(at, root, dir, nil)); d != "" {
+		t.Errorf("a home folder in the worktree: %s", d)
+	}
+	if d := cmp.Diff([]string{root + "/bin", root + "/.venv/bin", "rel"}, PathInside(env, root)); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,72 @@
+package loop
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/plan"
+)
+
+// TestRedactEverywhere: a text is taken out of journal, notes and evidence; no
+// commit of the user's changes, and a second look finds nothing.
+func TestRedactEverywhere(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	const word = "half of A"
+	for _, step := range append([]string{""}, RedactSteps...) {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+				r.write("work.txt", "1")
+				b.say(func(c *Collected) { c.Handoff = handoff("A", true) })
+				return completed()
+			}, plan.Task{ID: "A"})
+			r.run(Course{Build: true})
+			tip := r.repo.Git("rev-parse", "HEAD")
+			r.repo.Git("update-ref", gitstate.RemotePrefix+"origin/heads/main", r.repo.Git("rev-parse", r.Journal.Ref()))
+			red := func() *Redactor {
+				return &Redactor{Repo: r.Repo, Pattern: regexp.MustCompile(word), Now: r.now, Fail: func(s string) { r.fail(s) },
+					Open: func(branch string) (*journal.Journal, error) { return journal.Open(ctx, r.Repo, branch) }}
+			}
+			apply := func() error {
+				found, err := red().Find(ctx)
+				if err == nil && found.Any() {
+					err = red().Apply(ctx, &found)
+				}
+				return err
+			}
+			found, err := red().Find(ctx)
+			if err != nil || len(found.Journals) != 1 || found.Notes != 1 || len(found.Pushed) != 1 {
+				t.Fatalf("%v, %+v", err, found)
+			}
+			if there := r.dies(step, apply); !there && step != "" {
+				t.Fatal("the step was never reached")
+			}
+			if err := apply(); err != nil {
+				t.Fatal(err)
+			}
+			// As another process sees it: what git has open of a pack can still be read here.
+			g, err := gitstate.Open(ctx, r.repo.Dir, r.repo.Env)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			look := red()
+			look.Repo = g
+			if again, err := look.Find(ctx); err != nil || again.Any() {
+				t.Errorf("%v, %+v is left", err, again)
+			}
+			all := r.repo.Git("log", "--format=%B", "refs/ralph/heads/main") + r.repo.Git("log", "--notes=ralph", "--format=%N")
+			if strings.Contains(all, word) || r.repo.Git("rev-parse", "HEAD") != tip {
+				t.Error("it is still there, or a commit of the user's was changed")
+			}
+			if out, err := r.repo.Try("fsck", "--strict", "--no-dangling"); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
