@@ -140,6 +140,11 @@ type App struct {
 	newJournal bool
 	view       *ui.Program // the live view while it is drawn
 	logFile    string      // RALPH_LOG_FILE
+	// args are the words of the command line, and typedIn where it was typed.
+	args    []string
+	typedIn string
+	// detachedLog has the output of a start that has no terminal; "" = it has one.
+	detachedLog string
 	// via is where a person gave a command, when it was not the command line.
 	via string
 	log logWriter
@@ -230,6 +235,7 @@ func (a *App) execute(args []string) error {
 		if a.Dir, err = os.Getwd(); err != nil {
 			return err
 		}
+		a.args, a.typedIn = args, a.Dir
 		if cmds.Dir != "" {
 			if err := os.Chdir(cmds.Dir); err != nil {
 				return usage("name a folder that exists", "%w", err)

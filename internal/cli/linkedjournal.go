@@ -49,7 +49,7 @@ func (a *App) linkedStatus(j *journal.Journal) (*linkedDoc, error) {
 	r := snap.State.Run
 	d.Status, d.Iteration = r.Status, r.Iteration
 	if alive {
-		d.Running = &runningDoc{holder.Pid, holder.Host, holder.Since}
+		d.Running = &runningDoc{PID: holder.Pid, Host: holder.Host, Since: holder.Since}
 	} else if r.Status == state.Running || r.Status == state.Waiting {
 		d.Status = state.Interrupted
 	}

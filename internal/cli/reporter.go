@@ -32,6 +32,7 @@ func newReporter(a *App, asJSON bool) *reporter {
 
 // open begins to show, here and to who watches from elsewhere.
 func (r *reporter) open(set *config.Resolved) {
+	r.a.isDetached()
 	var err error
 	if r.speaker, err = livefeed.Speak(r.a.getenv("XDG_RUNTIME_DIR"), r.a.repo.CommonDir, r.a.journal.Branch); err != nil {
 		r.a.logLine("debug", "who watches follows the journal alone: %v", err)

@@ -26,6 +26,7 @@ type StartCmd struct {
 	RunFlags
 	Once   bool `help:"One iteration."`
 	DryRun bool `help:"Print the decision, the prompt and the preflight; change nothing."`
+	Detach bool `help:"Go on without this terminal; git ralph watch attaches."`
 }
 
 // RunFlags are shared by the commands that run agents.
@@ -77,6 +78,10 @@ func (c *StartCmd) Run(a *App) error {
 	if c.MaxIterations != nil && *c.MaxIterations < 0 {
 		return usage("--max-iterations 0 means no limit", "--max-iterations %d is negative", *c.MaxIterations)
 	}
+	if c.Detach && !c.DryRun {
+		return a.detach(c.JSON)
+	}
+	a.takeDetached()
 	if c.Trust {
 		a.Env = append(a.Env, "RALPH_TRUST=1")
 	}

@@ -85,6 +85,8 @@ type runningDoc struct {
 	PID   int       `json:"pid"`
 	Host  string    `json:"host"`
 	Since time.Time `json:"since"`
+	// Log has the output of a loop that works without a terminal.
+	Log string `json:"log,omitempty"`
 }
 
 type workerDoc struct {
@@ -157,7 +159,10 @@ func (a *App) status() (statusDoc, state.State, error) {
 		d.HaltReason = s.Report.Unmet()
 	}
 	if alive {
-		d.Running, d.Asked = &runningDoc{holder.Pid, holder.Host, holder.Since}, asked(r)
+		d.Running, d.Asked = &runningDoc{PID: holder.Pid, Host: holder.Host, Since: holder.Since}, asked(r)
+		if x, ok := readDetached(j.Repo, j.Branch); ok && x.PID == holder.Pid {
+			d.Running.Log = x.Log
+		}
 		w := workerDoc{Actor: j.Actor, Host: holder.Host, PID: holder.Pid, Since: holder.Since}
 		if c := r.Current; c != nil {
 			if now, ok := loop.ReadSpend(j.Repo, c.EventID); ok {
@@ -243,6 +248,9 @@ func (c *StatusCmd) Run(a *App) error {
 	}
 	if d.Running != nil {
 		row("process", "%d on %s, since %s", d.Running.PID, d.Running.Host, ago(d.Running.Since, now))
+		if d.Running.Log != "" {
+			row("output", "%s; it has no terminal", d.Running.Log)
+		}
 		if d.Asked != "" {
 			row("asked for", "%s", d.Asked)
 		}

@@ -4,6 +4,7 @@
 const $ = (id) => document.getElementById(id);
 
 function put(el, key, value) {
+  if (key.startsWith("aria-") && value !== undefined) value = String(value);
   if (value === null || value === undefined || value === false) return;
   if (key === "class") el.setAttribute("class", value);
   else if (key.startsWith("on")) el.addEventListener(key.slice(2), value);
@@ -37,6 +38,13 @@ function show(id, ...children) {
   el.replaceChildren();
   return fill(el, children);
 }
+
+// onEnter handles the key and nothing that it would do to what has the focus then.
+const onEnter = (f) => (ev) => {
+  if (ev.key !== "Enter" || ev.target !== ev.currentTarget) return;
+  ev.preventDefault();
+  f();
+};
 
 // Words and figures.
 
@@ -145,6 +153,7 @@ async function command(name, args) {
 function toast(text, hint, bad) {
   const el = h("div", {class: "toast" + (bad ? " bad" : "")}, text, hint && h("small", {}, hint));
   $("toasts").append(el);
+  while ($("toasts").children.length > 3) $("toasts").firstChild.remove();
   setTimeout(() => el.remove(), bad ? 9000 : 5000);
 }
 

@@ -62,7 +62,7 @@ function drawGraph() {
     const open = () => openTask(t.id);
     return svg("g", {class: "node " + t.status + (t.next ? " next" : ""), transform: `translate(${p.x} ${p.y})`,
       tabindex: 0, role: "button", "aria-label": t.id + " " + t.title + ", " + words(t.status), onclick: open,
-      onkeydown: (ev) => { if (ev.key === "Enter") open(); }},
+      onkeydown: onEnter(open)},
     svg("rect", {width: boxWide, height: boxHigh, rx: 8}),
     svg("rect", {class: "edgebar", width: 4, height: boxHigh, rx: 2}),
     svg("text", {class: "id", x: 14, y: 18}, (marks[t.status] || "·") + " " + clip(t.id, 18)),
@@ -103,7 +103,7 @@ function drawTasks() {
     h("thead", {}, h("tr", {}, ["", "Task", "", "Attempts", "Cost", ""].map((s, i) =>
       h("th", {scope: "col", class: i === 3 || i === 4 ? "num" : ""}, s)))),
     h("tbody", {}, list.slice(0, 1000).map((t) => h("tr", {class: "open", tabindex: 0, "data-task": t.id,
-      onclick: () => openTask(t.id), onkeydown: (ev) => { if (ev.key === "Enter") openTask(t.id); }},
+      onclick: () => openTask(t.id), onkeydown: onEnter(() => openTask(t.id))},
     h("td", {class: "tight"}, mark(t.status)),
     h("td", {}, h("b", {class: "mono"}, t.id), " ", t.title,
       t.waits && h("div", {class: "muted"}, (t.set_aside ? "left out by an agent: " : "") + t.waits)),

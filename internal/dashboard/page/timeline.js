@@ -3,7 +3,7 @@
 function rowOf(r) {
   const open = () => openIteration(r.iteration);
   return h("div", {class: "iteration", tabindex: 0, role: "button", "data-iteration": r.iteration, onclick: open,
-    onkeydown: (ev) => { if (ev.key === "Enter") open(); }},
+    onkeydown: onEnter(open)},
   mark(r.verdict),
   h("b", {class: "n"}, "#" + r.iteration),
   h("div", {class: "what"},

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"git-ralph/gitstate"
+	"git-ralph/internal/proc"
+	"git-ralph/internal/text"
+)
+
+// detachedVariable tells a start that it goes on without a terminal, and which
+// file its output is in.
+const detachedVariable = "RALPH_DETACHED"
+
+// detached is what is remembered of a loop without a terminal, beside the locks.
+type detached struct {
+	PID int    `json:"pid"`
+	Log string `json:"log"`
+}
+
+func detachedFile(repo *gitstate.Repo, branch, suffix string) string {
+	return filepath.Join(repo.Dir(), "detached-"+url.PathEscape(branch)+suffix)
+}
+
+// detach starts the same command again without the terminal, and comes back when
+// its loop has begun, or when it has ended before.
+func (a *App) detach(asJSON bool) error {
+	j, err := a.Journal()
+	if err != nil {
+		return err
+	}
+	if err := j.Repo.EnsureDir(); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	path := detachedFile(j.Repo, j.Branch, ".log")
+	if _, alive := j.Repo.BranchHolder(j.Branch); !alive {
+		os.Rename(path, path+".1") // that of the start before is kept
+	}
+	output, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer output.Close()
+	begin, err := output.Seek(0, 2)
+	if err != nil {
+		return err
+	}
+	args := slices.DeleteFunc(slices.Clone(a.args), func(s string) bool { return s == "--detach" || s == "--detach=true" })
+	pid, ended, err := proc.Detach(proc.Command{Argv: append([]string{self}, args...), Dir: a.typedIn,
+		Env: proc.SetEnv(a.Env, detachedVariable, path)}, output)
+	if err != nil {
+		return err
+	}
+	t := time.NewTicker(50 * time.Millisecond)
+	defer t.Stop()
+	for {
+		select {
+		case code := <-ended:
+			said, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			said = bytes.TrimLeft(said[min(begin, int64(len(said))):], "\n")
+			if code != 0 {
+				a.Err.Write(said)
+				return &ExitError{Code: code}
+			}
+			a.Out.Write(said)
+			return nil
+		case <-t.C:
+		}
+		if d, ok := readDetached(j.Repo, j.Branch); ok && d.PID == pid {
+			break
+		}
+	}
+	if asJSON {
+		return a.printLine(map[string]any{"pid": pid, "log": path, "attach": "git ralph watch"})
+	}
+	a.printf("process %d goes on without this terminal\n", pid)
+	table(a.Out, [][]string{{"  attach", "git ralph watch"}, {"  in a browser", "git ralph serve"},
+		{"  end it", "git ralph stop"}, {"  its output", text.Shell(path)}})
+	return nil
+}
+
+// isDetached notes that this process works without a terminal, once its loop
+// begins: under its branch, and under the one that its linked worktree is of.
+func (a *App) isDetached() {
+	if a.detachedLog == "" {
+		return
+	}
+	data, err := json.Marshal(detached{os.Getpid(), a.detachedLog})
+	if err != nil {
+		return
+	}
+	names := []string{a.journal.Branch}
+	if a.linked != nil {
+		names = append(names, a.linked.Of)
+	}
+	for _, name := range names {
+		file := detachedFile(a.repo, name, ".json")
+		if os.WriteFile(file+".new", data, 0o600) == nil {
+			_ = os.Rename(file+".new", file)
+		}
+	}
+}
+
+// takeDetached takes the variable out of the environment, which agents get.
+func (a *App) takeDetached() {
+	a.detachedLog = a.getenv(detachedVariable)
+	a.Env = slices.DeleteFunc(slices.Clone(a.Env), func(s string) bool {
+		return strings.HasPrefix(s, detachedVariable+"=")
+	})
+}
+
+// readDetached is the loop of a branch that works without a terminal.
+func readDetached(repo *gitstate.Repo, branch string) (detached, bool) {
+	data, err := os.ReadFile(detachedFile(repo, branch, ".json"))
+	var d detached
+	return d, err == nil && json.Unmarshal(data, &d) == nil && strings.TrimSpace(d.Log) != ""
+}
