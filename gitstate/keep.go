@@ -53,7 +53,8 @@ func (r *Repo) intentPath() string {
 
 // KeepSteps are the names of the places where a keep can be stopped.
 var KeepSteps = []string{"keep:objects", "keep:evidence", "keep:intent", "keep:index-lock", "keep:index-written",
-	"keep:refs-prepared", "keep:refs-committed", "keep:index-renamed", "keep:note", "keep:intent-removed"}
+	"keep:refs-prepared", "keep:published",
+	"keep:refs-committed", "keep:index-renamed", "keep:note", "keep:intent-removed"}
 
 // Keep is one recoverable step from an accepted attempt to a commit. The
 // order of its writes is the contract; the journal's move is the commit point.
@@ -74,6 +75,9 @@ type Keep struct {
 	// WriteIndex writes the new index into the open lock file. nil = no worktree
 	// is moved (the branch is not checked out here).
 	WriteIndex func(lock *os.File) error
+	// Publish brings branch and entry to where others see them, while the refs here
+	// are locked; its error keeps both from moving here. nil = nobody else looks.
+	Publish func(entry object.ID) error
 	// Note writes the note; its failure is reported and not fatal.
 	Note func() error
 	// Fail is told where the keep stands; tests end the process there.
@@ -170,6 +174,12 @@ func (r *Repo) commitKeep(ctx context.Context, k *Keep, step func(string)) error
 			RefUpdate{k.JournalRef, tip, entry}, RefUpdate{k.BranchRef, k.Parent, k.Commit})
 		if err == nil {
 			step("keep:refs-prepared")
+			if k.Publish != nil {
+				if perr := k.Publish(entry); perr != nil {
+					return errors.Join(perr, tx.Abort(), r.ClearIntent())
+				}
+				step("keep:published")
+			}
 			if err = tx.Commit(); err == nil {
 				return nil
 			}

@@ -59,6 +59,7 @@ type Action struct {
 	Status state.Status
 	Reason string
 	Until  time.Time
+	Others bool // Wait: all that is left is claimed by other workers
 }
 
 // Rules are what Next weighs a state against besides the course.
@@ -130,6 +131,9 @@ func Decide(s state.State, l Limits, now time.Time) Action {
 		return Action{Kind: OpenBreaker, Reason: reason}
 	}
 	id, ok := plan.Next(s.Plan)
+	if !ok && len(s.Claims) > 0 {
+		return Action{Kind: Wait, Status: state.Waiting, Reason: "claimed by others: " + claimed(s.Claims), Others: true}
+	}
 	if !ok {
 		return Action{Kind: Halt, Status: state.BlockedStatus, Reason: "no task can be worked on"}
 	}
@@ -137,6 +141,18 @@ func Decide(s state.State, l Limits, now time.Time) Action {
 		return Action{Kind: Halt, Status: state.MaxIterations, Reason: fmt.Sprintf("%d iterations", r.SessionIterations)}
 	}
 	return Action{Kind: Work, Task: id}
+}
+
+// claimed names tasks with who works on them.
+func claimed(claims []state.Claim) string {
+	var names []string
+	for _, c := range claims[:min(len(claims), 5)] {
+		names = append(names, string(c.Task)+" ("+c.Actor+")")
+	}
+	if len(claims) > 5 {
+		names = append(names, "…")
+	}
+	return strings.Join(names, ", ")
 }
 
 // asideReview ends a run whose rest was set aside by agents: a person says

@@ -156,13 +156,19 @@ func (l *Loop) start(it *Ready) error {
 		if it.claims {
 			// A person may have skipped or edited the task since it was chosen.
 			i := s.Plan.Find(it.task.ID)
-			if i < 0 || s.Plan.Tasks[i].Status != plan.Pending || s.Run.StopAsked > 0 || s.Run.PauseAsked {
+			free := i >= 0 && s.Plan.Tasks[i].Status == plan.Pending
+			if it.under != "" {
+				free = s.Holds(it.under)
+			}
+			if !free || s.Run.StopAsked > 0 || s.Run.PauseAsked {
 				return state.Event{}, journal.ErrNothing
 			}
 		}
-		it.number = s.Run.Iteration + 1
+		if it.number = s.Run.Iteration + 1; it.under != "" {
+			it.number = it.turn
+		}
 		return state.Event{Type: state.EvStart, Time: it.started, Phase: it.phase, Iteration: it.number,
-			Task: it.task.ID, Attempt: it.attempt,
+			Task: it.task.ID, Attempt: it.attempt, Under: it.under,
 			Start: &state.Start{IterationID: it.id, Branch: it.branch, Tip: hex(it.tip), Checkpoint: it.anchor.String(),
 				HeadRef: gitstate.BranchRef(it.branch), Worktree: l.Repo.Root, Agent: l.Settings.Driver, Model: l.model(it.role, it.task, it.choice),
 				Rung: it.choice.Rung, Step: it.choice.Step, Effort: l.effort(it.role, it.choice),

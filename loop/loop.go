@@ -57,6 +57,8 @@ type Loop struct {
 	Sleep func(ctx context.Context, d time.Duration)
 	// Fail is told where a write stands; tests end the process there.
 	Fail func(step string)
+	// Share joins the run with those on other machines; nil = it works alone.
+	Share *Sharing
 	// Answer asks a person at the terminal; nil = nobody is there.
 	Answer func(ctx context.Context, q state.Question) (string, bool)
 
@@ -124,6 +126,9 @@ var errInterrupted = errors.New("interrupted")
 // The caller holds the locks of branch and worktree and has called Recover. When ctx
 // ends, the iteration in work is kept as evidence and the checkpoint restored.
 func (l *Loop) Run(ctx context.Context, c Course) (End, error) {
+	if l.Share != nil {
+		defer l.Share.beat(ctx)()
+	}
 	if err := l.begin(); err != nil {
 		return End{}, err
 	}
@@ -136,6 +141,9 @@ func (l *Loop) Run(ctx context.Context, c Course) (End, error) {
 		s, err := l.load()
 		if err != nil {
 			return End{}, l.broken(err)
+		}
+		if l.Share != nil {
+			s = l.Share.among(s, time.Now())
 		}
 		var halt *Action
 		switch a := Next(s, c, Rules{l.limits(s), l.Settings.Gates(), prepared}, l.Now()); a.Kind {
@@ -166,7 +174,13 @@ func (l *Loop) Run(ctx context.Context, c Course) (End, error) {
 		case Close:
 			err = l.breaker("closed", a.Reason)
 		case Wait:
-			err = l.wait(ctx, a)
+			if a.Others && l.Share != nil {
+				err = l.waitForOthers(ctx, a)
+			} else if a.Others {
+				halt = &Action{Kind: Halt, Status: state.BlockedStatus, Reason: a.Reason}
+			} else {
+				err = l.wait(ctx, a)
+			}
 		case Halt:
 			halt = &a
 		}
@@ -189,8 +203,33 @@ func (l *Loop) workOn(ctx context.Context, s state.State, id plan.TaskID) (*Acti
 		return halt, nil
 	}
 	l.housekeep(ctx)
-	end, err := l.iterate(ctx, s, taskJob(s.Plan.Tasks[s.Plan.Find(id)]))
-	return end.Halt, err
+	job := taskJob(s.Plan.Tasks[s.Plan.Find(id)])
+	if l.Share == nil {
+		end, err := l.iterate(ctx, s, job)
+		return end.Halt, err
+	}
+	if _, err := l.Share.CatchUp(ctx); err != nil {
+		return nil, err
+	}
+	var ok bool
+	var err error
+	if job.under, job.turn, ok, err = l.take(ctx, id); err != nil || !ok {
+		return nil, err
+	}
+	if s, err = l.load(); err != nil {
+		return nil, err
+	}
+	job.task = s.Plan.Tasks[s.Plan.Find(id)]
+	end, err := l.iterate(ctx, s, job)
+	if err != nil {
+		return nil, err
+	}
+	l.Share.done++
+	if err := l.Share.publish(l.background()); err != nil {
+		// What was kept has landed; the rest is tried again with the next push.
+		l.Log("the journal was not pushed: %v", err)
+	}
+	return end.Halt, nil
 }
 
 // proveEnd runs the checks in a fresh checkout at the end of a course that stops
@@ -222,6 +261,9 @@ func (l *Loop) load() (state.State, error) {
 	snap, err := l.Journal.Load(l.background())
 	if err != nil {
 		return state.State{}, err
+	}
+	if l.Share != nil {
+		return snap.State.For(l.Journal.Actor, l.Repo.WorktreeName()), nil
 	}
 	return snap.State, nil
 }

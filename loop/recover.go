@@ -84,7 +84,8 @@ func (r *Recovery) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	cur := snap.State.Run.Current
+	st := snap.State.For(r.Journal.Actor, r.Repo.WorktreeName())
+	cur := st.Run.Current
 	if cur == nil {
 		return dropCheckpoints(ctx, r.Repo, snap.State)
 	}
@@ -95,7 +96,7 @@ func (r *Recovery) Run(ctx context.Context) error {
 	if started.Alive() && started != proc.Self() {
 		return nil
 	}
-	return r.interrupted(ctx, snap.State, *cur)
+	return r.interrupted(ctx, st, *cur)
 }
 
 // dropCheckpoints removes the refs of checkpoints that no iteration needs: of
@@ -107,7 +108,8 @@ func dropCheckpoints(ctx context.Context, repo *gitstate.Repo, s state.State) er
 		return err
 	}
 	needed := func(s state.State, event string) bool {
-		return s.Run.Current != nil && s.Run.Current.EventID == event || s.Run.Untouched == event
+		atWork := func(c state.Current) bool { return c.EventID == event }
+		return slices.ContainsFunc(s.InWork(), atWork) || s.Run.Untouched == event
 	}
 	// The journal of a linked worktree has the same id, and its loop may be at work.
 	forks, err := journal.Forks(ctx, repo, s.Journal.ID)
@@ -254,6 +256,11 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 	if i := s.Plan.Find(cur.Task); i >= 0 {
 		it.task = s.Plan.Tasks[i]
 	}
+	for _, c := range s.Claims {
+		if c.Current != nil && c.Current.EventID == cur.EventID {
+			it.under = c.ID
+		}
+	}
 	if cur.Start.Tip != "" {
 		if it.tip, err = object.ParseID(cur.Start.Tip); err != nil {
 			return err
@@ -333,7 +340,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 	}
 	l.memorise(it, res)
 	if _, err := r.Journal.Append(ctx, func(now state.State) (state.Event, error) {
-		if now.Run.Current == nil || now.Run.Current.EventID != cur.EventID {
+		if !slices.ContainsFunc(now.InWork(), func(c state.Current) bool { return c.EventID == cur.EventID }) {
 			return state.Event{}, journal.ErrNothing
 		}
 		return l.event(it.Ready, res), nil

@@ -26,6 +26,7 @@ const (
 	SpecsChanged                   // and so have specs
 	TakenBack                      // an iteration was itself taken back
 	LinesChanged                   // a later commit changed the same lines
+	BranchesApart                  // the branch here and on the remote: remote, branch
 	NoRange                        // what was given is no range of commits
 	NoCommitThen                   // there is no commit that a fork could begin at
 	LandConflict                   // a commit of a linked worktree does not join the branch: worktree, branch

@@ -201,5 +201,5 @@ func (l *Loop) handoffRecord(it *attempt, j Verdict) *notes.Record {
 
 func (l *Loop) event(it *Ready, res *state.Result) state.Event {
 	return state.Event{ID: it.id, Time: l.Now().UTC().Truncate(time.Millisecond), Type: state.EvIteration, Phase: it.phase,
-		Iteration: it.number, Task: it.task.ID, Attempt: it.attempt, Result: res}
+		Iteration: it.number, Task: it.task.ID, Attempt: it.attempt, Under: it.under, Result: res}
 }

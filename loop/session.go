@@ -29,8 +29,11 @@ func (l *Loop) begin() error {
 	}
 	s := snap.State
 	var stale []plan.TaskID
+	if err := l.giveBack(); err != nil {
+		return err
+	}
 	for _, t := range s.Plan.Tasks {
-		if t.Status == plan.InProgress {
+		if t.Status == plan.InProgress && s.ClaimOf(t.ID) == nil {
 			stale = append(stale, t.ID)
 		}
 	}
@@ -57,6 +60,16 @@ func (l *Loop) end(status state.Status, reason string) (End, error) {
 		if err := r.Run(l.background()); err != nil {
 			l.Log("%v", err)
 		}
+	}
+	if l.Share != nil {
+		if err := l.giveBack(); err != nil {
+			l.Log("%v", err)
+		}
+		defer func() {
+			if err := l.Share.publish(l.background()); err != nil {
+				l.Log("the end of the session was not pushed: %v", err)
+			}
+		}()
 	}
 	l.endSession(strings.TrimSuffix(string(status)+": "+reason, ": "))
 	n := 0

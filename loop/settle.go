@@ -90,6 +90,8 @@ func (l *Loop) land(ctx context.Context, it *attempt, v Verdict) (Verdict, *Acti
 func (l *Loop) keep(ctx context.Context, it *attempt, j Verdict) error {
 	if s, err := l.load(); err != nil {
 		return err
+	} else if it.under != "" && !s.Holds(it.under) {
+		return l.keepNotLanded(it, j, "the claim on the task was lost to another machine")
 	} else if it.task.ID != "" && (taskGone(s, it.task) || taskEdited(s, it.task)) {
 		// A person decided otherwise while the agent worked.
 		return l.keepNotLanded(it, j, "the task was changed meanwhile")
@@ -118,8 +120,17 @@ func (l *Loop) keep(ctx context.Context, it *attempt, j Verdict) error {
 		return fmt.Errorf("store the evidence: %w", err)
 	}
 	res.Commit, res.Evidence, res.Landed = commit.String(), evidence.String(), true
+	if l.Share != nil {
+		return l.keepShared(ctx, it, res, commit, evidence)
+	}
+	_, err = l.keepAs(it, res, commit, evidence)
+	return err
+}
+
+// keepAs moves the branch to the commit of an attempt.
+func (l *Loop) keepAs(it *attempt, res *state.Result, commit, evidence object.ID) (*journal.Snapshot, error) {
 	var next *journal.Snapshot
-	err = l.Repo.Keep(l.background(), gitstate.Keep{
+	k := gitstate.Keep{
 		EventID: it.id, JournalRef: l.Journal.Ref(), BranchRef: gitstate.BranchRef(it.branch),
 		Parent: it.tip, Commit: commit, EvidenceRef: l.evidenceRef(it.Ready), Evidence: evidence,
 		Message: "ralph: " + l.commitTitle(it), Deadline: 10 * time.Second, Fail: l.fail,
@@ -127,6 +138,9 @@ func (l *Loop) keep(ctx context.Context, it *attempt, j Verdict) error {
 			snap, err := l.Journal.Load(l.background())
 			if err != nil {
 				return object.Zero, object.Zero, err
+			}
+			if it.under != "" && !snap.State.Holds(it.under) {
+				return object.Zero, object.Zero, errClaimLost
 			}
 			if next, err = l.Journal.Draft(l.background(), snap, l.event(it.Ready, res)); err != nil {
 				return object.Zero, object.Zero, err
@@ -136,19 +150,34 @@ func (l *Loop) keep(ctx context.Context, it *attempt, j Verdict) error {
 		WriteIndex: func(lock *os.File) error {
 			return l.Engine.UpdateIndex(l.background(), lock, it.tip, commit)
 		},
-		Note: func() error { return l.writeNote(it.Ready, res, commit) },
-	})
+		Note: func() error {
+			if res.Brought {
+				if err := moveFiles(l.background(), l.Engine, it.tip, commit, l.Log); err != nil {
+					return err
+				}
+			}
+			return l.writeNote(it.Ready, res, commit)
+		},
+	}
+	if l.Share != nil {
+		k.Publish = func(entry object.ID) error {
+			err := l.Share.send(l.background(), map[string]object.ID{k.JournalRef: entry, k.BranchRef: commit})
+			l.fail("share:landed")
+			return err
+		}
+	}
+	err := l.Repo.Keep(l.background(), k)
 	var noteErr *gitstate.NoteError
 	if errors.As(err, &noteErr) {
 		l.Log("%v; git ralph fsck --repair writes it again", noteErr)
 		err = nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l.Journal.Moved(next)
 	l.emit("iteration_end", next.State, it.task.ID, res, "iteration %d kept as %s", it.number, res.Commit[:10])
-	return l.dropCheckpoint(it.Ready)
+	return next, l.dropCheckpoint(it.Ready)
 }
 
 // kept are the paths of changes that left a file.

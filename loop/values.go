@@ -28,6 +28,8 @@ type Job struct {
 	attempt int
 	product product // what it leaves, and who says that this is enough
 	claims  bool    // it is a task of the plan, which ends by the agent's claim
+	under   string  // the claim on the task, "" = there is only one worker
+	turn    int     // the iteration's number, which came with the claim
 	spare   bool    // it is a recovery: that it fails is no failure
 	specs   []agentctx.SpecFile
 	request string       // a person's words

@@ -147,8 +147,16 @@ func (c *check) entry(e Entry) {
 	}
 	c.faults = append(c.faults, checkTrailers(e)...)
 	c.n++
-	if c.visit != nil {
-		c.visit(c.n, e)
+	if c.visit == nil {
+		return
+	}
+	c.visit(c.n, e)
+	if m := e.Event.Merge; m != nil {
+		for _, again := range m.Again {
+			part := e
+			part.Event = again
+			c.visit(c.n, part)
+		}
 	}
 }
 

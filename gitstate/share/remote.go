@@ -241,8 +241,12 @@ func (r *Remote) refused(out string, err error) error {
 			first = &RefusedError{r.Name, ref, why}
 		}
 	}
-	if first != nil && !strings.Contains(first.Reason, "atomic") && !strings.Contains(first.Reason, "remote failed") {
-		return first
+	var ge *proc.GitError
+	switch {
+	case first == nil || strings.Contains(first.Reason, "remote failed"):
+		return &UnreachableError{r.Name, err}
+	case strings.Contains(first.Reason, "atomic") && errors.As(err, &ge) && strings.Contains(ge.Stderr, "cannot lock ref"):
+		return fmt.Errorf("%w: %s", ErrMoved, strings.TrimSpace(ge.Stderr))
 	}
-	return &UnreachableError{r.Name, err}
+	return first
 }

@@ -201,7 +201,7 @@ func (p *Partner) send(ctx context.Context, rep *Report, seen Seen) error {
 		}
 	}
 	if p.Evidence {
-		if rep.Evidence, err = p.pushEvidence(ctx, snap.State.Journal.ID); err != nil {
+		if rep.Evidence, err = p.PushEvidence(ctx, snap.State.Journal.ID); err != nil {
 			return err
 		}
 	}
@@ -223,9 +223,9 @@ func (p *Partner) Pushed(ctx context.Context, tip object.ID) error {
 	return nil
 }
 
-// pushEvidence pushes the evidence that the remote does not have, before the
+// PushEvidence pushes the evidence that the remote does not have, before the
 // journal that names it. A text in it was redacted when it was written.
-func (p *Partner) pushEvidence(ctx context.Context, id string) (int, error) {
+func (p *Partner) PushEvidence(ctx context.Context, id string) (int, error) {
 	prefix := gitstate.EvidencePrefix + id + "/"
 	here, err := p.Repo.ListRefs(ctx, prefix)
 	if err != nil || len(here) == 0 {

@@ -469,6 +469,7 @@ func (a *applier) question() {
 		return
 	}
 	a.s.Questions = append(slices.Clone(a.s.Questions), *q)
+	slices.SortStableFunc(a.s.Questions, func(x, y Question) int { return questionNumber(x.ID) - questionNumber(y.ID) })
 	if n := len(a.s.Questions); n > maxQuestions {
 		a.s.Questions = a.s.Questions[n-maxQuestions:]
 	}

@@ -156,7 +156,7 @@ func (a *applier) iteration() {
 		a.drop("commit "+res.Commit, "the branch has gone on from another one; its evidence keeps it")
 	} else if kept {
 		r.LastKeep = &Kept{EventID: a.e.ID, Iteration: a.e.Iteration, Parent: res.Parent, Commit: res.Commit,
-			Evidence: res.Evidence}
+			Evidence: res.Evidence, Brought: res.Brought}
 	}
 	if res.Failure {
 		r.LastFailKey, r.LastFailTask, r.LastFailTree = res.FailureKey(), string(a.e.Task), res.Tree
@@ -170,6 +170,8 @@ func (a *applier) iteration() {
 			return r.Origin.Iteration == res.Handoff.Origin.Iteration && r.Origin.EventID != res.Handoff.Origin.EventID
 		})
 		a.s.Recent = append(a.s.Recent, *res.Handoff)
+		// As they are read again: of several workers one that began later may end first.
+		slices.SortStableFunc(a.s.Recent, func(x, y notes.Record) int { return x.Origin.Iteration - y.Origin.Iteration })
 		if n := len(a.s.Recent); n > maxRecent {
 			a.s.Recent = a.s.Recent[n-maxRecent:]
 		}

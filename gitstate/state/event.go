@@ -285,6 +285,9 @@ type Result struct {
 	Commit   string `json:"commit,omitempty"`
 	Evidence string `json:"evidence,omitempty"`
 	Landed   bool   `json:"landed,omitempty"`
+	// Brought reports whether the commit was made on top of what others had landed, so
+	// that its files are written after it.
+	Brought bool `json:"brought,omitempty"`
 	// TestsReleased: a person allowed the task to change tests.
 	TestsReleased bool `json:"tests_released,omitempty"`
 	// Reproduction is the test of a bug: it failed on the code before.

@@ -77,7 +77,7 @@ func Join(l Lines) Merge {
 		for _, d := range append(left, dropped...) {
 			r.Outcome, r.Reason = "partly", strings.TrimPrefix(r.Reason+"; "+d.What+": "+d.Reason, "; ")
 		}
-		if len(dropped) > 0 && whole(again) || again.Plan != nil && len(left) > 0 && again.Plan.empty() {
+		if len(dropped) > 0 && whole(again, dropped[0]) || again.Plan != nil && len(left) > 0 && again.Plan.empty() {
 			r.Outcome = "superseded"
 		}
 		r.Reason = notes.CutBytes(r.Reason, 2000)
@@ -86,9 +86,11 @@ func Join(l Lines) Merge {
 	return m
 }
 
-// whole says whether an event that was superseded has no other effect.
-func whole(e Event) bool {
+// whole says whether an event of which a part was superseded has no other effect.
+func whole(e Event, first Superseded) bool {
 	switch e.Type {
+	case EvIteration:
+		return first.What == string(e.Task) // it has lost its task
 	case EvClaim, EvStart, EvQuestion, EvOperator, EvKnowledge:
 		return true
 	case EvTask:

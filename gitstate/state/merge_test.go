@@ -311,7 +311,10 @@ func checkStored(t *testing.T, round int, tip *node) {
 	for _, x := range tip.line() {
 		var old State
 		if len(x.parents) > 0 {
-			old = x.parents[0].state
+			var err error
+			if old, err = Decode(Changes(State{}, x.parents[0].state)); err != nil {
+				t.Fatalf("round %d: %v", round, err)
+			}
 		}
 		again, err := DecodeEvent(EncodeEvent(x.event))
 		if err != nil {

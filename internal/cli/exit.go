@@ -97,6 +97,7 @@ var loopRefusals = map[loop.Kind]advice{
 	loop.JournalsApart: {1, "git log {0}..{1} shows what only the other one has; nothing was changed"},
 	loop.NotRedactable: {1, "choose a narrower pattern; nothing was changed"},
 	loop.LandMoved:     {1, "git ralph land tries again; nothing was changed"},
+	loop.BranchesApart: {8, "git pull --rebase {0} {1}, or git merge, brings them together; then git ralph start"},
 	loop.NoRange:       {2, "a range is written as git log takes it: main~5.., v1..v2, HEAD"},
 }
 

@@ -16,6 +16,7 @@ func failpoints() []string {
 	all = append(all, journal.AppendSteps...)
 	all = append(all, journal.JoinSteps...)
 	all = append(all, share.Steps...)
+	all = append(all, loop.ShareSteps...)
 	all = append(all, loop.Steps...)
 	all = append(all, gitstate.KeepSteps...)
 	all = append(all, loop.RecoverySteps...)

@@ -77,6 +77,10 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	if err := a.follow(j, e); err != nil {
 		return loop.End{}, false, err
 	}
+	sharing, err := a.sharing(ctx, set, j, e)
+	if err != nil {
+		return loop.End{}, false, err
+	}
 	snap, err := j.Load(a.Ctx)
 	if err != nil {
 		return loop.End{}, false, err
@@ -95,7 +99,7 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 		return loop.End{}, false, err
 	}
 	l := w.loop
-	l.Engine = e
+	l.Engine, l.Share = e, sharing
 	if was, is := snap.State.Run.Sandbox, l.Sandbox.Mechanism(); was != "" && was != is {
 		a.warn("the last session ran with the sandbox %s, this one runs with %s: %s", was, is,
 			sandboxLine(is, set.Guard.Sockets))

@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/share"
+	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/config"
+	"git-ralph/loop"
 )
 
 // ShareFlags are what push and pull have in common.
@@ -239,3 +243,32 @@ func (a *App) inBranch(ctx context.Context, commit string) bool {
 	in, err := a.repo.IsAncestor(ctx, id, tip)
 	return err == nil && in
 }
+
+// sharing is what joins a run with those on other machines, brought up to what
+// the remote has now; nil when share.remote is not set.
+func (a *App) sharing(ctx context.Context, set *config.Resolved, j *journal.Journal, e *worktree.Engine) (*loop.Sharing,
+	error) {
+	if set.Share.Remote == "" {
+		return nil, nil
+	}
+	if a.linked != nil {
+		a.warn("share.remote is not used in a linked worktree")
+		return nil, nil
+	}
+	r, err := share.Open(ctx, j.Repo, set.Share.Remote)
+	if err != nil {
+		return nil, gitstate.Hint(8, "git remote add "+set.Share.Remote+" ADDRESS, or set share.remote", "share.remote: %w",
+			err)
+	}
+	r.Timeout = shareTimeout
+	s := &loop.Sharing{Engine: e, Log: a.warn, Lease: set.Share.Lease,
+		Partner: &share.Partner{Remote: r, Journal: j, Notes: true, Evidence: set.Share.Evidence, Fail: a.failpoint()}}
+	if _, err := s.CatchUp(ctx); err != nil {
+		return nil, a.shareError(err, r.Name)
+	}
+	return s, nil
+}
+
+// shareTimeout bounds a conversation with the remote during a run: one that does
+// not answer is the same as none.
+const shareTimeout = time.Minute

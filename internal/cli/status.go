@@ -129,6 +129,7 @@ func (a *App) status() (statusDoc, state.State, error) {
 		return statusDoc{}, state.State{}, err
 	}
 	s := snap.State
+	s = s.For(j.Actor, j.Repo.WorktreeName())
 	s.Run = withSpend(s.Run, j.Repo)
 	r := s.Run
 	head, err := j.Repo.ReadRef(a.Ctx, gitstate.BranchRef(j.Branch))
@@ -174,6 +175,16 @@ func (a *App) status() (statusDoc, state.State, error) {
 		d.Workers = append(d.Workers, w)
 	} else if r.Status == state.Running || r.Status == state.Waiting {
 		d.Status, d.HaltReason = state.Interrupted, "the process that ran the loop is gone"
+	}
+	for _, c := range s.Claims {
+		if c.Actor == j.Actor && c.Worker == j.Repo.WorktreeName() {
+			continue
+		}
+		d.Workers = append(d.Workers, workerDoc{Actor: c.Actor, Host: c.Host, PID: c.PID, Task: c.Task,
+			Iteration: c.Iteration, Attempt: c.Attempt, Since: c.Since})
+		if alive && r.Current == nil && d.Status == state.Running && len(s.Plan.Runnable()) == 0 {
+			d.Status = state.Waiting // for what others have claimed
+		}
 	}
 	d.Linked, err = a.linkedStatus(j)
 	return d, s, err

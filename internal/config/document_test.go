@@ -75,7 +75,7 @@ func TestDocument(t *testing.T) {
 		t.Errorf("warnings: %q", r.Warnings)
 	}
 	// What nothing reads yet is accepted and not offered.
-	unread := map[string]bool{"share.remote": true, "share.evidence": true, "share.lease": true}
+	unread := map[string]bool{}
 	for _, e := range r.List() {
 		if has := e.Origin.Layer == LayerFile; has == unread[e.Key] {
 			t.Errorf("the document has %s: %v", e.Key, has)

@@ -243,9 +243,9 @@ type Evidence struct {
 
 // Share is [share].
 type Share struct {
-	Remote   string        `toml:"remote" later:"true" help:"empty = work alone"`
-	Evidence bool          `toml:"evidence" later:"true" default:"false" help:"push evidence too"`
-	Lease    time.Duration `toml:"lease" later:"true" default:"3m" min:"1" help:"a claim whose heartbeat stands still so long is free"`
+	Remote   string        `toml:"remote" help:"a git remote for work on several machines; empty = work alone"`
+	Evidence bool          `toml:"evidence" default:"false" help:"push evidence too"`
+	Lease    time.Duration `toml:"lease" default:"3m" min:"1" help:"a claim whose heartbeat stands still so long is free"`
 }
 
 // Notify is [notify].

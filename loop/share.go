@@ -1,0 +1,414 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/share"
+	"git-ralph/gitstate/state"
+	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/proc"
+	"git-ralph/plan"
+)
+
+// ShareSteps are the places where work with other machines can be stopped, besides
+// those of a push, a pull and a keep.
+var ShareSteps = []string{"claim:recorded", "claim:pushed", "share:landed", "share:put-away", "share:moved-on"}
+
+// Sharing lets machines work on one plan through a remote. A task is worked on
+// under a claim, which counts once the remote has taken the push of the journal
+// that holds it; a result lands with one push of branch and journal. Both pushes
+// only go forward from what this machine has seen, so that of two that come at
+// once the remote takes one, and a machine that comes too late takes none.
+//
+// While the remote cannot be reached, work goes on here and is pushed later.
+type Sharing struct {
+	*share.Partner
+	Engine *worktree.Engine
+	Log    func(format string, args ...any)
+	// Lease is how long the heartbeat of another machine may stand still.
+	Lease time.Duration
+
+	heard   map[string]heard // by actor
+	offline bool
+	done    int // building iterations of this start
+}
+
+// heard is the value of a heartbeat, and since when it has it by our own clock.
+type heard struct {
+	value object.ID
+	since time.Time
+}
+
+// listen compares heartbeats with those of before.
+func (s *Sharing) listen(alive map[string]object.ID, claims []state.Claim, now time.Time) {
+	was := s.heard
+	s.heard = map[string]heard{}
+	for _, c := range claims {
+		if h, ok := was[c.Actor]; ok && h.value == alive[c.Actor] {
+			s.heard[c.Actor] = h
+		} else {
+			s.heard[c.Actor] = heard{alive[c.Actor], now}
+		}
+	}
+}
+
+// expired says whether a claim of another machine may be taken over.
+func (s *Sharing) expired(c state.Claim, now time.Time) bool {
+	lease, err := time.ParseDuration(c.Lease)
+	if err != nil {
+		lease = s.Lease
+	}
+	h, ok := s.heard[c.Actor]
+	return ok && now.Sub(h.since) >= lease
+}
+
+// apart says that branch and remote have commits that the other one lacks, and
+// that not all of them are git ralph's own.
+func (s *Sharing) apart() error {
+	return refuse(BranchesApart, "%s and %s of %s went on apart", s.Journal.Branch, s.Journal.Branch, s.Name).
+		about(s.Name, s.Journal.Branch)
+}
+
+// CatchUp brings journal and branch up to the remote's, with index and files of
+// the branch. It ends well when the remote cannot be reached.
+func (s *Sharing) CatchUp(ctx context.Context) (share.Seen, error) {
+	_, seen, err := s.Pull(ctx, true)
+	var far *share.UnreachableError
+	if errors.As(err, &far) {
+		s.offline = true
+		return seen, nil
+	}
+	if err != nil {
+		return seen, fmt.Errorf("join with %s: %w", s.Name, err)
+	}
+	s.offline = false
+	snap, err := s.Journal.Load(ctx)
+	if errors.Is(err, journal.ErrNone) {
+		return seen, nil
+	}
+	if err != nil {
+		return seen, err
+	}
+	s.listen(seen.Alive, snap.State.Claims, time.Now())
+	return seen, s.follow(ctx, seen.Code)
+}
+
+// follow moves the branch to what the remote has.
+func (s *Sharing) follow(ctx context.Context, to object.ID) error {
+	ref := gitstate.BranchRef(s.Journal.Branch)
+	from, err := s.Repo.ReadRef(ctx, ref)
+	if err != nil || to.IsZero() || from.IsZero() || from == to {
+		return err
+	}
+	if ahead, err := s.Repo.IsAncestor(ctx, to, from); err != nil || ahead {
+		return err
+	}
+	behind, err := s.Repo.IsAncestor(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	if !behind {
+		if to, err = s.replay(ctx, from, to); err != nil {
+			return err
+		}
+	}
+	f := Follower{Repo: s.Repo, Journal: s.Journal, Engine: s.Engine, Of: s.Name, Log: s.Log, Fail: s.Fail}
+	if err := f.finish(ctx); err != nil {
+		return err
+	}
+	if clean, err := f.clean(ctx); err != nil || !clean {
+		return errors.Join(err, refuse(FilesInTheWay, "tracked files have changes, and %s has new commits of %s", s.Name,
+			s.Journal.Branch))
+	}
+	return f.move(ctx, following{From: from.String(), To: to.String()},
+		[]gitstate.RefUpdate{{Name: ref, Old: from, New: to}})
+}
+
+// replay puts iterations that were kept while the remote could not be reached on
+// top of what it has now. One whose task was done by another machine meanwhile,
+// or whose lines were changed, stays in its evidence, and its task is free again.
+func (s *Sharing) replay(ctx context.Context, from, to object.ID) (object.ID, error) {
+	out, err := s.Repo.Git.Run(ctx, "log", "--reverse", "--topo-order", "-z", "--format=%H%n%B",
+		to.String()+".."+from.String())
+	if err != nil {
+		return to, fmt.Errorf("compare %s with the remote: %w", s.Journal.Branch, err)
+	}
+	for rec := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		hash, body, _ := strings.Cut(rec, "\n")
+		commit, err := object.ParseID(strings.TrimSpace(hash))
+		if err != nil {
+			return to, err
+		}
+		event, task := "", plan.TaskID("")
+		for line := range strings.Lines(body) {
+			if id, ok := strings.CutPrefix(strings.TrimSpace(line), "Ralph-Event-Id: "); ok {
+				event = id
+			}
+			if id, ok := strings.CutPrefix(strings.TrimSpace(line), "Ralph-Task: "); ok {
+				task = plan.TaskID(id)
+			}
+		}
+		if event == "" {
+			return to, s.apart()
+		}
+		if dropped, err := s.superseded(ctx, event); err != nil {
+			return to, err
+		} else if dropped {
+			s.Log("%s came too late: its task is with another machine; its evidence keeps it", commit.String()[:12])
+			continue
+		}
+		is, conflicts, err := putOn(ctx, s.Repo, commit, to, false)
+		if err != nil {
+			return to, err
+		}
+		if len(conflicts) > 0 {
+			s.Log("%s does not fit on what %s has: %s; its task is free again", commit.String()[:12], s.Name, list(conflicts))
+			_, err := s.Journal.Record(ctx, state.Event{Type: state.EvTask, Task: task, TaskSet: &state.TaskChange{Action: "retry",
+				IDs: []plan.TaskID{task}, Status: plan.Pending, Reason: "conflict with what others landed: " + list(conflicts)}})
+			if err != nil {
+				return to, err
+			}
+			continue
+		}
+		to = is
+	}
+	return to, nil
+}
+
+// superseded says whether an iteration has lost its task to another machine.
+func (s *Sharing) superseded(ctx context.Context, event string) (bool, error) {
+	lost, found := false, false
+	err := s.Journal.WalkBrief(ctx, func(e journal.Entry) (bool, error) {
+		if m := e.Event.Merge; m != nil {
+			for _, done := range m.Events {
+				if done.ID == event && done.Outcome != "known" {
+					lost, found = done.Outcome == "superseded", true
+				}
+			}
+		} else if e.Event.ID == event {
+			found = true
+		}
+		return !found, nil
+	})
+	return lost, err
+}
+
+// publish brings journal, notes and branch to the remote.
+func (s *Sharing) publish(ctx context.Context) error {
+	for try := 0; try < 50; try++ {
+		seen, err := s.CatchUp(ctx)
+		if err != nil || s.offline {
+			return err
+		}
+		to := map[string]object.ID{}
+		for ref, there := range map[string]object.ID{s.Journal.Ref(): seen.Journal, gitstate.NotesRef: seen.Notes,
+			gitstate.BranchRef(s.Journal.Branch): seen.Code} {
+			at, err := s.Repo.ReadRef(ctx, ref)
+			if err != nil {
+				return err
+			}
+			if !at.IsZero() && at != there {
+				to[ref] = at
+			}
+		}
+		err = s.send(ctx, to)
+		if err == nil && !s.offline {
+			if tip, ok := to[s.Journal.Ref()]; ok {
+				err = s.Pushed(ctx, tip)
+			}
+			if s.Evidence && err == nil {
+				err = s.pushEvidence(ctx)
+			}
+		}
+		if !errors.Is(err, share.ErrMoved) {
+			return err
+		}
+		time.Sleep(gitstate.Jitter())
+	}
+	return fmt.Errorf("push to %s: %w again and again", s.Name, share.ErrMoved)
+}
+
+func (s *Sharing) pushEvidence(ctx context.Context) error {
+	snap, err := s.Journal.Load(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = s.Partner.PushEvidence(ctx, snap.State.Journal.ID)
+	var far *share.UnreachableError
+	if errors.As(err, &far) {
+		return nil
+	}
+	return err
+}
+
+// send pushes. A remote that cannot be reached is no error.
+func (s *Sharing) send(ctx context.Context, to map[string]object.ID) error {
+	err := s.Remote.Push(ctx, to)
+	var far *share.UnreachableError
+	if errors.As(err, &far) {
+		s.offline = true
+		return nil
+	}
+	return err
+}
+
+// take claims a task. False means that another machine was faster.
+func (l *Loop) take(ctx context.Context, id plan.TaskID) (claim string, number int, ok bool, err error) {
+	host, _ := os.Hostname()
+	self := proc.Self()
+	var made state.Event
+	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+		i, over := s.Plan.Find(id), ""
+		if held := s.ClaimOf(id); held != nil && l.Share.expired(*held, time.Now()) {
+			over = held.ID
+		}
+		if i < 0 || over == "" && s.Plan.Tasks[i].Status != plan.Pending {
+			return state.Event{}, journal.ErrNothing
+		}
+		made = state.Event{Type: state.EvClaim, Phase: state.Building, Task: id, Iteration: s.Run.Iteration + 1,
+			Attempt: s.Plan.Tasks[i].Attempts + 1,
+			Claim: &state.ClaimChange{Action: "take", Over: over, Worker: l.Repo.WorktreeName(), Host: host, PID: self.Pid,
+				BootID: self.BootID, StartTime: self.StartTime, Lease: l.Share.Lease.String()}}
+		l.Journal.Stamp(&made)
+		return made, nil
+	})
+	if errors.Is(err, journal.ErrNothing) {
+		return "", 0, false, nil
+	}
+	if err != nil {
+		return "", 0, false, err
+	}
+	l.fail("claim:recorded")
+	if err := l.Share.publish(ctx); err != nil {
+		return "", 0, false, err
+	}
+	l.fail("claim:pushed")
+	if snap, err = l.Journal.Load(l.background()); err != nil {
+		return "", 0, false, err
+	}
+	held := snap.State.ClaimOf(id)
+	return made.ID, made.Iteration, held != nil && held.ID == made.ID, nil
+}
+
+// giveBack releases claims of this worker that a run before has left.
+func (l *Loop) giveBack() error {
+	s, err := l.load()
+	if err != nil {
+		return err
+	}
+	for _, c := range s.Claims {
+		if c.Actor != l.Journal.Actor || c.Worker != l.Repo.WorktreeName() {
+			continue
+		}
+		if err := l.record(state.Event{Type: state.EvClaim, Task: c.Task, Claim: &state.ClaimChange{Action: "release",
+			Over: c.ID, Reason: "left by a run that ended"}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// among is the state as this machine decides on it: tasks whose claims have run
+// out are free, and the iterations of this start are its own.
+func (s *Sharing) among(st state.State, now time.Time) state.State {
+	st.Run.SessionIterations = s.done
+	st.Plan.Tasks = slices.Clone(st.Plan.Tasks)
+	st.Claims = slices.DeleteFunc(slices.Clone(st.Claims), func(c state.Claim) bool {
+		if !s.expired(c, now) {
+			return false
+		}
+		if i := st.Plan.Find(c.Task); i >= 0 {
+			st.Plan.Tasks[i].Status = plan.Pending
+		}
+		return true
+	})
+	return st
+}
+
+// waitForOthers stands still while all that is left is claimed by other machines.
+func (l *Loop) waitForOthers(ctx context.Context, a Action) error {
+	l.emit("wait", state.State{}, "", nil, "%s", a.Reason)
+	tip, err := l.Journal.Tip(ctx)
+	if err != nil {
+		return err
+	}
+	pause := min(max(l.Share.Lease/10, 200*time.Millisecond), 10*time.Second)
+	for ctx.Err() == nil {
+		l.Sleep(ctx, pause)
+		if _, err := l.Share.CatchUp(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+		s, err := l.load()
+		if err != nil {
+			return err
+		}
+		now, err := l.Journal.Tip(l.background())
+		if err != nil || now != tip || len(l.Share.among(s, time.Now()).Claims) < len(s.Claims) {
+			return err
+		}
+	}
+	return nil
+}
+
+// beat shows the remote that this machine is alive until ctx ends, and then takes
+// the heartbeat away. Its first value is there when beat returns.
+func (s *Sharing) beat(ctx context.Context) (stop func()) {
+	ref := share.AlivePrefix + s.Journal.Actor
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	last, n := object.Zero, 0
+	next := func() {
+		n++
+		var parents []object.ID
+		if !last.IsZero() {
+			parents = append(parents, last)
+		} else if seen, err := s.List(ctx, ref); err == nil && !seen[ref].IsZero() {
+			// Of a run before; only a new line may take its place.
+			_ = s.Remote.Push(ctx, map[string]object.ID{ref: object.Zero})
+		}
+		sig := ourSignature(time.Now())
+		id, err := s.Repo.Store.WriteCommit(object.CommitData{Tree: object.EmptyTree, Parents: parents, Author: sig,
+			Committer: sig, Message: fmt.Sprintf("%s is alive, %d\n", s.Journal.Actor, n)})
+		if err == nil {
+			_, err = s.Repo.Store.Write(object.Tree, nil)
+		}
+		if err == nil {
+			err = s.Repo.Store.Sync()
+		}
+		if err == nil && s.Remote.Push(ctx, map[string]object.ID{ref: id}) == nil {
+			last = id
+		} else {
+			last = object.Zero
+		}
+	}
+	next()
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(max(s.Lease/3, 50*time.Millisecond))
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				next()
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = s.Remote.Push(ctx, map[string]object.ID{ref: object.Zero}) // else it stands still, and runs out
+	}
+}
