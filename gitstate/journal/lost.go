@@ -28,15 +28,7 @@ func (j *Journal) Lost(ctx context.Context) (id object.ID, from string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lostLook)
 	defer cancel()
-	if id, from = j.Salvage(ctx); !id.IsZero() && j.mine(ctx, id) {
-		return id, from
-	}
-	for _, at := range j.loose(ctx) {
-		if j.mine(ctx, at) {
-			return at, "entries that no ref leads to"
-		}
-	}
-	return object.Zero, ""
+	return j.elsewhere(ctx, func(at object.ID) bool { return j.mine(ctx, at) })
 }
 
 // mine says whether an entry is whole, of this branch, and in no journal that
@@ -55,7 +47,10 @@ func (j *Journal) mine(ctx context.Context, id object.ID) bool {
 		if err != nil {
 			return false
 		}
-		for _, tip := range refs {
+		for name, tip := range refs {
+			if name == j.Ref() {
+				continue
+			}
 			if held, err := j.Repo.IsAncestor(ctx, id, tip); err != nil || held {
 				return false
 			}

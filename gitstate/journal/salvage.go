@@ -11,9 +11,8 @@ import (
 )
 
 // Salvage finds the newest entry that can be read whole when the tip cannot: its
-// nearest readable ancestor, else the newest readable entry that the ref's log or
-// a remote's copy of the journal still names. From says which. Zero when there is
-// none.
+// nearest readable ancestor, else the one of Elsewhere. From says which. Zero when
+// there is none.
 func (j *Journal) Salvage(ctx context.Context) (id object.ID, from string) {
 	tip, err := j.Tip(ctx)
 	if err != nil {
@@ -29,8 +28,19 @@ func (j *Journal) Salvage(ctx context.Context) (id object.ID, from string) {
 		}
 		at = c.Parents[0]
 	}
+	return j.Elsewhere(ctx)
+}
+
+// Elsewhere finds the newest entry that can be read whole without the ref: in its
+// log, in a remote's copy of the journal, or among the entries of this branch
+// that no ref leads to.
+func (j *Journal) Elsewhere(ctx context.Context) (id object.ID, from string) {
+	return j.elsewhere(ctx, j.Whole)
+}
+
+func (j *Journal) elsewhere(ctx context.Context, fits func(object.ID) bool) (id object.ID, from string) {
 	for _, at := range slices.Backward(j.reflog(ctx)) {
-		if at != tip && j.Whole(at) {
+		if fits(at) {
 			return at, "the log of its ref"
 		}
 	}
@@ -39,8 +49,13 @@ func (j *Journal) Salvage(ctx context.Context) (id object.ID, from string) {
 		return object.Zero, ""
 	}
 	for name, at := range remotes {
-		if strings.HasSuffix(name, "/"+j.Branch) && j.Whole(at) {
+		if strings.HasSuffix(name, "/"+j.Branch) && fits(at) {
 			return at, name
+		}
+	}
+	for _, at := range j.loose(ctx) {
+		if j.mine(ctx, at) {
+			return at, "entries that no ref leads to"
 		}
 	}
 	return object.Zero, ""

@@ -20,7 +20,7 @@ import (
 
 // FsckCmd is `git ralph fsck`.
 type FsckCmd struct {
-	Repair bool `help:"Write notes again and drop checkpoints that nobody needs; the journal is never changed."`
+	Repair bool `help:"Move damaged refs aside, go back to the newest readable entry, write notes again; no entry is changed."`
 	JSON   bool `name:"json" help:"Print one object."`
 }
 
@@ -78,11 +78,6 @@ func (c *FsckCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	if tip, err := j.Tip(a.Ctx); err != nil {
-		return err
-	} else if tip.IsZero() {
-		return a.noJournal(j)
-	}
 	if c.Repair {
 		if h, alive := a.holder(j, j.Branch); alive {
 			return gitstate.Hint(7, "git ralph stop, then again",
@@ -91,6 +86,9 @@ func (c *FsckCmd) Run(a *App) error {
 	}
 	k := &checkup{a: a, j: j, repair: c.Repair, ends: map[string]ending{}}
 	k.doc.Branch, k.doc.Faults = j.Branch, []faultDoc{}
+	if err := k.tip(a.Ctx); err != nil {
+		return err
+	}
 	for _, step := range []func(context.Context) error{k.journal, k.branch, k.refs, k.notes, k.locks, k.objects} {
 		if err := step(a.Ctx); err != nil {
 			return err
@@ -170,6 +168,9 @@ func newEnding(e journal.Entry) ending {
 
 // journal re-applies the history, and remembers the ends of iterations.
 func (c *checkup) journal(ctx context.Context) error {
+	if err := c.salvage(ctx); err != nil {
+		return err
+	}
 	shows := terminal(c.a.Err) && !c.a.JSON
 	// What becomes of the ends is found out beside the reading.
 	ends, done := make(chan journal.Entry, 64), make(chan struct{})
@@ -195,9 +196,6 @@ func (c *checkup) journal(ctx context.Context) error {
 	if c.doc.Entries = found.Entries; found.Whole {
 		c.whole = found.Tip
 	}
-	if err := c.salvage(ctx); err != nil {
-		return err
-	}
 	for _, f := range found.Faults {
 		c.fault("journal", f.Entry, "another clone may have it whole", "%s", f.Problem)
 	}
@@ -210,31 +208,6 @@ func (c *checkup) journal(ctx context.Context) error {
 			c.current = snap.State.Run.Current.EventID
 		}
 	}
-	return nil
-}
-
-// salvage names the newest entry that can be read when the tip cannot, so that
-// nothing but what is damaged is given up.
-func (c *checkup) salvage(ctx context.Context) error {
-	tip, err := c.j.Tip(ctx)
-	if err != nil {
-		return err
-	}
-	if c.j.Whole(tip) {
-		return nil
-	}
-	c.torn = true
-	id, from := c.j.Salvage(ctx)
-	if id.IsZero() {
-		return nil
-	}
-	e, err := c.j.Read(id)
-	if err != nil {
-		return err
-	}
-	c.fault("journal", tip, fmt.Sprintf(
-		"git update-ref %s %s %s goes back to it; what came after it is then only in the log of the ref", c.j.Ref(), id, tip),
-		"the newest entry cannot be read; the newest one that can is %s, %s, found in %s", id.String()[:12], subject(e), from)
 	return nil
 }
 
@@ -283,8 +256,16 @@ func (c *checkup) refs(ctx context.Context) error {
 			if name == c.j.Ref() && c.torn {
 				continue // said already, with a way back
 			}
-			c.fault("refs", object.Zero, "git fsck; git update-ref -d "+name+" gives it up",
+			f := c.fault("refs", object.Zero, "git fsck; git ralph fsck --repair moves it aside",
 				"%s names %s, which cannot be read: %v", name, id.String()[:12], err)
+			if c.repair {
+				kept, err := c.j.Repo.MoveRefAside(ctx, name, object.Zero)
+				if err != nil {
+					return err
+				}
+				f.Repaired = true
+				f.Problem += "; moved to " + kept
+			}
 			continue
 		}
 		if event, ok := strings.CutPrefix(name, gitstate.EvidencePrefix+c.id+"/"); ok && c.id != "" {
@@ -311,26 +292,6 @@ func (c *checkup) refs(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// dropLocal deals with the checkpoint of an iteration that has ended: where
-// its worktree was left alone, it is the only way back.
-func (c *checkup) dropLocal(name, event string, id object.ID) {
-	end, known := c.ends[event]
-	if known && end.untouched {
-		return
-	}
-	f := c.fault("refs", object.Zero, "git ralph fsck --repair drops it",
-		"%s is the checkpoint of an iteration that is over", name)
-	if c.repair && known {
-		if err := c.j.Repo.UpdateRefs("", gitstate.RefUpdate{Name: name, Old: id}); err != nil {
-			f.Hint = err.Error()
-			return
-		}
-		f.Repaired = true
-	} else if !known {
-		f.Hint = "git ralph start recovers it"
-	}
 }
 
 // notes compares every note with what its entry makes of it.

@@ -1,0 +1,35 @@
+package gitstate
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"git-ralph/gitstate/object"
+)
+
+// MoveRefAside gives a ref that cannot be used another value, Zero = none. What
+// it held is kept in a file below Dir, whose path is returned: either the value
+// and the name, or the file of the ref itself when it holds no value.
+func (r *Repo) MoveRefAside(ctx context.Context, name string, to object.ID) (kept string, err error) {
+	dir := filepath.Join(r.Dir(), "damaged")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("move the ref %s aside: %w", name, err)
+	}
+	kept = filepath.Join(dir, fileName(name)+"-"+NewID(time.Now()))
+	at, err := r.ReadRef(ctx, name)
+	if err == nil {
+		err = WriteFile(kept, []byte(at.String()+" "+name+"\n"), 0o600)
+	} else if err = os.Rename(filepath.Join(r.CommonDir, filepath.FromSlash(name)), kept); err == nil {
+		at, err = r.ReadRef(ctx, name) // packed-refs may hold one that is older
+	}
+	if err == nil && at != to {
+		err = r.UpdateRefs("ralph: a damaged ref was moved aside", RefUpdate{Name: name, Old: at, New: to})
+	}
+	if err != nil {
+		return "", fmt.Errorf("move the ref %s aside: %w", name, err)
+	}
+	return kept, nil
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+)
+
+// tip asks for the ref of the journal. With --repair one that holds no value is
+// moved aside, and one that is gone begins again at the newest entry there is.
+func (c *checkup) tip(ctx context.Context) error {
+	tip, err := c.j.Tip(ctx)
+	if err == nil && !tip.IsZero() {
+		return nil
+	}
+	if !c.repair {
+		if err != nil {
+			return gitstate.Hint(1, "git ralph fsck --repair moves it aside and goes back to the newest entry there is",
+				"%v", err)
+		}
+		return c.a.noJournal(c.j)
+	}
+	find := c.j.Lost
+	if err != nil {
+		find = c.j.Elsewhere
+	}
+	id, from := find(ctx)
+	if id.IsZero() && err == nil {
+		return c.a.noJournal(c.j)
+	}
+	kept, merr := c.j.Repo.MoveRefAside(ctx, c.j.Ref(), id)
+	if merr != nil {
+		return merr
+	}
+	if id.IsZero() {
+		return gitstate.Hint(1, "another clone may have the journal: git ralph pull",
+			"%v; it was moved to %s, and no entry was found", err, kept)
+	}
+	what := "the ref of the journal is gone"
+	if err != nil {
+		what = err.Error()
+	}
+	c.fault("journal", id, "", "%s; it is now the newest entry that was found, in %s; what it was is %s", what, from,
+		kept).Repaired = true
+	return nil
+}
+
+// salvage names the newest entry that can be read when the tip cannot, so that
+// nothing but what is damaged is given up.
+func (c *checkup) salvage(ctx context.Context) error {
+	tip, err := c.j.Tip(ctx)
+	if err != nil {
+		return err
+	}
+	if c.j.Whole(tip) {
+		return nil
+	}
+	c.torn = true
+	id, from := c.j.Salvage(ctx)
+	if id.IsZero() {
+		return nil
+	}
+	e, err := c.j.Read(id)
+	if err != nil {
+		return err
+	}
+	f := c.fault("journal", tip, fmt.Sprintf("git ralph fsck --repair, or "+
+		"git update-ref %s %s %s goes back to it; what came after it is then only in the log of the ref", c.j.Ref(), id, tip),
+		"the newest entry cannot be read; the newest one that can is %s, %s, found in %s", id.String()[:12], subject(e), from)
+	if c.repair {
+		kept, err := c.j.Repo.MoveRefAside(ctx, c.j.Ref(), id)
+		if err != nil {
+			return err
+		}
+		f.Repaired, c.torn = true, false
+		f.Problem += "; the journal goes on from there, and " + kept + " has what it was"
+	}
+	return nil
+}
+
+// dropLocal deals with the checkpoint of an iteration that has ended: where
+// its worktree was left alone, it is the only way back.
+func (c *checkup) dropLocal(name, event string, id object.ID) {
+	end, known := c.ends[event]
+	if known && end.untouched {
+		return
+	}
+	f := c.fault("refs", object.Zero, "git ralph fsck --repair drops it",
+		"%s is the checkpoint of an iteration that is over", name)
+	if c.repair && known {
+		if err := c.j.Repo.UpdateRefs("", gitstate.RefUpdate{Name: name, Old: id}); err != nil {
+			f.Hint = err.Error()
+			return
+		}
+		f.Repaired = true
+	} else if !known {
+		f.Hint = "git ralph start recovers it"
+	}
+}
