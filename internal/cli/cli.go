@@ -225,7 +225,7 @@ func (a *App) execute(args []string) error {
 		if len(args) == 0 {
 			args = []string{"--help"}
 		}
-		kctx, err := parser.Parse(args)
+		kctx, err := parse(parser, args)
 		if err != nil {
 			return a.parseError(err, args)
 		}
@@ -244,7 +244,7 @@ func (a *App) execute(args []string) error {
 				return err
 			}
 		}
-		return kctx.Run(a)
+		return run(kctx, a)
 	}()
 }
 
@@ -256,15 +256,8 @@ func (a *App) alias(args []string) []string {
 	return args
 }
 
-// versionFlag prints the version wherever it stands.
+// versionFlag is met by parse.
 type versionFlag bool
-
-// BeforeReset is called when the flag was given, before anything else is.
-func (versionFlag) BeforeReset(app *kong.Kong) error {
-	fmt.Fprintln(app.Stdout, versionLine())
-	app.Exit(0)
-	return nil
-}
 
 func wantsJSON(args []string) bool {
 	for _, s := range args {

@@ -121,7 +121,7 @@ func TestEveryCommandHasExamples(t *testing.T) {
 				if !ours {
 					continue
 				}
-				ctx, err := parser.Parse(wordsOf(line))
+				ctx, err := parse(parser, wordsOf(line))
 				if err != nil {
 					t.Errorf("%q: %v", e.Line, err)
 					continue

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
 	"git-ralph/internal/text"
 )
 
@@ -44,9 +42,9 @@ var otherWords = map[string]string{
 
 // parseError says what is wrong with a command line, and where to look.
 func (a *App) parseError(err error, args []string) error {
-	var pe *kong.ParseError
-	if errors.As(err, &pe) && pe.Context != nil {
-		if cmd := pe.Context.Selected(); cmd != nil {
+	var line *lineError
+	if errors.As(err, &line) && line.ctx != nil {
+		if cmd := line.ctx.Selected(); cmd != nil {
 			return usage(a.argumentHint(nodeName(cmd), args), "%w", err)
 		}
 	}

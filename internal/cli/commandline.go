@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// parse reads a command line as kong.Parse does, and help and version as they
+// are met. It does without the hooks, validators and commands that kong finds
+// by the names of their methods: a program in which methods are looked up by
+// name keeps every exported method of every type, go-git's transports and
+// OpenPGP among them, 3 MB in all.
+func parse(parser *kong.Kong, args []string) (*kong.Context, error) {
+	ctx, err := kong.Trace(parser, args)
+	if err == nil {
+		err = ctx.Error
+	}
+	if err != nil {
+		return nil, &lineError{ctx, err}
+	}
+	for _, path := range ctx.Path {
+		switch {
+		case path.Flag == nil:
+		case path.Flag == parser.Model.HelpFlag:
+			if err := ctx.PrintUsage(false); err != nil {
+				return nil, err
+			}
+			parser.Exit(0)
+		case path.Flag.Name == "version":
+			fmt.Fprintln(parser.Stdout, versionLine())
+			parser.Exit(0)
+		}
+	}
+	if err := ctx.Reset(); err != nil {
+		return nil, &lineError{ctx, err}
+	}
+	if _, err := ctx.Apply(); err != nil {
+		return nil, &lineError{ctx, err}
+	}
+	if err := missing(ctx); err != nil {
+		return nil, &lineError{ctx, err}
+	}
+	return ctx, nil
+}
+
+// lineError is what is wrong with a command line, as far as it was understood.
+type lineError struct {
+	ctx *kong.Context
+	err error
+}
+
+func (e *lineError) Error() string { return e.err.Error() }
+func (e *lineError) Unwrap() error { return e.err }
+
+// missing says which words a command still needs.
+func missing(ctx *kong.Context) error {
+	node, given := ctx.Selected(), 0
+	if node == nil {
+		node = ctx.Model.Node
+	}
+	for _, path := range ctx.Path {
+		if path.Positional != nil {
+			given = path.Positional.Position + 1
+		}
+	}
+	var words []string
+	for _, arg := range node.Positional[min(given, len(node.Positional)):] {
+		if arg.Required {
+			words = append(words, arg.Summary())
+		}
+	}
+	if len(words) > 0 {
+		return fmt.Errorf("expected %s", strconv.Quote(strings.Join(words, " ")))
+	}
+	if _, runs := commandOf(node); runs {
+		return nil
+	}
+	for _, child := range node.Children {
+		if !child.Hidden {
+			words = append(words, strconv.Quote(child.Name))
+		}
+	}
+	if len(words) > 5 {
+		words = append(words[:5], "...")
+	}
+	return fmt.Errorf("expected one of %s", strings.Join(words, ", "))
+}
+
+// runner is a command that can be run.
+type runner interface{ Run(a *App) error }
+
+// commandOf is the command of a node; false for one that only has commands
+// below it.
+func commandOf(node *kong.Node) (runner, bool) {
+	if !node.Target.IsValid() || !node.Target.CanAddr() {
+		return nil, false
+	}
+	r, ok := node.Target.Addr().Interface().(runner)
+	return r, ok
+}
+
+// run runs the command that was selected.
+func run(ctx *kong.Context, a *App) error {
+	if node := ctx.Selected(); node != nil {
+		if r, ok := commandOf(node); ok {
+			return r.Run(a)
+		}
+	}
+	return errors.New("this command cannot be run")
+}
