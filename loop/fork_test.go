@@ -141,3 +141,39 @@ func TestResetOfAPlan(t *testing.T) {
 		t.Errorf("git status says %s", got)
 	}
 }
+
+// TestRewindTwice: what was taken back is not taken back again, and a step that
+// was not the last of its task is forgotten with it.
+func TestRewindTwice(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	r := newRig(t, func(r *rig, req Request, b *box, tell func(AgentEvent)) Result {
+		if req.TaskID == "B" && !exists(r.repo.Dir, "half.txt") {
+			r.write("half.txt", "1")
+			b.say(func(c *Collected) { c.Handoff = handoff("B", false) })
+			return completed()
+		}
+		return writes(r, req, b, tell)
+	}, plan.Task{ID: "A"}, plan.Task{ID: "B"})
+	r.run(Course{Build: true})
+	var refusal *Refusal
+	if _, err := r.rewinder().Run(ctx, 9); !errors.As(err, &refusal) || refusal.Kind != NoIteration {
+		t.Errorf("an iteration that never was: %v", err)
+	}
+	w, err := r.rewinder().Run(ctx, 1)
+	if err != nil || len(w.Reverted) != 2 || exists(r.repo.Dir, "half.txt") {
+		t.Fatalf("%v: %+v", err, w)
+	}
+	if _, err := r.rewinder().Run(ctx, 2); !errors.As(err, &refusal) || refusal.Kind != TakenBack {
+		t.Errorf("to what was taken back: %v", err)
+	}
+	if w, err = r.rewinder().Run(ctx, 0); err != nil || len(w.Reverted) != 1 || exists(r.repo.Dir, "A.txt") {
+		t.Errorf("%v: %+v", err, w)
+	}
+	if s := r.state(); s.Plan.Counts().Done != 0 || s.Plan.Tasks[1].Partial != 0 {
+		t.Errorf("%+v", s.Plan.Tasks)
+	}
+	if end := r.run(Course{Build: true}); end.Status != state.Complete {
+		t.Errorf("%s: %s", end.Status, end.Reason)
+	}
+}

@@ -162,3 +162,35 @@ func TestCheckoutEnv(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestRunsInACircle: failures open the breaker for a while, a task that nothing
+// comes of is blocked, and settings that a person changed meanwhile hold.
+func TestRunsInACircle(t *testing.T) {
+	t.Parallel()
+	red := func(r *rig, req Request, b *box, tell func(AgentEvent)) Result {
+		r.write("broken", "")
+		return writes(r, req, b, tell)
+	}
+	t.Run("the breaker cools down", func(t *testing.T) {
+		t.Parallel()
+		n := 0
+		r := newRig(t, func(r *rig, req Request, b *box, tell func(AgentEvent)) Result {
+			if n++; n < 3 {
+				return red(r, req, b, tell)
+			}
+			return writes(r, req, b, tell)
+		}, plan.Task{ID: "A"})
+		r.Settings.Limits = Limits{MaxAttempts: 9, Failures: 2, FailuresGiven: true, Cooldown: time.Minute, MaxPartial: 2}
+		if end := r.run(Course{Build: true}); end.Status != state.Complete || r.late < 50*time.Second {
+			t.Errorf("%s: %s after %s\n%s", end.Status, end.Reason, r.late, strings.Join(r.said, "\n"))
+		}
+	})
+	t.Run("a task without progress is blocked", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, red, plan.Task{ID: "A"}, plan.Task{ID: "B"})
+		r.Settings.Limits = Limits{MaxAttempts: 9, Stagnation: 2, SkipStagnant: true, MaxPartial: 2}
+		if end := r.run(Course{Build: true}); end.Status != state.BlockedStatus || !r.told("A is blocked") {
+			t.Errorf("%s: %s\n%s", end.Status, end.Reason, strings.Join(r.said, "\n"))
+		}
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"git-ralph/gitstate/state"
 	"git-ralph/plan"
 )
 
@@ -65,6 +66,39 @@ func TestMeanwhile(t *testing.T) {
 		}, false, "landlock", "reject: tampered: hooks", "", ""},
 		{"a staged file", func(r *rig) { r.write("mine.txt", "x"); r.repo.Git("add", "mine.txt") }, false, "namespaces", "keep", "1",
 			"staged"},
+		{"our own refs are deleted", func(r *rig) {
+			r.repo.Git("update-ref", "-d", "refs/ralph/heads/main")
+			r.repo.Git("pack-refs", "--all")
+		}, false, "off", "reject: tampered: refs", "1", ""},
+		{"a setting that runs something", func(r *rig) { r.repo.Git("config", "core.fsmonitor", "./x") }, false, "off",
+			"reject: tampered: config", "", ""},
+		{"another git directory", func(r *rig) {
+			r.repo.Git("init", "-q", "../evil")
+			for _, args := range [][2]string{{".git", "../aside.git"}, {"../evil/.git", ".git"}} {
+				if err := os.Rename(filepath.Join(r.repo.Dir, args[0]), filepath.Join(r.repo.Dir, args[1])); err != nil {
+					r.t.Error(err)
+				}
+			}
+		}, false, "off", "reject: tampered: git directory", "", ""},
+		{"an index that cannot be read", func(r *rig) { r.write(".git/index", "no index") }, false, "off", "keep", "1",
+			"the index was damaged and was made again"},
+		{"a folder in place of the index", func(r *rig) {
+			os.Remove(filepath.Join(r.repo.Dir, ".git/index"))
+			r.write(".git/index/x", "")
+		}, false, "off", "keep", "1", "the index was no file and was made again"},
+		{"the same path is staged while the checks run", func(r *rig) {
+			r.write("work.txt", "mine\n")
+			r.repo.Git("add", "work.txt")
+		}, true, "namespaces", "keep", "", "not landed"},
+		{"the task is skipped while the checks run", func(r *rig) {
+			e := state.Event{Type: state.EvTask, TaskSet: &state.TaskChange{Action: "skip", IDs: []plan.TaskID{"A"},
+				Status: plan.Skipped, Reason: "not wanted"}}
+			if _, err := r.Journal.Record(r.background(), e); err != nil {
+				r.t.Error(err)
+			}
+		}, true, "namespaces", "keep", "", "not landed: the task was changed meanwhile"},
+		{"a lock that nobody holds", func(r *rig) { r.write(".git/refs/heads/main.lock", "") }, false, "off", "keep", "1",
+			"a lock that no process held was removed"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
@@ -97,7 +131,8 @@ func TestMeanwhile(t *testing.T) {
 			if got != c.end || !strings.Contains(strings.Join(list[0].Notices, "\n"), c.says) {
 				t.Errorf("%s, %q\n%s", got, list[0].Notices, strings.Join(r.said, "\n"))
 			}
-			if got := r.repo.Git("status", "--porcelain"); c.late && got != "" {
+			staged := strings.Contains(c.why, "staged")
+			if got := r.repo.Git("status", "--porcelain"); c.late && got != "" && !staged {
 				t.Errorf("git status says %s", got)
 			}
 			if got := r.repo.Read("work.txt"); got != c.work {
