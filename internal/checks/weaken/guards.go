@@ -3,8 +3,10 @@ package weaken
 import (
 	"go/ast"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A test that returns under a condition before it has asserted anything is skipped where
@@ -203,6 +205,38 @@ func (j *judge) movedBase(skips []string, n *unit) []string {
 		}
 	}
 	return skips
+}
+
+var featureName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`feature="([\w-]+)`) })
+
+// gatedWithCode reports whether a test came under a feature of Cargo under which the change
+// put code as well, or which it made: then the old tests tell whether that hides something.
+func (j *judge) gatedWithCode(skip string) bool {
+	m := featureName().FindStringSubmatch(skip)
+	if m == nil || strings.HasSuffix(skip, elsewhere) {
+		return false
+	}
+	count := func(f File, content []byte) (n int) {
+		if path.Base(f.Path) == "Cargo.toml" {
+			return strings.Count("\n"+string(content), "\n"+m[1]+" = [")
+		}
+		lang := languageOf(f.Path)
+		if lang == nil || lang.name != "rust" || IsTest(f.Path) || len(content) > maxSource {
+			return 0
+		}
+		toks := codeOf(f.Path, content, lang)
+		for i := 2; i < len(toks); i++ {
+			if toks[i].kind == str && toks[i].text == m[1] && toks[i-1].is("=") && toks[i-2].is("feature") {
+				n++
+			}
+		}
+		return n
+	}
+	more := 0
+	for _, f := range j.in.Files {
+		more += count(f, f.After) - count(f, f.Before)
+	}
+	return more > 0
 }
 
 // inherits reports whether a base of a class has a test of a name, in the same file or in

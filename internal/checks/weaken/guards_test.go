@@ -1,6 +1,7 @@
 package weaken
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -222,6 +223,35 @@ func TestNotRunAnyMore(t *testing.T) {
 	}
 }
 
+// A value that is equal to everything passes every assertion of equality.
+func TestEqualToEverything(t *testing.T) {
+	for _, c := range []struct {
+		path, text string
+		want       []Rule
+	}{
+		{"calc.py", "class Sum(int):\n    def __eq__(self, other):\n        \"\"\"Equal.\"\"\"\n        return True\n",
+			is(Escape)},
+		{"calc.py", "class Sum(int):\n    __eq__ = lambda self, other: True\n", is(Escape)},
+		{"calc.py", "class Sum(int):\n    def __ne__(self, other) -> bool: return False\n", is(Escape)},
+		{"calc.py", "class Sum(int):\n    def __eq__(self, other):\n        return self.n == other.n\n", nil},
+		{"calc.py", "class Sum(int):\n    def __eq__(self, other):\n        return True if self.n else False\n", nil},
+		{"calc.go", "package calc\n\nfunc (s Sum) Equal(o Sum) bool { return true }\n", is(Escape)},
+		{"calc.go", "package calc\n\nfunc (s Sum) Equal(o Sum) bool { return s.n == o.n }\n", nil},
+		{"calc.go", "package calc\n\nvar ok = a.Equal(b) && true\n", nil},
+		{"src/lib.rs", "impl PartialEq for Sum {\n    fn eq(&self, _: &Self) -> bool {\n        true\n    }\n}\n",
+			is(Escape)},
+		{"src/main/java/Sum.java", "class Sum {\n  public boolean equals(Object o) { return true; }\n}\n", is(Escape)},
+		{"src/main/java/Sum.java", "class Sum {\n  public boolean equals(Object o) { return o instanceof Sum; }\n}\n", nil},
+		{"src/main/kotlin/Sum.kt", "class Sum {\n  override fun equals(other: Any?) = true\n}\n", is(Escape)},
+		{"src/sum.js", "class Sum {\n  asymmetricMatch(o) { return true; }\n}\n", is(Escape)},
+		{"tests/helpers.py", "class Any:\n    def __eq__(self, other):\n        return True\n", nil},
+	} {
+		if rep := Judge(Input{Files: []File{file(c.path, "", c.text)}}); !slices.Equal(rulesOf(rep.Findings), c.want) {
+			t.Errorf("%s: %v, want %v", c.text, rep.Findings, c.want)
+		}
+	}
+}
+
 // What looks like it and leaves nothing out is not found.
 func TestStillRun(t *testing.T) {
 	gos := "package a\n\nfunc TestA(t *testing.T) {\n\tgot, err := f()\n\tif got != 1 {\n\t\tt.Fatal(got)\n\t}\n}\n"
@@ -287,6 +317,15 @@ func TestStillRun(t *testing.T) {
 				"required-features = [\"x\"]\n",
 			want: is(Config)},
 	})
+	gated := file("tests/b.rs", "#[test]\nfn a() {\n    assert_eq!(f(), 1);\n}\n",
+		"#[test]\n#[cfg(feature = \"x\")]\nfn a() {\n    assert_eq!(f(), 1);\n}\n")
+	code := file("src/lib.rs", "pub fn f() -> i32 { 1 }\n", "#[cfg(feature = \"x\")]\npub fn f() -> i32 { 1 }\n")
+	if rep := Judge(Input{Files: []File{gated, code}}); len(rep.Findings) > 0 || len(rep.Open) != 1 {
+		t.Errorf("a test under the feature of its code: findings %v, open %v", rep.Findings, rep.Open)
+	}
+	if rep := Judge(Input{Files: []File{gated}}); len(rep.Findings) == 0 {
+		t.Error("a test under a feature alone is not found")
+	}
 	browser := Judge(Input{Files: []File{file("tests/a.rs", made, "#![cfg(not(target_arch = \"wasm32\"))]\n"+made)}})
 	if len(browser.Findings) > 0 {
 		t.Errorf("tests that a browser does not run: %v", browser.Findings)

@@ -34,6 +34,11 @@ func (j *judge) compareTests() {
 			if n.body != o.body {
 				more = append(more, j.foreignHelper(o, n)...)
 			}
+			for i := range more {
+				if j.gatedWithCode(more[i]) {
+					more[i] += elsewhere
+				}
+			}
 			if len(more) > 0 {
 				find := j.find
 				if !slices.ContainsFunc(more, func(s string) bool { return !strings.HasSuffix(s, elsewhere) }) {

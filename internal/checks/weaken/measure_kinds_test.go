@@ -33,6 +33,7 @@ var weakenings = []weakening{
 	{"python", "row doubled", doubleLine(`^        \(.+\),$`)},
 	{"python", "weaker", replaceIn(`^(\s+assert [^=<>!]+) == [^\\(\[{]+$`, `$1`)},
 	{"python", "weaker", replaceIn(`^(\s+with pytest\.raises\()[A-Z][\w.]+\b(.*)$`, `${1}Exception$2`)},
+	{"python", "weaker", replaceIn(`^(\s+)self\.assertEqual\((.+), ([^,]+)\)$`, `${1}self.assertIsNotNone($2)`)},
 	{"js", "assertion deleted", dropLine(`^\s+(expect|assert|t)[.(].*\);?$`)},
 	{"js", "skipped", replaceIn(`^(\s*)(it|test)\((['"].*=> \{|['"].*function ?\(.*\{)$`, `$1$2.skip($3`)},
 	{"js", "constant return", insertAfter(jsTestHead, "if (true) return;")},

@@ -57,7 +57,7 @@ func (a together) String() string {
 }
 
 // brokenVersions is how many broken versions of the code are tried.
-const brokenVersions = 60
+const brokenVersions = 40
 
 func measureTogether(t *testing.T, r *history) (sum together) {
 	t.Helper()

@@ -99,6 +99,7 @@ func read(file string, content []byte) *source {
 	}
 	if !IsTest(file) && !isSupport(file) {
 		s.escapes = append(s.escapes, exitsUnderTest(lang.name, toks)...)
+		s.escapes = append(s.escapes, alwaysEqual(lang.name, toks)...)
 	}
 	for i := range s.units {
 		s.units[i].file, s.units[i].lang = file, lang.name
