@@ -137,7 +137,10 @@ func (f form) named(args map[string]any, options *[]string) ([]string, error) {
 		case isBool && on:
 			*options = append(*options, "--"+flag)
 		case !isBool && !isSwitch(flag):
-			word, _ := plainText(v)
+			word, ok := plainText(v)
+			if !ok {
+				return nil, fmt.Errorf("%s is a text or a number, not %T", flag, v)
+			}
 			*options = append(*options, "--"+flag+"="+word)
 		}
 	}

@@ -123,9 +123,17 @@ func TestWatch(t *testing.T) {
 	p.must(t, "add", "the second thing")
 	x := p.onScreen(t, 80, nil, "watch")
 	x.until("0 of 2 tasks")
+	wide := p.onScreen(t, 200, nil, "watch")
+	wide.until("0 of 2 tasks")
+	wide.keys("d")
+	wide.until("what the agent says and calls is shown")
 	ended := make(chan result, 1)
 	go func() { ended <- p.run(t, nil, "start") }()
 	x.until("looking around")
+	// What the agent says comes over the loop's socket, as lines when they are asked for.
+	for shown := 0; shown < 2; {
+		shown = strings.Count(wide.until("looking around"), "looking around")
+	}
 	if s := p.must(t, "status"); !strings.Contains(s, "looking around") {
 		t.Errorf("status does not say what the agent does:\n%s", s)
 	}

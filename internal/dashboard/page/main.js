@@ -2,7 +2,7 @@
 
 // What depends on which parts of the state; everything else is drawn each time.
 const painters = [[drawHead], [drawAttention], [drawFigures], [drawNow], [drawPlanBrief, "plan", "tasks", "goal"],
-  [drawTasks, "plan"], [drawKnown, "knowledge"], [drawSettings, "settings"], [drawCost], [drawContext], [drawStrip]];
+  [drawPlace, "plan", "knowledge", "settings", "read_only"], [drawCost], [drawContext], [drawStrip]];
 
 let waiting = null;
 
@@ -13,10 +13,7 @@ function changed(parts) {
     const now = waiting;
     waiting = null;
     for (const [draw, ...keys] of painters) if (!keys.length || keys.some((k) => k in now)) draw();
-    if ("plan" in now) {
-      if (place === "tasks") drawGraph();
-      badge("tasks", (run.state.plan || []).filter((t) => t.status === "failed" || t.status === "blocked").length);
-    }
+    badge("tasks", (run.state.plan || []).filter((t) => t.status === "failed" || t.status === "blocked").length);
   });
 }
 
@@ -42,7 +39,10 @@ function follow() {
   stream.addEventListener("entry", (ev) => {
     tookEntry(JSON.parse(ev.data));
     cancelAnimationFrame(many);
-    many = requestAnimationFrame(() => { drawEvents(); drawOverview(); });
+    many = requestAnimationFrame(() => {
+      if (place === "events") drawEvents();
+      drawOverview();
+    });
   });
   stream.addEventListener("live", (ev) => {
     run.live.push(JSON.parse(ev.data));
@@ -119,11 +119,7 @@ function begin() {
     run.ready = true;
     run.entries = frozen.entries;
     changed(run.state);
-    drawEvents();
-  } else {
-    drawEvents();
-    follow();
-  }
+  } else follow();
   fetchRows(false).then(drawOverview);
   const m = /^iteration-(\d+)$/.exec(at);
   if (m) openIteration(Number(m[1]));

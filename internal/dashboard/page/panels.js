@@ -13,7 +13,17 @@ function go(name) {
     $("tab-" + key).setAttribute("aria-selected", key === name);
   }
   window.scrollTo(0, 0);
-  if (name === "tasks") drawGraph();
+  drawPlace();
+}
+
+// drawPlace draws the part of the page that is looked at; the others wait.
+function drawPlace() {
+  switch (place) {
+    case "tasks": drawGraph(); return drawTasks();
+    case "knowledge": return drawKnown();
+    case "events": return drawEvents();
+    case "settings": return drawSettings();
+  }
 }
 
 show("tabs", places.map(([key, word], i) => h("button", {type: "button", role: "tab", id: "tab-" + key,

@@ -36,11 +36,16 @@ const looking = {q: "", verdict: "", rows: [], next: undefined, busy: false};
 
 const searching = () => looking.q !== "" || looking.verdict !== "";
 
-function drawRows() {
+// drawRows draws the list; more = rows were put behind those that stand there.
+function drawRows(more) {
   const list = searching() ? looking.rows : run.rows;
   const next = searching() ? looking.next : run.next;
-  show("rows", list.length ? list.map(rowOf) : h("p", {class: "empty"},
-    looking.busy ? "looking" : searching() ? "no iteration is like that" : "no iteration has ended yet"));
+  const there = $("rows").querySelectorAll(".iteration").length;
+  if (more && there > 0) fill($("rows"), list.slice(there).map(rowOf));
+  else {
+    show("rows", list.length ? list.map(rowOf) : h("p", {class: "empty"},
+      looking.busy ? "looking" : searching() ? "no iteration is like that" : "no iteration has ended yet"));
+  }
   $("older").hidden = !next;
 }
 
@@ -64,7 +69,7 @@ async function fetchRows(more) {
     looking.busy = false;
   }
   if (q !== looking.q || verdict !== looking.verdict) return fetchRows(false);
-  drawRows();
+  drawRows(more);
   if (target === run) drawOverview();
 }
 
@@ -102,5 +107,7 @@ new IntersectionObserver((seen) => {
 function freshRow(r) {
   if (run.rows.some((x) => x.entry === r.entry)) return;
   run.rows.unshift(r);
-  if (!searching()) drawRows();
+  if (searching()) return;
+  if ($("rows").querySelector(".iteration")) $("rows").prepend(rowOf(r));
+  else drawRows();
 }
