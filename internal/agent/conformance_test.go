@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -59,7 +60,13 @@ type failure struct {
 	step    fakemodel.Step
 	outcome loop.OutcomeKind
 	detail  string
+	until   time.Time // when the limit ends; zero = it is not said
 }
+
+var (
+	never        time.Time
+	inThreeHours = time.Now().Add(3 * time.Hour)
+)
 
 func of(driver string) Dialect {
 	d, _ := DialectOf(driver)
@@ -75,11 +82,11 @@ var dialects = []dialect{
 			"CLAUDE.md":             "LEAKED",
 		},
 		failures: []failure{
-			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "authentication_error", Message: "invalid x-api-key"}, loop.AuthFailed, "401"},
-			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, loop.RateLimited, "429"},
-			{"an overloaded provider", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"}, loop.Overloaded, "529"},
+			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "authentication_error", Message: "invalid x-api-key"}, loop.AuthFailed, "401", never},
+			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, loop.RateLimited, "429", never},
+			{"an overloaded provider", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"}, loop.Overloaded, "529", never},
 			{"a prompt that is too long", fakemodel.Step{Status: 400, ErrorType: "invalid_request_error",
-				Message: "prompt is too long: 208310 tokens > 200000 maximum"}, loop.ContextLimit, ""},
+				Message: "prompt is too long: 208310 tokens > 200000 maximum"}, loop.ContextLimit, "", never},
 		},
 	},
 	{
@@ -92,14 +99,14 @@ var dialects = []dialect{
 			"AGENTS.md":                  "LEAKED",
 		},
 		failures: []failure{
-			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "invalid_api_key", Message: "Incorrect API key provided"}, loop.AuthFailed, "401"},
-			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_exceeded", Message: "slow down"}, loop.RateLimited, "429"},
-			{"an overloaded provider", fakemodel.Step{Status: 503, ErrorType: "server_error", Message: "Overloaded"}, loop.Overloaded, ""},
+			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "invalid_api_key", Message: "Incorrect API key provided"}, loop.AuthFailed, "401", never},
+			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_exceeded", Message: "slow down"}, loop.RateLimited, "429", never},
+			{"an overloaded provider", fakemodel.Step{Status: 503, ErrorType: "server_error", Message: "Overloaded"}, loop.Overloaded, "", never},
 			{"a usage limit", fakemodel.Step{Status: 429, ErrorType: "usage_limit_reached", Message: "The usage limit has been reached",
-				ResetsAt: time.Now().Add(3 * time.Hour).Unix()}, loop.UsageLimit, "usage limit"},
-			{"no credit", fakemodel.Step{Status: 429, ErrorType: "insufficient_quota", Message: "You exceeded your current quota"}, loop.AuthFailed, "uota"},
+				ResetsAt: inThreeHours.Unix()}, loop.UsageLimit, "usage limit", inThreeHours},
+			{"no credit", fakemodel.Step{Status: 429, ErrorType: "insufficient_quota", Message: "You exceeded your current quota"}, loop.AuthFailed, "uota", never},
 			{"a prompt that is too long", fakemodel.Step{Status: 400, ErrorType: "context_length_exceeded",
-				Message: "Your input exceeds the context window of this model."}, loop.ContextLimit, ""},
+				Message: "Your input exceeds the context window of this model."}, loop.ContextLimit, "", never},
 		},
 	},
 	{
@@ -118,11 +125,14 @@ var dialects = []dialect{
 			"opencode.json":             `{"plugins":["./leak.js"]}`,
 		},
 		failures: []failure{
-			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "authentication_error", Message: "invalid x-api-key"}, loop.AuthFailed, "x-api-key"},
-			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, loop.RateLimited, ""},
-			{"an overloaded provider", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"}, loop.Overloaded, ""},
+			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "authentication_error", Message: "invalid x-api-key"}, loop.AuthFailed, "x-api-key", never},
+			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, loop.RateLimited, "", never},
+			{"an overloaded provider", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"}, loop.Overloaded, "", never},
+			{"a usage limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "You have reached your usage limit",
+				Headers: map[string]string{"anthropic-ratelimit-unified-reset": strconv.FormatInt(inThreeHours.Unix(), 10)}},
+				loop.UsageLimit, "usage limit", inThreeHours},
 			{"a prompt that is too long", fakemodel.Step{Status: 400, ErrorType: "invalid_request_error",
-				Message: "prompt is too long: 208310 tokens > 200000 maximum"}, loop.ContextLimit, ""},
+				Message: "prompt is too long: 208310 tokens > 200000 maximum"}, loop.ContextLimit, "", never},
 		},
 	},
 	{
@@ -137,12 +147,17 @@ var dialects = []dialect{
 			"GEMINI.md":                    "LEAKED", "AGENTS.md": "LEAKED",
 		},
 		failures: []failure{
-			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "UNAUTHENTICATED", Message: "API key not valid"}, loop.AuthFailed, "401"},
+			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "UNAUTHENTICATED", Message: "API key not valid"}, loop.AuthFailed, "401", never},
+			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "RESOURCE_EXHAUSTED", Message: "slow down",
+				Details: []json.RawMessage{json.RawMessage(`{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"900s"}`)}},
+				loop.RateLimited, "slow down", time.Now().Add(15 * time.Minute)},
+			{"an overloaded provider", fakemodel.Step{Status: 503, ErrorType: "UNAVAILABLE", Message: "The model is overloaded."},
+				loop.Overloaded, "overloaded", never},
 			{"a daily quota", fakemodel.Step{Status: 429, ErrorType: "RESOURCE_EXHAUSTED", Message: "You exceeded your current quota",
 				Details: []json.RawMessage{json.RawMessage(`{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel"}]}`)}},
-				loop.UsageLimit, "quota"},
+				loop.UsageLimit, "quota", never},
 			{"a prompt that is too long", fakemodel.Step{Status: 400, ErrorType: "INVALID_ARGUMENT",
-				Message: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}, loop.ContextLimit, ""},
+				Message: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}, loop.ContextLimit, "", never},
 		},
 	},
 }
@@ -586,8 +601,8 @@ func (d dialect) failure(t *testing.T, f failure) {
 	r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{f.step} })
 	res := r.play(t, t.Context(), nil)
 	r.want(t, res, f.outcome, f.detail)
-	if at := f.step.ResetsAt; at != 0 && (res.Until.Unix() < at-60 || res.Until.Unix() > at+60) {
-		t.Errorf("until %s, want %s", res.Until, time.Unix(at, 0).UTC())
+	if d := res.Until.Sub(f.until).Abs(); !f.until.IsZero() && d > 5*time.Minute {
+		t.Errorf("until %s, want %s", res.Until, f.until.UTC())
 	}
 }
 

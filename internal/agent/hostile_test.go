@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"git-ralph/internal/agent/claude"
+	"git-ralph/internal/agent/codex"
+	"git-ralph/internal/agent/command"
 	"git-ralph/internal/agent/gemini"
 	"git-ralph/internal/agent/opencode"
 	"git-ralph/internal/proc"
@@ -21,6 +24,33 @@ import (
 type protocol struct{ begin, commit, done string }
 
 var protocols = map[string]protocol{
+	"claude": {
+		begin: `{"type":"control_response","response":{"subtype":"success","request_id":"ralph-initialize","response":` +
+			`{"hooks_applied":true,"hook_on_failure_supported":true,"claude_code_version":"2.1.329"}}}` + "\n" +
+			`{"type":"system","subtype":"init","session_id":"s-1","model":"m-1","permissionMode":"bypassPermissions"}`,
+		commit: `{"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","id":"c1","name":"Bash",` +
+			`"input":{"command":"git commit -m x"}}]}}` + "\n" +
+			`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"c1","content":"ok"}]}}`,
+		done: `{"type":"result","subtype":"success","is_error":false,"terminal_reason":"completed","num_turns":1,` +
+			`"modelUsage":{"m-1":{"inputTokens":100,"outputTokens":20}},"result":"done"}`,
+	},
+	"codex": {
+		begin: `{"id":"ralph-initialize","result":{"userAgent":"git-ralph/0.169.0 (x)"}}` + "\n" +
+			`{"id":"ralph-thread","result":{"thread":{"id":"01a20356-a29b-7a72-92fc-7f11a759ef14"},"model":"m-1",` +
+			`"approvalPolicy":"untrusted"}}` + "\n" +
+			`{"id":"ralph-turn","result":{"turn":{"id":"t1","status":"inProgress"}}}` + "\n" +
+			`{"method":"turn/started","params":{"turn":{"id":"t1","status":"inProgress"}}}`,
+		commit: `{"method":"item/started","params":{"item":{"type":"commandExecution","id":"c1","command":"git commit -m x",` +
+			`"status":"inProgress"}}}` + "\n" + `{"method":"item/completed","params":{"item":{"type":"commandExecution",` +
+			`"id":"c1","command":"git commit -m x","status":"completed"}}}`,
+		done: `{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"totalTokens":120,"inputTokens":100,` +
+			`"outputTokens":20}}}}` + "\n" +
+			`{"method":"turn/completed","params":{"turn":{"id":"t1","status":"completed"}}}`,
+	},
+	"command": {
+		begin: `{"type":"text","text":"I begin"}`,
+		done:  `{"type":"usage","input_tokens":100,"output_tokens":20}`,
+	},
 	"gemini": {
 		begin: `{"type":"init","session_id":"s-1","model":"m-1"}`,
 		commit: `{"type":"tool_use","tool_name":"run_shell_command","tool_id":"c1","parameters":{"command":"git commit -m x"}}` + "\n" +
@@ -64,18 +94,33 @@ func TestHostileClients(t *testing.T) {
 		{"writes a line of 50 MB", `BEGIN; head -c 50000000 /dev/zero | tr '\0' x; echo; DONE`, loop.Completed, "", 120},
 		{"writes a flood of lines", `BEGIN; yes '{"type":"junk"}' | head -n 200000; DONE`, loop.Completed, "", 120},
 		{"answers for calls that it never made", `BEGIN; echo '{"type":"tool_result","tool_id":"x","status":"success"}'; DONE`, loop.Completed, "", 120},
+		{"answers requests that nobody made", `BEGIN; echo '{"id":"ralph-none","result":{}}'; echo '{"id":7,"error":{"message":"x"}}'; ` +
+			`echo '{"type":"control_response","response":{"subtype":"success","request_id":"ralph-none"}}'; DONE`, loop.Completed, "", 120},
+		{"closes its input early", "exec <&-; BEGIN; DONE", loop.Completed, "", 120},
 		{"runs what the guard refuses", "BEGIN; COMMIT; DONE", loop.ProtocolError, "ran without being judged", -1},
 		{"starts a process that outlives it", "BEGIN; (setsid sleep 300 >/dev/null 2>&1 &); DONE", loop.Completed, "", 120},
 		{"says that it used less than nothing", `BEGIN; echo '{"type":"result","stats":{"input_tokens":-5e18}}' >/dev/null; DONE`, loop.Completed, "", 120},
 	}
+	// An agent that is any program says by its exit status alone that it has ended,
+	// and none of its calls is judged.
+	command := map[string]loop.OutcomeKind{"hangs after its work": loop.Hang, "ends without the end of its work": loop.Completed,
+		"ends at once": loop.Completed, "complains about its command line": loop.Crashed,
+		"closes its output early": loop.Completed}
 	for driver, p := range protocols {
 		for _, r := range rows {
+			if o, other := command[r.why]; driver == "command" && other {
+				r.outcome, r.detail, r.tokens = o, "", -1
+			} else if driver == "command" && strings.Contains(r.script, "COMMIT") {
+				continue
+			} else if r.why == "hangs before it says anything" && (driver == "claude" || driver == "codex") {
+				continue // its handshake has two minutes, whatever the limit of silence
+			}
 			t.Run(driver+" "+r.why, func(t *testing.T) {
 				t.Parallel()
 				script := strings.NewReplacer("BEGIN", "cat begin", "COMMIT", "cat commit", "DONE", "cat done").Replace(r.script)
 				idle := 5 * time.Minute // a machine at work is slow
 				switch {
-				case r.outcome == loop.Hang:
+				case r.outcome == loop.Hang && r.detail != "":
 					idle = time.Second
 				case strings.Contains(r.script, "DONE; exec sleep"):
 					idle = 10 * time.Second
@@ -139,10 +184,11 @@ func playHostile(t *testing.T, driver string, p protocol, script string, idle ti
 			t.Error(err)
 		}
 	})
-	var agent loop.Agent = &opencode.Agent{Path: "/bin/sh", Grace: 100 * time.Millisecond}
-	if driver == "gemini" {
-		agent = &gemini.Agent{Path: "/bin/sh", Grace: 100 * time.Millisecond}
-	}
+	const grace = 100 * time.Millisecond
+	agent := map[string]loop.Agent{"claude": &claude.Agent{Path: "/bin/sh", Grace: grace},
+		"codex": &codex.Agent{Path: "/bin/sh", Grace: grace}, "gemini": &gemini.Agent{Path: "/bin/sh", Grace: grace},
+		"opencode": &opencode.Agent{Path: "/bin/sh", Grace: grace},
+		"command":  &command.Agent{Argv: []string{"/bin/sh"}, Grace: grace}}[driver]
 	req := loop.Request{Phase: "building", EventID: "01event", Prompt: "do the task", Dir: dir, Self: "/bin/false",
 		Timeout: 10 * time.Minute, Idle: idle,
 		Env: []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir},
@@ -151,6 +197,9 @@ func playHostile(t *testing.T, driver string, p protocol, script string, idle ti
 		}}
 	req.Start = func(ctx context.Context, c proc.Command) (*proc.Process, error) {
 		c.Argv, c.Dir = []string{"/bin/sh", "-c", script}, dir
+		if !c.StdoutPipe && c.Stdin == nil {
+			c.Argv[2] = "true" // what a driver tries before the run itself
+		}
 		return group.Start(ctx, c)
 	}
 	res, err := agent.Run(t.Context(), req, nil)

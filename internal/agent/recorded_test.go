@@ -42,6 +42,44 @@ func TestRecorded(t *testing.T) {
 		{driver: "codex", name: "hang", outcome: loop.ProtocolError, detail: "without the end of its turn"},
 		{driver: "codex", name: "kill", exit: "kill -9 $$", outcome: loop.Crashed, detail: "signal 9"},
 		{driver: "codex", name: "interrupt", outcome: loop.Crashed, detail: "interrupted from outside", tokens: 120},
+		{driver: "gemini", name: "whole-run", outcome: loop.Completed, tokens: 1970, denied: 1, texts: 2},
+		{driver: "gemini", name: "whole-run", exit: "exit 3", outcome: loop.Crashed, detail: "exit 3 after its result", tokens: 1970, denied: 1, texts: 2},
+		{driver: "gemini", name: "reading-phase", outcome: loop.Completed, tokens: 480, texts: 1},
+		{driver: "gemini", name: "hostile-settings", outcome: loop.Completed, tokens: 240, denied: 1, texts: 1},
+		{driver: "gemini", name: "further-prompt", outcome: loop.Completed, tokens: 360, texts: 2},
+		{driver: "gemini", name: "limit-of-turns", exit: "exit 53", outcome: loop.MaxTurns, tokens: 240},
+		{driver: "gemini", name: "a-key-that-is-not-accepted", exit: "exit 145", outcome: loop.AuthFailed, detail: "401"},
+		{driver: "gemini", name: "err400key", exit: "exit 144", outcome: loop.AuthFailed, detail: "API key not valid"},
+		{driver: "gemini", name: "nokey", exit: "exit 41", outcome: loop.AuthFailed, detail: "Update your environment"},
+		{driver: "gemini", name: "untrusted", exit: "exit 55", outcome: loop.ProtocolError, detail: "not running in a trusted directory"},
+		{driver: "gemini", name: "too-many-requests", exit: "exec tail -f /dev/null", outcome: loop.RateLimited, detail: "slow down"},
+		{driver: "gemini", name: "err429", outcome: loop.Completed, tokens: 120, texts: 1},
+		{driver: "gemini", name: "an-overloaded-provider", exit: "exec tail -f /dev/null", outcome: loop.Overloaded, detail: "overloaded"},
+		{driver: "gemini", name: "a-daily-quota", exit: "exec tail -f /dev/null", outcome: loop.UsageLimit, detail: "quota"},
+		{driver: "gemini", name: "a-prompt-that-is-too-long", exit: "exit 144", outcome: loop.ContextLimit},
+		{driver: "gemini", name: "hook-missing", outcome: loop.Completed, tokens: 1370, denied: 1, texts: 2},
+		{driver: "gemini", name: "mcp-fail", outcome: loop.ProtocolError, detail: "our tools did not reach the client", tokens: 120, texts: 1},
+		{driver: "gemini", name: "sigint", outcome: loop.Crashed, detail: "ended without a result", texts: 1},
+		{driver: "gemini", name: "hang", exit: "exec tail -f /dev/null", outcome: loop.Hang, detail: "idle 2s"},
+		{driver: "gemini", name: "kill", exit: "kill -9 $$", outcome: loop.Crashed, detail: "signal 9"},
+		{driver: "opencode", name: "whole-run", outcome: loop.Completed, tokens: 1970, denied: 1, texts: 2},
+		{driver: "opencode", name: "whole-run", exit: "exit 3", outcome: loop.Crashed, detail: "exit 3 after its work", tokens: 1970, denied: 1, texts: 2},
+		{driver: "opencode", name: "reading-phase", outcome: loop.Completed, tokens: 480, texts: 1},
+		{driver: "opencode", name: "hostile-settings", outcome: loop.Completed, tokens: 240, denied: 1, texts: 1},
+		{driver: "opencode", name: "further-prompt", outcome: loop.Completed, tokens: 360, texts: 2},
+		{driver: "opencode", name: "limit-of-turns", exit: "exec tail -f /dev/null", outcome: loop.MaxTurns, detail: "2 requests", tokens: 240},
+		{driver: "opencode", name: "a-key-that-is-not-accepted", exit: "exit 1", outcome: loop.AuthFailed, detail: "x-api-key"},
+		{driver: "opencode", name: "too-many-requests", exit: "exec tail -f /dev/null", outcome: loop.RateLimited},
+		{driver: "opencode", name: "a-usage-limit", exit: "exec tail -f /dev/null", outcome: loop.UsageLimit, detail: "usage limit"},
+		{driver: "opencode", name: "an-overloaded-provider", exit: "exec tail -f /dev/null", outcome: loop.Overloaded},
+		{driver: "opencode", name: "a-prompt-that-is-too-long", exit: "exit 1", outcome: loop.ContextLimit},
+		{driver: "opencode", name: "interrupt", outcome: loop.ProtocolError},
+		{driver: "opencode", name: "kill", exit: "kill -9 $$", outcome: loop.Crashed, detail: "signal 9"},
+	}
+	// Gemini CLI is a program for Node; what stands in for it needs none.
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "node"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	for _, r := range rows {
 		t.Run(strings.TrimSpace(r.driver+"/"+r.name+" "+r.exit), func(t *testing.T) {
@@ -57,7 +95,8 @@ func TestRecorded(t *testing.T) {
 			t.Cleanup(func() { group.Close() })
 			var events []loop.AgentEvent
 			req := loop.Request{Phase: "building", EventID: "01event", Prompt: "do the task", Dir: t.TempDir(), Timeout: time.Minute, Idle: 2 * time.Second,
-				Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()},
+				Env:  []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()},
+				Self: "/bin/false",
 				Judge: func(u loop.ToolUse) loop.Permission {
 					return loop.Permission{Allow: !strings.Contains(string(u.Input), "git commit"), Reason: "no commits"}
 				},
@@ -70,8 +109,9 @@ func TestRecorded(t *testing.T) {
 			}
 			req.Start = func(ctx context.Context, c proc.Command) (*proc.Process, error) {
 				script := "true" // what a driver tries before the run itself
-				if c.StdoutPipe {
-					script = "cat '" + path + "'; " + r.exit
+				if c.StdoutPipe || c.Stdin != nil {
+					script = fmt.Sprintf("cd '%s'; cat stdout.jsonl 2>/dev/null; cat stderr.txt >&2 2>/dev/null; true; %s",
+						filepath.Dir(path), r.exit)
 				}
 				c.Argv = []string{"/bin/sh", "-c", script}
 				return group.Start(ctx, c)

@@ -36,6 +36,7 @@ type RunFlags struct {
 	Mode          string   `complete:"modes" placeholder:"M" help:"handoff-only, handoff-plus-index or agent-orchestrated."`
 	Agent         string   `complete:"agents" placeholder:"D" help:"claude, codex, gemini, opencode, command or scripted."`
 	Model         string   `placeholder:"NAME" help:"The agent's model."`
+	OnLimit       string   `complete:"=wait,stop,fallback" placeholder:"wait|stop|fallback" help:"When the provider's limit is reached."`
 	Script        string   `placeholder:"FILE" help:"Script of the agent scripted."`
 	Worktree      bool     `help:"Work in a linked worktree of its own on the branch ralph/BRANCH: yours stays free. The end says how the work comes over."`
 	Workers       int      `placeholder:"N" help:"Several worktrees at once (not available yet)."`
@@ -61,6 +62,7 @@ func (f *RunFlags) flags() map[string]string {
 	put("loop.mode", f.Mode)
 	put("agent.driver", f.Agent)
 	put("agent.model", f.Model)
+	put("agent.on_limit", f.OnLimit)
 	put("agent.script", f.Script)
 	put("loop.dirty", f.Dirty)
 	if f.Script != "" && f.Agent == "" {

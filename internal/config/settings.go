@@ -77,7 +77,7 @@ type Agent struct {
 	EnvDeny        []string        `toml:"env_deny" default:"*SECRET* *PASSWORD* *TOKEN* *_KEY AWS_*" glob:"true" help:"variables that tools and checks do not get; the client keeps what it needs"`
 	EnvAllow       []string        `toml:"env_allow" glob:"true" help:"exceptions from env_deny"`
 	Ask            bool            `toml:"ask" default:"false" help:"ralph_ask_user outside discovery"`
-	OnLimit        string          `toml:"on_limit" default:"wait" enum:"wait|stop|fallback" help:"when the provider's limit is reached"`
+	OnLimit        string          `toml:"on_limit" default:"wait" enum:"wait|stop|fallback" flag:"on-limit" help:"when the provider's limit is reached"`
 	ResumeSession  bool            `toml:"resume_session" default:"false" help:"a retry goes on in the client's session, while its window is less than 60 % full; claude and codex"`
 	Intent         string          `toml:"intent" enum:"|economic|balanced|strong" help:"sets models of the roles, ladder and review; any key that is set wins"`
 	Ladder         []string        `toml:"ladder" argv:"true" help:"steps after rejected attempts of a task: model:NAME, effort:LEVEL, approach, best-of-2"`

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -203,6 +204,45 @@ func (s *Prompts) Close(id string) { s.watch.Close(id) }
 // Stop ends the client; the first reason counts.
 func (s *Prompts) Stop(kind loop.OutcomeKind, until time.Time, format string, args ...any) {
 	s.halt(stopped{Ending{Kind: kind, Detail: fmt.Sprintf(format, args...), Until: until}})
+}
+
+// maxRetries is how often a client may try a request again by itself. Some go on
+// for ever; the loop waits longer, and knows why.
+const maxRetries = 2
+
+// Retried is told that a client tries a refused request again for the n-th time,
+// at until when that is known. It ends the client when that happens again and
+// again, when it is to wait for more than a minute, and when a usage limit is reached.
+func (s *Prompts) Retried(f Failure, n int, until time.Time) {
+	now := s.Clock.Now()
+	if m := messageIn().FindStringSubmatch(f.Body); f.Message == "" && m != nil {
+		f.Message = m[1]
+	}
+	e := f.Ending(now)
+	if e.Kind == loop.ProtocolError || e.Kind == loop.Crashed {
+		e.Kind = loop.Overloaded // the client tries nothing again that cannot mend itself
+	}
+	if until.IsZero() {
+		until = e.Until
+	}
+	s.Event(loop.AgentEvent{Kind: loop.EventRetry, Text: Line(or(f.Message, e.Detail), 300), Until: until})
+	long := until.Sub(now) > time.Minute
+	if n < maxRetries && !long && e.Kind != loop.UsageLimit && e.Kind != loop.AuthFailed {
+		return
+	}
+	if long && e.Until.IsZero() {
+		e.Until = until
+	}
+	s.Stop(e.Kind, e.Until, "%s", e.Detail)
+}
+
+var messageIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"message": ?"([^"]{1,300})"`) })
+
+func or(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
 }
 
 // Checked compares a call that has run with the verdict that it should have

@@ -33,6 +33,27 @@ for (const call of ["readFile", "readdir", "stat", "lstat", "access", "open", "o
     return promised.call(this, file, ...rest)
   }
 }
+
+// The client tries refused requests again for minutes and says nothing of it. What
+// the provider answered is told beside the client's own lines.
+const write = fs.writeSync
+const say = (line) => { try { write(1, JSON.stringify({ type: "ralph_refused", ...line }) + "\n") } catch {} }
+const fetched = globalThis.fetch
+globalThis.fetch = Object.assign(async (...request) => {
+  let answer
+  try {
+    answer = await fetched(...request)
+  } catch (e) {
+    if (e?.name !== "AbortError") say({ code: 0, message: String(e?.cause?.message || e?.message || e).slice(0, 300) })
+    throw e
+  }
+  if (answer.status === 429 || answer.status >= 500) {
+    const body = await answer.clone().text().catch(() => "")
+    say({ code: answer.status, body: body.slice(0, 4000), headers: Object.fromEntries(answer.headers) })
+  }
+  return answer
+}, fetched)
+
 const exists = fs.existsSync
 fs.existsSync = (file) => !hidden(file) && exists(file)
 require("node:module").syncBuiltinESMExports()

@@ -27,6 +27,10 @@ type line struct {
 		Message string `json:"message"`
 	} `json:"error"`
 	Stats stats `json:"stats"`
+	// Of an answer that refuses a request, which the client tries again by itself.
+	Code    int               `json:"code"`
+	Body    string            `json:"body"`
+	Headers map[string]string `json:"headers"`
 }
 
 // stats are those of a session. The input includes what was cached.
@@ -58,6 +62,7 @@ type stream struct {
 	usage                   loop.Usage
 	result                  *line
 	failed                  string // an error that is not the result
+	refused                 int    // requests in a row that the provider refused
 }
 
 // Line takes one line.
@@ -69,6 +74,12 @@ func (t *stream) Line(s *client.Prompts, data []byte) {
 	if l.Type != "message" || l.Role != "assistant" {
 		t.said(s)
 	}
+	if l.Type == "ralph_refused" {
+		t.refused++
+		s.Retried(client.Failure{Status: l.Code, Message: l.Message, Body: l.Body, Headers: l.Headers}, t.refused, time.Time{})
+		return
+	}
+	t.refused = 0
 	switch l.Type {
 	case "init":
 		t.session, t.model, t.result, t.failed = client.Line(l.Session, 100), client.Line(l.Model, 100), nil, ""
@@ -137,6 +148,9 @@ func (t *stream) End(exit proc.Exit, stderr string, now time.Time) client.Ending
 		return client.Ending{Kind: loop.Crashed, Detail: "the client ended without a result"}
 	case r == nil:
 		return client.EndedEarly(exit, stderr, t.session != "")
+	case r.Status == "success" && len(t.req.ToolSpecs) > 0 && strings.Contains(stderr, "MCP issues detected"):
+		// It is said nowhere else, and without our tools nothing can be reported.
+		return client.Ending{Kind: loop.ProtocolError, Detail: "our tools did not reach the client (MCP issues detected)"}
 	case r.Status == "success":
 		if kind, detail := client.Outcome(exit); kind != loop.Completed {
 			return client.Ending{Kind: kind, Detail: detail + " after its result"}

@@ -12,7 +12,10 @@ let refusal = {}
 const fetched = globalThis.fetch
 globalThis.fetch = Object.assign(async (...request) => {
   const answer = await fetched(...request)
-  if (answer.status >= 400) refusal = { status: answer.status, headers: Object.fromEntries(answer.headers) }
+  if (answer.status >= 400) {
+    const body = await answer.clone().text().catch(() => "")
+    refusal = { status: answer.status, body: body.slice(0, 4000), headers: Object.fromEntries(answer.headers) }
+  }
   return answer
 }, fetched)
 

@@ -28,8 +28,9 @@ type line struct {
 	Window  float64         `json:"window"`
 	Attempt int             `json:"attempt"`
 	Next    float64         `json:"next"` // milliseconds since 1970
-	// Status and Headers are those of the answer that makes the client try again.
+	// Status, Body and Headers are those of the answer that makes the client try again.
 	Status  int               `json:"status"`
+	Body    string            `json:"body"`
 	Headers map[string]string `json:"headers"`
 }
 
@@ -69,10 +70,6 @@ type failure struct {
 
 // maxTracked bounds what is remembered of a client that says too much.
 const maxTracked = 10_000
-
-// maxRetries is how often the client may try a request again by itself. It
-// would go on for ever; the loop waits longer, and knows why.
-const maxRetries = 2
 
 // stream follows what the client prints.
 type stream struct {
@@ -193,19 +190,7 @@ func (t *stream) retry(s *client.Prompts, l line) {
 	if l.Next > 0 && l.Next < 1e14 {
 		until = time.UnixMilli(int64(l.Next)).UTC()
 	}
-	s.Event(loop.AgentEvent{Kind: loop.EventRetry, Text: client.Line(l.Message, 300), Until: until})
-	e := client.Failure{Status: l.Status, Message: l.Message, Headers: l.Headers}.Ending(s.Clock.Now())
-	if e.Kind == loop.ProtocolError || e.Kind == loop.Crashed {
-		e.Kind = loop.Overloaded // the client tries nothing again that cannot mend itself
-	}
-	long := until.Sub(s.Clock.Now()) > time.Minute
-	if l.Attempt < maxRetries && !long && e.Kind != loop.UsageLimit {
-		return
-	}
-	if long && e.Until.IsZero() {
-		e.Until = until
-	}
-	s.Stop(e.Kind, e.Until, "%s", e.Detail)
+	s.Retried(client.Failure{Status: l.Status, Message: l.Message, Body: l.Body, Headers: l.Headers}, l.Attempt, until)
 }
 
 // End says how a prompt ended. The client prints no last event: the last step

@@ -1,0 +1,76 @@
+package loop
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"git-ralph/gitstate/state"
+	"git-ralph/plan"
+)
+
+// TestLimitsOfAProvider: what agent.on_limit makes of a limit. No attempt is spent, the same
+// task goes on, and who works on it is what the settings say.
+func TestLimitsOfAProvider(t *testing.T) {
+	for _, c := range []struct {
+		why, on, model string
+		other          bool // a client to fall back to
+		kind           OutcomeKind
+		until          time.Duration // 0 = the client names no time
+		limits         int           // sessions that are limited
+		want           []string      // client and model of each session
+		status         state.Status
+		waits          time.Duration // at least
+	}{
+		{"waits until the named time", "wait", "", false, UsageLimit, 2 * time.Minute, 1, []string{"own base", "own base"},
+			state.Complete, 2 * time.Minute},
+		{"waits longer each time when none is named", "wait", "", false, RateLimited, 0, 2,
+			[]string{"own base", "own base", "own base"}, state.Complete, 90 * time.Second},
+		{"stops", "stop", "", false, UsageLimit, 2 * time.Minute, 1, []string{"own base"}, state.HaltedStatus, 0},
+		{"goes on with another model", "fallback", "spare", false, Overloaded, 2 * time.Minute, 1,
+			[]string{"own base", "own spare"}, state.Complete, 0},
+		{"goes on with another client", "fallback", "", true, UsageLimit, 2 * time.Minute, 1, []string{"own base", "other "},
+			state.Complete, 0},
+		{"waits when the other one is limited too", "fallback", "spare", false, RateLimited, 2 * time.Minute, 2,
+			[]string{"own base", "own spare", "own base"}, state.Complete, time.Minute},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			var got []string
+			play := func(name string) client {
+				return func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+					got = append(got, name+" "+req.Model)
+					if len(got) <= c.limits {
+						res := Result{Outcome: c.kind}
+						if c.until > 0 {
+							res.Until = r.now().Add(c.until)
+						}
+						return res
+					}
+					put(r, "b.txt", "x")
+					b.done(req)
+					return Result{Outcome: Completed}
+				}
+			}
+			r := newRig(t, play("own"), plan.Task{ID: "A"})
+			r.Settings.OnLimit, r.Settings.Model, r.Settings.Fallback = c.on, "base", c.model
+			if c.other {
+				r.FallbackAgent = play("other").over(r)
+			}
+			began := r.now()
+			if end := r.run(Course{Build: true}); end.Status != c.status {
+				t.Fatalf("%s %s\n%s", end.Status, end.Reason, strings.Join(r.said, "\n"))
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Error(d)
+			}
+			if took := r.now().Sub(began); took < c.waits || c.waits == 0 && took > time.Minute {
+				t.Errorf("waited %s, want %s", took, c.waits)
+			}
+			if n := r.state().Plan.Tasks[0].Attempts; n != 0 {
+				t.Errorf("%d attempts were spent", n)
+			}
+		})
+	}
+}
