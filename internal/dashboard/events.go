@@ -25,7 +25,12 @@ type hub struct {
 	parts    map[string][]byte // of the state, as last sent
 	tip      object.ID
 	lines    []message // of the agent at work, the newest last
+	looked   time.Time // when the state was read last
 }
+
+// restful is how often the state is read while the journal stands still: only
+// what the agent has used changes then.
+const restful = time.Second
 
 // message is one event of a stream.
 type message struct {
@@ -99,7 +104,7 @@ func (h *hub) send(m message) {
 // look reads the state and sends what has changed. Nobody there, nothing read.
 func (h *hub) look(ctx context.Context) {
 	h.mu.Lock()
-	n, was := len(h.watching), h.tip
+	n, was, last := len(h.watching), h.tip, h.looked
 	h.mu.Unlock()
 	if n == 0 {
 		return
@@ -107,6 +112,9 @@ func (h *hub) look(ctx context.Context) {
 	tip, err := h.server.Book.Tip(ctx)
 	if err != nil || tip.IsZero() {
 		return // it is being moved, or was taken away; the next look says
+	}
+	if tip == was && time.Since(last) < restful {
+		return
 	}
 	fresh, err := h.entriesSince(ctx, tip, was)
 	if err != nil {
@@ -118,7 +126,7 @@ func (h *hub) look(ctx context.Context) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.tip = tip
+	h.tip, h.looked = tip, time.Now()
 	for _, m := range fresh {
 		h.send(m)
 	}

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -378,6 +379,38 @@ func TestPageReadOnly(t *testing.T) {
 	}
 	if after := p.Git("for-each-ref"); after != before {
 		t.Errorf("refs were changed:\n%s\n%s", before, after)
+	}
+}
+
+// TestPageOfAFetchedJournal: in a clone that fetched the journal the page shows
+// the run, and so does watch, without the evidence that stayed elsewhere.
+func TestPageOfAFetchedJournal(t *testing.T) {
+	t.Parallel()
+	p := served(t)
+	clone := *p.Repo
+	clone.Dir = filepath.Join(t.TempDir(), "clone")
+	p.Git("clone", "--quiet", p.Dir, clone.Dir)
+	clone.Git("fetch", "--quiet", "origin", "refs/ralph/heads/main:refs/ralph/heads/main")
+	q := &project{Repo: &clone, bin: p.bin}
+	before := clone.Git("for-each-ref")
+	s := q.serve(t)
+	var doc map[string]any
+	if s.get("/api/state", &doc); doc["status"] != "complete" || doc["running"] != nil {
+		t.Errorf("the state is %v, running %v", doc["status"], doc["running"])
+	}
+	if s.get("/api/iterations/3", &doc); doc["verdict"] != "keep" || doc["evidence"] != nil {
+		t.Errorf("iteration 3 is %v with the evidence %v", doc["verdict"], doc["evidence"])
+	}
+	var diff string
+	if s.get("/api/iterations/3/diff", &diff); !strings.Contains(diff, "out-T-002.txt") {
+		t.Errorf("what was kept differs by %q", diff)
+	}
+	if code, said := s.ask(s.browser, "GET", "/api/iterations/2/transcript", nil, nil); code != 404 ||
+		!strings.Contains(said, "hint") {
+		t.Errorf("a transcript that is not here: %d %s", code, said)
+	}
+	if after := clone.Git("for-each-ref"); after != before {
+		t.Errorf("looking changed refs:\n%s\n%s", before, after)
 	}
 }
 
