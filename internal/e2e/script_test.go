@@ -16,8 +16,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// schemas is doc/schema; scripts run elsewhere.
-var schemas, _ = filepath.Abs("../../doc/schema")
+// schemas is doc/schema, samples the work lists of other tools; scripts run elsewhere.
+var (
+	schemas, _ = filepath.Abs("../../doc/schema")
+	samples, _ = filepath.Abs("../../fixtures/coming-from")
+)
 
 // TestScripts runs testdata/script: one promise a file, in real repositories.
 func TestScripts(t *testing.T) {
@@ -45,7 +48,7 @@ func setUpScript(env *testscript.Env) error {
 	}
 	for name, value := range map[string]string{
 		"HOME": home, "XDG_CACHE_HOME": filepath.Join(home, "cache"), "XDG_RUNTIME_DIR": "", "GIT_CONFIG_NOSYSTEM": "1",
-		"EDITOR": "false", "PAGER": "cat", "TZ": "UTC", "NO_COLOR": "1", "RALPH_GUARD_SANDBOX": "off",
+		"SAMPLES": samples, "EDITOR": "false", "PAGER": "cat", "TZ": "UTC", "NO_COLOR": "1", "RALPH_GUARD_SANDBOX": "off",
 	} {
 		env.Setenv(name, value)
 	}
