@@ -39,7 +39,8 @@ func (e budgetError) Is(target error) bool { return target == errOverBudget }
 const maxTranscript = 10 << 20
 
 func (l *Loop) proofRequest(it *Ready, start Starter) ProofRequest {
-	env := append(append([]string{}, l.Settings.CheckEnv...), "RALPH_PHASE="+string(it.phase), "RALPH_TASK_ID="+string(it.task.ID),
+	env := append(append([]string{}, l.Settings.CheckEnv...), "RALPH_PHASE="+string(it.phase),
+		"RALPH_TASK_ID="+string(it.task.ID),
 		"RALPH_ITERATION="+strconv.Itoa(it.number))
 	req := ProofRequest{Start: start, Dir: l.Repo.Root, Env: env, Baseline: it.state.Baseline,
 		Result: func(c state.CheckRun) {
@@ -285,7 +286,8 @@ func (m *meter) event(e AgentEvent) {
 		m.usage(e.Usage)
 	case EventText:
 		m.lastText = notes.CutBytes(e.Text, 4000)
-		m.l.emit("agent", m.ss.state, m.ss.task.ID, told(e, "text", notes.CutBytes(e.Text, 4000)), "%s", notes.OneLine(e.Text, 200))
+		m.l.emit("agent", m.ss.state, m.ss.task.ID, told(e, "text", notes.CutBytes(e.Text, 4000)), "%s",
+			notes.OneLine(e.Text, 200))
 		m.does(notes.Redact(notes.OneLine(e.Text, 200)), false)
 	case EventOutput:
 		line := notes.Redact(notes.OneLine(e.Text, 200))
@@ -298,12 +300,15 @@ func (m *meter) event(e AgentEvent) {
 		}
 	case EventToolCall:
 		m.ss.calls.call(e.Tool, e.Path, m.l.Repo.Root, time.Now())
-		m.l.emit("agent", m.ss.state, m.ss.task.ID, told(e, "tool", e.Tool), "%s %s", notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 160))
+		m.l.emit("agent", m.ss.state, m.ss.task.ID, told(e, "tool", e.Tool), "%s %s", notes.OneLine(e.Tool, 60),
+			notes.OneLine(e.Text, 160))
 		m.does(notes.Redact(notes.OneLine(e.Tool, 60)+" "+notes.OneLine(e.Text, 160)), true)
 	case EventDenied:
-		m.l.emit("agent", m.ss.state, m.ss.task.ID, map[string]string{"denied": e.Tool}, "denied %s: %s", notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 200))
+		m.l.emit("agent", m.ss.state, m.ss.task.ID, map[string]string{"denied": e.Tool}, "denied %s: %s",
+			notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 200))
 	case EventLimit, EventRetry, EventWarning:
-		m.l.emit("agent", m.ss.state, m.ss.task.ID, map[string]string{"kind": string(e.Kind)}, "%s", notes.OneLine(e.Text, 200))
+		m.l.emit("agent", m.ss.state, m.ss.task.ID, map[string]string{"kind": string(e.Kind)}, "%s",
+			notes.OneLine(e.Text, 200))
 	}
 }
 
@@ -470,5 +475,6 @@ func PhaseTools(p state.Phase) []string {
 	case state.Validation:
 		return []string{"Read", "Glob", "Grep", "Bash", "Task", "WebFetch"}
 	}
-	return []string{"Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task", "Todo", "WebSearch", "WebFetch", "NotebookEdit"}
+	return []string{"Read", "Write", "Edit", "Bash", "Glob", "Grep", "Task", "Todo", "WebSearch", "WebFetch",
+		"NotebookEdit"}
 }

@@ -37,7 +37,8 @@ func (l *Loop) unproved(s state.State, id plan.TaskID) *Action {
 	if l.provable(s) {
 		return nil
 	}
-	return &Action{Kind: Halt, Status: state.HaltedStatus, Reason: fmt.Sprintf("unproved: no check is green, and %s has no verify command", id)}
+	return &Action{Kind: Halt, Status: state.HaltedStatus,
+		Reason: fmt.Sprintf("unproved: no check is green, and %s has no verify command", id)}
 }
 
 // baseline runs the checks before the first iteration, to tell what was red
@@ -86,7 +87,10 @@ func (l *Loop) baseline(ctx context.Context, s state.State, ready bool) error {
 	fix := mode == "fix-first" && len(names) > 0 && !slices.ContainsFunc(s.Plan.Tasks, func(t plan.Task) bool {
 		return t.Title == fixTitle(names) && t.Status != plan.Done
 	})
-	if gone := slices.DeleteFunc(lacking(report.Runs), func(c state.CheckRun) bool { return fix && l.workFile(c.Missing) }); ready && len(gone) > 0 {
+	if gone := slices.DeleteFunc(lacking(report.Runs), func(c state.CheckRun) bool {
+		return fix &&
+			l.workFile(c.Missing)
+	}); ready && len(gone) > 0 {
 		return refuse(MissingProgram, "%s, which check %s needs", environment(gone[0].Missing), gone[0].Name)
 	}
 	switch {
@@ -94,7 +98,8 @@ func (l *Loop) baseline(ctx context.Context, s state.State, ready bool) error {
 		return refuse(RedBaseline, "these checks are red before any work: %s", list(names))
 	case ready && !fix && !l.provable(now):
 		id, _ := plan.Next(s.Plan)
-		return refuse(NothingGreen, "nothing could be verified: no check is green before any work, and %s has no verify command", id).about(string(id))
+		return refuse(NothingGreen,
+			"nothing could be verified: no check is green before any work, and %s has no verify command", id).about(string(id))
 	}
 	if err := l.record(state.Event{Type: state.EvBaseline, Baseline: report.Baseline}); err != nil {
 		return err
@@ -162,7 +167,8 @@ func (l *Loop) fixFirst(red []string) error {
 			order = append(order, x.ID)
 		}
 		t.Priority = max(t.Priority, 0)
-		return state.Event{Type: state.EvPlan, Plan: &state.PlanChange{Reason: "fix-first", Upsert: []plan.Task{t}, Order: order}}, nil
+		return state.Event{Type: state.EvPlan, Plan: &state.PlanChange{Reason: "fix-first", Upsert: []plan.Task{t},
+			Order: order}}, nil
 	})
 	return err
 }

@@ -190,7 +190,8 @@ func (l *Loop) touched(ctx context.Context, base, tip object.ID, s state.State) 
 		fmt.Fprintf(&ask, "%s %s\n", id, parent)
 		parent = id
 	}
-	out, err = l.Repo.Git.RunWith(ctx, strings.NewReader(ask.String()), nil, "diff-tree", "--stdin", "-r", "-z", "--no-renames", "--name-only")
+	out, err = l.Repo.Git.RunWith(ctx, strings.NewReader(ask.String()), nil, "diff-tree", "--stdin", "-r", "-z",
+		"--no-renames", "--name-only")
 	if err != nil {
 		return nil, fmt.Errorf("compare the commits of the branch: %w", err)
 	}

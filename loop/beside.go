@@ -28,7 +28,8 @@ const slack = time.Second
 
 // readers change no file; writers only the one that they name.
 var (
-	readers = []string{"Read", "Glob", "Grep", "LS", "WebSearch", "WebFetch", "Todo", "TodoWrite", "TodoRead", "AskUser", "AskUserQuestion"}
+	readers = []string{"Read", "Glob", "Grep", "LS", "WebSearch", "WebFetch", "Todo", "TodoWrite", "TodoRead", "AskUser",
+		"AskUserQuestion"}
 	writers = []string{"Write", "Edit", "MultiEdit", "NotebookEdit"}
 )
 
@@ -97,7 +98,8 @@ func nameBeside(calls toolWatch, after *worktree.Capture) (notices []string) {
 		}
 	}
 	if len(paths) > 0 {
-		notices = append(notices, "changed while it ran, perhaps by you: "+list(paths)+" (git ralph start --worktree leaves your files to you)")
+		notices = append(notices,
+			"changed while it ran, perhaps by you: "+list(paths)+" (git ralph start --worktree leaves your files to you)")
 	}
 	return notices
 }

@@ -107,8 +107,9 @@ func (l *Loop) runSession(ctx context.Context, ss *session) (sessionEnd, error) 
 }
 
 func agentRun(role Role, r Result, peak int, d time.Duration) state.AgentRun {
-	return state.AgentRun{Role: string(role), SessionID: notes.OneLine(r.SessionID, 100), Client: notes.OneLine(r.Client, 100),
-		Model: notes.OneLine(r.Model, 100), Outcome: string(r.Outcome), Reason: "end", Tokens: tokens(r.Usage),
+	return state.AgentRun{Role: string(role), SessionID: notes.OneLine(r.SessionID, 100),
+		Client: notes.OneLine(r.Client, 100),
+		Model:  notes.OneLine(r.Model, 100), Outcome: string(r.Outcome), Reason: "end", Tokens: tokens(r.Usage),
 		CostMicro: r.Usage.CostMicroUSD, DurationMs: d.Milliseconds(), Turns: r.Usage.Turns, APICalls: r.Usage.APICalls,
 		ContextPeak: peak}
 }

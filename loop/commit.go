@@ -88,7 +88,8 @@ func (l *Loop) TrySigning(ctx context.Context) error {
 	if err := l.Repo.Store.Sync(); err != nil {
 		return err
 	}
-	_, err := l.Repo.Git.RunWith(ctx, strings.NewReader("try\n"), nil, "commit-tree", object.EmptyTree.String(), "-S", "-F", "-")
+	_, err := l.Repo.Git.RunWith(ctx, strings.NewReader("try\n"), nil, "commit-tree", object.EmptyTree.String(), "-S",
+		"-F", "-")
 	if err != nil {
 		return refuse(SigningAsks, "commits cannot be signed without a person: %w", err)
 	}
@@ -109,7 +110,8 @@ func NoteOf(e state.Event) string {
 	var facts []notes.Fact
 	for _, t := range state.Trailers(e) {
 		switch t.Key {
-		case "Ralph-Format", "Ralph-Event", "Ralph-Actor", "Ralph-Commit", "Ralph-Event-Id", "Ralph-Iteration", "Ralph-Task", "Ralph-Verdict":
+		case "Ralph-Format", "Ralph-Event", "Ralph-Actor", "Ralph-Commit", "Ralph-Event-Id", "Ralph-Iteration", "Ralph-Task",
+			"Ralph-Verdict":
 			// The record says those, or they are of no use to a reader.
 		default:
 			facts = append(facts, notes.Fact{Key: t.Key, Value: t.Value})
@@ -137,7 +139,8 @@ func WriteNotes(repo *gitstate.Repo, texts map[object.ID]string) error {
 			return err
 		}
 		err = repo.UpdateRefs("", gitstate.RefUpdate{Name: gitstate.NotesRef, Old: old, New: next})
-		if err == nil || !errors.Is(err, gitstate.ErrRefMoved) && !errors.Is(err, gitstate.ErrRefLocked) || time.Now().After(deadline) {
+		if err == nil || !errors.Is(err, gitstate.ErrRefMoved) && !errors.Is(err, gitstate.ErrRefLocked) ||
+			time.Now().After(deadline) {
 			return err
 		}
 		time.Sleep(gitstate.Jitter())
@@ -172,7 +175,8 @@ func notesCommit(repo *gitstate.Repo, old object.ID, texts map[object.ID]string)
 		return old, err
 	}
 	sig := ourSignature(time.Now())
-	c, err := repo.Store.WriteCommit(object.CommitData{Tree: id, Parents: parents, Author: sig, Committer: sig, Message: "Notes added by git ralph\n"})
+	c, err := repo.Store.WriteCommit(object.CommitData{Tree: id, Parents: parents, Author: sig, Committer: sig,
+		Message: "Notes added by git ralph\n"})
 	if err != nil {
 		return object.Zero, err
 	}

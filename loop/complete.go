@@ -31,7 +31,8 @@ func (l *Loop) complete(ctx context.Context, s state.State) (Action, error) {
 		return Action{Kind: Halt, Status: state.HaltedStatus, Reason: strings.Join(report.Reasons, "; ")}, nil
 	}
 	l.Log("the tip of the branch does not stand alone: %s\n%s", strings.Join(report.Reasons, "; "), report.FailText)
-	return Action{Kind: Halt, Status: state.HaltedStatus, Reason: freshChecks + strings.TrimPrefix(strings.Join(report.Reasons, "; "), "checks: ")}, nil
+	return Action{Kind: Halt, Status: state.HaltedStatus, Reason: freshChecks +
+		strings.TrimPrefix(strings.Join(report.Reasons, "; "), "checks: ")}, nil
 }
 
 // freshChecks begins the reason of a run that ended with red checks.

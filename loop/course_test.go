@@ -45,8 +45,9 @@ func phases(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
 		b.say(func(c *Collected) { c.Handoff = handoff(req.TaskID, true) })
 	case RoleValidation:
 		b.say(func(c *Collected) {
-			c.Criteria = []CriterionReport{{Spec: "specs/colours.md", Criterion: "blue is there", Verdict: "pass", Evidence: "seen",
-				File: "blue.txt", Quote: "the colour is blue", Command: "blue.txt"}}
+			c.Criteria = []CriterionReport{{Spec: "specs/colours.md", Criterion: "blue is there", Verdict: "pass",
+				Evidence: "seen",
+				File:     "blue.txt", Quote: "the colour is blue", Command: "blue.txt"}}
 		})
 	}
 	return completed()
@@ -94,14 +95,18 @@ func TestRunGates(t *testing.T) {
 		status state.Status
 		reason string
 	}{
-		{"specs wait for a person", func(s *Settings) { s.ConfirmSpecs = true }, Course{Phase: state.Discovery, Request: "x"}, nil, phases,
+		{"specs wait for a person", func(s *Settings) { s.ConfirmSpecs = true }, Course{Phase: state.Discovery, Request: "x"},
+			nil, phases,
 			state.NeedsReview, "the specs are waiting to be approved"},
-		{"a single phase ends when it is over", func(*Settings) {}, Course{Phase: state.Discovery, Request: "x", Only: true}, nil, phases, state.Ready, ""},
-		{"nothing that could be worked on", func(*Settings) {}, Course{Build: true}, nil, phases, state.New, "the plan is empty"},
+		{"a single phase ends when it is over", func(*Settings) {}, Course{Phase: state.Discovery, Request: "x", Only: true},
+			nil, phases, state.Ready, ""},
+		{"nothing that could be worked on", func(*Settings) {}, Course{Build: true}, nil, phases, state.New,
+			"the plan is empty"},
 		{"a phase that fails twice ends the run", func(*Settings) {}, Course{Phase: state.Planning}, nil,
 			func(*rig, Request, *box, func(AgentEvent)) Result { return completed() },
 			state.HaltedStatus, "planning: plan: no task was added: record each with ralph_add_task"},
-		{"the project is prepared once, by an iteration of its own", func(s *Settings) { s.SetupPrompt = "prepare" }, Course{Build: true}, []plan.Task{{ID: "A"}},
+		{"the project is prepared once, by an iteration of its own", func(s *Settings) { s.SetupPrompt = "prepare" },
+			Course{Build: true}, []plan.Task{{ID: "A"}},
 			func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
 				if req.TaskID == "" {
 					r.write("prepared", "")
@@ -121,7 +126,8 @@ func TestRunGates(t *testing.T) {
 				switch {
 				case req.Role == RolePlanning:
 					b.say(func(c *Collected) {
-						c.Tasks = []plan.Task{{ID: "N", Title: "another way", Status: plan.Pending, Criteria: []string{"c"}, Description: "d"}}
+						c.Tasks = []plan.Task{{ID: "N", Title: "another way", Status: plan.Pending, Criteria: []string{"c"},
+							Description: "d"}}
 					})
 				case req.TaskID == "N":
 					r.write("work.txt", "")
@@ -180,7 +186,8 @@ func TestRunBaseline(t *testing.T) {
 	}
 }
 
-const longPrompt = "## Task\n\nThis is task A: make work.txt. Look at a.txt first, it is the only file that matters here; then write the new one beside it.\n"
+const longPrompt = "## Task\n\nThis is task A: make work.txt. Look at a.txt first, it is the only file that " +
+	"matters here; then write the new one beside it.\n"
 
 // TestRunOrchestrated: helper agents before and after the coding agent are sessions
 // of the same iteration.
@@ -202,13 +209,17 @@ func TestRunOrchestrated(t *testing.T) {
 		ends   []string
 		file   string // adopted.txt
 	}{
-		{"a prepared prompt, and a pass whose change is kept", "agent-orchestrated", agentctx.Directive{Action: agentctx.Proceed}, longPrompt,
+		{"a prepared prompt, and a pass whose change is kept", "agent-orchestrated",
+			agentctx.Directive{Action: agentctx.Proceed}, longPrompt,
 			func(r *rig) { r.write("adopted.txt", "better") }, state.Complete, []string{"keep"}, "better"},
-		{"a pass that breaks the checks is taken back", "agent-orchestrated", agentctx.Directive{Action: agentctx.Proceed}, longPrompt,
+		{"a pass that breaks the checks is taken back", "agent-orchestrated", agentctx.Directive{Action: agentctx.Proceed},
+			longPrompt,
 			func(r *rig) { r.write("broken", "") }, state.Complete, []string{"keep"}, ""},
-		{"the context agent may skip a task", "agent-orchestrated", agentctx.Directive{Action: agentctx.Skip, Reason: "done elsewhere"}, "", nil,
+		{"the context agent may skip a task", "agent-orchestrated",
+			agentctx.Directive{Action: agentctx.Skip, Reason: "done elsewhere"}, "", nil,
 			state.NeedsReview, []string{"reject: prep: skip"}, ""},
-		{"the index before an iteration", string(agentctx.HandoffIndex), agentctx.Directive{}, "", nil, state.Complete, []string{"keep"}, ""},
+		{"the index before an iteration", string(agentctx.HandoffIndex), agentctx.Directive{}, "", nil, state.Complete,
+			[]string{"keep"}, ""},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
@@ -287,7 +298,8 @@ func TestRecovery(t *testing.T) {
 		}
 	}
 	list := r.results()
-	if len(list) != 1 || list[0].Reasons[0] != "interrupted" || list[0].Evidence == "" || list[0].TaskStatus != plan.Pending {
+	if len(list) != 1 || list[0].Reasons[0] != "interrupted" || list[0].Evidence == "" ||
+		list[0].TaskStatus != plan.Pending {
 		t.Fatalf("%+v", list)
 	}
 	if exists(r.repo.Dir, "work.txt") || r.repo.Read("a.txt") != "a\n" {

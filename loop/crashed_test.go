@@ -151,8 +151,9 @@ func keptHalf(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	k := s.Run.LastKeep
-	data, err := json.Marshal(gitstate.Intent{Identity: proc.Identity{Pid: 1 << 30}, EventID: k.EventID, Journal: r.Journal.Ref(),
-		Branch: gitstate.BranchRef("main"), Parent: k.Parent, Commit: k.Commit})
+	data, err := json.Marshal(gitstate.Intent{Identity: proc.Identity{Pid: 1 << 30}, EventID: k.EventID,
+		Journal: r.Journal.Ref(),
+		Branch:  gitstate.BranchRef("main"), Parent: k.Parent, Commit: k.Commit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +176,8 @@ func TestDiedAfterTheCommitPoint(t *testing.T) {
 				t.Fatal("the step was never reached")
 			}
 			r.recover()
-			if got := r.repo.Git("log", "--notes=ralph", "-1", "--format=%s %N"); !strings.HasPrefix(got, "ralph[2]: A task A ") ||
+			if got := r.repo.Git("log", "--notes=ralph", "-1", "--format=%s %N"); !strings.HasPrefix(got,
+				"ralph[2]: A task A ") ||
 				len(got) < 40 {
 				t.Errorf("the branch ends with %s", got)
 			}

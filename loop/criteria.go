@@ -232,14 +232,16 @@ func (w *witness) run(ctx context.Context, command, expect string) (finding, err
 		return finding{}, err
 	}
 	if same {
-		return finding{markUnjudged, shown + " says the same where nothing but the specs is, so it shows nothing about the work"}, nil
+		return finding{markUnjudged, shown +
+			" says the same where nothing but the specs is, so it shows nothing about the work"}, nil
 	}
 	return finding{markProved, shown + " " + said}, nil
 }
 
 // try runs a command in a checkout of its own, and says whether it exits with
 // zero and prints what is expected.
-func (w *witness) try(ctx context.Context, commit object.ID, work bool, command, expect string) (ok bool, said string, err error) {
+func (w *witness) try(ctx context.Context, commit object.ID, work bool, command, expect string) (ok bool, said string,
+	err error) {
 	once := func(req ProofRequest) error {
 		run, output, err := w.l.Prover.Repeat(ctx, req, command, evidenceTimeout)
 		if err != nil {

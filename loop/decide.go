@@ -166,7 +166,8 @@ func asideReview(p plan.Plan) Action {
 		}
 		names = append(names, string(id)+" "+p.Tasks[p.Find(id)].AsideReason())
 	}
-	return Action{Kind: Halt, Status: state.NeedsReview, Reason: state.SetAside + notes.OneLine(strings.Join(names, ", "), 1000)}
+	return Action{Kind: Halt, Status: state.NeedsReview, Reason: state.SetAside +
+		notes.OneLine(strings.Join(names, ", "), 1000)}
 }
 
 // forAside says that a person is wanted for tasks that were set aside.

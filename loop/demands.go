@@ -103,19 +103,22 @@ func (l *Loop) demandOf(c rangeCommit, entries []journal.Entry) (demand, error) 
 		case !was:
 			d.notes = append(d.notes, o.Name+" is in its ralph.toml and not in the record")
 		case r.Command != o.Command && r.Command != before[key]:
-			d.differs = append(d.differs, fmt.Sprintf("%s was recorded as %s, and its ralph.toml says %s", o.Name, quoted(r.Command), quoted(o.Command)))
+			d.differs = append(d.differs, fmt.Sprintf("%s was recorded as %s, and its ralph.toml says %s", o.Name,
+				quoted(r.Command), quoted(o.Command)))
 		case !r.Passed:
 			d.wasRed[o.Name] = true
 		}
 		if agreed[o.Command] {
 			d.run = append(d.run, o)
 		} else {
-			d.differs = append(d.differs, fmt.Sprintf("%s of its ralph.toml is neither in the record nor in the present settings", quoted(o.Command)))
+			d.differs = append(d.differs,
+				fmt.Sprintf("%s of its ralph.toml is neither in the record nor in the present settings", quoted(o.Command)))
 		}
 	}
 	for key, r := range recorded {
 		if _, was := before[key]; !wanted[key] && !was && !r.Tolerated {
-			d.notes = append(d.notes, fmt.Sprintf("%s was recorded, and neither its ralph.toml nor the plan has it", quoted(or(r.Command, r.Name))))
+			d.notes = append(d.notes, fmt.Sprintf("%s was recorded, and neither its ralph.toml nor the plan has it",
+				quoted(or(r.Command, r.Name))))
 		}
 	}
 	slices.Sort(d.notes)
@@ -160,7 +163,8 @@ func (l *Loop) demandsAt(commit object.ID, verify []string) ([]state.CheckRun, e
 // the range nothing comes after.
 func (l *Loop) verifyCommit(ctx context.Context, c rangeCommit, entries []journal.Entry) (VerifiedCommit, error) {
 	last := entries[len(entries)-1].Event
-	one := VerifiedCommit{Commit: c.id.String(), Iteration: last.Iteration, Task: last.Task, Phase: last.Phase, Title: last.Result.Title,
+	one := VerifiedCommit{Commit: c.id.String(), Iteration: last.Iteration, Task: last.Task, Phase: last.Phase,
+		Title:  last.Result.Title,
 		Checks: []state.CheckRun{}, WasRed: []string{}}
 	for _, e := range entries {
 		one.Events = append(one.Events, e.Event.ID)
@@ -181,7 +185,8 @@ func (l *Loop) verifyCommit(ctx context.Context, c rangeCommit, entries []journa
 // verifyPerson runs the present checks on a commit that no iteration made, or
 // that one made without running any, and that no commit of the range follows.
 func (l *Loop) verifyPerson(ctx context.Context, c rangeCommit) (VerifiedCommit, error) {
-	one := VerifiedCommit{Commit: c.id.String(), Title: c.title, Person: true, Events: []string{}, Checks: []state.CheckRun{}, WasRed: []string{}}
+	one := VerifiedCommit{Commit: c.id.String(), Title: c.title, Person: true, Events: []string{},
+		Checks: []state.CheckRun{}, WasRed: []string{}}
 	present, err := l.Prover.Demands(nil, nil)
 	if err != nil {
 		return one, err
@@ -237,7 +242,10 @@ func (l *Loop) replay(ctx context.Context, c rangeCommit, one *VerifiedCommit, d
 // unchecked says that iterations ran no checks because their phase has none:
 // specs are not built.
 func unchecked(entries []journal.Entry) bool {
-	return !slices.ContainsFunc(entries, func(e journal.Entry) bool { return e.Event.Phase == state.Building || len(e.Event.Result.Checks) > 0 })
+	return !slices.ContainsFunc(entries, func(e journal.Entry) bool {
+		return e.Event.Phase == state.Building ||
+			len(e.Event.Result.Checks) > 0
+	})
 }
 
 func joined(a, b string) string {

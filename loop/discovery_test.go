@@ -26,7 +26,8 @@ func asking(t *testing.T) *Loop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := j.Record(ctx, state.Event{Type: state.EvInit, Init: &state.Init{JournalID: gitstate.NewID(j.Now()), Branch: "main"}}); err != nil {
+	if _, err := j.Record(ctx, state.Event{Type: state.EvInit, Init: &state.Init{JournalID: gitstate.NewID(j.Now()),
+		Branch: "main"}}); err != nil {
 		t.Fatal(err)
 	}
 	return &Loop{Repo: g, Journal: j, Now: j.Now, Log: t.Logf, Sleep: func(ctx context.Context, d time.Duration) {
@@ -69,7 +70,8 @@ func TestAsk(t *testing.T) {
 		return "", false
 	}
 	go func() {
-		_, err := l.Journal.Record(ctx, state.Event{Type: state.EvOperator, Operator: &state.Operator{Command: "answer", ID: <-asked, Text: "large"}})
+		_, err := l.Journal.Record(ctx, state.Event{Type: state.EvOperator,
+			Operator: &state.Operator{Command: "answer", ID: <-asked, Text: "large"}})
 		if err != nil {
 			t.Error(err)
 		}

@@ -62,7 +62,10 @@ func (l *Loop) programs(ctx context.Context, s state.State) error {
 
 // lacking are the runs that ended for want of a program, and that count.
 func lacking(runs []state.CheckRun) []state.CheckRun {
-	return slices.DeleteFunc(slices.Clone(runs), func(c state.CheckRun) bool { return c.Passed || c.Tolerated || c.Missing == "" })
+	return slices.DeleteFunc(slices.Clone(runs), func(c state.CheckRun) bool {
+		return c.Passed || c.Tolerated ||
+			c.Missing == ""
+	})
 }
 
 func named(runs []state.CheckRun, name string) []state.CheckRun {

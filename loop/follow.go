@@ -72,7 +72,8 @@ func (f *Follower) Run(ctx context.Context) error {
 	var ups []gitstate.RefUpdate
 	switch {
 	case code.Ahead > 0 && code.Behind > 0:
-		f.Log("%s has commits that %s does not have; to bring them in: git -C %s merge %s", f.Of, f.Journal.Branch, f.Repo.Root, f.Of)
+		f.Log("%s has commits that %s does not have; to bring them in: git -C %s merge %s", f.Of, f.Journal.Branch,
+			f.Repo.Root, f.Of)
 	case code.Behind > 0:
 		if clean, err := f.clean(ctx); err != nil {
 			return err
@@ -89,7 +90,8 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 	switch {
 	case words.Ahead > 0 && words.Behind > 0:
-		f.Log("the journal of %s has entries that %s does not have: tasks added there are not seen here", f.Of, f.Journal.Branch)
+		f.Log("the journal of %s has entries that %s does not have: tasks added there are not seen here", f.Of,
+			f.Journal.Branch)
 	case words.Behind > 0 && code.Ahead == 0:
 		// The code of its entries is here, or comes with it.
 		ups = append(ups, gitstate.RefUpdate{Name: entry, Old: refs[2], New: refs[3]})

@@ -23,7 +23,8 @@ func (l *Loop) covered(before *worktree.Checkpoint) []string {
 			l.Log("not looked at to the end for repositories of yours, which would be read-only for the agent: %s", list(missed))
 		}
 	}
-	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.Nested, before.Oversized, l.ignoredRepos, l.linkedWorktrees()))))
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.Nested, before.Oversized, l.ignoredRepos,
+		l.linkedWorktrees()))))
 }
 
 // linkedWorktrees are the other worktrees of this repository, absolute.
@@ -72,7 +73,8 @@ func (l *Loop) foreign() map[string]string {
 func (l *Loop) foreignPaths() []string {
 	paths := slices.Clone(l.ignoredRepos)
 	for _, p := range l.linkedWorktrees() {
-		if rel, err := filepath.Rel(l.Repo.Root, p); err == nil && filepath.IsLocal(rel) && !slices.Contains(paths, filepath.ToSlash(rel)) {
+		if rel, err := filepath.Rel(l.Repo.Root, p); err == nil && filepath.IsLocal(rel) &&
+			!slices.Contains(paths, filepath.ToSlash(rel)) {
 			paths = append(paths, filepath.ToSlash(rel))
 		}
 	}

@@ -69,7 +69,8 @@ func TestRewindAround(t *testing.T) {
 			r.write("B.txt", "mine\n")
 			r.repo.Git("commit", "-qam", "mine")
 		}, LinesChanged, "B.txt"},
-		{"a file of a person in the way", writes, func(r *rig) { r.write("B.txt", "mine, not committed\n") }, FilesInTheWay, "B.txt"},
+		{"a file of a person in the way", writes, func(r *rig) { r.write("B.txt", "mine, not committed\n") }, FilesInTheWay,
+			"B.txt"},
 		{"both tasks in one commit", writes, func(r *rig) {
 			both := r.repo.Git("log", "--format=%B", "-2")
 			r.repo.Git("reset", "-q", "--soft", "HEAD~2")

@@ -70,7 +70,8 @@ func (l *Loop) anchorFound(it *Ready) error {
 		return err
 	}
 	sig := ourSignature(l.Now())
-	commit, err := l.Repo.Store.WriteCommit(object.CommitData{Tree: tree, Parents: old.Parents, Author: sig, Committer: sig, Message: old.Message})
+	commit, err := l.Repo.Store.WriteCommit(object.CommitData{Tree: tree, Parents: old.Parents, Author: sig,
+		Committer: sig, Message: old.Message})
 	if err == nil {
 		err = l.Repo.Store.Sync()
 	}
@@ -299,7 +300,8 @@ func (it *attempt) told() []string {
 		return ignored && slices.Contains(back, path)
 	})
 	return append(summed(all, it.number), fmt.Sprintf(
-		"changed back, and kept as it was found: %s (git ralph restore %d -- PATH brings it)", someOf(back, maxNamed), it.number))
+		"changed back, and kept as it was found: %s (git ralph restore %d -- PATH brings it)", someOf(back, maxNamed),
+		it.number))
 }
 
 // tellSpoiled names large ignored files that changed and are left so, and keeps

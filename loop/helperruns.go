@@ -130,7 +130,8 @@ func (l *Loop) putBackAfter(it *Ready, after *worktree.Capture, role Role) error
 		return fmt.Errorf("put back what the %s changed: %w", role, err)
 	}
 	if back.paths > 0 {
-		it.remarks = noted(it.remarks, fmt.Sprintf("%s changed %d paths of the worktree; they were put back", role, back.paths))
+		it.remarks = noted(it.remarks, fmt.Sprintf("%s changed %d paths of the worktree; they were put back", role,
+			back.paths))
 	}
 	return nil
 }
@@ -164,7 +165,8 @@ func (l *Loop) readAnswer(ss *session, c Collected, h helperRun, ans *answer) er
 		ans.prompt = notes.Redact(notes.Clean(d.Prompt))
 	}
 	if len(d.Knowledge) > 0 {
-		ans.knowledge = append(ans.knowledge, notes.Entries(d.Knowledge, ss.number, append(h.known.Knowledge, ans.knowledge...))...)
+		ans.knowledge = append(ans.knowledge, notes.Entries(d.Knowledge, ss.number,
+			append(h.known.Knowledge, ans.knowledge...))...)
 	}
 	return nil
 }
@@ -296,7 +298,8 @@ func (l *Loop) remember(it *Ready, add []notes.Knowledge, source string) (refuse
 
 // note records what a helper did.
 func (l *Loop) note(it *Ready, n state.ContextNote) error {
-	snap, err := l.Journal.Record(l.background(), state.Event{Type: state.EvContext, Phase: it.phase, Iteration: it.number, Task: it.task.ID, Context: &n})
+	snap, err := l.Journal.Record(l.background(), state.Event{Type: state.EvContext, Phase: it.phase, Iteration: it.number,
+		Task: it.task.ID, Context: &n})
 	if err != nil {
 		return err
 	}

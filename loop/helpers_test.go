@@ -32,7 +32,8 @@ func TestIndexer(t *testing.T) {
 			})
 			return completed()
 		}, "", 1},
-		{"it crashes", func(*box) Result { return Result{Outcome: Crashed, Detail: "signal 9"} }, "the indexer failed: crashed: signal 9", 0},
+		{"it crashes", func(*box) Result { return Result{Outcome: Crashed, Detail: "signal 9"} },
+			"the indexer failed: crashed: signal 9", 0},
 		{"it says nothing", func(*box) Result { return completed() }, "", 0},
 	} {
 		t.Run(c.why, func(t *testing.T) {
@@ -101,7 +102,8 @@ func TestPersonIsWanted(t *testing.T) {
 			return completed()
 		}, plan.Task{ID: "A"})
 		end := r.run(Course{Build: true})
-		if end.Status != state.NeedsReview || end.Reason != "which licence?" || red && !r.told("the agent asks for a person") {
+		if end.Status != state.NeedsReview || end.Reason != "which licence?" || red &&
+			!r.told("the agent asks for a person") {
 			t.Errorf("red %v: %s: %s\n%s", red, end.Status, end.Reason, strings.Join(r.said, "\n"))
 		}
 	}
@@ -113,7 +115,8 @@ func TestTaskIsSkippedMeanwhile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
 		r.write("work.txt", "1")
-		e := state.Event{Type: state.EvTask, TaskSet: &state.TaskChange{Action: "skip", IDs: []plan.TaskID{"A"}, Status: plan.Skipped,
+		e := state.Event{Type: state.EvTask, TaskSet: &state.TaskChange{Action: "skip", IDs: []plan.TaskID{"A"},
+			Status: plan.Skipped,
 			Reason: "not wanted"}}
 		if _, err := r.Journal.Record(r.background(), e); err != nil {
 			r.t.Error(err)
@@ -142,7 +145,8 @@ func TestCheckoutEnv(t *testing.T) {
 	if err := os.Symlink(filepath.Join(root, "bin"), filepath.Join(outside, "link")); err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"HOME=" + outside, "PATH=" + strings.Join([]string{root + "/bin", root + "/.venv/bin", "rel", "/usr/bin"}, ":"),
+	env := []string{"HOME=" + outside, "PATH=" + strings.Join([]string{root + "/bin", root + "/.venv/bin", "rel",
+		"/usr/bin"}, ":"),
 		"VIRTUAL_ENV=" + root + "/.venv", "GONE=" + root + "/gone", "NODE_OPTIONS=--require=" + root + "/hook.js",
 		"SIBLING=" + root + "-other/x", "LINK=" + outside + "/link/tool", "PLAIN=yes"}
 	held := heldBy(root, dir, []string{"PATH=" + root + "/bin"})

@@ -40,7 +40,8 @@ func (l *Loop) housekeep(ctx context.Context) {
 	// it cannot do then, the next round does.
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
-	_, err := l.Repo.Git.Run(ctx, "-c", "gc.auto="+auto, "-c", "gc.autoDetach=false", "-c", "maintenance.autoDetach=false", "-c", "maintenance.auto=true",
+	_, err := l.Repo.Git.Run(ctx, "-c", "gc.auto="+auto, "-c", "gc.autoDetach=false", "-c", "maintenance.autoDetach=false",
+		"-c", "maintenance.auto=true",
 		"maintenance", "run", "--auto", "--quiet")
 	if err != nil && ctx.Err() == nil && !l.untidy {
 		l.untidy = true

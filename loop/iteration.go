@@ -52,7 +52,8 @@ func taskJob(t plan.Task) Job {
 // gone. What comes back has to be released, with an error as well.
 func (l *Loop) prepare(ctx context.Context, s state.State, job Job) (*Ready, error) {
 	var err error
-	rd := &Ready{Job: job, helped: &helped{state: s}, record: &record{}, asked: s, started: l.Now(), number: s.Run.Iteration + 1}
+	rd := &Ready{Job: job, helped: &helped{state: s}, record: &record{}, asked: s, started: l.Now(),
+		number: s.Run.Iteration + 1}
 	rd.id = gitstate.NewID(rd.started)
 	if rd.branch, rd.tip, err = l.Repo.Head(ctx); err != nil {
 		return rd, err
@@ -170,8 +171,9 @@ func (l *Loop) start(it *Ready) error {
 		return state.Event{Type: state.EvStart, Time: it.started, Phase: it.phase, Iteration: it.number,
 			Task: it.task.ID, Attempt: it.attempt, Under: it.under,
 			Start: &state.Start{IterationID: it.id, Branch: it.branch, Tip: hex(it.tip), Checkpoint: it.anchor.String(),
-				HeadRef: gitstate.BranchRef(it.branch), Worktree: l.Repo.Root, Agent: l.Settings.Driver, Model: l.model(it.role, it.task, it.choice),
-				Rung: it.choice.Rung, Step: it.choice.Step, Effort: l.effort(it.role, it.choice),
+				HeadRef: gitstate.BranchRef(it.branch), Worktree: l.Repo.Root, Agent: l.Settings.Driver,
+				Model: l.model(it.role, it.task, it.choice),
+				Rung:  it.choice.Rung, Step: it.choice.Step, Effort: l.effort(it.role, it.choice),
 				Role: string(it.role), Sandbox: l.Sandbox.Mechanism(), Mode: l.Settings.Mode, Guidance: it.prompt.Guidance,
 				PID: self.Pid, BootID: self.BootID, StartTime: self.StartTime, Host: host,
 				PromptTokens: it.prompt.Tokens, Dropped: it.prompt.Dropped}}, nil
@@ -193,7 +195,8 @@ func (l *Loop) start(it *Ready) error {
 	if n := proc.MemoryKills(); n >= 0 {
 		it.kills = &n
 	}
-	l.emit("iteration_start", it.state, it.task.ID, map[string]any{"attempt": it.attempt, "prompt_tokens": it.prompt.Tokens, "event_id": it.id},
+	l.emit("iteration_start", it.state, it.task.ID, map[string]any{"attempt": it.attempt,
+		"prompt_tokens": it.prompt.Tokens, "event_id": it.id},
 		"iteration %d: %s", it.number, it.name())
 	return nil
 }

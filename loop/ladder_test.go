@@ -41,7 +41,8 @@ func TestParseStep(t *testing.T) {
 		{"", "", "steps are model:NAME"},
 	} {
 		s, err := ParseStep(c.text)
-		if c.err == "" && (err != nil || s.String() != c.want) || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+		if c.err == "" && (err != nil || s.String() != c.want) || c.err != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("ParseStep(%q) = %v, %v; want %q, %q", c.text, s, err, c.want, c.err)
 		}
 	}
@@ -60,8 +61,10 @@ func TestChoose(t *testing.T) {
 		{"steps add up", full, 3, Choice{Rung: 3, Step: "approach", Model: "opus", Effort: "high", Approach: true}},
 		{"the attempt that reaches it is made twice", full, 4,
 			Choice{Rung: 4, Step: "best-of-2", Model: "opus", Effort: "high", Approach: true, Best: true}},
-		{"and only that one", full, 5, Choice{Rung: 5, Step: "after best-of-2", Model: "opus", Effort: "high", Approach: true}},
-		{"a step after it is tried once", steps(t, "best-of-2", "model:opus"), 2, Choice{Rung: 2, Step: "model:opus", Model: "opus"}},
+		{"and only that one", full, 5, Choice{Rung: 5, Step: "after best-of-2", Model: "opus", Effort: "high",
+			Approach: true}},
+		{"a step after it is tried once", steps(t, "best-of-2", "model:opus"), 2,
+			Choice{Rung: 2, Step: "model:opus", Model: "opus"}},
 		{"a later model takes the place of an earlier one", steps(t, "model:b", "model:c"), 2,
 			Choice{Rung: 2, Step: "model:c", Model: "c"}},
 		{"a ladder that became shorter", full[:1], 4, Choice{Rung: 1, Step: "model:opus", Model: "opus"}},
@@ -152,7 +155,8 @@ func TestLadder(t *testing.T) {
 	for _, res := range r.results() {
 		rungs = append(rungs, fmt.Sprint(res.Rung, " ", res.Step, " ", res.Verdict, " ", res.Runs[0].Model))
 	}
-	if d := cmp.Diff([]string{"0  reject small", "1 model:big reject big", "2 effort:high reject big", "3 approach keep big"},
+	if d := cmp.Diff([]string{"0  reject small", "1 model:big reject big", "2 effort:high reject big",
+		"3 approach keep big"},
 		rungs); d != "" {
 		t.Error(d)
 	}
@@ -203,7 +207,8 @@ func TestBestOfTwo(t *testing.T) {
 			}
 			files := r.repo.Git("ls-tree", "-r", "--name-only", last.Evidence)
 			if two := c.tries == 3; strings.Contains(files, "tries/1/worktree/broken") != two ||
-				strings.Contains(files, "tries/1/transcript.jsonl") != two || !strings.Contains(files, "\ntranscript.jsonl") && !strings.HasPrefix(files, "transcript") {
+				strings.Contains(files, "tries/1/transcript.jsonl") != two || !strings.Contains(files, "\ntranscript.jsonl") &&
+				!strings.HasPrefix(files, "transcript") {
 				t.Errorf("the evidence holds\n%s", files)
 			}
 			if !c.keeps && !strings.Contains(r.state().Plan.Tasks[0].Failure, "The first:") {

@@ -304,7 +304,8 @@ func (l *Lander) prove(ctx context.Context, p Landing) error {
 // point, and what follows it is finished after a crash.
 func (l *Lander) move(ctx context.Context, p Landing) error {
 	j := l.Loop.Journal
-	e := state.Event{Type: state.EvOperator, Operator: &state.Operator{Command: "land", ID: l.Linked.Branch, Branch: j.Branch}}
+	e := state.Event{Type: state.EvOperator, Operator: &state.Operator{Command: "land", ID: l.Linked.Branch,
+		Branch: j.Branch}}
 	j.Stamp(&e)
 	kept := &state.Kept{EventID: e.ID, Iteration: p.next.State.Run.Iteration}
 	if k := p.next.State.Run.LastKeep; k != nil {

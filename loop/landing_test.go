@@ -87,7 +87,8 @@ func TestLand(t *testing.T) {
 			l.repo.Git("merge", "-q", "--no-edit", "main")
 			commit(m, "B.txt", "mine\n")
 		}, kind: LandConflict, says: "B.txt"},
-		{why: "a file in the way", before: func(m, _ *rig) { m.write("B.txt", "mine\n") }, kind: FilesInTheWay, says: "B.txt"},
+		{why: "a file in the way", before: func(m, _ *rig) { m.write("B.txt", "mine\n") }, kind: FilesInTheWay,
+			says: "B.txt"},
 		{why: "red together", before: func(m, _ *rig) { commit(m, "broken", "") }, kind: LandRed, says: "checks: test"},
 		{why: "the journals went on apart", before: func(m, _ *rig) {
 			if _, err := m.Journal.Record(context.Background(), state.Event{Type: state.EvPlan, Plan: &state.PlanChange{
@@ -185,7 +186,8 @@ func TestFollow(t *testing.T) {
 			if err := run(); err != nil {
 				t.Fatal(err)
 			}
-			if l.repo.Read("a.txt") != "newer\n" || l.repo.Read("more/new.txt") != "new\n" || exists(l.repo.Dir, "old_test.txt") {
+			if l.repo.Read("a.txt") != "newer\n" || l.repo.Read("more/new.txt") != "new\n" ||
+				exists(l.repo.Dir, "old_test.txt") {
 				t.Error("the files did not follow")
 			}
 			if got := l.repo.Git("status", "--porcelain"); got != "" {

@@ -13,7 +13,8 @@ func (l *Loop) leavings(it *attempt, j Verdict, res *state.Result) {
 	var refused []string
 	_, res.Learned, refused = l.learned(it, res.Handoff)
 	res.Notices = append(slices.Clip(res.Notices), refused...)
-	if h := it.left.handoff; h != nil && j.Verdict != state.Keep && h.RequestHumanReview != nil && h.RequestHumanReview.Needed {
+	if h := it.left.handoff; h != nil && j.Verdict != state.Keep && h.RequestHumanReview != nil &&
+		h.RequestHumanReview.Needed {
 		res.Notices = append(res.Notices, "the agent asks for a person: "+notes.OneLine(h.RequestHumanReview.Reason, 500))
 	}
 	if j.Verdict == state.Keep {

@@ -123,9 +123,11 @@ func decideReport(s state.State, g Gates, runnable bool) Action {
 	case rep.Passed:
 		return done
 	case len(unmetTasks(*rep, s.Plan)) == 0:
-		return Action{Kind: Halt, Status: state.BlockedStatus, Reason: "the validation failed, and nothing is left that could be worked on"}
+		return Action{Kind: Halt, Status: state.BlockedStatus,
+			Reason: "the validation failed, and nothing is left that could be worked on"}
 	case s.Run.Rounds >= g.Rounds:
-		return Action{Kind: Halt, Status: state.NeedsReview, Reason: fmt.Sprintf("the validation failed after %d returns to building", s.Run.Rounds)}
+		return Action{Kind: Halt, Status: state.NeedsReview,
+			Reason: fmt.Sprintf("the validation failed after %d returns to building", s.Run.Rounds)}
 	}
 	return back("the validation failed: " + reportLine(*rep))
 }
@@ -173,12 +175,14 @@ func (l *Loop) enter(to state.Phase, reason string) error {
 		return err
 	}
 	l.leavePhase(to, reason)
-	return l.record(state.Event{Type: state.EvPhase, PhaseTo: &state.PhaseChange{From: s.Run.Phase, To: to, Reason: reason, Rounds: s.Run.Rounds}})
+	return l.record(state.Event{Type: state.EvPhase, PhaseTo: &state.PhaseChange{From: s.Run.Phase, To: to, Reason: reason,
+		Rounds: s.Run.Rounds}})
 }
 
 // advance makes a transition, on criteria that DecidePhase has checked.
 func (l *Loop) advance(s state.State, a Action) error {
-	l.emit("phase", s, "", map[string]any{"from": s.Run.Phase, "to": a.Phase}, "%s → %s: %s", s.Run.Phase, a.Phase, a.Reason)
+	l.emit("phase", s, "", map[string]any{"from": s.Run.Phase, "to": a.Phase}, "%s → %s: %s", s.Run.Phase, a.Phase,
+		a.Reason)
 	if s.Run.Phase == state.Validation && a.Phase == state.Building {
 		l.leavePhase(state.Building, a.Reason)
 		return ReturnToBuilding(l.background(), l.Journal, a.Reason)

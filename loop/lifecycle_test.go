@@ -16,7 +16,8 @@ func TestDecidePhase(t *testing.T) {
 		return plan.Task{ID: plan.TaskID(id), Title: id, Status: st, DependsOn: after}
 	}
 	passed := &state.Report{Passed: true}
-	failed := &state.Report{Specs: []state.ReportSpec{{File: "specs/a.md", Criteria: []state.ReportCriterion{{Text: "c", Verdict: "fail"}}}}}
+	failed := &state.Report{Specs: []state.ReportSpec{{File: "specs/a.md",
+		Criteria: []state.ReportCriterion{{Text: "c", Verdict: "fail"}}}}}
 	said := func(r *state.Report, v state.ReportVerdict) *state.Report { c := *r; c.Approved = &v; return &c }
 	with := func(p state.Phase, done bool, f func(*state.State)) state.State {
 		s := state.State{Run: state.Run{Phase: p, PhaseDone: done}}
@@ -35,31 +36,60 @@ func TestDecidePhase(t *testing.T) {
 		st    state.Status
 		says  string
 	}{
-		"a request begins with discovery": {with(state.Discovery, false, func(s *state.State) { s.Run.Request = "x" }), all, RunPhase, state.Discovery, "", ""},
-		"an imported plan needs none":     {with(state.Discovery, false, func(s *state.State) { s.Plan.Tasks = []plan.Task{task("A", plan.Pending)} }), all, Advance, state.Building, "", "the plan has tasks"},
+		"a request begins with discovery": {with(state.Discovery, false, func(s *state.State) { s.Run.Request = "x" }), all,
+			RunPhase, state.Discovery, "", ""},
+		"an imported plan needs none": {with(state.Discovery, false,
+			func(s *state.State) { s.Plan.Tasks = []plan.Task{task("A", plan.Pending)} }), all, Advance, state.Building, "",
+			"the plan has tasks"},
 		"an open question comes before everything": {with(state.Discovery, true, func(s *state.State) {
 			s.Questions = []state.Question{{ID: "Q1", Answered: true}, {ID: "Q2"}}
 		}), open, Halt, "", state.Paused, "waiting for answers: Q2"},
-		"specs want to be approved":                                 {with(state.Discovery, true, nil), all, Halt, "", state.NeedsReview, "the specs are waiting to be approved"},
-		"approved specs are planned":                                {with(state.Discovery, true, func(s *state.State) { s.Run.Confirmed = []string{"discovery"} }), all, Advance, state.Planning, "", ""},
-		"nobody wants to be asked":                                  {with(state.Discovery, true, nil), open, Advance, state.Planning, "", "the specs are written"},
-		"the approval of another phase says nothing about the plan": {with(state.Planning, true, func(s *state.State) { s.Run.Confirmed = []string{"discovery"} }), all, Halt, "", state.NeedsReview, "the plan is waiting to be approved"},
+		"specs want to be approved": {with(state.Discovery, true, nil), all, Halt, "",
+			state.NeedsReview, "the specs are waiting to be approved"},
+		"approved specs are planned": {with(state.Discovery, true,
+			func(s *state.State) { s.Run.Confirmed = []string{"discovery"} }), all, Advance, state.Planning, "", ""},
+		"nobody wants to be asked": {with(state.Discovery, true, nil), open, Advance,
+			state.Planning, "", "the specs are written"},
+		"the approval of another phase says nothing about the plan": {with(state.Planning, true,
+			func(s *state.State) { s.Run.Confirmed = []string{"discovery"} }), all, Halt, "", state.NeedsReview,
+			"the plan is waiting to be approved"},
 		"a plan is built": {with(state.Planning, true, func(s *state.State) {
 			s.Plan.Tasks = []plan.Task{task("A", plan.Pending), task("B", plan.Done)}
 		}), open, Advance, state.Building, "", "1 tasks are planned"},
-		"work is done while there is some":               {with(state.Building, false, func(s *state.State) { s.Plan.Tasks = []plan.Task{task("A", plan.Pending)} }), open, RunPhase, state.Building, "", ""},
-		"nothing was ever planned":                       {with(state.Building, false, nil), open, Halt, "", state.New, "the plan is empty"},
-		"done work is validated":                         {with(state.Building, false, func(s *state.State) { s.Plan.Tasks = []plan.Task{task("A", plan.Done)} }), open, Advance, state.Validation, "", "every task"},
-		"so is work that is stuck":                       {with(state.Building, false, func(s *state.State) { s.Plan.Tasks = []plan.Task{task("A", plan.Failed), task("B", plan.Pending, "A")} }), open, Advance, state.Validation, "", "no task can be worked on"},
-		"a report of an earlier validation is none":      {with(state.Validation, false, func(s *state.State) { s.Report = passed }), open, RunPhase, state.Validation, "", ""},
-		"passed is complete":                             {with(state.Validation, true, func(s *state.State) { s.Report = passed }), open, Halt, "", state.Complete, ""},
-		"passed, and a person wants to see it":           {with(state.Validation, true, func(s *state.State) { s.Report = passed }), all, Halt, "", state.NeedsReview, "passed and is waiting to be approved"},
-		"approved is complete, also what failed":         {with(state.Validation, true, func(s *state.State) { s.Report = said(failed, state.ReportVerdict{Approved: true}) }), all, Halt, "", state.Complete, ""},
-		"rejected goes back":                             {with(state.Validation, true, func(s *state.State) { s.Report = said(passed, state.ReportVerdict{Reason: "ugly"}) }), all, Advance, state.Building, "", "rejected: ugly"},
-		"what failed goes back":                          {with(state.Validation, true, func(s *state.State) { s.Report = failed }), open, Advance, state.Building, "", "0 of 1 criteria met"},
-		"but not for ever":                               {with(state.Validation, true, func(s *state.State) { s.Report, s.Run.Rounds = failed, 3 }), open, Halt, "", state.NeedsReview, "after 3 returns"},
-		"and not when nothing new would come of it":      {with(state.Validation, true, func(s *state.State) { s.Report = &state.Report{Tasks: []state.ReportUnmet{{ID: "A"}}} }), open, Halt, "", state.BlockedStatus, ""},
-		"a task that a person added meanwhile is worked": {with(state.Validation, true, func(s *state.State) { s.Report, s.Plan.Tasks = passed, []plan.Task{task("A", plan.Pending)} }), open, Advance, state.Building, "", "there is work to do"},
+		"work is done while there is some": {with(state.Building, false,
+			func(s *state.State) { s.Plan.Tasks = []plan.Task{task("A", plan.Pending)} }), open, RunPhase, state.Building, "",
+			""},
+		"nothing was ever planned": {with(state.Building, false, nil), open, Halt, "", state.New,
+			"the plan is empty"},
+		"done work is validated": {with(state.Building, false,
+			func(s *state.State) { s.Plan.Tasks = []plan.Task{task("A", plan.Done)} }), open, Advance, state.Validation, "",
+			"every task"},
+		"so is work that is stuck": {with(state.Building, false,
+			func(s *state.State) { s.Plan.Tasks = []plan.Task{task("A", plan.Failed), task("B", plan.Pending, "A")} }), open,
+			Advance, state.Validation, "", "no task can be worked on"},
+		"a report of an earlier validation is none": {with(state.Validation, false,
+			func(s *state.State) { s.Report = passed }), open, RunPhase, state.Validation, "", ""},
+		"passed is complete": {with(state.Validation, true,
+			func(s *state.State) { s.Report = passed }), open, Halt, "", state.Complete, ""},
+		"passed, and a person wants to see it": {with(state.Validation, true,
+			func(s *state.State) { s.Report = passed }), all, Halt, "", state.NeedsReview,
+			"passed and is waiting to be approved"},
+		"approved is complete, also what failed": {with(state.Validation, true,
+			func(s *state.State) { s.Report = said(failed, state.ReportVerdict{Approved: true}) }), all, Halt, "",
+			state.Complete, ""},
+		"rejected goes back": {with(state.Validation, true,
+			func(s *state.State) { s.Report = said(passed, state.ReportVerdict{Reason: "ugly"}) }), all, Advance, state.Building,
+			"", "rejected: ugly"},
+		"what failed goes back": {with(state.Validation, true,
+			func(s *state.State) { s.Report = failed }), open, Advance, state.Building, "", "0 of 1 criteria met"},
+		"but not for ever": {with(state.Validation, true,
+			func(s *state.State) { s.Report, s.Run.Rounds = failed, 3 }), open, Halt, "", state.NeedsReview, "after 3 returns"},
+		"and not when nothing new would come of it": {with(state.Validation, true,
+			func(s *state.State) { s.Report = &state.Report{Tasks: []state.ReportUnmet{{ID: "A"}}} }), open, Halt, "",
+			state.BlockedStatus, ""},
+		"a task that a person added meanwhile is worked": {with(state.Validation, true,
+			func(s *state.State) { s.Report, s.Plan.Tasks = passed, []plan.Task{task("A", plan.Pending)} }), open, Advance,
+			state.Building, "", "there is work to do"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := DecidePhase(c.s, c.g)
@@ -94,7 +124,8 @@ func TestNext(t *testing.T) {
 		prepared bool
 		want     Action
 	}{
-		{"a person's stop comes first", with(at(state.Building, pending), func(r *state.Run) { r.Session, r.StopAsked = 2, 2 }), start, Limits{}, false,
+		{"a person's stop comes first", with(at(state.Building, pending),
+			func(r *state.Run) { r.Session, r.StopAsked = 2, 2 }), start, Limits{}, false,
 			Action{Kind: Halt, Status: state.Stopped, Reason: "stopped by the operator"}},
 		{"also in a phase", with(at(state.Planning), func(r *state.Run) { r.PauseAsked = true }), run, Limits{}, false,
 			Action{Kind: Wait, Status: state.Paused, Reason: "paused by the operator"}},
@@ -102,7 +133,8 @@ func TestNext(t *testing.T) {
 		{"in the lifecycle as well", at(state.Building, pending), run, Limits{}, false, Action{Kind: Prepare}},
 		{"then it works", at(state.Building, pending), start, Limits{}, true, Action{Kind: Work, Task: "A"}},
 		{"which every course does alike", at(state.Building, pending), run, Limits{}, true, Action{Kind: Work, Task: "A"}},
-		{"start proves what is complete", at(state.Building, done), start, Limits{}, true, Action{Kind: Prove, Status: state.Complete}},
+		{"start proves what is complete", at(state.Building, done), start, Limits{}, true,
+			Action{Kind: Prove, Status: state.Complete}},
 		{"also before a person is asked", at(state.Building, done, aside), start, Limits{}, true,
 			Action{Kind: Prove, Status: state.NeedsReview, Reason: "set_aside: B too hard"}},
 		{"start ends where it is blocked", at(state.Building, stuck...), start, Limits{}, true,
@@ -115,12 +147,18 @@ func TestNext(t *testing.T) {
 			Action{Kind: Advance, Phase: state.Validation, Reason: "every task is done or skipped"}},
 		{"an empty plan is nobody's work", at(state.Building), run, Limits{}, false,
 			Action{Kind: Halt, Status: state.New, Reason: "the plan is empty"}},
-		{"a budget holds while building", with(at(state.Building, pending), spent), run, money, true, Action{Kind: OpenBreaker, Reason: "cost_limit:$0.00"}},
+		{"a budget holds while building", with(at(state.Building, pending), spent), run, money, true,
+			Action{Kind: OpenBreaker, Reason: "cost_limit:$0.00"}},
 		{"a phase runs its agent", at(state.Planning), run, Limits{}, false, Action{Kind: RunPhase, Phase: state.Planning}},
-		{"as far as the budget goes", with(at(state.Planning), spent), run, money, false, Action{Kind: OpenBreaker, Reason: "cost_limit:$0.00"}},
-		{"and the breaker", with(at(state.Validation), func(r *state.Run) { r.Breaker = state.Breaker{State: "open", Reason: "x"} }), run, Limits{}, false,
+		{"as far as the budget goes", with(at(state.Planning), spent), run, money, false,
+			Action{Kind: OpenBreaker, Reason: "cost_limit:$0.00"}},
+		{"and the breaker", with(at(state.Validation), func(r *state.Run) {
+			r.Breaker = state.Breaker{State: "open",
+				Reason: "x"}
+		}), run, Limits{}, false,
 			Action{Kind: Halt, Status: state.HaltedStatus, Reason: "x"}},
-		{"a transition needs no money", with(with(at(state.Planning, pending), spent), func(r *state.Run) { r.PhaseDone = true }), run, money, false,
+		{"a transition needs no money", with(with(at(state.Planning, pending), spent),
+			func(r *state.Run) { r.PhaseDone = true }), run, money, false,
 			Action{Kind: Advance, Phase: state.Building, Reason: "1 tasks are planned"}},
 	} {
 		t.Run(c.why, func(t *testing.T) {
@@ -134,9 +172,11 @@ func TestNext(t *testing.T) {
 
 func TestUnmetTasks(t *testing.T) {
 	rep := state.Report{Checks: []state.ReportCheck{{Name: "test"}, {Name: "lint", Passed: true}},
-		Specs: []state.ReportSpec{{File: "specs/a.md", Criteria: []state.ReportCriterion{{Text: "met", Verdict: "pass"}, {Text: "missing", Verdict: "fail", Evidence: "no such file"},
+		Specs: []state.ReportSpec{{File: "specs/a.md", Criteria: []state.ReportCriterion{{Text: "met", Verdict: "pass"},
+			{Text: "missing", Verdict: "fail", Evidence: "no such file"},
 			{Text: "again", Verdict: "fail"}, {Text: "given up", Verdict: "fail"}}}}}
-	p := plan.Plan{Tasks: []plan.Task{{ID: "T-001", Title: "missing", Spec: "specs/a.md", Status: plan.Done}, {ID: "T-002", Title: "again", Spec: "specs/a.md", Status: plan.Failed},
+	p := plan.Plan{Tasks: []plan.Task{{ID: "T-001", Title: "missing", Spec: "specs/a.md", Status: plan.Done},
+		{ID: "T-002", Title: "again", Spec: "specs/a.md", Status: plan.Failed},
 		{ID: "T-003", Title: "given up", Spec: "specs/a.md", Status: plan.Skipped}}}
 	var got []string
 	for _, x := range unmetTasks(rep, p) {
@@ -144,7 +184,8 @@ func TestUnmetTasks(t *testing.T) {
 	}
 	// What is done and fails again is a new task; what is unfinished, or was
 	// skipped by a person, is not added twice.
-	if d := cmp.Diff([]string{"T-004 make the checks pass in a fresh checkout: test  test", "T-005 missing specs/a.md "}, got); d != "" {
+	if d := cmp.Diff([]string{"T-004 make the checks pass in a fresh checkout: test  test", "T-005 missing specs/a.md "},
+		got); d != "" {
 		t.Error(d)
 	}
 	if err := (plan.Plan{Tasks: append(p.Tasks, unmetTasks(rep, p)...)}).Validate(""); err != nil {
@@ -245,37 +286,46 @@ func TestTries(t *testing.T) {
 }
 
 func TestPlanningWeigh(t *testing.T) {
-	old := plan.Plan{Tasks: []plan.Task{{ID: "A", Title: "done", Status: plan.Done}, {ID: "B", Title: "no criteria, from before", Status: plan.Pending}}}
-	good := plan.Task{ID: "C", Title: "c", Status: plan.Pending, Criteria: []string{"x"}, Description: "d", DependsOn: []plan.TaskID{"A"}}
+	old := plan.Plan{Tasks: []plan.Task{{ID: "A", Title: "done", Status: plan.Done},
+		{ID: "B", Title: "no criteria, from before", Status: plan.Pending}}}
+	good := plan.Task{ID: "C", Title: "c", Status: plan.Pending, Criteria: []string{"x"}, Description: "d",
+		DependsOn: []plan.TaskID{"A"}}
 	bad := plan.Task{ID: "D", Title: "d", Status: plan.Pending}
 	base, _, err := plan.Replan(old, plan.Plan{}, 2, "planned anew")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &planning{l: &Loop{Settings: Settings{Critic: plan.Critic{Agent: true}}}, base: base, reason: "planning", why: "planned anew"}
+	p := &planning{l: &Loop{Settings: Settings{Critic: plan.Critic{Agent: true}}}, base: base, reason: "planning",
+		why: "planned anew"}
 	c, problems, _ := p.weigh(old, []plan.Task{good})
-	if problems != nil || c.Remove != nil || len(c.Aside) != 1 || c.Aside[0] != "B" || len(c.Upsert) != 1 || c.Upsert[0].ID != "C" {
+	if problems != nil || c.Remove != nil || len(c.Aside) != 1 || c.Aside[0] != "B" || len(c.Upsert) != 1 ||
+		c.Upsert[0].ID != "C" {
 		t.Errorf("a new plan: %+v, %v", c, problems)
 	}
-	if _, problems, _ = p.weigh(old, []plan.Task{good, bad}); len(problems) != 1 || !strings.Contains(problems[0], "D has no criteria") {
+	if _, problems, _ = p.weigh(old, []plan.Task{good, bad}); len(problems) != 1 ||
+		!strings.Contains(problems[0], "D has no criteria") {
 		t.Errorf("a task without criteria: %v", problems)
 	}
-	if _, problems, _ = p.weigh(old, []plan.Task{{ID: "A", Title: "again", Status: plan.Pending, Criteria: []string{"x"}}}); len(problems) != 1 {
+	if _, problems, _ = p.weigh(old, []plan.Task{{ID: "A", Title: "again", Status: plan.Pending,
+		Criteria: []string{"x"}}}); len(problems) != 1 {
 		t.Errorf("the id of a done task: %v", problems)
 	}
 	reused := plan.Task{ID: "b", Title: "an easy one", Status: plan.Pending, Criteria: []string{"x"}}
-	if _, problems, _ = p.weigh(old, []plan.Task{reused}); len(problems) != 1 || !strings.Contains(problems[0], "has a task B already") {
+	if _, problems, _ = p.weigh(old, []plan.Task{reused}); len(problems) != 1 ||
+		!strings.Contains(problems[0], "has a task B already") {
 		t.Errorf("the id of a task that is replaced: %v", problems)
 	}
 	waits := good
 	waits.DependsOn = []plan.TaskID{"B"}
-	if _, problems, _ = p.weigh(old, []plan.Task{waits}); len(problems) != 1 || !strings.Contains(problems[0], "C waits on B, which is left out") {
+	if _, problems, _ = p.weigh(old, []plan.Task{waits}); len(problems) != 1 ||
+		!strings.Contains(problems[0], "C waits on B, which is left out") {
 		t.Errorf("waiting for a task that is replaced: %v", problems)
 	}
 	free := good
 	free.NoChangeExpected = true
 	p.alone = true
-	if _, problems, _ = p.weigh(old, []plan.Task{free}); len(problems) != 1 || !strings.Contains(problems[0], "C lifts a rule") {
+	if _, problems, _ = p.weigh(old, []plan.Task{free}); len(problems) != 1 ||
+		!strings.Contains(problems[0], "C lifts a rule") {
 		t.Errorf("nobody is there to allow it: %v", problems)
 	}
 	p.alone = false

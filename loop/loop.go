@@ -78,7 +78,8 @@ type Loop struct {
 }
 
 // Steps are the places in an iteration where Fail is called.
-var Steps = []string{"checkpoint:objects", "checkpoint:ref", "iteration:started", "iteration:agent-ended", "iteration:captured",
+var Steps = []string{"checkpoint:objects", "checkpoint:ref", "iteration:started", "iteration:agent-ended",
+	"iteration:captured",
 	"reject:objects", "reject:evidence", "reject:restored", "checkpoint:dropped"}
 
 // End is how a run ended.
@@ -276,7 +277,8 @@ func (l *Loop) record(e state.Event) error {
 
 func (l *Loop) emit(event string, s state.State, task plan.TaskID, data any, format string, args ...any) {
 	if l.Emit != nil {
-		l.Emit(Live{Time: l.Now(), Event: event, Iteration: s.Run.Iteration, Task: task, Message: fmt.Sprintf(format, args...), Data: data})
+		l.Emit(Live{Time: l.Now(), Event: event, Iteration: s.Run.Iteration, Task: task,
+			Message: fmt.Sprintf(format, args...), Data: data})
 	}
 }
 
@@ -336,7 +338,8 @@ func (l *Loop) giveUp(c *state.TaskChange) error {
 }
 
 func (l *Loop) breaker(to, reason string) error {
-	e := state.Event{Type: state.EvBreaker, Breaker: &state.BreakerChange{State: to, Reason: reason, Reset: to == "half-open"}}
+	e := state.Event{Type: state.EvBreaker, Breaker: &state.BreakerChange{State: to, Reason: reason,
+		Reset: to == "half-open"}}
 	// Waiting brings no budget back.
 	if d := l.Settings.Limits.Cooldown; to == "open" && d > 0 && !IsBudget(reason) {
 		e.Breaker.Until = l.Now().Add(d).UTC().Format(time.RFC3339)
@@ -350,7 +353,8 @@ func (l *Loop) wait(ctx context.Context, a Action) error {
 	if !a.Until.IsZero() {
 		until = a.Until.UTC().Format(time.RFC3339)
 	}
-	if err := l.record(state.Event{Type: state.EvHalt, Halt: &state.Halt{Status: a.Status, Reason: a.Reason, Detail: until}}); err != nil {
+	if err := l.record(state.Event{Type: state.EvHalt, Halt: &state.Halt{Status: a.Status, Reason: a.Reason,
+		Detail: until}}); err != nil {
 		return err
 	}
 	name := "wait"

@@ -54,17 +54,21 @@ func TestMeanwhile(t *testing.T) {
 			os.Remove(filepath.Join(r.repo.Dir, "work.txt"))
 			commit("work.txt/mine", "mine\n")(r)
 		}, true, "namespaces", "reject: branch_moved", "", ""},
-		{"a commit elsewhere while the checks run", commit("mine.txt", "mine\n"), true, "namespaces", "keep", "1", "landed on top of"},
+		{"a commit elsewhere while the checks run", commit("mine.txt", "mine\n"), true, "namespaces", "keep", "1",
+			"landed on top of"},
 		{"a commit that is red with it", commit("broken", ""), true, "namespaces", "reject: branch_moved", "", ""},
-		{"another branch", func(r *rig) { r.repo.Git("switch", "-qc", "other") }, false, "namespaces", "reject: tampered: refs", "1", ""},
-		{"a branch behind the boundary of Landlock", func(r *rig) { r.repo.Git("branch", "mine") }, false, "landlock", "keep", "1",
+		{"another branch", func(r *rig) { r.repo.Git("switch", "-qc", "other") }, false, "namespaces",
+			"reject: tampered: refs", "1", ""},
+		{"a branch behind the boundary of Landlock", func(r *rig) { r.repo.Git("branch", "mine") }, false, "landlock", "keep",
+			"1",
 			"changed by somebody else meanwhile"},
 		{"the mode of a hook", func(r *rig) {
 			if err := os.Chmod(filepath.Join(r.repo.Dir, ".git/hooks/pre-push"), 0o600); err != nil {
 				r.t.Error(err)
 			}
 		}, false, "landlock", "reject: tampered: hooks", "", ""},
-		{"a staged file", func(r *rig) { r.write("mine.txt", "x"); r.repo.Git("add", "mine.txt") }, false, "namespaces", "keep", "1",
+		{"a staged file", func(r *rig) { r.write("mine.txt", "x"); r.repo.Git("add", "mine.txt") }, false, "namespaces",
+			"keep", "1",
 			"staged"},
 		{"our own refs are deleted", func(r *rig) {
 			r.repo.Git("update-ref", "-d", "refs/ralph/heads/main")

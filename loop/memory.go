@@ -154,7 +154,8 @@ func newestLines(lines []string, n int) []string {
 // isManifest says whether a file declares what a project depends on.
 func isManifest(name string) bool {
 	switch base := path.Base(name); base {
-	case "go.mod", "package.json", "pyproject.toml", "Cargo.toml", "Gemfile", "composer.json", "pom.xml", "build.gradle", "build.gradle.kts", "mix.exs", "Package.swift":
+	case "go.mod", "package.json", "pyproject.toml", "Cargo.toml", "Gemfile", "composer.json", "pom.xml", "build.gradle",
+		"build.gradle.kts", "mix.exs", "Package.swift":
 		return true
 	default:
 		return strings.HasPrefix(base, "requirements") && strings.HasSuffix(base, ".txt")

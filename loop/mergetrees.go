@@ -46,7 +46,8 @@ func mergeTrees(ctx context.Context, repo *gitstate.Repo, base, ours, theirs obj
 	if err != nil {
 		return object.Zero, nil, fmt.Errorf("prepare a merge: %w", err)
 	}
-	out, err := repo.Git.Run(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", x.String(), y.String())
+	out, err := repo.Git.Run(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", x.String(),
+		y.String())
 	if code := proc.ExitCode(err); code == 1 {
 		for i, f := range bytes.Split(bytes.TrimRight(out, "\x00"), []byte{0}) {
 			if i > 0 && len(f) > 0 {

@@ -20,8 +20,9 @@ import (
 // window is a session of a client that can be asked.
 func window(last bool) (*fill, *error) {
 	var cause error
-	f := &fill{last: last, stop: func(err error) { cause = err }, window: agentctx.Window{Capacity: 1000, Ask: 60, Hard: 80},
-		ask: func(percent int) string { return fmt.Sprintf("hand over at %d", percent) }}
+	f := &fill{last: last, stop: func(err error) { cause = err },
+		window: agentctx.Window{Capacity: 1000, Ask: 60, Hard: 80},
+		ask:    func(percent int) string { return fmt.Sprintf("hand over at %d", percent) }}
 	return f, &cause
 }
 
@@ -42,9 +43,12 @@ func TestFill(t *testing.T) {
 	}{
 		{"below the threshold nothing is said", false, []step{{used: 590}, {call: true, want: "ok"}}, false, ""},
 		{"the first call above it is told, the next are kept short", false,
-			[]step{{used: 610}, {call: true, want: "hand over at 61"}, {call: true, want: "no more tools in this session: call ralph_submit_handoff now, then end"}}, false, endBudget},
-		{"a person asks at any time", false, []step{{used: 100}, {manual: true}, {call: true, want: "hand over at 0"}}, false, endManual},
-		{"the window came first", false, []step{{used: 610}, {manual: true}, {call: true, want: "hand over at 61"}}, false, endBudget},
+			[]step{{used: 610}, {call: true, want: "hand over at 61"},
+				{call: true, want: "no more tools in this session: call ralph_submit_handoff now, then end"}}, false, endBudget},
+		{"a person asks at any time", false, []step{{used: 100}, {manual: true}, {call: true, want: "hand over at 0"}}, false,
+			endManual},
+		{"the window came first", false, []step{{used: 610}, {manual: true}, {call: true, want: "hand over at 61"}}, false,
+			endBudget},
 		{"at the second threshold it is ended", false, []step{{used: 100}, {call: true, want: "ok"}, {used: 820}}, true, ""},
 		{"a client that lets us judge nothing is left alone", false, []step{{used: 820}}, false, ""},
 		{"the last session is not asked", true, []step{{used: 610}, {manual: true}, {call: true, want: "ok"}}, false, ""},
@@ -135,7 +139,8 @@ func TestRemaining(t *testing.T) {
 
 func TestWhatAnAgentSaidLast(t *testing.T) {
 	w := &words{}
-	for _, e := range []AgentEvent{{Kind: EventText, Text: "let me look"}, {Kind: EventToolCall, Tool: "Read"}, {Kind: EventText, Text: "a.go:1: lost error"}, {Kind: EventText, Text: "b.go:2: no test"}} {
+	for _, e := range []AgentEvent{{Kind: EventText, Text: "let me look"}, {Kind: EventToolCall, Tool: "Read"},
+		{Kind: EventText, Text: "a.go:1: lost error"}, {Kind: EventText, Text: "b.go:2: no test"}} {
 		w.hear(e)
 	}
 	if got := w.text(); got != "a.go:1: lost error\nb.go:2: no test" {
@@ -149,7 +154,8 @@ not json
 	if got := printed([]byte(transcript)); got != "out.txt:1: wrong" {
 		t.Errorf("%q", got)
 	}
-	if got := printed([]byte(strings.Repeat(`{"type":"output","text":"0123456789"}`+"\n", 5000))); len(got) > maxWords || !strings.HasPrefix(got, "0123456789") {
+	if got := printed([]byte(strings.Repeat(`{"type":"output","text":"0123456789"}`+"\n", 5000))); len(got) > maxWords ||
+		!strings.HasPrefix(got, "0123456789") {
 		t.Errorf("%d bytes, beginning %.20q", len(got), got)
 	}
 }
@@ -232,7 +238,8 @@ func TestLook(t *testing.T) {
 	l.Log = func(format string, args ...any) { warned = append(warned, fmt.Sprintf(format, args...)) }
 	for range 3 {
 		s := l.look([]string{"a", "b", "c"})
-		if len(s.skills) != 2 || s.skills[0].Text != "A" || s.skills[1].Text != "B" || len(s.missing) != 1 || s.missing[0] != "c" {
+		if len(s.skills) != 2 || s.skills[0].Text != "A" || s.skills[1].Text != "B" || len(s.missing) != 1 ||
+			s.missing[0] != "c" {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -244,17 +251,22 @@ func TestLook(t *testing.T) {
 func TestSessionMemory(t *testing.T) {
 	at := time.Date(2026, 5, 6, 7, 0, 0, 0, time.UTC)
 	later := at.Add(time.Hour)
-	s := state.State{Run: state.Run{Phase: state.Building, Session: 2, Iteration: 7, StartedAt: at, LastAt: later, SessionIterations: 3, LastTask: "T-2"},
+	s := state.State{Run: state.Run{Phase: state.Building, Session: 2, Iteration: 7, StartedAt: at, LastAt: later,
+		SessionIterations: 3, LastTask: "T-2"},
 		Plan: plan.Plan{Tasks: []plan.Task{
 			{ID: "T-0", Title: "of the session before", Status: plan.Done, CompletedAt: ptr(at.Add(-time.Hour))},
 			{ID: "T-1", Title: "one", Status: plan.Done, CompletedAt: &later},
 			{ID: "T-2", Title: "two", Status: plan.Pending, Partial: 1, Attempts: 2},
 			{ID: "T-3", Title: "three", Status: plan.Blocked, BlockedBy: []string{"no key"}}}},
-		Handoff: &notes.Record{Handoff: notes.Handoff{Summary: "half", ArchitecturalNotes: []string{"handlers are small"}, Recommendations: []string{"look at limit.go"}},
+		Handoff: &notes.Record{Handoff: notes.Handoff{Summary: "half", ArchitecturalNotes: []string{"handlers are small"},
+			Recommendations: []string{"look at limit.go"}},
 			Origin: notes.Origin{Task: "T-2"}}}
 	text := sessionMemory(s, []string{"b.go", "go.mod"}, []string{"the port is 8081"}, "")
-	for _, want := range []string{"- [x] T-1 one\n", "Task: T-2 two\nProgress: Unfinished steps kept: 1. Attempts rejected: 2. half\n", "- handlers are small\n", "- b.go\n- go.mod\n",
-		"- T-3 three is blocked: no key\n", "- look at limit.go\n", "- go.mod changed in iteration 7\n", "- Session: 2\n", "- Iteration 7: the port is 8081\n"} {
+	for _, want := range []string{"- [x] T-1 one\n",
+		"Task: T-2 two\nProgress: Unfinished steps kept: 1. Attempts rejected: 2. half\n", "- handlers are small\n",
+		"- b.go\n- go.mod\n",
+		"- T-3 three is blocked: no key\n", "- look at limit.go\n", "- go.mod changed in iteration 7\n", "- Session: 2\n",
+		"- Iteration 7: the port is 8081\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it lacks %q:\n%s", want, text)
 		}
@@ -266,7 +278,8 @@ func TestSessionMemory(t *testing.T) {
 	s.Memory = map[string]string{"session": text}
 	s.Run.Iteration, s.Handoff = 8, nil
 	next := sessionMemory(s, []string{"a.go", "b.go"}, []string{"and the host is local"}, "complete")
-	for _, want := range []string{"- a.go\n- b.go\n- go.mod\n", "- handlers are small\n", "- Iteration 7: the port is 8081\n- Iteration 8: and the host is local\n", "- Ended: complete\n"} {
+	for _, want := range []string{"- a.go\n- b.go\n- go.mod\n", "- handlers are small\n",
+		"- Iteration 7: the port is 8081\n- Iteration 8: and the host is local\n", "- Ended: complete\n"} {
 		if !strings.Contains(next, want) {
 			t.Errorf("it lacks %q:\n%s", want, next)
 		}
@@ -280,8 +293,10 @@ func TestSessionMemory(t *testing.T) {
 	s.Run.Session = 2
 	for i := range 60 {
 		s.Run.Iteration = 9 + i
-		s.Handoff = &notes.Record{Handoff: notes.Handoff{ArchitecturalNotes: []string{strings.Repeat("d", 3000) + fmt.Sprint(i)}}}
-		s.Memory["session"] = sessionMemory(s, []string{strings.Repeat("f", 900) + fmt.Sprint(i)}, []string{strings.Repeat("n", 1900) + fmt.Sprint(i)}, "")
+		s.Handoff = &notes.Record{Handoff: notes.Handoff{ArchitecturalNotes: []string{strings.Repeat("d", 3000) +
+			fmt.Sprint(i)}}}
+		s.Memory["session"] = sessionMemory(s, []string{strings.Repeat("f", 900) + fmt.Sprint(i)},
+			[]string{strings.Repeat("n", 1900) + fmt.Sprint(i)}, "")
 	}
 	if n := utf8.RuneCountInString(s.Memory["session"]); n > 10500 {
 		t.Errorf("%d characters", n)
@@ -312,7 +327,8 @@ func lab(t *testing.T, files map[string]string) *Loop {
 			t.Fatal(err)
 		}
 	}
-	return &Loop{Repo: &gitstate.Repo{Root: dir}, Log: t.Logf, Settings: Settings{Skills: []string{".claude/skills", ".agents/skills", "skills"}}}
+	return &Loop{Repo: &gitstate.Repo{Root: dir}, Log: t.Logf, Settings: Settings{Skills: []string{".claude/skills",
+		".agents/skills", "skills"}}}
 }
 
 func ptr[T any](v T) *T { return &v }

@@ -61,8 +61,9 @@ func (l *Loop) weakened(ctx context.Context, it *attempt) error {
 	if err != nil {
 		return err
 	}
-	report, err := l.Prover.Weakened(ctx, WeakenRequest{Files: files, Paths: paths, Task: &it.task, Tasks: it.state.Plan.Tasks,
-		Ran: it.report.Runs, Baseline: it.state.Baseline,
+	report, err := l.Prover.Weakened(ctx, WeakenRequest{Files: files, Paths: paths, Task: &it.task,
+		Tasks: it.state.Plan.Tasks,
+		Ran:   it.report.Runs, Baseline: it.state.Baseline,
 		Lookup: func(path string) ([]byte, bool) { return l.fileOf(base, path) },
 		AtBeginning: func(path string) ([]byte, bool) {
 			commit, err := l.base(ctx, it.tip, it.state)
@@ -99,7 +100,8 @@ func permission(it *attempt) string {
 
 func (l *Loop) inCheckout(ctx context.Context, it *attempt, over []ChangedFile, run func(ProofRequest) error) error {
 	sig := ourSignature(it.started)
-	commit, err := l.Repo.Store.WriteCommit(object.CommitData{Tree: it.after.Keep, Author: sig, Committer: sig, Message: "the attempt\n"})
+	commit, err := l.Repo.Store.WriteCommit(object.CommitData{Tree: it.after.Keep, Author: sig, Committer: sig,
+		Message: "the attempt\n"})
 	if err == nil {
 		err = l.Repo.Store.Sync()
 	}

@@ -47,7 +47,8 @@ func (l *Loop) prepareContext(ctx context.Context, it *Ready) error {
 		o.Topics = left.Topics
 	}
 	job := agentctx.Helper(agentctx.ContextPrep, it.state, it.task.ID, o)
-	ans, err := l.help(ctx, it, helperRun{role: RoleContextPrep, kind: agentctx.ContextPrep, job: job, known: it.state, readOnly: true})
+	ans, err := l.help(ctx, it, helperRun{role: RoleContextPrep, kind: agentctx.ContextPrep, job: job, known: it.state,
+		readOnly: true})
 	if err == nil {
 		err = l.putBackAfter(it, nil, RoleContextPrep)
 	}
@@ -59,7 +60,8 @@ func (l *Loop) prepareContext(ctx context.Context, it *Ready) error {
 	if err != nil {
 		return err
 	}
-	n := state.ContextNote{Kind: "prep", Action: string(step), Reason: notes.OneLine(reason, 500), Failed: step == agentctx.StepFallback}
+	n := state.ContextNote{Kind: "prep", Action: string(step), Reason: notes.OneLine(reason, 500),
+		Failed: step == agentctx.StepFallback}
 	switch step {
 	case agentctx.StepPrepared: // also when research was answered once too often
 		n.Action = string(agentctx.Proceed)
@@ -79,7 +81,8 @@ func (l *Loop) prepareContext(ctx context.Context, it *Ready) error {
 	if err := l.note(it, n); err != nil {
 		return err
 	}
-	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(RoleContextPrep), "action": n.Action}, "%s: %s", RoleContextPrep,
+	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(RoleContextPrep), "action": n.Action}, "%s: %s",
+		RoleContextPrep,
 		strings.TrimSuffix(n.Action+": "+n.Reason, ": "))
 	if d := ans.directive; d != nil && d.Stuck {
 		if err := l.stuck(it, "the context agent sees the task go in circles: "+d.Reason); err != nil {
@@ -100,7 +103,8 @@ func (l *Loop) prepareContext(ctx context.Context, it *Ready) error {
 // stuck records that a task goes in circles.
 func (l *Loop) stuck(it *Ready, reason string) error {
 	l.emit("stuck", it.state, it.task.ID, nil, "%s", reason)
-	return l.record(state.Event{Type: state.EvStuck, Task: it.task.ID, Iteration: it.number, Phase: it.phase, Stuck: &state.Stuck{Reason: notes.OneLine(reason, 500)}})
+	return l.record(state.Event{Type: state.EvStuck, Task: it.task.ID, Iteration: it.number, Phase: it.phase,
+		Stuck: &state.Stuck{Reason: notes.OneLine(reason, 500)}})
 }
 
 // endPrepared ends an iteration whose preparation said that no agent shall
@@ -121,12 +125,14 @@ func (l *Loop) endPrepared(rd *Ready) (Ending, error) {
 		return Ending{}, err
 	}
 	v := reject("prep: " + n.Action)
-	l.emit("verdict", it.state, it.task.ID, map[string]any{"verdict": v.Verdict, "reasons": v.Reasons}, "%s", verdictLine(v))
+	l.emit("verdict", it.state, it.task.ID, map[string]any{"verdict": v.Verdict, "reasons": v.Reasons}, "%s",
+		verdictLine(v))
 	res := l.result(it, v)
 	// Nobody worked: the handoff of the iteration before stays the newest.
 	res.Handoff, res.Summary, res.Evidence = nil, n.Reason, evidence.String()
 	if step == agentctx.StepSkip {
-		res.TaskStatus, res.SkippedBy, res.BlockedBy = plan.Skipped, plan.ByAgent, []string{or(n.Reason, "skipped by the context agent")}
+		res.TaskStatus, res.SkippedBy, res.BlockedBy = plan.Skipped, plan.ByAgent,
+			[]string{or(n.Reason, "skipped by the context agent")}
 	}
 	l.memorise(it, res)
 	if err := l.close(it, res); err != nil {
@@ -191,7 +197,8 @@ func (l *Loop) aftermath(it *attempt, j Verdict) (state.State, agentctx.HelperOp
 // contextPost lets the context agent put in order what was learned.
 func (l *Loop) contextPost(ctx context.Context, it *attempt, s state.State, o agentctx.HelperOptions) error {
 	job := agentctx.Helper(agentctx.ContextPost, s, it.task.ID, o)
-	ans, err := l.help(ctx, it.Ready, helperRun{role: RoleContextPost, kind: agentctx.ContextPost, job: job, known: s, readOnly: true})
+	ans, err := l.help(ctx, it.Ready, helperRun{role: RoleContextPost, kind: agentctx.ContextPost, job: job, known: s,
+		readOnly: true})
 	if err == nil {
 		err = l.putBackAfter(it.Ready, it.after, RoleContextPost)
 	}
@@ -220,7 +227,8 @@ func (l *Loop) contextPost(ctx context.Context, it *attempt, s state.State, o ag
 			it.review = or(d.Reason, "the context agent asks for a person")
 		}
 	}
-	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(RoleContextPost), "action": n.Action}, "%s: %s", RoleContextPost,
+	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(RoleContextPost), "action": n.Action}, "%s: %s",
+		RoleContextPost,
 		strings.TrimSuffix(n.Action+": "+n.Reason, ": "))
 	return l.note(it.Ready, n)
 }

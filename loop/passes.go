@@ -23,7 +23,8 @@ type Pass struct {
 }
 
 // passes runs those whose trigger fires. None can fail the iteration.
-func (l *Loop) passes(ctx context.Context, it *attempt, s state.State, o agentctx.HelperOptions, j Verdict) (Verdict, error) {
+func (l *Loop) passes(ctx context.Context, it *attempt, s state.State, o agentctx.HelperOptions, j Verdict) (Verdict,
+	error) {
 	for _, p := range l.Settings.Passes {
 		if ctx.Err() != nil || it.halted != nil {
 			break
@@ -32,7 +33,8 @@ func (l *Loop) passes(ctx context.Context, it *attempt, s state.State, o agentct
 			continue
 		}
 		o.Pass, o.Template = p.Name, p.Template
-		h := helperRun{role: Role(p.Name), kind: agentctx.Reviewer, job: agentctx.Helper(agentctx.Reviewer, s, it.task.ID, o), known: s}
+		h := helperRun{role: Role(p.Name), kind: agentctx.Reviewer, job: agentctx.Helper(agentctx.Reviewer, s, it.task.ID, o),
+			known: s}
 		ans, err := l.help(ctx, it.Ready, h)
 		switch {
 		case err != nil:
@@ -72,7 +74,8 @@ func (l *Loop) endPass(it *attempt, s state.State, p Pass, ans answer) error {
 		}
 	}
 	it.passed = append(it.passed, r)
-	snap, err := l.Journal.Record(l.background(), state.Event{Type: state.EvPass, Phase: it.phase, Iteration: it.number, Task: it.task.ID, Pass: &r})
+	snap, err := l.Journal.Record(l.background(), state.Event{Type: state.EvPass, Phase: it.phase, Iteration: it.number,
+		Task: it.task.ID, Pass: &r})
 	if err != nil {
 		return err
 	}

@@ -46,10 +46,12 @@ func TestAmendments(t *testing.T) {
 		b         plan.Status
 	}{
 		{"a task is set aside", []string{remove}, []string{"B is set aside until a person agrees: too hard"}, plan.Skipped},
-		{"a done task stays", []string{`{"action":"remove","task_id":"A","reason":"never needed"}`}, []string{"refused: remove A"}, plan.Done},
+		{"a done task stays", []string{`{"action":"remove","task_id":"A","reason":"never needed"}`},
+			[]string{"refused: remove A"}, plan.Done},
 		{"what is no proposal", []string{`{"action":"dance","reason":"r"}`}, []string{"refused: "}, plan.Done},
 		{"a new task", []string{add}, []string{"more"}, plan.Done},
-		{"too many", []string{remove, remove, remove, remove}, []string{"4 amendments in one handoff; at most 3 are taken"}, plan.Done},
+		{"too many", []string{remove, remove, remove, remove}, []string{"4 amendments in one handoff; at most 3 are taken"},
+			plan.Done},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
@@ -86,7 +88,8 @@ func TestValidationReturns(t *testing.T) {
 		case req.Role == RoleValidation && !exists(r.repo.Dir, "mended.txt"):
 			asked, _ = req.FollowUp(completed())
 			b.say(func(c *Collected) {
-				c.Criteria = []CriterionReport{{Spec: "specs/colours.md", Criterion: "blue is there", Verdict: "fail", Evidence: "it is not"}}
+				c.Criteria = []CriterionReport{{Spec: "specs/colours.md", Criterion: "blue is there", Verdict: "fail",
+					Evidence: "it is not"}}
 			})
 			r.write("left-by-the-judge.txt", "x")
 			return completed()
@@ -158,7 +161,8 @@ func TestSetupOnce(t *testing.T) {
 		}
 	}
 	r.Prover = setUps{n: &n, fail: errors.New("no network")}
-	if err := r.repeatSetup(context.Background()); err == nil || !strings.Contains(err.Error(), "the setup failed: no network") {
+	if err := r.repeatSetup(context.Background()); err == nil ||
+		!strings.Contains(err.Error(), "the setup failed: no network") {
 		t.Errorf("%v", err)
 	}
 }
@@ -194,7 +198,8 @@ func TestLimitsOfASession(t *testing.T) {
 				if p := req.Judge(ToolUse{Tool: "Bash", Input: []byte(`{"command":"git push"}`)}); p.Allow || p.Reason == "" {
 					r.t.Errorf("a push is allowed: %+v", p)
 				}
-				if p := req.Judge(ToolUse{Tool: "Bash", Input: []byte(`{"command":"ls"}`)}); !p.Allow && c.ends == "" && c.why == "nothing" {
+				if p := req.Judge(ToolUse{Tool: "Bash", Input: []byte(`{"command":"ls"}`)}); !p.Allow && c.ends == "" &&
+					c.why == "nothing" {
 					r.t.Errorf("ls is not: %+v", p)
 				}
 				r.write("work.txt", "1")

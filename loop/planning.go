@@ -29,11 +29,13 @@ func (l *Loop) plan(ctx context.Context, s state.State, c Course, failure string
 	if err != nil {
 		return Ending{}, err
 	}
-	p := &planning{l: l, add: c.Add, alone: c.alone, base: s.Plan, reason: or(c.Reason, "planning"), why: or(c.why, "planned anew")}
+	p := &planning{l: l, add: c.Add, alone: c.alone, base: s.Plan, reason: or(c.Reason, "planning"),
+		why: or(c.why, "planned anew")}
 	request := s.Run.Request
 	if c.Add {
 		request = c.Request
-	} else if p.base, _, err = plan.Replan(s.Plan, plan.Plan{}, s.Run.Iteration+1, p.why); err != nil && p.base.Tasks == nil {
+	} else if p.base, _, err = plan.Replan(s.Plan, plan.Plan{}, s.Run.Iteration+1, p.why); err != nil &&
+		p.base.Tasks == nil {
 		return Ending{}, err
 	}
 	end, err := l.iterate(ctx, s, Job{phase: state.Planning, role: RolePlanning, attempt: 1, product: p, spare: c.alone,
@@ -86,7 +88,9 @@ func (p *planning) weigh(old plan.Plan, added []plan.Task) (*state.PlanChange, [
 	}
 	for _, t := range next.Tasks[len(p.base.Tasks):] {
 		if p.alone && (t.NoChangeExpected || t.AllowTestChanges) {
-			problems = append(problems, fmt.Sprintf("%s lifts a rule (no_change_expected, allow_test_changes), and no person has asked for this plan", t.ID))
+			problems = append(problems,
+				fmt.Sprintf("%s lifts a rule (no_change_expected, allow_test_changes), and no person has asked for this plan",
+					t.ID))
 		}
 		c.Upsert, c.IDs = append(c.Upsert, t), append(c.IDs, t.ID)
 	}
@@ -149,7 +153,8 @@ func (l *Loop) PlanAgain(ctx context.Context, reason string) (*Action, error) {
 	}
 	kept := end.Verdict.Verdict == state.Keep
 	if kept && end.Halt == nil && l.Settings.ConfirmPlan {
-		return &Action{Kind: Halt, Status: state.NeedsReview, Reason: "the plan was made anew and is waiting to be approved"}, nil
+		return &Action{Kind: Halt, Status: state.NeedsReview, Reason: "the plan was made anew and is waiting to be approved"},
+			nil
 	}
 	if !kept {
 		l.Log("no new plan was made, the old one stays: %s", strings.Join(end.Verdict.Reasons, "; "))

@@ -30,7 +30,8 @@ type Recovery struct {
 }
 
 // RecoverySteps are the places where a recovery can be stopped.
-var RecoverySteps = []string{"recover:swept", "recover:stored", "recover:restored", "recover:recorded", "recover:index", "recover:note"}
+var RecoverySteps = []string{"recover:swept", "recover:stored", "recover:restored", "recover:recorded", "recover:index",
+	"recover:note"}
 
 // DivergedError says that somebody moved the branch after the crash, so that
 // nothing may be finished.
@@ -121,7 +122,8 @@ func dropCheckpoints(ctx context.Context, repo *gitstate.Repo, s state.State) er
 		if needed(s, event) || slices.ContainsFunc(forks, func(f journal.Fork) bool { return needed(f.State, event) }) {
 			continue
 		}
-		if err := repo.UpdateRefs("", gitstate.RefUpdate{Name: name, Old: id}); err != nil && !errors.Is(err, gitstate.ErrRefMoved) {
+		if err := repo.UpdateRefs("", gitstate.RefUpdate{Name: name, Old: id}); err != nil &&
+			!errors.Is(err, gitstate.ErrRefMoved) {
 			return fmt.Errorf("drop an old checkpoint: %w", err)
 		}
 	}
@@ -148,7 +150,8 @@ func (r *Recovery) finishKeep(ctx context.Context, k state.Kept) error {
 		return err
 	}
 	if at == parent {
-		if err := r.Repo.UpdateRefs("ralph: finish a keep after a crash", gitstate.RefUpdate{Name: ref, Old: parent, New: commit}); err != nil {
+		if err := r.Repo.UpdateRefs("ralph: finish a keep after a crash",
+			gitstate.RefUpdate{Name: ref, Old: parent, New: commit}); err != nil {
 			return fmt.Errorf("finish the keep: %w", err)
 		}
 		at = commit
@@ -208,15 +211,17 @@ func (r *Recovery) mendIndex(ctx context.Context, parent, commit object.ID) erro
 }
 
 func (r *Recovery) diverged(ctx context.Context, k state.Kept) error {
-	_, err := r.Journal.Record(ctx, state.Event{Type: state.EvHalt, Halt: &state.Halt{Status: state.NeedsReview, Reason: "diverged",
-		Detail: fmt.Sprintf("kept commit %s, evidence %s", k.Commit, k.Evidence)}})
+	_, err := r.Journal.Record(ctx, state.Event{Type: state.EvHalt,
+		Halt: &state.Halt{Status: state.NeedsReview, Reason: "diverged",
+			Detail: fmt.Sprintf("kept commit %s, evidence %s", k.Commit, k.Evidence)}})
 	if err == nil {
 		err = r.Repo.ClearIntent()
 	}
 	if err != nil {
 		return err
 	}
-	return refuse(Diverged, "%w", &DivergedError{Commit: k.Commit, Evidence: k.Evidence, Branch: r.Journal.Branch}).about(k.Commit, k.Evidence)
+	return refuse(Diverged, "%w", &DivergedError{Commit: k.Commit, Evidence: k.Evidence,
+		Branch: r.Journal.Branch}).about(k.Commit, k.Evidence)
 }
 
 func (r *Recovery) fail(step string) {
@@ -250,8 +255,9 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 			return fmt.Errorf("read the checkpoint: %w", err)
 		}
 	}
-	it := &attempt{&Ready{id: cur.EventID, number: cur.Iteration, started: cur.Since, helped: &helped{state: s}, record: &record{anchor: at},
-		Job: Job{attempt: cur.Attempt, phase: cur.Phase}, origin: origin{branch: cur.Start.Branch, before: cp}}, &Ran{},
+	it := &attempt{&Ready{id: cur.EventID, number: cur.Iteration, started: cur.Since, helped: &helped{state: s},
+		record: &record{anchor: at},
+		Job:    Job{attempt: cur.Attempt, phase: cur.Phase}, origin: origin{branch: cur.Start.Branch, before: cp}}, &Ran{},
 		&Examined{facts: Facts{Outcome: Interrupted, Detail: "the process died"}}}
 	if i := s.Plan.Find(cur.Task); i >= 0 {
 		it.task = s.Plan.Tasks[i]
@@ -266,7 +272,8 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 			return err
 		}
 	}
-	l := &Loop{Repo: r.Repo, Journal: r.Journal, Engine: r.Engine, Now: r.Now, Log: r.Log, Fail: r.Fail, Sandbox: noSandbox(cur.Start.Sandbox)}
+	l := &Loop{Repo: r.Repo, Journal: r.Journal, Engine: r.Engine, Now: r.Now, Log: r.Log, Fail: r.Fail,
+		Sandbox: noSandbox(cur.Start.Sandbox)}
 	l.Settings.Driver = cur.Start.Agent
 
 	var evidence object.ID
@@ -300,7 +307,8 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 			}
 			untouched = true
 			r.Log("iteration %d died with its process; %s since, so no file was touched", cur.Iteration, why)
-			r.Log("to get the state before it: git ralph restore %d --before; to see what is there: git ralph diff %d", cur.Iteration, cur.Iteration)
+			r.Log("to get the state before it: git ralph restore %d --before; to see what is there: git ralph diff %d",
+				cur.Iteration, cur.Iteration)
 		} else {
 			earlier := len(it.found)
 			if evidence, err = l.storeAndRestore(it, func() (object.ID, error) {
@@ -313,7 +321,8 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 			}
 			if len(it.after.Changes) > 0 || len(it.found) > 0 || len(it.told()) > 0 {
 				r.Log("iteration %d died with its process; the worktree is as before it", cur.Iteration)
-				r.Log("what was there, yours or the agent's, is %s: git ralph restore %d gets it back", evidence.String()[:12], cur.Iteration)
+				r.Log("what was there, yours or the agent's, is %s: git ralph restore %d gets it back", evidence.String()[:12],
+					cur.Iteration)
 				for _, n := range it.told() {
 					r.Log("%s", n)
 				}
@@ -321,11 +330,14 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		}
 	}
 	r.fail("recover:restored")
-	res := &state.Result{Verdict: state.Reject, Reasons: []string{"interrupted"}, Outcome: string(Interrupted), Detail: "the process died",
-		Title: it.task.Title, Agent: cur.Start.Agent, Evidence: hex(evidence), TaskStatus: plan.Pending, FailText: it.task.Failure,
-		Sandbox: cur.Start.Sandbox, Notices: it.told()}
+	res := &state.Result{Verdict: state.Reject, Reasons: []string{"interrupted"}, Outcome: string(Interrupted),
+		Detail: "the process died",
+		Title:  it.task.Title, Agent: cur.Start.Agent, Evidence: hex(evidence), TaskStatus: plan.Pending,
+		FailText: it.task.Failure,
+		Sandbox:  cur.Start.Sandbox, Notices: it.told()}
 	if s, ok := ReadSpend(r.Repo, cur.EventID); ok {
-		res.Tokens, res.CostMicro, res.ContextTokens, res.ContextWindow = s.Tokens, s.CostMicro, s.ContextTokens, s.ContextWindow
+		res.Tokens, res.CostMicro, res.ContextTokens, res.ContextWindow = s.Tokens, s.CostMicro, s.ContextTokens,
+			s.ContextWindow
 	}
 	if untouched {
 		res.Untouched = true
@@ -443,7 +455,8 @@ func CheckJournal(ctx context.Context, repo *gitstate.Repo, j *journal.Journal, 
 				return err
 			}
 		}
-		out, err := repo.Git.Line(ctx, "log", "-1", "--format=%H", "--fixed-strings", "--grep=Ralph-Event-Id: "+k.EventID, tip.String())
+		out, err := repo.Git.Line(ctx, "log", "-1", "--format=%H", "--fixed-strings", "--grep=Ralph-Event-Id: "+k.EventID,
+			tip.String())
 		if err != nil {
 			return err
 		}
@@ -451,6 +464,7 @@ func CheckJournal(ctx context.Context, repo *gitstate.Repo, j *journal.Journal, 
 			return nil
 		}
 	}
-	return refuse(KeptCommitGone, "the newest kept commit %s (iteration %d) is not in %s any more", commit.String()[:12], k.Iteration, j.Branch).
+	return refuse(KeptCommitGone, "the newest kept commit %s (iteration %d) is not in %s any more", commit.String()[:12],
+		k.Iteration, j.Branch).
 		about(commit.String()[:12])
 }

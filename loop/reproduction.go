@@ -102,7 +102,10 @@ func (l *Loop) reproduce(ctx context.Context, it *attempt) error {
 	}
 	var now []TestRun
 	if slices.ContainsFunc(was, red) {
-		if now, err = l.Prover.RunTests(ctx, it.task, func(run func(ProofRequest) error) error { return l.inCheckout(ctx, it, nil, run) }); err != nil {
+		if now, err = l.Prover.RunTests(ctx, it.task, func(run func(ProofRequest) error) error {
+			return l.inCheckout(ctx, it,
+				nil, run)
+		}); err != nil {
 			return fmt.Errorf("run the tests of the change beside those on the code before it: %w", err)
 		}
 	}
@@ -116,7 +119,8 @@ func (l *Loop) reproduce(ctx context.Context, it *attempt) error {
 			}
 		}
 	case slices.ContainsFunc(was, red):
-		it.notice("reproduction: %s fails in a fresh checkout with the change as well, so that it shows nothing", or(unclear, "a test"))
+		it.notice("reproduction: %s fails in a fresh checkout with the change as well, so that it shows nothing",
+			or(unclear, "a test"))
 	default:
 		it.facts.Checks.Unreproduced = "no test fails on the code before the change"
 		it.report.FailText = strings.TrimSpace(it.report.FailText + "\n" + unreproducedText(was, tests))
@@ -133,7 +137,8 @@ func unreproducedText(was []TestRun, tests []ChangedFile) string {
 	for _, f := range tests {
 		paths = append(paths, f.Path)
 	}
-	text := "This is a bug: the change needs a test that fails on the code as it was before the task and passes with the change.\n"
+	text := "This is a bug: the change needs a test that fails on the code as it was before the task and passes with " +
+		"the change.\n"
 	if len(paths) == 0 {
 		return text + "No new or changed test file was found in the change."
 	}
@@ -178,7 +183,8 @@ func (l *Loop) beforeTask(ctx context.Context, it *attempt) (object.ID, error) {
 	}
 	err := l.Journal.Walk(ctx, func(e journal.Entry) (bool, error) {
 		r := e.Event.Result
-		if e.Event.Type != state.EvIteration || e.Event.Task != it.task.ID || r == nil || r.Verdict != state.Keep || r.Commit == "" {
+		if e.Event.Type != state.EvIteration || e.Event.Task != it.task.ID || r == nil || r.Verdict != state.Keep ||
+			r.Commit == "" {
 			return true, nil
 		}
 		if !r.Partial {
@@ -292,7 +298,8 @@ func (l *Loop) reproductions(ctx context.Context, s state.State) ([]keptTest, er
 // alteredSince are the files of a test that are another at the tip, if any
 // iteration changed them that was not allowed to: After is what was kept, Before
 // what is there now.
-func (l *Loop) alteredSince(ctx context.Context, k keptTest, tip, tree object.ID, s state.State) ([]ChangedFile, error) {
+func (l *Loop) alteredSince(ctx context.Context, k keptTest, tip, tree object.ID, s state.State) ([]ChangedFile,
+	error) {
 	var history map[string][]branchCommit
 	var out []ChangedFile
 	for _, f := range k.files {
@@ -311,7 +318,8 @@ func (l *Loop) alteredSince(ctx context.Context, k keptTest, tip, tree object.ID
 				}
 			}
 		}
-		if steps := history[f.Path]; len(steps) > 0 && !slices.ContainsFunc(steps, func(c branchCommit) bool { return !c.trusted }) {
+		if steps := history[f.Path]; len(steps) > 0 && !slices.ContainsFunc(steps,
+			func(c branchCommit) bool { return !c.trusted }) {
 			continue
 		}
 		id, err := object.ParseID(f.Blob)

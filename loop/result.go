@@ -35,10 +35,14 @@ func (l *Loop) result(it *attempt, j Verdict) *state.Result {
 	}
 	cost := costOf(it.runs)
 	res := &state.Result{Verdict: j.Verdict, Partial: j.Partial, Reasons: j.Reasons, Outcome: string(it.facts.Outcome),
-		Detail: notes.OneLine(notes.Redact(it.facts.Detail), 500), Title: it.title(), Summary: notes.OneLine(rec.Summary, 500),
-		Parent: hex(it.tip), Attempt: j.Attempt, Failure: j.Failure, Agent: l.Settings.Driver, Model: notes.OneLine(it.run.Model, 100),
-		Runs: it.runs, Tokens: tok, CostMicro: cost, DurationMs: l.Now().Sub(it.started).Milliseconds(), Turns: turns, APICalls: calls,
-		Checks: append(slices.Concat([]state.CheckRun{}, it.steps, it.stepsAfter), it.report.Runs...), PutBack: it.putBack, Notices: it.told(),
+		Detail: notes.OneLine(notes.Redact(it.facts.Detail), 500), Title: it.title(),
+		Summary: notes.OneLine(rec.Summary, 500),
+		Parent:  hex(it.tip), Attempt: j.Attempt, Failure: j.Failure, Agent: l.Settings.Driver,
+		Model: notes.OneLine(it.run.Model, 100),
+		Runs:  it.runs, Tokens: tok, CostMicro: cost, DurationMs: l.Now().Sub(it.started).Milliseconds(), Turns: turns,
+		APICalls: calls,
+		Checks:   append(slices.Concat([]state.CheckRun{}, it.steps, it.stepsAfter), it.report.Runs...), PutBack: it.putBack,
+		Notices:  it.told(),
 		Criteria: it.report.Criteria, Handoff: rec, PromptTokens: it.Ran.prompt.Tokens, Dropped: it.Ran.prompt.Dropped,
 		Sandbox: l.Sandbox.Mechanism(), ContextPeak: it.peak, ContextTokens: it.run.Usage.ContextTokens,
 		ContextWindow: it.run.Usage.ContextWindow, ClaimedDone: it.facts.Said.Done, Passes: it.passed,
@@ -76,7 +80,8 @@ func (l *Loop) result(it *attempt, j Verdict) *state.Result {
 // repeats reports whether the task failed in the same way as the time before.
 func (it *attempt) repeats(v Verdict) bool {
 	r := it.state.Run
-	return v.Failure && r.LastFailTask == string(it.task.ID) && r.LastFailKey == state.Result{Reasons: v.Reasons}.FailureKey()
+	return v.Failure && r.LastFailTask == string(it.task.ID) &&
+		r.LastFailKey == state.Result{Reasons: v.Reasons}.FailureKey()
 }
 
 // costOf adds up what runs reported; nil when one that used tokens did not say,
@@ -143,17 +148,20 @@ func reasonHelp(reason string) string {
 	word, _, _ := strings.Cut(reason, ":")
 	switch word {
 	case "not_claimed":
-		return "nothing said that the task is complete: call ralph_mark_task_complete, or leave a handoff with fully_complete = true, when it is"
+		return "nothing said that the task is complete: call ralph_mark_task_complete, or leave a handoff with " +
+			"fully_complete = true, when it is"
 	case "no_change":
 		return "no file was changed"
 	case "protected":
 		return "these files may not be changed; they were put back"
 	case "secret":
-		return "these files hold what a file of secrets holds, which is not committed; read the value from the environment or that file where it is needed"
+		return "these files hold what a file of secrets holds, which is not committed; read the value from the " +
+			"environment or that file where it is needed"
 	case "test_weakened":
 		return "tests may not be removed, skipped or made to assert less; mend the code"
 	case "reproduction":
-		return "write the test of the bug first, or add a case to one that is there: it has to fail on the code as it was and pass with the change"
+		return "write the test of the bug first, or add a case to one that is there: it has to fail on the code as it " +
+			"was and pass with the change"
 	case "too_large":
 		return "large generated files may not be committed; add them to .gitignore or do not make them"
 	case "nested":
@@ -163,7 +171,8 @@ func reasonHelp(reason string) string {
 	case "max_turns":
 		return "the turns were used up; do a smaller step and hand it off with fully_complete = false"
 	case "handoff":
-		return "the handoff could not be used: write one JSON object about this task to the file named by $RALPH_HANDOFF_FILE, or call ralph_submit_handoff or ralph_mark_task_complete"
+		return "the handoff could not be used: write one JSON object about this task to the file named by " +
+			"$RALPH_HANDOFF_FILE, or call ralph_submit_handoff or ralph_mark_task_complete"
 	case "hook":
 		return "a commit hook of the repository refused the work"
 	case "tampered":
@@ -175,7 +184,8 @@ func reasonHelp(reason string) string {
 // handoffRecord is the handoff of the iteration: the agent's when it is valid,
 // else one built from the facts.
 func (l *Loop) handoffRecord(it *attempt, j Verdict) *notes.Record {
-	rec := &notes.Record{Origin: notes.Origin{Iteration: it.number, Task: string(it.task.ID), EventID: it.id, Verdict: string(j.Verdict), Source: "agent"}}
+	rec := &notes.Record{Origin: notes.Origin{Iteration: it.number, Task: string(it.task.ID), EventID: it.id,
+		Verdict: string(j.Verdict), Source: "agent"}}
 	if it.after != nil {
 		n := len(it.after.Changes)
 		rec.Origin.Files = &n

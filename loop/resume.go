@@ -21,7 +21,8 @@ type resumable struct {
 
 // resumedPrompt stands before the prompt of a retry in the same session: what
 // the model remembers of its files is not true any more.
-const resumedPrompt = "Your attempt in this session was rejected, and its changes were taken back: the files are as they were " +
+const resumedPrompt = "Your attempt in this session was rejected, and its changes were taken back: the files are " +
+	"as they were " +
 	"before it, and nothing that you changed is there. What follows is the task once more, with the reasons.\n\n"
 
 // resume lets a request go on in the session of the attempt before.
@@ -33,11 +34,13 @@ func (l *Loop) resume(it *session, agent Agent, req *Request) {
 	req.KeepSession = true
 	was := l.resumable
 	l.resumable = nil
-	if was == nil || was.task != it.task.ID || was.attempt != it.attempt-1 || was.agent != agent || was.model != req.Model {
+	if was == nil || was.task != it.task.ID || was.attempt != it.attempt-1 || was.agent != agent ||
+		was.model != req.Model {
 		return
 	}
 	req.Resume, req.Prompt = &was.session, resumedPrompt+req.Prompt
-	l.emit("agent", it.state, it.task.ID, map[string]any{"resumed": was.session.ID}, "going on in the session of attempt %d", was.attempt)
+	l.emit("agent", it.state, it.task.ID, map[string]any{"resumed": was.session.ID},
+		"going on in the session of attempt %d", was.attempt)
 }
 
 // keepSession keeps the session that has just ended for a retry.

@@ -83,7 +83,8 @@ func (r *Rewinder) Run(ctx context.Context, n int) (state.Rewind, error) {
 	for _, e := range last {
 		if k, ok := in.find(e.Event.Result.Commit, e.Event.ID); ok {
 			if slices.ContainsFunc(found, func(f keptCommit) bool { return f.id == k.id }) {
-				return none, refuse(SharedCommit, "the commit %s holds iteration %d as well as later ones", k.id.String()[:12], e.Event.Iteration)
+				return none, refuse(SharedCommit, "the commit %s holds iteration %d as well as later ones", k.id.String()[:12],
+					e.Event.Iteration)
 			}
 			c.LastKept = &state.Kept{EventID: e.Event.ID, Iteration: e.Event.Iteration, Parent: e.Event.Result.Parent,
 				Commit: k.id.String(), Evidence: e.Event.Result.Evidence}
@@ -165,7 +166,8 @@ func (r *Rewinder) Reset(ctx context.Context, specs []string, tasks []plan.TaskI
 	if err != nil {
 		return err
 	}
-	e.Operator.Kept = &state.Kept{EventID: e.ID, Iteration: snap.State.Run.Iteration, Parent: tip.String(), Commit: commit.String(), Rewind: true, Reset: true}
+	e.Operator.Kept = &state.Kept{EventID: e.ID, Iteration: snap.State.Run.Iteration, Parent: tip.String(),
+		Commit: commit.String(), Rewind: true, Reset: true}
 	return r.move(ctx, e, branch, tip, commit, "ralph: reset")
 }
 
@@ -269,8 +271,10 @@ func (r *Rewinder) merge(ctx context.Context, base, ours, theirs object.ID) (obj
 }
 
 func (r *Rewinder) commit(ctx context.Context, tree, parent object.ID, e state.Event) (object.ID, error) {
-	return r.commitTree(ctx, tree, parent, fmt.Sprintf("%s: rewind to iteration %d\n\nTakes back what was kept after it: %s.\n\nRalph-Rewind: %d\nRalph-Event-Id: %s\n",
-		or(r.Prefix, "ralph"), e.Rewind.To, numbers(e.Rewind.Reverted), e.Rewind.To, e.ID))
+	return r.commitTree(ctx, tree, parent,
+		fmt.Sprintf("%s: rewind to iteration %d\n\nTakes back what was kept after it: %s.\n\nRalph-Rewind: "+
+			"%d\nRalph-Event-Id: %s\n",
+			or(r.Prefix, "ralph"), e.Rewind.To, numbers(e.Rewind.Reverted), e.Rewind.To, e.ID))
 }
 
 func (r *Rewinder) commitTree(ctx context.Context, tree, parent object.ID, msg string) (object.ID, error) {

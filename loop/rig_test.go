@@ -139,7 +139,8 @@ func (p filesProver) Steps(_ context.Context, when string, _ ProofRequest) (Step
 	if p.steps[when] == "" {
 		return StepReport{}, nil
 	}
-	return StepReport{Runs: []state.CheckRun{{Name: p.steps[when], Kind: "step", ExitCode: 1}}, Failed: p.steps[when], FailText: "it broke"}, nil
+	return StepReport{Runs: []state.CheckRun{{Name: p.steps[when], Kind: "step", ExitCode: 1}}, Failed: p.steps[when],
+		FailText: "it broke"}, nil
 }
 
 func (p filesProver) Replay(_ context.Context, req ProofRequest, recorded []state.CheckRun) ([]state.CheckRun, error) {
@@ -151,7 +152,8 @@ func (p filesProver) Replay(_ context.Context, req ProofRequest, recorded []stat
 	return out, nil
 }
 
-func (p filesProver) Repeat(_ context.Context, req ProofRequest, command string, _ time.Duration) (state.CheckRun, []byte, error) {
+func (p filesProver) Repeat(_ context.Context, req ProofRequest, command string, _ time.Duration) (state.CheckRun,
+	[]byte, error) {
 	return p.look(req, command, "criterion", command, exists(req.Dir, command)), nil, nil
 }
 
@@ -203,7 +205,8 @@ func newRig(t *testing.T, play client, tasks ...plan.Task) *rig {
 		tasks[i].Title, tasks[i].Status = "task "+string(tasks[i].ID), plan.Pending
 	}
 	for _, e := range []state.Event{
-		{Type: state.EvInit, Init: &state.Init{JournalID: gitstate.NewID(j.Now()), Branch: "main", Base: r.repo.Git("rev-parse", "HEAD")}},
+		{Type: state.EvInit, Init: &state.Init{JournalID: gitstate.NewID(j.Now()), Branch: "main",
+			Base: r.repo.Git("rev-parse", "HEAD")}},
 		{Type: state.EvPlan, Plan: &state.PlanChange{Reason: "import", Upsert: tasks}},
 	} {
 		if _, err := j.Record(ctx, e); err != nil {
@@ -218,7 +221,8 @@ func newRig(t *testing.T, play client, tasks ...plan.Task) *rig {
 func (r *rig) over(g *gitstate.Repo, j *journal.Journal, play client) {
 	t := r.t
 	t.Helper()
-	e, err := worktree.New(worktree.Repo{Root: g.Root, GitDir: g.GitDir, CommonDir: g.CommonDir, Git: g.Git, Store: g.Store},
+	e, err := worktree.New(worktree.Repo{Root: g.Root, GitDir: g.GitDir, CommonDir: g.CommonDir, Git: g.Git,
+		Store: g.Store},
 		worktree.Options{Aside: filepath.Join(g.Dir(), "aside")})
 	if err != nil {
 		t.Fatal(err)
@@ -229,10 +233,12 @@ func (r *rig) over(g *gitstate.Repo, j *journal.Journal, play client) {
 		t.Fatal(err)
 	}
 	r.Loop = &Loop{Repo: g, Journal: j, Engine: e, Agent: play.over(r), Prover: filesProver{}, Sandbox: noSandbox("off"),
-		OpenTools: func(Scope) (Toolbox, error) { r.box = &box{}; return r.box, nil }, Policy: guard.New(g.Root, t.TempDir()), Binary: binary,
+		OpenTools: func(Scope) (Toolbox, error) { r.box = &box{}; return r.box, nil }, Policy: guard.New(g.Root, t.TempDir()),
+		Binary:  binary,
 		RunBase: t.TempDir(), Log: r.log, Now: r.now, Sleep: r.sleep}
 	r.Emit = func(e Live) { r.log("%s %s", e.Event, e.Message) }
-	r.Settings = Settings{Driver: "played", Mode: "handoff-only", BaselineMode: "record", TestGuard: true, Fresh: "complete",
+	r.Settings = Settings{Driver: "played", Mode: "handoff-only", BaselineMode: "record", TestGuard: true,
+		Fresh:  "complete",
 		Limits: Limits{MaxAttempts: 2, Failures: 5, MaxPartial: 2}, Rounds: 2}
 }
 
@@ -295,7 +301,8 @@ func (r *rig) results() []*state.Result {
 
 // handoff is a valid one about a task.
 func handoff(id string, done bool) []byte {
-	data, _ := json.Marshal(notes.Handoff{Summary: "half of " + id, Freeform: strings.Repeat("this is what was done and what is left. ", 3),
+	data, _ := json.Marshal(notes.Handoff{Summary: "half of " + id,
+		Freeform:      strings.Repeat("this is what was done and what is left. ", 3),
 		TaskCompleted: notes.TaskCompleted{TaskID: id, Summary: "s", FullyComplete: done}})
 	return []byte(strings.ReplaceAll(string(data), ":null", ":[]"))
 }

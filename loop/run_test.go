@@ -38,13 +38,15 @@ func TestRunOnATask(t *testing.T) {
 		file   string   // work.txt in the end; "-" = not there
 		says   string
 	}{
-		{why: "claimed and proved work is kept and the run complete", task: a, status: state.Complete, ends: []string{"keep"}, file: "1",
+		{why: "claimed and proved work is kept and the run complete", task: a, status: state.Complete, ends: []string{"keep"},
+			file: "1",
 			play: func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
 				r.write("work.txt", "1")
 				b.done(req)
 				return completed()
 			}},
-		{why: "red work is taken back, and the next attempt is told", task: a, status: state.Complete, ends: []string{"reject: checks: test", "keep"}, file: "2",
+		{why: "red work is taken back, and the next attempt is told", task: a, status: state.Complete,
+			ends: []string{"reject: checks: test", "keep"}, file: "2",
 			play: func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
 				r.write("work.txt", "2")
 				if req.Attempt == 1 {
@@ -55,13 +57,15 @@ func TestRunOnATask(t *testing.T) {
 				b.done(req)
 				return completed()
 			}},
-		{why: "silence is no claim, and a task has its attempts", task: a, status: state.BlockedStatus, reason: "no task can be worked on",
-			ends: []string{"reject: not_claimed", "reject: not_claimed"}, file: "-", says: "the same failure twice",
+		{why: "silence is no claim, and a task has its attempts", task: a, status: state.BlockedStatus,
+			reason: "no task can be worked on",
+			ends:   []string{"reject: not_claimed", "reject: not_claimed"}, file: "-", says: "the same failure twice",
 			play: func(r *rig, _ Request, _ *box, _ func(AgentEvent)) Result {
 				r.write("work.txt", "x")
 				return completed()
 			}},
-		{why: "an unfinished step is kept and gone on with", task: a, status: state.Complete, ends: []string{"keep (partial)", "keep"}, file: "2",
+		{why: "an unfinished step is kept and gone on with", task: a, status: state.Complete,
+			ends: []string{"keep (partial)", "keep"}, file: "2",
 			play: func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
 				if !exists(r.repo.Dir, "work.txt") {
 					r.write("work.txt", "1")
@@ -72,17 +76,20 @@ func TestRunOnATask(t *testing.T) {
 				b.done(req)
 				return completed()
 			}},
-		{why: "a blocked task ends what waits for it", task: a, status: state.BlockedStatus, reason: "no task can be worked on", ends: []string{"reject: blocked"}, file: "-",
+		{why: "a blocked task ends what waits for it", task: a, status: state.BlockedStatus,
+			reason: "no task can be worked on", ends: []string{"reject: blocked"}, file: "-",
 			play: func(_ *rig, _ Request, b *box, _ func(AgentEvent)) Result {
 				b.say(func(c *Collected) { c.Blocked = &Claim{Text: "no key"} })
 				return completed()
 			}},
-		{why: "a crash is an attempt", task: a, status: state.BlockedStatus, reason: "no task can be worked on", ends: []string{"reject: crashed: signal 9", "reject: crashed: signal 9"}, file: "-",
+		{why: "a crash is an attempt", task: a, status: state.BlockedStatus, reason: "no task can be worked on",
+			ends: []string{"reject: crashed: signal 9", "reject: crashed: signal 9"}, file: "-",
 			play: func(r *rig, _ Request, _ *box, _ func(AgentEvent)) Result {
 				r.write("work.txt", "x")
 				return Result{Outcome: Crashed, Detail: "signal 9"}
 			}},
-		{why: "a limit of the provider is waited for", task: a, status: state.Complete, ends: []string{"reject: rate_limited", "keep"}, file: "1", says: "resume going on",
+		{why: "a limit of the provider is waited for", task: a, status: state.Complete,
+			ends: []string{"reject: rate_limited", "keep"}, file: "1", says: "resume going on",
 			play: func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
 				if r.late == 0 || r.late < 10*time.Second {
 					return Result{Outcome: RateLimited}
@@ -91,59 +98,72 @@ func TestRunOnATask(t *testing.T) {
 				b.done(req)
 				return completed()
 			}},
-		{why: "a lost login ends the run", task: a, status: state.HaltedStatus, reason: "auth: who?", ends: []string{"reject: auth"}, file: "-",
+		{why: "a lost login ends the run", task: a, status: state.HaltedStatus, reason: "auth: who?",
+			ends: []string{"reject: auth"}, file: "-",
 			play: func(*rig, Request, *box, func(AgentEvent)) Result { return Result{Outcome: AuthFailed, Detail: "who?"} }},
-		{why: "moved refs are a person's to look at", task: a, status: state.HaltedStatus, reason: state.RefsMoved, ends: []string{"reject: tampered: refs"}, file: "1", says: "git ralph adopt",
+		{why: "moved refs are a person's to look at", task: a, status: state.HaltedStatus, reason: state.RefsMoved,
+			ends: []string{"reject: tampered: refs"}, file: "1", says: "git ralph adopt",
 			play: func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
 				r.write("work.txt", "1")
 				r.repo.Git("branch", "mine")
 				b.done(req)
 				return completed()
 			}},
-		{why: "a hook is put back", task: a, set: func(s *Settings) { s.Limits.MaxAttempts = 1 }, status: state.BlockedStatus, reason: "no task can be worked on",
-			ends: []string{"reject: tampered: hooks"}, file: "-",
+		{why: "a hook is put back", task: a, set: func(s *Settings) { s.Limits.MaxAttempts = 1 }, status: state.BlockedStatus,
+			reason: "no task can be worked on",
+			ends:   []string{"reject: tampered: hooks"}, file: "-",
 			play: func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
 				r.write(".git/hooks/pre-commit", "#!/bin/sh\n")
 				r.write("work.txt", "1")
 				b.done(req)
 				return completed()
 			}},
-		{why: "a staged file is put back and no reason to reject", task: a, status: state.Complete, ends: []string{"keep"}, file: "1",
+		{why: "a staged file is put back and no reason to reject", task: a, status: state.Complete, ends: []string{"keep"},
+			file: "1",
 			play: func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
 				r.write("work.txt", "1")
 				r.repo.Git("add", "work.txt")
 				b.done(req)
 				return completed()
 			}},
-		{why: "a removed test is rejected, with the way to permit it", task: a, set: func(s *Settings) { s.Limits.MaxAttempts = 1 }, status: state.BlockedStatus,
-			reason: "no task can be worked on", ends: []string{"reject: test_weakened: removed old_test.txt"}, file: "-", says: "verdict reject: test_weakened",
+		{why: "a removed test is rejected, with the way to permit it", task: a,
+			set: func(s *Settings) { s.Limits.MaxAttempts = 1 }, status: state.BlockedStatus,
+			reason: "no task can be worked on", ends: []string{"reject: test_weakened: removed old_test.txt"}, file: "-",
+			says: "verdict reject: test_weakened",
 			play: func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
 				r.write("work.txt", "1")
 				os.Remove(filepath.Join(r.repo.Dir, "old_test.txt"))
 				b.done(req)
 				return completed()
 			}},
-		{why: "a protected file", task: a, set: func(s *Settings) { s.Limits.MaxAttempts, s.Protected = 1, []string{"a.txt"} }, status: state.BlockedStatus,
+		{why: "a protected file", task: a, set: func(s *Settings) {
+			s.Limits.MaxAttempts, s.Protected = 1,
+				[]string{"a.txt"}
+		}, status: state.BlockedStatus,
 			reason: "no task can be worked on", ends: []string{"reject: protected: a.txt"}, file: "-",
 			play: func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
 				r.write("a.txt", "other\n")
 				b.done(req)
 				return completed()
 			}},
-		{why: "a step that fails before the agent is not its fault", task: a, steps: map[string]string{"before": "database"}, set: func(s *Settings) { s.Limits.Failures = 2 },
-			status: state.HaltedStatus, reason: "consecutive_failures:2", ends: []string{"reject: step: database", "reject: step: database"}, file: "-",
+		{why: "a step that fails before the agent is not its fault", task: a, steps: map[string]string{"before": "database"},
+			set:    func(s *Settings) { s.Limits.Failures = 2 },
+			status: state.HaltedStatus, reason: "consecutive_failures:2",
+			ends: []string{"reject: step: database", "reject: step: database"}, file: "-",
 			play: func(r *rig, _ Request, _ *box, _ func(AgentEvent)) Result {
 				r.t.Error("the agent was run")
 				return Result{}
 			}},
-		{why: "a step that fails after it is", task: a, steps: map[string]string{"after": "lint"}, set: func(s *Settings) { s.Limits.MaxAttempts = 1 },
+		{why: "a step that fails after it is", task: a, steps: map[string]string{"after": "lint"},
+			set:    func(s *Settings) { s.Limits.MaxAttempts = 1 },
 			status: state.BlockedStatus, reason: "no task can be worked on", ends: []string{"reject: step: lint"}, file: "-",
 			play: func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
 				r.write("work.txt", "1")
 				b.done(req)
 				return completed()
 			}},
-		{why: "a person's commit meanwhile carries the work", task: a, set: func(s *Settings) { s.Limits.MaxAttempts = 1 }, status: state.HaltedStatus, reason: state.RefsMoved,
+		{why: "a person's commit meanwhile carries the work", task: a, set: func(s *Settings) { s.Limits.MaxAttempts = 1 },
+			status: state.HaltedStatus, reason: state.RefsMoved,
 			ends: []string{"reject: tampered: refs"}, file: "1",
 			play: func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
 				r.write("work.txt", "1")
@@ -151,7 +171,8 @@ func TestRunOnATask(t *testing.T) {
 				b.done(req)
 				return completed()
 			}},
-		{why: "a budget of the iteration stops the agent", task: a, set: func(s *Settings) { s.Limits.MaxAttempts, s.IterationTokens = 1, 100 }, status: state.BlockedStatus,
+		{why: "a budget of the iteration stops the agent", task: a,
+			set: func(s *Settings) { s.Limits.MaxAttempts, s.IterationTokens = 1, 100 }, status: state.BlockedStatus,
 			reason: "no task can be worked on", ends: []string{"reject: limit: iteration_tokens"}, file: "-",
 			play: func(r *rig, _ Request, _ *box, tell func(AgentEvent)) Result {
 				r.write("work.txt", "1")
@@ -161,7 +182,8 @@ func TestRunOnATask(t *testing.T) {
 				tell(AgentEvent{Kind: EventUsage, Usage: Usage{Input: 500}})
 				return completed()
 			}},
-		{why: "one of all halts the run and keeps what was finished", task: a, set: func(s *Settings) { s.Limits.TotalTokens = 10 }, status: state.Complete, ends: []string{"keep"}, file: "1",
+		{why: "one of all halts the run and keeps what was finished", task: a,
+			set: func(s *Settings) { s.Limits.TotalTokens = 10 }, status: state.Complete, ends: []string{"keep"}, file: "1",
 			play: func(r *rig, req Request, b *box, tell func(AgentEvent)) Result {
 				r.write("work.txt", "1")
 				b.done(req)
@@ -169,7 +191,8 @@ func TestRunOnATask(t *testing.T) {
 				return completed()
 			}},
 		{why: "a full window is followed by a fresh session", task: a,
-			set: func(s *Settings) { s.Window, s.HandoffPercent, s.HardPercent, s.MaxHandoffs = 1000, 60, 90, 2 }, status: state.Complete, ends: []string{"keep"}, file: "2",
+			set:    func(s *Settings) { s.Window, s.HandoffPercent, s.HardPercent, s.MaxHandoffs = 1000, 60, 90, 2 },
+			status: state.Complete, ends: []string{"keep"}, file: "2",
 			says: "going on in a fresh session",
 			play: func(r *rig, req Request, b *box, tell func(AgentEvent)) Result {
 				if !exists(r.repo.Dir, "work.txt") {
@@ -198,7 +221,8 @@ func TestRunOnATask(t *testing.T) {
 				b.say(func(c *Collected) { c.Handoff = handoff("A", true) })
 				return completed()
 			}},
-		{why: "each iteration may be proved alone", task: plan.Task{ID: "A", Verify: []string{"work.txt"}}, set: func(s *Settings) { s.Fresh = "each" }, status: state.Complete,
+		{why: "each iteration may be proved alone", task: plan.Task{ID: "A", Verify: []string{"work.txt"}},
+			set: func(s *Settings) { s.Fresh = "each" }, status: state.Complete,
 			ends: []string{"keep"}, file: "1", says: "fresh checkout",
 			play: func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
 				r.write("work.txt", "1")

@@ -23,7 +23,8 @@ type secretFile struct {
 }
 
 // secretNames are the names of such files, at the root and in its folders.
-var secretNames = []string{".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "id_rsa", "id_ed25519", "id_ecdsa", ".npmrc",
+var secretNames = []string{".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "id_rsa", "id_ed25519",
+	"id_ecdsa", ".npmrc",
 	".pypirc", ".netrc", "*credentials*.json", "*secret*.json", "secrets.*", "*.tfvars", "service-account*.json"}
 
 const (
@@ -48,7 +49,8 @@ func (l *Loop) readSecrets() ([]secretFile, error) {
 	}
 	slices.Sort(found)
 	found = found[:min(len(found), maxSecretFiles)]
-	out, err := l.Repo.Git.Run(l.background(), append([]string{"--literal-pathspecs", "ls-files", "-z", "--"}, found...)...)
+	out, err := l.Repo.Git.Run(l.background(), append([]string{"--literal-pathspecs", "ls-files", "-z", "--"},
+		found...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -18,10 +18,12 @@ func (l *Loop) begin() error {
 	host, _ := os.Hostname()
 	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
 		// The budgets of a session go on over a crash or an interruption.
-		goesOn := s.Run.Session > 0 && (s.Run.Status == state.Running || s.Run.Status == state.Waiting || s.Run.Status == state.Interrupted)
+		goesOn := s.Run.Session > 0 && (s.Run.Status == state.Running || s.Run.Status == state.Waiting ||
+			s.Run.Status == state.Interrupted)
 		n := s.Run.Session + 1
-		return state.Event{Type: state.EvSession, Session: n, Sess: &state.SessionChange{Action: "begin", Number: n, Budgets: goesOn,
-			Mode: l.Settings.Mode, Driver: l.Settings.Driver, Model: l.Settings.Model, Sandbox: l.Sandbox.Mechanism(),
+		return state.Event{Type: state.EvSession, Session: n, Sess: &state.SessionChange{Action: "begin", Number: n,
+			Budgets: goesOn,
+			Mode:    l.Settings.Mode, Driver: l.Settings.Driver, Model: l.Settings.Model, Sandbox: l.Sandbox.Mechanism(),
 			Versions: l.Settings.Versions, Settings: l.Settings.Hash, PID: os.Getpid(), Host: host}}, nil
 	})
 	if err != nil {
@@ -38,7 +40,8 @@ func (l *Loop) begin() error {
 		}
 	}
 	if len(stale) > 0 {
-		err := l.record(state.Event{Type: state.EvTask, TaskSet: &state.TaskChange{Action: "recover", IDs: stale, Status: plan.Pending,
+		err := l.record(state.Event{Type: state.EvTask, TaskSet: &state.TaskChange{Action: "recover", IDs: stale,
+			Status: plan.Pending,
 			Reason: "left in progress by a run that ended", Rule: "stale_in_progress"}})
 		if err != nil {
 			return err
@@ -47,7 +50,8 @@ func (l *Loop) begin() error {
 	if err := l.amend(); err != nil {
 		return err
 	}
-	l.emit("start", s, "", map[string]any{"session": s.Run.Session, "sandbox": l.Sandbox.Mechanism()}, "session %d begins", s.Run.Session)
+	l.emit("start", s, "", map[string]any{"session": s.Run.Session, "sandbox": l.Sandbox.Mechanism()}, "session %d begins",
+		s.Run.Session)
 	return nil
 }
 
@@ -76,7 +80,8 @@ func (l *Loop) end(status state.Status, reason string) (End, error) {
 	var proof state.Proved
 	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
 		n, proof = s.Run.Session, provedBy(s, l.proof)
-		return state.Event{Type: state.EvSession, Session: n, Sess: &state.SessionChange{Action: "end", Number: n, Status: status, Reason: reason,
+		return state.Event{Type: state.EvSession, Session: n, Sess: &state.SessionChange{Action: "end", Number: n,
+			Status: status, Reason: reason,
 			Proved: l.proved, Proof: &proof}}, nil
 	})
 	if err != nil {
@@ -166,7 +171,8 @@ func (l *Loop) afterwards(ctx context.Context, it *attempt, j Verdict) (*Action,
 			return &Action{Kind: Halt, Status: state.NeedsReview, Reason: h.RequestHumanReview.Reason}, nil
 		}
 		// Only kept work pauses a run; the words are shown all the same.
-		l.emit("review", it.state, it.task.ID, nil, "the agent asks for a person: %s", notes.OneLine(h.RequestHumanReview.Reason, 300))
+		l.emit("review", it.state, it.task.ID, nil, "the agent asks for a person: %s",
+			notes.OneLine(h.RequestHumanReview.Reason, 300))
 	}
 	if l.setUpAgain {
 		l.setUpAgain = false
@@ -192,7 +198,8 @@ func (l *Loop) onLimit(ctx context.Context, it *attempt) (*Action, error) {
 		if !l.limitedUntil.After(l.Now()) {
 			l.limitedUntil = l.Now().Add(fallbackFor)
 		}
-		l.emit("wait", it.state, it.task.ID, map[string]any{"fallback": true, "until": l.limitedUntil}, "%s: going on with the fallback until %s",
+		l.emit("wait", it.state, it.task.ID, map[string]any{"fallback": true, "until": l.limitedUntil},
+			"%s: going on with the fallback until %s",
 			it.facts.Outcome, l.limitedUntil.Local().Format("15:04:05"))
 		return nil, nil
 	}

@@ -76,7 +76,8 @@ func (l *Loop) land(ctx context.Context, it *attempt, v Verdict) (Verdict, *Acti
 		if err := l.Repo.ClearIntent(); err != nil {
 			return v, nil, err
 		}
-		return v, &Action{Kind: Halt, Status: state.NeedsReview, Reason: staged.Error()}, l.keepNotLanded(it, v, staged.Error())
+		return v, &Action{Kind: Halt, Status: state.NeedsReview, Reason: staged.Error()},
+			l.keepNotLanded(it, v, staged.Error())
 	case errors.As(err, &locked):
 		// Nobody has to agree to anything: with the lock gone the next start goes on.
 		return v, &Action{Kind: Halt, Status: state.Stopped, Reason: locked.Error()}, l.keepNotLanded(it, v, locked.Error())
@@ -204,7 +205,8 @@ func (l *Loop) endKept(it *attempt, res *state.Result) error {
 // storeEvidence makes the evidence of an attempt reachable.
 func (l *Loop) storeEvidence(it *attempt, tree object.ID) (object.ID, error) {
 	// What a keep that did not land has stored serves as well.
-	if first, err := l.Repo.EvidenceOf(l.background(), it.state.Journal.ID, it.id, ""); err == nil && !first.IsZero() && !it.more {
+	if first, err := l.Repo.EvidenceOf(l.background(), it.state.Journal.ID, it.id, ""); err == nil && !first.IsZero() &&
+		!it.more {
 		if held, err := l.worktreeOf(first); err == nil && held == tree {
 			return first, nil
 		}
@@ -308,7 +310,8 @@ func (l *Loop) close(it *attempt, res *state.Result) error {
 	if err != nil {
 		return err
 	}
-	l.emit("iteration_end", snap.State, it.task.ID, res, "iteration %d: %s", it.number, verdictLine(Verdict{Verdict: res.Verdict, Partial: res.Partial, Reasons: res.Reasons}))
+	l.emit("iteration_end", snap.State, it.task.ID, res, "iteration %d: %s", it.number,
+		verdictLine(Verdict{Verdict: res.Verdict, Partial: res.Partial, Reasons: res.Reasons}))
 	if res.Untouched {
 		return nil
 	}
@@ -316,7 +319,8 @@ func (l *Loop) close(it *attempt, res *state.Result) error {
 }
 
 func (l *Loop) dropCheckpoint(it *Ready) error {
-	if err := l.Repo.UpdateRefs("", gitstate.RefUpdate{Name: l.localRef(it), Old: it.anchor}); err != nil && !errors.Is(err, gitstate.ErrRefMoved) {
+	if err := l.Repo.UpdateRefs("", gitstate.RefUpdate{Name: l.localRef(it), Old: it.anchor}); err != nil &&
+		!errors.Is(err, gitstate.ErrRefMoved) {
 		l.Log("the checkpoint's ref stays: %v", err)
 	}
 	l.fail("checkpoint:dropped")

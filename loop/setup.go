@@ -61,7 +61,8 @@ func (l *Loop) setup(ctx context.Context, s state.State) error {
 	sum := sha256.Sum256([]byte(l.Repo.Root + "\x00" + strings.Join(l.Settings.Setup, "\x00")))
 	want := fmt.Sprintf("%x", sum)
 	marker := l.setupMarker()
-	if have, err := os.ReadFile(marker); err == nil && strings.TrimSpace(string(have)) == want && l.Sandbox.HasLayer(home.Layer) {
+	if have, err := os.ReadFile(marker); err == nil && strings.TrimSpace(string(have)) == want &&
+		l.Sandbox.HasLayer(home.Layer) {
 		return nil
 	}
 	tracked := func() (string, error) {
@@ -198,8 +199,9 @@ func (l *Loop) setupPrompt(ctx context.Context) (*Action, error) {
 				return nil, err
 			}
 		} else {
-			end, err := l.iterate(ctx, s, Job{phase: state.Building, role: RoleCoding, attempt: 1, product: setupRun{l}, failure: t.failure,
-				task: plan.Task{Title: "prepare the project", NoChangeExpected: true}})
+			end, err := l.iterate(ctx, s, Job{phase: state.Building, role: RoleCoding, attempt: 1, product: setupRun{l},
+				failure: t.failure,
+				task:    plan.Task{Title: "prepare the project", NoChangeExpected: true}})
 			if err != nil || end.Halt != nil {
 				return end.Halt, err
 			}

@@ -172,8 +172,9 @@ func (s *Sharing) replay(ctx context.Context, from, to object.ID) (object.ID, er
 		}
 		if len(conflicts) > 0 {
 			s.Log("%s does not fit on what %s has: %s; its task is free again", commit.String()[:12], s.Name, list(conflicts))
-			_, err := s.Journal.Record(ctx, state.Event{Type: state.EvTask, Task: task, TaskSet: &state.TaskChange{Action: "retry",
-				IDs: []plan.TaskID{task}, Status: plan.Pending, Reason: "conflict with what others landed: " + list(conflicts)}})
+			_, err := s.Journal.Record(ctx, state.Event{Type: state.EvTask, Task: task,
+				TaskSet: &state.TaskChange{Action: "retry",
+					IDs: []plan.TaskID{task}, Status: plan.Pending, Reason: "conflict with what others landed: " + list(conflicts)}})
 			if err != nil {
 				return to, err
 			}

@@ -98,7 +98,8 @@ func ParseSpec(name string, data []byte) Spec {
 			}
 		case m != nil:
 			last = -1
-		case last >= 0 && strings.TrimSpace(line) != "" && (line[0] == ' ' || line[0] == '\t') && !listItem().MatchString(line):
+		case last >= 0 && strings.TrimSpace(line) != "" && (line[0] == ' ' || line[0] == '\t') &&
+			!listItem().MatchString(line):
 			sp.Criteria[last] += " " + strings.TrimSpace(line) // an entry that goes on
 		default:
 			last = -1
@@ -205,7 +206,8 @@ func specLines(text string) []string {
 			fence = trimmed[:n]
 			continue
 		}
-		if n := len(out); n > 0 && len(trimmed) >= 3 && strings.TrimSpace(out[n-1]) != "" && !specHeading().MatchString(out[n-1]) && !listItem().MatchString(out[n-1]) {
+		if n := len(out); n > 0 && len(trimmed) >= 3 && strings.TrimSpace(out[n-1]) != "" &&
+			!specHeading().MatchString(out[n-1]) && !listItem().MatchString(out[n-1]) {
 			if strings.Trim(trimmed, "=") == "" {
 				out[n-1] = "# " + strings.TrimSpace(out[n-1])
 				continue
@@ -279,7 +281,8 @@ func ReadSpecs(root string) ([]Spec, error) {
 			out = append(out, Spec{Path: name, Title: f.Name(), Problems: []string{"it is not a regular file"}})
 			continue
 		case info.Size() > maxSpecFile:
-			out = append(out, Spec{Path: name, Title: f.Name(), Problems: []string{fmt.Sprintf("it has %d bytes, more than %d", info.Size(), maxSpecFile)}})
+			out = append(out, Spec{Path: name, Title: f.Name(), Problems: []string{fmt.Sprintf("it has %d bytes, more than %d",
+				info.Size(), maxSpecFile)}})
 			continue
 		}
 		data, err := r.ReadFile(name)

@@ -28,7 +28,8 @@ func (l *Loop) sealed() bool { return l.Sandbox.Mechanism() == "namespaces" }
 // exposed are the differences that may be the agent's although the kernel keeps
 // it from writing to git: Landlock covers no change of modes, and the .git file
 // of a linked worktree lies in what the agent may write.
-func (l *Loop) exposed(it *attempt, diff []gitstate.Difference, now *gitstate.Snapshot) (theirs, others []gitstate.Difference) {
+func (l *Loop) exposed(it *attempt, diff []gitstate.Difference, now *gitstate.Snapshot) (theirs,
+	others []gitstate.Difference) {
 	for _, d := range diff {
 		if !l.sealed() && (d.Name == filepath.Join(l.Repo.Root, ".git") || it.git.OnlyMode(d, now)) {
 			theirs = append(theirs, d)
@@ -157,8 +158,10 @@ func (l *Loop) putBackOurs(it *attempt) ([]gitstate.Difference, error) {
 				was = known
 			}
 		}
-		if err := l.Repo.UpdateRefs("ralph: made again after it was deleted", gitstate.RefUpdate{Name: name, New: was}); err != nil {
-			return nil, refuse(RefLost, "%s was deleted while the agent ran and could not be made again: %w", name, err).about(name, was.String())
+		if err := l.Repo.UpdateRefs("ralph: made again after it was deleted",
+			gitstate.RefUpdate{Name: name, New: was}); err != nil {
+			return nil, refuse(RefLost, "%s was deleted while the agent ran and could not be made again: %w", name,
+				err).about(name, was.String())
 		}
 		lost = append(lost, gitstate.Difference{Kind: "refs", Name: name, Old: was.String(), New: putBackAgain})
 	}
@@ -324,11 +327,13 @@ func (l *Loop) endMoved(it *attempt) (Ending, error) {
 	if err := l.endUntouched(it, v); err != nil {
 		return Ending{}, err
 	}
-	l.Log("refs moved while the agent ran, by the agent or perhaps by you:\n  %s\nto go on from here: git ralph adopt, then git ralph start", strings.Join(what, "\n  "))
+	l.Log("refs moved while the agent ran, by the agent or perhaps by you:\n  %s\nto go on from here: git ralph "+
+		"adopt, then git ralph start", strings.Join(what, "\n  "))
 	if len(back) > 0 {
 		l.Log("to move them back instead (what they lead to now gets a name first):\n  %s", strings.Join(back, "\n  "))
 	}
-	l.Log("the worktree and the index were left as they are: git ralph diff %d shows what is there, git ralph restore %d --before takes it back, and git ralph restore %d brings it again",
+	l.Log("the worktree and the index were left as they are: git ralph diff %d shows what is there, git ralph restore "+
+		"%d --before takes it back, and git ralph restore %d brings it again",
 		it.number, it.number, it.number)
 	return it.ending(v, &Action{Kind: Halt, Status: state.HaltedStatus, Reason: state.RefsMoved}), nil
 }

@@ -50,7 +50,8 @@ func TestToolsTakenAway(t *testing.T) {
 		ends  string
 		says  string
 	}{
-		{"removed", func(_ *rig, bin string) { os.RemoveAll(bin) }, false, "reject: checks: test | keep", "put back, checks call lint"},
+		{"removed", func(_ *rig, bin string) { os.RemoveAll(bin) }, false, "reject: checks: test | keep",
+			"put back, checks call lint"},
 		{"with its folder behind a link", func(r *rig, bin string) {
 			os.RemoveAll(bin)
 			if err := os.Symlink(r.t.TempDir(), bin); err != nil {

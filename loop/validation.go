@@ -40,7 +40,8 @@ func (l *Loop) validate(ctx context.Context, s state.State, failure string) (End
 		return Ending{}, err
 	}
 	l.proof = &v.fresh
-	if gone := slices.DeleteFunc(lacking(v.fresh.Runs), func(c state.CheckRun) bool { return strings.ContainsRune(c.Missing, '/') }); len(gone) > 0 {
+	if gone := slices.DeleteFunc(lacking(v.fresh.Runs),
+		func(c state.CheckRun) bool { return strings.ContainsRune(c.Missing, '/') }); len(gone) > 0 {
 		return Ending{Halt: l.environmentHalt(gone[0].Missing)}, nil
 	}
 	n := 0
@@ -53,8 +54,9 @@ func (l *Loop) validate(ctx context.Context, s state.State, failure string) (End
 	rep := state.Report{Commit: hex(tip), Checks: []state.ReportCheck{}, Specs: []state.ReportSpec{}}
 	var end Ending
 	if n > 0 {
-		end, err = l.iterate(ctx, s, Job{phase: state.Validation, role: RoleValidation, attempt: 1, product: v, proved: &v.fresh,
-			specs: specFiles(specs), failure: failure})
+		end, err = l.iterate(ctx, s, Job{phase: state.Validation, role: RoleValidation, attempt: 1, product: v,
+			proved: &v.fresh,
+			specs:  specFiles(specs), failure: failure})
 		if err != nil || end.Verdict.Verdict != state.Keep {
 			return end, err
 		}
@@ -64,13 +66,15 @@ func (l *Loop) validate(ctx context.Context, s state.State, failure string) (End
 		if c.Kind == "criterion" && c.Passed {
 			continue // said with its task
 		}
-		rep.Checks = append(rep.Checks, state.ReportCheck{Name: c.Name, Kind: c.Kind, Passed: c.Passed, Tolerated: c.Tolerated})
+		rep.Checks = append(rep.Checks, state.ReportCheck{Name: c.Name, Kind: c.Kind, Passed: c.Passed,
+			Tolerated: c.Tolerated})
 	}
 	for _, name := range v.fresh.OldTests {
 		rep.Checks = append(rep.Checks, state.ReportCheck{Name: name, Kind: oldTestKind})
 	}
 	if !v.fresh.Pass && len(v.fresh.Runs) == 0 {
-		rep.Checks = append(rep.Checks, state.ReportCheck{Name: or(strings.Join(v.fresh.Reasons, "; "), "setup"), Kind: "setup"})
+		rep.Checks = append(rep.Checks, state.ReportCheck{Name: or(strings.Join(v.fresh.Reasons, "; "), "setup"),
+			Kind: "setup"})
 	}
 	_, err = l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
 		r := rep
@@ -96,7 +100,8 @@ func (v *validation) missing(_ state.State, c Collected) []string {
 			case i < 0:
 				out = append(out, fmt.Sprintf("not reported with ralph_report_criterion: %s: %s", sp.Path, text))
 			case c.Criteria[i].Verdict == "pass" && !c.Criteria[i].Checkable():
-				out = append(out, fmt.Sprintf("reported as passed in words alone, which count for nothing; report it again with command, or file and quote: %s: %s", sp.Path, text))
+				out = append(out, fmt.Sprintf("reported as passed in words alone, which count for nothing; report it again "+
+					"with command, or file and quote: %s: %s", sp.Path, text))
 			}
 		}
 	}
@@ -136,7 +141,8 @@ func (v *validation) settle(ctx context.Context, it *attempt) (made, error) {
 
 // judge weighs what was reported of every criterion.
 func (v *validation) judge(ctx context.Context, it *attempt) error {
-	w := &witness{l: v.l, state: it.state, commit: it.tip, policy: v.l.policyFor(it.Ready, it.role, PhaseTools(it.phase)), specs: v.specs}
+	w := &witness{l: v.l, state: it.state, commit: it.tip, policy: v.l.policyFor(it.Ready, it.role, PhaseTools(it.phase)),
+		specs: v.specs}
 	w.ran = func(c state.CheckRun, output []byte) {
 		it.report.Runs = append(it.report.Runs, c)
 		it.evidence.add(fmt.Sprintf("checks/criterion-%02d.txt", len(it.report.Runs)), output)
@@ -154,7 +160,10 @@ func (v *validation) judge(ctx context.Context, it *attempt) error {
 		}
 		res := state.ReportSpec{File: sp.Path, Title: sp.Title}
 		for _, text := range sp.Criteria {
-			c := judgeCriterion(sp.Path, text, it.tools.Criteria, func(r CriterionReport) (string, string) { return w.look(ctx, r) })
+			c := judgeCriterion(sp.Path, text, it.tools.Criteria, func(r CriterionReport) (string,
+				string) {
+				return w.look(ctx, r)
+			})
 			res.Criteria = append(res.Criteria, c)
 			mark := c.Mark
 			if c.Verdict != "pass" {
@@ -217,7 +226,8 @@ func unmetTasks(rep state.Report, p plan.Plan) []plan.Task {
 	}
 	if len(red) > 0 {
 		t := plan.Task{Title: oneTitle("make the checks pass in a fresh checkout: " + strings.Join(red, ", ")),
-			Description: "These checks fail on a checkout of the branch's tip that holds nothing but committed files. Mend the project, not the checks."}
+			Description: "These checks fail on a checkout of the branch's tip that holds nothing but committed files. Mend " +
+				"the project, not the checks."}
 		if setup {
 			t.Title = "make the setup of the project work in a fresh checkout"
 		} else {
@@ -227,8 +237,10 @@ func unmetTasks(rep state.Report, p plan.Plan) []plan.Task {
 		add(t)
 	}
 	if len(old) > 0 {
-		t := plan.Task{Title: oneTitle("make the code pass the tests that were there at the beginning: " + strings.Join(old, ", ")),
-			Description: "These tests fail on the branch's tip as they were when the work began; they were changed since. Mend the code, not the tests."}
+		t := plan.Task{Title: oneTitle("make the code pass the tests that were there at the beginning: " +
+			strings.Join(old, ", ")),
+			Description: "These tests fail on the branch's tip as they were when the work began; they were changed since. " +
+				"Mend the code, not the tests."}
 		t.Criteria = []string{t.Title}
 		add(t)
 	}
@@ -250,7 +262,8 @@ func unmetTasks(rep state.Report, p plan.Plan) []plan.Task {
 
 func notMet(spec string, c state.ReportCriterion) string {
 	if c.Mark == markUnjudged {
-		return fmt.Sprintf("The validation could not show that this acceptance criterion of %s is met. Where it is, leave a test or a command that shows it.", spec)
+		return fmt.Sprintf("The validation could not show that this acceptance criterion of %s is met. Where it is, "+
+			"leave a test or a command that shows it.", spec)
 	}
 	return fmt.Sprintf("The validation judged this acceptance criterion of %s as not met.", spec)
 }
@@ -266,7 +279,8 @@ func reportLine(r state.Report) string {
 		}
 	}
 	n := r.Count()
-	parts := []string{fmt.Sprintf("%d of %d criteria met", n.Proved+n.Judged, n.All()), fmt.Sprintf("%d of %d checks green", len(r.Checks)-red, len(r.Checks))}
+	parts := []string{fmt.Sprintf("%d of %d criteria met", n.Proved+n.Judged, n.All()),
+		fmt.Sprintf("%d of %d checks green", len(r.Checks)-red, len(r.Checks))}
 	if n.All() > 0 {
 		parts[0] += " (" + n.String() + ")"
 	}
@@ -304,7 +318,8 @@ func ReturnToBuilding(ctx context.Context, j *journal.Journal, reason string) er
 		if s.Report != nil && !s.Report.Passed {
 			rounds++
 		}
-		return state.Event{Type: state.EvPhase, PhaseTo: &state.PhaseChange{From: s.Run.Phase, To: state.Building, Reason: reason, Rounds: rounds}}, nil
+		return state.Event{Type: state.EvPhase, PhaseTo: &state.PhaseChange{From: s.Run.Phase, To: state.Building,
+			Reason: reason, Rounds: rounds}}, nil
 	})
 	if errors.Is(err, journal.ErrNothing) {
 		return nil

@@ -48,7 +48,8 @@ func (l *Loop) newFill(ss *session, handed string, stop context.CancelCauseFunc)
 		return nil
 	}
 	f := &fill{stop: stop, last: ss.n > l.Settings.MaxHandoffs,
-		window: agentctx.Window{Capacity: int64(l.Settings.Window), Ask: l.Settings.HandoffPercent, Hard: l.Settings.HardPercent}}
+		window: agentctx.Window{Capacity: int64(l.Settings.Window), Ask: l.Settings.HandoffPercent,
+			Hard: l.Settings.HardPercent}}
 	o := l.promptOptions(ss.Ready, handed)
 	f.ask = func(percent int) string { return agentctx.AskHandoff(ss.asked, ss.task.ID, o, percent) }
 	f.asked = func() bool {
@@ -134,7 +135,8 @@ func (f *fill) prompt(file string, box Toolbox, r Result) (string, bool) {
 	defer f.mu.Unlock()
 	f.heard = true
 	c := box.Collected()
-	if f.reason == "" || f.prompted || r.Outcome != Completed || c.Complete != nil || c.Blocked != nil || c.Retry != "" || c.Handoff != nil {
+	if f.reason == "" || f.prompted || r.Outcome != Completed || c.Complete != nil || c.Blocked != nil || c.Retry != "" ||
+		c.Handoff != nil {
 		return "", false
 	}
 	if raw, _ := readHandoff(file); raw != nil {

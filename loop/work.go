@@ -145,7 +145,8 @@ func (l *Loop) handOver(rd *Ready, ran *Ran, r *relay, n int, reason string, h *
 	if reason == endManual {
 		why = "a person asked for a handoff"
 	}
-	window := state.ContextNote{Kind: "window", Action: reason, Reason: why, Detail: notes.OneLine(source+": "+h.Summary, 500)}
+	window := state.ContextNote{Kind: "window", Action: reason, Reason: why,
+		Detail: notes.OneLine(source+": "+h.Summary, 500)}
 	if err := l.note(rd, window); err != nil {
 		return err
 	}
