@@ -25,6 +25,8 @@ type InitCmd struct {
 	NoConfig bool `help:"Write no ralph.toml."`
 	New      bool `help:"Begin a new journal although a remote has one of this branch."`
 	JSON     bool `name:"json" help:"Print the result as JSON."`
+
+	Share string `placeholder:"REMOTE" help:"Work on the plan on several machines, through this git remote."`
 }
 
 // Help says more.
@@ -72,6 +74,11 @@ func (c *InitCmd) Run(a *App) error {
 			return err
 		}
 		if err := writeSchema(repo.Root); err != nil {
+			return err
+		}
+	}
+	if c.Share != "" {
+		if err := c.share(a, repo); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -272,3 +273,35 @@ func (a *App) sharing(ctx context.Context, set *config.Resolved, j *journal.Jour
 // shareTimeout bounds a conversation with the remote during a run: one that does
 // not answer is the same as none.
 const shareTimeout = time.Minute
+
+// share writes share.remote into ralph.toml, unless it says so already.
+func (c *InitCmd) share(a *App, repo *gitstate.Repo) error {
+	if _, err := share.Open(a.Ctx, repo, c.Share); err != nil {
+		return usage("git remote add "+c.Share+" ADDRESS", "%w", err)
+	}
+	set, err := a.Settings(nil, nil)
+	if err != nil || set.Share.Remote == c.Share {
+		return err
+	}
+	if set.Share.Remote != "" {
+		return gitstate.Hint(1, "change it there; git ralph config share.remote says where", "share.remote is %s",
+			set.Share.Remote)
+	}
+	f, err := config.ReadProject(repo.Root)
+	if err != nil {
+		return err
+	}
+	if f == nil || !a.trusted(set) {
+		return gitstate.Hint(1, "git ralph trust, then the same again; or git config ralph.share.remote "+c.Share,
+			"there is no trusted %s to write share.remote to", config.FileName)
+	}
+	data := slices.Concat(bytes.TrimRight(f.Data, "\n"), []byte(fmt.Sprintf("\n\n[share]\nremote = %q\n", c.Share)))
+	if _, err := config.Load(config.Sources{Files: []config.File{{Name: config.FileName, Data: data}}}); err != nil {
+		return gitstate.Hint(1, "git config ralph.share.remote "+c.Share, "share.remote cannot be added to %s: %w",
+			config.FileName, err)
+	}
+	if !c.JSON {
+		a.printf("runs share the plan through %s now; commit %s, so that every clone does\n", c.Share, config.FileName)
+	}
+	return a.writeSettings(repo.Root, data)
+}
