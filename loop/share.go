@@ -81,7 +81,7 @@ func (s *Sharing) apart() error {
 // CatchUp brings journal and branch up to the remote's, with index and files of
 // the branch. It ends well when the remote cannot be reached.
 func (s *Sharing) CatchUp(ctx context.Context) (share.Seen, error) {
-	_, seen, err := s.Pull(ctx, true)
+	rep, seen, err := s.Pull(ctx, true)
 	var far *share.UnreachableError
 	if errors.As(err, &far) {
 		s.offline = true
@@ -99,7 +99,45 @@ func (s *Sharing) CatchUp(ctx context.Context) (share.Seen, error) {
 		return seen, err
 	}
 	s.listen(seen.Alive, snap.State.Claims, time.Now())
-	return seen, s.follow(ctx, seen.Code)
+	if err := s.follow(ctx, seen.Code); err != nil || rep.How != "merged" {
+		return seen, err
+	}
+	return seen, s.writeNotes(ctx, snap.Tip)
+}
+
+// writeNotes writes the notes of iterations that the remote had taken when their
+// process was killed here: a merge finds them known.
+func (s *Sharing) writeNotes(ctx context.Context, merge object.ID) error {
+	e, err := s.Journal.Read(merge)
+	if err != nil || e.Event.Merge == nil {
+		return err
+	}
+	want := map[string]bool{}
+	for _, done := range e.Event.Merge.Events {
+		if done.Type == state.EvIteration && done.Outcome == "known" {
+			want[done.ID] = true
+		}
+	}
+	texts := map[object.ID]string{}
+	err = s.Journal.WalkBrief(ctx, func(e journal.Entry) (bool, error) {
+		if !want[e.Event.ID] || e.Event.Result == nil || e.Event.Result.Commit == "" {
+			return len(want) > 0, nil
+		}
+		delete(want, e.Event.ID)
+		whole, err := s.Journal.Read(e.ID)
+		if err != nil {
+			return false, err
+		}
+		commit, err := object.ParseID(e.Event.Result.Commit)
+		if err == nil {
+			texts[commit] = NoteOf(whole.Event)
+		}
+		return len(want) > 0, err
+	})
+	if err != nil || len(texts) == 0 {
+		return err
+	}
+	return WriteNotes(s.Repo, texts)
 }
 
 // follow moves the branch to what the remote has.

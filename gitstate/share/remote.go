@@ -152,7 +152,7 @@ func (r *Remote) Fetch(ctx context.Context, specs ...string) error {
 	}
 	ctx, cancel := r.limit(ctx)
 	defer cancel()
-	_, err := r.run(ctx, append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-prune",
+	_, err := r.run(ctx, append([]string{"fetch", "--no-progress", "--no-tags", "--no-write-fetch-head", "--no-prune",
 		"--no-recurse-submodules", "--no-auto-maintenance", "--no-filter", "--refmap=", "--", r.Name}, specs...)...)
 	var ge *proc.GitError
 	if errors.As(err, &ge) && strings.Contains(ge.Stderr, "(non-fast-forward)") {

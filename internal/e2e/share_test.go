@@ -72,6 +72,9 @@ func tasksToml(n int) string {
 // done once, in a linear history, and nothing is damaged.
 func (s *shared) allDone(t *testing.T, n int) {
 	t.Helper()
+	for _, p := range s.machines {
+		p.must(t, "push")
+	}
 	tips := map[string]bool{}
 	for _, p := range s.machines {
 		p.must(t, "pull")
