@@ -317,6 +317,21 @@ func TestStillRun(t *testing.T) {
 				"required-features = [\"x\"]\n",
 			want: is(Config)},
 	})
+	types := "test('types', () => {\n  const a: Schema<number> = {type: 'number'};\n" +
+		"  const b: Schema<string> = {type: 'string'};\n" +
+		"  void [a, b];\n});\ntest('adds', () => {\n  expect(add(1, 2)).toBe(3);\n});\n"
+	imports := "def test_import():\n    import calc.extra\n    from calc import add, sub, mul\n\ndef test_add():\n" +
+		"    assert add(1, 2) == 3\n"
+	check(t, []row{
+		{why: "js: a test of types goes", path: "a.test.ts", before: types, after: after(types, "test('adds'"),
+			want: is(Removed)},
+		{why: "js: a test of types returns at once", path: "a.test.ts", before: types,
+			after: replace(types, "  const a", "  if (true) return;\n  const a"), want: is(Assertions)},
+		{why: "python: a test of imports goes", path: "test_a.py", before: imports, after: after(imports, "def test_add"),
+			want: is(Removed)},
+		{why: "python: a test of imports returns at once", path: "test_a.py", before: imports,
+			after: replace(imports, "    import calc", "    if not 0: return\n    import calc"), want: is(Assertions)},
+	})
 	gated := file("tests/b.rs", "#[test]\nfn a() {\n    assert_eq!(f(), 1);\n}\n",
 		"#[test]\n#[cfg(feature = \"x\")]\nfn a() {\n    assert_eq!(f(), 1);\n}\n")
 	code := file("src/lib.rs", "pub fn f() -> i32 { 1 }\n", "#[cfg(feature = \"x\")]\npub fn f() -> i32 { 1 }\n")

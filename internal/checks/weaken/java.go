@@ -270,6 +270,7 @@ func (r *javaReader) unit(name string, nameNode node, body []node, params node, 
 	w.list(body, max(1, u.rows))
 	if len(body) == 1 && body[0].open == '{' && u.test {
 		u.skips = append(u.skips, earlyReturns(body[0].kids)...)
+		u.dead = reached(body[0].kids) < len(body[0].kids)
 	}
 	toks := []token{}
 	for _, m := range marks {

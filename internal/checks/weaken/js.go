@@ -412,7 +412,9 @@ func (r *jsReader) unit(c jsCall, list []node, name string, skips []string, rows
 		}
 	}
 	w.list(body, times)
-	u.skips = append(slices.Clone(u.skips), earlyReturns(callback(body))...)
+	statements := callback(body)
+	u.skips = append(slices.Clone(u.skips), earlyReturns(statements)...)
+	u.dead = reached(statements) < len(statements)
 	toks := flatten(body)
 	if c.table != nil {
 		toks = append(toks, flatten(c.table)...)

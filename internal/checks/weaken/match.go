@@ -47,7 +47,7 @@ func (j *judge) compareTests() {
 				find(Skipped, n.file, n.name, "%s in test %s", strings.Join(slices.Compact(more), ", "), n.name)
 			}
 			need := before - j.newHelp.weight(n)
-			if before == 0 && runs(o) && !runs(n) {
+			if before == 0 && (runs(o) && !runs(n) || n.dead && !o.dead) {
 				need = 1 // it asserted nothing but that its calls return
 			}
 			if n.strong < o.strong && need == 0 {
@@ -160,7 +160,8 @@ func runs(u *unit) bool {
 // nothingToLose reports whether a test could not fail by anything but a crash
 // of the runner: it asserts nothing, or constants, and calls nothing.
 func (j *judge) nothingToLose(o *unit) bool {
-	return j.oldHelp.weight(o) == 0 && len(o.calls) == 0 && !o.fails
+	const few = 3 // a type or an import that is there can be a test
+	return j.oldHelp.weight(o) == 0 && len(o.calls) == 0 && !o.fails && len(o.words) <= few
 }
 
 func (j *judge) report(d deficit) {
@@ -181,6 +182,8 @@ func (j *judge) report(d deficit) {
 		find(Removed, n.file, "", "removed tests: %d to %d%s", o.rows, n.rows, why)
 	case o.rows > 0 && n.rows < o.rows:
 		find(Cases, n.file, n.name, "removed cases of test %s: %d to %d%s", n.name, o.rows, n.rows, why)
+	case j.oldHelp.weight(o) == j.newHelp.weight(n):
+		find(Assertions, n.file, n.name, "test %s ends before it does what it did%s", n.name, why)
 	default:
 		find(Assertions, n.file, n.name, "removed assertions of test %s: %d to %d%s", n.name, j.oldHelp.weight(o),
 			j.newHelp.weight(n), why)

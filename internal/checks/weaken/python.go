@@ -417,6 +417,9 @@ func (r *pyReader) function(l *pyLine, toks []node, marks [][]node, class string
 	if u.test {
 		u.skips = append(u.skips, pyEarlyReturns(l.kids)...)
 		u.skips = append(u.skips, pyNotRun(l, marks)...)
+		for i, k := range l.kids {
+			u.dead = u.dead || i+1 < len(l.kids) && pyEnds(k, "")
+		}
 		u.needs = append(u.needs, pyNeeds(toks, marks)...)
 	} else {
 		u.skips = nil

@@ -320,6 +320,7 @@ func (r *rustReader) function(list []node, i int, prefix string, attrs [][]node,
 	}
 	if u.test {
 		u.skips = append(u.skips, earlyReturns(list[j].kids)...)
+		u.dead = reached(list[j].kids) < len(list[j].kids)
 	}
 	(&rustWalker{r: r, u: &u}).block(list[j].kids, times)
 	var body []token

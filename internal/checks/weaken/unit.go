@@ -38,6 +38,8 @@ type unit struct {
 	strong int
 	// around: the framework runs it with each test, by a mark (@BeforeEach, autouse).
 	around bool
+	// dead: some of its statements stand behind one that always ends it.
+	dead bool
 	// needs are functions that it leans on without a call: fixtures, decorators.
 	needs []string
 	// fails: a helper that is given the means to fail a test (*testing.T).
