@@ -157,7 +157,7 @@ func (b *book) State(ctx context.Context) (map[string]any, error) {
 		guidance = append(guidance, map[string]any{"text": g.Text, "time": g.Time, "shown": g.Shown})
 	}
 	doc["repository"], doc["version"] = filepath.Base(a.repo.Root), Version
-	doc["goal"], doc["plan"] = s.Plan.Goal, planDoc(s.Plan)
+	doc["goal"], doc["plan"], doc["pace"] = s.Plan.Goal, planDoc(s.Plan), paceLine(s)
 	doc["knowledge"], doc["guidance"] = list(s.Knowledge), guidance
 	doc["report"], doc["next"] = s.Report, a.nextCommand(d, s)
 	doc["asked"] = d.Asked // also when there is nothing

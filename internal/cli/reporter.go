@@ -54,11 +54,11 @@ func (r *reporter) open(set *config.Resolved) {
 }
 
 func (r *reporter) emit(l loop.Live) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.speaker != nil {
 		r.speaker.Say(spoken(l))
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if e, ok := agentEvent(l); ok {
 		tool := ""
 		if e.Kind == ui.Tool {
@@ -146,9 +146,12 @@ func (r *reporter) notices(l loop.Live) {
 func (r *reporter) close() {
 	r.pulse.end()
 	r.a.closeView()
-	if r.speaker != nil {
-		r.speaker.Close()
-		r.speaker = nil
+	r.mu.Lock()
+	speaker := r.speaker
+	r.speaker = nil
+	r.mu.Unlock()
+	if speaker != nil {
+		speaker.Close()
 	}
 }
 

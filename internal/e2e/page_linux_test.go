@@ -48,6 +48,9 @@ func pictures(t *testing.T, page *browser.Page, names ...string) {
 			if page.Eval("document.documentElement.scrollWidth > innerWidth") == true {
 				t.Errorf("%s%s is wider than the window", name, look.suffix)
 			}
+			if faults := page.Eval(pale); faults != "" {
+				t.Errorf("%s%s is hard to read:\n%v", name, look.suffix, faults)
+			}
 			page.Shot(filepath.Join(t.ArtifactDir(), name+look.suffix+".png"))
 			if dir := os.Getenv("RALPH_TEST_PICTURES"); dir != "" && name == "overview" && look.suffix == "" {
 				page.Shot(filepath.Join(dir, "page.png"))
@@ -56,6 +59,31 @@ func pictures(t *testing.T, page *browser.Page, names ...string) {
 		page.Look(browser.Look{Width: 1280, Height: 900})
 	}
 }
+
+// pale finds texts that are hard to read: less than 4.5 to 1 against what is
+// behind them.
+const pale = `(() => {
+	const light = (rgb) => { const [r, g, b] = rgb.map((v) => { v /= 255;
+		return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+	const parse = (s) => (s.match(/[\d.]+/g) || []).map(Number);
+	const out = new Set();
+	for (const el of document.querySelectorAll("body *")) {
+		const own = [...el.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+		if (!own || el.closest("svg, .cell, script, style") || !el.checkVisibility({opacityProperty: true})) continue;
+		let solid = true, back = null;
+		for (let e = el; e && !back; e = e.parentElement) {
+			const c = getComputedStyle(e);
+			if (c.opacity !== "1") solid = false;
+			const bg = parse(c.backgroundColor);
+			if (bg.length === 3 || bg[3] === 1) back = bg.slice(0, 3);
+		}
+		if (!solid || !back) continue;
+		const a = light(parse(getComputedStyle(el).color).slice(0, 3)), b = light(back);
+		const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+		if (ratio < 4.5) out.add(el.tagName + "." + el.className + " " + ratio.toFixed(2) + ": " + el.textContent.slice(0, 30));
+	}
+	return [...out].join("\n");
+})()`
 
 // TestPageInABrowser: every control is clicked in a real browser beside a real
 // loop, which is seen to do it; whatever an agent writes stays text.

@@ -1,7 +1,8 @@
 // Putting it together: the stream of events, the keys, and what is drawn when.
 
 // What depends on which parts of the state; everything else is drawn each time.
-const painters = [[drawHead], [drawAttention], [drawFigures], [drawNow], [drawPlanBrief, "plan", "tasks", "goal"],
+const painters = [[drawHead], [drawAttention], [drawFigures], [drawNow],
+  [drawPlanBrief, "plan", "tasks", "goal", "pace"],
   [drawPlace, "plan", "knowledge", "settings", "read_only"], [drawCost], [drawContext], [drawStrip]];
 
 let waiting = null;

@@ -127,7 +127,7 @@ function drawPlanBrief() {
   let at = plan.findIndex((t) => t.status === "in_progress");
   if (at < 0) at = plan.findIndex((t) => t.next);
   const from = Math.max(0, Math.min(at < 0 ? plan.length : at - 2, plan.length - 6));
-  show("plan-brief", s.goal && h("p", {class: "goal"}, clip(s.goal, 200)),
+  show("plan-brief", s.goal && h("p", {class: "goal"}, clip(s.goal, 200)), s.pace && h("p", {class: "muted"}, s.pace),
     h("div", {class: "progress", role: "progressbar", "aria-valuemin": 0, "aria-valuemax": 100,
       "aria-valuenow": s.percent_complete || 0, "aria-label": "tasks done"},
     part("done"), part("in_progress"), part("failed"), part("blocked")),

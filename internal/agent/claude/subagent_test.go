@@ -1,0 +1,45 @@
+package claude
+
+import (
+	"testing"
+
+	"git-ralph/loop"
+)
+
+// TestSubAgentsAreNamed: what a sub-agent says and calls has its name, from the
+// call that began it to that call's result.
+func TestSubAgentsAreNamed(t *testing.T) {
+	s := newStream()
+	read := func(text string) []loop.AgentEvent {
+		t.Helper()
+		l, ok := parse([]byte(text))
+		if !ok {
+			t.Fatalf("no line: %s", text)
+		}
+		return s.read(l)
+	}
+	for _, x := range []struct {
+		line, agent string
+		kind        loop.AgentEventKind
+	}{
+		{`{"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","id":"call1","name":"Task",` +
+			`"input":{"subagent_type":"Explore","description":"the parser","prompt":"look"}}]}}`, "", loop.EventToolCall},
+		{`{"type":"assistant","parent_tool_use_id":"call1","message":{"id":"m2","content":[{"type":"tool_use",` +
+			`"id":"call2","name":"Grep","input":{"pattern":"quote"}}]}}`, "Explore the parser", loop.EventToolCall},
+		{`{"type":"user","parent_tool_use_id":"call1","message":{"content":[{"type":"tool_result",` +
+			`"tool_use_id":"call2","content":"x"}]}}`, "", loop.EventToolDone},
+		{`{"type":"assistant","parent_tool_use_id":"call1","message":{"id":"m3","content":[{"type":"text",` +
+			`"text":"found"}]}}`, "Explore the parser", loop.EventText},
+		{`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"call1","content":"x"}]}}`,
+			"Explore the parser", loop.EventToolDone},
+		{`{"type":"assistant","message":{"id":"m4","content":[{"type":"text","text":"so"}]}}`, "", loop.EventText},
+	} {
+		events := read(x.line)
+		if len(events) != 1 || events[0].Kind != x.kind || events[0].Agent != x.agent {
+			t.Errorf("%s\ngives %+v, want one %s of %q", x.line, events, x.kind, x.agent)
+		}
+	}
+	if len(s.subs) != 0 {
+		t.Errorf("remembered for good: %v", s.subs)
+	}
+}
