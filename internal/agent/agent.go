@@ -28,6 +28,9 @@ type Info = client.Info
 type Options struct {
 	// Command is the argv of the command driver (agent.command).
 	Command []string
+	// Preset is a client that the command driver knows (agent.preset), when Command
+	// is empty.
+	Preset string
 	// Script is the file of the scripted driver (agent.script); "" = the
 	// embedded demo.
 	Script string
@@ -56,6 +59,9 @@ func New(name string, opts Options) (loop.Agent, error) {
 	case "opencode":
 		return &opencode.Agent{Path: opts.ClientPath}, nil
 	case "command":
+		if _, known := command.PresetOf(opts.Preset); known && len(opts.Command) == 0 {
+			return &command.Agent{Preset: opts.Preset}, nil
+		}
 		if len(opts.Command) == 0 {
 			return nil, fmt.Errorf("the command driver needs agent.command")
 		}
@@ -105,6 +111,9 @@ func Probe(ctx context.Context, name string, opts Options, env []string) (Info, 
 	case "opencode":
 		return opencode.Probe(ctx, opts.ClientPath, env)
 	case "command":
+		if p, known := command.PresetOf(opts.Preset); known && len(opts.Command) == 0 {
+			return p.Probe(env), nil
+		}
 		if len(opts.Command) == 0 {
 			return Info{Problem: "agent.command is empty", Hint: `set agent.command in ralph.toml, for example ["sh", "agent.sh"]`}, nil
 		}
@@ -185,6 +194,10 @@ type Login struct {
 	// is the only file of HOME that is copied back from the sandbox.
 	File string
 }
+
+// SessionFolders are where clients keep the sessions that a retry may go on in,
+// relative to HOME. No other process than the loop that made one goes on in it.
+func SessionFolders() []string { return []string{codex.SessionFolder} }
 
 // LoginOf is what the client of the driver called name needs.
 func LoginOf(name string) Login {

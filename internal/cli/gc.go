@@ -9,11 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/guard/sandbox"
+	"git-ralph/internal/agent"
 	"git-ralph/loop"
 )
 
@@ -38,7 +40,8 @@ type gcDoc struct {
 	Checkpoints int      `json:"checkpoints"`
 	Homes       int      `json:"homes"`
 	Checkouts   int      `json:"checkouts"`
-	Folders     []string `json:"folders"` // temporary ones of processes that were killed
+	Sessions    int      `json:"sessions"` // of clients, that no run goes on in any more
+	Folders     []string `json:"folders"`  // temporary ones of processes that were killed
 	Aside       []string `json:"aside"`
 }
 
@@ -95,6 +98,9 @@ func (c *GCCmd) Run(a *App) error {
 	if d.Checkouts, err = c.checkouts(a); err != nil {
 		return err
 	}
+	if d.Sessions, err = c.sessions(time.Now()); err != nil {
+		return err
+	}
 	cache, err := os.UserCacheDir()
 	if err == nil {
 		cache = filepath.Join(cache, "git-ralph", "runs")
@@ -113,9 +119,9 @@ func (c *GCCmd) Run(a *App) error {
 	if c.DryRun {
 		what = "this would remove"
 	}
-	a.printf("%s the evidence of %s, %s, %s, %s, %s\n", what, plural(d.Evidence, "iteration"),
+	a.printf("%s the evidence of %s, %s, %s, %s, %s, %s\n", what, plural(d.Evidence, "iteration"),
 		plural(d.Checkpoints, "checkpoint"),
-		plural(d.Homes, "home folder"), plural(d.Checkouts, "checkout"),
+		plural(d.Homes, "home folder"), plural(d.Checkouts, "checkout"), plural(d.Sessions, "old session"),
 		plural(len(d.Folders), "temporary folder"))
 	for _, path := range d.Folders {
 		if c.DryRun {
@@ -262,6 +268,46 @@ func (c *GCCmd) checkouts(a *App) (int, error) {
 		}
 		os.Remove(filepath.Dir(path)) // made for this checkout alone
 		n++
+	}
+	return n, nil
+}
+
+// sessionAge is how old a session of a client is that no run goes on in any more:
+// only the loop that made it would, at the next attempt of the same task.
+const sessionAge = 7 * 24 * time.Hour
+
+// sessions removes what clients kept for a retry, of any repository of the user.
+func (c *GCCmd) sessions(now time.Time) (int, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return 0, nil
+	}
+	n := 0
+	for _, rel := range agent.SessionFolders() {
+		root, err := os.OpenRoot(filepath.Join(home, rel))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return n, fmt.Errorf("look for old sessions: %w", err)
+		}
+		defer root.Close()
+		err = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			info, err := d.Info()
+			if err != nil || now.Sub(info.ModTime()) < sessionAge {
+				return err
+			}
+			if n++; c.DryRun {
+				return nil
+			}
+			return root.Remove(path)
+		})
+		if err != nil {
+			return n, fmt.Errorf("remove old sessions: %w", err)
+		}
 	}
 	return n, nil
 }

@@ -352,7 +352,7 @@ func (a *App) wire(set *config.Resolved, sandbox loop.Sandbox) (*wired, error) {
 }
 
 func (a *App) agentOptions(set *config.Resolved) agent.Options {
-	return agent.Options{Command: set.Agent.Command, Script: set.Agent.Script, Dir: a.repo.Root}
+	return agent.Options{Command: set.Agent.Command, Preset: set.Agent.Preset, Script: set.Agent.Script, Dir: a.repo.Root}
 }
 
 // agentFiles are the agent's command and those of its arguments that are files.

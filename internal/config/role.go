@@ -75,7 +75,7 @@ func (r *Resolved) Preflight() error {
 			r.Origin[key].String() + ")", Hint: hint})
 	}
 	const needs = "write agent.command = [\"sh\", \"agent.sh\"] in " + FileName
-	if len(r.Agent.Command) == 0 {
+	if len(r.Agent.Command) == 0 && r.Agent.Preset == "" {
 		keys := map[string]string{"agent.driver": r.Agent.Driver, "agent.fallback_driver": r.Agent.FallbackDriver}
 		for _, name := range sorted(r.Agent.Roles) {
 			keys[joinKey([]string{"agent", "roles", name, "driver"})] = r.Agent.Roles[name].Driver

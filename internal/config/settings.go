@@ -66,6 +66,7 @@ type Project struct {
 type Agent struct {
 	Driver         string          `toml:"driver" default:"claude" enum:"claude|codex|opencode|gemini|command|scripted" flag:"agent" help:"the client"`
 	Command        []string        `toml:"command" command:"true" argv:"true" help:"argv for driver \"command\""`
+	Preset         string          `toml:"preset" enum:"|aider|amp|copilot|cursor|goose|qwen" help:"a client for driver \"command\" without a command; experimental"`
 	Script         string          `toml:"script" flag:"script" help:"file for driver \"scripted\"; empty = the embedded demo"`
 	Model          string          `toml:"model" set:"true" flag:"model" help:"empty = the client's own choice"`
 	Effort         string          `toml:"effort" enum:"|minimal|low|medium|high|xhigh|max|ultra" help:"how much the model thinks; empty = the client's own choice"`

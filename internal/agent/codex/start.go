@@ -24,6 +24,9 @@ func Credentials() []string { return slices.Clone(credentials) }
 // CredentialFile is the file of the client's login, relative to HOME.
 const CredentialFile = ".codex/auth.json"
 
+// SessionFolder is where sessions lie that a later run may go on in, relative to HOME.
+const SessionFolder = ".cache/git-ralph/codex-sessions"
+
 // rules make the client ask about the commands that it would run unasked
 // because it takes them for harmless. What is not listed here and runs unasked
 // is judged when the client reports it.
@@ -62,7 +65,7 @@ func home(req loop.Request, env []string) []string {
 	login := filepath.Join(client.Get(env, "HOME"), CredentialFile)
 	sessions := ""
 	if req.KeepSession {
-		sessions = filepath.Join(client.Get(env, "HOME"), ".cache/git-ralph/codex-sessions")
+		sessions = filepath.Join(client.Get(env, "HOME"), SessionFolder)
 	}
 	return []string{"/bin/sh", "-c", homeScript, "codex", dir, login, rules, sessions}
 }

@@ -5,6 +5,7 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ type Agent struct {
 	// Argv is the command; a relative Argv[0] with a slash is relative to the
 	// worktree's root, a bare name is looked up in PATH and then there. Required.
 	Argv []string
+	// Preset is a known client in place of Argv, which is empty then.
+	Preset string
 	// Grace is the time between asking the agent to end and killing it; 0 = 5 s.
 	Grace time.Duration
 	// Clock is for the limits of time; nil = the system's.
@@ -32,14 +35,24 @@ type Agent struct {
 // Run runs the command once.
 func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.AgentEvent)) (loop.Result, error) {
 	result := loop.Result{Client: "command"}
-	if len(a.Argv) == 0 {
+	preset, known := PresetOf(a.Preset)
+	if len(a.Argv) == 0 && !known {
 		return result, errors.New("run the agent: agent.command is empty")
 	}
 	env := client.Set(client.Environ(req), "RALPH_RUN_MODEL="+req.Model, "RALPH_RUN_EFFORT="+req.Effort)
 	// All of it at once, so that an agent which never reads it can neither block
 	// nor break a pipe. req.PromptFile will not do: it is the agent's path, inside
 	// of a sandbox, and a file of ours would be the agent's to change.
-	stdin, closeStdin, err := proc.Input([]byte(req.Prompt))
+	argv, input := a.Argv, req.Prompt
+	if known {
+		var more []string
+		var err error
+		if argv, more, input, err = preset.command(req); err != nil {
+			return result, fmt.Errorf("run the agent: %w", err)
+		}
+		env, result.Client = client.Set(env, more...), preset.Name
+	}
+	stdin, closeStdin, err := proc.Input([]byte(input))
 	if err != nil {
 		return result, fmt.Errorf("hand over the prompt: %w", err)
 	}
@@ -56,11 +69,20 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	}
 	watch := client.NewWatch(req.Timeout, req.Idle, req.OpenCalls, clock)
 	defer watch.Stop()
-	stdout := &heard{client.Lines{Max: client.MaxPrinted, Line: printed.Stdout}, watch}
+	line := printed.Stdout
+	if preset.JSON {
+		line = func(data []byte, cut bool) {
+			printed.Stdout(data, cut)
+			for _, l := range translate(bytes.TrimSpace(data), clock) {
+				printed.Stdout(l, false)
+			}
+		}
+	}
+	stdout := &heard{client.Lines{Max: client.MaxPrinted, Line: line}, watch}
 	stderr := &heard{client.Lines{Max: client.MaxPrinted, Line: printed.Stderr}, watch}
 	// The context ends the agent through Follow, which tells why it ended.
 	p, err := req.Start(context.WithoutCancel(ctx), proc.Command{
-		Argv: Resolve(a.Argv, req.Dir, env), Dir: req.Dir, Env: env,
+		Argv: Resolve(argv, req.Dir, env), Dir: req.Dir, Env: env,
 		Stdin: stdin, Stdout: stdout, Stderr: stderr,
 	})
 	if err != nil {

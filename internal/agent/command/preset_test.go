@@ -1,0 +1,100 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"git-ralph/internal/proc"
+	"git-ralph/loop"
+)
+
+// What each preset starts, by the documentation of its client.
+func TestPresetCommands(t *testing.T) {
+	want := map[string]string{
+		"aider": "aider --message-file /run/prompt.md --yes-always --no-auto-commits --no-dirty-commits --no-gitignore " +
+			"--no-check-update --model m",
+		"amp":     "amp --dangerously-allow-all --stream-json -x < SYSTEM PROMPT",
+		"copilot": "copilot -p SYSTEM PROMPT --allow-all-tools --no-ask-user --model m",
+		"cursor":  "cursor-agent -p --force --output-format stream-json --model m SYSTEM PROMPT",
+		"goose":   "goose run --no-session -i - GOOSE_MODE=auto GOOSE_MODEL=m < SYSTEM PROMPT",
+		"qwen":    "qwen --yolo --output-format stream-json --model m < SYSTEM PROMPT",
+	}
+	got := map[string]string{}
+	for _, p := range Presets() {
+		argv, env, stdin, err := p.command(loop.Request{Prompt: "PROMPT", System: "SYSTEM", PromptFile: "/run/prompt.md", Model: "m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(append(argv, env...), " ")
+		if stdin != "" {
+			text += " < " + stdin
+		}
+		got[p.Name] = strings.ReplaceAll(text, "\n\n", " ")
+		long := loop.Request{Prompt: strings.Repeat("x", maxArgument+1), PromptFile: "p"}
+		_, _, _, err = p.command(long)
+		if refused := p.Name == "copilot" || p.Name == "cursor"; (err != nil) != refused {
+			t.Errorf("%s with a long prompt: %v", p.Name, err)
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// What clients that print JSON say becomes events, usage and outcomes; what they
+// print besides is transcript.
+func TestPresetOutput(t *testing.T) {
+	for _, c := range []struct {
+		why, preset, script string
+		outcome             loop.OutcomeKind
+		texts               int
+		tokens              int64
+	}{
+		{"qwen works", "qwen", `cat >prompt; echo '{"type":"system","subtype":"session_start"}'
+echo '{"type":"assistant","message":{"content":[{"type":"text","text":"I look."},{"type":"tool_use","name":"edit"}]}}'
+echo '{"type":"result","subtype":"success","is_error":false,"result":"done","usage":{"input_tokens":100,"output_tokens":20}}'`,
+			loop.Completed, 1, 120},
+		{"cursor works", "cursor-agent", `echo '{"type":"assistant","message":{"content":[{"type":"text","text":"done"}]}}'
+echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'`, loop.Completed, 1, 0},
+		{"amp is limited", "amp", `echo '{"type":"result","subtype":"error_during_execution","is_error":true,"error":"429 rate limit"}'; exit 1`,
+			loop.RateLimited, 0, 0},
+		{"qwen has no login", "qwen", `echo '{"type":"result","is_error":true,"result":"401 Incorrect API key provided"}'; exit 1`,
+			loop.AuthFailed, 0, 0},
+		{"aider prints text", "aider", `echo 'Applied edit to a.txt'`, loop.Completed, 0, 0},
+		{"goose fails", "goose", `echo 'error: no provider' >&2; exit 1`, loop.Crashed, 0, 0},
+		{"lines of other types", "amp", `echo '{"type":7}'; echo '{"type":"result","usage":[]}'; echo '{"type":"assistant","message":"x"}'`,
+			loop.Completed, 0, 0},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, c.preset), []byte("#!/bin/sh\n"+c.script+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			name := strings.TrimSuffix(c.preset, "-agent")
+			group, err := proc.NewGroup(proc.GroupOptions{EventID: "preset-" + filepath.Base(dir), Grace: 100 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { group.Close() })
+			texts := 0
+			req := loop.Request{Prompt: "do it", PromptFile: "/dev/null", Dir: dir, Start: group.Start, Timeout: time.Minute,
+				Env: []string{"PATH=" + dir + ":" + os.Getenv("PATH")}}
+			res, err := (&Agent{Preset: name}).Run(t.Context(), req, func(e loop.AgentEvent) {
+				if e.Kind == loop.EventText {
+					texts++
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Outcome != c.outcome || texts != c.texts || res.Usage.Total() != c.tokens || res.Client != name {
+				t.Errorf("%+v with %d texts", res, texts)
+			}
+		})
+	}
+}
