@@ -228,19 +228,18 @@ func (c *ImportCmd) tell(a *App, in exchange.Imported, old, merged plan.Plan, ch
 	for _, w := range in.Warnings {
 		a.warn("%s", w)
 	}
-	verb := "took"
-	if c.DryRun {
-		verb = "would take"
-	}
 	name := c.File
 	if name == "-" {
 		name = "standard input"
 	}
 	switch {
 	case change.Empty():
-		a.printf("nothing new in %s (%s)\n", name, in.Format)
+		a.printf("nothing new in %s (format %s)\n", name, in.Format)
+	case c.DryRun:
+		a.printf("to be imported from %s (format %s): %s\n", name, in.Format, change)
+		a.indented(change.Describe(old, merged), "  ")
 	default:
-		a.printf("%s %s from %s (%s)\n", verb, change, name, in.Format)
+		a.printf("imported %s (format %s): %s\n", name, in.Format, change)
 		a.indented(change.Describe(old, merged), "  ")
 	}
 	for _, l := range in.Lost {
