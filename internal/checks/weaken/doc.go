@@ -39,8 +39,8 @@
 // name what the change altered, and tests that are skipped on other systems alone: they reject
 // unless the old tests, run on the new code by a runner that is known, pass.
 // Files of continuous integration are the business of guard.protected.
-// Tests without assertions and calls, and those that assert constants, are nothing
-// to lose.
+// Tests without assertions and calls that name next to nothing, and those that assert
+// constants, are nothing to lose.
 //
 // # How each language is read
 //
