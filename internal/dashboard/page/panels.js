@@ -12,6 +12,7 @@ function go(name) {
     $(key).hidden = key !== name;
     $("tab-" + key).setAttribute("aria-selected", key === name);
   }
+  $("tab-" + name).scrollIntoView({inline: "nearest", block: "nearest"});
   window.scrollTo(0, 0);
   drawPlace();
 }
