@@ -60,3 +60,7 @@ ci:
 # the tests of chance (power cuts, kills, gc beside a loop) n times; power cuts need root
 reliability n="30":
     RELIABILITY_ROUNDS={{n}} go test ./internal/e2e -run 'TestPowerCut|TestKilledWithItsGit|TestPruneBesideALoop' -count=1 -v -timeout 60m
+
+# commands of every kind killed at moments of chance, beside git gc and a person's commits
+chaos seconds="600":
+    RALPH_CHAOS={{seconds}} go test ./internal/e2e -run '^TestChaos$' -count=1 -v -timeout 60m
