@@ -18,8 +18,9 @@ import (
 // a branch of its own. It is one when it has our mark in its git directory,
 // which is written last: without it nothing has ever run there.
 type Linked struct {
-	Of     string `json:"of"`     // the branch that it was made for
-	Branch string `json:"branch"` // the one it works on
+	Of     string `json:"of"`               // the branch that it was made for
+	Branch string `json:"branch"`           // the one it works on
+	Worker int    `json:"worker,omitempty"` // of several; 0 = it is that of --worktree
 	Root   string `json:"-"`
 	GitDir string `json:"-"` // its own, below worktrees/ of the common one
 }
@@ -49,7 +50,7 @@ func (r *Repo) LinkedHere() (Linked, bool) {
 func (r *Repo) LinkedOf(branch string) (Linked, bool, error) {
 	dirs, err := r.linkedDirs()
 	for _, dir := range dirs {
-		if l, ok := readLinked(dir); ok && l.Of == branch {
+		if l, ok := readLinked(dir); ok && l.Of == branch && l.Worker == 0 {
 			return l, true, nil
 		}
 	}

@@ -135,6 +135,9 @@ func (r *Repo) OfOtherLoop(d Difference) bool {
 	if d.Kind != "refs" || !ok {
 		return false
 	}
+	if strings.HasPrefix(branch, workerPrefix) {
+		return true // its worker may have come to its end since
+	}
 	h, alive := r.BranchHolder(branch)
 	return alive && h.Identity != proc.Self()
 }

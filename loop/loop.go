@@ -59,6 +59,10 @@ type Loop struct {
 	Fail func(step string)
 	// Share joins the run with those on other machines; nil = it works alone.
 	Share *Sharing
+	// Team are the workers that do the iterations; nil = this process does them.
+	Team *Team
+	// Worker reports whether this loop is one of a team's; nil = it is not.
+	Worker *Worker
 	// Answer asks a person at the terminal; nil = nobody is there.
 	Answer func(ctx context.Context, q state.Question) (string, bool)
 
@@ -147,12 +151,18 @@ func (l *Loop) Run(ctx context.Context, c Course) (End, error) {
 			s = l.Share.among(s, time.Now())
 		}
 		var halt *Action
-		switch a := Next(s, c, Rules{l.limits(s), l.Settings.Gates(), prepared}, l.Now()); a.Kind {
+		a := Next(s, c, Rules{l.limits(s), l.Settings.Gates(), prepared}, l.Now())
+		if l.Team != nil {
+			a = l.Team.next(s, a, l.Settings.Limits)
+		}
+		switch a.Kind {
 		case Prepare:
 			halt, err = l.makeReady(ctx, s, c)
 			prepared = true
 		case Work:
 			halt, err = l.workOn(ctx, s, a.Task)
+		case Await:
+			err = l.await(ctx)
 		case RunPhase:
 			halt, err = l.runPhase(ctx, s, a.Phase, c, &t)
 		case Prove:
@@ -194,6 +204,7 @@ func (l *Loop) Run(ctx context.Context, c Course) (End, error) {
 			return End{}, l.broken(err)
 		}
 	}
+	l.drain()
 	return l.end(state.Interrupted, "interrupted")
 }
 
@@ -202,6 +213,9 @@ func (l *Loop) workOn(ctx context.Context, s state.State, id plan.TaskID) (*Acti
 	l.proof = nil
 	if halt := l.unproved(s, id); halt != nil {
 		return halt, nil
+	}
+	if l.Team != nil {
+		return nil, l.send(ctx, id)
 	}
 	l.housekeep(ctx)
 	job := taskJob(s.Plan.Tasks[s.Plan.Find(id)])

@@ -27,6 +27,10 @@ type Recovery struct {
 	Log     func(format string, args ...any)
 	Now     func() time.Time
 	Fail    func(step string)
+	// Worker is the name of the worktree of a worker, whose claims are mended; "" =
+	// it is that of the branch itself.
+	Worker string
+	claim  string // under which the iteration ran
 }
 
 // RecoverySteps are the places where a recovery can be stopped.
@@ -75,15 +79,11 @@ func (r *Recovery) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if intent != nil && intent.Journal == r.Journal.Ref() {
-		if k := snap.State.Run.LastKeep; k != nil && k.EventID == intent.EventID {
-			if err := r.finishKeep(ctx, *k); err != nil {
-				return err
-			}
-		}
-		if err := r.Repo.ClearIntent(); err != nil {
-			return err
-		}
+	if err := r.finish(ctx, intent, snap.State); err != nil {
+		return err
+	}
+	if r.Worker != "" {
+		return r.claims(ctx, snap.State)
 	}
 	st := snap.State.For(r.Journal.Actor, r.Repo.WorktreeName())
 	cur := st.Run.Current
@@ -98,6 +98,74 @@ func (r *Recovery) Run(ctx context.Context) error {
 		return nil
 	}
 	return r.interrupted(ctx, st, *cur)
+}
+
+// finish ends a keep that its process did not.
+func (r *Recovery) finish(ctx context.Context, intent *gitstate.Intent, s state.State) error {
+	if intent == nil || intent.Journal != r.Journal.Ref() {
+		return nil
+	}
+	if k := s.Run.LastKeep; k != nil && k.EventID == intent.EventID {
+		if err := r.finishKeep(ctx, *k); err != nil {
+			return err
+		}
+	}
+	return r.Repo.ClearIntent()
+}
+
+// Finish ends the keep of a dead process, and nothing else. The caller is the only
+// one who keeps anything in this worktree.
+func (r *Recovery) Finish(ctx context.Context) error {
+	intent, err := r.Repo.ReadIntent()
+	if err != nil || intent == nil {
+		return err
+	}
+	snap, err := r.Journal.Load(ctx)
+	if err != nil {
+		return err
+	}
+	return r.finish(ctx, intent, snap.State)
+}
+
+// claims ends the iterations of a worker that is dead, and gives back what it had
+// only claimed.
+func (r *Recovery) claims(ctx context.Context, s state.State) error {
+	for _, c := range s.Claims {
+		if c.Actor != r.Journal.Actor || c.Worker != r.Worker {
+			continue
+		}
+		by := proc.Identity{Pid: c.PID, BootID: c.BootID, StartTime: c.StartTime}
+		if by.Alive() && by != proc.Self() {
+			continue
+		}
+		if c.Current == nil {
+			if err := ReleaseClaim(ctx, r.Journal, c, "its worker died"); err != nil {
+				return err
+			}
+			continue
+		}
+		seen := s.For(c.Actor, c.Worker)
+		r.claim = c.ID
+		if err := r.interrupted(ctx, seen, *c.Current); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReleaseClaim gives a task back that nobody works on.
+func ReleaseClaim(ctx context.Context, j *journal.Journal, c state.Claim, why string) error {
+	_, err := j.Append(ctx, func(s state.State) (state.Event, error) {
+		if !s.Holds(c.ID) {
+			return state.Event{}, journal.ErrNothing
+		}
+		return state.Event{Type: state.EvClaim, Task: c.Task, Claim: &state.ClaimChange{Action: "release", Over: c.ID,
+			Worker: c.Worker, Reason: why}}, nil
+	})
+	if errors.Is(err, journal.ErrNothing) {
+		return nil
+	}
+	return err
 }
 
 // dropCheckpoints removes the refs of checkpoints that no iteration needs: of
@@ -175,9 +243,10 @@ func (r *Recovery) finishKeep(ctx context.Context, k state.Kept) error {
 		}
 	}
 	r.fail("recover:index")
-	if k.Rewind || k.Brought {
-		// A revert carries no handoff, and what came over has its notes.
-	} else if e, err := r.Journal.Find(ctx, k.Iteration, k.EventID); err == nil && e.Event.Result != nil {
+	if k.Rewind {
+		// A revert carries no handoff.
+	} else if e, err := r.Journal.Find(ctx, k.Iteration, k.EventID); err == nil && e.Event.Result != nil &&
+		e.Event.Result.Commit == k.Commit {
 		if err := WriteNote(r.Repo, commit, NoteOf(e.Event)); err != nil {
 			r.Log("the note on %s could not be written: %v", k.Commit[:10], err)
 		}
@@ -257,7 +326,8 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 	}
 	it := &attempt{&Ready{id: cur.EventID, number: cur.Iteration, started: cur.Since, helped: &helped{state: s},
 		record: &record{anchor: at},
-		Job:    Job{attempt: cur.Attempt, phase: cur.Phase}, origin: origin{branch: cur.Start.Branch, before: cp}}, &Ran{},
+		Job:    Job{attempt: cur.Attempt, phase: cur.Phase, under: r.claim},
+		origin: origin{branch: cur.Start.Branch, before: cp}}, &Ran{},
 		&Examined{facts: Facts{Outcome: Interrupted, Detail: "the process died"}}}
 	if i := s.Plan.Find(cur.Task); i >= 0 {
 		it.task = s.Plan.Tasks[i]

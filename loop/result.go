@@ -119,7 +119,8 @@ func (l *Loop) taskEnd(it *attempt, j Verdict, res *state.Result) {
 	if j.Verdict == state.Keep && j.Partial && it.report.Baseline != nil {
 		res.Baseline = it.report.Baseline
 	}
-	if j.Verdict == state.Reject && j.Failure && it.run.Outcome != NotStarted {
+	conflict := len(j.Reasons) > 0 && strings.HasPrefix(j.Reasons[0], "conflict: ")
+	if j.Verdict == state.Reject && (j.Failure || conflict) && it.run.Outcome != NotStarted {
 		res.FailText = l.failText(it, j)
 	} else if j.Verdict == state.Reject && !j.Block {
 		res.FailText = it.task.Failure // an interruption says nothing new

@@ -220,6 +220,7 @@ type Live struct {
 	Event     string      `json:"event"`
 	Iteration int         `json:"iteration,omitempty"`
 	Task      plan.TaskID `json:"task,omitempty"`
+	Worker    int         `json:"worker,omitempty"` // of several
 	Message   string      `json:"message"`
 	Data      any         `json:"data,omitempty"`
 }

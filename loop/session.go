@@ -125,6 +125,7 @@ func (l *Loop) broken(err error) error {
 	if errors.As(err, &gone) {
 		return refuse(PlaceGone, "%w; nothing was read or written there", err)
 	}
+	l.drain()
 	r := Recovery{Repo: l.Repo, Journal: l.Journal, Engine: l.Engine, Log: l.Log, Now: l.Now}
 	if rerr := r.Run(l.background()); rerr != nil {
 		err = errors.Join(err, rerr)

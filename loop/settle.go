@@ -36,7 +36,9 @@ func (l *Loop) settle(ctx context.Context, it *attempt, v Verdict) (Ending, erro
 	l.tellVerdict(it, v, hint)
 	var halt *Action
 	var err error
-	if v.Verdict == state.Keep {
+	if v.Verdict == state.Keep && l.Worker != nil {
+		v, halt, err = l.bring(ctx, it, v)
+	} else if v.Verdict == state.Keep {
 		v, halt, err = l.land(ctx, it, v)
 	} else {
 		err = l.reject(it, v)

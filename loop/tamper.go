@@ -125,6 +125,9 @@ func (l *Loop) ours() (map[string]object.ID, error) {
 	if err != nil {
 		return nil, fmt.Errorf("note our own refs: %w", err)
 	}
+	if l.Worker != nil { // checkpoints of other workers come and go
+		maps.DeleteFunc(refs, func(name string, _ object.ID) bool { return strings.HasPrefix(name, gitstate.LocalPrefix) })
+	}
 	note, err := l.Repo.ReadRef(l.background(), gitstate.NotesRef)
 	if err == nil && !note.IsZero() {
 		refs[gitstate.NotesRef] = note

@@ -113,6 +113,7 @@ type Commands struct {
 
 	Tool       ToolCmd       `cmd:"" hidden:"" help:"Call a tool of the running iteration."`
 	Mcp        McpCmd        `cmd:"" hidden:"" help:"Serve the tools of the running iteration over MCP."`
+	Worker     WorkerCmd     `cmd:"" hidden:"" help:"Work on one task for a run with several workers."`
 	Failpoints FailpointsCmd `cmd:"" hidden:"" help:"List the steps at which RALPH_FAILPOINT can end the process."`
 	VersionCmd VersionCmd    `cmd:"" name:"version" hidden:"" help:"Print the version."`
 }

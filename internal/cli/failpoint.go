@@ -24,6 +24,7 @@ func failpoints() []string {
 	all = append(all, loop.FollowSteps...)
 	all = append(all, loop.LandSteps...)
 	all = append(all, loop.RedactSteps...)
+	all = append(all, loop.WorkerSteps...)
 	return append(all, worktree.Failpoints()...)
 }
 

@@ -74,6 +74,12 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	if err := a.recoverRun(j, e); err != nil {
 		return loop.End{}, false, err
 	}
+	if err := a.recoverWorkers(set); err != nil {
+		return loop.End{}, false, err
+	}
+	if c.flags.Workers == 0 {
+		a.dropWorkers()
+	}
 	if err := a.follow(j, e); err != nil {
 		return loop.End{}, false, err
 	}
@@ -100,6 +106,16 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	}
 	l := w.loop
 	l.Engine, l.Share = e, sharing
+	if c.flags.Workers > 0 && l.Share != nil {
+		return loop.End{}, false, gitstate.Hint(8, "git ralph start in several clones shares a plan between machines; "+
+			"or share.remote = \"\" for this run", "--workers lands on this machine alone, and share.remote is set")
+	}
+	if c.flags.Workers > 0 {
+		if l.Team, err = a.team(ctx, c.flags, set, l); err != nil {
+			return loop.End{}, false, err
+		}
+		defer a.dropWorkers()
+	}
 	if was, is := snap.State.Run.Sandbox, l.Sandbox.Mechanism(); was != "" && was != is {
 		a.warn("the last session ran with the sandbox %s, this one runs with %s: %s", was, is,
 			sandboxLine(is, set.Guard.Sockets))

@@ -31,7 +31,8 @@ func (a *App) enterLinked(f *RunFlags, begin bool) error {
 		a.Env = append(a.Env, "RALPH_TRUST=1")
 	}
 	if f.Workers > 0 {
-		return a.noWorkers()
+		return usage("--workers N alone: each worker has a linked worktree of its own, and lands on the branch",
+			"--worktree and --workers are two ways to work")
 	}
 	repo, err := a.Repo()
 	if err != nil {
@@ -59,10 +60,6 @@ func (a *App) enterLinked(f *RunFlags, begin bool) error {
 		return err
 	}
 	return a.moveTo(repo, l, f)
-}
-
-func (a *App) noWorkers() error {
-	return gitstate.Hint(2, "git ralph start --worktree works in one", "--workers is not available yet")
 }
 
 // readyLinked finds or makes the linked worktree of j's branch.

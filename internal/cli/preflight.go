@@ -29,9 +29,6 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 	if err != nil {
 		return nil, err
 	}
-	if f.Workers > 0 {
-		return nil, a.noWorkers()
-	}
 	version, ok, err := repo.GitVersion(ctx)
 	if err != nil {
 		return nil, err

@@ -77,6 +77,9 @@ func (r *reporter) emit(l loop.Live) {
 		r.a.printLine(l)
 		return
 	}
+	if l.Worker > 0 {
+		l.Message = fmt.Sprintf("[%d] %s", l.Worker, l.Message)
+	}
 	paint := func(code, s string) string { return r.a.colour(r.a.Out, code, s) }
 	switch l.Event {
 	case "start":

@@ -39,7 +39,7 @@ type RunFlags struct {
 	OnLimit       string   `complete:"=wait,stop,fallback" placeholder:"wait|stop|fallback" help:"When the provider's limit is reached."`
 	Script        string   `placeholder:"FILE" help:"Script of the agent scripted."`
 	Worktree      bool     `help:"Work in a linked worktree of its own on the branch ralph/BRANCH: yours stays free. The end says how the work comes over."`
-	Workers       int      `placeholder:"N" help:"Several worktrees at once (not available yet)."`
+	Workers       int      `placeholder:"N" help:"Work on up to N tasks at once, each in a linked worktree of its own, and land the results one by one."`
 	Dirty         string   `complete:"=refuse,commit" placeholder:"refuse|commit" help:"What to do with changed tracked files."`
 	Unchecked     bool     `help:"Work although nothing could be verified."`
 	Trust         bool     `help:"Trust the ralph.toml of this repository for this call."`
@@ -84,6 +84,9 @@ func (c *StartCmd) Run(a *App) error {
 		return a.detach(c.JSON)
 	}
 	a.takeDetached()
+	if c.Workers < 0 || c.Workers > maxWorkers {
+		return usage(fmt.Sprintf("1 to %d", maxWorkers), "--workers %d is no number of workers", c.Workers)
+	}
 	if c.Trust {
 		a.Env = append(a.Env, "RALPH_TRUST=1")
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
+	"git-ralph/internal/proc"
 	"git-ralph/internal/text"
 	"git-ralph/loop"
 	"git-ralph/plan"
@@ -97,6 +99,9 @@ type workerDoc struct {
 	Iteration int         `json:"iteration"`
 	Attempt   int         `json:"attempt"`
 	Since     time.Time   `json:"since"`
+
+	name  string
+	doing *loop.Doing
 }
 
 func dollars(micro int64) json.Number { return json.Number(plan.Dollars(micro)) }
@@ -172,13 +177,17 @@ func (a *App) status() (statusDoc, state.State, error) {
 			d.Task, d.Attempt = c.Task, c.Attempt
 			w.Task, w.Iteration, w.Attempt, w.Since = c.Task, c.Iteration, c.Attempt, c.Since
 		}
-		d.Workers = append(d.Workers, w)
+		d.Workers = append(a.workers(s, j), w)
+		if n := len(d.Workers) - 1; n > 0 { // the run itself works on nothing
+			d.Workers = d.Workers[:n]
+			d.Task, d.Attempt = d.Workers[0].Task, d.Workers[0].Attempt
+		}
 	} else if r.Status == state.Running || r.Status == state.Waiting {
 		d.Status, d.HaltReason = state.Interrupted, "the process that ran the loop is gone"
 	}
 	for _, c := range s.Claims {
-		if c.Actor == j.Actor && c.Worker == j.Repo.WorktreeName() {
-			continue
+		if c.Actor == j.Actor {
+			continue // named above
 		}
 		d.Workers = append(d.Workers, workerDoc{Actor: c.Actor, Host: c.Host, PID: c.PID, Task: c.Task,
 			Iteration: c.Iteration, Attempt: c.Attempt, Since: c.Since})
@@ -188,6 +197,41 @@ func (a *App) status() (statusDoc, state.State, error) {
 	}
 	d.Linked, err = a.linkedStatus(j)
 	return d, s, err
+}
+
+// workers are those of a run that are at work now.
+func (a *App) workers(s state.State, j *journal.Journal) []workerDoc {
+	out := []workerDoc{}
+	host, _ := os.Hostname()
+	for _, c := range s.Claims {
+		by := proc.Identity{Pid: c.PID, BootID: c.BootID, StartTime: c.StartTime}
+		if c.Actor != j.Actor || c.Worker == j.Repo.WorktreeName() || c.Host == host && !by.Alive() {
+			continue
+		}
+		w := workerDoc{Actor: c.Actor, Host: c.Host, PID: c.PID, Task: c.Task, Iteration: c.Iteration, Attempt: c.Attempt,
+			Since: c.Since, name: c.Worker}
+		if c.Current != nil {
+			w.Iteration, w.Since = c.Current.Iteration, c.Current.Since
+			if now, ok := loop.ReadSpend(j.Repo, c.Current.EventID); ok {
+				w.doing = now.Doing
+			}
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// workerLine says what a worker is at.
+func workerLine(w workerDoc, p plan.Plan, now time.Time) string {
+	line := string(w.Task)
+	if i := p.Find(w.Task); i >= 0 {
+		line += " " + text.Clip(p.Tasks[i].Title, 60)
+	}
+	line += fmt.Sprintf(", attempt %d, begun %s, process %d", w.Attempt, ago(w.Since, now), w.PID)
+	if w.doing != nil {
+		line += ": " + text.Clip(w.doing.Text, 60)
+	}
+	return line
 }
 
 // withSpend adds what the iteration at work has used so far, which the journal
@@ -265,7 +309,11 @@ func (c *StatusCmd) Run(a *App) error {
 		if d.Asked != "" {
 			row("asked for", "%s", d.Asked)
 		}
-		if d.Task != "" {
+		if len(d.Workers) > 0 && d.Workers[0].name != "" {
+			for _, w := range d.Workers {
+				row("worker", "%s", workerLine(w, s.Plan, now))
+			}
+		} else if d.Task != "" {
 			title := ""
 			if i := s.Plan.Find(d.Task); i >= 0 {
 				title = s.Plan.Tasks[i].Title

@@ -1,0 +1,346 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/state"
+	"git-ralph/internal/config"
+	"git-ralph/internal/proc"
+	"git-ralph/loop"
+	"git-ralph/plan"
+)
+
+// maxWorkers is how many workers a run may have.
+const maxWorkers = 16
+
+// WorkerCmd is `git ralph worker`, which a run with several workers starts for each
+// iteration. It is typed where the run was.
+type WorkerCmd struct {
+	RunFlags
+	Slot int         `required:"" help:"Which of the workers it is."`
+	Task plan.TaskID `required:"" help:"What it works on."`
+}
+
+// args are the flags as they were given, for a worker's command line.
+func (f *RunFlags) args() []string {
+	var out []string
+	put := func(name, val string) {
+		if val != "" {
+			out = append(out, "--"+name+"="+val)
+		}
+	}
+	put("max-cost", f.MaxCost)
+	put("mode", f.Mode)
+	put("agent", f.Agent)
+	put("model", f.Model)
+	put("script", f.Script)
+	for _, name := range f.Config {
+		put("config", name)
+	}
+	for name, on := range map[string]bool{"unchecked": f.Unchecked, "trust": f.Trust, "yes": f.Yes} {
+		if on {
+			out = append(out, "--"+name)
+		}
+	}
+	return out
+}
+
+// team makes the workers of a run: their worktrees, and the way to start them.
+func (a *App) team(ctx context.Context, f *RunFlags, set *config.Resolved, l *loop.Loop) (*loop.Team, error) {
+	j := a.journal
+	base, err := cacheFolder("workers")
+	if err != nil {
+		return nil, err
+	}
+	for slot := 1; slot <= f.Workers; slot++ {
+		if _, err := j.Repo.MakeWorker(ctx, j.Branch, slot, j.Repo.WorkerPlace(base, j.Branch, slot), a.Env); err != nil {
+			return nil, err
+		}
+	}
+	binary, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	t := &loop.Team{Size: f.Workers, Recover: func(slot int) error { return a.recoverWorker(set, slot) }}
+	t.Start = func(ctx context.Context, slot int, task plan.TaskID) (<-chan loop.WorkerEnd, error) {
+		argv := append([]string{binary, "worker", "--slot=" + strconv.Itoa(slot), "--task=" + string(task), "--json"},
+			f.args()...)
+		var said bytes.Buffer
+		p, err := proc.Start(ctx, proc.Command{Argv: argv, Dir: a.Dir, Env: a.Env, StdoutPipe: true,
+			Stderr: io.Writer(&limited{&said, 16 << 10}), Grace: 2 * time.Minute})
+		if err != nil {
+			return nil, err
+		}
+		ends := make(chan loop.WorkerEnd, 1)
+		go func() {
+			end := loop.WorkerEnd{Slot: slot, Task: task}
+			finished := tellWorker(p.Stdout, l, slot, &end)
+			exit, err := p.Wait()
+			switch {
+			case err != nil:
+				end.Err = err
+			case !finished:
+				end.Err = errors.New(strings.TrimSpace(exit.String() + " " + workerError(said.Bytes())))
+			}
+			ends <- end
+		}()
+		return ends, nil
+	}
+	return t, nil
+}
+
+// limited keeps the first bytes of what it is told.
+type limited struct {
+	to   *bytes.Buffer
+	left int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	n := min(len(p), l.left)
+	l.to.Write(p[:n])
+	l.left -= n
+	return len(p), nil
+}
+
+// workerError is what a worker said on standard error.
+func workerError(said []byte) string {
+	var d struct{ Error, Hint string }
+	if json.Unmarshal(said, &d) == nil && d.Error != "" {
+		return strings.TrimSuffix(d.Error+" ("+d.Hint+")", " ()")
+	}
+	return strings.TrimSpace(string(said))
+}
+
+// workerEnd is the last word of a worker.
+const workerEnd = "worker_end"
+
+// tellWorker passes on what a worker reports, and says whether it came to its end.
+func tellWorker(from io.Reader, l *loop.Loop, slot int, end *loop.WorkerEnd) bool {
+	finished := false
+	in := bufio.NewReaderSize(from, 64<<10)
+	for {
+		line, err := in.ReadBytes('\n')
+		var live loop.Live
+		if len(line) > 0 && json.Unmarshal(line, &live) == nil {
+			if live.Event == workerEnd {
+				finished = true
+				if data, ok := live.Data.(map[string]any); ok && data["status"] != nil {
+					status, _ := data["status"].(string)
+					reason, _ := data["reason"].(string)
+					end.Halt = &loop.Action{Kind: loop.Halt, Status: state.Status(status), Reason: reason}
+				}
+			} else if l.Emit != nil {
+				live.Worker = slot
+				l.Emit(live)
+			}
+		}
+		if err != nil {
+			return finished
+		}
+	}
+}
+
+// Run works on the task.
+func (c *WorkerCmd) Run(a *App) error {
+	home, err := a.Repo()
+	if err != nil {
+		return err
+	}
+	j, err := a.Journal()
+	if err != nil {
+		return err
+	}
+	all, err := home.Workers(j.Branch)
+	if err != nil {
+		return err
+	}
+	var mine gitstate.Linked
+	for _, l := range all {
+		if l.Worker == c.Slot {
+			mine = l
+		}
+	}
+	if mine.Root == "" {
+		return gitstate.Hint(2, "git ralph start --workers N starts it", "there is no worker %d", c.Slot)
+	}
+	set, err := a.Settings(c.flags(), c.Config)
+	if err != nil {
+		return err
+	}
+	he, err := a.engine(set)
+	if err != nil {
+		return err
+	}
+	if _, err := home.MendLinked(mine); err != nil {
+		return err
+	}
+	repo, err := gitstate.Open(a.Ctx, mine.Root, a.Env)
+	if err != nil {
+		return err
+	}
+	free, err := lockAll(func() (*gitstate.Lock, error) { return repo.LockBranch(mine.Branch) }, repo.LockWorktree)
+	if err != nil {
+		return err
+	}
+	defer free()
+	tip, err := home.ReadRef(a.Ctx, gitstate.BranchRef(j.Branch))
+	if err != nil {
+		return err
+	}
+	if err := c.enter(a, repo, mine, j.Branch, tip); err != nil {
+		return err
+	}
+	ctx, cancel := a.interrupts()
+	defer cancel()
+	snap, err := a.journal.Load(ctx)
+	if err != nil {
+		return err
+	}
+	if set, err = a.Settings(c.flags(), c.Config); err != nil {
+		return err
+	}
+	w, err := a.preflight(ctx, set, snap.State, &c.RunFlags, false)
+	if err != nil {
+		return err
+	}
+	w.loop.Worker = &loop.Worker{Name: repo.WorktreeName(), Home: home, Engine: he}
+	w.loop.Emit = func(e loop.Live) { a.printLine(e) }
+	w.loop.Settings.Unchecked = c.Unchecked
+	halt, err := w.loop.WorkOn(ctx, c.Task)
+	if err != nil {
+		return err
+	}
+	data := map[string]any{}
+	if halt != nil && !(halt.Status == state.Interrupted && ctx.Err() != nil) {
+		data["status"], data["reason"] = halt.Status, halt.Reason
+	}
+	return a.printLine(loop.Live{Time: time.Now().UTC(), Event: workerEnd, Task: c.Task, Data: data})
+}
+
+// enter makes the worker's worktree that of this process, at the branch's tip, with
+// the journal of the branch.
+func (c *WorkerCmd) enter(a *App, repo *gitstate.Repo, l gitstate.Linked, of string, tip object.ID) error {
+	if err := repo.Begin(a.Ctx, l.Branch, tip); err != nil {
+		return err
+	}
+	j, err := journal.Open(a.Ctx, repo, of)
+	if err != nil {
+		return err
+	}
+	j.Fail = a.failpoint()
+	if c.Script != "" && !strings.HasPrefix(c.Script, "/") {
+		c.Script = a.repo.Root + "/" + c.Script
+	}
+	home := a.repo
+	a.closeFunctions = append(a.closeFunctions, func() { home.Close() })
+	a.typed, a.linked, a.wantsLinked = home.Root, &l, true
+	a.repo, a.journal, a.git = repo, j, nil
+	return nil
+}
+
+// recoverWorker mends what the worker in a slot left.
+func (a *App) recoverWorker(set *config.Resolved, slot int) error {
+	all, err := a.journal.Repo.Workers(a.journal.Branch)
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		if l.Worker == slot {
+			return a.recoverLinked(set, l)
+		}
+	}
+	return nil
+}
+
+func (a *App) recoverLinked(set *config.Resolved, l gitstate.Linked) error {
+	if !l.There() {
+		return nil
+	}
+	if _, err := a.journal.Repo.MendLinked(l); err != nil {
+		return err
+	}
+	repo, err := gitstate.Open(a.Ctx, l.Root, a.Env)
+	if err != nil {
+		return fmt.Errorf("open the worktree of worker %d: %w", l.Worker, err)
+	}
+	defer repo.Close()
+	j, err := journal.Open(a.Ctx, repo, a.journal.Branch)
+	if err != nil {
+		return err
+	}
+	e, err := a.engineOf(repo, set)
+	if err != nil {
+		return err
+	}
+	r := loop.Recovery{Repo: repo, Journal: j, Engine: e, Log: a.warn, Now: j.Now, Fail: a.failpoint(),
+		Worker: repo.WorktreeName()}
+	return r.Run(a.Ctx)
+}
+
+// recoverWorkers mends what the workers of a dead run left, and gives back what they
+// had claimed in worktrees that are gone.
+func (a *App) recoverWorkers(set *config.Resolved) error {
+	j := a.journal
+	all, err := j.Repo.Workers(j.Branch)
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		if err := a.recoverLinked(set, l); err != nil {
+			return err
+		}
+	}
+	snap, err := j.Load(a.Ctx)
+	if errors.Is(err, journal.ErrNone) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	for _, c := range snap.State.Claims {
+		by := proc.Identity{Pid: c.PID, BootID: c.BootID, StartTime: c.StartTime}
+		if c.Actor == j.Actor && !by.Alive() {
+			if err := loop.ReleaseClaim(a.Ctx, j, c, "its worktree is gone"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// dropWorkers removes the worktrees of the workers at the end of a run. One that
+// still has something of an iteration stays for the next start.
+func (a *App) dropWorkers() {
+	all, err := a.journal.Repo.Workers(a.journal.Branch)
+	if err != nil {
+		a.warn("%v", err)
+		return
+	}
+	snap, err := a.journal.Load(a.Ctx)
+	if err != nil {
+		return
+	}
+	for _, l := range all {
+		claimed := false
+		for _, c := range snap.State.Claims {
+			claimed = claimed || c.Current != nil && c.Current.Start.Worktree == l.Root
+		}
+		if !claimed {
+			if err := a.journal.Repo.DropWorker(a.Ctx, l); err != nil {
+				a.warn("%v", err)
+			}
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"git-ralph/fixtures/long"
+)
+
+// workersStatus is what status says of the workers.
+type workersStatus struct {
+	Status  string
+	Task    string
+	Running *struct{ PID int }
+	Workers []struct {
+		Actor, Host, Task       string
+		PID, Iteration, Attempt int
+		Since                   time.Time
+	}
+	Tasks struct{ Done, Pending int }
+}
+
+func (p *project) workers(t *testing.T) workersStatus {
+	t.Helper()
+	var s workersStatus
+	if err := json.Unmarshal([]byte(p.must(t, "status", "--json")), &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// until asks again and again until ok says so.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Fatalf("it never came to this: %s", what)
+}
+
+// done looks at the end of a run with workers: every task done once, a linear
+// branch, nothing left of the workers.
+func (p *project) teamDone(t *testing.T, tasks int) {
+	t.Helper()
+	subjects := p.Git("log", "--format=%s")
+	for i := 1; i <= tasks; i++ {
+		if n := strings.Count(subjects, fmt.Sprintf(": T-%03d ", i)); n != 1 {
+			t.Errorf("T-%03d is in the branch %d times", i, n)
+		}
+		if _, err := os.Stat(filepath.Join(p.Dir, fmt.Sprintf("out-T-%03d.txt", i))); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := p.Git("rev-list", "--min-parents=2", "HEAD"); got != "" {
+		t.Errorf("the branch is not linear: %s", got)
+	}
+	if got := p.Git("status", "--porcelain"); got != "" {
+		t.Errorf("the worktree is not clean:\n%s", got)
+	}
+	if got := p.Git("worktree", "list"); strings.Count(got, "\n") != 0 {
+		t.Errorf("worktrees are left:\n%s", got)
+	}
+	if got := p.Git("for-each-ref", "refs/heads/ralph-workers", "refs/ralph/local"); got != "" {
+		t.Errorf("refs are left:\n%s", got)
+	}
+	if s := p.workers(t); s.Tasks.Done != tasks || len(s.Workers) != 0 {
+		t.Errorf("%+v", s)
+	}
+	p.sound(t)
+}
+
+// waits is an agent that waits until the test lets it go on: by a file in the git
+// directory, which an agent can see in every sandbox.
+const waits = "if [ -d .git ]; then go=.git/go-on; else go=$(sed 's/gitdir: //' .git)/../../go-on; fi; i=0\n" +
+	"while [ $i -lt 600 ] && ! [ -e \"$go\" ]; do sleep 0.1; i=$((i+1)); done\n"
+
+// goOn lets agents that wait go on.
+func goOn(t *testing.T, p *project) {
+	t.Helper()
+	p.Write(".git/go-on", "")
+}
+
+// TestWorkers: independent tasks are worked on at once, status names each worker, and
+// each result lands by itself.
+func TestWorkers(t *testing.T) {
+	t.Parallel()
+	for _, sandbox := range []string{"auto", "off"} {
+		t.Run(sandbox, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, waits+doTask, check+"[guard]\nsandbox = \""+sandbox+"\"\n",
+				map[string]string{"README": "hello\n"})
+			for _, title := range []string{"one", "two", "three", "four"} {
+				p.must(t, "add", title)
+			}
+			ended := make(chan result, 1)
+			go func() { ended <- p.run(t, nil, "start", "--workers", "3") }()
+			until(t, "three workers are at work", func() bool {
+				select {
+				case r := <-ended:
+					t.Fatalf("it ended: exit %d\n%s%s", r.code, r.out, r.err)
+				default:
+				}
+				s := p.workers(t)
+				n := 0
+				for _, w := range s.Workers {
+					if w.Iteration > 0 && w.PID > 0 && w.Attempt == 1 && !w.Since.IsZero() {
+						n++
+					}
+				}
+				return n == 3 && s.Running != nil
+			})
+			out := p.must(t, "status")
+			for _, id := range []string{"T-001", "T-002", "T-003"} {
+				if !strings.Contains(out, id) {
+					t.Errorf("status does not name the worker on %s:\n%s", id, out)
+				}
+			}
+			// A pause reaches all of them: they end what they do, and take no more.
+			p.must(t, "pause")
+			goOn(t, p)
+			until(t, "it is paused", func() bool { s := p.workers(t); return s.Status == "paused" && s.Tasks.Done == 3 })
+			p.must(t, "resume")
+			r := <-ended
+			if r.code != 0 {
+				t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
+			}
+			p.teamDone(t, 4)
+		})
+	}
+}
+
+// TestWorkersMeet: what does not join, and what is green alone and red together, goes
+// back with the reason in the next prompt, and is done on top of the other.
+func TestWorkersMeet(t *testing.T) {
+	t.Parallel()
+	agent := "prompt=$(cat)\n" +
+		"if [ $RALPH_ATTEMPT = 1 ] && ! echo \"$prompt\" | grep -q 'Another worker'; then sleep 1; fi\n" +
+		"echo \"$RALPH_TASK_ID\" >> shared\n" +
+		"case $prompt in *'Another worker'*) echo \"saw $RALPH_TASK_ID\" > notes-$RALPH_TASK_ID;; esac\n" + doTask
+	p := newProject(t, agent, check+"[guard]\nsandbox = \"off\"\n",
+		map[string]string{"README": "hello\n", "shared": "begin\n"})
+	p.must(t, "add", "one")
+	p.must(t, "add", "two")
+	r := p.run(t, nil, "start", "--workers", "2")
+	if r.code != 0 {
+		t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	if got := p.Read("shared"); !strings.Contains(got, "T-001\n") || !strings.Contains(got, "T-002\n") {
+		t.Errorf("a side is lost: %q", got)
+	}
+	if !strings.Contains(r.out, "reject: conflict: shared") {
+		t.Errorf("no conflict is named:\n%s", r.out)
+	}
+	if got := p.Git("ls-files", "notes-*"); got == "" {
+		t.Error("the next prompt did not show the conflict")
+	}
+	p.teamDone(t, 2)
+}
+
+// TestWorkersRedTogether: two results that are green alone and red together.
+func TestWorkersRedTogether(t *testing.T) {
+	t.Parallel()
+	agent := "prompt=$(cat)\n" +
+		"case $prompt in *'Together with what others'*) ;; *) sleep 1; touch alone-$RALPH_TASK_ID;; esac\n" + doTask
+	both := strings.Replace(check, "sh test.sh", "test ! -e alone-T-001 || test ! -e alone-T-002", 1)
+	p := newProject(t, agent, both+"[guard]\nsandbox = \"off\"\n", map[string]string{"README": "hello\n"})
+	p.must(t, "add", "one")
+	p.must(t, "add", "two")
+	r := p.run(t, nil, "start", "--workers", "2")
+	if r.code != 0 || !strings.Contains(r.out, "reject: landing: ") {
+		t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	p.teamDone(t, 2)
+}
+
+// TestWorkersKilled: a worker that dies harms no other, and what a run leaves that
+// was killed itself is mended by the next one.
+func TestWorkersKilled(t *testing.T) {
+	t.Parallel()
+	start := func(t *testing.T, sandbox string) (*project, chan result) {
+		p := newProject(t, waits+doTask, check+"[guard]\nsandbox = \""+sandbox+"\"\n", map[string]string{"README": "hello\n"})
+		for _, title := range []string{"one", "two", "three"} {
+			p.must(t, "add", title)
+		}
+		ended := make(chan result, 1)
+		go func() { ended <- p.run(t, nil, "start", "--workers", "2") }()
+		until(t, "two workers are at work", func() bool {
+			s := p.workers(t)
+			return len(s.Workers) == 2 && s.Workers[0].Iteration > 0 && s.Workers[1].Iteration > 0
+		})
+		return p, ended
+	}
+	t.Run("a worker", func(t *testing.T) {
+		t.Parallel()
+		p, ended := start(t, "auto")
+		syscall.Kill(p.workers(t).Workers[0].PID, syscall.SIGKILL)
+		goOn(t, p)
+		r := <-ended
+		if r.code != 0 || !strings.Contains(r.err, "signal 9") {
+			t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
+		}
+		p.teamDone(t, 3)
+	})
+	t.Run("the run", func(t *testing.T) {
+		t.Parallel()
+		p, ended := start(t, "off")
+		syscall.Kill(p.workers(t).Running.PID, syscall.SIGKILL)
+		<-ended
+		goOn(t, p)
+		p.must(t, "start", "--workers", "2")
+		p.teamDone(t, 3)
+	})
+	t.Run("and one loop goes on alone", func(t *testing.T) {
+		t.Parallel()
+		p, ended := start(t, "off")
+		syscall.Kill(p.workers(t).Running.PID, syscall.SIGKILL)
+		<-ended
+		goOn(t, p)
+		p.must(t, "start")
+		p.teamDone(t, 3)
+	})
+	t.Run("Ctrl-C", func(t *testing.T) {
+		t.Parallel()
+		p, ended := start(t, "off")
+		syscall.Kill(p.workers(t).Running.PID, syscall.SIGINT)
+		if r := <-ended; r.code != 130 {
+			t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
+		}
+		if s := p.workers(t); s.Tasks.Pending != 3 || s.Status != "interrupted" {
+			t.Errorf("%+v", s)
+		}
+		goOn(t, p)
+		p.must(t, "start", "--workers", "3")
+		p.teamDone(t, 3)
+	})
+}
+
+// TestWorkersKilledAtSteps ends a worker at the steps of a claim and of a landing.
+func TestWorkersKilledAtSteps(t *testing.T) {
+	t.Parallel()
+	steps := []string{"worker:claimed", "worker:landing", "worker:landed", "keep:evidence", "keep:index-lock",
+		"keep:refs-prepared", "keep:refs-committed", "keep:index-renamed", "keep:note", "iteration:started",
+		"reject:objects", "checkpoint:ref"}
+	for _, step := range long.Sample(t, steps, 4) {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, doTask, check+"[guard]\nsandbox = \"off\"\n", map[string]string{"README": "hello\n"})
+			p.must(t, "add", "one")
+			p.must(t, "add", "two")
+			p.must(t, "add", "three")
+			// Every worker dies there, and after some of them the run gives up.
+			p.run(t, []string{"RALPH_FAILPOINT=" + step}, "start", "--workers", "2")
+			p.must(t, "start", "--workers", "2")
+			p.teamDone(t, 3)
+		})
+	}
+}
+
+// TestWorkersAreQuicker: with an agent that only waits, N workers take hardly more
+// than an N-th of the time of one.
+func TestWorkersAreQuicker(t *testing.T) {
+	long.Only(t, "it waits for half a minute")
+	took := map[int]time.Duration{}
+	for _, n := range []int{1, 4} {
+		p := newProject(t, "sleep 8\n"+doTask, check+"[guard]\nsandbox = \"off\"\n", map[string]string{"README": "hello\n"})
+		for i := range 12 {
+			p.must(t, "add", fmt.Sprint("task ", i))
+		}
+		began := time.Now()
+		p.must(t, "start", "--workers", fmt.Sprint(n))
+		took[n] = time.Since(began)
+		p.teamDone(t, 12)
+	}
+	ratio := float64(took[1]) / float64(took[4])
+	t.Logf("one worker %s, four %s: %.2f times as quick", took[1], took[4], ratio)
+	if ratio < 0.9*4 {
+		t.Errorf("%.2f times as quick; at least 3.6 are wanted", ratio)
+	}
+}

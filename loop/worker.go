@@ -1,0 +1,301 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/state"
+	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/proc"
+	"git-ralph/notes"
+	"git-ralph/plan"
+)
+
+// Worker makes a Loop one of several that work on one branch: its repository is a
+// linked worktree, its journal that of the branch. What it keeps it lands itself, in
+// the worktree where the branch is checked out, one worker at a time.
+type Worker struct {
+	Name   string         // of the linked worktree
+	Home   *gitstate.Repo // where the branch is checked out
+	Engine *worktree.Engine
+}
+
+// WorkerSteps are the places where a worker can be stopped, besides those of an
+// iteration and of a keep.
+var WorkerSteps = []string{"worker:claimed", "worker:landing", "worker:landed"}
+
+// WorkOn is one iteration of a worker on a task, from its claim to its landing. The
+// caller holds the locks of the linked worktree and of its branch.
+func (l *Loop) WorkOn(ctx context.Context, id plan.TaskID) (*Action, error) {
+	s, err := l.load()
+	if err != nil {
+		return nil, err
+	}
+	l.limits(s)
+	if err := l.setup(ctx, s); err != nil {
+		return nil, err
+	}
+	c, err := l.claimTask(ctx, id)
+	if errors.Is(err, journal.ErrNothing) {
+		return nil, nil // somebody was faster, or a person has decided otherwise
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.fail("worker:claimed")
+	if s, err = l.load(); err != nil {
+		return nil, err
+	}
+	i := s.Plan.Find(id)
+	if i < 0 {
+		return nil, nil
+	}
+	s.Plan.Tasks = slices.Clone(s.Plan.Tasks)
+	s.Plan.Tasks[i].Status = plan.Pending // as it was before the claim
+	job := taskJob(s.Plan.Tasks[i])
+	job.under, job.turn = c.ID, c.Iteration
+	end, err := l.iterate(ctx, s, job)
+	if rerr := ReleaseClaim(l.background(), l.Journal, c, "it was not begun"); rerr != nil && err == nil {
+		err = rerr
+	}
+	return end.Halt, err
+}
+
+// claimTask claims a task for this worker.
+func (l *Loop) claimTask(ctx context.Context, id plan.TaskID) (state.Claim, error) {
+	host, _ := os.Hostname()
+	self := proc.Self()
+	snap, err := l.Journal.Append(ctx, func(s state.State) (state.Event, error) {
+		i := s.Plan.Find(id)
+		if i < 0 || s.Plan.Tasks[i].Status != plan.Pending || s.Run.PauseAsked || s.Run.StopAsked > 0 {
+			return state.Event{}, journal.ErrNothing
+		}
+		return state.Event{Type: state.EvClaim, Phase: state.Building, Task: s.Plan.Tasks[i].ID,
+			Iteration: s.Run.Iteration + 1, Attempt: s.Plan.Tasks[i].Attempts + 1,
+			Claim: &state.ClaimChange{Action: "take", Worker: l.Worker.Name, Host: host, PID: self.Pid,
+				BootID: self.BootID, StartTime: self.StartTime}}, nil
+	})
+	if err != nil {
+		return state.Claim{}, err
+	}
+	c := snap.State.ClaimOf(id)
+	if c == nil || c.Worker != l.Worker.Name || c.Actor != l.Journal.Actor {
+		return state.Claim{}, journal.ErrNothing
+	}
+	return *c, nil
+}
+
+// landing is what a worker's result meets on the branch.
+type landing struct {
+	tip, is   object.ID
+	conflicts []string
+}
+
+// bring lands what a worker has made: on the branch's tip, proved there in a fresh
+// checkout, and then in one step with the journal. Where it does not join the work of
+// others or is not green with it, the task goes back with that in its next prompt.
+func (l *Loop) bring(ctx context.Context, it *attempt, v Verdict) (Verdict, *Action, error) {
+	w := l.Worker
+	if s, err := l.load(); err != nil {
+		return v, nil, err
+	} else if taskGone(s, it.task) || taskEdited(s, it.task) || !s.Holds(it.under) {
+		return v, nil, l.keepNotLanded(it, v, "the task was changed meanwhile")
+	}
+	if len(it.after.PutBack) > 0 {
+		report, err := l.Engine.PutBack(l.background(), it.before, it.after.PutBack, l.untilEvidence(it.Ready, it.after))
+		it.notices = noted(it.notices, l.tellRestored(it.Ready, report)...)
+		if err != nil {
+			return v, nil, fmt.Errorf("put back what is not the agent's to change: %w", err)
+		}
+	}
+	res := l.result(it, v)
+	if len(it.after.Changes) == 0 {
+		return v, nil, l.endKept(it, res)
+	}
+	commit, err := l.commitCode(ctx, it, res)
+	var hook *gitstate.HookError
+	if errors.As(err, &hook) {
+		v = rejectAttempt("hook: " + hook.Hook)
+		it.report.FailText = strings.TrimSpace(it.report.FailText + "\n" + hook.Error())
+		l.tellVerdict(it, v, "")
+		return v, nil, l.reject(it, v)
+	} else if err != nil {
+		return v, nil, err
+	}
+	lock, err := w.Home.LockLanding(ctx, l.Journal.Branch)
+	if err != nil {
+		return v, nil, err
+	}
+	defer lock.Release()
+	l.fail("worker:landing")
+	home := &Recovery{Repo: w.Home, Journal: l.Journal, Engine: w.Engine, Log: l.Log, Now: l.Now, Fail: l.Fail}
+	if err := home.Finish(l.background()); err != nil {
+		return v, nil, err
+	}
+	for range 20 {
+		at, err := l.meet(ctx, commit)
+		if err != nil {
+			return v, nil, err
+		}
+		if len(at.conflicts) > 0 {
+			v = l.conflicted(it, at)
+			return v, nil, l.reject(it, v)
+		}
+		if nv, halt, err := l.mayLand(ctx, it, v, at); err != nil || halt != nil || nv.Verdict != state.Keep {
+			return nv, halt, err
+		}
+		err = l.landAt(it, v, res, at)
+		var locked *gitstate.IndexLockedError
+		var staged *worktree.IndexConflict
+		switch {
+		case errors.As(err, &staged):
+			if err := w.Home.ClearIntent(); err != nil {
+				return v, nil, err
+			}
+			return v, &Action{Kind: Halt, Status: state.NeedsReview, Reason: staged.Error()},
+				l.keepNotLanded(it, v, staged.Error())
+		case errors.As(err, &locked):
+			return v, &Action{Kind: Halt, Status: state.Stopped, Reason: locked.Error()},
+				l.keepNotLanded(it, v, locked.Error())
+		case errors.Is(err, gitstate.ErrBranchMoved):
+			continue // a person has committed
+		}
+		return v, nil, err
+	}
+	return v, nil, l.keepNotLanded(it, v, "the branch moved again and again")
+}
+
+// meet puts the commit on the branch's tip.
+func (l *Loop) meet(ctx context.Context, commit object.ID) (landing, error) {
+	var at landing
+	var err error
+	if at.tip, err = l.Repo.ReadRef(ctx, gitstate.BranchRef(l.Journal.Branch)); err != nil {
+		return at, err
+	}
+	at.is, at.conflicts, err = putOn(ctx, l.Repo, commit, at.tip, l.Settings.Sign)
+	return at, err
+}
+
+// mayLand proves the result as it would be on the branch. A verdict other than keep
+// is recorded when it returns.
+func (l *Loop) mayLand(ctx context.Context, it *attempt, v Verdict, at landing) (Verdict, *Action, error) {
+	inWay, err := l.Worker.Engine.CheckoutConflicts(ctx, at.tip, at.is)
+	if err != nil {
+		return v, nil, err
+	}
+	if len(inWay) > 0 {
+		why := "files of yours are in the way of the landing: " + list(inWay)
+		return v, &Action{Kind: Halt, Status: state.NeedsReview, Reason: why}, l.keepNotLanded(it, v, why)
+	}
+	req := l.proofRequest(it.Ready, nil)
+	req.Complete = true
+	report, err := l.proveFresh(ctx, at.is, req)
+	switch {
+	case ctx.Err() != nil:
+		v = reject("interrupted")
+		return v, &Action{Kind: Halt, Status: state.Interrupted, Reason: "interrupted"}, l.reject(it, v)
+	case err != nil:
+		return v, nil, fmt.Errorf("prove the landed result: %w", err)
+	case report.Pass:
+		return v, nil, nil
+	}
+	for name, out := range report.Outputs {
+		it.evidence.add("checks/landing/"+name, out)
+	}
+	it.report.Runs = append(it.report.Runs, report.Runs...)
+	it.report.FailText = "Your work passed alone. Together with what others have landed since it does not:\n" +
+		report.FailText
+	v = rejectAttempt("landing: " + strings.TrimPrefix(strings.Join(report.Reasons, "; "), "checks: "))
+	l.tellVerdict(it, v, "")
+	return v, nil, l.reject(it, v)
+}
+
+// conflicted is the verdict on work that does not join what others have landed. The
+// next attempt begins at their work and is shown both sides; only when that one meets
+// the same again is an attempt spent.
+func (l *Loop) conflicted(it *attempt, at landing) Verdict {
+	reason := "conflict: " + list(at.conflicts)
+	v := Verdict{Verdict: state.Reject, Reasons: []string{reason}}
+	if strings.Contains(it.task.Failure, "conflict: ") {
+		v = rejectAttempt(reason)
+	}
+	ctx := l.background()
+	side := func(from, to object.ID) string {
+		args := append([]string{"diff", "--no-color", "--no-ext-diff", from.String(), to.String(), "--"}, at.conflicts...)
+		out, err := l.Repo.Git.Run(ctx, args...)
+		if err != nil {
+			return err.Error()
+		}
+		return notes.CutBytes(string(out), 2000)
+	}
+	mine, err := l.Repo.Store.WriteCommit(object.CommitData{Tree: it.after.Keep, Author: ourSignature(it.started),
+		Committer: ourSignature(it.started), Message: "the attempt\n"})
+	if err == nil {
+		err = l.Repo.Store.Sync()
+	}
+	if err == nil {
+		it.report.FailText = "Another worker changed the same lines and has landed first. Its change is in the files that " +
+			"you see now. Do the task again on top of it, so that both are kept.\n\nIts change:\n" + side(it.tip, at.tip) +
+			"\nYour change, which is not in the files:\n" + side(it.tip, mine)
+	}
+	l.tellVerdict(it, v, "")
+	return v
+}
+
+// landAt moves branch and journal, and then the files of the branch's worktree.
+func (l *Loop) landAt(it *attempt, v Verdict, res *state.Result, at landing) error {
+	ctx, w := l.background(), l.Worker
+	evidence, err := l.writeEvidence(it.Ready, it.after.Tree, at.is)
+	if err == nil {
+		err = l.Repo.Store.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("store the evidence: %w", err)
+	}
+	res.Parent, res.Commit, res.Evidence = at.tip.String(), at.is.String(), evidence.String()
+	res.Landed, res.Brought = true, true
+	var next *journal.Snapshot
+	err = w.Home.Keep(ctx, gitstate.Keep{
+		EventID: it.id, JournalRef: l.Journal.Ref(), BranchRef: gitstate.BranchRef(l.Journal.Branch),
+		Parent: at.tip, Commit: at.is, EvidenceRef: l.evidenceRef(it.Ready), Evidence: evidence,
+		Message: "ralph: " + l.commitTitle(it), Deadline: 10 * time.Second, Fail: l.fail,
+		Entry: func() (object.ID, object.ID, error) {
+			snap, err := l.Journal.Load(ctx)
+			if err != nil {
+				return object.Zero, object.Zero, err
+			}
+			if next, err = l.Journal.Draft(ctx, snap, l.event(it.Ready, res)); err != nil {
+				return object.Zero, object.Zero, err
+			}
+			return snap.Tip, next.Tip, nil
+		},
+		WriteIndex: func(lock *os.File) error { return w.Engine.UpdateIndex(ctx, lock, at.tip, at.is) },
+		Note: func() error {
+			return errors.Join(moveFiles(ctx, w.Engine, at.tip, at.is, l.Log), l.writeNote(it.Ready, res, at.is))
+		},
+	})
+	var late *gitstate.NoteError
+	if errors.As(err, &late) {
+		l.Log("%v; git ralph fsck --repair writes notes again", late)
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	l.Journal.Moved(next)
+	l.fail("worker:landed")
+	l.emit("iteration_end", next.State, it.task.ID, res, "iteration %d kept as %s", it.number, res.Commit[:10])
+	// What it made is on the branch: the worktree begins anew with its next task.
+	if _, err := l.storeAndRestore(it, func() (object.ID, error) { return evidence, nil }); err != nil {
+		l.Log("%v", err)
+	}
+	return l.dropCheckpoint(it.Ready)
+}
