@@ -61,7 +61,7 @@ func folders(runtime string) []string {
 	if filepath.IsAbs(runtime) {
 		out = append(out, filepath.Join(runtime, "git-ralph"))
 	}
-	own := fmt.Sprintf("git-ralph-%d", os.Getuid())
+	own := fmt.Sprintf("ralph-live-%d", os.Getuid())
 	for _, dir := range []string{fmt.Sprintf("/run/user/%d/git-ralph", os.Getuid()), filepath.Join(os.TempDir(), own),
 		filepath.Join("/tmp", own)} {
 		if dir != "" && filepath.IsAbs(dir) {
