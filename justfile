@@ -64,6 +64,7 @@ reliability n="30":
 # commands of every kind killed at moments of chance, beside git gc and a person's commits
 chaos seconds="600":
     RALPH_CHAOS={{seconds}} go test ./internal/e2e -run '^TestChaos$' -count=1 -v -timeout 60m
+
 # what is published: archives, Debian packages and checksums in dist/; the same commit gives the same bytes
 release *targets:
     bash .ci/release {{targets}}
