@@ -33,7 +33,8 @@ func TestKilledAnywhere(t *testing.T) {
 	// Those of linked worktrees are reached with --worktree alone.
 	names = slices.DeleteFunc(names, func(n string) bool {
 		return strings.HasPrefix(n, "linked:") || strings.HasPrefix(n, "follow:") || strings.HasPrefix(n, "land:") ||
-			strings.HasPrefix(n, "redact:") || strings.HasPrefix(n, "worker:")
+			strings.HasPrefix(n, "redact:") || strings.HasPrefix(n, "worker:") ||
+			strings.HasPrefix(n, "share:")
 	})
 	names = long.Sample(t, names, 11)
 	var mu sync.Mutex
