@@ -34,7 +34,8 @@ func TestKilledAnywhere(t *testing.T) {
 	names = slices.DeleteFunc(names, func(n string) bool {
 		return strings.HasPrefix(n, "linked:") || strings.HasPrefix(n, "follow:") || strings.HasPrefix(n, "land:") ||
 			strings.HasPrefix(n, "redact:") || strings.HasPrefix(n, "worker:") ||
-			strings.HasPrefix(n, "share:") || strings.HasPrefix(n, "claim:")
+			strings.HasPrefix(n, "share:") || strings.HasPrefix(n, "claim:") ||
+			strings.HasPrefix(n, "join:")
 	})
 	names = long.Sample(t, names, 11)
 	var mu sync.Mutex
