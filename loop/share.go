@@ -305,7 +305,7 @@ func (l *Loop) take(ctx context.Context, id plan.TaskID) (claim string, number i
 	host, _ := os.Hostname()
 	self := proc.Self()
 	var made state.Event
-	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+	_, err = l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
 		i, over := s.Plan.Find(id), ""
 		if held := s.ClaimOf(id); held != nil && l.Share.expired(*held, time.Now()) {
 			over = held.ID
@@ -331,7 +331,8 @@ func (l *Loop) take(ctx context.Context, id plan.TaskID) (claim string, number i
 		return "", 0, false, err
 	}
 	l.fail("claim:pushed")
-	if snap, err = l.Journal.Load(l.background()); err != nil {
+	snap, err := l.Journal.Load(l.background())
+	if err != nil {
 		return "", 0, false, err
 	}
 	held := snap.State.ClaimOf(id)

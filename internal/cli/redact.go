@@ -8,6 +8,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/object"
 	"git-ralph/loop"
 )
 
@@ -109,7 +110,9 @@ func (c *RedactCmd) locks(a *App, j *journal.Journal) (func(), error) {
 	if err != nil {
 		return nil, err
 	}
-	all[j.Branch] = all[j.Branch]
+	if _, known := all[j.Branch]; !known {
+		all[j.Branch] = object.Zero // its journal may have gone; its lock is taken all the same
+	}
 	take := []func() (*gitstate.Lock, error){j.Repo.LockWorktree}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		take = append(take, func() (*gitstate.Lock, error) { return j.Repo.LockBranch(name) })
