@@ -44,6 +44,8 @@ var phrases = []struct {
 	{"maximum context length", loop.ContextLimit},
 	{"api key not valid", loop.AuthFailed},
 	{"api_key_invalid", loop.AuthFailed},
+	{"no auth type is selected", loop.AuthFailed},
+	{"no api key found", loop.AuthFailed},
 	{"incorrect api key", loop.AuthFailed},
 	{"invalid api key", loop.AuthFailed},
 	{"authentication_error", loop.AuthFailed},

@@ -17,7 +17,7 @@ const MaxPrinted = 1 << 20
 
 // Printed reads the output of a client that speaks the plain contract: JSON
 // lines {"type":"usage",…} (increments; context_tokens is the present use of
-// the window), {"type":"text","text":…}, and for a run that could not work
+// the window), {"type":"text","text":…}, {"type":"tool","name":…,"text":…}, and for a run that could not work
 // {"type":"limit","until":…,"reason":…} and {"type":"error","kind":…,"message":…};
 // everything else is transcript. Its methods may be called from several
 // goroutines; events never overlap.
@@ -50,6 +50,7 @@ func NewPrinted(events func(loop.AgentEvent), transcript *Transcript) *Printed {
 type printedLine struct {
 	Type          string   `json:"type"`
 	Text          string   `json:"text"`
+	Name          string   `json:"name"`
 	Model         string   `json:"model"`
 	Input         float64  `json:"input_tokens"`
 	Output        float64  `json:"output_tokens"`
@@ -88,6 +89,9 @@ func (p *Printed) Stdout(line []byte, cut bool) {
 	switch l.Type {
 	case "text":
 		p.event(loop.AgentEvent{Kind: loop.EventText, Text: l.Text})
+	case "tool":
+		// Shown, and no more: nobody judged the call, and it says not when it ended.
+		p.output(strings.TrimSpace(l.Name + " " + l.Text))
 	case "usage":
 		p.add(l)
 	case "limit":

@@ -3,6 +3,7 @@ package command
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
@@ -10,8 +11,10 @@ import (
 )
 
 // A Preset is the command line of a client that has no driver of its own, as its
-// public documentation describes it. None of them was tried with the real client:
-// their calls are not judged, and only the shims and the sandbox keep them from git.
+// public documentation describes it. Their calls are not judged, and only the shims
+// and the sandbox keep them from git. Tried with the real client: the whole of qwen
+// 0.15.10; the flags of copilot 1.0.102 and amp (September 2026) against their own
+// help. The others are as their documentation has them.
 type Preset struct {
 	Name    string
 	Program string
@@ -52,7 +55,7 @@ func Presets() []Preset {
 			argv: func(run) []string { return []string{"--dangerously-allow-all", "--stream-json", "-x"} }},
 		{Name: "copilot", Program: "copilot", Install: "npm install -g @github/copilot",
 			argv: func(r run) []string {
-				return withModel([]string{"-p", r.prompt, "--allow-all-tools", "--no-ask-user"}, "--model", r.model)
+				return withModel([]string{"-p", r.prompt, "--allow-all-tools", "--no-ask-user", "--no-auto-update"}, "--model", r.model)
 			}},
 		{Name: "cursor", Program: "cursor-agent", Install: "curl https://cursor.com/install -fsS | bash", JSON: true,
 			argv: func(r run) []string {
@@ -90,7 +93,7 @@ func (p Preset) Probe(env []string) client.Info {
 		return client.Info{Problem: fmt.Sprintf("%s was not found (%q is not on PATH)", p.Name, p.Program), Hint: p.Install}
 	}
 	return client.Info{Found: true, Path: path, Supported: true,
-		Warning: "the preset " + p.Name + " is experimental: it follows the client's documentation and was not tried with it",
+		Warning: "the preset " + p.Name + " is experimental: it follows what the client documents",
 		Hint:    "only the sandbox and the shims keep its commands from git"}
 }
 
@@ -117,15 +120,18 @@ type streamLine struct {
 	Type    string `json:"type"`
 	Message struct {
 		Content []struct {
-			Type string `json:"type"`
-			Text string `json:"text"`
+			Type  string          `json:"type"`
+			Text  string          `json:"text"`
+			Name  string          `json:"name"`
+			Input json.RawMessage `json:"input"`
 		} `json:"content"`
 	} `json:"message"`
-	IsError bool   `json:"is_error"`
-	Result  string `json:"result"`
-	Error   string `json:"error"`
-	Model   string `json:"model"`
-	Usage   struct {
+	IsError bool `json:"is_error"`
+	// Result and Error are texts; qwen's error is an object with a message.
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+	Model  string          `json:"model"`
+	Usage  struct {
 		Input      float64 `json:"input_tokens"`
 		Output     float64 `json:"output_tokens"`
 		CacheRead  float64 `json:"cache_read_input_tokens"`
@@ -149,8 +155,11 @@ func translate(data []byte, clock proc.Clock) [][]byte {
 	switch l.Type {
 	case "assistant":
 		for _, c := range l.Message.Content {
-			if c.Type == "text" && c.Text != "" {
+			switch {
+			case c.Type == "text" && c.Text != "":
 				say(map[string]any{"type": "text", "text": c.Text})
+			case c.Type == "tool_use":
+				say(map[string]any{"type": "tool", "name": c.Name, "text": client.Brief(c.Input)})
 			}
 		}
 	case "result":
@@ -163,7 +172,7 @@ func translate(data []byte, clock proc.Clock) [][]byte {
 			say(usage)
 		}
 		if l.IsError {
-			e := client.Failure{Message: l.Result + l.Error}.Ending(clock.Now())
+			e := client.Failure{Message: strings.TrimSpace(said(l.Result) + " " + said(l.Error))}.Ending(clock.Now())
 			line := map[string]any{"type": "error", "kind": string(e.Kind), "message": e.Detail}
 			if !e.Until.IsZero() {
 				line["until"] = e.Until.Unix()
@@ -172,4 +181,19 @@ func translate(data []byte, clock proc.Clock) [][]byte {
 		}
 	}
 	return out
+}
+
+// said is a text, or the message of an object.
+func said(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var object struct {
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(raw, &object) != nil {
+		return ""
+	}
+	return object.Message
 }

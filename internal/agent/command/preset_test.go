@@ -19,7 +19,7 @@ func TestPresetCommands(t *testing.T) {
 		"aider": "aider --message-file /run/prompt.md --yes-always --no-auto-commits --no-dirty-commits --no-gitignore " +
 			"--no-check-update --model m",
 		"amp":     "amp --dangerously-allow-all --stream-json -x < SYSTEM PROMPT",
-		"copilot": "copilot -p SYSTEM PROMPT --allow-all-tools --no-ask-user --model m",
+		"copilot": "copilot -p SYSTEM PROMPT --allow-all-tools --no-ask-user --no-auto-update --model m",
 		"cursor":  "cursor-agent -p --force --output-format stream-json --model m SYSTEM PROMPT",
 		"goose":   "goose run --no-session -i - GOOSE_MODE=auto GOOSE_MODEL=m < SYSTEM PROMPT",
 		"qwen":    "qwen --yolo --output-format stream-json --model m < SYSTEM PROMPT",
@@ -64,6 +64,9 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'`, 
 		{"amp is limited", "amp", `echo '{"type":"result","subtype":"error_during_execution","is_error":true,"error":"429 rate limit"}'; exit 1`,
 			loop.RateLimited, 0, 0},
 		{"qwen has no login", "qwen", `echo '{"type":"result","is_error":true,"result":"401 Incorrect API key provided"}'; exit 1`,
+			loop.AuthFailed, 0, 0},
+		{"qwen is not set up", "qwen", `echo '{"type":"result","subtype":"error_during_execution","is_error":true,` +
+			`"error":{"message":"No auth type is selected. Please configure an auth type"}}'; exit 1`,
 			loop.AuthFailed, 0, 0},
 		{"aider prints text", "aider", `echo 'Applied edit to a.txt'`, loop.Completed, 0, 0},
 		{"goose fails", "goose", `echo 'error: no provider' >&2; exit 1`, loop.Crashed, 0, 0},
