@@ -28,7 +28,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(ram.Tests(m).Run()) }
 
 // partner is a clone of the bare repository that url leads to, with its journal.
-func partner(t *testing.T, url string) *Partner {
+func partner(t *testing.T, url string, env ...string) *Partner {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -37,7 +37,7 @@ func partner(t *testing.T, url string) *Partner {
 	r := repo.In(t, dir)
 	r.Git("commit", "-q", "--allow-empty", "-m", "first")
 	r.Git("remote", "add", "origin", url)
-	g, err := gitstate.Open(context.Background(), r.Dir, r.Env)
+	g, err := gitstate.Open(context.Background(), r.Dir, append(r.Env, env...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,12 +162,11 @@ func TestOneWinnerATask(t *testing.T) {
 	}
 }
 
-// overEach runs f with an address of the bare repository dir for each way in which
-// git reaches a remote here.
-func overEach(t *testing.T, f func(t *testing.T, dir, url string)) {
+// overEach runs f with the address of a bare repository for each way in which git
+// reaches a remote here, and with what the environment of git needs for it.
+func overEach(t *testing.T, f func(t *testing.T, url string, env ...string)) {
 	t.Run("file", func(t *testing.T) {
-		dir := bare(t)
-		f(t, dir, "file://"+dir)
+		f(t, "file://"+bare(t))
 	})
 	t.Run("smart HTTP", func(t *testing.T) {
 		dir := bare(t)
@@ -178,25 +177,41 @@ func overEach(t *testing.T, f func(t *testing.T, dir, url string)) {
 		s := httptest.NewServer(&cgi.Handler{Path: exe, Args: []string{"http-backend"},
 			Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(dir), "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=x"}})
 		t.Cleanup(s.Close)
-		f(t, dir, s.URL+"/remote.git")
+		f(t, s.URL+"/remote.git")
 	})
 	t.Run("git daemon", func(t *testing.T) {
-		dir := bare(t)
-		f(t, dir, daemon(t, dir))
+		f(t, daemon(t, bare(t)))
+	})
+	t.Run("ssh", func(t *testing.T) {
+		address, env := sshd(t)
+		f(t, address+bare(t), env)
 	})
 }
 
 // daemon starts a real git daemon on the loopback address.
 func daemon(t *testing.T, dir string) string {
 	t.Helper()
+	port := freePort(t)
+	c := exec.Command("git", "daemon", "--reuseaddr", "--export-all", "--enable=receive-pack", "--listen=127.0.0.1",
+		fmt.Sprintf("--port=%d", port), "--base-path="+filepath.Dir(dir), filepath.Dir(dir))
+	answers(t, c, port)
+	return fmt.Sprintf("git://127.0.0.1:%d/remote.git", port)
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
-	c := exec.Command("git", "daemon", "--reuseaddr", "--export-all", "--enable=receive-pack", "--listen=127.0.0.1",
-		fmt.Sprintf("--port=%d", port), "--base-path="+filepath.Dir(dir), filepath.Dir(dir))
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// answers starts a server, which ends with the test, and returns when it takes
+// connections.
+func answers(t *testing.T, c *exec.Cmd, port int) {
+	t.Helper()
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -204,11 +219,10 @@ func daemon(t *testing.T, dir string) string {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
 			conn.Close()
-			return fmt.Sprintf("git://127.0.0.1:%d/remote.git", port)
+			return
 		}
 	}
-	t.Fatal("git daemon does not answer")
-	return ""
+	t.Fatalf("%s does not answer", c.Path)
 }
 
 // TestTransports: two machines go on at once over each transport, and end with the
@@ -216,8 +230,8 @@ func daemon(t *testing.T, dir string) string {
 func TestTransports(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	overEach(t, func(t *testing.T, dir, url string) {
-		ann, bob := partner(t, url), partner(t, url)
+	overEach(t, func(t *testing.T, url string, env ...string) {
+		ann, bob := partner(t, url, env...), partner(t, url, env...)
 		ann.begin(t, 2)
 		if _, err := ann.Push(ctx); err != nil {
 			t.Fatal(err)
