@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,10 +12,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"git-ralph/guard/sandbox"
 )
 
 // schemas is doc/schema, samples the work lists of other tools; scripts run elsewhere.
@@ -28,6 +33,12 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:   "testdata/script",
 		Setup: setUpScript,
+		Condition: func(name string) (bool, error) {
+			if name != "sandbox" {
+				return false, fmt.Errorf("there is no condition %q", name)
+			}
+			return hasNamespaces(), nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"repository": repository,
 			"json":       compareJSON,
@@ -38,10 +49,20 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// hasNamespaces says whether a script may ask for the kernel sandbox here.
+var hasNamespaces = sync.OnceValue(func() bool {
+	report, err := sandbox.Probe(context.Background(),
+		sandbox.Spec{Worktree: os.TempDir(), Network: sandbox.NetworkOpen})
+	return err == nil && report.Mechanism == sandbox.Namespaces
+})
+
 // setUpScript gives a script a home folder of its own and a person. The kernel
 // sandbox has tests of its own; here it would only make scripts depend on the
-// machine.
+// machine. What Go compiled already is compiled once for all scripts.
 func setUpScript(env *testscript.Env) error {
+	if cache, err := os.UserCacheDir(); err == nil {
+		env.Setenv("GOCACHE", cmp.Or(os.Getenv("GOCACHE"), filepath.Join(cache, "go-build")))
+	}
 	home := filepath.Join(env.WorkDir, ".home")
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return err
