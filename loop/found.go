@@ -355,11 +355,16 @@ func (l *Loop) restoreCaptured(it *Ready, after *worktree.Capture) (putBack, err
 func (l *Loop) restoreChecked(before *worktree.Checkpoint) error {
 	r, err := l.Engine.Restore(l.background(), before, worktree.Keeper{Event: gitstate.NewID(l.Now())})
 	var paths []string
+	hint := ""
 	for _, s := range r.Saved {
 		paths = append(paths, s.Path)
+		if s.Was.IsZero() {
+			hint = "\nhint: let .gitignore name what the checks make, or it comes into commits when the agent runs them"
+		}
 	}
 	if len(paths) > 0 {
-		l.Log("%s: changed or made while checks ran; moved to %s", someOf(paths, fewNamed), filepath.Dir(r.Saved[0].Aside))
+		l.Log("%s: changed or made while checks ran; moved to %s%s", someOf(paths, fewNamed),
+			filepath.Dir(r.Saved[0].Aside), hint)
 	}
 	return err
 }
