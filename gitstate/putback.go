@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,24 +93,51 @@ func ignoreMissing(err error) error {
 }
 
 // RemoveStaleLocks removes git's lock files that lay there neither before nor
-// belong to a git process now: an agent that was ended in the middle, or one
-// that wants to be in the way, leaves them. It returns their names. Where
-// processes cannot be looked at, every lock stays.
+// belong to a living process of git's or ours: an agent that was ended in the
+// middle, or one that wants to be in the way, leaves them. It returns their names.
+// Where processes cannot be looked at, every lock stays.
 func (s *Snapshot) RemoveStaleLocks(now *Snapshot) []string {
-	var gone []string
+	seen := map[string]fs.FileInfo{}
 	for path := range now.Locks {
-		if !s.Locks[path] {
-			gone = append(gone, path)
+		if st, err := os.Lstat(path); err == nil && !s.Locks[path] {
+			seen[path] = st
 		}
 	}
-	if len(gone) == 0 {
+	if len(seen) == 0 {
 		return nil
 	}
 	if running, known := proc.GitRunning(nil, s.root, s.common); running || !known {
 		return nil
 	}
-	slices.Sort(gone)
-	return slices.DeleteFunc(gone, func(path string) bool { return os.RemoveAll(path) != nil })
+	// The notes are read after the locks: who takes one has a note before.
+	writers := proc.ReadWriters(s.writers)
+	var gone []string
+	for _, path := range slices.Sorted(maps.Keys(seen)) {
+		if held(writers, path, seen[path]) {
+			continue
+		}
+		if st, err := os.Lstat(path); err != nil || !os.SameFile(st, seen[path]) {
+			continue
+		}
+		if os.RemoveAll(path) == nil {
+			gone = append(gone, path)
+		}
+	}
+	return gone
+}
+
+// held says whether a living process of ours, another worker that lands its work for
+// example, has a lock, or may be about to note that it has it.
+func held(writers map[string]proc.Writer, path string, st fs.FileInfo) bool {
+	for _, w := range writers {
+		if w.Dead() {
+			continue
+		}
+		if ino, ok := w.Locks[path]; ok && ino == inode(st) || !w.Idle && len(w.Locks) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // CameWithFetch says whether a difference is a new tag of a commit that a

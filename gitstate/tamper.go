@@ -30,6 +30,7 @@ type Snapshot struct {
 	Locks map[string]bool      // lock files of git that lay there
 
 	root, common, aside string
+	writers             string // the folder of the notes of who may hold a lock
 	places              []place
 	outside             []string // settings of the user and the system
 }
@@ -87,7 +88,8 @@ var ofOthers = []string{"config", "config.worktree", "commondir", "gitdir", "loc
 // only then is git asked which files it takes its settings from.
 func (r *Repo) TakeSnapshot(ctx context.Context, before *Snapshot) (*Snapshot, error) {
 	s := &Snapshot{Refs: map[string]string{}, Files: map[string]FileState{}, Locks: map[string]bool{},
-		root: r.Root, common: r.CommonDir, aside: filepath.Join(r.Dir(), "aside")}
+		root: r.Root, common: r.CommonDir, aside: filepath.Join(r.Dir(), "aside"),
+		writers: r.writersDir()}
 	if before != nil {
 		s.outside = before.outside
 	} else {

@@ -194,4 +194,14 @@ func TestStaleLocks(t *testing.T) {
 	if _, err := os.Lstat(old); err != nil {
 		t.Errorf("the lock that lay there before is not ours to judge: %v", err)
 	}
+	lock, err := g.LockIndex(0) // as another worker does that lands its work
+	must(t, err)
+	defer lock.Release()
+	if now, err = g.TakeSnapshot(context.Background(), before); err != nil {
+		t.Fatal(err)
+	}
+	defer now.Close()
+	if gone := before.RemoveStaleLocks(now); len(gone) != 0 {
+		t.Errorf("removed what a living process of ours holds: %v", gone)
+	}
 }
