@@ -358,7 +358,7 @@ func (l *Loop) restoreChecked(before *worktree.Checkpoint) error {
 	hint := ""
 	for _, s := range r.Saved {
 		paths = append(paths, s.Path)
-		if s.Was.IsZero() {
+		if slices.Contains(r.Removed, s.Path) {
 			hint = "\nhint: let .gitignore name what the checks make, or it comes into commits when the agent runs them"
 		}
 	}
