@@ -6,27 +6,49 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"git-ralph/guard/sandbox"
 	"git-ralph/internal/agent"
+	"git-ralph/internal/config"
 )
 
-// KeepLogin copies the client's login back into the home folder when the client
-// has renewed it inside: what it had is of no use any more. Nothing else of the
-// sandbox's home ever comes back.
+// KeepLogin copies the login of each client that may have run back into the home
+// folder when the client has renewed it inside: what it had is of no use any
+// more. Nothing else of the sandbox's home ever comes back.
 func (b *boundary) KeepLogin() error {
-	rel := agent.LoginOf(b.set.Agent.Driver).File
-	if rel == "" || b.base.Home == "" || b.report.Mechanism == sandbox.None {
+	if b.base.Home == "" || b.report.Mechanism == sandbox.None {
 		return nil
 	}
-	_, err := sandbox.ReturnCredential(b.base.Home, b.uppers[true], rel, func(renewed []byte) error {
-		now, err := os.ReadFile(filepath.Join(b.base.Home, rel))
-		if err != nil {
-			return err
+	var problems []error
+	for _, driver := range drivers(b.set) {
+		rel := agent.LoginOf(driver).File
+		if rel == "" {
+			continue
 		}
-		return sameShape(now, renewed)
-	})
-	return err
+		_, err := sandbox.ReturnCredential(b.base.Home, b.uppers[true], rel, func(renewed []byte) error {
+			now, err := os.ReadFile(filepath.Join(b.base.Home, rel))
+			if err != nil {
+				return err
+			}
+			return sameShape(now, renewed)
+		})
+		problems = append(problems, err)
+	}
+	return errors.Join(problems...)
+}
+
+// drivers are those whose clients may run with these settings.
+func drivers(set *config.Resolved) []string {
+	out := []string{set.Agent.Driver}
+	if set.Agent.OnLimit == "fallback" {
+		out = append(out, set.Agent.FallbackDriver)
+	}
+	for _, r := range set.Agent.Roles {
+		out = append(out, r.Driver)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // sameShape accepts a login that has the fields of the one it replaces, of the

@@ -13,24 +13,34 @@ import (
 func TestKeepLogin(t *testing.T) {
 	const old = `{"claudeAiOauth":{"accessToken":"a","refreshToken":"r","expiresAt":1,"scopes":["x"],` +
 		`"subscriptionType":null}}`
-	for _, c := range []struct{ why, driver, renewed, want string }{
+	const renewed = `{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null}}`
+	fallback := func(a *config.Agent) { a.OnLimit, a.FallbackDriver = "fallback", "claude" }
+	waiting := func(a *config.Agent) { a.OnLimit, a.FallbackDriver = "wait", "claude" }
+	role := func(a *config.Agent) { a.Roles = map[string]config.Role{"planning": {Driver: "claude"}} }
+	for _, c := range []struct {
+		why, driver, renewed, want string
+		also                       func(*config.Agent)
+	}{
 		{"the client renewed its login", "claude",
 			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":"max"}}`,
-			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":"max"}}`},
+			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":"max"}}`, nil},
 		{"another driver has no login file", "command",
 			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null}}`,
-			old},
+			old, nil},
+		{"the fallback renewed its login", "codex", renewed, renewed, fallback},
+		{"a fallback that is never used", "codex", renewed, old, waiting},
+		{"the client of a role renewed its login", "codex", renewed, renewed, role},
 		{"a field more", "claude",
 			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null,` +
-				`"apiKeyHelper":"sh x"}}`, old},
-		{"a field less", "claude", `{"claudeAiOauth":{"accessToken":"b"}}`, old},
+				`"apiKeyHelper":"sh x"}}`, old, nil},
+		{"a field less", "claude", `{"claudeAiOauth":{"accessToken":"b"}}`, old, nil},
 		{"a field emptied", "claude",
-			`{"claudeAiOauth":{"accessToken":"","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null}}`, old},
+			`{"claudeAiOauth":{"accessToken":"","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null}}`, old, nil},
 		{"another kind of value", "claude",
 			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":"2","scopes":["x"],"subscriptionType":null}}`,
-			old},
-		{"no JSON", "claude", `logged out`, old},
-		{"something else altogether", "claude", `[]`, old},
+			old, nil},
+		{"no JSON", "claude", `logged out`, old, nil},
+		{"something else altogether", "claude", `[]`, old, nil},
 	} {
 		dir := t.TempDir()
 		home, upper := filepath.Join(dir, "home"), filepath.Join(dir, "upper")
@@ -50,6 +60,9 @@ func TestKeepLogin(t *testing.T) {
 		}
 		set := &config.Resolved{}
 		set.Agent.Driver = c.driver
+		if c.also != nil {
+			c.also(&set.Agent)
+		}
 		b := &boundary{report: sandbox.Report{Mechanism: sandbox.Namespaces}, base: sandbox.Spec{Home: home}, set: set,
 			uppers: map[bool]string{true: upper}}
 		if err := b.KeepLogin(); err != nil {
