@@ -35,7 +35,7 @@ type Agent struct {
 // Times that are no settings: how long a healthy client may take for what it
 // does in well under a second.
 const (
-	startLimit     = 2 * time.Minute  // from start to its answer to initialize
+	startLimit     = 30 * time.Second // from start to its answer to initialize
 	endLimit       = 10 * time.Second // from the end of its input to its exit
 	interruptLimit = 3 * time.Second  // from interrupt to its result
 )

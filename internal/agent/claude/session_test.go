@@ -56,7 +56,7 @@ func TestClients(t *testing.T) {
 		{"good", "the usual", loop.Completed, ""},
 		{"leave", "ends at once", loop.ProtocolError, "the client ended without a result"},
 		{"complain", "a command line that it does not know", loop.ProtocolError, "the client did not start: error: unknown option '--tools'"},
-		{"mute", "never answers initialize", loop.ProtocolError, "no answer to initialize within 2m"},
+		{"mute", "never answers initialize", loop.ProtocolError, "no answer to initialize within 30s"},
 		{"old", "runs what nobody could judge", loop.ProtocolError, "the client cannot block a call whose judgement failed (it is too old)"},
 		{"hookless", "does not take our hook", loop.ProtocolError, "the client did not take our hook, so calls would run unjudged"},
 		{"refuses", "refuses the protocol", loop.ProtocolError, "the client refused initialize: no"},

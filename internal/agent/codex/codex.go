@@ -33,7 +33,7 @@ type Agent struct {
 // Times that are no settings: how long a healthy client may take for what it
 // does in well under a second.
 const (
-	startLimit     = 2 * time.Minute  // from start to the beginning of its turn
+	startLimit     = 30 * time.Second // from start to the beginning of its turn
 	endLimit       = 10 * time.Second // from the end of its input to its exit
 	interruptLimit = 3 * time.Second  // from interrupt to the end of its turn
 	sandboxLimit   = 20 * time.Second // for one harmless command in its sandbox
