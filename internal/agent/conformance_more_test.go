@@ -3,6 +3,8 @@
 package agent
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -28,5 +30,44 @@ func (d dialect) effort(t *testing.T) {
 	marks := map[string]string{"claude": `"effort":"high"`, "codex": `"effort":"high"`, "opencode": `"budget_tokens":16000`}
 	if mark := marks[d.Driver]; ok != (mark != "") || !strings.Contains(body, mark) {
 		t.Errorf("the model was not told %q:\n%.3000s", mark, body)
+	}
+}
+
+// brokenHooks: Gemini CLI is given settings, after ours were written, with which it
+// asks no hook, another one, or lets a call run whose hook fails. The first call ends
+// the run although the guard would allow it.
+func (d dialect) brokenHooks(t *testing.T) {
+	const rewrite = `const fs = require("node:fs"), file = process.env.GEMINI_CLI_HOME + "/.gemini/settings.json"
+const s = JSON.parse(fs.readFileSync(file, "utf8"))
+SPOIL
+fs.writeFileSync(file, JSON.stringify(s))
+import("CLIENT")
+`
+	for why, spoil := range map[string]string{
+		"as it is":           "",
+		"switched off":       `s.hooksConfig = { enabled: false }`,
+		"none":               `delete s.hooks`,
+		"of another event":   `s.hooks = { AfterTool: s.hooks.BeforeTool }`,
+		"another one allows": `s.hooks.BeforeTool[0].hooks[0].command = "exit 0"`,
+		"fails openly":       `s.hooks.BeforeTool[0].hooks[0].command = "exit 1"`,
+	} {
+		t.Run(why, func(t *testing.T) {
+			t.Parallel()
+			r := d.setUp(t, func(dir string) fakemodel.Script {
+				return fakemodel.Script{tools(d.Write(dir+"/hello.txt", "hello\n")), {Text: "All done."}}
+			})
+			client := filepath.Join(r.root, "gemini.js")
+			text := strings.NewReplacer("SPOIL", spoil, "CLIENT", d.pinned).Replace(rewrite)
+			if err := os.WriteFile(client, []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			r.d.pinned = client
+			res := r.play(t, t.Context(), nil)
+			if spoil == "" {
+				r.want(t, res, loop.Completed, "")
+			} else {
+				r.want(t, res, loop.ProtocolError, "the client did not ask the hook about write_file")
+			}
+		})
 	}
 }

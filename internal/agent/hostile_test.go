@@ -147,6 +147,40 @@ func TestHostileClients(t *testing.T) {
 			})
 		}
 	}
+	// Each call is the proof that the hook works: the first one that ran without it ends the run.
+	asked := func(tool string, code int) string {
+		return fmt.Sprintf(`{"type":"ralph_asked","tool_name":"%s","code":%d}`, tool, code) + "\n"
+	}
+	ran := func(id, status string) string {
+		return fmt.Sprintf(`{"type":"tool_use","tool_name":"write_file","tool_id":"%s","parameters":{"file_path":"x"}}`+"\n"+
+			`{"type":"tool_result","tool_id":"%[1]s","status":"%s"}`+"\n", id, status)
+	}
+	for why, lines := range map[string]string{
+		"asks no hook":                           ran("c1", "success"),
+		"asks about another tool":                asked("read_file", 0) + ran("c1", "success"),
+		"runs what the hook refused":             asked("write_file", 2) + ran("c1", "success"),
+		"runs a call whose hook was killed":      asked("write_file", -1) + ran("c1", "success"),
+		"asks for the first of two calls":        asked("write_file", 0) + ran("c1", "success") + ran("c2", "success"),
+		"asks for a call that failed, then runs": asked("write_file", 0) + ran("c1", "error") + ran("c2", "success"),
+	} {
+		t.Run("gemini "+why, func(t *testing.T) {
+			t.Parallel()
+			p := protocols["gemini"]
+			p.begin += "\n" + lines
+			res := playHostile(t, "gemini", p, "cat begin done", time.Minute, nil)
+			if res.Outcome != loop.ProtocolError || !strings.Contains(res.Detail, "did not ask the hook about write_file") {
+				t.Errorf("%s %q", res.Outcome, res.Detail)
+			}
+		})
+	}
+	t.Run("gemini asks about each call", func(t *testing.T) {
+		t.Parallel()
+		p := protocols["gemini"]
+		p.begin += "\n" + asked("write_file", 0) + ran("c1", "success") + asked("write_file", 0) + ran("c2", "success")
+		if res := playHostile(t, "gemini", p, "cat begin done", time.Minute, nil); res.Outcome != loop.Completed {
+			t.Errorf("%s %q", res.Outcome, res.Detail)
+		}
+	})
 	t.Run("opencode without our plugin", func(t *testing.T) {
 		t.Parallel()
 		p := protocols["opencode"]

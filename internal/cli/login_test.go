@@ -13,7 +13,8 @@ import (
 func TestKeepLogin(t *testing.T) {
 	const old = `{"claudeAiOauth":{"accessToken":"a","refreshToken":"r","expiresAt":1,"scopes":["x"],` +
 		`"subscriptionType":null}}`
-	const renewed = `{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null}}`
+	const renewed = `{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],` +
+		`"subscriptionType":null}}`
 	fallback := func(a *config.Agent) { a.OnLimit, a.FallbackDriver = "fallback", "claude" }
 	waiting := func(a *config.Agent) { a.OnLimit, a.FallbackDriver = "wait", "claude" }
 	role := func(a *config.Agent) { a.Roles = map[string]config.Role{"planning": {Driver: "claude"}} }
@@ -23,10 +24,10 @@ func TestKeepLogin(t *testing.T) {
 	}{
 		{"the client renewed its login", "claude",
 			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":"max"}}`,
-			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":"max"}}`, nil},
+			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],` +
+				`"subscriptionType":"max"}}`, nil},
 		{"another driver has no login file", "command",
-			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null}}`,
-			old, nil},
+			renewed, old, nil},
 		{"the fallback renewed its login", "codex", renewed, renewed, fallback},
 		{"a fallback that is never used", "codex", renewed, old, waiting},
 		{"the client of a role renewed its login", "codex", renewed, renewed, role},
@@ -35,7 +36,8 @@ func TestKeepLogin(t *testing.T) {
 				`"apiKeyHelper":"sh x"}}`, old, nil},
 		{"a field less", "claude", `{"claudeAiOauth":{"accessToken":"b"}}`, old, nil},
 		{"a field emptied", "claude",
-			`{"claudeAiOauth":{"accessToken":"","refreshToken":"s","expiresAt":2,"scopes":["x"],"subscriptionType":null}}`, old, nil},
+			`{"claudeAiOauth":{"accessToken":"","refreshToken":"s","expiresAt":2,"scopes":["x"],` +
+				`"subscriptionType":null}}`, old, nil},
 		{"another kind of value", "claude",
 			`{"claudeAiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":"2","scopes":["x"],"subscriptionType":null}}`,
 			old, nil},

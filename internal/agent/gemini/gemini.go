@@ -1,6 +1,7 @@
 // Package gemini drives Google's Gemini CLI: one process a prompt, what it does
 // on its standard output as JSON lines. A hook of ours is asked before every tool
-// call, and a call that ran although the guard refuses it ends the run. The
+// call. A call that ran without an answer of the hook that lets it run ends the
+// run, and so does one that the guard refuses. The
 // ralph_* tools come from git ralph mcp.
 //
 // The client gets a home folder of its own beside the handoff, with nothing of
@@ -50,7 +51,8 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	if err != nil {
 		return result, fmt.Errorf("run gemini: %w", err)
 	}
-	stream := &stream{req: req, version: packageVersion(found[len(found)-1]), open: map[string]call{}}
+	stream := &stream{req: req, version: packageVersion(found[len(found)-1]), open: map[string]call{},
+		allowed: map[string]int{}}
 	prompts := client.Prompts{Request: req, Events: events, Env: env, Reader: stream, Clock: a.Clock, Grace: a.Grace,
 		Argv: func(further bool) []string {
 			argv := append(folder.Argv(req, env, dir), commandLine(found, dir, req.Model)...)

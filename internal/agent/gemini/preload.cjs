@@ -37,22 +37,44 @@ for (const call of ["readFile", "readdir", "stat", "lstat", "access", "open", "o
 // The client tries refused requests again for minutes and says nothing of it. What
 // the provider answered is told beside the client's own lines.
 const write = fs.writeSync
-const say = (line) => { try { write(1, JSON.stringify({ type: "ralph_refused", ...line }) + "\n") } catch {} }
+const say = (type, line) => { try { write(1, JSON.stringify({ type, ...line }) + "\n") } catch {} }
 const fetched = globalThis.fetch
 globalThis.fetch = Object.assign(async (...request) => {
   let answer
   try {
     answer = await fetched(...request)
   } catch (e) {
-    if (e?.name !== "AbortError") say({ code: 0, message: String(e?.cause?.message || e?.message || e).slice(0, 300) })
+    if (e?.name !== "AbortError") say("ralph_refused", { code: 0, message: String(e?.cause?.message || e?.message || e).slice(0, 300) })
     throw e
   }
   if (answer.status === 429 || answer.status >= 500) {
     const body = await answer.clone().text().catch(() => "")
-    say({ code: answer.status, body: body.slice(0, 4000), headers: Object.fromEntries(answer.headers) })
+    say("ralph_refused", { code: answer.status, body: body.slice(0, 4000), headers: Object.fromEntries(answer.headers) })
   }
   return answer
 }, fetched)
+
+// That the hook was asked about a call, and what it answered, is told as well. It is
+// started with the command of our settings and nothing more.
+const child_process = require("node:child_process")
+const { hooks } = JSON.parse(fs.readFileSync(path.join(own, ".gemini", "settings.json"), "utf8"))
+const hook = hooks.BeforeTool[0].hooks[0].command
+const spawn = child_process.spawn
+child_process.spawn = function (...words) {
+  const child = spawn.apply(this, words)
+  if (!Array.isArray(words[1]) || words[1].at(-1) !== hook || !child.stdin) return child
+  let event = ""
+  const put = child.stdin.write
+  child.stdin.write = function (data, ...rest) {
+    event += data
+    return put.call(this, data, ...rest)
+  }
+  return child.once("close", (code) => {
+    let about = {}
+    try { about = JSON.parse(event) } catch {}
+    if (about.hook_event_name === "BeforeTool") say("ralph_asked", { tool_name: about.tool_name, code: code ?? -1 })
+  })
+}
 
 const exists = fs.existsSync
 fs.existsSync = (file) => !hidden(file) && exists(file)

@@ -28,6 +28,7 @@ type line struct {
 	} `json:"error"`
 	Stats stats `json:"stats"`
 	// Of an answer that refuses a request, which the client tries again by itself.
+	// Code is also the exit status of the hook.
 	Code    int               `json:"code"`
 	Body    string            `json:"body"`
 	Headers map[string]string `json:"headers"`
@@ -58,6 +59,7 @@ type stream struct {
 	req                     loop.Request
 	session, model, version string
 	open                    map[string]call
+	allowed                 map[string]int  // calls by tool that the hook let through and that have not ended
 	text                    strings.Builder // the model's, until something else comes
 	usage                   loop.Usage
 	result                  *line
@@ -80,6 +82,12 @@ func (t *stream) Line(s *client.Prompts, data []byte) {
 		return
 	}
 	t.refused = 0
+	if l.Type == "ralph_asked" {
+		if l.Code == 0 && len(t.allowed) < maxTracked {
+			t.allowed[l.Tool]++
+		}
+		return
+	}
 	switch l.Type {
 	case "init":
 		t.session, t.model, t.result, t.failed = client.Line(l.Session, 100), client.Line(l.Model, 100), nil, ""
@@ -100,8 +108,8 @@ func (t *stream) Line(s *client.Prompts, data []byte) {
 		s.Close(l.ID)
 		if why, blocked := strings.CutPrefix(l.Error.Message, "Tool execution blocked: "); blocked && l.Status == "error" {
 			s.Event(loop.AgentEvent{Kind: loop.EventDenied, Tool: client.Line(c.tool, 100), Text: strings.TrimSpace(why)})
-		} else if c.tool != "" && l.Status == "success" {
-			s.Checked(c.tool, c.input)
+		} else {
+			t.ended(s, c, l.Status == "success")
 		}
 		s.Event(loop.AgentEvent{Kind: loop.EventToolDone, Tool: client.Line(c.tool, 100)})
 	case "error":
@@ -110,6 +118,23 @@ func (t *stream) Line(s *client.Prompts, data []byte) {
 	case "result":
 		t.result = &l
 		t.count(s, l.Stats)
+	}
+}
+
+// ended is told of a call that was not blocked. One that ran must be one that the
+// hook was asked about and let through.
+func (t *stream) ended(s *client.Prompts, c call, ran bool) {
+	asked := t.allowed[c.tool] > 0
+	if asked {
+		t.allowed[c.tool]--
+	}
+	if !ran || c.tool == "" {
+		return
+	}
+	s.Checked(c.tool, c.input)
+	if !asked {
+		s.Stop(loop.ProtocolError, time.Time{}, "a call ran without being judged: the client did not ask the hook about %s",
+			client.Line(c.tool, 100))
 	}
 }
 
