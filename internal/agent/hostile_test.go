@@ -181,6 +181,16 @@ func TestHostileClients(t *testing.T) {
 			t.Errorf("%s %q", res.Outcome, res.Detail)
 		}
 	})
+	for _, driver := range []string{"gemini", "opencode"} {
+		t.Run(driver+" runs what the guard refuses in a further prompt", func(t *testing.T) {
+			t.Parallel()
+			const script = "cat begin; if [ -e again ]; then cat commit; fi; >again; cat done"
+			res := playHostile(t, driver, protocols[driver], script, time.Minute, nil)
+			if res.Outcome != loop.ProtocolError || !strings.Contains(res.Detail, "ran without being judged") {
+				t.Errorf("%s %q", res.Outcome, res.Detail)
+			}
+		})
+	}
 	t.Run("opencode without our plugin", func(t *testing.T) {
 		t.Parallel()
 		p := protocols["opencode"]
@@ -242,6 +252,11 @@ func playHostile(t *testing.T, driver string, p protocol, script string, idle ti
 		Judge: func(u loop.ToolUse) loop.Permission {
 			return loop.Permission{Allow: !strings.Contains(string(u.Input), "git commit"), Reason: "no commits"}
 		}}
+	asked := 0
+	req.FollowUp = func(loop.Result) (string, bool) {
+		asked++
+		return "once more", asked == 1 && strings.Contains(script, "again")
+	}
 	req.Start = func(ctx context.Context, c proc.Command) (*proc.Process, error) {
 		c.Argv, c.Dir = []string{"/bin/sh", "-c", script}, dir
 		if !c.StdoutPipe && c.Stdin == nil {

@@ -52,6 +52,7 @@ type Prompts struct {
 	watch      *Watch
 	telling    sync.Mutex
 	halt       context.CancelCauseFunc
+	unjudged   bool // the driver ended the client for what it did unjudged
 }
 
 // stopped is the cause for which a driver ends its client.
@@ -81,7 +82,7 @@ func (s *Prompts) Run(ctx context.Context) (loop.Result, error) {
 		switch {
 		case err != nil:
 			s.Event(loop.AgentEvent{Kind: loop.EventWarning, Text: "a further prompt could not be given: " + err.Error()})
-		case n == 0:
+		case n == 0, s.unjudged: // which spoils the work that was done before, too
 			first, code = e, exit.Code
 		case e.Kind != loop.Completed && e.Kind != loop.Interrupted:
 			s.Event(loop.AgentEvent{Kind: loop.EventWarning,
@@ -150,6 +151,7 @@ func (s *Prompts) play(ctx context.Context, prompt string, further bool) (Ending
 	ended := s.Reader.End(how, stderr.String(), s.Clock.Now())
 	switch {
 	case stop.Kind != "":
+		s.unjudged = stop.Kind == loop.ProtocolError
 		return stop.Ending, exit, nil
 	case kind == loop.Hang && ended.Kind == loop.Completed:
 		s.Event(loop.AgentEvent{Kind: loop.EventWarning, Text: "after its work was done the client hung: " + detail})
