@@ -224,6 +224,7 @@ func settingsDoubt(data, before []byte) string {
 func (a *App) commandsDoubt(commands []state.Command) string {
 	const most = 200
 	authors := map[string]bool{}
+	told := map[string]bool{} // a command of the plan is recorded with its iteration too
 	ctx, cancel := context.WithTimeout(a.Ctx, 2*time.Second)
 	defer cancel()
 	var b strings.Builder
@@ -240,7 +241,10 @@ func (a *App) commandsDoubt(commands []state.Command) string {
 				authors[who] = true
 			}
 		}
-		fmt.Fprintf(&b, "%s: %s\n", where, strings.ReplaceAll(c.Text, "\n", "\n    "))
+		if line := fmt.Sprintf("%s: %s\n", where, strings.ReplaceAll(c.Text, "\n", "\n    ")); !told[line] {
+			told[line] = true
+			b.WriteString(line)
+		}
 	}
 	by := ""
 	if len(authors) > 0 {
