@@ -122,7 +122,8 @@ func (c *RedactCmd) locks(a *App, j *journal.Journal) (func(), error) {
 
 func (c *RedactCmd) tell(a *App, r loop.Redaction) {
 	if !r.Any() {
-		a.printf("nothing that git ralph recorded here has it, besides what commits of branches hold, which stay as they are\n")
+		a.printf("nothing that git ralph recorded here has it, " +
+			"besides what commits of branches hold, which stay as they are\n")
 	}
 	for _, j := range r.Journals {
 		a.printf("%s: begins anew, with the state as it is\n", j.Ref)
