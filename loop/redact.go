@@ -372,7 +372,7 @@ func (r *Redactor) notes(ctx context.Context) (gitstate.RefUpdate, int, error) {
 	}
 	sig := ourSignature(r.Now())
 	up.New, err = r.Repo.Store.WriteCommit(object.CommitData{Tree: tree, Author: sig, Committer: sig,
-		Message: "Notes by git ralph, redacted\n"})
+		Message: notes.BeginsAnew + "\n"})
 	return up, max(len(edits), 1), err
 }
 

@@ -13,6 +13,9 @@ import (
 // Redacted stands where Redact took a secret out.
 const Redacted = "[redacted]"
 
+// BeginsAnew is the message of the first notes after a text was taken out of all.
+const BeginsAnew = "Notes by git ralph, redacted"
+
 // Redact takes obvious secrets out of a text: keys and tokens by their form,
 // private key blocks, passwords in URLs, values assigned to something called
 // password, secret, token or key when they look like a literal, and base64 of

@@ -107,7 +107,10 @@ func (r *Remote) limit(ctx context.Context) (context.Context, context.CancelFunc
 
 // run starts git for a conversation with the remote.
 func (r *Remote) run(ctx context.Context, args ...string) ([]byte, error) {
-	var env []string
+	return r.runWith(ctx, nil, args...)
+}
+
+func (r *Remote) runWith(ctx context.Context, env []string, args ...string) ([]byte, error) {
 	if r.Ask {
 		env = append(env, "GIT_TERMINAL_PROMPT=1")
 	} else if proc.Getenv(r.Repo.Git.Env, "GIT_SSH_COMMAND") == "" && proc.Getenv(r.Repo.Git.Env, "GIT_SSH") == "" {
@@ -147,13 +150,18 @@ func (r *Remote) List(ctx context.Context, names ...string) (map[string]object.I
 // Fetch brings refs here. Specs are "ref" for the objects alone, or "ref:to".
 // Nothing of the user's own refs moves.
 func (r *Remote) Fetch(ctx context.Context, specs ...string) error {
+	return r.fetch(ctx, nil, specs...)
+}
+
+func (r *Remote) fetch(ctx context.Context, env []string, specs ...string) error {
 	if len(specs) == 0 {
 		return nil
 	}
 	ctx, cancel := r.limit(ctx)
 	defer cancel()
-	_, err := r.run(ctx, append([]string{"fetch", "--no-progress", "--no-tags", "--no-write-fetch-head", "--no-prune",
-		"--no-recurse-submodules", "--no-auto-maintenance", "--no-filter", "--refmap=", "--", r.Name}, specs...)...)
+	_, err := r.runWith(ctx, env, append([]string{"fetch", "--no-progress", "--no-tags", "--no-write-fetch-head",
+		"--no-prune", "--no-recurse-submodules", "--no-auto-maintenance", "--no-filter",
+		"--refmap=", "--", r.Name}, specs...)...)
 	var ge *proc.GitError
 	if errors.As(err, &ge) && strings.Contains(ge.Stderr, "(non-fast-forward)") {
 		return &RewrittenError{r.Name, rejectedRef(ge.Stderr)}

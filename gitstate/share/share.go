@@ -90,10 +90,21 @@ func (p *Partner) Pull(ctx context.Context, code bool) (Report, Seen, error) {
 	if code && !seen.Code.IsZero() && !p.Repo.Store.Has(seen.Code) {
 		specs = append(specs, gitstate.BranchRef(p.Journal.Branch))
 	}
+	if err := p.tryOut(ctx, seen); err != nil {
+		return rep, seen, err
+	}
 	if err := p.Fetch(ctx, specs...); err != nil {
 		return rep, seen, err
 	}
 	p.fail("share:fetched")
+	// Where nothing was taken out here, it may have been there.
+	pairs, err := p.pairs(ctx, seen)
+	if err == nil {
+		err = p.compare(ctx, pairs, nil)
+	}
+	if err != nil {
+		return rep, seen, err
+	}
 	if seen.Journal.IsZero() {
 		return rep, seen, nil
 	}
@@ -258,7 +269,8 @@ func (p *Partner) PushEvidence(ctx context.Context, id string) (int, error) {
 // many is how many refs one command names: its line has an end.
 const many = 200
 
-// pullEvidence fetches the evidence that is not here. What is here stays as it is.
+// pullEvidence fetches the evidence that is not here, but none from before a text was
+// taken out. What is here stays as it is.
 func (p *Partner) pullEvidence(ctx context.Context, id string) (int, error) {
 	prefix := gitstate.EvidencePrefix + id + "/"
 	there, err := p.List(ctx, prefix+"*")
@@ -269,9 +281,13 @@ func (p *Partner) pullEvidence(ctx context.Context, id string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	since, err := p.since(ctx)
+	if err != nil {
+		return 0, err
+	}
 	var specs []string
 	for name := range there {
-		if _, has := here[name]; !has {
+		if _, has := here[name]; !has && strings.TrimPrefix(name, prefix) >= since {
 			specs = append(specs, name+":"+name)
 		}
 	}

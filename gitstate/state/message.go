@@ -106,6 +106,9 @@ func Trailers(e Event) []Trailer {
 // Dollars prints millionths of a dollar as dollars with four digits.
 func Dollars(micro int64) string { return strconv.FormatFloat(float64(micro)/1e6, 'f', 4, 64) }
 
+// BeginsAnew is in the message of the entry that redact puts in the place of a history.
+const BeginsAnew = "It begins anew: something was taken out of what was recorded before."
+
 func describe(e Event, s State) (subject, body string) {
 	title := func(id plan.TaskID) string {
 		if i := s.Plan.Find(id); i >= 0 {
@@ -124,8 +127,7 @@ func describe(e Event, s State) (subject, body string) {
 			body = "The branch stood at " + e.Init.Base + "."
 		}
 		if e.Init != nil && e.Init.Redacted != "" {
-			body = "It begins anew: something was taken out of what was recorded before.\nThe newest entry then was " +
-				e.Init.Redacted + "."
+			body = BeginsAnew + "\nThe newest entry then was " + e.Init.Redacted + "."
 		}
 		if e.Init != nil && e.Init.Fork != nil {
 			f := e.Init.Fork

@@ -174,6 +174,7 @@ func (a *App) shareError(err error, remote string) error {
 	var far *share.UnreachableError
 	var rewritten *share.RewrittenError
 	var refused *share.RefusedError
+	var before *share.BeforeError
 	var apart *journal.ApartError
 	var unreadable *journal.UnreadableError
 	switch {
@@ -185,6 +186,12 @@ func (a *App) shareError(err error, remote string) error {
 	case errors.As(err, &refused):
 		return gitstate.Hint(1, "the remote has to allow pushes of refs/ralph/* and refs/notes/*; doc/sharing.md names "+
 			"hosts that do not", "%w", err)
+	case errors.As(err, &before) && before.Here:
+		return gitstate.Hint(1, "git update-ref -d "+strings.Join(before.Refs, " && git update-ref -d ")+
+			" gives up what is here; then git ralph pull", "%w", err)
+	case errors.As(err, &before):
+		return gitstate.Hint(1, "git push "+remote+" :"+strings.Join(before.Refs, " :")+
+			" removes it there, for everybody; then git ralph push", "%w", err)
 	case errors.As(err, &apart):
 		return gitstate.Hint(1, "keep one: git update-ref "+gitstate.ArchivePrefix+apart.Ours+" "+a.journal.Ref()+
 			" && git update-ref -d "+a.journal.Ref()+" puts the one here aside; then git ralph pull", "%w", err)

@@ -1,0 +1,171 @@
+package share
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/state"
+	"git-ralph/internal/proc"
+	"git-ralph/notes"
+)
+
+// BeforeError says that refs of one side are from before a text was taken out of
+// what the other side has. To join them would bring it back.
+type BeforeError struct {
+	Remote string
+	Refs   []string
+	Here   bool // whose are from before
+}
+
+func (e *BeforeError) Error() string {
+	refs := strings.Join(e.Refs, " and ")
+	if e.Here {
+		return refs + " here is from before a text was taken out of what " + e.Remote + " has"
+	}
+	return e.Remote + " still has " + refs + " from before a text was taken out of it here"
+}
+
+// pair is a ref of ours on both sides.
+type pair struct {
+	ref         string
+	here, there object.ID
+}
+
+// pairs are the refs that are joined, where both sides have one and they differ.
+func (p *Partner) pairs(ctx context.Context, seen Seen) ([]pair, error) {
+	all := []pair{{ref: p.Journal.Ref(), there: seen.Journal}}
+	if p.Notes {
+		all = append(all, pair{ref: gitstate.NotesRef, there: seen.Notes})
+	}
+	var out []pair
+	for _, x := range all {
+		var err error
+		if x.here, err = p.Repo.ReadRef(ctx, x.ref); err != nil {
+			return nil, err
+		}
+		if !x.here.IsZero() && !x.there.IsZero() && x.here != x.there {
+			out = append(out, x)
+		}
+	}
+	return out, nil
+}
+
+// tryOut asks before anything is fetched whether it is from before a text was taken
+// out here. What has to be looked at for that is fetched into a folder that goes
+// again, so that no object of it stays.
+func (p *Partner) tryOut(ctx context.Context, seen Seen) error {
+	pairs, err := p.pairs(ctx, seen)
+	if err != nil {
+		return err
+	}
+	var doubtful []pair
+	var specs []string
+	for _, x := range pairs {
+		anew, err := p.anew(ctx, x.here, nil)
+		if err != nil {
+			return err
+		}
+		if len(anew) > 0 {
+			doubtful, specs = append(doubtful, x), append(specs, x.ref)
+		}
+	}
+	if len(doubtful) == 0 {
+		return nil
+	}
+	dir, err := proc.TempDir("fetch")
+	if err != nil {
+		return fmt.Errorf("make room to look at what the remote has: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	aside := []string{"GIT_OBJECT_DIRECTORY=" + dir,
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(p.Repo.CommonDir, "objects")}
+	if err := p.fetch(ctx, aside, specs...); err != nil {
+		return err
+	}
+	return p.compare(ctx, doubtful, aside)
+}
+
+// compare finds refs of which one side began anew and the other goes on from before.
+func (p *Partner) compare(ctx context.Context, pairs []pair, env []string) error {
+	for _, here := range []bool{false, true} {
+		e := BeforeError{Remote: p.Name, Here: here}
+		for _, x := range pairs {
+			ours, err := p.anew(ctx, x.here, env)
+			if err != nil {
+				return err
+			}
+			theirs, err := p.anew(ctx, x.there, env)
+			if err != nil {
+				return err
+			}
+			we, they := newest(ours, theirs), newest(theirs, ours)
+			if !here && we != "" && we >= they || here && they > we {
+				e.Refs = append(e.Refs, x.ref)
+			}
+		}
+		if len(e.Refs) > 0 {
+			return &e
+		}
+	}
+	return nil
+}
+
+// newest is the time of the newest beginning that the others do not have; "" = none.
+func newest(of, others map[string]string) string {
+	at := ""
+	for id, when := range of {
+		if _, both := others[id]; !both {
+			at = max(at, when)
+		}
+	}
+	return at
+}
+
+// since is the id of the event with which the journal here began anew the last time;
+// "" = it did not. Evidence of what was before it may have what was taken out.
+func (p *Partner) since(ctx context.Context) (string, error) {
+	tip, err := p.Journal.Tip(ctx)
+	if err != nil {
+		return "", err
+	}
+	roots, err := p.anew(ctx, tip, nil)
+	if err != nil {
+		return "", err
+	}
+	event := ""
+	for root := range roots {
+		id, err := object.ParseID(root)
+		if err != nil {
+			return "", err
+		}
+		e, err := p.Journal.Read(id)
+		if err != nil {
+			return "", err
+		}
+		event = max(event, e.Event.ID)
+	}
+	return event, nil
+}
+
+// anew finds the commits without a parent, of those that lead to a tip, with which
+// redact had it begin anew, and when that was.
+func (p *Partner) anew(ctx context.Context, tip object.ID, env []string) (map[string]string, error) {
+	out, err := p.Repo.Git.RunWith(ctx, nil, env, "rev-list", "--max-parents=0", "--format=%ct%n%B%x00", tip.String())
+	if err != nil {
+		return nil, fmt.Errorf("look for where it begins: %w", err)
+	}
+	found := map[string]string{}
+	for one := range strings.SplitSeq(string(out), "\x00") {
+		head, rest, _ := strings.Cut(strings.TrimLeft(one, "\n"), "\n")
+		when, text, _ := strings.Cut(rest, "\n")
+		if strings.Contains(text, "\n"+state.BeginsAnew) || strings.HasPrefix(text, notes.BeginsAnew) {
+			found[strings.TrimPrefix(head, "commit ")] = fmt.Sprintf("%20s", when)
+		}
+	}
+	return found, nil
+}
