@@ -291,7 +291,11 @@ func (l *Loop) record(e state.Event) error {
 
 func (l *Loop) emit(event string, s state.State, task plan.TaskID, data any, format string, args ...any) {
 	if l.Emit != nil {
-		l.Emit(Live{Time: l.Now(), Event: event, Iteration: s.Run.Iteration, Task: task,
+		iteration := s.Run.Iteration
+		if l.Worker != nil && l.Worker.turn > 0 { // others have begun meanwhile
+			iteration = l.Worker.turn
+		}
+		l.Emit(Live{Time: l.Now(), Event: event, Iteration: iteration, Task: task,
 			Message: fmt.Sprintf(format, args...), Data: data})
 	}
 }

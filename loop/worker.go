@@ -26,6 +26,8 @@ type Worker struct {
 	Name   string         // of the linked worktree
 	Home   *gitstate.Repo // where the branch is checked out
 	Engine *worktree.Engine
+
+	turn int // its iteration
 }
 
 // WorkerSteps are the places where a worker can be stopped, besides those of an
@@ -61,7 +63,7 @@ func (l *Loop) WorkOn(ctx context.Context, id plan.TaskID) (*Action, error) {
 	s.Plan.Tasks = slices.Clone(s.Plan.Tasks)
 	s.Plan.Tasks[i].Status = plan.Pending // as it was before the claim
 	job := taskJob(s.Plan.Tasks[i])
-	job.under, job.turn = c.ID, c.Iteration
+	job.under, job.turn, l.Worker.turn = c.ID, c.Iteration, c.Iteration
 	end, err := l.iterate(ctx, s, job)
 	if rerr := ReleaseClaim(l.background(), l.Journal, c, "it was not begun"); rerr != nil && err == nil {
 		err = rerr

@@ -313,13 +313,14 @@ func (b *book) Live(ctx context.Context, f func(any)) {
 
 // asked is what a person has asked a loop for that is running, and what is still
 // to come.
-func asked(r state.Run) string {
+func asked(s state.State) string {
+	r, atWork := s.Run, len(s.InWork()) > 0
 	switch {
 	case r.StopAsked == r.Session && r.Session > 0 && r.StopNow:
 		return "stopping now"
 	case r.StopAsked == r.Session && r.Session > 0:
 		return "stopping after this iteration"
-	case r.PauseAsked && r.Current == nil:
+	case r.PauseAsked && !atWork:
 		return "paused"
 	case r.PauseAsked:
 		return "pausing after this iteration"

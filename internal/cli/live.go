@@ -13,6 +13,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/ui"
 	"git-ralph/loop"
+	"git-ralph/notes"
 	"git-ralph/plan"
 )
 
@@ -74,7 +75,21 @@ func (a *App) look(set *config.Resolved) ui.Snapshot {
 	}
 	s := snap.State
 	s.Run = withSpend(s.Run, a.journal.Repo)
-	return snapshot(s, set, a.journal.Branch)
+	v := snapshot(s, set, a.journal.Branch)
+	for _, w := range a.workers(s, a.journal) {
+		if w.Worker == 0 {
+			continue
+		}
+		shown := ui.Worker{Number: w.Worker, Task: onLine(string(w.Task)), Attempt: w.Attempt, Since: w.Since}
+		if i := s.Plan.Find(w.Task); i >= 0 {
+			shown.Title = onLine(s.Plan.Tasks[i].Title)
+		}
+		if w.Activity != nil {
+			shown.Does = onLine(notes.Redact(w.Activity.Text))
+		}
+		v.Workers = append(v.Workers, shown)
+	}
+	return v
 }
 
 // snapshot is the part of a state that the view shows.
@@ -96,7 +111,7 @@ func snapshot(s state.State, set *config.Resolved, branch string) ui.Snapshot {
 			v.Title = onLine(s.Plan.Tasks[i].Title)
 		}
 	}
-	if v.Asked = asked(r); v.Asked == "paused" {
+	if v.Asked = asked(s); v.Asked == "paused" {
 		v.Asked = "paused; p goes on"
 	}
 	if r.WaitUntil != nil {
@@ -152,6 +167,10 @@ func (a *App) act(what ui.Action, note string) string {
 	case ui.Skip:
 		return record(func(s state.State) (state.Event, error) {
 			c := s.Run.Current
+			if c == nil && len(s.InWork()) > 0 {
+				text = "several tasks are at work: git ralph skip ID skips one"
+				return state.Event{}, journal.ErrNothing
+			}
 			if c == nil || c.Task == "" {
 				text = "no task is at work"
 				return state.Event{}, journal.ErrNothing
@@ -210,11 +229,18 @@ func (p *pulse) due(now time.Time, look func() ui.Snapshot) string {
 	}
 	p.last = now
 	s := look()
-	if s.Task == "" {
-		return ""
+	var parts []string
+	for _, w := range s.Workers {
+		parts = append(parts, fmt.Sprintf("%s for %s", w.Task, ui.Clock(now.Sub(w.Since))))
 	}
-	parts := []string{ui.Clock(now.Sub(s.Since))}
-	if p.tool != "" {
+	switch {
+	case len(parts) > 0:
+	case s.Task == "":
+		return ""
+	default:
+		parts = append(parts, ui.Clock(now.Sub(s.Since)))
+	}
+	if len(s.Workers) == 0 && p.tool != "" {
 		parts = append(parts, fmt.Sprintf("%s for %s", p.tool, ui.Clock(now.Sub(p.at))))
 	}
 	if s.Tokens > 0 {
@@ -245,7 +271,7 @@ func (p *pulse) end() {
 
 // agentEvent is what the view learns from a line of the loop.
 func agentEvent(l loop.Live) (ui.Event, bool) {
-	e := ui.Event{Time: l.Time, Text: onLine(l.Message)}
+	e := ui.Event{Time: l.Time, Text: onLine(l.Message), Worker: l.Worker}
 	switch l.Event {
 	case "iteration_start":
 		e.Kind = ui.Began

@@ -161,7 +161,7 @@ func (r *reporter) close() {
 // spoken is an event as those hear it who watch from elsewhere: short, and
 // without secrets that are known by their form.
 func spoken(l loop.Live) livefeed.Line {
-	line := livefeed.Line{Time: l.Time, Event: l.Event, Iteration: l.Iteration, Task: l.Task,
+	line := livefeed.Line{Time: l.Time, Event: l.Event, Iteration: l.Iteration, Task: l.Task, Worker: l.Worker,
 		Message: notes.Redact(notes.CutBytes(l.Message, 4000)), Data: map[string]string{}}
 	switch data := l.Data.(type) {
 	case map[string]string:

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,9 +102,9 @@ type workerDoc struct {
 	Iteration int         `json:"iteration"`
 	Attempt   int         `json:"attempt"`
 	Since     time.Time   `json:"since"`
-
-	name  string
-	doing *loop.Doing
+	// Worker is its number, of several of one run; Activity is what its agent does.
+	Worker   int         `json:"worker,omitempty"`
+	Activity *loop.Doing `json:"activity,omitempty"`
 }
 
 func dollars(micro int64) json.Number { return json.Number(plan.Dollars(micro)) }
@@ -165,7 +168,7 @@ func (a *App) status() (statusDoc, state.State, error) {
 		d.HaltReason = s.Report.Unmet()
 	}
 	if alive {
-		d.Running, d.Asked = &runningDoc{PID: holder.Pid, Host: holder.Host, Since: holder.Since}, asked(r)
+		d.Running, d.Asked = &runningDoc{PID: holder.Pid, Host: holder.Host, Since: holder.Since}, asked(s)
 		if x, ok := readDetached(j.Repo, j.Branch); ok && x.PID == holder.Pid {
 			d.Running.Log = x.Log
 		}
@@ -203,21 +206,32 @@ func (a *App) status() (statusDoc, state.State, error) {
 func (a *App) workers(s state.State, j *journal.Journal) []workerDoc {
 	out := []workerDoc{}
 	host, _ := os.Hostname()
+	numbers := map[string]int{}
+	if len(s.Claims) > 0 {
+		all, err := j.Repo.Workers(j.Branch)
+		if err != nil {
+			a.logLine("debug", "the workers have no numbers: %v", err)
+		}
+		for _, l := range all {
+			numbers[filepath.Base(l.GitDir)] = l.Worker
+		}
+	}
 	for _, c := range s.Claims {
 		by := proc.Identity{Pid: c.PID, BootID: c.BootID, StartTime: c.StartTime}
 		if c.Actor != j.Actor || c.Worker == j.Repo.WorktreeName() || c.Host == host && !by.Alive() {
 			continue
 		}
 		w := workerDoc{Actor: c.Actor, Host: c.Host, PID: c.PID, Task: c.Task, Iteration: c.Iteration, Attempt: c.Attempt,
-			Since: c.Since, name: c.Worker}
+			Since: c.Since, Worker: numbers[c.Worker]}
 		if c.Current != nil {
 			w.Iteration, w.Since = c.Current.Iteration, c.Current.Since
 			if now, ok := loop.ReadSpend(j.Repo, c.Current.EventID); ok {
-				w.doing = now.Doing
+				w.Activity = now.Doing
 			}
 		}
 		out = append(out, w)
 	}
+	slices.SortStableFunc(out, func(x, y workerDoc) int { return cmp.Compare(x.Worker, y.Worker) })
 	return out
 }
 
@@ -228,8 +242,8 @@ func workerLine(w workerDoc, p plan.Plan, now time.Time) string {
 		line += " " + text.Clip(p.Tasks[i].Title, 60)
 	}
 	line += fmt.Sprintf(", attempt %d, begun %s, process %d", w.Attempt, ago(w.Since, now), w.PID)
-	if w.doing != nil {
-		line += ": " + text.Clip(w.doing.Text, 60)
+	if w.Activity != nil {
+		line += ": " + text.Clip(w.Activity.Text, 60)
 	}
 	return line
 }
@@ -309,9 +323,9 @@ func (c *StatusCmd) Run(a *App) error {
 		if d.Asked != "" {
 			row("asked for", "%s", d.Asked)
 		}
-		if len(d.Workers) > 0 && d.Workers[0].name != "" {
+		if len(d.Workers) > 0 && d.Workers[0].Worker > 0 {
 			for _, w := range d.Workers {
-				row("worker", "%s", workerLine(w, s.Plan, now))
+				row(fmt.Sprintf("worker %d", w.Worker), "%s", workerLine(w, s.Plan, now))
 			}
 		} else if d.Task != "" {
 			title := ""

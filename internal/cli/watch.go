@@ -103,7 +103,7 @@ func (c *WatchCmd) Run(a *App) error {
 
 // heard shows what the agent at work says and does.
 func (c *WatchCmd) heard(a *App, l livefeed.Line) {
-	e, ok := agentEvent(loop.Live{Time: l.Time, Event: l.Event, Iteration: l.Iteration, Task: l.Task,
+	e, ok := agentEvent(loop.Live{Time: l.Time, Event: l.Event, Iteration: l.Iteration, Task: l.Task, Worker: l.Worker,
 		Message: l.Message, Data: l.Data})
 	if ok && a.view != nil {
 		a.view.Event(e)

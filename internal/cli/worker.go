@@ -127,14 +127,49 @@ func workerError(said []byte) string {
 // workerEnd is the last word of a worker.
 const workerEnd = "worker_end"
 
+// told is a line of a worker, with the data of the types that a loop gives them.
+func told(line []byte) (loop.Live, bool) {
+	var raw struct {
+		loop.Live
+		Data json.RawMessage `json:"data"`
+	}
+	if len(line) == 0 || json.Unmarshal(line, &raw) != nil {
+		return loop.Live{}, false
+	}
+	l := raw.Live
+	if len(raw.Data) == 0 {
+		return l, true
+	}
+	switch l.Event {
+	case "agent":
+		data := map[string]string{}
+		if json.Unmarshal(raw.Data, &data) == nil {
+			l.Data = data
+			return l, true
+		}
+	case "check":
+		data := state.CheckRun{}
+		if json.Unmarshal(raw.Data, &data) == nil {
+			l.Data = data
+			return l, true
+		}
+	case "iteration_end":
+		data := &state.Result{}
+		if json.Unmarshal(raw.Data, data) == nil {
+			l.Data = data
+			return l, true
+		}
+	}
+	return l, json.Unmarshal(raw.Data, &l.Data) == nil
+}
+
 // tellWorker passes on what a worker reports, and says whether it came to its end.
 func tellWorker(from io.Reader, l *loop.Loop, slot int, end *loop.WorkerEnd) bool {
 	finished := false
 	in := bufio.NewReaderSize(from, 64<<10)
 	for {
 		line, err := in.ReadBytes('\n')
-		var live loop.Live
-		if len(line) > 0 && json.Unmarshal(line, &live) == nil {
+		if live, ok := told(line); ok {
 			if live.Event == workerEnd {
 				finished = true
 				if data, ok := live.Data.(map[string]any); ok && data["status"] != nil {

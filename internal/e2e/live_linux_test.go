@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,17 @@ func (s *screen) until(text string) string {
 		}
 		if time.Now().After(end) {
 			s.t.Fatalf("the screen does not show %q:\n%s", text, now)
+		}
+	}
+}
+
+// untilLine waits until something on the screen fits an expression.
+func (s *screen) untilLine(expression string) {
+	s.t.Helper()
+	fits := regexp.MustCompile(expression)
+	for end := time.Now().Add(2 * time.Minute); !fits.MatchString(s.text()); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			s.t.Fatalf("nothing on the screen fits %q:\n%s", expression, s.text())
 		}
 	}
 }
@@ -112,6 +124,34 @@ func TestLiveView(t *testing.T) {
 	if end := x.until("ended with"); !strings.Contains(end, "ended with 0") || !strings.Contains(end, "2 of 2 done") {
 		t.Errorf("after leaving the view:\n%s", end)
 	}
+}
+
+// TestLiveViewOfWorkers: here and from another terminal there is a line for each of
+// several workers, with what its agent does.
+func TestLiveViewOfWorkers(t *testing.T) {
+	p := newProject(t, "echo looking around $RALPH_TASK_ID\n"+waits+doTask, "[guard]\nsandbox = \"off\"\n"+check, nil)
+	p.must(t, "add", "the first thing")
+	p.must(t, "add", "the second thing")
+	watch := p.onScreen(t, 120, nil, "watch")
+	watch.until("0 of 2 tasks")
+	x := p.onScreen(t, 120, nil, "start", "--workers", "2")
+	for _, s := range []*screen{x, watch} {
+		s.untilLine(`\[\d\] \w+ T-001 the first thing +looking around T-001`)
+		s.untilLine(`\[\d\] \w+ T-002 the second thing +looking around T-002`)
+	}
+	x.keys("k")
+	x.until("several tasks are at work")
+	x.keys("p")
+	x.until("pausing after this iteration")
+	x.keys("p")
+	x.until("going on")
+	goOn(t, p)
+	if end := x.until("ended with"); !strings.Contains(end, "ended with 0") {
+		t.Errorf("the end:\n%s", end)
+	}
+	watch.until("2 of 2 tasks")
+	watch.keys("q")
+	watch.until("ended with 0")
 }
 
 // TestWatch: another terminal shows the same, steers the run, and stays when it

@@ -19,6 +19,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +32,7 @@ type Line struct {
 	Event     string            `json:"event"`
 	Iteration int               `json:"iteration,omitempty"`
 	Task      plan.TaskID       `json:"task,omitempty"`
+	Worker    int               `json:"worker,omitempty"` // of several
 	Message   string            `json:"message"`
 	Data      map[string]string `json:"data,omitempty"`
 }
@@ -77,11 +79,17 @@ type Speaker struct {
 	listener net.Listener
 
 	mu        sync.Mutex
-	iteration int
-	last      [][]byte
+	iteration map[int]int // of each worker
+	last      []said
 	listening map[net.Conn]chan []byte
 	closed    bool
 	wg        sync.WaitGroup
+}
+
+// said is a line of a worker, 0 where there is only one.
+type said struct {
+	worker int
+	line   []byte
 }
 
 // Speak opens the socket of a branch; the caller holds its lock, so that a file
@@ -113,7 +121,7 @@ func Speak(runtime, repository, branch string) (*Speaker, error) {
 			errs = append(errs, err)
 			continue
 		}
-		s := &Speaker{path: path, listener: l, listening: map[net.Conn]chan []byte{}}
+		s := &Speaker{path: path, listener: l, iteration: map[int]int{}, listening: map[net.Conn]chan []byte{}}
 		s.wg.Go(s.accept)
 		return s, nil
 	}
@@ -138,8 +146,8 @@ func (s *Speaker) accept() {
 			continue
 		}
 		ch := make(chan []byte, backlog)
-		for _, line := range s.last {
-			ch <- line
+		for _, x := range s.last {
+			ch <- x.line
 		}
 		s.listening[conn] = ch
 		s.mu.Unlock()
@@ -178,11 +186,12 @@ func (s *Speaker) Say(l Line) {
 	data = append(data, '\n')
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.Iteration != s.iteration {
-		s.iteration, s.last = l.Iteration, nil
+	if l.Iteration != s.iteration[l.Worker] {
+		s.iteration[l.Worker] = l.Iteration
+		s.last = slices.DeleteFunc(s.last, func(x said) bool { return x.worker == l.Worker })
 	}
-	if s.last = append(s.last, data); len(s.last) > 2*recent {
-		s.last = append([][]byte{}, s.last[len(s.last)-recent:]...)
+	if s.last = append(s.last, said{l.Worker, data}); len(s.last) > 2*recent {
+		s.last = append([]said{}, s.last[len(s.last)-recent:]...)
 	}
 	for conn, ch := range s.listening {
 		select {

@@ -2,6 +2,7 @@ package livefeed
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -125,5 +126,33 @@ func TestForeignFoldersAreNotUsed(t *testing.T) {
 	}
 	if err := private(link, true); err == nil {
 		t.Error("a link was taken for a folder")
+	}
+}
+
+// TestWorkersInterleave: a worker that begins an iteration takes nothing away of what
+// the others have said.
+func TestWorkersInterleave(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no socket on this system")
+	}
+	s, err := Speak(t.TempDir(), "repository", "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, l := range []Line{{Worker: 1, Iteration: 1, Message: "old"}, {Worker: 2, Iteration: 2, Message: "of 2"},
+		{Worker: 1, Iteration: 3, Message: "of 1"}, {Worker: 2, Iteration: 2, Message: "more of 2"}} {
+		s.Say(l)
+	}
+	got := ""
+	for _, x := range s.last {
+		var l Line
+		if err := json.Unmarshal(x.line, &l); err != nil {
+			t.Fatal(err)
+		}
+		got += l.Message + ";"
+	}
+	if want := "of 2;of 1;more of 2;"; got != want {
+		t.Errorf("a new listener hears %q, want %q", got, want)
 	}
 }

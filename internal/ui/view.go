@@ -18,6 +18,14 @@ type Task struct {
 	Status    string // pending in_progress done failed blocked skipped
 }
 
+// Worker is one of several at work on a branch.
+type Worker struct {
+	Number, Attempt int
+	Task, Title     string
+	Since           time.Time // when its iteration began
+	Does            string    // what its agent does, as far as nothing newer was heard
+}
+
 // Snapshot is what the journal and the figures of the agent at work say. Its
 // texts are shown as they are: whoever makes one escapes control characters.
 type Snapshot struct {
@@ -30,6 +38,7 @@ type Snapshot struct {
 	Asked                 string    // what a person asked for and what is still to come: "pauses after this iteration"
 	WaitUntil             time.Time // the end of a wait for the provider's limit; zero = none
 	Tasks                 []Task
+	Workers               []Worker // of a run with several, those at work
 	Done, Wanted          int
 	Tokens                int64
 	// Cost is in millionths of a dollar; the limit 0 = none.
@@ -61,6 +70,8 @@ type Event struct {
 	Time  time.Time
 	Text  string
 	Agent string // the sub-agent that it is of; "" = the agent itself
+	// Worker is the one of several that it is of; 0 = there is only one.
+	Worker int
 }
 
 // helper is a sub-agent at work.
@@ -78,6 +89,7 @@ type View struct {
 	check  string
 	last   time.Time // of the newest event
 	subs   []helper
+	heard  map[int]Event // the newest of each worker that tells what it does
 	// Offset moves the list of tasks, in lines.
 	Offset int
 	// List and Help are switched by keys, Typing is the line being typed.
@@ -89,6 +101,10 @@ type View struct {
 // Apply takes an event in.
 func (v *View) Apply(e Event) {
 	v.last = e.Time
+	if e.Worker > 0 {
+		v.worker(e)
+		return
+	}
 	if e.Agent != "" {
 		v.sub(e)
 		return
@@ -106,6 +122,43 @@ func (v *View) Apply(e Event) {
 	case Ended:
 		v.tool, v.said, v.check, v.subs = "", "", "", nil
 	}
+}
+
+// worker takes in what one of several workers does.
+func (v *View) worker(e Event) {
+	if v.heard == nil {
+		v.heard = map[int]Event{}
+	}
+	switch e.Kind {
+	case Began, Ended:
+		delete(v.heard, e.Worker)
+	case Done:
+	default:
+		v.heard[e.Worker] = e
+	}
+}
+
+// workers are the lines of several workers, one each, with what its agent does now.
+func (v *View) workers(width int, now time.Time, p Palette) (lines []string) {
+	for _, w := range v.Workers {
+		line := fmt.Sprintf("%s %s %s", Clock(now.Sub(w.Since)), w.Task, ansi.Truncate(w.Title, width/3, "…"))
+		if w.Attempt > 1 {
+			line += fmt.Sprintf("  attempt %d", w.Attempt)
+		}
+		line = paint(p.Key, fmt.Sprintf("[%d]", w.Number)) + " " + paint(p.Bold, line)
+		does, at := w.Does, ""
+		if e, ok := v.heard[w.Number]; ok {
+			does, at = e.Text, " "+Clock(now.Sub(e.Time))
+			if e.Kind == Check {
+				does = "check " + does
+			}
+		}
+		if does != "" {
+			line += "  " + paint(p.Dim, does+at)
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // sub takes in what a sub-agent does.
@@ -160,7 +213,7 @@ func (v *View) Lines(width, height int, now time.Time, p Palette) []string {
 	var lines []string
 	add := func(s string) { lines = append(lines, ansi.Truncate(s, width, "…")) }
 	add(v.head(width, now, p))
-	for _, s := range v.work(now, p) {
+	for _, s := range v.work(width, now, p) {
 		add(s)
 	}
 	if v.List {
@@ -235,11 +288,13 @@ func (v *View) head(width int, now time.Time, p Palette) string {
 }
 
 // work is what is done now: the iteration, and what its agent does.
-func (v *View) work(now time.Time, p Palette) (lines []string) {
+func (v *View) work(width int, now time.Time, p Palette) (lines []string) {
 	switch {
 	case !v.WaitUntil.IsZero() && v.WaitUntil.After(now):
 		lines = append(lines, paint(p.Bad, fmt.Sprintf("waiting for the provider's limit until %s, %s left",
 			v.WaitUntil.Local().Format("15:04"), Clock(v.WaitUntil.Sub(now)))))
+	case len(v.Workers) > 0:
+		lines = v.workers(width, now, p)
 	case v.Task == "" && v.Iteration == 0:
 		lines = append(lines, paint(p.Bold, "getting ready"))
 	case v.Task == "":
@@ -252,6 +307,7 @@ func (v *View) work(now time.Time, p Palette) (lines []string) {
 		lines = append(lines, paint(p.Bold, fmt.Sprintf("%s #%d  %s", Clock(now.Sub(v.Since)), v.Iteration, s)))
 	}
 	switch {
+	case len(v.Workers) > 0: // their lines say it
 	case v.tool != "":
 		lines = append(lines, fmt.Sprintf("  %s  %s", v.tool, paint(p.Dim, Clock(now.Sub(v.toolAt)))))
 	case v.check != "":

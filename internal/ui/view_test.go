@@ -175,3 +175,38 @@ func TestListMoves(t *testing.T) {
 		t.Errorf("it does not move back from the end:\n%s", shown())
 	}
 }
+
+// TestWorkers: each of several workers has one line with what it does now.
+func TestWorkers(t *testing.T) {
+	at := func(seconds int) time.Time { return t0.Add(time.Duration(seconds) * time.Second) }
+	for _, tt := range []struct {
+		why    string
+		events []Event
+		want   []string
+	}{
+		{"nothing was heard yet", nil, []string{"[1] 1m00s T-001 one", "[3] 45s T-003 three  attempt 2  Bash make"}},
+		{"each its own", []Event{{Kind: Began, Worker: 1, Time: at(0)},
+			{Kind: Tool, Worker: 1, Time: at(10), Text: "Read a.go"},
+			{Kind: Said, Worker: 3, Time: at(58), Text: "Now the code."}},
+			[]string{"[1] 1m00s T-001 one  Read a.go 50s", "[3] 45s T-003 three  attempt 2  Now the code. 2s"}},
+		{"a check", []Event{{Kind: Check, Worker: 1, Time: at(59), Text: "test: passed"}},
+			[]string{"[1] 1m00s T-001 one  check test: passed 1s", "[3] 45s T-003 three  attempt 2  Bash make"}},
+		{"a sub-agent", []Event{{Kind: Tool, Worker: 1, Time: at(60), Text: "Grep b", Agent: "Explore"},
+			{Kind: Done, Worker: 1, Time: at(60), Agent: "Explore"}},
+			[]string{"[1] 1m00s T-001 one  Grep b 0s", "[3] 45s T-003 three  attempt 2  Bash make"}},
+		{"one has ended", []Event{{Kind: Tool, Worker: 1, Time: at(5), Text: "Read a.go"},
+			{Kind: Ended, Worker: 1, Time: at(9)}},
+			[]string{"[1] 1m00s T-001 one", "[3] 45s T-003 three  attempt 2  Bash make"}},
+	} {
+		v := &View{Snapshot: Snapshot{Branch: "main", Iteration: 3, Workers: []Worker{
+			{Number: 1, Task: "T-001", Title: "one", Attempt: 1, Since: t0},
+			{Number: 3, Task: "T-003", Title: "three", Attempt: 2, Since: at(15), Does: "Bash make"}}}}
+		for _, e := range tt.events {
+			v.Apply(e)
+		}
+		got := v.Lines(80, 24, at(60), Palette{})
+		if strings.Join(got[1:3], "\n") != strings.Join(tt.want, "\n") {
+			t.Errorf("%s:\n%s\nwant:\n%s", tt.why, strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
+		}
+	}
+}

@@ -171,10 +171,15 @@ function drawNow() {
       guidanceOf(s));
     return;
   }
+  const team = (s.workers || []).filter((w) => w.worker);
+  if (team.length) {
+    show(box, h("header", {}, h("h2", {}, plural(team.length, "worker") + " at work")), team.map(workerLine), logOf(),
+      guidanceOf(s));
+    return drawLive();
+  }
   const t = (s.plan || []).find((x) => x.id === s.task);
   const pct = s.context_percent || 0;
   const soft = (s.limits || {}).handoff_percent || 60;
-  const log = h("div", {class: "live", id: "live", tabindex: 0, "aria-label": "What the agent says and does"});
   show(box, h("header", {}, h("h2", {}, s.task ? [h("span", {class: "mono"}, s.task), " ", t ? t.title : ""]
     : s.iteration_since ? words(s.phase) : s.status === "waiting" ? "Waiting" : "Between iterations"),
   s.iteration_since && h("span", {class: "muted"}, s.attempt > 1 && "attempt " + s.attempt + ", ",
@@ -185,8 +190,20 @@ function drawNow() {
     h("i", {class: "zone", css: {left: "40%", width: soft - 40 + "%"}}),
     h("i", {class: "used" + (pct > soft ? " warm" : ""), css: {width: Math.min(100, pct) + "%"}}),
     h("span", {}, pct ? "context " + pct + " %" : "context not known yet")),
-  log, guidanceOf(s));
+  logOf(), guidanceOf(s));
   drawLive();
+}
+
+const logOf = () => h("div", {class: "live", id: "live", tabindex: 0, "aria-label": "What the agent says and does"});
+
+// workerLine is what one of several workers does: its task, and what was heard of its agent last.
+function workerLine(w) {
+  const t = (run.state.plan || []).find((x) => x.id === w.task);
+  const heard = run.live.findLast((l) => l.worker === w.worker && l.iteration === w.iteration && l.message);
+  const does = heard ? heard.message : w.activity ? w.activity.text : "";
+  return h("p", {class: "worker", "data-worker": w.worker}, h("span", {class: "tag"}, String(w.worker)), " ",
+    h("span", {class: "mono"}, w.task), " ", t ? t.title : "", " ", h("span", {class: "muted"},
+      w.attempt > 1 && "attempt " + w.attempt + ", ", since(w.since), does && ": " + does));
 }
 
 const guidanceOf = (s) => (s.guidance || []).length > 0 && h("details", {class: "notes"}, h("summary", {},
@@ -198,13 +215,15 @@ function liveLine(l) {
     l.event === "agent" ? "text" : "note";
   const text = l.data && l.data.text ? l.data.text : l.message;
   return h("p", {class: "say " + kind}, h("time", {}, clock(new Date(l.time))),
+    l.worker > 0 && h("span", {class: "tag"}, String(l.worker)),
     l.data && l.data.agent && h("span", {class: "tag"}, l.data.agent), " ", text);
 }
 
 function drawLive() {
   const log = $("live");
   if (!log) return;
-  const lines = run.live.filter((l) => !run.state.iteration || !l.iteration || l.iteration === run.state.iteration);
+  const lines = run.live.filter((l) => l.worker || !run.state.iteration || !l.iteration ||
+    l.iteration === run.state.iteration);
   show(log, lines.length ? lines.slice(-120).map(liveLine) : h("p", {class: "empty"}, run.state.activity ?
     run.state.activity.text : "nothing was heard of the agent yet"));
   log.scrollTop = log.scrollHeight;
