@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+)
+
+// waitsAlone is an agent that waits until the test lets its task go on.
+const waitsAlone = "go=$(sed 's/gitdir: //' .git)/../../go-on-$RALPH_TASK_ID; i=0\n" +
+	"while [ $i -lt 600 ] && ! [ -e \"$go\" ]; do sleep 0.1; i=$((i+1)); done\n"
+
+// TestWorkersAreSteered: a note is in the next prompt of every worker, and a stop ends
+// all of them, after what they do or now.
+func TestWorkersAreSteered(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, "case $(cat) in *'use the standard library'*) touch told-$RALPH_TASK_ID;; esac\n"+waitsAlone+doTask,
+		check+"[guard]\nsandbox = \"off\"\n", map[string]string{"README": "hello\n"})
+	for _, title := range []string{"one", "two", "three", "four", "five", "six"} {
+		p.must(t, "add", title)
+	}
+	start := func() chan result {
+		ended := make(chan result, 1)
+		go func() { ended <- p.run(t, nil, "start", "--workers", "2") }()
+		return ended
+	}
+	atWork := func(tasks ...string) {
+		until(t, strings.Join(tasks, " and ")+" are at work", func() bool {
+			n := 0
+			for _, w := range p.workers(t).Workers {
+				for _, id := range tasks {
+					if w.Task == id && w.Iteration > 0 {
+						n++
+					}
+				}
+			}
+			return n == len(tasks)
+		})
+	}
+	release := func(tasks ...string) {
+		for _, id := range tasks {
+			p.Write(".git/go-on-"+id, "")
+		}
+	}
+	ended := start()
+	atWork("T-001", "T-002")
+	p.must(t, "inject", "use the standard library")
+	release("T-001", "T-002")
+	atWork("T-003", "T-004")
+	p.must(t, "stop")
+	release("T-003", "T-004")
+	if r := <-ended; r.code != 6 {
+		t.Fatalf("after stop: exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	if s := p.workers(t); s.Tasks.Done != 4 || s.Tasks.Pending != 2 || s.Running != nil {
+		t.Errorf("after stop: %+v", s)
+	}
+	if got := p.Git("ls-files", "told-*"); got != "told-T-003\ntold-T-004" {
+		t.Errorf("the note was in the prompts of %q", got)
+	}
+	ended = start()
+	atWork("T-005", "T-006")
+	p.must(t, "stop", "--now")
+	if r := <-ended; r.code != 6 {
+		t.Fatalf("after stop --now: exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	if s := p.workers(t); s.Tasks.Done != 4 || s.Tasks.Pending != 2 || len(s.Workers) != 0 {
+		t.Errorf("after stop --now: %+v", s)
+	}
+	release("T-005", "T-006")
+	p.must(t, "start", "--workers", "2")
+	p.teamDone(t, 6)
+}
+
+// TestWorkersShareLimits: what a run may use and how often it may fail is counted over
+// all workers.
+func TestWorkersShareLimits(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		why, agent, settings, want string
+		least, most                int // iterations
+	}{
+		{"iterations", doTask, "[loop]\nmax_iterations = 3\n", "max_iterations", 3, 3},
+		// One that is at work when the breaker opens comes to its end.
+		{"failures", "true\n", "[breaker]\nfailures = 3\n", "consecutive_failures:3", 3, 4},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, tt.agent, tt.settings+check+"[guard]\nsandbox = \"off\"\n",
+				map[string]string{"README": "hello\n"})
+			for _, title := range []string{"one", "two", "three", "four", "five", "six"} {
+				p.must(t, "add", title)
+			}
+			r := p.run(t, nil, "start", "--workers", "2")
+			if r.code == 0 || !strings.Contains(r.out, tt.want) {
+				t.Errorf("exit %d, not of %s:\n%s%s", r.code, tt.want, r.out, r.err)
+			}
+			n := strings.Count(p.must(t, "log", "--json", "-n", "100"), `"event":"iteration"`)
+			if n < tt.least || n > tt.most {
+				t.Errorf("%d iterations, want %d to %d:\n%s", n, tt.least, tt.most, r.out)
+			}
+			p.sound(t)
+		})
+	}
+}
