@@ -15,7 +15,6 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/loop"
-	"git-ralph/notes"
 )
 
 // FsckCmd is `git ralph fsck`.
@@ -282,8 +281,9 @@ func (c *checkup) refs(ctx context.Context) error {
 				c.fault("refs", object.Zero, "git ls-tree -r "+id.String()[:12]+" shows it; git update-ref -d "+name+
 					" drops it", "%s belongs to no entry", name)
 			case known && more == "" && end.evidence != "" && !named[end.evidence]:
-				c.fault("refs", object.Zero, "git update-ref "+name+" "+end.evidence,
-					"%s is not the evidence that its entry names", name)
+				if err := c.wrongEvidence(ctx, name, end.evidence); err != nil {
+					return err
+				}
 			}
 		}
 		if event, ok := strings.CutPrefix(name, gitstate.LocalPrefix+c.id+"/"); ok && c.id != "" && !alive &&
@@ -296,25 +296,9 @@ func (c *checkup) refs(ctx context.Context) error {
 
 // notes compares every note with what its entry makes of it.
 func (c *checkup) notes(ctx context.Context) error {
-	at, err := c.j.Repo.ReadRef(ctx, gitstate.NotesRef)
-	if err != nil {
+	book, err := c.book(ctx)
+	if err != nil || book == nil {
 		return err
-	}
-	tree := object.Zero
-	if !at.IsZero() {
-		commit, err := c.j.Repo.Store.Records().ReadCommit(at)
-		if err != nil {
-			c.fault("notes", object.Zero, "git update-ref -d "+gitstate.NotesRef+", then git ralph fsck --repair",
-				"the notes cannot be read: %v", err)
-			return nil
-		}
-		tree = commit.Tree
-	}
-	book, err := notes.OpenNotes(c.j.Repo.Store.Records(), tree)
-	if err != nil {
-		c.fault("notes", object.Zero, "git update-ref -d "+gitstate.NotesRef+", then git ralph fsck --repair",
-			"the notes cannot be read: %v", err)
-		return nil
 	}
 	texts, found := map[object.ID]string{}, []int{}
 	var kept []object.ID

@@ -6,6 +6,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
+	"git-ralph/notes"
 )
 
 // tip asks for the ref of the journal. With --repair one that holds no value is
@@ -98,4 +99,57 @@ func (c *checkup) dropLocal(name, event string, id object.ID) {
 	} else if !known {
 		f.Hint = "git ralph start recovers it"
 	}
+}
+
+// wrongEvidence deals with a ref that is not the evidence that its entry names.
+func (c *checkup) wrongEvidence(ctx context.Context, name, named string) error {
+	id, err := object.ParseID(named)
+	there := err == nil && c.j.Repo.Store.Has(id)
+	hint := "git ralph fsck --repair puts it back"
+	if !there {
+		hint = "another clone may have it: git ls-remote REMOTE " + name
+	}
+	f := c.fault("refs", object.Zero, hint, "%s is not the evidence that its entry names", name)
+	if !c.repair || !there {
+		return nil
+	}
+	kept, err := c.j.Repo.MoveRefAside(ctx, name, id)
+	if err != nil {
+		return err
+	}
+	f.Repaired = true
+	f.Problem += "; it is again, and " + kept + " has what it was"
+	return nil
+}
+
+// book opens the notes; nil when they cannot be read. With --repair such are moved
+// aside, and all of them are written again.
+func (c *checkup) book(ctx context.Context) (*notes.NotesTree, error) {
+	store, tree := c.j.Repo.Store.Records(), object.Zero
+	at, err := c.j.Repo.ReadRef(ctx, gitstate.NotesRef)
+	if err == nil && !at.IsZero() {
+		var commit object.CommitData
+		if commit, err = store.ReadCommit(at); err == nil {
+			tree = commit.Tree
+		}
+	}
+	var book *notes.NotesTree
+	if err == nil {
+		book, err = notes.OpenNotes(store, tree)
+	}
+	if err == nil {
+		return book, nil
+	}
+	f := c.fault("notes", object.Zero, "git ralph fsck --repair moves them aside and writes them again",
+		"the notes cannot be read: %v", err)
+	if !c.repair {
+		return nil, nil
+	}
+	kept, err := c.j.Repo.MoveRefAside(ctx, gitstate.NotesRef, object.Zero)
+	if err != nil {
+		return nil, err
+	}
+	f.Repaired = true
+	f.Problem += "; moved to " + kept
+	return notes.OpenNotes(store, object.Zero)
 }
