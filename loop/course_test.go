@@ -85,6 +85,36 @@ func TestRunFromASentence(t *testing.T) {
 	}
 }
 
+// TestReplan: when nothing gets done a new plan is asked for; the old one stays where
+// none is made. The prompt of the next iteration is there to look at.
+func TestReplan(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+		if req.Role == RolePlanning {
+			asked++
+		} else {
+			r.write("broken", "")
+			b.done(req)
+		}
+		return completed()
+	}, plan.Task{ID: "A"})
+	r.write("specs/colours.md", colours)
+	r.repo.Git("add", "specs")
+	r.repo.Git("commit", "-q", "-m", "say what is wanted")
+	r.Settings.Limits = Limits{MaxAttempts: 5, Stagnation: 1, RegeneratePlan: true, Failures: 5, MaxIterations: 2}
+	end := r.run(Course{Build: true})
+	if asked == 0 || !r.told("planning anew") || !r.told("the old one stays") {
+		t.Errorf("%s: %s: asked %d times\n%s", end.Status, end.Reason, asked, strings.Join(r.said, "\n"))
+	}
+	if p := r.NextPrompt(r.state(), "A"); !strings.Contains(p.Text, "checks: test") {
+		t.Errorf("%s", p.Text)
+	}
+	if p := r.NextPrompt(r.state(), "B"); p.Text != "" {
+		t.Errorf("of a task that is not there: %s", p.Text)
+	}
+}
+
 func TestRunGates(t *testing.T) {
 	for _, c := range []struct {
 		why    string

@@ -349,8 +349,7 @@ func (l *Loop) giveBack() error {
 		if c.Actor != l.Journal.Actor || c.Worker != l.Repo.WorktreeName() {
 			continue
 		}
-		if err := l.record(state.Event{Type: state.EvClaim, Task: c.Task, Claim: &state.ClaimChange{Action: "release",
-			Over: c.ID, Reason: "left by a run that ended"}}); err != nil {
+		if err := ReleaseClaim(l.background(), l.Journal, c, "left by a run that ended"); err != nil {
 			return err
 		}
 	}
