@@ -30,7 +30,8 @@ func (l *Loop) complete(ctx context.Context, s state.State) (Action, error) {
 	if len(report.OldTests) > 0 {
 		return Action{Kind: Halt, Status: state.HaltedStatus, Reason: strings.Join(report.Reasons, "; ")}, nil
 	}
-	l.Log("the tip of the branch does not stand alone: %s\n%s", strings.Join(report.Reasons, "; "), report.FailText)
+	l.Log("the newest commit of the branch fails in a fresh checkout: %s\n%s", strings.Join(report.Reasons, "; "),
+		report.FailText)
 	return Action{Kind: Halt, Status: state.HaltedStatus, Reason: freshChecks +
 		strings.TrimPrefix(strings.Join(report.Reasons, "; "), "checks: ")}, nil
 }

@@ -217,7 +217,7 @@ func (l *Loop) tellRestored(it *Ready, r worktree.Report) (notices []string) {
 // These begin notices that name one path. Of those of ignoredChanged told leaves
 // out what a restore has changed back.
 const (
-	movedAside      = "moved aside, nothing else holds it: "
+	movedAside      = "moved aside, as there is no other copy: "
 	repositoryAside = "a repository that appeared was moved aside: "
 	carriedBack     = "was carried away and moved back: "
 	goneForGood     = "gone, and nothing of it was kept: "

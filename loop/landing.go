@@ -139,7 +139,7 @@ func (l *Lander) journals(ctx context.Context, p *Landing) error {
 	if new, err := l.Loop.Repo.IsAncestor(ctx, p.old.Tip, theirs.Tip); err != nil {
 		return err
 	} else if !new {
-		return refuse(JournalsApart, "the journals of %s and of %s went on apart", l.Loop.Journal.Branch, l.Linked.Branch).
+		return refuse(JournalsApart, "the journals of %s and of %s have diverged", l.Loop.Journal.Branch, l.Linked.Branch).
 			about(p.old.Tip.String()[:12], theirs.Tip.String()[:12])
 	}
 	p.Entry, p.next = theirs.Tip, theirs

@@ -95,7 +95,7 @@ func TestLand(t *testing.T) {
 				Reason: "add", Upsert: []plan.Task{{ID: "C", Title: "c", Status: plan.Pending}}}}); err != nil {
 				m.t.Fatal(err)
 			}
-		}, kind: JournalsApart, says: "apart"},
+		}, kind: JournalsApart, says: "have diverged"},
 		{why: "the branch is gone", before: func(m, l *rig) {
 			l.repo.Git("checkout", "-q", "--detach")
 			m.repo.Git("branch", "-q", "-D", "ralph/main")

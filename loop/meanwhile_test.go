@@ -85,11 +85,11 @@ func TestMeanwhile(t *testing.T) {
 			}
 		}, false, "off", "reject: tampered: git directory", "", ""},
 		{"an index that cannot be read", func(r *rig) { r.write(".git/index", "no index") }, false, "off", "keep", "1",
-			"the index was damaged and was made again"},
+			"the index was damaged and was built again"},
 		{"a folder in place of the index", func(r *rig) {
 			os.Remove(filepath.Join(r.repo.Dir, ".git/index"))
 			r.write(".git/index/x", "")
-		}, false, "off", "keep", "1", "the index was no file and was made again"},
+		}, false, "off", "keep", "1", "the index was not a regular file and was built again"},
 		{"the same path is staged while the checks run", func(r *rig) {
 			r.write("work.txt", "mine\n")
 			r.repo.Git("add", "work.txt")

@@ -95,7 +95,7 @@ func (l *Loop) prepareContext(ctx context.Context, it *Ready) error {
 	case agentctx.StepPrepared:
 		it.prepared = ans.prompt
 	default:
-		it.remarks = noted(it.remarks, "the context was not prepared, the prompt is that of the index mode: "+n.Reason)
+		it.remarks = noted(it.remarks, "the context agent failed, so the prompt was made as in handoff-plus-index: "+n.Reason)
 	}
 	return nil
 }

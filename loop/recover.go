@@ -461,8 +461,9 @@ func (r *Recovery) store(ctx context.Context, l *Loop, it *attempt) (object.ID, 
 	if err != nil {
 		return first, err
 	}
-	it.notices = noted(it.notices, "what lay in the worktree when it was mended is "+second.String()[:12])
-	r.Log("what lay in the worktree just now is %s: git ls-tree -r %s", second.String()[:12], second.String()[:12])
+	it.notices = noted(it.notices, "what the recovery found in the worktree is stored as "+second.String()[:12])
+	r.Log("what was in the worktree just now is stored as %s: git ls-tree -r %s", second.String()[:12],
+		second.String()[:12])
 	return first, nil
 }
 

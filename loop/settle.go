@@ -323,7 +323,7 @@ func (l *Loop) close(it *attempt, res *state.Result) error {
 func (l *Loop) dropCheckpoint(it *Ready) error {
 	if err := l.Repo.UpdateRefs("", gitstate.RefUpdate{Name: l.localRef(it), Old: it.anchor}); err != nil &&
 		!errors.Is(err, gitstate.ErrRefMoved) {
-		l.Log("the checkpoint's ref stays: %v", err)
+		l.Log("the ref of the checkpoint could not be removed: %v", err)
 	}
 	l.fail("checkpoint:dropped")
 	return nil

@@ -74,7 +74,7 @@ func (s *Sharing) expired(c state.Claim, now time.Time) bool {
 // apart says that branch and remote have commits that the other one lacks, and
 // that not all of them are git ralph's own.
 func (s *Sharing) apart() error {
-	return refuse(BranchesApart, "%s and %s of %s went on apart", s.Journal.Branch, s.Journal.Branch, s.Name).
+	return refuse(BranchesApart, "%s and %s of %s have diverged", s.Journal.Branch, s.Journal.Branch, s.Name).
 		about(s.Name, s.Journal.Branch)
 }
 
@@ -201,7 +201,8 @@ func (s *Sharing) replay(ctx context.Context, from, to object.ID) (object.ID, er
 		if dropped, err := s.superseded(ctx, event); err != nil {
 			return to, err
 		} else if dropped {
-			s.Log("%s came too late: its task is with another machine; its evidence keeps it", commit.String()[:12])
+			s.Log("%s is dropped, because another machine took its task over; the attempt is kept as evidence",
+				commit.String()[:12])
 			continue
 		}
 		is, conflicts, err := putOn(ctx, s.Repo, commit, to, false)
@@ -209,7 +210,8 @@ func (s *Sharing) replay(ctx context.Context, from, to object.ID) (object.ID, er
 			return to, err
 		}
 		if len(conflicts) > 0 {
-			s.Log("%s does not fit on what %s has: %s; its task is free again", commit.String()[:12], s.Name, list(conflicts))
+			s.Log("%s conflicts with what %s has in %s; its task is pending again", commit.String()[:12], s.Name,
+				list(conflicts))
 			_, err := s.Journal.Record(ctx, state.Event{Type: state.EvTask, Task: task,
 				TaskSet: &state.TaskChange{Action: "retry",
 					IDs: []plan.TaskID{task}, Status: plan.Pending, Reason: "conflict with what others landed: " + list(conflicts)}})

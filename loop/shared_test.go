@@ -152,9 +152,9 @@ func TestWorkWithoutTheRemote(t *testing.T) {
 		done  plan.Status // A, once both have met
 	}{
 		{"it goes on top", "B.txt", time.Hour, "", plan.Done},
-		{"the same lines do not, and the task is free again", "A.txt", time.Hour, "does not fit on what origin has",
+		{"the same lines do not, and the task is free again", "A.txt", time.Hour, "conflicts with what origin has in A.txt",
 			plan.Pending},
-		{"the other one has taken the task over", "A.txt", time.Nanosecond, "came too late", plan.Done},
+		{"the other one has taken the task over", "A.txt", time.Nanosecond, "another machine took its task over", plan.Done},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()

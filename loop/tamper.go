@@ -82,7 +82,7 @@ func (l *Loop) checkTamper(it *attempt) error {
 		case d.Kind == "HEAD" || d.Kind == "refs":
 			moved = append(moved, d)
 		case it.git.OthersWorktree(d, now):
-			it.notice("meanwhile: %s", d)
+			it.notice("changed by somebody else meanwhile: %s", d)
 		default:
 			undo = append(undo, d)
 		}
@@ -95,7 +95,7 @@ func (l *Loop) checkTamper(it *attempt) error {
 	moved = append(moved, lost...)
 	moved = slices.DeleteFunc(moved, func(d gitstate.Difference) bool {
 		if l.Repo.CameWithFetch(l.background(), d) || l.Repo.OfOtherLoop(d) {
-			it.notice("meanwhile: %s", d)
+			it.notice("changed by somebody else meanwhile: %s", d)
 			return true
 		}
 		return false
@@ -218,7 +218,7 @@ func (l *Loop) restoreIndex(it *attempt) error {
 		if err := os.RemoveAll(file); err != nil {
 			return fmt.Errorf("remove what lies in the index's place: %w", err)
 		}
-		it.notice("the index was no file and was made again")
+		it.notice("the index was not a regular file and was built again")
 	}
 	found, err := l.Engine.IndexState(l.background())
 	if err != nil {
@@ -226,7 +226,7 @@ func (l *Loop) restoreIndex(it *attempt) error {
 		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("remove the damaged index: %w", err)
 		}
-		it.notice("the index was damaged and was made again: %s", notes.OneLine(err.Error(), 200))
+		it.notice("the index was damaged and was built again: %s", notes.OneLine(err.Error(), 200))
 		if found, err = l.Engine.IndexState(l.background()); err != nil {
 			return fmt.Errorf("compare the index: %w", err)
 		}
@@ -255,7 +255,7 @@ func (l *Loop) restoreIndex(it *attempt) error {
 		return err
 	}
 	it.foundIndex = tree
-	it.notice("index entries put back: %s (as found: index/ of the evidence)", list(paths))
+	it.notice("index entries put back: %s (as they were found: folder index of the evidence)", list(paths))
 	return nil
 }
 

@@ -152,7 +152,7 @@ func (l *Loop) ended(end WorkerEnd) error {
 		return err
 	}
 	if t.broken++; t.broken >= maxBroken {
-		return fmt.Errorf("%d workers in a row came to no end: %w", t.broken, end.Err)
+		return fmt.Errorf("%d workers in a row ended without a result: %w", t.broken, end.Err)
 	}
 	return nil
 }

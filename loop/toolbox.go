@@ -261,7 +261,7 @@ func (l *Loop) blameTools(it *attempt, program string) bool {
 			l.Log("%v", err)
 		}
 		if len(back) > 0 {
-			it.notice("put back, checks call %s: %s", program, list(back))
+			it.notice("put back, because checks call %s: %s", program, list(back))
 		}
 		if len(gone) > 0 {
 			text := fmt.Sprintf("gone, checks call %s: %s", program, list(gone))

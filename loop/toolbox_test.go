@@ -51,13 +51,13 @@ func TestToolsTakenAway(t *testing.T) {
 		says  string
 	}{
 		{"removed", func(_ *rig, bin string) { os.RemoveAll(bin) }, false, "reject: checks: test | keep",
-			"put back, checks call lint"},
+			"put back, because checks call lint"},
 		{"with its folder behind a link", func(r *rig, bin string) {
 			os.RemoveAll(bin)
 			if err := os.Symlink(r.t.TempDir(), bin); err != nil {
 				r.t.Error(err)
 			}
-		}, false, "reject: checks: test | keep", "put back, checks call lint"},
+		}, false, "reject: checks: test | keep", "put back, because checks call lint"},
 		{"the machine lacks it", func(*rig, string) {}, true, "reject: environment: lint not found", ""},
 	} {
 		t.Run(c.why, func(t *testing.T) {

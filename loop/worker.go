@@ -65,7 +65,7 @@ func (l *Loop) WorkOn(ctx context.Context, id plan.TaskID) (*Action, error) {
 	job := taskJob(s.Plan.Tasks[i])
 	job.under, job.turn, l.Worker.turn = c.ID, c.Iteration, c.Iteration
 	end, err := l.iterate(ctx, s, job)
-	if rerr := ReleaseClaim(l.background(), l.Journal, c, "it was not begun"); rerr != nil && err == nil {
+	if rerr := ReleaseClaim(l.background(), l.Journal, c, "its iteration did not start"); rerr != nil && err == nil {
 		err = rerr
 	}
 	return end.Halt, err

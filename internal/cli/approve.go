@@ -53,7 +53,8 @@ func (c *ApproveCmd) Run(a *App) error {
 		}
 	}
 	if len(waiting) > 0 {
-		a.printf("waiting on what nobody will do: %s; git ralph skip --cascade, or git ralph edit\n", joinIDs(waiting))
+		a.printf("waiting for tasks that will not be done: %s; git ralph skip --cascade, or git ralph edit\n",
+			joinIDs(waiting))
 	}
 	if snap.State.Run.Status == state.Complete {
 		a.printf("%s\n", strings.TrimSuffix("complete: "+snap.State.Report.Unmet(), ": "))

@@ -178,7 +178,7 @@ func Main(argv []string) int {
 	}
 	const needed = 3 << 30 // addresses that the runtime reserves; with less it may end at any moment
 	if has, bounded := proc.AddressSpace(); bounded && has < needed {
-		fmt.Fprintf(os.Stderr, "error: this shell allows a program %d MB of addresses, and git ralph needs %d MB\n"+
+		fmt.Fprintf(os.Stderr, "error: this shell allows a program %d MB of address space, and git ralph needs %d MB\n"+
 			"hint: ulimit -v unlimited, or start it where that is so\n", has>>20, needed>>20)
 		return 8
 	}

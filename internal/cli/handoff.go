@@ -131,7 +131,7 @@ func (a *App) handoffText(rec notes.Record) {
 	})
 	section("research wanted", len(h.RequestResearch), func(i int) string { return h.RequestResearch[i] })
 	if r := h.RequestHumanReview; r != nil && r.Needed {
-		a.printf("\n%s %s\n", a.colour(a.Out, "33", "a person shall look at it:"), r.Reason)
+		a.printf("\n%s %s\n", a.colour(a.Out, "33", "the agent asks a person to look at it:"), r.Reason)
 	}
 	if h.ConfidenceLevel == "low" && rec.Origin.Source != "harness" {
 		a.printf("\n%s\n", a.colour(a.Out, "33", "the agent's confidence is low"))

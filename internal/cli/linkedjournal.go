@@ -169,7 +169,7 @@ func (c *AdoptCmd) goOn(a *App, j *journal.Journal, tip object.ID, o orphan) err
 		return gitstate.Hint(1, fmt.Sprintf(
 			"git log %s..%s shows what only the other one has; its tasks: git ralph -C its worktree export",
 			tip.String()[:12], o.snap.Tip.String()[:12]),
-			"the journals of %s and of %s went on apart", j.Branch, o.label())
+			"the journals of %s and of %s have diverged", j.Branch, o.label())
 	}
 	if o.ref == "" {
 		err := loop.CheckJournal(a.Ctx, j.Repo, j, o.snap.State)

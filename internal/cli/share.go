@@ -122,7 +122,8 @@ func (a *App) tellJoined(rep share.Report) {
 			parts = append(parts, fmt.Sprintf("%d %s", n, word))
 		}
 	}
-	a.printf("both sides went on; events of this one on top of %s: %s\n", rep.Remote, strings.Join(parts, ", "))
+	a.printf("both sides had new entries; those from here were added to what %s has: %s\n", rep.Remote,
+		strings.Join(parts, ", "))
 	a.printf("git log -1 ralph/heads/%s says what became of each\n", rep.Branch)
 }
 

@@ -61,7 +61,7 @@ func (c *SkipCmd) Run(a *App) error {
 	}
 	a.eachTask(before, ids, "skipped")
 	if len(waiting) > 0 {
-		a.printf("waiting on what nobody will do: %s; --cascade skips those, too\n", joinIDs(waiting))
+		a.printf("waiting for tasks that will not be done: %s; --cascade skips those, too\n", joinIDs(waiting))
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func TestLandFromTheLinkedWorktree(t *testing.T) {
 	p.must(t, "start", "--worktree")
 	p.must(t, "add", "the third thing")
 	before := p.ref("main")
-	if r := p.run(t, nil, "land"); r.code != 1 || !strings.Contains(r.err, "went on apart") || p.ref("main") != before {
+	if r := p.run(t, nil, "land"); r.code != 1 || !strings.Contains(r.err, "have diverged") || p.ref("main") != before {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
 }

@@ -176,7 +176,7 @@ func TestLinkedBesideAPerson(t *testing.T) {
 	}
 	linked.Git("merge", "-q", "-m", "main into it", "main")
 	p.Git("merge", "-q", "--ff-only", "ralph/main")
-	if r := p.run(t, nil, "adopt", "ralph/main"); r.code != 1 || !strings.Contains(r.err, "went on apart") {
+	if r := p.run(t, nil, "adopt", "ralph/main"); r.code != 1 || !strings.Contains(r.err, "have diverged") {
 		t.Errorf("adopt: exit %d\n%s", r.code, r.err)
 	}
 	if got := len(strings.Fields(p.must(t, "tasks", "--json"))); got == 0 {
