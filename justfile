@@ -43,10 +43,10 @@ doc:
     go test ./plan/exchange -run 'LossesAreDocumented$' -update
     MCP_UPDATE_DOC=1 go test ./internal/mcp -run '^TestDocumented$'
 
-# the pictures of the page in doc/, taken in a browser from a real run; all that the test takes are in _artifacts
+# the pictures in doc/ of the page and the live view, taken from real runs; all that the tests take are in _artifacts
 pictures:
-    RALPH_TEST_PICTURES={{justfile_directory()}}/doc go test ./internal/e2e -run '^TestPageInABrowser$' -count=1 \
-        -artifacts -outputdir {{justfile_directory()}}
+    RALPH_TEST_PICTURES={{justfile_directory()}}/doc go test ./internal/e2e -count=1 \
+        -run '^(TestPageInABrowser|TestPictureOfTheLiveView)$' -artifacts -outputdir {{justfile_directory()}}
 
 lint:
     test -z "$(gofmt -l .)"
