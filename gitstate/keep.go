@@ -309,8 +309,9 @@ func (r *Repo) writeIntent(in Intent) error {
 	return WriteFile(r.intentPath(), data, 0o600)
 }
 
-// ReadIntent returns the intent of a process that is dead, nil when there is
-// none. Its stale lock files are removed.
+// ReadIntent returns the intent of a process that is dead, or of a keep of this
+// process that has failed; nil when there is none. Its stale lock files are removed.
+// The caller holds the lock under which keeps are made.
 func (r *Repo) ReadIntent() (*Intent, error) {
 	if err := r.sweepAfterCrash(); err != nil {
 		return nil, err
@@ -329,7 +330,7 @@ func (r *Repo) ReadIntent() (*Intent, error) {
 		// after it had begun.
 		return nil, r.ClearIntent()
 	}
-	if in.Alive() {
+	if in.Alive() && in.Identity != proc.Self() {
 		return nil, nil
 	}
 	for _, l := range in.Locks {

@@ -169,6 +169,11 @@ func (l *Loop) bring(ctx context.Context, it *attempt, v Verdict) (Verdict, *Act
 				l.keepNotLanded(it, v, locked.Error())
 		case errors.Is(err, gitstate.ErrBranchMoved):
 			continue // a person has committed
+		case err != nil:
+			// What has moved already is finished before the next one lands.
+			if ferr := home.Finish(l.background()); ferr != nil {
+				l.Log("finish the landing: %v", ferr)
+			}
 		}
 		return v, nil, err
 	}
