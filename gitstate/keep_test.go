@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,9 @@ import (
 // TestFailedKeepIsFinished: who has moved the refs and could not put the index in place
 // finds its own intent, though it lives.
 func TestFailedKeepIsFinished(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open file cannot be removed on this system")
+	}
 	ctx := context.Background()
 	r, g := watchedRepo(t)
 	tip, err := g.ReadRef(ctx, "refs/heads/main")
