@@ -178,6 +178,7 @@ func (p *Process) reap() {
 	children.remove(p.Pid)
 	p.mu.Lock()
 	p.kill.release()
+	stopped := p.stopped // it stays, since the process has ended
 	p.mu.Unlock()
 
 	exit := exitOf(p.cmd.ProcessState)
@@ -188,7 +189,7 @@ func (p *Process) reap() {
 	if p.after != nil {
 		exit = p.after(exit)
 	}
-	exit.Stopped = p.stopped
+	exit.Stopped = stopped
 	p.exit = exit
 	for _, r := range p.out {
 		r.drain()
