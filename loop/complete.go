@@ -56,6 +56,9 @@ func (l *Loop) proveTip(ctx context.Context, tip object.ID, s state.State) (Proo
 	}
 	req.Result = func(c state.CheckRun) { l.emit("check", s, "", c, "fresh checkout, %s: %s", c.Name, passed(c)) }
 	report, err := l.proveFresh(ctx, tip, req)
+	for _, f := range report.Fewer {
+		l.emit("check", s, "", nil, "fresh checkout, %s", f)
+	}
 	if err != nil || !report.Pass {
 		return report, err
 	}

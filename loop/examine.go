@@ -288,6 +288,7 @@ func (l *Loop) prove(ctx context.Context, it *attempt) error {
 		return fmt.Errorf("run the checks: %w", err)
 	}
 	it.facts.Checks.Pass, it.facts.Checks.Reasons = it.report.Pass, it.report.Reasons
+	it.notices = noted(it.notices, it.report.Fewer...)
 	if l.Settings.Fresh == "each" && it.report.Pass && it.phase == state.Building {
 		if err := l.proveAlone(ctx, it); err != nil {
 			return err

@@ -91,6 +91,7 @@ type ProofReport struct {
 	Baseline []state.CheckState // as it is when the attempt is kept
 	FailText string             // for the next prompt
 	Criteria []state.CriterionMark
+	Fewer    []string // checks of which fewer tests ran than when they were green last
 }
 
 // StepReport is what became of the steps on one side of the agent.

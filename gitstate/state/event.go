@@ -229,7 +229,7 @@ type CheckRun struct {
 	Flaky      bool   `json:"flaky,omitempty"`
 	AlreadyRed bool   `json:"already_red,omitempty"`
 	// Tests is how many tests ran, nil when the output does not say. NoTests:
-	// it asks for tests and ran none, which is red.
+	// it asks for tests and ran none, or there were some before; that is red.
 	Tests   *int `json:"tests,omitempty"`
 	NoTests bool `json:"no_tests,omitempty"`
 	// Limit names what it took too much of: memory, disk or processes.

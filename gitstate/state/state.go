@@ -273,6 +273,8 @@ type CheckState struct {
 	Command string `toml:"command" json:"command"` // a check that was rewritten starts anew
 	Red     bool   `toml:"red" json:"red"`
 	Tests   int    `toml:"tests,omitempty" json:"tests,omitempty"` // that ran when it was green last; 0 = unknown
+	// Tested is true once tests ran, also where nobody counted them.
+	Tested bool `toml:"tested,omitempty" json:"tested,omitempty"`
 }
 
 // Report is the result of a validation.

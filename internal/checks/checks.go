@@ -92,8 +92,10 @@ type Result struct {
 	Flaky    bool // red first, green when it was run again
 	// Tests is how many tests ran and passed, nil when the output does not say.
 	Tests *int
-	// NoTests: it succeeded and ran none of the tests that it asks for, which is
-	// red.
+	// Tested: tests ran, also where the output does not say how many.
+	Tested bool
+	// NoTests: it succeeded and ran none of the tests that it asks for, or none
+	// where there were some, which is red.
 	NoTests    bool
 	AlreadyRed bool // set by Weigh: red before this iteration too
 	// AllowFailure is the check's; Tolerated is set by Weigh: red, and allowed to

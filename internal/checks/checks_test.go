@@ -135,6 +135,16 @@ func TestWeigh(t *testing.T) {
 	flaky.Flaky = true
 	may := res("nightly", Test, false)
 	may.AllowFailure = true
+	ran := func(n int, tested bool) Result {
+		r := res("test", Test, true)
+		r.Tests, r.Tested = &n, tested
+		return r
+	}
+	uncounted := res("test", Test, true)
+	uncounted.Tested = true
+	none := ran(0, false)
+	named := ran(0, false)
+	named.Kind = Criterion
 	for _, tt := range []struct {
 		why      string
 		results  []Result
@@ -185,6 +195,19 @@ func TestWeigh(t *testing.T) {
 			[]string{"nightly"}},
 		{"a criterion of it rejects", []Result{may, res("nightly", Criterion, false)}, Baseline{}, Record, Strict,
 			false, []string{"criteria: nightly"}, nil, []string{"nightly"}},
+		{"a suite that is gone is red", []Result{none}, Baseline{}.Update([]Result{ran(2, true)}), Record, Strict, false,
+			[]string{"checks: test (no test ran)"}, nil, nil},
+		{"also where nobody counted it", []Result{none}, Baseline{}.Update([]Result{uncounted}), Off, Strict, false,
+			[]string{"checks: test (no test ran)"}, nil, nil},
+		{"also as a criterion", []Result{named}, Baseline{}.Update([]Result{ran(2, true)}), Record, Strict, false,
+			[]string{"criteria: test (no test ran)"}, nil, nil},
+		{"also for the second time", []Result{none},
+			Baseline{}.Update([]Result{ran(2, true)}).Update([]Result{res("test", Test, false)}), Record, Strict, false,
+			[]string{"checks: test (no test ran)"}, nil, nil},
+		{"a project may begin without tests", []Result{none}, Baseline{}.Update([]Result{none}), Record, Strict, true,
+			nil, nil, nil},
+		{"fewer tests are the business of the test guard", []Result{ran(1, true)},
+			Baseline{}.Update([]Result{ran(2, true)}), Record, Strict, true, nil, nil, nil},
 		{"a flaky check is kept", []Result{flaky}, Baseline{}, Record, Strict, true, nil, nil, nil},
 	} {
 		t.Run(tt.why, func(t *testing.T) {

@@ -199,7 +199,7 @@ func Failures(results []Result, chars int) string {
 			fmt.Fprintf(&b, "it was ended because it took too much: limit: %s", r.Limit)
 		case r.NoTests:
 			b.WriteString("it succeeded, but " + noTestRan +
-				": the command asks for tests, and none is there or its filter matches none")
+				": none is there (any more), or the filter of the command matches none")
 		default:
 			fmt.Fprintf(&b, "exit code %d", r.ExitCode)
 		}

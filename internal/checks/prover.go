@@ -120,7 +120,8 @@ func (p *Prover) toBaseline(in []state.CheckState) Baseline {
 		if hidden, ok := p.unmasked(c.Command); ok {
 			c.Name, c.Command = hidden.Name, hidden.Run
 		}
-		b.Checks = append(b.Checks, BaselineCheck{Name: c.Name, Command: c.Command, Green: !c.Red, Tests: c.Tests})
+		b.Checks = append(b.Checks, BaselineCheck{Name: c.Name, Command: c.Command, Green: !c.Red, Tests: c.Tests,
+			Tested: c.Tested})
 	}
 	return b
 }
@@ -135,7 +136,8 @@ func (p *Prover) fromBaseline(b Baseline) []state.CheckState {
 		if hidden[c.Name] {
 			c.Name, c.Command = HiddenName, Check{Name: c.Name, Run: c.Command}.HiddenMark()
 		}
-		out = append(out, state.CheckState{Name: c.Name, Command: c.Command, Red: !c.Green, Tests: c.Tests})
+		out = append(out, state.CheckState{Name: c.Name, Command: c.Command, Red: !c.Green, Tests: c.Tests,
+			Tested: c.Tested})
 	}
 	return out
 }
@@ -177,11 +179,37 @@ func (p *Prover) Prove(ctx context.Context, req loop.ProofRequest) (loop.ProofRe
 	if !v.Pass {
 		report.FailText = Failures(v.Results, p.set.FailureChars)
 	}
-	report.Baseline = p.fromBaseline(p.toBaseline(req.Baseline).Update(results))
+	report.Fewer = p.fewer(v.Results, req.Baseline)
+	report.Baseline = p.fromBaseline(p.toBaseline(req.Baseline).Update(v.Results))
 	for _, t := range tasks {
 		report.Criteria = append(report.Criteria, marks(t, Criteria(t.Verify, configured), v.Results)...)
 	}
 	return report, nil
+}
+
+// fewer names the checks that are green and ran fewer tests than before, or do
+// not say any more how many. Whether that is a fault the test guard knows.
+func (p *Prover) fewer(results []Result, before []state.CheckState) []string {
+	base := p.toBaseline(before)
+	var out []string
+	for _, r := range results {
+		i := base.find(r.Name, r.Command)
+		if i < 0 || !r.Passed || base.Checks[i].Tests == 0 || r.Tests != nil && *r.Tests >= base.Checks[i].Tests {
+			continue
+		}
+		ran := "says no more how many tests ran"
+		if r.Tests != nil {
+			ran = fmt.Sprintf("%d %s ran", *r.Tests, oneOr(*r.Tests, "test", "tests"))
+		}
+		name := r.Name
+		if r.Hidden {
+			name = HiddenName
+		}
+		if line := fmt.Sprintf("check %s: %s, %d before", name, ran, base.Checks[i].Tests); !slices.Contains(out, line) {
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 // marks says of each criterion of a task how far it was shown: a command that
@@ -289,7 +317,10 @@ func (p *Prover) Replay(ctx context.Context, req loop.ProofRequest, recorded []s
 	r.FlakyReruns = 0 // what is proved once has to hold again at once
 	results, err := r.Run(ctx, list)
 	var out []state.CheckRun
-	for _, r := range results {
+	for i, r := range results {
+		if was := recorded[i].Tests; r.Passed && was != nil && *was > 0 && r.Tests != nil && *r.Tests == 0 {
+			r.Passed, r.NoTests = false, true
+		}
 		out = append(out, p.short(r))
 	}
 	return out, err

@@ -56,6 +56,8 @@ var tallies = []tally{
 	{"Ginkgo", `(?m)^Ran (\d+) of \d+ Specs`, false},
 	{"Playwright", `(?m)^ +(\d+) passed \([\d.]+m?s\)`, false},
 	{"sbt", `(?m)Passed: Total (\d+), `, false},
+	{"go test", `(?m)^no packages to test$`, false},
+	{"Gradle", `(?m)^> Task :\S*[tT]est\S* NO-SOURCE$`, false},
 	{"gotestsum", `(?m)^DONE (\d+) tests?(?:, (\d+) skipped)?`, true},
 }
 
@@ -74,12 +76,28 @@ var (
 	goJSON    = regexp.MustCompile(`(?m)^\{[^\n]*"Action":"(?:pass|fail)"[^\n]*"Test":"`)
 	goNone    = regexp.MustCompile(`(?m)(?:^|"Output":")ok  ?(?:\\t|\t)[^\n]*\[no tests to run\]`)
 	goSome    = regexp.MustCompile(`(?m)^ok  \t\S+\t[^\n]*$`)
+	goFiles   = regexp.MustCompile(`(?m)(?:^|"Output":")\?   ?(?:\\t|\t)[^\n]*\[no test files\]`)
+	gradleRun = regexp.MustCompile(`(?m)^> Task :\S*[tT]est(?: UP-TO-DATE| FROM-CACHE)?$`)
 	nodeFile  = regexp.MustCompile(`(?m)^(?:ok \d+ -|✔) \S*/\S+\.[cm]?[jt]s(?: \([\d.]+ms\))?$`)
 )
 
+// uncounted reports whether a runner says that tests ran and not how many.
+func uncounted(output string) bool {
+	return len(goSome.FindAllString(output, -1)) > len(goNone.FindAllString(output, -1)) || gradleRun.MatchString(output)
+}
+
 // Ran is how many tests ran, as far as the output of a command says; known is
-// false when it does not say.
+// false when it does not say. Of several runners one that ran none says nothing
+// about another that does not count.
 func Ran(output string) (n int, known bool) {
+	n, known = counted(output)
+	if n == 0 && uncounted(output) {
+		return 0, false
+	}
+	return n, known || goNone.MatchString(output) || goFiles.MatchString(output)
+}
+
+func counted(output string) (n int, known bool) {
 	if m := len(goVerbose.FindAllString(output, -1)) + len(goJSON.FindAllString(output, -1)); m > 0 {
 		n, known = n+m, true
 	}

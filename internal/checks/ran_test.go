@@ -8,14 +8,24 @@ func TestRan(t *testing.T) {
 		n      int
 		known  bool
 	}{
-		"pytest":                        {"collected 3 items\n\n====== 2 passed, 1 skipped in 0.03s ======\n", 2, true},
-		"pytest, failures come first":   {"==== 1 failed, 4 passed in 1.20s ====\n", 4, true},
-		"pytest -q":                     {"...\n3 passed in 0.01s\n", 3, true},
-		"pytest, all deselected":        {"==== 3 deselected in 0.01s ====\n", 0, true},
-		"pytest, nothing":               {"==== no tests ran in 0.00s ====\n", 0, true},
-		"unittest":                      {"..\n----\nRan 2 tests in 0.000s\n\nOK\n", 2, true},
-		"unittest, skipped":             {"Ran 3 tests in 0.000s\n\nOK (skipped=2)\n", 1, true},
-		"unittest, nothing":             {"Ran 0 tests in 0.000s\n\nOK\n", 0, true},
+		"pytest":                      {"collected 3 items\n\n====== 2 passed, 1 skipped in 0.03s ======\n", 2, true},
+		"pytest, failures come first": {"==== 1 failed, 4 passed in 1.20s ====\n", 4, true},
+		"pytest -q":                   {"...\n3 passed in 0.01s\n", 3, true},
+		"pytest, all deselected":      {"==== 3 deselected in 0.01s ====\n", 0, true},
+		"pytest, nothing":             {"==== no tests ran in 0.00s ====\n", 0, true},
+		"unittest":                    {"..\n----\nRan 2 tests in 0.000s\n\nOK\n", 2, true},
+		"unittest, skipped":           {"Ran 3 tests in 0.000s\n\nOK (skipped=2)\n", 1, true},
+		"unittest, nothing":           {"Ran 0 tests in 0.000s\n\nOK\n", 0, true},
+		"go test, quiet, says nothing of how many": {"ok  \tx/a\t0.011s\n", 0, false},
+		"go test, quiet, no package has any":       {"?   \tx/a\t[no test files]\n", 0, true},
+		"go test in JSON, no package has any": {`{"Action":"output","Package":"x","Output":"?   \tx\t[no test files]\n"}` +
+			"\n", 0, true},
+		"go test without a package": {
+			"go: warning: \"./...\" matched no packages\nno packages to test\n", 0, true},
+		"gradle without sources of tests":      {"> Task :compileJava\n> Task :app:test NO-SOURCE\n", 0, true},
+		"gradle, one of two projects has some": {"> Task :a:test NO-SOURCE\n> Task :b:test\n", 0, false},
+		"one runner without any beside one that does not count": {
+			"No tests found, exiting with code 0\nok  \tx/a\t0.011s\n", 0, false},
 		"unittest, two runs":            {"Ran 2 tests in 0.1s\n\nOK\nRan 3 tests in 0.1s\n\nOK\n", 5, true},
 		"jest":                          {"Tests:       1 skipped, 4 passed, 5 total\n", 4, true},
 		"jest, a name without a test":   {"Tests:       3 skipped, 3 total\n", 0, true},

@@ -108,6 +108,7 @@ func (r *Runner) check(ctx context.Context, c Check) (Result, error) {
 		res.DurationMs += again.DurationMs
 		if again.Passed {
 			res.Passed, res.Flaky, res.ExitCode, res.Tests, res.Limit = true, true, again.ExitCode, again.Tests, ""
+			res.Tested = again.Tested
 		}
 	}
 	return res, nil
@@ -200,6 +201,7 @@ func (r *Result) countTests() {
 	if n, known := Ran(text); known {
 		r.Tests = &n
 	}
+	r.Tested = r.Tests != nil && *r.Tests > 0 || uncounted(text)
 	if RanNothing(r.Kind, r.Command, text) {
 		r.Passed, r.NoTests = false, true
 	}

@@ -54,6 +54,8 @@ type BaselineCheck struct {
 	Green bool `toml:"green" json:"green"`
 	// Tests is how many tests ran when it was green the last time; 0 = unknown.
 	Tests int `toml:"tests,omitempty" json:"tests,omitempty"`
+	// Tested is true once tests ran, counted or not.
+	Tested bool `toml:"tested,omitempty" json:"tested,omitempty"`
 }
 
 // Red reports whether the check of this name and command was run and has never
@@ -61,6 +63,13 @@ type BaselineCheck struct {
 func (b Baseline) Red(name, command string) bool {
 	i := b.find(name, command)
 	return i >= 0 && !b.Checks[i].Green
+}
+
+// emptied reports whether a result says that no test ran where some did before:
+// a suite that is gone is no suite that passes.
+func (b Baseline) emptied(r Result) bool {
+	i := b.find(r.Name, r.Command)
+	return r.Passed && r.Tests != nil && *r.Tests == 0 && i >= 0 && (b.Checks[i].Tested || b.Checks[i].Tests > 0)
 }
 
 func (b Baseline) find(name, command string) int {
@@ -90,6 +99,7 @@ func (b Baseline) Update(results []Result) Baseline {
 		if r.Passed && r.Tests != nil {
 			out.Checks[i].Tests = *r.Tests
 		}
+		out.Checks[i].Tested = out.Checks[i].Tested || r.Passed && r.Tested
 	}
 	return out
 }
@@ -119,6 +129,9 @@ func Weigh(results []Result, base Baseline, mode Mode, strategy Strategy) Verdic
 	for i := range v.Results {
 		r := &v.Results[i]
 		r.AlreadyRed, r.Tolerated = false, false
+		if base.emptied(*r) {
+			r.Passed, r.NoTests = false, true
+		}
 		if r.Passed {
 			if r.Flaky {
 				v.Flaky = append(v.Flaky, r.Name)
