@@ -29,7 +29,7 @@ func TestRecorded(t *testing.T) {
 		denied, texts      int
 	}{
 		{driver: "codex", name: "whole-run", outcome: loop.Completed, tokens: 1970, denied: 1, texts: 2},
-		{driver: "codex", name: "whole-run", exit: "exit 3", outcome: loop.Crashed, detail: "exit 3 after its turn", tokens: 1970, denied: 1, texts: 2},
+		{driver: "codex", name: "whole-run", exit: "exit 3", outcome: loop.Crashed, detail: "exit 3 after its result", tokens: 1970, denied: 1, texts: 2},
 		{driver: "codex", name: "further-prompt", outcome: loop.Completed, tokens: 360, texts: 2},
 		{driver: "codex", name: "limit-of-turns", outcome: loop.MaxTurns, detail: "2 requests", tokens: 240},
 		{driver: "codex", name: "a-key-that-is-not-accepted", outcome: loop.AuthFailed, detail: "401"},
@@ -39,7 +39,7 @@ func TestRecorded(t *testing.T) {
 		{driver: "codex", name: "no-credit", outcome: loop.AuthFailed, detail: "Quota exceeded"},
 		{driver: "codex", name: "a-prompt-that-is-too-long", outcome: loop.ContextLimit, detail: "ran out of room"},
 		{driver: "codex", name: "hang", exit: "exec sleep 60", outcome: loop.Hang, detail: "idle 2s"},
-		{driver: "codex", name: "hang", outcome: loop.ProtocolError, detail: "without the end of its turn"},
+		{driver: "codex", name: "hang", outcome: loop.ProtocolError, detail: "without a result"},
 		{driver: "codex", name: "kill", exit: "kill -9 $$", outcome: loop.Crashed, detail: "signal 9"},
 		{driver: "codex", name: "interrupt", outcome: loop.Crashed, detail: "interrupted from outside", tokens: 120},
 		{driver: "gemini", name: "whole-run", outcome: loop.Completed, tokens: 1970, denied: 1, texts: 2},
@@ -63,7 +63,7 @@ func TestRecorded(t *testing.T) {
 		{driver: "gemini", name: "hang", exit: "exec tail -f /dev/null", outcome: loop.Hang, detail: "idle 2s"},
 		{driver: "gemini", name: "kill", exit: "kill -9 $$", outcome: loop.Crashed, detail: "signal 9"},
 		{driver: "opencode", name: "whole-run", outcome: loop.Completed, tokens: 1970, denied: 1, texts: 2},
-		{driver: "opencode", name: "whole-run", exit: "exit 3", outcome: loop.Crashed, detail: "exit 3 after its work", tokens: 1970, denied: 1, texts: 2},
+		{driver: "opencode", name: "whole-run", exit: "exit 3", outcome: loop.Crashed, detail: "exit 3 after its result", tokens: 1970, denied: 1, texts: 2},
 		{driver: "opencode", name: "reading-phase", outcome: loop.Completed, tokens: 480, texts: 1},
 		{driver: "opencode", name: "hostile-settings", outcome: loop.Completed, tokens: 240, denied: 1, texts: 1},
 		{driver: "opencode", name: "further-prompt", outcome: loop.Completed, tokens: 360, texts: 2},

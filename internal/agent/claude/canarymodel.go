@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"git-ralph/internal/agent/client"
 )
 
 // canaryFile is what the canary's tool call would leave if it were run.
@@ -65,7 +67,7 @@ func (m *canaryModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Content canaryBlocks `json:"content"`
 		} `json:"messages"`
 	}
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxLine)).Decode(&req); err != nil {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, client.MaxLine)).Decode(&req); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}

@@ -32,14 +32,6 @@ type Agent struct {
 	SessionID func() string
 }
 
-// Times that are no settings: how long a healthy client may take for what it
-// does in well under a second.
-const (
-	startLimit     = 30 * time.Second // from start to its answer to initialize
-	endLimit       = 10 * time.Second // from the end of its input to its exit
-	interruptLimit = 3 * time.Second  // from interrupt to its result
-)
-
 // Run runs the client once. What the client does wrong is an Outcome; an error
 // means that it could not be started.
 func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.AgentEvent)) (loop.Result, error) {
@@ -67,46 +59,18 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	if err != nil {
 		return result, fmt.Errorf("run claude: %w", err)
 	}
-	clock, grace := proc.SystemClock(), a.Grace
-	if a.Clock != nil {
-		clock = *a.Clock
-	}
-	if grace == 0 {
-		grace = client.DefaultGrace
-	}
-
-	watch := client.NewWatch(req.Timeout, req.Idle, req.OpenCalls, clock)
-	defer watch.Stop()
-	transcript := client.NewTranscript(req.Transcript)
-	stderr := proc.NewHeadTail(16 << 10)
-	// The context ends the client through follow, which interrupts it first.
-	p, err := req.Start(context.WithoutCancel(ctx), proc.Command{
-		Argv: append([]string{path}, args...), Dir: req.Dir, Env: env,
-		StdinPipe: true, StdoutPipe: true, Stderr: stderr,
-	})
-	if err != nil {
-		return result, fmt.Errorf("run claude: %w", err)
-	}
-	s := newSession(ctx, req, events, p, watch, transcript)
-	s.grace, s.clock = grace, clock
+	s := newSession(ctx, client.NewSession(req, events, a.Clock, a.Grace))
 	if req.Resume != nil {
 		s.stream.before = req.Resume.Used
 	}
-	exit, err := s.follow(ctx)
+	result, stderr, err := s.Play(ctx, append([]string{path}, args...), env, s)
+	s.tools.close()
 	if err != nil {
 		return result, fmt.Errorf("run claude: %w", err)
 	}
-	lines := &client.Lines{Max: client.MaxPrinted, Line: func(line []byte, cut bool) {
-		transcript.Output("stderr", line, cut)
-	}}
-	lines.Write(stderr.Bytes())
-	lines.Close()
-	if err := transcript.Err(); err != nil && req.Log != nil {
-		req.Log("write the transcript: %v", err)
-	}
-	result = s.finish(exit, stderr.String())
-	if req.Resume != nil && result.Usage.Total() == 0 && strings.Contains(result.Detail+stderr.String(), noConversation) && ctx.Err() == nil {
-		s.event(loop.AgentEvent{Kind: loop.EventWarning, Text: "the session of the attempt before is gone; a fresh one begins"})
+	gone := req.Resume != nil && result.Usage.Total() == 0 && strings.Contains(result.Detail+stderr, noConversation)
+	if gone && ctx.Err() == nil {
+		s.Warn("the session of the attempt before is gone; a fresh one begins")
 		req.Resume = nil
 		return a.Run(ctx, req, events)
 	}

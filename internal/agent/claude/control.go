@@ -12,41 +12,41 @@ import (
 // control answers a request of the client.
 func (s *session) control(l line) {
 	if l.Request == nil {
-		s.out.Send(failure(l.RequestID, "a request without a body"))
+		s.Out.Send(failure(l.RequestID, "a request without a body"))
 		return
 	}
 	switch r := l.Request; r.Subtype {
 	case "hook_callback":
 		var in hookInput
-		if tolerant(json.Unmarshal(r.Input, &in)) != nil || in.Event != "PreToolUse" || r.CallbackID != preToolUse {
-			s.out.Send(failure(l.RequestID, "not a hook of ours")) // blocks the call
+		if client.Tolerant(json.Unmarshal(r.Input, &in)) != nil || in.Event != "PreToolUse" || r.CallbackID != preToolUse {
+			s.Out.Send(failure(l.RequestID, "not a hook of ours")) // blocks the call
 			return
 		}
 		if in.ToolUseID == "" {
 			in.ToolUseID = r.ToolUseID
 		}
-		s.out.Send(success(l.RequestID, hookAnswer(s.judge(in))))
+		s.Out.Send(success(l.RequestID, hookAnswer(s.judge(in))))
 	case "can_use_tool": // asked only where permissions are not bypassed
 		p := s.judge(hookInput{ToolName: r.ToolName, ToolInput: r.Input, ToolUseID: r.ToolUseID})
 		if !p.Allow {
-			s.out.Send(success(l.RequestID, object{"behavior": "deny", "message": p.Reason}))
+			s.Out.Send(success(l.RequestID, object{"behavior": "deny", "message": p.Reason}))
 			return
 		}
 		input := r.Input
 		if p.Updated != nil {
 			input = p.Updated
 		}
-		s.out.Send(success(l.RequestID, object{"behavior": "allow", "updatedInput": input}))
+		s.Out.Send(success(l.RequestID, object{"behavior": "allow", "updatedInput": input}))
 	case "mcp_message":
 		if r.ServerName != serverName {
-			s.out.Send(failure(l.RequestID, "unknown server"))
+			s.Out.Send(failure(l.RequestID, "unknown server"))
 			return
 		}
 		s.tools.serve(l.RequestID, r.Message, func(answer object) {
-			s.out.Send(success(l.RequestID, object{"mcp_response": answer}))
+			s.Out.Send(success(l.RequestID, object{"mcp_response": answer}))
 		})
 	default:
-		s.out.Send(failure(l.RequestID, "not supported"))
+		s.Out.Send(failure(l.RequestID, "not supported"))
 	}
 }
 
@@ -57,11 +57,11 @@ func (s *session) judge(in hookInput) loop.Permission {
 	p := loop.Permission{Allow: true}
 	switch {
 	case strings.HasPrefix(in.ToolName, "mcp__"+serverName+"__"):
-	case !allowedTool(s.req, in.ToolName):
+	case !allowedTool(s.Request, in.ToolName):
 		p = loop.Permission{Reason: fmt.Sprintf("%s is not offered in this run; use %s", client.Line(in.ToolName, 100),
-			strings.Join(toolNames(client.Tools(s.req)), ", "))}
+			strings.Join(toolNames(client.Tools(s.Request)), ", "))}
 	default:
-		p = s.req.Judge(loop.ToolUse{Tool: in.ToolName, Input: in.ToolInput})
+		p = s.Request.Judge(loop.ToolUse{Tool: in.ToolName, Input: in.ToolInput})
 	}
 	if len(s.judged) < maxTracked { // beyond that a call counts as unjudged, which stops the client
 		s.judged[in.ToolUseID] = verdict{p.Allow}
@@ -70,7 +70,7 @@ func (s *session) judge(in hookInput) loop.Permission {
 		if p.Reason == "" {
 			p.Reason = "denied by git ralph"
 		}
-		s.event(loop.AgentEvent{Kind: loop.EventDenied, Tool: client.Line(in.ToolName, 100), Text: p.Reason})
+		s.Event(loop.AgentEvent{Kind: loop.EventDenied, Tool: client.Line(in.ToolName, 100), Text: p.Reason})
 		return p
 	}
 	if in.ToolName == "Bash" {
@@ -84,7 +84,7 @@ func (s *session) judge(in hookInput) loop.Permission {
 func (s *session) withoutCredentials(input, updated json.RawMessage) json.RawMessage {
 	names := []string{}
 	for _, name := range credentials {
-		if client.Get(s.req.Env, name) != "" {
+		if client.Get(s.Request.Env, name) != "" {
 			names = append(names, name)
 		}
 	}
@@ -133,11 +133,10 @@ func (s *session) answered(l line) {
 	}
 	h, problem := l.Response.check()
 	if problem != "" {
-		s.stop(ending{kind: loop.ProtocolError, detail: problem})
+		s.Stop(client.Ending{Kind: loop.ProtocolError, Detail: problem})
 		return
 	}
 	s.ready, s.shaken = true, h
-	s.watch.Close(initializeID)
-	close(s.started)
-	s.out.Send(userLine(s.req.Prompt))
+	s.Started()
+	s.Out.Send(userLine(s.Request.Prompt))
 }

@@ -86,7 +86,7 @@ func hookCanary(ctx context.Context, path string, env []string, c *client.Canary
 	case err != nil:
 		return err.Error(), nil
 	case !called:
-		why := client.Line(firstLine(stderr.String()), 200)
+		why := client.Complaint(stderr.String())
 		if why == "" {
 			why = exit.String()
 		}

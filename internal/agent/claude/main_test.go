@@ -10,6 +10,7 @@ import (
 
 	"git-ralph/fixtures/netns"
 	"git-ralph/guard/sandbox"
+	"git-ralph/internal/agent/client"
 )
 
 // playVariable makes the test binary play another program: a client that
@@ -110,7 +111,7 @@ func play(name string) int {
 		a.hear()
 		a.say(bashDone)
 	case "huge":
-		a.say(fmt.Sprintf(bashHook, strings.Repeat("x", maxLine)))
+		a.say(fmt.Sprintf(bashHook, strings.Repeat("x", client.MaxLine)))
 		m, _ := a.hear()
 		b, _ := json.Marshal(m)
 		os.WriteFile("answer", b, 0o644)

@@ -11,66 +11,59 @@ import (
 	"git-ralph/loop"
 )
 
-// ending is how a prompt, or the run, ended.
-type ending struct {
-	kind   loop.OutcomeKind
-	detail string
-	until  time.Time
-}
-
 // classify says what a result line means. The subtype alone says little: a
 // failed request to the provider is a "success" with is_error.
-func (s *stream) classify(l line) ending {
+func (s *stream) classify(l line) client.Ending {
 	text := client.Line(l.Result, 300)
 	if text == "" && len(l.Errors) > 0 {
 		text = client.Line(strings.Join(l.Errors, "; "), 300)
 	}
 	switch l.Subtype {
 	case "error_max_turns":
-		return ending{kind: loop.MaxTurns, detail: text}
+		return client.Ending{Kind: loop.MaxTurns, Detail: text}
 	case "error_max_budget_usd":
-		return ending{kind: loop.BudgetExceeded, detail: text}
+		return client.Ending{Kind: loop.BudgetExceeded, Detail: text}
 	case "success":
 		if l.IsError {
 			return s.apiFailure(l, text)
 		}
 		if l.TerminalReason == "completed" {
-			return ending{kind: loop.Completed}
+			return client.Ending{Kind: loop.Completed}
 		}
 		// hook_stopped and whatever else cuts a turn short without an error.
-		return ending{kind: loop.ProtocolError, detail: "the client stopped: " + client.Line(l.TerminalReason, 100)}
+		return client.Ending{Kind: loop.ProtocolError, Detail: "the client stopped: " + client.Line(l.TerminalReason, 100)}
 	}
 	if strings.HasPrefix(l.TerminalReason, "aborted") {
 		// An interrupt that is not ours. It must not be free: what runs in the
 		// worktree could send it for ever.
-		return ending{kind: loop.Crashed, detail: "interrupted from outside (" + client.Line(l.TerminalReason, 100) + ")"}
+		return client.Ending{Kind: loop.Crashed, Detail: "interrupted from outside (" + client.Line(l.TerminalReason, 100) + ")"}
 	}
 	detail := client.Line(l.Subtype, 100)
 	if text != "" {
 		detail += ": " + text
 	}
-	return ending{kind: loop.ProtocolError, detail: detail}
+	return client.Ending{Kind: loop.ProtocolError, Detail: detail}
 }
 
 // apiFailure is a request to the provider that failed for good. What a person
 // has to mend (login, credit, model) halts the run instead of burning attempts;
 // what time mends waits.
-func (s *stream) apiFailure(l line, text string) ending {
+func (s *stream) apiFailure(l line, text string) client.Ending {
 	detail := text
 	if l.APIErrorStatus != 0 && !strings.Contains(text, fmt.Sprint(l.APIErrorStatus)) {
 		detail = fmt.Sprintf("%d %s", l.APIErrorStatus, text)
 	}
-	end := func(kind loop.OutcomeKind) ending { return ending{kind: kind, detail: detail} }
+	end := func(kind loop.OutcomeKind) client.Ending { return client.Ending{Kind: kind, Detail: detail} }
 	if l.TerminalReason == "prompt_too_long" {
 		return end(loop.ContextLimit)
 	}
 	if l.APIError == "usage_limit_reached" || l.APIErrorStatus == 429 && monthlyLimit().MatchString(l.Result) {
 		e := end(loop.UsageLimit)
 		if s.limit != nil {
-			e.until = epoch(s.limit.ResetsAt)
+			e.Until = epoch(s.limit.ResetsAt)
 		}
-		if e.until.IsZero() {
-			e.until = regainTime(l.Result)
+		if e.Until.IsZero() {
+			e.Until = regainTime(l.Result)
 		}
 		return e
 	}
@@ -92,15 +85,15 @@ func (s *stream) apiFailure(l line, text string) ending {
 }
 
 // retryFailure is what a client that does not stop trying again stands for.
-func retryFailure(l line) ending {
+func retryFailure(l line) client.Ending {
 	detail := retryText(l)
 	switch {
 	case l.ErrorStatus == 429:
-		return ending{kind: loop.RateLimited, detail: detail}
+		return client.Ending{Kind: loop.RateLimited, Detail: detail}
 	case l.ErrorStatus == 401, l.ErrorStatus == 403:
-		return ending{kind: loop.AuthFailed, detail: detail}
+		return client.Ending{Kind: loop.AuthFailed, Detail: detail}
 	}
-	return ending{kind: loop.Overloaded, detail: detail}
+	return client.Ending{Kind: loop.Overloaded, Detail: detail}
 }
 
 // monthlyLimit matches the limit of an API key, which only the text tells from

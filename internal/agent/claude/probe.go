@@ -7,11 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"git-ralph/internal/agent/client"
@@ -55,8 +53,8 @@ func Probe(ctx context.Context, path string, env []string) (client.Info, error) 
 	if ctx.Err() != nil {
 		return info, fmt.Errorf("probe claude: %w", ctx.Err())
 	}
-	if info.Version = version().FindString(out.String()); err != nil || !exit.Success() || info.Version == "" {
-		info.Problem = fmt.Sprintf("%s does not say which version it is (%s)", found, client.Line(firstLine(out.String()), 200))
+	if info.Version = client.VersionIn(out.String()); err != nil || !exit.Success() || info.Version == "" {
+		info.Problem = fmt.Sprintf("%s does not say which version it is (%s)", found, client.Complaint(out.String()))
 		return info, nil
 	}
 	if client.CompareVersions(info.Version, tooOldVersion) <= 0 {
@@ -122,7 +120,7 @@ func shake(ctx context.Context, path string, env []string) (handshake, string) {
 	out.Send(initialize(false))
 	var h handshake
 	problem := "no answer to initialize"
-	lines := &client.Lines{Max: maxLine, Line: func(data []byte, cut bool) {
+	lines := &client.Lines{Max: client.MaxLine, Line: func(data []byte, cut bool) {
 		if l, ok := parse(data); ok && !cut && l.Type == "control_response" && l.Response != nil && l.Response.RequestID == initializeID {
 			h, problem = l.Response.check()
 			out.Close() // the client ends with its input
@@ -138,7 +136,7 @@ func shake(ctx context.Context, path string, env []string) (handshake, string) {
 		problem = err.Error()
 	}
 	if problem == "no answer to initialize" {
-		if why := client.Line(firstLine(stderr.String()), 200); why != "" {
+		if why := client.Complaint(stderr.String()); why != "" {
 			problem += ": " + why
 		} else if !exit.Success() {
 			problem += ": " + exit.String()
@@ -146,5 +144,3 @@ func shake(ctx context.Context, path string, env []string) (handshake, string) {
 	}
 	return h, problem
 }
-
-var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+\.\d+\.\d+`) })

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -35,7 +36,7 @@ func replay(t *testing.T, name string, trust bool) (*session, []loop.AgentEvent,
 	}
 	var events []loop.AgentEvent
 	s := offline(func(e loop.AgentEvent) { events = append(events, e) })
-	lines := &client.Lines{Max: maxLine, Line: func(data []byte, cut bool) {
+	lines := &client.Lines{Max: client.MaxLine, Line: func(data []byte, cut bool) {
 		// The recording's own host answered; here only what the client told counts.
 		l, ok := parse(data)
 		if !ok || cut {
@@ -67,15 +68,13 @@ func replay(t *testing.T, name string, trust bool) (*session, []loop.AgentEvent,
 	if summary.RC < 0 {
 		exit = proc.Exit{Code: 128 - summary.RC, Signal: -summary.RC}
 	}
-	return s, events, s.finish(exit, summary.Stderr)
+	return s, events, s.Finish(exit, summary.Stderr, s)
 }
 
 // offline is a session without a client.
 func offline(events func(loop.AgentEvent)) *session {
-	s := &session{events: events, transcript: client.NewTranscript(nil), stream: newStream(), clock: proc.SystemClock(),
-		watch:  client.NewWatch(0, 0, nil, proc.SystemClock()),
-		judged: map[string]verdict{}, halt: make(chan struct{}), started: make(chan struct{}), finished: make(chan struct{})}
-	s.out = client.NewOutbox(nopCloser{})
+	s := newSession(context.Background(), client.NewSession(loop.Request{}, events, nil, 0))
+	s.Out = client.NewOutbox(nopCloser{})
 	return s
 }
 

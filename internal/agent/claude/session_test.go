@@ -74,7 +74,7 @@ func TestClients(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.play, func(t *testing.T) {
 			agent, req := stage(t, r.play)
-			if limit, ok := map[string]time.Duration{"mute": startLimit, "lingers": endLimit}[r.play]; ok {
+			if limit, ok := map[string]time.Duration{"mute": client.StartLimit, "lingers": client.EndLimit}[r.play]; ok {
 				agent.Clock = hasty(limit)
 			}
 			asked := 0
@@ -179,7 +179,7 @@ func TestDeaf(t *testing.T) {
 
 func TestCancelBeforeTheAnswer(t *testing.T) {
 	agent, req := stage(t, "mute")
-	agent.Clock = hasty(interruptLimit)
+	agent.Clock = hasty(client.InterruptLimit)
 	ctx, cancel := context.WithCancel(t.Context())
 	req.Start = func(c context.Context, cmd proc.Command) (*proc.Process, error) {
 		p, err := proc.Start(c, cmd)
@@ -393,15 +393,15 @@ func FuzzLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, cut bool) {
 		var sent bytes.Buffer
 		s := offline(func(loop.AgentEvent) {})
-		s.out = client.NewOutbox(closer{&sent})
+		s.Out = client.NewOutbox(closer{&sent})
 		s.tools = newToolServer(t.Context(), loop.Request{})
-		s.req.Phase = "building"
-		s.req.Judge = func(loop.ToolUse) loop.Permission { return loop.Permission{Reason: "no"} }
+		s.Request.Phase = "building"
+		s.Request.Judge = func(loop.ToolUse) loop.Permission { return loop.Permission{Reason: "no"} }
 		for range 2 {
-			s.line(bytes.ReplaceAll(data, []byte("\n"), nil), cut)
+			s.Line(bytes.ReplaceAll(data, []byte("\n"), nil), cut)
 		}
-		s.out.Close()
-		<-s.out.Done()
+		s.Out.Close()
+		<-s.Out.Done()
 		s.tools.close()
 		if strings.Contains(sent.String(), `"behavior":"allow"`) || strings.Contains(sent.String(), `"permissionDecision":"allow"`) {
 			t.Errorf("allowed by %q: %s", data, sent.String())

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"sync"
 
+	"git-ralph/internal/agent/client"
 	"git-ralph/loop"
 )
 
@@ -64,7 +65,7 @@ const (
 // every request.
 func (t *toolServer) serve(id string, raw json.RawMessage, reply func(mcpResponse object)) {
 	var m rpc
-	if tolerant(json.Unmarshal(raw, &m)) != nil {
+	if client.Tolerant(json.Unmarshal(raw, &m)) != nil {
 		reply(rpcError(nil, codeInvalidRequest, "not a JSON-RPC message"))
 		return
 	}

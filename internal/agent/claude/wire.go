@@ -2,7 +2,8 @@ package claude
 
 import (
 	"encoding/json"
-	"errors"
+
+	"git-ralph/internal/agent/client"
 )
 
 // line is one JSON line of the client, with the fields that we read. The order
@@ -84,7 +85,7 @@ type message struct {
 func (m *message) UnmarshalJSON(data []byte) error {
 	type plain message
 	var p plain
-	if err := tolerant(json.Unmarshal(data, &p)); err == nil {
+	if err := client.Tolerant(json.Unmarshal(data, &p)); err == nil {
 		*m = message(p)
 		return nil
 	}
@@ -118,7 +119,7 @@ type blocks []block
 // UnmarshalJSON never fails: content of another shape has no blocks.
 func (b *blocks) UnmarshalJSON(data []byte) error {
 	var list []block
-	if err := tolerant(json.Unmarshal(data, &list)); err == nil {
+	if err := client.Tolerant(json.Unmarshal(data, &list)); err == nil {
 		*b = list
 		return nil
 	}
@@ -163,17 +164,8 @@ type hookInput struct {
 
 // parse reads one line; ok is false when it is no JSON object.
 func parse(data []byte) (l line, ok bool) {
-	err := tolerant(json.Unmarshal(data, &l))
+	err := client.Tolerant(json.Unmarshal(data, &l))
 	return l, err == nil
-}
-
-// tolerant forgives a field of an unexpected type; json has read the others.
-func tolerant(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Field != "" {
-		return nil
-	}
-	return err
 }
 
 // object is a JSON object that we write.
@@ -230,7 +222,7 @@ func (a controlAnswer) check() (h handshake, problem string) {
 	if a.Subtype != "success" {
 		return h, "the client refused initialize: " + a.Error
 	}
-	if tolerant(json.Unmarshal(a.Response, &h)) != nil {
+	if client.Tolerant(json.Unmarshal(a.Response, &h)) != nil {
 		return h, "the client's answer to initialize is no JSON object"
 	}
 	switch {

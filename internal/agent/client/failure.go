@@ -183,10 +183,11 @@ func epoch(digits string) time.Time {
 	return time.Unix(n, 0).UTC()
 }
 
-// Tolerant forgives a field of an unexpected type: it is left empty.
+// Tolerant forgives a field of an unexpected type: it is left empty, and the others
+// are read. A line that is no object at all is not forgiven.
 func Tolerant(err error) error {
 	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
+	if errors.As(err, &kind) && kind.Field != "" {
 		return nil
 	}
 	return err

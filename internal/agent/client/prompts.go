@@ -6,24 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"strings"
 	"sync"
 	"time"
 
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
 )
-
-// maxJSONLine is the longest line of a client that is read, 8 MiB. Longer ones
-// are dropped and recorded as such.
-const maxJSONLine = 8 << 20
-
-// Ending is how a prompt, or the run, ended.
-type Ending struct {
-	Kind   loop.OutcomeKind
-	Detail string
-	Until  time.Time
-}
 
 // Reader is what a driver knows about the output of its client. Its methods are
 // called one after the other.
@@ -85,8 +73,7 @@ func (s *Prompts) Run(ctx context.Context) (loop.Result, error) {
 		case n == 0, s.unjudged: // which spoils the work that was done before, too
 			first, code = e, exit.Code
 		case e.Kind != loop.Completed && e.Kind != loop.Interrupted:
-			s.Event(loop.AgentEvent{Kind: loop.EventWarning,
-				Text: strings.TrimSuffix("a further prompt ended with "+string(e.Kind)+": "+e.Detail, ": ")})
+			s.Event(loop.AgentEvent{Kind: loop.EventWarning, Text: FurtherEnded(e)})
 		}
 		again := false
 		usable := e.Kind == loop.Completed || e.Kind == loop.MaxTurns && n == 0
@@ -96,9 +83,7 @@ func (s *Prompts) Run(ctx context.Context) (loop.Result, error) {
 		if !again {
 			break
 		}
-		if b, err := json.Marshal(map[string]string{"type": "ralph_prompt", "text": prompt}); err == nil {
-			s.transcript.JSON(b)
-		}
+		s.transcript.Prompt(prompt)
 	}
 	if err := s.transcript.Err(); err != nil && s.Request.Log != nil {
 		s.Request.Log("write the transcript: %v", err)
@@ -107,8 +92,8 @@ func (s *Prompts) Run(ctx context.Context) (loop.Result, error) {
 }
 
 func (s *Prompts) result(e Ending, code int) loop.Result {
-	r := s.Reader.Result()
-	r.Outcome, r.Detail, r.Until, r.ExitCode = e.Kind, e.Detail, e.Until, code
+	r := withEnding(s.Reader.Result(), e)
+	r.ExitCode = code
 	return r
 }
 
@@ -126,7 +111,7 @@ func (s *Prompts) play(ctx context.Context, prompt string, further bool) (Ending
 	running, s.halt = context.WithCancelCause(ctx)
 	defer s.halt(nil)
 	stderr := proc.NewHeadTail(16 << 10)
-	stdout := &heardLines{Lines: Lines{Max: maxJSONLine, Line: s.line}, watch: s.watch}
+	stdout := &HeardLines{Lines: Lines{Max: MaxLine, Line: s.line}, Watch: s.watch}
 	p, err := s.Request.Start(context.WithoutCancel(ctx), proc.Command{Argv: s.Argv(further), Dir: s.Request.Dir, Env: s.Env,
 		Stdin: stdin, Stdout: stdout, Stderr: stderr})
 	if err != nil {
@@ -137,9 +122,7 @@ func (s *Prompts) play(ctx context.Context, prompt string, further bool) (Ending
 		return Ending{}, exit, err
 	}
 	stdout.Close()
-	lines := &Lines{Max: MaxPrinted, Line: func(line []byte, cut bool) { s.transcript.Output("stderr", line, cut) }}
-	lines.Write(stderr.Bytes())
-	lines.Close()
+	s.transcript.Stderr(stderr.Bytes())
 	var stop stopped
 	if cause, ok := context.Cause(running).(stopped); ok {
 		stop = cause
@@ -162,24 +145,13 @@ func (s *Prompts) play(ctx context.Context, prompt string, further bool) (Ending
 	return ended, exit, nil
 }
 
-// heardLines are lines whose bytes are a sign of life: the client streams.
-type heardLines struct {
-	Lines
-	watch *Watch
-}
-
-func (h *heardLines) Write(p []byte) (int, error) {
-	h.watch.Touch()
-	return h.Lines.Write(p)
-}
-
 func (s *Prompts) line(data []byte, cut bool) {
 	data = bytes.TrimSpace(data)
 	switch {
 	case cut:
 		s.transcript.Output("", data, true)
 		s.Event(loop.AgentEvent{Kind: loop.EventWarning,
-			Text: fmt.Sprintf("a line of the client was longer than %d MiB and was dropped", maxJSONLine>>20)})
+			Text: fmt.Sprintf("a line of the client was longer than %d MiB and was dropped", MaxLine>>20)})
 	case len(data) == 0:
 	case data[0] != '{' || !json.Valid(data):
 		s.transcript.Output("", data, false)
@@ -253,24 +225,4 @@ func (s *Prompts) Checked(tool string, input json.RawMessage) {
 	if p := s.Request.Judge(loop.ToolUse{Tool: tool, Input: input}); !p.Allow {
 		s.Stop(loop.ProtocolError, time.Time{}, "a call ran without being judged: %s", Line(tool+" "+Brief(input), 100))
 	}
-}
-
-// EndedEarly is the end of a client that exited without saying how its work ended.
-func EndedEarly(exit proc.Exit, stderr string, began bool) Ending {
-	kind, detail := Outcome(exit)
-	why := ""
-	for line := range strings.Lines(stderr) {
-		if text := Line(line, 300); text != "" && !strings.HasPrefix(strings.ToUpper(text), "WARNING") {
-			why = text
-		}
-	}
-	switch {
-	case kind == loop.Completed:
-		return Ending{Kind: loop.ProtocolError, Detail: "the client ended without the end of its work"}
-	case !began && why != "" && !strings.HasPrefix(detail, "signal"):
-		return Ending{Kind: loop.ProtocolError, Detail: "the client did not start: " + why}
-	case why != "" && !strings.HasPrefix(detail, "signal"):
-		detail += ": " + why
-	}
-	return Ending{Kind: kind, Detail: detail}
 }

@@ -49,6 +49,20 @@ func (t *Transcript) Output(stream string, line []byte, cut bool) {
 	t.put(t.buf)
 }
 
+// Stderr records what a client wrote to its standard error.
+func (t *Transcript) Stderr(text []byte) {
+	lines := &Lines{Max: MaxPrinted, Line: func(line []byte, cut bool) { t.Output("stderr", line, cut) }}
+	lines.Write(text)
+	lines.Close()
+}
+
+// Prompt records a further prompt.
+func (t *Transcript) Prompt(text string) {
+	if b, err := json.Marshal(map[string]string{"type": "ralph_prompt", "text": text}); err == nil {
+		t.JSON(b)
+	}
+}
+
 // appendText appends line as the inside of a JSON string. Floods are mostly
 // plain text, which needs no encoder.
 func appendText(b, line []byte) []byte {

@@ -75,6 +75,18 @@ func (w *Watch) Touch() {
 	w.silence.Touch()
 }
 
+// HeardLines are lines whose bytes are a sign of life. Bytes count, not lines: a
+// client streams, and a progress bar never ends its line.
+type HeardLines struct {
+	Lines
+	Watch *Watch
+}
+
+func (h *HeardLines) Write(p []byte) (int, error) {
+	h.Watch.Touch()
+	return h.Lines.Write(p)
+}
+
 // maxOpen bounds what a client that opens calls and never closes them costs.
 const maxOpen = 10_000
 

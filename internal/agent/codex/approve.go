@@ -16,9 +16,9 @@ const (
 
 // asked answers a request of the client. What is not known is refused.
 func (s *session) asked(l line) {
-	reply := func(result object) { s.out.Send(object{"id": l.ID, "result": result}) }
+	reply := func(result object) { s.Out.Send(object{"id": l.ID, "result": result}) }
 	refuse := func(code int, why string) {
-		s.out.Send(object{"id": l.ID, "error": object{"code": code, "message": why}})
+		s.Out.Send(object{"id": l.ID, "error": object{"code": code, "message": why}})
 	}
 	p := l.Params
 	switch l.Method {
@@ -70,13 +70,13 @@ func (s *session) decide(id, tool string, p loop.Permission, reply func(object))
 	if p.Reason == "" {
 		p.Reason = "denied by git ralph"
 	}
-	s.event(loop.AgentEvent{Kind: loop.EventDenied, Tool: tool, Text: p.Reason})
+	s.Event(loop.AgentEvent{Kind: loop.EventDenied, Tool: tool, Text: p.Reason})
 	s.mu.Lock()
 	thread, turn := s.thread, s.turn
 	s.mu.Unlock()
 	steer := reasonID + id
 	s.reasons[steer] = func() { reply(object{"decision": "decline"}) }
-	s.out.Send(request(steer, "turn/steer", object{"threadId": thread, "expectedTurnId": turn,
+	s.Out.Send(request(steer, "turn/steer", object{"threadId": thread, "expectedTurnId": turn,
 		"input": []object{{"type": "text", "text": "git ralph denied the last call of " + tool + ": " + p.Reason}}}))
 }
 
@@ -99,7 +99,7 @@ func (s *session) judgeItem(it item, command, cwd string, actions []action) loop
 	if command == "" {
 		return loop.Permission{Reason: "the command is not known"}
 	}
-	if slices.Contains(client.Tools(s.req), "Bash") {
+	if slices.Contains(client.Tools(s.Request), "Bash") {
 		return s.judge("exec_command", object{"command": command, "cwd": cwd})
 	}
 	return s.judgeReading(actions)
@@ -130,13 +130,13 @@ func (s *session) judge(tool string, input object) loop.Permission {
 	if err != nil {
 		return loop.Permission{Reason: "the arguments cannot be read"}
 	}
-	return s.req.Judge(loop.ToolUse{Tool: tool, Input: b})
+	return s.Request.Judge(loop.ToolUse{Tool: tool, Input: b})
 }
 
 // callTool executes a ralph_* tool in a goroutine: a question to a person may
 // take hours, and the client goes on asking other things meanwhile.
 func (s *session) callTool(p params, reply func(object), refuse func(int, string)) {
-	if p.Namespace != "" || !client.HasTool(s.req, p.Tool) || s.req.CallTool == nil {
+	if p.Namespace != "" || !client.HasTool(s.Request, p.Tool) || s.Request.CallTool == nil {
 		refuse(codeInvalidParams, "unknown tool")
 		return
 	}
@@ -145,7 +145,7 @@ func (s *session) callTool(p params, reply func(object), refuse func(int, string
 		args = json.RawMessage(`{}`)
 	}
 	s.calls.Go(func() {
-		answer, err := s.req.CallTool(s.callCtx, p.Tool, args)
+		answer, err := s.Request.CallTool(s.callCtx, p.Tool, args)
 		reply(toolResult(answer, err))
 	})
 }

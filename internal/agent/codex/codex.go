@@ -30,14 +30,8 @@ type Agent struct {
 	Clock *proc.Clock
 }
 
-// Times that are no settings: how long a healthy client may take for what it
-// does in well under a second.
-const (
-	startLimit     = 30 * time.Second // from start to the beginning of its turn
-	endLimit       = 10 * time.Second // from the end of its input to its exit
-	interruptLimit = 3 * time.Second  // from interrupt to the end of its turn
-	sandboxLimit   = 20 * time.Second // for one harmless command in its sandbox
-)
+// sandboxLimit is the time for one harmless command in the client's sandbox.
+const sandboxLimit = 20 * time.Second
 
 // Run runs the client once. What the client does wrong is an Outcome; an error
 // means that it could not be started.
@@ -54,47 +48,23 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	if path == "" {
 		return result, errors.New("run codex: the client was not found on PATH")
 	}
-	clock, grace := proc.SystemClock(), a.Grace
-	if a.Clock != nil {
-		clock = *a.Clock
-	}
-	if grace == 0 {
-		grace = client.DefaultGrace
-	}
-	contained, err := trySandbox(ctx, path, req, env, clock)
-	if err != nil {
+	s := newSession(ctx, client.NewSession(req, events, a.Clock, a.Grace))
+	var err error
+	if s.contained, err = trySandbox(ctx, path, req, env, s.Clock); err != nil {
 		return result, fmt.Errorf("run codex: %w", err)
 	}
-	watch := client.NewWatch(req.Timeout, req.Idle, req.OpenCalls, clock)
-	defer watch.Stop()
-	transcript := client.NewTranscript(req.Transcript)
-	stderr := proc.NewHeadTail(16 << 10)
-	// The context ends the client through follow, which interrupts it first.
-	p, err := req.Start(context.WithoutCancel(ctx), proc.Command{
-		Argv: argv(path, req, env), Dir: req.Dir, Env: env, StdinPipe: true, StdoutPipe: true, Stderr: stderr,
-	})
-	if err != nil {
-		return result, fmt.Errorf("run codex: %w", err)
-	}
-	s := newSession(ctx, req, events, p, watch, transcript)
-	s.grace, s.clock, s.contained = grace, clock, contained
 	if req.Resume != nil {
 		s.stream.before = req.Resume.Used
 	}
-	if !contained {
-		s.event(loop.AgentEvent{Kind: loop.EventWarning, Text: "the client's own sandbox does not work here; the guard and our sandbox remain"})
+	if !s.contained {
+		s.Warn("the client's own sandbox does not work here; the guard and our sandbox remain")
 	}
-	exit, err := s.follow(ctx)
+	result, _, err = s.Play(ctx, argv(path, req, env), env, s)
+	s.cancel()
+	s.calls.Wait()
 	if err != nil {
 		return result, fmt.Errorf("run codex: %w", err)
 	}
-	lines := &client.Lines{Max: client.MaxPrinted, Line: func(line []byte, cut bool) { transcript.Output("stderr", line, cut) }}
-	lines.Write(stderr.Bytes())
-	lines.Close()
-	if err := transcript.Err(); err != nil && req.Log != nil {
-		req.Log("write the transcript: %v", err)
-	}
-	result = s.finish(exit, stderr.String())
 	if req.KeepSession && threadName.MatchString(s.thread) {
 		result.Session = &loop.Session{ID: s.thread, Used: client.AddUsage(s.stream.before, s.stream.usage)}
 	}

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"git-ralph/internal/proc"
+	"git-ralph/internal/agent/client"
 	"git-ralph/loop"
 )
 
@@ -49,11 +48,11 @@ func TestClassify(t *testing.T) {
 		s := stream{limits: r.limits}
 		e := s.classify(r.turn, now)
 		until := ""
-		if !e.until.IsZero() {
-			until = e.until.Format(time.RFC3339)
+		if !e.Until.IsZero() {
+			until = e.Until.Format(time.RFC3339)
 		}
-		if e.kind != r.want || until != r.until {
-			t.Errorf("%s: %s until %q, want %s until %q", r.why, e.kind, until, r.want, r.until)
+		if e.Kind != r.want || until != r.until {
+			t.Errorf("%s: %s until %q, want %s until %q", r.why, e.Kind, until, r.want, r.until)
 		}
 	}
 }
@@ -63,10 +62,12 @@ func TestClassify(t *testing.T) {
 func asks(t *testing.T, phase, line string) (answer string, judged []string) {
 	t.Helper()
 	var out strings.Builder
-	s := newSession(context.Background(), loop.Request{Phase: phase, Judge: func(u loop.ToolUse) loop.Permission {
+	req := loop.Request{Phase: phase, Judge: func(u loop.ToolUse) loop.Permission {
 		judged = append(judged, u.Tool+" "+string(u.Input))
 		return loop.Permission{Allow: !strings.Contains(string(u.Input), "secret"), Reason: "no"}
-	}}, nil, &proc.Process{Stdin: nopCloser{&out}}, nil, nil)
+	}}
+	s := newSession(t.Context(), client.NewSession(req, nil, nil, 0))
+	s.Out = client.NewOutbox(nopCloser{&out})
 	s.stream.items["f"] = item{Type: "fileChange", ID: "f", Changes: []change{{Path: "/p/a.go"}, {Path: "/p/secret"}}}
 	l, ok := parse([]byte(line))
 	if !ok {
@@ -76,8 +77,8 @@ func asks(t *testing.T, phase, line string) (answer string, judged []string) {
 	for id := range s.reasons {
 		s.answered(line2(id))
 	}
-	s.out.Close()
-	<-s.out.Done()
+	s.Out.Close()
+	<-s.Out.Done()
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	return lines[len(lines)-1], judged
 }

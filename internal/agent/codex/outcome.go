@@ -11,24 +11,17 @@ import (
 	"git-ralph/loop"
 )
 
-// ending is how a turn, or the run, ended.
-type ending struct {
-	kind   loop.OutcomeKind
-	detail string
-	until  time.Time
-}
-
 // classify says what the end of a turn means. What a person has to mend (login,
 // credit, model) halts the run instead of burning attempts; what time mends
 // waits.
-func (s *stream) classify(t turn, now time.Time) ending {
+func (s *stream) classify(t turn, now time.Time) client.Ending {
 	switch t.Status {
 	case "completed":
-		return ending{kind: loop.Completed}
+		return client.Ending{Kind: loop.Completed}
 	case "interrupted":
 		// An interrupt that is not ours. It must not be free: what runs in the
 		// worktree could send it for ever.
-		return ending{kind: loop.Crashed, detail: "interrupted from outside"}
+		return client.Ending{Kind: loop.Crashed, Detail: "interrupted from outside"}
 	case "failed":
 		failure := t.Error
 		if failure == nil {
@@ -38,7 +31,7 @@ func (s *stream) classify(t turn, now time.Time) ending {
 			return s.failed(*failure, now)
 		}
 	}
-	return ending{kind: loop.ProtocolError, detail: "the turn ended with " + client.Line(fmt.Sprintf("%q", t.Status), 100)}
+	return client.Ending{Kind: loop.ProtocolError, Detail: "the turn ended with " + client.Line(fmt.Sprintf("%q", t.Status), 100)}
 }
 
 // kinds are the client's own names for what failed.
@@ -66,33 +59,33 @@ var words = []struct {
 	{"Quota exceeded", loop.AuthFailed}, // credit does not come back by waiting
 }
 
-func (s *stream) failed(f turnError, now time.Time) ending {
+func (s *stream) failed(f turnError, now time.Time) client.Ending {
 	kind, status := f.info()
 	if m := statusIn().FindStringSubmatch(f.Message); status == 0 && m != nil {
 		fmt.Sscan(m[1], &status)
 	}
-	e := ending{kind: kinds[kind], detail: client.Line(f.Message, 300)}
+	e := client.Ending{Kind: kinds[kind], Detail: client.Line(f.Message, 300)}
 	for _, w := range words {
 		if strings.Contains(f.Message, w.text) {
-			e.kind = w.kind
+			e.Kind = w.kind
 		}
 	}
 	switch {
-	case e.kind != "":
+	case e.Kind != "":
 	case status == 401, status == 403, status == 402, status == 404:
-		e.kind = loop.AuthFailed
+		e.Kind = loop.AuthFailed
 	case status == 429:
-		e.kind = loop.RateLimited
+		e.Kind = loop.RateLimited
 	case status >= 500, kind == "httpConnectionFailed", kind == "responseStreamConnectionFailed", kind == "responseStreamDisconnected",
 		kind == "responseTooManyFailedAttempts":
-		e.kind = loop.Overloaded
+		e.Kind = loop.Overloaded
 	default:
-		e.kind = loop.ProtocolError
+		e.Kind = loop.ProtocolError
 	}
-	if e.kind == loop.UsageLimit || e.kind == loop.RateLimited {
-		e.until = client.ResetTime(f.Message, now)
-		if until := s.reset(now); e.kind == loop.UsageLimit && !until.IsZero() {
-			e.until = until
+	if e.Kind == loop.UsageLimit || e.Kind == loop.RateLimited {
+		e.Until = client.ResetTime(f.Message, now)
+		if until := s.reset(now); e.Kind == loop.UsageLimit && !until.IsZero() {
+			e.Until = until
 		}
 	}
 	return e

@@ -1,10 +1,7 @@
 package codex
 
 import (
-	"math"
-	"regexp"
 	"strings"
-	"sync"
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/loop"
@@ -142,13 +139,13 @@ func (s *stream) tokens(u *tokenUsage) []loop.AgentEvent {
 	if u == nil {
 		return nil
 	}
-	now := loop.Usage{Output: count(u.Total.Output), CacheRead: count(u.Total.CacheRead), CacheWrite: count(u.Total.CacheWrite)}
-	now.Input = max(0, count(u.Total.Input)-now.CacheRead-now.CacheWrite)
+	now := loop.Usage{Output: client.Count(u.Total.Output), CacheRead: client.Count(u.Total.CacheRead), CacheWrite: client.Count(u.Total.CacheWrite)}
+	now.Input = max(0, client.Count(u.Total.Input)-now.CacheRead-now.CacheWrite)
 	now.Input, now.Output = now.Input-s.before.Input, now.Output-s.before.Output
 	now.CacheRead, now.CacheWrite = now.CacheRead-s.before.CacheRead, now.CacheWrite-s.before.CacheWrite
 	inc := loop.Usage{Input: max(0, now.Input-s.usage.Input), Output: max(0, now.Output-s.usage.Output),
 		CacheRead: max(0, now.CacheRead-s.usage.CacheRead), CacheWrite: max(0, now.CacheWrite-s.usage.CacheWrite),
-		ContextTokens: count(u.Last.Input), ContextWindow: count(u.Window), Turns: 1, APICalls: 1}
+		ContextTokens: client.Count(u.Last.Input), ContextWindow: client.Count(u.Window), Turns: 1, APICalls: 1}
 	if inc.Total() == 0 {
 		return nil
 	}
@@ -157,16 +154,3 @@ func (s *stream) tokens(u *tokenUsage) []loop.AgentEvent {
 	event := loop.AgentEvent{Kind: loop.EventUsage, Usage: inc, Model: s.model}
 	return []loop.AgentEvent{event}
 }
-
-// count is a count as the client wrote it; nonsense is 0.
-func count(f float64) int64 {
-	if !(f > 0) {
-		return 0
-	}
-	return int64(math.Min(f, 1e12))
-}
-
-var versionOf = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+\.\d+\.\d+`) })
-
-// clientVersion is the version in the client's name for itself.
-func clientVersion(text string) string { return versionOf().FindString(text) }

@@ -2,8 +2,8 @@ package codex
 
 import (
 	"encoding/json"
-	"errors"
 
+	"git-ralph/internal/agent/client"
 	"git-ralph/loop"
 )
 
@@ -118,7 +118,7 @@ func (e turnError) info() (kind string, status int) {
 	var detail map[string]struct {
 		Status int `json:"httpStatusCode"`
 	}
-	if tolerant(json.Unmarshal(e.Info, &detail)) == nil {
+	if client.Tolerant(json.Unmarshal(e.Info, &detail)) == nil {
 		for k, d := range detail {
 			return k, d.Status
 		}
@@ -150,18 +150,9 @@ type window struct {
 	ResetsAt    float64 `json:"resetsAt"`
 }
 
-// tolerant forgives a field of an unexpected type: it is left empty.
-func tolerant(err error) error {
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
-		return nil
-	}
-	return err
-}
-
 // parse reads one line; ok is false when it is no JSON object.
 func parse(data []byte) (l line, ok bool) {
-	err := tolerant(json.Unmarshal(data, &l))
+	err := client.Tolerant(json.Unmarshal(data, &l))
 	return l, err == nil
 }
 

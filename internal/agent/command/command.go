@@ -78,8 +78,8 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 			}
 		}
 	}
-	stdout := &heard{client.Lines{Max: client.MaxPrinted, Line: line}, watch}
-	stderr := &heard{client.Lines{Max: client.MaxPrinted, Line: printed.Stderr}, watch}
+	stdout := &client.HeardLines{Lines: client.Lines{Max: client.MaxPrinted, Line: line}, Watch: watch}
+	stderr := &client.HeardLines{Lines: client.Lines{Max: client.MaxPrinted, Line: printed.Stderr}, Watch: watch}
 	// The context ends the agent through Follow, which tells why it ended.
 	p, err := req.Start(context.WithoutCancel(ctx), proc.Command{
 		Argv: Resolve(argv, req.Dir, env), Dir: req.Dir, Env: env,
@@ -104,18 +104,6 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 		result.Outcome, result.Detail, result.Until = end.Outcome, end.Detail, end.Until
 	}
 	return result, nil
-}
-
-// heard are lines whose writing is a sign of life. Bytes count, not lines: a
-// progress bar never ends its line.
-type heard struct {
-	client.Lines
-	watch *client.Watch
-}
-
-func (h *heard) Write(p []byte) (int, error) {
-	h.watch.Touch()
-	return h.Lines.Write(p)
 }
 
 // Resolve is argv with its program found: see Agent.Argv. A program that is

@@ -214,7 +214,7 @@ func (t *stream) End(exit proc.Exit, stderr string, now time.Time) client.Ending
 	case t.stop == "content-filter" || t.stop == "error":
 		return client.Ending{Kind: loop.ProtocolError, Detail: "the model's answer ended with " + t.stop}
 	case kind != loop.Completed:
-		return client.Ending{Kind: kind, Detail: detail + " after its work"}
+		return client.Ending{Kind: kind, Detail: detail + " after its result"}
 	}
 	return client.Ending{Kind: loop.Completed}
 }

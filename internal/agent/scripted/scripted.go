@@ -86,8 +86,8 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 		s.events(loop.AgentEvent{Kind: loop.EventText, Text: fmt.Sprintf(
 			"the script has nothing for task %s, attempt %d", client.Line(req.TaskID, 64), req.Attempt)})
 	}
-	stdout := &heard{client.Lines{Max: client.MaxPrinted, Line: s.line}, s.watch}
-	stderr := &heard{client.Lines{Max: client.MaxPrinted, Line: s.printed.Stderr}, s.watch}
+	stdout := &client.HeardLines{Lines: client.Lines{Max: client.MaxPrinted, Line: s.line}, Watch: s.watch}
+	stderr := &client.HeardLines{Lines: client.Lines{Max: client.MaxPrinted, Line: s.printed.Stderr}, Watch: s.watch}
 	s.watch.Open(starting) // silence counts from the player's first word
 	// The context ends the player through Follow, which tells why it ended.
 	p, err := req.Start(context.WithoutCancel(ctx), proc.Command{
@@ -139,17 +139,6 @@ type session struct {
 	out        *client.Outbox
 	ready      chan struct{} // closed when out is there
 	calls      sync.WaitGroup
-}
-
-// heard is output as a sign of life.
-type heard struct {
-	client.Lines
-	watch *client.Watch
-}
-
-func (h *heard) Write(p []byte) (int, error) {
-	h.watch.Touch()
-	return h.Lines.Write(p)
 }
 
 // line handles one line of the player.
