@@ -34,6 +34,7 @@ var rank = []struct {
 	{"notes", 6},
 	{"guard", 8},
 	{"context", 9},
+	{"loop/refusal", 0},
 	{"loop", 10},
 	{"internal/config", 11},
 	{"internal/detect", 12},

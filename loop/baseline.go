@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/refusal"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -18,7 +19,7 @@ import (
 func (l *Loop) CheckProvable(p plan.Plan) error {
 	for _, t := range p.Tasks {
 		if (t.Status == plan.Pending || t.Status == plan.InProgress) && !l.Prover.Provable(t, nil) {
-			return refuse(Unprovable, "there are no checks, so nothing could be verified")
+			return refusal.New(refusal.Unprovable, "there are no checks, so nothing could be verified")
 		}
 	}
 	return nil
@@ -79,8 +80,8 @@ func (l *Loop) baseline(ctx context.Context, s state.State, ready bool) error {
 			tails.WriteString(redText(c))
 		}
 	}
-	refuse := func(kind Kind, format string, args ...any) *Refusal {
-		return refuse(kind, "%s%s", fmt.Sprintf(format, args...), strings.TrimRight(":\n"+tails.String(), ":\n"))
+	refuse := func(kind refusal.Kind, format string, args ...any) *refusal.Error {
+		return refusal.New(kind, "%s%s", fmt.Sprintf(format, args...), strings.TrimRight(":\n"+tails.String(), ":\n"))
 	}
 	now := s
 	now.Baseline = report.Baseline
@@ -91,15 +92,15 @@ func (l *Loop) baseline(ctx context.Context, s state.State, ready bool) error {
 		return fix &&
 			l.workFile(c.Missing)
 	}); ready && len(gone) > 0 {
-		return refuse(MissingProgram, "%s, which check %s needs", environment(gone[0].Missing), gone[0].Name)
+		return refuse(refusal.MissingProgram, "%s, which check %s needs", environment(gone[0].Missing), gone[0].Name)
 	}
 	switch {
 	case mode == "require" && len(names) > 0:
-		return refuse(RedBaseline, "these checks are red before any work: %s", list(names))
+		return refuse(refusal.RedBaseline, "these checks are red before any work: %s", list(names))
 	case ready && !fix && !l.provable(now):
 		id, _ := plan.Next(s.Plan)
-		return refuse(NothingGreen,
-			"nothing could be verified: no check is green before any work, and %s has no verify command", id).about(string(id))
+		return refuse(refusal.NothingGreen,
+			"nothing could be verified: no check is green before any work, and %s has no verify command", id).About(string(id))
 	}
 	if err := l.record(state.Event{Type: state.EvBaseline, Baseline: report.Baseline}); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/loop/refusal"
 	"git-ralph/notes"
 )
 
@@ -91,7 +92,7 @@ func (l *Loop) TrySigning(ctx context.Context) error {
 	_, err := l.Repo.Git.RunWith(ctx, strings.NewReader("try\n"), nil, "commit-tree", object.EmptyTree.String(), "-S",
 		"-F", "-")
 	if err != nil {
-		return refuse(SigningAsks, "commits cannot be signed without a person: %w", err)
+		return refusal.New(refusal.SigningAsks, "commits cannot be signed without a person: %w", err)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/refusal"
 	"git-ralph/plan"
 )
 
@@ -185,9 +186,9 @@ func TestRunGates(t *testing.T) {
 func TestRunBaseline(t *testing.T) {
 	for _, c := range []struct {
 		mode   string
-		kind   Kind // of the refusal
+		kind   refusal.Kind // of the refusal
 		titles string
-	}{{"require", RedBaseline, ""}, {"fix-first", 0, "make the checks green: test|task A"}} {
+	}{{"require", refusal.RedBaseline, ""}, {"fix-first", 0, "make the checks green: test|task A"}} {
 		t.Run(c.mode, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
@@ -201,7 +202,7 @@ func TestRunBaseline(t *testing.T) {
 			r.repo.Git("commit", "-q", "-m", "broken")
 			r.Settings.BaselineMode = c.mode
 			_, err := r.Run(context.Background(), Course{Build: true})
-			var refused *Refusal
+			var refused *refusal.Error
 			if errors.As(err, &refused) != (c.kind != 0) || refused != nil && refused.Kind != c.kind {
 				t.Fatalf("%v\n%s", err, strings.Join(r.said, "\n"))
 			}

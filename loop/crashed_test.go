@@ -13,6 +13,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
+	"git-ralph/loop/refusal"
 	"git-ralph/plan"
 )
 
@@ -196,8 +197,8 @@ func TestDiedAndDiverged(t *testing.T) {
 	r.repo.Git("commit", "-q", "--allow-empty", "-m", "another way")
 	err := r.recovery().Run(context.Background())
 	var d *DivergedError
-	var refusal *Refusal
-	if !errors.As(err, &d) || d.Branch != "main" || !errors.As(err, &refusal) || refusal.Kind != Diverged {
+	var refused *refusal.Error
+	if !errors.As(err, &d) || d.Branch != "main" || !errors.As(err, &refused) || refused.Kind != refusal.Diverged {
 		t.Fatalf("%v", err)
 	}
 	if !strings.Contains(err.Error(), "neither before nor after") {

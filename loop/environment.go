@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/refusal"
 	"git-ralph/plan"
 )
 
@@ -57,7 +58,7 @@ func (l *Loop) programs(ctx context.Context, s state.State) error {
 	if len(now) == 0 {
 		return nil
 	}
-	return refuse(MissingProgram, "%s", strings.Join(now, "; "))
+	return refusal.New(refusal.MissingProgram, "%s", strings.Join(now, "; "))
 }
 
 // lacking are the runs that ended for want of a program, and that count.

@@ -9,6 +9,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/refusal"
 )
 
 // ForkPoint is what a fork takes over: everything that the journal knew when
@@ -43,7 +44,7 @@ func FindFork(ctx context.Context, j *journal.Journal, n int) (ForkPoint, error)
 	case err != nil:
 		return p, err
 	case ended == nil && n != 0 || p.Entry.IsZero():
-		return p, refuse(NoIteration, "iteration %d has not ended, or there is none", n)
+		return p, refusal.New(refusal.NoIteration, "iteration %d has not ended, or there is none", n)
 	}
 	commit := ""
 	switch {
@@ -71,10 +72,11 @@ func FindFork(ctx context.Context, j *journal.Journal, n int) (ForkPoint, error)
 		return p, err
 	}
 	if p.Commit.IsZero() {
-		return p, refuse(NoCommitThen, "the branch had no commit when iteration %d ended", n)
+		return p, refusal.New(refusal.NoCommitThen, "the branch had no commit when iteration %d ended", n)
 	}
 	if !j.Repo.Store.Has(p.Commit) {
-		return p, refuse(NoCommitThen, "the commit %s of iteration %d is not in this repository any more", commit, n)
+		return p, refusal.New(refusal.NoCommitThen, "the commit %s of iteration %d is not in this repository any more",
+			commit, n)
 	}
 	return p, nil
 }
@@ -98,7 +100,7 @@ func Fork(ctx context.Context, from, to *journal.Journal, p ForkPoint) (state.St
 		gitstate.RefUpdate{Name: gitstate.BranchRef(to.Branch), New: p.Commit},
 		gitstate.RefUpdate{Name: to.Ref(), New: next.Tip})
 	if errors.Is(err, gitstate.ErrRefMoved) {
-		return s, refuse(BranchThere, "the branch %s, or a journal of it, exists", to.Branch).about(to.Branch)
+		return s, refusal.New(refusal.BranchThere, "the branch %s, or a journal of it, exists", to.Branch).About(to.Branch)
 	} else if err != nil {
 		return s, fmt.Errorf("make the fork: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/refusal"
 	"git-ralph/plan"
 )
 
@@ -35,13 +36,13 @@ func TestFork(t *testing.T) {
 		if err != nil || s.Plan.Counts().Done != want.done || s.Journal.Origins[0].Iteration != n {
 			t.Errorf("after %d: %v, %+v", n, err, s.Plan.Counts())
 		}
-		var refusal *Refusal
-		if _, err := Fork(ctx, r.Journal, to, p); !errors.As(err, &refusal) || refusal.Kind != BranchThere {
+		var refused *refusal.Error
+		if _, err := Fork(ctx, r.Journal, to, p); !errors.As(err, &refused) || refused.Kind != refusal.BranchThere {
 			t.Errorf("once more: %v", err)
 		}
 	}
-	var refusal *Refusal
-	if _, err := FindFork(ctx, r.Journal, 7); !errors.As(err, &refusal) || refusal.Kind != NoIteration {
+	var refused *refusal.Error
+	if _, err := FindFork(ctx, r.Journal, 7); !errors.As(err, &refused) || refused.Kind != refusal.NoIteration {
 		t.Errorf("an iteration that never was: %v", err)
 	}
 }
@@ -57,7 +58,7 @@ func TestRewindAround(t *testing.T) {
 		why   string
 		play  client
 		after func(r *rig)
-		kind  Kind
+		kind  refusal.Kind
 		says  string
 	}{
 		{"a commit of a person after the work", writes, func(r *rig) {
@@ -68,14 +69,15 @@ func TestRewindAround(t *testing.T) {
 		{"one that changed what the work had made", writes, func(r *rig) {
 			r.write("B.txt", "mine\n")
 			r.repo.Git("commit", "-qam", "mine")
-		}, LinesChanged, "B.txt"},
-		{"a file of a person in the way", writes, func(r *rig) { r.write("B.txt", "mine, not committed\n") }, FilesInTheWay,
+		}, refusal.LinesChanged, "B.txt"},
+		{"a file of a person in the way", writes, func(r *rig) { r.write("B.txt", "mine, not committed\n") },
+			refusal.FilesInTheWay,
 			"B.txt"},
 		{"both tasks in one commit", writes, func(r *rig) {
 			both := r.repo.Git("log", "--format=%B", "-2")
 			r.repo.Git("reset", "-q", "--soft", "HEAD~2")
 			r.repo.Git("commit", "-q", "-m", both)
-		}, SharedCommit, "as well as later ones"},
+		}, refusal.SharedCommit, "as well as later ones"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
@@ -83,7 +85,7 @@ func TestRewindAround(t *testing.T) {
 			r.run(Course{Build: true})
 			c.after(r)
 			_, err := r.rewinder().Run(context.Background(), 1)
-			var refusal *Refusal
+			var refused *refusal.Error
 			switch {
 			case c.says == "" && err != nil:
 				t.Fatal(err)
@@ -91,7 +93,7 @@ func TestRewindAround(t *testing.T) {
 				if exists(r.repo.Dir, "B.txt") || r.repo.Read("mine.txt") != "mine\n" || r.repo.Read("A.txt") != "A\n" {
 					t.Error("the files are not those of iteration 1 and of the person")
 				}
-			case !errors.As(err, &refusal) || refusal.Kind != c.kind || !strings.Contains(err.Error(), c.says):
+			case !errors.As(err, &refused) || refused.Kind != c.kind || !strings.Contains(err.Error(), c.says):
 				t.Errorf("%v", err)
 			}
 		})
@@ -124,9 +126,9 @@ func TestResetOfAPlan(t *testing.T) {
 	r.repo.Git("add", "-A")
 	r.repo.Git("commit", "-qm", "a spec")
 	r.write("specs/a.md", "# changed\n")
-	var refusal *Refusal
-	if err := r.rewinder().Reset(ctx, []string{"specs/a.md"}, []plan.TaskID{"A"}); !errors.As(err, &refusal) ||
-		refusal.Kind != SpecsChanged {
+	var refused *refusal.Error
+	if err := r.rewinder().Reset(ctx, []string{"specs/a.md"}, []plan.TaskID{"A"}); !errors.As(err, &refused) ||
+		refused.Kind != refusal.SpecsChanged {
 		t.Errorf("a changed spec: %v", err)
 	}
 	r.repo.Git("checkout", "-q", "specs/a.md")
@@ -157,15 +159,15 @@ func TestRewindTwice(t *testing.T) {
 		return writes(r, req, b, tell)
 	}, plan.Task{ID: "A"}, plan.Task{ID: "B"})
 	r.run(Course{Build: true})
-	var refusal *Refusal
-	if _, err := r.rewinder().Run(ctx, 9); !errors.As(err, &refusal) || refusal.Kind != NoIteration {
+	var refused *refusal.Error
+	if _, err := r.rewinder().Run(ctx, 9); !errors.As(err, &refused) || refused.Kind != refusal.NoIteration {
 		t.Errorf("an iteration that never was: %v", err)
 	}
 	w, err := r.rewinder().Run(ctx, 1)
 	if err != nil || len(w.Reverted) != 2 || exists(r.repo.Dir, "half.txt") {
 		t.Fatalf("%v: %+v", err, w)
 	}
-	if _, err := r.rewinder().Run(ctx, 2); !errors.As(err, &refusal) || refusal.Kind != TakenBack {
+	if _, err := r.rewinder().Run(ctx, 2); !errors.As(err, &refused) || refused.Kind != refusal.TakenBack {
 		t.Errorf("to what was taken back: %v", err)
 	}
 	if w, err = r.rewinder().Run(ctx, 0); err != nil || len(w.Reverted) != 1 || exists(r.repo.Dir, "A.txt") {

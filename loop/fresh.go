@@ -11,6 +11,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
 	"git-ralph/internal/proc"
+	"git-ralph/loop/refusal"
 )
 
 // Home says what a process sees of the home folder: the user's own under what
@@ -105,7 +106,7 @@ func FreshCheckout(ctx context.Context, repo *gitstate.Repo, commit object.ID) (
 	}
 	base := filepath.Join(cache, "git-ralph", "checkouts")
 	if err := os.MkdirAll(base, 0o700); err != nil {
-		return "", nil, refuse(NoCacheFolder, "make a fresh checkout: %w", err)
+		return "", nil, refusal.New(refusal.NoCacheFolder, "make a fresh checkout: %w", err)
 	}
 	dropDeadCheckouts(ctx, repo, base)
 	parent, err := os.MkdirTemp(base, proc.OwnedPrefix(checkoutPrefix))

@@ -12,6 +12,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/refusal"
 	"git-ralph/plan"
 )
 
@@ -93,7 +94,7 @@ func (l *Lander) plan(ctx context.Context) (Landing, error) {
 		return p, err
 	}
 	if p.To = p.From; p.From.IsZero() || tip.IsZero() {
-		return p, refuse(LandMoved, "%s or %s is gone", of, l.Linked.Branch)
+		return p, refusal.New(refusal.LandMoved, "%s or %s is gone", of, l.Linked.Branch)
 	}
 	if err := l.commits(ctx, &p, tip); err != nil || len(p.Commits) == 0 {
 		return p, err
@@ -117,7 +118,8 @@ func (l *Lander) plan(ctx context.Context) (Landing, error) {
 	if conflicts, err := l.Loop.Engine.CheckoutConflicts(ctx, p.From, p.To); err != nil {
 		return p, err
 	} else if len(conflicts) > 0 {
-		return p, refuse(FilesInTheWay, "these files have changes of yours, or are in the way: %s", list(conflicts))
+		return p, refusal.New(refusal.FilesInTheWay, "these files have changes of yours, or are in the way: %s",
+			list(conflicts))
 	}
 	return p, nil
 }
@@ -139,8 +141,9 @@ func (l *Lander) journals(ctx context.Context, p *Landing) error {
 	if new, err := l.Loop.Repo.IsAncestor(ctx, p.old.Tip, theirs.Tip); err != nil {
 		return err
 	} else if !new {
-		return refuse(JournalsApart, "the journals of %s and of %s have diverged", l.Loop.Journal.Branch, l.Linked.Branch).
-			about(p.old.Tip.String()[:12], theirs.Tip.String()[:12])
+		return refusal.New(refusal.JournalsApart, "the journals of %s and of %s have diverged", l.Loop.Journal.Branch,
+			l.Linked.Branch).
+			About(p.old.Tip.String()[:12], theirs.Tip.String()[:12])
 	}
 	p.Entry, p.next = theirs.Tip, theirs
 	return nil
@@ -274,8 +277,9 @@ func (l *Lander) merge(ctx context.Context, p *Landing, tip object.ID) error {
 }
 
 func (l *Lander) conflict(what string, paths []string) error {
-	return refuse(LandConflict, "%s and %s changed the same lines: %s", l.Loop.Journal.Branch, what, list(paths)).
-		about(l.Root, l.Loop.Journal.Branch)
+	return refusal.New(refusal.LandConflict, "%s and %s changed the same lines: %s", l.Loop.Journal.Branch, what,
+		list(paths)).
+		About(l.Root, l.Loop.Journal.Branch)
 }
 
 // prove runs every check on the landed result in a fresh checkout, with the verify
@@ -297,7 +301,8 @@ func (l *Lander) prove(ctx context.Context, p Landing) error {
 		return err
 	}
 	l.Loop.Log("%s", report.FailText)
-	return refuse(LandRed, "the landed result is not green: %s", strings.Join(report.Reasons, "; ")).about(l.Root)
+	return refusal.New(refusal.LandRed, "the landed result is not green: %s",
+		strings.Join(report.Reasons, "; ")).About(l.Root)
 }
 
 // move carries the landing out as a keep is: the journal's move is the commit
@@ -362,7 +367,7 @@ func (l *Lander) move(ctx context.Context, p Landing) error {
 // movedMeanwhile says that somebody else was faster.
 func movedMeanwhile(err error) error {
 	if errors.Is(err, gitstate.ErrBranchMoved) || errors.Is(err, gitstate.ErrRefMoved) {
-		return refuse(LandMoved, "the branch or its journal moved meanwhile: %w", err)
+		return refusal.New(refusal.LandMoved, "the branch or its journal moved meanwhile: %w", err)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/refusal"
 	"git-ralph/plan"
 )
 
@@ -64,9 +65,9 @@ func TestLand(t *testing.T) {
 	for _, c := range []struct {
 		why    string
 		before func(main, linked *rig)
-		kind   Kind   // of the refusal; 0 = it lands
-		says   string // of the refusal
-		log    string // of the branch, newest first
+		kind   refusal.Kind // of the refusal; 0 = it lands
+		says   string       // of the refusal
+		log    string       // of the branch, newest first
 	}{
 		{why: "the branch stands still: the same commits", log: "ralph[2]: B task B|ralph[1]: A task A|first"},
 		{why: "a commit of a person: on top of it", before: func(m, _ *rig) { commit(m, "mine.txt", "mine\n") },
@@ -81,25 +82,27 @@ func TestLand(t *testing.T) {
 		{why: "the same change was made by a person", before: func(m, l *rig) {
 			m.repo.Git("cherry-pick", l.repo.Git("rev-parse", "HEAD~1"))
 		}, log: "ralph[2]: B task B|ralph[1]: A task A|first"},
-		{why: "the same lines", before: func(m, _ *rig) { commit(m, "A.txt", "mine\n") }, kind: LandConflict, says: "A.txt"},
+		{why: "the same lines", before: func(m, _ *rig) { commit(m, "A.txt", "mine\n") }, kind: refusal.LandConflict,
+			says: "A.txt"},
 		{why: "the same lines in a merge", before: func(m, l *rig) {
 			commit(m, "mine.txt", "mine\n")
 			l.repo.Git("merge", "-q", "--no-edit", "main")
 			commit(m, "B.txt", "mine\n")
-		}, kind: LandConflict, says: "B.txt"},
-		{why: "a file in the way", before: func(m, _ *rig) { m.write("B.txt", "mine\n") }, kind: FilesInTheWay,
+		}, kind: refusal.LandConflict, says: "B.txt"},
+		{why: "a file in the way", before: func(m, _ *rig) { m.write("B.txt", "mine\n") }, kind: refusal.FilesInTheWay,
 			says: "B.txt"},
-		{why: "red together", before: func(m, _ *rig) { commit(m, "broken", "") }, kind: LandRed, says: "checks: test"},
+		{why: "red together", before: func(m, _ *rig) { commit(m, "broken", "") }, kind: refusal.LandRed,
+			says: "checks: test"},
 		{why: "the journals went on apart", before: func(m, _ *rig) {
 			if _, err := m.Journal.Record(context.Background(), state.Event{Type: state.EvPlan, Plan: &state.PlanChange{
 				Reason: "add", Upsert: []plan.Task{{ID: "C", Title: "c", Status: plan.Pending}}}}); err != nil {
 				m.t.Fatal(err)
 			}
-		}, kind: JournalsApart, says: "have diverged"},
+		}, kind: refusal.JournalsApart, says: "have diverged"},
 		{why: "the branch is gone", before: func(m, l *rig) {
 			l.repo.Git("checkout", "-q", "--detach")
 			m.repo.Git("branch", "-q", "-D", "ralph/main")
-		}, kind: LandMoved, says: "is gone"},
+		}, kind: refusal.LandMoved, says: "is gone"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
@@ -115,8 +118,8 @@ func TestLand(t *testing.T) {
 			lander := &Lander{Loop: m.Loop, Linked: l.Journal, Root: l.repo.Dir}
 			p, err := lander.Run(ctx)
 			if c.says != "" {
-				var refusal *Refusal
-				if !errors.As(err, &refusal) || refusal.Kind != c.kind || !strings.Contains(err.Error(), c.says) {
+				var refused *refusal.Error
+				if !errors.As(err, &refused) || refused.Kind != c.kind || !strings.Contains(err.Error(), c.says) {
 					t.Errorf("%v\n%s", err, strings.Join(m.said, "\n"))
 				}
 				return

@@ -14,6 +14,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/proc"
+	"git-ralph/loop/refusal"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -289,8 +290,8 @@ func (r *Recovery) diverged(ctx context.Context, k state.Kept) error {
 	if err != nil {
 		return err
 	}
-	return refuse(Diverged, "%w", &DivergedError{Commit: k.Commit, Evidence: k.Evidence,
-		Branch: r.Journal.Branch}).about(k.Commit, k.Evidence)
+	return refusal.New(refusal.Diverged, "%w", &DivergedError{Commit: k.Commit, Evidence: k.Evidence,
+		Branch: r.Journal.Branch}).About(k.Commit, k.Evidence)
 }
 
 func (r *Recovery) fail(step string) {
@@ -535,7 +536,8 @@ func CheckJournal(ctx context.Context, repo *gitstate.Repo, j *journal.Journal, 
 			return nil
 		}
 	}
-	return refuse(KeptCommitGone, "the newest kept commit %s (iteration %d) is not in %s any more", commit.String()[:12],
+	return refusal.New(refusal.KeptCommitGone, "the newest kept commit %s (iteration %d) is not in %s any more",
+		commit.String()[:12],
 		k.Iteration, j.Branch).
-		about(commit.String()[:12])
+		About(commit.String()[:12])
 }

@@ -17,6 +17,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/refusal"
 	"git-ralph/notes"
 )
 
@@ -324,7 +325,7 @@ func (r *Redactor) journal(ctx context.Context, j *RedactedJournal) (gitstate.Re
 	}
 	s, err := state.Redact(snap.State, r.Pattern)
 	if err != nil {
-		return none, refuse(NotRedactable, "the journal %s cannot be redacted: %w", j.Ref, err)
+		return none, refusal.New(refusal.NotRedactable, "the journal %s cannot be redacted: %w", j.Ref, err)
 	}
 	next, err := jr.Draft(ctx, nil, state.Event{Type: state.EvInit, Init: &state.Init{JournalID: s.Journal.ID,
 		Base: s.Journal.Base, Branch: s.Journal.Branch, Redacted: j.Old, State: &s}})

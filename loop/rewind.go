@@ -14,6 +14,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/loop/refusal"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -46,7 +47,7 @@ func (r *Rewinder) Run(ctx context.Context, n int) (state.Rewind, error) {
 		return none, err
 	}
 	if n < 0 || n > snap.State.Run.Iteration {
-		return none, refuse(NoIteration, "there is no iteration %d", n)
+		return none, refusal.New(refusal.NoIteration, "there is no iteration %d", n)
 	}
 	branch, tip, err := r.Repo.Head(ctx)
 	if err != nil {
@@ -83,7 +84,8 @@ func (r *Rewinder) Run(ctx context.Context, n int) (state.Rewind, error) {
 	for _, e := range last {
 		if k, ok := in.find(e.Event.Result.Commit, e.Event.ID); ok {
 			if slices.ContainsFunc(found, func(f keptCommit) bool { return f.id == k.id }) {
-				return none, refuse(SharedCommit, "the commit %s holds iteration %d as well as later ones", k.id.String()[:12],
+				return none, refusal.New(refusal.SharedCommit, "the commit %s holds iteration %d as well as later ones",
+					k.id.String()[:12],
 					e.Event.Iteration)
 			}
 			c.LastKept = &state.Kept{EventID: e.Event.ID, Iteration: e.Event.Iteration, Parent: e.Event.Result.Parent,
@@ -116,7 +118,8 @@ func (r *Rewinder) Run(ctx context.Context, n int) (state.Rewind, error) {
 		return none, err
 	}
 	if len(conflicts) > 0 {
-		return none, refuse(FilesInTheWay, "these files have changes of yours, or are in the way: %s", list(conflicts))
+		return none, refusal.New(refusal.FilesInTheWay, "these files have changes of yours, or are in the way: %s",
+			list(conflicts))
 	}
 	commit, err := r.commit(ctx, tree, tip, e)
 	if err != nil {
@@ -158,7 +161,7 @@ func (r *Rewinder) Reset(ctx context.Context, specs []string, tasks []plan.TaskI
 	if conflicts, err := r.Engine.CheckoutConflicts(ctx, base, tree); err != nil {
 		return err
 	} else if len(conflicts) > 0 {
-		return refuse(SpecsChanged, "these specs have changes of yours: %s", list(conflicts))
+		return refusal.New(refusal.SpecsChanged, "these specs have changes of yours: %s", list(conflicts))
 	}
 	r.Journal.Stamp(&e)
 	msg := fmt.Sprintf("Remove the specs of a plan that was given up\n\nRalph-Event-Id: %s\n", e.ID)
@@ -220,7 +223,8 @@ func (r *Rewinder) keptAfter(ctx context.Context, n int) (after, upTo []journal.
 		case ev.Rewind != nil:
 			limit = min(limit, ev.Rewind.To)
 			if limit < n {
-				return false, refuse(TakenBack, "iteration %d was itself taken back, by a rewind to iteration %d", n, limit)
+				return false, refusal.New(refusal.TakenBack, "iteration %d was itself taken back, by a rewind to iteration %d", n,
+					limit)
 			}
 		case ev.Result != nil && ev.Result.Landed && ev.Iteration <= limit:
 			if ev.Iteration > n {
@@ -265,7 +269,7 @@ func (r *Rewinder) reverted(ctx context.Context, tree object.ID, commits []keptC
 func (r *Rewinder) merge(ctx context.Context, base, ours, theirs object.ID) (object.ID, error) {
 	tree, names, err := mergeTrees(ctx, r.Repo, base, ours, theirs)
 	if len(names) > 0 {
-		err = refuse(LinesChanged, "a commit of somebody else changed the same lines since: %s", list(names))
+		err = refusal.New(refusal.LinesChanged, "a commit of somebody else changed the same lines since: %s", list(names))
 	}
 	return tree, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/internal/proc"
+	"git-ralph/loop/refusal"
 )
 
 // sandboxed lets f start processes in the sandbox, as a group of their own that
@@ -84,11 +85,11 @@ func newRunDir(base string) (string, error) {
 			base = ""
 		}
 	} else if err := os.MkdirAll(base, 0o700); err != nil {
-		return "", refuse(NoCacheFolder, "make a folder for the run: %w", err)
+		return "", refusal.New(refusal.NoCacheFolder, "make a folder for the run: %w", err)
 	}
 	dir, err := os.MkdirTemp(base, proc.OwnedPrefix(proc.TempPrefix))
 	if err != nil {
-		return "", refuse(NoTempFolder, "make a folder for the run: %w", err)
+		return "", refusal.New(refusal.NoTempFolder, "make a folder for the run: %w", err)
 	}
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return "", fmt.Errorf("make a folder for the run: %w", err)

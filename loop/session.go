@@ -9,6 +9,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/refusal"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -123,7 +124,7 @@ func setAside(p plan.Plan) []AsideTask {
 func (l *Loop) broken(err error) error {
 	var gone *gitstate.GoneError
 	if errors.As(err, &gone) {
-		return refuse(PlaceGone, "%w; nothing was read or written there", err)
+		return refusal.New(refusal.PlaceGone, "%w; nothing was read or written there", err)
 	}
 	l.drain()
 	r := Recovery{Repo: l.Repo, Journal: l.Journal, Engine: l.Engine, Log: l.Log, Now: l.Now}

@@ -13,6 +13,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/refusal"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -84,7 +85,7 @@ func (l *Loop) setup(ctx context.Context, s state.State) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		return refuse(SetupFailed, "the setup failed: %w", err)
+		return refusal.New(refusal.SetupFailed, "the setup failed: %w", err)
 	}
 	after, err := tracked()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/proc"
+	"git-ralph/loop/refusal"
 	"git-ralph/plan"
 )
 
@@ -74,8 +75,8 @@ func (s *Sharing) expired(c state.Claim, now time.Time) bool {
 // apart says that branch and remote have commits that the other one lacks, and
 // that not all of them are git ralph's own.
 func (s *Sharing) apart() error {
-	return refuse(BranchesApart, "%s and %s of %s have diverged", s.Journal.Branch, s.Journal.Branch, s.Name).
-		about(s.Name, s.Journal.Branch)
+	return refusal.New(refusal.BranchesApart, "%s and %s of %s have diverged", s.Journal.Branch, s.Journal.Branch, s.Name).
+		About(s.Name, s.Journal.Branch)
 }
 
 // CatchUp brings journal and branch up to the remote's, with index and files of
@@ -164,7 +165,8 @@ func (s *Sharing) follow(ctx context.Context, to object.ID) error {
 		return err
 	}
 	if clean, err := f.clean(ctx); err != nil || !clean {
-		return errors.Join(err, refuse(FilesInTheWay, "tracked files have changes, and %s has new commits of %s", s.Name,
+		return errors.Join(err, refusal.New(refusal.FilesInTheWay, "tracked files have changes, and %s has new commits of %s",
+			s.Name,
 			s.Journal.Branch))
 	}
 	return f.move(ctx, following{From: from.String(), To: to.String()},

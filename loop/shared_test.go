@@ -16,6 +16,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/share"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/refusal"
 	"git-ralph/plan"
 )
 
@@ -223,8 +224,8 @@ func TestApart(t *testing.T) {
 	}
 	other.repo.Git("push", "-q", "origin", "main")
 	_, err := r.Share.CatchUp(context.Background())
-	var refused *Refusal
-	if !errors.As(err, &refused) || refused.Kind != BranchesApart {
+	var refused *refusal.Error
+	if !errors.As(err, &refused) || refused.Kind != refusal.BranchesApart {
 		t.Errorf("%v", err)
 	}
 }

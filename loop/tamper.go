@@ -14,6 +14,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/loop/refusal"
 	"git-ralph/notes"
 )
 
@@ -163,8 +164,8 @@ func (l *Loop) putBackOurs(it *attempt) ([]gitstate.Difference, error) {
 		}
 		if err := l.Repo.UpdateRefs("ralph: made again after it was deleted",
 			gitstate.RefUpdate{Name: name, New: was}); err != nil {
-			return nil, refuse(RefLost, "%s was deleted while the agent ran and could not be made again: %w", name,
-				err).about(name, was.String())
+			return nil, refusal.New(refusal.RefLost, "%s was deleted while the agent ran and could not be made again: %w", name,
+				err).About(name, was.String())
 		}
 		lost = append(lost, gitstate.Difference{Kind: "refs", Name: name, Old: was.String(), New: putBackAgain})
 	}

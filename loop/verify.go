@@ -8,6 +8,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/refusal"
 	"git-ralph/plan"
 )
 
@@ -196,7 +197,7 @@ func (l *Loop) commitsOf(ctx context.Context, rng string) ([]rangeCommit, error)
 	}
 	out, err := l.Repo.Git.Run(ctx, append(args, rng, "--")...)
 	if err != nil {
-		return nil, refuse(NoRange, "%q is no range of commits: %w", rng, err)
+		return nil, refusal.New(refusal.NoRange, "%q is no range of commits: %w", rng, err)
 	}
 	var list []rangeCommit
 	for _, rec := range strings.Split(string(out), "\x00") {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/refusal"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -43,7 +44,8 @@ func TestWordsOfAResult(t *testing.T) {
 		t.Error(got)
 	}
 	cause := errors.New("no key")
-	for _, err := range []error{budgetError{"total_usd"}, refuse(SetupFailed, "the setup failed: %w", cause)} {
+	for _, err := range []error{budgetError{"total_usd"}, refusal.New(refusal.SetupFailed, "the setup failed: %w",
+		cause)} {
 		if err.Error() == "" {
 			t.Errorf("%T says nothing", err)
 		}
@@ -59,8 +61,8 @@ func TestSignatureIsTried(t *testing.T) {
 	}
 	r.repo.Git("config", "gpg.program", "false")
 	r.Settings.Sign = true
-	var refusal *Refusal
-	if err := r.TrySigning(context.Background()); !errors.As(err, &refusal) || refusal.Kind != SigningAsks {
+	var refused *refusal.Error
+	if err := r.TrySigning(context.Background()); !errors.As(err, &refused) || refused.Kind != refusal.SigningAsks {
 		t.Errorf("%v", err)
 	}
 }

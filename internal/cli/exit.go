@@ -10,7 +10,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
-	"git-ralph/loop"
+	"git-ralph/loop/refusal"
 	"git-ralph/plan"
 )
 
@@ -65,40 +65,41 @@ var journalCauses = map[journal.Cause]advice{
 
 // loopRefusals are the reasons for which the loop does not begin, or does not do
 // what was asked for.
-var loopRefusals = map[loop.Kind]advice{
-	loop.Unprovable:  {8, "write [[checks]] in ralph.toml, give every task a verify command, or say --unchecked"},
-	loop.RedBaseline: {8, `mend them, or set baseline = "record" under [validation] in ralph.toml`},
-	loop.NothingGreen: {8, `make one green; or set validation.baseline = "fix-first", which makes the red checks the ` +
+var loopRefusals = map[refusal.Kind]advice{
+	refusal.Unprovable:  {8, "write [[checks]] in ralph.toml, give every task a verify command, or say --unchecked"},
+	refusal.RedBaseline: {8, `mend them, or set baseline = "record" under [validation] in ralph.toml`},
+	refusal.NothingGreen: {8, `make one green; or set validation.baseline = "fix-first", which makes the red checks the ` +
 		`first task; ` +
 		`or give {0} a verify command, and a check that may stay red allow_failure = true; or start with --unchecked`},
-	loop.MissingProgram: {8, "install it, or name what installs it as setup under [project] in ralph.toml; then git " +
+	refusal.MissingProgram: {8, "install it, or name what installs it as setup under [project] in ralph.toml; then git " +
 		"ralph start"},
-	loop.SetupFailed:   {8, "run it by hand, or mend setup under [project] in ralph.toml"},
-	loop.SigningAsks:   {8, `unlock the key for the night, or set sign = "off" under [commit] in ralph.toml`},
-	loop.NoCacheFolder: {8, "set XDG_CACHE_HOME to a folder that you may write"},
-	loop.NoTempFolder:  {8, "set TMPDIR to a folder that exists and that you may write"},
-	loop.Diverged:      {6, "git cherry-pick {0} takes it, git ralph rewind leaves it; its evidence is {1}"},
-	loop.KeptCommitGone: {8, "git ralph adopt goes on from the branch as it is; git ralph rewind N goes back in the " +
+	refusal.SetupFailed:   {8, "run it by hand, or mend setup under [project] in ralph.toml"},
+	refusal.SigningAsks:   {8, `unlock the key for the night, or set sign = "off" under [commit] in ralph.toml`},
+	refusal.NoCacheFolder: {8, "set XDG_CACHE_HOME to a folder that you may write"},
+	refusal.NoTempFolder:  {8, "set TMPDIR to a folder that exists and that you may write"},
+	refusal.Diverged:      {6, "git cherry-pick {0} takes it, git ralph rewind leaves it; its evidence is {1}"},
+	refusal.KeptCommitGone: {8, "git ralph adopt goes on from the branch as it is; git ralph rewind N goes back in the " +
 		"journal; " +
 		"git cherry-pick {0} brings the commit back"},
-	loop.RefLost:       {1, "git update-ref {0} {1}"},
-	loop.PlaceGone:     {1, "put it back as it was; git ralph status then says where the run stands"},
-	loop.NoIteration:   {1, "git ralph log --event iteration lists them"},
-	loop.SharedCommit:  {1, "git revert takes the whole commit back"},
-	loop.FilesInTheWay: {1, "commit them or move them away"},
-	loop.SpecsChanged:  {1, "commit them first, or keep them with --keep-specs"},
-	loop.TakenBack:     {1, "git ralph restore N brings an attempt back; git revert brings back what a rewind took"},
-	loop.LinesChanged:  {1, "git revert takes single commits back and lets you resolve them"},
-	loop.NoCommitThen:  {1, "git ralph log --event iteration lists the others"},
-	loop.BranchThere:   {1, "choose another name, or git branch -D {0}"},
-	loop.LandConflict:  {1, "git -C {0} merge {1}, resolve and commit it there, then git ralph land; nothing was changed"},
-	loop.LandRed: {1, "mend it there, git -C {0} …, or let a task do it: git ralph -C {0} add \"…\" && git ralph -C {0} " +
-		"start; then git ralph land; nothing was changed"},
-	loop.JournalsApart: {1, "git log {0}..{1} shows what only the other one has; nothing was changed"},
-	loop.NotRedactable: {1, "choose a narrower pattern; nothing was changed"},
-	loop.LandMoved:     {1, "git ralph land tries again; nothing was changed"},
-	loop.BranchesApart: {8, "git pull --rebase {0} {1}, or git merge, brings them together; then git ralph start"},
-	loop.NoRange:       {2, "a range is written as git log takes it: main~5.., v1..v2, HEAD"},
+	refusal.RefLost:       {1, "git update-ref {0} {1}"},
+	refusal.PlaceGone:     {1, "put it back as it was; git ralph status then says where the run stands"},
+	refusal.NoIteration:   {1, "git ralph log --event iteration lists them"},
+	refusal.SharedCommit:  {1, "git revert takes the whole commit back"},
+	refusal.FilesInTheWay: {1, "commit them or move them away"},
+	refusal.SpecsChanged:  {1, "commit them first, or keep them with --keep-specs"},
+	refusal.TakenBack:     {1, "git ralph restore N brings an attempt back; git revert brings back what a rewind took"},
+	refusal.LinesChanged:  {1, "git revert takes single commits back and lets you resolve them"},
+	refusal.NoCommitThen:  {1, "git ralph log --event iteration lists the others"},
+	refusal.BranchThere:   {1, "choose another name, or git branch -D {0}"},
+	refusal.LandConflict: {1,
+		"git -C {0} merge {1}, resolve and commit it there, then git ralph land; nothing was changed"},
+	refusal.LandRed: {1, "mend it there, git -C {0} …, or let a task do it: git ralph -C {0} add \"…\" && " +
+		"git ralph -C {0} start; then git ralph land; nothing was changed"},
+	refusal.JournalsApart: {1, "git log {0}..{1} shows what only the other one has; nothing was changed"},
+	refusal.NotRedactable: {1, "choose a narrower pattern; nothing was changed"},
+	refusal.LandMoved:     {1, "git ralph land tries again; nothing was changed"},
+	refusal.BranchesApart: {8, "git pull --rebase {0} {1}, or git merge, brings them together; then git ralph start"},
+	refusal.NoRange:       {2, "a range is written as git log takes it: main~5.., v1..v2, HEAD"},
 }
 
 // adviceOf is what belongs to an error of a kind that has a row here, or that
@@ -112,7 +113,7 @@ func adviceOf(err error) (advice, bool) {
 	if errors.As(err, &unreadable) {
 		return journalCauses[unreadable.Cause].about([]string{unreadable.Entry.String()}), true
 	}
-	var stopped *loop.Refusal
+	var stopped *refusal.Error
 	if errors.As(err, &stopped) {
 		return loopRefusals[stopped.Kind].about(stopped.Names), true
 	}

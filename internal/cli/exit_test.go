@@ -8,7 +8,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
-	"git-ralph/loop"
+	"git-ralph/loop/refusal"
 )
 
 // TestEveryRefusalHasAdvice fails for a kind of error without a row in the
@@ -21,8 +21,8 @@ func TestEveryRefusalHasAdvice(t *testing.T) {
 			t.Errorf("kind %d of gitstate: exit code %d, hint %q", kind, code, hint)
 		}
 	}
-	for kind := loop.Unprovable; kind <= loop.NoRange; kind++ {
-		err := fmt.Errorf("begin: %w", &loop.Refusal{Kind: kind, Names: []string{"NAME", "COMMIT"}, Err: errors.New("no")})
+	for kind := refusal.Unprovable; kind <= refusal.NoRange; kind++ {
+		err := fmt.Errorf("begin: %w", &refusal.Error{Kind: kind, Names: []string{"NAME", "COMMIT"}, Err: errors.New("no")})
 		code, hint := exitOf(err, false)
 		if code == 0 || hint == "" || strings.Contains(hint, "{") {
 			t.Errorf("kind %d of loop: exit code %d, hint %q", kind, code, hint)

@@ -1,12 +1,14 @@
-package loop
+// Package refusal owns the errors of the loop that a user can mend: why it does not
+// begin, or does not do what a person asked for. It knows no exit code and no
+// command; what to do about each kind is said at the command line.
+package refusal
 
 import "fmt"
 
-// Kind is why the loop does not begin, or does not do what a person asked for.
-// What they can do about it is known at the command line alone.
+// Kind is what was refused, and why.
 type Kind int
 
-// The kinds; Names of a Refusal are given after the colon.
+// The kinds; Names of an Error are given after the colon.
 const (
 	Unprovable     Kind = iota + 1 // nothing is configured that could prove a task
 	RedBaseline                    // checks are red before any work, and may not be
@@ -37,22 +39,24 @@ const (
 	BranchThere                    // a branch or a journal of that name exists: the name
 )
 
-// Refusal is an error that its user can mend.
-type Refusal struct {
+// Error is a refusal.
+type Error struct {
 	Kind  Kind
 	Names []string
 	Err   error
 }
 
-func (r *Refusal) Error() string { return r.Err.Error() }
-func (r *Refusal) Unwrap() error { return r.Err }
+func (r *Error) Error() string { return r.Err.Error() }
 
-// about names what a refusal is about.
-func (r *Refusal) about(names ...string) error {
+func (r *Error) Unwrap() error { return r.Err }
+
+// About names what a refusal is about.
+func (r *Error) About(names ...string) error {
 	r.Names = names
 	return r
 }
 
-func refuse(kind Kind, format string, args ...any) *Refusal {
-	return &Refusal{Kind: kind, Err: fmt.Errorf(format, args...)}
+// New makes a refusal.
+func New(kind Kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
 }
