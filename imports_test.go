@@ -40,13 +40,14 @@ var rank = []struct {
 	{"internal/detect", 12},
 	{"internal/checks", 11},
 	{"internal/agent", 11},
-	{"internal/mcp", 11},
-	{"internal/dashboard", 11},
+	{"internal/view", 12},
+	{"internal/mcp", 13},
+	{"internal/dashboard", 13},
 	{"internal/livefeed", 11},
 	{"internal/ui", 11},
-	{"internal/cli", 13},
-	{"internal/e2e", 14},
-	{"", 14}, // main
+	{"internal/cli", 14},
+	{"internal/e2e", 15},
+	{"", 15}, // main
 }
 
 func rankOf(path string) int {

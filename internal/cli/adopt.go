@@ -9,6 +9,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 )
 
@@ -195,7 +196,7 @@ func (c *AdoptCmd) choose(a *App, j *journal.Journal, all []orphan) (orphan, err
 	var found []orphan
 	for _, o := range all {
 		s := o.snap.State
-		names = append(names, o.label()+" (of "+s.Journal.Branch+", "+plural(s.Run.Iteration, "iteration")+")")
+		names = append(names, o.label()+" (of "+s.Journal.Branch+", "+view.Plural(s.Run.Iteration, "iteration")+")")
 		if c.Journal == "" || c.Journal == o.name || c.Journal == s.Journal.ID || c.Journal == s.Journal.Branch {
 			fit, found = append(fit, o.label()), append(found, o)
 		}

@@ -14,6 +14,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 	"git-ralph/notes"
 )
@@ -73,7 +74,7 @@ func (c *AnswerCmd) Run(a *App) error {
 	}
 	a.printf("%s: %s\n", q.ID, notes.OneLine(text, 200))
 	if open := loop.OpenQuestions(snap.State); len(open) > 0 {
-		a.printf("%s open:\n", plural(len(open), "question"))
+		a.printf("%s open:\n", view.Plural(len(open), "question"))
 		a.questions(open)
 	} else if _, alive := a.journal.Repo.BranchHolder(a.journal.Branch); !alive {
 		a.printf("next: git ralph run goes on with the answers\n")
@@ -85,9 +86,9 @@ func (c *AnswerCmd) list(a *App, s state.State) error {
 	open := loop.OpenQuestions(s)
 	if c.JSON {
 		for i := range open {
-			open[i].Options = list(open[i].Options)
+			open[i].Options = view.List(open[i].Options)
 		}
-		return a.printJSON(list(open))
+		return a.printJSON(view.List(open))
 	}
 	if len(open) == 0 {
 		a.printf("no question is open\n")

@@ -7,6 +7,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 	"git-ralph/plan"
 )
@@ -54,12 +55,12 @@ func (c *ApproveCmd) Run(a *App) error {
 	}
 	if len(waiting) > 0 {
 		a.printf("waiting for tasks that will not be done: %s; git ralph skip --cascade, or git ralph edit\n",
-			joinIDs(waiting))
+			view.JoinIDs(waiting))
 	}
 	if snap.State.Run.Status == state.Complete {
 		a.printf("%s\n", strings.TrimSuffix("complete: "+snap.State.Report.Unmet(), ": "))
 	} else {
-		a.printf("next: git ralph %s goes on\n", goesOn(snap.State.Run.Phase))
+		a.printf("next: git ralph %s goes on\n", view.GoesOn(snap.State.Run.Phase))
 	}
 	return nil
 }
@@ -110,11 +111,11 @@ func (c *RejectCmd) Run(a *App) error {
 		if err != nil {
 			return err
 		}
-		a.indented(plan.Difference(before.Plan, snap.State.Plan).Describe(before.Plan, snap.State.Plan), "  ")
+		a.printer().Indented(plan.Difference(before.Plan, snap.State.Plan).Describe(before.Plan, snap.State.Plan), "  ")
 	}
 	next := "run"
 	if len(aside) > 0 {
-		next = goesOn(before.Run.Phase)
+		next = view.GoesOn(before.Run.Phase)
 	}
 	a.printf("next: git ralph %s goes on with it\n", next)
 	return nil

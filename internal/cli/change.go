@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -114,15 +113,6 @@ func distance(a, b string) int {
 	return text.Distance(a, b)
 }
 
-// joinIDs is "T-001, T-002".
-func joinIDs(ids []plan.TaskID) string {
-	out := make([]string, len(ids))
-	for i, id := range ids {
-		out[i] = string(id)
-	}
-	return strings.Join(out, ", ")
-}
-
 // planProblem gives the errors of a plan their next move.
 func planProblem(err error) error {
 	var clash *plan.ClashError
@@ -213,14 +203,4 @@ func (a *App) note() string {
 		return " (the running loop sees it at its next decision)"
 	}
 	return ""
-}
-
-// lines prints a text with every line indented.
-func (a *App) indented(text, by string) {
-	for line := range strings.Lines(text) {
-		fmt.Fprint(a.Out, by, line)
-	}
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		fmt.Fprintln(a.Out)
-	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"git-ralph/internal/view"
 	"git-ralph/plan"
 )
 
@@ -32,7 +33,7 @@ func TestTaskIDs(t *testing.T) {
 		{[]string{"completely-else"}, "git ralph tasks lists them", "nothing is near"},
 	} {
 		got, err := taskIDs(p, tt.ids)
-		text := strings.Join(strings.Split(joinIDs(got), ", "), " ")
+		text := strings.Join(strings.Split(view.JoinIDs(got), ", "), " ")
 		if err != nil {
 			text = hintText(err)
 		}

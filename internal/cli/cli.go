@@ -19,6 +19,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/proc"
 	"git-ralph/internal/ui"
+	"git-ralph/internal/view"
 )
 
 // Version is set by the build.
@@ -190,7 +191,7 @@ func Main(argv []string) int {
 // Run parses and executes, says what went wrong, and gives the exit code.
 func (a *App) Run(args []string) int {
 	a.JSON = wantsJSON(args)
-	a.Out, a.Err = through(a.Out, a.JSON), through(a.Err, a.JSON)
+	a.Out, a.Err = view.Through(a.Out, a.JSON), view.Through(a.Err, a.JSON)
 	defer a.close()
 	return a.report(a.execute(args))
 }
@@ -202,7 +203,7 @@ func (a *App) execute(args []string) error {
 	type leave struct{}
 	parser, err := kong.New(&cmds, kong.Name("git ralph"), kong.Description(
 		"Run a coding agent alone, overnight, on a repository you care about."),
-		kong.Writers(behind(a.Out), behind(a.Err)), kong.Exit(func(code int) { exited = code; panic(leave{}) }),
+		kong.Writers(view.Behind(a.Out), view.Behind(a.Err)), kong.Exit(func(code int) { exited = code; panic(leave{}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
 	if err != nil {
 		return err
@@ -406,4 +407,10 @@ func (a *App) noJournal(j *journal.Journal) error {
 		}
 	}
 	return gitstate.Hint(1, hint, "the branch %s has no journal", j.Branch)
+}
+
+// reader reads what the documents of the branch are made of.
+func (a *App) reader() view.Reader {
+	return view.Reader{Journal: a.journal, Event: a.getenv(proc.EventVariable), Settings: a.settingsQuietly,
+		Log: a.logLine}
 }

@@ -58,7 +58,7 @@ func (d *doctor) printClients() {
 		}
 		rows = append(rows, row)
 	}
-	table(a.Out, rows)
+	a.printer().Table(rows)
 	if d.trial == nil {
 		return
 	}
@@ -71,5 +71,5 @@ func (d *doctor) printClients() {
 		}
 		rows = append(rows, []string{"  " + word, p.Promise, p.Detail})
 	}
-	table(a.Out, rows)
+	a.printer().Table(rows)
 }

@@ -11,6 +11,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/internal/config"
 	"git-ralph/internal/text"
+	"git-ralph/internal/view"
 	"git-ralph/plan/exchange"
 )
 
@@ -276,7 +277,7 @@ func (a *App) candidates(kind string) (out []candidate) {
 	case "statuses":
 		words("pending", "in_progress", "done", "failed", "blocked", "skipped")
 	case "events":
-		for _, e := range events {
+		for _, e := range view.Events {
 			words(string(e))
 		}
 	case "shells":
@@ -299,7 +300,7 @@ func (a *App) newestIterations() (out []candidate) {
 	a.journal.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
 		if n := e.Event.Iteration; n > 0 && e.Event.Result != nil && !seen[n] {
 			seen[n] = true
-			_, what, _ := strings.Cut(subject(e), ": ")
+			_, what, _ := strings.Cut(view.Subject(e), ": ")
 			out = append(out, candidate{strconv.Itoa(n), what})
 		}
 		return len(out) < newest, nil

@@ -10,6 +10,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/internal/text"
+	"git-ralph/internal/view"
 )
 
 // CompletionCmd is `git ralph completion`.
@@ -84,7 +85,7 @@ func (c *CompletionCmd) Run(a *App) error {
 	case c.Man != "":
 		n, err := a.writePages(c.Man, c.Man)
 		if err == nil {
-			a.printf("wrote %s to %s\n", plural(n, "man page"), c.Man)
+			a.printf("wrote %s to %s\n", view.Plural(n, "man page"), c.Man)
 		}
 		return err
 	case shell == "":

@@ -3,6 +3,7 @@ package cli
 import (
 	"git-ralph/gitstate"
 	"git-ralph/internal/config"
+	"git-ralph/internal/view"
 )
 
 // ConfigCmd is `git ralph config`.
@@ -47,7 +48,7 @@ func (c *ConfigCmd) Run(a *App) error {
 			return a.printJSON(e)
 		}
 		a.printf("%s\n", e.Text())
-		table(a.Out, [][]string{{"  from", e.Origin.String()}, {"  is", orDash(e.Help)}})
+		a.printer().Table([][]string{{"  from", e.Origin.String()}, {"  is", view.OrDash(e.Help)}})
 		return nil
 	}
 	entries := set.List()
@@ -61,7 +62,7 @@ func (c *ConfigCmd) Run(a *App) error {
 		entries = kept
 	}
 	if c.JSON {
-		return a.printJSON(list(entries))
+		return a.printJSON(view.List(entries))
 	}
 	defer a.page()()
 	var rows [][]string
@@ -75,6 +76,6 @@ func (c *ConfigCmd) Run(a *App) error {
 	if len(rows) == 0 {
 		a.printf("every setting has its default\n")
 	}
-	table(a.Out, rows)
+	a.printer().Table(rows)
 	return nil
 }

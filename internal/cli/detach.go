@@ -2,11 +2,8 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -19,16 +16,6 @@ import (
 // detachedVariable tells a start that it goes on without a terminal, and which
 // file its output is in.
 const detachedVariable = "RALPH_DETACHED"
-
-// detached is what is remembered of a loop without a terminal, beside the locks.
-type detached struct {
-	PID int    `json:"pid"`
-	Log string `json:"log"`
-}
-
-func detachedFile(repo *gitstate.Repo, branch, suffix string) string {
-	return filepath.Join(repo.Dir(), "detached-"+url.PathEscape(branch)+suffix)
-}
 
 // detach starts the same command again without the terminal, and comes back when
 // its loop has begun, or when it has ended before.
@@ -44,7 +31,7 @@ func (a *App) detach(asJSON bool) error {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	path := detachedFile(j.Repo, j.Branch, ".log")
+	path := j.Repo.DetachedLog(j.Branch)
 	if _, alive := j.Repo.BranchHolder(j.Branch); !alive {
 		os.Rename(path, path+".1") // that of the start before is kept
 	}
@@ -81,7 +68,7 @@ func (a *App) detach(asJSON bool) error {
 			return nil
 		case <-t.C:
 		}
-		if d, ok := readDetached(j.Repo, j.Branch); ok && d.PID == pid {
+		if d, ok := j.Repo.Detached(j.Branch); ok && d.PID == pid {
 			break
 		}
 	}
@@ -89,7 +76,7 @@ func (a *App) detach(asJSON bool) error {
 		return a.printLine(map[string]any{"pid": pid, "log": path, "attach": "git ralph watch"})
 	}
 	a.printf("process %d goes on without this terminal\n", pid)
-	table(a.Out, [][]string{{"  attach", "git ralph watch"}, {"  in a browser", "git ralph serve"},
+	a.printer().Table([][]string{{"  attach", "git ralph watch"}, {"  in a browser", "git ralph serve"},
 		{"  end it", "git ralph stop"}, {"  its output", text.Shell(path)}})
 	return nil
 }
@@ -100,18 +87,13 @@ func (a *App) isDetached() {
 	if a.detachedLog == "" {
 		return
 	}
-	data, err := json.Marshal(detached{os.Getpid(), a.detachedLog})
-	if err != nil {
-		return
-	}
 	names := []string{a.journal.Branch}
 	if a.linked != nil {
 		names = append(names, a.linked.Of)
 	}
 	for _, name := range names {
-		file := detachedFile(a.repo, name, ".json")
-		if os.WriteFile(file+".new", data, 0o600) == nil {
-			_ = os.Rename(file+".new", file)
+		if err := a.repo.SetDetached(name, gitstate.Detached{PID: os.Getpid(), Log: a.detachedLog}); err != nil {
+			a.logLine("debug", "status does not name the file of the output: %v", err)
 		}
 	}
 }
@@ -122,11 +104,4 @@ func (a *App) takeDetached() {
 	a.Env = slices.DeleteFunc(slices.Clone(a.Env), func(s string) bool {
 		return strings.HasPrefix(s, detachedVariable+"=")
 	})
-}
-
-// readDetached is the loop of a branch that works without a terminal.
-func readDetached(repo *gitstate.Repo, branch string) (detached, bool) {
-	data, err := os.ReadFile(detachedFile(repo, branch, ".json"))
-	var d detached
-	return d, err == nil && json.Unmarshal(data, &d) == nil && strings.TrimSpace(d.Log) != ""
 }

@@ -1,15 +1,13 @@
 package cli
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 
 	"git-ralph/gitstate"
-	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
-	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/view"
 )
 
 // DiffCmd is `git ralph diff`.
@@ -46,11 +44,11 @@ func (c *DiffCmd) Run(a *App) error {
 	}
 	var from, to object.ID
 	for i, n := range numbers {
-		e, err := a.newestIteration(snap.State, n)
+		e, err := a.reader().Iteration(a.Ctx, snap.State, n)
 		if err != nil {
 			return err
 		}
-		before, after, err := a.attempt(snap.State, e)
+		before, after, err := a.reader().Attempt(a.Ctx, snap.State, e)
 		if err != nil {
 			return err
 		}
@@ -81,7 +79,7 @@ func (c *DiffCmd) Run(a *App) error {
 		paths = []string{"--"}
 	}
 	exit, err := proc.Attach(a.Ctx, proc.Command{Argv: append(args, paths...), Dir: a.Dir, Env: a.Env, Stdin: a.In,
-		Stdout: behind(a.Out), Stderr: behind(a.Err)})
+		Stdout: view.Behind(a.Out), Stderr: view.Behind(a.Err)})
 	if err == nil && exit.Code != 0 {
 		err = &ExitError{Code: exit.Code}
 	}
@@ -112,72 +110,4 @@ func (c *DiffCmd) numbers() ([]int, []string, error) {
 		}
 	}
 	return numbers, rest, nil
-}
-
-// newestIteration is the end of iteration n; the newest of several.
-func (a *App) newestIteration(s state.State, n int) (journal.Entry, error) {
-	found, err := a.iterations(n)
-	if err != nil {
-		return journal.Entry{}, err
-	}
-	if len(found) == 0 {
-		return journal.Entry{}, noIteration(s, n)
-	}
-	return found[0], nil
-}
-
-// attempt is what an attempt started from and what it left, as trees. What was
-// kept is known without evidence, too.
-func (a *App) attempt(s state.State, e journal.Entry) (before, after object.ID, err error) {
-	r := e.Event.Result
-	if before, err = a.treeOfHex(r.Parent); err != nil {
-		return before, after, err
-	}
-	tree, err := a.evidenceTree(s, e)
-	if errors.Is(err, errPruned) && r.Commit != "" {
-		after, err = a.treeOfHex(r.Commit)
-		return before, after, err
-	}
-	if err != nil {
-		return before, after, err
-	}
-	if r.Parent == "" {
-		// Recovery does not record it; the evidence's first parent is where
-		// the attempt started.
-		if before, err = a.evidenceStart(s, e); err != nil {
-			return before, after, err
-		}
-	}
-	entry, ok, err := a.repo.Lookup(tree, "worktree")
-	if err != nil {
-		return before, after, err
-	}
-	if !ok {
-		return before, object.EmptyTree, nil
-	}
-	return before, entry.ID, nil
-}
-
-func (a *App) evidenceStart(s state.State, e journal.Entry) (object.ID, error) {
-	at, err := a.evidence(s, e)
-	if err != nil {
-		return object.Zero, err
-	}
-	c, err := a.repo.Store.ReadCommit(at)
-	if err != nil || len(c.Parents) == 0 {
-		return object.EmptyTree, err
-	}
-	return a.repo.TreeOf(c.Parents[0])
-}
-
-// treeOfHex is the tree of a commit named in an event; "" is an unborn branch.
-func (a *App) treeOfHex(commit string) (object.ID, error) {
-	if commit == "" {
-		return object.EmptyTree, nil
-	}
-	id, err := object.ParseID(commit)
-	if err != nil {
-		return object.Zero, err
-	}
-	return a.repo.TreeOf(id)
 }

@@ -6,6 +6,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 )
 
@@ -142,7 +143,7 @@ func (a *App) readyToPlan(s state.State, set *config.Resolved, f *RunFlags) erro
 	}
 	if open := loop.OpenQuestions(s); s.Run.Phase == state.Discovery && len(open) > 0 {
 		return gitstate.Hint(6, "git ralph answer "+open[0].ID+" \"…\"; then git ralph discover",
-			"the discovery waits for answers to %s", plural(len(open), "question"))
+			"the discovery waits for answers to %s", view.Plural(len(open), "question"))
 	}
 	specs, err := loop.ReadSpecs(a.repo.Root)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/detect"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 	"git-ralph/plan"
 )
@@ -119,7 +120,7 @@ func (d *doctor) print(failed int) {
 	case failed == 0:
 		a.printf("\n%s\n", a.colour(a.Out, "32", "git ralph start would begin"))
 	default:
-		a.printf("\n%s\n", a.colour(a.Out, "31", plural(failed, "thing")+" would stop git ralph start"))
+		a.printf("\n%s\n", a.colour(a.Out, "31", view.Plural(failed, "thing")+" would stop git ralph start"))
 	}
 }
 
@@ -235,19 +236,20 @@ func (d *doctor) journal(ctx context.Context) {
 	case len(d.plan.Tasks) == 0:
 		d.add("fail", "plan", `git ralph import FILE, or git ralph add "a task"`, "it is empty")
 	case d.plan.Complete():
-		d.add("ok", "plan", "", "complete: %s", countLine(d.plan))
+		d.add("ok", "plan", "", "complete: %s", view.CountLine(d.plan))
 	default:
 		if _, ok := plan.Next(d.plan); ok || len(d.plan.Runnable()) > 0 {
-			d.add("ok", "plan", "", "%s", countLine(d.plan))
+			d.add("ok", "plan", "", "%s", view.CountLine(d.plan))
 		} else {
-			d.add("warn", "plan", "git ralph tasks says what each waits for", "no task can be worked on: %s", countLine(d.plan))
+			d.add("warn", "plan", "git ralph tasks says what each waits for", "no task can be worked on: %s",
+				view.CountLine(d.plan))
 		}
 	}
 	if err := loop.CheckJournal(ctx, j.Repo, j, snap.State); err != nil {
 		d.blame("branch", err)
 	}
 	run := snap.State.Run
-	if h, alive := d.a.holder(j, j.Branch); alive {
+	if h, alive := d.a.reader().Holder(d.a.Ctx, j.Branch); alive {
 		d.add("warn", "loop", "git ralph status shows it", "process %d is working on %s", h.Pid, j.Branch)
 	}
 	if run.PauseAsked {
@@ -399,7 +401,7 @@ func (d *doctor) checks(ctx context.Context, repo *gitstate.Repo) error {
 	}
 	results, err := p.Runner(req).Run(ctx, list)
 	for _, r := range results {
-		detail := fmt.Sprintf("%s: %s in %s", r.Command, r.State(), duration(r.DurationMs))
+		detail := fmt.Sprintf("%s: %s in %s", r.Command, r.State(), view.Duration(r.DurationMs))
 		switch {
 		case r.Passed:
 			d.add("ok", "check "+r.Name, "", "%s", detail)

@@ -2,9 +2,10 @@ package cli
 
 import (
 	"fmt"
+	"strings"
+
 	"git-ralph/internal/config"
 	"git-ralph/loop"
-	"strings"
 )
 
 // dryRun prints what a start would do, and changes nothing.

@@ -12,6 +12,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/view"
 	"git-ralph/plan"
 )
 
@@ -153,13 +154,13 @@ func (a *App) openEditor(file string) error {
 		return gitstate.Hint(1, "git config --global core.editor NAME, or set EDITOR", "no editor is configured")
 	}
 	if terminal(a.Err) {
-		fmt.Fprint(a.Err, "waiting for your editor to close the file"+styled(a.Err, "\r"))
+		fmt.Fprint(a.Err, "waiting for your editor to close the file"+view.Styled(a.Err, "\r"))
 	}
 	exit, err := proc.Attach(a.Ctx, proc.Command{Argv: []string{repo.Git.Path, "-c", "alias.ralph-editor=!" + editor,
 		"ralph-editor", file},
-		Dir: repo.Root, Env: a.Env, Stdin: a.In, Stdout: behind(a.Out), Stderr: behind(a.Err)})
+		Dir: repo.Root, Env: a.Env, Stdin: a.In, Stdout: view.Behind(a.Out), Stderr: view.Behind(a.Err)})
 	if terminal(a.Err) {
-		fmt.Fprint(a.Err, styled(a.Err, "\r\x1b[K"))
+		fmt.Fprint(a.Err, view.Styled(a.Err, "\r\x1b[K"))
 	}
 	if err != nil {
 		return fmt.Errorf("open the editor: %w", err)
@@ -217,7 +218,7 @@ func rebase(base, edited, now plan.Plan) (plan.Plan, error) {
 		}
 	}
 	if len(both) > 0 {
-		return now, fmt.Errorf("%s changed while you were editing", joinIDs(both))
+		return now, fmt.Errorf("%s changed while you were editing", view.JoinIDs(both))
 	}
 	out := plan.Plan{Goal: now.Goal, Created: now.Created, Retired: now.Retired}
 	if mine.Goal {

@@ -16,6 +16,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 )
 
@@ -140,7 +141,7 @@ func (c *RestoreCmd) paths(a *App, before, after object.ID, found []worktree.Sav
 		return err
 	}
 	if c.JSON {
-		return a.printJSON(map[string]any{"iteration": c.Number, "before": false, "restored": list(report.Restored),
+		return a.printJSON(map[string]any{"iteration": c.Number, "before": false, "restored": view.List(report.Restored),
 			"removed": []string{}})
 	}
 	if len(report.Restored) == 0 {

@@ -14,6 +14,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 )
 
@@ -78,7 +79,7 @@ func (c *FsckCmd) Run(a *App) error {
 		return err
 	}
 	if c.Repair {
-		if h, alive := a.holder(j, j.Branch); alive {
+		if h, alive := a.reader().Holder(a.Ctx, j.Branch); alive {
 			return gitstate.Hint(7, "git ralph stop, then again",
 				"process %d is working on %s; nothing is repaired meanwhile", h.Pid, j.Branch)
 		}
@@ -134,7 +135,7 @@ func (c *checkup) print(left int) {
 	if left == 0 {
 		a.printf(", %s\n", a.colour(a.Out, "32", "sound"))
 	} else {
-		a.printf(", %s\n", a.colour(a.Out, "31", plural(left, "fault")))
+		a.printf(", %s\n", a.colour(a.Out, "31", view.Plural(left, "fault")))
 	}
 }
 
@@ -181,7 +182,7 @@ func (c *checkup) journal(ctx context.Context) error {
 	}()
 	found, err := c.j.Check(ctx, func(n int, e journal.Entry) {
 		if shows && n%1000 == 0 {
-			fmt.Fprintf(c.a.Err, "%s%d entries", styled(c.a.Err, "\r"), n)
+			fmt.Fprintf(c.a.Err, "%s%d entries", view.Styled(c.a.Err, "\r"), n)
 		}
 		if e.Event.Result != nil {
 			ends <- e
@@ -230,7 +231,7 @@ func (c *checkup) refs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, alive := c.a.holder(c.j, c.j.Branch)
+	_, alive := c.a.reader().Holder(c.a.Ctx, c.j.Branch)
 	named := map[string]bool{}
 	for _, id := range all {
 		named[id.String()] = true
@@ -354,7 +355,7 @@ func (c *checkup) notes(ctx context.Context) error {
 
 // locks looks for lock files that a crash left where nobody takes them away.
 func (c *checkup) locks(context.Context) error {
-	if _, alive := c.a.holder(c.j, c.j.Branch); alive {
+	if _, alive := c.a.reader().Holder(c.a.Ctx, c.j.Branch); alive {
 		return nil
 	}
 	removed := map[string]bool{}
@@ -419,7 +420,7 @@ func (c *checkup) objects(ctx context.Context) error {
 			}
 		}
 		if n += len(ids); n%(8*chunk) == 0 && terminal(c.a.Err) && !c.a.JSON {
-			fmt.Fprintf(c.a.Err, "%s%d objects", styled(c.a.Err, "\r"), n)
+			fmt.Fprintf(c.a.Err, "%s%d objects", view.Styled(c.a.Err, "\r"), n)
 		}
 		ids, names = ids[:0], names[:0]
 	}

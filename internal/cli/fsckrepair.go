@@ -6,6 +6,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
+	"git-ralph/internal/view"
 	"git-ralph/notes"
 )
 
@@ -69,7 +70,8 @@ func (c *checkup) salvage(ctx context.Context) error {
 	}
 	f := c.fault("journal", tip, fmt.Sprintf("git ralph fsck --repair, or "+
 		"git update-ref %s %s %s goes back to it; what came after it is then only in the log of the ref", c.j.Ref(), id, tip),
-		"the newest entry cannot be read; the newest one that can is %s, %s, found in %s", id.String()[:12], subject(e), from)
+		"the newest entry cannot be read; the newest one that can is %s, %s, found in %s", id.String()[:12],
+		view.Subject(e), from)
 	if c.repair {
 		kept, err := c.j.Repo.MoveRefAside(ctx, c.j.Ref(), id)
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/guard/sandbox"
 	"git-ralph/internal/agent"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 )
 
@@ -112,17 +113,17 @@ func (c *GCCmd) Run(a *App) error {
 		return err
 	}
 	if c.JSON {
-		d.Aside, d.Folders = list(d.Aside), list(d.Folders)
+		d.Aside, d.Folders = view.List(d.Aside), view.List(d.Folders)
 		return a.printJSON(d)
 	}
 	what := "removed"
 	if c.DryRun {
 		what = "this would remove"
 	}
-	a.printf("%s the evidence of %s, %s, %s, %s, %s, %s\n", what, plural(d.Evidence, "iteration"),
-		plural(d.Checkpoints, "checkpoint"),
-		plural(d.Homes, "home folder"), plural(d.Checkouts, "checkout"), plural(d.Sessions, "old session"),
-		plural(len(d.Folders), "temporary folder"))
+	a.printf("%s the evidence of %s, %s, %s, %s, %s, %s\n", what, view.Plural(d.Evidence, "iteration"),
+		view.Plural(d.Checkpoints, "checkpoint"),
+		view.Plural(d.Homes, "home folder"), view.Plural(d.Checkouts, "checkout"), view.Plural(d.Sessions, "old session"),
+		view.Plural(len(d.Folders), "temporary folder"))
 	for _, path := range d.Folders {
 		if c.DryRun {
 			a.printf("  %s\n", path)

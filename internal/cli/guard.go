@@ -6,6 +6,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/guard"
+	"git-ralph/internal/view"
 )
 
 // GuardCmd is `git ralph guard`.
@@ -58,7 +59,7 @@ func (c *GuardCmd) Run(a *App) error {
 		}
 	default:
 		a.printf("%s\n", a.colour(a.Out, "31", "deny"))
-		table(a.Out, [][]string{{"  class", v.Class}, {"  reason", v.Reason}, {"  instead", orDash(v.Instead)}})
+		a.printer().Table([][]string{{"  class", v.Class}, {"  reason", v.Reason}, {"  instead", view.OrDash(v.Instead)}})
 	}
 	if !v.Allowed() {
 		return &ExitError{Code: 1}

@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"strings"
-
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
-	"git-ralph/notes"
+	"git-ralph/internal/view"
 )
 
 // HandoffCmd is `git ralph handoff`.
@@ -27,12 +25,12 @@ func (c *HandoffCmd) Run(a *App) error {
 	}
 	rec := snap.State.Handoff
 	if c.Number != 0 {
-		found, err := a.iterations(c.Number)
+		found, err := a.reader().Iterations(a.Ctx, c.Number)
 		if err != nil {
 			return err
 		}
 		if len(found) == 0 {
-			return noIteration(snap.State, c.Number)
+			return view.NoIteration(snap.State, c.Number)
 		}
 		rec = found[0].Event.Result.Handoff
 	}
@@ -43,7 +41,7 @@ func (c *HandoffCmd) Run(a *App) error {
 		return a.printJSON(rec)
 	}
 	defer a.page()()
-	a.handoffText(*rec)
+	a.printer().Handoff(*rec)
 	return nil
 }
 
@@ -73,67 +71,4 @@ func (c *HandoffCmd) now(a *App) error {
 	}
 	a.printf("iteration %d is asked for a handoff and goes on in a fresh session\n", n)
 	return nil
-}
-
-// handoffText prints a handoff for people.
-func (a *App) handoffText(rec notes.Record) {
-	h := rec.Handoff
-	by := ""
-	if rec.Origin.Source == "harness" {
-		by = ", made by the harness because the agent left none"
-	}
-	a.printf("%s of iteration %d, %s%s\n", a.colour(a.Out, "1", "handoff"), rec.Origin.Iteration, rec.Origin.Verdict, by)
-	if h.Summary != "" {
-		a.printf("\n%s\n", h.Summary)
-	}
-	if h.Freeform != "" && h.Freeform != h.Summary {
-		a.printf("\n%s\n", strings.TrimRight(h.Freeform, "\n"))
-	}
-	section := func(title string, n int, item func(int) string) {
-		if n == 0 {
-			return
-		}
-		a.printf("\n%s\n", a.colour(a.Out, "1", title))
-		for i := range n {
-			a.printf("  - %s\n", item(i))
-		}
-	}
-	section("deviations", len(h.Deviations), func(i int) string {
-		d := h.Deviations[i]
-		return "planned " + d.Planned + "; did " + d.Actual + ": " + d.Reason
-	})
-	section("bugs", len(h.BugsEncountered), func(i int) string {
-		b := h.BugsEncountered[i]
-		if b.Resolved {
-			return b.Description + " (resolved: " + b.Resolution + ")"
-		}
-		return b.Description + " (open)"
-	})
-	section("constraints", len(h.ConstraintsDiscovered), func(i int) string {
-		k := h.ConstraintsDiscovered[i]
-		if k.Workaround != "" {
-			return k.Constraint + ": " + k.Impact + "; " + k.Workaround
-		}
-		return k.Constraint + ": " + k.Impact
-	})
-	section("architecture", len(h.ArchitecturalNotes), func(i int) string { return h.ArchitecturalNotes[i] })
-	section("unfinished", len(h.UnfinishedBusiness), func(i int) string {
-		u := h.UnfinishedBusiness[i]
-		return "[" + u.Priority + "] " + u.Item + ": " + u.Reason
-	})
-	section("recommendations", len(h.Recommendations), func(i int) string { return h.Recommendations[i] })
-	section("tests added", len(h.TestsAdded), func(i int) string {
-		return h.TestsAdded[i].File + ": " + strings.Join(h.TestsAdded[i].TestNames, ", ")
-	})
-	section("files", len(h.FilesTouched), func(i int) string {
-		return h.FilesTouched[i].Action + " " +
-			h.FilesTouched[i].Path
-	})
-	section("research wanted", len(h.RequestResearch), func(i int) string { return h.RequestResearch[i] })
-	if r := h.RequestHumanReview; r != nil && r.Needed {
-		a.printf("\n%s %s\n", a.colour(a.Out, "33", "the agent asks a person to look at it:"), r.Reason)
-	}
-	if h.ConfidenceLevel == "low" && rec.Origin.Source != "harness" {
-		a.printf("\n%s\n", a.colour(a.Out, "33", "the agent's confidence is low"))
-	}
 }

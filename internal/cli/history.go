@@ -3,13 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
-	"strconv"
-	"time"
 
-	"git-ralph/gitstate/journal"
-	"git-ralph/gitstate/state"
-	"git-ralph/internal/text"
-	"git-ralph/plan"
+	"git-ralph/internal/view"
 )
 
 // HistoryCmd is `git ralph history`.
@@ -25,16 +20,6 @@ func (HistoryCmd) Help() string {
 		"full, have lines of their own."
 }
 
-// historyDoc is one line of `history --json`.
-type historyDoc struct {
-	Session   int         `json:"session"`
-	Iteration int         `json:"iteration"`
-	Task      plan.TaskID `json:"task"`
-	Phase     state.Phase `json:"phase"`
-	agentDoc
-	Time time.Time `json:"time"`
-}
-
 // Run lists the agent sessions.
 func (c *HistoryCmd) Run(a *App) error {
 	if c.Number < 0 {
@@ -43,31 +28,9 @@ func (c *HistoryCmd) Run(a *App) error {
 	if _, err := a.Load(); err != nil {
 		return err
 	}
-	var found []historyDoc
-	open := 0 // from here on the session's number is not known yet
-	err := a.journal.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
-		switch ev := e.Event; {
-		case ev.Result != nil:
-			for i := len(ev.Result.Runs) - 1; i >= 0; i-- {
-				r := ev.Result.Runs[i]
-				if c.Role == "" || c.Role == r.Role {
-					found = append(found, historyDoc{Iteration: ev.Iteration, Task: ev.Task, Phase: ev.Phase,
-						agentDoc: describeRun(r), Time: ev.Time.UTC()})
-				}
-			}
-		case ev.Sess != nil && ev.Sess.Action == "begin":
-			for ; open < len(found); open++ {
-				found[open].Session = ev.Sess.Number
-			}
-			return c.Number == 0 || len(found) < c.Number, nil
-		}
-		return true, nil
-	})
+	found, err := view.History(a.Ctx, a.journal, c.Role, c.Number)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
-	}
-	if c.Number > 0 && len(found) > c.Number {
-		found = found[:c.Number]
 	}
 	if c.JSON {
 		for _, d := range found {
@@ -82,30 +45,6 @@ func (c *HistoryCmd) Run(a *App) error {
 		return nil
 	}
 	defer a.page()()
-	rows := [][]string{{"session", "iteration", "role", "task", "model", "end", "reason", "time", "tokens", "cost", "id"}}
-	for i, h := range rows[0] {
-		rows[0][i] = a.colour(a.Out, "2", h)
-	}
-	for _, d := range found {
-		what := string(d.Task)
-		if what == "" {
-			what = string(d.Phase)
-		}
-		cost := "?"
-		if d.Cost != nil {
-			cost = "$" + d.Cost.String()
-		}
-		rows = append(rows, []string{strconv.Itoa(d.Session), strconv.Itoa(d.Iteration), d.Role, what, orDash(d.Model),
-			d.Outcome, orDash(d.Reason),
-			duration(d.DurationMs), thousands(d.Tokens.Total), cost, orDash(text.Clip(d.SessionID, 12))})
-	}
-	table(a.Out, rows)
+	a.printer().History(found)
 	return nil
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

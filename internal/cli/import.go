@@ -12,6 +12,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/view"
 	"git-ralph/plan"
 	"git-ralph/plan/exchange"
 )
@@ -141,14 +142,14 @@ func (c *ImportCmd) Run(a *App) error {
 		for _, w := range append(in.Warnings, doubts...) {
 			r.Warnings = append(r.Warnings, w.String())
 		}
-		r.Added, r.Changed, r.Kept = list(r.Added), list(r.Changed), list(r.Kept)
-		r.Warnings, r.Lost = list(r.Warnings), list(r.Lost)
+		r.Added, r.Changed, r.Kept = view.List(r.Added), view.List(r.Changed), view.List(r.Kept)
+		r.Warnings, r.Lost = view.List(r.Warnings), view.List(r.Lost)
 		return a.printJSON(r)
 	}
 	in.Warnings = append(in.Warnings, doubts...)
 	c.tell(a, in, old, merged, change)
 	if len(there) > 0 {
-		a.printf("in the plan already, with the same text: %s\n", joinIDs(there))
+		a.printf("in the plan already, with the same text: %s\n", view.JoinIDs(there))
 	}
 	return nil
 }
@@ -237,10 +238,10 @@ func (c *ImportCmd) tell(a *App, in exchange.Imported, old, merged plan.Plan, ch
 		a.printf("nothing new in %s (format %s)\n", name, in.Format)
 	case c.DryRun:
 		a.printf("to be imported from %s (format %s): %s\n", name, in.Format, change)
-		a.indented(change.Describe(old, merged), "  ")
+		a.printer().Indented(change.Describe(old, merged), "  ")
 	default:
 		a.printf("imported %s (format %s): %s\n", name, in.Format, change)
-		a.indented(change.Describe(old, merged), "  ")
+		a.printer().Indented(change.Describe(old, merged), "  ")
 	}
 	for _, l := range in.Lost {
 		a.warn("not taken over: %s", l)
@@ -253,14 +254,6 @@ func (c *ImportCmd) tell(a *App, in exchange.Imported, old, merged plan.Plan, ch
 	} else if merged.Complete() {
 		a.printf("\nevery task is done\n")
 	}
-}
-
-// list is s, never nil: JSON shows an empty list and not null.
-func list[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
 }
 
 // readInput reads a file of the user, or standard input for "-".

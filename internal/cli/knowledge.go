@@ -12,6 +12,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/text"
+	"git-ralph/internal/view"
 	"git-ralph/notes"
 )
 
@@ -58,9 +59,9 @@ func (c *KnowledgeListCmd) Run(a *App) error {
 func (a *App) listKnowledge(shown []notes.Knowledge, asJSON bool, none string) error {
 	if asJSON {
 		for i := range shown {
-			shown[i].Source = list(shown[i].Source)
+			shown[i].Source = view.List(shown[i].Source)
 		}
-		return a.printJSON(list(shown))
+		return a.printJSON(view.List(shown))
 	}
 	if len(shown) == 0 {
 		a.printf("%s\n", none)
@@ -78,7 +79,7 @@ func (a *App) listKnowledge(shown []notes.Knowledge, asJSON bool, none string) e
 		}
 		rows = append(rows, []string{id, text.Clip(notes.OneLine(k.Text, 200), 100)})
 	}
-	table(a.Out, rows)
+	a.printer().Table(rows)
 	return nil
 }
 
@@ -154,7 +155,7 @@ func (c *KnowledgeShowCmd) Run(a *App) error {
 			row("superseded by", other.ID)
 		}
 	}
-	table(a.Out, rows)
+	a.printer().Table(rows)
 	a.printf("\n%s\n", k.Text)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/checks"
 	"git-ralph/internal/config"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 )
 
@@ -212,7 +213,7 @@ func (c *LandCmd) tell(a *App, l gitstate.Linked, p loop.Landing) {
 	} else if p.Commits[0].Is == p.Commits[0].Was {
 		how = "as they are"
 	}
-	a.printf("%s of %s for %s, %s:\n", plural(len(p.Commits), "commit"), l.Branch, l.Of, how)
+	a.printf("%s of %s for %s, %s:\n", view.Plural(len(p.Commits), "commit"), l.Branch, l.Of, how)
 	for _, x := range p.Commits {
 		a.printf("  %s %s\n", x.Was.String()[:12], strings.TrimSpace(x.Title))
 	}

@@ -11,6 +11,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
 	"git-ralph/internal/text"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 )
 
@@ -118,7 +119,7 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	}
 	if was, is := snap.State.Run.Sandbox, l.Sandbox.Mechanism(); was != "" && was != is {
 		a.warn("the last session ran with the sandbox %s, this one runs with %s: %s", was, is,
-			sandboxLine(is, set.Guard.Sockets))
+			view.SandboxLine(is, set.Guard.Sockets))
 	}
 	if a.linked != nil && a.typed != "" && !c.flags.JSON && !c.quiet {
 		a.printf("working in %s on %s; git ralph -C %s status shows it\n", a.linked.Root, a.linked.Branch,

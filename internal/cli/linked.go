@@ -14,6 +14,7 @@ import (
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/config"
 	"git-ralph/internal/text"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 )
 
@@ -254,11 +255,11 @@ func (a *App) homeward() {
 	if a.typed != "" {
 		rows = append(rows, []string{"its commands", "git ralph -C " + text.Shell(l.Root) + " …"})
 	}
-	gap, _, err := a.linkedGap(*l)
+	gap, _, err := a.reader().Gap(a.Ctx, *l)
 	if err != nil {
 		a.warn("%v", err)
 	} else {
-		rows = append(rows, []string{"ahead", plural(gap.Ahead, "commit") + " that " + l.Of + " does not have"})
+		rows = append(rows, []string{"ahead", view.Plural(gap.Ahead, "commit") + " that " + l.Of + " does not have"})
 		rows = append(rows, []string{"bring it over", "git ralph land"})
 		for i, cmd := range byHand(*l, gap) {
 			name := ""
@@ -268,7 +269,7 @@ func (a *App) homeward() {
 			rows = append(rows, []string{name, cmd})
 		}
 	}
-	table(a.Out, rows)
+	a.printer().Table(rows)
 }
 
 // byHand are the commands that do without checks what git ralph land does, to be
@@ -282,31 +283,6 @@ func byHand(l gitstate.Linked, gap loop.Gap) []string {
 		out = append(out, "git merge --ff-only "+l.Branch)
 	}
 	return append(out, "git ralph adopt "+l.Branch)
-}
-
-// linkedGap says how the linked branch stands to its own, and its journal to
-// that one's.
-func (a *App) linkedGap(l gitstate.Linked) (code, words loop.Gap, err error) {
-	for _, x := range []struct {
-		ref func(string) string
-		gap *loop.Gap
-	}{{gitstate.BranchRef, &code}, {gitstate.JournalRef, &words}} {
-		mine, err := a.repo.ReadRef(a.Ctx, x.ref(l.Branch))
-		if err != nil {
-			return code, words, err
-		}
-		theirs, err := a.repo.ReadRef(a.Ctx, x.ref(l.Of))
-		if err != nil {
-			return code, words, err
-		}
-		if mine.IsZero() || theirs.IsZero() {
-			continue
-		}
-		if *x.gap, err = loop.GapOf(a.Ctx, a.repo, mine, theirs); err != nil {
-			return code, words, err
-		}
-	}
-	return code, words, nil
 }
 
 // linkedHint is added to the hints of a run in a linked worktree: commands
@@ -369,7 +345,7 @@ func (a *App) broughtOver(ctx context.Context, j *journal.Journal) error {
 	if err != nil || !ok {
 		return err
 	}
-	code, words, err := a.linkedGap(l)
+	code, words, err := a.reader().Gap(a.Ctx, l)
 	if err != nil || words.Ahead == 0 {
 		return err
 	}
@@ -382,7 +358,7 @@ func (a *App) broughtOver(ctx context.Context, j *journal.Journal) error {
 	}
 	if code.Ahead > 0 {
 		a.warn("%s has %s of its linked worktree that %s does not have: git ralph land brings them over", l.Branch,
-			plural(code.Ahead, "commit"), j.Branch)
+			view.Plural(code.Ahead, "commit"), j.Branch)
 		return nil
 	}
 	if words.Behind > 0 {

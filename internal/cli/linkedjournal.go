@@ -3,78 +3,13 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
-	"git-ralph/internal/text"
 	"git-ralph/loop"
 )
-
-// linkedDoc is the run in the other one of a branch and its linked worktree.
-type linkedDoc struct {
-	Of        string       `json:"of"` // the branch that the linked worktree was made for
-	Branch    string       `json:"branch"`
-	Worktree  string       `json:"worktree"`
-	Status    state.Status `json:"status"`
-	Iteration int          `json:"iteration"`
-	Running   *runningDoc  `json:"running"`
-	Ahead     int          `json:"ahead"`  // commits that only the linked branch has
-	Behind    int          `json:"behind"` // commits that only its origin has
-	here      bool
-}
-
-// linkedStatus is what there is to say of the linked worktree of j's branch,
-// nil when there is none.
-func (a *App) linkedStatus(j *journal.Journal) (*linkedDoc, error) {
-	l, here := j.Repo.LinkedHere()
-	if !here {
-		var ok bool
-		var err error
-		if l, ok, err = j.Repo.LinkedOf(j.Branch); err != nil || !ok {
-			return nil, err
-		}
-	}
-	d := &linkedDoc{Of: l.Of, Branch: l.Branch, Worktree: l.Root, here: here}
-	holder, alive := a.holder(j, l.Branch) // before the journal, as for the branch itself
-	snap, err := (&journal.Journal{Repo: j.Repo, Branch: l.Branch}).Load(a.Ctx)
-	if errors.Is(err, journal.ErrNone) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	r := snap.State.Run
-	d.Status, d.Iteration = r.Status, r.Iteration
-	if alive {
-		d.Running = &runningDoc{PID: holder.Pid, Host: holder.Host, Since: holder.Since}
-	} else if r.Status == state.Running || r.Status == state.Waiting {
-		d.Status = state.Interrupted
-	}
-	gap, _, err := a.linkedGap(l)
-	d.Ahead, d.Behind = gap.Ahead, gap.Behind
-	return d, err
-}
-
-// rows are the lines of status.
-func (d *linkedDoc) rows(branch string, now time.Time) [][]string {
-	if d == nil {
-		return nil
-	}
-	if d.here {
-		return [][]string{{"  worktree", fmt.Sprintf("linked, for %s: %s that it does not have", d.Of,
-			plural(d.Ahead, "commit"))}}
-	}
-	what := fmt.Sprintf("%s, iteration %d", d.Status, d.Iteration)
-	if d.Running != nil {
-		what += fmt.Sprintf(", process %d since %s", d.Running.PID, ago(d.Running.Since, now))
-	}
-	return [][]string{{"  beside it", fmt.Sprintf("%s in %s: %s; %s that %s does not have", d.Branch, d.Worktree, what,
-		plural(d.Ahead, "commit"), branch)},
-		{"", "git ralph -C " + text.Shell(d.Worktree) + " status"}}
-}
 
 // forkEvents are the iterations that only other journals with this id know.
 func (a *App) forkEvents(j *journal.Journal, id string) (map[string]bool, error) {

@@ -12,15 +12,11 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
 	"git-ralph/internal/ui"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
-
-// onLine is text as a terminal may show it, on one line.
-func onLine(s string) string {
-	return (&display{}).escaped(strings.Join(strings.Fields(s), " "))
-}
 
 // wantsView says whether a live view is drawn: on a terminal that can move its
 // cursor, for a person who reads text.
@@ -43,17 +39,17 @@ func (a *App) palette() ui.Palette {
 // openView draws the view and sends every line above it.
 func (a *App) openView(set *config.Resolved, detail func(bool)) {
 	in, _ := a.In.(*os.File)
-	out, _ := behind(a.Out).(*os.File)
+	out, _ := view.Behind(a.Out).(*os.File)
 	if in == nil || out == nil {
 		return
 	}
 	a.view = ui.Start(ui.Options{In: in, Out: out, Palette: a.palette(), Look: func() ui.Snapshot { return a.look(set) },
 		Act: a.act, Detail: detail})
-	if d, ok := a.Out.(*display); ok {
-		d.w = a.view
+	if d, ok := a.Out.(*view.Display); ok {
+		d.Redirect(a.view)
 	}
-	if d, ok := a.Err.(*display); ok && terminal(d) {
-		d.w = a.view
+	if d, ok := a.Err.(*view.Display); ok && terminal(d) {
+		d.Redirect(a.view)
 	}
 }
 
@@ -71,21 +67,21 @@ func (a *App) closeView() {
 func (a *App) look(set *config.Resolved) ui.Snapshot {
 	snap, err := a.journal.Load(a.Ctx)
 	if err != nil {
-		return ui.Snapshot{Branch: onLine(a.journal.Branch)}
+		return ui.Snapshot{Branch: view.OnLine(a.journal.Branch)}
 	}
 	s := snap.State
-	s.Run = withSpend(s.Run, a.journal.Repo)
+	s.Run = view.WithSpend(s.Run, a.journal.Repo)
 	v := snapshot(s, set, a.journal.Branch)
-	for _, w := range a.workers(s, a.journal) {
+	for _, w := range a.reader().Workers(s) {
 		if w.Worker == 0 {
 			continue
 		}
-		shown := ui.Worker{Number: w.Worker, Task: onLine(string(w.Task)), Attempt: w.Attempt, Since: w.Since}
+		shown := ui.Worker{Number: w.Worker, Task: view.OnLine(string(w.Task)), Attempt: w.Attempt, Since: w.Since}
 		if i := s.Plan.Find(w.Task); i >= 0 {
-			shown.Title = onLine(s.Plan.Tasks[i].Title)
+			shown.Title = view.OnLine(s.Plan.Tasks[i].Title)
 		}
 		if w.Activity != nil {
-			shown.Does = onLine(notes.Redact(w.Activity.Text))
+			shown.Does = view.OnLine(notes.Redact(w.Activity.Text))
 		}
 		v.Workers = append(v.Workers, shown)
 	}
@@ -95,7 +91,7 @@ func (a *App) look(set *config.Resolved) ui.Snapshot {
 // snapshot is the part of a state that the view shows.
 func snapshot(s state.State, set *config.Resolved, branch string) ui.Snapshot {
 	r, n := s.Run, s.Plan.Counts()
-	v := ui.Snapshot{Branch: onLine(branch), Phase: string(r.Phase), Status: string(r.Status), Session: r.Session,
+	v := ui.Snapshot{Branch: view.OnLine(branch), Phase: string(r.Phase), Status: string(r.Status), Session: r.Session,
 		Iteration: r.Iteration,
 		Started:   r.StartedAt, Done: n.Done, Wanted: n.Wanted(), Tokens: r.Tokens.Total(), CostSession: r.Cost.Session,
 		CostUnknown: r.Cost.Unknown, ContextPct: r.ContextPct}
@@ -108,17 +104,18 @@ func snapshot(s state.State, set *config.Resolved, branch string) ui.Snapshot {
 			v.Task = string(r.Phase)
 		}
 		if i := s.Plan.Find(c.Task); i >= 0 {
-			v.Title = onLine(s.Plan.Tasks[i].Title)
+			v.Title = view.OnLine(s.Plan.Tasks[i].Title)
 		}
 	}
-	if v.Asked = asked(s); v.Asked == "paused" {
+	if v.Asked = view.Asked(s); v.Asked == "paused" {
 		v.Asked = "paused; p goes on"
 	}
 	if r.WaitUntil != nil {
 		v.WaitUntil = *r.WaitUntil
 	}
 	for _, t := range s.Plan.Tasks {
-		v.Tasks = append(v.Tasks, ui.Task{ID: onLine(string(t.ID)), Title: onLine(t.Title), Status: string(t.Status)})
+		v.Tasks = append(v.Tasks, ui.Task{ID: view.OnLine(string(t.ID)), Title: view.OnLine(t.Title),
+			Status: string(t.Status)})
 	}
 	if r.SessionDone > 0 && !r.StartedAt.IsZero() {
 		end := r.LastAt
@@ -135,7 +132,7 @@ func snapshot(s state.State, set *config.Resolved, branch string) ui.Snapshot {
 func (a *App) act(what ui.Action, note string) string {
 	say := func(text string, err error) string {
 		if err != nil {
-			return onLine("not done: " + err.Error())
+			return view.OnLine("not done: " + err.Error())
 		}
 		return text
 	}
@@ -175,7 +172,7 @@ func (a *App) act(what ui.Action, note string) string {
 				text = "no task is at work"
 				return state.Event{}, journal.ErrNothing
 			}
-			text = "skipping " + onLine(string(c.Task))
+			text = "skipping " + view.OnLine(string(c.Task))
 			return taskEvent([]plan.TaskID{c.Task}, "skip", plan.Skipped, "skipped in the live view", false)
 		})
 	case ui.Note:
@@ -247,7 +244,7 @@ func (p *pulse) due(now time.Time, look func() ui.Snapshot) string {
 		parts = append(parts, ui.Count(s.Tokens)+" tokens")
 	}
 	if s.CostSession > 0 {
-		parts = append(parts, "$"+usd(s.CostSession))
+		parts = append(parts, "$"+view.USD(s.CostSession))
 	}
 	return "… " + strings.Join(parts, ", ")
 }
@@ -271,14 +268,14 @@ func (p *pulse) end() {
 
 // agentEvent is what the view learns from a line of the loop.
 func agentEvent(l loop.Live) (ui.Event, bool) {
-	e := ui.Event{Time: l.Time, Text: onLine(l.Message), Worker: l.Worker}
+	e := ui.Event{Time: l.Time, Text: view.OnLine(l.Message), Worker: l.Worker}
 	switch l.Event {
 	case "iteration_start":
 		e.Kind = ui.Began
 	case "agent":
 		e.Kind = ui.Said
 		data, _ := l.Data.(map[string]string)
-		e.Agent = onLine(data["agent"])
+		e.Agent = view.OnLine(data["agent"])
 		switch {
 		case data["tool"] != "":
 			e.Kind = ui.Tool

@@ -2,15 +2,14 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
-	"git-ralph/internal/text"
+	"git-ralph/internal/view"
 	"git-ralph/plan"
 )
 
@@ -31,125 +30,6 @@ type LogCmd struct {
 func (LogCmd) Help() string {
 	return "The same history as commits: git log ralph/heads/BRANCH. A task's life: git log ralph/heads/BRANCH -- " +
 		"tasks/ID.toml."
-}
-
-// entryDoc is one line of `log --json` and the head of `show --json`.
-type entryDoc struct {
-	Entry      string          `json:"entry"`
-	Event      state.EventType `json:"event"`
-	Iteration  int             `json:"iteration"`
-	Task       plan.TaskID     `json:"task"`
-	Attempt    int             `json:"attempt"`
-	Verdict    state.Verdict   `json:"verdict"`
-	Reason     string          `json:"reason"`
-	Summary    string          `json:"summary"`
-	Commit     string          `json:"commit"`
-	Evidence   *string         `json:"evidence"`
-	Agent      string          `json:"agent"`
-	Tokens     tokensDoc       `json:"tokens"`
-	Cost       *json.Number    `json:"cost_usd"`
-	DurationMs int64           `json:"duration_ms"`
-	Time       time.Time       `json:"time"`
-	Outcome    string          `json:"outcome"`
-	Turns      int             `json:"turns"`
-	APICalls   int             `json:"api_calls"`
-	// By is the person who asked for it, Via where: "page", "live view"; absent is
-	// the command line.
-	By  string `json:"by,omitempty"`
-	Via string `json:"via,omitempty"`
-}
-
-// askedBy is the person who asked for an entry, "" when the loop made it.
-func askedBy(e journal.Entry) string {
-	ev := e.Event
-	if ev.Operator != nil || ev.Via != "" || ev.TaskSet != nil && ev.Phase == "" && ev.TaskSet.Action != "recover" {
-		return e.Commit.Author.Name
-	}
-	return ""
-}
-
-// describeEntry makes the document of one entry.
-func describeEntry(e journal.Entry) entryDoc {
-	ev := e.Event
-	d := entryDoc{Entry: e.ID.String(), Event: ev.Type, Iteration: ev.Iteration, Task: ev.Task, Attempt: ev.Attempt,
-		Time: ev.Time.UTC(), By: askedBy(e), Via: ev.Via}
-	_, d.Summary, _ = strings.Cut(subject(e), ": ")
-	if d.Summary == "" {
-		d.Summary = subject(e)
-	}
-	switch {
-	case ev.Result != nil:
-		r := ev.Result
-		d.Verdict, d.Reason, d.Summary, d.Commit = r.Verdict, strings.Join(r.Reasons, "; "), r.Summary, r.Commit
-		d.Agent, d.Tokens, d.Cost, d.DurationMs = strings.TrimSpace(r.Agent+" "+r.Model), countTokens(r.Tokens),
-			costOrNil(r.CostMicro), r.DurationMs
-		d.Outcome, d.Turns, d.APICalls = r.Outcome, r.Turns, r.APICalls
-		if r.Evidence != "" {
-			d.Evidence = &r.Evidence
-		}
-	case ev.Start != nil:
-		d.Agent = strings.TrimSpace(ev.Start.Agent + " " + ev.Start.Model)
-	case ev.Halt != nil:
-		d.Reason = ev.Halt.Reason
-	case ev.Sess != nil:
-		d.Reason = ev.Sess.Reason
-	case ev.Breaker != nil:
-		d.Reason = ev.Breaker.Reason
-	case ev.TaskSet != nil:
-		d.Reason = ev.TaskSet.Reason
-		if d.Task == "" && len(ev.TaskSet.IDs) == 1 {
-			d.Task = ev.TaskSet.IDs[0]
-		}
-	case ev.Amend != nil:
-		d.Reason = ev.Amend.Reason
-	case ev.Stuck != nil:
-		d.Reason = ev.Stuck.Reason
-	case ev.Plan != nil:
-		d.Reason = ev.Plan.Reason
-	case ev.PhaseTo != nil:
-		d.Reason = ev.PhaseTo.Reason
-	case ev.Operator != nil:
-		d.Reason = ev.Operator.Text
-	case ev.Context != nil:
-		d.Reason, d.Tokens, d.Cost = ev.Context.Reason, countTokens(ev.Context.Tokens), costOrNil(ev.Context.CostMicro)
-	}
-	return d
-}
-
-func costOrNil(micro *int64) *json.Number {
-	if micro == nil {
-		return nil
-	}
-	n := dollars(*micro)
-	return &n
-}
-
-// subject is the first line of an entry's message.
-func subject(e journal.Entry) string {
-	line, _, _ := strings.Cut(e.Commit.Message, "\n")
-	return line
-}
-
-// concerns says whether an event has to do with a task.
-func concerns(e state.Event, id plan.TaskID) bool {
-	if strings.EqualFold(string(e.Task), string(id)) {
-		return true
-	}
-	var ids []plan.TaskID
-	switch {
-	case e.TaskSet != nil:
-		ids = e.TaskSet.IDs
-	case e.Plan != nil:
-		ids = append(append(ids, e.Plan.IDs...), e.Plan.Remove...)
-	case e.Amend != nil:
-		ids = []plan.TaskID{e.Amend.TaskID}
-	}
-	for _, x := range ids {
-		if strings.EqualFold(string(x), string(id)) {
-			return true
-		}
-	}
-	return false
 }
 
 // Run prints the history.
@@ -192,6 +72,7 @@ func (c *LogCmd) Run(a *App) error {
 	}
 	filter.task = plan.TaskID(c.Task)
 	defer a.page()()
+	out := a.printer()
 	n := 0
 	err = a.journal.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
 		if !filter.takes(e.Event) {
@@ -199,11 +80,11 @@ func (c *LogCmd) Run(a *App) error {
 		}
 		n++
 		if c.JSON {
-			if err := a.printLine(describeEntry(e)); err != nil {
+			if err := a.printLine(view.Describe(e)); err != nil {
 				return false, err
 			}
 		} else {
-			table(a.Out, [][]string{a.logRow(e)})
+			out.Table([][]string{out.LogRow(e)})
 			if err := c.more(a, now, e); err != nil {
 				return false, err
 			}
@@ -225,7 +106,7 @@ func (c *LogCmd) filter() (logFilter, error) {
 		verdict: state.Verdict(strings.ToLower(c.Verdict))}
 	for _, t := range trimmed(c.Event) {
 		kind := state.EventType(strings.ToLower(t))
-		if !knownEvent(kind) {
+		if !slices.Contains(view.Events, kind) {
 			return f, usage("types: "+eventTypes(), "%q is no type of event", t)
 		}
 		f.events[kind] = true
@@ -254,86 +135,11 @@ func (c *LogCmd) more(a *App, now state.State, e journal.Entry) error {
 	return a.entryDifference(e)
 }
 
-// flaky are the names of checks that were red first and then green.
-func flaky(checks []state.CheckRun) []string {
-	var names []string
-	for _, c := range checks {
-		if c.Passed && c.Flaky {
-			names = append(names, c.Name)
-		}
-	}
-	return names
-}
-
-// logRow is one entry as people read it: object name, time, what happened, and
-// what it took.
-func (a *App) logRow(e journal.Entry) []string {
-	what, more := subject(e), ""
-	code := "0"
-	if r := e.Event.Result; r != nil {
-		switch r.Verdict {
-		case state.Keep:
-			code = "32"
-		default:
-			code = "33"
-		}
-		var parts []string
-		if len(r.Reasons) > 0 {
-			parts = append(parts, strings.Join(r.Reasons, "; "))
-		}
-		if r.Partial {
-			parts = append(parts, "a step, not finished")
-		}
-		if names := flaky(r.Checks); len(names) > 0 {
-			parts = append(parts, "flaky: "+strings.Join(names, ", "))
-		}
-		if r.DurationMs > 0 { // of an iteration that died with its process nobody knows it
-			parts = append(parts, duration(r.DurationMs))
-		}
-		if r.CostMicro != nil && *r.CostMicro > 0 {
-			parts = append(parts, "$"+usd(*r.CostMicro))
-		}
-		if t := r.Tokens.Total(); t > 0 {
-			parts = append(parts, thousands(t)+" tokens")
-		}
-		more = strings.Join(parts, ", ")
-	} else if d := describeEntry(e); d.Reason != "" && !strings.Contains(what, d.Reason) {
-		line, _, _ := strings.Cut(d.Reason, "\n")
-		more = text.Clip(line, 100)
-	}
-	if by := askedBy(e); by != "" {
-		by = "by " + text.Clip(by, 40)
-		if e.Event.Via != "" {
-			by += " from the " + e.Event.Via
-		}
-		more = strings.TrimPrefix(more+", "+by, ", ")
-	}
-	return []string{a.colour(a.Out, "33", e.ID.String()[:9]), e.Event.Time.Local().Format("2006-01-02 15:04:05"),
-		a.colour(a.Out, code, what), a.colour(a.Out, "2", more)}
-}
-
-var events = []state.EventType{state.EvInit, state.EvPhase, state.EvPlan, state.EvAmend, state.EvTask, state.EvStart,
-	state.EvIteration,
-	state.EvKnowledge, state.EvOperator, state.EvBreaker, state.EvHalt, state.EvSession, state.EvMerge, state.EvRewind,
-	state.EvClaim,
-	state.EvQuestion, state.EvContext, state.EvStuck, state.EvPass, state.EvBaseline, state.EvReport}
-
-func knownEvent(t state.EventType) bool {
-	for _, e := range events {
-		if e == t {
-			return true
-		}
-	}
-	return false
-}
-
+// eventTypes lists them.
 func eventTypes() string {
 	var out []string
-	for _, e := range events {
+	for _, e := range view.Events {
 		out = append(out, string(e))
 	}
 	return strings.Join(out, ", ")
 }
-
-// entryTime is a moment for people, in their own zone.
-func entryTime(t time.Time) string { return fmt.Sprint(t.Local().Format("2006-01-02 15:04:05")) }

@@ -9,6 +9,7 @@ import (
 
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/view"
 	"git-ralph/plan"
 )
 
@@ -31,6 +32,28 @@ func (f logFilter) takes(e state.Event) bool {
 		return false
 	}
 	return true
+}
+
+// concerns says whether an event has to do with a task.
+func concerns(e state.Event, id plan.TaskID) bool {
+	if strings.EqualFold(string(e.Task), string(id)) {
+		return true
+	}
+	var ids []plan.TaskID
+	switch {
+	case e.TaskSet != nil:
+		ids = e.TaskSet.IDs
+	case e.Plan != nil:
+		ids = append(append(ids, e.Plan.IDs...), e.Plan.Remove...)
+	case e.Amend != nil:
+		ids = []plan.TaskID{e.Amend.TaskID}
+	}
+	for _, x := range ids {
+		if strings.EqualFold(string(x), string(id)) {
+			return true
+		}
+	}
+	return false
 }
 
 // parseSince reads a moment as people say it: 90m, 2h, 3d, 1w, yesterday, a
@@ -73,8 +96,8 @@ func (a *App) workDifference(s state.State, e journal.Entry, flags ...string) er
 	if r == nil || len(r.Files) == 0 {
 		return nil
 	}
-	before, after, err := a.attempt(s, e)
-	if errors.Is(err, errPruned) {
+	before, after, err := a.reader().Attempt(a.Ctx, s, e)
+	if errors.Is(err, view.ErrPruned) {
 		a.printf("    the files of this attempt were removed with old evidence\n")
 		return nil
 	}

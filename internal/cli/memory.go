@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	agentctx "git-ralph/context"
+	"git-ralph/internal/view"
 )
 
 // MemoryCmd is `git ralph memory`.
@@ -81,9 +82,9 @@ func (c *MemoryCmd) Run(a *App) error {
 		}
 		rows = append(rows, []string{"knowledge", strings.Join(parts, ", ")})
 		if d.Guidance > 0 {
-			rows = append(rows, []string{"guidance of yours", plural(d.Guidance, "note")})
+			rows = append(rows, []string{"guidance of yours", view.Plural(d.Guidance, "note")})
 		}
-		table(a.Out, rows)
+		a.printer().Table(rows)
 		return nil
 	}
 	defer a.page()()

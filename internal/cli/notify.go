@@ -16,26 +16,27 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 	"git-ralph/plan"
 )
 
 // notification is what [notify] commands get on their standard input.
 type notification struct {
-	Event      string      `json:"event"` // complete halt needs_human limit
-	Status     string      `json:"status"`
-	Reason     string      `json:"reason"`
-	Branch     string      `json:"branch"`
-	Repository string      `json:"repository"` // the folder
-	Host       string      `json:"host"`
-	Iteration  int         `json:"iteration"`
-	Session    int         `json:"session"`
-	Tasks      plan.Counts `json:"tasks"`
-	Percent    int         `json:"percent_complete"`
-	CostUSD    costDoc     `json:"cost_usd"`
-	Tokens     int64       `json:"tokens"`
-	Next       string      `json:"next"` // the next command, in words
-	Time       time.Time   `json:"time"`
+	Event      string       `json:"event"` // complete halt needs_human limit
+	Status     string       `json:"status"`
+	Reason     string       `json:"reason"`
+	Branch     string       `json:"branch"`
+	Repository string       `json:"repository"` // the folder
+	Host       string       `json:"host"`
+	Iteration  int          `json:"iteration"`
+	Session    int          `json:"session"`
+	Tasks      plan.Counts  `json:"tasks"`
+	Percent    int          `json:"percent_complete"`
+	CostUSD    view.CostDoc `json:"cost_usd"`
+	Tokens     int64        `json:"tokens"`
+	Next       string       `json:"next"` // the next command, in words
+	Time       time.Time    `json:"time"`
 }
 
 // text is the notification in two lines for people.
@@ -57,7 +58,7 @@ func (a *App) notification(event string, s state.State) notification {
 	return notification{Event: event, Status: string(r.Status), Reason: r.Reason, Branch: a.journal.Branch,
 		Repository: a.journal.Repo.Root, Host: host, Iteration: r.Iteration, Session: r.Session, Tasks: s.Plan.Counts(),
 		Percent: s.Plan.PercentComplete(), Tokens: r.Tokens.Total(), Time: time.Now().UTC(),
-		CostUSD: costDoc{dollars(r.Cost.Iteration), dollars(r.Cost.Session), dollars(r.Cost.Total)}}
+		CostUSD: view.Cost(r.Cost)}
 }
 
 // notify tells of the end of a run. A notification that fails is a warning.
@@ -75,7 +76,7 @@ func (a *App) notify(set *config.Resolved, end loop.End) {
 		return
 	}
 	n := a.notification(event, end.State)
-	n.Status, n.Reason, n.Next = string(end.Status), end.Reason, a.nextMove(end)
+	n.Status, n.Reason, n.Next = string(end.Status), end.Reason, a.reader().NextMove(end)
 	a.send(argv, n)
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"git-ralph/internal/view"
 	"git-ralph/plan"
 )
 
@@ -24,7 +25,7 @@ func TestSend(t *testing.T) {
 	defer server.Close()
 	n := notification{Event: "complete", Status: "complete", Reason: "say \"hi\"\n\x01", Branch: "main",
 		Repository: "/home/me/shop", Tasks: plan.Counts{Total: 3, Done: 3},
-		CostUSD: costDoc{"0.10", "1.25", "2.50"}, Next: "git ralph status"}
+		CostUSD: view.CostDoc{Iteration: "0.10", Session: "1.25", Total: "2.50"}, Next: "git ralph status"}
 	for _, tt := range []struct {
 		why, to, path, title string
 		want                 []string // of the body

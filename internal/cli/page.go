@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"git-ralph/internal/proc"
+	"git-ralph/internal/view"
 )
 
 // page sends what follows through the pager that git would use, when standard
@@ -37,10 +38,10 @@ func (a *App) page() (done func()) {
 	go func() {
 		defer close(ended)
 		proc.Attach(oldCtx, proc.Command{Argv: []string{a.repo.Git.Path, "-c", "alias.ralph-pager=!" + pager, "ralph-pager"},
-			Dir: a.repo.Root, Env: env, Stdin: r, Stdout: behind(old), Stderr: behind(a.Err)})
+			Dir: a.repo.Root, Env: env, Stdin: r, Stdout: view.Behind(old), Stderr: view.Behind(a.Err)})
 		r.Close()
 	}()
-	a.Out, a.Ctx = through(&pageWriter{w: w, left: cancel, colours: colours, columns: columns(old)}, false), ctx
+	a.Out, a.Ctx = view.Through(&pageWriter{w: w, left: cancel, colours: colours, columns: columns(old)}, false), ctx
 	return func() {
 		w.Close()
 		<-ended
@@ -69,7 +70,7 @@ func (p *pageWriter) Write(b []byte) (int, error) {
 // colours says whether text for w is coloured: as git's color.ui says, never
 // with NO_COLOR or on a dumb terminal.
 func (a *App) colours(w io.Writer) bool {
-	if p, ok := behind(w).(*pageWriter); ok {
+	if p, ok := view.Behind(w).(*pageWriter); ok {
 		return p.colours
 	}
 	if a.getenv("NO_COLOR") != "" || a.getenv("TERM") == "dumb" {

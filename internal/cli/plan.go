@@ -9,6 +9,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 	"git-ralph/plan"
 )
@@ -28,7 +29,7 @@ func (a *App) planDifference(old, new state.State) {
 
 // planChange lists what changed, and how the texts of the changed tasks did.
 func (a *App) planChange(d plan.Change, old, new plan.Plan) {
-	a.indented(d.Describe(old, new), "  ")
+	a.printer().Indented(d.Describe(old, new), "  ")
 	for _, c := range d.Changed {
 		was, is := old.Tasks[old.Find(c.ID)], new.Tasks[new.Find(c.ID)]
 		a.printf("  %s\n%s", a.colour(a.Out, "1", string(c.ID)),
@@ -123,7 +124,7 @@ func (c *ArchiveCmd) Run(a *App) error {
 		return err
 	}
 	if c.JSON {
-		return a.printJSON(list(gone))
+		return a.printJSON(view.List(gone))
 	}
 	switch {
 	case len(gone) == 0:

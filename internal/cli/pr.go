@@ -10,6 +10,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/text"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 	"git-ralph/plan"
 )
@@ -94,7 +95,7 @@ func (c *PRCmd) Run(a *App) error {
 	}
 	if v.Failed > 0 {
 		return gitstate.Hint(1, "git ralph verify shows them; nothing was pushed",
-			"%s failed their checks", plural(v.Failed, "commit"))
+			"%s failed their checks", view.Plural(v.Failed, "commit"))
 	}
 	if len(v.Commits) == 0 {
 		return gitstate.Hint(1, "git ralph status says where the work is", "%s has no kept work that %s lacks",
@@ -215,7 +216,7 @@ const (
 func prBody(s state.State, v loop.Verification, issues map[plan.TaskID]string) string {
 	var b strings.Builder
 	b.WriteString(partBegin + "\n")
-	fmt.Fprintf(&b, "%s\n\n", countLine(s.Plan))
+	fmt.Fprintf(&b, "%s\n\n", view.CountLine(s.Plan))
 	commits := map[plan.TaskID][]string{}
 	for _, one := range v.Commits {
 		if one.Task != "" {

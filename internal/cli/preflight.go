@@ -12,6 +12,7 @@ import (
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/agent"
 	"git-ralph/internal/config"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 )
 
@@ -207,10 +208,10 @@ func (a *App) commitDirty(ctx context.Context, files []string) error {
 	if err != nil {
 		return err
 	}
-	msg := fmt.Sprintf("Work in progress before git ralph (%s)\n", plural(len(files), "file"))
+	msg := fmt.Sprintf("Work in progress before git ralph (%s)\n", view.Plural(len(files), "file"))
 	if _, err := repo.Git.RunWith(ctx, strings.NewReader(msg), nil, "commit", "--quiet", "--all", "-F", "-"); err != nil {
 		return gitstate.Hint(8, "commit them yourself", "the changed files could not be committed: %w", err)
 	}
-	a.warn("committed %s that had changes", plural(len(files), "file"))
+	a.warn("committed %s that had changes", view.Plural(len(files), "file"))
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 	"git-ralph/plan"
 )
@@ -94,7 +95,7 @@ func (c *PromptCmd) Run(a *App) error {
 		return err
 	}
 	s := snap.State
-	if _, alive := a.holder(a.journal, a.journal.Branch); !alive {
+	if _, alive := a.reader().Holder(a.Ctx, a.journal.Branch); !alive {
 		s = inNextSession(s)
 	}
 	p, err := a.nextPrompt(set, s, id)
@@ -124,7 +125,7 @@ func (c *PromptCmd) Run(a *App) error {
 		}
 		rows = append(rows, []string{"  system addition", fmt.Sprintf("%6d", agentctx.Tokens(len(p.System), 0)),
 			"not in the budget"})
-		table(a.Out, rows)
+		a.printer().Table(rows)
 	case c.System:
 		a.printf("%s\n", strings.TrimRight(p.System, "\n"))
 	default:
@@ -195,7 +196,7 @@ func (a *App) nextPrompt(set *config.Resolved, s state.State, id plan.TaskID) (a
 	}
 	// Nothing is tried for a command that only reads: what the last run found
 	// holds, else what a start would insist on.
-	opts.Sandbox = set.Guard.Sandbox != "off" && (s.Run.Sandbox == "" || boundTo(s.Run.Sandbox))
+	opts.Sandbox = set.Guard.Sandbox != "off" && (s.Run.Sandbox == "" || view.Bound(s.Run.Sandbox))
 	l := &loop.Loop{Repo: a.repo, Settings: a.loopSettings(set), Prompt: opts, Log: a.warn, Now: time.Now}
 	return l.NextPrompt(s, id), nil
 }

@@ -9,6 +9,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 )
 
@@ -129,13 +130,13 @@ func (c *RedactCmd) tell(a *App, r loop.Redaction) {
 		a.printf("%s: begins anew, with the state as it is\n", j.Ref)
 	}
 	if n := len(r.Evidence); n > 0 {
-		a.printf("evidence of %s: dropped\n", plural(n, "iteration"))
+		a.printf("evidence of %s: dropped\n", view.Plural(n, "iteration"))
 	}
 	if r.Notes > 0 {
 		a.printf("%s: rewritten\n", gitstate.NotesRef)
 	}
 	if n := r.Objects; n > 0 {
-		a.printf("%s that no ref leads to: removed\n", plural(n, "old object"))
+		a.printf("%s that no ref leads to: removed\n", view.Plural(n, "old object"))
 	}
 	for _, name := range r.Pushed {
 		remote, _, _ := strings.Cut(strings.TrimPrefix(name, gitstate.RemotePrefix), "/")
@@ -153,7 +154,7 @@ func (c *RedactCmd) done(a *App, r loop.Redaction) {
 	a.printf("taken out\n")
 	if r.Packed > 0 {
 		a.printf("%s with it lie in packs that are to be kept (.keep) or belong to another repository\n",
-			plural(r.Packed, "old object"))
+			view.Plural(r.Packed, "old object"))
 	}
 	if len(r.Pushed) > 0 {
 		a.printf("the copies here of what remotes have are gone; the next push to them is refused, because this journal " +

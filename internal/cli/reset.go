@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 )
 
@@ -54,7 +55,7 @@ func (c *ResetCmd) Run(a *App) error {
 		return err
 	}
 	if !c.Yes || c.DryRun {
-		what := fmt.Sprintf("give up a plan of %s", plural(len(snap.State.Plan.Tasks), "task"))
+		what := fmt.Sprintf("give up a plan of %s", view.Plural(len(snap.State.Plan.Tasks), "task"))
 		if len(specs) > 0 {
 			what += fmt.Sprintf(" and remove %s by a commit", strings.Join(specs, ", "))
 		}

@@ -11,6 +11,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/view"
 )
 
 // RestoreCmd is `git ralph restore`.
@@ -41,7 +42,7 @@ func (c *RestoreCmd) Run(a *App) error {
 		return usage("git ralph restore N -- PATH", "paths go with neither --before nor --branch")
 	}
 	if c.Branch != "" {
-		e, err := a.newestIteration(s, c.Number)
+		e, err := a.reader().Iteration(a.Ctx, s, c.Number)
 		if err != nil {
 			return err
 		}
@@ -56,7 +57,7 @@ func (c *RestoreCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	e, err := a.newestIteration(s, c.Number)
+	e, err := a.reader().Iteration(a.Ctx, s, c.Number)
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (c *RestoreCmd) Run(a *App) error {
 			return err
 		}
 	}
-	before, after, err := a.attempt(s, e)
+	before, after, err := a.reader().Attempt(a.Ctx, s, e)
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func (c *RestoreCmd) checkpoint(a *App, j *journal.Journal, s state.State, e jou
 	if err != nil {
 		return true, fmt.Errorf("look at what is there: %w", err)
 	}
-	if _, after, err := a.attempt(s, e); err == nil && after == capture.Tree {
+	if _, after, err := a.reader().Attempt(a.Ctx, s, e); err == nil && after == capture.Tree {
 		keep.Known = capture
 	}
 	head, err := a.repo.HeadCommit(a.Ctx)
@@ -181,8 +182,8 @@ func (c *RestoreCmd) files(a *App, to object.ID, found []worktree.Saved) error {
 
 func (c *RestoreCmd) tell(a *App, r worktree.Report) error {
 	if c.JSON {
-		return a.printJSON(map[string]any{"iteration": c.Number, "before": c.Before, "restored": list(r.Restored),
-			"removed": list(r.Removed)})
+		return a.printJSON(map[string]any{"iteration": c.Number, "before": c.Before, "restored": view.List(r.Restored),
+			"removed": view.List(r.Removed)})
 	}
 	what := "left"
 	if c.Before {
@@ -193,7 +194,7 @@ func (c *RestoreCmd) tell(a *App, r worktree.Report) error {
 		return nil
 	}
 	a.printf("the worktree is what iteration %d %s: %s written, %d removed\n", c.Number, what,
-		plural(len(r.Restored), "file"), len(r.Removed))
+		view.Plural(len(r.Restored), "file"), len(r.Removed))
 	c.tellAside(a, r)
 	a.printf("git diff shows it; git restore . && git clean -i takes it back\n")
 	return nil
@@ -211,13 +212,13 @@ func (c *RestoreCmd) branch(a *App, s state.State, e journal.Entry) error {
 	} else if !at.IsZero() {
 		return gitstate.Hint(1, "choose another name, or git branch -D "+c.Branch, "the branch %s exists", c.Branch)
 	}
-	before, after, err := a.attempt(s, e)
+	before, after, err := a.reader().Attempt(a.Ctx, s, e)
 	if err != nil {
 		return err
 	}
 	parent := e.Event.Result.Parent
 	if parent == "" {
-		if ev, err := a.evidence(s, e); err == nil && !ev.IsZero() {
+		if ev, err := a.reader().Evidence(a.Ctx, s, e); err == nil && !ev.IsZero() {
 			if commit, err := a.repo.Store.ReadCommit(ev); err == nil && len(commit.Parents) > 0 {
 				parent = commit.Parents[0].String()
 			}

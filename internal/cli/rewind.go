@@ -8,6 +8,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 )
 
@@ -73,8 +74,8 @@ func (c *RewindCmd) Run(a *App) error {
 		return err
 	}
 	if c.JSON {
-		return a.printJSON(map[string]any{"to": what.To, "commit": what.Commit, "reverted": list(what.Reverted),
-			"not_found": list(what.NotFound), "tasks": list(what.Tasks)})
+		return a.printJSON(map[string]any{"to": what.To, "commit": what.Commit, "reverted": view.List(what.Reverted),
+			"not_found": view.List(what.NotFound), "tasks": view.List(what.Tasks)})
 	}
 	c.tell(a, what)
 	return nil
@@ -83,13 +84,13 @@ func (c *RewindCmd) Run(a *App) error {
 // ask says what a rewind takes back, and asks unless nothing shall be done.
 func (c *RewindCmd) ask(a *App, what state.Rewind) bool {
 	if c.DryRun && c.JSON {
-		_ = a.printJSON(map[string]any{"to": what.To, "commit": "", "reverted": list(what.Reverted),
-			"not_found": list(what.NotFound), "tasks": list(what.Tasks), "dry_run": true})
+		_ = a.printJSON(map[string]any{"to": what.To, "commit": "", "reverted": view.List(what.Reverted),
+			"not_found": view.List(what.NotFound), "tasks": view.List(what.Tasks), "dry_run": true})
 		return false
 	}
 	text := "take back what iteration " + joinNumbers(append(what.Reverted, what.NotFound...)) + " kept, by one commit"
 	if len(what.Tasks) > 0 {
-		text += ", and open again " + joinIDs(what.Tasks)
+		text += ", and open again " + view.JoinIDs(what.Tasks)
 	}
 	if c.DryRun {
 		a.printf("this would %s\n", text)
@@ -113,7 +114,7 @@ func (c *RewindCmd) tell(a *App, what state.Rewind) {
 		a.printf("iteration %s is not in the branch any more; the journal knows it now\n", joinNumbers(what.NotFound))
 	}
 	if len(what.Tasks) > 0 {
-		a.printf("to be done again: %s\n", joinIDs(what.Tasks))
+		a.printf("to be done again: %s\n", view.JoinIDs(what.Tasks))
 	}
 	a.printf("next: git ralph start\n")
 }

@@ -9,6 +9,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 )
 
@@ -88,7 +89,8 @@ func (a *App) underway(s state.State, set *config.Resolved, text string, given *
 			a.questions(open)
 		}
 		return true, loop.Course{}, gitstate.Hint(6, "git ralph answer "+open[0].ID+
-			" \"…\", or --answers FILE; then git ralph run", "the run waits for answers to %s", plural(len(open), "question"))
+			" \"…\", or --answers FILE; then git ralph run", "the run waits for answers to %s",
+			view.Plural(len(open), "question"))
 	}
 	if s.Run.Phase == state.Discovery && s.Run.Request == "" && !s.Run.PhaseDone && len(s.Plan.Tasks) == 0 {
 		specs, err := loop.ReadSpecs(a.repo.Root)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"git-ralph/internal/config"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 	"git-ralph/plan"
 )
@@ -41,8 +42,9 @@ var published = []struct {
 	name string
 	of   any
 }{
-	{"error", errorDoc{}}, {"status", statusDoc{}}, {"log", entryDoc{}}, {"show", showDoc{}}, {"history", historyDoc{}},
-	{"stats", statsDoc{}}, {"progress", progressDoc{}}, {"tasks", []plan.Task{}}, {"config", []entryOfConfig{}},
+	{"error", errorDoc{}}, {"status", view.StatusDoc{}}, {"log", view.EntryDoc{}}, {"show", view.ShowDoc{}},
+	{"history", view.HistoryDoc{}},
+	{"stats", view.StatsDoc{}}, {"progress", view.ProgressDoc{}}, {"tasks", []plan.Task{}}, {"config", []entryOfConfig{}},
 	{"events", loop.Live{}}, {"verify", loop.Verification{}}, {"import", importResult{}}, {"prompt", promptDoc{}},
 }
 

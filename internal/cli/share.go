@@ -15,6 +15,7 @@ import (
 	"git-ralph/gitstate/share"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/config"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 )
 
@@ -108,7 +109,7 @@ func evidenceWords(rep share.Report) string {
 	if rep.Evidence == 0 {
 		return ""
 	}
-	return ", evidence of " + plural(rep.Evidence, "iteration")
+	return ", evidence of " + view.Plural(rep.Evidence, "iteration")
 }
 
 // tellJoined says what became of the events of a merge.
@@ -234,7 +235,7 @@ func (a *App) afterPull(p *share.Partner) error {
 	untrusted, err := journal.Untrusted(a.repo, snap.State.Commands())
 	if err == nil && len(untrusted) > 0 {
 		a.printf("%s of the journal came from elsewhere; git ralph trust shows what they would run\n",
-			plural(len(untrusted), "command"))
+			view.Plural(len(untrusted), "command"))
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/view"
 	"git-ralph/plan"
 )
 
@@ -48,7 +49,7 @@ func (c *SkipCmd) Run(a *App) error {
 			}
 		}
 		if len(done) > 0 {
-			return state.Event{}, gitstate.Hint(1, "git ralph rewind takes work back", "%s is done", joinIDs(done))
+			return state.Event{}, gitstate.Hint(1, "git ralph rewind takes work back", "%s is done", view.JoinIDs(done))
 		}
 		return taskEvent(ids, "skip", plan.Skipped, c.Reason, false)
 	})
@@ -61,7 +62,7 @@ func (c *SkipCmd) Run(a *App) error {
 	}
 	a.eachTask(before, ids, "skipped")
 	if len(waiting) > 0 {
-		a.printf("waiting for tasks that will not be done: %s; --cascade skips those, too\n", joinIDs(waiting))
+		a.printf("waiting for tasks that will not be done: %s; --cascade skips those, too\n", view.JoinIDs(waiting))
 	}
 	return nil
 }
@@ -185,7 +186,7 @@ func (c *BlockCmd) Run(a *App) error {
 		return err
 	}
 	if !changed {
-		a.printf("%s is blocked for that reason already\n", joinIDs(ids))
+		a.printf("%s is blocked for that reason already\n", view.JoinIDs(ids))
 		return nil
 	}
 	a.eachTask(before, ids, "blocked")

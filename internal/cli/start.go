@@ -15,7 +15,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
-	"git-ralph/internal/text"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 	"git-ralph/notes"
 	"git-ralph/plan"
@@ -203,49 +203,12 @@ func breakerHolds(b state.Breaker, now time.Time) bool {
 	return b.State == "open" && !loop.IsBudget(b.Reason) && (b.Until == nil || now.Before(*b.Until))
 }
 
-// budgetMove is what to do when a budget is used up.
-func (a *App) budgetMove(r state.Run) string {
-	const again = "git ralph start begins a new session with a new budget"
-	set, err := a.settingsQuietly(r.Overrides)
-	if err != nil {
-		return again
-	}
-	raise := func(key string) string {
-		return "git ralph set " + key + " N raises the limit of all sessions, then git ralph start"
-	}
-	switch l := set.Limits; {
-	case l.TotalUSD > 0 && r.Cost.Total >= int64(l.TotalUSD):
-		return raise("limits.total_usd")
-	case l.TotalTokens > 0 && r.Tokens.Total() >= l.TotalTokens:
-		return raise("limits.total_tokens")
-	}
-	return again
-}
-
-// asideHint is what a person may say about tasks that agents left out.
-const asideHint = "git ralph approve agrees to all of them; git ralph retry ID takes one back, then git ralph start"
-
 // asideError refuses to go on before a person has decided about the tasks that
 // agents left out.
 func (a *App) asideError(s state.State) error {
-	return gitstate.Hint(6, asideHint, "agents left out %s of the plan, and a person decides: %s",
-		plural(len(s.Plan.SetAside()), "task"),
+	return gitstate.Hint(6, view.AsideHint, "agents left out %s of the plan, and a person decides: %s",
+		view.Plural(len(s.Plan.SetAside()), "task"),
 		strings.TrimPrefix(s.Run.Reason, state.SetAside))
-}
-
-// asideLines names the tasks that agents left out, each with the reason.
-func (a *App) asideLines(p plan.Plan) {
-	aside := p.SetAside()
-	if len(aside) == 0 {
-		return
-	}
-	a.printf("%s\n", a.colour(a.Out, "33", "left out by agents, and not agreed to:"))
-	var rows [][]string
-	for _, id := range aside {
-		t := p.Tasks[p.Find(id)]
-		rows = append(rows, []string{"  " + string(t.ID), text.Clip(t.Title, 60), t.AsideReason()})
-	}
-	table(a.Out, rows)
 }
 
 // interrupts makes Ctrl-C, SIGTERM and SIGHUP end the context once, and the
@@ -302,94 +265,23 @@ func (a *App) summary(end loop.End) {
 		rows = append(rows, []string{"tokens", fmt.Sprintf("%d in this session, %d in all", s.Run.Used.Tokens, t)})
 	}
 	if s.Run.Cost.Total > 0 || s.Run.Tokens.Total() > 0 {
-		cost := fmt.Sprintf("$%s in this session, $%s in all", usd(s.Run.Cost.Session), usd(s.Run.Cost.Total))
+		cost := fmt.Sprintf("$%s in this session, $%s in all", view.USD(s.Run.Cost.Session), view.USD(s.Run.Cost.Total))
 		if s.Run.Cost.Unknown {
 			cost += " (some runs reported none)"
 		}
 		rows = append(rows, []string{"cost", cost})
 	}
-	rows = append(rows, []string{"time", duration(s.Run.LastAt.Sub(s.Run.StartedAt).Milliseconds())})
-	table(a.Out, rows)
-	a.asideLines(s.Plan)
+	rows = append(rows, []string{"time", view.Duration(s.Run.LastAt.Sub(s.Run.StartedAt).Milliseconds())})
+	a.printer().Table(rows)
+	a.printer().Aside(s.Plan)
 	if end.Status == state.BlockedStatus {
 		for _, b := range s.Plan.Blockers() {
 			a.printf("  %s: %s\n", b.ID, b.Reason)
 		}
 	}
 	end.State.Journal.Branch = a.journal.Branch // that of a linked worktree names its origin
-	a.printf("%s %s\n", a.colour(a.Out, "36", "next:"), a.nextMove(end))
+	a.printf("%s %s\n", a.colour(a.Out, "36", "next:"), a.reader().NextMove(end))
 	a.homeward()
-}
-
-// goesOn is the command that continues a phase.
-func goesOn(p state.Phase) string {
-	if p == state.Building || p == "" {
-		return "start"
-	}
-	return "run"
-}
-
-func usd(micro int64) string { return strconv.FormatFloat(float64(micro)/1e6, 'f', 2, 64) }
-
-func (a *App) nextMove(end loop.End) string {
-	switch end.Status {
-	case state.Complete:
-		return "git log --notes=ralph shows the work; git log ralph/heads/" + end.State.Journal.Branch + " how it came about"
-	case state.BlockedStatus:
-		return "git ralph show N says why; git ralph retry --failed, git ralph unblock ID, or git ralph edit"
-	case state.MaxIterations:
-		return "git ralph start goes on"
-	case state.HaltedStatus:
-		if strings.HasPrefix(end.Reason, "old_tests") {
-			return "mend the code, commit the test as it should be yourself, or allow the task that changed it: git ralph " +
-				"edit, with allow_test_changes = true; then git ralph start"
-		}
-		if strings.HasPrefix(end.Reason, "reproduction") {
-			return "mend the code or commit the test as it should be yourself, or allow the task that changed it: git ralph " +
-				"edit, with allow_test_changes = true; then git ralph start"
-		}
-		if strings.HasPrefix(end.Reason, "fresh_checks") {
-			for _, red := range end.Proved.Red {
-				if ids := end.State.Plan.CarriedBy(red); len(ids) > 0 {
-					return fmt.Sprintf("`%s` comes from %s, which a new plan has replaced: mend the code, or take the task back "+
-						"with git ralph retry %[2]s, "+
-						"or change its verify with git ralph edit; then git ralph start", notes.OneLine(red, 100), ids[0])
-				}
-			}
-			return "mend what is red; what the checks need and the repository does not hold (dependencies, generated files) " +
-				"is made by setup under [project] in ralph.toml, " +
-				"for example setup = [\"npm ci\"]; a check that may stay red gets allow_failure = true; then git ralph start"
-		}
-		if strings.HasPrefix(end.Reason, "environment") {
-			return "install it, or name what installs it as setup under [project] in ralph.toml, then git ralph " +
-				goesOn(end.State.Run.Phase)
-		}
-		if strings.HasPrefix(end.Reason, "unproved") {
-			return "make a check green, or give the task a verify command: git ralph edit; then git ralph start"
-		}
-		if loop.IsBudget(end.Reason) {
-			return a.budgetMove(end.State.Run)
-		}
-		if end.State.Run.Breaker.State == "open" {
-			return "git ralph log says why; git ralph resume allows one attempt"
-		}
-		return "git ralph log says why; git ralph " + goesOn(end.State.Run.Phase) + " tries again"
-	case state.Paused:
-		if open := loop.OpenQuestions(end.State); len(open) > 0 {
-			return "git ralph answer " + open[0].ID + " \"…\", then git ralph run"
-		}
-		return "git ralph resume, then git ralph start"
-	case state.NeedsReview:
-		if strings.HasPrefix(end.Reason, state.SetAside) {
-			return asideHint
-		}
-		return "look at it, then git ralph approve or git ralph reject \"why\", and git ralph " + goesOn(end.State.Run.Phase)
-	case state.Ready:
-		if end.State.Run.Phase == state.Planning {
-			return "git ralph plan, or git ralph run for all that follows"
-		}
-	}
-	return "git ralph " + goesOn(end.State.Run.Phase) + " goes on"
 }
 
 // pendingTasks are those that a run would work on.

@@ -229,6 +229,6 @@ func (c *SetCmd) list(a *App) error {
 			rows = append(rows, []string{e.Text(), a.colour(a.Out, "2", e.Origin.String())})
 		}
 	}
-	table(a.Out, rows)
+	a.printer().Table(rows)
 	return nil
 }

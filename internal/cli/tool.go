@@ -9,6 +9,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/internal/mcp"
+	"git-ralph/internal/view"
 )
 
 // ToolCmd calls a tool of the iteration that this process belongs to.
@@ -69,7 +70,7 @@ func (c *ToolCmd) list(a *App, client *mcp.Client) error {
 	for i, s := range specs {
 		rows[i] = []string{s.Name, s.Description}
 	}
-	table(a.Out, rows)
+	a.printer().Table(rows)
 	return nil
 }
 
@@ -92,7 +93,7 @@ func (c *McpCmd) Run(a *App) error {
 	if err != nil {
 		return outsideRun(err)
 	}
-	if err := mcp.Serve(a.Ctx, client, Version, io.NopCloser(a.In), nopCloser{behind(a.Out)}); err != nil {
+	if err := mcp.Serve(a.Ctx, client, Version, io.NopCloser(a.In), nopCloser{view.Behind(a.Out)}); err != nil {
 		return outsideRun(err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/internal/config"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/view"
 )
 
 // TestCmd is `git ralph test`.
@@ -94,7 +95,7 @@ func (a *App) toolchain(name string, words []string) error {
 	for _, line := range lines {
 		a.say("%s", strings.TrimSpace(line+" "+strings.Join(words, " ")))
 		exit, err := proc.Attach(a.Ctx, proc.Command{Argv: shellArgv(line, words), Dir: repo.Root, Env: a.Env,
-			Stdin: a.In, Stdout: behind(a.Out), Stderr: behind(a.Err)})
+			Stdin: a.In, Stdout: view.Behind(a.Out), Stderr: view.Behind(a.Err)})
 		if err != nil {
 			return err
 		}

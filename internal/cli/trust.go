@@ -15,6 +15,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
 	"git-ralph/internal/text"
+	"git-ralph/internal/view"
 )
 
 // doubt is what would run here and what nobody here has agreed to.
@@ -33,7 +34,7 @@ func (d doubt) what() string {
 	}
 	if n := len(d.commands); n > 0 {
 		parts = append(parts, fmt.Sprintf("%s of the journal came from elsewhere and %s not trusted",
-			plural(n, "command"), isOrAre(n)))
+			view.Plural(n, "command"), isOrAre(n)))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -317,7 +318,7 @@ func (c TrustCmd) Run(a *App) error {
 		a.printf("the present %s is trusted; a change of it has to be trusted again\n", config.FileName)
 	}
 	if n := len(d.commands); n > 0 {
-		a.printf("%s of the journal %s trusted\n", plural(n, "command"), isOrAre(n))
+		a.printf("%s of the journal %s trusted\n", view.Plural(n, "command"), isOrAre(n))
 	}
 	return nil
 }

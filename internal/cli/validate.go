@@ -8,6 +8,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 	"git-ralph/notes"
 )
@@ -84,9 +85,9 @@ func (c *ValidateCmd) report(a *App) error {
 
 // reportDoc is a report whose lists are never null.
 func reportDoc(r state.Report) state.Report {
-	r.Checks, r.Specs, r.Tasks = list(r.Checks), append([]state.ReportSpec{}, r.Specs...), list(r.Tasks)
+	r.Checks, r.Specs, r.Tasks = view.List(r.Checks), append([]state.ReportSpec{}, r.Specs...), view.List(r.Tasks)
 	for i := range r.Specs {
-		r.Specs[i].Criteria = list(r.Specs[i].Criteria)
+		r.Specs[i].Criteria = view.List(r.Specs[i].Criteria)
 	}
 	return r
 }

@@ -7,6 +7,7 @@ import (
 
 	"git-ralph/internal/checks"
 	"git-ralph/internal/config"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 	"git-ralph/notes"
 )
@@ -164,13 +165,13 @@ func verifyLine(v loop.Verification) string {
 		line += fmt.Sprintf(", %d missing", len(v.Missing))
 	}
 	if v.Others > 0 {
-		line += fmt.Sprintf("; %s not made by an iteration", plural(v.Others, "commit"))
+		line += fmt.Sprintf("; %s not made by an iteration", view.Plural(v.Others, "commit"))
 	}
 	if n := slices.IndexFunc(v.Commits, func(c loop.VerifiedCommit) bool { return c.Person }); n >= 0 {
 		line += fmt.Sprintf(", %s at the end by the present checks: %s", v.Commits[n].Commit[:12], v.Commits[n].Standing)
 	}
 	if v.Covered > 0 {
-		line += fmt.Sprintf("; %s of phases without checks, covered by what follows", plural(v.Covered, "commit"))
+		line += fmt.Sprintf("; %s of phases without checks, covered by what follows", view.Plural(v.Covered, "commit"))
 	}
 	return line
 }

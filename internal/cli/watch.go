@@ -13,6 +13,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/internal/livefeed"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 )
 
@@ -114,10 +115,10 @@ func (c *WatchCmd) heard(a *App, l livefeed.Line) {
 	case l.Event == "check":
 		a.printf("  check %s\n", l.Message)
 		if tail := l.Data["tail"]; tail != "" {
-			a.indented(tail, "      ")
+			a.printer().Indented(tail, "      ")
 		}
 	case l.Event == "agent" && (c.lines.detail.Load() || l.Data["denied"] != ""):
-		a.printf("  %s\n", a.colour(a.Out, "2", onLine(l.Message)))
+		a.printf("  %s\n", a.colour(a.Out, "2", view.OnLine(l.Message)))
 	}
 }
 
@@ -141,14 +142,15 @@ func (c *WatchCmd) entries(a *App, after object.ID) (object.ID, error) {
 	}
 	c.lines.Lock()
 	defer c.lines.Unlock()
+	out := a.printer()
 	for i := len(list) - 1; i >= 0; i-- {
 		if c.JSON {
-			if err := a.printLine(describeEntry(list[i])); err != nil {
+			if err := a.printLine(view.Describe(list[i])); err != nil {
 				return after, err
 			}
 			continue
 		}
-		a.printf("%s\n", strings.TrimRight(strings.Join(a.logRow(list[i]), "  "), " "))
+		a.printf("%s\n", strings.TrimRight(strings.Join(out.LogRow(list[i]), "  "), " "))
 	}
 	return newest, nil
 }

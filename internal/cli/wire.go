@@ -19,6 +19,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/mcp"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/view"
 	"git-ralph/loop"
 )
 
@@ -309,7 +310,7 @@ func (a *App) wire(set *config.Resolved, sandbox loop.Sandbox) (*wired, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts.Sandbox = boundTo(sandbox.Mechanism())
+	opts.Sandbox = view.Bound(sandbox.Mechanism())
 	pol, err := a.policy(set)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package cli
+package view
 
 import (
 	"crypto/rand"
@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// display is the edge at which text leaves for people and programs. Titles,
+// Display is the edge at which text leaves for people and programs. Titles,
 // names of files, reasons and journals may come from agents and strangers: what
 // would move the cursor, set a title, hide or reorder text is written as an
-// escape, wherever it came from. Only what styled marks passes as it is.
-type display struct {
+// escape, wherever it came from. Only what Styled marks passes as it is.
+type Display struct {
 	w    io.Writer
 	json bool   // escapes are those of JSON, where such characters stand in strings only
 	rest []byte // of a character that the next write completes
@@ -25,10 +25,10 @@ type display struct {
 // sequence as ours.
 var styleKey = sync.OnceValue(func() string { return "\x1b" + rand.Text() })
 
-// styled marks a control sequence of ours for a display. w is where it will be
-// written to; what is no display gets it as it is.
-func styled(w io.Writer, sequence string) string {
-	if _, ok := w.(*display); !ok {
+// Styled marks a control sequence of ours for a Display. w is where it will be
+// written to; what is no Display gets it as it is.
+func Styled(w io.Writer, sequence string) string {
+	if _, ok := w.(*Display); !ok {
 		return sequence
 	}
 	return styleKey() + string(rune(len(sequence))) + sequence
@@ -44,36 +44,32 @@ func cutStyle(s string) (sequence, rest string, ok bool) {
 	return rest[1:n], rest[n:], true
 }
 
-// behind is the writer that a display writes to.
-func behind(w io.Writer) io.Writer {
-	if d, ok := w.(*display); ok {
+// Behind is the writer that a Display writes to.
+func Behind(w io.Writer) io.Writer {
+	if d, ok := w.(*Display); ok {
 		return d.w
 	}
 	return w
 }
 
-// through is w with a display in front of it.
-func through(w io.Writer, json bool) io.Writer {
-	if _, ok := w.(*display); ok || w == nil {
+// Through is w with a Display in front of it.
+func Through(w io.Writer, json bool) io.Writer {
+	if _, ok := w.(*Display); ok || w == nil {
 		return w
 	}
-	return &display{w: w, json: json}
+	return &Display{w: w, json: json}
 }
 
-// raw is where data goes that a program reads byte by byte: a file of the
-// evidence, a plan in another format. A terminal shows it as everything else.
-func (a *App) raw() io.Writer {
-	if terminal(a.Out) {
-		return a.Out
-	}
-	if _, ok := behind(a.Out).(*pageWriter); ok {
-		return a.Out
-	}
-	return behind(a.Out)
+// Redirect makes a Display write to another writer from now on.
+func (d *Display) Redirect(w io.Writer) { d.w = w }
+
+// OnLine is text as a terminal may show it, on one line.
+func OnLine(s string) string {
+	return (&Display{}).escaped(strings.Join(strings.Fields(s), " "))
 }
 
 // Write implements io.Writer.
-func (d *display) Write(b []byte) (int, error) {
+func (d *Display) Write(b []byte) (int, error) {
 	n := len(b)
 	if len(d.rest) > 0 {
 		b = append(d.rest, b...)
@@ -101,7 +97,7 @@ func (d *display) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-func (d *display) escaped(s string) string {
+func (d *Display) escaped(s string) string {
 	var b strings.Builder
 	for s != "" {
 		r, size := utf8.DecodeRuneInString(s)

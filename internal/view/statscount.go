@@ -1,7 +1,8 @@
-package cli
+package view
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -11,8 +12,8 @@ import (
 	"git-ralph/plan"
 )
 
-// statsDoc is `stats --json`.
-type statsDoc struct {
+// StatsDoc is `stats --json`.
+type StatsDoc struct {
 	Iterations int            `json:"iterations"`
 	Kept       int            `json:"kept"`
 	Partial    int            `json:"partial"`
@@ -32,7 +33,7 @@ type statsDoc struct {
 	Recovered       int            `json:"stagnations_recovered"`
 	Estimate        estimateDoc    `json:"estimate"`
 	Interventions   map[string]int `json:"interventions"`
-	Tokens          tokensDoc      `json:"tokens"`
+	Tokens          TokensDoc      `json:"tokens"`
 	Cost            json.Number    `json:"cost_usd"`
 	Unknown         bool           `json:"cost_incomplete"`
 	DurationMs      int64          `json:"duration_ms"`
@@ -124,10 +125,10 @@ type taskUseDoc struct {
 	micro      int64
 }
 
-// stats walks the whole history.
-func (a *App) stats(s state.State) (statsDoc, error) {
+// Stats walks the whole history of a journal whose newest state is s.
+func Stats(ctx context.Context, j *journal.Journal, s state.State) (StatsDoc, error) {
 	c := newCount(s)
-	err := a.journal.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
+	err := j.WalkBrief(ctx, func(e journal.Entry) (bool, error) {
 		c.add(e.Event)
 		return true, nil
 	})
@@ -136,20 +137,20 @@ func (a *App) stats(s state.State) (statsDoc, error) {
 
 // count gathers figures from events, the newest first.
 type count struct {
-	d                     statsDoc
+	d                     StatsDoc
 	plan                  plan.Plan
 	phases, roles, models map[string]*useDoc
 	tasks                 map[plan.TaskID]*taskUseDoc
-	rungs                 *rungs
+	ladder                *ladder
 	keptLater             map[plan.TaskID]bool
 	session               sessionDoc // whose begin is still to come
 }
 
 func newCount(s state.State) *count {
 	r := s.Run
-	d := statsDoc{Sessions: r.Session, Claims: r.Claims, False: r.FalseClaims, Reasons: map[string]int{},
+	d := StatsDoc{Sessions: r.Session, Claims: r.Claims, False: r.FalseClaims, Reasons: map[string]int{},
 		Outcomes: map[string]int{}, Criteria: map[string]int{}, Interventions: map[string]int{},
-		Tokens: countTokens(r.Tokens), Cost: dollars(r.Cost.Total), Unknown: r.Cost.Unknown,
+		Tokens: countTokens(r.Tokens), Cost: Dollars(r.Cost.Total), Unknown: r.Cost.Unknown,
 		Tasks: []taskUseDoc{}, BySession: []sessionDoc{}, Timeline: []pointDoc{}}
 	if n := s.Plan.Counts(); n.Wanted() > 0 {
 		d.Completion = float64(n.Done) / float64(n.Wanted())
@@ -170,7 +171,7 @@ func newCount(s state.State) *count {
 	}
 	return &count{d: d, plan: s.Plan, phases: map[string]*useDoc{}, roles: map[string]*useDoc{},
 		models: map[string]*useDoc{}, tasks: map[plan.TaskID]*taskUseDoc{}, keptLater: map[plan.TaskID]bool{},
-		rungs: newRungs()}
+		ladder: newLadder()}
 }
 
 func (c *count) add(e state.Event) {
@@ -198,7 +199,7 @@ func (c *count) add(e state.Event) {
 // endSession puts what was counted since the last call to its session.
 func (c *count) endSession() {
 	if c.session.Iterations > 0 {
-		c.session.Cost = dollars(c.session.micro)
+		c.session.Cost = Dollars(c.session.micro)
 		c.d.BySession = append(c.d.BySession, c.session)
 	}
 	c.session = sessionDoc{}
@@ -243,10 +244,10 @@ func (c *count) iteration(e state.Event, res state.Result) {
 	c.session.micro += micro
 	c.session.DurationMs += res.DurationMs
 	if len(d.Timeline) < maxTimeline {
-		d.Timeline = append(d.Timeline, pointDoc{e.Iteration, kept == 1, res.ContextPeak, dollars(micro)})
+		d.Timeline = append(d.Timeline, pointDoc{e.Iteration, kept == 1, res.ContextPeak, Dollars(micro)})
 	}
 	if id := e.Task; id != "" {
-		c.rungs.add(id, res)
+		c.ladder.add(id, res)
 		t := c.tasks[id]
 		if t == nil {
 			t = &taskUseDoc{ID: id, Title: res.Title}
@@ -263,15 +264,15 @@ func (c *count) iteration(e state.Event, res state.Result) {
 	}
 }
 
-func (c *count) result() statsDoc {
+func (c *count) result() StatsDoc {
 	c.endSession()
 	d := c.d
 	slices.Reverse(d.BySession)
 	slices.Reverse(d.Timeline)
-	d.Rungs, d.FirstPass, d.Attempts = c.rungs.sum()
+	d.Rungs, d.FirstPass, d.Attempts = c.ladder.sum()
 	d.Phases, d.Roles, d.Models = byCost(c.phases), byCost(c.roles), byCost(c.models)
 	for _, t := range c.tasks {
-		t.Cost = dollars(t.micro)
+		t.Cost = Dollars(t.micro)
 		d.Tasks = append(d.Tasks, *t)
 	}
 	slices.SortFunc(d.Tasks, func(x, y taskUseDoc) int {
@@ -297,7 +298,7 @@ func use(m map[string]*useDoc, name string, run state.AgentRun) {
 func byCost(m map[string]*useDoc) []useDoc {
 	out := []useDoc{}
 	for _, u := range m {
-		u.Cost = dollars(u.micro)
+		u.Cost = Dollars(u.micro)
 		out = append(out, *u)
 	}
 	slices.SortFunc(out, func(x, y useDoc) int {

@@ -1,4 +1,4 @@
-package cli
+package view
 
 import (
 	"cmp"
@@ -22,9 +22,9 @@ type rungDoc struct {
 	micro      int64
 }
 
-// rungs counts attempts at tasks. Steps that were kept and waits for a provider
+// ladder counts attempts at tasks. Steps that were kept and waits for a provider
 // are no attempts, but they cost, and their rung paid.
-type rungs struct {
+type ladder struct {
 	by   map[rungKey]*rungDoc
 	task map[plan.TaskID]*tried
 }
@@ -40,11 +40,11 @@ type tried struct {
 	attempts int
 }
 
-func newRungs() *rungs {
-	return &rungs{map[rungKey]*rungDoc{}, map[plan.TaskID]*tried{}}
+func newLadder() *ladder {
+	return &ladder{map[rungKey]*rungDoc{}, map[plan.TaskID]*tried{}}
 }
 
-func (r *rungs) add(id plan.TaskID, res state.Result) {
+func (r *ladder) add(id plan.TaskID, res state.Result) {
 	k := rungKey{res.Rung, res.Step}
 	d := r.by[k]
 	if d == nil {
@@ -75,10 +75,10 @@ func (r *rungs) add(id plan.TaskID, res state.Result) {
 
 // sum is the rungs in order, the share of done tasks whose first attempt was
 // kept, and the mean of attempts of a done task; 0 where none is done.
-func (r *rungs) sum() (list []rungDoc, firstPass, attempts float64) {
+func (r *ladder) sum() (list []rungDoc, firstPass, attempts float64) {
 	list = []rungDoc{}
 	for _, d := range r.by {
-		d.Cost = dollars(d.micro)
+		d.Cost = Dollars(d.micro)
 		list = append(list, *d)
 	}
 	slices.SortFunc(list, func(x, y rungDoc) int {
@@ -101,22 +101,23 @@ func (r *rungs) sum() (list []rungDoc, firstPass, attempts float64) {
 	return list, float64(first) / float64(done), float64(all) / float64(done)
 }
 
-func (a *App) rungsText(d statsDoc) {
+// rungs writes what each rung of the ladder took.
+func (d StatsDoc) rungs(p Printer) {
 	if d.Attempts > 0 {
-		a.printf("\ntasks that are done: %.0f %% at the first attempt, %.1f attempts each\n", 100*d.FirstPass, d.Attempts)
+		p.Printf("\ntasks that are done: %.0f %% at the first attempt, %.1f attempts each\n", 100*d.FirstPass, d.Attempts)
 	}
 	if len(d.Rungs) < 2 {
 		return // there was no ladder
 	}
-	a.printf("\n%s\n", a.colour(a.Out, "1", "rungs of the ladder"))
+	p.Printf("\n%s\n", p.Paint("1", "rungs of the ladder"))
 	var rows [][]string
 	for _, r := range d.Rungs {
 		step := r.Step
 		if r.Rung == 0 {
 			step = "the settings alone"
 		}
-		rows = append(rows, []string{fmt.Sprintf("  %d", r.Rung), step, plural(r.Attempts, "attempt"),
-			fmt.Sprintf("%d kept", r.Kept), "$" + r.Cost.String(), thousands(r.Tokens) + " tokens", duration(r.DurationMs)})
+		rows = append(rows, []string{fmt.Sprintf("  %d", r.Rung), step, Plural(r.Attempts, "attempt"),
+			fmt.Sprintf("%d kept", r.Kept), "$" + r.Cost.String(), Thousands(r.Tokens) + " tokens", Duration(r.DurationMs)})
 	}
-	table(a.Out, rows)
+	p.Table(rows)
 }

@@ -1,4 +1,4 @@
-package cli
+package view
 
 import (
 	"testing"
@@ -37,7 +37,7 @@ func TestStatsCount(t *testing.T) {
 		c.add(events[i])
 	}
 	got := c.result()
-	want := statsDoc{
+	want := StatsDoc{
 		Iterations: 4, Kept: 1, Rejected: 3, Completion: 0.5, Stuck: 2, Recovered: 1, DurationMs: 4000,
 		Reasons: map[string]int{}, Outcomes: map[string]int{"finished": 4}, Criteria: map[string]int{},
 		Interventions: map[string]int{"inject": 1, "retry": 1},

@@ -1,0 +1,104 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/state"
+	"git-ralph/internal/text"
+	"git-ralph/loop"
+)
+
+// LinkedDoc is the run in the other one of a branch and its linked worktree.
+type LinkedDoc struct {
+	Of        string       `json:"of"` // the branch that the linked worktree was made for
+	Branch    string       `json:"branch"`
+	Worktree  string       `json:"worktree"`
+	Status    state.Status `json:"status"`
+	Iteration int          `json:"iteration"`
+	Running   *RunningDoc  `json:"running"`
+	Ahead     int          `json:"ahead"`  // commits that only the linked branch has
+	Behind    int          `json:"behind"` // commits that only its origin has
+	here      bool
+}
+
+// linked is what there is to say of the linked worktree of j's branch,
+// nil when there is none.
+func (r Reader) linked(ctx context.Context) (*LinkedDoc, error) {
+	j := r.Journal
+	l, here := j.Repo.LinkedHere()
+	if !here {
+		var ok bool
+		var err error
+		if l, ok, err = j.Repo.LinkedOf(j.Branch); err != nil || !ok {
+			return nil, err
+		}
+	}
+	d := &LinkedDoc{Of: l.Of, Branch: l.Branch, Worktree: l.Root, here: here}
+	holder, alive := r.Holder(ctx, l.Branch) // before the journal, as for the branch itself
+	snap, err := (&journal.Journal{Repo: j.Repo, Branch: l.Branch}).Load(ctx)
+	if errors.Is(err, journal.ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	run := snap.State.Run
+	d.Status, d.Iteration = run.Status, run.Iteration
+	if alive {
+		d.Running = &RunningDoc{PID: holder.Pid, Host: holder.Host, Since: holder.Since}
+	} else if run.Status == state.Running || run.Status == state.Waiting {
+		d.Status = state.Interrupted
+	}
+	gap, _, err := r.Gap(ctx, l)
+	d.Ahead, d.Behind = gap.Ahead, gap.Behind
+	return d, err
+}
+
+// rows are the lines of status.
+func (d *LinkedDoc) rows(branch string, now time.Time) [][]string {
+	if d == nil {
+		return nil
+	}
+	if d.here {
+		return [][]string{{"  worktree", fmt.Sprintf("linked, for %s: %s that it does not have", d.Of,
+			Plural(d.Ahead, "commit"))}}
+	}
+	what := fmt.Sprintf("%s, iteration %d", d.Status, d.Iteration)
+	if d.Running != nil {
+		what += fmt.Sprintf(", process %d since %s", d.Running.PID, Ago(d.Running.Since, now))
+	}
+	return [][]string{{"  beside it", fmt.Sprintf("%s in %s: %s; %s that %s does not have", d.Branch, d.Worktree, what,
+		Plural(d.Ahead, "commit"), branch)},
+		{"", "git ralph -C " + text.Shell(d.Worktree) + " status"}}
+}
+
+// Gap says how the linked branch stands to its own, and its journal to
+// that one's.
+func (r Reader) Gap(ctx context.Context, l gitstate.Linked) (code, words loop.Gap, err error) {
+	repo := r.Journal.Repo
+	for _, x := range []struct {
+		ref func(string) string
+		gap *loop.Gap
+	}{{gitstate.BranchRef, &code}, {gitstate.JournalRef, &words}} {
+		mine, err := repo.ReadRef(ctx, x.ref(l.Branch))
+		if err != nil {
+			return code, words, err
+		}
+		theirs, err := repo.ReadRef(ctx, x.ref(l.Of))
+		if err != nil {
+			return code, words, err
+		}
+		if mine.IsZero() || theirs.IsZero() {
+			continue
+		}
+		if *x.gap, err = loop.GapOf(ctx, repo, mine, theirs); err != nil {
+			return code, words, err
+		}
+	}
+	return code, words, nil
+}

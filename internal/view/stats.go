@@ -1,0 +1,173 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"git-ralph/gitstate/state"
+	"git-ralph/internal/text"
+)
+
+// Print writes the figures for people.
+func (d StatsDoc) Print(p Printer) {
+	head := func(s string) { p.Printf("\n%s\n", p.Paint("1", s)) }
+	p.Printf("%s in %s: %d kept", Plural(d.Iterations, "iteration"), Plural(d.Sessions, "session"), d.Kept)
+	if d.Partial > 0 {
+		p.Printf(" (%d of them steps)", d.Partial)
+	}
+	p.Printf(", %d rejected\n", d.Rejected)
+	incomplete := ""
+	if d.Unknown {
+		incomplete = " and what was not reported"
+	}
+	p.Printf("$%s%s, %s tokens, %s of work", d.Cost, incomplete, Thousands(d.Tokens.Total), Duration(d.DurationMs))
+	if d.Turns > 0 {
+		p.Printf(", %s", Plural(d.Turns, "turn"))
+	}
+	p.Printf("\n")
+	p.Printf("%.0f %% of the tasks that are wanted are done\n", 100*d.Completion)
+	if d.Claims > 0 {
+		p.Printf("%s of success, %d of them false (%.0f %%)\n", Plural(d.Claims, "claim"), d.False, 100*d.FalseRate)
+	}
+	if n := d.Zone.Below + d.Zone.In + d.Zone.Above; n > 0 {
+		p.Printf("context windows: %d %% ended between 40 and 60 %% full (%d below, %d in, %d above)\n", d.Zone.Percent,
+			d.Zone.Below, d.Zone.In, d.Zone.Above)
+	}
+	if d.Stuck > 0 {
+		p.Printf("stuck %s, got on after %d of them\n", times(d.Stuck), d.Recovered)
+	}
+	if d.Estimate.Tasks > 0 {
+		p.Printf("%s took %s tokens, %s were expected (%.1f times)\n", Plural(d.Estimate.Tasks, "done task"),
+			Thousands(d.Estimate.Actual), Thousands(d.Estimate.Estimated), d.Estimate.Ratio)
+	}
+	if n := sum(d.Interventions); n > 0 {
+		var parts []string
+		for _, row := range countRows(d.Interventions) {
+			parts = append(parts, row[1]+" "+strings.TrimSpace(row[0]))
+		}
+		p.Printf("a person stepped in %s: %s\n", times(n), strings.Join(parts, ", "))
+	}
+	p.timeline(d.Timeline)
+	if len(d.Criteria) > 0 {
+		p.Printf("criteria: %s\n", state.CriteriaCount{Proved: d.Criteria["proved"], Judged: d.Criteria["judged"],
+			Unjudged: d.Criteria["unjudged"], Failed: d.Criteria["failed"]})
+	}
+	if len(d.Reasons) > 0 {
+		head("why rejected")
+		p.Table(countRows(d.Reasons))
+	}
+	head("how agents ended")
+	p.Table(countRows(d.Outcomes))
+	for _, x := range []struct {
+		name string
+		use  []useDoc
+	}{{"phases", d.Phases}, {"roles", d.Roles}, {"models", d.Models}} {
+		if len(x.use) == 0 || len(x.use) == 1 &&
+			(x.name == "phases" || x.name == "models" && x.use[0].Name == "") {
+			continue
+		}
+		head(x.name)
+		var rows [][]string
+		for _, u := range x.use {
+			rows = append(rows, []string{"  " + OrDash(u.Name), Plural(u.Runs, "run"), "$" + u.Cost.String(),
+				Thousands(u.Tokens) + " tokens", Duration(u.DurationMs)})
+		}
+		p.Table(rows)
+	}
+	if len(d.BySession) > 1 {
+		head("sessions")
+		var rows [][]string
+		for _, s := range d.BySession[max(0, len(d.BySession)-15):] {
+			zone := "window not known"
+			if n := s.Zone.Below + s.Zone.In + s.Zone.Above; n > 0 {
+				zone = fmt.Sprintf("%d of %d windows at 40-60 %%", s.Zone.In, n)
+			}
+			rows = append(rows, []string{fmt.Sprintf("  %d", s.Session),
+				fmt.Sprintf("%d of %d kept", s.Kept, s.Iterations), "$" + s.Cost.String(), Duration(s.DurationMs), zone})
+		}
+		p.Table(rows)
+	}
+	d.rungs(p)
+	head("tasks that took most")
+	var rows [][]string
+	shown := d.Tasks[:min(len(d.Tasks), 15)]
+	for _, t := range shown {
+		rows = append(rows, []string{"  " + string(t.ID), p.Paint("36", bar(t, shown)),
+			fmt.Sprintf("%d of %d kept", t.Kept, t.Iterations), "$" + t.Cost.String(), Duration(t.DurationMs),
+			text.Clip(t.Title, 50)})
+	}
+	p.Table(rows)
+}
+
+// bar is how much of the largest task a task took: in dollars, or in time where
+// nothing is known of those.
+func bar(t taskUseDoc, all []taskUseDoc) string {
+	const width = 10
+	measure := func(t taskUseDoc) int64 { return t.micro }
+	if all[0].micro == 0 {
+		measure = func(t taskUseDoc) int64 { return t.DurationMs }
+	}
+	var most int64
+	for _, x := range all {
+		most = max(most, measure(x))
+	}
+	n := 0
+	if most > 0 {
+		n = int((measure(t)*width + most - 1) / most)
+	}
+	return strings.Repeat("█", n) + strings.Repeat("░", width-n)
+}
+
+// timeline draws the newest iterations: how full their windows became, and
+// below that whether they were kept.
+func (p Printer) timeline(points []pointDoc) {
+	const most = 60
+	points = points[max(0, len(points)-most):]
+	if len(points) < 2 {
+		return
+	}
+	var windows, verdicts strings.Builder
+	known := false
+	for _, x := range points {
+		level := []rune(" ▁▂▃▄▅▆▇█")
+		known = known || x.Context > 0
+		windows.WriteRune(level[min(8, (x.Context*8+99)/100)])
+		if x.Kept {
+			verdicts.WriteString(p.Paint("32", "+"))
+		} else {
+			verdicts.WriteString(p.Paint("33", "-"))
+		}
+	}
+	p.Printf("\niterations %d to %d\n", points[0].Iteration, points[len(points)-1].Iteration)
+	if known {
+		p.Printf("  %s  window\n", windows.String())
+	}
+	p.Printf("  %s  + kept, - rejected\n", verdicts.String())
+}
+
+func sum(m map[string]int) (n int) {
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+// countRows are counts, the largest first.
+func countRows(m map[string]int) [][]string {
+	var names []string
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(x, y string) int {
+		if m[x] != m[y] {
+			return m[y] - m[x]
+		}
+		return strings.Compare(x, y)
+	})
+	var rows [][]string
+	for _, name := range names {
+		rows = append(rows, []string{"  " + OrDash(name), fmt.Sprint(m[name])})
+	}
+	return rows
+}
