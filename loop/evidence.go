@@ -36,6 +36,7 @@ type record struct {
 	first      object.ID        // tree of the first of two tries, Zero = there was one
 	more       bool             // some of it is in no evidence that was written before
 	back       []string         // what restores changed back and kept
+	own        []string         // what they put back of files that git does not track
 }
 
 // addOutputs adds the whole outputs of checks and steps.

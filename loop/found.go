@@ -195,9 +195,8 @@ func (l *Loop) tellRestored(it *Ready, r worktree.Report) (notices []string) {
 	if len(aside) > 0 && l.Log != nil {
 		l.Log("%s: moved to %s", someOf(aside, fewNamed), AsideOf(l.Repo, it.id))
 	}
-	if len(stored) > 0 {
-		it.back = append(it.back, stored...)
-	}
+	it.back = append(it.back, stored...)
+	it.own = append(it.own, r.Own...)
 	notices = append(notices, it.tellSpoiled(r.Spoiled, it.number)...)
 	for _, name := range r.Aside {
 		notice(repositoryAside+"%s", name)
@@ -223,6 +222,7 @@ const (
 	goneForGood     = "gone, and nothing of it was kept: "
 	leftInPlace     = "left in place: "
 	ignoredChanged  = "ignored file changed: "
+	ignoredKept     = "ignored file changed, and left so: "
 	ignoredLarge    = "ignored, large, changed or gone, and left so: "
 	ignoredTooLarge = "ignored, too large to be kept, changed or gone, and left so: "
 	notCaptured     = "not a file, not captured: "
@@ -244,7 +244,9 @@ var ofMany = []struct {
 	{ignoredLarge, fewNamed, " (git ralph restore %[1]d -- PATH brings what one was)"},
 	{repositoryAside, fewNamed, " (git ralph gc --dry-run says where they are)"},
 	{kind: carriedBack, named: maxNamed}, {kind: goneForGood, named: maxNamed}, {kind: leftInPlace, named: maxNamed},
-	{kind: ignoredChanged, named: maxNamed}, {kind: ignoredTooLarge, named: maxNamed},
+	{ignoredKept, fewNamed, " (git ralph restore %[1]d -- PATH brings what one was)"},
+	{kind: ignoredChanged, named: maxNamed},
+	{kind: ignoredTooLarge, named: maxNamed},
 	{kind: notCaptured, named: maxNamed}, {kind: notCapturedNow, named: maxNamed},
 }
 
@@ -290,18 +292,28 @@ func someOf(paths []string, named int) string {
 // told is everything that the stages have to tell people. What restores changed
 // back is named once, whatever was said of the same paths before.
 func (it *attempt) told() []string {
-	all := slices.Concat(it.remarks, it.warnings, it.notices)
-	if len(it.back) == 0 {
-		return summed(all, it.number)
-	}
 	back := slices.Compact(slices.Sorted(slices.Values(it.back)))
-	all = slices.DeleteFunc(all, func(n string) bool {
-		path, ignored := strings.CutPrefix(n, ignoredChanged)
-		return ignored && slices.Contains(back, path)
+	// What was there changed is in back; the rest of these was gone or had another mode.
+	own := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(it.own))), func(path string) bool {
+		_, named := slices.BinarySearch(back, path)
+		return named || it.after != nil && slices.ContainsFunc(it.after.Changes, func(c worktree.Change) bool {
+			return c.Path == path // the agent's own
+		})
 	})
-	return append(summed(all, it.number), fmt.Sprintf(
-		"changed back, and kept as it was found: %s (git ralph restore %d -- PATH brings it)", someOf(back, maxNamed),
-		it.number))
+	all := slices.DeleteFunc(slices.Concat(it.remarks, it.warnings, it.notices), func(n string) bool {
+		path, ignored := strings.CutPrefix(n, ignoredChanged)
+		return ignored && (slices.Contains(back, path) || slices.Contains(own, path))
+	})
+	all = summed(all, it.number)
+	if len(own) > 0 {
+		all = append(all, "put back, and not in git: "+someOf(own, maxNamed))
+	}
+	if len(back) > 0 {
+		all = append(all, fmt.Sprintf(
+			"changed back, and kept as it was found: %s (git ralph restore %d -- PATH brings it)", someOf(back, maxNamed),
+			it.number))
+	}
+	return all
 }
 
 // tellSpoiled names large ignored files that changed and are left so, and keeps
@@ -321,6 +333,18 @@ func (r *record) tellSpoiled(list []worktree.Saved, number int) (notices []strin
 			s.Path, number, quoteArg(s.Path)))
 	}
 	return notices
+}
+
+// keepIgnored puts what small ignored files were into the evidence of an attempt that is
+// kept: they stay as they are now, and no other copy is left.
+func (it *attempt) keepIgnored() {
+	for _, s := range it.after.IgnoredWere {
+		it.found = append(it.found, s)
+		if i := slices.Index(it.notices, ignoredChanged+s.Path); i >= 0 {
+			it.notices[i] = fmt.Sprintf(ignoredKept+"%s (git ralph restore %d -- %s brings what it was)", s.Path, it.number,
+				quoteArg(s.Path))
+		}
+	}
 }
 
 // quoteArg is a path as it is typed into a shell.

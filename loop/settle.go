@@ -106,6 +106,7 @@ func (l *Loop) keep(ctx context.Context, it *attempt, j Verdict) error {
 			return fmt.Errorf("put back what is not the agent's to change: %w", err)
 		}
 	}
+	it.keepIgnored()
 	res := l.result(it, j)
 	if len(it.after.Changes) == 0 {
 		return l.endKept(it, res)

@@ -118,6 +118,7 @@ func (l *Loop) bring(ctx context.Context, it *attempt, v Verdict) (Verdict, *Act
 			return v, nil, fmt.Errorf("put back what is not the agent's to change: %w", err)
 		}
 	}
+	it.keepIgnored()
 	res := l.result(it, v)
 	if len(it.after.Changes) == 0 {
 		return v, nil, l.endKept(it, res)

@@ -41,7 +41,7 @@ func (r *restorer) apply() {
 			r.failed(w.path, err)
 			continue
 		}
-		r.report.Restored = append(r.report.Restored, w.path)
+		r.restored(w)
 	}
 	for _, d := range slices.Backward(r.dirModes) {
 		r.e.fail("restore mode")
@@ -305,7 +305,7 @@ func (r *restorer) writeAll() {
 			r.failed(w.path, errs[i])
 			continue
 		}
-		r.report.Restored = append(r.report.Restored, w.path)
+		r.restored(w)
 	}
 	paths := make([]string, len(r.writes))
 	for i, w := range r.writes {
@@ -313,6 +313,13 @@ func (r *restorer) writeAll() {
 	}
 	if err := r.e.Flush(paths); err != nil {
 		r.failed("", err)
+	}
+}
+
+func (r *restorer) restored(w writing) {
+	r.report.Restored = append(r.report.Restored, w.path)
+	if w.want.class != tracked {
+		r.report.Own = append(r.report.Own, w.path)
 	}
 }
 

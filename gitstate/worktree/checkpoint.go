@@ -168,6 +168,7 @@ type Capture struct {
 
 	PutBack        []string // touched, and not the agent's to change: untracked at the checkpoint, or hidden by the index
 	IgnoredChanged []string // ignored files of the checkpoint that were changed or removed
+	IgnoredWere    []Saved  // what those were
 	Spoiled        []Saved  // ignored files too large to be put back that were changed or removed, as they were
 	Excluded       []string // made by the agent, ignored by only one of the two rule sets
 	TooLarge       []string // made or changed by the agent, above Options.MaxFile or more than the disk holds twice
@@ -365,6 +366,13 @@ func (out *Capture) judge(dir string, a, b *file, x, y *extra) {
 		}
 		if a.class == ignored {
 			out.IgnoredChanged = append(out.IgnoredChanged, p)
+			was := Saved{Path: p, Mode: object.ModeRegular, Perm: a.perm, ID: a.raw}
+			if a.kind == kindLink {
+				was.Mode, was.Perm = object.ModeSymlink, 0
+			}
+			if !was.ID.IsZero() {
+				out.IgnoredWere = append(out.IgnoredWere, was)
+			}
 		} else {
 			out.PutBack = append(out.PutBack, p)
 		}

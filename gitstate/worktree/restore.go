@@ -14,6 +14,7 @@ import (
 // Report says what a restore did.
 type Report struct {
 	Restored []string // files written, or given their mode back
+	Own      []string // those of them that git did not track at the checkpoint
 	Removed  []string // files, links, special files and folders that were not there before
 	Folders  []string // folders made again, or given their mode back
 	Kept     []string // new folders that stay because ignored files are in them
