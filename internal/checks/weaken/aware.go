@@ -1,7 +1,6 @@
 package weaken
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -10,26 +9,10 @@ import (
 // process.exit(0)`. It is looked for in the code under test, in any language.
 func exitsUnderTest(lang string, toks []token) []string {
 	var out []string
-	if lang == "python" {
-		var walk func([]*pyLine)
-		walk = func(lines []*pyLine) {
-			for _, l := range lines {
-				if first := at(l.toks, 0); first == "if" || first == "elif" {
-					ending := func(k *pyLine) bool { return pyExit(k.toks) }
-					if mark := testMark(l.toks, lang); mark != "" && slices.ContainsFunc(l.kids, ending) {
-						out = append(out, "ends the process under "+mark)
-					}
-				}
-				walk(l.kids)
-			}
-		}
-		walk(pyLines(toks))
-		return out
-	}
 	var walk func([]node)
 	walk = func(list []node) {
 		for i := range list {
-			if at(list, i) == "if" {
+			if word := at(list, i); word == "if" || word == "elif" {
 				cond, body := condition(list, i)
 				end := statementEnd(list, body)
 				if group(list, body, '{') {
@@ -41,6 +24,9 @@ func exitsUnderTest(lang string, toks []token) []string {
 			}
 			walk(list[i].kids)
 		}
+	}
+	if lang == "python" {
+		toks = blocks(toks)
 	}
 	walk(tree(toks))
 	return out
@@ -79,18 +65,9 @@ func testMark(cond []node, lang string) string {
 // exits finds a call that ends the process, at any depth.
 func exits(list []node) bool {
 	for i, n := range list {
-		if n.open != 0 {
-			if exits(n.kids) {
-				return true
-			}
-			continue
-		}
-		if i+1 < len(list) && list[i+1].open == '(' && (at(list, i-1) == "." || at(list, i-1) == "::") {
-			switch at(list, i-2) + "." + n.text {
-			case "os.Exit", "syscall.Exit", "runtime.Goexit", "process.exit", "process.reallyExit", "process.abort",
-				"process.kill", "System.exit":
-				return true
-			}
+		if n.open != 0 && exits(n.kids) || n.kind == ident && at(list, i-1) != "." && at(list, i-1) != "::" &&
+			exitCalls.has(called(list, i)) {
+			return true
 		}
 	}
 	return false

@@ -1,7 +1,6 @@
 package weaken
 
 import (
-	"cmp"
 	"go/constant"
 	gotoken "go/token"
 	"strings"
@@ -169,96 +168,4 @@ func literalTruth(cond []node) certainty {
 		return maybe
 	}
 	return yes
-}
-
-// endsHere reports whether control never goes past the statement that begins at
-// list[i], for the languages with braces: a return, an exit, and a branch, loop or
-// block that is always entered and ends so. next is the index behind it.
-// A break ends what is in the loop and not what is behind it (in a loop, held
-// holds "break"); what is thrown in a try may be caught ("throw").
-func endsHere(list []node, i int, held string) (next int, ends bool) {
-	switch word := at(list, i); word {
-	case "return":
-		return statementEnd(list, i), true
-	case "throw", "break", "continue":
-		if word == "continue" {
-			word = "break"
-		}
-		return statementEnd(list, i), !strings.Contains(held, word)
-	case "process", "System", "std":
-		end := statementEnd(list, i)
-		for k := i + 1; k < min(end, i+6); k++ {
-			if (at(list, k) == "exit" || at(list, k) == "abort") && group(list, k+1, '(') {
-				return end, true
-			}
-		}
-	case "if", "while":
-		cond, body := condition(list, i)
-		if word == "while" {
-			held += " break"
-		}
-		if truthOf(cond) == yes {
-			return endsBody(list, body, held)
-		}
-	case "for":
-		if group(list, i+1, '(') && len(list[i+1].kids) == 2 && at(list[i+1].kids, 0) == ";" { // for (;;)
-			return endsBody(list, i+2, held+" break")
-		}
-	case "do", "loop":
-		return endsBody(list, i+1, held+" break")
-	case "try":
-		return endsBody(list, i+1, held+" throw")
-	case "unsafe":
-		return endsBody(list, i+1, held)
-	}
-	if group(list, i, '{') && (i == 0 || at(list, i-1) == ";") {
-		return endsBody(list, i, held)
-	}
-	return i, false
-}
-
-// condition is what stands between an if or while at list[i] and its body, and
-// the index of the body.
-func condition(list []node, i int) ([]node, int) {
-	if group(list, i+1, '(') && !group(list, i+2, '{') {
-		return list[i+1].kids, i + 2
-	}
-	for k := i + 1; k < min(len(list), i+lookAhead); k++ {
-		if list[k].open == '{' {
-			return list[i+1 : k], k
-		}
-		if at(list, k) == ";" {
-			break
-		}
-	}
-	return nil, i + 1
-}
-
-func endsBody(list []node, i int, held string) (next int, ends bool) {
-	if !group(list, i, '{') {
-		return endsHere(list, i, held)
-	}
-	kids := list[i].kids
-	for k := range kids {
-		if statementStart(kids, k) && !guarded(kids, k) {
-			if _, ok := endsHere(kids, k, held); ok {
-				return i + 1, true
-			}
-		}
-	}
-	return i, false
-}
-
-// reached is the part of a block that can be reached: the index behind the first
-// statement that ends it.
-func reached(list []node) int {
-	for i := range list {
-		if !statementStart(list, i) || guarded(list, i) {
-			continue
-		}
-		if next, ok := endsHere(list, i, ""); ok {
-			return cmp.Or(next, i)
-		}
-	}
-	return len(list)
 }

@@ -46,15 +46,19 @@
 //
 //   - Go with go/parser: TestXxx, FuzzXxx, Example with output, methods of
 //     suites, Ginkgo trees. Conditions that are constant, code behind return, os.Exit.
-//   - Python by logical lines and indentation: functions and methods named
+//   - Python, JavaScript and TypeScript, Rust, and Java with its kin as trees of tokens and
+//     brackets; Python's indentation becomes brackets first (tree.go). The words of a
+//     language stand in one table (words.go), control flow (statements.go) and the counting
+//     of assertions (walk.go) are the same for all, and a file each says where tests stand:
+//   - Python: functions and methods named
 //     test*, classes that pytest or unittest collect, decorators, parametrize,
 //     subclasses; the last definition of a name counts, as in Python.
-//   - JavaScript and TypeScript by a token tree: it, test, describe and their
+//   - JavaScript and TypeScript: it, test, describe and their
 //     modifiers and prefixes, options objects, each, subtests, scripts of assertions.
-//   - Rust by a token tree: test attributes anywhere, #[cfg(test)] modules
+//   - Rust: test attributes anywhere, #[cfg(test)] modules
 //     inside source files, cfg and ignore, rstest cases, and tests that a macro of the
 //     project makes, when its name says so.
-//   - Java, Kotlin, Groovy, Scala by a token tree: annotations of JUnit 3 to 5 and
+//   - Java, Kotlin, Groovy, Scala: annotations of JUnit 3 to 5 and
 //     TestNG, argument providers, nested classes, names that Maven collects.
 //   - Other languages (C, C++, C#, Ruby, PHP, Swift, Elixir, shell, …): the
 //     file is one unit; tests, assertions and skips are counted by the names that

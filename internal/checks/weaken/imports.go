@@ -11,7 +11,7 @@ import (
 // out and bends the run.
 func (c *configJudge) loaded(p string, content []byte, dir string, depth int) {
 	lang := languageOf(p)
-	if depth > 8 || len(content) > maxSource {
+	if depth > 8 || len(content) > maxSource || lang == nil { // data is loaded, too
 		return
 	}
 	toks := lex(content, lang)

@@ -5,35 +5,57 @@ import (
 	"strings"
 )
 
-// jsReader collects the tests of one JavaScript or TypeScript file: calls of
-// test functions with a title, inside calls of suite functions.
-type jsReader struct {
-	s       *source
-	test    bool
-	tables  map[string]int
+// In JavaScript and TypeScript tests are calls of test functions with a title, inside
+// calls of suite functions.
+
+// jsFile is what the reader of one file notes.
+type jsFile struct {
 	aliases map[string]string // local name → name of the test function
 	count   map[string]int    // how often a name stands in the file
 	handles map[string]bool   // parameters of test callbacks: t in ava, tap, node:test
+	nested  bool              // tests within the walked code are units of their own
 }
 
-func readJS(file string, toks []token) *source {
-	r := &jsReader{s: &source{path: file}, test: IsTest(file), tables: map[string]int{}, aliases: map[string]string{},
-		handles: map[string]bool{"t": true}}
+// The names that frameworks give to tests and suites, the prefixes x and f skip and focus;
+// and modifiers.
+var (
+	jsTests    = set("it test specify xit xtest xspecify fit ftest")
+	jsSuites   = set("describe context suite xdescribe xcontext xsuite fdescribe fcontext fsuite")
+	jsSkips    = set("skip todo failing fails fixme skipIf runIf fail")
+	jsVariants = set("skip todo xit xtest xdescribe fixme")
+	jsTables   = set("each for")
+	jsTakes    = set("each for skipIf runIf extend")
+	jsOwners   = set("t tt Deno QUnit tap test vitest jest bun nodeTest")
+)
+
+// jsOwn are the functions of a framework that a test file must not redefine.
+func jsOwn(name string) bool {
+	return jsTests.has(name) || jsSuites.has(name) || name == "expect" || name == "assert"
+}
+
+// jsAssertions are those of the contexts of ava, tap, tape and node:test.
+var jsAssertions = set("is not equal notEqual deepEqual notDeepEqual same notSame strictSame ok notOk true false " +
+	"truthy falsy throws throwsAsync notThrows notThrowsAsync like regex notRegex snapshot " +
+	"fail equals match matches notMatch has hasStrict rejects resolves strictEqual error type " +
+	"assert matchSnapshot doesNotThrow looseEqual deepLooseEqual isNot")
+
+func (r *reader) javascript(toks []token) {
+	r.js = jsFile{aliases: map[string]string{}, count: map[string]int{}, handles: map[string]bool{"t": true}}
 	nodes := tree(toks)
-	r.count = map[string]int{}
 	for _, t := range toks {
 		if t.kind == ident {
-			r.count[t.text]++
+			r.js.count[t.text]++
 		}
 	}
 	r.top(nodes)
-	support := isSupport(file)
 	if r.test {
+		r.js.nested = true
 		r.suite(nodes, "", nil, 1)
-		if len(r.s.units) == 0 && !supportName(strings.ToLower(simple(strings.TrimSuffix(file, ".js")))) {
+		r.js.nested = false
+		if len(r.s.units) == 0 && !supportName(strings.ToLower(simple(strings.TrimSuffix(r.file, ".js")))) {
 			// A script of bare assertions: the file is the test.
 			u := unit{name: "(file)", line: 1, test: true, calls: map[string]int{}}
-			w := &jsWalker{r: r, u: &u}
+			w := &walker{r: r, u: &u, own: r.tables}
 			w.list(nodes, 1)
 			u.setBody(toks)
 			if u.plain > 0 {
@@ -41,57 +63,35 @@ func readJS(file string, toks []token) *source {
 			}
 		}
 	}
-	if r.test || support {
+	if r.test || isSupport(r.file) {
 		r.functions(nodes)
 	}
-	return r.s
-}
-
-// jsTest and jsSuite are the names that frameworks give to tests and suites;
-// the prefixes x and f skip and focus.
-func jsTest(name string) bool {
-	switch name {
-	case "it", "test", "specify", "xit", "xtest", "xspecify", "fit", "ftest":
-		return true
-	}
-	return false
-}
-
-func jsSuite(name string) bool {
-	switch name {
-	case "describe", "context", "suite", "xdescribe", "xcontext", "xsuite", "fdescribe", "fcontext", "fsuite":
-		return true
-	}
-	return false
 }
 
 // top notes tables, renamed imports, and code that bends the whole run.
-func (r *jsReader) top(list []node) {
+func (r *reader) top(list []node) {
 	for i, n := range list {
-		if n.open == '{' {
-			for j := range n.kids {
-				if at(n.kids, j) == "as" || at(n.kids, j) == ":" {
-					if name := at(n.kids, j-1); jsTest(name) || jsSuite(name) {
-						r.aliases[at(n.kids, j+1)] = name
-					}
-				}
+		for j := range n.kids {
+			if name := at(n.kids, j-1); n.open == '{' && (at(n.kids, j) == "as" || at(n.kids, j) == ":") &&
+				(jsTests.has(name) || jsSuites.has(name)) {
+				r.js.aliases[at(n.kids, j+1)] = name
+			}
+		}
+		if name, value := r.assigned(list, i); name != "" {
+			if len(value) > 0 && value[0].open == '[' {
+				r.tables[name] = rows(value[0].kids)
+			}
+			if jsOwn(name) && at(list, i-1) != "declare" && (definesFunction(value) || skippingVariant(value)) {
+				r.s.escapes = append(r.s.escapes, "redefines "+name)
 			}
 		}
 		switch at(list, i) {
-		case "const", "let", "var":
-			name := at(list, i+1)
-			if k := assignment(list, i+2); k > 0 {
-				r.note(name, list[k:])
-				if jsOwn(name) && at(list, i-1) != "declare" && (definesFunction(list[k:]) || skippingVariant(list[k:])) {
-					r.s.escapes = append(r.s.escapes, "redefines "+name)
-				}
-			}
 		case "function":
 			if name := at(list, i+1); jsOwn(name) && at(list, i-1) != "declare" {
 				r.s.escapes = append(r.s.escapes, "redefines "+name)
 			}
 		case "process":
-			if r.test && !inFolder(r.s.path, "fixtures", "__fixtures__", "fixture") {
+			if r.test && !inFolder(r.file, "fixtures", "__fixtures__", "fixture") && at(list, i+1) == "." {
 				r.ending(list, i)
 			}
 		}
@@ -100,26 +100,23 @@ func (r *jsReader) top(list []node) {
 
 // ending notes `process.exit(…)`, `process.exitCode = 0` and hooks that end the
 // process with success whatever happened.
-func (r *jsReader) ending(list []node, i int) {
-	if at(list, i+1) != "." {
-		return
-	}
+func (r *reader) ending(list []node, i int) {
+	what := ""
 	switch name := at(list, i+2); {
-	case (name == "exit" || name == "reallyExit") && group(list, i+3, '('):
-		r.s.escapes = append(r.s.escapes, "process."+name)
 	case name == "exitCode" && at(list, i+3) == "=" && at(list, i+4) == "0":
-		r.s.escapes = append(r.s.escapes, "process.exitCode")
-	case (name == "on" || name == "once" || name == "prependListener") && group(list, i+3, '('):
+		what = name
+	case !group(list, i+3, '('):
+	case name == "exit" || name == "reallyExit":
+		what = name
+	case name == "on" || name == "once" || name == "prependListener":
 		if hook := text(list[i+3].kids); strings.Contains(hook, "process . exit") ||
 			strings.Contains(hook, "process . reallyExit") {
-			r.s.escapes = append(r.s.escapes, "process."+name+" that exits")
+			what = name + " that exits"
 		}
 	}
-}
-
-// jsOwn are the functions of a framework that a test file must not redefine.
-func jsOwn(name string) bool {
-	return jsTest(name) || jsSuite(name) || name == "expect" || name == "assert"
+	if what != "" {
+		r.s.escapes = append(r.s.escapes, "process."+what)
+	}
 }
 
 // definesFunction reports whether a value is a function written out here, and not
@@ -133,44 +130,15 @@ func definesFunction(value []node) bool {
 
 // skippingVariant reports whether a value is a test function that skips: describe.skip, xit.
 func skippingVariant(value []node) bool {
-	end := min(len(value), 8)
-	for i := range value[:end] {
+	for i := range value[:min(len(value), 8)] {
 		if i > 0 && value[i].first || at(value, i) == ";" || at(value, i) == "," {
 			return false
 		}
-		switch at(value, i) {
-		case "skip", "todo", "xit", "xtest", "xdescribe", "fixme":
+		if jsVariants.has(at(value, i)) {
 			return true
 		}
 	}
 	return false
-}
-
-// assignment finds the value of a declaration, past a type annotation; 0 = none.
-func assignment(list []node, i int) int {
-	for j := i; j < len(list) && j < i+12; j++ {
-		switch at(list, j) {
-		case "=":
-			return j + 1
-		case ";":
-			return 0
-		}
-	}
-	return 0
-}
-
-// note records the length of a literal array or object.
-func (r *jsReader) note(name string, value []node) {
-	if len(value) > 0 && value[0].open == '[' {
-		r.tables[name] = rows(value[0].kids)
-	}
-}
-
-func (r *jsReader) named(name string) string {
-	if a, ok := r.aliases[name]; ok {
-		return a
-	}
-	return name
 }
 
 // jsCall is a call of a test or suite function.
@@ -180,98 +148,91 @@ type jsCall struct {
 	args  []node
 	table []node // arguments of .each
 	next  int    // index behind the call
-	first int
+	line  int
 }
 
-// parse reads `it.only.each(…)("title", …)` at list[i].
-func (r *jsReader) parse(list []node, i int) (jsCall, bool) {
-	name := r.named(at(list, i))
-	if !jsTest(name) && !jsSuite(name) || list[i].kind != ident {
-		return jsCall{}, false
+// call reads `it.only.each(…)("title", …)` at list[i].
+func (r *reader) call(list []node, i int) (c jsCall, ok bool) {
+	name := at(list, i)
+	if a, ok := r.js.aliases[name]; ok {
+		name = a
 	}
-	if prev := at(list, i-1); prev == "." || prev == "?." {
-		switch at(list, i-2) {
-		case "t", "tt", "Deno", "QUnit", "tap", "test", "vitest", "jest", "bun", "nodeTest":
-		default:
-			return jsCall{}, false // regexp.test(…)
+	if !jsTests.has(name) && !jsSuites.has(name) || list[i].kind != ident {
+		return c, false
+	}
+	switch at(list, i-1) {
+	case ".", "?.":
+		if !jsOwners.has(at(list, i-2)) {
+			return c, false // regexp.test(…)
 		}
+	case "function", "new":
+		return c, false
 	}
-	if at(list, i-1) == "function" || at(list, i-1) == "new" {
-		return jsCall{}, false
-	}
-	c := jsCall{name: name, first: i}
+	c = jsCall{name: name, line: list[i].line}
 	j := i + 1
-	for {
-		if at(list, j) == "." && j+1 < len(list) && list[j+1].kind == ident {
-			mod := at(list, j+1)
-			if jsSuite(mod) || jsTest(mod) && mod != "test" { // test.describe(…)
-				c.name = mod
-			} else {
-				c.mods = append(c.mods, mod)
-			}
-			j += 2
-			if (mod == "each" || mod == "for" || mod == "skipIf" || mod == "runIf" || mod == "extend") && group(list, j, '(') {
-				if mod == "each" || mod == "for" {
-					c.table = list[j].kids
-				}
-				j++
-			} else if mod == "each" && j < len(list) && list[j].kind == str { // it.each`table`
-				c.table = []node{list[j]}
-				j++
-			}
-			continue
+	for at(list, j) == "." && j+1 < len(list) && list[j+1].kind == ident {
+		mod := at(list, j+1)
+		if jsSuites.has(mod) || jsTests.has(mod) && mod != "test" { // test.describe(…)
+			c.name = mod
+		} else {
+			c.mods = append(c.mods, mod)
 		}
-		break
+		j += 2
+		if jsTakes.has(mod) && group(list, j, '(') {
+			if jsTables.has(mod) {
+				c.table = list[j].kids
+			}
+			j++
+		} else if mod == "each" && j < len(list) && list[j].kind == str { // it.each`table`
+			c.table = []node{list[j]}
+			j++
+		}
 	}
 	if !group(list, j, '(') {
-		return jsCall{}, false
+		return c, false
 	}
-	c.args = list[j].kids
-	c.next = j + 1
+	c.args, c.next = list[j].kids, j+1
 	return c, true
 }
 
-// skips are what the modifiers, the name and the options object of a call say.
-func (c jsCall) skips() (skips, exclusive []string) {
-	name := strings.TrimLeft(c.name, "xf")
+func (c jsCall) suite() bool { return jsSuites.has(strings.TrimLeft(c.name, "xf")) }
+
+// limits are what the modifiers, the name and the options object of a call say.
+func (c jsCall) limits() (skips, exclusive []string) {
 	switch {
 	case c.name[0] == 'x':
 		skips = append(skips, c.name)
-	case c.name[0] == 'f' && name != c.name:
+	case c.name[0] == 'f':
 		exclusive = append(exclusive, c.name)
 	}
 	for _, m := range c.mods {
-		switch m {
-		case "skip", "todo", "failing", "fails", "fixme", "skipIf", "runIf", "fail":
+		if jsSkips.has(m) {
 			skips = append(skips, "."+m)
-		case "only":
+		} else if m == "only" {
 			exclusive = append(exclusive, ".only")
 		}
 	}
 	for _, part := range split(c.args, ",") {
-		if len(part) == 1 && part[0].open == '{' { // {skip: true} of node:test
-			for _, field := range split(part[0].kids, ",") {
-				if len(field) < 3 || at(field, 1) != ":" {
-					continue
-				}
-				switch at(field, 0) {
-				case "skip", "todo", "fails":
-					if at(field, 2) != "false" {
-						skips = append(skips, "{"+at(field, 0)+"}")
-					}
-				case "only":
-					if at(field, 2) != "false" {
-						exclusive = append(exclusive, "{only}")
-					}
-				}
+		if len(part) != 1 || part[0].open != '{' { // {skip: true} of node:test
+			continue
+		}
+		for _, field := range split(part[0].kids, ",") {
+			if len(field) < 3 || at(field, 1) != ":" || at(field, 2) == "false" {
+				continue
+			}
+			switch name := at(field, 0); name {
+			case "skip", "todo", "fails":
+				skips = append(skips, "{"+name+"}")
+			case "only":
+				exclusive = append(exclusive, "{only}")
 			}
 		}
 	}
 	return skips, exclusive
 }
 
-func (r *jsReader) title(args []node) string {
-	parts := split(args, ",")
+func (c jsCall) title() string {
+	parts := split(c.args, ",")
 	if len(parts) == 0 {
 		return "?"
 	}
@@ -281,21 +242,33 @@ func (r *jsReader) title(args []node) string {
 	return strings.TrimSpace(text(parts[0][:min(len(parts[0]), 6)]))
 }
 
+// hasBody reports whether a call is given what to run; else it is test.skip(condition)
+// inside a test, describe.configure() and the like.
+func (c jsCall) hasBody() bool {
+	for i := range c.args {
+		if at(c.args, i) == "=>" || at(c.args, i) == "function" {
+			return true
+		}
+	}
+	parts := split(c.args, ",")
+	return len(parts) >= 2 && len(parts[len(parts)-1]) >= 1 && len(parts[0]) > 0 && parts[0][0].kind == str
+}
+
 // suite reads tests at any depth of a list.
-func (r *jsReader) suite(list []node, prefix string, skips []string, times int) {
-	end, outer := reached(list), skips
-	early, returns := 0, ""
+func (r *reader) suite(list []node, prefix string, outer []string, times int) {
+	end := r.l.reached(list)
+	early, returns := 0, []string(nil)
 	if prefix != "" {
-		early, returns = firstEarlyReturn(list)
+		early, returns = earlyReturns(list)
 	}
 	for i := 0; i < len(list); i++ {
 		n := list[i]
-		skips = slices.Clone(outer)
+		skips := slices.Clone(outer)
 		if i >= end {
 			skips = append(skips, "behind a return")
 		}
-		if returns != "" && i > early {
-			skips = append(skips, returns)
+		if len(returns) > 0 && i > early {
+			skips = append(skips, returns[0])
 		}
 		if i > 0 && list[i-1].open == '(' && at(list, i-2) == "if" || at(list, i-1) == "else" {
 			skips = append(skips, here("under a condition", text(list[i-1].kids)))
@@ -306,58 +279,49 @@ func (r *jsReader) suite(list []node, prefix string, skips []string, times int) 
 			r.suite(n.kids, prefix, skips, times)
 			continue
 		}
-		c, ok := r.parse(list, i)
+		c, ok := r.call(list, i)
 		if !ok {
 			continue
 		}
-		own, exclusive := c.skips()
-		if !hasBody(c.args) && !slices.Contains(own, ".todo") {
-			// test.skip(condition) inside a test; describe.configure() and the like.
-			i = c.next - 1
+		i = c.next - 1
+		own, exclusive := c.limits()
+		if !c.hasBody() && !slices.Contains(own, ".todo") {
 			continue
 		}
 		r.s.exclusive = append(r.s.exclusive, exclusive...)
-		inner := append(slices.Clone(skips), own...)
-		title := r.title(c.args)
-		base := strings.TrimLeft(c.name, "xf")
+		skips = append(skips, own...)
 		rows := 0
 		if c.table != nil {
 			if rows = r.eachRows(c.table); rows == 0 {
-				inner = append(inner, ".each of nothing")
+				skips = append(skips, ".each of nothing")
 			}
 		}
-		if jsSuite(base) {
-			r.suite(c.args, prefix+title+"/", append(inner, suiteSkips(c.args)...), times*max(1, rows))
-		} else {
-			if times > 1 {
-				rows = times * max(1, rows) // the rows of a suite are those of each of its tests
-			}
-			r.unit(c, list, prefix+title, inner, rows)
-			r.suite(callbacks(c.args), prefix+title+"/", inner, times) // subtests
+		name := prefix + c.title()
+		if c.suite() {
+			r.suite(c.args, name+"/", append(skips, suiteSkips(c.args)...), times*max(1, rows))
+			continue
 		}
-		i = c.next - 1
+		if times > 1 {
+			rows = times * max(1, rows) // the rows of a suite are those of each of its tests
+		}
+		r.testCall(c, name, skips, rows)
+		r.suite(callbacks(c.args), name+"/", skips, times) // subtests
 	}
 }
 
 // callbacks are the function bodies among arguments.
 func callbacks(args []node) []node {
-	var out []node
-	for _, n := range args {
-		if n.open == '{' {
-			out = append(out, n)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(args), func(n node) bool { return n.open != '{' })
 }
 
-func hasBody(args []node) bool {
+// callback is the body of the function among the arguments of a call.
+func callback(args []node) []node {
 	for i := range args {
-		if at(args, i) == "=>" || at(args, i) == "function" {
-			return true
+		if args[i].open == '{' && i > 0 && (at(args, i-1) == "=>" || args[i-1].open == '(') {
+			return args[i].kids
 		}
 	}
-	parts := split(args, ",")
-	return len(parts) >= 2 && len(parts[len(parts)-1]) >= 1 && len(parts[0]) > 0 && (parts[0][0].kind == str)
+	return nil
 }
 
 // suiteSkips sees this.skip() and pending() in hooks of a suite.
@@ -365,9 +329,10 @@ func suiteSkips(args []node) []string {
 	var out []string
 	for _, body := range callbacks(args) {
 		for i := range body.kids {
-			if at(body.kids, i) == "before" || at(body.kids, i) == "beforeEach" || at(body.kids, i) == "beforeAll" {
+			switch hook := at(body.kids, i); hook {
+			case "before", "beforeEach", "beforeAll":
 				if group(body.kids, i+1, '(') && strings.Contains(text(body.kids[i+1].kids), " . skip (") {
-					out = append(out, "skip in "+at(body.kids, i))
+					out = append(out, "skip in "+hook)
 				}
 			}
 		}
@@ -375,13 +340,12 @@ func suiteSkips(args []node) []string {
 	return out
 }
 
-func (r *jsReader) eachRows(table []node) int {
+func (r *reader) eachRows(table []node) int {
 	if len(table) == 1 && table[0].kind == str && table[0].open == 0 {
 		lines := strings.Split(strings.TrimSpace(table[0].text), "\n")
 		return max(0, len(lines)-1) // the first names the columns
 	}
-	parts := split(table, ",")
-	if len(parts) == 1 && len(parts[0]) >= 1 {
+	if parts := split(table, ","); len(parts) == 1 && len(parts[0]) >= 1 {
 		if parts[0][0].open == '[' {
 			return rows(parts[0][0].kids)
 		}
@@ -392,95 +356,148 @@ func (r *jsReader) eachRows(table []node) int {
 	return 1
 }
 
-func (r *jsReader) unit(c jsCall, list []node, name string, skips []string, rows int) {
-	u := unit{name: name, line: list[c.first].line, test: true, calls: map[string]int{}, skips: skips, rows: rows}
-	w := &jsWalker{r: r, u: &u, skipSub: true}
-	times := 1
-	if rows > 0 {
-		times = rows
-	}
-	parts := split(c.args, ",")
+func (r *reader) testCall(c jsCall, name string, skips []string, rows int) {
 	body := c.args
-	if len(parts) > 1 {
+	if parts := split(c.args, ","); len(parts) > 1 {
 		body = c.args[len(parts[0])+1:]
 	}
 	for i := range body {
-		if at(body, i) == "=>" && group(body, i-1, '(') && len(body[i-1].kids) > 0 {
-			r.handles[at(body[i-1].kids, 0)] = true
-		} else if at(body, i) == "=>" && i > 0 && body[i-1].kind == ident {
-			r.handles[at(body, i-1)] = true
+		if at(body, i) != "=>" || i == 0 {
+			continue
+		}
+		if before := body[i-1]; before.open == '(' && len(before.kids) > 0 {
+			r.js.handles[at(before.kids, 0)] = true
+		} else if before.kind == ident && before.open == 0 {
+			r.js.handles[before.text] = true
 		}
 	}
-	w.list(body, times)
+	u := unit{name: name, line: c.line, test: true, skips: skips, rows: rows}
+	r.unit(u, body, append(flatten(body), flatten(c.table)...), max(1, rows))
+	last := &r.s.units[len(r.s.units)-1]
 	statements := callback(body)
-	u.skips = append(slices.Clone(u.skips), earlyReturns(statements)...)
-	u.dead = reached(statements) < len(statements)
-	toks := flatten(body)
-	if c.table != nil {
-		toks = append(toks, flatten(c.table)...)
-	}
-	u.setBody(toks)
-	r.s.units = append(r.s.units, u)
+	_, early := earlyReturns(statements)
+	last.skips = append(last.skips, early...)
+	last.dead = r.l.reached(statements) < len(statements)
 }
 
 // functions reads helpers: declarations and functions bound to a constant, at
 // the top of the file and of its suites.
-func (r *jsReader) functions(list []node) {
+func (r *reader) functions(list []node) {
 	for i := range list {
-		name := ""
-		var body []node
-		if c, ok := r.parse(list, i); ok && jsSuite(strings.TrimLeft(c.name, "xf")) {
+		if c, ok := r.call(list, i); ok && c.suite() {
 			for _, b := range callbacks(c.args) {
 				r.functions(b.kids)
 			}
 			continue
 		}
-		switch {
-		case at(list, i) == "function" && group(list, i+2, '('):
-			name = at(list, i+1)
-			body = functionBody(list, i+3)
-		case (at(list, i) == "const" || at(list, i) == "let" || at(list, i) == "var") && i+1 < len(list):
-			k := assignment(list, i+2)
-			if k == 0 {
-				continue
+		name, value := r.assigned(list, i)
+		var body []node
+		if at(list, i) == "function" && group(list, i+2, '(') {
+			name, body = at(list, i+1), functionBody(list, i+3)
+		}
+		for j := range value[:min(len(value), 8)] {
+			if at(value, j) == ";" || j > 0 && value[j].first && at(value, j-1) != "=>" && value[j].open == 0 {
+				break
 			}
-			for j := k; j < len(list) && j < k+8; j++ {
-				if at(list, j) == ";" || j > k && list[j].first && at(list, j-1) != "=>" && list[j].open == 0 {
-					break
-				}
-				if at(list, j) == "=>" || at(list, j) == "function" {
-					name = at(list, i+1)
-					body = functionBody(list, j+1)
-					break
-				}
+			if at(value, j) == "=>" || at(value, j) == "function" {
+				body = functionBody(value, j+1)
+				break
 			}
 		}
-		if name == "" || body == nil {
-			continue
+		if name != "" && len(body) > 0 {
+			r.unit(unit{name: name, line: list[i].line}, body, flatten(body), 1)
 		}
-		u := unit{name: name, line: list[i].line, calls: map[string]int{}}
-		w := &jsWalker{r: r, u: &u}
-		w.list(body, 1)
-		u.setBody(flatten(body))
-		r.s.units = append(r.s.units, u)
 	}
 }
 
 // functionBody is the block, or the expression of an arrow, that begins near i.
 func functionBody(list []node, i int) []node {
-	for j := i; j < len(list) && j < i+12; j++ {
+	for j := i; j < min(len(list), i+12); j++ {
 		if list[j].open == '{' {
 			return list[j : j+1]
 		}
 		if at(list, j) == ";" {
-			if j > i {
-				return list[i:j]
-			}
-			return nil
+			return list[i:j]
 		}
 	}
-	if i < len(list) {
-		return list[i:min(len(list), i+12)]
+	return list[min(i, len(list)):min(len(list), i+12)]
+}
+
+// uncalled reports whether list[i] is the body of a function whose name stands nowhere else
+// in the file.
+func (r *reader) uncalled(list []node, i int) bool {
+	name := ""
+	switch {
+	case at(list, i-1) == "=>" && i > 1 && list[i-2].open == '(' && at(list, i-3) == "=":
+		if name = at(list, i-4); at(list, i-6) == "export" {
+			return false
+		}
+	case list[i].open == '{' && i > 2 && list[i-1].open == '(' && at(list, i-3) == "function":
+		if name = at(list, i-2); at(list, i-4) == "export" || at(list, i-4) == "default" {
+			return false
+		}
 	}
-	return nil
+	return name != "" && r.js.count[name] == 1
+}
+
+// jsName handles the names that frameworks of JavaScript give a meaning; ok is false when
+// list[i] is none.
+func (w *walker) jsName(list []node, i, times int) (next int, ok bool) {
+	name, prev, r := list[i].text, at(list, i-1), w.r
+	member, args := prev == "." || prev == "?.", group(list, i+1, '(')
+	owner := at(list, i-2)
+	if r.js.nested && (!member || owner == "t") {
+		if c, ok := r.call(list, i); ok {
+			if !c.hasBody() {
+				skips, _ := c.limits()
+				w.u.skips = append(w.u.skips, skips...) // test.skip(condition) of Playwright
+			}
+			return c.next - 1, true
+		}
+	}
+	handle := member && r.js.handles[owner]
+	switch {
+	case name == "expect" && !member && at(list, i+1) == ".":
+		switch at(list, i+2) {
+		case "fail":
+			w.u.plain += times
+		case "soft", "poll", "element":
+			if group(list, i+3, '(') {
+				return w.chain(list, i+3, times), true
+			}
+		}
+		return i + 2, true // expect.assertions(2), expect.any(…)
+	case member && owner == "this" && name == "skip", name == "pending" && args && !member:
+		w.u.skips = append(w.u.skips, name)
+	case name == "assert" && (!member || handle && at(list, i+1) == "."): // also t.assert.equal(…)
+		method, j := "", i+1
+		for ; at(list, j) == "."; j += 2 {
+			method = at(list, j+1)
+		}
+		if !group(list, j, '(') {
+			return i, true
+		}
+		if method == "fail" || !trivial(list[j].kids) {
+			w.u.plain += times
+		}
+		return j - 1, true
+	case handle && args && (name == "skip" || name == "todo"):
+		w.u.skips = append(w.u.skips, "t."+name)
+	case handle && args && jsAssertions.has(name):
+		if !trivial(list[i+1].kids) || name == "fail" || name == "snapshot" {
+			w.u.plain += times
+		}
+	case name == "should" && member:
+		w.u.plain += times
+	case name == "forEach" && member && args:
+		rows, ok := w.rows(list[i-2 : i-1])
+		if !ok {
+			return i, false
+		}
+		w.times(list[i+1:i+2], times, rows)
+		return i + 1, true
+	default:
+		return i, false
+	}
+	return i, true
 }

@@ -7,35 +7,7 @@ import (
 
 // languageOf is the language of a file by its name; nil = not source that can
 // hold tests.
-func languageOf(file string) *language {
-	base := path.Base(file)
-	switch ext := strings.ToLower(path.Ext(base)); ext {
-	case ".go":
-		return &language{name: "go", slash: true, backtick: 'r'}
-	case ".py", ".pyi":
-		return &language{name: "python", hash: true, triple: true, single: true, python: true}
-	case ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts":
-		return &language{name: "js", slash: true, single: true, backtick: 't', regexps: true}
-	case ".rs":
-		return &language{name: "rust", slash: true, nested: true, rust: true, multiline: true}
-	case ".java":
-		return &language{name: "java", slash: true, triple: true}
-	case ".kt", ".kts", ".groovy", ".scala":
-		return &language{name: "java", slash: true, nested: true, triple: true, backtick: 'i', single: ext == ".groovy"}
-	case ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".m", ".mm", ".cs", ".swift", ".dart", ".zig", ".v":
-		return &language{name: "c-like", slash: true, triple: ext == ".swift" || ext == ".dart", single: ext == ".dart"}
-	case ".php", ".vue", ".svelte":
-		return &language{name: "php", slash: true, hash: ext == ".php", single: true, multiline: true}
-	case ".rb", ".sh", ".bash", ".zsh", ".bats", ".ex", ".exs", ".pl", ".t", ".r", ".jl", ".cr", ".nim", ".tcl", ".ps1",
-		".fish":
-		return &language{name: "script", hash: true, single: true, multiline: true, triple: ext == ".exs" || ext == ".jl"}
-	case ".lua", ".hs", ".sql", ".elm", ".ada":
-		return &language{name: "dash", dash: true, single: ext != ".hs" && ext != ".elm", multiline: true}
-	case ".clj", ".cljs", ".erl", ".ml", ".fs":
-		return &language{name: "other", slash: ext == ".fs", triple: ext == ".fs"}
-	}
-	return nil
-}
+func languageOf(file string) *language { return languages[strings.ToLower(path.Ext(path.Base(file)))] }
 
 // IsSource reports whether a file of this name is source code.
 func IsSource(file string) bool { return languageOf(file) != nil }

@@ -31,24 +31,6 @@ type token struct {
 
 func (t token) is(text string) bool { return t.kind != str && t.text == text }
 
-// language says how the text of a language is cut into tokens. It is all that
-// the lexer knows: comments and strings must not be taken for code, the rest is
-// for the readers.
-type language struct {
-	name      string
-	slash     bool // // and /* */
-	nested    bool // block comments nest
-	hash      bool // # to the end of the line
-	dash      bool // -- to the end of the line
-	triple    bool // """ and, with python, '''
-	single    bool // 'strings' (else '…' is a character of at most a few bytes)
-	multiline bool // quoted strings go over line ends
-	backtick  byte // 't' template, 'r' raw string, 'i' identifier, 0 = punctuation
-	python    bool // string prefixes, continuation by backslash
-	rust      bool // raw strings, lifetimes
-	regexps   bool // /…/ where a value may stand
-}
-
 // lex cuts src into tokens. It accepts any bytes: what it does not understand
 // becomes punctuation, and an unterminated literal ends with its line (or with
 // the text, where the language allows strings over several lines).
@@ -129,7 +111,7 @@ func (l *lexer) next() {
 	start := l.pos
 	switch {
 	case l.lang.rust && l.rawRust():
-	case l.lang.python && l.prefixed():
+	case l.lang.layout && l.prefixed():
 	case c == '"' || c == '\'' || c == '`':
 		l.quoted(c)
 	case c == '/' && l.lang.regexps && l.valueMayStand():
@@ -249,7 +231,7 @@ func (l *lexer) quoted(q byte) {
 		}
 		return
 	}
-	if l.lang.triple && l.has(strings.Repeat(string(q), 3)) && (q == '"' || l.lang.python) {
+	if l.lang.triple && l.has(strings.Repeat(string(q), 3)) && (q == '"' || l.lang.layout) {
 		l.pos += 3
 		at := l.line
 		l.tripled(q)

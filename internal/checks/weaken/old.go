@@ -124,8 +124,8 @@ func fixtureName(file string) bool {
 // when it cannot tell where.
 func spliceRust(f File) []byte {
 	lang := languageOf(f.Path)
-	_, old := rustSource(f.Path, lex(f.Before, lang))
-	_, now := rustSource(f.Path, lex(f.After, lang))
+	old := rustSpans(f.Path, lex(f.Before, lang))
+	now := rustSpans(f.Path, lex(f.After, lang))
 	if len(old.modules) == 0 {
 		return nil
 	}

@@ -6,129 +6,41 @@ import (
 	"strings"
 )
 
-// pyLine is a logical line with the lines that are indented below it. In
-// `if x: y` the part behind the colon is the only line below.
-type pyLine struct {
-	toks []node
-	col  int
-	line int
-	pos  int
-	end  int // behind the whole block
-	kids []*pyLine
-}
+// In Python tests are functions and methods named test*; the last definition of a name counts.
 
-// pyLines makes logical lines: brackets and back-slashes join, semicolons cut.
-func pyLines(toks []token) []*pyLine {
-	var flat []*pyLine
-	var cur []token
-	depth := 0
-	col := 0
-	flush := func() {
-		if len(cur) == 0 {
-			return
-		}
-		flat = append(flat, &pyLine{toks: tree(cur), col: col, line: cur[0].line, pos: cur[0].pos, end: cur[len(cur)-1].end})
-		cur = nil
-	}
-	for i, t := range toks {
-		if t.first && depth == 0 && !(i > 0 && toks[i-1].is("\\")) {
-			flush()
-			col = t.col
-		}
-		if t.kind == punct {
-			switch t.text {
-			case "(", "[", "{":
-				depth++
-			case ")", "]", "}":
-				depth = max(0, depth-1)
-			case "\\":
-				continue
-			case ";":
-				if depth == 0 {
-					flush()
-					continue
-				}
-			}
-		}
-		cur = append(cur, t)
-	}
-	flush()
-	pos := 0
-	return pyBlock(flat, &pos, 0)
-}
+// pyHooks are the functions by which conftest.py decides what runs and what the outcome is.
+var pyHooks = set("pytest_collection* pytest_ignore_collect* pytest_collect* pytest_runtest* pytest_pyfunc_call* " +
+	"pytest_sessionfinish* pytest_cmdline* pytest_itemcollected* pytest_generate_tests* " +
+	"pytest_load_initial_conftests* pytest_configure* pytest_report*")
 
-func pyBlock(flat []*pyLine, pos *int, col int) []*pyLine {
-	var out []*pyLine
-	for *pos < len(flat) && flat[*pos].col >= col {
-		l := flat[*pos]
-		*pos++
-		inlineBody(l)
-		if *pos < len(flat) && flat[*pos].col > l.col {
-			l.kids = append(l.kids, pyBlock(flat, pos, flat[*pos].col)...)
-			l.end = max(l.end, l.kids[len(l.kids)-1].end)
-		}
-		out = append(out, l)
-	}
-	return out
-}
+// pyLeftOut are marks of tests that projects leave out.
+var pyLeftOut = set("slow broken manual wip quarantine quarantined nightly disabled")
 
-// inlineBody moves what stands behind the colon of a compound statement to a
-// line below it.
-func inlineBody(l *pyLine) {
-	switch at(l.toks, 0) {
-	case "if", "elif", "else", "for", "while", "with", "try", "except", "finally", "def", "class", "async", "match",
-		"case":
-	default:
-		return
+func (r *reader) python(toks []token) {
+	top := tree(blocks(toks))
+	all := lines(top)
+	r.patches(top)
+	r.names(all)
+	conftest := path.Base(r.file) == "conftest.py"
+	var skips []string
+	if r.test || conftest {
+		skips = r.topSkips(all)
 	}
-	for i := range l.toks {
-		if at(l.toks, i) == "lambda" {
-			return
-		}
-		if at(l.toks, i) == ":" {
-			if rest := l.toks[i+1:]; len(rest) > 0 {
-				l.kids = []*pyLine{{toks: rest, col: l.col, line: l.line, pos: rest[0].pos, end: l.end}}
-				l.toks = l.toks[:i+1]
-			}
-			return
-		}
+	if conftest {
+		r.hooks(all)
+		r.s.escapes = append(r.s.escapes, skips...)
 	}
-}
-
-// pyReader collects the tests of one Python file.
-type pyReader struct {
-	s         *source
-	test      bool // the file's name is one that is collected
-	tables    map[string]int
-	skipNames map[string]string // local names that stand for a skip, with what it is
-}
-
-func readPython(file string, toks []token) *source {
-	r := &pyReader{s: &source{bases: map[string][]string{}}, test: IsTest(file), tables: map[string]int{},
-		skipNames: map[string]string{}}
-	lines := pyLines(toks)
-	r.names(lines)
-	var fileSkips []string
-	if r.test || path.Base(file) == "conftest.py" {
-		fileSkips = r.topSkips(lines)
+	if r.test || isSupport(r.file) {
+		r.loaders(all)
+		r.scope(all, "", true, skips)
 	}
-	if path.Base(file) == "conftest.py" {
-		r.hooks(lines)
-		r.s.escapes = append(r.s.escapes, fileSkips...)
-	}
-	if !r.test && !isSupport(file) {
-		return r.s
-	}
-	r.loaders(lines)
-	r.scope(lines, "", true, fileSkips)
-	return r.s
 }
 
 // names notes module tables and names that are bound to skips.
-func (r *pyReader) names(lines []*pyLine) {
-	for _, l := range lines {
-		if at(l.toks, 1) == "=" && len(l.toks) > 2 {
-			name, value := at(l.toks, 0), l.toks[2:]
+func (r *reader) names(all []line) {
+	for _, l := range all {
+		if name, value := r.assigned(append(slices.Clone(l.head), node{token: token{kind: punct, text: ";"}}),
+			0); name != "" {
 			if n, ok := pyRows(value); ok {
 				r.tables[name] = n
 			}
@@ -136,9 +48,9 @@ func (r *pyReader) names(lines []*pyLine) {
 				r.skipNames[name] = w
 			}
 		}
-		for i := range l.toks {
-			if at(l.toks, i) == "as" && skipping(at(l.toks, i-1)) {
-				r.skipNames[at(l.toks, i+1)] = at(l.toks, i-1)
+		for i := range l.head {
+			if word := at(l.head, i-1); at(l.head, i) == "as" && skipping(word) {
+				r.skipNames[at(l.head, i+1)] = word
 			}
 		}
 	}
@@ -161,51 +73,45 @@ func pySkipWord(list []node) string {
 			}
 			continue
 		}
-		if n.kind == ident && pySkipName(n.text) && !(i+1 < len(list) && at(list, i+1) == "=") {
-			if group(list, i+1, '(') && strings.EqualFold(n.text, "skipif") {
-				if args := split(list[i+1].kids, ","); len(args) > 0 && foreign(args[0]) {
-					return n.text + elsewhere
-				}
-			}
-			return n.text
+		if n.kind != ident || at(list, i+1) == "=" || !python.skipMarks.has(n.text) && !skipping(n.text) {
+			continue
 		}
+		if group(list, i+1, '(') && strings.EqualFold(n.text, "skipif") {
+			if args := split(list[i+1].kids, ","); len(args) > 0 && foreign(args[0]) {
+				return n.text + elsewhere
+			}
+		}
+		return n.text
 	}
 	return ""
 }
 
-func pySkipName(name string) bool {
-	switch name {
-	case "skip", "skipif", "skipIf", "skipUnless", "xfail", "expectedFailure", "SkipTest", "importorskip":
-		return true
-	}
-	return skipping(name)
-}
-
 // topSkips are constructs of a module or class body that skip all of it.
-func (r *pyReader) topSkips(lines []*pyLine) []string {
+func (r *reader) topSkips(all []line) []string {
 	var out []string
-	for _, l := range lines {
-		switch first := at(l.toks, 0); {
+	for _, l := range all {
+		whole := strings.TrimSpace(text(l.head))
+		switch first := at(l.head, 0); {
 		case first == "pytestmark" || first == "collect_ignore" || first == "collect_ignore_glob":
-			if first != "pytestmark" || pySkipWord(l.toks) != "" {
-				out = append(out, strings.TrimSpace(text(l.toks)))
+			if first != "pytestmark" || pySkipWord(l.head) != "" {
+				out = append(out, whole)
 			}
-		case first == "__test__" && at(l.toks, 2) == "False":
+		case first == "__test__" && at(l.head, 2) == "False":
 			out = append(out, "__test__ = False")
-		case first == "raise" && pySkipWord(l.toks) != "":
+		case first == "raise" && pySkipWord(l.head) != "":
 			out = append(out, "raise SkipTest")
-		case first == "pytest" && at(l.toks, 1) == "." && pySkipName(at(l.toks, 2)):
-			out = append(out, "pytest."+at(l.toks, 2))
-		case strings.Contains(text(l.toks), "importorskip ("):
+		case first == "pytest" && at(l.head, 1) == "." &&
+			(python.skipMarks.has(at(l.head, 2)) || skipping(at(l.head, 2))):
+			out = append(out, "pytest."+at(l.head, 2))
+		case strings.Contains(whole, "importorskip ("):
 			out = append(out, "importorskip")
-		case pyExit(l.toks):
-			r.s.escapes = append(r.s.escapes, strings.TrimSpace(text(l.toks)))
-		case first == "if" && at(l.toks, 1) == "__name__":
-			// not run when the module is collected
+		case r.l.exitCall(l.head, 0):
+			r.s.escapes = append(r.s.escapes, whole)
+		case first == "if" && at(l.head, 1) == "__name__": // not run when the module is collected
 		case first == "if" || first == "else" || first == "try" || first == "except" || first == "elif":
-			for _, skip := range r.topSkips(l.kids) {
+			for _, skip := range r.topSkips(lines(l.block)) {
 				if strings.HasPrefix(skip, "collect_ignore") {
-					skip += " if " + first + text(header(l.toks))
+					skip += " if " + whole + " "
 				}
 				out = append(out, skip)
 			}
@@ -214,32 +120,12 @@ func (r *pyReader) topSkips(lines []*pyLine) []string {
 	return out
 }
 
-// pyExit sees calls that end the interpreter.
-func pyExit(toks []node) bool {
-	name := at(toks, 0)
-	fn := at(toks, 2)
-	return (name == "sys" && fn == "exit" || name == "os" && (fn == "_exit" || fn == "abort") || name == "pytest" &&
-		fn == "exit") ||
-		(name == "exit" || name == "quit") && group(toks, 1, '(')
-}
-
-// hooks are the functions by which conftest.py decides what runs and what the
-// outcome is; their text is compared, so that a change of one is seen.
-func (r *pyReader) hooks(lines []*pyLine) {
-	for _, l := range lines {
-		toks := l.toks
-		if at(toks, 0) != "def" {
-			continue
-		}
-		name := at(toks, 1)
-		for _, p := range []string{"pytest_collection", "pytest_ignore_collect", "pytest_collect", "pytest_runtest",
-			"pytest_pyfunc_call",
-			"pytest_sessionfinish", "pytest_configure", "pytest_cmdline", "pytest_report", "pytest_itemcollected",
-			"pytest_generate_tests", "pytest_load_initial_conftests"} {
-			if strings.HasPrefix(name, p) && !registers(p, pyText(l)) {
-				r.s.escapes = append(r.s.escapes, "hook "+name+" "+pyText(l))
-				break
-			}
+// hooks compares the text of hooks, so that a change of one is seen.
+func (r *reader) hooks(all []line) {
+	for _, l := range all {
+		name := at(l.head, 1)
+		if at(l.head, 0) == "def" && pyHooks.has(name) && !registers(name, text(l.block)) {
+			r.s.escapes = append(r.s.escapes, "hook "+name+" "+text(l.block))
 		}
 	}
 }
@@ -247,7 +133,7 @@ func (r *pyReader) hooks(lines []*pyLine) {
 // registers reports whether a hook of the configuration only adds markers and
 // the like: it names nothing by which tests are chosen or results changed.
 func registers(hook, body string) bool {
-	if hook != "pytest_configure" && hook != "pytest_report" {
+	if !strings.HasPrefix(hook, "pytest_configure") && !strings.HasPrefix(hook, "pytest_report") {
 		return false
 	}
 	for _, w := range []string{"option", "exit", "ignore", "keyword", "markexpr", "deselect", "skip", "xfail", "outcome",
@@ -261,231 +147,261 @@ func registers(hook, body string) bool {
 
 // loaders sees what bends a run of unittest from inside a test module: a
 // load_tests that does not hand on the tests it gets, and hooks at the exit.
-func (r *pyReader) loaders(lines []*pyLine) {
-	for _, l := range lines {
-		switch body := pyText(l); {
-		case at(l.toks, 0) == "def" && at(l.toks, 1) == "load_tests":
+func (r *reader) loaders(all []line) {
+	for _, l := range all {
+		switch body := text(l.block); {
+		case at(l.head, 0) == "def" && at(l.head, 1) == "load_tests":
 			given := "tests"
-			if group(l.toks, 2, '(') {
-				if params := split(l.toks[2].kids, ","); len(params) > 1 {
+			if group(l.head, 2, '(') {
+				if params := split(l.head[2].kids, ","); len(params) > 1 {
 					given = at(params[1], 0)
 				}
 			}
+			loads := strings.Contains(body, "loader . ")
 			handed := strings.Contains(body, "return "+given) || strings.Contains(body, "( "+given) ||
-				strings.Contains(body, "loader . ")
-			if !handed || given != "" && strings.Contains(body, given+" = ") && !strings.Contains(body, "loader . ") {
+				strings.Contains(body, "("+given) || loads
+			if !handed || given != "" && strings.Contains(body, given+" = ") && !loads {
 				r.s.escapes = append(r.s.escapes, "load_tests leaves tests out")
 			}
-		case at(l.toks, 0) == "atexit" && strings.Contains(text(l.toks), "_exit"):
+		case at(l.head, 0) == "atexit" && strings.Contains(text(l.head), "_exit"):
 			r.s.escapes = append(r.s.escapes, "os._exit at the exit")
 		}
 	}
 }
 
-func pyText(l *pyLine) string {
-	var b strings.Builder
-	for _, k := range l.kids {
-		writeText(&b, k.toks)
-		b.WriteString(pyText(k))
-	}
-	return b.String()
-}
-
 // scope reads the functions of a module or class body. collected says whether
 // tests in it run.
-func (r *pyReader) scope(lines []*pyLine, class string, collected bool, skips []string) {
-	var marks [][]node
+func (r *reader) scope(all []line, class string, collected bool, skips []string) {
 	based := map[string]bool{} // classes that others of the file are made from: those run their tests
-	for _, l := range lines {
-		if at(l.toks, 0) == "class" && group(l.toks, 2, '(') {
-			for k := range l.toks[2].kids {
-				based[at(l.toks[2].kids, k)] = true
+	for _, l := range all {
+		if at(l.head, 0) == "class" && group(l.head, 2, '(') {
+			for k := range l.head[2].kids {
+				based[at(l.head[2].kids, k)] = true
 			}
 		}
 	}
-	for _, l := range lines {
-		toks := l.toks
-		if at(toks, 0) == "@" {
-			marks = append(marks, toks[1:])
+	var marks []mark
+	for _, l := range all {
+		if at(l.head, 0) == "@" {
+			marks = append(marks, newMark(l.head[1:]))
 			continue
 		}
-		if at(toks, 0) == "async" {
-			toks = toks[1:]
+		head := l.head
+		if at(head, 0) == "async" {
+			head = head[1:]
 		}
-		switch at(toks, 0) {
+		inside := lines(l.block)
+		name := at(head, 1)
+		switch at(head, 0) {
 		case "class":
-			name := at(toks, 1)
 			var bases []node
-			if group(toks, 2, '(') {
-				bases = slices.DeleteFunc(slices.Clone(toks[2].kids),
+			if group(head, 2, '(') {
+				bases = slices.DeleteFunc(slices.Clone(head[2].kids),
 					func(n node) bool { return n.text == "object" && n.open == 0 })
 				for k := range bases {
-					if base := at(bases, k); base != "" && at(bases, k+1) != "." && at(bases, k+1) != "=" && at(bases, k) != "," {
+					if base := at(bases, k); base != "" && base != "," && at(bases, k+1) != "." && at(bases, k+1) != "=" {
 						r.s.bases[class+name] = append(r.s.bases[class+name], base)
 					}
 				}
 			}
-			inner := append(slices.Clone(skips), r.markSkips(marks)...)
-			inner = append(inner, r.topSkips(l.kids)...)
-			ok := collected && (strings.HasPrefix(name, "Test") || len(bases) > 0 || based[name])
-			if strings.HasPrefix(name, "Test") && len(bases) == 0 && definesInit(l.kids) {
+			inner := slices.Concat(skips, r.markSkips(marks), r.topSkips(inside))
+			if strings.HasPrefix(name, "Test") && len(bases) == 0 && definesInit(inside) {
 				inner = append(inner, "class with __init__ is not collected")
 			}
-			r.scope(l.kids, class+name+".", ok, inner)
+			r.scope(inside, class+name+".", collected && (strings.HasPrefix(name, "Test") || len(bases) > 0 || based[name]),
+				inner)
 		case "def":
-			r.function(l, toks, marks, class, collected, skips)
+			r.function(l, head, marks, class, collected, skips)
 		case "if", "elif":
-			cond := header(toks)
-			if inner := skips; !never(cond) {
+			if cond := head[1:]; !never(cond) {
+				inner := skips
 				if !always(cond) {
 					inner = append(slices.Clone(skips), here("under a condition", text(cond)))
 				}
-				r.scope(l.kids, class, collected, inner)
+				r.scope(inside, class, collected, inner)
 			}
 		case "else", "try", "except", "finally", "with", "for":
-			r.scope(l.kids, class, collected, skips)
+			r.scope(inside, class, collected, skips)
 		case "del":
-			r.forget(class + at(toks, 1))
+			r.forget(class + name)
 		default:
-			if at(toks, 1) == "." && at(toks, 2) == "__test__" && at(toks, 4) == "False" {
-				r.forget(class + at(toks, 0))
-			}
-			if at(toks, 1) == "=" && strings.HasPrefix(at(toks, 0), "test") {
-				r.forget(class + at(toks, 0)) // rebound: what was defined is not run
+			if name == "." && at(head, 2) == "__test__" && at(head, 4) == "False" ||
+				name == "=" && strings.HasPrefix(at(head, 0), "test") { // rebound: what was defined is not run
+				r.forget(class + at(head, 0))
 			}
 		}
 		marks = nil
 	}
 }
 
-func definesInit(lines []*pyLine) bool {
-	return slices.ContainsFunc(lines, func(l *pyLine) bool {
-		return at(l.toks, 0) == "def" &&
-			at(l.toks, 1) == "__init__"
-	})
+func definesInit(all []line) bool {
+	return slices.ContainsFunc(all, func(l line) bool { return at(l.head, 0) == "def" && at(l.head, 1) == "__init__" })
 }
 
-func (r *pyReader) forget(name string) {
+func (r *reader) forget(name string) {
 	r.s.units = slices.DeleteFunc(r.s.units, func(u unit) bool { return u.name == name })
 }
 
 // markSkips are the decorators that skip or excuse.
-func (r *pyReader) markSkips(marks [][]node) []string {
+func (r *reader) markSkips(marks []mark) []string {
 	var out []string
 	for _, m := range marks {
-		if w := pySkipWord(m); w != "" {
-			mark := "@" + strings.TrimSuffix(strings.ReplaceAll(text(m[:min(len(m), 5)]), " ", ""), "()")
-			if strings.HasSuffix(w, elsewhere) {
-				mark += elsewhere
-			}
-			out = append(out, mark)
+		word, name := pySkipWord(m.all), at(m.all, 0)
+		skip := ""
+		switch own := r.skipNames[name]; {
+		case word != "":
+			skip = strings.TrimSuffix(strings.ReplaceAll(text(m.all[:min(len(m.all), 5)]), " ", ""), "()")
+		case name == "pytest" && at(m.all, 2) == "mark" && pyLeftOut.has(at(m.all, 4)):
+			skip = "pytest.mark." + at(m.all, 4)
+		case own != "":
+			skip, word = name, own
+		default:
 			continue
 		}
-		if at(m, 0) == "pytest" && at(m, 2) == "mark" {
-			switch word := at(m, 4); word {
-			case "slow", "broken", "manual", "wip", "quarantine", "quarantined", "nightly",
-				"disabled": // what projects leave out
-				out = append(out, "@pytest.mark."+word)
-			}
+		if strings.HasSuffix(word, elsewhere) {
+			skip += elsewhere
 		}
-		if len(m) > 0 && r.skipNames[at(m, 0)] != "" {
-			mark := "@" + at(m, 0)
-			if strings.HasSuffix(r.skipNames[at(m, 0)], elsewhere) {
-				mark += elsewhere
-			}
-			out = append(out, mark)
-		}
+		out = append(out, "@"+skip)
 	}
 	return out
 }
 
-func (r *pyReader) function(l *pyLine, toks []node, marks [][]node, class string, collected bool, skips []string) {
-	name := at(toks, 1)
-	u := unit{name: class + name, line: l.line, calls: map[string]int{}}
-	u.test = r.test && collected && strings.HasPrefix(name, "test")
+func (r *reader) function(l line, head []node, marks []mark, class string, collected bool, skips []string) {
+	name := at(head, 1)
+	u := unit{name: class + name, line: l.number(), test: r.test && collected && strings.HasPrefix(name, "test")}
 	times := 1
+	var body []token
 	for _, m := range marks {
-		if at(m, len(m)-1) == "fixture" || len(m) > 1 && at(m, len(m)-2) == "fixture" {
+		if at(m.all, len(m.all)-1) == "fixture" || len(m.all) > 1 && at(m.all, len(m.all)-2) == "fixture" {
 			u.test = false
 		}
 		if n, ok := r.paramRows(m); ok {
 			times *= n
 			u.rows = max(1, u.rows) * n
 		}
+		u.around = u.around || strings.Contains(text(m.all), "autouse = True")
+		body = append(body, flatten(m.all)...)
 	}
-	u.skips = append(slices.Clone(skips), r.markSkips(marks)...)
 	if u.test {
-		u.skips = append(u.skips, pyEarlyReturns(l.kids)...)
-		u.skips = append(u.skips, pyNotRun(l, marks)...)
-		for i, k := range l.kids {
-			u.dead = u.dead || i+1 < len(l.kids) && pyEnds(k, "")
-		}
-		u.needs = append(u.needs, pyNeeds(toks, marks)...)
-	} else {
-		u.skips = nil
+		u.skips = slices.Concat(skips, r.markSkips(marks), pyNotRun(l, marks))
+		u.needs = pyNeeds(head, marks)
 	}
-	for _, m := range marks {
-		u.around = u.around || strings.Contains(text(m), "autouse = True")
-	}
-	w := &pyWalker{r: r, u: &u, tables: map[string]int{}}
-	w.block(l.kids, times)
-	var body []token
-	for _, m := range marks {
-		body = append(body, flatten(m)...)
-	}
-	if len(toks) > 2 {
-		body = append(body, flatten(toks[2:])...)
-	}
-	u.setBody(append(body, pyTokens(l.kids)...))
 	r.forget(u.name) // a second definition replaces the first
-	r.s.units = append(r.s.units, u)
-}
-
-func pyTokens(lines []*pyLine) []token {
-	var out []token
-	for _, l := range lines {
-		if len(l.toks) == 1 && l.toks[0].kind == str && l.toks[0].open == 0 {
-			continue // a docstring
-		}
-		out = append(out, flatten(l.toks)...)
-		out = append(out, pyTokens(l.kids)...)
-	}
-	return out
+	r.unit(u, l.block, append(append(body, flatten(head[min(2, len(head)):])...), flatten(l.block)...), times)
 }
 
 // paramRows is the number of cases that a decorator declares.
-func (r *pyReader) paramRows(mark []node) (int, bool) {
-	if len(mark) == 0 || mark[len(mark)-1].open != '(' {
+func (r *reader) paramRows(m mark) (int, bool) {
+	if len(m.all) == 0 || m.all[len(m.all)-1].open != '(' {
 		return 0, false
 	}
-	args := split(mark[len(mark)-1].kids, ",")
-	switch at(mark, len(mark)-2) {
+	kids := m.all[len(m.all)-1].kids
+	args := split(kids, ",")
+	switch at(m.all, len(m.all)-2) {
 	case "parametrize":
 		if len(args) >= 2 {
-			return r.rows(args[1])
+			return r.pyTable(args[1])
 		}
 	case "expand", "parameterized", "unpack_data":
 		if len(args) >= 1 {
-			return r.rows(args[0])
+			return r.pyTable(args[0])
 		}
 	case "data", "named_data":
-		if len(args) >= 1 {
-			return rows(mark[len(mark)-1].kids), true
-		}
+		return rows(kids), len(args) >= 1
 	}
 	return 0, false
 }
 
-func (r *pyReader) rows(value []node) (int, bool) {
+func (r *reader) pyTable(value []node) (int, bool) {
 	if len(value) == 3 && at(value, 1) == "=" {
 		value = value[2:]
 	}
-	if n, ok := pyRows(value); ok {
-		return n, true
-	}
-	if len(value) == 1 {
-		n, ok := r.tables[at(value, 0)]
+	if n, ok := pyRows(value); ok || len(value) != 1 {
 		return n, ok
 	}
-	return 0, false
+	n, ok := r.tables[at(value, 0)]
+	return n, ok
 }
+
+// pyNotRun sees a test that is a coroutine without need, or a generator: runners call it and
+// run nothing of it.
+func pyNotRun(l line, marks []mark) []string {
+	toks := flatten(l.block)
+	has := func(word string) bool { return slices.ContainsFunc(toks, func(t token) bool { return t.is(word) }) }
+	if at(l.head, 0) == "async" && !has("await") && !has("async") {
+		return []string{"async without await"}
+	}
+	if len(marks) == 0 && slices.ContainsFunc(lines(l.block), func(k line) bool { return at(k.head, 0) == "yield" }) {
+		return []string{"yield in a test"}
+	}
+	return nil
+}
+
+// pyNeeds are the fixtures and decorators that a test names.
+func pyNeeds(head []node, marks []mark) []string {
+	var out []string
+	if group(head, 2, '(') {
+		for _, p := range split(head[2].kids, ",") {
+			out = append(out, at(p, 0))
+		}
+	}
+	for _, m := range marks {
+		out = append(out, at(m.all, 0))
+		if strings.Contains(text(m.all[:min(len(m.all), 5)]), "usefixtures") {
+			for _, n := range m.all[len(m.all)-1].kids {
+				if n.kind == str {
+					out = append(out, n.text)
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(out, func(s string) bool { return s == "" || s == "self" })
+}
+
+// patches finds code that puts something else in the place of what judges:
+// `unittest.TestCase.assertEqual = …`, setattr(TestCase, "fail", …) and mock.patch. No file
+// has to be a test for it; whatever is imported can do it to all tests.
+func (r *reader) patches(list []node) {
+	for _, l := range lines(list) {
+		if name := patched(l.head); name != "" {
+			r.s.escapes = append(r.s.escapes, "replaces "+name)
+		}
+		r.patches(l.block)
+	}
+}
+
+// patched is the judging method that a line replaces, "" for none.
+func patched(line []node) string {
+	of := false
+	for i, n := range line {
+		word := at(line, i)
+		switch {
+		case n.open != 0:
+			if name := patched(n.kids); name != "" {
+				return name
+			}
+			if by := at(line, i-1); by != "setattr" && by != "patch" && by != "object" {
+				break
+			}
+			on := false
+			for _, k := range n.kids {
+				on = on || k.text == "TestCase" || k.text == "unittest"
+				if k.kind != str {
+					continue
+				}
+				path := strings.Split(strings.Trim(k.text, `"'`), ".")
+				if name := path[len(path)-1]; judging.has(name) && (on || slices.Contains(path, "TestCase")) {
+					return name
+				}
+			}
+		case word == "TestCase" || word == "unittest":
+			of = true
+		case of && judging.has(word) && at(line, i-1) == "." && at(line, i+1) == "=":
+			return word
+		}
+	}
+	return ""
+}
+
+// judging are the methods of unittest.TestCase that decide about a test.
+var judging = set("fail run debug __call__ subTest main failureException assert* _base*")

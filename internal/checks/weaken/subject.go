@@ -100,7 +100,7 @@ func codeOf(file string, content []byte, lang *language) []token {
 	if lang.name != "rust" || content == nil {
 		return toks
 	}
-	_, r := rustSource(file, toks)
+	r := rustSpans(file, toks)
 	inside := append(r.modules, r.lone...)
 	return slices.DeleteFunc(toks, func(t token) bool {
 		return slices.ContainsFunc(inside, func(m [2]int) bool { return t.pos >= m[0] && t.end <= m[1] })

@@ -29,20 +29,21 @@ func subtree(toks []token, pos *int, closer byte, depth int) (kids []node, end i
 	for *pos < len(toks) {
 		t := toks[*pos]
 		*pos++
-		if t.kind == punct && len(t.text) == 1 {
-			switch c := t.text[0]; c {
-			case '(', '[', '{':
+		if t.kind == punct {
+			c := t.text[0]
+			switch t.text {
+			case ")", "]", "}", closeLiteral:
+				if c == closer {
+					return kids, t.end
+				}
+				continue
+			case "(", "[", "{", openLiteral:
 				if depth >= maxDepth {
 					continue
 				}
 				n := node{token: t, open: c}
 				n.kids, n.last = subtree(toks, pos, closing(c), depth+1)
 				kids = append(kids, n)
-				continue
-			case ')', ']', '}':
-				if c == closer {
-					return kids, t.end
-				}
 				continue
 			}
 		}
@@ -60,8 +61,145 @@ func closing(c byte) byte {
 		return ')'
 	case '[':
 		return ']'
+	case openLiteral[0]:
+		return closeLiteral[0]
 	}
 	return '}'
+}
+
+// The brackets of sets and dictionaries where blocks are indented, so that they are
+// not taken for those of blocks.
+const openLiteral, closeLiteral = "<{", ">}"
+
+// blocks gives a language with indented blocks brackets around them, instead of their colons,
+// and a semicolon behind each line. What it adds has no width. Lines that are nothing
+// but a string are left out.
+func blocks(toks []token) []token {
+	var out []token
+	var cols []int // of the open blocks
+	add := func(text string, near token) {
+		out = append(out, token{kind: punct, text: text, pos: near.end, end: near.end, line: near.line})
+	}
+	var line []token
+	last := -1 // the indentation of the line before
+	flush := func() {
+		if len(line) == 0 || len(line) == 1 && line[0].kind == str {
+			line = nil
+			return
+		}
+		col := line[0].col
+		for len(cols) > 0 && col < cols[len(cols)-1] {
+			cols = cols[:len(cols)-1]
+			add("}", line[0])
+			last = -1
+		}
+		if n := len(out); last >= 0 && col > last && n > 0 {
+			if out[n-1].text == ";" {
+				out = out[:n-1]
+			}
+			add("{", line[0])
+			cols = append(cols, col)
+		}
+		last = col
+		body := []token(nil)
+		if at := colon(line); at > 0 {
+			line, body = line[:at], line[at+1:]
+		}
+		out = append(out, line...)
+		if len(body) > 0 {
+			add("{", body[0])
+			out = append(out, body...)
+			add("}", body[len(body)-1])
+		} else {
+			add(";", line[len(line)-1])
+		}
+		line = nil
+	}
+	depth := 0
+	for i, t := range toks {
+		begins := t.first && depth == 0 && !(i > 0 && toks[i-1].is("\\"))
+		if begins {
+			flush()
+		}
+		if t.kind == punct {
+			switch t.text {
+			case "(", "[", "{":
+				depth++
+			case ")", "]", "}":
+				depth = max(0, depth-1)
+			}
+			switch t.text {
+			case "{":
+				t.text = openLiteral
+			case "}":
+				t.text = closeLiteral
+			case "\\":
+				continue
+			case ";":
+				if depth == 0 {
+					flush()
+					continue
+				}
+			}
+		}
+		t.first = begins
+		line = append(line, t)
+	}
+	flush()
+	for range cols {
+		add("}", out[len(out)-1])
+	}
+	return out
+}
+
+// colon is where the head of a compound statement ends; 0 = the line is none.
+func colon(line []token) int {
+	if !compound.has(line[0].text) || line[0].kind != ident {
+		return 0
+	}
+	depth := 0
+	for i, t := range line {
+		switch {
+		case t.kind == str:
+		case t.is("lambda") && depth == 0:
+			return 0
+		case t.is("(") || t.is("[") || t.is(openLiteral):
+			depth++
+		case t.is(")") || t.is("]") || t.is(closeLiteral):
+			depth--
+		case t.is(":") && depth == 0:
+			return i
+		}
+	}
+	return 0
+}
+
+var compound = set("if elif else for while with try except finally def class async match case")
+
+// line is a statement of a block, with the block below it.
+type line struct{ head, block []node }
+
+func (l line) number() int { return l.head[0].line }
+
+// lines are the statements of indented blocks.
+func lines(list []node) []line {
+	var out []line
+	start := 0
+	for i, n := range list {
+		switch {
+		case n.open == '{' && i > start:
+			out = append(out, line{list[start:i], n.kids})
+		case at(list, i) != ";":
+			continue
+		case i > start:
+			out = append(out, line{head: list[start:i]})
+		}
+		start = i + 1
+	}
+	if start < len(list) {
+		out = append(out, line{head: list[start:]})
+	}
+	return out
 }
 
 // at is the text of list[i] when that is a plain token that is no string.
@@ -168,7 +306,8 @@ func appendTokens(out []token, list []node) []token {
 		out = append(out, n.token)
 		if n.open != 0 {
 			out = appendTokens(out, n.kids)
-			out = append(out, token{kind: punct, text: string(closing(n.open)), pos: n.last - 1, end: n.last, line: n.line})
+			pos := n.last - min(1, n.end-n.pos)
+			out = append(out, token{kind: punct, text: string(closing(n.open)), pos: pos, end: n.last, line: n.line})
 		}
 	}
 	return out

@@ -76,29 +76,27 @@ func read(file string, content []byte) *source {
 	if len(content) > maxSource {
 		return &source{path: file, lang: lang.name}
 	}
-	var s *source
 	toks := lex(content, lang)
+	r := newReader(file, lang)
 	switch lang.name {
 	case "go":
-		s = readGo(file, content)
+		r.s = readGo(file, content)
 	case "python":
-		s = readPython(file, toks)
+		r.python(toks)
 	case "js":
-		s = readJS(file, toks)
+		r.javascript(toks)
 	case "rust":
-		s = readRust(file, toks)
+		r.rust(toks)
 	case "java":
-		s = readJava(file, toks)
-		if ext := path.Ext(file); (ext == ".scala" || ext == ".groovy") && len(tests(s)) == 0 {
-			s = readOther(file, toks) // styles of tests that are no annotated methods
+		r.java(toks)
+		if ext := path.Ext(file); (ext == ".scala" || ext == ".groovy") && len(tests(r.s)) == 0 {
+			r.s = readOther(file, toks) // styles of tests that are no annotated methods
 		}
 	default:
-		s = readOther(file, toks)
+		r.s = readOther(file, toks)
 	}
+	s := r.s
 	s.path, s.lang = file, lang.name
-	if lang.name == "python" {
-		s.escapes = append(s.escapes, patchesRunner(toks)...)
-	}
 	if !IsTest(file) && !isSupport(file) {
 		s.escapes = append(s.escapes, exitsUnderTest(lang.name, toks)...)
 		s.escapes = append(s.escapes, alwaysEqual(lang.name, toks)...)
@@ -124,6 +122,9 @@ func (u *unit) setBody(toks []token) {
 	var b strings.Builder
 	u.words = map[string]bool{}
 	for _, t := range toks {
+		if t.pos == t.end && t.pos > 0 {
+			continue // stands for layout
+		}
 		b.WriteString(t.text)
 		b.WriteByte(0)
 		if t.kind != punct && !common(t.text) {
