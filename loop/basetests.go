@@ -46,6 +46,18 @@ func (l *Loop) baseTests(ctx context.Context, tip object.ID, s state.State) ([]s
 	if err != nil || base.IsZero() || base == tip {
 		return nil, err
 	}
+	names, err := l.testsOf(ctx, base, tip, s)
+	if err == nil && len(names) == 0 {
+		names, err = l.madeTests(ctx, base, tip, s)
+	}
+	for _, n := range names {
+		l.emit("check", s, "", nil, "old tests, %s: fails as it was", notes.OneLine(n, 200))
+	}
+	return names, err
+}
+
+// testsOf names the tests that fail now as they were at a commit of the branch.
+func (l *Loop) testsOf(ctx context.Context, base, tip object.ID, s state.State) ([]string, error) {
 	req, err := l.sinceBase(ctx, base, tip, s)
 	if err != nil || len(req.Files) == 0 {
 		return nil, err
@@ -56,11 +68,7 @@ func (l *Loop) baseTests(ctx context.Context, tip object.ID, s state.State) ([]s
 	req.AtBase = func(run func(ProofRequest) error) error {
 		return l.orSetup(ctx, l.inFresh(ctx, fresh{commit: base}, run))
 	}
-	names, err := l.Prover.BaseTests(ctx, req)
-	for _, n := range names {
-		l.emit("check", s, "", nil, "old tests, %s: fails as it was when the work began", notes.OneLine(n, 200))
-	}
-	return names, err
+	return l.Prover.BaseTests(ctx, req)
 }
 
 // orSetup takes a failed set-up for a run that showed nothing.
@@ -98,17 +106,7 @@ func (l *Loop) sinceBase(ctx context.Context, base, tip object.ID, s state.State
 	if err != nil {
 		return req, err
 	}
-	read := func(commit object.ID, path string) ([]byte, error) {
-		t, err := l.Repo.TreeOf(commit)
-		if err != nil {
-			return nil, err
-		}
-		e, ok, err := l.Repo.Lookup(t, path)
-		if err != nil || !ok {
-			return nil, err
-		}
-		return l.blob(e.Mode, e.ID)
-	}
+	read := l.contentAt
 	for path, steps := range history {
 		if !slices.ContainsFunc(steps, func(c branchCommit) bool { return !c.trusted }) {
 			continue // nobody else touched it
@@ -144,9 +142,23 @@ func (l *Loop) sinceBase(ctx context.Context, base, tip object.ID, s state.State
 	return req, err
 }
 
+// contentAt reads a file of a commit; nil = it has none.
+func (l *Loop) contentAt(commit object.ID, path string) ([]byte, error) {
+	t, err := l.Repo.TreeOf(commit)
+	if err != nil {
+		return nil, err
+	}
+	e, ok, err := l.Repo.Lookup(t, path)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return l.blob(e.Mode, e.ID)
+}
+
 // branchCommit is a commit of the branch since its base.
 type branchCommit struct {
 	id, parent object.ID
+	at         int // its place on the branch's line since the base
 	// trusted: by a person, or of a task that may change tests.
 	trusted bool
 }
@@ -180,7 +192,7 @@ func (l *Loop) touched(ctx context.Context, base, tip object.ID, s state.State) 
 		if err != nil {
 			return nil, err
 		}
-		c := branchCommit{id: id, parent: parent, trusted: true}
+		c := branchCommit{id: id, parent: parent, at: len(line), trusted: true}
 		for _, e := range events[hash] {
 			if ev, ok := made[e]; ok {
 				c.trusted = c.trusted && (ev.Event.Result.TestsReleased || released(s, ev.Event))
