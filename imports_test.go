@@ -35,19 +35,20 @@ var rank = []struct {
 	{"guard", 8},
 	{"context", 9},
 	{"loop/refusal", 0},
-	{"loop", 10},
-	{"internal/config", 11},
-	{"internal/detect", 12},
-	{"internal/checks", 11},
-	{"internal/agent", 11},
-	{"internal/view", 12},
-	{"internal/mcp", 13},
-	{"internal/dashboard", 13},
-	{"internal/livefeed", 11},
-	{"internal/ui", 11},
-	{"internal/cli", 14},
-	{"internal/e2e", 15},
-	{"", 15}, // main
+	{"loop/session", 10},
+	{"loop", 11},
+	{"internal/config", 12},
+	{"internal/detect", 13},
+	{"internal/checks", 12},
+	{"internal/agent", 12},
+	{"internal/view", 13},
+	{"internal/mcp", 14},
+	{"internal/dashboard", 14},
+	{"internal/livefeed", 12},
+	{"internal/ui", 12},
+	{"internal/cli", 15},
+	{"internal/e2e", 16},
+	{"", 16}, // main
 }
 
 func rankOf(path string) int {

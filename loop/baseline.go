@@ -9,6 +9,7 @@ import (
 
 	"git-ralph/gitstate/state"
 	"git-ralph/loop/refusal"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -134,13 +135,13 @@ func redText(c state.CheckRun) string {
 
 // proveInPlace runs checks in the worktree, between iterations, and puts back
 // what they changed.
-func (l *Loop) proveInPlace(ctx context.Context, home Home, req ProofRequest) (ProofReport, error) {
+func (l *Loop) proveInPlace(ctx context.Context, home session.Home, req ProofRequest) (ProofReport, error) {
 	before, err := l.Engine.Checkpoint(ctx)
 	if err != nil {
 		return ProofReport{}, fmt.Errorf("take a checkpoint before the checks: %w", err)
 	}
 	var report ProofReport
-	err = l.inWorktree(home, l.covered(before), func(start Starter) error {
+	err = l.inWorktree(home, l.covered(before), func(start session.Starter) error {
 		req.Start, req.Dir, req.Env = start, l.Repo.Root, l.Settings.CheckEnv
 		var err error
 		report, err = l.Prover.Prove(ctx, req)

@@ -12,6 +12,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
 	"git-ralph/loop/refusal"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -29,24 +30,24 @@ none
 `
 
 // phases plays every phase well.
-func phases(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+func phases(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 	switch req.Role {
-	case RoleDiscovery:
+	case session.RoleDiscovery:
 		if missing, again := req.FollowUp(completed()); !again || !strings.Contains(missing, "no spec was written") {
 			r.t.Errorf("nothing is missing: %v %q", again, missing)
 		}
 		r.write("specs/colours.md", colours)
-	case RolePlanning:
-		b.say(func(c *Collected) {
+	case session.RolePlanning:
+		b.say(func(c *session.Collected) {
 			c.Tasks = []plan.Task{{ID: "T-001", Title: "paint it blue", Description: "d", Status: plan.Pending,
 				Criteria: []string{"blue is there"}, Verify: []string{"blue.txt"}, Spec: "specs/colours.md"}}
 		})
-	case RoleCoding:
+	case session.RoleCoding:
 		r.write("blue.txt", "the colour is blue\n")
-		b.say(func(c *Collected) { c.Handoff = handoff(req.TaskID, true) })
-	case RoleValidation:
-		b.say(func(c *Collected) {
-			c.Criteria = []CriterionReport{{Spec: "specs/colours.md", Criterion: "blue is there", Verdict: "pass",
+		b.say(func(c *session.Collected) { c.Handoff = handoff(req.TaskID, true) })
+	case session.RoleValidation:
+		b.say(func(c *session.Collected) {
+			c.Criteria = []session.CriterionReport{{Spec: "specs/colours.md", Criterion: "blue is there", Verdict: "pass",
 				Evidence: "seen",
 				File:     "blue.txt", Quote: "the colour is blue", Command: "blue.txt"}}
 		})
@@ -91,8 +92,8 @@ func TestRunFromASentence(t *testing.T) {
 func TestReplan(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
-		if req.Role == RolePlanning {
+	r := newRig(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
+		if req.Role == session.RolePlanning {
 			asked++
 		} else {
 			r.write("broken", "")
@@ -134,11 +135,11 @@ func TestRunGates(t *testing.T) {
 		{"nothing that could be worked on", func(*Settings) {}, Course{Build: true}, nil, phases, state.New,
 			"the plan is empty"},
 		{"a phase that fails twice ends the run", func(*Settings) {}, Course{Phase: state.Planning}, nil,
-			func(*rig, Request, *box, func(AgentEvent)) Result { return completed() },
+			func(*rig, session.Request, *box, func(session.AgentEvent)) session.Result { return completed() },
 			state.HaltedStatus, "planning: plan: no task was added: record each with ralph_add_task"},
 		{"the project is prepared once, by an iteration of its own", func(s *Settings) { s.SetupPrompt = "prepare" },
 			Course{Build: true}, []plan.Task{{ID: "A"}},
-			func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+			func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 				if req.TaskID == "" {
 					r.write("prepared", "")
 					return completed()
@@ -153,10 +154,10 @@ func TestRunGates(t *testing.T) {
 		{"a run that stands still is planned anew", func(s *Settings) {
 			s.Limits.RegeneratePlan, s.Limits.Stagnation, s.Limits.MaxAttempts, s.Limits.Failures = true, 1, 9, 9
 		}, Course{Build: true}, []plan.Task{{ID: "A"}, {ID: "B"}, {ID: "C"}},
-			func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+			func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 				switch {
-				case req.Role == RolePlanning:
-					b.say(func(c *Collected) {
+				case req.Role == session.RolePlanning:
+					b.say(func(c *session.Collected) {
 						c.Tasks = []plan.Task{{ID: "N", Title: "another way", Status: plan.Pending, Criteria: []string{"c"},
 							Description: "d"}}
 					})
@@ -191,7 +192,7 @@ func TestRunBaseline(t *testing.T) {
 	}{{"require", refusal.RedBaseline, ""}, {"fix-first", 0, "make the checks green: test|task A"}} {
 		t.Run(c.mode, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+			r := newRig(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 				os.Remove(r.repo.Dir + "/broken")
 				r.write(req.TaskID+".txt", "")
 				b.done(req)
@@ -254,15 +255,17 @@ func TestRunOrchestrated(t *testing.T) {
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+			r := newRig(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 				switch req.Role {
-				case RoleContextPrep:
+				case session.RoleContextPrep:
 					r.write("scratch.txt", "of a helper")
-					b.say(func(k *Collected) { k.Directive, k.Prompt = directive(c.prep), c.prompt })
-				case RoleContextPost:
-					b.say(func(k *Collected) { k.Directive = directive(agentctx.Directive{Action: agentctx.Proceed}) })
-				case RoleIndexer:
-					b.say(func(k *Collected) { k.Learnings = []Learning{{Text: "the tests are quick", Category: "gotcha"}} })
+					b.say(func(k *session.Collected) { k.Directive, k.Prompt = directive(c.prep), c.prompt })
+				case session.RoleContextPost:
+					b.say(func(k *session.Collected) { k.Directive = directive(agentctx.Directive{Action: agentctx.Proceed}) })
+				case session.RoleIndexer:
+					b.say(func(k *session.Collected) {
+						k.Learnings = []session.Learning{{Text: "the tests are quick", Category: "gotcha"}}
+					})
 				case "reviewer":
 					c.pass(r)
 				default:
@@ -303,7 +306,7 @@ func TestRunOrchestrated(t *testing.T) {
 func TestRecovery(t *testing.T) {
 	t.Parallel()
 	type died struct{}
-	r := newRig(t, func(r *rig, _ Request, _ *box, _ func(AgentEvent)) Result {
+	r := newRig(t, func(r *rig, _ session.Request, _ *box, _ func(session.AgentEvent)) session.Result {
 		r.write("work.txt", "half")
 		r.write("a.txt", "changed\n")
 		return completed()

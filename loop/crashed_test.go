@@ -14,6 +14,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
 	"git-ralph/loop/refusal"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -55,7 +56,7 @@ func (r *rig) recover() {
 }
 
 // redOnce breaks the check at its first attempt and is good at the second.
-func redOnce(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+func redOnce(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 	r.write("work.txt", "1")
 	if len(r.results()) == 0 {
 		r.write("broken", "")

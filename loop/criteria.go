@@ -16,6 +16,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/guard"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
 
@@ -32,21 +33,10 @@ const (
 
 const notReported = "not reported"
 
-// CriterionReport is what ralph_report_criterion recorded. Evidence is the
-// judge's own words; Command and Expect, or File and Quote, can be checked.
-type CriterionReport struct {
-	Spec, Criterion, Verdict, Evidence string
-	Command, Expect                    string
-	File, Quote                        string
-}
-
-// Checkable says that the report names something that the harness can look at.
-func (r CriterionReport) Checkable() bool { return r.Command != "" || r.File != "" && r.Quote != "" }
-
 // judgeCriterion is the verdict on one criterion: reported as passed, with
 // evidence that look found to be true. Fail wins over pass.
-func judgeCriterion(spec, text string, reports []CriterionReport,
-	look func(CriterionReport) (mark, finding string)) state.ReportCriterion {
+func judgeCriterion(spec, text string, reports []session.CriterionReport,
+	look func(session.CriterionReport) (mark, finding string)) state.ReportCriterion {
 	c := state.ReportCriterion{Text: text, Verdict: "fail", Mark: markUnjudged, Evidence: notReported}
 	for _, r := range reports {
 		if r.Spec != spec || r.Criterion != text {
@@ -89,7 +79,7 @@ type witness struct {
 type finding struct{ mark, text string }
 
 // look opens the evidence of one report.
-func (w *witness) look(ctx context.Context, r CriterionReport) (mark, text string) {
+func (w *witness) look(ctx context.Context, r session.CriterionReport) (mark, text string) {
 	if !r.Checkable() {
 		return markUnjudged, "the judge gave words alone, nothing that can be checked"
 	}
@@ -266,7 +256,7 @@ func (w *witness) try(ctx context.Context, commit object.ID, work bool, command,
 		return nil
 	}
 	if work && w.l.Settings.Fresh == "never" {
-		err = w.l.inWorktree(warm(w.state.Journal.ID), nil, func(start Starter) error {
+		err = w.l.inWorktree(warm(w.state.Journal.ID), nil, func(start session.Starter) error {
 			return once(ProofRequest{Start: start, Dir: w.l.Repo.Root, Env: w.l.Settings.CheckEnv})
 		})
 	} else {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -167,12 +168,12 @@ func TestDecide(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
-	good := Facts{Claims: true, Outcome: Completed, Said: Said{Done: true}, Checks: Checks{Pass: true},
+	good := Facts{Claims: true, Outcome: session.Completed, Said: Said{Done: true}, Checks: Checks{Pass: true},
 		Change: Change{Any: true}, PartialLeft: true}
 	with := func(set func(*Facts)) Facts { f := good; set(&f); return f }
 	keep := Verdict{Verdict: state.Keep}
 	phase := func(set func(*Facts)) Facts {
-		f := Facts{Outcome: Completed, Checks: Checks{Pass: true}}
+		f := Facts{Outcome: session.Completed, Checks: Checks{Pass: true}}
 		set(&f)
 		return f
 	}
@@ -204,23 +205,24 @@ func TestJudge(t *testing.T) {
 			f.Said.Done, f.Checks.Pass, f.Checks.Reasons, f.Change.Protected, f.Change.Any = false, false,
 				[]string{"checks: test", "criteria: x"}, []string{"a"}, false
 		}), rejectAttempt("not_claimed", "checks: test", "criteria: x", "protected: a", "no_change")},
-		{"a crash is named by its signal", with(func(f *Facts) { f.Outcome, f.Detail = Crashed, "signal 9" }),
+		{"a crash is named by its signal", with(func(f *Facts) { f.Outcome, f.Detail = session.Crashed, "signal 9" }),
 			rejectAttempt("crashed: signal 9")},
-		{"a hang", with(func(f *Facts) { f.Outcome, f.Detail = Hang, "idle 5m" }), rejectAttempt("hang: idle 5m")},
-		{"a limit of the provider costs nothing", with(func(f *Facts) { f.Outcome = RateLimited }), reject("rate_limited")},
-		{"a full window costs nothing", with(func(f *Facts) { f.Outcome = ContextLimit }), reject("context_limit")},
-		{"an interruption costs nothing", with(func(f *Facts) { f.Outcome = Interrupted }), reject("interrupted")},
+		{"a hang", with(func(f *Facts) { f.Outcome, f.Detail = session.Hang, "idle 5m" }), rejectAttempt("hang: idle 5m")},
+		{"a limit of the provider costs nothing", with(func(f *Facts) { f.Outcome = session.RateLimited }),
+			reject("rate_limited")},
+		{"a full window costs nothing", with(func(f *Facts) { f.Outcome = session.ContextLimit }), reject("context_limit")},
+		{"an interruption costs nothing", with(func(f *Facts) { f.Outcome = session.Interrupted }), reject("interrupted")},
 		{"the operator's skip costs nothing", with(func(f *Facts) { f.Skipped = true }), reject("skipped")},
 		{"blocked by the agent", with(func(f *Facts) { f.Said.Blocked, f.Said.Done = "needs a key", false }),
 			Verdict{Verdict: state.Reject, Reasons: []string{"blocked"}, Block: true}},
 		{"a budget of the iteration counts as a failure", with(func(f *Facts) {
-			f.Outcome, f.Detail = BudgetExceeded,
+			f.Outcome, f.Detail = session.BudgetExceeded,
 				"iteration_usd"
 		}), rejectAttempt("limit: iteration_usd")},
 		{"what was finished when one of the session was crossed is kept",
-			with(func(f *Facts) { f.Outcome, f.Detail = BudgetExceeded, "session_usd" }), keep},
+			with(func(f *Facts) { f.Outcome, f.Detail = session.BudgetExceeded, "session_usd" }), keep},
 		{"a budget of the session does not", with(func(f *Facts) {
-			f.Said.Done, f.Outcome, f.Detail = false, BudgetExceeded,
+			f.Said.Done, f.Outcome, f.Detail = false, session.BudgetExceeded,
 				"session_usd"
 		}), reject("limit: session_usd")},
 		{"a handoff that does not count is named, and costs no attempt of green work",
@@ -239,7 +241,10 @@ func TestJudge(t *testing.T) {
 				[]string{"refs"}
 		}),
 			rejectAttempt("tampered: refs")},
-		{"a step before the agent is not the agent's", with(func(f *Facts) { f.Outcome, f.Detail = NotStarted, "database" }),
+		{"a step before the agent is not the agent's", with(func(f *Facts) {
+			f.Outcome, f.Detail = session.NotStarted,
+				"database"
+		}),
 			fails("step: database")},
 		{"tampering comes first", with(func(f *Facts) { f.Tampered = []string{"hooks"} }), rejectAttempt("tampered: hooks")},
 		{"too large", with(func(f *Facts) { f.Change.TooLarge = []string{"big.bin"} }), rejectAttempt("too_large: big.bin")},
@@ -250,7 +255,8 @@ func TestJudge(t *testing.T) {
 		{"a bug without a test", with(func(f *Facts) { f.Checks.Unreproduced = "no test fails" }),
 			rejectAttempt("reproduction: no test fails")},
 		{"the agent wants to try again", with(func(f *Facts) { f.Said = Said{Retry: "lost"} }), rejectAttempt("retry: lost")},
-		{"its turns were used up", with(func(f *Facts) { f.Outcome, f.Said = MaxTurns, Said{} }), rejectAttempt("max_turns")},
+		{"its turns were used up", with(func(f *Facts) { f.Outcome, f.Said = session.MaxTurns, Said{} }),
+			rejectAttempt("max_turns")},
 
 		{"a phase needs neither a claim nor a change", phase(func(*Facts) {}), keep},
 		{"what was said about a task is not asked for", phase(func(f *Facts) {
@@ -260,20 +266,20 @@ func TestJudge(t *testing.T) {
 		{"a wrong product is a failure and no attempt",
 			phase(func(f *Facts) { f.Checks = Checks{Reasons: []string{"plan: no task was added"}} }),
 			fails("plan: no task was added")},
-		{"that nothing counts where the run was spare", phase(func(f *Facts) { f.Spare, f.Outcome = true, Hang }),
+		{"that nothing counts where the run was spare", phase(func(f *Facts) { f.Spare, f.Outcome = true, session.Hang }),
 			reject("hang")},
 		{"a phase stays in its folder", phase(func(f *Facts) { f.Change.OutOfPhase = []string{"a.go"} }),
 			fails("out_of_phase: a.go")},
 		{"and leaves nothing that cannot be read", phase(func(f *Facts) { f.Change.Unreadable = []string{"specs/a.md"} }),
 			fails("unreadable: specs/a.md")},
-		{"a full window ends a phase", phase(func(f *Facts) { f.Outcome, f.Detail = ContextLimit, "full" }),
+		{"a full window ends a phase", phase(func(f *Facts) { f.Outcome, f.Detail = session.ContextLimit, "full" }),
 			fails("context_limit: full")},
-		{"a limit of the provider costs a phase nothing", phase(func(f *Facts) { f.Outcome = UsageLimit }),
+		{"a limit of the provider costs a phase nothing", phase(func(f *Facts) { f.Outcome = session.UsageLimit }),
 			reject("usage_limit")},
-		{"nor does a budget of all", phase(func(f *Facts) { f.Outcome, f.Detail = BudgetExceeded, "total_usd" }),
+		{"nor does a budget of all", phase(func(f *Facts) { f.Outcome, f.Detail = session.BudgetExceeded, "total_usd" }),
 			reject("limit: total_usd")},
 		{"a budget of the iteration is a failure", phase(func(f *Facts) {
-			f.Outcome, f.Detail = BudgetExceeded,
+			f.Outcome, f.Detail = session.BudgetExceeded,
 				"iteration_tokens"
 		}), fails("limit: iteration_tokens")},
 		{"a missing program is nobody's failure", phase(func(f *Facts) { f.Checks = Checks{Environment: "make"} }),

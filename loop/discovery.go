@@ -10,6 +10,7 @@ import (
 
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
 
@@ -30,7 +31,7 @@ func (l *Loop) discover(ctx context.Context, s state.State, failure string) (End
 	for _, sp := range specs {
 		d.before[sp.Path] = sp
 	}
-	return l.iterate(ctx, s, Job{phase: state.Discovery, role: RoleDiscovery, attempt: 1, product: d,
+	return l.iterate(ctx, s, Job{phase: state.Discovery, role: session.RoleDiscovery, attempt: 1, product: d,
 		specs: specFiles(specs), request: s.Run.Request, failure: failure})
 }
 
@@ -65,7 +66,7 @@ func (d *discovery) weigh() (problems, warnings []string, changed, usable []Spec
 	return problems, warnings, changed, usable, nil
 }
 
-func (d *discovery) missing(state.State, Collected) []string {
+func (d *discovery) missing(state.State, session.Collected) []string {
 	problems, _, changed, usable, err := d.weigh()
 	if err != nil {
 		return []string{err.Error()}

@@ -10,6 +10,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 )
 
 // asking is a loop of which nothing but its journal is used.
@@ -30,12 +31,13 @@ func asking(t *testing.T) *Loop {
 		Branch: "main"}}); err != nil {
 		t.Fatal(err)
 	}
-	return &Loop{Repo: g, Journal: j, Now: j.Now, Log: t.Logf, Sleep: func(ctx context.Context, d time.Duration) {
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Millisecond):
-		}
-	}}
+	return &Loop{Host: session.Host{Repo: g, Journal: j, Now: j.Now, Log: t.Logf,
+		Sleep: func(ctx context.Context, d time.Duration) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Millisecond):
+			}
+		}}}
 }
 
 func TestAsk(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"git-ralph/gitstate/state"
 	"git-ralph/loop/refusal"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -39,7 +40,7 @@ func (l *Loop) programs(ctx context.Context, s state.State) error {
 		}
 	}
 	var lacks []Lack
-	err := l.inWorktree(warm(s.Journal.ID), nil, func(start Starter) error {
+	err := l.inWorktree(warm(s.Journal.ID), nil, func(start session.Starter) error {
 		var err error
 		lacks, err = l.Prover.Lacking(ctx, ProofRequest{Start: start, Dir: l.Repo.Root, Env: l.Settings.CheckEnv}, tasks)
 		return err
@@ -112,7 +113,7 @@ func (l *Loop) blameEnvironment(ctx context.Context, it *attempt) error {
 		return fmt.Errorf("look at the checks without the attempt: %w", err)
 	}
 	var again []state.CheckRun
-	err := l.guarded(it.Ready, false, func(start Starter) error {
+	err := l.guarded(it.Ready, false, func(start session.Starter) error {
 		req := l.proofRequest(it.Ready, start)
 		req.Result = nil
 		var err error
@@ -123,7 +124,7 @@ func (l *Loop) blameEnvironment(ctx context.Context, it *attempt) error {
 		return fmt.Errorf("put the attempt back: %w", rerr)
 	}
 	if ctx.Err() != nil {
-		it.facts.Outcome = Interrupted
+		it.facts.Outcome = session.Interrupted
 		return nil
 	}
 	if err != nil {

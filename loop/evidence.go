@@ -113,14 +113,6 @@ func (l *Loop) blob(mode object.Mode, id object.ID) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-func readFull(r io.Reader, buf []byte) (int, error) {
-	n, err := io.ReadFull(r, buf)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = nil
-	}
-	return n, err
-}
-
 // fileNameOf makes a name safe as one path component of evidence.
 func fileNameOf(s string) string {
 	var b strings.Builder

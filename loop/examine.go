@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/guard"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
 
@@ -19,7 +19,7 @@ import (
 // says, what the worktree holds, what the agent claimed, what the checks say.
 func (l *Loop) examine(ctx context.Context, rd *Ready, ran *Ran) (*Examined, error) {
 	x := &Examined{facts: Facts{Claims: rd.claims, Spare: rd.spare, Outcome: ran.run.Outcome, Detail: ran.run.Detail,
-		Skipped: errors.Is(ran.cause, errSkipped), Checks: Checks{Pass: true, Environment: ran.lacks}}}
+		Skipped: errors.Is(ran.cause, session.ErrSkipped), Checks: Checks{Pass: true, Environment: ran.lacks}}}
 	if rd.proved != nil {
 		x.report.Runs = slices.Clone(rd.proved.Runs)
 	}
@@ -84,9 +84,9 @@ func (l *Loop) weighProduct(ctx context.Context, it *attempt) error {
 // judged reports whether the run ended by itself, so that its work is checked.
 func (it *attempt) judged() bool {
 	switch it.run.Outcome {
-	case Completed, MaxTurns, PermissionDenied:
+	case session.Completed, session.MaxTurns, session.PermissionDenied:
 		return !it.facts.Skipped
-	case BudgetExceeded:
+	case session.BudgetExceeded:
 		// What was finished when a budget of the session ended is worth it, too.
 		return it.facts.Said.Done && !ofIteration(it.run.Detail)
 	}
@@ -106,7 +106,7 @@ func (l *Loop) readClaims(it *attempt) {
 	var claim *bool // what the handoff says about the task
 	bad := ""       // why it does not count
 	if raw == nil {
-		raw, problem = readHandoff(handoffIn(it.use.RunDir))
+		raw, problem = session.ReadHandoff(session.HandoffFile(it.use.RunDir))
 	}
 	if raw == nil && it.run.Structured != nil {
 		raw = it.run.Structured
@@ -163,45 +163,10 @@ func (l *Loop) readClaims(it *attempt) {
 	p.Said.Retry = c.Retry
 }
 
-// maxHandoff is the largest handoff file that is read.
-const maxHandoff = 1 << 20
-
-// readHandoff reads what the agent left for us: a regular file, not a link,
-// bounded. nil without an error means that there is none.
-func readHandoff(path string) ([]byte, error) {
-	st, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the handoff cannot be read: %w", err)
-	}
-	if !st.Mode().IsRegular() {
-		return nil, errors.New("the handoff is not a regular file")
-	}
-	if st.Size() > maxHandoff {
-		return nil, fmt.Errorf("the handoff has %d bytes, more than %d", st.Size(), maxHandoff)
-	}
-	f, err := openNoFollow(path)
-	if err != nil {
-		return nil, fmt.Errorf("the handoff cannot be read: %w", err)
-	}
-	defer f.Close()
-	buf := make([]byte, maxHandoff+1)
-	n, err := readFull(f, buf)
-	if err != nil {
-		return nil, fmt.Errorf("the handoff cannot be read: %w", err)
-	}
-	if n > maxHandoff {
-		return nil, fmt.Errorf("the handoff has more than %d bytes", maxHandoff)
-	}
-	return buf[:n], nil
-}
-
 // stepsAfter runs the steps between the agent and the checks; what they change
 // is part of the iteration.
 func (l *Loop) stepsAfter(ctx context.Context, it *attempt) error {
-	return l.guarded(it.Ready, it.use.ReadOnly, func(start Starter) error {
+	return l.guarded(it.Ready, it.use.ReadOnly, func(start session.Starter) error {
 		r, err := l.Prover.Steps(ctx, "after", l.proofRequest(it.Ready, start))
 		it.stepsAfter = r.Runs
 		it.addOutputs(r.Outputs)
@@ -211,10 +176,10 @@ func (l *Loop) stepsAfter(ctx context.Context, it *attempt) error {
 }
 
 // guarded lets f start checks or steps of an iteration in the worktree.
-func (l *Loop) guarded(it *Ready, readOnly bool, f func(Starter) error) error {
+func (l *Loop) guarded(it *Ready, readOnly bool, f func(session.Starter) error) error {
 	use := it.use
 	use.Agent, use.ReadOnly = false, readOnly
-	return l.sandboxed(it.id, use, f)
+	return l.Sandboxed(it.id, use, f)
 }
 
 // weighChange derives from the difference what the verdict needs to know.
@@ -269,7 +234,7 @@ func (l *Loop) weighChange(it *attempt) {
 // prove runs checks and criteria on the attempt and puts back whatever they
 // changed among the captured paths.
 func (l *Loop) prove(ctx context.Context, it *attempt) error {
-	err := l.guarded(it.Ready, false, func(start Starter) error {
+	err := l.guarded(it.Ready, false, func(start session.Starter) error {
 		var err error
 		req := l.proofRequest(it.Ready, start)
 		req.Again = func(f func(ProofRequest) error) error { return l.inCheckout(ctx, it, nil, f) }
@@ -281,7 +246,7 @@ func (l *Loop) prove(ctx context.Context, it *attempt) error {
 		return err
 	})
 	if ctx.Err() != nil {
-		it.facts.Outcome = Interrupted
+		it.facts.Outcome = session.Interrupted
 		return nil
 	}
 	if err != nil {
@@ -321,7 +286,7 @@ func (l *Loop) proveAlone(ctx context.Context, it *attempt) error {
 	})
 	switch {
 	case ctx.Err() != nil:
-		it.facts.Outcome = Interrupted
+		it.facts.Outcome = session.Interrupted
 		return nil
 	case err != nil:
 		return fmt.Errorf("run the checks in a fresh checkout: %w", err)
@@ -359,4 +324,65 @@ func (l *Loop) changedFiles(changes []worktree.Change) ([]ChangedFile, error) {
 		out = append(out, f)
 	}
 	return out, nil
+}
+
+func (l *Loop) proofRequest(it *Ready, start session.Starter) ProofRequest {
+	env := append(append([]string{}, l.Settings.CheckEnv...), "RALPH_PHASE="+string(it.phase),
+		"RALPH_TASK_ID="+string(it.task.ID),
+		"RALPH_ITERATION="+strconv.Itoa(it.number))
+	req := ProofRequest{Start: start, Dir: l.Repo.Root, Env: env, Baseline: it.state.Baseline,
+		Result: func(c state.CheckRun) {
+			l.emit("check", it.state, it.task.ID, c, "%s: %s", checkName(c), passed(c))
+		}}
+	if it.task.ID != "" {
+		req.Task = &it.task
+	}
+	return req
+}
+
+// checkName is what a check is called where checks and steps are listed.
+func checkName(c state.CheckRun) string {
+	if c.Kind == "step" {
+		return "step " + c.Name
+	}
+	return c.Name
+}
+
+func passed(c state.CheckRun) string {
+	switch {
+	case c.Skipped != "":
+		return "skipped, " + c.Skipped
+	case c.Passed && c.Flaky:
+		return "flaky: red, then green in a fresh checkout"
+	case c.Passed:
+		return "passed"
+	case c.AlreadyRed:
+		return "already red"
+	case c.Tolerated:
+		return "failed, and may"
+	case c.TimedOut:
+		return "timeout"
+	case c.Limit != "":
+		return "failed: limit: " + c.Limit
+	case c.NoTests:
+		return "failed: no test ran"
+	}
+	return "failed"
+}
+
+// nameBeside says which tracked files changed while the agent ran and none of
+// its tool calls can have changed them. It says nothing where that cannot be
+// known: of a driver whose calls are not told. The caller asks only where no step ran.
+func nameBeside(calls session.CallWatch, after *worktree.Capture) (notices []string) {
+	var paths []string
+	for _, c := range after.Changes {
+		if !c.Old.ID.IsZero() && !calls.CanHave(c.Path, after.ChangedAt(c.Path)) {
+			paths = append(paths, c.Path)
+		}
+	}
+	if len(paths) > 0 {
+		notices = append(notices,
+			"changed while it ran, perhaps by you: "+list(paths)+" (git ralph start --worktree leaves your files to you)")
+	}
+	return notices
 }

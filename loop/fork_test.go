@@ -9,6 +9,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/loop/refusal"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -150,10 +151,10 @@ func TestResetOfAPlan(t *testing.T) {
 func TestRewindTwice(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	r := newRig(t, func(r *rig, req Request, b *box, tell func(AgentEvent)) Result {
+	r := newRig(t, func(r *rig, req session.Request, b *box, tell func(session.AgentEvent)) session.Result {
 		if req.TaskID == "B" && !exists(r.repo.Dir, "half.txt") {
 			r.write("half.txt", "1")
-			b.say(func(c *Collected) { c.Handoff = handoff("B", false) })
+			b.say(func(c *session.Collected) { c.Handoff = handoff("B", false) })
 			return completed()
 		}
 		return writes(r, req, b, tell)

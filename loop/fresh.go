@@ -12,20 +12,13 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/internal/proc"
 	"git-ralph/loop/refusal"
+	"git-ralph/loop/session"
 )
-
-// Home says what a process sees of the home folder: the user's own under what
-// an earlier command left in Layer, and what it writes itself, which is thrown
-// away when it ends. With Fill it stays in Layer.
-type Home struct {
-	Layer string // "" = none
-	Fill  bool
-}
 
 // warm is the home folder of checks, criteria and steps in the worktree. The
 // set-up and the baseline filled it before any agent wrote code, so that caches
 // are warm; no later command changes it.
-func warm(journalID string) Home { return Home{Layer: "warm-" + journalID} }
+func warm(journalID string) session.Home { return session.Home{Layer: "warm-" + journalID} }
 
 // fresh is a commit to be checked out by itself, and what is run there.
 type fresh struct {
@@ -33,7 +26,7 @@ type fresh struct {
 	over   []ChangedFile // files put over those of the commit; a nil After removes
 	env    []string      // nil = the environment of checks
 	bare   bool          // without the set-up commands
-	home   Home          // set: instead of a layer of this proof's own
+	home   session.Home  // set: instead of a layer of this proof's own
 }
 
 // setupError says that the set-up commands failed in a fresh checkout.
@@ -65,13 +58,13 @@ func (l *Loop) inFresh(ctx context.Context, c fresh, f func(ProofRequest) error)
 	if c.home.Layer == "" {
 		c.home.Layer = layer
 	}
-	run := func(home Home, f func(ProofRequest) error) error {
-		return l.sandboxed(gitstate.NewID(l.Now()), Use{Dir: dir, Home: home}, func(start Starter) error {
+	run := func(home session.Home, f func(ProofRequest) error) error {
+		return l.Sandboxed(gitstate.NewID(l.Now()), session.Use{Dir: dir, Home: home}, func(start session.Starter) error {
 			return f(ProofRequest{Start: start, Dir: dir, Env: checkoutEnv(c.env, l.Repo.Root, dir, held), Fresh: true})
 		})
 	}
 	if !c.bare {
-		err := run(Home{Layer: layer, Fill: true}, func(req ProofRequest) error { return l.Prover.Setup(ctx, req) })
+		err := run(session.Home{Layer: layer, Fill: true}, func(req ProofRequest) error { return l.Prover.Setup(ctx, req) })
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -161,4 +154,10 @@ func dropDeadCheckouts(ctx context.Context, repo *gitstate.Repo, base string) {
 	if gone {
 		repo.Git.Run(ctx, "worktree", "prune")
 	}
+}
+
+// inWorktree is Sandboxed between iterations: in the worktree, as checks are.
+func (l *Loop) inWorktree(home session.Home, readOnly []string, f func(session.Starter) error) error {
+	return l.Sandboxed(gitstate.NewID(l.Now()),
+		session.Use{Dir: l.Repo.Root, Home: home, ReadOnlyPaths: readOnly, Files: l.AgentFiles}, f)
 }

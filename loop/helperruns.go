@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,6 +18,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
 
@@ -29,7 +31,7 @@ const ContextDirVar = "RALPH_CONTEXT_DIR"
 // iteration and has a cost line of its own. What it says is material for the
 // next agent and advice for the loop; nothing that it does can end the loop.
 type helperRun struct {
-	role Role
+	role session.Role
 	kind agentctx.Role // of its template and its answers
 	job  agentctx.Job
 	// known is the state that its tools see.
@@ -52,7 +54,7 @@ type answer struct {
 // the iteration is in it.halted. The caller puts back what the helper changed.
 func (l *Loop) help(ctx context.Context, it *Ready, h helperRun) (answer, error) {
 	var ans answer
-	dir, err := newRunDir(l.RunBase)
+	dir, err := session.NewRunDir(l.RunBase)
 	if err != nil {
 		ans.failed = err
 		return ans, nil
@@ -63,19 +65,21 @@ func (l *Loop) help(ctx context.Context, it *Ready, h helperRun) (answer, error)
 		ans.failed = err
 		return ans, nil
 	}
-	said := &words{}
-	ss := &session{Ready: it, role: h.role, known: h.known, prompt: h.job.Prompt, calls: &toolWatch{}, hear: said.hear,
-		use: Use{Agent: true, Dir: l.Repo.Root, RunDir: dir, Files: l.AgentFiles, ReadOnly: h.readOnly,
-			ReadOnlyPaths: it.use.ReadOnlyPaths}}
-	ss.adjust = func(req *Request, _ Toolbox, _ context.CancelCauseFunc) {
-		req.HandoffSchema = nil // it hands nothing over
-		req.Env = append(req.Env, ContextDirVar+"="+l.Sandbox.Inside(dir, files))
+	use := session.Use{Agent: true, Dir: l.Repo.Root, RunDir: dir, Files: l.AgentFiles, ReadOnly: h.readOnly,
+		ReadOnlyPaths: it.use.ReadOnlyPaths}
+	ss, err := l.newSession(it, h.role, h.job.Prompt, h.known, use)
+	if err != nil {
+		ans.failed = err
+		return ans, nil
 	}
+	said := &finalText{}
+	ss.Calls, ss.Hear = &session.CallWatch{}, said.hear
+	ss.Request.Env = append(slices.Clip(ss.Request.Env), ContextDirVar+"="+l.Sandbox.Inside(dir, files))
 	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(h.role)}, "%s begins", h.role)
-	var end sessionEnd
-	err = l.sandboxed(it.id, ss.use, func(start Starter) error {
-		ss.start = start
-		end, ans.failed = l.runSession(ctx, ss)
+	var end session.End
+	err = l.Sandboxed(it.id, use, func(start session.Starter) error {
+		ss.Start = start
+		end, ans.failed = l.RunSession(ctx, ss)
 		return nil
 	})
 	if err != nil {
@@ -86,40 +90,41 @@ func (l *Loop) help(ctx context.Context, it *Ready, h helperRun) (answer, error)
 	}
 	l.recordHelper(it, h, end)
 	if ans.text = said.text(); ans.text == "" {
-		ans.text = printed(end.transcript)
+		ans.text = printed(end.Transcript)
 	}
-	if c := end.cause; errors.Is(c, errSkipped) || errors.Is(c, errStopNow) || errors.Is(c, errInterrupted) {
+	if c := end.Cause; errors.Is(c, session.ErrSkipped) || errors.Is(c, session.ErrStopNow) || errors.Is(c,
+		session.ErrInterrupted) {
 		it.halted = c
 	}
 	switch {
-	case end.failed != nil:
-		ans.failed = end.failed
-	case end.cause != nil && !errors.Is(end.cause, errEndedTool):
-		ans.failed = end.cause
-	case end.run.Outcome != Completed && end.run.Outcome != MaxTurns:
-		ans.failed = errors.New(withDetail(string(end.run.Outcome), end.run.Detail))
+	case end.Failed != nil:
+		ans.failed = end.Failed
+	case end.Cause != nil && !errors.Is(end.Cause, session.ErrEndedByTool):
+		ans.failed = end.Cause
+	case end.Result.Outcome != session.Completed && end.Result.Outcome != session.MaxTurns:
+		ans.failed = errors.New(withDetail(string(end.Result.Outcome), end.Result.Detail))
 	default:
-		ans.failed = l.readAnswer(ss, end.tools, h, &ans)
+		ans.failed = l.readAnswer(it, use.RunDir, end.Tools, h, &ans)
 	}
 	return ans, nil
 }
 
 // recordHelper adds a helper's run to what the iteration has used and learned.
-func (l *Loop) recordHelper(it *Ready, h helperRun, end sessionEnd) {
+func (l *Loop) recordHelper(it *Ready, h helperRun, end session.End) {
 	folder := "agents/" + fileNameOf(string(h.role)) + "/"
 	it.evidence.add(folder+"prompt.md", []byte(h.job.Prompt.Text))
-	it.evidence.add(folder+"transcript.jsonl", end.transcript)
-	it.runs = append(it.runs, end.record)
-	it.aside.Learnings = append(it.aside.Learnings, end.tools.Learnings...)
-	it.aside.Memory = append(it.aside.Memory, end.tools.Memory...)
-	if end.warning != "" {
-		it.remarks = noted(it.remarks, end.warning)
+	it.evidence.add(folder+"transcript.jsonl", end.Transcript)
+	it.runs = append(it.runs, end.Record)
+	it.aside.Learnings = append(it.aside.Learnings, end.Tools.Learnings...)
+	it.aside.Memory = append(it.aside.Memory, end.Tools.Memory...)
+	if end.Warning != "" {
+		it.remarks = noted(it.remarks, end.Warning)
 	}
 }
 
 // putBackAfter makes the worktree what it was before a helper ran: at the
 // checkpoint, or after the coding agent.
-func (l *Loop) putBackAfter(it *Ready, after *worktree.Capture, role Role) error {
+func (l *Loop) putBackAfter(it *Ready, after *worktree.Capture, role session.Role) error {
 	restore := l.restoreBefore
 	if after != nil {
 		restore = l.restoreCaptured
@@ -138,7 +143,7 @@ func (l *Loop) putBackAfter(it *Ready, after *worktree.Capture, role Role) error
 
 // readAnswer takes what a helper left by its tools and, for agents that answer
 // in one document, in the file of the handoff.
-func (l *Loop) readAnswer(ss *session, c Collected, h helperRun, ans *answer) error {
+func (l *Loop) readAnswer(it *Ready, runDir string, c session.Collected, h helperRun, ans *answer) error {
 	ans.prompt, ans.knowledge = c.Prompt, c.Knowledge
 	if c.Directive != nil {
 		d, err := agentctx.ParseDirective(h.kind, c.Directive)
@@ -147,7 +152,7 @@ func (l *Loop) readAnswer(ss *session, c Collected, h helperRun, ans *answer) er
 		}
 		ans.directive = &d
 	}
-	raw, err := readHandoff(ss.handoffFile())
+	raw, err := session.ReadHandoff(session.HandoffFile(runDir))
 	if err != nil || raw == nil {
 		return err
 	}
@@ -165,14 +170,14 @@ func (l *Loop) readAnswer(ss *session, c Collected, h helperRun, ans *answer) er
 		ans.prompt = notes.Redact(notes.Clean(d.Prompt))
 	}
 	if len(d.Knowledge) > 0 {
-		ans.knowledge = append(ans.knowledge, notes.Entries(d.Knowledge, ss.number,
+		ans.knowledge = append(ans.knowledge, notes.Entries(d.Knowledge, it.number,
 			append(h.known.Knowledge, ans.knowledge...))...)
 	}
 	return nil
 }
 
 // agentFor is the driver of a role.
-func (l *Loop) agentFor(role Role) (Agent, error) {
+func (l *Loop) agentFor(role session.Role) (session.Agent, error) {
 	if l.FallbackAgent != nil && l.limited(l.Now()) {
 		return l.FallbackAgent, nil
 	}
@@ -182,8 +187,8 @@ func (l *Loop) agentFor(role Role) (Agent, error) {
 	return l.AgentFor(role)
 }
 
-// words are what an agent says after its last tool call: its conclusion.
-type words struct {
+// finalText is what an agent says after its last tool call: its conclusion.
+type finalText struct {
 	mu   sync.Mutex
 	said []string
 	size int
@@ -191,13 +196,13 @@ type words struct {
 
 const maxWords = 8000
 
-func (w *words) hear(e AgentEvent) {
+func (w *finalText) hear(e session.AgentEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch e.Kind {
-	case EventToolCall:
+	case session.EventToolCall:
 		w.said, w.size = nil, 0
-	case EventText:
+	case session.EventText:
 		if w.size < maxWords {
 			w.said = append(w.said, e.Text)
 			w.size += len(e.Text)
@@ -205,7 +210,7 @@ func (w *words) hear(e AgentEvent) {
 	}
 }
 
-func (w *words) text() string {
+func (w *finalText) text() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return strings.TrimSpace(notes.CutBytes(notes.Redact(notes.Clean(strings.Join(w.said, "\n"))), maxWords))

@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestIndexer: what the indexer records is taken as a whole, and that it failed
@@ -22,25 +23,25 @@ func TestIndexer(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		why  string
-		play func(b *box) Result
+		play func(b *box) session.Result
 		says string
 		know int
 	}{
-		{"it learns something", func(b *box) Result {
-			b.say(func(k *Collected) {
+		{"it learns something", func(b *box) session.Result {
+			b.say(func(k *session.Collected) {
 				k.Knowledge = notes.Entries([]notes.Put{{Type: "gotcha", Slug: "tests", Text: "The tests are quick."}}, 2, nil)
 			})
 			return completed()
 		}, "", 1},
-		{"it crashes", func(*box) Result { return Result{Outcome: Crashed, Detail: "signal 9"} },
+		{"it crashes", func(*box) session.Result { return session.Result{Outcome: session.Crashed, Detail: "signal 9"} },
 			"the indexer failed: crashed: signal 9", 0},
-		{"it says nothing", func(*box) Result { return completed() }, "", 0},
+		{"it says nothing", func(*box) session.Result { return completed() }, "", 0},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
 			indexed := 0
-			r := newRig(t, func(r *rig, req Request, b *box, tell func(AgentEvent)) Result {
-				if req.Role == RoleIndexer {
+			r := newRig(t, func(r *rig, req session.Request, b *box, tell func(session.AgentEvent)) session.Result {
+				if req.Role == session.RoleIndexer {
 					indexed++
 					r.write("scratch.txt", "of a helper")
 					return c.play(b)
@@ -64,7 +65,9 @@ func TestIndexer(t *testing.T) {
 // TestOnLimit: what becomes of a run whose provider takes no requests.
 func TestOnLimit(t *testing.T) {
 	t.Parallel()
-	limited := func(*rig, Request, *box, func(AgentEvent)) Result { return Result{Outcome: RateLimited} }
+	limited := func(*rig, session.Request, *box, func(session.AgentEvent)) session.Result {
+		return session.Result{Outcome: session.RateLimited}
+	}
 	for _, c := range []struct {
 		on     string
 		status state.Status
@@ -87,7 +90,7 @@ func TestOnLimit(t *testing.T) {
 func TestPersonIsWanted(t *testing.T) {
 	t.Parallel()
 	for _, red := range []bool{false, true} {
-		r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+		r := newRig(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 			r.write("work.txt", "1")
 			if red && len(r.results()) == 0 {
 				r.write("broken", "")
@@ -98,7 +101,7 @@ func TestPersonIsWanted(t *testing.T) {
 			}
 			h["request_human_review"] = map[string]any{"needed": true, "reason": "which licence?"}
 			data, _ := json.Marshal(h)
-			b.say(func(c *Collected) { c.Handoff = data })
+			b.say(func(c *session.Collected) { c.Handoff = data })
 			return completed()
 		}, plan.Task{ID: "A"})
 		end := r.run(Course{Build: true})
@@ -113,7 +116,7 @@ func TestPersonIsWanted(t *testing.T) {
 // it is left, and its work is not committed.
 func TestTaskIsSkippedMeanwhile(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+	r := newRig(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 		r.write("work.txt", "1")
 		e := state.Event{Type: state.EvTask, TaskSet: &state.TaskChange{Action: "skip", IDs: []plan.TaskID{"A"},
 			Status: plan.Skipped,
@@ -171,14 +174,14 @@ func TestCheckoutEnv(t *testing.T) {
 // comes of is blocked, and settings that a person changed meanwhile hold.
 func TestRunsInACircle(t *testing.T) {
 	t.Parallel()
-	red := func(r *rig, req Request, b *box, tell func(AgentEvent)) Result {
+	red := func(r *rig, req session.Request, b *box, tell func(session.AgentEvent)) session.Result {
 		r.write("broken", "")
 		return writes(r, req, b, tell)
 	}
 	t.Run("the breaker cools down", func(t *testing.T) {
 		t.Parallel()
 		n := 0
-		r := newRig(t, func(r *rig, req Request, b *box, tell func(AgentEvent)) Result {
+		r := newRig(t, func(r *rig, req session.Request, b *box, tell func(session.AgentEvent)) session.Result {
 			if n++; n < 3 {
 				return red(r, req, b, tell)
 			}

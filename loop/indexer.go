@@ -8,6 +8,7 @@ import (
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
 
@@ -22,10 +23,10 @@ func (l *Loop) index(ctx context.Context, it *Ready) error {
 	o := l.helperOptions(it)
 	o.Why, o.Handoffs = why, l.unindexed(ctx, it.state)
 	job := agentctx.Helper(agentctx.Indexer, it.state, it.task.ID, o)
-	ans, err := l.help(ctx, it, helperRun{role: RoleIndexer, kind: agentctx.Indexer, job: job, known: it.state,
+	ans, err := l.help(ctx, it, helperRun{role: session.RoleIndexer, kind: agentctx.Indexer, job: job, known: it.state,
 		readOnly: true})
 	if err == nil {
-		err = l.putBackAfter(it, nil, RoleIndexer)
+		err = l.putBackAfter(it, nil, session.RoleIndexer)
 	}
 	if err != nil {
 		return err
@@ -40,7 +41,8 @@ func (l *Loop) index(ctx context.Context, it *Ready) error {
 	if failed != nil {
 		n.Failed, n.Detail = true, notes.OneLine(failed.Error(), 500)
 		it.remarks = noted(it.remarks, "the indexer failed: "+n.Detail)
-		l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(RoleIndexer)}, "the indexer failed: %s",
+		l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(session.RoleIndexer)},
+			"the indexer failed: %s",
 			n.Detail)
 	}
 	return l.note(it, n)

@@ -12,6 +12,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -44,7 +45,7 @@ func (l *Loop) iterate(ctx context.Context, s state.State, job Job) (Ending, err
 
 // taskJob is the work on a task of the plan.
 func taskJob(t plan.Task) Job {
-	return Job{phase: state.Building, role: RoleCoding, task: t, attempt: t.Attempts + 1, claims: true}
+	return Job{phase: state.Building, role: session.RoleCoding, task: t, attempt: t.Attempts + 1, claims: true}
 }
 
 // prepare takes the checkpoint, records the start and lets helper agents make
@@ -68,19 +69,19 @@ func (l *Loop) prepare(ctx context.Context, s state.State, job Job) (*Ready, err
 	if err := l.anchor(ctx, rd); err != nil {
 		return rd, err
 	}
-	runDir, err := newRunDir(l.RunBase)
+	runDir, err := session.NewRunDir(l.RunBase)
 	if err != nil {
 		return rd, err
 	}
 	if job.proved != nil {
 		rd.addOutputs(job.proved.Outputs)
 	}
-	if rd.role == RoleCoding {
+	if rd.role == session.RoleCoding {
 		rd.choice = Choose(l.Settings.Ladder, job.task.Rung)
 	}
-	rd.around = l.look(rd.task.Skills)
+	rd.around = l.readSurroundings(rd.task.Skills)
 	rd.prompt = l.assemble(rd, "")
-	rd.use = Use{Agent: true, Dir: l.Repo.Root, Home: warm(s.Journal.ID), RunDir: runDir, Files: l.AgentFiles,
+	rd.use = session.Use{Agent: true, Dir: l.Repo.Root, Home: warm(s.Journal.ID), RunDir: runDir, Files: l.AgentFiles,
 		ReadOnly:      rd.phase == state.Planning,
 		ReadOnlyPaths: l.covered(rd.before)}
 	rd.foreign = l.foreign()
@@ -90,7 +91,7 @@ func (l *Loop) prepare(ctx context.Context, s state.State, job Job) (*Ready, err
 		return nil, nil
 	}
 	if err == nil {
-		err = l.equip(ctx, rd)
+		err = l.prepareHelpers(ctx, rd)
 	}
 	return rd, err
 }
@@ -100,15 +101,6 @@ func (r *Ready) release() {
 	r.git.Close()
 	if r.use.RunDir != "" {
 		os.RemoveAll(r.use.RunDir)
-	}
-}
-
-// keepLogin brings a login back that the client has renewed in the sandbox.
-func (l *Loop) keepLogin() {
-	if k, ok := l.Sandbox.(LoginKeeper); ok {
-		if err := k.KeepLogin(); err != nil {
-			l.Log("the client's renewed login was not brought back: %v", err)
-		}
 	}
 }
 
@@ -210,13 +202,13 @@ func hex(id object.ID) string {
 
 // model is what a run works with, "" = the client's own choice: the fallback while
 // the provider is limited, then the ladder, the task, the role.
-func (l *Loop) model(role Role, task plan.Task, c Choice) string {
+func (l *Loop) model(role session.Role, task plan.Task, c Choice) string {
 	if l.limited(l.Now()) {
 		if l.FallbackAgent != nil || l.Settings.Fallback != "" {
 			return l.Settings.Fallback // with another client: "" = that one's own
 		}
 	}
-	if role == RoleCoding {
+	if role == session.RoleCoding {
 		if m := or(c.Model, task.Model); m != "" {
 			return m
 		}
@@ -227,8 +219,8 @@ func (l *Loop) model(role Role, task plan.Task, c Choice) string {
 	return l.Settings.Model
 }
 
-func promptRole(r Role) string {
-	if r == RoleCoding {
+func promptRole(r session.Role) string {
+	if r == session.RoleCoding {
 		return "building"
 	}
 	return string(r)

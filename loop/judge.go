@@ -5,6 +5,7 @@ import (
 
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
+	"git-ralph/loop/session"
 )
 
 // Facts are everything that a verdict depends on. Examine establishes them;
@@ -16,7 +17,7 @@ type Facts struct {
 	// Spare reports whether nothing counts a failure of the job, as of planning anew.
 	Spare bool
 
-	Outcome     OutcomeKind
+	Outcome     session.OutcomeKind
 	Detail      string
 	Skipped     bool // a person took the task away meanwhile
 	Said        Said
@@ -129,9 +130,9 @@ func Judge(f Facts) Verdict {
 // about which nothing else is asked.
 func judgeOutcome(f Facts) (v Verdict, ended bool) {
 	switch f.Outcome {
-	case RateLimited, UsageLimit, Overloaded, AuthFailed, Interrupted:
+	case session.RateLimited, session.UsageLimit, session.Overloaded, session.AuthFailed, session.Interrupted:
 		return reject(string(f.Outcome)), true
-	case BudgetExceeded:
+	case session.BudgetExceeded:
 		// A budget of the session or of all ends the run; only one of the
 		// iteration says something about the task. What was finished and proved
 		// when it was crossed is kept.
@@ -139,18 +140,18 @@ func judgeOutcome(f Facts) (v Verdict, ended bool) {
 			return v, false
 		}
 		finished := f
-		finished.Outcome, finished.Detail = Completed, ""
+		finished.Outcome, finished.Detail = session.Completed, ""
 		if v := Judge(finished); f.Said.Done && v.Verdict == state.Keep {
 			return v, true
 		}
 		return reject(withDetail("limit", f.Detail)), true
-	case NotStarted:
+	case session.NotStarted:
 		// The agent never ran, so that it is no attempt; the breaker counts it,
 		// because nobody else would end the run.
 		if f.Claims {
 			return Verdict{Verdict: state.Reject, Reasons: []string{withDetail("step", f.Detail)}, Failure: true}, true
 		}
-	case ContextLimit:
+	case session.ContextLimit:
 		if f.Claims {
 			return reject("context_limit"), true
 		}
@@ -165,8 +166,8 @@ func broken(f Facts) []string {
 		why = append(why, "tampered: "+strings.Join(f.Tampered, ", "))
 	}
 	switch f.Outcome {
-	case Completed:
-	case BudgetExceeded:
+	case session.Completed:
+	case session.BudgetExceeded:
 		why = append(why, withDetail("limit", f.Detail))
 	default: // hang, crashed, max_turns, permission_denied, protocol_error
 		why = append(why, withDetail(string(f.Outcome), f.Detail))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"git-ralph/loop/session"
 )
 
 // A Step is one rung of agent.ladder. A rejected attempt climbs to the next one:
@@ -106,11 +108,11 @@ func Climb(ladder []Step, rung int, v Verdict, stalled bool) int {
 }
 
 // effort is how much the model of a role thinks, "" = the client's own choice.
-func (l *Loop) effort(role Role, c Choice) string {
+func (l *Loop) effort(role session.Role, c Choice) string {
 	if l.limited(l.Now()) && l.FallbackAgent != nil {
 		return "" // it may not know the level
 	}
-	if role == RoleCoding && c.Effort != "" {
+	if role == session.RoleCoding && c.Effort != "" {
 		return c.Effort
 	}
 	return or(l.Settings.Roles[role].Effort, l.Settings.Effort)

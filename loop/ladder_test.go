@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -107,13 +108,13 @@ func TestClimb(t *testing.T) {
 
 // worked is what a session was given.
 type worked struct {
-	Role          Role
+	Role          session.Role
 	Model, Effort string
 	Approach      bool
 }
 
 func (r *rig) noting(list *[]worked, play client) client {
-	return func(r *rig, req Request, b *box, tell func(AgentEvent)) Result {
+	return func(r *rig, req session.Request, b *box, tell func(session.AgentEvent)) session.Result {
 		*list = append(*list, worked{req.Role, req.Model, req.Effort, strings.Contains(req.Prompt, "change the approach")})
 		return play(r, req, b, tell)
 	}
@@ -129,14 +130,14 @@ func put(r *rig, name, text string) {
 func TestLadder(t *testing.T) {
 	var got []worked
 	n := 0
-	broken := func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+	broken := func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 		n++
 		put(r, "b.txt", fmt.Sprint(n))
 		if n < 4 {
 			put(r, "broken", "x")
 		}
 		b.done(req)
-		return Result{Outcome: Completed}
+		return session.Result{Outcome: session.Completed}
 	}
 	r := newRig(t, nil, plan.Task{ID: "A", Model: "small"})
 	r.Agent = r.noting(&got, broken).over(r)
@@ -146,8 +147,9 @@ func TestLadder(t *testing.T) {
 	if end := r.run(Course{Build: true}); end.Status != state.Complete {
 		t.Fatalf("%s %s", end.Status, end.Reason)
 	}
-	want := []worked{{RoleCoding, "small", "", false}, {RoleCoding, "big", "", false}, {RoleCoding, "big", "high", false},
-		{RoleCoding, "big", "high", true}}
+	want := []worked{{session.RoleCoding, "small", "", false}, {session.RoleCoding, "big", "", false},
+		{session.RoleCoding, "big", "high", false},
+		{session.RoleCoding, "big", "high", true}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -178,7 +180,7 @@ func TestBestOfTwo(t *testing.T) {
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			n := 0
-			r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+			r := newRig(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 				n++
 				if exists(r.repo.Dir, "broken") || exists(r.repo.Dir, "b.txt") {
 					t.Errorf("try %d finds what the one before left", n)
@@ -188,7 +190,7 @@ func TestBestOfTwo(t *testing.T) {
 					put(r, "broken", "x")
 				}
 				b.done(req)
-				return Result{Outcome: Completed, Usage: Usage{Input: 10}}
+				return session.Result{Outcome: session.Completed, Usage: session.Usage{Input: 10}}
 			}, plan.Task{ID: "A"})
 			r.Settings.Ladder = steps(t, "best-of-2")
 			r.run(Course{Build: true})

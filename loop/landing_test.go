@@ -11,6 +11,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/loop/refusal"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -48,7 +49,7 @@ func (r *rig) follower(l *rig) *Follower {
 }
 
 // writes does each task by a file of its name.
-func writes(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+func writes(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 	r.write(req.TaskID+".txt", req.TaskID+"\n")
 	b.done(req)
 	return completed()

@@ -4,12 +4,13 @@ import (
 	"slices"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
 
-// leavings records what an iteration leaves even when it is rejected: learnings
+// recordEffects records what an iteration leaves even when it is rejected: learnings
 // and memory. A kept iteration also leaves amendments and added tasks.
-func (l *Loop) leavings(it *attempt, j Verdict, res *state.Result) {
+func (l *Loop) recordEffects(it *attempt, j Verdict, res *state.Result) {
 	var refused []string
 	_, res.Learned, refused = l.learned(it, res.Handoff)
 	res.Notices = append(slices.Clip(res.Notices), refused...)
@@ -23,7 +24,7 @@ func (l *Loop) leavings(it *attempt, j Verdict, res *state.Result) {
 		}
 		res.Plan = it.made.plan
 	}
-	if it.run.Outcome == NotStarted {
+	if it.run.Outcome == session.NotStarted {
 		res.Handoff = nil // nobody worked: what the last one said still holds
 	}
 	l.memorise(it, res)

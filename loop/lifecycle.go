@@ -192,7 +192,7 @@ func (l *Loop) advance(s state.State, a Action) error {
 
 // runPhase runs the agent of one phase once. A run that did not count is tried
 // again as often as t allows.
-func (l *Loop) runPhase(ctx context.Context, s state.State, p state.Phase, c Course, t *tries) (*Action, error) {
+func (l *Loop) runPhase(ctx context.Context, s state.State, p state.Phase, c Course, t *attempts) (*Action, error) {
 	var end Ending
 	var err error
 	switch p {

@@ -5,10 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"git-ralph/gitstate/state"
-	"git-ralph/plan"
-
 	"github.com/google/go-cmp/cmp"
+
+	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
+	"git-ralph/plan"
 )
 
 func TestDecidePhase(t *testing.T) {
@@ -194,7 +195,7 @@ func TestUnmetTasks(t *testing.T) {
 }
 
 func TestJudgeCriterion(t *testing.T) {
-	look := func(r CriterionReport) (string, string) {
+	look := func(r session.CriterionReport) (string, string) {
 		switch {
 		case r.Command != "":
 			return markProved, "it ran"
@@ -203,24 +204,28 @@ func TestJudgeCriterion(t *testing.T) {
 		}
 		return markUnjudged, "words alone"
 	}
-	r := func(verdict, evidence string) CriterionReport {
-		return CriterionReport{Spec: "s", Criterion: "c", Verdict: verdict, Evidence: evidence}
+	r := func(verdict, evidence string) session.CriterionReport {
+		return session.CriterionReport{Spec: "s", Criterion: "c", Verdict: verdict, Evidence: evidence}
 	}
 	ran, seen := r("pass", "e"), r("pass", "e")
 	ran.Command, seen.File, seen.Quote = "x", "f", "q"
 	other, elsewhere := ran, ran
 	other.Criterion, elsewhere.Spec = "d", "t"
 	for name, c := range map[string]struct {
-		reports                 []CriterionReport
+		reports                 []session.CriterionReport
 		verdict, mark, evidence string
 	}{
-		"not reported fails":                  {nil, "fail", markUnjudged, "not reported"},
-		"reported for another criterion":      {[]CriterionReport{other, elsewhere}, "fail", markUnjudged, "not reported"},
-		"a command that ran":                  {[]CriterionReport{ran}, "pass", markProved, "it ran"},
-		"a place that is there":               {[]CriterionReport{seen}, "pass", markJudged, "it is there"},
-		"a pass in words":                     {[]CriterionReport{r("pass", "e")}, "fail", markUnjudged, "words alone"},
-		"fail wins, whatever comes afterward": {[]CriterionReport{r("fail", "seen"), ran}, "fail", markJudged, "seen"},
-		"fail wins, whatever came before":     {[]CriterionReport{ran, r("fail", "seen")}, "fail", markJudged, "seen"},
+		"not reported fails": {nil, "fail", markUnjudged, "not reported"},
+		"reported for another criterion": {[]session.CriterionReport{other, elsewhere}, "fail", markUnjudged,
+			"not reported"},
+		"a command that ran":    {[]session.CriterionReport{ran}, "pass", markProved, "it ran"},
+		"a place that is there": {[]session.CriterionReport{seen}, "pass", markJudged, "it is there"},
+		"a pass in words": {[]session.CriterionReport{r("pass", "e")}, "fail", markUnjudged,
+			"words alone"},
+		"fail wins, whatever comes afterward": {[]session.CriterionReport{r("fail", "seen"), ran}, "fail", markJudged,
+			"seen"},
+		"fail wins, whatever came before": {[]session.CriterionReport{ran, r("fail", "seen")}, "fail", markJudged,
+			"seen"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := judgeCriterion("s", "c", c.reports, look)
@@ -256,31 +261,32 @@ func TestFindQuote(t *testing.T) {
 }
 
 func TestTries(t *testing.T) {
-	run := func(o OutcomeKind, repaired bool, v Verdict) Ending {
+	run := func(o session.OutcomeKind, repaired bool, v Verdict) Ending {
 		return Ending{Verdict: v, job: Job{phase: state.Planning}, outcome: o, repaired: repaired}
 	}
 	wrong := Verdict{Verdict: state.Reject, Reasons: []string{"plan: no task was added"}, Failure: true}
-	var x tries
-	if a := x.again(run(Completed, false, wrong), 3); a != nil || !strings.Contains(x.failure, "no task was added") {
+	var x attempts
+	if a := x.again(run(session.Completed, false, wrong), 3); a != nil || !strings.Contains(x.failure,
+		"no task was added") {
 		t.Errorf("the first wrong plan: %+v, %q", a, x.failure)
 	}
-	if a := x.again(run(Completed, false, wrong), 3); a == nil || a.Reason != "planning: plan: no task was added" {
+	if a := x.again(run(session.Completed, false, wrong), 3); a == nil || a.Reason != "planning: plan: no task was added" {
 		t.Errorf("the second: %+v", a)
 	}
-	x = tries{}
-	if a := x.again(run(Completed, true, wrong), 3); a == nil {
+	x = attempts{}
+	if a := x.again(run(session.Completed, true, wrong), 3); a == nil {
 		t.Error("an agent that was asked to mend it gets another run")
 	}
-	x = tries{}
+	x = attempts{}
 	crash := Verdict{Verdict: state.Reject, Reasons: []string{"crashed"}, Failure: true}
-	if x.again(run(Crashed, false, crash), 2) != nil || x.again(run(Crashed, false, crash), 2) == nil {
+	if x.again(run(session.Crashed, false, crash), 2) != nil || x.again(run(session.Crashed, false, crash), 2) == nil {
 		t.Error("a crash is tried as often as a task would be")
 	}
-	x = tries{wrong: 1, failure: "f"}
-	if x.again(run(RateLimited, false, Verdict{Verdict: state.Reject}), 1) != nil || x.failure != "f" {
+	x = attempts{wrong: 1, failure: "f"}
+	if x.again(run(session.RateLimited, false, Verdict{Verdict: state.Reject}), 1) != nil || x.failure != "f" {
 		t.Error("a limit of the provider is not the agent's failure")
 	}
-	if x.again(run(Completed, false, Verdict{Verdict: state.Keep}), 1) != nil || x.wrong != 0 {
+	if x.again(run(session.Completed, false, Verdict{Verdict: state.Keep}), 1) != nil || x.wrong != 0 {
 		t.Error("a run that counts forgets what came before")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -17,32 +18,34 @@ func TestLimitsOfAProvider(t *testing.T) {
 	for _, c := range []struct {
 		why, on, model string
 		other          bool // a client to fall back to
-		kind           OutcomeKind
+		kind           session.OutcomeKind
 		until          time.Duration // 0 = the client names no time
 		limits         int           // sessions that are limited
 		want           []string      // client and model of each session
 		status         state.Status
 		waits          time.Duration // at least
 	}{
-		{"waits until the named time", "wait", "", false, UsageLimit, 2 * time.Minute, 1, []string{"own base", "own base"},
+		{"waits until the named time", "wait", "", false, session.UsageLimit, 2 * time.Minute, 1,
+			[]string{"own base", "own base"},
 			state.Complete, 2 * time.Minute},
-		{"waits longer each time when none is named", "wait", "", false, RateLimited, 0, 2,
+		{"waits longer each time when none is named", "wait", "", false, session.RateLimited, 0, 2,
 			[]string{"own base", "own base", "own base"}, state.Complete, 90 * time.Second},
-		{"stops", "stop", "", false, UsageLimit, 2 * time.Minute, 1, []string{"own base"}, state.HaltedStatus, 0},
-		{"goes on with another model", "fallback", "spare", false, Overloaded, 2 * time.Minute, 1,
+		{"stops", "stop", "", false, session.UsageLimit, 2 * time.Minute, 1, []string{"own base"}, state.HaltedStatus, 0},
+		{"goes on with another model", "fallback", "spare", false, session.Overloaded, 2 * time.Minute, 1,
 			[]string{"own base", "own spare"}, state.Complete, 0},
-		{"goes on with another client", "fallback", "", true, UsageLimit, 2 * time.Minute, 1, []string{"own base", "other "},
+		{"goes on with another client", "fallback", "", true, session.UsageLimit, 2 * time.Minute, 1,
+			[]string{"own base", "other "},
 			state.Complete, 0},
-		{"waits when the other one is limited too", "fallback", "spare", false, RateLimited, 2 * time.Minute, 2,
+		{"waits when the other one is limited too", "fallback", "spare", false, session.RateLimited, 2 * time.Minute, 2,
 			[]string{"own base", "own spare", "own base"}, state.Complete, time.Minute},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			var got []string
 			play := func(name string) client {
-				return func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+				return func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 					got = append(got, name+" "+req.Model)
 					if len(got) <= c.limits {
-						res := Result{Outcome: c.kind}
+						res := session.Result{Outcome: c.kind}
 						if c.until > 0 {
 							res.Until = r.now().Add(c.until)
 						}
@@ -50,7 +53,7 @@ func TestLimitsOfAProvider(t *testing.T) {
 					}
 					put(r, "b.txt", "x")
 					b.done(req)
-					return Result{Outcome: Completed}
+					return session.Result{Outcome: session.Completed}
 				}
 			}
 			r := newRig(t, play("own"), plan.Task{ID: "A"})

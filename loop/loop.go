@@ -7,34 +7,29 @@ package loop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"time"
 
 	agentctx "git-ralph/context"
-	"git-ralph/gitstate"
-	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/guard"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
 // Loop runs one branch. All fields are required unless they say otherwise.
 type Loop struct {
-	Repo    *gitstate.Repo
-	Journal *journal.Journal
-	Engine  *worktree.Engine
-	Agent   Agent
+	session.Host // its repository, journal, sandbox, and where its sessions run
+	Engine       *worktree.Engine
+	Agent        session.Agent
 	// AgentFor returns the driver of another role; nil = Agent for all.
-	AgentFor func(Role) (Agent, error)
+	AgentFor func(session.Role) (session.Agent, error)
 	// FallbackAgent works while the provider of the others is limited; nil = the
 	// same client with the fallback model.
-	FallbackAgent Agent
+	FallbackAgent session.Agent
 	Prover        Prover
-	OpenTools     func(Scope) (Toolbox, error)
-	Sandbox       Sandbox
 	Policy        *guard.Policy
 	// Resolve gives the settings under the overrides of `set`; nil = they are fixed.
 	Resolve func(overrides map[string]string) (Settings, error)
@@ -42,19 +37,8 @@ type Loop struct {
 	// that change with an iteration are filled in by the loop.
 	Prompt   agentctx.Options
 	Settings Settings
-	// Binary is our own executable, for `git ralph tool` inside a run.
-	Binary string
 	// AgentFiles are the agent's command and scripts, visible in the sandbox.
 	AgentFiles []string
-	// RunBase is where the private folders of runs lie; "" = the user's runtime
-	// or temporary folder, which not every sandbox keeps an agent from.
-	RunBase string
-
-	Emit func(Live)                       // told what happens; optional
-	Log  func(format string, args ...any) // warnings for people
-	Now  func() time.Time
-	// Sleep waits and returns early when ctx ends.
-	Sleep func(ctx context.Context, d time.Duration)
 	// Fail is told where a write stands; tests end the process there.
 	Fail func(step string)
 	// Share joins the run with those on other machines; nil = it works alone.
@@ -76,9 +60,8 @@ type Loop struct {
 	warned       map[string]bool // skills that were named as missing
 	looked       bool            // for repositories in ignored folders:
 	ignoredRepos []string
-	resumable    *resumable // the session of the attempt before
-	tools        toolbox    // programs in ignored folders
-	setUpAgain   bool       // some of them are gone
+	tools        projectTools // programs in ignored folders
+	setUpAgain   bool         // some of them are gone
 }
 
 // Steps are the places in an iteration where Fail is called.
@@ -115,9 +98,6 @@ func (e End) ExitCode() int {
 	return 1
 }
 
-// errInterrupted is the cause when a person ends the run: Ctrl-C, SIGTERM.
-var errInterrupted = errors.New("interrupted")
-
 // Run goes through a course until its work is done and proved, a person is wanted,
 // or something ends the run. Next decides, everything else here carries out:
 //
@@ -140,7 +120,7 @@ func (l *Loop) Run(ctx context.Context, c Course) (End, error) {
 	if err := l.embark(c); err != nil {
 		return End{}, l.broken(err)
 	}
-	var t tries
+	var t attempts
 	prepared := false // for building
 	for ctx.Err() == nil {
 		s, err := l.load()
@@ -168,7 +148,7 @@ func (l *Loop) Run(ctx context.Context, c Course) (End, error) {
 		case Prove:
 			halt, err = l.proveEnd(ctx, s, a)
 		case Advance:
-			t, prepared = tries{}, false
+			t, prepared = attempts{}, false
 			if err = l.advance(s, a); c.Only {
 				halt = &Action{Kind: Halt, Status: state.Ready}
 			}
@@ -295,7 +275,7 @@ func (l *Loop) emit(event string, s state.State, task plan.TaskID, data any, for
 		if l.Worker != nil && l.Worker.turn > 0 { // others have begun meanwhile
 			iteration = l.Worker.turn
 		}
-		l.Emit(Live{Time: l.Now(), Event: event, Iteration: iteration, Task: task,
+		l.Emit(session.Live{Time: l.Now(), Event: event, Iteration: iteration, Task: task,
 			Message: fmt.Sprintf(format, args...), Data: data})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -106,7 +107,7 @@ func TestMeanwhile(t *testing.T) {
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+			r := newRig(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 				if len(r.results()) > 0 {
 					return completed() // the first iteration is the one that is looked at
 				}

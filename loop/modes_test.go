@@ -13,108 +13,10 @@ import (
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
-
-// window is a session of a client that can be asked.
-func window(last bool) (*fill, *error) {
-	var cause error
-	f := &fill{last: last, stop: func(err error) { cause = err },
-		window: agentctx.Window{Capacity: 1000, Ask: 60, Hard: 80},
-		ask:    func(percent int) string { return fmt.Sprintf("hand over at %d", percent) }}
-	return f, &cause
-}
-
-func TestFill(t *testing.T) {
-	allow := func(ToolUse) Permission { return Permission{Allow: true} }
-	type step struct {
-		used   int64
-		manual bool
-		call   bool
-		want   string // of the call: "ok", or what it is told
-	}
-	rows := []struct {
-		why   string
-		last  bool
-		steps []step
-		ended bool // without being asked
-		told  string
-	}{
-		{"below the threshold nothing is said", false, []step{{used: 590}, {call: true, want: "ok"}}, false, ""},
-		{"the first call above it is told, the next are kept short", false,
-			[]step{{used: 610}, {call: true, want: "hand over at 61"},
-				{call: true, want: "no more tools in this session: call ralph_submit_handoff now, then end"}}, false, endBudget},
-		{"a person asks at any time", false, []step{{used: 100}, {manual: true}, {call: true, want: "hand over at 0"}}, false,
-			endManual},
-		{"the window came first", false, []step{{used: 610}, {manual: true}, {call: true, want: "hand over at 61"}}, false,
-			endBudget},
-		{"at the second threshold it is ended", false, []step{{used: 100}, {call: true, want: "ok"}, {used: 820}}, true, ""},
-		{"a client that lets us judge nothing is left alone", false, []step{{used: 820}}, false, ""},
-		{"the last session is not asked", true, []step{{used: 610}, {manual: true}, {call: true, want: "ok"}}, false, ""},
-		{"and ended all the same", true, []step{{call: true, want: "ok"}, {used: 820}}, true, ""},
-		{"what is not reported is not guessed", false, []step{{used: 0}, {call: true, want: "ok"}}, false, ""},
-	}
-	for _, r := range rows {
-		f, cause := window(r.last)
-		judge := f.judge(allow)
-		for i, s := range r.steps {
-			switch {
-			case s.call:
-				got := judge(ToolUse{Tool: "Bash"})
-				if got.Allow && s.want != "ok" || !got.Allow && got.Reason != s.want {
-					t.Errorf("%s, step %d: %+v", r.why, i, got)
-				}
-			case s.manual:
-				f.wanted()
-			default:
-				f.observe(Usage{ContextTokens: s.used})
-			}
-		}
-		if ended := errors.Is(*cause, errWindow); ended != r.ended {
-			t.Errorf("%s: ended %v", r.why, ended)
-		}
-		if got := f.over(Collected{}, Completed, nil); got != r.told {
-			t.Errorf("%s: a fresh session follows for %q, want %q", r.why, got, r.told)
-		}
-	}
-	var none *fill
-	none.observe(Usage{ContextTokens: 1})
-	none.wanted()
-	if none.over(Collected{}, "", nil) != "" || !none.judge(allow)(ToolUse{}).Allow {
-		t.Error("no window is no reason")
-	}
-}
-
-// Whether a session that was asked is followed by another one.
-func TestSessionsThatFollow(t *testing.T) {
-	done := &notes.Handoff{TaskCompleted: notes.TaskCompleted{FullyComplete: true}}
-	half := &notes.Handoff{}
-	rows := []struct {
-		why     string
-		outcome OutcomeKind
-		tools   Collected
-		h       *notes.Handoff
-		want    string
-	}{
-		{"it handed over", Completed, Collected{}, half, endBudget},
-		{"it only ended", Completed, Collected{}, nil, endBudget},
-		{"it found that it was finished", Completed, Collected{}, done, ""},
-		{"the tool says so", Completed, Collected{Complete: &Claim{}}, half, ""},
-		{"it is blocked", Completed, Collected{Blocked: &Claim{}}, nil, ""},
-		{"it crashed", Crashed, Collected{}, half, ""},
-		{"the provider refused the prompt", ContextLimit, Collected{}, nil, endBudget},
-		{"its turns were used up", MaxTurns, Collected{}, half, endBudget},
-	}
-	for _, r := range rows {
-		f, _ := window(false)
-		f.observe(Usage{ContextTokens: 650})
-		f.judge(func(ToolUse) Permission { return Permission{} })(ToolUse{})
-		if got := f.over(r.tools, r.outcome, r.h); got != r.want {
-			t.Errorf("%s: %q, want %q", r.why, got, r.want)
-		}
-	}
-}
 
 func TestRemaining(t *testing.T) {
 	cost := int64(300_000)
@@ -123,24 +25,25 @@ func TestRemaining(t *testing.T) {
 		{Role: "indexer", CostMicro: &cost, DurationMs: 50_000, Turns: 9},
 		{Role: "coding", CostMicro: &cost, DurationMs: 60_000, Turns: 4},
 	}
-	req := Request{Timeout: 2 * time.Minute, MaxTurns: 6}
-	l.remaining(runs, 0, RoleCoding, &req)
+	req := session.Request{Timeout: 2 * time.Minute, MaxTurns: 6}
+	l.remaining(runs, 0, session.RoleCoding, &req)
 	if req.Timeout != time.Minute || req.MaxTurns != 2 || req.MaxCostMicroUSD != 400_000 {
 		t.Errorf("%s, %d turns, %d", req.Timeout, req.MaxTurns, req.MaxCostMicroUSD)
 	}
 	long := state.AgentRun{Role: "coding", CostMicro: &cost, DurationMs: 600_000, Turns: 40}
 	runs = append(runs, long, long)
-	req = Request{Timeout: 2 * time.Minute, MaxTurns: 6}
-	l.remaining(runs, 0, RoleCoding, &req)
+	req = session.Request{Timeout: 2 * time.Minute, MaxTurns: 6}
+	l.remaining(runs, 0, session.RoleCoding, &req)
 	if req.Timeout != time.Second || req.MaxTurns != 1 || req.MaxCostMicroUSD != 1 {
 		t.Errorf("nothing left must not mean no limit: %s, %d turns, %d", req.Timeout, req.MaxTurns, req.MaxCostMicroUSD)
 	}
 }
 
 func TestWhatAnAgentSaidLast(t *testing.T) {
-	w := &words{}
-	for _, e := range []AgentEvent{{Kind: EventText, Text: "let me look"}, {Kind: EventToolCall, Tool: "Read"},
-		{Kind: EventText, Text: "a.go:1: lost error"}, {Kind: EventText, Text: "b.go:2: no test"}} {
+	w := &finalText{}
+	for _, e := range []session.AgentEvent{{Kind: session.EventText, Text: "let me look"},
+		{Kind: session.EventToolCall, Tool: "Read"},
+		{Kind: session.EventText, Text: "a.go:1: lost error"}, {Kind: session.EventText, Text: "b.go:2: no test"}} {
 		w.hear(e)
 	}
 	if got := w.text(); got != "a.go:1: lost error\nb.go:2: no test" {
@@ -229,7 +132,7 @@ func TestLook(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if s := l.look(nil); s.file != r.file || s.instructions != r.text {
+		if s := l.readSurroundings(nil); s.file != r.file || s.instructions != r.text {
 			t.Errorf("%s: %s %q", r.why, s.file, s.instructions)
 		}
 	}
@@ -237,7 +140,7 @@ func TestLook(t *testing.T) {
 	var warned []string
 	l.Log = func(format string, args ...any) { warned = append(warned, fmt.Sprintf(format, args...)) }
 	for range 3 {
-		s := l.look([]string{"a", "b", "c"})
+		s := l.readSurroundings([]string{"a", "b", "c"})
 		if len(s.skills) != 2 || s.skills[0].Text != "A" || s.skills[1].Text != "B" || len(s.missing) != 1 ||
 			s.missing[0] != "c" {
 			t.Errorf("%+v", s)
@@ -327,28 +230,9 @@ func lab(t *testing.T, files map[string]string) *Loop {
 			t.Fatal(err)
 		}
 	}
-	return &Loop{Repo: &gitstate.Repo{Root: dir}, Log: t.Logf, Settings: Settings{Skills: []string{".claude/skills",
-		".agents/skills", "skills"}}}
+	return &Loop{Host: session.Host{Repo: &gitstate.Repo{Root: dir}, Log: t.Logf},
+		Settings: Settings{Skills: []string{".claude/skills",
+			".agents/skills", "skills"}}}
 }
 
 func ptr[T any](v T) *T { return &v }
-
-// collected is a toolbox that nobody called.
-type collected struct{ Toolbox }
-
-func (collected) Collected() Collected { return Collected{} }
-
-// A request that was acknowledged before the session ended counts, also when
-// nobody has looked at the journal since.
-func TestAskedAtTheVeryEnd(t *testing.T) {
-	for _, asked := range []bool{false, true} {
-		f, _ := window(false)
-		f.asked = func() bool { return asked }
-		if _, told := f.prompt(handoffIn(t.TempDir()), collected{}, Result{Outcome: Completed}); told != asked {
-			t.Errorf("asked %v, told %v", asked, told)
-		}
-		if got := f.over(Collected{}, Completed, nil); (got == endManual) != asked {
-			t.Errorf("asked %v: a fresh session follows for %q", asked, got)
-		}
-	}
-}

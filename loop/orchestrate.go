@@ -9,13 +9,14 @@ import (
 
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
 
-// equip lets helper agents make ready what the coding agent will read. It may
+// prepareHelpers lets helper agents make ready what the coding agent will read. It may
 // come to rd.stop: the task was skipped, or waits for research or a person.
-func (l *Loop) equip(ctx context.Context, it *Ready) error {
+func (l *Loop) prepareHelpers(ctx context.Context, it *Ready) error {
 	if !it.claims {
 		return nil
 	}
@@ -47,10 +48,11 @@ func (l *Loop) prepareContext(ctx context.Context, it *Ready) error {
 		o.Topics = left.Topics
 	}
 	job := agentctx.Helper(agentctx.ContextPrep, it.state, it.task.ID, o)
-	ans, err := l.help(ctx, it, helperRun{role: RoleContextPrep, kind: agentctx.ContextPrep, job: job, known: it.state,
+	ans, err := l.help(ctx, it, helperRun{role: session.RoleContextPrep, kind: agentctx.ContextPrep, job: job,
+		known:    it.state,
 		readOnly: true})
 	if err == nil {
-		err = l.putBackAfter(it, nil, RoleContextPrep)
+		err = l.putBackAfter(it, nil, session.RoleContextPrep)
 	}
 	if err != nil || it.halted != nil {
 		return err
@@ -81,8 +83,9 @@ func (l *Loop) prepareContext(ctx context.Context, it *Ready) error {
 	if err := l.note(it, n); err != nil {
 		return err
 	}
-	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(RoleContextPrep), "action": n.Action}, "%s: %s",
-		RoleContextPrep,
+	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(session.RoleContextPrep), "action": n.Action},
+		"%s: %s",
+		session.RoleContextPrep,
 		strings.TrimSuffix(n.Action+": "+n.Reason, ": "))
 	if d := ans.directive; d != nil && d.Stuck {
 		if err := l.stuck(it, "the context agent sees the task go in circles: "+d.Reason); err != nil {
@@ -110,7 +113,7 @@ func (l *Loop) stuck(it *Ready, reason string) error {
 // endPrepared ends an iteration whose preparation said that no agent shall
 // work on the task now. It spends no attempt and is no failure.
 func (l *Loop) endPrepared(rd *Ready) (Ending, error) {
-	l.keepLogin()
+	l.KeepLogin()
 	step, n := rd.stop.step, rd.stop.note
 	it := &attempt{rd, &Ran{prompt: rd.prompt}, &Examined{}}
 	if err := l.checkTamper(it); err != nil {
@@ -119,7 +122,7 @@ func (l *Loop) endPrepared(rd *Ready) (Ending, error) {
 	if it.moved != nil {
 		return l.endMoved(it)
 	}
-	it.facts.Outcome = Completed
+	it.facts.Outcome = session.Completed
 	evidence, err := l.storeEvidence(it, it.before.Tree)
 	if err != nil {
 		return Ending{}, err
@@ -144,17 +147,17 @@ func (l *Loop) endPrepared(rd *Ready) (Ending, error) {
 	return it.ending(v, nil), nil
 }
 
-// organise lets the context agent and the passes look at an iteration that is
+// postProcess lets the context agent and the passes look at an iteration that is
 // judged and not carried out yet, so that what they leave is part of its
 // evidence and of its event. Their words change no verdict; what they do to
 // git, or a change of files that the checks accept, can.
-func (l *Loop) organise(ctx context.Context, it *attempt, v Verdict) (Verdict, error) {
-	worked := it.run.Outcome != NotStarted && (v.Verdict == state.Keep || v.Failure || v.Block)
-	ended := ctx.Err() != nil || it.cause != nil && !errors.Is(it.cause, errEndedTool)
+func (l *Loop) postProcess(ctx context.Context, it *attempt, v Verdict) (Verdict, error) {
+	worked := it.run.Outcome != session.NotStarted && (v.Verdict == state.Keep || v.Failure || v.Block)
+	ended := ctx.Err() != nil || it.cause != nil && !errors.Is(it.cause, session.ErrEndedByTool)
 	if !it.claims || agentctx.Mode(l.Settings.Mode) != agentctx.Orchestrated || !worked || ended {
 		return v, nil
 	}
-	s, o := l.aftermath(it, v)
+	s, o := l.afterState(it, v)
 	if err := l.contextPost(ctx, it, s, o); err != nil {
 		return v, err
 	}
@@ -170,9 +173,9 @@ func (l *Loop) organise(ctx context.Context, it *attempt, v Verdict) (Verdict, e
 	return v, err
 }
 
-// aftermath is the state as the iteration leaves it, for agents that look at
+// afterState is the state as the iteration leaves it, for agents that look at
 // it before its event is written, and what they are told about it.
-func (l *Loop) aftermath(it *attempt, j Verdict) (state.State, agentctx.HelperOptions) {
+func (l *Loop) afterState(it *attempt, j Verdict) (state.State, agentctx.HelperOptions) {
 	s := it.state
 	rec := l.handoffRecord(it, j)
 	s.Handoff, s.Recent = rec, append(slices.Clip(s.Recent), *rec)
@@ -197,10 +200,11 @@ func (l *Loop) aftermath(it *attempt, j Verdict) (state.State, agentctx.HelperOp
 // contextPost lets the context agent put in order what was learned.
 func (l *Loop) contextPost(ctx context.Context, it *attempt, s state.State, o agentctx.HelperOptions) error {
 	job := agentctx.Helper(agentctx.ContextPost, s, it.task.ID, o)
-	ans, err := l.help(ctx, it.Ready, helperRun{role: RoleContextPost, kind: agentctx.ContextPost, job: job, known: s,
+	ans, err := l.help(ctx, it.Ready, helperRun{role: session.RoleContextPost, kind: agentctx.ContextPost, job: job,
+		known:    s,
 		readOnly: true})
 	if err == nil {
-		err = l.putBackAfter(it.Ready, it.after, RoleContextPost)
+		err = l.putBackAfter(it.Ready, it.after, session.RoleContextPost)
 	}
 	if err != nil || it.halted != nil {
 		return err
@@ -227,8 +231,9 @@ func (l *Loop) contextPost(ctx context.Context, it *attempt, s state.State, o ag
 			it.review = or(d.Reason, "the context agent asks for a person")
 		}
 	}
-	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(RoleContextPost), "action": n.Action}, "%s: %s",
-		RoleContextPost,
+	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(session.RoleContextPost), "action": n.Action},
+		"%s: %s",
+		session.RoleContextPost,
 		strings.TrimSuffix(n.Action+": "+n.Reason, ": "))
 	return l.note(it.Ready, n)
 }

@@ -8,6 +8,7 @@ import (
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
 
@@ -33,7 +34,8 @@ func (l *Loop) passes(ctx context.Context, it *attempt, s state.State, o agentct
 			continue
 		}
 		o.Pass, o.Template = p.Name, p.Template
-		h := helperRun{role: Role(p.Name), kind: agentctx.Reviewer, job: agentctx.Helper(agentctx.Reviewer, s, it.task.ID, o),
+		h := helperRun{role: session.Role(p.Name), kind: agentctx.Reviewer, job: agentctx.Helper(agentctx.Reviewer, s,
+			it.task.ID, o),
 			known: s}
 		ans, err := l.help(ctx, it.Ready, h)
 		switch {
@@ -92,7 +94,7 @@ func (l *Loop) adopt(ctx context.Context, it *attempt, p Pass, v Verdict) error 
 		return err
 	}
 	if now.Tree == it.after.Tree {
-		return l.putBackAfter(it.Ready, it.after, Role(p.Name))
+		return l.putBackAfter(it.Ready, it.after, session.Role(p.Name))
 	}
 	try := it.again(now)
 	l.weighChange(try)

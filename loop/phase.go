@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -16,10 +17,10 @@ type product interface {
 	// prompt replaces the state and the task that the prompt is made from.
 	prompt(before state.State) (s state.State, id plan.TaskID, ok bool)
 	// scope narrows what the tools of the run see.
-	scope(sc *Scope)
+	scope(sc *session.Scope)
 	// missing names what is wrong with the product so far. The agent is asked
 	// once to mend it, while its session is open.
-	missing(s state.State, c Collected) []string
+	missing(s state.State, c session.Collected) []string
 	// settle weighs the product when the agent is gone.
 	settle(ctx context.Context, it *attempt) (made, error)
 }
@@ -28,12 +29,12 @@ type product interface {
 type plain struct{}
 
 func (plain) prompt(state.State) (state.State, plan.TaskID, bool) { return state.State{}, "", false }
-func (plain) scope(*Scope)                                        {}
+func (plain) scope(*session.Scope)                                {}
 
-// mend asks the agent once for what is missing from the product.
-func (l *Loop) mend(it *Ready, ran *Ran, box Toolbox) func(Result) (string, bool) {
-	return func(r Result) (string, bool) {
-		if ran.repaired || r.Outcome != Completed {
+// repair asks the agent once for what is missing from the product.
+func (l *Loop) repair(it *Ready, ran *Ran, box session.Toolbox) func(session.Result) (string, bool) {
+	return func(r session.Result) (string, bool) {
+		if ran.repaired || r.Outcome != session.Completed {
 			return "", false
 		}
 		missing := it.product.missing(it.state, box.Collected())
@@ -41,11 +42,11 @@ func (l *Loop) mend(it *Ready, ran *Ran, box Toolbox) func(Result) (string, bool
 			return "", false
 		}
 		ran.repaired = true
-		return mendText(missing), true
+		return repairText(missing), true
 	}
 }
 
-func mendText(missing []string) string {
+func repairText(missing []string) string {
 	var b strings.Builder
 	b.WriteString("This is not what the phase needs yet. Mend it now, then end; you are asked only once.\n\n")
 	for _, m := range missing {
@@ -54,8 +55,8 @@ func mendText(missing []string) string {
 	return b.String()
 }
 
-// tries counts the runs of one phase that did not count.
-type tries struct {
+// attempts counts the runs of one phase that did not count.
+type attempts struct {
 	wrong   int // came to an end and left the wrong thing
 	failed  int // did not come to an end
 	failure string
@@ -65,17 +66,17 @@ type tries struct {
 // run once more), or the end of the session. A wrong product is made once more,
 // unless the agent was asked to mend it already; a run that crashed or was
 // stopped as often as a task would be.
-func (t *tries) again(e Ending, most int) *Action {
+func (t *attempts) again(e Ending, most int) *Action {
 	j := e.Verdict
 	if j.Verdict == state.Keep {
-		*t = tries{}
+		*t = attempts{}
 		return nil
 	}
 	if !j.Failure {
 		return nil // a limit of the provider, an interruption
 	}
 	halt := &Action{Kind: Halt, Status: state.HaltedStatus, Reason: e.job.kind() + ": " + strings.Join(j.Reasons, "; ")}
-	if e.outcome == Completed {
+	if e.outcome == session.Completed {
 		if t.wrong++; t.wrong > 1 || e.repaired {
 			return halt
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -55,10 +56,10 @@ func TestAmendments(t *testing.T) {
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+			r := newRig(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 				r.write(req.TaskID+".txt", req.TaskID)
 				if req.TaskID == "A" {
-					b.say(func(k *Collected) { k.Handoff = amending("A", c.proposals...) })
+					b.say(func(k *session.Collected) { k.Handoff = amending("A", c.proposals...) })
 				} else {
 					b.done(req)
 				}
@@ -83,17 +84,17 @@ func TestAmendments(t *testing.T) {
 func TestValidationReturns(t *testing.T) {
 	t.Parallel()
 	asked := ""
-	r := newRig(t, func(r *rig, req Request, b *box, tell func(AgentEvent)) Result {
+	r := newRig(t, func(r *rig, req session.Request, b *box, tell func(session.AgentEvent)) session.Result {
 		switch {
-		case req.Role == RoleValidation && !exists(r.repo.Dir, "mended.txt"):
+		case req.Role == session.RoleValidation && !exists(r.repo.Dir, "mended.txt"):
 			asked, _ = req.FollowUp(completed())
-			b.say(func(c *Collected) {
-				c.Criteria = []CriterionReport{{Spec: "specs/colours.md", Criterion: "blue is there", Verdict: "fail",
+			b.say(func(c *session.Collected) {
+				c.Criteria = []session.CriterionReport{{Spec: "specs/colours.md", Criterion: "blue is there", Verdict: "fail",
 					Evidence: "it is not"}}
 			})
 			r.write("left-by-the-judge.txt", "x")
 			return completed()
-		case req.Role == RoleCoding && exists(r.repo.Dir, "blue.txt"):
+		case req.Role == session.RoleCoding && exists(r.repo.Dir, "blue.txt"):
 			r.write("mended.txt", "1")
 			b.done(req)
 			return completed()
@@ -174,31 +175,33 @@ func TestLimitsOfASession(t *testing.T) {
 	for _, c := range []struct {
 		why   string
 		set   func(*Settings)
-		event AgentEvent
+		event session.AgentEvent
 		ends  string
 	}{
 		{"dollars of the iteration", func(s *Settings) { s.IterationMicroUSD = 1_000_000 },
-			AgentEvent{Kind: EventUsage, Usage: Usage{CostMicroUSD: &cost}}, "limit: iteration_usd"},
+			session.AgentEvent{Kind: session.EventUsage, Usage: session.Usage{CostMicroUSD: &cost}}, "limit: iteration_usd"},
 		{"dollars of the session", func(s *Settings) { s.Limits.SessionMicroUSD = 1_000_000 },
-			AgentEvent{Kind: EventUsage, Usage: Usage{CostMicroUSD: &cost}}, ""},
+			session.AgentEvent{Kind: session.EventUsage, Usage: session.Usage{CostMicroUSD: &cost}}, ""},
 		{"dollars in all", func(s *Settings) { s.Limits.TotalMicroUSD = 1_000_000 },
-			AgentEvent{Kind: EventUsage, Usage: Usage{CostMicroUSD: &cost, ContextWindow: 1000}}, ""},
+			session.AgentEvent{Kind: session.EventUsage, Usage: session.Usage{CostMicroUSD: &cost, ContextWindow: 1000}}, ""},
 		{"tokens of the session", func(s *Settings) { s.Limits.SessionTokens = 10 },
-			AgentEvent{Kind: EventUsage, Usage: Usage{Input: 50}}, ""},
-		{"nothing", func(s *Settings) { s.Delay = time.Second }, AgentEvent{Kind: EventOutput, Text: "line"}, ""},
+			session.AgentEvent{Kind: session.EventUsage, Usage: session.Usage{Input: 50}}, ""},
+		{"nothing", func(s *Settings) { s.Delay = time.Second }, session.AgentEvent{Kind: session.EventOutput, Text: "line"},
+			""},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, func(r *rig, req Request, b *box, tell func(AgentEvent)) Result {
-				tell(AgentEvent{Kind: EventText, Text: "hello", Model: "m-1"})
-				tell(AgentEvent{Kind: EventDenied, Tool: "Bash", Text: "no"})
-				tell(AgentEvent{Kind: EventWarning, Text: "slow"})
-				tell(AgentEvent{Kind: EventToolDone, Agent: "helper"})
+			r := newRig(t, func(r *rig, req session.Request, b *box, tell func(session.AgentEvent)) session.Result {
+				tell(session.AgentEvent{Kind: session.EventText, Text: "hello", Model: "m-1"})
+				tell(session.AgentEvent{Kind: session.EventDenied, Tool: "Bash", Text: "no"})
+				tell(session.AgentEvent{Kind: session.EventWarning, Text: "slow"})
+				tell(session.AgentEvent{Kind: session.EventToolDone, Agent: "helper"})
 				tell(c.event)
-				if p := req.Judge(ToolUse{Tool: "Bash", Input: []byte(`{"command":"git push"}`)}); p.Allow || p.Reason == "" {
+				if p := req.Judge(session.ToolUse{Tool: "Bash", Input: []byte(`{"command":"git push"}`)}); p.Allow ||
+					p.Reason == "" {
 					r.t.Errorf("a push is allowed: %+v", p)
 				}
-				if p := req.Judge(ToolUse{Tool: "Bash", Input: []byte(`{"command":"ls"}`)}); !p.Allow && c.ends == "" &&
+				if p := req.Judge(session.ToolUse{Tool: "Bash", Input: []byte(`{"command":"ls"}`)}); !p.Allow && c.ends == "" &&
 					c.why == "nothing" {
 					r.t.Errorf("ls is not: %+v", p)
 				}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -38,7 +39,8 @@ func (l *Loop) plan(ctx context.Context, s state.State, c Course, failure string
 		p.base.Tasks == nil {
 		return Ending{}, err
 	}
-	end, err := l.iterate(ctx, s, Job{phase: state.Planning, role: RolePlanning, attempt: 1, product: p, spare: c.alone,
+	end, err := l.iterate(ctx, s, Job{phase: state.Planning, role: session.RolePlanning, attempt: 1, product: p,
+		spare: c.alone,
 		specs: specFiles(specs), request: request, failure: failure})
 	if err == nil && end.Verdict.Verdict != "" {
 		p.tell(s, end)
@@ -48,9 +50,9 @@ func (l *Loop) plan(ctx context.Context, s state.State, c Course, failure string
 
 // scope shows the tools the tasks that are replaced as set aside: nothing may
 // wait for them, and their ids are taken.
-func (p *planning) scope(sc *Scope) { sc.State.Plan = p.base }
+func (p *planning) scope(sc *session.Scope) { sc.State.Plan = p.base }
 
-func (p *planning) missing(s state.State, c Collected) []string {
+func (p *planning) missing(s state.State, c session.Collected) []string {
 	_, problems, _ := p.weigh(s.Plan, c.Tasks)
 	return problems
 }

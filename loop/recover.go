@@ -15,6 +15,7 @@ import (
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/proc"
 	"git-ralph/loop/refusal"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -329,7 +330,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		record: &record{anchor: at},
 		Job:    Job{attempt: cur.Attempt, phase: cur.Phase, under: r.claim},
 		origin: origin{branch: cur.Start.Branch, before: cp}}, &Ran{},
-		&Examined{facts: Facts{Outcome: Interrupted, Detail: "the process died"}}}
+		&Examined{facts: Facts{Outcome: session.Interrupted, Detail: "the process died"}}}
 	if i := s.Plan.Find(cur.Task); i >= 0 {
 		it.task = s.Plan.Tasks[i]
 	}
@@ -343,8 +344,8 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 			return err
 		}
 	}
-	l := &Loop{Repo: r.Repo, Journal: r.Journal, Engine: r.Engine, Now: r.Now, Log: r.Log, Fail: r.Fail,
-		Sandbox: noSandbox(cur.Start.Sandbox)}
+	l := &Loop{Host: session.Host{Repo: r.Repo, Journal: r.Journal, Now: r.Now, Log: r.Log,
+		Sandbox: noSandbox(cur.Start.Sandbox)}, Engine: r.Engine, Fail: r.Fail}
 	l.Settings.Driver = cur.Start.Agent
 
 	var evidence object.ID
@@ -401,12 +402,12 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		}
 	}
 	r.fail("recover:restored")
-	res := &state.Result{Verdict: state.Reject, Reasons: []string{"interrupted"}, Outcome: string(Interrupted),
+	res := &state.Result{Verdict: state.Reject, Reasons: []string{"interrupted"}, Outcome: string(session.Interrupted),
 		Detail: "the process died",
 		Title:  it.task.Title, Agent: cur.Start.Agent, Evidence: hex(evidence), TaskStatus: plan.Pending,
 		FailText: it.task.Failure,
 		Sandbox:  cur.Start.Sandbox, Notices: it.told()}
-	if s, ok := ReadSpend(r.Repo, cur.EventID); ok {
+	if s, ok := session.ReadSpend(r.Repo, cur.EventID); ok {
 		res.Tokens, res.CostMicro, res.ContextTokens, res.ContextWindow = s.Tokens, s.CostMicro, s.ContextTokens,
 			s.ContextWindow
 	}
@@ -431,7 +432,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		return err
 	}
 	r.fail("recover:recorded")
-	if err := dropSpend(r.Repo, cur.EventID); err != nil {
+	if err := session.DropSpend(r.Repo, cur.EventID); err != nil {
 		r.Log("%v", err)
 	}
 	if cp != nil && !untouched {
@@ -498,12 +499,12 @@ func (r *Recovery) asRecorded(ctx context.Context, cur state.Current, cp *worktr
 // noSandbox is the sandbox of a run that is over: only its name is left.
 type noSandbox string
 
-func (n noSandbox) Mechanism() string            { return string(n) }
-func (n noSandbox) Wrapper(Use) proc.Wrapper     { return nil }
-func (n noSandbox) OwnLayer(string) string       { return "" }
-func (n noSandbox) HasLayer(string) bool         { return true }
-func (n noSandbox) DropLayer(string)             {}
-func (n noSandbox) Inside(_, path string) string { return path }
+func (n noSandbox) Mechanism() string                { return string(n) }
+func (n noSandbox) Wrapper(session.Use) proc.Wrapper { return nil }
+func (n noSandbox) OwnLayer(string) string           { return "" }
+func (n noSandbox) HasLayer(string) bool             { return true }
+func (n noSandbox) DropLayer(string)                 {}
+func (n noSandbox) Inside(_, path string) string     { return path }
 
 // CheckJournal says whether the journal and its branch still belong together:
 // the newest kept commit must be in the branch, as itself or, after a rebase

@@ -9,6 +9,7 @@ import (
 	"git-ralph/fixtures/long"
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -21,9 +22,9 @@ func TestRedactEverywhere(t *testing.T) {
 	for _, step := range long.Sample(t, append([]string{""}, RedactSteps...), 3) {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+			r := newRig(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 				r.write("work.txt", "1")
-				b.say(func(c *Collected) { c.Handoff = handoff("A", true) })
+				b.say(func(c *session.Collected) { c.Handoff = handoff("A", true) })
 				return completed()
 			}, plan.Task{ID: "A"})
 			r.run(Course{Build: true})

@@ -10,6 +10,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -90,7 +91,7 @@ func (l *Loop) reproduce(ctx context.Context, it *attempt) error {
 		was, err = onBase(tests)
 	}
 	if err == nil && ctx.Err() != nil {
-		it.facts.Outcome = Interrupted
+		it.facts.Outcome = session.Interrupted
 		return nil
 	}
 	if err != nil {

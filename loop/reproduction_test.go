@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -64,41 +65,41 @@ func TestRunOnABug(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		why  string
-		play func(r *rig, req Request, b *box)
+		play func(r *rig, req session.Request, b *box)
 		more []plan.Task
 		ends string
 		says string
 	}{
-		{"a test that fails on the code before", func(r *rig, req Request, b *box) {
+		{"a test that fails on the code before", func(r *rig, req session.Request, b *box) {
 			r.write("one_bug.txt", "fix.txt")
 			r.write("fix.txt", "fixed")
 			b.done(req)
 		}, nil, "keep", ""},
-		{"a test that passes on it", func(r *rig, req Request, b *box) {
+		{"a test that passes on it", func(r *rig, req session.Request, b *box) {
 			r.write("one_bug.txt", "a.txt")
 			r.write("fix.txt", "fixed")
 			b.done(req)
 		}, nil, "reject: reproduction: no test fails on the code before the change | " +
 			"reject: reproduction: no test fails on the code before the change", ""},
-		{"a test that fails with the change as well", func(r *rig, req Request, b *box) {
+		{"a test that fails with the change as well", func(r *rig, req session.Request, b *box) {
 			r.write("one_bug.txt", "nowhere.txt")
 			r.write("fix.txt", "fixed")
 			b.done(req)
 		}, nil, "keep", "fails in a fresh checkout with the change as well"},
-		{"no test at all", func(r *rig, req Request, b *box) {
+		{"no test at all", func(r *rig, req session.Request, b *box) {
 			r.write("fix.txt", "fixed")
 			b.done(req)
 		}, nil, "keep", "was run"},
-		{"in two steps", func(r *rig, req Request, b *box) {
+		{"in two steps", func(r *rig, req session.Request, b *box) {
 			if !exists(r.repo.Dir, "one_bug.txt") {
 				r.write("one_bug.txt", "fix.txt")
-				b.say(func(c *Collected) { c.Handoff = handoff("A", false) })
+				b.say(func(c *session.Collected) { c.Handoff = handoff("A", false) })
 				return
 			}
 			r.write("fix.txt", "fixed")
 			b.done(req)
 		}, nil, "keep (partial) | keep", ""},
-		{"a later task makes the test say something else", func(r *rig, req Request, b *box) {
+		{"a later task makes the test say something else", func(r *rig, req session.Request, b *box) {
 			if req.TaskID == "A" {
 				r.write("one_bug.txt", "fix.txt")
 				r.write("fix.txt", "fixed")
@@ -111,7 +112,7 @@ func TestRunOnABug(t *testing.T) {
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+			r := newRig(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 				c.play(r, req, b)
 				return completed()
 			}, append([]plan.Task{{ID: "A", Type: "bug"}}, c.more...)...)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -73,7 +74,7 @@ func (l *Loop) result(it *attempt, j Verdict) *state.Result {
 			res.Runs[len(res.Runs)-1].Reason = "phase_complete"
 		}
 	}
-	l.leavings(it, j, res)
+	l.recordEffects(it, j, res)
 	return res
 }
 
@@ -120,7 +121,7 @@ func (l *Loop) taskEnd(it *attempt, j Verdict, res *state.Result) {
 		res.Baseline = it.report.Baseline
 	}
 	conflict := len(j.Reasons) > 0 && strings.HasPrefix(j.Reasons[0], "conflict: ")
-	if j.Verdict == state.Reject && (j.Failure || conflict) && it.run.Outcome != NotStarted {
+	if j.Verdict == state.Reject && (j.Failure || conflict) && it.run.Outcome != session.NotStarted {
 		res.FailText = l.failText(it, j)
 	} else if j.Verdict == state.Reject && !j.Block {
 		res.FailText = it.task.Failure // an interruption says nothing new

@@ -18,6 +18,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/guard"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -52,41 +53,41 @@ type rig struct {
 }
 
 // client plays one session.
-type client func(r *rig, req Request, box *box, tell func(AgentEvent)) Result
+type client func(r *rig, req session.Request, box *box, tell func(session.AgentEvent)) session.Result
 
-func (c client) over(r *rig) Agent { return &played{r, c} }
+func (c client) over(r *rig) session.Agent { return &played{r, c} }
 
 type played struct {
 	r *rig
 	c client
 }
 
-func (p *played) Run(_ context.Context, req Request, events func(AgentEvent)) (Result, error) {
+func (p *played) Run(_ context.Context, req session.Request, events func(session.AgentEvent)) (session.Result, error) {
 	return p.c(p.r, req, p.r.box, events), nil
 }
 
 // box records what an agent says; the loop's own code reads it.
 type box struct {
 	mu sync.Mutex
-	c  Collected
+	c  session.Collected
 }
 
-func (b *box) Specs() []ToolSpec { return nil }
-func (b *box) Open() int         { return 0 }
-func (b *box) Env() []string     { return nil }
-func (b *box) Close() error      { return nil }
-func (b *box) Collected() Collected {
+func (b *box) Specs() []session.ToolSpec { return nil }
+func (b *box) Open() int                 { return 0 }
+func (b *box) Env() []string             { return nil }
+func (b *box) Close() error              { return nil }
+func (b *box) Collected() session.Collected {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.c
 }
-func (b *box) say(f func(*Collected)) {
+func (b *box) say(f func(*session.Collected)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f(&b.c)
 }
-func (b *box) done(req Request) {
-	b.say(func(c *Collected) { c.Complete = &Claim{TaskID: plan.TaskID(req.TaskID), Text: "done"} })
+func (b *box) done(req session.Request) {
+	b.say(func(c *session.Collected) { c.Complete = &session.Claim{TaskID: plan.TaskID(req.TaskID), Text: "done"} })
 }
 
 func (*box) Call(context.Context, string, json.RawMessage) (json.RawMessage, error) { return nil, nil }
@@ -232,11 +233,12 @@ func (r *rig) over(g *gitstate.Repo, j *journal.Journal, play client) {
 	if err := os.WriteFile(binary, nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r.Loop = &Loop{Repo: g, Journal: j, Engine: e, Agent: play.over(r), Prover: filesProver{}, Sandbox: noSandbox("off"),
-		OpenTools: func(Scope) (Toolbox, error) { r.box = &box{}; return r.box, nil }, Policy: guard.New(g.Root, t.TempDir()),
-		Binary:  binary,
-		RunBase: t.TempDir(), Log: r.log, Now: r.now, Sleep: r.sleep}
-	r.Emit = func(e Live) { r.log("%s %s", e.Event, e.Message) }
+	r.Loop = &Loop{Engine: e, Agent: play.over(r), Prover: filesProver{}, Policy: guard.New(g.Root, t.TempDir())}
+	r.Host = session.Host{Repo: g, Journal: j, Sandbox: noSandbox("off"),
+		OpenTools: func(session.Scope) (session.Toolbox, error) { r.box = &box{}; return r.box, nil },
+		Binary:    binary,
+		RunBase:   t.TempDir(), Log: r.log, Now: r.now, Sleep: r.sleep}
+	r.Emit = func(e session.Live) { r.log("%s %s", e.Event, e.Message) }
 	r.Settings = Settings{Driver: "played", Mode: "handoff-only", BaselineMode: "record", TestGuard: true,
 		Fresh:  "complete",
 		Limits: Limits{MaxAttempts: 2, Failures: 5, MaxPartial: 2}, Rounds: 2}

@@ -2,13 +2,11 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/state"
-	"git-ralph/internal/proc"
-	"git-ralph/notes"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -55,7 +53,7 @@ type Prover interface {
 
 // ProofRequest says where and for what to prove.
 type ProofRequest struct {
-	Start Starter
+	Start session.Starter
 	Dir   string
 	Env   []string
 	Task  *plan.Task // nil = no criteria
@@ -108,124 +106,6 @@ type ChangedFile struct {
 	Before, After []byte
 }
 
-// Scope is what the ralph_* tools of one agent run may see and do.
-type Scope struct {
-	Role      Role
-	Phase     state.Phase
-	Iteration int
-	Attempt   int
-	EventID   string
-	Task      *plan.Task // nil outside building
-	State     state.State
-	// Specs with their criteria, for ralph_report_criterion.
-	Specs []agentctx.SpecFile
-	// Ask puts a question to a person and waits for the answer; ok is false
-	// when nobody can answer now. nil = the tool refuses.
-	Ask func(ctx context.Context, q state.Question) (answer string, ok bool)
-	// MaxQuestions of this run; 0 = no limit.
-	MaxQuestions int
-	// Critic reviews what planning adds.
-	Critic plan.Critic
-	// RunDir is a private folder of this run, where an endpoint may lie.
-	RunDir string
-}
-
-// Toolbox serves the ralph_* tools of one agent run: in process by Call, and
-// to `git ralph tool` and `git ralph mcp` by an endpoint. It records; the loop
-// alone writes the journal, at the end of the iteration.
-type Toolbox interface {
-	Specs() []ToolSpec
-	Call(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error)
-	// Open counts calls that the toolbox is working on.
-	Open() int
-	// Env tells a process of the run where the endpoint is.
-	Env() []string
-	Collected() Collected
-	Close() error
-}
-
-// Collected is what the tools recorded.
-type Collected struct {
-	Complete   *Claim
-	Blocked    *Claim
-	Retry      string // reason of ralph_increment_retry, "" = not called
-	Handoff    []byte // last ralph_submit_handoff, as it came
-	Learnings  []Learning
-	Memory     []string
-	Tasks      []plan.Task
-	Refused    []RefusedTask
-	Criteria   []CriterionReport
-	Knowledge  []notes.Knowledge
-	Prompt     string          // ralph_submit_prompt
-	Directive  json.RawMessage // ralph_submit_directive
-	InProgress bool
-	Asked      int
-}
-
-// RefusedTask is a task that a planning run wanted to add and did not mend.
-type RefusedTask struct{ Title, Why string }
-
-// Claim is what an agent said about a task.
-type Claim struct {
-	TaskID plan.TaskID
-	Text   string
-}
-
-// Learning is what ralph_append_learning recorded.
-type Learning struct{ Text, Category string }
-
-// Use says what a sandboxed process is for.
-type Use struct {
-	// Agent: the client itself, which needs its model and its login. Everything
-	// else is a check, a criterion or a step.
-	Agent bool
-	// Dir is the worktree or checkout that is writable.
-	Dir string
-	// Home is what is seen of the home folder, which is another one for the agent.
-	Home Home
-	// ReadOnly mounts Dir read-only as well (planning).
-	ReadOnly bool
-	// ReadOnlyPaths below Dir belong to the user: nested repositories,
-	// submodules, oversized files.
-	ReadOnlyPaths []string
-	// RunDir is the private folder of the run.
-	RunDir string
-	// Files are commands and scripts that must be visible.
-	Files []string
-}
-
-// Sandbox is the kernel boundary of this run.
-type Sandbox interface {
-	// Mechanism is what `status` shows: namespaces, landlock or off.
-	Mechanism() string
-	// Wrapper puts commands into the sandbox; nil when it is off.
-	Wrapper(Use) proc.Wrapper
-	// OwnLayer names a layer of the home folder that this process alone uses.
-	OwnLayer(id string) string
-	// HasLayer says whether a layer was filled and is still there.
-	HasLayer(layer string) bool
-	// DropLayer removes a layer.
-	DropLayer(layer string)
-	// Inside is the path under which a process in the sandbox sees a file of
-	// the run directory.
-	Inside(runDir, path string) string
-}
-
-// LoginKeeper is a Sandbox that brings the login back which a client has renewed
-// inside. It is called when no process of the agent is left.
-type LoginKeeper interface{ KeepLogin() error }
-
-// Live is one line of `start --json` and of the live view.
-type Live struct {
-	Time      time.Time   `json:"time"`
-	Event     string      `json:"event"`
-	Iteration int         `json:"iteration,omitempty"`
-	Task      plan.TaskID `json:"task,omitempty"`
-	Worker    int         `json:"worker,omitempty"` // of several
-	Message   string      `json:"message"`
-	Data      any         `json:"data,omitempty"`
-}
-
 // Settings are the values of the configuration that the loop reads, fixed at
 // its start.
 type Settings struct {
@@ -242,7 +122,7 @@ type Settings struct {
 	OnLimit  string // wait stop fallback
 	Resume   bool   // a retry goes on in the session of the attempt before
 	// Pricing is what models cost whose clients report no cost, by model name.
-	Pricing      map[string]Price
+	Pricing      map[string]session.Price
 	Delay        time.Duration
 	CommitPrefix string
 	Hooks        bool
@@ -258,8 +138,8 @@ type Settings struct {
 	IterationMicroUSD int64
 	IterationTokens   int64
 
-	Roles map[Role]RoleSettings
-	MCP   map[string]MCPServer
+	Roles map[session.Role]RoleSettings
+	MCP   map[string]session.MCPServer
 
 	AgentEnv []string
 	CheckEnv []string

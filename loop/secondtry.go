@@ -10,6 +10,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
+	"git-ralph/loop/session"
 )
 
 // best-of-2 is one attempt with two tries. The second one begins in a fresh
@@ -23,7 +24,7 @@ const firstTry = "tries/1/"
 // tryWork is one try: the agent works, and what it left is examined.
 func (l *Loop) tryWork(ctx context.Context, rd *Ready) (*attempt, error) {
 	ran, err := l.work(ctx, rd)
-	l.keepLogin()
+	l.KeepLogin()
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +39,7 @@ func (l *Loop) tryWork(ctx context.Context, rd *Ready) (*attempt, error) {
 // wantsSecond reports whether a second try follows a first one. What ended for a
 // reason outside of the work, for its budget, or with git changed has none.
 func wantsSecond(c Choice, f Facts, v Verdict) bool {
-	return c.Best && v.Verdict == state.Reject && v.Attempt && f.Outcome != BudgetExceeded && len(f.Tampered) == 0
+	return c.Best && v.Verdict == state.Reject && v.Attempt && f.Outcome != session.BudgetExceeded && len(f.Tampered) == 0
 }
 
 // second stores the first try, puts the worktree back to the checkpoint, and makes
@@ -62,7 +63,7 @@ func (l *Loop) second(ctx context.Context, first *attempt, v Verdict) (*attempt,
 	if err != nil {
 		return nil, v, fmt.Errorf("restore the checkpoint for the second try: %w", err)
 	}
-	if err := os.Remove(handoffIn(rd.use.RunDir)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(session.HandoffFile(rd.use.RunDir)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, v, fmt.Errorf("clear the handoff of the first try: %w", err)
 	}
 	rd.since = len(rd.runs)

@@ -10,6 +10,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
 	"git-ralph/loop/refusal"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -140,7 +141,7 @@ func (l *Loop) broken(err error) error {
 // afterwards is what follows the verdict: amendments, being stuck, limits of
 // the provider, requests of the agent, the pause between two iterations.
 func (l *Loop) afterwards(ctx context.Context, it *attempt, j Verdict) (*Action, error) {
-	if err := dropSpend(l.Repo, it.id); err != nil {
+	if err := session.DropSpend(l.Repo, it.id); err != nil {
 		l.Log("%v", err)
 	}
 	if j.Verdict == state.Keep {
@@ -159,12 +160,12 @@ func (l *Loop) afterwards(ctx context.Context, it *attempt, j Verdict) (*Action,
 		return l.environmentHalt(p), nil
 	}
 	switch it.facts.Outcome {
-	case RateLimited, UsageLimit, Overloaded:
+	case session.RateLimited, session.UsageLimit, session.Overloaded:
 		return l.onLimit(ctx, it)
-	case AuthFailed:
+	case session.AuthFailed:
 		return &Action{Kind: Halt, Status: state.HaltedStatus, Reason: "auth: " + it.run.Detail}, nil
-	case Interrupted:
-		if errors.Is(it.cause, errStopNow) || ctx.Err() != nil {
+	case session.Interrupted:
+		if errors.Is(it.cause, session.ErrStopNow) || ctx.Err() != nil {
 			return &Action{Kind: Halt, Status: state.Interrupted, Reason: "interrupted"}, nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ import (
 func (l *Loop) settle(ctx context.Context, it *attempt, v Verdict) (Ending, error) {
 	if it.moved == nil {
 		var err error
-		if v, err = l.organise(ctx, it, v); err != nil {
+		if v, err = l.postProcess(ctx, it, v); err != nil {
 			return Ending{}, err
 		}
 	}
@@ -95,7 +96,7 @@ func (l *Loop) keep(ctx context.Context, it *attempt, j Verdict) error {
 		return err
 	} else if it.under != "" && !s.Holds(it.under) {
 		return l.keepNotLanded(it, j, "the claim on the task was lost to another machine")
-	} else if it.task.ID != "" && (taskGone(s, it.task) || taskEdited(s, it.task)) {
+	} else if it.task.ID != "" && (s.Withdrawn(it.task.ID) || requirementsChanged(s, it.task)) {
 		// A person decided otherwise while the agent worked.
 		return l.keepNotLanded(it, j, "the task was changed meanwhile")
 	}
@@ -382,4 +383,26 @@ func (l *Loop) landOnMoved(ctx context.Context, it *attempt, j Verdict) error {
 		return err
 	}
 	return moved()
+}
+
+// requirementsChanged reports whether a person changed what the task asks for while it was in work. A
+// permission to change tests is no such change: work that passed without it
+// passes with it.
+func requirementsChanged(s state.State, t plan.Task) bool {
+	i := s.Plan.Find(t.ID)
+	if i < 0 {
+		return false
+	}
+	t.AllowTestChanges = t.AllowTestChanges || s.Plan.Tasks[i].AllowTestChanges
+	return !sameRequirements(s.Plan.Tasks[i], t)
+}
+
+// sameRequirements reports whether two versions of a task ask for the same; what the harness counts
+// on a task does not matter.
+func sameRequirements(a, b plan.Task) bool {
+	for _, t := range []*plan.Task{&a, &b} {
+		*t = plan.Task{ID: t.ID, Title: t.Title, Description: t.Description, Criteria: t.Criteria, Verify: t.Verify,
+			AllowTestChanges: t.AllowTestChanges, NoChangeExpected: t.NoChangeExpected, AllowProtected: t.AllowProtected}
+	}
+	return reflect.DeepEqual(a, b)
 }

@@ -14,6 +14,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/loop/refusal"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -78,7 +79,7 @@ func (l *Loop) setup(ctx context.Context, s state.State) error {
 	if home, err = l.warmUp(ctx, s, home); err != nil {
 		return err
 	}
-	err = l.inWorktree(home, nil, func(start Starter) error {
+	err = l.inWorktree(home, nil, func(start session.Starter) error {
 		return l.Prover.Setup(ctx, ProofRequest{Start: start, Dir: l.Repo.Root, Env: l.Settings.CheckEnv})
 	})
 	if ctx.Err() != nil {
@@ -125,12 +126,12 @@ func (l *Loop) setupMarker() string {
 // from. Afterwards the worktree holds what agents wrote, so the layer is filled
 // from the commit at which the journal begins, and what the worktree's own setup
 // leaves in the home folder is thrown away.
-func (l *Loop) warmUp(ctx context.Context, s state.State, home Home) (Home, error) {
+func (l *Loop) warmUp(ctx context.Context, s state.State, home session.Home) (session.Home, error) {
 	built, err := l.built(ctx, s)
 	if err != nil {
 		return home, err
 	}
-	filling := Home{Layer: home.Layer, Fill: true}
+	filling := session.Home{Layer: home.Layer, Fill: true}
 	if !built {
 		return filling, nil
 	}
@@ -177,16 +178,16 @@ func (u setupRun) prompt(s state.State) (state.State, plan.TaskID, bool) {
 	return s, setupTask, true
 }
 
-func (setupRun) scope(*Scope) {}
+func (setupRun) scope(*session.Scope) {}
 
-func (setupRun) missing(state.State, Collected) []string { return nil }
+func (setupRun) missing(state.State, session.Collected) []string { return nil }
 
 // settle has nothing to add: the checks ran, as for every iteration of building.
 func (setupRun) settle(context.Context, *attempt) (made, error) { return made{done: true}, nil }
 
 // setupPrompt runs the agent once before the first task of a journal.
 func (l *Loop) setupPrompt(ctx context.Context) (*Action, error) {
-	var t tries
+	var t attempts
 	for l.Settings.SetupPrompt != "" {
 		s, err := l.load()
 		if err != nil || s.Run.SetUp {
@@ -200,7 +201,7 @@ func (l *Loop) setupPrompt(ctx context.Context) (*Action, error) {
 				return nil, err
 			}
 		} else {
-			end, err := l.iterate(ctx, s, Job{phase: state.Building, role: RoleCoding, attempt: 1, product: setupRun{l},
+			end, err := l.iterate(ctx, s, Job{phase: state.Building, role: session.RoleCoding, attempt: 1, product: setupRun{l},
 				failure: t.failure,
 				task:    plan.Task{Title: "prepare the project", NoChangeExpected: true}})
 			if err != nil || end.Halt != nil {

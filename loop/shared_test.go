@@ -17,6 +17,7 @@ import (
 	"git-ralph/gitstate/share"
 	"git-ralph/gitstate/state"
 	"git-ralph/loop/refusal"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -102,7 +103,7 @@ func TestLandsOnTopOfOthers(t *testing.T) {
 			t.Parallel()
 			var other *rig
 			tries := 0
-			r, two := machines(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+			r, two := machines(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 				if req.TaskID == "A" {
 					if tries++; tries == 1 {
 						other.once()
@@ -116,7 +117,7 @@ func TestLandsOnTopOfOthers(t *testing.T) {
 				}
 				b.done(req)
 				return completed()
-			}, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+			}, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 				c.other(r)
 				b.done(req)
 				return completed()
@@ -159,12 +160,12 @@ func TestWorkWithoutTheRemote(t *testing.T) {
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
-			r, other := machines(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+			r, other := machines(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 				r.move(r.origin(), r.origin()+".away")
 				r.write("A.txt", "1\n")
 				b.done(req)
 				return completed()
-			}, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+			}, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 				r.write(c.file, "2\n")
 				b.done(req)
 				return completed()
@@ -199,7 +200,7 @@ func TestWorkWithoutTheRemote(t *testing.T) {
 func TestTakenOverMeanwhile(t *testing.T) {
 	t.Parallel()
 	var other *rig
-	r, two := machines(t, func(r *rig, req Request, b *box, tell func(AgentEvent)) Result {
+	r, two := machines(t, func(r *rig, req session.Request, b *box, tell func(session.AgentEvent)) session.Result {
 		if _, err := other.Share.CatchUp(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -237,7 +238,7 @@ func TestWaitsForOthers(t *testing.T) {
 	ctx := context.Background()
 	waits, ended := make(chan struct{}), make(chan End, 1)
 	var other *rig
-	r, two := machines(t, func(r *rig, req Request, b *box, tell func(AgentEvent)) Result {
+	r, two := machines(t, func(r *rig, req session.Request, b *box, tell func(session.AgentEvent)) session.Result {
 		go func() {
 			end, err := other.Run(ctx, Course{Build: true})
 			if err != nil {
@@ -250,7 +251,7 @@ func TestWaitsForOthers(t *testing.T) {
 	}, writes, plan.Task{ID: "A"})
 	other = two
 	first := true
-	other.Emit = func(e Live) {
+	other.Emit = func(e session.Live) {
 		if e.Event == "wait" && first {
 			first = false
 			close(waits)

@@ -8,6 +8,7 @@ import (
 
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -22,10 +23,10 @@ type surroundings struct {
 // maxInstructions bounds what is read of the project's instructions, in bytes.
 const maxInstructions = 256 << 10
 
-// look reads the surroundings of a task. Links that lead out of the worktree
+// readSurroundings reads the surroundings of a task. Links that lead out of the worktree
 // are not followed: an agent may have made them. Skills that are not there are
 // named once in a run.
-func (l *Loop) look(skills []string) surroundings {
+func (l *Loop) readSurroundings(skills []string) surroundings {
 	var s surroundings
 	if l.Repo == nil {
 		return s
@@ -124,13 +125,14 @@ func (l *Loop) NextPrompt(s state.State, id plan.TaskID) agentctx.Prompt {
 	if i < 0 {
 		return agentctx.Prompt{}
 	}
-	it := &Ready{Job: Job{phase: state.Building, role: RoleCoding, task: s.Plan.Tasks[i]}, number: s.Run.Iteration + 1}
+	it := &Ready{Job: Job{phase: state.Building, role: session.RoleCoding, task: s.Plan.Tasks[i]},
+		number: s.Run.Iteration + 1}
 	it.attempt = it.task.Attempts + 1
 	if cur := s.Run.Current; cur != nil && cur.Task == it.task.ID {
 		it.number = cur.Iteration
 		s.Plan.Tasks = slices.Clone(s.Plan.Tasks)
 		s.Plan.Tasks[i].Status = plan.Pending // as it was before the start
 	}
-	it.helped, it.asked, it.around = &helped{state: s}, s, l.look(it.task.Skills)
+	it.helped, it.asked, it.around = &helped{state: s}, s, l.readSurroundings(it.task.Skills)
 	return l.assemble(it, "")
 }

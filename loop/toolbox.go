@@ -42,8 +42,8 @@ func (t tool) same(o tool) bool {
 	return t.data != nil && bytes.Equal(t.data, o.data) || t.size == o.size && t.mtime == o.mtime
 }
 
-// toolbox is the runnable programs by folder and name.
-type toolbox map[string]map[string]tool
+// projectTools is the runnable programs by folder and name.
+type projectTools map[string]map[string]tool
 
 // toolFolders are the folders of programs in ignored folders, and those of PATH
 // in the worktree.
@@ -140,7 +140,7 @@ func (l *Loop) noteTools(ignored []string) {
 	}
 	defer root.Close()
 	if l.tools == nil {
-		l.tools = toolbox{}
+		l.tools = projectTools{}
 	}
 	room, count := maxToolData, 0
 	for _, dir := range toolFolders(l.Repo.Root, ignored, l.Settings.CheckEnv) {

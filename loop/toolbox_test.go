@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -62,7 +63,7 @@ func TestToolsTakenAway(t *testing.T) {
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+			r := newRig(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 				r.write("work.txt", "1")
 				if len(r.results()) == 0 {
 					c.agent(r, filepath.Join(r.repo.Dir, "tools/bin"))
@@ -104,7 +105,7 @@ func TestToolsTakenAway(t *testing.T) {
 // under another name.
 func TestCopiedSecret(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+	r := newRig(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 		r.write("config.txt", "token = hunter2-hunter2-hunter2\n")
 		b.done(req)
 		return completed()

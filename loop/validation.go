@@ -9,6 +9,7 @@ import (
 
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -54,7 +55,7 @@ func (l *Loop) validate(ctx context.Context, s state.State, failure string) (End
 	rep := state.Report{Commit: hex(tip), Checks: []state.ReportCheck{}, Specs: []state.ReportSpec{}}
 	var end Ending
 	if n > 0 {
-		end, err = l.iterate(ctx, s, Job{phase: state.Validation, role: RoleValidation, attempt: 1, product: v,
+		end, err = l.iterate(ctx, s, Job{phase: state.Validation, role: session.RoleValidation, attempt: 1, product: v,
 			proved: &v.fresh,
 			specs:  specFiles(specs), failure: failure})
 		if err != nil || end.Verdict.Verdict != state.Keep {
@@ -91,11 +92,14 @@ func (l *Loop) validate(ctx context.Context, s state.State, failure string) (End
 	return end, err
 }
 
-func (v *validation) missing(_ state.State, c Collected) []string {
+func (v *validation) missing(_ state.State, c session.Collected) []string {
 	var out []string
 	for _, sp := range v.specs {
 		for _, text := range sp.Criteria {
-			i := slices.IndexFunc(c.Criteria, func(r CriterionReport) bool { return r.Spec == sp.Path && r.Criterion == text })
+			i := slices.IndexFunc(c.Criteria, func(r session.CriterionReport) bool {
+				return r.Spec == sp.Path &&
+					r.Criterion == text
+			})
 			switch {
 			case i < 0:
 				out = append(out, fmt.Sprintf("not reported with ralph_report_criterion: %s: %s", sp.Path, text))
@@ -160,7 +164,7 @@ func (v *validation) judge(ctx context.Context, it *attempt) error {
 		}
 		res := state.ReportSpec{File: sp.Path, Title: sp.Title}
 		for _, text := range sp.Criteria {
-			c := judgeCriterion(sp.Path, text, it.tools.Criteria, func(r CriterionReport) (string,
+			c := judgeCriterion(sp.Path, text, it.tools.Criteria, func(r session.CriterionReport) (string,
 				string) {
 				return w.look(ctx, r)
 			})
@@ -174,7 +178,7 @@ func (v *validation) judge(ctx context.Context, it *attempt) error {
 		v.results = append(v.results, res)
 	}
 	if ctx.Err() != nil {
-		it.facts.Outcome = Interrupted
+		it.facts.Outcome = session.Interrupted
 		return nil
 	}
 	if w.err != nil {

@@ -11,6 +11,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -23,7 +24,7 @@ import (
 // Job is what an iteration is for. A task is one job like the others.
 type Job struct {
 	phase   state.Phase
-	role    Role
+	role    session.Role
 	task    plan.Task // as it was at the start; outside of a plan what stands for one
 	attempt int
 	product product // what it leaves, and who says that this is enough
@@ -60,10 +61,10 @@ type Ready struct {
 	around   surroundings // what the prompt shows of the worktree
 	prepared string       // the context agent's text
 	prompt   agentctx.Prompt
-	choice   Choice   // what the ladder makes of it
-	since    int      // the runs before belong to a first try of the same attempt
-	use      Use      // of its agent; RunDir is the private folder
-	stop     *stopped // the context agent said that nobody shall work on the task now
+	choice   Choice      // what the ladder makes of it
+	since    int         // the runs before belong to a first try of the same attempt
+	use      session.Use // of its agent; RunDir is the private folder
+	stop     *stopped    // the context agent said that nobody shall work on the task now
 }
 
 // name is how people call what the iteration works on.
@@ -95,25 +96,13 @@ type outside struct {
 // the state with what was noted of them.
 type helped struct {
 	state   state.State
-	runs    []state.AgentRun // of all agents, the coding agent's among them
-	aside   Collected        // learnings and memory
+	runs    []state.AgentRun  // of all agents, the coding agent's among them
+	aside   session.Collected // learnings and memory
 	learned []notes.Knowledge
 	passed  []state.PassResult
 	review  string // why a person is wanted
 	halted  error  // the word of a person that ended one of them
 	remarks []string
-}
-
-// spent is what the finished runs of the iteration have used, in millionths of
-// a dollar and in tokens.
-func (h *helped) spent() (micro, tokens int64) {
-	for _, r := range h.runs {
-		tokens += r.Tokens.Total()
-		if r.CostMicro != nil {
-			micro += *r.CostMicro
-		}
-	}
-	return micro, tokens
 }
 
 // stopped is the word of the context agent that ends an iteration before its agent.
@@ -124,12 +113,12 @@ type stopped struct {
 
 // Ran is what came of the agent's sessions.
 type Ran struct {
-	run      Result // of the last session
-	cause    error  // why the harness stopped the agent
-	tools    Collected
+	run      session.Result // of the last session
+	cause    error          // why the harness stopped the agent
+	tools    session.Collected
 	steps    []state.CheckRun // before the agent
 	lacks    string           // a program that they lacked
-	calls    toolWatch
+	calls    session.CallWatch
 	peak     int // of the window, in percent
 	lastText string
 	earlier  []notes.Handoff // of sessions that were ended for their context window
@@ -203,9 +192,9 @@ type Ending struct {
 	Halt     *Action
 	job      Job
 	number   int
-	outcome  OutcomeKind
+	outcome  session.OutcomeKind
 	repaired bool
-	refused  []RefusedTask
+	refused  []session.RefusedTask
 	plan     *state.PlanChange
 }
 

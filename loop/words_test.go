@@ -44,7 +44,7 @@ func TestWordsOfAResult(t *testing.T) {
 		t.Error(got)
 	}
 	cause := errors.New("no key")
-	for _, err := range []error{budgetError{"total_usd"}, refusal.New(refusal.SetupFailed, "the setup failed: %w",
+	for _, err := range []error{refusal.New(refusal.SetupFailed, "the setup failed: %w",
 		cause)} {
 		if err.Error() == "" {
 			t.Errorf("%T says nothing", err)

@@ -10,6 +10,7 @@ import (
 
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
 
@@ -25,13 +26,13 @@ func (l *Loop) work(ctx context.Context, rd *Ready) (*Ran, error) {
 	ran := &Ran{prompt: rd.prompt}
 	if rd.halted != nil { // a person ended the iteration while a helper worked
 		ran.cause = rd.halted
-		ran.run, _ = l.settled(rd, Result{Outcome: Interrupted}, rd.halted, "", &meter{})
+		ran.run = session.Stopped(session.Result{Outcome: session.Interrupted}, rd.halted)
 		return ran, nil
 	}
 	var r relay
 	for n := 1; ; n++ {
 		reason, h := "", (*notes.Handoff)(nil)
-		err := l.sandboxed(rd.id, rd.use, func(start Starter) error {
+		err := l.Sandboxed(rd.id, rd.use, func(start session.Starter) error {
 			if n == 1 {
 				if failed, err := l.stepsBefore(ctx, rd, ran, start); err != nil || failed {
 					return err
@@ -52,7 +53,7 @@ func (l *Loop) work(ctx context.Context, rd *Ready) (*Ran, error) {
 
 // stepsBefore runs the steps that come before the agent. One that fails ends
 // the iteration before the agent has seen anything: the task is not to blame.
-func (l *Loop) stepsBefore(ctx context.Context, rd *Ready, ran *Ran, start Starter) (bool, error) {
+func (l *Loop) stepsBefore(ctx context.Context, rd *Ready, ran *Ran, start session.Starter) (bool, error) {
 	if rd.phase != state.Building {
 		return false, nil
 	}
@@ -60,7 +61,7 @@ func (l *Loop) stepsBefore(ctx context.Context, rd *Ready, ran *Ran, start Start
 	ran.steps = r.Runs
 	rd.addOutputs(r.Outputs)
 	if r.Failed != "" {
-		ran.run.Outcome, ran.run.Detail = NotStarted, r.Failed
+		ran.run.Outcome, ran.run.Detail = session.NotStarted, r.Failed
 		for _, c := range named(lacking(r.Runs), r.Failed) {
 			ran.lacks = c.Missing // nobody but the harness has done anything yet
 		}
@@ -71,53 +72,54 @@ func (l *Loop) stepsBefore(ctx context.Context, rd *Ready, ran *Ran, start Start
 
 // codingSession is one session of the coding agent. A reason says that a fresh
 // one shall go on, with the handoff that this one left, if it left one.
-func (l *Loop) codingSession(ctx context.Context, rd *Ready, ran *Ran, r *relay, start Starter, n int) (
+func (l *Loop) codingSession(ctx context.Context, rd *Ready, ran *Ran, r *relay, start session.Starter, n int) (
 	reason string, h *notes.Handoff, err error) {
-	ss := &session{Ready: rd, role: rd.role, n: n, known: rd.state, prompt: ran.prompt, use: rd.use, start: start,
-		calls: &ran.calls}
-	ss.adjust = func(req *Request, box Toolbox, stop context.CancelCauseFunc) {
-		ss.window = l.newFill(ss, r.text, stop)
-		req.Judge = ss.window.judge(req.Judge)
-		req.FollowUp = ss.window.followUp(ss.handoffFile(), box, l.followUp(ss, ran, box))
+	ss, err := l.newSession(rd, rd.role, ran.prompt, rd.state, rd.use)
+	if err != nil {
+		return "", nil, err
 	}
-	end, err := l.runSession(ctx, ss)
+	ss.Start, ss.Calls, ss.Window = start, &ran.calls, l.window(rd, r.text, n)
+	ss.Request.HandoffSchema = notes.HandoffSchema()
+	ss.Resume = n == 1 && l.Settings.Resume && rd.role == session.RoleCoding && rd.task.ID != ""
+	ss.FollowUp = func(box session.Toolbox) func(session.Result) (string, bool) { return l.followUp(rd, ran, box) }
+	end, err := l.RunSession(ctx, ss)
 	if err == nil {
-		err = end.failed
+		err = end.Failed
 	}
 	if err != nil {
 		return "", nil, err
 	}
-	ran.run, ran.cause = end.run, end.cause
-	ran.tools = joinCollected(ran.tools, end.tools)
-	ran.peak, ran.lastText = max(ran.peak, end.peak), end.lastText
-	if end.warning != "" {
-		ran.warnings = noted(ran.warnings, end.warning)
+	ran.run, ran.cause = end.Result, end.Cause
+	ran.tools = joinCollected(ran.tools, end.Tools)
+	ran.peak, ran.lastText = max(ran.peak, end.Peak), end.LastText
+	if end.Warning != "" {
+		ran.warnings = noted(ran.warnings, end.Warning)
 	}
-	rd.evidence.add(ofSession("transcript", n, "jsonl"), end.transcript)
-	rd.evidence.add(ofSession("prompt", n, "md"), []byte(end.prompt))
+	rd.evidence.add(ofSession("transcript", n, "jsonl"), end.Transcript)
+	rd.evidence.add(ofSession("prompt", n, "md"), []byte(end.Prompt))
 	if ran.prompt.System != "" {
 		rd.evidence.add("system.md", []byte(ran.prompt.System))
 	}
-	raw := ss.leftHandoff(ran.tools, ran.run)
+	raw := session.LeftHandoff(rd.use.RunDir, ran.tools, ran.run)
 	if raw != nil {
 		h, _ = notes.ParseHandoff(raw)
 	}
-	if reason = ss.window.over(ran.tools, ran.run.Outcome, h); reason != "" {
-		l.resumable = nil
-		end.record.Reason = reason
-		if errors.Is(ran.cause, errWindow) {
+	if reason = ss.Window.Over(ran.tools, ran.run.Outcome, h); reason != "" {
+		l.ForgetSession()
+		end.Record.Reason = reason
+		if errors.Is(ran.cause, session.ErrWindowFull) {
 			ran.cause = nil
 		}
-		if ss.window.last || ctx.Err() != nil {
+		if ss.Window.Last || ctx.Err() != nil {
 			// Judged as it stands: what was done may well be enough.
-			ran.run.Outcome, reason = Completed, ""
+			ran.run.Outcome, reason = session.Completed, ""
 			ran.warnings = noted(ran.warnings, "the context window was full and no further session was left")
 		}
 	}
 	if reason == "" && raw == nil && ran.tools.Complete == nil {
 		ran.tools.Handoff = r.raw // the last submission counts, whichever session made it
 	}
-	rd.runs = append(rd.runs, end.record)
+	rd.runs = append(rd.runs, end.Record)
 	return reason, h, nil
 }
 
@@ -131,18 +133,18 @@ func (l *Loop) handOver(rd *Ready, ran *Ran, r *relay, n int, reason string, h *
 		made := l.sessionFacts(rd, ran)
 		h = &made
 	} else {
-		r.raw = (&session{use: rd.use}).leftHandoff(ran.tools, ran.run)
+		r.raw = session.LeftHandoff(rd.use.RunDir, ran.tools, ran.run)
 		ran.earlier = append(ran.earlier, *h)
 	}
 	if data, err := json.MarshalIndent(h, "", "  "); err == nil {
 		rd.evidence.add(fmt.Sprintf("handoff.%d.json", n), append(data, '\n'))
 	}
 	ran.tools.Handoff, ran.run.Structured = nil, nil
-	if err := os.Remove(handoffIn(rd.use.RunDir)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(session.HandoffFile(rd.use.RunDir)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("clear the handoff of the session: %w", err)
 	}
 	why := fmt.Sprintf("%d %% of the window", percent)
-	if reason == endManual {
+	if reason == session.EndManual {
 		why = "a person asked for a handoff"
 	}
 	window := state.ContextNote{Kind: "window", Action: reason, Reason: why,
@@ -171,7 +173,7 @@ func (l *Loop) sessionFacts(rd *Ready, ran *Ran) notes.Handoff {
 
 // joinCollected is what the tools recorded over the sessions of an iteration.
 // What was said about the task is the newest session's; records add up.
-func joinCollected(before, now Collected) Collected {
+func joinCollected(before, now session.Collected) session.Collected {
 	out := now
 	out.Learnings = append(before.Learnings, now.Learnings...)
 	out.Memory = append(before.Memory, now.Memory...)
@@ -182,4 +184,28 @@ func joinCollected(before, now Collected) Collected {
 	out.InProgress = before.InProgress || now.InProgress
 	out.Asked += before.Asked
 	return out
+}
+
+// ofSession names a file of evidence: prompt.md, prompt.2.md.
+func ofSession(name string, n int, ext string) string {
+	if n == 1 {
+		return name + "." + ext
+	}
+	return fmt.Sprintf("%s.%d.%s", name, n, ext)
+}
+
+// olderSessions names what sessions before the last one handed over, so that
+// the third does not depend on the second's retelling of the first.
+func olderSessions(list []notes.Handoff) string {
+	var b strings.Builder
+	for i, h := range list {
+		fmt.Fprintf(&b, "\n- Session %d: %s", i+1, notes.OneLine(h.Summary, 300))
+		for _, c := range h.ConstraintsDiscovered[:min(len(h.ConstraintsDiscovered), 5)] {
+			fmt.Fprintf(&b, "\n  - %s", notes.OneLine(c.Constraint, 300))
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n\nSessions before that:\n" + b.String()
 }

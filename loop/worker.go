@@ -108,7 +108,7 @@ func (l *Loop) bring(ctx context.Context, it *attempt, v Verdict) (Verdict, *Act
 	w := l.Worker
 	if s, err := l.load(); err != nil {
 		return v, nil, err
-	} else if taskGone(s, it.task) || taskEdited(s, it.task) || !s.Holds(it.under) {
+	} else if s.Withdrawn(it.task.ID) || requirementsChanged(s, it.task) || !s.Holds(it.under) {
 		return v, nil, l.keepNotLanded(it, v, "the task was changed meanwhile")
 	}
 	if len(it.after.PutBack) > 0 {

@@ -14,6 +14,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -107,22 +108,23 @@ func TestTeam(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		why  string
-		play func(r *rig, req Request) // what a worker does with A and B; both begin at the same commit
-		die  string                    // where the worker on A dies, once
-		ends string                    // of the iterations on A and B
+		play func(r *rig, req session.Request) // what a worker does with A and B; both begin at the same commit
+		die  string                            // where the worker on A dies, once
+		ends string                            // of the iterations on A and B
 	}{
-		{why: "each lands what it made", play: func(r *rig, req Request) { r.write(req.TaskID+".txt", "1\n") },
+		{why: "each lands what it made", play: func(r *rig, req session.Request) { r.write(req.TaskID+".txt", "1\n") },
 			ends: "keep keep"},
-		{why: "of two that change the same lines the second makes it again", play: func(r *rig, req Request) {
+		{why: "of two that change the same lines the second makes it again", play: func(r *rig, req session.Request) {
 			old := r.repo.Read("same.txt")
 			r.write("same.txt", old+req.TaskID+"\n")
 		}, ends: "conflict: same.txt keep keep"},
-		{why: "a claim that was not begun comes back", die: "worker:claimed", play: func(r *rig, req Request) {
+		{why: "a claim that was not begun comes back", die: "worker:claimed", play: func(r *rig, req session.Request) {
 			r.write(req.TaskID+".txt", "1\n")
 		}, ends: "keep keep"},
-		{why: "an iteration that died ends as one that did", die: "iteration:agent-ended", play: func(r *rig, req Request) {
-			r.write(req.TaskID+".txt", "1\n")
-		}, ends: "interrupted keep keep"},
+		{why: "an iteration that died ends as one that did", die: "iteration:agent-ended",
+			play: func(r *rig, req session.Request) {
+				r.write(req.TaskID+".txt", "1\n")
+			}, ends: "interrupted keep keep"},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
@@ -135,7 +137,7 @@ func TestTeam(t *testing.T) {
 				<-begun
 				close(met)
 			}()
-			play := func(r *rig, req Request, b *box, _ func(AgentEvent)) Result {
+			play := func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 				if req.TaskID != "C" && c.die == "" {
 					select {
 					case begun <- struct{}{}:

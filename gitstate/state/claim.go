@@ -64,6 +64,13 @@ func (s State) Holds(id string) bool {
 	return slices.ContainsFunc(s.Claims, func(c Claim) bool { return c.ID == id })
 }
 
+// Withdrawn reports whether the user has since skipped, blocked or removed a task that was
+// in work.
+func (s State) Withdrawn(id plan.TaskID) bool {
+	i := s.Plan.Find(id)
+	return i < 0 || s.Plan.Tasks[i].Status != plan.InProgress
+}
+
 // For is the state as one worker sees it: Run.Current is its own iteration.
 // Nothing is recorded on top of it; it is for those who read.
 func (s State) For(actor, worker string) State {

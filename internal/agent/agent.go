@@ -1,4 +1,4 @@
-// Package agent is the list of drivers: it makes the loop.Agent that a setting
+// Package agent is the list of drivers: it makes the session.Agent that a setting
 // names, says whether its client can be used on this machine, and what that
 // client needs to log in.
 package agent
@@ -19,6 +19,7 @@ import (
 	"git-ralph/internal/agent/scripted"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // Info is what is known about a driver's client on this machine.
@@ -48,7 +49,7 @@ func Names() []string {
 }
 
 // New makes the driver called name.
-func New(name string, opts Options) (loop.Agent, error) {
+func New(name string, opts Options) (session.Agent, error) {
 	switch name {
 	case "claude":
 		return &claude.Agent{Path: opts.ClientPath}, nil

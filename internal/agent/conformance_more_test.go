@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"git-ralph/internal/agent/fakemodel"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // effort is told to the model. Each client has words of its own for it; a client
@@ -20,7 +20,7 @@ func (d dialect) effort(t *testing.T) {
 	if d.Driver == "claude" {
 		r.req.Model = "claude-opus-4-5" // a model that has levels
 	}
-	r.want(t, r.play(t, t.Context(), nil), loop.Completed, "")
+	r.want(t, r.play(t, t.Context(), nil), session.Completed, "")
 	levels, ok := Efforts(d.Driver)
 	if len(levels) == 0 && ok {
 		t.Error("no levels")
@@ -64,9 +64,9 @@ import("CLIENT")
 			r.d.pinned = client
 			res := r.play(t, t.Context(), nil)
 			if spoil == "" {
-				r.want(t, res, loop.Completed, "")
+				r.want(t, res, session.Completed, "")
 			} else {
-				r.want(t, res, loop.ProtocolError, "the client did not ask the hook about write_file")
+				r.want(t, res, session.ProtocolError, "the client did not ask the hook about write_file")
 			}
 		})
 	}

@@ -24,7 +24,7 @@ import (
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/agent/fakemodel"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // What every driver promises, tried with the real client against a scripted
@@ -58,7 +58,7 @@ type dialect struct {
 type failure struct {
 	why     string
 	step    fakemodel.Step
-	outcome loop.OutcomeKind
+	outcome session.OutcomeKind
 	detail  string
 	until   time.Time // when the limit ends; zero = it is not said
 }
@@ -82,11 +82,11 @@ var dialects = []dialect{
 			"CLAUDE.md":             "LEAKED",
 		},
 		failures: []failure{
-			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "authentication_error", Message: "invalid x-api-key"}, loop.AuthFailed, "401", never},
-			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, loop.RateLimited, "429", never},
-			{"an overloaded provider", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"}, loop.Overloaded, "529", never},
+			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "authentication_error", Message: "invalid x-api-key"}, session.AuthFailed, "401", never},
+			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, session.RateLimited, "429", never},
+			{"an overloaded provider", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"}, session.Overloaded, "529", never},
 			{"a prompt that is too long", fakemodel.Step{Status: 400, ErrorType: "invalid_request_error",
-				Message: "prompt is too long: 208310 tokens > 200000 maximum"}, loop.ContextLimit, "", never},
+				Message: "prompt is too long: 208310 tokens > 200000 maximum"}, session.ContextLimit, "", never},
 		},
 	},
 	{
@@ -99,14 +99,14 @@ var dialects = []dialect{
 			"AGENTS.md":                  "LEAKED",
 		},
 		failures: []failure{
-			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "invalid_api_key", Message: "Incorrect API key provided"}, loop.AuthFailed, "401", never},
-			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_exceeded", Message: "slow down"}, loop.RateLimited, "429", never},
-			{"an overloaded provider", fakemodel.Step{Status: 503, ErrorType: "server_error", Message: "Overloaded"}, loop.Overloaded, "", never},
+			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "invalid_api_key", Message: "Incorrect API key provided"}, session.AuthFailed, "401", never},
+			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_exceeded", Message: "slow down"}, session.RateLimited, "429", never},
+			{"an overloaded provider", fakemodel.Step{Status: 503, ErrorType: "server_error", Message: "Overloaded"}, session.Overloaded, "", never},
 			{"a usage limit", fakemodel.Step{Status: 429, ErrorType: "usage_limit_reached", Message: "The usage limit has been reached",
-				ResetsAt: inThreeHours.Unix()}, loop.UsageLimit, "usage limit", inThreeHours},
-			{"no credit", fakemodel.Step{Status: 429, ErrorType: "insufficient_quota", Message: "You exceeded your current quota"}, loop.AuthFailed, "uota", never},
+				ResetsAt: inThreeHours.Unix()}, session.UsageLimit, "usage limit", inThreeHours},
+			{"no credit", fakemodel.Step{Status: 429, ErrorType: "insufficient_quota", Message: "You exceeded your current quota"}, session.AuthFailed, "uota", never},
 			{"a prompt that is too long", fakemodel.Step{Status: 400, ErrorType: "context_length_exceeded",
-				Message: "Your input exceeds the context window of this model."}, loop.ContextLimit, "", never},
+				Message: "Your input exceeds the context window of this model."}, session.ContextLimit, "", never},
 		},
 	},
 	{
@@ -125,14 +125,14 @@ var dialects = []dialect{
 			"opencode.json":             `{"plugins":["./leak.js"]}`,
 		},
 		failures: []failure{
-			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "authentication_error", Message: "invalid x-api-key"}, loop.AuthFailed, "x-api-key", never},
-			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, loop.RateLimited, "", never},
-			{"an overloaded provider", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"}, loop.Overloaded, "", never},
+			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "authentication_error", Message: "invalid x-api-key"}, session.AuthFailed, "x-api-key", never},
+			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, session.RateLimited, "", never},
+			{"an overloaded provider", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"}, session.Overloaded, "", never},
 			{"a usage limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "You have reached your usage limit",
 				Headers: map[string]string{"anthropic-ratelimit-unified-reset": strconv.FormatInt(inThreeHours.Unix(), 10)}},
-				loop.UsageLimit, "usage limit", inThreeHours},
+				session.UsageLimit, "usage limit", inThreeHours},
 			{"a prompt that is too long", fakemodel.Step{Status: 400, ErrorType: "invalid_request_error",
-				Message: "prompt is too long: 208310 tokens > 200000 maximum"}, loop.ContextLimit, "", never},
+				Message: "prompt is too long: 208310 tokens > 200000 maximum"}, session.ContextLimit, "", never},
 		},
 	},
 	{
@@ -147,17 +147,17 @@ var dialects = []dialect{
 			"GEMINI.md":                    "LEAKED", "AGENTS.md": "LEAKED",
 		},
 		failures: []failure{
-			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "UNAUTHENTICATED", Message: "API key not valid"}, loop.AuthFailed, "401", never},
+			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "UNAUTHENTICATED", Message: "API key not valid"}, session.AuthFailed, "401", never},
 			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "RESOURCE_EXHAUSTED", Message: "slow down",
 				Details: []json.RawMessage{json.RawMessage(`{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"900s"}`)}},
-				loop.RateLimited, "slow down", time.Now().Add(15 * time.Minute)},
+				session.RateLimited, "slow down", time.Now().Add(15 * time.Minute)},
 			{"an overloaded provider", fakemodel.Step{Status: 503, ErrorType: "UNAVAILABLE", Message: "The model is overloaded."},
-				loop.Overloaded, "overloaded", never},
+				session.Overloaded, "overloaded", never},
 			{"a daily quota", fakemodel.Step{Status: 429, ErrorType: "RESOURCE_EXHAUSTED", Message: "You exceeded your current quota",
 				Details: []json.RawMessage{json.RawMessage(`{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel"}]}`)}},
-				loop.UsageLimit, "quota", never},
+				session.UsageLimit, "quota", never},
 			{"a prompt that is too long", fakemodel.Step{Status: 400, ErrorType: "INVALID_ARGUMENT",
-				Message: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}, loop.ContextLimit, "", never},
+				Message: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}, session.ContextLimit, "", never},
 		},
 	},
 }
@@ -227,11 +227,11 @@ type run struct {
 	d          dialect
 	dir, root  string
 	model      *fakemodel.Server
-	req        loop.Request
+	req        session.Request
 	transcript bytes.Buffer
 
 	mu     sync.Mutex
-	events []loop.AgentEvent
+	events []session.AgentEvent
 	calls  []string
 }
 
@@ -256,7 +256,7 @@ func (d dialect) setUp(t *testing.T, script func(dir string) fakemodel.Script) *
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { group.Close() })
-	r.req = loop.Request{Role: loop.RoleCoding, Phase: "building", TaskID: "T-1", EventID: "01event", Iteration: 1, Attempt: 1,
+	r.req = session.Request{Role: session.RoleCoding, Phase: "building", TaskID: "T-1", EventID: "01event", Iteration: 1, Attempt: 1,
 		Prompt: "do the task", System: "THE SYSTEM ADDITION", Model: d.Model, Dir: r.dir, Start: group.Start, Transcript: &r.transcript,
 		HandoffFile: filepath.Join(handoff, "handoff.json"), Timeout: 10 * time.Minute, Idle: 3 * time.Minute, // a machine at work is slow
 		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + filepath.Join(home, "tmp"), "TERM=dumb", "LANG=C.UTF-8"}}
@@ -264,13 +264,13 @@ func (d dialect) setUp(t *testing.T, script func(dir string) fakemodel.Script) *
 		r.req.Env = append(r.req.Env, k+"="+v)
 	}
 	r.req.Self = r.serveSelf(t)
-	r.req.Judge = func(u loop.ToolUse) loop.Permission {
+	r.req.Judge = func(u session.ToolUse) session.Permission {
 		if strings.Contains(string(u.Input), "git commit") || strings.Contains(string(u.Input), "secret.txt") {
-			return loop.Permission{Reason: "commits are made by the loop"}
+			return session.Permission{Reason: "commits are made by the loop"}
 		}
-		return loop.Permission{Allow: true}
+		return session.Permission{Allow: true}
 	}
-	r.req.ToolSpecs = []loop.ToolSpec{
+	r.req.ToolSpecs = []session.ToolSpec{
 		{Name: "ralph_mark_task_complete", Description: "Report the task as complete.",
 			Schema: json.RawMessage(`{"type":"object","properties":{"task_id":{"type":"string"}},"required":["task_id"]}`)},
 		{Name: "ralph_submit_handoff", Description: "Submit the handoff.", Schema: json.RawMessage(`{"type":"object"}`)},
@@ -297,13 +297,13 @@ func (r *run) git(t *testing.T, args ...string) string {
 }
 
 // play runs the client.
-func (r *run) play(t *testing.T, ctx context.Context, on func(loop.AgentEvent)) loop.Result {
+func (r *run) play(t *testing.T, ctx context.Context, on func(session.AgentEvent)) session.Result {
 	t.Helper()
 	a, err := New(r.d.Driver, Options{ClientPath: r.d.pinned})
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := a.Run(ctx, r.req, func(e loop.AgentEvent) {
+	res, err := a.Run(ctx, r.req, func(e session.AgentEvent) {
 		r.mu.Lock()
 		r.events = append(r.events, e)
 		r.mu.Unlock()
@@ -343,7 +343,7 @@ func (r *run) keep(t *testing.T) {
 }
 
 // said are the texts of the events of one kind.
-func (r *run) said(kind loop.AgentEventKind) []string {
+func (r *run) said(kind session.AgentEventKind) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []string
@@ -355,7 +355,7 @@ func (r *run) said(kind loop.AgentEventKind) []string {
 	return out
 }
 
-func (r *run) want(t *testing.T, res loop.Result, kind loop.OutcomeKind, detail string) {
+func (r *run) want(t *testing.T, res session.Result, kind session.OutcomeKind, detail string) {
 	t.Helper()
 	if res.Outcome != kind || !strings.Contains(res.Detail, detail) {
 		t.Errorf("%s %q, want %s with %q\ntranscript:\n%s", res.Outcome, res.Detail, kind, detail, r.transcript.String())
@@ -384,7 +384,7 @@ func (d dialect) wholeRun(t *testing.T) {
 	})
 	head := r.git(t, "rev-parse", "HEAD")
 	res := r.play(t, t.Context(), nil)
-	r.want(t, res, loop.Completed, "")
+	r.want(t, res, session.Completed, "")
 	if b, err := os.ReadFile(filepath.Join(r.dir, "hello.txt")); string(b) != "hello\n" {
 		t.Errorf("hello.txt: %q, %v", b, err)
 	}
@@ -394,14 +394,14 @@ func (d dialect) wholeRun(t *testing.T) {
 	if want := []string{"ralph_mark_task_complete", "ralph_mark_task_complete", "ralph_submit_handoff"}; !slices.Equal(r.calls, want) {
 		t.Errorf("calls of our tools: %q", r.calls)
 	}
-	if got := r.said(loop.EventDenied); len(got) != 1 || got[0] != "commits are made by the loop" {
+	if got := r.said(session.EventDenied); len(got) != 1 || got[0] != "commits are made by the loop" {
 		t.Errorf("denied: %q", got)
 	}
-	if got := r.said(loop.EventText); !slices.Equal(got, []string{"I will write the file.", "All done."}) {
+	if got := r.said(session.EventText); !slices.Equal(got, []string{"I will write the file.", "All done."}) {
 		t.Errorf("texts: %q", got)
 	}
-	if n, m := len(r.said(loop.EventToolCall)), len(r.said(loop.EventToolDone)); n != 6 || m != 6 {
-		t.Errorf("%d calls began, %d ended: %q", n, m, r.said(loop.EventToolCall))
+	if n, m := len(r.said(session.EventToolCall)), len(r.said(session.EventToolDone)); n != 6 || m != 6 {
+		t.Errorf("%d calls began, %d ended: %q", n, m, r.said(session.EventToolCall))
 	}
 	u, requests := res.Usage, 7
 	if d.late {
@@ -410,9 +410,9 @@ func (d dialect) wholeRun(t *testing.T) {
 	if u.Input != 1600 || u.Output != 170 || u.CacheRead != 200 || u.APICalls != requests || u.ContextTokens == 0 || u.ContextWindow == 0 {
 		t.Errorf("usage %+v", u)
 	}
-	var sum loop.Usage
+	var sum session.Usage
 	for _, e := range r.events {
-		if e.Kind == loop.EventUsage {
+		if e.Kind == session.EventUsage {
 			sum = client.AddUsage(sum, e.Usage)
 		}
 	}
@@ -438,8 +438,8 @@ func (d dialect) furtherPrompt(t *testing.T) {
 		return fakemodel.Script{{Text: "done"}, tools(d.Tool("ralph_submit_handoff", `{"summary":"s"}`)), {Text: "handed over"}}
 	})
 	asked := 0
-	r.req.FollowUp = func(loop.Result) (string, bool) { asked++; return "SUBMIT THE HANDOFF NOW", asked == 1 }
-	r.want(t, r.play(t, t.Context(), nil), loop.Completed, "")
+	r.req.FollowUp = func(session.Result) (string, bool) { asked++; return "SUBMIT THE HANDOFF NOW", asked == 1 }
+	r.want(t, r.play(t, t.Context(), nil), session.Completed, "")
 	all := r.model.Turns()
 	if len(r.calls) != 1 || asked != 2 || !strings.Contains(string(all[len(all)-1].Body), "SUBMIT THE HANDOFF NOW") ||
 		!strings.Contains(r.transcript.String(), "ralph_prompt") {
@@ -454,14 +454,14 @@ func (d dialect) lostSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := a.(loop.Resumer); !ok {
+	if _, ok := a.(session.Resumer); !ok {
 		t.Skip("its sessions are always fresh")
 	}
 	r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{{Text: "done"}} })
 	const gone = "99999999-2222-4333-8444-555555555555"
-	r.req.KeepSession, r.req.Resume = true, &loop.Session{ID: gone, Used: loop.Usage{Input: 1e6, Output: 1e6}}
+	r.req.KeepSession, r.req.Resume = true, &session.ClientSession{ID: gone, Used: session.Usage{Input: 1e6, Output: 1e6}}
 	res := r.play(t, t.Context(), nil)
-	r.want(t, res, loop.Completed, "")
+	r.want(t, res, session.Completed, "")
 	if res.Session == nil || res.Session.ID == gone || res.Usage.Input == 0 || len(r.model.Turns()) != 1 {
 		t.Errorf("%+v after %d turns", res, len(r.model.Turns()))
 	}
@@ -473,14 +473,14 @@ func (d dialect) readingPhase(t *testing.T) {
 		return fakemodel.Script{tools(d.Write(dir+"/no.txt", "x\n")), tools(d.Shell("touch no.txt")), tools(d.Shell("cat a.txt; touch no.txt")), {Text: "x"}}
 	})
 	judge := r.req.Judge
-	r.req.Judge = func(u loop.ToolUse) loop.Permission {
+	r.req.Judge = func(u session.ToolUse) session.Permission {
 		if !slices.Contains([]string{"Read", "Glob", "Grep"}, u.Tool) {
-			return loop.Permission{Reason: "not part of this phase"}
+			return session.Permission{Reason: "not part of this phase"}
 		}
 		return judge(u)
 	}
 	r.req.Phase = "planning"
-	r.want(t, r.play(t, t.Context(), nil), loop.Completed, "")
+	r.want(t, r.play(t, t.Context(), nil), session.Completed, "")
 	if _, err := os.Stat(filepath.Join(r.dir, "no.txt")); err == nil {
 		t.Error("planning wrote a file")
 	}
@@ -509,7 +509,7 @@ func (d dialect) hostileSettings(t *testing.T) {
 		}
 	}
 	head := r.git(t, "rev-parse", "HEAD")
-	r.want(t, r.play(t, t.Context(), nil), loop.Completed, "")
+	r.want(t, r.play(t, t.Context(), nil), session.Completed, "")
 	for _, turn := range r.model.Turns() {
 		if strings.Contains(string(turn.Body), "LEAKED") {
 			at := strings.Index(string(turn.Body), "LEAKED")
@@ -520,8 +520,8 @@ func (d dialect) hostileSettings(t *testing.T) {
 	if r.leaked() {
 		t.Error("a program that the repository names was run")
 	}
-	if r.git(t, "rev-parse", "HEAD") != head || len(r.said(loop.EventDenied)) != 1 {
-		t.Errorf("a commit was made, or not denied: %q", r.said(loop.EventDenied))
+	if r.git(t, "rev-parse", "HEAD") != head || len(r.said(session.EventDenied)) != 1 {
+		t.Errorf("a commit was made, or not denied: %q", r.said(session.EventDenied))
 	}
 }
 
@@ -535,7 +535,7 @@ func (d dialect) refuses(t *testing.T, name, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r.want(t, r.play(t, t.Context(), nil), loop.PermissionDenied, "plugins of the repository")
+	r.want(t, r.play(t, t.Context(), nil), session.PermissionDenied, "plugins of the repository")
 	if r.leaked() || len(r.model.Requests()) > 0 {
 		t.Error("the client was started")
 	}
@@ -548,7 +548,7 @@ func (d dialect) turnLimit(t *testing.T) {
 		return fakemodel.Script{again}
 	})
 	r.req.MaxTurns = 2
-	r.want(t, r.play(t, t.Context(), nil), loop.MaxTurns, "")
+	r.want(t, r.play(t, t.Context(), nil), session.MaxTurns, "")
 	if n := len(r.model.Turns()); n > 3 {
 		t.Errorf("%d requests with a limit of 2", n)
 	}
@@ -558,7 +558,7 @@ func (d dialect) turnLimit(t *testing.T) {
 func (d dialect) hang(t *testing.T) {
 	r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{{NoAnswer: true, Repeat: -1}} })
 	r.req.Idle = 4 * time.Second
-	r.want(t, r.play(t, t.Context(), nil), loop.Hang, "idle 4s")
+	r.want(t, r.play(t, t.Context(), nil), session.Hang, "idle 4s")
 }
 
 // interrupt: the loop takes the run back while a command is running.
@@ -568,12 +568,12 @@ func (d dialect) interrupt(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	res := r.play(t, ctx, func(e loop.AgentEvent) {
-		if e.Kind == loop.EventToolCall {
+	res := r.play(t, ctx, func(e session.AgentEvent) {
+		if e.Kind == session.EventToolCall {
 			cancel()
 		}
 	})
-	r.want(t, res, loop.Interrupted, "")
+	r.want(t, res, session.Interrupted, "")
 }
 
 // kill: the client dies under a running command.
@@ -590,12 +590,12 @@ func (d dialect) kill(t *testing.T) {
 		}
 		return p, err
 	}
-	res := r.play(t, t.Context(), func(e loop.AgentEvent) {
-		if e.Kind == loop.EventToolCall && pid > 0 {
+	res := r.play(t, t.Context(), func(e session.AgentEvent) {
+		if e.Kind == session.EventToolCall && pid > 0 {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	r.want(t, res, loop.Crashed, "signal 9")
+	r.want(t, res, session.Crashed, "signal 9")
 }
 
 // failure: the provider refuses each request.

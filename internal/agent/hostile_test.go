@@ -16,7 +16,7 @@ import (
 	"git-ralph/internal/agent/gemini"
 	"git-ralph/internal/agent/opencode"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // protocol is how a client that takes one prompt a process says that it begins,
@@ -74,38 +74,38 @@ func TestHostileClients(t *testing.T) {
 	}
 	rows := []struct {
 		why, script string // BEGIN, COMMIT and DONE print what the protocol has for them
-		outcome     loop.OutcomeKind
+		outcome     session.OutcomeKind
 		detail      string
 		tokens      int64 // -1 = it depends on when it was ended
 	}{
-		{"does its work", "BEGIN; DONE", loop.Completed, "", 120},
-		{"hangs before it says anything", "exec sleep 300", loop.Hang, "idle 1s", 0},
-		{"hangs in the middle", "BEGIN; exec sleep 300", loop.Hang, "idle 1s", 0},
-		{"hangs after its work", "BEGIN; DONE; exec sleep 300", loop.Completed, "", 120},
-		{"does not listen to SIGTERM", "trap '' TERM; BEGIN; while :; do sleep 300; done", loop.Hang, "idle 1s", 0},
-		{"writes what is no JSON", `BEGIN; echo '{"type":'; echo '[1]'; echo '{"type":7,"part":"x"}'; DONE`, loop.Completed, "", 120},
-		{"writes half a line and dies", `BEGIN; printf '{"type":"res'; kill -9 $$`, loop.Crashed, "signal 9", 0},
-		{"dies after its work", "BEGIN; DONE; kill -9 $$", loop.Crashed, "signal 9", 120},
-		{"fails after its work", "BEGIN; DONE; exit 3", loop.Crashed, "exit 3", 120},
+		{"does its work", "BEGIN; DONE", session.Completed, "", 120},
+		{"hangs before it says anything", "exec sleep 300", session.Hang, "idle 1s", 0},
+		{"hangs in the middle", "BEGIN; exec sleep 300", session.Hang, "idle 1s", 0},
+		{"hangs after its work", "BEGIN; DONE; exec sleep 300", session.Completed, "", 120},
+		{"does not listen to SIGTERM", "trap '' TERM; BEGIN; while :; do sleep 300; done", session.Hang, "idle 1s", 0},
+		{"writes what is no JSON", `BEGIN; echo '{"type":'; echo '[1]'; echo '{"type":7,"part":"x"}'; DONE`, session.Completed, "", 120},
+		{"writes half a line and dies", `BEGIN; printf '{"type":"res'; kill -9 $$`, session.Crashed, "signal 9", 0},
+		{"dies after its work", "BEGIN; DONE; kill -9 $$", session.Crashed, "signal 9", 120},
+		{"fails after its work", "BEGIN; DONE; exit 3", session.Crashed, "exit 3", 120},
 		{"ends without the end of its work", "BEGIN; exit 0", "", "the client ended without", 0},
-		{"ends at once", "exit 0", loop.ProtocolError, "the client ended without", 0},
-		{"complains about its command line", "echo 'unknown option' >&2; exit 2", loop.ProtocolError, "did not start: unknown option", 0},
+		{"ends at once", "exit 0", session.ProtocolError, "the client ended without", 0},
+		{"complains about its command line", "echo 'unknown option' >&2; exit 2", session.ProtocolError, "did not start: unknown option", 0},
 		{"closes its output early", "BEGIN; exec >&-; exit 0", "", "the client ended without", 0},
-		{"writes a line of 50 MB", `BEGIN; head -c 50000000 /dev/zero | tr '\0' x; echo; DONE`, loop.Completed, "", 120},
-		{"writes a flood of lines", `BEGIN; yes '{"type":"junk"}' | head -n 200000; DONE`, loop.Completed, "", 120},
-		{"answers for calls that it never made", `BEGIN; echo '{"type":"tool_result","tool_id":"x","status":"success"}'; DONE`, loop.Completed, "", 120},
+		{"writes a line of 50 MB", `BEGIN; head -c 50000000 /dev/zero | tr '\0' x; echo; DONE`, session.Completed, "", 120},
+		{"writes a flood of lines", `BEGIN; yes '{"type":"junk"}' | head -n 200000; DONE`, session.Completed, "", 120},
+		{"answers for calls that it never made", `BEGIN; echo '{"type":"tool_result","tool_id":"x","status":"success"}'; DONE`, session.Completed, "", 120},
 		{"answers requests that nobody made", `BEGIN; echo '{"id":"ralph-none","result":{}}'; echo '{"id":7,"error":{"message":"x"}}'; ` +
-			`echo '{"type":"control_response","response":{"subtype":"success","request_id":"ralph-none"}}'; DONE`, loop.Completed, "", 120},
-		{"closes its input early", "exec <&-; BEGIN; DONE", loop.Completed, "", 120},
-		{"runs what the guard refuses", "BEGIN; COMMIT; DONE", loop.ProtocolError, "ran without being judged", -1},
-		{"starts a process that outlives it", "BEGIN; (setsid sleep 300 >/dev/null 2>&1 &); DONE", loop.Completed, "", 120},
-		{"says that it used less than nothing", `BEGIN; echo '{"type":"result","stats":{"input_tokens":-5e18}}' >/dev/null; DONE`, loop.Completed, "", 120},
+			`echo '{"type":"control_response","response":{"subtype":"success","request_id":"ralph-none"}}'; DONE`, session.Completed, "", 120},
+		{"closes its input early", "exec <&-; BEGIN; DONE", session.Completed, "", 120},
+		{"runs what the guard refuses", "BEGIN; COMMIT; DONE", session.ProtocolError, "ran without being judged", -1},
+		{"starts a process that outlives it", "BEGIN; (setsid sleep 300 >/dev/null 2>&1 &); DONE", session.Completed, "", 120},
+		{"says that it used less than nothing", `BEGIN; echo '{"type":"result","stats":{"input_tokens":-5e18}}' >/dev/null; DONE`, session.Completed, "", 120},
 	}
 	// An agent that is any program says by its exit status alone that it has ended,
 	// and none of its calls is judged.
-	command := map[string]loop.OutcomeKind{"hangs after its work": loop.Hang, "ends without the end of its work": loop.Completed,
-		"ends at once": loop.Completed, "complains about its command line": loop.Crashed,
-		"closes its output early": loop.Completed}
+	command := map[string]session.OutcomeKind{"hangs after its work": session.Hang, "ends without the end of its work": session.Completed,
+		"ends at once": session.Completed, "complains about its command line": session.Crashed,
+		"closes its output early": session.Completed}
 	// A handshake's limit passes at once where the client says nothing.
 	hasty := &proc.Clock{Now: time.Now, AfterFunc: func(d time.Duration, f func()) func() bool {
 		if d == 30*time.Second {
@@ -122,14 +122,14 @@ func TestHostileClients(t *testing.T) {
 			}
 			mute := r.why == "hangs before it says anything" && (driver == "claude" || driver == "codex")
 			if mute { // its handshake has a limit of its own
-				r.outcome, r.detail = loop.ProtocolError, "within 30s"
+				r.outcome, r.detail = session.ProtocolError, "within 30s"
 			}
 			t.Run(driver+" "+r.why, func(t *testing.T) {
 				t.Parallel()
 				script := strings.NewReplacer("BEGIN", "cat begin", "COMMIT", "cat commit", "DONE", "cat done").Replace(r.script)
 				idle := 5 * time.Minute // a machine at work is slow
 				switch {
-				case r.outcome == loop.Hang && r.detail != "":
+				case r.outcome == session.Hang && r.detail != "":
 					idle = time.Second
 				case strings.Contains(r.script, "DONE; exec sleep"):
 					idle = 10 * time.Second
@@ -139,7 +139,7 @@ func TestHostileClients(t *testing.T) {
 					clock = hasty
 				}
 				res := playHostile(t, driver, p, script, idle, clock)
-				if r.outcome != "" && res.Outcome != r.outcome || res.Outcome == loop.Completed && r.outcome == "" ||
+				if r.outcome != "" && res.Outcome != r.outcome || res.Outcome == session.Completed && r.outcome == "" ||
 					!strings.Contains(res.Detail, r.detail) || r.tokens >= 0 && res.Usage.Total() != r.tokens {
 					t.Errorf("%s %q with %d tokens, want %s with %q and %d", res.Outcome, res.Detail, res.Usage.Total(),
 						r.outcome, r.detail, r.tokens)
@@ -168,7 +168,7 @@ func TestHostileClients(t *testing.T) {
 			p := protocols["gemini"]
 			p.begin += "\n" + lines
 			res := playHostile(t, "gemini", p, "cat begin done", time.Minute, nil)
-			if res.Outcome != loop.ProtocolError || !strings.Contains(res.Detail, "did not ask the hook about write_file") {
+			if res.Outcome != session.ProtocolError || !strings.Contains(res.Detail, "did not ask the hook about write_file") {
 				t.Errorf("%s %q", res.Outcome, res.Detail)
 			}
 		})
@@ -177,7 +177,7 @@ func TestHostileClients(t *testing.T) {
 		t.Parallel()
 		p := protocols["gemini"]
 		p.begin += "\n" + asked("write_file", 0) + ran("c1", "success") + asked("write_file", 0) + ran("c2", "success")
-		if res := playHostile(t, "gemini", p, "cat begin done", time.Minute, nil); res.Outcome != loop.Completed {
+		if res := playHostile(t, "gemini", p, "cat begin done", time.Minute, nil); res.Outcome != session.Completed {
 			t.Errorf("%s %q", res.Outcome, res.Detail)
 		}
 	})
@@ -186,7 +186,7 @@ func TestHostileClients(t *testing.T) {
 			t.Parallel()
 			const script = "cat begin; if [ -e again ]; then cat commit; fi; >again; cat done"
 			res := playHostile(t, driver, protocols[driver], script, time.Minute, nil)
-			if res.Outcome != loop.ProtocolError || !strings.Contains(res.Detail, "ran without being judged") {
+			if res.Outcome != session.ProtocolError || !strings.Contains(res.Detail, "ran without being judged") {
 				t.Errorf("%s %q", res.Outcome, res.Detail)
 			}
 		})
@@ -195,7 +195,7 @@ func TestHostileClients(t *testing.T) {
 		t.Parallel()
 		p := protocols["opencode"]
 		_, p.begin, _ = strings.Cut(p.begin, "\n")
-		if res := playHostile(t, "opencode", p, "cat begin done", time.Minute, nil); res.Outcome != loop.ProtocolError {
+		if res := playHostile(t, "opencode", p, "cat begin done", time.Minute, nil); res.Outcome != session.ProtocolError {
 			t.Errorf("%s %q", res.Outcome, res.Detail)
 		}
 	})
@@ -203,7 +203,7 @@ func TestHostileClients(t *testing.T) {
 		t.Parallel()
 		p := protocols["opencode"]
 		p.begin += "\n" + `{"type":"ralph_denied","call":"c1","tool":"bash","reason":"gone","verdict":false}`
-		if res := playHostile(t, "opencode", p, "cat begin done", time.Minute, nil); res.Outcome != loop.ProtocolError || !strings.Contains(res.Detail, "no verdict") {
+		if res := playHostile(t, "opencode", p, "cat begin done", time.Minute, nil); res.Outcome != session.ProtocolError || !strings.Contains(res.Detail, "no verdict") {
 			t.Errorf("%s %q", res.Outcome, res.Detail)
 		}
 	})
@@ -214,14 +214,14 @@ func TestHostileClients(t *testing.T) {
 			p.begin += fmt.Sprintf("\n"+`{"type":"ralph_retry","attempt":%d,"message":"slow down","status":429,"headers":{"retry-after":"1800"}}`, n+1)
 		}
 		res := playHostile(t, "opencode", p, "cat begin; exec tail -f /dev/null", time.Minute, nil)
-		if wait := time.Until(res.Until); res.Outcome != loop.RateLimited || wait < 20*time.Minute || wait > 31*time.Minute {
+		if wait := time.Until(res.Until); res.Outcome != session.RateLimited || wait < 20*time.Minute || wait > 31*time.Minute {
 			t.Errorf("%s %q until %s", res.Outcome, res.Detail, res.Until)
 		}
 	})
 }
 
 // playHostile runs a driver with a shell script in the place of its client.
-func playHostile(t *testing.T, driver string, p protocol, script string, idle time.Duration, clock *proc.Clock) loop.Result {
+func playHostile(t *testing.T, driver string, p protocol, script string, idle time.Duration, clock *proc.Clock) session.Result {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"begin": p.begin + "\n", "commit": p.commit + "\n", "done": p.done + "\n"} {
@@ -242,18 +242,18 @@ func playHostile(t *testing.T, driver string, p protocol, script string, idle ti
 		}
 	})
 	const grace = 100 * time.Millisecond
-	agent := map[string]loop.Agent{"claude": &claude.Agent{Path: "/bin/sh", Grace: grace, Clock: clock},
+	agent := map[string]session.Agent{"claude": &claude.Agent{Path: "/bin/sh", Grace: grace, Clock: clock},
 		"codex": &codex.Agent{Path: "/bin/sh", Grace: grace, Clock: clock}, "gemini": &gemini.Agent{Path: "/bin/sh", Grace: grace},
 		"opencode": &opencode.Agent{Path: "/bin/sh", Grace: grace},
 		"command":  &command.Agent{Argv: []string{"/bin/sh"}, Grace: grace}}[driver]
-	req := loop.Request{Phase: "building", EventID: "01event", Prompt: "do the task", Dir: dir, Self: "/bin/false",
+	req := session.Request{Phase: "building", EventID: "01event", Prompt: "do the task", Dir: dir, Self: "/bin/false",
 		Timeout: 10 * time.Minute, Idle: idle,
 		Env: []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir},
-		Judge: func(u loop.ToolUse) loop.Permission {
-			return loop.Permission{Allow: !strings.Contains(string(u.Input), "git commit"), Reason: "no commits"}
+		Judge: func(u session.ToolUse) session.Permission {
+			return session.Permission{Allow: !strings.Contains(string(u.Input), "git commit"), Reason: "no commits"}
 		}}
 	asked := 0
-	req.FollowUp = func(loop.Result) (string, bool) {
+	req.FollowUp = func(session.Result) (string, bool) {
 		asked++
 		return "once more", asked == 1 && strings.Contains(script, "again")
 	}

@@ -12,7 +12,7 @@ import (
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // Recorded runs mean the same without the client: a program that prints the
@@ -23,58 +23,58 @@ func TestRecorded(t *testing.T) {
 	}
 	rows := []struct {
 		driver, name, exit string // exit: what the program does at its end
-		outcome            loop.OutcomeKind
+		outcome            session.OutcomeKind
 		detail             string
 		tokens             int64 // of the whole run
 		denied, texts      int
 	}{
-		{driver: "codex", name: "whole-run", outcome: loop.Completed, tokens: 1970, denied: 1, texts: 2},
-		{driver: "codex", name: "whole-run", exit: "exit 3", outcome: loop.Crashed, detail: "exit 3 after its result", tokens: 1970, denied: 1, texts: 2},
-		{driver: "codex", name: "further-prompt", outcome: loop.Completed, tokens: 360, texts: 2},
-		{driver: "codex", name: "limit-of-turns", outcome: loop.MaxTurns, detail: "2 requests", tokens: 240},
-		{driver: "codex", name: "a-key-that-is-not-accepted", outcome: loop.AuthFailed, detail: "401"},
-		{driver: "codex", name: "too-many-requests", outcome: loop.RateLimited, detail: "429"},
-		{driver: "codex", name: "an-overloaded-provider", outcome: loop.Overloaded},
-		{driver: "codex", name: "a-usage-limit", outcome: loop.UsageLimit, detail: "usage limit"},
-		{driver: "codex", name: "no-credit", outcome: loop.AuthFailed, detail: "Quota exceeded"},
-		{driver: "codex", name: "a-prompt-that-is-too-long", outcome: loop.ContextLimit, detail: "ran out of room"},
-		{driver: "codex", name: "hang", exit: "exec sleep 60", outcome: loop.Hang, detail: "idle 2s"},
-		{driver: "codex", name: "hang", outcome: loop.ProtocolError, detail: "without a result"},
-		{driver: "codex", name: "kill", exit: "kill -9 $$", outcome: loop.Crashed, detail: "signal 9"},
-		{driver: "codex", name: "interrupt", outcome: loop.Crashed, detail: "interrupted from outside", tokens: 120},
-		{driver: "gemini", name: "whole-run", outcome: loop.Completed, tokens: 1970, denied: 1, texts: 2},
-		{driver: "gemini", name: "whole-run", exit: "exit 3", outcome: loop.Crashed, detail: "exit 3 after its result", tokens: 1970, denied: 1, texts: 2},
-		{driver: "gemini", name: "reading-phase", outcome: loop.Completed, tokens: 480, texts: 1},
-		{driver: "gemini", name: "hostile-settings", outcome: loop.Completed, tokens: 240, denied: 1, texts: 1},
-		{driver: "gemini", name: "further-prompt", outcome: loop.Completed, tokens: 360, texts: 2},
-		{driver: "gemini", name: "limit-of-turns", exit: "exit 53", outcome: loop.MaxTurns, tokens: 240},
-		{driver: "gemini", name: "a-key-that-is-not-accepted", exit: "exit 145", outcome: loop.AuthFailed, detail: "401"},
-		{driver: "gemini", name: "err400key", exit: "exit 144", outcome: loop.AuthFailed, detail: "API key not valid"},
-		{driver: "gemini", name: "nokey", exit: "exit 41", outcome: loop.AuthFailed, detail: "Update your environment"},
-		{driver: "gemini", name: "untrusted", exit: "exit 55", outcome: loop.ProtocolError, detail: "not running in a trusted directory"},
-		{driver: "gemini", name: "too-many-requests", exit: "exec tail -f /dev/null", outcome: loop.RateLimited, detail: "slow down"},
-		{driver: "gemini", name: "err429", outcome: loop.Completed, tokens: 120, texts: 1},
-		{driver: "gemini", name: "an-overloaded-provider", exit: "exec tail -f /dev/null", outcome: loop.Overloaded, detail: "overloaded"},
-		{driver: "gemini", name: "a-daily-quota", exit: "exec tail -f /dev/null", outcome: loop.UsageLimit, detail: "quota"},
-		{driver: "gemini", name: "a-prompt-that-is-too-long", exit: "exit 144", outcome: loop.ContextLimit},
-		{driver: "gemini", name: "hook-missing", outcome: loop.Completed, tokens: 1370, denied: 1, texts: 2},
-		{driver: "gemini", name: "mcp-fail", outcome: loop.ProtocolError, detail: "our tools did not reach the client", tokens: 120, texts: 1},
-		{driver: "gemini", name: "sigint", outcome: loop.Crashed, detail: "ended without a result", texts: 1},
-		{driver: "gemini", name: "hang", exit: "exec tail -f /dev/null", outcome: loop.Hang, detail: "idle 2s"},
-		{driver: "gemini", name: "kill", exit: "kill -9 $$", outcome: loop.Crashed, detail: "signal 9"},
-		{driver: "opencode", name: "whole-run", outcome: loop.Completed, tokens: 1970, denied: 1, texts: 2},
-		{driver: "opencode", name: "whole-run", exit: "exit 3", outcome: loop.Crashed, detail: "exit 3 after its result", tokens: 1970, denied: 1, texts: 2},
-		{driver: "opencode", name: "reading-phase", outcome: loop.Completed, tokens: 480, texts: 1},
-		{driver: "opencode", name: "hostile-settings", outcome: loop.Completed, tokens: 240, denied: 1, texts: 1},
-		{driver: "opencode", name: "further-prompt", outcome: loop.Completed, tokens: 360, texts: 2},
-		{driver: "opencode", name: "limit-of-turns", exit: "exec tail -f /dev/null", outcome: loop.MaxTurns, detail: "2 requests", tokens: 240},
-		{driver: "opencode", name: "a-key-that-is-not-accepted", exit: "exit 1", outcome: loop.AuthFailed, detail: "x-api-key"},
-		{driver: "opencode", name: "too-many-requests", exit: "exec tail -f /dev/null", outcome: loop.RateLimited},
-		{driver: "opencode", name: "a-usage-limit", exit: "exec tail -f /dev/null", outcome: loop.UsageLimit, detail: "usage limit"},
-		{driver: "opencode", name: "an-overloaded-provider", exit: "exec tail -f /dev/null", outcome: loop.Overloaded},
-		{driver: "opencode", name: "a-prompt-that-is-too-long", exit: "exit 1", outcome: loop.ContextLimit},
-		{driver: "opencode", name: "interrupt", outcome: loop.ProtocolError},
-		{driver: "opencode", name: "kill", exit: "kill -9 $$", outcome: loop.Crashed, detail: "signal 9"},
+		{driver: "codex", name: "whole-run", outcome: session.Completed, tokens: 1970, denied: 1, texts: 2},
+		{driver: "codex", name: "whole-run", exit: "exit 3", outcome: session.Crashed, detail: "exit 3 after its result", tokens: 1970, denied: 1, texts: 2},
+		{driver: "codex", name: "further-prompt", outcome: session.Completed, tokens: 360, texts: 2},
+		{driver: "codex", name: "limit-of-turns", outcome: session.MaxTurns, detail: "2 requests", tokens: 240},
+		{driver: "codex", name: "a-key-that-is-not-accepted", outcome: session.AuthFailed, detail: "401"},
+		{driver: "codex", name: "too-many-requests", outcome: session.RateLimited, detail: "429"},
+		{driver: "codex", name: "an-overloaded-provider", outcome: session.Overloaded},
+		{driver: "codex", name: "a-usage-limit", outcome: session.UsageLimit, detail: "usage limit"},
+		{driver: "codex", name: "no-credit", outcome: session.AuthFailed, detail: "Quota exceeded"},
+		{driver: "codex", name: "a-prompt-that-is-too-long", outcome: session.ContextLimit, detail: "ran out of room"},
+		{driver: "codex", name: "hang", exit: "exec sleep 60", outcome: session.Hang, detail: "idle 2s"},
+		{driver: "codex", name: "hang", outcome: session.ProtocolError, detail: "without a result"},
+		{driver: "codex", name: "kill", exit: "kill -9 $$", outcome: session.Crashed, detail: "signal 9"},
+		{driver: "codex", name: "interrupt", outcome: session.Crashed, detail: "interrupted from outside", tokens: 120},
+		{driver: "gemini", name: "whole-run", outcome: session.Completed, tokens: 1970, denied: 1, texts: 2},
+		{driver: "gemini", name: "whole-run", exit: "exit 3", outcome: session.Crashed, detail: "exit 3 after its result", tokens: 1970, denied: 1, texts: 2},
+		{driver: "gemini", name: "reading-phase", outcome: session.Completed, tokens: 480, texts: 1},
+		{driver: "gemini", name: "hostile-settings", outcome: session.Completed, tokens: 240, denied: 1, texts: 1},
+		{driver: "gemini", name: "further-prompt", outcome: session.Completed, tokens: 360, texts: 2},
+		{driver: "gemini", name: "limit-of-turns", exit: "exit 53", outcome: session.MaxTurns, tokens: 240},
+		{driver: "gemini", name: "a-key-that-is-not-accepted", exit: "exit 145", outcome: session.AuthFailed, detail: "401"},
+		{driver: "gemini", name: "err400key", exit: "exit 144", outcome: session.AuthFailed, detail: "API key not valid"},
+		{driver: "gemini", name: "nokey", exit: "exit 41", outcome: session.AuthFailed, detail: "Update your environment"},
+		{driver: "gemini", name: "untrusted", exit: "exit 55", outcome: session.ProtocolError, detail: "not running in a trusted directory"},
+		{driver: "gemini", name: "too-many-requests", exit: "exec tail -f /dev/null", outcome: session.RateLimited, detail: "slow down"},
+		{driver: "gemini", name: "err429", outcome: session.Completed, tokens: 120, texts: 1},
+		{driver: "gemini", name: "an-overloaded-provider", exit: "exec tail -f /dev/null", outcome: session.Overloaded, detail: "overloaded"},
+		{driver: "gemini", name: "a-daily-quota", exit: "exec tail -f /dev/null", outcome: session.UsageLimit, detail: "quota"},
+		{driver: "gemini", name: "a-prompt-that-is-too-long", exit: "exit 144", outcome: session.ContextLimit},
+		{driver: "gemini", name: "hook-missing", outcome: session.Completed, tokens: 1370, denied: 1, texts: 2},
+		{driver: "gemini", name: "mcp-fail", outcome: session.ProtocolError, detail: "our tools did not reach the client", tokens: 120, texts: 1},
+		{driver: "gemini", name: "sigint", outcome: session.Crashed, detail: "ended without a result", texts: 1},
+		{driver: "gemini", name: "hang", exit: "exec tail -f /dev/null", outcome: session.Hang, detail: "idle 2s"},
+		{driver: "gemini", name: "kill", exit: "kill -9 $$", outcome: session.Crashed, detail: "signal 9"},
+		{driver: "opencode", name: "whole-run", outcome: session.Completed, tokens: 1970, denied: 1, texts: 2},
+		{driver: "opencode", name: "whole-run", exit: "exit 3", outcome: session.Crashed, detail: "exit 3 after its result", tokens: 1970, denied: 1, texts: 2},
+		{driver: "opencode", name: "reading-phase", outcome: session.Completed, tokens: 480, texts: 1},
+		{driver: "opencode", name: "hostile-settings", outcome: session.Completed, tokens: 240, denied: 1, texts: 1},
+		{driver: "opencode", name: "further-prompt", outcome: session.Completed, tokens: 360, texts: 2},
+		{driver: "opencode", name: "limit-of-turns", exit: "exec tail -f /dev/null", outcome: session.MaxTurns, detail: "2 requests", tokens: 240},
+		{driver: "opencode", name: "a-key-that-is-not-accepted", exit: "exit 1", outcome: session.AuthFailed, detail: "x-api-key"},
+		{driver: "opencode", name: "too-many-requests", exit: "exec tail -f /dev/null", outcome: session.RateLimited},
+		{driver: "opencode", name: "a-usage-limit", exit: "exec tail -f /dev/null", outcome: session.UsageLimit, detail: "usage limit"},
+		{driver: "opencode", name: "an-overloaded-provider", exit: "exec tail -f /dev/null", outcome: session.Overloaded},
+		{driver: "opencode", name: "a-prompt-that-is-too-long", exit: "exit 1", outcome: session.ContextLimit},
+		{driver: "opencode", name: "interrupt", outcome: session.ProtocolError},
+		{driver: "opencode", name: "kill", exit: "kill -9 $$", outcome: session.Crashed, detail: "signal 9"},
 	}
 	// Gemini CLI is a program for Node; what stands in for it needs none.
 	bin := t.TempDir()
@@ -93,14 +93,14 @@ func TestRecorded(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { group.Close() })
-			var events []loop.AgentEvent
-			req := loop.Request{Phase: "building", EventID: "01event", Prompt: "do the task", Dir: t.TempDir(), Timeout: time.Minute, Idle: 2 * time.Second,
+			var events []session.AgentEvent
+			req := session.Request{Phase: "building", EventID: "01event", Prompt: "do the task", Dir: t.TempDir(), Timeout: time.Minute, Idle: 2 * time.Second,
 				Env:  []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()},
 				Self: "/bin/false",
-				Judge: func(u loop.ToolUse) loop.Permission {
-					return loop.Permission{Allow: !strings.Contains(string(u.Input), "git commit"), Reason: "no commits"}
+				Judge: func(u session.ToolUse) session.Permission {
+					return session.Permission{Allow: !strings.Contains(string(u.Input), "git commit"), Reason: "no commits"}
 				},
-				ToolSpecs: []loop.ToolSpec{{Name: "ralph_mark_task_complete"}, {Name: "ralph_submit_handoff"}},
+				ToolSpecs: []session.ToolSpec{{Name: "ralph_mark_task_complete"}, {Name: "ralph_submit_handoff"}},
 				CallTool: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 					return json.RawMessage(`{}`), nil
 				}}
@@ -120,22 +120,22 @@ func TestRecorded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			res, err := a.Run(t.Context(), req, func(e loop.AgentEvent) { events = append(events, e) })
+			res, err := a.Run(t.Context(), req, func(e session.AgentEvent) { events = append(events, e) })
 			if err != nil {
 				t.Fatal(err)
 			}
 			if res.Outcome != r.outcome || !strings.Contains(res.Detail, r.detail) {
 				t.Errorf("%s %q, want %s with %q", res.Outcome, res.Detail, r.outcome, r.detail)
 			}
-			var sum loop.Usage
+			var sum session.Usage
 			denied, texts := 0, 0
 			for _, e := range events {
 				switch e.Kind {
-				case loop.EventUsage:
+				case session.EventUsage:
 					sum = client.AddUsage(sum, e.Usage)
-				case loop.EventDenied:
+				case session.EventDenied:
 					denied++
-				case loop.EventText:
+				case session.EventText:
 					texts++
 				}
 			}

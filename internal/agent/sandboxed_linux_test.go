@@ -12,7 +12,7 @@ import (
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/agent/fakemodel"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // sandboxed runs the client inside of our sandbox, allowed everything: git
@@ -21,7 +21,7 @@ func (d dialect) sandboxed(t *testing.T) {
 	r := d.setUp(t, func(string) fakemodel.Script {
 		return fakemodel.Script{tools(d.Shell("echo ok >inside; git commit --allow-empty -m x; git update-ref refs/heads/stolen HEAD; rm -rf .git")), {Text: "y"}}
 	})
-	r.req.Judge = func(loop.ToolUse) loop.Permission { return loop.Permission{Allow: true} }
+	r.req.Judge = func(session.ToolUse) session.Permission { return session.Permission{Allow: true} }
 	upper := filepath.Join(t.TempDir(), "upper")
 	t.Cleanup(func() { sandbox.RemoveHomeUpper(upper) }) // an overlay leaves folders that nobody may enter
 	spec := sandbox.Spec{Worktree: r.dir, GitDirs: []string{filepath.Join(r.dir, ".git")}, Home: client.Get(r.req.Env, "HOME"), HomeUpper: upper,
@@ -42,7 +42,7 @@ func (d dialect) sandboxed(t *testing.T) {
 	r.req.Start = group.Start
 	r.req.HandoffFile = "" // the folder of the run is the loop's to show
 	refs := r.git(t, "for-each-ref")
-	r.want(t, r.play(t, t.Context(), nil), loop.Completed, "")
+	r.want(t, r.play(t, t.Context(), nil), session.Completed, "")
 	if err := group.Close(); err != nil {
 		t.Error(err)
 	}
@@ -57,7 +57,7 @@ func (d dialect) sandboxed(t *testing.T) {
 
 func (r *run) ownSandbox(t *testing.T) {
 	t.Helper()
-	for _, w := range r.said(loop.EventWarning) {
+	for _, w := range r.said(session.EventWarning) {
 		if strings.Contains(w, "own sandbox") {
 			t.Error(w)
 		}
@@ -78,7 +78,7 @@ func (d dialect) alone(t *testing.T) {
 		if !bwrap {
 			r.req.Env = client.Set(r.req.Env, "PATH="+programsBut(t, "bwrap"))
 		}
-		r.want(t, r.play(t, t.Context(), nil), loop.Completed, "")
+		r.want(t, r.play(t, t.Context(), nil), session.Completed, "")
 		r.ownSandbox(t)
 		if b, err := os.ReadFile(filepath.Join(r.dir, "inside")); string(b) != "ok\n" {
 			t.Errorf("with the system's bwrap %v: %q, %v\n%s", bwrap, b, err, r.transcript.String())

@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"git-ralph/loop"
-
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"git-ralph/loop/session"
 )
 
 // The test program plays git-ralph for clients that start it: as the hook that
@@ -40,7 +40,7 @@ func (r *run) serveSelf(t *testing.T) string {
 		var out any
 		switch req.URL.Path {
 		case "/judge":
-			out = r.req.Judge(loop.ToolUse{Tool: q.Tool, Input: q.Args})
+			out = r.req.Judge(session.ToolUse{Tool: q.Tool, Input: q.Args})
 		case "/tools":
 			out = r.req.ToolSpecs
 		case "/call":
@@ -95,7 +95,7 @@ func self(args []string) int {
 			Tool  string          `json:"tool_name"`
 			Input json.RawMessage `json:"tool_input"`
 		}
-		var p loop.Permission
+		var p session.Permission
 		data, _ := io.ReadAll(os.Stdin)
 		if err = json.Unmarshal(data, &ev); err == nil {
 			err = ask("/judge", asked{ev.Tool, ev.Input}, &p)
@@ -106,7 +106,7 @@ func self(args []string) int {
 			err = fmt.Errorf("%s", p.Reason)
 		}
 	case len(args) == 2 && args[1] == "mcp":
-		var specs []loop.ToolSpec
+		var specs []session.ToolSpec
 		if err = ask("/tools", asked{}, &specs); err != nil {
 			break
 		}

@@ -18,6 +18,7 @@ import (
 	"git-ralph/internal/proc"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -424,7 +425,7 @@ func (d *doctor) signing(ctx context.Context, repo *gitstate.Repo) {
 	if d.set.Commit.Sign == "off" || !d.a.gitBool("commit.gpgsign") {
 		return
 	}
-	l := &loop.Loop{Repo: repo, Settings: loop.Settings{Sign: true}}
+	l := &loop.Loop{Host: session.Host{Repo: repo}, Settings: loop.Settings{Sign: true}}
 	if err := l.TrySigning(ctx); err != nil {
 		d.blame("signing", err)
 	} else {

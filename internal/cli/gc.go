@@ -18,6 +18,7 @@ import (
 	"git-ralph/internal/agent"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // GCCmd is `git ralph gc`.
@@ -106,8 +107,8 @@ func (c *GCCmd) Run(a *App) error {
 	if err == nil {
 		cache = filepath.Join(cache, "git-ralph", "runs")
 	}
-	if d.Folders = loop.DeadFolders(cache); !c.DryRun {
-		loop.RemoveFolders(d.Folders)
+	if d.Folders = session.DeadFolders(cache); !c.DryRun {
+		session.RemoveFolders(d.Folders)
 	}
 	if d.Aside, err = c.aside(a); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"git-ralph/guard/sandbox"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // mendGitSecrets is how they come out of git's configuration.
@@ -16,7 +16,7 @@ const mendGitSecrets = "git remote set-url NAME URL without the password, and gi
 // gitSecrets names the secrets in git's configuration, never their values:
 // "remote.origin.url (.git/config)". "" = there are none. covered says whether
 // the sandbox keeps them from its commands.
-func (a *App) gitSecrets(box loop.Sandbox) (names string, covered bool) {
+func (a *App) gitSecrets(box session.Sandbox) (names string, covered bool) {
 	repo, err := a.Repo()
 	if err != nil {
 		return "", false
@@ -41,7 +41,7 @@ func (a *App) gitSecrets(box loop.Sandbox) (names string, covered bool) {
 }
 
 // warnGitSecrets says at a start what the agent will be able to read.
-func (a *App) warnGitSecrets(box loop.Sandbox) {
+func (a *App) warnGitSecrets(box session.Sandbox) {
 	if names, covered := a.gitSecrets(box); names != "" && !covered {
 		a.warn("the agent can read secrets in git's configuration: %s; %s", names, mendGitSecrets)
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"git-ralph/internal/livefeed"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
 
@@ -20,7 +20,7 @@ func (a *App) hear(ctx context.Context, f func(livefeed.Line)) {
 		defer close(done)
 		livefeed.Listen(ctx, a.getenv("XDG_RUNTIME_DIR"), a.repo.CommonDir, a.journal.Branch, connected.Store, f)
 	}()
-	var before loop.Doing
+	var before session.Doing
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()
 	for {
@@ -35,14 +35,14 @@ func (a *App) hear(ctx context.Context, f func(livefeed.Line)) {
 		}
 		snap, err := a.journal.Load(ctx)
 		if err != nil || snap.State.Run.Current == nil {
-			if before != (loop.Doing{}) {
-				before = loop.Doing{}
+			if before != (session.Doing{}) {
+				before = session.Doing{}
 				f(livefeed.Line{Time: time.Now().UTC(), Event: "iteration_end"})
 			}
 			continue
 		}
 		c := snap.State.Run.Current
-		now, ok := loop.ReadSpend(a.journal.Repo, c.EventID)
+		now, ok := session.ReadSpend(a.journal.Repo, c.EventID)
 		if !ok || now.Doing == nil || *now.Doing == before {
 			continue
 		}

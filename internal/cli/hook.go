@@ -16,7 +16,7 @@ import (
 	"git-ralph/guard"
 	"git-ralph/internal/agent"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // maxHookEvent bounds what a client's hook may be told, in bytes. A tool call
@@ -48,7 +48,7 @@ func hook(argv, env []string, in io.Reader, out, errs io.Writer) (code int) {
 	run := runFolder(argv[0])
 	policy, err := readPolicy(run, env)
 	if argv[2] == "shim" {
-		return shim(argv[3:], withoutShims(env, filepath.Join(run, loop.ShimFolder)), policy, err, errs)
+		return shim(argv[3:], withoutShims(env, filepath.Join(run, session.ShimFolder)), policy, err, errs)
 	}
 	if err != nil {
 		fmt.Fprintln(errs, err)
@@ -112,12 +112,12 @@ func runFolder(self string) string {
 // readPolicy reads the policy that the loop wrote for this run: in the run's
 // folder, which the agent cannot write, else where the environment says.
 func readPolicy(run string, env []string) (*guard.Policy, error) {
-	path := filepath.Join(run, loop.PolicyFile)
+	path := filepath.Join(run, session.PolicyFile)
 	if _, err := os.Lstat(path); run == "" || err != nil {
-		path = proc.Getenv(env, loop.PolicyVar)
+		path = proc.Getenv(env, session.PolicyVar)
 	}
 	if path == "" {
-		return nil, fmt.Errorf("there is no policy: this process is not part of a run (%s is not set)", loop.PolicyVar)
+		return nil, fmt.Errorf("there is no policy: this process is not part of a run (%s is not set)", session.PolicyVar)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"git-ralph/guard"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // policyFile writes the policy of a building run whose worktree is dir.
@@ -22,7 +22,7 @@ func policyFile(t testing.TB, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), loop.PolicyFile)
+	path := filepath.Join(t.TempDir(), session.PolicyFile)
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestHookFailsClosed(t *testing.T) {
 		{"a reading command", good, []string{"claude"}, bashEvent("git status"), 0, ""},
 		{"a commit", good, []string{"claude"}, bashEvent("git commit -m x"), 2, "blocked (git-write)"},
 		{"the same for another client", good, []string{"codex"}, bashEvent("git commit -m x"), 2, "blocked (git-write)"},
-		{"no policy at all", "", []string{"claude"}, bashEvent("git status"), 2, loop.PolicyVar},
+		{"no policy at all", "", []string{"claude"}, bashEvent("git status"), 2, session.PolicyVar},
 		{"a policy that is gone", good + ".gone", []string{"claude"}, bashEvent("git status"), 2, "read the policy"},
 		{"a policy of a newer version", broken, []string{"claude"}, bashEvent("git status"), 2, "surprise"},
 		{"a folder in place of the policy", t.TempDir(), []string{"claude"}, bashEvent("git status"), 2, "read the policy"},
@@ -62,12 +62,12 @@ func TestHookFailsClosed(t *testing.T) {
 		{"half an event", good, []string{"claude"}, `{"hook_event_name":"PreToolUse"`, 2, "not JSON"},
 		{"more than a hook reads", good, []string{"claude"}, bashEvent(strings.Repeat("x", maxHookEvent)), 2, "not JSON"},
 		{"a shim of nothing", good, []string{"shim"}, "", 2, "no program"},
-		{"a shim without a policy", "", []string{"shim", "git", "status"}, "", 2, loop.PolicyVar},
+		{"a shim without a policy", "", []string{"shim", "git", "status"}, "", 2, session.PolicyVar},
 	} {
 		var out, errs bytes.Buffer
 		env := []string{"PATH=/nowhere"}
 		if c.policy != "" {
-			env = append(env, loop.PolicyVar+"="+c.policy)
+			env = append(env, session.PolicyVar+"="+c.policy)
 		}
 		exit := hook(append([]string{"git-ralph", "hook"}, c.args...), env, strings.NewReader(c.event), &out, &errs)
 		if exit != c.exit || !strings.Contains(errs.String(), c.says) {
@@ -80,7 +80,7 @@ func TestHookFailsClosed(t *testing.T) {
 	// Standard input that breaks off.
 	var out, errs bytes.Buffer
 	in := iotest.TimeoutReader(strings.NewReader(bashEvent("git status")))
-	if exit := hook([]string{"git-ralph", "hook", "claude"}, []string{loop.PolicyVar + "=" + good},
+	if exit := hook([]string{"git-ralph", "hook", "claude"}, []string{session.PolicyVar + "=" + good},
 		iotest.OneByteReader(in), &out, &errs); exit != 2 {
 		t.Errorf("an event that breaks off: exit %d", exit)
 	}
@@ -101,11 +101,11 @@ func TestPolicyOfTheRunComesFirst(t *testing.T) {
 	}
 	run := filepath.Dir(policyFile(t, "/srv/app"))
 	self := filepath.Join(run, "bin", "git-ralph")
-	p, err := readPolicy(runFolder(self), []string{loop.PolicyVar + "=" + forged})
+	p, err := readPolicy(runFolder(self), []string{session.PolicyVar + "=" + forged})
 	if err != nil || p.Worktree != "/srv/app" {
 		t.Errorf("got %+v, %v", p, err)
 	}
-	if p, err = readPolicy(runFolder("/nowhere/bin/git-ralph"), []string{loop.PolicyVar + "=" + forged}); err != nil ||
+	if p, err = readPolicy(runFolder("/nowhere/bin/git-ralph"), []string{session.PolicyVar + "=" + forged}); err != nil ||
 		p.Worktree != "/elsewhere" {
 		t.Errorf("outside a folder of a run the variable counts: %+v, %v", p, err)
 	}
@@ -148,7 +148,7 @@ func BenchmarkHook(b *testing.B) {
 	}
 	base := build(filepath.Join(dir, "empty"), empty)
 	self := build(filepath.Join(dir, "git-ralph"), "git-ralph")
-	env := []string{loop.PolicyVar + "=" + policyFile(b, "/srv/app")}
+	env := []string{session.PolicyVar + "=" + policyFile(b, "/srv/app")}
 	once := func(path string, args ...string) time.Duration {
 		c := exec.Command(path, args...)
 		c.Env, c.Stdin = env, strings.NewReader(bashEvent("git status"))

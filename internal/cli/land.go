@@ -13,6 +13,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // LandCmd is `git ralph land`.
@@ -124,13 +125,14 @@ func (c *LandCmd) lander(ctx context.Context, a *App, set *config.Resolved, l gi
 		if err != nil {
 			return nil, nil, err
 		}
-		lp := &loop.Loop{Repo: j.Repo, Journal: j, Engine: e, Prover: checks.NewProver(checkSettings(set), sleep),
-			Sandbox: sandbox, Settings: a.loopSettings(set), Log: a.warn, Now: j.Now, Sleep: sleep, Fail: a.failpoint()}
+		lp := &loop.Loop{Engine: e, Prover: checks.NewProver(checkSettings(set), sleep), Settings: a.loopSettings(set),
+			Host: session.Host{Repo: j.Repo, Journal: j, Sandbox: sandbox, Log: a.warn, Now: j.Now, Sleep: sleep},
+			Fail: a.failpoint()}
 		if b, ok := sandbox.(*boundary); ok {
 			lp.RunBase = b.runs
 		}
 		if !c.JSON {
-			lp.Emit = func(e loop.Live) { a.printf("  %s\n", e.Message) }
+			lp.Emit = func(e session.Live) { a.printf("  %s\n", e.Message) }
 		}
 		return &loop.Lander{Loop: lp, Linked: lj, Root: l.Root},
 			&loop.Follower{Repo: linked, Journal: lj, Engine: le, Of: l.Of, Log: a.warn, Fail: a.failpoint()}, nil

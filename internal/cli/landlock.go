@@ -10,7 +10,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/guard/sandbox"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // waysOut lists what the user can do when the kernel refuses user namespaces.
@@ -28,7 +28,7 @@ func waysOut(r sandbox.Report) []string {
 
 // landlocked makes the boundary of a linked worktree where namespaces are
 // refused. What Landlock cannot keep is refused by name.
-func (a *App) landlocked(b *boundary, repo *gitstate.Repo) (loop.Sandbox, error) {
+func (a *App) landlocked(b *boundary, repo *gitstate.Repo) (session.Sandbox, error) {
 	if n := b.set.Guard.Network; n != "" && n != string(sandbox.NetworkOpen) {
 		return nil,
 			gitstate.Hint(8,
@@ -79,7 +79,7 @@ func landlockHome(repo *gitstate.Repo, purpose string) (string, error) {
 // handoff and a temporary folder can be written. Nested repositories and large
 // files of the user cannot be taken out of the worktree; what happens to them
 // is found out afterwards.
-func (b *boundary) landlockSpec(s sandbox.Spec, use loop.Use) (sandbox.Spec, error) {
+func (b *boundary) landlockSpec(s sandbox.Spec, use session.Use) (sandbox.Spec, error) {
 	if err := os.MkdirAll(filepath.Join(use.RunDir, "tmp"), 0o700); err != nil {
 		return s, fmt.Errorf("describe the sandbox: %w", err)
 	}
@@ -90,7 +90,7 @@ func (b *boundary) landlockSpec(s sandbox.Spec, use loop.Use) (sandbox.Spec, err
 
 // landlockEnv leads a command to its own temporary folder: those of everybody
 // may be closed.
-func landlockEnv(env []string, use loop.Use) []string {
+func landlockEnv(env []string, use session.Use) []string {
 	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
 		if name == "TMPDIR" || proc.Getenv(env, name) != "" {
 			env = proc.SetEnv(env, name, filepath.Join(use.RunDir, "tmp"))

@@ -13,6 +13,7 @@ import (
 	"git-ralph/internal/text"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // launch is one session of agents: what start, run and the commands of single
@@ -131,9 +132,9 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	out := newReporter(a, c.flags.JSON)
 	emit := out.emit
 	if len(set.Notify.Limit) > 0 {
-		emit = func(e loop.Live) {
+		emit = func(e session.Live) {
 			out.emit(e)
-			if e.Event == "wait" && (e.Message == string(loop.UsageLimit) || e.Message == string(loop.RateLimited)) {
+			if e.Event == "wait" && (e.Message == string(session.UsageLimit) || e.Message == string(session.RateLimited)) {
 				go a.notifyLimit(set, e.Message)
 			}
 		}

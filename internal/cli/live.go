@@ -13,7 +13,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/ui"
 	"git-ralph/internal/view"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -267,7 +267,7 @@ func (p *pulse) end() {
 }
 
 // agentEvent is what the view learns from a line of the loop.
-func agentEvent(l loop.Live) (ui.Event, bool) {
+func agentEvent(l session.Live) (ui.Event, bool) {
 	e := ui.Event{Time: l.Time, Text: view.OnLine(l.Message), Worker: l.Worker}
 	switch l.Event {
 	case "iteration_start":

@@ -14,6 +14,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // preflight refuses, before anything is changed, what would go wrong in the
@@ -98,7 +99,7 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 	if info.Warning != "" {
 		a.warn("%s", info.Warning)
 	}
-	if r, ok := w.loop.Agent.(loop.Resumer); set.Agent.ResumeSession && !(ok && r.Resumes()) {
+	if r, ok := w.loop.Agent.(session.Resumer); set.Agent.ResumeSession && !(ok && r.Resumes()) {
 		a.warn("agent.resume_session has no effect with %s: its client cannot go on in a session, so every attempt begins "+
 			"a fresh one", set.Agent.Driver)
 	}
@@ -121,7 +122,7 @@ func (a *App) checkEfforts(s loop.Settings, driver string) error {
 		if r.Effort != s.Effort || r.Driver != driver {
 			uses = append(uses, use{"the role " + string(name), r.Effort, r.Driver})
 		}
-		if name == loop.RoleCoding {
+		if name == session.RoleCoding {
 			coding = r.Driver
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -197,7 +198,8 @@ func (a *App) nextPrompt(set *config.Resolved, s state.State, id plan.TaskID) (a
 	// Nothing is tried for a command that only reads: what the last run found
 	// holds, else what a start would insist on.
 	opts.Sandbox = set.Guard.Sandbox != "off" && (s.Run.Sandbox == "" || view.Bound(s.Run.Sandbox))
-	l := &loop.Loop{Repo: a.repo, Settings: a.loopSettings(set), Prompt: opts, Log: a.warn, Now: time.Now}
+	l := &loop.Loop{Host: session.Host{Repo: a.repo, Log: a.warn, Now: time.Now}, Settings: a.loopSettings(set),
+		Prompt: opts}
 	return l.NextPrompt(s, id), nil
 }
 

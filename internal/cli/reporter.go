@@ -9,7 +9,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/livefeed"
 	"git-ralph/internal/ui"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
 
@@ -53,7 +53,7 @@ func (r *reporter) open(set *config.Resolved) {
 	}
 }
 
-func (r *reporter) emit(l loop.Live) {
+func (r *reporter) emit(l session.Live) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.speaker != nil {
@@ -120,7 +120,7 @@ const maxNotices = 8
 
 // notices prints what a person should know of an iteration besides its verdict:
 // what was put back above all, which may have been theirs.
-func (r *reporter) notices(l loop.Live) {
+func (r *reporter) notices(l session.Live) {
 	res, ok := l.Data.(*state.Result)
 	if !ok {
 		return
@@ -160,7 +160,7 @@ func (r *reporter) close() {
 
 // spoken is an event as those hear it who watch from elsewhere: short, and
 // without secrets that are known by their form.
-func spoken(l loop.Live) livefeed.Line {
+func spoken(l session.Live) livefeed.Line {
 	line := livefeed.Line{Time: l.Time, Event: l.Event, Iteration: l.Iteration, Task: l.Task, Worker: l.Worker,
 		Message: notes.Redact(notes.CutBytes(l.Message, 4000)), Data: map[string]string{}}
 	switch data := l.Data.(type) {

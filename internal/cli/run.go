@@ -11,6 +11,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // RunCmd is `git ralph run`.
@@ -110,7 +111,7 @@ func (a *App) underway(s state.State, set *config.Resolved, text string, given *
 		Report: set.Validation.HumanApproval, Rounds: set.Validation.Rounds}
 	if d := loop.DecidePhase(s, gates); d.Kind == loop.Halt && d.Status == state.Complete {
 		if f.JSON {
-			return true, loop.Course{}, a.printLine(loop.Live{Time: a.journal.Now(), Event: "end",
+			return true, loop.Course{}, a.printLine(session.Live{Time: a.journal.Now(), Event: "end",
 				Message: strings.TrimSuffix("complete: "+d.Reason, ": "),
 				Data:    map[string]any{"status": state.Complete, "reason": d.Reason}})
 		}

@@ -13,6 +13,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // off is the sandbox of a run that a person started without one.
@@ -26,7 +27,7 @@ func (off) HasLayer(string) bool              { return true }
 func (off) DropLayer(string)                  {}
 func (off) Inside(runDir, path string) string { return path }
 
-func (o off) Wrapper(use loop.Use) proc.Wrapper {
+func (o off) Wrapper(use session.Use) proc.Wrapper {
 	return func(cmd proc.Command) (proc.Wrapped, error) {
 		return proc.Wrapped{Command: cmd, Watch: proc.WatchDisk(o.diskFree, use.Dir)}, nil
 	}
@@ -74,7 +75,7 @@ func (b *boundary) DropLayer(layer string) {
 
 // Wrapper describes the sandbox anew for every command, because the folder of
 // the run fills while the run goes on.
-func (b *boundary) Wrapper(use loop.Use) proc.Wrapper {
+func (b *boundary) Wrapper(use session.Use) proc.Wrapper {
 	return func(cmd proc.Command) (proc.Wrapped, error) {
 		spec, err := b.spec(use)
 		if err != nil {
@@ -99,7 +100,7 @@ func inside(path, dir string) bool {
 	return err == nil && rel != "." && filepath.IsLocal(rel)
 }
 
-func (b *boundary) spec(use loop.Use) (sandbox.Spec, error) {
+func (b *boundary) spec(use session.Use) (sandbox.Spec, error) {
 	s := b.report.Apply(b.base)
 	s.Worktree, s.WorktreeReadOnly = use.Dir, use.ReadOnly
 	for _, p := range use.ReadOnlyPaths {
@@ -185,7 +186,7 @@ func purpose(isAgent bool, repo *gitstate.Repo) string {
 
 // sandbox finds out, by doing it once, what this machine allows, and what the
 // settings make of that. It never takes less than they ask for in silence.
-func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (loop.Sandbox, error) {
+func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (session.Sandbox, error) {
 	if set.Guard.Sandbox == "off" {
 		if n := set.Guard.Network; n != "" && n != string(sandbox.NetworkOpen) {
 			a.warn("without a sandbox nothing keeps checks to guard.network = %q", n)

@@ -17,6 +17,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -45,7 +46,7 @@ var published = []struct {
 	{"error", errorDoc{}}, {"status", view.StatusDoc{}}, {"log", view.EntryDoc{}}, {"show", view.ShowDoc{}},
 	{"history", view.HistoryDoc{}},
 	{"stats", view.StatsDoc{}}, {"progress", view.ProgressDoc{}}, {"tasks", []plan.Task{}}, {"config", []entryOfConfig{}},
-	{"events", loop.Live{}}, {"verify", loop.Verification{}}, {"import", importResult{}}, {"prompt", promptDoc{}},
+	{"events", session.Live{}}, {"verify", loop.Verification{}}, {"import", importResult{}}, {"prompt", promptDoc{}},
 }
 
 // schemaOf is the schema of a type as encoding/json writes it: lists and maps

@@ -17,6 +17,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -166,7 +167,7 @@ func (c *StartCmd) nothingToDo(a *App, s state.State) (bool, error) {
 			"the plan is empty")
 	case s.Plan.Complete() && s.Run.Status == state.Complete:
 		if c.JSON {
-			return true, a.printLine(loop.Live{Time: time.Now().UTC(), Event: "end", Message: "complete",
+			return true, a.printLine(session.Live{Time: time.Now().UTC(), Event: "end", Message: "complete",
 				Data: map[string]any{"status": state.Complete}})
 		}
 		n := s.Plan.Counts()

@@ -9,15 +9,16 @@ import (
 
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/mcp"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
 // runOf opens the tools of a building run on T-001.
-func runOf(t *testing.T) loop.Toolbox {
+func runOf(t *testing.T) session.Toolbox {
 	t.Helper()
 	task := plan.Task{ID: "T-001", Title: "login", Status: plan.InProgress, Criteria: []string{"it logs in"}}
-	box, err := mcp.Open(loop.Scope{Role: loop.RoleCoding, Phase: state.Building, Iteration: 1, Attempt: 1, Task: &task,
+	box, err := mcp.Open(session.Scope{Role: session.RoleCoding, Phase: state.Building, Iteration: 1, Attempt: 1,
+		Task:  &task,
 		State: state.State{Plan: plan.Plan{Tasks: []plan.Task{task}}}, RunDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
 
@@ -85,9 +86,8 @@ func (c *VerifyCmd) prove(a *App, each func(loop.VerifiedCommit)) (v loop.Verifi
 	if err != nil {
 		return v, err
 	}
-	l := &loop.Loop{Repo: a.repo, Journal: a.journal, Prover: c.prover(a, set), Sandbox: sandbox,
-		Settings: a.loopSettings(set),
-		Log:      a.warn, Now: a.journal.Now, Sleep: sleep}
+	l := &loop.Loop{Prover: c.prover(a, set), Settings: a.loopSettings(set),
+		Host: session.Host{Repo: a.repo, Journal: a.journal, Sandbox: sandbox, Log: a.warn, Now: a.journal.Now, Sleep: sleep}}
 	if b, ok := sandbox.(*boundary); ok {
 		l.RunBase = b.runs
 	}

@@ -14,7 +14,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/internal/livefeed"
 	"git-ralph/internal/view"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // WatchCmd is `git ralph watch`.
@@ -104,7 +104,7 @@ func (c *WatchCmd) Run(a *App) error {
 
 // heard shows what the agent at work says and does.
 func (c *WatchCmd) heard(a *App, l livefeed.Line) {
-	e, ok := agentEvent(loop.Live{Time: l.Time, Event: l.Event, Iteration: l.Iteration, Task: l.Task, Worker: l.Worker,
+	e, ok := agentEvent(session.Live{Time: l.Time, Event: l.Event, Iteration: l.Iteration, Task: l.Task, Worker: l.Worker,
 		Message: l.Message, Data: l.Data})
 	if ok && a.view != nil {
 		a.view.Event(e)

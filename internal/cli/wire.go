@@ -21,6 +21,7 @@ import (
 	"git-ralph/internal/proc"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // engine opens the worktree engine.
@@ -119,15 +120,16 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 	// what a project installs does not bring its hooks along.
 	quiet := append(proc.AgentGitEnv(), "HUSKY=0", "LEFTHOOK=0")
 	s.AgentEnv, s.CheckEnv = append(s.AgentEnv, quiet...), append(s.CheckEnv, quiet...)
-	s.Roles = map[loop.Role]loop.RoleSettings{}
+	s.Roles = map[session.Role]loop.RoleSettings{}
 	roles := []string{"coding", "discovery", "planning", "validation", "context-prep", "context-post", "indexer"}
 	for _, p := range set.Passes {
 		roles = append(roles, p.Name)
 	}
 	for _, name := range roles {
 		r := set.Role(name)
-		s.Roles[loop.Role(name)] = loop.RoleSettings{Driver: r.Driver, Model: r.Model, Effort: r.Effort, MaxTurns: r.MaxTurns,
-			Timeout: r.Timeout, Tools: r.Tools, MCP: r.MCP}
+		s.Roles[session.Role(name)] = loop.RoleSettings{Driver: r.Driver, Model: r.Model, Effort: r.Effort,
+			MaxTurns: r.MaxTurns,
+			Timeout:  r.Timeout, Tools: r.Tools, MCP: r.MCP}
 	}
 	s.Index = agentctx.TriggerOptions{Interval: set.Index.Interval, Bytes: set.Index.Bytes, Novelty: set.Index.Novelty,
 		Recent: set.Index.Recent}
@@ -138,14 +140,14 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 			s.Passes = append(s.Passes, loop.Pass{Name: p.Name, Trigger: t, Template: p.Template, ReadOnly: p.ReadOnly})
 		}
 	}
-	s.Pricing = map[string]loop.Price{}
+	s.Pricing = map[string]session.Price{}
 	for name, p := range set.Pricing {
-		s.Pricing[name] = loop.Price{Input: int64(p.Input), Output: int64(p.Output), CacheRead: int64(p.CacheRead),
+		s.Pricing[name] = session.Price{Input: int64(p.Input), Output: int64(p.Output), CacheRead: int64(p.CacheRead),
 			CacheWrite: int64(p.CacheWrite)}
 	}
-	s.MCP = map[string]loop.MCPServer{}
+	s.MCP = map[string]session.MCPServer{}
 	for name, m := range set.MCP {
-		s.MCP[name] = loop.MCPServer{Command: m.Command, URL: m.URL, Env: m.Env}
+		s.MCP[name] = session.MCPServer{Command: m.Command, URL: m.URL, Env: m.Env}
 	}
 	return s
 }
@@ -297,7 +299,7 @@ type wired struct {
 }
 
 // wire puts the parts of a run together.
-func (a *App) wire(set *config.Resolved, sandbox loop.Sandbox) (*wired, error) {
+func (a *App) wire(set *config.Resolved, sandbox session.Sandbox) (*wired, error) {
 	j, err := a.Journal()
 	if err != nil {
 		return nil, err
@@ -327,17 +329,16 @@ func (a *App) wire(set *config.Resolved, sandbox loop.Sandbox) (*wired, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loop.Loop{Repo: j.Repo, Journal: j, Engine: e, Agent: drv, Prover: checks.NewProver(checkSettings(set), sleep),
-		Sandbox:   sandbox,
-		Policy:    pol,
-		OpenTools: func(s loop.Scope) (loop.Toolbox, error) { return mcp.Open(s) },
-		Prompt:    opts, Settings: a.loopSettings(set), Binary: binary, Log: a.warn, Now: j.Now, Sleep: sleep,
-		Fail: a.failpoint()}
+	l := &loop.Loop{Engine: e, Agent: drv, Prover: checks.NewProver(checkSettings(set), sleep), Policy: pol,
+		Prompt: opts, Settings: a.loopSettings(set), Fail: a.failpoint()}
+	l.Host = session.Host{Repo: j.Repo, Journal: j, Sandbox: sandbox, Binary: binary, Log: a.warn, Now: j.Now,
+		Sleep:     sleep,
+		OpenTools: func(s session.Scope) (session.Toolbox, error) { return mcp.Open(s) }}
 	l.Settings.SetupPrompt = setupPrompt
 	if b, ok := sandbox.(*boundary); ok {
 		l.RunBase = b.runs
 	}
-	l.AgentFor = func(r loop.Role) (loop.Agent, error) {
+	l.AgentFor = func(r session.Role) (session.Agent, error) {
 		if d := l.Settings.Roles[r].Driver; d != "" && d != set.Agent.Driver {
 			return agent.New(d, a.agentOptions(set))
 		}

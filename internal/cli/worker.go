@@ -20,6 +20,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -128,13 +129,13 @@ func workerError(said []byte) string {
 const workerEnd = "worker_end"
 
 // told is a line of a worker, with the data of the types that a loop gives them.
-func told(line []byte) (loop.Live, bool) {
+func told(line []byte) (session.Live, bool) {
 	var raw struct {
-		loop.Live
+		session.Live
 		Data json.RawMessage `json:"data"`
 	}
 	if len(line) == 0 || json.Unmarshal(line, &raw) != nil {
-		return loop.Live{}, false
+		return session.Live{}, false
 	}
 	l := raw.Live
 	if len(raw.Data) == 0 {
@@ -252,7 +253,7 @@ func (c *WorkerCmd) Run(a *App) error {
 		return err
 	}
 	w.loop.Worker = &loop.Worker{Name: repo.WorktreeName(), Home: home, Engine: he}
-	w.loop.Emit = func(e loop.Live) { a.printLine(e) }
+	w.loop.Emit = func(e session.Live) { a.printLine(e) }
 	w.loop.Settings.Unchecked = c.Unchecked
 	halt, err := w.loop.WorkOn(ctx, c.Task)
 	if err != nil {
@@ -262,7 +263,7 @@ func (c *WorkerCmd) Run(a *App) error {
 	if halt != nil && !(halt.Status == state.Interrupted && ctx.Err() != nil) {
 		data["status"], data["reason"] = halt.Status, halt.Reason
 	}
-	return a.printLine(loop.Live{Time: time.Now().UTC(), Event: workerEnd, Task: c.Task, Data: data})
+	return a.printLine(session.Live{Time: time.Now().UTC(), Event: workerEnd, Task: c.Task, Data: data})
 }
 
 // enter makes the worker's worktree that of this process, at the branch's tip, with

@@ -16,7 +16,7 @@ import (
 	"git-ralph/guard"
 	"git-ralph/internal/agent/claude"
 	"git-ralph/internal/agent/fakemodel"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // TestPlayClient is no test: it makes this program a client.
@@ -54,8 +54,8 @@ func beClient(mode string) int {
 		}
 		c.Env = append(os.Environ(), "BE_GIT_RALPH=1")
 		if mode == "no policy" {
-			c.Env = append(c.Env, loop.PolicyVar+"=/nowhere")
-			os.Remove(filepath.Join(os.Getenv("PWD"), "..", loop.PolicyFile))
+			c.Env = append(c.Env, session.PolicyVar+"=/nowhere")
+			os.Remove(filepath.Join(os.Getenv("PWD"), "..", session.PolicyFile))
 		}
 		c.Stdin = strings.NewReader(`{"hook_event_name":"` + event +
 			`","tool_name":"Bash","tool_input":{"command":"x"},"cwd":"/"}`)
@@ -238,10 +238,10 @@ func TestClaudeWithSettingsHooks(t *testing.T) {
 		{"the policy of the run", nil, []string{"blocked (git-write)", "blocked (gitdir-files)", "On branch main"}, true},
 		{"the program is gone", func(run string) error { return os.Remove(filepath.Join(run, "bin", "git-ralph")) },
 			[]string{"hook error", "hook error", "hook error"}, false},
-		{"the policy is gone", func(run string) error { return os.Remove(filepath.Join(run, loop.PolicyFile)) },
+		{"the policy is gone", func(run string) error { return os.Remove(filepath.Join(run, session.PolicyFile)) },
 			[]string{"the hook has no policy", "the hook has no policy", "the hook has no policy"}, false},
 		{"the policy is broken", func(run string) error {
-			return os.WriteFile(filepath.Join(run, loop.PolicyFile), []byte("{\"wor"), 0o600)
+			return os.WriteFile(filepath.Join(run, session.PolicyFile), []byte("{\"wor"), 0o600)
 		}, []string{"blocked (input)", "blocked (input)", "blocked (input)"}, false},
 	} {
 		t.Run(r.why, func(t *testing.T) {
@@ -265,10 +265,10 @@ func TestClaudeWithSettingsHooks(t *testing.T) {
 			if err := os.Mkdir(filepath.Join(run, "bin"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(run, loop.PolicyFile), data, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(run, session.PolicyFile), data, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := loop.InstallSelf(self(t), filepath.Join(run, "bin")); err != nil {
+			if err := session.InstallSelf(self(t), filepath.Join(run, "bin")); err != nil {
 				t.Fatal(err)
 			}
 			if r.spoil != nil {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -73,11 +73,11 @@ type added struct {
 func addOrRefuse(b *Box, v values) (any, error) {
 	out, err := add(b, v)
 	title := brief(text(v.text("title")), plan.MaxTitle)
-	b.got.Refused = slices.DeleteFunc(slices.Clone(b.got.Refused), func(r loop.RefusedTask) bool {
+	b.got.Refused = slices.DeleteFunc(slices.Clone(b.got.Refused), func(r session.RefusedTask) bool {
 		return r.Title == title
 	})
 	if err != nil && len(b.got.Refused) < maxRefused {
-		b.got.Refused = append(b.got.Refused, loop.RefusedTask{Title: title, Why: brief(err.Error(), 1000)})
+		b.got.Refused = append(b.got.Refused, session.RefusedTask{Title: title, Why: brief(err.Error(), 1000)})
 	}
 	if len(b.got.Refused) == 0 {
 		b.got.Refused = nil

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // ErrOutside says that the process is not part of a run.
@@ -57,14 +57,14 @@ func Connect(env []string) (*Client, error) {
 }
 
 // Tools lists the tools that the run offers.
-func (c *Client) Tools(ctx context.Context) ([]loop.ToolSpec, error) {
+func (c *Client) Tools(ctx context.Context) ([]session.ToolSpec, error) {
 	r, err := c.ask(ctx, request{Op: "list"})
 	if err != nil {
 		return nil, fmt.Errorf("list the tools of the run: %w", err)
 	}
-	out := make([]loop.ToolSpec, len(r.Tools))
+	out := make([]session.ToolSpec, len(r.Tools))
 	for i, t := range r.Tools {
-		out[i] = loop.ToolSpec(t)
+		out[i] = session.ToolSpec(t)
 	}
 	return out, nil
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	agentctx "git-ralph/context"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
 
@@ -66,7 +66,7 @@ func report(b *Box, v values) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := loop.CriterionReport{Spec: spec.Path, Criterion: criterion, Verdict: v.text("verdict"),
+	r := session.CriterionReport{Spec: spec.Path, Criterion: criterion, Verdict: v.text("verdict"),
 		Evidence: text(v.text("evidence")),
 		Command:  v.text("command"), Expect: v.text("expect"), File: text(v.text("file")), Quote: v.text("quote")}
 	answer := reported{Spec: r.Spec, Criterion: r.Criterion, Verdict: r.Verdict}
@@ -87,7 +87,7 @@ func report(b *Box, v values) (any, error) {
 		}
 	}
 	r.Expect, r.Quote = text(r.Expect), text(r.Quote)
-	i := slices.IndexFunc(b.got.Criteria, func(o loop.CriterionReport) bool {
+	i := slices.IndexFunc(b.got.Criteria, func(o session.CriterionReport) bool {
 		return o.Spec == r.Spec && o.Criterion == r.Criterion
 	})
 	switch {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	agentctx "git-ralph/context"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 func submitDirective() tool {
@@ -35,9 +35,9 @@ type directed struct {
 
 // directiveSchema names the actions of the role; more members are taken,
 // because a directive is also what an agent may write as one document.
-func directiveSchema(s loop.Scope) json.RawMessage {
+func directiveSchema(s session.Scope) json.RawMessage {
 	actions := []agentctx.Action{agentctx.Proceed, agentctx.Skip, agentctx.HumanReview, agentctx.Research}
-	if s.Role == loop.RoleContextPost {
+	if s.Role == session.RoleContextPost {
 		actions = []agentctx.Action{agentctx.Proceed, agentctx.SkipTask, agentctx.ModifyPlan, agentctx.HumanReview,
 			agentctx.IncreaseRetries}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // reference is the part of doc/tools.md that the code says: who is offered what,
@@ -80,7 +80,7 @@ func TestDocumented(t *testing.T) {
 	if tail != want {
 		t.Errorf("%s does not say what the code does; run the test with MCP_UPDATE_DOC=1", file)
 	}
-	for _, name := range []string{SocketVar, TokenVar, string(loop.RoleIndexer)} {
+	for _, name := range []string{SocketVar, TokenVar, string(session.RoleIndexer)} {
 		if !strings.Contains(head+tail, name) {
 			t.Errorf("%s does not name %s", file, name)
 		}

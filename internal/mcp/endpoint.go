@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // The environment of a run's processes. SocketVar is the path of the endpoint:
@@ -266,4 +266,4 @@ func (b *Box) serve(ctx context.Context, r request) response {
 	return response{Error: "op must be list or call"}
 }
 
-var _ = loop.ToolSpec(wireSpec{})
+var _ = session.ToolSpec(wireSpec{})

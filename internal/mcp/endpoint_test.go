@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"git-ralph/gitstate/state"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // TestProcessesOfARun: real processes call tools at the same time; what they
@@ -60,7 +60,7 @@ func TestListOverTheEndpoint(t *testing.T) {
 // alone, and nothing is left of it.
 func TestEndpointIsPrivateAndGoes(t *testing.T) {
 	dir := t.TempDir()
-	b := box(t, "coding", func(s *loop.Scope) { s.RunDir = dir })
+	b := box(t, "coding", func(s *session.Scope) { s.RunDir = dir })
 	path, token := variable(b.Env(), SocketVar), variable(b.Env(), TokenVar)
 	if rel, err := filepath.Rel(dir, path); err != nil || strings.HasPrefix(rel, "..") || len(b.Env()) != 2 ||
 		len(token) < 20 {
@@ -89,8 +89,8 @@ func TestEndpointIsPrivateAndGoes(t *testing.T) {
 
 func TestTwoRunsDoNotMix(t *testing.T) {
 	dir := t.TempDir()
-	a := box(t, "coding", func(s *loop.Scope) { s.RunDir = dir })
-	b := box(t, "coding", func(s *loop.Scope) { s.RunDir = dir })
+	a := box(t, "coding", func(s *session.Scope) { s.RunDir = dir })
+	b := box(t, "coding", func(s *session.Scope) { s.RunDir = dir })
 	mixed := []string{SocketVar + "=" + variable(a.Env(), SocketVar), TokenVar + "=" + variable(b.Env(), TokenVar)}
 	if _, err := connect(t, mixed).Call(t.Context(), "ralph_get_next_task", nil); err == nil ||
 		!strings.Contains(err.Error(), "token") {
@@ -171,7 +171,7 @@ func raw(t testing.TB, b *Box) net.Conn {
 
 // TestHostilePeers: none of them stops the others or the end of the run.
 func TestHostilePeers(t *testing.T) {
-	b := opened(t, "coding", func(s *loop.Scope) { s.Task.Description = strings.Repeat("long ", 1<<18) })
+	b := opened(t, "coding", func(s *session.Scope) { s.Task.Description = strings.Repeat("long ", 1<<18) })
 	token := b.end.token
 	for _, tt := range []struct{ line, want, why string }{
 		{"hello\n", "not one line of JSON", "another protocol"},
@@ -271,7 +271,7 @@ func TestPanicEndsOneConversation(t *testing.T) {
 // question does not go with it.
 func TestQuestionOverTheEndpoint(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan string)
-	b := opened(t, "discovery", func(s *loop.Scope) {
+	b := opened(t, "discovery", func(s *session.Scope) {
 		s.Ask = func(ctx context.Context, _ state.Question) (string, bool) {
 			close(asked)
 			select {
@@ -300,7 +300,7 @@ func TestQuestionOverTheEndpoint(t *testing.T) {
 // TestRunEndsWhileAProcessWaits: the waiting process hears that it is over.
 func TestRunEndsWhileAProcessWaits(t *testing.T) {
 	asked := make(chan struct{})
-	b := opened(t, "discovery", func(s *loop.Scope) {
+	b := opened(t, "discovery", func(s *session.Scope) {
 		s.Ask = func(ctx context.Context, _ state.Question) (string, bool) {
 			close(asked)
 			<-ctx.Done()
@@ -322,7 +322,7 @@ func TestRunEndsWhileAProcessWaits(t *testing.T) {
 
 func TestClientGivesUp(t *testing.T) {
 	asked := make(chan struct{})
-	b := opened(t, "discovery", func(s *loop.Scope) {
+	b := opened(t, "discovery", func(s *session.Scope) {
 		s.Ask = func(ctx context.Context, _ state.Question) (string, bool) {
 			close(asked)
 			<-ctx.Done()

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // TestLongPaths: a socket's address holds about a hundred bytes, a run's folder
@@ -21,7 +21,7 @@ func TestLongPaths(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	b := box(t, "coding", func(s *loop.Scope) { s.RunDir = dir })
+	b := box(t, "coding", func(s *session.Scope) { s.RunDir = dir })
 	if path := variable(b.Env(), SocketVar); !strings.HasPrefix(path, dir) {
 		t.Errorf("the socket lies at %s, want it below the run's folder", path)
 	}
@@ -42,7 +42,7 @@ func TestLongPaths(t *testing.T) {
 // the one variable is enough, with and without the token's variable.
 func TestSeenElsewhere(t *testing.T) {
 	dir := t.TempDir()
-	b := box(t, "coding", func(s *loop.Scope) { s.RunDir = dir })
+	b := box(t, "coding", func(s *session.Scope) { s.RunDir = dir })
 	elsewhere := filepath.Join(t.TempDir(), "run")
 	if err := os.Symlink(dir, elsewhere); err != nil {
 		t.Fatal(err)

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -16,7 +16,7 @@ func submitHandoff() tool {
 			"counts. " +
 			"freeform is what matters most: brief a colleague who picks up tomorrow.",
 		where:    "an agent that works for a phase",
-		describe: func(loop.Scope) json.RawMessage { return handoffSchema() },
+		describe: func(session.Scope) json.RawMessage { return handoffSchema() },
 		offered:  working,
 		run: func(b *Box, v values) (any, error) {
 			raw := unwrap(v.raw, "handoff")

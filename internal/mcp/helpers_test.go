@@ -9,7 +9,7 @@ import (
 
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/state"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -17,7 +17,7 @@ import (
 // role is a run as the loop would open its tools.
 type role struct {
 	name  string
-	role  loop.Role
+	role  session.Role
 	phase state.Phase
 	ask   bool
 	task  bool
@@ -25,16 +25,16 @@ type role struct {
 
 func roles() []role {
 	return []role{
-		{"coding", loop.RoleCoding, state.Building, false, true},
-		{"coding that may ask", loop.RoleCoding, state.Building, true, true},
-		{"setup without a task", loop.RoleCoding, state.Building, false, false},
-		{"discovery", loop.RoleDiscovery, state.Discovery, true, false},
-		{"planning", loop.RolePlanning, state.Planning, false, false},
-		{"validation", loop.RoleValidation, state.Validation, false, false},
-		{"context-prep", loop.RoleContextPrep, state.Building, false, true},
-		{"context-post", loop.RoleContextPost, state.Building, false, true},
-		{"indexer", loop.RoleIndexer, state.Building, false, true},
-		{"pass", loop.Role("review"), state.Building, false, true},
+		{"coding", session.RoleCoding, state.Building, false, true},
+		{"coding that may ask", session.RoleCoding, state.Building, true, true},
+		{"setup without a task", session.RoleCoding, state.Building, false, false},
+		{"discovery", session.RoleDiscovery, state.Discovery, true, false},
+		{"planning", session.RolePlanning, state.Planning, false, false},
+		{"validation", session.RoleValidation, state.Validation, false, false},
+		{"context-prep", session.RoleContextPrep, state.Building, false, true},
+		{"context-post", session.RoleContextPost, state.Building, false, true},
+		{"indexer", session.RoleIndexer, state.Building, false, true},
+		{"pass", session.Role("review"), state.Building, false, true},
 	}
 }
 
@@ -49,8 +49,8 @@ func roleNamed(t testing.TB, name string) role {
 }
 
 // scope is a run of the role in a project with four tasks, one of them done.
-func scope(r role) loop.Scope {
-	s := loop.Scope{Role: r.role, Phase: r.phase, Iteration: 7, Attempt: 2, EventID: "01k0000000000000000000000e",
+func scope(r role) session.Scope {
+	s := session.Scope{Role: r.role, Phase: r.phase, Iteration: 7, Attempt: 2, EventID: "01k0000000000000000000000e",
 		Critic: plan.Critic{TaskTokens: 30000, Agent: true},
 		State: state.State{
 			Run: state.Run{Phase: r.phase, Status: state.Running, Iteration: 7, Session: 3,
@@ -83,7 +83,7 @@ func scope(r role) loop.Scope {
 }
 
 // box opens the tools of a role without an endpoint.
-func box(t testing.TB, name string, change ...func(*loop.Scope)) *Box {
+func box(t testing.TB, name string, change ...func(*session.Scope)) *Box {
 	t.Helper()
 	s := scope(roleNamed(t, name))
 	for _, c := range change {
@@ -98,7 +98,7 @@ func box(t testing.TB, name string, change ...func(*loop.Scope)) *Box {
 }
 
 // call calls a tool that must answer, and gives the answer.
-func call(t testing.TB, b loop.Toolbox, name, args string) map[string]any {
+func call(t testing.TB, b session.Toolbox, name, args string) map[string]any {
 	t.Helper()
 	answer, err := b.Call(t.Context(), name, json.RawMessage(args))
 	if err != nil {
@@ -112,7 +112,7 @@ func call(t testing.TB, b loop.Toolbox, name, args string) map[string]any {
 }
 
 // refused calls a tool that must refuse, and gives the refusal.
-func refused(t testing.TB, b loop.Toolbox, name, args string) *Refusal {
+func refused(t testing.TB, b session.Toolbox, name, args string) *Refusal {
 	t.Helper()
 	answer, err := b.Call(t.Context(), name, json.RawMessage(args))
 	var r *Refusal

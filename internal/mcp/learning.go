@@ -3,7 +3,7 @@ package mcp
 import (
 	"slices"
 
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
 
@@ -24,7 +24,7 @@ func appendLearning() tool {
 			{name: "category", help: "what kind of fact it is", kind: kText, required: true, enum: notes.Categories()}},
 		offered: everyone,
 		run: func(b *Box, v values) (any, error) {
-			l := loop.Learning{Text: text(v.text("learning")), Category: v.text("category")}
+			l := session.Learning{Text: text(v.text("learning")), Category: v.text("category")}
 			// The limit of an entry is in bytes.
 			if len(l.Text) > notes.MaxKnowledgeText {
 				return nil, refuse("say it in one or two sentences", "learning has %d bytes, at most %d are taken",

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // childVar makes the test binary a process of a run: what it says is what the
@@ -79,10 +79,10 @@ func child(t testing.TB, job string, env []string, args ...string) *exec.Cmd {
 }
 
 // opened is the toolbox of a role with its endpoint in a folder of its own.
-func opened(t testing.TB, name string, change ...func(*loop.Scope)) *Box {
+func opened(t testing.TB, name string, change ...func(*session.Scope)) *Box {
 	t.Helper()
 	dir := t.TempDir()
-	return box(t, name, append([]func(*loop.Scope){func(s *loop.Scope) { s.RunDir = dir }}, change...)...)
+	return box(t, name, append([]func(*session.Scope){func(s *session.Scope) { s.RunDir = dir }}, change...)...)
 }
 
 func connect(t testing.TB, env []string) *Client {

@@ -22,7 +22,7 @@ import (
 	"unicode/utf8"
 
 	"git-ralph/gitstate/state"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -33,7 +33,7 @@ const MaxRequest = 1 << 20
 // Box is the toolbox of one agent run. It implements loop.Toolbox and may be
 // used by any number of goroutines.
 type Box struct {
-	scope loop.Scope
+	scope session.Scope
 	tools []tool // offered in this run, in the order of the documentation
 	end   *endpoint
 
@@ -44,7 +44,7 @@ type Box struct {
 
 	mu     sync.Mutex
 	closed bool
-	got    loop.Collected
+	got    session.Collected
 	puts   []notes.Put
 	drafts []draft
 	asked  map[string]*question
@@ -54,12 +54,12 @@ type Box struct {
 	ended string
 }
 
-var _ loop.Toolbox = (*Box)(nil)
+var _ session.Toolbox = (*Box)(nil)
 
 // Open makes the tools of one agent run and, when s.RunDir is set, serves them
 // there until Close. Tasks are added to s.State.Plan: for a plan that replaces
 // the rest of an older one, s.State.Plan holds only the tasks that stay.
-func Open(s loop.Scope) (loop.Toolbox, error) {
+func Open(s session.Scope) (session.Toolbox, error) {
 	b := newBox(s)
 	if s.RunDir == "" {
 		return b, nil
@@ -72,7 +72,7 @@ func Open(s loop.Scope) (loop.Toolbox, error) {
 	return b, nil
 }
 
-func newBox(s loop.Scope) *Box {
+func newBox(s session.Scope) *Box {
 	if s.Role == "" {
 		s.Role = roleOf(s.Phase)
 	}
@@ -86,23 +86,23 @@ func newBox(s loop.Scope) *Box {
 	return b
 }
 
-func roleOf(p state.Phase) loop.Role {
+func roleOf(p state.Phase) session.Role {
 	switch p {
 	case state.Discovery:
-		return loop.RoleDiscovery
+		return session.RoleDiscovery
 	case state.Planning:
-		return loop.RolePlanning
+		return session.RolePlanning
 	case state.Validation:
-		return loop.RoleValidation
+		return session.RoleValidation
 	}
-	return loop.RoleCoding
+	return session.RoleCoding
 }
 
 // Specs describes the tools that this run offers.
-func (b *Box) Specs() []loop.ToolSpec {
-	out := make([]loop.ToolSpec, len(b.tools))
+func (b *Box) Specs() []session.ToolSpec {
+	out := make([]session.ToolSpec, len(b.tools))
 	for i, t := range b.tools {
-		out[i] = loop.ToolSpec{Name: t.name, Description: t.help, Schema: t.schema(b.scope)}
+		out[i] = session.ToolSpec{Name: t.name, Description: t.help, Schema: t.schema(b.scope)}
 	}
 	return out
 }
@@ -181,8 +181,8 @@ func (b *Box) find(name string) (tool, error) {
 	hint := "the tools of this run: " + strings.Join(names, ", ")
 	if i := slices.IndexFunc(allTools(), func(t tool) bool { return t.name == name }); i >= 0 {
 		t := allTools()[i]
-		if t.name == askUser && b.scope.Ask == nil && (b.scope.Role == loop.RoleCoding ||
-			b.scope.Role == loop.RoleDiscovery) {
+		if t.name == askUser && b.scope.Ask == nil && (b.scope.Role == session.RoleCoding ||
+			b.scope.Role == session.RoleDiscovery) {
 			return tool{}, refuse("decide yourself and say so in the handoff",
 				"%s is not available: nobody can be asked in this run", name)
 		}
@@ -206,7 +206,7 @@ func (b *Box) Env() []string {
 }
 
 // Collected is what the tools have recorded so far. The caller may keep it.
-func (b *Box) Collected() loop.Collected {
+func (b *Box) Collected() session.Collected {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.got
@@ -217,7 +217,7 @@ func (b *Box) Collected() loop.Collected {
 	return c
 }
 
-func cloneClaim(c *loop.Claim) *loop.Claim {
+func cloneClaim(c *session.Claim) *session.Claim {
 	if c == nil {
 		return nil
 	}

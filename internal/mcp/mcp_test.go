@@ -9,13 +9,13 @@ import (
 	"sync"
 	"testing"
 
-	"git-ralph/gitstate/state"
-	"git-ralph/loop"
-	"git-ralph/notes"
-	"git-ralph/plan"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
+	"git-ralph/notes"
+	"git-ralph/plan"
 )
 
 // TestToolByRole: every tool in every role. What is offered answers its
@@ -41,7 +41,7 @@ func TestToolByRole(t *testing.T) {
 		for name, args := range examples() {
 			t.Run(r.name+"/"+name, func(t *testing.T) {
 				b := box(t, r.name)
-				listed := slices.ContainsFunc(b.Specs(), func(s loop.ToolSpec) bool { return s.Name == name })
+				listed := slices.ContainsFunc(b.Specs(), func(s session.ToolSpec) bool { return s.Name == name })
 				if want := slices.Contains(offered[r.name], name); listed != want {
 					t.Fatalf("listed = %v, want %v", listed, want)
 				}
@@ -66,17 +66,17 @@ func TestToolByRole(t *testing.T) {
 // of either, whatever the caller mixed up.
 func TestRoleAndPhaseMustAgree(t *testing.T) {
 	for _, tt := range []struct {
-		role  loop.Role
+		role  session.Role
 		phase state.Phase
 		tool  string
 	}{
-		{loop.RoleCoding, state.Planning, "ralph_mark_task_complete"},
-		{loop.RoleCoding, state.Planning, "ralph_add_task"},
-		{loop.RolePlanning, state.Building, "ralph_add_task"},
-		{loop.RoleValidation, state.Building, "ralph_report_criterion"},
-		{loop.Role("review"), state.Validation, "ralph_report_criterion"},
+		{session.RoleCoding, state.Planning, "ralph_mark_task_complete"},
+		{session.RoleCoding, state.Planning, "ralph_add_task"},
+		{session.RolePlanning, state.Building, "ralph_add_task"},
+		{session.RoleValidation, state.Building, "ralph_report_criterion"},
+		{session.Role("review"), state.Validation, "ralph_report_criterion"},
 	} {
-		b := box(t, "coding", func(s *loop.Scope) { s.Role, s.Phase = tt.role, tt.phase })
+		b := box(t, "coding", func(s *session.Scope) { s.Role, s.Phase = tt.role, tt.phase })
 		refused(t, b, tt.tool, examples()[tt.tool])
 	}
 }
@@ -85,7 +85,7 @@ func TestRoleFollowsPhaseWhenUnsaid(t *testing.T) {
 	for phase, tool := range map[state.Phase]string{state.Building: "ralph_get_next_task",
 		state.Planning:   "ralph_add_task",
 		state.Validation: "ralph_report_criterion", state.Discovery: "ralph_submit_handoff"} {
-		call(t, box(t, "coding that may ask", func(s *loop.Scope) { s.Role, s.Phase = "", phase }), tool, examples()[tool])
+		call(t, box(t, "coding that may ask", func(s *session.Scope) { s.Role, s.Phase = "", phase }), tool, examples()[tool])
 	}
 }
 
@@ -224,7 +224,7 @@ func TestArguments(t *testing.T) {
 // TestManyCallersAtOnce is for the race detector; the counts say that nothing
 // was lost or doubled.
 func TestManyCallersAtOnce(t *testing.T) {
-	b := box(t, "planning", func(s *loop.Scope) { s.Critic = plan.Critic{Agent: true} })
+	b := box(t, "planning", func(s *session.Scope) { s.Critic = plan.Critic{Agent: true} })
 	const callers, each = 16, 10
 	var wg sync.WaitGroup
 	for c := range callers {

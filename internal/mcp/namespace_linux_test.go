@@ -8,9 +8,9 @@ import (
 	"syscall"
 	"testing"
 
-	"git-ralph/loop"
-
 	"golang.org/x/sys/unix"
+
+	"git-ralph/loop/session"
 )
 
 // noNamespaces is the exit code of a child that may not mount.
@@ -54,7 +54,7 @@ func childOther(job string) int {
 func TestFromInsideNamespaces(t *testing.T) {
 	for _, uid := range []int{0, 1000, 4711} {
 		dir, elsewhere := t.TempDir(), t.TempDir()
-		b := box(t, "coding", func(s *loop.Scope) { s.RunDir = dir })
+		b := box(t, "coding", func(s *session.Scope) { s.RunDir = dir })
 		cmd := child(t, "bound "+dir+" "+elsewhere, b.Env(), "ralph_mark_task_complete", `{"task_id":"T-002"}`)
 		cmd.SysProcAttr = &syscall.SysProcAttr{
 			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,

@@ -7,17 +7,17 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"git-ralph/gitstate/state"
-	"git-ralph/loop"
-	"git-ralph/notes"
-
 	"github.com/google/go-cmp/cmp"
+
+	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
+	"git-ralph/notes"
 )
 
 func TestAskUser(t *testing.T) {
 	var asked atomic.Int32
 	var seen state.Question
-	b := box(t, "discovery", func(s *loop.Scope) {
+	b := box(t, "discovery", func(s *session.Scope) {
 		s.MaxQuestions = 2
 		s.Ask = func(_ context.Context, q state.Question) (string, bool) {
 			seen = q
@@ -54,7 +54,7 @@ func TestAskUser(t *testing.T) {
 // meanwhile.
 func TestAskUserSurvivesAnImpatientClient(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan string)
-	b := box(t, "discovery", func(s *loop.Scope) {
+	b := box(t, "discovery", func(s *session.Scope) {
 		s.Ask = func(ctx context.Context, _ state.Question) (string, bool) {
 			close(asked) // panics when it is asked twice
 			select {
@@ -89,7 +89,7 @@ func TestAskUserSurvivesAnImpatientClient(t *testing.T) {
 // TestCloseEndsQuestions: the end of a run waits for nobody.
 func TestCloseEndsQuestions(t *testing.T) {
 	asked := make(chan struct{})
-	b := box(t, "discovery", func(s *loop.Scope) {
+	b := box(t, "discovery", func(s *session.Scope) {
 		s.Ask = func(ctx context.Context, _ state.Question) (string, bool) {
 			close(asked)
 			<-ctx.Done()
@@ -111,38 +111,38 @@ func TestCloseEndsQuestions(t *testing.T) {
 func TestEvidence(t *testing.T) {
 	for _, tt := range []struct {
 		args string
-		want loop.CriterionReport // empty = refused
+		want session.CriterionReport // empty = refused
 		why  string
 	}{
-		{`"evidence":{"command":"go test ./login","expect":"ok"}`, loop.CriterionReport{Command: "go test ./login",
+		{`"evidence":{"command":"go test ./login","expect":"ok"}`, session.CriterionReport{Command: "go test ./login",
 			Expect: "ok"}, "an object"},
-		{`"command":"go test ./login","evidence":"it was green"`, loop.CriterionReport{Command: "go test ./login",
+		{`"command":"go test ./login","evidence":"it was green"`, session.CriterionReport{Command: "go test ./login",
 			Evidence: "it was green"}, "fields"},
 		{`"evidence":{"path":"a.go","text":"func A()"},"command":"go vet"`,
-			loop.CriterionReport{File: "a.go", Quote: "func A()", Command: "go vet"}, "both, and other names"},
+			session.CriterionReport{File: "a.go", Quote: "func A()", Command: "go vet"}, "both, and other names"},
 		{`"evidence":{"evidence":"seen","file":"a.go","quote":"func A()"}`,
-			loop.CriterionReport{File: "a.go", Quote: "func A()", Evidence: "seen"}, "words inside the object"},
-		{`"evidence":"{command: x}"`, loop.CriterionReport{Evidence: "{command: x}"},
+			session.CriterionReport{File: "a.go", Quote: "func A()", Evidence: "seen"}, "words inside the object"},
+		{`"evidence":"{command: x}"`, session.CriterionReport{Evidence: "{command: x}"},
 			"a text is words, whatever it looks like"},
-		{`"evidence":{}`, loop.CriterionReport{}, "an empty object"},
-		{`"evidence":{"file":"a.go"}`, loop.CriterionReport{}, "a file without a quotation"},
-		{`"evidence":"x","quote":"func A()"`, loop.CriterionReport{}, "a quotation without a file"},
-		{`"evidence":{"expect":"ok"}`, loop.CriterionReport{}, "an output without its command"},
-		{`"evidence":{"command":"x"},"command":"y"`, loop.CriterionReport{}, "twice"},
-		{`"evidence":{"spec":"specs/old/page.md"}`, loop.CriterionReport{}, "no part of the evidence"},
-		{`"evidence":["x"]`, loop.CriterionReport{}, "a list"},
-		{`"evidence":{"command":5}`, loop.CriterionReport{}, "a number"},
-		{`"command":"echo \u202e x"`, loop.CriterionReport{}, "a command with characters that are not shown"},
+		{`"evidence":{}`, session.CriterionReport{}, "an empty object"},
+		{`"evidence":{"file":"a.go"}`, session.CriterionReport{}, "a file without a quotation"},
+		{`"evidence":"x","quote":"func A()"`, session.CriterionReport{}, "a quotation without a file"},
+		{`"evidence":{"expect":"ok"}`, session.CriterionReport{}, "an output without its command"},
+		{`"evidence":{"command":"x"},"command":"y"`, session.CriterionReport{}, "twice"},
+		{`"evidence":{"spec":"specs/old/page.md"}`, session.CriterionReport{}, "no part of the evidence"},
+		{`"evidence":["x"]`, session.CriterionReport{}, "a list"},
+		{`"evidence":{"command":5}`, session.CriterionReport{}, "a number"},
+		{`"command":"echo \u202e x"`, session.CriterionReport{}, "a command with characters that are not shown"},
 	} {
 		b := box(t, "validation")
 		args := `{"spec":"specs/login.md","criterion":"a user logs in","verdict":"pass",` + tt.args + `}`
-		if tt.want == (loop.CriterionReport{}) {
+		if tt.want == (session.CriterionReport{}) {
 			refused(t, b, "ralph_report_criterion", args)
 			continue
 		}
 		got := call(t, b, "ralph_report_criterion", args)
 		tt.want.Spec, tt.want.Criterion, tt.want.Verdict = "specs/login.md", "a user logs in", "pass"
-		if d := cmp.Diff([]loop.CriterionReport{tt.want}, b.Collected().Criteria); d != "" {
+		if d := cmp.Diff([]session.CriterionReport{tt.want}, b.Collected().Criteria); d != "" {
 			t.Errorf("%s: %s", tt.why, d)
 		}
 		if note, _ := got["note"].(string); (note == "") != tt.want.Checkable() {
@@ -179,7 +179,7 @@ func TestCriteria(t *testing.T) {
 			t.Errorf("%s: %v", tt.why, got)
 		}
 	}
-	want := []loop.CriterionReport{
+	want := []session.CriterionReport{
 		{Spec: "specs/login.md", Criterion: "a wrong password is refused", Verdict: "fail", Evidence: "not seen"},
 		{Spec: "specs/login.md", Criterion: "a user logs in", Verdict: "pass", Evidence: "seen"},
 		{Spec: "specs/old/page.md", Criterion: "the page shows", Verdict: "fail"},
@@ -194,7 +194,7 @@ func TestCriteria(t *testing.T) {
 	}
 	wantContains(t, "hint", refused(t, b, "ralph_report_criterion",
 		`{"spec":"x","criterion":"other","verdict":"pass"}`).Hint, "specs/login.md, specs/old/page.md")
-	bare := box(t, "validation", func(s *loop.Scope) { s.Specs = nil })
+	bare := box(t, "validation", func(s *session.Scope) { s.Specs = nil })
 	refused(t, bare, "ralph_report_criterion", examples()["ralph_report_criterion"])
 }
 

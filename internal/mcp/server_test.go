@@ -13,11 +13,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"git-ralph/gitstate/state"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
-// session connects the SDK's own client to `git ralph mcp` as a process.
-func session(t *testing.T, b *Box) *sdk.ClientSession {
+// sdkSession connects the SDK's own client to `git ralph mcp` as a process.
+func sdkSession(t *testing.T, b *Box) *sdk.ClientSession {
 	t.Helper()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
 	s, err := client.Connect(t.Context(), &sdk.CommandTransport{Command: child(t, "serve", b.Env())}, nil)
@@ -46,7 +46,7 @@ func TestMCP(t *testing.T) {
 	for _, r := range roles() {
 		t.Run(r.name, func(t *testing.T) {
 			b := opened(t, r.name)
-			s := session(t, b)
+			s := sdkSession(t, b)
 			listed, err := s.ListTools(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
@@ -88,7 +88,7 @@ func TestMCP(t *testing.T) {
 
 func TestMCPRefusals(t *testing.T) {
 	b := opened(t, "coding")
-	s := session(t, b)
+	s := sdkSession(t, b)
 	res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "ralph_mark_task_complete",
 		Arguments: map[string]any{"task_id": "T-003"}})
 	if err != nil || !res.IsError {
@@ -115,14 +115,14 @@ func TestMCPRefusals(t *testing.T) {
 // waiting one does not end the session.
 func TestMCPWhileAQuestionWaits(t *testing.T) {
 	asked := make(chan struct{})
-	b := opened(t, "discovery", func(s *loop.Scope) {
+	b := opened(t, "discovery", func(s *session.Scope) {
 		s.Ask = func(ctx context.Context, _ state.Question) (string, bool) {
 			close(asked)
 			<-ctx.Done()
 			return "", false
 		}
 	})
-	s := session(t, b)
+	s := sdkSession(t, b)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {

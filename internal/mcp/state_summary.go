@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"git-ralph/gitstate/state"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -22,7 +22,7 @@ func getStateSummary() tool {
 
 type stateSummary struct {
 	Phase     state.Phase    `json:"phase"`
-	Role      loop.Role      `json:"role"`
+	Role      session.Role   `json:"role"`
 	Status    state.Status   `json:"status"`
 	Iteration int            `json:"iteration"`
 	Session   int            `json:"session"`

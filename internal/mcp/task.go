@@ -1,7 +1,7 @@
 package mcp
 
 import (
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -43,7 +43,7 @@ func (b *Box) endAs(what string) {
 	b.got.Complete = nil
 }
 
-func claim(t *plan.Task, s string) *loop.Claim { return &loop.Claim{TaskID: t.ID, Text: text(s)} }
+func claim(t *plan.Task, s string) *session.Claim { return &session.Claim{TaskID: t.ID, Text: text(s)} }
 
 // brief is a text on one line for summaries.
 func brief(s string, max int) string { return notes.OneLine(s, max) }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"git-ralph/gitstate/state"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // tool is one tool. Of run and waits exactly one is set: run is called with the
@@ -18,8 +18,8 @@ type tool struct {
 	// args checks and describes the arguments; nil = describe does, and the tool
 	// reads values.raw itself.
 	args     object
-	describe func(loop.Scope) json.RawMessage
-	offered  func(loop.Scope) bool
+	describe func(session.Scope) json.RawMessage
+	offered  func(session.Scope) bool
 	run      func(b *Box, v values) (any, error)
 	waits    func(ctx context.Context, b *Box, v values) (any, error)
 }
@@ -33,7 +33,7 @@ func allTools() []tool {
 	}
 }
 
-func (t tool) schema(s loop.Scope) json.RawMessage {
+func (t tool) schema(s session.Scope) json.RawMessage {
 	if t.args == nil {
 		return t.describe(s)
 	}
@@ -44,30 +44,33 @@ func (t tool) schema(s loop.Scope) json.RawMessage {
 // phase of the iteration that it serves, which is why the role decides: a
 // reviewer in the building phase must not report the task complete.
 
-func everyone(loop.Scope) bool { return true }
+func everyone(session.Scope) bool { return true }
 
-func coding(s loop.Scope) bool { return s.Role == loop.RoleCoding && s.Phase == state.Building }
+func coding(s session.Scope) bool { return s.Role == session.RoleCoding && s.Phase == state.Building }
 
-func planning(s loop.Scope) bool { return s.Role == loop.RolePlanning && s.Phase == state.Planning }
-
-func validating(s loop.Scope) bool {
-	return s.Role == loop.RoleValidation && s.Phase == state.Validation
+func planning(s session.Scope) bool {
+	return s.Role == session.RolePlanning && s.Phase == state.Planning
 }
 
-func asking(s loop.Scope) bool {
-	return s.Ask != nil && (coding(s) || s.Role == loop.RoleDiscovery && s.Phase == state.Discovery)
+func validating(s session.Scope) bool {
+	return s.Role == session.RoleValidation && s.Phase == state.Validation
+}
+
+func asking(s session.Scope) bool {
+	return s.Ask != nil && (coding(s) || s.Role == session.RoleDiscovery && s.Phase == state.Discovery)
 }
 
 // working is an agent that works for a phase itself and hands over to the next.
-func working(s loop.Scope) bool {
-	return slices.Contains([]loop.Role{loop.RoleCoding, loop.RoleDiscovery, loop.RolePlanning, loop.RoleValidation},
+func working(s session.Scope) bool {
+	return slices.Contains([]session.Role{session.RoleCoding, session.RoleDiscovery, session.RolePlanning,
+		session.RoleValidation},
 		s.Role)
 }
 
-func helping(s loop.Scope) bool { return !working(s) }
+func helping(s session.Scope) bool { return !working(s) }
 
-func preparing(s loop.Scope) bool { return s.Role == loop.RoleContextPrep }
+func preparing(s session.Scope) bool { return s.Role == session.RoleContextPrep }
 
-func directing(s loop.Scope) bool {
-	return s.Role == loop.RoleContextPrep || s.Role == loop.RoleContextPost
+func directing(s session.Scope) bool {
+	return s.Role == session.RoleContextPrep || s.Role == session.RoleContextPost
 }

@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"git-ralph/loop"
+	"github.com/google/go-cmp/cmp"
+
+	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestNextTaskIsThatOfTheIteration(t *testing.T) {
-	b := box(t, "coding", func(s *loop.Scope) { s.Task.Failure = "checks: test" })
+	b := box(t, "coding", func(s *session.Scope) { s.Task.Failure = "checks: test" })
 	got := call(t, b, "ralph_get_next_task", `{}`)
 	task := got["task"].(map[string]any)
 	if task["id"] != "T-002" || task["status"] != "in_progress" || got["attempt"] != 2.0 || got["iteration"] != 7.0 ||
@@ -40,7 +40,7 @@ func TestCompleteSaysHowThePlanWouldStand(t *testing.T) {
 		t.Error("the claim reached the state")
 	}
 	call(t, b, "ralph_mark_task_complete", `{"task_id":"T-002","verification_notes":"seen"}`)
-	if c := b.Collected().Complete; c == nil || *c != (loop.Claim{TaskID: "T-002", Text: "seen"}) {
+	if c := b.Collected().Complete; c == nil || *c != (session.Claim{TaskID: "T-002", Text: "seen"}) {
 		t.Errorf("collected %+v", c)
 	}
 }
@@ -58,7 +58,7 @@ func TestOneTaskOnly(t *testing.T) {
 			r := refused(t, b, tool, args)
 			wantContains(t, "error", r.Message, "not the task of this iteration")
 			wantContains(t, "hint", r.Hint, "T-002")
-			if d := cmp.Diff(loop.Collected{}, b.Collected()); d != "" {
+			if d := cmp.Diff(session.Collected{}, b.Collected()); d != "" {
 				t.Errorf("%s %s left:\n%s", tool, id, d)
 			}
 		}
@@ -130,7 +130,7 @@ func TestLearnings(t *testing.T) {
 		}
 	}
 	// What the journal says already is no news.
-	known := box(t, "coding", func(s *loop.Scope) {
+	known := box(t, "coding", func(s *session.Scope) {
 		k, _, err := notes.Learn("build", "Sockets need a short path.", 3, "T-001", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -179,7 +179,7 @@ func TestSummaries(t *testing.T) {
 		t.Errorf("got %v", sum)
 	}
 	// A long plan is listed without flooding the window, unfinished tasks first.
-	long := box(t, "coding", func(s *loop.Scope) {
+	long := box(t, "coding", func(s *session.Scope) {
 		var tasks []plan.Task
 		for i := range 1000 {
 			status := plan.Done
@@ -245,7 +245,8 @@ func TestAddTask(t *testing.T) {
 
 func TestAddTaskBecomesATask(t *testing.T) {
 	b := box(t, "planning")
-	call(t, b, "ralph_add_task", `{"title":" sessions\n ","description":"Keep them.","priority":2,"depends_on":["t-003"],"criteria":["it ends"],"verify":["go test ./..."],
+	call(t, b, "ralph_add_task",
+		`{"title":" sessions\n ","description":"Keep them.","priority":2,"depends_on":["t-003"],"criteria":["it ends"],"verify":["go test ./..."],
 		"skills":["go"],"libraries":["kong"],"needs_docs":true,"estimated_tokens":20000,"spec":"specs/login.md","max_turns":9,"max_attempts":0,"notes":"n","allow_test_changes":true}`)
 	none := 0
 	want := plan.Task{ID: "T-005", Title: "sessions", Description: "Keep them.", Status: plan.Pending, Priority: 2,
@@ -293,7 +294,7 @@ func TestPlansGrow(t *testing.T) {
 // TestOldProblemsAreNotTheNewTasks: a task of the plan that lacks criteria must
 // not keep the planner from adding others.
 func TestOldProblemsAreNotTheNewTasks(t *testing.T) {
-	b := box(t, "planning", func(s *loop.Scope) { s.State.Plan.Tasks[2].Criteria = nil })
+	b := box(t, "planning", func(s *session.Scope) { s.State.Plan.Tasks[2].Criteria = nil })
 	call(t, b, "ralph_add_task", examples()["ralph_add_task"])
 }
 

@@ -15,7 +15,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
 	"git-ralph/internal/text"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -51,7 +51,7 @@ type StatusDoc struct {
 	SessionDone    int              `json:"tasks_completed_this_session"`
 	HaltReason     string           `json:"halt_reason"`
 	Linked         *LinkedDoc       `json:"linked,omitempty"`
-	Activity       *loop.Doing      `json:"activity,omitempty"` // of the agent at work, when something is known
+	Activity       *session.Doing   `json:"activity,omitempty"` // of the agent at work, when something is known
 	// Asked is what a person asked the running loop for and what is still to come.
 	Asked string `json:"asked,omitempty"`
 }
@@ -91,8 +91,8 @@ type WorkerDoc struct {
 	Attempt   int         `json:"attempt"`
 	Since     time.Time   `json:"since"`
 	// Worker is its number, of several of one run; Activity is what its agent does.
-	Worker   int         `json:"worker,omitempty"`
-	Activity *loop.Doing `json:"activity,omitempty"`
+	Worker   int            `json:"worker,omitempty"`
+	Activity *session.Doing `json:"activity,omitempty"`
 }
 
 // Cost is what a run has cost, for programs.
@@ -160,7 +160,7 @@ func (r Reader) Status(ctx context.Context) (StatusDoc, state.State, error) {
 		}
 		w := WorkerDoc{Actor: j.Actor, Host: holder.Host, PID: holder.Pid, Since: holder.Since}
 		if c := run.Current; c != nil {
-			if now, ok := loop.ReadSpend(j.Repo, c.EventID); ok {
+			if now, ok := session.ReadSpend(j.Repo, c.EventID); ok {
 				d.Activity = now.Doing
 			}
 			d.Task, d.Attempt = c.Task, c.Attempt
@@ -212,7 +212,7 @@ func (r Reader) Workers(s state.State) []WorkerDoc {
 			Since: c.Since, Worker: numbers[c.Worker]}
 		if c.Current != nil {
 			w.Iteration, w.Since = c.Current.Iteration, c.Current.Since
-			if now, ok := loop.ReadSpend(j.Repo, c.Current.EventID); ok {
+			if now, ok := session.ReadSpend(j.Repo, c.Current.EventID); ok {
 				w.Activity = now.Doing
 			}
 		}
@@ -258,7 +258,7 @@ func WithSpend(r state.Run, repo *gitstate.Repo) state.Run {
 	if r.Current == nil {
 		return r
 	}
-	now, ok := loop.ReadSpend(repo, r.Current.EventID)
+	now, ok := session.ReadSpend(repo, r.Current.EventID)
 	if !ok {
 		return r
 	}

@@ -17,7 +17,7 @@ import (
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // Agent runs Claude Code.
@@ -34,8 +34,8 @@ type Agent struct {
 
 // Run runs the client once. What the client does wrong is an Outcome; an error
 // means that it could not be started.
-func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.AgentEvent)) (loop.Result, error) {
-	result := loop.Result{Client: "claude"}
+func (a *Agent) Run(ctx context.Context, req session.Request, events func(session.AgentEvent)) (session.Result, error) {
+	result := session.Result{Client: "claude"}
 	if req.Judge == nil {
 		return result, errors.New("run claude: nobody judges its tool calls")
 	}
@@ -59,7 +59,7 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	if err != nil {
 		return result, fmt.Errorf("run claude: %w", err)
 	}
-	s := newSession(ctx, client.NewSession(req, events, a.Clock, a.Grace))
+	s := newConversation(ctx, client.NewSession(req, events, a.Clock, a.Grace))
 	if req.Resume != nil {
 		s.stream.before = req.Resume.Used
 	}
@@ -75,7 +75,7 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 		return a.Run(ctx, req, events)
 	}
 	if s.stream.counted && req.KeepSession && result.SessionID == id {
-		result.Session = &loop.Session{ID: result.SessionID, Used: client.AddUsage(s.stream.before, s.stream.totals)}
+		result.Session = &session.ClientSession{ID: result.SessionID, Used: client.AddUsage(s.stream.before, s.stream.totals)}
 	}
 	return result, nil
 }

@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"git-ralph/internal/agent/client"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // control answers a request of the client.
-func (s *session) control(l line) {
+func (s *conversation) control(l line) {
 	if l.Request == nil {
 		s.Out.Send(failure(l.RequestID, "a request without a body"))
 		return
@@ -53,15 +53,15 @@ func (s *session) control(l line) {
 // judge decides about a call: ours pass, because the harness executes and
 // judges them itself; the rest must be offered in this run and allowed by the
 // guard.
-func (s *session) judge(in hookInput) loop.Permission {
-	p := loop.Permission{Allow: true}
+func (s *conversation) judge(in hookInput) session.Permission {
+	p := session.Permission{Allow: true}
 	switch {
 	case strings.HasPrefix(in.ToolName, "mcp__"+serverName+"__"):
 	case !allowedTool(s.Request, in.ToolName):
-		p = loop.Permission{Reason: fmt.Sprintf("%s is not offered in this run; use %s", client.Line(in.ToolName, 100),
+		p = session.Permission{Reason: fmt.Sprintf("%s is not offered in this run; use %s", client.Line(in.ToolName, 100),
 			strings.Join(toolNames(client.Tools(s.Request)), ", "))}
 	default:
-		p = s.Request.Judge(loop.ToolUse{Tool: in.ToolName, Input: in.ToolInput})
+		p = s.Request.Judge(session.ToolUse{Tool: in.ToolName, Input: in.ToolInput})
 	}
 	if len(s.judged) < maxTracked { // beyond that a call counts as unjudged, which stops the client
 		s.judged[in.ToolUseID] = verdict{p.Allow}
@@ -70,7 +70,7 @@ func (s *session) judge(in hookInput) loop.Permission {
 		if p.Reason == "" {
 			p.Reason = "denied by git ralph"
 		}
-		s.Event(loop.AgentEvent{Kind: loop.EventDenied, Tool: client.Line(in.ToolName, 100), Text: p.Reason})
+		s.Event(session.AgentEvent{Kind: session.EventDenied, Tool: client.Line(in.ToolName, 100), Text: p.Reason})
 		return p
 	}
 	if in.ToolName == "Bash" {
@@ -81,7 +81,7 @@ func (s *session) judge(in hookInput) loop.Permission {
 
 // withoutCredentials makes a shell command unset the client's own credentials,
 // which its shell inherits. The model sees its own command, not this one.
-func (s *session) withoutCredentials(input, updated json.RawMessage) json.RawMessage {
+func (s *conversation) withoutCredentials(input, updated json.RawMessage) json.RawMessage {
 	names := []string{}
 	for _, name := range credentials {
 		if client.Get(s.Request.Env, name) != "" {
@@ -112,7 +112,7 @@ func (s *session) withoutCredentials(input, updated json.RawMessage) json.RawMes
 
 // hookAnswer is a Permission in the client's words. No opinion lets the call
 // run, since permissions are bypassed.
-func hookAnswer(p loop.Permission) object {
+func hookAnswer(p session.Permission) object {
 	out := object{"hookEventName": "PreToolUse"}
 	switch {
 	case !p.Allow:
@@ -127,13 +127,13 @@ func hookAnswer(p loop.Permission) object {
 
 // answered handles the answer to a request of ours. After initialize the prompt
 // is sent, not before: a client that cannot be guarded gets nothing to do.
-func (s *session) answered(l line) {
+func (s *conversation) answered(l line) {
 	if l.Response == nil || l.Response.RequestID != initializeID || s.ready {
 		return
 	}
 	h, problem := l.Response.check()
 	if problem != "" {
-		s.Stop(client.Ending{Kind: loop.ProtocolError, Detail: problem})
+		s.Stop(client.Ending{Kind: session.ProtocolError, Detail: problem})
 		return
 	}
 	s.ready, s.shaken = true, h

@@ -13,7 +13,7 @@ import (
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // HookSettings is the value of --settings with which the client calls a
@@ -104,7 +104,7 @@ func hookCanary(ctx context.Context, path string, env []string, c *client.Canary
 // canaryEnv is the environment of the client: without any way to the real
 // provider or to an account.
 func canaryEnv(env []string, url string) []string {
-	env = slices.DeleteFunc(environ(loop.Request{Env: env}, os.Geteuid() == 0), func(kv string) bool {
+	env = slices.DeleteFunc(environ(session.Request{Env: env}, os.Geteuid() == 0), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(credentials, name) || strings.HasPrefix(name, "ANTHROPIC_") ||
 			strings.HasPrefix(name, "CLAUDE_CODE_USE_") || strings.HasPrefix(name, "CLAUDE_CODE_OAUTH_")

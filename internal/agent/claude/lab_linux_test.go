@@ -18,7 +18,7 @@ import (
 
 	"git-ralph/internal/agent/fakemodel"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // lab runs the client in throw-away projects.
@@ -28,12 +28,12 @@ type lab struct{ client string }
 type experiment struct {
 	dir        string
 	model      *fakemodel.Server
-	req        loop.Request
+	req        session.Request
 	group      *proc.Group
 	transcript bytes.Buffer
 
 	mu     sync.Mutex
-	events []loop.AgentEvent
+	events []session.AgentEvent
 	calls  []string
 }
 
@@ -67,16 +67,16 @@ func (l lab) experiment(t *testing.T, env map[string]string, script func(dir str
 		}
 	}
 	r := &e.req
-	r.Role, r.Phase, r.TaskID, r.EventID, r.Iteration, r.Attempt = loop.RoleCoding, "building", "T-1", "01event", 1, 1
+	r.Role, r.Phase, r.TaskID, r.EventID, r.Iteration, r.Attempt = session.RoleCoding, "building", "T-1", "01event", 1, 1
 	r.Prompt, r.Model, r.Dir, r.Start, r.Transcript = "do the task", "claude-sonnet-4-5", e.dir, group.Start, &e.transcript
 	r.Timeout, r.Idle = time.Minute, 30*time.Second
-	r.Judge = func(u loop.ToolUse) loop.Permission {
+	r.Judge = func(u session.ToolUse) session.Permission {
 		if strings.Contains(string(u.Input), "git commit") {
-			return loop.Permission{Reason: "commits are made by the loop"}
+			return session.Permission{Reason: "commits are made by the loop"}
 		}
-		return loop.Permission{Allow: true}
+		return session.Permission{Allow: true}
 	}
-	r.ToolSpecs = []loop.ToolSpec{
+	r.ToolSpecs = []session.ToolSpec{
 		{Name: "ralph_mark_task_complete", Description: "Report the task as complete.",
 			Schema: json.RawMessage(`{"type":"object","properties":{"task_id":{"type":"string"}},"required":["task_id"]}`)},
 		{Name: "ralph_submit_handoff", Description: "Submit the handoff.", Schema: json.RawMessage(`{"type":"object"}`)},
@@ -103,10 +103,10 @@ func (e *experiment) git(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-func (e *experiment) run(t *testing.T, l lab, ctx context.Context, on func(loop.AgentEvent)) loop.Result {
+func (e *experiment) run(t *testing.T, l lab, ctx context.Context, on func(session.AgentEvent)) session.Result {
 	t.Helper()
 	a := &Agent{Path: l.client, Grace: 3 * time.Second}
-	res, err := a.Run(ctx, e.req, func(ev loop.AgentEvent) {
+	res, err := a.Run(ctx, e.req, func(ev session.AgentEvent) {
 		e.mu.Lock()
 		e.events = append(e.events, ev)
 		e.mu.Unlock()
@@ -124,7 +124,7 @@ func (e *experiment) run(t *testing.T, l lab, ctx context.Context, on func(loop.
 }
 
 // said are the texts of the events of one kind.
-func (e *experiment) said(kind loop.AgentEventKind) []string {
+func (e *experiment) said(kind session.AgentEventKind) []string {
 	var out []string
 	for _, ev := range e.events {
 		if ev.Kind == kind {
@@ -134,7 +134,7 @@ func (e *experiment) said(kind loop.AgentEventKind) []string {
 	return out
 }
 
-func (e *experiment) wantOutcome(t *testing.T, res loop.Result, kind loop.OutcomeKind, detail string) {
+func (e *experiment) wantOutcome(t *testing.T, res session.Result, kind session.OutcomeKind, detail string) {
 	t.Helper()
 	if res.Outcome != kind || !strings.Contains(res.Detail, detail) {
 		t.Errorf("%s %q, want %s with %q\ntranscript:\n%s", res.Outcome, res.Detail, kind, detail, e.transcript.String())

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"git-ralph/internal/agent/client"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // classify says what a result line means. The subtype alone says little: a
@@ -20,29 +20,29 @@ func (s *stream) classify(l line) client.Ending {
 	}
 	switch l.Subtype {
 	case "error_max_turns":
-		return client.Ending{Kind: loop.MaxTurns, Detail: text}
+		return client.Ending{Kind: session.MaxTurns, Detail: text}
 	case "error_max_budget_usd":
-		return client.Ending{Kind: loop.BudgetExceeded, Detail: text}
+		return client.Ending{Kind: session.BudgetExceeded, Detail: text}
 	case "success":
 		if l.IsError {
 			return s.apiFailure(l, text)
 		}
 		if l.TerminalReason == "completed" {
-			return client.Ending{Kind: loop.Completed}
+			return client.Ending{Kind: session.Completed}
 		}
 		// hook_stopped and whatever else cuts a turn short without an error.
-		return client.Ending{Kind: loop.ProtocolError, Detail: "the client stopped: " + client.Line(l.TerminalReason, 100)}
+		return client.Ending{Kind: session.ProtocolError, Detail: "the client stopped: " + client.Line(l.TerminalReason, 100)}
 	}
 	if strings.HasPrefix(l.TerminalReason, "aborted") {
 		// An interrupt that is not ours. It must not be free: what runs in the
 		// worktree could send it for ever.
-		return client.Ending{Kind: loop.Crashed, Detail: "interrupted from outside (" + client.Line(l.TerminalReason, 100) + ")"}
+		return client.Ending{Kind: session.Crashed, Detail: "interrupted from outside (" + client.Line(l.TerminalReason, 100) + ")"}
 	}
 	detail := client.Line(l.Subtype, 100)
 	if text != "" {
 		detail += ": " + text
 	}
-	return client.Ending{Kind: loop.ProtocolError, Detail: detail}
+	return client.Ending{Kind: session.ProtocolError, Detail: detail}
 }
 
 // apiFailure is a request to the provider that failed for good. What a person
@@ -53,12 +53,12 @@ func (s *stream) apiFailure(l line, text string) client.Ending {
 	if l.APIErrorStatus != 0 && !strings.Contains(text, fmt.Sprint(l.APIErrorStatus)) {
 		detail = fmt.Sprintf("%d %s", l.APIErrorStatus, text)
 	}
-	end := func(kind loop.OutcomeKind) client.Ending { return client.Ending{Kind: kind, Detail: detail} }
+	end := func(kind session.OutcomeKind) client.Ending { return client.Ending{Kind: kind, Detail: detail} }
 	if l.TerminalReason == "prompt_too_long" {
-		return end(loop.ContextLimit)
+		return end(session.ContextLimit)
 	}
 	if l.APIError == "usage_limit_reached" || l.APIErrorStatus == 429 && monthlyLimit().MatchString(l.Result) {
-		e := end(loop.UsageLimit)
+		e := end(session.UsageLimit)
 		if s.limit != nil {
 			e.Until = epoch(s.limit.ResetsAt)
 		}
@@ -69,19 +69,19 @@ func (s *stream) apiFailure(l line, text string) client.Ending {
 	}
 	switch s.errorKind {
 	case "authentication_failed", "billing_error", "model_not_found":
-		return end(loop.AuthFailed)
+		return end(session.AuthFailed)
 	}
 	switch status := l.APIErrorStatus; {
 	case status == 401, status == 403:
-		return end(loop.AuthFailed)
+		return end(session.AuthFailed)
 	case status == 429:
-		return end(loop.RateLimited)
+		return end(session.RateLimited)
 	case status >= 500, l.APIErrorType == "overloaded_error", l.APIError == "connection_failed":
-		return end(loop.Overloaded)
+		return end(session.Overloaded)
 	case status == 0 && s.errorKind == "server_error":
-		return end(loop.Overloaded)
+		return end(session.Overloaded)
 	}
-	return end(loop.ProtocolError)
+	return end(session.ProtocolError)
 }
 
 // retryFailure is what a client that does not stop trying again stands for.
@@ -89,11 +89,11 @@ func retryFailure(l line) client.Ending {
 	detail := retryText(l)
 	switch {
 	case l.ErrorStatus == 429:
-		return client.Ending{Kind: loop.RateLimited, Detail: detail}
+		return client.Ending{Kind: session.RateLimited, Detail: detail}
 	case l.ErrorStatus == 401, l.ErrorStatus == 403:
-		return client.Ending{Kind: loop.AuthFailed, Detail: detail}
+		return client.Ending{Kind: session.AuthFailed, Detail: detail}
 	}
-	return client.Ending{Kind: loop.Overloaded, Detail: detail}
+	return client.Ending{Kind: session.Overloaded, Detail: detail}
 }
 
 // monthlyLimit matches the limit of an API key, which only the text tells from

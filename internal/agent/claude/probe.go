@@ -14,7 +14,7 @@ import (
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // Versions. 2.1.197 speaks the same protocol but lets a call run when its
@@ -46,7 +46,7 @@ func Probe(ctx context.Context, path string, env []string) (client.Info, error) 
 	info := client.Info{Found: true, Path: found, Hint: InstallHint}
 	limited, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
-	env = environ(loop.Request{Env: env}, os.Geteuid() == 0)
+	env = environ(session.Request{Env: env}, os.Geteuid() == 0)
 
 	out := proc.NewHeadTail(4 << 10)
 	exit, err := proc.Run(limited, proc.Command{Argv: []string{found, "--version"}, Env: env, Stdout: out, Stderr: out})

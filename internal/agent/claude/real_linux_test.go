@@ -18,7 +18,7 @@ import (
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/agent/fakemodel"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // These tests run the real Claude Code against a scripted model. They need the
@@ -81,7 +81,7 @@ func (l lab) wholeRun(t *testing.T) {
 	e.req.System = "THE SYSTEM ADDITION"
 	res := e.run(t, l, t.Context(), nil)
 
-	e.wantOutcome(t, res, loop.Completed, "")
+	e.wantOutcome(t, res, session.Completed, "")
 	if b, err := os.ReadFile(filepath.Join(e.dir, "hello.txt")); string(b) != "hello\n" {
 		t.Errorf("hello.txt: %q, %v", b, err)
 	}
@@ -92,13 +92,13 @@ func (l lab) wholeRun(t *testing.T) {
 	if !slices.Equal(e.calls, want) {
 		t.Errorf("calls of our tools: %q", e.calls)
 	}
-	if got := e.said(loop.EventDenied); !slices.Equal(got, []string{"Bash commits are made by the loop"}) {
+	if got := e.said(session.EventDenied); !slices.Equal(got, []string{"Bash commits are made by the loop"}) {
 		t.Errorf("denied: %q", got)
 	}
-	if got := e.said(loop.EventText); !slices.Equal(got, []string{"I will write the file.", "All done."}) {
+	if got := e.said(session.EventText); !slices.Equal(got, []string{"I will write the file.", "All done."}) {
 		t.Errorf("texts: %q", got)
 	}
-	if n, m := len(e.said(loop.EventToolCall)), len(e.said(loop.EventToolDone)); n != 6 || m != 6 {
+	if n, m := len(e.said(session.EventToolCall)), len(e.said(session.EventToolDone)); n != 6 || m != 6 {
 		t.Errorf("%d calls began, %d ended", n, m)
 	}
 	u := res.Usage
@@ -106,9 +106,9 @@ func (l lab) wholeRun(t *testing.T) {
 		u.ContextWindow != 200_000 || u.CostMicroUSD == nil || *u.CostMicroUSD == 0 {
 		t.Errorf("usage %+v", u)
 	}
-	var sum loop.Usage
+	var sum session.Usage
 	for _, ev := range e.events {
-		if ev.Kind == loop.EventUsage {
+		if ev.Kind == session.EventUsage {
 			sum = client.AddUsage(sum, ev.Usage)
 		}
 	}
@@ -140,15 +140,15 @@ func (l lab) followUp(t *testing.T) {
 			return fakemodel.Script{bash("echo a"), bash("echo b"), call("mcp__ralph__ralph_submit_handoff", `{"summary":"s"}`), {Text: "handed over"}}
 		})
 		e.req.MaxTurns = turns
-		var ends []loop.OutcomeKind
-		e.req.FollowUp = func(r loop.Result) (string, bool) {
+		var ends []session.OutcomeKind
+		e.req.FollowUp = func(r session.Result) (string, bool) {
 			ends = append(ends, r.Outcome)
 			return "SUBMIT THE HANDOFF NOW", len(ends) == 1
 		}
 		res := e.run(t, l, t.Context(), nil)
-		want := []loop.OutcomeKind{loop.Completed, loop.Completed}
+		want := []session.OutcomeKind{session.Completed, session.Completed}
 		if turns > 0 {
-			want[0] = loop.MaxTurns // and stays the outcome, whatever came after
+			want[0] = session.MaxTurns // and stays the outcome, whatever came after
 		}
 		e.wantOutcome(t, res, want[0], "")
 		if !slices.Equal(ends, want) || len(e.calls) != 1 {
@@ -167,7 +167,7 @@ func (l lab) phaseTools(t *testing.T) {
 		return fakemodel.Script{call("Write", fmt.Sprintf(`{"file_path":%q,"content":"x"}`, dir+"/no.txt")), bash("touch no.txt"), {Text: "x"}}
 	})
 	e.req.Phase = "planning"
-	e.wantOutcome(t, e.run(t, l, t.Context(), nil), loop.Completed, "")
+	e.wantOutcome(t, e.run(t, l, t.Context(), nil), session.Completed, "")
 	if _, err := os.Stat(filepath.Join(e.dir, "no.txt")); err == nil {
 		t.Error("planning wrote a file")
 	}
@@ -193,8 +193,8 @@ func (l lab) bare(t *testing.T) {
 	e := l.experiment(t, map[string]string{"CLAUDE_CODE_SIMPLE": "1", "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB": "1"}, func(string) fakemodel.Script {
 		return fakemodel.Script{bash("git commit --allow-empty -m x"), {Text: "x"}}
 	})
-	e.wantOutcome(t, e.run(t, l, t.Context(), nil), loop.Completed, "")
-	if got := e.said(loop.EventDenied); len(got) != 1 {
+	e.wantOutcome(t, e.run(t, l, t.Context(), nil), session.Completed, "")
+	if got := e.said(session.EventDenied); len(got) != 1 {
 		t.Errorf("denied: %q", got)
 	}
 }
@@ -205,26 +205,26 @@ func (l lab) hang(t *testing.T) {
 		return fakemodel.Script{{NoAnswer: true, Repeat: -1}}
 	})
 	e.req.Idle = 4 * time.Second
-	e.wantOutcome(t, e.run(t, l, t.Context(), nil), loop.Hang, "idle 4s")
+	e.wantOutcome(t, e.run(t, l, t.Context(), nil), session.Hang, "idle 4s")
 }
 
 // openCall: a silent command is no hang, but the wall clock ends it.
 func (l lab) openCall(t *testing.T) {
 	e := l.experiment(t, nil, func(string) fakemodel.Script { return fakemodel.Script{bash("tail -f /dev/null")} })
 	e.req.Idle, e.req.Timeout = 4*time.Second, 12*time.Second
-	e.wantOutcome(t, e.run(t, l, t.Context(), nil), loop.Hang, "wall 12s")
+	e.wantOutcome(t, e.run(t, l, t.Context(), nil), session.Hang, "wall 12s")
 }
 
 // interrupt: the end of the context ends the client, and it still reports its costs.
 func (l lab) interrupt(t *testing.T) {
 	e := l.experiment(t, nil, func(string) fakemodel.Script { return fakemodel.Script{bash("tail -f /dev/null")} })
 	ctx, cancel := context.WithCancel(t.Context())
-	res := e.run(t, l, ctx, func(ev loop.AgentEvent) {
-		if ev.Kind == loop.EventToolCall {
+	res := e.run(t, l, ctx, func(ev session.AgentEvent) {
+		if ev.Kind == session.EventToolCall {
 			cancel()
 		}
 	})
-	e.wantOutcome(t, res, loop.Interrupted, "")
+	e.wantOutcome(t, res, session.Interrupted, "")
 	if res.Usage.CostMicroUSD == nil || res.Usage.Total() == 0 {
 		t.Errorf("usage %+v", res.Usage)
 	}
@@ -250,7 +250,7 @@ func (l lab) kill(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}()
-	e.wantOutcome(t, e.run(t, l, t.Context(), nil), loop.Crashed, "signal 9")
+	e.wantOutcome(t, e.run(t, l, t.Context(), nil), session.Crashed, "signal 9")
 	if err := e.group.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -269,24 +269,24 @@ func (l lab) provider(t *testing.T) {
 		why    string
 		step   fakemodel.Step
 		env    map[string]string
-		kind   loop.OutcomeKind
+		kind   session.OutcomeKind
 		detail string
 		until  bool
 	}{
-		{"a wrong key", fakemodel.Step{Status: 401, ErrorType: "authentication_error", Message: "invalid x-api-key"}, nil, loop.AuthFailed, "Invalid API key", false},
+		{"a wrong key", fakemodel.Step{Status: 401, ErrorType: "authentication_error", Message: "invalid x-api-key"}, nil, session.AuthFailed, "Invalid API key", false},
 		{"a subscription's limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "limit", Headers: map[string]string{
 			"anthropic-ratelimit-unified-status": "rejected", "anthropic-ratelimit-unified-reset": fmt.Sprint(reset),
 			"anthropic-ratelimit-unified-representative-claim": "five_hour", "anthropic-ratelimit-unified-5h-status": "rejected",
 			"anthropic-ratelimit-unified-5h-reset": fmt.Sprint(reset), "anthropic-ratelimit-unified-5h-utilization": "1.0",
 			"anthropic-ratelimit-unified-overage-status": "rejected", "anthropic-ratelimit-unified-overage-disabled-reason": "org_level_disabled",
-		}}, map[string]string{"ANTHROPIC_API_KEY": "", oauth: "sk-ant-oat01-fake-token-for-test"}, loop.UsageLimit, "5-hour limit", true},
-		{"a key's limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "You have reached your specified API usage limits. You will regain access on 2030-12-01 at 00:00 UTC."}, nil, loop.UsageLimit, "usage limits", true},
-		{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, nil, loop.RateLimited, "429", false},
-		{"overloaded for good", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"}, nil, loop.Overloaded, "529", false},
+		}}, map[string]string{"ANTHROPIC_API_KEY": "", oauth: "sk-ant-oat01-fake-token-for-test"}, session.UsageLimit, "5-hour limit", true},
+		{"a key's limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "You have reached your specified API usage limits. You will regain access on 2030-12-01 at 00:00 UTC."}, nil, session.UsageLimit, "usage limits", true},
+		{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, nil, session.RateLimited, "429", false},
+		{"overloaded for good", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"}, nil, session.Overloaded, "529", false},
 		{"a retry that would take too long: the client gives up at once", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down", Headers: map[string]string{"retry-after": "1000"}},
-			map[string]string{"CLAUDE_CODE_MAX_RETRIES": "4"}, loop.RateLimited, "429", false},
-		{"a prompt that does not fit", fakemodel.Step{Status: 400, ErrorType: "invalid_request_error", Message: "prompt is too long: 250000 tokens > 200000 maximum"}, nil, loop.ContextLimit, "too long", false},
-		{"a model that is not there", fakemodel.Step{Status: 404, ErrorType: "not_found_error", Message: "model: claude-sonnet-4-5"}, nil, loop.AuthFailed, "model", false},
+			map[string]string{"CLAUDE_CODE_MAX_RETRIES": "4"}, session.RateLimited, "429", false},
+		{"a prompt that does not fit", fakemodel.Step{Status: 400, ErrorType: "invalid_request_error", Message: "prompt is too long: 250000 tokens > 200000 maximum"}, nil, session.ContextLimit, "too long", false},
+		{"a model that is not there", fakemodel.Step{Status: 404, ErrorType: "not_found_error", Message: "model: claude-sonnet-4-5"}, nil, session.AuthFailed, "model", false},
 	}
 	for _, r := range rows {
 		t.Run(r.why, func(t *testing.T) {
@@ -307,15 +307,15 @@ func (l lab) sandboxed(t *testing.T) {
 	for _, r := range []struct {
 		why  string
 		step fakemodel.Step
-		kind loop.OutcomeKind
+		kind session.OutcomeKind
 	}{
-		{"ends by itself", fakemodel.Step{Text: "x"}, loop.Completed},
-		{"is killed from inside", bash("kill -9 $PPID; sleep 5"), loop.Crashed},
+		{"ends by itself", fakemodel.Step{Text: "x"}, session.Completed},
+		{"is killed from inside", bash("kill -9 $PPID; sleep 5"), session.Crashed},
 	} {
 		e := l.experiment(t, nil, func(string) fakemodel.Script {
 			return fakemodel.Script{bash("echo ok >inside; git commit --allow-empty -m x; git update-ref refs/heads/stolen HEAD; rm -rf .git"), r.step, {Text: "y"}}
 		})
-		e.req.Judge = func(loop.ToolUse) loop.Permission { return loop.Permission{Allow: true} }
+		e.req.Judge = func(session.ToolUse) session.Permission { return session.Permission{Allow: true} }
 		home := client.Get(e.req.Env, "HOME")
 		upper := filepath.Join(t.TempDir(), "upper")
 		t.Cleanup(func() { sandbox.RemoveHomeUpper(upper) }) // an overlay leaves folders that nobody may enter
@@ -335,7 +335,7 @@ func (l lab) sandboxed(t *testing.T) {
 		}
 		e.req.Start = group.Start
 		refs := e.git(t, "for-each-ref")
-		e.wantOutcome(t, e.run(t, l, t.Context(), nil), r.kind, map[loop.OutcomeKind]string{loop.Crashed: "signal 9"}[r.kind])
+		e.wantOutcome(t, e.run(t, l, t.Context(), nil), r.kind, map[session.OutcomeKind]string{session.Crashed: "signal 9"}[r.kind])
 		if err := group.Close(); err != nil {
 			t.Error(err)
 		}
@@ -355,8 +355,8 @@ func (l lab) subagent(t *testing.T) {
 			bash("touch z && git add -A && git commit -qm x"), {Text: "sub finished"}, {Text: "main finished"}}
 	})
 	res := e.run(t, l, t.Context(), nil)
-	e.wantOutcome(t, res, loop.Completed, "")
-	if got := e.said(loop.EventDenied); len(got) != 1 {
+	e.wantOutcome(t, res, session.Completed, "")
+	if got := e.said(session.EventDenied); len(got) != 1 {
 		t.Errorf("denied: %q", got)
 	}
 	if res.Usage.Input != 400 || len(e.model.Turns()) != 4 {
@@ -372,8 +372,8 @@ func (l lab) mcp(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := l.experiment(t, nil, func(string) fakemodel.Script { return fakemodel.Script{call("mcp__notes__env", `{}`), {Text: "x"}} })
-	e.req.MCP = map[string]loop.MCPServer{"notes": {Command: []string{self}, Env: map[string]string{"NOTES_TOKEN": "a b$c", playVariable: "mcp"}}}
-	e.wantOutcome(t, e.run(t, l, t.Context(), nil), loop.Completed, "")
+	e.req.MCP = map[string]session.MCPServer{"notes": {Command: []string{self}, Env: map[string]string{"NOTES_TOKEN": "a b$c", playVariable: "mcp"}}}
+	e.wantOutcome(t, e.run(t, l, t.Context(), nil), session.Completed, "")
 	turns := e.model.Turns()
 	if last := string(turns[len(turns)-1].Body); !strings.Contains(last, "token=[a b$c] key=[]") {
 		t.Errorf("the server's answer is missing; transcript:\n%s", e.transcript.String())

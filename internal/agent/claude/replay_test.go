@@ -8,19 +8,19 @@ import (
 	"testing"
 	"time"
 
-	"git-ralph/internal/agent/client"
-	"git-ralph/internal/proc"
-	"git-ralph/loop"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"git-ralph/internal/agent/client"
+	"git-ralph/internal/proc"
+	"git-ralph/loop/session"
 )
 
 const transcripts = "../../../fixtures/transcripts/claude"
 
 // replay feeds a recorded output to a session that has no process. With trust
 // every call counts as judged, for recordings that were made with other hooks.
-func replay(t *testing.T, name string, trust bool) (*session, []loop.AgentEvent, loop.Result) {
+func replay(t *testing.T, name string, trust bool) (*conversation, []session.AgentEvent, session.Result) {
 	t.Helper()
 	var summary struct {
 		RC     int    `json:"rc"`
@@ -34,8 +34,8 @@ func replay(t *testing.T, name string, trust bool) (*session, []loop.AgentEvent,
 	if err != nil {
 		t.Fatal(err)
 	}
-	var events []loop.AgentEvent
-	s := offline(func(e loop.AgentEvent) { events = append(events, e) })
+	var events []session.AgentEvent
+	s := offline(func(e session.AgentEvent) { events = append(events, e) })
 	lines := &client.Lines{Max: client.MaxLine, Line: func(data []byte, cut bool) {
 		// The recording's own host answered; here only what the client told counts.
 		l, ok := parse(data)
@@ -72,8 +72,8 @@ func replay(t *testing.T, name string, trust bool) (*session, []loop.AgentEvent,
 }
 
 // offline is a session without a client.
-func offline(events func(loop.AgentEvent)) *session {
-	s := newSession(context.Background(), client.NewSession(loop.Request{}, events, nil, 0))
+func offline(events func(session.AgentEvent)) *conversation {
+	s := newConversation(context.Background(), client.NewSession(session.Request{}, events, nil, 0))
 	s.Out = client.NewOutbox(nopCloser{})
 	return s
 }
@@ -93,80 +93,80 @@ func TestRecordedEndings(t *testing.T) {
 	rows := []struct {
 		name, why string
 		trust     bool
-		kind      loop.OutcomeKind
+		kind      session.OutcomeKind
 		detail    string
 		until     time.Time
 	}{
 		// the control protocol
-		{"rec-A-control", "a whole run: write, command, tool, denied commit", !trust, loop.Completed, "", time.Time{}},
-		{"ctl-full", "the same with tools served in process", !trust, loop.Completed, "", time.Time{}},
-		{"ctl-multi", "three prompts in one session", !trust, loop.Completed, "", time.Time{}},
-		{"ctl-perm", "permissions asked for: the policy of the machine is not ours", !trust, loop.PermissionDenied,
+		{"rec-A-control", "a whole run: write, command, tool, denied commit", !trust, session.Completed, "", time.Time{}},
+		{"ctl-full", "the same with tools served in process", !trust, session.Completed, "", time.Time{}},
+		{"ctl-multi", "three prompts in one session", !trust, session.Completed, "", time.Time{}},
+		{"ctl-perm", "permissions asked for: the policy of the machine is not ours", !trust, session.PermissionDenied,
 			"a policy of this machine makes the client run in permission mode default", time.Time{}},
-		{"ctl-hookerr", "our answer was broken and the call ran", !trust, loop.ProtocolError,
+		{"ctl-hookerr", "our answer was broken and the call ran", !trust, session.ProtocolError,
 			"a tool call was not judged: PreToolUse: Hook callback cb-pre failed: the SDK host replied with an error or an invalid answer. Its answer was treated as empty.", time.Time{}},
 		{"ctl-hookerr-block", "our answer was broken and the call was blocked: still nothing to go on with", !trust,
-			loop.ProtocolError,
+			session.ProtocolError,
 			`a tool call was not judged: PreToolUse: Hook callback cb-pre failed: the SDK host replied with an error or an invalid answer. onFailure is "block", so this failure counts as a block.`, time.Time{}},
-		{"ctl-hooksilent-block", "we were silent and the call was blocked", !trust, loop.Completed, "", time.Time{}},
-		{"ctl-bare", "--bare switches hooks off without a word", !trust, loop.ProtocolError,
+		{"ctl-hooksilent-block", "we were silent and the call was blocked", !trust, session.Completed, "", time.Time{}},
+		{"ctl-bare", "--bare switches hooks off without a word", !trust, session.ProtocolError,
 			"a call of Bash ran without being judged", time.Time{}},
-		{"ctl-interrupt", "an interrupt that is not ours costs an attempt", !trust, loop.Crashed,
+		{"ctl-interrupt", "an interrupt that is not ours costs an attempt", !trust, session.Crashed,
 			"interrupted from outside (aborted_tools)", time.Time{}},
 
 		// the provider
-		{"drop-mid", "a dropped connection, then success", !trust, loop.Completed, "", time.Time{}},
-		{"err429-retry", "429 twice, then success", !trust, loop.Completed, "", time.Time{}},
-		{"err500-retry", "500, then success", !trust, loop.Completed, "", time.Time{}},
-		{"sse-overloaded", "an error in the stream, then success", !trust, loop.Completed, "", time.Time{}},
-		{"fallback", "the fallback model answered", !trust, loop.Completed, "", time.Time{}},
-		{"usage-warn-oauth", "a warning is no end", !trust, loop.Completed, "", time.Time{}},
-		{"err529-forever", "overloaded for good", !trust, loop.Overloaded,
+		{"drop-mid", "a dropped connection, then success", !trust, session.Completed, "", time.Time{}},
+		{"err429-retry", "429 twice, then success", !trust, session.Completed, "", time.Time{}},
+		{"err500-retry", "500, then success", !trust, session.Completed, "", time.Time{}},
+		{"sse-overloaded", "an error in the stream, then success", !trust, session.Completed, "", time.Time{}},
+		{"fallback", "the fallback model answered", !trust, session.Completed, "", time.Time{}},
+		{"usage-warn-oauth", "a warning is no end", !trust, session.Completed, "", time.Time{}},
+		{"err529-forever", "overloaded for good", !trust, session.Overloaded,
 			"API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:43159).", time.Time{}},
-		{"refused", "nobody listens: time may mend it", !trust, loop.Overloaded,
+		{"refused", "nobody listens: time may mend it", !trust, session.Overloaded,
 			"API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED)", time.Time{}},
-		{"err401", "a wrong key", !trust, loop.AuthFailed, "401 Invalid API key · Fix external API key", time.Time{}},
-		{"err403", "a key without permission", !trust, loop.AuthFailed,
+		{"err401", "a wrong key", !trust, session.AuthFailed, "401 Invalid API key · Fix external API key", time.Time{}},
+		{"err403", "a key without permission", !trust, session.AuthFailed,
 			"Failed to authenticate. API Error: 403 Your API key does not have permission", time.Time{}},
-		{"nokey", "no login at all", !trust, loop.AuthFailed, "Not logged in · Please run /login", time.Time{}},
-		{"err400-credit", "a person has to pay", !trust, loop.AuthFailed, "400 Credit balance is too low", time.Time{}},
-		{"err404-model", "a person has to choose another model", !trust, loop.AuthFailed, "", time.Time{}},
-		{"err400-toolong", "the prompt does not fit", !trust, loop.ContextLimit, "", time.Time{}},
-		{"usage-limit-oauth", "the subscription's limit says until when", !trust, loop.UsageLimit,
+		{"nokey", "no login at all", !trust, session.AuthFailed, "Not logged in · Please run /login", time.Time{}},
+		{"err400-credit", "a person has to pay", !trust, session.AuthFailed, "400 Credit balance is too low", time.Time{}},
+		{"err404-model", "a person has to choose another model", !trust, session.AuthFailed, "", time.Time{}},
+		{"err400-toolong", "the prompt does not fit", !trust, session.ContextLimit, "", time.Time{}},
+		{"usage-limit-oauth", "the subscription's limit says until when", !trust, session.UsageLimit,
 			"429 You've hit your 5-hour limit · resets 5:22pm (UTC)", at(1795195342)},
-		{"usage-limit-key", "the key's limit says so only in its text", !trust, loop.UsageLimit,
+		{"usage-limit-key", "the key's limit says so only in its text", !trust, session.UsageLimit,
 			"API Error: Request rejected (429) · You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.", at(1796083200)},
 
 		// the client's own limits
-		{"max-turns", "turns", trust, loop.MaxTurns, "Reached maximum number of turns (2)", time.Time{}},
-		{"max-budget", "budget", !trust, loop.BudgetExceeded, "Reached maximum budget ($0.001)", time.Time{}},
-		{"bg-8s", "a background task brings a second result", trust, loop.Completed, "", time.Time{}},
-		{"schema-ok", "an answer that fits the schema", trust, loop.Completed, "", time.Time{}},
-		{"schema-notool", "no answer by schema at all is a success of the client", trust, loop.Completed, "", time.Time{}},
-		{"schema-bad", "an answer that never fits the schema", trust, loop.ProtocolError, "", time.Time{}},
+		{"max-turns", "turns", trust, session.MaxTurns, "Reached maximum number of turns (2)", time.Time{}},
+		{"max-budget", "budget", !trust, session.BudgetExceeded, "Reached maximum budget ($0.001)", time.Time{}},
+		{"bg-8s", "a background task brings a second result", trust, session.Completed, "", time.Time{}},
+		{"schema-ok", "an answer that fits the schema", trust, session.Completed, "", time.Time{}},
+		{"schema-notool", "no answer by schema at all is a success of the client", trust, session.Completed, "", time.Time{}},
+		{"schema-bad", "an answer that never fits the schema", trust, session.ProtocolError, "", time.Time{}},
 
 		// signals and exits
-		{"sig-fg-KILL-group", "killed", trust, loop.Crashed, "signal 9", time.Time{}},
-		{"sig-fg-TERM-single", "ended: the client exits with 143 and no result", trust, loop.Crashed, "signal 15",
+		{"sig-fg-KILL-group", "killed", trust, session.Crashed, "signal 9", time.Time{}},
+		{"sig-fg-TERM-single", "ended: the client exits with 143 and no result", trust, session.Crashed, "signal 15",
 			time.Time{}},
-		{"sig-fg-INT-single", "interrupted from outside: status 0", trust, loop.Crashed,
+		{"sig-fg-INT-single", "interrupted from outside: status 0", trust, session.Crashed,
 			"interrupted from outside (aborted_tools)", time.Time{}},
-		{"stall-idle", "killed before anything ran", !trust, loop.Crashed, "signal 9", time.Time{}},
-		{"sess-5-dup", "refused to start", !trust, loop.ProtocolError,
+		{"stall-idle", "killed before anything ran", !trust, session.Crashed, "signal 9", time.Time{}},
+		{"sess-5-dup", "refused to start", !trust, session.ProtocolError,
 			"the client did not start: Error: Session ID 11111111-1111-4111-8111-111111111111 is already in use.", time.Time{}},
 
 		// command hooks that failed open
-		{"hook-missing", "the alarm of a hook that is not there", !trust, loop.ProtocolError,
+		{"hook-missing", "the alarm of a hook that is not there", !trust, session.ProtocolError,
 			"a tool call was not judged: A hook gave no usable answer, so it didn't check this action.", time.Time{}},
-		{"hook-timeout", "the alarm of a hook that hangs", !trust, loop.ProtocolError,
+		{"hook-timeout", "the alarm of a hook that hangs", !trust, session.ProtocolError,
 			"a tool call was not judged: A hook didn't answer in time, so it didn't check this action.", time.Time{}},
-		{"hook-garbage", "no alarm at all, but the call ran", !trust, loop.ProtocolError,
+		{"hook-garbage", "no alarm at all, but the call ran", !trust, session.ProtocolError,
 			"a call of Write ran without being judged", time.Time{}},
-		{"onf-garbage", "not even with onFailure", !trust, loop.ProtocolError,
+		{"onf-garbage", "not even with onFailure", !trust, session.ProtocolError,
 			"a call of Write ran without being judged", time.Time{}},
-		{"hook-continue-false", "a hook that is not ours stopped the turn", trust, loop.ProtocolError,
+		{"hook-continue-false", "a hook that is not ours stopped the turn", trust, session.ProtocolError,
 			"the client stopped: hook_stopped", time.Time{}},
-		{"badsettings2", "no call, nothing to notice", !trust, loop.Completed, "", time.Time{}},
+		{"badsettings2", "no call, nothing to notice", !trust, session.Completed, "", time.Time{}},
 	}
 	for _, r := range rows {
 		_, _, got := replay(t, r.name, r.trust)
@@ -188,15 +188,15 @@ func TestEveryRecording(t *testing.T) {
 		if got.Outcome == "" || got.Usage.Total() < 0 {
 			t.Errorf("%s: %+v", d.Name(), got)
 		}
-		var sum loop.Usage
+		var sum session.Usage
 		open := 0
 		for _, e := range events {
 			switch e.Kind {
-			case loop.EventUsage:
+			case session.EventUsage:
 				sum = client.AddUsage(sum, e.Usage)
-			case loop.EventToolCall:
+			case session.EventToolCall:
 				open++
-			case loop.EventToolDone:
+			case session.EventToolDone:
 				open--
 			}
 		}
@@ -212,26 +212,26 @@ func TestEveryRecording(t *testing.T) {
 func TestRecordedUsage(t *testing.T) {
 	rows := []struct {
 		name, why string
-		usage     loop.Usage
+		usage     session.Usage
 		model     string
 	}{
-		{"ctl-full", "one conversation", loop.Usage{Input: 1400, Output: 130, CacheRead: 200, CacheWrite: 300,
+		{"ctl-full", "one conversation", session.Usage{Input: 1400, Output: 130, CacheRead: 200, CacheWrite: 300,
 			CostMicroUSD:  usd(7335),
 			ContextTokens: 100, ContextWindow: 200_000, Turns: 5, APICalls: 5}, "claude-sonnet-4-5"},
 		{"ctl-multi", "totals of the client are cumulative, turns are not",
-			loop.Usage{Input: 400, Output: 80, CostMicroUSD: usd(2400),
+			session.Usage{Input: 400, Output: 80, CostMicroUSD: usd(2400),
 				ContextTokens: 100, ContextWindow: 200_000, Turns: 4, APICalls: 4}, "claude-sonnet-4-5"},
 		{"subagent", "a subagent's tokens count, its window does not",
-			loop.Usage{Input: 400, Output: 80, CostMicroUSD: usd(2400),
+			session.Usage{Input: 400, Output: 80, CostMicroUSD: usd(2400),
 				ContextTokens: 100, ContextWindow: 200_000, Turns: 2, APICalls: 4}, "claude-sonnet-4-5"},
 		{"partial", "partial messages tell the output while it comes",
-			loop.Usage{Input: 200, Output: 40, CostMicroUSD: usd(1200),
+			session.Usage{Input: 200, Output: 40, CostMicroUSD: usd(1200),
 				ContextTokens: 100, ContextWindow: 200_000, Turns: 2, APICalls: 2}, "claude-sonnet-4-5"},
-		{"fallback", "the model that answered", loop.Usage{Input: 100, Output: 20, CostMicroUSD: usd(200),
+		{"fallback", "the model that answered", session.Usage{Input: 100, Output: 20, CostMicroUSD: usd(200),
 			ContextTokens: 100, ContextWindow: 200_000, Turns: 1, APICalls: 1}, "claude-haiku-4-5"},
-		{"sig-fg-KILL-group", "killed: what was seen, and no cost", loop.Usage{Input: 200, Output: 2,
+		{"sig-fg-KILL-group", "killed: what was seen, and no cost", session.Usage{Input: 200, Output: 2,
 			ContextTokens: 100, APICalls: 2}, "claude-sonnet-4-5"},
-		{"err401", "nothing was used", loop.Usage{CostMicroUSD: usd(0), Turns: 1}, "claude-sonnet-4-5"},
+		{"err401", "nothing was used", session.Usage{CostMicroUSD: usd(0), Turns: 1}, "claude-sonnet-4-5"},
 	}
 	for _, r := range rows {
 		_, _, got := replay(t, r.name, true)
@@ -249,7 +249,7 @@ func TestRecordedEvents(t *testing.T) {
 	_, events, _ := replay(t, "rec-A-control", false)
 	var got []string
 	for _, e := range events {
-		if e.Kind != loop.EventUsage {
+		if e.Kind != session.EventUsage {
 			got = append(got, string(e.Kind)+" "+e.Tool+" "+e.Text)
 		}
 	}

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"git-ralph/internal/agent/client"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
-// session is one running client. Its lines are handled one after the other on
+// conversation is one running client. Its lines are handled one after the other on
 // the goroutine that reads them; tool calls and the limits have their own.
-type session struct {
+type conversation struct {
 	*client.Session
 	stream *stream
 	tools  *toolServer
@@ -29,22 +29,22 @@ type session struct {
 // verdict is what we said about a call.
 type verdict struct{ allow bool }
 
-func newSession(ctx context.Context, common *client.Session) *session {
+func newConversation(ctx context.Context, common *client.Session) *conversation {
 	common.Awaited = "answer to initialize"
-	return &session{Session: common, stream: newStream(), tools: newToolServer(ctx, common.Request),
+	return &conversation{Session: common, stream: newStream(), tools: newToolServer(ctx, common.Request),
 		judged: map[string]verdict{}}
 }
 
 // Begin makes the handshake.
-func (s *session) Begin() { s.Out.Send(initialize(len(s.Request.ToolSpecs) > 0)) }
+func (s *conversation) Begin() { s.Out.Send(initialize(len(s.Request.ToolSpecs) > 0)) }
 
 // Interrupt asks for the end of the turn, which is a result line with the costs.
-func (s *session) Interrupt() {
+func (s *conversation) Interrupt() {
 	s.Out.Send(object{"type": "control_request", "request_id": interruptID, "request": object{"subtype": "interrupt"}})
 }
 
 // Line handles one line of the client.
-func (s *session) Line(data []byte, cut bool) {
+func (s *conversation) Line(data []byte, cut bool) {
 	if cut {
 		s.tooLong(data)
 		return
@@ -71,9 +71,9 @@ func (s *session) Line(data []byte, cut bool) {
 
 // tooLong denies a call whose arguments cannot be read and reports other lines.
 // The request's id stands near the beginning, before the arguments.
-func (s *session) tooLong(data []byte) {
+func (s *conversation) tooLong(data []byte) {
 	if id := headID(data); id != "" {
-		s.Out.Send(success(id, hookAnswer(loop.Permission{Reason: fmt.Sprintf(
+		s.Out.Send(success(id, hookAnswer(session.Permission{Reason: fmt.Sprintf(
 			"the arguments of this call are longer than %d MiB; work in smaller steps", client.MaxLine>>20)})))
 	}
 	s.Unread(data, true)
@@ -121,7 +121,7 @@ func headID(data []byte) string {
 }
 
 // observe follows what the client reports about itself.
-func (s *session) observe(l line) {
+func (s *conversation) observe(l line) {
 	switch l.Type {
 	case "assistant":
 		if l.Message != nil {
@@ -135,7 +135,7 @@ func (s *session) observe(l line) {
 		s.toolsEnded(l)
 	case "system":
 		if l.Subtype == "informational" && (l.Tag == "hook_no_verdict" || l.Tag == "hook_callback_failed") {
-			s.Stop(client.Ending{Kind: loop.ProtocolError, Detail: "a tool call was not judged: " + client.Line(l.Content, 200)})
+			s.Stop(client.Ending{Kind: session.ProtocolError, Detail: "a tool call was not judged: " + client.Line(l.Content, 200)})
 		}
 	}
 	s.tell(l)
@@ -151,7 +151,7 @@ func (s *session) observe(l line) {
 	}
 }
 
-func (s *session) tell(l line) {
+func (s *conversation) tell(l line) {
 	for _, e := range s.stream.read(l) {
 		s.Event(e)
 	}
@@ -160,7 +160,7 @@ func (s *session) tell(l line) {
 // toolsEnded checks that no call ran which was not allowed, the last of the
 // guard's lines of defence that sees the client: whatever switched our hook off,
 // the first result shows it.
-func (s *session) toolsEnded(l line) {
+func (s *conversation) toolsEnded(l line) {
 	if l.Message == nil {
 		return
 	}
@@ -177,21 +177,21 @@ func (s *session) toolsEnded(l line) {
 		name := client.Line(s.stream.open[b.ToolUseID], 100)
 		switch {
 		case !ok:
-			s.Stop(client.Ending{Kind: loop.ProtocolError, Detail: "a call of " + name + " ran without being judged"})
+			s.Stop(client.Ending{Kind: session.ProtocolError, Detail: "a call of " + name + " ran without being judged"})
 		case !v.allow:
-			s.Stop(client.Ending{Kind: loop.ProtocolError, Detail: "a denied call of " + name + " ran"})
+			s.Stop(client.Ending{Kind: session.ProtocolError, Detail: "a denied call of " + name + " ran"})
 		}
 	}
 }
 
 // checkInit looks at what the client says about its own set-up.
-func (s *session) checkInit() {
+func (s *conversation) checkInit() {
 	if mode := s.stream.mode; mode != "" && mode != "bypassPermissions" {
-		s.Stop(client.Ending{Kind: loop.PermissionDenied,
+		s.Stop(client.Ending{Kind: session.PermissionDenied,
 			Detail: "a policy of this machine makes the client run in permission mode " + client.Line(mode, 50)})
 	}
 	if len(s.Request.ToolSpecs) > 0 && s.stream.toolServer == "failed" {
-		s.Stop(client.Ending{Kind: loop.ProtocolError, Detail: "the client could not connect to the ralph tools"})
+		s.Stop(client.Ending{Kind: session.ProtocolError, Detail: "the client could not connect to the ralph tools"})
 	}
 }
 
@@ -199,7 +199,7 @@ func (s *session) checkInit() {
 // again; the loop waits better: it says so, and until when.
 const longestRetry = 2 * time.Minute
 
-func (s *session) checkRetry(l line) {
+func (s *conversation) checkRetry(l line) {
 	wait := time.Duration(min(max(l.RetryDelayMS, 0), 1e9)) * time.Millisecond
 	limit := max(maxRetries, min(l.MaxRetries, 20)) // a user's own setting counts
 	if l.Attempt <= limit && wait <= longestRetry {
@@ -213,7 +213,7 @@ func (s *session) checkRetry(l line) {
 }
 
 // turnEnded decides after each result whether the session goes on.
-func (s *session) turnEnded(l line) {
+func (s *conversation) turnEnded(l line) {
 	e := s.stream.classify(l)
 	if len(l.Structured) > 0 && string(l.Structured) != "null" {
 		s.structured = l.Structured
@@ -222,11 +222,11 @@ func (s *session) turnEnded(l line) {
 }
 
 // Result is what is known so far.
-func (s *session) Result() loop.Result {
+func (s *conversation) Result() session.Result {
 	version := s.shaken.Version
 	if version == "" {
 		version = s.stream.version
 	}
-	return loop.Result{Usage: s.stream.usage(), Structured: s.structured, Model: s.stream.model,
+	return session.Result{Usage: s.stream.usage(), Structured: s.structured, Model: s.stream.model,
 		Client: strings.TrimSpace("claude " + client.Line(version, 50)), SessionID: s.stream.session}
 }

@@ -13,24 +13,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
-
-	"github.com/google/go-cmp/cmp"
+	"git-ralph/loop/session"
 )
 
 // stage runs a client that plays name.
-func stage(t *testing.T, name string) (*Agent, loop.Request) {
+func stage(t *testing.T, name string) (*Agent, session.Request) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := loop.Request{Phase: "building", Prompt: "the prompt", Dir: t.TempDir(), Start: proc.Start,
+	req := session.Request{Phase: "building", Prompt: "the prompt", Dir: t.TempDir(), Start: proc.Start,
 		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), playVariable + "=" + name, "SystemRoot=" + os.Getenv("SystemRoot")},
-		Judge: func(u loop.ToolUse) loop.Permission {
-			return loop.Permission{Allow: !strings.Contains(string(u.Input), "git commit"), Reason: "no"}
+		Judge: func(u session.ToolUse) session.Permission {
+			return session.Permission{Allow: !strings.Contains(string(u.Input), "git commit"), Reason: "no"}
 		}}
 	return &Agent{Path: self, Grace: 100 * time.Millisecond}, req
 }
@@ -50,26 +50,26 @@ func TestClients(t *testing.T) {
 	hour := time.Now().Add(30 * time.Minute)
 	rows := []struct {
 		play, why string
-		kind      loop.OutcomeKind
+		kind      session.OutcomeKind
 		detail    string
 	}{
-		{"good", "the usual", loop.Completed, ""},
-		{"leave", "ends at once", loop.ProtocolError, "the client ended without a result"},
-		{"complain", "a command line that it does not know", loop.ProtocolError, "the client did not start: error: unknown option '--tools'"},
-		{"mute", "never answers initialize", loop.ProtocolError, "no answer to initialize within 30s"},
-		{"old", "runs what nobody could judge", loop.ProtocolError, "the client cannot block a call whose judgement failed (it is too old)"},
-		{"hookless", "does not take our hook", loop.ProtocolError, "the client did not take our hook, so calls would run unjudged"},
-		{"refuses", "refuses the protocol", loop.ProtocolError, "the client refused initialize: no"},
-		{"unjudged", "runs a call without asking", loop.ProtocolError, "a call of Bash ran without being judged"},
-		{"disobedient", "asks, and runs the denied call", loop.ProtocolError, "a denied call of Bash ran"},
-		{"alarm", "says that nobody looked", loop.ProtocolError, "a tool call was not judged: nobody looked"},
-		{"policy", "a policy forbids our permission mode", loop.PermissionDenied, "a policy of this machine makes the client run in permission mode default"},
-		{"retrying", "tries its provider again without end", loop.Overloaded, "attempt 21 of 1000: overloaded (529)"},
-		{"patient", "would wait for an hour", loop.RateLimited, "attempt 1 of 4: rate_limit (429)"},
-		{"vanishes", "dies in the middle", loop.Crashed, "exit 3"},
-		{"bad-status", "a good result and a bad status", loop.Crashed, "exit 3 after its result"},
-		{"lingers", "does not end after its result", loop.Completed, ""},
-		{"again-fails", "the further prompt fails: the work stays done", loop.Completed, ""},
+		{"good", "the usual", session.Completed, ""},
+		{"leave", "ends at once", session.ProtocolError, "the client ended without a result"},
+		{"complain", "a command line that it does not know", session.ProtocolError, "the client did not start: error: unknown option '--tools'"},
+		{"mute", "never answers initialize", session.ProtocolError, "no answer to initialize within 30s"},
+		{"old", "runs what nobody could judge", session.ProtocolError, "the client cannot block a call whose judgement failed (it is too old)"},
+		{"hookless", "does not take our hook", session.ProtocolError, "the client did not take our hook, so calls would run unjudged"},
+		{"refuses", "refuses the protocol", session.ProtocolError, "the client refused initialize: no"},
+		{"unjudged", "runs a call without asking", session.ProtocolError, "a call of Bash ran without being judged"},
+		{"disobedient", "asks, and runs the denied call", session.ProtocolError, "a denied call of Bash ran"},
+		{"alarm", "says that nobody looked", session.ProtocolError, "a tool call was not judged: nobody looked"},
+		{"policy", "a policy forbids our permission mode", session.PermissionDenied, "a policy of this machine makes the client run in permission mode default"},
+		{"retrying", "tries its provider again without end", session.Overloaded, "attempt 21 of 1000: overloaded (529)"},
+		{"patient", "would wait for an hour", session.RateLimited, "attempt 1 of 4: rate_limit (429)"},
+		{"vanishes", "dies in the middle", session.Crashed, "exit 3"},
+		{"bad-status", "a good result and a bad status", session.Crashed, "exit 3 after its result"},
+		{"lingers", "does not end after its result", session.Completed, ""},
+		{"again-fails", "the further prompt fails: the work stays done", session.Completed, ""},
 	}
 	for _, r := range rows {
 		t.Run(r.play, func(t *testing.T) {
@@ -78,10 +78,13 @@ func TestClients(t *testing.T) {
 				agent.Clock = hasty(limit)
 			}
 			asked := 0
-			req.FollowUp = func(loop.Result) (string, bool) { asked++; return "once more", r.play == "again-fails" && asked == 1 }
+			req.FollowUp = func(session.Result) (string, bool) {
+				asked++
+				return "once more", r.play == "again-fails" && asked == 1
+			}
 			var warnings []string
-			res, err := agent.Run(t.Context(), req, func(e loop.AgentEvent) {
-				if e.Kind == loop.EventWarning {
+			res, err := agent.Run(t.Context(), req, func(e session.AgentEvent) {
+				if e.Kind == session.EventWarning {
 					warnings = append(warnings, e.Text)
 				}
 			})
@@ -97,7 +100,7 @@ func TestClients(t *testing.T) {
 			if (r.play == "lingers" || r.play == "again-fails") && len(warnings) != 1 {
 				t.Errorf("warnings %q", warnings)
 			}
-			if r.kind == loop.Completed && (res.Usage.Input < 10 || res.SessionID != "s-1" || res.Client != "claude 2.1.329") {
+			if r.kind == session.Completed && (res.Usage.Input < 10 || res.SessionID != "s-1" || res.Client != "claude 2.1.329") {
 				t.Errorf("result %+v", res)
 			}
 		})
@@ -106,8 +109,8 @@ func TestClients(t *testing.T) {
 
 func TestToolServerFailed(t *testing.T) {
 	agent, req := stage(t, "toolless")
-	req.ToolSpecs = []loop.ToolSpec{{Name: "ralph_x"}}
-	if res, err := agent.Run(t.Context(), req, nil); err != nil || res.Outcome != loop.ProtocolError || !strings.Contains(res.Detail, "ralph tools") {
+	req.ToolSpecs = []session.ToolSpec{{Name: "ralph_x"}}
+	if res, err := agent.Run(t.Context(), req, nil); err != nil || res.Outcome != session.ProtocolError || !strings.Contains(res.Detail, "ralph tools") {
 		t.Errorf("%s %q (%v)", res.Outcome, res.Detail, err)
 	}
 }
@@ -115,7 +118,7 @@ func TestToolServerFailed(t *testing.T) {
 // A call whose arguments are too long to be judged is denied, not lost.
 func TestHugeCall(t *testing.T) {
 	agent, req := stage(t, "huge")
-	if res, err := agent.Run(t.Context(), req, nil); err != nil || res.Outcome != loop.Completed {
+	if res, err := agent.Run(t.Context(), req, nil); err != nil || res.Outcome != session.Completed {
 		t.Errorf("%s %q (%v)", res.Outcome, res.Detail, err)
 	}
 	b, err := os.ReadFile(filepath.Join(req.Dir, "answer"))
@@ -127,7 +130,7 @@ func TestHugeCall(t *testing.T) {
 // Every question of the client gets an answer, and none of them a yes by mistake.
 func TestAnswers(t *testing.T) {
 	agent, req := stage(t, "asks")
-	if res, err := agent.Run(t.Context(), req, nil); err != nil || res.Outcome != loop.Completed {
+	if res, err := agent.Run(t.Context(), req, nil); err != nil || res.Outcome != session.Completed {
 		t.Fatalf("%s %q (%v)", res.Outcome, res.Detail, err)
 	}
 	b, err := os.ReadFile(filepath.Join(req.Dir, "answer"))
@@ -160,7 +163,7 @@ func TestFlood(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	res, err := agent.Run(t.Context(), req, nil)
 	runtime.ReadMemStats(&after)
-	if err != nil || res.Outcome != loop.Completed {
+	if err != nil || res.Outcome != session.Completed {
 		t.Errorf("%s %q (%v)", res.Outcome, res.Detail, err)
 	}
 	if grown := int64(after.Sys) - int64(before.Sys); grown > 48<<20 && !underRace {
@@ -172,7 +175,7 @@ func TestFlood(t *testing.T) {
 func TestDeaf(t *testing.T) {
 	agent, req := stage(t, "deaf")
 	req.Timeout = 300 * time.Millisecond
-	if res, err := agent.Run(t.Context(), req, nil); err != nil || res.Outcome != loop.Hang {
+	if res, err := agent.Run(t.Context(), req, nil); err != nil || res.Outcome != session.Hang {
 		t.Errorf("%s %q (%v)", res.Outcome, res.Detail, err)
 	}
 }
@@ -186,7 +189,7 @@ func TestCancelBeforeTheAnswer(t *testing.T) {
 		cancel()
 		return p, err
 	}
-	if res, err := agent.Run(ctx, req, nil); err != nil || res.Outcome != loop.Interrupted {
+	if res, err := agent.Run(ctx, req, nil); err != nil || res.Outcome != session.Interrupted {
 		t.Errorf("%s %q (%v)", res.Outcome, res.Detail, err)
 	}
 }
@@ -194,15 +197,15 @@ func TestCancelBeforeTheAnswer(t *testing.T) {
 func TestCannotRun(t *testing.T) {
 	rows := []struct {
 		why  string
-		edit func(*Agent, *loop.Request)
+		edit func(*Agent, *session.Request)
 		want string
 	}{
-		{"no guard, no run", func(_ *Agent, r *loop.Request) { r.Judge = nil }, "nobody judges"},
-		{"no client", func(a *Agent, r *loop.Request) { a.Path = ""; r.Env = []string{"PATH=/nowhere"} }, "not found"},
-		{"a system addition that no command line takes", func(_ *Agent, r *loop.Request) { r.System = strings.Repeat("x", maxArgument+1) }, "--append-system-prompt has"},
-		{"a zero byte", func(_ *Agent, r *loop.Request) { r.Model = "a\x00b" }, "zero byte"},
-		{"a server with our name", func(_ *Agent, r *loop.Request) { r.MCP = map[string]loop.MCPServer{"ralph": {URL: "x"}} }, `cannot be called "ralph"`},
-		{"a server that is nothing", func(_ *Agent, r *loop.Request) { r.MCP = map[string]loop.MCPServer{"x": {}} }, "neither command nor url"},
+		{"no guard, no run", func(_ *Agent, r *session.Request) { r.Judge = nil }, "nobody judges"},
+		{"no client", func(a *Agent, r *session.Request) { a.Path = ""; r.Env = []string{"PATH=/nowhere"} }, "not found"},
+		{"a system addition that no command line takes", func(_ *Agent, r *session.Request) { r.System = strings.Repeat("x", maxArgument+1) }, "--append-system-prompt has"},
+		{"a zero byte", func(_ *Agent, r *session.Request) { r.Model = "a\x00b" }, "zero byte"},
+		{"a server with our name", func(_ *Agent, r *session.Request) { r.MCP = map[string]session.MCPServer{"ralph": {URL: "x"}} }, `cannot be called "ralph"`},
+		{"a server that is nothing", func(_ *Agent, r *session.Request) { r.MCP = map[string]session.MCPServer{"x": {}} }, "neither command nor url"},
 	}
 	for _, r := range rows {
 		agent, req := stage(t, "good")
@@ -214,9 +217,9 @@ func TestCannotRun(t *testing.T) {
 }
 
 func TestArgv(t *testing.T) {
-	req := loop.Request{Phase: "discovery", Model: "m", FallbackModel: "f", MaxTurns: 7, MaxCostMicroUSD: 2_500_000, System: "s",
-		HandoffSchema: json.RawMessage(`{"type":"object"}`), ToolSpecs: []loop.ToolSpec{{Name: "ralph_submit_handoff"}},
-		MCP: map[string]loop.MCPServer{"docs": {Command: []string{"npx", "docs"}, Env: map[string]string{"KEY": "secret"}}}}
+	req := session.Request{Phase: "discovery", Model: "m", FallbackModel: "f", MaxTurns: 7, MaxCostMicroUSD: 2_500_000, System: "s",
+		HandoffSchema: json.RawMessage(`{"type":"object"}`), ToolSpecs: []session.ToolSpec{{Name: "ralph_submit_handoff"}},
+		MCP: map[string]session.MCPServer{"docs": {Command: []string{"npx", "docs"}, Env: map[string]string{"KEY": "secret"}}}}
 	args, err := argv(req, "id")
 	if err != nil {
 		t.Fatal(err)
@@ -242,7 +245,7 @@ func TestArgv(t *testing.T) {
 func TestEnviron(t *testing.T) {
 	base := []string{"PATH=/bin:/usr/bin", "ANTHROPIC_API_KEY=k", "CLAUDE_CODE_OAUTH_TOKEN=o", "CLAUDE_CODE_SIMPLE=1", "CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli",
 		"IS_SANDBOX=1", "CLAUDE_CODE_MAX_RETRIES=7", "ENABLE_TOOL_SEARCH=true", "CLAUDE_CODE_USE_BEDROCK=1"}
-	env := environ(loop.Request{Env: base, Idle: time.Minute}, false)
+	env := environ(session.Request{Env: base, Idle: time.Minute}, false)
 	want := map[string]string{
 		"ANTHROPIC_API_KEY": "k", "CLAUDE_CODE_OAUTH_TOKEN": "o", "CLAUDE_CODE_USE_BEDROCK": "1", // the user's way in
 		"CLAUDE_CODE_SIMPLE": "", "CLAUDECODE": "", "CLAUDE_CODE_ENTRYPOINT": "", "IS_SANDBOX": "", // not ours, or against us
@@ -260,15 +263,15 @@ func TestEnviron(t *testing.T) {
 			t.Errorf("%s=%q, want %q", name, got, value)
 		}
 	}
-	if !slices.Contains(environ(loop.Request{}, true), "IS_SANDBOX=1") {
+	if !slices.Contains(environ(session.Request{}, true), "IS_SANDBOX=1") {
 		t.Error("root needs IS_SANDBOX")
 	}
 }
 
 // Our tools, as the client asks for them.
 func TestToolServer(t *testing.T) {
-	req := loop.Request{
-		ToolSpecs: []loop.ToolSpec{{Name: "ralph_a", Description: "A", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}, {Name: "ralph_b"}},
+	req := session.Request{
+		ToolSpecs: []session.ToolSpec{{Name: "ralph_a", Description: "A", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}, {Name: "ralph_b"}},
 		CallTool: func(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
 			switch string(args) {
 			case `{"fail":1}`:
@@ -392,11 +395,11 @@ func FuzzLine(f *testing.F) {
 	f.Add([]byte(`{"type":"control_request","request_id":"q","request":{"subtype":"hook_callback"`), true)
 	f.Fuzz(func(t *testing.T, data []byte, cut bool) {
 		var sent bytes.Buffer
-		s := offline(func(loop.AgentEvent) {})
+		s := offline(func(session.AgentEvent) {})
 		s.Out = client.NewOutbox(closer{&sent})
-		s.tools = newToolServer(t.Context(), loop.Request{})
+		s.tools = newToolServer(t.Context(), session.Request{})
 		s.Request.Phase = "building"
-		s.Request.Judge = func(loop.ToolUse) loop.Permission { return loop.Permission{Reason: "no"} }
+		s.Request.Judge = func(session.ToolUse) session.Permission { return session.Permission{Reason: "no"} }
 		for range 2 {
 			s.Line(bytes.ReplaceAll(data, []byte("\n"), nil), cut)
 		}

@@ -11,7 +11,7 @@ import (
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // maxArgument is the longest single argument that we pass; Linux refuses more
@@ -23,7 +23,7 @@ const maxArgument = 120 << 10
 // repository contains must not configure the client that is about to change it.
 // Partial messages are asked for because a long answer would otherwise look
 // like silence, and because only they tell the output tokens of a message.
-func argv(req loop.Request, sessionID string) ([]string, error) {
+func argv(req session.Request, sessionID string) ([]string, error) {
 	args := []string{"-p",
 		"--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--include-partial-messages",
 		"--setting-sources", "", "--strict-mcp-config", "--permission-mode", "bypassPermissions",
@@ -100,7 +100,7 @@ func toolNames(canonical []string) []string {
 
 // allowedTool says whether the client's tool name belongs to the run. The list
 // given to the client is the first line, this the second.
-func allowedTool(req loop.Request, name string) bool {
+func allowedTool(req session.Request, name string) bool {
 	if server, ok := strings.CutPrefix(name, "mcp__"); ok {
 		if strings.HasPrefix(server, serverName+"__") {
 			return true
@@ -124,7 +124,7 @@ func allowedTool(req loop.Request, name string) bool {
 // mcpConfig is --mcp-config for the role's servers. Values of their environment
 // go through the client's own environment, because command lines can be read
 // by everybody; the client's credentials are blanked.
-func mcpConfig(req loop.Request) (string, error) {
+func mcpConfig(req session.Request) (string, error) {
 	servers := object{}
 	for name, s := range req.MCP {
 		if name == serverName || strings.Contains(name, "__") {
@@ -189,7 +189,7 @@ var keptVariables = []string{
 // environ is the client's environment: the request's, with what makes the
 // client quiet, foreground only and quick to notice a dead stream. root says
 // that we run as root, where the client wants to be told that it is contained.
-func environ(req loop.Request, root bool) []string {
+func environ(req session.Request, root bool) []string {
 	env := make([]string, 0, len(req.Env)+32)
 	for _, kv := range client.Environ(req) {
 		name, _, _ := strings.Cut(kv, "=")

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"git-ralph/internal/agent/client"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // stream follows what the client prints and turns it into events. It is pure:
@@ -23,11 +23,11 @@ type stream struct {
 	calls    map[string]*apiTokens // tokens of the newest messages, by message id
 	order    []string              // of calls, oldest first
 	current  map[string]string     // newest message id of each parent
-	reported loop.Usage            // sum of the increments so far
-	totals   loop.Usage            // what the client itself counts, at results
+	reported session.Usage         // sum of the increments so far
+	totals   session.Usage         // what the client itself counts, at results
 	counted  bool                  // totals are known
 
-	before loop.Usage // what the client counted in the session before this run
+	before session.Usage // what the client counted in the session before this run
 
 	limit     *rateLimit // the newest rejection
 	errorKind string     // "error" of the newest synthetic message
@@ -44,7 +44,7 @@ func newStream() *stream {
 
 // read takes one line and returns what happened. Control lines are not its
 // business.
-func (s *stream) read(l line) []loop.AgentEvent {
+func (s *stream) read(l line) []session.AgentEvent {
 	switch l.Type {
 	case "assistant":
 		return s.assistant(l)
@@ -62,7 +62,7 @@ func (s *stream) read(l line) []loop.AgentEvent {
 	return nil
 }
 
-func (s *stream) assistant(l line) (out []loop.AgentEvent) {
+func (s *stream) assistant(l line) (out []session.AgentEvent) {
 	if l.Message == nil {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (s *stream) assistant(l line) (out []loop.AgentEvent) {
 		switch b.Type {
 		case "text":
 			if b.Text != "" {
-				out = append(out, loop.AgentEvent{Kind: loop.EventText, Text: b.Text, Agent: s.subs[l.Parent]})
+				out = append(out, session.AgentEvent{Kind: session.EventText, Text: b.Text, Agent: s.subs[l.Parent]})
 			}
 		case "tool_use":
 			if len(s.open) < maxTracked {
@@ -83,7 +83,7 @@ func (s *stream) assistant(l line) (out []loop.AgentEvent) {
 					s.subs[b.ID] = name
 				}
 			}
-			out = append(out, loop.AgentEvent{Kind: loop.EventToolCall, Tool: client.Line(b.Name, 100),
+			out = append(out, session.AgentEvent{Kind: session.EventToolCall, Tool: client.Line(b.Name, 100),
 				Text: client.Brief(b.Input), Path: client.Path(b.Input), Agent: s.subs[l.Parent]})
 		}
 	}
@@ -109,7 +109,7 @@ func subagent(input json.RawMessage) string {
 	return client.Line(strings.TrimSpace(in.Type+" "+in.Description), 60)
 }
 
-func (s *stream) user(l line) (out []loop.AgentEvent) {
+func (s *stream) user(l line) (out []session.AgentEvent) {
 	if l.Message == nil {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (s *stream) user(l line) (out []loop.AgentEvent) {
 		if b.Type != "tool_result" {
 			continue
 		}
-		out = append(out, loop.AgentEvent{Kind: loop.EventToolDone, Tool: client.Line(s.open[b.ToolUseID], 100),
+		out = append(out, session.AgentEvent{Kind: session.EventToolDone, Tool: client.Line(s.open[b.ToolUseID], 100),
 			Agent: s.subs[b.ToolUseID]})
 		delete(s.open, b.ToolUseID)
 		delete(s.subs, b.ToolUseID)
@@ -127,7 +127,7 @@ func (s *stream) user(l line) (out []loop.AgentEvent) {
 
 // partial reads the provider's own events, of which only the tokens interest:
 // the text comes again as a whole.
-func (s *stream) partial(l line) []loop.AgentEvent {
+func (s *stream) partial(l line) []session.AgentEvent {
 	if l.Event == nil {
 		return nil
 	}
@@ -151,11 +151,11 @@ func (s *stream) partial(l line) []loop.AgentEvent {
 
 // tokens counts a message's usage. It is told several times, growing, so only
 // what is new is an increment. The window is that of the main conversation.
-func (s *stream) tokens(id, parent string, u apiTokens) []loop.AgentEvent {
+func (s *stream) tokens(id, parent string, u apiTokens) []session.AgentEvent {
 	if id == "" {
 		return nil
 	}
-	var inc loop.Usage
+	var inc session.Usage
 	known := s.calls[id]
 	if known == nil {
 		known = &apiTokens{}
@@ -185,22 +185,22 @@ func (s *stream) tokens(id, parent string, u apiTokens) []loop.AgentEvent {
 	if parent == "" {
 		inc.ContextTokens = tokenCount(known.Input) + tokenCount(known.CacheRead) + tokenCount(known.CacheWrite)
 	}
-	if inc == (loop.Usage{ContextTokens: s.reported.ContextTokens}) || inc == (loop.Usage{}) {
+	if inc == (session.Usage{ContextTokens: s.reported.ContextTokens}) || inc == (session.Usage{}) {
 		return nil
 	}
 	return s.report(inc)
 }
 
-func (s *stream) report(inc loop.Usage) []loop.AgentEvent {
+func (s *stream) report(inc session.Usage) []session.AgentEvent {
 	s.reported = client.AddUsage(s.reported, inc)
-	return []loop.AgentEvent{{Kind: loop.EventUsage, Usage: inc, Model: s.model}}
+	return []session.AgentEvent{{Kind: session.EventUsage, Usage: inc, Model: s.model}}
 }
 
 // result settles the accounts: the client's own totals count from here. They
 // are cumulative over the process and include subagents and side requests.
-func (s *stream) result(l line) []loop.AgentEvent {
+func (s *stream) result(l line) []session.AgentEvent {
 	clear(s.open)
-	var t, inc loop.Usage
+	var t, inc session.Usage
 	window, mainWindow := int64(0), int64(0)
 	for name, m := range l.ModelUsage {
 		t.Input += tokenCount(m.Input)
@@ -245,7 +245,7 @@ func (s *stream) result(l line) []loop.AgentEvent {
 
 // usage is what the run has used: the client's own totals plus what came after
 // the last result, which the client had no chance to count.
-func (s *stream) usage() loop.Usage {
+func (s *stream) usage() session.Usage {
 	if !s.counted {
 		return s.reported
 	}
@@ -259,7 +259,7 @@ func (s *stream) usage() loop.Usage {
 	return u
 }
 
-func (s *stream) system(l line) []loop.AgentEvent {
+func (s *stream) system(l line) []session.AgentEvent {
 	switch l.Subtype {
 	case "init":
 		first := s.session == ""
@@ -273,18 +273,18 @@ func (s *stream) system(l line) []loop.AgentEvent {
 			}
 		}
 		if first { // one line a turn
-			return []loop.AgentEvent{{Kind: loop.EventSession, Text: s.session, Model: s.model, Version: s.version}}
+			return []session.AgentEvent{{Kind: session.EventSession, Text: s.session, Model: s.model, Version: s.version}}
 		}
 	case "api_retry":
 		s.retry = &l
-		return []loop.AgentEvent{{Kind: loop.EventRetry, Text: retryText(l)}}
+		return []session.AgentEvent{{Kind: session.EventRetry, Text: retryText(l)}}
 	case "permission_denied":
-		return []loop.AgentEvent{{Kind: loop.EventDenied, Tool: client.Line(l.ToolName, 100),
+		return []session.AgentEvent{{Kind: session.EventDenied, Tool: client.Line(l.ToolName, 100),
 			Text: client.Line(l.plain(), 500)}}
 	case "model_fallback":
-		return []loop.AgentEvent{{Kind: loop.EventWarning, Text: client.Line(l.Content, 500)}}
+		return []session.AgentEvent{{Kind: session.EventWarning, Text: client.Line(l.Content, 500)}}
 	case "informational":
-		return []loop.AgentEvent{{Kind: loop.EventWarning, Text: client.Line(l.Content, 500)}}
+		return []session.AgentEvent{{Kind: session.EventWarning, Text: client.Line(l.Content, 500)}}
 	}
 	return nil
 }
@@ -311,7 +311,7 @@ func retryText(l line) string {
 	return text
 }
 
-func (s *stream) rateLimited(l line) []loop.AgentEvent {
+func (s *stream) rateLimited(l line) []session.AgentEvent {
 	r := l.RateLimit
 	if r == nil {
 		return nil
@@ -319,10 +319,10 @@ func (s *stream) rateLimited(l line) []loop.AgentEvent {
 	kind := client.Line(r.Type, 50)
 	if r.Status == "rejected" {
 		s.limit = r
-		return []loop.AgentEvent{{Kind: loop.EventLimit, Text: kind + " limit reached", Until: epoch(r.ResetsAt)}}
+		return []session.AgentEvent{{Kind: session.EventLimit, Text: kind + " limit reached", Until: epoch(r.ResetsAt)}}
 	}
 	if r.Utilization > 0 {
-		return []loop.AgentEvent{{Kind: loop.EventWarning, Text: fmt.Sprintf("%.0f %% of the %s limit are used",
+		return []session.AgentEvent{{Kind: session.EventWarning, Text: fmt.Sprintf("%.0f %% of the %s limit are used",
 			r.Utilization*100, kind), Until: epoch(r.ResetsAt)}}
 	}
 	return nil

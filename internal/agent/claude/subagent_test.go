@@ -3,14 +3,14 @@ package claude
 import (
 	"testing"
 
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // TestSubAgentsAreNamed: what a sub-agent says and calls has its name, from the
 // call that began it to that call's result.
 func TestSubAgentsAreNamed(t *testing.T) {
 	s := newStream()
-	read := func(text string) []loop.AgentEvent {
+	read := func(text string) []session.AgentEvent {
 		t.Helper()
 		l, ok := parse([]byte(text))
 		if !ok {
@@ -20,19 +20,19 @@ func TestSubAgentsAreNamed(t *testing.T) {
 	}
 	for _, x := range []struct {
 		line, agent string
-		kind        loop.AgentEventKind
+		kind        session.AgentEventKind
 	}{
 		{`{"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","id":"call1","name":"Task",` +
-			`"input":{"subagent_type":"Explore","description":"the parser","prompt":"look"}}]}}`, "", loop.EventToolCall},
+			`"input":{"subagent_type":"Explore","description":"the parser","prompt":"look"}}]}}`, "", session.EventToolCall},
 		{`{"type":"assistant","parent_tool_use_id":"call1","message":{"id":"m2","content":[{"type":"tool_use",` +
-			`"id":"call2","name":"Grep","input":{"pattern":"quote"}}]}}`, "Explore the parser", loop.EventToolCall},
+			`"id":"call2","name":"Grep","input":{"pattern":"quote"}}]}}`, "Explore the parser", session.EventToolCall},
 		{`{"type":"user","parent_tool_use_id":"call1","message":{"content":[{"type":"tool_result",` +
-			`"tool_use_id":"call2","content":"x"}]}}`, "", loop.EventToolDone},
+			`"tool_use_id":"call2","content":"x"}]}}`, "", session.EventToolDone},
 		{`{"type":"assistant","parent_tool_use_id":"call1","message":{"id":"m3","content":[{"type":"text",` +
-			`"text":"found"}]}}`, "Explore the parser", loop.EventText},
+			`"text":"found"}]}}`, "Explore the parser", session.EventText},
 		{`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"call1","content":"x"}]}}`,
-			"Explore the parser", loop.EventToolDone},
-		{`{"type":"assistant","message":{"id":"m4","content":[{"type":"text","text":"so"}]}}`, "", loop.EventText},
+			"Explore the parser", session.EventToolDone},
+		{`{"type":"assistant","message":{"id":"m4","content":[{"type":"text","text":"so"}]}}`, "", session.EventText},
 	} {
 		events := read(x.line)
 		if len(events) != 1 || events[0].Kind != x.kind || events[0].Agent != x.agent {

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"git-ralph/internal/agent/client"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // serverName is how the client knows our tools: mcp__ralph__ralph_….
@@ -15,7 +15,7 @@ const serverName = "ralph"
 // toolServer serves the ralph_* tools to the client in this process: MCP
 // messages (JSON-RPC) inside of the control protocol.
 type toolServer struct {
-	specs []loop.ToolSpec
+	specs []session.ToolSpec
 	call  func(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error)
 
 	ctx    context.Context
@@ -29,7 +29,7 @@ type toolServer struct {
 // maxCalls is how many calls are worked on at a time; further ones wait.
 const maxCalls = 16
 
-func newToolServer(ctx context.Context, req loop.Request) *toolServer {
+func newToolServer(ctx context.Context, req session.Request) *toolServer {
 	t := &toolServer{specs: req.ToolSpecs, call: req.CallTool, slots: make(chan struct{}, maxCalls),
 		open: map[string]context.CancelFunc{}}
 	t.ctx, t.cancel = context.WithCancel(ctx)

@@ -11,7 +11,7 @@ import (
 
 	"git-ralph/guard"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // Canary proves, before a loop begins, that a client really calls the hook
@@ -63,14 +63,14 @@ func (c *Canary) fill(self string) error {
 			return err
 		}
 	}
-	for name, data := range map[string][]byte{loop.PolicyFile: policy, filepath.Base(c.record): nil} {
+	for name, data := range map[string][]byte{session.PolicyFile: policy, filepath.Base(c.record): nil} {
 		if err := os.WriteFile(filepath.Join(c.dir, name), data, 0o600); err != nil {
 			return err
 		}
 	}
 	bin := filepath.Join(c.dir, "bin")
-	c.self = filepath.Join(bin, loop.SelfName(self))
-	return loop.InstallSelf(self, bin)
+	c.self = filepath.Join(bin, session.SelfName(self))
+	return session.InstallSelf(self, bin)
 }
 
 // Hook is the command of the hook for the client of that name (claude, codex,
@@ -81,7 +81,7 @@ func (c *Canary) Hook(client string) []string {
 
 // Env is env with what a run's hooks get.
 func (c *Canary) Env(env []string) []string {
-	return Set(env, loop.PolicyVar+"="+filepath.Join(c.dir, loop.PolicyFile))
+	return Set(env, session.PolicyVar+"="+filepath.Join(c.dir, session.PolicyFile))
 }
 
 // Proved says whether the hook was asked about the call: by that client, for a

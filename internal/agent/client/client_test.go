@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"git-ralph/fixtures/fakeclock"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
-
-	"github.com/google/go-cmp/cmp"
+	"git-ralph/loop/session"
 )
 
 func TestLines(t *testing.T) {
@@ -166,37 +166,37 @@ func TestPrinted(t *testing.T) {
 	usd := func(n int64) *int64 { return &n }
 	rows := []struct {
 		why, in string
-		usage   loop.Usage
+		usage   session.Usage
 		texts   []string
 		record  string
 	}{
 		{"increments are added up, the window is the newest", `{"type":"usage","input_tokens":10,"output_tokens":2,"cost_usd":0.5,"context_tokens":900}
 {"type":"usage","input_tokens":5,"cost_usd":0.25,"context_tokens":700}`,
-			loop.Usage{Input: 15, Output: 2, CostMicroUSD: usd(750_000), ContextTokens: 700}, nil,
+			session.Usage{Input: 15, Output: 2, CostMicroUSD: usd(750_000), ContextTokens: 700}, nil,
 			`{"type":"usage","input_tokens":10,"output_tokens":2,"cost_usd":0.5,"context_tokens":900}
 {"type":"usage","input_tokens":5,"cost_usd":0.25,"context_tokens":700}
 `},
-		{"a cost that nobody names is unknown, not zero", `{"type":"usage","input_tokens":1}`, loop.Usage{Input: 1},
+		{"a cost that nobody names is unknown, not zero", `{"type":"usage","input_tokens":1}`, session.Usage{Input: 1},
 			nil, "{\"type\":\"usage\",\"input_tokens\":1}\n"},
 		{"negative and absurd numbers do not count", `{"type":"usage","input_tokens":-5,"output_tokens":1e300,"cost_usd":-1}`,
-			loop.Usage{Output: 1e12, CostMicroUSD: usd(0)}, nil,
+			session.Usage{Output: 1e12, CostMicroUSD: usd(0)}, nil,
 			"{\"type\":\"usage\",\"input_tokens\":-5,\"output_tokens\":1e300,\"cost_usd\":-1}\n"},
-		{"text is an event", ` {"text":"hello","type":"text"} `, loop.Usage{}, []string{"hello"},
+		{"text is an event", ` {"text":"hello","type":"text"} `, session.Usage{}, []string{"hello"},
 			"{\"text\":\"hello\",\"type\":\"text\"}\n"},
-		{"other output is transcript", "plain \x1b[31mred", loop.Usage{}, nil,
+		{"other output is transcript", "plain \x1b[31mred", session.Usage{}, nil,
 			"{\"type\":\"output\",\"text\":\"plain \\u001b[31mred\"}\n"},
-		{"half a JSON line is output", `{"type":"usage","input_tokens":`, loop.Usage{}, nil,
+		{"half a JSON line is output", `{"type":"usage","input_tokens":`, session.Usage{}, nil,
 			"{\"type\":\"output\",\"text\":\"{\\\"type\\\":\\\"usage\\\",\\\"input_tokens\\\":\"}\n"},
-		{"bytes that are no text are replaced", "\xff\xfe", loop.Usage{}, nil,
+		{"bytes that are no text are replaced", "\xff\xfe", session.Usage{}, nil,
 			"{\"type\":\"output\",\"text\":\"\\ufffd\\ufffd\"}\n"},
-		{"a type we do not know is transcript as it is", `{"type":"tool_call","x":1}`, loop.Usage{}, nil,
+		{"a type we do not know is transcript as it is", `{"type":"tool_call","x":1}`, session.Usage{}, nil,
 			"{\"type\":\"tool_call\",\"x\":1}\n"},
 	}
 	for _, r := range rows {
 		var record bytes.Buffer
 		var texts []string
-		p := NewPrinted(func(e loop.AgentEvent) {
-			if e.Kind == loop.EventText {
+		p := NewPrinted(func(e session.AgentEvent) {
+			if e.Kind == session.EventText {
 				texts = append(texts, e.Text)
 			}
 		}, NewTranscript(&record))
@@ -248,15 +248,15 @@ func TestOutcome(t *testing.T) {
 	rows := []struct {
 		why    string
 		exit   proc.Exit
-		kind   loop.OutcomeKind
+		kind   session.OutcomeKind
 		detail string
 	}{
-		{"status 0", proc.Exit{}, loop.Completed, ""},
-		{"a failure", proc.Exit{Code: 3}, loop.Crashed, "exit 3"},
-		{"a signal", proc.Exit{Code: 137, Signal: 9}, loop.Crashed, "signal 9"},
-		{"a signal passed on by the sandbox's init", proc.Exit{Code: 139}, loop.Crashed, "signal 11"},
-		{"128 itself is no signal", proc.Exit{Code: 128}, loop.Crashed, "exit 128"},
-		{"nor is what no signal has", proc.Exit{Code: 255}, loop.Crashed, "exit 255"},
+		{"status 0", proc.Exit{}, session.Completed, ""},
+		{"a failure", proc.Exit{Code: 3}, session.Crashed, "exit 3"},
+		{"a signal", proc.Exit{Code: 137, Signal: 9}, session.Crashed, "signal 9"},
+		{"a signal passed on by the sandbox's init", proc.Exit{Code: 139}, session.Crashed, "signal 11"},
+		{"128 itself is no signal", proc.Exit{Code: 128}, session.Crashed, "exit 128"},
+		{"nor is what no signal has", proc.Exit{Code: 255}, session.Crashed, "exit 255"},
 	}
 	for _, r := range rows {
 		if kind, detail := Outcome(r.exit); kind != r.kind || detail != r.detail {
@@ -294,7 +294,7 @@ func TestBrief(t *testing.T) {
 
 func TestEnviron(t *testing.T) {
 	base := []string{"PATH=/bin", "RALPH_TASK_ID=stale", "A=1", "A=2"}
-	env := Environ(loop.Request{Env: base, TaskID: "T-1", Phase: "building", Iteration: 7, Attempt: 2, EventID: "01abc"})
+	env := Environ(session.Request{Env: base, TaskID: "T-1", Phase: "building", Iteration: 7, Attempt: 2, EventID: "01abc"})
 	for name, want := range map[string]string{
 		"RALPH_TASK_ID": "T-1", "RALPH_ROLE": "coding", "RALPH_PHASE": "building", "RALPH_ITERATION": "7",
 		"RALPH_ATTEMPT":  "2",

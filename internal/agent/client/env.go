@@ -4,15 +4,15 @@ import (
 	"strconv"
 	"strings"
 
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // Environ is the request's environment with the RALPH_* variables that every
 // agent gets. RALPH_EVENT_ID is also what a left-over process is known by.
-func Environ(req loop.Request) []string {
+func Environ(req session.Request) []string {
 	role := req.Role
 	if role == "" {
-		role = loop.RoleCoding
+		role = session.RoleCoding
 	}
 	return Set(req.Env,
 		"RALPH_ROLE="+string(role),

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // Failure is what a provider answered, as far as a client passes it on.
@@ -25,44 +25,44 @@ type Failure struct {
 // words are lower case.
 var phrases = []struct {
 	text string
-	kind loop.OutcomeKind
+	kind session.OutcomeKind
 }{
-	{"usage_limit_reached", loop.UsageLimit},
-	{"usage limit", loop.UsageLimit},
-	{"exhausted your daily quota", loop.UsageLimit},
-	{"exhausted your capacity", loop.UsageLimit},
-	{"perday", loop.UsageLimit}, // the name of a daily quota
-	{"insufficient_quota", loop.AuthFailed},
-	{"exceeded your current quota, please check your plan", loop.AuthFailed},
-	{"credit balance", loop.AuthFailed},
-	{"insufficient credits", loop.AuthFailed},
-	{"billing", loop.AuthFailed},
-	{"prompt is too long", loop.ContextLimit},
-	{"context_length_exceeded", loop.ContextLimit},
-	{"exceeds the context window", loop.ContextLimit},
-	{"exceeds the maximum number of tokens", loop.ContextLimit},
-	{"maximum context length", loop.ContextLimit},
-	{"api key not valid", loop.AuthFailed},
-	{"api_key_invalid", loop.AuthFailed},
-	{"no auth type is selected", loop.AuthFailed},
-	{"no api key found", loop.AuthFailed},
-	{"incorrect api key", loop.AuthFailed},
-	{"invalid api key", loop.AuthFailed},
-	{"authentication_error", loop.AuthFailed},
-	{"model not found", loop.AuthFailed},
-	{"too many requests", loop.RateLimited},
-	{"rate limit", loop.RateLimited},
-	{"rate_limit", loop.RateLimited},
-	{"resource_exhausted", loop.RateLimited},
-	{"resource has been exhausted", loop.RateLimited},
-	{"overloaded", loop.Overloaded},
-	{"unavailable", loop.Overloaded},
-	{"high demand", loop.Overloaded},
-	{"internal server error", loop.Overloaded},
-	{"fetch failed", loop.Overloaded},
-	{"econnre", loop.Overloaded},
-	{"unable to connect", loop.Overloaded},
-	{"socket", loop.Overloaded},
+	{"usage_limit_reached", session.UsageLimit},
+	{"usage limit", session.UsageLimit},
+	{"exhausted your daily quota", session.UsageLimit},
+	{"exhausted your capacity", session.UsageLimit},
+	{"perday", session.UsageLimit}, // the name of a daily quota
+	{"insufficient_quota", session.AuthFailed},
+	{"exceeded your current quota, please check your plan", session.AuthFailed},
+	{"credit balance", session.AuthFailed},
+	{"insufficient credits", session.AuthFailed},
+	{"billing", session.AuthFailed},
+	{"prompt is too long", session.ContextLimit},
+	{"context_length_exceeded", session.ContextLimit},
+	{"exceeds the context window", session.ContextLimit},
+	{"exceeds the maximum number of tokens", session.ContextLimit},
+	{"maximum context length", session.ContextLimit},
+	{"api key not valid", session.AuthFailed},
+	{"api_key_invalid", session.AuthFailed},
+	{"no auth type is selected", session.AuthFailed},
+	{"no api key found", session.AuthFailed},
+	{"incorrect api key", session.AuthFailed},
+	{"invalid api key", session.AuthFailed},
+	{"authentication_error", session.AuthFailed},
+	{"model not found", session.AuthFailed},
+	{"too many requests", session.RateLimited},
+	{"rate limit", session.RateLimited},
+	{"rate_limit", session.RateLimited},
+	{"resource_exhausted", session.RateLimited},
+	{"resource has been exhausted", session.RateLimited},
+	{"overloaded", session.Overloaded},
+	{"unavailable", session.Overloaded},
+	{"high demand", session.Overloaded},
+	{"internal server error", session.Overloaded},
+	{"fetch failed", session.Overloaded},
+	{"econnre", session.Overloaded},
+	{"unable to connect", session.Overloaded},
+	{"socket", session.Overloaded},
 }
 
 var codeIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)"(?:code|status|statusCode)": ?(\d{3})\b`) })
@@ -87,19 +87,19 @@ func (f Failure) Ending(now time.Time) Ending {
 		}
 	}
 	switch {
-	case e.Kind != "" && e.Kind != loop.RateLimited && e.Kind != loop.Overloaded:
+	case e.Kind != "" && e.Kind != session.RateLimited && e.Kind != session.Overloaded:
 	case f.Status == 401, f.Status == 402, f.Status == 403, f.Status == 404:
-		e.Kind = loop.AuthFailed
+		e.Kind = session.AuthFailed
 	case f.Status == 429:
-		e.Kind = loop.RateLimited
+		e.Kind = session.RateLimited
 	case f.Status == 413:
-		e.Kind = loop.ContextLimit
+		e.Kind = session.ContextLimit
 	case f.Status >= 500:
-		e.Kind = loop.Overloaded
+		e.Kind = session.Overloaded
 	case e.Kind == "":
-		e.Kind = loop.ProtocolError
+		e.Kind = session.ProtocolError
 	}
-	if e.Kind == loop.UsageLimit || e.Kind == loop.RateLimited || e.Kind == loop.Overloaded {
+	if e.Kind == session.UsageLimit || e.Kind == session.RateLimited || e.Kind == session.Overloaded {
 		e.Until = f.reset(now)
 	}
 	return e

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 func TestFailure(t *testing.T) {
@@ -12,33 +12,33 @@ func TestFailure(t *testing.T) {
 	rows := []struct {
 		why   string
 		f     Failure
-		kind  loop.OutcomeKind
+		kind  session.OutcomeKind
 		until string
 	}{
-		{"a key that is refused", Failure{Status: 401, Message: "invalid x-api-key"}, loop.AuthFailed, ""},
-		{"the same as a bad request", Failure{Message: `[API Error: {"error":{"code":400,"message":"API key not valid. Please pass a valid API key."}}]`}, loop.AuthFailed, ""},
-		{"no credit, as too many requests", Failure{Status: 429, Message: "You exceeded your current quota", Body: `{"type":"insufficient_quota"}`}, loop.AuthFailed, ""},
-		{"a model that does not exist", Failure{Status: 404, Message: "model: x"}, loop.AuthFailed, ""},
-		{"too many requests", Failure{Status: 429, Message: "slow down"}, loop.RateLimited, ""},
-		{"the same in words", Failure{Message: "Too Many Requests"}, loop.RateLimited, ""},
-		{"with a header in seconds", Failure{Status: 429, Headers: map[string]string{"Retry-After": "90"}}, loop.RateLimited, "2026-11-22T14:01:30Z"},
-		{"with a date", Failure{Status: 429, Headers: map[string]string{"retry-after": "Sun, 22 Nov 2026 14:05:00 GMT"}}, loop.RateLimited, "2026-11-22T14:05:00Z"},
-		{"with a span", Failure{Status: 429, Headers: map[string]string{"x-ratelimit-reset-tokens": "6m0s"}}, loop.RateLimited, "2026-11-22T14:06:00Z"},
-		{"with an epoch", Failure{Status: 429, Headers: map[string]string{"anthropic-ratelimit-unified-reset": "1795360000"}}, loop.RateLimited, "2026-11-22T15:06:40Z"},
-		{"with a delay in the details", Failure{Status: 429, Body: `{"retryDelay": "43s"}`}, loop.RateLimited, "2026-11-22T14:00:43Z"},
-		{"of several the latest", Failure{Status: 429, Headers: map[string]string{"retry-after": "10", "x-ratelimit-reset-requests": "2m"}}, loop.RateLimited, "2026-11-22T14:02:00Z"},
-		{"a header that makes no sense", Failure{Status: 429, Headers: map[string]string{"retry-after": "soon"}}, loop.RateLimited, ""},
-		{"a time that has passed", Failure{Status: 429, Headers: map[string]string{"retry-after": "Sun, 22 Nov 2026 13:05:00 GMT"}}, loop.RateLimited, ""},
-		{"a usage limit with its reset", Failure{Status: 429, Body: `{"error":{"type":"usage_limit_reached","resets_at":1795360000}}`}, loop.UsageLimit, "2026-11-22T15:06:40Z"},
-		{"a usage limit in words", Failure{Message: "You've hit your usage limit · resets 5:22pm (UTC)"}, loop.UsageLimit, "2026-11-22T17:22:00Z"},
-		{"a daily quota", Failure{Message: "[API Error: You have exhausted your daily quota on this model.]"}, loop.UsageLimit, ""},
-		{"an overloaded provider", Failure{Status: 529, Message: "Overloaded"}, loop.Overloaded, ""},
-		{"a broken one", Failure{Status: 502, Message: "<html>"}, loop.Overloaded, ""},
-		{"no connection", Failure{Message: "fetch failed: ECONNREFUSED"}, loop.Overloaded, ""},
-		{"a prompt that is too long", Failure{Status: 400, Message: "prompt is too long: 208310 tokens > 200000 maximum"}, loop.ContextLimit, ""},
-		{"the same elsewhere", Failure{Status: 400, Body: `{"code":"context_length_exceeded"}`}, loop.ContextLimit, ""},
-		{"a request that is wrong", Failure{Status: 400, Message: "bad request"}, loop.ProtocolError, ""},
-		{"nothing said", Failure{}, loop.ProtocolError, ""},
+		{"a key that is refused", Failure{Status: 401, Message: "invalid x-api-key"}, session.AuthFailed, ""},
+		{"the same as a bad request", Failure{Message: `[API Error: {"error":{"code":400,"message":"API key not valid. Please pass a valid API key."}}]`}, session.AuthFailed, ""},
+		{"no credit, as too many requests", Failure{Status: 429, Message: "You exceeded your current quota", Body: `{"type":"insufficient_quota"}`}, session.AuthFailed, ""},
+		{"a model that does not exist", Failure{Status: 404, Message: "model: x"}, session.AuthFailed, ""},
+		{"too many requests", Failure{Status: 429, Message: "slow down"}, session.RateLimited, ""},
+		{"the same in words", Failure{Message: "Too Many Requests"}, session.RateLimited, ""},
+		{"with a header in seconds", Failure{Status: 429, Headers: map[string]string{"Retry-After": "90"}}, session.RateLimited, "2026-11-22T14:01:30Z"},
+		{"with a date", Failure{Status: 429, Headers: map[string]string{"retry-after": "Sun, 22 Nov 2026 14:05:00 GMT"}}, session.RateLimited, "2026-11-22T14:05:00Z"},
+		{"with a span", Failure{Status: 429, Headers: map[string]string{"x-ratelimit-reset-tokens": "6m0s"}}, session.RateLimited, "2026-11-22T14:06:00Z"},
+		{"with an epoch", Failure{Status: 429, Headers: map[string]string{"anthropic-ratelimit-unified-reset": "1795360000"}}, session.RateLimited, "2026-11-22T15:06:40Z"},
+		{"with a delay in the details", Failure{Status: 429, Body: `{"retryDelay": "43s"}`}, session.RateLimited, "2026-11-22T14:00:43Z"},
+		{"of several the latest", Failure{Status: 429, Headers: map[string]string{"retry-after": "10", "x-ratelimit-reset-requests": "2m"}}, session.RateLimited, "2026-11-22T14:02:00Z"},
+		{"a header that makes no sense", Failure{Status: 429, Headers: map[string]string{"retry-after": "soon"}}, session.RateLimited, ""},
+		{"a time that has passed", Failure{Status: 429, Headers: map[string]string{"retry-after": "Sun, 22 Nov 2026 13:05:00 GMT"}}, session.RateLimited, ""},
+		{"a usage limit with its reset", Failure{Status: 429, Body: `{"error":{"type":"usage_limit_reached","resets_at":1795360000}}`}, session.UsageLimit, "2026-11-22T15:06:40Z"},
+		{"a usage limit in words", Failure{Message: "You've hit your usage limit · resets 5:22pm (UTC)"}, session.UsageLimit, "2026-11-22T17:22:00Z"},
+		{"a daily quota", Failure{Message: "[API Error: You have exhausted your daily quota on this model.]"}, session.UsageLimit, ""},
+		{"an overloaded provider", Failure{Status: 529, Message: "Overloaded"}, session.Overloaded, ""},
+		{"a broken one", Failure{Status: 502, Message: "<html>"}, session.Overloaded, ""},
+		{"no connection", Failure{Message: "fetch failed: ECONNREFUSED"}, session.Overloaded, ""},
+		{"a prompt that is too long", Failure{Status: 400, Message: "prompt is too long: 208310 tokens > 200000 maximum"}, session.ContextLimit, ""},
+		{"the same elsewhere", Failure{Status: 400, Body: `{"code":"context_length_exceeded"}`}, session.ContextLimit, ""},
+		{"a request that is wrong", Failure{Status: 400, Message: "bad request"}, session.ProtocolError, ""},
+		{"nothing said", Failure{}, session.ProtocolError, ""},
 	}
 	for _, r := range rows {
 		e, until := r.f.Ending(now), ""

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // homeScript makes the client's home folder and becomes what follows. It runs
@@ -33,7 +33,7 @@ type Home struct {
 }
 
 // HomeDir is the folder: beside the handoff, else in the temporary folder.
-func HomeDir(req loop.Request, env []string, client string) string {
+func HomeDir(req session.Request, env []string, client string) string {
 	if req.HandoffFile != "" {
 		return filepath.Join(filepath.Dir(req.HandoffFile), client)
 	}
@@ -48,7 +48,7 @@ func HomeDir(req loop.Request, env []string, client string) string {
 const maxPart = 100 << 10
 
 // Argv is the beginning of a command line that makes the folder dir.
-func (h Home) Argv(req loop.Request, env []string, dir string) []string {
+func (h Home) Argv(req session.Request, env []string, dir string) []string {
 	argv := []string{"/bin/sh", "-c", homeScript, "home", dir, filepath.Join(Get(env, "HOME"), h.Login), h.LoginTo}
 	for _, f := range h.Files {
 		text, how := strings.ReplaceAll(f[1], "\x00", ""), "new"

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // MaxPrinted is the longest line of a plain client that is read as JSON, and
@@ -22,11 +22,11 @@ const MaxPrinted = 1 << 20
 // everything else is transcript. Its methods may be called from several
 // goroutines; events never overlap.
 type Printed struct {
-	events     func(loop.AgentEvent)
+	events     func(session.AgentEvent)
 	transcript *Transcript
 
 	mu    sync.Mutex
-	usage loop.Usage
+	usage session.Usage
 	model string
 	end   *PrintedEnd
 	now   func() time.Time
@@ -35,13 +35,13 @@ type Printed struct {
 
 // PrintedEnd is why a client says that it could not work.
 type PrintedEnd struct {
-	Outcome loop.OutcomeKind
+	Outcome session.OutcomeKind
 	Detail  string
 	Until   time.Time // of a limit; zero = not said
 }
 
 // NewPrinted reports to events, which may be nil.
-func NewPrinted(events func(loop.AgentEvent), transcript *Transcript) *Printed {
+func NewPrinted(events func(session.AgentEvent), transcript *Transcript) *Printed {
 	return &Printed{events: events, transcript: transcript, now: time.Now}
 }
 
@@ -67,11 +67,11 @@ type printedLine struct {
 }
 
 // errorKinds are the kinds of {"type":"error"} and the reasons of {"type":"limit"}.
-var errorKinds = map[string]loop.OutcomeKind{
-	"auth": loop.AuthFailed, "overloaded": loop.Overloaded, "rate_limit": loop.RateLimited,
-	"rate_limited": loop.RateLimited,
-	"usage_limit":  loop.UsageLimit, "context_limit": loop.ContextLimit, "max_turns": loop.MaxTurns,
-	"permission_denied": loop.PermissionDenied, "protocol_error": loop.ProtocolError,
+var errorKinds = map[string]session.OutcomeKind{
+	"auth": session.AuthFailed, "overloaded": session.Overloaded, "rate_limit": session.RateLimited,
+	"rate_limited": session.RateLimited,
+	"usage_limit":  session.UsageLimit, "context_limit": session.ContextLimit, "max_turns": session.MaxTurns,
+	"permission_denied": session.PermissionDenied, "protocol_error": session.ProtocolError,
 }
 
 // Stdout takes a line of standard output.
@@ -88,7 +88,7 @@ func (p *Printed) Stdout(line []byte, cut bool) {
 	p.transcript.JSON(trimmed)
 	switch l.Type {
 	case "text":
-		p.event(loop.AgentEvent{Kind: loop.EventText, Text: l.Text})
+		p.event(session.AgentEvent{Kind: session.EventText, Text: l.Text})
 	case "tool":
 		// Shown, and no more: nobody judged the call, and it says not when it ended.
 		p.output(strings.TrimSpace(l.Name + " " + l.Text))
@@ -96,16 +96,16 @@ func (p *Printed) Stdout(line []byte, cut bool) {
 		p.add(l)
 	case "limit":
 		kind, ok := errorKinds[l.Reason]
-		if !ok || kind != loop.RateLimited && kind != loop.Overloaded {
-			kind = loop.UsageLimit
+		if !ok || kind != session.RateLimited && kind != session.Overloaded {
+			kind = session.UsageLimit
 		}
 		p.end = &PrintedEnd{kind, Line(l.Reason, 200), moment(l.Until)}
-		p.event(loop.AgentEvent{Kind: loop.EventLimit, Text: "limit: " + l.Reason})
+		p.event(session.AgentEvent{Kind: session.EventLimit, Text: "limit: " + l.Reason})
 	case "error":
 		if kind, ok := errorKinds[l.Kind]; ok {
 			p.end = &PrintedEnd{kind, Line(strings.TrimSpace(l.Kind+" "+l.Message), 200), moment(l.Until)}
 		}
-		p.event(loop.AgentEvent{Kind: loop.EventWarning, Text: "error: " + strings.TrimSpace(l.Kind+" "+l.Message)})
+		p.event(session.AgentEvent{Kind: session.EventWarning, Text: "error: " + strings.TrimSpace(l.Kind+" "+l.Message)})
 	}
 }
 
@@ -151,12 +151,12 @@ const outputEvery = 250 * time.Millisecond
 func (p *Printed) output(line string) {
 	if now := p.now(); line != "" && now.Sub(p.told) >= outputEvery {
 		p.told = now
-		p.event(loop.AgentEvent{Kind: loop.EventOutput, Text: Line(line, 500)})
+		p.event(session.AgentEvent{Kind: session.EventOutput, Text: Line(line, 500)})
 	}
 }
 
 func (p *Printed) add(l printedLine) {
-	u := loop.Usage{Input: count(l.Input), Output: count(l.Output), CacheRead: count(l.CacheRead),
+	u := session.Usage{Input: count(l.Input), Output: count(l.Output), CacheRead: count(l.CacheRead),
 		CacheWrite:    count(l.CacheWrite),
 		ContextTokens: count(l.Context), ContextWindow: count(l.ContextWindow)}
 	if l.CostUSD != nil {
@@ -167,17 +167,17 @@ func (p *Printed) add(l printedLine) {
 		p.model = Line(l.Model, 100)
 	}
 	p.usage = AddUsage(p.usage, u)
-	p.event(loop.AgentEvent{Kind: loop.EventUsage, Usage: u, Model: p.model})
+	p.event(session.AgentEvent{Kind: session.EventUsage, Usage: u, Model: p.model})
 }
 
-func (p *Printed) event(e loop.AgentEvent) {
+func (p *Printed) event(e session.AgentEvent) {
 	if p.events != nil {
 		p.events(e)
 	}
 }
 
 // Usage is the sum so far, Model the newest that was named.
-func (p *Printed) Usage() (u loop.Usage, model string) {
+func (p *Printed) Usage() (u session.Usage, model string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.usage, p.model
@@ -198,7 +198,7 @@ func MicroUSD(usd float64) int64 { return count(math.Round(usd * 1e6)) }
 
 // AddUsage is u with the increment d: counts add up, what describes the present
 // (the window) is replaced when d knows it.
-func AddUsage(u, d loop.Usage) loop.Usage {
+func AddUsage(u, d session.Usage) session.Usage {
 	u.Input += d.Input
 	u.Output += d.Output
 	u.CacheRead += d.CacheRead

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // Reader is what a driver knows about the output of its client. Its methods are
@@ -21,14 +21,14 @@ type Reader interface {
 	// End says how a prompt ended whose client has exited by itself.
 	End(exit proc.Exit, stderr string, now time.Time) Ending
 	// Result is what is known so far: usage, model, client and session.
-	Result() loop.Result
+	Result() session.Result
 }
 
 // Prompts runs a client that takes one prompt a process, prints what it does as
 // JSON lines and exits. A further prompt is a further process.
 type Prompts struct {
-	Request loop.Request
-	Events  func(loop.AgentEvent) // may be nil
+	Request session.Request
+	Events  func(session.AgentEvent) // may be nil
 	Env     []string
 	Reader  Reader
 	// Argv is the command line of the first or of a further prompt.
@@ -50,7 +50,7 @@ func (stopped) Error() string { return "stopped by the driver" }
 
 // Run plays all prompts of the request. An error means that the client could
 // not be started.
-func (s *Prompts) Run(ctx context.Context) (loop.Result, error) {
+func (s *Prompts) Run(ctx context.Context) (session.Result, error) {
 	s.transcript = NewTranscript(s.Request.Transcript)
 	if s.Clock == nil {
 		c := proc.SystemClock()
@@ -69,14 +69,14 @@ func (s *Prompts) Run(ctx context.Context) (loop.Result, error) {
 		}
 		switch {
 		case err != nil:
-			s.Event(loop.AgentEvent{Kind: loop.EventWarning, Text: "a further prompt could not be given: " + err.Error()})
+			s.Event(session.AgentEvent{Kind: session.EventWarning, Text: "a further prompt could not be given: " + err.Error()})
 		case n == 0, s.unjudged: // which spoils the work that was done before, too
 			first, code = e, exit.Code
-		case e.Kind != loop.Completed && e.Kind != loop.Interrupted:
-			s.Event(loop.AgentEvent{Kind: loop.EventWarning, Text: FurtherEnded(e)})
+		case e.Kind != session.Completed && e.Kind != session.Interrupted:
+			s.Event(session.AgentEvent{Kind: session.EventWarning, Text: FurtherEnded(e)})
 		}
 		again := false
-		usable := e.Kind == loop.Completed || e.Kind == loop.MaxTurns && n == 0
+		usable := e.Kind == session.Completed || e.Kind == session.MaxTurns && n == 0
 		if s.Request.FollowUp != nil && err == nil && usable && ctx.Err() == nil && s.Reader.Result().SessionID != "" {
 			prompt, again = s.Request.FollowUp(s.result(e, exit.Code))
 		}
@@ -91,7 +91,7 @@ func (s *Prompts) Run(ctx context.Context) (loop.Result, error) {
 	return s.result(first, code), nil
 }
 
-func (s *Prompts) result(e Ending, code int) loop.Result {
+func (s *Prompts) result(e Ending, code int) session.Result {
 	r := withEnding(s.Reader.Result(), e)
 	r.ExitCode = code
 	return r
@@ -128,18 +128,18 @@ func (s *Prompts) play(ctx context.Context, prompt string, further bool) (Ending
 		stop = cause
 	}
 	how := exit
-	if kind == loop.Hang || kind == loop.Interrupted {
+	if kind == session.Hang || kind == session.Interrupted {
 		how = proc.Exit{} // the signal was ours; what counts is whether the work was done before
 	}
 	ended := s.Reader.End(how, stderr.String(), s.Clock.Now())
 	switch {
 	case stop.Kind != "":
-		s.unjudged = stop.Kind == loop.ProtocolError
+		s.unjudged = stop.Kind == session.ProtocolError
 		return stop.Ending, exit, nil
-	case kind == loop.Hang && ended.Kind == loop.Completed:
-		s.Event(loop.AgentEvent{Kind: loop.EventWarning, Text: "after its work was done the client hung: " + detail})
+	case kind == session.Hang && ended.Kind == session.Completed:
+		s.Event(session.AgentEvent{Kind: session.EventWarning, Text: "after its work was done the client hung: " + detail})
 		return ended, exit, nil
-	case kind == loop.Hang, kind == loop.Interrupted:
+	case kind == session.Hang, kind == session.Interrupted:
 		return Ending{Kind: kind, Detail: detail}, exit, nil
 	}
 	return ended, exit, nil
@@ -150,7 +150,7 @@ func (s *Prompts) line(data []byte, cut bool) {
 	switch {
 	case cut:
 		s.transcript.Output("", data, true)
-		s.Event(loop.AgentEvent{Kind: loop.EventWarning,
+		s.Event(session.AgentEvent{Kind: session.EventWarning,
 			Text: fmt.Sprintf("a line of the client was longer than %d MiB and was dropped", MaxLine>>20)})
 	case len(data) == 0:
 	case data[0] != '{' || !json.Valid(data):
@@ -162,7 +162,7 @@ func (s *Prompts) line(data []byte, cut bool) {
 }
 
 // Event reports; events never overlap.
-func (s *Prompts) Event(e loop.AgentEvent) {
+func (s *Prompts) Event(e session.AgentEvent) {
 	if s.Events == nil {
 		return
 	}
@@ -176,7 +176,7 @@ func (s *Prompts) Open(id string)  { s.watch.Open(id) }
 func (s *Prompts) Close(id string) { s.watch.Close(id) }
 
 // Stop ends the client; the first reason counts.
-func (s *Prompts) Stop(kind loop.OutcomeKind, until time.Time, format string, args ...any) {
+func (s *Prompts) Stop(kind session.OutcomeKind, until time.Time, format string, args ...any) {
 	s.halt(stopped{Ending{Kind: kind, Detail: fmt.Sprintf(format, args...), Until: until}})
 }
 
@@ -193,15 +193,15 @@ func (s *Prompts) Retried(f Failure, n int, until time.Time) {
 		f.Message = m[1]
 	}
 	e := f.Ending(now)
-	if e.Kind == loop.ProtocolError || e.Kind == loop.Crashed {
-		e.Kind = loop.Overloaded // the client tries nothing again that cannot mend itself
+	if e.Kind == session.ProtocolError || e.Kind == session.Crashed {
+		e.Kind = session.Overloaded // the client tries nothing again that cannot mend itself
 	}
 	if until.IsZero() {
 		until = e.Until
 	}
-	s.Event(loop.AgentEvent{Kind: loop.EventRetry, Text: Line(or(f.Message, e.Detail), 300), Until: until})
+	s.Event(session.AgentEvent{Kind: session.EventRetry, Text: Line(or(f.Message, e.Detail), 300), Until: until})
 	long := until.Sub(now) > time.Minute
-	if n < maxRetries && !long && e.Kind != loop.UsageLimit && e.Kind != loop.AuthFailed {
+	if n < maxRetries && !long && e.Kind != session.UsageLimit && e.Kind != session.AuthFailed {
 		return
 	}
 	if long && e.Until.IsZero() {
@@ -222,7 +222,7 @@ func or(text, other string) string {
 // Checked compares a call that has run with the verdict that it should have
 // got. A hook that the client did not call, or did not obey, ends the run.
 func (s *Prompts) Checked(tool string, input json.RawMessage) {
-	if p := s.Request.Judge(loop.ToolUse{Tool: tool, Input: input}); !p.Allow {
-		s.Stop(loop.ProtocolError, time.Time{}, "a call ran without being judged: %s", Line(tool+" "+Brief(input), 100))
+	if p := s.Request.Judge(session.ToolUse{Tool: tool, Input: input}); !p.Allow {
+		s.Stop(session.ProtocolError, time.Time{}, "a call ran without being judged: %s", Line(tool+" "+Brief(input), 100))
 	}
 }

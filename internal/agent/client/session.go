@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // Times that are no settings: how long a healthy client may take for what it
@@ -23,7 +23,7 @@ const (
 
 // Ending is how a prompt, or the run, ended.
 type Ending struct {
-	Kind   loop.OutcomeKind
+	Kind   session.OutcomeKind
 	Detail string
 	Until  time.Time // of a limit; zero = not said
 }
@@ -38,7 +38,7 @@ type Speaker interface {
 	// Interrupt asks the client to end its turn.
 	Interrupt()
 	// Result is what is known so far; the outcome is added to it.
-	Result() loop.Result
+	Result() session.Result
 }
 
 // MaxLine is the longest line of a client that is read, 8 MiB. Longer ones are
@@ -49,7 +49,7 @@ const MaxLine = 8 << 20
 // its prompts and our answers on its standard input. Its end is supervised here;
 // what the lines mean is the driver's affair.
 type Session struct {
-	Request    loop.Request
+	Request    session.Request
 	Out        *Outbox
 	Watch      *Watch
 	Transcript *Transcript
@@ -61,7 +61,7 @@ type Session struct {
 	First *Ending
 
 	grace   time.Duration
-	events  func(loop.AgentEvent)
+	events  func(session.AgentEvent)
 	telling sync.Mutex // events never overlap
 	process *proc.Process
 
@@ -75,7 +75,7 @@ type Session struct {
 
 // NewSession prepares a run. events may be nil, clock too (the system's), and a
 // grace of 0 is DefaultGrace.
-func NewSession(req loop.Request, events func(loop.AgentEvent), clock *proc.Clock, grace time.Duration) *Session {
+func NewSession(req session.Request, events func(session.AgentEvent), clock *proc.Clock, grace time.Duration) *Session {
 	s := &Session{Request: req, Transcript: NewTranscript(req.Transcript), Clock: proc.SystemClock(), grace: grace,
 		events: events, halt: make(chan struct{}), started: make(chan struct{}), finished: make(chan struct{})}
 	if clock != nil {
@@ -94,7 +94,7 @@ const starting = "ralph-starting"
 
 // Play starts the client, follows it to its end and returns its result. An error
 // means that it could not be started.
-func (s *Session) Play(ctx context.Context, argv, env []string, speaker Speaker) (loop.Result, string, error) {
+func (s *Session) Play(ctx context.Context, argv, env []string, speaker Speaker) (session.Result, string, error) {
 	defer s.Watch.Stop()
 	stderr := proc.NewHeadTail(16 << 10)
 	// The context ends the client through supervise, which interrupts it first.
@@ -150,9 +150,9 @@ func (s *Session) supervise(ctx context.Context, speaker Speaker) {
 			late, started = nil, nil
 		case <-late:
 			late = nil
-			s.Stop(Ending{Kind: loop.ProtocolError, Detail: "no " + s.Awaited + " within " + Span(StartLimit)})
+			s.Stop(Ending{Kind: session.ProtocolError, Detail: "no " + s.Awaited + " within " + Span(StartLimit)})
 		case why := <-s.Watch.Late():
-			s.Stop(Ending{Kind: loop.Hang, Detail: why})
+			s.Stop(Ending{Kind: session.Hang, Detail: why})
 		case <-done:
 			// Interrupting first gets a last event with the costs.
 			done = nil
@@ -173,7 +173,7 @@ func (s *Session) supervise(ctx context.Context, speaker Speaker) {
 			s.process.Stop(s.grace)
 		case <-over:
 			over = nil
-			s.Event(loop.AgentEvent{Kind: loop.EventWarning, Text: "the client did not end by itself after its result"})
+			s.Event(session.AgentEvent{Kind: session.EventWarning, Text: "the client did not end by itself after its result"})
 			s.process.Stop(s.grace)
 		}
 	}
@@ -207,7 +207,7 @@ func (s *Session) Interrupted() bool {
 }
 
 // Event reports; events never overlap.
-func (s *Session) Event(e loop.AgentEvent) {
+func (s *Session) Event(e session.AgentEvent) {
 	if s.events == nil {
 		return
 	}
@@ -218,7 +218,7 @@ func (s *Session) Event(e loop.AgentEvent) {
 
 // Warn reports what a person should know.
 func (s *Session) Warn(format string, args ...any) {
-	s.Event(loop.AgentEvent{Kind: loop.EventWarning, Text: fmt.Sprintf(format, args...)})
+	s.Event(session.AgentEvent{Kind: session.EventWarning, Text: fmt.Sprintf(format, args...)})
 }
 
 // Unread records a line that is no JSON object, or too long for one.
@@ -239,10 +239,10 @@ func (s *Session) TurnEnded(e Ending, further bool, speaker Speaker, ask func(pr
 	s.mu.Unlock()
 	if s.First == nil {
 		s.First = &e
-	} else if further && e.Kind != loop.Completed && !interrupted {
+	} else if further && e.Kind != session.Completed && !interrupted {
 		s.Warn("%s", FurtherEnded(e))
 	}
-	usable := e.Kind == loop.Completed || e.Kind == loop.MaxTurns
+	usable := e.Kind == session.Completed || e.Kind == session.MaxTurns
 	if s.Request.FollowUp != nil && usable && !interrupted && !stopped {
 		if prompt, again := s.Request.FollowUp(withEnding(speaker.Result(), e)); again {
 			s.Transcript.Prompt(prompt)
@@ -263,29 +263,29 @@ func FurtherEnded(e Ending) string {
 	return strings.TrimSuffix("a further prompt ended with "+string(e.Kind)+": "+e.Detail, ": ")
 }
 
-func withEnding(r loop.Result, e Ending) loop.Result {
+func withEnding(r session.Result, e Ending) session.Result {
 	r.Outcome, r.Detail, r.Until = e.Kind, e.Detail, e.Until
 	return r
 }
 
 // Finish is the result of the run. Reading is over.
-func (s *Session) Finish(exit proc.Exit, stderr string, speaker Speaker) loop.Result {
+func (s *Session) Finish(exit proc.Exit, stderr string, speaker Speaker) session.Result {
 	s.mu.Lock()
 	stopped, interrupted := s.stopped, s.interrupted
 	s.mu.Unlock()
 	var e Ending
 	switch {
-	case stopped != nil && s.First != nil && s.First.Kind == loop.Completed && stopped.Kind == loop.Hang:
+	case stopped != nil && s.First != nil && s.First.Kind == session.Completed && stopped.Kind == session.Hang:
 		// The work was done; what hung was a further prompt, or the client's own end.
 		e = *s.First
 		s.Warn("after its work was done the client hung: %s", stopped.Detail)
 	case stopped != nil:
 		e = *stopped
 	case interrupted:
-		e = Ending{Kind: loop.Interrupted}
+		e = Ending{Kind: session.Interrupted}
 	case s.First != nil:
 		e = *s.First
-		if kind, detail := Outcome(exit); e.Kind == loop.Completed && kind != loop.Completed && !exit.Stopped {
+		if kind, detail := Outcome(exit); e.Kind == session.Completed && kind != session.Completed && !exit.Stopped {
 			e = Ending{Kind: kind, Detail: detail + " after its result"}
 		}
 	default:
@@ -307,10 +307,10 @@ func EndedEarly(exit proc.Exit, stderr string, began bool) Ending {
 	kind, detail := Outcome(exit)
 	why := Complaint(stderr)
 	switch {
-	case kind == loop.Completed:
-		return Ending{Kind: loop.ProtocolError, Detail: "the client ended without a result"}
+	case kind == session.Completed:
+		return Ending{Kind: session.ProtocolError, Detail: "the client ended without a result"}
 	case !began && why != "" && !strings.HasPrefix(detail, "signal"):
-		return Ending{Kind: loop.ProtocolError, Detail: "the client did not start: " + why}
+		return Ending{Kind: session.ProtocolError, Detail: "the client did not start: " + why}
 	case why != "" && !strings.HasPrefix(detail, "signal"):
 		detail += ": " + why
 	}

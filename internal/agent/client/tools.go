@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // PhaseTools are the canonical names of the tools that a phase offers. A phase
@@ -29,7 +29,7 @@ func PhaseTools(phase string) []string {
 }
 
 // Tools are the canonical names that a request allows: its own list, else its phase's.
-func Tools(req loop.Request) []string {
+func Tools(req session.Request) []string {
 	if req.Tools != nil {
 		return req.Tools
 	}
@@ -37,8 +37,8 @@ func Tools(req loop.Request) []string {
 }
 
 // HasTool says whether the harness offers the ralph_* tool name in this run.
-func HasTool(req loop.Request, name string) bool {
-	return slices.ContainsFunc(req.ToolSpecs, func(s loop.ToolSpec) bool { return s.Name == name })
+func HasTool(req session.Request, name string) bool {
+	return slices.ContainsFunc(req.ToolSpecs, func(s session.ToolSpec) bool { return s.Name == name })
 }
 
 // briefMax is the length of a tool call's short form, in characters.

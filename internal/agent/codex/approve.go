@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"git-ralph/internal/agent/client"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // Codes of JSON-RPC.
@@ -15,7 +15,7 @@ const (
 )
 
 // asked answers a request of the client. What is not known is refused.
-func (s *session) asked(l line) {
+func (s *conversation) asked(l line) {
 	reply := func(result object) { s.Out.Send(object{"id": l.ID, "result": result}) }
 	refuse := func(code int, why string) {
 		s.Out.Send(object{"id": l.ID, "error": object{"code": code, "message": why}})
@@ -24,22 +24,22 @@ func (s *session) asked(l line) {
 	switch l.Method {
 	case "item/commandExecution/requestApproval":
 		it := item{Type: "commandExecution", ID: p.ItemID}
-		var perm loop.Permission
+		var perm session.Permission
 		switch {
 		case p.Kind != "" && p.Kind != "command":
-			perm = loop.Permission{Reason: "input for a running program cannot be judged; give the whole command at once"}
+			perm = session.Permission{Reason: "input for a running program cannot be judged; give the whole command at once"}
 		case len(p.Additional) > 0 && string(p.Additional) != "null":
-			perm = loop.Permission{Reason: "a command gets no further permissions"}
+			perm = session.Permission{Reason: "a command gets no further permissions"}
 		default:
 			perm = s.judgeItem(it, p.Command, p.Cwd, p.Actions)
 		}
 		s.decide(p.ItemID, "exec_command", perm, reply)
 	case "item/fileChange/requestApproval":
 		it, known := s.stream.items[p.ItemID]
-		perm := loop.Permission{Reason: "the files of this change are not known"}
+		perm := session.Permission{Reason: "the files of this change are not known"}
 		switch {
 		case p.GrantRoot != "":
-			perm = loop.Permission{Reason: "no further folder may be written"}
+			perm = session.Permission{Reason: "no further folder may be written"}
 		case known && len(it.Changes) > 0:
 			perm = s.judgeItem(it, "", "", nil)
 		}
@@ -59,7 +59,7 @@ func (s *session) asked(l line) {
 // refusal has no room for a reason, so that the model gets it as a message,
 // and gets it first: a message that comes later would cut off the request that
 // the model answers by then.
-func (s *session) decide(id, tool string, p loop.Permission, reply func(object)) {
+func (s *conversation) decide(id, tool string, p session.Permission, reply func(object)) {
 	if len(s.judged) < maxTracked { // beyond that it is judged again when it has ended
 		s.judged[id] = true
 	}
@@ -70,7 +70,7 @@ func (s *session) decide(id, tool string, p loop.Permission, reply func(object))
 	if p.Reason == "" {
 		p.Reason = "denied by git ralph"
 	}
-	s.Event(loop.AgentEvent{Kind: loop.EventDenied, Tool: tool, Text: p.Reason})
+	s.Event(session.AgentEvent{Kind: session.EventDenied, Tool: tool, Text: p.Reason})
 	s.mu.Lock()
 	thread, turn := s.thread, s.turn
 	s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *session) decide(id, tool string, p loop.Permission, reply func(object))
 
 // judgeItem decides about a command or the files of a patch. A command cannot
 // be changed, only allowed: rewrites of the toolchain do not apply.
-func (s *session) judgeItem(it item, command, cwd string, actions []action) loop.Permission {
+func (s *conversation) judgeItem(it item, command, cwd string, actions []action) session.Permission {
 	if it.Type == "fileChange" {
 		for _, c := range it.Changes {
 			for _, path := range []string{c.Path, c.Kind.MovePath} {
@@ -94,10 +94,10 @@ func (s *session) judgeItem(it item, command, cwd string, actions []action) loop
 				}
 			}
 		}
-		return loop.Permission{Allow: true}
+		return session.Permission{Allow: true}
 	}
 	if command == "" {
-		return loop.Permission{Reason: "the command is not known"}
+		return session.Permission{Reason: "the command is not known"}
 	}
 	if slices.Contains(client.Tools(s.Request), "Bash") {
 		return s.judge("exec_command", object{"command": command, "cwd": cwd})
@@ -108,34 +108,34 @@ func (s *session) judgeItem(it item, command, cwd string, actions []action) loop
 // judgeReading decides about a command in a phase without commands. Commands
 // are the client's only way to read a file, so those that do nothing else are
 // judged as what they are.
-func (s *session) judgeReading(actions []action) loop.Permission {
+func (s *conversation) judgeReading(actions []action) session.Permission {
 	tools := map[string]string{"read": "Read", "listFiles": "Glob", "search": "Grep"}
 	if len(actions) == 0 {
-		return loop.Permission{Reason: "commands that do more than read files are not part of this phase"}
+		return session.Permission{Reason: "commands that do more than read files are not part of this phase"}
 	}
 	for _, a := range actions {
 		tool := tools[a.Type]
 		if tool == "" {
-			return loop.Permission{Reason: "commands that do more than read files are not part of this phase: " + client.Line(a.Command, 100)}
+			return session.Permission{Reason: "commands that do more than read files are not part of this phase: " + client.Line(a.Command, 100)}
 		}
 		if p := s.judge(tool, object{"path": a.Path, "file_path": a.Path}); !p.Allow {
 			return p
 		}
 	}
-	return loop.Permission{Allow: true}
+	return session.Permission{Allow: true}
 }
 
-func (s *session) judge(tool string, input object) loop.Permission {
+func (s *conversation) judge(tool string, input object) session.Permission {
 	b, err := json.Marshal(input)
 	if err != nil {
-		return loop.Permission{Reason: "the arguments cannot be read"}
+		return session.Permission{Reason: "the arguments cannot be read"}
 	}
-	return s.Request.Judge(loop.ToolUse{Tool: tool, Input: b})
+	return s.Request.Judge(session.ToolUse{Tool: tool, Input: b})
 }
 
 // callTool executes a ralph_* tool in a goroutine: a question to a person may
 // take hours, and the client goes on asking other things meanwhile.
-func (s *session) callTool(p params, reply func(object), refuse func(int, string)) {
+func (s *conversation) callTool(p params, reply func(object), refuse func(int, string)) {
 	if p.Namespace != "" || !client.HasTool(s.Request, p.Tool) || s.Request.CallTool == nil {
 		refuse(codeInvalidParams, "unknown tool")
 		return

@@ -17,7 +17,7 @@ import (
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // Agent runs Codex.
@@ -35,8 +35,8 @@ const sandboxLimit = 20 * time.Second
 
 // Run runs the client once. What the client does wrong is an Outcome; an error
 // means that it could not be started.
-func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.AgentEvent)) (loop.Result, error) {
-	result := loop.Result{Client: "codex"}
+func (a *Agent) Run(ctx context.Context, req session.Request, events func(session.AgentEvent)) (session.Result, error) {
+	result := session.Result{Client: "codex"}
 	if req.Judge == nil {
 		return result, errors.New("run codex: nobody judges its tool calls")
 	}
@@ -48,7 +48,7 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	if path == "" {
 		return result, errors.New("run codex: the client was not found on PATH")
 	}
-	s := newSession(ctx, client.NewSession(req, events, a.Clock, a.Grace))
+	s := newConversation(ctx, client.NewSession(req, events, a.Clock, a.Grace))
 	var err error
 	if s.contained, err = trySandbox(ctx, path, req, env, s.Clock); err != nil {
 		return result, fmt.Errorf("run codex: %w", err)
@@ -66,7 +66,7 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 		return result, fmt.Errorf("run codex: %w", err)
 	}
 	if req.KeepSession && threadName.MatchString(s.thread) {
-		result.Session = &loop.Session{ID: s.thread, Used: client.AddUsage(s.stream.before, s.stream.usage)}
+		result.Session = &session.ClientSession{ID: s.thread, Used: client.AddUsage(s.stream.before, s.stream.usage)}
 	}
 	return result, nil
 }
@@ -79,7 +79,7 @@ func (a *Agent) Resumes() bool { return true }
 
 // trySandbox says whether the client's own sandbox works where the client will
 // run. Without it every command would fail, and the model would not know why.
-func trySandbox(ctx context.Context, path string, req loop.Request, env []string, clock proc.Clock) (bool, error) {
+func trySandbox(ctx context.Context, path string, req session.Request, env []string, clock proc.Clock) (bool, error) {
 	p, err := req.Start(context.WithoutCancel(ctx), proc.Command{
 		Argv: append(home(req, env), path, "sandbox", "-c", `sandbox_mode="workspace-write"`, "--", "true"), Dir: req.Dir, Env: env})
 	if err != nil {
@@ -87,5 +87,5 @@ func trySandbox(ctx context.Context, path string, req loop.Request, env []string
 	}
 	watch := client.NewWatch(sandboxLimit, 0, nil, clock)
 	kind, _, _, err := client.Follow(ctx, p, watch, 0)
-	return kind == loop.Completed, err
+	return kind == session.Completed, err
 }

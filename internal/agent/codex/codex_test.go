@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"git-ralph/internal/agent/client"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 func TestClassify(t *testing.T) {
@@ -23,26 +23,26 @@ func TestClassify(t *testing.T) {
 		why    string
 		turn   turn
 		limits *rateLimits
-		want   loop.OutcomeKind
+		want   session.OutcomeKind
 		until  string
 	}{
-		{"the end of the work", turn{Status: "completed"}, nil, loop.Completed, ""},
-		{"an interruption that is not ours", turn{Status: "interrupted"}, nil, loop.Crashed, ""},
-		{"a status that is not known", turn{Status: "inProgress"}, nil, loop.ProtocolError, ""},
-		{"a failure without a reason", turn{Status: "failed"}, nil, loop.ProtocolError, ""},
-		{"a usage limit in words", fail("You’ve hit your usage limit. Upgrade to Pro or try again at 5:30 PM.", `null`), nil, loop.UsageLimit, "2026-11-22T17:30:00Z"},
-		{"the account's figures are exact", fail("You’ve hit your usage limit. Try again at 3:01 PM.", `"usageLimitExceeded"`), limits, loop.UsageLimit, "2026-11-22T15:00:00Z"},
-		{"a limit without a time", fail("You’ve hit your usage limit.", `"usageLimitExceeded"`), nil, loop.UsageLimit, ""},
-		{"credit is a person's business", fail("Quota exceeded. Check your plan and billing details.", `"usageLimitExceeded"`), nil, loop.AuthFailed, ""},
-		{"a window that is full", fail("Codex ran out of room in the model's context window.", `"contextWindowExceeded"`), nil, loop.ContextLimit, ""},
-		{"the same in words", fail("Codex ran out of room in the model's context window. Start a new thread.", ``), nil, loop.ContextLimit, ""},
-		{"high demand", fail("We’re currently experiencing high demand, which may cause temporary errors.", `"other"`), nil, loop.Overloaded, ""},
-		{"a status in words", fail("exceeded retry limit, last status: 429 Too Many Requests", `"other"`), nil, loop.RateLimited, ""},
-		{"a status of its own", fail("x", `{"responseTooManyFailedAttempts":{"httpStatusCode":429}}`), nil, loop.RateLimited, ""},
-		{"a login that is refused", fail("unexpected status 401 Unauthorized: Incorrect API key", `{"responseStreamDisconnected":{"httpStatusCode":null}}`), nil, loop.AuthFailed, ""},
-		{"a connection that is lost", fail("stream disconnected", `{"responseStreamDisconnected":{"httpStatusCode":null}}`), nil, loop.Overloaded, ""},
-		{"a model that does not exist", fail("x", `"modelNotFound"`), nil, loop.AuthFailed, ""},
-		{"a request that is wrong", fail("bad", `"badRequest"`), nil, loop.ProtocolError, ""},
+		{"the end of the work", turn{Status: "completed"}, nil, session.Completed, ""},
+		{"an interruption that is not ours", turn{Status: "interrupted"}, nil, session.Crashed, ""},
+		{"a status that is not known", turn{Status: "inProgress"}, nil, session.ProtocolError, ""},
+		{"a failure without a reason", turn{Status: "failed"}, nil, session.ProtocolError, ""},
+		{"a usage limit in words", fail("You’ve hit your usage limit. Upgrade to Pro or try again at 5:30 PM.", `null`), nil, session.UsageLimit, "2026-11-22T17:30:00Z"},
+		{"the account's figures are exact", fail("You’ve hit your usage limit. Try again at 3:01 PM.", `"usageLimitExceeded"`), limits, session.UsageLimit, "2026-11-22T15:00:00Z"},
+		{"a limit without a time", fail("You’ve hit your usage limit.", `"usageLimitExceeded"`), nil, session.UsageLimit, ""},
+		{"credit is a person's business", fail("Quota exceeded. Check your plan and billing details.", `"usageLimitExceeded"`), nil, session.AuthFailed, ""},
+		{"a window that is full", fail("Codex ran out of room in the model's context window.", `"contextWindowExceeded"`), nil, session.ContextLimit, ""},
+		{"the same in words", fail("Codex ran out of room in the model's context window. Start a new thread.", ``), nil, session.ContextLimit, ""},
+		{"high demand", fail("We’re currently experiencing high demand, which may cause temporary errors.", `"other"`), nil, session.Overloaded, ""},
+		{"a status in words", fail("exceeded retry limit, last status: 429 Too Many Requests", `"other"`), nil, session.RateLimited, ""},
+		{"a status of its own", fail("x", `{"responseTooManyFailedAttempts":{"httpStatusCode":429}}`), nil, session.RateLimited, ""},
+		{"a login that is refused", fail("unexpected status 401 Unauthorized: Incorrect API key", `{"responseStreamDisconnected":{"httpStatusCode":null}}`), nil, session.AuthFailed, ""},
+		{"a connection that is lost", fail("stream disconnected", `{"responseStreamDisconnected":{"httpStatusCode":null}}`), nil, session.Overloaded, ""},
+		{"a model that does not exist", fail("x", `"modelNotFound"`), nil, session.AuthFailed, ""},
+		{"a request that is wrong", fail("bad", `"badRequest"`), nil, session.ProtocolError, ""},
 	}
 	for _, r := range rows {
 		s := stream{limits: r.limits}
@@ -62,11 +62,11 @@ func TestClassify(t *testing.T) {
 func asks(t *testing.T, phase, line string) (answer string, judged []string) {
 	t.Helper()
 	var out strings.Builder
-	req := loop.Request{Phase: phase, Judge: func(u loop.ToolUse) loop.Permission {
+	req := session.Request{Phase: phase, Judge: func(u session.ToolUse) session.Permission {
 		judged = append(judged, u.Tool+" "+string(u.Input))
-		return loop.Permission{Allow: !strings.Contains(string(u.Input), "secret"), Reason: "no"}
+		return session.Permission{Allow: !strings.Contains(string(u.Input), "secret"), Reason: "no"}
 	}}
-	s := newSession(t.Context(), client.NewSession(req, nil, nil, 0))
+	s := newConversation(t.Context(), client.NewSession(req, nil, nil, 0))
 	s.Out = client.NewOutbox(nopCloser{&out})
 	s.stream.items["f"] = item{Type: "fileChange", ID: "f", Changes: []change{{Path: "/p/a.go"}, {Path: "/p/secret"}}}
 	l, ok := parse([]byte(line))

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"git-ralph/internal/agent/client"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // classify says what the end of a turn means. What a person has to mend (login,
@@ -17,11 +17,11 @@ import (
 func (s *stream) classify(t turn, now time.Time) client.Ending {
 	switch t.Status {
 	case "completed":
-		return client.Ending{Kind: loop.Completed}
+		return client.Ending{Kind: session.Completed}
 	case "interrupted":
 		// An interrupt that is not ours. It must not be free: what runs in the
 		// worktree could send it for ever.
-		return client.Ending{Kind: loop.Crashed, Detail: "interrupted from outside"}
+		return client.Ending{Kind: session.Crashed, Detail: "interrupted from outside"}
 	case "failed":
 		failure := t.Error
 		if failure == nil {
@@ -31,32 +31,32 @@ func (s *stream) classify(t turn, now time.Time) client.Ending {
 			return s.failed(*failure, now)
 		}
 	}
-	return client.Ending{Kind: loop.ProtocolError, Detail: "the turn ended with " + client.Line(fmt.Sprintf("%q", t.Status), 100)}
+	return client.Ending{Kind: session.ProtocolError, Detail: "the turn ended with " + client.Line(fmt.Sprintf("%q", t.Status), 100)}
 }
 
 // kinds are the client's own names for what failed.
-var kinds = map[string]loop.OutcomeKind{
-	"contextWindowExceeded": loop.ContextLimit,
-	"usageLimitExceeded":    loop.UsageLimit,
-	"rateLimitExceeded":     loop.RateLimited,
-	"serverOverloaded":      loop.Overloaded,
-	"flexUnavailable":       loop.Overloaded,
-	"internalServerError":   loop.Overloaded,
-	"unauthorized":          loop.AuthFailed,
-	"modelNotFound":         loop.AuthFailed,
-	"sessionBudgetExceeded": loop.BudgetExceeded,
-	"tooManyDenials":        loop.PermissionDenied,
+var kinds = map[string]session.OutcomeKind{
+	"contextWindowExceeded": session.ContextLimit,
+	"usageLimitExceeded":    session.UsageLimit,
+	"rateLimitExceeded":     session.RateLimited,
+	"serverOverloaded":      session.Overloaded,
+	"flexUnavailable":       session.Overloaded,
+	"internalServerError":   session.Overloaded,
+	"unauthorized":          session.AuthFailed,
+	"modelNotFound":         session.AuthFailed,
+	"sessionBudgetExceeded": session.BudgetExceeded,
+	"tooManyDenials":        session.PermissionDenied,
 }
 
 // words tell what the client gives no kind, or one that says too little.
 var words = []struct {
 	text string
-	kind loop.OutcomeKind
+	kind session.OutcomeKind
 }{
-	{"hit your usage limit", loop.UsageLimit},
-	{"ran out of room in the model's context window", loop.ContextLimit},
-	{"experiencing high demand", loop.Overloaded},
-	{"Quota exceeded", loop.AuthFailed}, // credit does not come back by waiting
+	{"hit your usage limit", session.UsageLimit},
+	{"ran out of room in the model's context window", session.ContextLimit},
+	{"experiencing high demand", session.Overloaded},
+	{"Quota exceeded", session.AuthFailed}, // credit does not come back by waiting
 }
 
 func (s *stream) failed(f turnError, now time.Time) client.Ending {
@@ -73,18 +73,18 @@ func (s *stream) failed(f turnError, now time.Time) client.Ending {
 	switch {
 	case e.Kind != "":
 	case status == 401, status == 403, status == 402, status == 404:
-		e.Kind = loop.AuthFailed
+		e.Kind = session.AuthFailed
 	case status == 429:
-		e.Kind = loop.RateLimited
+		e.Kind = session.RateLimited
 	case status >= 500, kind == "httpConnectionFailed", kind == "responseStreamConnectionFailed", kind == "responseStreamDisconnected",
 		kind == "responseTooManyFailedAttempts":
-		e.Kind = loop.Overloaded
+		e.Kind = session.Overloaded
 	default:
-		e.Kind = loop.ProtocolError
+		e.Kind = session.ProtocolError
 	}
-	if e.Kind == loop.UsageLimit || e.Kind == loop.RateLimited {
+	if e.Kind == session.UsageLimit || e.Kind == session.RateLimited {
 		e.Until = client.ResetTime(f.Message, now)
-		if until := s.reset(now); e.Kind == loop.UsageLimit && !until.IsZero() {
+		if until := s.reset(now); e.Kind == session.UsageLimit && !until.IsZero() {
 			e.Until = until
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"git-ralph/internal/agent/client"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // TestedVersion is the version that the tests ran. Older ones are not known to
@@ -33,5 +33,5 @@ func Probe(ctx context.Context, path string, env []string) (client.Info, error) 
 		LoggedIn: func() bool {
 			_, err := os.Stat(filepath.Join(client.Get(env, "HOME"), CredentialFile))
 			return err == nil || keyVariable(env) != ""
-		}}.Run(ctx, environ(loop.Request{Env: env}))
+		}}.Run(ctx, environ(session.Request{Env: env}))
 }

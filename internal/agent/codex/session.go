@@ -10,15 +10,15 @@ import (
 	"sync"
 
 	"git-ralph/internal/agent/client"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // maxTracked bounds the items that are remembered at a time.
 const maxTracked = 1000
 
-// session is one running client. Its lines are handled one after the other on
+// conversation is one running client. Its lines are handled one after the other on
 // the goroutine that reads them.
-type session struct {
+type conversation struct {
 	*client.Session
 	contained bool // the client's own sandbox works here
 	callCtx   context.Context
@@ -36,19 +36,19 @@ type session struct {
 	turn   string
 }
 
-func newSession(ctx context.Context, common *client.Session) *session {
+func newConversation(ctx context.Context, common *client.Session) *conversation {
 	common.Awaited = "turn began"
-	s := &session{Session: common, stream: stream{items: map[string]item{}}, judged: map[string]bool{},
+	s := &conversation{Session: common, stream: stream{items: map[string]item{}}, judged: map[string]bool{},
 		reasons: map[string]func(){}}
 	s.callCtx, s.cancel = context.WithCancel(ctx)
 	return s
 }
 
 // Begin makes the handshake.
-func (s *session) Begin() { s.Out.Send(initialize()) }
+func (s *conversation) Begin() { s.Out.Send(initialize()) }
 
 // Interrupt asks the client to end its turn.
-func (s *session) Interrupt() {
+func (s *conversation) Interrupt() {
 	s.mu.Lock()
 	thread, turn := s.thread, s.turn
 	s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *session) Interrupt() {
 }
 
 // Line handles one line of the client.
-func (s *session) Line(data []byte, cut bool) {
+func (s *conversation) Line(data []byte, cut bool) {
 	l, ok := line{}, false
 	if !cut {
 		l, ok = parse(data)
@@ -81,7 +81,7 @@ func (s *session) Line(data []byte, cut bool) {
 }
 
 // answered handles the answer to a request of ours.
-func (s *session) answered(l line) {
+func (s *conversation) answered(l line) {
 	var id string
 	if json.Unmarshal(l.ID, &id) != nil || id == otherID {
 		return
@@ -95,7 +95,7 @@ func (s *session) answered(l line) {
 	}
 	if l.Error != nil && id == threadID && s.Request.Resume != nil {
 		s.Warn("the session of the attempt before is gone; a fresh one begins")
-		s.Request.Resume, s.stream.before = nil, loop.Usage{}
+		s.Request.Resume, s.stream.before = nil, session.Usage{}
 		s.Out.Send(startThread(s.Request))
 		return
 	}
@@ -104,7 +104,7 @@ func (s *session) answered(l line) {
 		if l.Error != nil {
 			why = client.Line(l.Error.Message, 300)
 		}
-		s.Stop(client.Ending{Kind: loop.ProtocolError, Detail: "the client refused " + strings.TrimPrefix(id, "ralph-") + ": " + why})
+		s.Stop(client.Ending{Kind: session.ProtocolError, Detail: "the client refused " + strings.TrimPrefix(id, "ralph-") + ": " + why})
 		return
 	}
 	switch id {
@@ -114,14 +114,14 @@ func (s *session) answered(l line) {
 		s.Out.Send(startThread(s.Request))
 	case threadID:
 		if string(l.Result.ApprovalPolicy) != `"untrusted"` {
-			s.Stop(client.Ending{Kind: loop.PermissionDenied, Detail: "a policy of this machine makes the client run commands without asking"})
+			s.Stop(client.Ending{Kind: session.PermissionDenied, Detail: "a policy of this machine makes the client run commands without asking"})
 			return
 		}
 		s.mu.Lock()
 		s.thread = client.Line(l.Result.Thread.ID, 100)
 		s.mu.Unlock()
 		s.stream.model = client.Line(l.Result.Model, 100)
-		s.Event(loop.AgentEvent{Kind: loop.EventSession, Text: s.thread, Model: s.stream.model, Version: s.stream.version})
+		s.Event(session.AgentEvent{Kind: session.EventSession, Text: s.thread, Model: s.stream.model, Version: s.stream.version})
 		s.prompt(s.Request.Prompt)
 	case turnID:
 		s.Started()
@@ -129,7 +129,7 @@ func (s *session) answered(l line) {
 }
 
 // prompt starts a turn.
-func (s *session) prompt(text string) bool {
+func (s *conversation) prompt(text string) bool {
 	tools := client.Tools(s.Request)
 	writes := slices.Contains(tools, "Write") || slices.Contains(tools, "Edit") || slices.Contains(tools, "Bash")
 	var roots []string
@@ -144,7 +144,7 @@ func (s *session) prompt(text string) bool {
 }
 
 // observe follows what the client reports about itself.
-func (s *session) observe(l line) {
+func (s *conversation) observe(l line) {
 	p := l.Params
 	switch l.Method {
 	case "turn/started":
@@ -167,7 +167,7 @@ func (s *session) observe(l line) {
 		}
 	case "mcpServer/startupStatus/updated":
 		if p.Name != "codex_apps" { // the client's own
-			s.Stop(client.Ending{Kind: loop.ProtocolError, Detail: "the client started an MCP server that this run does not offer: " + client.Line(p.Name, 100)})
+			s.Stop(client.Ending{Kind: session.ProtocolError, Detail: "the client started an MCP server that this run does not offer: " + client.Line(p.Name, 100)})
 		}
 	}
 	for _, e := range s.stream.read(l) {
@@ -176,7 +176,7 @@ func (s *session) observe(l line) {
 	switch l.Method {
 	case "thread/tokenUsage/updated":
 		if s.Request.MaxTurns > 0 && s.stream.calls >= s.Request.MaxTurns && s.stream.working && s.First == nil {
-			s.First = &client.Ending{Kind: loop.MaxTurns, Detail: fmt.Sprintf("%d requests to the model", s.stream.calls)}
+			s.First = &client.Ending{Kind: session.MaxTurns, Detail: fmt.Sprintf("%d requests to the model", s.stream.calls)}
 			s.Interrupt()
 		}
 	case "turn/completed":
@@ -187,19 +187,19 @@ func (s *session) observe(l line) {
 
 // checkJudged stops a client that ran something which we were not asked about
 // and would not have allowed.
-func (s *session) checkJudged(it item) {
+func (s *conversation) checkJudged(it item) {
 	asked := s.judged[it.ID]
 	delete(s.judged, it.ID)
 	if asked || it.Status == "declined" || it.Type != "commandExecution" && it.Type != "fileChange" {
 		return
 	}
 	if p := s.judgeItem(it, it.Command, it.Cwd, it.Actions); !p.Allow {
-		s.Stop(client.Ending{Kind: loop.ProtocolError, Detail: "a call ran without being judged: " + client.Line(it.Command, 100)})
+		s.Stop(client.Ending{Kind: session.ProtocolError, Detail: "a call ran without being judged: " + client.Line(it.Command, 100)})
 	}
 }
 
 // turnEnded decides after each turn whether the session goes on.
-func (s *session) turnEnded(t *turn) {
+func (s *conversation) turnEnded(t *turn) {
 	if t == nil {
 		t = &turn{}
 	}
@@ -215,7 +215,7 @@ func (s *session) turnEnded(t *turn) {
 }
 
 // Result is what is known so far.
-func (s *session) Result() loop.Result {
-	return loop.Result{Usage: s.stream.usage, Model: s.stream.model,
+func (s *conversation) Result() session.Result {
+	return session.Result{Usage: s.stream.usage, Model: s.stream.model,
 		Client: strings.TrimSpace("codex " + s.stream.version), SessionID: s.thread}
 }

@@ -10,7 +10,7 @@ import (
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // credentials are the variables that let the client in. Its commands do not get
@@ -53,7 +53,7 @@ exec "$@"`
 
 // home is the beginning of a command line that gives the client a home folder
 // of its own.
-func home(req loop.Request, env []string) []string {
+func home(req session.Request, env []string) []string {
 	dir := client.Get(env, "TMPDIR")
 	if dir == "" {
 		dir = os.TempDir()
@@ -86,7 +86,7 @@ const provider = "ralph"
 
 // argv is the command line. What a user has in config.toml is not in force: the
 // home folder is ours, and the project's own settings are not trusted.
-func argv(path string, req loop.Request, env []string) []string {
+func argv(path string, req session.Request, env []string) []string {
 	args := append(home(req, env), path, "app-server")
 	set := func(key, value string) { args = append(args, "-c", key+"="+value) }
 	set("analytics.enabled", "false")
@@ -129,7 +129,7 @@ func keyVariable(env []string) string {
 	return ""
 }
 
-func webSearch(req loop.Request) string {
+func webSearch(req session.Request) string {
 	if slices.Contains(client.Tools(req), "WebSearch") {
 		return "cached"
 	}
@@ -138,7 +138,7 @@ func webSearch(req loop.Request) string {
 
 // environ is the client's environment: the request's without what changes the
 // client's behaviour from outside.
-func environ(req loop.Request) []string {
+func environ(req session.Request) []string {
 	env := slices.DeleteFunc(client.Environ(req), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return strings.HasPrefix(name, "CODEX_") && name != "CODEX_API_KEY" && name != "CODEX_CA_CERTIFICATE"

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"git-ralph/internal/agent/client"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // stream follows what the client prints and turns it into events. It is pure:
@@ -16,11 +16,11 @@ type stream struct {
 	working bool            // a call was made since the last count of tokens
 	turns   int             // prompts that were sent
 	calls   int             // requests to the model
-	usage   loop.Usage
-	before  loop.Usage  // what the client counted in the session before this run
-	failure *turnError  // the newest error that the client does not try again
-	retried *turnError  // the newest one that it does
-	limits  *rateLimits // the newest figures of the account
+	usage   session.Usage
+	before  session.Usage // what the client counted in the session before this run
+	failure *turnError    // the newest error that the client does not try again
+	retried *turnError    // the newest one that it does
+	limits  *rateLimits   // the newest figures of the account
 }
 
 // isCall says whether an item is the work of a tool.
@@ -33,7 +33,7 @@ func isCall(kind string) bool {
 }
 
 // read takes one notification and returns what happened.
-func (s *stream) read(l line) []loop.AgentEvent {
+func (s *stream) read(l line) []session.AgentEvent {
 	p := l.Params
 	switch l.Method {
 	case "item/started":
@@ -42,7 +42,7 @@ func (s *stream) read(l line) []loop.AgentEvent {
 			if len(s.items) < maxTracked {
 				s.items[p.Item.ID] = *p.Item
 			}
-			return []loop.AgentEvent{p.Item.begun()}
+			return []session.AgentEvent{p.Item.begun()}
 		}
 	case "item/completed":
 		return s.completed(p.Item)
@@ -56,29 +56,29 @@ func (s *stream) read(l line) []loop.AgentEvent {
 		}
 		if p.WillRetry {
 			s.retried = p.Failure
-			return []loop.AgentEvent{{Kind: loop.EventRetry, Text: client.Line(p.Failure.Message, 300)}}
+			return []session.AgentEvent{{Kind: session.EventRetry, Text: client.Line(p.Failure.Message, 300)}}
 		}
 		s.failure = p.Failure
-		return []loop.AgentEvent{{Kind: loop.EventWarning, Text: client.Line(p.Failure.Message, 300)}}
+		return []session.AgentEvent{{Kind: session.EventWarning, Text: client.Line(p.Failure.Message, 300)}}
 	case "model/rerouted":
 		if p.ToModel != "" {
 			s.model = client.Line(p.ToModel, 100)
 		}
 	case "warning":
-		return []loop.AgentEvent{{Kind: loop.EventWarning, Text: client.Line(p.Message, 500)}}
+		return []session.AgentEvent{{Kind: session.EventWarning, Text: client.Line(p.Message, 500)}}
 	}
 	return nil
 }
 
-func (s *stream) completed(it *item) []loop.AgentEvent {
+func (s *stream) completed(it *item) []session.AgentEvent {
 	switch {
 	case it == nil:
 		return nil
 	case it.Type == "agentMessage" && it.Text != "":
-		return []loop.AgentEvent{{Kind: loop.EventText, Text: it.Text}}
+		return []session.AgentEvent{{Kind: session.EventText, Text: it.Text}}
 	case isCall(it.Type):
 		delete(s.items, it.ID)
-		return []loop.AgentEvent{{Kind: loop.EventToolDone, Tool: it.name()}}
+		return []session.AgentEvent{{Kind: session.EventToolDone, Tool: it.name()}}
 	}
 	return nil
 }
@@ -103,8 +103,8 @@ func (it item) name() string {
 }
 
 // begun is the event of a call.
-func (it item) begun() loop.AgentEvent {
-	e := loop.AgentEvent{Kind: loop.EventToolCall, Tool: it.name()}
+func (it item) begun() session.AgentEvent {
+	e := session.AgentEvent{Kind: session.EventToolCall, Tool: it.name()}
 	switch it.Type {
 	case "commandExecution":
 		e.Text = client.Line(inner(it), 120)
@@ -135,15 +135,15 @@ func inner(it item) string {
 
 // tokens counts a request to the model. The client's total grows over the
 // thread; what is new is an increment. Its input includes what was cached.
-func (s *stream) tokens(u *tokenUsage) []loop.AgentEvent {
+func (s *stream) tokens(u *tokenUsage) []session.AgentEvent {
 	if u == nil {
 		return nil
 	}
-	now := loop.Usage{Output: client.Count(u.Total.Output), CacheRead: client.Count(u.Total.CacheRead), CacheWrite: client.Count(u.Total.CacheWrite)}
+	now := session.Usage{Output: client.Count(u.Total.Output), CacheRead: client.Count(u.Total.CacheRead), CacheWrite: client.Count(u.Total.CacheWrite)}
 	now.Input = max(0, client.Count(u.Total.Input)-now.CacheRead-now.CacheWrite)
 	now.Input, now.Output = now.Input-s.before.Input, now.Output-s.before.Output
 	now.CacheRead, now.CacheWrite = now.CacheRead-s.before.CacheRead, now.CacheWrite-s.before.CacheWrite
-	inc := loop.Usage{Input: max(0, now.Input-s.usage.Input), Output: max(0, now.Output-s.usage.Output),
+	inc := session.Usage{Input: max(0, now.Input-s.usage.Input), Output: max(0, now.Output-s.usage.Output),
 		CacheRead: max(0, now.CacheRead-s.usage.CacheRead), CacheWrite: max(0, now.CacheWrite-s.usage.CacheWrite),
 		ContextTokens: client.Count(u.Last.Input), ContextWindow: client.Count(u.Window), Turns: 1, APICalls: 1}
 	if inc.Total() == 0 {
@@ -151,6 +151,6 @@ func (s *stream) tokens(u *tokenUsage) []loop.AgentEvent {
 	}
 	s.calls++
 	s.usage = client.AddUsage(s.usage, inc)
-	event := loop.AgentEvent{Kind: loop.EventUsage, Usage: inc, Model: s.model}
-	return []loop.AgentEvent{event}
+	event := session.AgentEvent{Kind: session.EventUsage, Usage: inc, Model: s.model}
+	return []session.AgentEvent{event}
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"git-ralph/internal/agent/client"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 type object = map[string]any
@@ -179,7 +179,7 @@ func initialize() object {
 // that may write makes the client trust the project, and load the settings, MCP
 // servers and hooks that the repository contains. What a turn may write is said
 // with the turn.
-func startThread(req loop.Request) object {
+func startThread(req session.Request) object {
 	p := object{"cwd": req.Dir, "approvalPolicy": "untrusted", "sandbox": "read-only"}
 	if req.Model != "" {
 		p["model"] = req.Model

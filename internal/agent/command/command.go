@@ -16,7 +16,7 @@ import (
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // Agent runs one command.
@@ -33,8 +33,8 @@ type Agent struct {
 }
 
 // Run runs the command once.
-func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.AgentEvent)) (loop.Result, error) {
-	result := loop.Result{Client: "command"}
+func (a *Agent) Run(ctx context.Context, req session.Request, events func(session.AgentEvent)) (session.Result, error) {
+	result := session.Result{Client: "command"}
 	preset, known := PresetOf(a.Preset)
 	if len(a.Argv) == 0 && !known {
 		return result, errors.New("run the agent: agent.command is empty")
@@ -100,7 +100,7 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	result.Outcome, result.Detail, result.ExitCode = kind, detail, exit.Code
 	result.Usage, result.Model = printed.Usage()
 	// A run that we ended ourselves has an outcome of ours.
-	if end := printed.End(); end != nil && (kind == loop.Completed || kind == loop.Crashed) {
+	if end := printed.End(); end != nil && (kind == session.Completed || kind == session.Crashed) {
 		result.Outcome, result.Detail, result.Until = end.Outcome, end.Detail, end.Until
 	}
 	return result, nil

@@ -16,14 +16,14 @@ import (
 	"time"
 
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // bench is a project and a group of processes for one run.
 type bench struct {
-	req        loop.Request
+	req        session.Request
 	transcript *proc.HeadTail
-	events     []loop.AgentEvent
+	events     []session.AgentEvent
 	group      *proc.Group
 }
 
@@ -45,18 +45,18 @@ func newBench(t *testing.T) *bench {
 	}
 	t.Cleanup(func() { group.Close() })
 	b := &bench{transcript: proc.NewHeadTail(1 << 20), group: group}
-	b.req = loop.Request{
-		Role: loop.RoleCoding, Phase: "building", TaskID: "T-1", EventID: "01event", Iteration: 4, Attempt: 2,
+	b.req = session.Request{
+		Role: session.RoleCoding, Phase: "building", TaskID: "T-1", EventID: "01event", Iteration: 4, Attempt: 2,
 		Prompt: strings.Repeat("the prompt\n", 40_000), PromptFile: prompt, HandoffFile: filepath.Join(dir, "handoff.json"),
 		Dir: work, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}, Start: group.Start, Transcript: b.transcript,
 	}
 	return b
 }
 
-func (b *bench) run(t *testing.T, argv ...string) loop.Result {
+func (b *bench) run(t *testing.T, argv ...string) session.Result {
 	t.Helper()
 	a := &Agent{Argv: argv, Grace: 200 * time.Millisecond}
-	res, err := a.Run(t.Context(), b.req, func(e loop.AgentEvent) { b.events = append(b.events, e) })
+	res, err := a.Run(t.Context(), b.req, func(e session.AgentEvent) { b.events = append(b.events, e) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,19 +97,19 @@ func TestFixtures(t *testing.T) {
 	rows := []struct {
 		why, script, arg string
 		idle             time.Duration
-		kind             loop.OutcomeKind
+		kind             session.OutcomeKind
 		detail           string
 		claims, green    bool
 	}{
-		{"good work", "good.sh", "", 0, loop.Completed, "", true, true},
-		{"an honest failure", "failing.sh", "", 0, loop.Completed, "", false, false},
-		{"a lie is an ordinary end for the driver", "lying.sh", "", 0, loop.Completed, "", true, false},
-		{"a claim without a change", "empty.sh", "", 0, loop.Completed, "", true, false},
-		{"work without a claim", "silent.sh", "", 0, loop.Completed, "", false, true},
-		{"killed", "crashing.sh", "signal", 0, loop.Crashed, "signal 9", true, true},
-		{"a bad status", "crashing.sh", "exit", 0, loop.Crashed, "exit 3", true, true},
-		{"silence that ignores TERM", "hanging.sh", "", 300 * time.Millisecond, loop.Hang, "idle 300ms", true, true},
-		{"green through an ignored file", "ignored.sh", "", 0, loop.Completed, "", true, true},
+		{"good work", "good.sh", "", 0, session.Completed, "", true, true},
+		{"an honest failure", "failing.sh", "", 0, session.Completed, "", false, false},
+		{"a lie is an ordinary end for the driver", "lying.sh", "", 0, session.Completed, "", true, false},
+		{"a claim without a change", "empty.sh", "", 0, session.Completed, "", true, false},
+		{"work without a claim", "silent.sh", "", 0, session.Completed, "", false, true},
+		{"killed", "crashing.sh", "signal", 0, session.Crashed, "signal 9", true, true},
+		{"a bad status", "crashing.sh", "exit", 0, session.Crashed, "exit 3", true, true},
+		{"silence that ignores TERM", "hanging.sh", "", 300 * time.Millisecond, session.Hang, "idle 300ms", true, true},
+		{"green through an ignored file", "ignored.sh", "", 0, session.Completed, "", true, true},
 	}
 	for _, r := range rows {
 		t.Run(r.script+r.arg, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestEvents(t *testing.T) {
 		*res.Usage.CostMicroUSD != 4800 {
 		t.Errorf("usage %+v", res.Usage)
 	}
-	if len(b.events) != 2 || b.events[0].Kind != loop.EventText || b.events[1].Kind != loop.EventUsage {
+	if len(b.events) != 2 || b.events[0].Kind != session.EventText || b.events[1].Kind != session.EventUsage {
 		t.Errorf("events %+v", b.events)
 	}
 }
@@ -169,7 +169,7 @@ func TestPromptIsNotRead(t *testing.T) {
 	b := newBench(t)
 	b.req.Prompt = strings.Repeat("x", 1<<20)
 	for _, script := range []string{"exec <&-; exit 0", "exit 0"} {
-		if res := b.run(t, "sh", "-c", script); res.Outcome != loop.Completed {
+		if res := b.run(t, "sh", "-c", script); res.Outcome != session.Completed {
 			t.Errorf("%s: %s %s", script, res.Outcome, res.Detail)
 		}
 	}
@@ -186,7 +186,7 @@ func TestFlood(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	res := b.run(t, fixture(t, "flooding.sh"))
 	runtime.ReadMemStats(&after)
-	if res.Outcome != loop.Completed || !b.claims(t) {
+	if res.Outcome != session.Completed || !b.claims(t) {
 		t.Errorf("%s %s", res.Outcome, res.Detail)
 	}
 	// The heap in use at the end and what the runtime ever asked the system for.
@@ -201,7 +201,7 @@ func TestFlood(t *testing.T) {
 // What an agent leaves behind is gone when the group is closed.
 func TestForking(t *testing.T) {
 	b := newBench(t)
-	if res := b.run(t, fixture(t, "forking.sh")); res.Outcome != loop.Completed {
+	if res := b.run(t, fixture(t, "forking.sh")); res.Outcome != session.Completed {
 		t.Errorf("%s %s", res.Outcome, res.Detail)
 	}
 	if err := b.group.Close(); err != nil {
@@ -224,8 +224,8 @@ func TestInterrupted(t *testing.T) {
 	b := newBench(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	a := &Agent{Argv: []string{"sh", "-c", `echo '{"type":"text","text":"started"}'; exec sleep 60`}, Grace: time.Second}
-	res, err := a.Run(ctx, b.req, func(loop.AgentEvent) { cancel() })
-	if err != nil || res.Outcome != loop.Interrupted {
+	res, err := a.Run(ctx, b.req, func(session.AgentEvent) { cancel() })
+	if err != nil || res.Outcome != session.Interrupted {
 		t.Errorf("%s %s, %v", res.Outcome, res.Detail, err)
 	}
 }
@@ -234,7 +234,7 @@ func TestWallClock(t *testing.T) {
 	b := newBench(t)
 	b.req.Timeout = 300 * time.Millisecond
 	res := b.run(t, "sh", "-c", `while :; do echo sound; sleep 0.05; done`)
-	if res.Outcome != loop.Hang || res.Detail != "wall 300ms" {
+	if res.Outcome != session.Hang || res.Detail != "wall 300ms" {
 		t.Errorf("%s %q", res.Outcome, res.Detail)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // A Preset is the command line of a client that has no driver of its own, as its
@@ -98,7 +98,7 @@ func (p Preset) Probe(env []string) client.Info {
 }
 
 // command is the whole command line and what the client gets on its input.
-func (p Preset) command(req loop.Request) (argv, env []string, stdin string, err error) {
+func (p Preset) command(req session.Request) (argv, env []string, stdin string, err error) {
 	prompt := req.Prompt
 	if req.System != "" {
 		prompt = req.System + "\n\n" + prompt

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // What each preset starts, by the documentation of its client.
@@ -26,7 +26,7 @@ func TestPresetCommands(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, p := range Presets() {
-		argv, env, stdin, err := p.command(loop.Request{Prompt: "PROMPT", System: "SYSTEM", PromptFile: "/run/prompt.md", Model: "m"})
+		argv, env, stdin, err := p.command(session.Request{Prompt: "PROMPT", System: "SYSTEM", PromptFile: "/run/prompt.md", Model: "m"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func TestPresetCommands(t *testing.T) {
 			text += " < " + stdin
 		}
 		got[p.Name] = strings.ReplaceAll(text, "\n\n", " ")
-		long := loop.Request{Prompt: strings.Repeat("x", maxArgument+1), PromptFile: "p"}
+		long := session.Request{Prompt: strings.Repeat("x", maxArgument+1), PromptFile: "p"}
 		_, _, _, err = p.command(long)
 		if refused := p.Name == "copilot" || p.Name == "cursor"; (err != nil) != refused {
 			t.Errorf("%s with a long prompt: %v", p.Name, err)
@@ -51,27 +51,27 @@ func TestPresetCommands(t *testing.T) {
 func TestPresetOutput(t *testing.T) {
 	for _, c := range []struct {
 		why, preset, script string
-		outcome             loop.OutcomeKind
+		outcome             session.OutcomeKind
 		texts               int
 		tokens              int64
 	}{
 		{"qwen works", "qwen", `cat >prompt; echo '{"type":"system","subtype":"session_start"}'
 echo '{"type":"assistant","message":{"content":[{"type":"text","text":"I look."},{"type":"tool_use","name":"edit"}]}}'
 echo '{"type":"result","subtype":"success","is_error":false,"result":"done","usage":{"input_tokens":100,"output_tokens":20}}'`,
-			loop.Completed, 1, 120},
+			session.Completed, 1, 120},
 		{"cursor works", "cursor-agent", `echo '{"type":"assistant","message":{"content":[{"type":"text","text":"done"}]}}'
-echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'`, loop.Completed, 1, 0},
+echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'`, session.Completed, 1, 0},
 		{"amp is limited", "amp", `echo '{"type":"result","subtype":"error_during_execution","is_error":true,"error":"429 rate limit"}'; exit 1`,
-			loop.RateLimited, 0, 0},
+			session.RateLimited, 0, 0},
 		{"qwen has no login", "qwen", `echo '{"type":"result","is_error":true,"result":"401 Incorrect API key provided"}'; exit 1`,
-			loop.AuthFailed, 0, 0},
+			session.AuthFailed, 0, 0},
 		{"qwen is not set up", "qwen", `echo '{"type":"result","subtype":"error_during_execution","is_error":true,` +
 			`"error":{"message":"No auth type is selected. Please configure an auth type"}}'; exit 1`,
-			loop.AuthFailed, 0, 0},
-		{"aider prints text", "aider", `echo 'Applied edit to a.txt'`, loop.Completed, 0, 0},
-		{"goose fails", "goose", `echo 'error: no provider' >&2; exit 1`, loop.Crashed, 0, 0},
+			session.AuthFailed, 0, 0},
+		{"aider prints text", "aider", `echo 'Applied edit to a.txt'`, session.Completed, 0, 0},
+		{"goose fails", "goose", `echo 'error: no provider' >&2; exit 1`, session.Crashed, 0, 0},
 		{"lines of other types", "amp", `echo '{"type":7}'; echo '{"type":"result","usage":[]}'; echo '{"type":"assistant","message":"x"}'`,
-			loop.Completed, 0, 0},
+			session.Completed, 0, 0},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			dir := t.TempDir()
@@ -85,10 +85,10 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'`, 
 			}
 			t.Cleanup(func() { group.Close() })
 			texts := 0
-			req := loop.Request{Prompt: "do it", PromptFile: "/dev/null", Dir: dir, Start: group.Start, Timeout: time.Minute,
+			req := session.Request{Prompt: "do it", PromptFile: "/dev/null", Dir: dir, Start: group.Start, Timeout: time.Minute,
 				Env: []string{"PATH=" + dir + ":" + os.Getenv("PATH")}}
-			res, err := (&Agent{Preset: name}).Run(t.Context(), req, func(e loop.AgentEvent) {
-				if e.Kind == loop.EventText {
+			res, err := (&Agent{Preset: name}).Run(t.Context(), req, func(e session.AgentEvent) {
+				if e.Kind == session.EventText {
 					texts++
 				}
 			})

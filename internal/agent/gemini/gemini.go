@@ -18,7 +18,7 @@ import (
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // Agent runs Gemini CLI.
@@ -33,8 +33,8 @@ type Agent struct {
 
 // Run runs the client once. What the client does wrong is an Outcome; an error
 // means that it could not be started.
-func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.AgentEvent)) (loop.Result, error) {
-	result := loop.Result{Client: "gemini"}
+func (a *Agent) Run(ctx context.Context, req session.Request, events func(session.AgentEvent)) (session.Result, error) {
+	result := session.Result{Client: "gemini"}
 	if req.Judge == nil || req.Self == "" {
 		return result, errors.New("run gemini: nobody judges its tool calls")
 	}

@@ -11,7 +11,7 @@ import (
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 type object = map[string]any
@@ -36,7 +36,7 @@ const CredentialFile = ".gemini/oauth_creds.json"
 const systemFile = "git-ralph-system.md"
 
 // home is the folder of the run.
-func home(req loop.Request, env []string, hook []string) (client.Home, error) {
+func home(req session.Request, env []string, hook []string) (client.Home, error) {
 	b, err := json.Marshal(settings(req, env, hook))
 	return client.Home{Login: CredentialFile, LoginTo: ".gemini/oauth_creds.json", Files: [][2]string{
 		{".gemini/settings.json", string(b)}, {".gemini/" + systemFile, req.System}, {"preload.cjs", preload}}}, err
@@ -47,7 +47,7 @@ const hookMillis = 60_000
 
 // settings is the client's whole configuration. The hook is a refusal in every
 // case but that of a verdict that allows.
-func settings(req loop.Request, env []string, hook []string) object {
+func settings(req session.Request, env []string, hook []string) object {
 	words := make([]string, len(hook))
 	for i, w := range hook {
 		words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
@@ -122,7 +122,7 @@ func keyed(env []string) bool {
 
 // environ is the client's environment: the request's without what changes the
 // client's behaviour from outside.
-func environ(req loop.Request, dir string) []string {
+func environ(req session.Request, dir string) []string {
 	env := slices.DeleteFunc(client.Environ(req), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return strings.HasPrefix(name, "GEMINI_") && name != "GEMINI_API_KEY" || name == "NODE_OPTIONS" || name == "CI"

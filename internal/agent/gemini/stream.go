@@ -7,7 +7,7 @@ import (
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // line is a line of the client. Fields of other types stay empty.
@@ -56,12 +56,12 @@ const window = 1_048_576
 
 // stream follows what the client prints.
 type stream struct {
-	req                     loop.Request
+	req                     session.Request
 	session, model, version string
 	open                    map[string]call
 	allowed                 map[string]int  // calls by tool that the hook let through and that have not ended
 	text                    strings.Builder // the model's, until something else comes
-	usage                   loop.Usage
+	usage                   session.Usage
 	result                  *line
 	failed                  string // an error that is not the result
 	refused                 int    // requests in a row that the provider refused
@@ -91,7 +91,7 @@ func (t *stream) Line(s *client.Prompts, data []byte) {
 	switch l.Type {
 	case "init":
 		t.session, t.model, t.result, t.failed = client.Line(l.Session, 100), client.Line(l.Model, 100), nil, ""
-		s.Event(loop.AgentEvent{Kind: loop.EventSession, Text: t.session, Model: t.model, Version: t.version})
+		s.Event(session.AgentEvent{Kind: session.EventSession, Text: t.session, Model: t.model, Version: t.version})
 	case "message":
 		if l.Role == "assistant" {
 			t.text.WriteString(l.Content)
@@ -101,20 +101,20 @@ func (t *stream) Line(s *client.Prompts, data []byte) {
 			t.open[l.ID] = call{l.Tool, l.Input}
 		}
 		s.Open(l.ID)
-		s.Event(loop.AgentEvent{Kind: loop.EventToolCall, Tool: client.Line(l.Tool, 100), Text: client.Brief(l.Input), Path: client.Path(l.Input)})
+		s.Event(session.AgentEvent{Kind: session.EventToolCall, Tool: client.Line(l.Tool, 100), Text: client.Brief(l.Input), Path: client.Path(l.Input)})
 	case "tool_result":
 		c := t.open[l.ID]
 		delete(t.open, l.ID)
 		s.Close(l.ID)
 		if why, blocked := strings.CutPrefix(l.Error.Message, "Tool execution blocked: "); blocked && l.Status == "error" {
-			s.Event(loop.AgentEvent{Kind: loop.EventDenied, Tool: client.Line(c.tool, 100), Text: strings.TrimSpace(why)})
+			s.Event(session.AgentEvent{Kind: session.EventDenied, Tool: client.Line(c.tool, 100), Text: strings.TrimSpace(why)})
 		} else {
 			t.ended(s, c, l.Status == "success")
 		}
-		s.Event(loop.AgentEvent{Kind: loop.EventToolDone, Tool: client.Line(c.tool, 100)})
+		s.Event(session.AgentEvent{Kind: session.EventToolDone, Tool: client.Line(c.tool, 100)})
 	case "error":
 		t.failed = client.Line(strings.TrimSpace(l.Message+" "+l.Error.Message), 300)
-		s.Event(loop.AgentEvent{Kind: loop.EventWarning, Text: t.failed})
+		s.Event(session.AgentEvent{Kind: session.EventWarning, Text: t.failed})
 	case "result":
 		t.result = &l
 		t.count(s, l.Stats)
@@ -133,7 +133,7 @@ func (t *stream) ended(s *client.Prompts, c call, ran bool) {
 	}
 	s.Checked(c.tool, c.input)
 	if !asked {
-		s.Stop(loop.ProtocolError, time.Time{}, "a call ran without being judged: the client did not ask the hook about %s",
+		s.Stop(session.ProtocolError, time.Time{}, "a call ran without being judged: the client did not ask the hook about %s",
 			client.Line(c.tool, 100))
 	}
 }
@@ -141,14 +141,14 @@ func (t *stream) ended(s *client.Prompts, c call, ran bool) {
 // said reports a text of the model as a whole.
 func (t *stream) said(s *client.Prompts) {
 	if t.text.Len() > 0 {
-		s.Event(loop.AgentEvent{Kind: loop.EventText, Text: t.text.String()})
+		s.Event(session.AgentEvent{Kind: session.EventText, Text: t.text.String()})
 		t.text.Reset()
 	}
 }
 
 // count takes the figures of a prompt. The client has them at its end only.
 func (t *stream) count(s *client.Prompts, st stats) {
-	u := loop.Usage{CacheRead: client.Count(st.Cached), Output: client.Count(st.Output)}
+	u := session.Usage{CacheRead: client.Count(st.Cached), Output: client.Count(st.Output)}
 	u.Input = max(0, client.Count(st.Input)-u.CacheRead)
 	if extra := client.Count(st.Total) - client.Count(st.Input) - u.Output; extra > 0 {
 		u.Output += extra // thoughts and prompts of tools
@@ -158,7 +158,7 @@ func (t *stream) count(s *client.Prompts, st stats) {
 	}
 	u.ContextWindow, u.Turns, u.APICalls = window, 1, 1
 	t.usage = client.AddUsage(t.usage, u)
-	s.Event(loop.AgentEvent{Kind: loop.EventUsage, Usage: u, Model: t.model})
+	s.Event(session.AgentEvent{Kind: session.EventUsage, Usage: u, Model: t.model})
 }
 
 // End says how a prompt ended: by the result line alone, because the client
@@ -167,24 +167,24 @@ func (t *stream) End(exit proc.Exit, stderr string, now time.Time) client.Ending
 	r := t.result
 	switch {
 	case r == nil && exit.Code == 41:
-		return client.Ending{Kind: loop.AuthFailed, Detail: lastLine(stderr)}
+		return client.Ending{Kind: session.AuthFailed, Detail: lastLine(stderr)}
 	case r == nil && exit.Code == 0 && t.session != "":
 		// An interrupt that is not ours. It must not be free.
-		return client.Ending{Kind: loop.Crashed, Detail: "the client ended without a result"}
+		return client.Ending{Kind: session.Crashed, Detail: "the client ended without a result"}
 	case r == nil:
 		return client.EndedEarly(exit, stderr, t.session != "")
 	case r.Status == "success" && len(t.req.ToolSpecs) > 0 && strings.Contains(stderr, "MCP issues detected"):
 		// It is said nowhere else, and without our tools nothing can be reported.
-		return client.Ending{Kind: loop.ProtocolError, Detail: "our tools did not reach the client (MCP issues detected)"}
+		return client.Ending{Kind: session.ProtocolError, Detail: "our tools did not reach the client (MCP issues detected)"}
 	case r.Status == "success":
-		if kind, detail := client.Outcome(exit); kind != loop.Completed {
+		if kind, detail := client.Outcome(exit); kind != session.Completed {
 			return client.Ending{Kind: kind, Detail: detail + " after its result"}
 		}
-		return client.Ending{Kind: loop.Completed}
+		return client.Ending{Kind: session.Completed}
 	case r.Error.Type == "FatalTurnLimitedError" || exit.Code == 53:
-		return client.Ending{Kind: loop.MaxTurns, Detail: client.Line(r.Error.Message, 300)}
+		return client.Ending{Kind: session.MaxTurns, Detail: client.Line(r.Error.Message, 300)}
 	case r.Error.Type == "FatalAuthenticationError":
-		return client.Ending{Kind: loop.AuthFailed, Detail: client.Line(r.Error.Message, 300)}
+		return client.Ending{Kind: session.AuthFailed, Detail: client.Line(r.Error.Message, 300)}
 	}
 	return client.Failure{Message: r.Error.Message}.Ending(now)
 }
@@ -200,6 +200,6 @@ func lastLine(text string) string {
 }
 
 // Result is what is known so far.
-func (t *stream) Result() loop.Result {
-	return loop.Result{Usage: t.usage, Model: t.model, Client: strings.TrimSpace("gemini " + t.version), SessionID: t.session}
+func (t *stream) Result() session.Result {
+	return session.Result{Usage: t.usage, Model: t.model, Client: strings.TrimSpace("gemini " + t.version), SessionID: t.session}
 }

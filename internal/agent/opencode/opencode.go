@@ -16,7 +16,7 @@ import (
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // Agent runs opencode.
@@ -31,8 +31,8 @@ type Agent struct {
 
 // Run runs the client once. What the client does wrong is an Outcome; an error
 // means that it could not be started.
-func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.AgentEvent)) (loop.Result, error) {
-	result := loop.Result{Client: "opencode"}
+func (a *Agent) Run(ctx context.Context, req session.Request, events func(session.AgentEvent)) (session.Result, error) {
+	result := session.Result{Client: "opencode"}
 	if req.Judge == nil || req.Self == "" {
 		return result, errors.New("run opencode: nobody judges its tool calls")
 	}
@@ -40,7 +40,7 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 		return result, errors.New("run opencode: this driver does not serve the MCP servers of the settings")
 	}
 	if found := ownPlugins(req.Dir); found != "" {
-		result.Outcome = loop.PermissionDenied
+		result.Outcome = session.PermissionDenied
 		result.Detail = "opencode would run the plugins of the repository (" + found + ") unasked; remove them, or take another agent.driver"
 		return result, nil
 	}

@@ -13,7 +13,7 @@ import (
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 type object = map[string]any
@@ -57,7 +57,7 @@ const CredentialFile = ".local/share/opencode/auth.json"
 const configured = `{"dependencies":{"@opencode-ai/plugin":"*"},"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}`
 
 // home is the folder of the run.
-func home(req loop.Request) client.Home {
+func home(req session.Request) client.Home {
 	return client.Home{Login: CredentialFile, LoginTo: "data/opencode/auth.json", Files: [][2]string{
 		{"config/opencode/package.json", configured}, {"config/opencode/package-lock.json", configured},
 		{"config/opencode/node_modules/.keep", ""}, {"plugin.js", plugin}, {"system.md", req.System}}}
@@ -65,7 +65,7 @@ func home(req loop.Request) client.Home {
 
 // config is the client's whole configuration. What it may use is listed, and
 // everything else is denied; what it uses is put to the guard by the plugin.
-func config(req loop.Request, env []string, dir string) object {
+func config(req session.Request, env []string, dir string) object {
 	permission := object{"*": "deny", "ralph_*": "allow", "external_directory": "allow", "doom_loop": "allow"}
 	for _, tool := range client.Tools(req) {
 		for _, name := range toolNames[tool] {
@@ -120,7 +120,7 @@ var toolNames = map[string][]string{
 
 // environ is the client's environment: the request's without what changes the
 // client's behaviour from outside, and with a place of its own for all its files.
-func environ(req loop.Request, dir string) ([]string, error) {
+func environ(req session.Request, dir string) ([]string, error) {
 	env := slices.DeleteFunc(client.Environ(req), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return strings.HasPrefix(name, "OPENCODE") && name != "OPENCODE_API_KEY" || name == "GIT_RALPH_PLUGIN"

@@ -7,7 +7,7 @@ import (
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // line is a line of the client or of our plugin. Fields of other types stay empty.
@@ -73,7 +73,7 @@ const maxTracked = 10_000
 
 // stream follows what the client prints.
 type stream struct {
-	req                     loop.Request
+	req                     session.Request
 	session, model, version string
 	window                  int64
 	ready                   bool            // the plugin is in force
@@ -81,12 +81,12 @@ type stream struct {
 	begun                   map[string]bool // calls that were reported
 	counted                 map[string]bool // requests to the model
 	calls                   int             // of this session alone
-	usage                   loop.Usage
+	usage                   session.Usage
 	stop                    string // why the newest step ended
 	failed                  *failure
 }
 
-func newStream(req loop.Request) *stream {
+func newStream(req session.Request) *stream {
 	return &stream{req: req, judged: map[string]bool{}, begun: map[string]bool{}, counted: map[string]bool{}}
 }
 
@@ -98,7 +98,7 @@ func (t *stream) Line(s *client.Prompts, data []byte) {
 	}
 	if l.Session != "" && t.session == "" {
 		t.session = client.Line(l.Session, 100)
-		s.Event(loop.AgentEvent{Kind: loop.EventSession, Text: t.session, Model: t.model, Version: t.version})
+		s.Event(session.AgentEvent{Kind: session.EventSession, Text: t.session, Model: t.model, Version: t.version})
 	}
 	switch l.Type {
 	case "ralph_ready":
@@ -116,9 +116,9 @@ func (t *stream) Line(s *client.Prompts, data []byte) {
 			t.judged[l.Call] = true
 		}
 	case "ralph_denied":
-		s.Event(loop.AgentEvent{Kind: loop.EventDenied, Tool: client.Line(l.Tool, 100), Text: l.Reason})
+		s.Event(session.AgentEvent{Kind: session.EventDenied, Tool: client.Line(l.Tool, 100), Text: l.Reason})
 		if !l.Verdict {
-			s.Stop(loop.ProtocolError, time.Time{}, "the guard gave no verdict: %s", client.Line(l.Reason, 200))
+			s.Stop(session.ProtocolError, time.Time{}, "the guard gave no verdict: %s", client.Line(l.Reason, 200))
 		}
 	case "ralph_retry":
 		t.retry(s, l)
@@ -127,10 +127,10 @@ func (t *stream) Line(s *client.Prompts, data []byte) {
 	case "step_start":
 		t.stop, t.failed = "", nil
 		if !t.ready {
-			s.Stop(loop.ProtocolError, time.Time{}, "the client works without our plugin: its tool calls would not be judged")
+			s.Stop(session.ProtocolError, time.Time{}, "the client works without our plugin: its tool calls would not be judged")
 		}
 	case "text":
-		s.Event(loop.AgentEvent{Kind: loop.EventText, Text: l.Part.Text})
+		s.Event(session.AgentEvent{Kind: session.EventText, Text: l.Part.Text})
 	case "tool_use":
 		t.done(s, l.Part)
 	case "error":
@@ -144,13 +144,13 @@ func (t *stream) begin(s *client.Prompts, id, tool string, input json.RawMessage
 	}
 	t.begun[id] = true
 	s.Open(id)
-	s.Event(loop.AgentEvent{Kind: loop.EventToolCall, Tool: client.Line(tool, 100), Text: client.Brief(input), Path: client.Path(input)})
+	s.Event(session.AgentEvent{Kind: session.EventToolCall, Tool: client.Line(tool, 100), Text: client.Brief(input), Path: client.Path(input)})
 }
 
 func (t *stream) done(s *client.Prompts, p part) {
 	t.begin(s, p.CallID, p.Tool, p.State.Input)
 	s.Close(p.CallID)
-	s.Event(loop.AgentEvent{Kind: loop.EventToolDone, Tool: client.Line(p.Tool, 100)})
+	s.Event(session.AgentEvent{Kind: session.EventToolDone, Tool: client.Line(p.Tool, 100)})
 	if p.State.Status == "completed" && !t.judged[p.CallID] {
 		s.Checked(p.Tool, p.State.Input)
 	}
@@ -166,7 +166,7 @@ func (t *stream) step(s *client.Prompts, l line) {
 	}
 	if !t.counted[p.ID] && len(t.counted) < maxTracked {
 		t.counted[p.ID] = true
-		u := loop.Usage{Input: client.Count(p.Tokens.Input), Output: client.Count(p.Tokens.Output) + client.Count(p.Tokens.Reasoning),
+		u := session.Usage{Input: client.Count(p.Tokens.Input), Output: client.Count(p.Tokens.Output) + client.Count(p.Tokens.Reasoning),
 			CacheRead: client.Count(p.Tokens.Cache.Read), CacheWrite: client.Count(p.Tokens.Cache.Write), Turns: 1, APICalls: 1}
 		if own || p.Own == t.session {
 			u.ContextTokens, u.ContextWindow = u.Total(), t.window
@@ -176,11 +176,11 @@ func (t *stream) step(s *client.Prompts, l line) {
 			u.CostMicroUSD = &cost
 		}
 		t.usage = client.AddUsage(t.usage, u)
-		s.Event(loop.AgentEvent{Kind: loop.EventUsage, Usage: u, Model: t.model})
+		s.Event(session.AgentEvent{Kind: session.EventUsage, Usage: u, Model: t.model})
 	}
 	if own {
 		if t.calls++; t.req.MaxTurns > 0 && t.calls >= t.req.MaxTurns && p.Reason == "tool-calls" {
-			s.Stop(loop.MaxTurns, time.Time{}, "%d requests to the model", t.calls)
+			s.Stop(session.MaxTurns, time.Time{}, "%d requests to the model", t.calls)
 		}
 	}
 }
@@ -201,25 +201,25 @@ func (t *stream) End(exit proc.Exit, stderr string, now time.Time) client.Ending
 	case t.failed != nil:
 		f := t.failed
 		if f.Name == "ContextOverflowError" {
-			return client.Ending{Kind: loop.ContextLimit, Detail: client.Line(f.Data.Message, 300)}
+			return client.Ending{Kind: session.ContextLimit, Detail: client.Line(f.Data.Message, 300)}
 		}
 		if strings.HasPrefix(f.Name, "ProviderAuth") || strings.HasPrefix(f.Name, "ProviderModelNotFound") || strings.HasPrefix(f.Name, "ProviderInit") {
-			return client.Ending{Kind: loop.AuthFailed, Detail: client.Line(strings.TrimSpace(f.Name+" "+f.Data.Message), 300)}
+			return client.Ending{Kind: session.AuthFailed, Detail: client.Line(strings.TrimSpace(f.Name+" "+f.Data.Message), 300)}
 		}
 		return client.Failure{Status: f.Data.Status, Message: f.Data.Message, Body: f.Data.Body, Headers: f.Data.Headers}.Ending(now)
-	case t.stop == "tool-calls" && kind == loop.Completed:
-		return client.Ending{Kind: loop.PermissionDenied, Detail: "the client ended at a question for permission that nobody answers"}
+	case t.stop == "tool-calls" && kind == session.Completed:
+		return client.Ending{Kind: session.PermissionDenied, Detail: "the client ended at a question for permission that nobody answers"}
 	case t.stop == "" || t.stop == "tool-calls":
 		return client.EndedEarly(exit, stderr, t.session != "")
 	case t.stop == "content-filter" || t.stop == "error":
-		return client.Ending{Kind: loop.ProtocolError, Detail: "the model's answer ended with " + t.stop}
-	case kind != loop.Completed:
+		return client.Ending{Kind: session.ProtocolError, Detail: "the model's answer ended with " + t.stop}
+	case kind != session.Completed:
 		return client.Ending{Kind: kind, Detail: detail + " after its result"}
 	}
-	return client.Ending{Kind: loop.Completed}
+	return client.Ending{Kind: session.Completed}
 }
 
 // Result is what is known so far.
-func (t *stream) Result() loop.Result {
-	return loop.Result{Usage: t.usage, Model: t.model, Client: strings.TrimSpace("opencode " + t.version), SessionID: t.session}
+func (t *stream) Result() session.Result {
+	return session.Result{Usage: t.usage, Model: t.model, Client: strings.TrimSpace("opencode " + t.version), SessionID: t.session}
 }

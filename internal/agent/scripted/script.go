@@ -39,9 +39,9 @@ import (
 	"strings"
 	"time"
 
-	"git-ralph/loop"
-
 	"github.com/pelletier/go-toml/v2"
+
+	"git-ralph/loop/session"
 )
 
 // Script is a parsed script.
@@ -200,10 +200,10 @@ func ParseScript(name string, data []byte) (*Script, error) {
 }
 
 // Choose is the play for a request: the first whose conditions hold.
-func (s *Script) Choose(req loop.Request) (Play, bool) {
+func (s *Script) Choose(req session.Request) (Play, bool) {
 	role := req.Role
 	if role == "" {
-		role = loop.RoleCoding
+		role = session.RoleCoding
 	}
 	for _, p := range s.Plays {
 		if (p.Task == "" || p.Task == req.TaskID) && (p.Role == "" || p.Role == string(role)) &&

@@ -10,7 +10,7 @@ import (
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // Command is the hidden first argument that makes this program play steps.
@@ -58,9 +58,9 @@ type (
 )
 
 // Run plays the script's part for this request.
-func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.AgentEvent)) (loop.Result, error) {
+func (a *Agent) Run(ctx context.Context, req session.Request, events func(session.AgentEvent)) (session.Result, error) {
 	if events == nil {
-		events = func(loop.AgentEvent) {}
+		events = func(session.AgentEvent) {}
 	}
 	clock, grace := proc.SystemClock(), a.Grace
 	if a.Clock != nil {
@@ -69,10 +69,10 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	if grace == 0 {
 		grace = client.DefaultGrace
 	}
-	s := &session{req: req, transcript: client.NewTranscript(req.Transcript), ready: make(chan struct{}),
+	s := &conversation{req: req, transcript: client.NewTranscript(req.Transcript), ready: make(chan struct{}),
 		watch: client.NewWatch(req.Timeout, req.Idle, req.OpenCalls, clock)}
 	defer s.watch.Stop()
-	s.events = func(e loop.AgentEvent) {
+	s.events = func(e session.AgentEvent) {
 		s.telling.Lock()
 		defer s.telling.Unlock()
 		events(e)
@@ -83,7 +83,7 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 
 	play, ok := a.Script.Choose(req)
 	if !ok {
-		s.events(loop.AgentEvent{Kind: loop.EventText, Text: fmt.Sprintf(
+		s.events(session.AgentEvent{Kind: session.EventText, Text: fmt.Sprintf(
 			"the script has nothing for task %s, attempt %d", client.Line(req.TaskID, 64), req.Attempt)})
 	}
 	stdout := &client.HeardLines{Lines: client.Lines{Max: client.MaxPrinted, Line: s.line}, Watch: s.watch}
@@ -96,7 +96,7 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	})
 	if err != nil {
 		close(s.ready)
-		return loop.Result{}, fmt.Errorf("run the script: %w", err)
+		return session.Result{}, fmt.Errorf("run the script: %w", err)
 	}
 	s.out = client.NewOutbox(p.Stdin)
 	close(s.ready)
@@ -113,12 +113,12 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 	stdout.Close()
 	stderr.Close()
 	if err != nil {
-		return loop.Result{}, fmt.Errorf("run the script: %w", err)
+		return session.Result{}, fmt.Errorf("run the script: %w", err)
 	}
 	if err := s.transcript.Err(); err != nil && req.Log != nil {
 		req.Log("write the transcript: %v", err)
 	}
-	result := loop.Result{Outcome: kind, Detail: detail, ExitCode: exit.Code, Client: "scripted"}
+	result := session.Result{Outcome: kind, Detail: detail, ExitCode: exit.Code, Client: "scripted"}
 	result.Usage, result.Model = s.printed.Usage()
 	return result, nil
 }
@@ -126,12 +126,12 @@ func (a *Agent) Run(ctx context.Context, req loop.Request, events func(loop.Agen
 // starting stands for the start of the player among its open calls.
 const starting = "start"
 
-// session is one running player. Its lines come on one goroutine.
-type session struct {
-	req        loop.Request
+// conversation is one running player. Its lines come on one goroutine.
+type conversation struct {
+	req        session.Request
 	ctx        context.Context
 	cancel     context.CancelFunc
-	events     func(loop.AgentEvent)
+	events     func(session.AgentEvent)
 	telling    sync.Mutex // events never overlap
 	transcript *client.Transcript
 	printed    *client.Printed
@@ -142,7 +142,7 @@ type session struct {
 }
 
 // line handles one line of the player.
-func (s *session) line(data []byte, cut bool) {
+func (s *conversation) line(data []byte, cut bool) {
 	var q question
 	trimmed := bytes.TrimSpace(data)
 	if cut || len(trimmed) == 0 || trimmed[0] != '{' || json.Unmarshal(trimmed, &q) != nil {
@@ -156,31 +156,31 @@ func (s *session) line(data []byte, cut bool) {
 	case "ask":
 		s.transcript.JSON(trimmed)
 		s.watch.Open(call)
-		s.events(loop.AgentEvent{Kind: loop.EventToolCall, Tool: q.Tool, Text: client.Brief(q.Input),
+		s.events(session.AgentEvent{Kind: session.EventToolCall, Tool: q.Tool, Text: client.Brief(q.Input),
 			Path: client.Path(q.Input)})
-		p := loop.Permission{Allow: true}
+		p := session.Permission{Allow: true}
 		if s.req.Judge != nil {
-			p = s.req.Judge(loop.ToolUse{Tool: q.Tool, Input: q.Input})
+			p = s.req.Judge(session.ToolUse{Tool: q.Tool, Input: q.Input})
 		}
 		if !p.Allow {
-			s.events(loop.AgentEvent{Kind: loop.EventDenied, Tool: q.Tool, Text: p.Reason})
+			s.events(session.AgentEvent{Kind: session.EventDenied, Tool: q.Tool, Text: p.Reason})
 		}
 		s.reply(answer{ID: q.ID, Allow: p.Allow, Reason: p.Reason, Input: p.Updated})
 	case "done":
 		s.transcript.JSON(trimmed)
 		s.watch.Close(call)
-		s.events(loop.AgentEvent{Kind: loop.EventToolDone, Tool: q.Tool})
+		s.events(session.AgentEvent{Kind: session.EventToolDone, Tool: q.Tool})
 	case "call":
 		s.transcript.JSON(trimmed)
 		s.watch.Open(call)
-		s.events(loop.AgentEvent{Kind: loop.EventToolCall, Tool: q.Tool, Text: client.Brief(q.Input),
+		s.events(session.AgentEvent{Kind: session.EventToolCall, Tool: q.Tool, Text: client.Brief(q.Input),
 			Path: client.Path(q.Input)})
 		s.calls.Go(func() { s.serve(q, call) })
 	case "end":
 		more := false
 		if s.req.FollowUp != nil {
 			usage, model := s.printed.Usage()
-			_, more = s.req.FollowUp(loop.Result{Outcome: loop.Completed, Client: "scripted", Usage: usage, Model: model})
+			_, more = s.req.FollowUp(session.Result{Outcome: session.Completed, Client: "scripted", Usage: usage, Model: model})
 		}
 		s.reply(answer{ID: q.ID, More: more})
 	default:
@@ -189,7 +189,7 @@ func (s *session) line(data []byte, cut bool) {
 }
 
 // serve executes a ralph_* tool.
-func (s *session) serve(q question, call string) {
+func (s *conversation) serve(q question, call string) {
 	a := answer{ID: q.ID, Error: "the tool is not offered in this run"}
 	if s.req.CallTool != nil && client.HasTool(s.req, q.Tool) {
 		result, err := s.req.CallTool(s.ctx, q.Tool, q.Input)
@@ -199,11 +199,11 @@ func (s *session) serve(q question, call string) {
 		}
 	}
 	s.watch.Close(call)
-	s.events(loop.AgentEvent{Kind: loop.EventToolDone, Tool: q.Tool})
+	s.events(session.AgentEvent{Kind: session.EventToolDone, Tool: q.Tool})
 	s.reply(a)
 }
 
-func (s *session) reply(a answer) {
+func (s *conversation) reply(a answer) {
 	<-s.ready
 	if s.out != nil {
 		s.out.Send(a)

@@ -20,7 +20,7 @@ import (
 
 	"git-ralph/fixtures/fakeclock"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 	"git-ralph/plan/exchange"
 )
 
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // stage is a run of one script in an empty folder.
 type stage struct {
-	req        loop.Request
+	req        session.Request
 	group      *proc.Group
 	transcript bytes.Buffer
 	events     []string
@@ -48,20 +48,20 @@ func newStage(t *testing.T) *stage {
 	}
 	t.Cleanup(func() { group.Close() })
 	s := &stage{group: group}
-	s.req = loop.Request{Phase: "building", TaskID: "T-1", Attempt: 1, Iteration: 3, Dir: t.TempDir(), HandoffFile: filepath.Join(t.TempDir(), "handoff.json"),
+	s.req = session.Request{Phase: "building", TaskID: "T-1", Attempt: 1, Iteration: 3, Dir: t.TempDir(), HandoffFile: filepath.Join(t.TempDir(), "handoff.json"),
 		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, Start: group.Start, Transcript: &s.transcript,
-		Judge: func(u loop.ToolUse) loop.Permission {
+		Judge: func(u session.ToolUse) session.Permission {
 			var in struct {
 				Command string `json:"command"`
 			}
 			json.Unmarshal(u.Input, &in)
 			switch {
 			case strings.Contains(in.Command, "git commit"):
-				return loop.Permission{Reason: "commits are made by the loop"}
+				return session.Permission{Reason: "commits are made by the loop"}
 			case strings.HasPrefix(in.Command, "pytest"):
-				return loop.Permission{Allow: true, Updated: json.RawMessage(`{"command":"echo rewritten >rewritten"}`)}
+				return session.Permission{Allow: true, Updated: json.RawMessage(`{"command":"echo rewritten >rewritten"}`)}
 			}
-			return loop.Permission{Allow: true}
+			return session.Permission{Allow: true}
 		},
 		CallTool: func(_ context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
 			s.calls = append(s.calls, name+" "+string(args))
@@ -74,7 +74,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-func (s *stage) run(t *testing.T, script string) loop.Result {
+func (s *stage) run(t *testing.T, script string) session.Result {
 	t.Helper()
 	parsed, err := ParseScript("test.toml", []byte(script))
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *stage) run(t *testing.T, script string) loop.Result {
 		t.Fatal(err)
 	}
 	a := &Agent{Script: parsed, Self: self, Grace: 200 * time.Millisecond}
-	res, err := a.Run(t.Context(), s.req, func(e loop.AgentEvent) {
+	res, err := a.Run(t.Context(), s.req, func(e session.AgentEvent) {
 		s.events = append(s.events, strings.TrimSpace(string(e.Kind)+" "+e.Tool+" "+e.Text))
 	})
 	if err != nil {
@@ -99,7 +99,7 @@ func steps(list string) string { return "[[play]]\nsteps = [" + list + "]\n" }
 // Every step does what it says, judged like a client's call.
 func TestSteps(t *testing.T) {
 	s := newStage(t)
-	s.req.ToolSpecs = []loop.ToolSpec{{Name: "ralph_append_learning"}}
+	s.req.ToolSpecs = []session.ToolSpec{{Name: "ralph_append_learning"}}
 	res := s.run(t, steps(`
 	{ text = "task ${RALPH_TASK_ID}" },
 	{ write = "a/b.sh", content = "echo 1\n", mode = "755" },
@@ -119,7 +119,7 @@ func TestSteps(t *testing.T) {
 	{ handoff = { summary = "did it", freeform = "for ${RALPH_TASK_ID}" } },
 	{ delete = "a/b.sh/impossible" },
 	{ write = "last", content = "1" }`))
-	if res.Outcome != loop.Completed || res.Usage.Input != 11 || *res.Usage.CostMicroUSD != 500_000 || res.Usage.ContextTokens != 77 {
+	if res.Outcome != session.Completed || res.Usage.Input != 11 || *res.Usage.CostMicroUSD != 500_000 || res.Usage.ContextTokens != 77 {
 		t.Errorf("%+v", res)
 	}
 	for name, want := range map[string]string{"a/b.sh": "echo 1\necho 2\n", "out": "1\n2\n", "rewritten": "rewritten\n", "last": "1"} {
@@ -172,18 +172,18 @@ func TestSteps(t *testing.T) {
 func TestEnds(t *testing.T) {
 	rows := []struct {
 		why, steps string
-		edit       func(*loop.Request)
-		kind       loop.OutcomeKind
+		edit       func(*session.Request)
+		kind       session.OutcomeKind
 		detail     string
 	}{
-		{"nothing to do", ``, nil, loop.Completed, ""},
-		{"a status", `{ exit = 3 }, { write = "after" , content = "x" }`, nil, loop.Crashed, "exit 3"},
-		{"status 0 ends it early", `{ exit = 0 }, { write = "after", content = "x" }`, nil, loop.Completed, ""},
-		{"a signal", `{ signal = 9 }, { write = "after", content = "x" }`, nil, loop.Crashed, "signal 9"},
-		{"deaf silence", `{ hang = "deaf" }`, func(r *loop.Request) { r.Idle = 300 * time.Millisecond }, loop.Hang, "idle 300ms"},
-		{"polite silence", `{ hang = "polite" }`, func(r *loop.Request) { r.Idle = 300 * time.Millisecond }, loop.Hang, "idle 300ms"},
-		{"the wall clock ends it", `{ run = "sleep 60" }`, func(r *loop.Request) { r.Timeout = 400 * time.Millisecond }, loop.Hang, "wall 400ms"},
-		{"a flood in one line", `{ flood = 30000000 }, { text = "after" }`, nil, loop.Completed, ""},
+		{"nothing to do", ``, nil, session.Completed, ""},
+		{"a status", `{ exit = 3 }, { write = "after" , content = "x" }`, nil, session.Crashed, "exit 3"},
+		{"status 0 ends it early", `{ exit = 0 }, { write = "after", content = "x" }`, nil, session.Completed, ""},
+		{"a signal", `{ signal = 9 }, { write = "after", content = "x" }`, nil, session.Crashed, "signal 9"},
+		{"deaf silence", `{ hang = "deaf" }`, func(r *session.Request) { r.Idle = 300 * time.Millisecond }, session.Hang, "idle 300ms"},
+		{"polite silence", `{ hang = "polite" }`, func(r *session.Request) { r.Idle = 300 * time.Millisecond }, session.Hang, "idle 300ms"},
+		{"the wall clock ends it", `{ run = "sleep 60" }`, func(r *session.Request) { r.Timeout = 400 * time.Millisecond }, session.Hang, "wall 400ms"},
+		{"a flood in one line", `{ flood = 30000000 }, { text = "after" }`, nil, session.Completed, ""},
 	}
 	for _, r := range rows {
 		s := newStage(t)
@@ -208,8 +208,8 @@ func TestEnds(t *testing.T) {
 func TestSilentCommand(t *testing.T) {
 	for _, after := range []struct {
 		steps string
-		kind  loop.OutcomeKind
-	}{{``, loop.Completed}, {`, { run = "touch ended" }, { hang = "polite" }`, loop.Hang}} {
+		kind  session.OutcomeKind
+	}{{``, session.Completed}, {`, { run = "touch ended" }, { hang = "polite" }`, session.Hang}} {
 		s := newStage(t)
 		s.req.Idle = time.Minute
 		script, err := ParseScript("x", []byte(steps(`{ run = "touch started; while [ ! -e go ]; do sleep 0.02; done" }`+after.steps)))
@@ -235,7 +235,7 @@ func TestSilentCommand(t *testing.T) {
 			appears("started")
 			clock.Advance(time.Hour)
 			os.WriteFile(file("go"), nil, 0o644)
-			if after.kind == loop.Hang {
+			if after.kind == session.Hang {
 				appears("ended")
 				for t.Context().Err() == nil { // the call's end is on its way to the harness
 					clock.Advance(time.Minute)
@@ -274,7 +274,7 @@ func TestFork(t *testing.T) {
 func TestFollowUp(t *testing.T) {
 	s := newStage(t)
 	asked := 0
-	s.req.FollowUp = func(r loop.Result) (string, bool) { asked++; return "hand over", asked < 3 }
+	s.req.FollowUp = func(r session.Result) (string, bool) { asked++; return "hand over", asked < 3 }
 	s.run(t, "[[play]]\nsteps = [{ append = \"log\", content = \"first \" }]\nagain = [{ append = \"log\", content = \"again \" }]\n")
 	b, _ := os.ReadFile(filepath.Join(s.req.Dir, "log"))
 	if string(b) != "first again again " || asked != 3 {
@@ -302,15 +302,15 @@ steps = [{ text = "nine" }]
 		t.Fatal(err)
 	}
 	rows := []struct {
-		req  loop.Request
+		req  session.Request
 		want string
 	}{
-		{loop.Request{TaskID: "A", Attempt: 1}, "A"},
-		{loop.Request{TaskID: "A", Attempt: 2}, "A2"},
-		{loop.Request{TaskID: "A", Attempt: 3}, "A"},
-		{loop.Request{Role: loop.RolePlanning}, "plan"},
-		{loop.Request{TaskID: "B", Iteration: 9}, "nine"},
-		{loop.Request{TaskID: "B", Iteration: 8}, ""},
+		{session.Request{TaskID: "A", Attempt: 1}, "A"},
+		{session.Request{TaskID: "A", Attempt: 2}, "A2"},
+		{session.Request{TaskID: "A", Attempt: 3}, "A"},
+		{session.Request{Role: session.RolePlanning}, "plan"},
+		{session.Request{TaskID: "B", Iteration: 9}, "nine"},
+		{session.Request{TaskID: "B", Iteration: 8}, ""},
 	}
 	for _, r := range rows {
 		p, ok := script.Choose(r.req)
@@ -388,12 +388,12 @@ func TestDemo(t *testing.T) {
 	if green, out := sh("sh test.sh"); !green {
 		t.Fatalf("the project is red before anything happened:\n%s", out)
 	}
-	s.req.ToolSpecs = []loop.ToolSpec{{Name: "ralph_append_learning"}, {Name: "ralph_mark_task_complete"}, {Name: handoffTool}}
+	s.req.ToolSpecs = []session.ToolSpec{{Name: "ralph_append_learning"}, {Name: "ralph_mark_task_complete"}, {Name: handoffTool}}
 	for _, task := range imported.Plan.Tasks {
 		for attempt := 1; attempt <= 2; attempt++ {
 			s.req.TaskID, s.req.Attempt = string(task.ID), attempt
 			s.calls = nil
-			if res := s.run(t, string(DemoScript())); res.Outcome != loop.Completed {
+			if res := s.run(t, string(DemoScript())); res.Outcome != session.Completed {
 				t.Fatalf("%s: %+v", task.ID, res)
 			}
 			green, out := sh("sh test.sh")

@@ -1,4 +1,4 @@
-package loop
+package session
 
 import (
 	"encoding/json"
@@ -64,42 +64,11 @@ func writeSpend(repo *gitstate.Repo, s Spend) {
 	}
 }
 
-// dropSpend removes the file once the journal has what it says.
-func dropSpend(repo *gitstate.Repo, eventID string) error {
+// DropSpend removes the file once the journal has what it says.
+func DropSpend(repo *gitstate.Repo, eventID string) error {
 	err := os.Remove(spendFile(repo, eventID))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
-}
-
-// does notes what the agent does. A tool call is written at once, since it may
-// be the last that is heard for long; m.mu is held.
-func (m *meter) does(text string, tool bool) {
-	m.doing = &Doing{Text: text, Tool: tool, Since: m.l.Now().UTC()}
-	if tool && m.l.Now().Sub(m.noted) >= spendEvery/10 {
-		m.noted = time.Time{}
-	}
-	m.spend()
-}
-
-// spend notes what the iteration has used so far; m.mu is held.
-func (m *meter) spend() {
-	now := m.l.Now()
-	if now.Sub(m.noted) < spendEvery {
-		return
-	}
-	m.noted = now
-	cost, _ := m.ss.spent()
-	s := Spend{EventID: m.ss.id, Tokens: tokens(m.sum), ContextTokens: m.sum.ContextTokens,
-		ContextWindow: m.sum.ContextWindow, Doing: m.doing}
-	known := m.sum.CostMicroUSD != nil
-	for _, r := range m.ss.runs {
-		s.Tokens = s.Tokens.Plus(r.Tokens)
-		known = known || r.CostMicro != nil
-	}
-	if cost += m.cost; known {
-		s.CostMicro = &cost
-	}
-	writeSpend(m.l.Repo, s)
 }

@@ -1,18 +1,16 @@
-package loop
+package session
 
 import (
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"git-ralph/gitstate/worktree"
 )
 
-// toolWatch knows which files an agent's tool calls can have changed: those that
+// CallWatch knows which files an agent's tool calls can have changed: those that
 // a call names, and whatever changed while a call was open that may change
 // anything, as a shell command may.
-type toolWatch struct {
+type CallWatch struct {
 	seen  bool // the driver tells of tool calls
 	named map[string]bool
 	wide  []span
@@ -33,7 +31,8 @@ var (
 	writers = []string{"Write", "Edit", "MultiEdit", "NotebookEdit"}
 )
 
-func (w *toolWatch) call(tool, path, root string, now time.Time) {
+// Begin opens a call. root is the worktree.
+func (w *CallWatch) Begin(tool, path, root string, now time.Time) {
 	w.seen = true
 	w.open++
 	switch {
@@ -58,9 +57,9 @@ func (w *toolWatch) call(tool, path, root string, now time.Time) {
 	}
 }
 
-// done closes a call. Which one it was is not told: a wide one counts as open
+// Done closes a call. Which one it was is not told: a wide one counts as open
 // until none is.
-func (w *toolWatch) done(now time.Time) {
+func (w *CallWatch) Done(now time.Time) {
 	if w.open > 0 {
 		w.open--
 	}
@@ -70,9 +69,9 @@ func (w *toolWatch) done(now time.Time) {
 	}
 }
 
-// canHave says whether a call can have changed a file; changed is the file's
+// CanHave says whether a call can have changed a file; changed is the file's
 // time, zero when it is gone.
-func (w *toolWatch) canHave(path string, changed time.Time) bool {
+func (w *CallWatch) CanHave(path string, changed time.Time) bool {
 	if !w.seen || w.named[path] {
 		return true
 	}
@@ -85,21 +84,4 @@ func (w *toolWatch) canHave(path string, changed time.Time) bool {
 	return slices.ContainsFunc(w.wide, func(s span) bool {
 		return changed.After(s.from.Add(-slack)) && changed.Before(s.to.Add(slack))
 	})
-}
-
-// nameBeside says which tracked files changed while the agent ran and none of
-// its tool calls can have changed them. It says nothing where that cannot be
-// known: of a driver whose calls are not told. The caller asks only where no step ran.
-func nameBeside(calls toolWatch, after *worktree.Capture) (notices []string) {
-	var paths []string
-	for _, c := range after.Changes {
-		if !c.Old.ID.IsZero() && !calls.canHave(c.Path, after.ChangedAt(c.Path)) {
-			paths = append(paths, c.Path)
-		}
-	}
-	if len(paths) > 0 {
-		notices = append(notices,
-			"changed while it ran, perhaps by you: "+list(paths)+" (git ralph start --worktree leaves your files to you)")
-	}
-	return notices
 }

@@ -1,4 +1,4 @@
-package loop
+package session
 
 import "git-ralph/plan"
 
@@ -16,7 +16,7 @@ type resumable struct {
 	attempt int
 	agent   Agent
 	model   string
-	session Session
+	session ClientSession
 }
 
 // resumedPrompt stands before the prompt of a retry in the same session: what
@@ -26,28 +26,31 @@ const resumedPrompt = "Your attempt in this session was rejected, and its change
 	"before it, and nothing that you changed is there. What follows is the task once more, with the reasons.\n\n"
 
 // resume lets a request go on in the session of the attempt before.
-func (l *Loop) resume(it *session, agent Agent, req *Request) {
-	r, ok := agent.(Resumer)
-	if !l.Settings.Resume || it.role != RoleCoding || it.task.ID == "" || !ok || !r.Resumes() {
+func (h *Host) resume(ss *Session, req *Request) {
+	r, ok := ss.Agent.(Resumer)
+	if !ss.Resume || !ok || !r.Resumes() {
 		return
 	}
 	req.KeepSession = true
-	was := l.resumable
-	l.resumable = nil
-	if was == nil || was.task != it.task.ID || was.attempt != it.attempt-1 || was.agent != agent ||
+	was := h.resumable
+	h.resumable = nil
+	if was == nil || string(was.task) != req.TaskID || was.attempt != req.Attempt-1 || was.agent != ss.Agent ||
 		was.model != req.Model {
 		return
 	}
 	req.Resume, req.Prompt = &was.session, resumedPrompt+req.Prompt
-	l.emit("agent", it.state, it.task.ID, map[string]any{"resumed": was.session.ID},
-		"going on in the session of attempt %d", was.attempt)
+	h.emit(ss, "agent", map[string]any{"resumed": was.session.ID}, "going on in the session of attempt %d", was.attempt)
 }
 
-// keepSession keeps the session that has just ended for a retry.
-func (l *Loop) keepSession(it *session, agent Agent, req Request, r Result) {
+// keepSession keeps the session that has just ended for a retry, unless a fresh one
+// follows it because its window was full.
+func (h *Host) keepSession(ss *Session, req Request, r Result) {
 	u, s := r.Usage, r.Session
 	if req.KeepSession && s != nil && r.Outcome == Completed && u.ContextWindow > 0 &&
 		u.ContextTokens*100 < resumeBelow*u.ContextWindow {
-		l.resumable = &resumable{it.task.ID, it.attempt, agent, req.Model, *s}
+		h.resumable = &resumable{plan.TaskID(req.TaskID), req.Attempt, ss.Agent, req.Model, *s}
 	}
 }
+
+// ForgetSession leaves the session of the attempt before alone.
+func (h *Host) ForgetSession() { h.resumable = nil }

@@ -1,4 +1,4 @@
-package loop
+package session
 
 import (
 	"context"
@@ -48,7 +48,7 @@ type Request struct {
 	Prompt string
 	// Resume is the session of this client to go on in, nil = a fresh one. Only
 	// a Resumer is asked; when the session is gone it begins a fresh one.
-	Resume *Session
+	Resume *ClientSession
 	// KeepSession asks for a session in which a later run can go on.
 	KeepSession bool
 	// System is added to the client's system prompt (phase, rules, project instructions).
@@ -214,12 +214,12 @@ type Result struct {
 	Client     string // "claude 2.1.329"
 	SessionID  string
 	// Session is what a later run can go on in, nil where none was kept.
-	Session  *Session
+	Session  *ClientSession
 	ExitCode int
 }
 
-// Session is one of the client's own.
-type Session struct {
+// ClientSession is one of the client's own.
+type ClientSession struct {
 	ID string
 	// Used is what the client has counted in it: clients go on counting where
 	// the run before ended.

@@ -1,52 +1,16 @@
-package loop
+package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 
-	"git-ralph/gitstate"
 	"git-ralph/internal/proc"
 	"git-ralph/loop/refusal"
 )
-
-// sandboxed lets f start processes in the sandbox, as a group of their own that
-// carries the id of an event. When it returns, every process of them is gone.
-// Without a folder for the run in use they get one of their own.
-func (l *Loop) sandboxed(id string, use Use, f func(Starter) error) error {
-	if use.RunDir == "" {
-		dir, err := newRunDir(l.RunBase)
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
-		use.RunDir = dir
-	}
-	done, err := l.Repo.NoteRunning(id)
-	if err != nil {
-		return err
-	}
-	defer done()
-	g, err := proc.NewGroup(proc.GroupOptions{EventID: id, Wrap: l.Sandbox.Wrapper(use)})
-	if err != nil {
-		return err
-	}
-	err = f(g.Start)
-	if cerr := g.Close(); cerr != nil {
-		err = errors.Join(err, fmt.Errorf("end the processes that were started: %w", cerr))
-	}
-	return err
-}
-
-// inWorktree is sandboxed between iterations: in the worktree, as checks are.
-func (l *Loop) inWorktree(home Home, readOnly []string, f func(Starter) error) error {
-	return l.sandboxed(gitstate.NewID(l.Now()),
-		Use{Dir: l.Repo.Root, Home: home, ReadOnlyPaths: readOnly, Files: l.AgentFiles}, f)
-}
 
 // runtimeBase is where the user's own programs keep such folders; "" = nowhere.
 func runtimeBase() string {
@@ -57,7 +21,7 @@ func runtimeBase() string {
 }
 
 // DeadFolders are the private folders of runs, and temporary ones, that killed
-// processes left. base is Loop.RunBase.
+// processes left. base is Host.RunBase.
 func DeadFolders(base string) []string {
 	var out []string
 	for _, dir := range []string{os.TempDir(), runtimeBase(), base} {
@@ -76,9 +40,9 @@ func RemoveFolders(paths []string) {
 	}
 }
 
-// newRunDir makes the private folder of one run, in base or in the user's
+// NewRunDir makes the private folder of one run, in base or in the user's
 // runtime or temporary folder.
-func newRunDir(base string) (string, error) {
+func NewRunDir(base string) (string, error) {
 	RemoveFolders(DeadFolders(base))
 	if base == "" {
 		if base = runtimeBase(); base != "" && os.MkdirAll(base, 0o700) != nil {
@@ -123,9 +87,6 @@ func (c *clients) noting(start Starter) Starter {
 
 // limit names what a client that has ended took too much of; "" = nothing.
 func (c *clients) limit() string {
-	if c == nil {
-		return ""
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.list {

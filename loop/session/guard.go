@@ -1,0 +1,100 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"git-ralph/guard"
+)
+
+func judgeTool(p *guard.Policy, u ToolUse) Permission {
+	v := p.JudgeTool(u.Tool, u.Input)
+	if !v.Allowed() {
+		return Permission{Reason: v.Message()}
+	}
+	updated, _ := p.RewriteInput(u.Input, p.Worktree)
+	return Permission{Allow: true, Updated: updated}
+}
+
+// InstallSelf makes our binary reachable as git-ralph, so that an agent can
+// say `git ralph tool`.
+func InstallSelf(binary, dir string) error {
+	to := filepath.Join(dir, SelfName(binary))
+	if _, err := os.Lstat(to); err == nil {
+		return nil // from an earlier session; writing would go through the link
+	}
+	if os.Symlink(binary, to) == nil || os.Link(binary, to) == nil {
+		return nil
+	}
+	data, err := os.ReadFile(binary)
+	if err == nil {
+		err = os.WriteFile(to, data, 0o755)
+	}
+	if err != nil {
+		return fmt.Errorf("put git-ralph on the agent's path: %w", err)
+	}
+	return nil
+}
+
+// SelfName is the file name that InstallSelf gives to our binary.
+func SelfName(binary string) string {
+	if strings.EqualFold(filepath.Ext(binary), ".exe") {
+		return "git-ralph.exe"
+	}
+	return "git-ralph"
+}
+
+func prependPath(env []string, dir string) []string {
+	out := make([]string, 0, len(env)+1)
+	found := false
+	for _, kv := range env {
+		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
+			kv, found = "PATH="+dir+string(os.PathListSeparator)+path, true
+		}
+		out = append(out, kv)
+	}
+	if !found {
+		out = append(out, "PATH="+dir)
+	}
+	return out
+}
+
+// What the guard needs in the folder of a run.
+const (
+	// PolicyFile is the policy of the run, beside the folder of our binary.
+	PolicyFile = "policy.json"
+	// PolicyVar names the policy's path, for a hook that is called by another.
+	PolicyVar = "RALPH_GUARD_POLICY"
+	// ShimFolder holds the shims, first on the agent's PATH and on nobody
+	// else's: checks and steps run the real programs.
+	ShimFolder = "shims"
+)
+
+// installGuard writes the policy and the shims into the folder of the run and
+// returns the agent's environment with them. It may be called again for a
+// further run in the same folder.
+func (h *Host) installGuard(runDir string, p *guard.Policy, env []string) ([]string, error) {
+	inside := func(parts ...string) string {
+		return h.Sandbox.Inside(runDir, filepath.Join(append([]string{runDir}, parts...)...))
+	}
+	data, err := p.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(runDir, PolicyFile), data, 0o600); err != nil {
+		return nil, fmt.Errorf("write the policy of the run: %w", err)
+	}
+	dir := filepath.Join(runDir, ShimFolder)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of the shims: %w", err)
+	}
+	for _, s := range p.Shims(inside("bin", SelfName(h.Binary)), runtime.GOOS) {
+		if err := os.WriteFile(filepath.Join(dir, s.File), []byte(s.Contents), 0o700); err != nil {
+			return nil, fmt.Errorf("write the shim of %s: %w", s.Name, err)
+		}
+	}
+	return append(prependPath(env, inside(ShimFolder)), PolicyVar+"="+inside(PolicyFile)), nil
+}

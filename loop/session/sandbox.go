@@ -1,0 +1,95 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"git-ralph/internal/proc"
+)
+
+// Home says what a process sees of the home folder: the user's own under what
+// an earlier command left in Layer, and what it writes itself, which is thrown
+// away when it ends. With Fill it stays in Layer.
+type Home struct {
+	Layer string // "" = none
+	Fill  bool
+}
+
+// Use says what a sandboxed process is for.
+type Use struct {
+	// Agent: the client itself, which needs its model and its login. Everything
+	// else is a check, a criterion or a step.
+	Agent bool
+	// Dir is the worktree or checkout that is writable.
+	Dir string
+	// Home is what is seen of the home folder, which is another one for the agent.
+	Home Home
+	// ReadOnly mounts Dir read-only as well (planning).
+	ReadOnly bool
+	// ReadOnlyPaths below Dir belong to the user: nested repositories,
+	// submodules, oversized files.
+	ReadOnlyPaths []string
+	// RunDir is the private folder of the run.
+	RunDir string
+	// Files are commands and scripts that must be visible.
+	Files []string
+}
+
+// Sandbox is the kernel boundary of this run.
+type Sandbox interface {
+	// Mechanism is what `status` shows: namespaces, landlock or off.
+	Mechanism() string
+	// Wrapper puts commands into the sandbox; nil when it is off.
+	Wrapper(Use) proc.Wrapper
+	// OwnLayer names a layer of the home folder that this process alone uses.
+	OwnLayer(id string) string
+	// HasLayer says whether a layer was filled and is still there.
+	HasLayer(layer string) bool
+	// DropLayer removes a layer.
+	DropLayer(layer string)
+	// Inside is the path under which a process in the sandbox sees a file of
+	// the run directory.
+	Inside(runDir, path string) string
+}
+
+// LoginKeeper is a Sandbox that brings the login back which a client has renewed
+// inside. It is called when no process of the agent is left.
+type LoginKeeper interface{ KeepLogin() error }
+
+// Sandboxed lets f start processes in the sandbox, as a group of their own that
+// carries the id of an event. When it returns, every process of them is gone.
+// Without a folder for the run in use they get one of their own.
+func (h *Host) Sandboxed(id string, use Use, f func(Starter) error) error {
+	if use.RunDir == "" {
+		dir, err := NewRunDir(h.RunBase)
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		use.RunDir = dir
+	}
+	done, err := h.Repo.NoteRunning(id)
+	if err != nil {
+		return err
+	}
+	defer done()
+	g, err := proc.NewGroup(proc.GroupOptions{EventID: id, Wrap: h.Sandbox.Wrapper(use)})
+	if err != nil {
+		return err
+	}
+	err = f(g.Start)
+	if cerr := g.Close(); cerr != nil {
+		err = errors.Join(err, fmt.Errorf("end the processes that were started: %w", cerr))
+	}
+	return err
+}
+
+// KeepLogin brings a login back that the client has renewed in the sandbox.
+func (h *Host) KeepLogin() {
+	if k, ok := h.Sandbox.(LoginKeeper); ok {
+		if err := k.KeepLogin(); err != nil {
+			h.Log("the client's renewed login was not brought back: %v", err)
+		}
+	}
+}
