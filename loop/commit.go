@@ -99,26 +99,7 @@ func (l *Loop) TrySigning(ctx context.Context) error {
 
 // writeNote puts the handoff next to the code commit.
 func (l *Loop) writeNote(it *Ready, res *state.Result, commit object.ID) error {
-	return WriteNote(l.Repo, commit, NoteOf(l.event(it, res)))
-}
-
-// NoteOf is the note of an iteration's event.
-func NoteOf(e state.Event) string {
-	var rec notes.Record
-	if e.Result.Handoff != nil {
-		rec = *e.Result.Handoff
-	}
-	var facts []notes.Fact
-	for _, t := range state.Trailers(e) {
-		switch t.Key {
-		case "Ralph-Format", "Ralph-Event", "Ralph-Actor", "Ralph-Commit", "Ralph-Event-Id", "Ralph-Iteration", "Ralph-Task",
-			"Ralph-Verdict":
-			// The record says those, or they are of no use to a reader.
-		default:
-			facts = append(facts, notes.Fact{Key: t.Key, Value: t.Value})
-		}
-	}
-	return notes.NoteText(rec, facts...)
+	return WriteNote(l.Repo, commit, state.Note(l.event(it, res)))
 }
 
 // WriteNote sets the note of one commit by compare-and-swap.

@@ -386,7 +386,7 @@ func (l *Lander) notes(ctx context.Context, p Landing) error {
 	}
 	err := l.Linked.Walk(ctx, func(e journal.Entry) (bool, error) {
 		if at, ok := is[e.Event.ID]; ok && e.Event.Result != nil {
-			texts[at] = NoteOf(e.Event)
+			texts[at] = state.Note(e.Event)
 			delete(is, e.Event.ID)
 		}
 		return len(is) > 0, nil

@@ -249,7 +249,7 @@ func (r *Recovery) finishKeep(ctx context.Context, k state.Kept) error {
 		// A revert carries no handoff.
 	} else if e, err := r.Journal.Find(ctx, k.Iteration, k.EventID); err == nil && e.Event.Result != nil &&
 		e.Event.Result.Commit == k.Commit {
-		if err := WriteNote(r.Repo, commit, NoteOf(e.Event)); err != nil {
+		if err := WriteNote(r.Repo, commit, state.Note(e.Event)); err != nil {
 			r.Log("the note on %s could not be written: %v", k.Commit[:10], err)
 		}
 	}

@@ -131,7 +131,7 @@ func (s *Sharing) writeNotes(ctx context.Context, merge object.ID) error {
 		}
 		commit, err := object.ParseID(e.Event.Result.Commit)
 		if err == nil {
-			texts[commit] = NoteOf(whole.Event)
+			texts[commit] = state.Note(whole.Event)
 		}
 		return len(want) > 0, err
 	})

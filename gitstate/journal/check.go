@@ -110,8 +110,20 @@ func (c *check) chunk(r readAhead) bool {
 		}
 		c.entry(e)
 	}
-	// What the entries share with those before them was read with those.
-	for _, err := range c.j.Repo.Store.CheckMany(c.want.made()) {
+	// What the entries share with those before them was read with those, and what
+	// the state shares with the events, with these.
+	read := map[object.ID]bool{}
+	for _, e := range r.entries {
+		for _, id := range e.blobs {
+			read[id] = true
+		}
+	}
+	made := slices.DeleteFunc(c.want.made(), func(id object.ID) bool {
+		again := read[id]
+		read[id] = true
+		return again
+	})
+	for _, err := range c.j.Repo.Store.CheckMany(made) {
 		c.whole = c.whole && err == nil
 	}
 	return true

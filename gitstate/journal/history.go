@@ -19,7 +19,10 @@ type Entry struct {
 	Commit object.CommitData
 	Event  state.Event
 
-	root []object.TreeEntry // of the tree, where many entries were read at once
+	// Where many entries were read at once: the tree's entries, and the blobs
+	// below event/ that were read.
+	root  []object.TreeEntry
+	blobs []object.ID
 }
 
 // Read reads one entry's event.

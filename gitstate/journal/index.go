@@ -16,11 +16,14 @@ import (
 // The index finds the entries of an iteration or of a task without a walk over
 // the history. It is a cache, <common dir>/ralph/cache/index-<branch>, and never
 // truth: each entry that it names is read, and only the entry's own event says
-// what it is. A lookup first adds what came since the last one; an index that is
-// absent, torn or of another history is made anew.
+// what it is. Whoever appends an entry adds its line. A lookup first adds what came
+// since the last line; an index that is absent, torn or of another history is made
+// anew.
 //
-// Its lines are oldest first: "<entry> <event type> <iteration> <task>" for
-// every begin and end of an iteration, and "tip <entry>" after each addition.
+// It has one line an entry, "<entry> <event type> <iteration> <task>", oldest
+// first. The entry of the last line, and all before that, are in it; a line may
+// stand twice. Versions before it had lines for iterations only, and "tip <entry>"
+// after each addition.
 
 func (j *Journal) indexPath() string {
 	return filepath.Join(j.Repo.Dir(), "cache", "index-"+strings.ReplaceAll(j.Branch, "/", "%2f"))
@@ -83,61 +86,108 @@ func (j *Journal) lookUp(ctx context.Context, kind state.EventType, iteration, t
 
 // index is the text of the index up to tip.
 func (j *Journal) index(ctx context.Context, tip object.ID) ([]byte, error) {
+	return j.indexWithin(ctx, tip, 0)
+}
+
+// indexWithin is index, and nil where more than most entries are missing; 0 = all
+// may be.
+func (j *Journal) indexWithin(ctx context.Context, tip object.ID, most int) ([]byte, error) {
 	path := j.indexPath()
-	old, last := readIndex(path)
+	old, last, whole := readIndex(path)
 	if last == tip {
 		return old, nil
 	}
 	var lines []string
-	met := false
+	met, given := false, false
+	// The walk ends where the line of first parents meets the index. What a merge
+	// has joined comes in between, and some of it may be in the index.
+	next, known := tip, map[object.ID]bool{last: true}
 	err := j.walkFrom(ctx, tip, true, func(e Entry) (bool, error) {
-		if e.ID == last {
-			met = true
-			return false, nil
+		onLine := e.ID == next
+		if onLine {
+			next = e.parent()
 		}
-		if t := e.Event.Type; t == state.EvStart || t == state.EvIteration {
-			lines = append(lines, fmt.Sprintf("%s %s %d %s\n", e.ID, t, e.Event.Iteration, e.Event.Task))
+		if known[e.ID] {
+			met = met || onLine
+			return !onLine, nil
 		}
-		return true, nil
+		if len(e.Commit.Parents) > 1 && len(known) == 1 {
+			known = indexed(old)
+		}
+		given = most > 0 && len(lines) == most
+		lines = append(lines, indexLine(e.ID, e.Event))
+		return !given, nil
 	})
-	if err != nil {
+	if err != nil || given {
 		return nil, err
 	}
 	var b bytes.Buffer
 	for i := len(lines) - 1; i >= 0; i-- {
 		b.WriteString(lines[i])
 	}
-	fmt.Fprintf(&b, "tip %s\n", tip)
+	all := b.Bytes()
+	if met {
+		all = append(old, all...)
+	}
 	if os.MkdirAll(filepath.Dir(path), 0o700) == nil { // a failure only makes the next lookup slower
-		if met {
+		if met && whole {
 			appendFile(path, b.Bytes())
 		} else {
-			_ = gitstate.WriteFile(path, b.Bytes(), 0o600)
+			_ = gitstate.WriteFile(path, all, 0o600)
 		}
 	}
-	if met {
-		return append(old, b.Bytes()...), nil
-	}
-	return b.Bytes(), nil
+	return all, nil
 }
 
-// readIndex reads the index and the entry that it reaches to; it has none when
-// it is absent or torn.
-func readIndex(path string) ([]byte, object.ID) {
+func indexLine(id object.ID, e state.Event) string {
+	return fmt.Sprintf("%s %s %d %s\n", id, e.Type, e.Iteration, e.Task)
+}
+
+// readIndex reads the index up to its last whole line, and the entry that it
+// reaches to, Zero when it is of no use. Whole says that nothing comes after that.
+func readIndex(path string) (index []byte, last object.ID, whole bool) {
 	data, err := os.ReadFile(path)
-	if err != nil || len(data) == 0 || data[len(data)-1] != '\n' {
-		return nil, object.Zero
+	if err != nil || bytes.IndexByte(data, 0) >= 0 { // a power cut leaves zeros where data should be
+		return nil, object.Zero, false
 	}
-	line := data[bytes.LastIndexByte(data[:len(data)-1], '\n')+1 : len(data)-1]
-	hash, ok := bytes.CutPrefix(line, []byte("tip "))
+	index = data[:bytes.LastIndexByte(data, '\n')+1]
+	last = lastLine(index)
+	if last.IsZero() {
+		return nil, object.Zero, false
+	}
+	return index, last, len(index) == len(data)
+}
+
+// lastLine is the entry of the last line, Zero where that is none.
+func lastLine(index []byte) object.ID {
+	line, ok := bytes.CutSuffix(index, []byte("\n"))
 	if !ok {
-		return nil, object.Zero
+		return object.Zero
 	}
-	id, err := object.ParseID(string(hash))
+	f := strings.Split(string(line[bytes.LastIndexByte(line, '\n')+1:]), " ")
+	hash := f[0]
+	if len(f) == 2 && f[0] == "tip" {
+		hash = f[1]
+	} else if len(f) != 4 {
+		return object.Zero
+	}
+	id, err := object.ParseID(hash)
 	if err != nil {
-		return nil, object.Zero
+		return object.Zero
 	}
-	return data, id
+	return id
+}
+
+// indexed are the entries of an index.
+func indexed(index []byte) map[object.ID]bool {
+	all := map[object.ID]bool{}
+	for line := range bytes.Lines(index) {
+		hash, _, _ := bytes.Cut(bytes.TrimPrefix(line, []byte("tip ")), []byte(" "))
+		if id, err := object.ParseID(strings.TrimSpace(string(hash))); err == nil {
+			all[id] = true
+		}
+	}
+	return all
 }
 
 // appendFile adds whole lines in one write. Two processes that add the same
@@ -149,4 +199,43 @@ func appendFile(path string, data []byte) {
 	}
 	defer f.Close()
 	_, _ = f.Write(data)
+}
+
+// draft is what the index needs of an entry that this process has written.
+type draft struct {
+	tip, parent object.ID
+	line        string
+}
+
+// few is how many entries of others a writer adds to the index on its way.
+const few = 16
+
+// addToIndex adds an entry that the journal has just moved to. A failure, or an
+// index that is far behind, only makes the next lookup slower.
+func (j *Journal) addToIndex(d draft) {
+	path := j.indexPath()
+	if d.parent.IsZero() {
+		if os.MkdirAll(filepath.Dir(path), 0o700) == nil {
+			_ = gitstate.WriteFile(path, []byte(d.line), 0o600)
+		}
+		return
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return // the first lookup makes it
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return
+	}
+	end := make([]byte, min(st.Size(), 256))
+	if _, err := f.ReadAt(end, st.Size()-int64(len(end))); err != nil {
+		return
+	}
+	if lastLine(end) == d.parent {
+		_, _ = f.WriteString(d.line)
+		return
+	}
+	_, _ = j.indexWithin(context.Background(), d.tip, few)
 }

@@ -42,6 +42,7 @@ type Journal struct {
 	author object.Signature
 	last   *Snapshot // the one that was read or written last
 	newest object.ID // of the branch, as far as this process knows
+	draft  draft     // the entry that was written last
 	// Of the cache: it ends in a torn record; files that it did not have.
 	tornCache bool
 	uncached  int
@@ -300,6 +301,16 @@ func (j *Journal) write(old state.State, parents []object.ID, e state.Event, aut
 		return nil, fmt.Errorf("write the entry: %w", err)
 	}
 	j.cacheState(old, next)
+	var d draft // none of a merge: what it joins comes into the index, too
+	if len(parents) < 2 {
+		d = draft{tip: commit, line: indexLine(commit, e)}
+	}
+	if len(parents) == 1 {
+		d.parent = parents[0]
+	}
+	j.mu.Lock()
+	j.draft = d
+	j.mu.Unlock()
 	return &Snapshot{Tip: commit, Tree: tree, State: next}, nil
 }
 
@@ -385,8 +396,12 @@ func (j *Journal) Newest() object.ID {
 // Moved tells the journal that this process has set the tip.
 func (j *Journal) Moved(s *Snapshot) {
 	j.mu.Lock()
-	defer j.mu.Unlock()
 	j.last, j.newest = s, s.Tip
+	d := j.draft
+	j.mu.Unlock()
+	if d.tip == s.Tip {
+		j.addToIndex(d)
+	}
 }
 
 // readAnew forgets what was read: what can be read now is wanted.

@@ -133,6 +133,7 @@ func (j *Journal) readEntries(ids []object.ID, brief bool, read reader) ([]Entry
 			files[b.entry] = state.Files{}
 		}
 		files[b.entry][b.path] = contents[k]
+		out[b.entry].blobs = append(out[b.entry].blobs, b.id)
 	}
 	decode := state.DecodeEvent
 	if brief {

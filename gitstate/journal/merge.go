@@ -51,6 +51,7 @@ func (j *Journal) Join(ctx context.Context, theirs object.ID) (Joined, *Snapshot
 		if err == nil {
 			j.fail("join:ref")
 			j.Moved(next)
+			_, _ = j.index(ctx, next.Tip) // with what came from there
 			return how, next, nil
 		}
 		if !errors.Is(err, gitstate.ErrRefMoved) && !errors.Is(err, gitstate.ErrRefLocked) || time.Now().After(deadline) {

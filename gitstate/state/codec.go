@@ -46,11 +46,14 @@ func Changes(old, new State) Files {
 	if !reflect.DeepEqual(old.Handoff, new.Handoff) {
 		f["handoff.json"] = encodeRecord(new.Handoff)
 	}
-	items(f, old.Recent, new.Recent, func(r *notes.Record) string {
-		return fmt.Sprintf("recent/%d.json",
-			r.Origin.Iteration)
-	},
-		encodeRecord)
+	items(f, old.Recent, new.Recent,
+		func(r *notes.Record) string { return "recent/" + strconv.Itoa(r.Origin.Iteration) + ".json" },
+		func(r *notes.Record) []byte {
+			if data := f["handoff.json"]; data != nil && reflect.DeepEqual(r, new.Handoff) {
+				return data // the newest of them stands in both places
+			}
+			return encodeRecord(r)
+		})
 	items(f, old.Knowledge, new.Knowledge, func(k *notes.Knowledge) string { return "knowledge/" + k.ID + ".md" },
 		func(k *notes.Knowledge) []byte { return notes.EncodeKnowledge(*k) })
 	items(f, old.Guidance, new.Guidance, func(g *Guidance) string { return "guidance/" + g.ID + ".toml" },

@@ -375,3 +375,23 @@ func joinIDs(ids []plan.TaskID, most int) string {
 	}
 	return strings.Join(out, " ")
 }
+
+// Note is the text of the note on the commit that an iteration kept: its record, and
+// those trailers that the record does not say.
+func Note(e Event) string {
+	var rec notes.Record
+	if e.Result.Handoff != nil {
+		rec = *e.Result.Handoff
+	}
+	var facts []notes.Fact
+	for _, t := range Trailers(e) {
+		switch t.Key {
+		case "Ralph-Format", "Ralph-Event", "Ralph-Actor", "Ralph-Commit", "Ralph-Event-Id", "Ralph-Iteration", "Ralph-Task",
+			"Ralph-Verdict":
+			// The record says those, or they are of no use to a reader.
+		default:
+			facts = append(facts, notes.Fact{Key: t.Key, Value: t.Value})
+		}
+	}
+	return notes.NoteText(rec, facts...)
+}

@@ -55,12 +55,16 @@ type checkup struct {
 	j       *journal.Journal
 	repair  bool
 	doc     fsckDoc
-	whole   object.ID         // every object that this entry leads to was read; Zero = none
-	torn    bool              // the newest entry cannot be read
-	ends    map[string]ending // of iterations, by event id
-	current string            // event id of the iteration in work
-	forks   map[string]bool   // event ids of journals with the same id
-	id      string            // of the journal
+	whole   object.ID            // every object that this entry leads to was read; Zero = none
+	torn    bool                 // the newest entry cannot be read
+	all     map[string]object.ID // the refs of ours
+	ends    map[string]ending    // of the iterations that refs name, by event id
+	notes   *noteCheck           // nil when they cannot be read
+	found   []faultDoc           // in the notes
+	current string               // event id of the iteration in work
+	alive   bool                 // something worked on the branch when the refs were listed
+	forks   map[string]bool      // event ids of journals with the same id
+	id      string               // of the journal
 }
 
 func (c *checkup) fault(where string, entry object.ID, hint, format string, args ...any) *faultDoc {
@@ -74,6 +78,7 @@ func (c *checkup) fault(where string, entry object.ID, hint, format string, args
 
 // Run checks everything.
 func (c *FsckCmd) Run(a *App) error {
+	brief()
 	j, err := a.Journal()
 	if err != nil {
 		return err
@@ -89,7 +94,7 @@ func (c *FsckCmd) Run(a *App) error {
 	if err := k.tip(a.Ctx); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{k.journal, k.branch, k.refs, k.notes, k.locks, k.objects} {
+	for _, step := range []func(context.Context) error{k.journal, k.branch, k.refs, k.ofNotes, k.locks, k.objects} {
 		if err := step(a.Ctx); err != nil {
 			return err
 		}
@@ -146,29 +151,17 @@ func plural2(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// ending is what the end of an iteration says about refs and notes; the whole
-// event of each of a hundred thousand would not fit into memory.
-type ending struct {
-	entry             object.ID
-	iteration         int
-	evidence, commit  string
-	landed, untouched bool
-	note              object.ID // the blob that its note should be
-}
-
-func newEnding(e journal.Entry) ending {
-	r := e.Event.Result
-	out := ending{entry: e.ID, iteration: e.Event.Iteration, evidence: r.Evidence, commit: r.Commit, landed: r.Landed,
-		untouched: r.Untouched}
-	if r.Commit != "" && r.Landed {
-		out.note = object.Sum(object.Blob, []byte(loop.NoteOf(e.Event)))
-	}
-	return out
-}
-
-// journal re-applies the history, and remembers the ends of iterations.
+// journal re-applies the history, compares the note of every iteration on the way
+// and remembers the ends of those that refs name.
 func (c *checkup) journal(ctx context.Context) error {
-	if err := c.salvage(ctx); err != nil {
+	err := c.salvage(ctx)
+	if err == nil {
+		err = c.listRefs(ctx)
+	}
+	if err == nil {
+		err = c.openNotes(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	shows := terminal(c.a.Err) && !c.a.JSON
@@ -177,10 +170,12 @@ func (c *checkup) journal(ctx context.Context) error {
 	go func() {
 		defer close(done)
 		for e := range ends {
-			c.ends[e.Event.ID] = newEnding(e)
+			c.end(newEnding(e))
 		}
+		c.notes.look()
 	}()
-	found, err := c.j.Check(ctx, func(n int, e journal.Entry) {
+	var found journal.Checked
+	found, err = c.j.Check(ctx, func(n int, e journal.Entry) {
 		if shows && n%1000 == 0 {
 			fmt.Fprintf(c.a.Err, "%s%d entries", view.Styled(c.a.Err, "\r"), n)
 		}
@@ -198,15 +193,6 @@ func (c *checkup) journal(ctx context.Context) error {
 	}
 	for _, f := range found.Faults {
 		c.fault("journal", f.Entry, "another clone may have it whole", "%s", f.Problem)
-	}
-	if snap, err := c.j.Load(ctx); err == nil {
-		c.id = snap.State.Journal.ID
-		if c.forks, err = c.a.forkEvents(c.j, c.id); err != nil && !c.torn {
-			return err
-		}
-		if snap.State.Run.Current != nil {
-			c.current = snap.State.Run.Current.EventID
-		}
 	}
 	return nil
 }
@@ -227,11 +213,7 @@ func (c *checkup) branch(ctx context.Context) error {
 
 // refs looks at every ref of ours.
 func (c *checkup) refs(ctx context.Context) error {
-	all, err := c.j.Repo.ListRefs(ctx, "refs/ralph/")
-	if err != nil {
-		return err
-	}
-	_, alive := c.a.reader().Holder(c.a.Ctx, c.j.Branch)
+	all := c.all
 	named := map[string]bool{}
 	for _, id := range all {
 		named[id.String()] = true
@@ -273,7 +255,8 @@ func (c *checkup) refs(ctx context.Context) error {
 			if more == "" {
 				c.doc.Evidence++
 			}
-			end, known := c.ends[event]
+			end := c.ends[event]
+			known := !end.entry.IsZero()
 			switch {
 			case c.forks[event]:
 			case !known && event != c.current:
@@ -287,68 +270,10 @@ func (c *checkup) refs(ctx context.Context) error {
 				}
 			}
 		}
-		if event, ok := strings.CutPrefix(name, gitstate.LocalPrefix+c.id+"/"); ok && c.id != "" && !alive &&
+		if event, ok := strings.CutPrefix(name, gitstate.LocalPrefix+c.id+"/"); ok && c.id != "" && !c.alive &&
 			event != c.current && !c.forks[event] {
 			c.dropLocal(name, event, id)
 		}
-	}
-	return nil
-}
-
-// notes compares every note with what its entry makes of it.
-func (c *checkup) notes(ctx context.Context) error {
-	book, err := c.book(ctx)
-	if err != nil || book == nil {
-		return err
-	}
-	texts, found := map[object.ID]string{}, []int{}
-	var kept []object.ID
-	var ends []ending
-	for _, event := range slices.Sorted(maps.Keys(c.ends)) {
-		e := c.ends[event]
-		if commit, err := object.ParseID(e.commit); err == nil && e.landed {
-			kept, ends = append(kept, commit), append(ends, e)
-		}
-	}
-	there := c.j.Repo.Store.HasMany(kept)
-	for i, commit := range kept {
-		e := ends[i]
-		if !there[i] {
-			continue // rewritten by a rebase and collected since
-		}
-		blob, ok, err := book.Get(commit)
-		if err != nil {
-			return err
-		}
-		if ok {
-			c.doc.Notes++
-			if blob == e.note {
-				continue
-			}
-		}
-		what := "has no note"
-		if ok {
-			what = "has another note than its entry makes"
-		}
-		found = append(found, len(c.doc.Faults))
-		c.fault("notes", object.Zero, "git ralph fsck --repair writes it again", "commit %s of iteration %d %s",
-			e.commit[:12], e.iteration, what)
-		if c.repair {
-			whole, err := c.j.Read(e.entry)
-			if err != nil {
-				return err
-			}
-			texts[commit] = loop.NoteOf(whole.Event)
-		}
-	}
-	if !c.repair || len(texts) == 0 {
-		return nil
-	}
-	if err := loop.WriteNotes(c.j.Repo, texts); err != nil {
-		return fmt.Errorf("write the notes: %w", err)
-	}
-	for _, i := range found {
-		c.doc.Faults[i].Repaired = true
 	}
 	return nil
 }

@@ -86,7 +86,8 @@ func (c *checkup) salvage(ctx context.Context) error {
 // dropLocal deals with the checkpoint of an iteration that has ended: where
 // its worktree was left alone, it is the only way back.
 func (c *checkup) dropLocal(name, event string, id object.ID) {
-	end, known := c.ends[event]
+	end := c.ends[event]
+	known := !end.entry.IsZero()
 	if known && end.untouched {
 		return
 	}

@@ -22,6 +22,7 @@ func (HistoryCmd) Help() string {
 
 // Run lists the agent sessions.
 func (c *HistoryCmd) Run(a *App) error {
+	brief()
 	if c.Number < 0 {
 		return usage("git ralph history -n 20", "-n %d is negative", c.Number)
 	}

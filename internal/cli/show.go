@@ -26,6 +26,7 @@ func (ShowCmd) Help() string {
 
 // Run shows an iteration or a task.
 func (c *ShowCmd) Run(a *App) error {
+	brief()
 	snap, err := a.Load()
 	if err != nil {
 		return err

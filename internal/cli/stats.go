@@ -16,6 +16,7 @@ func (StatsCmd) Help() string {
 
 // Run counts.
 func (c *StatsCmd) Run(a *App) error {
+	brief()
 	snap, err := a.Load()
 	if err != nil {
 		return err

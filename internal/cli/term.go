@@ -59,8 +59,9 @@ func columns(w io.Writer) int {
 func sortedStrings(s []string) []string { sort.Strings(s); return s }
 
 // brief is called by commands that read, print and end: with a plan of a
-// thousand tasks the collections that the default makes them take are a third
-// of their time. The memory that it costs is a few dozen megabytes.
+// thousand tasks, or a long history, the collections that the default makes them
+// are a quarter to a third of their time. The memory that it costs is a few dozen
+// megabytes.
 func brief() { debug.SetGCPercent(400) }
 
 // printerTo writes text for people to w.

@@ -1,0 +1,133 @@
+package journal
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"git-ralph/fixtures/repo"
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/state"
+)
+
+// started records the beginning of an iteration.
+func started(t *testing.T, j *Journal, n int) {
+	t.Helper()
+	_, err := j.Record(context.Background(), state.Event{Type: state.EvStart, Phase: state.Building, Iteration: n,
+		Start: &state.Start{IterationID: gitstate.NewID(j.Now()), Branch: "main", Agent: "command"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// entriesOf are the entries that an index file names, each once, in its order.
+func entriesOf(t *testing.T, j *Journal) []string {
+	t.Helper()
+	data, err := os.ReadFile(j.indexPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	var out []string
+	for line := range strings.Lines(string(data)) {
+		hash, _, _ := strings.Cut(line, " ")
+		if !seen[hash] {
+			seen[hash] = true
+			out = append(out, hash)
+		}
+	}
+	return out
+}
+
+// TestWritersKeepTheIndex: nobody who looks at an iteration waits for an index to
+// be made, because every append has added its entry.
+func TestWritersKeepTheIndex(t *testing.T) {
+	ctx := context.Background()
+	r := repo.New(t, nil)
+	one, other := open(t, r), open(t, r)
+	begin(t, one)
+	for n := 1; n <= 10; n++ {
+		started(t, []*Journal{one, other}[n%2], n)
+	}
+	history := func() []string {
+		return strings.Fields(r.Git("rev-list", "--first-parent", "--reverse", "refs/ralph/heads/main"))
+	}
+	if d := cmp.Diff(history(), entriesOf(t, one)); d != "" {
+		t.Fatal(d)
+	}
+	whole, err := os.ReadFile(one.indexPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(whole), "\n")
+	n := 10
+	for _, row := range []struct{ why, text string }{
+		{"another program appended a few entries without it", strings.Join(lines[:6], "")},
+		{"a line is torn", string(whole[:len(whole)-20])},
+		{"a version before this wrote it", lines[8] + lines[9] + "tip " + history()[9] + "\n"},
+		{"a power cut left zeros", strings.Join(lines[:4], "") + "\x00\x00\x00\x00" + strings.Join(lines[4:], "")},
+		{"another history", strings.Repeat("1", 40) + " iteration 3 T-001\n"},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			if err := os.WriteFile(one.indexPath(), []byte(row.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			n++
+			started(t, one, n)
+			at := history()
+			if index := entriesOf(t, one); index[len(index)-1] != at[len(at)-1] {
+				t.Errorf("the last line is of %s, the newest entry is %s", index[len(index)-1], at[len(at)-1])
+			}
+			for _, want := range []int{n - 1, n} {
+				if found, err := one.Starts(ctx, want); err != nil || len(found) != 1 {
+					t.Errorf("iteration %d: %d found, %v", want, len(found), err)
+				}
+			}
+		})
+	}
+}
+
+// TestIndexAfterAMerge: what both machines went on with is found on both, whether
+// or not they had looked before they were joined.
+func TestIndexAfterAMerge(t *testing.T) {
+	ctx := context.Background()
+	for _, looked := range []bool{false, true} {
+		r := repo.New(t, nil)
+		ann := open(t, r)
+		begin(t, ann)
+		started(t, ann, 1)
+		c := clone(t, r)
+		bob := open(t, c)
+		if _, _, err := bob.Join(ctx, fetched(t, c, r)); err != nil {
+			t.Fatal(err)
+		}
+		for n := 2; n <= 30; n += 2 {
+			started(t, ann, n)
+			started(t, bob, n+1)
+		}
+		for _, j := range []*Journal{ann, bob} {
+			if !looked {
+				os.Remove(j.indexPath())
+			} else if _, err := j.Starts(ctx, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		atAnn, atBob := fetched(t, c, r), fetched(t, r, c)
+		if _, _, err := bob.Join(ctx, atAnn); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := ann.Join(ctx, atBob); err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range []*Journal{ann, bob} {
+			for n := 1; n <= 31; n++ {
+				if found, err := j.Starts(ctx, n); err != nil || len(found) == 0 {
+					t.Errorf("looked before: %v; iteration %d in %s: %d found, %v", looked, n, j.Repo.Dir(), len(found), err)
+				}
+			}
+		}
+	}
+}
