@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"git-ralph/fixtures/netns"
+	"git-ralph/fixtures/ram"
 	"git-ralph/guard/sandbox"
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/agent/fakemodel"
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 		os.Exit(self(os.Args))
 	}
 	netns.Main()
+	ram.Beside()
 	os.Exit(m.Run())
 }
 

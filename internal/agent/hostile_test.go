@@ -106,13 +106,16 @@ func TestHostileClients(t *testing.T) {
 	command := map[string]session.OutcomeKind{"hangs after its work": session.Hang, "ends without the end of its work": session.Completed,
 		"ends at once": session.Completed, "complains about its command line": session.Crashed,
 		"closes its output early": session.Completed}
-	// A handshake's limit passes at once where the client says nothing.
-	hasty := &proc.Clock{Now: time.Now, AfterFunc: func(d time.Duration, f func()) func() bool {
-		if d == 30*time.Second {
-			d = 100 * time.Millisecond
-		}
-		return time.AfterFunc(d, f).Stop
-	}}
+	// One limit of a driver's own passes at once: that of a handshake where the client
+	// says nothing, that of an end where it stays.
+	hasty := func(limit time.Duration) *proc.Clock {
+		return &proc.Clock{Now: time.Now, AfterFunc: func(d time.Duration, f func()) func() bool {
+			if d == limit {
+				d = 100 * time.Millisecond
+			}
+			return time.AfterFunc(d, f).Stop
+		}}
+	}
 	for driver, p := range protocols {
 		for _, r := range rows {
 			if o, other := command[r.why]; driver == "command" && other {
@@ -120,23 +123,26 @@ func TestHostileClients(t *testing.T) {
 			} else if driver == "command" && strings.Contains(r.script, "COMMIT") {
 				continue
 			}
-			mute := r.why == "hangs before it says anything" && (driver == "claude" || driver == "codex")
-			if mute { // its handshake has a limit of its own
+			ownLimits := driver == "claude" || driver == "codex"
+			mute := r.why == "hangs before it says anything" && ownLimits
+			if mute {
 				r.outcome, r.detail = session.ProtocolError, "within 30s"
 			}
 			t.Run(driver+" "+r.why, func(t *testing.T) {
 				t.Parallel()
 				script := strings.NewReplacer("BEGIN", "cat begin", "COMMIT", "cat commit", "DONE", "cat done").Replace(r.script)
 				idle := 5 * time.Minute // a machine at work is slow
-				switch {
-				case r.outcome == session.Hang && r.detail != "":
-					idle = time.Second
-				case strings.Contains(r.script, "DONE; exec sleep"):
+				var clock *proc.Clock
+				switch stays := strings.Contains(r.script, "DONE; exec sleep"); {
+				case mute:
+					clock = hasty(30 * time.Second)
+				case stays && ownLimits:
+					clock = hasty(10 * time.Second)
+				case stays:
 					idle = 10 * time.Second
 				}
-				var clock *proc.Clock
-				if mute {
-					clock = hasty
+				if r.outcome == session.Hang && r.detail != "" {
+					idle = time.Second
 				}
 				res := playHostile(t, driver, p, script, idle, clock)
 				if r.outcome != "" && res.Outcome != r.outcome || res.Outcome == session.Completed && r.outcome == "" ||

@@ -50,6 +50,7 @@ func (p *project) show(t *testing.T, n string) shown {
 
 func TestAgentsOfEveryKind(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the agents")
 	rows := []struct {
 		agent, settings string
 		why             string
@@ -138,6 +139,7 @@ func TestAgentsOfEveryKind(t *testing.T) {
 // again and again, until the plan is done.
 func TestKilledAtManyMoments(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it kills by chance")
 	tasks, starts := long.Number(t, 2, 6), long.Number(t, 8, 40)
 	p := newProject(t, "sleep 0.05\n"+doTask, check, map[string]string{".gitignore": "*.log\n"})
 	p.Write("mine.txt", "untracked\n")

@@ -38,6 +38,7 @@ func inShell(t *testing.T, r *repo.Repo, script string) {
 // next move and the documented exit code, and nothing is changed.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies what is refused")
 	const conflict = `git switch -qc other; echo theirs > README; git commit -qam theirs
 git switch -q main; echo ours > README; git commit -qam ours
 `
@@ -159,6 +160,7 @@ git switch -q main; echo ours > README; git commit -qam ours
 // TestHandoffOutsideItsSchema: faults of form are named and cost nothing.
 func TestHandoffOutsideItsSchema(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the faults")
 	p := newProject(t,
 		"echo x > out.txt\necho '{\"summary\": 3, \"task_completed\": {\"fully_complete\": true}}' > "+
 			"\"$RALPH_HANDOFF_FILE\"\n", check, nil)
@@ -196,6 +198,7 @@ func (p *project) whileAtWork(t *testing.T, person func()) result {
 // TestIndexLockedDuringKeep: the work is good, somebody else is in the index.
 func TestIndexLockedDuringKeep(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it waits ten seconds for a lock")
 	p := newProject(t, waiting, check, nil)
 	p.must(t, "add", "the first thing")
 	tip := p.Git("rev-parse", "HEAD")

@@ -45,6 +45,7 @@ func spending(line string) string {
 // TestLimitsEndTheAgent: a limit ends the client as usage arrives, not after.
 func TestLimitsEndTheAgent(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the limits")
 	dollars := `{"type":"usage","input_tokens":10,"output_tokens":5,"cost_usd":0.6}`
 	tokens := `{"type":"usage","input_tokens":900,"output_tokens":50,"cache_read_tokens":100}`
 	for _, r := range long.Sample(t, []struct {
@@ -91,6 +92,7 @@ func TestLimitsEndTheAgent(t *testing.T) {
 // one, and the total never begins anew.
 func TestBudgetsOutliveARestart(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the budgets")
 	agent := "echo '{\"type\":\"usage\",\"input_tokens\":10,\"cost_usd\":0.4}'\n" + doTask
 	p := newProject(t, agent, "[validation]\nbaseline = \"off\"\n[limits]\nsession_usd = 1.0\ntotal_usd = 1.5\n"+check,
 		nil)
@@ -130,6 +132,7 @@ func TestBudgetsOutliveARestart(t *testing.T) {
 // TestSessionBudgetGoesOnAfterACrash: a process that dies cannot reset it.
 func TestSessionBudgetGoesOnAfterACrash(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the budgets")
 	agent := "echo '{\"type\":\"usage\",\"input_tokens\":10,\"cost_usd\":0.4}'\n" + doTask
 	p := newProject(t, agent, "[validation]\nbaseline = \"off\"\n[limits]\nsession_usd = 1.0\n"+check, nil)
 	for range 4 {
@@ -151,6 +154,7 @@ func TestSessionBudgetGoesOnAfterACrash(t *testing.T) {
 // after the cool-down, closed again by a success.
 func TestBreaker(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it opens and closes the breaker in many ways")
 	agent := "if [ -e \"$R/../mended\" ]; then\n" + doTask + "else\necho x > broken\n" + doTask + "fi\n"
 	broken := func(t *testing.T, cooldown string) *project {
 		p := newProject(t, agent, "[validation]\nbaseline = \"off\"\n[breaker]\nfailures = 2\n"+cooldown+

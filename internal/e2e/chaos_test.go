@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"git-ralph/fixtures/long"
 )
 
 // TestChaos kills commands of every kind at moments of chance, with a person who
@@ -17,6 +19,7 @@ import (
 // it. The seed is printed; RALPH_CHAOS_SEED repeats it.
 func TestChaos(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it kills by chance")
 	seconds, err := strconv.Atoi(os.Getenv("RALPH_CHAOS"))
 	if err != nil {
 		seconds = 5

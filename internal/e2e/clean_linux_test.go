@@ -115,6 +115,7 @@ func goEnv(t *testing.T) []string {
 // loads before any other program of the user.
 func TestPythonStartUpFileInHome(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies what is left in the home folder")
 	python, err := exec.LookPath("python3")
 	if err == nil {
 		err = exec.Command(python, "-c", "import site; assert site.ENABLE_USER_SITE").Run()
@@ -335,6 +336,7 @@ fi
 // second start does not take the loosened ones for the beginning.
 func TestWeakenedInTwoSteps(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it runs the Go tools")
 	const goCheck = "[[checks]]\nname = \"test\"\nrun = \"go test ./...\"\n"
 	begin := func(t *testing.T, titles ...string) *project {
 		t.Helper()

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"git-ralph/fixtures/long"
 )
 
 // disturbing are what titles, names and reasons carry here.
@@ -14,6 +16,7 @@ const disturbing = "\x1b]0;owned\x07\x1b[2J\u202eevil\u2066\u009b31m"
 // prints, no control or bidi character arrives.
 func TestNothingDisturbsATerminal(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it tries every command")
 	agent := "mkdir -p specs; printf x > \"$(printf 'specs/a\\033]0;owned\\007\\342\\200\\256b')\"\n" +
 		`printf '{"task_id":"T-001","text":"\u001b[2J\u202e"}\n'; printf '\033]52;c;AAAA\007said\n'; printf ` +
 		`'\033[2Jwrong\n' >&2` + "\n"

@@ -36,6 +36,7 @@ func (p *project) meanwhile(t *testing.T, env []string, person func()) result {
 // is not the agent's, and honest work is kept.
 func TestPeopleMayWork(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies what people do")
 	upstream := func(t *testing.T, p *project) {
 		up := outside(p, "up")
 		p.Git("clone", "-q", "--bare", p.Dir, up)
@@ -456,6 +457,7 @@ func TestNoGitDirectory(t *testing.T) {
 // TestStatusSaysWhatHolds: which mechanism is in force, and what it leaves open.
 func TestStatusSaysWhatHolds(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the mechanisms")
 	socket := filepath.Join(t.TempDir(), "daemon.sock")
 	l, err := net.Listen("unix", socket)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 // gave git, and not at all where they switched that off.
 func TestLongRunsAreTidied(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it makes many iterations")
 	settings :=
 		"[guard]\nsandbox = \"off\"\n[loop]\nmax_attempts = 0\n[breaker]\nfailures = 0\nstagnation = 0\n[evidence]\nkeep = " +
 			"5\n[validation]\nbaseline = \"off\"\n"

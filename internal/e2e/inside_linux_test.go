@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
 // TestReadingInsideARun: the commands that the guard recommends to an agent tell
 // it what is so, although it cannot see the loop's process from its sandbox.
 func TestReadingInsideARun(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it tries every reading command")
 	request :=
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},` +
 			`"clientInfo":{"name":"x","version":"1"}}}`

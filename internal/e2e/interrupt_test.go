@@ -8,13 +8,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"git-ralph/fixtures/long"
 )
 
 // TestCtrlC: one signal keeps the attempt as evidence, restores the checkpoint
 // and exits 130; the next start goes on with the same task and no attempt spent.
 func TestCtrlC(t *testing.T) {
 	t.Parallel()
-	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
+	for _, sig := range long.Sample(t, []os.Signal{syscall.SIGINT, syscall.SIGTERM}, 2) {
 		t.Run(sig.String(), func(t *testing.T) {
 			p := newProject(t,
 				"if [ \"$RALPH_ITERATION\" = 1 ]; then echo half > half.txt; echo changed > README.md; sleep 60; fi\n"+

@@ -37,7 +37,7 @@ func TestKilledAnywhere(t *testing.T) {
 			strings.HasPrefix(n, "share:") || strings.HasPrefix(n, "claim:") ||
 			strings.HasPrefix(n, "join:")
 	})
-	names = long.Sample(t, names, 11)
+	names = long.Sample(t, names, 20)
 	var mu sync.Mutex
 	reached := map[string]int{}
 	t.Run("at", func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 // sample of them). Landing again gives what it would have given.
 func TestLandKilled(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it kills a landing at every step")
 	steps := []string{"keep:objects", "keep:intent", "keep:index-lock", "keep:index-written", "keep:refs-prepared",
 		"keep:refs-committed", "keep:index-renamed", "keep:note", "keep:intent-removed", "land:proved", "land:moved",
 		"follow:noted", "follow:refs", "follow:files", "follow:index"}
@@ -58,6 +59,7 @@ func TestLandKilled(t *testing.T) {
 // linked branch with a merge of a person lands by a merge.
 func TestLandFromTheLinkedWorktree(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies where a landing begins")
 	p := newProject(t, doTask, check+"[guard]\nsandbox = \"off\"\n", map[string]string{"README": "hello\n"})
 	p.must(t, "add", "the first thing")
 	p.must(t, "start", "--worktree")

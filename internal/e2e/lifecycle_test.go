@@ -301,6 +301,7 @@ func TestDiscovery(t *testing.T) {
 // goes on from there, and no phase is lost or done twice for good.
 func TestLifecycleKilled(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it kills at steps of every phase")
 	steps := []string{"append:ref", "checkpoint:ref", "iteration:started", "iteration:agent-ended",
 		"iteration:captured", "reject:evidence", "checkpoint:dropped"}
 	for _, at := range long.Sample(t, steps, 4) {

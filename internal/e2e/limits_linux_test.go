@@ -53,6 +53,7 @@ func TestProcessesEnd(t *testing.T) {
 // contents. There is room to restore what was there.
 func TestDiskEnds(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it fills disks")
 	for i, sandbox := range []string{"off", "auto"} {
 		fills := map[string]string{
 			"one file": `exec head -c 10G /dev/zero > fill`,

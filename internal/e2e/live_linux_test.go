@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"git-ralph/fixtures/long"
 )
 
 // screen is a terminal of tmux, which shows what a person would see: a live view
@@ -129,6 +131,7 @@ func TestLiveView(t *testing.T) {
 // TestLiveViewOfWorkers: here and from another terminal there is a line for each of
 // several workers, with what its agent does.
 func TestLiveViewOfWorkers(t *testing.T) {
+	long.Only(t, "several workers are shown")
 	p := newProject(t, "echo looking around $RALPH_TASK_ID\n"+waits+doTask, "[guard]\nsandbox = \"off\"\n"+check, nil)
 	p.must(t, "add", "the first thing")
 	p.must(t, "add", "the second thing")

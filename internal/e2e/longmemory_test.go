@@ -58,6 +58,7 @@ esac
 // reminded of it.
 func TestPhaseMemory(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies what is remembered")
 	p := scripted(t, strings.ReplaceAll(lifecycle, "SPEC", loginSpec), "[discovery]\nconfirm = false\n"+check, nil)
 	p.wants(t, 6, nil, "run", "let people log in")
 	p.must(t, "answer", "Q1", "hello")
@@ -106,6 +107,7 @@ func (p *project) importTasks(t *testing.T, tasks string) {
 // of iteration 200 (12 in the short form), whatever came after it.
 func TestLongProject(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it makes many iterations")
 	last, interval := long.Number(t, 12, 200), long.Number(t, 3, 20)
 	agent := `case $RALPH_ROLE in indexer) cat > "$RALPH_HANDOFF_FILE" <<END
 {"knowledge":[{"type":"pattern","slug":"of-$RALPH_ITERATION","text":"What the project had learned by iteration $RALPH_ITERATION about writing files, in a sentence or two that make sense alone."}]}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"git-ralph/fixtures/long"
 )
 
 // memoryGroup makes a group of processes with little memory, and returns the
@@ -39,6 +41,7 @@ func memoryGroup(t *testing.T, bytes string) string {
 // as a reject that says so; the loop goes on.
 func TestMemoryEnds(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it uses up memory")
 	const glutton = `python3 -c "x = b'x' * 10**9"`
 	for _, r := range []struct{ name, agent, check, said string }{
 		{"an agent", "echo x > half; exec " + glutton + "\n", check, "limit: memory"},

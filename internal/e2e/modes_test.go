@@ -165,6 +165,7 @@ func TestIndexerWorksBeforeAnIteration(t *testing.T) {
 // The iteration goes on with what was known before.
 func TestIndexerThatFails(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies how an indexer fails")
 	rows := []struct{ why, part, notice string }{
 		{"an entry is reworded in place",
 			answer(`{"knowledge":[{"type":"pattern","slug":"new","text":"something ` +
@@ -272,6 +273,7 @@ func TestOrchestratedIteration(t *testing.T) {
 // that cannot be used falls back to the prompt of the index mode.
 func TestPreparation(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies what a context agent answers")
 	rows := []struct {
 		why, part string
 		code      int
@@ -328,6 +330,7 @@ func TestPreparation(t *testing.T) {
 // the coding agent itself.
 func TestResearchReachesTheNextPreparation(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the helper agents")
 	p := newProject(t, byRole(map[string]string{
 		"context-prep": `if [ "$RALPH_ITERATION" = 1 ]; then
 ` + answer(`{"action":"research","reason":"the format","topics":["wire format"],"prompt":"Known so far about the format: it begins with a length of four bytes."}`) + `
@@ -350,6 +353,7 @@ else exit 1; fi`, "context-post": "exit 0",
 // nothing else.
 func TestPassThatWrites(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies what a pass does")
 	for _, r := range long.Sample(t, []struct{ why, part, file, notice string }{
 		{"accepted", "echo tidy > tidy.txt", "tidy\n", "the checks accept it"},
 		{"breaks the check", "echo tidy > tidy.txt; echo x > broken", "", "did not accept it"},
@@ -378,6 +382,7 @@ func TestPassThatWrites(t *testing.T) {
 // loop.mode may be changed while the loop runs; the next iteration has it.
 func TestModeChangesBetweenIterations(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it tries every mode")
 	agent := byRole(map[string]string{"context-prep": answer(
 		`{"action":"proceed","prompt":"This was prepared for the second task, and for no other one."}`),
 		"context-post": "exit 0"})
@@ -416,6 +421,7 @@ func TestModeChangesBetweenIterations(t *testing.T) {
 // `git ralph prompt` prints what the loop sends, to the byte.
 func TestPrintedPromptIsThePromptThatIsSent(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it tries every mode")
 	for _, mode := range []string{"handoff-only", "handoff-plus-index"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -464,6 +470,7 @@ func TestPrintedPromptIsThePromptThatIsSent(t *testing.T) {
 // after it: the next start needs no person and loses nothing.
 func TestKilledWhileAHelperWorks(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it kills beside each helper agent")
 	for _, role := range long.Sample(t, []string{"indexer", "context-prep", "context-post", "review"}, 3) {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()
@@ -499,6 +506,7 @@ func TestKilledWhileAHelperWorks(t *testing.T) {
 // keeps it from doing so.
 func TestHelperThatTouchesGit(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the helper agents")
 	for _, r := range []struct {
 		role, part, reason string
 		code               int

@@ -19,6 +19,7 @@ import (
 // once and is in the log with where it came from; in full these are a thousand.
 func TestTwoOperators(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "two people steer at once")
 	each := 40
 	if long.On() {
 		each = 500
@@ -99,6 +100,7 @@ func TestTwoOperators(t *testing.T) {
 // TestPageOfALongRun: the page of ten thousand iterations sends a part at a time,
 // and its first answer does not wait for the whole history.
 func TestPageOfALongRun(t *testing.T) {
+	long.Only(t, "it makes ten thousand iterations")
 	n := 1500
 	if long.On() {
 		n = 10_000

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"git-ralph/fixtures/browser"
+	"git-ralph/fixtures/long"
 )
 
 // talker works until a file is there. Its tasks say what else it does: ask, wish
@@ -88,6 +89,7 @@ const pale = `(() => {
 // TestPageInABrowser: every control is clicked in a real browser beside a real
 // loop, which is seen to do it; whatever an agent writes stays text.
 func TestPageInABrowser(t *testing.T) {
+	long.Only(t, "it clicks through the page in a browser")
 	b := browser.Start(t)
 	p := newProject(t, talker, "[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
 		map[string]string{".gitignore": "go-*\n"})
@@ -274,6 +276,7 @@ func TestPageInABrowser(t *testing.T) {
 // TestPageAnswersQuestions: a question of an agent stands on top of the page, and
 // what is clicked there reaches the agent.
 func TestPageAnswersQuestions(t *testing.T) {
+	long.Only(t, "it answers questions in a browser")
 	b := browser.Start(t)
 	// Nobody is at the terminal, so that the question is answered for the next attempt.
 	p := newProject(t, `if git-ralph tool ralph_ask_user '{"question":"Which <i>colour</i>?","options":["red","blue"]}' |
@@ -303,6 +306,7 @@ else while [ ! -e go ]; do sleep 0.1; done; fi
 // TestExportInABrowser: the page as files, opened without a server, shows the run
 // and what belongs to each iteration.
 func TestExportInABrowser(t *testing.T) {
+	long.Only(t, "it looks at the files in a browser")
 	b := browser.Start(t)
 	p := served(t)
 	dir := filepath.Join(t.TempDir(), "night")

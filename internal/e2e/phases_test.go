@@ -43,6 +43,7 @@ var specs = map[string]string{"specs/login.md": loginSpec}
 
 func TestPlanning(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the plans")
 	t.Run("a plan is shown as a tree, and again as a difference; what is done stays", func(t *testing.T) {
 		p := scripted(t, play("building", `{ write = "${RALPH_TASK_ID}.txt", content = "x\n" }`,
 			`{ handoff = { summary = "s", freeform = "It was written as the task asked, nothing else was touched at all." } }`)+
@@ -151,6 +152,7 @@ func (p *project) evidence(t *testing.T, n int) string {
 
 func TestValidation(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies what a validation finds")
 	const spec, hello, bye = "specs/login.md", "login.txt says hello", "logout.txt says bye"
 	files := map[string]string{"specs/login.md": loginSpec, "login.txt": "hello\n", "logout.txt": "bye\n"}
 	const seenHello, seenBye = `{ file = "login.txt", quote = "hello" }`, `{ command = "cat logout.txt", expect = "bye" }`
@@ -312,6 +314,7 @@ func TestReset(t *testing.T) {
 
 func TestSetup(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the set-up")
 	t.Run("once in a worktree, and in every fresh checkout", func(t *testing.T) {
 		p := newProject(t, doTask, "[project]\nsetup = [\"echo ran >> $HOME_LOG/log\"]\n"+
 			"[guard]\nwritable = [\"LOG\"]\n[[checks]]\nname = \"test\"\nrun = \"test -e tool\"\n", nil)
@@ -382,6 +385,7 @@ func TestSetup(t *testing.T) {
 
 func TestVerify(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies what verify finds")
 	p := newProject(t, doTask, check, nil)
 	p.must(t, "add", "the first thing", "--verify", "test -s out-T-001.txt", "--criteria", "it is there")
 	p.must(t, "add", "the second thing")

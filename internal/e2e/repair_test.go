@@ -5,12 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
 // TestFsckRepairsRefs: a ref that is gone, holds no value or leads to nothing is
 // moved aside, and the journal goes on from the newest entry there is.
 func TestFsckRepairsRefs(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the damage")
 	const ref = "refs/ralph/heads/main"
 	loose := func(p *project) string { return filepath.Join(p.Dir, ".git", filepath.FromSlash(ref)) }
 	lose := func(t *testing.T, p *project, id string) {

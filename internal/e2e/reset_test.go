@@ -11,6 +11,7 @@ import (
 // begun; nothing in between, and the same command again does the rest.
 func TestResetKilledAnywhere(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it kills a reset at every step")
 	steps := []string{"keep:objects", "keep:intent", "keep:index-lock", "keep:index-written",
 		"keep:refs-prepared", "keep:refs-committed",
 		"keep:index-renamed", "restore remove", "keep:note"}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/gitstate/object"
 )
 
@@ -57,6 +58,7 @@ func TestRestoreAndDiff(t *testing.T) {
 // refuses. They are named, and nothing at all is written or removed.
 func TestForeignTrees(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the trees")
 	p := newProject(t, "echo new > n.txt\n", "[loop]\nmax_attempts = 1\n", nil)
 	p.must(t, "add", "change things", "--verify", "false")
 	if r := p.run(t, nil, "start"); r.code != 3 {

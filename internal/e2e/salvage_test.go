@@ -6,12 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
 // TestFsckNamesTheNewestReadableEntry: a tip that lost an object, or that is gone
 // itself, does not make fsck give the whole journal up.
 func TestFsckNamesTheNewestReadableEntry(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the damage")
 	for _, row := range []struct{ why, object, from string }{
 		{"a file of the state", "refs/ralph/heads/main:run.toml", "its history"},
 		{"the event", "refs/ralph/heads/main:event/event.json", "its history"},

@@ -18,6 +18,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/guard/sandbox"
 )
 
@@ -34,10 +35,13 @@ func TestScripts(t *testing.T) {
 		Dir:   "testdata/script",
 		Setup: setUpScript,
 		Condition: func(name string) (bool, error) {
-			if name != "sandbox" {
-				return false, fmt.Errorf("there is no condition %q", name)
+			switch name {
+			case "sandbox":
+				return hasNamespaces(), nil
+			case "long":
+				return long.On(), nil
 			}
-			return hasNamespaces(), nil
+			return false, fmt.Errorf("there is no condition %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"repository": repository,

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"git-ralph/fixtures/long"
 )
 
 // pageOf is `git ralph serve` and somebody who has opened its address.
@@ -418,6 +420,7 @@ func TestPageOfAFetchedJournal(t *testing.T) {
 // by byte, or nothing at all, do not keep a person out.
 func TestPageOutlivesACrowd(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "many look at the page at once")
 	p := served(t)
 	s := p.serve(t)
 	addr := strings.TrimPrefix(s.base, "http://")

@@ -14,6 +14,7 @@ import (
 // finds its task with another one. What it has done stays in its evidence.
 func TestZombieLandsNothing(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "several machines share a plan")
 	agent := "if [ -n \"$SLOW\" ]; then touch ../begun; while [ ! -e ../go ]; do sleep 0.05; done; fi\n" + doTask
 	s := sharedPlan(t, 2, agent, "", tasksToml(1))
 	slow, quick := s.machines[0], s.machines[1]
@@ -57,6 +58,7 @@ func TestZombieLandsNothing(t *testing.T) {
 // step are finished by the next ones, and nothing is lost or done twice.
 func TestShareKilledAnywhere(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it kills machines at every step")
 	steps := []string{"share:fetched", "share:joined", "share:notes", "share:pushed", "share:tracked", "join:objects",
 		"join:ref", "claim:recorded", "claim:pushed", "share:landed", "keep:published", "keep:refs-committed"}
 	if !long.On() {

@@ -128,6 +128,7 @@ func (s *shared) allDone(t *testing.T, n int) {
 // bare remote, each task is done once, and all end with 0.
 func TestTwoMachinesShareAPlan(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "several machines share a plan")
 	const n = 8
 	s := sharedPlan(t, 2, doTask, "", tasksToml(n))
 	results := make([]result, len(s.machines))
@@ -153,6 +154,7 @@ func TestTwoMachinesShareAPlan(t *testing.T) {
 // remote, while one of them is killed again and again.
 func TestMachinesAreKilled(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "several machines are killed by chance")
 	n := long.Number(t, 9, 30)
 	s := sharedPlan(t, 3, "sleep 0.1\n"+doTask, "", tasksToml(n))
 	ended := make(chan result)

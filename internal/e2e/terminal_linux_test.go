@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"git-ralph/fixtures/long"
 )
 
 // terminal is a program that runs on a terminal of its own, with a person at
@@ -173,7 +175,7 @@ func TestTrustOnATerminal(t *testing.T) {
 	if r := p.run(t, nil, "start"); r.code != 8 || strings.ContainsAny(r.err, "\x1b\x07") {
 		t.Errorf("without a terminal: exit %d\n%q", r.code, r.err)
 	}
-	for _, r := range []struct {
+	for _, r := range long.Sample(t, []struct {
 		why, answer string
 		code        int
 		trusted     bool
@@ -184,7 +186,7 @@ func TestTrustOnATerminal(t *testing.T) {
 		{"a word that is not yes is no", "yolo\n", 8, false},
 		{"ctrl-c", "\x03", 130, false},
 		{"yes", "y\n", 0, true},
-	} {
+	}, 5) {
 		t.Run(r.why, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, doTask, "[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check, nil)

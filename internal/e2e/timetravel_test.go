@@ -52,6 +52,7 @@ func (p *project) diverged(t *testing.T) {
 // TestResetAfterKeep: the branch was moved back by hand. Nothing is guessed.
 func TestResetAfterKeep(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies what a reset meets")
 	t.Run("adopt", func(t *testing.T) {
 		t.Parallel()
 		p := worked(t)
@@ -179,6 +180,7 @@ func TestRewind(t *testing.T) {
 // never begun; nothing in between.
 func TestRewindKilledAnywhere(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it kills a rewind at every step")
 	steps := []string{"keep:objects", "keep:intent", "keep:index-lock", "keep:index-written",
 		"keep:refs-prepared", "keep:refs-committed",
 		"keep:index-renamed", "restore write", "restore remove", "keep:note"}
@@ -207,6 +209,7 @@ func TestRewindKilledAnywhere(t *testing.T) {
 // TestBranchesComeAndGo: a journal outlives its branch, and is offered.
 func TestBranchesComeAndGo(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the branches")
 	t.Run("renamed", func(t *testing.T) {
 		t.Parallel()
 		p := worked(t)
@@ -268,6 +271,7 @@ func TestBranchesComeAndGo(t *testing.T) {
 // its first commit.
 func TestUnusualPlaces(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the places")
 	t.Run("subfolder", func(t *testing.T) {
 		t.Parallel()
 		p := newProject(t, doTask, check+"[guard]\nsandbox = \"off\"\n", map[string]string{"sub/deep/file": "x\n"})

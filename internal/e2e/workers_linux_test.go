@@ -92,7 +92,7 @@ func goOn(t *testing.T, p *project) {
 // each result lands by itself.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
-	for _, sandbox := range []string{"auto", "off"} {
+	for _, sandbox := range long.Sample(t, []string{"auto", "off"}, 2) {
 		t.Run(sandbox, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, waits+doTask, check+"[guard]\nsandbox = \""+sandbox+"\"\n",
@@ -141,6 +141,7 @@ func TestWorkers(t *testing.T) {
 // back with the reason in the next prompt, and is done on top of the other.
 func TestWorkersMeet(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies how workers meet")
 	agent := "prompt=$(cat)\n" +
 		"if [ $RALPH_ATTEMPT = 1 ] && ! echo \"$prompt\" | grep -q 'Another worker'; then sleep 1; fi\n" +
 		"echo \"$RALPH_TASK_ID\" >> shared\n" +
@@ -168,6 +169,7 @@ func TestWorkersMeet(t *testing.T) {
 // TestWorkersRedTogether: two results that are green alone and red together.
 func TestWorkersRedTogether(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies how workers meet")
 	agent := "prompt=$(cat)\n" +
 		"case $prompt in *'Together with what others'*) ;; *) sleep 1; touch alone-$RALPH_TASK_ID;; esac\n" + doTask
 	both := strings.Replace(check, "sh test.sh", "test ! -e alone-T-001 || test ! -e alone-T-002", 1)
@@ -185,6 +187,7 @@ func TestWorkersRedTogether(t *testing.T) {
 // was killed itself is mended by the next one.
 func TestWorkersKilled(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "several workers are killed")
 	start := func(t *testing.T, sandbox string) (*project, chan result) {
 		p := newProject(t, waits+doTask, check+"[guard]\nsandbox = \""+sandbox+"\"\n", map[string]string{"README": "hello\n"})
 		for _, title := range []string{"one", "two", "three"} {
@@ -246,6 +249,7 @@ func TestWorkersKilled(t *testing.T) {
 // TestWorkersKilledAtSteps ends a worker at the steps of a claim and of a landing.
 func TestWorkersKilledAtSteps(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it kills workers at every step")
 	steps := []string{"worker:claimed", "worker:landing", "worker:landed", "keep:evidence", "keep:index-lock",
 		"keep:refs-prepared", "keep:refs-committed", "keep:index-renamed", "keep:note", "iteration:started",
 		"reject:objects", "checkpoint:ref"}

@@ -5,12 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/long"
 )
 
 // TestWorkersAreSteered: a note is in the next prompt, whichever worker's it is, and a
 // stop ends all of them, after what they do or now.
 func TestWorkersAreSteered(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies how workers are steered")
 	dir := t.TempDir()
 	// An agent that says that it has its prompt, and waits until its task may go on.
 	agent := "case $(cat) in *'use the standard library'*) touch told-$RALPH_TASK_ID;; esac; i=0\n" +
@@ -77,6 +80,7 @@ func TestWorkersAreSteered(t *testing.T) {
 // all workers.
 func TestWorkersShareLimits(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the limits of workers")
 	for _, tt := range []struct {
 		why, agent, settings, want string
 		least, most                int // iterations

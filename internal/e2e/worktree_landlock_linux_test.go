@@ -116,6 +116,7 @@ touch worked.txt
 // noticed, put back, and rejects.
 func TestExposedUnderLandlock(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies what is exposed")
 	evil := payload +
 		`cp -r "$R/.git" evil.git && printf '[core]\n\tfsmonitor = %s/tools.sh\n\tbare = false\n' "$PWD" >> ` +
 		`evil.git/config; rm -f .git; `
@@ -172,6 +173,7 @@ func TestExposedUnderLandlock(t *testing.T) {
 // to another is said.
 func TestRefusedNamespaces(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies how the kernel refuses")
 	for _, r := range long.Sample(t, []struct {
 		why, settings string
 		env           []string

@@ -61,6 +61,7 @@ const quick = "[validation]\nbaseline = \"off\"\nfresh = \"never\"\n" + check
 // branch and journal are as they were.
 func TestLinkedKilledAnywhere(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it kills at every step")
 	names := []string{"iteration:agent-ended", "reject:evidence", "keep:refs-committed", "keep:index-renamed"}
 	for name := range strings.FieldsSeq(newProject(t, doTask, quick, nil).must(t, "failpoints")) {
 		if strings.HasPrefix(name, "linked:") || strings.HasPrefix(name, "follow:") {
@@ -190,6 +191,7 @@ func TestLinkedBesideAPerson(t *testing.T) {
 // typed, committed or not; what they name in the worktree is the linked one's.
 func TestLinkedSettings(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the settings")
 	p := newProject(t, doTask, quick+"[project]\nsetup = [\"echo x > setup.txt\"]\n",
 		map[string]string{".gitignore": "setup.txt\n"})
 	p.must(t, "add", "a thing")
@@ -216,6 +218,7 @@ func TestLinkedSettings(t *testing.T) {
 // TestLinkedRefusals: what cannot work says so, and changes nothing.
 func TestLinkedRefusals(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies what is refused")
 	rows := []struct {
 		why   string
 		setup func(t *testing.T, p *project)
@@ -283,6 +286,7 @@ func TestLinkedRefusals(t *testing.T) {
 // TestLinkedLost: what people do to a linked worktree of ours between two runs.
 func TestLinkedLost(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies what is lost")
 	rows := []struct {
 		why  string
 		do   func(t *testing.T, p *project, linked *project)
@@ -384,6 +388,7 @@ func TestLinkedLost(t *testing.T) {
 // TestLinkedJSON: programs learn where the run is.
 func TestLinkedJSON(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the formats")
 	p := newProject(t, doTask, quick, nil)
 	p.must(t, "add", "a thing")
 	r := p.run(t, nil, "start", "--worktree", "--json")

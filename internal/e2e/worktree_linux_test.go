@@ -148,6 +148,7 @@ func TestLinkedWorktree(t *testing.T) {
 // person answers and approves in the linked worktree.
 func TestLinkedFromASentence(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it goes through all phases in a linked worktree")
 	for _, m := range mechanisms(t) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
@@ -184,6 +185,7 @@ func TestLinkedFromASentence(t *testing.T) {
 // linked worktree of a person's own has one of ours like any other.
 func TestStartInsideALinkedWorktree(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "it varies the places")
 	for _, m := range mechanisms(t) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
