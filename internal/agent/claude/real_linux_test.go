@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/fixtures/netns"
 	"git-ralph/guard/sandbox"
 	"git-ralph/internal/agent/client"
@@ -32,12 +33,13 @@ const (
 
 func TestReal(t *testing.T) {
 	path := os.Getenv(clientVariable)
-	if path == "" {
+	if path == "" && long.On() {
 		if abs, err := filepath.Abs(pinnedClient); err == nil && isExecutable(abs) {
 			path = abs
 		}
 	}
 	if path == "" {
+		long.Only(t, "the real client")
 		t.Skip("Claude Code is not installed: run `npm ci --prefix fixtures/clients --ignore-scripts`, or name the binary in " + clientVariable)
 	}
 	if netns.Isolate(t, "TestReal", clientVariable+"="+path) {
