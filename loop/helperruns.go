@@ -65,7 +65,8 @@ func (l *Loop) help(ctx context.Context, it *Ready, h helperRun) (answer, error)
 		ans.failed = err
 		return ans, nil
 	}
-	use := session.Use{Agent: true, Dir: l.Repo.Root, RunDir: dir, Files: l.AgentFiles, ReadOnly: h.readOnly,
+	use := session.Use{Agent: true, Driver: l.driver(h.role), Dir: l.Repo.Root, RunDir: dir, Files: l.AgentFiles,
+		ReadOnly:      h.readOnly,
 		ReadOnlyPaths: it.use.ReadOnlyPaths}
 	ss, err := l.newSession(it, h.role, h.job.Prompt, h.known, use)
 	if err != nil {
@@ -176,9 +177,17 @@ func (l *Loop) readAnswer(it *Ready, runDir string, c session.Collected, h helpe
 	return nil
 }
 
-// agentFor is the driver of a role.
-func (l *Loop) agentFor(role session.Role) (session.Agent, error) {
+// driver names the driver of a role at this moment.
+func (l *Loop) driver(role session.Role) string {
 	if l.FallbackAgent != nil && l.limited(l.Now()) {
+		return l.Settings.FallbackDriver
+	}
+	return or(l.Settings.Roles[role].Driver, l.Settings.Driver)
+}
+
+// agentFor is the client of a role in a sandbox that was made for a driver.
+func (l *Loop) agentFor(role session.Role, driver string) (session.Agent, error) {
+	if l.FallbackAgent != nil && driver == l.Settings.FallbackDriver {
 		return l.FallbackAgent, nil
 	}
 	if l.AgentFor == nil {

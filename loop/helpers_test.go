@@ -77,7 +77,7 @@ func TestOnLimit(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, limited, plan.Task{ID: "A"})
 			r.Settings.OnLimit, r.Settings.Delay = c.on, time.Second
-			r.FallbackAgent = client(writes).over(r)
+			r.FallbackAgent, r.Settings.FallbackDriver = client(writes).over(r), "other"
 			if end := r.run(Course{Build: true}); end.Status != c.status || !r.told(c.says) {
 				t.Errorf("%s: %s\n%s", end.Status, end.Reason, strings.Join(r.said, "\n"))
 			}

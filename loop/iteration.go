@@ -81,7 +81,8 @@ func (l *Loop) prepare(ctx context.Context, s state.State, job Job) (*Ready, err
 	}
 	rd.around = l.readSurroundings(rd.task.Skills)
 	rd.prompt = l.assemble(rd, "")
-	rd.use = session.Use{Agent: true, Dir: l.Repo.Root, Home: warm(s.Journal.ID), RunDir: runDir, Files: l.AgentFiles,
+	rd.use = session.Use{Agent: true, Driver: l.driver(rd.role), Dir: l.Repo.Root, Home: warm(s.Journal.ID),
+		RunDir: runDir, Files: l.AgentFiles,
 		ReadOnly:      rd.phase == state.Planning,
 		ReadOnlyPaths: l.covered(rd.before)}
 	rd.foreign = l.foreign()

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,14 @@ func TestLimitsOfAProvider(t *testing.T) {
 			play := func(name string) client {
 				return func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 					got = append(got, name+" "+req.Model)
+					for _, kv := range req.Env {
+						if who, is := strings.CutPrefix(kv, "LOGIN="); is && who != name {
+							t.Errorf("%s has the login of %s", name, who)
+						}
+					}
+					if !slices.Contains(req.Env, "LOGIN="+name) {
+						t.Errorf("%s has no login", name)
+					}
 					if len(got) <= c.limits {
 						res := session.Result{Outcome: c.kind}
 						if c.until > 0 {
@@ -57,9 +66,11 @@ func TestLimitsOfAProvider(t *testing.T) {
 				}
 			}
 			r := newRig(t, play("own"), plan.Task{ID: "A"})
+			r.Settings.Driver = "own"
+			r.Settings.Logins = map[string][]string{"own": {"LOGIN=own"}, "other": {"LOGIN=other"}}
 			r.Settings.OnLimit, r.Settings.Model, r.Settings.Fallback = c.on, "base", c.model
 			if c.other {
-				r.FallbackAgent = play("other").over(r)
+				r.FallbackAgent, r.Settings.FallbackDriver = play("other").over(r), "other"
 			}
 			began := r.now()
 			if end := r.run(Course{Build: true}); end.Status != c.status {

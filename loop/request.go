@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"slices"
 	"time"
 
 	agentctx "git-ralph/context"
@@ -15,11 +16,12 @@ import (
 // that help it are alike. known is what its tools see.
 func (l *Loop) newSession(it *Ready, role session.Role, prompt agentctx.Prompt, known state.State,
 	use session.Use) (*session.Session, error) {
-	agent, err := l.agentFor(role)
+	agent, err := l.agentFor(role, use.Driver)
 	if err != nil {
 		return nil, err
 	}
 	req := l.request(it, role, prompt)
+	req.Env = slices.Concat(req.Env, l.Settings.Logins[use.Driver])
 	ss := &session.Session{Agent: agent, Request: req, Scope: l.scope(it, role, known, use.RunDir),
 		Policy: l.policyFor(it, role, req.Tools), Use: use, Before: it.runs, Bounds: l.bounds(it),
 		Pricing: l.Settings.Pricing, Capacity: l.Settings.Window, MemoryKills: it.kills}

@@ -114,13 +114,15 @@ type Settings struct {
 	Driver   string
 	Model    string
 	Fallback string
-	Effort   string
-	Ladder   []Step // of tasks whose attempts were rejected
-	MaxTurns int
-	Timeout  time.Duration
-	Idle     time.Duration
-	OnLimit  string // wait stop fallback
-	Resume   bool   // a retry goes on in the session of the attempt before
+	// FallbackDriver is that of Loop.FallbackAgent.
+	FallbackDriver string
+	Effort         string
+	Ladder         []Step // of tasks whose attempts were rejected
+	MaxTurns       int
+	Timeout        time.Duration
+	Idle           time.Duration
+	OnLimit        string // wait stop fallback
+	Resume         bool   // a retry goes on in the session of the attempt before
 	// Pricing is what models cost whose clients report no cost, by model name.
 	Pricing      map[string]session.Price
 	Delay        time.Duration
@@ -143,6 +145,8 @@ type Settings struct {
 
 	AgentEnv []string
 	CheckEnv []string
+	// Logins are by driver what its client needs besides AgentEnv to log in.
+	Logins map[string][]string
 
 	Hash     string
 	Versions map[string]string

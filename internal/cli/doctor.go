@@ -310,7 +310,7 @@ func (d *doctor) worktree(ctx context.Context, repo *gitstate.Repo) {
 
 func (d *doctor) agent(ctx context.Context, repo *gitstate.Repo) {
 	set := d.set
-	env := d.a.loopSettings(set).AgentEnv
+	env := clientEnv(d.a.loopSettings(set))
 	info, err := agent.Probe(ctx, set.Agent.Driver, d.a.agentOptions(set), env)
 	name := set.Agent.Driver
 	switch {

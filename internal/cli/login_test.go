@@ -3,11 +3,14 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"git-ralph/guard/sandbox"
 	"git-ralph/internal/config"
+	"git-ralph/loop/session"
 )
 
 func TestKeepLogin(t *testing.T) {
@@ -73,5 +76,51 @@ func TestKeepLogin(t *testing.T) {
 		if got, err := os.ReadFile(file); err != nil || string(got) != c.want {
 			t.Errorf("%s: the home folder has %s, %v", c.why, got, err)
 		}
+	}
+}
+
+// TestLogins: each client is started with its own login, that of a role too, and nothing
+// else with any.
+func TestLogins(t *testing.T) {
+	a := &App{Env: []string{"PLAIN=1", "ANTHROPIC_API_KEY=a", "OPENAI_API_KEY=o", "GEMINI_API_KEY=g", "OTHER_API_KEY=x"}}
+	set := &config.Resolved{}
+	set.Commit.Sign = "off"
+	set.Agent.Driver, set.Agent.OnLimit, set.Agent.FallbackDriver = "claude", "fallback", "gemini"
+	set.Agent.Roles = map[string]config.Role{"planning": {Driver: "codex"}}
+	s := a.loopSettings(set)
+	for driver, want := range map[string]string{"claude": "ANTHROPIC_API_KEY=a", "gemini": "GEMINI_API_KEY=g",
+		"codex": "OPENAI_API_KEY=o", "opencode": ""} {
+		if got := strings.Join(s.Logins[driver], " "); got != want {
+			t.Errorf("%s has %q, want %q", driver, got, want)
+		}
+	}
+	for who, env := range map[string][]string{"agents": s.AgentEnv, "checks": s.CheckEnv} {
+		if text := strings.Join(env, " "); strings.Contains(text, "_API_KEY") || !strings.Contains(text, "PLAIN=1") {
+			t.Errorf("all %s have %s", who, text)
+		}
+	}
+	if !slices.Contains(clientEnv(s), "ANTHROPIC_API_KEY=a") {
+		t.Error("the client is looked for without its login")
+	}
+}
+
+func TestLoginsHidden(t *testing.T) {
+	const claude, codex = "/home/pat/.claude/.credentials.json", "/home/pat/.codex/auth.json"
+	for _, c := range []struct {
+		why           string
+		use           session.Use
+		claude, codex bool
+	}{
+		{"a check", session.Use{}, true, true},
+		{"Claude Code", session.Use{Agent: true, Driver: "claude"}, false, true},
+		{"Codex", session.Use{Agent: true, Driver: "codex"}, true, false},
+		{"a command of the user's own may start either", session.Use{Agent: true, Driver: "command"}, false, false},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			got := loginsHidden("/home/pat", c.use)
+			if slices.Contains(got, claude) != c.claude || slices.Contains(got, codex) != c.codex {
+				t.Errorf("hidden: %q", got)
+			}
+		})
 	}
 }

@@ -89,7 +89,7 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 	if err := w.loop.TrySigning(ctx); err != nil {
 		return nil, err
 	}
-	info, err := agent.Probe(ctx, set.Agent.Driver, a.agentOptions(set), w.loop.Settings.AgentEnv)
+	info, err := agent.Probe(ctx, set.Agent.Driver, a.agentOptions(set), clientEnv(w.loop.Settings))
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/guard/sandbox"
+	"git-ralph/internal/agent"
 	"git-ralph/internal/config"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
@@ -134,6 +135,7 @@ func (b *boundary) spec(use session.Use) (sandbox.Spec, error) {
 	if root := b.base.Worktree; use.Dir != root {
 		b.emptied(&s, root)
 	}
+	s.Hidden = slices.Concat(s.Hidden, loginsHidden(s.Home, use))
 	s.Network = sandbox.NetworkOpen
 	if !use.Agent {
 		s.Network = sandbox.Network(b.set.Guard.Network)
@@ -150,6 +152,22 @@ func (b *boundary) spec(use session.Use) (sandbox.Spec, error) {
 			Target: filepath.Join(sandbox.RunDir, f.Name()), Writable: f.Name() == "handoff"})
 	}
 	return s, nil
+}
+
+// loginsHidden are the logins of clients that do not run there. A command of the user's
+// own may start any client, so that all of them are left to it.
+func loginsHidden(home string, use session.Use) []string {
+	own := agent.LoginOf(use.Driver).File
+	if home == "" || use.Agent && own == "" {
+		return nil
+	}
+	var out []string
+	for _, d := range agent.Names() {
+		if rel := agent.LoginOf(d).File; rel != "" && (!use.Agent || rel != own) {
+			out = append(out, filepath.Join(home, rel))
+		}
+	}
+	return out
 }
 
 // emptied hides the worktree from what runs in a fresh checkout: nothing that

@@ -93,7 +93,8 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 			Stagnation: set.Breaker.Stagnation, Cooldown: set.Breaker.Cooldown,
 			RegeneratePlan: set.Recovery.RegeneratePlan, SkipStagnant: set.Recovery.SkipAfterStagnation},
 		Mode: set.Loop.Mode, Driver: set.Agent.Driver, Model: set.Agent.Model, Fallback: set.Agent.FallbackModel,
-		Effort: set.Agent.Effort, Ladder: ladder(set.Agent.Ladder), Resume: set.Agent.ResumeSession,
+		FallbackDriver: set.Agent.FallbackDriver,
+		Effort:         set.Agent.Effort, Ladder: ladder(set.Agent.Ladder), Resume: set.Agent.ResumeSession,
 		MaxTurns: set.Agent.MaxTurns, Timeout: set.Agent.Timeout, Idle: set.Agent.IdleTimeout, OnLimit: set.Agent.OnLimit,
 		Delay: set.Loop.Delay, CommitPrefix: set.Loop.CommitPrefix,
 		Hooks: set.Commit.Hooks, Sign: set.Commit.Sign != "off" && a.gitBool("commit.gpgsign"),
@@ -110,16 +111,17 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 	}
 	// The client keeps what it needs to log in; tools, checks and steps do not.
 	deny := append(proc.SecretNames(), set.Agent.EnvDeny...)
-	login := slices.Clone(agent.LoginOf(set.Agent.Driver).Env)
-	if d := set.Agent.FallbackDriver; d != "" && set.Agent.OnLimit == "fallback" {
-		login = append(login, agent.LoginOf(d).Env...)
-	}
-	s.AgentEnv = proc.CleanEnv(a.Env, deny, set.Agent.EnvAllow, login)
 	s.CheckEnv = proc.CleanEnv(a.Env, deny, set.Agent.EnvAllow, nil)
+	s.Logins = map[string][]string{}
+	for _, d := range drivers(set) {
+		with := proc.CleanEnv(a.Env, deny, set.Agent.EnvAllow, agent.LoginOf(d).Env)
+		s.Logins[d] = slices.DeleteFunc(with, func(kv string) bool { return slices.Contains(s.CheckEnv, kv) })
+	}
 	// Without a sandbox, too, git has no credentials and nobody to ask; and
 	// what a project installs does not bring its hooks along.
 	quiet := append(proc.AgentGitEnv(), "HUSKY=0", "LEFTHOOK=0")
-	s.AgentEnv, s.CheckEnv = append(s.AgentEnv, quiet...), append(s.CheckEnv, quiet...)
+	s.CheckEnv = append(s.CheckEnv, quiet...)
+	s.AgentEnv = slices.Clone(s.CheckEnv)
 	s.Roles = map[session.Role]loop.RoleSettings{}
 	roles := []string{"coding", "discovery", "planning", "validation", "context-prep", "context-post", "indexer"}
 	for _, p := range set.Passes {
@@ -151,6 +153,9 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 	}
 	return s
 }
+
+// clientEnv is what the client of agent.driver is started with.
+func clientEnv(s loop.Settings) []string { return slices.Concat(s.AgentEnv, s.Logins[s.Driver]) }
 
 // ladder is agent.ladder, which was checked when it was loaded.
 func ladder(steps []string) []loop.Step {

@@ -353,6 +353,25 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// TestChecksSeeNoLogin: the files in which clients keep their logins are not for checks.
+func TestChecksSeeNoLogin(t *testing.T) {
+	t.Parallel()
+	if !hasNamespaces() {
+		t.Skip("no sandbox here")
+	}
+	files := []string{".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json",
+		".local/share/opencode/auth.json"}
+	p := newProject(t, doTask, check, map[string]string{
+		"test.sh": "cd && ! grep -q secret " + strings.Join(files, " ") + "\n"})
+	for _, f := range files {
+		putFile(t, outside(p, "home/"+f), "secret\n")
+	}
+	p.must(t, "add", "a thing")
+	if r := p.run(t, nil, "start"); r.code != 0 {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+	}
+}
+
 // TestProtectedPaths: a change there is undone and rejects.
 func TestProtectedPaths(t *testing.T) {
 	t.Parallel()

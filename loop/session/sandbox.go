@@ -21,6 +21,8 @@ type Use struct {
 	// Agent: the client itself, which needs its model and its login. Everything
 	// else is a check, a criterion or a step.
 	Agent bool
+	// Driver is the client's: it sees its own login, and nobody else sees any.
+	Driver string
 	// Dir is the worktree or checkout that is writable.
 	Dir string
 	// Home is what is seen of the home folder, which is another one for the agent.
