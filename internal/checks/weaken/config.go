@@ -2,8 +2,10 @@ package weaken
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"git-ralph/guard/script"
 )
@@ -14,6 +16,8 @@ type configJudge struct {
 	*judge
 	files map[string]File
 	seen  map[string]bool // commands and recipes that were followed already
+	// linter is the linter or compiler whose settings are compared; "" = none.
+	linter string
 }
 
 // configuration looks at every check command.
@@ -180,9 +184,52 @@ func sameDecisions(p string, f File) bool {
 	return false
 }
 
-func (c *configJudge) changed(p string) {
-	c.find(Config, p, "", "changed check configuration %s", p)
+func (c *configJudge) changed(p string) { c.weaker(p, "changed check configuration %s", p) }
+
+// weaker records that settings were made weaker. Those of a linter that the same change raises are
+// only noted: what is switched off then are mostly rules that it brought.
+func (c *configJudge) weaker(p, format string, args ...any) {
+	if c.linter != "" && !c.files[p].removed() && c.raised(c.linter) {
+		c.note(Config, p, "", format, args...)
+		return
+	}
+	c.find(Config, p, "", format, args...)
 }
+
+// raised reports whether the change asks for another version of a linter, or of one of its plugins.
+func (c *configJudge) raised(linter string) bool {
+	names := []string{linter}
+	if jsLinters.has(linter) {
+		names = []string{"eslint", `"xo"`, "stylelint", "prettier", "tslint", "biome", "tsconfig", `"typescript"`}
+	}
+	for _, p := range c.paths() {
+		base := path.Base(p)
+		if !manifests.has(base) && !strings.HasPrefix(base, "requirements") {
+			continue
+		}
+		versions := func(content []byte) (out []string) {
+			for _, l := range iniLines(content) {
+				named := func(n string) bool { return strings.Contains(l, n) }
+				if slices.ContainsFunc(names, named) && versionNumber().MatchString(l) {
+					out = append(out, strings.Trim(l, " ,"))
+				}
+			}
+			return out
+		}
+		if f := c.files[p]; len(added(versions(f.Before), versions(f.After))) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	jsLinters = set("eslint standard xo stylelint prettier commitlint oxlint markdownlint biome tsc vue-tsc tsd")
+	linters   = set("ruff mypy dmypy pyright basedpyright flake8 pylint black isort eslint standard xo stylelint " +
+		"prettier commitlint oxlint markdownlint biome tsc vue-tsc tsd rubocop")
+	manifests     = set("package.json pyproject.toml setup.cfg setup.py tox.ini Gemfile")
+	versionNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`["'=~^>@] ?v?\d+(\.\d+|["'])`) })
+)
 
 // significant is the part of a settings file that is no comment and no layout.
 func significant(p string, content []byte) string {

@@ -194,7 +194,7 @@ func (c *configJudge) packageKeys(dir string, keys ...string) {
 	for _, k := range keys {
 		if k == "eslintConfig" || k == "xo" || k == "standard" {
 			if before.rest[k] != nil && looserLint(before.rest[k], after.rest[k]) {
-				c.find(Config, p, "", "changed %q in %s", k, p)
+				c.weaker(p, "changed %q in %s", k, p)
 				continue
 			}
 			if before.rest[k] != nil {

@@ -1,10 +1,69 @@
 package weaken
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
 )
+
+// settingFiles are the settings of a tool: files of the command's folder that are compared as a
+// whole, those of them that count when they are new, beginnings of names, sections of shared files
+// (FILE:SECTION) and members of package.json. NAME stands for the tool.
+type settingFiles struct{ whole, new, stems, sections, members string }
+
+const golangci = ".golangci.yml .golangci.yaml .golangci.toml .golangci.json"
+
+// toolSettings is what runners, linters and compilers read, by their names.
+var toolSettings = map[string]settingFiles{
+	"pytest py.test": {whole: "pytest.ini .pytest.ini", new: "pytest.ini .pytest.ini",
+		sections: "pyproject.toml:tool.pytest setup.cfg:tool:pytest tox.ini:pytest"},
+	"unittest nose2 nose": {whole: "unittest.cfg nose2.cfg"},
+	"tox":                 {sections: "pyproject.toml:tool.tox"},
+	"hatch pdm poetry uv rye pipenv invoke inv": {sections: "pyproject.toml:tool.NAME"},
+	"ruff": {whole: "ruff.toml .ruff.toml", new: "ruff.toml .ruff.toml",
+		sections: "pyproject.toml:tool.ruff"},
+	"mypy dmypy": {whole: "mypy.ini .mypy.ini", new: "mypy.ini .mypy.ini",
+		sections: "pyproject.toml:tool.mypy setup.cfg:mypy setup.cfg:mypy-"},
+	"pyright basedpyright": {whole: "pyrightconfig.json", new: "pyrightconfig.json",
+		sections: "pyproject.toml:tool.pyright pyproject.toml:tool.basedpyright"},
+	"flake8": {whole: ".flake8", new: ".flake8",
+		sections: "setup.cfg:flake8 tox.ini:flake8"},
+	"pylint": {whole: ".pylintrc pylintrc", new: ".pylintrc pylintrc",
+		sections: "pyproject.toml:tool.pylint"},
+	"black isort":        {sections: "pyproject.toml:tool.NAME"},
+	"shellcheck":         {whole: ".shellcheckrc", new: ".shellcheckrc"},
+	"yamllint":           {whole: ".yamllint .yamllint.yml .yamllint.yaml"},
+	"golangci-lint":      {whole: golangci, new: golangci},
+	"staticcheck":        {whole: "staticcheck.conf", new: "staticcheck.conf"},
+	"jest react-scripts": {stems: "jest.config", members: "jest"},
+	"vitest":             {stems: "vitest.config vitest.workspace"},
+	"mocha nyc c8 ava tap karma cypress playwright wdio jasmine": {
+		stems: ".NAMErc NAME.config karma.conf cypress .NAME", members: "NAME",
+		whole: "test/mocha.opts spec/support/jasmine.json"},
+	"eslint standard xo": {stems: "eslint.config .eslintrc", whole: ".eslintignore",
+		new: ".eslintignore .eslintrc.json .eslintrc", members: "eslintConfig eslintIgnore NAME"},
+	"stylelint prettier commitlint oxlint markdownlint": {stems: "NAME.config .NAMErc",
+		whole: ".NAMEignore .oxlintrc.json", new: ".NAMEignore", members: "NAME"},
+	"biome":        {whole: "biome.json biome.jsonc"},
+	"rspec":        {whole: ".rspec spec/spec_helper.rb spec/rails_helper.rb"},
+	"rubocop":      {whole: ".rubocop.yml .rubocop_todo.yml", new: ".rubocop_todo.yml"},
+	"phpunit pest": {whole: "phpunit.xml phpunit.xml.dist"},
+	"phpstan":      {whole: "phpstan.neon phpstan.neon.dist"},
+	"ctest cmake":  {whole: "CTestCustom.cmake CTestTestfile.cmake"},
+	"mix":          {whole: "test/test_helper.exs .formatter.exs"},
+	"dotnet":       {whole: ".runsettings xunit.runner.json"},
+	"pre-commit":   {whole: ".pre-commit-config.yaml"},
+}
+
+func settingsOf(tool string) settingFiles {
+	for names, s := range toolSettings {
+		if slices.Contains(strings.Fields(names), tool) {
+			return s
+		}
+	}
+	return settingFiles{}
+}
 
 // tool compares the settings that a runner, linter or compiler reads.
 func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
@@ -12,123 +71,56 @@ func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
 	if c.seen["replaced\x00"+name] {
 		return
 	}
+	if linters.has(name) {
+		defer func(was string) { c.linter = was }(c.linter)
+		c.linter = name
+	}
 	if given := cmd.option("-c", "--config", "--config-file", "--rcfile", "-p", "--project",
 		"--configuration"); given != "" && !strings.Contains(given, "=") && !builds(name) {
 		c.pick(dir, given)
 	}
-	pyproject := join(dir, "pyproject.toml")
-	setup, tox := join(dir, "setup.cfg"), join(dir, "tox.ini")
+	list := func(s string) []string { return strings.Fields(strings.ReplaceAll(s, "NAME", name)) }
+	s := settingsOf(name)
+	c.stem(dir, list(s.stems)...)
+	c.pick(dir, list(s.whole)...)
+	c.addedConfig(dir, list(s.new)...)
+	shared := map[string][]string{}
+	for _, section := range list(s.sections) {
+		file, header, _ := strings.Cut(section, ":")
+		shared[file] = append(shared[file], header)
+	}
+	for _, file := range slices.Sorted(maps.Keys(shared)) {
+		c.section(join(dir, file), shared[file]...)
+	}
+	c.packageKeys(dir, list(s.members)...)
 	switch name {
 	case "pytest", "py.test":
 		c.shadows(dir)
-		c.pick(dir, "pytest.ini", ".pytest.ini")
-		c.addedConfig(dir, "pytest.ini", ".pytest.ini")
-		c.takesPlace(dir, "pytest.ini", pyproject, "[tool.pytest")
-		c.section(pyproject, "tool.pytest")
-		c.section(setup, "tool:pytest")
-		c.section(tox, "pytest")
+		c.takesPlace(dir, "pytest.ini", join(dir, "pyproject.toml"), "[tool.pytest")
 	case "unittest", "nose2", "nose":
 		c.shadows(dir)
-		c.pick(dir, "unittest.cfg", "nose2.cfg")
-	case "tox":
-		c.wrapped(tox)
-		c.section(pyproject, "tool.tox")
-		c.anyPython(cmd, depth)
-	case "nox":
-		c.wrapped(join(dir, "noxfile.py"))
+	case "tox", "nox":
+		c.wrapped(join(dir, map[string]string{"tox": "tox.ini", "nox": "noxfile.py"}[name]))
 		c.anyPython(cmd, depth)
 	case "hatch", "pdm", "poetry", "uv", "rye", "pipenv", "invoke", "inv":
-		c.section(pyproject, "tool."+name)
 		c.anyPython(cmd, depth)
-	case "ruff":
-		c.pick(dir, "ruff.toml", ".ruff.toml")
-		c.addedConfig(dir, "ruff.toml", ".ruff.toml")
-		c.section(pyproject, "tool.ruff")
-	case "mypy", "dmypy":
-		c.pick(dir, "mypy.ini", ".mypy.ini")
-		c.addedConfig(dir, "mypy.ini", ".mypy.ini")
-		c.section(pyproject, "tool.mypy")
-		c.section(setup, "mypy", "mypy-")
-	case "pyright", "basedpyright":
-		c.pick(dir, "pyrightconfig.json")
-		c.addedConfig(dir, "pyrightconfig.json")
-		c.section(pyproject, "tool.pyright", "tool.basedpyright")
-	case "flake8":
-		c.pick(dir, ".flake8")
-		c.addedConfig(dir, ".flake8")
-		c.section(setup, "flake8")
-		c.section(tox, "flake8")
-	case "pylint":
-		c.pick(dir, ".pylintrc", "pylintrc")
-		c.addedConfig(dir, ".pylintrc", "pylintrc")
-		c.section(pyproject, "tool.pylint")
-	case "black", "isort":
-		c.section(pyproject, "tool."+name)
-	case "shellcheck":
-		c.pick(dir, ".shellcheckrc")
-		c.addedConfig(dir, ".shellcheckrc")
-	case "yamllint":
-		c.pick(dir, ".yamllint", ".yamllint.yml", ".yamllint.yaml")
-	case "golangci-lint":
-		names := []string{".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json"}
-		c.pick(dir, names...)
-		c.addedConfig(dir, names...)
-	case "staticcheck":
-		c.pick(dir, "staticcheck.conf")
-		c.addedConfig(dir, "staticcheck.conf")
 	case "gotestsum":
 		c.golang(cmd)
-	case "jest", "react-scripts":
-		c.stem(dir, "jest.config")
-		c.packageKeys(dir, "jest")
 	case "vitest":
-		c.stem(dir, "vitest.config", "vitest.workspace")
 		c.viteTest(dir)
-	case "mocha", "nyc", "c8", "ava", "tap", "karma", "cypress", "playwright", "wdio", "jasmine":
-		c.stem(dir, "."+name+"rc", name+".config", "karma.conf", "cypress", "."+name)
-		c.packageKeys(dir, name)
-		c.pick(dir, "test/mocha.opts", "spec/support/jasmine.json")
 	case "tsc", "vue-tsc", "tsd":
 		c.tsconfig(dir)
 		if given := cmd.option("-p", "--project"); strings.HasSuffix(given, ".json") {
 			c.tsconfig(join(dir, path.Dir(given)))
 		}
-	case "eslint", "standard", "xo":
-		c.stem(dir, "eslint.config", ".eslintrc")
-		c.pick(dir, ".eslintignore")
-		c.addedConfig(dir, ".eslintignore", ".eslintrc.json", ".eslintrc")
-		c.packageKeys(dir, "eslintConfig", "eslintIgnore", name)
-	case "stylelint", "prettier", "commitlint", "oxlint", "markdownlint":
-		c.stem(dir, name+".config", "."+name+"rc")
-		c.pick(dir, "."+name+"ignore", ".oxlintrc.json")
-		c.addedConfig(dir, "."+name+"ignore")
-		c.packageKeys(dir, name)
-	case "biome":
-		c.pick(dir, "biome.json", "biome.jsonc")
 	case "cargo", "cross":
 		c.cargo(cmd)
 	case "mvn", "mvnw":
 		c.maven(dir)
 	case "gradle", "gradlew":
 		c.gradle()
-	case "rspec":
-		c.pick(dir, ".rspec", "spec/spec_helper.rb", "spec/rails_helper.rb")
-	case "rubocop":
-		c.pick(dir, ".rubocop.yml", ".rubocop_todo.yml")
-		c.addedConfig(dir, ".rubocop_todo.yml")
 	case "phpunit", "pest":
-		c.pick(dir, "phpunit.xml", "phpunit.xml.dist")
 		c.takesPlace(dir, "phpunit.xml", join(dir, "phpunit.xml.dist"), "")
-	case "phpstan":
-		c.pick(dir, "phpstan.neon", "phpstan.neon.dist")
-	case "ctest", "cmake":
-		c.pick(dir, "CTestCustom.cmake", "CTestTestfile.cmake")
-	case "mix":
-		c.pick(dir, "test/test_helper.exs", ".formatter.exs")
-	case "dotnet":
-		c.pick(dir, ".runsettings", "xunit.runner.json")
-	case "pre-commit":
-		c.pick(dir, ".pre-commit-config.yaml")
 	}
 }
 
@@ -309,8 +301,8 @@ func cargoTests(content []byte) string {
 		}
 		for _, w := range []string{"test=false", "doctest=false", "harness=", "autotests=", "required-features=",
 			"default-members=", "exclude="} {
-			shown := header == "[[example]]" || header == "[[bench]]" || header == "[[bin]]"
-			if strings.HasPrefix(t, w) && !(shown && w == "required-features=") {
+			shown := header == "[[example]]" || header == "[[bench]]"
+			if strings.HasPrefix(t, w) && !shown && !(header == "[[bin]]" && w == "required-features=") {
 				out = append(out, header+t)
 			}
 		}

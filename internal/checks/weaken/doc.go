@@ -13,12 +13,15 @@
 //     under a build constraint or a condition, or its suite is; it returns under a
 //     condition before it has asserted anything; what surrounds it keeps it from being
 //     called (a private method, an abstract class, an override in a subclass, a function
-//     that nothing calls); a helper, fixture or set-up of it skips. A test that is new may be skipped. `.only` and its
+//     that nothing calls); a helper, fixture or set-up of it skips; a decorator of the project
+//     swallows what fails in it, or does not run it. A test that is new may be skipped. `.only` and its
 //     kin keep other tests from running and are found in new tests too.
 //   - assertions: a test, or a helper in a test file, asserts less than
 //     before. Assertions are counted, those of helpers with them, times the rows
 //     of the table that they run for; ones that cannot fail (assert True, x == x,
-//     if false, behind a return, inside a try whose handler swallows) are not.
+//     if false, behind a return, inside a try whose handler swallows, in a function that nothing
+//     calls or that a helper is given which drops it) are not. Fewer of them stand without a
+//     condition than before (an if with an else that asserts as well is none).
 //   - cases: the table of a test has fewer different rows.
 //   - escape: something ends or bends the whole run: TestMain that does not
 //     run the tests, os._exit in a test module, collection hooks in conftest.py,
@@ -35,7 +38,8 @@
 // assertions, that went with what they exercised (a name that the code of the change
 // defined and no longer holds, unless it has another name now), and assertions
 // that compare with a value no longer (equality to truth, a class of errors to
-// any). Report.Open are lost assertions and rows beside changed code, lost tests that
+// any), files that are left with fewer tests, and settings of a linter that the same
+// change raises. Report.Open are lost assertions and rows beside changed code, lost tests that
 // name what the change altered, and tests that are skipped on other systems alone: they reject
 // unless the old tests, run on the new code by a runner that is known, pass.
 // Files of continuous integration are the business of guard.protected.
@@ -93,8 +97,8 @@
 // checkpoint's own tests, run against the new code, are there for that
 // (JudgeOldTests). They are there, too, for what stands around an unchanged
 // test: set-up functions, fixtures, mocks, hooks. Not seen are
-// conditions around an assertion that are false only at run time, assertions in callbacks that are
-// never called or that stand outside of tests, tests that are generated,
+// assertions in callbacks of events that never happen, and those
+// that stand outside of tests, tests that are generated,
 // doctests, and expected output in files other than Jest's snapshots. Helpers that
 // live in files which the change does not touch count one assertion if their
 // name says so. Comparing a value with itself counts as nothing, also where a test

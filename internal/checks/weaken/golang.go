@@ -129,7 +129,7 @@ func goTestName(name, prefix string) bool {
 }
 
 func (r *goReader) function(s *source, d *ast.FuncDecl, collected bool, limits []string) {
-	u := unit{name: d.Name.Name, line: r.fset.Position(d.Pos()).Line, calls: map[string]int{},
+	u := unit{name: d.Name.Name, line: r.fset.Position(d.Pos()).Line,
 		start: r.offset(d.Type.Params.Pos()), end: r.offset(d.End())}
 	if d.Body == nil {
 		return
@@ -172,7 +172,7 @@ func (r *goReader) function(s *source, d *ast.FuncDecl, collected bool, limits [
 		u.skips = append(append(u.skips, limits...), r.earlyReturns(d.Body, handles)...)
 	}
 	u.fails = len(handles) > 0
-	w := &goWalker{r: r, u: &u, receiver: receiver, handles: map[string]bool{}, tables: map[string]int{}}
+	w := &goWalker{tally: newTally(&u), r: r, receiver: receiver, handles: map[string]bool{}, tables: map[string]int{}}
 	for _, h := range handles {
 		w.handles[h] = true
 	}
@@ -192,9 +192,9 @@ func (r *goReader) suites(s *source, d *ast.GenDecl, limits []string) {
 		if !ok || len(call.Args) < 2 || !ginkgoNode(callee(call)) {
 			continue
 		}
-		u := unit{name: literal(call.Args[0]), line: r.fset.Position(d.Pos()).Line, test: true, calls: map[string]int{},
+		u := unit{name: literal(call.Args[0]), line: r.fset.Position(d.Pos()).Line, test: true,
 			start: r.offset(call.Lparen), end: r.offset(call.End()), skips: slices.Clone(limits)}
-		w := &goWalker{r: r, u: &u, handles: map[string]bool{}, tables: map[string]int{}}
+		w := &goWalker{tally: newTally(&u), r: r, handles: map[string]bool{}, tables: map[string]int{}}
 		w.expr(call, 1)
 		s.units = append(s.units, u)
 		s.exclusive = append(s.exclusive, w.focused...)

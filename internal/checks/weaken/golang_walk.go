@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	gotoken "go/token"
 	"go/types"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -12,8 +13,8 @@ import (
 // goWalker counts what one function asserts. times is how often the code runs
 // for the rows of a table; code that cannot be reached is not walked.
 type goWalker struct {
+	tally
 	r        *goReader
-	u        *unit
 	receiver string
 	handles  map[string]bool
 	tables   map[string]int // rows of the function's own tables
@@ -76,13 +77,7 @@ func (w *goWalker) stmt(s ast.Stmt, times int) {
 			w.block(s.Body.List, 0)
 			return
 		}
-		verdict := truth(s.Cond)
-		if verdict != no {
-			w.block(s.Body.List, times)
-		}
-		if verdict != yes {
-			w.stmt(s.Else, times)
-		}
+		w.branches(s, truth(s.Cond), times)
 	case *ast.ForStmt:
 		w.stmt(s.Init, times)
 		if s.Cond == nil || truth(s.Cond) != no {
@@ -163,6 +158,29 @@ func (w *goWalker) stmt(s ast.Stmt, times int) {
 		}
 	case *ast.SendStmt:
 		w.expr(s.Value, times)
+	}
+}
+
+// branches walks an if whose condition is known or not. Where there is an else, and each
+// branch asserts something, something is always asserted.
+func (w *goWalker) branches(s *ast.IfStmt, verdict certainty, times int) {
+	before, calls := w.u.under, maps.Clone(w.u.callsUnder)
+	_, was := w.asserted()
+	under := 0
+	if verdict == maybe && here("", types.ExprString(s.Cond)) == "" {
+		under = 1
+	}
+	w.conds += under
+	if verdict != no {
+		w.block(s.Body.List, times)
+	}
+	_, is := w.asserted()
+	if verdict != yes {
+		w.stmt(s.Else, times)
+	}
+	w.conds -= under
+	if _, end := w.asserted(); s.Else != nil && is > was && end > is {
+		w.u.under, w.u.callsUnder = before, calls
 	}
 }
 
@@ -257,7 +275,7 @@ func (w *goWalker) call(c *ast.CallExpr, times int) {
 	case *ast.Ident:
 		switch {
 		case f.Name == "panic":
-			w.u.plain += times
+			w.asserts(times, 1)
 		case ginkgoNode(f.Name):
 			switch f.Name[0] {
 			case 'P', 'X':
@@ -284,10 +302,10 @@ func (w *goWalker) method(f *ast.SelectorExpr, c *ast.CallExpr, times int) {
 	if w.handle(f.X) {
 		switch name {
 		case "Error", "Errorf", "Fatal", "Fatalf", "Fail", "FailNow", "Add": // f.Add: a seed is a case
-			w.u.plain += times
+			w.asserts(times, 1)
 		case "Assert", "Check", "Equals", "Equal", "True", "Nil":
 			if !trivialArgs(c.Args) {
-				w.u.plain += times
+				w.asserts(times, 0)
 			}
 		}
 		return
@@ -298,14 +316,14 @@ func (w *goWalker) method(f *ast.SelectorExpr, c *ast.CallExpr, times int) {
 			switch callee(inner) {
 			case "Expect", "Eventually", "Consistently", "Ω":
 				if !trivialArgs(inner.Args) || len(c.Args) == 0 {
-					w.u.plain += times
+					w.asserts(times, 0)
 				}
 			}
 			return
 		}
 	}
 	if !w.u.test && (packageOf(f, "errors") && name == "New" || packageOf(f, "fmt") && name == "Errorf") {
-		w.u.plain += times // a helper that gives its verdict back
+		w.asserts(times, 1) // a helper that gives its verdict back
 		return
 	}
 	if packageOf(f, "assert", "require", "is", "qt", "td", "check", "autogold", "golden", "cupaloy", "snaps", "log") {
@@ -313,19 +331,19 @@ func (w *goWalker) method(f *ast.SelectorExpr, c *ast.CallExpr, times int) {
 			return
 		}
 		if strings.HasPrefix(name, "Fail") || !trivialArgs(c.Args) {
-			w.u.plain += times
+			w.asserts(times, 0)
 		}
 		return
 	}
 	if id, ok := f.X.(*ast.Ident); ok && (w.r.asserters[id.Name] || id.Name == w.receiver && testifyMethod(name)) {
 		if !trivialArgs(c.Args) {
-			w.u.plain += times
+			w.asserts(times, 0)
 		}
 		return
 	}
 	if inner, ok := f.X.(*ast.CallExpr); ok && (callee(inner) == "Require" || callee(inner) == "Assert") {
 		if !trivialArgs(c.Args) {
-			w.u.plain += times
+			w.asserts(times, 0)
 		}
 		return
 	}
@@ -344,7 +362,7 @@ func (w *goWalker) called(name string, c *ast.CallExpr, times int) {
 			return
 		}
 	}
-	w.u.calls[name] += times
+	w.calls(name, times)
 }
 
 // testifyMethod are the assertions that a suite has as methods of its own.

@@ -1,6 +1,7 @@
 package weaken
 
 import (
+	"bytes"
 	"go/ast"
 	"path"
 	"regexp"
@@ -118,18 +119,25 @@ func (j *judge) movedBase(skips []string, n *unit) []string {
 	return skips
 }
 
-var featureName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`feature="([\w-]+)`) })
+var gateName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`feature="([\w-]+)|cfg(?:_attr)?\((?:not\()?(\w+)[,)]`)
+})
 
-// gatedWithCode reports whether a test came under a feature of Cargo under which the change
-// put code as well, or which it made: then the old tests tell whether that hides something.
+// knownGates are those that no project makes.
+var knownGates = set("test windows unix miri loom debug_assertions all any not")
+
+// gatedWithCode reports whether a test came under a feature of Cargo, or a flag of the project's
+// build, under which the change put code as well, or which it made: then the old tests tell
+// whether that hides something.
 func (j *judge) gatedWithCode(skip string) bool {
-	m := featureName().FindStringSubmatch(skip)
-	if m == nil || strings.HasSuffix(skip, elsewhere) {
+	m := gateName().FindStringSubmatch(skip)
+	if m == nil || strings.HasSuffix(skip, elsewhere) || knownGates.has(m[2]) {
 		return false
 	}
+	gate := m[1] + m[2]
 	count := func(f File, content []byte) (n int) {
 		if path.Base(f.Path) == "Cargo.toml" {
-			return strings.Count("\n"+string(content), "\n"+m[1]+" = [")
+			return strings.Count("\n"+string(content), "\n"+gate+" = [")
 		}
 		lang := languageOf(f.Path)
 		if lang == nil || lang.name != "rust" || IsTest(f.Path) || len(content) > maxSource {
@@ -137,7 +145,9 @@ func (j *judge) gatedWithCode(skip string) bool {
 		}
 		toks := codeOf(f.Path, content, lang)
 		for i := 2; i < len(toks); i++ {
-			if toks[i].kind == str && toks[i].text == m[1] && toks[i-1].is("=") && toks[i-2].is("feature") {
+			named := toks[i].text == gate && (toks[i-1].is("=") && toks[i-2].is("feature") ||
+				m[2] != "" && toks[i].kind == ident && toks[i-1].is("("))
+			if named || m[2] != "" && toks[i].kind == str && strings.HasSuffix(toks[i].text, "rustc-cfg="+gate) {
 				n++
 			}
 		}
@@ -188,8 +198,8 @@ func (j *judge) lookup(p string) ([]byte, bool) {
 	return j.in.Lookup(p)
 }
 
-// foreignHelper says how a helper that an altered test newly calls skips, when it stands
-// in a file of the same folder that the change did not touch.
+// foreignHelper says how a helper that an altered test newly calls skips, or how a decorator
+// that it newly has swallows failures, when it stands in a file that is not read otherwise.
 func (j *judge) foreignHelper(o, n *unit) []string {
 	var out []string
 	for name := range n.calls {
@@ -197,36 +207,72 @@ func (j *judge) foreignHelper(o, n *unit) []string {
 		if o.calls[name] > 0 || o.calls["."+name] > 0 || len(j.newHelp.all(n, name)) > 0 || len(name) < 4 || out != nil {
 			continue
 		}
-		read := 0
-		for _, p := range j.in.Paths {
-			if path.Dir(p) != path.Dir(n.file) || path.Ext(p) != path.Ext(n.file) || !IsTest(p) && !isSupport(p) || read > 40 {
-				continue
+		beside := func(p string) bool { return path.Dir(p) == path.Dir(n.file) && (IsTest(p) || isSupport(p)) }
+		for _, h := range j.defining(n, name, beside) {
+			for i := range h.units {
+				if u := &h.units[i]; !u.test && simple(u.name) == name {
+					for _, skip := range newHelpers([]*source{h}, nil).skips(u) {
+						out = append(out, name+": "+skip)
+					}
+				}
 			}
-			read++
-			b, ok := j.lookup(p)
-			if !ok || !strings.Contains(string(b), name) {
-				continue
+		}
+	}
+	for _, name := range added(o.wraps, n.wraps) {
+		for _, h := range j.defining(n, name, func(string) bool { return true }) {
+			if slices.ContainsFunc(h.units, func(u unit) bool { return simple(u.name) == name && u.drops }) {
+				out = append(out, "@"+name+" swallows what fails")
 			}
-			out = append(out, skipsOf(p, b, name)...)
 		}
 	}
 	slices.Sort(out)
 	return out
 }
 
-func skipsOf(p string, content []byte, name string) []string {
-	s := read(p, content)
-	if s == nil {
-		return nil
+// defining reads the files of a test's language that hold a name: those that the change did not
+// touch, and code that it did.
+func (j *judge) defining(n *unit, name string, wanted func(string) bool) []*source {
+	var out []*source
+	look := func(p string, content []byte) {
+		if path.Ext(p) == path.Ext(n.file) && wanted(p) && len(out) < 40 && len(content) < maxSource &&
+			bytes.Contains(content, []byte(name)) {
+			lang := languageOf(p)
+			r := newReader(p, lang, lex(content, lang))
+			r.all = true
+			s := r.read(content)
+			out = append(out, s)
+		}
 	}
-	h := newHelpers([]*source{s}, nil)
-	var out []string
-	for i := range s.units {
-		if u := &s.units[i]; !u.test && simple(u.name) == name {
-			for _, skip := range h.skips(u) {
-				out = append(out, name+": "+skip)
+	changed := map[string]bool{}
+	for _, f := range j.in.Files {
+		if changed[f.Path] = true; f.After != nil && !IsTest(f.Path) && !isSupport(f.Path) {
+			look(f.Path, f.After)
+		}
+	}
+	const maxFiles = 400
+	for _, p := range j.in.Paths[:min(len(j.in.Paths), maxFiles)] {
+		if !changed[p] && path.Ext(p) == path.Ext(n.file) && wanted(p) {
+			if b, ok := j.lookup(p); ok {
+				look(p, b)
 			}
 		}
 	}
 	return out
+}
+
+// uncalled reports whether list[i] is the body of a function whose name stands nowhere else
+// in the file.
+func (r *reader) uncalled(list []node, i int) bool {
+	name := ""
+	switch {
+	case at(list, i-1) == "=>" && i > 1 && list[i-2].open == '(' && at(list, i-3) == "=":
+		if name = at(list, i-4); at(list, i-6) == "export" {
+			return false
+		}
+	case list[i].open == '{' && i > 2 && list[i-1].open == '(' && at(list, i-3) == "function":
+		if name = at(list, i-2); at(list, i-4) == "export" || at(list, i-4) == "default" {
+			return false
+		}
+	}
+	return name != "" && r.count[name] == 1
 }

@@ -9,11 +9,11 @@ import (
 // In Java, Kotlin, Groovy and Scala tests are annotated methods, and the testX methods of
 // TestCase classes.
 
-func (r *reader) java(toks []token) {
-	if !r.test && !isSupport(r.file) {
+func (r *reader) java() {
+	if !r.helps() {
 		return
 	}
-	nodes := tree(toks)
+	nodes := tree(r.toks)
 	for i := range nodes {
 		if at(nodes, i) == "import" {
 			r.foreign += foreignTest(nodes[i+1 : min(len(nodes), i+20)])

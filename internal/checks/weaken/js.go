@@ -11,7 +11,6 @@ import (
 // jsFile is what the reader of one file notes.
 type jsFile struct {
 	aliases map[string]string // local name → name of the test function
-	count   map[string]int    // how often a name stands in the file
 	handles map[string]bool   // parameters of test callbacks: t in ava, tap, node:test
 	nested  bool              // tests within the walked code are units of their own
 }
@@ -39,14 +38,9 @@ var jsAssertions = set("is not equal notEqual deepEqual notDeepEqual same notSam
 	"fail equals match matches notMatch has hasStrict rejects resolves strictEqual error type " +
 	"assert matchSnapshot doesNotThrow looseEqual deepLooseEqual isNot")
 
-func (r *reader) javascript(toks []token) {
-	r.js = jsFile{aliases: map[string]string{}, count: map[string]int{}, handles: map[string]bool{"t": true}}
-	nodes := tree(toks)
-	for _, t := range toks {
-		if t.kind == ident {
-			r.js.count[t.text]++
-		}
-	}
+func (r *reader) javascript() {
+	r.js = jsFile{aliases: map[string]string{}, handles: map[string]bool{"t": true}}
+	nodes := tree(r.toks)
 	r.top(nodes)
 	if r.test {
 		r.js.nested = true
@@ -54,16 +48,15 @@ func (r *reader) javascript(toks []token) {
 		r.js.nested = false
 		if len(r.s.units) == 0 && !supportName(strings.ToLower(simple(strings.TrimSuffix(r.file, ".js")))) {
 			// A script of bare assertions: the file is the test.
-			u := unit{name: "(file)", line: 1, test: true, calls: map[string]int{}}
-			w := &walker{r: r, u: &u, own: r.tables}
-			w.list(nodes, 1)
-			u.setBody(toks)
+			u := unit{name: "(file)", line: 1, test: true}
+			r.walker(&u).list(nodes, 1)
+			u.setBody(r.toks)
 			if u.plain > 0 {
 				r.s.units = append(r.s.units, u)
 			}
 		}
 	}
-	if r.test || isSupport(r.file) {
+	if r.helps() {
 		r.functions(nodes)
 	}
 }
@@ -392,8 +385,9 @@ func (r *reader) functions(list []node) {
 		}
 		name, value := r.assigned(list, i)
 		var body []node
+		var params []string
 		if at(list, i) == "function" && group(list, i+2, '(') {
-			name, body = at(list, i+1), functionBody(list, i+3)
+			name, body, params = at(list, i+1), functionBody(list, i+3), paramNames(list[i+2].kids)
 		}
 		for j := range value[:min(len(value), 8)] {
 			if at(value, j) == ";" || j > 0 && value[j].first && at(value, j-1) != "=>" && value[j].open == 0 {
@@ -401,11 +395,16 @@ func (r *reader) functions(list []node) {
 			}
 			if at(value, j) == "=>" || at(value, j) == "function" {
 				body = functionBody(value, j+1)
+				for _, n := range value[:min(len(value), j+3)] {
+					if n.open == '(' {
+						params = paramNames(n.kids)
+					}
+				}
 				break
 			}
 		}
 		if name != "" && len(body) > 0 {
-			r.unit(unit{name: name, line: list[i].line}, body, flatten(body), 1)
+			r.unit(unit{name: name, line: list[i].line, params: params}, body, flatten(body), 1)
 		}
 	}
 }
@@ -421,23 +420,6 @@ func functionBody(list []node, i int) []node {
 		}
 	}
 	return list[min(i, len(list)):min(len(list), i+12)]
-}
-
-// uncalled reports whether list[i] is the body of a function whose name stands nowhere else
-// in the file.
-func (r *reader) uncalled(list []node, i int) bool {
-	name := ""
-	switch {
-	case at(list, i-1) == "=>" && i > 1 && list[i-2].open == '(' && at(list, i-3) == "=":
-		if name = at(list, i-4); at(list, i-6) == "export" {
-			return false
-		}
-	case list[i].open == '{' && i > 2 && list[i-1].open == '(' && at(list, i-3) == "function":
-		if name = at(list, i-2); at(list, i-4) == "export" || at(list, i-4) == "default" {
-			return false
-		}
-	}
-	return name != "" && r.js.count[name] == 1
 }
 
 // jsName handles the names that frameworks of JavaScript give a meaning; ok is false when
@@ -460,7 +442,7 @@ func (w *walker) jsName(list []node, i, times int) (next int, ok bool) {
 	case name == "expect" && !member && at(list, i+1) == ".":
 		switch at(list, i+2) {
 		case "fail":
-			w.u.plain += times
+			w.asserts(times, 1)
 		case "soft", "poll", "element":
 			if group(list, i+3, '(') {
 				return w.chain(list, i+3, times), true
@@ -478,17 +460,17 @@ func (w *walker) jsName(list []node, i, times int) (next int, ok bool) {
 			return i, true
 		}
 		if method == "fail" || !trivial(list[j].kids) {
-			w.u.plain += times
+			w.asserts(times, 0)
 		}
 		return j - 1, true
 	case handle && args && (name == "skip" || name == "todo"):
 		w.u.skips = append(w.u.skips, "t."+name)
 	case handle && args && jsAssertions.has(name):
 		if !trivial(list[i+1].kids) || name == "fail" || name == "snapshot" {
-			w.u.plain += times
+			w.asserts(times, 0)
 		}
 	case name == "should" && member:
-		w.u.plain += times
+		w.asserts(times, 0)
 	case name == "forEach" && member && args:
 		rows, ok := w.rows(list[i-2 : i-1])
 		if !ok {

@@ -250,10 +250,30 @@ func (w wideness) asWide(old, now []string) bool {
 		}
 	}
 	return !slices.ContainsFunc(added(oldFlags, flags), func(f string) bool {
-		return !harmlessFlag(f) &&
-			!strings.HasPrefix(f, "--strict")
-	}) &&
-		!slices.ContainsFunc(added(flags, oldFlags), func(f string) bool { return !harmlessFlag(f) })
+		return !harmlessFlag(f) && !strings.HasPrefix(f, "--strict") && !moreFeatures(oldFlags, f)
+	}) && !slices.ContainsFunc(added(flags, oldFlags), func(f string) bool {
+		return !harmlessFlag(f) && !slices.ContainsFunc(flags, func(n string) bool { return moreFeatures([]string{f}, n) })
+	})
+}
+
+// moreFeatures reports whether an option of cargo builds with the features that it had, and more.
+func moreFeatures(old []string, flag string) bool {
+	switch flag {
+	case "--all-features", "--workspace", "--all", "--all-targets":
+		return true
+	}
+	features := func(f string) []string {
+		name, list, _ := strings.Cut(f, " ")
+		if name != "--features" && name != "-F" {
+			return nil
+		}
+		return strings.FieldsFunc(list, func(r rune) bool { return r == ' ' || r == ',' })
+	}
+	now := features(flag)
+	return now != nil && slices.ContainsFunc(old, func(f string) bool {
+		was := features(f)
+		return was != nil && len(added(now, was)) == 0
+	})
 }
 
 // arguments separates options, with the values of those that are known to have one,
@@ -265,7 +285,8 @@ func arguments(words []string) (flags, paths []string) {
 			paths = append(paths, w)
 		case i+1 < len(words) && !strings.Contains(w, "=") && slices.Contains([]string{"-R", "--reporter", "-r", "--require",
 			"--import", "--loader", "--timeout", "-t", "--target", "--ui", "-n", "--config", "-c", "-k", "-m", "--jsx",
-			"--moduleResolution", "--cov-report", "--tb", "-p", "--project"}, w) && !strings.HasPrefix(words[i+1], "-"):
+			"--moduleResolution", "--cov-report", "--tb", "-p", "--project", "--features",
+			"-F"}, w) && !strings.HasPrefix(words[i+1], "-"):
 			i++
 			flags = append(flags, w+" "+words[i])
 		default:

@@ -63,6 +63,16 @@ func (j *judge) compareTests() {
 				need = o.listed - n.listed
 				o.rows, n.rows = o.listed, n.listed
 			}
+			if bare := before - j.oldHelp.weightUnder(o); need <= 0 && n.body != o.body {
+				if left := j.newHelp.weight(n) - j.newHelp.weightUnder(n); left < bare {
+					find := j.find
+					if j.touched(o.lang) {
+						find = j.leaveOpen
+					}
+					find(Assertions, n.file, n.name, "assertions of test %s under a condition: %d stand without one, %d did",
+						n.name, left, bare)
+				}
+			}
 			if need > 0 {
 				lost := map[string]bool{}
 				for w := range o.words {
@@ -288,6 +298,30 @@ func (j *judge) compareFiles() {
 				continue // a name of its own file, in which no test was
 			}
 			j.find(Escape, s.path, "", "%s", firstWords(e))
+		}
+	}
+}
+
+// fewer notes files that are left with fewer tests where nothing else says so: what was joined or
+// moved is no loss, but worth a look.
+func (j *judge) fewer() {
+	said := map[string]bool{}
+	for _, f := range slices.Concat(j.out, j.open, j.notes) {
+		said[f.Path] = true
+	}
+	for _, o := range j.before {
+		i := slices.IndexFunc(j.after, func(s *source) bool { return s.path == o.path })
+		if i < 0 || said[o.path] {
+			continue
+		}
+		was := 0
+		for _, u := range tests(o) {
+			if n := j.pairs[u]; j.oldHelp.weight(u) > 0 && (n == nil || n.file == o.path) {
+				was++
+			}
+		}
+		if is := len(tests(j.after[i])); is < was {
+			j.note(Removed, o.path, "", "fewer tests in %s: %d to %d", o.path, was, is)
 		}
 	}
 }

@@ -81,6 +81,9 @@ func readOther(file string, toks []token) *source {
 			// the definition of a helper is no call of it
 		case words.test.MatchString(t.text) && !prev.is("."):
 			tests++
+			if ext == ".cs" && hidden(toks[i+1:]) {
+				u.skips = append(u.skips, t.text+" of a method that is not public")
+			}
 			if strings.HasPrefix(t.text, "TEST") && i+4 < len(toks) && disabledName(toks[i+1:min(len(toks), i+6)]) {
 				u.skips = append(u.skips, "DISABLED_")
 			}
@@ -101,6 +104,24 @@ func readOther(file string, toks []token) *source {
 	}
 	s.units = append(s.units, u)
 	return s
+}
+
+// hidden reports whether the method behind an attribute is kept from its runner by modifiers.
+func hidden(toks []token) bool {
+	depth := 0
+	for _, t := range toks[:min(len(toks), 80)] {
+		switch {
+		case t.is("(") || t.is("["):
+			depth++
+		case t.is(")") || t.is("]"):
+			depth--
+		case t.is("{") || t.is(";") || depth == 0 && t.is("=>"):
+			return false
+		case depth <= 0 && (t.is("private") || t.is("protected") || t.is("internal")):
+			return true
+		}
+	}
+	return false
 }
 
 // withoutZero leaves out what stands between #if 0 and its end.

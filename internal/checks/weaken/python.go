@@ -16,8 +16,8 @@ var pyHooks = set("pytest_collection* pytest_ignore_collect* pytest_collect* pyt
 // pyLeftOut are marks of tests that projects leave out.
 var pyLeftOut = set("slow broken manual wip quarantine quarantined nightly disabled")
 
-func (r *reader) python(toks []token) {
-	top := tree(blocks(toks))
+func (r *reader) python() {
+	top := tree(blocks(r.toks))
 	all := lines(top)
 	r.patches(top)
 	r.names(all)
@@ -30,7 +30,7 @@ func (r *reader) python(toks []token) {
 		r.hooks(all)
 		r.s.escapes = append(r.s.escapes, skips...)
 	}
-	if r.test || isSupport(r.file) {
+	if r.helps() {
 		r.loaders(all)
 		r.scope(all, "", true, skips)
 	}
@@ -285,6 +285,11 @@ func (r *reader) function(l line, head []node, marks []mark, class string, colle
 	if u.test {
 		u.skips = slices.Concat(skips, r.markSkips(marks), pyNotRun(l, marks))
 		u.needs = pyNeeds(head, marks)
+		for _, m := range marks {
+			u.wraps = append(u.wraps, m.name)
+		}
+	} else if group(head, 2, '(') {
+		u.params = paramNames(head[2].kids)
 	}
 	r.forget(u.name) // a second definition replaces the first
 	r.unit(u, l.block, append(append(body, flatten(head[min(2, len(head)):])...), flatten(l.block)...), times)

@@ -8,12 +8,12 @@ import (
 // In Rust tests are functions with a test attribute, wherever they stand, and what macros of the
 // project make whose names say so. Helpers stand in test modules and test files.
 
-func (r *reader) rust(toks []token) { r.items(tree(toks), "", r.test, nil) }
+func (r *reader) rust() { r.items(tree(r.toks), "", r.test, nil) }
 
 // rustSpans reads a source file for where its tests stand.
 func rustSpans(file string, toks []token) *reader {
-	r := newReader(file, rust)
-	r.rust(toks)
+	r := newReader(file, rust, toks)
+	r.rust()
 	return r
 }
 

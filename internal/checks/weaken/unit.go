@@ -24,6 +24,11 @@ type unit struct {
 	// of rows multiplies here too. Asserting names that nothing resolves are one
 	// assertion each.
 	calls map[string]int
+	// under and callsUnder are those of plain and calls that stand under a condition.
+	under      int
+	callsUnder map[string]int
+	// inside counts the assertions in functions that are handed to a call, by its name.
+	inside map[string]int
 	// rows are the declared cases of a table; 0 = the unit has none.
 	rows int
 	// listed counts the rows of all its tables, nested ones too; Go alone has it.
@@ -40,8 +45,12 @@ type unit struct {
 	around bool
 	// dead: some of its statements stand behind one that always ends it.
 	dead bool
-	// needs are functions that it leans on without a call: fixtures, decorators.
-	needs []string
+	// needs are functions that it leans on without a call: fixtures; wraps are its decorators.
+	needs, wraps []string
+	// params are the names of its parameters, as far as a reader notes them; drops: it calls one of
+	// them only where nothing comes of it, or does not use it at all.
+	params []string
+	drops  bool
 	// fails: a helper that is given the means to fail a test (*testing.T).
 	fails bool
 	// start and end of parameters and body in the file; Go alone has them.
@@ -76,30 +85,34 @@ func read(file string, content []byte) *source {
 	if len(content) > maxSource {
 		return &source{path: file, lang: lang.name}
 	}
-	toks := lex(content, lang)
-	r := newReader(file, lang)
+	return newReader(file, lang, lex(content, lang)).read(content)
+}
+
+// read collects what the file holds.
+func (r *reader) read(content []byte) *source {
+	file, lang := r.file, r.l
 	switch lang.name {
 	case "go":
 		r.s = readGo(file, content)
 	case "python":
-		r.python(toks)
+		r.python()
 	case "js":
-		r.javascript(toks)
+		r.javascript()
 	case "rust":
-		r.rust(toks)
+		r.rust()
 	case "java":
-		r.java(toks)
+		r.java()
 		if ext := path.Ext(file); (ext == ".scala" || ext == ".groovy") && len(tests(r.s)) == 0 {
-			r.s = readOther(file, toks) // styles of tests that are no annotated methods
+			r.s = readOther(file, r.toks) // styles of tests that are no annotated methods
 		}
 	default:
-		r.s = readOther(file, toks)
+		r.s = readOther(file, r.toks)
 	}
 	s := r.s
 	s.path, s.lang = file, lang.name
 	if !IsTest(file) && !isSupport(file) {
-		s.escapes = append(s.escapes, exitsUnderTest(lang.name, toks)...)
-		s.escapes = append(s.escapes, alwaysEqual(lang.name, toks)...)
+		s.escapes = append(s.escapes, exitsUnderTest(lang.name, r.toks)...)
+		s.escapes = append(s.escapes, alwaysEqual(lang.name, r.toks)...)
 	}
 	for i := range s.units {
 		s.units[i].file, s.units[i].lang = file, lang.name
@@ -256,12 +269,34 @@ func (h *helpers) weight(u *unit) int {
 				}
 			}
 			w += n * best
+			if slices.ContainsFunc(targets, func(t *unit) bool { return t.drops }) {
+				w -= u.inside[name]
+			}
 		} else if asserting(name) {
 			w += n
 		}
 	}
 	h.open[u] = false
 	h.memo[u] = w
+	return w
+}
+
+// weightUnder is the part of a unit's weight that stands under conditions.
+func (h *helpers) weightUnder(u *unit) int {
+	w := u.under
+	for name, n := range u.callsUnder {
+		best := 0
+		targets := h.all(u, name)
+		for _, t := range targets {
+			if t != u {
+				best = max(best, h.weight(t))
+			}
+		}
+		if len(targets) == 0 && asserting(name) {
+			best = 1
+		}
+		w += n * best
+	}
 	return w
 }
 
@@ -311,6 +346,11 @@ func (h *helpers) skips(u *unit) []string {
 		}
 	}
 	walk(u)
+	for _, name := range u.wraps {
+		if slices.ContainsFunc(h.all(u, name), func(t *unit) bool { return t.drops }) {
+			out = append(out, "@"+name+" swallows what fails")
+		}
+	}
 	sort.Strings(out)
 	return out
 }

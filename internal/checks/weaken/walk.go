@@ -6,106 +6,55 @@ import (
 	"strings"
 )
 
-// reader collects the tests of one file of a language that is read as a tree. What all
-// have in common is here; the files of the languages say where their tests stand.
-type reader struct {
-	s      *source
-	l      *language
-	file   string
-	test   bool           // the file's name is one that runners collect
-	tables map[string]int // lengths of the tables of the file
-
-	skipNames map[string]string // local names that stand for a skip, with what it is
-
-	js jsFile
-
-	foreign string // where Test comes from when that is no known framework
-	junit3  bool   // the file imports the old framework, where methods are tests by their names
-
-	// modules are the spans of Rust's test modules, lone those of tests outside of them,
-	// for the overlay; outermost: all modules stand at the top of the file.
-	modules, lone [][2]int
-	outermost     bool
+// tally counts what one test or helper asserts.
+type tally struct {
+	u     *unit
+	conds int // how many conditions the code that is walked stands under
 }
 
-func newReader(file string, l *language) *reader {
-	return &reader{s: &source{path: file, bases: map[string][]string{}}, l: l, file: file, test: IsTest(file),
-		tables: map[string]int{}, skipNames: map[string]string{}, outermost: true}
+func newTally(u *unit) tally {
+	u.calls, u.callsUnder, u.inside = map[string]int{}, map[string]int{}, map[string]int{}
+	return tally{u: u}
 }
 
-// mark is a decorator, an annotation or an attribute.
-type mark struct {
-	name string // the last part, Test of @org.junit.Test
-	all  []node
-	args []node
+// asserts counts an assertion. One that fails by being reached, a throw or a fail, is
+// bare under a condition of its own.
+func (w *tally) asserts(n, own int) {
+	w.u.plain += n
+	if w.conds > own {
+		w.u.under += n
+	}
 }
 
-// marked reads the marks in front of list[i], and the index behind them.
-func marked(list []node, i int) (marks []mark, next int) {
-	for ; i < len(list); i++ {
-		switch {
-		case at(list, i) == "#" && group(list, i+1, '['):
-			marks = append(marks, newMark(list[i+1].kids))
-			i++
-		case at(list, i) == "@" && i+1 < len(list) && list[i+1].kind == ident && list[i+1].open == 0 &&
-			at(list, i+1) != "interface":
-			j := i + 2
-			for at(list, j) == "." || at(list, j-1) == "." {
-				j++
-			}
-			if group(list, j, '(') {
-				j++
-			}
-			marks = append(marks, newMark(list[i+1:min(j, len(list))]))
-			i = j - 1
-		default:
-			return marks, i
+func (w *tally) calls(name string, n int) {
+	w.u.calls[name] += n
+	if w.conds > 0 {
+		w.u.callsUnder[name] += n
+	}
+}
+
+// asserted is how much the unit asserts so far by itself, and how much of it under conditions.
+func (w *tally) asserted() (all, under int) {
+	all, under = w.u.plain, w.u.under
+	for name, n := range w.u.calls {
+		if asserting(name) {
+			all += n
+			under += w.u.callsUnder[name]
 		}
 	}
-	return marks, i
+	return all, under
 }
 
-func newMark(all []node) mark {
-	m := mark{all: all}
-	for _, n := range all {
-		if n.open == 0 && n.kind == ident {
-			m.name = n.text
-			continue
-		}
-		if n.open != 0 {
-			m.args = n.kids
-			break
-		}
-	}
-	return m
-}
-
-// is reports whether a mark is one of some names, with or without packages in front.
-func (m mark) is(names ...string) bool { return slices.Contains(names, m.name) }
-
-// compact is the text of a mark without spaces.
-func (m mark) compact() string { return strings.ReplaceAll(text(m.all), " ", "") }
-
-// unit adds a test or a helper with what its body says. times is how often it runs.
-func (r *reader) unit(u unit, body []node, text []token, times int) {
-	u.calls = map[string]int{}
-	w := &walker{r: r, u: &u, own: maps.Clone(r.tables)}
-	w.block(body, times)
-	if u.test {
-		_, early := earlyReturns(body)
-		u.skips = append(u.skips, early...)
-		u.dead = r.l.reached(body) < len(body)
-	}
-	u.setBody(text)
-	r.s.units = append(r.s.units, u)
-}
-
-// walker counts what one test or helper asserts, leaving out what cannot be reached
+// walker counts what the code of a unit asserts, leaving out what cannot be reached
 // and what a handler around it swallows. times is how often code runs for the rows of tables.
 type walker struct {
+	tally
 	r   *reader
-	u   *unit
 	own map[string]int // lengths of the tables in reach
+}
+
+func (r *reader) walker(u *unit) *walker {
+	return &walker{tally: newTally(u), r: r, own: maps.Clone(r.tables)}
 }
 
 // block walks statements; what stands behind the first that ends it never runs.
@@ -141,6 +90,8 @@ func (w *walker) statement(list []node, i, times int) int {
 	case "if", "elif", "while":
 		if cond, body := condition(list, i); never(cond) {
 			return skipBranch(list, body)
+		} else if list[i].text != "while" && truthOf(cond) == maybe && here("", text(cond)) == "" {
+			return w.branches(list, i, times)
 		}
 	case "for":
 		if over, body := iterated(list, i); body > 0 {
@@ -167,8 +118,58 @@ func (w *walker) statement(list []node, i, times int) int {
 			return i
 		}
 		return w.name(list, i, times)
-	case "function", "fn", "fun", "def", "class":
+	case "class":
+		return i + 1
+	case "function", "fn", "fun", "def":
+		name, body := at(list, i+1), bodyAt(list, i+1)
+		if w.r.count[name] == 1 && body > 0 && at(list, i-1) != "export" && at(list, i-1) != "default" {
+			w.list(list[body:body+1], 0) // nothing calls it
+			return body
+		}
 		return i + 1 // a name that is defined here and not called
+	}
+	return i
+}
+
+// branches walks the if at list[i] with what belongs to it. Where there is an else, and each
+// branch asserts something, something is always asserted.
+func (w *walker) branches(list []node, i, times int) int {
+	before, calls := w.u.under, maps.Clone(w.u.callsUnder)
+	all, open := true, true
+	for open {
+		next := i + 1
+		if at(list, i) == "else" && at(list, next) != "if" {
+			open = false
+		} else {
+			if at(list, i) == "else" {
+				i++
+			}
+			var cond []node
+			if cond, next = condition(list, i); cond == nil {
+				return i
+			}
+			w.list(cond, times)
+		}
+		if next >= len(list) {
+			return len(list)
+		}
+		last := max(next, skipBranch(list, next))
+		_, was := w.asserted()
+		w.conds++
+		w.list(list[next:last+1], times)
+		w.conds--
+		_, is := w.asserted()
+		all = all && is > was
+		if i = last; !open {
+			break
+		}
+		if word := at(list, last+1); word != "else" && word != "elif" {
+			return last
+		}
+		i = last + 1
+	}
+	if all {
+		w.u.under, w.u.callsUnder = before, calls
 	}
 	return i
 }
@@ -184,7 +185,7 @@ func (w *walker) assertion(list []node, times int) {
 	}
 	tuple := len(cond) == 1 && cond[0].open == '(' && len(split(cond[0].kids, ",")) > 1
 	if !always(cond) && !tuple {
-		w.u.plain += times
+		w.asserts(times, 0)
 	}
 }
 
@@ -192,7 +193,7 @@ func (w *walker) assertion(list []node, times int) {
 func (w *walker) thrown(list []node, i, times int) int {
 	l, end := w.r.l, statementEnd(list, i)
 	if l.thrown.has("throw") { // of any class
-		w.u.plain += times
+		w.asserts(times, 1)
 		return i
 	}
 	for k := i + 1; k < end; k++ {
@@ -205,7 +206,7 @@ func (w *walker) thrown(list []node, i, times int) int {
 				list[k+1].kids[0].open == 0 && !l.layout {
 				continue // new AssertionError(e) only wraps
 			}
-			w.u.plain += times
+			w.asserts(times, 1)
 		}
 	}
 	return i
@@ -259,37 +260,6 @@ func literalRows(value []node) (int, bool) {
 	return rows(value[0].kids), true
 }
 
-// assigned is the name that gets a value at list[i], and the value; "" = none does.
-func (r *reader) assigned(list []node, i int) (name string, value []node) {
-	k := i
-	if r.l.declares.has(at(list, i)) {
-		if k++; at(list, k) == "mut" {
-			k++
-		}
-		if v := assignment(list, k+1); v > 0 {
-			return at(list, k), list[v:]
-		}
-		return "", nil
-	}
-	if r.l.layout && at(list, i+1) == "=" && statementStart(list, i) {
-		return at(list, i), list[i+2 : max(i+2, statementEnd(list, i+1)-1)]
-	}
-	return "", nil
-}
-
-// assignment finds the value of a declaration, past a type annotation; 0 = none.
-func assignment(list []node, i int) int {
-	for j := i; j < len(list) && j < i+12; j++ {
-		switch at(list, j) {
-		case "=":
-			return j + 1
-		case ";":
-			return 0
-		}
-	}
-	return 0
-}
-
 // name handles the identifier at i and returns the last index that it used.
 func (w *walker) name(list []node, i, times int) int {
 	l, name := w.r.l, list[i].text
@@ -300,6 +270,11 @@ func (w *walker) name(list []node, i, times int) int {
 	if table, value := w.r.assigned(list, i); table != "" {
 		if n, ok := literalRows(value); ok {
 			w.own[table] = n
+		}
+		if body := functionIn(value); body > 0 && (w.r.count[table] == 1 || table == "_") {
+			end := len(list) - len(value) + body
+			w.list(list[end:end+1], 0) // nothing calls it
+			return end
 		}
 	}
 	if l == javascript {
@@ -330,16 +305,36 @@ func (w *walker) name(list []node, i, times int) int {
 	case l.methods && (group(list, k+1, '{') || at(list, k+1) == "throws"): // of an anonymous class: defined, not called
 	case member && foreignSkip(name, owner):
 	case l.methods && member && owner != "this" && owner != "super" && !asserting(name):
-		w.u.calls[method] += times // a call on an object is none of a method of the test class
+		w.calls(method, times) // a call on an object is none of a method of the test class
 	case l.chains.has(name) && (!member || l.links):
 		return w.chain(list, k, times)
 	case libraryAssertion(name) && trivial(args), l.idle.has(name):
 	case l.asserts.has(full) || l.asserts.has(method):
-		w.u.plain += times
+		w.asserts(times, 1)
 	default:
-		w.u.calls[name] += times
+		w.calls(name, times)
+		if slices.ContainsFunc(args, handsFunction) {
+			was, _ := w.asserted()
+			w.list(args, times)
+			is, _ := w.asserted()
+			w.u.inside[name] += is - was
+			return k
+		}
 	}
 	return k - 1
+}
+
+func handsFunction(n node) bool {
+	return n.is("=>") || n.is("function") || n.is("lambda") || n.is("|") || n.is("->")
+}
+
+// functionIn is where the body of a function that a value is stands; 0 = it is none.
+func functionIn(value []node) int {
+	if !definesFunction(value) && at(value, 0) != "|" && at(value, 0) != "||" && at(value, 0) != "move" &&
+		at(value, 1) != "->" {
+		return 0
+	}
+	return bodyAt(value, 0)
 }
 
 // turbofish is the index behind ::<T> at i, or i.
@@ -396,7 +391,7 @@ func (w *walker) chain(list []node, j, times int) int {
 		links = 1
 	}
 	if !fixed && !same {
-		w.u.plain += links * times
+		w.asserts(links*times, 0)
 	}
 	return j - 1
 }

@@ -136,6 +136,7 @@ func Judge(in Input) Report {
 	j.compareAround()
 	j.compareFiles()
 	j.snapshots()
+	j.fewer()
 	j.configuration()
 
 	rep := Report{Findings: inOrder(j.out), Open: inOrder(j.open), Notes: inOrder(j.notes), Old: j.fates(),

@@ -1,0 +1,138 @@
+package weaken
+
+import "testing"
+
+// TestQuietHoles: ways to keep assertions from failing that leave them where they can be counted.
+func TestQuietHoles(t *testing.T) {
+	py := "import calc\n\n\ndef test_add():\n    assert calc.add(1, 2) == 3\n    assert calc.add(0, 0) == 0\n"
+	quiet := "def quiet(f):\n    def run(*a):\n        try:\n            f(*a)\n        except Exception:\n" +
+		"            pass\n    return run\n"
+	never := "def never(f):\n    def test_nothing():\n        pass\n    return test_nothing\n"
+	timed := "import functools\n\ndef timed(f):\n    @functools.wraps(f)\n    def run(*a):\n" +
+		"        start()\n        return f(*a)\n    return run\n"
+	js := "test('adds', () => {\n  expect(add(1, 2)).toBe(3);\n  expect(add(0, 0)).toBe(0);\n});\n"
+	rs := "#[test]\nfn adds() {\n    assert_eq!(add(1, 2), 3);\n    assert_eq!(add(0, 0), 0);\n}\n"
+	jv := "import org.junit.jupiter.api.Test;\n\nclass CalcTest {\n    @Test\n    void adds() {\n" +
+		"        assertEquals(3, Calc.add(1, 2));\n        assertEquals(0, Calc.add(0, 0));\n    }\n}\n"
+	gos := "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(1, 2) != 3 {\n" +
+		"\t\tt.Error(\"add\")\n\t}\n\tassert.Equal(t, 0, Add(0, 0))\n}\n"
+	cs := "public class CalcTests {\n  [Fact]\n  public void Adds() { Assert.Equal(3, Calc.Add(1, 2)); }\n}\n"
+	pyTest, jvTest := "tests/test_calc.py", "src/test/java/CalcTest.java"
+	marked := "import calc\nfrom tools import quiet\n\n\n@quiet" + after(py, "\n\ndef test_add")[1:]
+	rows := []row{
+		{why: "py: a decorator of the file swallows", path: pyTest, before: py,
+			after: quiet + "\n\n" + replace(py, "def test_add", "@quiet\ndef test_add"), want: is(Skipped)},
+		{why: "py: a decorator of conftest swallows", path: pyTest, before: py,
+			after: replace(py, "def test_add", "@quiet\ndef test_add"),
+			more:  []File{file("tests/conftest.py", "-", quiet)}, want: is(Skipped)},
+		{why: "py: a decorator of the project swallows", path: pyTest, before: py, after: marked,
+			lookup: map[string]string{"src/tools.py": quiet}, paths: []string{"src/tools.py", pyTest}, want: is(Skipped)},
+		{why: "py: one that the change adds outside of tests", path: pyTest, before: py, after: marked,
+			more: []File{file("src/tools.py", "-", quiet)}, want: is(Skipped)},
+		{why: "py: a decorator that runs nothing", path: pyTest, before: py,
+			after: never + "\n\n" + replace(py, "def test_add", "@never\ndef test_add"), want: is(Skipped)},
+		{why: "py: a decorator that runs it", path: pyTest, before: py,
+			after: timed + "\n\n" + replace(py, "def test_add", "@timed\ndef test_add")},
+		{why: "py: a decorator of a library", path: pyTest, before: py,
+			after: "import freezegun\n" + replace(py, "def test_add", "@freezegun.freeze_time('2020-01-01')\ndef test_add")},
+		{why: "py: an assertion under a condition", path: pyTest, before: py,
+			after: replace(py, "    assert calc.add(0", "    if calc.ready:\n        assert calc.add(0"), want: is(Assertions)},
+		{why: "py: on the same line", path: pyTest, before: py,
+			after: replace(py, "    assert calc.add(0", "    if calc.ready: assert calc.add(0"), want: is(Assertions)},
+		{why: "py: in both branches", path: pyTest, before: py,
+			after: replace(py, "    assert calc.add(0, 0) == 0",
+				"    if calc.wide:\n        assert calc.add(0, 0) == 0\n    else:\n        assert calc.add(0, 0) == 1")},
+		{why: "py: in a function that nothing calls", path: pyTest, before: py,
+			after: replace(py, "    assert calc.add(0", "    def check():\n        assert calc.add(0"), want: is(Assertions)},
+		{why: "py: in a function that is called", path: pyTest, before: py,
+			after: replace(py, "    assert calc.add(0, 0) == 0",
+				"    def check():\n        assert calc.add(0, 0) == 0\n    check()")},
+		{why: "js: an assertion under a condition", path: "calc.test.js", before: js,
+			after: replace(js, "  expect(add(0, 0)).toBe(0);", "  if (ready) {\n    expect(add(0, 0)).toBe(0);\n  }"),
+			want:  is(Assertions)},
+		{why: "js: without brackets", path: "calc.test.js", before: js,
+			after: replace(js, "  expect(add(0, 0))", "  if (ready) expect(add(0, 0))"), want: is(Assertions)},
+		{why: "js: in a callback that nothing calls", path: "calc.test.js", before: js,
+			after: replace(js, "  expect(add(0, 0)).toBe(0);",
+				"  const later = () => {\n    expect(add(0, 0)).toBe(0);\n  };"),
+			want: is(Assertions)},
+		{why: "js: in a function that nothing calls", path: "calc.test.js", before: js,
+			after: replace(js, "  expect(add(0, 0)).toBe(0);", "  function later() {\n    expect(add(0, 0)).toBe(0);\n  }"),
+			want:  is(Assertions)},
+		{why: "js: in a callback of a helper that drops it", path: "calc.test.js", before: js,
+			after: "function noop(f) {}\n" + replace(js, "  expect(add(0, 0)).toBe(0);",
+				"  noop(() => {\n    expect(add(0, 0)).toBe(0);\n  });"), want: is(Assertions)},
+		{why: "js: in a callback of a helper that swallows", path: "calc.test.js", before: js,
+			after: "const calm = (f) => {\n  try {\n    f();\n  } catch {}\n};\n" +
+				replace(js, "  expect(add(0, 0)).toBe(0);",
+					"  calm(() => {\n    expect(add(0, 0)).toBe(0);\n  });"), want: is(Assertions)},
+		{why: "js: in a callback of a helper that runs it", path: "calc.test.js", before: js,
+			after: "function once(f) {\n  f();\n}\n" + replace(js, "  expect(add(0, 0)).toBe(0);",
+				"  once(() => {\n    expect(add(0, 0)).toBe(0);\n  });")},
+		{why: "rs: an assertion under a condition", path: "tests/calc.rs", before: rs,
+			after: replace(rs, "    assert_eq!(add(0, 0), 0);", "    if ready() {\n        assert_eq!(add(0, 0), 0);\n    }"),
+			want:  is(Assertions)},
+		{why: "rs: in a closure that nothing calls", path: "tests/calc.rs", before: rs,
+			after: replace(rs, "    assert_eq!(add(0, 0), 0);",
+				"    let later = || {\n        assert_eq!(add(0, 0), 0);\n    };"),
+			want: is(Assertions)},
+		{why: "java: an assertion under a condition", path: jvTest, before: jv,
+			after: replace(jv, "        assertEquals(0,", "        if (ready) assertEquals(0,"), want: is(Assertions)},
+		{why: "java: in a lambda that nothing calls", path: jvTest, before: jv,
+			after: replace(jv, "        assertEquals(0, Calc.add(0, 0));",
+				"        Runnable later = () -> {\n            assertEquals(0, Calc.add(0, 0));\n        };"),
+			want: is(Assertions)},
+		{why: "go: a failure under a further condition", path: "a_test.go", before: gos,
+			after: replace(gos, "\tif Add(1, 2) != 3 {\n\t\tt.Error(\"add\")\n\t}",
+				"\tif ready {\n\t\tif Add(1, 2) != 3 {\n\t\t\tt.Error(\"add\")\n\t\t}\n\t}"), want: is(Assertions)},
+		{why: "go: joined to its condition", path: "a_test.go", before: gos,
+			after: replace(gos, "\tassert.Equal(t, 0, Add(0, 0))", "\tif ready {\n\t\tassert.Equal(t, 0, Add(0, 0))\n\t}"),
+			want:  is(Assertions)},
+		{why: "cs: a private test", path: "test/CalcTests.cs", before: cs, after: replace(cs, "public void", "private void"),
+			want: is(Skipped)},
+		{why: "cs: an internal test", path: "test/CalcTests.cs", before: cs,
+			after: replace(cs, "public void", "internal void"), want: is(Skipped)},
+	}
+	check(t, rows)
+}
+
+// TestLintersThatAreRaised: another version of a linter brings rules, and some are switched off with
+// it. Without one, a rule that is switched off makes the check weaker.
+func TestLintersThatAreRaised(t *testing.T) {
+	pkg := func(xo, rules string) string {
+		return `{"scripts": {"test": "xo && ava"}, "devDependencies": {
+  "xo": "` + xo + `"
+}, "xo": {"rules": {` + rules + `}}}`
+	}
+	ruff := func(version, ignore string) string {
+		return "[project]\ndependencies = [\"ruff==" + version + "\"]\n\n[tool.ruff]\nignore = [" + ignore + "]\n"
+	}
+	cargo := "[package]\nname = \"calc\"\n"
+	fmtTest := "#[test]\nfn shows() {\n    assert_eq!(show(1), \"1\");\n}\n"
+	check(t, []row{
+		{why: "a rule goes, the linter stays", commands: []string{"npm test"}, path: "package.json",
+			before: pkg("^0.24.0", ""), after: pkg("^0.24.0", `"no-undef": "off"`), want: is(Config)},
+		{why: "a rule goes, the linter is raised", commands: []string{"npm test"}, path: "package.json",
+			before: pkg("^0.24.0", ""), after: pkg("^0.25.3", `"no-undef": "off"`)},
+		{why: "a rule of ruff goes", commands: []string{"ruff check ."}, path: "pyproject.toml",
+			before: ruff("0.4.1", `"E501"`), after: ruff("0.4.1", `"E501", "F821"`), want: is(Config)},
+		{why: "a rule of ruff goes, it is raised", commands: []string{"ruff check ."}, path: "pyproject.toml",
+			before: ruff("0.4.1", `"E501"`), after: ruff("0.5.0", `"E501", "F821"`)},
+		{why: "a raised linter hides no test", commands: []string{"npm test"}, path: "package.json",
+			before: pkg("^0.24.0", ""), after: replace(pkg("^0.25.3", ""), "xo && ava", "xo"), want: is(Config)},
+		{why: "a bench in Cargo.toml", commands: []string{"cargo test"}, path: "Cargo.toml", before: cargo,
+			after: cargo + "\n[[bench]]\nname = \"add\"\nharness = false\n"},
+		{why: "a test without a harness", commands: []string{"cargo test"}, path: "Cargo.toml", before: cargo,
+			after: cargo + "\n[[test]]\nname = \"add\"\nharness = false\n", want: is(Config)},
+		{why: "more features", commands: []string{"make test"}, path: "Makefile",
+			before: "test:\n\tcargo test --features 'serde'\n", after: "test:\n\tcargo test --features 'serde bin'\n"},
+		{why: "other features", commands: []string{"make test"}, path: "Makefile",
+			before: "test:\n\tcargo test --features 'serde'\n", after: "test:\n\tcargo test --features 'bin'\n",
+			want: is(Config)},
+		{why: "a flag that the build sets", path: "tests/show.rs", before: fmtTest,
+			after: "#[cfg_attr(not(has_trace), ignore)]\n" + fmtTest, more: []File{file("build.rs", "fn main() {}\n",
+				"fn main() {\n    println!(\"cargo:rustc-cfg=has_trace\");\n}\n")}},
+		{why: "a flag that nothing sets", path: "tests/show.rs", before: fmtTest,
+			after: "#[cfg_attr(not(has_trace), ignore)]\n" + fmtTest, want: is(Skipped)},
+	})
+}
