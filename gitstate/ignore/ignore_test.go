@@ -244,3 +244,46 @@ func FuzzWildMatch(f *testing.F) {
 		}
 	})
 }
+
+// FuzzRules: whatever stands in an ignore file, git ignores the same paths.
+func FuzzRules(f *testing.F) {
+	for _, text := range []string{"*.log\n!keep.log\n", "/a\r\n\\#h\n#h\n!\n", "a/**/b\n**/x\nb/**\n", "\xef\xbb\xbfx \\ \n",
+		"[a-\\]x]\n[[:alpha:]]/\n", "dir/\n!dir/a\n", "*\n!*/\n!*.o\n"} {
+		f.Add([]byte(text), "dir/sub/x.o")
+	}
+	shared := newRepo(f)
+	paths := []string{"a", "b.log", "keep.log", "x.o", "dir/a", "dir/sub/x.o", "a/x/b", "#h", "!b", "[x]", "Dir/A"}
+	f.Fuzz(func(t *testing.T, rules []byte, path string) {
+		if len(rules) > 300 || len(path) > 100 || path == "" || path[0] == '/' || strings.Contains(path, "\x00") ||
+			filepath.ToSlash(filepath.Clean(path)) != path || strings.HasPrefix(path, "..") || path == "." ||
+			strings.Contains("/"+strings.ToLower(path)+"/", "/.git/") {
+			t.Skip("no path of a worktree, or a long one")
+		}
+		r := &repo{t: t, dir: shared.dir, env: shared.env}
+		if err := os.WriteFile(filepath.Join(r.dir, ".gitignore"), rules, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		list := (*Rules)(nil).Push(Parse(rules, "", false))
+		all := append(paths, path)
+		out := r.git(strings.Join(all, "\x00")+"\x00", "check-ignore", "--no-index", "--stdin", "-z")
+		gits := map[string]bool{}
+		for p := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+			gits[p] = true
+		}
+		for _, p := range all {
+			if got := ignored(list, p); got != gits[p] {
+				t.Errorf("%q under %q: ignored %v, git says %v", p, rules, got, gits[p])
+			}
+		}
+	})
+}
+
+// ignored says whether a file or a folder above it is ignored.
+func ignored(rules *Rules, path string) bool {
+	for i := range len(path) {
+		if path[i] == '/' && rules.Match(path[:i], true) == Ignored {
+			return true
+		}
+	}
+	return rules.Match(path, false) == Ignored
+}

@@ -145,6 +145,25 @@ func (s *Prompts) play(ctx context.Context, prompt string, further bool) (Ending
 	return ended, exit, nil
 }
 
+// Replay hands what a client printed to the reader, as Run does, and says how that
+// would have ended a run whose client then exited. It starts nothing.
+func (s *Prompts) Replay(printed []byte, exit proc.Exit) Ending {
+	clock := proc.SystemClock()
+	s.Clock, s.transcript = &clock, NewTranscript(s.Request.Transcript)
+	s.watch = NewWatch(0, 0, nil, clock)
+	defer s.watch.Stop()
+	var running context.Context
+	running, s.halt = context.WithCancelCause(context.Background())
+	defer s.halt(nil)
+	lines := &Lines{Max: MaxLine, Line: s.line}
+	lines.Write(printed)
+	lines.Close()
+	if stop, ok := context.Cause(running).(stopped); ok {
+		return stop.Ending
+	}
+	return s.Reader.End(exit, "", clock.Now())
+}
+
 func (s *Prompts) line(data []byte, cut bool) {
 	data = bytes.TrimSpace(data)
 	switch {
