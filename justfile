@@ -68,3 +68,11 @@ chaos seconds="600":
 # what is published: archives, Debian packages and checksums in dist/; the same commit gives the same bytes
 release *targets:
     bash .ci/release {{targets}}
+
+# n iterations of every kind in one process, or as many as some minutes allow; writes doc/long-run.md and its picture
+long-run n="5000" minutes="1440":
+    RALPH_LONG_RUN={{n}} RALPH_LONG_RUN_MINUTES={{minutes}} go test ./internal/e2e -run '^TestLongRun$' -count=1 -v -timeout 10h
+
+# every fuzz target in turn, so many seconds each; a text chooses among them
+fuzz seconds="60" text="":
+    .ci/fuzz {{seconds}} {{text}}

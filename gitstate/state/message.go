@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -17,7 +18,8 @@ type Trailer struct{ Key, Value string }
 func Message(e Event, s State) string {
 	subject, body := describe(e, s)
 	var b strings.Builder
-	b.WriteString(notes.Title(subject))
+	// git drops empty lines at the beginning, and with them what divides subject, body and trailers.
+	b.WriteString(cmp.Or(notes.Title(subject), notes.Title(string(e.Type)), "event"))
 	b.WriteString("\n\n")
 	if body = notes.Narrative(body); body != "" {
 		b.WriteString(body)

@@ -26,6 +26,9 @@ import (
 // starts itself by the path of its executable (shims, hooks, the sandbox).
 func TestMain(m *testing.M) {
 	if os.Getenv("BE_GIT_RALPH") == "1" || len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
+		if path := os.Getenv(samplesOf); path != "" && len(os.Args) == 2 && os.Args[1] == "start" {
+			go writeSamples(path)
+		}
 		os.Exit(cli.Main(os.Args))
 	}
 	testscript.Main(ram.Tests(m), map[string]func(){"git-ralph": func() { os.Exit(cli.Main(os.Args)) }})

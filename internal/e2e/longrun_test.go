@@ -1,0 +1,254 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"git-ralph/fixtures/long"
+)
+
+// samplesOf names the file into which a program that is the test binary writes what
+// it uses; TestMain starts it.
+const samplesOf = "RALPH_TEST_SAMPLES"
+
+// writeSamples appends a line for each sample to a file, as long as the program runs:
+// seconds, iterations so far, goroutines, KB of living heap, KB resident, descriptors, child processes.
+func writeSamples(path string) {
+	f, err := os.Create(path)
+	if err != nil {
+		return
+	}
+	began, last := time.Now(), -1
+	for ; ; time.Sleep(20 * time.Millisecond) {
+		st, _ := os.Stat(path + ".iterations")
+		if st == nil || int(st.Size()) == last {
+			continue
+		}
+		last = int(st.Size())
+		if last%sampledEvery() != 1 && sampledEvery() > 1 {
+			continue
+		}
+		runtime.GC() // what lives, not what was not collected yet
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		fds, _ := os.ReadDir("/proc/self/fd")
+		kids, _ := filepath.Glob("/proc/self/task/*/children")
+		children := 0
+		for _, k := range kids {
+			data, _ := os.ReadFile(k)
+			children += len(strings.Fields(string(data)))
+		}
+		fmt.Fprintf(f, "%.1f %d %d %d %d %d %d\n", time.Since(began).Seconds(), last, runtime.NumGoroutine(),
+			m.HeapAlloc>>10, residentKB(), len(fds), children)
+	}
+}
+
+// sampledEvery is how many iterations lie between two samples.
+func sampledEvery() int {
+	n, err := strconv.Atoi(os.Getenv(samplesOf + "_EVERY"))
+	if err != nil {
+		return 1
+	}
+	return max(n, 1)
+}
+
+func residentKB() int {
+	data, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(data)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			n, _ := strconv.Atoi(strings.Fields(rest)[0])
+			return n
+		}
+	}
+	return 0
+}
+
+// mixedAgent does what agents do in a night: most attempts are good, the others break
+// the check, crash, are killed, are limited, flood, change nothing, forget to say that
+// they are done or do a part. It notes each of its starts as one byte.
+const mixedAgent = `printf x >> "$SAMPLES.iterations"
+part=true
+case $((RALPH_ITERATION % 20)) in
+3) echo x > broken;;
+5) echo half > half; exit 3;;
+7) echo half > half; kill -9 $$;;
+9) echo '{"type":"limit","reason":"rate_limit","until":'$(($(date +%s)+1))'}'; exit 1;;
+11) head -c 3000000 /dev/zero | tr '\0' x | fold -w 200;;
+13) exit 0;;
+15) echo x > "out-$RALPH_TASK_ID.txt"; exit 0;;
+17) part=false;;
+19) i=0; while [ $i -lt 300 ]; do echo $i > "many-$i"; i=$((i+1)); done; echo x > broken;;
+esac
+echo '{"type":"usage","input_tokens":9000,"output_tokens":700,"cost_usd":0.01}'
+mkdir -p "src/$((RALPH_ITERATION % 50))"
+echo "$RALPH_ITERATION $RALPH_TASK_ID" > "src/$((RALPH_ITERATION % 50))/$RALPH_TASK_ID.txt"
+cat > "$RALPH_HANDOFF_FILE" <<END
+{"task_completed":{"task_id":"$RALPH_TASK_ID","summary":"wrote the file","fully_complete":$part},
+"summary":"wrote the file of iteration $RALPH_ITERATION","freeform":"The file was written as the task asked; nothing else was touched on the way.",
+"deviations":[],"bugs_encountered":[],"architectural_notes":["files of iteration $RALPH_ITERATION lie in src"],"unfinished_business":[],
+"recommendations":[],"files_touched":[],"plan_amendments":[],"tests_added":[],"constraints_discovered":[]}
+END
+`
+
+// sample is what the program used at one moment.
+type sample struct {
+	seconds                                               float64
+	iterations, goroutines, heap, resident, fds, children int
+	disk                                                  int // KB of the git directory
+}
+
+// TestLongRun lets one process work through many iterations of every kind, as many as
+// RALPH_LONG_RUN says for `just long-run`, and at most RALPH_LONG_RUN_MINUTES: memory,
+// descriptors, goroutines and processes do not grow. With RALPH_LONG_RUN the figures
+// are written to doc/.
+func TestLongRun(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("what a process uses is read from /proc")
+	}
+	t.Parallel()
+	iterations := 120
+	asked, err := strconv.Atoi(os.Getenv("RALPH_LONG_RUN"))
+	if err == nil {
+		iterations = asked
+	} else {
+		long.Only(t, "120 iterations")
+	}
+	minutes, err := strconv.Atoi(os.Getenv("RALPH_LONG_RUN_MINUTES"))
+	if err != nil {
+		minutes = 24 * 60
+	}
+	every := max(1, iterations/200)
+	outer := t.TempDir()
+	p := newProject(t, mixedAgent, fmt.Sprintf("[loop]\nmax_iterations = %d\nmax_attempts = 4\n[breaker]\nfailures = 0\n"+
+		"stagnation = 0\n[guard]\nwritable = [%q]\n", iterations, outer)+check, nil)
+	var plan strings.Builder
+	for n := range iterations {
+		fmt.Fprintf(&plan, "- [ ] the thing number %d\n", n+1)
+	}
+	file := filepath.Join(outer, "plan.md")
+	if err := os.WriteFile(file, []byte(plan.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.must(t, "import", file)
+	at := filepath.Join(outer, "at")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self, "start")
+	c.Dir, c.Env = p.Dir, append(p.Env, "SAMPLES="+at, samplesOf+"="+at, samplesOf+"_EVERY="+strconv.Itoa(every))
+	log, err := os.Create(filepath.Join(outer, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	c.Stdout, c.Stderr = log, log
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	disk := map[int]int{} // by iterations
+	over := time.After(time.Duration(minutes) * time.Minute)
+	want := 4
+	for running := true; running; {
+		select {
+		case <-ended:
+			running = false
+		case <-over:
+			want = 6
+			p.must(t, "stop")
+		case <-time.After(2 * time.Second):
+		}
+		list := readSamples(t, at)
+		if len(list) > 0 {
+			if n := list[len(list)-1].iterations; disk[n] == 0 {
+				disk[n] = diskKB(filepath.Join(p.Dir, ".git"))
+			}
+		}
+	}
+	said, _ := os.ReadFile(log.Name())
+	if code := c.ProcessState.ExitCode(); code != want {
+		t.Fatalf("exit %d\n%s", code, tail(string(said), 4000))
+	}
+	list := readSamples(t, at)
+	for i := range list {
+		list[i].disk = disk[list[i].iterations]
+	}
+	if len(list) < 10 {
+		t.Fatalf("only %d samples", len(list))
+	}
+	early, late := list[len(list)/5:2*len(list)/5], list[4*len(list)/5:]
+	for _, what := range []struct {
+		name  string
+		of    func(sample) int
+		ratio float64
+		more  int
+	}{
+		{"goroutines", func(s sample) int { return s.goroutines }, 1, 8},
+		{"descriptors", func(s sample) int { return s.fds }, 1, 8},
+		{"child processes", func(s sample) int { return s.children }, 1, 4},
+		{"KB of living heap", func(s sample) int { return s.heap }, 1.5, 4000},
+	} {
+		before, after := middle(early, what.of), middle(late, what.of)
+		t.Logf("%s: %d, at the end %d", what.name, before, after)
+		if float64(after) > what.ratio*float64(before)+float64(what.more) {
+			t.Errorf("%s grow: from %d to %d", what.name, before, after)
+		}
+	}
+	if left := processesOf(p); len(left) > 0 {
+		t.Errorf("left running: %v", left)
+	}
+	p.sound(t)
+	if asked > 0 {
+		writeLongRun(t, p, list, list[len(list)-1].iterations)
+	}
+}
+
+func readSamples(t *testing.T, path string) []sample {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var list []sample
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var s sample
+		if n, _ := fmt.Sscan(lines.Text(), &s.seconds, &s.iterations, &s.goroutines, &s.heap, &s.resident, &s.fds,
+			&s.children); n == 7 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func diskKB(dir string) int {
+	out, err := exec.Command("du", "-sk", dir).Output()
+	n := 0
+	if err == nil {
+		fmt.Sscan(string(out), &n)
+	}
+	return n
+}
+
+// middle is the median of a figure.
+func middle(list []sample, of func(sample) int) int {
+	var all []int
+	for _, s := range list {
+		all = append(all, of(s))
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+func tail(text string, n int) string { return text[max(0, len(text)-n):] }
