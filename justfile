@@ -76,3 +76,7 @@ long-run n="5000" minutes="1440":
 # every fuzz target in turn, so many seconds each; a text chooses among them
 fuzz seconds="60" text="":
     .ci/fuzz {{seconds}} {{text}}
+
+# lying and harmful agents of every class in plain loops and in git ralph; writes the table into doc/honesty.md
+honesty:
+    RALPH_HONESTY=1 go test ./internal/e2e -run '^TestHonesty$' -count=1 -v -timeout 60m

@@ -247,7 +247,8 @@ func FuzzWildMatch(f *testing.F) {
 
 // FuzzRules: whatever stands in an ignore file, git ignores the same paths.
 func FuzzRules(f *testing.F) {
-	for _, text := range []string{"*.log\n!keep.log\n", "/a\r\n\\#h\n#h\n!\n", "a/**/b\n**/x\nb/**\n", "\xef\xbb\xbfx \\ \n",
+	for _, text := range []string{"*.log\n!keep.log\n", "/a\r\n\\#h\n#h\n!\n", "a/**/b\n**/x\nb/**\n",
+		"\xef\xbb\xbfx \\ \n",
 		"[a-\\]x]\n[[:alpha:]]/\n", "dir/\n!dir/a\n", "*\n!*/\n!*.o\n"} {
 		f.Add([]byte(text), "dir/sub/x.o")
 	}

@@ -74,12 +74,15 @@ func FuzzAPI(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, path := range []string{"/", "/api/state", "/api/log?limit=7&before=" + strings.Repeat("0", 40),
-		"/api/iterations?before=3&limit=-1&q=%00", "/api/iterations/1", "/api/iterations/1/output?name=../x", "/api/tasks/T-1",
-		"/api/tasks/..%2f..%2fx", "//api/state", "/api/log?before=" + j.Newest().String(), "*", "/api/iterations/9e9/diff"} {
+		"/api/iterations?before=3&limit=-1&q=%00",
+		"/api/iterations/1", "/api/iterations/1/output?name=../x", "/api/tasks/T-1",
+		"/api/tasks/..%2f..%2fx", "//api/state",
+		"/api/log?before=" + j.Newest().String(), "*", "/api/iterations/9e9/diff"} {
 		f.Add("GET", path, "", "", uint8(0))
 	}
 	f.Add("POST", "/api/command", `{"command":"skip","args":["T-1","--cascade","-C","/"]}`, "application/json", uint8(0))
-	f.Add("POST", "/api/command", `{"command":"answer","args":{"id":"--help","text":["a",1]}}`, "application/json; x", uint8(1))
+	f.Add("POST", "/api/command", `{"command":"answer","args":{"id":"--help","text":["a",1]}}`, "application/json; x",
+		uint8(1))
 	f.Add("POST", "/api/command", `{"command":"stop","args":{"now":"true"}}`, "application/json", uint8(2))
 	f.Fuzz(func(t *testing.T, method, path, body, kind string, as uint8) {
 		u, err := url.ParseRequestURI(path)

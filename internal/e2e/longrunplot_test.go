@@ -58,7 +58,8 @@ func writeLongRun(t *testing.T, p *project, list []sample, iterations int) {
 		top := row*(high+gap) + gap
 		most := max(slices.Max(values), 1)
 		fmt.Fprintf(&picture, "<text x=\"60\" y=\"%d\">%s</text>\n<text x=\"55\" y=\"%d\" text-anchor=\"end\">%.0f</text>\n"+
-			"<text x=\"55\" y=\"%d\" text-anchor=\"end\">0</text>\n<path class=\"axis\" d=\"M60 %dv%dh%d\"/>\n<polyline points=\"",
+			"<text x=\"55\" y=\"%d\" text-anchor=\"end\">0</text>\n<path class=\"axis\" d=\"M60 %dv%dh%d\"/>\n"+
+			"<polyline points=\"",
 			top-6, s.name, top+10, most, top+high, top, high, wide)
 		for i, v := range values {
 			fmt.Fprintf(&picture, "%.1f,%.1f ", 60+wide*float64(list[i].iterations)/float64(iterations),
