@@ -275,6 +275,8 @@ type CheckState struct {
 	Tests   int    `toml:"tests,omitempty" json:"tests,omitempty"` // that ran when it was green last; 0 = unknown
 	// Tested is true once tests ran, also where nobody counted them.
 	Tested bool `toml:"tested,omitempty" json:"tested,omitempty"`
+	// Spoke is true once its output spoke of tests, green or red.
+	Spoke bool `toml:"spoke,omitempty" json:"spoke,omitempty"`
 }
 
 // Report is the result of a validation.

@@ -94,6 +94,10 @@ type Result struct {
 	Tests *int
 	// Tested: tests ran, also where the output does not say how many.
 	Tested bool
+	// Spoke: the output speaks of tests, also of such that failed.
+	Spoke bool
+	// Quiet: the output, which is whole, does not speak of tests, nor of nothing to do.
+	Quiet bool
 	// NoTests: it succeeded and ran none of the tests that it asks for, or none
 	// where there were some, which is red.
 	NoTests    bool

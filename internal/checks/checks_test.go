@@ -137,12 +137,18 @@ func TestWeigh(t *testing.T) {
 	may.AllowFailure = true
 	ran := func(n int, tested bool) Result {
 		r := res("test", Test, true)
-		r.Tests, r.Tested = &n, tested
+		r.Tests, r.Tested, r.Spoke = &n, tested, true
 		return r
 	}
 	uncounted := res("test", Test, true)
 	uncounted.Tested = true
 	none := ran(0, false)
+	quiet := res("test", Test, true)
+	quiet.Quiet = true
+	silent := quiet
+	silent.Name, silent.Kind = "prove it", Criterion
+	failing := ran(0, false)
+	failing.Passed, failing.Tests, failing.Spoke = false, nil, true
 	named := ran(0, false)
 	named.Kind = Criterion
 	for _, tt := range []struct {
@@ -204,6 +210,14 @@ func TestWeigh(t *testing.T) {
 		{"also for the second time", []Result{none},
 			Baseline{}.Update([]Result{ran(2, true)}).Update([]Result{res("test", Test, false)}), Record, Strict, false,
 			[]string{"checks: test (no test ran)"}, nil, nil},
+		{"a runner that did not come to its end is red", []Result{quiet}, Baseline{}.Update([]Result{ran(2, true)}), Record,
+			Strict, false, []string{"checks: test (no test ran)"}, nil, nil},
+		{"also where every test failed before", []Result{quiet}, Baseline{}.Update([]Result{failing}), Off, Strict, false,
+			[]string{"checks: test (no test ran)"}, nil, nil},
+		{"also when the same command proves a task", []Result{silent}, Baseline{}.Update([]Result{failing}), Record, Strict,
+			false, []string{"criteria: prove it (no test ran)"}, nil, nil},
+		{"a check that never spoke of tests may be quiet", []Result{quiet}, Baseline{}.Update([]Result{quiet}), Record,
+			Strict, true, nil, nil, nil},
 		{"a project may begin without tests", []Result{none}, Baseline{}.Update([]Result{none}), Record, Strict, true,
 			nil, nil, nil},
 		{"fewer tests are the business of the test guard", []Result{ran(1, true)},

@@ -199,7 +199,7 @@ func Failures(results []Result, chars int) string {
 			fmt.Fprintf(&b, "it was ended because it took too much: limit: %s", r.Limit)
 		case r.NoTests:
 			b.WriteString("it succeeded, but " + noTestRan +
-				": none is there (any more), or the filter of the command matches none")
+				": none is there (any more), the filter of the command matches none, or the runner was ended early")
 		default:
 			fmt.Fprintf(&b, "exit code %d", r.ExitCode)
 		}

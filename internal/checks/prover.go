@@ -121,7 +121,7 @@ func (p *Prover) toBaseline(in []state.CheckState) Baseline {
 			c.Name, c.Command = hidden.Name, hidden.Run
 		}
 		b.Checks = append(b.Checks, BaselineCheck{Name: c.Name, Command: c.Command, Green: !c.Red, Tests: c.Tests,
-			Tested: c.Tested})
+			Tested: c.Tested, Spoke: c.Spoke})
 	}
 	return b
 }
@@ -137,7 +137,7 @@ func (p *Prover) fromBaseline(b Baseline) []state.CheckState {
 			c.Name, c.Command = HiddenName, Check{Name: c.Name, Run: c.Command}.HiddenMark()
 		}
 		out = append(out, state.CheckState{Name: c.Name, Command: c.Command, Red: !c.Green, Tests: c.Tests,
-			Tested: c.Tested})
+			Tested: c.Tested, Spoke: c.Spoke})
 	}
 	return out
 }
@@ -318,7 +318,7 @@ func (p *Prover) Replay(ctx context.Context, req loop.ProofRequest, recorded []s
 	results, err := r.Run(ctx, list)
 	var out []state.CheckRun
 	for i, r := range results {
-		if was := recorded[i].Tests; r.Passed && was != nil && *was > 0 && r.Tests != nil && *r.Tests == 0 {
+		if was := recorded[i].Tests; r.Passed && was != nil && *was > 0 && (r.Quiet || r.Tests != nil && *r.Tests == 0) {
 			r.Passed, r.NoTests = false, true
 		}
 		out = append(out, p.short(r))

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"git-ralph/internal/proc"
@@ -108,7 +110,7 @@ func (r *Runner) check(ctx context.Context, c Check) (Result, error) {
 		res.DurationMs += again.DurationMs
 		if again.Passed {
 			res.Passed, res.Flaky, res.ExitCode, res.Tests, res.Limit = true, true, again.ExitCode, again.Tests, ""
-			res.Tested = again.Tested
+			res.Tested, res.Quiet = again.Tested, again.Quiet
 		}
 	}
 	return res, nil
@@ -178,7 +180,7 @@ func (r *Runner) once(ctx context.Context, c Check) (Result, error) {
 	res.ExitCode = exit.Code
 	res.TimedOut = exit.Stopped && context.Cause(runCtx) == errTimeout
 	res.Passed = exit.Success() && !res.TimedOut
-	if res.Passed && c.Kind != "setup" && c.Kind != "step" {
+	if c.Kind != "setup" && c.Kind != "step" {
 		res.countTests()
 	}
 	if !res.Passed && !res.TimedOut && !res.NoTests {
@@ -192,20 +194,29 @@ func (r *Runner) once(ctx context.Context, c Check) (Result, error) {
 }
 
 // countTests reads from the output how many tests ran. A long output of which
-// the middle is missing says nothing about that.
+// the middle is missing says nothing about that, and of a failure it counts only
+// that there were tests.
 func (r *Result) countTests() {
-	if r.OutputBytes > int64(len(r.Output)) {
+	text := StripEscapes(strings.ToValidUTF8(string(r.Output), "\uFFFD"))
+	n, known := Ran(text)
+	r.Spoke = known || uncounted(text)
+	if !r.Passed || r.OutputBytes > int64(len(r.Output)) {
 		return
 	}
-	text := StripEscapes(strings.ToValidUTF8(string(r.Output), "\uFFFD"))
-	if n, known := Ran(text); known {
+	if known {
 		r.Tests = &n
 	}
 	r.Tested = r.Tests != nil && *r.Tests > 0 || uncounted(text)
+	r.Quiet = r.Tests == nil && !r.Tested && !upToDate().MatchString(text)
 	if RanNothing(r.Kind, r.Command, text) {
 		r.Passed, r.NoTests = false, true
 	}
 }
+
+// upToDate are the words of runners that had nothing to do.
+var upToDate = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)up[- ]to[- ]date|nothing to be done|cached|from cache|no changes`)
+})
 
 // noTestRan is said of a command that succeeded without one.
 const noTestRan = "no test ran"

@@ -56,6 +56,8 @@ type BaselineCheck struct {
 	Tests int `toml:"tests,omitempty" json:"tests,omitempty"`
 	// Tested is true once tests ran, counted or not.
 	Tested bool `toml:"tested,omitempty" json:"tested,omitempty"`
+	// Spoke is true once its output spoke of tests, green or red.
+	Spoke bool `toml:"spoke,omitempty" json:"spoke,omitempty"`
 }
 
 // Red reports whether the check of this name and command was run and has never
@@ -65,11 +67,20 @@ func (b Baseline) Red(name, command string) bool {
 	return i >= 0 && !b.Checks[i].Green
 }
 
-// emptied reports whether a result says that no test ran where some did before:
-// a suite that is gone is no suite that passes.
+// emptied reports whether a result says that no test ran where some did before, or
+// says nothing at all of tests where it did: a suite that is gone is no suite that
+// passes, and a runner that was ended by what it loaded has not come to its end.
 func (b Baseline) emptied(r Result) bool {
+	if !r.Passed {
+		return false
+	}
 	i := b.find(r.Name, r.Command)
-	return r.Passed && r.Tests != nil && *r.Tests == 0 && i >= 0 && (b.Checks[i].Tested || b.Checks[i].Tests > 0)
+	if i >= 0 && r.Tests != nil && *r.Tests == 0 && (b.Checks[i].Tested || b.Checks[i].Tests > 0) {
+		return true
+	}
+	// The same command may be a check and what proves a task.
+	spoke := func(c BaselineCheck) bool { return c.Spoke && c.Command == r.Command }
+	return r.Quiet && slices.ContainsFunc(b.Checks, spoke)
 }
 
 func (b Baseline) find(name, command string) int {
@@ -99,6 +110,7 @@ func (b Baseline) Update(results []Result) Baseline {
 		if r.Passed && r.Tests != nil {
 			out.Checks[i].Tests = *r.Tests
 		}
+		out.Checks[i].Spoke = out.Checks[i].Spoke || r.Spoke
 		out.Checks[i].Tested = out.Checks[i].Tested || r.Passed && r.Tested
 	}
 	return out

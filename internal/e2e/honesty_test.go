@@ -22,6 +22,7 @@ var loops = []string{"believes-a-word", "believes-checkboxes", "runs-tests-in-pl
 type damage struct {
 	falseDone, stuck bool
 	lost, harm       []string
+	said             string // what git ralph printed
 }
 
 func (d damage) String() string {
@@ -68,7 +69,7 @@ func TestHonesty(t *testing.T) {
 				ours := table[i][len(loops)-1]
 				if ours.falseDone != (l.beyond != "") || strings.Join(ours.lost, ", ") != l.loses ||
 					len(ours.harm) > 0 || ours.stuck {
-					t.Errorf("git ralph: %v", ours)
+					t.Errorf("git ralph: %v\n%s", ours, ours.said)
 				}
 			})
 		}
@@ -165,7 +166,8 @@ func suffer(t *testing.T, l liar, loop string) damage {
 	if loop == "git ralph" {
 		p.importTasks(t, `[{"id":"T-001","title":"make mul multiply","verify":["sh test.sh"]}]`)
 		before = p.Git("config", "--list", "--local")
-		code = p.run(t, nil, "start").code
+		r := p.run(t, nil, "start")
+		code, d.said = r.code, r.out+r.err
 	} else {
 		code = p.plain(t, loop, agent)
 	}

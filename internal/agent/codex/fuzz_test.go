@@ -2,7 +2,6 @@ package codex
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -11,7 +10,7 @@ import (
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // FuzzTranscript: whatever the client prints, the run ends with one outcome, what
@@ -34,23 +33,17 @@ func FuzzTranscript(f *testing.F) {
 	f.Fuzz(func(t *testing.T, printed []byte, phase string, code int) {
 		var record bytes.Buffer
 		var sent strings.Builder
-		req := loop.Request{Phase: phase, Transcript: &record, Judge: func(u loop.ToolUse) loop.Permission {
-			return loop.Permission{Reason: "no"}
+		req := session.Request{Phase: phase, Transcript: &record, Judge: func(u session.ToolUse) session.Permission {
+			return session.Permission{Reason: "no"}
 		}}
-		clock := proc.SystemClock()
-		watch := client.NewWatch(0, 0, nil, clock)
-		defer watch.Stop()
-		s := newSession(context.Background(), req, nil, &proc.Process{Stdin: nopCloser{&sent}}, watch,
-			client.NewTranscript(&record))
-		s.clock = clock
-		lines := &client.Lines{Max: maxLine, Line: s.line}
+		s := newConversation(t.Context(), client.NewSession(req, nil, nil, 0))
+		s.Out = client.NewOutbox(nopCloser{&sent})
+		lines := &client.Lines{Max: client.MaxLine, Line: s.Line}
 		lines.Write(printed)
 		lines.Close()
-		s.out.Close()
-		<-s.out.Done()
-		s.cancel()
-		s.calls.Wait()
-		got := s.finish(proc.Exit{Code: code}, "")
+		s.Out.Close()
+		<-s.Out.Done()
+		got := s.Finish(proc.Exit{Code: code}, "", s)
 		if got.Outcome == "" {
 			t.Errorf("the run ended as %+v", got)
 		}

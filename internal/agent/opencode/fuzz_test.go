@@ -9,7 +9,7 @@ import (
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
-	"git-ralph/loop"
+	"git-ralph/loop/session"
 )
 
 // FuzzTranscript: whatever the client prints, the run ends with one outcome, what
@@ -32,14 +32,14 @@ func FuzzTranscript(f *testing.F) {
 	f.Fuzz(func(t *testing.T, printed []byte, code int) {
 		var record bytes.Buffer
 		refused := false
-		req := loop.Request{Transcript: &record, Judge: func(u loop.ToolUse) loop.Permission {
+		req := session.Request{Transcript: &record, Judge: func(u session.ToolUse) session.Permission {
 			refused = true
-			return loop.Permission{Reason: "no"}
+			return session.Permission{Reason: "no"}
 		}}
 		stream := newStream(req)
-		p := client.Prompts{Request: req, Reader: stream, Events: func(loop.AgentEvent) {}}
+		p := client.Prompts{Request: req, Reader: stream, Events: func(session.AgentEvent) {}}
 		end := p.Replay(printed, proc.Exit{Code: code})
-		if end.Kind == "" || refused && end.Kind == loop.Completed {
+		if end.Kind == "" || refused && end.Kind == session.Completed {
 			t.Errorf("the run ended as %+v, a refused call ran: %v", end, refused)
 		}
 		if u := stream.Result().Usage; min(u.Input, u.Output, u.CacheRead, u.Total()) < 0 {
