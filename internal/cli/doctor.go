@@ -100,20 +100,21 @@ func (c *DoctorCmd) Run(a *App) error {
 
 func (d *doctor) print(failed int) {
 	a := d.a
-	width := 0
-	for _, i := range d.items {
-		width = max(width, len(i.Name))
-	}
+	var rows [][]string
 	for _, i := range d.items {
 		code := map[string]string{"ok": "32", "warn": "33", "fail": "31"}[i.State]
-		word := a.colour(a.Out, code, fmt.Sprintf("%-4s", i.State))
-		detail := strings.ReplaceAll(i.Detail, "\n", "\n"+strings.Repeat(" ", width+8))
-		a.printf("%s  %-*s  %s\n", word, width, i.Name, detail)
-		if i.Hint != "" {
-			a.printf("      %*s  %s %s\n", width, "", a.colour(a.Out, "36", "hint:"),
-				strings.ReplaceAll(i.Hint, "\n", "\n"+strings.Repeat(" ", width+14)))
+		row := []string{a.colour(a.Out, code, fmt.Sprintf("%-4s", i.State)), i.Name}
+		for line := range strings.SplitSeq(i.Detail, "\n") {
+			rows = append(rows, append(row, line))
+			row = []string{"", ""}
+		}
+		hint := a.colour(a.Out, "36", "hint:") + " "
+		for line := range strings.Lines(i.Hint) {
+			rows = append(rows, []string{"", "", hint + strings.TrimSuffix(line, "\n")})
+			hint = "      "
 		}
 	}
+	a.printer().Notes(rows)
 	d.printClients()
 	switch {
 	case failed == 0 && d.plan.Complete():

@@ -13,20 +13,20 @@ func (p Printer) Handoff(rec notes.Record) {
 	if rec.Origin.Source == "harness" {
 		by = ", made by the harness because the agent left none"
 	}
-	p.Printf("%s of iteration %d, %s%s\n", p.Paint("1", "handoff"), rec.Origin.Iteration, rec.Origin.Verdict, by)
+	p.Say("%s of iteration %d, %s%s\n", p.Paint("1", "handoff"), rec.Origin.Iteration, rec.Origin.Verdict, by)
 	if h.Summary != "" {
-		p.Printf("\n%s\n", h.Summary)
+		p.Say("\n%s\n", h.Summary)
 	}
 	if h.Freeform != "" && h.Freeform != h.Summary {
-		p.Printf("\n%s\n", strings.TrimRight(h.Freeform, "\n"))
+		p.Say("\n%s\n", strings.TrimRight(h.Freeform, "\n"))
 	}
 	section := func(title string, n int, item func(int) string) {
 		if n == 0 {
 			return
 		}
-		p.Printf("\n%s\n", p.Paint("1", title))
+		p.Say("\n%s\n", p.Paint("1", title))
 		for i := range n {
-			p.Printf("  - %s\n", item(i))
+			p.Say("  - %s\n", item(i))
 		}
 	}
 	section("deviations", len(h.Deviations), func(i int) string {
@@ -62,9 +62,9 @@ func (p Printer) Handoff(rec notes.Record) {
 	})
 	section("research wanted", len(h.RequestResearch), func(i int) string { return h.RequestResearch[i] })
 	if r := h.RequestHumanReview; r != nil && r.Needed {
-		p.Printf("\n%s %s\n", p.Paint("33", "the agent asks a person to look at it:"), r.Reason)
+		p.Say("\n%s %s\n", p.Paint("33", "the agent asks a person to look at it:"), r.Reason)
 	}
 	if h.ConfidenceLevel == "low" && rec.Origin.Source != "harness" {
-		p.Printf("\n%s\n", p.Paint("33", "the agent's confidence is low"))
+		p.Say("\n%s\n", p.Paint("33", "the agent's confidence is low"))
 	}
 }

@@ -52,10 +52,8 @@ func History(ctx context.Context, j *journal.Journal, role string, n int) ([]His
 
 // History writes agent sessions for people.
 func (p Printer) History(found []HistoryDoc) {
-	rows := [][]string{{"session", "iteration", "role", "task", "model", "end", "reason", "time", "tokens", "cost", "id"}}
-	for i, h := range rows[0] {
-		rows[0][i] = p.Paint("2", h)
-	}
+	head := []string{"session", "iteration", "role", "task", "model", "end", "reason", "time", "tokens", "cost", "id"}
+	var rows [][]string
 	for _, d := range found {
 		what := string(d.Task)
 		if what == "" {
@@ -69,5 +67,5 @@ func (p Printer) History(found []HistoryDoc) {
 			d.Outcome, OrDash(d.Reason),
 			Duration(d.DurationMs), Thousands(d.Tokens.Total), cost, OrDash(text.Clip(d.SessionID, 12))})
 	}
-	p.Table(rows)
+	p.HeadedTable(head, rows)
 }

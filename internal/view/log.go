@@ -162,8 +162,11 @@ func (p Printer) LogRow(e journal.Entry) []string {
 		}
 		more = strings.TrimPrefix(more+", "+by, ", ")
 	}
-	return []string{p.Paint("33", e.ID.String()[:9]), e.Event.Time.Local().Format("2006-01-02 15:04:05"),
-		p.Paint(code, what), p.Paint("2", more)}
+	row := []string{p.Paint("33", e.ID.String()[:9]), Moment(e.Event.Time), p.Paint(code, what), p.Paint("2", more)}
+	if p.Columns > 0 && more != "" { // so that what happened is cut after what it took
+		row = append(row[:2], row[2]+"  "+row[3])
+	}
+	return row
 }
 
 // Events are the types of entries, as people name them.

@@ -148,7 +148,7 @@ func (p Printer) Aside(of plan.Plan) {
 	if len(aside) == 0 {
 		return
 	}
-	p.Printf("%s\n", p.Paint("33", "left out by agents, and not agreed to:"))
+	p.Say("%s\n", p.Paint("33", "left out by agents, and not agreed to:"))
 	var rows [][]string
 	for _, id := range aside {
 		t := of.Tasks[of.Find(id)]

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -38,35 +39,81 @@ func (p Printer) Indented(text, by string) {
 	}
 }
 
+// Say writes sentences: on a terminal a line that does not fit is broken at a
+// space, and what follows is indented.
+func (p Printer) Say(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	for line := range strings.Lines(text) {
+		body, end := strings.CutSuffix(line, "\n")
+		bare := strings.TrimLeft(body, " ")
+		by := len(body) - len(bare)
+		out := strings.Join(wrapped(bare, p.Columns-by, p.Columns-by-2), "\n"+strings.Repeat(" ", by+2))
+		if io.WriteString(p.W, body[:by]+out); end {
+			io.WriteString(p.W, "\n")
+		}
+	}
+}
+
+// wrapped are the lines of a text, broken at spaces: the first is at most first
+// wide, the others rest. A word is never broken, and nothing is where there is
+// hardly any room.
+func wrapped(s string, first, rest int) []string {
+	if visible(s) <= first || rest < leastText {
+		return []string{s}
+	}
+	var lines []string
+	line, width, most := "", 0, first
+	for word := range strings.SplitSeq(s, " ") {
+		n := visible(word)
+		if line != "" && width+1+n > most && !strings.HasPrefix(word, "%") {
+			lines = append(lines, strings.TrimRight(line, " "))
+			line, width, most = "", 0, rest
+			if n == 0 {
+				continue
+			}
+		}
+		if line != "" || width > 0 {
+			line, width = line+" ", width+1
+		}
+		line, width = line+word, width+n
+	}
+	return append(lines, line)
+}
+
+// leastText is the least width at which text is still read easily; a cell up to
+// this width, such as a date, and a cell of one word, such as an id, is never cut.
+const leastText = 20
+
 // narrowed are widths of columns that fit a terminal: the widest gives way
-// first, and none below what can still be read.
-func narrowed(width []int, most int) []int {
-	const least = 8
+// first, and none below its least. False: they do not fit.
+func narrowed(width, least []int, most int) ([]int, bool) {
 	total := 2 * (len(width) - 1)
 	for _, n := range width {
 		total += n
 	}
-	for ; most > 0 && total > most; total-- {
-		at := 0
+	for ; total > most; total-- {
+		at := -1
 		for i, n := range width {
-			if n >= width[at] {
+			if n > least[i] && (at < 0 || n >= width[at]) {
 				at = i
 			}
 		}
-		if width[at] <= least {
-			break
+		if at < 0 {
+			return nil, false
 		}
 		width[at]--
 	}
-	return width
+	return width, true
 }
 
-// clipped cuts a cell to a width; colours stay whole.
+// clipped cuts a cell to a width, behind a word where one ends in the second half
+// of it; colours stay whole.
 func clipped(s string, most int) string {
 	if visible(s) <= most {
 		return s
 	}
 	var b strings.Builder
+	kept := cutAt(s, most)
 	for n := 0; len(s) > 0; {
 		if _, rest, ok := cutStyle(s); ok {
 			b.WriteString(s[:len(s)-len(rest)])
@@ -74,36 +121,114 @@ func clipped(s string, most int) string {
 			continue
 		}
 		_, size := utf8.DecodeRuneInString(s)
-		switch n++; {
-		case n < most:
+		if n < kept {
 			b.WriteString(s[:size])
-		case n == most:
+		} else if n == kept {
 			b.WriteString("…")
 		}
+		n++
 		s = s[size:]
 	}
 	return b.String()
 }
 
+// cutAt is how many characters of a cell are kept beside the sign that it was cut.
+func cutAt(s string, most int) int {
+	n, word := 0, 0
+	for len(s) > 0 {
+		if _, rest, ok := cutStyle(s); ok {
+			s = rest
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s)
+		if r == ' ' && n < most {
+			word = n
+		}
+		n++
+		s = s[size:]
+	}
+	if word >= most/2 && word > 0 {
+		return word
+	}
+	return most - 1
+}
+
 // Table writes rows with aligned columns; the last column is not padded. On a
-// terminal that is too narrow the widest columns are cut.
+// terminal that is too narrow names keep a column and what is said of them is
+// broken into lines, where rows are such pairs; longer rows have their widest
+// texts cut. Where that is not enough, too, a row goes on in further lines.
 func (p Printer) Table(rows [][]string) {
-	var width []int
-	for _, r := range rows {
+	p.table(nil, rows, !slices.ContainsFunc(rows, func(r []string) bool { return len(r) != 2 }))
+}
+
+// Notes writes rows whose last column says something of the others: it is broken
+// into lines, and never cut.
+func (p Printer) Notes(rows [][]string) { p.table(nil, rows, true) }
+
+// HeadedTable is a Table with a line of names above it; where a row needs several
+// lines each cell has its name beside it instead.
+func (p Printer) HeadedTable(head []string, rows [][]string) { p.table(head, rows, false) }
+
+// table writes rows; notes reports whether the last column is broken into lines.
+func (p Printer) table(head []string, rows [][]string, notes bool) {
+	var width, least []int
+	measure := func(r []string) {
 		for i, c := range r {
 			if i == len(width) {
-				width = append(width, 0)
+				width, least = append(width, 0), append(least, 0)
 			}
-			width[i] = max(width[i], visible(c))
+			n := visible(c)
+			width[i] = max(width[i], n)
+			if strings.Contains(strings.TrimSpace(c), " ") {
+				n = min(n, leastText)
+			}
+			least[i] = max(least[i], n)
 		}
 	}
-	width = narrowed(width, p.Columns)
+	if head != nil {
+		measure(head)
+	}
+	for _, r := range rows {
+		measure(r)
+	}
+	last, room := len(width)-1, 0
+	if notes && p.Columns > 0 && last >= 0 {
+		room = p.Columns - 2*last
+		for _, n := range width[:last] {
+			room -= n
+		}
+	}
+	switch {
+	case p.Columns == 0 || room >= leastText:
+	case notes:
+		p.flow(head, rows)
+		return
+	default:
+		fit, ok := narrowed(slices.Clone(width), least, p.Columns)
+		if !ok {
+			p.flow(head, rows)
+			return
+		}
+		width = fit
+	}
+	if head != nil {
+		dim := make([]string, len(head))
+		for i, name := range head {
+			dim[i] = p.Paint("2", name)
+		}
+		rows = append([][]string{dim}, rows...)
+	}
 	// One write for all of it: a thousand of them cost as much as reading the plan.
 	var all, b strings.Builder
 	for _, r := range rows {
 		b.Reset()
 		for i, c := range r {
-			c = clipped(oneRow.Replace(c), width[i])
+			switch c = oneRow.Replace(c); {
+			case room == 0:
+				c = clipped(c, width[i])
+			case i == last:
+				c = strings.Join(wrapped(c, room, room), "\n"+strings.Repeat(" ", p.Columns-room))
+			}
 			b.WriteString(c)
 			if i < len(r)-1 {
 				b.WriteString(strings.Repeat(" ", width[i]-visible(c)+2))
@@ -112,6 +237,46 @@ func (p Printer) Table(rows [][]string) {
 		all.WriteString(strings.TrimRight(b.String(), " ") + "\n")
 	}
 	io.WriteString(p.W, all.String())
+}
+
+// flow writes each row in as many lines as it needs.
+func (p Printer) flow(head []string, rows [][]string) {
+	for _, r := range rows {
+		lead := ""
+		var cells []string
+		for i, c := range r {
+			if c = oneRow.Replace(c); i == 0 {
+				bare := strings.TrimLeft(c, " ")
+				lead, c = c[:len(c)-len(bare)], bare
+			}
+			if c == "" || head != nil && c == OrDash("") {
+				continue
+			}
+			if head != nil {
+				c = p.Paint("2", head[i]) + " " + c
+			}
+			cells = append(cells, c)
+		}
+		line, room := lead, p.Columns
+		for i, c := range cells {
+			if i > 0 && visible(line)+2+visible(c) > room {
+				io.WriteString(p.W, line+"\n")
+				line = lead + "    "
+			} else if i > 0 {
+				line += "  "
+			}
+			lines := []string{c} // a name is not broken from what it names
+			if strings.Count(c, " ") > 1 || head == nil {
+				lines = wrapped(c, room-visible(line), room-len(lead)-4)
+			}
+			for _, text := range lines[:len(lines)-1] {
+				io.WriteString(p.W, line+text+"\n")
+				line = lead + "    "
+			}
+			line += lines[len(lines)-1]
+		}
+		io.WriteString(p.W, line+"\n")
+	}
 }
 
 // oneRow keeps a cell in its row.

@@ -80,13 +80,16 @@ func Progress(s state.State) ProgressDoc {
 
 // Print writes it for people.
 func (d ProgressDoc) Print(p Printer, s state.State) {
-	const width = 40
+	width := 40
+	if p.Columns > 0 {
+		width = min(width, max(p.Columns-6, 10)) // the figure stands behind it
+	}
 	full := width * d.Percent / 100
 	pace := PaceLine(s)
 	if pace != "" {
 		pace = "\n" + pace
 	}
-	p.Printf("%s%s %d %%\n%s%s\n", p.Paint("32", strings.Repeat("█", full)),
+	p.Say("%s%s %d %%\n%s%s\n", p.Paint("32", strings.Repeat("█", full)),
 		p.Paint("2", strings.Repeat("░", width-full)), d.Percent, CountLine(s.Plan), pace)
 	if len(d.Completed) > 0 {
 		p.Printf("\n%s\n", p.Paint("1", "done"))

@@ -104,12 +104,12 @@ func (r *ladder) sum() (list []rungDoc, firstPass, attempts float64) {
 // rungs writes what each rung of the ladder took.
 func (d StatsDoc) rungs(p Printer) {
 	if d.Attempts > 0 {
-		p.Printf("\ntasks that are done: %.0f %% at the first attempt, %.1f attempts each\n", 100*d.FirstPass, d.Attempts)
+		p.Say("\ntasks that are done: %.0f %% at the first attempt, %.1f attempts each\n", 100*d.FirstPass, d.Attempts)
 	}
 	if len(d.Rungs) < 2 {
 		return // there was no ladder
 	}
-	p.Printf("\n%s\n", p.Paint("1", "rungs of the ladder"))
+	p.Say("\n%s\n", p.Paint("1", "rungs of the ladder"))
 	var rows [][]string
 	for _, r := range d.Rungs {
 		step := r.Step

@@ -104,27 +104,27 @@ func (d ShowDoc) Print(p Printer, e journal.Entry) {
 	if d.Verdict == state.Keep {
 		code = "32"
 	}
-	p.Printf("%s", p.Paint("1", fmt.Sprintf("iteration %d", d.Iteration)))
+	head := p.Paint("1", fmt.Sprintf("iteration %d", d.Iteration))
 	if d.Task != "" {
-		p.Printf(": %s %s, attempt %d", d.Task, r.Title, max(1, d.Attempt))
+		head += fmt.Sprintf(": %s %s, attempt %d", d.Task, r.Title, max(1, d.Attempt))
 		if d.Step != "" {
-			p.Printf(" with %s", d.Step)
+			head += " with " + d.Step
 		}
 	} else {
-		p.Printf(": %s", d.Phase)
+		head += ": " + string(d.Phase)
 	}
 	verdict := string(d.Verdict)
 	if d.Partial {
 		verdict += ", a step and not finished"
 	}
-	p.Printf("\n%s", p.Paint(code, verdict))
+	verdict = p.Paint(code, verdict)
 	if d.Reason != "" {
-		p.Printf(": %s", d.Reason)
+		verdict += ": " + d.Reason
 	}
 	if d.Detail != "" && !strings.Contains(d.Reason, d.Detail) {
-		p.Printf(" (%s)", d.Detail)
+		verdict += " (" + d.Detail + ")"
 	}
-	p.Printf("\n\n")
+	p.Say("%s\n%s\n\n", head, verdict)
 	var rows [][]string
 	row := func(name, format string, args ...any) {
 		rows = append(rows, []string{"  " + name, fmt.Sprintf(format, args...)})
@@ -169,7 +169,7 @@ func (d ShowDoc) Print(p Printer, e journal.Entry) {
 	row("entry", "%s", d.Entry)
 	p.Table(rows)
 	if len(d.Agents) > 1 {
-		p.Printf("\nagents\n")
+		p.Say("\nagents\n")
 		rows = nil
 		for _, g := range d.Agents {
 			rows = append(rows, []string{"  " + g.Role, g.Model, g.Outcome, g.Reason, Duration(g.DurationMs),
@@ -178,29 +178,29 @@ func (d ShowDoc) Print(p Printer, e journal.Entry) {
 		p.Table(rows)
 	}
 	if len(d.Checks) > 0 {
-		p.Printf("\nchecks\n")
+		p.Say("\nchecks\n")
 		for _, k := range d.Checks {
 			p.check(k)
 		}
 	}
 	if len(d.Criteria) > 0 {
-		p.Printf("\ncriteria\n")
+		p.Say("\ncriteria\n")
 		for _, k := range d.Criteria {
-			p.Printf("  %-8s  %s\n", k.Mark, k.Text)
+			p.Say("  %-8s  %s\n", k.Mark, k.Text)
 		}
 	}
 	if len(d.Files) > 0 {
-		p.Printf("\nfiles\n")
+		p.Say("\nfiles\n")
 		for i, f := range d.Files {
 			if i == 30 {
-				p.Printf("  and %d more: git ralph diff %d --stat\n", len(d.Files)-i, d.Iteration)
+				p.Say("  and %d more: git ralph diff %d --stat\n", len(d.Files)-i, d.Iteration)
 				break
 			}
-			p.Printf("  %-10s %s\n", f.Kind, f.Path)
+			p.Say("  %-10s %s\n", f.Kind, f.Path)
 		}
 	}
 	for _, x := range d.Passes {
-		p.Printf("\nfindings of %s\n", x.Name)
+		p.Say("\nfindings of %s\n", x.Name)
 		found := strings.TrimRight(x.Findings, "\n")
 		if found == "" {
 			found = "none"
@@ -212,14 +212,14 @@ func (d ShowDoc) Print(p Printer, e journal.Entry) {
 		list []string
 	}{{"put back", d.PutBack}, {"notices", d.Notices}} {
 		if len(x.list) > 0 {
-			p.Printf("\n%s\n", x.name)
+			p.Say("\n%s\n", x.name)
 			for _, s := range x.list {
-				p.Printf("  %s\n", s)
+				p.Say("  %s\n", s)
 			}
 		}
 	}
 	if d.Handoff != nil {
-		p.Printf("\n")
+		p.Say("\n")
 		p.Handoff(*d.Handoff)
 	}
 }
@@ -252,14 +252,14 @@ func (p Printer) check(k state.CheckRun) {
 	if k.Command != k.Name && k.Command != "" {
 		name += "  " + p.Paint("2", text.Clip(k.Command, 60))
 	}
-	p.Printf("  %s %s  %s", p.Paint(code, mark), name, Duration(k.DurationMs))
+	line := name + "  " + Duration(k.DurationMs)
 	if k.Tests != nil {
-		p.Printf("  %s", Plural(*k.Tests, "test"))
+		line += "  " + Plural(*k.Tests, "test")
 	}
 	if word != "" {
-		p.Printf("  %s", p.Paint(code, word))
+		line += "  " + p.Paint(code, word)
 	}
-	p.Printf("\n")
+	p.Say("  %s %s\n", p.Paint(code, mark), line)
 	if !k.Passed && k.Output != "" {
 		p.Indented(strings.TrimRight(k.Output, "\n")+"\n", "      ")
 	}

@@ -11,34 +11,33 @@ import (
 
 // Print writes the figures for people.
 func (d StatsDoc) Print(p Printer) {
-	head := func(s string) { p.Printf("\n%s\n", p.Paint("1", s)) }
-	p.Printf("%s in %s: %d kept", Plural(d.Iterations, "iteration"), Plural(d.Sessions, "session"), d.Kept)
+	head := func(s string) { p.Say("\n%s\n", p.Paint("1", s)) }
+	line := fmt.Sprintf("%s in %s: %d kept", Plural(d.Iterations, "iteration"), Plural(d.Sessions, "session"), d.Kept)
 	if d.Partial > 0 {
-		p.Printf(" (%d of them steps)", d.Partial)
+		line += fmt.Sprintf(" (%d of them steps)", d.Partial)
 	}
-	p.Printf(", %d rejected\n", d.Rejected)
-	incomplete := ""
+	p.Say("%s, %d rejected\n", line, d.Rejected)
+	incomplete, turns := "", ""
 	if d.Unknown {
 		incomplete = " and what was not reported"
 	}
-	p.Printf("$%s%s, %s tokens, %s of work", d.Cost, incomplete, Thousands(d.Tokens.Total), Duration(d.DurationMs))
 	if d.Turns > 0 {
-		p.Printf(", %s", Plural(d.Turns, "turn"))
+		turns = ", " + Plural(d.Turns, "turn")
 	}
-	p.Printf("\n")
-	p.Printf("%.0f %% of the tasks that are wanted are done\n", 100*d.Completion)
+	p.Say("$%s%s, %s tokens, %s of work%s\n", d.Cost, incomplete, Thousands(d.Tokens.Total), Duration(d.DurationMs), turns)
+	p.Say("%.0f %% of the tasks that are wanted are done\n", 100*d.Completion)
 	if d.Claims > 0 {
-		p.Printf("%s of success, %d of them false (%.0f %%)\n", Plural(d.Claims, "claim"), d.False, 100*d.FalseRate)
+		p.Say("%s of success, %d of them false (%.0f %%)\n", Plural(d.Claims, "claim"), d.False, 100*d.FalseRate)
 	}
 	if n := d.Zone.Below + d.Zone.In + d.Zone.Above; n > 0 {
-		p.Printf("context windows: %d %% ended between 40 and 60 %% full (%d below, %d in, %d above)\n", d.Zone.Percent,
+		p.Say("context windows: %d %% ended between 40 and 60 %% full (%d below, %d in, %d above)\n", d.Zone.Percent,
 			d.Zone.Below, d.Zone.In, d.Zone.Above)
 	}
 	if d.Stuck > 0 {
-		p.Printf("stuck %s, got on after %d of them\n", times(d.Stuck), d.Recovered)
+		p.Say("stuck %s, got on after %d of them\n", times(d.Stuck), d.Recovered)
 	}
 	if d.Estimate.Tasks > 0 {
-		p.Printf("%s took %s tokens, %s were expected (%.1f times)\n", Plural(d.Estimate.Tasks, "done task"),
+		p.Say("%s took %s tokens, %s were expected (%.1f times)\n", Plural(d.Estimate.Tasks, "done task"),
 			Thousands(d.Estimate.Actual), Thousands(d.Estimate.Estimated), d.Estimate.Ratio)
 	}
 	if n := sum(d.Interventions); n > 0 {
@@ -46,11 +45,11 @@ func (d StatsDoc) Print(p Printer) {
 		for _, row := range countRows(d.Interventions) {
 			parts = append(parts, row[1]+" "+strings.TrimSpace(row[0]))
 		}
-		p.Printf("a person stepped in %s: %s\n", times(n), strings.Join(parts, ", "))
+		p.Say("a person stepped in %s: %s\n", times(n), strings.Join(parts, ", "))
 	}
 	p.timeline(d.Timeline)
 	if len(d.Criteria) > 0 {
-		p.Printf("criteria: %s\n", state.CriteriaCount{Proved: d.Criteria["proved"], Judged: d.Criteria["judged"],
+		p.Say("criteria: %s\n", state.CriteriaCount{Proved: d.Criteria["proved"], Judged: d.Criteria["judged"],
 			Unjudged: d.Criteria["unjudged"], Failed: d.Criteria["failed"]})
 	}
 	if len(d.Reasons) > 0 {
@@ -122,7 +121,10 @@ func bar(t taskUseDoc, all []taskUseDoc) string {
 // timeline draws the newest iterations: how full their windows became, and
 // below that whether they were kept.
 func (p Printer) timeline(points []pointDoc) {
-	const most = 60
+	most := 60
+	if p.Columns > 0 {
+		most = min(most, max(p.Columns-24, 10)) // what the signs mean stands behind them
+	}
 	points = points[max(0, len(points)-most):]
 	if len(points) < 2 {
 		return
@@ -139,11 +141,11 @@ func (p Printer) timeline(points []pointDoc) {
 			verdicts.WriteString(p.Paint("33", "-"))
 		}
 	}
-	p.Printf("\niterations %d to %d\n", points[0].Iteration, points[len(points)-1].Iteration)
+	p.Say("\niterations %d to %d\n", points[0].Iteration, points[len(points)-1].Iteration)
 	if known {
-		p.Printf("  %s  window\n", windows.String())
+		p.Say("  %s  window\n", windows.String())
 	}
-	p.Printf("  %s  + kept, - rejected\n", verdicts.String())
+	p.Say("  %s  + kept, - rejected\n", verdicts.String())
 }
 
 func sum(m map[string]int) (n int) {

@@ -312,14 +312,13 @@ func Bound(mechanism string) bool { return mechanism == "namespaces" || mechanis
 func (r Reader) PrintStatus(ctx context.Context, p Printer, d StatusDoc, s state.State, detail bool) error {
 	now := r.Journal.Now()
 	word, code := string(d.Status), statusColour(d.Status)
-	p.Printf("%s: %s, %s", p.Paint("1", d.Branch), p.Paint(code, strings.ReplaceAll(word, "_", " ")),
-		d.Phase)
+	head := fmt.Sprintf("%s: %s, %s", p.Paint("1", d.Branch), p.Paint(code, strings.ReplaceAll(word, "_", " ")), d.Phase)
 	if d.Iteration > 0 {
-		p.Printf(", iteration %d, session %d", d.Iteration, d.Session)
+		head += fmt.Sprintf(", iteration %d, session %d", d.Iteration, d.Session)
 	}
-	p.Printf("\n")
+	p.Say("%s\n", head)
 	if d.HaltReason != "" {
-		p.Printf("%s\n", p.Paint(code, d.HaltReason))
+		p.Say("%s\n", p.Paint(code, d.HaltReason))
 	}
 	var rows [][]string
 	row := func(name, format string, args ...any) {
@@ -397,12 +396,12 @@ func (r Reader) PrintStatus(ctx context.Context, p Printer, d StatusDoc, s state
 	}
 	p.Table(append(rows, d.Linked.rows(d.Branch, now)...))
 	for _, q := range d.Questions {
-		p.Printf("  %s %s\n", p.Paint("33", "question "+q.ID+":"), q.Text)
+		p.Say("  %s %s\n", p.Paint("33", "question "+q.ID+":"), q.Text)
 	}
 	p.Aside(s.Plan)
 	if d.Status == state.BlockedStatus {
 		for _, b := range s.Plan.Blockers() {
-			p.Printf("  %s: %s\n", b.ID, b.Reason)
+			p.Say("  %s: %s\n", b.ID, b.Reason)
 		}
 	}
 	if detail {
@@ -410,7 +409,7 @@ func (r Reader) PrintStatus(ctx context.Context, p Printer, d StatusDoc, s state
 			return err
 		}
 	}
-	p.Printf("%s %s\n", p.Paint("36", "next:"), r.Next(d, s))
+	p.Say("%s %s\n", p.Paint("36", "next:"), r.Next(d, s))
 	return nil
 }
 
@@ -422,9 +421,9 @@ func (r Reader) printNewest(ctx context.Context, p Printer, n int) error {
 		rows = append(rows, p.LogRow(e))
 	}
 	if len(rows) > 0 {
-		p.Printf("\n")
+		p.Say("\n")
 		p.Table(rows)
-		p.Printf("\n")
+		p.Say("\n")
 	}
 	return err
 }

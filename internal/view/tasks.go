@@ -13,10 +13,10 @@ import (
 // Tasks writes the tasks of a plan for people, those that are shown.
 func (p Printer) Tasks(all plan.Plan, shown []plan.Task) {
 	if all.Goal != "" {
-		p.Printf("%s\n\n", p.Paint("1", all.Goal))
+		p.Say("%s\n\n", p.Paint("1", all.Goal))
 	}
 	p.taskRows(all, shown)
-	p.Printf("\n%s\n", CountLine(all))
+	p.Say("\n%s\n", CountLine(all))
 }
 
 // taskRows writes a line for each of the tasks.
@@ -99,14 +99,13 @@ func CountLine(p plan.Plan) string {
 // Task writes a task and its iterations for people; all is the plan that it is of.
 func (p Printer) Task(t plan.Task, all plan.Plan, iterations []journal.Entry) {
 	mark, code := taskMark(t.Status)
-	p.Printf("%s %s\n%s %s", p.Paint("1", string(t.ID)), t.Title, p.Paint(code, mark),
-		p.Paint(code, statusWord(t.Status)))
+	line := p.Paint(code, mark) + " " + p.Paint(code, statusWord(t.Status))
 	for _, b := range all.Blockers() {
 		if b.ID == t.ID {
-			p.Printf(": %s", b.Reason)
+			line += ": " + b.Reason
 		}
 	}
-	p.Printf("\n\n")
+	p.Say("%s %s\n%s\n\n", p.Paint("1", string(t.ID)), t.Title, line)
 	var rows [][]string
 	row := func(name, text string) {
 		if text != "" {
@@ -129,23 +128,23 @@ func (p Printer) Task(t plan.Task, all plan.Plan, iterations []journal.Entry) {
 	for _, x := range []struct{ name, text string }{{"", t.Description}, {"notes", t.Notes},
 		{"why the last attempt failed", t.Failure}} {
 		if x.text != "" {
-			p.Printf("\n")
+			p.Say("\n")
 			if x.name != "" {
-				p.Printf("%s\n", x.name)
+				p.Say("%s\n", x.name)
 			}
 			p.Indented(strings.TrimRight(x.text, "\n")+"\n", "  ")
 		}
 	}
 	if len(t.Criteria) > 0 {
-		p.Printf("\ncriteria\n")
+		p.Say("\ncriteria\n")
 		for _, k := range t.Criteria {
-			p.Printf("  - %s\n", k)
+			p.Say("  - %s\n", k)
 		}
 	}
 	if len(iterations) == 0 {
 		return
 	}
-	p.Printf("\niterations\n")
+	p.Say("\niterations\n")
 	rows = nil
 	for _, e := range iterations {
 		rows = append(rows, append([]string{"  " + strconv.Itoa(e.Event.Iteration)}, p.LogRow(e)[1:]...))
