@@ -2,12 +2,15 @@ package loop
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/proc"
 	"git-ralph/loop/refusal"
 	"git-ralph/plan"
 )
@@ -197,7 +200,10 @@ func (l *Loop) commitsOf(ctx context.Context, rng string) ([]rangeCommit, error)
 	}
 	out, err := l.Repo.Git.Run(ctx, append(args, rng, "--")...)
 	if err != nil {
-		return nil, refusal.New(refusal.NoRange, "%q is no range of commits: %w", rng, err)
+		if said := new(proc.GitError); errors.As(err, &said) && strings.Contains(said.Stderr, "revision") {
+			return nil, refusal.New(refusal.NoRange, "%q is no range of commits", rng)
+		}
+		return nil, fmt.Errorf("list the commits of %s: %w", rng, err)
 	}
 	var list []rangeCommit
 	for _, rec := range strings.Split(string(out), "\x00") {

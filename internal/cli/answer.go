@@ -104,7 +104,7 @@ func openHint(s state.State) string {
 		ids = append(ids, q.ID)
 	}
 	if len(ids) == 0 {
-		return "no question is open"
+		return "no question is open; git ralph status shows where the run stands"
 	}
 	return "open: " + strings.Join(ids, ", ")
 }

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,7 +46,59 @@ func parse(parser *kong.Kong, args []string) (*kong.Context, error) {
 	if err := missing(ctx); err != nil {
 		return nil, &lineError{ctx, err}
 	}
+	if name := emptyName(ctx); name != "" {
+		return nil, &lineError{ctx, fmt.Errorf("%s is empty", name)}
+	}
 	return ctx, nil
+}
+
+// emptyName is the word of a command that has to name something and is empty, as
+// an unset variable of a shell is; "" when each has a name. What a person writes
+// in words of their own may be empty: its command says what it is for.
+func emptyName(ctx *kong.Context) string {
+	for _, path := range ctx.Path {
+		arg := path.Positional
+		if arg == nil || !arg.Target.IsValid() {
+			continue
+		}
+		switch words := arg.Target.Interface().(type) {
+		case string:
+			if words == "" && arg.Name != "value" {
+				return "<" + arg.Name + ">"
+			}
+		case []string:
+			if arg.Tag.Has("complete") && slices.Contains(words, "") {
+				return "<" + arg.Name + ">"
+			}
+		}
+	}
+	return ""
+}
+
+var (
+	noNumber   = regexp.MustCompile(`^\[?(.*?)\]?: expected a valid \d+ bit u?int but got (".*")$`)
+	shortFlags = regexp.MustCompile(`^(unknown flag -[^-]), did you mean .*$`)
+	numberFlag = regexp.MustCompile(`^unknown flag (-\d)`)
+)
+
+// plainly is an error of the parser as a person would say it.
+func plainly(err error) error {
+	text := err.Error()
+	if m := noNumber.FindStringSubmatch(text); m != nil {
+		return fmt.Errorf("%s takes a number, and %s is none", m[1], m[2])
+	}
+	if text == "unexpected argument " {
+		return errors.New(`unexpected argument ""`)
+	}
+	// All of one letter are alike.
+	return errors.New(shortFlags.ReplaceAllString(text, "$1"))
+}
+
+// takesIteration reports whether a command works on the iteration with a number.
+func takesIteration(node *kong.Node) bool {
+	return slices.ContainsFunc(node.Positional, func(arg *kong.Positional) bool {
+		return arg.Name == "n" || strings.HasPrefix(arg.Tag.Get("complete"), "iterations")
+	})
 }
 
 // lineError is what is wrong with a command line, as far as it was understood.

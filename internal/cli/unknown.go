@@ -45,7 +45,11 @@ func (a *App) parseError(err error, args []string) error {
 	var line *lineError
 	if errors.As(err, &line) && line.ctx != nil {
 		if cmd := line.ctx.Selected(); cmd != nil {
-			return usage(a.argumentHint(nodeName(cmd), args), "%w", err)
+			hint := a.argumentHint(nodeName(cmd), args)
+			if takesIteration(cmd) && (noNumber.MatchString(err.Error()) || numberFlag.MatchString(err.Error())) {
+				hint = "iterations are numbered from 1; git ralph log --event iteration lists them\n" + hint
+			}
+			return usage(hint, "%w", plainly(err))
 		}
 	}
 	i := slices.IndexFunc(args, func(s string) bool { return !strings.HasPrefix(s, "-") })
