@@ -134,6 +134,9 @@ func Decide(s state.State, l Limits, now time.Time) Action {
 	if !ok && len(s.Claims) > 0 {
 		return Action{Kind: Wait, Status: state.Waiting, Reason: "claimed by others: " + claimed(s.Claims), Others: true}
 	}
+	if ids := state.Awaited(s); !ok && len(ids) > 0 {
+		return Action{Kind: Halt, Status: state.Paused, Reason: "waiting for answers: " + strings.Join(ids, ", ")}
+	}
 	if !ok {
 		return Action{Kind: Halt, Status: state.BlockedStatus, Reason: "no task can be worked on"}
 	}

@@ -215,6 +215,22 @@ func TestJudge(t *testing.T) {
 		{"the operator's skip costs nothing", with(func(f *Facts) { f.Skipped = true }), reject("skipped")},
 		{"blocked by the agent", with(func(f *Facts) { f.Said.Blocked, f.Said.Done = "needs a key", false }),
 			Verdict{Verdict: state.Reject, Reasons: []string{"blocked"}, Block: true}},
+		{"a question without an answer is no attempt", with(func(f *Facts) {
+			f.Said = Said{Question: "Q1: which?"}
+			f.Change.Any = false
+		}), Verdict{Verdict: state.Reject, Reasons: []string{"question: Q1: which?"}, Block: true, Waits: true}},
+		{"however its run ended", with(func(f *Facts) {
+			f.Said, f.Outcome, f.Detail = Said{Question: "Q1: which?"}, session.Hang, "timeout 1h"
+		}), Verdict{Verdict: state.Reject, Reasons: []string{"question: Q1: which?"}, Block: true, Waits: true}},
+		{"a green step before it is kept", with(func(f *Facts) {
+			f.Said = Said{Question: "Q1: which?", Unfinished: true}
+		}), Verdict{Verdict: state.Keep, Partial: true, Waits: true}},
+		{"who asks and goes on is judged by the work", with(func(f *Facts) {
+			f.Said.Question, f.Checks.Pass, f.Checks.Reasons = "Q1: which?", false, []string{"checks: test"}
+		}), rejectAttempt("checks: test")},
+		{"a question hides nothing that was done to git", with(func(f *Facts) {
+			f.Said, f.Tampered = Said{Question: "Q1: which?"}, []string{"refs"}
+		}), rejectAttempt("tampered: refs")},
 		{"a budget of the iteration counts as a failure", with(func(f *Facts) {
 			f.Outcome, f.Detail = session.BudgetExceeded,
 				"iteration_usd"

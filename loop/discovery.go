@@ -133,7 +133,7 @@ func (l *Loop) ask(ctx context.Context, q state.Question) (string, bool) {
 	snap, err := l.Journal.Append(ctx, func(s state.State) (state.Event, error) {
 		known = state.Question{}
 		for _, k := range s.Questions {
-			if strings.EqualFold(strings.TrimSpace(k.Text), strings.TrimSpace(q.Text)) {
+			if sameQuestion(k.Text, q.Text) {
 				known = k
 				return state.Event{}, journal.ErrNothing
 			}
@@ -187,8 +187,14 @@ func (l *Loop) ask(ctx context.Context, q state.Question) (string, bool) {
 	}
 }
 
+func sameQuestion(a, b string) bool {
+	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
+}
+
 func (l *Loop) recordAnswer(id, text string) bool {
-	err := l.record(state.Event{Type: state.EvOperator, Operator: &state.Operator{Command: "answer", ID: id, Text: text}})
+	_, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+		return state.Event{Type: state.EvOperator, Operator: state.AnswerTo(s, id, text)}, nil
+	})
 	if err != nil {
 		l.Log("the answer could not be recorded: %v", err)
 	}

@@ -161,6 +161,24 @@ func (l *Loop) readClaims(it *attempt) {
 		p.Said.Blocked = or(c.Blocked.Text, "no reason given")
 	}
 	p.Said.Retry = c.Retry
+	if len(c.Unanswered) > 0 {
+		p.Said.Question = l.stillOpen(c.Unanswered)
+	}
+}
+
+// stillOpen is the first of some questions that nobody has answered since, as its id and
+// text; "" = none.
+func (l *Loop) stillOpen(texts []string) string {
+	s, err := l.load()
+	if err != nil {
+		return ""
+	}
+	for _, q := range OpenQuestions(s) {
+		if slices.ContainsFunc(texts, func(t string) bool { return sameQuestion(q.Text, t) }) {
+			return q.ID + ": " + notes.OneLine(q.Text, 300)
+		}
+	}
+	return ""
 }
 
 // stepsAfter runs the steps between the agent and the checks; what they change

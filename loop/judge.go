@@ -37,6 +37,7 @@ type Said struct {
 	Problem    string // why a handoff that was left could not be accepted
 	Blocked    string // reason given by ralph_mark_task_blocked
 	Retry      string // reason given by ralph_increment_retry
+	Question   string // one that it asked and that nobody has answered
 }
 
 // Change is what the attempt did to the worktree, as far as a gate asks.
@@ -69,6 +70,7 @@ type Verdict struct {
 	Attempt bool // spends one
 	Failure bool // counts towards the breaker
 	Block   bool // the task becomes blocked
+	Waits   bool // for an answer, so that it is blocked until then
 }
 
 func reject(reasons ...string) Verdict {
@@ -91,6 +93,9 @@ func Judge(f Facts) Verdict {
 	}
 	if v, ended := judgeOutcome(f); ended {
 		return v
+	}
+	if f.Said.Question != "" && f.Claims && !f.Said.Done && len(f.Tampered) == 0 {
+		return judgeAsked(f)
 	}
 	why := broken(f)
 	if f.Said.Blocked != "" && f.Claims && len(why) == 0 {
@@ -124,6 +129,18 @@ func Judge(f Facts) Verdict {
 		return rejectAttempt("not_claimed")
 	}
 	return Verdict{Verdict: state.Keep, Partial: true}
+}
+
+// judgeAsked is the verdict on a run that asked a person, got no answer and left its task
+// open. However it ended, that is no attempt; a green step that it made is kept.
+func judgeAsked(f Facts) Verdict {
+	step := f
+	step.Said.Question = ""
+	if v := Judge(step); v.Verdict == state.Keep {
+		v.Waits = true
+		return v
+	}
+	return Verdict{Verdict: state.Reject, Reasons: []string{"question: " + f.Said.Question}, Block: true, Waits: true}
 }
 
 // judgeOutcome is the verdict on a run that ended for a reason outside of the work,

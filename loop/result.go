@@ -107,6 +107,8 @@ func costOf(runs []state.AgentRun) *int64 {
 // taskEnd says what becomes of the task.
 func (l *Loop) taskEnd(it *attempt, j Verdict, res *state.Result) {
 	switch {
+	case j.Waits:
+		res.TaskStatus, res.BlockedBy = plan.Blocked, []string{state.AwaitsAnswer + it.facts.Said.Question}
 	case j.Block:
 		res.TaskStatus, res.BlockedBy = plan.Blocked, []string{notes.OneLine(it.facts.Said.Blocked, 500)}
 	case j.Verdict == state.Keep && !j.Partial:

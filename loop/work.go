@@ -183,6 +183,7 @@ func joinCollected(before, now session.Collected) session.Collected {
 	out.Knowledge = append(before.Knowledge, now.Knowledge...)
 	out.InProgress = before.InProgress || now.InProgress
 	out.Asked += before.Asked
+	out.Unanswered = append(before.Unanswered, now.Unanswered...)
 	return out
 }
 

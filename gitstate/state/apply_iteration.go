@@ -139,7 +139,7 @@ func (a *applier) iteration() {
 		if done {
 			r.Breaker.Stagnation = 0
 			r.SessionDone++
-		} else {
+		} else if t := a.task(a.e.Task); t == nil || !waitsForAnswer(*t) {
 			r.Breaker.Stagnation++
 		}
 	}

@@ -81,6 +81,51 @@ func (a *applier) readyStatus() Status {
 	return Ready
 }
 
+// AwaitsAnswer begins the reason why a task is blocked whose agent asked a person; the id
+// and the text of the question follow.
+const AwaitsAnswer = "question "
+
+// AnswerTo is the answer to a question, by which the tasks that waited for it can be
+// worked on again.
+func AnswerTo(s State, id, text string) *Operator {
+	o := &Operator{Command: "answer", ID: id, Text: text}
+	for _, t := range s.Plan.Tasks {
+		if q, waits := awaited(t); waits && strings.EqualFold(q, id) {
+			o.Tasks = append(o.Tasks, t.ID)
+		}
+	}
+	return o
+}
+
+// Awaited are the open questions for whose answers tasks wait, each once.
+func Awaited(s State) []string {
+	var ids []string
+	for _, t := range s.Plan.Tasks {
+		id, waits := awaited(t)
+		if waits && !slices.Contains(ids, id) && slices.ContainsFunc(s.Questions, func(q Question) bool {
+			return q.ID == id && !q.Answered
+		}) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// waitsForAnswer reports whether a task waits for a person's word and not for an attempt.
+func waitsForAnswer(t plan.Task) bool {
+	_, waits := awaited(t)
+	return waits
+}
+
+func awaited(t plan.Task) (id string, waits bool) {
+	if t.Status != plan.Blocked || len(t.BlockedBy) == 0 {
+		return "", false
+	}
+	rest, waits := strings.CutPrefix(t.BlockedBy[0], AwaitsAnswer)
+	id, _, _ = strings.Cut(rest, ":")
+	return id, waits
+}
+
 func (a *applier) answer(o *Operator) {
 	i := slices.IndexFunc(a.s.Questions, func(q Question) bool { return strings.EqualFold(q.ID, o.ID) })
 	if i < 0 {
@@ -89,6 +134,11 @@ func (a *applier) answer(o *Operator) {
 	}
 	a.s.Questions = slices.Clone(a.s.Questions)
 	a.s.Questions[i].Answer, a.s.Questions[i].Answered = o.Text, true
+	for _, id := range o.Tasks {
+		if t := a.task(id); t != nil && t.Status == plan.Blocked {
+			t.Status, t.BlockedBy = plan.Pending, nil
+		}
+	}
 	if r := &a.s.Run; r.Status == Paused && !r.PauseAsked && !slices.ContainsFunc(a.s.Questions,
 		func(q Question) bool { return !q.Answered }) {
 		r.Status, r.Reason = a.readyStatus(), ""

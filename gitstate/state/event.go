@@ -376,7 +376,7 @@ type Operator struct {
 	// of adopt and land: the newest kept commit that the branch has; of reset: the commit that removed the specs
 	Kept *Kept `json:"kept,omitempty"`
 	// Tasks that were set aside: approve agrees that they are left out, reject
-	// makes them pending again. Of reset: those that leave the plan.
+	// makes them pending again. Of reset: those that leave the plan. Of answer: those that waited for it.
 	Tasks []plan.TaskID `json:"tasks,omitempty"`
 }
 

@@ -63,7 +63,7 @@ func (c *AnswerCmd) Run(a *App) error {
 		if q.Answered && q.Answer == text {
 			return state.Event{}, journal.ErrNothing
 		}
-		return operator(state.Operator{Command: "answer", ID: q.ID, Text: text}), nil
+		return operator(*state.AnswerTo(s, q.ID, text)), nil
 	})
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (c *AnswerCmd) Run(a *App) error {
 		a.printf("%s open:\n", view.Plural(len(open), "question"))
 		a.questions(open)
 	} else if _, alive := a.journal.Repo.BranchHolder(a.journal.Branch); !alive {
-		a.printf("next: git ralph run goes on with the answers\n")
+		a.printf("next: git ralph %s goes on with the answers\n", view.GoesOn(snap.State.Run.Phase))
 	}
 	return nil
 }
@@ -209,7 +209,7 @@ func (s *answers) of(q state.Question) (string, bool) {
 func (a *App) answerOpen(s state.State, given *answers) error {
 	for _, q := range loop.OpenQuestions(s) {
 		if text, ok := given.of(q); ok {
-			if err := a.recordOperator(state.Operator{Command: "answer", ID: q.ID, Text: text}); err != nil {
+			if err := a.recordOperator(*state.AnswerTo(s, q.ID, text)); err != nil {
 				return err
 			}
 		}

@@ -91,6 +91,11 @@ func (b *Box) put(asked state.Question) (*question, error) {
 	b.asking.Go(func() {
 		defer close(q.done)
 		q.answer, q.ok = b.scope.Ask(b.ctx, asked)
+		if !q.ok {
+			b.mu.Lock()
+			b.got.Unanswered = append(b.got.Unanswered, asked.Text)
+			b.mu.Unlock()
+		}
 	})
 	return q, nil
 }

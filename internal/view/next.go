@@ -99,7 +99,7 @@ func (r Reader) NextMove(end loop.End) string {
 		return "git ralph log says why; git ralph " + GoesOn(end.State.Run.Phase) + " tries again"
 	case state.Paused:
 		if open := loop.OpenQuestions(end.State); len(open) > 0 {
-			return "git ralph answer " + open[0].ID + " \"…\", then git ralph run"
+			return "git ralph answer " + open[0].ID + " \"…\", then git ralph " + GoesOn(end.State.Run.Phase)
 		}
 		return "git ralph resume, then git ralph start"
 	case state.NeedsReview:

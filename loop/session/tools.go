@@ -73,6 +73,7 @@ type Collected struct {
 	Directive  json.RawMessage // ralph_submit_directive
 	InProgress bool
 	Asked      int
+	Unanswered []string // questions that nobody answered
 }
 
 // RefusedTask is a task that a planning run wanted to add and did not mend.
