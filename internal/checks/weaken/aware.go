@@ -95,27 +95,21 @@ func strength(toks []token) int {
 				n++
 			}
 		case t.kind != ident:
-		case raising(t.text):
+		case raising.has(t.text):
 			switch next.text {
 			case "Exception", "BaseException", "Throwable", "Error", ")", "":
 			default:
 				n++
 			}
-		case comparing(t.text):
+		case comparing.has(t.text):
 			n++
 		}
 	}
 	return n
 }
 
-func raising(name string) bool {
-	switch name {
-	case "raises", "assertRaises", "assertRaisesRegex", "assertThrows", "assertThrowsExactly", "toThrow",
-		"toThrowError", "throws", "rejects", "expected", "ErrorIs", "ErrorAs":
-		return true
-	}
-	return false
-}
+var raising = set("raises assertRaises assertRaisesRegex assertThrows assertThrowsExactly toThrow " +
+	"toThrowError throws rejects expected ErrorIs ErrorAs")
 
 // libraryAssertion are those of the frameworks, which compare what they are given: with
 // literals alone they cannot fail. What a project's own assertTokens does with its
@@ -129,21 +123,15 @@ func libraryAssertion(name string) bool {
 		"assertNotAlmostEqual", "assertInstanceOf", "assert_matches", "assert_true", "assert_false":
 		return true
 	}
-	return comparing(name) && strings.HasPrefix(name, "assert")
+	return comparing.has(name) && strings.HasPrefix(name, "assert")
 }
 
 // comparing are assertions that compare with a value.
-func comparing(name string) bool {
-	switch name {
-	case "assertEqual", "assertEquals", "assertIs", "assertListEqual", "assertDictEqual", "assertSequenceEqual",
-		"assertTupleEqual", "assertSetEqual", "assertCountEqual", "assertMultiLineEqual", "assertAlmostEqual",
-		"assertArrayEquals", "assertIterableEquals", "assertLinesMatch", "assertSame", "assertThat", "isEqualTo",
-		"containsExactly", "hasSize", "toBe", "toEqual", "toStrictEqual", "toMatchObject", "toHaveLength",
-		"toMatchInlineSnapshot", "toMatchSnapshot", "toHaveBeenCalledWith", "toHaveBeenCalledTimes", "strictEqual",
-		"deepEqual", "deepStrictEqual", "equal", "eql", "equals", "is", "same", "strictSame", "Equal",
-		"EqualValues", "Exactly", "EqualError", "JSONEq", "YAMLEq", "ElementsMatch", "Len", "InDelta", "assert_eq",
-		"assert_ne", "DeepEqual":
-		return true
-	}
-	return false
-}
+var comparing = set("assertEqual assertEquals assertIs assertListEqual assertDictEqual assertSequenceEqual " +
+	"assertTupleEqual assertSetEqual assertCountEqual assertMultiLineEqual assertAlmostEqual " +
+	"assertArrayEquals assertIterableEquals assertLinesMatch assertSame assertThat isEqualTo " +
+	"containsExactly hasSize toBe toEqual toStrictEqual toMatchObject toHaveLength " +
+	"toMatchInlineSnapshot toMatchSnapshot toHaveBeenCalledWith toHaveBeenCalledTimes " +
+	"strictEqual deepEqual deepStrictEqual equal eql equals is same strictSame Equal " +
+	"EqualValues Exactly EqualError JSONEq YAMLEq ElementsMatch Len InDelta assert_eq assert_ne " +
+	"DeepEqual")

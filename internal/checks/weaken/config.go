@@ -306,11 +306,17 @@ func sections(content []byte, prefixes ...string) string {
 				return header == p || strings.HasPrefix(header, p+".") || strings.HasPrefix(header, p+":")
 			})
 		}
-		if in && !strings.HasPrefix(strings.Trim(t, `"', `), "ignore:") { // a filter of warnings
+		if in && !harmlessLine(strings.Trim(t, `"', `)) {
 			out = append(out, strings.Join(strings.Fields(l), " "))
 		}
 	}
 	return strings.Join(out, "\n")
+}
+
+// harmlessLine reports whether a line of settings is a filter of warnings, or names a flag that Rust's
+// code knows.
+func harmlessLine(l string) bool {
+	return strings.HasPrefix(l, "ignore:") || strings.HasPrefix(l, "cfg(")
 }
 
 // section compares sections of a shared file. Settings that appear where there

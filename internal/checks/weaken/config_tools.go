@@ -76,7 +76,7 @@ func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
 		c.linter = name
 	}
 	if given := cmd.option("-c", "--config", "--config-file", "--rcfile", "-p", "--project",
-		"--configuration"); given != "" && !strings.Contains(given, "=") && !builds(name) {
+		"--configuration"); given != "" && !strings.Contains(given, "=") && !buildTools.has(name) {
 		c.pick(dir, given)
 	}
 	list := func(s string) []string { return strings.Fields(strings.ReplaceAll(s, "NAME", name)) }
@@ -159,15 +159,9 @@ func (c *configJudge) wrapped(p string) {
 	}
 }
 
-// builds are tools whose settings say what is built, not what is checked. What
+// buildTools are tools whose settings say what is built, not what is checked. What
 // tsc checks is compared option by option.
-func builds(name string) bool {
-	switch name {
-	case "rollup", "webpack", "vite", "esbuild", "parcel", "tsup", "babel", "docker", "docker-compose", "tsc", "vue-tsc":
-		return true
-	}
-	return false
-}
+var buildTools = set("rollup webpack vite esbuild parcel tsup babel docker docker-compose tsc vue-tsc")
 
 // anyPython compares the settings of the runners that a wrapper may start.
 func (c *configJudge) anyPython(cmd simpleCommand, depth int) {

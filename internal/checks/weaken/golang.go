@@ -100,24 +100,17 @@ func goConstraints(f *ast.File, file string) []string {
 	}
 	parts := strings.Split(strings.TrimSuffix(path.Base(file), "_test.go"), "_")
 	for _, p := range parts[1:] {
-		if goTarget(p) {
+		if goTargets.has(p) {
 			out = append(out, "file name _"+p)
 		}
 	}
 	return out
 }
 
-// goTarget are the words that limit a file to a system when they end its name.
-func goTarget(word string) bool {
-	switch word {
-	case "windows", "linux", "darwin", "freebsd", "netbsd", "openbsd", "dragonfly", "plan9", "solaris", "illumos", "aix",
-		"js",
-		"wasip1", "ios", "android", "amd64", "arm64", "386", "arm", "wasm", "riscv64", "s390x", "ppc64", "ppc64le", "mips",
-		"mipsle", "mips64", "mips64le", "loong64":
-		return true
-	}
-	return false
-}
+// goTargets are the words that limit a file to a system when they end its name.
+var goTargets = set("windows linux darwin freebsd netbsd openbsd dragonfly plan9 solaris illumos aix js wasip1 " +
+	"ios android amd64 arm64 386 arm wasm riscv64 s390x ppc64 ppc64le mips mipsle mips64 " +
+	"mips64le loong64")
 
 func goTestName(name, prefix string) bool {
 	rest, ok := strings.CutPrefix(name, prefix)
@@ -195,7 +188,7 @@ func (r *goReader) suites(s *source, d *ast.GenDecl, limits []string) {
 		u := unit{name: literal(call.Args[0]), line: r.fset.Position(d.Pos()).Line, test: true,
 			start: r.offset(call.Lparen), end: r.offset(call.End()), skips: slices.Clone(limits)}
 		w := &goWalker{tally: newTally(&u), r: r, handles: map[string]bool{}, tables: map[string]int{}}
-		w.expr(call, 1)
+		w.walk(call, 1)
 		s.units = append(s.units, u)
 		s.exclusive = append(s.exclusive, w.focused...)
 	}

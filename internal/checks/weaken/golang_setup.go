@@ -27,7 +27,7 @@ func (w *goWalker) guardsSetup(before, check ast.Stmt) bool {
 	if sel.Sel.Name == "Stat" || sel.Sel.Name == "Lstat" {
 		return false // looks at what the tested code has left
 	}
-	if !ok || !plumbing(w.r.imports[pkg.Name]) {
+	if !ok || !plumbing.has(w.r.imports[pkg.Name]) {
 		return false
 	}
 	last, ok := assign.Lhs[len(assign.Lhs)-1].(*ast.Ident)
@@ -59,16 +59,8 @@ func (w *goWalker) guardsSetup(before, check ast.Stmt) bool {
 
 // plumbing are the packages of the standard library that tests use to prepare
 // something.
-func plumbing(path string) bool {
-	switch path {
-	case "os", "io", "io/ioutil", "io/fs", "path/filepath", "os/exec", "os/user", "net", "net/http", "net/url",
-		"net/http/httptest", "bufio", "bytes",
-		"strconv", "time", "embed", "crypto/rand", "crypto/x509", "crypto/tls", "crypto/rsa", "crypto/ecdsa",
-		"encoding/json", "encoding/hex", "encoding/base64",
-		"encoding/xml", "encoding/pem", "encoding/gob", "database/sql", "text/template", "html/template", "regexp",
-		"archive/tar", "archive/zip",
-		"compress/gzip", "go/parser", "log", "syscall", "strings", "mime/multipart":
-		return true
-	}
-	return false
-}
+var plumbing = set("os io io/ioutil io/fs path/filepath os/exec os/user net net/http net/url net/http/httptest " +
+	"bufio bytes strconv time embed crypto/rand crypto/x509 crypto/tls crypto/rsa crypto/ecdsa " +
+	"encoding/json encoding/hex encoding/base64 encoding/xml encoding/pem encoding/gob " +
+	"database/sql text/template html/template regexp archive/tar archive/zip compress/gzip " +
+	"go/parser log syscall strings mime/multipart")

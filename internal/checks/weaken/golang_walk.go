@@ -65,99 +65,90 @@ func ends(s ast.Stmt) bool {
 	return false
 }
 
-func (w *goWalker) stmt(s ast.Stmt, times int) {
-	switch s := s.(type) {
-	case nil:
-	case *ast.BlockStmt:
-		w.block(s.List, times)
-	case *ast.IfStmt:
-		w.stmt(s.Init, times)
-		w.expr(s.Cond, times)
-		if s.Init != nil && s.Else == nil && w.guardsSetup(s.Init, &ast.IfStmt{Cond: s.Cond, Body: s.Body}) {
-			w.block(s.Body.List, 0)
-			return
-		}
-		w.branches(s, truth(s.Cond), times)
-	case *ast.ForStmt:
-		w.stmt(s.Init, times)
-		if s.Cond == nil || truth(s.Cond) != no {
-			w.expr(s.Cond, times)
-			w.block(s.Body.List, times)
-		}
-	case *ast.RangeStmt:
-		rows, known := w.rowsOf(s.X)
-		if !known {
-			w.expr(s.X, times)
-			w.block(s.Body.List, times)
-			return
-		}
-		before := w.u.total()
-		w.block(s.Body.List, times*rows)
-		if w.u.total() > before || rows == 0 || hasCallTo(s.Body, "Run") {
-			w.u.rows += rows
-		}
-	case *ast.AssignStmt:
-		w.tableOf(s)
-		for i, e := range s.Rhs {
-			if _, fn := ast.Unparen(e).(*ast.FuncLit); fn && len(s.Lhs) == len(s.Rhs) && blank(s.Lhs[i]) {
-				continue // _ = func() { … } never runs
+// walk counts what a statement or an expression holds.
+func (w *goWalker) walk(n ast.Node, times int) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BlockStmt:
+			w.block(n.List, times)
+		case *ast.CaseClause:
+			for _, e := range n.List {
+				w.walk(e, times)
 			}
-			w.expr(e, times)
-		}
-		for _, e := range s.Lhs {
-			w.expr(e, times)
-		}
-	case *ast.DeclStmt:
-		if g, ok := s.Decl.(*ast.GenDecl); ok {
-			for _, sp := range g.Specs {
-				if v, ok := sp.(*ast.ValueSpec); ok {
-					for i, e := range v.Values {
-						if c, ok := composite(e); ok && len(v.Names) == len(v.Values) {
-							w.tables[v.Names[i].Name] = elements(c)
-						}
-						w.expr(e, times)
-					}
+			w.block(n.Body, times)
+		case *ast.CommClause:
+			w.stmt(n.Comm, times)
+			w.block(n.Body, times)
+		case *ast.IfStmt:
+			w.stmt(n.Init, times)
+			w.walk(n.Cond, times)
+			if n.Init != nil && n.Else == nil && w.guardsSetup(n.Init, &ast.IfStmt{Cond: n.Cond, Body: n.Body}) {
+				times = 0
+			}
+			w.branches(n, truth(n.Cond), times)
+		case *ast.ForStmt:
+			w.stmt(n.Init, times)
+			if n.Cond != nil && truth(n.Cond) == no {
+				return false
+			}
+			if n.Cond != nil {
+				w.walk(n.Cond, times)
+			}
+			w.block(n.Body.List, times)
+		case *ast.RangeStmt:
+			rows, known := w.rowsOf(n.X)
+			if !known {
+				w.walk(n.X, times)
+				w.block(n.Body.List, times)
+				return false
+			}
+			before := w.u.total()
+			w.block(n.Body.List, times*rows)
+			if w.u.total() > before || rows == 0 || hasCallTo(n.Body, "Run") {
+				w.u.rows += rows
+			}
+		case *ast.AssignStmt:
+			w.tableOf(n)
+			for i, e := range n.Rhs {
+				if _, fn := ast.Unparen(e).(*ast.FuncLit); fn && len(n.Lhs) == len(n.Rhs) && blank(n.Lhs[i]) {
+					continue // _ = func() { … } never runs
+				}
+				w.walk(e, times)
+			}
+			for _, e := range n.Lhs {
+				w.walk(e, times)
+			}
+		case *ast.FuncLit:
+			for _, h := range testHandles(n.Type.Params) {
+				w.handles[h] = true
+			}
+			w.block(n.Body.List, times)
+		case *ast.ValueSpec:
+			for i, e := range n.Values {
+				if c, ok := composite(e); ok && len(n.Names) == len(n.Values) {
+					w.tables[n.Names[i].Name] = elements(c)
 				}
 			}
+			return true
+		case *ast.CallExpr:
+			w.call(n, times)
+			return true
+		case *ast.SelectorExpr:
+			if w.handle(n.X) && (n.Sel.Name == "Skip" || n.Sel.Name == "Skipf" || n.Sel.Name == "SkipNow") {
+				w.u.skips = append(w.u.skips, "t.Skip") // also as a value: f := t.Skip
+			}
+			return true
+		default:
+			return true
 		}
-	case *ast.CaseClause:
-		for _, e := range s.List {
-			w.expr(e, times)
-		}
-		w.block(s.Body, times)
-	case *ast.CommClause:
-		w.stmt(s.Comm, times)
-		w.block(s.Body, times)
-	case *ast.SwitchStmt:
-		w.stmt(s.Init, times)
-		w.expr(s.Tag, times)
-		for _, c := range s.Body.List {
-			w.stmt(c, times)
-		}
-	case *ast.TypeSwitchStmt:
-		w.stmt(s.Init, times)
-		w.stmt(s.Assign, times)
-		for _, c := range s.Body.List {
-			w.stmt(c, times)
-		}
-	case *ast.SelectStmt:
-		for _, c := range s.Body.List {
-			w.stmt(c, times)
-		}
-	case *ast.LabeledStmt:
-		w.stmt(s.Stmt, times)
-	case *ast.ExprStmt:
-		w.expr(s.X, times)
-	case *ast.DeferStmt:
-		w.expr(s.Call, times)
-	case *ast.GoStmt:
-		w.expr(s.Call, times)
-	case *ast.ReturnStmt:
-		for _, e := range s.Results {
-			w.expr(e, times)
-		}
-	case *ast.SendStmt:
-		w.expr(s.Value, times)
+		return false
+	})
+}
+
+// stmt walks a statement that need not be there.
+func (w *goWalker) stmt(s ast.Stmt, times int) {
+	if s != nil {
+		w.walk(s, times)
 	}
 }
 
@@ -240,29 +231,6 @@ func (w *goWalker) rowsOf(e ast.Expr) (int, bool) {
 		return n, ok
 	}
 	return 0, false
-}
-
-func (w *goWalker) expr(e ast.Expr, times int) {
-	if e == nil {
-		return
-	}
-	ast.Inspect(e, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.FuncLit:
-			for _, h := range testHandles(n.Type.Params) {
-				w.handles[h] = true
-			}
-			w.block(n.Body.List, times)
-			return false
-		case *ast.CallExpr:
-			w.call(n, times)
-		case *ast.SelectorExpr:
-			if w.handle(n.X) && (n.Sel.Name == "Skip" || n.Sel.Name == "Skipf" || n.Sel.Name == "SkipNow") {
-				w.u.skips = append(w.u.skips, "t.Skip") // also as a value: f := t.Skip
-			}
-		}
-		return true
-	})
 }
 
 func (w *goWalker) handle(e ast.Expr) bool {

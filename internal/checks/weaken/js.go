@@ -451,7 +451,7 @@ func (w *walker) jsName(list []node, i, times int) (next int, ok bool) {
 		return i + 2, true // expect.assertions(2), expect.any(…)
 	case member && owner == "this" && name == "skip", name == "pending" && args && !member:
 		w.u.skips = append(w.u.skips, name)
-	case name == "assert" && (!member || handle && at(list, i+1) == "."): // also t.assert.equal(…)
+	case (name == "assert" || name == "Assert") && (!member || handle && at(list, i+1) == "."): // also t.assert.equal(…)
 		method, j := "", i+1
 		for ; at(list, j) == "."; j += 2 {
 			method = at(list, j+1)

@@ -118,16 +118,10 @@ func isSupport(file string) bool {
 			return true
 		}
 	}
-	return supportWord(stem)
+	return supportStems.has(stem)
 }
 
-func supportWord(stem string) bool {
-	switch stem {
-	case "testutil", "testutils", "testhelper", "testhelpers", "testing":
-		return true
-	}
-	return false
-}
+var supportStems = set("testutil testutils testhelper testhelpers testing")
 
 // splitWords cuts a name at separators and at humps, in lower case.
 func splitWords(name string) []string {

@@ -184,18 +184,12 @@ func (l *lexer) number() {
 	}
 }
 
-// pairs are the operators that readers look for; everything else is one character.
-func pair(s string) bool {
-	switch s {
-	case "==", "!=", "=>", "->", "||", "&&", "::", "<=", ">=", ":=", "?.":
-		return true
-	}
-	return false
-}
+// operatorPairs are the operators that readers look for; everything else is one character.
+var operatorPairs = set("== != => -> || && :: <= >= := ?.")
 
 func (l *lexer) punct() {
 	start := l.pos
-	if l.pos+2 <= len(l.src) && pair(string(l.src[l.pos:l.pos+2])) {
+	if l.pos+2 <= len(l.src) && operatorPairs.has(string(l.src[l.pos:l.pos+2])) {
 		l.pos += 2
 		if (l.src[start] == '=' || l.src[start] == '!') && l.pos < len(l.src) && l.src[l.pos] == '=' {
 			l.pos++ // === and !==

@@ -32,7 +32,7 @@ func (w wideness) runsAsMuch(old, now string, build bool) bool {
 	}
 	for _, o := range before {
 		i := slices.IndexFunc(after, func(n step) bool { return w.asWide(o.words, n.words) })
-		if i < 0 && !idleProgram(path.Base(o.words[0])) && (!o.build || runsTests(path.Base(o.words[0]), o.words[1:])) {
+		if i < 0 && !idlePrograms.has(path.Base(o.words[0])) && (!o.build || runsTests(path.Base(o.words[0]), o.words[1:])) {
 			return false
 		}
 		if i >= 0 {
@@ -321,16 +321,9 @@ func harmlessFlag(flag string) bool {
 	return false
 }
 
-// idleProgram are commands that check nothing.
-func idleProgram(name string) bool {
-	switch name {
-	case "rm", "rimraf", "mkdir", "mkdirp", "cp", "echo", "del", "del-cli", "shx", "cpy", "rollup", "webpack", "esbuild",
-		"babel",
-		"tsup", "clear", "cd":
-		return true
-	}
-	return false
-}
+// idlePrograms are commands that check nothing.
+var idlePrograms = set("rm rimraf mkdir mkdirp cp echo del del-cli shx cpy rollup webpack esbuild babel tsup clear " +
+	"cd")
 
 // toxLines are the commands of a tox.ini as one line, with the defaults of what a
 // person may type behind tox.

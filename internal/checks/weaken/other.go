@@ -21,7 +21,7 @@ var otherWordsOnce = sync.OnceValue(func() otherWords {
 			`xfail|ignore|Ignore|Explicit|` +
 			`Inconclusive|markTestSkipped|markTestIncomplete|XCTSkip|XCTSkipIf|XCTSkipUnless|GTEST_SKIP|SKIP|` +
 			`todo|TODO|plan_skip_all|skip_all|` +
-			`Skip|disabled|DISABLED|moduletag_skip|exclude)$`),
+			`Skip|disabled|DISABLED|moduletag_skip)$`),
 		focus: regexp.MustCompile(`^(fit|fdescribe|fcontext|focus|solo|tags_only)$`),
 	}
 })
@@ -87,7 +87,7 @@ func readOther(file string, toks []token) *source {
 			if strings.HasPrefix(t.text, "TEST") && i+4 < len(toks) && disabledName(toks[i+1:min(len(toks), i+6)]) {
 				u.skips = append(u.skips, "DISABLED_")
 			}
-		case words.skip.MatchString(t.text):
+		case words.skip.MatchString(t.text), t.text == "exclude" && ext == ".exs":
 			u.skips = append(u.skips, t.text)
 		case words.focus.MatchString(t.text):
 			s.exclusive = append(s.exclusive, t.text)

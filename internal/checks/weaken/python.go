@@ -249,6 +249,8 @@ func (r *reader) markSkips(marks []mark) []string {
 		word, name := pySkipWord(m.all), at(m.all, 0)
 		skip := ""
 		switch own := r.skipNames[name]; {
+		case own != "" && len(m.all) == 1:
+			skip, word = name, own
 		case word != "":
 			skip = strings.TrimSuffix(strings.ReplaceAll(text(m.all[:min(len(m.all), 5)]), " ", ""), "()")
 		case name == "pytest" && at(m.all, 2) == "mark" && pyLeftOut.has(at(m.all, 4)):

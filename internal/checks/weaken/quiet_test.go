@@ -134,5 +134,25 @@ func TestLintersThatAreRaised(t *testing.T) {
 				"fn main() {\n    println!(\"cargo:rustc-cfg=has_trace\");\n}\n")}},
 		{why: "a flag that nothing sets", path: "tests/show.rs", before: fmtTest,
 			after: "#[cfg_attr(not(has_trace), ignore)]\n" + fmtTest, want: is(Skipped)},
+		{why: "a flag that continuous integration sets", path: "tests/show.rs", before: fmtTest,
+			after: "#[cfg_attr(slow_runner, ignore)]\n" + fmtTest, more: []File{file("src/lib.rs", "fn a() {}\n",
+				"fn a() { b() }\n")}},
+		{why: "cfg(any()) is never set", path: "tests/show.rs", before: fmtTest,
+			after: "#[cfg(any())]\n" + fmtTest, want: is(Skipped)},
+		{why: "a flag that is known to the lints", commands: []string{"cargo test"}, path: "Cargo.toml",
+			before: cargo + "\n[lints.rust.unexpected_cfgs]\nlevel = \"warn\"\ncheck-cfg = [\n  'cfg(a)',\n]\n",
+			after: cargo + "\n[lints.rust.unexpected_cfgs]\nlevel = \"warn\"\ncheck-cfg = [\n  'cfg(a)',\n" +
+				"  'cfg(b)',\n]\n"},
+		{why: "a mark of a platform gets a name", path: "tests/test_show.py",
+			before: "import sys, pytest\n\n@pytest.mark.skipif(sys.platform == 'win32', reason='x')\ndef test_a():\n" +
+				"    assert show(1) == '1'\n",
+			after: "import sys, pytest\n\nskip_windows = pytest.mark.skipif(sys.platform == 'win32', reason='x')\n\n" +
+				"@skip_windows\ndef test_a():\n    assert show(1) == '1'\n"},
+		{why: "a mark that always skips gets a name", path: "tests/test_show.py",
+			before: "import pytest\n\ndef test_a():\n    assert show(1) == '1'\n",
+			after: "import pytest\n\nskip_now = pytest.mark.skip(reason='x')\n\n@skip_now\ndef test_a():\n" +
+				"    assert show(1) == '1'\n", want: is(Skipped)},
+		{why: "a script of shell leaves a package out", path: "ci/test.sh", before: "set -e\ncargo test\n",
+			after: "set -e\ncargo test --workspace --exclude bench\n"},
 	})
 }

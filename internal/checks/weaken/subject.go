@@ -187,7 +187,7 @@ func definitions(toks []token, lang *language, out map[string]definition) {
 		}
 		d := definition{words: map[string]bool{}}
 		for k := i + 1; k < min(len(toks), i+150); k++ {
-			if toks[k].kind != punct && !common(toks[k].text) {
+			if toks[k].kind != punct && !commonWords.has(toks[k].text) {
 				d.words[toks[k].text] = true
 			}
 			if k > i+4 && toks[k].first && toks[k].col <= t.col && !is(k, "}", ")", "]") && len(d.words) > 3 {
@@ -350,7 +350,7 @@ func (c *changes) mark(toks []token, other map[string]int) {
 			c.defs[d.name] = true
 		}
 		for _, t := range line {
-			if t.kind != punct && len(t.text) >= 4 && !common(t.text) {
+			if t.kind != punct && len(t.text) >= 4 && !commonWords.has(t.text) {
 				c.words[t.text] = true
 			}
 		}
@@ -372,7 +372,7 @@ func defined(line []token) string {
 			"interface", "record", "object", "fun",
 			"const", "let", "var", "val"}, t.text) && i+1 < len(line) && line[i+1].kind == ident:
 			return line[i+1].text
-		case i+1 < len(line) && line[i+1].is("(") && line[len(line)-1].is("{") && !common(t.text): // a method of a class
+		case i+1 < len(line) && line[i+1].is("(") && line[len(line)-1].is("{") && !commonWords.has(t.text): // a method
 			switch t.text {
 			case "while", "switch", "catch", "match", "elif", "with", "synchronized":
 				return ""
@@ -464,7 +464,7 @@ func (j *judge) rewritten(o *unit) bool {
 	}
 	all, found := 0, 0
 	for name := range o.calls {
-		if name = strings.TrimPrefix(name, "."); asserting(name) || common(name) {
+		if name = strings.TrimPrefix(name, "."); asserting(name) || commonWords.has(name) {
 			continue
 		}
 		all++
