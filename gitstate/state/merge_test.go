@@ -205,7 +205,7 @@ func applied(n *node) map[string]int {
 // round all have the same tip, in which every event was applied once; what the
 // remote had accepted kept its effect; and no merge follows when nothing is new.
 func TestReplicasConverge(t *testing.T) {
-	rounds := long.Number(t, 60, 20000)
+	rounds := long.Number(t, 60, 2000)
 	for round := range rounds {
 		rnd := rand.New(rand.NewPCG(uint64(round), 1))
 		first := entry(Event{ID: "init", Actor: "ann", Time: t0, Type: EvInit,
