@@ -48,7 +48,7 @@ func TestLimitsEndTheAgent(t *testing.T) {
 	long.Only(t, "it varies the limits")
 	dollars := `{"type":"usage","input_tokens":10,"output_tokens":5,"cost_usd":0.6}`
 	tokens := `{"type":"usage","input_tokens":900,"output_tokens":50,"cache_read_tokens":100}`
-	for _, r := range long.Sample(t, []struct {
+	for _, r := range []struct {
 		why, line, limits string
 		code              int
 		reason, halt      string
@@ -62,7 +62,7 @@ func TestLimitsEndTheAgent(t *testing.T) {
 			"token_limit:1050", 0},
 		{"tokens of all sessions", tokens, "total_tokens = 1000", 5, "limit: total_tokens", "token_limit:1050", 0},
 		{"time of the session", "{}", "session_time = \"1s\"", 5, "limit: session_time", "time_limit:", 0},
-	}, 2) {
+	} {
 		t.Run(r.limits, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, "echo spoiled > value.txt\n"+spending(r.line),

@@ -347,7 +347,6 @@ func TestWeakenedInTwoSteps(t *testing.T) {
 		return p
 	}
 	t.Run("in one run and in several", func(t *testing.T) {
-		long.Only(t, "the tests of a verify command are tried alone")
 		t.Parallel()
 		p := begin(t, "one", "two")
 		env := goEnv(t)
@@ -372,7 +371,6 @@ func TestWeakenedInTwoSteps(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("allowed by a person", func(t *testing.T) {
-		long.Only(t, "the tests of a verify command are tried alone")
 		t.Parallel()
 		p := newProject(t, twoSteps, goCheck, goTests)
 		p.must(t, "add", "one", "--allow-test-changes")
@@ -391,7 +389,6 @@ func TestWeakenedInTwoSteps(t *testing.T) {
 		}
 	})
 	t.Run("red at the beginning", func(t *testing.T) {
-		long.Only(t, "the tests of a verify command are tried alone")
 		t.Parallel()
 		files := map[string]string{"sum.go": strings.Replace(goTests["sum.go"], "a + b", "a - b", 1)}
 		for k, v := range goTests {

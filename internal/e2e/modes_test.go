@@ -176,7 +176,7 @@ func TestIndexerThatFails(t *testing.T) {
 		{"the document is none", answer(`{"knowledge": [`), "cannot be read"},
 		{"it crashes", "exit 3", "exit 3"},
 	}
-	for _, r := range long.Sample(t, rows, 3) {
+	for _, r := range rows {
 		t.Run(r.why, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, byRole(map[string]string{"indexer": r.part}),
@@ -294,7 +294,7 @@ func TestPreparation(t *testing.T) {
 		{"a word that is no action", answer(`{"action":"think","reason":"hard"}`), 0, "prep fallback failed", "done", ""},
 		{"a pipe instead of a document", "mkfifo \"$RALPH_HANDOFF_FILE\"", 0, "prep fallback failed", "done", ""},
 	}
-	for _, r := range long.Sample(t, rows, 3) {
+	for _, r := range rows {
 		t.Run(r.why, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, byRole(map[string]string{"context-prep": r.part, "context-post": "exit 9"}),
@@ -354,11 +354,11 @@ else exit 1; fi`, "context-post": "exit 0",
 func TestPassThatWrites(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies what a pass does")
-	for _, r := range long.Sample(t, []struct{ why, part, file, notice string }{
+	for _, r := range []struct{ why, part, file, notice string }{
 		{"accepted", "echo tidy > tidy.txt", "tidy\n", "the checks accept it"},
 		{"breaks the check", "echo tidy > tidy.txt; echo x > broken", "", "did not accept it"},
 		{"touches a protected path", "echo tidy > tidy.txt; echo '# mine' >> ralph.toml", "", "did not accept it"},
-	}, 2) {
+	} {
 		t.Run(r.why, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, byRole(map[string]string{"context-prep": "exit 1", "context-post": "exit 0", "tidy": r.part}),
@@ -471,7 +471,7 @@ func TestPrintedPromptIsThePromptThatIsSent(t *testing.T) {
 func TestKilledWhileAHelperWorks(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it kills beside each helper agent")
-	for _, role := range long.Sample(t, []string{"indexer", "context-prep", "context-post", "review"}, 3) {
+	for _, role := range []string{"indexer", "context-prep", "context-post", "review"} {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()
 			mode := "agent-orchestrated"

@@ -16,14 +16,11 @@ import (
 
 // TestTwoOperators: two people steer at once from two processes, beside a loop
 // and somebody at the command line. Each of their commands is applied exactly
-// once and is in the log with where it came from; in full these are a thousand.
+// once and is in the log with where it came from: a thousand of them.
 func TestTwoOperators(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "two people steer at once")
-	each := 40
-	if long.On() {
-		each = 500
-	}
+	const each = 500
 	p := newProject(t, "while [ ! -e go ]; do sleep 0.1; done\n"+doTask,
 		"[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
 		map[string]string{".gitignore": "go\n"})
@@ -101,10 +98,7 @@ func TestTwoOperators(t *testing.T) {
 // and its first answer does not wait for the whole history.
 func TestPageOfALongRun(t *testing.T) {
 	long.Only(t, "it makes ten thousand iterations")
-	n := 1500
-	if long.On() {
-		n = 10_000
-	}
+	const n = 10_000
 	r := repo.New(t, map[string]string{"ralph.toml": ""})
 	history.Make(t, r, history.Options{Iterations: n, Tasks: 50, Plain: true})
 	p := asProject(t, r)

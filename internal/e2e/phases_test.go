@@ -3,8 +3,10 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -71,7 +73,6 @@ func TestPlanning(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("the worktree cannot be written", func(t *testing.T) {
-		long.Only(t, "a sample of plans is tried")
 		p := newProject(t,
 			"echo x > new.txt; echo y >> README; git ralph tool ralph_add_task "+
 				"'{\"title\":\"one\",\"criteria\":[\"c\"],\"description\":\"d\"}'\n", check,
@@ -83,7 +84,6 @@ func TestPlanning(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("a plan with a cycle is refused when it is made", func(t *testing.T) {
-		long.Only(t, "a sample of plans is tried")
 		p := scripted(t, play("planning", addTask(`id = "A", title = "a"`),
 			addTask(`id = "B", title = "b", depends_on = ["A"]`),
 			addTask(`id = "A", title = "a", depends_on = ["B"], replace = true`),
@@ -98,7 +98,6 @@ func TestPlanning(t *testing.T) {
 		}
 	})
 	t.Run("no task is no plan; the agent is asked once", func(t *testing.T) {
-		long.Only(t, "a sample of plans is tried")
 		p := scripted(t, play("planning", `{ text = "There is nothing to do." }`), check, specs)
 		p.must(t, "add", "an old task")
 		p.wants(t, 5, []string{"plan: no task was added"}, "plan")
@@ -120,7 +119,6 @@ func TestPlanning(t *testing.T) {
 		}
 	})
 	t.Run("add --plan adds and replaces nothing", func(t *testing.T) {
-		long.Only(t, "a sample of plans is tried")
 		p := scripted(t, play("planning", addTask(`title = "new"`)), check, nil)
 		p.must(t, "add", "old")
 		p.wants(t, 0, []string{"+ T-002 new"}, "add", "--plan", "make something new")
@@ -190,7 +188,7 @@ func TestValidation(t *testing.T) {
 		"no returns to building": {[]string{`{ text = "no" }`}, 6, []string{"the validation failed after 0 returns"},
 			"[validation]\nrounds = 0\n"},
 	}
-	for _, name := range long.Names(t, rows, 4) {
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		c := rows[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -245,7 +243,6 @@ func TestValidation(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("the checks are run in a fresh checkout first", func(t *testing.T) {
-		long.Only(t, "a sample of validations is tried")
 		p := scripted(t, play("validation", judged(seenHello)...),
 			"[[checks]]\nname = \"test\"\nrun = \"test -e ignored\"\n",
 			map[string]string{"specs/login.md": loginSpec, "login.txt": "hello\n", "logout.txt": "bye\n",
@@ -257,7 +254,6 @@ func TestValidation(t *testing.T) {
 		}
 	})
 	t.Run("approve and reject", func(t *testing.T) {
-		long.Only(t, "a sample of validations is tried")
 		p := scripted(t, play("validation", judged(seenHello)...),
 			"[validation]\nhuman_approval = true\n"+check, files)
 		p.wants(t, 6, nil, "validate", "--yes")
@@ -274,7 +270,6 @@ func TestValidation(t *testing.T) {
 		}
 	})
 	t.Run("without specs the checks and the tasks decide", func(t *testing.T) {
-		long.Only(t, "a sample of validations is tried")
 		p := newProject(t, "echo x > broken\n"+doTask, "[loop]\nmax_attempts = 1\n"+check, nil)
 		p.must(t, "add", "cannot be done")
 		p.wants(t, 3, []string{"blocked", "T-001"}, "run")
@@ -349,7 +344,6 @@ func TestSetup(t *testing.T) {
 		}
 	})
 	t.Run("the setup prompt is one iteration before the first task", func(t *testing.T) {
-		long.Only(t, "a sample of set-ups is tried")
 		agent :=
 			"if [ -z \"$RALPH_TASK_ID\" ]; then grep -q 'Install the tools' \"$RALPH_PROMPT_FILE\" && echo ready > tools.txt; " +
 				"exit; fi\n" + doTask
@@ -369,7 +363,6 @@ func TestSetup(t *testing.T) {
 		p.sound(t)
 	})
 	t.Run("one that breaks the checks ends the run", func(t *testing.T) {
-		long.Only(t, "a sample of set-ups is tried")
 		p := newProject(t, "echo x > broken\n", "[project]\nsetup_prompt = \"SETUP.md\"\n"+check,
 			map[string]string{"SETUP.md": "Install the tools.\n"})
 		p.must(t, "add", "one")

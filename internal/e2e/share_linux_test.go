@@ -61,9 +61,6 @@ func TestShareKilledAnywhere(t *testing.T) {
 	long.Only(t, "it kills machines at every step")
 	steps := []string{"share:fetched", "share:joined", "share:notes", "share:pushed", "share:tracked", "join:objects",
 		"join:ref", "claim:recorded", "claim:pushed", "share:landed", "keep:published", "keep:refs-committed"}
-	if !long.On() {
-		steps = []string{"join:objects", "share:joined", "share:pushed", "claim:pushed", "share:landed", "keep:published"}
-	}
 	s := sharedPlan(t, 2, doTask, "", tasksToml(2*len(steps)))
 	a, b := s.machines[0], s.machines[1]
 	for _, step := range steps {

@@ -155,7 +155,7 @@ func TestTwoMachinesShareAPlan(t *testing.T) {
 func TestMachinesAreKilled(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "several machines are killed by chance")
-	n := long.Number(t, 9, 30)
+	const n = 15
 	s := sharedPlan(t, 3, "sleep 0.1\n"+doTask, "", tasksToml(n))
 	ended := make(chan result)
 	for i, p := range s.machines {

@@ -120,7 +120,7 @@ func TestExposedUnderLandlock(t *testing.T) {
 	evil := payload +
 		`cp -r "$R/.git" evil.git && printf '[core]\n\tfsmonitor = %s/tools.sh\n\tbare = false\n' "$PWD" >> ` +
 		`evil.git/config; rm -f .git; `
-	for _, r := range long.Sample(t, []struct{ name, agent, check, reason string }{
+	for _, r := range []struct{ name, agent, check, reason string }{
 		{"the .git file leads elsewhere", evil + `mv evil.git "$TMPDIR"/; echo "gitdir: $TMPDIR/evil.git" > .git`, "",
 			"tampered: .git file"},
 		{"the .git file is a folder", evil + `mv evil.git .git`, "", "tampered: .git file"},
@@ -130,7 +130,7 @@ func TestExposedUnderLandlock(t *testing.T) {
 		{"the .git file is a FIFO", `rm .git; mkfifo .git`, "", "tampered: .git file"},
 		{"a check replaces it", `touch evil`, "test ! -e evil || { rm .git; mkdir .git; }\n", "tampered: .git file"},
 		{"the user's hook is switched off", `chmod 000 "$R/.git/hooks/pre-push"`, "", "tampered: hooks"},
-	}, 4) {
+	} {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			files := map[string]string{"value.txt": "good\n"}
@@ -174,7 +174,7 @@ func TestExposedUnderLandlock(t *testing.T) {
 func TestRefusedNamespaces(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies how the kernel refuses")
-	for _, r := range long.Sample(t, []struct {
+	for _, r := range []struct {
 		why, settings string
 		env           []string
 		args          []string
@@ -198,7 +198,7 @@ func TestRefusedNamespaces(t *testing.T) {
 		{why: "with --worktree it works", args: []string{"start", "--worktree"}, code: 0, says: []string{"ralph/main"}},
 		{why: "and a dry run says with what", args: []string{"start", "--worktree", "--dry-run"}, code: 0,
 			says: []string{"sandbox: landlock"}},
-	}, 4) {
+	} {
 		t.Run(r.why, func(t *testing.T) {
 			t.Parallel()
 			p := landlockProject(t, doTask, r.settings, nil)

@@ -72,7 +72,7 @@ func TestLinkedKilledAnywhere(t *testing.T) {
 		t.Errorf("the steps are %v", names)
 	}
 	agent := "if [ $RALPH_TASK_ID-$RALPH_ATTEMPT = T-001-1 ]; then echo x > broken; fi\n" + doTask
-	for _, name := range long.Sample(t, names, 6) {
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, agent, quick, map[string]string{"old.txt": "old\n", "gone.txt": "x\n"})
@@ -254,7 +254,7 @@ func TestLinkedRefusals(t *testing.T) {
 		{"a dry run makes none", nil, []string{"start", "--worktree", "--dry-run"}, 0,
 			[]string{"ralph/main", "not made yet"}},
 	}
-	for _, r := range long.Sample(t, rows, 3) {
+	for _, r := range rows {
 		t.Run(r.why, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, doTask, quick, nil)
@@ -349,7 +349,7 @@ func TestLinkedLost(t *testing.T) {
 				}
 			}},
 	}
-	for _, r := range long.Sample(t, rows, 3) {
+	for _, r := range rows {
 		t.Run(r.why, func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, doTask, quick, nil)
