@@ -36,19 +36,20 @@ var rank = []struct {
 	{"context", 9},
 	{"loop/refusal", 0},
 	{"loop/session", 10},
-	{"loop", 11},
-	{"internal/config", 12},
-	{"internal/detect", 13},
-	{"internal/checks", 12},
-	{"internal/agent", 12},
-	{"internal/view", 13},
-	{"internal/mcp", 14},
-	{"internal/dashboard", 14},
-	{"internal/livefeed", 12},
-	{"internal/ui", 12},
-	{"internal/cli", 15},
-	{"internal/e2e", 16},
-	{"", 16}, // main
+	{"loop/recovery", 11},
+	{"loop", 12},
+	{"internal/config", 13},
+	{"internal/detect", 14},
+	{"internal/checks", 13},
+	{"internal/agent", 13},
+	{"internal/view", 14},
+	{"internal/mcp", 15},
+	{"internal/dashboard", 15},
+	{"internal/livefeed", 13},
+	{"internal/ui", 13},
+	{"internal/cli", 16},
+	{"internal/e2e", 17},
+	{"", 17}, // main
 }
 
 func rankOf(path string) int {

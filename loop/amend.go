@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -45,7 +46,7 @@ func amendment(s state.State, critic plan.Critic) state.Event {
 	c.Action, c.TaskID, c.Proposal, c.After = a.Action, a.TaskID, json.RawMessage(raw), a.After
 	after, results := plan.Amend(s.Plan, current, []plan.Amendment{a})
 	r := results[0]
-	c.Action, c.Accepted, c.Reason, c.TaskID = r.Action, r.Accepted, or(r.Why, r.Reason), r.TaskID
+	c.Action, c.Accepted, c.Reason, c.TaskID = r.Action, r.Accepted, cmp.Or(r.Why, r.Reason), r.TaskID
 	if s.Run.PendingOf > plan.MaxAmendments {
 		c.Accepted = false
 		c.Reason = fmt.Sprintf("%d amendments in one handoff; at most %d are taken", s.Run.PendingOf, plan.MaxAmendments)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/text"
 	"git-ralph/loop/refusal"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
@@ -97,7 +98,7 @@ func (l *Loop) baseline(ctx context.Context, s state.State, ready bool) error {
 	}
 	switch {
 	case mode == "require" && len(names) > 0:
-		return refuse(refusal.RedBaseline, "these checks are red before any work: %s", list(names))
+		return refuse(refusal.RedBaseline, "these checks are red before any work: %s", text.List(names))
 	case ready && !fix && !l.provable(now):
 		id, _ := plan.Next(s.Plan)
 		return refuse(refusal.NothingGreen,
@@ -147,13 +148,13 @@ func (l *Loop) proveInPlace(ctx context.Context, home session.Home, req ProofReq
 		report, err = l.Prover.Prove(ctx, req)
 		return err
 	})
-	if rerr := l.restoreChecked(before); rerr != nil {
+	if rerr := l.place().RestoreChecked(before); rerr != nil {
 		err = errors.Join(err, fmt.Errorf("put back what the checks changed: %w", rerr))
 	}
 	return report, err
 }
 
-func fixTitle(red []string) string { return "make the checks green: " + list(red) }
+func fixTitle(red []string) string { return "make the checks green: " + text.List(red) }
 
 // fixFirst makes the red checks the first task. They are its criteria, so that
 // the baseline does not excuse them there.

@@ -1,16 +1,18 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/text"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/refusal"
 	"git-ralph/notes"
 )
@@ -24,7 +26,7 @@ func (l *Loop) commitTitle(it *attempt) string {
 			what += " " + it.title()
 		}
 	}
-	return notes.Title(fmt.Sprintf("%s[%d]: %s", or(l.Settings.CommitPrefix, "ralph"), it.number, what))
+	return notes.Title(fmt.Sprintf("%s[%d]: %s", cmp.Or(l.Settings.CommitPrefix, "ralph"), it.number, what))
 }
 
 // commitMessage is the message of the code commit. Its trailers keep the trace
@@ -99,70 +101,7 @@ func (l *Loop) TrySigning(ctx context.Context) error {
 
 // writeNote puts the handoff next to the code commit.
 func (l *Loop) writeNote(it *Ready, res *state.Result, commit object.ID) error {
-	return WriteNote(l.Repo, commit, state.Note(l.event(it, res)))
-}
-
-// WriteNote sets the note of one commit by compare-and-swap.
-func WriteNote(repo *gitstate.Repo, commit object.ID, text string) error {
-	return WriteNotes(repo, map[object.ID]string{commit: text})
-}
-
-// WriteNotes sets the notes of several commits in one commit on the notes ref.
-func WriteNotes(repo *gitstate.Repo, texts map[object.ID]string) error {
-	ctx := context.Background()
-	deadline := time.Now().Add(10 * time.Second)
-	for {
-		old, err := repo.ReadRef(ctx, gitstate.NotesRef)
-		if err != nil {
-			return err
-		}
-		next, err := notesCommit(repo, old, texts)
-		if err != nil || next == old {
-			return err
-		}
-		err = repo.UpdateRefs("", gitstate.RefUpdate{Name: gitstate.NotesRef, Old: old, New: next})
-		if err == nil || !errors.Is(err, gitstate.ErrRefMoved) && !errors.Is(err, gitstate.ErrRefLocked) ||
-			time.Now().After(deadline) {
-			return err
-		}
-		time.Sleep(gitstate.Jitter())
-	}
-}
-
-func notesCommit(repo *gitstate.Repo, old object.ID, texts map[object.ID]string) (object.ID, error) {
-	var parents []object.ID
-	base := object.Zero
-	if !old.IsZero() {
-		c, err := repo.Store.Records().ReadCommit(old)
-		if err != nil {
-			return object.Zero, err
-		}
-		parents, base = []object.ID{old}, c.Tree
-	}
-	tree, err := notes.OpenNotes(repo.Store.Records(), base)
-	if err != nil {
-		return object.Zero, err
-	}
-	for commit, text := range texts {
-		blob, err := repo.Store.Write(object.Blob, []byte(text))
-		if err != nil {
-			return object.Zero, err
-		}
-		if err := tree.Set(commit, blob); err != nil {
-			return object.Zero, err
-		}
-	}
-	id, err := tree.Write()
-	if err != nil || id == base {
-		return old, err
-	}
-	sig := ourSignature(time.Now())
-	c, err := repo.Store.WriteCommit(object.CommitData{Tree: id, Parents: parents, Author: sig, Committer: sig,
-		Message: "Notes added by git ralph\n"})
-	if err != nil {
-		return object.Zero, err
-	}
-	return c, repo.Store.Sync()
+	return recovery.WriteNote(l.Repo, commit, state.Note(l.event(it, res)))
 }
 
 // leaveTheirs takes out of the attempt what a person committed meanwhile, and
@@ -176,7 +115,7 @@ func (l *Loop) leaveTheirs(it *attempt, tip object.ID) (bool, error) {
 	above := map[string]bool{}
 	for _, c := range theirs {
 		now[c.Path] = c.New
-		for p := parent(c.Path); p != ""; p = parent(p) {
+		for p := text.Parent(c.Path); p != ""; p = text.Parent(p) {
 			above[p] = true
 		}
 	}
@@ -189,7 +128,7 @@ func (l *Loop) leaveTheirs(it *attempt, tip object.ID) (bool, error) {
 		}
 		ours = append(ours, c)
 		met = met || both || above[c.Path]
-		for p := parent(c.Path); p != ""; p = parent(p) {
+		for p := text.Parent(c.Path); p != ""; p = text.Parent(p) {
 			_, under := now[p]
 			met = met || under
 		}
@@ -218,9 +157,8 @@ func (l *Loop) makeWay(it *attempt, tip object.ID) error {
 			others = append(others, c.Path)
 		}
 	}
-	// The evidence is written: what somebody changed since then goes aside.
-	report, err := l.Engine.PutBack(l.background(), it.before, others, worktree.Keeper{Known: it.after, Event: it.id})
-	it.notices = noted(it.notices, l.tellRestored(it.Ready, report)...)
+	notices, err := it.MakeWay(others, it.after)
+	it.notices = recovery.Noted(it.notices, notices...)
 	if err != nil {
 		return err
 	}
@@ -245,15 +183,7 @@ func (l *Loop) makeWay(it *attempt, tip object.ID) error {
 // bringTheirs writes what a commit of a person changed where the worktree still has
 // what was before it: a capture of an earlier moment may have been put back since.
 func (l *Loop) bringTheirs(it *attempt, was, tip object.ID) error {
-	return moveFiles(l.background(), l.Engine, was, tip, it.notice)
-}
-
-func parent(path string) string {
-	i := strings.LastIndexByte(path, '/')
-	if i < 0 {
-		return ""
-	}
-	return path[:i]
+	return recovery.MoveFiles(l.background(), l.Engine, was, tip, it.notice)
 }
 
 func (l *Loop) branchChanges(from, to object.ID) ([]worktree.Change, error) {

@@ -6,6 +6,7 @@ import (
 
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/text"
 	"git-ralph/plan"
 )
 
@@ -63,7 +64,7 @@ func (l *Loop) proveTip(ctx context.Context, tip object.ID, s state.State) (Proo
 		return report, err
 	}
 	if report.OldTests, err = l.baseTests(ctx, tip, s); len(report.OldTests) > 0 {
-		report.Pass, report.Reasons = false, []string{oldTests + list(report.OldTests)}
+		report.Pass, report.Reasons = false, []string{oldTests + text.List(report.OldTests)}
 	}
 	if err != nil || !report.Pass {
 		return report, err
@@ -71,7 +72,7 @@ func (l *Loop) proveTip(ctx context.Context, tip object.ID, s state.State) (Proo
 	lost, err := l.lostReproductions(ctx, tip, s)
 	if len(lost) > 0 {
 		report.OldTests = lost
-		report.Pass, report.Reasons = false, []string{reproduction + list(lost)}
+		report.Pass, report.Reasons = false, []string{reproduction + text.List(lost)}
 	}
 	return report, err
 }

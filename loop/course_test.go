@@ -11,6 +11,7 @@ import (
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/refusal"
 	"git-ralph/loop/session"
 	"git-ralph/plan"
@@ -75,14 +76,14 @@ func TestRunFromASentence(t *testing.T) {
 		t.Errorf("%v: %+v", err, v)
 	}
 	// The work of the last iteration with a commit is taken back, in code and journal.
-	rw := &Rewinder{Repo: r.Repo, Journal: r.Journal, Engine: r.Engine, Log: r.log}
+	rw := &recovery.Rewinder{Repo: r.Repo, Journal: r.Journal, Engine: r.Engine, Log: r.log}
 	if _, err := rw.Run(context.Background(), 1); err != nil {
 		t.Fatal(err)
 	}
 	if exists(r.repo.Dir, "blue.txt") {
 		t.Error("the file of a later iteration is still there")
 	}
-	if err := Prune(r.Repo, r.Journal, 1); err != nil {
+	if err := recovery.Prune(r.Repo, r.Journal, 1); err != nil {
 		t.Error(err)
 	}
 }
@@ -325,7 +326,7 @@ func TestRecovery(t *testing.T) {
 		_, _ = r.Run(context.Background(), Course{Build: true})
 	}()
 	ctx := context.Background()
-	rec := &Recovery{Repo: r.Repo, Journal: r.Journal, Engine: r.Engine, Log: r.log, Now: r.now}
+	rec := &recovery.Recovery{Journal: r.Journal, Place: r.place()}
 	for range 2 { // the second finds nothing to do
 		if err := rec.Run(ctx); err != nil {
 			t.Fatal(err)
@@ -346,7 +347,7 @@ func TestRecovery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckJournal(ctx, r.Repo, r.Journal, s); err != nil {
+	if err := recovery.CheckJournal(ctx, r.Repo, r.Journal, s); err != nil {
 		t.Error(err)
 	}
 	tip := r.repo.Git("rev-parse", "HEAD")

@@ -13,6 +13,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/refusal"
 	"git-ralph/loop/session"
 	"git-ralph/plan"
@@ -43,9 +44,10 @@ func (r *rig) dies(step string, f func() error) (there bool) {
 	return false
 }
 
-func (r *rig) recovery() *Recovery {
-	return &Recovery{Repo: r.Repo, Journal: r.Journal, Engine: r.Engine, Log: r.log, Now: r.now,
-		Fail: func(step string) { r.fail(step) }}
+func (r *rig) recovery() *recovery.Recovery {
+	p := r.place()
+	p.Fail = func(step string) { r.fail(step) }
+	return &recovery.Recovery{Journal: r.Journal, Place: p}
 }
 
 func (r *rig) recover() {
@@ -69,7 +71,7 @@ func redOnce(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) se
 // rejected one, or of the recovery, leaves what the next run finishes.
 func TestDiedAtEveryStep(t *testing.T) {
 	t.Parallel()
-	for _, step := range slices.Concat(Steps, RecoverySteps) {
+	for _, step := range slices.Concat(Steps, recovery.RecoverySteps) {
 		if step == "recover:index" || step == "recover:note" {
 			continue // TestDiedAfterTheCommitPoint
 		}
@@ -197,7 +199,7 @@ func TestDiedAndDiverged(t *testing.T) {
 	r := keptHalf(t)
 	r.repo.Git("commit", "-q", "--allow-empty", "-m", "another way")
 	err := r.recovery().Run(context.Background())
-	var d *DivergedError
+	var d *recovery.DivergedError
 	var refused *refusal.Error
 	if !errors.As(err, &d) || d.Branch != "main" || !errors.As(err, &refused) || refused.Kind != refusal.Diverged {
 		t.Fatalf("%v", err)
@@ -209,7 +211,7 @@ func TestDiedAndDiverged(t *testing.T) {
 	if err != nil || s.Run.Status != state.NeedsReview {
 		t.Errorf("%v: %s", err, s.Run.Status)
 	}
-	if err := CheckJournal(context.Background(), r.Repo, r.Journal, s); err == nil {
+	if err := recovery.CheckJournal(context.Background(), r.Repo, r.Journal, s); err == nil {
 		t.Error("journal and branch seem to belong together")
 	}
 }

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func judgeCriterion(spec, text string, reports []session.CriterionReport,
 			continue
 		}
 		if r.Verdict != "pass" {
-			why := or(strings.TrimSpace(r.Evidence), "reported as "+r.Verdict+" without evidence")
+			why := cmp.Or(strings.TrimSpace(r.Evidence), "reported as "+r.Verdict+" without evidence")
 			return state.ReportCriterion{Text: text, Verdict: "fail", Mark: markJudged, Evidence: why}
 		}
 		mark, finding := look(r)
@@ -281,7 +282,7 @@ func (w *witness) specsAlone() (object.ID, error) {
 	if err != nil {
 		return object.Zero, err
 	}
-	sig := ourSignature(w.l.Now())
+	sig := object.Ours(w.l.Now())
 	commit, err := w.l.Repo.Store.WriteCommit(object.CommitData{Tree: tree, Author: sig, Committer: sig,
 		Message: "the specs alone\n"})
 	if err == nil {

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,7 +119,7 @@ func (l *Loop) demandOf(c rangeCommit, entries []journal.Entry) (demand, error) 
 	for key, r := range recorded {
 		if _, was := before[key]; !wanted[key] && !was && !r.Tolerated {
 			d.notes = append(d.notes, fmt.Sprintf("%s was recorded, and neither its ralph.toml nor the plan has it",
-				quoted(or(r.Command, r.Name))))
+				quoted(cmp.Or(r.Command, r.Name))))
 		}
 	}
 	slices.Sort(d.notes)
@@ -203,7 +204,7 @@ func (l *Loop) verifyPerson(ctx context.Context, c rangeCommit) (VerifiedCommit,
 func (l *Loop) replay(ctx context.Context, c rangeCommit, one *VerifiedCommit, d demand, none string) error {
 	one.Standing, one.Reason = Unproved, strings.Join(d.differs, "; ")
 	if len(d.run) == 0 {
-		one.Reason = or(one.Reason, none)
+		one.Reason = cmp.Or(one.Reason, none)
 		return nil
 	}
 	green := false

@@ -109,7 +109,7 @@ func (l *Loop) blameEnvironment(ctx context.Context, it *attempt) error {
 	if len(runs) == 0 {
 		return nil
 	}
-	if _, err := l.Engine.Restore(l.background(), it.before); err != nil {
+	if _, err := l.Engine.Restore(l.background(), it.Before); err != nil {
 		return fmt.Errorf("look at the checks without the attempt: %w", err)
 	}
 	var again []state.CheckRun

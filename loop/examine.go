@@ -1,16 +1,21 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 
+	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/guard"
+	"git-ralph/internal/text"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
@@ -35,13 +40,13 @@ func (l *Loop) examine(ctx context.Context, rd *Ready, ran *Ran) (*Examined, err
 		}
 	}
 	var err error
-	if x.after, err = l.Engine.Capture(l.background(), rd.before); err != nil {
+	if x.after, err = l.Engine.Capture(l.background(), rd.Before); err != nil {
 		return nil, fmt.Errorf("see what the agent changed: %w", err)
 	}
 	l.fail("iteration:captured")
-	x.notices = noted(x.notices, l.nameForeign(rd.foreign)...)
+	x.notices = recovery.Noted(x.notices, l.nameForeign(rd.foreign)...)
 	if len(ran.steps)+len(x.stepsAfter) == 0 {
-		x.notices = noted(x.notices, nameBeside(ran.calls, x.after)...)
+		x.notices = recovery.Noted(x.notices, nameBeside(ran.calls, x.after)...)
 	}
 	l.weighChange(it)
 	if prove {
@@ -91,13 +96,6 @@ func (it *attempt) judged() bool {
 		return it.facts.Said.Done && !ofIteration(it.run.Detail)
 	}
 	return false
-}
-
-func or(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // readClaims finds out what the agent said, and whether it counts.
@@ -158,7 +156,7 @@ func (l *Loop) readClaims(it *attempt) {
 	p.Said.Unfinished = no
 	p.Said.Problem = bad
 	if c.Blocked != nil {
-		p.Said.Blocked = or(c.Blocked.Text, "no reason given")
+		p.Said.Blocked = cmp.Or(c.Blocked.Text, "no reason given")
 	}
 	p.Said.Retry = c.Retry
 	if len(c.Unanswered) > 0 {
@@ -187,7 +185,7 @@ func (l *Loop) stepsAfter(ctx context.Context, it *attempt) error {
 	return l.guarded(it.Ready, it.use.ReadOnly, func(start session.Starter) error {
 		r, err := l.Prover.Steps(ctx, "after", l.proofRequest(it.Ready, start))
 		it.stepsAfter = r.Runs
-		it.addOutputs(r.Outputs)
+		it.AddOutputs(r.Outputs)
 		it.facts.Checks.StepFailed, it.stepFail = r.Failed, r.FailText
 		return err
 	})
@@ -207,17 +205,17 @@ func (l *Loop) weighChange(it *attempt) {
 	p.Change.NoneOK = it.task.NoChangeExpected
 	p.Change.TooLarge, p.Change.Nested, p.Change.Unreadable = a.TooLarge, a.Nested, a.Unreadable
 	for _, path := range a.Special {
-		it.notices = append(it.notices, notCaptured+path)
+		it.notices = append(it.notices, recovery.NotCaptured+path)
 	}
 	for _, path := range a.Excluded {
-		it.notices = append(it.notices, notCapturedNow+path)
+		it.notices = append(it.notices, recovery.NotCapturedNow+path)
 	}
 	p.PartialLeft = l.Settings.Limits.MaxPartial <= 0 || it.task.Partial < l.Settings.Limits.MaxPartial
 	it.putBack = append(it.putBack, a.PutBack...)
 	for _, path := range a.IgnoredChanged {
-		it.notices = append(it.notices, ignoredChanged+path)
+		it.notices = append(it.notices, recovery.IgnoredChanged+path)
 	}
-	it.notices = noted(it.notices, it.tellSpoiled(a.Spoiled, it.number)...)
+	it.notices = recovery.Noted(it.notices, it.TellSpoiled(a.Spoiled)...)
 	p.Change.Secrets = l.copiedSecrets(it.secrets, a.Changes)
 	match := guard.Protected{Globs: l.Settings.Protected}
 	allow := guard.Protected{Globs: it.task.AllowProtected}
@@ -271,16 +269,16 @@ func (l *Loop) prove(ctx context.Context, it *attempt) error {
 		return fmt.Errorf("run the checks: %w", err)
 	}
 	it.facts.Checks.Pass, it.facts.Checks.Reasons = it.report.Pass, it.report.Reasons
-	it.notices = noted(it.notices, it.report.Fewer...)
+	it.notices = recovery.Noted(it.notices, it.report.Fewer...)
 	if l.Settings.Fresh == "each" && it.report.Pass && it.phase == state.Building {
 		if err := l.proveAlone(ctx, it); err != nil {
 			return err
 		}
 	}
-	it.addOutputs(it.report.Outputs)
+	it.AddOutputs(it.report.Outputs)
 	if len(it.report.Runs) > 0 {
-		back, err := l.restoreCaptured(it.Ready, it.after)
-		it.notices = noted(it.notices, back.notices...)
+		back, err := it.RestoreCaptured(it.after)
+		it.notices = recovery.Noted(it.notices, back.Notices...)
 		if err != nil {
 			return fmt.Errorf("put back what the checks changed: %w", err)
 		}
@@ -313,7 +311,7 @@ func (l *Loop) proveAlone(ctx context.Context, it *attempt) error {
 		return nil
 	}
 	for name, out := range alone.Outputs {
-		it.evidence.add("checks/fresh/"+name, out)
+		it.Add("checks/fresh/"+name, out)
 	}
 	if !alone.Pass {
 		it.facts.Checks.Pass = false
@@ -400,7 +398,24 @@ func nameBeside(calls session.CallWatch, after *worktree.Capture) (notices []str
 	}
 	if len(paths) > 0 {
 		notices = append(notices,
-			"changed while it ran, perhaps by you: "+list(paths)+" (git ralph start --worktree leaves your files to you)")
+			"changed while it ran, perhaps by you: "+text.List(paths)+" (git ralph start --worktree leaves your files to you)")
 	}
 	return notices
+}
+
+// blob reads a file of a tree for comparison, nil when it is absent, no file,
+// or too large to be looked at.
+func (l *Loop) blob(mode object.Mode, id object.ID) ([]byte, error) {
+	if id.IsZero() || mode != object.ModeRegular && mode != object.ModeExecutable {
+		return nil, nil
+	}
+	_, size, r, err := l.Repo.Store.Open(id)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if size > maxCompared {
+		return nil, nil
+	}
+	return io.ReadAll(r)
 }

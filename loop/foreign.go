@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/text"
 )
 
 // covered are the parts of the worktree that belong to the user and that no
@@ -20,7 +21,8 @@ func (l *Loop) covered(before *worktree.Checkpoint) []string {
 		var missed []string
 		l.ignoredRepos, missed = l.Engine.IgnoredRepositories(before)
 		if len(missed) > 0 {
-			l.Log("not looked at to the end for repositories of yours, which would be read-only for the agent: %s", list(missed))
+			l.Log("not looked at to the end for repositories of yours, which would be read-only for the agent: %s",
+				text.List(missed))
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.Nested, before.Oversized, l.ignoredRepos,

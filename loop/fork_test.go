@@ -8,6 +8,7 @@ import (
 
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/refusal"
 	"git-ralph/loop/session"
 	"git-ralph/plan"
@@ -24,7 +25,7 @@ func TestFork(t *testing.T) {
 		commit string
 		done   int
 	}{{first, 0}, {r.repo.Git("rev-parse", "HEAD~1"), 1}, {r.repo.Git("rev-parse", "HEAD"), 2}} {
-		p, err := FindFork(ctx, r.Journal, n)
+		p, err := recovery.FindFork(ctx, r.Journal, n)
 		if err != nil || p.Commit.String() != want.commit {
 			t.Fatalf("after %d: %v, %s", n, err, p.Commit)
 		}
@@ -33,23 +34,23 @@ func TestFork(t *testing.T) {
 			t.Fatal(err)
 		}
 		to.Now = r.now
-		s, err := Fork(ctx, r.Journal, to, p)
+		s, err := recovery.Fork(ctx, r.Journal, to, p)
 		if err != nil || s.Plan.Counts().Done != want.done || s.Journal.Origins[0].Iteration != n {
 			t.Errorf("after %d: %v, %+v", n, err, s.Plan.Counts())
 		}
 		var refused *refusal.Error
-		if _, err := Fork(ctx, r.Journal, to, p); !errors.As(err, &refused) || refused.Kind != refusal.BranchThere {
+		if _, err := recovery.Fork(ctx, r.Journal, to, p); !errors.As(err, &refused) || refused.Kind != refusal.BranchThere {
 			t.Errorf("once more: %v", err)
 		}
 	}
 	var refused *refusal.Error
-	if _, err := FindFork(ctx, r.Journal, 7); !errors.As(err, &refused) || refused.Kind != refusal.NoIteration {
+	if _, err := recovery.FindFork(ctx, r.Journal, 7); !errors.As(err, &refused) || refused.Kind != refusal.NoIteration {
 		t.Errorf("an iteration that never was: %v", err)
 	}
 }
 
-func (r *rig) rewinder() *Rewinder {
-	return &Rewinder{Repo: r.Repo, Journal: r.Journal, Engine: r.Engine, Log: r.log}
+func (r *rig) rewinder() *recovery.Rewinder {
+	return &recovery.Rewinder{Repo: r.Repo, Journal: r.Journal, Engine: r.Engine, Log: r.log}
 }
 
 // TestRewindAround: commits of people stay where their lines do not meet.
@@ -109,7 +110,8 @@ func TestRewindAsked(t *testing.T) {
 	tip := r.repo.Git("rev-parse", "HEAD")
 	rw := r.rewinder()
 	rw.Ask = func(w state.Rewind) bool { return len(w.Reverted) != 1 }
-	if _, err := rw.Run(context.Background(), 0); !errors.Is(err, ErrDeclined) || r.repo.Git("rev-parse", "HEAD") != tip {
+	if _, err := rw.Run(context.Background(), 0); !errors.Is(err, recovery.ErrDeclined) || r.repo.Git("rev-parse",
+		"HEAD") != tip {
 		t.Errorf("%v", err)
 	}
 	if _, err := r.rewinder().Run(context.Background(), 1); !errors.Is(err, journal.ErrNothing) {

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,8 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/text"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
@@ -112,32 +115,32 @@ func (l *Loop) help(ctx context.Context, it *Ready, h helperRun) (answer, error)
 
 // recordHelper adds a helper's run to what the iteration has used and learned.
 func (l *Loop) recordHelper(it *Ready, h helperRun, end session.End) {
-	folder := "agents/" + fileNameOf(string(h.role)) + "/"
-	it.evidence.add(folder+"prompt.md", []byte(h.job.Prompt.Text))
-	it.evidence.add(folder+"transcript.jsonl", end.Transcript)
+	folder := "agents/" + text.FileName(string(h.role)) + "/"
+	it.Add(folder+"prompt.md", []byte(h.job.Prompt.Text))
+	it.Add(folder+"transcript.jsonl", end.Transcript)
 	it.runs = append(it.runs, end.Record)
 	it.aside.Learnings = append(it.aside.Learnings, end.Tools.Learnings...)
 	it.aside.Memory = append(it.aside.Memory, end.Tools.Memory...)
 	if end.Warning != "" {
-		it.remarks = noted(it.remarks, end.Warning)
+		it.remarks = recovery.Noted(it.remarks, end.Warning)
 	}
 }
 
 // putBackAfter makes the worktree what it was before a helper ran: at the
 // checkpoint, or after the coding agent.
 func (l *Loop) putBackAfter(it *Ready, after *worktree.Capture, role session.Role) error {
-	restore := l.restoreBefore
+	restore := it.RestoreBefore
 	if after != nil {
-		restore = l.restoreCaptured
+		restore = it.RestoreCaptured
 	}
-	back, err := restore(it, after)
-	it.remarks = noted(it.remarks, back.notices...)
+	back, err := restore(after)
+	it.remarks = recovery.Noted(it.remarks, back.Notices...)
 	if err != nil {
 		return fmt.Errorf("put back what the %s changed: %w", role, err)
 	}
-	if back.paths > 0 {
-		it.remarks = noted(it.remarks, fmt.Sprintf("%s changed %d paths of the worktree; they were put back", role,
-			back.paths))
+	if back.Paths > 0 {
+		it.remarks = recovery.Noted(it.remarks, fmt.Sprintf("%s changed %d paths of the worktree; they were put back", role,
+			back.Paths))
 	}
 	return nil
 }
@@ -182,7 +185,7 @@ func (l *Loop) driver(role session.Role) string {
 	if l.FallbackAgent != nil && l.limited(l.Now()) {
 		return l.Settings.FallbackDriver
 	}
-	return or(l.Settings.Roles[role].Driver, l.Settings.Driver)
+	return cmp.Or(l.Settings.Roles[role].Driver, l.Settings.Driver)
 }
 
 // agentFor is the client of a role in a sandbox that was made for a driver.

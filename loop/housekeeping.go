@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"git-ralph/loop/recovery"
 )
 
 // housekeepEvery is the number of iterations between two looks at the object
@@ -27,7 +29,7 @@ func (l *Loop) housekeep(ctx context.Context) {
 		return
 	}
 	l.since = 0
-	if err := Prune(l.Repo, l.Journal, l.Settings.KeepEvidence); err != nil && !l.untidy {
+	if err := recovery.Prune(l.Repo, l.Journal, l.Settings.KeepEvidence); err != nil && !l.untidy {
 		l.untidy = true
 		l.Log("old evidence could not be pruned: %v", err)
 	}

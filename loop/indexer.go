@@ -8,6 +8,7 @@ import (
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
@@ -40,7 +41,7 @@ func (l *Loop) index(ctx context.Context, it *Ready) error {
 	n := state.ContextNote{Kind: "index", Reason: why, Detail: fmt.Sprintf("%d entries", len(ans.knowledge))}
 	if failed != nil {
 		n.Failed, n.Detail = true, notes.OneLine(failed.Error(), 500)
-		it.remarks = noted(it.remarks, "the indexer failed: "+n.Detail)
+		it.remarks = recovery.Noted(it.remarks, "the indexer failed: "+n.Detail)
 		l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(session.RoleIndexer)},
 			"the indexer failed: %s",
 			n.Detail)

@@ -1,17 +1,18 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
@@ -53,20 +54,21 @@ func taskJob(t plan.Task) Job {
 // gone. What comes back has to be released, with an error as well.
 func (l *Loop) prepare(ctx context.Context, s state.State, job Job) (*Ready, error) {
 	var err error
-	rd := &Ready{Job: job, helped: &helped{state: s}, record: &record{}, asked: s, started: l.Now(),
+	rd := &Ready{Job: job, helped: &helped{state: s}, asked: s, started: l.Now(),
 		number: s.Run.Iteration + 1}
 	rd.id = gitstate.NewID(rd.started)
+	rd.Record = &recovery.Record{Place: l.place(), Journal: s.Journal.ID, Event: rd.id, Number: rd.number}
 	if rd.branch, rd.tip, err = l.Repo.Head(ctx); err != nil {
 		return rd, err
 	}
-	if rd.before, err = l.Engine.Checkpoint(ctx); err != nil {
+	if rd.Before, err = l.Engine.Checkpoint(ctx); err != nil {
 		return rd, fmt.Errorf("take the checkpoint: %w", err)
 	}
-	for _, n := range rd.before.Oversized {
+	for _, n := range rd.Before.Oversized {
 		l.Log("%s is large and untracked: it is left alone", n)
 	}
-	l.noteTools(rd.before.IgnoredFolders())
-	if err := l.anchor(ctx, rd); err != nil {
+	l.noteTools(rd.Before.IgnoredFolders())
+	if err := rd.Hold(ctx, rd.tip, rd.started); err != nil {
 		return rd, err
 	}
 	runDir, err := session.NewRunDir(l.RunBase)
@@ -74,7 +76,7 @@ func (l *Loop) prepare(ctx context.Context, s state.State, job Job) (*Ready, err
 		return rd, err
 	}
 	if job.proved != nil {
-		rd.addOutputs(job.proved.Outputs)
+		rd.AddOutputs(job.proved.Outputs)
 	}
 	if rd.role == session.RoleCoding {
 		rd.choice = Choose(l.Settings.Ladder, job.task.Rung)
@@ -84,7 +86,7 @@ func (l *Loop) prepare(ctx context.Context, s state.State, job Job) (*Ready, err
 	rd.use = session.Use{Agent: true, Driver: l.driver(rd.role), Dir: l.Repo.Root, Home: warm(s.Journal.ID),
 		RunDir: runDir, Files: l.AgentFiles,
 		ReadOnly:      rd.phase == state.Planning,
-		ReadOnlyPaths: l.covered(rd.before)}
+		ReadOnlyPaths: l.covered(rd.Before)}
 	rd.foreign = l.foreign()
 	err = l.start(rd)
 	if errors.Is(err, journal.ErrNothing) {
@@ -103,43 +105,6 @@ func (r *Ready) release() {
 	if r.use.RunDir != "" {
 		os.RemoveAll(r.use.RunDir)
 	}
-}
-
-// anchor stores the checkpoint under its ref, so that a restart can restore
-// what the agent has not yet touched at this moment.
-func (l *Loop) anchor(ctx context.Context, it *Ready) error {
-	tree, err := it.before.Store(ctx)
-	if err != nil {
-		return fmt.Errorf("store the checkpoint: %w", err)
-	}
-	var parents []object.ID
-	if !it.tip.IsZero() {
-		parents = []object.ID{it.tip}
-	}
-	sig := ourSignature(it.started)
-	commit, err := l.Repo.Store.WriteCommit(object.CommitData{Tree: tree, Parents: parents, Author: sig, Committer: sig,
-		Message: fmt.Sprintf("checkpoint before iteration %d\n", it.number)})
-	if err == nil {
-		err = l.Repo.Store.Sync()
-	}
-	if err != nil {
-		return fmt.Errorf("store the checkpoint: %w", err)
-	}
-	l.fail("checkpoint:objects")
-	it.anchor = commit
-	if err := l.Repo.MoveRef(l.localRef(it), commit); err != nil {
-		return fmt.Errorf("anchor the checkpoint: %w", err)
-	}
-	l.fail("checkpoint:ref")
-	return nil
-}
-
-func (l *Loop) localRef(it *Ready) string {
-	return gitstate.LocalRef(it.state.Journal.ID, it.id)
-}
-
-func ourSignature(t time.Time) object.Signature {
-	return object.Signature{Name: "git-ralph", Email: "git-ralph@localhost", When: t}
 }
 
 // start records iteration-start; from here on the iteration has a number.
@@ -161,9 +126,10 @@ func (l *Loop) start(it *Ready) error {
 		if it.number = s.Run.Iteration + 1; it.under != "" {
 			it.number = it.turn
 		}
+		it.Number = it.number
 		return state.Event{Type: state.EvStart, Time: it.started, Phase: it.phase, Iteration: it.number,
 			Task: it.task.ID, Attempt: it.attempt, Under: it.under,
-			Start: &state.Start{IterationID: it.id, Branch: it.branch, Tip: hex(it.tip), Checkpoint: it.anchor.String(),
+			Start: &state.Start{IterationID: it.id, Branch: it.branch, Tip: object.Hex(it.tip), Checkpoint: it.Anchor.String(),
 				HeadRef: gitstate.BranchRef(it.branch), Worktree: l.Repo.Root, Agent: l.Settings.Driver,
 				Model: l.model(it.role, it.task, it.choice),
 				Rung:  it.choice.Rung, Step: it.choice.Step, Effort: l.effort(it.role, it.choice),
@@ -194,13 +160,6 @@ func (l *Loop) start(it *Ready) error {
 	return nil
 }
 
-func hex(id object.ID) string {
-	if id.IsZero() {
-		return ""
-	}
-	return id.String()
-}
-
 // model is what a run works with, "" = the client's own choice: the fallback while
 // the provider is limited, then the ladder, the task, the role.
 func (l *Loop) model(role session.Role, task plan.Task, c Choice) string {
@@ -210,7 +169,7 @@ func (l *Loop) model(role session.Role, task plan.Task, c Choice) string {
 		}
 	}
 	if role == session.RoleCoding {
-		if m := or(c.Model, task.Model); m != "" {
+		if m := cmp.Or(c.Model, task.Model); m != "" {
 			return m
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/text"
 	"git-ralph/loop/session"
 )
 
@@ -197,7 +198,7 @@ func gates(f Facts, changeExpected bool) []string {
 	var why []string
 	gate := func(word string, paths []string) {
 		if len(paths) > 0 {
-			why = append(why, word+": "+list(paths))
+			why = append(why, word+": "+text.List(paths))
 		}
 	}
 	if f.Checks.StepFailed != "" {
@@ -238,12 +239,4 @@ func withDetail(word, detail string) string {
 		return word
 	}
 	return word + ": " + detail
-}
-
-// list names at most five paths.
-func list(paths []string) string {
-	if len(paths) > 5 {
-		return strings.Join(paths[:5], ", ") + ", …"
-	}
-	return strings.Join(paths, ", ")
 }

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,5 +116,5 @@ func (l *Loop) effort(role session.Role, c Choice) string {
 	if role == session.RoleCoding && c.Effort != "" {
 		return c.Effort
 	}
-	return or(l.Settings.Roles[role].Effort, l.Settings.Effort)
+	return cmp.Or(l.Settings.Roles[role].Effort, l.Settings.Effort)
 }

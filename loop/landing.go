@@ -12,6 +12,8 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/text"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/refusal"
 	"git-ralph/plan"
 )
@@ -59,7 +61,7 @@ func (l *Lander) Run(ctx context.Context) (Landing, error) {
 		return p, err
 	}
 	if l.Told != nil && !l.Told(p) {
-		return p, ErrDeclined
+		return p, recovery.ErrDeclined
 	}
 	if p.From != p.To {
 		if err := l.prove(ctx, p); err != nil {
@@ -119,7 +121,7 @@ func (l *Lander) plan(ctx context.Context) (Landing, error) {
 		return p, err
 	} else if len(conflicts) > 0 {
 		return p, refusal.New(refusal.FilesInTheWay, "these files have changes of yours, or are in the way: %s",
-			list(conflicts))
+			text.List(conflicts))
 	}
 	return p, nil
 }
@@ -153,7 +155,7 @@ func (l *Lander) journals(ctx context.Context, p *Landing) error {
 // as a commit of the same iteration.
 func (l *Lander) commits(ctx context.Context, p *Landing, tip object.ID) error {
 	repo := l.Loop.Repo
-	in, err := Kept(ctx, repo, p.next.State, p.From)
+	in, err := recovery.FindKept(ctx, repo, p.next.State, p.From)
 	if err != nil {
 		return err
 	}
@@ -178,7 +180,7 @@ func (l *Lander) commits(ctx context.Context, p *Landing, tip object.ID) error {
 				c.event = id
 			}
 		}
-		if _, there := in.byEvent[c.event]; c.event != "" && there {
+		if c.event != "" && in.HasEvent(c.event) {
 			continue
 		}
 		p.Merge = p.Merge || len(ids) > 2
@@ -221,7 +223,7 @@ func putOn(ctx context.Context, repo *gitstate.Repo, commit, tip object.ID, sign
 	if err != nil {
 		return is, nil, err
 	}
-	tree, conflicts, err := mergeTrees(ctx, repo, base, ours, c.Tree)
+	tree, conflicts, err := recovery.MergeTrees(ctx, repo, base, ours, c.Tree)
 	if err != nil || len(conflicts) > 0 {
 		return is, conflicts, err
 	}
@@ -260,7 +262,7 @@ func (l *Lander) merge(ctx context.Context, p *Landing, tip object.ID) error {
 			return err
 		}
 	}
-	tree, conflicts, err := mergeTrees(ctx, repo, trees[0], trees[1], trees[2])
+	tree, conflicts, err := recovery.MergeTrees(ctx, repo, trees[0], trees[1], trees[2])
 	if err != nil {
 		return err
 	}
@@ -278,7 +280,7 @@ func (l *Lander) merge(ctx context.Context, p *Landing, tip object.ID) error {
 
 func (l *Lander) conflict(what string, paths []string) error {
 	return refusal.New(refusal.LandConflict, "%s and %s changed the same lines: %s", l.Loop.Journal.Branch, what,
-		list(paths)).
+		text.List(paths)).
 		About(l.Root, l.Loop.Journal.Branch)
 }
 
@@ -318,7 +320,7 @@ func (l *Lander) move(ctx context.Context, p Landing) error {
 	}
 	if p.From != p.To {
 		kept.Parent, kept.Commit, kept.Brought, kept.Rewind, kept.Reset = p.From.String(), p.To.String(), true, false, false
-	} else if in, err := Kept(ctx, j.Repo, p.next.State, p.From); err != nil {
+	} else if in, err := recovery.FindKept(ctx, j.Repo, p.next.State, p.From); err != nil {
 		return err
 	} else if commit, ok := in.Has(kept.Commit, kept.EventID); ok {
 		kept.Commit = commit
@@ -351,7 +353,7 @@ func (l *Lander) move(ctx context.Context, p Landing) error {
 		},
 		WriteIndex: func(lock *os.File) error { return l.Loop.Engine.UpdateIndex(ctx, lock, p.From, p.To) },
 		Note: func() error {
-			return errors.Join(moveFiles(ctx, l.Loop.Engine, p.From, p.To, l.Loop.Log), l.notes(ctx, p))
+			return errors.Join(recovery.MoveFiles(ctx, l.Loop.Engine, p.From, p.To, l.Loop.Log), l.notes(ctx, p))
 		},
 	})
 	var late *gitstate.NoteError
@@ -394,24 +396,20 @@ func (l *Lander) notes(ctx context.Context, p Landing) error {
 	if err != nil || len(texts) == 0 {
 		return err
 	}
-	return WriteNotes(l.Loop.Repo, texts)
+	return recovery.WriteNotes(l.Loop.Repo, texts)
 }
 
 // Follow moves the linked branch, its journal and its files to what has landed.
-func (l *Lander) Follow(ctx context.Context, f *Follower, p Landing) error {
+func (l *Lander) Follow(ctx context.Context, f *recovery.Follower, p Landing) error {
 	at, err := f.Repo.ReadRef(ctx, gitstate.BranchRef(f.Journal.Branch))
 	if err != nil || at == p.To {
 		return errors.Join(err, f.Run(ctx))
 	}
-	if clean, err := f.clean(ctx); err != nil || !clean {
-		if err == nil {
-			f.Log("tracked files in %s have changes, so it stays where it was", f.Repo.Root)
-		}
-		return err
+	moved, err := f.Forward(ctx, at, p.To)
+	if err == nil && !moved {
+		f.Log("tracked files in %s have changes, so it stays where it was", f.Repo.Root)
 	}
-	err = f.move(ctx, following{From: at.String(), To: p.To.String()},
-		[]gitstate.RefUpdate{{Name: gitstate.BranchRef(f.Journal.Branch), Old: at, New: p.To}})
-	if err != nil {
+	if err != nil || !moved {
 		return err
 	}
 	return f.Run(ctx)

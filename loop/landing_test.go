@@ -10,6 +10,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/refusal"
 	"git-ralph/loop/session"
 	"git-ralph/plan"
@@ -43,8 +44,8 @@ func (r *rig) linked(play client) *rig {
 	return out
 }
 
-func (r *rig) follower(l *rig) *Follower {
-	return &Follower{Repo: l.Repo, Journal: l.Journal, Engine: l.Engine, Of: "main", Log: l.log,
+func (r *rig) follower(l *rig) *recovery.Follower {
+	return &recovery.Follower{Repo: l.Repo, Journal: l.Journal, Engine: l.Engine, Of: "main", Log: l.log,
 		Fail: func(step string) { l.fail(step) }}
 }
 
@@ -164,7 +165,7 @@ func TestLandDeclined(t *testing.T) {
 	told := 0
 	_, err := (&Lander{Loop: m.Loop, Linked: l.Journal, Root: l.repo.Dir,
 		Told: func(p Landing) bool { told = len(p.Commits); return false }}).Run(context.Background())
-	if !errors.Is(err, ErrDeclined) || told != 1 || m.repo.Git("rev-parse", "HEAD") != tip {
+	if !errors.Is(err, recovery.ErrDeclined) || told != 1 || m.repo.Git("rev-parse", "HEAD") != tip {
 		t.Errorf("%v, %d commits were told", err, told)
 	}
 }
@@ -173,7 +174,7 @@ func TestLandDeclined(t *testing.T) {
 // step is finished by the next run.
 func TestFollow(t *testing.T) {
 	t.Parallel()
-	for _, step := range append([]string{""}, FollowSteps...) {
+	for _, step := range append([]string{""}, recovery.FollowSteps...) {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			m := newRig(t, writes, plan.Task{ID: "A"})

@@ -41,7 +41,7 @@ func (l *Loop) memorise(it *attempt, res *state.Result) {
 	}
 	res.SessionMemory = ""
 	after, _ := state.Apply(it.state, l.event(it.Ready, res))
-	res.SessionMemory = sessionMemory(after, files, append(slices.Clip(it.tools.Memory), it.aside.Memory...), "")
+	res.SessionMemory = state.SessionMemory(after, files, append(slices.Clip(it.tools.Memory), it.aside.Memory...), "")
 }
 
 // learned is the knowledge after an iteration, what it adds to it, and what

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -165,7 +166,7 @@ func (l *Loop) embark(c Course) error {
 	if s.Run.Phase == c.Phase && !s.Run.PhaseDone {
 		return nil
 	}
-	return l.enter(c.Phase, or(c.Reason, "asked for"))
+	return l.enter(c.Phase, cmp.Or(c.Reason, "asked for"))
 }
 
 // enter moves the run to a phase; nothing happens when it is there.

@@ -15,6 +15,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/guard"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
@@ -390,4 +391,16 @@ func (l *Loop) wait(ctx context.Context, a Action) error {
 		return l.record(state.Event{Type: state.EvHalt, Halt: &state.Halt{Status: state.Running}})
 	}
 	return nil
+}
+
+// place is where the loop's iterations are recorded.
+func (l *Loop) place() recovery.Place {
+	return recovery.Place{Repo: l.Repo, Engine: l.Engine, Log: l.Log, Now: l.Now, Fail: l.Fail}
+}
+
+// recovery ends what this loop has begun itself, as after a crash.
+func (l *Loop) recovery() *recovery.Recovery {
+	p := l.place()
+	p.Fail = nil
+	return &recovery.Recovery{Place: p, Journal: l.Journal}
 }

@@ -164,7 +164,7 @@ func TestSessionMemory(t *testing.T) {
 		Handoff: &notes.Record{Handoff: notes.Handoff{Summary: "half", ArchitecturalNotes: []string{"handlers are small"},
 			Recommendations: []string{"look at limit.go"}},
 			Origin: notes.Origin{Task: "T-2"}}}
-	text := sessionMemory(s, []string{"b.go", "go.mod"}, []string{"the port is 8081"}, "")
+	text := state.SessionMemory(s, []string{"b.go", "go.mod"}, []string{"the port is 8081"}, "")
 	for _, want := range []string{"- [x] T-1 one\n",
 		"Task: T-2 two\nProgress: Unfinished steps kept: 1. Attempts rejected: 2. half\n", "- handlers are small\n",
 		"- b.go\n- go.mod\n",
@@ -180,7 +180,7 @@ func TestSessionMemory(t *testing.T) {
 	// What the state has forgotten comes from the text before, once.
 	s.Memory = map[string]string{"session": text}
 	s.Run.Iteration, s.Handoff = 8, nil
-	next := sessionMemory(s, []string{"a.go", "b.go"}, []string{"and the host is local"}, "complete")
+	next := state.SessionMemory(s, []string{"a.go", "b.go"}, []string{"and the host is local"}, "complete")
 	for _, want := range []string{"- a.go\n- b.go\n- go.mod\n", "- handlers are small\n",
 		"- Iteration 7: the port is 8081\n- Iteration 8: and the host is local\n", "- Ended: complete\n"} {
 		if !strings.Contains(next, want) {
@@ -189,7 +189,7 @@ func TestSessionMemory(t *testing.T) {
 	}
 	// A new session begins anew.
 	s.Memory["session"], s.Run.Session = next, 3
-	if fresh := sessionMemory(s, nil, nil, ""); strings.Contains(fresh, "8081") || strings.Contains(fresh, "a.go") {
+	if fresh := state.SessionMemory(s, nil, nil, ""); strings.Contains(fresh, "8081") || strings.Contains(fresh, "a.go") {
 		t.Errorf("the session before is in it:\n%s", fresh)
 	}
 	// It fits into active memory whatever it is fed.
@@ -198,7 +198,7 @@ func TestSessionMemory(t *testing.T) {
 		s.Run.Iteration = 9 + i
 		s.Handoff = &notes.Record{Handoff: notes.Handoff{ArchitecturalNotes: []string{strings.Repeat("d", 3000) +
 			fmt.Sprint(i)}}}
-		s.Memory["session"] = sessionMemory(s, []string{strings.Repeat("f", 900) + fmt.Sprint(i)},
+		s.Memory["session"] = state.SessionMemory(s, []string{strings.Repeat("f", 900) + fmt.Sprint(i)},
 			[]string{strings.Repeat("n", 1900) + fmt.Sprint(i)}, "")
 	}
 	if n := utf8.RuneCountInString(s.Memory["session"]); n > 10500 {
@@ -212,7 +212,7 @@ func TestSessionMemory(t *testing.T) {
 		}
 	}
 	s.Handoff = &notes.Record{Origin: notes.Origin{Source: "harness"}, Handoff: notes.Synthesize(notes.SynthInput{})}
-	if text := sessionMemory(s, nil, nil, ""); strings.Contains(text, "Notes for Next Session") {
+	if text := state.SessionMemory(s, nil, nil, ""); strings.Contains(text, "Notes for Next Session") {
 		t.Errorf("the harness quotes itself:\n%s", text)
 	}
 }

@@ -99,7 +99,7 @@ func permission(it *attempt) string {
 }
 
 func (l *Loop) inCheckout(ctx context.Context, it *attempt, over []ChangedFile, run func(ProofRequest) error) error {
-	sig := ourSignature(it.started)
+	sig := object.Ours(it.started)
 	commit, err := l.Repo.Store.WriteCommit(object.CommitData{Tree: it.after.Keep, Author: sig, Committer: sig,
 		Message: "the attempt\n"})
 	if err == nil {

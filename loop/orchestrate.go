@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
@@ -72,7 +74,7 @@ func (l *Loop) prepareContext(ctx context.Context, it *Ready) error {
 	}
 	if refused != nil {
 		n.Detail = "knowledge refused: " + notes.OneLine(refused.Error(), 300)
-		it.remarks = noted(it.remarks, n.Detail)
+		it.remarks = recovery.Noted(it.remarks, n.Detail)
 	}
 	if step == agentctx.StepResearch {
 		n.Topics, n.Research = ans.directive.Topics, ans.prompt
@@ -98,7 +100,8 @@ func (l *Loop) prepareContext(ctx context.Context, it *Ready) error {
 	case agentctx.StepPrepared:
 		it.prepared = ans.prompt
 	default:
-		it.remarks = noted(it.remarks, "the context agent failed, so the prompt was made as in handoff-plus-index: "+n.Reason)
+		it.remarks = recovery.Noted(it.remarks,
+			"the context agent failed, so the prompt was made as in handoff-plus-index: "+n.Reason)
 	}
 	return nil
 }
@@ -123,7 +126,7 @@ func (l *Loop) endPrepared(rd *Ready) (Ending, error) {
 		return l.endMoved(it)
 	}
 	it.facts.Outcome = session.Completed
-	evidence, err := l.storeEvidence(it, it.before.Tree)
+	evidence, err := it.Store(it.tip, it.Before.Tree)
 	if err != nil {
 		return Ending{}, err
 	}
@@ -135,7 +138,7 @@ func (l *Loop) endPrepared(rd *Ready) (Ending, error) {
 	res.Handoff, res.Summary, res.Evidence = nil, n.Reason, evidence.String()
 	if step == agentctx.StepSkip {
 		res.TaskStatus, res.SkippedBy, res.BlockedBy = plan.Skipped, plan.ByAgent,
-			[]string{or(n.Reason, "skipped by the context agent")}
+			[]string{cmp.Or(n.Reason, "skipped by the context agent")}
 	}
 	l.memorise(it, res)
 	if err := l.close(it, res); err != nil {
@@ -216,7 +219,7 @@ func (l *Loop) contextPost(ctx context.Context, it *attempt, s state.State, o ag
 	n := state.ContextNote{Kind: "post"}
 	if failed != nil {
 		n.Failed, n.Reason = true, notes.OneLine(failed.Error(), 500)
-		it.remarks = noted(it.remarks, "the context agent failed after the iteration: "+n.Reason)
+		it.remarks = recovery.Noted(it.remarks, "the context agent failed after the iteration: "+n.Reason)
 		return l.note(it.Ready, n)
 	}
 	it.learned = ans.knowledge
@@ -228,7 +231,7 @@ func (l *Loop) contextPost(ctx context.Context, it *attempt, s state.State, o ag
 			n.Reason = notes.OneLine(n.Reason+" Suggested: "+strings.Join(d.Suggestions, "; "), 1000)
 		}
 		if d.Action == agentctx.HumanReview {
-			it.review = or(d.Reason, "the context agent asks for a person")
+			it.review = cmp.Or(d.Reason, "the context agent asks for a person")
 		}
 	}
 	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(session.RoleContextPost), "action": n.Action},

@@ -1,13 +1,14 @@
 package loop
 
 import (
+	"cmp"
 	"context"
-	"maps"
 	"slices"
 
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
@@ -59,7 +60,7 @@ func (l *Loop) passes(ctx context.Context, it *attempt, s state.State, o agentct
 func (l *Loop) endPass(it *attempt, s state.State, p Pass, ans answer) error {
 	r := state.PassResult{Name: p.Name, Findings: notes.CutBytes(ans.text, 4000)}
 	if d := ans.directive; d != nil && (d.Prompt != "" || d.Reason != "") {
-		r.Findings = notes.CutBytes(or(ans.prompt, d.Reason), 4000)
+		r.Findings = notes.CutBytes(cmp.Or(ans.prompt, d.Reason), 4000)
 	}
 	failed := ans.failed
 	if failed == nil && len(ans.knowledge) > 0 {
@@ -70,7 +71,7 @@ func (l *Loop) endPass(it *attempt, s state.State, p Pass, ans answer) error {
 	}
 	if failed != nil {
 		r.Failed = true
-		it.remarks = noted(it.remarks, "the pass "+p.Name+" failed: "+notes.OneLine(failed.Error(), 300))
+		it.remarks = recovery.Noted(it.remarks, "the pass "+p.Name+" failed: "+notes.OneLine(failed.Error(), 300))
 		if r.Findings == "" {
 			r.Findings = "failed: " + notes.OneLine(failed.Error(), 300)
 		}
@@ -82,14 +83,14 @@ func (l *Loop) endPass(it *attempt, s state.State, p Pass, ans answer) error {
 		return err
 	}
 	it.state = snap.State
-	l.emit("pass", it.state, it.task.ID, r, "%s: %s", p.Name, notes.OneLine(or(r.Findings, "no findings"), 300))
+	l.emit("pass", it.state, it.task.ID, r, "%s: %s", p.Name, notes.OneLine(cmp.Or(r.Findings, "no findings"), 300))
 	return nil
 }
 
 // adopt weighs what a pass that may write has changed on a kept iteration: it
 // becomes part of the iteration when every gate accepts it, else it is put back.
 func (l *Loop) adopt(ctx context.Context, it *attempt, p Pass, v Verdict) error {
-	now, err := l.Engine.Capture(l.background(), it.before)
+	now, err := l.Engine.Capture(l.background(), it.Before)
 	if err != nil {
 		return err
 	}
@@ -103,23 +104,21 @@ func (l *Loop) adopt(ctx context.Context, it *attempt, p Pass, v Verdict) error 
 	}
 	if nv := Judge(try.facts); nv.Verdict == state.Keep && nv.Partial == v.Partial {
 		try.notice("the pass %s changed files; the checks accept it", p.Name)
-		*it.record, *it.Examined = *try.record, *try.Examined
+		*it.Record, *it.Examined = *try.Record, *try.Examined
 		return nil
 	}
 	it.notice("the pass %s changed files and the checks did not accept it; they were put back", p.Name)
-	try.evidence = it.evidence
-	*it.record = *try.record // what restores found
-	back, err := l.restoreCaptured(it.Ready, it.after)
-	it.remarks = noted(it.remarks, back.notices...)
+	it.TakeFound(try.Record)
+	back, err := it.RestoreCaptured(it.after)
+	it.remarks = recovery.Noted(it.remarks, back.Notices...)
 	return err
 }
 
 // again is the attempt with another change, of which nothing is known yet but
 // what the agent said about its own.
 func (it *attempt) again(after *worktree.Capture) *attempt {
-	rd, x, rec := *it.Ready, *it.Examined, *it.record
-	rec.evidence = maps.Clone(rec.evidence)
-	rd.record = &rec
+	rd, x := *it.Ready, *it.Examined
+	rd.Record = it.Trial()
 	x.after, x.putBack, x.notices = after, nil, slices.Clip(x.notices)
 	x.facts.Change, x.facts.Checks.Weakened, x.facts.Checks.Reasons = Change{}, nil, nil
 	return &attempt{&rd, it.Ran, &x}

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,8 +31,8 @@ func (l *Loop) plan(ctx context.Context, s state.State, c Course, failure string
 	if err != nil {
 		return Ending{}, err
 	}
-	p := &planning{l: l, add: c.Add, alone: c.alone, base: s.Plan, reason: or(c.Reason, "planning"),
-		why: or(c.why, "planned anew")}
+	p := &planning{l: l, add: c.Add, alone: c.alone, base: s.Plan, reason: cmp.Or(c.Reason, "planning"),
+		why: cmp.Or(c.why, "planned anew")}
 	request := s.Run.Request
 	if c.Add {
 		request = c.Request

@@ -9,6 +9,7 @@ import (
 	"git-ralph/fixtures/long"
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
@@ -19,7 +20,7 @@ func TestRedactEverywhere(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	const word = "half of A"
-	for _, step := range long.Sample(t, append([]string{""}, RedactSteps...), 3) {
+	for _, step := range long.Sample(t, append([]string{""}, recovery.RedactSteps...), 3) {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
@@ -30,8 +31,9 @@ func TestRedactEverywhere(t *testing.T) {
 			r.run(Course{Build: true})
 			tip := r.repo.Git("rev-parse", "HEAD")
 			r.repo.Git("update-ref", gitstate.RemotePrefix+"origin/heads/main", r.repo.Git("rev-parse", r.Journal.Ref()))
-			red := func() *Redactor {
-				return &Redactor{Repo: r.Repo, Pattern: regexp.MustCompile(word), Now: r.now, Fail: func(s string) { r.fail(s) },
+			red := func() *recovery.Redactor {
+				return &recovery.Redactor{Repo: r.Repo, Pattern: regexp.MustCompile(word), Now: r.now,
+					Fail: func(s string) { r.fail(s) },
 					Open: func(branch string) (*journal.Journal, error) { return journal.Open(ctx, r.Repo, branch) }}
 			}
 			apply := func() error {

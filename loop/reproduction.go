@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/text"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
@@ -121,7 +123,7 @@ func (l *Loop) reproduce(ctx context.Context, it *attempt) error {
 		}
 	case slices.ContainsFunc(was, red):
 		it.notice("reproduction: %s fails in a fresh checkout with the change as well, so that it shows nothing",
-			or(unclear, "a test"))
+			cmp.Or(unclear, "a test"))
 	default:
 		it.facts.Checks.Unreproduced = "no test fails on the code before the change"
 		it.report.FailText = strings.TrimSpace(it.report.FailText + "\n" + unreproducedText(was, tests))
@@ -138,12 +140,13 @@ func unreproducedText(was []TestRun, tests []ChangedFile) string {
 	for _, f := range tests {
 		paths = append(paths, f.Path)
 	}
-	text := "This is a bug: the change needs a test that fails on the code as it was before the task and passes with " +
+	wanted := "This is a bug: the change needs a test that fails on the code as it was before the task and passes with " +
 		"the change.\n"
 	if len(paths) == 0 {
-		return text + "No new or changed test file was found in the change."
+		return wanted + "No new or changed test file was found in the change."
 	}
-	return text + fmt.Sprintf("Run on that code with %s of the change, these passed: %s.", list(paths), list(names))
+	return wanted + fmt.Sprintf("Run on that code with %s of the change, these passed: %s.", text.List(paths),
+		text.List(names))
 }
 
 // changesSince is the difference between a commit and a tree.

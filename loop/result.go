@@ -1,11 +1,13 @@
 package loop
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
@@ -13,7 +15,7 @@ import (
 )
 
 // title is what the iteration was about, in its commit as well.
-func (it *attempt) title() string { return or(it.task.Title, it.made.title) }
+func (it *attempt) title() string { return cmp.Or(it.task.Title, it.made.title) }
 
 func verdictLine(j Verdict) string {
 	switch {
@@ -38,7 +40,7 @@ func (l *Loop) result(it *attempt, j Verdict) *state.Result {
 	res := &state.Result{Verdict: j.Verdict, Partial: j.Partial, Reasons: j.Reasons, Outcome: string(it.facts.Outcome),
 		Detail: notes.OneLine(notes.Redact(it.facts.Detail), 500), Title: it.title(),
 		Summary: notes.OneLine(rec.Summary, 500),
-		Parent:  hex(it.tip), Attempt: j.Attempt, Failure: j.Failure, Agent: l.Settings.Driver,
+		Parent:  object.Hex(it.tip), Attempt: j.Attempt, Failure: j.Failure, Agent: l.Settings.Driver,
 		Model: notes.OneLine(it.run.Model, 100),
 		Runs:  it.runs, Tokens: tok, CostMicro: cost, DurationMs: l.Now().Sub(it.started).Milliseconds(), Turns: turns,
 		APICalls: calls,
@@ -62,7 +64,7 @@ func (l *Loop) result(it *attempt, j Verdict) *state.Result {
 	}
 	if it.claims {
 		if j.Failure && it.after != nil {
-			res.Tree = hex(it.after.Tree)
+			res.Tree = object.Hex(it.after.Tree)
 		}
 		stalled := res.Tree != "" && it.repeats(j) && it.state.Run.LastFailTree == res.Tree
 		res.Rung, res.Step = it.choice.Rung, it.choice.Step

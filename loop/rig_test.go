@@ -18,6 +18,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/guard"
+	"git-ralph/internal/proc"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
@@ -308,3 +309,13 @@ func handoff(id string, done bool) []byte {
 		TaskCompleted: notes.TaskCompleted{TaskID: id, Summary: "s", FullyComplete: done}})
 	return []byte(strings.ReplaceAll(string(data), ":null", ":[]"))
 }
+
+// noSandbox is a sandbox by name alone.
+type noSandbox string
+
+func (n noSandbox) Mechanism() string                { return string(n) }
+func (n noSandbox) Wrapper(session.Use) proc.Wrapper { return nil }
+func (n noSandbox) OwnLayer(string) string           { return "" }
+func (n noSandbox) HasLayer(string) bool             { return true }
+func (n noSandbox) DropLayer(string)                 {}
+func (n noSandbox) Inside(_, path string) string     { return path }

@@ -7,9 +7,9 @@ import (
 	"os"
 	"strings"
 
-	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 )
 
@@ -17,9 +17,6 @@ import (
 // session at the same checkpoint, when the checks have rejected the first; what
 // the checks accept is kept, so that a first try that is green needs no second.
 // Both count towards the budgets of the iteration, and both are in its evidence.
-
-// firstTry is the folder of evidence that holds the first of two tries.
-const firstTry = "tries/1/"
 
 // tryWork is one try: the agent works, and what it left is examined.
 func (l *Loop) tryWork(ctx context.Context, rd *Ready) (*attempt, error) {
@@ -49,17 +46,15 @@ func (l *Loop) second(ctx context.Context, first *attempt, v Verdict) (*attempt,
 	why := strings.Join(v.Reasons, "; ")
 	l.emit("agent", rd.state, rd.task.ID, map[string]any{"try": 2, "reasons": v.Reasons},
 		"the first of two tries was rejected: %s", why)
-	rd.keepFirst(first.after.Tree)
-	rd.remarks = noted(rd.remarks, "two tries; the first was rejected: "+why)
-	rd.remarks = noted(rd.remarks, first.notices...)
+	rd.remarks = recovery.Noted(rd.remarks, "two tries; the first was rejected: "+why)
+	rd.remarks = recovery.Noted(rd.remarks, first.notices...)
 	rd.aside.Learnings = append(rd.aside.Learnings, first.tools.Learnings...)
 	rd.aside.Memory = append(rd.aside.Memory, first.tools.Memory...)
-	err := l.anchorFound(rd)
-	if err != nil {
+	if err := rd.KeepFirst(first.after.Tree); err != nil {
 		return nil, v, err
 	}
-	back, err := l.restoreBefore(rd, first.after)
-	rd.remarks = noted(rd.remarks, back.notices...)
+	back, err := rd.RestoreBefore(first.after)
+	rd.remarks = recovery.Noted(rd.remarks, back.Notices...)
 	if err != nil {
 		return nil, v, fmt.Errorf("restore the checkpoint for the second try: %w", err)
 	}
@@ -78,23 +73,4 @@ func (l *Loop) second(ctx context.Context, first *attempt, v Verdict) (*attempt,
 		it.report.FailText = strings.TrimSpace(it.report.FailText + "\n\nIt was the second of two tries. The first:\n" + text)
 	}
 	return it, Judge(it.facts), nil
-}
-
-// keepFirst puts what the first try left beside that of the second.
-func (r *record) keepFirst(tree object.ID) {
-	for path, data := range r.evidence {
-		if !strings.HasPrefix(path, "agents/") && path != "system.md" {
-			delete(r.evidence, path)
-			r.evidence[firstTry+path] = data
-		}
-	}
-	r.first = tree
-}
-
-// tryEdits is the entry of a tree for the first try's files.
-func (r *record) tryEdits() map[string]*object.TreeEntry {
-	if r.first.IsZero() || r.first == object.EmptyTree {
-		return nil
-	}
-	return map[string]*object.TreeEntry{firstTry + "worktree": {Mode: object.ModeDir, ID: r.first}}
 }

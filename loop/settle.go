@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/loop/recovery"
 	"git-ralph/plan"
 )
 
@@ -100,14 +102,9 @@ func (l *Loop) keep(ctx context.Context, it *attempt, j Verdict) error {
 		// A person decided otherwise while the agent worked.
 		return l.keepNotLanded(it, j, "the task was changed meanwhile")
 	}
-	if len(it.after.PutBack) > 0 {
-		report, err := l.Engine.PutBack(l.background(), it.before, it.after.PutBack, l.untilEvidence(it.Ready, it.after))
-		it.notices = noted(it.notices, l.tellRestored(it.Ready, report)...)
-		if err != nil {
-			return fmt.Errorf("put back what is not the agent's to change: %w", err)
-		}
+	if err := it.restoreTheirs(); err != nil {
+		return err
 	}
-	it.keepIgnored()
 	res := l.result(it, j)
 	if len(it.after.Changes) == 0 {
 		return l.endKept(it, res)
@@ -120,7 +117,7 @@ func (l *Loop) keep(ctx context.Context, it *attempt, j Verdict) error {
 	if err != nil {
 		return err
 	}
-	evidence, err := l.writeEvidence(it.Ready, it.after.Tree, commit)
+	evidence, err := it.Write(it.tip, it.after.Tree, commit)
 	if err != nil {
 		return fmt.Errorf("store the evidence: %w", err)
 	}
@@ -137,7 +134,7 @@ func (l *Loop) keepAs(it *attempt, res *state.Result, commit, evidence object.ID
 	var next *journal.Snapshot
 	k := gitstate.Keep{
 		EventID: it.id, JournalRef: l.Journal.Ref(), BranchRef: gitstate.BranchRef(it.branch),
-		Parent: it.tip, Commit: commit, EvidenceRef: l.evidenceRef(it.Ready), Evidence: evidence,
+		Parent: it.tip, Commit: commit, EvidenceRef: it.EvidenceRef(), Evidence: evidence,
 		Message: "ralph: " + l.commitTitle(it), Deadline: 10 * time.Second, Fail: l.fail,
 		Entry: func() (object.ID, object.ID, error) {
 			snap, err := l.Journal.Load(l.background())
@@ -157,7 +154,7 @@ func (l *Loop) keepAs(it *attempt, res *state.Result, commit, evidence object.ID
 		},
 		Note: func() error {
 			if res.Brought {
-				if err := moveFiles(l.background(), l.Engine, it.tip, commit, l.Log); err != nil {
+				if err := recovery.MoveFiles(l.background(), l.Engine, it.tip, commit, l.Log); err != nil {
 					return err
 				}
 			}
@@ -182,7 +179,8 @@ func (l *Loop) keepAs(it *attempt, res *state.Result, commit, evidence object.ID
 	}
 	l.Journal.Moved(next)
 	l.emit("iteration_end", next.State, it.task.ID, res, "iteration %d kept as %s", it.number, res.Commit[:10])
-	return next, l.dropCheckpoint(it.Ready)
+	it.Drop()
+	return next, nil
 }
 
 // kept are the paths of changes that left a file.
@@ -198,63 +196,12 @@ func kept(changes []worktree.Change) []string {
 
 // endKept ends an iteration that is kept without a change.
 func (l *Loop) endKept(it *attempt, res *state.Result) error {
-	evidence, err := l.storeEvidence(it, it.after.Tree)
+	evidence, err := it.Store(it.tip, it.after.Tree)
 	if err != nil {
 		return err
 	}
 	res.Evidence = evidence.String()
 	return l.close(it, res)
-}
-
-// storeEvidence makes the evidence of an attempt reachable.
-func (l *Loop) storeEvidence(it *attempt, tree object.ID) (object.ID, error) {
-	// What a keep that did not land has stored serves as well.
-	if first, err := l.Repo.EvidenceOf(l.background(), it.state.Journal.ID, it.id, ""); err == nil && !first.IsZero() &&
-		!it.more {
-		if held, err := l.worktreeOf(first); err == nil && held == tree {
-			return first, nil
-		}
-	}
-	evidence, err := l.writeEvidence(it.Ready, tree, object.Zero)
-	if err == nil {
-		err = l.Repo.Store.Sync()
-	}
-	if err == nil {
-		l.fail("reject:objects")
-		_, err = l.Repo.Anchor(l.evidenceRef(it.Ready), evidence)
-	}
-	if err != nil {
-		return evidence, fmt.Errorf("store the attempt as evidence: %w", err)
-	}
-	l.fail("reject:evidence")
-	return evidence, nil
-}
-
-// worktreeOf is the tree of the worktree that an evidence commit holds.
-func (l *Loop) worktreeOf(evidence object.ID) (object.ID, error) {
-	tree, err := l.Repo.TreeOf(evidence)
-	if err != nil {
-		return object.Zero, err
-	}
-	held, ok, err := l.Repo.Lookup(tree, "worktree")
-	if !ok {
-		held.ID = object.EmptyTree
-	}
-	return held.ID, err
-}
-
-// storeAndRestore makes the evidence reachable by store, with everything in it
-// that the restore will take out of the worktree, and restores the checkpoint.
-func (l *Loop) storeAndRestore(it *attempt, store func() (object.ID, error)) (evidence object.ID, err error) {
-	report, err := l.Engine.Restore(l.background(), it.before, l.keeper(it.Ready, it.after, func() (serr error) {
-		evidence, serr = store()
-		return serr
-	}))
-	it.notices = noted(it.notices, l.tellRestored(it.Ready, report)...)
-	if err != nil {
-		return evidence, fmt.Errorf("restore the checkpoint: %w", err)
-	}
-	return evidence, nil
 }
 
 // reject stores the attempt, restores the checkpoint, and records the end.
@@ -263,9 +210,9 @@ func (l *Loop) reject(it *attempt, j Verdict) error {
 	var err error
 	// What a phase ran after the capture is put back by this restore alone.
 	if !it.claims || !it.after.Untouched() {
-		evidence, err = l.storeAndRestore(it, func() (object.ID, error) { return l.storeEvidence(it, it.after.Tree) })
+		evidence, err = it.restore(func() (object.ID, error) { return it.Store(it.tip, it.after.Tree) })
 	} else {
-		evidence, err = l.storeEvidence(it, it.after.Tree)
+		evidence, err = it.Store(it.tip, it.after.Tree)
 	}
 	if err != nil {
 		return err
@@ -281,7 +228,7 @@ func (l *Loop) reject(it *attempt, j Verdict) error {
 func (l *Loop) keepNotLanded(it *attempt, j Verdict, why string) error {
 	it.notice("not landed: %s", why)
 	j = Verdict{Verdict: state.Keep, Partial: j.Partial}
-	evidence, err := l.storeAndRestore(it, func() (object.ID, error) { return l.storeEvidence(it, it.after.Tree) })
+	evidence, err := it.restore(func() (object.ID, error) { return it.Store(it.tip, it.after.Tree) })
 	if err != nil {
 		return err
 	}
@@ -297,7 +244,7 @@ func (l *Loop) endUntouched(it *attempt, j Verdict) error {
 	if it.after != nil {
 		tree = it.after.Tree
 	}
-	evidence, err := l.storeEvidence(it, tree)
+	evidence, err := it.Store(it.tip, tree)
 	if err != nil {
 		return err
 	}
@@ -319,15 +266,7 @@ func (l *Loop) close(it *attempt, res *state.Result) error {
 	if res.Untouched {
 		return nil
 	}
-	return l.dropCheckpoint(it.Ready)
-}
-
-func (l *Loop) dropCheckpoint(it *Ready) error {
-	if err := l.Repo.UpdateRefs("", gitstate.RefUpdate{Name: l.localRef(it), Old: it.anchor}); err != nil &&
-		!errors.Is(err, gitstate.ErrRefMoved) {
-		l.Log("the ref of the checkpoint could not be removed: %v", err)
-	}
-	l.fail("checkpoint:dropped")
+	it.Drop()
 	return nil
 }
 
@@ -339,7 +278,7 @@ func (l *Loop) landOnMoved(ctx context.Context, it *attempt, j Verdict) error {
 		return err
 	}
 	moved := func() error {
-		evidence, err := l.storeEvidence(it, it.after.Tree)
+		evidence, err := it.Store(it.tip, it.after.Tree)
 		if err != nil {
 			return err
 		}
@@ -405,4 +344,24 @@ func sameRequirements(a, b plan.Task) bool {
 			AllowTestChanges: t.AllowTestChanges, NoChangeExpected: t.NoChangeExpected, AllowProtected: t.AllowProtected}
 	}
 	return reflect.DeepEqual(a, b)
+}
+
+// restoreTheirs puts back what was not the agent's to change, before the rest is kept.
+func (it *attempt) restoreTheirs() error {
+	notices, err := it.RestorePaths(it.after.PutBack, it.after)
+	it.notices = recovery.Noted(it.notices, notices...)
+	it.KeepIgnored(it.after, it.notices)
+	return err
+}
+
+// restore makes the evidence reachable by store and restores the checkpoint.
+func (it *attempt) restore(store func() (object.ID, error)) (object.ID, error) {
+	evidence, notices, err := it.Restore(it.after, store)
+	it.notices = recovery.Noted(it.notices, notices...)
+	return evidence, err
+}
+
+// told is everything that the stages have to tell people.
+func (it *attempt) told() []string {
+	return it.Told(slices.Concat(it.remarks, it.warnings, it.notices), it.after)
 }

@@ -13,6 +13,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/text"
 	"git-ralph/loop/refusal"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
@@ -118,7 +119,7 @@ func (l *Loop) repeatSetup(ctx context.Context) error {
 
 // setupMarker is the file that says which setup was done in this worktree.
 func (l *Loop) setupMarker() string {
-	return filepath.Join(l.Repo.Dir(), "setup-"+fileNameOf(l.Repo.WorktreeName()))
+	return filepath.Join(l.Repo.Dir(), "setup-"+text.FileName(l.Repo.WorktreeName()))
 }
 
 // warmUp is the home folder for the setup commands of the worktree. As long as

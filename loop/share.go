@@ -16,6 +16,8 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/text"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/refusal"
 	"git-ralph/plan"
 )
@@ -138,7 +140,7 @@ func (s *Sharing) writeNotes(ctx context.Context, merge object.ID) error {
 	if err != nil || len(texts) == 0 {
 		return err
 	}
-	return WriteNotes(s.Repo, texts)
+	return recovery.WriteNotes(s.Repo, texts)
 }
 
 // follow moves the branch to what the remote has.
@@ -160,17 +162,12 @@ func (s *Sharing) follow(ctx context.Context, to object.ID) error {
 			return err
 		}
 	}
-	f := Follower{Repo: s.Repo, Journal: s.Journal, Engine: s.Engine, Of: s.Name, Log: s.Log, Fail: s.Fail}
-	if err := f.finish(ctx); err != nil {
+	f := recovery.Follower{Repo: s.Repo, Journal: s.Journal, Engine: s.Engine, Of: s.Name, Log: s.Log, Fail: s.Fail}
+	if moved, err := f.Forward(ctx, from, to); err != nil || moved {
 		return err
 	}
-	if clean, err := f.clean(ctx); err != nil || !clean {
-		return errors.Join(err, refusal.New(refusal.FilesInTheWay, "tracked files have changes, and %s has new commits of %s",
-			s.Name,
-			s.Journal.Branch))
-	}
-	return f.move(ctx, following{From: from.String(), To: to.String()},
-		[]gitstate.RefUpdate{{Name: ref, Old: from, New: to}})
+	return refusal.New(refusal.FilesInTheWay, "tracked files have changes, and %s has new commits of %s", s.Name,
+		s.Journal.Branch)
 }
 
 // replay puts iterations that were kept while the remote could not be reached on
@@ -213,10 +210,11 @@ func (s *Sharing) replay(ctx context.Context, from, to object.ID) (object.ID, er
 		}
 		if len(conflicts) > 0 {
 			s.Log("%s conflicts with what %s has in %s; its task is pending again", commit.String()[:12], s.Name,
-				list(conflicts))
+				text.List(conflicts))
 			_, err := s.Journal.Record(ctx, state.Event{Type: state.EvTask, Task: task,
 				TaskSet: &state.TaskChange{Action: "retry",
-					IDs: []plan.TaskID{task}, Status: plan.Pending, Reason: "conflict with what others landed: " + list(conflicts)}})
+					IDs: []plan.TaskID{task}, Status: plan.Pending, Reason: "conflict with what others landed: " +
+						text.List(conflicts)}})
 			if err != nil {
 				return to, err
 			}
@@ -343,23 +341,6 @@ func (l *Loop) take(ctx context.Context, id plan.TaskID) (claim string, number i
 	return made.ID, made.Iteration, held != nil && held.ID == made.ID, nil
 }
 
-// giveBack releases claims of this worker that a run before has left.
-func (l *Loop) giveBack() error {
-	s, err := l.load()
-	if err != nil {
-		return err
-	}
-	for _, c := range s.Claims {
-		if c.Actor != l.Journal.Actor || c.Worker != l.Repo.WorktreeName() {
-			continue
-		}
-		if err := ReleaseClaim(l.background(), l.Journal, c, "left by a run that ended"); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // among is the state as this machine decides on it: tasks whose claims have run
 // out are free, and the iterations of this start are its own.
 func (s *Sharing) among(st state.State, now time.Time) state.State {
@@ -418,7 +399,7 @@ func (s *Sharing) beat(ctx context.Context) (stop func()) {
 			// Of a run before; only a new line may take its place.
 			_ = s.Remote.Push(ctx, map[string]object.ID{ref: object.Zero})
 		}
-		sig := ourSignature(time.Now())
+		sig := object.Ours(time.Now())
 		id, err := s.Repo.Store.WriteCommit(object.CommitData{Tree: object.EmptyTree, Parents: parents, Author: sig,
 			Committer: sig, Message: fmt.Sprintf("%s is alive, %d\n", s.Journal.Actor, n)})
 		if err == nil {

@@ -8,6 +8,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/share"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/text"
 	"git-ralph/plan"
 )
 
@@ -76,8 +77,8 @@ func (l *Loop) putAway(it *attempt, evidence object.ID) error {
 	if err := l.Repo.Store.Sync(); err != nil {
 		return err
 	}
-	_, err := l.storeAndRestore(it, func() (object.ID, error) {
-		_, err := l.Repo.Anchor(l.evidenceRef(it.Ready), evidence)
+	_, err := it.restore(func() (object.ID, error) {
+		_, err := l.Repo.Anchor(it.EvidenceRef(), evidence)
 		return evidence, err
 	})
 	l.fail("share:put-away")
@@ -102,7 +103,7 @@ func (l *Loop) moveOn(ctx context.Context, it *attempt, res *state.Result, commi
 		return false, err
 	}
 	if len(conflicts) > 0 {
-		return refused("branch_moved", "Another machine landed work that changed the same lines of "+list(conflicts)+
+		return refused("branch_moved", "Another machine landed work that changed the same lines of "+text.List(conflicts)+
 			". The worktree has it now; make the change on top of it.")
 	}
 	if is == at {

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/text"
 	"git-ralph/loop/refusal"
 	"git-ralph/notes"
 )
@@ -198,15 +200,15 @@ func (l *Loop) noteIndex(it *attempt) error {
 	if err != nil {
 		return fmt.Errorf("compare the index: %w", err)
 	}
-	if found.Equal(it.before.Index) {
+	if found.Equal(it.Before.Index) {
 		return nil
 	}
 	paths, tree, err := l.indexChanges(it, found)
 	if err != nil {
 		return err
 	}
-	it.foundIndex = tree
-	it.notice("staged by somebody else meanwhile: %s", list(paths))
+	it.FoundIndex = tree
+	it.notice("staged by somebody else meanwhile: %s", text.List(paths))
 	return nil
 }
 
@@ -232,7 +234,7 @@ func (l *Loop) restoreIndex(it *attempt) error {
 			return fmt.Errorf("compare the index: %w", err)
 		}
 	}
-	if found.Equal(it.before.Index) {
+	if found.Equal(it.Before.Index) {
 		return nil
 	}
 	paths, tree, err := l.indexChanges(it, found)
@@ -249,14 +251,14 @@ func (l *Loop) restoreIndex(it *attempt) error {
 		return err
 	}
 	defer lock.Release()
-	if err := l.Engine.RestoreIndex(l.background(), lock.File(), it.before.Index); err != nil {
+	if err := l.Engine.RestoreIndex(l.background(), lock.File(), it.Before.Index); err != nil {
 		return err
 	}
 	if err := lock.Commit(); err != nil {
 		return err
 	}
-	it.foundIndex = tree
-	it.notice("index entries put back: %s (as they were found: folder index of the evidence)", list(paths))
+	it.FoundIndex = tree
+	it.notice("index entries put back: %s (as they were found: folder index of the evidence)", text.List(paths))
 	return nil
 }
 
@@ -264,7 +266,7 @@ func (l *Loop) restoreIndex(it *attempt) error {
 // makes a tree of the found ones. An entry whose object does not exist is left
 // out: the evidence has to be whole.
 func (l *Loop) indexChanges(it *attempt, found worktree.IndexState) (paths []string, tree object.ID, err error) {
-	was := it.before.Index
+	was := it.Before.Index
 	changes, err := worktree.DiffTrees(l.Repo.Store, was.Tree, found.Tree)
 	if err != nil {
 		return nil, tree, fmt.Errorf("compare the index: %w", err)
@@ -306,7 +308,7 @@ func (l *Loop) indexChanges(it *attempt, found worktree.IndexState) (paths []str
 // endMoved ends the run without touching the worktree beyond storing it: a
 // person has to say which way to go.
 func (l *Loop) endMoved(it *attempt) (Ending, error) {
-	capture, err := l.Engine.Capture(l.background(), it.before)
+	capture, err := l.Engine.Capture(l.background(), it.Before)
 	if err == nil {
 		it.after = capture
 		l.readClaims(it)
@@ -316,7 +318,7 @@ func (l *Loop) endMoved(it *attempt) (Ending, error) {
 		if d.Kind != "HEAD" && d.Kind != "refs" {
 			continue
 		}
-		line := fmt.Sprintf("%s: %s → %s", d.Name, or(d.Old, "absent"), or(d.New, "absent"))
+		line := fmt.Sprintf("%s: %s → %s", d.Name, cmp.Or(d.Old, "absent"), cmp.Or(d.New, "absent"))
 		it.notice("%s", line)
 		if i >= 20 {
 			continue

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"git-ralph/internal/text"
 )
 
 // Folders that git ignores hold programs that checks call by a bare name:
@@ -261,10 +263,10 @@ func (l *Loop) blameTools(it *attempt, program string) bool {
 			l.Log("%v", err)
 		}
 		if len(back) > 0 {
-			it.notice("put back, because checks call %s: %s", program, list(back))
+			it.notice("put back, because checks call %s: %s", program, text.List(back))
 		}
 		if len(gone) > 0 {
-			text := fmt.Sprintf("gone, checks call %s: %s", program, list(gone))
+			text := fmt.Sprintf("gone, checks call %s: %s", program, text.List(gone))
 			if l.setUpAgain = len(l.Settings.Setup) > 0; l.setUpAgain {
 				text += "; the setup is done again"
 			}
@@ -273,7 +275,8 @@ func (l *Loop) blameTools(it *attempt, program string) bool {
 	}
 	if len(dirs) > 0 {
 		it.report.FailText = strings.TrimSpace(it.report.FailText + fmt.Sprintf(
-			"\n\n`%s` lay in %s before the attempt and could be run: leave what is installed there alone.", program, list(dirs)))
+			"\n\n`%s` lay in %s before the attempt and could be run: leave what is installed there alone.",
+			program, text.List(dirs)))
 	}
 	return len(dirs) > 0
 }

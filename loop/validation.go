@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
@@ -52,7 +54,7 @@ func (l *Loop) validate(ctx context.Context, s state.State, failure string) (End
 			l.Log("%s: %s", sp.Path, p)
 		}
 	}
-	rep := state.Report{Commit: hex(tip), Checks: []state.ReportCheck{}, Specs: []state.ReportSpec{}}
+	rep := state.Report{Commit: object.Hex(tip), Checks: []state.ReportCheck{}, Specs: []state.ReportSpec{}}
 	var end Ending
 	if n > 0 {
 		end, err = l.iterate(ctx, s, Job{phase: state.Validation, role: session.RoleValidation, attempt: 1, product: v,
@@ -74,7 +76,7 @@ func (l *Loop) validate(ctx context.Context, s state.State, failure string) (End
 		rep.Checks = append(rep.Checks, state.ReportCheck{Name: name, Kind: oldTestKind})
 	}
 	if !v.fresh.Pass && len(v.fresh.Runs) == 0 {
-		rep.Checks = append(rep.Checks, state.ReportCheck{Name: or(strings.Join(v.fresh.Reasons, "; "), "setup"),
+		rep.Checks = append(rep.Checks, state.ReportCheck{Name: cmp.Or(strings.Join(v.fresh.Reasons, "; "), "setup"),
 			Kind: "setup"})
 	}
 	_, err = l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
@@ -122,8 +124,8 @@ func (v *validation) settle(ctx context.Context, it *attempt) (made, error) {
 	}
 	var m made
 	restore := func() error {
-		back, err := v.l.restoreBefore(it.Ready, it.after)
-		m.notices = append(m.notices, back.notices...)
+		back, err := it.RestoreBefore(it.after)
+		m.notices = append(m.notices, back.Notices...)
 		if err != nil {
 			return fmt.Errorf("put back what the validation changed: %w", err)
 		}
@@ -149,7 +151,7 @@ func (v *validation) judge(ctx context.Context, it *attempt) error {
 		specs: v.specs}
 	w.ran = func(c state.CheckRun, output []byte) {
 		it.report.Runs = append(it.report.Runs, c)
-		it.evidence.add(fmt.Sprintf("checks/criterion-%02d.txt", len(it.report.Runs)), output)
+		it.Add(fmt.Sprintf("checks/criterion-%02d.txt", len(it.report.Runs)), output)
 		v.l.emit("check", it.state, "", c, "criterion, %s: %s", notes.OneLine(c.Command, 100), passed(c))
 	}
 	if !it.tip.IsZero() {

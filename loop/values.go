@@ -11,6 +11,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
@@ -53,18 +54,18 @@ type Ready struct {
 	origin
 	outside
 	*helped
-	*record
-	id       string // of its event, evidence, checkpoint and commit
-	number   int
-	started  time.Time
-	asked    state.State  // before the start: what the prompt is made of
-	around   surroundings // what the prompt shows of the worktree
-	prepared string       // the context agent's text
-	prompt   agentctx.Prompt
-	choice   Choice      // what the ladder makes of it
-	since    int         // the runs before belong to a first try of the same attempt
-	use      session.Use // of its agent; RunDir is the private folder
-	stop     *stopped    // the context agent said that nobody shall work on the task now
+	*recovery.Record        // its checkpoint and evidence
+	id               string // of its event, evidence, checkpoint and commit
+	number           int
+	started          time.Time
+	asked            state.State  // before the start: what the prompt is made of
+	around           surroundings // what the prompt shows of the worktree
+	prepared         string       // the context agent's text
+	prompt           agentctx.Prompt
+	choice           Choice      // what the ladder makes of it
+	since            int         // the runs before belong to a first try of the same attempt
+	use              session.Use // of its agent; RunDir is the private folder
+	stop             *stopped    // the context agent said that nobody shall work on the task now
 }
 
 // name is how people call what the iteration works on.
@@ -79,8 +80,7 @@ func (r *Ready) name() string {
 type origin struct {
 	branch  string
 	tip     object.ID // of the branch, Zero when unborn
-	before  *worktree.Checkpoint
-	landing bool // on top of somebody else's commit
+	landing bool      // on top of somebody else's commit
 }
 
 // outside is what an agent has to leave alone, as it was before.
@@ -144,23 +144,13 @@ type Examined struct {
 
 // notice adds a line for people, once.
 func (x *Examined) notice(format string, args ...any) {
-	x.notices = noted(x.notices, fmt.Sprintf(format, args...))
+	x.notices = recovery.Noted(x.notices, fmt.Sprintf(format, args...))
 }
 
 func (x *Examined) tampered(kind string) {
 	if !slices.Contains(x.facts.Tampered, kind) {
 		x.facts.Tampered = append(x.facts.Tampered, kind)
 	}
-}
-
-// noted adds lines that are new to a list for people, which is bounded.
-func noted(list []string, lines ...string) []string {
-	for _, text := range lines {
-		if !slices.Contains(list, text) && len(list) < 200 {
-			list = append(list, text)
-		}
-	}
-	return list
 }
 
 // left is the handoff that an agent left, or why it does not count.

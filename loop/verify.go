@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -274,7 +275,7 @@ func reportMark(r state.Report, text string) string {
 	for _, sp := range r.Specs {
 		for _, c := range sp.Criteria {
 			if c.Text == text && c.Verdict == "pass" {
-				return or(c.Mark, markJudged)
+				return cmp.Or(c.Mark, markJudged)
 			}
 		}
 	}

@@ -35,11 +35,6 @@ func TestWordsOfAResult(t *testing.T) {
 			t.Errorf("%+v is %q, want %q", c, got, want)
 		}
 	}
-	for in, want := range map[string]string{"plain.txt": "plain.txt", "a b": "'a b'", "it's": `'it'\''s'`} {
-		if got := quoteArg(in); got != want {
-			t.Errorf("%q is written %s", in, got)
-		}
-	}
 	if got := joined("", "b") + joined("a", "b") + quoted("go test"); got != "ba; b`go test`" {
 		t.Error(got)
 	}

@@ -10,6 +10,7 @@ import (
 
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
@@ -59,7 +60,7 @@ func (l *Loop) stepsBefore(ctx context.Context, rd *Ready, ran *Ran, start sessi
 	}
 	r, err := l.Prover.Steps(ctx, "before", l.proofRequest(rd, start))
 	ran.steps = r.Runs
-	rd.addOutputs(r.Outputs)
+	rd.AddOutputs(r.Outputs)
 	if r.Failed != "" {
 		ran.run.Outcome, ran.run.Detail = session.NotStarted, r.Failed
 		for _, c := range named(lacking(r.Runs), r.Failed) {
@@ -93,12 +94,12 @@ func (l *Loop) codingSession(ctx context.Context, rd *Ready, ran *Ran, r *relay,
 	ran.tools = joinCollected(ran.tools, end.Tools)
 	ran.peak, ran.lastText = max(ran.peak, end.Peak), end.LastText
 	if end.Warning != "" {
-		ran.warnings = noted(ran.warnings, end.Warning)
+		ran.warnings = recovery.Noted(ran.warnings, end.Warning)
 	}
-	rd.evidence.add(ofSession("transcript", n, "jsonl"), end.Transcript)
-	rd.evidence.add(ofSession("prompt", n, "md"), []byte(end.Prompt))
+	rd.Add(ofSession("transcript", n, "jsonl"), end.Transcript)
+	rd.Add(ofSession("prompt", n, "md"), []byte(end.Prompt))
 	if ran.prompt.System != "" {
-		rd.evidence.add("system.md", []byte(ran.prompt.System))
+		rd.Add("system.md", []byte(ran.prompt.System))
 	}
 	raw := session.LeftHandoff(rd.use.RunDir, ran.tools, ran.run)
 	if raw != nil {
@@ -113,7 +114,7 @@ func (l *Loop) codingSession(ctx context.Context, rd *Ready, ran *Ran, r *relay,
 		if ss.Window.Last || ctx.Err() != nil {
 			// Judged as it stands: what was done may well be enough.
 			ran.run.Outcome, reason = session.Completed, ""
-			ran.warnings = noted(ran.warnings, "the context window was full and no further session was left")
+			ran.warnings = recovery.Noted(ran.warnings, "the context window was full and no further session was left")
 		}
 	}
 	if reason == "" && raw == nil && ran.tools.Complete == nil {
@@ -137,7 +138,7 @@ func (l *Loop) handOver(rd *Ready, ran *Ran, r *relay, n int, reason string, h *
 		ran.earlier = append(ran.earlier, *h)
 	}
 	if data, err := json.MarshalIndent(h, "", "  "); err == nil {
-		rd.evidence.add(fmt.Sprintf("handoff.%d.json", n), append(data, '\n'))
+		rd.Add(fmt.Sprintf("handoff.%d.json", n), append(data, '\n'))
 	}
 	ran.tools.Handoff, ran.run.Structured = nil, nil
 	if err := os.Remove(session.HandoffFile(rd.use.RunDir)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -163,7 +164,7 @@ func (l *Loop) handOver(rd *Ready, ran *Ran, r *relay, n int, reason string, h *
 func (l *Loop) sessionFacts(rd *Ready, ran *Ran) notes.Handoff {
 	in := notes.SynthInput{Iteration: rd.number, Attempt: rd.attempt, TaskID: string(rd.task.ID), Title: rd.task.Title,
 		Outcome: string(ran.run.Outcome), Detail: ran.run.Detail, Tail: notes.Clean(ran.lastText)}
-	if c, err := l.Engine.Capture(l.background(), rd.before); err == nil {
+	if c, err := l.Engine.Capture(l.background(), rd.Before); err == nil {
 		for _, x := range c.Changes[:min(len(c.Changes), 200)] {
 			in.Files = append(in.Files, notes.FileTouched{Path: x.Path, Action: string(x.Kind)})
 		}

@@ -15,6 +15,8 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/text"
+	"git-ralph/loop/recovery"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -65,7 +67,8 @@ func (l *Loop) WorkOn(ctx context.Context, id plan.TaskID) (*Action, error) {
 	job := taskJob(s.Plan.Tasks[i])
 	job.under, job.turn, l.Worker.turn = c.ID, c.Iteration, c.Iteration
 	end, err := l.iterate(ctx, s, job)
-	if rerr := ReleaseClaim(l.background(), l.Journal, c, "its iteration did not start"); rerr != nil && err == nil {
+	if rerr := recovery.ReleaseClaim(l.background(), l.Journal, c, "its iteration did not start"); rerr != nil &&
+		err == nil {
 		err = rerr
 	}
 	return end.Halt, err
@@ -111,14 +114,9 @@ func (l *Loop) bring(ctx context.Context, it *attempt, v Verdict) (Verdict, *Act
 	} else if s.Withdrawn(it.task.ID) || requirementsChanged(s, it.task) || !s.Holds(it.under) {
 		return v, nil, l.keepNotLanded(it, v, "the task was changed meanwhile")
 	}
-	if len(it.after.PutBack) > 0 {
-		report, err := l.Engine.PutBack(l.background(), it.before, it.after.PutBack, l.untilEvidence(it.Ready, it.after))
-		it.notices = noted(it.notices, l.tellRestored(it.Ready, report)...)
-		if err != nil {
-			return v, nil, fmt.Errorf("put back what is not the agent's to change: %w", err)
-		}
+	if err := it.restoreTheirs(); err != nil {
+		return v, nil, err
 	}
-	it.keepIgnored()
 	res := l.result(it, v)
 	if len(it.after.Changes) == 0 {
 		return v, nil, l.endKept(it, res)
@@ -139,7 +137,8 @@ func (l *Loop) bring(ctx context.Context, it *attempt, v Verdict) (Verdict, *Act
 	}
 	defer lock.Release()
 	l.fail("worker:landing")
-	home := &Recovery{Repo: w.Home, Journal: l.Journal, Engine: w.Engine, Log: l.Log, Now: l.Now, Fail: l.Fail}
+	home := &recovery.Recovery{Place: recovery.Place{Repo: w.Home, Engine: w.Engine, Log: l.Log, Now: l.Now, Fail: l.Fail},
+		Journal: l.Journal}
 	if err := home.Finish(l.background()); err != nil {
 		return v, nil, err
 	}
@@ -200,7 +199,7 @@ func (l *Loop) mayLand(ctx context.Context, it *attempt, v Verdict, at landing) 
 		return v, nil, err
 	}
 	if len(inWay) > 0 {
-		why := "files of yours are in the way of the landing: " + list(inWay)
+		why := "files of yours are in the way of the landing: " + text.List(inWay)
 		return v, &Action{Kind: Halt, Status: state.NeedsReview, Reason: why}, l.keepNotLanded(it, v, why)
 	}
 	req := l.proofRequest(it.Ready, nil)
@@ -216,7 +215,7 @@ func (l *Loop) mayLand(ctx context.Context, it *attempt, v Verdict, at landing) 
 		return v, nil, nil
 	}
 	for name, out := range report.Outputs {
-		it.evidence.add("checks/landing/"+name, out)
+		it.Add("checks/landing/"+name, out)
 	}
 	it.report.Runs = append(it.report.Runs, report.Runs...)
 	it.report.FailText = "Your work passed alone. Together with what others have landed since it does not:\n" +
@@ -230,7 +229,7 @@ func (l *Loop) mayLand(ctx context.Context, it *attempt, v Verdict, at landing) 
 // next attempt begins at their work and is shown both sides; only when that one meets
 // the same again is an attempt spent.
 func (l *Loop) conflicted(it *attempt, at landing) Verdict {
-	reason := "conflict: " + list(at.conflicts)
+	reason := "conflict: " + text.List(at.conflicts)
 	v := Verdict{Verdict: state.Reject, Reasons: []string{reason}}
 	if strings.Contains(it.task.Failure, "conflict: ") {
 		v = rejectAttempt(reason)
@@ -244,8 +243,8 @@ func (l *Loop) conflicted(it *attempt, at landing) Verdict {
 		}
 		return notes.CutBytes(string(out), 2000)
 	}
-	mine, err := l.Repo.Store.WriteCommit(object.CommitData{Tree: it.after.Keep, Author: ourSignature(it.started),
-		Committer: ourSignature(it.started), Message: "the attempt\n"})
+	mine, err := l.Repo.Store.WriteCommit(object.CommitData{Tree: it.after.Keep, Author: object.Ours(it.started),
+		Committer: object.Ours(it.started), Message: "the attempt\n"})
 	if err == nil {
 		err = l.Repo.Store.Sync()
 	}
@@ -261,7 +260,7 @@ func (l *Loop) conflicted(it *attempt, at landing) Verdict {
 // landAt moves branch and journal, and then the files of the branch's worktree.
 func (l *Loop) landAt(it *attempt, v Verdict, res *state.Result, at landing) error {
 	ctx, w := l.background(), l.Worker
-	evidence, err := l.writeEvidence(it.Ready, it.after.Tree, at.is)
+	evidence, err := it.Write(it.tip, it.after.Tree, at.is)
 	if err == nil {
 		err = l.Repo.Store.Sync()
 	}
@@ -273,7 +272,7 @@ func (l *Loop) landAt(it *attempt, v Verdict, res *state.Result, at landing) err
 	var next *journal.Snapshot
 	err = w.Home.Keep(ctx, gitstate.Keep{
 		EventID: it.id, JournalRef: l.Journal.Ref(), BranchRef: gitstate.BranchRef(l.Journal.Branch),
-		Parent: at.tip, Commit: at.is, EvidenceRef: l.evidenceRef(it.Ready), Evidence: evidence,
+		Parent: at.tip, Commit: at.is, EvidenceRef: it.EvidenceRef(), Evidence: evidence,
 		Message: "ralph: " + l.commitTitle(it), Deadline: 10 * time.Second, Fail: l.fail,
 		Entry: func() (object.ID, object.ID, error) {
 			snap, err := l.Journal.Load(ctx)
@@ -287,7 +286,7 @@ func (l *Loop) landAt(it *attempt, v Verdict, res *state.Result, at landing) err
 		},
 		WriteIndex: func(lock *os.File) error { return w.Engine.UpdateIndex(ctx, lock, at.tip, at.is) },
 		Note: func() error {
-			return errors.Join(moveFiles(ctx, w.Engine, at.tip, at.is, l.Log), l.writeNote(it.Ready, res, at.is))
+			return errors.Join(recovery.MoveFiles(ctx, w.Engine, at.tip, at.is, l.Log), l.writeNote(it.Ready, res, at.is))
 		},
 	})
 	var late *gitstate.NoteError
@@ -302,8 +301,9 @@ func (l *Loop) landAt(it *attempt, v Verdict, res *state.Result, at landing) err
 	l.fail("worker:landed")
 	l.emit("iteration_end", next.State, it.task.ID, res, "iteration %d kept as %s", it.number, res.Commit[:10])
 	// What it made is on the branch: the worktree begins anew with its next task.
-	if _, err := l.storeAndRestore(it, func() (object.ID, error) { return evidence, nil }); err != nil {
+	if _, err := it.restore(func() (object.ID, error) { return evidence, nil }); err != nil {
 		l.Log("%v", err)
 	}
-	return l.dropCheckpoint(it.Ready)
+	it.Drop()
+	return nil
 }

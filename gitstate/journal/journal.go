@@ -293,7 +293,7 @@ func (j *Journal) write(old state.State, parents []object.ID, e state.Event, aut
 		files[path] = data
 	}
 	commit, tree, err := j.Repo.WriteEntry(parents, gitstate.Draft{Files: files, Message: state.Message(e, next),
-		Author: author, Committer: object.Signature{Name: "git-ralph", Email: "git-ralph@localhost", When: e.Time}})
+		Author: author, Committer: object.Ours(e.Time)})
 	if err != nil {
 		return nil, fmt.Errorf("write the entry: %w", err)
 	}

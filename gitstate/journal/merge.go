@@ -149,7 +149,7 @@ func (j *Journal) merge(ctx context.Context, theirs, ours *Snapshot) (*Snapshot,
 	seed := sha256.Sum256([]byte(l.Theirs + l.Ours))
 	e := state.Event{ID: gitstate.IDFrom(l.Time, seed[:]), Actor: "git-ralph", Time: l.Time, Type: state.EvMerge,
 		Merge: &m}
-	us := object.Signature{Name: "git-ralph", Email: "git-ralph@localhost", When: l.Time}
+	us := object.Ours(l.Time)
 	return j.write(theirs.State, []object.ID{theirs.Tip, ours.Tip}, e, us)
 }
 

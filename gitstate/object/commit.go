@@ -14,6 +14,11 @@ type Signature struct {
 	When        time.Time // with the zone to be written
 }
 
+// Ours signs the commits that git ralph makes for itself.
+func Ours(when time.Time) Signature {
+	return Signature{Name: "git-ralph", Email: "git-ralph@localhost", When: when}
+}
+
 func (s Signature) String() string {
 	_, off := s.When.Zone()
 	sign := '+'

@@ -33,6 +33,14 @@ import (
 // ID is a SHA-1 object name.
 type ID = plumbing.Hash
 
+// Hex is an id as text, "" for Zero.
+func Hex(id ID) string {
+	if id.IsZero() {
+		return ""
+	}
+	return id.String()
+}
+
 // Zero is the id of nothing.
 var Zero = plumbing.ZeroHash
 

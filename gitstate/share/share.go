@@ -344,7 +344,7 @@ func (p *Partner) joinedNotes(ctx context.Context, theirs, ours object.ID) (obje
 	if err != nil {
 		return object.Zero, err
 	}
-	us := object.Signature{Name: "git-ralph", Email: "git-ralph@localhost", When: when}
+	us := object.Ours(when)
 	id, err := p.Repo.Store.WriteCommit(object.CommitData{Tree: tree, Parents: []object.ID{theirs, ours}, Author: us,
 		Committer: us, Message: "Notes joined by git ralph\n"})
 	if err != nil {

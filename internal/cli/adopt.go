@@ -10,7 +10,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/view"
-	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 )
 
 // AdoptCmd is `git ralph adopt`.
@@ -91,7 +91,7 @@ func (c *AdoptCmd) record(a *App, j *journal.Journal, s state.State, from string
 	if err != nil {
 		return err
 	}
-	in, err := loop.Kept(a.Ctx, j.Repo, s, at)
+	in, err := recovery.FindKept(a.Ctx, j.Repo, s, at)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (c *AdoptCmd) record(a *App, j *journal.Journal, s state.State, from string
 	return c.tell(a, j, &op, true)
 }
 
-func newestKept(a *App, j *journal.Journal, in *loop.KeptCommits) (k *state.Kept, err error) {
+func newestKept(a *App, j *journal.Journal, in *recovery.KeptCommits) (k *state.Kept, err error) {
 	err = j.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
 		if r := e.Event.Result; r != nil && r.Landed {
 			if commit, ok := in.Has(r.Commit, e.Event.ID); ok {

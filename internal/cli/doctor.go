@@ -18,6 +18,7 @@ import (
 	"git-ralph/internal/proc"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
@@ -247,7 +248,7 @@ func (d *doctor) journal(ctx context.Context) {
 				view.CountLine(d.plan))
 		}
 	}
-	if err := loop.CheckJournal(ctx, j.Repo, j, snap.State); err != nil {
+	if err := recovery.CheckJournal(ctx, j.Repo, j, snap.State); err != nil {
 		d.blame("branch", err)
 	}
 	run := snap.State.Run

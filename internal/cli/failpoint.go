@@ -8,6 +8,7 @@ import (
 	"git-ralph/gitstate/share"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 )
 
 // failpoints are all names that RALPH_FAILPOINT knows.
@@ -19,11 +20,11 @@ func failpoints() []string {
 	all = append(all, loop.ShareSteps...)
 	all = append(all, loop.Steps...)
 	all = append(all, gitstate.KeepSteps...)
-	all = append(all, loop.RecoverySteps...)
+	all = append(all, recovery.RecoverySteps...)
 	all = append(all, gitstate.LinkedSteps...)
-	all = append(all, loop.FollowSteps...)
+	all = append(all, recovery.FollowSteps...)
 	all = append(all, loop.LandSteps...)
-	all = append(all, loop.RedactSteps...)
+	all = append(all, recovery.RedactSteps...)
 	all = append(all, loop.WorkerSteps...)
 	return append(all, worktree.Failpoints()...)
 }

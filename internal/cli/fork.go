@@ -7,7 +7,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/text"
-	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 )
 
 // ForkCmd is `git ralph fork`.
@@ -41,7 +41,7 @@ func (c *ForkCmd) Run(a *App) error {
 				"%s exists", ref)
 		}
 	}
-	p, err := loop.FindFork(a.Ctx, a.journal, c.Number)
+	p, err := recovery.FindFork(a.Ctx, a.journal, c.Number)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (c *ForkCmd) Run(a *App) error {
 	if err := a.clearName(to); err != nil {
 		return err
 	}
-	s, err := loop.Fork(a.Ctx, a.journal, to, p)
+	s, err := recovery.Fork(a.Ctx, a.journal, to, p)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (c *ForkCmd) Run(a *App) error {
 	return nil
 }
 
-func (c *ForkCmd) tell(a *App, s state.State, p loop.ForkPoint) {
+func (c *ForkCmd) tell(a *App, s state.State, p recovery.ForkPoint) {
 	n := s.Plan.Counts()
 	a.printf("%s is a fork of %s after iteration %d, at %s: %d of %d tasks done\n", c.Branch, a.journal.Branch, c.Number,
 		p.Commit.String()[:12], n.Done, n.Wanted())

@@ -17,7 +17,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/view"
-	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 )
 
 // found lists what the restores of an iteration took out of the worktree: what
@@ -38,13 +38,13 @@ func (a *App) found(s state.State, e journal.Entry) ([]worktree.Saved, error) {
 		if err != nil {
 			return nil, err
 		}
-		more, err := loop.ReadFound(a.repo, tree)
+		more, err := recovery.ReadFound(a.repo, tree)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, more...)
 	}
-	dir := loop.AsideOf(a.repo, e.Event.ID)
+	dir := recovery.AsideOf(a.repo, e.Event.ID)
 	err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {

@@ -15,7 +15,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/internal/view"
-	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 )
 
 // FsckCmd is `git ralph fsck`.
@@ -203,7 +203,7 @@ func (c *checkup) branch(ctx context.Context) error {
 	if err != nil {
 		return nil // said already
 	}
-	err = loop.CheckJournal(ctx, c.j.Repo, c.j, snap.State)
+	err = recovery.CheckJournal(ctx, c.j.Repo, c.j, snap.State)
 	if ad, ok := adviceOf(err); ok {
 		c.fault("branch", object.Zero, ad.hint, "%v", err)
 		return nil

@@ -9,7 +9,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
-	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 	"git-ralph/notes"
 )
 
@@ -168,7 +168,7 @@ func (c *checkup) ofNotes(context.Context) error {
 	if len(texts) == 0 {
 		return nil
 	}
-	if err := loop.WriteNotes(c.j.Repo, texts); err != nil {
+	if err := recovery.WriteNotes(c.j.Repo, texts); err != nil {
 		return fmt.Errorf("write the notes: %w", err)
 	}
 	for i := range c.doc.Faults[first:] {

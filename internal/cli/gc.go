@@ -17,7 +17,7 @@ import (
 	"git-ralph/guard/sandbox"
 	"git-ralph/internal/agent"
 	"git-ralph/internal/view"
-	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 )
 
@@ -139,14 +139,14 @@ func (c *GCCmd) Run(a *App) error {
 func (c *GCCmd) evidence(a *App, s state.State, keep int) (int, error) {
 	prefix := gitstate.EvidencePrefix + s.Journal.ID + "/"
 	if c.DryRun {
-		drop, err := loop.Prunable(a.repo, a.journal, keep)
+		drop, err := recovery.Prunable(a.repo, a.journal, keep)
 		return len(drop), err
 	}
 	before, err := a.repo.ListRefs(a.Ctx, prefix)
 	if err != nil {
 		return 0, err
 	}
-	if err := loop.Prune(a.repo, a.journal, keep); err != nil {
+	if err := recovery.Prune(a.repo, a.journal, keep); err != nil {
 		return 0, fmt.Errorf("prune the evidence: %w", err)
 	}
 	after, err := a.repo.ListRefs(a.Ctx, prefix)

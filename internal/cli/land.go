@@ -13,6 +13,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 )
 
@@ -65,7 +66,7 @@ func (c *LandCmd) Run(a *App) error {
 	}
 	p, err := lander.Run(ctx)
 	switch {
-	case errors.Is(err, loop.ErrDeclined):
+	case errors.Is(err, recovery.ErrDeclined):
 		err = nil
 	case errors.Is(err, context.Canceled):
 		return &ExitError{Code: 130}
@@ -87,8 +88,8 @@ func (c *LandCmd) Run(a *App) error {
 
 // lander opens both worktrees, takes their locks and mends what dead runs left.
 func (c *LandCmd) lander(ctx context.Context, a *App, set *config.Resolved, l gitstate.Linked) (*loop.Lander,
-	*loop.Follower, func(), error) {
-	fail := func(err error) (*loop.Lander, *loop.Follower, func(), error) { return nil, nil, nil, err }
+	*recovery.Follower, func(), error) {
+	fail := func(err error) (*loop.Lander, *recovery.Follower, func(), error) { return nil, nil, nil, err }
 	j := a.journal
 	if _, err := j.Repo.MendLinked(l); err != nil {
 		return fail(err)
@@ -107,7 +108,7 @@ func (c *LandCmd) lander(ctx context.Context, a *App, set *config.Resolved, l gi
 	if err != nil {
 		return fail(err)
 	}
-	ready := func() (*loop.Lander, *loop.Follower, error) {
+	ready := func() (*loop.Lander, *recovery.Follower, error) {
 		e, err := a.engine(set)
 		if err != nil {
 			return nil, nil, err
@@ -135,7 +136,7 @@ func (c *LandCmd) lander(ctx context.Context, a *App, set *config.Resolved, l gi
 			lp.Emit = func(e session.Live) { a.printf("  %s\n", e.Message) }
 		}
 		return &loop.Lander{Loop: lp, Linked: lj, Root: l.Root},
-			&loop.Follower{Repo: linked, Journal: lj, Engine: le, Of: l.Of, Log: a.warn, Fail: a.failpoint()}, nil
+			&recovery.Follower{Repo: linked, Journal: lj, Engine: le, Of: l.Of, Log: a.warn, Fail: a.failpoint()}, nil
 	}
 	lander, follower, err := ready()
 	if err != nil {

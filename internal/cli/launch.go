@@ -13,6 +13,7 @@ import (
 	"git-ralph/internal/text"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 )
 
@@ -172,7 +173,7 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	if err != nil {
 		return end, true, err
 	}
-	if err := loop.Prune(repo, j, set.Evidence.Keep); err != nil {
+	if err := recovery.Prune(repo, j, set.Evidence.Keep); err != nil {
 		a.warn("old evidence could not be pruned: %v", err)
 	}
 	a.notify(set, end)

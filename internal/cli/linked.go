@@ -15,7 +15,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/text"
 	"git-ralph/internal/view"
-	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 )
 
 // enterLinked makes a command with --worktree one of the linked worktree of the
@@ -240,7 +240,7 @@ func (a *App) follow(j *journal.Journal, e *worktree.Engine) error {
 	if a.linked == nil {
 		return nil
 	}
-	fl := loop.Follower{Repo: j.Repo, Journal: j, Engine: e, Of: a.linked.Of, Log: a.warn, Fail: a.failpoint()}
+	fl := recovery.Follower{Repo: j.Repo, Journal: j, Engine: e, Of: a.linked.Of, Log: a.warn, Fail: a.failpoint()}
 	return fl.Run(a.Ctx)
 }
 
@@ -274,7 +274,7 @@ func (a *App) homeward() {
 
 // byHand are the commands that do without checks what git ralph land does, to be
 // typed where the branch is checked out.
-func byHand(l gitstate.Linked, gap loop.Gap) []string {
+func byHand(l gitstate.Linked, gap recovery.Gap) []string {
 	var out []string
 	if gap.Ahead > 0 && gap.Behind > 0 {
 		out = append(out, fmt.Sprintf("git -C %s merge %s", l.Root, l.Of))

@@ -8,7 +8,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
-	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 )
 
 // forkEvents are the iterations that only other journals with this id know.
@@ -107,7 +107,7 @@ func (c *AdoptCmd) goOn(a *App, j *journal.Journal, tip object.ID, o orphan) err
 			"the journals of %s and of %s have diverged", j.Branch, o.label())
 	}
 	if o.ref == "" {
-		err := loop.CheckJournal(a.Ctx, j.Repo, j, o.snap.State)
+		err := recovery.CheckJournal(a.Ctx, j.Repo, j, o.snap.State)
 		if _, ok := adviceOf(err); ok {
 			return gitstate.Hint(1, "git merge --ff-only "+o.name+", then again", "%s does not have the work of %s yet",
 				j.Branch, o.name)

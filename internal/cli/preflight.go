@@ -14,6 +14,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 )
 
@@ -47,7 +48,7 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 	if _, _, err := repo.Identity(ctx); err != nil {
 		return nil, err
 	}
-	if err := loop.CheckJournal(ctx, repo, j, s); err != nil {
+	if err := recovery.CheckJournal(ctx, repo, j, s); err != nil {
 		return nil, err
 	}
 	if a.linked == nil && !f.Worktree {

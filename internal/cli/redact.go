@@ -10,7 +10,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/internal/view"
-	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 )
 
 // RedactCmd is `git ralph redact`.
@@ -61,7 +61,7 @@ func (c *RedactCmd) Run(a *App) error {
 			return err
 		}
 	}
-	r := loop.Redactor{Repo: j.Repo, Pattern: pattern, Now: j.Now, Fail: a.failpoint(),
+	r := recovery.Redactor{Repo: j.Repo, Pattern: pattern, Now: j.Now, Fail: a.failpoint(),
 		Open: func(branch string) (*journal.Journal, error) { return journal.Open(a.Ctx, j.Repo, branch) }}
 	found, err := r.Find(a.Ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *RedactCmd) locks(a *App, j *journal.Journal) (func(), error) {
 	return lockAll(take...)
 }
 
-func (c *RedactCmd) tell(a *App, r loop.Redaction) {
+func (c *RedactCmd) tell(a *App, r recovery.Redaction) {
 	if !r.Any() {
 		a.printf("nothing that git ralph recorded here has it, " +
 			"besides what commits of branches hold, which stay as they are\n")
@@ -147,7 +147,7 @@ func (c *RedactCmd) tell(a *App, r loop.Redaction) {
 	}
 }
 
-func (c *RedactCmd) done(a *App, r loop.Redaction) {
+func (c *RedactCmd) done(a *App, r recovery.Redaction) {
 	if c.JSON {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/internal/view"
-	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 )
 
 // ResetCmd is `git ralph reset`.
@@ -70,7 +70,7 @@ func (c *ResetCmd) Run(a *App) error {
 			return &ExitError{Code: 1, Err: fmt.Errorf("nothing was changed")}
 		}
 	}
-	r := loop.Rewinder{Repo: a.repo, Journal: j, Engine: e, Sign: a.gitBool("commit.gpgsign"), Log: a.warn,
+	r := recovery.Rewinder{Repo: a.repo, Journal: j, Engine: e, Sign: a.gitBool("commit.gpgsign"), Log: a.warn,
 		Fail: a.failpoint()}
 	err = r.Reset(a.Ctx, specs, orderOf(snap.State.Plan))
 	var locked *gitstate.IndexLockedError

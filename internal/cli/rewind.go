@@ -9,7 +9,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/view"
-	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 )
 
 // RewindCmd is `git ralph rewind`.
@@ -54,7 +54,7 @@ func (c *RewindCmd) Run(a *App) error {
 	if err := a.checkWorktree(a.Ctx, set, &RunFlags{}); err != nil {
 		return err
 	}
-	r := loop.Rewinder{Repo: a.repo, Journal: a.journal, Engine: e, Prefix: set.Loop.CommitPrefix,
+	r := recovery.Rewinder{Repo: a.repo, Journal: a.journal, Engine: e, Prefix: set.Loop.CommitPrefix,
 		Sign: a.loopSettings(set).Sign, Log: a.warn, Fail: a.failpoint()}
 	if c.DryRun || !c.Yes && terminal(a.In) && terminal(a.Err) {
 		r.Ask = func(what state.Rewind) bool { return c.ask(a, what) }
@@ -62,9 +62,9 @@ func (c *RewindCmd) Run(a *App) error {
 	what, err := r.Run(a.Ctx, c.Number)
 	var locked *gitstate.IndexLockedError
 	switch {
-	case errors.Is(err, loop.ErrDeclined) && c.DryRun:
+	case errors.Is(err, recovery.ErrDeclined) && c.DryRun:
 		return nil
-	case errors.Is(err, loop.ErrDeclined):
+	case errors.Is(err, recovery.ErrDeclined):
 		return &ExitError{Code: 1, Err: errors.New("nothing was changed")}
 	case errors.Is(err, journal.ErrNothing):
 		what = state.Rewind{To: c.Number}

@@ -21,6 +21,7 @@ import (
 	"git-ralph/internal/proc"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 )
 
@@ -49,7 +50,8 @@ func (a *App) engine(set *config.Resolved) (*worktree.Engine, error) {
 // recoverRun mends what a dead run left; it is first in every command that
 // writes.
 func (a *App) recoverRun(j *journal.Journal, e *worktree.Engine) error {
-	r := loop.Recovery{Repo: j.Repo, Journal: j, Engine: e, Log: a.warn, Now: j.Now, Fail: a.failpoint()}
+	r := recovery.Recovery{Place: recovery.Place{Repo: j.Repo, Engine: e, Log: a.warn, Now: j.Now, Fail: a.failpoint()},
+		Journal: j}
 	return r.Run(a.Ctx)
 }
 

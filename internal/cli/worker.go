@@ -20,6 +20,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
@@ -321,8 +322,8 @@ func (a *App) recoverLinked(set *config.Resolved, l gitstate.Linked) error {
 	if err != nil {
 		return err
 	}
-	r := loop.Recovery{Repo: repo, Journal: j, Engine: e, Log: a.warn, Now: j.Now, Fail: a.failpoint(),
-		Worker: repo.WorktreeName()}
+	r := recovery.Recovery{Place: recovery.Place{Repo: repo, Engine: e, Log: a.warn, Now: j.Now, Fail: a.failpoint()},
+		Journal: j, Worker: repo.WorktreeName()}
 	return r.Run(a.Ctx)
 }
 
@@ -348,7 +349,7 @@ func (a *App) recoverWorkers(set *config.Resolved) error {
 	for _, c := range snap.State.Claims {
 		by := proc.Identity{Pid: c.PID, BootID: c.BootID, StartTime: c.StartTime}
 		if c.Actor == j.Actor && !by.Alive() {
-			if err := loop.ReleaseClaim(a.Ctx, j, c, "its worktree is gone"); err != nil {
+			if err := recovery.ReleaseClaim(a.Ctx, j, c, "its worktree is gone"); err != nil {
 				return err
 			}
 		}

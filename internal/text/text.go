@@ -101,3 +101,37 @@ func OrEmpty[T any](list []T) []T {
 	}
 	return list
 }
+
+// List names the first few of many things.
+func List(names []string) string {
+	if len(names) > 5 {
+		return strings.Join(names[:5], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Parent is the folder of a slash-separated path, "" at the root.
+func Parent(path string) string {
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 {
+		return ""
+	}
+	return path[:i]
+}
+
+// FileName makes a name safe as one component of a path.
+func FileName(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r == '-' || r == '_' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			b.WriteRune(r)
+		} else {
+			b.WriteByte('-')
+		}
+	}
+	name := strings.Trim(b.String(), ".-")
+	if name == "" {
+		name = "output"
+	}
+	return name[:min(len(name), 60)]
+}

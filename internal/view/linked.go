@@ -10,7 +10,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/text"
-	"git-ralph/loop"
+	"git-ralph/loop/recovery"
 )
 
 // LinkedDoc is the run in the other one of a branch and its linked worktree.
@@ -79,11 +79,11 @@ func (d *LinkedDoc) rows(branch string, now time.Time) [][]string {
 
 // Gap says how the linked branch stands to its own, and its journal to
 // that one's.
-func (r Reader) Gap(ctx context.Context, l gitstate.Linked) (code, words loop.Gap, err error) {
+func (r Reader) Gap(ctx context.Context, l gitstate.Linked) (code, words recovery.Gap, err error) {
 	repo := r.Journal.Repo
 	for _, x := range []struct {
 		ref func(string) string
-		gap *loop.Gap
+		gap *recovery.Gap
 	}{{gitstate.BranchRef, &code}, {gitstate.JournalRef, &words}} {
 		mine, err := repo.ReadRef(ctx, x.ref(l.Branch))
 		if err != nil {
@@ -96,7 +96,7 @@ func (r Reader) Gap(ctx context.Context, l gitstate.Linked) (code, words loop.Ga
 		if mine.IsZero() || theirs.IsZero() {
 			continue
 		}
-		if *x.gap, err = loop.GapOf(ctx, repo, mine, theirs); err != nil {
+		if *x.gap, err = recovery.GapOf(ctx, repo, mine, theirs); err != nil {
 			return code, words, err
 		}
 	}

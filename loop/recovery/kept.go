@@ -1,4 +1,4 @@
-package loop
+package recovery
 
 import (
 	"context"
@@ -20,8 +20,8 @@ type KeptCommits struct {
 	byEvent map[string]keptCommit
 }
 
-// Kept reads the history of tip since the journal's base.
-func Kept(ctx context.Context, repo *gitstate.Repo, s state.State, tip object.ID) (*KeptCommits, error) {
+// FindKept reads the history of tip since the journal's base.
+func FindKept(ctx context.Context, repo *gitstate.Repo, s state.State, tip object.ID) (*KeptCommits, error) {
 	k := &KeptCommits{map[string]keptCommit{}, map[string]keptCommit{}}
 	if tip.IsZero() {
 		return k, nil
@@ -67,6 +67,12 @@ func (k *KeptCommits) find(commit, event string) (keptCommit, bool) {
 	}
 	c, ok := k.byEvent[event]
 	return c, ok
+}
+
+// HasEvent reports whether a commit of the branch carries the id of an event.
+func (k *KeptCommits) HasEvent(id string) bool {
+	_, ok := k.byEvent[id]
+	return ok
 }
 
 // Has says whether the branch has an iteration's commit, and as which one.

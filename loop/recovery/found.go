@@ -1,6 +1,7 @@
-package loop
+package recovery
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/text"
 )
 
 // What a restore takes out of the worktree and what the attempt's tree does not
@@ -31,67 +33,67 @@ type Found struct {
 }
 
 // keeper says what becomes of contents that a restore is about to take away.
-// stored makes what is in it.found reachable, before anything is touched.
-func (l *Loop) keeper(it *Ready, after *worktree.Capture, stored func() error) worktree.Keeper {
-	return worktree.Keeper{Known: after, Event: it.id, Save: func(list []worktree.Saved) error {
-		it.found = append(it.found, list...)
+// stored makes what is in r.found reachable, before anything is touched.
+func (r *Record) keeper(after *worktree.Capture, stored func() error) worktree.Keeper {
+	return worktree.Keeper{Known: after, Event: r.Event, Save: func(list []worktree.Saved) error {
+		r.found = append(r.found, list...)
 		return stored()
 	}}
 }
 
 // untilEvidence is the keeper of a restore in the middle of an iteration, whose
 // evidence is still to be written: the checkpoint's ref holds what was found.
-func (l *Loop) untilEvidence(it *Ready, after *worktree.Capture) worktree.Keeper {
-	had := len(it.found)
-	return l.keeper(it, after, func() error {
-		if len(it.found) == had {
+func (r *Record) untilEvidence(after *worktree.Capture) worktree.Keeper {
+	had := len(r.found)
+	return r.keeper(after, func() error {
+		if len(r.found) == had {
 			return nil
 		}
-		return l.anchorFound(it)
+		return r.anchorFound()
 	})
 }
 
 // anchorFound makes a new commit of the checkpoint that holds what was found.
-func (l *Loop) anchorFound(it *Ready) error {
-	tree, err := l.Repo.TreeOf(it.anchor)
+func (r *Record) anchorFound() error {
+	tree, err := r.Repo.TreeOf(r.Anchor)
 	if err != nil {
 		return err
 	}
-	edits, err := l.foundEdits(it)
+	edits, err := r.foundEdits()
 	if err != nil {
 		return err
 	}
-	maps.Copy(edits, it.tryEdits())
-	if tree, err = l.Repo.EditTree(tree, edits); err != nil {
+	maps.Copy(edits, r.tryEdits())
+	if tree, err = r.Repo.EditTree(tree, edits); err != nil {
 		return err
 	}
-	old, err := l.Repo.Store.ReadCommit(it.anchor)
+	old, err := r.Repo.Store.ReadCommit(r.Anchor)
 	if err != nil {
 		return err
 	}
-	sig := ourSignature(l.Now())
-	commit, err := l.Repo.Store.WriteCommit(object.CommitData{Tree: tree, Parents: old.Parents, Author: sig,
+	sig := object.Ours(r.Now())
+	commit, err := r.Repo.Store.WriteCommit(object.CommitData{Tree: tree, Parents: old.Parents, Author: sig,
 		Committer: sig, Message: old.Message})
 	if err == nil {
-		err = l.Repo.Store.Sync()
+		err = r.Repo.Store.Sync()
 	}
 	if err == nil {
-		err = l.Repo.UpdateRefs("", gitstate.RefUpdate{Name: l.localRef(it), Old: it.anchor, New: commit})
+		err = r.Repo.UpdateRefs("", gitstate.RefUpdate{Name: r.localRef(), Old: r.Anchor, New: commit})
 	}
 	if err != nil {
 		return fmt.Errorf("keep what was found in the worktree: %w", err)
 	}
-	it.anchor = commit
+	r.Anchor = commit
 	return nil
 }
 
 // foundEdits are the entries of a tree for what was found. A path that was
 // found twice, or that is another one's folder, gets a number.
-func (l *Loop) foundEdits(it *Ready) (map[string]*object.TreeEntry, error) {
+func (r *Record) foundEdits() (map[string]*object.TreeEntry, error) {
 	edits := map[string]*object.TreeEntry{}
 	folders := map[string]bool{}
 	var list []Found
-	for _, s := range it.found {
+	for _, s := range r.found {
 		if s.ID.IsZero() {
 			continue
 		}
@@ -103,10 +105,10 @@ func (l *Loop) foundEdits(it *Ready) (map[string]*object.TreeEntry, error) {
 			continue // the same bytes again
 		}
 		edits[at] = &object.TreeEntry{Mode: s.Mode, ID: s.ID}
-		for dir := parent(at); dir != ""; dir = parent(dir) {
+		for dir := text.Parent(at); dir != ""; dir = text.Parent(dir) {
 			folders[dir] = true
 		}
-		f := Found{Path: s.Path, At: at, Was: hex(s.Was)}
+		f := Found{Path: s.Path, At: at, Was: object.Hex(s.Was)}
 		if s.Perm != 0 {
 			f.Perm = strconv.FormatUint(uint64(s.Perm), 8)
 		}
@@ -119,7 +121,7 @@ func (l *Loop) foundEdits(it *Ready) (map[string]*object.TreeEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := l.Repo.Store.Write(object.Blob, append(text, '\n'))
+	id, err := r.Repo.Store.Write(object.Blob, append(text, '\n'))
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +133,7 @@ func clashes(edits map[string]*object.TreeEntry, folders map[string]bool, at str
 	if e := edits[at]; e != nil && e.ID != id || folders[at] {
 		return true
 	}
-	for dir := parent(at); dir != ""; dir = parent(dir) {
+	for dir := text.Parent(at); dir != ""; dir = text.Parent(dir) {
 		if edits[dir] != nil {
 			return true
 		}
@@ -181,39 +183,39 @@ func AsideOf(repo *gitstate.Repo, event string) string {
 }
 
 // tellRestored returns for people what a restore did besides undoing the attempt.
-func (l *Loop) tellRestored(it *Ready, r worktree.Report) (notices []string) {
+func (r *Record) tellRestored(rep worktree.Report) (notices []string) {
 	notice := func(format string, args ...any) { notices = append(notices, fmt.Sprintf(format, args...)) }
 	var stored, aside []string
-	for _, s := range r.Saved {
+	for _, s := range rep.Saved {
 		if s.Aside == "" {
 			stored = append(stored, s.Path)
 			continue
 		}
 		aside = append(aside, s.Path)
-		notice(movedAside+"%s (git ralph restore %d -- %s brings it back)", s.Path, it.number, quoteArg(s.Path))
+		notice(movedAside+"%s (git ralph restore %d -- %s brings it back)", s.Path, r.Number, quoteArg(s.Path))
 	}
-	if len(aside) > 0 && l.Log != nil {
-		l.Log("%s: moved to %s", someOf(aside, fewNamed), AsideOf(l.Repo, it.id))
+	if len(aside) > 0 && r.Log != nil {
+		r.Log("%s: moved to %s", SomeOf(aside, FewNamed), AsideOf(r.Repo, r.Event))
 	}
-	it.back = append(it.back, stored...)
-	it.own = append(it.own, r.Own...)
-	notices = append(notices, it.tellSpoiled(r.Spoiled, it.number)...)
-	for _, name := range r.Aside {
+	r.back = append(r.back, stored...)
+	r.own = append(r.own, rep.Own...)
+	notices = append(notices, r.TellSpoiled(rep.Spoiled)...)
+	for _, name := range rep.Aside {
 		notice(repositoryAside+"%s", name)
 	}
-	for _, name := range r.Back {
+	for _, name := range rep.Back {
 		notice(carriedBack+"%s", name)
 	}
-	for _, name := range r.Gone {
+	for _, name := range rep.Gone {
 		notice(goneForGood+"%s", name)
 	}
-	for _, name := range r.Left {
+	for _, name := range rep.Left {
 		notice(leftInPlace+"%s", name)
 	}
 	return notices
 }
 
-// These begin notices that name one path. Of those of ignoredChanged told leaves
+// These begin notices that name one path. Of those of IgnoredChanged told leaves
 // out what a restore has changed back.
 const (
 	movedAside      = "moved aside, as there is no other copy: "
@@ -221,16 +223,16 @@ const (
 	carriedBack     = "was carried away and moved back: "
 	goneForGood     = "gone, and nothing of it was kept: "
 	leftInPlace     = "left in place: "
-	ignoredChanged  = "ignored file changed: "
+	IgnoredChanged  = "ignored file changed: "
 	ignoredKept     = "ignored file changed, and left so: "
 	ignoredLarge    = "ignored, large, changed or gone, and left so: "
 	ignoredTooLarge = "ignored, too large to be kept, changed or gone, and left so: "
-	notCaptured     = "not a file, not captured: "
-	notCapturedNow  = "ignored before or now, not captured: "
+	NotCaptured     = "not a file, not captured: "
+	NotCapturedNow  = "ignored before or now, not captured: "
 )
 
-// fewNamed is how many paths one line names of which a command shows the rest.
-const fewNamed = 5
+// FewNamed is how many paths one line names of which a command shows the rest.
+const FewNamed = 5
 
 // ofMany are the kinds of notices of which one line is made when there are more
 // than three, and how many paths it names.
@@ -239,15 +241,15 @@ var ofMany = []struct {
 	named int
 	more  string // the next move, with the number of the iteration
 }{
-	{movedAside, fewNamed, " (git ralph restore %[1]d -- PATH brings one back, " +
+	{movedAside, FewNamed, " (git ralph restore %[1]d -- PATH brings one back, " +
 		"git ralph gc --dry-run says where they are)"},
-	{ignoredLarge, fewNamed, " (git ralph restore %[1]d -- PATH brings what one was)"},
-	{repositoryAside, fewNamed, " (git ralph gc --dry-run says where they are)"},
+	{ignoredLarge, FewNamed, " (git ralph restore %[1]d -- PATH brings what one was)"},
+	{repositoryAside, FewNamed, " (git ralph gc --dry-run says where they are)"},
 	{kind: carriedBack, named: maxNamed}, {kind: goneForGood, named: maxNamed}, {kind: leftInPlace, named: maxNamed},
-	{ignoredKept, fewNamed, " (git ralph restore %[1]d -- PATH brings what one was)"},
-	{kind: ignoredChanged, named: maxNamed},
+	{ignoredKept, FewNamed, " (git ralph restore %[1]d -- PATH brings what one was)"},
+	{kind: IgnoredChanged, named: maxNamed},
 	{kind: ignoredTooLarge, named: maxNamed},
-	{kind: notCaptured, named: maxNamed}, {kind: notCapturedNow, named: maxNamed},
+	{kind: NotCaptured, named: maxNamed}, {kind: NotCapturedNow, named: maxNamed},
 }
 
 // summed makes one line of more than three notices of a kind, where the first of
@@ -272,7 +274,7 @@ func summed(list []string, number int) []string {
 		if len(paths) <= 3 {
 			continue
 		}
-		line := k.kind + someOf(paths, k.named)
+		line := k.kind + SomeOf(paths, k.named)
 		if k.more != "" {
 			line += fmt.Sprintf(k.more, number)
 		}
@@ -281,44 +283,44 @@ func summed(list []string, number int) []string {
 	return list
 }
 
-// someOf names a few of many paths.
-func someOf(paths []string, named int) string {
+// SomeOf names a few of many paths.
+func SomeOf(paths []string, named int) string {
 	if n := len(paths) - named; n > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(paths[:named], ", "), n)
 	}
 	return strings.Join(paths, ", ")
 }
 
-// told is everything that the stages have to tell people. What restores changed
-// back is named once, whatever was said of the same paths before.
-func (it *attempt) told() []string {
-	back := slices.Compact(slices.Sorted(slices.Values(it.back)))
+// Told is what the stages have to tell people, without what restores said in other
+// words: what they changed back is named once. after is what the attempt left.
+func (r *Record) Told(notices []string, after *worktree.Capture) []string {
+	back := slices.Compact(slices.Sorted(slices.Values(r.back)))
 	// What was there changed is in back; the rest of these was gone or had another mode.
-	own := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(it.own))), func(path string) bool {
+	own := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(r.own))), func(path string) bool {
 		_, named := slices.BinarySearch(back, path)
-		return named || it.after != nil && slices.ContainsFunc(it.after.Changes, func(c worktree.Change) bool {
+		return named || after != nil && slices.ContainsFunc(after.Changes, func(c worktree.Change) bool {
 			return c.Path == path // the agent's own
 		})
 	})
-	all := slices.DeleteFunc(slices.Concat(it.remarks, it.warnings, it.notices), func(n string) bool {
-		path, ignored := strings.CutPrefix(n, ignoredChanged)
+	all := slices.DeleteFunc(slices.Clone(notices), func(n string) bool {
+		path, ignored := strings.CutPrefix(n, IgnoredChanged)
 		return ignored && (slices.Contains(back, path) || slices.Contains(own, path))
 	})
-	all = summed(all, it.number)
+	all = summed(all, r.Number)
 	if len(own) > 0 {
-		all = append(all, "put back, and not in git: "+someOf(own, maxNamed))
+		all = append(all, "put back, and not in git: "+SomeOf(own, maxNamed))
 	}
 	if len(back) > 0 {
 		all = append(all, fmt.Sprintf(
-			"changed back, and kept as it was found: %s (git ralph restore %d -- PATH brings it)", someOf(back, maxNamed),
-			it.number))
+			"changed back, and kept as it was found: %s (git ralph restore %d -- PATH brings it)", SomeOf(back, maxNamed),
+			r.Number))
 	}
 	return all
 }
 
-// tellSpoiled names large ignored files that changed and are left so, and keeps
+// TellSpoiled names large ignored files that changed and are left so, and keeps
 // with the evidence what they were.
-func (r *record) tellSpoiled(list []worktree.Saved, number int) (notices []string) {
+func (r *Record) TellSpoiled(list []worktree.Saved) (notices []string) {
 	for _, s := range list {
 		if slices.ContainsFunc(r.spoiled, func(o worktree.Saved) bool { return o.Path == s.Path }) {
 			continue
@@ -330,18 +332,18 @@ func (r *record) tellSpoiled(list []worktree.Saved, number int) (notices []strin
 		}
 		r.found = append(r.found, s)
 		notices = append(notices, fmt.Sprintf(ignoredLarge+"%s (git ralph restore %d -- %s brings what it was)",
-			s.Path, number, quoteArg(s.Path)))
+			s.Path, r.Number, quoteArg(s.Path)))
 	}
 	return notices
 }
 
-// keepIgnored puts what small ignored files were into the evidence of an attempt that is
-// kept: they stay as they are now, and no other copy is left.
-func (it *attempt) keepIgnored() {
-	for _, s := range it.after.IgnoredWere {
-		it.found = append(it.found, s)
-		if i := slices.Index(it.notices, ignoredChanged+s.Path); i >= 0 {
-			it.notices[i] = fmt.Sprintf(ignoredKept+"%s (git ralph restore %d -- %s brings what it was)", s.Path, it.number,
+// KeepIgnored puts what small ignored files were into the evidence of an attempt that is
+// kept: they stay as they are now, and no other copy is left. Their notices say so.
+func (r *Record) KeepIgnored(after *worktree.Capture, notices []string) {
+	for _, s := range after.IgnoredWere {
+		r.found = append(r.found, s)
+		if i := slices.Index(notices, IgnoredChanged+s.Path); i >= 0 {
+			notices[i] = fmt.Sprintf(ignoredKept+"%s (git ralph restore %d -- %s brings what it was)", s.Path, r.Number,
 				quoteArg(s.Path))
 		}
 	}
@@ -355,29 +357,48 @@ func quoteArg(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// restoreBefore puts the worktree back to the checkpoint in the middle of an
-// iteration.
-func (l *Loop) restoreBefore(it *Ready, after *worktree.Capture) (putBack, error) {
-	r, err := l.Engine.Restore(l.background(), it.before, l.untilEvidence(it, after))
-	return putBack{len(r.Restored) + len(r.Removed), l.tellRestored(it, r)}, err
+// RestoreBefore puts the worktree back to the checkpoint in the middle of an
+// iteration. The evidence will hold what was found.
+func (r *Record) RestoreBefore(after *worktree.Capture) (PutBack, error) {
+	rep, err := r.Engine.Restore(context.Background(), r.Before, r.untilEvidence(after))
+	return PutBack{len(rep.Restored) + len(rep.Removed), r.tellRestored(rep)}, err
 }
 
-// putBack is what a restore in the middle of an iteration did.
-type putBack struct {
-	paths   int
-	notices []string
-}
-
-// restoreCaptured puts back what was changed since the capture, by checks or by
+// RestoreCaptured puts back what was changed since the capture, by checks or by
 // helper agents.
-func (l *Loop) restoreCaptured(it *Ready, after *worktree.Capture) (putBack, error) {
-	r, err := l.Engine.RestoreTo(l.background(), after, l.untilEvidence(it, after))
-	return putBack{len(r.Restored) + len(r.Removed), l.tellRestored(it, r)}, err
+func (r *Record) RestoreCaptured(after *worktree.Capture) (PutBack, error) {
+	rep, err := r.Engine.RestoreTo(context.Background(), after, r.untilEvidence(after))
+	return PutBack{len(rep.Restored) + len(rep.Removed), r.tellRestored(rep)}, err
 }
 
-// restoreChecked puts back what checks changed outside of any iteration.
-func (l *Loop) restoreChecked(before *worktree.Checkpoint) error {
-	r, err := l.Engine.Restore(l.background(), before, worktree.Keeper{Event: gitstate.NewID(l.Now())})
+// RestorePaths puts paths back to the checkpoint: those that are not the agent's.
+func (r *Record) RestorePaths(paths []string, after *worktree.Capture) (notices []string, err error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	rep, err := r.Engine.PutBack(context.Background(), r.Before, paths, r.untilEvidence(after))
+	if err != nil {
+		err = fmt.Errorf("put back what is not the agent's to change: %w", err)
+	}
+	return r.tellRestored(rep), err
+}
+
+// MakeWay puts paths back to the checkpoint when the evidence is written already: what
+// somebody changed since then goes aside.
+func (r *Record) MakeWay(paths []string, after *worktree.Capture) (notices []string, err error) {
+	rep, err := r.Engine.PutBack(context.Background(), r.Before, paths, worktree.Keeper{Known: after, Event: r.Event})
+	return r.tellRestored(rep), err
+}
+
+// PutBack is what a restore in the middle of an iteration did.
+type PutBack struct {
+	Paths   int
+	Notices []string
+}
+
+// RestoreChecked puts back what checks changed outside of any iteration.
+func (p Place) RestoreChecked(before *worktree.Checkpoint) error {
+	r, err := p.Engine.Restore(context.Background(), before, worktree.Keeper{Event: gitstate.NewID(p.Now())})
 	var paths []string
 	hint := ""
 	for _, s := range r.Saved {
@@ -387,7 +408,7 @@ func (l *Loop) restoreChecked(before *worktree.Checkpoint) error {
 		}
 	}
 	if len(paths) > 0 {
-		l.Log("%s: changed or made while checks ran; moved to %s%s", someOf(paths, fewNamed),
+		p.Log("%s: changed or made while checks ran; moved to %s%s", SomeOf(paths, FewNamed),
 			filepath.Dir(r.Saved[0].Aside), hint)
 	}
 	return err

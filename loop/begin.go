@@ -9,6 +9,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/refusal"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
@@ -33,7 +34,7 @@ func (l *Loop) begin() error {
 	}
 	s := snap.State
 	var stale []plan.TaskID
-	if err := l.giveBack(); err != nil {
+	if err := l.recovery().GiveBack(l.background()); err != nil {
 		return err
 	}
 	for _, t := range s.Plan.Tasks {
@@ -62,13 +63,12 @@ func (l *Loop) end(status state.Status, reason string) (End, error) {
 	// An interruption can fall between any two steps: an iteration that has no
 	// end yet is stored and its checkpoint restored, as after a crash.
 	if s, err := l.load(); err == nil && s.Run.Current != nil && s.Run.Current.Actor == l.Journal.Actor {
-		r := Recovery{Repo: l.Repo, Journal: l.Journal, Engine: l.Engine, Log: l.Log, Now: l.Now}
-		if err := r.Run(l.background()); err != nil {
+		if err := l.recovery().Run(l.background()); err != nil {
 			l.Log("%v", err)
 		}
 	}
 	if l.Share != nil {
-		if err := l.giveBack(); err != nil {
+		if err := l.recovery().GiveBack(l.background()); err != nil {
 			l.Log("%v", err)
 		}
 		defer func() {
@@ -89,7 +89,7 @@ func (l *Loop) end(status state.Status, reason string) (End, error) {
 	if err != nil {
 		return End{Status: status, Reason: reason}, err
 	}
-	if err := dropCheckpoints(l.background(), l.Repo, snap.State); err != nil {
+	if err := recovery.DropCheckpoints(l.background(), l.Repo, snap.State); err != nil {
 		l.Log("%v", err)
 	}
 	data := map[string]any{"status": status, "reason": reason, "proved": proof}
@@ -128,8 +128,7 @@ func (l *Loop) broken(err error) error {
 		return refusal.New(refusal.PlaceGone, "%w; nothing was read or written there", err)
 	}
 	l.drain()
-	r := Recovery{Repo: l.Repo, Journal: l.Journal, Engine: l.Engine, Log: l.Log, Now: l.Now}
-	if rerr := r.Run(l.background()); rerr != nil {
+	if rerr := l.recovery().Run(l.background()); rerr != nil {
 		err = errors.Join(err, rerr)
 	}
 	if _, eerr := l.end(state.HaltedStatus, "error: "+notes.OneLine(err.Error(), 300)); eerr != nil {

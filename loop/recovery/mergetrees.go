@@ -1,4 +1,4 @@
-package loop
+package recovery
 
 import (
 	"bytes"
@@ -11,10 +11,10 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// mergeTrees is a three-way merge of trees by git's own merge; conflicts are the
+// MergeTrees is a three-way merge of trees by git's own merge; conflicts are the
 // paths that do not join. git merges commits, so that each tree gets one that
 // nothing points to.
-func mergeTrees(ctx context.Context, repo *gitstate.Repo, base, ours, theirs object.ID) (
+func MergeTrees(ctx context.Context, repo *gitstate.Repo, base, ours, theirs object.ID) (
 	tree object.ID, conflicts []string, err error) {
 	switch {
 	case ours == base, ours == theirs:
@@ -22,7 +22,7 @@ func mergeTrees(ctx context.Context, repo *gitstate.Repo, base, ours, theirs obj
 	case theirs == base:
 		return ours, nil, nil
 	}
-	sig := ourSignature(time.Unix(0, 0).UTC())
+	sig := object.Ours(time.Unix(0, 0).UTC())
 	commit := func(tree object.ID, parents ...object.ID) (object.ID, error) {
 		if tree == object.EmptyTree {
 			if _, err := repo.Store.Write(object.Tree, nil); err != nil {

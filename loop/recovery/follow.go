@@ -1,4 +1,4 @@
-package loop
+package recovery
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/text"
 )
 
 // Follower brings a linked worktree of ours up to the branch that it was made
@@ -152,7 +153,7 @@ func (f *Follower) plain(from, to object.ID) (bool, error) {
 }
 
 func (f *Follower) note() string {
-	return filepath.Join(f.Repo.Dir(), "follow-"+fileNameOf(f.Repo.WorktreeName()))
+	return filepath.Join(f.Repo.Dir(), "follow-"+text.FileName(f.Repo.WorktreeName()))
 }
 
 func (f *Follower) move(ctx context.Context, m following, ups []gitstate.RefUpdate) error {
@@ -174,6 +175,19 @@ func (f *Follower) move(ctx context.Context, m following, ups []gitstate.RefUpda
 		return nil
 	}
 	return f.files(ctx, m)
+}
+
+// Forward moves the branch ahead, with its index and files. False means that tracked files
+// have changes, so that nothing was moved.
+func (f *Follower) Forward(ctx context.Context, from, to object.ID) (moved bool, err error) {
+	if err := f.finish(ctx); err != nil {
+		return false, err
+	}
+	if clean, err := f.clean(ctx); err != nil || !clean {
+		return false, err
+	}
+	return true, f.move(ctx, following{From: from.String(), To: to.String()},
+		[]gitstate.RefUpdate{{Name: gitstate.BranchRef(f.Journal.Branch), Old: from, New: to}})
 }
 
 // finish does what a crash cut short: when the branch has moved, its files.
@@ -205,12 +219,12 @@ func (f *Follower) files(ctx context.Context, m following) error {
 	if err := errors.Join(err1, err2); err != nil {
 		return errors.Join(err, f.forget())
 	}
-	if err := moveFiles(ctx, f.Engine, from, to, f.Log); err != nil {
+	if err := MoveFiles(ctx, f.Engine, from, to, f.Log); err != nil {
 		return fmt.Errorf("follow %s: %w", f.Of, err)
 	}
 	f.fail("follow:files")
-	r := Recovery{Repo: f.Repo, Engine: f.Engine}
-	if err := r.mendIndex(ctx, from, to); err != nil {
+	r := Recovery{Place: Place{Repo: f.Repo, Engine: f.Engine}}
+	if err := r.repairIndex(ctx, from, to); err != nil {
 		return fmt.Errorf("follow %s: %w", f.Of, err)
 	}
 	f.fail("follow:index")

@@ -1,4 +1,4 @@
-package loop
+package recovery
 
 import (
 	"bytes"
@@ -371,7 +371,7 @@ func (r *Redactor) notes(ctx context.Context) (gitstate.RefUpdate, int, error) {
 	if tree, err = r.Repo.EditRecord(tree, edits); err != nil {
 		return up, 0, err
 	}
-	sig := ourSignature(r.Now())
+	sig := object.Ours(r.Now())
 	up.New, err = r.Repo.Store.WriteCommit(object.CommitData{Tree: tree, Author: sig, Committer: sig,
 		Message: notes.BeginsAnew + "\n"})
 	return up, max(len(edits), 1), err

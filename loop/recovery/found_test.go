@@ -1,4 +1,4 @@
-package loop
+package recovery
 
 import (
 	"fmt"
@@ -29,12 +29,20 @@ func TestSummed(t *testing.T) {
 		{"each kind has its own line, where its first one stood",
 			append(append([]string{"before"}, many(goneForGood, "", 4)...), append(many(leftInPlace, "", 4), "after")...),
 			[]string{"before", goneForGood + "f00, f01, f02, f03", leftInPlace + "f00, f01, f02, f03", "after"}},
-		{"of what no command shows a hundred are named", many(notCaptured, "", 102),
-			[]string{notCaptured + someOf(many("", "", 100), 100) + " and 2 more"}},
+		{"of what no command shows a hundred are named", many(NotCaptured, "", 102),
+			[]string{NotCaptured + SomeOf(many("", "", 100), 100) + " and 2 more"}},
 		{"nothing", nil, nil},
 	} {
 		if d := cmp.Diff(row.want, summed(row.list, 7)); d != "" {
 			t.Errorf("%s: %s", row.why, d)
+		}
+	}
+}
+
+func TestQuoteArg(t *testing.T) {
+	for in, want := range map[string]string{"plain.txt": "plain.txt", "a b": "'a b'", "it's": `'it'\''s'`} {
+		if got := quoteArg(in); got != want {
+			t.Errorf("%q is written %s", in, got)
 		}
 	}
 }

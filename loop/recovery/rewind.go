@@ -1,6 +1,7 @@
-package loop
+package recovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
+	"git-ralph/internal/text"
 	"git-ralph/loop/refusal"
 	"git-ralph/notes"
 	"git-ralph/plan"
@@ -60,7 +62,7 @@ func (r *Rewinder) Run(ctx context.Context, n int) (state.Rewind, error) {
 	if len(kept) == 0 {
 		return none, journal.ErrNothing
 	}
-	in, err := Kept(ctx, r.Repo, snap.State, tip)
+	in, err := FindKept(ctx, r.Repo, snap.State, tip)
 	if err != nil {
 		return none, err
 	}
@@ -119,7 +121,7 @@ func (r *Rewinder) Run(ctx context.Context, n int) (state.Rewind, error) {
 	}
 	if len(conflicts) > 0 {
 		return none, refusal.New(refusal.FilesInTheWay, "these files have changes of yours, or are in the way: %s",
-			list(conflicts))
+			text.List(conflicts))
 	}
 	commit, err := r.commit(ctx, tree, tip, e)
 	if err != nil {
@@ -161,7 +163,7 @@ func (r *Rewinder) Reset(ctx context.Context, specs []string, tasks []plan.TaskI
 	if conflicts, err := r.Engine.CheckoutConflicts(ctx, base, tree); err != nil {
 		return err
 	} else if len(conflicts) > 0 {
-		return refusal.New(refusal.SpecsChanged, "these specs have changes of yours: %s", list(conflicts))
+		return refusal.New(refusal.SpecsChanged, "these specs have changes of yours: %s", text.List(conflicts))
 	}
 	r.Journal.Stamp(&e)
 	msg := fmt.Sprintf("Remove the specs of a plan that was given up\n\nRalph-Event-Id: %s\n", e.ID)
@@ -206,7 +208,7 @@ func (r *Rewinder) told(s state.State, taken []journal.Entry, at object.ID, c st
 	}
 	c.Told = t
 	after, _ := state.Apply(s, state.Event{Type: state.EvRewind, Rewind: &c})
-	t.Memory = memoryUpTo(after, s.Memory["session"], c.To)
+	t.Memory = state.MemoryUpTo(after, s.Memory["session"], c.To)
 	return t, nil
 }
 
@@ -267,9 +269,10 @@ func (r *Rewinder) reverted(ctx context.Context, tree object.ID, commits []keptC
 
 // merge is mergeTrees for a revert.
 func (r *Rewinder) merge(ctx context.Context, base, ours, theirs object.ID) (object.ID, error) {
-	tree, names, err := mergeTrees(ctx, r.Repo, base, ours, theirs)
+	tree, names, err := MergeTrees(ctx, r.Repo, base, ours, theirs)
 	if len(names) > 0 {
-		err = refusal.New(refusal.LinesChanged, "a commit of somebody else changed the same lines since: %s", list(names))
+		err = refusal.New(refusal.LinesChanged, "a commit of somebody else changed the same lines since: %s",
+			text.List(names))
 	}
 	return tree, err
 }
@@ -278,7 +281,7 @@ func (r *Rewinder) commit(ctx context.Context, tree, parent object.ID, e state.E
 	return r.commitTree(ctx, tree, parent,
 		fmt.Sprintf("%s: rewind to iteration %d\n\nTakes back what was kept after it: %s.\n\nRalph-Rewind: "+
 			"%d\nRalph-Event-Id: %s\n",
-			or(r.Prefix, "ralph"), e.Rewind.To, numbers(e.Rewind.Reverted), e.Rewind.To, e.ID))
+			cmp.Or(r.Prefix, "ralph"), e.Rewind.To, numbers(e.Rewind.Reverted), e.Rewind.To, e.ID))
 }
 
 func (r *Rewinder) commitTree(ctx context.Context, tree, parent object.ID, msg string) (object.ID, error) {
@@ -327,7 +330,7 @@ func (r *Rewinder) move(ctx context.Context, e state.Event, branch string, tip, 
 			return snap.Tip, next.Tip, nil
 		},
 		WriteIndex: func(lock *os.File) error { return r.Engine.UpdateIndex(ctx, lock, tip, commit) },
-		Note:       func() error { return moveFiles(ctx, r.Engine, tip, commit, r.Log) },
+		Note:       func() error { return MoveFiles(ctx, r.Engine, tip, commit, r.Log) },
 	})
 	var late *gitstate.NoteError
 	if errors.As(err, &late) {
@@ -339,15 +342,15 @@ func (r *Rewinder) move(ctx context.Context, e state.Event, branch string, tip, 
 	return err
 }
 
-// moveFiles writes the files of a revert that is in the branch already. A file
+// MoveFiles writes the files of a revert that is in the branch already. A file
 // that is neither the old nor the new one is a person's: it stays and is named.
-func moveFiles(ctx context.Context, e *worktree.Engine, from, to object.ID, log func(string, ...any)) error {
+func MoveFiles(ctx context.Context, e *worktree.Engine, from, to object.ID, log func(string, ...any)) error {
 	report, err := e.FinishCheckout(ctx, from, to)
 	if err != nil {
 		return err
 	}
 	if len(report.Left) > 0 {
-		log("left as they are: %s", list(report.Left))
+		log("left as they are: %s", text.List(report.Left))
 	}
 	return nil
 }

@@ -1,0 +1,200 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/state"
+	"git-ralph/internal/proc"
+	"git-ralph/loop/refusal"
+)
+
+// Recovery repairs what a dead process left. It is first in every command that
+// writes; no command that only reads calls it.
+type Recovery struct {
+	Place
+	Journal *journal.Journal
+	// Worker is the name of the worktree of a worker, whose claims alone are ended; "" =
+	// everything that was at work in this worktree.
+	Worker string
+}
+
+// RecoverySteps are the places where a recovery can be stopped.
+var RecoverySteps = []string{"recover:swept", "recover:stored", "recover:restored", "recover:recorded", "recover:index",
+	"recover:note"}
+
+// Run looks at the journal's newest word and finishes or undoes it, under the
+// locks of branch and worktree: of two that come at once the second one finds
+// nothing left to do. It does nothing while a living loop holds either.
+func (r *Recovery) Run(ctx context.Context) error {
+	release, err := r.Repo.LockBriefly(r.Journal.Branch)
+	var held *gitstate.HeldError
+	if errors.As(err, &held) && !held.Holder.Brief {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer release()
+	if n, err := r.Repo.EndLeft(); err != nil {
+		return fmt.Errorf("end the processes of the dead run: %w", err)
+	} else if n > 0 {
+		r.Log("ended %d processes that the dead run had left", n)
+	}
+	intent, err := r.Repo.ReadIntent()
+	if err != nil {
+		return err
+	}
+	snap, err := r.Journal.Load(ctx)
+	if errors.Is(err, journal.ErrNone) {
+		if intent != nil {
+			return r.Repo.ClearIntent()
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.finish(ctx, intent, snap.State); err != nil {
+		return err
+	}
+	if ended, err := r.claims(ctx, snap.State); err != nil || ended || r.Worker != "" {
+		return err
+	}
+	cur := snap.State.Run.Current
+	switch {
+	case cur == nil:
+		return DropCheckpoints(ctx, r.Repo, snap.State)
+	case cur.Actor != r.Journal.Actor, alive(cur.Start.PID, cur.Start.BootID, cur.Start.StartTime):
+		return nil
+	}
+	return r.interrupted(ctx, snap.State, *cur, "")
+}
+
+// alive reports whether another process is at work still.
+func alive(pid int, boot string, start uint64) bool {
+	id := proc.Identity{Pid: pid, BootID: boot, StartTime: start}
+	return id.Alive() && id != proc.Self()
+}
+
+// GiveBack ends what the claims of this worktree are for, and releases them: a worker's
+// own, and those under which it works with other machines.
+func (r *Recovery) GiveBack(ctx context.Context) error {
+	snap, err := r.Journal.Load(ctx)
+	if err == nil {
+		_, err = r.claims(ctx, snap.State)
+	}
+	return err
+}
+
+// claims ends the iterations of dead processes that had a claim, and releases what was
+// only claimed. It reports whether an iteration was ended.
+func (r *Recovery) claims(ctx context.Context, s state.State) (ended bool, err error) {
+	worker, why := r.Worker, "its worker died"
+	if worker == "" {
+		worker, why = r.Repo.WorktreeName(), "left by a run that ended"
+	}
+	for _, c := range s.Claims {
+		if c.Actor != r.Journal.Actor || c.Worker != worker || alive(c.PID, c.BootID, c.StartTime) {
+			continue
+		}
+		if c.Current == nil {
+			err = ReleaseClaim(ctx, r.Journal, c, why)
+		} else {
+			ended = true
+			err = r.interrupted(ctx, s.For(c.Actor, c.Worker), *c.Current, c.ID)
+		}
+		if err != nil {
+			return ended, err
+		}
+	}
+	return ended, nil
+}
+
+// ReleaseClaim gives a task back that nobody works on.
+func ReleaseClaim(ctx context.Context, j *journal.Journal, c state.Claim, why string) error {
+	_, err := j.Append(ctx, func(s state.State) (state.Event, error) {
+		if !s.Holds(c.ID) {
+			return state.Event{}, journal.ErrNothing
+		}
+		return state.Event{Type: state.EvClaim, Task: c.Task, Claim: &state.ClaimChange{Action: "release", Over: c.ID,
+			Worker: c.Worker, Reason: why}}, nil
+	})
+	if errors.Is(err, journal.ErrNothing) {
+		return nil
+	}
+	return err
+}
+
+// DropCheckpoints removes the refs of checkpoints that no iteration needs: of
+// those in work, and of the newest one when a person still has to decide about
+// its worktree.
+func DropCheckpoints(ctx context.Context, repo *gitstate.Repo, s state.State) error {
+	refs, err := repo.ListRefs(ctx, gitstate.LocalPrefix+s.Journal.ID+"/")
+	if err != nil || len(refs) == 0 {
+		return err
+	}
+	needed := func(s state.State, event string) bool {
+		atWork := func(c state.Current) bool { return c.EventID == event }
+		return slices.ContainsFunc(s.InWork(), atWork) || s.Run.Untouched == event
+	}
+	// The journal of a linked worktree has the same id, and its loop may be at work.
+	forks, err := journal.Forks(ctx, repo, s.Journal.ID)
+	if err != nil {
+		return err
+	}
+	for name, id := range refs {
+		event := strings.TrimPrefix(name, gitstate.LocalPrefix+s.Journal.ID+"/")
+		if needed(s, event) || slices.ContainsFunc(forks, func(f journal.Fork) bool { return needed(f.State, event) }) {
+			continue
+		}
+		if err := repo.UpdateRefs("", gitstate.RefUpdate{Name: name, Old: id}); err != nil &&
+			!errors.Is(err, gitstate.ErrRefMoved) {
+			return fmt.Errorf("drop an old checkpoint: %w", err)
+		}
+	}
+	return nil
+}
+
+// CheckJournal says whether the journal and its branch still belong together:
+// the newest kept commit must be in the branch, as itself or, after a rebase
+// or squash, as a commit that carries its event id.
+func CheckJournal(ctx context.Context, repo *gitstate.Repo, j *journal.Journal, s state.State) error {
+	k := s.Run.LastKeep
+	if k == nil {
+		return nil
+	}
+	commit, err := object.ParseID(k.Commit)
+	if err != nil {
+		return err
+	}
+	tip, err := repo.ReadRef(ctx, gitstate.BranchRef(j.Branch))
+	if err != nil {
+		return err
+	}
+	if !tip.IsZero() {
+		if repo.Store.Has(commit) {
+			if ok, err := repo.IsAncestor(ctx, commit, tip); err != nil || ok {
+				return err
+			}
+		}
+		out, err := repo.Git.Line(ctx, "log", "-1", "--format=%H", "--fixed-strings", "--grep=Ralph-Event-Id: "+k.EventID,
+			tip.String())
+		if err != nil {
+			return err
+		}
+		if out != "" {
+			return nil
+		}
+	}
+	return refusal.New(refusal.KeptCommitGone, "the newest kept commit %s (iteration %d) is not in %s any more",
+		commit.String()[:12],
+		k.Iteration, j.Branch).
+		About(commit.String()[:12])
+}
