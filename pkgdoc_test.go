@@ -77,8 +77,9 @@ var wide = []string{
 	"internal/agent/",
 }
 
-// TestLines keeps lines to what stands beside each other in a review. Tags of
-// struct fields and the inside of raw strings cannot be broken.
+// TestLines keeps files to what is read at a time, and lines to what stands
+// beside each other in a review. Tags of struct fields and the inside of raw
+// strings cannot be broken.
 func TestLines(t *testing.T) {
 	goFiles(t, func(path string) {
 		for _, p := range wide {
@@ -89,6 +90,9 @@ func TestLines(t *testing.T) {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if n := strings.Count(string(data), "\n"); n > 550 {
+			t.Errorf("%s has %d lines, some 500 are read at a time: part it by subject", path, n)
 		}
 		var raw map[int]bool // lines that a raw string covers, read when one is wanted
 		for i, line := range strings.Split(string(data), "\n") {

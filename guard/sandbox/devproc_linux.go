@@ -1,0 +1,143 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+func bind(from, to string) error { return unix.Mount(from, to, "", unix.MS_BIND, "") }
+
+// node is a device that stays usable.
+type node struct {
+	name string
+	dir  bool
+	tree int
+}
+
+// deviceNodes clones what a private /dev shows: the harmless character devices
+// that every program expects, and accelerators that tests may need. Disks,
+// memory and terminals of others are left out: root could write them by its
+// uid alone.
+func deviceNodes() ([]node, error) {
+	var out []node
+	needed := map[string]bool{"null": true, "zero": true, "urandom": true}
+	names := []string{"null", "zero", "full", "random", "urandom", "tty", "kvm", "fuse", "dri", "net/tun"}
+	nvidia, err := filepath.Glob("/dev/nvidia*")
+	if err == nil {
+		for _, p := range nvidia {
+			names = append(names, strings.TrimPrefix(p, "/dev/"))
+		}
+	}
+	for _, name := range names {
+		st, err := os.Lstat("/dev/" + name)
+		if err != nil || st.Mode()&os.ModeSymlink != 0 {
+			if needed[name] {
+				return nil, fmt.Errorf("find /dev/%s: %w", name, errors.Join(err, os.ErrNotExist))
+			}
+			continue
+		}
+		fd, err := openTree("/dev/" + name)
+		if err != nil {
+			return nil, err
+		}
+		// Devices can be written all the same; their mode and owner cannot, which
+		// root could otherwise change for the whole machine.
+		if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{
+			Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC,
+		}); err != nil {
+			return nil, fmt.Errorf("set the attributes of /dev/%s: %w", name, err)
+		}
+		out = append(out, node{name, st.IsDir(), fd})
+	}
+	return out, nil
+}
+
+// mountDev makes a /dev of the sandbox's own.
+func mountDev(nodes []node) error {
+	if err := unix.Mount("tmpfs", "/dev", "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC,
+		"mode=755,size=1m,nr_inodes=1024"); err != nil {
+		return fmt.Errorf("mount a private /dev: %w", err)
+	}
+	for _, n := range nodes {
+		path := "/dev/" + n.name
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		var err error
+		if n.dir {
+			err = os.Mkdir(path, 0o755)
+		} else {
+			err = os.WriteFile(path, nil, 0o644)
+		}
+		if err == nil {
+			err = moveTree(n.tree, path)
+		}
+		if err != nil {
+			return fmt.Errorf("make %s: %w", path, err)
+		}
+	}
+	for _, d := range []string{"/dev/pts", "/dev/shm"} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC,
+		"newinstance,ptmxmode=0666,mode=620"); err != nil {
+		return fmt.Errorf("mount a private /dev/pts: %w", err)
+	}
+	for name, to := range map[string]string{
+		"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0",
+		"stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+	} {
+		if err := os.Symlink(to, "/dev/"+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// procMasks are parts of /proc that the uid of root may write without any
+// capability. (The list is that of container engines.)
+// The first process keeps its readiness to be ended when memory runs out.
+var procMasks = []string{"/proc/1/oom_score_adj", "/proc/1/oom_adj", "/proc/sys", "/proc/sysrq-trigger", "/proc/irq",
+	"/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"}
+
+// mountProc shows the processes of the sandbox. An ordinary user's is left
+// whole, since a client's own sandbox can mount another /proc only then.
+func (m *mounter) mountProc() error {
+	if m.spec.OwnProc {
+		flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC)
+		if err := unix.Mount("proc", "/proc", "proc", flags, ""); err != nil {
+			return &procError{err}
+		}
+	}
+	if !m.root {
+		return nil
+	}
+	for _, p := range procMasks {
+		if _, err := os.Lstat(p); err != nil {
+			continue
+		}
+		fd, err := cloneTree(p, false)
+		if err != nil {
+			return err
+		}
+		if err := moveTree(fd, p); err != nil {
+			return fmt.Errorf("protect %s: %w", p, err)
+		}
+	}
+	return nil
+}
+
+// procError says that a /proc of our own was refused; the probe then tries
+// without.
+type procError struct{ err error }
+
+func (e *procError) Error() string { return fmt.Sprintf("mount a private /proc: %v", e.err) }
+
+func (e *procError) Unwrap() error { return e.err }

@@ -1,0 +1,128 @@
+package exchange
+
+import (
+	"strings"
+
+	"git-ralph/internal/text"
+	"git-ralph/plan"
+)
+
+// tableTasks reads tables that have a column of states and one of titles.
+func (im *importer) tableTasks(lines []string) bool {
+	took := make([]bool, len(lines))
+	for n := 0; n+2 < len(lines); n++ {
+		head, rule := cells(lines[n]), cells(lines[n+1])
+		if len(head) < 2 || len(rule) != len(head) || strings.Trim(strings.Join(rule, ""), ":- ") != "" {
+			continue
+		}
+		column := map[string]int{}
+		for i, name := range head {
+			switch text.Key(strings.Trim(name, "*` ")) {
+			case "status", "state", "done":
+				column["status"] = i
+			case "task", "title", "name", "feature", "item", "story", "description", "what", "work":
+				if _, ok := column["title"]; !ok {
+					column["title"] = i
+				}
+			case "id", "#", "no", "no.", "nr", "key":
+				column["id"] = i
+			case "priority", "prio", "p":
+				column["priority"] = i
+			case "dependson", "dependencies", "deps", "blockedby":
+				column["dependson"] = i
+			default:
+				column["other"] = i
+			}
+		}
+		if _, ok := column["status"]; !ok {
+			continue
+		}
+		if _, ok := column["title"]; !ok {
+			continue
+		}
+		if !workTable(lines[n+2:], len(head), column["status"]) {
+			continue
+		}
+		took[n], took[n+1] = true, true
+		for n += 2; n < len(lines) && len(cells(lines[n])) == len(head); n++ {
+			took[n] = true
+			im.tableRow(cells(lines[n]), head, column, n+1)
+		}
+	}
+	if len(im.plan.Tasks) == 0 {
+		return false
+	}
+	im.outside(lines, func(n int) bool { return took[n] })
+	return true
+}
+
+// workTable says whether the rows of a table are work: every state is known, one
+// at least is open, and none is the outcome of a test.
+func workTable(lines []string, width, status int) bool {
+	open := false
+	for _, line := range lines {
+		row := cells(line)
+		if len(row) != width {
+			break
+		}
+		_, _, word := marked(strings.Trim(row[status], "*` "))
+		switch word = text.Key(word); {
+		case strings.HasPrefix(word, "pass"), strings.HasPrefix(word, "fail"), word == "ok", word == "verified":
+			return false
+		}
+		s, known := statusWord(row[status])
+		if !known && row[status] != "" {
+			return false
+		}
+		open = open || s == plan.Pending || s == plan.Blocked
+	}
+	return open
+}
+
+func (im *importer) tableRow(row, head []string, column map[string]int, line int) {
+	m := newMarkdownTask("", false, -2, line)
+	done, title := cutMarks(row[column["title"]])
+	m.task.ID, m.task.Title = cutTaskID(title)
+	if done {
+		m.task.Status = plan.Done
+	}
+	for i, value := range row {
+		value = strings.TrimSpace(value)
+		switch {
+		case i == column["title"] || value == "":
+		case i == column["status"]:
+			im.sectionField(m, "status", value, line)
+		default:
+			name, known := "", false
+			for _, key := range []string{"id", "priority", "dependson"} {
+				if at, ok := column[key]; ok && at == i {
+					name, known = key, true
+				}
+			}
+			switch id := strings.Trim(value, "`*#[] "); {
+			case name == "id" && plan.ValidID(id) == nil:
+				m.task.ID = plan.TaskID(id)
+			case known && name != "id" && im.sectionField(m, name, value, line):
+			default:
+				m.prose = append(m.prose, strings.TrimSpace(head[i])+": "+value)
+			}
+		}
+	}
+	m.at.ID = m.task.ID
+	t, at := m.finish(im)
+	im.plan.Tasks = append(im.plan.Tasks, t)
+	im.places.Tasks = append(im.places.Tasks, at)
+}
+
+// cells are the columns of a row of a table.
+func cells(line string) []string {
+	line = strings.TrimSpace(line)
+	if !strings.HasPrefix(line, "|") || !strings.HasSuffix(line, "|") || len(line) < 3 {
+		return nil
+	}
+	out := strings.Split(line[1:len(line)-1], "|")
+	for i := range out {
+		out[i] = strings.TrimSpace(out[i])
+	}
+	return out
+}
