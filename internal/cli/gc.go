@@ -32,8 +32,8 @@ type GCCmd struct {
 
 // Help says more.
 func (GCCmd) Help() string {
-	return "The journal stays whole. Evidence of rejected attempts of unfinished tasks stays, too. Objects that nothing " +
-		"reaches any more are git's to collect: git gc."
+	return "The journal stays whole. Evidence of rejected attempts of unfinished tasks stays, too. The refs of git ralph " +
+		"are packed, unless gc.packRefs is false. Objects that nothing reaches any more are git's to collect: git gc."
 }
 
 // gcDoc is `gc --json`.
@@ -45,6 +45,7 @@ type gcDoc struct {
 	Sessions    int      `json:"sessions"` // of clients, that no run goes on in any more
 	Folders     []string `json:"folders"`  // temporary ones of processes that were killed
 	Aside       []string `json:"aside"`
+	Refs        int      `json:"refs"` // that were in files of their own and were packed
 }
 
 // Run removes what is not needed any more.
@@ -113,13 +114,16 @@ func (c *GCCmd) Run(a *App) error {
 	if d.Aside, err = c.aside(a); err != nil {
 		return err
 	}
+	if d.Refs, err = a.repo.PackRefs(a.Ctx, !c.DryRun); err != nil {
+		return err
+	}
 	if c.JSON {
 		d.Aside, d.Folders = view.List(d.Aside), view.List(d.Folders)
 		return a.printJSON(d)
 	}
-	what := "removed"
+	what, packed := "removed", "packed"
 	if c.DryRun {
-		what = "this would remove"
+		what, packed = "this would remove", "this would pack"
 	}
 	a.printf("%s the evidence of %s, %s, %s, %s, %s, %s\n", what, view.Plural(d.Evidence, "iteration"),
 		view.Plural(d.Checkpoints, "checkpoint"),
@@ -129,6 +133,9 @@ func (c *GCCmd) Run(a *App) error {
 		if c.DryRun {
 			a.printf("  %s\n", path)
 		}
+	}
+	if d.Refs > 0 {
+		a.printf("%s %s\n", packed, view.Plural(d.Refs, "ref"))
 	}
 	if len(d.Aside) > 0 && !c.Aside {
 		a.printf("moved aside and kept, --aside removes them: %s\n", strings.Join(d.Aside, ", "))

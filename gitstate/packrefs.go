@@ -1,0 +1,35 @@
+package gitstate
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+)
+
+// PackRefs has git put all refs into one file when some of ours lie in files of
+// their own, and returns how many of ours do; with pack = false it only counts. It
+// leaves them alone where the user has switched this off for git gc.
+func (r *Repo) PackRefs(ctx context.Context, pack bool) (int, error) {
+	off, err := r.Git.Run(ctx, "config", "--get", "gc.packRefs")
+	if value := strings.TrimSpace(string(off)); err == nil && (value == "false" || value == "no" || value == "off" ||
+		value == "0") {
+		return 0, nil
+	}
+	n := 0
+	// Where refs are not kept in files there is no such folder.
+	_ = filepath.WalkDir(filepath.Join(r.CommonDir, "refs", "ralph"), func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			n++
+		}
+		return nil
+	})
+	if n == 0 || !pack {
+		return n, nil
+	}
+	if _, err := r.Git.Run(ctx, "pack-refs", "--all", "--prune"); err != nil {
+		return 0, fmt.Errorf("pack the refs: %w", err)
+	}
+	return n, nil
+}
