@@ -40,18 +40,7 @@ func (a *applier) plan(c *PlanChange) {
 		}
 	}
 	a.s.Plan.Retire(c.Retired...)
-	for _, n := range c.Upsert {
-		t := a.task(n.ID)
-		switch {
-		case t == nil:
-			a.s.Plan.Tasks = append(slices.Clip(a.s.Plan.Tasks), n)
-			a.cloned = true
-		case t.Status == plan.Done && !person:
-			a.drop(string(n.ID), "a done task is not changed")
-		default:
-			*t = n
-		}
-	}
+	a.upsert(c.Upsert, person)
 	if len(c.Order) > 0 {
 		a.order(c.Order)
 	}
@@ -66,6 +55,32 @@ func (a *applier) plan(c *PlanChange) {
 	if a.s.Run.Status == Complete && !a.finished() {
 		a.s.Run.Status = Ready
 	}
+}
+
+// upsert adds tasks and replaces those that are in the plan. A plan of thousands
+// comes at once: the tasks are copied and looked through once.
+func (a *applier) upsert(tasks []plan.Task, person bool) {
+	if len(tasks) == 0 {
+		return
+	}
+	all := append(make([]plan.Task, 0, len(a.s.Plan.Tasks)+len(tasks)), a.s.Plan.Tasks...)
+	at := make(map[string]int, cap(all))
+	for i := len(all) - 1; i >= 0; i-- {
+		at[strings.ToLower(string(all[i].ID))] = i
+	}
+	for _, n := range tasks {
+		id := strings.ToLower(string(n.ID))
+		switch i, known := at[id]; {
+		case !known:
+			at[id] = len(all)
+			all = append(all, n)
+		case all[i].Status == plan.Done && !person:
+			a.drop(string(n.ID), "a done task is not changed")
+		default:
+			all[i] = n
+		}
+	}
+	a.s.Plan.Tasks, a.cloned = slices.Clip(all), true
 }
 
 func (a *applier) finished() bool {
