@@ -1,10 +1,8 @@
 package journal
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"git-ralph/gitstate/object"
@@ -46,39 +44,31 @@ func (j *Journal) walkMany(ctx context.Context, id object.ID, brief bool, f func
 // list gives f the commits of `git rev-list` in chunks until it returns false.
 func (j *Journal) list(ctx context.Context, tip string, f func(ids []object.ID) (bool, error),
 	options ...string) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	r, w := io.Pipe()
-	defer r.Close()
-	go func() {
-		w.CloseWithError(j.Repo.Git.Stream(ctx, nil, w, nil, append(append([]string{"rev-list"}, options...), tip)...))
-	}()
-	in := bufio.NewReader(r)
-	for end := false; !end; {
-		var ids []object.ID
-		for len(ids) < chunk {
-			line, err := in.ReadString('\n')
-			if err == io.EOF {
-				end = true
-				break
-			}
-			if err != nil {
-				return fmt.Errorf("list the journal: %w", err)
-			}
-			id, err := object.ParseID(strings.TrimSpace(line))
-			if err != nil {
-				return fmt.Errorf("list the journal: %w", err)
-			}
-			ids = append(ids, id)
+	var ids []object.ID
+	var own error // of f
+	err := j.Repo.Git.Lines(ctx, func(line string) (bool, error) {
+		id, err := object.ParseID(line)
+		if err != nil {
+			return false, fmt.Errorf("list the journal: %w", err)
 		}
-		if len(ids) == 0 {
-			return nil
+		if ids = append(ids, id); len(ids) < chunk {
+			return true, nil
 		}
-		if more, err := f(ids); err != nil || !more {
-			return err
-		}
+		full := ids
+		ids = nil
+		var more bool
+		more, own = f(full)
+		return more, own
+	}, append(append([]string{"rev-list"}, options...), tip)...)
+	switch {
+	case own != nil:
+		return own
+	case err != nil:
+		return fmt.Errorf("list the journal: %w", err)
+	case len(ids) > 0:
+		_, err = f(ids)
 	}
-	return nil
+	return err
 }
 
 // reader reads many objects of a type, in the order of ids.

@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -316,19 +314,11 @@ func (c *checkup) locks(context.Context) error {
 // and reads each of these objects whole: git's own walk only asks whether a
 // blob is there.
 func (c *checkup) objects(ctx context.Context) error {
-	r, w := io.Pipe()
-	walked := make(chan error, 1)
 	args := []string{"rev-list", "--objects", "--glob=refs/ralph", "--glob=refs/notes/ralph", "--not", "--branches",
 		"--tags", "--remotes"}
 	if !c.whole.IsZero() {
 		args = append(args, c.whole.String())
 	}
-	go func() {
-		err := c.j.Repo.Git.Stream(ctx, nil, w, nil, args...)
-		w.Close()
-		walked <- err
-	}()
-	lines := bufio.NewScanner(r)
 	n, bad := 0, 0
 	const chunk = 512
 	var ids []object.ID
@@ -349,18 +339,18 @@ func (c *checkup) objects(ctx context.Context) error {
 		}
 		ids, names = ids[:0], names[:0]
 	}
-	for lines.Scan() {
-		hash, _, _ := strings.Cut(lines.Text(), " ")
+	err := c.j.Repo.Git.Lines(ctx, func(line string) (bool, error) {
+		hash, _, _ := strings.Cut(line, " ")
 		if id, err := object.ParseID(hash); err == nil {
-			ids, names = append(ids, id), append(names, lines.Text())
+			ids, names = append(ids, id), append(names, line)
 		}
 		if len(ids) == chunk {
 			check()
 		}
-	}
+		return true, ctx.Err()
+	}, args...)
 	check()
-	r.Close()
-	if err := <-walked; err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil {
 		c.fault("objects", object.Zero, "git fsck names what is missing or damaged",
 			"git cannot walk what our refs reach: %v", err)
 	}

@@ -32,8 +32,9 @@ type GCCmd struct {
 
 // Help says more.
 func (GCCmd) Help() string {
-	return "The journal stays whole. Evidence of rejected attempts of unfinished tasks stays, too. The refs of git ralph " +
-		"are packed, unless gc.packRefs is false. Objects that nothing reaches any more are git's to collect: git gc."
+	return "The journal stays whole. Evidence of rejected attempts of unfinished tasks stays, too. The refs of git " +
+		"ralph are packed, unless gc.packRefs is false. Objects that nothing reaches any more are git's to collect: " +
+		"git gc."
 }
 
 // gcDoc is `gc --json`.

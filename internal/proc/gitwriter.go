@@ -23,8 +23,8 @@ func (e *HungError) Error() string {
 	return fmt.Sprintf("git %s had said nothing for %s and was ended", subcommand(e.Args), e.After)
 }
 
-// endWithin is what a git is given to end by itself.
-const endWithin = 2 * time.Second
+// endWithin is what a git is given to end by itself; a test shortens it.
+var endWithin = 2 * time.Second
 
 // endGently lets git give its locks back when its time is over.
 func endGently(c *exec.Cmd) {
