@@ -2,6 +2,7 @@ package weaken
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -37,6 +38,20 @@ func TestHostileSizes(t *testing.T) {
 				t.Error("the tests are gone and nothing is found")
 			}
 		})
+	}
+}
+
+// TestManyConditions: what stands under conditions is counted as it is walked.
+func TestManyConditions(t *testing.T) {
+	var before strings.Builder
+	before.WriteString("test('adds', () => {\n")
+	for i := range 10_000 {
+		fmt.Fprintf(&before, "  if (ready%d) {\n    expectAdd%d(() => more%d());\n  }\n", i, i, i)
+	}
+	before.WriteString("  expect(add(1, 2)).toBe(3);\n});\n")
+	after := replace(before.String(), "  expect(add(1, 2)).toBe(3);\n", "")
+	if rep := Judge(Input{Files: []File{file("a.test.js", before.String(), after)}}); len(rep.Findings) == 0 {
+		t.Error("an assertion is gone and nothing is found")
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"go/constant"
 	gotoken "go/token"
 	"go/types"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -102,9 +101,9 @@ func (w *goWalker) walk(n ast.Node, times int) {
 				w.block(n.Body.List, times)
 				return false
 			}
-			before := w.u.total()
+			before := w.sum
 			w.block(n.Body.List, times*rows)
-			if w.u.total() > before || rows == 0 || hasCallTo(n.Body, "Run") {
+			if w.sum > before || rows == 0 || hasCallTo(n.Body, "Run") {
 				w.u.rows += rows
 			}
 		case *ast.AssignStmt:
@@ -155,8 +154,7 @@ func (w *goWalker) stmt(s ast.Stmt, times int) {
 // branches walks an if whose condition is known or not. Where there is an else, and each
 // branch asserts something, something is always asserted.
 func (w *goWalker) branches(s *ast.IfStmt, verdict certainty, times int) {
-	before, calls := w.u.under, maps.Clone(w.u.callsUnder)
-	_, was := w.asserted()
+	from, was := len(w.log), w.under
 	under := 0
 	if verdict == maybe && here("", types.ExprString(s.Cond)) == "" {
 		under = 1
@@ -165,13 +163,13 @@ func (w *goWalker) branches(s *ast.IfStmt, verdict certainty, times int) {
 	if verdict != no {
 		w.block(s.Body.List, times)
 	}
-	_, is := w.asserted()
+	is := w.under
 	if verdict != yes {
 		w.stmt(s.Else, times)
 	}
 	w.conds -= under
-	if _, end := w.asserted(); s.Else != nil && is > was && end > is {
-		w.u.under, w.u.callsUnder = before, calls
+	if s.Else != nil && is > was && w.under > is {
+		w.back(from)
 	}
 }
 

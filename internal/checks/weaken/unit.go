@@ -121,15 +121,6 @@ func (r *reader) read(content []byte) *source {
 	return s
 }
 
-// total tells by its growth whether a part of a body asserts or calls anything.
-func (u *unit) total() int {
-	n := u.plain
-	for _, c := range u.calls {
-		n += c
-	}
-	return n
-}
-
 // setBody records the text of a unit from its tokens.
 func (u *unit) setBody(toks []token) {
 	var b strings.Builder

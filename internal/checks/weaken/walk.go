@@ -10,6 +10,16 @@ import (
 type tally struct {
 	u     *unit
 	conds int // how many conditions the code that is walked stands under
+	// sum is all that was counted, asserted what asserts by itself, and under what of that stands
+	// under conditions; log is the latter in order.
+	sum, asserted, under int
+	log                  []counted
+}
+
+// counted is a call of a name, or an assertion without one.
+type counted struct {
+	name string
+	n    int
 }
 
 func newTally(u *unit) tally {
@@ -21,28 +31,43 @@ func newTally(u *unit) tally {
 // bare under a condition of its own.
 func (w *tally) asserts(n, own int) {
 	w.u.plain += n
+	w.sum += n
+	w.asserted += n
 	if w.conds > own {
-		w.u.under += n
+		w.put("", n)
 	}
 }
 
 func (w *tally) calls(name string, n int) {
 	w.u.calls[name] += n
+	w.sum += n
+	if n > 0 && asserting(name) {
+		w.asserted += n
+	}
 	if w.conds > 0 {
-		w.u.callsUnder[name] += n
+		w.put(name, n)
 	}
 }
 
-// asserted is how much the unit asserts so far by itself, and how much of it under conditions.
-func (w *tally) asserted() (all, under int) {
-	all, under = w.u.plain, w.u.under
-	for name, n := range w.u.calls {
-		if asserting(name) {
-			all += n
-			under += w.u.callsUnder[name]
-		}
+// put records what stands under a condition, or takes it back.
+func (w *tally) put(name string, n int) {
+	if w.log = append(w.log, counted{name, n}); name == "" {
+		w.u.under += n
+		w.under += n
+		return
 	}
-	return all, under
+	w.u.callsUnder[name] += n
+	if n != 0 && asserting(name) {
+		w.under += n
+	}
+}
+
+// back forgets what the log holds from a place on: it is asserted in any case.
+func (w *tally) back(to int) {
+	for _, c := range slices.Clone(w.log[to:]) {
+		w.put(c.name, -c.n)
+	}
+	w.log = w.log[:to]
 }
 
 // walker counts what the code of a unit asserts, leaving out what cannot be reached
@@ -134,7 +159,7 @@ func (w *walker) statement(list []node, i, times int) int {
 // branches walks the if at list[i] with what belongs to it. Where there is an else, and each
 // branch asserts something, something is always asserted.
 func (w *walker) branches(list []node, i, times int) int {
-	before, calls := w.u.under, maps.Clone(w.u.callsUnder)
+	from := len(w.log)
 	all, open := true, true
 	for open {
 		next := i + 1
@@ -154,12 +179,11 @@ func (w *walker) branches(list []node, i, times int) int {
 			return len(list)
 		}
 		last := max(next, skipBranch(list, next))
-		_, was := w.asserted()
+		was := w.under
 		w.conds++
 		w.list(list[next:last+1], times)
 		w.conds--
-		_, is := w.asserted()
-		all = all && is > was
+		all = all && w.under > was
 		if i = last; !open {
 			break
 		}
@@ -169,7 +193,7 @@ func (w *walker) branches(list []node, i, times int) int {
 		i = last + 1
 	}
 	if all {
-		w.u.under, w.u.callsUnder = before, calls
+		w.back(from)
 	}
 	return i
 }
@@ -224,9 +248,9 @@ func suppresses(head []node) bool {
 
 // times walks a body that runs once a row.
 func (w *walker) times(body []node, times, rows int) {
-	before := w.u.total()
+	before := w.sum
 	w.list(body, times*rows)
-	if w.u.total() > before || rows == 0 {
+	if w.sum > before || rows == 0 {
 		w.u.rows = max(1, w.u.rows) * rows
 	}
 }
@@ -314,10 +338,9 @@ func (w *walker) name(list []node, i, times int) int {
 	default:
 		w.calls(name, times)
 		if slices.ContainsFunc(args, handsFunction) {
-			was, _ := w.asserted()
+			was := w.asserted
 			w.list(args, times)
-			is, _ := w.asserted()
-			w.u.inside[name] += is - was
+			w.u.inside[name] += w.asserted - was
 			return k
 		}
 	}
