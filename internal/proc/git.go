@@ -264,9 +264,15 @@ func (g *Git) Stream(ctx context.Context, stdin io.Reader, w io.Writer, env []st
 			return &GitError{Args: args, Code: ee.ExitCode(), Stderr: stderr.String()}
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("git %s: %w", args[0], ctx.Err())
+			return fmt.Errorf("git %s: %w", subcommand(args), ctx.Err())
 		}
-		return fmt.Errorf("git %s: %w", args[0], err)
+		// Git has done its work and said so. What it left running, such as the
+		// maintenance of a remote on this machine or a shared ssh connection, still
+		// has its output.
+		if errors.Is(err, exec.ErrWaitDelay) {
+			return nil
+		}
+		return fmt.Errorf("git %s: %w", subcommand(args), err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -47,4 +48,23 @@ func TestGitWritesBesideAPrune(t *testing.T) {
 	}
 	close(done)
 	<-stopped
+}
+
+// TestGitLeavesAProcessRunning: a git that has done its work has done it, although
+// what it left running keeps its output.
+func TestGitLeavesAProcessRunning(t *testing.T) {
+	t.Parallel()
+	dir, env := t.TempDir(), GitEnv(os.Environ())
+	path, err := FindGit(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("a shell of git leaves nothing running there")
+	}
+	out, err := (&Git{Path: path, Dir: dir, Env: env}).Run(t.Context(), "-c",
+		"alias.leave=!echo done; sleep 6 &", "leave")
+	if err != nil || string(out) != "done\n" {
+		t.Errorf("%q, %v", out, err)
+	}
 }
