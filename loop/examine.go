@@ -58,7 +58,7 @@ func (l *Loop) examine(ctx context.Context, rd *Ready, ran *Ran) (*Examined, err
 			return nil, err
 		}
 	}
-	if err := l.weighProduct(ctx, it); err != nil || l.sealed() {
+	if err := l.weighProduct(ctx, it); err != nil || l.isolated() {
 		return x, err
 	}
 	// Checks and steps ran what the agent wrote, and nothing kept them from

@@ -62,7 +62,7 @@ const maxForeign = 50
 // foreign remembers what other repositories in ignored folders are like, where
 // nothing keeps an agent from them.
 func (l *Loop) foreign() map[string]string {
-	if l.sealed() {
+	if l.isolated() {
 		return nil
 	}
 	prints := map[string]string{}

@@ -133,9 +133,9 @@ func decideReport(s state.State, g Gates, runnable bool) Action {
 	return back("the validation failed: " + reportLine(*rep))
 }
 
-// leave ends a course that came to nothing: tasks that could not be added are
+// endCourse ends a course that came to nothing: tasks that could not be added are
 // no reason to plan everything anew the next time.
-func (l *Loop) leave(c Course) error {
+func (l *Loop) endCourse(c Course) error {
 	if !c.Add {
 		return nil
 	}
@@ -146,8 +146,8 @@ func (l *Loop) leave(c Course) error {
 	return l.enter(state.Building, "nothing was added")
 }
 
-// embark enters the phase in which a course begins.
-func (l *Loop) embark(c Course) error {
+// beginCourse enters the phase in which a course begins.
+func (l *Loop) beginCourse(c Course) error {
 	s, err := l.load()
 	if err != nil || c.Phase == "" && !c.Build {
 		return err

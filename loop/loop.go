@@ -1,8 +1,8 @@
 // Package loop owns the state machine: what happens next (Decide), one
-// iteration from checkpoint to verdict, how its end is kept or rejected, what
-// a crash leaves to recover, and how a run begins and ends. It stores nothing
-// but events in the journal; agents, checks, tools and the sandbox come to it
-// through the interfaces of this package.
+// iteration from checkpoint to verdict, how its end is kept or rejected, and
+// how a run begins and ends. It stores nothing but events in the journal; what
+// an iteration leaves besides is recovery's. Agents, tools and the sandbox come
+// to it through the interfaces of session, checks through those in ports.go.
 package loop
 
 import (
@@ -118,7 +118,7 @@ func (l *Loop) Run(ctx context.Context, c Course) (End, error) {
 	if err := l.begin(); err != nil {
 		return End{}, err
 	}
-	if err := l.embark(c); err != nil {
+	if err := l.beginCourse(c); err != nil {
 		return End{}, l.broken(err)
 	}
 	var t attempts
@@ -177,7 +177,7 @@ func (l *Loop) Run(ctx context.Context, c Course) (End, error) {
 			halt = &a
 		}
 		if err == nil && halt != nil {
-			if err = l.leave(c); err == nil {
+			if err = l.endCourse(c); err == nil {
 				return l.end(halt.Status, halt.Reason)
 			}
 		}

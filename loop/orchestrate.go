@@ -165,7 +165,7 @@ func (l *Loop) postProcess(ctx context.Context, it *attempt, v Verdict) (Verdict
 		return v, err
 	}
 	v, err := l.passes(ctx, it, s, o, v)
-	if err != nil || l.sealed() {
+	if err != nil || l.isolated() {
 		return v, err
 	}
 	// Without a boundary only a look tells whether a helper touched git.

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/loop/recovery"
+	"git-ralph/notes"
 	"git-ralph/plan"
 )
 
@@ -270,60 +272,6 @@ func (l *Loop) close(it *attempt, res *state.Result) error {
 	return nil
 }
 
-// landOnMoved puts the difference on top of a commit that a person made
-// meanwhile, when the paths do not meet and the checks pass again.
-func (l *Loop) landOnMoved(ctx context.Context, it *attempt, j Verdict) error {
-	branch, tip, err := l.Repo.Head(l.background())
-	if err != nil {
-		return err
-	}
-	moved := func() error {
-		evidence, err := it.Store(it.tip, it.after.Tree)
-		if err != nil {
-			return err
-		}
-		if err := l.makeWay(it, tip); err != nil {
-			return fmt.Errorf("restore the paths of the attempt: %w", err)
-		}
-		res := l.result(it, reject("branch_moved"))
-		res.Evidence = evidence.String()
-		return l.close(it, res)
-	}
-	if branch != it.branch || tip == it.tip {
-		return moved()
-	}
-	if ok, err := l.Repo.IsAncestor(l.background(), it.tip, tip); err != nil || !ok {
-		return errors.Join(err, moved())
-	}
-	met, err := l.leaveTheirs(it, tip)
-	if err != nil {
-		return err
-	}
-	if met {
-		return moved()
-	}
-	if it.after.Keep, err = l.rebased(it, tip); err != nil {
-		return err
-	}
-	if err := l.bringTheirs(it, it.tip, tip); err != nil {
-		return err
-	}
-	was, on := it.tip, *it.Ready
-	on.tip, on.landing = tip, true
-	it.Ready = &on
-	it.notice("landed on top of %s, which was committed meanwhile", tip.String()[:12])
-	if err := errors.Join(l.prove(ctx, it), l.bringTheirs(it, was, tip)); err != nil {
-		return err
-	}
-	if nv := Judge(it.facts); nv.Verdict != state.Keep {
-		return moved()
-	}
-	if err := l.keep(ctx, it, j); !errors.Is(err, gitstate.ErrBranchMoved) {
-		return err
-	}
-	return moved()
-}
-
 // requirementsChanged reports whether a person changed what the task asks for while it was in work. A
 // permission to change tests is no such change: work that passed without it
 // passes with it.
@@ -364,4 +312,69 @@ func (it *attempt) restore(store func() (object.ID, error)) (object.ID, error) {
 // told is everything that the stages have to tell people.
 func (it *attempt) told() []string {
 	return it.Told(slices.Concat(it.remarks, it.warnings, it.notices), it.after)
+}
+
+// commitTitle is the subject of the code commit.
+func (l *Loop) commitTitle(it *attempt) string {
+	what := strings.TrimSpace(string(it.task.ID) + " " + it.title())
+	if it.task.ID == "" {
+		what = string(it.phase)
+		if it.title() != "" {
+			what += " " + it.title()
+		}
+	}
+	return notes.Title(fmt.Sprintf("%s[%d]: %s", cmp.Or(l.Settings.CommitPrefix, "ralph"), it.number, what))
+}
+
+// commitMessage is the message of the code commit. Its trailers keep the trace
+// through squash and rebase.
+func (l *Loop) commitMessage(it *attempt, res *state.Result) string {
+	var b strings.Builder
+	b.WriteString(l.commitTitle(it) + "\n\n")
+	if s := notes.Narrative(res.Summary); s != "" {
+		b.WriteString(s + "\n\n")
+	}
+	if it.task.ID != "" {
+		fmt.Fprintf(&b, "Ralph-Task: %s\n", it.task.ID)
+	} else {
+		fmt.Fprintf(&b, "Ralph-Phase: %s\n", it.phase)
+	}
+	fmt.Fprintf(&b, "Ralph-Iteration: %d\nRalph-Event-Id: %s\n", it.number, it.id)
+	return b.String()
+}
+
+// commitCode makes the code commit through git itself: identity, encoding and
+// signature are the user's. Nothing points to it yet.
+func (l *Loop) commitCode(ctx context.Context, it *attempt, res *state.Result) (object.ID, error) {
+	if err := l.Repo.Store.Sync(); err != nil {
+		return object.Zero, fmt.Errorf("write the kept work: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	args := []string{"commit-tree", it.after.Keep.String()}
+	if !it.tip.IsZero() {
+		args = append(args, "-p", it.tip.String())
+	}
+	if l.Settings.Sign {
+		args = append(args, "-S")
+	} else {
+		args = append(args, "--no-gpg-sign")
+	}
+	msg := l.commitMessage(it, res)
+	if l.Settings.Hooks {
+		var err error
+		if msg, err = l.Repo.CommitHooks(ctx, it.after.Keep, msg); err != nil {
+			return object.Zero, err
+		}
+	}
+	id, err := l.Repo.CommitTree(ctx, msg, args[1:]...)
+	if err != nil {
+		return object.Zero, fmt.Errorf("make the commit: %w", err)
+	}
+	return id, nil
+}
+
+// writeNote puts the handoff next to the code commit.
+func (l *Loop) writeNote(it *Ready, res *state.Result, commit object.ID) error {
+	return recovery.WriteNote(l.Repo, commit, state.Note(l.event(it, res)))
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
@@ -225,4 +226,26 @@ func (l *Loop) phaseTries() int {
 		return n
 	}
 	return 3
+}
+
+// TrySigning makes a signature once, before anything is locked: a key that
+// wants a passphrase must not hang a run at night.
+func (l *Loop) TrySigning(ctx context.Context) error {
+	if !l.Settings.Sign {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	if _, err := l.Repo.Store.Write(object.Tree, nil); err != nil {
+		return err
+	}
+	if err := l.Repo.Store.Sync(); err != nil {
+		return err
+	}
+	_, err := l.Repo.Git.RunWith(ctx, strings.NewReader("try\n"), nil, "commit-tree", object.EmptyTree.String(), "-S",
+		"-F", "-")
+	if err != nil {
+		return refusal.New(refusal.SigningAsks, "commits cannot be signed without a person: %w", err)
+	}
+	return nil
 }

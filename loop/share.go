@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"git-ralph/gitstate/share"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
-	"git-ralph/internal/proc"
 	"git-ralph/internal/text"
 	"git-ralph/loop/recovery"
 	"git-ralph/loop/refusal"
@@ -304,8 +302,6 @@ func (s *Sharing) send(ctx context.Context, to map[string]object.ID) error {
 
 // take claims a task. False means that another machine was faster.
 func (l *Loop) take(ctx context.Context, id plan.TaskID) (claim string, number int, ok bool, err error) {
-	host, _ := os.Hostname()
-	self := proc.Self()
 	var made state.Event
 	_, err = l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
 		i, over := s.Plan.Find(id), ""
@@ -315,10 +311,7 @@ func (l *Loop) take(ctx context.Context, id plan.TaskID) (claim string, number i
 		if i < 0 || over == "" && s.Plan.Tasks[i].Status != plan.Pending {
 			return state.Event{}, journal.ErrNothing
 		}
-		made = state.Event{Type: state.EvClaim, Phase: state.Building, Task: id, Iteration: s.Run.Iteration + 1,
-			Attempt: s.Plan.Tasks[i].Attempts + 1,
-			Claim: &state.ClaimChange{Action: "take", Over: over, Worker: l.Repo.WorktreeName(), Host: host, PID: self.Pid,
-				BootID: self.BootID, StartTime: self.StartTime, Lease: l.Share.Lease.String()}}
+		made = newClaim(s, i, state.ClaimChange{Over: over, Worker: l.Repo.WorktreeName(), Lease: l.Share.Lease.String()})
 		l.Journal.Stamp(&made)
 		return made, nil
 	})

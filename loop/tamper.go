@@ -20,13 +20,13 @@ import (
 	"git-ralph/notes"
 )
 
-// bounded reports whether the kernel keeps the agent away from git, so that what changed
+// writeProtected reports whether the kernel keeps the agent away from git, so that what changed
 // there meanwhile is somebody else's.
-func (l *Loop) bounded() bool { return l.sealed() || l.Sandbox.Mechanism() == "landlock" }
+func (l *Loop) writeProtected() bool { return l.isolated() || l.Sandbox.Mechanism() == "landlock" }
 
-// sealed reports whether nothing of git, not even its modes or the worktree's .git file, is
+// isolated reports whether nothing of git, not even its modes or the worktree's .git file, is
 // within the agent's reach.
-func (l *Loop) sealed() bool { return l.Sandbox.Mechanism() == "namespaces" }
+func (l *Loop) isolated() bool { return l.Sandbox.Mechanism() == "namespaces" }
 
 // exposed are the differences that may be the agent's although the kernel keeps
 // it from writing to git: Landlock covers no change of modes, and the .git file
@@ -34,7 +34,7 @@ func (l *Loop) sealed() bool { return l.Sandbox.Mechanism() == "namespaces" }
 func (l *Loop) exposed(it *attempt, diff []gitstate.Difference, now *gitstate.Snapshot) (theirs,
 	others []gitstate.Difference) {
 	for _, d := range diff {
-		if !l.sealed() && (d.Name == filepath.Join(l.Repo.Root, ".git") || it.git.OnlyMode(d, now)) {
+		if !l.isolated() && (d.Name == filepath.Join(l.Repo.Root, ".git") || it.git.OnlyMode(d, now)) {
 			theirs = append(theirs, d)
 		} else {
 			others = append(others, d)
@@ -59,7 +59,7 @@ func (l *Loop) checkTamper(it *attempt) error {
 	}
 	defer now.Close()
 	diff := it.git.Compare(now)
-	if l.bounded() {
+	if l.writeProtected() {
 		theirs, others := l.exposed(it, diff, now)
 		for _, d := range others {
 			it.notice("changed by somebody else meanwhile: %s", d)
@@ -121,7 +121,7 @@ func (l *Loop) checkTamper(it *attempt) error {
 // ours lists the refs of ours that nobody else moves while the agent runs:
 // what an agent without a sandbox may have deleted.
 func (l *Loop) ours() (map[string]object.ID, error) {
-	if l.bounded() {
+	if l.writeProtected() {
 		return nil, nil
 	}
 	refs, err := l.Repo.ListRefs(l.background(), gitstate.OwnPrefix)

@@ -76,17 +76,12 @@ func (l *Loop) WorkOn(ctx context.Context, id plan.TaskID) (*Action, error) {
 
 // claimTask claims a task for this worker.
 func (l *Loop) claimTask(ctx context.Context, id plan.TaskID) (state.Claim, error) {
-	host, _ := os.Hostname()
-	self := proc.Self()
 	snap, err := l.Journal.Append(ctx, func(s state.State) (state.Event, error) {
 		i := s.Plan.Find(id)
 		if i < 0 || s.Plan.Tasks[i].Status != plan.Pending || s.Run.PauseAsked || s.Run.StopAsked > 0 {
 			return state.Event{}, journal.ErrNothing
 		}
-		return state.Event{Type: state.EvClaim, Phase: state.Building, Task: s.Plan.Tasks[i].ID,
-			Iteration: s.Run.Iteration + 1, Attempt: s.Plan.Tasks[i].Attempts + 1,
-			Claim: &state.ClaimChange{Action: "take", Worker: l.Worker.Name, Host: host, PID: self.Pid,
-				BootID: self.BootID, StartTime: self.StartTime}}, nil
+		return newClaim(s, i, state.ClaimChange{Worker: l.Worker.Name}), nil
 	})
 	if err != nil {
 		return state.Claim{}, err
@@ -96,6 +91,15 @@ func (l *Loop) claimTask(ctx context.Context, id plan.TaskID) (state.Claim, erro
 		return state.Claim{}, journal.ErrNothing
 	}
 	return *c, nil
+}
+
+// newClaim is this process's claim on the task at i of the plan.
+func newClaim(s state.State, i int, c state.ClaimChange) state.Event {
+	self := proc.Self()
+	c.Action, c.PID, c.BootID, c.StartTime = "take", self.Pid, self.BootID, self.StartTime
+	c.Host, _ = os.Hostname()
+	return state.Event{Type: state.EvClaim, Phase: state.Building, Task: s.Plan.Tasks[i].ID,
+		Iteration: s.Run.Iteration + 1, Attempt: s.Plan.Tasks[i].Attempts + 1, Claim: &c}
 }
 
 // landing is what a worker's result meets on the branch.

@@ -19,7 +19,7 @@ const DefaultTimeout = 10 * time.Minute
 const DefaultMaxOutput = 10 << 20
 
 // StartFunc starts a process under the guard of an iteration; it has the
-// signature of loop.Starter and of proc.Group.Start.
+// signature of session.Starter and of proc.Group.Start.
 type StartFunc func(ctx context.Context, cmd proc.Command) (*proc.Process, error)
 
 // Scope is a set of processes that ends together; *proc.Group is one.

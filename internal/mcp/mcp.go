@@ -30,7 +30,7 @@ import (
 // MaxRequest is the largest request to a tool, arguments and envelope, in bytes.
 const MaxRequest = 1 << 20
 
-// Box is the toolbox of one agent run. It implements loop.Toolbox and may be
+// Box is the toolbox of one agent run. It implements session.Toolbox and may be
 // used by any number of goroutines.
 type Box struct {
 	scope session.Scope
