@@ -3,9 +3,11 @@ package loop
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
+	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/notes"
 	"git-ralph/plan"
@@ -16,14 +18,21 @@ import (
 func (l *Loop) amend() error {
 	for {
 		s, err := l.load()
-		if err != nil || len(s.Run.Pending) == 0 {
+		if err != nil || len(s.Run.Pending)+len(s.Run.Proposed) == 0 {
 			return err
 		}
 		var e state.Event
-		if _, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+		_, err = l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+			if len(s.Run.Pending)+len(s.Run.Proposed) == 0 {
+				return e, journal.ErrNothing // another worker was quicker
+			}
 			e = amendment(s, l.Settings.Critic)
 			return e, nil
-		}); err != nil {
+		})
+		if errors.Is(err, journal.ErrNothing) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		l.emit("amend", s, e.Task, e.Amend, "%s", amendLine(e.Amend))
@@ -34,22 +43,21 @@ func (l *Loop) amend() error {
 // one handoff refuse the batch. The event names the iteration that proposed it
 // and the task that it is about.
 func amendment(s state.State, critic plan.Critic) state.Event {
-	current := plan.TaskID(s.Run.LastTask)
-	raw := s.Run.Pending[0]
+	p := nextProposed(s.Run)
 	c := &state.AmendChange{Action: "unknown"}
-	e := state.Event{Type: state.EvAmend, Phase: state.Building, Iteration: s.Run.Iteration, Amend: c}
+	e := state.Event{Type: state.EvAmend, Phase: state.Building, Iteration: p.Iteration, Amend: c}
 	var a plan.Amendment
-	if err := json.Unmarshal([]byte(raw), &a); err != nil {
+	if err := json.Unmarshal([]byte(p.JSON), &a); err != nil {
 		c.Reason = "not understood: " + err.Error()
 		return e
 	}
-	c.Action, c.TaskID, c.Proposal, c.After = a.Action, a.TaskID, json.RawMessage(raw), a.After
-	after, results := plan.Amend(s.Plan, current, []plan.Amendment{a})
+	c.Action, c.TaskID, c.Proposal, c.After = a.Action, a.TaskID, json.RawMessage(p.JSON), a.After
+	after, results := plan.Amend(s.Plan, p.Task, []plan.Amendment{a})
 	r := results[0]
 	c.Action, c.Accepted, c.Reason, c.TaskID = r.Action, r.Accepted, cmp.Or(r.Why, r.Reason), r.TaskID
-	if s.Run.PendingOf > plan.MaxAmendments {
+	if p.Of > plan.MaxAmendments {
 		c.Accepted = false
-		c.Reason = fmt.Sprintf("%d amendments in one handoff; at most %d are taken", s.Run.PendingOf, plan.MaxAmendments)
+		c.Reason = fmt.Sprintf("%d amendments in one handoff; at most %d are taken", p.Of, plan.MaxAmendments)
 	}
 	critic.Agent = false // an amendment need not say what a plan must
 	if err := critic.New(s.Plan, after).Err(); err != nil && c.Accepted {
@@ -69,6 +77,15 @@ func amendment(s state.State, critic plan.Critic) state.Event {
 		c.Task = &t
 	}
 	return e
+}
+
+// nextProposed is the amendment to be judged next. Entries of earlier versions do not say
+// from where theirs come: from the newest iteration.
+func nextProposed(r state.Run) state.Proposed {
+	if len(r.Pending) > 0 {
+		return state.Proposed{Iteration: r.Iteration, Task: plan.TaskID(r.LastTask), Of: r.PendingOf, JSON: r.Pending[0]}
+	}
+	return r.Proposed[0]
 }
 
 // amendLine says what became of an amendment: "T-003 is set aside: too hard".

@@ -21,6 +21,7 @@ func (l *Loop) recordEffects(it *attempt, j Verdict, res *state.Result) {
 	if j.Verdict == state.Keep {
 		if it.claims {
 			res.Amendments = res.Handoff.PlanAmendments
+			res.Queued = len(res.Amendments) > 0
 		}
 		res.Plan = it.made.plan
 	}

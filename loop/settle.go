@@ -236,6 +236,7 @@ func (l *Loop) keepNotLanded(it *attempt, j Verdict, why string) error {
 	}
 	res := l.result(it, j)
 	res.Evidence, res.TaskStatus, res.Baseline, res.Amendments, res.Plan = evidence.String(), plan.Pending, nil, nil, nil
+	res.Queued = false
 	return l.close(it, res)
 }
 

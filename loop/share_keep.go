@@ -138,5 +138,6 @@ func (l *Loop) notLanded(it *attempt, res *state.Result, why string) error {
 	it.notice("not landed: %s", why)
 	r := l.result(it, Verdict{Verdict: state.Keep, Partial: res.Partial})
 	r.Evidence, r.TaskStatus, r.Baseline, r.Amendments, r.Plan = res.Evidence, plan.Pending, nil, nil, nil
+	r.Queued = false
 	return l.close(it, r)
 }

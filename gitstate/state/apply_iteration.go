@@ -187,7 +187,13 @@ func (a *applier) iteration() {
 	if res.Plan != nil {
 		a.plan(res.Plan)
 	}
-	if len(res.Amendments) > 0 {
+	switch {
+	case len(res.Amendments) > 0 && res.Queued:
+		r.Proposed = slices.Clone(r.Proposed)
+		for _, raw := range res.Amendments[:min(len(res.Amendments), maxPending)] {
+			r.Proposed = append(r.Proposed, Proposed{a.e.Iteration, a.e.Task, len(res.Amendments), compact(raw)})
+		}
+	case len(res.Amendments) > 0:
 		r.Pending, r.PendingOf = nil, len(res.Amendments)
 		for _, raw := range res.Amendments[:min(len(res.Amendments), maxPending)] {
 			r.Pending = append(r.Pending, compact(raw))

@@ -120,7 +120,9 @@ func (a *applier) amend() {
 		a.drop("amend", "no content")
 		return
 	}
-	if n := len(a.s.Run.Pending); n > 0 {
+	if n := len(a.s.Run.Pending); n == 0 && len(a.s.Run.Proposed) > 0 {
+		a.s.Run.Proposed = slices.Clone(a.s.Run.Proposed[1:])
+	} else if n > 0 {
 		a.s.Run.Pending = slices.Clone(a.s.Run.Pending[1:])
 		if n == 1 {
 			a.s.Run.PendingOf = 0

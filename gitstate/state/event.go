@@ -334,6 +334,8 @@ type Result struct {
 	SessionMemory string            `json:"session_memory,omitempty"`
 	Plan          *PlanChange       `json:"plan,omitempty"`       // of a planning run; payload as in a plan event
 	Amendments    []json.RawMessage `json:"amendments,omitempty"` // to be judged one by one
+	// Queued: they wait behind those of other iterations; without it they take their place.
+	Queued bool `json:"queued,omitempty"`
 
 	PromptTokens  int      `json:"prompt_tokens,omitempty"`
 	Dropped       []string `json:"dropped_sections,omitempty"`

@@ -172,6 +172,11 @@ func TestApplyToTheRun(t *testing.T) {
 				return len(s.Run.Pending) == 0 &&
 					s.Run.PendingOf == 0
 			}},
+		{"of several iterations the oldest goes first", func(s *State) {
+			s.Run.Proposed = []Proposed{{3, "A", 1, "{}"}, {4, "B", 2, "[]"}}
+		}, Event{Type: EvAmend, Amend: &AmendChange{}}, func(s State) bool {
+			return len(s.Run.Proposed) == 1 && s.Run.Proposed[0].Task == "B"
+		}},
 		{"a task failed by rule", nil, Event{Type: EvTask, TaskSet: &TaskChange{Rule: "attempts_exhausted",
 			ResetFailures: true}},
 			func(s State) bool { return s.Run.Breaker.FailedTasks == 1 && s.Run.Breaker.Failures == 0 }},

@@ -145,6 +145,9 @@ type Run struct {
 	Pending []string `toml:"pending_amendments,omitempty"`
 	// PendingOf is how many amendments that handoff proposed.
 	PendingOf int `toml:"amendments_proposed,omitempty"`
+	// Proposed are those of entries that say from where they come: several workers may hand over
+	// before the first one's are judged.
+	Proposed []Proposed `toml:"proposed,omitempty"`
 	// Overrides are settings changed by `set` while the run goes on.
 	Overrides map[string]string `toml:"overrides,omitempty"`
 
@@ -277,6 +280,14 @@ type CheckState struct {
 	Tested bool `toml:"tested,omitempty" json:"tested,omitempty"`
 	// Spoke is true once its output spoke of tests, green or red.
 	Spoke bool `toml:"spoke,omitempty" json:"spoke,omitempty"`
+}
+
+// Proposed is an amendment that waits to be judged.
+type Proposed struct {
+	Iteration int         `toml:"iteration"`
+	Task      plan.TaskID `toml:"task"`
+	Of        int         `toml:"of"` // how many its handoff proposed
+	JSON      string      `toml:"json"`
 }
 
 // Report is the result of a validation.
