@@ -201,6 +201,7 @@ func (c *checkup) branch(ctx context.Context) error {
 	if err != nil {
 		return nil // said already
 	}
+	c.alive = c.alive || recovery.LivingWorkers(snap.State, c.j.Actor)
 	err = recovery.CheckJournal(ctx, c.j.Repo, c.j, snap.State)
 	if ad, ok := adviceOf(err); ok {
 		c.fault("branch", object.Zero, ad.hint, "%v", err)

@@ -70,11 +70,34 @@ func (r *Recovery) Run(ctx context.Context) error {
 	cur := snap.State.Run.Current
 	switch {
 	case cur == nil:
-		return DropCheckpoints(ctx, r.Repo, snap.State)
+		return r.drop(ctx, snap.State)
 	case cur.Actor != r.Journal.Actor, alive(cur.Start.PID, cur.Start.BootID, cur.Start.StartTime):
 		return nil
 	}
-	return r.interrupted(ctx, snap.State, *cur, "")
+	if err := r.interrupted(ctx, snap.State, *cur, ""); err != nil {
+		return err
+	}
+	// Another run may have died as well, between its checkpoint and its start.
+	if snap, err = r.Journal.Load(ctx); err != nil {
+		return err
+	}
+	return r.drop(ctx, snap.State)
+}
+
+// drop removes checkpoints that nobody needs, unless a worker has just made one.
+func (r *Recovery) drop(ctx context.Context, s state.State) error {
+	if LivingWorkers(s, r.Journal.Actor) {
+		return nil
+	}
+	return DropCheckpoints(ctx, r.Repo, s)
+}
+
+// LivingWorkers reports whether a worker of this machine is at work, also one whose
+// parent has died. Between its checkpoint and its start no entry knows its checkpoint.
+func LivingWorkers(s state.State, actor string) bool {
+	return slices.ContainsFunc(s.Claims, func(c state.Claim) bool {
+		return c.Actor == actor && c.Worker != "" && alive(c.PID, c.BootID, c.StartTime)
+	})
 }
 
 // alive reports whether another process is at work still.
