@@ -22,7 +22,8 @@ func documents(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	out := map[string]string{}
-	for _, file := range append(files, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")) {
+	for _, file := range append(files, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"),
+		filepath.Join(root, "SECURITY.md")) {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -213,4 +214,22 @@ func anchors(t *testing.T, file string) []string {
 		}
 	}
 	return out
+}
+
+// TestPromisesAreHeld: every promise names the test that holds it.
+func TestPromisesAreHeld(t *testing.T) {
+	text, _, _ := strings.Cut(documents(t)[filepath.Join(root, "doc", "promises.md")], "\n## How each is run")
+	held := regexp.MustCompile("`((Test|Fuzz|Benchmark)\\w+|[\\w-]+\\.txtar)`|honesty\\.md")
+	rows := 0
+	for _, line := range strings.Split(text, "\n") {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| promise ") {
+			continue
+		}
+		if rows++; !held.MatchString(line) {
+			t.Errorf("no test is named: %s", line)
+		}
+	}
+	if rows < 30 {
+		t.Errorf("only %d promises were looked at", rows)
+	}
 }
