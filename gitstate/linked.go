@@ -141,6 +141,15 @@ func (r *Repo) MakeLinked(ctx context.Context, of, place string, fork object.ID,
 	}
 	step("linked:files")
 	l.GitDir = repo.GitDir
+	if err := l.mark(place); err != nil {
+		return l, fmt.Errorf("make the linked worktree: %w", err)
+	}
+	step("linked:ready")
+	return l, nil
+}
+
+// mark says beside the worktree's own files of git, and beside it, that it is ours.
+func (l Linked) mark(place string) error {
 	data, err := json.Marshal(l)
 	if err == nil {
 		err = WriteFile(linkedSeal(place), []byte(l.GitDir+"\n"), 0o600)
@@ -148,11 +157,7 @@ func (r *Repo) MakeLinked(ctx context.Context, of, place string, fork object.ID,
 	if err == nil {
 		err = WriteFile(filepath.Join(l.GitDir, linkedMark), append(data, '\n'), 0o600)
 	}
-	if err != nil {
-		return l, fmt.Errorf("make the linked worktree: %w", err)
-	}
-	step("linked:ready")
-	return l, nil
+	return err
 }
 
 // linkedRefs makes the branch and its journal, both or neither.

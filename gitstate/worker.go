@@ -3,7 +3,6 @@ package gitstate
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -63,14 +62,7 @@ func (r *Repo) MakeWorker(ctx context.Context, of string, slot int, place string
 	}
 	defer repo.Close()
 	l.GitDir = repo.GitDir
-	data, err := json.Marshal(l)
-	if err == nil {
-		err = WriteFile(linkedSeal(place), []byte(l.GitDir+"\n"), 0o600)
-	}
-	if err == nil {
-		err = WriteFile(filepath.Join(l.GitDir, linkedMark), append(data, '\n'), 0o600)
-	}
-	if err != nil {
+	if err := l.mark(place); err != nil {
 		return l, fmt.Errorf("make the worktree of a worker: %w", err)
 	}
 	return l, nil

@@ -131,49 +131,65 @@ func (l *Loop) keep(ctx context.Context, it *attempt, j Verdict) error {
 	return err
 }
 
+// spot is where kept work lands: a branch, the repository and worktree where it is checked
+// out, and what of it moves.
+type spot struct {
+	repo        *gitstate.Repo
+	engine      *worktree.Engine
+	branch      string
+	tip, commit object.ID
+	files       bool // the worktree does not have them yet
+}
+
 // keepAs moves the branch to the commit of an attempt.
 func (l *Loop) keepAs(it *attempt, res *state.Result, commit, evidence object.ID) (*journal.Snapshot, error) {
+	next, err := l.keepOn(it, res, evidence, spot{l.Repo, l.Engine, it.branch, it.tip, commit, res.Brought})
+	if err == nil {
+		it.Drop()
+	}
+	return next, err
+}
+
+// keepOn moves branch and journal in one step, and then the files.
+func (l *Loop) keepOn(it *attempt, res *state.Result, evidence object.ID, at spot) (*journal.Snapshot, error) {
+	ctx := l.background()
 	var next *journal.Snapshot
 	k := gitstate.Keep{
-		EventID: it.id, JournalRef: l.Journal.Ref(), BranchRef: gitstate.BranchRef(it.branch),
-		Parent: it.tip, Commit: commit, EvidenceRef: it.EvidenceRef(), Evidence: evidence,
+		EventID: it.id, JournalRef: l.Journal.Ref(), BranchRef: gitstate.BranchRef(at.branch),
+		Parent: at.tip, Commit: at.commit, EvidenceRef: it.EvidenceRef(), Evidence: evidence,
 		Message: "ralph: " + l.commitTitle(it), Deadline: 10 * time.Second, Fail: l.fail,
 		Entry: func() (object.ID, object.ID, error) {
-			snap, err := l.Journal.Load(l.background())
+			snap, err := l.Journal.Load(ctx)
 			if err != nil {
 				return object.Zero, object.Zero, err
 			}
-			if it.under != "" && !snap.State.Holds(it.under) {
+			if l.Share != nil && it.under != "" && !snap.State.Holds(it.under) {
 				return object.Zero, object.Zero, errClaimLost
 			}
-			if next, err = l.Journal.Draft(l.background(), snap, l.event(it.Ready, res)); err != nil {
+			if next, err = l.Journal.Draft(ctx, snap, l.event(it.Ready, res)); err != nil {
 				return object.Zero, object.Zero, err
 			}
 			return snap.Tip, next.Tip, nil
 		},
-		WriteIndex: func(lock *os.File) error {
-			return l.Engine.UpdateIndex(l.background(), lock, it.tip, commit)
-		},
-		Note: func() error {
-			if res.Brought {
-				if err := recovery.MoveFiles(l.background(), l.Engine, it.tip, commit, l.Log); err != nil {
-					return err
-				}
+		WriteIndex: func(lock *os.File) error { return at.engine.UpdateIndex(ctx, lock, at.tip, at.commit) },
+		Note: func() (err error) {
+			if at.files {
+				err = recovery.MoveFiles(ctx, at.engine, at.tip, at.commit, l.Log)
 			}
-			return l.writeNote(it.Ready, res, commit)
+			return errors.Join(err, l.writeNote(it.Ready, res, at.commit))
 		},
 	}
 	if l.Share != nil {
 		k.Publish = func(entry object.ID) error {
-			err := l.Share.send(l.background(), map[string]object.ID{k.JournalRef: entry, k.BranchRef: commit})
+			err := l.Share.send(ctx, map[string]object.ID{k.JournalRef: entry, k.BranchRef: at.commit})
 			l.fail("share:landed")
 			return err
 		}
 	}
-	err := l.Repo.Keep(l.background(), k)
-	var noteErr *gitstate.NoteError
-	if errors.As(err, &noteErr) {
-		l.Log("%v; git ralph fsck --repair writes it again", noteErr)
+	err := at.repo.Keep(ctx, k)
+	var late *gitstate.NoteError
+	if errors.As(err, &late) {
+		l.Log("%v; git ralph fsck --repair writes it again", late)
 		err = nil
 	}
 	if err != nil {
@@ -181,7 +197,6 @@ func (l *Loop) keepAs(it *attempt, res *state.Result, commit, evidence object.ID
 	}
 	l.Journal.Moved(next)
 	l.emit("iteration_end", next.State, it.task.ID, res, "iteration %d kept as %s", it.number, res.Commit[:10])
-	it.Drop()
 	return next, nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
@@ -263,7 +262,7 @@ func (l *Loop) conflicted(it *attempt, at landing) Verdict {
 
 // landAt moves branch and journal, and then the files of the branch's worktree.
 func (l *Loop) landAt(it *attempt, v Verdict, res *state.Result, at landing) error {
-	ctx, w := l.background(), l.Worker
+	w := l.Worker
 	evidence, err := it.Write(it.tip, it.after.Tree, at.is)
 	if err == nil {
 		err = l.Repo.Store.Sync()
@@ -273,37 +272,11 @@ func (l *Loop) landAt(it *attempt, v Verdict, res *state.Result, at landing) err
 	}
 	res.Parent, res.Commit, res.Evidence = at.tip.String(), at.is.String(), evidence.String()
 	res.Landed, res.Brought = true, true
-	var next *journal.Snapshot
-	err = w.Home.Keep(ctx, gitstate.Keep{
-		EventID: it.id, JournalRef: l.Journal.Ref(), BranchRef: gitstate.BranchRef(l.Journal.Branch),
-		Parent: at.tip, Commit: at.is, EvidenceRef: it.EvidenceRef(), Evidence: evidence,
-		Message: "ralph: " + l.commitTitle(it), Deadline: 10 * time.Second, Fail: l.fail,
-		Entry: func() (object.ID, object.ID, error) {
-			snap, err := l.Journal.Load(ctx)
-			if err != nil {
-				return object.Zero, object.Zero, err
-			}
-			if next, err = l.Journal.Draft(ctx, snap, l.event(it.Ready, res)); err != nil {
-				return object.Zero, object.Zero, err
-			}
-			return snap.Tip, next.Tip, nil
-		},
-		WriteIndex: func(lock *os.File) error { return w.Engine.UpdateIndex(ctx, lock, at.tip, at.is) },
-		Note: func() error {
-			return errors.Join(recovery.MoveFiles(ctx, w.Engine, at.tip, at.is, l.Log), l.writeNote(it.Ready, res, at.is))
-		},
-	})
-	var late *gitstate.NoteError
-	if errors.As(err, &late) {
-		l.Log("%v; git ralph fsck --repair writes notes again", late)
-		err = nil
-	}
-	if err != nil {
+	to := spot{w.Home, w.Engine, l.Journal.Branch, at.tip, at.is, true}
+	if _, err := l.keepOn(it, res, evidence, to); err != nil {
 		return err
 	}
-	l.Journal.Moved(next)
 	l.fail("worker:landed")
-	l.emit("iteration_end", next.State, it.task.ID, res, "iteration %d kept as %s", it.number, res.Commit[:10])
 	// What it made is on the branch: the worktree begins anew with its next task.
 	if _, err := it.restore(func() (object.ID, error) { return evidence, nil }); err != nil {
 		l.Log("%v", err)
