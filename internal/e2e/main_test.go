@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/fixtures/ram"
 	"git-ralph/fixtures/repo"
 	"git-ralph/internal/cli"
@@ -100,7 +101,11 @@ const check = "[[checks]]\nname = \"test\"\nrun = \"sh test.sh\"\n"
 // run executes one command of the program.
 func (p *project) run(t *testing.T, env []string, args ...string) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	limit := 2 * time.Minute
+	if long.On() { // tool chains are run, and hundreds of iterations
+		limit = 10 * time.Minute
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	self, err := os.Executable()
 	if err != nil {

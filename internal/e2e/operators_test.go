@@ -21,7 +21,7 @@ func TestTwoOperators(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "two people steer at once")
 	const each = 500
-	p := newProject(t, "while [ ! -e go ]; do sleep 0.1; done\n"+doTask,
+	p := newProject(t, "while [ ! -e go ]; do sleep 0.1; echo waiting; done\n"+doTask,
 		"[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
 		map[string]string{".gitignore": "go\n"})
 	for i := range 3 {
