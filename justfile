@@ -28,6 +28,10 @@ test-long:
 bench:
     go test -run '^$' -bench . -benchmem ./gitstate/worktree ./guard ./context ./guard/sandbox ./internal/e2e
 
+# what everything costs on journals of 1,000, 10,000 and 100,000 entries; writes doc/scale.md
+scale:
+    RALPH_SCALE=1000,10000,100000 go test ./internal/e2e -run '^TestScale$' -count=1 -v -timeout 60m
+
 # how many honest commits of real repositories the test guard rejects, and how many made weakenings it finds
 measure-guard +repos:
     go test ./internal/checks/weaken -run '^TestMeasure$' -count=1 -v -args {{repos}}

@@ -155,6 +155,9 @@ func (p *Partner) since(ctx context.Context) (string, error) {
 // anew finds the commits without a parent, of those that lead to a tip, with which
 // redact had it begin anew, and when that was.
 func (p *Partner) anew(ctx context.Context, tip object.ID, env []string) (map[string]string, error) {
+	if known, ok := p.begun.Load(tip); ok {
+		return known.(map[string]string), nil
+	}
 	out, err := p.Repo.Git.RunWith(ctx, nil, env, "rev-list", "--max-parents=0", "--format=%ct%n%B%x00", tip.String())
 	if err != nil {
 		return nil, fmt.Errorf("look for where it begins: %w", err)
@@ -167,5 +170,6 @@ func (p *Partner) anew(ctx context.Context, tip object.ID, env []string) (map[st
 			found[strings.TrimPrefix(head, "commit ")] = fmt.Sprintf("%20s", when)
 		}
 	}
+	p.begun.Store(tip, found)
 	return found, nil
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // program is the real program, as users have it: built once a run.
-func program(b *testing.B) string {
+func program(b testing.TB) string {
 	b.Helper()
 	bin := filepath.Join(b.TempDir(), "git-ralph")
 	if out, err := exec.Command("go", "build", "-o", bin, "git-ralph").CombinedOutput(); err != nil {
@@ -27,12 +27,12 @@ func program(b *testing.B) string {
 // series are the times of several things, measured by turns: what else the
 // machine does then hits all of them alike.
 type series struct {
-	b     *testing.B
+	b     testing.TB
 	names []string
 	times map[string][]time.Duration
 }
 
-func newSeries(b *testing.B) *series { return &series{b: b, times: map[string][]time.Duration{}} }
+func newSeries(b testing.TB) *series { return &series{b: b, times: map[string][]time.Duration{}} }
 
 func (s *series) add(name string, d time.Duration) {
 	if _, ok := s.times[name]; !ok {

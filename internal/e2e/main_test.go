@@ -26,11 +26,15 @@ import (
 // a process of its own, for scripts that run `git ralph`, and when the program
 // starts itself by the path of its executable (shims, hooks, the sandbox).
 func TestMain(m *testing.M) {
-	if os.Getenv("BE_GIT_RALPH") == "1" || len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
+	if os.Getenv("BE_GIT_RALPH") == "1" || os.Getenv(meterTo) == "" && len(os.Args) > 1 &&
+		!strings.HasPrefix(os.Args[1], "-test.") {
 		if path := os.Getenv(samplesOf); path != "" && len(os.Args) == 2 && os.Args[1] == "start" {
 			go writeSamples(path)
 		}
 		os.Exit(cli.Main(os.Args))
+	}
+	if report := os.Getenv(meterTo); report != "" {
+		os.Exit(meter(report))
 	}
 	testscript.Main(ram.Tests(m), map[string]func(){"git-ralph": func() { os.Exit(cli.Main(os.Args)) }})
 }
