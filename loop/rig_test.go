@@ -74,6 +74,7 @@ type box struct {
 }
 
 func (b *box) Specs() []session.ToolSpec { return nil }
+func (b *box) Connected() bool           { return true }
 func (b *box) Open() int                 { return 0 }
 func (b *box) Env() []string             { return nil }
 func (b *box) Close() error              { return nil }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
+	"git-ralph/internal/agent/acp"
 	"git-ralph/internal/agent/claude"
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/agent/codex"
@@ -27,7 +28,7 @@ type Info = client.Info
 
 // Options are what drivers are made from; each takes what it needs.
 type Options struct {
-	// Command is the argv of the command driver (agent.command).
+	// Command is the argv of the command and acp drivers (agent.command).
 	Command []string
 	// Preset is a client that the command driver knows (agent.preset), when Command
 	// is empty.
@@ -45,7 +46,7 @@ type Options struct {
 
 // Names are the drivers of this version.
 func Names() []string {
-	return []string{"claude", "codex", "gemini", "opencode", "command", "scripted"}
+	return []string{"claude", "codex", "gemini", "opencode", "acp", "command", "scripted"}
 }
 
 // New makes the driver called name.
@@ -59,6 +60,11 @@ func New(name string, opts Options) (session.Agent, error) {
 		return &gemini.Agent{Path: opts.ClientPath}, nil
 	case "opencode":
 		return &opencode.Agent{Path: opts.ClientPath}, nil
+	case "acp":
+		if len(opts.Command) == 0 {
+			return nil, fmt.Errorf("the acp driver needs agent.command")
+		}
+		return &acp.Agent{Argv: opts.Command}, nil
 	case "command":
 		if _, known := command.PresetOf(opts.Preset); known && len(opts.Command) == 0 {
 			return &command.Agent{Preset: opts.Preset}, nil
@@ -111,12 +117,13 @@ func Probe(ctx context.Context, name string, opts Options, env []string) (Info, 
 		return gemini.Probe(ctx, opts.ClientPath, env)
 	case "opencode":
 		return opencode.Probe(ctx, opts.ClientPath, env)
-	case "command":
-		if p, known := command.PresetOf(opts.Preset); known && len(opts.Command) == 0 {
+	case "acp", "command":
+		if p, known := command.PresetOf(opts.Preset); known && len(opts.Command) == 0 && name == "command" {
 			return p.Probe(env), nil
 		}
 		if len(opts.Command) == 0 {
-			return Info{Problem: "agent.command is empty", Hint: `set agent.command in ralph.toml, for example ["sh", "agent.sh"]`}, nil
+			return Info{Problem: "agent.command is empty", Hint: "set agent.command in ralph.toml, for example " +
+				map[string]string{"acp": `["opencode", "acp"]`, "command": `["sh", "agent.sh"]`}[name]}, nil
 		}
 		argv := command.Resolve(opts.Command, opts.Dir, env)
 		path := proc.Look(argv[0], env) // a regular file, or nothing

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"git-ralph/internal/agent/acp"
 	"git-ralph/internal/agent/claude"
 	"git-ralph/internal/agent/codex"
 	"git-ralph/internal/agent/command"
@@ -46,6 +47,16 @@ var protocols = map[string]protocol{
 		done: `{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"totalTokens":120,"inputTokens":100,` +
 			`"outputTokens":20}}}}` + "\n" +
 			`{"method":"turn/completed","params":{"turn":{"id":"t1","status":"completed"}}}`,
+	},
+	"acp": {
+		begin: `{"jsonrpc":"2.0","id":"ralph-initialize","result":{"protocolVersion":1,"agentInfo":{"name":"x","version":"1"}}}` +
+			"\n" + `{"jsonrpc":"2.0","id":"ralph-session","result":{"sessionId":"s-1"}}`,
+		commit: `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s-1","update":{"sessionUpdate":"tool_call",` +
+			`"toolCallId":"c1","title":"git commit -m x","kind":"execute","status":"in_progress"}}}` + "\n" +
+			`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s-1","update":{` +
+			`"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed"}}}`,
+		done: `{"jsonrpc":"2.0","id":"ralph-prompt","result":{"stopReason":"end_turn",` +
+			`"usage":{"inputTokens":100,"outputTokens":20,"totalTokens":120}}}`,
 	},
 	"command": {
 		begin: `{"type":"text","text":"I begin"}`,
@@ -123,10 +134,10 @@ func TestHostileClients(t *testing.T) {
 			} else if driver == "command" && strings.Contains(r.script, "COMMIT") {
 				continue
 			}
-			ownLimits := driver == "claude" || driver == "codex"
+			ownLimits := driver == "claude" || driver == "codex" || driver == "acp"
 			mute := r.why == "hangs before it says anything" && ownLimits
 			if mute {
-				r.outcome, r.detail = session.ProtocolError, "within 30s"
+				r.outcome, r.detail = session.ProtocolError, "within "
 			}
 			t.Run(driver+" "+r.why, func(t *testing.T) {
 				t.Parallel()
@@ -135,7 +146,7 @@ func TestHostileClients(t *testing.T) {
 				var clock *proc.Clock
 				switch stays := strings.Contains(r.script, "DONE; exec sleep"); {
 				case mute:
-					clock = hasty(30 * time.Second)
+					clock = hasty(map[bool]time.Duration{true: 2 * time.Minute, false: 30 * time.Second}[driver == "acp"])
 				case stays && ownLimits:
 					clock = hasty(10 * time.Second)
 				case stays:
@@ -251,6 +262,7 @@ func playHostile(t *testing.T, driver string, p protocol, script string, idle ti
 	agent := map[string]session.Agent{"claude": &claude.Agent{Path: "/bin/sh", Grace: grace, Clock: clock},
 		"codex": &codex.Agent{Path: "/bin/sh", Grace: grace, Clock: clock}, "gemini": &gemini.Agent{Path: "/bin/sh", Grace: grace},
 		"opencode": &opencode.Agent{Path: "/bin/sh", Grace: grace},
+		"acp":      &acp.Agent{Argv: []string{"/bin/sh"}, Grace: grace, Clock: clock},
 		"command":  &command.Agent{Argv: []string{"/bin/sh"}, Grace: grace}}[driver]
 	req := session.Request{Phase: "building", EventID: "01event", Prompt: "do the task", Dir: dir, Self: "/bin/false",
 		Timeout: 10 * time.Minute, Idle: idle,

@@ -43,6 +43,8 @@ func (r *run) serveSelf(t *testing.T) string {
 			out = r.req.Judge(session.ToolUse{Tool: q.Tool, Input: q.Args})
 		case "/tools":
 			out = r.req.ToolSpecs
+		case "/connected":
+			r.connected.Store(true)
 		case "/call":
 			a := answered{}
 			answer, err := r.req.CallTool(req.Context(), q.Tool, q.Args)
@@ -110,7 +112,8 @@ func self(args []string) int {
 		if err = ask("/tools", asked{}, &specs); err != nil {
 			break
 		}
-		server := sdk.NewServer(&sdk.Implementation{Name: "git-ralph"}, nil)
+		server := sdk.NewServer(&sdk.Implementation{Name: "git-ralph"}, &sdk.ServerOptions{
+			InitializedHandler: func(context.Context, *sdk.InitializedRequest) { ask("/connected", asked{}, new(any)) }})
 		for _, s := range specs {
 			server.AddTool(&sdk.Tool{Name: s.Name, Description: s.Description, InputSchema: s.Schema},
 				func(_ context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {

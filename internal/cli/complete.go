@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"git-ralph/gitstate/journal"
+	"git-ralph/internal/agent"
 	"git-ralph/internal/config"
 	"git-ralph/internal/text"
 	"git-ralph/internal/view"
@@ -273,7 +274,7 @@ func (a *App) candidates(kind string) (out []candidate) {
 	case "modes":
 		words("handoff-only", "handoff-plus-index", "agent-orchestrated")
 	case "agents":
-		words("claude", "codex", "gemini", "opencode", "command", "scripted")
+		words(agent.Names()...)
 	case "statuses":
 		words("pending", "in_progress", "done", "failed", "blocked", "skipped")
 	case "events":

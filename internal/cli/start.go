@@ -35,7 +35,7 @@ type RunFlags struct {
 	MaxIterations *int     `placeholder:"N" help:"End after N finished iterations."`
 	MaxCost       string   `placeholder:"USD" help:"End when this session has cost so much."`
 	Mode          string   `complete:"modes" placeholder:"M" help:"handoff-only, handoff-plus-index or agent-orchestrated."`
-	Agent         string   `complete:"agents" placeholder:"D" help:"claude, codex, gemini, opencode, command or scripted."`
+	Agent         string   `complete:"agents" placeholder:"D" help:"claude, codex, gemini, opencode, acp, command or scripted."`
 	Model         string   `placeholder:"NAME" help:"The agent's model."`
 	OnLimit       string   `complete:"=wait,stop,fallback" placeholder:"wait|stop|fallback" help:"When the provider's limit is reached."`
 	Script        string   `placeholder:"FILE" help:"Script of the agent scripted."`

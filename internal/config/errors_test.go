@@ -65,7 +65,8 @@ func TestFileProblems(t *testing.T) {
 			[]string{`ralph.toml:2:8: loop.mode must be one of handoff-only, handoff-plus-index, agent-orchestrated, not ` +
 				`"handof-only"; did you mean handoff-only?`}},
 		{"an empty value where one is needed", "[agent]\ndriver = \"\"\n",
-			[]string{`ralph.toml:2:10: agent.driver must be one of claude, codex, opencode, gemini, command, scripted, not ""`}},
+			[]string{`ralph.toml:2:10: agent.driver must be one of claude, codex, opencode, gemini, acp, command, ` +
+				`scripted, not ""`}},
 		{"a duration without a unit", "[agent]\ntimeout = \"20\"\n",
 			[]string{`ralph.toml:2:11: agent.timeout must be a duration such as "20m" or "1h30m", not "20"`}},
 		{"a negative duration", "[agent]\ntimeout = \"-1m\"\n",

@@ -74,15 +74,17 @@ func (r *Resolved) Preflight() error {
 		e.Problems = append(e.Problems, Problem{Key: key, Msg: msg + " (" + key + " comes from " +
 			r.Origin[key].String() + ")", Hint: hint})
 	}
-	const needs = "write agent.command = [\"sh\", \"agent.sh\"] in " + FileName
-	if len(r.Agent.Command) == 0 && r.Agent.Preset == "" {
+	needs := map[string]string{"command": "write agent.command = [\"sh\", \"agent.sh\"] in " + FileName,
+		"acp": "write agent.command = [\"opencode\", \"acp\"] in " + FileName}
+	if len(r.Agent.Command) == 0 {
 		keys := map[string]string{"agent.driver": r.Agent.Driver, "agent.fallback_driver": r.Agent.FallbackDriver}
 		for _, name := range sorted(r.Agent.Roles) {
 			keys[joinKey([]string{"agent", "roles", name, "driver"})] = r.Agent.Roles[name].Driver
 		}
 		for _, key := range sorted(keys) {
-			if keys[key] == "command" {
-				missing(key, "the driver is command, and agent.command is empty", needs)
+			driver := keys[key]
+			if driver == "acp" || driver == "command" && r.Agent.Preset == "" {
+				missing(key, "the driver is "+driver+", and agent.command is empty", needs[driver])
 			}
 		}
 	}

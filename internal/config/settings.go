@@ -64,14 +64,14 @@ type Project struct {
 
 // Agent is [agent]. Roles without a value of their own use these.
 type Agent struct {
-	Driver         string          `toml:"driver" default:"claude" enum:"claude|codex|opencode|gemini|command|scripted" flag:"agent" help:"the client"`
-	Command        []string        `toml:"command" command:"true" argv:"true" help:"argv for driver \"command\""`
+	Driver         string          `toml:"driver" default:"claude" enum:"claude|codex|opencode|gemini|acp|command|scripted" flag:"agent" help:"the client"`
+	Command        []string        `toml:"command" command:"true" argv:"true" help:"argv for the drivers \"command\" and \"acp\""`
 	Preset         string          `toml:"preset" enum:"|aider|amp|copilot|cursor|goose|qwen" help:"a client for driver \"command\" without a command; experimental"`
 	Script         string          `toml:"script" flag:"script" help:"file for driver \"scripted\"; empty = the embedded demo"`
 	Model          string          `toml:"model" set:"true" flag:"model" help:"empty = the client's own choice"`
 	Effort         string          `toml:"effort" enum:"|minimal|low|medium|high|xhigh|max|ultra" help:"how much the model thinks; empty = the client's own choice"`
 	FallbackModel  string          `toml:"fallback_model" help:"used when the model is overloaded or limited"`
-	FallbackDriver string          `toml:"fallback_driver" enum:"|claude|codex|opencode|gemini|command|scripted" help:"used when the client is limited and on_limit = \"fallback\""`
+	FallbackDriver string          `toml:"fallback_driver" enum:"|claude|codex|opencode|gemini|acp|command|scripted" help:"for limits of the client, with on_limit = \"fallback\""`
 	MaxTurns       int             `toml:"max_turns" default:"50" set:"true" help:"of one iteration; 0 = the client's own limit"`
 	Timeout        time.Duration   `toml:"timeout" default:"20m" help:"wall clock of one iteration; 0s = none"`
 	IdleTimeout    time.Duration   `toml:"idle_timeout" default:"5m" help:"silence; 0s = none"`
@@ -89,7 +89,7 @@ type Agent struct {
 // nil pointer and a nil list mean: as in [agent], or as the phase has it.
 // Resolved.Role fills them in.
 type Role struct {
-	Driver   string         `toml:"driver" enum:"|claude|codex|opencode|gemini|command|scripted" help:"empty = agent.driver"`
+	Driver   string         `toml:"driver" enum:"|claude|codex|opencode|gemini|acp|command|scripted" help:"empty = agent.driver"`
 	Model    string         `toml:"model" help:"empty = agent.model"`
 	Effort   string         `toml:"effort" enum:"|minimal|low|medium|high|xhigh|max|ultra" help:"empty = agent.effort"`
 	MaxTurns *int           `toml:"max_turns" example:"50" help:"absent = agent.max_turns"`

@@ -69,6 +69,12 @@ func (c *Client) Tools(ctx context.Context) ([]session.ToolSpec, error) {
 	return out, nil
 }
 
+// Connected tells the run that a client speaks with git ralph mcp. A run
+// that cannot be told ends its client, which is no reason to serve nobody.
+func (c *Client) Connected(ctx context.Context) {
+	c.ask(ctx, request{Op: "connected"})
+}
+
 // Call calls a tool, as Box.Call does: when the tool refused, the error is a
 // *Refusal and the answer its JSON. Any other error comes without an answer.
 func (c *Client) Call(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {

@@ -50,7 +50,7 @@ const (
 // request is one line of JSON, the only one of its connection.
 type request struct {
 	Token string          `json:"token"`
-	Op    string          `json:"op"` // list or call
+	Op    string          `json:"op"` // list, call or connected
 	Name  string          `json:"name,omitempty"`
 	Args  json.RawMessage `json:"args,omitempty"`
 }
@@ -259,11 +259,14 @@ func (b *Box) serve(ctx context.Context, r request) response {
 			out.Tools = append(out.Tools, wireSpec(s))
 		}
 		return out
+	case "connected":
+		b.connected.Store(true)
+		return response{}
 	case "call":
 		answer, err := b.Call(ctx, r.Name, r.Args)
 		return response{Answer: answer, Refused: err != nil}
 	}
-	return response{Error: "op must be list or call"}
+	return response{Error: "op must be list, call or connected"}
 }
 
 var _ = session.ToolSpec(wireSpec{})

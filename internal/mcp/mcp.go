@@ -40,7 +40,9 @@ type Box struct {
 	ctx    context.Context // of the run; ended by Close
 	cancel context.CancelFunc
 	open   atomic.Int64
-	asking sync.WaitGroup
+	// connected: a client has spoken with git ralph mcp.
+	connected atomic.Bool
+	asking    sync.WaitGroup
 
 	mu     sync.Mutex
 	closed bool
@@ -194,6 +196,9 @@ func (b *Box) find(name string) (tool, error) {
 
 // Open is the number of calls that are being worked on.
 func (b *Box) Open() int { return int(b.open.Load()) }
+
+// Connected says that a client has spoken with git ralph mcp in this run.
+func (b *Box) Connected() bool { return b.connected.Load() }
 
 // Env names the endpoint for processes of the run. SocketVar holds the path of
 // one file in the run's folder, as seen from outside of a sandbox: whoever

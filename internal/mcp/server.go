@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"sync"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -19,6 +20,14 @@ func Serve(ctx context.Context, c *Client, version string, in io.ReadCloser, out
 	server := sdk.NewServer(&sdk.Implementation{Name: "git-ralph", Version: version}, &sdk.ServerOptions{
 		Instructions: "The plan and the notes of this run. What you record counts when the iteration has ended and its " +
 			"checks pass."})
+	// Whatever a client asks for: not every version of the protocol has a handshake.
+	var once sync.Once
+	server.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+			once.Do(func() { c.Connected(ctx) })
+			return next(ctx, method, req)
+		}
+	})
 	for _, s := range specs {
 		server.AddTool(&sdk.Tool{Name: s.Name, Description: s.Description, InputSchema: s.Schema},
 			func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {

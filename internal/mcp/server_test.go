@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -46,7 +47,15 @@ func TestMCP(t *testing.T) {
 	for _, r := range roles() {
 		t.Run(r.name, func(t *testing.T) {
 			b := opened(t, r.name)
+			if b.Connected() {
+				t.Error("connected before there was a client")
+			}
 			s := sdkSession(t, b)
+			for deadline := time.Now().Add(time.Minute); !b.Connected(); time.Sleep(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("the run was not told of its client")
+				}
+			}
 			listed, err := s.ListTools(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)

@@ -84,6 +84,9 @@ type Request struct {
 	// executing right now by another way than CallTool (git ralph tool). While
 	// one is open the client waits for us and is not idle. nil = none.
 	OpenCalls func() int
+	// ToolsConnected says whether a client has spoken with the MCP server of
+	// these tools (git ralph mcp) in this run. nil = nobody knows.
+	ToolsConnected func() bool
 	// Judge decides about a tool call of the client before it runs.
 	Judge func(ToolUse) Permission
 	// FollowUp is asked each time the client has finished a prompt, before its

@@ -184,6 +184,7 @@ func (h *Host) request(ss *Session, box Toolbox, transcript io.Writer) (Request,
 	}
 	req.Dir, req.PromptFile, req.HandoffFile = h.Repo.Root, inside(promptFile), inside(HandoffFile(runDir))
 	req.ToolSpecs, req.OpenCalls, req.CallTool = box.Specs(), box.Open, box.Call
+	req.ToolsConnected = box.Connected
 	req.Start, req.Self = ss.clients.noting(ss.Start), inside(filepath.Join(bin, SelfName(h.Binary)))
 	req.Transcript, req.Log = transcript, h.Log
 	req.Judge = ss.Window.judge(func(u ToolUse) Permission { return judgeTool(ss.Policy, u) })

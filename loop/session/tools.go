@@ -51,6 +51,8 @@ type Toolbox interface {
 	Call(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error)
 	// Open counts calls that the toolbox is working on.
 	Open() int
+	// Connected says that a client has spoken with git ralph mcp.
+	Connected() bool
 	// Env tells a process of the run where the endpoint is.
 	Env() []string
 	Collected() Collected

@@ -19,6 +19,7 @@ const (
 	StartLimit     = 30 * time.Second // from its start until it is ready
 	EndLimit       = 10 * time.Second // from the end of its input to its exit
 	InterruptLimit = 3 * time.Second  // from an interrupt to the end of its turn
+	stayLimit      = 2 * time.Second  // from the end of the input of one that may stay
 )
 
 // Ending is how a prompt, or the run, ended.
@@ -55,7 +56,11 @@ type Session struct {
 	Transcript *Transcript
 	Clock      proc.Clock
 	// Awaited is what a healthy client does within StartLimit, for people.
-	Awaited string
+	Awaited    string
+	StartLimit time.Duration
+	// Stays says that the client may stay when its input has ended, and is ended then
+	// without a word.
+	Stays bool
 	// First is how the request's own prompt ended. Only the reading goroutine uses
 	// it until reading is over.
 	First *Ending
@@ -77,7 +82,8 @@ type Session struct {
 // grace of 0 is DefaultGrace.
 func NewSession(req session.Request, events func(session.AgentEvent), clock *proc.Clock, grace time.Duration) *Session {
 	s := &Session{Request: req, Transcript: NewTranscript(req.Transcript), Clock: proc.SystemClock(), grace: grace,
-		events: events, halt: make(chan struct{}), started: make(chan struct{}), finished: make(chan struct{})}
+		StartLimit: StartLimit,
+		events:     events, halt: make(chan struct{}), started: make(chan struct{}), finished: make(chan struct{})}
 	if clock != nil {
 		s.Clock = *clock
 	}
@@ -136,7 +142,7 @@ func (s *Session) supervise(ctx context.Context, speaker Speaker) {
 		c := make(chan struct{})
 		return c, s.Clock.AfterFunc(d, func() { close(c) })
 	}
-	late, cancel := timer(StartLimit)
+	late, cancel := timer(s.StartLimit)
 	var patience, over <-chan struct{}
 	// Each of these happens once; nil never happens again.
 	started, finished, halt, done := s.started, s.finished, s.halt, ctx.Done()
@@ -150,7 +156,7 @@ func (s *Session) supervise(ctx context.Context, speaker Speaker) {
 			late, started = nil, nil
 		case <-late:
 			late = nil
-			s.Stop(Ending{Kind: session.ProtocolError, Detail: "no " + s.Awaited + " within " + Span(StartLimit)})
+			s.Stop(Ending{Kind: session.ProtocolError, Detail: "no " + s.Awaited + " within " + Span(s.StartLimit)})
 		case why := <-s.Watch.Late():
 			s.Stop(Ending{Kind: session.Hang, Detail: why})
 		case <-done:
@@ -164,7 +170,11 @@ func (s *Session) supervise(ctx context.Context, speaker Speaker) {
 		case <-finished:
 			finished = nil
 			s.Out.Close() // the client ends with its input
-			over, cancel = timer(EndLimit)
+			limit := EndLimit
+			if s.Stays {
+				limit = stayLimit
+			}
+			over, cancel = timer(limit)
 		case <-halt:
 			halt = nil
 			s.process.Stop(s.grace)
@@ -173,7 +183,9 @@ func (s *Session) supervise(ctx context.Context, speaker Speaker) {
 			s.process.Stop(s.grace)
 		case <-over:
 			over = nil
-			s.Event(session.AgentEvent{Kind: session.EventWarning, Text: "the client did not end by itself after its result"})
+			if !s.Stays {
+				s.Warn("the client did not end by itself after its result")
+			}
 			s.process.Stop(s.grace)
 		}
 	}

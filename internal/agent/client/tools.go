@@ -41,6 +41,16 @@ func HasTool(req session.Request, name string) bool {
 	return slices.ContainsFunc(req.ToolSpecs, func(s session.ToolSpec) bool { return s.Name == name })
 }
 
+// ToolsMissing is the detail of a run whose client never reached our tools: it could
+// report nothing.
+const ToolsMissing = "our tools did not reach the client: its MCP server ralph did not connect"
+
+// ToolsReached says whether the client of a run that offers our tools by git ralph
+// mcp has spoken with it. Clients say nothing of one that they cannot start.
+func ToolsReached(req session.Request) bool {
+	return len(req.ToolSpecs) == 0 || req.ToolsConnected == nil || req.ToolsConnected()
+}
+
 // briefMax is the length of a tool call's short form, in characters.
 const briefMax = 120
 

@@ -173,9 +173,9 @@ func (t *stream) End(exit proc.Exit, stderr string, now time.Time) client.Ending
 		return client.Ending{Kind: session.Crashed, Detail: "the client ended without a result"}
 	case r == nil:
 		return client.EndedEarly(exit, stderr, t.session != "")
-	case r.Status == "success" && len(t.req.ToolSpecs) > 0 && strings.Contains(stderr, "MCP issues detected"):
-		// It is said nowhere else, and without our tools nothing can be reported.
-		return client.Ending{Kind: session.ProtocolError, Detail: "our tools did not reach the client (MCP issues detected)"}
+	case r.Status == "success" && (!client.ToolsReached(t.req) ||
+		len(t.req.ToolSpecs) > 0 && strings.Contains(stderr, "MCP issues detected")):
+		return client.Ending{Kind: session.ProtocolError, Detail: client.ToolsMissing}
 	case r.Status == "success":
 		if kind, detail := client.Outcome(exit); kind != session.Completed {
 			return client.Ending{Kind: kind, Detail: detail + " after its result"}

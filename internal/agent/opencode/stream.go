@@ -215,6 +215,8 @@ func (t *stream) End(exit proc.Exit, stderr string, now time.Time) client.Ending
 		return client.Ending{Kind: session.ProtocolError, Detail: "the model's answer ended with " + t.stop}
 	case kind != session.Completed:
 		return client.Ending{Kind: kind, Detail: detail + " after its result"}
+	case !client.ToolsReached(t.req):
+		return client.Ending{Kind: session.ProtocolError, Detail: client.ToolsMissing}
 	}
 	return client.Ending{Kind: session.Completed}
 }

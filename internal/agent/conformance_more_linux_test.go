@@ -1,5 +1,3 @@
-//go:build linux
-
 package agent
 
 import (
@@ -70,4 +68,16 @@ import("CLIENT")
 			}
 		})
 	}
+}
+
+// toolless: a client whose server of our tools does not start says nothing of it.
+func (d dialect) toolless(t *testing.T) {
+	r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{{Text: "All done."}} })
+	self := filepath.Join(r.root, "run", "bin", "broken")
+	script := "#!/bin/sh\n[ \"$1\" = mcp ] && exit 1\nexec '" + r.req.Self + "' \"$@\"\n"
+	if err := os.WriteFile(self, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.req.Self = self
+	r.want(t, r.play(t, t.Context(), nil), session.ProtocolError, "our tools did not reach the client")
 }

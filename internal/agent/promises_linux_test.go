@@ -1,237 +1,20 @@
-//go:build linux
-
 package agent
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"git-ralph/fixtures/long"
-	"git-ralph/fixtures/netns"
-	"git-ralph/fixtures/ram"
-	"git-ralph/guard/sandbox"
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/agent/fakemodel"
 	"git-ralph/internal/proc"
 	"git-ralph/loop/session"
 )
-
-// What every driver promises, tried with the real client against a scripted
-// model. A run needs the client's binary and nothing else: no key, no network.
-
-func TestMain(m *testing.M) {
-	sandbox.Main(os.Args)
-	if filepath.Base(os.Args[0]) == "git-ralph" {
-		os.Exit(self(os.Args))
-	}
-	netns.Main()
-	ram.Beside()
-	os.Exit(m.Run())
-}
-
-func TestConformance(t *testing.T) {
-	if testing.Short() || underRace {
-		t.Skip("the real clients are tried without -short and -race")
-	}
-	var found []dialect
-	for _, d := range dialects {
-		t.Run(d.Driver+" is installed", func(t *testing.T) {
-			d.pinned = d.binary(t)
-			found = append(found, d)
-		})
-	}
-	if len(found) == 0 || netns.Isolate(t, "TestConformance", long.Env()...) {
-		return
-	}
-	for _, d := range found {
-		t.Run(d.Driver, func(t *testing.T) {
-			promise := func(why string, test func(*testing.T)) {
-				t.Run(why, func(t *testing.T) { t.Parallel(); test(t) })
-			}
-			promise("whole run", d.wholeRun)
-			promise("further prompt", d.furtherPrompt)
-			promise("session that is gone", d.lostSession)
-			promise("reading phase", d.readingPhase)
-			promise("hostile settings", d.hostileSettings)
-			for name, text := range d.refused {
-				promise("refuses "+filepath.Base(name), func(t *testing.T) { d.refuses(t, name, text) })
-			}
-			promise("limit of turns", d.turnLimit)
-			promise("hang", d.hang)
-			promise("interrupt", d.interrupt)
-			promise("kill", d.kill)
-			promise("sandbox", d.sandboxed)
-			promise("without our sandbox", d.alone)
-			for _, f := range d.failures {
-				promise(f.why, func(t *testing.T) { d.failure(t, f) })
-			}
-			promise("effort", d.effort)
-			promise("probe", d.probe)
-			if d.Driver == "gemini" {
-				promise("broken hooks", d.brokenHooks)
-			}
-		})
-	}
-}
-
-// run is one run of a client and what came of it.
-type run struct {
-	d          dialect
-	dir, root  string
-	model      *fakemodel.Server
-	req        session.Request
-	transcript bytes.Buffer
-
-	mu     sync.Mutex
-	events []session.AgentEvent
-	calls  []string
-}
-
-func (d dialect) setUp(t *testing.T, script func(dir string) fakemodel.Script) *run {
-	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &run{d: d, root: root, dir: filepath.Join(root, "project")}
-	home, handoff := filepath.Join(root, "home"), filepath.Join(root, "handoff")
-	for _, dir := range []string{r.dir, filepath.Join(home, "tmp"), handoff} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r.git(t, "init", "-q", "-b", "main")
-	r.git(t, "commit", "-q", "--allow-empty", "-m", "start")
-	r.model = fakemodel.Start(t, script(r.dir))
-	group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("test-%d", time.Now().UnixNano()), Grace: 100 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { group.Close() })
-	r.req = session.Request{Role: session.RoleCoding, Phase: "building", TaskID: "T-1", EventID: "01event", Iteration: 1, Attempt: 1,
-		Prompt: "do the task", System: "THE SYSTEM ADDITION", Model: d.Model, Dir: r.dir, Start: group.Start, Transcript: &r.transcript,
-		HandoffFile: filepath.Join(handoff, "handoff.json"), Timeout: 10 * time.Minute, Idle: 3 * time.Minute, // a machine at work is slow
-		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + filepath.Join(home, "tmp"), "TERM=dumb", "LANG=C.UTF-8"}}
-	for k, v := range d.Env(r.model.URL) {
-		r.req.Env = append(r.req.Env, k+"="+v)
-	}
-	r.req.Self = r.serveSelf(t)
-	r.req.Judge = func(u session.ToolUse) session.Permission {
-		if strings.Contains(string(u.Input), "git commit") || strings.Contains(string(u.Input), "secret.txt") {
-			return session.Permission{Reason: "commits are made by the loop"}
-		}
-		return session.Permission{Allow: true}
-	}
-	r.req.ToolSpecs = []session.ToolSpec{
-		{Name: "ralph_mark_task_complete", Description: "Report the task as complete.",
-			Schema: json.RawMessage(`{"type":"object","properties":{"task_id":{"type":"string"}},"required":["task_id"]}`)},
-		{Name: "ralph_submit_handoff", Description: "Submit the handoff.", Schema: json.RawMessage(`{"type":"object"}`)},
-	}
-	r.req.CallTool = func(_ context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.calls = append(r.calls, name)
-		if strings.Contains(string(args), "T-9") {
-			return nil, errors.New("T-9 is not the task of this iteration")
-		}
-		return json.RawMessage(`{"recorded":true}`), nil
-	}
-	return r
-}
-
-func (r *run) git(t *testing.T, args ...string) string {
-	t.Helper()
-	out, err := exec.Command("git", append([]string{"-C", r.dir, "-c", "user.name=t", "-c", "user.email=t@example.invalid"}, args...)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
-	return string(out)
-}
-
-// play runs the client.
-func (r *run) play(t *testing.T, ctx context.Context, on func(session.AgentEvent)) session.Result {
-	t.Helper()
-	a, err := New(r.d.Driver, Options{ClientPath: r.d.pinned})
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := a.Run(ctx, r.req, func(e session.AgentEvent) {
-		r.mu.Lock()
-		r.events = append(r.events, e)
-		r.mu.Unlock()
-		if on != nil {
-			on(e)
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.keep(t)
-	for line := range strings.Lines(r.transcript.String()) {
-		if !json.Valid([]byte(line)) {
-			t.Errorf("the transcript has a line that is no JSON: %.200s", line)
-		}
-	}
-	return res
-}
-
-// recordVariable names a folder where the runs are kept as recordings.
-const recordVariable = "RALPH_TEST_RECORD"
-
-func (r *run) keep(t *testing.T) {
-	dir := os.Getenv(recordVariable)
-	if dir == "" {
-		return
-	}
-	_, name, _ := strings.Cut(t.Name(), "/")
-	dir = filepath.Join(dir, strings.ReplaceAll(name, "_", "-"))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	text := strings.ReplaceAll(r.transcript.String(), r.root, "/lab")
-	if err := os.WriteFile(filepath.Join(dir, "stdout.jsonl"), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// said are the texts of the events of one kind.
-func (r *run) said(kind session.AgentEventKind) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var out []string
-	for _, e := range r.events {
-		if e.Kind == kind {
-			out = append(out, e.Text)
-		}
-	}
-	return out
-}
-
-func (r *run) want(t *testing.T, res session.Result, kind session.OutcomeKind, detail string) {
-	t.Helper()
-	if res.Outcome != kind || !strings.Contains(res.Detail, detail) {
-		t.Errorf("%s %q, want %s with %q\ntranscript:\n%s", res.Outcome, res.Detail, kind, detail, r.transcript.String())
-	}
-}
-
-func (r *run) leaked() bool {
-	_, err := os.Stat(filepath.Join(r.dir, "LEAKED"))
-	return err == nil
-}
-
-func tools(calls ...fakemodel.Tool) fakemodel.Step { return fakemodel.Step{Tools: calls} }
 
 // wholeRun writes, runs commands, calls our tools, is denied a commit.
 func (d dialect) wholeRun(t *testing.T) {
@@ -261,17 +44,17 @@ func (d dialect) wholeRun(t *testing.T) {
 	if got := r.said(session.EventDenied); len(got) != 1 || got[0] != "commits are made by the loop" {
 		t.Errorf("denied: %q", got)
 	}
-	if got := r.said(session.EventText); !slices.Equal(got, []string{"I will write the file.", "All done."}) {
+	if got := r.said(session.EventText); !slices.Equal(got[:min(2, len(got))], []string{"I will write the file.", "All done."}) {
 		t.Errorf("texts: %q", got)
 	}
-	if n, m := len(r.said(session.EventToolCall)), len(r.said(session.EventToolDone)); n != 6 || m != 6 {
+	if n, m := len(r.said(session.EventToolCall)), len(r.said(session.EventToolDone)); n != m || n != 6 {
 		t.Errorf("%d calls began, %d ended: %q", n, m, r.said(session.EventToolCall))
 	}
 	u, requests := res.Usage, 7
 	if d.late {
 		requests, u.ContextTokens = 1, 1
 	}
-	if u.Input != 1600 || u.Output != 170 || u.CacheRead != 200 || u.APICalls != requests || u.ContextTokens == 0 || u.ContextWindow == 0 {
+	if d.argv != nil && u.Total() == 0 || d.argv == nil && (u.Input != 1600 || u.Output != 170 || u.CacheRead != 200 || u.APICalls != requests || u.ContextTokens == 0 || u.ContextWindow == 0) {
 		t.Errorf("usage %+v", u)
 	}
 	var sum session.Usage
@@ -283,12 +66,17 @@ func (d dialect) wholeRun(t *testing.T) {
 	if sum.Total() != u.Total() {
 		t.Errorf("increments %+v, total %+v", sum, u)
 	}
-	if res.SessionID == "" || res.Model != d.Model || !strings.HasPrefix(res.Client, d.Driver+" ") || res.ExitCode != 0 {
+	if res.SessionID == "" || res.Model != d.Model || !strings.HasPrefix(res.Client, d.Driver+" ") ||
+		res.ExitCode != 0 && d.argv == nil {
 		t.Errorf("result %+v", res)
 	}
 	turns := r.model.Turns()
 	last := string(turns[len(turns)-1].Body)
-	for _, want := range []string{"THE SYSTEM ADDITION", "do the task", "key=[] task=T-1", "T-9 is not the task of this iteration", "recorded",
+	key := "key=[] task=T-1"
+	if d.argv != nil {
+		key = "task=T-1" // which of its variables its commands get is the client's affair
+	}
+	for _, want := range []string{"THE SYSTEM ADDITION", "do the task", key, "T-9 is not the task of this iteration", "recorded",
 		"commits are made by the loop", d.Ralph + "ralph_submit_handoff"} {
 		if !strings.Contains(last, want) {
 			t.Errorf("the model did not see %q", want)
@@ -314,7 +102,7 @@ func (d dialect) furtherPrompt(t *testing.T) {
 // lostSession: where the session to go on in is gone, a fresh one does the work,
 // and its own figures count.
 func (d dialect) lostSession(t *testing.T) {
-	a, err := New(d.Driver, Options{})
+	a, err := New(d.Driver, d.options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -470,5 +258,16 @@ func (d dialect) failure(t *testing.T, f failure) {
 	r.want(t, res, f.outcome, f.detail)
 	if d := res.Until.Sub(f.until).Abs(); !f.until.IsZero() && d > 5*time.Minute {
 		t.Errorf("until %s, want %s", res.Until, f.until.UTC())
+	}
+}
+
+func (d dialect) probe(t *testing.T) {
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+	for k, v := range d.Env("http://127.0.0.1:9") {
+		env = append(env, k+"="+v)
+	}
+	info, err := Probe(t.Context(), d.Driver, d.options(), env)
+	if err != nil || !info.Supported || info.Version == "" || info.Warning != "" {
+		t.Errorf("%+v, %v", info, err)
 	}
 }

@@ -1,5 +1,3 @@
-//go:build linux
-
 package agent
 
 import (
@@ -7,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +28,25 @@ type dialect struct {
 	late bool
 	// failures are answers of the provider, and what they mean.
 	failures []failure
+	// argv is the command line of a client that is driven by a protocol of many; nil
+	// for a client with a driver of its own.
+	argv func(binary string) []string
+}
+
+// name is the driver, and the client where a driver has several.
+func (d dialect) name() string {
+	if d.argv == nil {
+		return d.Driver
+	}
+	return d.Driver + " " + strings.ToLower(strings.TrimPrefix(d.variable, "RALPH_TEST_"))
+}
+
+// options make the driver.
+func (d dialect) options() Options {
+	if d.argv == nil {
+		return Options{ClientPath: d.pinned}
+	}
+	return Options{Command: d.argv(d.pinned)}
 }
 
 type failure struct {
@@ -152,15 +170,4 @@ func (d dialect) binary(t *testing.T) string {
 		t.Skipf("%s is not installed: run `npm ci --prefix fixtures/clients --ignore-scripts`, or name the binary in %s", d.Driver, d.variable)
 	}
 	return path
-}
-
-func (d dialect) probe(t *testing.T) {
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
-	for k, v := range d.Env("http://127.0.0.1:9") {
-		env = append(env, k+"="+v)
-	}
-	info, err := Probe(t.Context(), d.Driver, Options{ClientPath: d.pinned}, env)
-	if err != nil || !info.Supported || info.Version == "" || info.Warning != "" {
-		t.Errorf("%+v, %v", info, err)
-	}
 }
