@@ -104,7 +104,7 @@ func TestChaos(t *testing.T) {
 			t.Fatalf("%s: inject says %d\n%s%s", where, r.code, r.out, r.err)
 		}
 		if n%8 == 7 {
-			if r := p.run(t, nil, "fsck"); r.code != 0 {
+			if r := p.run(t, nil, "fsck"); r.code != 0 && !onlyOrphans(r) {
 				t.Fatalf("%s: fsck says %d\n%s%s", where, r.code, r.out, r.err)
 			}
 		}
@@ -121,7 +121,7 @@ func TestChaos(t *testing.T) {
 	}
 	calm.Lock()
 	p.must(t, "inject", "the last word")
-	if r := p.run(t, nil, "fsck"); r.code != 0 {
+	if r := p.run(t, nil, "fsck"); r.code != 0 && !onlyOrphans(r) {
 		t.Errorf("seed %d: fsck says %d\n%s%s", seed, r.code, r.out, r.err)
 	}
 	if out, err := p.Try("fsck", "--strict"); err != nil {
@@ -134,6 +134,20 @@ func TestChaos(t *testing.T) {
 	}
 	t.Logf("seed %d: %d commands, of them disturbed by %s; %d prunings and packings beside", seed, ran,
 		strings.Join(hits, ", "), prunings)
+}
+
+// onlyOrphans says whether fsck names nothing but evidence whose run died before an entry
+// told of it. It is left for a person to look at, and loses nothing.
+func onlyOrphans(r result) bool {
+	faults := 0
+	for line := range strings.Lines(r.out) {
+		if strings.HasPrefix(line, "fault:") {
+			if faults++; !strings.Contains(line, "belongs to no entry") {
+				return false
+			}
+		}
+	}
+	return faults > 0
 }
 
 // disturbed runs a command and lets it come to some harm after a while, and says
