@@ -45,7 +45,7 @@ func TestChaos(t *testing.T) {
 	remote := filepath.Join(filepath.Dir(p.Dir), "remote.git")
 	p.Git("init", "-q", "--bare", remote)
 	p.Git("remote", "add", "origin", remote)
-	commands := [][]string{{"start"}, {"start", "--once"}, {"start", "--workers", "2"}, {"start", "--worktree", "--once"},
+	commands := [][]string{{"start"}, {"start", "--once"}, {"start", "--worktree", "--once"},
 		{"land"}, {"run", "--yes", "write another thing"}, {"plan"}, {"discover", "another thing"}, {"import", "plan.md"},
 		{"gc", "--keep", "1"}, {"fsck", "--repair"}, {"rewind", "1", "--yes"}, {"restore", "1"}, {"reset", "--yes"},
 		{"inject", "take care"}, {"pause"}, {"resume"}, {"skip", "T-001"}, {"adopt"}, {"verify"}, {"push"}, {"pull"}}
