@@ -30,6 +30,7 @@ var exitCodes = map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: tru
 // every place: what is refused is one fact and the next move, with an exit code
 // that is documented.
 func TestMistakes(t *testing.T) {
+	t.Chdir(".") // -C moves the process; the next test is where it was
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	empty := repo.Empty(t)
@@ -65,11 +66,6 @@ func TestMistakes(t *testing.T) {
 	}
 	defer held.Release()
 
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.Chdir(here) })
 	if !long.On() {
 		t.Log("a sample of the words; all of them: just test-long")
 	}

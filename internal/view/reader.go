@@ -1,9 +1,8 @@
 // Package view makes what a run looks like from outside: the documents that
-// commands print as JSON, that the page shows and that the tools of an agent
-// answer with, and the texts of the same things for people. A Reader reads
-// what a document is made of, a Printer writes a text, and between the two
-// stand plain values. The keys of the documents are published in doc/json.md.
-// It decides nothing and stores nothing.
+// commands print as JSON and that the page shows, and the texts of the same
+// things for people. A Reader reads what a document is made of, a Printer writes
+// a text, and between the two stand plain values. The keys of the documents are
+// published in doc/json.md. It decides nothing and stores nothing.
 package view
 
 import (
