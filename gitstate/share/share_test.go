@@ -106,7 +106,7 @@ func (p *Partner) claim(ctx context.Context, id plan.TaskID) (bool, error) {
 func TestOneWinnerATask(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	url, n := bare(t), long.Number(t, 3, 100)
+	url, n := bare(t), long.Number(t, 3, 20)
 	first := partner(t, url)
 	first.begin(t, n)
 	if _, err := first.Push(ctx); err != nil {

@@ -203,8 +203,12 @@ func movedRefs(t *testing.T, p *project, got result, refs string) {
 	}
 	// The commands that it names lead back.
 	for line := range strings.Lines(got.err) {
-		if cmd, ok := strings.CutPrefix(strings.TrimSpace(line), "git update-ref "); ok {
-			p.Git(append([]string{"update-ref"}, strings.Fields(strings.ReplaceAll(cmd, "''", ""))...)...)
+		if cmd := strings.TrimSpace(line); strings.HasPrefix(cmd, "git ") && strings.Contains(cmd, "git update-ref ") {
+			c := exec.Command("sh", "-c", cmd)
+			c.Dir, c.Env = p.Dir, p.Env
+			if out, err := c.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", cmd, err, out)
+			}
 		}
 	}
 	now := list()
@@ -215,7 +219,9 @@ func movedRefs(t *testing.T, p *project, got result, refs string) {
 	}
 	for is := range strings.SplitSeq(now, "\n") {
 		name, _, _ := strings.Cut(is, " ")
-		if !strings.Contains(refs, name+" ") && !strings.Contains(got.err, name+": absent → ") {
+		named := strings.Contains(got.err, name+": absent → ") ||
+			strings.Contains(got.err, "git branch "+strings.TrimPrefix(name, "refs/heads/")+" ")
+		if !strings.Contains(refs, name+" ") && !named {
 			t.Errorf("%s is new and not named:\n%s", name, got.err)
 		}
 	}
