@@ -125,13 +125,9 @@ type Options struct {
 
 	Budget        int     // tokens; 0 = Budget or IndexBudget of the mode
 	IndexBudget   int     // tokens, in the index modes; 0 = DefaultIndexBudget
-	BytesPerToken float64 // 0 = by Model
-	// Model picks a factor of Factors, which holds bytes a token by prefix of
-	// the model's name, as measured; 0 or no match = DefaultBytesPerToken.
-	Model       string
-	Factors     map[string]float64
-	Window      int // tokens of the model's window; 0 = 200,000
-	MemoryChars int // of active memory; 0 = DefaultMemoryChars
+	BytesPerToken float64 // 0 = DefaultBytesPerToken
+	Window        int     // tokens of the model's window; 0 = 200,000
+	MemoryChars   int     // of active memory; 0 = DefaultMemoryChars
 
 	Iteration   int // of the run that reads the prompt; 0 = the state's next
 	Attempt     int // 0 = the task's next

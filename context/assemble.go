@@ -1,6 +1,7 @@
 package agentctx
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ type assembly struct {
 }
 
 func newAssembly(s state.State, id plan.TaskID, opt Options) *assembly {
-	a := &assembly{s: s, factor: opt.factor()}
+	a := &assembly{s: s, factor: cmp.Or(opt.BytesPerToken, DefaultBytesPerToken)}
 	if t := findTask(s.Plan, id); t != nil {
 		a.task, a.hasJob = *t, true
 	}

@@ -307,13 +307,6 @@ func TestSystem(t *testing.T) {
 }
 
 func TestBytesPerToken(t *testing.T) {
-	o := Options{Model: "Claude-sonnet-4-5", Factors: map[string]float64{"claude": 3.5, "claude-sonnet": 3.3, "gpt": 4.4}}
-	if o.factor() != 3.3 {
-		t.Errorf("the longest prefix counts: %v", o.factor())
-	}
-	if o.Model = "other"; o.factor() != DefaultBytesPerToken {
-		t.Errorf("an unknown family: %v", o.factor())
-	}
 	if Tokens(0, 4) != 0 || Tokens(1, 4) != 1 || Tokens(8, 0) != 2 || Tokens(9, 4) != 3 {
 		t.Error("Tokens rounds up")
 	}

@@ -71,7 +71,6 @@ func (l *Loop) promptOptions(it *Ready, handed string) agentctx.Options {
 	o.Mode = agentctx.Mode(l.Settings.Mode)
 	o.Phase, o.Role = it.phase, agentctx.Role(promptRole(it.role))
 	o.Iteration, o.Attempt = it.number, it.attempt
-	o.Model = l.model(it.role, it.task, it.choice)
 	o.Instructions, o.InstructionsFile = it.around.instructions, it.around.file
 	o.Skills, o.Missing = it.around.skills, it.around.missing
 	o.PreviousPhase = it.asked.Run.LeftPhase

@@ -110,13 +110,17 @@ func TestHostileClients(t *testing.T) {
 		{"closes its input early", "exec <&-; BEGIN; DONE", session.Completed, "", 120},
 		{"runs what the guard refuses", "BEGIN; COMMIT; DONE", session.ProtocolError, "ran without being judged", -1},
 		{"starts a process that outlives it", "BEGIN; (setsid sleep 300 >/dev/null 2>&1 &); DONE", session.Completed, "", 120},
+		{"says twice that its work is done", "BEGIN; DONE; DONE", session.Completed, "", -1},
+		{"goes on when its work is done", `BEGIN; DONE; yes '{"type":"junk"}' | head -n 1000`, session.Completed, "", -1},
+		{"ends in the middle of its last line", "BEGIN; head -c -6 done; exit 0", "", "the client ended without", -1},
+		{"writes what is no UTF-8", `BEGIN; printf '{"type":"x","text":"\377\376"}\n\377\n'; DONE`, session.Completed, "", 120},
 		{"says that it used less than nothing", `BEGIN; echo '{"type":"result","stats":{"input_tokens":-5e18}}' >/dev/null; DONE`, session.Completed, "", 120},
 	}
 	// An agent that is any program says by its exit status alone that it has ended,
 	// and none of its calls is judged.
 	command := map[string]session.OutcomeKind{"hangs after its work": session.Hang, "ends without the end of its work": session.Completed,
 		"ends at once": session.Completed, "complains about its command line": session.Crashed,
-		"closes its output early": session.Completed}
+		"closes its output early": session.Completed, "ends in the middle of its last line": session.Completed}
 	// One limit of a driver's own passes at once: that of a handshake where the client
 	// says nothing, that of an end where it stays.
 	hasty := func(limit time.Duration) *proc.Clock {

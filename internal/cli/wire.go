@@ -211,7 +211,7 @@ func (a *App) gitBool(key string) bool {
 func (a *App) promptOptions(set *config.Resolved, root string) (agentctx.Options, error) {
 	o := agentctx.Options{Mode: agentctx.Mode(set.Loop.Mode), Goal: set.Project.Goal, Budget: set.Context.BudgetTokens,
 		IndexBudget: set.Context.IndexBudgetTokens,
-		Model:       set.Agent.Model, Window: set.Context.WindowTokens, MemoryChars: set.Context.MemoryChars,
+		Window:      set.Context.WindowTokens, MemoryChars: set.Context.MemoryChars,
 		MaxAttempts: set.Loop.MaxAttempts,
 		Strategy:    set.Validation.Strategy, Protected: set.Guard.Protected, MaxQuestions: set.Discovery.MaxQuestions,
 		TaskTokens: set.Planning.TaskTokens, Ask: set.Agent.Ask, HandoffPercent: set.Context.HandoffPercent}
