@@ -280,6 +280,8 @@ type CheckState struct {
 	Tested bool `toml:"tested,omitempty" json:"tested,omitempty"`
 	// Spoke is true once its output spoke of tests, green or red.
 	Spoke bool `toml:"spoke,omitempty" json:"spoke,omitempty"`
+	// Lenient is true when it exited with 0 though its runner said that tests failed.
+	Lenient bool `toml:"lenient,omitempty" json:"lenient,omitempty"`
 }
 
 // Proposed is an amendment that waits to be judged.

@@ -98,6 +98,9 @@ type Result struct {
 	Spoke bool
 	// Quiet: the output, which is whole, does not speak of tests, nor of nothing to do.
 	Quiet bool
+	// SaysFailed: the last words of the runner are that tests failed, and the exit
+	// code was 0.
+	SaysFailed bool
 	// NoTests: it succeeded and ran none of the tests that it asks for, or none
 	// where there were some, which is red.
 	NoTests    bool

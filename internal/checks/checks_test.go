@@ -143,6 +143,8 @@ func TestWeigh(t *testing.T) {
 	uncounted := res("test", Test, true)
 	uncounted.Tested = true
 	none := ran(0, false)
+	belied := res("test", Test, true)
+	belied.Spoke, belied.SaysFailed = true, true
 	quiet := res("test", Test, true)
 	quiet.Quiet = true
 	silent := quiet
@@ -217,6 +219,12 @@ func TestWeigh(t *testing.T) {
 		{"also when the same command proves a task", []Result{silent}, Baseline{}.Update([]Result{failing}), Record, Strict,
 			false, []string{"criteria: prove it (no test ran)"}, nil, nil},
 		{"a check that never spoke of tests may be quiet", []Result{quiet}, Baseline{}.Update([]Result{quiet}), Record,
+			Strict, true, nil, nil, nil},
+		{"a runner that says failed and exits with 0 is red", []Result{belied}, Baseline{}.Update([]Result{ran(2, true)}),
+			Record, Strict, false, []string{"checks: test (the runner says that tests failed, and exited with 0)"}, nil, nil},
+		{"also when nothing is known of its command", []Result{belied}, Baseline{}, Off, Strict, false,
+			[]string{"checks: test (the runner says that tests failed, and exited with 0)"}, nil, nil},
+		{"a command of the user may forgive what fails", []Result{belied}, Baseline{}.Update([]Result{belied}), Record,
 			Strict, true, nil, nil, nil},
 		{"a project may begin without tests", []Result{none}, Baseline{}.Update([]Result{none}), Record, Strict, true,
 			nil, nil, nil},

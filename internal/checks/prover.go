@@ -121,7 +121,7 @@ func (p *Prover) toBaseline(in []state.CheckState) Baseline {
 			c.Name, c.Command = hidden.Name, hidden.Run
 		}
 		b.Checks = append(b.Checks, BaselineCheck{Name: c.Name, Command: c.Command, Green: !c.Red, Tests: c.Tests,
-			Tested: c.Tested, Spoke: c.Spoke})
+			Tested: c.Tested, Spoke: c.Spoke, Lenient: c.Lenient})
 	}
 	return b
 }
@@ -137,7 +137,7 @@ func (p *Prover) fromBaseline(b Baseline) []state.CheckState {
 			c.Name, c.Command = HiddenName, Check{Name: c.Name, Run: c.Command}.HiddenMark()
 		}
 		out = append(out, state.CheckState{Name: c.Name, Command: c.Command, Red: !c.Green, Tests: c.Tests,
-			Tested: c.Tested, Spoke: c.Spoke})
+			Tested: c.Tested, Spoke: c.Spoke, Lenient: c.Lenient})
 	}
 	return out
 }

@@ -69,6 +69,37 @@ var compiledTallies = sync.OnceValue(func() []*regexp.Regexp {
 	return out
 })
 
+// ends are the last words of runners that say whether tests failed; the first group
+// of the last match is not empty when some did. A runner that is not ended by what it
+// runs says this and exits with a number that is not 0.
+var ends = sync.OnceValue(func() []*regexp.Regexp {
+	var out []*regexp.Regexp
+	for _, pattern := range []string{
+		`(?m)^(?:OK|(FAILED) \((?:failures|errors|unexpected successes)=\d+.*\))(?: |$)`,               // unittest
+		`(?m)^(?:=+ )?(?:(\d+ (?:failed|errors?))|\d+ (?:passed|skipped))\b.* in \d+\.\d+s\b`,          // pytest
+		`(?m)^(?:#|ℹ) fail (?:0|([1-9]\d*))$`,                                                          // node --test
+		`(?m)^ *Tests:? +(?:(\d+ failed)|\d+ \w+)\b.*(?:total|\(\d+\))$`,                               // Jest, Vitest
+		`(?m)^ +(?:\d+ passing\b.*|([1-9]\d*) failing)$`,                                               // Mocha
+		`(?m)^test result: (?:ok|(FAILED))\. \d+ passed; `,                                             // cargo test
+		`(?m)^\d+ examples?, (?:0|([1-9]\d*)) failures?\b`,                                             // RSpec
+		`(?m)^\d+ (?:runs|tests), \d+ assertions, (?:0 failures, 0 errors|(\d+ failures, \d+ errors))`, // Minitest
+		`(?m)^(?:OK \(\d+ tests?, .*|(FAILURES|ERRORS)!)$`,                                             // PHPUnit
+	} {
+		out = append(out, regexp.MustCompile(pattern))
+	}
+	return out
+})
+
+// saysFailed reports whether a runner's last words are that tests failed.
+func saysFailed(output string) bool {
+	for _, re := range ends() {
+		if all := re.FindAllStringSubmatch(output, -1); len(all) > 0 && all[len(all)-1][1] != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // goVerbose and goJSON are single tests of go test -v and -json; goPackage is
 // the line of a package of which at least one test ran, or none.
 var (

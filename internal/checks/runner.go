@@ -110,7 +110,7 @@ func (r *Runner) check(ctx context.Context, c Check) (Result, error) {
 		res.DurationMs += again.DurationMs
 		if again.Passed {
 			res.Passed, res.Flaky, res.ExitCode, res.Tests, res.Limit = true, true, again.ExitCode, again.Tests, ""
-			res.Tested, res.Quiet = again.Tested, again.Quiet
+			res.Tested, res.Quiet, res.SaysFailed = again.Tested, again.Quiet, again.SaysFailed
 		}
 	}
 	return res, nil
@@ -206,6 +206,7 @@ func (r *Result) countTests() {
 	if known {
 		r.Tests = &n
 	}
+	r.SaysFailed = saysFailed(text)
 	r.Tested = r.Tests != nil && *r.Tests > 0 || uncounted(text)
 	r.Quiet = r.Tests == nil && !r.Tested && !upToDate().MatchString(text)
 	if RanNothing(r.Kind, r.Command, text) {

@@ -58,6 +58,9 @@ type BaselineCheck struct {
 	Tested bool `toml:"tested,omitempty" json:"tested,omitempty"`
 	// Spoke is true once its output spoke of tests, green or red.
 	Spoke bool `toml:"spoke,omitempty" json:"spoke,omitempty"`
+	// Lenient is true when it exited with 0 before any work and its runner said that
+	// tests failed: the user's command forgives them.
+	Lenient bool `toml:"lenient,omitempty" json:"lenient,omitempty"`
 }
 
 // Red reports whether the check of this name and command was run and has never
@@ -81,6 +84,14 @@ func (b Baseline) emptied(r Result) bool {
 	// The same command may be a check and what proves a task.
 	spoke := func(c BaselineCheck) bool { return c.Spoke && c.Command == r.Command }
 	return r.Quiet && slices.ContainsFunc(b.Checks, spoke)
+}
+
+// belied reports whether a runner said that tests failed and its exit code says the
+// contrary, when the command did not do so before: code that the tests load has
+// set the exit code.
+func (b Baseline) belied(r Result) bool {
+	lenient := func(c BaselineCheck) bool { return c.Lenient && c.Command == r.Command }
+	return r.Passed && r.SaysFailed && !slices.ContainsFunc(b.Checks, lenient)
 }
 
 func (b Baseline) find(name, command string) int {
@@ -111,6 +122,7 @@ func (b Baseline) Update(results []Result) Baseline {
 			out.Checks[i].Tests = *r.Tests
 		}
 		out.Checks[i].Spoke = out.Checks[i].Spoke || r.Spoke
+		out.Checks[i].Lenient = out.Checks[i].Lenient || r.Passed && r.SaysFailed
 		out.Checks[i].Tested = out.Checks[i].Tested || r.Passed && r.Tested
 	}
 	return out
@@ -144,6 +156,9 @@ func Weigh(results []Result, base Baseline, mode Mode, strategy Strategy) Verdic
 		if base.emptied(*r) {
 			r.Passed, r.NoTests = false, true
 		}
+		if base.belied(*r) {
+			r.Passed, r.Problem = false, "the runner says that tests failed, and exited with 0"
+		}
 		if r.Passed {
 			if r.Flaky {
 				v.Flaky = append(v.Flaky, r.Name)
@@ -157,6 +172,9 @@ func Weigh(results []Result, base Baseline, mode Mode, strategy Strategy) Verdic
 			shown += " (limit: " + r.Limit + ")"
 		} else if r.NoTests {
 			shown += " (" + noTestRan + ")"
+		}
+		if r.SaysFailed && r.Problem != "" {
+			shown += " (" + r.Problem + ")"
 		}
 		switch {
 		case r.Kind == Criterion:

@@ -1,6 +1,7 @@
 package weaken
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -30,6 +31,36 @@ func exitsUnderTest(lang string, toks []token) []string {
 	}
 	walk(tree(toks))
 	return out
+}
+
+// exitHooks finds code that has a hook at the end of its process and sets the exit
+// code to 0, or ends the process without one: who tests it exits as it wants.
+func exitHooks(lang string, toks []token) []string {
+	hook, clean := "", false
+	for i, t := range toks {
+		is := func(k int, words ...string) bool {
+			return k >= 0 && k < len(toks) && slices.Contains(words, toks[k].text)
+		}
+		switch {
+		case t.kind == str:
+			if is(i-1, "(") && is(i-2, "on", "once", "addListener") && is(i-4, "process") &&
+				strings.Contains(strings.ToLower(t.text), "exit") {
+				hook = "process.on exit"
+			}
+		case lang == "python" && t.text == "atexit", lang == "java" && t.text == "addShutdownHook",
+			lang == "rust" && t.text == "atexit":
+			hook = t.text
+		case is(i, "_exit", "exit", "reallyExit", "halt", "quick_exit") && is(i-1, ".", "::"):
+			ends := lang == "python" && t.text == "_exit" || lang != "python"
+			clean = clean || ends && (!is(i+1, "(") || is(i+2, "0", ")"))
+		case is(i, "exitCode") && is(i+1, "=") && is(i+2, "0", "undefined", "null"):
+			clean = true
+		}
+	}
+	if hook == "" || !clean {
+		return nil
+	}
+	return []string{"ends the process with 0 by " + hook}
 }
 
 // testMark is the sign in a condition by which code can tell that tests run.

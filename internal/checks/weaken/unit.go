@@ -112,6 +112,7 @@ func (r *reader) read(content []byte) *source {
 	s.path, s.lang = file, lang.name
 	if !IsTest(file) && !isSupport(file) {
 		s.escapes = append(s.escapes, exitsUnderTest(lang.name, r.toks)...)
+		s.escapes = append(s.escapes, exitHooks(lang.name, r.toks)...)
 		s.escapes = append(s.escapes, alwaysEqual(lang.name, r.toks)...)
 	}
 	for i := range s.units {
