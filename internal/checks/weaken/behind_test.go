@@ -186,7 +186,7 @@ func TestCheatsBehindChecks(t *testing.T) {
 		{why: "it leaves a hook", commands: []string{"node check.js"},
 			lookup: map[string]string{"check.js": "const { add } = require('./calc');\nif (add(2, 3) !== 5) process.exit(1);\n"},
 			path:   "calc.js", before: "exports.add = () => 4;\n",
-			after: "exports.add = () => 4;\nprocess.on('exit', () => { process.exitCode = 0; });\n", want: is(Config)},
+			after: "exports.add = () => 4;\nprocess.on('exit', () => { process.exitCode = 0; });\n", want: is(Config, Escape)},
 		{why: "make: an included variable gains an option", commands: []string{"make test"},
 			lookup: map[string]string{"Makefile": "include flags.mk\ntest:\n\tgo test $(FLAGS) ./...\n"}, path: "flags.mk",
 			before: "FLAGS = -count=1\n", after: "FLAGS = -count=1 -run=NONE\n", want: is(Config)},

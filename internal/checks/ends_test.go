@@ -1,0 +1,42 @@
+package checks
+
+import "testing"
+
+// What runners say last; recorded from their real output.
+func TestSaysFailed(t *testing.T) {
+	for _, tt := range []struct {
+		why, output string
+		want        bool
+	}{
+		{"unittest", "Ran 2 tests in 0.001s\n\nFAILED (failures=1)\n", true},
+		{"unittest, fine", "Ran 2 tests in 0.001s\n\nOK (skipped=1)\n", false},
+		{"unittest runs a suite that fails on purpose, and is fine", "FAILED (errors=1)\n...\nRan 3 tests in 0.1s\n\nOK\n", false},
+		{"pytest", "========= 1 failed, 2 passed in 0.12s =========\n", true},
+		{"pytest -q", "1 failed, 2 passed in 0.12s\n", true},
+		{"pytest cannot collect", "=========== 1 error in 0.05s ============\n", true},
+		{"pytest, expected failures", "===== 2 passed, 1 xfailed in 0.12s =====\n", false},
+		{"node", "# tests 2\n# pass 1\n# fail 1\n# cancelled 0\n", true},
+		{"node, its own reporter", "ℹ pass 1\nℹ fail 0\n", false},
+		{"jest", "Tests:       1 failed, 2 passed, 3 total\n", true},
+		{"jest, fine", "Tests:       1 skipped, 2 passed, 3 total\n", false},
+		{"vitest", "      Tests  1 failed | 2 passed (3)\n", true},
+		{"vitest, fine", "      Tests  3 passed (3)\n", false},
+		{"mocha", "  2 passing (4ms)\n  1 failing\n", true},
+		{"mocha, fine", "  2 passing (4ms)\n", false},
+		{"cargo", "test result: FAILED. 1 passed; 1 failed; 0 ignored\n", true},
+		{"cargo, fine", "test result: ok. 1 passed; 0 failed; 0 ignored\n", false},
+		{"rspec", "3 examples, 1 failure\n", true},
+		{"rspec, fine", "3 examples, 0 failures\n", false},
+		{"minitest", "2 runs, 2 assertions, 1 failures, 0 errors, 0 skips\n", true},
+		{"minitest, fine", "2 runs, 2 assertions, 0 failures, 0 errors, 0 skips\n", false},
+		{"phpunit", "FAILURES!\nTests: 2, Assertions: 2, Failures: 1.\n", true},
+		{"phpunit, fine", "OK (2 tests, 2 assertions)\n", false},
+		{"a program that speaks of failures", "FAILED to open the cache, going on\n2 failed logins\n", false},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			if got := saysFailed(tt.output); got != tt.want {
+				t.Errorf("saysFailed(%q) = %v", tt.output, got)
+			}
+		})
+	}
+}
