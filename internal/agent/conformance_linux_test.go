@@ -77,11 +77,11 @@ func TestConformance(t *testing.T) {
 			}
 			if d.argv == nil {
 				promise("effort", d.effort)
+				promise("probe", d.probe)
 			}
 			if d.Driver != "claude" && d.Driver != "codex" { // whose tools are in the protocol
 				promise("tools that do not connect", d.toolless)
 			}
-			promise("probe", d.probe)
 			if d.Driver == "gemini" {
 				promise("broken hooks", d.brokenHooks)
 			}

@@ -48,6 +48,7 @@ var phrases = []struct {
 	{"no api key found", session.AuthFailed},
 	{"incorrect api key", session.AuthFailed},
 	{"invalid api key", session.AuthFailed},
+	{"invalid x-api-key", session.AuthFailed},
 	{"authentication_error", session.AuthFailed},
 	{"model not found", session.AuthFailed},
 	{"too many requests", session.RateLimited},
