@@ -101,7 +101,8 @@ func load(path string) (*scripted.Script, error) {
 }
 
 func unknown(name string) error {
-	return gitstate.Hint(8, "set agent.driver (or --agent) to "+strings.Join(Names(), ", "), "driver %q is not one of this version's", name)
+	return gitstate.Hint(8, "set agent.driver (or --agent) to "+strings.Join(Names(), ", "),
+		"driver %q is not one of this version's", name)
 }
 
 // Probe says whether the driver called name can be used with these options and
@@ -138,7 +139,8 @@ func Probe(ctx context.Context, name string, opts Options, env []string) (Info, 
 		}
 		return Info{Found: true, Supported: true}, nil
 	}
-	return Info{Problem: fmt.Sprintf("driver %q is not one of this version's", name), Hint: "set agent.driver (or --agent) to " + strings.Join(Names(), ", ")}, nil
+	return Info{Problem: fmt.Sprintf("driver %q is not one of this version's", name),
+		Hint: "set agent.driver (or --agent) to " + strings.Join(Names(), ", ")}, nil
 }
 
 // ProbeHooks says whether the client called name calls our hook program before
@@ -149,7 +151,8 @@ func Probe(ctx context.Context, name string, opts Options, env []string) (Info, 
 // be tried.
 func ProbeHooks(ctx context.Context, name string, opts Options, env []string) (Info, error) {
 	if name != "claude" {
-		return Info{Problem: fmt.Sprintf("there is no canary for the hooks of %q", name), Hint: "it can be tried with: claude"}, nil
+		return Info{Problem: fmt.Sprintf("there is no canary for the hooks of %q", name),
+			Hint: "it can be tried with: claude"}, nil
 	}
 	path := opts.ClientPath
 	if path == "" {
@@ -174,7 +177,8 @@ func ProbeHooks(ctx context.Context, name string, opts Options, env []string) (I
 	}
 	if problem != "" {
 		info.Problem = "the hook of " + name + " does not work: " + problem
-		info.Hint = "look for settings of this machine that switch hooks off (managed settings), or take the version that was tested: " + claude.InstallHint
+		info.Hint = "look for settings of this machine that switch hooks off (managed settings), or take the version that " +
+			"was tested: " + claude.InstallHint
 		return info, nil
 	}
 	info.Supported, info.Hint = true, ""

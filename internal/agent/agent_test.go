@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,13 +78,14 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// Every driver of the list can be made, and what needs a login names it.
+// Every driver of the list can be made, and each client that is known by name says
+// which login it needs.
 func TestNames(t *testing.T) {
 	for _, name := range Names() {
 		if _, err := New(name, Options{Command: []string{"sh"}}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if login := LoginOf(name); (len(login.Env) > 0) != (name != "command" && name != "scripted") {
+		if login := LoginOf(name); (len(login.Env) > 0) != !slices.Contains([]string{"acp", "command", "scripted"}, name) {
 			t.Errorf("%s: %+v", name, login)
 		}
 	}

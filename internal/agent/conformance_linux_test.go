@@ -120,15 +120,20 @@ func (d dialect) setUp(t *testing.T, script func(dir string) fakemodel.Script) *
 	r.git(t, "init", "-q", "-b", "main")
 	r.git(t, "commit", "-q", "--allow-empty", "-m", "start")
 	r.model = fakemodel.Start(t, script(r.dir))
-	group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("test-%d", time.Now().UnixNano()), Grace: 100 * time.Millisecond})
+	group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("test-%d", time.Now().UnixNano()),
+		Grace: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { group.Close() })
-	r.req = session.Request{Role: session.RoleCoding, Phase: "building", TaskID: "T-1", EventID: "01event", Iteration: 1, Attempt: 1,
-		Prompt: "do the task", System: "THE SYSTEM ADDITION", Model: d.Model, Dir: r.dir, Start: group.Start, Transcript: &r.transcript,
-		HandoffFile: filepath.Join(handoff, "handoff.json"), Timeout: 10 * time.Minute, Idle: 3 * time.Minute, // a machine at work is slow
-		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + filepath.Join(home, "tmp"), "TERM=dumb", "LANG=C.UTF-8"}}
+	r.req = session.Request{Role: session.RoleCoding, Phase: "building", TaskID: "T-1", EventID: "01event", Iteration: 1,
+		Attempt: 1,
+		Prompt:  "do the task", System: "THE SYSTEM ADDITION", Model: d.Model, Dir: r.dir, Start: group.Start,
+		Transcript: &r.transcript,
+		// a machine at work is slow
+		HandoffFile: filepath.Join(handoff, "handoff.json"), Timeout: 10 * time.Minute, Idle: 3 * time.Minute,
+		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + filepath.Join(home, "tmp"), "TERM=dumb",
+			"LANG=C.UTF-8"}}
 	for k, v := range d.Env(r.model.URL) {
 		r.req.Env = append(r.req.Env, k+"="+v)
 	}
@@ -158,7 +163,8 @@ func (d dialect) setUp(t *testing.T, script func(dir string) fakemodel.Script) *
 
 func (r *run) git(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := exec.Command("git", append([]string{"-C", r.dir, "-c", "user.name=t", "-c", "user.email=t@example.invalid"}, args...)...).CombinedOutput()
+	out, err := exec.Command("git", append([]string{"-C", r.dir, "-c", "user.name=t", "-c",
+		"user.email=t@example.invalid"}, args...)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %v: %v\n%s", args, err, out)
 	}

@@ -25,7 +25,8 @@ func (d dialect) effort(t *testing.T) {
 	}
 	turns := r.model.Turns()
 	body := string(turns[len(turns)-1].Body)
-	marks := map[string]string{"claude": `"effort":"high"`, "codex": `"effort":"high"`, "opencode": `"budget_tokens":16000`}
+	marks := map[string]string{"claude": `"effort":"high"`, "codex": `"effort":"high"`,
+		"opencode": `"budget_tokens":16000`}
 	if mark := marks[d.Driver]; ok != (mark != "") || !strings.Contains(body, mark) {
 		t.Errorf("the model was not told %q:\n%.3000s", mark, body)
 	}

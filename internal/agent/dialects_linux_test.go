@@ -76,9 +76,12 @@ var dialects = []dialect{
 			"CLAUDE.md":             "LEAKED",
 		},
 		failures: []failure{
-			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "authentication_error", Message: "invalid x-api-key"}, session.AuthFailed, "401", never},
-			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, session.RateLimited, "429", never},
-			{"an overloaded provider", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"}, session.Overloaded, "529", never},
+			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "authentication_error",
+				Message: "invalid x-api-key"}, session.AuthFailed, "401", never},
+			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"},
+				session.RateLimited, "429", never},
+			{"an overloaded provider", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"},
+				session.Overloaded, "529", never},
 			{"a prompt that is too long", fakemodel.Step{Status: 400, ErrorType: "invalid_request_error",
 				Message: "prompt is too long: 208310 tokens > 200000 maximum"}, session.ContextLimit, "", never},
 		},
@@ -87,18 +90,24 @@ var dialects = []dialect{
 		Dialect: of("codex"), variable: "RALPH_TEST_CODEX",
 		pinned: "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
 		hostile: map[string]string{
-			".codex/config.toml":         "developer_instructions = \"LEAKED\"\n[mcp_servers.leak]\ncommand = \"touch\"\nargs = [\"LEAKED\"]\n",
+			".codex/config.toml": "developer_instructions = \"LEAKED\"\n[mcp_servers.leak]\ncommand = " +
+				"\"touch\"\nargs = [\"LEAKED\"]\n",
 			".codex/rules/default.rules": `prefix_rule(pattern=["git"], decision="allow")`,
 			".codex/hooks.json":          `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch LEAKED"}]}]}}`,
 			"AGENTS.md":                  "LEAKED",
 		},
 		failures: []failure{
-			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "invalid_api_key", Message: "Incorrect API key provided"}, session.AuthFailed, "401", never},
-			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_exceeded", Message: "slow down"}, session.RateLimited, "429", never},
-			{"an overloaded provider", fakemodel.Step{Status: 503, ErrorType: "server_error", Message: "Overloaded"}, session.Overloaded, "", never},
-			{"a usage limit", fakemodel.Step{Status: 429, ErrorType: "usage_limit_reached", Message: "The usage limit has been reached",
+			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "invalid_api_key",
+				Message: "Incorrect API key provided"}, session.AuthFailed, "401", never},
+			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_exceeded", Message: "slow down"},
+				session.RateLimited, "429", never},
+			{"an overloaded provider", fakemodel.Step{Status: 503, ErrorType: "server_error", Message: "Overloaded"},
+				session.Overloaded, "", never},
+			{"a usage limit", fakemodel.Step{Status: 429, ErrorType: "usage_limit_reached",
+				Message:  "The usage limit has been reached",
 				ResetsAt: inThreeHours.Unix()}, session.UsageLimit, "usage limit", inThreeHours},
-			{"no credit", fakemodel.Step{Status: 429, ErrorType: "insufficient_quota", Message: "You exceeded your current quota"}, session.AuthFailed, "uota", never},
+			{"no credit", fakemodel.Step{Status: 429, ErrorType: "insufficient_quota",
+				Message: "You exceeded your current quota"}, session.AuthFailed, "uota", never},
 			{"a prompt that is too long", fakemodel.Step{Status: 400, ErrorType: "context_length_exceeded",
 				Message: "Your input exceeds the context window of this model."}, session.ContextLimit, "", never},
 		},
@@ -106,7 +115,8 @@ var dialects = []dialect{
 	{
 		Dialect: of("opencode"), variable: "RALPH_TEST_OPENCODE", pinned: "opencode-linux-x64/bin/opencode",
 		hostile: map[string]string{
-			"opencode.json":            `{"instructions":["LEAKED"],"mcp":{"leak":{"type":"local","command":["touch","LEAKED"]}},"permission":{"*":"allow"}}`,
+			"opencode.json": `{"instructions":["LEAKED"],"mcp":{"leak":{"type":"local","command":["touch",` +
+				`"LEAKED"]}},"permission":{"*":"allow"}}`,
 			".opencode/agent/build.md": "LEAKED",
 			".opencode/opencode.json":  `{"mcp":{"leak":{"type":"local","command":["touch","LEAKED"]}}}`,
 			"AGENTS.md":                "LEAKED", "CLAUDE.md": "LEAKED",
@@ -114,15 +124,21 @@ var dialects = []dialect{
 			".agents/skills/leak/SKILL.md": "---\nname: leak\ndescription: LEAKED\n---\nLEAKED\n",
 		},
 		refused: map[string]string{
-			".opencode/plugin/leak.js":  `import fs from "node:fs"; fs.writeFileSync("LEAKED", ""); export const leak = async () => ({})`,
-			".opencode/plugins/leak.ts": `import fs from "node:fs"; fs.writeFileSync("LEAKED", ""); export const leak = async () => ({})`,
-			"opencode.json":             `{"plugins":["./leak.js"]}`,
+			".opencode/plugin/leak.js": `import fs from "node:fs"; fs.writeFileSync("LEAKED",` +
+				` ""); export const leak = async () => ({})`,
+			".opencode/plugins/leak.ts": `import fs from "node:fs"; fs.writeFileSync("LEAKED",` +
+				` ""); export const leak = async () => ({})`,
+			"opencode.json": `{"plugins":["./leak.js"]}`,
 		},
 		failures: []failure{
-			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "authentication_error", Message: "invalid x-api-key"}, session.AuthFailed, "x-api-key", never},
-			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, session.RateLimited, "", never},
-			{"an overloaded provider", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"}, session.Overloaded, "", never},
-			{"a usage limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "You have reached your usage limit",
+			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "authentication_error",
+				Message: "invalid x-api-key"}, session.AuthFailed, "x-api-key", never},
+			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"},
+				session.RateLimited, "", never},
+			{"an overloaded provider", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"},
+				session.Overloaded, "", never},
+			{"a usage limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error",
+				Message: "You have reached your usage limit",
 				Headers: map[string]string{"anthropic-ratelimit-unified-reset": strconv.FormatInt(inThreeHours.Unix(), 10)}},
 				session.UsageLimit, "usage limit", inThreeHours},
 			{"a prompt that is too long", fakemodel.Step{Status: 400, ErrorType: "invalid_request_error",
@@ -133,25 +149,33 @@ var dialects = []dialect{
 		Dialect: of("gemini"), variable: "RALPH_TEST_GEMINI", pinned: "@google/gemini-cli/bundle/gemini.js",
 		late: true,
 		hostile: map[string]string{
-			".gemini/settings.json": `{"mcpServers":{"leak":{"command":"touch","args":["LEAKED"]}},"context":{"fileName":["GEMINI.md"]},"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch LEAKED"}]}]},"hooksConfig":{"disabled":["git-ralph"]}}`,
-			".gemini/.env":          "GEMINI_API_KEY=LEAKED\n", ".env": "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:9/LEAKED\n",
+			".gemini/settings.json": `{"mcpServers":{"leak":{"command":"touch","args":["LEAKED"]}},` +
+				`"context":{"fileName":["GEMINI.md"]},"hooks":{"SessionStart":[{"hooks":[{"type":"command",` +
+				`"command":"touch LEAKED"}]}]},"hooksConfig":{"disabled":["git-ralph"]}}`,
+			".gemini/.env": "GEMINI_API_KEY=LEAKED\n", ".env": "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:9/LEAKED\n",
 			".gemini/skills/leak/SKILL.md": "---\nname: leak\ndescription: LEAKED\n---\nLEAKED\n",
 			".gemini/agents/leak.md":       "---\nname: leak\ndescription: LEAKED\n---\nLEAKED\n",
 			".agents/skills/leak/SKILL.md": "---\nname: leak\ndescription: LEAKED\n---\nLEAKED\n",
 			"GEMINI.md":                    "LEAKED", "AGENTS.md": "LEAKED",
 		},
 		failures: []failure{
-			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "UNAUTHENTICATED", Message: "API key not valid"}, session.AuthFailed, "401", never},
+			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "UNAUTHENTICATED",
+				Message: "API key not valid"}, session.AuthFailed, "401", never},
 			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "RESOURCE_EXHAUSTED", Message: "slow down",
-				Details: []json.RawMessage{json.RawMessage(`{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"900s"}`)}},
+				Details: []json.RawMessage{json.RawMessage(`{"@type":"type.googleapis.com/google.rpc.RetryInfo",` +
+					`"retryDelay":"900s"}`)}},
 				session.RateLimited, "slow down", time.Now().Add(15 * time.Minute)},
-			{"an overloaded provider", fakemodel.Step{Status: 503, ErrorType: "UNAVAILABLE", Message: "The model is overloaded."},
+			{"an overloaded provider", fakemodel.Step{Status: 503, ErrorType: "UNAVAILABLE",
+				Message: "The model is overloaded."},
 				session.Overloaded, "overloaded", never},
-			{"a daily quota", fakemodel.Step{Status: 429, ErrorType: "RESOURCE_EXHAUSTED", Message: "You exceeded your current quota",
-				Details: []json.RawMessage{json.RawMessage(`{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel"}]}`)}},
+			{"a daily quota", fakemodel.Step{Status: 429, ErrorType: "RESOURCE_EXHAUSTED",
+				Message: "You exceeded your current quota",
+				Details: []json.RawMessage{json.RawMessage(`{"@type":"type.googleapis.com/google.rpc.QuotaFailure",` +
+					`"violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel"}]}`)}},
 				session.UsageLimit, "quota", never},
 			{"a prompt that is too long", fakemodel.Step{Status: 400, ErrorType: "INVALID_ARGUMENT",
-				Message: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}, session.ContextLimit, "", never},
+				Message: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."},
+				session.ContextLimit, "", never},
 		},
 	},
 }
@@ -167,7 +191,8 @@ func (d dialect) binary(t *testing.T) string {
 	}
 	if path == "" {
 		long.Only(t, "the real client")
-		t.Skipf("%s is not installed: run `npm ci --prefix fixtures/clients --ignore-scripts`, or name the binary in %s", d.Driver, d.variable)
+		t.Skipf("%s is not installed: run `npm ci --prefix fixtures/clients --ignore-scripts`, or name the binary in %s",
+			d.Driver, d.variable)
 	}
 	return path
 }

@@ -41,7 +41,8 @@ var protocols = map[string]protocol{
 			`"approvalPolicy":"untrusted"}}` + "\n" +
 			`{"id":"ralph-turn","result":{"turn":{"id":"t1","status":"inProgress"}}}` + "\n" +
 			`{"method":"turn/started","params":{"turn":{"id":"t1","status":"inProgress"}}}`,
-		commit: `{"method":"item/started","params":{"item":{"type":"commandExecution","id":"c1","command":"git commit -m x",` +
+		commit: `{"method":"item/started","params":{"item":{"type":"commandExecution","id":"c1",` +
+			`"command":"git commit -m x",` +
 			`"status":"inProgress"}}}` + "\n" + `{"method":"item/completed","params":{"item":{"type":"commandExecution",` +
 			`"id":"c1","command":"git commit -m x","status":"completed"}}}`,
 		done: `{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"totalTokens":120,"inputTokens":100,` +
@@ -49,9 +50,11 @@ var protocols = map[string]protocol{
 			`{"method":"turn/completed","params":{"turn":{"id":"t1","status":"completed"}}}`,
 	},
 	"acp": {
-		begin: `{"jsonrpc":"2.0","id":"ralph-initialize","result":{"protocolVersion":1,"agentInfo":{"name":"x","version":"1"}}}` +
+		begin: `{"jsonrpc":"2.0","id":"ralph-initialize","result":{"protocolVersion":1,"agentInfo":{"name":"x",` +
+			`"version":"1"}}}` +
 			"\n" + `{"jsonrpc":"2.0","id":"ralph-session","result":{"sessionId":"s-1"}}`,
-		commit: `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s-1","update":{"sessionUpdate":"tool_call",` +
+		commit: `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s-1",` +
+			`"update":{"sessionUpdate":"tool_call",` +
 			`"toolCallId":"c1","title":"git commit -m x","kind":"execute","status":"in_progress"}}}` + "\n" +
 			`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s-1","update":{` +
 			`"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed"}}}`,
@@ -64,7 +67,8 @@ var protocols = map[string]protocol{
 	},
 	"gemini": {
 		begin: `{"type":"init","session_id":"s-1","model":"m-1"}`,
-		commit: `{"type":"tool_use","tool_name":"run_shell_command","tool_id":"c1","parameters":{"command":"git commit -m x"}}` + "\n" +
+		commit: `{"type":"tool_use","tool_name":"run_shell_command","tool_id":"c1",` +
+			`"parameters":{"command":"git commit -m x"}}` + "\n" +
 			`{"type":"tool_result","tool_id":"c1","status":"success","output":"ok"}`,
 		done: `{"type":"message","role":"assistant","content":"done","delta":true}` + "\n" +
 			`{"type":"result","status":"success","stats":{"total_tokens":120,"input_tokens":100,"output_tokens":20,"cached":0}}`,
@@ -94,32 +98,41 @@ func TestHostileClients(t *testing.T) {
 		{"hangs in the middle", "BEGIN; exec sleep 300", session.Hang, "idle 1s", 0},
 		{"hangs after its work", "BEGIN; DONE; exec sleep 300", session.Completed, "", 120},
 		{"does not listen to SIGTERM", "trap '' TERM; BEGIN; while :; do sleep 300; done", session.Hang, "idle 1s", 0},
-		{"writes what is no JSON", `BEGIN; echo '{"type":'; echo '[1]'; echo '{"type":7,"part":"x"}'; DONE`, session.Completed, "", 120},
+		{"writes what is no JSON", `BEGIN; echo '{"type":'; echo '[1]'; echo '{"type":7,"part":"x"}'; DONE`,
+			session.Completed, "", 120},
 		{"writes half a line and dies", `BEGIN; printf '{"type":"res'; kill -9 $$`, session.Crashed, "signal 9", 0},
 		{"dies after its work", "BEGIN; DONE; kill -9 $$", session.Crashed, "signal 9", 120},
 		{"fails after its work", "BEGIN; DONE; exit 3", session.Crashed, "exit 3", 120},
 		{"ends without the end of its work", "BEGIN; exit 0", "", "the client ended without", 0},
 		{"ends at once", "exit 0", session.ProtocolError, "the client ended without", 0},
-		{"complains about its command line", "echo 'unknown option' >&2; exit 2", session.ProtocolError, "did not start: unknown option", 0},
+		{"complains about its command line", "echo 'unknown option' >&2; exit 2", session.ProtocolError,
+			"did not start: unknown option", 0},
 		{"closes its output early", "BEGIN; exec >&-; exit 0", "", "the client ended without", 0},
 		{"writes a line of 50 MB", `BEGIN; head -c 50000000 /dev/zero | tr '\0' x; echo; DONE`, session.Completed, "", 120},
 		{"writes a flood of lines", `BEGIN; yes '{"type":"junk"}' | head -n 200000; DONE`, session.Completed, "", 120},
-		{"answers for calls that it never made", `BEGIN; echo '{"type":"tool_result","tool_id":"x","status":"success"}'; DONE`, session.Completed, "", 120},
-		{"answers requests that nobody made", `BEGIN; echo '{"id":"ralph-none","result":{}}'; echo '{"id":7,"error":{"message":"x"}}'; ` +
-			`echo '{"type":"control_response","response":{"subtype":"success","request_id":"ralph-none"}}'; DONE`, session.Completed, "", 120},
+		{"answers for calls that it never made",
+			`BEGIN; echo '{"type":"tool_result","tool_id":"x","status":"success"}'; DONE`, session.Completed, "", 120},
+		{"answers requests that nobody made", `BEGIN; echo '{"id":"ralph-none","result":{}}'; echo '{"id":7,` +
+			`"error":{"message":"x"}}'; ` +
+			`echo '{"type":"control_response","response":{"subtype":"success","request_id":"ralph-none"}}'; DONE`,
+			session.Completed, "", 120},
 		{"closes its input early", "exec <&-; BEGIN; DONE", session.Completed, "", 120},
 		{"runs what the guard refuses", "BEGIN; COMMIT; DONE", session.ProtocolError, "ran without being judged", -1},
-		{"starts a process that outlives it", "BEGIN; (setsid sleep 300 >/dev/null 2>&1 &); DONE", session.Completed, "", 120},
+		{"starts a process that outlives it", "BEGIN; (setsid sleep 300 >/dev/null 2>&1 &); DONE", session.Completed, "",
+			120},
 		{"says twice that its work is done", "BEGIN; DONE; DONE", session.Completed, "", -1},
 		{"goes on when its work is done", `BEGIN; DONE; yes '{"type":"junk"}' | head -n 1000`, session.Completed, "", -1},
 		{"ends in the middle of its last line", "BEGIN; head -c -6 done; exit 0", "", "the client ended without", -1},
-		{"writes what is no UTF-8", `BEGIN; printf '{"type":"x","text":"\377\376"}\n\377\n'; DONE`, session.Completed, "", 120},
-		{"says that it used less than nothing", `BEGIN; echo '{"type":"result","stats":{"input_tokens":-5e18}}' >/dev/null; DONE`, session.Completed, "", 120},
+		{"writes what is no UTF-8", `BEGIN; printf '{"type":"x","text":"\377\376"}\n\377\n'; DONE`, session.Completed, "",
+			120},
+		{"says that it used less than nothing", `BEGIN; echo '{"type":"result",` +
+			`"stats":{"input_tokens":-5e18}}' >/dev/null; DONE`, session.Completed, "", 120},
 	}
 	// An agent that is any program says by its exit status alone that it has ended,
 	// and none of its calls is judged.
-	command := map[string]session.OutcomeKind{"hangs after its work": session.Hang, "ends without the end of its work": session.Completed,
-		"ends at once": session.Completed, "complains about its command line": session.Crashed,
+	command := map[string]session.OutcomeKind{"hangs after its work": session.Hang,
+		"ends without the end of its work": session.Completed,
+		"ends at once":                     session.Completed, "complains about its command line": session.Crashed,
 		"closes its output early": session.Completed, "ends in the middle of its last line": session.Completed}
 	// One limit of a driver's own passes at once: that of a handshake where the client
 	// says nothing, that of an end where it stays.
@@ -224,7 +237,8 @@ func TestHostileClients(t *testing.T) {
 		t.Parallel()
 		p := protocols["opencode"]
 		p.begin += "\n" + `{"type":"ralph_denied","call":"c1","tool":"bash","reason":"gone","verdict":false}`
-		if res := playHostile(t, "opencode", p, "cat begin done", time.Minute, nil); res.Outcome != session.ProtocolError || !strings.Contains(res.Detail, "no verdict") {
+		if res := playHostile(t, "opencode", p, "cat begin done", time.Minute, nil); res.Outcome != session.ProtocolError ||
+			!strings.Contains(res.Detail, "no verdict") {
 			t.Errorf("%s %q", res.Outcome, res.Detail)
 		}
 	})
@@ -232,17 +246,20 @@ func TestHostileClients(t *testing.T) {
 		t.Parallel()
 		p := protocols["opencode"]
 		for n := range 3 {
-			p.begin += fmt.Sprintf("\n"+`{"type":"ralph_retry","attempt":%d,"message":"slow down","status":429,"headers":{"retry-after":"1800"}}`, n+1)
+			p.begin += fmt.Sprintf("\n"+`{"type":"ralph_retry","attempt":%d,"message":"slow down","status":429,`+
+				`"headers":{"retry-after":"1800"}}`, n+1)
 		}
 		res := playHostile(t, "opencode", p, "cat begin; exec tail -f /dev/null", time.Minute, nil)
-		if wait := time.Until(res.Until); res.Outcome != session.RateLimited || wait < 20*time.Minute || wait > 31*time.Minute {
+		if wait := time.Until(res.Until); res.Outcome != session.RateLimited || wait < 20*time.Minute ||
+			wait > 31*time.Minute {
 			t.Errorf("%s %q until %s", res.Outcome, res.Detail, res.Until)
 		}
 	})
 }
 
 // playHostile runs a driver with a shell script in the place of its client.
-func playHostile(t *testing.T, driver string, p protocol, script string, idle time.Duration, clock *proc.Clock) session.Result {
+func playHostile(t *testing.T, driver string, p protocol, script string, idle time.Duration,
+	clock *proc.Clock) session.Result {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"begin": p.begin + "\n", "commit": p.commit + "\n", "done": p.done + "\n"} {
@@ -253,7 +270,8 @@ func playHostile(t *testing.T, driver string, p protocol, script string, idle ti
 	if err := os.WriteFile(filepath.Join(dir, "node"), []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("hostile-%d", time.Now().UnixNano()), Grace: 100 * time.Millisecond})
+	group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("hostile-%d", time.Now().UnixNano()),
+		Grace: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +282,8 @@ func playHostile(t *testing.T, driver string, p protocol, script string, idle ti
 	})
 	const grace = 100 * time.Millisecond
 	agent := map[string]session.Agent{"claude": &claude.Agent{Path: "/bin/sh", Grace: grace, Clock: clock},
-		"codex": &codex.Agent{Path: "/bin/sh", Grace: grace, Clock: clock}, "gemini": &gemini.Agent{Path: "/bin/sh", Grace: grace},
+		"codex": &codex.Agent{Path: "/bin/sh", Grace: grace, Clock: clock}, "gemini": &gemini.Agent{Path: "/bin/sh",
+			Grace: grace},
 		"opencode": &opencode.Agent{Path: "/bin/sh", Grace: grace},
 		"acp":      &acp.Agent{Argv: []string{"/bin/sh"}, Grace: grace, Clock: clock},
 		"command":  &command.Agent{Argv: []string{"/bin/sh"}, Grace: grace}}[driver]

@@ -38,13 +38,15 @@ func (d dialect) wholeRun(t *testing.T) {
 	if r.git(t, "rev-parse", "HEAD") != head {
 		t.Error("HEAD moved")
 	}
-	if want := []string{"ralph_mark_task_complete", "ralph_mark_task_complete", "ralph_submit_handoff"}; !slices.Equal(r.calls, want) {
+	if want := []string{"ralph_mark_task_complete", "ralph_mark_task_complete",
+		"ralph_submit_handoff"}; !slices.Equal(r.calls, want) {
 		t.Errorf("calls of our tools: %q", r.calls)
 	}
 	if got := r.said(session.EventDenied); len(got) != 1 || got[0] != "commits are made by the loop" {
 		t.Errorf("denied: %q", got)
 	}
-	if got := r.said(session.EventText); !slices.Equal(got[:min(2, len(got))], []string{"I will write the file.", "All done."}) {
+	if got := r.said(session.EventText); !slices.Equal(got[:min(2, len(got))], []string{"I will write the file.",
+		"All done."}) {
 		t.Errorf("texts: %q", got)
 	}
 	if n, m := len(r.said(session.EventToolCall)), len(r.said(session.EventToolDone)); n != m || n != 6 {
@@ -54,7 +56,8 @@ func (d dialect) wholeRun(t *testing.T) {
 	if d.late {
 		requests, u.ContextTokens = 1, 1
 	}
-	if d.argv != nil && u.Total() == 0 || d.argv == nil && (u.Input != 1600 || u.Output != 170 || u.CacheRead != 200 || u.APICalls != requests || u.ContextTokens == 0 || u.ContextWindow == 0) {
+	if d.argv != nil && u.Total() == 0 || d.argv == nil && (u.Input != 1600 || u.Output != 170 || u.CacheRead != 200 ||
+		u.APICalls != requests || u.ContextTokens == 0 || u.ContextWindow == 0) {
 		t.Errorf("usage %+v", u)
 	}
 	var sum session.Usage
@@ -76,7 +79,8 @@ func (d dialect) wholeRun(t *testing.T) {
 	if d.argv != nil {
 		key = "task=T-1" // which of its variables its commands get is the client's affair
 	}
-	for _, want := range []string{"THE SYSTEM ADDITION", "do the task", key, "T-9 is not the task of this iteration", "recorded",
+	for _, want := range []string{"THE SYSTEM ADDITION", "do the task", key, "T-9 is not the task of this iteration",
+		"recorded",
 		"commits are made by the loop", d.Ralph + "ralph_submit_handoff"} {
 		if !strings.Contains(last, want) {
 			t.Errorf("the model did not see %q", want)
@@ -87,7 +91,8 @@ func (d dialect) wholeRun(t *testing.T) {
 // furtherPrompt asks for more in the same session.
 func (d dialect) furtherPrompt(t *testing.T) {
 	r := d.setUp(t, func(string) fakemodel.Script {
-		return fakemodel.Script{{Text: "done"}, tools(d.Tool("ralph_submit_handoff", `{"summary":"s"}`)), {Text: "handed over"}}
+		return fakemodel.Script{{Text: "done"}, tools(d.Tool("ralph_submit_handoff", `{"summary":"s"}`)),
+			{Text: "handed over"}}
 	})
 	asked := 0
 	r.req.FollowUp = func(session.Result) (string, bool) { asked++; return "SUBMIT THE HANDOFF NOW", asked == 1 }
@@ -122,7 +127,8 @@ func (d dialect) lostSession(t *testing.T) {
 // readingPhase: a phase without commands reads and does not write.
 func (d dialect) readingPhase(t *testing.T) {
 	r := d.setUp(t, func(dir string) fakemodel.Script {
-		return fakemodel.Script{tools(d.Write(dir+"/no.txt", "x\n")), tools(d.Shell("touch no.txt")), tools(d.Shell("cat a.txt; touch no.txt")), {Text: "x"}}
+		return fakemodel.Script{tools(d.Write(dir+"/no.txt", "x\n")), tools(d.Shell("touch no.txt")),
+			tools(d.Shell("cat a.txt; touch no.txt")), {Text: "x"}}
 	})
 	judge := r.req.Judge
 	r.req.Judge = func(u session.ToolUse) session.Permission {

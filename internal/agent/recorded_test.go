@@ -29,7 +29,8 @@ func TestRecorded(t *testing.T) {
 		denied, texts      int
 	}{
 		{driver: "codex", name: "whole-run", outcome: session.Completed, tokens: 1970, denied: 1, texts: 2},
-		{driver: "codex", name: "whole-run", exit: "exit 3", outcome: session.Crashed, detail: "exit 3 after its result", tokens: 1970, denied: 1, texts: 2},
+		{driver: "codex", name: "whole-run", exit: "exit 3", outcome: session.Crashed, detail: "exit 3 after its result",
+			tokens: 1970, denied: 1, texts: 2},
 		{driver: "codex", name: "further-prompt", outcome: session.Completed, tokens: 360, texts: 2},
 		{driver: "codex", name: "limit-of-turns", outcome: session.MaxTurns, detail: "2 requests", tokens: 240},
 		{driver: "codex", name: "a-key-that-is-not-accepted", outcome: session.AuthFailed, detail: "401"},
@@ -43,7 +44,8 @@ func TestRecorded(t *testing.T) {
 		{driver: "codex", name: "kill", exit: "kill -9 $$", outcome: session.Crashed, detail: "signal 9"},
 		{driver: "codex", name: "interrupt", outcome: session.Crashed, detail: "interrupted from outside", tokens: 120},
 		{driver: "gemini", name: "whole-run", outcome: session.Completed, tokens: 1970, denied: 1, texts: 2},
-		{driver: "gemini", name: "whole-run", exit: "exit 3", outcome: session.Crashed, detail: "exit 3 after its result", tokens: 1970, denied: 1, texts: 2},
+		{driver: "gemini", name: "whole-run", exit: "exit 3", outcome: session.Crashed, detail: "exit 3 after its result",
+			tokens: 1970, denied: 1, texts: 2},
 		{driver: "gemini", name: "reading-phase", outcome: session.Completed, tokens: 480, texts: 1},
 		{driver: "gemini", name: "hostile-settings", outcome: session.Completed, tokens: 240, denied: 1, texts: 1},
 		{driver: "gemini", name: "further-prompt", outcome: session.Completed, tokens: 360, texts: 2},
@@ -51,26 +53,35 @@ func TestRecorded(t *testing.T) {
 		{driver: "gemini", name: "a-key-that-is-not-accepted", exit: "exit 145", outcome: session.AuthFailed, detail: "401"},
 		{driver: "gemini", name: "err400key", exit: "exit 144", outcome: session.AuthFailed, detail: "API key not valid"},
 		{driver: "gemini", name: "nokey", exit: "exit 41", outcome: session.AuthFailed, detail: "Update your environment"},
-		{driver: "gemini", name: "untrusted", exit: "exit 55", outcome: session.ProtocolError, detail: "not running in a trusted directory"},
-		{driver: "gemini", name: "too-many-requests", exit: "exec tail -f /dev/null", outcome: session.RateLimited, detail: "slow down"},
+		{driver: "gemini", name: "untrusted", exit: "exit 55", outcome: session.ProtocolError,
+			detail: "not running in a trusted directory"},
+		{driver: "gemini", name: "too-many-requests", exit: "exec tail -f /dev/null", outcome: session.RateLimited,
+			detail: "slow down"},
 		{driver: "gemini", name: "err429", outcome: session.Completed, tokens: 120, texts: 1},
-		{driver: "gemini", name: "an-overloaded-provider", exit: "exec tail -f /dev/null", outcome: session.Overloaded, detail: "overloaded"},
-		{driver: "gemini", name: "a-daily-quota", exit: "exec tail -f /dev/null", outcome: session.UsageLimit, detail: "quota"},
+		{driver: "gemini", name: "an-overloaded-provider", exit: "exec tail -f /dev/null", outcome: session.Overloaded,
+			detail: "overloaded"},
+		{driver: "gemini", name: "a-daily-quota", exit: "exec tail -f /dev/null", outcome: session.UsageLimit,
+			detail: "quota"},
 		{driver: "gemini", name: "a-prompt-that-is-too-long", exit: "exit 144", outcome: session.ContextLimit},
 		{driver: "gemini", name: "hook-missing", outcome: session.Completed, tokens: 1370, denied: 1, texts: 2},
-		{driver: "gemini", name: "mcp-fail", outcome: session.ProtocolError, detail: "our tools did not reach the client", tokens: 120, texts: 1},
+		{driver: "gemini", name: "mcp-fail", outcome: session.ProtocolError, detail: "our tools did not reach the client",
+			tokens: 120, texts: 1},
 		{driver: "gemini", name: "sigint", outcome: session.Crashed, detail: "ended without a result", texts: 1},
 		{driver: "gemini", name: "hang", exit: "exec tail -f /dev/null", outcome: session.Hang, detail: "idle 2s"},
 		{driver: "gemini", name: "kill", exit: "kill -9 $$", outcome: session.Crashed, detail: "signal 9"},
 		{driver: "opencode", name: "whole-run", outcome: session.Completed, tokens: 1970, denied: 1, texts: 2},
-		{driver: "opencode", name: "whole-run", exit: "exit 3", outcome: session.Crashed, detail: "exit 3 after its result", tokens: 1970, denied: 1, texts: 2},
+		{driver: "opencode", name: "whole-run", exit: "exit 3", outcome: session.Crashed, detail: "exit 3 after its result",
+			tokens: 1970, denied: 1, texts: 2},
 		{driver: "opencode", name: "reading-phase", outcome: session.Completed, tokens: 480, texts: 1},
 		{driver: "opencode", name: "hostile-settings", outcome: session.Completed, tokens: 240, denied: 1, texts: 1},
 		{driver: "opencode", name: "further-prompt", outcome: session.Completed, tokens: 360, texts: 2},
-		{driver: "opencode", name: "limit-of-turns", exit: "exec tail -f /dev/null", outcome: session.MaxTurns, detail: "2 requests", tokens: 240},
-		{driver: "opencode", name: "a-key-that-is-not-accepted", exit: "exit 1", outcome: session.AuthFailed, detail: "x-api-key"},
+		{driver: "opencode", name: "limit-of-turns", exit: "exec tail -f /dev/null", outcome: session.MaxTurns,
+			detail: "2 requests", tokens: 240},
+		{driver: "opencode", name: "a-key-that-is-not-accepted", exit: "exit 1", outcome: session.AuthFailed,
+			detail: "x-api-key"},
 		{driver: "opencode", name: "too-many-requests", exit: "exec tail -f /dev/null", outcome: session.RateLimited},
-		{driver: "opencode", name: "a-usage-limit", exit: "exec tail -f /dev/null", outcome: session.UsageLimit, detail: "usage limit"},
+		{driver: "opencode", name: "a-usage-limit", exit: "exec tail -f /dev/null", outcome: session.UsageLimit,
+			detail: "usage limit"},
 		{driver: "opencode", name: "an-overloaded-provider", exit: "exec tail -f /dev/null", outcome: session.Overloaded},
 		{driver: "opencode", name: "a-prompt-that-is-too-long", exit: "exit 1", outcome: session.ContextLimit},
 		{driver: "opencode", name: "interrupt", outcome: session.ProtocolError},
@@ -88,13 +99,15 @@ func TestRecorded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("recorded-%d", time.Now().UnixNano()), Grace: 100 * time.Millisecond})
+			group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("recorded-%d", time.Now().UnixNano()),
+				Grace: 100 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { group.Close() })
 			var events []session.AgentEvent
-			req := session.Request{Phase: "building", EventID: "01event", Prompt: "do the task", Dir: t.TempDir(), Timeout: time.Minute, Idle: 2 * time.Second,
+			req := session.Request{Phase: "building", EventID: "01event", Prompt: "do the task", Dir: t.TempDir(),
+				Timeout: time.Minute, Idle: 2 * time.Second,
 				Env:  []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()},
 				Self: "/bin/false",
 				Judge: func(u session.ToolUse) session.Permission {

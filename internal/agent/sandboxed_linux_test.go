@@ -19,12 +19,14 @@ import (
 // stays as it is, and the client's own sandbox works in ours.
 func (d dialect) sandboxed(t *testing.T) {
 	r := d.setUp(t, func(string) fakemodel.Script {
-		return fakemodel.Script{tools(d.Shell("echo ok >inside; git commit --allow-empty -m x; git update-ref refs/heads/stolen HEAD; rm -rf .git")), {Text: "y"}}
+		return fakemodel.Script{tools(d.Shell("echo ok >inside; git commit --allow-empty -m x; git update-ref " +
+			"refs/heads/stolen HEAD; rm -rf .git")), {Text: "y"}}
 	})
 	r.req.Judge = func(session.ToolUse) session.Permission { return session.Permission{Allow: true} }
 	upper := filepath.Join(t.TempDir(), "upper")
 	t.Cleanup(func() { sandbox.RemoveHomeUpper(upper) }) // an overlay leaves folders that nobody may enter
-	spec := sandbox.Spec{Worktree: r.dir, GitDirs: []string{filepath.Join(r.dir, ".git")}, Home: client.Get(r.req.Env, "HOME"), HomeUpper: upper,
+	spec := sandbox.Spec{Worktree: r.dir, GitDirs: []string{filepath.Join(r.dir, ".git")}, Home: client.Get(r.req.Env,
+		"HOME"), HomeUpper: upper,
 		CommandFiles: append([]string{d.pinned, filepath.Dir(filepath.Dir(d.pinned)), filepath.Join(r.root, "run")},
 			filepath.SplitList(os.Getenv("PATH"))...), Network: sandbox.NetworkOpen}
 	report, err := sandbox.Probe(t.Context(), spec)
@@ -69,7 +71,10 @@ func (r *run) ownSandbox(t *testing.T) {
 // folder of the run lies below the temporary folder, as it does then.
 func (d dialect) alone(t *testing.T) {
 	for _, bwrap := range []bool{true, false} {
-		r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{tools(d.Shell("echo ok >inside")), {Text: "y"}} })
+		r := d.setUp(t, func(string) fakemodel.Script {
+			return fakemodel.Script{tools(d.Shell("echo ok >inside")),
+				{Text: "y"}}
+		})
 		report, err := sandbox.Probe(t.Context(), sandbox.Spec{Worktree: r.dir, Network: sandbox.NetworkOpen})
 		if err != nil || report.Mechanism != sandbox.Namespaces {
 			t.Skipf("this machine has no namespaces: %s (%v)", report.Detail, err)

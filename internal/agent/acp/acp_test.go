@@ -87,7 +87,8 @@ func TestReasonsAreTold(t *testing.T) {
 	if s.First != nil {
 		t.Errorf("ended: %+v", s.First)
 	}
-	if told, s = say(t, begins, denied, end, end, end); s.First == nil || s.First.Kind != session.Completed || len(told) != 3 {
+	if told, s = say(t, begins, denied, end, end, end); s.First == nil || s.First.Kind != session.Completed ||
+		len(told) != 3 {
 		t.Errorf("told %q, ended %+v", told, s.First)
 	}
 }

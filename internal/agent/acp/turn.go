@@ -53,7 +53,8 @@ func (s *conversation) choose(r answer) {
 
 // begin gives the client its work.
 func (s *conversation) begin() {
-	s.Event(session.AgentEvent{Kind: session.EventSession, Text: client.Line(s.id, 100), Model: s.model, Version: s.version})
+	s.Event(session.AgentEvent{Kind: session.EventSession, Text: client.Line(s.id, 100), Model: s.model,
+		Version: s.version})
 	s.Started()
 	text := s.Request.Prompt
 	if s.Request.System != "" { // the protocol has no place for it

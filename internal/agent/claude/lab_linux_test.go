@@ -50,7 +50,8 @@ func (l lab) experiment(t *testing.T, env map[string]string, script func(dir str
 	e.git(t, "init", "-q", "-b", "main")
 	e.git(t, "commit", "-q", "--allow-empty", "-m", "start")
 	e.model = fakemodel.Start(t, script(e.dir))
-	group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("test-%d", time.Now().UnixNano()), Grace: 100 * time.Millisecond})
+	group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("test-%d", time.Now().UnixNano()),
+		Grace: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,8 @@ func (l lab) experiment(t *testing.T, env map[string]string, script func(dir str
 
 func (e *experiment) git(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", e.dir, "-c", "user.name=t", "-c", "user.email=t@example.invalid"}, args...)...)
+	cmd := exec.Command("git", append([]string{"-C", e.dir, "-c", "user.name=t", "-c", "user.email=t@example.invalid"},
+		args...)...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %v: %v\n%s", args, err, out)

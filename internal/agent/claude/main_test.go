@@ -51,12 +51,19 @@ func (a *actor) hear() (m map[string]any, ok bool) {
 
 // The client's usual lines.
 const (
-	initAnswer = `{"type":"control_response","response":{"subtype":"success","request_id":"ralph-initialize","response":{"hooks_applied":true,"hook_on_failure_supported":true,"claude_code_version":"2.1.329"}}}`
-	initLine   = `{"session_id":"s-1","model":"m-1","permissionMode":"bypassPermissions","claude_code_version":"2.1.329","subtype":"init","type":"system"}`
-	goodResult = `{"subtype":"success","is_error":false,"terminal_reason":"completed","num_turns":1,"total_cost_usd":0.5,"modelUsage":{"m-1":{"inputTokens":10,"outputTokens":5,"contextWindow":1000}},"result":"done","type":"result"}`
-	bashCall   = `{"type":"assistant","message":{"id":"m1","model":"m-1","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"true"}}],"usage":{"input_tokens":10}}}`
-	bashDone   = `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"}]}}`
-	bashHook   = `{"type":"control_request","request_id":"q1","request":{"subtype":"hook_callback","callback_id":"ralph-pre-tool-use","input":{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"%s"},"tool_use_id":"t1"}}}`
+	initAnswer = `{"type":"control_response","response":{"subtype":"success","request_id":"ralph-initialize",` +
+		`"response":{"hooks_applied":true,"hook_on_failure_supported":true,"claude_code_version":"2.1.329"}}}`
+	initLine = `{"session_id":"s-1","model":"m-1","permissionMode":"bypassPermissions",` +
+		`"claude_code_version":"2.1.329","subtype":"init","type":"system"}`
+	goodResult = `{"subtype":"success","is_error":false,"terminal_reason":"completed","num_turns":1,` +
+		`"total_cost_usd":0.5,"modelUsage":{"m-1":{"inputTokens":10,"outputTokens":5,"contextWindow":1000}},` +
+		`"result":"done","type":"result"}`
+	bashCall = `{"type":"assistant","message":{"id":"m1","model":"m-1","content":[{"type":"tool_use","id":"t1",` +
+		`"name":"Bash","input":{"command":"true"}}],"usage":{"input_tokens":10}}}`
+	bashDone = `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"}]}}`
+	bashHook = `{"type":"control_request","request_id":"q1","request":{"subtype":"hook_callback",` +
+		`"callback_id":"ralph-pre-tool-use","input":{"hook_event_name":"PreToolUse","tool_name":"Bash",` +
+		`"tool_input":{"command":"%s"},"tool_use_id":"t1"}}}`
 )
 
 func play(name string) int {
@@ -89,9 +96,11 @@ func play(name string) int {
 	a.hear() // initialize
 	switch name {
 	case "old":
-		a.say(`{"type":"control_response","response":{"subtype":"success","request_id":"ralph-initialize","response":{"hooks_applied":true}}}`)
+		a.say(`{"type":"control_response","response":{"subtype":"success","request_id":"ralph-initialize",` +
+			`"response":{"hooks_applied":true}}}`)
 	case "hookless":
-		a.say(`{"type":"control_response","response":{"subtype":"success","request_id":"ralph-initialize","response":{"hook_on_failure_supported":true}}}`)
+		a.say(`{"type":"control_response","response":{"subtype":"success","request_id":"ralph-initialize",` +
+			`"response":{"hook_on_failure_supported":true}}}`)
 	case "refuses":
 		a.say(`{"type":"control_response","response":{"subtype":"error","request_id":"ralph-initialize","error":"no"}}`)
 	default:
@@ -132,10 +141,12 @@ func play(name string) int {
 		a.say(strings.Replace(initLine, `"session_id"`, `"mcp_servers":[{"name":"ralph","status":"failed"}],"session_id"`, 1))
 	case "retrying":
 		for i := 1; i < 1000; i++ {
-			a.say(fmt.Sprintf(`{"type":"system","subtype":"api_retry","attempt":%d,"max_retries":1000,"retry_delay_ms":1,"error_status":529,"error":"overloaded"}`, i))
+			a.say(fmt.Sprintf(`{"type":"system","subtype":"api_retry","attempt":%d,"max_retries":1000,"retry_delay_ms":1,`+
+				`"error_status":529,"error":"overloaded"}`, i))
 		}
 	case "patient":
-		a.say(`{"type":"system","subtype":"api_retry","attempt":1,"max_retries":4,"retry_delay_ms":3600000,"error_status":429,"error":"rate_limit"}`)
+		a.say(`{"type":"system","subtype":"api_retry","attempt":1,"max_retries":4,"retry_delay_ms":3600000,` +
+			`"error_status":429,"error":"rate_limit"}`)
 	case "asks":
 		for i, r := range []string{
 			`{"subtype":"hook_callback","callback_id":"another","input":{"hook_event_name":"PreToolUse"}}`,
@@ -143,8 +154,10 @@ func play(name string) int {
 			`{"subtype":"mcp_message","server_name":"other","message":{}}`,
 			`{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"git commit"},"tool_use_id":"t2"}`,
 			`{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"t3"}`,
-			`{"subtype":"hook_callback","callback_id":"ralph-pre-tool-use","input":{"hook_event_name":"PreToolUse","tool_name":"CronCreate","tool_input":{},"tool_use_id":"t4"}}`,
-			`{"subtype":"hook_callback","callback_id":"ralph-pre-tool-use","input":{"hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{},"tool_use_id":"t5"}}`,
+			`{"subtype":"hook_callback","callback_id":"ralph-pre-tool-use","input":{"hook_event_name":"PreToolUse",` +
+				`"tool_name":"CronCreate","tool_input":{},"tool_use_id":"t4"}}`,
+			`{"subtype":"hook_callback","callback_id":"ralph-pre-tool-use","input":{"hook_event_name":"PreToolUse",` +
+				`"tool_name":"Read","tool_input":{},"tool_use_id":"t5"}}`,
 			`{"subtype":"hook_callback","callback_id":"ralph-pre-tool-use","input":"no object"}`,
 		} {
 			a.say(fmt.Sprintf(`{"request":%s,"request_id":"q%d","type":"control_request"}`, r, i))
@@ -173,7 +186,8 @@ func play(name string) int {
 			return 0
 		}
 		if name == "again-fails" {
-			a.say(`{"type":"result","subtype":"success","is_error":true,"terminal_reason":"api_error","api_error_status":529,"result":"Overloaded"}`)
+			a.say(`{"type":"result","subtype":"success","is_error":true,"terminal_reason":"api_error","api_error_status":529,` +
+				`"result":"Overloaded"}`)
 			continue
 		}
 		a.say(goodResult)
@@ -194,10 +208,12 @@ func (a *actor) mcpServer() int {
 		switch m["method"] {
 		case "initialize":
 			params, _ := m["params"].(map[string]any)
-			result = map[string]any{"protocolVersion": params["protocolVersion"], "capabilities": map[string]any{"tools": map[string]any{}},
-				"serverInfo": map[string]any{"name": "notes", "version": "1"}}
+			result = map[string]any{"protocolVersion": params["protocolVersion"],
+				"capabilities": map[string]any{"tools": map[string]any{}},
+				"serverInfo":   map[string]any{"name": "notes", "version": "1"}}
 		case "tools/list":
-			result = map[string]any{"tools": []any{map[string]any{"name": "env", "description": "d", "inputSchema": map[string]any{"type": "object"}}}}
+			result = map[string]any{"tools": []any{map[string]any{"name": "env", "description": "d",
+				"inputSchema": map[string]any{"type": "object"}}}}
 		case "tools/call":
 			text := fmt.Sprintf("token=[%s] key=[%s]", os.Getenv("NOTES_TOKEN"), os.Getenv("ANTHROPIC_API_KEY"))
 			result = map[string]any{"content": []any{map[string]any{"type": "text", "text": text}}}

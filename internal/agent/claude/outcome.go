@@ -36,7 +36,8 @@ func (s *stream) classify(l line) client.Ending {
 	if strings.HasPrefix(l.TerminalReason, "aborted") {
 		// An interrupt that is not ours. It must not be free: what runs in the
 		// worktree could send it for ever.
-		return client.Ending{Kind: session.Crashed, Detail: "interrupted from outside (" + client.Line(l.TerminalReason, 100) + ")"}
+		return client.Ending{Kind: session.Crashed, Detail: "interrupted from outside (" + client.Line(l.TerminalReason,
+			100) + ")"}
 	}
 	detail := client.Line(l.Subtype, 100)
 	if text != "" {

@@ -41,7 +41,8 @@ func Probe(ctx context.Context, path string, env []string) (client.Info, error) 
 	}
 	found := proc.Look(path, env)
 	if found == "" {
-		return client.Info{Problem: fmt.Sprintf("Claude Code was not found (%q is not on PATH)", path), Hint: InstallHint}, nil
+		return client.Info{Problem: fmt.Sprintf("Claude Code was not found (%q is not on PATH)", path), Hint: InstallHint},
+			nil
 	}
 	info := client.Info{Found: true, Path: found, Hint: InstallHint}
 	limited, cancel := context.WithTimeout(ctx, probeLimit)
@@ -71,7 +72,8 @@ func Probe(ctx context.Context, path string, env []string) (client.Info, error) 
 	}
 	info.Supported, info.Hint = true, ""
 	if client.CompareVersions(info.Version, TestedVersion) > 0 {
-		info.Warning = fmt.Sprintf("Claude Code %s is newer than %s, the newest that git ralph was tested with", info.Version, TestedVersion)
+		info.Warning = fmt.Sprintf("Claude Code %s is newer than %s, the newest that git ralph was tested with", info.Version,
+			TestedVersion)
 		info.Hint = InstallHint
 	}
 	if info.Login = login(env, runtime.GOOS); info.Login == "no" {
@@ -110,7 +112,8 @@ func shake(ctx context.Context, path string, env []string) (handshake, string) {
 	stderr := proc.NewHeadTail(4 << 10)
 	p, err := proc.Start(ctx, proc.Command{
 		Argv: []string{path, "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-			"--setting-sources", "", "--strict-mcp-config", "--permission-mode", "bypassPermissions", "--no-session-persistence", "--tools", "Read"},
+			"--setting-sources", "", "--strict-mcp-config", "--permission-mode", "bypassPermissions", "--no-session-persistence",
+			"--tools", "Read"},
 		Dir: os.TempDir(), Env: env, StdinPipe: true, StdoutPipe: true, Stderr: stderr,
 	})
 	if err != nil {
@@ -121,7 +124,8 @@ func shake(ctx context.Context, path string, env []string) (handshake, string) {
 	var h handshake
 	problem := "no answer to initialize"
 	lines := &client.Lines{Max: client.MaxLine, Line: func(data []byte, cut bool) {
-		if l, ok := parse(data); ok && !cut && l.Type == "control_response" && l.Response != nil && l.Response.RequestID == initializeID {
+		if l, ok := parse(data); ok && !cut && l.Type == "control_response" && l.Response != nil &&
+			l.Response.RequestID == initializeID {
 			h, problem = l.Response.check()
 			out.Close() // the client ends with its input
 		}

@@ -40,7 +40,8 @@ func TestReal(t *testing.T) {
 	}
 	if path == "" {
 		long.Only(t, "the real client")
-		t.Skip("Claude Code is not installed: run `npm ci --prefix fixtures/clients --ignore-scripts`, or name the binary in " + clientVariable)
+		t.Skip("Claude Code is not installed: run `npm ci --prefix fixtures/clients --ignore-scripts`, or name the " +
+			"binary in " + clientVariable)
 	}
 	if netns.Isolate(t, "TestReal", clientVariable+"="+path) {
 		return
@@ -70,7 +71,8 @@ func isExecutable(path string) bool {
 func (l lab) wholeRun(t *testing.T) {
 	e := l.experiment(t, nil, func(dir string) fakemodel.Script {
 		write := call("Write", fmt.Sprintf(`{"file_path":%q,"content":"hello\n"}`, dir+"/hello.txt"))
-		write.Text, write.Usage = "I will write the file.", &fakemodel.Usage{In: 1000, Out: 50, CacheRead: 200, CacheWrite: 300}
+		write.Text, write.Usage = "I will write the file.", &fakemodel.Usage{In: 1000, Out: 50, CacheRead: 200,
+			CacheWrite: 300}
 		return fakemodel.Script{write,
 			bash(`cat hello.txt; echo "key=[$ANTHROPIC_API_KEY] task=$RALPH_TASK_ID"`),
 			call("mcp__ralph__ralph_mark_task_complete", `{"task_id":"T-9"}`),
@@ -90,7 +92,8 @@ func (l lab) wholeRun(t *testing.T) {
 	if got := e.git(t, "rev-parse", "HEAD"); got != head {
 		t.Error("HEAD moved")
 	}
-	want := []string{`ralph_mark_task_complete {"task_id":"T-9"}`, `ralph_mark_task_complete {"task_id":"T-1"}`, `ralph_submit_handoff {"summary":"done"}`}
+	want := []string{`ralph_mark_task_complete {"task_id":"T-9"}`, `ralph_mark_task_complete {"task_id":"T-1"}`,
+		`ralph_submit_handoff {"summary":"done"}`}
 	if !slices.Equal(e.calls, want) {
 		t.Errorf("calls of our tools: %q", e.calls)
 	}
@@ -104,7 +107,8 @@ func (l lab) wholeRun(t *testing.T) {
 		t.Errorf("%d calls began, %d ended", n, m)
 	}
 	u := res.Usage
-	if u.Input != 1600 || u.Output != 170 || u.CacheRead != 200 || u.CacheWrite != 300 || u.APICalls != 7 || u.ContextTokens != 100 ||
+	if u.Input != 1600 || u.Output != 170 || u.CacheRead != 200 || u.CacheWrite != 300 || u.APICalls != 7 ||
+		u.ContextTokens != 100 ||
 		u.ContextWindow != 200_000 || u.CostMicroUSD == nil || *u.CostMicroUSD == 0 {
 		t.Errorf("usage %+v", u)
 	}
@@ -117,13 +121,15 @@ func (l lab) wholeRun(t *testing.T) {
 	if sum.Total() != u.Total() || sum.CostMicroUSD == nil || *sum.CostMicroUSD != *u.CostMicroUSD {
 		t.Errorf("increments %+v, total %+v", sum, u)
 	}
-	if res.SessionID == "" || res.Model != "claude-sonnet-4-5" || !strings.HasPrefix(res.Client, "claude 2.") || res.ExitCode != 0 {
+	if res.SessionID == "" || res.Model != "claude-sonnet-4-5" || !strings.HasPrefix(res.Client, "claude 2.") ||
+		res.ExitCode != 0 {
 		t.Errorf("result %+v", res)
 	}
 
 	turns := e.model.Turns()
 	last := string(turns[len(turns)-1].Body)
-	for _, want := range []string{"THE SYSTEM ADDITION", "key=[] task=T-1", "T-9 is not the task of this iteration", `recorded`, "commits are made by the loop", `"name":"mcp__ralph__ralph_submit_handoff"`} {
+	for _, want := range []string{"THE SYSTEM ADDITION", "key=[] task=T-1", "T-9 is not the task of this iteration",
+		`recorded`, "commits are made by the loop", `"name":"mcp__ralph__ralph_submit_handoff"`} {
 		if !strings.Contains(last, want) {
 			t.Errorf("the model did not see %q", want)
 		}
@@ -139,7 +145,8 @@ func (l lab) wholeRun(t *testing.T) {
 func (l lab) followUp(t *testing.T) {
 	for _, turns := range []int{0, 2} {
 		e := l.experiment(t, nil, func(string) fakemodel.Script {
-			return fakemodel.Script{bash("echo a"), bash("echo b"), call("mcp__ralph__ralph_submit_handoff", `{"summary":"s"}`), {Text: "handed over"}}
+			return fakemodel.Script{bash("echo a"), bash("echo b"), call("mcp__ralph__ralph_submit_handoff", `{"summary":"s"}`),
+				{Text: "handed over"}}
 		})
 		e.req.MaxTurns = turns
 		var ends []session.OutcomeKind
@@ -157,7 +164,8 @@ func (l lab) followUp(t *testing.T) {
 			t.Errorf("%d turns: ends %q, calls %q", turns, ends, e.calls)
 		}
 		all := e.model.Turns()
-		if !strings.Contains(string(all[len(all)-1].Body), "SUBMIT THE HANDOFF NOW") || !strings.Contains(e.transcript.String(), "ralph_prompt") {
+		if !strings.Contains(string(all[len(all)-1].Body), "SUBMIT THE HANDOFF NOW") ||
+			!strings.Contains(e.transcript.String(), "ralph_prompt") {
 			t.Error("the further prompt is missing from the conversation or the transcript")
 		}
 	}
@@ -166,7 +174,8 @@ func (l lab) followUp(t *testing.T) {
 // phaseTools: what a phase does not offer is neither offered nor run.
 func (l lab) phaseTools(t *testing.T) {
 	e := l.experiment(t, nil, func(dir string) fakemodel.Script {
-		return fakemodel.Script{call("Write", fmt.Sprintf(`{"file_path":%q,"content":"x"}`, dir+"/no.txt")), bash("touch no.txt"), {Text: "x"}}
+		return fakemodel.Script{call("Write", fmt.Sprintf(`{"file_path":%q,"content":"x"}`, dir+"/no.txt")),
+			bash("touch no.txt"), {Text: "x"}}
 	})
 	e.req.Phase = "planning"
 	e.wantOutcome(t, e.run(t, l, t.Context(), nil), session.Completed, "")
@@ -184,7 +193,8 @@ func (l lab) phaseTools(t *testing.T) {
 		names = append(names, tool.Name)
 	}
 	slices.Sort(names)
-	want := []string{"Agent", "Glob", "Grep", "Read", "WebFetch", "WebSearch", "mcp__ralph__ralph_mark_task_complete", "mcp__ralph__ralph_submit_handoff"}
+	want := []string{"Agent", "Glob", "Grep", "Read", "WebFetch", "WebSearch", "mcp__ralph__ralph_mark_task_complete",
+		"mcp__ralph__ralph_submit_handoff"}
 	if !slices.Equal(names, want) {
 		t.Errorf("offered %q\nwant %q", names, want)
 	}
@@ -192,9 +202,10 @@ func (l lab) phaseTools(t *testing.T) {
 
 // bare: the variable that switches all hooks off does not reach the client.
 func (l lab) bare(t *testing.T) {
-	e := l.experiment(t, map[string]string{"CLAUDE_CODE_SIMPLE": "1", "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB": "1"}, func(string) fakemodel.Script {
-		return fakemodel.Script{bash("git commit --allow-empty -m x"), {Text: "x"}}
-	})
+	e := l.experiment(t, map[string]string{"CLAUDE_CODE_SIMPLE": "1", "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB": "1"},
+		func(string) fakemodel.Script {
+			return fakemodel.Script{bash("git commit --allow-empty -m x"), {Text: "x"}}
+		})
 	e.wantOutcome(t, e.run(t, l, t.Context(), nil), session.Completed, "")
 	if got := e.said(session.EventDenied); len(got) != 1 {
 		t.Errorf("denied: %q", got)
@@ -275,20 +286,33 @@ func (l lab) provider(t *testing.T) {
 		detail string
 		until  bool
 	}{
-		{"a wrong key", fakemodel.Step{Status: 401, ErrorType: "authentication_error", Message: "invalid x-api-key"}, nil, session.AuthFailed, "Invalid API key", false},
-		{"a subscription's limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "limit", Headers: map[string]string{
-			"anthropic-ratelimit-unified-status": "rejected", "anthropic-ratelimit-unified-reset": fmt.Sprint(reset),
-			"anthropic-ratelimit-unified-representative-claim": "five_hour", "anthropic-ratelimit-unified-5h-status": "rejected",
-			"anthropic-ratelimit-unified-5h-reset": fmt.Sprint(reset), "anthropic-ratelimit-unified-5h-utilization": "1.0",
-			"anthropic-ratelimit-unified-overage-status": "rejected", "anthropic-ratelimit-unified-overage-disabled-reason": "org_level_disabled",
-		}}, map[string]string{"ANTHROPIC_API_KEY": "", oauth: "sk-ant-oat01-fake-token-for-test"}, session.UsageLimit, "5-hour limit", true},
-		{"a key's limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "You have reached your specified API usage limits. You will regain access on 2030-12-01 at 00:00 UTC."}, nil, session.UsageLimit, "usage limits", true},
-		{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, nil, session.RateLimited, "429", false},
-		{"overloaded for good", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"}, nil, session.Overloaded, "529", false},
-		{"a retry that would take too long: the client gives up at once", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down", Headers: map[string]string{"retry-after": "1000"}},
+		{"a wrong key", fakemodel.Step{Status: 401, ErrorType: "authentication_error", Message: "invalid x-api-key"}, nil,
+			session.AuthFailed, "Invalid API key", false},
+		{"a subscription's limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "limit",
+			Headers: map[string]string{
+				"anthropic-ratelimit-unified-status": "rejected", "anthropic-ratelimit-unified-reset": fmt.Sprint(reset),
+				"anthropic-ratelimit-unified-representative-claim":    "five_hour",
+				"anthropic-ratelimit-unified-5h-status":               "rejected",
+				"anthropic-ratelimit-unified-5h-reset":                fmt.Sprint(reset),
+				"anthropic-ratelimit-unified-5h-utilization":          "1.0",
+				"anthropic-ratelimit-unified-overage-status":          "rejected",
+				"anthropic-ratelimit-unified-overage-disabled-reason": "org_level_disabled",
+			}}, map[string]string{"ANTHROPIC_API_KEY": "", oauth: "sk-ant-oat01-fake-token-for-test"}, session.UsageLimit,
+			"5-hour limit", true},
+		{"a key's limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error",
+			Message: "You have reached your specified API usage limits. You will regain access on 2030-12-01 at 00:00 UTC."},
+			nil, session.UsageLimit, "usage limits", true},
+		{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, nil,
+			session.RateLimited, "429", false},
+		{"overloaded for good", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"}, nil,
+			session.Overloaded, "529", false},
+		{"a retry that would take too long: the client gives up at once", fakemodel.Step{Status: 429,
+			ErrorType: "rate_limit_error", Message: "slow down", Headers: map[string]string{"retry-after": "1000"}},
 			map[string]string{"CLAUDE_CODE_MAX_RETRIES": "4"}, session.RateLimited, "429", false},
-		{"a prompt that does not fit", fakemodel.Step{Status: 400, ErrorType: "invalid_request_error", Message: "prompt is too long: 250000 tokens > 200000 maximum"}, nil, session.ContextLimit, "too long", false},
-		{"a model that is not there", fakemodel.Step{Status: 404, ErrorType: "not_found_error", Message: "model: claude-sonnet-4-5"}, nil, session.AuthFailed, "model", false},
+		{"a prompt that does not fit", fakemodel.Step{Status: 400, ErrorType: "invalid_request_error",
+			Message: "prompt is too long: 250000 tokens > 200000 maximum"}, nil, session.ContextLimit, "too long", false},
+		{"a model that is not there", fakemodel.Step{Status: 404, ErrorType: "not_found_error",
+			Message: "model: claude-sonnet-4-5"}, nil, session.AuthFailed, "model", false},
 	}
 	for _, r := range rows {
 		t.Run(r.why, func(t *testing.T) {
@@ -315,7 +339,8 @@ func (l lab) sandboxed(t *testing.T) {
 		{"is killed from inside", bash("kill -9 $PPID; sleep 5"), session.Crashed},
 	} {
 		e := l.experiment(t, nil, func(string) fakemodel.Script {
-			return fakemodel.Script{bash("echo ok >inside; git commit --allow-empty -m x; git update-ref refs/heads/stolen HEAD; rm -rf .git"), r.step, {Text: "y"}}
+			return fakemodel.Script{bash("echo ok >inside; git commit --allow-empty -m x; git update-ref refs/heads/stolen " +
+				"HEAD; rm -rf .git"), r.step, {Text: "y"}}
 		})
 		e.req.Judge = func(session.ToolUse) session.Permission { return session.Permission{Allow: true} }
 		home := client.Get(e.req.Env, "HOME")
@@ -331,13 +356,15 @@ func (l lab) sandboxed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("sandboxed-%d", time.Now().UnixNano()), Wrap: wrap})
+		group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("sandboxed-%d", time.Now().UnixNano()),
+			Wrap: wrap})
 		if err != nil {
 			t.Fatal(err)
 		}
 		e.req.Start = group.Start
 		refs := e.git(t, "for-each-ref")
-		e.wantOutcome(t, e.run(t, l, t.Context(), nil), r.kind, map[session.OutcomeKind]string{session.Crashed: "signal 9"}[r.kind])
+		e.wantOutcome(t, e.run(t, l, t.Context(), nil), r.kind, map[session.OutcomeKind]string{
+			session.Crashed: "signal 9"}[r.kind])
 		if err := group.Close(); err != nil {
 			t.Error(err)
 		}
@@ -373,8 +400,12 @@ func (l lab) mcp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := l.experiment(t, nil, func(string) fakemodel.Script { return fakemodel.Script{call("mcp__notes__env", `{}`), {Text: "x"}} })
-	e.req.MCP = map[string]session.MCPServer{"notes": {Command: []string{self}, Env: map[string]string{"NOTES_TOKEN": "a b$c", playVariable: "mcp"}}}
+	e := l.experiment(t, nil, func(string) fakemodel.Script {
+		return fakemodel.Script{call("mcp__notes__env", `{}`),
+			{Text: "x"}}
+	})
+	e.req.MCP = map[string]session.MCPServer{"notes": {Command: []string{self},
+		Env: map[string]string{"NOTES_TOKEN": "a b$c", playVariable: "mcp"}}}
 	e.wantOutcome(t, e.run(t, l, t.Context(), nil), session.Completed, "")
 	turns := e.model.Turns()
 	if last := string(turns[len(turns)-1].Body); !strings.Contains(last, "token=[a b$c] key=[]") {

@@ -104,10 +104,12 @@ func TestRecordedEndings(t *testing.T) {
 		{"ctl-perm", "permissions asked for: the policy of the machine is not ours", !trust, session.PermissionDenied,
 			"a policy of this machine makes the client run in permission mode default", time.Time{}},
 		{"ctl-hookerr", "our answer was broken and the call ran", !trust, session.ProtocolError,
-			"a tool call was not judged: PreToolUse: Hook callback cb-pre failed: the SDK host replied with an error or an invalid answer. Its answer was treated as empty.", time.Time{}},
+			"a tool call was not judged: PreToolUse: Hook callback cb-pre failed: the SDK host replied with an error or an " +
+				"invalid answer. Its answer was treated as empty.", time.Time{}},
 		{"ctl-hookerr-block", "our answer was broken and the call was blocked: still nothing to go on with", !trust,
 			session.ProtocolError,
-			`a tool call was not judged: PreToolUse: Hook callback cb-pre failed: the SDK host replied with an error or an invalid answer. onFailure is "block", so this failure counts as a block.`, time.Time{}},
+			`a tool call was not judged: PreToolUse: Hook callback cb-pre failed: the SDK host replied with an error or an ` +
+				`invalid answer. onFailure is "block", so this failure counts as a block.`, time.Time{}},
 		{"ctl-hooksilent-block", "we were silent and the call was blocked", !trust, session.Completed, "", time.Time{}},
 		{"ctl-bare", "--bare switches hooks off without a word", !trust, session.ProtocolError,
 			"a call of Bash ran without being judged", time.Time{}},
@@ -122,7 +124,8 @@ func TestRecordedEndings(t *testing.T) {
 		{"fallback", "the fallback model answered", !trust, session.Completed, "", time.Time{}},
 		{"usage-warn-oauth", "a warning is no end", !trust, session.Completed, "", time.Time{}},
 		{"err529-forever", "overloaded for good", !trust, session.Overloaded,
-			"API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:43159).", time.Time{}},
+			"API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it " +
+				"persists, check your inference gateway (127.0.0.1:43159).", time.Time{}},
 		{"refused", "nobody listens: time may mend it", !trust, session.Overloaded,
 			"API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED)", time.Time{}},
 		{"err401", "a wrong key", !trust, session.AuthFailed, "401 Invalid API key · Fix external API key", time.Time{}},
@@ -135,7 +138,8 @@ func TestRecordedEndings(t *testing.T) {
 		{"usage-limit-oauth", "the subscription's limit says until when", !trust, session.UsageLimit,
 			"429 You've hit your 5-hour limit · resets 5:22pm (UTC)", at(1795195342)},
 		{"usage-limit-key", "the key's limit says so only in its text", !trust, session.UsageLimit,
-			"API Error: Request rejected (429) · You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.", at(1796083200)},
+			"API Error: Request rejected (429) · You have reached your specified API usage limits. You will regain access on " +
+				"2026-12-01 at 00:00 UTC.", at(1796083200)},
 
 		// the client's own limits
 		{"max-turns", "turns", trust, session.MaxTurns, "Reached maximum number of turns (2)", time.Time{}},

@@ -135,7 +135,8 @@ func (s *conversation) observe(l line) {
 		s.toolsEnded(l)
 	case "system":
 		if l.Subtype == "informational" && (l.Tag == "hook_no_verdict" || l.Tag == "hook_callback_failed") {
-			s.Stop(client.Ending{Kind: session.ProtocolError, Detail: "a tool call was not judged: " + client.Line(l.Content, 200)})
+			s.Stop(client.Ending{Kind: session.ProtocolError, Detail: "a tool call was not judged: " +
+				client.Line(l.Content, 200)})
 		}
 	}
 	s.tell(l)

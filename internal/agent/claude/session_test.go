@@ -28,7 +28,8 @@ func stage(t *testing.T, name string) (*Agent, session.Request) {
 		t.Fatal(err)
 	}
 	req := session.Request{Phase: "building", Prompt: "the prompt", Dir: t.TempDir(), Start: proc.Start,
-		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), playVariable + "=" + name, "SystemRoot=" + os.Getenv("SystemRoot")},
+		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), playVariable + "=" + name, "SystemRoot=" +
+			os.Getenv("SystemRoot")},
 		Judge: func(u session.ToolUse) session.Permission {
 			return session.Permission{Allow: !strings.Contains(string(u.Input), "git commit"), Reason: "no"}
 		}}
@@ -55,15 +56,19 @@ func TestClients(t *testing.T) {
 	}{
 		{"good", "the usual", session.Completed, ""},
 		{"leave", "ends at once", session.ProtocolError, "the client ended without a result"},
-		{"complain", "a command line that it does not know", session.ProtocolError, "the client did not start: error: unknown option '--tools'"},
+		{"complain", "a command line that it does not know", session.ProtocolError,
+			"the client did not start: error: unknown option '--tools'"},
 		{"mute", "never answers initialize", session.ProtocolError, "no answer to initialize within 30s"},
-		{"old", "runs what nobody could judge", session.ProtocolError, "the client cannot block a call whose judgement failed (it is too old)"},
-		{"hookless", "does not take our hook", session.ProtocolError, "the client did not take our hook, so calls would run unjudged"},
+		{"old", "runs what nobody could judge", session.ProtocolError,
+			"the client cannot block a call whose judgement failed (it is too old)"},
+		{"hookless", "does not take our hook", session.ProtocolError,
+			"the client did not take our hook, so calls would run unjudged"},
 		{"refuses", "refuses the protocol", session.ProtocolError, "the client refused initialize: no"},
 		{"unjudged", "runs a call without asking", session.ProtocolError, "a call of Bash ran without being judged"},
 		{"disobedient", "asks, and runs the denied call", session.ProtocolError, "a denied call of Bash ran"},
 		{"alarm", "says that nobody looked", session.ProtocolError, "a tool call was not judged: nobody looked"},
-		{"policy", "a policy forbids our permission mode", session.PermissionDenied, "a policy of this machine makes the client run in permission mode default"},
+		{"policy", "a policy forbids our permission mode", session.PermissionDenied,
+			"a policy of this machine makes the client run in permission mode default"},
 		{"retrying", "tries its provider again without end", session.Overloaded, "attempt 21 of 1000: overloaded (529)"},
 		{"patient", "would wait for an hour", session.RateLimited, "attempt 1 of 4: rate_limit (429)"},
 		{"vanishes", "dies in the middle", session.Crashed, "exit 3"},
@@ -100,7 +105,8 @@ func TestClients(t *testing.T) {
 			if (r.play == "lingers" || r.play == "again-fails") && len(warnings) != 1 {
 				t.Errorf("warnings %q", warnings)
 			}
-			if r.kind == session.Completed && (res.Usage.Input < 10 || res.SessionID != "s-1" || res.Client != "claude 2.1.329") {
+			if r.kind == session.Completed && (res.Usage.Input < 10 || res.SessionID != "s-1" ||
+				res.Client != "claude 2.1.329") {
 				t.Errorf("result %+v", res)
 			}
 		})
@@ -110,7 +116,8 @@ func TestClients(t *testing.T) {
 func TestToolServerFailed(t *testing.T) {
 	agent, req := stage(t, "toolless")
 	req.ToolSpecs = []session.ToolSpec{{Name: "ralph_x"}}
-	if res, err := agent.Run(t.Context(), req, nil); err != nil || res.Outcome != session.ProtocolError || !strings.Contains(res.Detail, "ralph tools") {
+	if res, err := agent.Run(t.Context(), req, nil); err != nil || res.Outcome != session.ProtocolError ||
+		!strings.Contains(res.Detail, "ralph tools") {
 		t.Errorf("%s %q (%v)", res.Outcome, res.Detail, err)
 	}
 }
@@ -122,7 +129,8 @@ func TestHugeCall(t *testing.T) {
 		t.Errorf("%s %q (%v)", res.Outcome, res.Detail, err)
 	}
 	b, err := os.ReadFile(filepath.Join(req.Dir, "answer"))
-	if err != nil || !strings.Contains(string(b), `"permissionDecision":"deny"`) || !strings.Contains(string(b), `"request_id":"q1"`) {
+	if err != nil || !strings.Contains(string(b), `"permissionDecision":"deny"`) || !strings.Contains(string(b),
+		`"request_id":"q1"`) {
 		t.Errorf("the answer: %s, %v", b, err)
 	}
 }
@@ -143,7 +151,9 @@ func TestAnswers(t *testing.T) {
 		`{"error":"unknown server","request_id":"q2","subtype":"error"}`,
 		`{"request_id":"q3","response":{"behavior":"deny","message":"no"},"subtype":"success"}`,
 		`{"request_id":"q4","response":{"behavior":"allow","updatedInput":{"command":"ls"}},"subtype":"success"}`,
-		`{"request_id":"q5","response":{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"CronCreate is not offered in this run; use Read, Write, Edit, Bash, Glob, Grep, Task, TaskCreate, TaskGet, TaskList, TaskUpdate, WebSearch, WebFetch, NotebookEdit"}},"subtype":"success"}`,
+		`{"request_id":"q5","response":{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",` +
+			`"permissionDecisionReason":"CronCreate is not offered in this run; use Read, Write, Edit, Bash, Glob, Grep,` +
+			` Task, TaskCreate, TaskGet, TaskList, TaskUpdate, WebSearch, WebFetch, NotebookEdit"}},"subtype":"success"}`,
 		`{"request_id":"q6","response":{},"subtype":"success"}`,
 		`{"error":"not a hook of ours","request_id":"q7","subtype":"error"}`,
 		`{"error":"a request without a body","request_id":"q8","subtype":"error"}`,
@@ -202,10 +212,17 @@ func TestCannotRun(t *testing.T) {
 	}{
 		{"no guard, no run", func(_ *Agent, r *session.Request) { r.Judge = nil }, "nobody judges"},
 		{"no client", func(a *Agent, r *session.Request) { a.Path = ""; r.Env = []string{"PATH=/nowhere"} }, "not found"},
-		{"a system addition that no command line takes", func(_ *Agent, r *session.Request) { r.System = strings.Repeat("x", maxArgument+1) }, "--append-system-prompt has"},
+		{"a system addition that no command line takes", func(_ *Agent, r *session.Request) {
+			r.System = strings.Repeat("x",
+				maxArgument+1)
+		}, "--append-system-prompt has"},
 		{"a zero byte", func(_ *Agent, r *session.Request) { r.Model = "a\x00b" }, "zero byte"},
-		{"a server with our name", func(_ *Agent, r *session.Request) { r.MCP = map[string]session.MCPServer{"ralph": {URL: "x"}} }, `cannot be called "ralph"`},
-		{"a server that is nothing", func(_ *Agent, r *session.Request) { r.MCP = map[string]session.MCPServer{"x": {}} }, "neither command nor url"},
+		{"a server with our name", func(_ *Agent, r *session.Request) {
+			r.MCP = map[string]session.MCPServer{"ralph": {
+				URL: "x"}}
+		}, `cannot be called "ralph"`},
+		{"a server that is nothing", func(_ *Agent, r *session.Request) { r.MCP = map[string]session.MCPServer{"x": {}} },
+			"neither command nor url"},
 	}
 	for _, r := range rows {
 		agent, req := stage(t, "good")
@@ -217,23 +234,29 @@ func TestCannotRun(t *testing.T) {
 }
 
 func TestArgv(t *testing.T) {
-	req := session.Request{Phase: "discovery", Model: "m", FallbackModel: "f", MaxTurns: 7, MaxCostMicroUSD: 2_500_000, System: "s",
+	req := session.Request{Phase: "discovery", Model: "m", FallbackModel: "f", MaxTurns: 7, MaxCostMicroUSD: 2_500_000,
+		System:        "s",
 		HandoffSchema: json.RawMessage(`{"type":"object"}`), ToolSpecs: []session.ToolSpec{{Name: "ralph_submit_handoff"}},
-		MCP: map[string]session.MCPServer{"docs": {Command: []string{"npx", "docs"}, Env: map[string]string{"KEY": "secret"}}}}
+		MCP: map[string]session.MCPServer{"docs": {Command: []string{"npx", "docs"},
+			Env: map[string]string{"KEY": "secret"}}}}
 	args, err := argv(req, "id")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, pair := range [][2]string{
-		{"--tools", "Read,Glob,Grep,WebSearch,WebFetch,Write,Task"}, {"--setting-sources", ""}, {"--permission-mode", "bypassPermissions"},
-		{"--model", "m"}, {"--fallback-model", "f"}, {"--max-turns", "7"}, {"--max-budget-usd", "2.500000"}, {"--append-system-prompt", "s"},
-		{"--session-id", "id"}, {"--mcp-config", `{"mcpServers":{"docs":{"args":["docs"],"command":"npx","env":{"KEY":"${RALPH_MCP_docs_KEY}"},"type":"stdio"}}}`},
+		{"--tools", "Read,Glob,Grep,WebSearch,WebFetch,Write,Task"}, {"--setting-sources", ""}, {"--permission-mode",
+			"bypassPermissions"},
+		{"--model", "m"}, {"--fallback-model", "f"}, {"--max-turns", "7"}, {"--max-budget-usd", "2.500000"},
+		{"--append-system-prompt", "s"},
+		{"--session-id", "id"}, {"--mcp-config", `{"mcpServers":{"docs":{"args":["docs"],"command":"npx",` +
+			`"env":{"KEY":"${RALPH_MCP_docs_KEY}"},"type":"stdio"}}}`},
 	} {
 		if i := slices.Index(args, pair[0]); i < 0 || args[i+1] != pair[1] {
 			t.Errorf("%s %q is missing in %q", pair[0], pair[1], args)
 		}
 	}
-	if joined := strings.Join(args, " "); strings.Contains(joined, "--bare") || strings.Contains(joined, "secret") || strings.Contains(joined, "--json-schema") {
+	if joined := strings.Join(args, " "); strings.Contains(joined, "--bare") || strings.Contains(joined, "secret") ||
+		strings.Contains(joined, "--json-schema") {
 		t.Errorf("argv %q", args)
 	}
 	req.ToolSpecs = nil
@@ -243,7 +266,8 @@ func TestArgv(t *testing.T) {
 }
 
 func TestEnviron(t *testing.T) {
-	base := []string{"PATH=/bin:/usr/bin", "ANTHROPIC_API_KEY=k", "CLAUDE_CODE_OAUTH_TOKEN=o", "CLAUDE_CODE_SIMPLE=1", "CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli",
+	base := []string{"PATH=/bin:/usr/bin", "ANTHROPIC_API_KEY=k", "CLAUDE_CODE_OAUTH_TOKEN=o", "CLAUDE_CODE_SIMPLE=1",
+		"CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli",
 		"IS_SANDBOX=1", "CLAUDE_CODE_MAX_RETRIES=7", "ENABLE_TOOL_SEARCH=true", "CLAUDE_CODE_USE_BEDROCK=1"}
 	env := environ(session.Request{Env: base, Idle: time.Minute}, false)
 	want := map[string]string{
@@ -271,7 +295,8 @@ func TestEnviron(t *testing.T) {
 // Our tools, as the client asks for them.
 func TestToolServer(t *testing.T) {
 	req := session.Request{
-		ToolSpecs: []session.ToolSpec{{Name: "ralph_a", Description: "A", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}, {Name: "ralph_b"}},
+		ToolSpecs: []session.ToolSpec{{Name: "ralph_a", Description: "A",
+			Schema: json.RawMessage(`{"type":"object","properties":{}}`)}, {Name: "ralph_b"}},
 		CallTool: func(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
 			switch string(args) {
 			case `{"fail":1}`:
@@ -286,16 +311,30 @@ func TestToolServer(t *testing.T) {
 	server := newToolServer(t.Context(), req)
 	defer server.close()
 	rows := []struct{ why, in, want string }{
-		{"the version that the client speaks", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`,
-			`{"id":0,"jsonrpc":"2.0","result":{"capabilities":{"tools":{}},"protocolVersion":"2025-11-25","serverInfo":{"name":"ralph","version":"1"}}}`},
-		{"a notification wants an answer of the control protocol", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"id":0,"jsonrpc":"2.0","result":{}}`},
+		{"the version that the client speaks", `{"jsonrpc":"2.0","id":0,"method":"initialize",` +
+			`"params":{"protocolVersion":"2025-11-25"}}`,
+			`{"id":0,"jsonrpc":"2.0","result":{"capabilities":{"tools":{}},"protocolVersion":"2025-11-25",` +
+				`"serverInfo":{"name":"ralph","version":"1"}}}`},
+		{"a notification wants an answer of the control protocol", `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+			`{"id":0,"jsonrpc":"2.0","result":{}}`},
 		{"ping", `{"id":"p","method":"ping"}`, `{"id":"p","jsonrpc":"2.0","result":{}}`},
-		{"the list", `{"id":1,"method":"tools/list"}`, `{"id":1,"jsonrpc":"2.0","result":{"tools":[{"_meta":{"anthropic/alwaysLoad":true},"description":"A","inputSchema":{"type":"object","properties":{}},"name":"ralph_a"},{"_meta":{"anthropic/alwaysLoad":true},"description":"","inputSchema":{"type":"object"},"name":"ralph_b"}]}}`},
-		{"a call", `{"id":2,"method":"tools/call","params":{"name":"ralph_a","arguments":{"x":1}}}`, `{"id":2,"jsonrpc":"2.0","result":{"content":[{"text":"{\"name\":\"ralph_a\",\"args\":{\"x\":1}}","type":"text"}],"structuredContent":{"args":{"x":1},"name":"ralph_a"}}}`},
-		{"a call without arguments", `{"id":3,"method":"tools/call","params":{"name":"ralph_b"}}`, `{"id":3,"jsonrpc":"2.0","result":{"content":[{"text":"{\"name\":\"ralph_b\",\"args\":{}}","type":"text"}],"structuredContent":{"args":{},"name":"ralph_b"}}}`},
-		{"a refusal is an answer that the model reads", `{"id":4,"method":"tools/call","params":{"name":"ralph_a","arguments":{"fail":1}}}`, `{"id":4,"jsonrpc":"2.0","result":{"content":[{"text":"refused","type":"text"}],"isError":true}}`},
-		{"a tool that is not offered", `{"id":5,"method":"tools/call","params":{"name":"ralph_c"}}`, `{"error":{"code":-32602,"message":"unknown tool"},"id":5,"jsonrpc":"2.0"}`},
-		{"a method that we do not have", `{"id":6,"method":"resources/list"}`, `{"error":{"code":-32601,"message":"unknown method"},"id":6,"jsonrpc":"2.0"}`},
+		{"the list", `{"id":1,"method":"tools/list"}`, `{"id":1,"jsonrpc":"2.0",` +
+			`"result":{"tools":[{"_meta":{"anthropic/alwaysLoad":true},"description":"A","inputSchema":{"type":"object",` +
+			`"properties":{}},"name":"ralph_a"},{"_meta":{"anthropic/alwaysLoad":true},"description":"",` +
+			`"inputSchema":{"type":"object"},"name":"ralph_b"}]}}`},
+		{"a call", `{"id":2,"method":"tools/call","params":{"name":"ralph_a","arguments":{"x":1}}}`,
+			`{"id":2,"jsonrpc":"2.0","result":{"content":[{"text":"{\"name\":\"ralph_a\",\"args\":{\"x\":1}}",` +
+				`"type":"text"}],"structuredContent":{"args":{"x":1},"name":"ralph_a"}}}`},
+		{"a call without arguments", `{"id":3,"method":"tools/call","params":{"name":"ralph_b"}}`,
+			`{"id":3,"jsonrpc":"2.0","result":{"content":[{"text":"{\"name\":\"ralph_b\",\"args\":{}}","type":"text"}],` +
+				`"structuredContent":{"args":{},"name":"ralph_b"}}}`},
+		{"a refusal is an answer that the model reads", `{"id":4,"method":"tools/call","params":{"name":"ralph_a",` +
+			`"arguments":{"fail":1}}}`, `{"id":4,"jsonrpc":"2.0","result":{"content":[{"text":"refused","type":"text"}],` +
+			`"isError":true}}`},
+		{"a tool that is not offered", `{"id":5,"method":"tools/call","params":{"name":"ralph_c"}}`,
+			`{"error":{"code":-32602,"message":"unknown tool"},"id":5,"jsonrpc":"2.0"}`},
+		{"a method that we do not have", `{"id":6,"method":"resources/list"}`,
+			`{"error":{"code":-32601,"message":"unknown method"},"id":6,"jsonrpc":"2.0"}`},
 		{"rubbish", `[1,2]`, `{"error":{"code":-32600,"message":"not a JSON-RPC message"},"id":0,"jsonrpc":"2.0"}`},
 	}
 	for _, r := range rows {
@@ -310,7 +349,8 @@ func TestToolServer(t *testing.T) {
 	}
 	// A call that the client gives up ends.
 	done := make(chan object, 1)
-	server.serve("long", json.RawMessage(`{"id":7,"method":"tools/call","params":{"name":"ralph_a","arguments":{"wait":1}}}`), func(o object) { done <- o })
+	server.serve("long", json.RawMessage(`{"id":7,"method":"tools/call","params":{"name":"ralph_a",`+
+		`"arguments":{"wait":1}}}`), func(o object) { done <- o })
 	server.abort("long")
 	<-done
 }
@@ -319,7 +359,8 @@ func TestVersions(t *testing.T) {
 	rows := []struct {
 		a, b string
 		want int
-	}{{"2.1.329", "2.1.329", 0}, {"2.1.197", "2.1.329", -1}, {"2.10.0", "2.9.9", 1}, {"3.0", "2.9.9", 1}, {"x", "0.0.0", 0}}
+	}{{"2.1.329", "2.1.329", 0}, {"2.1.197", "2.1.329", -1}, {"2.10.0", "2.9.9", 1}, {"3.0", "2.9.9", 1},
+		{"x", "0.0.0", 0}}
 	for _, r := range rows {
 		if got := client.CompareVersions(r.a, r.b); got != r.want {
 			t.Errorf("%s and %s: %d", r.a, r.b, got)
@@ -348,9 +389,12 @@ func TestProbe(t *testing.T) {
 		if r.path != "" {
 			agent.Path = r.path
 		}
-		info, err := Probe(t.Context(), agent.Path, append(req.Env, "RALPH_TEST_VERSION="+r.version, "ANTHROPIC_API_KEY=test"))
-		if err != nil || info.Supported != r.supported || !strings.Contains(info.Problem, r.problem) || !strings.Contains(info.Warning, r.warning) ||
-			(info.Problem == "") != (r.problem == "") || (info.Warning == "") != (r.warning == "") || (info.Hint == "") != (r.supported && r.warning == "") {
+		info, err := Probe(t.Context(), agent.Path, append(req.Env, "RALPH_TEST_VERSION="+r.version,
+			"ANTHROPIC_API_KEY=test"))
+		if err != nil || info.Supported != r.supported || !strings.Contains(info.Problem, r.problem) ||
+			!strings.Contains(info.Warning, r.warning) ||
+			(info.Problem == "") != (r.problem == "") || (info.Warning == "") != (r.warning == "") ||
+			(info.Hint == "") != (r.supported && r.warning == "") {
 			t.Errorf("%s: %+v, %v", r.why, info, err)
 		}
 	}
@@ -387,9 +431,12 @@ func TestLogin(t *testing.T) {
 
 // No line of a client makes the driver panic, and none makes it allow a call.
 func FuzzLine(f *testing.F) {
-	for _, l := range []string{initAnswer, initLine, goodResult, bashCall, bashDone, bashHook, `{"type":"user","message":"x"}`, `{"type":"result","modelUsage":{"a":{"inputTokens":1e400}}}`,
-		`{"type":"control_request","request_id":1,"request":[]}`, `{"type":"assistant","message":{"content":"text"}}`, `{"type":"system","subtype":"api_retry","retry_delay_ms":1e300}`,
-		`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":-1e99}}`, `{"type":"system","subtype":"permission_denied","message":"m"}`} {
+	for _, l := range []string{initAnswer, initLine, goodResult, bashCall, bashDone, bashHook,
+		`{"type":"user","message":"x"}`, `{"type":"result","modelUsage":{"a":{"inputTokens":1e400}}}`,
+		`{"type":"control_request","request_id":1,"request":[]}`, `{"type":"assistant","message":{"content":"text"}}`,
+		`{"type":"system","subtype":"api_retry","retry_delay_ms":1e300}`,
+		`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":-1e99}}`,
+		`{"type":"system","subtype":"permission_denied","message":"m"}`} {
 		f.Add([]byte(l), false)
 	}
 	f.Add([]byte(`{"type":"control_request","request_id":"q","request":{"subtype":"hook_callback"`), true)
@@ -406,7 +453,8 @@ func FuzzLine(f *testing.F) {
 		s.Out.Close()
 		<-s.Out.Done()
 		s.tools.close()
-		if strings.Contains(sent.String(), `"behavior":"allow"`) || strings.Contains(sent.String(), `"permissionDecision":"allow"`) {
+		if strings.Contains(sent.String(), `"behavior":"allow"`) || strings.Contains(sent.String(),
+			`"permissionDecision":"allow"`) {
 			t.Errorf("allowed by %q: %s", data, sent.String())
 		}
 		if u := s.stream.usage(); u.Total() < 0 {

@@ -39,7 +39,8 @@ type stream struct {
 const maxTracked = 1000
 
 func newStream() *stream {
-	return &stream{open: map[string]string{}, subs: map[string]string{}, calls: map[string]*apiTokens{}, current: map[string]string{}}
+	return &stream{open: map[string]string{}, subs: map[string]string{}, calls: map[string]*apiTokens{},
+		current: map[string]string{}}
 }
 
 // read takes one line and returns what happened. Control lines are not its

@@ -294,7 +294,8 @@ func TestBrief(t *testing.T) {
 
 func TestEnviron(t *testing.T) {
 	base := []string{"PATH=/bin", "RALPH_TASK_ID=stale", "A=1", "A=2"}
-	env := Environ(session.Request{Env: base, TaskID: "T-1", Phase: "building", Iteration: 7, Attempt: 2, EventID: "01abc"})
+	env := Environ(session.Request{Env: base, TaskID: "T-1", Phase: "building", Iteration: 7, Attempt: 2,
+		EventID: "01abc"})
 	for name, want := range map[string]string{
 		"RALPH_TASK_ID": "T-1", "RALPH_ROLE": "coding", "RALPH_PHASE": "building", "RALPH_ITERATION": "7",
 		"RALPH_ATTEMPT":  "2",

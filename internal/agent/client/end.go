@@ -16,7 +16,8 @@ const DefaultGrace = 5 * time.Second
 // Follow waits for p and ends w. It stops p, with grace between asking and killing, when
 // ctx ends (Interrupted) or a limit of w is crossed (Hang, detail "idle 5m");
 // otherwise the outcome is what the exit says.
-func Follow(ctx context.Context, p *proc.Process, w *Watch, grace time.Duration) (session.OutcomeKind, string, proc.Exit,
+func Follow(ctx context.Context, p *proc.Process, w *Watch, grace time.Duration) (session.OutcomeKind, string,
+	proc.Exit,
 	error) {
 	defer w.Stop()
 	kind, detail := session.OutcomeKind(""), ""

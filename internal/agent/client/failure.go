@@ -66,7 +66,10 @@ var phrases = []struct {
 	{"socket", session.Overloaded},
 }
 
-var codeIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)"(?:code|status|statusCode)": ?(\d{3})\b`) })
+var codeIn = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)"(?:code|status|statusCode)": ` +
+		`?(\d{3})\b`)
+})
 
 // Ending says what a failure means. What a person has to mend (login, credit,
 // model) halts the run instead of burning attempts; what time mends waits, until
@@ -111,7 +114,8 @@ var delayIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 
 // resetHeaders are those in which providers say when a limit ends: seconds, a
 // span, an epoch or a date. Of several the latest counts.
-var resetHeaders = []string{"retry-after", "retry-after-ms", "anthropic-ratelimit-unified-reset", "anthropic-ratelimit-requests-reset",
+var resetHeaders = []string{"retry-after", "retry-after-ms", "anthropic-ratelimit-unified-reset",
+	"anthropic-ratelimit-requests-reset",
 	"anthropic-ratelimit-tokens-reset", "x-ratelimit-reset-requests", "x-ratelimit-reset-tokens", "x-ratelimit-reset"}
 
 // reset is when the limit ends, zero when the provider did not say.

@@ -30,7 +30,8 @@ type Probe struct {
 // means that ctx ended; everything about the client is in Info.
 func (p Probe) Run(ctx context.Context, env []string) (Info, error) {
 	if runtime.GOOS == "windows" {
-		return Info{Problem: "the " + p.Name + " driver does not work on Windows", Hint: "use it in WSL, or another agent.driver"}, nil
+		return Info{Problem: "the " + p.Name + " driver does not work on Windows",
+			Hint: "use it in WSL, or another agent.driver"}, nil
 	}
 	argv := p.Find()
 	if len(argv) == 0 {
@@ -50,10 +51,12 @@ func (p Probe) Run(ctx context.Context, env []string) (Info, error) {
 	}
 	switch CompareVersions(info.Version, p.Tested) {
 	case -1:
-		info.Problem = fmt.Sprintf("%s %s is too old: %s is the oldest that is known to put every tool call to the guard", p.Name, info.Version, p.Tested)
+		info.Problem = fmt.Sprintf("%s %s is too old: %s is the oldest that is known to put every tool call to the guard",
+			p.Name, info.Version, p.Tested)
 		return info, nil
 	case 1:
-		info.Warning = fmt.Sprintf("%s %s is newer than %s, the newest that git ralph was tested with", p.Name, info.Version, p.Tested)
+		info.Warning = fmt.Sprintf("%s %s is newer than %s, the newest that git ralph was tested with", p.Name, info.Version,
+			p.Tested)
 	}
 	info.Login = "yes"
 	if !p.LoggedIn() {

@@ -112,7 +112,8 @@ func (s *Prompts) play(ctx context.Context, prompt string, further bool) (Ending
 	defer s.halt(nil)
 	stderr := proc.NewHeadTail(16 << 10)
 	stdout := &HeardLines{Lines: Lines{Max: MaxLine, Line: s.line}, Watch: s.watch}
-	p, err := s.Request.Start(context.WithoutCancel(ctx), proc.Command{Argv: s.Argv(further), Dir: s.Request.Dir, Env: s.Env,
+	p, err := s.Request.Start(context.WithoutCancel(ctx), proc.Command{Argv: s.Argv(further), Dir: s.Request.Dir,
+		Env:   s.Env,
 		Stdin: stdin, Stdout: stdout, Stderr: stderr})
 	if err != nil {
 		return Ending{}, proc.Exit{}, err

@@ -11,11 +11,13 @@ import (
 var resets = sync.OnceValue(func() [3]*regexp.Regexp {
 	return [3]*regexp.Regexp{
 		// "try again at Nov 25th, 2026 5:30 PM"
-		regexp.MustCompile(`(?i)\b(?:try again at|resets(?: at)?) ([A-Z][a-z]{2}) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})(?: at)? (\d{1,2}):(\d{2}) ?([AP]M)(?: \((UTC)\))?`),
+		regexp.MustCompile(`(?i)\b(?:try again at|resets(?: at)?) ([A-Z][a-z]{2}) (\d{1,2})(?:st|nd|rd|th)?,` +
+			`? (\d{4})(?: at)? (\d{1,2}):(\d{2}) ?([AP]M)(?: \((UTC)\))?`),
 		// "resets 5:22pm (UTC)", "try again at 5:30 PM"
 		regexp.MustCompile(`(?i)\b(?:try again at|resets(?: at)?) (\d{1,2})(?::(\d{2}))? ?([AP]M)(?: \((UTC)\))?`),
 		// "try again in 3 hours 2 minutes", "retry in 12.5s", "reset after 3h2m5s"
-		regexp.MustCompile(`(?i)\b(?:again in|retry in|reset after|resets in) ((?:\d+(?:\.\d+)? ?(?:days?|hours?|minutes?|mins?|seconds?|secs?|d|h|m|s)\b[ ,]*|\d+(?:\.\d+)?[dhms])+)`),
+		regexp.MustCompile(`(?i)\b(?:again in|retry in|reset after|resets in) ((?:\d+(?:\.\d+)? ` +
+			`?(?:days?|hours?|minutes?|mins?|seconds?|secs?|d|h|m|s)\b[ ,]*|\d+(?:\.\d+)?[dhms])+)`),
 	}
 })
 
@@ -41,7 +43,8 @@ func resetTime(text string, now time.Time) time.Time {
 	}
 	p := resets()
 	if m := p[0].FindStringSubmatch(text); m != nil {
-		t, err := time.ParseInLocation("Jan 2 2006 3:04 PM", m[1]+" "+m[2]+" "+m[3]+" "+m[4]+":"+m[5]+" "+strings.ToUpper(m[6]), zone(m[7]))
+		t, err := time.ParseInLocation("Jan 2 2006 3:04 PM", m[1]+" "+m[2]+" "+m[3]+" "+m[4]+":"+m[5]+" "+
+			strings.ToUpper(m[6]), zone(m[7]))
 		if err != nil {
 			return time.Time{}
 		}

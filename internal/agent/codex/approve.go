@@ -116,7 +116,8 @@ func (s *conversation) judgeReading(actions []action) session.Permission {
 	for _, a := range actions {
 		tool := tools[a.Type]
 		if tool == "" {
-			return session.Permission{Reason: "commands that do more than read files are not part of this phase: " + client.Line(a.Command, 100)}
+			return session.Permission{Reason: "commands that do more than read files are not part of this phase: " +
+				client.Line(a.Command, 100)}
 		}
 		if p := s.judge(tool, object{"path": a.Path, "file_path": a.Path}); !p.Allow {
 			return p

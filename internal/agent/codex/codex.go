@@ -81,7 +81,8 @@ func (a *Agent) Resumes() bool { return true }
 // run. Without it every command would fail, and the model would not know why.
 func trySandbox(ctx context.Context, path string, req session.Request, env []string, clock proc.Clock) (bool, error) {
 	p, err := req.Start(context.WithoutCancel(ctx), proc.Command{
-		Argv: append(home(req, env), path, "sandbox", "-c", `sandbox_mode="workspace-write"`, "--", "true"), Dir: req.Dir, Env: env})
+		Argv: append(home(req, env), path, "sandbox", "-c", `sandbox_mode="workspace-write"`, "--", "true"), Dir: req.Dir,
+		Env: env})
 	if err != nil {
 		return false, err
 	}

@@ -15,7 +15,8 @@ import (
 
 func TestClassify(t *testing.T) {
 	now := time.Date(2026, 11, 22, 14, 0, 0, 0, time.UTC)
-	limits := &rateLimits{Primary: &window{UsedPercent: 100, ResetsAt: float64(now.Add(time.Hour).Unix())}, Secondary: &window{UsedPercent: 40}}
+	limits := &rateLimits{Primary: &window{UsedPercent: 100, ResetsAt: float64(now.Add(time.Hour).Unix())},
+		Secondary: &window{UsedPercent: 40}}
 	fail := func(message, info string) turn {
 		return turn{Status: "failed", Error: &turnError{Message: message, Info: json.RawMessage(info)}}
 	}
@@ -30,17 +31,27 @@ func TestClassify(t *testing.T) {
 		{"an interruption that is not ours", turn{Status: "interrupted"}, nil, session.Crashed, ""},
 		{"a status that is not known", turn{Status: "inProgress"}, nil, session.ProtocolError, ""},
 		{"a failure without a reason", turn{Status: "failed"}, nil, session.ProtocolError, ""},
-		{"a usage limit in words", fail("You’ve hit your usage limit. Upgrade to Pro or try again at 5:30 PM.", `null`), nil, session.UsageLimit, "2026-11-22T17:30:00Z"},
-		{"the account's figures are exact", fail("You’ve hit your usage limit. Try again at 3:01 PM.", `"usageLimitExceeded"`), limits, session.UsageLimit, "2026-11-22T15:00:00Z"},
+		{"a usage limit in words", fail("You’ve hit your usage limit. Upgrade to Pro or try again at 5:30 PM.", `null`), nil,
+			session.UsageLimit, "2026-11-22T17:30:00Z"},
+		{"the account's figures are exact", fail("You’ve hit your usage limit. Try again at 3:01 PM.",
+			`"usageLimitExceeded"`), limits, session.UsageLimit, "2026-11-22T15:00:00Z"},
 		{"a limit without a time", fail("You’ve hit your usage limit.", `"usageLimitExceeded"`), nil, session.UsageLimit, ""},
-		{"credit is a person's business", fail("Quota exceeded. Check your plan and billing details.", `"usageLimitExceeded"`), nil, session.AuthFailed, ""},
-		{"a window that is full", fail("Codex ran out of room in the model's context window.", `"contextWindowExceeded"`), nil, session.ContextLimit, ""},
-		{"the same in words", fail("Codex ran out of room in the model's context window. Start a new thread.", ``), nil, session.ContextLimit, ""},
-		{"high demand", fail("We’re currently experiencing high demand, which may cause temporary errors.", `"other"`), nil, session.Overloaded, ""},
-		{"a status in words", fail("exceeded retry limit, last status: 429 Too Many Requests", `"other"`), nil, session.RateLimited, ""},
-		{"a status of its own", fail("x", `{"responseTooManyFailedAttempts":{"httpStatusCode":429}}`), nil, session.RateLimited, ""},
-		{"a login that is refused", fail("unexpected status 401 Unauthorized: Incorrect API key", `{"responseStreamDisconnected":{"httpStatusCode":null}}`), nil, session.AuthFailed, ""},
-		{"a connection that is lost", fail("stream disconnected", `{"responseStreamDisconnected":{"httpStatusCode":null}}`), nil, session.Overloaded, ""},
+		{"credit is a person's business", fail("Quota exceeded. Check your plan and billing details.",
+			`"usageLimitExceeded"`), nil, session.AuthFailed, ""},
+		{"a window that is full", fail("Codex ran out of room in the model's context window.", `"contextWindowExceeded"`),
+			nil, session.ContextLimit, ""},
+		{"the same in words", fail("Codex ran out of room in the model's context window. Start a new thread.", ``), nil,
+			session.ContextLimit, ""},
+		{"high demand", fail("We’re currently experiencing high demand, which may cause temporary errors.", `"other"`), nil,
+			session.Overloaded, ""},
+		{"a status in words", fail("exceeded retry limit, last status: 429 Too Many Requests", `"other"`), nil,
+			session.RateLimited, ""},
+		{"a status of its own", fail("x", `{"responseTooManyFailedAttempts":{"httpStatusCode":429}}`), nil,
+			session.RateLimited, ""},
+		{"a login that is refused", fail("unexpected status 401 Unauthorized: Incorrect API key",
+			`{"responseStreamDisconnected":{"httpStatusCode":null}}`), nil, session.AuthFailed, ""},
+		{"a connection that is lost", fail("stream disconnected", `{"responseStreamDisconnected":{"httpStatusCode":null}}`),
+			nil, session.Overloaded, ""},
 		{"a model that does not exist", fail("x", `"modelNotFound"`), nil, session.AuthFailed, ""},
 		{"a request that is wrong", fail("bad", `"badRequest"`), nil, session.ProtocolError, ""},
 	}
@@ -94,27 +105,40 @@ func (nopCloser) Close() error { return nil }
 
 func TestApprovals(t *testing.T) {
 	command := func(rest string) string {
-		return `{"id":7,"method":"item/commandExecution/requestApproval","params":{"itemId":"c","command":"/bin/bash -c x","cwd":"/p"` + rest + `}}`
+		return `{"id":7,"method":"item/commandExecution/requestApproval","params":{"itemId":"c",` +
+			`"command":"/bin/bash -c x","cwd":"/p"` + rest + `}}`
 	}
 	rows := []struct{ why, phase, line, want, judged string }{
-		{"a command goes to the guard whole", "building", command(""), `"accept"`, `exec_command {"command":"/bin/bash -c x","cwd":"/p"}`},
-		{"what the client takes a command for does not count", "building", command(`,"commandActions":[{"type":"read","path":"/p/a"}]`), `"accept"`, "exec_command"},
+		{"a command goes to the guard whole", "building", command(""), `"accept"`,
+			`exec_command {"command":"/bin/bash -c x","cwd":"/p"}`},
+		{"what the client takes a command for does not count", "building",
+			command(`,"commandActions":[{"type":"read","path":"/p/a"}]`), `"accept"`, "exec_command"},
 		{"input for a program that runs", "building", command(`,"kind":"writeStdin"`), `"decline"`, ""},
-		{"a command that wants more than the sandbox", "building", command(`,"additionalPermissions":{"network":true}`), `"decline"`, ""},
-		{"no command at all", "building", `{"id":7,"method":"item/commandExecution/requestApproval","params":{"itemId":"c"}}`, `"decline"`, ""},
-		{"reading in a phase without commands", "planning", command(`,"commandActions":[{"type":"read","path":"/p/a"}]`), `"accept"`, "Read"},
-		{"reading what the guard keeps", "planning", command(`,"commandActions":[{"type":"read","path":"/p/secret"}]`), `"decline"`, "Read"},
-		{"reading and something else", "planning", command(`,"commandActions":[{"type":"read","path":"/p/a"},{"type":"unknown","command":"x"}]`), `"decline"`, "Read"},
+		{"a command that wants more than the sandbox", "building", command(`,"additionalPermissions":{"network":true}`),
+			`"decline"`, ""},
+		{"no command at all", "building", `{"id":7,"method":"item/commandExecution/requestApproval","params":{"itemId":"c"}}`,
+			`"decline"`, ""},
+		{"reading in a phase without commands", "planning", command(`,"commandActions":[{"type":"read","path":"/p/a"}]`),
+			`"accept"`, "Read"},
+		{"reading what the guard keeps", "planning", command(`,"commandActions":[{"type":"read","path":"/p/secret"}]`),
+			`"decline"`, "Read"},
+		{"reading and something else", "planning", command(`,"commandActions":[{"type":"read","path":"/p/a"},` +
+			`{"type":"unknown","command":"x"}]`), `"decline"`, "Read"},
 		{"something that the client did not understand", "planning", command(""), `"decline"`, ""},
-		{"one of the files is protected", "building", `{"id":7,"method":"item/fileChange/requestApproval","params":{"itemId":"f"}}`, `"decline"`, "Edit"},
-		{"files that nobody told us", "building", `{"id":7,"method":"item/fileChange/requestApproval","params":{"itemId":"other"}}`, `"decline"`, ""},
-		{"a tool that is not offered", "building", `{"id":7,"method":"item/tool/call","params":{"callId":"c","tool":"other"}}`, `-32602`, ""},
-		{"a question for a person", "building", `{"id":7,"method":"item/tool/requestUserInput","params":{}}`, `"answers":{}`, ""},
+		{"one of the files is protected", "building", `{"id":7,"method":"item/fileChange/requestApproval",` +
+			`"params":{"itemId":"f"}}`, `"decline"`, "Edit"},
+		{"files that nobody told us", "building", `{"id":7,"method":"item/fileChange/requestApproval",` +
+			`"params":{"itemId":"other"}}`, `"decline"`, ""},
+		{"a tool that is not offered",
+			"building", `{"id":7,"method":"item/tool/call","params":{"callId":"c","tool":"other"}}`, `-32602`, ""},
+		{"a question for a person", "building", `{"id":7,"method":"item/tool/requestUserInput","params":{}}`, `"answers":{}`,
+			""},
 		{"more permissions", "building", `{"id":7,"method":"item/permissions/requestApproval","params":{}}`, `-32601`, ""},
 	}
 	for _, r := range rows {
 		got, judged := asks(t, r.phase, r.line)
-		if !strings.Contains(got, r.want) || !strings.Contains(got, `"id":7`) || !strings.Contains(strings.Join(judged, "; "), r.judged) || r.judged == "" && len(judged) > 0 {
+		if !strings.Contains(got, r.want) || !strings.Contains(got, `"id":7`) || !strings.Contains(strings.Join(judged, "; "),
+			r.judged) || r.judged == "" && len(judged) > 0 {
 			t.Errorf("%s: %s, judged %q", r.why, got, judged)
 		}
 	}
@@ -126,7 +150,8 @@ func TestFind(t *testing.T) {
 		t.Skip("the folders of npm packages are named after another system here")
 	}
 	dir := t.TempDir()
-	script, native := filepath.Join(dir, "lib", "@openai", "codex", "bin", "codex.js"), filepath.Join(dir, "lib", "@openai", "codex-linux-x64", "vendor", "x", "bin", "codex")
+	script, native := filepath.Join(dir, "lib", "@openai", "codex", "bin", "codex.js"), filepath.Join(dir, "lib",
+		"@openai", "codex-linux-x64", "vendor", "x", "bin", "codex")
 	for _, p := range []string{script, native} {
 		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
 			t.Fatal(err)
@@ -174,7 +199,8 @@ func TestProbe(t *testing.T) {
 		if err := os.WriteFile(path, []byte("#!/bin/sh\necho '"+r.version+"'\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		info, err := Probe(t.Context(), path, []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir(), "OPENAI_API_KEY=" + r.key})
+		info, err := Probe(t.Context(), path, []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir(), "OPENAI_API_KEY=" +
+			r.key})
 		if err != nil || info.Supported != r.supported || !strings.Contains(info.Problem, r.problem) || info.Hint != r.hint {
 			t.Errorf("%s: %+v, %v", r.why, info, err)
 		}

@@ -31,7 +31,8 @@ func (s *stream) classify(t turn, now time.Time) client.Ending {
 			return s.failed(*failure, now)
 		}
 	}
-	return client.Ending{Kind: session.ProtocolError, Detail: "the turn ended with " + client.Line(fmt.Sprintf("%q", t.Status), 100)}
+	return client.Ending{Kind: session.ProtocolError, Detail: "the turn ended with " +
+		client.Line(fmt.Sprintf("%q", t.Status), 100)}
 }
 
 // kinds are the client's own names for what failed.
@@ -76,7 +77,8 @@ func (s *stream) failed(f turnError, now time.Time) client.Ending {
 		e.Kind = session.AuthFailed
 	case status == 429:
 		e.Kind = session.RateLimited
-	case status >= 500, kind == "httpConnectionFailed", kind == "responseStreamConnectionFailed", kind == "responseStreamDisconnected",
+	case status >= 500, kind == "httpConnectionFailed", kind == "responseStreamConnectionFailed",
+		kind == "responseStreamDisconnected",
 		kind == "responseTooManyFailedAttempts":
 		e.Kind = session.Overloaded
 	default:

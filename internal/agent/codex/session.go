@@ -104,7 +104,8 @@ func (s *conversation) answered(l line) {
 		if l.Error != nil {
 			why = client.Line(l.Error.Message, 300)
 		}
-		s.Stop(client.Ending{Kind: session.ProtocolError, Detail: "the client refused " + strings.TrimPrefix(id, "ralph-") + ": " + why})
+		s.Stop(client.Ending{Kind: session.ProtocolError, Detail: "the client refused " + strings.TrimPrefix(id, "ralph-") +
+			": " + why})
 		return
 	}
 	switch id {
@@ -114,14 +115,16 @@ func (s *conversation) answered(l line) {
 		s.Out.Send(startThread(s.Request))
 	case threadID:
 		if string(l.Result.ApprovalPolicy) != `"untrusted"` {
-			s.Stop(client.Ending{Kind: session.PermissionDenied, Detail: "a policy of this machine makes the client run commands without asking"})
+			s.Stop(client.Ending{Kind: session.PermissionDenied, Detail: "a policy of this machine makes the client run " +
+				"commands without asking"})
 			return
 		}
 		s.mu.Lock()
 		s.thread = client.Line(l.Result.Thread.ID, 100)
 		s.mu.Unlock()
 		s.stream.model = client.Line(l.Result.Model, 100)
-		s.Event(session.AgentEvent{Kind: session.EventSession, Text: s.thread, Model: s.stream.model, Version: s.stream.version})
+		s.Event(session.AgentEvent{Kind: session.EventSession, Text: s.thread, Model: s.stream.model,
+			Version: s.stream.version})
 		s.prompt(s.Request.Prompt)
 	case turnID:
 		s.Started()
@@ -133,7 +136,8 @@ func (s *conversation) prompt(text string) bool {
 	tools := client.Tools(s.Request)
 	writes := slices.Contains(tools, "Write") || slices.Contains(tools, "Edit") || slices.Contains(tools, "Bash")
 	var roots []string
-	if home := client.Get(s.Request.Env, "HOME"); filepath.IsAbs(home) { // caches; what of it may be written is for our sandbox to say
+	// caches; what of it may be written is for our sandbox to say
+	if home := client.Get(s.Request.Env, "HOME"); filepath.IsAbs(home) {
 		roots = append(roots, home)
 	}
 	if s.Request.HandoffFile != "" {
@@ -167,7 +171,8 @@ func (s *conversation) observe(l line) {
 		}
 	case "mcpServer/startupStatus/updated":
 		if p.Name != "codex_apps" { // the client's own
-			s.Stop(client.Ending{Kind: session.ProtocolError, Detail: "the client started an MCP server that this run does not offer: " + client.Line(p.Name, 100)})
+			s.Stop(client.Ending{Kind: session.ProtocolError, Detail: "the client started an MCP server that this run does " +
+				"not offer: " + client.Line(p.Name, 100)})
 		}
 	}
 	for _, e := range s.stream.read(l) {
@@ -194,7 +199,8 @@ func (s *conversation) checkJudged(it item) {
 		return
 	}
 	if p := s.judgeItem(it, it.Command, it.Cwd, it.Actions); !p.Allow {
-		s.Stop(client.Ending{Kind: session.ProtocolError, Detail: "a call ran without being judged: " + client.Line(it.Command, 100)})
+		s.Stop(client.Ending{Kind: session.ProtocolError, Detail: "a call ran without being judged: " +
+			client.Line(it.Command, 100)})
 	}
 }
 

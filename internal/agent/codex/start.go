@@ -30,8 +30,10 @@ const SessionFolder = ".cache/git-ralph/codex-sessions"
 // rules make the client ask about the commands that it would run unasked
 // because it takes them for harmless. What is not listed here and runs unasked
 // is judged when the client reports it.
-const rules = `prefix_rule(pattern=[["base64", "cat", "cd", "cut", "echo", "expr", "false", "find", "git", "grep", "head", "id", "ls", ` +
-	`"nl", "numfmt", "paste", "pwd", "rev", "rg", "sed", "seq", "stat", "tac", "tail", "tr", "true", "uname", "uniq", "wc", "which", ` +
+const rules = `prefix_rule(pattern=[["base64", "cat", "cd", "cut", "echo", "expr", "false", "find", "git", "grep",` +
+	` "head", "id", "ls", ` +
+	`"nl", "numfmt", "paste", "pwd", "rev", "rg", "sed", "seq", "stat", "tac", "tail", "tr", "true", "uname", "uniq",` +
+	` "wc", "which", ` +
 	`"whoami"]], decision="prompt")`
 
 // homeScript makes the client's home folder and becomes what follows. It runs
@@ -72,8 +74,10 @@ func home(req session.Request, env []string) []string {
 
 // disabled are features of the client that reach out, ask people, or run what
 // nobody judges.
-var disabled = []string{"apps", "plugins", "remote_plugin", "multi_agent", "goals", "hooks", "image_generation", "tool_suggest",
-	"skill_search", "skill_mcp_dependency_install", "unified_exec_tty", "unbounded_connection_retries", "shell_snapshot", "browser_use",
+var disabled = []string{"apps", "plugins", "remote_plugin", "multi_agent", "goals", "hooks", "image_generation",
+	"tool_suggest",
+	"skill_search", "skill_mcp_dependency_install", "unified_exec_tty", "unbounded_connection_retries", "shell_snapshot",
+	"browser_use",
 	"computer_use", "memories", "sleep_tool", "instant_interrupt"}
 
 // maxRetries is how often the client itself tries a request again; the loop
@@ -110,7 +114,8 @@ func argv(path string, req session.Request, env []string) []string {
 			url = "https://api.openai.com/v1"
 		}
 		set("model_provider", strconv.Quote(provider))
-		set("model_providers."+provider, `{name="OpenAI", base_url=`+strconv.Quote(url)+`, env_key="`+name+`", wire_api="responses", request_max_retries=`+
+		set("model_providers."+provider, `{name="OpenAI", base_url=`+strconv.Quote(url)+`, env_key="`+name+
+			`", wire_api="responses", request_max_retries=`+
 			maxRetries+`, stream_max_retries=`+maxRetries+`}`)
 	}
 	for _, f := range disabled {

@@ -26,7 +26,8 @@ type stream struct {
 // isCall says whether an item is the work of a tool.
 func isCall(kind string) bool {
 	switch kind {
-	case "commandExecution", "fileChange", "mcpToolCall", "dynamicToolCall", "webSearch", "imageView", "collabAgentToolCall", "imageGeneration":
+	case "commandExecution", "fileChange", "mcpToolCall", "dynamicToolCall", "webSearch", "imageView",
+		"collabAgentToolCall", "imageGeneration":
 		return true
 	}
 	return false
@@ -139,7 +140,8 @@ func (s *stream) tokens(u *tokenUsage) []session.AgentEvent {
 	if u == nil {
 		return nil
 	}
-	now := session.Usage{Output: client.Count(u.Total.Output), CacheRead: client.Count(u.Total.CacheRead), CacheWrite: client.Count(u.Total.CacheWrite)}
+	now := session.Usage{Output: client.Count(u.Total.Output), CacheRead: client.Count(u.Total.CacheRead),
+		CacheWrite: client.Count(u.Total.CacheWrite)}
 	now.Input = max(0, client.Count(u.Total.Input)-now.CacheRead-now.CacheWrite)
 	now.Input, now.Output = now.Input-s.before.Input, now.Output-s.before.Output
 	now.CacheRead, now.CacheWrite = now.CacheRead-s.before.CacheRead, now.CacheWrite-s.before.CacheWrite

@@ -212,10 +212,12 @@ func sandboxPolicy(contained, writes bool, roots []string) object {
 	case !writes:
 		return object{"type": "readOnly", "networkAccess": true}
 	}
-	return object{"type": "workspaceWrite", "writableRoots": roots, "networkAccess": true, "excludeTmpdirEnvVar": false, "excludeSlashTmp": false}
+	return object{"type": "workspaceWrite", "writableRoots": roots, "networkAccess": true, "excludeTmpdirEnvVar": false,
+		"excludeSlashTmp": false}
 }
 
 func startTurn(thread, prompt string, sandbox object) object {
-	return request(turnID, "turn/start", object{"threadId": thread, "approvalPolicy": "untrusted", "sandboxPolicy": sandbox,
-		"input": []object{{"type": "text", "text": prompt}}})
+	return request(turnID, "turn/start", object{"threadId": thread, "approvalPolicy": "untrusted",
+		"sandboxPolicy": sandbox,
+		"input":         []object{{"type": "text", "text": prompt}}})
 }

@@ -55,7 +55,8 @@ func Presets() []Preset {
 			argv: func(run) []string { return []string{"--dangerously-allow-all", "--stream-json", "-x"} }},
 		{Name: "copilot", Program: "copilot", Install: "npm install -g @github/copilot",
 			argv: func(r run) []string {
-				return withModel([]string{"-p", r.prompt, "--allow-all-tools", "--no-ask-user", "--no-auto-update"}, "--model", r.model)
+				return withModel([]string{"-p", r.prompt, "--allow-all-tools", "--no-ask-user", "--no-auto-update"}, "--model",
+					r.model)
 			}},
 		{Name: "cursor", Program: "cursor-agent", Install: "curl https://cursor.com/install -fsS | bash", JSON: true,
 			argv: func(r run) []string {
@@ -107,7 +108,8 @@ func (p Preset) command(req session.Request) (argv, env []string, stdin string, 
 	if p.Stdin {
 		stdin = prompt
 	} else if !p.File && len(prompt) > maxArgument {
-		return nil, nil, "", fmt.Errorf("the prompt has %d bytes, and %s takes %d as an argument", len(prompt), p.Name, maxArgument)
+		return nil, nil, "", fmt.Errorf("the prompt has %d bytes, and %s takes %d as an argument", len(prompt), p.Name,
+			maxArgument)
 	}
 	if p.env != nil {
 		env = p.env(r)

@@ -26,7 +26,8 @@ func TestPresetCommands(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, p := range Presets() {
-		argv, env, stdin, err := p.command(session.Request{Prompt: "PROMPT", System: "SYSTEM", PromptFile: "/run/prompt.md", Model: "m"})
+		argv, env, stdin, err := p.command(session.Request{Prompt: "PROMPT", System: "SYSTEM", PromptFile: "/run/prompt.md",
+			Model: "m"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,16 +62,19 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"done","usa
 			session.Completed, 1, 120},
 		{"cursor works", "cursor-agent", `echo '{"type":"assistant","message":{"content":[{"type":"text","text":"done"}]}}'
 echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'`, session.Completed, 1, 0},
-		{"amp is limited", "amp", `echo '{"type":"result","subtype":"error_during_execution","is_error":true,"error":"429 rate limit"}'; exit 1`,
+		{"amp is limited", "amp", `echo '{"type":"result","subtype":"error_during_execution","is_error":true,` +
+			`"error":"429 rate limit"}'; exit 1`,
 			session.RateLimited, 0, 0},
-		{"qwen has no login", "qwen", `echo '{"type":"result","is_error":true,"result":"401 Incorrect API key provided"}'; exit 1`,
+		{"qwen has no login", "qwen", `echo '{"type":"result","is_error":true,` +
+			`"result":"401 Incorrect API key provided"}'; exit 1`,
 			session.AuthFailed, 0, 0},
 		{"qwen is not set up", "qwen", `echo '{"type":"result","subtype":"error_during_execution","is_error":true,` +
 			`"error":{"message":"No auth type is selected. Please configure an auth type"}}'; exit 1`,
 			session.AuthFailed, 0, 0},
 		{"aider prints text", "aider", `echo 'Applied edit to a.txt'`, session.Completed, 0, 0},
 		{"goose fails", "goose", `echo 'error: no provider' >&2; exit 1`, session.Crashed, 0, 0},
-		{"lines of other types", "amp", `echo '{"type":7}'; echo '{"type":"result","usage":[]}'; echo '{"type":"assistant","message":"x"}'`,
+		{"lines of other types", "amp", `echo '{"type":7}'; echo '{"type":"result",` +
+			`"usage":[]}'; echo '{"type":"assistant","message":"x"}'`,
 			session.Completed, 0, 0},
 	} {
 		t.Run(c.why, func(t *testing.T) {
@@ -79,7 +83,8 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'`, 
 				t.Fatal(err)
 			}
 			name := strings.TrimSuffix(c.preset, "-agent")
-			group, err := proc.NewGroup(proc.GroupOptions{EventID: "preset-" + filepath.Base(dir), Grace: 100 * time.Millisecond})
+			group, err := proc.NewGroup(proc.GroupOptions{EventID: "preset-" + filepath.Base(dir),
+				Grace: 100 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}

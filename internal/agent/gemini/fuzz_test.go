@@ -27,7 +27,8 @@ func FuzzTranscript(f *testing.F) {
 		}
 		f.Add(data, 0)
 	}
-	f.Add([]byte(`{"type":"ralph_asked","tool_name":"x","code":-1}`+"\n"+`{"type":"tool_use","tool_name":"x","tool_id":""}`+
+	f.Add([]byte(`{"type":"ralph_asked","tool_name":"x","code":-1}`+"\n"+
+		`{"type":"tool_use","tool_name":"x","tool_id":""}`+
 		"\n"+`{"type":"tool_result","tool_id":"","status":"success"}`), 53)
 	f.Fuzz(func(t *testing.T, printed []byte, code int) {
 		var record bytes.Buffer

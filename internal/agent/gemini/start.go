@@ -64,7 +64,8 @@ func settings(req session.Request, env []string, hook []string) object {
 	}
 	s := object{
 		"privacy": object{"usageStatisticsEnabled": false}, "telemetry": object{"enabled": false},
-		"general": object{"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "checkpointing": object{"enabled": false}},
+		"general": object{"enableAutoUpdate": false, "enableAutoUpdateNotification": false,
+			"checkpointing": object{"enabled": false}},
 		"security": object{"auth": object{"selectedType": auth}, "folderTrust": object{"enabled": false},
 			"environmentVariableRedaction": object{"enabled": true, "blocked": credentials, "allowed": ours}},
 		"context": object{"fileName": []string{systemFile}},
@@ -98,8 +99,10 @@ func passed(env []string) object {
 // toolNames are the client's names of canonical tools. Those without one are
 // never offered: they switch modes, start other agents or ask a person.
 var toolNames = map[string][]string{
-	"Read": {"read_file", "read_many_files", "list_directory"}, "Glob": {"glob"}, "Grep": {"grep_search", "search_file_content"},
-	"Write": {"write_file"}, "Edit": {"replace"}, "Bash": {"run_shell_command", "list_background_processes", "read_background_output"},
+	"Read": {"read_file", "read_many_files", "list_directory"}, "Glob": {"glob"}, "Grep": {"grep_search",
+		"search_file_content"},
+	"Write": {"write_file"}, "Edit": {"replace"}, "Bash": {"run_shell_command", "list_background_processes",
+		"read_background_output"},
 	"WebSearch": {"google_web_search"}, "WebFetch": {"web_fetch"}, "Todo": {"write_todos"},
 	"": {"ask_user", "enter_plan_mode", "exit_plan_mode", "invoke_agent", "activate_skill", "save_memory", "update_topic"},
 }
@@ -127,7 +130,8 @@ func environ(req session.Request, dir string) []string {
 		name, _, _ := strings.Cut(kv, "=")
 		return strings.HasPrefix(name, "GEMINI_") && name != "GEMINI_API_KEY" || name == "NODE_OPTIONS" || name == "CI"
 	})
-	return client.Set(env, "GEMINI_CLI_HOME="+dir, "GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_CLI_NO_RELAUNCH=true", "NO_COLOR=1")
+	return client.Set(env, "GEMINI_CLI_HOME="+dir, "GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_CLI_NO_RELAUNCH=true",
+		"NO_COLOR=1")
 }
 
 // find is the beginning of the client's command line, nil = none. The client is

@@ -78,7 +78,8 @@ func (t *stream) Line(s *client.Prompts, data []byte) {
 	}
 	if l.Type == "ralph_refused" {
 		t.refused++
-		s.Retried(client.Failure{Status: l.Code, Message: l.Message, Body: l.Body, Headers: l.Headers}, t.refused, time.Time{})
+		s.Retried(client.Failure{Status: l.Code, Message: l.Message, Body: l.Body, Headers: l.Headers}, t.refused,
+			time.Time{})
 		return
 	}
 	t.refused = 0
@@ -101,7 +102,8 @@ func (t *stream) Line(s *client.Prompts, data []byte) {
 			t.open[l.ID] = call{l.Tool, l.Input}
 		}
 		s.Open(l.ID)
-		s.Event(session.AgentEvent{Kind: session.EventToolCall, Tool: client.Line(l.Tool, 100), Text: client.Brief(l.Input), Path: client.Path(l.Input)})
+		s.Event(session.AgentEvent{Kind: session.EventToolCall, Tool: client.Line(l.Tool, 100), Text: client.Brief(l.Input),
+			Path: client.Path(l.Input)})
 	case "tool_result":
 		c := t.open[l.ID]
 		delete(t.open, l.ID)
@@ -133,7 +135,8 @@ func (t *stream) ended(s *client.Prompts, c call, ran bool) {
 	}
 	s.Checked(c.tool, c.input)
 	if !asked {
-		s.Stop(session.ProtocolError, time.Time{}, "a call ran without being judged: the client did not ask the hook about %s",
+		s.Stop(session.ProtocolError,
+			time.Time{}, "a call ran without being judged: the client did not ask the hook about %s",
 			client.Line(c.tool, 100))
 	}
 }
@@ -201,5 +204,6 @@ func lastLine(text string) string {
 
 // Result is what is known so far.
 func (t *stream) Result() session.Result {
-	return session.Result{Usage: t.usage, Model: t.model, Client: strings.TrimSpace("gemini " + t.version), SessionID: t.session}
+	return session.Result{Usage: t.usage, Model: t.model, Client: strings.TrimSpace("gemini " + t.version),
+		SessionID: t.session}
 }

@@ -41,7 +41,8 @@ func (a *Agent) Run(ctx context.Context, req session.Request, events func(sessio
 	}
 	if found := ownPlugins(req.Dir); found != "" {
 		result.Outcome = session.PermissionDenied
-		result.Detail = "opencode would run the plugins of the repository (" + found + ") unasked; remove them, or take another agent.driver"
+		result.Detail = "opencode would run the plugins of the repository (" + found +
+			") unasked; remove them, or take another agent.driver"
 		return result, nil
 	}
 	dir := client.HomeDir(req, req.Env, "opencode")

@@ -54,7 +54,8 @@ const CredentialFile = ".local/share/opencode/auth.json"
 // configured is the client's package list as it looks when it has installed
 // what its plugins need. Ours needs nothing, and without it the client goes to
 // the network first.
-const configured = `{"dependencies":{"@opencode-ai/plugin":"*"},"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}`
+const configured = `{"dependencies":{"@opencode-ai/plugin":"*"},` +
+	`"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}`
 
 // home is the folder of the run.
 func home(req session.Request) client.Home {
@@ -134,10 +135,12 @@ func environ(req session.Request, dir string) ([]string, error) {
 		return nil, err
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	values := map[string]string{"XDG_CONFIG_HOME": at("config"), "XDG_DATA_HOME": at("data"), "XDG_STATE_HOME": at("state"),
+	values := map[string]string{"XDG_CONFIG_HOME": at("config"), "XDG_DATA_HOME": at("data"),
+		"XDG_STATE_HOME": at("state"),
 		"XDG_CACHE_HOME": at("cache"), "OPENCODE_TEST_HOME": at("home"),
 		"OPENCODE_CONFIG_CONTENT": string(configuration), "GIT_RALPH_PLUGIN": string(ours), "NO_COLOR": "1"}
-	for _, name := range []string{"AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "CLAUDE_CODE", "EXTERNAL_SKILLS",
+	for _, name := range []string{"AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "CLAUDE_CODE",
+		"EXTERNAL_SKILLS",
 		"PROJECT_CONFIG", "AUTOCOMPACT", "TERMINAL_TITLE", "SHARE"} {
 		values["OPENCODE_DISABLE_"+name] = "1"
 	}
@@ -156,7 +159,8 @@ func ownPlugins(dir string) string {
 			return name
 		}
 	}
-	for _, name := range []string{"opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"} {
+	for _, name := range []string{"opencode.json", "opencode.jsonc", ".opencode/opencode.json",
+		".opencode/opencode.jsonc"} {
 		f, err := os.Open(filepath.Join(dir, name))
 		if err != nil {
 			continue

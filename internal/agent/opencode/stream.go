@@ -144,7 +144,8 @@ func (t *stream) begin(s *client.Prompts, id, tool string, input json.RawMessage
 	}
 	t.begun[id] = true
 	s.Open(id)
-	s.Event(session.AgentEvent{Kind: session.EventToolCall, Tool: client.Line(tool, 100), Text: client.Brief(input), Path: client.Path(input)})
+	s.Event(session.AgentEvent{Kind: session.EventToolCall, Tool: client.Line(tool, 100), Text: client.Brief(input),
+		Path: client.Path(input)})
 }
 
 func (t *stream) done(s *client.Prompts, p part) {
@@ -166,7 +167,8 @@ func (t *stream) step(s *client.Prompts, l line) {
 	}
 	if !t.counted[p.ID] && len(t.counted) < maxTracked {
 		t.counted[p.ID] = true
-		u := session.Usage{Input: client.Count(p.Tokens.Input), Output: client.Count(p.Tokens.Output) + client.Count(p.Tokens.Reasoning),
+		u := session.Usage{Input: client.Count(p.Tokens.Input), Output: client.Count(p.Tokens.Output) +
+			client.Count(p.Tokens.Reasoning),
 			CacheRead: client.Count(p.Tokens.Cache.Read), CacheWrite: client.Count(p.Tokens.Cache.Write), Turns: 1, APICalls: 1}
 		if own || p.Own == t.session {
 			u.ContextTokens, u.ContextWindow = u.Total(), t.window
@@ -203,12 +205,16 @@ func (t *stream) End(exit proc.Exit, stderr string, now time.Time) client.Ending
 		if f.Name == "ContextOverflowError" {
 			return client.Ending{Kind: session.ContextLimit, Detail: client.Line(f.Data.Message, 300)}
 		}
-		if strings.HasPrefix(f.Name, "ProviderAuth") || strings.HasPrefix(f.Name, "ProviderModelNotFound") || strings.HasPrefix(f.Name, "ProviderInit") {
-			return client.Ending{Kind: session.AuthFailed, Detail: client.Line(strings.TrimSpace(f.Name+" "+f.Data.Message), 300)}
+		if strings.HasPrefix(f.Name, "ProviderAuth") || strings.HasPrefix(f.Name, "ProviderModelNotFound") ||
+			strings.HasPrefix(f.Name, "ProviderInit") {
+			return client.Ending{Kind: session.AuthFailed, Detail: client.Line(strings.TrimSpace(f.Name+" "+f.Data.Message),
+				300)}
 		}
-		return client.Failure{Status: f.Data.Status, Message: f.Data.Message, Body: f.Data.Body, Headers: f.Data.Headers}.Ending(now)
+		return client.Failure{Status: f.Data.Status, Message: f.Data.Message, Body: f.Data.Body,
+			Headers: f.Data.Headers}.Ending(now)
 	case t.stop == "tool-calls" && kind == session.Completed:
-		return client.Ending{Kind: session.PermissionDenied, Detail: "the client ended at a question for permission that nobody answers"}
+		return client.Ending{Kind: session.PermissionDenied, Detail: "the client ended at a question for permission that " +
+			"nobody answers"}
 	case t.stop == "" || t.stop == "tool-calls":
 		return client.EndedEarly(exit, stderr, t.session != "")
 	case t.stop == "content-filter" || t.stop == "error":
@@ -223,5 +229,6 @@ func (t *stream) End(exit proc.Exit, stderr string, now time.Time) client.Ending
 
 // Result is what is known so far.
 func (t *stream) Result() session.Result {
-	return session.Result{Usage: t.usage, Model: t.model, Client: strings.TrimSpace("opencode " + t.version), SessionID: t.session}
+	return session.Result{Usage: t.usage, Model: t.model, Client: strings.TrimSpace("opencode " + t.version),
+		SessionID: t.session}
 }

@@ -217,7 +217,8 @@ func (p *player) run(command string) error {
 // fork leaves a process behind that has nothing to do with us any more. What
 // starts it ends at once, and only then is its session swept.
 func (p *player) fork(command string) error {
-	const leave = `if command -v setsid >/dev/null; then (setsid sh -c "$1" </dev/null >/dev/null 2>&1 &); else (nohup sh -c "$1" </dev/null >/dev/null 2>&1 &); fi; sleep 0.1`
+	const leave = `if command -v setsid >/dev/null; then (setsid sh -c "$1" </dev/null >/dev/null 2>&1 &); else (nohup ` +
+		`sh -c "$1" </dev/null >/dev/null 2>&1 &); fi; sleep 0.1`
 	exit, err := proc.Run(context.Background(), proc.Command{Argv: []string{"sh", "-c", leave, "sh", command},
 		Env: os.Environ()})
 	if err == nil && !exit.Success() {

@@ -42,14 +42,17 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("%s-%d", t.Name(), time.Now().UnixNano()), Grace: 100 * time.Millisecond})
+	group, err := proc.NewGroup(proc.GroupOptions{EventID: fmt.Sprintf("%s-%d", t.Name(), time.Now().UnixNano()),
+		Grace: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { group.Close() })
 	s := &stage{group: group}
-	s.req = session.Request{Phase: "building", TaskID: "T-1", Attempt: 1, Iteration: 3, Dir: t.TempDir(), HandoffFile: filepath.Join(t.TempDir(), "handoff.json"),
-		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, Start: group.Start, Transcript: &s.transcript,
+	s.req = session.Request{Phase: "building", TaskID: "T-1", Attempt: 1, Iteration: 3, Dir: t.TempDir(),
+		HandoffFile: filepath.Join(t.TempDir(), "handoff.json"),
+		Env:         []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, Start: group.Start,
+		Transcript: &s.transcript,
 		Judge: func(u session.ToolUse) session.Permission {
 			var in struct {
 				Command string `json:"command"`
@@ -119,10 +122,12 @@ func TestSteps(t *testing.T) {
 	{ handoff = { summary = "did it", freeform = "for ${RALPH_TASK_ID}" } },
 	{ delete = "a/b.sh/impossible" },
 	{ write = "last", content = "1" }`))
-	if res.Outcome != session.Completed || res.Usage.Input != 11 || *res.Usage.CostMicroUSD != 500_000 || res.Usage.ContextTokens != 77 {
+	if res.Outcome != session.Completed || res.Usage.Input != 11 || *res.Usage.CostMicroUSD != 500_000 ||
+		res.Usage.ContextTokens != 77 {
 		t.Errorf("%+v", res)
 	}
-	for name, want := range map[string]string{"a/b.sh": "echo 1\necho 2\n", "out": "1\n2\n", "rewritten": "rewritten\n", "last": "1"} {
+	for name, want := range map[string]string{"a/b.sh": "echo 1\necho 2\n", "out": "1\n2\n", "rewritten": "rewritten\n",
+		"last": "1"} {
 		if b, err := os.ReadFile(filepath.Join(s.req.Dir, name)); string(b) != want {
 			t.Errorf("%s: %q (%v), want %q", name, b, err, want)
 		}
@@ -136,7 +141,8 @@ func TestSteps(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(s.req.Dir, "gone")); err == nil {
 		t.Error("gone is still there")
 	}
-	if want := []string{`ralph_append_learning {"learning":"of T-1"}`, `ralph_append_learning {"learning":"wrong"}`}; !slices.Equal(s.calls, want) {
+	if want := []string{`ralph_append_learning {"learning":"of T-1"}`,
+		`ralph_append_learning {"learning":"wrong"}`}; !slices.Equal(s.calls, want) {
 		t.Errorf("calls %q: a tool that is not offered must not be reached", s.calls)
 	}
 	var handoff map[string]any
@@ -144,16 +150,19 @@ func TestSteps(t *testing.T) {
 	if err != nil || json.Unmarshal(b, &handoff) != nil {
 		t.Fatalf("handoff: %v", err)
 	}
-	for _, field := range []string{"task_completed", "deviations", "bugs_encountered", "architectural_notes", "unfinished_business", "recommendations",
+	for _, field := range []string{"task_completed", "deviations", "bugs_encountered", "architectural_notes",
+		"unfinished_business", "recommendations",
 		"files_touched", "plan_amendments", "tests_added", "constraints_discovered", "summary", "freeform"} {
 		if handoff[field] == nil {
 			t.Errorf("the handoff lacks %s", field)
 		}
 	}
-	if d := cmp.Diff(map[string]any{"task_id": "T-1", "summary": "did it", "fully_complete": true}, handoff["task_completed"]); d != "" {
+	if d := cmp.Diff(map[string]any{"task_id": "T-1", "summary": "did it", "fully_complete": true},
+		handoff["task_completed"]); d != "" {
 		t.Errorf("task_completed (-want +got):\n%s", d)
 	}
-	for _, want := range []string{"text  task T-1", "denied Bash commits are made by the loop", "tool_call Bash git commit -m x", "text  the step failed: denied: commits are made by the loop"} {
+	for _, want := range []string{"text  task T-1", "denied Bash commits are made by the loop",
+		"tool_call Bash git commit -m x", "text  the step failed: denied: commits are made by the loop"} {
 		if !slices.Contains(s.events, want) {
 			t.Errorf("no event %q in %q", want, s.events)
 		}
@@ -163,7 +172,8 @@ func TestSteps(t *testing.T) {
 			t.Errorf("the transcript has %q", line)
 		}
 	}
-	if !strings.Contains(s.transcript.String(), `"exit_code":4`) || !strings.Contains(s.transcript.String(), "the tool is not offered in this run") {
+	if !strings.Contains(s.transcript.String(), `"exit_code":4`) || !strings.Contains(s.transcript.String(),
+		"the tool is not offered in this run") {
 		t.Errorf("the transcript lacks results:\n%s", s.transcript.String())
 	}
 }
@@ -180,9 +190,12 @@ func TestEnds(t *testing.T) {
 		{"a status", `{ exit = 3 }, { write = "after" , content = "x" }`, nil, session.Crashed, "exit 3"},
 		{"status 0 ends it early", `{ exit = 0 }, { write = "after", content = "x" }`, nil, session.Completed, ""},
 		{"a signal", `{ signal = 9 }, { write = "after", content = "x" }`, nil, session.Crashed, "signal 9"},
-		{"deaf silence", `{ hang = "deaf" }`, func(r *session.Request) { r.Idle = 300 * time.Millisecond }, session.Hang, "idle 300ms"},
-		{"polite silence", `{ hang = "polite" }`, func(r *session.Request) { r.Idle = 300 * time.Millisecond }, session.Hang, "idle 300ms"},
-		{"the wall clock ends it", `{ run = "sleep 60" }`, func(r *session.Request) { r.Timeout = 400 * time.Millisecond }, session.Hang, "wall 400ms"},
+		{"deaf silence", `{ hang = "deaf" }`, func(r *session.Request) { r.Idle = 300 * time.Millisecond }, session.Hang,
+			"idle 300ms"},
+		{"polite silence", `{ hang = "polite" }`, func(r *session.Request) { r.Idle = 300 * time.Millisecond }, session.Hang,
+			"idle 300ms"},
+		{"the wall clock ends it", `{ run = "sleep 60" }`, func(r *session.Request) { r.Timeout = 400 * time.Millisecond },
+			session.Hang, "wall 400ms"},
 		{"a flood in one line", `{ flood = 30000000 }, { text = "after" }`, nil, session.Completed, ""},
 	}
 	for _, r := range rows {
@@ -212,7 +225,8 @@ func TestSilentCommand(t *testing.T) {
 	}{{``, session.Completed}, {`, { run = "touch ended" }, { hang = "polite" }`, session.Hang}} {
 		s := newStage(t)
 		s.req.Idle = time.Minute
-		script, err := ParseScript("x", []byte(steps(`{ run = "touch started; while [ ! -e go ]; do sleep 0.02; done" }`+after.steps)))
+		script, err := ParseScript("x", []byte(steps(`{ run = "touch started; while [ ! -e go ]; do sleep 0.02; done" }`+
+			after.steps)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,7 +289,8 @@ func TestFollowUp(t *testing.T) {
 	s := newStage(t)
 	asked := 0
 	s.req.FollowUp = func(r session.Result) (string, bool) { asked++; return "hand over", asked < 3 }
-	s.run(t, "[[play]]\nsteps = [{ append = \"log\", content = \"first \" }]\nagain = [{ append = \"log\", content = \"again \" }]\n")
+	s.run(t, "[[play]]\nsteps = [{ append = \"log\", content = \"first \" }]\nagain = [{ append = \"log\", content = "+
+		"\"again \" }]\n")
 	b, _ := os.ReadFile(filepath.Join(s.req.Dir, "log"))
 	if string(b) != "first again again " || asked != 3 {
 		t.Errorf("%q, asked %d times", b, asked)
@@ -330,10 +345,13 @@ func TestParseScript(t *testing.T) {
 		{"nothing", "", "x.toml: there is no [[play]]"},
 		{"broken TOML", "[[play", "x.toml:1:"},
 		{"an unknown key", "[[play]]\ntsk = 1\n", `x.toml:2: unknown key "play.tsk"`},
-		{"steps that are wrong", steps(`{}, { text = "a", run = "b" }, { write = "f", mode = "9" }, { sleep = "5" }, { hang = "x" }, { symlink = "l" }, { exit = 300 }`),
+		{"steps that are wrong", steps(`{}, { text = "a", run = "b" }, { write = "f", mode = "9" }, { sleep = "5" },` +
+			` { hang = "x" }, { symlink = "l" }, { exit = 300 }`),
 			"x.toml: play 1, steps 1: does nothing\nx.toml: play 1, steps 2: does more than one thing: text, run\n" +
-				"x.toml: play 1, steps 3: mode \"9\" is no octal number such as 755\nx.toml: play 1, steps 4: sleep \"5\" is no duration such as 200ms\n" +
-				"x.toml: play 1, steps 5: hang is \"deaf\" or \"polite\", not \"x\"\nx.toml: play 1, steps 6: symlink lacks to\nx.toml: play 1, steps 7: exit is out of range"},
+				"x.toml: play 1, steps 3: mode \"9\" is no octal number such as 755\nx.toml: play 1, steps 4: sleep \"5\" is no " +
+				"duration such as 200ms\n" +
+				"x.toml: play 1, steps 5: hang is \"deaf\" or \"polite\", not \"x\"\nx.toml: play 1, steps 6: symlink lacks " +
+				"to\nx.toml: play 1, steps 7: exit is out of range"},
 	}
 	for _, r := range rows {
 		_, err := ParseScript("x.toml", []byte(r.in))
@@ -379,7 +397,8 @@ func TestDemo(t *testing.T) {
 	}
 	sh := func(command string) (bool, string) {
 		out := proc.NewHeadTail(1 << 16)
-		exit, err := proc.Run(t.Context(), proc.Command{Argv: []string{"sh", "-c", command}, Dir: s.req.Dir, Env: s.req.Env, Stdout: out, Stderr: out})
+		exit, err := proc.Run(t.Context(), proc.Command{Argv: []string{"sh", "-c", command}, Dir: s.req.Dir, Env: s.req.Env,
+			Stdout: out, Stderr: out})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -388,7 +407,8 @@ func TestDemo(t *testing.T) {
 	if green, out := sh("sh test.sh"); !green {
 		t.Fatalf("the project is red before anything happened:\n%s", out)
 	}
-	s.req.ToolSpecs = []session.ToolSpec{{Name: "ralph_append_learning"}, {Name: "ralph_mark_task_complete"}, {Name: handoffTool}}
+	s.req.ToolSpecs = []session.ToolSpec{{Name: "ralph_append_learning"}, {Name: "ralph_mark_task_complete"},
+		{Name: handoffTool}}
 	for _, task := range imported.Plan.Tasks {
 		for attempt := 1; attempt <= 2; attempt++ {
 			s.req.TaskID, s.req.Attempt = string(task.ID), attempt
@@ -406,7 +426,8 @@ func TestDemo(t *testing.T) {
 			if green == wrong {
 				t.Errorf("%s, attempt %d: green %v\n%s", task.ID, attempt, green, out)
 			}
-			if n := len(s.calls); n == 0 || !strings.HasPrefix(s.calls[n-1], handoffTool) || !strings.Contains(s.calls[n-1], `"fully_complete":true`) {
+			if n := len(s.calls); n == 0 || !strings.HasPrefix(s.calls[n-1], handoffTool) || !strings.Contains(s.calls[n-1],
+				`"fully_complete":true`) {
 				t.Errorf("%s: calls %q", task.ID, s.calls)
 			}
 			if !wrong {
