@@ -10,7 +10,8 @@ func TestSaysFailed(t *testing.T) {
 	}{
 		{"unittest", "Ran 2 tests in 0.001s\n\nFAILED (failures=1)\n", true},
 		{"unittest, fine", "Ran 2 tests in 0.001s\n\nOK (skipped=1)\n", false},
-		{"unittest runs a suite that fails on purpose, and is fine", "FAILED (errors=1)\n...\nRan 3 tests in 0.1s\n\nOK\n", false},
+		{"unittest runs a suite that fails on purpose, and is fine",
+			"FAILED (errors=1)\n...\nRan 3 tests in 0.1s\n\nOK\n", false},
 		{"pytest", "========= 1 failed, 2 passed in 0.12s =========\n", true},
 		{"pytest -q", "1 failed, 2 passed in 0.12s\n", true},
 		{"pytest cannot collect", "=========== 1 error in 0.05s ============\n", true},
