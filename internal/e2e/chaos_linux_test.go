@@ -42,6 +42,7 @@ func TestChaos(t *testing.T) {
 	p.Write("untracked.txt", "mine\n")
 	p.Git("add", "plan.md")
 	p.Git("commit", "-q", "-m", "a plan")
+	p.must(t, "add", "a thing to begin with")
 	remote := filepath.Join(filepath.Dir(p.Dir), "remote.git")
 	p.Git("init", "-q", "--bare", remote)
 	p.Git("remote", "add", "origin", remote)
