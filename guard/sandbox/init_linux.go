@@ -206,6 +206,12 @@ func (i *initProcess) reap(pid int) int {
 		if ws.Signaled() {
 			exit = proc.Exit{Code: 128 + int(ws.Signal()), Signal: int(ws.Signal())}
 		}
+		// A shell that cannot fork any more ends before it is counted; its processes still run.
+		if spec := i.order.Spec; exit.Code != 0 && spec.MaxProcesses > 0 && spec.OwnProc &&
+			countProcesses(spec.MaxProcesses) >= spec.MaxProcesses {
+			i.say(answer{Limit: proc.LimitProcesses})
+			return 128 + int(syscall.SIGKILL)
+		}
 		i.say(answer{Exit: &exit})
 		return exit.Code
 	}
