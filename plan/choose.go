@@ -263,7 +263,11 @@ func blockedReason(t *Task) string {
 	if len(t.BlockedBy) == 0 {
 		return "blocked"
 	}
-	return "blocked: " + text.Clip(text.OneLine(strings.Join(t.BlockedBy, "; ")), 200)
+	why := text.Clip(text.OneLine(strings.Join(t.BlockedBy, "; ")), 200)
+	if n, ok := strings.CutPrefix(why, "stagnation:"); ok {
+		why += ": " + n + " iterations in a row ended without a task done"
+	}
+	return "blocked: " + why
 }
 
 // Waiting is every unfinished task that waits on id, directly or through

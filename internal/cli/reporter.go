@@ -9,6 +9,7 @@ import (
 	"git-ralph/internal/config"
 	"git-ralph/internal/livefeed"
 	"git-ralph/internal/ui"
+	"git-ralph/internal/view"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
@@ -20,14 +21,15 @@ type reporter struct {
 	a      *App
 	json   bool
 	mu     sync.Mutex
-	detail bool // what the agent says and calls is shown
+	detail bool            // what the agent says and calls is shown
+	told   map[string]bool // explanations of reasons that were printed
 	pulse  pulse
 	// speaker tells who watches from elsewhere; nil = there is no socket.
 	speaker *livefeed.Speaker
 }
 
 func newReporter(a *App, asJSON bool) *reporter {
-	return &reporter{a: a, json: asJSON, detail: a.Verbose > 0}
+	return &reporter{a: a, json: asJSON, detail: a.Verbose > 0, told: map[string]bool{}}
 }
 
 // open begins to show, here and to who watches from elsewhere.
@@ -104,6 +106,7 @@ func (r *reporter) emit(l session.Live) {
 			code = "33"
 		}
 		r.a.printf("  %s\n", paint(code, l.Message))
+		r.explain(strings.TrimPrefix(l.Message, "reject: "))
 	case "end":
 	case "iteration_end":
 		if r.a.Verbose > 0 {
@@ -112,6 +115,16 @@ func (r *reporter) emit(l session.Live) {
 		r.notices(l)
 	default:
 		r.a.printf("  %s: %s\n", l.Event, l.Message)
+	}
+}
+
+// explain says what the reasons of a reject mean, each once in a run.
+func (r *reporter) explain(reasons string) {
+	for reason := range strings.SplitSeq(reasons, "; ") {
+		if why := view.Why(reason); why != "" && !r.told[why] {
+			r.told[why] = true
+			r.a.printf("      %s\n", r.a.colour(r.a.Out, "2", why))
+		}
 	}
 }
 

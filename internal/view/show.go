@@ -124,7 +124,13 @@ func (d ShowDoc) Print(p Printer, e journal.Entry) {
 	if d.Detail != "" && !strings.Contains(d.Reason, d.Detail) {
 		verdict += " (" + d.Detail + ")"
 	}
-	p.Say("%s\n%s\n\n", head, verdict)
+	p.Say("%s\n%s\n", head, verdict)
+	for _, reason := range r.Reasons {
+		if why := Why(reason); why != "" {
+			p.Say("  %s\n", p.Paint("2", why))
+		}
+	}
+	p.Say("\n")
 	var rows [][]string
 	row := func(name, format string, args ...any) {
 		rows = append(rows, []string{"  " + name, fmt.Sprintf(format, args...)})

@@ -1,0 +1,22 @@
+package view
+
+import (
+	"strings"
+	"testing"
+)
+
+// A reason is explained by its first word, and one that says all is not.
+func TestWhy(t *testing.T) {
+	for reason, part := range map[string]string{
+		"not_claimed":                     "$RALPH_HANDOFF_FILE",
+		"test_weakened: removed TestAdd":  "asserts less",
+		"no_change":                       "no_change_expected",
+		"checks: test":                    "",
+		"not_claimed_by_anything: a word": "",
+	} {
+		why := Why(reason)
+		if (part == "") != (why == "") || !strings.Contains(why, part) {
+			t.Errorf("%s: %q, want something with %q", reason, why, part)
+		}
+	}
+}
