@@ -21,7 +21,7 @@ const (
 func (a *assembly) currentTask() string {
 	parts := []string{a.facts(), a.operatorGuidance()}
 	if a.opt.Role == Building {
-		parts = append(parts, a.taskText())
+		parts = append(parts, a.taskAnswers(), a.taskText())
 	} else {
 		parts = append(parts, a.opt.templates().pick(a.opt.Role, a.task.Type).render(a.fields()))
 	}
@@ -118,7 +118,7 @@ func (a *assembly) cutTask(room int) string {
 	}
 	verify := titled("#### Commands that must succeed", a.verify())
 	best := core
-	for _, around := range []string{a.facts(), paragraphs(a.facts(), a.operatorGuidance())} {
+	for _, around := range []string{a.facts(), paragraphs(a.facts(), a.operatorGuidance(), a.taskAnswers())} {
 		for _, tail := range []string{"", verify} {
 			if with := paragraphs(around, a.taskHead(), criteria, tail); len(with) <= room {
 				best = with
@@ -126,7 +126,7 @@ func (a *assembly) cutTask(room int) string {
 		}
 	}
 	const marker = "[The description was cut. `ralph_get_next_task` returns all of it.]"
-	around := paragraphs(a.facts(), a.operatorGuidance())
+	around := paragraphs(a.facts(), a.operatorGuidance(), a.taskAnswers())
 	full := paragraphs(around, a.taskHead(), marker, criteria, verify)
 	if left := room - len(full) - 2; left > 10 {
 		desc := demote(cutText(notes.Clean(a.task.Description), left-10))

@@ -2,9 +2,11 @@ package agentctx
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
+	"git-ralph/gitstate/state"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -40,7 +42,7 @@ func (a *assembly) fields() map[string]string {
 		"window_percent":     strconv.Itoa(first(o.HandoffPercent, 60)),
 		"ask":                yes(o.Ask),
 		"request":            demote(notes.Clean(strings.TrimSpace(o.Request))),
-		"answers":            a.answers(),
+		"answers":            answers(a.s.Questions),
 		"max_questions":      strconv.Itoa(first(o.MaxQuestions, 10)),
 		"specs":              list(o.Specs, func(f SpecFile) string { return specLine(f) }),
 		"spec_criteria":      specCriteria(o.Specs),
@@ -133,9 +135,16 @@ func specCriteria(specs []SpecFile) string {
 	return paragraphs(parts...)
 }
 
-func (a *assembly) answers() string {
+// taskAnswers are the questions that agents asked while they worked on the task, with
+// what a person answered.
+func (a *assembly) taskAnswers() string {
+	return titled("### Questions of this task, with their answers", answers(slices.DeleteFunc(slices.Clone(a.s.Questions),
+		func(q state.Question) bool { return !q.Answered || !slices.Contains(q.Tasks, a.task.ID) })))
+}
+
+func answers(questions []state.Question) string {
 	var b strings.Builder
-	for _, q := range a.s.Questions {
+	for _, q := range questions {
 		fmt.Fprintf(&b, "- %s\n", notes.OneLine(q.Text, 500))
 		if q.Answered {
 			fmt.Fprintf(&b, "  Answer: %s\n", notes.OneLine(q.Answer, 1000))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
+	"git-ralph/plan"
 )
 
 // discovery is the product of a discovery run: specs that hold together.
@@ -135,6 +137,10 @@ func (l *Loop) ask(ctx context.Context, q state.Question) (string, bool) {
 		for _, k := range s.Questions {
 			if sameQuestion(k.Text, q.Text) {
 				known = k
+				if slices.ContainsFunc(q.Tasks, func(id plan.TaskID) bool { return !slices.Contains(k.Tasks, id) }) {
+					k.Tasks = q.Tasks
+					return state.Event{Type: state.EvQuestion, Question: &k}, nil
+				}
 				return state.Event{}, journal.ErrNothing
 			}
 		}
@@ -142,14 +148,13 @@ func (l *Loop) ask(ctx context.Context, q state.Question) (string, bool) {
 		return state.Event{Type: state.EvQuestion, Question: &q}, nil
 	})
 	switch {
-	case errors.Is(err, journal.ErrNothing):
-		if known.Answered {
-			return known.Answer, true
-		}
-		q = known
-	case err != nil:
+	case err != nil && !errors.Is(err, journal.ErrNothing):
 		l.Log("the question could not be recorded: %v", err)
 		return "", false
+	case known.Answered:
+		return known.Answer, true
+	case known.ID != "":
+		q = known
 	}
 	l.emit("question", snap.State, "", q, "%s: %s", q.ID, questionLine(q))
 	if l.Answer == nil {

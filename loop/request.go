@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -40,7 +41,12 @@ func (l *Loop) scope(it *Ready, role session.Role, known state.State, runDir str
 		sc.Task = &t
 	}
 	if it.phase == state.Discovery || it.phase == state.Building && l.Settings.Ask {
-		sc.Ask = l.ask
+		sc.Ask = func(ctx context.Context, q state.Question) (string, bool) {
+			if it.phase == state.Building {
+				q.Tasks = []plan.TaskID{it.task.ID}
+			}
+			return l.ask(ctx, q)
+		}
 	}
 	if it.product != nil {
 		it.product.scope(&sc)

@@ -273,8 +273,19 @@ func (a *applier) question() {
 		a.drop("question", "no content")
 		return
 	}
-	if slices.ContainsFunc(a.s.Questions, func(x Question) bool { return x.ID == q.ID }) {
-		a.drop(q.ID, "asked already")
+	if i := slices.IndexFunc(a.s.Questions, func(x Question) bool { return x.ID == q.ID }); i >= 0 {
+		tasks := slices.Clone(a.s.Questions[i].Tasks)
+		for _, id := range q.Tasks {
+			if !slices.Contains(tasks, id) {
+				tasks = append(tasks, id)
+			}
+		}
+		if len(tasks) == len(a.s.Questions[i].Tasks) {
+			a.drop(q.ID, "asked already")
+			return
+		}
+		a.s.Questions = slices.Clone(a.s.Questions)
+		a.s.Questions[i].Tasks = tasks
 		return
 	}
 	a.s.Questions = append(slices.Clone(a.s.Questions), *q)

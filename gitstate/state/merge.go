@@ -218,7 +218,7 @@ func (f *fitter) fit(before State, e Event) (again Event, left []Superseded, ren
 			}
 			f.names.set(questionName, c.ID, fmt.Sprintf("Q%d", n))
 		}
-		c.ID = f.names.of(questionName, c.ID)
+		c.ID, c.Tasks = f.names.of(questionName, c.ID), f.names.tasks(c.Tasks)
 		e.Question = &c
 	}
 	if len(f.names) > 0 {

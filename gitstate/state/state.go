@@ -268,6 +268,8 @@ type Question struct {
 	Asked     time.Time `toml:"asked" json:"asked"`
 	Answer    string    `toml:"answer,multiline,omitempty" json:"answer,omitempty"`
 	Answered  bool      `toml:"answered,omitempty" json:"answered"`
+	// Tasks are those whose agents asked; their prompts carry the answer.
+	Tasks []plan.TaskID `toml:"tasks,omitempty" json:"tasks,omitempty"`
 }
 
 // CheckState is what the baseline knows of a check.
