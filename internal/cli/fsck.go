@@ -49,20 +49,20 @@ type fsckDoc struct {
 
 // checkup collects what fsck finds.
 type checkup struct {
-	a       *App
-	j       *journal.Journal
-	repair  bool
-	doc     fsckDoc
-	whole   object.ID            // every object that this entry leads to was read; Zero = none
-	torn    bool                 // the newest entry cannot be read
-	all     map[string]object.ID // the refs of ours
-	ends    map[string]ending    // of the iterations that refs name, by event id
-	notes   *noteCheck           // nil when they cannot be read
-	found   []faultDoc           // in the notes
-	current string               // event id of the iteration in work
-	alive   bool                 // something worked on the branch when the refs were listed
-	forks   map[string]bool      // event ids of journals with the same id
-	id      string               // of the journal
+	a      *App
+	j      *journal.Journal
+	repair bool
+	doc    fsckDoc
+	whole  object.ID            // every object that this entry leads to was read; Zero = none
+	torn   bool                 // the newest entry cannot be read
+	all    map[string]object.ID // the refs of ours
+	ends   map[string]ending    // of the iterations that refs name, by event id
+	notes  *noteCheck           // nil when they cannot be read
+	found  []faultDoc           // in the notes
+	atWork map[string]bool      // event ids of the iterations in work
+	alive  bool                 // something worked on the branch when the refs were listed
+	forks  map[string]bool      // event ids of journals with the same id
+	id     string               // of the journal
 }
 
 func (c *checkup) fault(where string, entry object.ID, hint, format string, args ...any) *faultDoc {
@@ -258,7 +258,7 @@ func (c *checkup) refs(ctx context.Context) error {
 			known := !end.entry.IsZero()
 			switch {
 			case c.forks[event]:
-			case !known && event != c.current:
+			case !known && !c.atWork[event]:
 				// A crash between the evidence and the journal leaves one; what it
 				// holds is in no entry, so it is named and never dropped.
 				c.fault("refs", object.Zero, "git ls-tree -r "+id.String()[:12]+" shows it; git update-ref -d "+name+
@@ -270,7 +270,7 @@ func (c *checkup) refs(ctx context.Context) error {
 			}
 		}
 		if event, ok := strings.CutPrefix(name, gitstate.LocalPrefix+c.id+"/"); ok && c.id != "" && !c.alive &&
-			event != c.current && !c.forks[event] {
+			!c.atWork[event] && !c.forks[event] {
 			c.dropLocal(name, event, id)
 		}
 	}

@@ -68,8 +68,9 @@ func (c *checkup) listRefs(ctx context.Context) error {
 	if c.forks, err = c.a.forkEvents(c.j, c.id); err != nil && !c.torn {
 		return err
 	}
-	if snap.State.Run.Current != nil {
-		c.current = snap.State.Run.Current.EventID
+	c.atWork = map[string]bool{}
+	for _, cur := range snap.State.InWork() {
+		c.atWork[cur.EventID] = true
 	}
 	return nil
 }

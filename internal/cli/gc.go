@@ -73,7 +73,7 @@ func (c *GCCmd) Run(a *App) error {
 		return err
 	}
 	if !c.DryRun {
-		if err := a.recoverRun(a.journal, engine); err != nil {
+		if err := a.recoverRun(a.journal, engine, set); err != nil {
 			return err
 		}
 	}
@@ -170,10 +170,7 @@ func (c *GCCmd) checkpoints(a *App, s state.State) (int, error) {
 	if err != nil || len(refs) == 0 {
 		return 0, err
 	}
-	current, newest := "", ""
-	if s.Run.Current != nil {
-		current = s.Run.Current.EventID
-	}
+	newest := ""
 	ended := map[string]bool{}
 	if err := a.journal.WalkBrief(a.Ctx, func(e journal.Entry) (bool, error) {
 		if e.Event.Result != nil {
@@ -189,7 +186,7 @@ func (c *GCCmd) checkpoints(a *App, s state.State) (int, error) {
 	n := 0
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		id := strings.TrimPrefix(name, prefix)
-		if id == current || id == newest || !ended[id] {
+		if id == newest || !ended[id] {
 			continue
 		}
 		if !c.DryRun {

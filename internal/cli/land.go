@@ -118,7 +118,7 @@ func (c *LandCmd) lander(ctx context.Context, a *App, set *config.Resolved, l gi
 			return nil, nil, err
 		}
 		if !c.DryRun {
-			if err := errors.Join(a.recoverRun(j, e), a.recoverRun(lj, le)); err != nil {
+			if err := errors.Join(a.recoverRun(j, e, set), a.recoverRun(lj, le, set)); err != nil {
 				return nil, nil, err
 			}
 		}

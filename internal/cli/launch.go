@@ -74,10 +74,10 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	if err != nil {
 		return loop.End{}, false, err
 	}
-	if err := a.recoverRun(j, e); err != nil {
+	if err := a.recoverRun(j, e, set); err != nil {
 		return loop.End{}, false, err
 	}
-	if err := a.recoverWorkers(set); err != nil {
+	if err := a.recoverWorkers(j, e, set); err != nil {
 		return loop.End{}, false, err
 	}
 	if c.flags.Workers == 0 {

@@ -129,12 +129,12 @@ func (a *App) settledJournal(repo *gitstate.Repo, j *journal.Journal, begin bool
 	if err != nil {
 		return object.Zero, err
 	}
-	if snap.State.Run.Current != nil {
+	if len(snap.State.InWork()) > 0 {
 		e, err := a.engine(nil)
 		if err != nil {
 			return object.Zero, err
 		}
-		if err := a.recoverRun(j, e); err != nil {
+		if err := a.recoverRun(j, e, nil); err != nil {
 			return object.Zero, err
 		}
 		if snap, err = j.Load(a.Ctx); err != nil {

@@ -57,7 +57,7 @@ func (c *RedactCmd) Run(a *App) error {
 		if err != nil {
 			return err
 		}
-		if err := a.recoverRun(j, e); err != nil {
+		if err := a.recoverRun(j, e, nil); err != nil {
 			return err
 		}
 	}

@@ -43,7 +43,7 @@ func (c *ResetCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	if err := a.recoverRun(j, e); err != nil {
+	if err := a.recoverRun(j, e, nil); err != nil {
 		return err
 	}
 	snap, err := j.Load(a.Ctx)

@@ -45,7 +45,7 @@ func (c *RewindCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	if err := a.recoverRun(a.journal, e); err != nil {
+	if err := a.recoverRun(a.journal, e, set); err != nil {
 		return err
 	}
 	if _, _, err := a.repo.Identity(a.Ctx); err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,12 +48,28 @@ func (a *App) engine(set *config.Resolved) (*worktree.Engine, error) {
 	return e, nil
 }
 
-// recoverRun mends what a dead run left; it is first in every command that
-// writes.
-func (a *App) recoverRun(j *journal.Journal, e *worktree.Engine) error {
-	r := recovery.Recovery{Place: recovery.Place{Repo: j.Repo, Engine: e, Log: a.warn, Now: j.Now, Fail: a.failpoint()},
+func (a *App) recovery(j *journal.Journal, e *worktree.Engine) *recovery.Recovery {
+	return &recovery.Recovery{Place: recovery.Place{Repo: j.Repo, Engine: e, Log: a.warn, Now: j.Now, Fail: a.failpoint()},
 		Journal: j}
-	return r.Run(a.Ctx)
+}
+
+// recoverRun mends what a dead run and its workers left; it is first in every command that
+// writes. The engines of the workers' worktrees are opened with set.
+func (a *App) recoverRun(j *journal.Journal, e *worktree.Engine, set *config.Resolved) error {
+	if err := a.recovery(j, e).Run(a.Ctx); err != nil {
+		return err
+	}
+	snap, err := j.Load(a.Ctx)
+	if errors.Is(err, journal.ErrNone) {
+		return nil
+	}
+	if err != nil || !recovery.DeadWorkers(snap.State, j.Actor) {
+		return err
+	}
+	if err := a.recoverWorkers(j, e, set); err != nil {
+		return err
+	}
+	return a.recovery(j, e).Run(a.Ctx) // their checkpoints are needed no more
 }
 
 // writable opens the journal for a command that writes: what a crash left is
@@ -76,7 +93,7 @@ func (a *App) writable() (*journal.Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return j, a.recoverRun(j, e)
+	return j, a.recoverRun(j, e, nil)
 }
 
 // given says whether somebody set a key.

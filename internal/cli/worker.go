@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -17,10 +18,10 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/config"
 	"git-ralph/internal/proc"
 	"git-ralph/loop"
-	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
@@ -314,7 +315,7 @@ func (a *App) recoverLinked(set *config.Resolved, l gitstate.Linked) error {
 		return fmt.Errorf("open the worktree of worker %d: %w", l.Worker, err)
 	}
 	defer repo.Close()
-	j, err := journal.Open(a.Ctx, repo, a.journal.Branch)
+	j, err := journal.Open(a.Ctx, repo, l.Of)
 	if err != nil {
 		return err
 	}
@@ -322,39 +323,28 @@ func (a *App) recoverLinked(set *config.Resolved, l gitstate.Linked) error {
 	if err != nil {
 		return err
 	}
-	r := recovery.Recovery{Place: recovery.Place{Repo: repo, Engine: e, Log: a.warn, Now: j.Now, Fail: a.failpoint()},
-		Journal: j, Worker: repo.WorktreeName()}
+	r := a.recovery(j, e)
+	r.Worker = repo.WorktreeName()
 	return r.Run(a.Ctx)
 }
 
-// recoverWorkers mends what the workers of a dead run left, and gives back what they
-// had claimed in worktrees that are gone.
-func (a *App) recoverWorkers(set *config.Resolved) error {
-	j := a.journal
+// recoverWorkers mends what the workers of a dead run left, and ends what they were at in
+// worktrees that are gone.
+func (a *App) recoverWorkers(j *journal.Journal, e *worktree.Engine, set *config.Resolved) error {
 	all, err := j.Repo.Workers(j.Branch)
 	if err != nil {
 		return err
 	}
+	var there []string
 	for _, l := range all {
 		if err := a.recoverLinked(set, l); err != nil {
 			return err
 		}
-	}
-	snap, err := j.Load(a.Ctx)
-	if errors.Is(err, journal.ErrNone) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	for _, c := range snap.State.Claims {
-		by := proc.Identity{Pid: c.PID, BootID: c.BootID, StartTime: c.StartTime}
-		if c.Actor == j.Actor && !by.Alive() {
-			if err := recovery.ReleaseClaim(a.Ctx, j, c, "its worktree is gone"); err != nil {
-				return err
-			}
+		if l.There() {
+			there = append(there, filepath.Base(l.GitDir))
 		}
 	}
-	return nil
+	return a.recovery(j, e).EndWithout(a.Ctx, there)
 }
 
 // dropWorkers removes the worktrees of the workers at the end of a run. One that

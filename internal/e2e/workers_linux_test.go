@@ -295,3 +295,58 @@ func TestWorkersAreQuicker(t *testing.T) {
 		t.Errorf("%.2f times as quick; at least 3 are wanted", ratio)
 	}
 }
+
+// TestDeadWorkersAreMended: what the workers of a killed run were at is ended by the next
+// command that writes, also where a worker's worktree is gone; fsck has no fault to name
+// before it and after it.
+func TestDeadWorkersAreMended(t *testing.T) {
+	t.Parallel()
+	for _, gone := range []bool{false, true} {
+		t.Run(fmt.Sprint("gone ", gone), func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, waits+doTask, check+"[guard]\nsandbox = \"off\"\n", map[string]string{"README": "hello\n"})
+			p.must(t, "add", "one")
+			p.must(t, "add", "two")
+			ended := make(chan result, 1)
+			go func() { ended <- p.run(t, nil, "start", "--workers", "2") }()
+			var s workersStatus
+			until(t, "two workers are at work", func() bool {
+				s = p.workers(t)
+				return len(s.Workers) == 2 && strings.Count(p.must(t, "log"), ": start T-") == 2
+			})
+			syscall.Kill(s.Running.PID, syscall.SIGKILL)
+			for _, w := range s.Workers {
+				syscall.Kill(w.PID, syscall.SIGKILL)
+			}
+			<-ended
+			for _, w := range s.Workers {
+				until(t, "the worker is gone", func() bool { return syscall.Kill(w.PID, 0) != nil })
+			}
+			if r := p.run(t, nil, "fsck"); r.code != 0 {
+				t.Errorf("before any other command, fsck says %d\n%s", r.code, r.out)
+			}
+			if gone {
+				place := strings.Fields(p.Git("worktree", "list"))[3] // of the second line
+				if err := os.RemoveAll(place); err != nil || !strings.Contains(place, "workers") {
+					t.Fatalf("remove %s: %v", place, err)
+				}
+			}
+			p.must(t, "inject", "a word")
+			if s := p.workers(t); len(s.Workers) != 0 || s.Tasks.Pending != 2 {
+				t.Errorf("after a command: %+v", s)
+			}
+			if got := p.Git("for-each-ref", "refs/ralph/local"); got != "" {
+				t.Errorf("left: %s", got)
+			}
+			if got := strings.Count(p.must(t, "log"), "interrupted"); got != 2 {
+				t.Errorf("%d iterations were ended, not 2\n%s", got, p.must(t, "log"))
+			}
+			if r := p.run(t, nil, "fsck"); r.code != 0 {
+				t.Errorf("after it, fsck says %d\n%s", r.code, r.out)
+			}
+			goOn(t, p)
+			p.must(t, "start", "--workers", "2")
+			p.teamDone(t, 2)
+		})
+	}
+}

@@ -64,8 +64,14 @@ func (r *Recovery) Run(ctx context.Context) error {
 	if err := r.finish(ctx, intent, snap.State); err != nil {
 		return err
 	}
-	if ended, err := r.claims(ctx, snap.State); err != nil || ended || r.Worker != "" {
+	ended, err := r.claims(ctx, snap.State)
+	if err != nil || r.Worker != "" {
 		return err
+	}
+	if ended {
+		if snap, err = r.Journal.Load(ctx); err != nil {
+			return err
+		}
 	}
 	cur := snap.State.Run.Current
 	switch {
@@ -127,17 +133,48 @@ func (r *Recovery) claims(ctx context.Context, s state.State) (ended bool, err e
 		if c.Actor != r.Journal.Actor || c.Worker != worker || alive(c.PID, c.BootID, c.StartTime) {
 			continue
 		}
-		if c.Current == nil {
-			err = ReleaseClaim(ctx, r.Journal, c, why)
-		} else {
-			ended = true
-			err = r.interrupted(ctx, s.For(c.Actor, c.Worker), *c.Current, c.ID)
-		}
-		if err != nil {
+		ended = ended || c.Current != nil
+		if err := r.endClaim(ctx, s, c, why); err != nil {
 			return ended, err
 		}
 	}
 	return ended, nil
+}
+
+// endClaim ends the iteration that a dead process began under a claim, or releases the
+// claim when there is none.
+func (r *Recovery) endClaim(ctx context.Context, s state.State, c state.Claim, why string) error {
+	if c.Current == nil {
+		return ReleaseClaim(ctx, r.Journal, c, why)
+	}
+	return r.interrupted(ctx, s.For(c.Actor, c.Worker), *c.Current, c.ID)
+}
+
+// EndWithout ends what dead workers were at whose worktrees are gone: there lists the
+// names of those that are not.
+func (r *Recovery) EndWithout(ctx context.Context, there []string) error {
+	snap, err := r.Journal.Load(ctx)
+	if errors.Is(err, journal.ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, c := range snap.State.Claims {
+		if c.Actor == r.Journal.Actor && !alive(c.PID, c.BootID, c.StartTime) && !slices.Contains(there, c.Worker) {
+			if err := r.endClaim(ctx, snap.State, c, "its worktree is gone"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// DeadWorkers reports whether a worker of this machine died with its claim.
+func DeadWorkers(s state.State, actor string) bool {
+	return slices.ContainsFunc(s.Claims, func(c state.Claim) bool {
+		return c.Actor == actor && c.Worker != "" && !alive(c.PID, c.BootID, c.StartTime)
+	})
 }
 
 // ReleaseClaim gives a task back that nobody works on.
