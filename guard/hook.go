@@ -14,7 +14,7 @@ type Answer struct {
 	Stdout []byte
 	Stderr []byte
 	Exit   int // 0 = go on, 2 = blocked: the only status that every client takes for a refusal
-	// Record is a line for the file that the policy's canary names; nil
+	// Record is a line for the file that the policy's hook probe names; nil
 	// without one.
 	Record []byte
 }
@@ -56,9 +56,9 @@ func HookAnswer(client string, event []byte, p *Policy) (a Answer) {
 	if err := json.Unmarshal(event, &ev); err != nil {
 		return bad("the hook's event is not JSON")
 	}
-	if p.Canary != nil {
+	if p.HookProbe != nil {
 		defer func() {
-			a.Record = encode(CanaryRecord{Nonce: p.Canary.Nonce, Client: client, Event: ev.Name, Tool: ev.Tool,
+			a.Record = encode(HookProbeRecord{Nonce: p.HookProbe.Nonce, Client: client, Event: ev.Name, Tool: ev.Tool,
 				Refused: a.Exit == 2})
 		}()
 	}
@@ -74,8 +74,8 @@ func HookAnswer(client string, event []byte, p *Policy) (a Answer) {
 	if ev.Tool == "" || len(ev.Input) == 0 {
 		return bad("the hook's event names no tool or no arguments")
 	}
-	if p.Canary != nil {
-		return refusal(client, name, p.Canary.verdict())
+	if p.HookProbe != nil {
+		return refusal(client, name, p.HookProbe.verdict())
 	}
 	cwd := ""
 	if isAbs(slash(ev.Cwd)) {

@@ -111,9 +111,9 @@ type Policy struct {
 	// MCP are the servers besides ours whose tools may be called.
 	MCP []string `json:"mcp,omitempty"`
 
-	// Canary, when set, makes the hook refuse every tool call and say that it
+	// HookProbe, when set, makes the hook refuse every tool call and say that it
 	// was asked. nil in every policy of a run.
-	Canary *Canary `json:"canary,omitempty"`
+	HookProbe *HookProbe `json:"canary,omitempty"`
 }
 
 // DefaultProtected lists what guard.protected holds without a setting.

@@ -78,7 +78,7 @@ func TestDiedAtEveryStep(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, redOnce, plan.Task{ID: "A"})
-			run := func() error { _, err := r.Run(context.Background(), Course{Build: true}); return err }
+			run := func() error { _, err := r.Run(context.Background(), RunOptions{Build: true}); return err }
 			there := r.dies(step, run)
 			if !there { // a recovery takes it, after the loop has died
 				r = newRig(t, redOnce, plan.Task{ID: "A"})
@@ -90,7 +90,7 @@ func TestDiedAtEveryStep(t *testing.T) {
 			}
 			r.recover()
 			r.recover() // which finds nothing to do
-			if end := r.run(Course{Build: true}); end.Status != state.Complete {
+			if end := r.run(RunOptions{Build: true}); end.Status != state.Complete {
 				t.Errorf("ended %s: %s\n%s", end.Status, end.Reason, strings.Join(r.said, "\n"))
 			}
 			if r.repo.Read("work.txt") != "1" || exists(r.repo.Dir, "broken") {
@@ -126,7 +126,7 @@ func TestDiedAndMovedSince(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, redOnce, plan.Task{ID: "A"})
 			r.dies("iteration:agent-ended", func() error {
-				_, err := r.Run(context.Background(), Course{Build: true})
+				_, err := r.Run(context.Background(), RunOptions{Build: true})
 				return err
 			})
 			c.person(r)
@@ -149,7 +149,7 @@ func TestDiedAndMovedSince(t *testing.T) {
 // moved: branch and index are behind it.
 func keptHalf(t *testing.T) *rig {
 	r := newRig(t, redOnce, plan.Task{ID: "A"})
-	r.run(Course{Build: true})
+	r.run(RunOptions{Build: true})
 	s, err := r.load()
 	if err != nil {
 		t.Fatal(err)

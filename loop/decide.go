@@ -62,7 +62,7 @@ type Action struct {
 	Others bool // Wait: all that is left is claimed by other workers
 }
 
-// Rules are what Next weighs a state against besides the course.
+// Rules are what Next weighs a state against besides the options of the run.
 type Rules struct {
 	Limits Limits
 	Gates  Gates
@@ -70,10 +70,10 @@ type Rules struct {
 	Prepared bool
 }
 
-// Next says what a course does next. It reads nothing but its arguments. A person's
+// Next says what a run does next. It reads nothing but its arguments. A person's
 // word comes first. Building is decided by Decide until nothing is left to work on;
 // every other phase runs as far as breaker and budgets allow an agent.
-func Next(s state.State, c Course, r Rules, now time.Time) Action {
+func Next(s state.State, c RunOptions, r Rules, now time.Time) Action {
 	if a, ok := decideOperator(s.Run); ok {
 		return a
 	}

@@ -202,7 +202,7 @@ func (l *Loop) verifyPerson(ctx context.Context, c rangeCommit) (VerifiedCommit,
 // replay runs the commands of a demand in a fresh checkout and says how the
 // commit stands. none is why it is not proved when nothing was green.
 func (l *Loop) replay(ctx context.Context, c rangeCommit, one *VerifiedCommit, d demand, none string) error {
-	one.Standing, one.Reason = Unproved, strings.Join(d.differs, "; ")
+	one.Result, one.Reason = Unproved, strings.Join(d.differs, "; ")
 	if len(d.run) == 0 {
 		one.Reason = cmp.Or(one.Reason, none)
 		return nil
@@ -218,7 +218,7 @@ func (l *Loop) replay(ctx context.Context, c rangeCommit, one *VerifiedCommit, d
 			case d.wasRed[r.Name] && r.Kind != "criterion" && !c.head:
 				one.WasRed = append(one.WasRed, r.Name)
 			default:
-				one.Standing, one.Reason = Failed, joined(one.Reason, r.Name+": "+passed(r))
+				one.Result, one.Reason = Failed, joined(one.Reason, r.Name+": "+passed(r))
 			}
 		}
 		return err
@@ -228,12 +228,12 @@ func (l *Loop) replay(ctx context.Context, c rangeCommit, one *VerifiedCommit, d
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &setup):
-		one.Standing, one.Reason = Failed, joined(one.Reason, setup.Error())
+		one.Result, one.Reason = Failed, joined(one.Reason, setup.Error())
 	case err != nil:
 		return fmt.Errorf("run the checks of %s: %w", one.Commit[:12], err)
-	case one.Standing == Failed || len(d.differs) > 0:
+	case one.Result == Failed || len(d.differs) > 0:
 	case green:
-		one.Standing = Proved
+		one.Result = Proved
 	default:
 		one.Reason = none
 	}

@@ -20,7 +20,7 @@ func TestFork(t *testing.T) {
 	ctx := context.Background()
 	r := newRig(t, writes, plan.Task{ID: "A"}, plan.Task{ID: "B"})
 	first := r.repo.Git("rev-parse", "HEAD")
-	r.run(Course{Build: true})
+	r.run(RunOptions{Build: true})
 	for n, want := range []struct {
 		commit string
 		done   int
@@ -84,7 +84,7 @@ func TestRewindAround(t *testing.T) {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, c.play, plan.Task{ID: "A"}, plan.Task{ID: "B"})
-			r.run(Course{Build: true})
+			r.run(RunOptions{Build: true})
 			c.after(r)
 			_, err := r.rewinder().Run(context.Background(), 1)
 			var refused *refusal.Error
@@ -106,7 +106,7 @@ func TestRewindAround(t *testing.T) {
 func TestRewindAsked(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, writes, plan.Task{ID: "A"})
-	r.run(Course{Build: true})
+	r.run(RunOptions{Build: true})
 	tip := r.repo.Git("rev-parse", "HEAD")
 	rw := r.rewinder()
 	rw.Ask = func(w state.Rewind) bool { return len(w.Reverted) != 1 }
@@ -161,7 +161,7 @@ func TestRewindTwice(t *testing.T) {
 		}
 		return writes(r, req, b, tell)
 	}, plan.Task{ID: "A"}, plan.Task{ID: "B"})
-	r.run(Course{Build: true})
+	r.run(RunOptions{Build: true})
 	var refused *refusal.Error
 	if _, err := r.rewinder().Run(ctx, 9); !errors.As(err, &refused) || refused.Kind != refusal.NoIteration {
 		t.Errorf("an iteration that never was: %v", err)
@@ -179,7 +179,7 @@ func TestRewindTwice(t *testing.T) {
 	if s := r.state(); s.Plan.Counts().Done != 0 || s.Plan.Tasks[1].Partial != 0 {
 		t.Errorf("%+v", s.Plan.Tasks)
 	}
-	if end := r.run(Course{Build: true}); end.Status != state.Complete {
+	if end := r.run(RunOptions{Build: true}); end.Status != state.Complete {
 		t.Errorf("%s: %s", end.Status, end.Reason)
 	}
 }

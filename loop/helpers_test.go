@@ -52,7 +52,7 @@ func TestIndexer(t *testing.T) {
 				return writes(r, req, b, tell)
 			}, plan.Task{ID: "A"}, plan.Task{ID: "B"})
 			r.Settings.Mode, r.Settings.Index = string(agentctx.HandoffIndex), agentctx.TriggerOptions{Interval: 1}
-			if end := r.run(Course{Build: true}); end.Status != state.Complete || indexed == 0 {
+			if end := r.run(RunOptions{Build: true}); end.Status != state.Complete || indexed == 0 {
 				t.Errorf("%s: %s, indexed %d times\n%s", end.Status, end.Reason, indexed, strings.Join(r.said, "\n"))
 			}
 			if s := r.state(); len(s.Knowledge) != c.know || !r.told(c.says) {
@@ -78,7 +78,7 @@ func TestOnLimit(t *testing.T) {
 			r := newRig(t, limited, plan.Task{ID: "A"})
 			r.Settings.OnLimit, r.Settings.Delay = c.on, time.Second
 			r.FallbackAgent, r.Settings.FallbackDriver = client(writes).over(r), "other"
-			if end := r.run(Course{Build: true}); end.Status != c.status || !r.told(c.says) {
+			if end := r.run(RunOptions{Build: true}); end.Status != c.status || !r.told(c.says) {
 				t.Errorf("%s: %s\n%s", end.Status, end.Reason, strings.Join(r.said, "\n"))
 			}
 		})
@@ -104,7 +104,7 @@ func TestPersonIsWanted(t *testing.T) {
 			b.say(func(c *session.Collected) { c.Handoff = data })
 			return completed()
 		}, plan.Task{ID: "A"})
-		end := r.run(Course{Build: true})
+		end := r.run(RunOptions{Build: true})
 		if end.Status != state.NeedsReview || end.Reason != "which licence?" || red &&
 			!r.told("the agent asks for a person") {
 			t.Errorf("red %v: %s: %s\n%s", red, end.Status, end.Reason, strings.Join(r.said, "\n"))
@@ -127,7 +127,7 @@ func TestTaskIsSkippedMeanwhile(t *testing.T) {
 		b.done(req)
 		return completed()
 	}, plan.Task{ID: "A"})
-	r.run(Course{Build: true})
+	r.run(RunOptions{Build: true})
 	list := r.results()
 	if len(list) != 1 || list[0].Landed || list[0].Evidence == "" || exists(r.repo.Dir, "work.txt") {
 		t.Errorf("%+v\n%s", list, strings.Join(r.said, "\n"))
@@ -188,7 +188,7 @@ func TestRunsInACircle(t *testing.T) {
 			return writes(r, req, b, tell)
 		}, plan.Task{ID: "A"})
 		r.Settings.Limits = Limits{MaxAttempts: 9, Failures: 2, FailuresGiven: true, Cooldown: time.Minute, MaxPartial: 2}
-		if end := r.run(Course{Build: true}); end.Status != state.Complete || r.late < 50*time.Second {
+		if end := r.run(RunOptions{Build: true}); end.Status != state.Complete || r.late < 50*time.Second {
 			t.Errorf("%s: %s after %s\n%s", end.Status, end.Reason, r.late, strings.Join(r.said, "\n"))
 		}
 	})
@@ -196,7 +196,7 @@ func TestRunsInACircle(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, red, plan.Task{ID: "A"}, plan.Task{ID: "B"})
 		r.Settings.Limits = Limits{MaxAttempts: 9, Stagnation: 2, SkipStagnant: true, MaxPartial: 2}
-		if end := r.run(Course{Build: true}); end.Status != state.BlockedStatus || !r.told("A is blocked") {
+		if end := r.run(RunOptions{Build: true}); end.Status != state.BlockedStatus || !r.told("A is blocked") {
 			t.Errorf("%s: %s\n%s", end.Status, end.Reason, strings.Join(r.said, "\n"))
 		}
 	})

@@ -144,7 +144,7 @@ func TestLadder(t *testing.T) {
 	four := 4
 	r.Settings.Model, r.Settings.Limits.MaxAttempts = "base", four
 	r.Settings.Ladder = steps(t, "model:big", "effort:high", "approach")
-	if end := r.run(Course{Build: true}); end.Status != state.Complete {
+	if end := r.run(RunOptions{Build: true}); end.Status != state.Complete {
 		t.Fatalf("%s %s", end.Status, end.Reason)
 	}
 	want := []worked{{session.RoleCoding, "small", "", false}, {session.RoleCoding, "big", "", false},
@@ -193,7 +193,7 @@ func TestBestOfTwo(t *testing.T) {
 				return session.Result{Outcome: session.Completed, Usage: session.Usage{Input: 10}}
 			}, plan.Task{ID: "A"})
 			r.Settings.Ladder = steps(t, "best-of-2")
-			r.run(Course{Build: true})
+			r.run(RunOptions{Build: true})
 			res := r.results()
 			if len(res) != 2 || n != c.tries || (res[1].Verdict == state.Keep) != c.keeps {
 				t.Fatalf("%d iterations, %d tries, %+v", len(res), n, res[len(res)-1])

@@ -111,7 +111,7 @@ func TestLand(t *testing.T) {
 			ctx := context.Background()
 			m := newRig(t, writes, plan.Task{ID: "A"}, plan.Task{ID: "B"})
 			l := m.linked(writes)
-			if end := l.run(Course{Build: true}); end.Status != state.Complete {
+			if end := l.run(RunOptions{Build: true}); end.Status != state.Complete {
 				t.Fatalf("ended %s: %s\n%s", end.Status, end.Reason, strings.Join(l.said, "\n"))
 			}
 			if c.before != nil {
@@ -160,7 +160,7 @@ func TestLandDeclined(t *testing.T) {
 	t.Parallel()
 	m := newRig(t, writes, plan.Task{ID: "A"})
 	l := m.linked(writes)
-	l.run(Course{Build: true})
+	l.run(RunOptions{Build: true})
 	tip := m.repo.Git("rev-parse", "HEAD")
 	told := 0
 	_, err := (&Lander{Loop: m.Loop, Linked: l.Journal, Root: l.repo.Dir,

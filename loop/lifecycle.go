@@ -12,8 +12,8 @@ import (
 	"git-ralph/plan"
 )
 
-// Course says which part of the lifecycle a run goes through.
-type Course struct {
+// RunOptions says which part of the lifecycle a run goes through.
+type RunOptions struct {
 	// Phase is entered first; "" = go on where the run stands.
 	Phase state.Phase
 	// Build reports whether the session works on the plan, proves the result and
@@ -133,9 +133,9 @@ func decideReport(s state.State, g Gates, runnable bool) Action {
 	return back("the validation failed: " + reportLine(*rep))
 }
 
-// endCourse ends a course that came to nothing: tasks that could not be added are
+// endRun ends a run that came to nothing: tasks that could not be added are
 // no reason to plan everything anew the next time.
-func (l *Loop) endCourse(c Course) error {
+func (l *Loop) endRun(c RunOptions) error {
 	if !c.Add {
 		return nil
 	}
@@ -146,8 +146,8 @@ func (l *Loop) endCourse(c Course) error {
 	return l.enter(state.Building, "nothing was added")
 }
 
-// beginCourse enters the phase in which a course begins.
-func (l *Loop) beginCourse(c Course) error {
+// beginRun enters the phase in which a run begins.
+func (l *Loop) beginRun(c RunOptions) error {
 	s, err := l.load()
 	if err != nil || c.Phase == "" && !c.Build {
 		return err
@@ -193,7 +193,7 @@ func (l *Loop) advance(s state.State, a Action) error {
 
 // runPhase runs the agent of one phase once. A run that did not count is tried
 // again as often as t allows.
-func (l *Loop) runPhase(ctx context.Context, s state.State, p state.Phase, c Course, t *attempts) (*Action, error) {
+func (l *Loop) runPhase(ctx context.Context, s state.State, p state.Phase, c RunOptions, t *attempts) (*Action, error) {
 	var end Ending
 	var err error
 	switch p {

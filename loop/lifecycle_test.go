@@ -114,13 +114,13 @@ func TestNext(t *testing.T) {
 	aside := task("B", plan.Skipped)
 	aside.SkippedBy, aside.BlockedBy = plan.ByAgent, []string{"too hard"}
 	stuck := []plan.Task{task("A", plan.Failed), task("B", plan.Pending, "A")}
-	start, run := Course{Build: true}, Course{}
+	start, run := RunOptions{Build: true}, RunOptions{}
 	money := Limits{TotalMicroUSD: 1}
 	spent := func(r *state.Run) { r.Cost.Total = 5 }
 	for _, c := range []struct {
 		why      string
 		s        state.State
-		c        Course
+		c        RunOptions
 		lim      Limits
 		prepared bool
 		want     Action
@@ -133,7 +133,7 @@ func TestNext(t *testing.T) {
 		{"building is prepared", at(state.Building, pending), start, Limits{}, false, Action{Kind: Prepare}},
 		{"in the lifecycle as well", at(state.Building, pending), run, Limits{}, false, Action{Kind: Prepare}},
 		{"then it works", at(state.Building, pending), start, Limits{}, true, Action{Kind: Work, Task: "A"}},
-		{"which every course does alike", at(state.Building, pending), run, Limits{}, true, Action{Kind: Work, Task: "A"}},
+		{"which every run does alike", at(state.Building, pending), run, Limits{}, true, Action{Kind: Work, Task: "A"}},
 		{"start proves what is complete", at(state.Building, done), start, Limits{}, true,
 			Action{Kind: Prove, Status: state.Complete}},
 		{"also before a person is asked", at(state.Building, done, aside), start, Limits{}, true,

@@ -73,7 +73,7 @@ func TestLimitsOfAProvider(t *testing.T) {
 				r.FallbackAgent, r.Settings.FallbackDriver = play("other").over(r), "other"
 			}
 			began := r.now()
-			if end := r.run(Course{Build: true}); end.Status != c.status {
+			if end := r.run(RunOptions{Build: true}); end.Status != c.status {
 				t.Fatalf("%s %s\n%s", end.Status, end.Reason, strings.Join(r.said, "\n"))
 			}
 			if d := cmp.Diff(c.want, got); d != "" {

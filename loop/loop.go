@@ -99,7 +99,7 @@ func (e End) ExitCode() int {
 	return 1
 }
 
-// Run goes through a course until its work is done and proved, a person is wanted,
+// Run goes through what its options ask for until the work is done and proved, a person is wanted,
 // or something ends the run. Next decides, everything else here carries out:
 //
 //	discovery ─specs─▶ planning ─plan─▶ building ─nothing runnable─▶ validation ─report─▶ complete
@@ -111,14 +111,14 @@ func (e End) ExitCode() int {
 //
 // The caller holds the locks of branch and worktree and has called Recover. When ctx
 // ends, the iteration in work is kept as evidence and the checkpoint restored.
-func (l *Loop) Run(ctx context.Context, c Course) (End, error) {
+func (l *Loop) Run(ctx context.Context, c RunOptions) (End, error) {
 	if l.Share != nil {
 		defer l.Share.beat(ctx)()
 	}
 	if err := l.begin(); err != nil {
 		return End{}, err
 	}
-	if err := l.beginCourse(c); err != nil {
+	if err := l.beginRun(c); err != nil {
 		return End{}, l.broken(err)
 	}
 	var t attempts
@@ -177,7 +177,7 @@ func (l *Loop) Run(ctx context.Context, c Course) (End, error) {
 			halt = &a
 		}
 		if err == nil && halt != nil {
-			if err = l.endCourse(c); err == nil {
+			if err = l.endRun(c); err == nil {
 				return l.end(halt.Status, halt.Reason)
 			}
 		}
@@ -228,7 +228,7 @@ func (l *Loop) workOn(ctx context.Context, s state.State, id plan.TaskID) (*Acti
 	return end.Halt, nil
 }
 
-// proveEnd runs the checks in a fresh checkout at the end of a course that stops
+// proveEnd runs the checks in a fresh checkout at the end of a run that stops
 // after building. Where a person is asked about tasks that were set aside this
 // comes first, so that their agreement completes the run; what is red then is
 // said and does not change that they are asked.

@@ -127,7 +127,7 @@ func TestMeanwhile(t *testing.T) {
 			if c.late {
 				r.Prover = &besideProver{do: func() { c.person(r) }}
 			}
-			r.run(Course{Build: true})
+			r.run(RunOptions{Build: true})
 			list := r.results()
 			if len(list) == 0 {
 				t.Fatalf("nothing ended:\n%s", strings.Join(r.said, "\n"))

@@ -65,7 +65,7 @@ func TestAmendments(t *testing.T) {
 				}
 				return completed()
 			}, plan.Task{ID: "A"}, plan.Task{ID: "B", DependsOn: []plan.TaskID{"A"}})
-			r.run(Course{Build: true})
+			r.run(RunOptions{Build: true})
 			for _, text := range c.says {
 				if !r.told(text) {
 					t.Errorf("nobody was told %q:\n%s", text, strings.Join(r.said, "\n"))
@@ -101,7 +101,7 @@ func TestValidationReturns(t *testing.T) {
 		}
 		return phases(r, req, b, tell)
 	})
-	end := r.run(Course{Phase: state.Discovery, Request: "make it blue"})
+	end := r.run(RunOptions{Phase: state.Discovery, Request: "make it blue"})
 	if end.Status != state.Complete {
 		t.Errorf("%s: %s\n%s", end.Status, end.Reason, strings.Join(r.said, "\n"))
 	}
@@ -157,7 +157,7 @@ func TestSetupOnce(t *testing.T) {
 		{"other commands", func() { r.Settings.Setup = []string{"install -f"} }, 3},
 		{"the layer is gone", func() { r.Sandbox = freshSandbox{"off"} }, 5}} {
 		c.change()
-		if end := r.run(Course{Build: true}); end.Status == state.HaltedStatus || n != c.want {
+		if end := r.run(RunOptions{Build: true}); end.Status == state.HaltedStatus || n != c.want {
 			t.Errorf("%s: %s %s, %d setups, want %d\n%s", c.why, end.Status, end.Reason, n, c.want, strings.Join(r.said, "\n"))
 		}
 	}
@@ -211,7 +211,7 @@ func TestLimitsOfASession(t *testing.T) {
 			}, plan.Task{ID: "A", MaxTurns: 3})
 			r.Settings.Limits.MaxAttempts = 1
 			c.set(&r.Settings)
-			end := r.run(Course{Build: true})
+			end := r.run(RunOptions{Build: true})
 			list := r.results()
 			if len(list) != 1 || !strings.Contains(strings.Join(list[0].Reasons, ";"), c.ends) {
 				t.Errorf("%s %s: %+v\n%s", end.Status, end.Reason, list, strings.Join(r.said, "\n"))
@@ -226,7 +226,7 @@ func TestVerifyOfPeople(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	r := newRig(t, writes, plan.Task{ID: "A"})
-	r.run(Course{Build: true})
+	r.run(RunOptions{Build: true})
 	r.write("mine.txt", "mine\n")
 	r.repo.Git("add", "mine.txt")
 	r.repo.Git("commit", "-qm", "by a person")

@@ -26,7 +26,7 @@ type planning struct {
 
 // plan runs the planning agent once. With add the tasks of the plan stay;
 // otherwise done and skipped ones do, and the rest is set aside.
-func (l *Loop) plan(ctx context.Context, s state.State, c Course, failure string) (Ending, error) {
+func (l *Loop) plan(ctx context.Context, s state.State, c RunOptions, failure string) (Ending, error) {
 	specs, err := ReadSpecs(l.Repo.Root)
 	if err != nil {
 		return Ending{}, err
@@ -150,7 +150,7 @@ func (l *Loop) PlanAgain(ctx context.Context, reason string) (*Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	end, err := l.plan(ctx, s, Course{Reason: "regenerate", alone: true, why: "planned anew: " + reason}, "")
+	end, err := l.plan(ctx, s, RunOptions{Reason: "regenerate", alone: true, why: "planned anew: " + reason}, "")
 	if err != nil {
 		return nil, err
 	}

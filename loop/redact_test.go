@@ -28,7 +28,7 @@ func TestRedactEverywhere(t *testing.T) {
 				b.say(func(c *session.Collected) { c.Handoff = handoff("A", true) })
 				return completed()
 			}, plan.Task{ID: "A"})
-			r.run(Course{Build: true})
+			r.run(RunOptions{Build: true})
 			tip := r.repo.Git("rev-parse", "HEAD")
 			r.repo.Git("update-ref", gitstate.RemotePrefix+"origin/heads/main", r.repo.Git("rev-parse", r.Journal.Ref()))
 			red := func() *recovery.Redactor {

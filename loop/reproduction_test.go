@@ -117,7 +117,7 @@ func TestRunOnABug(t *testing.T) {
 				return completed()
 			}, append([]plan.Task{{ID: "A", Type: "bug"}}, c.more...)...)
 			r.Prover = bugProver{}
-			r.run(Course{Build: true})
+			r.run(RunOptions{Build: true})
 			var ends, notices []string
 			for _, res := range r.results() {
 				ends = append(ends, verdictLine(Verdict{Verdict: res.Verdict, Partial: res.Partial, Reasons: res.Reasons}))

@@ -276,7 +276,7 @@ func (r *rig) told(text string) bool {
 	return strings.Contains(strings.Join(r.said, "\n"), text)
 }
 
-func (r *rig) run(c Course) End {
+func (r *rig) run(c RunOptions) End {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()

@@ -242,7 +242,7 @@ func TestRunOnATask(t *testing.T) {
 			if c.set != nil {
 				c.set(&r.Settings)
 			}
-			end := r.run(Course{Build: true})
+			end := r.run(RunOptions{Build: true})
 			if end.Status != c.status || end.Reason != c.reason {
 				t.Errorf("ended %s: %s\n%s", end.Status, end.Reason, strings.Join(r.said, "\n"))
 			}

@@ -23,7 +23,7 @@ import (
 
 // makeReady does what comes before the first task: the setup commands, the
 // baseline, the iteration of project.setup_prompt.
-func (l *Loop) makeReady(ctx context.Context, s state.State, c Course) (*Action, error) {
+func (l *Loop) makeReady(ctx context.Context, s state.State, c RunOptions) (*Action, error) {
 	var err error
 	if !c.Build && !l.Settings.Unchecked { // start has asked before it began
 		if err := l.CheckProvable(s.Plan); err != nil {

@@ -80,7 +80,7 @@ func (r *rig) once() {
 	r.t.Helper()
 	was := r.Settings.Limits.MaxIterations
 	r.Settings.Limits.MaxIterations, r.Share.done = 1, 0
-	r.run(Course{Build: true})
+	r.run(RunOptions{Build: true})
 	r.Settings.Limits.MaxIterations, r.Share.done = was, 0
 }
 
@@ -123,7 +123,7 @@ func TestLandsOnTopOfOthers(t *testing.T) {
 				return completed()
 			}, plan.Task{ID: "A", Verify: []string{"a.txt"}}, plan.Task{ID: "B"}, plan.Task{ID: "C"})
 			other = two
-			r.run(Course{Build: true})
+			r.run(RunOptions{Build: true})
 			var ends []string
 			for _, e := range r.ends("A") {
 				ends = append(ends, strings.TrimSuffix(string(e.Verdict)+": "+strings.Join(e.Reasons, "; "), ": "))
@@ -240,7 +240,7 @@ func TestWaitsForOthers(t *testing.T) {
 	var other *rig
 	r, two := machines(t, func(r *rig, req session.Request, b *box, tell func(session.AgentEvent)) session.Result {
 		go func() {
-			end, err := other.Run(ctx, Course{Build: true})
+			end, err := other.Run(ctx, RunOptions{Build: true})
 			if err != nil {
 				t.Error(err)
 			}
@@ -260,7 +260,7 @@ func TestWaitsForOthers(t *testing.T) {
 	if _, _, ok, err := r.take(ctx, "A"); err != nil || !ok {
 		t.Fatalf("%v, %v", ok, err)
 	}
-	if end := r.run(Course{Build: true}); end.Status != state.Complete {
+	if end := r.run(RunOptions{Build: true}); end.Status != state.Complete {
 		t.Errorf("%+v", end)
 	}
 	if end := <-ended; end.Status != state.Complete || len(other.ends("A")) != 1 {

@@ -88,7 +88,7 @@ func TestToolsTakenAway(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r.run(Course{Build: true})
+			r.run(RunOptions{Build: true})
 			var ends, notices []string
 			for _, res := range r.results() {
 				ends = append(ends, verdictLine(Verdict{Verdict: res.Verdict, Reasons: res.Reasons}))
@@ -116,7 +116,7 @@ func TestCopiedSecret(t *testing.T) {
 	r.repo.Git("commit", "-qm", "ignore")
 	r.write(".env", "API_TOKEN=hunter2-hunter2-hunter2\n")
 	r.write("app/.env.example", "API_TOKEN=\n")
-	r.run(Course{Build: true})
+	r.run(RunOptions{Build: true})
 	list := r.results()
 	if len(list) != 1 || !strings.Contains(strings.Join(list[0].Reasons, "; "), "config.txt") {
 		t.Errorf("%+v", list)

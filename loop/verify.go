@@ -16,30 +16,30 @@ import (
 	"git-ralph/plan"
 )
 
-// Standing is what verify found out about one commit.
-type Standing string
+// VerifyResult is what verify found out about one commit.
+type VerifyResult string
 
 // What a commit can be.
 const (
 	// Proved: everything that it demands is green.
-	Proved Standing = "proved"
+	Proved VerifyResult = "proved"
 	// Failed: something of it is not, or could not be run.
-	Failed Standing = "failed"
+	Failed VerifyResult = "failed"
 	// Unproved: it demands nothing that could be run, or the record is not what
 	// settings and plan demand.
-	Unproved Standing = "unproved"
+	Unproved VerifyResult = "unproved"
 )
 
 // VerifiedCommit is one kept commit, or one of a person that none follows.
 type VerifiedCommit struct {
-	Commit    string      `json:"commit"`
-	Iteration int         `json:"iteration"`
-	Task      plan.TaskID `json:"task,omitempty"`
-	Phase     state.Phase `json:"phase"`
-	Title     string      `json:"title"`
-	Events    []string    `json:"events"` // several after a squash
-	Standing  Standing    `json:"standing"`
-	Reason    string      `json:"reason,omitempty"`
+	Commit    string       `json:"commit"`
+	Iteration int          `json:"iteration"`
+	Task      plan.TaskID  `json:"task,omitempty"`
+	Phase     state.Phase  `json:"phase"`
+	Title     string       `json:"title"`
+	Events    []string     `json:"events"` // several after a squash
+	Result    VerifyResult `json:"standing"`
+	Reason    string       `json:"reason,omitempty"`
 	// Person: no iteration made it, and the present checks were run.
 	Person bool `json:"person,omitempty"`
 	// Checks as they ran now; WasRed names those that were kept red and are red
@@ -246,7 +246,7 @@ func (l *Loop) commitsOf(ctx context.Context, rng string) ([]rangeCommit, error)
 
 func (v *Verification) count(one VerifiedCommit, entries []journal.Entry) {
 	v.Commits = append(v.Commits, one)
-	switch one.Standing {
+	switch one.Result {
 	case Proved:
 		if !one.Person {
 			v.Proved++

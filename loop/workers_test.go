@@ -159,7 +159,7 @@ func TestTeam(t *testing.T) {
 					}
 				}
 			}
-			if end := r.run(Course{Build: true}); end.Status != state.Complete {
+			if end := r.run(RunOptions{Build: true}); end.Status != state.Complete {
 				t.Fatalf("%+v\n%s", end, strings.Join(r.said, "\n"))
 			}
 			var rejects, keeps []string
@@ -196,7 +196,7 @@ func TestWorkersThatDie(t *testing.T) {
 			ends <- WorkerEnd{Slot: slot, Task: task, Err: errors.New("it died")}
 			return ends, nil
 		}}
-	_, err := r.Run(context.Background(), Course{Build: true})
+	_, err := r.Run(context.Background(), RunOptions{Build: true})
 	if err == nil || !strings.Contains(err.Error(), "it died") || recovered != maxBroken {
 		t.Errorf("%v after %d", err, recovered)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"git-ralph/gitstate"
@@ -193,9 +192,4 @@ func (j *Journal) between(ctx context.Context, tip, without object.ID, brief boo
 		}
 		return true, ctx.Err()
 	}, options...)
-}
-
-// TrackRef follows the journal of a branch on a remote.
-func TrackRef(remote, branch string) string {
-	return gitstate.RemotePrefix + strings.ReplaceAll(remote, ":", "_") + "/" + branch
 }

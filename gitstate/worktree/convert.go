@@ -72,7 +72,7 @@ func (c *converter) settle(ctx context.Context, root, base *node) (*node, error)
 	for _, u := range work {
 		u.n.treeOK = u.n.treeOK && !u.file().has(bitRead|bitLarge)
 	}
-	work, err := c.asTheyAre(c.asLong(ctx, work, a), a)
+	work, err := c.asTheyAre(c.resolveBySize(ctx, work, a), a)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (c *converter) each(work []unsettled, f func(unsettled) error) error {
 }
 
 // resolve settles files: those that were read need an id from git, those that
-// the index vouches for need to be read.
+// the index says are unchanged need to be read.
 func (c *converter) resolve(ctx context.Context, work []unsettled) error {
 	var dirty []unsettled
 	for _, u := range work {

@@ -284,7 +284,7 @@ func (s *scan) names(t *task, dir folder, out *node, names []dirent, l *listing)
 		return
 	}
 	if t.own {
-		t.takeOver(out, seenFiles)
+		t.reuseBase(out, seenFiles)
 	} else {
 		for i := range b.files {
 			if !seenFiles[i] && !out.added(b.files[i].name) {

@@ -9,17 +9,17 @@ import (
 	"git-ralph/gitstate/object"
 )
 
-// asLong resolves files by their size alone, without reading them: the index says
+// resolveBySize resolves files by their size alone, without reading them: the index says
 // that they are unchanged, and they are as long as their blobs. On the first
 // checkpoint of a repository with attributes nearly all files are like that. It
 // returns the others.
-func (c *converter) asLong(ctx context.Context, work []unsettled, a *attributes) []unsettled {
-	var vouched, others []unsettled
+func (c *converter) resolveBySize(ctx context.Context, work []unsettled, a *attributes) []unsettled {
+	var trusted, others []unsettled
 	var ids []object.ID
 	for _, u := range work {
 		if f := u.file(); f.class == tracked && !f.has(bitRead|bitLarge|bitAssume|bitSkip|bitIntent) && f.raw == f.id &&
 			a.shrinks(u.path()) {
-			vouched, ids = append(vouched, u), append(ids, f.id)
+			trusted, ids = append(trusted, u), append(ids, f.id)
 		} else {
 			others = append(others, u)
 		}
@@ -28,7 +28,7 @@ func (c *converter) asLong(ctx context.Context, work []unsettled, a *attributes)
 	if err != nil {
 		return work // an object that is not there: reading the file may do without it
 	}
-	for i, u := range vouched {
+	for i, u := range trusted {
 		if f := u.file(); f.size == sizes[i] {
 			f.form = formBlob
 			f.bits |= bitSettled

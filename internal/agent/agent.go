@@ -171,7 +171,7 @@ func ProbeHooks(ctx context.Context, name string, opts Options, env []string) (I
 			return info, fmt.Errorf("find this program: %w", err)
 		}
 	}
-	problem, err := claude.HookCanary(ctx, info.Path, env, self)
+	problem, err := claude.ProbeHook(ctx, info.Path, env, self)
 	if err != nil {
 		return info, err
 	}

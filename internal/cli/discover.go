@@ -39,18 +39,18 @@ func (c *DiscoverCmd) Run(a *App) error {
 	if err := a.begun(); err != nil {
 		return err
 	}
-	course := loop.Course{}
+	options := loop.RunOptions{}
 	end, ran, err := a.launch(launch{flags: &c.RunFlags, answers: given,
 		before: func(s state.State, set *config.Resolved) (bool, error) {
 			if text == "" && (s.Run.Phase != state.Discovery || s.Run.Request == "") {
 				return true, usage(`git ralph discover "Build …"`, "say what you want")
 			}
 			done, next, err := a.underway(s, set, text, given, &c.RunFlags)
-			course, course.Only = next, true
+			options, options.Only = next, true
 			return done, err
 		},
 		run: func(ctx context.Context, l *loop.Loop, _ state.State) (loop.End, error) {
-			return l.Run(ctx, course)
+			return l.Run(ctx, options)
 		}})
 	if err != nil || !ran {
 		return err
@@ -111,7 +111,7 @@ func (a *App) planPhase(f *RunFlags, reason string) error {
 			return false, nil
 		},
 		run: func(ctx context.Context, l *loop.Loop, _ state.State) (loop.End, error) {
-			return l.Run(ctx, loop.Course{Phase: state.Planning, Only: true, Reason: reason})
+			return l.Run(ctx, loop.RunOptions{Phase: state.Planning, Only: true, Reason: reason})
 		}})
 	if err != nil || !ran {
 		return err

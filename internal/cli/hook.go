@@ -43,7 +43,7 @@ func hook(argv, env []string, in io.Reader, out, errs io.Writer) (code int) {
 		return refused
 	}
 	if argv[2] == "canary" {
-		return canary(argv[3:], env, out, errs)
+		return probeHook(argv[3:], env, out, errs)
 	}
 	run := runFolder(argv[0])
 	policy, err := readPolicy(run, env)
@@ -60,7 +60,7 @@ func hook(argv, env []string, in io.Reader, out, errs io.Writer) (code int) {
 	}
 	a := guard.HookAnswer(argv[2], event, policy)
 	if a.Record != nil {
-		if err := record(policy.Canary.Record, a.Record); err != nil {
+		if err := record(policy.HookProbe.Record, a.Record); err != nil {
 			fmt.Fprintln(errs, "blocked (input): the canary cannot be recorded:", err)
 			return refused
 		}
@@ -70,11 +70,11 @@ func hook(argv, env []string, in io.Reader, out, errs io.Writer) (code int) {
 	return a.Exit
 }
 
-// canary answers `git ralph hook canary CLIENT [PATH]`: does this client, on
+// probeHook answers `git ralph hook canary CLIENT [PATH]`: does this client, on
 // this machine, call our hook before a tool runs, and obey it. It is what a
 // driver does before its loop, for people who write the settings of a client
 // themselves.
-func canary(argv, env []string, out, errs io.Writer) int {
+func probeHook(argv, env []string, out, errs io.Writer) int {
 	if len(argv) < 1 || len(argv) > 2 {
 		fmt.Fprintln(errs, "error: a client is to be named\nhint: git ralph hook canary claude [PATH OF THE CLIENT]")
 		return 2

@@ -54,7 +54,7 @@ func (c *AddCmd) addPlan(a *App) error {
 			return false, a.waiting(s, set, c.Yes)
 		},
 		run: func(ctx context.Context, l *loop.Loop, _ state.State) (loop.End, error) {
-			return l.Run(ctx, loop.Course{Phase: state.Planning, Only: true, Add: true, Request: text, Reason: "add"})
+			return l.Run(ctx, loop.RunOptions{Phase: state.Planning, Only: true, Add: true, Request: text, Reason: "add"})
 		}})
 	if err != nil || !ran {
 		return err

@@ -44,15 +44,15 @@ func (c *RunCmd) Run(a *App) error {
 	if err := a.begun(); err != nil {
 		return err
 	}
-	course := loop.Course{}
+	options := loop.RunOptions{}
 	end, ran, err := a.launch(launch{flags: &c.RunFlags, answers: given,
 		before: func(s state.State, set *config.Resolved) (bool, error) {
 			done, next, err := a.underway(s, set, text, given, &c.RunFlags)
-			course = next
+			options = next
 			return done, err
 		},
 		run: func(ctx context.Context, l *loop.Loop, _ state.State) (loop.End, error) {
-			return l.Run(ctx, course)
+			return l.Run(ctx, options)
 		}})
 	if err != nil || !ran {
 		return err
@@ -64,46 +64,46 @@ func (c *RunCmd) Run(a *App) error {
 	return endError(end)
 }
 
-// underway finds out where a run stands, and the course from there. True means
+// underway finds out where a run stands, and the options of what comes next. True means
 // that there is nothing to run.
 func (a *App) underway(s state.State, set *config.Resolved, text string, given *answers, f *RunFlags) (bool,
-	loop.Course, error) {
+	loop.RunOptions, error) {
 	if text != "" && (text != s.Run.Request || s.Run.Status == state.Complete) {
 		if s.Run.PauseAsked {
-			return true, loop.Course{}, a.waiting(s, set, f.Yes)
+			return true, loop.RunOptions{}, a.waiting(s, set, f.Yes)
 		}
-		return false, loop.Course{Phase: state.Discovery, Request: text}, nil
+		return false, loop.RunOptions{Phase: state.Discovery, Request: text}, nil
 	}
 	if err := a.answerOpen(s, given); err != nil {
-		return true, loop.Course{}, err
+		return true, loop.RunOptions{}, err
 	}
 	if err := a.waiting(s, set, f.Yes); err != nil {
-		return true, loop.Course{}, err
+		return true, loop.RunOptions{}, err
 	}
 	snap, err := a.journal.Load(a.Ctx)
 	if err != nil {
-		return true, loop.Course{}, err
+		return true, loop.RunOptions{}, err
 	}
 	s = snap.State
 	if open := loop.OpenQuestions(s); s.Run.Phase == state.Discovery && len(open) > 0 && !a.mayAnswer(f) {
 		if !f.JSON {
 			a.questions(open)
 		}
-		return true, loop.Course{}, gitstate.Hint(6, "git ralph answer "+open[0].ID+
+		return true, loop.RunOptions{}, gitstate.Hint(6, "git ralph answer "+open[0].ID+
 			" \"…\", or --answers FILE; then git ralph run", "the run waits for answers to %s",
 			view.Plural(len(open), "question"))
 	}
 	if s.Run.Phase == state.Discovery && s.Run.Request == "" && !s.Run.PhaseDone && len(s.Plan.Tasks) == 0 {
 		specs, err := loop.ReadSpecs(a.repo.Root)
 		if err != nil {
-			return true, loop.Course{}, err
+			return true, loop.RunOptions{}, err
 		}
 		for _, sp := range specs {
 			if len(sp.Problems) == 0 {
-				return false, loop.Course{Phase: state.Planning}, nil
+				return false, loop.RunOptions{Phase: state.Planning}, nil
 			}
 		}
-		return true, loop.Course{}, usage(
+		return true, loop.RunOptions{}, usage(
 			`git ralph run "Build …"; a plan that exists is read by git ralph import FILE`,
 			"there is nothing to go on with: say what you want")
 	}
@@ -111,14 +111,14 @@ func (a *App) underway(s state.State, set *config.Resolved, text string, given *
 		Report: set.Validation.HumanApproval, Rounds: set.Validation.Rounds}
 	if d := loop.DecidePhase(s, gates); d.Kind == loop.Halt && d.Status == state.Complete {
 		if f.JSON {
-			return true, loop.Course{}, a.printLine(session.Live{Time: a.journal.Now(), Event: "end",
+			return true, loop.RunOptions{}, a.printLine(session.Live{Time: a.journal.Now(), Event: "end",
 				Message: strings.TrimSuffix("complete: "+d.Reason, ": "),
 				Data:    map[string]any{"status": state.Complete, "reason": d.Reason}})
 		}
 		a.printf("complete: %s; nothing to do\n", cmp.Or(d.Reason, "the work is validated"))
-		return true, loop.Course{}, nil
+		return true, loop.RunOptions{}, nil
 	}
-	return false, loop.Course{}, nil
+	return false, loop.RunOptions{}, nil
 }
 
 // mayAnswer says that a person is at the terminal.

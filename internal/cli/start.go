@@ -113,7 +113,7 @@ func (c *StartCmd) Run(a *App) error {
 	end, ran, err := a.launch(launch{flags: &c.RunFlags, verifiable: true,
 		before: func(s state.State, _ *config.Resolved) (bool, error) { return c.nothingToDo(a, s) },
 		run: func(ctx context.Context, l *loop.Loop, _ state.State) (loop.End, error) {
-			return l.Run(ctx, loop.Course{Build: true})
+			return l.Run(ctx, loop.RunOptions{Build: true})
 		}})
 	if err != nil || !ran {
 		return err

@@ -48,7 +48,7 @@ func (c *ValidateCmd) Run(a *App) error {
 			return false, nil
 		},
 		run: func(ctx context.Context, l *loop.Loop, _ state.State) (loop.End, error) {
-			return l.Run(ctx, loop.Course{Phase: state.Validation, Only: true})
+			return l.Run(ctx, loop.RunOptions{Phase: state.Validation, Only: true})
 		}})
 	if err != nil || !ran {
 		return err

@@ -119,8 +119,8 @@ func (c *VerifyCmd) prover(a *App, set *config.Resolved) *checks.Prover {
 }
 
 func (c *VerifyCmd) line(a *App, one loop.VerifiedCommit) {
-	code := map[loop.Standing]string{loop.Proved: "32", loop.Failed: "31", loop.Unproved: "33"}[one.Standing]
-	a.printf("%s  %s  %s", a.colour(a.Out, code, fmt.Sprintf("%-8s", one.Standing)), one.Commit[:12], verifyName(one))
+	code := map[loop.VerifyResult]string{loop.Proved: "32", loop.Failed: "31", loop.Unproved: "33"}[one.Result]
+	a.printf("%s  %s  %s", a.colour(a.Out, code, fmt.Sprintf("%-8s", one.Result)), one.Commit[:12], verifyName(one))
 	if one.Reason != "" {
 		a.printf(": %s", notes.OneLine(one.Reason, 600))
 	}
@@ -168,7 +168,7 @@ func verifyLine(v loop.Verification) string {
 		line += fmt.Sprintf("; %s not made by an iteration", view.Plural(v.Others, "commit"))
 	}
 	if n := slices.IndexFunc(v.Commits, func(c loop.VerifiedCommit) bool { return c.Person }); n >= 0 {
-		line += fmt.Sprintf(", %s at the end by the present checks: %s", v.Commits[n].Commit[:12], v.Commits[n].Standing)
+		line += fmt.Sprintf(", %s at the end by the present checks: %s", v.Commits[n].Commit[:12], v.Commits[n].Result)
 	}
 	if v.Covered > 0 {
 		line += fmt.Sprintf("; %s of phases without checks, covered by what follows", view.Plural(v.Covered, "commit"))
@@ -211,7 +211,7 @@ func verifyMarkdown(v loop.Verification) string {
 				names = append(names, name+" (was red)")
 			}
 			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", one.Commit[:12], cell(verifyName(one)),
-				cell(strings.TrimSpace(string(one.Standing)+" "+one.Reason)), cell(strings.Join(names, ", ")))
+				cell(strings.TrimSpace(string(one.Result)+" "+one.Reason)), cell(strings.Join(names, ", ")))
 		}
 		b.WriteString("\n")
 	}

@@ -20,7 +20,7 @@ import (
 // program before each of its tools, for clients that are not driven over the
 // control protocol. The shell's "|| exit 2" and onFailure make a hook that is
 // gone, crashes or hangs a refusal: the client by itself would run the tool.
-// What the client does with these settings only a canary tells; it drops
+// What the client does with these settings only a hook probe tells; it drops
 // settings of a wrong shape without a word.
 func HookSettings(hook []string) (string, error) {
 	words := make([]string, len(hook))
@@ -36,37 +36,37 @@ func HookSettings(hook []string) (string, error) {
 	return strings.TrimSpace(b.String()), err
 }
 
-// canaryLimit is the longest that a client may take for one tool call with a
+// hookLimit is the longest that a client may take for one tool call with a
 // provider that answers at once; it needs about a second.
-const canaryLimit = time.Minute
+const hookLimit = time.Minute
 
-// HookCanary lets the client make one tool call and sees whether its hook was
+// ProbeHook lets the client make one tool call and sees whether its hook was
 // asked and obeyed. Nothing leaves this machine: the provider is a server of
 // ours on loopback, and the client gets none of the user's credentials. path
 // and env are those of Probe, self is this program. problem is one sentence, ""
-// = the hook works; an error means that ctx ended or the canary could not be
+// = the hook works; an error means that ctx ended or the hook probe could not be
 // made.
-func HookCanary(ctx context.Context, path string, env []string, self string) (problem string, err error) {
-	c, err := client.NewCanary(self)
+func ProbeHook(ctx context.Context, path string, env []string, self string) (problem string, err error) {
+	c, err := client.NewHookProbe(self)
 	if err != nil {
 		return "", err
 	}
 	defer c.Close()
-	return hookCanary(ctx, path, env, c, c.Hook("claude"))
+	return probeHook(ctx, path, env, c, c.Hook("claude"))
 }
 
-func hookCanary(ctx context.Context, path string, env []string, c *client.Canary, hook []string) (problem string,
+func probeHook(ctx context.Context, path string, env []string, c *client.HookProbe, hook []string) (problem string,
 	err error) {
 	settings, err := HookSettings(hook)
 	if err != nil {
 		return "", err
 	}
-	model, err := newCanaryModel()
+	model, err := newHookModel()
 	if err != nil {
 		return "", err
 	}
 	defer model.close()
-	limited, cancel := context.WithTimeout(ctx, canaryLimit)
+	limited, cancel := context.WithTimeout(ctx, hookLimit)
 	defer cancel()
 	stderr := proc.NewHeadTail(4 << 10)
 	exit, err := proc.Run(limited, proc.Command{
@@ -74,7 +74,7 @@ func hookCanary(ctx context.Context, path string, env []string, c *client.Canary
 			"--setting-sources", "",
 			"--strict-mcp-config", "--permission-mode", "bypassPermissions", "--no-session-persistence", "--tools",
 			"Bash", "--max-turns", "2"},
-		Dir: c.Work, Env: c.Env(canaryEnv(env, model.url)), Stdin: strings.NewReader("Make the call.\n"), Stderr: stderr,
+		Dir: c.Work, Env: c.Env(hookEnv(env, model.url)), Stdin: strings.NewReader("Make the call.\n"), Stderr: stderr,
 	})
 	if ctx.Err() != nil {
 		return "", fmt.Errorf("try the hook of claude: %w", ctx.Err())
@@ -82,7 +82,7 @@ func hookCanary(ctx context.Context, path string, env []string, c *client.Canary
 	told, called := model.result()
 	switch {
 	case limited.Err() != nil:
-		return fmt.Sprintf("it did not end within %s", canaryLimit), nil
+		return fmt.Sprintf("it did not end within %s", hookLimit), nil
 	case err != nil:
 		return err.Error(), nil
 	case !called:
@@ -92,7 +92,7 @@ func hookCanary(ctx context.Context, path string, env []string, c *client.Canary
 		}
 		return "it did not make the tool call: " + why, nil
 	}
-	if _, err := os.Lstat(filepath.Join(c.Work, canaryFile)); err == nil {
+	if _, err := os.Lstat(filepath.Join(c.Work, hookTrace)); err == nil {
 		return "the client ran a tool call that its hook should have refused", nil
 	}
 	if err := c.Proved("claude", told); err != nil {
@@ -101,9 +101,9 @@ func hookCanary(ctx context.Context, path string, env []string, c *client.Canary
 	return "", nil
 }
 
-// canaryEnv is the environment of the client: without any way to the real
+// hookEnv is the environment of the client: without any way to the real
 // provider or to an account.
-func canaryEnv(env []string, url string) []string {
+func hookEnv(env []string, url string) []string {
 	env = slices.DeleteFunc(environ(session.Request{Env: env}, os.Geteuid() == 0), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(credentials, name) || strings.HasPrefix(name, "ANTHROPIC_") ||

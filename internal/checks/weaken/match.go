@@ -84,19 +84,19 @@ func (j *judge) compareTests() {
 			}
 		}
 	}
-	j.forgive(short)
+	j.offset(short)
 }
 
-// forgive takes deficits from what is new: tests that appeared, and tests that
-// grew. A deficit is forgiven only by tests which hold at least half of the words
+// offset takes deficits from what is new: tests that appeared, and tests that
+// grew. A deficit is offset only by tests which hold at least half of the words
 // that went missing, so that unrelated new tests cannot pay for a removed one.
-func (j *judge) forgive(short []deficit) {
+func (j *judge) offset(short []deficit) {
 	surplus := map[*unit]int{}
-	var payers []*unit
+	var creditors []*unit
 	for _, n := range j.fresh {
 		if len(j.newHelp.skips(n)) == 0 {
 			surplus[n] = j.newHelp.weight(n)
-			payers = append(payers, n)
+			creditors = append(creditors, n)
 		}
 	}
 	for _, s := range j.before {
@@ -104,7 +104,7 @@ func (j *judge) forgive(short []deficit) {
 			if n := j.pairs[o]; n != nil {
 				if more := j.newHelp.weight(n) - j.oldHelp.weight(o); more > 0 && len(j.newHelp.skips(n)) == 0 {
 					surplus[n] = more
-					payers = append(payers, n)
+					creditors = append(creditors, n)
 				}
 			}
 		}
@@ -113,7 +113,7 @@ func (j *judge) forgive(short []deficit) {
 		need := d.need
 		words := map[string]bool{}
 		var used []*unit
-		for _, p := range payers {
+		for _, p := range creditors {
 			if p.lang != d.old.lang || surplus[p] == 0 || p == d.now {
 				continue
 			}

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Canary turns a policy into the question whether a client really asks its
+// HookProbe turns a policy into the question whether a client really asks its
 // hook: before the loop, the driver lets the client make a tool call that
 // nobody needs, under such a policy and nothing else. The hook refuses every
 // tool call and records that it was asked. There is no agent yet that could
 // answer in its place, and none may run before the record has been looked at.
-type Canary struct {
-	// Nonce is new for every canary: a record or a refusal of an earlier one,
+type HookProbe struct {
+	// Nonce is new for every hook probe: a record or a refusal of an earlier one,
 	// or one that was made up beforehand, says nothing.
 	Nonce string `json:"nonce"`
 	// Record is the file that the hook adds a line to, absolute. It lies
@@ -19,9 +19,9 @@ type Canary struct {
 	Record string `json:"record"`
 }
 
-// CanaryRecord is one line of the record: what the hook was asked, and whether
+// HookProbeRecord is one line of the record: what the hook was asked, and whether
 // it refused.
-type CanaryRecord struct {
+type HookProbeRecord struct {
 	Nonce   string `json:"nonce"`
 	Client  string `json:"client"`
 	Event   string `json:"event"`
@@ -29,12 +29,12 @@ type CanaryRecord struct {
 	Refused bool   `json:"refused"`
 }
 
-// ParseCanary reads a record. Lines that are none are left out: who writes
+// ParseHookProbe reads a record. Lines that are none are left out: who writes
 // something else there has proved nothing.
-func ParseCanary(data []byte) []CanaryRecord {
-	var out []CanaryRecord
+func ParseHookProbe(data []byte) []HookProbeRecord {
+	var out []HookProbeRecord
 	for line := range strings.Lines(string(data)) {
-		var r CanaryRecord
+		var r HookProbeRecord
 		if json.Unmarshal([]byte(line), &r) == nil && r.Nonce != "" {
 			out = append(out, r)
 		}
@@ -42,9 +42,9 @@ func ParseCanary(data []byte) []CanaryRecord {
 	return out
 }
 
-// verdict is what a canary says to every tool call. The client shows the reason
+// verdict is what a hook probe says to every tool call. The client shows the reason
 // to its model, and so the driver sees that the refusal was obeyed.
-func (c *Canary) verdict() Verdict {
+func (c *HookProbe) verdict() Verdict {
 	return denied(ClassDenied, "canary "+c.Nonce+": the harness is trying whether its hook is called",
 		"nothing, this is expected")
 }

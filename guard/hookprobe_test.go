@@ -7,11 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCanary: under a canary's policy every tool call is refused and taken
+// TestHookProbe: under a hook probe's policy every tool call is refused and taken
 // down, whatever a policy of a run would say of it.
-func TestCanary(t *testing.T) {
+func TestHookProbe(t *testing.T) {
 	p := New("/w", "")
-	p.Canary = &Canary{Nonce: "N1", Record: "/c/record"}
+	p.HookProbe = &HookProbe{Nonce: "N1", Record: "/c/record"}
 	data, err := p.Marshal()
 	if err != nil {
 		t.Fatal(err)
@@ -22,20 +22,20 @@ func TestCanary(t *testing.T) {
 	for _, c := range []struct {
 		why, client, event string
 		exit               int
-		record             []CanaryRecord
+		record             []HookProbeRecord
 	}{
 		{"a harmless command", "claude",
 			`{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"true"}}`, 2,
-			[]CanaryRecord{{"N1", "claude", "PreToolUse", "Bash", true}}},
+			[]HookProbeRecord{{"N1", "claude", "PreToolUse", "Bash", true}}},
 		{"our own tools", "codex", `{"hook_event_name":"PreToolUse","tool_name":"mcp__ralph__x","tool_input":{}}`, 2,
-			[]CanaryRecord{{"N1", "codex", "PreToolUse", "mcp__ralph__x", true}}},
+			[]HookProbeRecord{{"N1", "codex", "PreToolUse", "mcp__ralph__x", true}}},
 		{"gemini's event", "gemini",
 			`{"hook_event_name":"BeforeTool","tool_name":"run_shell_command","tool_input":{"command":"true"}}`, 2,
-			[]CanaryRecord{{"N1", "gemini", "BeforeTool", "run_shell_command", true}}},
+			[]HookProbeRecord{{"N1", "gemini", "BeforeTool", "run_shell_command", true}}},
 		{"the start of a session is taken down and goes on", "claude",
 			`{"hook_event_name":"SessionStart","source":"startup"}`, 0,
-			[]CanaryRecord{{"N1", "claude", "SessionStart", "", false}}},
-		{"an unknown event", "claude", `{"hook_event_name":"Odd"}`, 2, []CanaryRecord{{"N1", "claude", "Odd", "", true}}},
+			[]HookProbeRecord{{"N1", "claude", "SessionStart", "", false}}},
+		{"an unknown event", "claude", `{"hook_event_name":"Odd"}`, 2, []HookProbeRecord{{"N1", "claude", "Odd", "", true}}},
 		{"no event", "claude", ``, 2, nil},
 		{"an unknown client", "emacs", `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{}}`, 2, nil},
 	} {
@@ -43,7 +43,7 @@ func TestCanary(t *testing.T) {
 		if a.Exit != c.exit {
 			t.Errorf("%s: exit %d", c.why, a.Exit)
 		}
-		if d := cmp.Diff(c.record, ParseCanary(a.Record)); d != "" {
+		if d := cmp.Diff(c.record, ParseHookProbe(a.Record)); d != "" {
 			t.Errorf("%s: record (-want +got):\n%s", c.why, d)
 		}
 		if n := strings.Count(string(a.Record), "\n"); n > 1 || n != len(c.record) {
@@ -59,7 +59,7 @@ func TestCanary(t *testing.T) {
 		New("/w", "")); a.Record != nil {
 		t.Errorf("a policy of a run has a record: %s", a.Record)
 	}
-	if got := ParseCanary([]byte("{}\nnonsense\n{\"nonce\":\"N1\"\n\n")); got != nil {
+	if got := ParseHookProbe([]byte("{}\nnonsense\n{\"nonce\":\"N1\"\n\n")); got != nil {
 		t.Errorf("what is no record counts: %v", got)
 	}
 }

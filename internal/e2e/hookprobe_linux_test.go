@@ -125,8 +125,8 @@ func clientThat(t *testing.T, script string) string {
 	return path
 }
 
-// canary asks the program about a client.
-func canary(t *testing.T, client string) result {
+// probeHook asks the program about a client.
+func probeHook(t *testing.T, client string) result {
 	t.Helper()
 	c := exec.Command(self(t), "hook", "canary", "claude", client)
 	tmp := t.TempDir()
@@ -143,9 +143,9 @@ func canary(t *testing.T, client string) result {
 	return result{code: c.ProcessState.ExitCode(), out: out.String(), err: errs.String()}
 }
 
-// TestHookCanary: a client that asks no hook, or does not care, is noticed
+// TestHookProbe: a client that asks no hook, or does not care, is noticed
 // before it gets any work.
-func TestHookCanary(t *testing.T) {
+func TestHookProbe(t *testing.T) {
 	t.Parallel()
 	for _, r := range []struct {
 		mode string
@@ -163,7 +163,7 @@ func TestHookCanary(t *testing.T) {
 	} {
 		t.Run(r.mode, func(t *testing.T) {
 			t.Parallel()
-			got := canary(t, clientThat(t, "unset BE_GIT_RALPH\nBE_CLIENT='"+r.mode+"' exec '"+self(t)+
+			got := probeHook(t, clientThat(t, "unset BE_GIT_RALPH\nBE_CLIENT='"+r.mode+"' exec '"+self(t)+
 				"' -test.run '^TestPlayClient$' -- \"$@\"\n"))
 			if got.code != r.code || !strings.Contains(got.out+got.err, r.says) {
 				t.Errorf("exit %d, expected %d and %q\n%s%s", got.code, r.code, r.says, got.out, got.err)
@@ -173,7 +173,7 @@ func TestHookCanary(t *testing.T) {
 			}
 		})
 	}
-	if got := canary(t, filepath.Join(t.TempDir(), "none")); got.code != 8 || !strings.Contains(got.err, "was not found") {
+	if got := probeHook(t, filepath.Join(t.TempDir(), "none")); got.code != 8 || !strings.Contains(got.err, "was not found") {
 		t.Errorf("no client: exit %d\n%s", got.code, got.err)
 	}
 }
@@ -188,9 +188,9 @@ func realClaude(t *testing.T) string {
 	return client
 }
 
-// TestHookCanaryOfClaude: the same with the real client, whole and with what
+// TestHookProbeOfClaude: the same with the real client, whole and with what
 // makes it call no hook.
-func TestHookCanaryOfClaude(t *testing.T) {
+func TestHookProbeOfClaude(t *testing.T) {
 	t.Parallel()
 	client := realClaude(t)
 	for _, r := range []struct {
@@ -213,7 +213,7 @@ func TestHookCanaryOfClaude(t *testing.T) {
 	} {
 		t.Run(r.why, func(t *testing.T) {
 			t.Parallel()
-			got := canary(t, clientThat(t, r.script+"\n"))
+			got := probeHook(t, clientThat(t, r.script+"\n"))
 			if got.code != r.code || !strings.Contains(got.out+got.err, r.says) {
 				t.Errorf("exit %d, expected %d and %q\n%s%s", got.code, r.code, r.says, got.out, got.err)
 			}

@@ -1,8 +1,8 @@
 package worktree
 
-// takeOver reuses the base's slice of files for out; the caller guarantees that
+// reuseBase reuses the base's slice of files for out; the caller guarantees that
 // no other scan holds it. Out already has the files that are new.
-func (t *task) takeOver(out *node, seen []bool) {
+func (t *task) reuseBase(out *node, seen []bool) {
 	files := t.base.files
 	t.taken = true
 	k := 0

@@ -14,7 +14,7 @@ import (
 	"git-ralph/loop/session"
 )
 
-// Canary proves, before a loop begins, that a client really calls the hook
+// HookProbe proves, before a loop begins, that a client really calls the hook
 // program for its tool calls and does what the hook says. A client that is
 // asked over a pipe shows that by its handshake; one that starts a program may
 // ignore its settings, start it wrongly, or run the call when it fails, and
@@ -23,7 +23,7 @@ import (
 //
 // It lives in a folder of its own that no agent is ever shown and that is gone
 // before one runs.
-type Canary struct {
+type HookProbe struct {
 	// Work is an empty folder for the client to work in.
 	Work  string
 	Nonce string
@@ -31,9 +31,9 @@ type Canary struct {
 	dir, self, record string
 }
 
-// NewCanary makes the folder of a canary; self is the path of this program.
+// NewHookProbe makes the folder of a hook probe; self is the path of this program.
 // Close must be called.
-func NewCanary(self string) (*Canary, error) {
+func NewHookProbe(self string) (*HookProbe, error) {
 	dir, err := proc.TempDir("canary")
 	if err != nil {
 		return nil, fmt.Errorf("make the canary: %w", err)
@@ -42,7 +42,7 @@ func NewCanary(self string) (*Canary, error) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	c := &Canary{dir: dir, Work: filepath.Join(dir, "work"), record: filepath.Join(dir, "record.jsonl"),
+	c := &HookProbe{dir: dir, Work: filepath.Join(dir, "work"), record: filepath.Join(dir, "record.jsonl"),
 		Nonce: rand.Text()}
 	if err := c.fill(self); err != nil {
 		c.Close()
@@ -51,9 +51,9 @@ func NewCanary(self string) (*Canary, error) {
 	return c, nil
 }
 
-func (c *Canary) fill(self string) error {
+func (c *HookProbe) fill(self string) error {
 	p := guard.New(c.Work, "")
-	p.Canary = &guard.Canary{Nonce: c.Nonce, Record: c.record}
+	p.HookProbe = &guard.HookProbe{Nonce: c.Nonce, Record: c.record}
 	policy, err := p.Marshal()
 	if err != nil {
 		return err
@@ -75,26 +75,26 @@ func (c *Canary) fill(self string) error {
 
 // Hook is the command of the hook for the client of that name (claude, codex,
 // gemini): as in a run, our program in a folder beside the policy.
-func (c *Canary) Hook(client string) []string {
+func (c *HookProbe) Hook(client string) []string {
 	return []string{c.self, "hook", client}
 }
 
 // Env is env with what a run's hooks get.
-func (c *Canary) Env(env []string) []string {
+func (c *HookProbe) Env(env []string) []string {
 	return Set(env, session.PolicyVar+"="+filepath.Join(c.dir, session.PolicyFile))
 }
 
 // Proved says whether the hook was asked about the call: by that client, for a
-// tool about to run, with this canary's policy, and it refused. told is what
+// tool about to run, with this hook probe's policy, and it refused. told is what
 // the model got as the result of its call; it must be the refusal. The error
 // is one sentence about what is wrong.
-func (c *Canary) Proved(client, told string) error {
+func (c *HookProbe) Proved(client, told string) error {
 	data, err := os.ReadFile(c.record)
 	if err != nil {
 		return fmt.Errorf("the hook's record cannot be read: %w", err)
 	}
 	asked := false
-	for _, r := range guard.ParseCanary(data) {
+	for _, r := range guard.ParseHookProbe(data) {
 		asked = asked || r.Nonce == c.Nonce && r.Client == client && r.Tool != "" && r.Refused
 	}
 	switch obeyed := strings.Contains(told, c.Nonce); {
@@ -109,4 +109,4 @@ func (c *Canary) Proved(client, told string) error {
 }
 
 // Close removes the folder.
-func (c *Canary) Close() error { return os.RemoveAll(c.dir) }
+func (c *HookProbe) Close() error { return os.RemoveAll(c.dir) }

@@ -14,13 +14,13 @@ import (
 	"git-ralph/internal/agent/client"
 )
 
-// canaryFile is what the canary's tool call would leave if it were run.
-const canaryFile = "ran"
+// hookTrace is what the tool call of a hook probe would leave if it were run.
+const hookTrace = "ran"
 
-// canaryModel stands in for the provider of a client that is being tried: it
+// hookModel stands in for the provider of a client that is being tried: it
 // asks for one tool call that harms nobody, takes down what the client says
 // became of it, and ends.
-type canaryModel struct {
+type hookModel struct {
 	url    string
 	secret string // part of the path: other users of this machine can connect, too
 	server *http.Server
@@ -30,23 +30,23 @@ type canaryModel struct {
 	told   string // the result
 }
 
-const canaryCall = "toolu_canary"
+const hookCall = "toolu_canary"
 
-func newCanaryModel() (*canaryModel, error) {
+func newHookModel() (*hookModel, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("make the canary: %w", err)
 	}
-	m := &canaryModel{secret: "/" + rand.Text()}
+	m := &hookModel{secret: "/" + rand.Text()}
 	m.url = "http://" + l.Addr().String() + m.secret
 	m.server = &http.Server{Handler: m, ReadHeaderTimeout: 10 * time.Second}
 	go m.server.Serve(l)
 	return m, nil
 }
 
-func (m *canaryModel) close() { m.server.Close() }
+func (m *hookModel) close() { m.server.Close() }
 
-func (m *canaryModel) result() (told string, called bool) {
+func (m *hookModel) result() (told string, called bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.told, m.called
@@ -54,7 +54,7 @@ func (m *canaryModel) result() (told string, called bool) {
 
 // ServeHTTP answers a request for a message; requests without tools are titles
 // and the like.
-func (m *canaryModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (m *hookModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost || r.URL.Path != m.secret+"/v1/messages" {
 		http.NotFound(w, r)
 		return
@@ -64,7 +64,7 @@ func (m *canaryModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Stream   bool              `json:"stream"`
 		Tools    []json.RawMessage `json:"tools"`
 		Messages []struct {
-			Content canaryBlocks `json:"content"`
+			Content hookBlocks `json:"content"`
 		} `json:"messages"`
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, client.MaxLine)).Decode(&req); err != nil {
@@ -75,16 +75,16 @@ func (m *canaryModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	for _, msg := range req.Messages {
 		for _, b := range msg.Content {
-			if b.Type == "tool_result" && b.ToolUseID == canaryCall {
+			if b.Type == "tool_result" && b.ToolUseID == hookCall {
 				done, m.called, m.told = true, true, string(b.Content)
 			}
 		}
 	}
 	m.mu.Unlock()
 	content, stop := object{"type": "text", "text": "Done."}, "end_turn"
-	input := object{"command": "echo >" + canaryFile, "description": "canary"}
+	input := object{"command": "echo >" + hookTrace, "description": "canary"}
 	if !done {
-		content, stop = object{"type": "tool_use", "id": canaryCall, "name": "Bash", "input": input}, "tool_use"
+		content, stop = object{"type": "tool_use", "id": hookCall, "name": "Bash", "input": input}, "tool_use"
 	}
 	answer := object{"id": "msg_canary", "type": "message", "role": "assistant", "model": req.Model,
 		"content":     []object{content},
@@ -123,22 +123,22 @@ func send(w io.Writer, event object) {
 	}
 }
 
-// canaryBlock is a block of what the client sends. The content of a result is a
+// hookBlock is a block of what the client sends. The content of a result is a
 // text or a list; as JSON it holds the words in either case.
-type canaryBlock struct {
+type hookBlock struct {
 	Type      string          `json:"type"`
 	ToolUseID string          `json:"tool_use_id"`
 	Content   json.RawMessage `json:"content"`
 }
 
-type canaryBlocks []canaryBlock
+type hookBlocks []hookBlock
 
 // UnmarshalJSON takes a plain text for no blocks.
-func (b *canaryBlocks) UnmarshalJSON(data []byte) error {
+func (b *hookBlocks) UnmarshalJSON(data []byte) error {
 	if strings.HasPrefix(strings.TrimSpace(string(data)), `"`) {
 		return nil
 	}
-	var list []canaryBlock
+	var list []hookBlock
 	err := json.Unmarshal(data, &list)
 	*b = list
 	return err

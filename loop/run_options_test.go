@@ -60,7 +60,7 @@ func TestRunFromASentence(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, phases)
 	r.Settings.Critic = plan.Critic{Agent: true}
-	end := r.run(Course{Phase: state.Discovery, Request: "make it blue"})
+	end := r.run(RunOptions{Phase: state.Discovery, Request: "make it blue"})
 	if end.Status != state.Complete {
 		t.Fatalf("%s: %s\n%s", end.Status, end.Reason, strings.Join(r.said, "\n"))
 	}
@@ -106,7 +106,7 @@ func TestReplan(t *testing.T) {
 	r.repo.Git("add", "specs")
 	r.repo.Git("commit", "-q", "-m", "say what is wanted")
 	r.Settings.Limits = Limits{MaxAttempts: 5, Stagnation: 1, RegeneratePlan: true, Failures: 5, MaxIterations: 2}
-	end := r.run(Course{Build: true})
+	end := r.run(RunOptions{Build: true})
 	if asked == 0 || !r.told("planning anew") || !r.told("the old one stays") {
 		t.Errorf("%s: %s: asked %d times\n%s", end.Status, end.Reason, asked, strings.Join(r.said, "\n"))
 	}
@@ -120,26 +120,28 @@ func TestReplan(t *testing.T) {
 
 func TestRunGates(t *testing.T) {
 	for _, c := range []struct {
-		why    string
-		set    func(*Settings)
-		course Course
-		tasks  []plan.Task
-		play   client
-		status state.Status
-		reason string
+		why     string
+		set     func(*Settings)
+		options RunOptions
+		tasks   []plan.Task
+		play    client
+		status  state.Status
+		reason  string
 	}{
-		{"specs wait for a person", func(s *Settings) { s.ConfirmSpecs = true }, Course{Phase: state.Discovery, Request: "x"},
+		{"specs wait for a person", func(s *Settings) { s.ConfirmSpecs = true },
+			RunOptions{Phase: state.Discovery, Request: "x"},
 			nil, phases,
 			state.NeedsReview, "the specs are waiting to be approved"},
-		{"a single phase ends when it is over", func(*Settings) {}, Course{Phase: state.Discovery, Request: "x", Only: true},
+		{"a single phase ends when it is over", func(*Settings) {},
+			RunOptions{Phase: state.Discovery, Request: "x", Only: true},
 			nil, phases, state.Ready, ""},
-		{"nothing that could be worked on", func(*Settings) {}, Course{Build: true}, nil, phases, state.New,
+		{"nothing that could be worked on", func(*Settings) {}, RunOptions{Build: true}, nil, phases, state.New,
 			"the plan is empty"},
-		{"a phase that fails twice ends the run", func(*Settings) {}, Course{Phase: state.Planning}, nil,
+		{"a phase that fails twice ends the run", func(*Settings) {}, RunOptions{Phase: state.Planning}, nil,
 			func(*rig, session.Request, *box, func(session.AgentEvent)) session.Result { return completed() },
 			state.HaltedStatus, "planning: plan: no task was added: record each with ralph_add_task"},
 		{"the project is prepared once, by an iteration of its own", func(s *Settings) { s.SetupPrompt = "prepare" },
-			Course{Build: true}, []plan.Task{{ID: "A"}},
+			RunOptions{Build: true}, []plan.Task{{ID: "A"}},
 			func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 				if req.TaskID == "" {
 					r.write("prepared", "")
@@ -154,7 +156,7 @@ func TestRunGates(t *testing.T) {
 			}, state.Complete, ""},
 		{"a run that stands still is planned anew", func(s *Settings) {
 			s.Limits.RegeneratePlan, s.Limits.Stagnation, s.Limits.MaxAttempts, s.Limits.Failures = true, 1, 9, 9
-		}, Course{Build: true}, []plan.Task{{ID: "A"}, {ID: "B"}, {ID: "C"}},
+		}, RunOptions{Build: true}, []plan.Task{{ID: "A"}, {ID: "B"}, {ID: "C"}},
 			func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
 				switch {
 				case req.Role == session.RolePlanning:
@@ -177,7 +179,7 @@ func TestRunGates(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, c.play, c.tasks...)
 			c.set(&r.Settings)
-			if end := r.run(c.course); end.Status != c.status || end.Reason != c.reason {
+			if end := r.run(c.options); end.Status != c.status || end.Reason != c.reason {
 				t.Errorf("%s: %q, want %s: %q\n%s", end.Status, end.Reason, c.status, c.reason, strings.Join(r.said, "\n"))
 			}
 		})
@@ -203,7 +205,7 @@ func TestRunBaseline(t *testing.T) {
 			r.repo.Git("add", "broken")
 			r.repo.Git("commit", "-q", "-m", "broken")
 			r.Settings.BaselineMode = c.mode
-			_, err := r.Run(context.Background(), Course{Build: true})
+			_, err := r.Run(context.Background(), RunOptions{Build: true})
 			var refused *refusal.Error
 			if errors.As(err, &refused) != (c.kind != 0) || refused != nil && refused.Kind != c.kind {
 				t.Fatalf("%v\n%s", err, strings.Join(r.said, "\n"))
@@ -287,7 +289,7 @@ func TestRunOrchestrated(t *testing.T) {
 				}
 				r.Settings.Passes = []Pass{{Name: "reviewer", Trigger: trigger}}
 			}
-			end := r.run(Course{Build: true})
+			end := r.run(RunOptions{Build: true})
 			var ends []string
 			for _, res := range r.results() {
 				ends = append(ends, verdictLine(Verdict{Verdict: res.Verdict, Partial: res.Partial, Reasons: res.Reasons}))
@@ -323,7 +325,7 @@ func TestRecovery(t *testing.T) {
 				t.Fatalf("it did not die: %v", p)
 			}
 		}()
-		_, _ = r.Run(context.Background(), Course{Build: true})
+		_, _ = r.Run(context.Background(), RunOptions{Build: true})
 	}()
 	ctx := context.Background()
 	rec := &recovery.Recovery{Journal: r.Journal, Place: r.place()}
