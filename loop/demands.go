@@ -27,6 +27,8 @@ type demand struct {
 	run []state.CheckRun
 	// wasRed are the checks that were red when the commit was kept, by name.
 	wasRed map[string]bool
+	// baseline is what was known about the checks when the commit was kept.
+	baseline []state.CheckState
 	// differs says where the record is not what settings and plan demand, so
 	// that nothing is proved; notes say the same where it does no harm.
 	differs, notes []string
@@ -56,6 +58,7 @@ func (l *Loop) demandOf(c rangeCommit, entries []journal.Entry) (demand, error) 
 		if err != nil {
 			return d, err
 		}
+		d.baseline = snap.State.Baseline
 		if i := snap.State.Plan.Find(e.Event.Task); i >= 0 {
 			verify = append(verify, snap.State.Plan.Tasks[i].Verify...)
 		}
@@ -196,7 +199,11 @@ func (l *Loop) verifyPerson(ctx context.Context, c rangeCommit) (VerifiedCommit,
 	if own, err := l.demandsAt(c.id, nil); err != nil || !slices.EqualFunc(own, present, same) {
 		one.Notes = append(one.Notes, "its ralph.toml has other checks than the present settings, which were run")
 	}
-	return one, l.replay(ctx, c, &one, demand{run: present}, "no check is configured")
+	snap, err := l.Journal.Load(ctx)
+	if err != nil {
+		return one, err
+	}
+	return one, l.replay(ctx, c, &one, demand{run: present, baseline: snap.State.Baseline}, "no check is configured")
 }
 
 // replay runs the commands of a demand in a fresh checkout and says how the
@@ -210,6 +217,7 @@ func (l *Loop) replay(ctx context.Context, c rangeCommit, one *VerifiedCommit, d
 	green := false
 	err := l.inFresh(ctx, fresh{commit: c.id}, func(req ProofRequest) error {
 		var err error
+		req.Baseline = d.baseline
 		one.Checks, err = l.Prover.Replay(ctx, req, d.run)
 		for _, r := range one.Checks {
 			switch {

@@ -382,6 +382,8 @@ func passed(c state.CheckRun) string {
 		return "failed: limit: " + c.Limit
 	case c.NoTests:
 		return "failed: no test ran"
+	case c.Problem != "":
+		return "failed: " + c.Problem
 	}
 	return "failed"
 }

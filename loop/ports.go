@@ -19,7 +19,7 @@ type Prover interface {
 	// Steps runs the commands on one side of the agent.
 	Steps(ctx context.Context, when string, req ProofRequest) (StepReport, error)
 	// Replay runs commands as they were recorded once, whatever the settings say
-	// now, and returns them in the same order.
+	// now, and returns them in the same order, weighed against req.Baseline.
 	Replay(ctx context.Context, req ProofRequest, recorded []state.CheckRun) ([]state.CheckRun, error)
 	// Repeat runs one command that an agent named as evidence, with its own limit
 	// of time, and returns its whole output beside the record.

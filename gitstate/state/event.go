@@ -238,6 +238,8 @@ type CheckRun struct {
 	Tolerated bool `json:"tolerated,omitempty"`
 	// Missing is the program that the command did not find or could not run.
 	Missing string `json:"missing,omitempty"`
+	// Problem is why it is red whatever its exit code is.
+	Problem string `json:"problem,omitempty"`
 	// Tail are the last lines of the output, for who looks on; never stored.
 	Tail []string `json:"-"`
 	// Hidden: a check of which an agent may learn only that it failed. Name and

@@ -284,6 +284,8 @@ type CheckState struct {
 	Spoke bool `toml:"spoke,omitempty" json:"spoke,omitempty"`
 	// Lenient is true when it exited with 0 though its runner said that tests failed.
 	Lenient bool `toml:"lenient,omitempty" json:"lenient,omitempty"`
+	// Criterion: a verify command of a task, whose tests are remembered like those of a check.
+	Criterion bool `toml:"criterion,omitempty" json:"criterion,omitempty"`
 }
 
 // Proposed is an amendment that waits to be judged.

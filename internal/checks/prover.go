@@ -111,7 +111,7 @@ func (p *Prover) short(r Result) state.CheckRun {
 	return state.CheckRun{Name: r.Name, Kind: string(r.Kind), Command: r.Command, ExitCode: r.ExitCode, Passed: r.Passed,
 		DurationMs: r.DurationMs, Output: notes.Redact(strings.ToValidUTF8(string(s.Output), "\uFFFD")), TimedOut: r.TimedOut,
 		Flaky: r.Flaky, AlreadyRed: r.AlreadyRed, Tests: r.Tests, NoTests: r.NoTests, Limit: r.Limit,
-		Tolerated: r.Tolerated, Missing: r.Missing, Tail: redactLines(Tail(r.Output, tailLines))}
+		Tolerated: r.Tolerated, Missing: r.Missing, Problem: r.Problem, Tail: redactLines(Tail(r.Output, tailLines))}
 }
 
 func (p *Prover) toBaseline(in []state.CheckState) Baseline {
@@ -121,7 +121,7 @@ func (p *Prover) toBaseline(in []state.CheckState) Baseline {
 			c.Name, c.Command = hidden.Name, hidden.Run
 		}
 		b.Checks = append(b.Checks, BaselineCheck{Name: c.Name, Command: c.Command, Green: !c.Red, Tests: c.Tests,
-			Tested: c.Tested, Spoke: c.Spoke, Lenient: c.Lenient})
+			Tested: c.Tested, Spoke: c.Spoke, Lenient: c.Lenient, Criterion: c.Criterion})
 	}
 	return b
 }
@@ -137,7 +137,7 @@ func (p *Prover) fromBaseline(b Baseline) []state.CheckState {
 			c.Name, c.Command = HiddenName, Check{Name: c.Name, Run: c.Command}.HiddenMark()
 		}
 		out = append(out, state.CheckState{Name: c.Name, Command: c.Command, Red: !c.Green, Tests: c.Tests,
-			Tested: c.Tested, Spoke: c.Spoke, Lenient: c.Lenient})
+			Tested: c.Tested, Spoke: c.Spoke, Lenient: c.Lenient, Criterion: c.Criterion})
 	}
 	return out
 }
@@ -292,8 +292,8 @@ func (p *Prover) Steps(ctx context.Context, when string, req loop.ProofRequest) 
 	return out, err
 }
 
-// Replay runs recorded commands. One that is a configured check still has its
-// time limit.
+// Replay runs recorded commands and weighs them as Prove does, but excuses none.
+// One that is a configured check still has its time limit.
 func (p *Prover) Replay(ctx context.Context, req loop.ProofRequest, recorded []state.CheckRun) ([]state.CheckRun,
 	error) {
 	var list []Check
@@ -304,7 +304,7 @@ func (p *Prover) Replay(ctx context.Context, req loop.ProofRequest, recorded []s
 			if ck, known = p.unmasked(c.Command); !known {
 				ck.Run = "echo 'the settings do not have this hidden check any more'; exit 1"
 			}
-			ck.Name, ck.Kind = c.Name, Kind(c.Kind)
+			ck.Kind = Kind(c.Kind)
 		}
 		for _, have := range p.set.Checks {
 			if have.Name == c.Name {
@@ -316,11 +316,10 @@ func (p *Prover) Replay(ctx context.Context, req loop.ProofRequest, recorded []s
 	r := p.Runner(req)
 	r.FlakyReruns = 0 // what is proved once has to hold again at once
 	results, err := r.Run(ctx, list)
+	req.Unexcused = true
 	var out []state.CheckRun
-	for i, r := range results {
-		if was := recorded[i].Tests; r.Passed && was != nil && *was > 0 && (r.Quiet || r.Tests != nil && *r.Tests == 0) {
-			r.Passed, r.NoTests = false, true
-		}
+	for i, r := range p.weigh(req, results...).Results {
+		r.Name = recorded[i].Name
 		out = append(out, p.short(r))
 	}
 	return out, err

@@ -61,6 +61,8 @@ type BaselineCheck struct {
 	// Lenient is true when it exited with 0 before any work and its runner said that
 	// tests failed: the user's command forgives them.
 	Lenient bool `toml:"lenient,omitempty" json:"lenient,omitempty"`
+	// Criterion is a verify command of a task; it is remembered when tests ran.
+	Criterion bool `toml:"criterion,omitempty" json:"criterion,omitempty"`
 }
 
 // Red reports whether the check of this name and command was run and has never
@@ -101,21 +103,26 @@ func (b Baseline) find(name, command string) int {
 // Update is the baseline after results that were kept (or that are the
 // baseline run itself): what was green once stays green. Results of rejected
 // attempts must not be given to it, because their code is gone again. Criteria
-// belong to a task and are left out. Checks that are no longer configured fall
-// away with the next result of the same name.
+// belong to a task; of them it keeps those that ran tests, which must go on to do
+// so. Checks that are no longer configured fall away with the next result of the
+// same name.
 func (b Baseline) Update(results []Result) Baseline {
 	out := Baseline{Checks: slices.Clone(b.Checks)}
 	for _, r := range results {
-		if r.Kind == Criterion {
-			continue
-		}
-		out.Checks = slices.DeleteFunc(out.Checks, func(c BaselineCheck) bool {
-			return c.Name == r.Name && c.Command != r.Command
-		})
 		i := out.find(r.Name, r.Command)
+		if r.Kind == Criterion {
+			if !r.Passed || !r.Spoke || i >= 0 && !out.Checks[i].Criterion {
+				continue
+			}
+		} else {
+			out.Checks = slices.DeleteFunc(out.Checks, func(c BaselineCheck) bool {
+				return c.Name == r.Name && (c.Command != r.Command || c.Criterion)
+			})
+			i = out.find(r.Name, r.Command)
+		}
 		if i < 0 {
 			i = len(out.Checks)
-			out.Checks = append(out.Checks, BaselineCheck{Name: r.Name, Command: r.Command})
+			out.Checks = append(out.Checks, BaselineCheck{Name: r.Name, Command: r.Command, Criterion: r.Kind == Criterion})
 		}
 		out.Checks[i].Green = out.Checks[i].Green || r.Passed
 		if r.Passed && r.Tests != nil {
