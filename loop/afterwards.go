@@ -70,8 +70,8 @@ func (l *Loop) onLimit(ctx context.Context, it *attempt) (*Action, error) {
 	if l.Settings.OnLimit == "fallback" && !l.limited(it.started) {
 		// Until the provider takes requests again the same iteration goes on with
 		// the other model or client. When that one is limited too, both wait.
-		l.limitedUntil = it.run.Until
-		if !l.limitedUntil.After(l.Now()) {
+		var known bool
+		if l.limitedUntil, known = l.limitEnds(it); !known {
 			l.limitedUntil = l.Now().Add(fallbackFor)
 		}
 		l.emit("wait", it.state, it.task.ID, map[string]any{"fallback": true, "until": l.limitedUntil},
@@ -79,15 +79,24 @@ func (l *Loop) onLimit(ctx context.Context, it *attempt) (*Action, error) {
 			it.facts.Outcome, l.limitedUntil.Local().Format("15:04:05"))
 		return nil, nil
 	}
-	until := it.run.Until
-	if until.IsZero() || until.Before(l.Now()) {
-		// Nobody said when: wait longer each time, up to half an hour.
+	until, known := l.limitEnds(it)
+	if !known { // wait longer each time, up to half an hour
 		l.backoff = min(max(2*l.backoff, 30*time.Second), 30*time.Minute)
 		until = l.Now().Add(l.backoff)
 	} else {
 		l.backoff = 0
 	}
 	return nil, l.wait(ctx, Action{Kind: Wait, Status: state.Waiting, Reason: string(it.facts.Outcome), Until: until})
+}
+
+// longestLimit is how far ahead the end of a limit may lie: a month and a day.
+const longestLimit = 32 * 24 * time.Hour
+
+// limitEnds is when the client says that its limit ends. A time that has passed
+// or lies too far ahead to be true is not known.
+func (l *Loop) limitEnds(it *attempt) (time.Time, bool) {
+	until, now := it.run.Until, l.Now()
+	return until, until.After(now) && until.Sub(now) <= longestLimit
 }
 
 // fallbackFor is how long the fallback is used when the provider did not say

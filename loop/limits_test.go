@@ -24,7 +24,7 @@ func TestLimitsOfAProvider(t *testing.T) {
 		limits         int           // sessions that are limited
 		want           []string      // client and model of each session
 		status         state.Status
-		waits          time.Duration // at least
+		waits          time.Duration // at least, and not 10 minutes longer
 	}{
 		{"waits until the named time", "wait", "", false, session.UsageLimit, 2 * time.Minute, 1,
 			[]string{"own base", "own base"},
@@ -39,6 +39,12 @@ func TestLimitsOfAProvider(t *testing.T) {
 			state.Complete, 0},
 		{"waits when the other one is limited too", "fallback", "spare", false, session.RateLimited, 2 * time.Minute, 2,
 			[]string{"own base", "own spare", "own base"}, state.Complete, time.Minute},
+		{"does not believe a time in ten years", "wait", "", false, session.UsageLimit, 10 * 365 * 24 * time.Hour, 1,
+			[]string{"own base", "own base"}, state.Complete, 30 * time.Second},
+		{"nor one that has passed", "wait", "", false, session.RateLimited, -time.Hour, 1,
+			[]string{"own base", "own base"}, state.Complete, 30 * time.Second},
+		{"nor one in ten years with a fallback", "fallback", "spare", false, session.UsageLimit,
+			10 * 365 * 24 * time.Hour, 2, []string{"own base", "own spare", "own spare"}, state.Complete, 30 * time.Second},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			var got []string
@@ -55,7 +61,7 @@ func TestLimitsOfAProvider(t *testing.T) {
 					}
 					if len(got) <= c.limits {
 						res := session.Result{Outcome: c.kind}
-						if c.until > 0 {
+						if c.until != 0 {
 							res.Until = r.now().Add(c.until)
 						}
 						return res
@@ -79,7 +85,7 @@ func TestLimitsOfAProvider(t *testing.T) {
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Error(d)
 			}
-			if took := r.now().Sub(began); took < c.waits || c.waits == 0 && took > time.Minute {
+			if took := r.now().Sub(began); took < c.waits || took > c.waits+10*time.Minute {
 				t.Errorf("waited %s, want %s", took, c.waits)
 			}
 			if n := r.state().Plan.Tasks[0].Attempts; n != 0 {

@@ -125,8 +125,6 @@ func TestHostileClients(t *testing.T) {
 		{"ends in the middle of its last line", "BEGIN; head -c -6 done; exit 0", "", "the client ended without", -1},
 		{"writes what is no UTF-8", `BEGIN; printf '{"type":"x","text":"\377\376"}\n\377\n'; DONE`, session.Completed, "",
 			120},
-		{"says that it used less than nothing", `BEGIN; echo '{"type":"result",` +
-			`"stats":{"input_tokens":-5e18}}' >/dev/null; DONE`, session.Completed, "", 120},
 	}
 	// An agent that is any program says by its exit status alone that it has ended,
 	// and none of its calls is judged.

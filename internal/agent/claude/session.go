@@ -228,6 +228,6 @@ func (s *conversation) Result() session.Result {
 	if version == "" {
 		version = s.stream.version
 	}
-	return session.Result{Usage: s.stream.usage(), Structured: s.structured, Model: s.stream.model,
+	return session.Result{Usage: s.stream.reported, Structured: s.structured, Model: s.stream.model,
 		Client: strings.TrimSpace("claude " + client.Line(version, 50)), SessionID: s.stream.session}
 }

@@ -457,7 +457,7 @@ func FuzzLine(f *testing.F) {
 			`"permissionDecision":"allow"`) {
 			t.Errorf("allowed by %q: %s", data, sent.String())
 		}
-		if u := s.stream.usage(); u.Total() < 0 {
+		if u := s.stream.reported; u.Total() < 0 {
 			t.Errorf("usage %+v", u)
 		}
 	})

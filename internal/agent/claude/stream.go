@@ -244,22 +244,6 @@ func (s *stream) result(l line) []session.AgentEvent {
 	return out
 }
 
-// usage is what the run has used: the client's own totals plus what came after
-// the last result, which the client had no chance to count.
-func (s *stream) usage() session.Usage {
-	if !s.counted {
-		return s.reported
-	}
-	u := s.totals
-	u.Input = max(u.Input, s.reported.Input)
-	u.Output = max(u.Output, s.reported.Output)
-	u.CacheRead = max(u.CacheRead, s.reported.CacheRead)
-	u.CacheWrite = max(u.CacheWrite, s.reported.CacheWrite)
-	u.Turns, u.APICalls = s.reported.Turns, s.reported.APICalls
-	u.ContextTokens, u.ContextWindow = s.reported.ContextTokens, s.reported.ContextWindow
-	return u
-}
-
 func (s *stream) system(l line) []session.AgentEvent {
 	switch l.Subtype {
 	case "init":
