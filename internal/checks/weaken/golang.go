@@ -337,13 +337,28 @@ func (r *goReader) packageTables(g *ast.GenDecl) {
 func elements(c *ast.CompositeLit) int {
 	seen := map[string]bool{}
 	for _, e := range c.Elts {
-		var b strings.Builder
-		if printer.Fprint(&b, gotoken.NewFileSet(), e) != nil {
+		text := printed(e)
+		if text == "" {
 			return len(c.Elts)
 		}
-		seen[strings.Join(strings.Fields(b.String()), " ")] = true
+		seen[text] = true
 	}
 	return len(seen)
+}
+
+// printed is the text of an expression on one line, "" when it cannot be printed.
+func printed(e ast.Expr) string {
+	var b strings.Builder
+	if printer.Fprint(&b, gotoken.NewFileSet(), e) != nil {
+		return ""
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// sameSource reports whether two expressions are written alike.
+func sameSource(a, b ast.Expr) bool {
+	text := printed(a)
+	return text != "" && text == printed(b)
 }
 
 // listed counts the rows of all tables of structs in a function, those inside

@@ -1,6 +1,10 @@
 package weaken
 
-import "testing"
+import (
+	"go/ast"
+	"go/parser"
+	"testing"
+)
 
 const goTwo = `package calc
 
@@ -359,3 +363,25 @@ func TestGamma(t *testing.T) {
 	}
 }
 `
+
+// TestSameOnBothSides: an assertion that compares an expression with itself cannot fail. Two
+// calls with different values of one type are not the same.
+func TestSameOnBothSides(t *testing.T) {
+	for text, want := range map[string]bool{
+		"Equal(t, x.Name, x.Name)":                                         true,
+		"Equal(t, sum([]int{1, 2}), sum([]int{1,2}))":                      true,
+		"Equal(t, sum([]int{1, 2}), sum([]int{2, 1}))":                     false,
+		"Equal(t, T{A: 1}, T{A: 2})":                                       false,
+		"Equal(t, f(func() int { return 1 }), f(func() int { return 2 }))": false,
+		"True(t, len(T{1}.list) == len(T{2}.list))":                        false,
+		"True(t, x == x)":                                                  true,
+	} {
+		e, err := parser.ParseExpr(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := trivialArgs(e.(*ast.CallExpr).Args); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/constant"
 	gotoken "go/token"
-	"go/types"
 	"slices"
 	"strings"
 )
@@ -156,7 +155,7 @@ func (w *goWalker) stmt(s ast.Stmt, times int) {
 func (w *goWalker) branches(s *ast.IfStmt, verdict certainty, times int) {
 	from, was := len(w.log), w.under
 	under := 0
-	if verdict == maybe && here("", types.ExprString(s.Cond)) == "" {
+	if verdict == maybe && here("", printed(s.Cond)) == "" {
 		under = 1
 	}
 	w.conds += under
@@ -390,7 +389,7 @@ func truth(e ast.Expr) certainty {
 				}
 				return compareConstants(a, e.Op.String(), b)
 			}
-			if types.ExprString(e.X) == types.ExprString(e.Y) {
+			if sameSource(e.X, e.Y) {
 				return certain(e.Op == gotoken.EQL || e.Op == gotoken.LEQ || e.Op == gotoken.GEQ)
 			}
 		}
@@ -416,7 +415,7 @@ func trivialArgs(args []ast.Expr) bool {
 	if !fixed(args[0]) && truth(args[0]) == yes {
 		return true
 	}
-	return len(args) >= 2 && types.ExprString(args[0]) == types.ExprString(args[1])
+	return len(args) >= 2 && sameSource(args[0], args[1])
 }
 
 func fixed(e ast.Expr) bool {
