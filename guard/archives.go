@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-func (j *judge) tar(sc *scope, rest []arg) {
+func (j *judge) tar(c *call) bool {
+	sc, rest := c.sc, c.rest
 	extract, create := false, false
 	for i, a := range rest {
 		s := a.s
@@ -68,9 +69,11 @@ func (j *judge) tar(sc *scope, rest []arg) {
 			}
 		}
 	}
+	return true
 }
 
-func (j *judge) archive(sc *scope, base string, rest []arg) {
+func (j *judge) archive(c *call) bool {
+	sc, base, rest := c.sc, c.base, c.rest
 	for i, a := range rest {
 		prev := ""
 		if i > 0 {
@@ -102,9 +105,11 @@ func (j *judge) archive(sc *scope, base string, rest []arg) {
 			}
 		}
 	}
+	return true
 }
 
-func (j *judge) download(sc *scope, base string, rest []arg) {
+func (j *judge) download(c *call) bool {
+	sc, base, rest := c.sc, c.base, c.rest
 	for i, a := range rest {
 		next := arg{}
 		if i+1 < len(rest) {
@@ -147,4 +152,5 @@ func (j *judge) download(sc *scope, base string, rest []arg) {
 			j.deny(class, "this would download into "+clip(d)+", "+reason, instead)
 		}
 	}
+	return true
 }

@@ -321,7 +321,7 @@ func firstWord(args []arg) string {
 // maybeShell judges a text that an unknown program may give to a shell; one
 // that is no shell at all is left alone.
 func (j *judge) maybeShell(sc *scope, s string) {
-	b := &judge{p: j.p, depth: j.depth + 1, steps: j.steps}
+	b := &judge{p: j.p, depth: j.depth + 1, steps: j.steps, table: j.table, tools: j.tools}
 	b.program(sc.clone(), s, stream{})
 	if b.done && b.v.Class != ClassUnparsable && b.v.Class != ClassUndecidable {
 		j.v, j.done = b.v, true

@@ -6,8 +6,7 @@ import (
 )
 
 // dispatch hands a command to whatever knows it, and returns what it prints.
-// ok is false for commands of which nothing is known. The tables are switches:
-// they cost nothing at the start of a process.
+// ok is false for commands of which nothing is known.
 func (j *judge) dispatch(sc *scope, base string, args []arg, in stream) (out string, ok bool) {
 	if j.blocked(sc, base, args) {
 		return "", true
@@ -25,21 +24,11 @@ func (j *judge) dispatch(sc *scope, base string, args []arg, in stream) (out str
 		return j.git(sc, append([]arg{{s: "git"}, {s: base[4:]}}, args[1:]...), in), true
 	case isShell(base):
 		return j.shell(sc, args, in), true
-	case strings.HasPrefix(base, "ld-linux") || strings.HasPrefix(base, "ld-musl") || base == "ld.so":
-		return j.runCommand(sc, skipOptions(args[1:]), in), true
 	}
-	if w, ok := wrapperOf(base); ok {
-		return j.wrapper(sc, w, args, in), true
+	if out, ok := j.known(j.table, sc, base, args, in); ok {
+		return out, true
 	}
-	if j.launcher(sc, base, args, in) || j.fileCommand(sc, base, args, in) ||
-		j.interpreter(sc, base, args, in) || j.otherTool(sc, base, args, in) {
-		return j.prints(sc, base, args, in), true
-	}
-	if isData(base) {
-		j.outputs(sc, args[1:])
-		return j.prints(sc, base, args, in), true
-	}
-	return "", false
+	return j.known(j.tools, sc, base, args, in)
 }
 
 // skipOptions drops leading words that are options.
@@ -48,28 +37,6 @@ func skipOptions(args []arg) []arg {
 		args = args[1:]
 	}
 	return args
-}
-
-// isData names the commands whose words are data: whatever they say, nothing
-// of it is run.
-func isData(base string) bool {
-	switch base {
-	case "ls", "grep", "egrep", "fgrep", "zgrep", "ag", "ack", "head", "tail", "wc", "sort", "uniq", "cut", "tr", "rev",
-		"diff", "cmp", "comm", "file", "stat",
-		"jq", "yq", "cat", "bat", "nl", "od", "xxd", "hexdump", "strings", "tree", "du", "df", "ps", "id", "whoami",
-		"hostname", "uname", "uptime", "nproc", "free", "lsof", "pgrep",
-		"date", "cal", "seq", "expr", "bc", "dc", "factor", "shuf", "paste", "join", "column", "fold", "fmt", "expand",
-		"md5sum", "sha1sum", "sha256sum", "sha512sum", "cksum", "b2sum", "base64", "base32",
-		"man", "info", "apropos", "whatis", "tldr", "help", "whereis", "locate", "realpath", "readlink", "basename",
-		"dirname", "pathchk", "test", "[", "true", "false", ":", "sleep", "yes",
-		"apt", "apt-get", "apk", "dnf", "yum", "brew", "pacman", "zypper", "snap", "gem", "make", "gmake", "ninja",
-		"cspell", "codespell", "typos", "vale", "markdownlint", "shellcheck", "actionlint", "tokei", "cloc", "ctags",
-		"dig", "host", "nslookup", "ping", "curl", "wget", "http", "nc", "telnet", "ss", "netstat", "ip", "notify-send",
-		"say", "logger", "figlet", "cowsay", "tput", "clear", "stty", "tty", "locale", "getconf", "getent", "groups",
-		"arch", "less", "more", "most":
-		return true
-	}
-	return false
 }
 
 // prints is what a command prints, as far as a judgement can use it.

@@ -287,7 +287,7 @@ func (p *Policy) judgeWrite(name, cwd string) Verdict {
 		return denied(ClassInput, "the path to be written is empty or holds control characters",
 			"name a file in the worktree")
 	}
-	j := &judge{p: p}
+	j := newJudge(p)
 	sc := newScope(p, slash(cwd))
 	if strings.HasPrefix(name, "~/") && p.Home != "" {
 		name = p.Home + name[1:]

@@ -93,7 +93,7 @@ func FuzzGarbage(f *testing.F) {
 	p := New("/srv/code/app", "/home/user")
 	p.Toolchain, _ = NewToolchain("python-uv")
 	f.Fuzz(func(t *testing.T, s string) {
-		j := &judge{p: p}
+		j := newJudge(p)
 		j.program(newScope(p, ""), s, stream{}) // without the recover of Judge
 		if v := p.Judge(s); !v.Allowed() && (v.Class == "" || v.Reason == "" || v.Instead == "") {
 			t.Errorf("a denial without words: %+v", v)

@@ -1,73 +1,52 @@
 package guard
 
 import (
+	"slices"
 	"strings"
 )
 
-// interpreter judges inline programs of other languages. It reports whether
-// base is an interpreter at all.
-func (j *judge) interpreter(sc *scope, base string, args []arg, in stream) bool {
-	rest := args[1:]
-	var evalOpts, argOpts string // options that carry code; options with an argument
-	lang := base
+// language is how an interpreter is given code: letters of options whose value is
+// code, and of those that have another value.
+type language struct{ names, code, other, name string }
+
+// languages by the names of their interpreters. The others read -e, -E and -c.
+var languages = []language{
+	{"node nodejs bun deno qjs tsx ts-node iojs", "ep", "rC", "node"},
+	{"perl*", "eE", "IMmx", "perl"},
+	{"ruby* jruby", "e", "IrC", "ruby"},
+	{"php*", "rBRE", "dcz", "php"},
+	{"lua* texlua", "e", "l", "lua"},
+	{"expect tclsh* wish", "c", "", "tcl"},
+}
+
+func languageOf(base string) language {
+	if isPython(base) {
+		return language{base, "c", "WXQ", "python"}
+	}
+	for _, l := range languages {
+		if named(l.names, base) {
+			return l
+		}
+	}
+	return language{base, "eEc", "", base}
+}
+
+// interpreter judges inline programs of other languages.
+func (j *judge) interpreter(c *call) bool {
+	sc, base, rest, in := c.sc, c.base, c.rest, c.in
+	l := languageOf(base)
+	evalOpts, argOpts, lang := l.code, l.other, l.name
+	inline := func(a arg) bool { return contains("-e --eval -p --print", a.s) }
 	switch {
-	case isPython(base):
-		evalOpts, argOpts, lang = "c", "WXQ", "python"
-		if j.pythonModule(sc, args, in) {
-			return true
-		}
-	case base == "bun" && !hasWord(rest, "-e") && !hasWord(rest, "--eval") && !hasWord(rest, "-p") &&
-		!hasWord(rest, "--print"):
+	case lang == "python" && j.pythonModule(sc, c.args, in):
+		return true
+	case strings.HasPrefix(base, "py") && lang != "python", base == "bun" && !slices.ContainsFunc(rest, inline):
 		return false
-	case base == "node" || base == "nodejs" || base == "bun" || base == "deno" || base == "qjs" || base == "tsx" ||
-		base == "ts-node" || base == "iojs":
-		evalOpts, argOpts, lang = "ep", "rC", "node"
-		if base == "deno" && len(rest) > 1 && rest[0].s == "eval" {
-			for _, a := range rest[1:] {
-				j.code(sc, lang, a.s)
-			}
-			return true
-		}
-	case strings.HasPrefix(base, "perl"):
-		evalOpts, argOpts, lang = "eE", "IMmx", "perl"
-	case strings.HasPrefix(base, "ruby") || base == "jruby":
-		evalOpts, argOpts, lang = "e", "IrC", "ruby"
-	case strings.HasPrefix(base, "php"):
-		evalOpts, argOpts, lang = "rBRE", "dcz", "php"
-	case strings.HasPrefix(base, "lua") || base == "texlua":
-		evalOpts, argOpts, lang = "e", "l", "lua"
-	case base == "Rscript" || base == "R" || base == "julia" || base == "ghc" || base == "groovy" || base == "scala" ||
-		base == "elixir" || base == "osascript" || base == "guile" || base == "racket" || base == "sbcl" ||
-		base == "ocaml" || base == "raku" || base == "erl" || base == "octave" || base == "swift" || base == "pwsh" ||
-		base == "powershell" || base == "nu" || base == "janet" || base == "bb" || base == "clojure":
-		evalOpts, argOpts = "eEc", ""
-	case base == "expect" || strings.HasPrefix(base, "tclsh") || base == "wish":
-		evalOpts, lang = "c", "tcl"
-	case base == "awk" || base == "gawk" || base == "mawk" || base == "nawk" || base == "original-awk" || base == "goawk":
-		j.awk(sc, rest, in)
-		return true
-	case base == "sqlite3" || base == "psql" || base == "mysql" || base == "mariadb" || base == "duckdb":
-		for _, a := range append(rest, arg{s: in.text}) {
-			for _, line := range strings.Split(a.s, "\n") {
-				line = strings.TrimSpace(line)
-				for _, pre := range []string{".shell ", ".system ", `\! `, "system ", `\!`} {
-					if cmd, ok := strings.CutPrefix(line, pre); ok {
-						j.script(sc.clone(), cmd, stream{}, base)
-					}
-				}
-				if cmd, ok := strings.CutPrefix(line, ".output "); ok {
-					j.write(sc, arg{s: cmd}, "write to")
-				}
-			}
+	case base == "deno" && len(rest) > 1 && rest[0].s == "eval":
+		for _, a := range rest[1:] {
+			j.code(sc, lang, a.s)
 		}
 		return true
-	case base == "m4":
-		for _, part := range strings.Split(in.text, "syscmd(")[1:] {
-			j.maybeShell(sc, strings.Trim(strings.SplitN(part, ")", 2)[0], "`'\" \n"))
-		}
-		return true
-	default:
-		return false
 	}
 	if lang == "perl" || lang == "ruby" {
 		j.perlInPlace(sc, rest)
@@ -205,7 +184,7 @@ func (j *judge) pythonModule(sc *scope, args []arg, in stream) bool {
 		}
 		return true
 	}
-	j.otherTool(sc, name, append([]arg{{s: name}}, rest...), in)
+	j.known(j.tools, sc, name, append([]arg{{s: name}}, rest...), in)
 	return true
 }
 
@@ -242,8 +221,35 @@ func moduleOf(args []arg) (mod string, rest []arg, ok bool) {
 	return "", nil, false
 }
 
+// database judges what a client of a database is told to run or write.
+func (j *judge) database(c *call) bool {
+	for _, a := range append(c.rest[:len(c.rest):len(c.rest)], arg{s: c.in.text}) {
+		for _, line := range strings.Split(a.s, "\n") {
+			line = strings.TrimSpace(line)
+			for _, pre := range []string{".shell ", ".system ", `\! `, "system ", `\!`} {
+				if cmd, ok := strings.CutPrefix(line, pre); ok {
+					j.script(c.sc.clone(), cmd, stream{}, c.base)
+				}
+			}
+			if cmd, ok := strings.CutPrefix(line, ".output "); ok {
+				j.write(c.sc, arg{s: cmd}, "write to")
+			}
+		}
+	}
+	return true
+}
+
+// macros judges the commands in a text for m4.
+func (j *judge) macros(c *call) bool {
+	for _, part := range strings.Split(c.in.text, "syscmd(")[1:] {
+		j.maybeShell(c.sc, strings.Trim(strings.SplitN(part, ")", 2)[0], "`'\" \n"))
+	}
+	return true
+}
+
 // awk judges the program: system(), pipes from and to commands, files written.
-func (j *judge) awk(sc *scope, rest []arg, in stream) {
+func (j *judge) awk(c *call) bool {
+	sc, rest, in := c.sc, c.rest, c.in
 	prog := ""
 	given := false
 	for i := 0; i < len(rest); i++ {
@@ -289,10 +295,12 @@ func (j *judge) awk(sc *scope, rest []arg, in stream) {
 	if prog != "" {
 		j.code(sc, "awk", prog)
 	}
+	return true
 }
 
 // editor judges commands that an editor is told to run: !cmd, :!cmd, system().
-func (j *judge) editor(sc *scope, base string, rest []arg, in stream) {
+func (j *judge) editor(c *call) bool {
+	sc, base, rest, in := c.sc, c.base, c.rest, c.in
 	j.editorFiles(sc, base, rest)
 	try := func(s string) {
 		s = strings.TrimLeft(s, ": \t")
@@ -347,7 +355,7 @@ func (j *judge) editor(sc *scope, base string, rest []arg, in stream) {
 			try(a.s[2:])
 		}
 		if j.done {
-			return
+			return true
 		}
 	}
 	if in.set && !in.file {
@@ -355,6 +363,7 @@ func (j *judge) editor(sc *scope, base string, rest []arg, in stream) {
 			try(line)
 		}
 	}
+	return true
 }
 
 // editorFiles judges the files that a scripted editor is opened on.

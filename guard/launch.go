@@ -4,107 +4,68 @@ import (
 	"strings"
 )
 
-// launcher judges the commands that run others in ways of their own. It
-// reports whether base is one of them.
-func (j *judge) launcher(sc *scope, base string, args []arg, in stream) bool {
-	rest := args[1:]
-	switch base {
-	case "xargs", "gxargs":
-		j.xargs(sc, rest, in)
-	case "parallel", "rust-parallel":
-		j.parallel(sc, rest, in)
-	case "find", "gfind":
-		j.find(sc, rest)
-	case "fd", "fdfind":
-		for i, a := range rest {
-			switch a.s {
-			case "-x", "-X", "--exec", "--exec-batch":
-				j.runCommand(sc, fill(rest[i+1:], "{}", string(holeName), true), stream{})
-				return true
+// fd runs a command for what it finds.
+func (j *judge) fd(c *call) bool {
+	for i, a := range c.rest {
+		if contains("-x -X --exec --exec-batch", a.s) {
+			j.runCommand(c.sc, fill(c.rest[i+1:], "{}", string(holeName), true), stream{})
+			break
+		}
+	}
+	return true
+}
+
+// su hands words to the shell, which reads its input when it is given none.
+func (j *judge) su(c *call) bool {
+	if i := indexWord(c.ops, "-c"); i >= 0 && i+1 < len(c.ops) {
+		j.script(c.sc.clone(), c.ops[i+1].s, c.in, "su")
+	}
+	if len(skipOptions(c.rest)) <= 1 && c.in.set && !c.in.file {
+		j.script(c.sc.clone(), c.in.text, stream{}, "su")
+	}
+	return true
+}
+
+// keys judges what is typed into a terminal, and what is run in a new one.
+func (j *judge) keys(c *call) bool {
+	for i, a := range c.rest {
+		if strings.ContainsAny(a.s, " ;|&") {
+			// Keys are typed with their line ends.
+			j.maybeShell(c.sc, strings.NewReplacer(`\n`, "\n", `\r`, "\n", "^M", "\n").Replace(a.s))
+		}
+		if baseName(a.s) == "git" {
+			j.runCommand(c.sc, c.rest[i:], stream{})
+		}
+	}
+	return true
+}
+
+// socket judges the commands that are connected to a socket.
+func (j *judge) socket(c *call) bool {
+	for i, a := range c.rest {
+		for _, pre := range []string{"EXEC:", "SYSTEM:", "exec:", "system:"} {
+			if k := strings.Index(a.s, pre); k >= 0 {
+				j.script(c.sc.clone(), strings.SplitN(a.s[k+len(pre):], ",", 2)[0], stream{}, c.base)
 			}
 		}
-	case "watch", "viddy", "hwatch":
-		j.lineOf(sc, rest, "nqdtpegc", " --interval ", " -x --exec ")
-	case "entr":
-		j.runCommand(sc, fill(skipOptions(rest), "/_", string(holeName), false), stream{})
-	case "flock":
-		j.flock(sc, rest, in)
-	case "su":
-		for i, a := range rest {
-			if (a.s == "-c" || a.s == "--command") && i+1 < len(rest) {
-				j.script(sc.clone(), rest[i+1].s, in, "su")
-			} else if v, ok := strings.CutPrefix(a.s, "--command="); ok {
-				j.script(sc.clone(), v, in, "su")
-			} else if v, ok := strings.CutPrefix(a.s, "-c"); ok && v != "" {
-				j.script(sc.clone(), v, in, "su")
-			}
+		if i > 0 && contains("-e -c --exec --sh-exec", c.rest[i-1].s) {
+			j.script(c.sc.clone(), a.s, stream{}, c.base)
 		}
-		if len(skipOptions(rest)) <= 1 && in.set && !in.file {
-			j.script(sc.clone(), in.text, stream{}, "su")
+	}
+	return true
+}
+
+// tracer judges the command that is traced.
+func (j *judge) tracer(c *call) bool {
+	for i, a := range c.rest {
+		switch {
+		case a.s == "--":
+			j.runCommand(c.sc, c.rest[i+1:], stream{})
+			return true
+		case a.known() && i > 0 && baseName(a.s) == "git":
+			j.runCommand(c.sc, c.rest[i:], stream{})
+			return true
 		}
-	case "script", "scriptreplay":
-		j.scriptTool(sc, rest)
-	case "at", "batch":
-		for _, a := range rest {
-			if a.s == "-l" || a.s == "-c" || a.s == "-V" {
-				return true
-			}
-		}
-		j.deny(ClassDestructive, base+" has something run later", "run what is needed now, as a child of yours")
-	case "docker", "podman", "nerdctl", "docker-compose", "kubectl", "oc", "lxc", "incus":
-		j.container(sc, base, rest)
-	case "ssh", "mosh", "rsh", "vagrant":
-		j.ssh(sc, base, rest)
-	case "tmux", "screen", "zellij", "dtach", "abduco":
-		for i, a := range rest {
-			if strings.ContainsAny(a.s, " ;|&") {
-				// Keys are typed with their line ends.
-				j.maybeShell(sc, strings.NewReplacer(`\n`, "\n", `\r`, "\n", "^M", "\n").Replace(a.s))
-			}
-			if baseName(a.s) == "git" {
-				j.runCommand(sc, rest[i:], stream{})
-			}
-		}
-	case "hyperfine", "concurrently", "nodemon", "watchexec", "chokidar", "onchange", "reflex", "air", "modd",
-		"wait-on", "start-server-and-test", "npm-run-all", "just", "task", "mprocs", "overmind", "foreman", "honcho",
-		"poe", "taskipy", "multitime", "bench", "gotestsum", "cargo-watch":
-		j.lines(sc, rest)
-	case "socat", "ncat", "nc", "netcat":
-		for i, a := range rest {
-			for _, pre := range []string{"EXEC:", "SYSTEM:", "exec:", "system:"} {
-				if k := strings.Index(a.s, pre); k >= 0 {
-					j.script(sc.clone(), strings.SplitN(a.s[k+len(pre):], ",", 2)[0], stream{}, base)
-				}
-			}
-			if i > 0 && (rest[i-1].s == "-e" || rest[i-1].s == "-c" || rest[i-1].s == "--exec" || rest[i-1].s == "--sh-exec") {
-				j.script(sc.clone(), a.s, stream{}, base)
-			}
-		}
-	case "make", "gmake", "bmake":
-		j.makeTool(sc, rest, in)
-	case "perf", "bpftrace", "trace-cmd", "kcov", "uftrace":
-		for i, a := range rest {
-			if a.s == "--" || a.known() && i > 0 && !strings.HasPrefix(a.s, "-") && baseName(a.s) == "git" {
-				k := i
-				if a.s == "--" {
-					k++
-				}
-				j.runCommand(sc, rest[min(k, len(rest)):], stream{})
-				return true
-			}
-		}
-	case "direnv":
-		if len(rest) > 2 && rest[0].s == "exec" {
-			j.runCommand(sc, rest[2:], in)
-		}
-	case "git-shell", "nix", "nix-shell", "guix", "devbox", "flox", "conda-run", "toolbox", "distrobox", "flatpak",
-		"flatpak-spawn", "bwrap", "unsquashfs", "mise", "rtx", "asdf", "rbenv", "nodenv", "goenv", "pyenv", "rustup",
-		"volta", "fnm", "nvm", "n", "bundle", "jenv", "sdk", "rye", "hatch", "pdm", "pixi", "tox", "nox", "uvx", "uv",
-		"pipx", "npx", "bunx", "npm", "pnpm", "yarn", "bun", "corepack", "lerna", "nx", "turbo", "rush", "moon", "dlx",
-		"cargo", "poetry":
-		return j.toolRunner(sc, base, args, in)
-	default:
-		return false
 	}
 	return true
 }
@@ -130,53 +91,24 @@ func fill(args []arg, mark, with string, add bool) []arg {
 	return out
 }
 
-func (j *judge) xargs(sc *scope, rest []arg, in stream) {
+func (j *judge) xargs(c *call) bool {
+	sc, in, cmd := c.sc, c.in, c.ops
 	replace := ""
-	i := 0
-	for ; i < len(rest); i++ {
-		s := rest[i].s
-		if s == "--" {
-			i++
-			break
-		}
-		if len(s) < 2 || s[0] != '-' {
-			break
-		}
-		switch {
-		case s == "-I" || s == "-J":
-			i++
-			if i < len(rest) {
-				replace = rest[i].s
+	for _, o := range c.opts {
+		switch o.name {
+		case "-I", "-J":
+			replace = o.val.s
+		case "-i", "--replace":
+			if replace = o.val.s; replace == "" {
+				replace = "{}"
 			}
-		case strings.HasPrefix(s, "-I"):
-			replace = s[2:]
-		case s == "-i" || s == "--replace":
-			replace = "{}"
-		case strings.HasPrefix(s, "--replace="):
-			replace = s[len("--replace="):]
-		case s == "-a" || s == "--arg-file":
-			i++
+		case "-a", "--arg-file":
 			in = stream{set: true, text: string(holeForeign)}
-		case strings.HasPrefix(s, "--arg-file="):
-			in = stream{set: true, text: string(holeForeign)}
-		case len(s) == 2 && strings.Contains("nPLsdEe", s[1:]) && s != "-e":
-			i++
-		case s == "--max-args" || s == "--max-procs" || s == "--max-lines" || s == "--delimiter" || s == "--max-chars":
-			i++
-		case strings.HasPrefix(s, "-0") && strings.HasSuffix(s, "I") || strings.HasPrefix(s, "-r") &&
-			strings.HasSuffix(s, "I"):
-			i++
-			if i < len(rest) {
-				replace = rest[i].s
-			}
-		case !strings.HasPrefix(s, "--") && strings.ContainsAny(s[len(s)-1:], "nPLsd"):
-			i++
 		}
 	}
-	if i >= len(rest) {
-		return
+	if len(cmd) == 0 {
+		return true
 	}
-	cmd := rest[i:]
 	text := in.text
 	if !in.set {
 		text = string(holeForeign)
@@ -185,7 +117,7 @@ func (j *judge) xargs(sc *scope, rest []arg, in stream) {
 		for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 			j.run(sc.clone(), replaceArgs(cmd, replace, strings.TrimLeft(line, " \t")), stream{})
 		}
-		return
+		return true
 	}
 	var extra []arg
 	for _, w := range splitXargs(text) {
@@ -195,6 +127,7 @@ func (j *judge) xargs(sc *scope, rest []arg, in stream) {
 		extra = []arg{{s: string(holeForeign)}}
 	}
 	j.runCommand(sc, append(append([]arg(nil), cmd...), extra...), stream{})
+	return true
 }
 
 func replaceArgs(cmd []arg, mark, with string) []arg {
@@ -239,19 +172,8 @@ func splitXargs(s string) []string {
 }
 
 // parallel runs its words as a shell line, once for each argument.
-func (j *judge) parallel(sc *scope, rest []arg, in stream) {
-	i := 0
-	for ; i < len(rest); i++ {
-		s := rest[i].s
-		if len(s) < 2 || s[0] != '-' {
-			break
-		}
-		switch s {
-		case "-j", "-a", "-I", "-n", "-N", "-L", "-S", "-d", "--jobs", "--arg-file", "--colsep", "--delay", "--timeout",
-			"--joblog", "--results", "--tempdir", "--max-args", "--sshlogin", "--wd", "--retries", "--halt":
-			i++
-		}
-	}
+func (j *judge) parallel(c *call) bool {
+	sc, in, rest, i := c.sc, c.in, c.ops, 0
 	var line []string
 	for ; i < len(rest) && !strings.HasPrefix(rest[i].s, ":::"); i++ {
 		line = append(line, rest[i].s)
@@ -274,12 +196,12 @@ func (j *judge) parallel(sc *scope, rest []arg, in stream) {
 		for _, s := range inputs {
 			j.script(sc.clone(), s, stream{}, "parallel")
 		}
-		return
+		return true
 	}
 	cmd := strings.Join(line, " ")
 	if foreign(cmd) {
 		j.undecidable("what parallel would run")
-		return
+		return true
 	}
 	for k, s := range inputs {
 		if k > 8 || j.done {
@@ -295,9 +217,11 @@ func (j *judge) parallel(sc *scope, rest []arg, in stream) {
 		}
 		j.program(sc.clone(), one, stream{})
 	}
+	return true
 }
 
-func (j *judge) find(sc *scope, rest []arg) {
+func (j *judge) find(c *call) bool {
+	sc, rest := c.sc, c.rest
 	var roots []arg
 	i := 0
 	for ; i < len(rest); i++ {
@@ -343,6 +267,7 @@ func (j *judge) find(sc *scope, rest []arg) {
 			k++
 		}
 	}
+	return true
 }
 
 func changesFiles(base string) bool {

@@ -4,131 +4,82 @@ import (
 	"strings"
 )
 
-const insteadTools = "leave commits, versions, hooks and pull requests to people and the harness; describe them in " +
-	"the handoff"
+// refuseTool denies what a tool besides git would change.
+func (j *judge) refuseTool(what string) { j.deny(ClassOtherTools, what, insteadTools) }
 
-// otherTool judges tools besides git that move commits, tags, hooks or
-// packages. It reports whether base is one of them.
-func (j *judge) otherTool(sc *scope, base string, args []arg, in stream) bool {
-	rest := args[1:]
-	verb, verb2 := verbs(rest)
-	refuse := func(what string) {
-		j.deny(ClassOtherTools, what, insteadTools)
+func (j *judge) gh(c *call) bool {
+	if verb, verb2 := verbs(c.rest); !ghReads(c.rest, verb, verb2) {
+		j.refuseTool("gh " + clip(verb+" "+verb2) + " changes something at the host of the repository")
 	}
-	switch base {
-	case "gh":
-		if !ghReads(rest, verb, verb2) {
-			refuse("gh " + clip(verb+" "+verb2) + " changes something at the host of the repository")
-		}
-	case "glab", "tea", "hut", "az", "bb-cli", "forgejo", "berg":
-		if base == "az" && verb != "repos" && verb != "devops" {
-			return true
-		}
-		switch {
-		case verb == "" || verb == "version" || verb == "help" || verb == "completion" || verb == "auth" && verb2 == "status":
-		case verb == "api" && ghAPIReads(rest):
-		case contains("view list ls show diff status trace get search", verb2):
-		default:
-			refuse(base + " " + clip(verb+" "+verb2) + " changes something at the host of the repository")
-		}
-	case "jj":
-		if !contains(" log status st diff show help version root evolog evolution-log interdiff", verb) &&
-			!contains(
-				"file:list file:show file:annotate op:log operation:log op:show op:diff config:get config:list config:path "+
-					"bookmark:list branch:list tag:list git:remote workspace:list workspace:root resolve:--list", verb+":"+verb2) &&
-			!(verb == "git" && verb2 == "remote" && hasWord(rest, "list")) {
-			refuse("jj " + clip(verb) + " changes the repository")
-		} else if j.hasConfigOption(rest) {
-			refuse("settings given to jj on the line may run a program")
-		}
-	case "hg", "chg", "sl", "sapling":
-		if !contains(
-			" log status st diff cat annotate blame branches tags heads id identify parents paths summary sum files manifest "+
-				"grep root version help showconfig config incoming outgoing smartlog sl ssl show bookmarks locate export", verb) ||
-			contains("bookmarks config", verb) && len(rest) > 1 || j.hasConfigOption(rest) {
-			refuse(base + " " + clip(verb) + " changes the repository")
-		}
-	case "svn", "bzr", "brz", "fossil", "darcs", "pijul", "cvs", "p4", "got":
-		if !contains(
-			" log status st stat diff cat blame annotate ann info list ls help version praise whatsnew record-status", verb) {
-			refuse(base + " " + clip(verb) + " changes the repository")
-		}
-	case "stg", "gt", "graphite", "av", "git-town", "gitu", "lazygit", "gitui", "tig", "ghq", "gita", "mr", "repo",
-		"topgit", "tg", "git-machete", "spr", "ghstack", "git-branchless", "gitk", "forgit", "gitbutler", "but",
-		"git-spice", "gs", "aider", "cz", "git-cz", "czg", "commitizen", "gcm":
-		switch {
-		case base == "gs" && (len(rest) == 0 || strings.HasPrefix(rest[0].s, "-")): // Ghostscript
-		case base == "gitk" || base == "tig" && (len(rest) == 0 || verb == "log" || verb == "show"):
-		case contains("log status list ls show diff version help check", verb):
-		default:
-			refuse(base + " changes the repository")
-		}
-	case "husky", "lefthook", "simple-git-hooks", "ghooks", "overcommit", "git-hooks", "yorkie", "captainhook", "hk",
-		"prek":
-		if !(contains("run version help dump validate", verb)) && len(rest) > 0 || base == "simple-git-hooks" ||
-			base == "husky" && verb != "--version" && verb != "-v" || base == "overcommit" && len(rest) > 0 &&
-			contains("--install -i --uninstall -u --sign", rest[0].s) {
-			refuse(base + " writes git hooks")
-		}
-	case "pre-commit":
-		switch verb {
-		case "install", "uninstall", "init-templatedir", "install-hooks", "hook-impl", "migrate-config", "autoupdate":
-			if verb != "install-hooks" && verb != "migrate-config" && verb != "autoupdate" {
-				refuse("pre-commit " + verb + " writes git hooks")
-			}
-		}
-	case "lerna":
-		switch verb {
-		case "run", "list", "ls", "changed", "diff", "info", "la", "ll", "", "bootstrap", "clean", "link", "init":
-		case "exec":
-			if i := indexWord(rest, "--"); i >= 0 {
-				j.runCommand(sc, rest[i+1:], in)
-			} else {
-				j.runCommand(sc, skipOptions(rest[1:]), in)
-			}
-		default:
-			refuse("lerna " + clip(verb) + " commits, tags or publishes")
-		}
-	case "npm", "pnpm", "yarn", "bun":
-		j.nodeManager(base, rest, verb, verb2)
-	case "gh-pages", "surge", "push-dir", "ghpages":
-		if !hasWord(rest, "--help") && !hasWord(rest, "--version") && !hasWord(rest, "--no-push") {
-			refuse(base + " publishes")
-		}
-	case "lint-staged":
-		if !hasWord(rest, "--help") && !hasWord(rest, "--version") && !hasWord(rest, "--debug-config") {
-			refuse("lint-staged stashes and stages")
-		}
-	case "changeset":
-		if verb == "tag" || verb == "publish" || verb == "version" && hasWord(rest, "--snapshot") {
-			refuse("changeset " + verb + " tags or publishes")
-		}
-	case "bump2version", "bumpversion", "bump-my-version", "bump-version", "bumpver", "tbump", "standard-version",
-		"commit-and-tag-version", "semantic-release", "python-semantic-release", "release-it", "np", "auto",
-		"goreleaser", "versionize", "nbgv", "shipit", "standard-release", "release-please", "release-plz",
-		"git-release", "towncrier-release", "cocogitto", "cog", "svu", "release", "bumpp", "gitversion":
-		if hasWord(rest, "--help") || hasWord(rest, "-h") || hasWord(rest, "--version") ||
-			contains("check show help build healthcheck changelog --dry-run", verb) || contains("gitversion svu", base) {
-			return true
-		}
-		refuse(base + " commits, tags or publishes a version")
-	case "cargo":
-		j.cargo(sc, rest, verb, verb2)
-	case "mvn", "mvnw", "gradle", "gradlew", "sbt":
-		for _, a := range rest {
-			if strings.HasPrefix(a.s, "release:") || strings.HasPrefix(a.s, "scm:") || a.s == "release" ||
-				a.s == "publish" && base != "mvn" {
-				refuse(base + " " + clip(a.s) + " commits, tags or publishes")
-			}
-		}
-	case "twine", "flit", "hatch", "uv", "gem", "pdm", "rye":
-		if verb == "publish" || verb == "upload" || base == "gem" && verb == "push" {
-			refuse(base + " " + verb + " publishes a package")
-		}
-	case "git-ralph":
-		j.ralph(sc, rest)
+	return true
+}
+
+// forge judges the clients of other hosts.
+func (j *judge) forge(c *call) bool {
+	verb, verb2 := verbs(c.rest)
+	switch {
+	case c.base == "az" && verb != "repos" && verb != "devops":
+	case contains(" version help completion", verb), verb == "auth" && verb2 == "status":
+	case verb == "api" && ghAPIReads(c.rest):
+	case contains("view list ls show diff status trace get search", verb2):
 	default:
+		j.refuseTool(c.base + " " + clip(verb+" "+verb2) + " changes something at the host of the repository")
+	}
+	return true
+}
+
+func (j *judge) jj(c *call) bool {
+	verb, verb2 := verbs(c.rest)
+	switch {
+	case !contains(" log status st diff show help version root evolog evolution-log interdiff", verb) &&
+		!contains("file:list file:show file:annotate op:log operation:log op:show op:diff config:get config:list config:path "+
+			"bookmark:list branch:list tag:list git:remote workspace:list workspace:root resolve:--list", verb+":"+verb2):
+		j.refuseTool("jj " + clip(verb) + " changes the repository")
+	case hasConfigOption(c.rest):
+		j.refuseTool("settings given to jj on the line may run a program")
+	}
+	return true
+}
+
+func (j *judge) mercurial(c *call) bool {
+	verb := c.verb()
+	if !contains(" log status st diff cat annotate blame branches tags heads id identify parents paths summary sum files "+
+		"manifest grep root version help showconfig config incoming outgoing smartlog sl ssl show bookmarks locate export",
+		verb) || contains("bookmarks config", verb) && len(c.rest) > 1 || hasConfigOption(c.rest) {
+		j.refuseTool(c.base + " " + clip(verb) + " changes the repository")
+	}
+	return true
+}
+
+// hookManager judges tools that put hooks into the repository.
+func (j *judge) hookManager(c *call) bool {
+	base, verb, given := c.base, c.verb(), len(c.rest) > 0
+	if given && !contains("run version help dump validate", verb) || base == "simple-git-hooks" ||
+		base == "husky" && verb != "--version" && verb != "-v" ||
+		base == "overcommit" && given && contains("--install -i --uninstall -u --sign", c.rest[0].s) {
+		j.refuseTool(base + " writes git hooks")
+	}
+	return true
+}
+
+func (j *judge) lerna(c *call) bool {
+	if !contains("exec run", c.verb()) {
 		return false
+	}
+	if i := indexWord(c.rest, "--"); i >= 0 {
+		j.runCommand(c.sc, c.rest[i+1:], c.in)
+	} else {
+		j.runCommand(c.sc, skipOptions(c.rest[1:]), c.in)
+	}
+	return true
+}
+
+func (j *judge) javaBuild(c *call) bool {
+	for _, a := range c.rest {
+		if strings.HasPrefix(a.s, "release:") || strings.HasPrefix(a.s, "scm:") || a.s == "release" ||
+			a.s == "publish" && c.base != "mvn" {
+			j.refuseTool(c.base + " " + clip(a.s) + " commits, tags or publishes")
+		}
 	}
 	return true
 }
@@ -163,7 +114,7 @@ func indexWord(rest []arg, s string) int {
 	return -1
 }
 
-func (j *judge) hasConfigOption(rest []arg) bool {
+func hasConfigOption(rest []arg) bool {
 	for _, a := range rest {
 		if strings.HasPrefix(a.s, "--config") {
 			return true
@@ -239,18 +190,20 @@ func ghAPIReads(rest []arg) bool {
 	return get || !body
 }
 
-func (j *judge) nodeManager(base string, rest []arg, verb, verb2 string) {
+func (j *judge) nodeManager(c *call) bool {
+	base, rest := c.base, c.rest
+	verb, verb2 := verbs(rest)
 	switch verb {
 	case "version":
 		if len(rest) == 1 || base == "npm" && verb2 == "" || hasWord(rest, "--no-git-tag-version") ||
 			hasWord(rest, "--git-tag-version=false") || base == "bun" {
-			return
+			break
 		}
 		j.deny(ClassOtherTools, base+" version commits and tags",
 			"edit the version in package.json, or add --no-git-tag-version")
 	case "publish", "unpublish", "deprecate", "dist-tag", "owner", "login", "adduser", "token", "access":
 		if hasWord(rest, "--dry-run") || verb2 == "ls" || verb2 == "list" {
-			return
+			break
 		}
 		j.deny(ClassOtherTools, base+" "+verb+" acts on the package registry", insteadTools)
 	case "config", "set":
@@ -261,9 +214,12 @@ func (j *judge) nodeManager(base string, rest []arg, verb, verb2 string) {
 			}
 		}
 	}
+	return true
 }
 
-func (j *judge) cargo(sc *scope, rest []arg, verb, verb2 string) {
+func (j *judge) cargo(c *call) bool {
+	sc, rest := c.sc, c.rest
+	verb, verb2 := verbs(rest)
 	switch verb {
 	case "release":
 		if hasWord(rest, "--execute") || hasWord(rest, "-x") {
@@ -291,6 +247,7 @@ func (j *judge) cargo(sc *scope, rest []arg, verb, verb2 string) {
 		}
 	}
 	j.outputs(sc, rest)
+	return true
 }
 
 // ralph lets the agent use its tools and read; running and steering the loop

@@ -5,43 +5,20 @@ import (
 	"strings"
 )
 
-// lineOf judges a command whose words are joined and given to a shell (watch),
-// after options; execOpts makes it run the words themselves.
-func (j *judge) lineOf(sc *scope, rest []arg, short, long, execOpts string) {
-	i := 0
-	exec := false
-	for ; i < len(rest); i++ {
-		s := rest[i].s
-		if s == "--" {
-			i++
-			break
-		}
-		if len(s) < 2 || s[0] != '-' {
-			break
-		}
-		switch {
-		case strings.Contains(execOpts, " "+s+" "):
-			exec = true
-		case strings.Contains(long, " "+s+" "):
-			i++
-		case len(s) == 2 && s == "-n":
-			i++
-		case !strings.HasPrefix(s, "--") && strings.Trim(s[1:], short) == "" && strings.HasSuffix(s, "n"):
-			i++
-		}
+// watch judges a command whose words are joined and given to a shell, unless an
+// option makes it run the words themselves.
+func (j *judge) watch(c *call) bool {
+	if c.has("-x --exec") {
+		j.runCommand(c.sc, c.ops, stream{})
+	} else if len(c.ops) > 0 {
+		j.script(c.sc.clone(), strings.Join(texts(c.ops), " "), stream{}, "watch")
 	}
-	if i >= len(rest) {
-		return
-	}
-	if exec {
-		j.runCommand(sc, rest[i:], stream{})
-		return
-	}
-	j.script(sc.clone(), strings.Join(texts(rest[i:]), " "), stream{}, "watch")
+	return true
 }
 
-// lines judges each word with blanks as a possible shell line (hyperfine, nodemon --exec).
-func (j *judge) lines(sc *scope, rest []arg) {
+// commandLines judges each word with blanks as a possible shell line (hyperfine, nodemon --exec).
+func (j *judge) commandLines(c *call) bool {
+	sc, rest := c.sc, c.rest
 	for i, a := range rest {
 		if strings.ContainsAny(a.s, " ;|&") {
 			s := a.s
@@ -56,144 +33,61 @@ func (j *judge) lines(sc *scope, rest []arg) {
 			j.runCommand(sc.clone(), rest[i:], stream{})
 		}
 		if j.done {
-			return
-		}
-	}
-}
-
-func (j *judge) flock(sc *scope, rest []arg, in stream) {
-	i := 0
-	for ; i < len(rest); i++ {
-		s := rest[i].s
-		if len(s) < 2 || s[0] != '-' {
 			break
 		}
-		switch s {
-		case "-w", "-E", "--timeout", "--conflict-exit-code", "--wait":
-			i++
-		}
 	}
-	i++ // the lock file
-	if i >= len(rest) {
-		return
-	}
-	if rest[i].s == "-c" || rest[i].s == "--command" {
-		if i+1 < len(rest) {
-			j.script(sc.clone(), rest[i+1].s, in, "flock")
-		}
-		return
-	}
-	j.runCommand(sc, rest[i:], in)
+	return true
 }
 
-// scriptTool judges script(1): -c LINE, or FILE COMMAND….
-func (j *judge) scriptTool(sc *scope, rest []arg) {
-	words := 0
-	for i := 0; i < len(rest); i++ {
-		s := rest[i].s
-		switch {
-		case s == "--command" && i+1 < len(rest):
-			j.script(sc.clone(), rest[i+1].s, stream{}, "script")
-			return
-		case strings.HasPrefix(s, "--command="):
-			j.script(sc.clone(), s[len("--command="):], stream{}, "script")
-			return
-		case len(s) > 1 && s[0] == '-' && s[1] != '-':
-			if k := strings.IndexByte(s, 'c'); k > 0 {
-				line := s[k+1:]
-				if line == "" && i+1 < len(rest) {
-					line = rest[i+1].s
-				}
-				j.script(sc.clone(), line, stream{}, "script")
-				return
-			}
-		case strings.HasPrefix(s, "--"):
-		default:
-			words++
-			if words == 1 {
-				j.write(sc, rest[i], "write to")
-			}
-			if words == 2 {
-				j.runCommand(sc, rest[i:], stream{})
-				return
-			}
-		}
+// typescript judges script(1): -c LINE, or FILE COMMAND….
+func (j *judge) typescript(c *call) bool {
+	if len(c.ops) > 0 {
+		j.write(c.sc, c.ops[0], "write to")
+		j.runCommand(c.sc, c.ops[1:], stream{})
 	}
+	return true
 }
 
 // container judges what runs in a container: it usually mounts the worktree.
-func (j *judge) container(sc *scope, base string, rest []arg) {
-	if what := destroys(base, texts(rest)); what != "" {
+func (j *judge) container(c *call) bool {
+	if what := destroys(c.base, texts(c.rest)); what != "" {
 		j.deny(ClassDestructive, what+" outside of the worktree, which nothing brings back",
 			"leave it in place, and say in the handoff what should go")
-		return
+		return true
 	}
-	verb := ""
-	i := 0
-	for ; i < len(rest); i++ {
-		s := rest[i].s
-		if s == "run" || s == "exec" {
-			verb = s
-			i++
-			break
-		}
+	at := slices.IndexFunc(c.rest, func(a arg) bool { return a.s == "run" || a.s == "exec" })
+	if at < 0 {
+		return true
 	}
-	if verb == "" {
-		return
+	opts, ops := containerRun.read(c.rest[at+1:])
+	if len(ops) == 0 {
+		return true
 	}
-	entry := ""
-	for ; i < len(rest); i++ {
-		s := rest[i].s
-		if s == "--" {
-			i++
-			break
-		}
-		if len(s) < 2 || s[0] != '-' {
-			break
-		}
-		if v, ok := strings.CutPrefix(s, "--entrypoint="); ok {
-			entry = v
-			continue
-		}
-		if strings.Contains(s, "=") {
-			continue
-		}
-		switch s {
-		case "--entrypoint":
-			i++
-			if i < len(rest) {
-				entry = rest[i].s
-			}
-		case "-v", "-w", "-e", "-u", "-p", "-l", "-h", "-m", "-c", "-n", "--volume", "--mount", "--workdir", "--env",
-			"--user", "--publish", "--name", "--network", "--net", "--env-file", "--label", "--memory", "--cpus",
-			"--platform", "--pull", "--add-host", "--device", "--gpus", "--hostname", "--cap-add", "--cap-drop",
-			"--security-opt", "--ulimit", "--tmpfs", "--ipc", "--pid", "--restart", "--namespace", "--container",
-			"--shm-size", "--userns", "--dns", "--profile", "--index":
-			i++
-		}
+	image, cmd := ops[0].s, ops[1:]
+	if len(cmd) > 0 && cmd[0].s == "--" {
+		cmd = cmd[1:]
 	}
-	if i >= len(rest) {
-		return
-	}
-	image := rest[i].s
-	i++
-	if i < len(rest) && rest[i].s == "--" {
-		i++
-	}
-	cmd := rest[min(i, len(rest)):]
 	name := baseName(image)
 	if k := strings.IndexAny(name, ":@"); k >= 0 {
 		name = name[:k]
 	}
-	switch {
-	case entry != "":
-		j.runCommand(sc.clone(), append([]arg{{s: entry}}, cmd...), stream{})
-	case verb == "run" && (name == "git" || name == "alpine-git"):
-		j.runCommand(sc.clone(), append([]arg{{s: "git"}}, cmd...), stream{})
-	case len(cmd) > 0:
-		j.runCommand(sc.clone(), cmd, stream{})
+	inner := call{opts: opts}
+	for _, entry := range inner.values("--entrypoint") {
+		j.runCommand(c.sc.clone(), append([]arg{entry}, cmd...), stream{})
+		return true
 	}
+	if c.rest[at].s == "run" && (name == "git" || name == "alpine-git") {
+		cmd = append([]arg{{s: "git"}}, cmd...)
+	}
+	j.runCommand(c.sc.clone(), cmd, stream{})
+	return true
 }
+
+// containerRun reads the options behind "docker run" and "kubectl exec".
+var containerRun = command{ends: 1, short: "vweuplhmcn", long: "--entrypoint --volume --mount --workdir --env --user " +
+	"--publish --name --network --net --env-file --label --memory --cpus --platform --pull --add-host --device --gpus " +
+	"--hostname --cap-add --cap-drop --security-opt --ulimit --tmpfs --ipc --pid --restart --namespace --container " +
+	"--shm-size --userns --dns --profile --index"}
 
 // containerValues are the options before the verb that take a value.
 const containerValues = "-H --host -c --context --config -l --log-level -n --namespace --kubeconfig --cluster --user " +
@@ -239,52 +133,39 @@ func destroys(base string, words []string) string {
 	return ""
 }
 
-func (j *judge) ssh(sc *scope, base string, rest []arg) {
+func (j *judge) ssh(c *call) bool {
+	sc, rest := c.sc, c.rest
 	if len(rest) > 0 && rest[0].s == "ssh" { // vagrant ssh -c LINE
 		if i := indexWord(rest, "-c"); i > 0 && i+1 < len(rest) {
 			j.maybeShell(sc, rest[i+1].s)
 		}
-		return
+		return true
 	}
-	i := 0
-	for ; i < len(rest); i++ {
-		s := rest[i].s
-		if len(s) < 2 || s[0] != '-' {
-			break
-		}
-		opt := ""
-		if s == "-o" && i+1 < len(rest) {
-			opt = rest[i+1].s
-		} else if strings.HasPrefix(s, "-o") {
-			opt = s[2:]
-		}
-		if at := strings.IndexAny(opt, "= "); at > 0 {
-			v := opt[at+1:]
-			if k := strings.ToLower(opt[:at]); k == "proxycommand" || k == "localcommand" || k == "knownhostscommand" {
-				j.script(sc.clone(), v, stream{}, "ssh")
-			}
-		}
-		if len(s) == 2 && strings.Contains("bcDEeFIiJLlmOopQRSWw", s[1:]) {
-			i++
+	for _, opt := range c.values("-o") {
+		if at := strings.IndexAny(opt.s, "= "); at > 0 &&
+			contains("proxycommand localcommand knownhostscommand", strings.ToLower(opt.s[:at])) {
+			j.script(sc.clone(), opt.s[at+1:], stream{}, "ssh")
 		}
 	}
 	line := ""
-	if i+1 < len(rest) {
-		line = strings.Join(texts(rest[i+1:]), " ")
+	if len(c.ops) > 1 {
+		line = strings.Join(texts(c.ops[1:]), " ")
 	}
 	// git fetches over ssh by this very call.
 	if strings.HasPrefix(line, "git-upload-pack ") && !strings.ContainsAny(line, ";|&$`<>()\n"+holes) {
-		return
+		return true
 	}
-	if j.maybeShell(sc, line); i < len(rest) && base != "vagrant" {
-		j.deny(ClassOutside, base+" works on another machine, where nothing guards it",
+	if j.maybeShell(sc, line); len(c.ops) > 0 && c.base != "vagrant" {
+		j.deny(ClassOutside, c.base+" works on another machine, where nothing guards it",
 			"work in the worktree, or say in the handoff what is to be done there")
 	}
+	return true
 }
 
 // makeTool allows make itself: the sandbox catches what its files do; but
 // a recipe that stands on the line, or that the line wrote, is read.
-func (j *judge) makeTool(sc *scope, rest []arg, in stream) {
+func (j *judge) makeTool(c *call) bool {
+	sc, rest, in := c.sc, c.rest, c.in
 	file := "Makefile"
 	for i, a := range rest {
 		s := a.s
@@ -320,11 +201,11 @@ func (j *judge) makeTool(sc *scope, rest []arg, in stream) {
 		if in.set && !in.file {
 			if foreign(in.text) {
 				j.undecidable("what the makefile from the pipe does")
-				return
+				return true
 			}
 			j.recipes(sc, in.text)
 		}
-		return
+		return true
 	}
 	names := []string{file}
 	if file == "Makefile" {
@@ -335,6 +216,7 @@ func (j *judge) makeTool(sc *scope, rest []arg, in stream) {
 			j.recipes(sc, f.text)
 		}
 	}
+	return true
 }
 
 // recipes looks at the lines of a makefile that a shell would run.

@@ -5,7 +5,8 @@ import (
 )
 
 // sed judges what a sed script runs (e, s///e), writes (w, s///w) and edits (-i).
-func (j *judge) sed(sc *scope, rest []arg) {
+func (j *judge) sed(c *call) bool {
+	sc, rest := c.sc, c.rest
 	var scripts []string
 	var files []arg
 	inPlace, given := false, false
@@ -67,6 +68,7 @@ func (j *judge) sed(sc *scope, rest []arg) {
 			j.write(sc, f, "edit")
 		}
 	}
+	return true
 }
 
 // sedScript walks over the commands of a script. It follows GNU sed; what it

@@ -25,7 +25,11 @@ type judge struct {
 	procs  int
 	active map[string]int // functions and aliases being run
 	parser *syntax.Parser
+	table  []command
+	tools  []command
 }
+
+func newJudge(p *Policy) *judge { return &judge{p: p, table: table, tools: tools} }
 
 // function is a function of the line.
 type function struct{ body *syntax.Stmt }
@@ -48,7 +52,7 @@ func (p *Policy) JudgeIn(command, cwd string) (v Verdict) {
 			v = denied(ClassUndecidable, "the guard could not follow this line", "split it into plain commands")
 		}
 	}()
-	j := &judge{p: p}
+	j := newJudge(p)
 	sc := newScope(p, slash(cwd))
 	j.program(sc, command, stream{})
 	if j.done {

@@ -89,7 +89,7 @@ func (p *Policy) JudgeExec(argv, env []string, cwd string) (v Verdict) {
 	if len(argv) == 0 {
 		return denied(ClassInput, "there is no command", "name a command")
 	}
-	j := &judge{p: p}
+	j := newJudge(p)
 	sc := newScope(p, slash(cwd))
 	args := make([]arg, len(argv))
 	for i, a := range argv {

@@ -4,125 +4,59 @@ import (
 	"strings"
 )
 
-// wrapper describes a command that runs the command in its words.
+// wrapper says how a command is found that runs the command in its words. Options
+// are those of its row; a shell line takes the words behind it only with env.
 type wrapper struct {
-	short string // letters of options that take an argument
-	long  string // long options that take a separate argument, each between blanks
-	pos   int    // words between the options and the command
-	env   bool   // NAME=value words may stand before the command
-	shell string // options whose argument is a shell line, each between blanks
-}
-
-func wrapperOf(base string) (wrapper, bool) {
-	switch base {
-	case "sudo", "doas", "run0":
-		return wrapper{short: "ughpCcrtTUDRa",
-			long: " --user --group --host --prompt --close-from --role --type --chdir --chroot ", env: true}, true
-	case "env", "genv":
-		return wrapper{short: "uC", long: " --unset --chdir --argv0 ", env: true, shell: " -S --split-string "}, true
-	case "nohup", "setsid", "chronic", "unbuffer", "eatmydata", "catchsegv", "dbus-run-session", "fakeroot", "ccache",
-		"ifne", "linux32", "linux64", "i386", "x86_64", "noglob", "nocorrect", "bear", "tini", "dumb-init",
-		"caffeinate", "command_not_found_handle", "winpty", "compdbg", "sem", "annotate-output", "systemd-cat":
-		return wrapper{short: "tjr", long: " --signal "}, true
-	case "timeout", "gtimeout":
-		return wrapper{short: "sk", long: " --signal --kill-after ", pos: 1}, true
-	case "time", "gtime":
-		return wrapper{short: "fo", long: " --format --output "}, true
-	case "nice", "gnice":
-		return wrapper{short: "n", long: " --adjustment "}, true
-	case "ionice":
-		return wrapper{short: "cnpPu", long: " --class --classdata "}, true
-	case "setarch":
-		return wrapper{pos: 1}, true
-	case "daemonize", "daemon":
-		return wrapper{short: "acepoul"}, true
-	case "cgexec":
-		return wrapper{short: "g"}, true
-	case "chrt":
-		return wrapper{short: "TPD", pos: 1}, true
-	case "stdbuf":
-		return wrapper{short: "ioe", long: " --input --output --error "}, true
-	case "taskset":
-		return wrapper{short: "p", pos: 1}, true
-	case "unshare", "nsenter":
-		return wrapper{short: "tRwSG",
-			long: " --target --root --wd --setuid --setgid --map-user --map-group --propagation "}, true
-	case "chroot":
-		return wrapper{pos: 1, long: " --userspec --groups "}, true
-	case "setpriv", "prlimit", "numactl", "cpulimit", "softlimit", "chpst", "capsh", "firejail", "proot", "torsocks",
-		"proxychains", "proxychains4", "rlwrap", "pidproxy":
-		return wrapper{short: "flcumNp", long: " --reuid --regid --pid ", env: false}, true
-	case "faketime":
-		return wrapper{short: "f", pos: 1}, true
-	case "systemd-inhibit":
-		return wrapper{short: "pupEHM",
-			long: " --unit --property --setenv --description --slice --working-directory --uid --gid --on-active " +
-				"--on-calendar "}, true
-	case "strace", "ltrace", "perf-trace", "truss", "dtruss":
-		return wrapper{short: "eopsuaEPSIObX"}, true
-	case "valgrind", "heaptrack", "memusage", "rr":
-		return wrapper{}, true
-	case "gdb", "lldb":
-		return wrapper{short: "xp", long: " -ex -x -iex -eval-command --eval-command --command -cd -d -o ", shell: ""}, true
-	case "xvfb-run", "xvfb-run-safe":
-		return wrapper{short: "efnpsw", long: " --error-file --server-num --server-args "}, true
-	case "runuser", "gosu", "su-exec", "setuidgid", "sg", "newgrp":
-		return wrapper{short: "ugGs", pos: 1, shell: " -c --command --session-command "}, true
-	case "direnv":
-		return wrapper{}, false
-	case "busybox", "toybox":
-		return wrapper{}, true
-	case "dotenv", "dotenvx", "cross-env", "cross-env-shell", "env-cmd", "dotenv-cli", "aws-vault", "op-run", "doppler",
-		"infisical", "chamber":
-		return wrapper{short: "ef", env: true}, true
-	case "wine", "mono", "proot-distro", "arch-chroot", "pkexec", "gksudo", "exec-with", "retry", "parallel-exec", "ts",
-		"pv", "lockf", "lockfile-run", "solo", "setlock":
-		return wrapper{short: "ntdsm", long: " --user --times --delay "}, true
-	}
-	return wrapper{}, false
+	pos     int    // words between the options and the command
+	env     bool   // NAME=value words may stand before the command
+	module  string // options after which a module of Python stands, between blanks
+	version string // bytes that end the command's name, because it names a package
 }
 
 // wrapper skips what belongs to the wrapper and judges what it would run.
-func (j *judge) wrapper(sc *scope, w wrapper, args []arg, in stream) string {
-	base := baseName(args[0].s)
-	b := sc.clone()
+func (j *judge) wrapper(c *call, r *command) string {
+	base, args, in, w := c.base, c.args, c.in, r.runs
+	b := c.sc.clone()
+	defer func() {
+		for name, f := range b.files {
+			c.sc.note(name, f)
+		}
+	}()
 	pos := w.pos
 	i := 1
 	for ; i < len(args) && !j.done; i++ {
 		s := args[i].s
 		switch {
 		case s == "--":
-			i++
-			for ; pos > 0 && i < len(args); pos-- {
-				i++
-			}
-			return j.wrapped(b, base, args, i, in)
+			return j.wrapped(b, base, w, args, i+1+pos, in)
 		case s == "--args" && (base == "gdb" || base == "lldb"):
 			continue
+		case contains(w.module, s) && i+1 < len(args):
+			return j.runCommand(b, append([]arg{{s: "python3"}, {s: "-m"}}, args[i+1:]...), in)
 		case strings.HasPrefix(s, "--") || base == "gdb" && strings.HasPrefix(s, "-"):
 			name, val, has := strings.Cut(s, "=")
-			if strings.Contains(w.shell, " "+name+" ") {
+			if contains(r.shell, name) {
 				if !has && i+1 < len(args) {
 					i++
 					val = args[i].s
 				}
-				return j.script(b, val+" "+j.hold(b, args[i+1:]), in, base)
+				return j.script(b, val+" "+j.hold(b, args[min(i+1, len(args)):]), in, base)
 			}
-			if !has && strings.Contains(w.long, " "+name+" ") {
+			if !has && contains(r.long, name) {
 				i++
 				if base == "gdb" && i < len(args) {
 					j.gdbCommand(b, args[i].s)
 				}
 			}
-		case len(s) > 1 && s[0] == '-' && s != "-":
-			n, line, isShell := w.cluster(s[1:])
+		case len(s) > 1 && s[0] == '-':
+			n, line, isShell := r.cluster(s[1:])
 			if isShell {
 				if line == "" && i+1 < len(args) {
 					i++
 					line = args[i].s
 				}
 				if base == "env" {
-					line += " " + j.hold(b, args[i+1:])
+					line += " " + j.hold(b, args[min(i+1, len(args)):])
 				}
 				return j.script(b, line, in, base)
 			}
@@ -141,7 +75,7 @@ func (j *judge) wrapper(sc *scope, w wrapper, args []arg, in stream) string {
 				return ""
 			}
 		default:
-			return j.wrapped(b, base, args, i, in)
+			return j.wrapped(b, base, w, args, i, in)
 		}
 	}
 	if base == "env" && i >= len(args) {
@@ -150,7 +84,7 @@ func (j *judge) wrapper(sc *scope, w wrapper, args []arg, in stream) string {
 	return ""
 }
 
-func (j *judge) wrapped(sc *scope, base string, args []arg, i int, in stream) string {
+func (j *judge) wrapped(sc *scope, base string, w *wrapper, args []arg, i int, in stream) string {
 	if i >= len(args) {
 		return ""
 	}
@@ -158,17 +92,31 @@ func (j *judge) wrapped(sc *scope, base string, args []arg, i int, in stream) st
 	if (args[i].s == "-c" || args[i].s == "--command") && i+1 < len(args) {
 		return j.script(sc, args[i+1].s, in, base)
 	}
-	return j.runCommand(sc, args[i:], in)
+	cmd := args[i:]
+	if name := cmd[0].s; w.version != "" && len(name) > 1 {
+		if k := strings.IndexAny(name[1:], w.version); k >= 0 {
+			cmd = append([]arg{{s: name[:k+1], glob: cmd[0].glob}}, cmd[1:]...)
+		}
+	}
+	return j.runCommand(sc, cmd, in)
+}
+
+// wrap judges the words behind another command as those of a row that runs them.
+func (j *judge) wrap(c *call, r *command, rest []arg) bool {
+	inner := *c
+	inner.args = append(c.args[:1:1], rest...)
+	j.wrapper(&inner, r)
+	return true
 }
 
 // cluster reads -abc: how many further words belong to it, and whether one of
 // its letters is an option whose argument is a shell line.
-func (w wrapper) cluster(letters string) (skip int, line string, isShell bool) {
+func (r *command) cluster(letters string) (skip int, line string, isShell bool) {
 	for k := 0; k < len(letters); k++ {
-		if strings.Contains(w.shell, " -"+letters[k:k+1]+" ") {
+		if contains(r.shell, "-"+letters[k:k+1]) {
 			return 0, letters[k+1:], true
 		}
-		if strings.IndexByte(w.short, letters[k]) >= 0 {
+		if strings.IndexByte(r.short, letters[k]) >= 0 {
 			if k == len(letters)-1 {
 				return 1, "", false
 			}

@@ -173,7 +173,8 @@ func TestHookProbe(t *testing.T) {
 			}
 		})
 	}
-	if got := probeHook(t, filepath.Join(t.TempDir(), "none")); got.code != 8 || !strings.Contains(got.err, "was not found") {
+	got := probeHook(t, filepath.Join(t.TempDir(), "none"))
+	if got.code != 8 || !strings.Contains(got.err, "was not found") {
 		t.Errorf("no client: exit %d\n%s", got.code, got.err)
 	}
 }
