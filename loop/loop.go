@@ -46,6 +46,8 @@ type Loop struct {
 	Share *Sharing
 	// Team are the workers that do the iterations; nil = this process does them.
 	Team *Team
+	// Gate is the pull request that complete waits for; nil = it waits for none.
+	Gate RemoteGate
 	// Worker reports whether this loop is one of a team's; nil = it is not.
 	Worker *Worker
 	// Answer asks a person at the terminal; nil = nobody is there.
@@ -63,6 +65,7 @@ type Loop struct {
 	ignoredRepos []string
 	tools        projectTools // programs in ignored folders
 	setUpAgain   bool         // some of them are gone
+	gating       gating
 }
 
 // Steps are the places in an iteration where Fail is called.
@@ -176,6 +179,9 @@ func (l *Loop) Run(ctx context.Context, c RunOptions) (End, error) {
 		case Halt:
 			halt = &a
 		}
+		if err == nil && halt != nil && halt.Status == state.Complete {
+			halt, err = l.passGate(ctx, s, *halt)
+		}
 		if err == nil && halt != nil {
 			if err = l.endRun(c); err == nil {
 				return l.end(halt.Status, halt.Reason)
@@ -195,6 +201,10 @@ func (l *Loop) workOn(ctx context.Context, s state.State, id plan.TaskID) (*Acti
 	if halt := l.unproved(s, id); halt != nil {
 		return halt, nil
 	}
+	s, err := l.followGate(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	if l.Team != nil {
 		return nil, l.send(ctx, id)
 	}
@@ -208,7 +218,6 @@ func (l *Loop) workOn(ctx context.Context, s state.State, id plan.TaskID) (*Acti
 		return nil, err
 	}
 	var ok bool
-	var err error
 	if job.under, job.turn, ok, err = l.take(ctx, id); err != nil || !ok {
 		return nil, err
 	}
@@ -347,7 +356,11 @@ func (l *Loop) breaker(to, reason string) error {
 }
 
 // wait stands still while the run is paused or a time has not come.
-func (l *Loop) wait(ctx context.Context, a Action) error {
+func (l *Loop) wait(ctx context.Context, a Action) error { return l.waitFor(ctx, a, nil) }
+
+// waitFor is wait that also ends when over says so, or when a person wants
+// something else; nil = it does not.
+func (l *Loop) waitFor(ctx context.Context, a Action, over func() bool) error {
 	until := ""
 	if !a.Until.IsZero() {
 		until = a.Until.UTC().Format(time.RFC3339)
@@ -370,6 +383,9 @@ func (l *Loop) wait(ctx context.Context, a Action) error {
 		if !a.Until.IsZero() && !l.Now().Before(a.Until) {
 			break
 		}
+		if over != nil && over() {
+			break
+		}
 		now, err := l.Journal.Tip(ctx)
 		if err != nil {
 			return err
@@ -382,7 +398,7 @@ func (l *Loop) wait(ctx context.Context, a Action) error {
 		if err != nil {
 			return err
 		}
-		if s.Run.StopAsked > 0 || a.Status == state.Paused && !s.Run.PauseAsked {
+		if s.Run.StopAsked > 0 || a.Status == state.Paused && !s.Run.PauseAsked || over != nil && personWaits(s) {
 			break
 		}
 	}

@@ -73,6 +73,10 @@ type Settings struct {
 
 	Notify map[string][]string
 
+	// GateWait is how long complete waits for the checks of the pull request,
+	// GateSettle how long they have to have been green.
+	GateWait, GateSettle time.Duration
+
 	Index  agentctx.TriggerOptions
 	Skills []string // folders, relative to the worktree's root
 	Passes []Pass   // those that are enabled

@@ -295,6 +295,9 @@ func (a *applier) question() {
 	}
 }
 
+// MaxRemote bounds what is remembered of red checks of a pull request, in bytes.
+const MaxRemote = 6000
+
 func (a *applier) context() {
 	c := a.e.Context
 	if c == nil {
@@ -328,6 +331,8 @@ func (a *applier) context() {
 			name = "phase-" + string(c.MemoryPhase)
 		}
 		a.memory(name, c.Memory)
+	case "remote":
+		r.Remote = notes.CutBytes(c.Detail, MaxRemote)
 	case "replan":
 		r.SessionReplans++
 		r.Breaker.Stagnation = 0

@@ -121,7 +121,7 @@ type PhaseChange struct {
 // PlanChange puts tasks into the plan. Tasks are written as payload files
 // event/tasks/<id>.toml and share their blobs with the state.
 type PlanChange struct {
-	Reason string        `json:"reason"` // import, add, edit, planning, regenerate, validation, fix-first, archive
+	Reason string        `json:"reason"` // import, add, edit, planning, regenerate, validation, fix-first, pull-request, archive
 	Goal   *string       `json:"goal,omitempty"`
 	Upsert []plan.Task   `json:"-"`
 	IDs    []plan.TaskID `json:"tasks,omitempty"` // ids of Upsert, in order
@@ -445,7 +445,7 @@ type Told struct {
 
 // ContextNote records a preparation, an index run or a window handoff.
 type ContextNote struct {
-	Kind   string `json:"kind"` // prep post index window harvest memory
+	Kind   string `json:"kind"` // prep post index window harvest memory replan remote
 	Action string `json:"action,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Detail string `json:"detail,omitempty"`

@@ -163,8 +163,10 @@ type Run struct {
 	LastFailKey  string `toml:"last_failure,omitempty"` // to see that a task is stuck
 	LastFailTree string `toml:"last_failure_tree,omitempty"`
 	LastFailTask string `toml:"last_failure_task,omitempty"`
-	ContextZone  Zone   `toml:"context_zone,omitzero"`
-	ContextPct   int    `toml:"context_percent,omitempty"`
+	// Remote says which checks of the pull request are red, "" = none that is known.
+	Remote      string `toml:"remote_checks,multiline,omitempty"`
+	ContextZone Zone   `toml:"context_zone,omitzero"`
+	ContextPct  int    `toml:"context_percent,omitempty"`
 }
 
 // Zone counts iterations by the largest share of the window that they used.

@@ -451,12 +451,18 @@ func (d *doctor) person(ctx context.Context, repo *gitstate.Repo) {
 	want := ""
 	if d.set != nil {
 		want = d.set.Share.Remote
+		if _, err := d.a.gate(d.set); err != nil {
+			d.blame("pull request", err)
+		} else if d.set.PR.Gate {
+			d.add("ok", "pull request", "", "kept commits are pushed to the one that is open, and complete waits for its checks")
+		}
 	}
 	switch {
 	case want == "" && len(remotes) == 0:
 		d.add("ok", "remote", "", "none: the journal stays on this machine")
 	case want == "":
-		d.add("ok", "remote", "", "%s; share.remote is not set, so nothing is pushed", strings.Join(remotes, ", "))
+		d.add("ok", "remote", "", "%s; share.remote is not set, so the journal stays on this machine",
+			strings.Join(remotes, ", "))
 	default:
 		ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 		defer cancel()

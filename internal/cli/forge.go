@@ -47,6 +47,13 @@ const forgeTime = 2 * time.Minute
 func (f forge) call(a *App, stdin string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(a.Ctx, forgeTime)
 	defer cancel()
+	return f.callWithin(ctx, a, stdin, args...)
+}
+
+// callWithin is call until ctx ends. What was printed is returned with an error
+// as well: a client may say both what it found and, by its exit code, what it
+// thinks of it.
+func (f forge) callWithin(ctx context.Context, a *App, stdin string, args ...string) ([]byte, error) {
 	// With neither a pager, a prompt nor colours, whatever the person's settings say.
 	env := append([]string{}, a.Env...)
 	for _, kv := range [][2]string{{"GH_PROMPT_DISABLED", "1"}, {"NO_PROMPT", "1"}, {"NO_COLOR", "1"}, {"PAGER", "cat"},
@@ -59,11 +66,14 @@ func (f forge) call(a *App, stdin string, args ...string) ([]byte, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || err != nil && !a.hasProgram(string(f)):
 		return nil, gitstate.Hint(1, "install it, then: "+string(f)+" auth login", "%s is not installed", f)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil, gitstate.Hint(1, "try it by hand, and again later", "%s %s did not answer in time", f,
+			strings.Join(args[:min(2, len(args))], " "))
 	case err != nil:
 		return nil, err
 	case !exit.Success():
 		said := strings.TrimSpace(complaint.String())
-		return nil, gitstate.Hint(1, string(f)+" auth status says whether you are logged in", "%s %s: %s", f,
+		return out.Bytes(), gitstate.Hint(1, string(f)+" auth status says whether you are logged in", "%s %s: %s", f,
 			strings.Join(args[:min(2, len(args))], " "), text.Clip(orText(said, exit.String()), 500))
 	}
 	return out.Bytes(), nil
@@ -109,7 +119,9 @@ func (f forge) issues(a *App, label string) ([]byte, error) {
 }
 
 // open finds the request that is open for a branch; nil when there is none.
-func (f forge) open(a *App, head string) (*request, error) {
+func (f forge) open(ctx context.Context, a *App, head string) (*request, error) {
+	ctx, cancel := context.WithTimeout(ctx, forgeTime)
+	defer cancel()
 	var data []byte
 	var err error
 	var found []struct {
@@ -123,9 +135,10 @@ func (f forge) open(a *App, head string) (*request, error) {
 		Description string `json:"description"`
 	}
 	if f == github {
-		data, err = f.call(a, "", "pr", "list", "--head", head, "--state", "open", "--json", "number,url,isDraft,body")
+		data, err = f.callWithin(ctx, a, "", "pr", "list", "--head", head, "--state", "open", "--json",
+			"number,url,isDraft,body")
 	} else {
-		data, err = f.call(a, "", "mr", "list", "--source-branch", head, "--output", "json")
+		data, err = f.callWithin(ctx, a, "", "mr", "list", "--source-branch", head, "--output", "json")
 	}
 	if err != nil {
 		return nil, err

@@ -109,6 +109,9 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	}
 	l := w.loop
 	l.Engine, l.Share = e, sharing
+	if l.Gate, err = a.gate(set); err != nil {
+		return loop.End{}, false, err
+	}
 	if c.flags.Workers > 0 && l.Share != nil {
 		return loop.End{}, false, gitstate.Hint(8, "git ralph start in several clones shares a plan between machines; "+
 			"or share.remote = \"\" for this run", "--workers lands on this machine alone, and share.remote is set")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/config"
 	"git-ralph/internal/text"
 	"git-ralph/internal/view"
 	"git-ralph/loop"
@@ -17,9 +19,9 @@ import (
 
 // PRCmd is `git ralph pr`.
 type PRCmd struct {
-	Base   string   `placeholder:"BRANCH" help:"The branch that the work shall go to; without it the remote's own."`
-	Head   string   `placeholder:"BRANCH" help:"The branch on the remote; without it the present one, or ralph/BRANCH where that is the base."`
-	Remote string   `placeholder:"NAME" default:"origin" help:"The remote to push to (${default})."`
+	Base   string   `placeholder:"BRANCH" help:"The branch that the work shall go to (pr.base); without it the remote's own."`
+	Head   string   `placeholder:"BRANCH" help:"The branch on the remote (pr.head); without it the present one, or ralph/BRANCH where that is the base."`
+	Remote string   `placeholder:"NAME" help:"The remote to push to (pr.remote)."`
 	Config []string `placeholder:"FILE" sep:"none" help:"Further settings over ralph.toml, as they were given to start; may be repeated."`
 	Trust  bool     `help:"Trust the ralph.toml of this repository for this call."`
 	DryRun bool     `help:"Print the pull request; push and open nothing."`
@@ -32,7 +34,8 @@ func (PRCmd) Help() string {
 	return "Proves the commits as git ralph verify does, pushes exactly those, and opens one pull request with the " +
 		"report or brings the one that is open up to date. It is a draft until the plan is complete. What is outside the " +
 		"part that git ralph wrote stays as it is. It works through gh, or glab for a remote of GitLab, where you are " +
-		"logged in."
+		"logged in. With pr.gate = true, git ralph start pushes each kept commit to the branch of the pull request that is " +
+		"open, tells the agent which checks are red there, and says complete when they are green."
 }
 
 // prDoc is `pr --json`.
@@ -56,25 +59,17 @@ func (c *PRCmd) Run(a *App) error {
 		return err
 	}
 	s := snap.State
-	url, err := a.repo.Git.Run(a.Ctx, "remote", "get-url", c.Remote)
+	set, err := a.Settings(nil, c.Config)
 	if err != nil {
-		return gitstate.Hint(1, "git remote add "+text.Shell(c.Remote)+" URL; --remote names another",
-			"there is no remote %s", c.Remote)
+		return err
 	}
-	d := prDoc{Head: c.Head, Base: c.Base, DryRun: c.DryRun, Draft: s.Run.Status != state.Complete, Title: prTitle(s)}
-	if d.Base == "" {
-		if d.Base, err = c.baseBranch(a); err != nil {
-			return err
-		}
+	to, err := a.prPlace(config.PR{Remote: cmp.Or(c.Remote, set.PR.Remote), Base: cmp.Or(c.Base, set.PR.Base),
+		Head: cmp.Or(c.Head, set.PR.Head)})
+	if err != nil {
+		return err
 	}
-	if d.Head == "" {
-		if d.Head = a.journal.Branch; d.Head == d.Base {
-			d.Head = "ralph/" + d.Head
-		}
-	}
-	if d.Head == d.Base {
-		return usage("--head names another", "a pull request from %s to itself makes no sense", d.Base)
-	}
+	c.Remote = to.remote
+	d := prDoc{Head: to.head, Base: to.base, DryRun: c.DryRun, Draft: s.Run.Status != state.Complete, Title: prTitle(s)}
 	tip, err := a.repo.ReadRef(a.Ctx, gitstate.BranchRef(a.journal.Branch))
 	if err != nil {
 		return err
@@ -106,9 +101,7 @@ func (c *PRCmd) Run(a *App) error {
 		return err
 	}
 	d.Body = prBody(s, v, issues)
-	// The address as it is written and as insteadOf has it: either may name the service.
-	written, _ := a.repo.Git.Run(a.Ctx, "config", "--get", "remote."+c.Remote+".url")
-	return c.submit(a, forgeOf(string(url)+string(written)), d)
+	return c.submit(a, to.forge, d)
 }
 
 // submit pushes and opens or updates, or prints what would be.
@@ -130,7 +123,7 @@ func (c *PRCmd) submit(a *App, f forge, d prDoc) error {
 			return &ExitError{Code: 1, Err: errors.New("nothing was pushed")}
 		}
 	}
-	there, err := f.open(a, d.Head)
+	there, err := f.open(a.Ctx, a, d.Head)
 	if err != nil {
 		return err
 	}
@@ -170,18 +163,51 @@ func draftWord(draft bool) string {
 	return ""
 }
 
-// baseBranch is the branch that the remote calls its own.
-func (c *PRCmd) baseBranch(a *App) (string, error) {
-	if out, err := a.repo.Git.Run(a.Ctx, "symbolic-ref", "--short", "refs/remotes/"+c.Remote+"/HEAD"); err == nil {
-		return strings.TrimPrefix(strings.TrimSpace(string(out)), c.Remote+"/"), nil
+// prPlace is where the work of a branch goes.
+type prPlace struct {
+	remote, base, head string
+	forge              forge
+}
+
+// prPlace finds out what the settings leave open.
+func (a *App) prPlace(set config.PR) (prPlace, error) {
+	to := prPlace{remote: set.Remote, base: set.Base, head: set.Head}
+	url, err := a.repo.Git.Run(a.Ctx, "remote", "get-url", to.remote)
+	if err != nil {
+		return to, gitstate.Hint(1, "git remote add "+text.Shell(to.remote)+" URL; pr.remote, or --remote, names another",
+			"there is no remote %s", to.remote)
+	}
+	// The address as it is written and as insteadOf has it: either may name the service.
+	written, _ := a.repo.Git.Run(a.Ctx, "config", "--get", "remote."+to.remote+".url")
+	to.forge = forgeOf(string(url) + string(written))
+	if to.base == "" {
+		if to.base, err = a.baseBranch(to.remote); err != nil {
+			return to, err
+		}
+	}
+	if to.head == "" {
+		if to.head = a.journal.Branch; to.head == to.base {
+			to.head = "ralph/" + to.head
+		}
+	}
+	if to.head == to.base {
+		return to, usage("--head, or pr.head, names another", "a pull request from %s to itself makes no sense", to.base)
+	}
+	return to, nil
+}
+
+// baseBranch is the branch that a remote calls its own.
+func (a *App) baseBranch(remote string) (string, error) {
+	if out, err := a.repo.Git.Run(a.Ctx, "symbolic-ref", "--short", "refs/remotes/"+remote+"/HEAD"); err == nil {
+		return strings.TrimPrefix(strings.TrimSpace(string(out)), remote+"/"), nil
 	}
 	for _, name := range []string{"main", "master"} {
-		if at, err := a.repo.ReadRef(a.Ctx, "refs/remotes/"+c.Remote+"/"+name); err == nil && !at.IsZero() {
+		if at, err := a.repo.ReadRef(a.Ctx, "refs/remotes/"+remote+"/"+name); err == nil && !at.IsZero() {
 			return name, nil
 		}
 	}
-	return "", gitstate.Hint(1, "--base names it; git remote set-head "+text.Shell(c.Remote)+" --auto asks for it",
-		"it is not known which branch of %s the work shall go to", c.Remote)
+	return "", gitstate.Hint(1, "--base, or pr.base, names it; git remote set-head "+text.Shell(remote)+
+		" --auto asks for it", "it is not known which branch of %s the work shall go to", remote)
 }
 
 // prTitle is the goal, or the titles of the first tasks.

@@ -107,6 +107,8 @@ func (r *reporter) emit(l session.Live) {
 		}
 		r.a.printf("  %s\n", paint(code, l.Message))
 		r.explain(strings.TrimPrefix(l.Message, "reject: "))
+	case "pull_request":
+		r.a.printf("  %s\n", l.Message)
 	case "end":
 	case "iteration_end":
 		if r.a.Verbose > 0 {

@@ -125,6 +125,7 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 		Rounds: set.Validation.Rounds, HumanApproval: set.Validation.HumanApproval, ConfirmPlan: set.Planning.Confirm,
 		ConfirmSpecs: set.Discovery.Confirm, HandoffPercent: set.Context.HandoffPercent, HardPercent: set.Context.HardPercent,
 		MaxHandoffs: set.Loop.MaxHandoffs, Window: set.Context.WindowTokens,
+		GateWait: set.PR.Wait, GateSettle: set.PR.Settle,
 		Notify: map[string][]string{"complete": set.Notify.Complete, "halt": set.Notify.Halt,
 			"needs_human": set.Notify.NeedsHuman, "limit": set.Notify.Limit},
 	}

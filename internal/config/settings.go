@@ -49,6 +49,7 @@ type Settings struct {
 	Planning   Planning             `toml:"planning" help:"from specs to tasks"`
 	Evidence   Evidence             `toml:"evidence" help:"what is kept of each iteration"`
 	Share      Share                `toml:"share" help:"more than one machine"`
+	PR         PR                   `toml:"pr" help:"the pull request of git ralph pr"`
 	Notify     Notify               `toml:"notify" help:"commands (argv) that get JSON on standard input"`
 	Passes     []Pass               `toml:"passes" help:"further agents after an iteration, in agent-orchestrated mode; any number"`
 	Steps      []Step               `toml:"steps" help:"commands around an iteration; any number"`
@@ -247,6 +248,16 @@ type Share struct {
 	Remote   string        `toml:"remote" help:"a git remote for work on several machines; empty = work alone"`
 	Evidence bool          `toml:"evidence" default:"false" help:"push evidence too"`
 	Lease    time.Duration `toml:"lease" default:"3m" min:"1" help:"a claim whose heartbeat stands still so long is free"`
+}
+
+// PR is [pr].
+type PR struct {
+	Gate   bool          `toml:"gate" default:"false" help:"push kept commits to the open one; its red checks lead the next prompt, complete waits for green ones"`
+	Wait   time.Duration `toml:"wait" default:"1h" min:"1" help:"for its checks, before complete"`
+	Settle time.Duration `toml:"settle" default:"20s" help:"green counts when it has stood so long: some checks are told of late"`
+	Remote string        `toml:"remote" default:"origin" help:"a git remote"`
+	Base   string        `toml:"base" help:"the branch that the work shall go to; empty = the remote's own"`
+	Head   string        `toml:"head" help:"its branch on the remote; empty = the present one, or ralph/BRANCH where that is the base"`
 }
 
 // Notify is [notify].

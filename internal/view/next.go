@@ -83,6 +83,9 @@ func (r Reader) NextMove(end loop.End) string {
 				"is made by setup under [project] in ralph.toml, " +
 				"for example setup = [\"npm ci\"]; a check that may stay red gets allow_failure = true; then git ralph start"
 		}
+		if why, ok := strings.CutPrefix(end.Reason, "remote_checks: "); ok {
+			return remoteMove(why)
+		}
 		if strings.HasPrefix(end.Reason, "environment") {
 			return "install it, or name what installs it as setup under [project] in ralph.toml, then git ralph " +
 				GoesOn(end.State.Run.Phase)
@@ -113,6 +116,19 @@ func (r Reader) NextMove(end loop.End) string {
 		}
 	}
 	return "git ralph " + GoesOn(end.State.Run.Phase) + " goes on"
+}
+
+// remoteMove is what to do when complete did not get the green checks that it waits for.
+func remoteMove(why string) string {
+	switch {
+	case strings.HasPrefix(why, "no pull request"):
+		return "git ralph pr opens it, then git ralph start"
+	case strings.Contains(why, "was not pushed"):
+		return "git fetch, look at what is there and bring it into this branch, then git ralph start"
+	case strings.Contains(why, "tasks to mend them"):
+		return "mend them yourself and commit, or git ralph add \"…\"; then git ralph start"
+	}
+	return "git ralph start waits for them again; wait under [pr] in ralph.toml says how long"
 }
 
 // budgetMove is what to do when a budget is used up.

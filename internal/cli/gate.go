@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"git-ralph/gitstate"
+	"git-ralph/gitstate/object"
+	"git-ralph/internal/checks"
+	"git-ralph/internal/config"
+	"git-ralph/loop"
+)
+
+// gate is the pull request of the branch, seen through the person's own client.
+type gate struct {
+	a     *App
+	to    prPlace
+	chars int // of a check's output in the next prompt
+}
+
+// gate of the settings; nil = there is none. What it cannot work without is
+// missed at the start and not at the end of a night.
+func (a *App) gate(set *config.Resolved) (loop.RemoteGate, error) {
+	if !set.PR.Gate {
+		return nil, nil
+	}
+	to, err := a.prPlace(set.PR)
+	if err == nil && !a.hasProgram(string(to.forge)) {
+		err = gitstate.Hint(8, "install it, then: "+string(to.forge)+" auth login; or gate = false under [pr] in "+
+			"ralph.toml", "pr.gate = true reads checks through %s, which is not installed", to.forge)
+	}
+	if err != nil {
+		how, _ := adviceOf(err)
+		return nil, &gitstate.HintError{Err: err, Hint: how.hint, Code: 8}
+	}
+	return &gate{a, to, set.Context.FailureChars}, nil
+}
+
+// gateTime is how long one look, push or output may take.
+const gateTime = 30 * time.Second
+
+// Look implements loop.RemoteGate.
+func (g *gate) Look(ctx context.Context) (*loop.PullRequest, error) {
+	ctx, cancel := context.WithTimeout(ctx, gateTime)
+	defer cancel()
+	there, err := g.to.forge.open(ctx, g.a, g.to.head)
+	if err != nil || there == nil {
+		return nil, err
+	}
+	if g.to.forge == gitlab {
+		return g.pipeline(ctx, there.Number)
+	}
+	pr := &loop.PullRequest{Name: fmt.Sprintf("pull request %d", there.Number)}
+	n := strconv.Itoa(there.Number)
+	var at struct {
+		Commit string `json:"headRefOid"`
+		Fork   bool   `json:"isCrossRepository"`
+	}
+	data, err := g.to.forge.callWithin(ctx, g.a, "", "pr", "view", n, "--json", "headRefOid,isCrossRepository")
+	if err == nil && len(bytes.TrimSpace(data)) > 0 {
+		err = json.Unmarshal(data, &at)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case at.Fork:
+		return nil, nil // somebody else's branch of the same name
+	}
+	pr.Commit = at.Commit
+	var list []struct{ Name, State, Bucket, Link, Workflow string }
+	data, err = g.to.forge.callWithin(ctx, g.a, "", "pr", "checks", n, "--json", "name,state,bucket,link,workflow")
+	if len(bytes.TrimSpace(data)) == 0 {
+		if err == nil || strings.Contains(strings.ToLower(err.Error()), "no checks reported") {
+			return pr, nil
+		}
+		return nil, err
+	}
+	// Red or pending ones may show in the exit code as well.
+	if uerr := json.Unmarshal(data, &list); uerr != nil {
+		if err == nil {
+			err = gitstate.Hint(1, "gh 2.50 or newer", "gh printed what is not understood: %w", uerr)
+		}
+		return nil, err
+	}
+	for _, c := range list {
+		name := c.Name
+		if c.Workflow != "" && c.Workflow != name {
+			name = c.Workflow + " / " + name
+		}
+		pr.Checks = append(pr.Checks, loop.RemoteCheck{Name: name, Link: c.Link, State: githubState(c.Bucket, c.State)})
+	}
+	return pr, nil
+}
+
+// githubState is the state of a check as gh sorts it, or else as GitHub calls it.
+func githubState(bucket, word string) loop.RemoteState {
+	switch strings.ToLower(bucket) {
+	case "pass", "skipping":
+		return loop.RemoteGreen
+	case "fail", "cancel":
+		return loop.RemoteRed
+	case "pending":
+		return loop.RemotePending
+	}
+	switch strings.ToUpper(word) {
+	case "SUCCESS", "SKIPPED", "NEUTRAL":
+		return loop.RemoteGreen
+	case "FAILURE", "ERROR", "CANCELLED", "TIMED_OUT", "ACTION_REQUIRED", "STARTUP_FAILURE":
+		return loop.RemoteRed
+	}
+	return loop.RemotePending
+}
+
+// pipeline is a merge request with the newest pipeline of its branch.
+func (g *gate) pipeline(ctx context.Context, number int) (*loop.PullRequest, error) {
+	pr := &loop.PullRequest{Name: fmt.Sprintf("merge request %d", number)}
+	data, err := gitlab.callWithin(ctx, g.a, "", "ci", "get", "--branch", g.to.head, "--output", "json")
+	if err != nil && strings.Contains(strings.ToLower(err.Error()+string(data)), "no pipeline") {
+		return pr, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var p struct {
+		SHA    string `json:"sha"`
+		Status string `json:"status"`
+		URL    string `json:"web_url"`
+		Jobs   []struct {
+			Name         string `json:"name"`
+			Status       string `json:"status"`
+			URL          string `json:"web_url"`
+			AllowFailure bool   `json:"allow_failure"`
+		} `json:"jobs"`
+	}
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, gitstate.Hint(1, "a newer version of glab may help", "glab printed what is not understood: %w", err)
+	}
+	pr.Commit = p.SHA
+	whole := loop.RemoteCheck{Name: "the pipeline", Link: p.URL, State: gitlabState(p.Status)}
+	if p.Status == "skipped" {
+		whole.State = loop.RemotePending // nothing was run for this commit
+	}
+	red := false
+	for _, j := range p.Jobs {
+		c := loop.RemoteCheck{Name: j.Name, Link: j.URL, State: gitlabState(j.Status)}
+		if j.AllowFailure && c.State == loop.RemoteRed || j.Status == "manual" {
+			c.State = loop.RemoteGreen
+		}
+		red = red || c.State == loop.RemoteRed
+		pr.Checks = append(pr.Checks, c)
+	}
+	// The pipeline itself is named where its jobs do not say the same.
+	if whole.State == loop.RemotePending || whole.State == loop.RemoteRed && !red {
+		pr.Checks = append(pr.Checks, whole)
+	}
+	return pr, nil
+}
+
+func gitlabState(word string) loop.RemoteState {
+	switch word {
+	case "success", "skipped":
+		return loop.RemoteGreen
+	case "failed", "canceled":
+		return loop.RemoteRed
+	}
+	return loop.RemotePending
+}
+
+// Push implements loop.RemoteGate: it never forces, and pushes to no other branch.
+func (g *gate) Push(ctx context.Context, pr loop.PullRequest, commit object.ID) error {
+	ctx, cancel := context.WithTimeout(ctx, gateTime)
+	defer cancel()
+	out, err := g.a.repo.Git.Run(ctx, "push", "--porcelain", g.to.remote,
+		commit.String()+":"+gitstate.BranchRef(g.to.head))
+	if err == nil {
+		return nil
+	}
+	for line := range strings.Lines(string(out) + "\n" + err.Error()) {
+		if strings.HasPrefix(line, "!\t") {
+			return fmt.Errorf("%s: %w", g.to.head, loop.ErrPushRefused)
+		}
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("%s did not answer in time", g.to.remote)
+	}
+	return err
+}
+
+// jobID is the number of a job in its address.
+var jobID = regexp.MustCompile(`/jobs?/(\d+)`)
+
+// Printed implements loop.RemoteGate.
+func (g *gate) Printed(ctx context.Context, c loop.RemoteCheck) string {
+	ctx, cancel := context.WithTimeout(ctx, gateTime)
+	defer cancel()
+	m := jobID.FindStringSubmatch(c.Link)
+	if m == nil {
+		return ""
+	}
+	args := []string{"run", "view", "--job", m[1], "--log-failed"}
+	if g.to.forge == gitlab {
+		args = []string{"ci", "trace", m[1]}
+	}
+	out, err := g.to.forge.callWithin(ctx, g.a, "", args...)
+	if err != nil {
+		return ""
+	}
+	var b strings.Builder
+	for line := range strings.Lines(string(out)) {
+		// gh puts job, step and time before each line.
+		if parts := strings.SplitN(line, "\t", 3); len(parts) == 3 && g.to.forge == github {
+			_, line, _ = strings.Cut(parts[2], " ")
+		}
+		b.WriteString(line)
+	}
+	return checks.Narrow([]byte(b.String()), g.chars)
+}

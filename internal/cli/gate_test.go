@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"git-ralph/gitstate"
+	"git-ralph/loop"
+)
+
+// What gh and glab print becomes checks of one kind, whatever they exit with.
+func TestGateReadsTheClients(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("the clients are scripts here: ", err)
+	}
+	check := func(name string, is loop.RemoteState) loop.RemoteCheck {
+		return loop.RemoteCheck{Name: name, State: is}
+	}
+	pull := func(commit string, checks ...loop.RemoteCheck) *loop.PullRequest {
+		return &loop.PullRequest{Name: "pull request 7", Commit: commit, Checks: checks}
+	}
+	merge := func(commit string, checks ...loop.RemoteCheck) *loop.PullRequest {
+		return &loop.PullRequest{Name: "merge request 3", Commit: commit, Checks: checks}
+	}
+	const view = `pr\ view) echo '{"headRefOid":"c1"}' ;;`
+	const list = `mr\ list) echo '[{"iid":3,"web_url":"u","draft":true,"description":""}]' ;;`
+	for _, tt := range []struct {
+		why    string
+		client forge
+		cases  string // of the shell, over the first two words
+		want   *loop.PullRequest
+		fails  bool
+	}{
+		{"gh sorts them into buckets, and exits with 8 while some run", github, view + `pr\ checks) echo '[
+			{"name":"a","bucket":"pass"},{"name":"b","bucket":"skipping"},{"name":"c","bucket":"cancel"},
+			{"name":"d","bucket":"pending"},{"name":"e","state":"TIMED_OUT"},{"name":"f","state":"NEW_WORD"}]'; exit 8 ;;`,
+			pull("c1", check("a", loop.RemoteGreen), check("b", loop.RemoteGreen), check("c", loop.RemoteRed),
+				check("d", loop.RemotePending), check("e", loop.RemoteRed), check("f", loop.RemotePending)), false},
+		{"gh calls it an error when there are none", github,
+			view + `pr\ checks) echo "no checks reported on the 'x' branch" >&2; exit 1 ;;`, pull("c1"), false},
+		{"an old gh knows no --json", github, view + `pr\ checks) echo "unknown flag: --json" >&2; exit 1 ;;`, nil, true},
+		{"a branch of a fork is not ours", github,
+			`pr\ view) echo '{"headRefOid":"c1","isCrossRepository":true}' ;;`, nil, false},
+		{"a job of GitLab that may fail is not red, and one that a person starts is not waited for", gitlab,
+			list + `ci\ get) echo '{"sha":"c1","status":"failed","jobs":[{"name":"a","status":"success"},
+			{"name":"b","status":"failed","allow_failure":true},{"name":"c","status":"manual"},
+			{"name":"d","status":"failed"}]}' ;;`,
+			merge("c1", check("a", loop.RemoteGreen), check("b", loop.RemoteGreen), check("c", loop.RemoteGreen),
+				check("d", loop.RemoteRed)), false},
+		{"a pipeline that does not begin has no job that says so", gitlab,
+			list + `ci\ get) echo '{"sha":"c1","status":"failed"}' ;;`,
+			merge("c1", check("the pipeline", loop.RemoteRed)), false},
+		{"a pipeline that was left out proves nothing", gitlab,
+			list + `ci\ get) echo '{"sha":"c1","status":"skipped"}' ;;`,
+			merge("c1", check("the pipeline", loop.RemotePending)), false},
+		{"there is none yet", gitlab, list + `ci\ get) echo "ERROR no pipeline found" >&2; exit 1 ;;`, merge(""), false},
+	} {
+		dir := t.TempDir()
+		script := "#!/bin/sh\ncase \"$1 $2\" in\npr\\ list) echo '[{\"number\":7,\"url\":\"u\",\"isDraft\":true}]' ;;\n" +
+			tt.cases + "\nesac\n"
+		if err := os.WriteFile(filepath.Join(dir, string(tt.client)), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		a := &App{Ctx: context.Background(), Env: []string{"PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH")},
+			repo: &gitstate.Repo{Root: dir}}
+		got, err := (&gate{a: a, to: prPlace{forge: tt.client, head: "x"}}).Look(context.Background())
+		if d := cmp.Diff(tt.want, got); d != "" || (err != nil) != tt.fails {
+			t.Errorf("%s: %v\n%s", tt.why, err, d)
+		}
+	}
+}
