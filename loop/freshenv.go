@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"git-ralph/internal/proc"
+	"git-ralph/internal/text"
 )
 
 // PathInside are the entries of PATH that lie in the worktree, or that depend
@@ -120,7 +121,7 @@ func checkoutEnv(env []string, root, dir string, held map[string]bool) []string 
 			case inside:
 				parts = append(parts, to)
 			default: // also text around a path, such as --require=/work/hook.js
-				parts = append(parts, replacePath(entry, root, dir))
+				parts = append(parts, text.ReplacePath(entry, root, dir))
 			}
 		}
 		if len(parts) > 0 {
@@ -137,30 +138,5 @@ func leadsInto(value, root string) bool {
 			return true
 		}
 	}
-	return replacePath(value, root, "") != value
-}
-
-// replacePath puts another folder in the place of root wherever it stands as a
-// whole path or as the beginning of one.
-func replacePath(text, root, to string) string {
-	var b strings.Builder
-	for {
-		i := strings.Index(text, root)
-		if i < 0 {
-			return b.String() + text
-		}
-		end := text[i+len(root):]
-		b.WriteString(text[:i])
-		if before := b.String(); (before == "" || !partOfName(before[len(before)-1])) && (end == "" || !partOfName(end[0])) {
-			b.WriteString(to)
-		} else {
-			b.WriteString(root)
-		}
-		text = end
-	}
-}
-
-func partOfName(c byte) bool {
-	return c == '-' || c == '_' || c == '.' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' ||
-		c >= 0x80
+	return text.ReplacePath(value, root, "") != value
 }

@@ -135,6 +135,7 @@ func (l *Loop) start(it *Ready) error {
 				Rung:  it.choice.Rung, Step: it.choice.Step, Effort: l.effort(it.role, it.choice),
 				Role: string(it.role), Sandbox: l.Sandbox.Mechanism(), Mode: l.Settings.Mode, Guidance: it.prompt.Guidance,
 				PID: self.Pid, BootID: self.BootID, StartTime: self.StartTime, Host: host,
+				Shared: l.shared().Names, NotShared: l.shared().Not,
 				PromptTokens: it.prompt.Tokens, Dropped: it.prompt.Dropped}}, nil
 	})
 	if err != nil {

@@ -58,7 +58,7 @@ func (l *Loop) makeReady(ctx context.Context, s state.State, c RunOptions) (*Act
 // beside git's own files. Changed commands are run anew, and so are all when
 // what they left in the home folder of the checks is gone.
 func (l *Loop) setup(ctx context.Context, s state.State) error {
-	if len(l.Settings.Setup) == 0 {
+	if len(l.Settings.Setup) == 0 || len(l.shared().Names) > 0 {
 		return nil
 	}
 	home := warm(s.Journal.ID)
@@ -104,6 +104,14 @@ func (l *Loop) setup(ctx context.Context, s state.State) error {
 		return fmt.Errorf("note that the setup was done: %w", err)
 	}
 	return nil
+}
+
+// shared are the folders that took the place of the setup.
+func (l *Loop) shared() Shared {
+	if l.Worker == nil {
+		return Shared{}
+	}
+	return l.Worker.Shared
 }
 
 // repeatSetup runs the setup commands once more: what they made is gone.

@@ -28,7 +28,18 @@ type Worker struct {
 	Home   *gitstate.Repo // where the branch is checked out
 	Engine *worktree.Engine
 
+	// Shared are folders that its worktree has of the one at home.
+	Shared Shared
+
 	turn int // its iteration
+}
+
+// Shared are ignored folders of one worktree that a worker has without its own setup.
+type Shared struct {
+	Names []string // as in worktree.share; none = its own setup is run
+	Not   string   // why none although they are asked for
+	From  string   // the worktree that they are from
+	Layer string   // what the worker has written there
 }
 
 // WorkerSteps are the places where a worker can be stopped, besides those of an

@@ -28,7 +28,7 @@ func (a *applier) start() {
 	if a.e.Phase != Building {
 		r.PhaseDone = false
 	}
-	r.Sandbox = st.Sandbox
+	r.Sandbox, r.Shared, r.NotShared = st.Sandbox, st.Shared, st.NotShared
 	cur := &Current{EventID: st.IterationID, Iteration: a.e.Iteration, Task: a.e.Task,
 		Attempt: a.e.Attempt, Phase: a.e.Phase, Since: a.e.Time, Actor: a.e.Actor, Start: *st}
 	cur.Start.Dropped, cur.Start.Guidance = nil, nil

@@ -178,6 +178,8 @@ type Start struct {
 	Step        string   `json:"step,omitempty"`
 	Role        string   `json:"role,omitempty"`
 	Sandbox     string   `json:"sandbox"`
+	Shared      []string `json:"shared,omitempty"`     // folders that a worker has without a setup of its own
+	NotShared   string   `json:"not_shared,omitempty"` // why it has none although it should
 	Mode        string   `json:"mode,omitempty"`
 	Guidance    []string `json:"guidance,omitempty"` // ids shown in this prompt
 	PID         int      `json:"pid"`

@@ -107,6 +107,10 @@ type Run struct {
 	Sandbox  string `toml:"sandbox,omitempty"`
 	LastTask string `toml:"last_task,omitempty"`
 
+	// Shared are the folders that workers have without a setup of their own; NotShared is why not.
+	Shared    []string `toml:"shared,omitempty"`
+	NotShared string   `toml:"not_shared,omitempty"`
+
 	StartedAt time.Time  `toml:"started_at,omitempty"` // of the session
 	LastAt    time.Time  `toml:"last_activity_at,omitempty"`
 	WaitUntil *time.Time `toml:"waiting_until,omitempty"`

@@ -348,8 +348,8 @@ func TestAsOrdinaryUser(t *testing.T) {
 	}
 	cmd := exec.Command(bin, "-test.timeout=0", "-test.v")
 	if !long.On() {
-		t.Log("the battery and what is in the sandbox, without the rest: run with -long")
-		cmd.Args = append(cmd.Args, "-test.run=^(TestBattery|TestContents)$")
+		t.Log("the battery, what is in the sandbox and what is shared, without the rest: run with -long")
+		cmd.Args = append(cmd.Args, "-test.run=^(TestBattery|TestContents|TestShare|TestForeign)$")
 	}
 	cmd.Dir = home
 	cmd.Env = append(long.Env(), "PATH="+reachablePath(), "HOME="+home, "GIT_RALPH_CORPUS="+copied,

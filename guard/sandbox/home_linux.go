@@ -37,7 +37,11 @@ func (m *mounter) home() error {
 	case HomeCopy:
 		return m.homeCopy(r)
 	}
-	tree, err := overlay(r.real, m.spec)
+	lowers := []string{r.real}
+	if m.spec.HomeLower != "" {
+		lowers = []string{filepath.Join(m.spec.HomeLower, "upper"), r.real}
+	}
+	tree, err := overlay(m.spec.HomeUpper, lowers...)
 	mounts, merr := m.mounts()
 	if err := errors.Join(err, merr); err != nil {
 		return &homeError{err}
@@ -49,34 +53,27 @@ func (m *mounter) home() error {
 	return nil
 }
 
-// overlay makes a detached overlay of home, with the changes of earlier
-// commands in between when the specification names some. Paths are given as
-// descriptors: commas and colons in them would be options.
-func overlay(home string, spec Spec) (int, error) {
-	paths := []string{home, filepath.Join(spec.HomeUpper, "upper"), filepath.Join(spec.HomeUpper, "work")}
-	if spec.HomeLower != "" {
-		paths = append(paths, filepath.Join(spec.HomeLower, "upper"))
-	}
-	fds := make([]int, len(paths))
-	for i, p := range paths {
+// overlay makes a detached overlay of folders, the uppermost first. What is written
+// goes into the folder upper of dir. Paths are given as descriptors: commas and
+// colons in them would be options.
+func overlay(dir string, lowers ...string) (int, error) {
+	names := make([]string, 0, len(lowers)+2)
+	for _, p := range append([]string{filepath.Join(dir, "upper"), filepath.Join(dir, "work")}, lowers...) {
 		fd, err := unix.Open(p, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return -1, fmt.Errorf("open %q: %w", p, err)
 		}
 		defer unix.Close(fd)
-		fds[i] = fd
+		names = append(names, fdPath(fd))
 	}
 	fs, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return -1, fmt.Errorf("open overlay: %w", err)
 	}
 	defer unix.Close(fs)
-	lower := fdPath(fds[0])
-	if len(fds) > 3 {
-		lower = fdPath(fds[3]) + ":" + lower
-	}
-	for i, key := range []string{"lowerdir", "upperdir", "workdir"} {
-		if err := unix.FsconfigSetString(fs, key, []string{lower, fdPath(fds[1]), fdPath(fds[2])}[i]); err != nil {
+	for key, val := range map[string]string{"lowerdir": strings.Join(names[2:], ":"), "upperdir": names[0],
+		"workdir": names[1]} {
+		if err := unix.FsconfigSetString(fs, key, val); err != nil {
 			return -1, fmt.Errorf("overlay: set %s: %w", key, err)
 		}
 	}

@@ -387,6 +387,16 @@ func selfCheck(spec Spec) error {
 			}
 		}
 	}
+	for _, f := range spec.Shares {
+		name := filepath.Join(f.Target, ".git-ralph-probe")
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			return fmt.Errorf("write to a shared folder: %w", err)
+		}
+		os.Remove(name)
+		if _, err := os.Lstat(filepath.Join(f.Lower, ".git-ralph-probe")); err == nil {
+			return fmt.Errorf("what is written to %q reaches the folder that is shared", f.Target)
+		}
+	}
 	if spec.Home != "" && (spec.HomeMode == HomeOverlay || spec.HomeMode == HomeCopy) && spec.Mechanism == Namespaces {
 		if err := os.WriteFile(filepath.Join(spec.Home, ".git-ralph-probe"), nil, 0o600); err != nil {
 			return &homeError{err}

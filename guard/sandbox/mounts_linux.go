@@ -31,6 +31,7 @@ const (
 	rankVisible
 	rankWritable
 	rankWorktree
+	rankShare
 	rankReadOnly
 	rankGit
 	rankHidden
@@ -129,6 +130,9 @@ func (m *mounter) collect() error {
 		return err
 	}
 	if err := m.ancestors(); err != nil {
+		return err
+	}
+	if err := m.shares(); err != nil {
 		return err
 	}
 	for _, p := range s.ReadOnlyPaths {

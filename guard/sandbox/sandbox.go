@@ -69,6 +69,18 @@ type Bind struct {
 	Writable bool   `json:"writable,omitempty"`
 }
 
+// Share shows the folder Lower at Target, which is a folder in the worktree, with
+// what commands have written there. Lower itself is never changed.
+type Share struct {
+	Lower  string `json:"lower"`
+	Target string `json:"target"`
+
+	// Upper holds what the command writes; Under is what others have written and
+	// it sees. They are found when the command starts.
+	Upper string `json:"upper,omitempty"`
+	Under string `json:"under,omitempty"`
+}
+
 // Spec says what a sandbox looks like. All paths are absolute.
 type Spec struct {
 	Mechanism Mechanism `json:"mechanism"`
@@ -111,6 +123,17 @@ type Spec struct {
 	// and removes it with everything the command wrote when it has ended. Such
 	// commands may run side by side.
 	HomeDiscard bool `json:"home_discard,omitempty"`
+
+	// Shares are folders of another worktree that are shown in this one. Commands
+	// that use the same ShareLayer may run side by side: what one of them writes
+	// is kept there, unless another one is at work.
+	Shares []Share `json:"shares,omitempty"`
+	// ShareLayer is a folder that keeps what is written to Shares. Required with
+	// Shares.
+	ShareLayer string `json:"share_layer,omitempty"`
+	// ShareFrom is the worktree that Shares are from. What leads there by its whole
+	// path leads to the same place of Worktree.
+	ShareFrom string `json:"share_from,omitempty"`
 
 	// Binds appear at their targets, which lie below RunDir.
 	Binds []Bind `json:"binds,omitempty"`
@@ -235,6 +258,14 @@ func (s Spec) validate() error {
 			return fmt.Errorf("sandbox: home mode %q is not known", s.HomeMode)
 		}
 	}
+	if len(s.Shares) > 0 && (s.Mechanism != Namespaces || s.ShareLayer == "") {
+		return errors.New("sandbox: shared folders need namespaces and a folder for what is written to them")
+	}
+	for _, f := range s.Shares {
+		if clean := filepath.Clean(s.Worktree); f.Target == clean || !within(f.Target, clean) {
+			return fmt.Errorf("sandbox: shared folder %q is not in the worktree", f.Target)
+		}
+	}
 	for _, b := range s.Binds {
 		if b.Target == RunDir || !within(b.Target, RunDir) {
 			return fmt.Errorf("sandbox: bind target %q is not in %s", b.Target, RunDir)
@@ -255,7 +286,10 @@ func (s Spec) validate() error {
 	for _, b := range s.Binds {
 		all = append(all, b.Source)
 	}
-	for _, p := range append(all, s.Home, s.HomeUpper, s.HomeLower) {
+	for _, f := range s.Shares {
+		all = append(all, f.Lower, f.Target)
+	}
+	for _, p := range append(all, s.Home, s.HomeUpper, s.HomeLower, s.ShareLayer, s.ShareFrom) {
 		if p != "" && !filepath.IsAbs(p) {
 			return fmt.Errorf("sandbox: path %q is not absolute", p)
 		}

@@ -47,6 +47,8 @@ type wrapped struct {
 	home    *os.File // the lock of the home's changes, or nil
 	work    string   // the overlay's own folder there
 	once    string   // the folder of the home's changes that goes with the command, or ""
+	layer   *os.File // the lock of what is written to shared folders, or nil
+	apart   string   // the folder of that for this command alone, or ""
 	refused string
 	// ready is closed when started has read the first answer; the command may
 	// have ended by then.
@@ -75,6 +77,11 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 	}
 	if err != nil {
 		w.refused = "home"
+		w.close()
+		return w, err
+	}
+	if w.layer, w.apart, err = keepLayer(&o.Spec); err != nil {
+		w.refused = "share"
 		w.close()
 		return w, err
 	}
@@ -219,10 +226,12 @@ func (w *wrapped) next() (answer, error) {
 }
 
 func (w *wrapped) close() {
-	for _, f := range []*os.File{w.order, w.answerW, w.answerR, w.home} {
+	for _, f := range []*os.File{w.order, w.answerW, w.answerR, w.home, w.layer} {
 		f.Close() // nil and closed ones are no matter
 	}
-	if w.once != "" {
-		RemoveHomeUpper(w.once) // what cannot be removed now, SweepHomes does
+	for _, dir := range []string{w.once, w.apart} {
+		if dir != "" {
+			RemoveHomeUpper(dir) // what cannot be removed now, SweepHomes does
+		}
 	}
 }

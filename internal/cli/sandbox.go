@@ -45,6 +45,9 @@ type boundary struct {
 	binary string
 	env    []string
 	warn   func(format string, args ...any)
+	// shares are what a worker's worktree has of shareFrom.
+	shares    []sandbox.Share
+	shareFrom string
 	// runs is where the folders of runs lie; "" = anywhere.
 	runs string
 }
@@ -134,6 +137,8 @@ func (b *boundary) spec(use session.Use) (sandbox.Spec, error) {
 	}
 	if root := b.base.Worktree; use.Dir != root {
 		b.emptied(&s, root)
+	} else if len(b.shares) > 0 {
+		s.Shares, s.ShareFrom, s.ShareLayer = b.shares, b.shareFrom, layerOf(root)
 	}
 	s.Hidden = slices.Concat(s.Hidden, loginsHidden(s.Home, use))
 	s.Network = sandbox.NetworkOpen

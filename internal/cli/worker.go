@@ -10,8 +10,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"git-ralph/gitstate"
@@ -35,6 +37,9 @@ type WorkerCmd struct {
 	RunFlags
 	Slot int         `required:"" help:"Which of the workers it is."`
 	Task plan.TaskID `required:"" help:"What it works on."`
+
+	Share     []string `sep:"none" help:"A folder that it shares."`
+	NotShared string   `help:"Why it shares none."`
 }
 
 // args are the flags as they were given, for a worker's command line.
@@ -68,8 +73,15 @@ func (a *App) team(ctx context.Context, f *RunFlags, set *config.Resolved, l *lo
 	if err != nil {
 		return nil, err
 	}
+	if err := a.checkShared(ctx, set, j.Repo); err != nil {
+		return nil, err
+	}
 	for slot := 1; slot <= f.Workers; slot++ {
-		if _, err := j.Repo.MakeWorker(ctx, j.Branch, slot, j.Repo.WorkerPlace(base, j.Branch, slot), a.Env); err != nil {
+		w, err := j.Repo.MakeWorker(ctx, j.Branch, slot, j.Repo.WorkerPlace(base, j.Branch, slot), a.Env)
+		if err == nil {
+			err = dropLayer(w.Root) // of a run that died
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -78,9 +90,13 @@ func (a *App) team(ctx context.Context, f *RunFlags, set *config.Resolved, l *lo
 		return nil, err
 	}
 	t := &loop.Team{Size: f.Workers, Recover: func(slot int) error { return a.recoverWorker(set, slot) }}
+	// The setup of the run has filled the folders before the first worker is started.
+	var once sync.Once
+	var share []string
 	t.Start = func(ctx context.Context, slot int, task plan.TaskID) (<-chan loop.WorkerEnd, error) {
-		argv := append([]string{binary, "worker", "--slot=" + strconv.Itoa(slot), "--task=" + string(task), "--json"},
-			f.args()...)
+		once.Do(func() { share = a.shareArgs(ctx, set, l.Sandbox, base) })
+		argv := slices.Concat([]string{binary, "worker", "--slot=" + strconv.Itoa(slot), "--task=" + string(task), "--json"},
+			share, f.args())
 		var said bytes.Buffer
 		p, err := proc.Start(ctx, proc.Command{Argv: argv, Dir: a.Dir, Env: a.Env, StdoutPipe: true,
 			Stderr: io.Writer(&limited{&said, 16 << 10}), Grace: 2 * time.Minute})
@@ -255,6 +271,9 @@ func (c *WorkerCmd) Run(a *App) error {
 		return err
 	}
 	w.loop.Worker = &loop.Worker{Name: repo.WorktreeName(), Home: home, Engine: he}
+	if err := w.warm(home, mine.Root, c); err != nil {
+		return err
+	}
 	w.loop.Emit = func(e session.Live) { a.printLine(e) }
 	w.loop.Settings.Unchecked = c.Unchecked
 	halt, err := w.loop.WorkOn(ctx, c.Task)
@@ -365,6 +384,9 @@ func (a *App) dropWorkers() {
 			claimed = claimed || c.Current != nil && c.Current.Start.Worktree == l.Root
 		}
 		if !claimed {
+			if err := dropLayer(l.Root); err != nil {
+				a.warn("%v", err)
+			}
 			if err := a.journal.Repo.DropWorker(a.Ctx, l); err != nil {
 				a.warn("%v", err)
 			}

@@ -218,6 +218,7 @@ type Toolchain struct {
 type Worktree struct {
 	MaxFile        Size     `toml:"max_file" default:"50MB" help:"a larger file that the agent made or changed rejects; 0B = none"`
 	CaptureIgnored []string `toml:"capture_ignored" glob:"true" help:"ignored folders that are in the checkpoint all the same"`
+	Share          []string `toml:"share" help:"ignored folders that workers share with this worktree instead of running the setup"`
 }
 
 // Commit is [commit].

@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -83,10 +85,46 @@ func (l *loader) validate() {
 		}
 	}
 	l.checkLadder()
+	l.checkShare()
 	if s.Context.HandoffPercent > s.Context.HardPercent {
 		l.at([]string{"context", "handoff_percent"},
 			fmt.Sprintf("%%s must not be above context.hard_percent, which is %d", s.Context.HardPercent))
 	}
+}
+
+// checkShare refuses names of worktree.share that cannot be folders in the worktree.
+func (l *loader) checkShare() {
+	names := l.res.Worktree.Share
+	for i, name := range names {
+		clean := path.Clean(name)
+		why := ""
+		switch {
+		case strings.TrimSpace(name) == "" || clean == ".":
+			why = "is the whole worktree; name folders in it"
+		case path.IsAbs(name) || strings.HasPrefix(name, "~"):
+			why = "is no name inside the worktree; write it from the worktree's top"
+		case !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsAny(name, "\\\x00"):
+			why = "leads out of the worktree; name folders in it"
+		case slices.ContainsFunc(strings.Split(clean, "/"), isGitName):
+			why = "lies in a git directory, which nobody shares; take it out"
+		case strings.ContainsAny(name, "*?["):
+			why = "is a pattern; name each folder"
+		}
+		for _, other := range names[:i] {
+			if why == "" && (clean == other || strings.HasPrefix(clean, other+"/") || strings.HasPrefix(other, clean+"/")) {
+				why = "lies in " + quote(other) + ", or the other way round; name one of them"
+			}
+		}
+		if names[i] = clean; why != "" {
+			l.at([]string{"worktree", "share"}, "%s: "+strings.ReplaceAll(quote(name), "%", "%%")+" "+why)
+		}
+	}
+}
+
+// isGitName says whether a file system may take a name for .git.
+func isGitName(name string) bool {
+	name = strings.ToLower(strings.TrimRight(name, ". "))
+	return name == ".git" || name == "git~1"
 }
 
 // suggest saves the search when the problem will only be counted.

@@ -37,6 +37,8 @@ type StatusDoc struct {
 	Running        *RunningDoc      `json:"running"`
 	Workers        []WorkerDoc      `json:"workers"`
 	Sandbox        string           `json:"sandbox"`
+	Shared         []string         `json:"shared,omitempty"`     // folders that workers have without a setup of their own
+	NotShared      string           `json:"not_shared,omitempty"` // why they have none although worktree.share asks for them
 	Journal        string           `json:"journal"`
 	Head           string           `json:"head"`
 	StartedAt      *time.Time       `json:"started_at"`
@@ -134,7 +136,8 @@ func (r Reader) Status(ctx context.Context) (StatusDoc, state.State, error) {
 		Tasks: s.Plan.Counts(), Cost: Cost(run.Cost),
 		Tokens: countTokens(run.Tokens), ContextPercent: run.ContextPct,
 		Breaker: breakerDoc{breaker.State, breaker.Failures, breaker.Stagnation, breaker.Reason},
-		Paused:  run.PauseAsked, Workers: []WorkerDoc{}, Sandbox: run.Sandbox, Journal: s.Journal.ID,
+		Paused:  run.PauseAsked, Workers: []WorkerDoc{}, Sandbox: run.Sandbox, Shared: run.Shared,
+		NotShared: run.NotShared, Journal: s.Journal.ID,
 		StartedAt: timeOrNil(run.StartedAt), LastActivity: timeOrNil(run.LastAt), Mode: run.Mode, Driver: run.Driver,
 		Model: run.Model, LastTask: run.LastTask, WaitingUntil: run.WaitUntil, Questions: []state.Question{},
 		Percent: s.Plan.PercentComplete(), SessionDone: run.SessionDone}
@@ -369,6 +372,11 @@ func (r Reader) PrintStatus(ctx context.Context, p Printer, d StatusDoc, s state
 	}
 	if d.Sandbox != "" {
 		row("sandbox", "%s", SandboxLine(d.Sandbox, r.sockets()))
+	}
+	if len(d.Shared) > 0 {
+		row("shared", "%s: workers run no setup of their own", strings.Join(d.Shared, ", "))
+	} else if d.NotShared != "" {
+		row("shared", "nothing, each worker runs the setup: %s", d.NotShared)
 	}
 	if d.Tokens.Total > 0 || s.Run.Cost.Total > 0 {
 		unknown := ""

@@ -1,0 +1,166 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"git-ralph/fixtures/long"
+	"git-ralph/internal/proc"
+)
+
+// sharing is a project whose setup makes deps and writes there where it was made.
+// Its agent writes to deps, waits until the tasks in meet are at work, commits what it
+// sees there, and waits once more until those have looked.
+func sharing(t *testing.T, settings, meet string) (*project, string) {
+	t.Helper()
+	if !hasNamespaces() {
+		t.Skip("this machine refuses namespaces")
+	}
+	dir := t.TempDir()
+	agent := "cat >/dev/null\n" +
+		"await() { for id in $2; do i=0; while [ $i -lt 600 ] && ! [ -e '" + dir + "'/$1-$id ]; do sleep 0.1; " +
+		"i=$((i+1)); done; done; }\n" +
+		"echo $RALPH_TASK_ID > deps/by-$RALPH_TASK_ID; echo $RALPH_TASK_ID > deps/same\n" +
+		"touch '" + dir + "'/begun-$RALPH_TASK_ID; await begun '" + meet + "'\n" +
+		"{ cat deps/where; ls deps; cat deps/same; } > seen-$RALPH_TASK_ID\n" + doTask
+	p := newProject(t, agent, "[project]\nsetup = [\"mkdir -p deps; pwd > deps/where\"]\n"+
+		"[guard]\nwritable = [\""+dir+"\"]\n"+settings+"[[checks]]\nname = \"deps\"\nrun = \"test -s deps/where\"\n",
+		map[string]string{"README": "hello\n", ".gitignore": "deps/\n"})
+	return p, dir
+}
+
+const shareDeps = "[worktree]\nshare = [\"deps\"]\n"
+
+// TestWorkersShareFolders: workers have what the setup of the run made without a setup
+// of their own; what one writes there, neither another one nor the person sees.
+func TestWorkersShareFolders(t *testing.T) {
+	t.Parallel()
+	p, _ := sharing(t, shareDeps, "T-001 T-002")
+	for _, title := range []string{"one", "two", "three"} {
+		p.must(t, "add", title)
+	}
+	out := p.must(t, "start", "--workers", "2")
+	for task, other := range map[string]string{"T-001": "T-002", "T-002": "T-001"} {
+		seen := p.Read("seen-" + task)
+		if !strings.HasPrefix(seen, p.Dir+"\n") {
+			t.Errorf("%s did not work with the shared folder: %q\n%s", task, seen, out)
+		}
+		if strings.Contains(seen, other) || !strings.HasSuffix(seen, "\n"+task+"\n") {
+			t.Errorf("%s saw what %s wrote: %q", task, other, seen)
+		}
+	}
+	if seen := p.Read("seen-T-003"); !strings.Contains(seen, "by-T-003\n") ||
+		strings.Contains(seen, "by-T-001") == strings.Contains(seen, "by-T-002") {
+		t.Errorf("a worker's second task saw %q, which is not what its first one left", seen)
+	}
+	if left, _ := os.ReadDir(filepath.Join(p.Dir, "deps")); len(left) != 1 {
+		t.Errorf("the shared folder was changed: %v", left)
+	}
+	var s struct{ Shared []string }
+	if err := json.Unmarshal([]byte(p.must(t, "status", "--json")), &s); err != nil || len(s.Shared) != 1 ||
+		s.Shared[0] != "deps" {
+		t.Errorf("status: %v %v", s.Shared, err)
+	}
+	if text := p.must(t, "status"); !strings.Contains(text, "deps: workers run no setup of their own") {
+		t.Errorf("status:\n%s", text)
+	}
+	p.teamDone(t, 3)
+	p.noLayers(t)
+}
+
+// noLayers says that nothing is left of what workers wrote to shared folders.
+func (p *project) noLayers(t *testing.T) {
+	t.Helper()
+	base := filepath.Join(proc.Getenv(p.Env, "HOME"), ".cache", "git-ralph", "workers")
+	left, err := os.ReadDir(base)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left of the workers: %v %v", left, err)
+	}
+	if m, err := os.ReadFile("/proc/self/mountinfo"); err != nil || strings.Contains(string(m), base) {
+		t.Errorf("something is mounted: %v", err)
+	}
+}
+
+// TestWorkersThatCannotShare: without a way to share, each worker runs the setup, and
+// status says why.
+func TestWorkersThatCannotShare(t *testing.T) {
+	t.Parallel()
+	for _, c := range long.Sample(t, []struct{ why, settings, want string }{
+		{"the folder is not made", "[worktree]\nshare = [\"deps\", \"deps2\"]\n", "deps2 is not there"},
+		{"without the sandbox", shareDeps + "[guard]\nsandbox = \"off\"\n", "the sandbox is off"},
+	}, 2) {
+		p, dir := sharing(t, c.settings, "")
+		p.Write(".gitignore", "deps/\ndeps2/\n")
+		p.Write("ralph.toml", strings.Replace(p.Read("ralph.toml"), "[guard]\nwritable = [\""+dir+"\"]\n"+shareDeps+
+			"[guard]\n", shareDeps+"[guard]\n", 1))
+		p.Git("commit", "-qam", "settings")
+		p.trust(t)
+		p.must(t, "add", "one")
+		out := p.must(t, "start", "--workers", "1")
+		if seen := p.Read("seen-T-001"); strings.HasPrefix(seen, p.Dir+"\n") {
+			t.Errorf("%s: the worker ran no setup: %q\n%s", c.why, seen, out)
+		}
+		if text := p.must(t, "status"); !strings.Contains(text, "each worker runs the setup: "+c.want) {
+			t.Errorf("%s: status:\n%s", c.why, text)
+		}
+		p.noLayers(t)
+	}
+}
+
+// TestSharingSurvivesKills: after the run was killed, nothing is mounted, and the next
+// start begins with the folders as they are.
+func TestSharingSurvivesKills(t *testing.T) {
+	t.Parallel()
+	long.Only(t, "a run is killed")
+	p, dir := sharing(t, shareDeps, "T-001 T-999")
+	p.must(t, "add", "one")
+	ended := make(chan result, 1)
+	go func() { ended <- p.run(t, nil, "start", "--workers", "2") }()
+	until(t, "the worker is at work", func() bool { return exists(filepath.Join(dir, "begun-T-001")) })
+	s := p.workers(t)
+	syscall.Kill(s.Running.PID, syscall.SIGKILL)
+	<-ended
+	until(t, "its workers are gone", func() bool {
+		_, err := os.Stat("/proc/" + strconv.Itoa(s.Workers[0].PID))
+		return err != nil
+	})
+	if err := os.WriteFile(filepath.Join(dir, "begun-T-999"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.must(t, "start", "--workers", "2")
+	if left, _ := os.ReadDir(filepath.Join(p.Dir, "deps")); len(left) != 1 {
+		t.Errorf("the shared folder was changed: %v", left)
+	}
+	p.teamDone(t, 1)
+	p.noLayers(t)
+}
+
+// TestSharingSavesSetups compares setups in every worker with folders that are shared,
+// in one run of the test.
+func TestSharingSavesSetups(t *testing.T) {
+	long.Only(t, "it waits for slow setups")
+	took := map[string]time.Duration{}
+	for _, settings := range []string{"", shareDeps} {
+		p, _ := sharing(t, settings, "")
+		p.Write("ralph.toml", strings.Replace(p.Read("ralph.toml"), "mkdir -p deps", "sleep 3; mkdir -p deps", 1))
+		p.Git("commit", "-qam", "a slow setup")
+		p.trust(t)
+		for range 4 {
+			p.must(t, "add", "a task")
+		}
+		began := time.Now()
+		p.must(t, "start", "--workers", "4")
+		took[settings] = time.Since(began)
+		p.teamDone(t, 4)
+	}
+	t.Logf("four tasks, four workers, a setup of 3 s: %s, with shared folders %s", took[""], took[shareDeps])
+	if took[shareDeps] >= took[""] {
+		t.Error("sharing saves nothing")
+	}
+}
