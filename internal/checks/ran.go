@@ -84,6 +84,15 @@ var ends = sync.OnceValue(func() []*regexp.Regexp {
 		`(?m)^\d+ examples?, (?:0|([1-9]\d*)) failures?\b`,                                             // RSpec
 		`(?m)^\d+ (?:runs|tests), \d+ assertions, (?:0 failures, 0 errors|(\d+ failures, \d+ errors))`, // Minitest
 		`(?m)^(?:OK \(\d+ tests?, .*|(FAILURES|ERRORS)!)$`,                                             // PHPUnit
+		`(?m)^(?:(FAIL)(?:\t\S.*)?|PASS|ok  \t\S.*)$`,                                                  // go test
+		`(?m)^DONE \d+ tests?(?:, \d+ skipped)?(, \d+ (?:failures?|errors?))?`,                         // gotestsum
+		`(?m)^ *Summary .*\d+ tests? run:(?:.*?(\d+ (?:failed|timed out)))?`,                           // cargo nextest
+		`(?m)^\d+% tests passed, (?:0|([1-9]\d*)) tests failed out of \d+`,                             // CTest
+		`(?m)^(?:ok|(FAILED)) \| \d+ passed`,                                                           // Deno
+		`(?m)^ *(?:0|([1-9]\d*)) fail$`,                                                                // Bun
+		`(?m)^(?:\d+ doctests?, )?\d+ tests?, (?:0|([1-9]\d*)) failures?\b`,                            // ExUnit, Bats
+		`(?m)^(?:Passed|(Failed))! +- Failed: +\d+, Passed: `,                                          // dotnet test
+		`(?m)Executed \d+ tests?, with (?:.*and )?(?:0|([1-9]\d*)) failures? \(`,                       // Swift
 	} {
 		out = append(out, regexp.MustCompile(pattern))
 	}
