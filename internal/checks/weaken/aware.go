@@ -63,6 +63,44 @@ func exitHooks(lang string, toks []token) []string {
 	return []string{"ends the process with 0 by " + hook}
 }
 
+// replacesAsserts finds JavaScript that puts something else in the place of an assertion:
+// `require('assert').strictEqual = () => {}`, mock.method(assert, 'equal', …). Whatever is
+// loaded can do it to all tests.
+func replacesAsserts(toks []token) []string {
+	var out []string
+	is := func(k int, words ...string) bool {
+		return k >= 0 && k < len(toks) && slices.Contains(words, toks[k].text)
+	}
+	library := func(k int) bool {
+		if k < 0 || k >= len(toks) || toks[k].kind != str {
+			return is(k, "assert", "Assertion", "chai")
+		}
+		switch strings.TrimPrefix(strings.Trim(toks[k].text, "\"'`"), "node:") {
+		case "assert", "assert/strict", "chai":
+			return true
+		}
+		return false
+	}
+	for i, t := range toks {
+		name := strings.Trim(t.text, "\"'`")
+		if !jsJudging.has(name) {
+			continue
+		}
+		switch {
+		case t.kind == str && is(i-1, ",") && library(i-2):
+		case t.kind == ident && is(i-1, ".") && is(i+1, "=") && (is(i+2, "function", "async", "(") || is(i+3, "=>")) &&
+			slices.ContainsFunc([]int{i - 2, i - 3, i - 4, i - 6}, library):
+		default:
+			continue
+		}
+		out = append(out, "replaces "+name)
+	}
+	return out
+}
+
+var jsJudging = set("ok equal strictEqual deepEqual deepStrictEqual notEqual notStrictEqual throws rejects doesNotThrow " +
+	"fail match ifError assert isTrue isFalse include lengthOf property")
+
 // testMark is the sign in a condition by which code can tell that tests run.
 func testMark(cond []node, lang string) string {
 	for i, n := range cond {

@@ -62,7 +62,11 @@ func (c *configJudge) text(text string, in simpleCommand, depth int) {
 		return
 	}
 	c.seen[key] = true
-	for _, cmd := range commandsOf(text, in.dir, in.by) {
+	commands := commandsOf(text, in.dir, in.by)
+	for i, cmd := range commands {
+		if len(cmd.words) > 1 && in.by == "" && i == len(commands)-1 && (cmd.words[0] == "." || cmd.words[0] == "source") {
+			cmd.words = append([]string{"sh"}, cmd.words[1:]...) // its end is the end of the line
+		}
 		if cmd.by = in.by; in.lookedAt() && !cmd.lookedAt() {
 			cmd.use, cmd.pipe = script.Output, in.pipe
 		}
@@ -85,6 +89,12 @@ func (c *configJudge) command(cmd simpleCommand, depth int) {
 		if i := slices.Index(w, "-m"); i > 0 && i+1 < len(w) {
 			cmd.words = w[i+1:]
 			c.tool(w[i+1], cmd, depth)
+			module := strings.ReplaceAll(w[i+1], ".", "/")
+			for _, p := range []string{module + ".py", module + "/__main__.py"} {
+				if c.content(join(cmd.dir, p)) != nil {
+					c.script(p, cmd, depth, false)
+				}
+			}
 			return
 		}
 		name = "python"
@@ -106,6 +116,16 @@ func (c *configJudge) command(cmd simpleCommand, depth int) {
 			c.pick(cmd.dir, "deno.json", "deno.jsonc")
 		}
 		c.script(firstArgument(args), cmd, depth, false)
+	case "java":
+		if target := firstArgument(w[1:]); strings.HasSuffix(target, ".java") {
+			c.script(target, cmd, depth, false)
+		}
+	case "diff", "cmp":
+		for _, arg := range w[1:] { // what is there already is what is expected
+			if p, known := c.resolve(arg, cmd); known && !strings.HasPrefix(arg, "-") && languageOf(p) == nil {
+				c.pick("", p)
+			}
+		}
 	case "node":
 		if i := slices.IndexFunc(w, func(a string) bool { return a == "-e" || a == "-p" || a == "--eval" }); i > 0 &&
 			i+1 < len(w) {
@@ -121,8 +141,15 @@ func (c *configJudge) command(cmd simpleCommand, depth int) {
 	case "go":
 		c.golang(cmd)
 		if len(w) > 2 && w[1] == "run" {
-			if target := firstArgument(w[2:]); strings.HasSuffix(target, ".go") {
+			target := firstArgument(w[2:])
+			if strings.HasSuffix(target, ".go") {
 				c.script(target, cmd, depth, false)
+			} else if checkNamed(target) {
+				for _, p := range c.paths() {
+					if path.Dir(p) == join(cmd.dir, target) && strings.HasSuffix(p, ".go") && !IsTest(p) {
+						c.pick("", p)
+					}
+				}
 			}
 		}
 	case "make", "gmake", "gnumake":

@@ -100,7 +100,7 @@ func (in Input) servesTests(f File) bool {
 		if !bytes.Contains(content, []byte(word)) {
 			continue
 		}
-		if !IsTest(p) && !isSupport(p) {
+		if !IsTest(p) && !isSupport(p) && !(lang == nil && checkNamed(p)) {
 			return false
 		}
 		named = true
@@ -113,7 +113,8 @@ func fixtureName(file string) bool {
 	lower := strings.ToLower(path.Base(file))
 	for _, w := range splitWords(lower) {
 		switch w {
-		case "golden", "expected", "fixture", "fixtures", "snapshot", "sample", "samples":
+		case "golden", "expected", "fixture", "fixtures", "snapshot", "sample", "samples", "want", "wanted", "expect", "expects",
+			"approved", "baseline", "reference", "oracle", "answer", "answers", "truth", "cases", "vectors":
 			return true
 		}
 	}

@@ -218,10 +218,17 @@ func TestOverlayHelpers(t *testing.T) {
 			more: map[string]string{"test_calc.py": "import calc\n"}},
 		{why: "data that tests compare with", files: []File{file("out.golden.txt", "3\n", "-1\n")},
 			more: map[string]string{"test_calc.py": "open('out.golden.txt')\n"}, want: []string{"out.golden.txt"}},
+		{why: "data whose name says that it is expected", files: []File{file("want.json", "3\n", "-1\n")},
+			more: map[string]string{"test_calc.py": "open('want.json')\n"}, want: []string{"want.json"}},
+		{why: "data that a check compares with", files: []File{file("expect.txt", "3\n", "-1\n")},
+			more: map[string]string{"test_calc.py": "", "calc.py": "", "accept.py": "open('expect.txt')\n"},
+			want: []string{"expect.txt"}},
+		{why: "data that code reads as well", files: []File{file("want.json", "3\n", "-1\n")},
+			more: map[string]string{"test_calc.py": "open('want.json')\n", "calc.py": "open('want.json')\n"}},
 		{why: "a new conftest.py goes", files: []File{file("conftest.py", "-", "import x\n")}, want: []string{"conftest.py"}},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
-			in := Input{Files: tt.files, Paths: []string{"calc.py", "fixtures.py", "test_calc.py"}}
+			in := Input{Files: tt.files, Paths: []string{"accept.py", "calc.py", "fixtures.py", "test_calc.py"}}
 			in.Lookup = func(p string) ([]byte, bool) {
 				s, ok := tt.more[p]
 				if !ok {

@@ -24,6 +24,8 @@ func TestPatchesRunner(t *testing.T) {
 			"import unittest\nclass T(unittest.TestCase):\n    def assertSmall(self, x):\n        self.assertLess(x, 3)\n",
 			false},
 		{"a comparison", "calc.py", "import unittest\nok = unittest.TestCase.run == f\n", false},
+		{"a result that counts no failure", "calc.py",
+			"import unittest.result as r\nr.TestResult.addFailure = lambda *a: None\n", true},
 		{"another class", "calc.py", "Server.run = wrap(Server.run)\n", false},
 	} {
 		report := Judge(Input{Files: []File{{Path: c.path, Before: []byte(old), After: []byte(old + c.code)}},
@@ -34,6 +36,33 @@ func TestPatchesRunner(t *testing.T) {
 		report = Judge(Input{Files: []File{{Path: c.path, After: []byte(c.code)}}, Commands: []string{"python3 -m unittest"}})
 		if found := len(report.Findings)+len(report.Open) > 0; found != c.found {
 			t.Errorf("%s, in a new file: %v", c.why, append(report.Findings, report.Open...))
+		}
+	}
+}
+
+// TestPatchesAssertions: JavaScript can replace the assertions of a library for all who load it.
+func TestPatchesAssertions(t *testing.T) {
+	old := "exports.add = (a, b) => a + b\n"
+	for _, c := range []struct {
+		why, path, code string
+		found           bool
+	}{
+		{"by code", "calc.js", "require('assert').strictEqual = () => {}\n", true},
+		{"of a module with a scheme", "calc.mjs", "import assert from 'node:assert'\nassert.deepEqual = function () {}\n", true},
+		{"by a helper of the tests", "setup.js", "const a = require('node:assert').strict; a\nassert.equal = x => x\n", true},
+		{"by a mock", "calc.test.js", "const { mock } = require('node:test')\nmock.method(assert, 'strictEqual', () => {})\n",
+			true},
+		{"by its properties", "calc.js", "Object.defineProperty(assert, 'ok', { value: () => {} })\n", true},
+		{"of chai", "setup.js", "chai.Assertion.prototype.assert = function () {}\n", true},
+		{"another name for one", "calc.test.js", "assert.deepEqual = assert.deepStrictEqual\n", false},
+		{"one of its own", "setup.js", "assert.sameColour = (a, b) => assert.equal(a.rgb, b.rgb)\n", false},
+		{"a property of something else", "calc.js", "router.match = (x) => x\nexports.ok = () => true\n", false},
+		{"a call", "calc.test.js", "assert.strictEqual(a, 'equal')\nassert.equal(assert, 'ok' + x)\n", true},
+	} {
+		report := Judge(Input{Files: []File{{Path: c.path, Before: []byte(old), After: []byte(old + c.code)}},
+			Commands: []string{"npm test"}})
+		if found := len(report.Findings)+len(report.Open) > 0; found != c.found {
+			t.Errorf("%s: %v", c.why, append(report.Findings, report.Open...))
 		}
 	}
 }

@@ -401,7 +401,7 @@ func patched(line []node) string {
 					return name
 				}
 			}
-		case word == "TestCase" || word == "unittest":
+		case word == "TestCase" || word == "unittest" || word == "TestResult" || word == "TextTestResult":
 			of = true
 		case of && judging.has(word) && at(line, i-1) == "." && at(line, i+1) == "=":
 			return word
@@ -411,4 +411,5 @@ func patched(line []node) string {
 }
 
 // judging are the methods of unittest.TestCase that decide about a test.
-var judging = set("fail run debug __call__ subTest main failureException assert* _base*")
+var judging = set("fail run debug __call__ subTest main failureException assert* _base* " +
+	"addFailure addError addSubTest addUnexpectedSuccess wasSuccessful")

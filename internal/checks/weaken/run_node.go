@@ -2,6 +2,7 @@ package weaken
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -242,13 +243,20 @@ var tapLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^( *)(not )?ok \d+( - (.*?))?( # (SKIP|TODO|skip|todo).*)?$`)
 })
 
+// tapPlan is how many tests are planned: `1..3`.
+var tapPlan = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^1\.\.\d+( |$)`) })
+
 // tap reads the Test Anything Protocol with node's subtests. A parent comes
 // behind its children.
 func (p *runParser) tap(lines []string) {
-	if len(lines) == 0 || !strings.HasPrefix(lines[0], "TAP version") && !strings.HasPrefix(lines[0], "1..") {
+	start := slices.IndexFunc(lines, func(l string) bool {
+		return strings.HasPrefix(l, "TAP version ") || tapPlan().MatchString(l)
+	})
+	if start < 0 {
 		return
 	}
 	p.report.Known = true
+	lines = lines[start:] // npm and make print the command first
 	var suites []string
 	failed := ""
 	parent := map[string]bool{}

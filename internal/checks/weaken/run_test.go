@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,6 +64,14 @@ func TestParseRun(t *testing.T) {
 			r := ParseRun(stripForTest(out), 1)
 			if !r.Known {
 				t.Error("the runner was not recognised")
+			}
+			for _, wrapped := range []string{"npm warn Unknown config\n\n> calc@1.0.0 test\n> run the tests\n\n%s" +
+				"npm error code ELIFECYCLE\n", "run the tests\n%smake: *** [Makefile:2: test] Error 1\n",
+				"1 file is formatted, 0 errors\n%s", "All matched files use Prettier code style!\n\n%s"} {
+				again := ParseRun([]byte(strings.Replace(wrapped, "%s", string(stripForTest(out)), 1)), 1)
+				if diff := cmp.Diff(r, again); diff != "" {
+					t.Errorf("inside of %q (-bare +wrapped):\n%s", wrapped, diff)
+				}
 			}
 			got := map[Outcome][]string{}
 			for _, res := range r.Tests {

@@ -110,6 +110,9 @@ func (r *reader) read(content []byte) *source {
 	}
 	s := r.s
 	s.path, s.lang = file, lang.name
+	if lang.name == "js" {
+		s.escapes = append(s.escapes, replacesAsserts(r.toks)...)
+	}
 	if !IsTest(file) && !isSupport(file) {
 		s.escapes = append(s.escapes, exitsUnderTest(lang.name, r.toks)...)
 		s.escapes = append(s.escapes, exitHooks(lang.name, r.toks)...)
