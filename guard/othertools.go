@@ -32,8 +32,9 @@ func (j *judge) jj(c *call) bool {
 	verb, verb2 := verbs(c.rest)
 	switch {
 	case !contains(" log status st diff show help version root evolog evolution-log interdiff", verb) &&
-		!contains("file:list file:show file:annotate op:log operation:log op:show op:diff config:get config:list config:path "+
-			"bookmark:list branch:list tag:list git:remote workspace:list workspace:root resolve:--list", verb+":"+verb2):
+		!contains("file:list file:show file:annotate op:log operation:log op:show op:diff config:get config:list "+
+			"config:path bookmark:list branch:list tag:list git:remote workspace:list workspace:root resolve:--list",
+			verb+":"+verb2):
 		j.refuseTool("jj " + clip(verb) + " changes the repository")
 	case hasConfigOption(c.rest):
 		j.refuseTool("settings given to jj on the line may run a program")

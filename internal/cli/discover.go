@@ -25,44 +25,7 @@ func (DiscoverCmd) Help() string {
 
 // Run runs the discovery phase alone.
 func (c *DiscoverCmd) Run(a *App) error {
-	text, err := a.sentence(c.Text)
-	if err != nil {
-		return err
-	}
-	given, err := a.readAnswers(c.Answers)
-	if err != nil {
-		return err
-	}
-	if err := a.enterLinked(&c.RunFlags, true); err != nil {
-		return err
-	}
-	if err := a.begun(); err != nil {
-		return err
-	}
-	options := loop.RunOptions{}
-	end, ran, err := a.launch(launch{flags: &c.RunFlags, answers: given,
-		before: func(s state.State, set *config.Resolved) (bool, error) {
-			if text == "" && (s.Run.Phase != state.Discovery || s.Run.Request == "") {
-				return true, usage(`git ralph discover "Build …"`, "say what you want")
-			}
-			done, next, err := a.underway(s, set, text, given, &c.RunFlags)
-			options, options.Only = next, true
-			return done, err
-		},
-		run: func(ctx context.Context, l *loop.Loop, _ state.State) (loop.End, error) {
-			return l.Run(ctx, options)
-		}})
-	if err != nil || !ran {
-		return err
-	}
-	if !c.JSON {
-		if end.Status == state.Ready {
-			a.specs()
-		}
-		a.phaseEnd(end)
-		a.summary(end)
-	}
-	return endError(end)
+	return a.goThrough(&c.RunFlags, c.Text, c.Answers, state.Discovery)
 }
 
 // PlanCmd is `git ralph plan`.

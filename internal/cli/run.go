@@ -29,26 +29,32 @@ func (RunCmd) Help() string {
 }
 
 // Run goes through all phases.
-func (c *RunCmd) Run(a *App) error {
-	text, err := a.sentence(c.Text)
+func (c *RunCmd) Run(a *App) error { return a.goThrough(&c.RunFlags, c.Text, c.Answers, "") }
+
+// goThrough takes what a person wants through all phases, or through one alone.
+func (a *App) goThrough(f *RunFlags, words []string, answers string, only state.Phase) error {
+	text, err := a.sentence(words)
 	if err != nil {
 		return err
 	}
-	given, err := a.readAnswers(c.Answers)
+	given, err := a.readAnswers(answers)
 	if err != nil {
 		return err
 	}
-	if err := a.enterLinked(&c.RunFlags, true); err != nil {
+	if err := a.enterLinked(f, true); err != nil {
 		return err
 	}
 	if err := a.begun(); err != nil {
 		return err
 	}
 	options := loop.RunOptions{}
-	end, ran, err := a.launch(launch{flags: &c.RunFlags, answers: given,
+	end, ran, err := a.launch(launch{flags: f, answers: given,
 		before: func(s state.State, set *config.Resolved) (bool, error) {
-			done, next, err := a.underway(s, set, text, given, &c.RunFlags)
-			options = next
+			if only != "" && text == "" && (s.Run.Phase != only || s.Run.Request == "") {
+				return true, usage(`git ralph discover "Build …"`, "say what you want")
+			}
+			done, next, err := a.underway(s, set, text, given, f)
+			options, options.Only = next, only != ""
 			return done, err
 		},
 		run: func(ctx context.Context, l *loop.Loop, _ state.State) (loop.End, error) {
@@ -57,7 +63,10 @@ func (c *RunCmd) Run(a *App) error {
 	if err != nil || !ran {
 		return err
 	}
-	if !c.JSON {
+	if !f.JSON {
+		if only != "" && end.Status == state.Ready {
+			a.specs()
+		}
 		a.phaseEnd(end)
 		a.summary(end)
 	}

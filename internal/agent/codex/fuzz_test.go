@@ -2,12 +2,10 @@ package codex
 
 import (
 	"bytes"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"git-ralph/fixtures/transcripts"
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
 	"git-ralph/loop/session"
@@ -17,17 +15,7 @@ import (
 // was recorded is JSON, nothing is counted below zero, no call is accepted that
 // the guard refuses, and a run in which one ran is not a completed one.
 func FuzzTranscript(f *testing.F) {
-	files, err := filepath.Glob("../../../fixtures/transcripts/codex/*/stdout.jsonl")
-	if err != nil || len(files) == 0 {
-		f.Fatal("no recordings", err)
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data, "building", 0)
-	}
+	transcripts.Each(f, "codex", func(printed []byte) { f.Add(printed, "building", 0) })
 	f.Add([]byte(`{"id":1,"method":"item/commandExecution/requestApproval","params":{"itemId":"c","command":"x"}}`+"\n"+
 		`{"id":"ralph-reason-c","result":{}}`), "planning", 1)
 	f.Fuzz(func(t *testing.T, printed []byte, phase string, code int) {
@@ -50,13 +38,6 @@ func FuzzTranscript(f *testing.F) {
 		if strings.Contains(sent.String(), `"accept"`) {
 			t.Errorf("accepted: %s", sent.String())
 		}
-		if u := got.Usage; min(u.Input, u.Output, u.CacheRead, u.Total()) < 0 {
-			t.Errorf("usage %+v", u)
-		}
-		for line := range bytes.Lines(record.Bytes()) {
-			if !json.Valid(line) {
-				t.Errorf("the transcript has %q", line)
-			}
-		}
+		transcripts.Check(t, record.Bytes(), got.Usage)
 	})
 }
