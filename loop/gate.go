@@ -220,7 +220,7 @@ func (l *Loop) passGate(ctx context.Context, s state.State, done Action) (*Actio
 	w := &gateWait{l: l, tip: tip, until: l.Now().Add(l.Settings.GateWait)}
 	over := w.look(ctx)
 	if !over {
-		err = l.waitFor(ctx, Action{Kind: Wait, Status: state.Waiting, Reason: "for green checks: " + w.why,
+		err = l.waitFor(ctx, Action{Kind: Wait, Status: state.Waiting, Reason: "green checks of the pull request, " + w.why,
 			Until: w.until}, func() bool { over = w.look(ctx); return over })
 	}
 	switch {

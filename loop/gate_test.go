@@ -113,7 +113,7 @@ func TestGateWaitsForGreen(t *testing.T) {
 	if n := len(s.pushed); n != 2 || s.pushed[n-1] != head || s.pushed[0] == head {
 		t.Errorf("pushed %v; want both kept commits, the last %s", s.pushed, head)
 	}
-	if !s.r.told("wait for green checks: not through yet: build") ||
+	if !s.r.told("wait green checks of the pull request, not through yet: build") ||
 		!s.r.told("pull request 7: its check is green") {
 		t.Errorf("nobody was told of the wait:\n%s", strings.Join(s.r.said, "\n"))
 	}

@@ -70,8 +70,10 @@ func (a *App) look(set *config.Resolved) ui.Snapshot {
 		return ui.Snapshot{Branch: view.OnLine(a.journal.Branch)}
 	}
 	s := snap.State
-	s.Run = view.WithSpend(s.Run, a.journal.Repo)
+	var told time.Time
+	s.Run, told = view.WithSpend(s.Run, a.journal.Repo)
 	v := snapshot(s, set, a.journal.Branch)
+	v.ContextAt = told
 	for _, w := range a.reader().Workers(s) {
 		if w.Worker == 0 {
 			continue
@@ -111,7 +113,7 @@ func snapshot(s state.State, set *config.Resolved, branch string) ui.Snapshot {
 		v.Asked = "paused; p goes on"
 	}
 	if r.WaitUntil != nil {
-		v.WaitUntil = *r.WaitUntil
+		v.WaitUntil, v.WaitFor = *r.WaitUntil, view.OnLine(view.WaitFor(r))
 	}
 	for _, t := range s.Plan.Tasks {
 		v.Tasks = append(v.Tasks, ui.Task{ID: view.OnLine(string(t.ID)), Title: view.OnLine(t.Title),

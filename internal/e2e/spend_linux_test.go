@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestSpendOutlivesAKill: what a killed iteration has used is shown while it
@@ -15,7 +16,7 @@ func TestSpendOutlivesAKill(t *testing.T) {
 	t.Parallel()
 	agent := `if [ -e "$O/killed" ]; then
 ` + doTask + `else
-echo '{"type":"usage","input_tokens":700,"output_tokens":300,"cost_usd":1.5}'
+echo '{"type":"usage","input_tokens":700,"output_tokens":300,"cost_usd":1.5,"context_tokens":50000}'
 : > "$O/used"
 sleep 600
 fi
@@ -28,7 +29,9 @@ fi
 		Cost struct {
 			Iteration, Session, Total float64
 		} `json:"cost_usd"`
-		Tokens struct{ Total int }
+		Tokens  struct{ Total int }
+		Context int        `json:"context_percent"`
+		Told    *time.Time `json:"context_at"`
 	}
 	look := func() (s status) {
 		if err := json.Unmarshal([]byte(p.run(t, nil, "status", "--json").out), &s); err != nil {
@@ -46,7 +49,7 @@ fi
 		t.Fatal(err)
 	}
 	waitFor(t, "the agent comes to where it is ended", func() bool { return look().Cost.Total > 0 })
-	if s := look(); s.Cost.Iteration != 1.5 || s.Cost.Total != 1.5 || s.Tokens.Total != 1000 {
+	if s := look(); s.Cost.Iteration != 1.5 || s.Cost.Total != 1.5 || s.Tokens.Total != 1000 || s.Context != 25 || s.Told == nil {
 		t.Errorf("while it works: %+v", s)
 	}
 	c.Process.Kill()

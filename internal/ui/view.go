@@ -36,7 +36,8 @@ type Snapshot struct {
 	Since                 time.Time // when the iteration began
 	Started               time.Time // when the session began
 	Asked                 string    // what a person asked for and what is still to come: "pauses after this iteration"
-	WaitUntil             time.Time // the end of a wait for the provider's limit; zero = none
+	WaitUntil             time.Time // the end of a wait; zero = none
+	WaitFor               string    // what it is for: "the provider's limit"
 	Tasks                 []Task
 	Workers               []Worker // of a run with several, those at work
 	Done, Wanted          int
@@ -47,6 +48,8 @@ type Snapshot struct {
 	// ContextPct is how much of the model's window is used, Zone where a handoff
 	// is asked for and where the session is ended, in percent; 0 = unknown.
 	ContextPct, Handoff, Hard int
+	// ContextAt is when the agent at work told of it; zero = it was another one.
+	ContextAt time.Time
 	// Pace is how long a finished task took on average; 0 = unknown.
 	Pace time.Duration
 }
@@ -224,7 +227,7 @@ func (v *View) Lines(width, height int, now time.Time, p Palette) []string {
 	if v.Wanted > 0 {
 		add(v.progress(width, now, p))
 	}
-	add(v.spent(width, p))
+	add(v.spent(width, now, p))
 	if v.Notice != "" {
 		add(paint(p.Key, v.Notice))
 	}
@@ -291,8 +294,8 @@ func (v *View) head(width int, now time.Time, p Palette) string {
 func (v *View) work(width int, now time.Time, p Palette) (lines []string) {
 	switch {
 	case !v.WaitUntil.IsZero() && v.WaitUntil.After(now):
-		lines = append(lines, paint(p.Bad, fmt.Sprintf("waiting for the provider's limit until %s, %s left",
-			v.WaitUntil.Local().Format("15:04"), Clock(v.WaitUntil.Sub(now)))))
+		lines = append(lines, paint(p.Bad, fmt.Sprintf("waiting until %s, %s left: %s",
+			v.WaitUntil.Local().Format("15:04"), Clock(v.WaitUntil.Sub(now)), v.WaitFor)))
 	case len(v.Workers) > 0:
 		lines = v.workers(width, now, p)
 	case v.Task == "" && v.Iteration == 0:
@@ -385,11 +388,15 @@ func (v *View) progress(width int, now time.Time, p Palette) string {
 	return s
 }
 
+// contextFresh is how old what an agent told of its window may be without the
+// age being shown: it tells of it with each answer of the model.
+const contextFresh = 30 * time.Second
+
 // spent is tokens, money and how full the model's window is, with the zone in
 // which a handoff is asked for.
-func (v *View) spent(width int, p Palette) string {
+func (v *View) spent(width int, now time.Time, p Palette) string {
 	var parts []string
-	if v.ContextPct > 0 {
+	if v.ContextPct > 0 && len(v.Workers) == 0 { // each of several has a window of its own
 		n := min(20, max(6, width/6))
 		colour := p.Good
 		switch {
@@ -398,7 +405,14 @@ func (v *View) spent(width int, p Palette) string {
 		case v.Handoff > 0 && v.ContextPct >= v.Handoff:
 			colour = p.Key
 		}
-		parts = append(parts, fmt.Sprintf("context %s %d %%", paint(colour, zoned(n, v.ContextPct, v.Handoff)), v.ContextPct))
+		part := fmt.Sprintf("context %s %d %%", paint(colour, zoned(n, v.ContextPct, v.Handoff)), v.ContextPct)
+		switch age := now.Sub(v.ContextAt); {
+		case v.ContextAt.IsZero():
+			part += paint(p.Dim, " before")
+		case age >= contextFresh:
+			part += paint(p.Dim, " "+Clock(age)+" ago")
+		}
+		parts = append(parts, part)
 	}
 	if v.Tokens > 0 {
 		parts = append(parts, Count(v.Tokens)+" tokens")

@@ -16,7 +16,7 @@ func working() *View {
 		Title:   "quote a word for a POSIX shell",
 		Attempt: 2, Since: t0.Add(10 * time.Minute), Started: t0, Done: 5, Wanted: 9, Tokens: 119_432, CostSession: 410_000,
 		CostLimit:  5_000_000,
-		ContextPct: 43, Handoff: 60, Hard: 80, Pace: 2 * time.Minute}}
+		ContextPct: 43, ContextAt: t0.Add(12 * time.Minute), Handoff: 60, Hard: 80, Pace: 2 * time.Minute}}
 	for i := range 9 {
 		status := "pending"
 		switch {
@@ -93,7 +93,11 @@ func TestWhatIsSaid(t *testing.T) {
 			"last sign 2m00s ago"},
 		{"a request that is still to come", func(v *View) { v.Asked = "stopping after this iteration" },
 			"stopping after this iteration"},
-		{"the provider's limit", func(v *View) { v.WaitUntil = now.Add(90 * time.Minute) }, "1h30m left"},
+		{"a wait", func(v *View) { v.WaitUntil, v.WaitFor = now.Add(90*time.Minute), "the provider's limit" },
+			"1h30m left: the provider's limit"},
+		{"what an agent told of its window a while ago", func(v *View) { v.ContextAt = now.Add(-time.Minute) },
+			"43 % 1m00s ago"},
+		{"what the agent before told of its window", func(v *View) { v.ContextAt = time.Time{} }, "43 % before"},
 		{"between iterations", func(v *View) { v.Task = "" }, "between iterations"},
 		{"at the start", func(v *View) { *v = View{Snapshot: Snapshot{Branch: "main"}} }, "getting ready"},
 		{"an unknown cost", func(v *View) { v.CostSession, v.CostUnknown = 0, true }, "cost unknown"},

@@ -32,6 +32,7 @@ type StatusDoc struct {
 	Cost           CostDoc          `json:"cost_usd"`
 	Tokens         TokensDoc        `json:"tokens"`
 	ContextPercent int              `json:"context_percent"`
+	ContextAt      *time.Time       `json:"context_at,omitempty"` // when the agent at work told of it
 	Breaker        breakerDoc       `json:"breaker"`
 	Paused         bool             `json:"paused"`
 	Running        *RunningDoc      `json:"running"`
@@ -48,6 +49,7 @@ type StatusDoc struct {
 	Model          string           `json:"model"`
 	LastTask       string           `json:"last_task"`
 	WaitingUntil   *time.Time       `json:"waiting_until"`
+	WaitingFor     string           `json:"waiting_for,omitempty"`
 	Questions      []state.Question `json:"questions"`
 	Percent        int              `json:"percent_complete"`
 	SessionDone    int              `json:"tasks_completed_this_session"`
@@ -125,7 +127,8 @@ func (r Reader) Status(ctx context.Context) (StatusDoc, state.State, error) {
 	}
 	s := snap.State
 	s = s.For(j.Actor, j.Repo.WorktreeName())
-	s.Run = WithSpend(s.Run, j.Repo)
+	var contextAt time.Time
+	s.Run, contextAt = WithSpend(s.Run, j.Repo)
 	run := s.Run
 	head, err := j.Repo.ReadRef(ctx, gitstate.BranchRef(j.Branch))
 	if err != nil {
@@ -134,13 +137,16 @@ func (r Reader) Status(ctx context.Context) (StatusDoc, state.State, error) {
 	breaker := run.Breaker
 	d := StatusDoc{Branch: j.Branch, Phase: run.Phase, Status: run.Status, Iteration: run.Iteration, Session: run.Session,
 		Tasks: s.Plan.Counts(), Cost: Cost(run.Cost),
-		Tokens: countTokens(run.Tokens), ContextPercent: run.ContextPct,
+		Tokens: countTokens(run.Tokens), ContextPercent: run.ContextPct, ContextAt: timeOrNil(contextAt),
 		Breaker: breakerDoc{breaker.State, breaker.Failures, breaker.Stagnation, breaker.Reason},
 		Paused:  run.PauseAsked, Workers: []WorkerDoc{}, Sandbox: run.Sandbox, Shared: run.Shared,
 		NotShared: run.NotShared, Journal: s.Journal.ID,
 		StartedAt: timeOrNil(run.StartedAt), LastActivity: timeOrNil(run.LastAt), Mode: run.Mode, Driver: run.Driver,
 		Model: run.Model, LastTask: run.LastTask, WaitingUntil: run.WaitUntil, Questions: []state.Question{},
 		Percent: s.Plan.PercentComplete(), SessionDone: run.SessionDone}
+	if d.WaitingUntil != nil {
+		d.WaitingFor = WaitFor(run)
+	}
 	if !head.IsZero() {
 		d.Head = head.String()
 	}
@@ -256,14 +262,16 @@ func Asked(s state.State) string {
 }
 
 // WithSpend adds what the iteration at work has used so far, which the journal
-// gets at its end.
-func WithSpend(r state.Run, repo *gitstate.Repo) state.Run {
+// gets at its end, and says when its agent told how full its window is. How full
+// that of the iteration before was is not taken for it.
+func WithSpend(r state.Run, repo *gitstate.Repo) (state.Run, time.Time) {
 	if r.Current == nil {
-		return r
+		return r, time.Time{}
 	}
+	r.ContextPct = 0
 	now, ok := session.ReadSpend(repo, r.Current.EventID)
 	if !ok {
-		return r
+		return r, time.Time{}
 	}
 	r.Tokens = r.Tokens.Plus(now.Tokens)
 	r.Cost.Iteration = 0
@@ -275,7 +283,7 @@ func WithSpend(r state.Run, repo *gitstate.Repo) state.Run {
 	if now.ContextWindow > 0 {
 		r.ContextPct = int(100 * now.ContextTokens / now.ContextWindow)
 	}
-	return r
+	return r, now.ContextAt
 }
 
 func statusColour(s state.Status) string {
@@ -357,7 +365,7 @@ func (r Reader) PrintStatus(ctx context.Context, p Printer, d StatusDoc, s state
 		row("last task", "%s", d.LastTask)
 	}
 	if d.WaitingUntil != nil {
-		row("waiting", "until %s: %s", d.WaitingUntil.Local().Format("15:04:05"), s.Run.Reason)
+		row("waiting", "until %s: %s", d.WaitingUntil.Local().Format("15:04:05"), d.WaitingFor)
 	}
 	if d.Tasks.Total == 0 {
 		row("plan", "empty")
@@ -389,7 +397,11 @@ func (r Reader) PrintStatus(ctx context.Context, p Printer, d StatusDoc, s state
 			Thousands(d.Tokens.Output), Thousands(d.Tokens.CacheRead))
 	}
 	if d.ContextPercent > 0 {
-		row("context", "%d %% of the window in the last iteration", d.ContextPercent)
+		when := "in the last iteration"
+		if d.ContextAt != nil {
+			when = Ago(*d.ContextAt, now)
+		}
+		row("context", "%d %% of the window, %s", d.ContextPercent, when)
 	}
 	if b := d.Breaker; b.State != "closed" || b.Failures > 0 || b.Stagnation > 0 {
 		line := fmt.Sprintf("%s; %s in a row, %s without a task done", b.State, Plural(b.Failures, "failure"),

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"git-ralph/gitstate/state"
+	"git-ralph/loop/session"
 	"git-ralph/plan"
 )
 
@@ -40,6 +42,19 @@ func Duration(ms int64) string {
 
 // Moment is a time for people, in their own zone.
 func Moment(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
+
+// WaitFor says what a run waits for until Run.WaitUntil.
+func WaitFor(r state.Run) string {
+	switch {
+	case r.Reason == string(session.UsageLimit) || r.Reason == string(session.RateLimited):
+		return "the provider's limit"
+	case r.Reason == string(session.Overloaded):
+		return "the provider, which is overloaded"
+	case r.Breaker.State == "open":
+		return "one more attempt, after " + r.Reason
+	}
+	return r.Reason
+}
 
 // Plural is "1 task", "3 tasks".
 func Plural(n int, one string) string {

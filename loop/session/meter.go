@@ -49,6 +49,7 @@ type meter struct {
 	// lastText is what the agent said last.
 	lastText string
 	noted    time.Time // when the spend was written last
+	filledAt time.Time // when the client told how full the window is
 	doing    *Doing
 }
 
@@ -111,7 +112,7 @@ func (m *meter) usage(u Usage) {
 		m.cost, m.sum.CostMicroUSD = c, &c
 	}
 	if u.ContextTokens > 0 {
-		m.sum.ContextTokens = u.ContextTokens
+		m.sum.ContextTokens, m.filledAt = u.ContextTokens, m.h.Now().UTC()
 	}
 	if u.ContextWindow > 0 {
 		m.sum.ContextWindow = u.ContextWindow
@@ -120,6 +121,7 @@ func (m *meter) usage(u Usage) {
 		m.peak = max(m.peak, int(100*m.sum.ContextTokens/w))
 	}
 	m.ss.Window.observe(u)
+	m.soon()
 	m.spend()
 	for _, b := range m.ss.Bounds {
 		used := b.Used + m.sum.Total()
@@ -162,10 +164,17 @@ func (m *meter) capacity() int64 {
 // be the last that is heard for long; m.mu is held.
 func (m *meter) does(text string, tool bool) {
 	m.doing = &Doing{Text: text, Tool: tool, Since: m.h.Now().UTC()}
-	if tool && m.h.Now().Sub(m.noted) >= spendEvery/10 {
-		m.noted = time.Time{}
+	if tool {
+		m.soon()
 	}
 	m.spend()
+}
+
+// soon lets the next note be written almost at once.
+func (m *meter) soon() {
+	if m.h.Now().Sub(m.noted) >= spendEvery/10 {
+		m.noted = time.Time{}
+	}
 }
 
 // spend notes what the iteration has used so far; m.mu is held.
@@ -177,7 +186,7 @@ func (m *meter) spend() {
 	m.noted = now
 	cost, _ := Spent(m.ss.Before)
 	s := Spend{EventID: m.ss.Request.EventID, Tokens: tokens(m.sum), ContextTokens: m.sum.ContextTokens,
-		ContextWindow: m.sum.ContextWindow, Doing: m.doing}
+		ContextWindow: m.capacity(), ContextAt: m.filledAt, Doing: m.doing}
 	known := m.sum.CostMicroUSD != nil
 	for _, r := range m.ss.Before {
 		s.Tokens = s.Tokens.Plus(r.Tokens)

@@ -22,6 +22,7 @@ type Spend struct {
 	CostMicro     *int64       `json:"cost_micro_usd"` // null = unknown
 	ContextTokens int64        `json:"context_tokens,omitempty"`
 	ContextWindow int64        `json:"context_window,omitempty"`
+	ContextAt     time.Time    `json:"context_at,omitzero"` // when the agent told of it
 	Doing         *Doing       `json:"doing,omitempty"`
 }
 

@@ -48,7 +48,7 @@ function drawContext() {
   const soft = (s.limits || {}).handoff_percent || 60;
   const hard = (s.limits || {}).hard_percent || 80;
   const y = (pct) => chartHigh - (Math.min(pct, 100) / 100) * (chartHigh - 6);
-  show("context-note", s.context_percent ? s.context_percent + " % of the window now" : "share of the model's window");
+  show("context-note", s.context_at ? s.context_percent + " % of the window now" : "share of the model's window");
   const known = list.filter((r) => r.context_peak > 0);
   if (!known.length) {
     show("context-chart", h("p", {class: "empty"}, "no agent has said how full its window was"));

@@ -184,12 +184,13 @@ function drawNow() {
     : s.iteration_since ? words(s.phase) : s.status === "waiting" ? "Waiting" : "Between iterations"),
   s.iteration_since && h("span", {class: "muted"}, s.attempt > 1 && "attempt " + s.attempt + ", ",
     since(s.iteration_since))),
-  s.waiting_until && h("p", {class: "reason reject"}, "waits for the provider's limit until " + when(s.waiting_until)),
+  s.waiting_until && h("p", {class: "reason reject"}, "waits until " + when(s.waiting_until) + ": " + s.waiting_for),
   s.iteration_since && h("div", {class: "meter",
     title: pct + " % of the window; the best zone is 40 to " + soft + " %"},
     h("i", {class: "zone", css: {left: "40%", width: soft - 40 + "%"}}),
     h("i", {class: "used" + (pct > soft ? " warm" : ""), css: {width: Math.min(100, pct) + "%"}}),
-    h("span", {}, pct ? "context " + pct + " %" : "context not known yet")),
+    h("span", {}, pct ? "context " + pct + " %" : "context not known yet",
+      pct > 0 && s.context_at && [", ", since(s.context_at), " ago"])),
   logOf(), guidanceOf(s));
   drawLive();
 }
