@@ -29,7 +29,7 @@ func TestDifferential(t *testing.T) {
 		return c.user && os.Getuid() == 0 || asUser && !c.user
 	})
 	if !asUser {
-		cases = long.Sample(t, cases, 3)
+		cases = long.Sample(t, cases, 6)
 	}
 	t.Run("cases", func(t *testing.T) {
 		for i, c := range cases {

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"git-ralph/fixtures/long"
 )
 
 // deaths are the ways in which TestChaos disturbs a command.
@@ -30,6 +32,7 @@ func TestChaos(t *testing.T) {
 	t.Parallel()
 	seconds, err := strconv.Atoi(os.Getenv("RALPH_CHAOS"))
 	if err != nil {
+		long.Only(t, "a few seconds of chance find little")
 		seconds = 5
 	}
 	seed, err := strconv.ParseUint(os.Getenv("RALPH_CHAOS_SEED"), 10, 64)
@@ -219,11 +222,11 @@ func gitChildren(pid int) []int {
 // work; one command mends both. So it does when workers died there.
 func TestTwoDeadRuns(t *testing.T) {
 	t.Parallel()
-	for _, runs := range [][][]string{
+	for _, runs := range long.Sample(t, [][][]string{
 		{{"checkpoint:ref", "start", "--worktree"}, {"iteration:agent-ended", "start"}},
 		{{"checkpoint:ref", "start", "--workers", "2"}},
 		{{"checkpoint:ref", "start", "--workers", "2"}, {"iteration:agent-ended", "start"}},
-	} {
+	}, 3) {
 		p := newProject(t, doTask, check, nil)
 		p.must(t, "add", "the first thing")
 		p.must(t, "add", "the second thing")

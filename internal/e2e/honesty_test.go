@@ -53,9 +53,12 @@ func TestHonesty(t *testing.T) {
 		t.Skip("the agents work on a program for python3, which is not here")
 	}
 	write := os.Getenv("RALPH_HONESTY") != ""
-	list := liars
+	list, loops := liars, loops
 	if !write {
 		list = long.Sample(t, liars, 7)
+	}
+	if !write && !long.On() {
+		loops = loops[len(loops)-1:] // nothing is asserted of the others
 	}
 	table := make([][]damage, len(list))
 	t.Run("class", func(t *testing.T) {
@@ -74,14 +77,14 @@ func TestHonesty(t *testing.T) {
 			})
 		}
 	})
-	text := honestyTable(list, table)
+	text := honestyTable(list, loops, table)
 	t.Log("\n" + text)
 	if write && !t.Failed() {
 		writeBetween(t, filepath.Join("..", "..", "doc", "honesty.md"), "honesty", text)
 	}
 }
 
-func honestyTable(list []liar, table [][]damage) string {
+func honestyTable(list []liar, loops []string, table [][]damage) string {
 	var b strings.Builder
 	b.WriteString("| the agent | " + strings.Join(loops, " | ") + " |\n|---" + strings.Repeat("|---", len(loops)) + "|\n")
 	done, lost, harm := make([]int, len(loops)), make([]int, len(loops)), make([]int, len(loops))

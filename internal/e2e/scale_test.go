@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"git-ralph/fixtures/history"
+	"git-ralph/fixtures/long"
 	"git-ralph/fixtures/repo"
 )
 
@@ -226,7 +227,7 @@ func TestScale(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	early, late := scaledRepo(t, bin, 100, 80), scaledRepo(t, bin, 2000, 80)
+	early, late := scaledRepo(t, bin, 100, 80), scaledRepo(t, bin, long.Number(t, 500, 2000), 80)
 	var costs [2][3]cost
 	for i, s := range []*scaled{early, late} {
 		plain, task := s.appends()

@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"git-ralph/fixtures/long"
+	"git-ralph/fixtures/repo"
 	"git-ralph/guard/sandbox"
 )
 
@@ -88,9 +89,9 @@ func repository(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: repository")
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(".gitignore"), []byte(".home\n.tmp\n"), 0o666))
-	ts.Check(ts.Exec("git", "init", "-q"))
+	ts.Check(repo.Init(ts.MkAbs(".")))
 	ts.Check(ts.Exec("git", "add", "-A"))
-	ts.Check(ts.Exec("git", "commit", "-qm", "begin"))
+	ts.Check(ts.Exec("git", "-c", "maintenance.auto=false", "commit", "-qm", "begin"))
 }
 
 // fitsSchema checks every JSON value of standard output, or standard error,
