@@ -113,8 +113,8 @@ func fixtureName(file string) bool {
 	lower := strings.ToLower(path.Base(file))
 	for _, w := range splitWords(lower) {
 		switch w {
-		case "golden", "expected", "fixture", "fixtures", "snapshot", "sample", "samples", "want", "wanted", "expect", "expects",
-			"approved", "baseline", "reference", "oracle", "answer", "answers", "truth", "cases", "vectors":
+		case "golden", "expected", "fixture", "fixtures", "snapshot", "sample", "samples", "want", "wanted", "expect",
+			"expects", "approved", "baseline", "reference", "oracle", "answer", "answers", "truth", "cases", "vectors":
 			return true
 		}
 	}

@@ -48,7 +48,8 @@ func TestPatchesAssertions(t *testing.T) {
 		found           bool
 	}{
 		{"by code", "calc.js", "require('assert').strictEqual = () => {}\n", true},
-		{"of a module with a scheme", "calc.mjs", "import assert from 'node:assert'\nassert.deepEqual = function () {}\n", true},
+		{"of a module with a scheme", "calc.mjs",
+			"import assert from 'node:assert'\nassert.deepEqual = function () {}\n", true},
 		{"by a helper of the tests", "setup.js", "const a = require('node:assert').strict; a\nassert.equal = x => x\n", true},
 		{"by a mock", "calc.test.js", "const { mock } = require('node:test')\nmock.method(assert, 'strictEqual', () => {})\n",
 			true},
