@@ -95,16 +95,19 @@ func (c *CompletionCmd) Run(a *App) error {
 	return nil
 }
 
-// install writes what is found without another step where there is such a
-// place, and says the step where there is none.
-func (c *CompletionCmd) install(a *App, shell string) error {
+// made is a completion, where its shell finds it, and where below a folder such as
+// /usr/share a package puts it.
+type made struct{ shell, file, more, packaged string }
+
+// completions are those of the shells that are on PATH, or of one shell; data is
+// the folder for data of the person's programs.
+func (a *App) completions(shell string) (list []made, data string, err error) {
 	home := a.getenv("HOME")
 	if home == "" {
-		return gitstate.Hint(1, "git ralph completion bash > FILE, and --man DIR, write them where you say",
+		return nil, "", gitstate.Hint(1, "git ralph completion bash > FILE, and --man DIR, write them where you say",
 			"there is no home folder: HOME is not set")
 	}
-	data := a.getenv("XDG_DATA_HOME")
-	if data == "" {
+	if data = a.getenv("XDG_DATA_HOME"); data == "" {
 		data = filepath.Join(home, ".local", "share")
 	}
 	conf := a.getenv("XDG_CONFIG_HOME")
@@ -116,19 +119,34 @@ func (c *CompletionCmd) install(a *App, shell string) error {
 		bash = filepath.Join(data, "bash-completion")
 	}
 	zsh := filepath.Join(data, "zsh", "site-functions")
-	for _, s := range []struct{ shell, file, more string }{
-		{"bash", filepath.Join(bash, "completions", "git-ralph"), "needs the package bash-completion; new shells have it"},
-		{"zsh", filepath.Join(zsh, "_git-ralph"), "in ~/.zshrc, before compinit: fpath=(" + text.Shell(zsh) + " $fpath)"},
+	for _, m := range []made{
+		{"bash", filepath.Join(bash, "completions", "git-ralph"), "needs the package bash-completion; new shells have it",
+			"bash-completion/completions/git-ralph"},
+		{"zsh", filepath.Join(zsh, "_git-ralph"), "in ~/.zshrc, before compinit: fpath=(" + text.Shell(zsh) + " $fpath)",
+			"zsh/vendor-completions/_git-ralph"},
 		// Not among fish's completions: those of git-ralph are loaded there only after the first use of git-ralph.
-		{"fish", filepath.Join(conf, "fish", "conf.d", "git-ralph.fish"), "new shells have it"},
+		{"fish", filepath.Join(conf, "fish", "conf.d", "git-ralph.fish"), "new shells have it",
+			"fish/vendor_conf.d/git-ralph.fish"},
 	} {
-		if shell != s.shell && (shell != "" || !a.hasProgram(s.shell)) {
-			continue
+		if shell == m.shell || shell == "" && a.hasProgram(m.shell) {
+			list = append(list, m)
 		}
-		if err := writeMade(s.file, a.script(s.shell)); err != nil {
+	}
+	return list, data, nil
+}
+
+// install writes what is found without another step where there is such a
+// place, and says the step where there is none.
+func (c *CompletionCmd) install(a *App, shell string) error {
+	list, data, err := a.completions(shell)
+	if err != nil {
+		return err
+	}
+	for _, m := range list {
+		if err := writeMade(m.file, a.script(m.shell)); err != nil {
 			return err
 		}
-		a.printf("%-5s %s (%s)\n", s.shell, s.file, s.more)
+		a.printf("%-5s %s (%s)\n", m.shell, m.file, m.more)
 	}
 	man, found := a.manFolder(data)
 	if _, err := a.writePages(filepath.Join(man, "man1"), filepath.Join(man, "man5")); err != nil {
@@ -140,6 +158,40 @@ func (c *CompletionCmd) install(a *App, shell string) error {
 	}
 	a.printf("%-5s %s (%s)\n", "man", man, more)
 	return nil
+}
+
+// lackingHelp says what is missing of completions and man pages, "" = nothing that
+// this person could use. What a package put into the folders of the system counts.
+func (a *App) lackingHelp() string {
+	list, data, err := a.completions("")
+	if err != nil {
+		return ""
+	}
+	packaged := func(name string) bool {
+		for _, top := range []string{"/usr/share", "/usr/local/share"} {
+			if _, err := os.Stat(filepath.Join(top, name)); err == nil {
+				return true
+			}
+		}
+		return false
+	}
+	var lacks []string
+	for _, m := range list {
+		own, err := os.ReadFile(m.file)
+		switch {
+		case err == nil && string(own) != a.script(m.shell):
+			lacks = append(lacks, "the completion for "+m.shell+" is of another version")
+		case err != nil && !packaged(m.packaged):
+			lacks = append(lacks, "there is no completion for "+m.shell)
+		}
+	}
+	const page = "man1/git-ralph.1"
+	man, _ := a.manFolder(data)
+	if _, err := os.Stat(filepath.Join(man, page)); err != nil && a.hasProgram("man") && !packaged("man/"+page) &&
+		!packaged("man/"+page+".gz") {
+		lacks = append(lacks, "there is no man page for git ralph --help")
+	}
+	return strings.Join(lacks, "; ")
 }
 
 // manFolder is where man pages go: man looks in X/share/man for each X/bin on

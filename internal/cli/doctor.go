@@ -442,6 +442,11 @@ func (d *doctor) person(ctx context.Context, repo *gitstate.Repo) {
 	} else {
 		d.add("ok", "editor", "", "%s", editor)
 	}
+	if lacks := d.a.lackingHelp(); lacks != "" {
+		d.add("warn", "help", "git ralph completion --install", "%s", lacks)
+	} else {
+		d.add("ok", "help", "", "completions and man pages are installed")
+	}
 	out, err := repo.Git.Line(ctx, "remote")
 	if err != nil {
 		d.blame("remote", err)

@@ -49,7 +49,8 @@ fi
 		t.Fatal(err)
 	}
 	waitFor(t, "the agent comes to where it is ended", func() bool { return look().Cost.Total > 0 })
-	if s := look(); s.Cost.Iteration != 1.5 || s.Cost.Total != 1.5 || s.Tokens.Total != 1000 || s.Context != 25 || s.Told == nil {
+	if s := look(); s.Cost.Iteration != 1.5 || s.Cost.Total != 1.5 || s.Tokens.Total != 1000 || s.Context != 25 ||
+		s.Told == nil {
 		t.Errorf("while it works: %+v", s)
 	}
 	c.Process.Kill()
