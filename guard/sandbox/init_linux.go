@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -21,7 +22,7 @@ import (
 )
 
 // hiddenCommand is the first argument by which this program knows that it is
-// started as the first process of a sandbox.
+// started as the first process of a command.
 const hiddenCommand = "sandbox"
 
 // order is what the outside tells the first process.
@@ -37,6 +38,9 @@ type order struct {
 	Extra int `json:"extra"`
 	// Probe runs the self-check of Probe instead of a command.
 	Probe bool `json:"probe,omitempty"`
+	// Leash is the descriptor whose end is the end of a command without
+	// namespaces.
+	Leash int `json:"leash,omitempty"`
 }
 
 // answer is what the first process tells the outside, one JSON line each:
@@ -51,22 +55,29 @@ type answer struct {
 	Limit string `json:"limit,omitempty"`
 }
 
-// Main serves the hidden command and does not return then; otherwise it does
-// nothing. It must be the first thing that main.main and TestMain call: until
-// the sandbox stands, nothing else of the program may run.
-func Main(args []string) {
-	if len(args) != 5 || args[1] != hiddenCommand || args[2] != "init" {
+// init serves the hidden command, in every program that imports this package:
+// until the sandbox stands, nothing else of the program may run, and what the
+// packages that come after this one prepare for themselves takes longer than all
+// that the command needs.
+func init() { serve(os.Args) }
+
+// serve does not return when args are those of the hidden command.
+func serve(args []string) {
+	if len(args) != 5 || args[1] != hiddenCommand || args[2] != "init" && args[2] != "keep" {
 		return
 	}
 	runtime.LockOSThread()
+	if args[2] == "keep" {
+		// The death of the parent is the end of the leash. The signal, which is for
+		// this thread, would leave behind what is tied to the keeper by its descent alone.
+		unix.Prctl(unix.PR_SET_PDEATHSIG, 0, 0, 0, 0)
+	}
 	orderFD, err1 := strconv.Atoi(args[3])
 	answerFD, err2 := strconv.Atoi(args[4])
 	if err := errors.Join(err1, err2); err != nil {
 		fmt.Fprintln(os.Stderr, "git ralph sandbox is started by git ralph itself:", err)
 		os.Exit(2)
 	}
-	syscall.CloseOnExec(orderFD)
-	syscall.CloseOnExec(answerFD)
 	i := &initProcess{answers: os.NewFile(uintptr(answerFD), "answers")}
 	// The main thread only waits from here on, and so it never blocks a signal.
 	// The kernel drops what would end the first process of a namespace when the
@@ -81,8 +92,8 @@ func Main(args []string) {
 	os.Exit(<-done)
 }
 
-// initProcess is process 1 of the namespaces. (With Landlock there are none,
-// and it becomes the command itself.)
+// initProcess is process 1 of the namespaces. Where there are none it is the
+// command's keeper.
 type initProcess struct {
 	answers *os.File
 	order   order
@@ -100,6 +111,9 @@ func (i *initProcess) run(in *os.File) int {
 	if err != nil {
 		return i.fail(fmt.Errorf("read the order: %w", err), failed)
 	}
+	if err := closeOnExec(3 + i.order.Extra); err != nil {
+		return i.fail(err, failed)
+	}
 	// From here on signals are passed on or dropped, not obeyed, whoever sends
 	// them: the command could otherwise end its first process by a SEGV.
 	signals := make(chan os.Signal, 64)
@@ -108,15 +122,18 @@ func (i *initProcess) run(in *os.File) int {
 		signal.Notify(signals, passedOn...)
 		close(caught)
 	}()
-	if i.order.Spec.Mechanism == Namespaces {
+	mechanism := i.order.Spec.Mechanism
+	if mechanism == Namespaces {
 		dropSignals()
 	}
-	err = yieldMemory()
-	if err == nil {
-		err = i.setUp()
-	}
-	if err == nil {
-		err = ownStreams(3+i.order.Extra, i.order.Spec.Mechanism)
+	if mechanism != None {
+		err = yieldMemory()
+		if err == nil {
+			err = i.setUp()
+		}
+		if err == nil {
+			err = ownStreams(3+i.order.Extra, mechanism)
+		}
 	}
 	<-caught
 	if err != nil {
@@ -129,34 +146,27 @@ func (i *initProcess) run(in *os.File) int {
 		i.say(answer{Ready: true})
 		return 0
 	}
-	env := innerEnv(givenEnv(os.Environ(), i.order.Env), i.order.Spec)
+	env := givenEnv(os.Environ(), i.order.Env)
+	if mechanism != None {
+		env = innerEnv(env, i.order.Spec)
+	}
 	path, err := lookup(i.order.Argv[0], i.order.Dir, env)
 	if err != nil {
 		return i.fail(err, failed)
-	}
-	if i.order.Spec.Mechanism == Landlock {
-		if err := os.Chdir(i.order.Dir); err != nil {
-			return i.fail(err, failed)
-		}
-		i.say(answer{Ready: true})
-		signal.Reset()
-		err := syscall.Exec(path, i.order.Argv, env)
-		return i.fail(fmt.Errorf("start %q: %w", path, err), failed)
 	}
 	files := []uintptr{0, 1, 2}
 	for n := range i.order.Extra {
 		files = append(files, uintptr(3+n))
 	}
-	pid, err := syscall.ForkExec(path, i.order.Argv, &syscall.ProcAttr{
-		Dir: i.order.Dir, Env: env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true},
-	})
+	attr := &syscall.ProcAttr{Dir: i.order.Dir, Env: env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true}}
+	if mechanism != Namespaces {
+		return i.keep(path, attr, signals)
+	}
+	pid, err := syscall.ForkExec(path, i.order.Argv, attr)
 	if err != nil {
 		return i.fail(fmt.Errorf("start %q: %w", path, err), failed)
 	}
-	// Only the command shall hold its streams: who reads them waits for their end.
-	for fd := range 3 + i.order.Extra {
-		syscall.Close(fd)
-	}
+	i.closeStreams()
 	i.say(answer{Ready: true})
 	if spec := i.order.Spec; spec.MaxProcesses > 0 && spec.OwnProc {
 		go i.watchProcesses(spec.MaxProcesses)
@@ -167,6 +177,60 @@ func (i *initProcess) run(in *os.File) int {
 		}
 	}()
 	return i.reap(pid)
+}
+
+// keep runs the command without a namespace that would end what it leaves behind.
+func (i *initProcess) keep(path string, attr *syscall.ProcAttr, signals <-chan os.Signal) int {
+	const failed = 125
+	leash := os.NewFile(uintptr(i.order.Leash), "leash")
+	k, err := proc.NewKeeper(leash)
+	if err == nil {
+		err = k.Start(path, i.order.Argv, attr)
+	}
+	if err != nil {
+		return i.fail(err, failed)
+	}
+	i.closeStreams()
+	i.say(answer{Ready: true})
+	go func() {
+		for s := range signals {
+			k.Signal(s.(syscall.Signal))
+		}
+	}()
+	exit, err := k.Wait()
+	if err != nil {
+		return i.fail(err, failed)
+	}
+	i.say(answer{Exit: &exit})
+	return exit.Code
+}
+
+// closeOnExec keeps the descriptors from a number on from the command: the pipes
+// to the outside, and whatever this program inherited itself, such as a file that
+// the shell of the user holds open.
+func closeOnExec(from int) error {
+	err := unix.CloseRange(uint(from), math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+	if err == nil {
+		return nil
+	}
+	list, lerr := os.ReadDir("/proc/self/fd") // older than Linux 5.11
+	if lerr != nil {
+		return fmt.Errorf("close inherited descriptors: %w", errors.Join(err, lerr))
+	}
+	for _, e := range list {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd >= from {
+			syscall.CloseOnExec(fd)
+		}
+	}
+	return nil
+}
+
+// closeStreams leaves its streams to the command alone: who reads them waits for
+// their end.
+func (i *initProcess) closeStreams() {
+	for fd := range 3 + i.order.Extra {
+		syscall.Close(fd)
+	}
 }
 
 // passedOn are the signals that the command gets when we do.

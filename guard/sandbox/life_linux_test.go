@@ -260,7 +260,7 @@ func TestHelperRunsSandbox(t *testing.T) {
 
 func TestFirstProcessIsOnlyStartedByUs(t *testing.T) {
 	for _, args := range [][]string{{"sandbox"}, {"sandbox", "init"}, {"sandbox", "init", "3", "4", "5"}} {
-		Main(append([]string{"git-ralph"}, args...)) // returns: the command line deals with it
+		serve(append([]string{"git-ralph"}, args...)) // returns: the command line deals with it
 	}
 	cmd := exec.Command("/proc/self/exe", hiddenCommand, "init", "x", strconv.Itoa(4))
 	out, err := cmd.CombinedOutput()

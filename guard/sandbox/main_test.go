@@ -6,7 +6,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	Main(os.Args)
 	code := m.Run()
 	cleanUp()
 	os.Exit(code)

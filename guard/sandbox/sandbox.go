@@ -2,7 +2,7 @@
 // runs: the agent's client itself, checks, criteria and steps.
 //
 // On Linux it is made of kernel namespaces, by this very program started again
-// as the first process of a new user, mount, pid and ipc namespace (Main). The
+// as the first process of a new user, mount, pid and ipc namespace. The
 // whole tree is read-only, the worktree is writable, git directories are bound
 // read-only on top of it, the home folder is an overlay, temporary folders are
 // private, credentials are covered by empty mounts, and when the first process

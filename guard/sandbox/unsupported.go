@@ -10,8 +10,8 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// Main does nothing here: there is no hidden command to serve.
-func Main([]string) {}
+// Keeper leaves a command as it is: here nothing can be found by its descent.
+func Keeper(cmd proc.Command) (proc.Wrapped, error) { return proc.Wrapped{Command: cmd}, nil }
 
 // Probe reports that there is no kernel sandbox on this system.
 func Probe(context.Context, Spec) (Report, error) {

@@ -33,8 +33,27 @@ func Wrapper(spec Spec) (proc.Wrapper, error) {
 	}
 	return func(cmd proc.Command) (proc.Wrapped, error) {
 		w, err := wrap(cmd, order{Spec: spec})
-		return proc.Wrapped{Command: w.cmd, Started: w.started, Exit: w.exit}, err
+		return w.asWrapped(), err
 	}, nil
+}
+
+// Keeper is what runs a command without a sandbox so that nothing of it outlives
+// it, nor the program that started it.
+func Keeper(cmd proc.Command) (proc.Wrapped, error) {
+	_, err := os.Stat(selfPath) // without /proc nothing can be found by descent either
+	if err != nil || len(cmd.Argv) == 0 || !strings.Contains(cmd.Argv[0], "/") && proc.Look(cmd.Argv[0], cmd.Env) == "" {
+		return proc.Wrapped{Command: cmd}, nil // what is missing is for Start to say
+	}
+	w, err := wrap(cmd, order{Spec: Spec{Mechanism: None}})
+	return w.asWrapped(), err
+}
+
+func (w *wrapped) asWrapped() proc.Wrapped {
+	out := proc.Wrapped{Command: w.cmd, Started: w.started, Exit: w.exit}
+	if w.leash != nil {
+		out.End = func() { w.leash.Close() }
+	}
+	return out
 }
 
 // wrapped is a command inside a sandbox and the two pipes to its first process.
@@ -44,6 +63,9 @@ type wrapped struct {
 	answerW *os.File
 	answers *bufio.Reader
 	answerR *os.File
+	leash   *os.File // its end is the end of a command without namespaces, or nil
+	leashR  *os.File
+	plain   bool     // there is no sandbox, only a keeper
 	home    *os.File // the lock of the home's changes, or nil
 	work    string   // the overlay's own folder there
 	once    string   // the folder of the home's changes that goes with the command, or ""
@@ -56,12 +78,12 @@ type wrapped struct {
 }
 
 func wrap(cmd proc.Command, o order) (*wrapped, error) {
-	w := &wrapped{ready: make(chan struct{})}
+	w := &wrapped{ready: make(chan struct{}), plain: o.Spec.Mechanism == None}
 	if len(cmd.Argv) == 0 && !o.Probe {
 		return w, errors.New("no command")
 	}
 	o.Argv, o.Dir, o.Extra = cmd.Argv, cmd.Dir, len(cmd.ExtraFiles)
-	if o.Spec.TempBytes <= 0 {
+	if o.Spec.TempBytes <= 0 && o.Spec.Mechanism == Namespaces {
 		o.Spec.TempBytes = memory() / 4
 	}
 	cmd.Env, o.Env = quickStart(cmd.Env)
@@ -85,6 +107,14 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 		w.close()
 		return w, err
 	}
+	n := 3 + len(cmd.ExtraFiles)
+	if o.Spec.Mechanism != Namespaces {
+		o.Leash = n + 2
+		if w.leashR, w.leash, err = os.Pipe(); err != nil {
+			w.close()
+			return w, err
+		}
+	}
 	b, err := json.Marshal(o)
 	if err != nil {
 		w.close()
@@ -101,10 +131,16 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 	}
 	w.answers = bufio.NewReader(w.answerR)
 
-	n := 3 + len(cmd.ExtraFiles)
 	w.cmd = cmd
 	w.cmd.ExtraFiles = append(append([]*os.File{}, cmd.ExtraFiles...), w.order, w.answerW)
-	w.cmd.Argv = []string{selfPath, hiddenCommand, "init", strconv.Itoa(n), strconv.Itoa(n + 1)}
+	if w.leashR != nil {
+		w.cmd.ExtraFiles = append(w.cmd.ExtraFiles, w.leashR)
+	}
+	word := "keep"
+	if o.Spec.Mechanism == Namespaces {
+		word = "init"
+	}
+	w.cmd.Argv = []string{selfPath, hiddenCommand, word, strconv.Itoa(n), strconv.Itoa(n + 1)}
 	w.cmd.Dir = "/"
 	if o.Spec.Mechanism == Namespaces {
 		if w.cmd.Sys, err = namespaceAttr(o.Spec.Network); err != nil {
@@ -178,6 +214,7 @@ func (w *wrapped) started(err error) error {
 	defer close(w.ready)
 	w.order.Close()
 	w.answerW.Close()
+	w.leashR.Close()
 	if err != nil {
 		w.close()
 		return err
@@ -190,6 +227,9 @@ func (w *wrapped) started(err error) error {
 	case a.Error != "":
 		w.refused = a.Refused
 		w.close()
+		if w.plain {
+			return errors.New(a.Error)
+		}
 		return fmt.Errorf("sandbox: %s", a.Error)
 	case !a.Ready:
 		w.close()
@@ -226,7 +266,7 @@ func (w *wrapped) next() (answer, error) {
 }
 
 func (w *wrapped) close() {
-	for _, f := range []*os.File{w.order, w.answerW, w.answerR, w.home, w.layer} {
+	for _, f := range []*os.File{w.order, w.answerW, w.answerR, w.leashR, w.leash, w.home, w.layer} {
 		f.Close() // nil and closed ones are no matter
 	}
 	for _, dir := range []string{w.once, w.apart} {

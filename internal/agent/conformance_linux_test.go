@@ -18,7 +18,6 @@ import (
 	"git-ralph/fixtures/long"
 	"git-ralph/fixtures/netns"
 	"git-ralph/fixtures/ram"
-	"git-ralph/guard/sandbox"
 	"git-ralph/internal/agent/fakemodel"
 	"git-ralph/internal/proc"
 	"git-ralph/loop/session"
@@ -28,7 +27,6 @@ import (
 // model. A run needs the client's binary and nothing else: no key, no network.
 
 func TestMain(m *testing.M) {
-	sandbox.Main(os.Args)
 	if filepath.Base(os.Args[0]) == "git-ralph" {
 		os.Exit(self(os.Args))
 	}

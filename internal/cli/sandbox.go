@@ -30,7 +30,9 @@ func (off) Inside(runDir, path string) string { return path }
 
 func (o off) Wrapper(use session.Use) proc.Wrapper {
 	return func(cmd proc.Command) (proc.Wrapped, error) {
-		return proc.Wrapped{Command: cmd, Watch: proc.WatchDisk(o.diskFree, use.Dir)}, nil
+		w, err := sandbox.Keeper(cmd)
+		w.Watch = proc.WatchDisk(o.diskFree, use.Dir)
+		return w, err
 	}
 }
 

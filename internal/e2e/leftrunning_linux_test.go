@@ -6,27 +6,49 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"git-ralph/internal/proc"
 )
 
-// TestCommandsOfKilledRunsEnd: without a sandbox, what a killed run leaves
-// running is ended by the next command that writes, also a command that belongs
-// to no iteration and one that left its session.
+// hang runs until it is ended, with a process beside it that has a session of its
+// own and, with an env that empties it, an environment of its own, too.
+func hang(env string) string {
+	return env + `setsid sh -c 'sh -c \"echo \\$\\$ >pid; : >in; exec sleep 600\" & exit 0'; sleep 600`
+}
+
+// TestCommandsOfKilledRunsEnd: without a sandbox, what a killed run leaves running
+// ends with it, also a command that belongs to no iteration, and one that left its
+// session and emptied its environment. Where its keeper was killed as well, the next
+// command that writes ends what still carries the mark.
 func TestCommandsOfKilledRunsEnd(t *testing.T) {
 	t.Parallel()
-	const hang = "setsid sh -c 'echo $$ > \\\"$O/pid\\\"; : > \\\"$O/in\\\"; exec sleep 600' & sleep 600"
-	for _, row := range []struct{ why, settings string }{
-		{"the last proof", "[[checks]]\nname = \"test\"\nrun = \"case $PWD in */checkouts/*) " + hang + ";; esac\"\n"},
-		{"the setup", "[project]\nsetup = [\"" + hang + "\"]\n" + check},
-		{"the baseline", "[[checks]]\nname = \"test\"\nrun = \"" + hang + "\"\n"},
+	const emptied = `env -i PATH=\"$PATH\" `
+	for _, row := range []struct {
+		why, env string
+		setup    bool
+		proof    bool // only in the fresh checkout
+		alone    bool // the keeper lives
+	}{
+		{why: "the last proof", proof: true},
+		{why: "the setup", setup: true},
+		{why: "the baseline"},
+		{why: "the last proof, kept", proof: true, env: emptied, alone: true},
+		{why: "the baseline, kept", env: emptied, alone: true},
 	} {
 		t.Run(strings.ReplaceAll(row.why, " ", "-"), func(t *testing.T) {
 			t.Parallel()
-			p := newProject(t, doTask, row.settings+"\n[guard]\nsandbox = \"off\"\n", nil)
-			outer := filepath.Dir(p.Dir)
-			p.Env = append(p.Env, "O="+outer)
+			outer := t.TempDir()
+			run := "cd " + outer + "; " + hang(row.env)
+			settings := "[[checks]]\nname = \"test\"\nrun = \"" + run + "\"\n"
+			if row.setup {
+				settings = "[project]\nsetup = [\"" + run + "\"]\n" + check
+			}
+			if row.proof {
+				settings = "[[checks]]\nname = \"test\"\nrun = \"case $PWD in */checkouts/*) " + run + ";; esac\"\n"
+			}
+			p := newProject(t, doTask, settings+"\n[guard]\nsandbox = \"off\"\n", nil)
 			p.must(t, "add", "a thing")
 			c := exec.Command(self(t), "start")
 			c.Dir, c.Env = p.Dir, p.Env
@@ -34,6 +56,10 @@ func TestCommandsOfKilledRunsEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			waitFor(t, "the command runs", func() bool { return exists(filepath.Join(outer, "in")) })
+			if !row.alone {
+				c.Process.Signal(syscall.SIGSTOP) // it would end what comes to it
+				killKeepers(t, p)
+			}
 			c.Process.Kill()
 			c.Wait()
 			text, err := os.ReadFile(filepath.Join(outer, "pid"))
@@ -45,6 +71,10 @@ func TestCommandsOfKilledRunsEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			left := proc.IdentityOf(pid)
+			if row.alone {
+				waitFor(t, "what was left running has ended", func() bool { return !left.Alive() })
+				return
+			}
 			if !left.Alive() {
 				t.Fatalf("process %d ended with the run, which proves nothing", pid)
 			}
@@ -59,5 +89,23 @@ func TestCommandsOfKilledRunsEnd(t *testing.T) {
 				t.Errorf("left behind: %v", rest)
 			}
 		})
+	}
+}
+
+// killKeepers kills the parents of the commands that a project runs now.
+func killKeepers(t *testing.T, p *project) {
+	t.Helper()
+	n := 0
+	for _, environ := range processesOf(p) {
+		dir := filepath.Dir(environ)
+		line, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err == nil && strings.Contains(string(line), "\x00sandbox\x00keep\x00") {
+			syscall.Kill(pid, syscall.SIGKILL)
+			n++
+		}
+	}
+	if n == 0 {
+		t.Fatal("no command has a keeper")
 	}
 }

@@ -3,9 +3,10 @@
 //
 // Start and Run serve single programs. A Group is everything that one
 // iteration starts: when Close returns, no process of it is left, whatever
-// those processes did to escape. Without a sandbox a process is recognised by
-// its session, its ancestry and the event id in its environment; with one, the
-// end of its process namespace ends them all.
+// those processes did to escape. Without a sandbox a Keeper is the parent of each
+// command (Linux), and a process is recognised by its session, its ancestry and
+// the event id in its environment; with one, the end of its process namespace
+// ends them all.
 package proc
 
 import (

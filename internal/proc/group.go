@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -30,6 +31,9 @@ type Wrapped struct {
 	// was crossed, for which the command is ended, or "" and when it wants to be
 	// asked again. nil = there is nothing to watch.
 	Watch func() (limit string, next time.Duration)
+	// End makes the wrapping process, a Keeper, kill the command with all its
+	// descendants and end. nil = its group is killed.
+	End func()
 }
 
 // Wrapper puts a command into a sandbox. It never runs it unwrapped: what it
@@ -57,6 +61,7 @@ type Group struct {
 	mu     sync.Mutex
 	procs  map[int]*Process // started and not ended, by pid
 	sids   map[int]bool     // sessions of all that it started
+	lost   atomic.Bool      // a keeper was killed: what it kept has come to this program
 	closed bool
 }
 
@@ -97,7 +102,10 @@ func (g *Group) Start(ctx context.Context, cmd Command) (*Process, error) {
 		}
 	}
 	watch := &watcher{ask: w.Watch}
-	p, err := start(ctx, w.Command, func(e Exit) Exit {
+	p, err := start(ctx, w.Command, w.End, func(e Exit) Exit {
+		if w.End != nil && e.Signal != 0 {
+			g.lost.Store(true)
+		}
 		if w.Exit != nil {
 			e = w.Exit(e)
 		}
@@ -218,8 +226,9 @@ type entry struct {
 // it carries the group's mark, descends from one of its processes, or is an
 // orphan that this program inherited and that stems from the group's sessions.
 // An orphan without mark and with a session of its own is taken as ours when
-// no other group could have lost it; it cannot be a child that somebody waits
-// for, since those share our session or are registered.
+// no other group could have lost it, or when a keeper of ours was killed; it
+// cannot be a child that somebody waits for, since those share our session or
+// are registered.
 func (g *Group) members(t []entry, own map[int]bool) []entry {
 	g.mu.Lock()
 	roots, sids := map[int]bool{}, map[int]bool{}
@@ -232,7 +241,7 @@ func (g *Group) members(t []entry, own map[int]bool) []entry {
 	g.mu.Unlock()
 	return findMembers(t, query{
 		self: os.Getpid(), own: own, roots: roots, sids: sids,
-		alone: openGroups.only(g), young: true,
+		alone: g.lost.Load() || openGroups.only(g), young: true,
 		marked: func(e entry) bool {
 			return hasEnv(e.pid, EventVariable+"="+g.opts.EventID)
 		},

@@ -63,6 +63,7 @@ type Process struct {
 	ended   bool // the group is gone: its number may soon belong to others
 	copyErr error
 	after   func(Exit) Exit // a wrapper's knowledge about the end
+	finish  func()          // Wrapped.End, or nil
 }
 
 // Start starts cmd in a new session of its own, as a child that the kernel
@@ -71,11 +72,11 @@ type Process struct {
 // a Group finds those that left it, too. Wait must be called, or Done be waited for, to know the end;
 // resources are released without it.
 func Start(ctx context.Context, cmd Command) (*Process, error) {
-	return start(ctx, cmd, nil)
+	return start(ctx, cmd, nil, nil)
 }
 
-// start is Start; after translates the end of the process.
-func start(ctx context.Context, cmd Command, after func(Exit) Exit) (*Process, error) {
+// start is Start; finish is Wrapped.End, after translates the end of the process.
+func start(ctx context.Context, cmd Command, finish func(), after func(Exit) Exit) (*Process, error) {
 	if len(cmd.Argv) == 0 || cmd.Argv[0] == "" {
 		return nil, errors.New("start process: no command")
 	}
@@ -99,7 +100,7 @@ func start(ctx context.Context, cmd Command, after func(Exit) Exit) (*Process, e
 		attr := *cmd.Sys
 		c.SysProcAttr = &attr
 	}
-	p := &Process{cmd: c, done: make(chan struct{}), after: after}
+	p := &Process{cmd: c, done: make(chan struct{}), after: after, finish: finish}
 	pipes, err := p.connect(cmd)
 	if err != nil {
 		pipes.closeAll()
@@ -247,9 +248,23 @@ func (p *Process) Stop(grace time.Duration) {
 		case <-t.C:
 		}
 	}
+	if p.finish != nil {
+		p.finish()
+		t := time.NewTimer(keeperLimit)
+		defer t.Stop()
+		select {
+		case <-p.done:
+			return
+		case <-t.C:
+		}
+	}
 	p.Signal(os.Kill)
 	<-p.done
 }
+
+// keeperLimit is how long a keeper may take to kill what it keeps: a process that
+// it keeps may have stopped it.
+const keeperLimit = 10 * time.Second
 
 // childSet holds the pids that this program started itself and has not reaped.
 // The set of children belongs to the operating system's process, not to a

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"git-ralph/fixtures/netns"
-	"git-ralph/guard/sandbox"
 	"git-ralph/internal/agent/client"
 )
 
@@ -18,7 +17,6 @@ import (
 const playVariable = "RALPH_TEST_PLAY"
 
 func TestMain(m *testing.M) {
-	sandbox.Main(os.Args)
 	if name := os.Getenv(playVariable); name != "" {
 		os.Exit(play(name))
 	}
