@@ -165,27 +165,29 @@ type TaskChange struct {
 type Start struct {
 	// IterationID is the id of the iteration event that will end this start.
 	// It names the evidence ref, the checkpoint ref and the code commit.
-	IterationID string   `json:"iteration_id"`
-	Branch      string   `json:"branch"`
-	Tip         string   `json:"tip"`        // the branch's commit, "" when unborn
-	Checkpoint  string   `json:"checkpoint"` // commit on refs/ralph/local/
-	HeadRef     string   `json:"head_ref"`
-	Worktree    string   `json:"worktree"`
-	Agent       string   `json:"agent"`
-	Model       string   `json:"model,omitempty"`
-	Effort      string   `json:"effort,omitempty"`
-	Rung        int      `json:"rung,omitempty"` // of agent.ladder
-	Step        string   `json:"step,omitempty"`
-	Role        string   `json:"role,omitempty"`
-	Sandbox     string   `json:"sandbox"`
-	Shared      []string `json:"shared,omitempty"`     // folders that a worker has without a setup of its own
-	NotShared   string   `json:"not_shared,omitempty"` // why it has none although it should
-	Mode        string   `json:"mode,omitempty"`
-	Guidance    []string `json:"guidance,omitempty"` // ids shown in this prompt
-	PID         int      `json:"pid"`
-	BootID      string   `json:"boot_id"`
-	StartTime   uint64   `json:"start_time"` // of the process, as the kernel tells it
-	Host        string   `json:"host"`
+	IterationID string `json:"iteration_id"`
+	Branch      string `json:"branch"`
+	Tip         string `json:"tip"`        // the branch's commit, "" when unborn
+	Checkpoint  string `json:"checkpoint"` // commit on refs/ralph/local/
+	HeadRef     string `json:"head_ref"`
+	Worktree    string `json:"worktree"`
+	Agent       string `json:"agent"`
+	Model       string `json:"model,omitempty"`
+	Effort      string `json:"effort,omitempty"`
+	Rung        int    `json:"rung,omitempty"` // of agent.ladder
+	Step        string `json:"step,omitempty"`
+	Role        string `json:"role,omitempty"`
+	Sandbox     string `json:"sandbox"`
+	// Shared are folders that a worker has without a setup of its own; NotShared is why it has none
+	// although it should.
+	Shared    []string `json:"shared,omitempty" toml:",omitempty"`
+	NotShared string   `json:"not_shared,omitempty" toml:",omitempty"`
+	Mode      string   `json:"mode,omitempty"`
+	Guidance  []string `json:"guidance,omitempty"` // ids shown in this prompt
+	PID       int      `json:"pid"`
+	BootID    string   `json:"boot_id"`
+	StartTime uint64   `json:"start_time"` // of the process, as the kernel tells it
+	Host      string   `json:"host"`
 
 	PromptTokens int      `json:"prompt_tokens,omitempty"`
 	Dropped      []string `json:"dropped_sections,omitempty"`
@@ -382,7 +384,8 @@ type Operator struct {
 	// of adopt and land: the newest kept commit that the branch has; of reset: the commit that removed the specs
 	Kept *Kept `json:"kept,omitempty"`
 	// Tasks that were set aside: approve agrees that they are left out, reject
-	// makes them pending again. Of reset: those that leave the plan. Of answer: those that waited for it.
+	// makes them pending again. Of reset: those that leave the plan. Of answer: those that waited for it. Of inject: the one that
+	// the note is for.
 	Tasks []plan.TaskID `json:"tasks,omitempty"`
 }
 
@@ -412,6 +415,7 @@ type SessionChange struct {
 	Driver   string            `json:"driver,omitempty"`
 	Model    string            `json:"model,omitempty"`
 	Sandbox  string            `json:"sandbox,omitempty"`
+	Workers  int               `json:"workers,omitempty"` // at once; 0 = the run itself works
 	Versions map[string]string `json:"versions,omitempty"`
 	Settings string            `json:"settings_hash,omitempty"`
 	Proof    *Proved           `json:"proof,omitempty"` // what the end has shown
