@@ -237,9 +237,7 @@ func (a *assembly) guidance() []string {
 	return ids
 }
 
-func (a *assembly) carries(g state.Guidance) bool {
-	return !g.Shown || g.Task == a.task.ID
-}
+func (a *assembly) carries(g state.Guidance) bool { return a.s.Carries(g, a.task.ID) }
 
 // progress counts the tasks that are done, and those that are wanted.
 func progress(p plan.Plan) (done, total int) {

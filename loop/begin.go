@@ -21,9 +21,13 @@ func (l *Loop) begin() error {
 		goesOn := s.Run.Session > 0 && (s.Run.Status == state.Running || s.Run.Status == state.Waiting ||
 			s.Run.Status == state.Interrupted)
 		n := s.Run.Session + 1
+		workers := 0
+		if l.Team != nil {
+			workers = l.Team.Size
+		}
 		return state.Event{Type: state.EvSession, Session: n, Sess: &state.SessionChange{Action: "begin", Number: n,
-			Budgets: goesOn,
-			Mode:    l.Settings.Mode, Driver: l.Settings.Driver, Model: l.Settings.Model, Sandbox: l.Sandbox.Mechanism(),
+			Budgets: goesOn, Workers: workers,
+			Mode: l.Settings.Mode, Driver: l.Settings.Driver, Model: l.Settings.Model, Sandbox: l.Sandbox.Mechanism(),
 			Versions: l.Settings.Versions, Settings: l.Settings.Hash, PID: os.Getpid(), Host: host}}, nil
 	})
 	if err != nil {

@@ -171,11 +171,6 @@ func (a *applier) phase() {
 	}
 }
 
-// dropGuidance ends the notes that were first shown with a task.
-func (a *applier) dropGuidance(id plan.TaskID) {
-	a.s.Guidance = slices.DeleteFunc(slices.Clone(a.s.Guidance), func(g Guidance) bool { return g.Shown && g.Task == id })
-}
-
 func (a *applier) breaker() {
 	b := a.e.Breaker
 	if b == nil {
@@ -252,7 +247,8 @@ func (a *applier) session() {
 	r.Session, r.Proved = max(r.Session+1, c.Number), false
 	r.Status, r.Reason, r.WaitUntil = Running, "", nil
 	r.StartedAt = a.e.Time
-	r.Mode, r.Driver, r.Sandbox = c.Mode, c.Driver, c.Sandbox
+	r.Mode, r.Driver, r.Sandbox, r.Workers = c.Mode, c.Driver, c.Sandbox, c.Workers
+	a.settleGuidance()
 	if c.Model != "" {
 		r.Model = c.Model
 	}

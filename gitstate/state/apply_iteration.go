@@ -43,15 +43,7 @@ func (a *applier) start() {
 			t.Status = plan.InProgress
 		}
 	}
-	if len(st.Guidance) > 0 {
-		a.s.Guidance = slices.Clone(a.s.Guidance)
-		for i := range a.s.Guidance {
-			g := &a.s.Guidance[i]
-			if !g.Shown && slices.Contains(st.Guidance, g.ID) {
-				g.Shown, g.Task = true, a.e.Task
-			}
-		}
-	}
+	a.showGuidance(st.Guidance, a.e.Task)
 }
 
 // Counts says whether an iteration that ended so counts towards

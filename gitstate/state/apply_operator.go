@@ -38,7 +38,13 @@ func (a *applier) operator() {
 		}
 		r.StopAsked, r.StopNow = o.Session, o.Command == "stop-now"
 	case "inject":
-		a.s.Guidance = append(slices.Clip(a.s.Guidance), Guidance{ID: o.ID, Text: o.Text, Time: a.e.Time})
+		g := Guidance{ID: o.ID, Text: o.Text, Time: a.e.Time}
+		if len(o.Tasks) > 0 {
+			g.Shown, g.Task = true, o.Tasks[0]
+		} else if r.Workers > 1 && !idle {
+			g.Workers = r.Workers
+		}
+		a.s.Guidance = append(slices.Clip(a.s.Guidance), g)
 	case "set":
 		m := maps.Clone(r.Overrides)
 		if m == nil {

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -14,6 +15,71 @@ import (
 func claimEvent(id, actor, action, over string) Event {
 	return Event{ID: id, Actor: actor, Time: t0.Add(time.Hour), Type: EvClaim, Task: "A", Iteration: 7, Attempt: 1,
 		Claim: &ClaimChange{Action: action, Over: over, Worker: "main", Lease: "3m"}}
+}
+
+// TestGuidanceOfWorkers: each worker of a run has a note once, with the task of its next
+// prompt, until that task ends.
+func TestGuidanceOfWorkers(t *testing.T) {
+	s := with(pending("A"), pending("B"), pending("C"), pending("D"))
+	n := 0
+	do := func(e Event) {
+		n++
+		if e.Time = t0.Add(time.Duration(n) * time.Minute); e.ID == "" {
+			e.ID = fmt.Sprint("e", n)
+		}
+		s, _ = Apply(s, e)
+	}
+	work := func(task plan.TaskID, worker string) (shown bool) {
+		do(Event{ID: "c-" + string(task), Actor: "ann", Type: EvClaim, Task: task, Iteration: n,
+			Claim: &ClaimChange{Action: "take", Worker: worker}})
+		start := &Start{IterationID: "i-" + string(task)}
+		for _, g := range s.Guidance {
+			if s.Carries(g, task) {
+				start.Guidance = append(start.Guidance, g.ID)
+			}
+		}
+		do(Event{Actor: "ann", Type: EvStart, Phase: Building, Iteration: n, Task: task, Under: "c-" + string(task),
+			Start: start})
+		return len(start.Guidance) > 0
+	}
+	done := func(task plan.TaskID) {
+		do(Event{ID: "i-" + string(task), Actor: "ann", Type: EvIteration, Phase: Building, Task: task,
+			Under: "c-" + string(task), Result: &Result{Verdict: Keep, TaskStatus: plan.Done}})
+	}
+	begin := func(workers int) { do(Event{Type: EvSession, Sess: &SessionChange{Action: "begin", Workers: workers}}) }
+	begin(2)
+	if work("A", "one") {
+		t.Error("a note before there is one")
+	}
+	do(Event{Type: EvOperator, Operator: &Operator{Command: "inject", ID: "g", Text: "mind the gap"}})
+	if !work("B", "two") {
+		t.Error("the second worker's first prompt has no note")
+	}
+	done("B")
+	if work("C", "two") {
+		t.Error("it has the note with its next task, too")
+	}
+	done("A")
+	if len(s.Guidance) != 1 {
+		t.Fatalf("the first worker has not had it: %+v", s.Guidance)
+	}
+	if !work("D", "one") {
+		t.Error("the first worker's next prompt has no note")
+	}
+	done("D")
+	if len(s.Guidance) != 0 {
+		t.Errorf("after the tasks: %+v", s.Guidance)
+	}
+	do(Event{Type: EvOperator, Operator: &Operator{Command: "inject", ID: "h", Text: "again"}})
+	done("C")
+	begin(0)
+	if len(s.Guidance) != 1 || !s.Carries(s.Guidance[0], "E") {
+		t.Errorf("a note that no worker has had is lost: %+v", s.Guidance)
+	}
+	do(Event{Type: EvOperator, Operator: &Operator{Command: "inject", ID: "k", Text: "one", Tasks: []plan.TaskID{"B"}}})
+	if g := s.Guidance[1]; s.Carries(g, "A") || !s.Carries(g, "B") {
+		t.Errorf("a note for one task: %+v", g)
+	}
 }
 
 // TestClaims: one worker holds a task, and what another one sends for it has no

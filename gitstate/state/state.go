@@ -105,6 +105,7 @@ type Run struct {
 	Driver   string `toml:"driver,omitempty"`
 	Model    string `toml:"model,omitempty"`
 	Sandbox  string `toml:"sandbox,omitempty"`
+	Workers  int    `toml:"workers,omitempty"` // of the session; 0 = none
 	LastTask string `toml:"last_task,omitempty"`
 
 	// Shared are the folders that workers have without a setup of their own; NotShared is why not.
@@ -256,13 +257,18 @@ type Preparation struct {
 }
 
 // Guidance is a note of the operator for the agent. It is shown from the
-// first prompt after it was given until the task of that prompt ends.
+// first prompt after it was given until the task of that prompt ends; with several
+// workers, from the first prompt of each of them until its task ends.
 type Guidance struct {
 	ID    string      `toml:"id"`
 	Text  string      `toml:"text,multiline"`
 	Time  time.Time   `toml:"time"`
 	Task  plan.TaskID `toml:"task,omitempty"` // that first received it
 	Shown bool        `toml:"shown,omitempty"`
+
+	Workers int           `toml:"workers,omitempty"` // that shall have it; 0 = whoever has the next prompt
+	Seen    []string      `toml:"seen,omitempty"`    // who has had it
+	Tasks   []plan.TaskID `toml:"tasks,omitempty"`   // that it was shown with
 }
 
 // Question is something an agent asks a person.

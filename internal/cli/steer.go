@@ -8,6 +8,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
+	"git-ralph/plan"
 )
 
 // PauseCmd is `git ralph pause`.
@@ -127,6 +128,14 @@ func stopEvent(s state.State, now bool) (state.Event, error) {
 // InjectCmd is `git ralph inject`.
 type InjectCmd struct {
 	Text []string `arg:"" help:"What the agent shall know; - reads standard input."`
+	Task string   `complete:"tasks" placeholder:"ID" help:"For this task alone, with its next prompt."`
+}
+
+// Help says more.
+func (InjectCmd) Help() string {
+	return "The note is in the next prompt and in those after it until the task of that prompt is finished. While a run " +
+		"with several workers goes on, it is in the next prompt of each of them. An agent that is at work now does not " +
+		"have it before its task needs another attempt."
 }
 
 // Run gives the agent a note with its next prompt.
@@ -146,11 +155,43 @@ func (c *InjectCmd) Run(a *App) error {
 		return gitstate.Hint(1, "put it into a file of the project and name that",
 			"a note of %d bytes is too long for a prompt; at most 16 KiB", len(text))
 	}
-	_, _, err := a.change(func(state.State) (state.Event, error) { return a.noteEvent(text), nil })
+	if c.Task != "" {
+		return c.forTask(a, text)
+	}
+	snap, _, err := a.change(func(state.State) (state.Event, error) { return a.noteEvent(text), nil })
 	if err != nil {
 		return err
 	}
+	if g := snap.State.Guidance; len(g) > 0 && g[len(g)-1].Workers > 0 {
+		a.printf("the note is added to the next prompt of each worker and stays there until those tasks are finished\n")
+		return nil
+	}
 	a.printf("the note is added to the next prompt and stays there until that task is finished\n")
+	return nil
+}
+
+// forTask adds the note to the next prompt of one task.
+func (c *InjectCmd) forTask(a *App, text string) error {
+	var id plan.TaskID
+	_, _, err := a.changeTasks(func(s state.State) (state.Event, error) {
+		ids, err := taskIDs(s.Plan, []string{c.Task})
+		if err != nil {
+			return state.Event{}, err
+		}
+		id = ids[0]
+		switch t := s.Plan.Tasks[s.Plan.Find(id)]; t.Status {
+		case plan.Done, plan.Skipped:
+			return state.Event{}, gitstate.Hint(1, "git ralph retry "+string(id)+" makes it pending again",
+				"%s is %s: there is no prompt to come", id, t.Status)
+		}
+		e := a.noteEvent(text)
+		e.Operator.Tasks = ids
+		return e, nil
+	})
+	if err != nil {
+		return err
+	}
+	a.printf("the note is added to the next prompt of %s and stays there until that task is finished\n", id)
 	return nil
 }
 

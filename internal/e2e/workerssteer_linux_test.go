@@ -9,7 +9,7 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// TestWorkersAreSteered: a note is in the next prompt, whichever worker's it is, and a
+// TestWorkersAreSteered: a note is in the next prompt of each worker, and a
 // stop ends all of them, after what they do or now.
 func TestWorkersAreSteered(t *testing.T) {
 	t.Parallel()
@@ -59,8 +59,8 @@ func TestWorkersAreSteered(t *testing.T) {
 	if s := p.workers(t); s.Tasks.Done != 4 || s.Tasks.Pending != 2 || s.Running != nil {
 		t.Errorf("after stop: %+v", s)
 	}
-	if got := p.Git("ls-files", "told-*"); got == "" {
-		t.Errorf("the note was in no prompt")
+	if got := p.Git("ls-files", "told-*"); got != "told-T-003\ntold-T-004" {
+		t.Errorf("the next prompt of each worker has the note: %q", got)
 	}
 	ended = start()
 	atWork("T-005", "T-006")
