@@ -73,6 +73,36 @@ func (a *applier) iteration() {
 		r.Untouched = a.e.ID
 	}
 	r.Iteration = max(r.Iteration, a.e.Iteration)
+	a.spent(res)
+	if a.late() {
+		return
+	}
+	a.claimed(res)
+	done := a.iterationTask(res)
+	if done {
+		a.researched()
+	}
+	a.progressed(res, done)
+	a.landed(res)
+	if res.Handoff != nil {
+		a.handedOff(*res.Handoff)
+	}
+	a.learn(res.Learned)
+	if res.SessionMemory != "" {
+		a.memory("session", res.SessionMemory)
+	}
+	if res.Baseline != nil {
+		a.s.Baseline = res.Baseline
+	}
+	if res.Plan != nil {
+		a.plan(res.Plan)
+	}
+	a.amends(res)
+}
+
+// spent counts what an iteration took; one that came late took it as well.
+func (a *applier) spent(res *Result) {
+	r := &a.s.Run
 	r.Tokens = r.Tokens.Plus(res.Tokens)
 	r.Used.Tokens += res.Tokens.Total()
 	r.Used.Ms += res.DurationMs
@@ -83,9 +113,12 @@ func (a *applier) iteration() {
 	} else if res.Tokens.Total() > 0 {
 		r.Cost.Unknown = true
 	}
-	if a.late() {
-		return
-	}
+}
+
+// claimed records how full the window was, what the agent claimed and what its
+// phase came to.
+func (a *applier) claimed(res *Result) {
+	r := &a.s.Run
 	if res.Model != "" {
 		r.Model = res.Model
 	}
@@ -121,10 +154,11 @@ func (a *applier) iteration() {
 	if res.Verdict == Keep && r.Stuck == string(a.e.Task) {
 		r.Stuck = ""
 	}
-	done := a.iterationTask(res)
-	if done {
-		a.researched()
-	}
+}
+
+// progressed moves the counters of the circuit breaker.
+func (a *applier) progressed(res *Result, done bool) {
+	r := &a.s.Run
 	if a.e.Phase == Building && res.Counts() {
 		r.SessionIterations++
 		r.Index.Since++
@@ -144,6 +178,11 @@ func (a *applier) iteration() {
 			r.Breaker = Breaker{State: "closed", Stagnation: r.Breaker.Stagnation}
 		}
 	}
+}
+
+// landed records the commit of a kept iteration, or how one failed.
+func (a *applier) landed(res *Result) {
+	r := &a.s.Run
 	if kept := res.Commit != "" && res.Landed; kept && a.again != nil && a.again.CodeOfTheirs {
 		a.drop("commit "+res.Commit, "the branch has gone on from another one; its evidence keeps it")
 	} else if kept {
@@ -155,30 +194,27 @@ func (a *applier) iteration() {
 	} else if res.Verdict == Keep {
 		r.LastFailKey, r.LastFailTask, r.LastFailTree = "", "", ""
 	}
-	if res.Handoff != nil {
-		a.s.Handoff = res.Handoff
-		// Machines that were apart give the same number; the newer one stays.
-		a.s.Recent = slices.DeleteFunc(slices.Clone(a.s.Recent), func(r notes.Record) bool {
-			return r.Origin.Iteration == res.Handoff.Origin.Iteration && r.Origin.EventID != res.Handoff.Origin.EventID
-		})
-		a.s.Recent = append(a.s.Recent, *res.Handoff)
-		// As they are read again: of several workers one that began later may end first.
-		slices.SortStableFunc(a.s.Recent, func(x, y notes.Record) int { return x.Origin.Iteration - y.Origin.Iteration })
-		if n := len(a.s.Recent); n > maxRecent {
-			a.s.Recent = a.s.Recent[n-maxRecent:]
-		}
-		r.Index.Bytes += len(res.Handoff.Freeform) + len(res.Handoff.Summary)
+}
+
+// handedOff keeps a handoff, and the newest ones before it.
+func (a *applier) handedOff(h notes.Record) {
+	a.s.Handoff = &h
+	// Machines that were apart give the same number; the newer one stays.
+	a.s.Recent = slices.DeleteFunc(slices.Clone(a.s.Recent), func(r notes.Record) bool {
+		return r.Origin.Iteration == h.Origin.Iteration && r.Origin.EventID != h.Origin.EventID
+	})
+	a.s.Recent = append(a.s.Recent, h)
+	// As they are read again: of several workers one that began later may end first.
+	slices.SortStableFunc(a.s.Recent, func(x, y notes.Record) int { return x.Origin.Iteration - y.Origin.Iteration })
+	if n := len(a.s.Recent); n > maxRecent {
+		a.s.Recent = a.s.Recent[n-maxRecent:]
 	}
-	a.learn(res.Learned)
-	if res.SessionMemory != "" {
-		a.memory("session", res.SessionMemory)
-	}
-	if res.Baseline != nil {
-		a.s.Baseline = res.Baseline
-	}
-	if res.Plan != nil {
-		a.plan(res.Plan)
-	}
+	a.s.Run.Index.Bytes += len(h.Freeform) + len(h.Summary)
+}
+
+// amends keeps what the agent proposes to change in the plan.
+func (a *applier) amends(res *Result) {
+	r := &a.s.Run
 	switch {
 	case len(res.Amendments) > 0 && res.Queued:
 		r.Proposed = slices.Clone(r.Proposed)

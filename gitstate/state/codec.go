@@ -256,6 +256,12 @@ func Decode(files Files) (State, error) {
 		return s, first
 	}
 	s.Plan = head.Plan(tasks)
+	s.sort()
+	return s, nil
+}
+
+// sort brings lists into their order, whatever that of the files was.
+func (s *State) sort() {
 	sort.Slice(s.Recent, func(i, j int) bool { return s.Recent[i].Origin.Iteration < s.Recent[j].Origin.Iteration })
 	sort.Slice(s.Knowledge, func(i, j int) bool {
 		a, b := &s.Knowledge[i], &s.Knowledge[j]
@@ -276,7 +282,6 @@ func Decode(files Files) (State, error) {
 			s.Questions[j].ID)
 	})
 	sort.Slice(s.Claims, func(i, j int) bool { return s.Claims[i].Task < s.Claims[j].Task })
-	return s, nil
 }
 
 func newest(source []int) int {

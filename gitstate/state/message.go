@@ -124,17 +124,9 @@ func describe(e Event, s State) (subject, body string) {
 	}
 	switch e.Type {
 	case EvInit:
-		subject = "init: journal of " + s.Journal.Branch
-		if e.Init != nil && e.Init.Base != "" {
-			body = "The branch stood at " + e.Init.Base + "."
-		}
-		if e.Init != nil && e.Init.Redacted != "" {
-			body = BeginsAnew + "\nThe newest entry then was " + e.Init.Redacted + "."
-		}
-		if e.Init != nil && e.Init.Fork != nil {
-			f := e.Init.Fork
-			subject = fmt.Sprintf("init: fork of %s at iteration %d", f.Branch, f.Iteration)
-			body = fmt.Sprintf("The journal %s goes on from %s.", e.Init.JournalID, f.Entry)
+		subject, body = "init: journal of "+s.Journal.Branch, ""
+		if e.Init != nil {
+			subject, body = describeInit(e.Init, subject)
 		}
 	case EvPhase:
 		if p := e.PhaseTo; p != nil {
@@ -158,17 +150,7 @@ func describe(e Event, s State) (subject, body string) {
 		}
 	case EvTask:
 		if c := e.TaskSet; c != nil {
-			subject = "task: " + c.Action + " " + joinIDs(c.IDs, 5)
-			if len(c.IDs) == 1 {
-				subject = "task: " + c.Action + " " + title(c.IDs[0])
-			}
-			body = c.Reason
-			if c.AllowTestChanges {
-				body = "Tests may be changed."
-			}
-			if c.Rule != "" {
-				body = strings.TrimSpace(body + "\n\nRule: " + c.Rule)
-			}
+			subject, body = describeTask(c, title)
 		}
 	case EvStart:
 		subject = fmt.Sprintf("iteration %d: start %s", e.Iteration, what)
@@ -182,10 +164,7 @@ func describe(e Event, s State) (subject, body string) {
 		}
 	case EvKnowledge:
 		if e.Knowledge != nil {
-			subject = fmt.Sprintf("knowledge: %d from %s", len(e.Knowledge.Add), e.Knowledge.Source)
-			for _, k := range e.Knowledge.Add {
-				body += "- " + k.ID + ": " + notes.OneLine(k.Text, 200) + "\n"
-			}
+			subject, body = describeKnowledge(e.Knowledge)
 		}
 	case EvOperator:
 		if o := e.Operator; o != nil {
@@ -237,14 +216,7 @@ func describe(e Event, s State) (subject, body string) {
 			subject, body = "pass: "+e.Pass.Name, e.Pass.Findings
 		}
 	case EvBaseline:
-		subject = "baseline"
-		for _, c := range e.Baseline {
-			if c.Red {
-				body += "- " + c.Name + ": already red\n"
-			} else {
-				body += "- " + c.Name + ": green\n"
-			}
-		}
+		subject, body = "baseline", describeBaseline(e.Baseline)
 	case EvReport:
 		if r := e.Report; r != nil {
 			subject = "report: validation failed"
@@ -257,6 +229,54 @@ func describe(e Event, s State) (subject, body string) {
 		subject = string(e.Type)
 	}
 	return subject, body
+}
+
+func describeInit(i *Init, plain string) (subject, body string) {
+	subject = plain
+	if i.Base != "" {
+		body = "The branch stood at " + i.Base + "."
+	}
+	if i.Redacted != "" {
+		body = BeginsAnew + "\nThe newest entry then was " + i.Redacted + "."
+	}
+	if f := i.Fork; f != nil {
+		subject = fmt.Sprintf("init: fork of %s at iteration %d", f.Branch, f.Iteration)
+		body = fmt.Sprintf("The journal %s goes on from %s.", i.JournalID, f.Entry)
+	}
+	return subject, body
+}
+
+func describeTask(c *TaskChange, title func(plan.TaskID) string) (subject, body string) {
+	subject = "task: " + c.Action + " " + joinIDs(c.IDs, 5)
+	if len(c.IDs) == 1 {
+		subject = "task: " + c.Action + " " + title(c.IDs[0])
+	}
+	body = c.Reason
+	if c.AllowTestChanges {
+		body = "Tests may be changed."
+	}
+	if c.Rule != "" {
+		body = strings.TrimSpace(body + "\n\nRule: " + c.Rule)
+	}
+	return subject, body
+}
+
+func describeKnowledge(c *KnowledgeChange) (subject, body string) {
+	for _, k := range c.Add {
+		body += "- " + k.ID + ": " + notes.OneLine(k.Text, 200) + "\n"
+	}
+	return fmt.Sprintf("knowledge: %d from %s", len(c.Add), c.Source), body
+}
+
+func describeBaseline(checks []CheckState) (body string) {
+	for _, c := range checks {
+		state := "green"
+		if c.Red {
+			state = "already red"
+		}
+		body += "- " + c.Name + ": " + state + "\n"
+	}
+	return body
 }
 
 func describeRewind(r *Rewind) string {
