@@ -87,23 +87,36 @@ func (c *GCCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	var d gcDoc
-	if d.Evidence, err = c.evidence(a, snap.State, keep); err != nil {
+	d, err := c.collect(a, snap.State, keep)
+	if err != nil {
 		return err
 	}
-	if d.Checkpoints, err = c.checkpoints(a, snap.State); err != nil {
-		return err
+	if c.JSON {
+		d.Aside, d.Folders = view.List(d.Aside), view.List(d.Folders)
+		return a.printJSON(d)
+	}
+	c.print(a, d)
+	return nil
+}
+
+// collect removes, or counts, what is not needed.
+func (c *GCCmd) collect(a *App, s state.State, keep int) (d gcDoc, err error) {
+	if d.Evidence, err = c.evidence(a, s, keep); err != nil {
+		return d, err
+	}
+	if d.Checkpoints, err = c.checkpoints(a, s); err != nil {
+		return d, err
 	}
 	if c.Home {
 		if d.Homes, err = c.homes(a); err != nil {
-			return err
+			return d, err
 		}
 	}
 	if d.Checkouts, err = c.checkouts(a); err != nil {
-		return err
+		return d, err
 	}
 	if d.Sessions, err = c.sessions(time.Now()); err != nil {
-		return err
+		return d, err
 	}
 	cache, err := os.UserCacheDir()
 	if err == nil {
@@ -113,15 +126,15 @@ func (c *GCCmd) Run(a *App) error {
 		session.RemoveFolders(d.Folders)
 	}
 	if d.Aside, err = c.aside(a); err != nil {
-		return err
+		return d, err
 	}
 	if d.Refs, err = a.repo.PackRefs(a.Ctx, !c.DryRun); err != nil {
-		return err
+		return d, err
 	}
-	if c.JSON {
-		d.Aside, d.Folders = view.List(d.Aside), view.List(d.Folders)
-		return a.printJSON(d)
-	}
+	return d, nil
+}
+
+func (c *GCCmd) print(a *App, d gcDoc) {
 	what, packed := "removed", "packed"
 	if c.DryRun {
 		what, packed = "this would remove", "this would pack"
@@ -141,7 +154,6 @@ func (c *GCCmd) Run(a *App) error {
 	if len(d.Aside) > 0 && !c.Aside {
 		a.printf("moved aside and kept, --aside removes them: %s\n", strings.Join(d.Aside, ", "))
 	}
-	return nil
 }
 
 func (c *GCCmd) evidence(a *App, s state.State, keep int) (int, error) {

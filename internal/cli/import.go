@@ -77,33 +77,9 @@ func (c *ImportCmd) Run(a *App) error {
 	} else if !errors.Is(err, journal.ErrNone) {
 		return err
 	}
-	opts.Known = old.Used()
-	set, err := a.Settings(nil, nil)
+	in, err := c.parse(a, data, opts, old)
 	if err != nil {
 		return err
-	}
-	for _, ck := range set.Checks {
-		opts.CheckNames = append(opts.CheckNames, ck.Name, ck.Kind)
-	}
-	in, err := exchange.Import(c.File, data, opts)
-	if exchange.IsUnknownFormat(err) {
-		return gitstate.Hint(1, "formats: "+formatNames()+"; --format NAME says which; git ralph add --plan "+c.File+
-			" lets the planning agent make tasks of it", "%w", err)
-	}
-	if err != nil {
-		return err
-	}
-	if len(in.Plan.Tasks) == 0 {
-		return gitstate.Hint(1, "a Markdown checklist is the simplest plan: one line `- [ ] what to do` a task",
-			"%s has no tasks", c.File)
-	}
-	if in.Format != exchange.FormatTOML && in.Format != exchange.FormatJSON {
-		var words []string
-		if in.Plan, words = nameless(in, a.planCritic(set)); len(words) > 0 {
-			a.warn("%s names no check of the project and was taken as text alone: add it under [[checks]] in ralph.toml, and "+
-				"import again with --replace",
-				strings.Join(words, ", "))
-		}
 	}
 	fresh, there := withoutRepeats(old, in.Plan)
 	merged, change, err := plan.Merge(old, fresh, c.Replace)
@@ -152,6 +128,39 @@ func (c *ImportCmd) Run(a *App) error {
 		a.printf("in the plan already, with the same text: %s\n", view.JoinIDs(there))
 	}
 	return nil
+}
+
+// parse reads the tasks of a plan in whatever format it is.
+func (c *ImportCmd) parse(a *App, data []byte, opts exchange.Options, old plan.Plan) (in exchange.Imported, err error) {
+	opts.Known = old.Used()
+	set, err := a.Settings(nil, nil)
+	if err != nil {
+		return in, err
+	}
+	for _, ck := range set.Checks {
+		opts.CheckNames = append(opts.CheckNames, ck.Name, ck.Kind)
+	}
+	in, err = exchange.Import(c.File, data, opts)
+	if exchange.IsUnknownFormat(err) {
+		return in, gitstate.Hint(1, "formats: "+formatNames()+"; --format NAME says which; git ralph add --plan "+c.File+
+			" lets the planning agent make tasks of it", "%w", err)
+	}
+	if err != nil {
+		return in, err
+	}
+	if len(in.Plan.Tasks) == 0 {
+		return in, gitstate.Hint(1, "a Markdown checklist is the simplest plan: one line `- [ ] what to do` a task",
+			"%s has no tasks", c.File)
+	}
+	if in.Format != exchange.FormatTOML && in.Format != exchange.FormatJSON {
+		var words []string
+		if in.Plan, words = nameless(in, a.planCritic(set)); len(words) > 0 {
+			a.warn("%s names no check of the project and was taken as text alone: add it under [[checks]] in ralph.toml, and "+
+				"import again with --replace",
+				strings.Join(words, ", "))
+		}
+	}
+	return in, nil
 }
 
 // issues says whether the argument means issues, not a file: github:LABEL.

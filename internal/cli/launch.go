@@ -122,17 +122,7 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 		}
 		defer a.dropWorkers()
 	}
-	if was, is := snap.State.Run.Sandbox, l.Sandbox.Mechanism(); was != "" && was != is {
-		a.warn("the last session ran with the sandbox %s, this one runs with %s: %s", was, is,
-			view.SandboxLine(is, set.Guard.Sockets))
-	}
-	if a.linked != nil && a.typed != "" && !c.flags.JSON && !c.quiet {
-		a.printf("working in %s on %s; git ralph -C %s status shows it\n", a.linked.Root, a.linked.Branch,
-			text.Shell(a.linked.Root))
-	}
-	if a.linked == nil && c.verifiable && !c.flags.JSON && !c.quiet && terminal(a.Out) {
-		a.printf("the run works in this folder; to go on working here yourself: git ralph start --worktree\n")
-	}
+	a.announce(c, set, snap.State.Run.Sandbox, l.Sandbox.Mechanism())
 	out := newReporter(a, c.flags.JSON)
 	emit := out.emit
 	if len(set.Notify.Limit) > 0 {
@@ -150,6 +140,39 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 		defer out.close()
 	}
 	l.Answer = a.answerer(c)
+	a.resolves(c, l)
+	end, err := c.run(ctx, l, snap.State)
+	out.close()
+	if err != nil {
+		return end, true, err
+	}
+	if err := recovery.Prune(repo, j, set.Evidence.Keep); err != nil {
+		a.warn("old evidence could not be pruned: %v", err)
+	}
+	a.notify(set, end)
+	return end, true, nil
+}
+
+// announce says where the run works and what is different from the last time.
+func (a *App) announce(c launch, set *config.Resolved, was, is string) {
+	if was != "" && was != is {
+		a.warn("the last session ran with the sandbox %s, this one runs with %s: %s", was, is,
+			view.SandboxLine(is, set.Guard.Sockets))
+	}
+	if c.flags.JSON || c.quiet {
+		return
+	}
+	if a.linked != nil && a.typed != "" {
+		a.printf("working in %s on %s; git ralph -C %s status shows it\n", a.linked.Root, a.linked.Branch,
+			text.Shell(a.linked.Root))
+	}
+	if a.linked == nil && c.verifiable && terminal(a.Out) {
+		a.printf("the run works in this folder; to go on working here yourself: git ralph start --worktree\n")
+	}
+}
+
+// resolves lets the loop read its settings again when `set` changes them.
+func (a *App) resolves(c launch, l *loop.Loop) {
 	// What this start added to the settings stays when `set` changes others.
 	keep := func(s loop.Settings) loop.Settings {
 		s.Versions, s.Unchecked, s.SetupPrompt = l.Settings.Versions, l.Settings.Unchecked, l.Settings.SetupPrompt
@@ -171,16 +194,6 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 		}
 		return keep(a.loopSettings(res)), nil
 	}
-	end, err := c.run(ctx, l, snap.State)
-	out.close()
-	if err != nil {
-		return end, true, err
-	}
-	if err := recovery.Prune(repo, j, set.Evidence.Keep); err != nil {
-		a.warn("old evidence could not be pruned: %v", err)
-	}
-	a.notify(set, end)
-	return end, true, nil
 }
 
 // setupPrompt reads the file that project.setup_prompt names.

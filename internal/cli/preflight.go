@@ -90,26 +90,32 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 	if err := w.loop.TrySigning(ctx); err != nil {
 		return nil, err
 	}
-	info, err := agent.Probe(ctx, set.Agent.Driver, a.agentOptions(set), clientEnv(w.loop.Settings))
+	client, err := a.checkClient(ctx, set, w.loop)
 	if err != nil {
 		return nil, err
 	}
+	w.loop.Settings.Versions = map[string]string{"git-ralph": Version, "git": version, set.Agent.Driver: client}
+	w.loop.Settings.Unchecked = f.Unchecked
+	return w, nil
+}
+
+// checkClient refuses a client that cannot be used, and says which version it is.
+func (a *App) checkClient(ctx context.Context, set *config.Resolved, l *loop.Loop) (version string, err error) {
+	info, err := agent.Probe(ctx, set.Agent.Driver, a.agentOptions(set), clientEnv(l.Settings))
+	if err != nil {
+		return "", err
+	}
 	if !info.Supported {
-		return nil, gitstate.Hint(8, info.Hint, "%s", info.Problem)
+		return "", gitstate.Hint(8, info.Hint, "%s", info.Problem)
 	}
 	if info.Warning != "" {
 		a.warn("%s", info.Warning)
 	}
-	if r, ok := w.loop.Agent.(session.Resumer); set.Agent.ResumeSession && !(ok && r.Resumes()) {
+	if r, ok := l.Agent.(session.Resumer); set.Agent.ResumeSession && !(ok && r.Resumes()) {
 		a.warn("agent.resume_session has no effect with %s: its client cannot go on in a session, so every attempt begins "+
 			"a fresh one", set.Agent.Driver)
 	}
-	if err := a.checkEfforts(w.loop.Settings, set.Agent.Driver); err != nil {
-		return nil, err
-	}
-	w.loop.Settings.Versions = map[string]string{"git-ralph": Version, "git": version, set.Agent.Driver: info.Version}
-	w.loop.Settings.Unchecked = f.Unchecked
-	return w, nil
+	return info.Version, a.checkEfforts(l.Settings, set.Agent.Driver)
 }
 
 // checkEfforts refuses a level of effort that a client would refuse at every run,

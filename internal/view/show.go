@@ -131,7 +131,12 @@ func (d ShowDoc) Print(p Printer, e journal.Entry) {
 		}
 	}
 	p.Say("\n")
-	var rows [][]string
+	p.Table(d.rows(r.CostMicro))
+	d.printLists(p)
+}
+
+// rows are the facts of an iteration, by name.
+func (d ShowDoc) rows(micro *int64) (rows [][]string) {
 	row := func(name, format string, args ...any) {
 		rows = append(rows, []string{"  " + name, fmt.Sprintf(format, args...)})
 	}
@@ -149,8 +154,8 @@ func (d ShowDoc) Print(p Printer, e journal.Entry) {
 	}
 	if d.Tokens.Total > 0 {
 		cost := "unknown cost"
-		if r.CostMicro != nil {
-			cost = "$" + USD(*r.CostMicro)
+		if micro != nil {
+			cost = "$" + USD(*micro)
 		}
 		row("used", "%s, %s tokens", cost, Thousands(d.Tokens.Total))
 	}
@@ -173,10 +178,14 @@ func (d ShowDoc) Print(p Printer, e journal.Entry) {
 		row("sandbox", "%s", SandboxLine(d.Sandbox, nil))
 	}
 	row("entry", "%s", d.Entry)
-	p.Table(rows)
+	return rows
+}
+
+// printLists writes agents, checks, files and the rest, as far as there are any.
+func (d ShowDoc) printLists(p Printer) {
 	if len(d.Agents) > 1 {
 		p.Say("\nagents\n")
-		rows = nil
+		var rows [][]string
 		for _, g := range d.Agents {
 			rows = append(rows, []string{"  " + g.Role, g.Model, g.Outcome, g.Reason, Duration(g.DurationMs),
 				Thousands(g.Tokens.Total) + " tokens"})

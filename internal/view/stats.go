@@ -11,7 +11,6 @@ import (
 
 // Print writes the figures for people.
 func (d StatsDoc) Print(p Printer) {
-	head := func(s string) { p.Say("\n%s\n", p.Paint("1", s)) }
 	line := fmt.Sprintf("%s in %s: %d kept", Plural(d.Iterations, "iteration"), Plural(d.Sessions, "session"), d.Kept)
 	if d.Partial > 0 {
 		line += fmt.Sprintf(" (%d of them steps)", d.Partial)
@@ -53,11 +52,29 @@ func (d StatsDoc) Print(p Printer) {
 			Unjudged: d.Criteria["unjudged"], Failed: d.Criteria["failed"]})
 	}
 	if len(d.Reasons) > 0 {
-		head("why rejected")
+		p.head("why rejected")
 		p.Table(countRows(d.Reasons))
 	}
-	head("how agents ended")
+	p.head("how agents ended")
 	p.Table(countRows(d.Outcomes))
+	d.uses(p)
+	d.sessions(p)
+	d.rungs(p)
+	p.head("tasks that took most")
+	var rows [][]string
+	shown := d.Tasks[:min(len(d.Tasks), 15)]
+	for _, t := range shown {
+		rows = append(rows, []string{"  " + string(t.ID), p.Paint("36", bar(t, shown)),
+			fmt.Sprintf("%d of %d kept", t.Kept, t.Iterations), "$" + t.Cost.String(), Duration(t.DurationMs),
+			text.Clip(t.Title, 50)})
+	}
+	p.Table(rows)
+}
+
+func (p Printer) head(s string) { p.Say("\n%s\n", p.Paint("1", s)) }
+
+// uses says what phases, roles and models took.
+func (d StatsDoc) uses(p Printer) {
 	for _, x := range []struct {
 		name string
 		use  []useDoc
@@ -66,7 +83,7 @@ func (d StatsDoc) Print(p Printer) {
 			(x.name == "phases" || x.name == "models" && x.use[0].Name == "") {
 			continue
 		}
-		head(x.name)
+		p.head(x.name)
 		var rows [][]string
 		for _, u := range x.use {
 			rows = append(rows, []string{"  " + OrDash(u.Name), Plural(u.Runs, "run"), "$" + u.Cost.String(),
@@ -74,8 +91,12 @@ func (d StatsDoc) Print(p Printer) {
 		}
 		p.Table(rows)
 	}
+}
+
+// sessions lists the newest sessions.
+func (d StatsDoc) sessions(p Printer) {
 	if len(d.BySession) > 1 {
-		head("sessions")
+		p.head("sessions")
 		var rows [][]string
 		for _, s := range d.BySession[max(0, len(d.BySession)-15):] {
 			zone := "window not known"
@@ -87,16 +108,6 @@ func (d StatsDoc) Print(p Printer) {
 		}
 		p.Table(rows)
 	}
-	d.rungs(p)
-	head("tasks that took most")
-	var rows [][]string
-	shown := d.Tasks[:min(len(d.Tasks), 15)]
-	for _, t := range shown {
-		rows = append(rows, []string{"  " + string(t.ID), p.Paint("36", bar(t, shown)),
-			fmt.Sprintf("%d of %d kept", t.Kept, t.Iterations), "$" + t.Cost.String(), Duration(t.DurationMs),
-			text.Clip(t.Title, 50)})
-	}
-	p.Table(rows)
 }
 
 // bar is how much of the largest task a task took: in dollars, or in time where

@@ -331,7 +331,53 @@ func (r Reader) PrintStatus(ctx context.Context, p Printer, d StatusDoc, s state
 	if d.HaltReason != "" {
 		p.Say("%s\n", p.Paint(code, d.HaltReason))
 	}
-	var rows [][]string
+	p.Table(append(r.statusRows(d, s, now), d.Linked.rows(d.Branch, now)...))
+	for _, q := range d.Questions {
+		p.Say("  %s %s\n", p.Paint("33", "question "+q.ID+":"), q.Text)
+	}
+	p.Aside(s.Plan)
+	if d.Status == state.BlockedStatus {
+		for _, b := range s.Plan.Blockers() {
+			p.Say("  %s: %s\n", b.ID, b.Reason)
+		}
+	}
+	if detail {
+		if err := r.printNewest(ctx, p, 10); err != nil {
+			return err
+		}
+	}
+	p.Say("%s %s\n", p.Paint("36", "next:"), r.Next(d, s))
+	return nil
+}
+
+// runningRows say what the run does at this moment.
+func runningRows(row func(name, format string, args ...any), d StatusDoc, s state.State, now time.Time) {
+	row("process", "%d on %s, since %s", d.Running.PID, d.Running.Host, Ago(d.Running.Since, now))
+	if d.Running.Log != "" {
+		row("output", "%s; it has no terminal", d.Running.Log)
+	}
+	if d.Asked != "" {
+		row("asked for", "%s", d.Asked)
+	}
+	if len(d.Workers) > 0 && d.Workers[0].Worker > 0 {
+		for _, w := range d.Workers {
+			row(fmt.Sprintf("worker %d", w.Worker), "%s", workerLine(w, s.Plan, now))
+		}
+	} else if d.Task != "" {
+		title := ""
+		if i := s.Plan.Find(d.Task); i >= 0 {
+			title = s.Plan.Tasks[i].Title
+		}
+		row("working on", "%s %s, attempt %d, begun %s", d.Task, text.Clip(title, 60), d.Attempt,
+			Ago(d.Workers[0].Since, now))
+	}
+	if do := d.Activity; do != nil {
+		row("the agent", "%s, %s", text.Clip(do.Text, 100), Ago(do.Since, now))
+	}
+}
+
+// statusRows are the facts of the status, by name.
+func (r Reader) statusRows(d StatusDoc, s state.State, now time.Time) (rows [][]string) {
 	row := func(name, format string, args ...any) {
 		rows = append(rows, []string{"  " + name, fmt.Sprintf(format, args...)})
 	}
@@ -339,28 +385,7 @@ func (r Reader) PrintStatus(ctx context.Context, p Printer, d StatusDoc, s state
 		row("goal", "%s", text.Clip(s.Plan.Goal, 100))
 	}
 	if d.Running != nil {
-		row("process", "%d on %s, since %s", d.Running.PID, d.Running.Host, Ago(d.Running.Since, now))
-		if d.Running.Log != "" {
-			row("output", "%s; it has no terminal", d.Running.Log)
-		}
-		if d.Asked != "" {
-			row("asked for", "%s", d.Asked)
-		}
-		if len(d.Workers) > 0 && d.Workers[0].Worker > 0 {
-			for _, w := range d.Workers {
-				row(fmt.Sprintf("worker %d", w.Worker), "%s", workerLine(w, s.Plan, now))
-			}
-		} else if d.Task != "" {
-			title := ""
-			if i := s.Plan.Find(d.Task); i >= 0 {
-				title = s.Plan.Tasks[i].Title
-			}
-			row("working on", "%s %s, attempt %d, begun %s", d.Task, text.Clip(title, 60), d.Attempt,
-				Ago(d.Workers[0].Since, now))
-		}
-		if do := d.Activity; do != nil {
-			row("the agent", "%s, %s", text.Clip(do.Text, 100), Ago(do.Since, now))
-		}
+		runningRows(row, d, s, now)
 	} else if d.LastTask != "" {
 		row("last task", "%s", d.LastTask)
 	}
@@ -414,23 +439,7 @@ func (r Reader) PrintStatus(ctx context.Context, p Printer, d StatusDoc, s state
 	if d.LastActivity != nil {
 		row("last entry", "%s", Ago(*d.LastActivity, now))
 	}
-	p.Table(append(rows, d.Linked.rows(d.Branch, now)...))
-	for _, q := range d.Questions {
-		p.Say("  %s %s\n", p.Paint("33", "question "+q.ID+":"), q.Text)
-	}
-	p.Aside(s.Plan)
-	if d.Status == state.BlockedStatus {
-		for _, b := range s.Plan.Blockers() {
-			p.Say("  %s: %s\n", b.ID, b.Reason)
-		}
-	}
-	if detail {
-		if err := r.printNewest(ctx, p, 10); err != nil {
-			return err
-		}
-	}
-	p.Say("%s %s\n", p.Paint("36", "next:"), r.Next(d, s))
-	return nil
+	return rows
 }
 
 // printNewest writes the newest iterations, one line each.
