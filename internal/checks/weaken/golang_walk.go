@@ -48,6 +48,20 @@ func ends(s ast.Stmt) bool {
 		case no:
 			return ends(s.Else)
 		}
+		return ends(s.Body) && ends(s.Else)
+	case *ast.LabeledStmt:
+		return ends(s.Stmt)
+	case *ast.ForStmt:
+		return (s.Cond == nil || truth(s.Cond) == yes) && slices.ContainsFunc(s.Body.List, leaves)
+	case *ast.RangeStmt:
+		c, ok := composite(s.X)
+		return (ok && len(c.Elts) > 0 || fixed(s.X)) && slices.ContainsFunc(s.Body.List, leaves)
+	case *ast.SwitchStmt:
+		return endsClauses(s.Body)
+	case *ast.TypeSwitchStmt:
+		return endsClauses(s.Body)
+	case *ast.SelectStmt:
+		return endsClauses(s.Body)
 	case *ast.ExprStmt:
 		call, ok := s.X.(*ast.CallExpr)
 		if !ok {
@@ -61,6 +75,30 @@ func ends(s ast.Stmt) bool {
 		return pkg != nil && (pkg.Name == "os" && sel.Sel.Name == "Exit" || pkg.Name == "runtime" && sel.Sel.Name == "Goexit")
 	}
 	return false
+}
+
+// leaves is ends for what stands in a loop or a switch, which a break ends.
+func leaves(s ast.Stmt) bool {
+	b, ok := s.(*ast.BranchStmt)
+	return ends(s) && !(ok && b.Tok != gotoken.GOTO)
+}
+
+// endsClauses reports whether every clause ends, and one of them is always taken.
+func endsClauses(body *ast.BlockStmt) bool {
+	always := false
+	for _, c := range body.List {
+		list := []ast.Stmt{}
+		switch c := c.(type) {
+		case *ast.CaseClause:
+			always, list = always || c.List == nil, c.Body
+		case *ast.CommClause:
+			always, list = true, c.Body
+		}
+		if !slices.ContainsFunc(list, leaves) {
+			return false
+		}
+	}
+	return always
 }
 
 // walk counts what a statement or an expression holds.

@@ -35,7 +35,30 @@ func TestConstantConditions(t *testing.T) {
 		rows = append(rows, row{why: "python: " + c, path: "tests/test_calc.py", before: pyTwo,
 			after: replace(pyTwo, "def test_add():\n", "def test_add():\n    "+c+"\n"), want: is(Assertions)})
 	}
+	for _, c := range []string{"switch {\n\tdefault:\n\t\treturn\n\t}", "for {\n\t\treturn\n\t}",
+		"if len(os.Args) > 3 {\n\t\treturn\n\t} else {\n\t\treturn\n\t}", "select {\n\tdefault:\n\t\treturn\n\t}",
+		"for range []int{1} {\n\t\treturn\n\t}"} {
+		rows = append(rows, row{why: "go: " + c, path: "calc_test.go", before: goTwo,
+			after: replace(goTwo, "func TestAdd(t *testing.T) {", "func TestAdd(t *testing.T) {\n\t"+c),
+			want:  is(Assertions)})
+	}
+	for _, c := range []string{"try { throw 1 } catch { return }", "try { f() } finally { return }",
+		"switch (x) { default: return }", "if (x) { return } else { return }", "if (x) { return } else if (1) { return }"} {
+		rows = append(rows, row{why: "js: " + c, path: "calc.test.js", before: jsTwo,
+			after: replace(jsTwo, "adds\", () => {", "adds\", () => { "+c), want: is(Assertions)})
+	}
+	for _, c := range []string{"try:\n        raise ValueError\n    except ValueError:\n        return",
+		"try:\n        pass\n    finally:\n        return"} {
+		rows = append(rows, row{why: "python: " + c, path: "tests/test_calc.py", before: pyTwo,
+			after: replace(pyTwo, "def test_add():\n", "def test_add():\n    "+c+"\n"), want: is(Assertions)})
+	}
+	for _, c := range []string{"match 1 { _ => return, }", "if x() { return; } else { return; }"} {
+		rows = append(rows, row{why: "rust: " + c, path: rs, before: rsTwo,
+			after: replace(rsTwo, "fn adds() {", "fn adds() { "+c), want: is(Assertions)})
+	}
 	rows = append(rows,
+		row{why: "java: a try that throws", path: jv, before: javaTwo, after: replace(javaTwo, "void adds() {",
+			"void adds() { try { throw new X(); } catch (X e) { return; }"), want: is(Assertions)},
 		row{why: "js: without brackets", path: "calc.test.js", before: jsTwo,
 			after: replace(jsTwo, "adds\", () => {", "adds\", () => { if (true) return;"), want: is(Assertions)},
 		row{why: "js: a block", path: "calc.test.js", before: jsTwo,

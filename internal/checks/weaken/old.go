@@ -100,7 +100,7 @@ func (in Input) servesTests(f File) bool {
 		if !bytes.Contains(content, []byte(word)) {
 			continue
 		}
-		if !IsTest(p) && !isSupport(p) && !(lang == nil && checkNamed(p)) {
+		if !IsTest(p) && !isSupport(p) && !checkNamed(p) {
 			return false
 		}
 		named = true

@@ -223,6 +223,8 @@ func TestOverlayHelpers(t *testing.T) {
 		{why: "data that a check compares with", files: []File{file("expect.txt", "3\n", "-1\n")},
 			more: map[string]string{"test_calc.py": "", "calc.py": "", "accept.py": "open('expect.txt')\n"},
 			want: []string{"expect.txt"}},
+		{why: "a helper of a check", files: []File{helper}, want: []string{"fixtures.py"},
+			more: map[string]string{"test_calc.py": "", "accept.py": "import fixtures\n"}},
 		{why: "data that code reads as well", files: []File{file("want.json", "3\n", "-1\n")},
 			more: map[string]string{"test_calc.py": "open('want.json')\n", "calc.py": "open('want.json')\n"}},
 		{why: "a new conftest.py goes", files: []File{file("conftest.py", "-", "import x\n")}, want: []string{"conftest.py"}},

@@ -164,6 +164,14 @@ func (l *language) endsHere(list []node, i int, held string) (next int, ends boo
 		if truthOf(cond) == yes {
 			return l.endsBody(list, body, held)
 		}
+		if _, ends := l.endsBody(list, body, held); word == "if" && ends && at(list, body+1) == "else" {
+			if other := bodyAt(list, body+2); other == body+2 || at(list, body+2) == "if" {
+				return l.endsBody(list, body+2, held)
+			}
+		}
+	case "switch", "match":
+		_, body := condition(list, i)
+		return l.endsSwitch(list, body, held)
 	case "for":
 		if group(list, i+1, '(') && len(list[i+1].kids) == 2 && at(list[i+1].kids, 0) == ";" { // for (;;)
 			return l.endsBody(list, i+2, held+" break")
@@ -177,7 +185,7 @@ func (l *language) endsHere(list []node, i int, held string) (next int, ends boo
 	case "do", "loop":
 		return l.endsBody(list, i+1, held+" break")
 	case "try":
-		return l.endsBody(list, i+1, held+" throw")
+		return l.endsTry(list, i, held)
 	case "unsafe":
 		return l.endsBody(list, i+1, held)
 	}
@@ -203,6 +211,62 @@ func (l *language) endsBody(list []node, i int, held string) (next int, ends boo
 		}
 	}
 	return i, false
+}
+
+// endsSwitch looks at a switch whose first clause is always taken: the default one.
+func (l *language) endsSwitch(list []node, body int, held string) (next int, ends bool) {
+	if !group(list, body, '{') {
+		return body, false
+	}
+	kids := list[body].kids
+	if len(kids) < 3 || at(kids, 0) != "default" && at(kids, 0) != "_" {
+		return body, false
+	}
+	if at(kids, 0) == "_" {
+		_, ends = l.endsBody(kids, 2, held)
+		return body + 1, ends
+	}
+	for k := 2; k < len(kids) && !ends && at(kids, k) != "case"; k++ {
+		if k == 2 || statementStart(kids, k) && !guarded(kids, k) {
+			_, ends = l.endsHere(kids, k, held+" break")
+		}
+	}
+	return body + 1, ends
+}
+
+// endsTry looks at a try that ends: by itself, by its finally, or because it throws and
+// every handler ends.
+func (l *language) endsTry(list []node, i int, held string) (next int, ends bool) {
+	body := bodyAt(list, i+1)
+	if body == 0 {
+		return i, false
+	}
+	_, inner := l.endsBody(list, body, held+" throw")
+	_, throws := l.endsBody(list, body, strings.ReplaceAll(held, " throw", ""))
+	handlers, all := 0, true
+	k := body + 1
+	for k < len(list) {
+		word := at(list, k)
+		if word != "catch" && word != "except" && word != "else" && word != "finally" {
+			break
+		}
+		block := bodyAt(list, k+1)
+		if block == 0 {
+			break
+		}
+		_, ends := l.endsBody(list, block, held)
+		k = block + 1
+		switch word {
+		case "finally":
+			if ends {
+				return k, true
+			}
+		case "catch", "except":
+			handlers++
+			all = all && ends
+		}
+	}
+	return k, inner || throws && handlers > 0 && all
 }
 
 // reached is the part of a block that can be reached: the index behind the first
