@@ -197,14 +197,35 @@ func (a *App) Run(args []string) int {
 }
 
 // execute parses and executes.
-func (a *App) execute(args []string) error {
-	var cmds Commands
+func (a *App) execute(args []string) (err error) {
 	exited := -1
 	type leave struct{}
-	parser, err := kong.New(&cmds, kong.Name("git ralph"), kong.Description(
-		"Run a coding agent alone, overnight, on a repository you care about."),
-		kong.Writers(view.Behind(a.Out), view.Behind(a.Err)), kong.Exit(func(code int) { exited = code; panic(leave{}) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(leave); !ok {
+				panic(r)
+			}
+			err = &ExitError{Code: exited}
+		}
+	}()
+	reader := func(grammar any, help kong.Option) (*kong.Kong, error) {
+		return kong.New(grammar, kong.Name("git ralph"), kong.Description(
+			"Run a coding agent alone, overnight, on a repository you care about."), help,
+			kong.Writers(view.Behind(a.Out), view.Behind(a.Err)),
+			kong.Exit(func(code int) { exited = code; panic(leave{}) }))
+	}
+	if one, flags := oneCommand(args); one != nil {
+		// To ask for help is a mistake here, and mistakes are explained below, where all commands are known.
+		parser, err := reader(one, kong.NoDefaultHelp())
+		if err != nil {
+			return err
+		}
+		if kctx, err := parse(parser, args); err == nil {
+			return a.begin(kctx, flags, args)
+		}
+	}
+	var cmds Commands
+	parser, err := reader(&cmds, kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
 	if err != nil {
 		return err
 	}
@@ -214,40 +235,35 @@ func (a *App) execute(args []string) error {
 		return nil
 	}
 	teach(parser.Model.Node)
-	return func() (err error) {
-		defer func() {
-			if r := recover(); r != nil {
-				if _, ok := r.(leave); !ok {
-					panic(r)
-				}
-				err = &ExitError{Code: exited}
-			}
-		}()
-		args = a.alias(args)
-		if len(args) == 0 {
-			args = []string{"--help"}
-		}
-		kctx, err := parse(parser, args)
-		if err != nil {
-			return a.parseError(err, args)
-		}
-		if err := a.setLogging(cmds.Verbose); err != nil {
-			return err
+	args = a.alias(args)
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	kctx, err := parse(parser, args)
+	if err != nil {
+		return a.parseError(err, args)
+	}
+	return a.begin(kctx, &cmds.Globals, args)
+}
+
+// begin runs the command of a line that was parsed.
+func (a *App) begin(kctx *kong.Context, flags *Globals, args []string) (err error) {
+	if err := a.setLogging(flags.Verbose); err != nil {
+		return err
+	}
+	if a.Dir, err = os.Getwd(); err != nil {
+		return err
+	}
+	a.args, a.typedIn = args, a.Dir
+	if flags.Dir != "" {
+		if err := os.Chdir(flags.Dir); err != nil {
+			return usage("name a folder that exists", "%w", err)
 		}
 		if a.Dir, err = os.Getwd(); err != nil {
 			return err
 		}
-		a.args, a.typedIn = args, a.Dir
-		if cmds.Dir != "" {
-			if err := os.Chdir(cmds.Dir); err != nil {
-				return usage("name a folder that exists", "%w", err)
-			}
-			if a.Dir, err = os.Getwd(); err != nil {
-				return err
-			}
-		}
-		return run(kctx, a)
-	}()
+	}
+	return run(kctx, a)
 }
 
 // alias makes `git ralph help X` the same as `git ralph X --help`.

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -10,6 +12,26 @@ import (
 
 	"github.com/alecthomas/kong"
 )
+
+// oneCommand is a grammar with the one command that a line begins with, and its flags
+// of every command. Reading what all of them declare takes several times as long, and
+// a run starts the program for each command of an agent. It is nil where the line
+// begins with something else, and for what describes all commands.
+func oneCommand(args []string) (grammar any, flags *Globals) {
+	if len(args) == 0 || args[0] == "completion" {
+		return nil, nil
+	}
+	all := reflect.TypeFor[Commands]()
+	for field := range all.Fields() {
+		if _, is := field.Tag.Lookup("cmd"); !is || cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name)) != args[0] {
+			continue
+		}
+		globals, _ := all.FieldByName("Globals")
+		line := reflect.New(reflect.StructOf([]reflect.StructField{globals, field}))
+		return line.Interface(), line.Elem().Field(0).Addr().Interface().(*Globals)
+	}
+	return nil, nil
+}
 
 // parse reads a command line as kong.Parse does, and help and version as they
 // are met. It does without the hooks, validators and commands that kong finds

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestOneCommand: a line that begins with a command is read as it is with all others
+// beside it, and flags of every command are found before and after it.
+func TestOneCommand(t *testing.T) {
+	t.Parallel()
+	whole, err := kong.New(&Commands{}, kong.NoDefaultHelp())
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape := func(n *kong.Node) (out []string) {
+		kong.Visit(n, func(node kong.Visitable, next kong.Next) error {
+			switch v := node.(type) {
+			case *kong.Node:
+				out = append(out, v.Summary())
+			case *kong.Flag:
+				out = append(out, v.String())
+			}
+			return next(nil)
+		})
+		return out
+	}
+	for _, want := range whole.Model.Children {
+		grammar, flags := oneCommand([]string{want.Name})
+		if want.Name == "completion" {
+			if grammar != nil {
+				t.Error("completion describes all commands")
+			}
+			continue
+		}
+		if grammar == nil {
+			t.Errorf("%s is read with all others", want.Name)
+			continue
+		}
+		one, err := kong.New(grammar, kong.NoDefaultHelp())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(one.Model.Children) != 1 {
+			t.Fatalf("%s: %d commands", want.Name, len(one.Model.Children))
+		}
+		if d := cmp.Diff(shape(want), shape(one.Model.Children[0])); d != "" {
+			t.Errorf("%s (-with all, +alone):\n%s", want.Name, d)
+		}
+		// A word that is missing is a mistake that is found last.
+		if parse(one, []string{want.Name, "-v", "-C", "there"}); flags.Verbose != 1 || flags.Dir != "there" {
+			t.Errorf("%s does without the flags of every command: %+v", want.Name, *flags)
+		}
+	}
+	for _, args := range [][]string{nil, {"-v", "status"}, {"help", "status"}, {"statos"}, {"Globals"}, {completeWord}} {
+		if grammar, _ := oneCommand(args); grammar != nil {
+			t.Errorf("%q is read by a part of the grammar", args)
+		}
+	}
+}
