@@ -17,16 +17,8 @@ func (j *judge) builtin(sc *scope, base string, args []arg, in stream) (out stri
 		return j.printf(sc, rest), true
 	case "cat":
 		return j.cat(sc, rest, in), true
-	case "cd", "chdir", "pushd":
-		j.cd(sc, rest)
-	case "popd":
-		sc.cwds = append([]string{sc.get("OLDPWD", string(holeForeign))}, sc.cwds...)
 	case "pwd":
 		return sc.cwd(), true
-	case "read":
-		j.read(sc, rest, in)
-	case "mapfile", "readarray":
-		j.mapfile(sc, rest, in)
 	case "eval":
 		words := make([]string, len(rest))
 		for i, a := range rest {
@@ -38,27 +30,49 @@ func (j *judge) builtin(sc *scope, base string, args []arg, in stream) (out stri
 		return j.script(sc, strings.Join(words, " "), in, "eval"), true
 	case "source", ".":
 		return j.source(sc, rest, in), true
+	case "type", "which":
+		return j.whereIs(rest), true
+	case "command":
+		for len(rest) > 0 && strings.HasPrefix(rest[0].s, "-") {
+			if strings.ContainsAny(rest[0].s, "vV") {
+				return j.whereIs(rest[1:]), true
+			}
+			rest = rest[1:]
+		}
+		return j.runCommand(sc, rest, in), true
+	case "builtin":
+		return j.runCommand(sc, rest, in), true
+	case "exec":
+		for len(rest) > 0 && strings.HasPrefix(rest[0].s, "-") {
+			if rest[0].s == "-a" && len(rest) > 1 {
+				rest = rest[1:]
+			}
+			rest = rest[1:]
+		}
+		return j.runCommand(sc, rest, in), true
+	case "mktemp":
+		return j.mktemp(sc, rest), true
+	default:
+		return "", j.shellState(sc, base, rest, in)
+	}
+}
+
+// shellState evaluates the builtins that print nothing of interest, and reports
+// whether base is one of them.
+func (j *judge) shellState(sc *scope, base string, rest []arg, in stream) bool {
+	switch base {
+	case "cd", "chdir", "pushd":
+		j.cd(sc, rest)
+	case "popd":
+		sc.cwds = append([]string{sc.get("OLDPWD", string(holeForeign))}, sc.cwds...)
+	case "read":
+		j.read(sc, rest, in)
+	case "mapfile", "readarray":
+		j.mapfile(sc, rest, in)
 	case "trap":
-		if len(rest) > 1 && rest[0].s != "-" && rest[0].s != "-l" && rest[0].s != "-p" {
-			a := rest[0].s
-			if a == "--" && len(rest) > 2 {
-				a = rest[1].s
-			}
-			j.script(sc.clone(), a, stream{}, "the trap")
-		}
+		j.trap(sc, rest)
 	case "set":
-		for i, a := range rest {
-			if a.s == "--" || a.s == "-" {
-				rest = rest[i+1:]
-				sc.params = texts(rest)
-				return "", true
-			}
-			if !strings.HasPrefix(a.s, "-") && !strings.HasPrefix(a.s, "+") &&
-				(i == 0 || rest[i-1].s != "-o" && rest[i-1].s != "+o") {
-				sc.params = texts(rest[i:])
-				return "", true
-			}
-		}
+		sc.setParams(rest)
 	case "shift":
 		n := 1
 		if len(rest) > 0 {
@@ -120,26 +134,6 @@ func (j *judge) builtin(sc *scope, base string, args []arg, in stream) (out stri
 		if len(rest) > 1 {
 			sc.set(rest[1].s, value{s: string(holeNum)})
 		}
-	case "type", "which":
-		return j.whereIs(rest), true
-	case "command":
-		for len(rest) > 0 && strings.HasPrefix(rest[0].s, "-") {
-			if strings.ContainsAny(rest[0].s, "vV") {
-				return j.whereIs(rest[1:]), true
-			}
-			rest = rest[1:]
-		}
-		return j.runCommand(sc, rest, in), true
-	case "builtin":
-		return j.runCommand(sc, rest, in), true
-	case "exec":
-		for len(rest) > 0 && strings.HasPrefix(rest[0].s, "-") {
-			if rest[0].s == "-a" && len(rest) > 1 {
-				rest = rest[1:]
-			}
-			rest = rest[1:]
-		}
-		return j.runCommand(sc, rest, in), true
 	case "enable":
 		for _, a := range rest {
 			if a.s == "-f" {
@@ -147,28 +141,57 @@ func (j *judge) builtin(sc *scope, base string, args []arg, in stream) (out stri
 			}
 		}
 	case "complete", "compgen", "bind", "fc":
-		for i, a := range rest {
-			if i > 0 && (rest[i-1].s == "-C" || rest[i-1].s == "-x" || rest[i-1].s == "-F") {
-				_, cmd, found := strings.Cut(a.s, ":")
-				if rest[i-1].s != "-x" || !found {
-					cmd = a.s
-				}
-				j.script(sc.clone(), strings.Trim(cmd, `"' `), stream{}, base)
-			}
-		}
-		if base == "fc" {
-			j.undecidable("which earlier command this runs again")
-		}
-	case "mktemp":
-		return j.mktemp(sc, rest), true
+		j.completes(sc, base, rest)
 	case "ulimit", "umask", "wait", "jobs", "bg", "fg", "return", "exit", "break", "continue", "times", "true", "false",
 		":", "dirs", "history", "disown", "suspend", "logout", "caller":
 	case "kill", "pkill", "killall", "skill", "tkill":
 		j.kill(base, rest)
 	default:
-		return "", false
+		return false
 	}
-	return "", true
+	return true
+}
+
+// setParams gives $1 and the rest the words behind the options of set.
+func (sc *scope) setParams(rest []arg) {
+	for i, a := range rest {
+		if a.s == "--" || a.s == "-" {
+			rest = rest[i+1:]
+			sc.params = texts(rest)
+			return
+		}
+		if !strings.HasPrefix(a.s, "-") && !strings.HasPrefix(a.s, "+") &&
+			(i == 0 || rest[i-1].s != "-o" && rest[i-1].s != "+o") {
+			sc.params = texts(rest[i:])
+			return
+		}
+	}
+}
+
+func (j *judge) trap(sc *scope, rest []arg) {
+	if len(rest) > 1 && rest[0].s != "-" && rest[0].s != "-l" && rest[0].s != "-p" {
+		a := rest[0].s
+		if a == "--" && len(rest) > 2 {
+			a = rest[1].s
+		}
+		j.script(sc.clone(), a, stream{}, "the trap")
+	}
+}
+
+// completes judges the commands that keys and completions run.
+func (j *judge) completes(sc *scope, base string, rest []arg) {
+	for i, a := range rest {
+		if i > 0 && (rest[i-1].s == "-C" || rest[i-1].s == "-x" || rest[i-1].s == "-F") {
+			_, cmd, found := strings.Cut(a.s, ":")
+			if rest[i-1].s != "-x" || !found {
+				cmd = a.s
+			}
+			j.script(sc.clone(), strings.Trim(cmd, `"' `), stream{}, base)
+		}
+	}
+	if base == "fc" {
+		j.undecidable("which earlier command this runs again")
+	}
 }
 
 func texts(args []arg) []string {

@@ -174,7 +174,15 @@ func (j *judge) execs(sc *scope, lang, text string, lits []literal, runs []int) 
 	if !started {
 		return
 	}
-	// Each literal alone, as a shell line, and each run of neighbours as words.
+	j.literals(sc, lang, text, lits)
+	if !j.done {
+		j.assembled(lang, text, lits)
+	}
+}
+
+// literals judges each literal alone, as a shell line, and each run of neighbours
+// as words.
+func (j *judge) literals(sc *scope, lang, text string, lits []literal) {
 	for k := 0; k < len(lits) && !j.done; k++ {
 		s := lits[k].text
 		if looksGuarded(j, s) {
@@ -210,10 +218,10 @@ func (j *judge) execs(sc *scope, lang, text string, lits []literal, runs []int) 
 			return
 		}
 	}
-	if j.done {
-		return
-	}
-	// A command put together from pieces, decoded or reversed.
+}
+
+// assembled judges a program that makes a command of pieces, decodes or reads it.
+func (j *judge) assembled(lang, text string, lits []literal) {
 	for _, w := range []string{"chr(", "fromhex", "b64decode", "base64", "atob(", "fromCharCode", "[::-1]", "reverse",
 		"decode(", "unhexlify", "rot13", "bytes(", "codecs", "pack(", "sprintf(", "String.raw", "unescape", "\\x",
 		"\\u00", "\\1"} {

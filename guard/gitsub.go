@@ -200,11 +200,23 @@ func (j *judge) gitShort(sc *scope, sub, s string, next arg) {
 	}
 }
 
+// readingVerbs are the verbs of two-sided commands that only read.
+var readingVerbs = []struct{ sub, verbs string }{
+	{"stash", "list show"}, {"bisect", "log terms"}, {"bundle", "verify list-heads"}, {"rerere", "status diff remaining"},
+	{"commit-graph", "verify"}, {"multi-pack-index", "verify"}, {"hook", "list"}, {"refs", "list verify exists"},
+	{"repo", "info structure"}, {"worktree", "list"}, {"sparse-checkout", "list check-rules"},
+}
+
 // listing says whether the words of a two-sided command only list.
 func listing(sub string, rest []arg) bool {
 	verb := ""
 	if len(rest) > 0 {
 		verb = rest[0].s
+	}
+	for _, r := range readingVerbs {
+		if r.sub == sub {
+			return contains(r.verbs, verb)
+		}
 	}
 	switch sub {
 	case "branch":
@@ -218,8 +230,6 @@ func listing(sub string, rest []arg) bool {
 			"--list --color --no-color --column --no-column --ignore-case --omit-empty --verify",
 			"--contains --no-contains --merged --no-merged --points-at --sort --format",
 			"-l --list -n --contains --no-contains --merged --no-merged --points-at -v --verify")
-	case "stash":
-		return verb == "list" || verb == "show"
 	case "remote":
 		if verb == "-v" || verb == "--verbose" {
 			return len(rest) == 1 || len(rest) == 2 && rest[1].s == "show" || rest[1].s == "show"
@@ -227,8 +237,6 @@ func listing(sub string, rest []arg) bool {
 		return verb == "" || verb == "show" || verb == "get-url"
 	case "config":
 		return configReads(rest)
-	case "worktree", "sparse-checkout":
-		return verb == "list" || sub == "sparse-checkout" && verb == "check-rules"
 	case "notes":
 		for len(rest) > 0 && strings.HasPrefix(rest[0].s, "--ref") {
 			n := 1
@@ -249,8 +257,6 @@ func listing(sub string, rest []arg) bool {
 			}
 		}
 		return known(verb) || len(rest) == 0 || !foreign(verb)
-	case "bisect":
-		return verb == "log" || verb == "terms"
 	case "submodule":
 		for _, a := range rest {
 			if strings.HasPrefix(a.s, "-") && a.s != "--quiet" && a.s != "-q" && a.s != "--cached" &&
@@ -278,22 +284,10 @@ func listing(sub string, rest []arg) bool {
 		return words == 1
 	case "update-index":
 		return len(rest) == 1 && verb == "--show-index-version"
-	case "bundle":
-		return verb == "verify" || verb == "list-heads"
-	case "rerere":
-		return verb == "status" || verb == "diff" || verb == "remaining"
 	case "replace":
 		return len(rest) == 0 || verb == "-l" || verb == "--list" || strings.HasPrefix(verb, "--format") && len(rest) == 1
 	case "hash-object":
 		return flags(rest, "t", "--stdin --stdin-paths --no-filters --literally", "--path", "") || hashReads(rest)
-	case "commit-graph", "multi-pack-index":
-		return verb == "verify"
-	case "hook":
-		return verb == "list"
-	case "refs":
-		return verb == "list" || verb == "verify" || verb == "exists"
-	case "repo":
-		return verb == "info" || verb == "structure"
 	case "difftool":
 		return len(rest) == 1 && verb == "--tool-help"
 	}
