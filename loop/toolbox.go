@@ -169,14 +169,9 @@ func (l *Loop) spoiled(program string) []string {
 	}
 	defer root.Close()
 	var out []string
-	name, in := program, ""
-	if rel, inside := insideOf(program, l.Repo.Root); inside {
-		in, name = path.Split(filepath.ToSlash(rel))
-	} else if in, name = path.Split(path.Clean(filepath.ToSlash(program))); path.IsAbs(in) {
-		return nil
-	}
+	in, name := toolName(program, l.Repo.Root)
 	for dir, had := range l.tools {
-		if _, ok := had[name]; !ok || in != "" && path.Clean(in) != dir {
+		if _, ok := had[name]; !ok || in != "" && in != dir {
 			continue
 		}
 		room := maxToolData
@@ -190,6 +185,44 @@ func (l *Loop) spoiled(program string) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// toolName is the folder in the worktree that a command names, "" = any of PATH, and the
+// program.
+func toolName(program, root string) (in, name string) {
+	if rel, inside := insideOf(program, root); inside {
+		program = rel
+	}
+	if in, name = path.Split(path.Clean(filepath.ToSlash(program))); in != "" {
+		in = path.Clean(in)
+	}
+	return in, name
+}
+
+// sharedTool is the folder among those that the worker shares in which a program lies.
+// When a check does not find it, then because of what the worker has written over it.
+func (l *Loop) sharedTool(program string) (string, bool) {
+	shared := l.shared()
+	if len(shared.Names) == 0 {
+		return "", false
+	}
+	root, err := os.OpenRoot(shared.From)
+	if err != nil {
+		return "", false
+	}
+	defer root.Close()
+	in, name := toolName(program, l.Repo.Root)
+	for _, dir := range toolFolders(l.Repo.Root, shared.Names, l.Settings.CheckEnv) {
+		ours := slices.ContainsFunc(shared.Names, func(s string) bool { return dir == s || strings.HasPrefix(dir, s+"/") })
+		room := maxToolData
+		if !ours || in != "" && in != dir {
+			continue
+		}
+		if _, ok := readTools(root, dir, &room)[name]; ok {
+			return dir, true
+		}
+	}
+	return "", false
 }
 
 // putToolsBack makes the programs of a folder what they were, as far as their
@@ -257,7 +290,18 @@ func writeTool(root *os.Root, name string, t tool) error {
 // back what it can and tells people and the next attempt.
 func (l *Loop) blameTools(it *attempt, program string) bool {
 	dirs := l.spoiled(program)
+	if dir, ok := l.sharedTool(program); ok {
+		if err := l.shared().Drop(); err != nil {
+			l.Log("%v", err)
+		}
+		it.notice("gone, checks call %s: %s; what this worker has written to the shared folders is dropped", program,
+			path.Join(dir, path.Base(program)))
+		dirs = []string{dir}
+	}
 	for _, dir := range dirs {
+		if len(l.tools[dir]) == 0 {
+			continue
+		}
 		back, gone, err := l.putToolsBack(dir)
 		if err != nil {
 			l.Log("%v", err)

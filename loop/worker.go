@@ -39,7 +39,8 @@ type Shared struct {
 	Names []string // as in worktree.share; none = its own setup is run
 	Not   string   // why none although they are asked for
 	From  string   // the worktree that they are from
-	Layer string   // what the worker has written there
+	// Drop removes what the worker has written there.
+	Drop func() error
 }
 
 // WorkerSteps are the places where a worker can be stopped, besides those of an

@@ -384,8 +384,8 @@ type Operator struct {
 	// of adopt and land: the newest kept commit that the branch has; of reset: the commit that removed the specs
 	Kept *Kept `json:"kept,omitempty"`
 	// Tasks that were set aside: approve agrees that they are left out, reject
-	// makes them pending again. Of reset: those that leave the plan. Of answer: those that waited for it. Of inject: the one that
-	// the note is for.
+	// makes them pending again. Of reset: those that leave the plan. Of answer: those that waited for it. Of
+	// inject: the one that the note is for.
 	Tasks []plan.TaskID `json:"tasks,omitempty"`
 }
 

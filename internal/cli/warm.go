@@ -137,7 +137,7 @@ func (w *wired) warm(home *gitstate.Repo, root string, c *WorkerCmd) error {
 	for _, env := range []*[]string{&w.loop.Settings.CheckEnv, &w.loop.Settings.AgentEnv} {
 		*env = sharedEnv(*env, home.Root, root, c.Share)
 	}
-	w.loop.Worker.Shared = loop.Shared{Names: c.Share, From: home.Root, Layer: layerOf(root)}
+	w.loop.Worker.Shared = loop.Shared{Names: c.Share, From: home.Root, Drop: func() error { return dropLayer(root) }}
 	return nil
 }
 

@@ -141,6 +141,28 @@ func TestSharingSurvivesKills(t *testing.T) {
 	p.noLayers(t)
 }
 
+// TestASharedToolThatIsGone: a program of a shared folder that an agent takes away costs
+// the attempt, and comes back.
+func TestASharedToolThatIsGone(t *testing.T) {
+	t.Parallel()
+	if !hasNamespaces() {
+		t.Skip("this machine refuses namespaces")
+	}
+	p := newProject(t, "if [ $RALPH_ATTEMPT = 1 ]; then rm -rf deps/bin; fi\n"+doTask,
+		"[project]\nsetup = [\"mkdir -p deps/bin && cp test.sh deps/bin/lint && chmod 755 deps/bin/lint\"]\n"+shareDeps+
+			"[[checks]]\nname = \"lint\"\nkind = \"test\"\nrun = \"deps/bin/lint\"\n",
+		map[string]string{"README": "hello\n", ".gitignore": "deps/\n", "test.sh": "#!/bin/sh\ntest ! -e broken\n"})
+	p.must(t, "add", "one")
+	out := p.must(t, "start", "--workers", "1")
+	if !strings.Contains(out, "gone, checks call deps/bin/lint: deps/bin/lint; what this worker has written") {
+		t.Errorf("it is not named:\n%s", out)
+	}
+	if got := p.must(t, "show", "1"); !strings.Contains(got, "checks: lint") {
+		t.Errorf("it cost no attempt:\n%s", got)
+	}
+	p.teamDone(t, 1)
+}
+
 // TestSharingSavesSetups compares setups in every worker with folders that are shared,
 // in one run of the test.
 func TestSharingSavesSetups(t *testing.T) {
