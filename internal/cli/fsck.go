@@ -60,6 +60,7 @@ type checkup struct {
 	notes  *noteCheck           // nil when they cannot be read
 	found  []faultDoc           // in the notes
 	atWork map[string]bool      // event ids of the iterations in work
+	anew   string               // event id of the redaction with which the journal begins, "" = it begins otherwise
 	alive  bool                 // something worked on the branch when the refs were listed
 	forks  map[string]bool      // event ids of journals with the same id
 	id     string               // of the journal
@@ -177,6 +178,9 @@ func (c *checkup) journal(ctx context.Context) error {
 		if shows && n%1000 == 0 {
 			fmt.Fprintf(c.a.Err, "%s%d entries", view.Styled(c.a.Err, "\r"), n)
 		}
+		if i := e.Event.Init; i != nil && i.Redacted != "" {
+			c.anew = e.Event.ID
+		}
 		if e.Event.Result != nil {
 			ends <- e
 		}
@@ -258,6 +262,8 @@ func (c *checkup) refs(ctx context.Context) error {
 			known := !end.entry.IsZero()
 			switch {
 			case c.forks[event]:
+			case !known && event < c.anew:
+				// Its entry went with the history when a text was taken out. Ids begin with their time.
 			case !known && !c.atWork[event]:
 				// A crash between the evidence and the journal leaves one; what it
 				// holds is in no entry, so it is named and never dropped.
