@@ -65,9 +65,10 @@ ci:
 reliability n="30":
     RELIABILITY_ROUNDS={{n}} go test ./internal/e2e -run 'TestPowerCut|TestKilledWithItsGit|TestPruneBesideALoop' -count=1 -v -timeout 60m
 
-# commands of every kind killed at moments of chance, beside git gc and a person's commits
-chaos seconds="600":
-    RALPH_CHAOS={{seconds}} go test ./internal/e2e -run '^TestChaos$' -count=1 -v -timeout 60m
+# commands of every kind killed at each of their steps, and at moments of chance beside git gc and a person's commits
+chaos seconds="400":
+    RALPH_CHAOS={{seconds}} go test ./internal/e2e -run '^(TestChaos|TestEveryStepOfEveryCommand)$' -count=1 -v \
+        -timeout 60m -args -long
 
 # what is published: archives, Debian packages and checksums in dist/; the same commit gives the same bytes
 release *targets:

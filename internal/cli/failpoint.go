@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 
 	"git-ralph/gitstate"
@@ -30,11 +31,14 @@ func failpoints() []string {
 }
 
 // failpoint ends this process with SIGKILL at the named step, so that tests
-// can stop it between any two writes.
+// can stop it between any two writes. The name "?" only tells which steps are reached.
 func (a *App) failpoint() func(string) {
 	name := a.getenv("RALPH_FAILPOINT")
-	if name == "" {
+	switch name {
+	case "":
 		return nil
+	case "?":
+		return func(step string) { fmt.Fprintln(a.Err, "step: "+step) }
 	}
 	return func(step string) {
 		if step == name {
