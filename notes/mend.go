@@ -87,6 +87,9 @@ func looseObject(data []byte) (map[string]any, bool) {
 		return nil, false
 	}
 	data = data[from : to+1]
+	if m := lastObject(data); m != nil {
+		return m, true
+	}
 	for _, text := range [][]byte{data, looseComma().ReplaceAll(data, []byte("$1"))} {
 		var m map[string]any
 		if json.Unmarshal(text, &m) == nil && m != nil {
@@ -96,9 +99,44 @@ func looseObject(data []byte) (map[string]any, bool) {
 	return nil, false
 }
 
+// lastObject is the last of JSON objects that follow each other, as an agent leaves them that
+// appends to its handoff; nil when that is not what data is.
+func lastObject(data []byte) map[string]any {
+	var last map[string]any
+	dec := json.NewDecoder(bytes.NewReader(data))
+	for dec.More() {
+		var m map[string]any
+		if dec.Decode(&m) != nil {
+			return nil
+		}
+		last = m
+	}
+	return last
+}
+
+// snakeKeys gives the members of a document the spelling of the schema: taskCompleted is
+// task_completed.
+func snakeKeys(doc map[string]any) {
+	for k, v := range doc {
+		var b strings.Builder
+		for _, c := range k {
+			if c >= 'A' && c <= 'Z' {
+				b.WriteString("_" + strings.ToLower(string(c)))
+			} else {
+				b.WriteRune(c)
+			}
+		}
+		if name := b.String(); name != k && doc[name] == nil && len(k) < 100 {
+			delete(doc, k)
+			doc[name] = v
+		}
+	}
+}
+
 // lift puts the facts about the task where they belong when they stand at the
 // top, and takes the document out of a member named handoff.
 func lift(doc map[string]any) {
+	snakeKeys(doc)
 	if inner, ok := doc["handoff"].(map[string]any); ok && len(doc) == 1 {
 		delete(doc, "handoff")
 		for k, v := range inner {
@@ -115,6 +153,7 @@ func lift(doc map[string]any) {
 		}
 		task = map[string]any{}
 	}
+	snakeKeys(task)
 	for _, key := range []string{"task_id", "fully_complete"} {
 		if v, have := doc[key]; have && task[key] == nil {
 			task[key] = v

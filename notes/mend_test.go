@@ -31,6 +31,9 @@ func TestMendHandoff(t *testing.T) {
 		{"a confidence of its own", `{` + whole + `,"confidence_level":"very"}`, &yes, "T-001", ""},
 		{"a code block with prose around it", "Here it is:\n```json\n{" + whole + "}\n```\nDone.", &yes, "T-001", ""},
 		{"a comma too many", `{` + whole + `,"recommendations":["a",],}`, &yes, "T-001", ""},
+		{"two, one after the other", `{"task_id":"T-001","fully_complete":false}` + "\n{" + whole + "}\n", &yes, "T-001", ""},
+		{"names in another spelling", `{"taskCompleted":{"taskId":"T-001","fullyComplete":true},"summary":"s"}`, &yes,
+			"T-001", ""},
 		{"inside a member", `{"handoff":{` + whole + `}}`, &yes, "T-001", ""},
 		{"a number for a text", `{` + whole + `,"freeform":5,"architectural_notes":[1,{"a":2}]}`, &yes, "T-001", "5"},
 	} {

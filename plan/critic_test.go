@@ -49,6 +49,10 @@ func TestCritic(t *testing.T) {
 		{"cargo test", missing, "a warning: another machine may have it"}, {"CI=1 cargo test", missing, ""},
 		{"cargo clippy -- -D warnings", missing, ""},
 		{"true", vacuous, ""}, {"exit 0", vacuous, ""}, {"echo ok", vacuous, ""}, {"echo ok | grep -q no", "", ""},
+		{"go test ./... || true", vacuous, ""}, {"npm test; true", vacuous, ""}, {"make test || echo 'it failed'", vacuous, ""},
+		{"make check || exit 0", vacuous, ""}, {"test 1 = 1", vacuous, ""}, {"[ 1 -eq 1 ]", vacuous, ""},
+		{"[ 1 = 2 ]", "", ""}, {"make test || exit 1", "", ""}, {"sh -c 'rm -f x || true; test -e y'", "", ""},
+		{"test -f x; test -e y", "", ""}, {"grep -q x y || { echo no; exit 1; }", "", ""},
 	} {
 		text, warning := c.command(row.verify)
 		if row.want == "" && text != "" || !strings.Contains(text, row.want) {
