@@ -33,7 +33,7 @@ func (c *configJudge) node(manager string, cmd simpleCommand, depth int) {
 	if manager == "bun" && script == "test" {
 		c.pick(dir, "bunfig.toml")
 	}
-	c.npmrc(dir)
+	c.parts(dir, npmrc)
 	c.installed(dir)
 	p := join(dir, "package.json")
 	before := packageJSON(c.content(p))
@@ -120,22 +120,19 @@ func longerLine(old, now string) bool {
 		!strings.Contains(strings.ReplaceAll(rest, "&&", ""), "&") && !strings.Contains(rest, "exit")
 }
 
-func (c *configJudge) npmrc(dir string) {
-	p := join(dir, ".npmrc")
-	f, ok := c.files[p]
-	if !ok {
-		return
-	}
-	before := npmSettings(f.Before)
-	for key, value := range npmSettings(f.After) {
+// npmrc is what decides in .npmrc how scripts run.
+var npmrc = part{names: ".npmrc", gone: true, new: true, worse: func(before, after []byte) bool {
+	old := npmSettings(before)
+	for key, value := range npmSettings(after) {
 		switch key {
 		case "script-shell", "ignore-scripts", "node-options", "if-present", "shell", "scripts-prepend-node-path":
-			if before[key] != value {
-				c.changed(p)
+			if old[key] != value {
+				return true
 			}
 		}
 	}
-}
+	return false
+}}
 
 // npmSettings reads the keys and values of .npmrc as npm does: with blanks and
 // quotes around them, and with underscores for hyphens.
@@ -232,22 +229,9 @@ func canonical(raw json.RawMessage) string {
 	return string(b)
 }
 
-// viteTest compares the test block of vite.config, which has other uses too.
-func (c *configJudge) viteTest(dir string) {
-	for _, ext := range []string{".ts", ".js", ".mts", ".mjs", ".cts", ".cjs"} {
-		p := join(dir, "vite.config"+ext)
-		f, ok := c.files[p]
-		if !ok || f.added() {
-			continue
-		}
-		old, now := testBlock(p, f.Before), testBlock(p, f.After)
-		if old != now && (old != "" || narrows(now)) {
-			c.changed(p)
-		}
-	}
-}
-
-func testBlock(p string, content []byte) string {
+// testBlock is what stands behind "test:" in a settings file of vite, which has other
+// uses too.
+func testBlock(content []byte) string {
 	found := ""
 	var walk func([]node)
 	walk = func(list []node) {
@@ -263,25 +247,13 @@ func testBlock(p string, content []byte) string {
 			}
 		}
 	}
-	walk(tree(lex(content, languageOf(p))))
+	walk(tree(lex(content, languageOf("vite.config.ts"))))
 	return found
 }
 
-// tsconfig compares what the compiler checks and which files; the rest of the
-// file (paths, output, targets) is the project's own affair.
-func (c *configJudge) tsconfig(dir string) {
-	for _, p := range c.paths() {
-		base := path.Base(p)
-		f := c.files[p]
-		if join("", path.Dir(p)) != dir || !strings.HasPrefix(base, "tsconfig") || !strings.HasSuffix(base, ".json") ||
-			f.added() {
-			continue
-		}
-		if f.removed() || looserTS(f.Before, f.After) {
-			c.changed(p)
-		}
-	}
-}
+// tsconfig is what the compiler checks and which files; the rest of the file
+// (paths, output, targets) is the project's own affair.
+var tsconfig = part{names: "tsconfig*.json", worse: looserTS}
 
 type tsFile struct {
 	Extends         any            `json:"extends"`

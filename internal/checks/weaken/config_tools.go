@@ -9,8 +9,28 @@ import (
 
 // settingFiles are the settings of a tool: files of the command's folder that are compared as a
 // whole, those of them that count when they are new, beginnings of names, sections of shared files
-// (FILE:SECTION) and members of package.json. NAME stands for the tool.
-type settingFiles struct{ whole, new, stems, sections, members string }
+// (FILE:SECTION) and members of package.json. NAME stands for the tool. Of files with other uses
+// parts are compared.
+type settingFiles struct {
+	whole, new, stems, sections, members string
+	parts                                []part
+}
+
+// part is what decides in files that have other uses as well.
+type part struct {
+	// names are patterns, below the command's folder; behind "*/" they are names in
+	// every folder.
+	names string
+	// worse reports whether the file decides otherwise than before. One that is gone
+	// is empty then, without gone a finding by itself; a new one only counts with new.
+	worse     func(before, after []byte) bool
+	gone, new bool
+}
+
+// differ compares what a function takes out of a file.
+func differ(decides func([]byte) string) func(before, after []byte) bool {
+	return func(before, after []byte) bool { return decides(before) != decides(after) }
+}
 
 const golangci = ".golangci.yml .golangci.yaml .golangci.toml .golangci.json"
 
@@ -37,7 +57,19 @@ var toolSettings = map[string]settingFiles{
 	"golangci-lint":      {whole: golangci, new: golangci},
 	"staticcheck":        {whole: "staticcheck.conf", new: "staticcheck.conf"},
 	"jest react-scripts": {stems: "jest.config", members: "jest"},
-	"vitest":             {stems: "vitest.config vitest.workspace"},
+	"vitest": {stems: "vitest.config vitest.workspace", parts: []part{{names: "vite.config.*", gone: true,
+		worse: func(before, after []byte) bool {
+			old, now := testBlock(before), testBlock(after)
+			return old != now && (old != "" || narrows(now))
+		}}}},
+	"tsc vue-tsc tsd": {parts: []part{tsconfig}},
+	"cargo cross": {whole: "clippy.toml .clippy.toml rustfmt.toml .rustfmt.toml .config/nextest.toml",
+		new:   "clippy.toml rustfmt.toml .config/nextest.toml",
+		parts: []part{{names: ".cargo/config.toml .cargo/config", worse: differ(cargoRunners), gone: true, new: true}}},
+	"mvn mvnw": {whole: ".mvn/maven.config .mvn/jvm.config",
+		parts: []part{{names: "*/pom.xml", worse: worsePom, gone: true}}},
+	"gradle gradlew": {parts: []part{{names: "*/build.gradle */build.gradle.kts */settings.gradle */settings.gradle.kts",
+		worse: differ(gradleTests)}}},
 	"mocha nyc c8 ava tap karma cypress playwright wdio jasmine": {
 		stems: ".NAMErc NAME.config karma.conf cypress .NAME", members: "NAME",
 		whole: "test/mocha.opts spec/support/jasmine.json"},
@@ -93,6 +125,7 @@ func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
 		c.section(join(dir, file), shared[file]...)
 	}
 	c.packageKeys(dir, list(s.members)...)
+	c.parts(dir, s.parts...)
 	switch name {
 	case "pytest", "py.test":
 		c.shadows(dir)
@@ -106,19 +139,12 @@ func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
 		c.anyPython(cmd, depth)
 	case "gotestsum":
 		c.golang(cmd)
-	case "vitest":
-		c.viteTest(dir)
 	case "tsc", "vue-tsc", "tsd":
-		c.tsconfig(dir)
 		if given := cmd.option("-p", "--project"); strings.HasSuffix(given, ".json") {
-			c.tsconfig(join(dir, path.Dir(given)))
+			c.parts(join(dir, path.Dir(given)), tsconfig)
 		}
 	case "cargo", "cross":
-		c.cargo(cmd)
-	case "mvn", "mvnw":
-		c.maven(dir)
-	case "gradle", "gradlew":
-		c.gradle()
+		c.cargo()
 	case "phpunit", "pest":
 		c.takesPlace(dir, "phpunit.xml", join(dir, "phpunit.xml.dist"), "")
 	}
@@ -254,33 +280,37 @@ func goIgnores(mod []byte) []string {
 	return out
 }
 
-// cargo compares what decides which Rust tests and lints run.
-func (c *configJudge) cargo(cmd simpleCommand) {
-	dir := cmd.dir
+// parts compares what decides in files that have other uses as well.
+func (c *configJudge) parts(dir string, parts ...part) {
 	for _, p := range c.paths() {
-		if path.Base(p) == "Cargo.toml" {
-			f := c.files[p]
-			if f.added() || f.removed() {
+		f := c.files[p]
+		for _, x := range parts {
+			found := slices.ContainsFunc(strings.Fields(x.names), func(n string) bool {
+				base, everywhere := strings.CutPrefix(n, "*/")
+				return everywhere && matches(base, path.Base(p)) || !everywhere && matches(join(dir, n), p)
+			})
+			if !found || f.added() && !x.new {
 				continue
 			}
-			if cargoTests(f.Before) != cargoTests(f.After) {
+			if f.removed() && !x.gone || x.worse(f.Before, f.After) {
 				c.changed(p)
-				continue
 			}
-			c.section(p, "lints", "workspace.lints", "profile.test")
 		}
 	}
-	c.pick(dir, "clippy.toml", ".clippy.toml", "rustfmt.toml", ".rustfmt.toml", ".config/nextest.toml")
-	c.addedConfig(dir, "clippy.toml", "rustfmt.toml", ".config/nextest.toml")
-	for _, n := range []string{".cargo/config.toml", ".cargo/config"} {
-		p := join(dir, n)
-		f, ok := c.files[p]
-		if !ok {
+}
+
+func matches(pattern, p string) bool { ok, _ := path.Match(pattern, p); return ok }
+
+// cargo compares manifests: what decides which Rust tests and lints run.
+func (c *configJudge) cargo() {
+	for _, p := range c.paths() {
+		if f := c.files[p]; path.Base(p) != "Cargo.toml" || f.added() || f.removed() {
+			continue
+		} else if cargoTests(f.Before) != cargoTests(f.After) {
+			c.changed(p)
 			continue
 		}
-		if cargoRunners(f.Before) != cargoRunners(f.After) {
-			c.changed(p)
-		}
+		c.section(p, "lints", "workspace.lints", "profile.test")
 	}
 }
 
@@ -318,26 +348,12 @@ func cargoRunners(content []byte) string {
 	return strings.Join(out, "\n")
 }
 
-// maven compares the parts of a build file that decide about tests.
-func (c *configJudge) maven(dir string) {
-	for _, p := range c.paths() {
-		if path.Base(p) != "pom.xml" && p != join(dir, ".mvn/maven.config") && p != join(dir, ".mvn/jvm.config") {
-			continue
-		}
-		f := c.files[p]
-		if f.added() {
-			continue
-		}
-		if path.Base(p) != "pom.xml" {
-			c.pick(path.Dir(p), path.Base(p))
-			continue
-		}
-		old, now := strings.Split(pomTests(f.Before), "\n"), strings.Split(pomTests(f.After), "\n")
-		module := func(l string) bool { return l == "" || strings.HasPrefix(l, "module ") }
-		if len(added(now, old)) > 0 || slices.ContainsFunc(added(old, now), func(l string) bool { return !module(l) }) {
-			c.changed(p) // further modules are further tests
-		}
-	}
+// worsePom compares the parts of a build file that decide about tests. Further
+// modules are further tests.
+func worsePom(before, after []byte) bool {
+	old, now := strings.Split(pomTests(before), "\n"), strings.Split(pomTests(after), "\n")
+	module := func(l string) bool { return l == "" || strings.HasPrefix(l, "module ") }
+	return len(added(now, old)) > 0 || slices.ContainsFunc(added(old, now), func(l string) bool { return !module(l) })
 }
 
 func pomTests(content []byte) string {
@@ -377,24 +393,7 @@ func pomTests(content []byte) string {
 	return strings.Join(out, "\n")
 }
 
-// gradle compares the test blocks of build files.
-func (c *configJudge) gradle() {
-	for _, p := range c.paths() {
-		base := path.Base(p)
-		if base != "build.gradle" && base != "build.gradle.kts" && base != "settings.gradle" &&
-			base != "settings.gradle.kts" {
-			continue
-		}
-		f := c.files[p]
-		if f.added() {
-			continue
-		}
-		if f.removed() || gradleTests(f.Before) != gradleTests(f.After) {
-			c.changed(p)
-		}
-	}
-}
-
+// gradleTests are the test blocks of a build file.
 func gradleTests(content []byte) string {
 	var out []string
 	var walk func([]node)
