@@ -7,3 +7,6 @@ func interruptSelf() error {
 	os.Exit(130)
 	return nil
 }
+
+// outputGone is asked after a signal that Windows does not have.
+func outputGone() bool { return true }

@@ -221,8 +221,10 @@ func (a *App) interrupts() (context.Context, context.CancelFunc) {
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	go func() {
 		var first time.Time
-		for range ch {
+		for sig := range ch {
 			switch {
+			case sig == syscall.SIGPIPE && !outputGone():
+				// The process has it for every pipe and socket: a watcher left, or a program read no more.
 			case first.IsZero():
 				first = time.Now()
 				fmt.Fprintln(a.Err, "\ninterrupted: keeping the attempt as evidence and restoring the checkpoint (again to leave "+

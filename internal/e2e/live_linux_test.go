@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -210,4 +211,44 @@ func TestNoLiveView(t *testing.T) {
 			t.Errorf("%v: exit %d\n%q", env, code, rest)
 		}
 	}
+}
+
+// TestWatchersComeAndGo: a run does not notice that somebody who watched it is gone,
+// in the middle of a line or not. What nobody reads any more ends it, as it ends
+// others: git ralph start | head.
+func TestWatchersComeAndGo(t *testing.T) {
+	agent := "while [ ! -e go ]; do echo looking around, and telling of it; sleep 0.01; done\nrm -f go\n" + doTask
+	p := newProject(t, agent, "[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
+		map[string]string{".gitignore": "go\n"})
+	p.must(t, "add", "the first thing")
+	ended := make(chan result, 1)
+	go func() { ended <- p.run(t, nil, "start") }()
+	for range 5 {
+		c := exec.Command(self(t), "-v", "watch")
+		c.Dir, c.Env = p.Dir, p.Env
+		out, err := c.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for lines := bufio.NewScanner(out); lines.Scan() && !strings.Contains(lines.Text(), "looking around"); {
+		}
+		c.Process.Kill()
+		c.Wait()
+	}
+	p.Write("go", "")
+	if r := <-ended; r.code != 0 {
+		t.Errorf("the run ended with %d\n%s%s", r.code, r.out, r.err)
+	}
+	p.must(t, "add", "the second thing")
+	c := exec.Command("sh", "-c", `"$0" start | head -n 1`, self(t))
+	c.Dir, c.Env = p.Dir, p.Env
+	if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), "session 2 begins") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	waitFor(t, "the run ends when nobody reads it", func() bool {
+		return strings.Contains(p.must(t, "status"), "interrupted")
+	})
 }
