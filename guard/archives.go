@@ -58,11 +58,7 @@ func (j *judge) tar(c *call) bool {
 		}
 	}
 	if extract {
-		for _, d := range sc.cwds {
-			if class, reason, instead := j.gitPlace(d, false, false, false); class != "" {
-				j.deny(class, "this would unpack into "+clip(d)+", "+reason, instead)
-			}
-		}
+		j.fills(sc, "unpack into")
 		for _, a := range rest[1:] {
 			if strings.HasPrefix(a.s, ".git/") || a.s == ".git" {
 				j.write(sc, a, "unpack")
@@ -99,11 +95,7 @@ func (j *judge) archive(c *call) bool {
 		}
 	}
 	if base == "unzip" || base == "cpio" {
-		for _, d := range sc.cwds {
-			if class, reason, instead := j.gitPlace(d, false, false, false); class != "" {
-				j.deny(class, "this would unpack into "+clip(d)+", "+reason, instead)
-			}
-		}
+		j.fills(sc, "unpack into")
 	}
 	return true
 }
@@ -147,10 +139,16 @@ func (j *judge) download(c *call) bool {
 			}
 		}
 	}
+	j.fills(sc, "download into")
+	return true
+}
+
+// fills denies a command that puts what it likes into the folder it runs in, where
+// that is git's.
+func (j *judge) fills(sc *scope, verb string) {
 	for _, d := range sc.cwds {
-		if class, reason, instead := j.gitPlace(d, false, false, false); class != "" {
-			j.deny(class, "this would download into "+clip(d)+", "+reason, instead)
+		if class, reason, instead := j.gitPlace(spot{path: d}); class != "" {
+			j.deny(class, "this would "+verb+" "+clip(d)+", "+reason, instead)
 		}
 	}
-	return true
 }

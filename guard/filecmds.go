@@ -170,7 +170,7 @@ func (j *judge) transfer(c *call, move bool) bool {
 // link judges what a link leads to: writing through it is writing there.
 func (j *judge) link(sc *scope, a arg) {
 	for _, p := range sc.resolve(a.s) {
-		switch class, reason, instead := j.place(p, a.glob, sc.dotglob, false); class {
+		switch class, reason, instead := j.place(spot{path: p, glob: a.glob, dotglob: sc.dotglob}); class {
 		case ClassGitFiles, ClassState, ClassProtected:
 			j.deny(class, "this would make a link to "+clip(a.s)+", "+reason, instead)
 		}
@@ -181,8 +181,8 @@ func (j *judge) link(sc *scope, a arg) {
 // own files matter there.
 func (j *judge) gitOnly(sc *scope, a arg) {
 	for _, p := range sc.resolve(a.s) {
-		if class, reason, instead := j.gitPlace(p, a.glob, sc.dotglob, !below(p, j.p.Worktree) &&
-			belowAny(p, j.p.temp())); class != "" {
+		if class, reason, instead := j.gitPlace(spot{path: p, glob: a.glob, dotglob: sc.dotglob,
+			temp: !below(p, j.p.Worktree) && belowAny(p, j.p.temp())}); class != "" {
 			j.deny(class, "this would change "+clip(a.s)+", "+reason, instead)
 		}
 	}

@@ -21,20 +21,28 @@ func (j *judge) write(sc *scope, a arg, verb string) {
 		return
 	}
 	for _, p := range sc.resolve(a.s) {
-		if class, reason, instead := j.place(p, a.glob, sc.dotglob, verb == "make"); class != "" {
+		if class, reason, instead := j.place(spot{path: p, glob: a.glob, dotglob: sc.dotglob, folder: verb == "make"}); class != "" {
 			j.deny(class, "this would "+verb+" "+clip(a.s)+", "+reason, instead)
 			return
 		}
 	}
 }
 
-// place says what is wrong with changing the absolute, clean path p; class ""
-// means nothing is. mkdir says that only a folder is made, which leaves
-// protected files as they are.
-func (j *judge) place(p string, glob, dotglob, mkdir bool) (class, reason, instead string) {
+// spot is an absolute, clean path that a command would change.
+type spot struct {
+	path    string
+	glob    bool // it is a pattern
+	dotglob bool // patterns mean hidden names too
+	folder  bool // a folder is made there, which leaves protected files as they are
+	temp    bool // it lies in a temporary folder
+}
+
+// place says what is wrong with changing a path; class "" means nothing is.
+func (j *judge) place(at spot) (class, reason, instead string) {
+	p := at.path
 	inTree := below(p, j.p.Worktree)
-	temp := !inTree && belowAny(p, j.p.temp())
-	if class, reason, instead = j.gitPlace(p, glob, dotglob, temp); class != "" {
+	at.temp = !inTree && belowAny(p, j.p.temp())
+	if class, reason, instead = j.gitPlace(at); class != "" {
 		return class, reason, instead
 	}
 	for _, s := range j.p.State {
@@ -42,16 +50,16 @@ func (j *judge) place(p string, glob, dotglob, mkdir bool) (class, reason, inste
 			return ClassState, "which belongs to the loop", "tell the loop through its tools (ralph_*), it keeps its own state"
 		}
 	}
-	if below(p, "/run/git-ralph") || strings.Contains(p+"/", "/.ralph/") || glob && globMeans(p, ".ralph", dotglob) {
+	if below(p, "/run/git-ralph") || strings.Contains(p+"/", "/.ralph/") || at.glob && globMeans(p, ".ralph", at.dotglob) {
 		return ClassState, "which belongs to the loop", "tell the loop through its tools (ralph_*), it keeps its own state"
 	}
 	if inTree {
-		if !mkdir {
-			return j.protectedPlace(p, glob)
+		if !at.folder {
+			return j.protectedPlace(p, at.glob)
 		}
 		return "", "", ""
 	}
-	if temp || belowAny(p, j.p.Writable) {
+	if at.temp || belowAny(p, j.p.Writable) {
 		return "", "", ""
 	}
 	if rest, ok := strings.CutPrefix(p, "/dev/"); ok {
@@ -77,20 +85,20 @@ func (j *judge) place(p string, glob, dotglob, mkdir bool) (class, reason, inste
 
 // gitPlace recognises git directories: the ones of this repository, anything
 // with a .git part outside temporary folders, and git's own settings.
-func (j *judge) gitPlace(p string, glob, dotglob, temp bool) (class, reason, instead string) {
+func (j *judge) gitPlace(at spot) (class, reason, instead string) {
 	for _, d := range j.p.GitDirs {
-		if below(p, slash(d)) {
+		if below(at.path, slash(d)) {
 			return ClassGitFiles, "which is part of the git directory", insteadGitFiles
 		}
 	}
-	if temp {
+	if at.temp {
 		return "", "", ""
 	}
-	for rest := p; rest != ""; {
+	for rest := at.path; rest != ""; {
 		var part string
 		part, rest, _ = strings.Cut(rest, "/")
 		if len(part) >= 4 && (strings.EqualFold(part, ".git") || strings.EqualFold(part, "git~1")) ||
-			glob && partMeans(part, ".git", dotglob) {
+			at.glob && partMeans(part, ".git", at.dotglob) {
 			return ClassGitFiles, "which is or may be part of a git directory", insteadGitFiles
 		}
 	}
@@ -295,7 +303,7 @@ func (p *Policy) judgeWrite(name, cwd string) Verdict {
 	full := sc.resolve(name)[0]
 	if len(p.WriteOnly) > 0 {
 		rel, _ := p.relative(full) // "" outside, which no glob matches
-		if class, reason, instead := j.gitPlace(full, false, false, false); class != "" {
+		if class, reason, instead := j.gitPlace(spot{path: full}); class != "" {
 			return denied(class, "this would write to "+clip(name)+", "+reason, instead)
 		}
 		if _, free := (Protected{Globs: p.WriteOnly, FoldCase: p.FoldCase}).Match(rel); free {
@@ -304,7 +312,7 @@ func (p *Policy) judgeWrite(name, cwd string) Verdict {
 		return denied(ClassTool, "this phase writes only "+strings.Join(p.WriteOnly, ", "),
 			"put it there, or into the handoff")
 	}
-	if class, reason, instead := j.place(full, false, false, false); class != "" {
+	if class, reason, instead := j.place(spot{path: full}); class != "" {
 		return denied(class, "this would write to "+clip(name)+", "+reason, instead)
 	}
 	if !below(full, p.Worktree) && !belowAny(full, p.temp()) && !belowAny(full, p.Writable) {
