@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
@@ -71,7 +72,7 @@ func redOnce(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) se
 // rejected one, or of the recovery, leaves what the next run finishes.
 func TestDiedAtEveryStep(t *testing.T) {
 	t.Parallel()
-	for _, step := range slices.Concat(Steps, recovery.RecoverySteps) {
+	for _, step := range long.Sample(t, slices.Concat(Steps, recovery.RecoverySteps), 4) {
 		if step == "recover:index" || step == "recover:note" {
 			continue // TestDiedAfterTheCommitPoint
 		}

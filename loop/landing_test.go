@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/fixtures/repo"
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
@@ -64,7 +65,7 @@ func TestLand(t *testing.T) {
 		r.repo.Git("add", file)
 		r.repo.Git("commit", "-qm", "by a person: "+file)
 	}
-	for _, c := range []struct {
+	for _, c := range long.Sample(t, []struct {
 		why    string
 		before func(main, linked *rig)
 		kind   refusal.Kind // of the refusal; 0 = it lands
@@ -105,7 +106,7 @@ func TestLand(t *testing.T) {
 			l.repo.Git("checkout", "-q", "--detach")
 			m.repo.Git("branch", "-q", "-D", "ralph/main")
 		}, kind: refusal.LandMoved, says: "is gone"},
-	} {
+	}, 2) {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
 			ctx := context.Background()

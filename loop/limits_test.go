@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/gitstate/state"
 	"git-ralph/loop/session"
 	"git-ralph/plan"
@@ -16,7 +17,7 @@ import (
 // TestLimitsOfAProvider: what agent.on_limit makes of a limit. No attempt is spent, the same
 // task goes on, and who works on it is what the settings say.
 func TestLimitsOfAProvider(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range long.Sample(t, []struct {
 		why, on, model string
 		other          bool // a client to fall back to
 		kind           session.OutcomeKind
@@ -45,7 +46,7 @@ func TestLimitsOfAProvider(t *testing.T) {
 			[]string{"own base", "own base"}, state.Complete, 30 * time.Second},
 		{"nor one in ten years with a fallback", "fallback", "spare", false, session.UsageLimit,
 			10 * 365 * 24 * time.Hour, 2, []string{"own base", "own spare", "own spare"}, state.Complete, 30 * time.Second},
-	} {
+	}, 2) {
 		t.Run(c.why, func(t *testing.T) {
 			var got []string
 			play := func(name string) client {

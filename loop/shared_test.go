@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/fixtures/repo"
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
@@ -87,7 +88,7 @@ func (r *rig) once() {
 // TestLandsOnTopOfOthers: while one machine works on A the other one lands B.
 func TestLandsOnTopOfOthers(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
+	for _, c := range long.Sample(t, []struct {
 		why   string
 		other func(r *rig)
 		ends  []string // of the iterations on A
@@ -98,7 +99,7 @@ func TestLandsOnTopOfOthers(t *testing.T) {
 		{"the same change is none", func(r *rig) { r.write("A.txt", "1\n") }, []string{"reject: no_change", "keep"}},
 		{"what is not green together is told", func(r *rig) { r.remove("a.txt") },
 			[]string{"reject: branch_moved: checks: a.txt", "keep"}},
-	} {
+	}, 3) {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
 			var other *rig
@@ -146,7 +147,7 @@ func TestLandsOnTopOfOthers(t *testing.T) {
 // put on top of what the other machine has landed meanwhile, where it still counts.
 func TestWorkWithoutTheRemote(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
+	for _, c := range long.Sample(t, []struct {
 		why   string
 		file  string // that the other machine writes
 		lease time.Duration
@@ -157,7 +158,7 @@ func TestWorkWithoutTheRemote(t *testing.T) {
 		{"the same lines do not, and the task is free again", "A.txt", time.Hour, "conflicts with what origin has in A.txt",
 			plan.Pending},
 		{"the other one has taken the task over", "A.txt", time.Nanosecond, "another machine took its task over", plan.Done},
-	} {
+	}, 2) {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()
 			r, other := machines(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
