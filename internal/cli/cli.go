@@ -129,7 +129,6 @@ type App struct {
 	Dir            string
 	Verbose        int
 	JSON           bool
-	parser         *kong.Kong
 	repo           *gitstate.Repo
 	journal        *journal.Journal
 	linked         *gitstate.Linked // with --worktree, once it is entered
@@ -208,15 +207,10 @@ func (a *App) execute(args []string) (err error) {
 			err = &ExitError{Code: exited}
 		}
 	}()
-	reader := func(grammar any, help kong.Option) (*kong.Kong, error) {
-		return kong.New(grammar, kong.Name("git ralph"), kong.Description(
-			"Run a coding agent alone, overnight, on a repository you care about."), help,
-			kong.Writers(view.Behind(a.Out), view.Behind(a.Err)),
-			kong.Exit(func(code int) { exited = code; panic(leave{}) }))
-	}
+	exit := kong.Exit(func(code int) { exited = code; panic(leave{}) })
 	if one, flags := oneCommand(args); one != nil {
 		// To ask for help is a mistake here, and mistakes are explained below, where all commands are known.
-		parser, err := reader(one, kong.NoDefaultHelp())
+		parser, err := a.lineParser(one, exit, kong.NoDefaultHelp())
 		if err != nil {
 			return err
 		}
@@ -224,15 +218,14 @@ func (a *App) execute(args []string) (err error) {
 			return a.begin(kctx, flags, args)
 		}
 	}
-	var cmds Commands
-	parser, err := reader(&cmds, kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
-	if err != nil {
-		return err
-	}
-	a.parser = parser
 	if len(args) > 0 && args[0] == completeWord {
 		a.complete(args[1:])
 		return nil
+	}
+	var cmds Commands
+	parser, err := a.lineParser(&cmds, exit)
+	if err != nil {
+		return err
 	}
 	teach(parser.Model.Node)
 	args = a.alias(args)
@@ -244,6 +237,24 @@ func (a *App) execute(args []string) (err error) {
 		return a.parseError(err, args)
 	}
 	return a.begin(kctx, &cmds.Globals, args)
+}
+
+// lineParser reads command lines by a grammar.
+func (a *App) lineParser(grammar any, more ...kong.Option) (*kong.Kong, error) {
+	return kong.New(grammar, append([]kong.Option{kong.Name("git ralph"),
+		kong.Description("Run a coding agent alone, overnight, on a repository you care about."),
+		kong.Writers(view.Behind(a.Out), view.Behind(a.Err)),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true})}, more...)...)
+}
+
+// model describes all commands, with their examples.
+func (a *App) model() *kong.Application {
+	parser, err := a.lineParser(&Commands{})
+	if err != nil {
+		panic(err) // the commands are declared wrongly, and no test ran
+	}
+	teach(parser.Model.Node)
+	return parser.Model
 }
 
 // begin runs the command of a line that was parsed.

@@ -16,9 +16,9 @@ import (
 // oneCommand is a grammar with the one command that a line begins with, and its flags
 // of every command. Reading what all of them declare takes several times as long, and
 // a run starts the program for each command of an agent. It is nil where the line
-// begins with something else, and for what describes all commands.
+// begins with something else.
 func oneCommand(args []string) (grammar any, flags *Globals) {
-	if len(args) == 0 || args[0] == "completion" {
+	if len(args) == 0 {
 		return nil, nil
 	}
 	all := reflect.TypeFor[Commands]()

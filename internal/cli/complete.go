@@ -198,7 +198,7 @@ func flagCandidates(n *kong.Node) []candidate {
 // called at every press of the tab key and is silent when there is nothing to
 // say.
 func (a *App) complete(args []string) {
-	t := understand(a.parser.Model, args)
+	t := understand(a.model(), args)
 	if t.kind == "files" {
 		a.printf(":files\n")
 		return

@@ -44,7 +44,8 @@ var shells = []string{"bash", "zsh", "fish"}
 // script is the completion of a shell; "" when there is none for it.
 func (a *App) script(shell string) string {
 	var words, described []string
-	for _, c := range topLevel(commandsOf(a.parser.Model.Node)) {
+	commands := topLevel(commandsOf(a.model().Node))
+	for _, c := range commands {
 		words = append(words, c.Name)
 		described = append(described, "'"+strings.NewReplacer(":", "\\:", "'", "'\\''").Replace(c.Name)+":"+
 			strings.NewReplacer("'", "'\\''").Replace(c.Help)+"'")
@@ -56,7 +57,7 @@ func (a *App) script(shell string) string {
 		return strings.ReplaceAll(zshScript, "@COMMANDS@", strings.Join(described, "\n\t\t\t"))
 	case "fish":
 		var lines strings.Builder
-		for _, c := range topLevel(commandsOf(a.parser.Model.Node)) {
+		for _, c := range commands {
 			for _, program := range []string{"git", "git-ralph"} {
 				fmt.Fprintf(&lines, "complete -c %s -f -n '__git_ralph_first' -a %s -d %s\n", program, c.Name, fishQuote(c.Help))
 			}

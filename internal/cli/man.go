@@ -77,9 +77,10 @@ func below(cmds []command, parent string) []command {
 // writePages writes git-ralph.1 and a page for each command into one folder,
 // and the page of ralph.toml into another.
 func (a *App) writePages(man1, man5 string) (n int, err error) {
-	cmds := commandsOf(a.parser.Model.Node)
+	model := a.model()
+	cmds := commandsOf(model.Node)
 	pages := map[string]string{
-		filepath.Join(man1, "git-ralph.1"):  mainPage(a.parser.Model, cmds),
+		filepath.Join(man1, "git-ralph.1"):  mainPage(model, cmds),
 		filepath.Join(man5, "ralph.toml.5"): settingsPage(),
 	}
 	for _, cmd := range topLevel(cmds) {

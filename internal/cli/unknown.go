@@ -58,7 +58,7 @@ func (a *App) parseError(err error, args []string) error {
 	}
 	word, hint := args[i], listCommands
 	var near []string
-	for _, n := range a.parser.Model.Children {
+	for _, n := range a.model().Children {
 		if !n.Hidden && distance(word, n.Name) <= max(1, (len(word)+1)/3) {
 			near = append(near, "git ralph "+n.Name)
 		}
