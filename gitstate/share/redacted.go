@@ -2,9 +2,11 @@ package share
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"git-ralph/gitstate"
@@ -65,8 +67,14 @@ func (p *Partner) tryOut(ctx context.Context, seen Seen) error {
 	}
 	var doubtful []pair
 	var specs []string
+	if !slices.ContainsFunc(pairs, func(x pair) bool { return !p.Repo.Store.Has(x.there) }) {
+		var before *BeforeError
+		if err := p.compare(ctx, pairs, nil); err == nil || errors.As(err, &before) {
+			return err
+		} // else a part of it has been pruned here
+	}
 	for _, x := range pairs {
-		anew, err := p.anew(ctx, x.here, nil)
+		anew, err := p.anew(ctx, nil, x.here.String())
 		if err != nil {
 			return err
 		}
@@ -91,37 +99,35 @@ func (p *Partner) tryOut(ctx context.Context, seen Seen) error {
 }
 
 // compare finds refs of which one side began anew and the other goes on from before.
+// It looks only at what one side has and the other has not.
 func (p *Partner) compare(ctx context.Context, pairs []pair, env []string) error {
-	for _, here := range []bool{false, true} {
-		e := BeforeError{Remote: p.Name, Here: here}
-		for _, x := range pairs {
-			ours, err := p.anew(ctx, x.here, env)
-			if err != nil {
-				return err
-			}
-			theirs, err := p.anew(ctx, x.there, env)
-			if err != nil {
-				return err
-			}
-			we, they := newest(ours, theirs), newest(theirs, ours)
-			if !here && we != "" && we >= they || here && they > we {
-				e.Refs = append(e.Refs, x.ref)
-			}
+	before := map[bool][]string{} // refs, by whether those from before are here
+	for _, x := range pairs {
+		ours, err := p.anew(ctx, env, x.here.String(), "^"+x.there.String())
+		if err != nil {
+			return err
 		}
-		if len(e.Refs) > 0 {
-			return &e
+		theirs, err := p.anew(ctx, env, x.there.String(), "^"+x.here.String())
+		if err != nil {
+			return err
+		}
+		if we, they := newest(ours), newest(theirs); we != "" || they != "" {
+			before[they > we] = append(before[they > we], x.ref)
+		}
+	}
+	for _, here := range []bool{false, true} {
+		if refs := before[here]; len(refs) > 0 {
+			return &BeforeError{Remote: p.Name, Refs: refs, Here: here}
 		}
 	}
 	return nil
 }
 
-// newest is the time of the newest beginning that the others do not have; "" = none.
-func newest(of, others map[string]string) string {
+// newest is the time of the newest beginning; "" = there is none.
+func newest(of map[string]string) string {
 	at := ""
-	for id, when := range of {
-		if _, both := others[id]; !both {
-			at = max(at, when)
-		}
+	for _, when := range of {
+		at = max(at, when)
 	}
 	return at
 }
@@ -133,7 +139,7 @@ func (p *Partner) since(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	roots, err := p.anew(ctx, tip, nil)
+	roots, err := p.anew(ctx, nil, tip.String())
 	if err != nil {
 		return "", err
 	}
@@ -152,13 +158,11 @@ func (p *Partner) since(ctx context.Context) (string, error) {
 	return event, nil
 }
 
-// anew finds the commits without a parent, of those that lead to a tip, with which
+// anew finds the commits without a parent, of those that a range of git's has, with which
 // redact had it begin anew, and when that was.
-func (p *Partner) anew(ctx context.Context, tip object.ID, env []string) (map[string]string, error) {
-	if known, ok := p.begun.Load(tip); ok {
-		return known.(map[string]string), nil
-	}
-	out, err := p.Repo.Git.RunWith(ctx, nil, env, "rev-list", "--max-parents=0", "--format=%ct%n%B%x00", tip.String())
+func (p *Partner) anew(ctx context.Context, env []string, of ...string) (map[string]string, error) {
+	args := append([]string{"rev-list", "--max-parents=0", "--format=%ct%n%B%x00"}, of...)
+	out, err := p.Repo.Git.RunWith(ctx, nil, env, args...)
 	if err != nil {
 		return nil, fmt.Errorf("look for where it begins: %w", err)
 	}
@@ -170,6 +174,5 @@ func (p *Partner) anew(ctx context.Context, tip object.ID, env []string) (map[st
 			found[strings.TrimPrefix(head, "commit ")] = fmt.Sprintf("%20s", when)
 		}
 	}
-	p.begun.Store(tip, found)
 	return found, nil
 }

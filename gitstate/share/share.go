@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"git-ralph/gitstate"
@@ -23,8 +22,6 @@ type Partner struct {
 	Evidence bool
 	// Fail is told where it stands; tests end the process there.
 	Fail func(step string)
-
-	begun sync.Map // what anew has found, by tip: it walks the whole history
 }
 
 // Steps are the places where it can be stopped.

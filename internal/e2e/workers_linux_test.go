@@ -166,7 +166,8 @@ func TestWorkersMeet(t *testing.T) {
 	p.teamDone(t, 2)
 }
 
-// TestWorkersRedTogether: two results that are green alone and red together.
+// TestWorkersRedTogether: of two results that are green alone and red together, the second
+// one goes back. Each landing is proved by itself, so every commit of the branch is green.
 func TestWorkersRedTogether(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies how workers meet")
@@ -179,6 +180,12 @@ func TestWorkersRedTogether(t *testing.T) {
 	r := p.run(t, nil, "start", "--workers", "2")
 	if r.code != 0 || !strings.Contains(r.out, "reject: landing: ") {
 		t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	for commit := range strings.FieldsSeq(p.Git("rev-list", "HEAD")) {
+		if names := p.Git("ls-tree", "--name-only", commit); strings.Contains(names, "alone-T-001") &&
+			strings.Contains(names, "alone-T-002") {
+			t.Errorf("%s is red:\n%s", commit, names)
+		}
 	}
 	p.teamDone(t, 2)
 }

@@ -81,10 +81,15 @@ func TestWorkersAreSteered(t *testing.T) {
 func TestWorkersShareLimits(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies the limits of workers")
+	// Each iteration takes 0.4 of the limit: the third one passes it, and one more may be at work then.
+	spends := "echo '{\"type\":\"usage\",\"input_tokens\":400,\"cost_usd\":0.4}'\n" + doTask
 	for _, tt := range []struct {
 		why, agent, settings, want string
 		least, most                int // iterations
 	}{
+		{"dollars", spends, "[limits]\nsession_usd = 1.0\n", "cost_limit:", 3, 4},
+		{"dollars of all sessions", spends, "[limits]\ntotal_usd = 1.0\n", "cost_limit:", 3, 4},
+		{"tokens", spends, "[limits]\nsession_tokens = 1000\n", "token_limit:", 3, 4},
 		{"iterations", doTask, "[loop]\nmax_iterations = 3\n", "max_iterations", 3, 3},
 		// One that is at work when the breaker opens comes to its end.
 		{"failures", "true\n", "[breaker]\nfailures = 3\n", "consecutive_failures:", 3, 4},
