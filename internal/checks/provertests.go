@@ -44,7 +44,9 @@ func (p *Prover) Weakened(ctx context.Context, req loop.WeakenRequest) (loop.Wea
 			return loop.WeakenReport{}, fmt.Errorf("run the old tests on the new code: %w", err)
 		}
 		open = slices.DeleteFunc(open, func(f weaken.Finding) bool {
-			held := weaken.Held(f, old) && !madeSince(req, f)
+			// A test that is gone and passes still is a loss where no other takes its place.
+			lost := f.Rule == weaken.Removed && report.After < report.Before
+			held := weaken.Held(f, old) && !lost && !madeSince(req, f)
 			if held {
 				report.Notes = append(report.Notes, f)
 			}

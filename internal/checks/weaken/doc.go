@@ -38,10 +38,11 @@
 // assertions, that went with what they exercised (a name that the code of the change
 // defined and no longer holds, unless it has another name now), and assertions
 // that compare with a value no longer (equality to truth, a class of errors to
-// any), files that are left with fewer tests, and settings of a linter that the same
-// change raises. Report.Open are lost assertions and rows beside changed code, lost tests that
+// any), files that are left with fewer tests because some were joined, and settings of a
+// linter that the same change raises. Report.Open are lost assertions and rows beside changed code, lost tests that
 // name what the change altered, and tests that are skipped on other systems alone: they reject
-// unless the old tests, run on the new code by a runner that is known, pass.
+// unless the old tests, run on the new code by a runner that is known, pass; lost tests
+// reject then as well when there are fewer than before.
 // Files of continuous integration are the business of guard.protected.
 // Tests without assertions and calls that name next to nothing, and those that assert
 // constants, are nothing to lose.

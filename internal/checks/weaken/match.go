@@ -302,8 +302,9 @@ func (j *judge) compareFiles() {
 	}
 }
 
-// fewer notes files that are left with fewer tests where nothing else says so: what was joined or
-// moved is no loss, but worth a look.
+// fewer looks at files that are left with fewer tests where nothing else says so: what was joined
+// or moved is no loss, but worth a look. What a removed test called has to be called by another
+// one then, with the same arguments; more of other assertions does not make up for it.
 func (j *judge) fewer() {
 	said := map[string]bool{}
 	for _, f := range slices.Concat(j.out, j.open, j.notes) {
@@ -314,17 +315,79 @@ func (j *judge) fewer() {
 		if i < 0 || said[o.path] {
 			continue
 		}
-		was := 0
+		was, cases, left := 0, 0, 0
+		var gone []*unit
 		for _, u := range tests(o) {
 			if n := j.pairs[u]; j.oldHelp.weight(u) > 0 && (n == nil || n.file == o.path) {
 				was++
+				cases += max(1, u.rows)
+				if n == nil && !j.excused[u] {
+					gone = append(gone, u)
+				}
 			}
 		}
-		if is := len(tests(j.after[i])); is < was {
+		for _, u := range tests(j.after[i]) {
+			left += max(1, u.rows)
+		}
+		is := len(tests(j.after[i]))
+		if is >= was {
+			continue
+		}
+		lost := slices.DeleteFunc(gone, func(u *unit) bool { return left >= cases || j.carried(u) })
+		for _, u := range lost {
+			j.report(deficit{old: u})
+		}
+		if len(lost) == 0 {
 			j.note(Removed, o.path, "", "fewer tests in %s: %d to %d", o.path, was, is)
 		}
 	}
 }
+
+// carried reports whether half of the calls of a removed test stand in other tests. A test without
+// one that has arguments says nothing about that.
+func (j *judge) carried(u *unit) bool {
+	calls := exercised(u)
+	found := 0
+	for c := range calls {
+		if slices.ContainsFunc(j.after, func(s *source) bool {
+			return slices.ContainsFunc(s.units, func(n unit) bool { return strings.Contains("\x00"+n.body, "\x00"+c) })
+		}) {
+			found++
+		}
+	}
+	return 2*found >= len(calls)
+}
+
+// exercised are the calls with arguments of a test, but for those that assert or print.
+func exercised(u *unit) map[string]bool {
+	out := map[string]bool{}
+	toks := strings.Split(u.body, "\x00")
+	for i := 1; i < len(toks); i++ {
+		name := toks[i-1]
+		if toks[i] != "(" || name == "" || asserting(name) || quietCalls.has(name) || !isName(name) {
+			continue
+		}
+		depth, end := 0, i
+		for ; end < len(toks); end++ {
+			if toks[end] == "(" {
+				depth++
+			} else if toks[end] == ")" {
+				if depth--; depth == 0 {
+					break
+				}
+			}
+		}
+		if end > i+1 && end < len(toks) {
+			out[strings.Join(toks[i-1:end+1], "\x00")] = true
+		}
+	}
+	return out
+}
+
+// quietCalls are what surrounds the calls that a test is about.
+var quietCalls = set("if while for switch catch return await not and or in print println Println Printf Sprintf log Log " +
+	"Logf Error Errorf Fatal Fatalf Run test it describe strictEqual deepEqual deepStrictEqual equal ok notEqual toBe " +
+	"toEqual toStrictEqual func fn function def lambda throws panic format str String len require import")
 
 // ignoresKnown reports whether a collect_ignore of conftest.py names nothing but
 // files that the change adds, and files that were left out under the same condition
