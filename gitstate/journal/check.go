@@ -5,7 +5,6 @@ import (
 	"crypto/sha1"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -123,7 +122,7 @@ func (c *check) chunk(r readAhead) bool {
 		read[id] = true
 		return again
 	})
-	for _, err := range c.j.Repo.Store.CheckMany(made) {
+	for _, err := range c.j.Repo.Store.CheckNames(made) {
 		c.whole = c.whole && err == nil
 	}
 	return true
@@ -215,17 +214,18 @@ func (c *check) compare(e Entry) []Fault {
 	return faults
 }
 
-// wanted is the tree that the events make, without event/: the ids of its blobs
-// by folder ("" for the root) and name, and the tree ids of the folders that did
-// not change since they were asked for.
+// wanted is the tree that the events make, without event/: its blobs by folder (""
+// for the root) in the order of their names, and the tree ids of the folders that
+// did not change since they were asked for.
 type wanted struct {
-	folders map[string]map[string]object.ID
+	folders map[string][]object.TreeEntry
 	trees   map[string]object.ID
 	fresh   *[]object.ID // blobs and trees that came since the last call of made
+	odd     *bool        // a name is none that git checks out, or lies deeper than one folder
 }
 
 func newWanted() wanted {
-	return wanted{map[string]map[string]object.ID{"": {}}, map[string]object.ID{}, new([]object.ID)}
+	return wanted{map[string][]object.TreeEntry{"": nil}, map[string]object.ID{}, new([]object.ID), new(bool)}
 }
 
 // made returns the objects that are new since its last call.
@@ -252,7 +252,10 @@ func (w wanted) set(path string, data []byte) {
 		return
 	}
 	folder, name := split(path)
-	delete(w.folders[folder], name)
+	list := w.folders[folder]
+	if i, ok := find(list, name); ok {
+		w.folders[folder] = slices.Delete(list, i, i+1)
+	}
 	delete(w.trees, folder)
 	if folder != "" && len(w.folders[folder]) == 0 {
 		delete(w.folders, folder)
@@ -261,28 +264,42 @@ func (w wanted) set(path string, data []byte) {
 
 func (w wanted) setID(path string, id object.ID) {
 	folder, name := split(path)
-	if w.folders[folder] == nil {
-		w.folders[folder] = map[string]object.ID{}
+	e := object.TreeEntry{Mode: object.ModeRegular, Name: name, ID: id}
+	list := w.folders[folder]
+	i, ok := find(list, name)
+	if ok {
+		list[i] = e
+	} else {
+		list = slices.Insert(list, i, e)
+		*w.odd = *w.odd || object.CheckEntry(e) != nil ||
+			folder != "" && object.CheckEntry(object.TreeEntry{Mode: object.ModeDir, Name: folder}) != nil
 	}
-	w.folders[folder][name] = id
+	w.folders[folder] = list
 	delete(w.trees, folder)
+}
+
+// find is where a name stands, or would stand.
+func find(list []object.TreeEntry, name string) (int, bool) {
+	return slices.BinarySearchFunc(list, name, func(e object.TreeEntry, name string) int {
+		return strings.Compare(e.Name, name)
+	})
 }
 
 func (w wanted) blob(path string) (object.ID, bool) {
 	folder, name := split(path)
-	id, ok := w.folders[folder][name]
-	return id, ok
+	list := w.folders[folder]
+	if i, ok := find(list, name); ok {
+		return list[i].ID, true
+	}
+	return object.Zero, false
 }
 
 // paths lists every file, sorted.
 func (w wanted) paths() []string {
 	var out []string
 	for folder, files := range w.folders {
-		for name := range files {
-			if folder != "" {
-				name = folder + "/" + name
-			}
-			out = append(out, name)
+		for _, e := range files {
+			out = append(out, strings.TrimPrefix(folder+"/"+e.Name, "/"))
 		}
 	}
 	slices.Sort(out)
@@ -290,9 +307,12 @@ func (w wanted) paths() []string {
 }
 
 // is says whether a root tree, event/ left out, is the wanted one. It answers
-// false too where it cannot tell: files that lie deeper than one folder.
+// false too where it cannot tell: see odd.
 func (w wanted) is(root []object.TreeEntry) bool {
 	n := 0
+	if *w.odd {
+		return false
+	}
 	for _, t := range root {
 		switch {
 		case t.Name == "event":
@@ -302,7 +322,7 @@ func (w wanted) is(root []object.TreeEntry) bool {
 				return false
 			}
 		default:
-			if id, ok := w.folders[""][t.Name]; !ok || id != t.ID || t.Mode != object.ModeRegular {
+			if id, ok := w.blob(t.Name); !ok || id != t.ID || t.Mode != object.ModeRegular {
 				return false
 			}
 		}
@@ -320,14 +340,7 @@ func (w wanted) tree(folder string) (object.ID, bool) {
 	if !ok || folder == "" {
 		return object.Zero, false
 	}
-	var list []object.TreeEntry
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if strings.Contains(name, "/") {
-			return object.Zero, false
-		}
-		list = append(list, object.TreeEntry{Mode: object.ModeRegular, Name: name, ID: files[name]})
-	}
-	data := object.EncodeTree(list)
+	data := object.EncodeTree(files)
 	h := sha1.New()
 	fmt.Fprintf(h, "tree %d\x00", len(data))
 	h.Write(data)

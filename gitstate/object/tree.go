@@ -30,7 +30,10 @@ type TreeEntry struct {
 // EncodeTree sorts entries as git does (folders as if their names ended in a
 // slash) and returns the tree's bytes.
 func EncodeTree(entries []TreeEntry) []byte {
-	sort.Slice(entries, func(i, j int) bool { return treeKey(entries[i]) < treeKey(entries[j]) })
+	before := func(i, j int) bool { return treeKey(entries[i]) < treeKey(entries[j]) }
+	if !sort.SliceIsSorted(entries, before) {
+		sort.Slice(entries, before)
+	}
 	n := 0
 	for i := range entries {
 		n += len(entries[i].Name) + 28

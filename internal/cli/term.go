@@ -60,9 +60,12 @@ func sortedStrings(s []string) []string { sort.Strings(s); return s }
 
 // brief is called by commands that read, print and end: with a plan of a
 // thousand tasks, or a long history, the collections that the default makes them
-// are a quarter to a third of their time. The memory that it costs is a few dozen
-// megabytes.
-func brief() { debug.SetGCPercent(400) }
+// are a quarter to a third of their time. Beyond a few dozen megabytes they collect
+// as often as it takes to stay there, however long the history is.
+func brief() {
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(64 << 20)
+}
 
 // printerTo writes text for people to w.
 func (a *App) printerTo(w io.Writer) view.Printer {
