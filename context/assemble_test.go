@@ -273,7 +273,7 @@ func TestHardConstraintSurvives(t *testing.T) {
 		}
 		rec.ArchitecturalNotes = []string{fmt.Sprintf("module %d talks to module %d through a queue of depth %d",
 			rnd.IntN(50), rnd.IntN(50), n)}
-		all, err := notes.ApplyKnowledge(s.Knowledge, notes.Harvest(rec.Handoff, n, "T-003", s.Knowledge))
+		all, err := notes.ApplyKnowledge(s.Knowledge, notes.ExtractKnowledge(rec.Handoff, n, "T-003", s.Knowledge))
 		if err != nil {
 			t.Fatal(err)
 		}

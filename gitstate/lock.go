@@ -17,7 +17,7 @@ type Holder struct {
 	proc.Identity
 	Host  string    `json:"host"`
 	Since time.Time `json:"since"`
-	// Brief says that a command mends what a crash left, and runs no loop: who
+	// Brief says that a command repairs what a crash left, and runs no loop: who
 	// finds the lock held by it waits.
 	Brief bool `json:"brief,omitempty"`
 }

@@ -27,7 +27,7 @@ const (
 	WorktreeMisled                   // the .git file of a linked worktree leads elsewhere
 )
 
-// Refusal is an error about the repository that its user can mend.
+// Refusal is an error about the repository that its user can repair.
 type Refusal struct {
 	Kind  Kind
 	Names []string

@@ -42,7 +42,7 @@ type Repo struct {
 	settingsAt string
 }
 
-// HintError is an error of the loop or a command that a user can mend, with the
+// HintError is an error of the loop or a command that a user can repair, with the
 // next move. Packages below the loop say a kind instead, as Refusal does.
 type HintError struct {
 	Err  error

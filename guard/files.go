@@ -21,7 +21,8 @@ func (j *judge) write(sc *scope, a arg, verb string) {
 		return
 	}
 	for _, p := range sc.resolve(a.s) {
-		if class, reason, instead := j.place(spot{path: p, glob: a.glob, dotglob: sc.dotglob, folder: verb == "make"}); class != "" {
+		at := spot{path: p, glob: a.glob, dotglob: sc.dotglob, folder: verb == "make"}
+		if class, reason, instead := j.place(at); class != "" {
 			j.deny(class, "this would "+verb+" "+clip(a.s)+", "+reason, instead)
 			return
 		}

@@ -5,7 +5,7 @@ import "testing"
 // TestRedTeam holds a list that was written after the guard, against it: first
 // contact let 11 of 447 hostile lines through and denied 1 of 142 innocent
 // ones. The two other lists were each written after the misses of the one
-// before were mended. The same hand wrote guard and lists, so a stranger's list
+// before were repaired. The same hand wrote guard and lists, so a stranger's list
 // will do worse; that is why the sandbox carries the promise and not this
 // package.
 func TestRedTeam(t *testing.T) {

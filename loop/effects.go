@@ -63,10 +63,10 @@ func (l *Loop) learned(it *attempt, rec *notes.Record) (known, added []notes.Kno
 		added = append(added, add...)
 	}
 	for _, h := range it.earlier {
-		learn(notes.Harvest(h, it.number, string(it.task.ID), known))
+		learn(notes.ExtractKnowledge(h, it.number, string(it.task.ID), known))
 	}
 	if rec.Origin.Source == "agent" {
-		learn(notes.Harvest(rec.Handoff, it.number, string(it.task.ID), known))
+		learn(notes.ExtractKnowledge(rec.Handoff, it.number, string(it.task.ID), known))
 	}
 	for _, x := range append(slices.Clip(it.tools.Learnings), it.aside.Learnings...) {
 		if k, fresh, err := notes.Learn(x.Category, x.Text, it.number, string(it.task.ID), known); err == nil && fresh {

@@ -15,7 +15,7 @@ import (
 )
 
 // A command that does not find a program, or may not run it, says nothing about
-// the work when the program is not part of the work: no agent can mend the
+// the work when the program is not part of the work: no agent can repair the
 // machine, so the run ends and nobody loses an attempt. A file of the worktree
 // that is gone or not executable is the work's own fault.
 

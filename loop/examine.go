@@ -114,14 +114,14 @@ func (l *Loop) readClaims(it *attempt) {
 	}
 	if raw != nil {
 		h, problems := notes.ParseHandoff(raw)
-		m, mended := notes.Mended{}, false
+		m, repaired := notes.Repaired{}, false
 		if len(problems) > 0 {
-			m, mended = notes.MendHandoff(raw)
+			m, repaired = notes.RepairHandoff(raw)
 		}
 		switch {
 		case len(problems) == 0:
 			it.left.handoff, claim = h, &h.TaskCompleted.FullyComplete
-		case mended:
+		case repaired:
 			// What is wrong with the form says nothing about the work.
 			it.left.handoff, claim = &m.Handoff, m.Claim
 			if h := it.left.handoff; h.TaskCompleted.TaskID == "" {

@@ -19,7 +19,7 @@ type product interface {
 	// scope narrows what the tools of the run see.
 	scope(sc *session.Scope)
 	// missing names what is wrong with the product so far. The agent is asked
-	// once to mend it, while its session is open.
+	// once to repair it, while its session is open.
 	missing(s state.State, c session.Collected) []string
 	// settle weighs the product when the agent is gone.
 	settle(ctx context.Context, it *attempt) (made, error)
@@ -64,7 +64,7 @@ type attempts struct {
 
 // again says what becomes of the phase after a run: nothing (it goes on, or is
 // run once more), or the end of the session. A wrong product is made once more,
-// unless the agent was asked to mend it already; a run that crashed or was
+// unless the agent was asked to repair it already; a run that crashed or was
 // stopped as often as a task would be.
 func (t *attempts) again(e Ending, most int) *Action {
 	j := e.Verdict

@@ -18,7 +18,7 @@ type Team struct {
 	// Start begins the work on a task in a slot from 1 to Size. The channel gets one
 	// value when the process has ended.
 	Start func(ctx context.Context, slot int, task plan.TaskID) (<-chan WorkerEnd, error)
-	// Recover mends what a worker left that did not come to its end.
+	// Recover repairs what a worker left that did not come to its end.
 	Recover func(slot int) error
 
 	busy   map[int]plan.TaskID

@@ -122,7 +122,7 @@ type Ran struct {
 	peak     int // of the window, in percent
 	lastText string
 	earlier  []notes.Handoff // of sessions that were ended for their context window
-	repaired bool            // the agent was asked once to mend what it made
+	repaired bool            // the agent was asked once to repair what it made
 	prompt   agentctx.Prompt // of the last session
 	warnings []string
 }

@@ -332,7 +332,7 @@ func TestHarvest(t *testing.T) {
 		},
 		ArchitecturalNotes: []string{"Routes live in routes/", "A before B", "B before A"},
 	}
-	got := Harvest(h, 7, "T-003", nil)
+	got := ExtractKnowledge(h, 7, "T-003", nil)
 	want := []Knowledge{
 		{ID: "K-constraint-the-api-must-never-be-called-without", Type: KConstraint, Status: Active, Source: []int{7},
 			Task: "T-003", Tags: []string{"handoff"},
@@ -351,7 +351,7 @@ func TestHarvest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again := Harvest(h, 8, "T-003", all); again != nil {
+	if again := ExtractKnowledge(h, 8, "T-003", all); again != nil {
 		t.Errorf("the next handoff says the same and adds %v", again)
 	}
 	// What was superseded on purpose does not come back by being repeated.
@@ -360,12 +360,12 @@ func TestHarvest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again := Harvest(h, 9, "T-003", all); again != nil {
+	if again := ExtractKnowledge(h, 9, "T-003", all); again != nil {
 		t.Errorf("a superseded entry came back: %v", again)
 	}
 	// Another fact under the same slug gets a number.
 	long := "The API must never be called without a token of the user"
-	more := Harvest(Handoff{ConstraintsDiscovered: []Constraint{{Constraint: long}}}, 10, "", all)
+	more := ExtractKnowledge(Handoff{ConstraintsDiscovered: []Constraint{{Constraint: long}}}, 10, "", all)
 	if len(more) != 1 || more[0].ID != "K-constraint-the-api-must-never-be-called-without-2" {
 		t.Errorf("a second fact with the first words of another: %v", more)
 	}
@@ -379,7 +379,7 @@ func FuzzHarvest(f *testing.F) {
 		existing := []Knowledge{entry("K-constraint-x", "must x"), entry("K-decision-y", "y")}
 		h := Handoff{ConstraintsDiscovered: []Constraint{{constraint, impact, ""}, {impact, constraint, note}},
 			ArchitecturalNotes: []string{note, constraint}}
-		got := Harvest(h, 3, task, existing)
+		got := ExtractKnowledge(h, 3, task, existing)
 		if err := CheckKnowledge(existing, got); err != nil {
 			t.Fatal(err)
 		}

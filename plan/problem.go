@@ -38,7 +38,7 @@ func (p Problem) String() string {
 // maxShown at most.
 type Problems []Problem
 
-// maxShown is how many problems a message lists: more than anyone mends by hand.
+// maxShown is how many problems a message lists: more than anyone repairs by hand.
 const maxShown = 200
 
 func (ps Problems) Error() string {

@@ -90,7 +90,7 @@ type Task struct {
 	Failure string `toml:"failure"`
 }
 
-// Bug says that a test has to show what the task mends.
+// Bug says that a test has to show what the task repairs.
 func (t Task) Bug() bool { return strings.EqualFold(strings.TrimSpace(t.Type), "bug") }
 
 // ByAgent in SkippedBy: an agent removed, skipped or replaced the task.

@@ -61,7 +61,7 @@ func Check(p Plan, places Places, known map[string]bool) Problems {
 	for _, c := range cycles(p, first) {
 		add(c[0], "depends_on", "%s depends on itself: %s", p.Tasks[c[0]].ID, cycleName(p, c))
 	}
-	// In the order of the file, which is the order in which they are mended.
+	// In the order of the file, which is the order in which they are repaired.
 	slices.SortStableFunc(out, func(a, b Problem) int { return a.Line - b.Line })
 	return out
 }
@@ -162,7 +162,7 @@ func checkList(i int, name, field string, list []string, add func(int, string, s
 }
 
 // cycleWork bounds the search for rings, in dependencies followed. A plan that
-// needs more has rings enough to be mended first.
+// needs more has rings enough to be repaired first.
 const cycleWork = 2_000_000
 
 // cycles finds rings of dependencies of two tasks or more, as indexes in the

@@ -82,7 +82,7 @@ func TestCacheIsNeverTruth(t *testing.T) {
 			if again.uncached < r.uncached || r.uncached == 0 && again.uncached > 0 {
 				t.Errorf("%d files were not in the cache, want %d", again.uncached, r.uncached)
 			}
-			// The next writer mends it.
+			// The next writer repairs it.
 			if _, err := again.Record(ctx, inject("x")); err != nil {
 				t.Fatal(err)
 			}

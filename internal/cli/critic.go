@@ -51,7 +51,7 @@ func (a *App) hasProgram(name string) bool {
 func (a *App) critique(before, after plan.Plan, places plan.Places) (plan.Problems, error) {
 	set, err := a.Settings(nil, nil)
 	if err != nil {
-		// A plan can be written while the settings are being mended; start refuses.
+		// A plan can be written while the settings are being repaired; start refuses.
 		a.warn("the plan was not reviewed: %v", err)
 		return nil, nil
 	}

@@ -70,7 +70,7 @@ func (c *InitCmd) Run(a *App) error {
 			if err := a.writeSettings(repo.Root, data); err != nil {
 				return err
 			}
-		} else if err := c.mend(a, repo.Root, j.Branch, &done); err != nil {
+		} else if err := c.repair(a, repo.Root, j.Branch, &done); err != nil {
 			return err
 		}
 		if err := writeSchema(repo.Root); err != nil {
@@ -142,9 +142,9 @@ func (a *App) writeSettings(root string, data []byte) error {
 	return a.trust(doubt{file: f})
 }
 
-// mend asks about a ralph.toml that was there and, when it names no checks,
+// repair asks about a ralph.toml that was there and, when it names no checks,
 // adds those that were found.
-func (c *InitCmd) mend(a *App, root, branch string, done *initialized) error {
+func (c *InitCmd) repair(a *App, root, branch string, done *initialized) error {
 	set, err := a.Settings(nil, nil)
 	if err != nil {
 		return err

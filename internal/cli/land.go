@@ -86,12 +86,12 @@ func (c *LandCmd) Run(a *App) error {
 	return err
 }
 
-// lander opens both worktrees, takes their locks and mends what dead runs left.
+// lander opens both worktrees, takes their locks and repairs what dead runs left.
 func (c *LandCmd) lander(ctx context.Context, a *App, set *config.Resolved, l gitstate.Linked) (*loop.Lander,
 	*recovery.Follower, func(), error) {
 	fail := func(err error) (*loop.Lander, *recovery.Follower, func(), error) { return nil, nil, nil, err }
 	j := a.journal
-	if _, err := j.Repo.MendLinked(l); err != nil {
+	if _, err := j.Repo.RepairLinked(l); err != nil {
 		return fail(err)
 	}
 	linked, err := gitstate.Open(ctx, l.Root, a.Env)

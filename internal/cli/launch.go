@@ -33,7 +33,7 @@ type launch struct {
 	run   func(ctx context.Context, l *loop.Loop, s state.State) (loop.End, error)
 }
 
-// launch takes the locks, mends what a dead run left, looks ahead and runs.
+// launch takes the locks, repairs what a dead run left, looks ahead and runs.
 // False means that it ended before anything was started.
 func (a *App) launch(c launch) (loop.End, bool, error) {
 	if c.flags.Trust {

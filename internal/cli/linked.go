@@ -110,7 +110,7 @@ func (a *App) mayBegin(f *RunFlags) error {
 }
 
 // settledJournal is the entry of the branch's journal that a fork can begin at:
-// nothing is at work there, and what a dead run left is mended.
+// nothing is at work there, and what a dead run left is repaired.
 func (a *App) settledJournal(repo *gitstate.Repo, j *journal.Journal, begin bool) (object.ID, error) {
 	if begin {
 		if _, err := a.ensureJournal(j); err != nil {
@@ -203,11 +203,11 @@ func cacheFolder(name string) (string, error) {
 
 // moveTo goes on in the linked worktree.
 func (a *App) moveTo(repo *gitstate.Repo, l gitstate.Linked, f *RunFlags) error {
-	mended, err := repo.MendLinked(l)
+	repaired, err := repo.RepairLinked(l)
 	if err != nil {
 		return err
 	}
-	if mended {
+	if repaired {
 		a.warn("the .git file of %s led elsewhere and was put back", l.Root)
 	}
 	linked, err := gitstate.Open(a.Ctx, l.Root, a.Env)

@@ -53,7 +53,7 @@ func (a *App) recovery(j *journal.Journal, e *worktree.Engine) *recovery.Recover
 		Journal: j}
 }
 
-// recoverRun mends what a dead run and its workers left; it is first in every command that
+// recoverRun repairs what a dead run and its workers left; it is first in every command that
 // writes. The engines of the workers' worktrees are opened with set.
 func (a *App) recoverRun(j *journal.Journal, e *worktree.Engine, set *config.Resolved) error {
 	if err := a.recovery(j, e).Run(a.Ctx); err != nil {
@@ -73,7 +73,7 @@ func (a *App) recoverRun(j *journal.Journal, e *worktree.Engine, set *config.Res
 }
 
 // writable opens the journal for a command that writes: what a crash left is
-// mended first, a missing journal is begun.
+// repaired first, a missing journal is begun.
 func (a *App) writable() (*journal.Journal, error) {
 	j, err := a.Journal()
 	if err != nil {

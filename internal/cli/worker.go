@@ -238,7 +238,7 @@ func (c *WorkerCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	if _, err := home.MendLinked(mine); err != nil {
+	if _, err := home.RepairLinked(mine); err != nil {
 		return err
 	}
 	repo, err := gitstate.Open(a.Ctx, mine.Root, a.Env)
@@ -308,7 +308,7 @@ func (c *WorkerCmd) enter(a *App, repo *gitstate.Repo, l gitstate.Linked, of str
 	return nil
 }
 
-// recoverWorker mends what the worker in a slot left.
+// recoverWorker repairs what the worker in a slot left.
 func (a *App) recoverWorker(set *config.Resolved, slot int) error {
 	all, err := a.journal.Repo.Workers(a.journal.Branch)
 	if err != nil {
@@ -326,7 +326,7 @@ func (a *App) recoverLinked(set *config.Resolved, l gitstate.Linked) error {
 	if !l.There() {
 		return nil
 	}
-	if _, err := a.journal.Repo.MendLinked(l); err != nil {
+	if _, err := a.journal.Repo.RepairLinked(l); err != nil {
 		return err
 	}
 	repo, err := gitstate.Open(a.Ctx, l.Root, a.Env)
@@ -347,7 +347,7 @@ func (a *App) recoverLinked(set *config.Resolved, l gitstate.Linked) error {
 	return r.Run(a.Ctx)
 }
 
-// recoverWorkers mends what the workers of a dead run left, and ends what they were at in
+// recoverWorkers repairs what the workers of a dead run left, and ends what they were at in
 // worktrees that are gone.
 func (a *App) recoverWorkers(j *journal.Journal, e *worktree.Engine, set *config.Resolved) error {
 	all, err := j.Repo.Workers(j.Branch)

@@ -250,7 +250,7 @@ func (l *loader) flags() {
 }
 
 // run applies the overrides of the journal. A journal may come from another
-// version of this program, and nobody can mend it in an editor: what does not
+// version of this program, and nobody can repair it in an editor: what does not
 // fit is left out with a warning.
 func (l *loader) run() {
 	for _, key := range sorted(l.src.Run) {

@@ -219,7 +219,7 @@ func gitChildren(pid int) []int {
 }
 
 // TestTwoDeadRuns: one run died between its checkpoint and its start, another one at
-// work; one command mends both. So it does when workers died there.
+// work; one command repairs both. So it does when workers died there.
 func TestTwoDeadRuns(t *testing.T) {
 	t.Parallel()
 	for _, runs := range long.Sample(t, [][][]string{

@@ -117,7 +117,7 @@ func killedAt(t *testing.T, agent, first, name string) (reached bool) {
 }
 
 // TestTwoRecoverAtOnce lets several commands meet what a dead run left: one of
-// them mends it, and what the agent had written is stored once and reachable.
+// them repairs it, and what the agent had written is stored once and reachable.
 func TestTwoRecoverAtOnce(t *testing.T) {
 	t.Parallel()
 	for range long.Number(t, 1, 3) {

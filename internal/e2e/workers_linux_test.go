@@ -191,7 +191,7 @@ func TestWorkersRedTogether(t *testing.T) {
 }
 
 // TestWorkersKilled: a worker that dies harms no other, and what a run leaves that
-// was killed itself is mended by the next one.
+// was killed itself is repaired by the next one.
 func TestWorkersKilled(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "several workers are killed")

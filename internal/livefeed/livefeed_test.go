@@ -104,7 +104,7 @@ func TestNobodyHoldsTheLoopUp(t *testing.T) {
 	s.Close()
 }
 
-// TestForeignFoldersAreNotUsed: a folder that others may write is mended by the
+// TestForeignFoldersAreNotUsed: a folder that others may write is repaired by the
 // loop and not listened in before.
 func TestForeignFoldersAreNotUsed(t *testing.T) {
 	if runtime.GOOS == "windows" {

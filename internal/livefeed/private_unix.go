@@ -9,7 +9,7 @@ import (
 )
 
 // private says whether a folder is this user's alone: nobody else may put a
-// socket there that pretends to be a loop. mend takes the others' rights away.
+// socket there that pretends to be a loop. repair takes the others' rights away.
 func private(dir string, mend bool) error {
 	st, err := os.Lstat(dir)
 	if err != nil {

@@ -157,7 +157,7 @@ func taskFrom(v values) (plan.Task, error) {
 	}
 	var problems []string
 	for i, cmd := range t.Verify {
-		// A command is run as it is written, so it is not mended silently.
+		// A command is run as it is written, so it is not repaired silently.
 		if notes.Clean(cmd) != cmd {
 			problems = append(problems, fmt.Sprintf("entry %d of verify holds characters that are not shown", i+1))
 		}

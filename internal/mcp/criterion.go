@@ -74,7 +74,7 @@ func report(b *Box, v values) (any, error) {
 		const hint = "give command (and expect), or file and quote"
 		switch {
 		case notes.Clean(r.Command) != r.Command || notes.Redact(r.Command) != r.Command:
-			// It is run as it is written, so it is not mended silently.
+			// It is run as it is written, so it is not repaired silently.
 			return nil, refuse("write it in plain characters", "command holds characters that are not shown, or a secret")
 		case r.Command == "" && r.Expect != "":
 			return nil, refuse(hint, "expect needs the command that prints it")

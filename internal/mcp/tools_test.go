@@ -260,7 +260,7 @@ func TestAddTaskBecomesATask(t *testing.T) {
 }
 
 // TestPlansGrow: ids count on, later tasks may wait on earlier ones, and a task
-// of this run can be mended without making a circle.
+// of this run can be repaired without making a circle.
 func TestPlansGrow(t *testing.T) {
 	b := box(t, "planning")
 	first := call(t, b, "ralph_add_task", `{"title":"one","criteria":["x"]}`)

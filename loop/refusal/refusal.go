@@ -1,4 +1,4 @@
-// Package refusal owns the errors of the loop that a user can mend: why it does not
+// Package refusal owns the errors of the loop that a user can repair: why it does not
 // begin, or does not do what a person asked for. It knows no exit code and no
 // command; what to do about each kind is said at the command line.
 package refusal

@@ -92,7 +92,7 @@ type Request struct {
 	// FollowUp is asked each time the client has finished a prompt, before its
 	// session is closed: Result is how that prompt ended. With again the client
 	// gets a further prompt in the same session (a handoff that is missing, one
-	// to be mended). What a further prompt ends with never makes the run worse.
+	// to be repaired). What a further prompt ends with never makes the run worse.
 	// nil = never; drivers whose client takes one prompt a run do not call it.
 	FollowUp func(Result) (prompt string, again bool)
 	// MCP are further MCP servers that the role may use, by name.

@@ -78,7 +78,7 @@ type Collected struct {
 	Unanswered []string // questions that nobody answered
 }
 
-// RefusedTask is a task that a planning run wanted to add and did not mend.
+// RefusedTask is a task that a planning run wanted to add and did not repair.
 type RefusedTask struct{ Title, Why string }
 
 // Claim is what an agent said about a task.

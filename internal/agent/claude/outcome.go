@@ -47,8 +47,8 @@ func (s *stream) classify(l line) client.Ending {
 }
 
 // apiFailure is a request to the provider that failed for good. What a person
-// has to mend (login, credit, model) halts the run instead of burning attempts;
-// what time mends waits.
+// has to repair (login, credit, model) halts the run instead of burning attempts;
+// what time repairs waits.
 func (s *stream) apiFailure(l line, text string) client.Ending {
 	detail := text
 	if l.APIErrorStatus != 0 && !strings.Contains(text, fmt.Sprint(l.APIErrorStatus)) {

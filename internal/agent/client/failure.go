@@ -71,8 +71,8 @@ var codeIn = sync.OnceValue(func() *regexp.Regexp {
 		`?(\d{3})\b`)
 })
 
-// Ending says what a failure means. What a person has to mend (login, credit,
-// model) halts the run instead of burning attempts; what time mends waits, until
+// Ending says what a failure means. What a person has to repair (login, credit,
+// model) halts the run instead of burning attempts; what time repairs waits, until
 // the time that the provider names.
 func (f Failure) Ending(now time.Time) Ending {
 	text := f.Message + "\n" + f.Body

@@ -214,7 +214,7 @@ func (s *Prompts) Retried(f Failure, n int, until time.Time) {
 	}
 	e := f.Ending(now)
 	if e.Kind == session.ProtocolError || e.Kind == session.Crashed {
-		e.Kind = session.Overloaded // the client tries nothing again that cannot mend itself
+		e.Kind = session.Overloaded // the client tries nothing again that cannot repair itself
 	}
 	if until.IsZero() {
 		until = e.Until

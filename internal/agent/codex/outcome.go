@@ -11,8 +11,8 @@ import (
 	"git-ralph/loop/session"
 )
 
-// classify says what the end of a turn means. What a person has to mend (login,
-// credit, model) halts the run instead of burning attempts; what time mends
+// classify says what the end of a turn means. What a person has to repair (login,
+// credit, model) halts the run instead of burning attempts; what time repairs
 // waits.
 func (s *stream) classify(t turn, now time.Time) client.Ending {
 	switch t.Status {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestMendHandoff(t *testing.T) {
+func TestRepairHandoff(t *testing.T) {
 	yes, no := true, false
 	const whole = `"task_completed":{"task_id":"T-001","summary":"s","fully_complete":true},"summary":"s"`
 	for _, tt := range []struct {
@@ -37,7 +37,7 @@ func TestMendHandoff(t *testing.T) {
 		{"inside a member", `{"handoff":{` + whole + `}}`, &yes, "T-001", ""},
 		{"a number for a text", `{` + whole + `,"freeform":5,"architectural_notes":[1,{"a":2}]}`, &yes, "T-001", "5"},
 	} {
-		m, ok := MendHandoff([]byte(tt.in))
+		m, ok := RepairHandoff([]byte(tt.in))
 		switch {
 		case !ok:
 			t.Errorf("%s: not mended", tt.why)
@@ -53,21 +53,21 @@ func TestMendHandoff(t *testing.T) {
 		}
 	}
 	for _, in := range []string{"", "no object", "[1]", "{broken", `"x"`, "}{"} {
-		if _, ok := MendHandoff([]byte(in)); ok {
+		if _, ok := RepairHandoff([]byte(in)); ok {
 			t.Errorf("%q was mended", in)
 		}
 	}
 }
 
-// FuzzMendHandoff: whatever the bytes are, what was mended is a handoff, but for
+// FuzzRepairHandoff: whatever the bytes are, what was repaired is a handoff, but for
 // the id of the task, which only the harness knows.
-func FuzzMendHandoff(f *testing.F) {
+func FuzzRepairHandoff(f *testing.F) {
 	for _, s := range []string{`{}`, `{"freeform":[1]}`, `{"task_completed":{"task_id":{}}}`, "```{}```",
 		`{"deviations":[[]],"plan_amendments":["x"]}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, ok := MendHandoff(data)
+		m, ok := RepairHandoff(data)
 		if !ok {
 			return
 		}

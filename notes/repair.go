@@ -13,9 +13,9 @@ import (
 	"git-ralph/internal/text"
 )
 
-// Mended is a handoff with formal faults after the harness has put defaults in
+// Repaired is a handoff with formal faults after the harness has put defaults in
 // their place.
-type Mended struct {
+type Repaired struct {
 	Handoff Handoff
 	// Faults are what was wrong, as ParseHandoff names it.
 	Faults []Problem
@@ -23,30 +23,30 @@ type Mended struct {
 	Claim *bool
 }
 
-// MendHandoff reads what can be read of a handoff that ParseHandoff refuses:
+// RepairHandoff reads what can be read of a handoff that ParseHandoff refuses:
 // lists that are missing become empty, a list of one thing may be that thing,
 // text around the JSON object and commas too many are left out. A fault of form
 // says nothing about the work. It returns false when no JSON object is there at
 // all. An empty task id stays empty.
-func MendHandoff(data []byte) (Mended, bool) {
+func RepairHandoff(data []byte) (Repaired, bool) {
 	_, faults := ParseHandoff(data)
 	if len(data) > MaxHandoff {
-		return Mended{}, false
+		return Repaired{}, false
 	}
 	doc, ok := looseObject(data)
 	if !ok {
-		return Mended{}, false
+		return Repaired{}, false
 	}
 	lift(doc)
-	m := Mended{Faults: faults, Claim: claimOf(doc)}
-	whole := loadedSchema().mend(doc)
+	m := Repaired{Faults: faults, Claim: claimOf(doc)}
+	whole := loadedSchema().repair(doc)
 	clean := loadedSchema().check("", whole, func(string, string) {})
 	encoded, err := json.Marshal(clean)
 	if err == nil {
 		err = json.Unmarshal(encoded, &m.Handoff)
 	}
 	if err != nil {
-		return Mended{}, false
+		return Repaired{}, false
 	}
 	h := &m.Handoff
 	h.Summary = firstText(h.Summary, h.TaskCompleted.Summary, text.FirstLine(h.Freeform), "the handoff has no summary")
@@ -178,8 +178,8 @@ func claimOf(doc map[string]any) *bool {
 	return nil
 }
 
-// mend makes of v a value of the schema's type; what is missing is empty.
-func (s *schema) mend(v any) any {
+// repair makes of v a value of the schema's type; what is missing is empty.
+func (s *schema) repair(v any) any {
 	switch s.Type {
 	case "array":
 		list, ok := v.([]any)
@@ -193,7 +193,7 @@ func (s *schema) mend(v any) any {
 		out := make([]any, 0, len(list))
 		for _, x := range list {
 			if x != nil && s.Items != nil {
-				out = append(out, s.Items.mend(x))
+				out = append(out, s.Items.repair(x))
 			}
 		}
 		return out
@@ -243,7 +243,7 @@ func (s *schema) mendObject(v any) any {
 	for name, p := range s.Properties {
 		x, have := m[name]
 		if have && x != nil || slices.Contains(s.Required, name) {
-			out[name] = p.mend(x)
+			out[name] = p.repair(x)
 		}
 	}
 	return out

@@ -43,7 +43,7 @@ func Learn(category, said string, iteration int, task string, existing []Knowled
 		return Knowledge{}, false, fmt.Errorf("unknown category %q: it must be one of %s",
 			text.Clip(category, 40), strings.Join(Categories(), ", "))
 	}
-	h := newHarvester(existing, iteration, task)
+	h := newExtractor(existing, iteration, task)
 	if meaningKey(said) == "" {
 		return Knowledge{}, false, fmt.Errorf("the learning has no text")
 	}
@@ -53,20 +53,20 @@ func Learn(category, said string, iteration int, task string, existing []Knowled
 	return h.out[0], true, nil
 }
 
-// maxHarvest bounds what one handoff can add, of each kind: a handoff may have
+// maxExtracted bounds what one handoff can add, of each kind: a handoff may have
 // a megabyte, the index is read by every later agent.
-const maxHarvest = 20
+const maxExtracted = 20
 
-// Harvest turns the constraints and decisions of a handoff into entries, so
+// ExtractKnowledge turns the constraints and decisions of a handoff into entries, so
 // that the index exists even when no indexer ever ran. What existing says
 // already, in the same words but for case, punctuation and articles, is left
 // out; superseded entries count too, or else a repeated sentence would bring
 // back what was superseded on purpose. The result always passes
 // CheckKnowledge(existing, …).
-func Harvest(h Handoff, iteration int, task string, existing []Knowledge) []Knowledge {
-	hv := newHarvester(existing, iteration, task)
+func ExtractKnowledge(h Handoff, iteration int, task string, existing []Knowledge) []Knowledge {
+	hv := newExtractor(existing, iteration, task)
 	for i, c := range h.ConstraintsDiscovered {
-		if i == maxHarvest {
+		if i == maxExtracted {
 			break
 		}
 		text := sentence(c.Constraint)
@@ -79,7 +79,7 @@ func Harvest(h Handoff, iteration int, task string, existing []Knowledge) []Know
 		hv.add(KConstraint, text, "handoff")
 	}
 	for i, s := range h.ArchitecturalNotes {
-		if i == maxHarvest {
+		if i == maxExtracted {
 			break
 		}
 		hv.add(KDecision, sentence(s), "handoff")
@@ -89,7 +89,7 @@ func Harvest(h Handoff, iteration int, task string, existing []Knowledge) []Know
 
 func sentence(s string) string { return OneLine(s, 2000) }
 
-type harvester struct {
+type extractor struct {
 	taken     map[string]bool // ids, lower case
 	said      map[string]bool // type and meaning
 	iteration int
@@ -97,8 +97,8 @@ type harvester struct {
 	out       []Knowledge
 }
 
-func newHarvester(existing []Knowledge, iteration int, task string) *harvester {
-	h := &harvester{taken: make(map[string]bool, len(existing)), said: make(map[string]bool, len(existing)),
+func newExtractor(existing []Knowledge, iteration int, task string) *extractor {
+	h := &extractor{taken: make(map[string]bool, len(existing)), said: make(map[string]bool, len(existing)),
 		iteration: iteration, task: task}
 	for _, k := range existing {
 		h.taken[strings.ToLower(k.ID)] = true
@@ -145,7 +145,7 @@ func SinceIteration(known []Knowledge, n int) []string {
 	return ids
 }
 
-func (h *harvester) add(t KnowledgeType, said string, tags ...string) bool {
+func (h *extractor) add(t KnowledgeType, said string, tags ...string) bool {
 	said = strings.TrimSpace(CutBytes(Clean(Redact(said)), MaxKnowledgeText))
 	key := meaningKey(said)
 	if key == "" || h.said[string(t)+" "+key] {
