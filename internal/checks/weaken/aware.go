@@ -98,8 +98,8 @@ func replacesAsserts(toks []token) []string {
 	return out
 }
 
-var jsJudging = set("ok equal strictEqual deepEqual deepStrictEqual notEqual notStrictEqual throws rejects doesNotThrow " +
-	"fail match ifError assert isTrue isFalse include lengthOf property")
+var jsJudging = set("ok equal strictEqual deepEqual deepStrictEqual notEqual notStrictEqual throws rejects " +
+	"doesNotThrow fail match ifError assert isTrue isFalse include lengthOf property")
 
 // testMark is the sign in a condition by which code can tell that tests run.
 func testMark(cond []node, lang string) string {

@@ -350,7 +350,9 @@ func (j *judge) carried(u *unit) bool {
 	found := 0
 	for c := range calls {
 		if slices.ContainsFunc(j.after, func(s *source) bool {
-			return slices.ContainsFunc(s.units, func(n unit) bool { return strings.Contains("\x00"+n.body, "\x00"+c) })
+			return slices.ContainsFunc(s.units, func(n unit) bool {
+				return strings.Contains("\x00"+n.body, "\x00"+c)
+			})
 		}) {
 			found++
 		}
