@@ -109,8 +109,10 @@ func FreshCheckout(ctx context.Context, repo *gitstate.Repo, commit object.ID) (
 	dir = filepath.Join(parent, filepath.Base(repo.Root))
 	remove = func() {
 		bg := context.Background()
-		repo.Git.Run(bg, "worktree", "remove", "--force", "--force", dir)
-		os.RemoveAll(parent)
+		_, err := repo.Git.Run(bg, "worktree", "remove", "--force", "--force", dir)
+		if os.RemoveAll(parent); err == nil {
+			return
+		}
 		// What ran there may have spoilt its .git file, so that git did not know it.
 		repo.Git.Run(bg, "worktree", "unlock", dir)
 		repo.Git.Run(bg, "worktree", "prune")

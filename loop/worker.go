@@ -169,7 +169,7 @@ func (l *Loop) bring(ctx context.Context, it *attempt, v Verdict) (Verdict, *Act
 		if nv, halt, err := l.mayLand(ctx, it, v, at); err != nil || halt != nil || nv.Verdict != state.Keep {
 			return nv, halt, err
 		}
-		err = l.landAt(it, v, res, at)
+		err = l.landAt(it, v, res, at, lock)
 		var locked *gitstate.IndexLockedError
 		var staged *worktree.IndexConflict
 		switch {
@@ -272,8 +272,9 @@ func (l *Loop) conflicted(it *attempt, at landing) Verdict {
 	return v
 }
 
-// landAt moves branch and journal, and then the files of the branch's worktree.
-func (l *Loop) landAt(it *attempt, v Verdict, res *state.Result, at landing) error {
+// landAt moves branch and journal, and then the files of the branch's worktree. What is
+// left to do in the worker's own worktree waits for nobody: the lock is released before.
+func (l *Loop) landAt(it *attempt, v Verdict, res *state.Result, at landing, lock *gitstate.Lock) error {
 	w := l.Worker
 	evidence, err := it.Write(it.tip, it.after.Tree, at.is)
 	if err == nil {
@@ -289,6 +290,9 @@ func (l *Loop) landAt(it *attempt, v Verdict, res *state.Result, at landing) err
 		return err
 	}
 	l.fail("worker:landed")
+	if err := lock.Release(); err != nil {
+		l.Log("%v", err)
+	}
 	// What it made is on the branch: the worktree begins anew with its next task.
 	if _, err := it.restore(func() (object.ID, error) { return evidence, nil }); err != nil {
 		l.Log("%v", err)
