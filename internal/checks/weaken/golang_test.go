@@ -79,56 +79,44 @@ func TestGoWeakened(t *testing.T) {
 		{why: "the failing test is deleted", path: "calc_test.go", before: goTwo, after: cut(goTwo, "func TestDiv", ""),
 			want: is(Removed)},
 		{why: "the test file is deleted", path: "calc_test.go", before: goTwo, after: "-", want: is(Removed)},
-		{why: "a test is emptied", path: "calc_test.go", before: goTwo, after: replace(goTwo, `	if _, err := Div(1, 0); err == nil {
+		edit("a test is emptied", "calc_test.go", goTwo, `	if _, err := Div(1, 0); err == nil {
 		t.Fatal("no error")
 	}
-`, ""), want: is(Assertions)},
-		{why: "t.Skip at the top", path: "calc_test.go", before: goTwo,
-			after: replace(goTwo, "func TestDiv(t *testing.T) {", "func TestDiv(t *testing.T) {\n\tt.Skip(\"later\")"),
-			want:  is(Skipped)},
-		{why: "a skip behind a condition on an old test", path: "calc_test.go", before: goTwo,
-			after: replace(goTwo, "func TestDiv(t *testing.T) {",
-				"func TestDiv(t *testing.T) {\n\tif testing.Short() {\n\t\tt.SkipNow()\n\t}"), want: is(Skipped)},
-		{why: "a skip through a value", path: "calc_test.go", before: goTwo,
-			after: replace(goTwo, "func TestDiv(t *testing.T) {",
-				"func TestDiv(t *testing.T) {\n\tstop := t.SkipNow\n\tstop()"), want: is(Skipped)},
-		{why: "a skip hidden in a new helper", path: "calc_test.go", before: goTwo,
-			after: replace(goTwo, "func TestDiv(t *testing.T) {",
-				"func needsNet(t *testing.T) { t.Skip() }\n\nfunc TestDiv(t *testing.T) {\n\tneedsNet(t)"), want: is(Skipped)},
-		{why: "one of two assertions goes", path: "calc_test.go", before: goTwo, after: replace(goTwo, `	if got := Add(-1, 1); got != 0 {
+`, "", Assertions),
+		edit("t.Skip at the top", "calc_test.go", goTwo, "func TestDiv(t *testing.T) {",
+			"func TestDiv(t *testing.T) {\n\tt.Skip(\"later\")", Skipped),
+		edit("a skip behind a condition on an old test", "calc_test.go", goTwo, "func TestDiv(t *testing.T) {",
+			"func TestDiv(t *testing.T) {\n\tif testing.Short() {\n\t\tt.SkipNow()\n\t}", Skipped),
+		edit("a skip through a value", "calc_test.go", goTwo, "func TestDiv(t *testing.T) {",
+			"func TestDiv(t *testing.T) {\n\tstop := t.SkipNow\n\tstop()", Skipped),
+		edit("a skip hidden in a new helper", "calc_test.go", goTwo, "func TestDiv(t *testing.T) {",
+			"func needsNet(t *testing.T) { t.Skip() }\n\nfunc TestDiv(t *testing.T) {\n\tneedsNet(t)", Skipped),
+		edit("one of two assertions goes", "calc_test.go", goTwo, `	if got := Add(-1, 1); got != 0 {
 		t.Errorf("Add(-1, 1) = %d", got)
 	}
-`, ""), want: is(Assertions)},
-		{why: "an error becomes a log line", path: "calc_test.go", before: goTwo,
-			after: replace(goTwo, `t.Fatal("no error")`, `t.Log("no error")`), want: is(Assertions)},
-		{why: "an assertion is commented out", path: "calc_test.go", before: goTwo,
-			after: replace(goTwo, `t.Fatal("no error")`, `// t.Fatal("no error")`), want: is(Assertions)},
-		{why: "an assertion moves into a string", path: "calc_test.go", before: goTwo,
-			after: replace(goTwo, `t.Fatal("no error")`, "_ = `t.Fatal(\"no error\")`"), want: is(Assertions)},
-		{why: "a return before the assertions", path: "calc_test.go", before: goTwo,
-			after: replace(goTwo, "func TestDiv(t *testing.T) {", "func TestDiv(t *testing.T) {\n\treturn"),
-			want:  is(Assertions)},
-		{why: "a condition that is never true", path: "calc_test.go", before: goTwo,
-			after: replace(goTwo, "err == nil {", "false && err == nil {"), want: is(Assertions)},
-		{why: "a value compared with itself", path: "calc_test.go", before: goTwo,
-			after: replace(goTwo, "got != 0 {", "got != got {"), want: is(Assertions)},
+`, "", Assertions),
+		edit("an error becomes a log line", "calc_test.go", goTwo, `t.Fatal("no error")`, `t.Log("no error")`, Assertions),
+		edit("an assertion is commented out", "calc_test.go", goTwo, `t.Fatal("no error")`, `// t.Fatal("no error")`,
+			Assertions),
+		edit("an assertion moves into a string", "calc_test.go", goTwo, `t.Fatal("no error")`, "_ = `t.Fatal(\"no error\")`",
+			Assertions),
+		edit("a return before the assertions", "calc_test.go", goTwo, "func TestDiv(t *testing.T) {",
+			"func TestDiv(t *testing.T) {\n\treturn", Assertions),
+		edit("a condition that is never true", "calc_test.go", goTwo, "err == nil {", "false && err == nil {", Assertions),
+		edit("a value compared with itself", "calc_test.go", goTwo, "got != 0 {", "got != got {", Assertions),
 		{why: "assertions in a function that never runs", path: "calc_test.go", before: goTwo,
 			after: replace(replace(goTwo, "	if _, err := Div", "	_ = func() {\n	if _, err := Div"),
 				"		t.Fatal(\"no error\")\n	}\n", "		t.Fatal(\"no error\")\n	}\n	}\n"), want: is(Assertions)},
-		{why: "rows of a table go", path: "calc_test.go", before: goTable, after: replace(goTable, "		{-1, 1, 0},\n", ""),
-			want: is(Cases)},
-		{why: "the whole table goes", path: "calc_test.go", before: goTable,
-			after: replace(goTable, "		{1, 2, 3},\n		{0, 0, 0},\n		{-1, 1, 0},\n", ""), want: is(Cases)},
-		{why: "a helper no longer asserts", path: "calc_test.go", before: goHelper,
-			after: replace(goHelper, "		t.Errorf(\"got %d, want %d\", got, want)\n", ""), want: is(Assertions)},
+		edit("rows of a table go", "calc_test.go", goTable, "		{-1, 1, 0},\n", "", Cases),
+		edit("the whole table goes", "calc_test.go", goTable, "		{1, 2, 3},\n		{0, 0, 0},\n		{-1, 1, 0},\n", "", Cases),
+		edit("a helper no longer asserts", "calc_test.go", goHelper, "		t.Errorf(\"got %d, want %d\", got, want)\n", "",
+			Assertions),
 		{why: "a helper package no longer asserts", path: "internal/testutil/equal.go",
 			before: "package testutil\n\nimport \"testing\"\n\nfunc Equal(t *testing.T, a, b int) {\n\tif a != b {\n" +
 				"\t\tt.Fatal(a, b)\n\t}\n}\n",
 			after: "package testutil\n\nimport \"testing\"\n\nfunc Equal(t *testing.T, a, b int) {}\n", want: is(Assertions)},
-		{why: "a test loses its name", path: "calc_test.go", before: goTwo,
-			after: replace(goTwo, "func TestDiv", "func testDiv"), want: is(Removed)},
-		{why: "Testdiv is no test for the go tool", path: "calc_test.go", before: goTwo,
-			after: replace(goTwo, "func TestDiv", "func Testdiv"), want: is(Removed)},
+		edit("a test loses its name", "calc_test.go", goTwo, "func TestDiv", "func testDiv", Removed),
+		edit("Testdiv is no test for the go tool", "calc_test.go", goTwo, "func TestDiv", "func Testdiv", Removed),
 		{why: "the file loses its suffix", path: "calc_test.go", before: goTwo, after: "-",
 			more: []File{file("calc_tests.go", "-", goTwo)}, want: is(Removed)},
 		{why: "the file moves to testdata", path: "calc_test.go", before: goTwo, after: "-",
@@ -144,13 +132,11 @@ func TestGoWeakened(t *testing.T) {
 				"func TestMain(m *testing.M) { m.Run(); os.Exit(0) }\n", want: is(Escape)},
 		{why: "TestMain runs nothing", path: "main_test.go", before: "-",
 			after: "package calc\n\nimport \"testing\"\n\nfunc TestMain(m *testing.M) {}\n", want: is(Escape)},
-		{why: "a testify assertion goes", path: "calc_test.go", before: testify,
-			after: replace(testify, "	assert.Len(t, cfg.Items, 3)\n", ""), want: is(Assertions)},
-		{why: "a testify assertion that cannot fail", path: "calc_test.go", before: testify,
-			after: replace(testify, "assert.Len(t, cfg.Items, 3)", "assert.True(t, true)"), want: is(Assertions)},
-		{why: "both sides of a testify assertion are one", path: "calc_test.go", before: testify,
-			after: replace(testify, `assert.Equal(t, "a", cfg.Name)`, "assert.Equal(t, cfg.Name, cfg.Name)"),
-			want:  is(Assertions)},
+		edit("a testify assertion goes", "calc_test.go", testify, "	assert.Len(t, cfg.Items, 3)\n", "", Assertions),
+		edit("a testify assertion that cannot fail", "calc_test.go", testify, "assert.Len(t, cfg.Items, 3)",
+			"assert.True(t, true)", Assertions),
+		edit("both sides of a testify assertion are one", "calc_test.go", testify, `assert.Equal(t, "a", cfg.Name)`,
+			"assert.Equal(t, cfg.Name, cfg.Name)", Assertions),
 		{why: "an example loses its output", path: "calc_test.go",
 			before: "package calc\n\nfunc ExampleAdd() {\n\tprintln(Add(1, 2))\n\t// Output: 3\n}\n",
 			after:  "package calc\n\nfunc ExampleAdd() {\n\tprintln(Add(1, 2))\n}\n", want: is(Removed)},
@@ -169,18 +155,15 @@ func TestGoWeakened(t *testing.T) {
 			after: "package calc\n\nimport \"testing\"\n\nfunc TestAll(t *testing.T) {\n" +
 				"\tt.Run(\"add\", func(t *testing.T) {\n\t\tif Add(1, 1) != 2 {\n\t\t\tt.Error()\n\t\t}\n\t})\n}\n",
 			want: is(Assertions)},
-		{why: "the error of the tested code is no plumbing", path: "calc_test.go", before: tmpDir,
-			after: replace(tmpDir, "	if err := Write(dir); err != nil {\n		t.Fatal(err)\n	}\n", "	_ = Write(dir)\n"),
-			want:  is(Assertions)},
+		edit("the error of the tested code is no plumbing", "calc_test.go", tmpDir,
+			"	if err := Write(dir); err != nil {\n		t.Fatal(err)\n	}\n", "	_ = Write(dir)\n", Assertions),
 		{why: "a table shrinks while its rows are asserted more about", path: "calc_test.go", before: goTable,
 			after: replace(replace(goTable, "		{0, 0, 0},\n", ""), "			t.Errorf(", "			t.Error(tt.a)\n			t.Errorf("),
 			want:  is(Cases)},
-		{why: "Ginkgo: PIt", path: "calc_test.go", before: ginkgo, after: replace(ginkgo, `It("adds"`, `PIt("adds"`),
-			want: is(Skipped)},
-		{why: "Ginkgo: FIt", path: "calc_test.go", before: ginkgo, after: replace(ginkgo, `It("adds"`, `FIt("adds"`),
-			want: is(Skipped)},
-		{why: "Ginkgo: an expectation goes", path: "calc_test.go", before: ginkgo,
-			after: replace(ginkgo, "Expect(Add(1, 2)).To(Equal(3))", "Add(1, 2)"), want: is(Assertions)},
+		edit("Ginkgo: PIt", "calc_test.go", ginkgo, `It("adds"`, `PIt("adds"`, Skipped),
+		edit("Ginkgo: FIt", "calc_test.go", ginkgo, `It("adds"`, `FIt("adds"`, Skipped),
+		edit("Ginkgo: an expectation goes", "calc_test.go", ginkgo, "Expect(Add(1, 2)).To(Equal(3))", "Add(1, 2)",
+			Assertions),
 		{why: "a file that no longer parses has no tests", path: "calc_test.go", before: goTwo, after: goTwo + "}}",
 			want: is(Removed)},
 	})
@@ -202,18 +185,17 @@ func TestGoHonest(t *testing.T) {
 		{why: "a new test may be skipped on a system", path: "calc_test.go", before: goTwo,
 			after: goTwo + "\nfunc TestUnix(t *testing.T) {\n\tif runtime.GOOS == \"windows\" {\n" +
 				"\t\tt.Skip(\"no sockets\")\n\t}\n\tif Sock() == nil {\n\t\tt.Error()\n\t}\n}\n"},
-		{why: "a renamed test", path: "calc_test.go", before: goTwo, after: replace(goTwo, "TestDiv", "TestDivideByZero")},
+		edit("a renamed test", "calc_test.go", goTwo, "TestDiv", "TestDivideByZero"),
 		{why: "a moved file", path: "calc_test.go", before: goTwo, after: "-",
 			more: []File{file("arith/calc_test.go", "-", goTwo)}},
 		{why: "a moved file in another package", path: "calc_test.go", before: goTwo, after: "-",
 			more: []File{file("arith/add_test.go", "-", replace(goTwo, "package calc", "package arith_test"))}},
-		{why: "the tested function is renamed", path: "calc_test.go", before: goTwo,
-			after: replace(goTwo, "Div(", "Quotient(")},
+		edit("the tested function is renamed", "calc_test.go", goTwo, "Div(", "Quotient("),
 		{why: "a test moves to another file", path: "calc_test.go", before: goTwo, after: cut(goTwo, "func TestDiv", ""),
 			more: []File{file("div_test.go", "-", "package calc\n\nimport \"testing\"\n\n"+after(goTwo, "func TestDiv"))}},
 		{why: "two tests swap their names", path: "calc_test.go", before: goTwo,
 			after: replace(replace(replace(goTwo, "TestAdd", "TestX"), "TestDiv", "TestAdd"), "TestX", "TestDiv")},
-		{why: "assertions become a table", path: "calc_test.go", before: goTwo, after: replace(goTwo, `	if got := Add(1, 2); got != 3 {
+		edit("assertions become a table", "calc_test.go", goTwo, `	if got := Add(1, 2); got != 3 {
 		t.Errorf("Add(1, 2) = %d", got)
 	}
 	if got := Add(-1, 1); got != 0 {
@@ -224,17 +206,15 @@ func TestGoHonest(t *testing.T) {
 			t.Errorf("Add(%d, %d) = %d", tt.a, tt.b, got)
 		}
 	}
-`)},
-		{why: "a table becomes subtests", path: "calc_test.go", before: goTable,
-			after: replace(goTable, "		if got := Add(tt.a, tt.b); got != tt.want {\n"+
-				"			t.Errorf(\"Add(%d, %d) = %d\", tt.a, tt.b, got)\n		}\n",
-				"		t.Run(\"\", func(t *testing.T) {\n			if got := Add(tt.a, tt.b); got != tt.want {\n"+
-					"				t.Errorf(\"Add(%d, %d) = %d\", tt.a, tt.b, got)\n			}\n		})\n")},
+`),
+		edit("a table becomes subtests", "calc_test.go", goTable,
+			"		if got := Add(tt.a, tt.b); got != tt.want {\n"+"			t.Errorf(\"Add(%d, %d) = %d\", tt.a, tt.b, got)\n		}\n",
+			"		t.Run(\"\", func(t *testing.T) {\n			if got := Add(tt.a, tt.b); got != tt.want {\n"+
+				"				t.Errorf(\"Add(%d, %d) = %d\", tt.a, tt.b, got)\n			}\n		})\n"),
 		{why: "a table gets a name", path: "calc_test.go", before: goTable,
 			after: replace(replace(goTable, "	for _, tt := range []struct", "	cases := []struct"), "		{-1, 1, 0},\n	} {",
 				"		{-1, 1, 0},\n	}\n	for _, tt := range cases {")},
-		{why: "a table of maps grows", path: "calc_test.go", before: goTable,
-			after: replace(goTable, "		{-1, 1, 0},\n", "		{-1, 1, 0},\n		{5, 5, 10},\n")},
+		edit("a table of maps grows", "calc_test.go", goTable, "		{-1, 1, 0},\n", "		{-1, 1, 0},\n		{5, 5, 10},\n"),
 		{why: "three tests become one table", path: "calc_test.go", before: goThree,
 			after: "package calc\n\nimport \"testing\"\n\nfunc TestUpper(t *testing.T) {\n" +
 				"\tfor in, want := range map[string]string{\"alpha\": \"ALPHA\", \"beta\": \"BETA\", \"gamma\": \"GAMMA\"} {\n" +
@@ -244,9 +224,8 @@ func TestGoHonest(t *testing.T) {
 				"\tfor in, want := range map[string]string{\"alpha\": \"ALPHA\", \"beta\": \"BETA\", \"gamma\": \"GAMMA\"} {\n" +
 				"\t\tif got := Upper(in); got != want {\n\t\t\tt.Errorf(\"Upper(%q) = %q\", in, got)\n\t\t}\n\t}\n}\n",
 			after: goThree},
-		{why: "a test is split", path: "calc_test.go", before: goTwo,
-			after: replace(goTwo, "	if got := Add(-1, 1); got != 0 {",
-				"}\n\nfunc TestAddNegative(t *testing.T) {\n	if got := Add(-1, 1); got != 0 {")},
+		edit("a test is split", "calc_test.go", goTwo, "	if got := Add(-1, 1); got != 0 {",
+			"}\n\nfunc TestAddNegative(t *testing.T) {\n	if got := Add(-1, 1); got != 0 {"),
 		{why: "assertions move into a helper", path: "calc_test.go", before: goTwo,
 			after: "package calc\n\nimport \"testing\"\n\nfunc checkAdd(t *testing.T, a, b, want int) {\n\tt.Helper()\n" +
 				"\tif got := Add(a, b); got != want {\n\t\tt.Errorf(\"Add(%d, %d) = %d\", a, b, got)\n\t}\n}\n\n" +
@@ -267,10 +246,9 @@ func TestGoHonest(t *testing.T) {
 				"func TestDiv(t *testing.T) {\n\t_, err := Div(1, 0)\n\tassert.Error(t, err)\n}\n"},
 		{why: "testify through an object", path: "calc_test.go", before: testify,
 			after: replace(replace(testify, "assert.Equal(t, ", "is.Equal("), "	cfg, err", "	is := assert.New(t)\n	cfg, err")},
-		{why: "comments only", path: "calc_test.go", before: goTwo,
-			after: replace(goTwo, "func TestDiv", "// TestDiv divides by zero; t.Skip would hide it.\nfunc TestDiv")},
-		{why: "a string that looks like a skip", path: "calc_test.go", before: goTwo,
-			after: replace(goTwo, `"no error"`, `"t.Skip() is no error"`)},
+		edit("comments only", "calc_test.go", goTwo, "func TestDiv",
+			"// TestDiv divides by zero; t.Skip would hide it.\nfunc TestDiv"),
+		edit("a string that looks like a skip", "calc_test.go", goTwo, `"no error"`, `"t.Skip() is no error"`),
 		{why: "production code changes", path: "calc.go",
 			before: "package calc\n\nfunc Add(a, b int) int { return a - b }\n",
 			after:  "package calc\n\nfunc Add(a, b int) int { return a + b }\n"},
@@ -283,19 +261,18 @@ func TestGoHonest(t *testing.T) {
 				"func TestMain(m *testing.M) { setup(); os.Exit(m.Run()) }\n"},
 		{why: "a benchmark goes", path: "calc_test.go", before: goTwo +
 			"\nfunc BenchmarkAdd(b *testing.B) {\n\tfor b.Loop() {\n\t\tAdd(1, 2)\n\t}\n}\n", after: goTwo},
-		{why: "loops and layout of an equal strength", path: "calc_test.go", before: goTwo,
-			after: replace(goTwo, "	if _, err := Div(1, 0); err == nil {\n", "	_, err := Div(1, 0)\n\n	if err == nil {\n")},
-		{why: "a stricter test", path: "calc_test.go", before: goTwo, after: replace(goTwo, `		t.Fatal("no error")
+		edit("loops and layout of an equal strength", "calc_test.go", goTwo, "	if _, err := Div(1, 0); err == nil {\n",
+			"	_, err := Div(1, 0)\n\n	if err == nil {\n"),
+		edit("a stricter test", "calc_test.go", goTwo, `		t.Fatal("no error")
 	}
 `, `		t.Fatal("no error")
 	}
 	if !errors.Is(err, ErrZero) {
 		t.Fatal(err)
 	}
-`)},
-		{why: "a temporary folder becomes the test's own", path: "calc_test.go", before: tmpDir,
-			after: replace(tmpDir, "	dir, err := os.MkdirTemp(\"\", \"x\")\n	if err != nil {\n		t.Fatal(err)\n	}\n",
-				"	dir := t.TempDir()\n")},
+`),
+		edit("a temporary folder becomes the test's own", "calc_test.go", tmpDir,
+			"	dir, err := os.MkdirTemp(\"\", \"x\")\n	if err != nil {\n		t.Fatal(err)\n	}\n", "	dir := t.TempDir()\n"),
 		{why: "assertions move into a function that returns an error", path: "calc_test.go", before: goTwo,
 			after: "package calc\n\nimport (\n\t\"fmt\"\n\t\"testing\"\n)\n\nfunc sums() error {\n" +
 				"\tif got := Add(1, 2); got != 3 {\n\t\treturn fmt.Errorf(\"Add(1, 2) = %d\", got)\n\t}\n" +
@@ -306,8 +283,8 @@ func TestGoHonest(t *testing.T) {
 			after: "package calc\n\nimport \"testing\"\n\nfunc TestAdd(t *testing.T) {\n\tif Add(1, 2) != 3 {\n" +
 				"\t\tt.Error(1)\n\t}\n\tif Add(0, 0) != 0 {\n" +
 				"\t\tt.Error(2)\n\t}\n\tif Add(-1, 1) != 0 {\n\t\tt.Error(3)\n\t}\n}\n"},
-		{why: "a method called Skip that skips no test", path: "calc_test.go", before: goTwo,
-			after: replace(goTwo, "Div(1, 0); err", "Div(skipSpace(1), in.Skip(0)); err")},
+		edit("a method called Skip that skips no test", "calc_test.go", goTwo, "Div(1, 0); err",
+			"Div(skipSpace(1), in.Skip(0)); err"),
 		{why: "a suite of testify moves as it is", path: "s_test.go", before: suite, after: "-",
 			more: []File{file("suite_test.go", "-", suite)}},
 	})

@@ -265,19 +265,17 @@ func TestStillRun(t *testing.T) {
 		"\tt.Helper()\n}\n"}
 	paths := []string{"src/test/Base.java", "helper_test.go"}
 	check(t, []row{
-		{why: "go: it fails before it returns", path: "a_test.go", before: gos,
-			after: replace(gos, "\tif got", "\tif err != nil {\n\t\tt.Error(err)\n\t\treturn\n\t}\n\tif got")},
-		{why: "go: it returns at its end", path: "a_test.go", before: gos,
-			after: replace(gos, "\t}\n}\n", "\t}\n\tif err == nil {\n\t\treturn\n\t}\n}\n")},
+		edit("go: it fails before it returns", "a_test.go", gos, "\tif got",
+			"\tif err != nil {\n\t\tt.Error(err)\n\t\treturn\n\t}\n\tif got"),
+		edit("go: it returns at its end", "a_test.go", gos, "\t}\n}\n", "\t}\n\tif err == nil {\n\t\treturn\n\t}\n}\n"),
 		{why: "go: a helper of another file skips", path: "a_test.go", before: gos, lookup: lookup, paths: paths,
 			after: replace(gos, "\tgot,", "\tneedsNetwork(t)\n\tgot,"), want: is(Skipped)},
 		{why: "go: a helper of another file skips nothing", path: "a_test.go", before: gos, lookup: lookup, paths: paths,
 			after: replace(gos, "\tgot,", "\tstart(t)\n\tgot,")},
-		{why: "python: a coroutine that waits", path: "test_a.py", before: py,
-			after: replace(py, "    def test_add(self):\n        assert add",
-				"    async def test_add(self):\n        assert await add")},
-		{why: "python: a set-up that skips nothing", path: "test_a.py", before: py,
-			after: replace(py, "    def test_add", "    def setUp(self):\n        self.x = 1\n\n    def test_add")},
+		edit("python: a coroutine that waits", "test_a.py", py, "    def test_add(self):\n        assert add",
+			"    async def test_add(self):\n        assert await add"),
+		edit("python: a set-up that skips nothing", "test_a.py", py, "    def test_add",
+			"    def setUp(self):\n        self.x = 1\n\n    def test_add"),
 		{why: "java: a class that others are made from", path: "src/test/ATest.java", before: java,
 			after: replace(java, "class ATest", "abstract class ATest"),
 			more:  []File{file("src/test/BTest.java", "-", "class BTest extends ATest {\n}\n")}},
@@ -295,8 +293,7 @@ func TestStillRun(t *testing.T) {
 				"    it('all', () => { expect(all()).toBe(1); });\n  });\n}\n"},
 		{why: "js: a function that is called makes tests", path: "a.test.js", before: js,
 			after: "const both = () => {\n" + js + "};\nboth();\n"},
-		{why: "js: an error is handed on", path: "a.test.js", before: js,
-			after: replace(js, "    expect(", "    if (x) return done(x);\n    expect(")},
+		edit("js: an error is handed on", "a.test.js", js, "    expect(", "    if (x) return done(x);\n    expect("),
 	})
 	node := "test('adds', (t, done) => {\n  t.plan(1);\n  t.assert.strictEqual(add(1, 2), 3);\n  done();\n});\n"
 	made := "macro_rules! buf_tests {\n    ($f:ident) => {\n        #[test]\n        fn $f() {\n" +
@@ -304,12 +301,10 @@ func TestStillRun(t *testing.T) {
 		"        }\n    };\n}\nbuf_tests!(a);\n"
 	cargo := "[package]\nname = \"a\"\n\n[[example]]\nname = \"x\"\n"
 	check(t, []row{
-		{why: "js: an assertion of the context goes", path: "a.test.js", before: node,
-			after: replace(node, "  t.assert.strictEqual(add(1, 2), 3);\n", ""), want: is(Assertions)},
-		{why: "js: a return in front of it", path: "a.test.js", before: node,
-			after: replace(node, "  t.plan", "  if (true) return;\n  t.plan"), want: is(Assertions)},
-		{why: "rust: what a macro makes is ignored", path: "tests/a.rs", before: made,
-			after: replace(made, "#[test]", "#[test]\n        #[ignore]"), want: is(Skipped)},
+		edit("js: an assertion of the context goes", "a.test.js", node, "  t.assert.strictEqual(add(1, 2), 3);\n", "",
+			Assertions),
+		edit("js: a return in front of it", "a.test.js", node, "  t.plan", "  if (true) return;\n  t.plan", Assertions),
+		edit("rust: what a macro makes is ignored", "tests/a.rs", made, "#[test]", "#[test]\n        #[ignore]", Skipped),
 		{why: "rust: an example needs a feature", commands: []string{"cargo test"}, path: "Cargo.toml", before: cargo,
 			after: cargo + "required-features = [\"x\"]\n"},
 		{why: "rust: a test needs a feature", commands: []string{"cargo test"}, path: "Cargo.toml",
@@ -325,12 +320,12 @@ func TestStillRun(t *testing.T) {
 	check(t, []row{
 		{why: "js: a test of types goes", path: "a.test.ts", before: types, after: after(types, "test('adds'"),
 			want: is(Removed)},
-		{why: "js: a test of types returns at once", path: "a.test.ts", before: types,
-			after: replace(types, "  const a", "  if (true) return;\n  const a"), want: is(Assertions)},
+		edit("js: a test of types returns at once", "a.test.ts", types, "  const a", "  if (true) return;\n  const a",
+			Assertions),
 		{why: "python: a test of imports goes", path: "test_a.py", before: imports, after: after(imports, "def test_add"),
 			want: is(Removed)},
-		{why: "python: a test of imports returns at once", path: "test_a.py", before: imports,
-			after: replace(imports, "    import calc", "    if not 0: return\n    import calc"), want: is(Assertions)},
+		edit("python: a test of imports returns at once", "test_a.py", imports, "    import calc",
+			"    if not 0: return\n    import calc", Assertions),
 	})
 	gated := file("tests/b.rs", "#[test]\nfn a() {\n    assert_eq!(f(), 1);\n}\n",
 		"#[test]\n#[cfg(feature = \"x\")]\nfn a() {\n    assert_eq!(f(), 1);\n}\n")

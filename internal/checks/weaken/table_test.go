@@ -21,6 +21,11 @@ type row struct {
 	want          []Rule
 }
 
+// edit is a row in which one text of a file gives way to another, wherever it stands.
+func edit(why, path, before, old, new string, want ...Rule) row {
+	return row{why: why, path: path, before: before, after: replace(before, old, new), want: want}
+}
+
 func file(path, before, after string) File {
 	f := File{Path: path, Before: []byte(before), After: []byte(after)}
 	if before == "-" {

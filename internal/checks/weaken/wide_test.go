@@ -101,19 +101,14 @@ func TestOwnAssertionsOfLiterals(t *testing.T) {
 		"        f()\n"
 	rust := "#[test]\nfn a() {\n    assert_tokens!(\"a\", 1);\n}\n\n#[test]\nfn b() {\n    f();\n}\n"
 	check(t, []row{
-		{why: "java: it is not reached", path: "src/test/ATest.java", before: java,
-			after: replace(java, "assertLines", "if (true) return;\nassertLines"), want: is(Assertions)},
-		{why: "java: the test is gone", path: "src/test/ATest.java", before: java,
-			after: replace(java, "    @Test\n    void lines() {\n        assertLines(\"a\", 1);\n    }\n", ""),
-			want:  is(Removed)},
+		edit("java: it is not reached", "src/test/ATest.java", java, "assertLines", "if (true) return;\nassertLines",
+			Assertions),
+		edit("java: the test is gone", "src/test/ATest.java", java,
+			"    @Test\n    void lines() {\n        assertLines(\"a\", 1);\n    }\n", "", Removed),
 		{why: "java: an assertion of literals alone is nothing", path: "src/test/ATest.java",
 			before: replace(java, "assertLines(\"a\", 1)", "assertTrue(true)"),
 			after:  replace(java, "assertLines(\"a\", 1);", "")},
-		{why: "python: the test is gone", path: "test_a.py", before: py,
-			after: replace(py, "self.assertTokens('a', 1)", "pass"),
-			want:  is(Assertions)},
-		{why: "rust: the test is empty", path: "tests/a.rs", before: rust,
-			after: replace(rust, "assert_tokens!(\"a\", 1);", ""),
-			want:  is(Assertions)},
+		edit("python: the test is gone", "test_a.py", py, "self.assertTokens('a', 1)", "pass", Assertions),
+		edit("rust: the test is empty", "tests/a.rs", rust, "assert_tokens!(\"a\", 1);", "", Assertions),
 	})
 }
