@@ -71,7 +71,7 @@ func (a *App) look(set *config.Resolved) ui.Snapshot {
 	}
 	s := snap.State
 	var told time.Time
-	s.Run, told = view.WithSpend(s.Run, a.journal.Repo)
+	s.Run, told = view.WithSpend(s, a.journal.Repo)
 	v := snapshot(s, set, a.journal.Branch)
 	v.ContextAt = told
 	for _, w := range a.reader().Workers(s) {

@@ -136,6 +136,11 @@ func (h *hub) look(ctx context.Context) {
 			changed[name] = data
 		}
 	}
+	for name := range h.parts {
+		if _, there := parts[name]; !there {
+			changed[name] = json.RawMessage("null")
+		}
+	}
 	h.parts = parts
 	if len(changed) > 0 {
 		data, _ := json.Marshal(changed)

@@ -62,6 +62,7 @@ func TestFourWorkersOnThePage(t *testing.T) {
 		page.Shows("#now", id)
 	}
 	page.Shows("#live", "The tests show")
+	page.Shows(".figures", "$0.68") // what the four have used so far
 	pictures(t, page, "workers")
 	page.Look(browser.Look{Width: 400, Height: 844, Dark: true})
 	page.Shot(filepath.Join(t.ArtifactDir(), "workers-narrow-dark.png"))

@@ -144,11 +144,6 @@ func (v *View) worker(e Event) {
 // workers are the lines of several workers, one each, with what its agent does now.
 func (v *View) workers(width int, now time.Time, p Palette) (lines []string) {
 	for _, w := range v.Workers {
-		line := fmt.Sprintf("%s %s %s", Clock(now.Sub(w.Since)), w.Task, ansi.Truncate(w.Title, width/3, "…"))
-		if w.Attempt > 1 {
-			line += fmt.Sprintf("  attempt %d", w.Attempt)
-		}
-		line = paint(p.Key, fmt.Sprintf("[%d]", w.Number)) + " " + paint(p.Bold, line)
 		does, at := w.Does, ""
 		if e, ok := v.heard[w.Number]; ok {
 			does, at = e.Text, " "+Clock(now.Sub(e.Time))
@@ -156,6 +151,14 @@ func (v *View) workers(width int, now time.Time, p Palette) (lines []string) {
 				does = "check " + does
 			}
 		}
+		line := Clock(now.Sub(w.Since)) + " " + w.Task
+		if does == "" || width >= 60 { // a narrow line has room for one of both
+			line += " " + ansi.Truncate(w.Title, width/3, "…")
+		}
+		if w.Attempt > 1 {
+			line += fmt.Sprintf("  attempt %d", w.Attempt)
+		}
+		line = paint(p.Key, fmt.Sprintf("[%d]", w.Number)) + " " + paint(p.Bold, line)
 		if does != "" {
 			line += "  " + paint(p.Dim, does+at)
 		}

@@ -128,7 +128,7 @@ func (r Reader) Status(ctx context.Context) (StatusDoc, state.State, error) {
 	s := snap.State
 	s = s.For(j.Actor, j.Repo.WorktreeName())
 	var contextAt time.Time
-	s.Run, contextAt = WithSpend(s.Run, j.Repo)
+	s.Run, contextAt = WithSpend(s, j.Repo)
 	run := s.Run
 	head, err := j.Repo.ReadRef(ctx, gitstate.BranchRef(j.Branch))
 	if err != nil {
@@ -261,29 +261,39 @@ func Asked(s state.State) string {
 	return ""
 }
 
-// WithSpend adds what the iteration at work has used so far, which the journal
-// gets at its end, and says when its agent told how full its window is. How full
-// that of the iteration before was is not taken for it.
-func WithSpend(r state.Run, repo *gitstate.Repo) (state.Run, time.Time) {
-	if r.Current == nil {
-		return r, time.Time{}
+// WithSpend adds what the iterations at work have used so far, which the journal
+// gets at their end, and says when the agent told how full its window is. How full
+// that of the iteration before was is not taken for it, and of several workers
+// none is told.
+func WithSpend(s state.State, repo *gitstate.Repo) (state.Run, time.Time) {
+	r := s.Run
+	add := func(c *state.Current) (session.Spend, bool) {
+		now, ok := session.ReadSpend(repo, c.EventID)
+		r.Tokens = r.Tokens.Plus(now.Tokens)
+		if now.CostMicro != nil {
+			r.Cost.Iteration += *now.CostMicro
+			r.Cost.Session += *now.CostMicro
+			r.Cost.Total += *now.CostMicro
+		}
+		return now, ok
 	}
-	r.ContextPct = 0
-	now, ok := session.ReadSpend(repo, r.Current.EventID)
-	if !ok {
-		return r, time.Time{}
+	if r.Current != nil {
+		r.Cost.Iteration, r.ContextPct = 0, 0
+		now, ok := add(r.Current)
+		if ok && now.ContextWindow > 0 {
+			r.ContextPct = int(100 * now.ContextTokens / now.ContextWindow)
+		}
+		return r, now.ContextAt
 	}
-	r.Tokens = r.Tokens.Plus(now.Tokens)
-	r.Cost.Iteration = 0
-	if now.CostMicro != nil {
-		r.Cost.Iteration = *now.CostMicro
-		r.Cost.Session += *now.CostMicro
-		r.Cost.Total += *now.CostMicro
+	if len(s.Claims) > 0 {
+		r.Cost.Iteration, r.ContextPct = 0, 0
 	}
-	if now.ContextWindow > 0 {
-		r.ContextPct = int(100 * now.ContextTokens / now.ContextWindow)
+	for _, c := range s.Claims {
+		if c.Current != nil {
+			add(c.Current)
+		}
 	}
-	return r, now.ContextAt
+	return r, time.Time{}
 }
 
 func statusColour(s state.Status) string {

@@ -50,6 +50,8 @@ type meter struct {
 	lastText string
 	noted    time.Time // when the spend was written last
 	filledAt time.Time // when the client told how full the window is
+	behind   bool      // a note is still to be written
+	over     bool      // the session has ended
 	doing    *Doing
 }
 
@@ -177,10 +179,18 @@ func (m *meter) soon() {
 	}
 }
 
-// spend notes what the iteration has used so far; m.mu is held.
+// spend notes what the iteration has used so far, or will a moment later when it
+// has just done so; m.mu is held.
 func (m *meter) spend() {
+	if m.over {
+		return
+	}
 	now := m.h.Now()
-	if now.Sub(m.noted) < spendEvery {
+	if rest := spendEvery - now.Sub(m.noted); rest > 0 {
+		if !m.behind {
+			m.behind = true
+			go m.catchUp(rest)
+		}
 		return
 	}
 	m.noted = now
@@ -196,6 +206,36 @@ func (m *meter) spend() {
 		s.CostMicro = &cost
 	}
 	writeSpend(m.h.Repo, s)
+}
+
+// catchUp notes what came too soon after the note before.
+func (m *meter) catchUp(rest time.Duration) {
+	t := time.NewTimer(rest)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-m.ctx.Done():
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.note()
+}
+
+// note writes what was put off, if anything was; m.mu is held.
+func (m *meter) note() {
+	if m.behind && !m.over {
+		m.behind, m.noted = false, time.Time{}
+		m.spend()
+	}
+}
+
+// end notes the last of it. Nothing is written afterwards: what the iteration has
+// used is the journal's then.
+func (m *meter) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.note()
+	m.over = true
 }
 
 // price finds the price of a model: by its name, or by the longest name that it

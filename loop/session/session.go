@@ -141,6 +141,7 @@ func (h *Host) RunSession(ctx context.Context, ss *Session) (End, error) {
 		}
 		meter.event(e)
 	})
+	meter.end()
 	stop(nil)
 	<-watched
 	if cause := context.Cause(run); cause != nil && !errors.Is(cause, context.Canceled) {

@@ -204,7 +204,8 @@ function workerLine(w) {
   const does = heard ? heard.message : w.activity ? w.activity.text : "";
   return h("p", {class: "worker", "data-worker": w.worker}, h("span", {class: "tag"}, String(w.worker)), " ",
     h("span", {class: "mono"}, w.task), " ", t ? t.title : "", " ", h("span", {class: "muted"},
-      w.attempt > 1 && "attempt " + w.attempt + ", ", since(w.since), does && ": " + does));
+      w.attempt > 1 && "attempt " + w.attempt + ", ", since(w.since)),
+    h("span", {class: "does", title: does}, does || "nothing heard yet"));
 }
 
 const guidanceOf = (s) => (s.guidance || []).length > 0 && h("details", {class: "notes"}, h("summary", {},
