@@ -24,9 +24,17 @@ test:
 test-long:
     bash .ci/test-long
 
-# ratios in one run, medians; takes a while
-bench:
-    go test -run '^$' -bench . -benchmem ./gitstate/worktree ./guard ./context ./guard/sandbox ./internal/e2e
+# every figure beside what it is compared with in the same run; writes doc/benchmarks.md. Takes a while
+bench text=".":
+    #!/usr/bin/env bash
+    set -uo pipefail
+    export RALPH_FIGURES=$(mktemp)
+    go test -run '^$' -bench '{{text}}' -p 1 -timeout 120m \
+        ./guard ./guard/sandbox ./internal/cli ./context ./gitstate/worktree ./internal/e2e
+    status=$?
+    go test ./internal/e2e -run '^TestBenchmarks$' -count=1 -v || status=1
+    rm -f "$RALPH_FIGURES"
+    exit $status
 
 # what everything costs on journals of 1,000, 10,000 and 100,000 entries; writes doc/scale.md
 scale:

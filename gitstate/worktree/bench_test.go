@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"git-ralph/fixtures/figures"
 )
 
 // BenchmarkBracket measures what an iteration pays for its brackets: a
@@ -169,9 +171,24 @@ func bracket(b *testing.B, build func(*place)) {
 		}
 	}
 	ratio := func(name string, a, b0 float64) { b.ReportMetric(a/b0, name) }
+	_, size, _ := strings.Cut(b.Name(), "/")
+	put := func(what string, v float64, against string, base, most float64) {
+		figures.Put(b, figures.Figure{What: what + ", " + size, Value: v, Unit: "ms", Base: base, Against: against,
+			Most: most})
+	}
 	gitReject := s.median("git checkpoint") + s.median("git rollback")
 	gitKeep := s.median("git checkpoint") + s.median("git commit")
 	for _, k := range []string{"cold", "warm"} {
+		name, git, lstat := "first", 0.7, 1.5
+		if k == "warm" {
+			name, git, lstat = "later", 0.33, 1
+		}
+		put("checkpoint and restore, "+name, s.median(k+" checkpoint")+s.median(k+" restore"), "git doing the same",
+			gitReject, git)
+		put("checkpoint and capture, "+name, s.median(k+" checkpoint")+s.median(k+" capture"), "git doing the same",
+			gitKeep, git)
+		put("checkpoint, "+name, s.median(k+" checkpoint"), "one lstat a file, one listing a folder", s.median("floor"),
+			lstat)
 		ratio(k+"_reject/git", s.median(k+" checkpoint")+s.median(k+" restore"), gitReject)
 		ratio(k+"_keep/git", s.median(k+" checkpoint")+s.median(k+" capture"), gitKeep)
 		ratio(k+"_checkpoint/floor", s.median(k+" checkpoint"), s.median("floor"))

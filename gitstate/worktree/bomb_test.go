@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"git-ralph/fixtures/figures"
 )
 
 // bombs are what an agent may leave behind in great number. The key is the
@@ -86,6 +88,8 @@ func BenchmarkBomb(b *testing.B) {
 			for _, name := range []string{"capture", "restore", "clean"} {
 				b.ReportMetric(s.median(name), name+"-ms")
 			}
+			figures.Put(b, figures.Figure{What: fmt.Sprintf("restore of %d new %s", n, bomb.name), Value: s.median("restore"),
+				Unit: "ms", Base: s.median("clean"), Against: "git clean -fdxq", Most: 2})
 			b.ReportMetric(s.median("restore")/s.median("clean"), "restore/clean")
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"git-ralph/fixtures/figures"
 	"git-ralph/fixtures/long"
 	"git-ralph/internal/proc"
 )
@@ -176,5 +177,9 @@ func BenchmarkStart(b *testing.B) {
 		b.ReportMetric(median[r.name], "µs/"+r.name)
 	}
 	b.ReportMetric(0, "ns/op") // a round of all of them says nothing
+	figures.Put(b, figures.Figure{What: "what the sandbox adds to a command", Unit: "ms", Most: 5,
+		Value: (median["open"] - median["none"]) / 1000},
+		figures.Figure{What: "a command in the sandbox", Value: median["open"] / 1000, Unit: "ms",
+			Base: median["namespaces"] / 1000, Against: "a program in bare namespaces"})
 	b.ReportMetric(median["open"]/median["namespaces"], "×namespaces")
 }

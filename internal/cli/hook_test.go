@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"git-ralph/fixtures/figures"
 	"git-ralph/guard"
 	"git-ralph/loop/session"
 )
@@ -169,6 +170,8 @@ func BenchmarkHook(b *testing.B) {
 	}
 	median := func(d []time.Duration) time.Duration { slices.Sort(d); return d[len(d)/2] }
 	f, o := median(floor), median(ours)
+	figures.Put(b, figures.Figure{What: "one decision of the guard as a process", Value: float64(o.Microseconds()) / 1000,
+		Unit: "ms", Base: float64(f.Microseconds()) / 1000, Against: "an empty Go program", Most: 3})
 	b.ReportMetric(float64(o)/float64(f), "×empty")
 	b.ReportMetric(float64(o.Microseconds()), "µs/hook")
 	b.ReportMetric(float64(f.Microseconds()), "µs/empty")

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"git-ralph/fixtures/figures"
 	"git-ralph/fixtures/history"
 	"git-ralph/fixtures/long"
 	"git-ralph/fixtures/repo"
@@ -74,7 +76,10 @@ func (s *series) report(pairs ...pair) {
 	for _, n := range s.names {
 		fmt.Printf("  %-46s %10s  (median of %d)\n", n, s.median(n).Round(10*time.Microsecond), len(s.times[n]))
 	}
+	ms := func(name string) float64 { return float64(s.median(name).Microseconds()) / 1000 }
 	for _, p := range pairs {
+		figures.Put(s.b, figures.Figure{What: p.name, Value: ms(p.name), Unit: "ms", Base: ms(p.base), Against: p.base,
+			Most: p.most})
 		r := float64(s.median(p.name)) / float64(s.median(p.base))
 		word := "ok"
 		if r > p.most {
@@ -202,6 +207,33 @@ func BenchmarkIteration(b *testing.B) {
 		}
 	}
 	s.report(pairs...)
+	for _, x := range shapes {
+		if strings.HasPrefix(x.name, "exits") {
+			figures.Put(b, figures.Figure{What: "overhead of an iteration whose agent " + x.name,
+				Value: float64(s.median(x.name).Microseconds()) / 1000, Unit: "ms", Most: 100})
+		}
+	}
+}
+
+// TestBenchmarks writes doc/benchmarks.md from what the benchmarks before it have put into
+// the file of figures; `just bench` runs them all.
+func TestBenchmarks(t *testing.T) {
+	path := os.Getenv(figures.Variable)
+	if path == "" {
+		t.Skip("there are no figures: just bench measures them")
+	}
+	list, err := figures.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := figures.Table(list)
+	writeFigures(t, "benchmarks.md", table)
+	fmt.Print("\n", table)
+	for _, f := range list {
+		if f.Missed() {
+			t.Logf("missed: %s", f.What)
+		}
+	}
 }
 
 // BenchmarkFlood measures the memory of a loop whose agent prints 1 GB.
@@ -223,7 +255,10 @@ func BenchmarkFlood(b *testing.B) {
 				if c.ProcessState == nil || c.ProcessState.ExitCode() != 4 {
 					b.Fatalf("start: %v\n%s", err, out)
 				}
-				fmt.Printf("\n%s: %d MB at most, to be under 64\n", b.Name(), peak(c.ProcessState)>>20)
+				most := peak(c.ProcessState) >> 20
+				figures.Put(b, figures.Figure{What: "memory of a loop whose agent prints 1 GB, " + a.name,
+					Value: float64(most), Unit: "MB", Most: 64})
+				fmt.Printf("\n%s: %d MB at most, to be under 64\n", b.Name(), most)
 			}
 		})
 	}

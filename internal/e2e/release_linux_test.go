@@ -74,7 +74,8 @@ func TestFormula(t *testing.T) {
 	}
 	text := recipe(t, filepath.Join("..", ".."), sums.String(), "formula", "v1.2.3", "https://example.com/v1.2.3/")
 	for i, name := range []string{"darwin_arm64", "darwin_amd64", "linux_arm64", "linux_amd64"} {
-		want := fmt.Sprintf("url \"https://example.com/v1.2.3/git-ralph_v1.2.3_%s.tar.gz\"\n      sha256 \"%064d\"\n", name, i)
+		want := fmt.Sprintf("url \"https://example.com/v1.2.3/git-ralph_v1.2.3_%s.tar.gz\"\n      sha256 \"%064d\"\n",
+			name, i)
 		if !strings.Contains(text, want) {
 			t.Errorf("it lacks\n%s\n%s", want, text)
 		}
