@@ -2,6 +2,7 @@ package loop
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 
@@ -82,6 +83,11 @@ func (l *Loop) end(status state.Status, reason string) (End, error) {
 	n := 0
 	var proof state.Proved
 	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+		if c := s.Run.Current; c != nil && c.Actor == l.Journal.Actor {
+			// The end of a session takes it out of the state, and nobody would give it its end.
+			return state.Event{}, fmt.Errorf("iteration %d could not be ended; the next command that writes does it",
+				c.Iteration)
+		}
 		n, proof = s.Run.Session, provedBy(s, l.proof)
 		return state.Event{Type: state.EvSession, Session: n, Sess: &state.SessionChange{Action: "end", Number: n,
 			Status: status, Reason: reason,
