@@ -410,8 +410,32 @@ func (s *Snapshot) OthersWorktree(d Difference, now *Snapshot) bool {
 		return false
 	}
 	name, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
-	key := "worktrees:" + filepath.Join(s.common, "worktrees", name, "gitdir")
-	_, before := s.Files[key]
-	_, after := now.Files[key]
-	return name != "." && before != after
+	if name == "." {
+		return false
+	}
+	before, after := s.madeWorktree(name), now.madeWorktree(name)
+	if before && !after { // is it going?
+		for range 20 {
+			if _, err := os.Lstat(filepath.Join(s.common, "worktrees", name, "HEAD")); err != nil {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		_, err := os.Lstat(filepath.Join(s.common, "worktrees", name, "HEAD"))
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return !before
+}
+
+// madeWorktree says whether a linked worktree is there, and complete: git makes
+// the files of one singly, as another worker or a person has it do at any time.
+func (s *Snapshot) madeWorktree(name string) bool {
+	file := func(n string) (FileState, bool) {
+		f, ok := s.Files["worktrees:"+filepath.Join(s.common, "worktrees", name, n)]
+		return f, ok
+	}
+	_, gitdir := file("gitdir")
+	_, commondir := file("commondir")
+	locked, _ := file("locked")
+	return gitdir && commondir && string(bytes.TrimSpace(locked.Data)) != "initializing"
 }

@@ -171,6 +171,58 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// TestOthersWorktrees: a linked worktree that was being made or removed when it was
+// looked at is another's affair; a change in one that was complete is not.
+func TestOthersWorktrees(t *testing.T) {
+	files := map[string]string{"locked": "initializing", "gitdir": "/x/.git\n", "HEAD": "ref: refs/heads/x\n",
+		"commondir": "../..\n"}
+	for _, c := range []struct {
+		why    string
+		before []string // files that are there
+		after  map[string]string
+		others bool
+	}{
+		{"it was begun", []string{"locked", "gitdir"}, map[string]string{"commondir": "../..\n", "HEAD": "ref: refs/heads/x\n",
+			"locked": "for the worker"}, true},
+		{"it was unlocked", []string{"locked", "gitdir", "HEAD", "commondir"}, map[string]string{"locked": ""}, true},
+		{"it goes", []string{"gitdir", "HEAD", "commondir"}, map[string]string{"HEAD": "", "commondir": ""}, true},
+		{"it leads elsewhere", []string{"gitdir", "HEAD", "commondir"}, map[string]string{"commondir": "/else\n"}, false},
+		{"it is damaged", []string{"gitdir", "HEAD", "commondir"}, map[string]string{"commondir": ""}, false},
+	} {
+		t.Run(strings.ReplaceAll(c.why, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			r, g := watchedRepo(t)
+			dir := filepath.Join(r.Dir, ".git", "worktrees", "x")
+			must(t, os.MkdirAll(dir, 0o755))
+			for _, name := range c.before {
+				must(t, os.WriteFile(filepath.Join(dir, name), []byte(files[name]), 0o644))
+			}
+			before, err := g.TakeSnapshot(context.Background(), nil)
+			must(t, err)
+			defer before.Close()
+			for name, text := range c.after {
+				if text == "" {
+					must(t, os.Remove(filepath.Join(dir, name)))
+				} else {
+					must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+				}
+			}
+			now, err := g.TakeSnapshot(context.Background(), before)
+			must(t, err)
+			defer now.Close()
+			diff := before.Compare(now)
+			if len(diff) == 0 {
+				t.Fatal("nothing differs")
+			}
+			for _, d := range diff {
+				if got := before.OthersWorktree(d, now); got != c.others {
+					t.Errorf("%s: %v", d, got)
+				}
+			}
+		})
+	}
+}
+
 // TestStaleLocks: a lock goes when nobody can hold it.
 func TestStaleLocks(t *testing.T) {
 	if runtime.GOOS != "linux" {
