@@ -90,6 +90,11 @@ func TestDecide(t *testing.T) {
 		{"after the cool-down one attempt is allowed", two, state.Run{Breaker: state.Breaker{State: "open", Until: &earlier}},
 			lim,
 			Action{Kind: HalfOpen, Reason: "the cool-down is over"}},
+		{"at its very end", two, state.Run{Breaker: state.Breaker{State: "open", Until: &now}}, lim,
+			Action{Kind: HalfOpen, Reason: "the cool-down is over"}},
+		{"nothing is given up while the breaker is open", []plan.Task{tried("A", 3), task("B", plan.Pending)},
+			state.Run{Breaker: state.Breaker{State: "open", Reason: "x"}}, lim,
+			Action{Kind: Halt, Status: state.HaltedStatus, Reason: "x"}},
 		{"stagnation below half plans again", []plan.Task{task("A", plan.Pending), task("B", plan.Done),
 			task("C", plan.Pending)},
 			state.Run{Breaker: state.Breaker{Stagnation: 5}}, lim, Action{Kind: Replan, Reason: "stagnation:5"}},
@@ -152,6 +157,8 @@ func TestDecide(t *testing.T) {
 			Limits{TotalMicroUSD: 10}, Action{Kind: Close, Reason: "within the budgets again"}},
 		{"the session's tokens", two, state.Run{Used: state.Used{Tokens: 10}}, Limits{SessionTokens: 10},
 			Action{Kind: OpenBreaker, Reason: "token_limit:10"}},
+		{"the tokens of all sessions", two, state.Run{Tokens: state.Tokens{Input: 4, CacheRead: 6}}, Limits{TotalTokens: 10},
+			Action{Kind: OpenBreaker, Reason: "token_limit:10"}},
 		{"the session's time", two, state.Run{StartedAt: now.Add(-time.Hour)}, Limits{SessionTime: time.Hour},
 			Action{Kind: OpenBreaker, Reason: "time_limit:1h0m0s"}},
 		{"iterations used up", two, state.Run{SessionIterations: 4}, Limits{MaxIterations: 4},
@@ -164,6 +171,39 @@ func TestDecide(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// TestDecideWhileOthersAreWaitedFor: a task that can be worked on comes before whoever
+// is waited for, a machine before a person.
+func TestDecideWhileOthersAreWaitedFor(t *testing.T) {
+	asked := task("B", plan.Blocked)
+	asked.BlockedBy = []string{state.AwaitsAnswer + "Q1: which?"}
+	taken := task("A", plan.InProgress)
+	claims := []state.Claim{{Task: "A", Actor: "ann"}}
+	questions := []state.Question{{ID: "Q1", Text: "which?"}}
+	work := Action{Kind: Work, Task: "C"}
+	for _, c := range []struct {
+		why  string
+		s    state.State
+		want Action
+	}{
+		{"a claim leaves the other tasks", state.State{Claims: claims,
+			Plan: plan.Plan{Tasks: []plan.Task{taken, task("C", plan.Pending)}}}, work},
+		{"all that is left is claimed", state.State{Claims: claims, Plan: plan.Plan{Tasks: []plan.Task{taken}}},
+			Action{Kind: Wait, Status: state.Waiting, Reason: "claimed by others: A (ann)", Others: true}},
+		{"a question leaves the other tasks", state.State{Questions: questions,
+			Plan: plan.Plan{Tasks: []plan.Task{asked, task("C", plan.Pending)}}}, work},
+		{"all that is left waits for an answer", state.State{Questions: questions,
+			Plan: plan.Plan{Tasks: []plan.Task{asked}}},
+			Action{Kind: Halt, Status: state.Paused, Reason: "waiting for answers: Q1"}},
+		{"an answer may come while another machine works", state.State{Claims: claims, Questions: questions,
+			Plan: plan.Plan{Tasks: []plan.Task{taken, asked}}},
+			Action{Kind: Wait, Status: state.Waiting, Reason: "claimed by others: A (ann)", Others: true}},
+	} {
+		if d := cmp.Diff(c.want, Decide(c.s, Limits{}, time.Unix(0, 0))); d != "" {
+			t.Errorf("%s:\n%s", c.why, d)
+		}
 	}
 }
 
@@ -215,6 +255,10 @@ func TestJudge(t *testing.T) {
 		{"the operator's skip costs nothing", with(func(f *Facts) { f.Skipped = true }), reject("skipped")},
 		{"blocked by the agent", with(func(f *Facts) { f.Said.Blocked, f.Said.Done = "needs a key", false }),
 			Verdict{Verdict: state.Reject, Reasons: []string{"blocked"}, Block: true}},
+		{"who crashed blocks nothing", with(func(f *Facts) {
+			f.Said.Blocked, f.Said.Done, f.Outcome = "needs a key", false, session.Crashed
+		}), rejectAttempt("crashed")},
+		{"a copied secret", with(func(f *Facts) { f.Change.Secrets = []string{"a.txt"} }), rejectAttempt("secret: a.txt")},
 		{"a question without an answer is no attempt", with(func(f *Facts) {
 			f.Said = Said{Question: "Q1: which?"}
 			f.Change.Any = false

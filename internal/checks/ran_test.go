@@ -18,6 +18,7 @@ func TestRan(t *testing.T) {
 		"unittest, nothing":           {"Ran 0 tests in 0.000s\n\nOK\n", 0, true},
 		"go test, quiet, says nothing of how many": {"ok  \tx/a\t0.011s\n", 0, false},
 		"go test, quiet, no package has any":       {"?   \tx/a\t[no test files]\n", 0, true},
+		"go test, no test has the name":            {"ok  \tx/a\t0.011s [no tests to run]\n", 0, true},
 		"go test in JSON, no package has any": {`{"Action":"output","Package":"x","Output":"?   \tx\t[no test files]\n"}` +
 			"\n", 0, true},
 		"go test without a package": {
@@ -26,6 +27,9 @@ func TestRan(t *testing.T) {
 		"gradle, one of two projects has some": {"> Task :a:test NO-SOURCE\n> Task :b:test\n", 0, false},
 		"one runner without any beside one that does not count": {
 			"No tests found, exiting with code 0\nok  \tx/a\t0.011s\n", 0, false},
+		"unittest, a class was skipped before another run": {
+			"Ran 0 tests in 0.1s\n\nOK (skipped=1)\nRan 2 tests in 0.1s\n\nOK\n", 2, true},
+		"jest prints its totals again":  {"Tests:       4 passed, 4 total\n\nTests:       4 passed, 4 total\n", 4, true},
 		"unittest, two runs":            {"Ran 2 tests in 0.1s\n\nOK\nRan 3 tests in 0.1s\n\nOK\n", 5, true},
 		"jest":                          {"Tests:       1 skipped, 4 passed, 5 total\n", 4, true},
 		"jest, a name without a test":   {"Tests:       3 skipped, 3 total\n", 0, true},
