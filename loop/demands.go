@@ -89,13 +89,22 @@ func (l *Loop) demandOf(c rangeCommit, entries []journal.Entry) (demand, error) 
 	for _, p := range present {
 		agreed[p.Command] = true
 	}
+	d.compare(own, c.head, recorded, waited, before, agreed)
+	slices.Sort(d.notes)
+	return d, nil
+}
+
+// compare holds what a commit demands by its own settings against what was recorded:
+// head says that no commit follows it, which could be the proof of what waited.
+func (d *demand) compare(own []state.CheckRun, head bool, recorded map[string]state.CheckRun, waited map[string]bool,
+	before map[string]string, agreed map[string]bool) {
 	wanted := map[string]bool{}
 	for _, o := range own {
 		key := checkKey(o)
 		wanted[key] = true
 		r, was := recorded[key]
 		if !was && waited[key] {
-			if !c.head {
+			if !head {
 				continue // the commits that follow are its proof
 			}
 			d.run = append(d.run, o)
@@ -125,8 +134,6 @@ func (l *Loop) demandOf(c rangeCommit, entries []journal.Entry) (demand, error) 
 				quoted(cmp.Or(r.Command, r.Name))))
 		}
 	}
-	slices.Sort(d.notes)
-	return d, nil
 }
 
 // checkKey names what two runs of one check have in common: a criterion is its

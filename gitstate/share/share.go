@@ -71,24 +71,9 @@ func (p *Partner) Pull(ctx context.Context, code bool) (Report, Seen, error) {
 	if err != nil {
 		return rep, seen, err
 	}
-	var specs []string
-	track := p.TrackRef(ctx, p.Journal.Branch)
-	if !seen.Journal.IsZero() {
-		had := object.Zero
-		if track != "" {
-			if had, err = p.Repo.ReadRef(ctx, track); err != nil {
-				return rep, seen, err
-			}
-		}
-		if had != seen.Journal || !p.Repo.Store.Has(seen.Journal) {
-			specs = append(specs, p.Journal.Ref()+spec(track))
-		}
-	}
-	if p.Notes && !seen.Notes.IsZero() && !p.Repo.Store.Has(seen.Notes) {
-		specs = append(specs, gitstate.NotesRef)
-	}
-	if code && !seen.Code.IsZero() && !p.Repo.Store.Has(seen.Code) {
-		specs = append(specs, gitstate.BranchRef(p.Journal.Branch))
+	specs, err := p.wanted(ctx, seen, code)
+	if err != nil {
+		return rep, seen, err
 	}
 	if err := p.tryOut(ctx, seen); err != nil {
 		return rep, seen, err
@@ -145,6 +130,29 @@ func (p *Partner) Pull(ctx context.Context, code bool) (Report, Seen, error) {
 		rep.Evidence, err = p.pullEvidence(ctx, snap.State.Journal.ID)
 	}
 	return rep, seen, err
+}
+
+// wanted are the refs of the remote that are not here yet.
+func (p *Partner) wanted(ctx context.Context, seen Seen, code bool) (specs []string, err error) {
+	track := p.TrackRef(ctx, p.Journal.Branch)
+	if !seen.Journal.IsZero() {
+		had := object.Zero
+		if track != "" {
+			if had, err = p.Repo.ReadRef(ctx, track); err != nil {
+				return nil, err
+			}
+		}
+		if had != seen.Journal || !p.Repo.Store.Has(seen.Journal) {
+			specs = append(specs, p.Journal.Ref()+spec(track))
+		}
+	}
+	if p.Notes && !seen.Notes.IsZero() && !p.Repo.Store.Has(seen.Notes) {
+		specs = append(specs, gitstate.NotesRef)
+	}
+	if code && !seen.Code.IsZero() && !p.Repo.Store.Has(seen.Code) {
+		specs = append(specs, gitstate.BranchRef(p.Journal.Branch))
+	}
+	return specs, nil
 }
 
 func spec(to string) string {

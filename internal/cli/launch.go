@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/config"
 	"git-ralph/internal/text"
 	"git-ralph/internal/view"
@@ -74,16 +76,7 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	if err != nil {
 		return loop.End{}, false, err
 	}
-	if err := a.recoverRun(j, e, set); err != nil {
-		return loop.End{}, false, err
-	}
-	if err := a.recoverWorkers(j, e, set); err != nil {
-		return loop.End{}, false, err
-	}
-	if c.flags.Workers == 0 {
-		a.dropWorkers()
-	}
-	if err := a.follow(j, e); err != nil {
+	if err := a.recoverAll(c, j, e, set); err != nil {
 		return loop.End{}, false, err
 	}
 	sharing, err := a.sharing(ctx, set, j, e)
@@ -124,16 +117,7 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	}
 	a.announce(c, set, snap.State.Run.Sandbox, l.Sandbox.Mechanism())
 	out := newReporter(a, c.flags.JSON)
-	emit := out.emit
-	if len(set.Notify.Limit) > 0 {
-		emit = func(e session.Live) {
-			out.emit(e)
-			if e.Event == "wait" && (e.Message == string(session.UsageLimit) || e.Message == string(session.RateLimited)) {
-				go a.notifyLimit(set, e.Message)
-			}
-		}
-	}
-	if l.Emit = emit; c.quiet {
+	if l.Emit = a.emitter(out, set); c.quiet {
 		l.Emit = nil
 	} else {
 		out.open(set)
@@ -151,6 +135,33 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	}
 	a.notify(set, end)
 	return end, true, nil
+}
+
+// recoverAll repairs what a dead run and its workers left, and follows commits of people.
+func (a *App) recoverAll(c launch, j *journal.Journal, e *worktree.Engine, set *config.Resolved) error {
+	if err := a.recoverRun(j, e, set); err != nil {
+		return err
+	}
+	if err := a.recoverWorkers(j, e, set); err != nil {
+		return err
+	}
+	if c.flags.Workers == 0 {
+		a.dropWorkers()
+	}
+	return a.follow(j, e)
+}
+
+// emitter shows what happens, and sends a notification when a limit is reached.
+func (a *App) emitter(out *reporter, set *config.Resolved) func(session.Live) {
+	if len(set.Notify.Limit) == 0 {
+		return out.emit
+	}
+	return func(e session.Live) {
+		out.emit(e)
+		if e.Event == "wait" && (e.Message == string(session.UsageLimit) || e.Message == string(session.RateLimited)) {
+			go a.notifyLimit(set, e.Message)
+		}
+	}
 }
 
 // announce says where the run works and what is different from the last time.

@@ -66,34 +66,9 @@ func (r *Rewinder) Run(ctx context.Context, n int) (state.Rewind, error) {
 	if err != nil {
 		return none, err
 	}
-	c := state.Rewind{To: n}
-	var found []keptCommit
-	for _, e := range kept {
-		res := e.Event.Result
-		k, ok := in.find(res.Commit, e.Event.ID)
-		if !ok {
-			c.NotFound = append(c.NotFound, e.Event.Iteration)
-		} else if !slices.ContainsFunc(found, func(f keptCommit) bool { return f.id == k.id }) {
-			found = append(found, k)
-			c.Reverted = append(c.Reverted, e.Event.Iteration)
-		} else {
-			c.Reverted = append(c.Reverted, e.Event.Iteration)
-		}
-		if t := e.Event.Task; t != "" && !slices.Contains(c.Tasks, t) && stillDone(snap.State, t) {
-			c.Tasks = append(c.Tasks, t)
-		}
-	}
-	for _, e := range last {
-		if k, ok := in.find(e.Event.Result.Commit, e.Event.ID); ok {
-			if slices.ContainsFunc(found, func(f keptCommit) bool { return f.id == k.id }) {
-				return none, refusal.New(refusal.SharedCommit, "the commit %s holds iteration %d as well as later ones",
-					k.id.String()[:12],
-					e.Event.Iteration)
-			}
-			c.LastKept = &state.Kept{EventID: e.Event.ID, Iteration: e.Event.Iteration, Parent: e.Event.Result.Parent,
-				Commit: k.id.String(), Evidence: e.Event.Result.Evidence}
-			break
-		}
+	c, found, err := revertible(snap.State, n, kept, last, in)
+	if err != nil {
+		return none, err
 	}
 	base, err := r.Repo.TreeOf(tip)
 	if err != nil {
@@ -129,6 +104,40 @@ func (r *Rewinder) Run(ctx context.Context, n int) (state.Rewind, error) {
 	}
 	c.Commit, c.Parent = commit.String(), tip.String()
 	return c, r.move(ctx, e, branch, tip, commit, fmt.Sprintf("ralph: rewind to iteration %d", n))
+}
+
+// revertible finds the commits of the iterations after n, and the last one before.
+func revertible(s state.State, n int, kept, last []journal.Entry, in *KeptCommits) (c state.Rewind,
+	found []keptCommit, err error) {
+	c.To = n
+	for _, e := range kept {
+		res := e.Event.Result
+		k, ok := in.find(res.Commit, e.Event.ID)
+		if !ok {
+			c.NotFound = append(c.NotFound, e.Event.Iteration)
+		} else if !slices.ContainsFunc(found, func(f keptCommit) bool { return f.id == k.id }) {
+			found = append(found, k)
+			c.Reverted = append(c.Reverted, e.Event.Iteration)
+		} else {
+			c.Reverted = append(c.Reverted, e.Event.Iteration)
+		}
+		if t := e.Event.Task; t != "" && !slices.Contains(c.Tasks, t) && stillDone(s, t) {
+			c.Tasks = append(c.Tasks, t)
+		}
+	}
+	for _, e := range last {
+		if k, ok := in.find(e.Event.Result.Commit, e.Event.ID); ok {
+			if slices.ContainsFunc(found, func(f keptCommit) bool { return f.id == k.id }) {
+				return c, nil, refusal.New(refusal.SharedCommit, "the commit %s holds iteration %d as well as later ones",
+					k.id.String()[:12],
+					e.Event.Iteration)
+			}
+			c.LastKept = &state.Kept{EventID: e.Event.ID, Iteration: e.Event.Iteration, Parent: e.Event.Result.Parent,
+				Commit: k.id.String(), Evidence: e.Event.Result.Evidence}
+			break
+		}
+	}
+	return c, found, nil
 }
 
 // Reset begins a new plan, of which these tasks are no part: one commit that
