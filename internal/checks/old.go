@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -9,11 +10,22 @@ import (
 )
 
 // ParseTests takes the output of a test check apart, for weaken.JudgeOldTests.
-// What was cut from the middle of a long output is missing in it.
+// What was cut from the middle of a long output is missing in it. Where no test is named and
+// the runner's last words are that tests failed, as with -q or behind a pipe, the run itself has
+// failed, unless that may come from what could not be loaded.
 func ParseTests(r Result) weaken.RunReport {
 	text := StripEscapes(strings.ToValidUTF8(string(r.Output), "\uFFFD"))
-	return weaken.ParseRun([]byte(text), r.ExitCode)
+	run := weaken.ParseRun([]byte(text), r.ExitCode)
+	failed := func(t weaken.TestResult) bool { return t.Outcome == weaken.Failed || t.Outcome == weaken.Unresolved }
+	if saysFailed(text) && !errorsAlone.MatchString(text) && len(run.NotBuilt) == 0 && !slices.ContainsFunc(run.Tests, failed) {
+		run.Known = true
+		run.Tests = append(run.Tests, weaken.TestResult{Name: "(file)", Outcome: weaken.Failed})
+	}
+	return run
 }
+
+// errorsAlone are last words of failed tests that may not have been loaded, or built.
+var errorsAlone = regexp.MustCompile(`(?m)^FAILED \(errors=\d+|^(?:=+ )?\d+ errors? in |\[(?:build|setup) failed\]|^FAIL$`)
 
 // Commands are the shell lines of checks and criteria, for weaken.Input.
 func Commands(lists ...[]Check) []string {

@@ -52,7 +52,7 @@ func (p *Prover) Weakened(ctx context.Context, req loop.WeakenRequest) (loop.Wea
 			}
 			return held
 		})
-		if slices.ContainsFunc(old, func(r weaken.RunReport) bool { return r.Exit != 0 }) {
+		if slices.ContainsFunc(old, func(r weaken.RunReport) bool { return r.Exit != 0 || len(r.Failures()) > 0 }) {
 			now, err := p.runTests(ctx, req, nil, tests)
 			if err != nil {
 				return loop.WeakenReport{}, fmt.Errorf("run the new tests beside the old ones: %w", err)
