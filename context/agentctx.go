@@ -23,7 +23,7 @@ const (
 	Orchestrated Mode = "agent-orchestrated"
 )
 
-// Indexed says whether the knowledge index is part of the mode.
+// Indexed reports whether the knowledge index is part of the mode.
 func (m Mode) Indexed() bool { return m == HandoffIndex || m == Orchestrated }
 
 // Default budgets, in tokens, and limits, in characters.
@@ -105,7 +105,7 @@ type Toolchain struct {
 	Blocked                          []Blocked
 }
 
-// Empty says whether there is nothing to tell.
+// Empty reports whether there is nothing to tell.
 func (t Toolchain) Empty() bool {
 	return t.Test == "" && t.Lint == "" && t.Typecheck == "" && t.Add == "" && t.Sync == "" && len(t.Blocked) == 0
 }

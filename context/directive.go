@@ -109,7 +109,7 @@ func oneLines(list []string) []string {
 	return out
 }
 
-// Validate says whether an agent of the role may answer so.
+// Validate reports whether an agent of the role may answer so.
 func (d Directive) Validate(role Role) error {
 	allowed := actions(role)
 	if allowed == nil {
@@ -135,8 +135,8 @@ func (d Directive) Validate(role Role) error {
 	return nil
 }
 
-// CheckPrepared says whether a prepared prompt can be used: at least
-// MinPrepared bytes besides blanks. Too long ones are cut by Assemble.
+// CheckPrepared reports whether a prepared prompt can be used: at least
+// MinPrepared bytes without blanks. Too long ones are cut by Assemble.
 func CheckPrepared(text string) error {
 	if n := len(strings.TrimSpace(text)); n < MinPrepared {
 		return fmt.Errorf("the prepared prompt has %d bytes, at least %d are needed", n, MinPrepared)

@@ -15,7 +15,7 @@ import (
 )
 
 // HelperOptions is what a helper agent (context preparation and post,
-// indexer, pass) gets besides Options.
+// indexer, pass) gets in addition to Options.
 type HelperOptions struct {
 	Options
 	// Pass is the pass's name and Template the file it asks for.

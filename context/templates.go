@@ -159,7 +159,7 @@ func (t *Templates) Source(role Role) (file, text string) {
 	return "", ""
 }
 
-// HasPass says whether there is a template of this name for a pass.
+// HasPass reports whether there is a template of this name for a pass.
 func (t *Templates) HasPass(name string) bool {
 	return t.extra[strings.TrimSuffix(path.Base(name), ".md")] != nil
 }

@@ -20,7 +20,7 @@ type TriggerOptions struct {
 	Recent   int     // handoffs that novelty looks at
 }
 
-// IndexTrigger says whether the indexer runs before an iteration on the task,
+// IndexTrigger reports whether the indexer runs before an iteration on the task,
 // and why. The first match wins: the task needs documentation, its terms are
 // new, too much is not indexed, it has been too long.
 func IndexTrigger(s state.State, id plan.TaskID, opt TriggerOptions) (reason string, fire bool) {
@@ -126,7 +126,7 @@ func ParseTrigger(s string) (Trigger, error) {
 	return Trigger{}, fmt.Errorf("unknown trigger %q: it must be always, on_success, on_failure or periodic:N", s)
 }
 
-// Fires says whether the pass runs after an iteration that was kept or not.
+// Fires reports whether the pass runs after an iteration that was kept or not.
 func (t Trigger) Fires(kept bool, iteration int) bool {
 	switch t.kind {
 	case "always":

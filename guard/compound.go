@@ -69,7 +69,7 @@ func (j *judge) binary(sc *scope, c *syntax.BinaryCmd, in stream) string {
 	return out
 }
 
-// changesState says whether a later part of a chain can matter to what follows
+// changesState reports whether a later part of a chain can matter to what follows
 // it. Calls of anything but the state-changing builtins cannot, and a clone for
 // each of them would be most of the cost of a line.
 func changesState(st *syntax.Stmt) bool {

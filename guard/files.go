@@ -35,7 +35,7 @@ type spot struct {
 	glob    bool // it is a pattern
 	dotglob bool // patterns mean hidden names too
 	folder  bool // a folder is made there, which leaves protected files as they are
-	temp    bool // it lies in a temporary folder
+	temp    bool // it is in a temporary folder
 }
 
 // place says what is wrong with changing a path; class "" means nothing is.

@@ -329,7 +329,7 @@ func harmlessConfig(key, val string) bool {
 
 // usualAlias names what short names conventionally stand for. It is asked only
 // when the repository's own aliases do not say otherwise; a name that nothing
-// defines makes git fail, which harms nobody.
+// defines makes git fail, which does no harm.
 func usualAlias(sub string) (string, bool) {
 	switch sub {
 	case "st", "s", "stat":

@@ -207,7 +207,7 @@ var readingVerbs = []struct{ sub, verbs string }{
 	{"repo", "info structure"}, {"worktree", "list"}, {"sparse-checkout", "list check-rules"},
 }
 
-// listing says whether the words of a two-sided command only list.
+// listing reports whether the words of a two-sided command only list.
 func listing(sub string, rest []arg) bool {
 	verb := ""
 	if len(rest) > 0 {

@@ -7,15 +7,15 @@ import (
 
 // HookProbe turns a policy into the question whether a client really asks its
 // hook: before the loop, the driver lets the client make a tool call that
-// nobody needs, under such a policy and nothing else. The hook refuses every
+// does nothing, under such a policy and nothing else. The hook refuses every
 // tool call and records that it was asked. There is no agent yet that could
 // answer in its place, and none may run before the record has been looked at.
 type HookProbe struct {
 	// Nonce is new for every hook probe: a record or a refusal of an earlier one,
 	// or one that was made up beforehand, says nothing.
 	Nonce string `json:"nonce"`
-	// Record is the file that the hook adds a line to, absolute. It lies
-	// outside of everything that an agent is ever shown.
+	// Record is the file that the hook adds a line to, absolute. It is
+	// outside of everything that an agent can see.
 	Record string `json:"record"`
 }
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// refuseTool denies what a tool besides git would change.
+// refuseTool denies what a tool other than git would change.
 func (j *judge) refuseTool(what string) { j.deny(ClassOtherTools, what, insteadTools) }
 
 func (j *judge) gh(c *call) bool {

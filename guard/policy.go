@@ -44,7 +44,7 @@ const (
 	ClassInput       = "input"           // the question itself could not be read
 )
 
-// Verdict says whether something may be done. Reason is one sentence without a
+// Verdict reports whether something may be done. Reason is one sentence without a
 // full stop; Instead names the next move. All three texts are empty when allowed.
 type Verdict struct {
 	Verdict Decision `json:"verdict"`
@@ -81,10 +81,10 @@ func denied(class, reason, instead string) Verdict {
 type Policy struct {
 	Worktree string `json:"worktree"`       // root of the worktree, where commands start
 	Home     string `json:"home,omitempty"` // the agent's HOME; empty = unknown
-	// git directory and common directory; any path with a .git part counts besides
+	// git directory and common directory; any path with a .git part counts as well
 	GitDirs  []string `json:"git_dirs,omitempty"`
-	State    []string `json:"state,omitempty"`    // places of the loop's own state besides .ralph and /run/git-ralph
-	Writable []string `json:"writable,omitempty"` // folders besides worktree and temporary folders that may be written
+	State    []string `json:"state,omitempty"`    // places of the loop's own state, in addition to .ralph and /run/git-ralph
+	Writable []string `json:"writable,omitempty"` // folders that may be written, in addition to worktree and temporary folders
 	Temp     []string `json:"temp"`               // temporary folders; nil = /tmp, /var/tmp, /private/tmp, /dev/shm
 
 	// Aliases are git's aliases as configured, without the "alias." prefix.
@@ -108,7 +108,7 @@ type Policy struct {
 	// set, is the only place the file tools may write (discovery: specs/**).
 	Tools     []string `json:"tools"`
 	WriteOnly []string `json:"write_only,omitempty"`
-	// MCP are the servers besides ours whose tools may be called.
+	// MCP are the servers other than ours whose tools may be called.
 	MCP []string `json:"mcp,omitempty"`
 
 	// HookProbe, when set, makes the hook refuse every tool call and say that it
@@ -178,7 +178,7 @@ func isAbs(s string) bool {
 	return strings.HasPrefix(s, "/") || len(s) > 2 && s[1] == ':' && s[2] == '/'
 }
 
-// below reports whether the clean path s is dir or lies in it.
+// below reports whether the clean path s is dir or is in it.
 func below(s, dir string) bool {
 	if dir == "" {
 		return false

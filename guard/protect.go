@@ -10,7 +10,7 @@ import (
 //
 // A glob is relative to the worktree's root and uses slashes: "*", "?" and
 // "[…]" stay within one part, "**" stands for any number of parts, none
-// included. "specs/**" matches what lies below specs and specs itself; a glob
+// included. "specs/**" matches specs and everything below it; a glob
 // that names a folder protects everything in it. A leading "/" is ignored.
 type Protected struct {
 	Globs    []string
@@ -41,7 +41,7 @@ func (p Protected) Match(rel string) (glob string, ok bool) {
 }
 
 // matchParts matches a prefix of parts: a glob that is used up protects all
-// that lies below what it matched. Going back to the last "**" is enough, and
+// below what it matched. Going back to the last "**" is enough, and
 // keeps the cost at one pass for each part.
 func matchParts(pat, parts []string) bool {
 	star, mark := -1, 0

@@ -211,7 +211,7 @@ var (
 	uvTool = command{short: uvRun.short, long: uvRun.long, runs: &wrapper{module: "-m --module", version: "@=<>["}}
 )
 
-// tools are the rows of tools besides git that move commits, tags, hooks or
+// tools are the rows of tools other than git that move commits, tags, hooks or
 // packages. A module of Python with the name of one is judged as it.
 var tools = []command{
 	{names: "gh", does: (*judge).gh},

@@ -191,7 +191,7 @@ func (j *judge) blocked(sc *scope, base string, args []arg) bool {
 // Rewrite returns the line with the commands that the toolchain rewrites
 // replaced: "pytest -q && ruff check" becomes "uv run pytest -q && uv run ruff
 // check". ok is false when nothing changes. A line that activates an
-// environment of its own is left alone, and so is what a wrapper runs.
+// environment of its own is left alone, and so is a command behind a wrapper.
 func (p *Policy) Rewrite(command string) (line string, ok bool) {
 	if len(p.Toolchain.Rewrites) == 0 || len(command) > maxText || script.TooNested(command) {
 		return command, false

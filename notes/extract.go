@@ -31,7 +31,7 @@ func CategoryType(category string) (KnowledgeType, bool) {
 // learningTag marks an entry that an agent recorded itself.
 const learningTag = "learning"
 
-// IsLearning says whether an agent recorded k as a learning.
+// IsLearning reports whether an agent recorded k as a learning.
 func IsLearning(k Knowledge) bool { return slices.Contains(k.Tags, learningTag) }
 
 // Learn makes the entry of a learning. It returns false without an entry when

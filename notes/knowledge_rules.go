@@ -36,12 +36,12 @@ func KnowledgeTypes() []KnowledgeType {
 
 var hardWords = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\b(must|never)\b`) })
 
-// Hard says whether k is a hard constraint: a constraint that says must, must
+// Hard reports whether k is a hard constraint: a constraint that says must, must
 // not or never, as whole words in any case. One is only ever dropped by an
 // entry that supersedes it by its id.
 func (k Knowledge) Hard() bool { return k.Type == KConstraint && hardWords().MatchString(k.Text) }
 
-// Live says whether k holds.
+// Live reports whether k holds.
 func (k Knowledge) Live() bool { return k.Status != Superseded && k.Status != Withdrawn }
 
 // Slug makes the last part of an id from a text: lower case words joined by
@@ -102,7 +102,7 @@ var knowledgeID = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^K-(constraint|decision|pattern|gotcha|unresolved)-[A-Za-z0-9][A-Za-z0-9._-]*$`)
 })
 
-// CheckKnowledge says whether add may join existing, as a whole. The error
+// CheckKnowledge reports whether add may join existing, as a whole. The error
 // joins every reason (errors.Join). The rules, which no writer can break:
 //
 //   - an entry is well formed: K-<type>-<slug>, a text of valid UTF-8;

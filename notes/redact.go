@@ -107,7 +107,7 @@ func (r *secretRule) apply(s, low string) string {
 	return b.String()
 }
 
-// plainByte says whether c may stand in base64 of any kind.
+// plainByte reports whether c may stand in base64 of any kind.
 func plainByte(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '+' || c == '/' || c == '_' || c == '-'
 }
@@ -150,7 +150,7 @@ func redactEncoded(s string) string {
 	return b.String()
 }
 
-// botToken is where a token ends whose first part lies at from to to; 0 = it is
+// botToken is where a token ends whose first part is at from to to; 0 = it is
 // none.
 func botToken(s string, from, to int) int {
 	part := func(at int) int {
@@ -172,7 +172,7 @@ func botToken(s string, from, to int) int {
 	return 0
 }
 
-// encodedSecret says whether base64 is text with a secret in it.
+// encodedSecret reports whether base64 is text with a secret in it.
 func encodedSecret(run string) bool {
 	body := strings.NewReplacer("-", "+", "_", "/").Replace(run)
 	// The beginning tells most that is no text.
@@ -196,7 +196,7 @@ func encodedSecret(run string) bool {
 	return redactAssigned(plain) != plain
 }
 
-// isText says whether b is text; cut = its last character may be cut off.
+// isText reports whether b is text; cut = its last character may be cut off.
 func isText(b []byte, cut bool) bool {
 	for len(b) > 0 {
 		r, size := utf8.DecodeRune(b)
@@ -266,7 +266,7 @@ func secretName(name string) bool {
 	return namedSecret(low) || keyName(low)
 }
 
-// namedSecret says whether a name in lower case says that it is a secret.
+// namedSecret reports whether a name in lower case says that it is a secret.
 func namedSecret(low string) bool {
 	for _, end := range []string{"password", "passwd", "passphrase", "pwd", "secret", "token", "credential", "credentials",
 		"apikey", "api_key", "api-key", "accesskey", "access_key", "access-key", "secretkey", "secret_key", "secret-key",
@@ -278,7 +278,7 @@ func namedSecret(low string) bool {
 	return false
 }
 
-// keyName says whether a name in lower case ends in key and is none of the keys
+// keyName reports whether a name in lower case ends in key and is none of the keys
 // that everybody may know.
 func keyName(low string) bool {
 	for _, end := range []string{"_key", "-key", "accountkey", "signingkey", "encryptionkey", "masterkey", "_pat",
@@ -313,7 +313,7 @@ func entropy(s string) float64 {
 	return bits
 }
 
-// valueAfter is where the value behind the sign at i lies, with its quotes,
+// valueAfter is where the value behind the sign at i is, with its quotes,
 // and whether a call follows it. Nothing is found behind a comparison.
 func valueAfter(s string, i int) (from, to int, call bool) {
 	from = i + 1
@@ -350,7 +350,7 @@ var (
 	identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_]+$`) })
 )
 
-// assigned says whether name = value is a secret. The value has its quotes;
+// assigned reports whether name = value is a secret. The value has its quotes;
 // call says that it is followed by a parenthesis.
 func assigned(name, value string, call bool) bool {
 	quoted := value[0] == '"' || value[0] == '\''

@@ -48,7 +48,7 @@ func Clean(s string) string {
 	return b.String()
 }
 
-// hidden says whether a character changes how its neighbours are shown or is
+// hidden reports whether a character changes how its neighbours are shown or is
 // not shown itself: C0, C1, bidi controls, zero width characters, tags.
 func hidden(r rune) bool {
 	if r == '\u200d' || r >= '\ufe00' && r <= '\ufe0f' {

@@ -2,7 +2,7 @@ package notes
 
 import "strings"
 
-// SecretValues are the parts of a file of secrets that nobody would write by
+// SecretValues are the parts of a file of secrets that are not written by
 // chance: the values of its assignments whose names say that they are secret or
 // that look random, and the lines of a key. A value has at least 12 characters.
 func SecretValues(text string) (values []string) {

@@ -128,7 +128,7 @@ func (t *NotesTree) load(f *noteFolder, node *noteNode, n int) error {
 	return nil
 }
 
-// folderPath is where a folder of a prefix lies: one folder a byte.
+// folderPath is the path of a prefix's folder: one folder a byte.
 func folderPath(prefix []byte) string {
 	var b strings.Builder
 	for _, c := range prefix {

@@ -34,7 +34,7 @@ func Paths(t Task) []string {
 	return out
 }
 
-// meet says whether two lists name one file, or one a folder that the other is in.
+// meet reports whether two lists name one file, or one a folder that the other is in.
 func meet(a, b []string) bool {
 	for _, x := range a {
 		for _, y := range b {

@@ -271,7 +271,7 @@ func blockedReason(t *Task) string {
 }
 
 // Waiting is every unfinished task that waits on id, directly or through
-// others, in the plan's order: what `skip --cascade` skips besides id.
+// others, in the plan's order: what `skip --cascade` skips in addition to id.
 func (p Plan) Waiting(id TaskID) []TaskID {
 	waiters := make(map[string][]int)
 	for i := range p.Tasks {

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Critic is what a review knows besides the plan. The zero value judges what
+// Critic is what a review knows apart from the plan. The zero value judges what
 // can be told from the plan alone.
 type Critic struct {
 	// TaskTokens is the size that a task aims at; 0 = none.
@@ -16,7 +16,7 @@ type Critic struct {
 	// Check says whether an entry of verify is the name or kind of a configured
 	// check; nil = the checks are not known, and no name is judged.
 	Check func(entry string) bool
-	// Program says whether a program can be run here; nil = nobody looks.
+	// Program says whether a program can be run here; nil = it is not looked up.
 	Program func(name string) bool
 	// Checked reports whether the project has checks, which judge every task.
 	Checked bool

@@ -331,7 +331,7 @@ func (c *Collector) texts(name string, n located.Node) []string {
 }
 
 // CanonicalDependencies writes each dependency as the plan spells the id, drops
-// repetitions, and looks besides tasks in known (folded id to spelling).
+// repetitions, and looks in known as well as in tasks (folded id to spelling).
 func CanonicalDependencies(tasks []Task, known map[string]TaskID) {
 	spelling := make(map[string]TaskID, len(tasks)+len(known))
 	for k, id := range known {

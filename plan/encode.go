@@ -60,7 +60,7 @@ func HeadOf(p Plan) Head {
 	return h
 }
 
-// SameHead says whether two plans have the same head. It makes neither: a history
+// SameHead reports whether two plans have the same head. It makes neither: a history
 // with a large plan asks for every entry.
 func SameHead(a, b Plan) bool {
 	if a.Goal != b.Goal || a.Created != b.Created || len(a.Tasks) != len(b.Tasks) ||
@@ -225,7 +225,7 @@ func writeString(b *bytes.Buffer, key, s string) {
 	b.WriteByte('\n')
 }
 
-// escaped says whether a rune cannot stand as it is: TOML forbids control
+// escaped reports whether a rune cannot stand as it is: TOML forbids control
 // characters, and bidi marks or odd line ends would let a text rearrange the
 // diff that a person reads.
 func escaped(r rune) bool {

@@ -13,7 +13,7 @@ import (
 // the journal and parts of trailers, which is what bounds them.
 const MaxID = 64
 
-// ValidID says whether id may name a task: [A-Za-z0-9][A-Za-z0-9._-]*, at most
+// ValidID reports whether id may name a task: [A-Za-z0-9][A-Za-z0-9._-]*, at most
 // MaxID characters. The error reads on from "task id".
 func ValidID(id string) error {
 	if id == "" {

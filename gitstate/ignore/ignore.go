@@ -1,7 +1,7 @@
 // Package ignore decides which untracked paths git ignores: it reads ignore
 // files (.gitignore, info/exclude, core.excludesFile) and matches paths as git
-// does, byte for byte. It reads no file itself; who walks the tree hands it
-// the contents. The walker keeps one rule that no single match can know: what
+// does, byte for byte. It reads no file itself; the caller that walks the tree
+// passes the contents. The walker keeps one rule that no single match can know: what
 // lies in an ignored folder is ignored, whatever later patterns say.
 package ignore
 
@@ -31,13 +31,13 @@ type pattern struct {
 
 // List is one ignore file. It is immutable.
 type List struct {
-	base     string // the folder it lies in, "" for the root, else with a final slash
+	base     string // its folder, "" for the root, else with a final slash
 	patterns []pattern
 	fold     bool
 	source   string
 }
 
-// Parse reads an ignore file that lies in the folder base ("" for the root of
+// Parse reads the ignore file of the folder base ("" for the root of
 // the worktree, also for info/exclude and core.excludesFile). Every input is
 // valid; lines that can match nothing are kept out. With fold (core.ignorecase)
 // letters match without regard to case.
@@ -66,7 +66,7 @@ func Parse(data []byte, base string, fold bool) *List {
 	return l
 }
 
-// Empty says whether the list can decide nothing.
+// Empty reports whether the list can decide nothing.
 func (l *List) Empty() bool { return l == nil || len(l.patterns) == 0 }
 
 // trimSpaces removes trailing blanks that no backslash protects.

@@ -279,7 +279,7 @@ func FuzzRules(f *testing.F) {
 	})
 }
 
-// ignored says whether a file or a folder above it is ignored.
+// ignored reports whether a file or a folder above it is ignored.
 func ignored(rules *Rules, path string) bool {
 	for i := range len(path) {
 		if path[i] == '/' && rules.Match(path[:i], true) == Ignored {

@@ -12,7 +12,7 @@ const (
 	abortToStarstar
 )
 
-// WildMatch says whether text matches pattern by git's rules (wildmatch.c).
+// WildMatch reports whether text matches pattern by git's rules (wildmatch.c).
 // With pathname a `*`, a `?` and a class do not match `/`, and `**` between
 // slashes matches any number of folders. With fold ASCII letters match without
 // regard to case. It takes polynomial time for every pattern.

@@ -67,7 +67,7 @@ func readSignature(line string) Signature {
 	return sig
 }
 
-// CommitData is what matters of a commit. Headers that nobody here asks for
+// CommitData is what this program needs of a commit. Headers that are not needed
 // (gpgsig, encoding …) are passed over.
 type CommitData struct {
 	Tree              ID

@@ -25,7 +25,7 @@ func FlushFolders(dirs ...string) error {
 	return nil
 }
 
-// Journalled says whether the file system of dir writes one log, in order.
+// Journalled reports whether the file system of dir writes one log, in order.
 func Journalled(dir string) bool { return journalled(dir) }
 
 // each runs f for 0..n-1 on a few goroutines: the file system joins the

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// journalled says whether one fsync makes everything permanent that was handed
+// journalled reports whether one fsync makes everything permanent that was handed
 // to the disk before it: ext4 and XFS write their logs in order. btrfs and
 // others keep a log a file, so that every file has to be flushed by itself.
 func journalled(dir string) bool {

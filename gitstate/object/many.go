@@ -58,7 +58,7 @@ func (s *Store) ReadManyOf(t Type, ids []ID) ([][]byte, error) {
 // each: these looks take longer than git's.
 const gitFirst = 64
 
-// atHand says whether one of n objects shall be read without git.
+// atHand reports whether one of n objects shall be read without git.
 func (s *Store) atHand(id ID, n int) bool {
 	s.mu.Lock()
 	_, waiting := s.pending[id]

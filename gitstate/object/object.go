@@ -221,7 +221,7 @@ func (s *Store) temp() (*os.File, error) {
 	}
 }
 
-// freshen says whether the object is there already as a loose file or is
+// freshen reports whether the object is there already as a loose file or is
 // waiting for Sync, and gives a loose file a new time. An object that exists
 // only in a pack is written again: a young loose copy is what keeps it through
 // a gc that has already decided to drop its pack.
@@ -301,7 +301,7 @@ func (s *Store) Sync() error {
 	return nil
 }
 
-// Has says whether the object exists.
+// Has reports whether the object exists.
 func (s *Store) Has(id ID) bool {
 	s.mu.Lock()
 	_, waiting := s.pending[id]

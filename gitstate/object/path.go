@@ -8,7 +8,7 @@ import (
 
 // CheckPath says why no file system may get a path from a tree that came from
 // elsewhere: git's own rules, with the protections for HFS and NTFS, which hold
-// for whoever is sent the tree next. mode is that of the last part.
+// for the next reader of the tree. mode is that of the last part.
 func CheckPath(path string, mode Mode) error {
 	for rest, more := path, true; more; {
 		var name string
@@ -71,7 +71,7 @@ func refused(name string, mode Mode) string {
 	return ""
 }
 
-// takenForModules says whether NTFS may know .gitmodules by this name, which
+// takenForModules reports whether NTFS may know .gitmodules by this name, which
 // has lower case: gitmod~1 to gitmod~4, or the form with a checksum, gi7eba~1.
 func takenForModules(name string) bool {
 	if name == ".gitmodules" {

@@ -80,7 +80,7 @@ func (s *Store) link(spare, to string) error {
 	}
 }
 
-// keepSpare gives an object that lies at p its second name. False: it has gone.
+// keepSpare gives the object at p its second name. False: it has gone.
 func (s *Store) keepSpare(id ID, p string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +192,7 @@ func (s *Store) Release(dirs ...string) error {
 	return nil
 }
 
-// pruning says whether a git may be removing objects.
+// pruning reports whether a git may be removing objects.
 func (s *Store) pruning(dirs []string) bool {
 	running, known := proc.GitRunning(func(_ int, args string) bool {
 		return !slices.ContainsFunc(pruners, func(word string) bool { return strings.Contains(args, "\x00"+word+"\x00") })
@@ -245,7 +245,7 @@ func (s *Store) Heal() error {
 }
 
 // Erase removes the file of an object that nothing may lead to any more, and its
-// spare. What lies in a pack is not touched.
+// spare. Packed objects are not touched.
 func (s *Store) Erase(id ID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -37,17 +37,17 @@ func (a *attributes) match(path string) bool {
 	return a.all || matches(a.lines, path)
 }
 
-// filtered says whether a filter may make something small of a large file.
+// filtered reports whether a filter may make something small of a large file.
 func (a *attributes) filtered(path string) bool { return matches(a.filters, path) }
 
-// shrinks says whether all that git could do to the file on its way into the
+// shrinks reports whether all that git could do to the file on its way into the
 // tree is to take something out of it: carriage returns, and what an ident has
 // grown to. Then a file as long as its blob is its blob.
 func (a *attributes) shrinks(path string) bool {
 	return !matches(a.opaque, path) && !matches(a.former, path)
 }
 
-// was says whether git may have converted the file when it wrote it, and nobody
+// was reports whether git may have converted the file when it wrote it, and nobody
 // has read it since.
 func (a *attributes) was(path string, f *file) bool {
 	return !f.has(bitRead) && matches(a.former, path)
@@ -74,7 +74,7 @@ func converting(name string) bool {
 // attributesOf reads every source of attributes that holds for the snapshot.
 func (c *converter) attributesOf(root *node) *attributes { return c.attributesSince(root, nil) }
 
-// attributesSince is attributesOf with the attribute files besides that an
+// attributesSince is attributesOf, and also with the attribute files that an
 // earlier snapshot had and root has no more, or has changed. git wrote the files
 // of the worktree by their rules, and a file that it has not looked at since is
 // not what its blob is.

@@ -61,7 +61,7 @@ func (e *Engine) Checkout(ctx context.Context, from, to object.ID, paths ...stri
 	return r.report, nil
 }
 
-// willGo says whether what is in the way of an added path is removed by the
+// willGo reports whether what is in the way of an added path is removed by the
 // same changes: a file that becomes a folder.
 func (e *Engine) willGo(c Change, changes []Change) bool {
 	if !c.Old.ID.IsZero() {

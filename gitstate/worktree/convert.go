@@ -32,7 +32,7 @@ type converter struct {
 	refused []string // paths
 }
 
-// mayConvert says whether git could convert the file at path.
+// mayConvert reports whether git could convert the file at path.
 func (c *converter) mayConvert(root *node, path string) bool {
 	return root != nil && c.attributesOf(root).match(path) && !trapped(root)
 }
@@ -83,7 +83,7 @@ func (c *converter) settle(ctx context.Context, root, base *node) (*node, error)
 	return out, nil
 }
 
-// trapped says whether something that is no file lies where git reads settings:
+// trapped reports whether something that is no file lies where git reads settings:
 // git would wait for ever to open a FIFO. Such a thing is the agent's, and named.
 func trapped(root *node) bool {
 	found := false

@@ -387,7 +387,7 @@ func (f *linuxFolder) chmod(name string, perm uint32) error {
 	return err
 }
 
-// isNotDir says whether err means that no such path can exist: a leading
+// isNotDir reports whether err means that no such path can exist: a leading
 // component is no folder, or a name is longer than the file system takes.
 func isNotDir(err error) bool {
 	return errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENAMETOOLONG)

@@ -9,7 +9,7 @@ import (
 
 func openDisk(path string) (disk, error) { return openRootDisk(path) }
 
-// isNotDir says whether err means that no such path can exist: a leading
+// isNotDir reports whether err means that no such path can exist: a leading
 // component is no folder, or a name is longer than the file system takes.
 func isNotDir(err error) bool {
 	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)

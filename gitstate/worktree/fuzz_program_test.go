@@ -31,7 +31,7 @@ type program struct {
 	attrs     []string
 }
 
-// comparable says whether git itself can be asked what is in the worktree. With
+// comparable reports whether git itself can be asked what is in the worktree. With
 // conversions its answer depends on more than the files: on which of them are so
 // young that it reads them, and on whether it has already staged that an
 // attribute file is gone.

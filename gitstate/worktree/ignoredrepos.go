@@ -71,6 +71,6 @@ func (e *Engine) IgnoredRepositories(c *Checkpoint) (found, missed []string) {
 	return found, missed
 }
 
-// Fingerprint says in 20 bytes what lies below a folder, by names, modes, sizes
+// Fingerprint identifies in 20 bytes what is below a folder, by names, modes, sizes
 // and times.
 func (e *Engine) Fingerprint(path string) string { return e.fingerprint(path).String() }

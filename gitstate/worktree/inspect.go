@@ -213,7 +213,7 @@ func (i *inspection) index(ctx context.Context) error {
 	return i.submodules(ctx, gitlinks, staged)
 }
 
-// cleanSubmodule says whether a submodule has the staged commit checked out and
+// cleanSubmodule reports whether a submodule has the staged commit checked out and
 // nothing else. It compares bytes itself: the configuration of a repository in
 // the worktree may be an agent's work, and git status would run its filters.
 func (i *inspection) cleanSubmodule(ctx context.Context, path string, staged object.ID) (bool, error) {

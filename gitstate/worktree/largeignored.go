@@ -39,13 +39,13 @@ func (s *scan) largeIgnored(t *task, dir folder, name string, now stat) extra {
 	return x
 }
 
-// sameStat says whether st proves that the file is what x recorded.
+// sameStat reports whether st proves that the file is what x recorded.
 func (x *extra) sameStat(st stat) bool {
 	return !x.racy && x.kind == st.kind && x.size == st.size && x.ino == st.ino && x.mtime == st.mtime &&
 		x.ctime == st.ctime
 }
 
-// spoiled says whether a large ignored file is not what it was: x at the
+// spoiled reports whether a large ignored file is not what it was: x at the
 // checkpoint, y now. What it was is returned, without an id where there is no copy.
 func (e *Engine) spoiled(path string, x, y *extra) (Saved, bool) {
 	was := Saved{Path: path, Mode: object.ModeRegular, Perm: x.perm, ID: x.mark}

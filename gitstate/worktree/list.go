@@ -203,7 +203,7 @@ func (s *scan) rules(t *task, dir folder, out *node, names []dirent) {
 	}
 }
 
-// shutOff says whether the folder of t is ignored as a whole. Only folders that
+// shutOff reports whether the folder of t is ignored as a whole. Only folders that
 // the index knows are looked into in spite of that.
 func (s *scan) shutOff(t *task) bool {
 	if t == nil || t.path == "" {
@@ -302,7 +302,7 @@ func (s *scan) names(t *task, dir folder, out *node, names []dirent, l *listing)
 	}
 }
 
-// added says whether a file was found, before the files are sorted.
+// added reports whether a file was found, before the files are sorted.
 func (n *node) added(name string) bool {
 	for i := range n.files {
 		if n.files[i].name == name {

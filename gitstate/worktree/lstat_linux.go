@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// local says whether the file system at fd answers from this machine's memory
+// local reports whether the file system at fd answers from this machine's memory
 // or disk. On one that asks another machine, or a process, an lstat may take
 // for ever, and Go has to know that the thread is gone. What is mounted further
 // below is not asked about: one that hangs there holds up a scan in any case.

@@ -21,7 +21,7 @@ const maxLooked = 200_000
 
 // findMoved plans to move back what the checkpoint has only by name: large
 // files, other repositories, submodules, special files. What has the same inode,
-// size and times is the same thing, wherever it lies; it is never removed.
+// size and times is the same thing, wherever it is; it is never removed.
 func (r *restorer) findMoved(target, now *node) {
 	missing := map[uint64]back{}
 	was := map[uint64]file{}
@@ -104,7 +104,7 @@ func (r *restorer) findMoved(target, now *node) {
 	r.leaveBacks()
 }
 
-// sameThing says whether path is what the checkpoint knows by its inode, and not
+// sameThing reports whether path is what the checkpoint knows by its inode, and not
 // something new that got the number of it.
 func (r *restorer) sameThing(path string, was file, mark object.ID) bool {
 	st, err := r.e.disk.lstat(path, "")

@@ -33,7 +33,7 @@ func (s *scan) nested(t *task, dir folder, out *node) bool {
 	return true
 }
 
-// isRepository says whether the folder's `.git` leads to a repository: a
+// isRepository reports whether the folder's `.git` leads to a repository: a
 // directory with HEAD, objects and refs, or a file that names one.
 func (e *Engine) isRepository(path string) bool {
 	dir := filepath.Join(e.repo.Root, filepath.FromSlash(path), ".git")
@@ -114,7 +114,7 @@ func isGitDir(dir string) bool {
 	return true
 }
 
-// fingerprint says in 20 bytes what lies below path, by names, modes, sizes and
+// fingerprint identifies in 20 bytes what is below path, by names, modes, sizes and
 // times: enough to know that somebody worked in another repository. The files
 // that git itself rewrites when it only looks (the index) do not count.
 func (e *Engine) fingerprint(path string) object.ID {

@@ -62,7 +62,7 @@ type file struct {
 func (f *file) has(bit uint16) bool { return f.bits&bit != 0 }
 func (f *file) present() bool       { return f.bits&bitAbsent == 0 }
 
-// inTree says whether the file is part of the tree that `git add -A` would make.
+// inTree reports whether the file is part of the tree that `git add -A` would make.
 func (f *file) inTree() bool { return f.class != ignored && !f.id.IsZero() }
 
 // setStat takes over what lstat says.
@@ -80,7 +80,7 @@ func (f *file) setStat(st stat, started int64) {
 // again without its times showing it.
 const tick = 12_000_000
 
-// late says whether times cannot prove that nothing changed after st was taken.
+// late reports whether times cannot prove that nothing changed after st was taken.
 // It uses ctime, which nobody can set; where there is none, mtime.
 func late(st stat, started int64) bool {
 	t := st.ctime
@@ -90,7 +90,7 @@ func late(st stat, started int64) bool {
 	return t >= started-tick
 }
 
-// sameStat says whether st proves that the file is what f recorded.
+// sameStat reports whether st proves that the file is what f recorded.
 func (f *file) sameStat(st stat) bool {
 	if f.has(bitRacy|bitAbsent) || st.kind != f.kind {
 		return false
@@ -141,7 +141,7 @@ const (
 	oddUntracked uint8 = 1 << iota
 	oddIgnored
 	oddExtra
-	oddAttributes // a .gitattributes lies here
+	oddAttributes // a .gitattributes is here
 	oddMode       // permissions that no tree and no umask can tell
 	oddEmpty      // a folder without anything in the tree
 	oddBits       // flags of the index, absent files, conversions

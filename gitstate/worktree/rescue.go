@@ -52,7 +52,7 @@ type spared struct {
 	safe bool // the contents are kept elsewhere, or there are none
 }
 
-// same says whether the name is still what the scan saw. The change time does
+// same reports whether the name is still what the scan saw. The change time does
 // not count: a rename sets it.
 func (s *spared) same(st stat) bool {
 	return s.had && st.kind == s.was.kind && st.size == s.was.size && st.mtime == s.was.mtime && st.ino == s.was.ino
@@ -106,7 +106,7 @@ func (r *restorer) spare() error {
 	return nil
 }
 
-// isSafe says whether nothing is lost when what lies at path goes.
+// isSafe reports whether nothing is lost when path is removed.
 func (r *restorer) isSafe(path string, s *spared) bool {
 	if !s.had || s.was.kind > kindDir || s.was.kind == kindDir {
 		return true
@@ -229,7 +229,7 @@ func (r *restorer) replacePlainly(d folder, tmp, name, path string, s *spared) e
 	return d.rename(tmp, name)
 }
 
-// setAside moves what lies at a name out of the worktree, whatever it is.
+// setAside moves a name of any kind out of the worktree.
 func (r *restorer) setAside(d folder, name, path string) error {
 	to, err := r.e.takeAside(d, name, path, r.keep.Event)
 	if err != nil {

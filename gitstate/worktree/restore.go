@@ -245,7 +245,7 @@ func (r *restorer) failed(path string, err error) {
 	r.report.Failures = append(r.report.Failures, Failure{path, err})
 }
 
-// wants says whether the path is to be restored at all.
+// wants reports whether the path is to be restored at all.
 func (r *restorer) wants(path string) bool {
 	if r.only == nil {
 		return true
@@ -258,7 +258,7 @@ func (r *restorer) wants(path string) bool {
 	return false
 }
 
-// leadsTo says whether something below the folder, or the folder itself, is wanted.
+// leadsTo reports whether something below the folder, or the folder itself, is wanted.
 func (r *restorer) leadsTo(dir string) bool {
 	if r.only == nil || dir == "" || r.wants(dir) {
 		return true
@@ -352,7 +352,7 @@ func (r *restorer) compare(target, now *node) {
 	}
 }
 
-// owns says whether a name of the checkpoint was there and could not be kept,
+// owns reports whether a name of the checkpoint was there and could not be kept,
 // so that what has it now is not ours to remove. A FIFO, socket or device is no
 // such thing: what took its place is new.
 func (n *node) owns(name string) bool {

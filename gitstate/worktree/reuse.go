@@ -37,7 +37,7 @@ func (t *task) found(out *node, f *file, now file) {
 	*f = now
 }
 
-// sameInTree says whether a tree has the same for two files of one name.
+// sameInTree reports whether a tree has the same for two files of one name.
 func sameInTree(a, b *file) bool {
 	return a.inTree() == b.inTree() && (!a.inTree() || a.id == b.id && a.mode == b.mode)
 }

@@ -26,7 +26,7 @@ func roomFor(folder string) *room {
 	return r
 }
 
-// take says whether a file of this size has room, and reserves it.
+// take reports whether a file of this size has room, and reserves it.
 func (r *room) take(size int64) bool {
 	if r == nil {
 		return true

@@ -22,7 +22,7 @@ type scan struct {
 	ctx     context.Context
 	purpose purpose
 	started int64 // before the first system call
-	also    *node // a snapshot whose rules ignore besides; nil = none
+	also    *node // a snapshot whose rules ignore as well; nil = none
 	// own says that nobody else has the snapshot to start from, as when it was
 	// just made of the index: its files are overwritten, not copied.
 	own     bool
@@ -46,7 +46,7 @@ const (
 	forCompare                   // present rules; contents are read, nothing is stored
 )
 
-// stores says whether new contents go into the object store.
+// stores reports whether new contents go into the object store.
 func (p purpose) stores() bool { return p == forCheckpoint || p == forCapture }
 
 // scan looks at the whole worktree. Base is the snapshot to start from, with
@@ -192,7 +192,7 @@ func oddOf(n *node) uint8 {
 	return n.odd
 }
 
-// sameTree says whether b certainly has the tree of a: the same files with the
+// sameTree reports whether b certainly has the tree of a: the same files with the
 // same contents in the tree, and folders of which the same is known.
 func sameTree(a, b *node) bool { return sameFiles(a, b) && sameDirs(a, b) }
 
@@ -429,5 +429,5 @@ func (s *scan) start(t *task) {
 	}
 }
 
-// permission says whether err means that the harness may not look.
+// permission reports whether err means that the harness may not look.
 func permission(err error) bool { return errors.Is(err, fs.ErrPermission) }

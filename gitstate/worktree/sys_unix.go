@@ -19,6 +19,6 @@ func fillSys(st *stat, fi fs.FileInfo) {
 	st.ctime = changeTime(s)
 }
 
-// isOtherDevice says whether a rename failed because the two places are on
+// isOtherDevice reports whether a rename failed because the two places are on
 // different file systems.
 func isOtherDevice(err error) bool { return errors.Is(err, syscall.EXDEV) }

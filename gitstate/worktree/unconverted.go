@@ -67,7 +67,7 @@ func (c *converter) asTheyAre(work []unsettled, a *attributes) ([]unsettled, err
 	return others, err
 }
 
-// without says whether the file is still what was read, and has no byte in it
+// without reports whether the file is still what was read, and has no byte in it
 // that a conversion begins with.
 func (c *converter) without(u unsettled, ident bool) (bool, error) {
 	d, err := c.e.disk.open(u.n.path)

@@ -127,7 +127,7 @@ func (e *Engine) MendIndex(ctx context.Context, from, to object.ID, deadline tim
 	return errors.Join(err, os.Remove(path+".lock"))
 }
 
-// SameIndex says whether the user's index has the entries and flags that it had
+// SameIndex reports whether the user's index has the entries and flags that it had
 // at the checkpoint.
 func (e *Engine) SameIndex(ctx context.Context, c *Checkpoint) (bool, error) {
 	now, err := e.IndexState(ctx)
@@ -237,7 +237,7 @@ func split64(ns int64) (sec, nsec uint32) {
 	return uint32(c / 1e9), uint32(c % 1e9)
 }
 
-// isFile says whether the file at path is the side of a change, and how it
+// isFile reports whether the file at path is the side of a change, and how it
 // looks to lstat. A file that cannot be read is not.
 func (e *Engine) isFile(ctx context.Context, path string, want Side) (stat, bool) {
 	st, err := e.disk.lstat(path, "")

@@ -51,7 +51,7 @@ type EntryBits struct {
 	Flags index.Flags
 }
 
-// Equal says whether two indexes have the same entries and flags.
+// Equal reports whether two indexes have the same entries and flags.
 func (a IndexState) Equal(b IndexState) bool {
 	return a.Tree == b.Tree && slices.Equal(a.Unmerged, b.Unmerged) && slices.Equal(a.Bits, b.Bits)
 }

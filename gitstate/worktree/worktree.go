@@ -122,7 +122,7 @@ func Failpoints() []string {
 	}
 }
 
-// isOwn says whether path is the repository's own directory, which may lie in
+// isOwn reports whether path is the repository's own directory, which may lie in
 // the worktree under another name than .git.
 func (e *Engine) isOwn(path string) bool {
 	for _, o := range e.own {

@@ -1,8 +1,8 @@
-// Package livefeed is the socket of a running loop: whoever watches, the live view
-// of another terminal or the page, hears there what the agent says and does as
-// it happens. It is for looking only: commands are entries of the journal, and
-// so is everything that has to last. The socket lies in a folder of the user's
-// that no agent in a sandbox sees; nothing is stored.
+// Package livefeed is the socket of a running loop: the live view of
+// another terminal and the page read from it what the agent says and does as it
+// happens. It is only for watching: commands are entries of the journal, and so is
+// everything that has to last. The socket is in a folder of the user that no agent
+// in a sandbox can see; nothing is stored.
 //
 // The format is one Line of JSON after another: what was said last in the
 // iteration at work, then what comes.
@@ -40,7 +40,7 @@ type Line struct {
 const (
 	// recent is how many lines of the iteration at work a new listener gets.
 	recent = 300
-	// backlog is how many lines a listener may be behind before it is let go.
+	// backlog is how many lines a listener may be behind before it is disconnected.
 	backlog = 1024
 	// patience is how long a listener may take to read a line.
 	patience = 5 * time.Second
@@ -177,7 +177,8 @@ func (s *Speaker) drop(conn net.Conn) {
 	}
 }
 
-// Say tells everybody. It never waits: who is too far behind is let go.
+// Say sends a line to every listener. It never waits: a listener that is too far
+// behind is disconnected.
 func (s *Speaker) Say(l Line) {
 	data, err := json.Marshal(l)
 	if err != nil {

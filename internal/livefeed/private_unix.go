@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// private says whether a folder is this user's alone: nobody else may put a
+// private reports whether a folder is this user's alone: nobody else may put a
 // socket there that pretends to be a loop. repair takes the others' rights away.
 func private(dir string, mend bool) error {
 	st, err := os.Lstat(dir)

@@ -358,7 +358,7 @@ func (im *importer) dependencies() {
 	plan.CanonicalDependencies(im.plan.Tasks, known)
 }
 
-// IsUnknownFormat says whether err of Import is about the file as a whole and
+// IsUnknownFormat reports whether err of Import is about the file as a whole and
 // not about its tasks; a caller may then offer to plan from the text instead.
 func IsUnknownFormat(err error) bool {
 	var ps plan.Problems

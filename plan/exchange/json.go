@@ -54,7 +54,7 @@ func detectJSON(root located.Node) Format {
 	return detectTasks(all)
 }
 
-// hasSubtasks says whether a task holds a list of smaller ones.
+// hasSubtasks reports whether a task holds a list of smaller ones.
 func hasSubtasks(o *located.Object) bool {
 	subs, ok := listOf(o, "subtasks")
 	return ok && slices.ContainsFunc(subs, func(n located.Node) bool { _, ok := n.Value.(*located.Object); return ok })

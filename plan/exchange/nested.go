@@ -153,7 +153,7 @@ func inner(o *located.Object) ([]located.Node, string, bool) {
 	return nil, "", false
 }
 
-// holdsLists says whether the elements are groups: most of them hold a list of
+// holdsLists reports whether the elements are groups: most of them hold a list of
 // tasks under one of innerKeys, and they are not tasks with subtasks. Subtasks
 // are such a list where the name of the list says that its elements are groups.
 func holdsLists(list []located.Node, named bool) bool {

@@ -367,7 +367,7 @@ func (im *importer) tickedBullets(lines []string) bool {
 	return true
 }
 
-// tickedList says whether items are a list of work: some are struck out or ticked
+// tickedList reports whether items are a list of work: some are struck out or ticked
 // off behind, or ticks and open marks stand in front, and some are still open.
 // Lists of features, and of what to do and what not, are none.
 func tickedList(items []string) bool {

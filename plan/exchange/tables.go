@@ -56,7 +56,7 @@ func (im *importer) tableTasks(lines []string) bool {
 	return true
 }
 
-// workTable says whether the rows of a table are work: every state is known, one
+// workTable reports whether the rows of a table are work: every state is known, one
 // at least is open, and none is the outcome of a test.
 func workTable(lines []string, width, status int) bool {
 	open := false

@@ -40,7 +40,7 @@ type Entry struct {
 	Size                uint32
 }
 
-// SparseDir says whether the entry stands for a whole folder that is not
+// SparseDir reports whether the entry stands for a whole folder that is not
 // checked out.
 func (e *Entry) SparseDir() bool { return e.Mode == object.ModeDir }
 
