@@ -43,8 +43,10 @@ type Landing struct {
 	Merge    bool           // by one merge commit: the linked branch has merges of its own
 	// Entry is the entry that the journal goes on from, Zero = it has all of them.
 	Entry object.ID
-	old   *journal.Snapshot // of the branch's journal
-	next  *journal.Snapshot // at Entry
+	// Joined are events that only the branch had, and what became of them.
+	Joined []state.Merged
+	old    *journal.Snapshot // of the branch's journal
+	next   *journal.Snapshot // at Entry
 }
 
 // LandedCommit is one commit of the linked branch, and what it is on the branch.
@@ -143,12 +145,45 @@ func (l *Lander) journals(ctx context.Context, p *Landing) error {
 	if new, err := l.Loop.Repo.IsAncestor(ctx, p.old.Tip, theirs.Tip); err != nil {
 		return err
 	} else if !new {
-		return refusal.New(refusal.JournalsApart, "the journals of %s and of %s have diverged", l.Loop.Journal.Branch,
-			l.Linked.Branch).
-			About(p.old.Tip.String()[:12], theirs.Tip.String()[:12])
+		if theirs, err = l.joined(ctx, theirs, p); err != nil {
+			return err
+		}
 	}
 	p.Entry, p.next = theirs.Tip, theirs
 	return nil
+}
+
+// joined is the journal of the linked branch with what people have decided on the branch
+// since. Where agents have worked on both, nobody can say which of them has done a task.
+func (l *Lander) joined(ctx context.Context, theirs *journal.Snapshot, p *Landing) (*journal.Snapshot, error) {
+	next, err := l.Loop.Journal.Onto(ctx, theirs, p.old, decided)
+	if err != nil {
+		return nil, err
+	}
+	if next == nil {
+		return nil, refusal.New(refusal.JournalsApart, "the journals of %s and of %s have diverged", l.Loop.Journal.Branch,
+			l.Linked.Branch).
+			About(p.old.Tip.String()[:12], theirs.Tip.String()[:12])
+	}
+	e, err := l.Loop.Journal.Read(next.Tip)
+	if err == nil && e.Event.Merge != nil {
+		p.Joined = e.Event.Merge.Events
+	}
+	return next, err
+}
+
+// decided says whether an event is a change of the plan or a word to agents, by a person.
+func decided(e state.Event) bool {
+	switch e.Type {
+	case state.EvPlan, state.EvTask, state.EvKnowledge:
+		return true
+	case state.EvOperator:
+		switch e.Operator.Command {
+		case "inject", "set", "answer", "pause", "resume":
+			return true
+		}
+	}
+	return false
 }
 
 // commits lists what the branch does not have, as itself, as the same change, or

@@ -96,10 +96,11 @@ func TestLand(t *testing.T) {
 			says: "B.txt"},
 		{why: "red together", before: func(m, _ *rig) { commit(m, "broken", "") }, kind: refusal.LandRed,
 			says: "checks: test"},
-		{why: "the journals went on apart", before: func(m, _ *rig) {
-			if _, err := m.Journal.Record(context.Background(), state.Event{Type: state.EvPlan, Plan: &state.PlanChange{
-				Reason: "add", Upsert: []plan.Task{{ID: "C", Title: "c", Status: plan.Pending}}}}); err != nil {
-				m.t.Fatal(err)
+		{why: "a person has added a task", before: func(m, _ *rig) { m.add("C") }, log: "ralph[2]: B task B|ralph[1]"},
+		{why: "agents have worked on both", before: func(m, _ *rig) {
+			m.add("C")
+			if end := m.run(RunOptions{Build: true}); end.Status != state.Complete {
+				m.t.Fatalf("ended %s: %s", end.Status, end.Reason)
 			}
 		}, kind: refusal.JournalsApart, says: "have diverged"},
 		{why: "the branch is gone", before: func(m, l *rig) {
@@ -153,6 +154,15 @@ func TestLand(t *testing.T) {
 				t.Errorf("landing again: %v, %+v", err, again)
 			}
 		})
+	}
+}
+
+// add puts a task into the plan, as a person does.
+func (r *rig) add(id plan.TaskID) {
+	r.t.Helper()
+	if _, err := r.Journal.Record(context.Background(), state.Event{Type: state.EvPlan, Plan: &state.PlanChange{
+		Reason: "add", Upsert: []plan.Task{{ID: id, Title: "task " + string(id), Status: plan.Pending}}}}); err != nil {
+		r.t.Fatal(err)
 	}
 }
 

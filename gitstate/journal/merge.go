@@ -95,6 +95,20 @@ func (j *Journal) joined(ctx context.Context, theirs object.ID) (how Joined, fro
 	return Merged, here.Tip, next, err
 }
 
+// Onto drafts the entry that joins ours with theirs, as Join does, when may allows every
+// event that only ours has; nil = it does not.
+func (j *Journal) Onto(ctx context.Context, theirs, ours *Snapshot, may func(state.Event) bool) (*Snapshot, error) {
+	all := theirs.State.Journal.ID == ours.State.Journal.ID
+	err := j.between(ctx, ours.Tip, theirs.Tip, false, func(e Entry) error {
+		all = all && may(e.Event)
+		return nil
+	})
+	if err != nil || !all {
+		return nil, err
+	}
+	return j.merge(ctx, theirs, ours)
+}
+
 // merge writes the entry that joins two lines. The same two tips give the same
 // entry on every machine: its time is that of the newer one, its id follows from
 // both, and it is by nobody's name.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"git-ralph/gitstate"
@@ -202,6 +204,18 @@ func (a *App) landHome() (gitstate.Linked, error) {
 }
 
 func (c *LandCmd) tell(a *App, l gitstate.Linked, p loop.Landing) {
+	if n := len(p.Joined); n > 0 {
+		a.printf("what only the journal of %s had is applied after that of %s: %s\n", l.Of, l.Branch,
+			view.Plural(n, "change"))
+	}
+	for _, e := range p.Joined {
+		if e.Outcome != "applied" {
+			a.printf("  %s %s: %s %s\n", e.Type, e.ID, e.Outcome, e.Reason)
+		}
+		for _, id := range slices.Sorted(maps.Keys(e.Renamed)) {
+			a.printf("  %s is %s now\n", id, e.Renamed[id])
+		}
+	}
 	switch {
 	case len(p.Commits) == 0 && p.Entry.IsZero():
 		a.printf("%s has everything of %s already\n", l.Of, l.Branch)

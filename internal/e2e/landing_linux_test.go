@@ -82,10 +82,26 @@ func TestLandFromTheLinkedWorktree(t *testing.T) {
 	p.sound(t)
 	p.in(dir).Read("more")
 
-	// Both journals went on: nothing is guessed.
+	// Both journals went on: what a person decided meanwhile comes after the work.
 	p.must(t, "add", "the second thing")
 	p.must(t, "start", "--worktree")
 	p.must(t, "add", "the third thing")
+	if out := p.must(t, "land"); !strings.Contains(out, "is applied after that of ralph/main: 1 change\n") {
+		t.Error(out)
+	}
+	if got := p.must(t, "tasks", "--json"); strings.Count(got, "\"status\": \"done\"") != 2 ||
+		!strings.Contains(got, "the third thing") {
+		t.Errorf("the plan after both: %s", got)
+	}
+	p.sound(t)
+	p.in(dir).sound(t)
+
+	// Where agents have worked on both, nothing is guessed.
+	p.must(t, "start", "--worktree")
+	p.must(t, "add", "the fourth thing")
+	if r := p.run(t, nil, "start", "--once"); r.code != 4 {
+		t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
+	}
 	before := p.ref("main")
 	if r := p.run(t, nil, "land"); r.code != 1 || !strings.Contains(r.err, "have diverged") || p.ref("main") != before {
 		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
