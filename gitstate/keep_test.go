@@ -2,6 +2,7 @@ package gitstate
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -48,5 +49,112 @@ func TestFailedKeepIsFinished(t *testing.T) {
 	must(t, err)
 	if in == nil || in.EventID != "event" {
 		t.Errorf("its intent: %+v", in)
+	}
+}
+
+// TestKeep: branch and journal move together or not at all, and the intent stays only
+// where something is left to finish.
+func TestKeep(t *testing.T) {
+	t.Parallel()
+	const branch, journal, evidence = "refs/heads/main", "refs/ralph/heads/main", "refs/ralph/evidence/j/1"
+	mine := errors.New("mine")
+	for _, c := range []struct {
+		why string
+		// change bends the keep; move sets the branch to the commit of a person.
+		change func(k *Keep, git func(...string) string, move func())
+		is     error
+		noted  bool // the error is a NoteError
+		locked bool // the error is an IndexLockedError
+		moves  bool
+		drafts int // how often the entry is asked for
+	}{
+		{why: "all move", moves: true, drafts: 1},
+		{why: "the branch moved before", change: func(_ *Keep, _ func(...string) string, move func()) { move() },
+			is: ErrBranchMoved, drafts: 1},
+		{why: "another branch is checked out", change: func(_ *Keep, git func(...string) string, _ func()) {
+			git("symbolic-ref", "HEAD", "refs/heads/other")
+		}, is: ErrBranchMoved, drafts: 1},
+		{why: "the branch moves while the index is written", change: func(k *Keep, _ func(...string) string, move func()) {
+			k.WriteIndex = func(*os.File) error { move(); return mine }
+		}, is: ErrBranchMoved},
+		{why: "the index cannot be written", change: func(k *Keep, _ func(...string) string, _ func()) {
+			k.WriteIndex = func(*os.File) error { return mine }
+		}, is: mine},
+		{why: "others do not take it", change: func(k *Keep, _ func(...string) string, _ func()) {
+			k.Publish = func(object.ID) error { return mine }
+		}, is: mine, drafts: 1},
+		{why: "the note cannot be written", change: func(k *Keep, _ func(...string) string, _ func()) {
+			k.Note = func() error { return mine }
+		}, is: mine, noted: true, moves: true, drafts: 1},
+		{why: "the journal moved meanwhile", change: func(k *Keep, _ func(...string) string, _ func()) {
+			entry, asked := k.Entry, 0
+			k.Entry = func() (object.ID, object.ID, error) {
+				tip, next, err := entry()
+				if asked++; asked == 1 {
+					tip = k.Parent // which the journal is not at
+				}
+				return tip, next, err
+			}
+		}, moves: true, drafts: 2},
+		{why: "another program holds the index", change: func(k *Keep, git func(...string) string, _ func()) {
+			must(t, os.WriteFile(filepath.Join(git("rev-parse", "--absolute-git-dir"), "index.lock"), nil, 0o644))
+			k.Deadline = 0
+		}, locked: true},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			t.Parallel()
+			ctx := context.Background()
+			r, g := watchedRepo(t)
+			tip, err := g.ReadRef(ctx, branch)
+			must(t, err)
+			made := func(text string) object.ID {
+				id, err := object.ParseID(r.Git("commit-tree", "-m", text, "-p", tip.String(), "HEAD^{tree}"))
+				must(t, err)
+				return id
+			}
+			commit, entry, person := made("kept"), made("entry"), made("of a person")
+			asked, wrote := 0, "nothing"
+			k := Keep{EventID: "event", JournalRef: journal, BranchRef: branch, Parent: tip, Commit: commit,
+				EvidenceRef: evidence, Evidence: tip, Deadline: 5 * time.Second,
+				Entry: func() (object.ID, object.ID, error) { asked++; return object.Zero, entry, nil },
+				WriteIndex: func(lock *os.File) error {
+					data, err := os.ReadFile(filepath.Join(r.Dir, ".git/index"))
+					must(t, err)
+					_, err = lock.Write(data)
+					return err
+				},
+				Note: func() error { wrote = "the note"; return nil }}
+			if c.change != nil {
+				c.change(&k, r.Git, func() { r.Git("update-ref", branch, person.String()) })
+			}
+			err = g.Keep(ctx, k)
+			var note *NoteError
+			var locked *IndexLockedError
+			if c.is != nil && !errors.Is(err, c.is) || errors.As(err, &note) != c.noted ||
+				errors.As(err, &locked) != c.locked || (err == nil) != (c.is == nil && !c.locked) {
+				t.Errorf("it ended with %v", err)
+			}
+			want := map[string]object.ID{journal: entry, branch: commit, evidence: tip}
+			if !c.moves {
+				want[journal], want[branch] = object.Zero, tip
+				if now := r.Git("rev-parse", branch); now == person.String() {
+					want[branch] = person
+				}
+			}
+			for ref, id := range want {
+				if now, err := g.ReadRef(ctx, ref); err != nil || now != id {
+					t.Errorf("%s is at %s, not %s: %v", ref, now, id, err)
+				}
+			}
+			if asked != c.drafts || c.moves != (wrote == "the note" || c.noted) {
+				t.Errorf("the entry was asked for %d times, and %s written", asked, wrote)
+			}
+			if _, err := os.Stat(g.intentPath()); c.moves && err == nil {
+				t.Error("the intent of what is finished is left")
+			}
+			if _, err := os.Stat(filepath.Join(r.Dir, ".git/index.lock")); err == nil && !c.locked {
+				t.Error("the index is left locked")
+			}
+		})
 	}
 }
