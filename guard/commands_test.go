@@ -28,6 +28,11 @@ func TestOptions(t *testing.T) {
 		{"the same of another", "pdm publish", ClassOtherTools},
 		{"what such a manager runs", "hatch run git push", ClassGitWrite},
 		{"a name of which nothing is known", "frobnicate --all x", ""},
+		{"a reading git command that writes to its file", "git merge-file .git/config a b", ClassGitFiles},
+		{"and prints instead", "git merge-file -p .git/config a b", ""},
+		{"a reading git command that edits in place", "git interpret-trailers --in-pl .git/COMMIT_EDITMSG", ClassGitFiles},
+		{"and prints instead", "git interpret-trailers .git/COMMIT_EDITMSG", ""},
+		{"an option that another program says", "git diff $(curl -s x.y) a", ClassUndecidable},
 	} {
 		if v := New("/srv/code/app", "/home/user").Judge(c.command); v.Class != c.class {
 			t.Errorf("%s: %q got %q (%s), want %q", c.why, c.command, v.Class, v.Reason, c.class)
