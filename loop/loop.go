@@ -329,7 +329,7 @@ func (l *Loop) failTask(a Action) error {
 }
 
 func (l *Loop) blockTask(a Action) error {
-	l.emit("stuck", state.State{}, a.Task, nil, "%s is blocked: %s", a.Task, a.Reason)
+	l.emit("stuck", state.State{}, a.Task, nil, "%s is blocked: %s", a.Task, plan.HeldUp(a.Reason))
 	return l.giveUp(&state.TaskChange{Action: "block", IDs: []plan.TaskID{a.Task}, Status: plan.Blocked, Reason: a.Reason,
 		Rule: "stagnation"})
 }

@@ -253,7 +253,8 @@ func failedReason(t *Task) string {
 	} else if t.Attempts > 1 {
 		reason = fmt.Sprintf("failed after %d attempts", t.Attempts)
 	}
-	if line := text.Clip(text.OneLine(text.FirstLine(t.Failure)), 120); line != "" {
+	line := strings.TrimPrefix(text.OneLine(text.FirstLine(t.Failure)), "The attempt was rejected: ")
+	if line = text.Clip(line, 120); line != "" {
 		reason += ": " + line
 	}
 	return reason
@@ -264,10 +265,16 @@ func blockedReason(t *Task) string {
 		return "blocked"
 	}
 	why := text.Clip(text.OneLine(strings.Join(t.BlockedBy, "; ")), 200)
-	if n, ok := strings.CutPrefix(why, "stagnation:"); ok {
-		why += ": " + n + " iterations in a row ended without a task done"
+	return "blocked: " + HeldUp(why)
+}
+
+// HeldUp says in words why a task that held the run up is blocked; other reasons
+// stay as they are.
+func HeldUp(reason string) string {
+	if n, ok := strings.CutPrefix(reason, "stagnation:"); ok {
+		return reason + ": " + n + " iterations in a row ended without a task done"
 	}
-	return "blocked: " + why
+	return reason
 }
 
 // Waiting is every unfinished task that waits on id, directly or through

@@ -64,7 +64,7 @@ func TestCountsAndBlockers(t *testing.T) {
 	p := tasks("a done", "b skipped", "c failed", "d blocked", "e pending 1 a,c", "f pending 1 e,x", "g in_progress",
 		"h pending")
 	p.Tasks[2].Attempts = 3
-	p.Tasks[2].Failure = "\n--- FAIL: TestX\nmore"
+	p.Tasks[2].Failure = "The attempt was rejected: checks: test\n--- FAIL: TestX\nmore"
 	p.Tasks[3].BlockedBy = []string{"no key", "no network"}
 	if d := cmp.Diff(Counts{Total: 8, Pending: 3, InProgress: 1, Done: 1, Blocked: 1, Failed: 1, Skipped: 1},
 		p.Counts()); d != "" {
@@ -74,7 +74,7 @@ func TestCountsAndBlockers(t *testing.T) {
 		t.Error(p.Remaining(), p.PercentComplete(), p.Complete())
 	}
 	want := []Blocker{
-		{ID: "c", Reason: "failed after 3 attempts: --- FAIL: TestX"},
+		{ID: "c", Reason: "failed after 3 attempts: checks: test"},
 		{ID: "d", Reason: "blocked: no key; no network"},
 		{ID: "e", Reason: "waits on c (failed)", On: []TaskID{"c"}},
 		{ID: "f", Reason: "waits on e (pending), x (not in the plan)", On: []TaskID{"e", "x"}},

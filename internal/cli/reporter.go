@@ -125,7 +125,7 @@ func (r *reporter) explain(reasons string) {
 	for reason := range strings.SplitSeq(reasons, "; ") {
 		if why := view.Why(reason); why != "" && !r.told[why] {
 			r.told[why] = true
-			r.a.printf("      %s\n", r.a.colour(r.a.Out, "2", why))
+			r.a.printer().Say("      %s\n", r.a.colour(r.a.Out, "2", why))
 		}
 	}
 }

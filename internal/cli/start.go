@@ -247,6 +247,9 @@ func (a *App) summary(end loop.End) {
 		a.printf(": %s", end.Reason)
 	}
 	a.printf("\n")
+	if why := view.Why(end.Reason); why != "" {
+		a.printer().Say("  %s\n", a.colour(a.Out, "2", why))
+	}
 	var rows [][]string
 	rows = append(rows, []string{"iterations",
 		fmt.Sprintf("%d in this session, %d in all", s.Run.SessionIterations, s.Run.Iteration)})
@@ -278,9 +281,7 @@ func (a *App) summary(end loop.End) {
 	a.printer().Table(rows)
 	a.printer().Aside(s.Plan)
 	if end.Status == state.BlockedStatus {
-		for _, b := range s.Plan.Blockers() {
-			a.printf("  %s: %s\n", b.ID, b.Reason)
-		}
+		a.printer().Blockers(s.Plan)
 	}
 	end.State.Journal.Branch = a.journal.Branch // that of a linked worktree names its origin
 	a.printf("%s %s\n", a.colour(a.Out, "36", "next:"), a.reader().NextMove(end))

@@ -40,6 +40,10 @@ type completedDoc struct {
 // PaceLine is what a task of this session took on average, rejected attempts
 // included, and what the rest will take at that pace; "" before one is done.
 func PaceLine(s state.State) string {
+	n := s.Plan.Counts()
+	if n.Pending+n.InProgress == 0 { // a person decides what becomes of the others
+		return ""
+	}
 	r, left := s.Run, int64(s.Plan.Remaining())
 	if r.SessionDone == 0 || r.Used.Ms == 0 || left == 0 {
 		return ""

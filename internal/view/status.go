@@ -340,6 +340,9 @@ func (r Reader) PrintStatus(ctx context.Context, p Printer, d StatusDoc, s state
 	p.Say("%s\n", head)
 	if d.HaltReason != "" {
 		p.Say("%s\n", p.Paint(code, d.HaltReason))
+		if why := Why(d.HaltReason); why != "" {
+			p.Say("  %s\n", p.Paint("2", why))
+		}
 	}
 	p.Table(append(r.statusRows(d, s, now), d.Linked.rows(d.Branch, now)...))
 	for _, q := range d.Questions {
@@ -347,9 +350,7 @@ func (r Reader) PrintStatus(ctx context.Context, p Printer, d StatusDoc, s state
 	}
 	p.Aside(s.Plan)
 	if d.Status == state.BlockedStatus {
-		for _, b := range s.Plan.Blockers() {
-			p.Say("  %s: %s\n", b.ID, b.Reason)
-		}
+		p.Blockers(s.Plan)
 	}
 	if detail {
 		if err := r.printNewest(ctx, p, 10); err != nil {
@@ -426,7 +427,11 @@ func (r Reader) statusRows(d StatusDoc, s state.State, now time.Time) (rows [][]
 		if s.Run.Cost.Unknown {
 			unknown = " (some runs reported none)"
 		}
-		row("cost", "$%s this iteration, $%s this session, $%s in all%s", USD(s.Run.Cost.Iteration),
+		which := "this"
+		if d.Running == nil {
+			which = "in the last"
+		}
+		row("cost", "$%s %s iteration, $%s this session, $%s in all%s", USD(s.Run.Cost.Iteration), which,
 			USD(s.Run.Cost.Session), USD(s.Run.Cost.Total), unknown)
 		row("tokens", "%s in all: %s in, %s out, %s from cache", Thousands(d.Tokens.Total), Thousands(d.Tokens.Input),
 			Thousands(d.Tokens.Output), Thousands(d.Tokens.CacheRead))

@@ -1,6 +1,10 @@
 package view
 
-import "strings"
+import (
+	"strings"
+
+	"git-ralph/plan"
+)
 
 // whys says to a person what the first word of a verdict's reason means, and
 // what they can do about it. A reason that explains itself has no row.
@@ -9,7 +13,7 @@ var whys = map[string]string{
 		`{"fully_complete": true} in the file named by $RALPH_HANDOFF_FILE`,
 	"no_change":     "no file was changed; git ralph edit ID sets no_change_expected for a task that needs none",
 	"protected":     "the agent changed files that guard.protected names; they were put back",
-	"test_weakened": "a test was removed, skipped or asserts less",
+	"test_weakened": "a test, or what a check runs, was removed, skipped or asserts less",
 	"old_tests":     "the tests as they were before fail with the new code",
 	"tampered":      "the agent changed something of git's own; it was put back",
 	"reproduction":  "a task of type bug begins with a test that fails on the code as it was",
@@ -18,6 +22,12 @@ var whys = map[string]string{
 	"hook":          "a commit hook of the repository refused the commit",
 	"hang":          "nothing happened for longer than agent.idle_timeout",
 	"branch_moved":  "the branch moved while the attempt ran",
+
+	// of a run
+	"stagnation":           "that many iterations in a row ended without a task done (breaker.stagnation)",
+	"consecutive_failures": "that many iterations in a row failed (breaker.failures)",
+	"fresh_checks":         "the checks pass here and fail in a fresh checkout of the branch",
+	"remote_checks":        "complete waits for green checks of the pull request (pr.gate)",
 }
 
 // Why explains a reason such as "not_claimed" or "checks: test"; "" is what
@@ -25,4 +35,18 @@ var whys = map[string]string{
 func Why(reason string) string {
 	word, _, _ := strings.Cut(reason, ":")
 	return whys[word]
+}
+
+// Blockers names the tasks that are not worked on, and explains once what made
+// the last attempt of one fail.
+func (p Printer) Blockers(of plan.Plan) {
+	told := map[string]bool{}
+	for _, b := range of.Blockers() {
+		p.Say("  %s: %s\n", b.ID, b.Reason)
+		_, reason, _ := strings.Cut(b.Reason, ": ")
+		if why := Why(reason); why != "" && !told[why] && strings.HasPrefix(b.Reason, "failed") {
+			told[why] = true
+			p.Say("      %s\n", p.Paint("2", why))
+		}
+	}
 }

@@ -11,6 +11,7 @@ func TestWhy(t *testing.T) {
 		"not_claimed":                     "$RALPH_HANDOFF_FILE",
 		"test_weakened: removed TestAdd":  "asserts less",
 		"no_change":                       "no_change_expected",
+		"stagnation:5":                    "without a task done",
 		"checks: test":                    "",
 		"not_claimed_by_anything: a word": "",
 	} {
