@@ -130,13 +130,7 @@ func describe(e Event, s State) (subject, body string) {
 		}
 	case EvPhase:
 		if p := e.PhaseTo; p != nil {
-			subject, body = fmt.Sprintf("phase: %s to %s", p.From, p.To), p.Reason
-			if p.From == p.To {
-				subject = "phase: " + string(p.To) + " begins"
-			}
-			if p.Request != "" {
-				body += "\n\n" + p.Request
-			}
+			subject, body = describePhase(p)
 		}
 	case EvPlan:
 		subject, body = describePlan(e.Plan)
@@ -181,11 +175,7 @@ func describe(e Event, s State) (subject, body string) {
 		}
 	case EvSession:
 		if c := e.Sess; c != nil {
-			subject = fmt.Sprintf("session %d: %s", e.Session, c.Action)
-			if c.Action == "end" {
-				subject += ", " + string(c.Status)
-			}
-			body = c.Reason
+			subject, body = describeSession(c, e.Session)
 		}
 	case EvRewind:
 		if e.Rewind != nil {
@@ -219,10 +209,7 @@ func describe(e Event, s State) (subject, body string) {
 		subject, body = "baseline", describeBaseline(e.Baseline)
 	case EvReport:
 		if r := e.Report; r != nil {
-			subject = "report: validation failed"
-			if r.Passed {
-				subject = "report: validation passed"
-			}
+			subject = "report: validation " + map[bool]string{true: "passed", false: "failed"}[r.Passed]
 		}
 	}
 	if subject == "" {
@@ -244,6 +231,25 @@ func describeInit(i *Init, plain string) (subject, body string) {
 		body = fmt.Sprintf("The journal %s goes on from %s.", i.JournalID, f.Entry)
 	}
 	return subject, body
+}
+
+func describePhase(p *PhaseChange) (subject, body string) {
+	subject, body = fmt.Sprintf("phase: %s to %s", p.From, p.To), p.Reason
+	if p.From == p.To {
+		subject = "phase: " + string(p.To) + " begins"
+	}
+	if p.Request != "" {
+		body += "\n\n" + p.Request
+	}
+	return subject, body
+}
+
+func describeSession(c *SessionChange, n int) (subject, body string) {
+	subject = fmt.Sprintf("session %d: %s", n, c.Action)
+	if c.Action == "end" {
+		subject += ", " + string(c.Status)
+	}
+	return subject, c.Reason
 }
 
 func describeTask(c *TaskChange, title func(plan.TaskID) string) (subject, body string) {

@@ -79,57 +79,74 @@ func (r *taskReader) key(key string, n located.Node) {
 				r.Warn(n.Line, t.ID, "%s: %s is 0, which means no limit here", r.name, key)
 			}
 		}
-	case "retrycount", "retries":
-		r.field("attempts", key, n)
-	case "actualtokensused":
-		r.field("actual_tokens", key, n)
-	case "completionnotes":
-		r.field("notes", key, n)
-	case "blockers":
-		r.field("blocked_by", key, n)
 	case "costusd":
-		r.place("cost_micro_usd", n)
-		if num, ok := n.Value.(located.Number); ok {
-			if v, err := plan.ParseDollars(string(num)); err == nil {
-				t.CostMicroUSD = v
-				return
-			}
-		}
-		r.wrong(n, r.name, key, "an amount in dollars")
+		r.cost(n, key)
 	case "completedat":
-		r.place("completed_at", n)
-		if s, ok := n.Value.(string); ok {
-			if at, ok := moment(s); ok {
-				t.CompletedAt = &at
-				return
-			}
-		}
-		r.Warn(n.Line, t.ID, "%s: %s is not a time and was left out", r.name, key)
+		r.completedAt(n, key)
 	case "metadata":
-		// Our own export keeps here what task-master has no field for.
-		if m, ok := n.Value.(*located.Object); ok && r.format == FormatTaskMaster {
-			if s, ok := m.Fields["git_ralph_id"].Value.(string); ok {
-				if r.renamed == nil {
-					r.renamed = make(map[plan.TaskID]plan.TaskID)
-				}
-				r.renamed[t.ID] = plan.TaskID(s)
-				t.ID, r.at.ID = plan.TaskID(s), plan.TaskID(s)
-				if len(m.Keys) == 1 {
-					return
-				}
-			}
-		}
-		r.lost.add(key, "", t.ID)
+		r.metadata(n, key)
 	default:
-		for _, f := range plan.TaskFields {
-			if text.Key(f.Name) == text.Key(key) && f.Name != "cost_micro_usd" && f.Name != "failure" {
-				r.field(f.Name, key, n)
+		r.otherKey(key, n)
+	}
+}
+
+// fieldNames are our fields under the names of other formats.
+var fieldNames = map[string]string{"retrycount": "attempts", "retries": "attempts", "actualtokensused": "actual_tokens",
+	"completionnotes": "notes", "blockers": "blocked_by"}
+
+func (r *taskReader) cost(n located.Node, key string) {
+	r.place("cost_micro_usd", n)
+	if num, ok := n.Value.(located.Number); ok {
+		if v, err := plan.ParseDollars(string(num)); err == nil {
+			r.t.CostMicroUSD = v
+			return
+		}
+	}
+	r.wrong(n, r.name, key, "an amount in dollars")
+}
+
+func (r *taskReader) completedAt(n located.Node, key string) {
+	r.place("completed_at", n)
+	if s, ok := n.Value.(string); ok {
+		if at, ok := moment(s); ok {
+			r.t.CompletedAt = &at
+			return
+		}
+	}
+	r.Warn(n.Line, r.t.ID, "%s: %s is not a time and was left out", r.name, key)
+}
+
+// metadata is where our own export keeps what task-master has no field for.
+func (r *taskReader) metadata(n located.Node, key string) {
+	t := r.t
+	if m, ok := n.Value.(*located.Object); ok && r.format == FormatTaskMaster {
+		if s, ok := m.Fields["git_ralph_id"].Value.(string); ok {
+			if r.renamed == nil {
+				r.renamed = make(map[plan.TaskID]plan.TaskID)
+			}
+			r.renamed[t.ID] = plan.TaskID(s)
+			t.ID, r.at.ID = plan.TaskID(s), plan.TaskID(s)
+			if len(m.Keys) == 1 {
 				return
 			}
 		}
-		if r.says(n) {
-			r.lost.add(key, "", t.ID)
+	}
+	r.lost.add(key, "", t.ID)
+}
+
+func (r *taskReader) otherKey(key string, n located.Node) {
+	if name := fieldNames[text.Key(key)]; name != "" {
+		r.field(name, key, n)
+		return
+	}
+	for _, f := range plan.TaskFields {
+		if text.Key(f.Name) == text.Key(key) && f.Name != "cost_micro_usd" && f.Name != "failure" {
+			r.field(f.Name, key, n)
+			return
 		}
+	}
+	if r.says(n) {
+		r.lost.add(key, "", r.t.ID)
 	}
 }
 
