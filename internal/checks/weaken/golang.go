@@ -1,10 +1,10 @@
 package weaken
 
 import (
+	"fmt"
 	"go/ast"
 	"go/build/constraint"
 	"go/parser"
-	"go/printer"
 	gotoken "go/token"
 	"path"
 	"slices"
@@ -337,29 +337,70 @@ func (r *goReader) packageTables(g *ast.GenDecl) {
 func elements(c *ast.CompositeLit) int {
 	seen := map[string]bool{}
 	for _, e := range c.Elts {
-		text := printed(e)
-		if text == "" {
-			return len(c.Elts)
-		}
-		seen[text] = true
+		seen[printed(e)] = true
 	}
 	return len(seen)
 }
 
-// printed is the text of an expression on one line, "" when it cannot be printed.
+// printed is an expression as text: its nodes with all that they say, without spaces, comments
+// and positions.
 func printed(e ast.Expr) string {
 	var b strings.Builder
-	if printer.Fprint(&b, gotoken.NewFileSet(), e) != nil {
-		return ""
-	}
-	return strings.Join(strings.Fields(b.String()), " ")
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case nil:
+			b.WriteByte(')')
+			return true
+		case *ast.Comment, *ast.CommentGroup:
+			return false
+		case *ast.Ident:
+			b.WriteString("(" + n.Name)
+		case *ast.BasicLit:
+			b.WriteString("(" + n.Value)
+		case *ast.UnaryExpr:
+			b.WriteString("(" + n.Op.String())
+		case *ast.BinaryExpr:
+			b.WriteString("(" + n.Op.String())
+		case *ast.AssignStmt:
+			b.WriteString("(" + n.Tok.String() + strconv.Itoa(len(n.Lhs)))
+		case *ast.IncDecStmt:
+			b.WriteString("(" + n.Tok.String())
+		case *ast.BranchStmt:
+			b.WriteString("(" + n.Tok.String())
+		case *ast.RangeStmt:
+			b.WriteString("(range" + n.Tok.String())
+		case *ast.GenDecl:
+			b.WriteString("(" + n.Tok.String())
+		case *ast.CallExpr:
+			b.WriteString("(call" + strconv.FormatBool(n.Ellipsis.IsValid()))
+		case *ast.SliceExpr: // which of the three are there
+			fmt.Fprintf(&b, "(slice%t%t%t", n.Low != nil, n.High != nil, n.Max != nil)
+		case *ast.ChanType:
+			fmt.Fprintf(&b, "(chan%d", n.Dir)
+		case *ast.ForStmt:
+			fmt.Fprintf(&b, "(for%t%t%t", n.Init != nil, n.Cond != nil, n.Post != nil)
+		case *ast.IfStmt:
+			fmt.Fprintf(&b, "(if%t", n.Init != nil)
+		case *ast.SwitchStmt:
+			fmt.Fprintf(&b, "(switch%t", n.Init != nil)
+		case *ast.Field:
+			fmt.Fprintf(&b, "(field%d", len(n.Names))
+		case *ast.FuncType:
+			fmt.Fprintf(&b, "(func%t%t", n.TypeParams != nil, n.Results != nil)
+		case *ast.CaseClause:
+			fmt.Fprintf(&b, "(case%d", len(n.List))
+		case *ast.ValueSpec:
+			fmt.Fprintf(&b, "(value%d%t", len(n.Names), n.Type != nil)
+		default:
+			fmt.Fprintf(&b, "(%T", n)
+		}
+		return true
+	})
+	return b.String()
 }
 
-// sameSource reports whether two expressions are written alike.
-func sameSource(a, b ast.Expr) bool {
-	text := printed(a)
-	return text != "" && text == printed(b)
-}
+// sameSource reports whether two expressions say the same.
+func sameSource(a, b ast.Expr) bool { return printed(a) == printed(b) }
 
 // listed counts the rows of all tables of structs in a function, those inside
 // other tables and those that are used by their index included.

@@ -351,6 +351,11 @@ func TestSameOnBothSides(t *testing.T) {
 		"Equal(t, T{A: 1}, T{A: 2})":                                       false,
 		"Equal(t, f(func() int { return 1 }), f(func() int { return 2 }))": false,
 		"True(t, len(T{1}.list) == len(T{2}.list))":                        false,
+		"Equal(t, f(a...), f(a))":                                          false,
+		"Equal(t, s[1:], s[:1])":                                           false,
+		"Equal(t, a+b, a-b)":                                               false,
+		"Equal(t, f(func(a, b int) {}), f(func(a int, b int) {}))":         false,
+		"Equal(t, f( a,b ), f(a, b))":                                      true,
 		"True(t, x == x)":                                                  true,
 	} {
 		e, err := parser.ParseExpr(text)
