@@ -38,22 +38,22 @@ func exitsUnderTest(lang string, toks []token) []string {
 func exitHooks(lang string, toks []token) []string {
 	hook, clean := "", false
 	for i, t := range toks {
-		is := func(k int, words ...string) bool {
-			return k >= 0 && k < len(toks) && slices.Contains(words, toks[k].text)
+		is := func(k int, words string) bool {
+			return k >= 0 && k < len(toks) && oneOf(words, toks[k].text)
 		}
 		switch {
 		case t.kind == str:
-			if is(i-1, "(") && is(i-2, "on", "once", "addListener") && is(i-4, "process") &&
+			if is(i-1, "(") && is(i-2, "on once addListener") && is(i-4, "process") &&
 				strings.Contains(strings.ToLower(t.text), "exit") {
 				hook = "process.on exit"
 			}
 		case lang == "python" && t.text == "atexit", lang == "java" && t.text == "addShutdownHook",
 			lang == "rust" && t.text == "atexit":
 			hook = t.text
-		case is(i, "_exit", "exit", "reallyExit", "halt", "quick_exit") && is(i-1, ".", "::"):
+		case is(i, "_exit exit reallyExit halt quick_exit") && is(i-1, ". ::"):
 			ends := lang == "python" && t.text == "_exit" || lang != "python"
-			clean = clean || ends && (!is(i+1, "(") || is(i+2, "0", ")"))
-		case is(i, "exitCode") && is(i+1, "=") && is(i+2, "0", "undefined", "null"):
+			clean = clean || ends && (!is(i+1, "(") || is(i+2, "0 )"))
+		case is(i, "exitCode") && is(i+1, "=") && is(i+2, "0 undefined null"):
 			clean = true
 		}
 	}
@@ -68,12 +68,12 @@ func exitHooks(lang string, toks []token) []string {
 // loaded can do it to all tests.
 func replacesAsserts(toks []token) []string {
 	var out []string
-	is := func(k int, words ...string) bool {
-		return k >= 0 && k < len(toks) && slices.Contains(words, toks[k].text)
+	is := func(k int, words string) bool {
+		return k >= 0 && k < len(toks) && oneOf(words, toks[k].text)
 	}
 	library := func(k int) bool {
 		if k < 0 || k >= len(toks) || toks[k].kind != str {
-			return is(k, "assert", "Assertion", "chai")
+			return is(k, "assert Assertion chai")
 		}
 		switch strings.TrimPrefix(strings.Trim(toks[k].text, "\"'`"), "node:") {
 		case "assert", "assert/strict", "chai":
@@ -88,7 +88,7 @@ func replacesAsserts(toks []token) []string {
 		}
 		switch {
 		case t.kind == str && is(i-1, ",") && library(i-2):
-		case t.kind == ident && is(i-1, ".") && is(i+1, "=") && (is(i+2, "function", "async", "(") || is(i+3, "=>")) &&
+		case t.kind == ident && is(i-1, ".") && is(i+1, "=") && (is(i+2, "function async (") || is(i+3, "=>")) &&
 			slices.ContainsFunc([]int{i - 2, i - 3, i - 4, i - 6}, library):
 		default:
 			continue

@@ -201,16 +201,16 @@ func loadedReaching(content []byte, uses map[string]bool, lang *language) []stri
 	}
 	toks := lex(content, lang)
 	var out []string
-	is := func(i int, words ...string) bool {
-		return i >= 0 && i < len(toks) && toks[i].kind != str && slices.Contains(words, toks[i].text)
+	is := func(i int, words string) bool {
+		return i >= 0 && i < len(toks) && toks[i].kind != str && oneOf(words, toks[i].text)
 	}
 	fn, top, guarded, depth := "", true, false, 0
 	for i, t := range toks {
 		if lang.name == "python" && t.first && t.col == 0 {
-			top = !is(i, "def", "class", "async", "@")
+			top = !is(i, "def class async @")
 			guarded = is(i, "if") && is(i+1, "__name__")
 		}
-		if is(i, "def", "function") && i+1 < len(toks) {
+		if is(i, "def function") && i+1 < len(toks) {
 			fn = toks[i+1].text
 		}
 		switch {
@@ -226,28 +226,28 @@ func loadedReaching(content []byte, uses map[string]bool, lang *language) []stri
 			!toks[i+2].is("None") && !toks[i+2].is("False")
 		switch lang.name {
 		case "python":
-			ends := is(i, "exit") && is(i-1, ".") && is(i-2, "sys") || is(i, "exit", "quit", "SystemExit") &&
-				!is(i-1, ".", "def", "import")
+			ends := is(i, "exit") && is(i-1, ".") && is(i-2, "sys") || is(i, "exit quit SystemExit") &&
+				!is(i-1, ". def import")
 			switch {
-			case is(i, "_exit", "abort", "kill") && is(i-2, "os"):
+			case is(i, "_exit abort kill") && is(i-2, "os"):
 				out = append(out, "ends the run (os."+t.text+")")
 			case ends && !fails && !guarded && (top || uses[fn]):
 				out = append(out, "ends the run ("+t.text+")")
 			case is(i, "register") && is(i-2, "atexit"):
 				out = append(out, "registers an exit hook")
-			case is(i, "builtins", "__builtins__", "unittest", "sys") && assigned(toks, i):
+			case is(i, "builtins __builtins__ unittest sys") && assigned(toks, i):
 				out = append(out, "changes "+t.text)
 			}
 		case "js":
 			switch {
-			case is(i, "exit", "reallyExit", "kill", "abort") && is(i-2, "process") && !fails && (depth == 0 || uses[fn]):
+			case is(i, "exit reallyExit kill abort") && is(i-2, "process") && !fails && (depth == 0 || uses[fn]):
 				out = append(out, "ends the run (process."+t.text+")")
 			case is(i, "exitCode") && is(i-2, "process") && is(i+1, "="):
 				out = append(out, "sets the exit code")
-			case is(i, "on", "once") && is(i-2, "process") && i+2 < len(toks) &&
+			case is(i, "on once") && is(i-2, "process") && i+2 < len(toks) &&
 				(toks[i+2].text == "exit" || toks[i+2].text == "uncaughtException" || toks[i+2].text == "unhandledRejection"):
 				out = append(out, "registers an exit hook")
-			case is(i, "assert", "globalThis", "global") && assigned(toks, i):
+			case is(i, "assert globalThis global") && assigned(toks, i):
 				out = append(out, "changes "+t.text)
 			}
 		}

@@ -443,3 +443,14 @@ func (l *lexer) regexp() {
 	}
 	l.punct() // no end on this line: it was a division after all
 }
+
+// oneOf reports whether a token is one of the words of a list. A list in one text is a tenth of the
+// code that a call with many texts is.
+func oneOf(words, token string) bool {
+	for w := range strings.FieldsSeq(words) {
+		if w == token {
+			return true
+		}
+	}
+	return false
+}

@@ -149,8 +149,8 @@ func withoutFormerTests(was, now []token, f File) []token {
 // front, by parameters and a body behind, by an assignment or a type behind a
 // name that begins its line, and string literals.
 func definitions(toks []token, lang *language, out map[string]definition) {
-	is := func(i int, words ...string) bool {
-		return i >= 0 && i < len(toks) && toks[i].kind != str && slices.Contains(words, toks[i].text)
+	is := func(i int, words string) bool {
+		return i >= 0 && i < len(toks) && toks[i].kind != str && oneOf(words, toks[i].text)
 	}
 	for i, t := range toks {
 		if t.kind == str {
@@ -164,22 +164,21 @@ func definitions(toks []token, lang *language, out map[string]definition) {
 		}
 		defines := false
 		switch {
-		case is(i-1, "func", "def", "class", "fn", "function", "struct", "enum", "trait", "type", "interface", "const",
-			"mod", "record",
-			"object", "val", "static", "namespace", "fun"):
+		case is(i-1, "func def class fn function struct enum trait type interface const mod record object val static "+
+			"namespace fun"):
 			defines = true
 		case is(i-1, ")") && lang.name == "go" && receiver(toks, i-1):
 			defines = true
 		case is(i-1, ".") && is(i+1, "=") && !is(i+2, "=") && (lang.name == "js" ||
-			is(i-2, "self", "this", "exports", "prototype")):
+			is(i-2, "self this exports prototype")):
 			defines = true
-		case lang.name == "python" && is(i-1, "(", ",") && is(i+1, "=", ":"): // a parameter
+		case lang.name == "python" && is(i-1, "( ,") && is(i+1, "= :"): // a parameter
 			defines = true
-		case t.first && is(i+1, ":", "=", "?") && lang.name != "go":
+		case t.first && is(i+1, ": = ?") && lang.name != "go":
 			defines = true
 		case t.first && lang.name == "go" && i+1 < len(toks) && t.text[0] >= 'A' && t.text[0] <= 'Z':
-			defines = toks[i+1].kind == ident || is(i+1, "*", "[") // a field
-		case is(i+1, "(") && !is(i-1, ".", "new", "return", "=", "(", ",", "!") && (lang.name == "java" || lang.name == "js"):
+			defines = toks[i+1].kind == ident || is(i+1, "* [") // a field
+		case is(i+1, "(") && !is(i-1, ". new return = ( , !") && (lang.name == "java" || lang.name == "js"):
 			defines = bodyBehind(toks, i+1)
 		}
 		if !defines {
@@ -190,7 +189,7 @@ func definitions(toks []token, lang *language, out map[string]definition) {
 			if toks[k].kind != punct && !commonWords.has(toks[k].text) {
 				d.words[toks[k].text] = true
 			}
-			if k > i+4 && toks[k].first && toks[k].col <= t.col && !is(k, "}", ")", "]") && len(d.words) > 3 {
+			if k > i+4 && toks[k].first && toks[k].col <= t.col && !is(k, "} ) ]") && len(d.words) > 3 {
 				break
 			}
 		}
