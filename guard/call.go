@@ -223,7 +223,7 @@ func (j *judge) madeCommand(sc *scope, name string) (file, bool) {
 		return f, true
 	}
 	if _, set := sc.vars["PATH"]; set && !strings.Contains(name, "/") {
-		for p, f := range sc.files {
+		for p, f := range sorted(sc.files) {
 			if p[strings.LastIndexByte(p, '/')+1:] == name && f.program != name {
 				return f, true
 			}

@@ -68,3 +68,24 @@ func TestTable(t *testing.T) {
 		}
 	}
 }
+
+// TestSameReason: a line that is denied for several reasons is denied for the same
+// one each time; the reason goes into history.
+func TestSameReason(t *testing.T) {
+	p := New("/srv/code/app", "/home/user")
+	for _, line := range []string{
+		"GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.k GIT_CONFIG_VALUE_0='tag evil' git k",
+		"printf 'package main\\n// exec.Command(\"git\",\"push\")' > a.go; " +
+			"printf 'package main\\nvar _ = exec.Command(\"git\",\"tag\",\"x\")' > b.go; go run a.go b.go",
+	} {
+		first := p.Judge(line)
+		if first.Allowed() {
+			t.Errorf("%q is allowed", line)
+		}
+		for range 50 {
+			if v := p.Judge(line); v != first {
+				t.Fatalf("%q: %+v, and before %+v", line, v, first)
+			}
+		}
+	}
+}

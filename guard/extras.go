@@ -66,7 +66,7 @@ func (j *judge) madeSources(sc *scope, base string, rest []arg) {
 		if base == "go" && verb != "run" && verb != "build" && verb != "generate" && verb != "install" {
 			return
 		}
-		for name, f := range sc.files {
+		for name, f := range sorted(sc.files) {
 			switch path.Ext(name) {
 			case ".go", ".c", ".cc", ".cpp", ".rs", ".java", ".kt", ".swift", ".zig", ".cs", ".hs", ".ml", ".nim",
 				".cr", ".v", ".dart", ".scala", ".groovy", ".clj", ".ts":
@@ -86,7 +86,7 @@ func (j *judge) madeSources(sc *scope, base string, rest []arg) {
 			j.code(sc, strings.TrimPrefix(path.Ext(name), "."), f.text)
 		}
 	case "npm", "pnpm", "yarn", "bun", "npx", "turbo", "nx":
-		for name, f := range sc.files {
+		for name, f := range sorted(sc.files) {
 			if path.Base(name) != "package.json" || !f.written {
 				continue
 			}
@@ -101,7 +101,7 @@ func (j *judge) madeSources(sc *scope, base string, rest []arg) {
 		}
 	case "just", "task", "rake", "ninja", "cmake", "tox", "nox", "invoke", "fab", "gulp", "grunt", "scons", "waf",
 		"bazel", "meson", "mage", "ansible-playbook", "tup":
-		for name, f := range sc.files {
+		for name, f := range sorted(sc.files) {
 			switch b := strings.ToLower(path.Base(name)); b {
 			case "justfile", ".justfile", "taskfile.yml", "taskfile.yaml", "rakefile", "build.ninja", "tox.ini",
 				"cmakelists.txt":

@@ -209,10 +209,7 @@ func (j *judge) gitPrints(sc *scope, sub string, rest []arg) string {
 // gitEnv looks at variables, set in the line, that make git run programs or
 // write files.
 func (j *judge) gitEnv(sc *scope) {
-	for name, v := range sc.vars {
-		if len(v.vals) == 0 {
-			continue
-		}
+	for name, v := range sorted(sc.vars) {
 		for _, val := range v.vals {
 			if !harmlessEnv(name, val.scalar()) {
 				j.deny(ClassGitExec, "the variable "+clip(name)+

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"iter"
 	"maps"
 	"path"
 	"slices"
@@ -98,6 +99,18 @@ func (sc *scope) join(b *scope) {
 		sc.cwds = []string{string(holeForeign)}
 	}
 	sc.dotglob = sc.dotglob || b.dotglob
+}
+
+// sorted walks over a map in the order of its keys, so that a line that is denied for
+// several reasons is denied for the same one each time.
+func sorted[V any](m map[string]V) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if !yield(k, m[k]) {
+				return
+			}
+		}
+	}
 }
 
 func sameValue(a, b value) bool {
