@@ -16,8 +16,9 @@ import (
 func ParseTests(r Result) weaken.RunReport {
 	text := StripEscapes(strings.ToValidUTF8(string(r.Output), "\uFFFD"))
 	run := weaken.ParseRun([]byte(text), r.ExitCode)
-	failed := func(t weaken.TestResult) bool { return t.Outcome == weaken.Failed || t.Outcome == weaken.Unresolved }
-	if saysFailed(text) && !errorsAlone.MatchString(text) && len(run.NotBuilt) == 0 && !slices.ContainsFunc(run.Tests, failed) {
+	told := len(run.NotBuilt) > 0 || errorsAlone.MatchString(text) || slices.ContainsFunc(run.Tests,
+		func(t weaken.TestResult) bool { return t.Outcome == weaken.Failed || t.Outcome == weaken.Unresolved })
+	if saysFailed(text) && !told {
 		run.Known = true
 		run.Tests = append(run.Tests, weaken.TestResult{Name: "(file)", Outcome: weaken.Failed})
 	}
@@ -25,7 +26,8 @@ func ParseTests(r Result) weaken.RunReport {
 }
 
 // errorsAlone are last words of failed tests that may not have been loaded, or built.
-var errorsAlone = regexp.MustCompile(`(?m)^FAILED \(errors=\d+|^(?:=+ )?\d+ errors? in |\[(?:build|setup) failed\]|^FAIL$`)
+var errorsAlone = regexp.MustCompile(`(?m)^FAILED \(errors=\d+|^(?:=+ )?\d+ errors? in |` +
+	`\[(?:build|setup) failed\]|^FAIL$`)
 
 // Commands are the shell lines of checks and criteria, for weaken.Input.
 func Commands(lists ...[]Check) []string {

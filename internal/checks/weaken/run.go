@@ -222,15 +222,22 @@ func (p *runParser) pytest(lines []string) {
 	}
 }
 
-// script reads what a plain script of assertions prints when one fails: the
-// program ends with the error of Python or of node.
+// failedScript are the words with which a plain program of assertions ends when one fails, and
+// the summaries of runners whose tests are not read by name.
+var failedScript = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("(?m)^AssertionError(: |$)|^ *AssertionError \\[ERR_ASSERTION\\]|" + // Python, node
+		"Assertion .+ failed\\.?$|^Assertion failed: |" + // assert.h
+		`^Exception in thread "main" (java\.lang\.AssertionError|\S*AssertionFailed\w*)|` +
+		"^thread 'main' .*panicked at .*assert|^assertion .*failed|" + // Rust
+		`^# +Failed test\b|` + // Perl
+		`^PHP Fatal error: +Uncaught AssertionError|\(Minitest::Assertion\)|` +
+		`^\[  FAILED  \] |^test cases: .*\b[1-9]\d* failed|^not ok \d+`) // GoogleTest, Catch2, TAP
+})
+
+// script reads what says of an unknown runner that a test failed.
 func (p *runParser) script(lines []string) {
-	for _, l := range lines {
-		if l == "AssertionError" || strings.HasPrefix(l, "AssertionError: ") ||
-			strings.HasPrefix(strings.TrimSpace(l), "AssertionError [ERR_ASSERTION]") {
-			p.add("", "(file)", Failed)
-			return
-		}
+	if failedScript().MatchString(strings.Join(lines, "\n")) {
+		p.add("", "(file)", Failed)
 	}
 }
 

@@ -97,6 +97,32 @@ func TestParseRun(t *testing.T) {
 	}
 }
 
+// TestParseScripts: a program of assertions, or a runner that is not read by name, says that
+// something failed; what cannot be built or found says nothing.
+func TestParseScripts(t *testing.T) {
+	for _, tt := range []struct {
+		why, out string
+		failed   bool
+	}{
+		{"C", "t: test_calc.c:4: main: Assertion `add(1, 2) == 3' failed.\nmake: *** [Makefile:2: test] Aborted\n", true},
+		{"C on a Mac", "Assertion failed: (add(1, 2) == 3), function main, file t.c, line 4.\n", true},
+		{"Java", "Exception in thread \"main\" java.lang.AssertionError\n\tat CalcTest.main(CalcTest.java:3)\n", true},
+		{"Rust", "thread 'main' panicked at src/main.rs:3:5:\nassertion `left == right` failed\n", true},
+		{"Perl", "t/add.t .. \n#   Failed test at t/add.t line 3.\nResult: FAIL\n", true},
+		{"GoogleTest", "[  FAILED  ] Calc.Adds (0 ms)\n", true},
+		{"Catch2", "test cases: 2 | 1 passed | 1 failed\n", true},
+		{"Python", "Traceback (most recent call last):\nAssertionError: 42\n", true},
+		{"a compiler", "test_calc.c:4: error: implicit declaration of function 'sub'\nmake: *** [t] Error 1\n", false},
+		{"a Java class that is not there", "Exception in thread \"main\" java.lang.NoClassDefFoundError: Calc\n", false},
+		{"Perl that finds no function", "Undefined subroutine &main::add called at t/add.t line 3.\nResult: FAIL\n", false},
+		{"Catch2, fine", "test cases: 2 | 2 passed\n", false},
+	} {
+		if got := len(ParseRun([]byte(tt.out), 2).Failures()) > 0; got != tt.failed {
+			t.Errorf("%s: failed %v", tt.why, got)
+		}
+	}
+}
+
 // stripForTest removes colours, which callers of ParseRun do before.
 func stripForTest(b []byte) []byte {
 	var out []byte
