@@ -19,6 +19,9 @@ func (r *Repo) MoveRefAside(ctx context.Context, name string, to object.ID) (kep
 		return "", fmt.Errorf("move the ref %s aside: %w", name, err)
 	}
 	kept = filepath.Join(dir, fileName(name)+"-"+NewID(time.Now()))
+	if err := r.moveFolderAside(name, kept+".folder"); err != nil {
+		return "", fmt.Errorf("move the ref %s aside: %w", name, err)
+	}
 	at, err := r.ReadRef(ctx, name)
 	if err == nil {
 		err = WriteFile(kept, []byte(at.String()+" "+name+"\n"), 0o600)
@@ -32,4 +35,39 @@ func (r *Repo) MoveRefAside(ctx context.Context, name string, to object.ID) (kep
 		return "", fmt.Errorf("move the ref %s aside: %w", name, err)
 	}
 	return kept, nil
+}
+
+// moveFolderAside moves a folder that lies where a ref of ours has its file, which
+// no git of ours makes, with everything in it.
+func (r *Repo) moveFolderAside(name, to string) error {
+	path := filepath.Join(r.CommonDir, filepath.FromSlash(name))
+	if st, err := os.Lstat(path); err != nil || !st.IsDir() {
+		return nil
+	}
+	return os.Rename(path, to)
+}
+
+// RestoreRef makes a ref of ours lead to an object again, whatever stands at its
+// name: a folder, and what is no ref, are moved aside.
+func (r *Repo) RestoreRef(ctx context.Context, name string, old, to object.ID) error {
+	dir := filepath.Join(r.Dir(), "damaged")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	kept := filepath.Join(dir, fileName(name)+"-"+NewID(time.Now()))
+	if err := r.moveFolderAside(name, kept+".folder"); err != nil {
+		return err
+	}
+	if _, err := r.ReadRef(ctx, name); err != nil {
+		if err := os.Rename(filepath.Join(r.CommonDir, filepath.FromSlash(name)), kept); err != nil {
+			return err
+		}
+		if old, err = r.ReadRef(ctx, name); err != nil { // packed-refs may hold one that is older
+			return err
+		}
+	}
+	if old == to {
+		return nil
+	}
+	return r.UpdateRefs("ralph: made again after it was deleted", RefUpdate{Name: name, Old: old, New: to})
 }

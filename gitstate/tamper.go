@@ -252,12 +252,12 @@ func (s *Snapshot) readRefs() error {
 		name := filepath.ToSlash(rel)
 		switch {
 		case d.IsDir():
-			if name == "refs/remotes" || name == "refs/ralph" {
+			if name == "refs/remotes" {
 				return filepath.SkipDir
 			}
-		case !countsAsUsers(name):
 		case strings.HasSuffix(name, ".lock"):
 			s.Locks[path] = true
+		case !countsAsUsers(name):
 		case d.Type() == fs.ModeSymlink:
 			s.Refs[name] = "link"
 		case d.Type().IsRegular():

@@ -182,8 +182,8 @@ func TestOthersWorktrees(t *testing.T) {
 		after  map[string]string
 		others bool
 	}{
-		{"it was begun", []string{"locked", "gitdir"}, map[string]string{"commondir": "../..\n", "HEAD": "ref: refs/heads/x\n",
-			"locked": "for the worker"}, true},
+		{"it was begun", []string{"locked", "gitdir"}, map[string]string{"locked": "for the worker",
+			"commondir": "../..\n", "HEAD": "ref: refs/heads/x\n"}, true},
 		{"it was unlocked", []string{"locked", "gitdir", "HEAD", "commondir"}, map[string]string{"locked": ""}, true},
 		{"it goes", []string{"gitdir", "HEAD", "commondir"}, map[string]string{"HEAD": "", "commondir": ""}, true},
 		{"it leads elsewhere", []string{"gitdir", "HEAD", "commondir"}, map[string]string{"commondir": "/else\n"}, false},

@@ -139,7 +139,8 @@ func (l *Loop) ours() (map[string]object.ID, error) {
 }
 
 // putBackOurs makes refs of ours again that are gone, the journal's as the
-// newest that this process has seen of it. The run ends then.
+// newest that this process has seen of it, also when it leads elsewhere. The run
+// ends then.
 func (l *Loop) putBackOurs(it *attempt) ([]gitstate.Difference, error) {
 	if len(it.ours) == 0 {
 		return nil, nil
@@ -155,27 +156,45 @@ func (l *Loop) putBackOurs(it *attempt) ([]gitstate.Difference, error) {
 	}
 	var lost []gitstate.Difference
 	for _, name := range slices.Sorted(maps.Keys(it.ours)) {
-		if _, there := now[name]; there {
-			continue
-		}
 		was := it.ours[name]
 		if name == l.Journal.Ref() {
 			if known := l.Journal.Newest(); !known.IsZero() {
 				was = known
 			}
 		}
-		if err := l.Repo.UpdateRefs("ralph: made again after it was deleted",
-			gitstate.RefUpdate{Name: name, New: was}); err != nil {
+		is, there := now[name]
+		if there && (name != l.Journal.Ref() || l.leadsTo(is, was)) {
+			continue
+		}
+		if err := l.Repo.RestoreRef(l.background(), name, is, was); err != nil {
 			return nil, refusal.New(refusal.RefLost, "%s was deleted while the agent ran and could not be made again: %w", name,
 				err).About(name, was.String())
 		}
-		lost = append(lost, gitstate.Difference{Kind: "refs", Name: name, Old: was.String(), New: putBackAgain})
+		d := gitstate.Difference{Kind: "refs", Name: name, Old: was.String(), New: putBackAgain}
+		if there {
+			d.New = is.String() + putBackMoved
+		}
+		lost = append(lost, d)
 	}
 	return lost, nil
 }
 
-// putBackAgain stands for a ref that was deleted and made again.
-const putBackAgain = "deleted, and made again"
+// putBackAgain stands for a ref that was deleted and made again, putBackMoved for
+// one that was moved and moved back.
+const (
+	putBackAgain = "deleted, and made again"
+	putBackMoved = ", and moved back"
+)
+
+// leadsTo reports whether the journal's ref has an entry that this process knows:
+// somebody may have added others since.
+func (l *Loop) leadsTo(tip, known object.ID) bool {
+	if tip == known {
+		return true
+	}
+	in, err := l.Repo.IsAncestor(l.background(), known, tip)
+	return err == nil && in
+}
 
 // undo puts back what the agent did to git's own files, and rejects.
 func (l *Loop) undo(it *attempt, diff []gitstate.Difference) {
@@ -348,7 +367,7 @@ func (l *Loop) endMoved(it *attempt) (Ending, error) {
 // could lose something of theirs. A commit that only the ref leads to gets a
 // branch first; a stash, and what is new, are left to the person.
 func backCommand(d gitstate.Difference) string {
-	if d.Name == "refs/stash" || d.Old == "" || d.New == putBackAgain {
+	if d.Name == "refs/stash" || d.Old == "" || d.New == putBackAgain || strings.HasSuffix(d.New, putBackMoved) {
 		return ""
 	}
 	name := ""
