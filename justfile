@@ -73,9 +73,9 @@ ci:
 reliability n="30":
     RELIABILITY_ROUNDS={{n}} go test ./internal/e2e -run 'TestPowerCut|TestKilledWithItsGit|TestPruneBesideALoop' -count=1 -v -timeout 60m
 
-# commands of every kind killed at each of their steps, and at moments of chance beside git gc and a person's commits
+# commands killed at each step, at moments of chance beside git gc and commits by hand, and with calls that fail (strace)
 chaos seconds="400":
-    RALPH_CHAOS={{seconds}} go test ./internal/e2e -run '^(TestChaos|TestEveryStepOfEveryCommand)$' -count=1 -v \
+    RALPH_CHAOS={{seconds}} go test ./internal/e2e -run '^(TestChaos|TestEvery(StepOfEveryCommand|CallOfAnIterationFails))$' -count=1 -v \
         -timeout 60m -args -long
 
 # what is published: archives, Debian packages and checksums in dist/; the same commit gives the same bytes

@@ -56,7 +56,8 @@ func TestUnendedIterationKeepsItsRun(t *testing.T) {
 // TestClockJumps: the clock goes back and far ahead while agents work, with limits of time
 // set. Every task is done once, the journal can be derived again, and its ids are unique.
 func TestClockJumps(t *testing.T) {
-	jumps := []time.Duration{-time.Hour, 10 * 365 * 24 * time.Hour, -10 * 365 * 24 * time.Hour, time.Minute, -48 * time.Hour}
+	const years = 10 * 365 * 24 * time.Hour
+	jumps := []time.Duration{-time.Hour, years, -years, time.Minute, -48 * time.Hour}
 	var tasks []plan.Task
 	for _, id := range []plan.TaskID{"T-001", "T-002", "T-003", "T-004", "T-005"} {
 		tasks = append(tasks, plan.Task{ID: id})

@@ -1,0 +1,123 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"git-ralph/fixtures/long"
+)
+
+// failing are kinds of system calls, and the error that each gives when it fails. Removing is not
+// among them: a git that cannot remove its own lock leaves it, and fsck names it for a person.
+var failing = []struct{ calls, err string }{
+	{"fsync,fdatasync,syncfs,sync_file_range", "EIO"}, {"rename,renameat,renameat2", "EIO"}, {"link,linkat", "EMLINK"},
+	{"openat", "EMFILE"}, {"openat", "EIO"}, {"write,pwrite64", "ENOSPC"},
+	{"mkdir,mkdirat", "ENOSPC"}, {"ftruncate", "EIO"}, {"flock", "ENOLCK"}, {"newfstatat,fstat,lstat,statx", "EIO"},
+	{"getdents64", "EIO"}, {"fchmod,fchmodat,chmod", "EPERM"}, {"pipe2", "EMFILE"}, {"clone,clone3,vfork", "EAGAIN"},
+	{"execve", "ENOMEM"}, {"read,pread64", "EIO"},
+}
+
+// traced runs a command of the program below strace.
+func (p *project) traced(t *testing.T, options []string, args ...string) (string, int) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	argv := append(append([]string{"100", "strace", "-f", "-qq"}, options...), self)
+	c := exec.Command("timeout", append(argv, args...)...) // which ends strace and lets go what it traces
+	c.Dir, c.Env, c.WaitDelay = p.Dir, p.Env, 10*time.Second
+	out, err := c.CombinedOutput()
+	if c.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
+
+// mostCalls counts the calls of a kind that one thread or process makes at most.
+func mostCalls(t *testing.T, log string) int {
+	t.Helper()
+	f, err := os.Open(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	count, most := map[string]int{}, 0
+	for in := bufio.NewScanner(f); in.Scan(); {
+		pid, rest, _ := strings.Cut(strings.TrimSpace(in.Text()), " ")
+		if _, err := strconv.Atoi(pid); err == nil && !strings.Contains(rest, "resumed>") {
+			count[pid]++
+			most = max(most, count[pid])
+		}
+	}
+	return most
+}
+
+// TestEveryCallOfAnIterationFails: the n-th call of a kind, for some ten n from the first to the
+// last, fails in each thread of the program
+// and of what it starts, during a run of one task. Nothing panics or hangs, no file of a
+// person's is touched, and the next start comes to its end with nothing lost or damaged.
+func TestEveryCallOfAnIterationFails(t *testing.T) {
+	t.Parallel()
+	long.Only(t, "it runs an iteration for every call that can fail")
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("there is no strace here, which makes calls fail")
+	}
+	fresh := func(t *testing.T) *project {
+		p := newProject(t, doTask, quick+"[guard]\nsandbox = \"off\"\n[loop]\nmax_attempts = 0\n",
+			map[string]string{".gitignore": ".env\n"})
+		p.Write(".env", "SECRET=1\n")
+		p.Write("untracked.txt", "mine\n")
+		p.must(t, "add", "the first thing")
+		return p
+	}
+	for _, kind := range failing {
+		t.Run(kind.calls+" "+kind.err, func(t *testing.T) {
+			t.Parallel()
+			log := filepath.Join(t.TempDir(), "log")
+			out, code := fresh(t).traced(t, []string{"-o", log, "-e", "trace=?" + strings.ReplaceAll(kind.calls, ",", ",?")},
+				"start")
+			if code != 0 {
+				t.Skipf("strace cannot trace here: %s", out)
+			}
+			most := mostCalls(t, log)
+			step := max(1, most/10)
+			tried, failed := 0, 0
+			for n := 1; n <= most; n += step {
+				p := fresh(t)
+				before := p.entries()
+				where := fmt.Sprintf("call %d of %d", n, most)
+				out, code := p.traced(t, []string{"-o", os.DevNull, "-e", fmt.Sprintf("inject=?%s:error=%s:when=%d",
+					strings.ReplaceAll(kind.calls, ",", ",?"), kind.err, n)}, "start")
+				tried++
+				if code != 0 {
+					failed++
+				}
+				if strings.Contains(out, "panic") || strings.Contains(out, "goroutine ") || code == 124 {
+					t.Errorf("%s: exit %d\n%s", where, code, out)
+				}
+				if r := p.run(t, nil, "start"); r.code != 0 {
+					t.Errorf("%s: the next start: exit %d\n%s%s\nafter\n%s", where, r.code, r.out, r.err, out)
+				}
+				if strings.Contains(out, "git ralph fsck --repair writes it again") {
+					p.must(t, "fsck", "--repair") // a note, which is made of the entry
+				}
+				p.well(t, before)
+				if got := p.Read("out-T-001.txt"); got != "T-001\n" || p.Git("status", "--porcelain") != "?? untracked.txt" {
+					t.Errorf("%s: the work is %q\n%s", where, got, p.Git("status", "--porcelain"))
+				}
+				if t.Failed() {
+					t.Fatalf("%s, after\n%s\nthe log then is\n%s", where, out, p.must(t, "log"))
+				}
+			}
+			t.Logf("%d of at most %d calls failed, and ended the run %d times", tried, most, failed)
+		})
+	}
+}
