@@ -73,7 +73,7 @@ func replacesAsserts(toks []token) []string {
 	}
 	library := func(k int) bool {
 		if k < 0 || k >= len(toks) || toks[k].kind != str {
-			return is(k, "assert Assertion chai")
+			return is(k, "assert Assertion")
 		}
 		switch strings.TrimPrefix(strings.Trim(toks[k].text, "\"'`"), "node:") {
 		case "assert", "assert/strict", "chai":

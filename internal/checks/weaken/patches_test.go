@@ -57,6 +57,7 @@ func TestPatchesAssertions(t *testing.T) {
 		{"of chai", "setup.js", "chai.Assertion.prototype.assert = function () {}\n", true},
 		{"another name for one", "calc.test.js", "assert.deepEqual = assert.deepStrictEqual\n", false},
 		{"one of its own", "setup.js", "assert.sameColour = (a, b) => assert.equal(a.rgb, b.rgb)\n", false},
+		{"a setting of the library", "setup.js", "chai.config.deepEqual = (a, b) => a === b\n", false},
 		{"a property of something else", "calc.js", "router.match = (x) => x\nexports.ok = () => true\n", false},
 		{"a call", "calc.test.js", "assert.strictEqual(a, 'equal')\nassert.equal(assert, 'ok' + x)\n", true},
 	} {
