@@ -388,8 +388,8 @@ func exercised(u *unit) map[string]bool {
 
 // quietCalls are what surrounds the calls that a test is about.
 var quietCalls = set("if while for switch catch return await not and or in print println Println Printf Sprintf log " +
-	"Log Logf Error Errorf Fatal Fatalf Run test it describe strictEqual deepEqual deepStrictEqual equal ok notEqual " +
-	"toBe toEqual toStrictEqual func fn function def lambda throws panic format str String len require import")
+	"Log Logf Error Errorf Fatal Fatalf Run test it describe strictEqual deepEqual deepStrictEqual equal ok " +
+	"notEqual toBe toEqual toStrictEqual func fn function def lambda throws panic format str String len require import")
 
 // ignoresKnown reports whether a collect_ignore of conftest.py names nothing but
 // files that the change adds, and files that were left out under the same condition
