@@ -136,6 +136,9 @@ func (i *initProcess) run(in *os.File) int {
 		}
 	}
 	<-caught
+	if mechanism == Namespaces {
+		unblockDropped()
+	}
 	if err != nil {
 		return i.fail(err, failed)
 	}
@@ -251,6 +254,30 @@ func dropSignals() {
 	} {
 		const setSize = 8 // bytes of the kernel's signal set
 		syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&action)), 0, setSize, 0, 0)
+	}
+}
+
+// unblockDropped lets the main thread take what dropSignals gave back while it
+// handles another signal: the handlers of Go block all signals, and what the main
+// thread blocks the kernel does not drop. Who dies of it is the whole namespace.
+func unblockDropped() {
+	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		return // their structure is laid out otherwise
+	}
+	const setSize, handler, mask = 8, 0, 3 // bytes of a set; words of the structure
+	var actions [65][8]uint64              // by signal
+	var dropped uint64
+	for s := 1; s < len(actions); s++ {
+		syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), 0, uintptr(unsafe.Pointer(&actions[s])), setSize, 0, 0)
+		if actions[s][handler] == 0 {
+			dropped |= 1 << (s - 1)
+		}
+	}
+	for s := 1; s < len(actions); s++ {
+		if actions[s][handler] > 1 { // neither dropped nor ignored
+			actions[s][mask] &^= dropped
+			syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&actions[s])), 0, setSize, 0, 0)
+		}
 	}
 }
 
