@@ -163,8 +163,14 @@ func (l *Loop) putBackOurs(it *attempt) ([]gitstate.Difference, error) {
 			}
 		}
 		is, there := now[name]
-		if there && (name != l.Journal.Ref() || l.leadsTo(is, was)) {
+		if there && name != l.Journal.Ref() || is == was {
 			continue
+		}
+		if there {
+			var wrong bool
+			if is, wrong = l.misled(was); !wrong {
+				continue
+			}
 		}
 		if err := l.Repo.RestoreRef(l.background(), name, is, was); err != nil {
 			return nil, refusal.New(refusal.RefLost, "%s was deleted while the agent ran and could not be made again: %w", name,
@@ -186,14 +192,21 @@ const (
 	putBackMoved = ", and moved back"
 )
 
-// leadsTo reports whether the journal's ref has an entry that this process knows:
-// somebody may have added others since.
-func (l *Loop) leadsTo(tip, known object.ID) bool {
-	if tip == known {
-		return true
+// misled reports where the journal's ref leads when it is certain that it does not
+// lead to an entry that this process knows. Somebody may add others at any moment,
+// and what a prune takes from them comes back when their ref has moved: what looks
+// wrong has to look wrong for a while.
+func (l *Loop) misled(known object.ID) (is object.ID, misled bool) {
+	for range 30 {
+		var err error
+		if is, err = l.Repo.ReadRef(l.background(), l.Journal.Ref()); err == nil && !is.IsZero() {
+			if in, err := l.Repo.IsAncestor(l.background(), known, is); err == nil && in {
+				return is, false
+			}
+		}
+		l.Sleep(l.background(), 100*time.Millisecond)
 	}
-	in, err := l.Repo.IsAncestor(l.background(), known, tip)
-	return err == nil && in
+	return is, true
 }
 
 // undo puts back what the agent did to git's own files, and rejects.

@@ -386,8 +386,9 @@ func TestKilledWhileAHelperWorks(t *testing.T) {
 			if role == "indexer" {
 				mode = "handoff-plus-index"
 			}
-			// Without a sandbox the agent's parent is the loop.
-			die := "if [ ! -e ../died ]; then : > ../died; echo junk > junk.txt; kill -9 $PPID; sleep 60; fi"
+			// Without a sandbox the agent's parent is its keeper, and that one's the loop.
+			die := "if [ ! -e ../died ]; then : > ../died; echo junk > junk.txt; " +
+				"kill -9 $(awk '/^PPid/ {print $2}' /proc/$PPID/status); sleep 60; fi"
 			p := newProject(t, "if [ $RALPH_ROLE = "+role+" ]; then\n"+die+"\nfi\n"+
 				byRole(map[string]string{"indexer": "exit 0", "review": "exit 0",
 					"context-prep": answer(

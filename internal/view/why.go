@@ -26,7 +26,7 @@ var whys = map[string]string{
 	// of a run
 	"stagnation":           "that many iterations in a row ended without a task done (breaker.stagnation)",
 	"consecutive_failures": "that many iterations in a row failed (breaker.failures)",
-	"fresh_checks":         "the checks pass here and fail in a fresh checkout of the branch",
+	"fresh_checks":         "a check that counts is red, so the plan is not complete",
 	"remote_checks":        "complete waits for green checks of the pull request (pr.gate)",
 }
 
