@@ -69,7 +69,7 @@ func TestDiskEnds(t *testing.T) {
 				p.must(t, "add", "a thing")
 				away := filepath.Dir(p.Dir)
 				out, code := mounted(t, away, append(append([]string{}, p.Env...), "PATH="+p.bin+":"+os.Getenv("PATH")),
-					fmt.Sprintf(`set +e; mkdir -p %[1]s/small; mount -t tmpfs -o size=64m,nr_inodes=8000 tmpfs %[1]s/small
+					fmt.Sprintf(`set +e; mkdir -p %[1]s/small; mount -t tmpfs -o size=256m,nr_inodes=24000 tmpfs %[1]s/small
 cp -a %[2]s %[1]s/small/work; cd %[1]s/small/work; rm -f .git/index; git read-tree HEAD; git update-index -q --refresh
 git-ralph start; echo "start: $?"
 git-ralph show 1 --json
