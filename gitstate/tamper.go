@@ -227,21 +227,11 @@ func countsAsUsers(ref string) bool {
 	return !strings.HasPrefix(ref, "refs/remotes/") && !strings.HasPrefix(ref, "refs/ralph/") && ref != NotesRef
 }
 
+// readRefs reads the loose refs before the packed ones, as git does: while refs are
+// packed they are in both for a moment, and in the other order in neither.
 func (s *Snapshot) readRefs() error {
-	packed, err := readPlain(filepath.Join(s.common, "packed-refs"), maxPacked)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read packed refs: %w", err)
-	}
-	sc := bufio.NewScanner(bytes.NewReader(packed))
-	sc.Buffer(nil, 1<<20)
-	for sc.Scan() {
-		hash, name, ok := strings.Cut(sc.Text(), " ")
-		if ok && len(hash) == 40 && countsAsUsers(name) {
-			s.Refs[name] = hash
-		}
-	}
 	base := filepath.Join(s.common, "refs")
-	return filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
@@ -272,6 +262,22 @@ func (s *Snapshot) readRefs() error {
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	packed, err := readPlain(filepath.Join(s.common, "packed-refs"), maxPacked)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read packed refs: %w", err)
+	}
+	sc := bufio.NewScanner(bytes.NewReader(packed))
+	sc.Buffer(nil, 1<<20)
+	for sc.Scan() {
+		hash, name, ok := strings.Cut(sc.Text(), " ")
+		if _, loose := s.Refs[name]; ok && !loose && len(hash) == 40 && countsAsUsers(name) {
+			s.Refs[name] = hash
+		}
+	}
+	return nil
 }
 
 func (s *Snapshot) read(full, kind string, dir bool, only []string) error {
