@@ -109,8 +109,18 @@ func (r *Repo) DropWorker(ctx context.Context, l Linked) error {
 
 // LockLanding waits until nobody else lands anything on a branch.
 func (r *Repo) LockLanding(ctx context.Context, branch string) (*Lock, error) {
+	return r.await(ctx, "the landing on "+branch, r.lockFile("landing", branch))
+}
+
+// LockSharing waits until nobody else brings a branch to what a remote has, or talks to
+// that remote about it.
+func (r *Repo) LockSharing(ctx context.Context, branch string) (*Lock, error) {
+	return r.await(ctx, "the sharing of "+branch, r.lockFile("sharing", branch))
+}
+
+func (r *Repo) await(ctx context.Context, what, file string) (*Lock, error) {
 	for {
-		l, err := r.lock("the landing on "+branch, r.lockFile("landing", branch), false)
+		l, err := r.lock(what, file, false)
 		var held *HeldError
 		if !errors.As(err, &held) {
 			return l, err

@@ -137,7 +137,9 @@ func (l *Loop) Run(ctx context.Context, c RunOptions) (End, error) {
 		var halt *Action
 		a := Next(s, c, Rules{l.limits(s), l.Settings.Gates(), prepared}, l.Now())
 		if l.Team != nil {
-			a = l.Team.next(s, a, l.Settings.Limits)
+			a = l.Team.next(s, a, l.Journal.Actor, l.Settings.Limits)
+		} else if l.Share != nil {
+			a = Assign(s, a, "", nil, 1, l.Settings.Limits)
 		}
 		switch a.Kind {
 		case Prepare:
@@ -217,10 +219,11 @@ func (l *Loop) workOn(ctx context.Context, s state.State, id plan.TaskID) (*Acti
 	if _, err := l.Share.CatchUp(ctx); err != nil {
 		return nil, err
 	}
-	var ok bool
-	if job.under, job.turn, ok, err = l.take(ctx, id); err != nil || !ok {
+	c, ok, err := l.take(ctx, id)
+	if err != nil || !ok {
 		return nil, err
 	}
+	job.under, job.turn = c.ID, c.Iteration
 	if s, err = l.load(); err != nil {
 		return nil, err
 	}
@@ -230,10 +233,7 @@ func (l *Loop) workOn(ctx context.Context, s state.State, id plan.TaskID) (*Acti
 		return nil, err
 	}
 	l.Share.done++
-	if err := l.Share.publish(l.background()); err != nil {
-		// What was kept has landed; the rest is tried again with the next push.
-		l.Log("the journal was not pushed: %v", err)
-	}
+	l.publishEnd()
 	return end.Halt, nil
 }
 

@@ -37,6 +37,8 @@ type Sharing struct {
 	Log    func(format string, args ...any)
 	// Lease is how long the heartbeat of another machine may stand still.
 	Lease time.Duration
+	// Over is a claim of another machine that the run of this worker has seen run out.
+	Over string
 
 	heard   map[string]heard // by actor
 	offline bool
@@ -64,12 +66,42 @@ func (s *Sharing) listen(alive map[string]object.ID, claims []state.Claim, now t
 
 // expired says whether a claim of another machine may be taken over.
 func (s *Sharing) expired(c state.Claim, now time.Time) bool {
+	if s.Over != "" && c.ID == s.Over {
+		return true
+	}
 	lease, err := time.ParseDuration(c.Lease)
 	if err != nil {
 		lease = s.Lease
 	}
 	h, ok := s.heard[c.Actor]
 	return ok && now.Sub(h.since) >= lease
+}
+
+// free is the claim of another machine on a task that has run out; "" = there is none.
+func (s *Sharing) free(st state.State, task plan.TaskID, now time.Time) string {
+	if c := st.ClaimOf(task); c != nil && s.expired(*c, now) {
+		return c.ID
+	}
+	return ""
+}
+
+// pause is how long a machine waits before it looks again what others have done.
+func (s *Sharing) pause() time.Duration {
+	return min(max(s.Lease/10, 200*time.Millisecond), 10*time.Second)
+}
+
+// lock keeps the workers of this machine from moving the branch and its files at the
+// same time. It is held while the remote is talked to, and never while anything is proved.
+func (s *Sharing) lock(ctx context.Context) (release func(), err error) {
+	l, err := s.Repo.LockSharing(ctx, s.Journal.Branch)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if err := l.Release(); err != nil {
+			s.Log("%v", err)
+		}
+	}, nil
 }
 
 // apart says that branch and remote have commits that the other one lacks, and
@@ -82,6 +114,15 @@ func (s *Sharing) apart() error {
 // CatchUp brings journal and branch up to the remote's, with index and files of
 // the branch. It ends well when the remote cannot be reached.
 func (s *Sharing) CatchUp(ctx context.Context) (share.Seen, error) {
+	release, err := s.lock(ctx)
+	if err != nil {
+		return share.Seen{}, err
+	}
+	defer release()
+	return s.catchUp(ctx)
+}
+
+func (s *Sharing) catchUp(ctx context.Context) (share.Seen, error) {
 	rep, seen, err := s.Pull(ctx, true)
 	var far *share.UnreachableError
 	if errors.As(err, &far) {
@@ -244,36 +285,59 @@ func (s *Sharing) superseded(ctx context.Context, event string) (bool, error) {
 // publish brings journal, notes and branch to the remote.
 func (s *Sharing) publish(ctx context.Context) error {
 	for try := 0; try < 50; try++ {
-		seen, err := s.CatchUp(ctx)
-		if err != nil || s.offline {
-			return err
-		}
-		to := map[string]object.ID{}
-		for ref, there := range map[string]object.ID{s.Journal.Ref(): seen.Journal, gitstate.NotesRef: seen.Notes,
-			gitstate.BranchRef(s.Journal.Branch): seen.Code} {
-			at, err := s.Repo.ReadRef(ctx, ref)
-			if err != nil {
-				return err
-			}
-			if !at.IsZero() && at != there {
-				to[ref] = at
-			}
-		}
-		err = s.send(ctx, to)
-		if err == nil && !s.offline {
-			if tip, ok := to[s.Journal.Ref()]; ok {
-				err = s.Pushed(ctx, tip)
-			}
-			if s.Evidence && err == nil {
-				err = s.pushEvidence(ctx)
-			}
-		}
-		if !errors.Is(err, share.ErrMoved) {
+		if err := s.publishOnce(ctx); !errors.Is(err, share.ErrMoved) {
 			return err
 		}
 		time.Sleep(gitstate.Jitter())
 	}
 	return fmt.Errorf("push to %s: %w again and again", s.Name, share.ErrMoved)
+}
+
+// publishOnce is one try of publish.
+func (s *Sharing) publishOnce(ctx context.Context) error {
+	release, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	seen, err := s.catchUp(ctx)
+	if err != nil || s.offline {
+		return err
+	}
+	to := map[string]object.ID{}
+	for ref, there := range map[string]object.ID{s.Journal.Ref(): seen.Journal, gitstate.NotesRef: seen.Notes,
+		gitstate.BranchRef(s.Journal.Branch): seen.Code} {
+		at, err := s.Repo.ReadRef(ctx, ref)
+		if err != nil {
+			return err
+		}
+		if !at.IsZero() && at != there {
+			to[ref] = at
+		}
+	}
+	if err := s.send(ctx, to); err != nil || s.offline {
+		return err
+	}
+	if tip, ok := to[s.Journal.Ref()]; ok {
+		if err := s.Pushed(ctx, tip); err != nil {
+			return err
+		}
+	}
+	if s.Evidence {
+		return s.pushEvidence(ctx)
+	}
+	return nil
+}
+
+// publishEnd pushes what an iteration has left. What was kept has landed; the rest is
+// tried again with the next push.
+func (l *Loop) publishEnd() {
+	if l.Share == nil {
+		return
+	}
+	if err := l.Share.publish(l.background()); err != nil {
+		l.Log("the journal was not pushed: %v", err)
+	}
 }
 
 func (s *Sharing) pushEvidence(ctx context.Context) error {
@@ -300,38 +364,43 @@ func (s *Sharing) send(ctx context.Context, to map[string]object.ID) error {
 	return err
 }
 
-// take claims a task. False means that another machine was faster.
-func (l *Loop) take(ctx context.Context, id plan.TaskID) (claim string, number int, ok bool, err error) {
+// take claims a task. With other machines the claim counts once the remote has it.
+// False means that somebody was faster, or that a person has decided otherwise.
+func (l *Loop) take(ctx context.Context, id plan.TaskID) (state.Claim, bool, error) {
 	var made state.Event
-	_, err = l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
-		i, over := s.Plan.Find(id), ""
-		if held := s.ClaimOf(id); held != nil && l.Share.expired(*held, time.Now()) {
-			over = held.ID
+	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
+		i, c := s.Plan.Find(id), state.ClaimChange{Worker: l.Repo.WorktreeName()}
+		if l.Share != nil {
+			c.Lease, c.Over = l.Share.Lease.String(), l.Share.free(s, id, time.Now())
 		}
-		if i < 0 || over == "" && s.Plan.Tasks[i].Status != plan.Pending {
+		if i < 0 || c.Over == "" && s.Plan.Tasks[i].Status != plan.Pending || s.Run.PauseAsked || s.Run.StopAsked > 0 {
 			return state.Event{}, journal.ErrNothing
 		}
-		made = newClaim(s, i, state.ClaimChange{Over: over, Worker: l.Repo.WorktreeName(), Lease: l.Share.Lease.String()})
+		made = newClaim(s, i, c)
 		l.Journal.Stamp(&made)
 		return made, nil
 	})
 	if errors.Is(err, journal.ErrNothing) {
-		return "", 0, false, nil
+		return state.Claim{}, false, nil
 	}
 	if err != nil {
-		return "", 0, false, err
+		return state.Claim{}, false, err
 	}
 	l.fail("claim:recorded")
-	if err := l.Share.publish(ctx); err != nil {
-		return "", 0, false, err
-	}
-	l.fail("claim:pushed")
-	snap, err := l.Journal.Load(l.background())
-	if err != nil {
-		return "", 0, false, err
+	if l.Share != nil {
+		if err := l.Share.publish(ctx); err != nil {
+			return state.Claim{}, false, err
+		}
+		l.fail("claim:pushed")
+		if snap, err = l.Journal.Load(l.background()); err != nil {
+			return state.Claim{}, false, err
+		}
 	}
 	held := snap.State.ClaimOf(id)
-	return made.ID, made.Iteration, held != nil && held.ID == made.ID, nil
+	if held == nil || held.ID != made.ID {
+		return state.Claim{}, false, nil
+	}
+	return *held, true, nil
 }
 
 // among is the state as this machine decides on it: tasks whose claims have run
@@ -358,9 +427,8 @@ func (l *Loop) waitForOthers(ctx context.Context, a Action) error {
 	if err != nil {
 		return err
 	}
-	pause := min(max(l.Share.Lease/10, 200*time.Millisecond), 10*time.Second)
 	for ctx.Err() == nil {
-		l.Sleep(ctx, pause)
+		l.Sleep(ctx, l.Share.pause())
 		if _, err := l.Share.CatchUp(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}

@@ -258,7 +258,7 @@ func TestWaitsForOthers(t *testing.T) {
 			close(waits)
 		}
 	}
-	if _, _, ok, err := r.take(ctx, "A"); err != nil || !ok {
+	if _, ok, err := r.take(ctx, "A"); err != nil || !ok {
 		t.Fatalf("%v, %v", ok, err)
 	}
 	if end := r.run(RunOptions{Build: true}); end.Status != state.Complete {
@@ -292,6 +292,13 @@ func TestExpired(t *testing.T) {
 		st.Plan.Tasks[0].Status != plan.InProgress {
 		t.Errorf("%+v", got)
 	}
+	if s.Over = "of them"; s.expired(c, now) {
+		t.Error("another claim of theirs has run out")
+	}
+	if c.ID = s.Over; !s.expired(c, now) || s.free(state.State{Claims: []state.Claim{c}}, "A", now) != s.Over {
+		t.Error("the run of this worker has seen it run out")
+	}
+	c.ID = ""
 	s.listen(map[string]object.ID{"them": two}, []state.Claim{c}, now.Add(time.Minute))
 	if s.expired(c, now.Add(time.Minute)) {
 		t.Error("a new value is a sign of life")

@@ -15,9 +15,10 @@ import (
 // decides who does what, and everything else.
 type Team struct {
 	Size int
-	// Start begins the work on a task in a slot from 1 to Size. The channel gets one
-	// value when the process has ended.
-	Start func(ctx context.Context, slot int, task plan.TaskID) (<-chan WorkerEnd, error)
+	// Start begins the work on a task in a slot from 1 to Size, over a claim of another
+	// machine that has run out; "" = there is none. The channel gets one value when the
+	// process has ended.
+	Start func(ctx context.Context, slot int, task plan.TaskID, over string) (<-chan WorkerEnd, error)
 	// Recover repairs what a worker left that did not come to its end.
 	Recover func(slot int) error
 
@@ -32,6 +33,8 @@ type WorkerEnd struct {
 	Slot int
 	Task plan.TaskID
 	Halt *Action
+	// Iterated reports whether an iteration came to its end.
+	Iterated bool
 	// Err: it died, or could not begin.
 	Err error
 }
@@ -42,17 +45,20 @@ const maxBroken = 5
 // Await is what a team does while nothing else can be done: wait for a worker.
 const Await ActionKind = "await"
 
-// Assign says what a team does next, given what a single loop would do and the tasks
-// that its workers are busy with. Whatever ends or changes the run waits until none
-// is at work.
-func Assign(s state.State, a Action, busy []plan.TaskID, size int, l Limits) Action {
+// Assign says what a team of size does next, given what a single loop would do and the
+// tasks that its workers are busy with. Whatever ends or changes the run waits until
+// none is at work. No task is taken that meets one in work, here or on another machine;
+// actor is the name of this one.
+func Assign(s state.State, a Action, actor string, busy []plan.TaskID, size int, l Limits) Action {
+	beside := slices.Clone(busy)
 	for _, c := range s.Claims {
-		if !slices.Contains(busy, c.Task) {
+		if slices.Contains(beside, c.Task) {
+			continue
+		}
+		beside = append(beside, c.Task)
+		if c.Actor == actor { // of a worker of another process
 			busy = append(busy, c.Task)
 		}
-	}
-	if len(busy) == 0 {
-		return a
 	}
 	await := Action{Kind: Await}
 	switch a.Kind {
@@ -60,10 +66,20 @@ func Assign(s state.State, a Action, busy []plan.TaskID, size int, l Limits) Act
 		return a
 	case Work:
 	default:
+		if len(busy) == 0 {
+			return a
+		}
 		return await
 	}
-	id, ok := plan.NextBeside(s.Plan, busy)
+	id, ok := a.Task, true
+	if len(beside) > 0 {
+		id, ok = plan.NextBeside(s.Plan, beside)
+	}
 	switch {
+	case !ok && len(busy) == 0:
+		return Action{Kind: Wait, Status: state.Waiting, Reason: "claimed by others: " + claimed(s.Claims), Others: true}
+	case len(busy) == 0:
+		return Action{Kind: Work, Task: id}
 	case !ok, len(busy) >= size, s.Run.Breaker.State == "half-open":
 		return await
 	case l.MaxIterations > 0 && s.Run.SessionIterations+len(busy) >= l.MaxIterations:
@@ -73,11 +89,11 @@ func Assign(s state.State, a Action, busy []plan.TaskID, size int, l Limits) Act
 }
 
 // next is Assign for this team, and what a worker asked for once none is left.
-func (t *Team) next(s state.State, a Action, l Limits) Action {
+func (t *Team) next(s state.State, a Action, actor string, l Limits) Action {
 	if t.halt != nil && a.Kind != Halt {
 		a = *t.halt
 	}
-	return Assign(s, a, t.tasks(), t.Size, l)
+	return Assign(s, a, actor, t.tasks(), t.Size, l)
 }
 
 func (t *Team) tasks() []plan.TaskID {
@@ -92,7 +108,14 @@ func (t *Team) tasks() []plan.TaskID {
 
 // send starts a worker on a task.
 func (l *Loop) send(ctx context.Context, id plan.TaskID) error {
-	t := l.Team
+	t, over := l.Team, ""
+	if l.Share != nil {
+		s, err := l.load()
+		if err != nil {
+			return err
+		}
+		over = l.Share.free(s, id, time.Now())
+	}
 	if t.busy == nil {
 		t.busy, t.ends = map[int]plan.TaskID{}, make(chan WorkerEnd)
 	}
@@ -102,7 +125,7 @@ func (l *Loop) send(ctx context.Context, id plan.TaskID) error {
 			break
 		}
 	}
-	end, err := t.Start(ctx, slot, id)
+	end, err := t.Start(ctx, slot, id, over)
 	if err != nil {
 		return fmt.Errorf("start worker %d: %w", slot, err)
 	}
@@ -111,7 +134,8 @@ func (l *Loop) send(ctx context.Context, id plan.TaskID) error {
 	return nil
 }
 
-// await waits until a worker has ended or somebody has said something.
+// await waits until a worker has ended or somebody has said something. With other
+// machines it looks what they have done, as long as a worker has nothing to do.
 func (l *Loop) await(ctx context.Context) error {
 	t := l.Team
 	if len(t.busy) == 0 { // claims of workers of another process
@@ -124,10 +148,17 @@ func (l *Loop) await(ctx context.Context) error {
 	}
 	look := time.NewTicker(200 * time.Millisecond)
 	defer look.Stop()
+	var others <-chan time.Time
+	if l.Share != nil && len(t.busy) < t.Size {
+		others = time.After(l.Share.pause())
+	}
 	for {
 		select {
 		case end := <-t.ends:
 			return l.ended(end)
+		case <-others:
+			_, err := l.Share.CatchUp(l.background())
+			return err
 		case <-look.C:
 			if now, err := l.Journal.Tip(l.background()); err != nil || now != tip {
 				return err
@@ -143,14 +174,19 @@ func (l *Loop) ended(end WorkerEnd) error {
 	if end.Halt != nil && t.halt == nil {
 		t.halt = end.Halt
 	}
+	if l.Share != nil && end.Iterated {
+		l.Share.done++
+	}
 	if end.Err == nil {
 		t.broken = 0
+		l.publishEnd()
 		return nil
 	}
 	l.Log("worker %d on %s: %v", end.Slot, end.Task, end.Err)
 	if err := t.Recover(end.Slot); err != nil {
 		return err
 	}
+	l.publishEnd()
 	if t.broken++; t.broken >= maxBroken {
 		return fmt.Errorf("%d workers in a row ended without a result: %w", t.broken, end.Err)
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
-	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
+	"git-ralph/gitstate/share"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/proc"
@@ -58,11 +58,8 @@ func (l *Loop) WorkOn(ctx context.Context, id plan.TaskID) (*Action, error) {
 	if err := l.setup(ctx, s); err != nil {
 		return nil, err
 	}
-	c, err := l.claimTask(ctx, id)
-	if errors.Is(err, journal.ErrNothing) {
-		return nil, nil // somebody was faster, or a person has decided otherwise
-	}
-	if err != nil {
+	c, ok, err := l.take(ctx, id)
+	if err != nil || !ok {
 		return nil, err
 	}
 	l.fail("worker:claimed")
@@ -83,25 +80,6 @@ func (l *Loop) WorkOn(ctx context.Context, id plan.TaskID) (*Action, error) {
 		err = rerr
 	}
 	return end.Halt, err
-}
-
-// claimTask claims a task for this worker.
-func (l *Loop) claimTask(ctx context.Context, id plan.TaskID) (state.Claim, error) {
-	snap, err := l.Journal.Append(ctx, func(s state.State) (state.Event, error) {
-		i := s.Plan.Find(id)
-		if i < 0 || s.Plan.Tasks[i].Status != plan.Pending || s.Run.PauseAsked || s.Run.StopAsked > 0 {
-			return state.Event{}, journal.ErrNothing
-		}
-		return newClaim(s, i, state.ClaimChange{Worker: l.Worker.Name}), nil
-	})
-	if err != nil {
-		return state.Claim{}, err
-	}
-	c := snap.State.ClaimOf(id)
-	if c == nil || c.Worker != l.Worker.Name || c.Actor != l.Journal.Actor {
-		return state.Claim{}, journal.ErrNothing
-	}
-	return *c, nil
 }
 
 // newClaim is this process's claim on the task at i of the plan.
@@ -157,7 +135,12 @@ func (l *Loop) bring(ctx context.Context, it *attempt, v Verdict) (Verdict, *Act
 	if err := home.Finish(l.background()); err != nil {
 		return v, nil, err
 	}
-	for range 20 {
+	for range 50 {
+		if held, err := l.joinOthers(it); err != nil {
+			return v, nil, err
+		} else if !held {
+			return v, nil, l.keepNotLanded(it, v, errClaimLost.Error())
+		}
 		at, err := l.meet(ctx, commit)
 		if err != nil {
 			return v, nil, err
@@ -182,8 +165,10 @@ func (l *Loop) bring(ctx context.Context, it *attempt, v Verdict) (Verdict, *Act
 		case errors.As(err, &locked):
 			return v, &Action{Kind: Halt, Status: state.Stopped, Reason: locked.Error()},
 				l.keepNotLanded(it, v, locked.Error())
-		case errors.Is(err, gitstate.ErrBranchMoved):
-			continue // a person has committed
+		case errors.Is(err, errClaimLost):
+			return v, nil, errors.Join(w.Home.ClearIntent(), l.keepNotLanded(it, v, errClaimLost.Error()))
+		case errors.Is(err, gitstate.ErrBranchMoved), errors.Is(err, share.ErrMoved):
+			continue // a person has committed, or another machine has landed
 		case err != nil:
 			// What has moved already is finished before the next one lands.
 			if ferr := home.Finish(l.background()); ferr != nil {
@@ -193,6 +178,19 @@ func (l *Loop) bring(ctx context.Context, it *attempt, v Verdict) (Verdict, *Act
 		return v, nil, err
 	}
 	return v, nil, l.keepNotLanded(it, v, "the branch moved again and again")
+}
+
+// joinOthers brings the branch to what other machines have landed, and reports whether
+// the worker's claim holds still.
+func (l *Loop) joinOthers(it *attempt) (bool, error) {
+	if l.Share == nil {
+		return true, nil
+	}
+	if _, err := l.Share.CatchUp(l.background()); err != nil {
+		return false, err
+	}
+	s, err := l.load()
+	return err == nil && s.Holds(it.under), err
 }
 
 // meet puts the commit on the branch's tip.
@@ -286,7 +284,14 @@ func (l *Loop) landAt(it *attempt, v Verdict, res *state.Result, at landing, loc
 	res.Parent, res.Commit, res.Evidence = at.tip.String(), at.is.String(), evidence.String()
 	res.Landed, res.Brought = true, true
 	to := spot{w.Home, w.Engine, l.Journal.Branch, at.tip, at.is, true}
-	if _, err := l.keepOn(it, res, evidence, to); err != nil {
+	done := func() {}
+	if l.Share != nil {
+		if done, err = l.Share.lock(l.background()); err != nil {
+			return err
+		}
+	}
+	_, err = l.keepOn(it, res, evidence, to)
+	if done(); err != nil {
 		return err
 	}
 	l.fail("worker:landed")

@@ -84,7 +84,7 @@ func (r *rig) team(play client) []*rig {
 			rec.Worker = workers[slot].Worker.Name
 			return rec.Run(context.Background())
 		},
-		Start: func(ctx context.Context, slot int, task plan.TaskID) (<-chan WorkerEnd, error) {
+		Start: func(ctx context.Context, slot int, task plan.TaskID, _ string) (<-chan WorkerEnd, error) {
 			ends := make(chan WorkerEnd, 1)
 			go func() {
 				end := WorkerEnd{Slot: slot, Task: task}
@@ -191,7 +191,7 @@ func TestWorkersThatDie(t *testing.T) {
 	r := newRig(t, writes, plan.Task{ID: "A"})
 	recovered := 0
 	r.Team = &Team{Size: 2, Recover: func(int) error { recovered++; return nil },
-		Start: func(_ context.Context, slot int, task plan.TaskID) (<-chan WorkerEnd, error) {
+		Start: func(_ context.Context, slot int, task plan.TaskID, _ string) (<-chan WorkerEnd, error) {
 			ends := make(chan WorkerEnd, 1)
 			ends <- WorkerEnd{Slot: slot, Task: task, Err: errors.New("it died")}
 			return ends, nil

@@ -105,10 +105,6 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	if l.Gate, err = a.gate(set); err != nil {
 		return loop.End{}, false, err
 	}
-	if c.flags.Workers > 0 && l.Share != nil {
-		return loop.End{}, false, gitstate.Hint(8, "git ralph start in several clones shares a plan between machines; "+
-			"or share.remote = \"\" for this run", "--workers lands on this machine alone, and share.remote is set")
-	}
 	if c.flags.Workers > 0 {
 		if l.Team, err = a.team(ctx, c.flags, set, l); err != nil {
 			return loop.End{}, false, err

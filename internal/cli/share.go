@@ -265,18 +265,27 @@ func (a *App) sharing(ctx context.Context, set *config.Resolved, j *journal.Jour
 		a.warn("share.remote is not used in a linked worktree")
 		return nil, nil
 	}
+	s, err := a.sharingOf(ctx, set, j, e)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.CatchUp(ctx); err != nil {
+		return nil, a.shareError(err, s.Name)
+	}
+	return s, nil
+}
+
+// sharingOf is sharing before the first word with the remote.
+func (a *App) sharingOf(ctx context.Context, set *config.Resolved, j *journal.Journal, e *worktree.Engine) (*loop.Sharing,
+	error) {
 	r, err := share.Open(ctx, j.Repo, set.Share.Remote)
 	if err != nil {
 		return nil, gitstate.Hint(8, "git remote add "+set.Share.Remote+" ADDRESS, or set share.remote", "share.remote: %w",
 			err)
 	}
 	r.Timeout = shareTimeout
-	s := &loop.Sharing{Engine: e, Log: a.warn, Lease: set.Share.Lease,
-		Partner: &share.Partner{Remote: r, Journal: j, Notes: true, Evidence: set.Share.Evidence, Fail: a.failpoint()}}
-	if _, err := s.CatchUp(ctx); err != nil {
-		return nil, a.shareError(err, r.Name)
-	}
-	return s, nil
+	return &loop.Sharing{Engine: e, Log: a.warn, Lease: set.Share.Lease,
+		Partner: &share.Partner{Remote: r, Journal: j, Notes: true, Evidence: set.Share.Evidence, Fail: a.failpoint()}}, nil
 }
 
 // shareTimeout bounds a conversation with the remote during a run: one that does

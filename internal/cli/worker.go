@@ -37,6 +37,7 @@ type WorkerCmd struct {
 	RunFlags
 	Slot int         `required:"" help:"Which of the workers it is."`
 	Task plan.TaskID `required:"" help:"What it works on."`
+	Over string      `help:"The claim of another machine that has run out."`
 
 	Share     []string `sep:"none" help:"A folder that it shares."`
 	NotShared string   `help:"Why it shares none."`
@@ -93,10 +94,13 @@ func (a *App) team(ctx context.Context, f *RunFlags, set *config.Resolved, l *lo
 	// The setup of the run has filled the folders before the first worker is started.
 	var once sync.Once
 	var share []string
-	t.Start = func(ctx context.Context, slot int, task plan.TaskID) (<-chan loop.WorkerEnd, error) {
+	t.Start = func(ctx context.Context, slot int, task plan.TaskID, over string) (<-chan loop.WorkerEnd, error) {
 		once.Do(func() { share = a.shareArgs(ctx, set, l.Sandbox, base) })
 		argv := slices.Concat([]string{binary, "worker", "--slot=" + strconv.Itoa(slot), "--task=" + string(task), "--json"},
 			share, f.args())
+		if over != "" {
+			argv = append(argv, "--over="+over)
+		}
 		var said bytes.Buffer
 		p, err := proc.Start(ctx, proc.Command{Argv: argv, Dir: a.Dir, Env: a.Env, StdoutPipe: true,
 			Stderr: io.Writer(&limited{&said, 16 << 10}), Grace: 2 * time.Minute})
@@ -200,6 +204,7 @@ func tellWorker(from io.Reader, l *loop.Loop, slot int, end *loop.WorkerEnd) boo
 				live.Worker = slot
 				l.Emit(live)
 			}
+			end.Iterated = end.Iterated || live.Event == "iteration_end"
 		}
 		if err != nil {
 			return finished
@@ -271,6 +276,12 @@ func (c *WorkerCmd) Run(a *App) error {
 		return err
 	}
 	w.loop.Worker = &loop.Worker{Name: repo.WorktreeName(), Home: home, Engine: he}
+	if set.Share.Remote != "" {
+		if w.loop.Share, err = a.sharingOf(ctx, set, j, he); err != nil {
+			return err
+		}
+		w.loop.Share.Over = c.Over
+	}
 	if err := w.warm(home, mine.Root, c); err != nil {
 		return err
 	}

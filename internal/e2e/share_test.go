@@ -150,6 +150,39 @@ func TestTwoMachinesShareAPlan(t *testing.T) {
 	s.allDone(t, n)
 }
 
+// TestMachinesWithWorkers: two machines with two workers each finish a plan; one of them
+// is killed again and again.
+func TestMachinesWithWorkers(t *testing.T) {
+	t.Parallel()
+	long.Only(t, "several machines with several workers are killed by chance")
+	const n = 12
+	s := sharedPlan(t, 2, "sleep 0.3\n"+doTask, "", tasksToml(n))
+	ended := make(chan result)
+	for i, p := range s.machines {
+		go func() {
+			for try := range 4 {
+				if i == 0 {
+					p.runFor(t, time.Duration(2000+700*try)*time.Millisecond, "start", "--workers", "2")
+				}
+			}
+			var r result
+			for range n {
+				if r = p.run(t, []string{"RALPH_SHARE_LEASE=4s"}, "start", "--workers", "2"); r.code == 0 {
+					break
+				}
+				t.Logf("machine %d: exit %d\n%s", i, r.code, r.err)
+			}
+			ended <- r
+		}()
+	}
+	for range s.machines {
+		if r := <-ended; r.code != 0 {
+			t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+		}
+	}
+	s.allDone(t, n)
+}
+
 // TestMachinesAreKilled: three machines finish a plan with dependencies over a bare
 // remote, while one of them is killed again and again.
 func TestMachinesAreKilled(t *testing.T) {
