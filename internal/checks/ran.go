@@ -106,7 +106,8 @@ func saysFailed(output string) bool {
 			return true
 		}
 	}
-	return false
+	_, failed, _ := reported(output)
+	return failed > 0
 }
 
 // goVerbose and goJSON are single tests of go test -v and -json; goPackage is
@@ -118,7 +119,8 @@ var (
 	goSome    = regexp.MustCompile(`(?m)^ok  \t\S+\t[^\n]*$`)
 	goFiles   = regexp.MustCompile(`(?m)(?:^|"Output":")\?   ?(?:\\t|\t)[^\n]*\[no test files\]`)
 	gradleRun = regexp.MustCompile(`(?m)^> Task :\S*[tT]est(?: UP-TO-DATE| FROM-CACHE)?$`)
-	nodeFile  = regexp.MustCompile(`(?m)^(?:ok \d+ -|✔) \S*/\S+\.[cm]?[jt]s(?: \([\d.]+ms\))?$`)
+	nodeFile  = regexp.MustCompile(`(?m)^(?:ok \d+ -|✔) \S*/\S+\.[cm]?[jt]s(?: \([\d.]+ms\))?$|` +
+		`<testcase name="\S*/\S+\.[cm]?[jt]s" `)
 )
 
 // uncounted reports whether a runner says that tests ran and not how many.
@@ -158,6 +160,9 @@ func counted(output string) (n int, known bool) {
 			}
 			n += max(0, count)
 		}
+	}
+	if !known {
+		n, _, known = reported(output)
 	}
 	return n, known
 }

@@ -122,8 +122,37 @@ func (r *Runner) Once(ctx context.Context, c Check) (Result, error) { return r.o
 // errTimeout is the cause of a context that ended at the check's own limit.
 var errTimeout = errors.New("timeout")
 
-// once runs one command to its end. The error is only the end of ctx.
+// once runs one check to its end. The error is only the end of ctx.
 func (r *Runner) once(ctx context.Context, c Check) (Result, error) {
+	limit := c.Timeout
+	if limit <= 0 {
+		limit = r.Timeout
+	}
+	if limit <= 0 {
+		limit = DefaultTimeout
+	}
+	res, err := r.execute(ctx, c, shellCommand(r.Shell, c.Run), limit)
+	if err != nil || res.Problem != "" {
+		return res, err
+	}
+	if c.Kind != "setup" && c.Kind != "step" {
+		res.countTests()
+		if res.Passed && res.Quiet && (res.Kind == Criterion || NamesTests(c.Run)) {
+			nothing, err := r.recount(ctx, c, time.Duration(res.DurationMs)*time.Millisecond, limit)
+			if err != nil {
+				return res, err
+			}
+			res.Passed, res.NoTests = !nothing, nothing
+		}
+	}
+	if !res.Passed && !res.TimedOut && !res.NoTests {
+		res.Missing = missingProgram(c.Run, res.ExitCode, res.Output)
+	}
+	return res, nil
+}
+
+// execute runs one command, which is what c says or a form of it, and tells how it ended.
+func (r *Runner) execute(ctx context.Context, c Check, cmd proc.Command, limit time.Duration) (Result, error) {
 	res := Result{Name: c.Name, Kind: c.kind(), Command: c.Run, ExitCode: -1, AllowFailure: c.AllowFailure,
 		Hidden: c.Hidden}
 	if err := ctx.Err(); err != nil {
@@ -132,13 +161,6 @@ func (r *Runner) once(ctx context.Context, c Check) (Result, error) {
 	now := r.Now
 	if now == nil {
 		now = time.Now
-	}
-	limit := c.Timeout
-	if limit <= 0 {
-		limit = r.Timeout
-	}
-	if limit <= 0 {
-		limit = DefaultTimeout
 	}
 	keep := r.MaxOutput
 	if keep <= 0 {
@@ -153,7 +175,6 @@ func (r *Runner) once(ctx context.Context, c Check) (Result, error) {
 	defer cancel()
 
 	out := proc.NewHeadTail(keep)
-	cmd := shellCommand(r.Shell, c.Run)
 	cmd.Dir, cmd.Env, cmd.Grace = r.Dir, r.Env, r.Grace
 	if cmd.Env == nil {
 		cmd.Env = []string{}
@@ -180,24 +201,23 @@ func (r *Runner) once(ctx context.Context, c Check) (Result, error) {
 	res.ExitCode = exit.Code
 	res.TimedOut = exit.Stopped && context.Cause(runCtx) == errTimeout
 	res.Passed = exit.Success() && !res.TimedOut
-	if c.Kind != "setup" && c.Kind != "step" {
-		res.countTests()
-	}
-	if !res.Passed && !res.TimedOut && !res.NoTests {
+	if !res.Passed && !res.TimedOut {
 		// A test runner whose test was ended by the kernel ends with a code of its own.
 		if res.Limit = exit.Limit; res.Limit == "" && kills >= 0 && proc.MemoryKills() > kills {
 			res.Limit = proc.LimitMemory
 		}
-		res.Missing = missingProgram(c.Run, res.ExitCode, res.Output)
 	}
 	return res, nil
 }
+
+// outputText is what a command printed as text without colours.
+func outputText(b []byte) string { return StripEscapes(strings.ToValidUTF8(string(b), "\uFFFD")) }
 
 // countTests reads from the output how many tests ran. A long output of which
 // the middle is missing says nothing about that, and of a failure it counts only
 // that there were tests.
 func (r *Result) countTests() {
-	text := StripEscapes(strings.ToValidUTF8(string(r.Output), "\uFFFD"))
+	text := outputText(r.Output)
 	n, known := Ran(text)
 	r.Spoke = known || uncounted(text)
 	if !r.Passed || r.OutputBytes > int64(len(r.Output)) {
