@@ -111,6 +111,7 @@ type refChild struct {
 	child *proc.Child
 	out   *bufio.Reader
 	note  *proc.Writer // of the locks that it holds; nil = none could be left
+	held  map[string]os.FileInfo
 }
 
 func (r *Repo) startRefs(msg string) (*refChild, error) {
@@ -147,10 +148,10 @@ func (c *refChild) holds(r *Repo, ups []RefUpdate) {
 	if c.note == nil {
 		return
 	}
-	c.note.Locks = map[string]uint64{}
+	c.note.Locks, c.held = map[string]uint64{}, map[string]os.FileInfo{}
 	add := func(path string) {
 		if st, err := os.Lstat(path); err == nil {
-			c.note.Locks[path] = inode(st)
+			c.note.Locks[path], c.held[path] = inode(st), st
 		}
 	}
 	head, _ := os.ReadFile(filepath.Join(r.GitDir, "HEAD"))
@@ -169,9 +170,29 @@ func (c *refChild) holds(r *Repo, ups []RefUpdate) {
 // idle says that the locks were given back.
 func (c *refChild) idle() {
 	if c.note != nil {
+		c.removeKept()
 		c.note.Idle, c.note.Locks, c.note.Refs = true, nil, nil
 		c.note.Save()
 	}
+}
+
+// removeKept removes locks that git could not remove although its transaction is over: it says ok all
+// the same, and nobody else would know whose they are. Inodes are given out again at once, so that
+// another git may have a lock that looks the same; it holds it for milliseconds.
+func (c *refChild) removeKept() {
+	for path, st := range c.held {
+		for till := time.Now().Add(lockAge); ; time.Sleep(lockAge / 50) {
+			now, err := os.Lstat(path)
+			if err != nil || !os.SameFile(st, now) || !now.ModTime().Equal(st.ModTime()) {
+				break
+			}
+			if time.Now().After(till) {
+				os.Remove(path)
+				break
+			}
+		}
+	}
+	c.held = nil
 }
 
 func (r *Repo) refLock(name string) string {

@@ -54,6 +54,46 @@ func TestKilledUpdateRef(t *testing.T) {
 	}
 }
 
+// TestLockThatGitCannotRemove: a lock that is still there after its transaction is removed, and one that
+// somebody else has made in its place meanwhile is not.
+func TestLockThatGitCannotRemove(t *testing.T) {
+	r, tip := openRepo(t)
+	for _, c := range []struct {
+		why  string
+		back func(aside, lock string) error
+		left bool
+	}{
+		{"the same file is git's", os.Link, false},
+		{"another file is another git's", func(_, lock string) error { return os.WriteFile(lock, nil, 0o644) }, true},
+		{"the inode may be the same, the time is not", func(aside, lock string) error {
+			return errors.Join(os.Chtimes(aside, time.Time{}, time.Now().Add(time.Second)), os.Link(aside, lock))
+		}, true},
+	} {
+		tx, err := r.PrepareRefs("", RefUpdate{Name: "refs/ralph/heads/main", New: tip})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock := r.refLock("refs/ralph/heads/main")
+		aside := filepath.Join(t.TempDir(), "aside")
+		if err := os.Link(lock, aside); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.c.say("abort\n", "abort: ok"); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.back(aside, lock); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.done(); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Lstat(lock); (err == nil) != c.left {
+			t.Errorf("%s: the lock: %v", c.why, err)
+		}
+		os.Remove(lock)
+	}
+}
+
 // TestLocksThatStay: what cannot be said to be a dead process's is left, and a
 // lock older than the machine's start goes.
 func TestLocksThatStay(t *testing.T) {

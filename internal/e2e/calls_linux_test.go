@@ -14,24 +14,39 @@ import (
 	"git-ralph/fixtures/long"
 )
 
-// failing are kinds of system calls, and the error that each gives when it fails. Removing is not
-// among them: a git that cannot remove its own lock leaves it, and fsck names it for a person.
+// failing are kinds of system calls, and the error that each gives when it fails.
 var failing = []struct{ calls, err string }{
 	{"fsync,fdatasync,syncfs,sync_file_range", "EIO"}, {"rename,renameat,renameat2", "EIO"}, {"link,linkat", "EMLINK"},
 	{"openat", "EMFILE"}, {"openat", "EIO"}, {"write,pwrite64", "ENOSPC"},
 	{"mkdir,mkdirat", "ENOSPC"}, {"ftruncate", "EIO"}, {"flock", "ENOLCK"}, {"newfstatat,fstat,lstat,statx", "EIO"},
 	{"getdents64", "EIO"}, {"fchmod,fchmodat,chmod", "EPERM"}, {"pipe2", "EMFILE"}, {"clone,clone3,vfork", "EAGAIN"},
-	{"execve", "ENOMEM"}, {"read,pread64", "EIO"},
+	{"execve", "ENOMEM"}, {"read,pread64", "EIO"}, {"unlink,unlinkat,rmdir", "EIO"},
 }
 
-// traced runs a command of the program below strace.
-func (p *project) traced(t *testing.T, options []string, args ...string) (string, int) {
+// callsOf is how many calls of each kind fail, one a run: ten, or as many as RALPH_CALLS says.
+func callsOf(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("RALPH_CALLS")
+	if text == "" {
+		return 10
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("RALPH_CALLS=%s is no number of calls", text)
+	}
+	return n
+}
+
+// traced runs a command of the program below strace, which sees these calls alone: the kernel lets the
+// others pass without it.
+func (p *project) traced(t *testing.T, calls string, options []string, args ...string) (string, int) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	argv := append(append([]string{"100", "strace", "-f", "-qq"}, options...), self)
+	argv := []string{"100", "strace", "-f", "-qq", "--seccomp-bpf", "-e", "trace=" + optional(calls)}
+	argv = append(append(argv, options...), self)
 	c := exec.Command("timeout", append(argv, args...)...) // which ends strace and lets go what it traces
 	c.Dir, c.Env, c.WaitDelay = p.Dir, p.Env, 10*time.Second
 	out, err := c.CombinedOutput()
@@ -40,6 +55,9 @@ func (p *project) traced(t *testing.T, options []string, args ...string) (string
 	}
 	return string(out), c.ProcessState.ExitCode()
 }
+
+// optional names calls to strace, some of which a machine may not have.
+func optional(calls string) string { return "?" + strings.ReplaceAll(calls, ",", ",?") }
 
 // mostCalls counts the calls of a kind that one thread or process makes at most.
 func mostCalls(t *testing.T, log string) int {
@@ -60,64 +78,72 @@ func mostCalls(t *testing.T, log string) int {
 	return most
 }
 
-// TestEveryCallOfAnIterationFails: the n-th call of a kind, for some ten n from the first to the
-// last, fails in each thread of the program
-// and of what it starts, during a run of one task. Nothing panics or hangs, no file of a
-// person's is touched, and the next start comes to its end with nothing lost or damaged.
+// TestEveryCallOfAnIterationFails: the n-th call of a kind, for some n from the first to the last,
+// fails in each thread of the program and of what it starts, during a run of one task. Nothing
+// panics or hangs, no file of a person's is touched, and the next start comes to its end with
+// nothing lost or damaged.
 func TestEveryCallOfAnIterationFails(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it runs an iteration for every call that can fail")
 	if _, err := exec.LookPath("strace"); err != nil {
 		t.Skip("there is no strace here, which makes calls fail")
 	}
-	fresh := func(t *testing.T) *project {
-		p := newProject(t, doTask, quick+"[guard]\nsandbox = \"off\"\n[loop]\nmax_attempts = 0\n",
-			map[string]string{".gitignore": ".env\n"})
-		p.Write(".env", "SECRET=1\n")
-		p.Write("untracked.txt", "mine\n")
-		p.must(t, "add", "the first thing")
-		return p
-	}
 	for _, kind := range failing {
 		t.Run(kind.calls+" "+kind.err, func(t *testing.T) {
 			t.Parallel()
 			log := filepath.Join(t.TempDir(), "log")
-			out, code := fresh(t).traced(t, []string{"-o", log, "-e", "trace=?" + strings.ReplaceAll(kind.calls, ",", ",?")},
-				"start")
+			out, code := oneTask(t).traced(t, kind.calls, []string{"-o", log}, "start")
 			if code != 0 {
 				t.Skipf("strace cannot trace here: %s", out)
 			}
 			most := mostCalls(t, log)
-			step := max(1, most/10)
 			tried, failed := 0, 0
-			for n := 1; n <= most; n += step {
-				p := fresh(t)
-				before := p.entries()
-				where := fmt.Sprintf("call %d of %d", n, most)
-				out, code := p.traced(t, []string{"-o", os.DevNull, "-e", fmt.Sprintf("inject=?%s:error=%s:when=%d",
-					strings.ReplaceAll(kind.calls, ",", ",?"), kind.err, n)}, "start")
-				tried++
-				if code != 0 {
-					failed++
-				}
-				if strings.Contains(out, "panic") || strings.Contains(out, "goroutine ") || code == 124 {
-					t.Errorf("%s: exit %d\n%s", where, code, out)
-				}
-				if r := p.run(t, nil, "start"); r.code != 0 {
-					t.Errorf("%s: the next start: exit %d\n%s%s\nafter\n%s", where, r.code, r.out, r.err, out)
-				}
-				if strings.Contains(out, "git ralph fsck --repair writes it again") {
-					p.must(t, "fsck", "--repair") // a note, which is made of the entry
-				}
-				p.well(t, before)
-				if got := p.Read("out-T-001.txt"); got != "T-001\n" || p.Git("status", "--porcelain") != "?? untracked.txt" {
-					t.Errorf("%s: the work is %q\n%s", where, got, p.Git("status", "--porcelain"))
-				}
-				if t.Failed() {
-					t.Fatalf("%s, after\n%s\nthe log then is\n%s", where, out, p.must(t, "log"))
-				}
+			for n := 1; n <= most; n += max(1, most/callsOf(t)) {
+				t.Run(fmt.Sprintf("call %d of %d", n, most), func(t *testing.T) {
+					tried++
+					if failingCall(t, kind.calls, kind.err, n) != 0 {
+						failed++
+					}
+				})
 			}
 			t.Logf("%d of at most %d calls failed, and ended the run %d times", tried, most, failed)
 		})
 	}
+}
+
+// oneTask is a project with one task and files of a person.
+func oneTask(t *testing.T) *project {
+	t.Helper()
+	p := newProject(t, doTask, quick+"[guard]\nsandbox = \"off\"\n[loop]\nmax_attempts = 0\n",
+		map[string]string{".gitignore": ".env\n"})
+	p.Write(".env", "SECRET=1\n")
+	p.Write("untracked.txt", "mine\n")
+	p.must(t, "add", "the first thing")
+	return p
+}
+
+// failingCall runs the task while the n-th of these calls fails, and then again; it returns the
+// exit code of the first run.
+func failingCall(t *testing.T, calls, err string, n int) int {
+	p := oneTask(t)
+	before := p.entries()
+	out, code := p.traced(t, calls, []string{"-o", os.DevNull, "-e",
+		fmt.Sprintf("inject=%s:error=%s:when=%d", optional(calls), err, n)}, "start")
+	if strings.Contains(out, "panic") || strings.Contains(out, "goroutine ") || code == 124 {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	if r := p.run(t, nil, "start"); r.code != 0 {
+		t.Errorf("the next start: exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	if strings.Contains(out, "git ralph fsck --repair writes it again") {
+		p.must(t, "fsck", "--repair") // a note, which is made of the entry
+	}
+	p.well(t, before)
+	if got := p.Read("out-T-001.txt"); got != "T-001\n" || p.Git("status", "--porcelain") != "?? untracked.txt" {
+		t.Errorf("the work is %q\n%s", got, p.Git("status", "--porcelain"))
+	}
+	if t.Failed() {
+		t.Fatalf("after\n%s\nthe log then is\n%s", out, p.must(t, "log"))
+	}
+	return code
 }
