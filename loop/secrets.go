@@ -22,7 +22,8 @@ type secretFile struct {
 	values []string
 }
 
-// secretNames are the names of such files, at the root and in its folders.
+// secretNames are the names of such files, at the root and in its folders, with
+// at most two stars each.
 var secretNames = []string{".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "id_rsa", "id_ed25519",
 	"id_ecdsa", ".npmrc",
 	".pypirc", ".netrc", "*credentials*.json", "*secret*.json", "secrets.*", "*.tfvars", "service-account*.json"}
@@ -76,14 +77,52 @@ func secretsIn(root, dir string) (found []string) {
 	defer f.Close()
 	names, _ := f.Readdirnames(-1)
 	for _, name := range names {
-		if !isSample(name) && slices.ContainsFunc(secretNames, func(pattern string) bool {
-			hit, _ := filepath.Match(pattern, name)
-			return hit
-		}) {
+		if hasSecretName(name) && !isSample(name) {
 			found = append(found, filepath.Join(dir, name))
 		}
 	}
 	return found
+}
+
+// namePattern is a name, or what a name begins with, contains and ends with.
+type namePattern struct {
+	begin, middle, end string
+	open               bool // there is a star
+}
+
+// secretPatterns are secretNames, taken apart once: every name in the folders is
+// compared with all of them in every iteration.
+var secretPatterns = func() (all []namePattern) {
+	for _, name := range secretNames {
+		p := namePattern{}
+		p.begin, p.end, p.open = strings.Cut(name, "*")
+		if middle, end, two := strings.Cut(p.end, "*"); two {
+			p.middle, p.end = middle, end
+		}
+		all = append(all, p)
+	}
+	return all
+}()
+
+// hasSecretName says whether a name is that of a file of secrets.
+func hasSecretName(name string) bool {
+	for i := range secretPatterns {
+		if secretPatterns[i].fits(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *namePattern) fits(name string) bool {
+	if !p.open {
+		return name == p.begin
+	}
+	if len(name) < len(p.begin)+len(p.middle)+len(p.end) || !strings.HasPrefix(name, p.begin) ||
+		!strings.HasSuffix(name, p.end) {
+		return false
+	}
+	return p.middle == "" || strings.Contains(name[len(p.begin):len(name)-len(p.end)], p.middle)
 }
 
 // isSample says that a file shows the form of one with secrets.

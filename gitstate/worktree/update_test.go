@@ -398,3 +398,53 @@ func TestAttributesThatBreakEverything(t *testing.T) {
 	}
 	p.want("the restored worktree", different(before, state(t, p.root, "")), "")
 }
+
+// TestIndexStateOfTheSameFile: an index whose times prove that it is the one of the
+// checkpoint is not read again; one that was written in place with its size and
+// modification time as they were is.
+func TestIndexStateOfTheSameFile(t *testing.T) {
+	p := newPlace(t)
+	p.script(baseRepo + "git update-index --assume-unchanged a.txt; git write-tree > /dev/null")
+	p.open("", "")
+	path := p.repo.IndexPath()
+	marked, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.ask("update-index", "--no-assume-unchanged", "a.txt")
+	p.ask("write-tree")
+	e := p.engine(Options{})
+	ctx := context.Background()
+	var cp *Checkpoint
+	for e.index == nil || e.index.key.racy { // until the file is older than a tick of the clock
+		if cp, err = e.Checkpoint(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if e.index.key.racy {
+			e.index = nil
+		}
+	}
+	if !e.index.whole {
+		t.Fatal("an ordinary index was not read by itself")
+	}
+	if same, err := e.SameIndex(ctx, cp); err != nil || !same {
+		t.Fatalf("the index differs at once: %v", err)
+	}
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if int64(len(marked)) != before.Size() {
+		t.Fatalf("the bit changes the size of the index: %d and %d bytes", len(marked), before.Size())
+	}
+	err = os.WriteFile(path, marked, 0o600)
+	if err == nil {
+		err = os.Chtimes(path, before.ModTime(), before.ModTime())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, err := e.SameIndex(ctx, cp); err != nil || same {
+		t.Fatalf("an index that was changed behind its times was not seen: %v", err)
+	}
+}

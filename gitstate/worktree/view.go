@@ -20,6 +20,7 @@ import (
 type indexView struct {
 	state IndexState
 	key   indexKey
+	whole bool // state comes from that one file alone
 }
 
 // indexKey says that an index file is still the one that was read.
@@ -314,7 +315,7 @@ func (e *Engine) readNodes(ctx context.Context) (*node, *indexView, error) {
 					// a scan of as many files and keeps the peak near git's own.
 					runtime.GC()
 				}
-				return root, &indexView{key: key, state: b.state}, nil
+				return root, &indexView{key: key, state: b.state, whole: true}, nil
 			}
 		}
 	}
@@ -355,17 +356,21 @@ func entryFile(x *index.Entry, name string, mtime int64) file {
 	return n
 }
 
+// sameIndex reports whether the index file is the one that e.index was read from.
+func (e *Engine) sameIndex() bool {
+	fi, err := os.Lstat(e.repo.IndexPath())
+	if err != nil || !fi.Mode().IsRegular() {
+		return false
+	}
+	st := infoStat(fi)
+	return indexKey{st.size, st.mtime, st.ctime, st.ino, false} == e.index.key
+}
+
 // base is the snapshot to start a checkpoint from: the newest one, with the
 // tracked files of the index as it is now. Own says that nobody else has it.
 func (e *Engine) base(ctx context.Context) (base *node, own bool, err error) {
-	if e.index != nil && e.last != nil {
-		if fi, err := os.Lstat(e.repo.IndexPath()); err == nil {
-			st := infoStat(fi)
-			now := indexKey{st.size, st.mtime, st.ctime, st.ino, false}
-			if now == e.index.key {
-				return e.last, false, nil
-			}
-		}
+	if e.index != nil && e.last != nil && e.sameIndex() {
+		return e.last, false, nil
 	}
 	fresh, view, err := e.readNodes(ctx)
 	if err != nil {

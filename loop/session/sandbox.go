@@ -1,9 +1,12 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"sync"
 
 	"git-ralph/internal/proc"
 )
@@ -61,28 +64,76 @@ type LoginKeeper interface{ KeepLogin() error }
 
 // Sandboxed lets f start processes in the sandbox, as a group of their own that
 // carries the id of an event. When it returns, every process of them is gone.
-// Without a folder for the run in use they get one of their own.
+// Without a folder for the run in use they get one of their own. What they need is
+// made with the first of them: most iterations have no steps, and a search of the
+// process table for the processes of nobody takes as long as any other.
 func (h *Host) Sandboxed(id string, use Use, f func(Starter) error) error {
-	if use.RunDir == "" {
-		dir, err := NewRunDir(h.RunBase)
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
-		use.RunDir = dir
-	}
-	done, err := h.Repo.NoteRunning(id)
-	if err != nil {
-		return err
-	}
-	defer done()
-	g, err := proc.NewGroup(proc.GroupOptions{EventID: id, Wrap: h.Sandbox.Wrapper(use)})
-	if err != nil {
-		return err
-	}
-	err = f(g.Start)
-	if cerr := g.Close(); cerr != nil {
+	b := &box{host: h, id: id, use: use}
+	err := f(b.start)
+	if cerr := b.close(); cerr != nil {
 		err = errors.Join(err, fmt.Errorf("end the processes that were started: %w", cerr))
+	}
+	return err
+}
+
+// box is the group of processes of one call of Sandboxed, once there are any.
+type box struct {
+	host *Host
+	id   string
+	use  Use
+
+	mu     sync.Mutex
+	group  *proc.Group
+	undo   []func() // in the order in which they were made
+	closed bool
+}
+
+// start is a Starter.
+func (b *box) start(ctx context.Context, cmd proc.Command) (*proc.Process, error) {
+	g, err := b.open()
+	if err != nil {
+		return nil, err
+	}
+	return g.Start(ctx, cmd)
+}
+
+func (b *box) open() (*proc.Group, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, errors.New("start process: the group is closed")
+	}
+	if b.group != nil {
+		return b.group, nil
+	}
+	if b.use.RunDir == "" {
+		dir, err := NewRunDir(b.host.RunBase)
+		if err != nil {
+			return nil, err
+		}
+		b.undo = append(b.undo, func() { os.RemoveAll(dir) })
+		b.use.RunDir = dir
+	}
+	done, err := b.host.Repo.NoteRunning(b.id)
+	if err != nil {
+		return nil, err
+	}
+	b.undo = append(b.undo, done)
+	b.group, err = proc.NewGroup(proc.GroupOptions{EventID: b.id, Wrap: b.host.Sandbox.Wrapper(b.use)})
+	return b.group, err
+}
+
+func (b *box) close() error {
+	b.mu.Lock()
+	b.closed = true
+	g := b.group
+	b.mu.Unlock()
+	var err error
+	if g != nil {
+		err = g.Close()
+	}
+	for _, undo := range slices.Backward(b.undo) {
+		undo()
 	}
 	return err
 }
