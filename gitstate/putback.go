@@ -9,46 +9,109 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"git-ralph/gitstate/object"
 	"git-ralph/internal/proc"
 )
 
 // PutBack restores config, hooks, info and alternates as they were in s, file
-// by file; refs and HEAD are never put back. Nothing outside the git directory
-// is written, whatever links lie in it. It returns what it could not do.
-func (s *Snapshot) PutBack(diff []Difference) error {
+// by file; refs and HEAD are never put back. What it finds in their place may be a
+// person's, and goes below the folder aside first, a folder of the git directory. Nothing
+// else outside of what is put back is written, whatever links lie there. It returns
+// whether anything was put aside, and what it could not do.
+func (s *Snapshot) PutBack(diff []Difference, now *Snapshot, aside string) (kept bool, err error) {
 	var errs []error
 	for _, d := range diff {
 		if d.Kind == "refs" || d.Kind == "HEAD" {
 			continue
 		}
-		if err := s.putBack(d); err != nil {
+		one, err := s.putBack(d, now, aside)
+		if kept = kept || one; err != nil {
 			errs = append(errs, fmt.Errorf("put back %s: %w", d.Name, err))
 		}
 	}
-	return errors.Join(errs...)
+	return kept, errors.Join(errs...)
 }
 
-func (s *Snapshot) putBack(d Difference) error {
+func (s *Snapshot) putBack(d Difference, now *Snapshot, aside string) (kept bool, err error) {
 	base := s.common
 	if rel, err := filepath.Rel(base, d.Name); err != nil || !filepath.IsLocal(rel) {
 		base = filepath.Dir(d.Name) // the .git file of a linked worktree
 	}
 	root, err := os.OpenRoot(base)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer root.Close()
 	rel, err := filepath.Rel(base, d.Name)
 	if err != nil {
-		return err
+		return false, err
 	}
 	old, had := s.Files[d.Kind+":"+d.Name]
 	if had && old.Link == "" && old.Data == nil {
-		return errors.New("it is too large to be put back")
+		return false, errors.New("it is too large to be put back")
 	}
+	if found, ok := now.Files[d.Kind+":"+d.Name]; !ok || !had || found.Sum != old.Sum {
+		if kept, err = s.keepFound(root, base, rel, aside); err != nil {
+			return kept, fmt.Errorf("keep what was found: %w", err)
+		}
+	}
+	return kept, old.write(root, rel, had)
+}
+
+// keepFound puts what lies at a path below the folder aside, and reports whether anything did.
+func (s *Snapshot) keepFound(root *os.Root, base, rel, aside string) (kept bool, err error) {
+	st, err := root.Lstat(rel)
+	if err != nil {
+		return false, ignoreMissing(err)
+	}
+	to, err := filepath.Rel(s.common, filepath.Join(aside, rel))
+	if base != s.common {
+		to, err = filepath.Rel(s.common, filepath.Join(aside, "outside", base, rel))
+	}
+	if err != nil {
+		return false, err
+	}
+	git := root
+	if base != s.common {
+		if git, err = os.OpenRoot(s.common); err != nil {
+			return false, err
+		}
+		defer git.Close()
+	}
+	if err := git.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return false, err
+	}
+	for n, name := 2, to; ; n++ { // an iteration is looked at twice
+		if _, err := git.Lstat(to); err != nil {
+			break
+		}
+		to = name + "." + strconv.Itoa(n)
+	}
+	switch {
+	case st.Mode().IsRegular() && st.Size() <= maxKept && st.Mode()&0o400 != 0:
+		data, err := root.ReadFile(rel)
+		if err != nil {
+			return false, err
+		}
+		return true, git.WriteFile(to, data, 0o600)
+	case base == s.common:
+		return true, root.Rename(rel, to)
+	case st.Mode()&fs.ModeSymlink != 0:
+		link, err := root.Readlink(rel)
+		if err != nil {
+			return false, err
+		}
+		return true, git.WriteFile(to, []byte(link), 0o600)
+	}
+	return false, nil
+}
+
+// write makes a file what it was; had says that there was one.
+func (old FileState) write(root *os.Root, rel string, had bool) error {
 	if !had || old.Link != "" {
 		if err := root.RemoveAll(rel); err != nil && !errors.Is(err, fs.ErrNotExist) || !had {
 			return ignoreMissing(err)
@@ -92,11 +155,16 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// RemoveStaleLocks removes git's lock files that lay there neither before nor
-// belong to a living process of git's or ours: an agent that was ended in the
-// middle, or one that wants to be in the way, leaves them. It returns their names.
-// Where processes cannot be looked at, every lock stays.
-func (s *Snapshot) RemoveStaleLocks(now *Snapshot) []string {
+// foreignAge is how long a lock that nobody is known to hold has to lie there before it
+// goes: who writes by a library and not by a git holds one for less, and may be where
+// no look at processes reaches, in a container for example.
+const foreignAge = 3 * time.Second
+
+// RemoveStaleLocks removes git's lock files that did not lie there before, are not held
+// by a living process and are not new: an agent that was ended in the middle, or one that
+// wants to be in the way, leaves them. It returns their names, and those that stay. Where
+// processes cannot be looked at, every lock stays.
+func (s *Snapshot) RemoveStaleLocks(now *Snapshot) (gone []string, left []LeftLock) {
 	seen := map[string]fs.FileInfo{}
 	for path := range now.Locks {
 		if st, err := os.Lstat(path); err == nil && !s.Locks[path] {
@@ -104,26 +172,49 @@ func (s *Snapshot) RemoveStaleLocks(now *Snapshot) []string {
 		}
 	}
 	if len(seen) == 0 {
-		return nil
+		return nil, nil
+	}
+	stays := func(path, why string) { left = append(left, LeftLock{path, why}) }
+	paths := slices.Sorted(maps.Keys(seen))
+	began := time.Now()
+	for _, path := range paths {
+		for age(seen[path]) < foreignAge && time.Since(began) < foreignAge && sameFile(path, seen[path]) {
+			time.Sleep(Jitter())
+		}
 	}
 	if running, known := proc.GitRunning(nil, s.root, s.common); running || !known {
-		return nil
+		for _, path := range paths {
+			if sameFile(path, seen[path]) {
+				stays(path, "a git is at work in the repository")
+			}
+		}
+		return nil, left
 	}
 	// The notes are read after the locks: who takes one has a note before.
 	writers := proc.ReadWriters(s.writers)
-	var gone []string
-	for _, path := range slices.Sorted(maps.Keys(seen)) {
-		if held(writers, path, seen[path]) {
+	for _, path := range paths {
+		switch {
+		case held(writers, path, seen[path]) || !sameFile(path, seen[path]):
+			continue
+		case age(seen[path]) < foreignAge && time.Since(began) < foreignAge:
+			stays(path, whyYoung)
 			continue
 		}
-		if st, err := os.Lstat(path); err != nil || !os.SameFile(st, seen[path]) {
-			continue
-		}
-		if os.RemoveAll(path) == nil {
+		if who := proc.LockHolder(path, seen[path], s.root, s.common); who != "" {
+			stays(path, who+" may hold it")
+		} else if sameFile(path, seen[path]) && os.RemoveAll(path) == nil {
 			gone = append(gone, path)
 		}
 	}
-	return gone
+	return gone, left
+}
+
+// age is how long ago a file was written; one from the future is new.
+func age(st fs.FileInfo) time.Duration { return max(time.Since(st.ModTime()), 0) }
+
+func sameFile(path string, st fs.FileInfo) bool {
+	now, err := os.Lstat(path)
+	return err == nil && os.SameFile(now, st)
 }
 
 // held says whether a living process of ours, another worker that lands its work for

@@ -28,7 +28,8 @@ const lockAge = time.Second
 // it leaves. A lock goes when
 //   - a dead process of ours noted its inode, or the value that it holds;
 //   - or a git of ours was killed while it was made, or it is older than this
-//     boot of the machine, and no git works in the repository now.
+//     boot of the machine, and no git works in the repository now, nor another
+//     program that may hold it.
 //
 // Every other lock stays: whoever made it may live. Where processes cannot be
 // looked at only the first reason counts.
@@ -187,6 +188,9 @@ func (s *sweeper) judge(path string, st os.FileInfo) string {
 	}
 	if s.gitRuns() {
 		return "a git is at work in the repository"
+	}
+	if who := proc.LockHolder(path, st, s.repo.Root, s.repo.CommonDir); who != "" {
+		return who + " may hold it"
 	}
 	return ""
 }

@@ -29,10 +29,13 @@ type Snapshot struct {
 	Files map[string]FileState // config, hooks, info, alternates, worktrees' metadata
 	Locks map[string]bool      // lock files of git that lay there
 
-	root, common, aside string
-	writers             string // the folder of the notes of who may hold a lock
-	places              []place
-	outside             []string // settings of the user and the system
+	root, common, gitDir, aside string
+
+	access  map[string]access // modes and owners that git's own work does not change
+	fetched map[string]time.Time
+	writers string // the folder of the notes of who may hold a lock
+	places  []place
+	outside []string // settings of the user and the system
 }
 
 // FileState is one small file of the git directory.
@@ -88,13 +91,17 @@ var ofOthers = []string{"config", "config.worktree", "commondir", "gitdir", "loc
 // only then is git asked which files it takes its settings from.
 func (r *Repo) TakeSnapshot(ctx context.Context, before *Snapshot) (*Snapshot, error) {
 	s := &Snapshot{Refs: map[string]string{}, Files: map[string]FileState{}, Locks: map[string]bool{},
-		root: r.Root, common: r.CommonDir, aside: filepath.Join(r.Dir(), "aside"),
+		root: r.Root, common: r.CommonDir, gitDir: r.GitDir, aside: filepath.Join(r.Dir(), "aside"),
 		writers: r.writersDir()}
+	s.readFetched()
 	if before != nil {
 		s.outside = before.outside
 	} else {
 		var err error
 		if s.outside, err = r.settingsFiles(ctx); err != nil {
+			return nil, err
+		}
+		if err := s.readAccess(); err != nil {
 			return nil, err
 		}
 	}

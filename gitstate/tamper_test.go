@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"git-ralph/fixtures/repo"
 )
@@ -115,7 +118,18 @@ func TestPutBack(t *testing.T) {
 			if len(diff) == 0 || diff[0].Kind != c.kind {
 				t.Fatalf("noticed: %v", diff)
 			}
-			must(t, before.PutBack(diff))
+			aside := filepath.Join(g.Dir(), "aside", "x")
+			kept, err := before.PutBack(diff, now, aside)
+			must(t, err)
+			none := []string{"no settings", "settings that nobody may read", "a hook that runs now", "no info at all"}
+			if os.Geteuid() == 0 && kept == slices.Contains(none, c.why) {
+				t.Errorf("something of what was found was kept: %v", kept)
+			}
+			if c.why == "a setting more" {
+				if found, err := os.ReadFile(aside + "/config"); !strings.Contains(string(found), "fsmonitor") {
+					t.Errorf("of the found settings %q was kept, %v", found, err)
+				}
+			}
 			again, err := g.TakeSnapshot(context.Background(), before)
 			must(t, err)
 			defer again.Close()
@@ -229,31 +243,146 @@ func TestStaleLocks(t *testing.T) {
 		t.Skip("who holds a lock is known on Linux only")
 	}
 	r, g := watchedRepo(t)
-	old := filepath.Join(r.Dir, ".git/config.lock")
-	must(t, os.WriteFile(old, nil, 0o644))
+	long := time.Now().Add(-time.Minute)
+	path := func(name string) string { return filepath.Join(r.Dir, ".git", filepath.FromSlash(name)) }
+	lay := func(names ...string) {
+		for _, name := range names {
+			must(t, os.WriteFile(path(name), nil, 0o644), os.Chtimes(path(name), long, long))
+		}
+	}
+	lay("config.lock")
 	before, err := g.TakeSnapshot(context.Background(), nil)
 	must(t, err)
 	defer before.Close()
-	for _, name := range []string{"index.lock", "refs/heads/main.lock", "HEAD.lock"} {
-		must(t, os.WriteFile(filepath.Join(r.Dir, ".git", name), nil, 0o644))
+	remove := func(gone, left int) {
+		t.Helper()
+		now, err := g.TakeSnapshot(context.Background(), before)
+		must(t, err)
+		defer now.Close()
+		if out, stay := before.RemoveStaleLocks(now); len(out) != gone || len(stay) != left {
+			t.Errorf("removed %v, left %v", out, stay)
+		}
 	}
-	now, err := g.TakeSnapshot(context.Background(), before)
-	must(t, err)
-	defer now.Close()
-	if gone := before.RemoveStaleLocks(now); len(gone) != 3 {
-		t.Errorf("removed: %v", gone)
-	}
-	if _, err := os.Lstat(old); err != nil {
+	lay("index.lock", "refs/heads/main.lock", "HEAD.lock")
+	remove(3, 0)
+	if _, err := os.Lstat(path("config.lock")); err != nil {
 		t.Errorf("the lock that lay there before is not ours to judge: %v", err)
 	}
 	lock, err := g.LockIndex(0) // as another worker does that lands its work
 	must(t, err)
-	defer lock.Release()
-	if now, err = g.TakeSnapshot(context.Background(), before); err != nil {
-		t.Fatal(err)
+	remove(0, 0)
+	lock.Release()
+
+	// Programs with a library of their own: one has the lock open, the other one has
+	// closed it.
+	jar := filepath.Join(filepath.Dir(r.Dir), "org.eclipse.jgit-6.jar")
+	must(t, os.WriteFile(jar, nil, 0o644))
+	for _, opens := range []string{path("index.lock"), jar} {
+		lay("index.lock", "HEAD.lock")
+		f, err := os.Open(opens)
+		must(t, err)
+		c := exec.Command("cat")
+		c.Dir, c.ExtraFiles = os.TempDir(), []*os.File{f}
+		in, err := c.StdinPipe()
+		must(t, err, c.Start(), f.Close())
+		if opens == jar {
+			remove(0, 2)
+		} else {
+			remove(1, 1)
+		}
+		must(t, in.Close(), c.Wait())
+		remove(map[bool]int{true: 2, false: 1}[opens == jar], 0)
 	}
+}
+
+// TestLockThatGoes: a lock that was made just now is waited for, and its holder takes
+// it back meanwhile.
+func TestLockThatGoes(t *testing.T) {
+	r, g := watchedRepo(t)
+	before, err := g.TakeSnapshot(context.Background(), nil)
+	must(t, err)
+	defer before.Close()
+	lock := filepath.Join(r.Dir, ".git", "index.lock")
+	must(t, os.WriteFile(lock, []byte("new"), 0o644))
+	now, err := g.TakeSnapshot(context.Background(), before)
+	must(t, err)
 	defer now.Close()
-	if gone := before.RemoveStaleLocks(now); len(gone) != 0 {
-		t.Errorf("removed what a living process of ours holds: %v", gone)
+	done := make(chan struct{})
+	time.AfterFunc(300*time.Millisecond, func() {
+		defer close(done)
+		if err := os.Rename(lock, filepath.Join(r.Dir, ".git", "index")); err != nil {
+			t.Errorf("its holder: %v", err)
+		}
+	})
+	gone, left := before.RemoveStaleLocks(now)
+	<-done
+	if len(gone)+len(left) > 0 {
+		t.Errorf("removed %v, left %v", gone, left)
+	}
+}
+
+// TestFetchedShallow: what a fetch does to the list of shallow commits stays; what an agent
+// writes there does not, and nothing looks as if it were missing afterwards.
+func TestFetchedShallow(t *testing.T) {
+	for _, c := range []struct {
+		why, clone, do string
+		explained      bool
+	}{
+		{"a deeper clone", "--depth=1", "git fetch -q --depth=3", true},
+		{"a clone made whole", "--depth=2", "git fetch -q --unshallow", true},
+		{"deepened by one", "--depth=1", "git fetch -q --deepen=1", true},
+		{"a whole clone cut", "", "git fetch -q --depth=1", true},
+		{"cut at what is new", "", "git -C ../work commit -q --allow-empty -m a; " +
+			"git -C ../work commit -q --allow-empty -m b; git fetch -q --depth=1", true},
+		{"deeper without a word of it", "--depth=1", "git fetch -q --depth=3; rm .git/FETCH_HEAD", true},
+		{"cut by an agent", "", "git rev-parse HEAD~1 > .git/shallow", false},
+		{"removed by an agent", "--depth=1", "rm .git/shallow", false},
+		{"garbage", "--depth=1", "echo garbage > .git/shallow", false},
+		{"a link", "--depth=1", "rm .git/shallow; ln -s config .git/shallow", false},
+		{"both", "--depth=1", "git fetch -q --depth=3; rm .git/FETCH_HEAD; git rev-parse HEAD~1 >> .git/shallow", false},
+	} {
+		t.Run(strings.ReplaceAll(c.why, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			r := repo.New(t, nil)
+			for _, m := range []string{"one", "two", "three", "four"} {
+				r.Git("commit", "-q", "--allow-empty", "-m", m)
+			}
+			clone := filepath.Join(filepath.Dir(r.Dir), "clone")
+			r.Git(strings.Fields("clone -q " + c.clone + " file://" + r.Dir + " " + clone)...)
+			g, err := Open(context.Background(), clone, r.Env)
+			must(t, err)
+			t.Cleanup(func() { g.Close() })
+			before, err := g.TakeSnapshot(context.Background(), nil)
+			must(t, err)
+			defer before.Close()
+			run := exec.Command("sh", "-c", c.do)
+			run.Dir, run.Env = clone, r.Env
+			if out, err := run.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			now, err := g.TakeSnapshot(context.Background(), before)
+			must(t, err)
+			defer now.Close()
+			diff := slices.DeleteFunc(before.Compare(now), func(d Difference) bool { return d.Kind != "info" })
+			if len(diff) != 1 || !g.IsShallow(diff[0]) {
+				t.Fatalf("noticed: %v", diff)
+			}
+			found, _ := os.ReadFile(clone + "/.git/shallow")
+			ok := g.Fetched(context.Background(), before, now, diff[0])
+			if ok != c.explained {
+				t.Fatalf("explained: %v", ok)
+			}
+			if !ok {
+				_, err := before.PutBack(diff, now, filepath.Join(g.Dir(), "aside", "x"))
+				must(t, err)
+			} else if is, _ := os.ReadFile(clone + "/.git/shallow"); string(is) != string(found) {
+				t.Errorf("%q, the fetch made %q", is, found)
+			}
+			r.Git("-C", clone, "fsck", "--connectivity-only")
+			want := map[string]string{"both": "3", "cut by an agent": "5"}[c.why]
+			if got := r.Git("-C", clone, "rev-list", "--count", "HEAD"); want != "" && got != want {
+				t.Errorf("%s commits are seen, not %s", got, want)
+			}
+		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/text"
+	"git-ralph/loop/recovery"
 	"git-ralph/loop/refusal"
 	"git-ralph/notes"
 )
@@ -49,6 +50,7 @@ func (l *Loop) exposed(it *attempt, diff []gitstate.Difference, now *gitstate.Sn
 // entries are put back, and moved refs end the run. Nothing of git is asked or
 // written before what could redirect it is as it was.
 func (l *Loop) checkTamper(it *attempt) error {
+	l.putBackModes(it)
 	replaced, err := it.git.Places()
 	if err != nil {
 		return err
@@ -67,7 +69,7 @@ func (l *Loop) checkTamper(it *attempt) error {
 		if replaced {
 			it.tampered("git directory")
 		}
-		l.undo(it, theirs)
+		l.undo(it, theirs, now)
 		if err := l.noteIndex(it); err != nil {
 			return err
 		}
@@ -90,7 +92,15 @@ func (l *Loop) checkTamper(it *attempt) error {
 			undo = append(undo, d)
 		}
 	}
-	l.undo(it, undo)
+	shallow := slices.DeleteFunc(slices.Clone(undo), func(d gitstate.Difference) bool { return !l.Repo.IsShallow(d) })
+	l.undo(it, slices.DeleteFunc(undo, l.Repo.IsShallow), now)
+	for _, d := range shallow { // and now git can be asked
+		if l.Repo.Fetched(l.background(), it.git, now, d) {
+			it.notice("changed by a fetch meanwhile: %s", d)
+		} else {
+			l.undo(it, []gitstate.Difference{d}, now)
+		}
+	}
 	lost, err := l.putBackOurs(it)
 	if err != nil {
 		return err
@@ -103,8 +113,12 @@ func (l *Loop) checkTamper(it *attempt) error {
 		}
 		return false
 	})
-	for _, lock := range it.git.RemoveStaleLocks(now) {
+	gone, left := it.git.RemoveStaleLocks(now)
+	for _, lock := range gone {
 		it.notice("a lock that no process held was removed: %s", lock)
+	}
+	for _, lock := range left {
+		it.notice("a lock was left: %s: %s", lock.Path, lock.Why)
 	}
 	if len(moved) > 0 {
 		// The index belongs to where HEAD is now: its old entries would undo a
@@ -209,8 +223,9 @@ func (l *Loop) misled(known object.ID) (is object.ID, misled bool) {
 	return is, true
 }
 
-// undo puts back what the agent did to git's own files, and rejects.
-func (l *Loop) undo(it *attempt, diff []gitstate.Difference) {
+// undo puts back what the agent did to git's own files, and rejects. What it finds is
+// kept: it may be a person's.
+func (l *Loop) undo(it *attempt, diff []gitstate.Difference, now *gitstate.Snapshot) {
 	for _, d := range diff {
 		kind := d.Kind
 		if d.Name == filepath.Join(l.Repo.Root, ".git") {
@@ -219,9 +234,31 @@ func (l *Loop) undo(it *attempt, diff []gitstate.Difference) {
 		it.tampered(kind)
 		it.notice("put back: %s", d)
 	}
-	if err := it.git.PutBack(diff); err != nil {
+	aside := recovery.AsideOf(l.Repo, it.id) + "-git"
+	kept, err := it.git.PutBack(diff, now, aside)
+	if kept {
+		it.notice("what was found in their place is in %s", aside)
+	}
+	if err != nil {
 		l.Log("git's own files could not all be put back: %v", err)
 		it.notice("not all could be put back: %s", notes.OneLine(err.Error(), 300))
+	}
+	l.putBackModes(it) // of folders that were made again
+}
+
+// putBackModes gives git's own files and folders their modes and owners back where they
+// are within the agent's reach, and rejects.
+func (l *Loop) putBackModes(it *attempt) {
+	if l.isolated() {
+		return
+	}
+	changed, err := it.git.PutBackModes()
+	if err != nil {
+		it.notice("not all modes could be put back: %s", notes.OneLine(err.Error(), 300))
+	}
+	if len(changed) > 0 {
+		it.tampered("modes")
+		it.notice("modes or owners put back: %s", text.List(changed))
 	}
 }
 

@@ -334,6 +334,13 @@ func attacksOnGit() []attack {
 		{name: "a new branch and a tag", why: "refs that nobody asked for", boxed: kept, off: refsMove,
 			agent:  `"$G" update-ref refs/heads/stolen HEAD; "$G" tag stolen`,
 			worked: func(p *project) bool { return p.Git("tag") != "" }},
+		{name: "modes of git's folders", why: "nobody but root can commit, or anybody can plant a hook", boxed: kept,
+			off:   rejected("tampered: modes"),
+			agent: `chmod 000 .git/refs .git/objects; chmod 777 .git/hooks`,
+			worked: func(p *project) bool {
+				st, err := os.Stat(filepath.Join(p.Dir, ".git/hooks"))
+				return err != nil || st.Mode().Perm() == 0o777
+			}},
 		{name: "stale locks", why: "nobody can stage or commit any more", boxed: kept, off: kept,
 			agent:  `touch .git/index.lock .git/config.lock .git/refs/heads/main.lock .git/packed-refs.lock`,
 			worked: func(p *project) bool { return exists(filepath.Join(p.Dir, ".git/index.lock")) }},

@@ -58,6 +58,19 @@ func TestPeopleMayWork(t *testing.T) {
 					t.Error("the tag did not come along")
 				}
 			}},
+		{name: "a fetch that cuts or deepens", why: "git lists commits without parents in a file of its directory",
+			boxed: kept, off: kept,
+			setup: func(t *testing.T, p *project) {
+				upstream(t, p)
+				p.Git("remote", "set-url", "origin", "file://"+outside(p, "up"))
+			},
+			person: func(t *testing.T, p *project) { p.Git("fetch", "-q", "--depth=1", "origin") },
+			then: func(t *testing.T, p *project, boxed bool) {
+				if !exists(filepath.Join(p.Dir, ".git/shallow")) {
+					t.Error("the list of shallow commits is gone")
+				}
+				p.Git("fetch", "-q", "--unshallow", "origin")
+			}},
 		{name: "a refresh of the index", why: "git status writes it", boxed: kept, off: kept,
 			person: func(t *testing.T, p *project) {
 				// A file whose times are not those of the index makes git write it anew.

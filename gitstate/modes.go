@@ -1,0 +1,174 @@
+package gitstate
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// access is who may do what with a file or folder.
+type access struct {
+	mode     fs.FileMode // permissions, and the bits of set-user-id, set-group-id and sticky
+	uid, gid int         // -1 = not known
+}
+
+const accessBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+
+func accessOf(st fs.FileInfo) access {
+	a := access{mode: st.Mode() & accessBits}
+	a.uid, a.gid = owner(st)
+	return a
+}
+
+// needs is what the owner of a file or folder has to be allowed.
+func needs(st fs.FileInfo) fs.FileMode {
+	if st.IsDir() {
+		return 0o700
+	}
+	return 0o400
+}
+
+// fixed reports whether the mode of a folder of the git directory never changes by git's
+// own work: git makes and removes the folders of refs, logs and objects again.
+func fixed(rel string) bool {
+	first, rest, deep := strings.Cut(filepath.ToSlash(rel), "/")
+	switch first {
+	case "refs", "logs", "ralph":
+		return !deep
+	case "objects":
+		return !deep || rest == "info" || rest == "pack"
+	}
+	return true
+}
+
+// compared reports whether a file is compared by its contents and mode with what it was.
+func compared(rel string) bool {
+	first, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	return slices.Contains([]string{"config", "config.worktree", "hooks", "info"}, first)
+}
+
+// modesOf are the parts of the git directory where modes are looked at, in a folder of
+// it; with objects those of loose objects, too, which may be many.
+func modesOf(base string, objects bool, look func(rel string, st fs.FileInfo) error) error {
+	var walk func(rel string) error
+	walk = func(rel string) error {
+		path := filepath.Join(base, rel)
+		st, err := os.Lstat(path)
+		if err != nil {
+			if errors.Is(err, fs.ErrPermission) {
+				return nil
+			}
+			return ignoreMissing(err)
+		}
+		if !st.IsDir() && (!st.Mode().IsRegular() || compared(rel)) {
+			return nil
+		}
+		if err := look(rel, st); err != nil || !st.IsDir() {
+			return err
+		}
+		switch slash := filepath.ToSlash(rel); {
+		case slash == "ralph", slash == "lfs", slash == "worktrees", strings.HasPrefix(slash, "modules/"):
+			return nil
+		case strings.HasPrefix(slash, "objects/") && !objects && slash != "objects/info" && slash != "objects/pack":
+			return nil
+		}
+		entries, err := os.ReadDir(path)
+		if errors.Is(err, fs.ErrPermission) {
+			return nil // another user's; of ours, its mode comes back first
+		}
+		if err != nil {
+			return ignoreMissing(err)
+		}
+		for _, e := range entries {
+			if err := walk(filepath.Join(rel, e.Name())); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return walk(".")
+}
+
+// gitDirs are the folder that all worktrees share and, in a linked one, its own.
+func (s *Snapshot) gitDirs() []string { return slices.Compact([]string{s.common, s.gitDir}) }
+
+// readAccess notes what modes are to be put back.
+func (s *Snapshot) readAccess() error {
+	s.access = map[string]access{}
+	for _, dir := range s.gitDirs() {
+		err := modesOf(dir, false, func(rel string, st fs.FileInfo) error {
+			if st.IsDir() && fixed(rel) || st.Mode()&0o002 != 0 || st.Mode()&needs(st) != needs(st) {
+				s.access[filepath.Join(dir, rel)] = accessOf(st)
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("read the modes of the git directory: %w", err)
+		}
+	}
+	return nil
+}
+
+// PutBackModes gives folders of the git directory the modes and owners back that they
+// had. Of files, and of folders that git makes and removes, it only gives back what their
+// owner needs, and takes what everybody may write since. It comes before anything is read,
+// as a folder without its modes hides everything below, and returns what it changed,
+// relative to the git directory.
+func (s *Snapshot) PutBackModes() (changed []string, err error) {
+	var errs []error
+	for _, p := range s.places {
+		st, err := p.open.Stat()
+		if err != nil || p.path == s.root && st.Mode()&0o700 == 0o700 {
+			continue // the worktree's own folder is the checkpoint's, when it can be entered
+		}
+		if was := accessOf(p.was); was.mode != accessOf(st).mode {
+			errs = append(errs, p.open.Chmod(was.mode))
+			changed = append(changed, filepath.Base(p.path))
+		}
+	}
+	for _, dir := range s.gitDirs() {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return changed, errors.Join(append(errs, err)...)
+		}
+		look := func(rel string, st fs.FileInfo) error {
+			ok, err := s.giveBack(root, filepath.Join(dir, rel), rel, st)
+			if errs = append(errs, err); ok {
+				changed = append(changed, filepath.ToSlash(rel))
+			}
+			return nil
+		}
+		errs = append(errs, modesOf(dir, false, look))
+		if len(changed) > 0 { // and then perhaps those of objects
+			errs = append(errs, modesOf(dir, true, look))
+		}
+		root.Close()
+	}
+	return changed, errors.Join(errs...)
+}
+
+// giveBack changes mode and owner of one file or folder to what they have to be.
+func (s *Snapshot) giveBack(root *os.Root, path, rel string, st fs.FileInfo) (changed bool, err error) {
+	is := accessOf(st)
+	was, known := s.access[path]
+	if !known || !st.IsDir() || !fixed(rel) {
+		own, everybody := needs(st), s.access[s.common].mode&0o002
+		if known {
+			own, everybody = own&was.mode, was.mode&0o002
+		}
+		was = is
+		was.mode = is.mode&^0o002 | is.mode&everybody | own
+	}
+	if was == is {
+		return false, nil
+	}
+	if was.uid != is.uid || was.gid != is.gid {
+		err = root.Lchown(rel, was.uid, was.gid)
+	}
+	// A change of owner takes bits away.
+	return true, errors.Join(err, root.Chmod(rel, was.mode))
+}
