@@ -20,7 +20,7 @@ func (l *Loop) complete(ctx context.Context, s state.State) (Action, error) {
 	}
 	report, err := l.proveTip(ctx, tip, s)
 	if ctx.Err() != nil {
-		return interrupted(), nil
+		return interrupted(ctx), nil
 	}
 	if err != nil {
 		return done, err

@@ -178,11 +178,14 @@ func (a Action) forAside() bool {
 	return a.Status == state.NeedsReview && strings.HasPrefix(a.Reason, state.SetAside)
 }
 
+// stoppedByOperator is why a run ended that was asked to.
+const stoppedByOperator = "stopped by the operator"
+
 // decideOperator decides by what a person requested, which comes first.
 func decideOperator(r state.Run) (Action, bool) {
 	switch {
 	case r.StopAsked > 0 && r.StopAsked == r.Session:
-		return Action{Kind: Halt, Status: state.Stopped, Reason: "stopped by the operator"}, true
+		return Action{Kind: Halt, Status: state.Stopped, Reason: stoppedByOperator}, true
 	case r.PauseAsked:
 		return Action{Kind: Wait, Status: state.Paused, Reason: "paused by the operator"}, true
 	}

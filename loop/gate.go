@@ -104,8 +104,15 @@ const gateRest = 5 * time.Minute
 
 // followGate brings the pull request up to date between two iterations, and what
 // is red there into the next prompt: it returns the state with it. It never holds
-// the run up.
+// the run up, nor a person who asks it to stop.
 func (l *Loop) followGate(ctx context.Context, s state.State) (state.State, error) {
+	told := s
+	var failed error
+	_, err := l.asks(holdsUp).during(ctx, func(ctx context.Context) { told, failed = l.updateRemote(ctx, s) })
+	return told, cmp.Or(failed, err)
+}
+
+func (l *Loop) updateRemote(ctx context.Context, s state.State) (state.State, error) {
 	if l.Gate == nil {
 		return l.noteRemote(s, "", "")
 	}
@@ -150,7 +157,11 @@ func (l *Loop) sayGate(format string, args ...any) {
 // that are not through yet change nothing.
 func (l *Loop) tellRemote(ctx context.Context, s state.State, pr PullRequest) (state.State, error) {
 	if red := pr.in(RemoteRed); len(red) > 0 {
-		return l.noteRemote(s, text.List(red), l.remoteText(ctx, s, pr))
+		said := l.remoteText(ctx, s, pr)
+		if ctx.Err() != nil {
+			return s, nil // it may lack what the checks printed
+		}
+		return l.noteRemote(s, text.List(red), said)
 	}
 	if verdict, _ := weighRemote(pr, pr.Commit); verdict == RemoteGreen {
 		return l.noteRemote(s, "", "")
@@ -208,7 +219,7 @@ func (l *Loop) remoteText(ctx context.Context, s state.State, pr PullRequest) st
 
 // passGate holds complete back until the checks of the pull request are green for
 // the tip that was proved. It waits as long as pr.wait; nil says that there is
-// something else to do: red checks became a task, or a person wants something.
+// something else to do: red checks became a task, a person wants something, or ctx ended.
 func (l *Loop) passGate(ctx context.Context, s state.State, done Action) (*Action, error) {
 	if l.Gate == nil {
 		return &done, nil
@@ -218,23 +229,27 @@ func (l *Loop) passGate(ctx context.Context, s state.State, done Action) (*Actio
 		return nil, err
 	}
 	w := &gateWait{l: l, tip: tip, until: l.Now().Add(l.Settings.GateWait)}
-	over := w.look(ctx)
-	if !over {
+	over := false
+	look := func(ctx context.Context) bool { over = w.look(ctx); return over }
+	asked, err := l.asks(personWaits).during(ctx, func(ctx context.Context) { look(ctx) })
+	if err == nil && !asked && !over {
 		err = l.waitFor(ctx, Action{Kind: Wait, Status: state.Waiting, Reason: "green checks of the pull request, " + w.why,
-			Until: w.until}, func() bool { over = w.look(ctx); return over })
+			Until: w.until}, look, personWaits)
 	}
 	switch {
+	case asked || ctx.Err() != nil:
+		return nil, nil
 	case err != nil:
 		return nil, err
-	case ctx.Err() != nil:
-		a := interrupted()
-		return &a, nil
 	case over && w.verdict == RemoteGreen:
 		l.emit("pull_request", s, "", nil, "%s: %s at %s", w.pr.Name, w.why, short(tip.String()))
 		_, err := l.noteRemote(s, "", "")
 		return &done, err
 	case over && w.verdict == RemoteRed, !over && w.pr != nil && len(w.pr.in(RemoteRed)) > 0 && w.late():
-		return l.redRemote(ctx, s, *w.pr)
+		var halt *Action
+		var failed error
+		_, err := l.asks(personWaits).during(ctx, func(ctx context.Context) { halt, failed = l.redRemote(ctx, s, *w.pr) })
+		return halt, cmp.Or(failed, err)
 	case over || w.late():
 		return &Action{Kind: Halt, Status: state.HaltedStatus, Reason: remoteChecks + w.why}, nil
 	}
@@ -266,6 +281,9 @@ func (w *gateWait) look(ctx context.Context) bool {
 	w.pause = min(max(2*w.pause, time.Second), 30*time.Second)
 	defer func() { w.next = l.Now().Add(w.pause) }()
 	pr, err := l.Gate.Look(ctx)
+	if ctx.Err() != nil {
+		return false
+	}
 	if err != nil {
 		w.verdict, w.why = RemotePending, "the checks of the pull request cannot be read: "+notes.OneLine(err.Error(), 300)
 		l.sayGate("%s", w.why)
@@ -280,6 +298,8 @@ func (w *gateWait) look(ctx context.Context) bool {
 		case errors.Is(err, ErrPushRefused):
 			w.verdict, w.why = "", fmt.Sprintf("%s was not pushed to %s: %v", short(w.tip.String()), pr.Name, err)
 			return true
+		case ctx.Err() != nil:
+			return false
 		case err != nil:
 			w.verdict, w.why = RemotePending, "the push failed: "+notes.OneLine(err.Error(), 300)
 			l.sayGate("%s", w.why)
@@ -319,7 +339,7 @@ const redTitle = "make the checks of the pull request green: "
 func (l *Loop) redRemote(ctx context.Context, s state.State, pr PullRequest) (*Action, error) {
 	red := pr.in(RemoteRed)
 	s, err := l.tellRemote(ctx, s, pr)
-	if err != nil {
+	if err != nil || ctx.Err() != nil {
 		return nil, err
 	}
 	rounds := 0
@@ -351,6 +371,6 @@ func (l *Loop) redRemote(ctx context.Context, s state.State, pr PullRequest) (*A
 
 // personWaits says that a person wants something that a wait stands in the way of.
 func personWaits(s state.State) bool {
-	return s.Run.StopAsked > 0 || s.Run.PauseAsked || !s.Plan.Complete() ||
+	return holdsUp(s) || !s.Plan.Complete() ||
 		slices.ContainsFunc(s.Questions, func(q state.Question) bool { return !q.Answered })
 }

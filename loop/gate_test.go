@@ -51,10 +51,15 @@ type server struct {
 	// checks are what it says about the commit that it stands at.
 	checks func(s *server) ([]RemoteCheck, error)
 	refuse error
+	// hang reports whether it has hung in a look until ctx ended; nil = it does not.
+	hang func(ctx context.Context) bool
 }
 
-func (s *server) Look(context.Context) (*PullRequest, error) {
+func (s *server) Look(ctx context.Context) (*PullRequest, error) {
 	s.looks++
+	if s.hang != nil && s.hang(ctx) {
+		return nil, ctx.Err()
+	}
 	list, err := s.checks(s)
 	if s.none || err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -126,6 +127,8 @@ func (l *Loop) Run(ctx context.Context, c RunOptions) (End, error) {
 	}
 	var t attempts
 	prepared := false // for building
+	ctx, release := l.stoppable(ctx)
+	defer release()
 	for ctx.Err() == nil {
 		s, err := l.load()
 		if err != nil {
@@ -194,7 +197,8 @@ func (l *Loop) Run(ctx context.Context, c RunOptions) (End, error) {
 		}
 	}
 	l.drain()
-	return l.end(state.Interrupted, "interrupted")
+	cut := interrupted(ctx)
+	return l.end(cut.Status, cut.Reason)
 }
 
 // workOn is one iteration on a task, unless nothing would prove it.
@@ -249,13 +253,17 @@ func (l *Loop) proveEnd(ctx context.Context, s state.State, a Action) (*Action, 
 	}
 	end, err := l.complete(ctx, s)
 	l.proved = err == nil && end.Status == state.Complete
-	if asked && end.Status != state.Interrupted {
+	if asked && ctx.Err() == nil {
 		return &a, err
 	}
 	return &end, err
 }
 
-func interrupted() Action {
+// interrupted is how a run ends whose context has ended.
+func interrupted(ctx context.Context) Action {
+	if errors.Is(context.Cause(ctx), session.ErrStopNow) {
+		return Action{Kind: Halt, Status: state.Stopped, Reason: stoppedByOperator}
+	}
 	return Action{Kind: Halt, Status: state.Interrupted, Reason: "interrupted"}
 }
 
@@ -356,11 +364,16 @@ func (l *Loop) breaker(to, reason string) error {
 }
 
 // wait stands still while the run is paused or a time has not come.
-func (l *Loop) wait(ctx context.Context, a Action) error { return l.waitFor(ctx, a, nil) }
+func (l *Loop) wait(ctx context.Context, a Action) error {
+	return l.waitFor(ctx, a, nil, func(s state.State) bool {
+		return s.Run.StopAsked > 0 || a.Status == state.Paused && !s.Run.PauseAsked
+	})
+}
 
-// waitFor is wait that also ends when over says so, or when a person wants
-// something else; nil = it does not.
-func (l *Loop) waitFor(ctx context.Context, a Action, over func() bool) error {
+// waitFor stands still until a time has come, over says so, or a person asks for
+// what wants is looking for. over is nil or may take its time: it is ended early.
+func (l *Loop) waitFor(ctx context.Context, a Action, over func(context.Context) bool,
+	wants func(state.State) bool) error {
 	until := ""
 	if !a.Until.IsZero() {
 		until = a.Until.UTC().Format(time.RFC3339)
@@ -374,31 +387,17 @@ func (l *Loop) waitFor(ctx context.Context, a Action, over func() bool) error {
 		name = "pause"
 	}
 	l.emit(name, state.State{}, "", nil, "%s", a.Reason)
-	tip, err := l.Journal.Tip(ctx)
-	if err != nil {
-		return err
-	}
-	for ctx.Err() == nil {
-		l.Sleep(ctx, 200*time.Millisecond)
-		if !a.Until.IsZero() && !l.Now().Before(a.Until) {
-			break
-		}
-		if over != nil && over() {
-			break
-		}
-		now, err := l.Journal.Tip(ctx)
-		if err != nil {
+	asks, ended := l.asks(wants), false
+	for ctx.Err() == nil && !ended && (a.Until.IsZero() || l.Now().Before(a.Until)) {
+		asked, err := asks.during(ctx, func(ctx context.Context) {
+			if l.Sleep(ctx, lookEvery); over != nil && ctx.Err() == nil {
+				ended = over(ctx)
+			}
+		})
+		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		if now == tip {
-			continue
-		}
-		tip = now
-		s, err := l.load()
-		if err != nil {
-			return err
-		}
-		if s.Run.StopAsked > 0 || a.Status == state.Paused && !s.Run.PauseAsked || over != nil && personWaits(s) {
+		if asked {
 			break
 		}
 	}

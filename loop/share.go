@@ -427,8 +427,12 @@ func (l *Loop) waitForOthers(ctx context.Context, a Action) error {
 	if err != nil {
 		return err
 	}
+	asks := l.asks(holdsUp)
 	for ctx.Err() == nil {
-		l.Sleep(ctx, l.Share.pause())
+		asked, err := asks.during(ctx, func(ctx context.Context) { l.Sleep(ctx, l.Share.pause()) })
+		if err != nil || asked || ctx.Err() != nil {
+			return err
+		}
 		if _, err := l.Share.CatchUp(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}

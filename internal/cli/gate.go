@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,6 +36,13 @@ func (a *App) gate(set *config.Resolved) (loop.RemoteGate, error) {
 	if err == nil && !a.hasProgram(string(to.forge)) {
 		err = gitstate.Hint(8, "install it, then: "+string(to.forge)+" auth login; or gate = false under [pr] in "+
 			"ralph.toml", "pr.gate = true reads checks through %s, which is not installed", to.forge)
+	}
+	if err == nil && to.forge == github {
+		// The key itself is neither kept nor shown, and no server is asked for it.
+		if _, kerr := to.forge.call(a, "", "auth", "token"); kerr != nil && strings.Contains(kerr.Error(), "oauth token") {
+			err = gitstate.Hint(8, "gh auth login; or gate = false under [pr] in ralph.toml",
+				"pr.gate = true reads checks through gh, and gh is not logged in")
+		}
 	}
 	if err != nil {
 		how, _ := adviceOf(err)
@@ -74,29 +82,82 @@ func (g *gate) Look(ctx context.Context) (*loop.PullRequest, error) {
 		return nil, nil // somebody else's branch of the same name
 	}
 	pr.Commit = at.Commit
-	var list []struct{ Name, State, Bucket, Link, Workflow string }
 	data, err = g.to.forge.callWithin(ctx, g.a, "", "pr", "checks", n, "--json", "name,state,bucket,link,workflow")
-	if len(bytes.TrimSpace(data)) == 0 {
-		if err == nil || strings.Contains(strings.ToLower(err.Error()), "no checks reported") {
-			return pr, nil
-		}
-		return nil, err
-	}
-	// Red or pending ones may show in the exit code as well.
-	if uerr := json.Unmarshal(data, &list); uerr != nil {
+	switch {
+	case len(bytes.TrimSpace(data)) > 0: // red or pending ones may show in the exit code as well
+		pr.Checks, err = checksOf(data)
+	case err == nil || strings.Contains(strings.ToLower(err.Error()), "no checks reported"):
+		err = nil
+	case strings.Contains(err.Error(), "unknown flag"): // before gh 2.50
+		data, err = g.to.forge.callWithin(ctx, g.a, "", "pr", "view", n, "--json", "statusCheckRollup")
 		if err == nil {
-			err = gitstate.Hint(1, "gh 2.50 or newer", "gh printed what is not understood: %w", uerr)
+			pr.Checks, err = rollup(data)
 		}
-		return nil, err
 	}
-	for _, c := range list {
-		name := c.Name
-		if c.Workflow != "" && c.Workflow != name {
-			name = c.Workflow + " / " + name
-		}
-		pr.Checks = append(pr.Checks, loop.RemoteCheck{Name: name, Link: c.Link, State: githubState(c.Bucket, c.State)})
+	if err != nil {
+		return nil, err
 	}
 	return pr, nil
+}
+
+// notUnderstood is an error of gh's answers.
+func notUnderstood(err error) error {
+	return gitstate.Hint(1, "a newer version of gh may help", "gh printed what is not understood: %w", err)
+}
+
+// checksOf reads `gh pr checks --json`.
+func checksOf(data []byte) ([]loop.RemoteCheck, error) {
+	var list []struct{ Name, State, Bucket, Link, Workflow string }
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, notUnderstood(err)
+	}
+	var out []loop.RemoteCheck
+	for _, c := range list {
+		out = append(out, loop.RemoteCheck{Name: checkName(c.Workflow, c.Name), Link: c.Link,
+			State: githubState(c.Bucket, c.State)})
+	}
+	return out, nil
+}
+
+// rollup reads `gh pr view --json statusCheckRollup`, which has every run of a
+// check: the one that began last counts.
+func rollup(data []byte) ([]loop.RemoteCheck, error) {
+	var doc struct {
+		List []struct {
+			Name, WorkflowName, Status, Conclusion, DetailsURL string
+			Context, State, TargetURL                          string // of a status that no run reports
+			StartedAt                                          time.Time
+		} `json:"statusCheckRollup"`
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return nil, notUnderstood(err)
+	}
+	var out []loop.RemoteCheck
+	at, began := map[string]int{}, map[string]time.Time{}
+	for _, c := range doc.List {
+		one := loop.RemoteCheck{Name: checkName(c.WorkflowName, cmp.Or(c.Name, c.Context)),
+			Link: cmp.Or(c.DetailsURL, c.TargetURL), State: githubState("", cmp.Or(c.Conclusion, c.Status, c.State))}
+		i, known := at[one.Name]
+		switch {
+		case !known:
+			at[one.Name] = len(out)
+			out = append(out, one)
+		case c.StartedAt.Before(began[one.Name]):
+			continue
+		default:
+			out[i] = one
+		}
+		began[one.Name] = c.StartedAt
+	}
+	return out, nil
+}
+
+// checkName is a check with its workflow.
+func checkName(workflow, name string) string {
+	if workflow != "" && workflow != name {
+		return workflow + " / " + name
+	}
+	return name
 }
 
 // githubState is the state of a check as gh sorts it, or else as GitHub calls it.

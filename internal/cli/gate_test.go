@@ -5,11 +5,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"git-ralph/fixtures/repo"
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
+	"git-ralph/internal/config"
 	"git-ralph/loop"
 )
 
@@ -43,7 +47,21 @@ func TestGateReadsTheClients(t *testing.T) {
 				check("d", loop.RemotePending), check("e", loop.RemoteRed), check("f", loop.RemotePending)), false},
 		{"gh calls it an error when there are none", github,
 			view + `pr\ checks) echo "no checks reported on the 'x' branch" >&2; exit 1 ;;`, pull("c1"), false},
-		{"an old gh knows no --json", github, view + `pr\ checks) echo "unknown flag: --json" >&2; exit 1 ;;`, nil, true},
+		{"a gh before 2.50 knows no --json there, and lists every run of a check", github, `pr\ checks)
+			echo "unknown flag: --json" >&2; exit 1 ;;
+			pr\ view) case "$*" in *statusCheckRollup*) echo '{"statusCheckRollup":[
+			{"__typename":"CheckRun","name":"a","workflowName":"CI","status":"COMPLETED","conclusion":"FAILURE",
+				"detailsUrl":"u","startedAt":"2026-01-01T00:00:00Z"},
+			{"__typename":"CheckRun","name":"a","workflowName":"CI","status":"IN_PROGRESS","conclusion":"",
+				"startedAt":"2026-01-01T00:05:00Z"},
+			{"__typename":"CheckRun","name":"b","status":"COMPLETED","conclusion":"NEUTRAL","startedAt":"2026-01-01T00:05:00Z"},
+			{"__typename":"CheckRun","name":"b","status":"COMPLETED","conclusion":"FAILURE","startedAt":"2026-01-01T00:00:00Z"},
+			{"__typename":"StatusContext","context":"c","state":"ERROR","targetUrl":""},
+			{"__typename":"StatusContext","context":"d","state":"EXPECTED"}]}' ;;
+			*) echo '{"headRefOid":"c1"}' ;; esac ;;`,
+			pull("c1", check("CI / a", loop.RemotePending), check("b", loop.RemoteGreen), check("c", loop.RemoteRed),
+				check("d", loop.RemotePending)), false},
+		{"what gh prints may be no JSON", github, view + `pr\ checks) echo "a	pass" ;;`, nil, true},
 		{"a branch of a fork is not ours", github,
 			`pr\ view) echo '{"headRefOid":"c1","isCrossRepository":true}' ;;`, nil, false},
 		{"a job of GitLab that may fail is not red, and one that a person starts is not waited for", gitlab,
@@ -71,6 +89,40 @@ func TestGateReadsTheClients(t *testing.T) {
 		got, err := (&gate{a: a, to: prPlace{forge: tt.client, head: "x"}}).Look(context.Background())
 		if d := cmp.Diff(tt.want, got); d != "" || (err != nil) != tt.fails {
 			t.Errorf("%s: %v\n%s", tt.why, err, d)
+		}
+	}
+}
+
+// What a night with pr.gate cannot work without is missed at its start.
+func TestGateNeedsItsClient(t *testing.T) {
+	for _, tt := range []struct {
+		why, script, want string
+	}{
+		{"there is no gh", "", "gh, which is not installed"},
+		{"gh has no log-in", "echo 'no oauth token' >&2; exit 1", "gh is not logged in"},
+		{"gh is too old to say whether it has one", "echo 'unknown command \"token\"' >&2; exit 1", ""},
+		{"gh is logged in", "echo a-key", ""},
+	} {
+		dir := repo.New(t, map[string]string{"a.txt": "a"})
+		dir.Git("remote", "add", "origin", "https://github.example/pat/notes.git")
+		bin := t.TempDir()
+		if tt.script != "" {
+			script := []byte("#!/bin/sh\n" + tt.script + "\n")
+			if err := os.WriteFile(filepath.Join(bin, "gh"), script, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g, err := gitstate.Open(context.Background(), dir.Dir, dir.Env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := &App{Ctx: context.Background(), Env: []string{"PATH=" + bin}, repo: g,
+			journal: &journal.Journal{Branch: "notes"}}
+		var set config.Resolved
+		set.PR = config.PR{Gate: true, Remote: "origin", Base: "main"}
+		_, err = a.gate(&set)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: %v; want %q", tt.why, err, tt.want)
 		}
 	}
 }

@@ -16,7 +16,9 @@ type PauseCmd struct{}
 
 // Run pauses the run.
 func (PauseCmd) Run(a *App) error {
+	waits := false
 	_, changed, err := a.change(func(s state.State) (state.Event, error) {
+		waits = s.Run.Status == state.Waiting
 		if s.Run.PauseAsked {
 			return state.Event{}, journal.ErrNothing
 		}
@@ -29,6 +31,8 @@ func (PauseCmd) Run(a *App) error {
 	switch {
 	case !changed:
 		a.printf("paused already; git ralph resume goes on\n")
+	case alive && waits:
+		a.printf("paused: the loop waits; git ralph resume goes on\n")
 	case alive:
 		a.printf("paused: the iteration in work ends, then the loop waits; git ralph resume goes on\n")
 	default:

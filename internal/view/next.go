@@ -18,6 +18,8 @@ func (r Reader) Next(d StatusDoc, s state.State) string {
 		return "git ralph answer " + d.Questions[0].ID + ` "…"`
 	case d.Running != nil && d.Paused:
 		return "git ralph resume"
+	case d.Running != nil && d.Status == state.Waiting:
+		return "git ralph log -n 5; git ralph stop ends it"
 	case d.Running != nil:
 		return "git ralph log -n 5; git ralph stop ends it after this iteration"
 	case d.Status == state.NeedsReview && strings.HasPrefix(d.HaltReason, state.SetAside):
@@ -48,7 +50,7 @@ func (r Reader) Next(d StatusDoc, s state.State) string {
 		return "git ralph start begins with " + string(next)
 	}
 	if s.Plan.Complete() {
-		return "everything is done"
+		return proveWhole
 	}
 	return "git ralph tasks shows what waits on what"
 }
@@ -115,8 +117,14 @@ func (r Reader) NextMove(end loop.End) string {
 			return "git ralph plan, or git ralph run for all that follows"
 		}
 	}
+	if GoesOn(end.State.Run.Phase) == "start" && end.State.Plan.Complete() {
+		return proveWhole
+	}
 	return "git ralph " + GoesOn(end.State.Run.Phase) + " goes on"
 }
+
+// proveWhole is what is left of a run that ended after its last task and before its end.
+const proveWhole = "git ralph start proves the whole once more and completes the run"
 
 // remoteMove is what to do when complete did not get the green checks that it waits for.
 func remoteMove(why string) string {

@@ -32,6 +32,8 @@ func TestNextCommand(t *testing.T) {
 		}, "git ralph run", "everything is done"},
 		{"a plan that nobody has begun", pending, state.Ready, "", nil, "git ralph start begins with T-001", ""},
 		{"stopped", pending, state.Stopped, "stop", nil, "git ralph start begins with T-001", ""},
+		{"stopped after the last task", done, state.Stopped, "stop", nil, "git ralph start proves the whole", "everything"},
+		{"interrupted after the last task", done, state.Interrupted, "", nil, "git ralph start", "everything"},
 		{"the iterations are used up", pending, state.MaxIterations, "", nil, "git ralph start", "resume"},
 		{"interrupted", pending, state.Interrupted, "", nil, "git ralph start mends", ""},
 		{"interrupted in validation", pending, state.Interrupted, "", func(s *state.State, d *StatusDoc) {

@@ -129,7 +129,12 @@ func (h *Host) RunSession(ctx context.Context, ss *Session) (End, error) {
 	if ss.Window != nil {
 		ss.Window.stop = stop
 	}
-	unhook := context.AfterFunc(ctx, func() { stop(ErrInterrupted) })
+	unhook := context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), ErrStopNow) {
+			stop(ErrStopNow)
+		}
+		stop(ErrInterrupted)
+	})
 	defer unhook()
 	watched := h.watch(run, ss, box, stop)
 	meter := &meter{h: h, ss: ss, ctx: run, stop: stop, model: req.Model}
