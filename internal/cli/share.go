@@ -276,8 +276,8 @@ func (a *App) sharing(ctx context.Context, set *config.Resolved, j *journal.Jour
 }
 
 // sharingOf is sharing before the first word with the remote.
-func (a *App) sharingOf(ctx context.Context, set *config.Resolved, j *journal.Journal, e *worktree.Engine) (*loop.Sharing,
-	error) {
+func (a *App) sharingOf(ctx context.Context, set *config.Resolved, j *journal.Journal,
+	e *worktree.Engine) (*loop.Sharing, error) {
 	r, err := share.Open(ctx, j.Repo, set.Share.Remote)
 	if err != nil {
 		return nil, gitstate.Hint(8, "git remote add "+set.Share.Remote+" ADDRESS, or set share.remote", "share.remote: %w",
