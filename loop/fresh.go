@@ -27,6 +27,7 @@ type fresh struct {
 	env    []string      // nil = the environment of checks
 	bare   bool          // without the set-up commands
 	home   session.Home  // set: instead of a layer of this proof's own
+	dir    string        // a checkout of it that nothing has used; "" = it is made, and removed afterwards
 }
 
 // setupError says that the set-up commands failed in a fresh checkout.
@@ -41,11 +42,15 @@ func (e *setupError) Unwrap() error { return e.err }
 // leaves in the home folder is there for f and gone afterwards, with every
 // process.
 func (l *Loop) inFresh(ctx context.Context, c fresh, f func(ProofRequest) error) error {
-	dir, remove, err := FreshCheckout(ctx, l.Repo, c.commit)
-	if err != nil {
-		return err
+	dir := c.dir
+	if dir == "" {
+		var remove func()
+		var err error
+		if dir, remove, err = FreshCheckout(ctx, l.Repo, c.commit); err != nil {
+			return err
+		}
+		defer remove()
 	}
-	defer remove()
 	if err := putOver(dir, c.over); err != nil {
 		return err
 	}
@@ -77,8 +82,12 @@ func (l *Loop) inFresh(ctx context.Context, c fresh, f func(ProofRequest) error)
 
 // proveFresh runs setup and checks with nothing but the files of one commit.
 func (l *Loop) proveFresh(ctx context.Context, commit object.ID, req ProofRequest) (ProofReport, error) {
+	return l.proveIn(ctx, fresh{commit: commit}, req)
+}
+
+func (l *Loop) proveIn(ctx context.Context, c fresh, req ProofRequest) (ProofReport, error) {
 	var report ProofReport
-	err := l.inFresh(ctx, fresh{commit: commit}, func(at ProofRequest) error {
+	err := l.inFresh(ctx, c, func(at ProofRequest) error {
 		req.Start, req.Dir, req.Env, req.Fresh = at.Start, at.Dir, at.Env, true
 		var err error
 		report, err = l.Prover.Prove(ctx, req)

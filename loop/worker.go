@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -93,8 +94,9 @@ func newClaim(s state.State, i int, c state.ClaimChange) state.Event {
 
 // landing is what a worker's result meets on the branch.
 type landing struct {
-	tip, is   object.ID
-	conflicts []string
+	was, tip, is object.ID
+	conflicts    []string
+	dir          string // a checkout of was that nothing has used yet; "" = there is none
 }
 
 // bring lands what a worker has made: on the branch's tip, proved there in a fresh
@@ -124,6 +126,13 @@ func (l *Loop) bring(ctx context.Context, it *attempt, v Verdict) (Verdict, *Act
 	} else if err != nil {
 		return v, nil, err
 	}
+	// The others wait neither for the files of the checkout nor for their removal.
+	at := landing{was: commit}
+	var remove func()
+	if at.dir, remove, err = FreshCheckout(ctx, l.Repo, commit); err != nil {
+		return v, nil, err
+	}
+	defer remove()
 	lock, err := w.Home.LockLanding(ctx, l.Journal.Branch)
 	if err != nil {
 		return v, nil, err
@@ -141,15 +150,14 @@ func (l *Loop) bring(ctx context.Context, it *attempt, v Verdict) (Verdict, *Act
 		} else if !held {
 			return v, nil, l.keepNotLanded(it, v, errClaimLost.Error())
 		}
-		at, err := l.meet(ctx, commit)
-		if err != nil {
+		if err := l.meet(ctx, &at); err != nil {
 			return v, nil, err
 		}
 		if len(at.conflicts) > 0 {
 			v = l.conflicted(it, at)
 			return v, nil, l.reject(it, v)
 		}
-		if nv, halt, err := l.mayLand(ctx, it, v, at); err != nil || halt != nil || nv.Verdict != state.Keep {
+		if nv, halt, err := l.mayLand(ctx, it, v, &at); err != nil || halt != nil || nv.Verdict != state.Keep {
 			return nv, halt, err
 		}
 		err = l.landAt(it, v, res, at, lock)
@@ -194,19 +202,45 @@ func (l *Loop) joinOthers(it *attempt) (bool, error) {
 }
 
 // meet puts the commit on the branch's tip.
-func (l *Loop) meet(ctx context.Context, commit object.ID) (landing, error) {
-	var at landing
-	var err error
+func (l *Loop) meet(ctx context.Context, at *landing) (err error) {
 	if at.tip, err = l.Repo.ReadRef(ctx, gitstate.BranchRef(l.Journal.Branch)); err != nil {
-		return at, err
+		return err
 	}
-	at.is, at.conflicts, err = putOn(ctx, l.Repo, commit, at.tip, l.Settings.Sign)
-	return at, err
+	at.is, at.conflicts, err = putOn(ctx, l.Repo, at.was, at.tip, l.Settings.Sign)
+	return err
+}
+
+// checkout brings the checkout of a landing, when it has one, to the landed result. What
+// says how files are written out may change with it: then another one is made.
+func (l *Loop) checkout(ctx context.Context, at *landing) (dir string, err error) {
+	dir, at.dir = at.dir, ""
+	if dir == "" || at.is == at.was {
+		return dir, nil
+	}
+	out, err := l.Repo.Git.Run(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", at.was.String(),
+		at.is.String(), "--")
+	if err != nil {
+		return "", fmt.Errorf("compare the landed result: %w", err)
+	}
+	for name := range strings.SplitSeq(string(out), "\x00") {
+		if path.Base(name) == ".gitattributes" {
+			return "", nil
+		}
+	}
+	repo, err := gitstate.Open(ctx, dir, l.Repo.Git.Env)
+	if err != nil {
+		return "", fmt.Errorf("check out the landed result: %w", err)
+	}
+	defer repo.Close()
+	if _, err := repo.Git.Run(ctx, "checkout", "--quiet", "--force", "--detach", at.is.String()); err != nil {
+		return "", fmt.Errorf("check out the landed result: %w", err)
+	}
+	return dir, nil
 }
 
 // mayLand proves the result as it would be on the branch. A verdict other than keep
 // is recorded when it returns.
-func (l *Loop) mayLand(ctx context.Context, it *attempt, v Verdict, at landing) (Verdict, *Action, error) {
+func (l *Loop) mayLand(ctx context.Context, it *attempt, v Verdict, at *landing) (Verdict, *Action, error) {
 	inWay, err := l.Worker.Engine.CheckoutConflicts(ctx, at.tip, at.is)
 	if err != nil {
 		return v, nil, err
@@ -217,7 +251,11 @@ func (l *Loop) mayLand(ctx context.Context, it *attempt, v Verdict, at landing) 
 	}
 	req := l.proofRequest(it.Ready, nil)
 	req.Complete = true
-	report, err := l.proveFresh(ctx, at.is, req)
+	dir, err := l.checkout(ctx, at)
+	if err != nil {
+		return v, nil, err
+	}
+	report, err := l.proveIn(ctx, fresh{commit: at.is, dir: dir}, req)
 	switch {
 	case ctx.Err() != nil:
 		v = reject("interrupted")

@@ -77,14 +77,19 @@ func (a *App) team(ctx context.Context, f *RunFlags, set *config.Resolved, l *lo
 	if err := a.checkShared(ctx, set, j.Repo); err != nil {
 		return nil, err
 	}
-	for slot := 1; slot <= f.Workers; slot++ {
-		w, err := j.Repo.MakeWorker(ctx, j.Branch, slot, j.Repo.WorkerPlace(base, j.Branch, slot), a.Env)
-		if err == nil {
-			err = dropLayer(w.Root) // of a run that died
-		}
-		if err != nil {
-			return nil, err
-		}
+	// Each makes its worktree by itself, when it has something to do.
+	places := make([]func() error, f.Workers+1)
+	for slot := range places {
+		places[slot] = sync.OnceValue(func() error {
+			w, err := j.Repo.MakeWorker(ctx, j.Branch, slot, j.Repo.WorkerPlace(base, j.Branch, slot), a.Env)
+			if err == nil {
+				err = dropLayer(w.Root) // of a run that died
+			}
+			return err
+		})
+	}
+	if err := places[1](); err != nil { // what hinders one hinders all
+		return nil, err
 	}
 	binary, err := os.Executable()
 	if err != nil {
@@ -101,28 +106,33 @@ func (a *App) team(ctx context.Context, f *RunFlags, set *config.Resolved, l *lo
 		if over != "" {
 			argv = append(argv, "--over="+over)
 		}
-		var said bytes.Buffer
-		p, err := proc.Start(ctx, proc.Command{Argv: argv, Dir: a.Dir, Env: a.Env, StdoutPipe: true,
-			Stderr: io.Writer(&limited{&said, 16 << 10}), Grace: 2 * time.Minute})
-		if err != nil {
-			return nil, err
-		}
 		ends := make(chan loop.WorkerEnd, 1)
 		go func() {
 			end := loop.WorkerEnd{Slot: slot, Task: task}
-			finished := tellWorker(p.Stdout, l, slot, &end)
-			exit, err := p.Wait()
-			switch {
-			case err != nil:
-				end.Err = err
-			case !finished:
-				end.Err = errors.New(strings.TrimSpace(exit.String() + " " + workerError(said.Bytes())))
+			if end.Err = places[slot](); end.Err == nil {
+				end.Err = a.runWorker(ctx, argv, l, &end)
 			}
 			ends <- end
 		}()
 		return ends, nil
 	}
 	return t, nil
+}
+
+// runWorker starts the process of a worker and passes on what it reports.
+func (a *App) runWorker(ctx context.Context, argv []string, l *loop.Loop, end *loop.WorkerEnd) error {
+	var said bytes.Buffer
+	p, err := proc.Start(ctx, proc.Command{Argv: argv, Dir: a.Dir, Env: a.Env, StdoutPipe: true,
+		Stderr: io.Writer(&limited{&said, 16 << 10}), Grace: 2 * time.Minute})
+	if err != nil {
+		return err
+	}
+	finished := tellWorker(p.Stdout, l, end.Slot, end)
+	exit, err := p.Wait()
+	if err == nil && !finished {
+		err = errors.New(strings.TrimSpace(exit.String() + " " + workerError(said.Bytes())))
+	}
+	return err
 }
 
 // limited keeps the first bytes of what it is told.
