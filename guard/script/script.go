@@ -52,6 +52,8 @@ type Script struct {
 	Assigned  []Assignment
 	Functions map[string]string
 	Inputs    []string // files that input is redirected from
+	// Loops are the words that the variable of each for takes, as they are written.
+	Loops map[string][]string
 	// Compared are the variables that stand in tests, cases and what is printed;
 	// Used those that stand anywhere else.
 	Compared, Used map[string]bool
@@ -78,7 +80,8 @@ const maxText = 256 << 10
 
 // Read takes a script apart. It returns an error for what no shell could run.
 func Read(text string) (s Script, err error) {
-	s = Script{Functions: map[string]string{}, Compared: map[string]bool{}, Used: map[string]bool{}}
+	s = Script{Functions: map[string]string{}, Loops: map[string][]string{}, Compared: map[string]bool{},
+		Used: map[string]bool{}}
 	if len(text) > maxText || TooNested(text) {
 		return s, errors.New("the script is too large, or nested too deeply")
 	}
@@ -203,6 +206,9 @@ func (r reader) stmt(st *syntax.Stmt, p place) {
 		if it, ok := c.Loop.(*syntax.WordIter); ok {
 			for _, w := range it.Items {
 				r.inside(w, p, false)
+				if it.Name != nil {
+					r.script.Loops[it.Name.Value] = append(r.script.Loops[it.Name.Value], r.word(w))
+				}
 			}
 		}
 		r.stmts(c.Do, p)

@@ -1,9 +1,6 @@
 package weaken
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // exitsUnderTest finds code that ends the process when tests run it:
 // `if testing.Testing() { os.Exit(0) }`, `if (process.env.NODE_TEST_CONTEXT)
@@ -47,12 +44,16 @@ func exitHooks(lang string, toks []token) []string {
 				strings.Contains(strings.ToLower(t.text), "exit") {
 				hook = "process.on exit"
 			}
-		case lang == "python" && t.text == "atexit", lang == "java" && t.text == "addShutdownHook",
-			lang == "rust" && t.text == "atexit":
+		case t.kind == ident && exitHookWords.has(t.text) && (t.text != "set_hook" || lang == "rust"):
 			hook = t.text
-		case is(i, "_exit exit reallyExit halt quick_exit") && is(i-1, ". ::"):
-			ends := lang == "python" && t.text == "_exit" || lang != "python"
-			clean = clean || ends && (!is(i+1, "(") || is(i+2, "0 )"))
+		case is(i, "_exit _Exit exit Exit reallyExit halt quick_exit") && (is(i-1, ". ::") || bareExit.has(lang)):
+			ends := lang == "python" && t.text == "_exit" || lang == "c-like" && t.text != "exit" ||
+				lang != "python" && lang != "c-like"
+			k := i + 1
+			if is(k, "!") { // Ruby's exit!
+				k++
+			}
+			clean = clean || ends && (is(k, "0 true") || is(k, "(") && is(k+1, "0 true )") || !is(k, "(") && lang != "c-like")
 		case is(i, "exitCode") && is(i+1, "=") && is(i+2, "0 undefined null"):
 			clean = true
 		}
@@ -63,43 +64,11 @@ func exitHooks(lang string, toks []token) []string {
 	return []string{"ends the process with 0 by " + hook}
 }
 
-// replacesAsserts finds JavaScript that puts something else in the place of an assertion:
-// `require('assert').strictEqual = () => {}`, mock.method(assert, 'equal', …). Whatever is
-// loaded can do it to all tests.
-func replacesAsserts(toks []token) []string {
-	var out []string
-	is := func(k int, words string) bool {
-		return k >= 0 && k < len(toks) && oneOf(words, toks[k].text)
-	}
-	library := func(k int) bool {
-		if k < 0 || k >= len(toks) || toks[k].kind != str {
-			return is(k, "assert Assertion")
-		}
-		switch strings.TrimPrefix(strings.Trim(toks[k].text, "\"'`"), "node:") {
-		case "assert", "assert/strict", "chai":
-			return true
-		}
-		return false
-	}
-	for i, t := range toks {
-		name := strings.Trim(t.text, "\"'`")
-		if !jsJudging.has(name) {
-			continue
-		}
-		switch {
-		case t.kind == str && is(i-1, ",") && library(i-2):
-		case t.kind == ident && is(i-1, ".") && is(i+1, "=") && (is(i+2, "function async (") || is(i+3, "=>")) &&
-			slices.ContainsFunc([]int{i - 2, i - 3, i - 4, i - 6}, library):
-		default:
-			continue
-		}
-		out = append(out, "replaces "+name)
-	}
-	return out
-}
+// exitHookWords register what runs at the end of a process, or when a test fails.
+var exitHookWords = set("atexit addShutdownHook at_exit register_shutdown_function set_hook ProcessExit destructor")
 
-var jsJudging = set("ok equal strictEqual deepEqual deepStrictEqual notEqual notStrictEqual throws rejects " +
-	"doesNotThrow fail match ifError assert isTrue isFalse include lengthOf property")
+// bareExit are the languages in which what ends the process is a function of no module.
+var bareExit = set("c-like script php")
 
 // testMark is the sign in a condition by which code can tell that tests run.
 func testMark(cond []node, lang string) string {

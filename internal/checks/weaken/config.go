@@ -70,15 +70,36 @@ func (c *configJudge) text(text string, in simpleCommand, depth int) {
 		if cmd.by = in.by; in.lookedAt() && !cmd.lookedAt() {
 			cmd.use, cmd.pipe = script.Output, in.pipe
 		}
-		cmd, inner := cmd.unwrap()
-		if inner != "" {
-			c.text(inner, cmd, depth+1)
-			continue
+		filled := c.fed(cmd, commands[:i])
+		if len(filled) == 0 {
+			filled = []simpleCommand{cmd}
 		}
-		if len(cmd.words) > 0 {
-			c.command(cmd, depth)
+		for _, cmd := range filled {
+			cmd, inner := cmd.unwrap()
+			if strings.HasPrefix(inner, "$(…)") { // sh -c "$(cat file)"
+				for _, one := range c.printed(cmd, commands[:i]) {
+					c.command(simpleCommand{words: []string{"sh", one}, dir: cmd.dir, by: cmd.by, from: cmd.from}, depth)
+				}
+			} else if inner != "" {
+				c.text(inner, cmd, depth+1)
+			} else if again := c.fed(cmd, commands[:i]); len(again) > 0 && depth < 8 { // behind a wrapper
+				for _, one := range again {
+					c.text(quoted(one.words), one, depth+1)
+				}
+			} else if len(cmd.words) > 0 {
+				c.command(cmd, depth)
+			}
 		}
 	}
+}
+
+// quoted is a command as the line of a shell.
+func quoted(words []string) string {
+	var b strings.Builder
+	for _, w := range words {
+		b.WriteString("'" + strings.ReplaceAll(w, "'", `'\''`) + "' ")
+	}
+	return b.String()
 }
 
 func (c *configJudge) command(cmd simpleCommand, depth int) {

@@ -109,7 +109,10 @@ func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
 	}
 	if given := cmd.option("-c", "--config", "--config-file", "--rcfile", "-p", "--project",
 		"--configuration"); given != "" && !strings.Contains(given, "=") && !buildTools.has(name) {
-		c.pick(dir, given)
+		// -c names what is compiled where settings are not written in the language.
+		if lang := languageOf(given); lang == nil || lang.name == "js" || lang.name == "python" {
+			c.pick(dir, given)
+		}
 	}
 	list := func(s string) []string { return strings.Fields(strings.ReplaceAll(s, "NAME", name)) }
 	s := settingsOf(name)

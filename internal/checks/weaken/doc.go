@@ -26,8 +26,9 @@
 //   - escape: something ends or bends the whole run: TestMain that does not
 //     run the tests, os._exit in a test module, collection hooks in conftest.py,
 //     a load_tests that leaves tests out, a redefined expect, a process.on that
-//     exits, code that ends the process when it sees that tests run, values of the
-//     code that are equal to everything.
+//     exits, code that ends the process when it sees that tests run, that turns
+//     assertions off or takes their place (disarm.go), values of the code that are equal
+//     to everything.
 //   - config: what a check's command resolves to was changed: the script, the
 //     recipe of make or just, the script of package.json, the settings of the
 //     runner, linter or compiler; or something is added that takes their place.

@@ -287,6 +287,9 @@ func (j *judge) compareFiles() {
 		if o != nil {
 			wasExclusive, wasEscapes = o.exclusive, o.escapes
 		}
+		if lib := j.shadowsLibrary(s.path); lib != "" && old[s.path] == nil && s.lang == "java" {
+			j.find(Escape, s.path, "", "%s takes the place of a class of %s", s.path, lib)
+		}
 		if more := added(wasExclusive, s.exclusive); len(more) > 0 {
 			j.find(Skipped, s.path, "", "%s keeps other tests from running", strings.Join(slices.Compact(more), ", "))
 		}

@@ -2,8 +2,10 @@ package weaken
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // In Python tests are functions and methods named test*; the last definition of a name counts.
@@ -392,23 +394,37 @@ func patched(line []node) string {
 			}
 			on := false
 			for _, k := range n.kids {
-				on = on || k.text == "TestCase" || k.text == "unittest"
+				on = on || k.text == "TestCase" || k.text == "unittest" || k.text == "pytest" || k.text == "_pytest"
 				if k.kind != str {
 					continue
 				}
 				path := strings.Split(strings.Trim(k.text, `"'`), ".")
-				if name := path[len(path)-1]; judging.has(name) && (on || slices.Contains(path, "TestCase")) {
+				if name := path[len(path)-1]; (judging.has(name) || pytestJudging.has(name)) &&
+					(on || slices.Contains(path, "TestCase") || path[0] == "pytest" || path[0] == "_pytest") {
 					return name
 				}
 			}
-		case word == "TestCase" || word == "unittest" || word == "TestResult" || word == "TextTestResult":
+		case word == "TestCase" || word == "unittest" || word == "TestResult" || word == "TextTestResult" ||
+			word == "_pytest" || word == "pytest" && i == 0:
 			of = true
-		case of && judging.has(word) && at(line, i-1) == "." && at(line, i+1) == "=":
+		case at(line, i-1) != "." || at(line, i+1) != "=":
+		case of && (judging.has(word) || pytestJudging.has(word)),
+			// By whatever name the class or the module goes here.
+			i == 2 && !oneOf("self cls", at(line, 0)) && (caseMethod().MatchString(word) || arrayAsserts.has(word)):
 			return word
 		}
 	}
 	return ""
 }
+
+// pytestJudging are the functions of pytest by which a test says that it failed.
+var pytestJudging = set("raises warns fail approx exit deprecated_call call_runtest_hook pytest_runtest_makereport")
+
+var caseMethod = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^assert[A-Z]`) })
+
+// arrayAsserts are those of numpy and pandas.
+var arrayAsserts = set("assert_equal assert_allclose assert_array* assert_frame_equal assert_series_equal " +
+	"assert_almost_equal")
 
 // judging are the methods of unittest.TestCase that decide about a test.
 var judging = set("fail run debug __call__ subTest main failureException assert* _base* " +

@@ -105,7 +105,20 @@ func (c simpleCommand) unwrap() (simpleCommand, string) {
 			w = c.words
 		}
 		switch name := path.Base(w[0]); name {
-		case "sudo", "env", "command", "builtin", "exec", "nohup", "time", "nice", "ionice", "setsid", "stdbuf", "xvfb-run",
+		case "env":
+			for i, a := range w {
+				if text, ok := strings.CutPrefix(a, "--split-string="); ok {
+					return c.inside(text)
+				} else if text, ok := strings.CutPrefix(a, "-S"); ok && strings.TrimSpace(text) != "" {
+					return c.inside(text)
+				} else if (a == "-S" || a == "--split-string" || a == "-vS") && i+1 < len(w) {
+					return c.inside(strings.Join(w[i+1:], " "))
+				} else if i > 0 && !strings.HasPrefix(a, "-") && !strings.Contains(a, "=") {
+					break
+				}
+			}
+			c.words = dropOptions(w[1:], "u C")
+		case "sudo", "command", "builtin", "exec", "nohup", "time", "nice", "ionice", "setsid", "stdbuf", "xvfb-run",
 			"npx", "bunx",
 			"pnpx", "dotenv", "chronic", "ccache", "catchsegv", "winpty", "unbuffer", "rtx", "mise", "direnv", "nix-shell",
 			"wait-on":
@@ -127,7 +140,7 @@ func (c simpleCommand) unwrap() (simpleCommand, string) {
 		case "sh", "bash", "dash", "zsh", "ksh", "ash":
 			for i := 1; i < len(w); i++ {
 				if strings.HasPrefix(w[i], "-") && strings.Contains(w[i], "c") && !strings.HasPrefix(w[i], "--") && i+1 < len(w) {
-					return simpleCommand{dir: c.dir, use: c.use, pipe: c.pipe, into: c.into, by: c.by, from: c.from}, w[i+1]
+					return c.inside(positional(w[i+1], w[i+2:]))
 				}
 				if !strings.HasPrefix(w[i], "-") {
 					break
@@ -158,6 +171,26 @@ func (c simpleCommand) unwrap() (simpleCommand, string) {
 	return c, ""
 }
 
+// inside is a command of which only a line is left that a shell would run.
+func (c simpleCommand) inside(line string) (simpleCommand, string) {
+	c.words = nil
+	return c, line
+}
+
+// positional fills the arguments of sh -c into its line; the first is its $0.
+func positional(line string, args []string) string {
+	if len(args) == 0 {
+		return line
+	}
+	all := strings.Join(args[min(1, len(args)):], " ")
+	pairs := []string{`"$@"`, all, "$@", all, "$*", all}
+	for i, a := range args[:min(len(args), 10)] {
+		n := string(rune('0' + i))
+		pairs = append(pairs, "${"+n+"}", a, "$"+n, a)
+	}
+	return strings.NewReplacer(pairs...).Replace(line)
+}
+
 // behindVariable is a program without the variable in front of it, which names
 // its folder: ${PREFIX}coverage. A variable alone in front of -m is Python.
 func behindVariable(word string) string {
@@ -181,8 +214,6 @@ func wrapperValue(name string) string {
 	switch name {
 	case "sudo":
 		return "u g"
-	case "env":
-		return "u C S"
 	case "nice", "ionice":
 		return "n c"
 	case "npx":

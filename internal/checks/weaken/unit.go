@@ -110,9 +110,7 @@ func (r *reader) read(content []byte) *source {
 	}
 	s := r.s
 	s.path, s.lang = file, lang.name
-	if lang.name == "js" {
-		s.escapes = append(s.escapes, replacesAsserts(r.toks)...)
-	}
+	s.escapes = append(s.escapes, disarms(file, lang.name, r.toks)...)
 	if !IsTest(file) && !isSupport(file) {
 		s.escapes = append(s.escapes, exitsUnderTest(lang.name, r.toks)...)
 		s.escapes = append(s.escapes, exitHooks(lang.name, r.toks)...)
