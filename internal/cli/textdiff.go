@@ -7,14 +7,14 @@ import (
 
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
-	"git-ralph/internal/text"
+	"git-ralph/internal/text/diff"
 )
 
 // difference shows how a text of git ralph's own changed, with the colours that
 // git uses. What the lines hold is escaped by the display, as all output is.
 func (a *App) difference(before, after string, around int, indent string) string {
 	var b strings.Builder
-	for _, l := range text.Diff(before, after, around) {
+	for _, l := range diff.Lines(before, after, around) {
 		code := map[byte]string{'-': "31", '+': "32", '@': "36", ' ': "0"}[l.Mark]
 		fmt.Fprintf(&b, "%s%s\n", indent, a.colour(a.Out, code, strings.TrimRight(string(l.Mark)+" "+l.Text, " ")))
 	}

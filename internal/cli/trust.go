@@ -14,7 +14,7 @@ import (
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
-	"git-ralph/internal/text"
+	"git-ralph/internal/text/diff"
 	"git-ralph/internal/view"
 )
 
@@ -206,7 +206,7 @@ func settingsDoubt(data, before []byte) string {
 			shown([]byte(strings.Join(now, "\n")+"\n")))
 	}
 	was, _ := config.Powerful(before)
-	changed := text.Diff(strings.Join(was, "\n"), strings.Join(now, "\n"), 0)
+	changed := diff.Lines(strings.Join(was, "\n"), strings.Join(now, "\n"), 0)
 	if len(changed) == 0 {
 		return fmt.Sprintf(
 			"%s has changed since you trusted it; what it runs and how the sandbox is set are the same\n", config.FileName)

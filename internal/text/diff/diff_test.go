@@ -1,4 +1,4 @@
-package text
+package diff
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestDiff(t *testing.T) {
+func TestLines(t *testing.T) {
 	for _, row := range []struct{ before, after, want, why string }{
 		{"a\nb\nc\n", "a\nb\nc\n", "", "nothing changed"},
 		{"", "a\nb\n", "+a|+b", "a new text"},
@@ -17,7 +17,7 @@ func TestDiff(t *testing.T) {
 		{"1\n2\n3\n4\n5\n6\n7\n", "1\nx\n3\n4\n5\ny\n7\n", " 1|-2|+x| 3|@line 5| 5|-6|+y| 7", "two places with a gap"},
 	} {
 		var got []string
-		for _, l := range Diff(row.before, row.after, 1) {
+		for _, l := range Lines(row.before, row.after, 1) {
 			got = append(got, string(l.Mark)+l.Text)
 		}
 		if g := strings.Join(got, "|"); g != row.want {
@@ -26,9 +26,9 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestDiffIsWhole: what stayed and went is the old text, what stayed and came the
+// TestLinesAreWhole: what stayed and went is the old text, what stayed and came the
 // new one, also with more lines than there are letters in any alphabet.
-func TestDiffIsWhole(t *testing.T) {
+func TestLinesAreWhole(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, n := range []int{0, 1, 10, 300, 3000} {
 		make := func() (lines []string) {
@@ -41,7 +41,7 @@ func TestDiffIsWhole(t *testing.T) {
 		}
 		before, after := make(), append(make(), "the end")
 		var old, now []string
-		for _, l := range Diff(strings.Join(before, "\n"), strings.Join(after, "\n"), n+1) {
+		for _, l := range Lines(strings.Join(before, "\n"), strings.Join(after, "\n"), n+1) {
 			if l.Mark != '+' {
 				old = append(old, l.Text)
 			}

@@ -1,4 +1,7 @@
-package text
+// Package diff compares texts line by line, for people. It is apart from package
+// text, whose small operations the first process of a sandbox needs, too: what is
+// imported there prepares itself before every command.
+package diff
 
 import (
 	"fmt"
@@ -7,26 +10,26 @@ import (
 	"github.com/sergi/go-diff/diffmatchpatch"
 )
 
-// DiffLine is one line of a difference as people read it: Mark is '-' for a line
+// Line is one line of a difference as people read it: Mark is '-' for a line
 // that went, '+' for one that came, ' ' for one that stayed and '@' for a gap,
 // which names the line of the new text that follows.
-type DiffLine struct {
+type Line struct {
 	Mark byte
 	Text string
 }
 
-// Diff compares two texts line by line and shows around lines on each side of
+// Lines compares two texts line by line and shows around lines on each side of
 // what changed. It is for what git ralph itself writes down (plans, tasks,
 // settings); differences of code are git's.
-func Diff(before, after string, around int) []DiffLine {
+func Lines(before, after string, around int) []Line {
 	d := diffmatchpatch.New()
 	a, b, lines := d.DiffLinesToRunes(ended(before), ended(after))
-	var all []DiffLine
+	var all []Line
 	for _, part := range d.DiffCharsToLines(d.DiffCleanupMerge(d.DiffMainRunes(a, b, false)), lines) {
 		mark := map[diffmatchpatch.Operation]byte{diffmatchpatch.DiffDelete: '-', diffmatchpatch.DiffInsert: '+',
 			diffmatchpatch.DiffEqual: ' '}[part.Type]
 		for line := range strings.Lines(part.Text) {
-			all = append(all, DiffLine{mark, strings.TrimSuffix(line, "\n")})
+			all = append(all, Line{mark, strings.TrimSuffix(line, "\n")})
 		}
 	}
 	near := make([]bool, len(all))
@@ -37,7 +40,7 @@ func Diff(before, after string, around int) []DiffLine {
 			}
 		}
 	}
-	var out []DiffLine
+	var out []Line
 	at, shown := 0, true // the line of the new text, and whether the one before was shown
 	for i, l := range all {
 		if l.Mark != '-' {
@@ -45,7 +48,7 @@ func Diff(before, after string, around int) []DiffLine {
 		}
 		if near[i] {
 			if !shown {
-				out = append(out, DiffLine{'@', fmt.Sprintf("line %d", max(at, 1))})
+				out = append(out, Line{'@', fmt.Sprintf("line %d", max(at, 1))})
 			}
 			out = append(out, l)
 		}
