@@ -66,18 +66,11 @@ func (r *Repo) CommitHooks(ctx context.Context, tree object.ID, msg string) (str
 
 // userHooksPath is core.hooksPath as the user has it: our own calls pin it.
 func (r *Repo) userHooksPath(ctx context.Context) (string, error) {
-	out, err := r.Git.Run(ctx, "config", "--list", "-z", "--show-scope")
+	config, err := r.Git.Config(ctx)
 	if err != nil {
 		return "", err
 	}
-	path := ""
-	fields := strings.Split(string(out), "\x00")
-	for i := 0; i+1 < len(fields); i += 2 {
-		key, val, _ := strings.Cut(fields[i+1], "\n")
-		if fields[i] != "command" && strings.EqualFold(key, "core.hookspath") {
-			path = val
-		}
-	}
+	path, _ := config.Get("core.hookspath")
 	if path != "" && !filepath.IsAbs(path) {
 		path = filepath.Join(r.Root, path)
 	}

@@ -5,15 +5,17 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 )
 
 // PackRefs has git put all refs into one file when some of ours lie in files of
 // their own, and returns how many of ours do; with pack = false it only counts. It
 // leaves them alone where the user has switched this off for git gc.
 func (r *Repo) PackRefs(ctx context.Context, pack bool) (int, error) {
-	off, err := r.Git.Run(ctx, "config", "--get", "gc.packRefs")
-	if value := strings.TrimSpace(string(off)); err == nil && (value == "false" || value == "no" || value == "off" ||
+	config, err := r.Git.Config(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if value, ok := config.Get("gc.packrefs"); ok && (value == "false" || value == "no" || value == "off" ||
 		value == "0") {
 		return 0, nil
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"git-ralph/gitstate/object"
 	"git-ralph/internal/proc"
 	"git-ralph/internal/text"
@@ -86,23 +88,101 @@ func (r *Repo) askRef(ctx context.Context, name string) (object.ID, error) {
 	return object.ParseID(line)
 }
 
-// ListRefs returns the refs below a prefix.
+// ListRefs returns the refs below a folder of refs.
 func (r *Repo) ListRefs(ctx context.Context, prefix string) (map[string]object.ID, error) {
-	out, err := r.Git.Run(ctx, "for-each-ref", "--format=%(objectname) %(refname)", prefix)
-	if err != nil {
-		return nil, err
-	}
 	refs := map[string]object.ID{}
-	for line := range strings.Lines(string(out)) {
-		hash, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		if !ok {
+	add := func(name string, value string) error {
+		if plumbing.ReferenceName(name).Validate() != nil {
+			return nil // git does not list it either
+		}
+		id, err := object.ParseID(value)
+		if err != nil && value != "link" && !strings.HasPrefix(value, "ref: ") {
+			return nil
+		}
+		if err != nil {
+			if id, err = r.askRef(ctx, name); err != nil {
+				return err
+			}
+		}
+		if !id.IsZero() {
+			refs[name] = id
+		}
+		return nil
+	}
+	err := eachRef(r.CommonDir, strings.TrimSuffix(prefix, "/"), refWalk{ref: add})
+	return refs, err
+}
+
+// refWalk is what is told of the refs in a git directory. What is nil is not called.
+type refWalk struct {
+	// folder may return fs.SkipDir.
+	folder func(name string) error
+	// ref is told of a loose ref before a packed one of the same name, which is then
+	// left out. value is the first line of its file, or "link".
+	ref  func(name, value string) error
+	lock func(path string) error
+	only func(name string) bool // which refs are read
+}
+
+// eachRef reads the refs below a folder of a git directory: the loose ones before the
+// packed ones, as git does. While refs are packed they are in both for a moment, and in
+// the other order in neither.
+func eachRef(common, below string, w refWalk) error {
+	loose := map[string]bool{}
+	folder := filepath.Join(common, filepath.FromSlash(below))
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return fmt.Errorf("read refs: %w", err)
+		}
+		rel, _ := filepath.Rel(common, path)
+		name := filepath.ToSlash(rel)
+		switch {
+		case d.IsDir() && w.folder != nil:
+			return w.folder(name)
+		case d.IsDir():
+		case strings.HasSuffix(name, ".lock"):
+			if w.lock != nil {
+				return w.lock(path)
+			}
+		case w.only != nil && !w.only(name):
+		case d.Type() == fs.ModeSymlink:
+			loose[name] = true
+			return w.ref(name, "link")
+		case d.Type().IsRegular():
+			data, err := readPlain(path, 4096)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("read ref %s: %w", name, err)
+			}
+			loose[name] = true
+			return w.ref(name, strings.TrimSpace(string(data)))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	packed, err := readPlain(filepath.Join(common, "packed-refs"), maxPacked)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read packed refs: %w", err)
+	}
+	for line := range bytes.Lines(packed) {
+		hash, rest, ok := bytes.Cut(bytes.TrimRight(line, "\n"), []byte(" "))
+		if !ok || len(hash) != 40 || !bytes.HasPrefix(rest, []byte(below+"/")) {
 			continue
 		}
-		if refs[name], err = object.ParseID(hash); err != nil {
-			return nil, err
+		if name := string(rest); !loose[name] && (w.only == nil || w.only(name)) {
+			if err := w.ref(name, string(hash)); err != nil {
+				return err
+			}
 		}
 	}
-	return refs, nil
+	return nil
 }
 
 // refChild is a `git update-ref --stdin` that stays: a transaction through it

@@ -37,9 +37,7 @@ type Repo struct {
 	// while the loop writes.
 	child atomic.Pointer[refChild]
 
-	// settings are the files that git takes settings from, as of settingsAt.
-	settings   []string
-	settingsAt string
+	identity knownIdentity
 }
 
 // HintError is an error of the loop or a command that a user can repair, with the
@@ -115,7 +113,7 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 		return nil, err
 	}
 	r.Git = &proc.Git{Path: path, GitDir: r.GitDir, WorkTree: r.Root, Writers: r.writersDir(),
-		Env: proc.GitEnv(proc.OutsideOf(env, r.Root))}
+		Env: proc.GitEnv(proc.OutsideOf(env, r.Root)), Known: proc.NewKnownConfig(r.CommonDir)}
 	if st, err := os.Stat(filepath.Join(r.CommonDir, "reftable")); err == nil && st.IsDir() {
 		return nil, errReftable
 	}
@@ -254,31 +252,6 @@ func (r *Repo) HeadCommit(ctx context.Context) (object.ID, error) {
 		return object.Zero, err
 	}
 	return object.ParseID(line)
-}
-
-// Identity is the user's author and committer as git has them now.
-func (r *Repo) Identity(ctx context.Context) (author, committer object.Signature, err error) {
-	for i, name := range []string{"GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"} {
-		line, err := r.Git.Line(ctx, "-c", "user.useConfigOnly=true", "var", name)
-		if err != nil {
-			// useConfigOnly refuses a guessed name; a host may be set up so that
-			// the guess is what people want, so ask git as it is configured.
-			line, err = r.Git.Line(ctx, "var", name)
-		}
-		if err != nil {
-			return author, committer, refuse(NoIdentity, errors.New("git does not know who you are"))
-		}
-		sig, err := object.ParseSignature(line)
-		if err != nil {
-			return author, committer, err
-		}
-		if i == 0 {
-			author = sig
-		} else {
-			committer = sig
-		}
-	}
-	return author, committer, nil
 }
 
 // TreeOf is the tree of a commit; the empty tree for Zero.

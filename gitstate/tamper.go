@@ -1,7 +1,6 @@
 package gitstate
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -170,14 +169,9 @@ func (s *Snapshot) fill(ctx context.Context, r *Repo) error {
 // settings, attributes and ignore rules from, those that do not exist yet
 // included.
 func (r *Repo) settingsFiles(ctx context.Context) ([]string, error) {
-	// Which files there are follows from what they say, so the answer holds as
-	// long as none of them has changed.
-	if r.settings != nil && r.settingsStamp(r.settings) == r.settingsAt {
-		return r.settings, nil
-	}
-	out, err := r.Git.Run(ctx, "config", "--list", "--show-origin", "-z")
+	config, err := r.Git.Config(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("find git's settings: %w", err)
+		return nil, err
 	}
 	var files []string
 	add := func(path string) {
@@ -189,9 +183,9 @@ func (r *Repo) settingsFiles(ctx context.Context) ([]string, error) {
 			files = append(files, real) // settings that a person keeps elsewhere
 		}
 	}
-	for i, field := range strings.Split(string(out), "\x00") {
-		if path, ok := strings.CutPrefix(field, "file:"); ok && i%2 == 0 && filepath.IsAbs(path) {
-			add(filepath.Clean(path))
+	for _, set := range config {
+		if filepath.IsAbs(set.File) {
+			add(filepath.Clean(set.File))
 		}
 	}
 	home := proc.Getenv(r.Git.Env, "HOME")
@@ -207,84 +201,31 @@ func (r *Repo) settingsFiles(ctx context.Context) ([]string, error) {
 			add(filepath.Join(xdg, "git", name))
 		}
 	}
-	r.settings, r.settingsAt = files, r.settingsStamp(files)
 	return files, nil
-}
-
-// settingsStamp tells by size, time and inode whether settings are the same;
-// a file written within the last seconds proves nothing.
-func (r *Repo) settingsStamp(files []string) string {
-	var b strings.Builder
-	for _, path := range append([]string{filepath.Join(r.CommonDir, "config"),
-		filepath.Join(r.GitDir, "config.worktree")}, files...) {
-		st, err := os.Stat(path)
-		if err != nil {
-			fmt.Fprintf(&b, "%s absent\n", path)
-			continue
-		}
-		if time.Since(st.ModTime()) < 2*time.Second {
-			return time.Now().String()
-		}
-		fmt.Fprintf(&b, "%s %d %d %d\n", path, st.Size(), st.ModTime().UnixNano(), inode(st))
-	}
-	return b.String()
 }
 
 func countsAsUsers(ref string) bool {
 	return !strings.HasPrefix(ref, "refs/remotes/") && !strings.HasPrefix(ref, "refs/ralph/") && ref != NotesRef
 }
 
-// readRefs reads the loose refs before the packed ones, as git does: while refs are
-// packed they are in both for a moment, and in the other order in neither.
 func (s *Snapshot) readRefs() error {
-	base := filepath.Join(s.common, "refs")
-	err := filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			return fmt.Errorf("read refs: %w", err)
-		}
-		rel, _ := filepath.Rel(s.common, path)
-		name := filepath.ToSlash(rel)
-		switch {
-		case d.IsDir():
+	return eachRef(s.common, "refs", refWalk{
+		folder: func(name string) error {
 			if name == "refs/remotes" {
-				return filepath.SkipDir
+				return fs.SkipDir
 			}
-		case strings.HasSuffix(name, ".lock"):
+			return nil
+		},
+		lock: func(path string) error {
 			s.Locks[path] = true
-		case !countsAsUsers(name):
-		case d.Type() == fs.ModeSymlink:
-			s.Refs[name] = "link"
-		case d.Type().IsRegular():
-			data, err := readPlain(path, 4096)
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("read ref %s: %w", name, err)
-			}
-			s.Refs[name] = text.Clip(strings.TrimSpace(string(data)), 200)
-		}
-		return nil
+			return nil
+		},
+		only: countsAsUsers,
+		ref: func(name, value string) error {
+			s.Refs[name] = text.Clip(value, 200)
+			return nil
+		},
 	})
-	if err != nil {
-		return err
-	}
-	packed, err := readPlain(filepath.Join(s.common, "packed-refs"), maxPacked)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read packed refs: %w", err)
-	}
-	sc := bufio.NewScanner(bytes.NewReader(packed))
-	sc.Buffer(nil, 1<<20)
-	for sc.Scan() {
-		hash, name, ok := strings.Cut(sc.Text(), " ")
-		if _, loose := s.Refs[name]; ok && !loose && len(hash) == 40 && countsAsUsers(name) {
-			s.Refs[name] = hash
-		}
-	}
-	return nil
 }
 
 func (s *Snapshot) read(full, kind string, dir bool, only []string) error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"git-ralph/loop/recovery"
@@ -81,21 +80,17 @@ func manyLoose(commonDir string, least int) bool {
 // gcThreshold is the user's gc.auto; false when they switched automatic
 // maintenance off. Our own calls carry -c gc.auto=0, which does not count.
 func (l *Loop) gcThreshold(ctx context.Context) (string, bool) {
-	auto := "6700"
-	out, err := l.Repo.Git.Run(ctx, "config", "--show-scope", "--get-regexp", `^(gc|maintenance)\.auto$`)
+	config, err := l.Repo.Git.Config(ctx)
 	if err != nil {
-		return auto, true // nothing is set
+		return "6700", true
 	}
-	for line := range strings.Lines(string(out)) {
-		scope, setting, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		key, value, _ := strings.Cut(setting, " ")
-		switch {
-		case scope == "command":
-		case key == "gc.auto":
-			auto = value
-		case value == "false" || value == "no" || value == "off" || value == "0":
-			return "", false
-		}
+	switch value, _ := config.Get("maintenance.auto"); value {
+	case "false", "no", "off", "0":
+		return "", false
+	}
+	auto, set := config.Get("gc.auto")
+	if !set {
+		auto = "6700"
 	}
 	return auto, auto != "0"
 }

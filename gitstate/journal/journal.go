@@ -318,7 +318,7 @@ func (j *Journal) signature(ctx context.Context) (object.Signature, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.author.Name == "" {
-		author, _, err := j.Repo.Identity(ctx)
+		author, err := j.Repo.Identity(ctx)
 		if err != nil {
 			return author, err
 		}

@@ -114,7 +114,9 @@ func (r *Remote) runWith(ctx context.Context, env []string, args ...string) ([]b
 	if r.Ask {
 		env = append(env, "GIT_TERMINAL_PROMPT=1")
 	} else if proc.Getenv(r.Repo.Git.Env, "GIT_SSH_COMMAND") == "" && proc.Getenv(r.Repo.Git.Env, "GIT_SSH") == "" {
-		if own, err := r.Repo.Git.Line(ctx, "config", "core.sshCommand"); err != nil || own == "" {
+		if config, err := r.Repo.Git.Config(ctx); err != nil {
+			return nil, err
+		} else if own, _ := config.Get("core.sshcommand"); own == "" {
 			env = append(env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
 		}
 	}

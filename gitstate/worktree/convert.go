@@ -466,9 +466,13 @@ func (c *converter) inspect(ctx context.Context, i *inspection, root *node) erro
 		i.add("conversion", ThroughGit, "git converts contents ("+strings.Join(names, ", ")+
 			"); ids come from git, the bytes on disk are kept beside them", "")
 	}
+	config, err := c.e.repo.Git.Config(ctx)
+	if err != nil {
+		return err
+	}
 	for _, name := range filters {
-		clean, _ := c.e.repo.Git.Line(ctx, "config", "filter."+name+".clean")
-		process, _ := c.e.repo.Git.Line(ctx, "config", "filter."+name+".process")
+		clean, _ := config.Get("filter." + name + ".clean")
+		process, _ := config.Get("filter." + name + ".process")
 		required, _ := c.e.repo.Git.Line(ctx, "config", "--type=bool", "filter."+name+".required")
 		switch {
 		case clean == "" && process == "" && required == "true":

@@ -2,7 +2,6 @@ package worktree
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -22,18 +21,18 @@ type settings struct {
 }
 
 func readSettings(ctx context.Context, git *proc.Git) (settings, error) {
-	out, err := git.Run(ctx, "config", "--includes", "-z", "--list")
+	config, err := git.Config(ctx)
 	if err != nil {
-		return settings{}, fmt.Errorf("read git's configuration: %w", err)
+		return settings{}, err
 	}
 	s := settings{fileMode: true, symlinks: true}
 	var excludes, attributes *string // nil = not set, which has a default
-	for _, kv := range strings.Split(string(out), "\x00") {
-		key, val, has := strings.Cut(kv, "\n")
-		if !has {
-			val = "true" // a key without a value
+	for _, set := range config {
+		val := set.Value
+		if set.Bare {
+			val = "true"
 		}
-		switch key {
+		switch key := set.Key; key {
 		case "core.filemode":
 			s.fileMode = gitBool(val)
 		case "core.symlinks":

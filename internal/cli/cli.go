@@ -16,7 +16,6 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
-	"git-ralph/internal/config"
 	"git-ralph/internal/proc"
 	"git-ralph/internal/ui"
 	"git-ralph/internal/view"
@@ -134,7 +133,7 @@ type App struct {
 	linked         *gitstate.Linked // with --worktree, once it is entered
 	typed          string           // the worktree where that was typed
 	wantsLinked    bool             // --worktree was given
-	git            []config.GitValue
+	git            proc.Config
 	coloured       map[bool]bool // whether text is coloured, by being a terminal
 	closeFunctions []func()
 	// newJournal reports whether the person insists on a journal of their own beside a remote's.

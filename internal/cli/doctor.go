@@ -178,7 +178,7 @@ func (d *doctor) git(ctx context.Context, repo *gitstate.Repo) {
 	default:
 		d.add("ok", "repository", "", "%s on %s", where, branch)
 	}
-	if author, _, err := repo.Identity(ctx); err != nil {
+	if author, err := repo.Identity(ctx); err != nil {
 		d.blame("identity", err)
 	} else {
 		d.add("ok", "identity", "", "%s <%s>", author.Name, author.Email)

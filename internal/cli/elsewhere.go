@@ -26,7 +26,8 @@ func (a *App) remoteJournal(j *journal.Journal) (remote string, silent []string)
 	// Nobody may be there to type a password for a question of ours.
 	env := []string{"GIT_TERMINAL_PROMPT=0"}
 	if proc.Getenv(a.Env, "GIT_SSH_COMMAND") == "" && proc.Getenv(a.Env, "GIT_SSH") == "" {
-		if own, err := j.Repo.Git.Line(a.Ctx, "config", "core.sshCommand"); err != nil || own == "" {
+		git, err := a.gitConfig()
+		if own, _ := git.Get("core.sshcommand"); err != nil || own == "" {
 			env = append(env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
 		}
 	}

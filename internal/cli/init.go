@@ -242,7 +242,7 @@ func (a *App) ensureJournal(j *journal.Journal) (fresh bool, err error) {
 		_, err = j.Load(a.Ctx)
 		return false, err
 	}
-	if _, _, err := j.Repo.Identity(a.Ctx); err != nil {
+	if _, err := j.Repo.Identity(a.Ctx); err != nil {
 		return false, err
 	}
 	if err := a.noneElsewhere(j); err != nil {

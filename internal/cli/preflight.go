@@ -45,7 +45,7 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 	if err := set.Preflight(); err != nil {
 		return nil, &gitstate.HintError{Err: err, Hint: hintOf(err), Code: 8}
 	}
-	if _, _, err := repo.Identity(ctx); err != nil {
+	if _, err := repo.Identity(ctx); err != nil {
 		return nil, err
 	}
 	if err := recovery.CheckJournal(ctx, repo, j, s); err != nil {

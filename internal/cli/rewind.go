@@ -48,7 +48,7 @@ func (c *RewindCmd) Run(a *App) error {
 	if err := a.recoverRun(a.journal, e, set); err != nil {
 		return err
 	}
-	if _, _, err := a.repo.Identity(a.Ctx); err != nil {
+	if _, err := a.repo.Identity(a.Ctx); err != nil {
 		return err
 	}
 	if err := a.checkWorktree(a.Ctx, set, &RunFlags{}); err != nil {

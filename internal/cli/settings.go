@@ -7,10 +7,11 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/internal/config"
+	"git-ralph/internal/proc"
 )
 
-// gitConfig reads the user's git configuration once.
-func (a *App) gitConfig() ([]config.GitValue, error) {
+// gitConfig is the user's git configuration as the command met it.
+func (a *App) gitConfig() (proc.Config, error) {
 	if a.git != nil {
 		return a.git, nil
 	}
@@ -18,11 +19,7 @@ func (a *App) gitConfig() ([]config.GitValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := repo.Git.Run(a.Ctx, "config", "--list", "-z")
-	if err != nil {
-		return nil, err
-	}
-	a.git, err = config.ParseGitList(out)
+	a.git, err = repo.Git.Config(a.Ctx)
 	return a.git, err
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"git-ralph/internal/proc"
 )
 
 // problems are the lines of what Load says about the sources.
@@ -218,7 +220,7 @@ func TestSyntaxErrorShowsTheLine(t *testing.T) {
 func TestEveryFileIsReported(t *testing.T) {
 	got := problems(t, Sources{
 		Files: []File{{FileName, []byte("= 1")}, {"ci.toml", []byte("[lop]\n")}},
-		Git:   []GitValue{{Key: "ralph.agent.maxturns", Value: "x"}},
+		Git:   proc.Config{{Key: "ralph.agent.maxturns", Value: "x"}},
 		Env:   map[string]string{"RALPH_MODE": "fast"},
 		Flags: map[string]string{"loop.dirty": "maybe"},
 	})

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"git-ralph/internal/proc"
 )
 
 // FuzzLoad: whatever stands in the sources, Load answers with settings that
@@ -29,8 +31,9 @@ func FuzzLoad(f *testing.F) {
 			Run:   map[string]string{key: value},
 			Env:   map[string]string{env: envValue, "A": "x", "B": "y\n"},
 		}
-		if values, err := ParseGitList([]byte(git)); err == nil {
-			src.Git = values
+		for entry := range strings.SplitSeq(git, "\x00") {
+			key, value, has := strings.Cut(entry, "\n")
+			src.Git = append(src.Git, proc.Setting{Key: key, Value: value, Bare: !has})
 		}
 		for _, flags := range []map[string]string{nil, {key: value}} {
 			src.Flags = flags

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"reflect"
@@ -10,33 +9,6 @@ import (
 
 	"git-ralph/internal/text"
 )
-
-// GitValue is one value of git config. Bare is a key without "=", git's short
-// form of true.
-type GitValue struct {
-	Key   string // as git prints it: section and variable in lower case
-	Value string
-	Bare  bool
-}
-
-// ParseGitList reads the output of `git config --list -z`: entries that end in
-// NUL, key and value separated by the first line feed.
-func ParseGitList(data []byte) ([]GitValue, error) {
-	var out []GitValue
-	for len(data) > 0 {
-		entry, rest, ok := bytes.Cut(data, []byte{0})
-		if !ok {
-			return nil, fmt.Errorf("read git config: the list ends within %s", quote(string(entry)))
-		}
-		key, value, has := strings.Cut(string(entry), "\n")
-		if key == "" {
-			return nil, fmt.Errorf("read git config: an entry has no key")
-		}
-		out = append(out, GitValue{Key: key, Value: value, Bare: !has})
-		data = rest
-	}
-	return out, nil
-}
 
 // gitOthers are keys of ours in git config that are no settings.
 func gitOthers() []string { return []string{TrustKey} }

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"git-ralph/internal/proc"
 )
 
 // gitList writes values with real git and reads them back as callers do, from
 // a file of its own, so that no configuration of the machine is in the way.
-func gitList(t *testing.T, args ...[]string) []GitValue {
+func gitList(t *testing.T, args ...[]string) proc.Config {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -31,7 +33,7 @@ func gitList(t *testing.T, args ...[]string) []GitValue {
 	for _, a := range args {
 		git(a...)
 	}
-	values, err := ParseGitList(git("--list", "-z"))
+	values, err := proc.ParseConfig(git("--list", "--show-scope", "--show-origin", "-z"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,25 +139,12 @@ func TestGitConfigProblems(t *testing.T) {
 		}
 	}
 	// git config cannot write a key without "=", people and templates can.
-	if r := mustLoad(t, Sources{Git: []GitValue{{Key: "ralph.agent.ask", Bare: true}}}); !r.Agent.Ask {
+	if r := mustLoad(t, Sources{Git: proc.Config{{Key: "ralph.agent.ask", Bare: true}}}); !r.Agent.Ask {
 		t.Error("a key without a value is not true")
 	}
-	got := problems(t, Sources{Git: []GitValue{{Key: "ralph.agent.model", Bare: true}}})
+	got := problems(t, Sources{Git: proc.Config{{Key: "ralph.agent.model", Bare: true}}})
 	if diff := cmp.Diff([]string{"git config ralph.agent.model: agent.model has no value"}, got); diff != "" {
 		t.Errorf("a bare string (-want +got):\n%s", diff)
-	}
-}
-
-func TestParseGitList(t *testing.T) {
-	got, err := ParseGitList([]byte("a.b\nx\ny\x00c.d\x00e.f\n\x00"))
-	want := []GitValue{{Key: "a.b", Value: "x\ny"}, {Key: "c.d", Bare: true}, {Key: "e.f"}}
-	if err != nil || cmp.Diff(want, got) != "" {
-		t.Errorf("got %+v, %v", got, err)
-	}
-	for _, bad := range []string{"a.b\nx", "\x00", "\nx\x00"} {
-		if _, err := ParseGitList([]byte(bad)); err == nil {
-			t.Errorf("%q is read", bad)
-		}
 	}
 }
 

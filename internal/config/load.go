@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"git-ralph/internal/proc"
 )
 
 // FileName is the settings file at the root of the worktree.
@@ -52,9 +54,8 @@ func (o Origin) String() string {
 type Sources struct {
 	// Files is ralph.toml, when there is one, then each --config FILE.
 	Files []File
-	// Git are the values of git config in git's own order, as ParseGitList
-	// reads them; keys outside ralph.* are passed over.
-	Git []GitValue
+	// Git is git's configuration; keys outside ralph.* are passed over.
+	Git proc.Config
 	// Run are the overrides that `git ralph set` stored in the journal.
 	Run map[string]string
 	// Env is the environment.

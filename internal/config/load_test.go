@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"git-ralph/internal/proc"
 )
 
 // file is a ralph.toml with that text.
@@ -89,7 +91,7 @@ func TestLayers(t *testing.T) {
 		return layer{
 			Files: []File{{FileName, []byte("[loop]\nmax_iterations = 11\n")},
 				{"ci.toml", []byte("[loop]\nmax_iterations = 12\n")}},
-			Git:   []GitValue{{Key: "ralph.loop.maxiterations", Value: "13"}},
+			Git:   proc.Config{{Key: "ralph.loop.maxiterations", Value: "13"}},
 			Run:   map[string]string{"loop.max_iterations": "14"},
 			Env:   map[string]string{"RALPH_LOOP_MAX_ITERATIONS": "15"},
 			Flags: map[string]string{"loop.max_iterations": "16"},
@@ -329,7 +331,7 @@ func TestTrust(t *testing.T) {
 	if hash != "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" {
 		t.Errorf("TrustHash is not the sha256: %s", hash)
 	}
-	git := []GitValue{{Key: "ralph.trust", Value: "other"}, {Key: "ralph.loop.mode", Value: hash},
+	git := proc.Config{{Key: "ralph.trust", Value: "other"}, {Key: "ralph.loop.mode", Value: hash},
 		{Key: "ralph.trust", Value: " " + strings.ToUpper(hash)}}
 	if !IsTrusted(hash, TrustValues(git)) {
 		t.Error("a hash among the values is not trusted")

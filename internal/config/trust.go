@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"git-ralph/internal/proc"
 )
 
 // TrustKey is the key in git config that holds the hashes of the trusted
@@ -30,7 +32,7 @@ func IsTrusted(hash string, values []string) bool {
 }
 
 // TrustValues picks the values of TrustKey.
-func TrustValues(git []GitValue) []string {
+func TrustValues(git proc.Config) []string {
 	var out []string
 	for _, g := range git {
 		if strings.EqualFold(g.Key, TrustKey) {

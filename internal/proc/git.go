@@ -30,6 +30,8 @@ type Git struct {
 	// Writers is a folder in which every git that may hold a lock leaves a note
 	// as long as it runs; "" = none.
 	Writers string
+	// Known remembers git's configuration; nil = it is read at every use.
+	Known *KnownConfig
 	// Patience bounds how long a git may say nothing; 0 = as fits its command.
 	Patience time.Duration
 }
