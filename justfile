@@ -73,7 +73,8 @@ ci:
 reliability n="30":
     RELIABILITY_ROUNDS={{n}} go test ./internal/e2e -run 'TestPowerCut|TestKilledWithItsGit|TestPruneBesideALoop' -count=1 -v -timeout 60m
 
-# commands killed at each step, at moments of chance beside git gc and commits by hand, and with calls that fail (strace)
+# commands killed at each step, at moments of chance beside git gc and commits by hand, and with calls that fail (strace:
+# RALPH_CALLS=1000 of each kind, instead of ten)
 chaos seconds="400":
     RALPH_CHAOS={{seconds}} go test ./internal/e2e -run '^(TestChaos|TestEvery(StepOfEveryCommand|CallOfAnIterationFails))$' -count=1 -v \
         -timeout 60m -args -long

@@ -16,7 +16,8 @@ import (
 
 // Prune lets old evidence go: the newest keep refs of the journal stay, and
 // those of rejected attempts of tasks that are not finished. The journal's part
-// of every iteration stays for ever. keep <= 0 = keep all.
+// of every iteration stays for ever, but for a redaction: evidence from before it
+// belongs to no entry any more and goes by its age alone. keep <= 0 = keep all.
 func Prune(repo *gitstate.Repo, j *journal.Journal, keep int) error {
 	drop, err := Prunable(repo, j, keep)
 	if err != nil {
@@ -66,22 +67,63 @@ func Prunable(repo *gitstate.Repo, j *journal.Journal, keep int) ([]gitstate.Ref
 	for _, name := range names[keep:] {
 		old[name] = true
 	}
-	left := len(old)
+	anew := "" // the entry with which the journal began again after a redaction
 	err = j.WalkBrief(ctx, func(e journal.Entry) (bool, error) {
+		if i := e.Event.Init; i != nil && i.Redacted != "" {
+			anew = e.Event.ID
+		}
 		if r := e.Event.Result; r != nil && old[e.Event.ID] {
-			left--
+			delete(old, e.Event.ID)
 			if r.Verdict != state.Reject || !open[string(e.Event.Task)] {
 				drop = append(drop, of[e.Event.ID]...)
 			}
 		}
 		// The rest of a long history says nothing about these.
-		return left > 0, nil
+		return len(old) > 0, nil
 	})
+	if err != nil {
+		return nil, err
+	}
 	// What this journal does not know is a linked worktree's, or was left by a
 	// crash: not ours to drop.
+	if len(old) > 0 && anew != "" {
+		if err := keepOthers(ctx, repo, j, snap.State.Journal.ID, old); err != nil {
+			return nil, err
+		}
+		for event := range old {
+			if event < anew {
+				drop = append(drop, of[event]...)
+			}
+		}
+	}
 	var out []gitstate.RefUpdate
 	for _, name := range drop {
 		out = append(out, gitstate.RefUpdate{Name: name, Old: refs[name], New: object.Zero})
 	}
-	return out, err
+	return out, nil
+}
+
+// keepOthers takes the iterations out of a set that another journal with this id knows.
+func keepOthers(ctx context.Context, repo *gitstate.Repo, j *journal.Journal, id string, of map[string]bool) error {
+	forks, err := journal.Forks(ctx, repo, id)
+	if err != nil {
+		return err
+	}
+	for _, f := range forks {
+		if f.Branch == j.Branch {
+			continue
+		}
+		if c := f.State.Run.Current; c != nil {
+			delete(of, c.EventID)
+		}
+		delete(of, f.State.Run.Untouched)
+		err := j.WalkFrom(ctx, f.Tip, func(e journal.Entry) (bool, error) {
+			delete(of, e.Event.ID)
+			return len(of) > 0, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
