@@ -63,8 +63,13 @@ func (a *App) recoverRun(j *journal.Journal, e *worktree.Engine, set *config.Res
 	if errors.Is(err, journal.ErrNone) {
 		return nil
 	}
-	if err != nil || !recovery.DeadWorkers(snap.State, j.Actor) {
+	if err != nil {
 		return err
+	}
+	if !recovery.DeadWorkers(snap.State, j.Actor) {
+		if found, err := recovery.Unended(a.Ctx, j, snap.State); err != nil || !found {
+			return err
+		}
 	}
 	if err := a.recoverWorkers(j, e, set); err != nil {
 		return err

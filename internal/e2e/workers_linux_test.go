@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"git-ralph/fixtures/long"
+	"git-ralph/internal/proc"
 )
 
 // workersStatus is what status says of the workers.
@@ -300,6 +301,58 @@ func TestWorkersAreQuicker(t *testing.T) {
 	t.Logf("one worker %s, four %s: %.2f times as quick", took[1], took[4], ratio)
 	if ratio < 2 {
 		t.Errorf("%.2f times as quick; at least 2 are wanted", ratio)
+	}
+}
+
+// TestASkippedWorkerDies: an iteration whose task was skipped, and whose worker died before
+// it could stop, has an end, and what it had made is in its evidence.
+func TestASkippedWorkerDies(t *testing.T) {
+	t.Parallel()
+	for _, alone := range []bool{true, false} {
+		t.Run(fmt.Sprint("the run dies as well: ", !alone), func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, "echo half > made-$RALPH_TASK_ID\n"+waits+doTask, check+"[guard]\nsandbox = \"off\"\n",
+				map[string]string{"README": "hello\n"})
+			p.must(t, "add", "one")
+			p.must(t, "add", "two")
+			ended := make(chan result, 1)
+			go func() { ended <- p.run(t, nil, "start", "--workers", "2") }()
+			var s workersStatus
+			until(t, "two workers are at work", func() bool {
+				s = p.workers(t)
+				made, err := filepath.Glob(filepath.Join(proc.Getenv(p.Env, "HOME"), ".cache/git-ralph/workers/*/*/made-*"))
+				return err == nil && len(made) == 2 && len(s.Workers) == 2
+			})
+			pid, task := s.Workers[0].PID, s.Workers[0].Task
+			syscall.Kill(pid, syscall.SIGSTOP)
+			p.must(t, "skip", task)
+			if !alone {
+				syscall.Kill(s.Running.PID, syscall.SIGKILL)
+			}
+			syscall.Kill(pid, syscall.SIGKILL)
+			goOn(t, p)
+			if r := <-ended; alone && r.code != 0 {
+				t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+			}
+			if !alone {
+				until(t, "its workers are gone", func() bool { return syscall.Kill(s.Workers[1].PID, 0) != nil })
+				p.must(t, "inject", "a word")
+				p.must(t, "start", "--workers", "2")
+			}
+			log := p.must(t, "log")
+			if starts, ends := strings.Count(log, ": start T-"), strings.Count(log, ": keep T-")+
+				strings.Count(log, ": reject T-"); starts != ends || !strings.Contains(log, "skipped") {
+				t.Errorf("%d iterations began and %d ended:\n%s", starts, ends, log)
+			}
+			if got := p.Git("for-each-ref", "refs/ralph/local"); got != "" {
+				t.Errorf("left: %s", got)
+			}
+			n := s.Workers[0].Iteration
+			if out := p.must(t, "diff", fmt.Sprint(n)); !strings.Contains(out, "made-"+task) {
+				t.Errorf("what iteration %d made is not in its evidence:\n%s", n, out)
+			}
+			p.sound(t)
+		})
 	}
 }
 

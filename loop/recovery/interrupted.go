@@ -40,6 +40,10 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 		r.Log("ended %d processes that the dead run had left", len(killed))
 	}
 	r.fail("recover:swept")
+	inWork := func(s state.State) bool {
+		return slices.ContainsFunc(s.InWork(), func(c state.Current) bool { return c.EventID == cur.EventID })
+	}
+	known := inWork(s) // else its claim was dropped before it died
 	d := &deadRun{cur: cur, Record: &Record{Place: r.Place, Journal: s.Journal.ID, Event: cur.EventID,
 		Number: cur.Iteration}}
 	if err := d.open(ctx); err != nil {
@@ -55,6 +59,9 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 	}
 	r.fail("recover:restored")
 	e := d.ending(s, claim)
+	if i := s.Plan.Find(cur.Task); !known && i >= 0 && s.Plan.Tasks[i].Status == plan.Skipped {
+		e.Result.Reasons = []string{"skipped"}
+	}
 	e.Result.Evidence = object.Hex(evidence)
 	if untouched {
 		e.Result.Untouched = true
@@ -63,7 +70,7 @@ func (r *Recovery) interrupted(ctx context.Context, s state.State, cur state.Cur
 	after, _ := state.Apply(s, e)
 	e.Result.SessionMemory = state.SessionMemory(after, nil, nil, "")
 	if _, err := r.Journal.Append(ctx, func(now state.State) (state.Event, error) {
-		if !slices.ContainsFunc(now.InWork(), func(c state.Current) bool { return c.EventID == cur.EventID }) {
+		if known && !inWork(now) {
 			return state.Event{}, journal.ErrNothing
 		}
 		return e, nil

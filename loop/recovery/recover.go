@@ -65,6 +65,10 @@ func (r *Recovery) Run(ctx context.Context) error {
 		return err
 	}
 	ended, err := r.claims(ctx, snap.State)
+	if err != nil {
+		return err
+	}
+	left, err := r.endUnended(ctx, snap.State)
 	if err != nil || r.Worker != "" {
 		return err
 	}
@@ -76,7 +80,7 @@ func (r *Recovery) Run(ctx context.Context) error {
 	cur := snap.State.Run.Current
 	switch {
 	case cur == nil:
-		return r.drop(ctx, snap.State)
+		return r.drop(ctx, snap.State, left)
 	case cur.Actor != r.Journal.Actor, alive(cur.Start.PID, cur.Start.BootID, cur.Start.StartTime):
 		return nil
 	}
@@ -87,15 +91,16 @@ func (r *Recovery) Run(ctx context.Context) error {
 	if snap, err = r.Journal.Load(ctx); err != nil {
 		return err
 	}
-	return r.drop(ctx, snap.State)
+	return r.drop(ctx, snap.State, left)
 }
 
-// drop removes checkpoints that nobody needs, unless a worker has just made one.
-func (r *Recovery) drop(ctx context.Context, s state.State) error {
+// drop removes checkpoints that nobody needs, unless a worker has just made one. Those
+// that are left are of iterations that another recovery ends.
+func (r *Recovery) drop(ctx context.Context, s state.State, left []string) error {
 	if LivingWorkers(s, r.Journal.Actor) {
 		return nil
 	}
-	return DropCheckpoints(ctx, r.Repo, s)
+	return DropCheckpoints(ctx, r.Repo, s, left...)
 }
 
 // LivingWorkers reports whether a worker of this machine is at work, also one whose
@@ -194,15 +199,11 @@ func ReleaseClaim(ctx context.Context, j *journal.Journal, c state.Claim, why st
 
 // DropCheckpoints removes the refs of checkpoints that no iteration needs: of
 // those in work, and of the newest one when a person still has to decide about
-// its worktree.
-func DropCheckpoints(ctx context.Context, repo *gitstate.Repo, s state.State) error {
+// its worktree. Those of the events in left stay as well.
+func DropCheckpoints(ctx context.Context, repo *gitstate.Repo, s state.State, left ...string) error {
 	refs, err := repo.ListRefs(ctx, gitstate.LocalPrefix+s.Journal.ID+"/")
 	if err != nil || len(refs) == 0 {
 		return err
-	}
-	needed := func(s state.State, event string) bool {
-		atWork := func(c state.Current) bool { return c.EventID == event }
-		return slices.ContainsFunc(s.InWork(), atWork) || s.Run.Untouched == event
 	}
 	// The journal of a linked worktree has the same id, and its loop may be at work.
 	forks, err := journal.Forks(ctx, repo, s.Journal.ID)
@@ -211,7 +212,7 @@ func DropCheckpoints(ctx context.Context, repo *gitstate.Repo, s state.State) er
 	}
 	for name, id := range refs {
 		event := strings.TrimPrefix(name, gitstate.LocalPrefix+s.Journal.ID+"/")
-		if needed(s, event) || slices.ContainsFunc(forks, func(f journal.Fork) bool { return needed(f.State, event) }) {
+		if slices.Contains(left, event) || needed(s, event) || slices.ContainsFunc(forks, func(f journal.Fork) bool { return needed(f.State, event) }) {
 			continue
 		}
 		if err := repo.UpdateRefs("", gitstate.RefUpdate{Name: name, Old: id}); err != nil &&
