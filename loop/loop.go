@@ -67,6 +67,8 @@ type Loop struct {
 	tools        projectTools // programs in ignored folders
 	setUpAgain   bool         // some of them are gone
 	gating       gating
+	listed       treeLists              // trees of the last list of paths
+	folders      map[string]folderNames // where files of secrets were looked for
 }
 
 // Steps are the places in an iteration where Fail is called.

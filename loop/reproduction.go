@@ -158,16 +158,6 @@ func (l *Loop) changesSince(base, tree object.ID) ([]worktree.Change, error) {
 	return worktree.DiffTrees(l.Repo.Store, was, tree)
 }
 
-// pathsOf lists the files of a tree.
-func (l *Loop) pathsOf(tree object.ID) ([]string, error) {
-	entries, err := l.Repo.TreeFiles(tree, "")
-	var paths []string
-	for _, e := range entries {
-		paths = append(paths, e.Name)
-	}
-	return paths, err
-}
-
 // fileOf reads a file of a tree.
 func (l *Loop) fileOf(tree object.ID, path string) ([]byte, bool) {
 	e, ok, err := l.Repo.Lookup(tree, path)

@@ -38,13 +38,12 @@ const (
 // read is left out: the agent cannot read it either.
 func (l *Loop) readSecrets() ([]secretFile, error) {
 	root := l.Repo.Root
-	found := secretsIn(root, ".")
-	top, _ := os.ReadDir(root)
-	for _, e := range top {
-		if e.IsDir() && e.Name() != ".git" {
-			found = append(found, secretsIn(root, e.Name())...)
-		}
+	fresh := map[string]folderNames{}
+	found := l.secretsIn(fresh, ".")
+	for _, name := range fresh["."].folders {
+		found = append(found, l.secretsIn(fresh, name)...)
 	}
+	l.folders = fresh
 	if len(found) == 0 {
 		return nil, nil
 	}
@@ -68,20 +67,38 @@ func (l *Loop) readSecrets() ([]secretFile, error) {
 	return files, nil
 }
 
-// secretsIn are the paths of a folder whose names are those of files of secrets.
-func secretsIn(root, dir string) (found []string) {
-	f, err := os.Open(filepath.Join(root, dir))
+// folderNames is what a look at the names of a folder found.
+type folderNames struct {
+	seen    worktree.Seen
+	secrets []string // paths
+	folders []string // of the root
+}
+
+// secretsIn are the paths of a folder whose names are those of files of secrets. A
+// folder whose times prove that no name in it has come or gone is not listed again.
+func (l *Loop) secretsIn(fresh map[string]folderNames, dir string) []string {
+	path := filepath.Join(l.Repo.Root, dir)
+	seen, err := worktree.See(path)
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
-	names, _ := f.Readdirnames(-1)
-	for _, name := range names {
+	if old, ok := l.folders[dir]; ok && old.seen.Proves(seen) {
+		fresh[dir] = old
+		return old.secrets
+	}
+	look := folderNames{seen: seen}
+	list, _ := os.ReadDir(path)
+	for _, e := range list {
+		name := e.Name()
 		if hasSecretName(name) && !isSample(name) {
-			found = append(found, filepath.Join(dir, name))
+			look.secrets = append(look.secrets, filepath.Join(dir, name))
+		}
+		if dir == "." && e.IsDir() && name != ".git" {
+			look.folders = append(look.folders, name)
 		}
 	}
-	return found
+	fresh[dir] = look
+	return look.secrets
 }
 
 // namePattern is a name, or what a name begins with, contains and ends with.

@@ -1,9 +1,13 @@
 package loop
 
 import (
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
+
+	"git-ralph/gitstate"
 )
 
 // TestSecretNames compares the quick look at names with the general matcher.
@@ -20,6 +24,60 @@ func TestSecretNames(t *testing.T) {
 		})
 		if got := hasSecretName(name); got != want {
 			t.Errorf("hasSecretName(%q) = %v, want %v", name, got, want)
+		}
+	}
+}
+
+// TestSecretFoldersAreListedAnew: a file of secrets that came or went is seen at
+// once, also when the folder's modification time is put back.
+func TestSecretFoldersAreListedAnew(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no change times there: every folder is listed each time")
+	}
+	root := t.TempDir()
+	l := &Loop{}
+	l.Repo = &gitstate.Repo{}
+	l.Repo.Root = root
+	dir := filepath.Join(root, "d")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	look := func() []string {
+		fresh := map[string]folderNames{}
+		found := l.secretsIn(fresh, ".")
+		for _, name := range fresh["."].folders {
+			found = append(found, l.secretsIn(fresh, name)...)
+		}
+		l.folders = fresh
+		return found
+	}
+	look()
+	for !l.folders["d"].seen.Proves(l.folders["d"].seen) { // younger than a tick of the clock
+		look()
+	}
+	before, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		do   func() error
+		want []string
+	}{
+		{func() error { return os.WriteFile(filepath.Join(dir, ".env"), nil, 0o600) }, []string{"d/.env"}},
+		{func() error { return os.Rename(filepath.Join(dir, ".env"), filepath.Join(dir, "x.pem")) }, []string{"d/x.pem"}},
+		{func() error { return os.Remove(filepath.Join(dir, "x.pem")) }, nil},
+		{func() error { return os.Mkdir(filepath.Join(root, "e"), 0o755) }, nil},
+		{func() error { return os.WriteFile(filepath.Join(root, "e", "id_rsa"), nil, 0o600) }, []string{"e/id_rsa"}},
+	} {
+		err := row.do()
+		if err == nil {
+			err = os.Chtimes(dir, before.ModTime(), before.ModTime())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := look(); !slices.Equal(got, row.want) {
+			t.Errorf("%q, want %q", got, row.want)
 		}
 	}
 }
