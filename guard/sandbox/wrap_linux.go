@@ -49,7 +49,7 @@ func Keeper(cmd proc.Command) (proc.Wrapped, error) {
 }
 
 func (w *wrapped) asWrapped() proc.Wrapped {
-	out := proc.Wrapped{Command: w.cmd, Started: w.started, Exit: w.exit}
+	out := proc.Wrapped{Command: w.cmd, Started: w.started, Exit: w.exit, Contained: w.leash == nil}
 	if w.leash != nil {
 		out.End = func() { w.leash.Close() }
 	}

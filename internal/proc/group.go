@@ -34,6 +34,9 @@ type Wrapped struct {
 	// End makes the wrapping process, a Keeper, kill the command with all its
 	// descendants and end. nil = its group is killed.
 	End func()
+	// Contained says that the wrapping process is the first one of a process
+	// namespace: when it has ended, nothing of the command is left anywhere.
+	Contained bool
 }
 
 // Wrapper puts a command into a sandbox. It never runs it unwrapped: what it
@@ -62,6 +65,7 @@ type Group struct {
 	procs  map[int]*Process // started and not ended, by pid
 	sids   map[int]bool     // sessions of all that it started
 	lost   atomic.Bool      // a keeper was killed: what it kept has come to this program
+	loose  bool             // it started something that is not contained
 	closed bool
 }
 
@@ -124,6 +128,7 @@ func (g *Group) Start(ctx context.Context, cmd Command) (*Process, error) {
 		return nil, err
 	}
 	g.procs[p.Pid], g.sids[p.Pid] = p, true
+	g.loose = g.loose || !w.Contained
 	if w.Watch != nil {
 		go watch.run(p)
 	}
@@ -153,6 +158,7 @@ func (g *Group) Run(ctx context.Context, cmd Command) (Exit, error) {
 func (g *Group) Close() error {
 	g.mu.Lock()
 	g.closed = true
+	loose := g.loose
 	procs := make([]*Process, 0, len(g.procs))
 	for _, p := range g.procs {
 		procs = append(procs, p)
@@ -175,6 +181,11 @@ func (g *Group) Close() error {
 	defer t.Stop()
 	select {
 	case <-gone:
+		// The search reads what every process of the machine is. Without it only the dead
+		// that this program inherited otherwise would stay.
+		if !loose && !anyDead() {
+			return nil
+		}
 	case <-t.C: // the search below names them
 	}
 	s := &sweeper{find: g.members, grace: g.opts.Grace, limit: g.opts.Limit}

@@ -206,6 +206,49 @@ func TestOrphansDoNotStayAsZombies(t *testing.T) {
 	}
 }
 
+// TestContainedGroup: what ends with a process namespace is not looked for in the table
+// of all processes, and the dead that this program inherits meanwhile are still reaped.
+func TestContainedGroup(t *testing.T) {
+	wrap := func(cmd Command) (Wrapped, error) { return Wrapped{Command: cmd, Contained: true}, nil }
+	for _, tt := range []struct {
+		why, script string
+		left        bool
+	}{
+		// A wrapper that is wrong about it shows that nothing was looked for.
+		{"nobody is looked for", `setsid sleep 1000 & echo $! >pid`, true},
+		{"an orphan that has died is reaped", `setsid sh -c 'echo $$ >pid' & while ! [ -s pid ]; do sleep 0.01; done`, false},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			dir := t.TempDir()
+			g, err := NewGroup(GroupOptions{EventID: mark("contained"), Grace: 10 * time.Millisecond, Wrap: wrap})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := sh(tt.script)
+			cmd.Dir = dir
+			if exit, err := g.Run(t.Context(), cmd); err != nil || !exit.Success() {
+				t.Fatal(exit, err)
+			}
+			pid := readPid(t, dir)
+			if !tt.left {
+				for e, ok := readEntry(pid); ok && !e.zombie; e, ok = readEntry(pid) {
+					time.Sleep(time.Millisecond)
+				}
+			}
+			if err := g.Close(); err != nil {
+				t.Fatal(err)
+			}
+			e, ok := readEntry(pid)
+			if ok != tt.left {
+				t.Errorf("after the end there is %+v, %v", e, ok)
+			}
+			if _, err := SweepEvent(mark("contained")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestSweepEvent(t *testing.T) {
 	// What a killed loop leaves: marked processes that are not our children.
 	dir := t.TempDir()

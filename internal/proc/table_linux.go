@@ -147,6 +147,13 @@ func signalEntry(e entry, sig syscall.Signal) {
 	}
 }
 
+// anyDead says whether a child has ended whose status nobody has taken yet.
+func anyDead() bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == nil && info.Signo != 0
+}
+
 // reapEntry takes the status of an inherited orphan, so that it does not stay
 // as a zombie for as long as this program runs.
 func reapEntry(e entry) { syscall.Wait4(e.pid, nil, syscall.WNOHANG, nil) }
