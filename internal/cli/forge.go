@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +39,20 @@ func forgeOf(url string) forge {
 		return gitlab
 	}
 	return github
+}
+
+// hostOf is the host that the address of a remote names, and "" where that may be a
+// name of the person's own for one, as ssh knows them.
+func hostOf(remote string) string {
+	remote = strings.TrimSpace(remote)
+	if strings.HasPrefix(remote, "git@github.com:") {
+		return "github.com"
+	}
+	u, err := url.Parse(remote)
+	if err != nil || u.Scheme != "https" && u.Hostname() != "github.com" {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // forgeTime is how long a client may take: it asks a server.
@@ -187,10 +202,15 @@ func (f forge) update(a *App, number int, body string, ready bool) error {
 		_, err := f.call(a, "", args...)
 		return err
 	}
-	if _, err := f.call(a, body, "pr", "edit", n, "--body-file", "-"); err != nil || !ready {
+	_, err := f.call(a, body, "pr", "edit", n, "--body-file", "-")
+	if err != nil {
+		// A gh before 2.66 asks there for classic projects, which GitHub knows no more.
+		_, err = f.call(a, body, "api", "--method", "PATCH", "repos/{owner}/{repo}/pulls/"+n, "--field", "body=@-")
+	}
+	if err != nil || !ready {
 		return err
 	}
-	_, err := f.call(a, "", "pr", "ready", n)
+	_, err = f.call(a, "", "pr", "ready", n)
 	return err
 }
 

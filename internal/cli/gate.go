@@ -37,11 +37,12 @@ func (a *App) gate(set *config.Resolved) (loop.RemoteGate, error) {
 		err = gitstate.Hint(8, "install it, then: "+string(to.forge)+" auth login; or gate = false under [pr] in "+
 			"ralph.toml", "pr.gate = true reads checks through %s, which is not installed", to.forge)
 	}
-	if err == nil && to.forge == github {
+	if host := cmp.Or(a.getenv("GH_HOST"), to.host); err == nil && to.forge == github && host != "" {
 		// The key itself is neither kept nor shown, and no server is asked for it.
-		if _, kerr := to.forge.call(a, "", "auth", "token"); kerr != nil && strings.Contains(kerr.Error(), "oauth token") {
+		_, kerr := to.forge.call(a, "", "auth", "token", "--hostname", host)
+		if kerr != nil && strings.Contains(kerr.Error(), "oauth token") {
 			err = gitstate.Hint(8, "gh auth login; or gate = false under [pr] in ralph.toml",
-				"pr.gate = true reads checks through gh, and gh is not logged in")
+				"pr.gate = true reads checks through gh, and gh is not logged in at %s", host)
 		}
 	}
 	if err != nil {

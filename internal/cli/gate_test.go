@@ -99,7 +99,7 @@ func TestGateNeedsItsClient(t *testing.T) {
 		why, script, want string
 	}{
 		{"there is no gh", "", "gh, which is not installed"},
-		{"gh has no log-in", "echo 'no oauth token' >&2; exit 1", "gh is not logged in"},
+		{"gh has no log-in", "echo 'no oauth token' >&2; exit 1", "gh is not logged in at github.example"},
 		{"gh is too old to say whether it has one", "echo 'unknown command \"token\"' >&2; exit 1", ""},
 		{"gh is logged in", "echo a-key", ""},
 	} {
@@ -123,6 +123,23 @@ func TestGateNeedsItsClient(t *testing.T) {
 		_, err = a.gate(&set)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %v; want %q", tt.why, err, tt.want)
+		}
+	}
+}
+
+func TestHostOf(t *testing.T) {
+	for remote, want := range map[string]string{
+		"https://github.com/pat/notes.git":     "github.com",
+		"https://git.example:8443/pat/notes\n": "git.example",
+		"git@github.com:pat/notes.git":         "github.com",
+		"ssh://git@github.com/pat/notes.git":   "github.com",
+		"git@github.com-work:pat/notes.git":    "", // ssh knows what that is
+		"ssh://git@git.example:2222/pat/notes": "",
+		"/srv/notes.git":                       "",
+		"":                                     "",
+	} {
+		if got := hostOf(remote); got != want {
+			t.Errorf("%s: %q, want %q", remote, got, want)
 		}
 	}
 }

@@ -167,6 +167,7 @@ func draftWord(draft bool) string {
 type prPlace struct {
 	remote, base, head string
 	forge              forge
+	host               string // of the service, "" = not known
 }
 
 // prPlace finds out what the settings leave open.
@@ -179,7 +180,7 @@ func (a *App) prPlace(set config.PR) (prPlace, error) {
 	}
 	// The address as it is written and as insteadOf has it: either may name the service.
 	written, _ := a.repo.Git.Run(a.Ctx, "config", "--get", "remote."+to.remote+".url")
-	to.forge = forgeOf(string(url) + string(written))
+	to.forge, to.host = forgeOf(string(url)+string(written)), hostOf(string(written))
 	if to.base == "" {
 		if to.base, err = a.baseBranch(to.remote); err != nil {
 			return to, err
