@@ -398,15 +398,20 @@ func (a *App) Journal() (*journal.Journal, error) {
 
 // Load reads the newest state.
 func (a *App) Load() (*journal.Snapshot, error) {
+	snap, err := a.loadQuietly()
+	if errors.Is(err, journal.ErrNone) {
+		return nil, a.noJournalHere(a.journal)
+	}
+	return snap, err
+}
+
+// loadQuietly reads the newest state and looks nowhere else when there is none.
+func (a *App) loadQuietly() (*journal.Snapshot, error) {
 	j, err := a.Journal()
 	if err != nil {
 		return nil, err
 	}
-	snap, err := j.Load(a.Ctx)
-	if errors.Is(err, journal.ErrNone) {
-		return nil, a.noJournal(j)
-	}
-	return snap, err
+	return j.Load(a.Ctx)
 }
 
 // noJournal says that there is none and what can be done: another branch of

@@ -227,7 +227,7 @@ func (a *App) candidates(kind string) (out []candidate) {
 	}
 	switch kind {
 	case "tasks", "iterations", "iterations or tasks", "questions":
-		snap, err := a.Load()
+		snap, err := a.loadQuietly()
 		if err != nil {
 			return nil
 		}
@@ -246,7 +246,7 @@ func (a *App) candidates(kind string) (out []candidate) {
 			}
 		}
 	case "knowledge":
-		if snap, err := a.Load(); err == nil {
+		if snap, err := a.loadQuietly(); err == nil {
 			for _, k := range snap.State.Knowledge {
 				out = append(out, candidate{k.ID, k.Text})
 			}

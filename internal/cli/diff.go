@@ -58,7 +58,7 @@ func (c *DiffCmd) Run(a *App) error {
 			from, to = to, after
 		}
 	}
-	args := []string{a.repo.Git.Path, "diff"}
+	args := append([]string{a.repo.Git.Path, "diff"}, a.withoutDrivers()...)
 	for _, o := range []struct {
 		on   bool
 		flag string
@@ -84,6 +84,23 @@ func (c *DiffCmd) Run(a *App) error {
 		err = &ExitError{Code: exit.Code}
 	}
 	return err
+}
+
+// withoutDrivers keeps git from running what the settings of the repository itself name to
+// show differences: whoever wrote there, a command that reads runs nothing of theirs. What
+// the person's own settings name is run, and so is all when git's options ask for it.
+func (a *App) withoutDrivers() []string {
+	out, err := a.repo.Git.Run(a.Ctx, "config", "--show-scope", "--name-only", "--get-regexp",
+		`^diff\.(external|.*\.(command|textconv))$`)
+	if err != nil { // none at all
+		return nil
+	}
+	for line := range strings.Lines(string(out)) {
+		if scope, _, _ := strings.Cut(line, "\t"); scope == "local" || scope == "worktree" {
+			return []string{"--no-ext-diff", "--no-textconv"}
+		}
+	}
+	return nil
 }
 
 // numbers takes the numbers from the front of the arguments.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -222,7 +223,7 @@ func (d *doctor) journal(ctx context.Context) {
 	snap, err := j.Load(ctx)
 	switch {
 	case errors.Is(err, journal.ErrNone):
-		if lost := d.a.lostJournal(j, 8); lost != nil {
+		if lost := cmp.Or(d.a.lostJournal(j, 8), d.a.journalThere(j, 8)); lost != nil {
 			d.blame("journal", lost)
 			return
 		}

@@ -82,6 +82,16 @@ func fetchJournal(remote string) string {
 	return command + " brings it here, then git ralph start goes on"
 }
 
+// journalThere says that a remote has the journal of the branch, and how to fetch it; nil
+// when none has one.
+func (a *App) journalThere(j *journal.Journal, code int) error {
+	remote, _ := a.remoteJournal(j)
+	if remote == "" {
+		return nil
+	}
+	return gitstate.Hint(code, fetchJournal(remote), "the branch %s has no journal here; %s has one", j.Branch, remote)
+}
+
 // noneElsewhere refuses to begin a journal beside the one that a remote has of
 // the same branch: two journals that were begun apart can never be joined. On a
 // terminal it asks.

@@ -22,7 +22,7 @@ func (c *checkup) tip(ctx context.Context) error {
 			return gitstate.Hint(1, "git ralph fsck --repair moves it aside and goes back to the newest entry there is",
 				"%v", err)
 		}
-		return c.a.noJournal(c.j)
+		return c.a.noJournalHere(c.j)
 	}
 	find := c.j.Lost
 	if err != nil {
@@ -30,7 +30,7 @@ func (c *checkup) tip(ctx context.Context) error {
 	}
 	id, from := find(ctx)
 	if id.IsZero() && err == nil {
-		return c.a.noJournal(c.j)
+		return c.a.noJournalHere(c.j)
 	}
 	kept, merr := c.j.Repo.MoveRefAside(ctx, c.j.Ref(), id)
 	if merr != nil {

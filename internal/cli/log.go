@@ -50,7 +50,7 @@ func (c *LogCmd) Run(a *App) error {
 		return err
 	}
 	if err := j.Readable(a.Ctx); errors.Is(err, journal.ErrNone) {
-		return a.noJournal(j)
+		return a.noJournalHere(j)
 	} else if err != nil {
 		return err
 	}

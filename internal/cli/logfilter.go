@@ -104,7 +104,7 @@ func (a *App) workDifference(s state.State, e journal.Entry, flags ...string) er
 	if err != nil {
 		return err
 	}
-	args := append([]string{"--no-pager", "diff", "--no-color", "--no-ext-diff"}, flags...)
+	args := append([]string{"--no-pager", "diff", "--no-color", "--no-ext-diff", "--no-textconv"}, flags...)
 	out, err := a.repo.Git.Run(a.Ctx, append(args, before.String(), after.String(), "--")...)
 	if err != nil {
 		return fmt.Errorf("show what iteration %d changed: %w", e.Event.Iteration, err)

@@ -54,6 +54,13 @@ func (c *ResetCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
+	r := recovery.Rewinder{Repo: a.repo, Journal: j, Engine: e, Sign: a.gitBool("commit.gpgsign"), Log: a.warn,
+		Fail: a.failpoint()}
+	if len(specs) > 0 { // refused now rather than after the question
+		if _, _, _, err := r.Without(a.Ctx, specs); err != nil {
+			return err
+		}
+	}
 	if !c.Yes || c.DryRun {
 		what := fmt.Sprintf("give up a plan of %s", view.Plural(len(snap.State.Plan.Tasks), "task"))
 		if len(specs) > 0 {
@@ -70,8 +77,6 @@ func (c *ResetCmd) Run(a *App) error {
 			return &ExitError{Code: 1, Err: fmt.Errorf("nothing was changed")}
 		}
 	}
-	r := recovery.Rewinder{Repo: a.repo, Journal: j, Engine: e, Sign: a.gitBool("commit.gpgsign"), Log: a.warn,
-		Fail: a.failpoint()}
 	err = r.Reset(a.Ctx, specs, orderOf(snap.State.Plan))
 	var locked *gitstate.IndexLockedError
 	if errors.As(err, &locked) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,7 +145,7 @@ func (c *StartCmd) enter(a *App) (bool, error) {
 
 // nothingYet is the answer to a start where nothing was ever asked for.
 func (a *App) nothingYet(j *journal.Journal) error {
-	if err := a.lostJournal(j, 8); err != nil {
+	if err := cmp.Or(a.lostJournal(j, 8), a.journalThere(j, 8)); err != nil {
 		return err
 	}
 	return gitstate.Hint(8, "git ralph import FILE, or git ralph add \"a first task\"",

@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 
-	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/internal/config"
 )
@@ -49,10 +49,7 @@ func (a *App) noJournalHere(j *journal.Journal) error {
 	if _, ok := adviceOf(err); !ok {
 		return err
 	}
-	if remote, _ := a.remoteJournal(j); remote != "" {
-		return gitstate.Hint(1, fetchJournal(remote), "the branch %s has no journal here; %s has one", j.Branch, remote)
-	}
-	return err
+	return cmp.Or(a.journalThere(j, 1), err)
 }
 
 // settingsQuietly are the settings, under the overrides of a run, for commands

@@ -153,26 +153,9 @@ func (r *Rewinder) Reset(ctx context.Context, specs []string, tasks []plan.TaskI
 	if err != nil {
 		return err
 	}
-	branch, tip, err := r.Repo.Head(ctx)
+	branch, tip, tree, err := r.Without(ctx, specs)
 	if err != nil {
 		return err
-	}
-	base, err := r.Repo.TreeOf(tip)
-	if err != nil {
-		return err
-	}
-	gone := map[string]*object.TreeEntry{}
-	for _, path := range specs {
-		gone[path] = nil
-	}
-	tree, err := r.Repo.EditTree(base, gone)
-	if err != nil {
-		return err
-	}
-	if conflicts, err := r.Engine.CheckoutConflicts(ctx, base, tree); err != nil {
-		return err
-	} else if len(conflicts) > 0 {
-		return refusal.New(refusal.SpecsChanged, "these specs have changes of yours: %s", text.List(conflicts))
 	}
 	r.Journal.Stamp(&e)
 	msg := fmt.Sprintf("Remove the specs of a plan that was given up\n\nRalph-Event-Id: %s\n", e.ID)
@@ -183,6 +166,31 @@ func (r *Rewinder) Reset(ctx context.Context, specs []string, tasks []plan.TaskI
 	e.Operator.Kept = &state.Kept{EventID: e.ID, Iteration: snap.State.Run.Iteration, Parent: tip.String(),
 		Commit: commit.String(), Rewind: true, Reset: true}
 	return r.move(ctx, e, branch, tip, commit, "ralph: reset")
+}
+
+// Without is the tree of the branch without some specs; a refusal where the worktree holds
+// changes of them that nobody has committed.
+func (r *Rewinder) Without(ctx context.Context, specs []string) (branch string, tip, tree object.ID, err error) {
+	branch, tip, err = r.Repo.Head(ctx)
+	if err != nil {
+		return "", tip, tree, err
+	}
+	base, err := r.Repo.TreeOf(tip)
+	if err != nil {
+		return "", tip, tree, err
+	}
+	gone := map[string]*object.TreeEntry{}
+	for _, path := range specs {
+		gone[path] = nil
+	}
+	if tree, err = r.Repo.EditTree(base, gone); err != nil {
+		return "", tip, tree, err
+	}
+	conflicts, err := r.Engine.CheckoutConflicts(ctx, base, tree)
+	if err == nil && len(conflicts) > 0 {
+		err = refusal.New(refusal.SpecsChanged, "these specs have changes of yours: %s", text.List(conflicts))
+	}
+	return branch, tip, tree, err
 }
 
 // stillDone reports whether the task counts as done, so that reverting its work
