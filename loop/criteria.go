@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"git-ralph/gitstate/object"
@@ -92,6 +93,9 @@ func (w *witness) look(ctx context.Context, r session.CriterionReport) (mark, te
 		where, problem := w.open(r.File, r.Quote)
 		if problem != "" {
 			return markUnjudged, problem
+		}
+		if repeats(r.Quote, r.Criterion) {
+			return markUnjudged, "the quotation repeats the criterion, which anybody can write down"
 		}
 		mark, said = markJudged, append(said, where)
 	}
@@ -174,9 +178,26 @@ func cutLast(s, sep string) (head, tail string, ok bool) {
 // quotation may be a part of a line.
 const leastQuote = 4
 
+// says reports whether a text holds a letter or a digit: a bracket stands in any file.
+func says(text string) bool {
+	return strings.ContainsFunc(text, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
+}
+
+// repeats reports whether a quotation holds the whole criterion, which is then what somebody
+// wrote about the work and not the work. A criterion of a word or two may stand in code.
+func repeats(quote, criterion string) bool {
+	plain := func(s string) string {
+		return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(c rune) bool {
+			return !unicode.IsLetter(c) && !unicode.IsDigit(c)
+		}), " ")
+	}
+	c := plain(criterion)
+	return strings.Count(c, " ") >= 2 && strings.Contains(" "+plain(quote)+" ", " "+c+" ")
+}
+
 // findQuote finds a quotation, whatever its blanks and line ends, and returns
 // the line on which it begins. Line 0 means that the quotation is there and too
-// short to say anything: any file has an "e".
+// short to say anything: any file has an "e" or a line with a bracket.
 func findQuote(text, quote string) (line int, ok bool) {
 	want := strings.Join(strings.Fields(quote), " ")
 	if want == "" {
@@ -185,7 +206,7 @@ func findQuote(text, quote string) (line int, ok bool) {
 	var all strings.Builder
 	var begins []int // of each line, in all
 	for i, l := range strings.Split(text, "\n") {
-		if l = strings.Join(strings.Fields(l), " "); l == want {
+		if l = strings.Join(strings.Fields(l), " "); l == want && says(want) {
 			return i + 1, true
 		}
 		if begins = append(begins, all.Len()); l != "" {
@@ -195,6 +216,9 @@ func findQuote(text, quote string) (line int, ok bool) {
 	at := strings.Index(all.String(), want)
 	if at < 0 {
 		return 0, false
+	}
+	if !says(want) {
+		return 0, true
 	}
 	if utf8.RuneCountInString(strings.ReplaceAll(want, " ", "")) < leastQuote {
 		return 0, true

@@ -236,6 +236,25 @@ func TestJudgeCriterion(t *testing.T) {
 	}
 }
 
+// A file that an agent wrote for the judge says of the work what the criterion says.
+func TestRepeatsCriterion(t *testing.T) {
+	const criterion = "Add adds two numbers."
+	for quote, want := range map[string]bool{
+		"Add adds two numbers.":             true,
+		"// add adds two\n// numbers":       true,
+		"DONE: `Add` adds two numbers - ok": true,
+		"func Add(a, b int) int":            false,
+		"adds two numbers":                  false,
+	} {
+		if got := repeats(quote, criterion); got != want {
+			t.Errorf("%q: %v", quote, got)
+		}
+	}
+	if repeats("const ready = true", "ready") {
+		t.Error("one word of code repeats a criterion")
+	}
+}
+
 func TestFindQuote(t *testing.T) {
 	const text = "package a\n\n// Add adds.\nfunc Add(a, b int) int {\n\treturn a + b\n}\nok\n"
 	for quote, want := range map[string]int{
@@ -244,7 +263,8 @@ func TestFindQuote(t *testing.T) {
 		"func Add(a, b int) int {\n    return a + b\r\n": 4, // whatever the blanks
 		"return a + b } ok": 5,
 		"ok":                7, // short, and a whole line
-		"}":                 6,
+		"}":                 0, // any file has one
+		"} }":               -1,
 		"a +":               0, // too little
 		"int":               0,
 		"func Sub(":         -1,

@@ -210,6 +210,10 @@ func TestValidation(t *testing.T) {
 			{"a text that is not there", `{ file = "login.txt", quote = "goodbye" }`, "login.txt does not say"},
 			{"the requirement itself", `{ file = "specs/login.md", quote = "the requirement itself" }`, "says what is wanted"},
 			{"a letter", `{ file = "login.txt", quote = "e" }`, "too little to quote"},
+			{"a file that repeats the criterion", `{ file = "notes.md", quote = "A file that repeats the criterion" }`,
+				"repeats the criterion"},
+			{"a line with a bracket alone", `{ file = "notes.md", quote = "}" }`, "too little to quote"},
+			{"a path that leads out", `{ file = "../../../etc/passwd", quote = "root:" }`, "is not in the commit"},
 			{"a file of the judge", `{ file = "shown.txt", quote = "hello" }`, "shown.txt is not in the commit"},
 			{"a command that fails", `{ command = "grep -q goodbye login.txt" }`, "`grep -q goodbye login.txt` " + ran},
 			{"a command that prints otherwise", `{ command = "cat login.txt", expect = "goodbye" }`, `did not print "goodbye"`},
@@ -229,7 +233,8 @@ func TestValidation(t *testing.T) {
 			text += "- [ ] " + row.criterion + "\n"
 			steps = append(steps, reportOf(spec, row.criterion, "pass", row.evidence))
 		}
-		p := scripted(t, play("validation", steps...), check, map[string]string{spec: text, "login.txt": "hello\n"})
+		p := scripted(t, play("validation", steps...), check, map[string]string{spec: text, "login.txt": "hello\n",
+			"notes.md": "A file that repeats the criterion.\n}\n"})
 		r := p.wants(t, 1, []string{fmt.Sprintf("(0 proved, 1 judged, %d unjudged)", len(rows))}, "validate")
 		for _, row := range rows {
 			_, after, _ := strings.Cut(r.out, "- [ ] "+row.criterion+"\n  - fail: ")

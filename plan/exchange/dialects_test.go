@@ -65,6 +65,17 @@ func TestImportDialects(t *testing.T) {
 			[]string{"a pending p2 x | - |  | ", "b pending p1 y | - |  | ", "c pending p3 z | - |  | "}, nil},
 		{"tasks by id", `{"tasks": {"A": {"title": "x"}, "B": {"title": "y", "depends_on": ["A"]}}}`,
 			[]string{"A pending p1 x | - |  | ", "B pending p1 y | A |  | "}, nil},
+		{"dependencies, states and priorities by other names",
+			`[{"id": "a", "title": "x", "status": "finished", "priority": "must"}, {"id": "b", "title": "y", ` +
+				`"status": "wontfix", "deps": ["a"]}, {"id": "c", "title": "z", "status": "new", "needs": ["a"], ` +
+				`"definition_of_done": ["merged"], "priority": "could"}]`,
+			[]string{"a done p1 x | - |  | ", "b skipped p1 y | a |  | ", "c pending p3 z | a | merged | "}, nil},
+		{"issues of a host with its own ids",
+			`[{"id": 5710261, "number": 45, "title": "x", "body": "- [ ] a", "state": "open", "milestone": null}]`,
+			[]string{"45 pending p1 x | - | a | "}, nil},
+		{"headings with ids and states", "# Plan\n\n### TASK-001 Lexer [DONE]\nText.\n\n### TASK-002 Parser [TODO]\n" +
+			"Depends on: TASK-001\n\nAcceptance criteria:\n- numbers\n",
+			[]string{"TASK-001 done p1 Lexer | - |  | ", "TASK-002 pending p1 Parser | TASK-001 | numbers | "}, nil},
 		{"a verification text", `{"tasks": [{"id": "a", "title": "x", "verification": "- one\n- two"}]}`,
 			[]string{"a pending p1 x | - | one; two | "}, nil},
 		{"sections with fields", "# goal\n\n## Task 1: first thing\n**Status**: ✅ Complete\n**Priority:** high\n\ndo it\n" +

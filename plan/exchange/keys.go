@@ -40,7 +40,7 @@ func (r *taskReader) key(key string, n located.Node) {
 	case "priority":
 		r.place("priority", n)
 		r.priority(n)
-	case "dependson", "dependencies":
+	case "dependson", "dependencies", "deps", "needs", "requires", "prerequisites", "dependency":
 		r.place("depends_on", n)
 		r.dependencies(n, key)
 	case "teststrategy":
@@ -49,7 +49,7 @@ func (r *taskReader) key(key string, n located.Node) {
 			t.Criteria = append(t.Criteria, cutBullets(s)...)
 		}
 	case "criteria", "acceptancecriteria", "verificationcriteria", "acceptance", "steps", "teststeps", "verificationsteps",
-		"successcriteria":
+		"successcriteria", "definitionofdone", "donewhen":
 		r.place("criteria", n)
 		t.Criteria = append(t.Criteria, r.criteria(n, key)...)
 	case "verification":
@@ -223,14 +223,14 @@ func (r *taskReader) status(n located.Node) {
 		return
 	}
 	switch text.Key(s) {
-	case "pending", "todo", "open", "ready", "backlog", "notstarted", "":
+	case "pending", "todo", "open", "ready", "backlog", "notstarted", "new", "planned", "queued", "tobedone", "":
 		r.t.Status = plan.Pending
-	case "inprogress":
+	case "inprogress", "doing", "started", "active", "ongoing":
 		r.t.Status = plan.InProgress
-	case "review":
+	case "review", "inreview":
 		r.t.Status = plan.Pending
 		r.Warn(n.Line, r.t.ID, "%s was in review and is pending now", r.name)
-	case "done", "complete", "completed", "closed":
+	case "done", "complete", "completed", "closed", "finished", "resolved", "merged", "implemented":
 		r.t.Status = plan.Done
 	case "failed":
 		r.t.Status = plan.Failed
@@ -238,7 +238,7 @@ func (r *taskReader) status(n located.Node) {
 		r.t.Status = plan.Blocked
 	case "skipped":
 		r.t.Status = plan.Skipped
-	case "deferred", "cancelled", "canceled":
+	case "deferred", "cancelled", "canceled", "wontfix", "wontdo", "dropped", "obsolete":
 		r.t.Status = plan.Skipped
 		r.t.BlockedBy = append(r.t.BlockedBy, text.Key(s))
 	default:
@@ -250,15 +250,15 @@ func (r *taskReader) status(n located.Node) {
 // priorityWord reads the words of task-master and of issue labels.
 func priorityWord(s string) (int, bool) {
 	switch text.Key(s) {
-	case "critical", "urgent", "highest", "p0":
+	case "critical", "urgent", "highest", "p0", "blocker":
 		return 0, true
-	case "high", "p1":
+	case "high", "p1", "must", "musthave", "major":
 		return 1, true
-	case "medium", "normal", "p2":
+	case "medium", "normal", "p2", "should", "shouldhave":
 		return 2, true
-	case "low", "p3":
+	case "low", "p3", "could", "couldhave", "minor":
 		return 3, true
-	case "lowest", "p4":
+	case "lowest", "p4", "trivial":
 		return 4, true
 	}
 	return 0, false

@@ -32,8 +32,7 @@ func taskHeading(line string) (level int, id plan.TaskID, title string, ok bool)
 	if level < 1 || level > 6 || len(line) == level || line[level] != ' ' {
 		return 0, "", "", false
 	}
-	done, rest := cutMarks(strings.TrimSpace(strings.Trim(line[level:], "# ")))
-	_ = done
+	_, rest := cutMarks(strings.TrimSpace(strings.Trim(line[level:], "# ")))
 	for _, word := range []string{"task", "story", "user story", "issue", "ticket", "feature", "step", "item"} {
 		after, found := text.CutPrefixFold(rest, word+" ")
 		if !found {
@@ -102,8 +101,11 @@ func (im *importer) headedTasks(lines []string) bool {
 			continue
 		}
 		if level, id, title, ok := taskHeading(line); ok {
-			done, plain := cutMarks(title)
-			found = append(found, section{n, level, id, plain, done})
+			done, known, _ := marked(strings.TrimLeft(line, "# "))
+			found = append(found, section{n, level, id, title, done})
+			if known {
+				fields, last = fields+1, len(found)-1
+			}
 		} else if key, _, ok := fieldLine(line); ok && len(found) > 0 && last < len(found)-1 && (key == "status" ||
 			key == "dependson" || key == "verify") {
 			fields, last = fields+1, len(found)-1
