@@ -24,8 +24,8 @@ func detectJSON(root located.Node) Format {
 		switch {
 		case !ok:
 			return ""
-		case o.Has("number") && (!o.Has("id") || o.Has("html_url", "repository_url", "labels_url", "node_id", "assignees", "milestone", "closed_at",
-			"closedAt", "createdAt", "author")):
+		case o.Has("number") && (!o.Has("id") || o.Has("html_url", "repository_url", "labels_url", "node_id",
+			"assignees", "milestone", "closed_at", "closedAt", "createdAt", "author")):
 			return FormatIssues
 		case hasSubtasks(o) && !o.Has("depends_on"):
 			return FormatTaskMaster

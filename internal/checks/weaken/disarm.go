@@ -69,7 +69,8 @@ func (d *disarmer) macros() {
 			d.found("turns assert off (NDEBUG)")
 			return
 		}
-		if !otherAssertion(name) && name != "static_assert" {
+		if name != "assert" && (!macroAssert().MatchString(name) || !d.is(i+1, "(") ||
+			d.toks[i+1].pos != d.toks[i].end) {
 			return
 		}
 		ends := false
@@ -81,6 +82,12 @@ func (d *disarmer) macros() {
 		}
 	})
 }
+
+// macroAssert are the macros of assertions of the usual frameworks.
+var macroAssert = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:static_assert|(?:EXPECT|ASSERT|REQUIRE|CHECK|TEST_ASSERT|BOOST_CHECK|BOOST_REQUIRE)` +
+		`(?:_\w+)?|XCTAssert\w*|c[rk]_assert\w*)$`)
+})
 
 // endingWord is a word of a macro that can make a test fail.
 var endingWord = sync.OnceValue(func() *regexp.Regexp {
@@ -207,7 +214,8 @@ var (
 // class there is found before that of the library.
 var foreignPackage = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:^|/)((?:org/(?:junit|assertj|hamcrest|testng|mockito|scalatest|spockframework)|` +
-		`junit/framework|kotlin/test)/)`)
+		`junit/framework|kotlin/test)/)(?:[\w/]*/)?(?:Assert|Assertions|AssertionsKt|Assume|Assumptions|Test|TestCase|` +
+		`TestSuite|ParameterizedTest|MatcherAssert|Matchers|Mockito|Verifier)\.\w+$`)
 })
 
 // shadowsLibrary names the library whose class a new file takes the place of, "" for none.
