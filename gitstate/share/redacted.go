@@ -2,8 +2,11 @@ package share
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,7 +77,7 @@ func (p *Partner) tryOut(ctx context.Context, seen Seen) error {
 		} // else a part of it has been pruned here
 	}
 	for _, x := range pairs {
-		anew, err := p.anew(ctx, nil, x.here.String())
+		anew, err := p.beginnings(ctx, x.ref, x.here)
 		if err != nil {
 			return err
 		}
@@ -139,7 +142,7 @@ func (p *Partner) since(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	roots, err := p.anew(ctx, nil, tip.String())
+	roots, err := p.beginnings(ctx, p.Journal.Ref(), tip)
 	if err != nil {
 		return "", err
 	}
@@ -156,6 +159,49 @@ func (p *Partner) since(ctx context.Context) (string, error) {
 		event = max(event, e.Event.ID)
 	}
 	return event, nil
+}
+
+// looked is what was found when the history of a ref was walked last: what lies behind a
+// commit never changes, so that the next look only walks what has come since.
+type looked struct {
+	Tip  string            `json:"tip"`
+	Anew map[string]string `json:"anew,omitempty"`
+}
+
+// beginnings is anew of all of the history of a ref here.
+func (p *Partner) beginnings(ctx context.Context, ref string, tip object.ID) (map[string]string, error) {
+	file := filepath.Join(p.Repo.Dir(), "begins-"+url.PathEscape(ref))
+	var was looked
+	since := object.Zero
+	if data, err := os.ReadFile(file); err == nil && json.Unmarshal(data, &was) == nil {
+		if id, err := object.ParseID(was.Tip); err == nil && p.Repo.Store.Has(id) {
+			if in, err := p.Repo.IsAncestor(ctx, id, tip); err == nil && in {
+				since = id
+			}
+		}
+	}
+	if since == tip {
+		return was.Anew, nil
+	}
+	of := []string{tip.String()}
+	if !since.IsZero() {
+		of = append(of, "^"+since.String())
+	}
+	found, err := p.anew(ctx, nil, of...)
+	if err != nil {
+		return nil, err
+	}
+	if !since.IsZero() {
+		maps.Copy(found, was.Anew)
+	}
+	data, err := json.Marshal(looked{tip.String(), found})
+	if err == nil {
+		err = gitstate.WriteFile(file, data, 0o600)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("note where the history begins: %w", err)
+	}
+	return found, nil
 }
 
 // anew finds the commits without a parent, of those that a range of git's has, with which

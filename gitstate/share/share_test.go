@@ -106,7 +106,7 @@ func (p *Partner) claim(ctx context.Context, id plan.TaskID) (bool, error) {
 func TestOneWinnerATask(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	url, n := bare(t), long.Number(t, 3, 20)
+	url, n := bare(t), long.Number(t, 3, 100)
 	first := partner(t, url)
 	first.begin(t, n)
 	if _, err := first.Push(ctx); err != nil {
@@ -359,6 +359,49 @@ func TestCutConnections(t *testing.T) {
 	}
 	if out, err := exec.Command("git", "-C", dir, "fsck", "--strict").CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestPullWalksWhatIsNew: a pull of what others have pushed looks at the history that came
+// since the last one, and not at all of it: that the first entry is lost is not noticed.
+func TestPullWalksWhatIsNew(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	url := bare(t)
+	one, two := partner(t, url), partner(t, url)
+	one.begin(t, 1)
+	if _, err := two.Repo.Git.Run(ctx, "config", "fetch.unpackLimit", "10000"); err != nil {
+		t.Fatal(err)
+	}
+	push := func(n int) {
+		t.Helper()
+		for range n {
+			e := state.Event{Type: state.EvHalt, Halt: &state.Halt{Status: state.Running}}
+			if _, err := one.Journal.Record(ctx, e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := one.Push(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range []int{40, 1, 1} {
+		push(n)
+		if _, _, err := two.Pull(ctx, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, err := two.Repo.Git.Line(ctx, "rev-list", "--max-parents=0", two.Journal.Ref())
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := filepath.Join(two.Repo.CommonDir, "objects", first[:2], first[2:])
+	if err := os.Rename(object, object+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	push(1)
+	if rep, _, err := two.Pull(ctx, false); err != nil || rep.How != "forward" {
+		t.Errorf("%+v %v", rep, err)
 	}
 }
 

@@ -212,7 +212,8 @@ func DropCheckpoints(ctx context.Context, repo *gitstate.Repo, s state.State, le
 	}
 	for name, id := range refs {
 		event := strings.TrimPrefix(name, gitstate.LocalPrefix+s.Journal.ID+"/")
-		if slices.Contains(left, event) || needed(s, event) || slices.ContainsFunc(forks, func(f journal.Fork) bool { return needed(f.State, event) }) {
+		if slices.Contains(left, event) || needed(s, event) ||
+			slices.ContainsFunc(forks, func(f journal.Fork) bool { return needed(f.State, event) }) {
 			continue
 		}
 		if err := repo.UpdateRefs("", gitstate.RefUpdate{Name: name, Old: id}); err != nil &&
