@@ -52,7 +52,8 @@ func TestWorkersShareDependencies(t *testing.T) {
 				files[name] = text
 			}
 			p := newProject(t, "cat > /dev/null\n"+c.add+" || exit 9\n"+doTask, "[project]\nsetup = [\""+c.setup+"\"]\n"+
-				"[worktree]\nshare = [\""+c.folder+"\"]\n[[checks]]\nname = \"deps\"\nkind = \"test\"\nrun = \""+c.check+"\"\n", files)
+				"[worktree]\nshare = [\""+c.folder+"\"]\n[[checks]]\nname = \"deps\"\nkind = \"test\"\nrun = \""+c.check+
+				"\"\n", files)
 			if c.prepare != nil {
 				c.prepare(t, p.Dir, p.Env)
 				p.Git("add", "-A")
