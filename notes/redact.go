@@ -33,13 +33,16 @@ func Redact(s string) string {
 
 // lowered has ASCII letters in lower case, at the same places as s.
 func lowered(s string) string {
-	b := []byte(s)
-	for i, c := range b {
+	var b strings.Builder // its text is not copied once more: a transcript has ten megabytes
+	b.Grow(len(s))
+	for i := range len(s) {
+		c := s[i]
 		if c >= 'A' && c <= 'Z' {
-			b[i] = c | 0x20
+			c |= 0x20
 		}
+		b.WriteByte(c)
 	}
-	return string(b)
+	return b.String()
 }
 
 // span is a part of a text.

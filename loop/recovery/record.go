@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -152,7 +153,13 @@ func (r *Record) Write(tip, attempt, commit object.ID) (object.ID, error) {
 	maps.Copy(edits, r.tryEdits())
 	for path, data := range r.evidence {
 		// Evidence may be shared, and nobody reads ten megabytes for a password.
-		id, err := r.Repo.Store.Write(object.Blob, []byte(notes.Redact(string(data))))
+		if len(data) > 1<<20 {
+			// What the recording of a flood of output has grown out of is as large again as
+			// the copies that come now.
+			runtime.GC()
+		}
+		text := notes.Redact(string(data))
+		id, err := r.Repo.Store.WriteFrom(object.Blob, int64(len(text)), strings.NewReader(text))
 		if err != nil {
 			return object.Zero, err
 		}
