@@ -20,6 +20,34 @@ type Dialect struct {
 	Ralph string // prefix of our tools
 }
 
+// ACPDialectOf is the dialect of a client that is driven by the Agent Client
+// Protocol and calls itself name, false for one whose model is not known.
+func ACPDialectOf(name string) (Dialect, bool) {
+	driver := strings.TrimSuffix(strings.ToLower(name), "-cli")
+	if driver != "gemini" && driver != "opencode" {
+		return Dialect{}, false
+	}
+	d, _ := DialectOf(driver)
+	d.Driver = "acp"
+	env := d.Env
+	d.Env = func(url string) map[string]string {
+		m := env(url)
+		if driver == "gemini" {
+			m["GEMINI_CLI_TRUST_WORKSPACE"] = "true" // else it starts no MCP server
+			return m
+		}
+		// As it comes it asks about nothing, and it takes no address from the environment.
+		config, err := json.Marshal(map[string]any{"permission": map[string]string{"edit": "ask", "bash": "ask"},
+			"provider": map[string]any{"anthropic": map[string]any{"options": map[string]string{"baseURL": url + "/v1"}}}})
+		if err != nil {
+			config = []byte("{}")
+		}
+		return map[string]string{"ANTHROPIC_API_KEY": m["ANTHROPIC_API_KEY"], "OPENCODE_CONFIG_CONTENT": string(config),
+			"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
+	}
+	return d, true
+}
+
 // Tool is a call of one of our tools.
 func (d Dialect) Tool(name, args string) fakemodel.Tool {
 	return fakemodel.Tool{Name: d.Ralph + name, Input: json.RawMessage(args)}

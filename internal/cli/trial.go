@@ -5,12 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"git-ralph/internal/agent"
+	"git-ralph/internal/agent/acp"
 	"git-ralph/internal/agent/fakemodel"
 	"git-ralph/internal/proc"
 )
@@ -31,7 +34,8 @@ const trialLimit = 3 * time.Minute
 // account is used and nothing of the user's is seen or changed.
 func (d *doctor) try(ctx context.Context) error {
 	dialect, ok := agent.DialectOf(d.cmd.Agent)
-	if !ok {
+	generic := d.cmd.Agent == "acp" && d.set != nil && len(d.set.Agent.Command) > 0 && d.a.trusted(d.set)
+	if !ok && !generic {
 		return nil
 	}
 	for _, c := range d.clients {
@@ -50,22 +54,78 @@ func (d *doctor) try(ctx context.Context) error {
 	t := &trial{Dialect: dialect, dir: dir, work: filepath.Join(dir, "project"), env: d.a.Env}
 	ctx, cancel := context.WithTimeout(ctx, trialLimit)
 	defer cancel()
-	if d.trial, err = t.run(ctx); err != nil {
-		return fmt.Errorf("try %s: %w", d.cmd.Agent, err)
+	if generic {
+		t.command = absolute(d.set.Agent.Command, d.a.repo.Root)
+		if ok, err = d.shake(ctx, t); err != nil {
+			return err
+		}
+	}
+	if ok {
+		tried, err := t.run(ctx)
+		if err != nil {
+			return fmt.Errorf("try %s: %w", d.cmd.Agent, err)
+		}
+		d.trial = append(d.trial, tried...)
+	}
+	hint := "git ralph doctor --agent " + d.cmd.Agent + " shows all of it; take the version that was tested"
+	if generic && !ok {
+		hint = `agent.command has to start the client in its mode for the protocol, as ["opencode", "acp"] does`
 	}
 	for _, p := range d.trial {
 		if !p.Holds {
-			d.add("fail", "trial", "git ralph doctor --agent "+d.cmd.Agent+" shows all of it; take the version that was tested",
-				"%s: %s does not hold", d.cmd.Agent, p.Promise)
+			d.add("fail", "trial", hint, "%s: %s does not hold", d.cmd.Agent, p.Promise)
 		}
 	}
 	return nil
+}
+
+// shake makes the handshake with a client of the Agent Client Protocol, and finds
+// out how a scripted model works with it; false when that is not known.
+func (d *doctor) shake(ctx context.Context, t *trial) (bool, error) {
+	if err := os.MkdirAll(filepath.Join(t.dir, "home"), 0o700); err != nil {
+		return false, err
+	}
+	if err := os.MkdirAll(t.work, 0o700); err != nil {
+		return false, err
+	}
+	name, version, err := acp.Shake(ctx, t.command, t.work, t.environ(nil))
+	promise := promiseDoc{Promise: "it speaks version 1 of the Agent Client Protocol", Holds: err == nil,
+		Detail: strings.TrimSpace(name + " " + version)}
+	if err != nil {
+		promise.Detail = err.Error()
+	}
+	d.trial = []promiseDoc{promise}
+	if err != nil || ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	known := false
+	if t.Dialect, known = agent.ACPDialectOf(name); !known {
+		d.add("warn", "trial", "a whole task is tried with Gemini CLI and opencode",
+			"no scripted model is known for %q, so that only its handshake was tried", name)
+	}
+	return known, nil
+}
+
+// absolute is a command whose files are found from another folder, too.
+func absolute(argv []string, root string) []string {
+	out := slices.Clone(argv)
+	for i, word := range out {
+		path := filepath.Join(root, word)
+		if filepath.IsAbs(word) || i > 0 && !strings.ContainsRune(word, filepath.Separator) {
+			continue
+		}
+		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
+			out[i] = path
+		}
+	}
+	return out
 }
 
 type trial struct {
 	agent.Dialect
 	dir, work string
 	env       []string
+	command   []string // of a client without a driver of its own
 }
 
 // script is what the model does: each step is there for one of the promises.
@@ -91,10 +151,20 @@ func (t *trial) run(ctx context.Context) ([]promiseDoc, error) {
 		return nil, err
 	}
 	defer model.Close()
-	t.environ(model.URL)
+	vars := t.Env(model.URL)
+	t.env = t.environ(vars)
+	more := ""
+	if len(t.command) > 0 {
+		command, err := json.Marshal(t.command)
+		if err != nil {
+			return nil, err
+		}
+		more = fmt.Sprintf("command = %s\nenv_allow = [\"%s\"]\n", command,
+			strings.Join(slices.Sorted(maps.Keys(vars)), `", "`))
+	}
 	settings := fmt.Sprintf("[agent]\ndriver = %q\nmodel = %q\ntimeout = \"90s\"\nidle_timeout = \"60s\"\n"+
-		"on_limit = \"stop\"\n[loop]\nmax_attempts = 1\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+
-		"[[checks]]\nname = \"test\"\nrun = \"test -e hello.txt\"\n", t.Driver, t.Model)
+		"on_limit = \"stop\"\n%s[loop]\nmax_attempts = 1\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+
+		"[[checks]]\nname = \"test\"\nrun = \"test -e hello.txt\"\n", t.Driver, t.Model, more)
 	for path, text := range map[string]string{"ralph.toml": settings, "README": "a trial\n"} {
 		path = filepath.Join(t.work, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -148,31 +218,35 @@ func (t *trial) judge(ctx context.Context, model *fakemodel.Server, said string,
 	if failed != nil {
 		why = lastLine(said)
 	}
-	return []promiseDoc{
+	tried := []promiseDoc{
 		{"it reaches its model and ends by itself", len(turns) > 0 && shown.Outcome == "completed", why},
 		{"its work passes the check and is kept", shown.Verdict == "keep" && strings.Contains(subjects, "T-001"),
 			shown.Reason},
 		{"a command that the guard refuses does not run, and the model is told why",
 			len(turns) > 3 && !strings.Contains(subjects, "forbidden") && strings.Contains(heard, "the harness commits"), ""},
-		{"its commands do not see the key of the model", strings.Contains(heard, "key=[]"), ""},
 		{"our tools reach it", shown.Verdict == "keep", ""},
 		{"it reports tokens", shown.Tokens.Total > 0, ""},
-	}, nil
+	}
+	if len(t.command) == 0 { // else the settings let the key through, to all that the client starts
+		tried = append(tried, promiseDoc{"its commands do not see the key of the model", strings.Contains(heard, "key=[]"), ""})
+	}
+	return tried, nil
 }
 
-// environ is the user's environment without anything that leads to an account.
-func (t *trial) environ(url string) {
-	login := agent.LoginOf(t.Driver).Env
-	var env []string
+// environ is the user's environment without anything that leads to an account, and
+// vars.
+func (t *trial) environ(vars map[string]string) []string {
+	var env, login []string
+	for _, driver := range agent.Names() {
+		login = append(login, agent.LoginOf(driver).Env...)
+	}
 	for _, kv := range t.env {
 		name, _, _ := strings.Cut(kv, "=")
 		drop := strings.HasPrefix(name, "RALPH_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "GIT_")
 		for _, prefix := range []string{"ANTHROPIC_", "CLAUDE", "OPENAI_", "CODEX_", "GEMINI_", "GOOGLE_", "OPENCODE"} {
 			drop = drop || strings.HasPrefix(name, prefix)
 		}
-		for _, l := range login {
-			drop = drop || name == l
-		}
+		drop = drop || slices.Contains(login, name)
 		switch strings.ToLower(name) {
 		case "home", "http_proxy", "https_proxy", "all_proxy", "no_proxy":
 			drop = true
@@ -182,10 +256,10 @@ func (t *trial) environ(url string) {
 		}
 	}
 	env = append(env, "HOME="+filepath.Join(t.dir, "home"), "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")
-	for name, value := range t.Env(url) {
+	for name, value := range vars {
 		env = append(env, name+"="+value)
 	}
-	t.env = env
+	return env
 }
 
 func (t *trial) git(ctx context.Context, args ...string) (string, error) {

@@ -8,18 +8,24 @@ import (
 	"testing"
 )
 
-// TestDoctorTriesTheClient lets doctor --agent try each of the real clients: every
-// promise holds, without an account, and nothing of it is left in the project.
+// TestDoctorTriesTheClient lets doctor --agent try each of the real clients, by its
+// own driver and by the Agent Client Protocol: every promise holds, without an
+// account, and nothing of it is left in the project.
 func TestDoctorTriesTheClient(t *testing.T) {
-	for driver, variable := range clientVariables {
-		t.Run(driver, func(t *testing.T) {
+	for name, variable := range planClients {
+		t.Run(name, func(t *testing.T) {
+			driver, client, generic := strings.Cut(name, " ")
 			binary := os.Getenv(variable)
 			if binary == "" {
 				t.Skipf("without %s: npm ci --prefix fixtures/clients --ignore-scripts, then %s=…", driver, variable)
 			}
 			t.Parallel()
 			p := newProject(t, "exit 1\n", check, nil)
-			if err := os.Symlink(binary, filepath.Join(p.bin, driver)); err != nil {
+			if generic {
+				p.Write("ralph.toml", "[agent]\n"+acpCommand(client, binary)+check)
+				p.Git("commit", "-qam", "the agent is "+name)
+				p.must(t, "trust")
+			} else if err := os.Symlink(binary, filepath.Join(p.bin, driver)); err != nil {
 				t.Fatal(err)
 			}
 			for i, kv := range p.Env {

@@ -16,7 +16,7 @@ func TestPresetWithItsRealClient(t *testing.T) {
 	t.Parallel()
 	binary := os.Getenv("RALPH_TEST_QWEN")
 	if binary == "" {
-		t.Skip("without qwen: npm install @qwen-code/qwen-code@0.15.10, then RALPH_TEST_QWEN=…/node_modules/.bin/qwen")
+		t.Skip("without qwen: npm ci --prefix fixtures/clients/qwen --ignore-scripts, then RALPH_TEST_QWEN=…/cli.js")
 	}
 	p := newProject(t, "exit 1\n", check, nil)
 	if err := os.Symlink(binary, filepath.Join(p.bin, "qwen")); err != nil {

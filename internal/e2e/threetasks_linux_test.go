@@ -17,8 +17,29 @@ import (
 var clientVariables = map[string]string{"claude": "RALPH_TEST_CLAUDE", "codex": "RALPH_TEST_CODEX",
 	"gemini": "RALPH_TEST_GEMINI", "opencode": "RALPH_TEST_OPENCODE"}
 
+// planClients are those of them that finish a plan, and those that do it over the
+// Agent Client Protocol, too.
+var planClients = func() map[string]string {
+	m := maps.Clone(clientVariables)
+	for _, client := range []string{"gemini", "opencode"} {
+		m["acp "+client] = clientVariables[client]
+	}
+	return m
+}()
+
+// acpCommand is the setting that starts a client in the mode of the protocol.
+func acpCommand(client, binary string) string {
+	if client == "gemini" {
+		return fmt.Sprintf("command = [\"node\", %q, \"--acp\"]\n", binary)
+	}
+	return fmt.Sprintf("command = [%q, \"acp\"]\n", binary)
+}
+
 // planClient is one of them in a whole run.
-type planClient struct{ agent.Dialect }
+type planClient struct {
+	agent.Dialect
+	name, settings string
+}
 
 // The same plan of three tasks is finished by each of the real clients, one
 // after the other, in one journal: each writes, is denied a commit, completes
@@ -27,16 +48,25 @@ func TestEachClientFinishesAPlan(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "exit 1\n", check, nil)
 	var used []string
-	for _, driver := range slices.Sorted(maps.Keys(clientVariables)) {
-		binary := os.Getenv(clientVariables[driver])
+	for _, name := range slices.Sorted(maps.Keys(planClients)) {
+		binary := os.Getenv(planClients[name])
 		if binary == "" {
-			t.Logf("without %s: npm ci --prefix fixtures/clients --ignore-scripts, then %s=…", driver, clientVariables[driver])
+			t.Logf("without %s: npm ci --prefix fixtures/clients --ignore-scripts, then %s=…", name, planClients[name])
 			continue
 		}
-		d, _ := agent.DialectOf(driver)
-		c := planClient{d}
-		c.finishes(t, p, binary, 3*len(used))
-		used = append(used, driver)
+		c := planClient{name: name}
+		if _, client, generic := strings.Cut(name, " "); generic {
+			c.Dialect, _ = agent.ACPDialectOf(client)
+			c.settings = acpCommand(client, binary) + fmt.Sprintf("env_allow = [\"%s\"]\n",
+				strings.Join(slices.Sorted(maps.Keys(c.Env(""))), `", "`))
+		} else {
+			c.Dialect, _ = agent.DialectOf(name)
+			if err := os.Symlink(binary, filepath.Join(p.bin, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.finishes(t, p, 3*len(used))
+		used = append(used, name)
 	}
 	if len(used) == 0 {
 		t.Skip("none of the real clients is here")
@@ -50,12 +80,9 @@ func TestEachClientFinishesAPlan(t *testing.T) {
 	}
 }
 
-func (c planClient) finishes(t *testing.T, p *project, binary string, before int) {
-	if err := os.Symlink(binary, filepath.Join(p.bin, c.Driver)); err != nil {
-		t.Fatal(err)
-	}
-	p.Write("ralph.toml", "[agent]\ndriver = \""+c.Driver+"\"\nmodel = \""+c.Model+"\"\n"+check)
-	p.Git("commit", "-qam", "the agent is "+c.Driver)
+func (c planClient) finishes(t *testing.T, p *project, before int) {
+	p.Write("ralph.toml", "[agent]\ndriver = \""+c.Driver+"\"\nmodel = \""+c.Model+"\"\n"+c.settings+check)
+	p.Git("commit", "-qam", "the agent is "+c.name)
 	p.must(t, "trust")
 	for i := range 3 {
 		c.finishesTask(t, p, fmt.Sprintf("T-%03d", before+i+1))
@@ -64,13 +91,13 @@ func (c planClient) finishes(t *testing.T, p *project, binary string, before int
 
 func (c planClient) finishesTask(t *testing.T, p *project, id string) {
 	model := fakemodel.Start(t, fakemodel.Script{
-		{Text: "I write the file.", Tools: []fakemodel.Tool{c.Shell("echo " + c.Driver + " >" + id + ".txt")}},
+		{Text: "I write the file.", Tools: []fakemodel.Tool{c.Shell("echo " + c.name + " >" + id + ".txt")}},
 		{Tools: []fakemodel.Tool{c.Shell("git add -A && git commit -m mine")}},
 		{Tools: []fakemodel.Tool{call(c.Ralph+"ralph_mark_task_complete",
 			map[string]any{"task_id": id, "verification_notes": "the file is there"})}},
 		{Tools: []fakemodel.Tool{call(c.Ralph+"ralph_submit_handoff", handoffOf(id))}},
 		{Text: "Done."}})
-	p.must(t, "add", "task "+id+" for "+c.Driver)
+	p.must(t, "add", "task "+id+" for "+c.name)
 	var env []string
 	for name, value := range c.Env(model.URL) {
 		env = append(env, name+"="+value)
@@ -81,12 +108,12 @@ func (c planClient) finishesTask(t *testing.T, p *project, id string) {
 		}
 	}
 	r := p.run(t, env, "start", "-v")
-	if r.code != 0 || !strings.Contains(r.out, "denied") || p.Read(id+".txt") != c.Driver+"\n" {
-		t.Fatalf("%s %s: exit %d\n%s%s", c.Driver, id, r.code, r.out, r.err)
+	if r.code != 0 || !strings.Contains(r.out, "denied") || p.Read(id+".txt") != c.name+"\n" {
+		t.Fatalf("%s %s: exit %d\n%s%s", c.name, id, r.code, r.out, r.err)
 	}
 	for _, turn := range model.Turns() {
 		if strings.Contains(string(turn.Body), "test-key") {
-			t.Errorf("%s: the model saw the key", c.Driver)
+			t.Errorf("%s: the model saw the key", c.name)
 		}
 	}
 }

@@ -36,12 +36,8 @@ type conversation struct {
 	id string // of the session
 }
 
-// Begin makes the handshake. No files and no terminals are offered.
-func (s *conversation) Begin() {
-	s.Out.Send(request(initializeID, "initialize", object{"protocolVersion": 1,
-		"clientInfo":         object{"name": "git-ralph", "title": "git ralph", "version": "1"},
-		"clientCapabilities": object{"fs": object{"readTextFile": false, "writeTextFile": false}, "terminal": false}}))
-}
+// Begin makes the handshake.
+func (s *conversation) Begin() { s.Out.Send(hello()) }
 
 // Interrupt asks the client to end its turn.
 func (s *conversation) Interrupt() {
@@ -282,8 +278,7 @@ func (s *conversation) answered(l line) {
 	switch r := l.Result; id {
 	case initializeID:
 		if r.Version != 1 {
-			s.Stop(client.Ending{Kind: session.ProtocolError,
-				Detail: fmt.Sprintf("the client speaks version %d of the protocol, and git ralph version 1", r.Version)})
+			s.Stop(client.Ending{Kind: session.ProtocolError, Detail: otherVersion(r.Version).Error()})
 			return
 		}
 		s.name, s.version = client.Line(r.Agent.Name, 50), client.Line(r.Agent.Version, 50)
