@@ -68,6 +68,7 @@ func TestConformance(t *testing.T) {
 			promise("hang", d.hang)
 			promise("interrupt", d.interrupt)
 			promise("kill", d.kill)
+			promise("handoff of 50 MB", d.hugeHandoff)
 			promise("sandbox", d.sandboxed)
 			promise("without our sandbox", d.alone)
 			for _, f := range d.failures {
@@ -114,6 +115,9 @@ func (d dialect) setUp(t *testing.T, script func(dir string) fakemodel.Script) *
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := d.Furnish(home); err != nil {
+		t.Fatal(err)
 	}
 	r.git(t, "init", "-q", "-b", "main")
 	r.git(t, "commit", "-q", "--allow-empty", "-m", "start")

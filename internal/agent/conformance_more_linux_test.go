@@ -1,10 +1,13 @@
 package agent
 
 import (
+	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"git-ralph/internal/agent/fakemodel"
 	"git-ralph/loop/session"
@@ -81,4 +84,26 @@ func (d dialect) toolless(t *testing.T) {
 	}
 	r.req.Self = self
 	r.want(t, r.play(t, t.Context(), nil), session.ProtocolError, "our tools did not reach the client")
+}
+
+// hugeHandoff: a handoff of 50 MB comes in by our own tool. The model is told that it
+// is too large, the run goes on, and nothing of that size reaches the loop.
+func (d dialect) hugeHandoff(t *testing.T) {
+	r := d.setUp(t, func(string) fakemodel.Script {
+		return fakemodel.Script{tools(d.Tool("ralph_submit_handoff", `{"summary":"`+strings.Repeat("x", 50e6)+`"}`)),
+			tools(d.Tool("ralph_mark_task_complete", `{"task_id":"T-1"}`)), {Text: "All done."}}
+	})
+	largest := 0
+	call := r.req.CallTool
+	r.req.CallTool = func(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
+		largest = max(largest, len(args))
+		return call(ctx, name, args)
+	}
+	begin := time.Now()
+	res := r.play(t, t.Context(), nil)
+	t.Logf("%s %q after %s, calls %q, largest %d, %d turns, transcript %d, events %q", res.Outcome, res.Detail, time.Since(begin), r.calls, largest, len(r.model.Turns()), r.transcript.Len(), r.said(session.EventWarning))
+	for i, turn := range r.model.Turns() {
+		b := string(turn.Body)
+		t.Logf("turn %d: %d bytes, end %.1500s", i, len(b), b[max(0, len(b)-1500):])
+	}
 }

@@ -2,10 +2,13 @@ package agent
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"git-ralph/internal/agent/fakemodel"
+	"git-ralph/internal/agent/opencode"
 )
 
 // A Dialect is how a scripted model works with a client: what a tool call of its
@@ -18,6 +21,23 @@ type Dialect struct {
 	Shell func(command string) fakemodel.Tool
 	Write func(path, text string) fakemodel.Tool
 	Ralph string // prefix of our tools
+	// Files are what the client needs in its home folder, with their texts, so that it
+	// asks nobody but the model.
+	Files [][2]string
+}
+
+// Furnish writes the files that the client needs into its home folder.
+func (d Dialect) Furnish(home string) error {
+	for _, f := range d.Files {
+		path := filepath.Join(home, f[0])
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return fmt.Errorf("furnish the home folder: %w", err)
+		}
+		if err := os.WriteFile(path, []byte(f[1]), 0o600); err != nil {
+			return fmt.Errorf("furnish the home folder: %w", err)
+		}
+	}
+	return nil
 }
 
 // ACPDialectOf is the dialect of a client that is driven by the Agent Client
@@ -29,6 +49,9 @@ func ACPDialectOf(name string) (Dialect, bool) {
 	}
 	d, _ := DialectOf(driver)
 	d.Driver = "acp"
+	if driver == "opencode" {
+		d.Files = opencode.Installed(".config")
+	}
 	env := d.Env
 	d.Env = func(url string) map[string]string {
 		m := env(url)

@@ -151,6 +151,9 @@ func (t *trial) run(ctx context.Context) ([]promiseDoc, error) {
 		return nil, err
 	}
 	defer model.Close()
+	if err := t.Furnish(filepath.Join(t.dir, "home")); err != nil {
+		return nil, err
+	}
 	vars := t.Env(model.URL)
 	t.env = t.environ(vars)
 	more := ""

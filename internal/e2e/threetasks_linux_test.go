@@ -65,6 +65,13 @@ func TestEachClientFinishesAPlan(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		for _, kv := range p.Env {
+			if home, ok := strings.CutPrefix(kv, "HOME="); ok {
+				if err := c.Furnish(home); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
 		c.finishes(t, p, 3*len(used))
 		used = append(used, name)
 	}

@@ -57,11 +57,17 @@ const CredentialFile = ".local/share/opencode/auth.json"
 const configured = `{"dependencies":{"@opencode-ai/plugin":"*"},` +
 	`"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}`
 
+// Installed are files in the folder of the client's settings, whose parent is config:
+// with them it fetches nothing.
+func Installed(config string) [][2]string {
+	return [][2]string{{config + "/opencode/package.json", configured}, {config + "/opencode/package-lock.json", configured},
+		{config + "/opencode/node_modules/.keep", ""}}
+}
+
 // home is the folder of the run.
 func home(req session.Request) client.Home {
-	return client.Home{Login: CredentialFile, LoginTo: "data/opencode/auth.json", Files: [][2]string{
-		{"config/opencode/package.json", configured}, {"config/opencode/package-lock.json", configured},
-		{"config/opencode/node_modules/.keep", ""}, {"plugin.js", plugin}, {"system.md", req.System}}}
+	return client.Home{Login: CredentialFile, LoginTo: "data/opencode/auth.json", Files: append(Installed("config"),
+		[][2]string{{"plugin.js", plugin}, {"system.md", req.System}}...)}
 }
 
 // config is the client's whole configuration. What it may use is listed, and
