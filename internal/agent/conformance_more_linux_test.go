@@ -1,14 +1,13 @@
 package agent
 
 import (
-	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"git-ralph/internal/agent/client"
 	"git-ralph/internal/agent/fakemodel"
 	"git-ralph/loop/session"
 )
@@ -58,12 +57,12 @@ import("CLIENT")
 			r := d.setUp(t, func(dir string) fakemodel.Script {
 				return fakemodel.Script{tools(d.Write(dir+"/hello.txt", "hello\n")), {Text: "All done."}}
 			})
-			client := filepath.Join(r.root, "gemini.js")
+			wrapper := filepath.Join(r.root, "gemini.js")
 			text := strings.NewReplacer("SPOIL", spoil, "CLIENT", d.pinned).Replace(rewrite)
-			if err := os.WriteFile(client, []byte(text), 0o755); err != nil {
+			if err := os.WriteFile(wrapper, []byte(text), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			r.d.pinned = client
+			r.d.pinned = wrapper
 			res := r.play(t, t.Context(), nil)
 			if spoil == "" {
 				r.want(t, res, session.Completed, "")
@@ -86,24 +85,24 @@ func (d dialect) toolless(t *testing.T) {
 	r.want(t, r.play(t, t.Context(), nil), session.ProtocolError, "our tools did not reach the client")
 }
 
-// hugeHandoff: a handoff of 50 MB comes in by our own tool. The model is told that it
-// is too large, the run goes on, and nothing of that size reaches the loop.
+// hugeHandoff: a handoff that is longer than the longest line that is read comes in by
+// our own tool, inside the client's protocol. The client is told so, the model works
+// on, and nothing of that size reaches the loop.
 func (d dialect) hugeHandoff(t *testing.T) {
 	r := d.setUp(t, func(string) fakemodel.Script {
-		return fakemodel.Script{tools(d.Tool("ralph_submit_handoff", `{"summary":"`+strings.Repeat("x", 50e6)+`"}`)),
+		return fakemodel.Script{
+			tools(d.Tool("ralph_submit_handoff", `{"summary":"`+strings.Repeat("x", client.MaxLine+1<<20)+`"}`)),
 			tools(d.Tool("ralph_mark_task_complete", `{"task_id":"T-1"}`)), {Text: "All done."}}
 	})
-	largest := 0
-	call := r.req.CallTool
-	r.req.CallTool = func(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
-		largest = max(largest, len(args))
-		return call(ctx, name, args)
+	r.want(t, r.play(t, t.Context(), nil), session.Completed, "")
+	if want := []string{"ralph_mark_task_complete"}; !slices.Equal(r.calls, want) {
+		t.Errorf("calls of our tools: %q", r.calls)
 	}
-	begin := time.Now()
-	res := r.play(t, t.Context(), nil)
-	t.Logf("%s %q after %s, calls %q, largest %d, %d turns, transcript %d, events %q", res.Outcome, res.Detail, time.Since(begin), r.calls, largest, len(r.model.Turns()), r.transcript.Len(), r.said(session.EventWarning))
-	for i, turn := range r.model.Turns() {
-		b := string(turn.Body)
-		t.Logf("turn %d: %d bytes, end %.1500s", i, len(b), b[max(0, len(b)-1500):])
+	turns := r.model.Turns()
+	if last := string(turns[len(turns)-1].Body); !strings.Contains(last, client.TooLong) {
+		t.Error("the model was not told that the call is too long")
+	}
+	if n := r.transcript.Len(); n > 2*client.MaxLine {
+		t.Errorf("the transcript has %d bytes", n)
 	}
 }

@@ -213,6 +213,40 @@ func TestHostileClients(t *testing.T) {
 			t.Errorf("%s %q", res.Outcome, res.Detail)
 		}
 	})
+	// A handoff of 50 MB in the client's own protocol. It is refused with what the
+	// protocol has for that, and the client, which waits for it, goes on.
+	for why, c := range map[string]struct{ driver, head, tail, refusal string }{
+		"claude asks its hook": {"claude", `{"type":"control_request","request_id":"huge","request":{` +
+			`"subtype":"hook_callback","callback_id":"ralph-pre-tool-use","input":{"hook_event_name":"PreToolUse",` +
+			`"tool_name":"Bash","tool_input":{"command":"`, `"}}}}`,
+			`"request_id":"huge".*longer than 8 MiB`},
+		"claude calls the tool": {"claude", `{"type":"control_request","request_id":"huge","request":{"subtype":"mcp_message",` +
+			`"server_name":"ralph","message":{"method":"tools/call","params":{"arguments":{"summary":"`, `"}}}}}`,
+			`"error".*"request_id":"huge"`},
+		"codex calls the tool": {"codex", `{"method":"item/tool/call","id":77,"params":{"callId":"c","tool":` +
+			`"ralph_submit_handoff","arguments":{"summary":"`, `"}}}`, `longer than 8 MiB.*"id":77\|"id":77.*longer than 8 MiB`},
+		"codex asks for a command": {"codex", `{"method":"item/commandExecution/requestApproval","id":77,"params":{` +
+			`"command":"`, `"}}`, "turn/steer.*longer than 8 MiB"},
+		"claude says that its work is done": {"claude", `{"permission_denials":[{"tool_input":{"content":"`,
+			`"}}],"type":"result","subtype":"success","is_error":false,"terminal_reason":"completed"}`, ""},
+		"acp asks for permission": {"acp", `{"jsonrpc":"2.0","id":77,"method":"session/request_permission","params":{` +
+			`"toolCall":{"toolCallId":"c","rawInput":{"summary":"`, `"}}}}`, `"id":77.*cancelled`},
+	} {
+		t.Run("50 MB: "+why, func(t *testing.T) {
+			t.Parallel()
+			p := protocols[c.driver]
+			waits := "'; grep -q -m1 '" + c.refusal + "'; cat done"
+			if c.refusal == "" {
+				waits = "'; cat >/dev/null"
+			}
+			script := "cat begin; printf '%s' '" + c.head + `'; head -c 50000000 /dev/zero | tr '\0' x; echo '` + c.tail +
+				waits + map[bool]string{true: "; cat done"}[c.driver == "acp"]
+			res := playHostile(t, c.driver, p, script, 5*time.Minute, nil)
+			if res.Outcome != session.Completed {
+				t.Errorf("%s %q", res.Outcome, res.Detail)
+			}
+		})
+	}
 	for _, driver := range []string{"gemini", "opencode"} {
 		t.Run(driver+" runs what the guard refuses in a further prompt", func(t *testing.T) {
 			t.Parallel()

@@ -52,17 +52,18 @@ func (s *conversation) Interrupt() {
 // Line handles one line of the client.
 func (s *conversation) Line(data []byte, cut bool) {
 	var l line
-	if cut || client.Tolerant(json.Unmarshal(data, &l)) != nil {
+	if client.Tolerant(json.Unmarshal(data, &l)) != nil {
 		s.Unread(data, cut)
 		return
 	}
+	l.Params.Call.cut = cut
 	if !strings.HasSuffix(l.Params.Update.Kind, "_chunk") { // told again as a whole
 		s.said()
 	}
 	s.Transcript.JSON(data)
 	switch {
 	case l.Method == "session/update" && len(l.ID) == 0:
-		s.observe(l.Params, data)
+		s.observe(l.Params, data, cut)
 	case l.Method == "":
 		s.answered(l)
 	case len(l.ID) > 0:
@@ -127,6 +128,9 @@ func (c *call) name() string {
 
 // judge decides about a call by what it is. One that nobody can tell is refused.
 func (s *conversation) judge(c *call) session.Permission {
+	if c.cut {
+		return session.Permission{Reason: client.TooLong}
+	}
 	if s.ours(c) {
 		return session.Permission{Allow: true}
 	}
@@ -177,7 +181,7 @@ func (s *conversation) put(tool string, input object) session.Permission {
 }
 
 // observe follows what the client reports.
-func (s *conversation) observe(p params, data []byte) {
+func (s *conversation) observe(p params, data []byte, cut bool) {
 	switch u := p.Update; u.Kind {
 	case "agent_message_chunk":
 		s.text.WriteString(u.text())
@@ -188,6 +192,7 @@ func (s *conversation) observe(p params, data []byte) {
 			} `json:"params"`
 		}
 		if client.Tolerant(json.Unmarshal(data, &of)) == nil && of.Params.Update.ID != "" {
+			of.Params.Update.cut = cut && len(of.Params.Update.Input) > client.MaxText
 			s.progress(s.call(of.Params.Update))
 		}
 	case "usage_update":

@@ -102,10 +102,13 @@ type call struct {
 	} `json:"content"`
 
 	asked, allowed, told, closed, checked bool
+
+	cut bool // not all of it was read
 }
 
 // merge takes what an update of the call says anew.
 func (c *call) merge(u call) {
+	c.cut = c.cut || u.cut
 	if u.Title != "" {
 		c.Title = u.Title
 	}

@@ -9,8 +9,9 @@ import (
 	"git-ralph/loop/session"
 )
 
-// control answers a request of the client.
-func (s *conversation) control(l line) {
+// control answers a request of the client. What was cut is refused, because not all
+// of it was read.
+func (s *conversation) control(l line, cut bool) {
 	if l.Request == nil {
 		s.Out.Send(failure(l.RequestID, "a request without a body"))
 		return
@@ -25,9 +26,11 @@ func (s *conversation) control(l line) {
 		if in.ToolUseID == "" {
 			in.ToolUseID = r.ToolUseID
 		}
+		in.cut = cut
 		s.Out.Send(success(l.RequestID, hookAnswer(s.judge(in))))
 	case "can_use_tool": // asked only where permissions are not bypassed
-		p := s.judge(hookInput{ToolName: r.ToolName, ToolInput: r.Input, ToolUseID: r.ToolUseID})
+		p := s.judge(hookInput{ToolName: r.ToolName, ToolInput: r.Input, ToolUseID: r.ToolUseID,
+			cut: cut})
 		if !p.Allow {
 			s.Out.Send(success(l.RequestID, object{"behavior": "deny", "message": p.Reason}))
 			return
@@ -40,6 +43,10 @@ func (s *conversation) control(l line) {
 	case "mcp_message":
 		if r.ServerName != serverName {
 			s.Out.Send(failure(l.RequestID, "unknown server"))
+			return
+		}
+		if cut {
+			s.Out.Send(failure(l.RequestID, client.TooLong))
 			return
 		}
 		s.tools.serve(l.RequestID, r.Message, func(answer object) {
@@ -56,6 +63,8 @@ func (s *conversation) control(l line) {
 func (s *conversation) judge(in hookInput) session.Permission {
 	p := session.Permission{Allow: true}
 	switch {
+	case in.cut:
+		p = session.Permission{Reason: client.TooLong}
 	case strings.HasPrefix(in.ToolName, "mcp__"+serverName+"__"):
 	case !allowedTool(s.Request, in.ToolName):
 		p = session.Permission{Reason: fmt.Sprintf("%s is not offered in this run; use %s", client.Line(in.ToolName, 100),

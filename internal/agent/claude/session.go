@@ -1,10 +1,8 @@
 package claude
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -45,18 +43,14 @@ func (s *conversation) Interrupt() {
 
 // Line handles one line of the client.
 func (s *conversation) Line(data []byte, cut bool) {
-	if cut {
-		s.tooLong(data)
-		return
-	}
 	l, ok := parse(data)
 	if !ok {
-		s.Unread(data, false)
+		s.Unread(data, cut)
 		return
 	}
 	switch l.Type {
 	case "control_request":
-		s.control(l)
+		s.control(l, cut)
 	case "control_response":
 		s.answered(l)
 	case "control_cancel_request":
@@ -67,57 +61,6 @@ func (s *conversation) Line(data []byte, cut bool) {
 		s.Transcript.JSON(data)
 		s.observe(l)
 	}
-}
-
-// tooLong denies a call whose arguments cannot be read and reports other lines.
-// The request's id stands near the beginning, before the arguments.
-func (s *conversation) tooLong(data []byte) {
-	if id := headID(data); id != "" {
-		s.Out.Send(success(id, hookAnswer(session.Permission{Reason: fmt.Sprintf(
-			"the arguments of this call are longer than %d MiB; work in smaller steps", client.MaxLine>>20)})))
-	}
-	s.Unread(data, true)
-}
-
-// headID finds the id of a control request in the beginning of its line.
-func headID(data []byte) string {
-	dec := json.NewDecoder(bytes.NewReader(data[:min(len(data), 4096)]))
-	depth, key, kind, id := 0, "", "", ""
-	for {
-		tok, err := dec.Token()
-		if err != nil {
-			break
-		}
-		switch v := tok.(type) {
-		case json.Delim:
-			if v == '{' || v == '[' {
-				depth++
-			} else {
-				depth--
-			}
-			key = ""
-		case string:
-			if depth != 1 {
-				continue
-			}
-			switch key {
-			case "":
-				key = v
-				continue
-			case "type":
-				kind = v
-			case "request_id":
-				id = v
-			}
-			key = ""
-		default:
-			key = ""
-		}
-	}
-	if kind != "control_request" {
-		return ""
-	}
-	return id
 }
 
 // observe follows what the client reports about itself.

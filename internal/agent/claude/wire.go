@@ -160,6 +160,8 @@ type hookInput struct {
 	ToolName  string          `json:"tool_name"`
 	ToolInput json.RawMessage `json:"tool_input"`
 	ToolUseID string          `json:"tool_use_id"`
+
+	cut bool // not all of it was read
 }
 
 // parse reads one line; ok is false when it is no JSON object.

@@ -14,6 +14,40 @@ import (
 	"git-ralph/loop/session"
 )
 
+// Texts of a line of JSON that is too long are shortened, whatever stands in them and
+// wherever the writes end, so that the rest can be read. More than that is cut.
+func TestLongLinesOfJSON(t *testing.T) {
+	long := strings.Repeat("x", 3*MaxText)
+	escapes := strings.Repeat(`\"\\\u00e9`, MaxText)
+	rows := []struct{ why, in, id, text string }{
+		{"a text", `{"text":"` + long + `","id":"a"}`, "a", long[:MaxText]},
+		{"escapes", `{"text":"` + escapes + `","id":"a"}`, "a", ""},
+		{"two texts", `{"b":{"c":"` + long + `"},"text":"` + long + `","id":"a"}`, "a", long[:MaxText]},
+		{"no text", `{"n":[` + strings.Repeat("1,", 3*MaxText) + `1],"id":"a"}`, "", ""},
+	}
+	for _, r := range rows {
+		for _, step := range []int{1 << 30, 4093, 1} {
+			var got []string
+			l := Lines{Max: 5 * MaxText / 2, JSON: true, Line: func(b []byte, cut bool) {
+				if cut != (len(got) == 1) || len(b) > 5*MaxText/2 {
+					t.Errorf("%s: line %d, %d bytes, cut %v", r.why, len(got), len(b), cut)
+				}
+				got = append(got, string(b))
+			}}
+			for rest := []byte("{}\n" + r.in + "\n{}\n"); len(rest) > 0; {
+				n, _ := l.Write(rest[:min(step, len(rest))])
+				rest = rest[n:]
+			}
+			l.Close()
+			var of struct{ ID, Text string }
+			err := json.Unmarshal([]byte(got[1]), &of)
+			if len(got) != 3 || (err == nil) != (r.id != "") || of.ID != r.id || r.text != "" && of.Text != r.text {
+				t.Errorf("%s in steps of %d: %d lines, %v, id %q, a text of %d", r.why, step, len(got), err, of.ID, len(of.Text))
+			}
+		}
+	}
+}
+
 func TestLines(t *testing.T) {
 	type line struct {
 		Text string

@@ -13,12 +13,16 @@ import "bytes"
 type Lines struct {
 	// Max is the longest line in bytes, without its newline; required.
 	Max int
+	// JSON says that the texts of a line that is too long are shortened first, so that
+	// it can still be read: it is handed over with cut true, whole but for those.
+	JSON bool
 	// Line gets each line without its newline. The slice is only valid during
 	// the call. Required.
 	Line func(line []byte, cut bool)
 
-	buf  []byte
-	skip bool // the present line has been handed over cut
+	buf   []byte
+	skip  bool     // the present line has been handed over cut
+	texts *shorter // shortens the present line; nil = it is not too long yet
 }
 
 // Write never fails.
@@ -32,8 +36,18 @@ func (l *Lines) Write(p []byte) (int, error) {
 		} else {
 			p = nil
 		}
+		if l.JSON && !l.skip && l.texts == nil && len(l.buf)+len(part) > l.Max {
+			l.texts = &shorter{}
+			l.buf = l.texts.add(l.buf[:0], l.buf)
+		}
 		switch {
 		case l.skip:
+		case l.texts != nil:
+			l.buf = l.texts.add(l.buf, part)
+			if len(l.buf) > l.Max || i >= 0 {
+				l.Line(l.buf[:min(len(l.buf), l.Max)], true)
+				l.buf, l.skip, l.texts = nil, true, nil
+			}
 		case len(l.buf)+len(part) > l.Max:
 			if len(l.buf) == 0 {
 				l.Line(part[:l.Max], true)
@@ -62,8 +76,54 @@ func (l *Lines) Write(p []byte) (int, error) {
 // Close hands over a last line that has no newline.
 func (l *Lines) Close() error {
 	if len(l.buf) > 0 && !l.skip {
-		l.Line(l.buf, false)
+		l.Line(l.buf, l.texts != nil)
 	}
-	l.buf, l.skip = nil, false
+	l.buf, l.skip, l.texts = nil, false, nil
 	return nil
+}
+
+// MaxText is what remains of each text of a line that is too long: more than any
+// path, id or name has.
+const MaxText = 64 << 10
+
+// shorter copies JSON and leaves out what its texts have beyond MaxText.
+type shorter struct {
+	inside bool // of a text
+	size   int  // of what was kept of it
+	escape int  // digits of an escape that are still to come; -1 = its letter
+	drop   bool // the rest of the text is left out
+}
+
+// add appends what remains of src to dst, which may be its beginning.
+func (s *shorter) add(dst, src []byte) []byte {
+	for _, b := range src {
+		switch {
+		case !s.inside:
+			if b == '"' {
+				*s = shorter{inside: true}
+			}
+			dst = append(dst, b)
+			continue
+		case s.escape < 0 && b == 'u':
+			s.escape = 4
+		case s.escape < 0:
+			s.escape = 0
+		case s.escape > 0:
+			s.escape--
+		case b == '"':
+			s.inside = false
+			dst = append(dst, b)
+			continue
+		default:
+			s.drop = s.drop || s.size >= MaxText
+			if b == '\\' {
+				s.escape = -1
+			}
+		}
+		if !s.drop {
+			dst = append(dst, b)
+			s.size++
+		}
+	}
+	return dst
 }

@@ -34,7 +34,8 @@ type Ending struct {
 type Speaker interface {
 	// Begin says the first words.
 	Begin()
-	// Line takes one line of standard output, cut when it is longer than MaxLine.
+	// Line takes one line of standard output. One that is longer than MaxLine is cut:
+	// its texts are shortened, and when that is not enough, its end is missing.
 	Line(data []byte, cut bool)
 	// Interrupt asks the client to end its turn.
 	Interrupt()
@@ -42,9 +43,12 @@ type Speaker interface {
 	Result() session.Result
 }
 
-// MaxLine is the longest line of a client that is read, 8 MiB. Longer ones are
-// cut, recorded as such and not understood.
+// MaxLine is the longest line of a client that is read as it stands, 8 MiB. In longer
+// ones texts are shortened, so that nothing may be allowed by them.
 const MaxLine = 8 << 20
+
+// TooLong is why a call is refused whose request is longer than MaxLine.
+var TooLong = fmt.Sprintf("the arguments of this call are longer than %d MiB; work in smaller steps", MaxLine>>20)
 
 // A Session is a running client that is spoken with in both directions: it gets
 // its prompts and our answers on its standard input. Its end is supervised here;
@@ -115,7 +119,7 @@ func (s *Session) Play(ctx context.Context, argv, env []string, speaker Speaker)
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		lines := &HeardLines{Lines: Lines{Max: MaxLine, Line: speaker.Line}, Watch: s.Watch}
+		lines := &HeardLines{Lines: Lines{Max: MaxLine, JSON: true, Line: speaker.Line}, Watch: s.Watch}
 		io.Copy(lines, s.process.Stdout) // ends with the client
 		lines.Close()
 		s.process.Stdout.Close()

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"git-ralph/internal/agent/client"
@@ -14,8 +15,9 @@ const (
 	codeInvalidParams = -32602
 )
 
-// asked answers a request of the client. What is not known is refused.
-func (s *conversation) asked(l line) {
+// asked answers a request of the client. What is not known is refused, and what was
+// cut, because not all of it was read.
+func (s *conversation) asked(l line, cut bool) {
 	reply := func(result object) { s.Out.Send(object{"id": l.ID, "result": result}) }
 	refuse := func(code int, why string) {
 		s.Out.Send(object{"id": l.ID, "error": object{"code": code, "message": why}})
@@ -26,6 +28,8 @@ func (s *conversation) asked(l line) {
 		it := item{Type: "commandExecution", ID: p.ItemID}
 		var perm session.Permission
 		switch {
+		case cut:
+			perm = session.Permission{Reason: client.TooLong}
 		case p.Kind != "" && p.Kind != "command":
 			perm = session.Permission{Reason: "input for a running program cannot be judged; give the whole command at once"}
 		case len(p.Additional) > 0 && string(p.Additional) != "null":
@@ -45,6 +49,10 @@ func (s *conversation) asked(l line) {
 		}
 		s.decide(p.ItemID, "apply_patch", perm, reply)
 	case "item/tool/call":
+		if cut {
+			reply(toolResult(nil, errors.New(client.TooLong)))
+			return
+		}
 		s.callTool(p, reply, refuse)
 	case "mcpServer/elicitation/request":
 		reply(object{"action": "decline", "content": nil})

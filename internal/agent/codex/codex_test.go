@@ -84,7 +84,7 @@ func asks(t *testing.T, phase, line string) (answer string, judged []string) {
 	if !ok {
 		t.Fatal(line)
 	}
-	s.asked(l)
+	s.asked(l, false)
 	for id := range s.reasons {
 		s.answered(line2(id))
 	}

@@ -59,10 +59,7 @@ func (s *conversation) Interrupt() {
 
 // Line handles one line of the client.
 func (s *conversation) Line(data []byte, cut bool) {
-	l, ok := line{}, false
-	if !cut {
-		l, ok = parse(data)
-	}
+	l, ok := parse(data)
 	if !ok {
 		s.Unread(data, cut)
 		return
@@ -74,7 +71,7 @@ func (s *conversation) Line(data []byte, cut bool) {
 	case l.Method == "":
 		s.answered(l)
 	case len(l.ID) > 0:
-		s.asked(l)
+		s.asked(l, cut)
 	default:
 		s.observe(l)
 	}
