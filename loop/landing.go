@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
@@ -373,7 +372,7 @@ func (l *Lander) move(ctx context.Context, p Landing) error {
 	var next *journal.Snapshot
 	err := j.Repo.Keep(ctx, gitstate.Keep{
 		EventID: kept.EventID, JournalRef: j.Ref(), BranchRef: gitstate.BranchRef(j.Branch), Parent: p.From, Commit: p.To,
-		Message: "ralph: land " + l.Linked.Branch, Deadline: 10 * time.Second, Fail: l.Loop.fail,
+		Message: "ralph: land " + l.Linked.Branch, Deadline: l.Loop.patience(), Fail: l.Loop.fail,
 		Entry: func() (object.ID, object.ID, error) {
 			if tip, err := j.Tip(ctx); err != nil {
 				return object.Zero, object.Zero, err

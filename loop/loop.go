@@ -43,6 +43,8 @@ type Loop struct {
 	AgentFiles []string
 	// Fail is told where a write stands; tests end the process there.
 	Fail func(step string)
+	// Patience is how long a keep waits for locks of others; 0 = ten seconds.
+	Patience time.Duration
 	// Share joins the run with those on other machines; nil = it works alone.
 	Share *Sharing
 	// Team are the workers that do the iterations; nil = this process does them.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"git-ralph/gitstate/state"
 	"git-ralph/loop/session"
@@ -95,6 +96,10 @@ func TestMeanwhile(t *testing.T) {
 			r.write("work.txt", "mine\n")
 			r.repo.Git("add", "work.txt")
 		}, true, "namespaces", "keep", "", "not landed"},
+		{"another git holds the index while the checks run", func(r *rig) {
+			r.Patience = 20 * time.Millisecond
+			r.write(".git/index.lock", "")
+		}, true, "namespaces", "keep", "", "not landed: another git command holds"},
 		{"the task is skipped while the checks run", func(r *rig) {
 			e := state.Event{Type: state.EvTask, TaskSet: &state.TaskChange{Action: "skip", IDs: []plan.TaskID{"A"},
 				Status: plan.Skipped, Reason: "not wanted"}}

@@ -150,6 +150,8 @@ func (l *Loop) keepAs(it *attempt, res *state.Result, commit, evidence object.ID
 	return next, err
 }
 
+func (l *Loop) patience() time.Duration { return cmp.Or(l.Patience, 10*time.Second) }
+
 // keepOn moves branch and journal in one step, and then the files.
 func (l *Loop) keepOn(it *attempt, res *state.Result, evidence object.ID, at spot) (*journal.Snapshot, error) {
 	ctx := l.background()
@@ -157,7 +159,7 @@ func (l *Loop) keepOn(it *attempt, res *state.Result, evidence object.ID, at spo
 	k := gitstate.Keep{
 		EventID: it.id, JournalRef: l.Journal.Ref(), BranchRef: gitstate.BranchRef(at.branch),
 		Parent: at.tip, Commit: at.commit, EvidenceRef: it.EvidenceRef(), Evidence: evidence,
-		Message: "ralph: " + l.commitTitle(it), Deadline: 10 * time.Second, Fail: l.fail,
+		Message: "ralph: " + l.commitTitle(it), Deadline: l.patience(), Fail: l.fail,
 		Entry: func() (object.ID, object.ID, error) {
 			snap, err := l.Journal.Load(ctx)
 			if err != nil {
