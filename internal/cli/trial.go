@@ -231,7 +231,8 @@ func (t *trial) judge(ctx context.Context, model *fakemodel.Server, said string,
 		{"it reports tokens", shown.Tokens.Total > 0, ""},
 	}
 	if len(t.command) == 0 { // else the settings let the key through, to all that the client starts
-		tried = append(tried, promiseDoc{"its commands do not see the key of the model", strings.Contains(heard, "key=[]"), ""})
+		tried = append(tried, promiseDoc{"its commands do not see the key of the model",
+			strings.Contains(heard, "key=[]"), ""})
 	}
 	return tried, nil
 }

@@ -19,8 +19,8 @@ func Shake(ctx context.Context, argv []string, dir string, env []string) (name, 
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	stderr := proc.NewHeadTail(16 << 10)
-	p, err := proc.Start(context.WithoutCancel(ctx), proc.Command{Argv: command.Resolve(argv, dir, env), Dir: dir, Env: env,
-		StdinPipe: true, StdoutPipe: true, Stderr: stderr})
+	p, err := proc.Start(context.WithoutCancel(ctx), proc.Command{Argv: command.Resolve(argv, dir, env), Dir: dir,
+		Env: env, StdinPipe: true, StdoutPipe: true, Stderr: stderr})
 	if err != nil {
 		return "", "", fmt.Errorf("start the client: %w", err)
 	}

@@ -60,8 +60,8 @@ const configured = `{"dependencies":{"@opencode-ai/plugin":"*"},` +
 // Installed are files in the folder of the client's settings, whose parent is config:
 // with them it fetches nothing.
 func Installed(config string) [][2]string {
-	return [][2]string{{config + "/opencode/package.json", configured}, {config + "/opencode/package-lock.json", configured},
-		{config + "/opencode/node_modules/.keep", ""}}
+	return [][2]string{{config + "/opencode/package.json", configured},
+		{config + "/opencode/package-lock.json", configured}, {config + "/opencode/node_modules/.keep", ""}}
 }
 
 // home is the folder of the run.
