@@ -88,12 +88,60 @@ func TestFormula(t *testing.T) {
 		t.Log("there is no ruby here that would read it")
 		return
 	}
-	c := exec.Command(ruby, "-c")
-	c.Stdin = strings.NewReader(text)
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	for system, want := range map[string]string{
+		"macos arm":   "url https://example.com/v1.2.3/git-ralph_v1.2.3_darwin_arm64.tar.gz",
+		"linux intel": "url https://example.com/v1.2.3/git-ralph_v1.2.3_linux_amd64.tar.gz",
+	} {
+		c := exec.Command(ruby, append([]string{"-w", "-e", homebrew}, strings.Fields(system)...)...)
+		c.Dir, c.Stdin = filepath.Join("..", ".."), strings.NewReader(text)
+		out, err := c.CombinedOutput()
+		if err != nil || strings.Count(string(out), "url ") != 1 || !strings.Contains(string(out), want+"\n") {
+			t.Errorf("%s: %v\n%s", system, err, out)
+		}
+		for _, want := range []string{"bin: git-ralph\n", "completions/git-ralph.zsh as _git-ralph\n",
+			"test: git init -q\n", "test: git-ralph status exits 1\n"} {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%s: it lacks %q\n%s", system, want, out)
+			}
+		}
 	}
 }
+
+// homebrew evaluates a formula from its standard input for a system and a processor, as Homebrew
+// would, and prints what it does.
+const homebrew = `
+SYSTEM, PROCESSOR = ARGV
+class Place
+  def initialize(name) = @name = name
+  def install(what)
+    what = what.map { |from, to| "#{from} as #{to}" } if what.is_a?(Hash)
+    puts "#{@name}: #{[what].flatten.join(' ')}"
+  end
+  def to_s = @name
+end
+class Formula
+  def self.desc(text) = (raise "the description is long" if text.size > 80)
+  def self.homepage(url) = (raise url unless url.start_with?("https://"))
+  %i[version license depends_on].each { |name| define_singleton_method(name) { |*args| puts "#{name} #{args.join}" } }
+  def self.url(text) = puts("url #{text}")
+  def self.sha256(text) = (raise text unless text.match?(/\A\h{64}\z/))
+  def self.on_macos = (yield if SYSTEM == "macos")
+  def self.on_linux = (yield if SYSTEM == "linux")
+  def self.on_arm = (yield if PROCESSOR == "arm")
+  def self.on_intel = (yield if PROCESSOR == "intel")
+  def self.test(&block) = define_method(:try, &block)
+  %i[bin man1 man5 bash_completion zsh_completion fish_completion].each do |name|
+    define_method(name) { Place.new(name.to_s) }
+  end
+  def system(*args) = puts("test: #{args.join(' ')}")
+  def shell_output(line, status) = "git ralph init".tap { puts "test: #{line[/git-ralph \w+/]} exits #{status}" }
+  def assert_match(want, got) = (raise got unless got.include?(want))
+end
+eval STDIN.read
+formula = GitRalph.new
+formula.install
+formula.try
+`
 
 // TestWorkflowRunsTheRecipe: what a public host runs is .ci/run and nothing of its own, with
 // the go of go.mod.
@@ -110,9 +158,9 @@ func TestWorkflowRunsTheRecipe(t *testing.T) {
 	}
 }
 
-// TestRelease makes the release of this commit for this machine twice: the bytes are the
-// same, the program is small enough, its bill of materials names all modules that it was
-// built from, and the Debian package has a program that runs.
+// TestRelease makes the release of this commit for this machine twice, the second time as on
+// another machine: the bytes are the same, the program is small enough, its bill of materials
+// names all modules that it was built from, and the Debian package has a program that runs.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it builds the program with the flags of a release")
@@ -120,14 +168,20 @@ func TestRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), "clone")
-	if out, err := exec.Command("git", "clone", "-q", "--no-local", top, dir).CombinedOutput(); err != nil {
-		t.Skipf("this is no repository to make a release of: %v\n%s", err, out)
-	}
 	target := "linux/" + runtime.GOARCH
+	var dir string
 	var sums []string
-	for range 2 {
-		recipe(t, dir, "", "release", target)
+	// Folder, modes of the checkout and settings of a machine are in nothing that is published.
+	for i, machine := range []string{"", "umask 077; export GOFLAGS=-buildvcs=false GOAMD64=v2 GOARM64=v8.1;"} {
+		dir = filepath.Join(t.TempDir(), strings.Repeat("a", 1+20*i))
+		c := exec.Command("bash", "-c",
+			machine+`git clone -q --no-local "$0" "$1" || exit 77; cd "$1" && exec .ci/release "$2"`, top, dir, target)
+		if out, err := c.CombinedOutput(); c.ProcessState.ExitCode() == 77 {
+			t.Skipf("this is no repository to make a release of: %s", out)
+		} else if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		top = dir // whose commit stays the same
 		data, err := os.ReadFile(filepath.Join(dir, "dist", "SHA256SUMS"))
 		if err != nil {
 			t.Fatal(err)
