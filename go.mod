@@ -45,7 +45,6 @@ require (
 	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
-
 	github.com/skeema/knownhosts v1.3.1 // indirect
 	github.com/xanzy/ssh-agent v0.3.3 // indirect
 	github.com/xo/terminfo v0.0.0-20220910002029-abceb7e1c41e // indirect
@@ -64,3 +63,6 @@ require (
 )
 
 tool honnef.co/go/tools/cmd/staticcheck
+
+// Two functions of it are used, and its tables are 360 KB: internal/uniseg.
+replace github.com/rivo/uniseg => ./internal/uniseg

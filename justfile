@@ -85,7 +85,8 @@ release *targets:
 
 # n iterations of every kind in one process, or as many as some minutes allow; writes doc/long-run.md and its picture
 long-run n="5000" minutes="1440":
-    RALPH_LONG_RUN={{n}} RALPH_LONG_RUN_MINUTES={{minutes}} go test ./internal/e2e -run '^TestLongRun$' -count=1 -v -timeout 10h
+    RALPH_LONG_RUN={{n}} RALPH_LONG_RUN_MINUTES={{minutes}} go test ./internal/e2e -run '^TestLongRun$' -count=1 -v -timeout 30h \
+        -args -long
 
 # every fuzz target in turn, so many seconds each; a text chooses among them
 fuzz seconds="60" text="":

@@ -238,8 +238,8 @@ git ralph tool ralph_mark_task_complete "{\"task_id\": \"$RALPH_TASK_ID\", \"ver
 	}
 
 	out = p.must(t, "start")
-	for _, want := range []string{"pull request 7: not through yet: CI / build", "pull request 7 is red: CI / build; a task",
-		"pull request 7: its check is green at ", "\ncomplete\n"} {
+	for _, want := range []string{"pull request 7: not through yet: CI / build",
+		"pull request 7 is red: CI / build; a task", "pull request 7: its check is green at ", "\ncomplete\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the run does not say %q:\n%s", want, out)
 		}
