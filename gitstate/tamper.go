@@ -27,6 +27,7 @@ type Snapshot struct {
 	Refs  map[string]string
 	Files map[string]FileState // config, hooks, info, alternates, worktrees' metadata
 	Locks map[string]bool      // lock files of git that lay there
+	Begun string               // the file that says that a merge or the like was begun, "" = none
 
 	root, common, gitDir, aside string
 
@@ -80,6 +81,10 @@ var watched = []struct {
 	{"worktrees", "worktrees", true, ofOthers}, {"config", "modules", true, ofOthers},
 }
 
+// operations are files that say that a merge or the like was begun and waits for a person.
+// The index and the worktree belong to it then.
+var operations = []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"}
+
 // ofOthers is what configures submodules and linked worktrees.
 var ofOthers = []string{"config", "config.worktree", "commondir", "gitdir", "locked", "exclude", "attributes",
 	"sparse-checkout", "alternates"}
@@ -131,6 +136,12 @@ func (s *Snapshot) fill(ctx context.Context, r *Repo) error {
 		s.Head = "no file"
 	default:
 		s.Head = text.Clip(strings.TrimSpace(string(head.Data)), 300)
+	}
+	for _, name := range operations {
+		if _, err := os.Lstat(filepath.Join(r.GitDir, name)); err == nil {
+			s.Begun = name
+			break
+		}
 	}
 	if err := s.readRefs(); err != nil {
 		return err
@@ -317,6 +328,9 @@ func (s *Snapshot) Compare(now *Snapshot) []Difference {
 	var d []Difference
 	if s.Head != now.Head {
 		d = append(d, Difference{"HEAD", "HEAD", s.Head, now.Head})
+	}
+	if now.Begun != "" && now.Begun != s.Begun {
+		d = append(d, Difference{"HEAD", now.Begun, "", "begun"})
 	}
 	for name, old := range s.Refs {
 		if now.Refs[name] != old {

@@ -73,7 +73,7 @@ func (l *Loop) checkTamper(it *attempt) error {
 		if err := l.noteIndex(it); err != nil {
 			return err
 		}
-		if now.Head != it.git.Head {
+		if now.Head != it.git.Head || now.Begun != "" && now.Begun != it.git.Begun {
 			it.moved = diff
 		}
 		return nil

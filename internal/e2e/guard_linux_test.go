@@ -132,6 +132,26 @@ func TestPeopleMayWork(t *testing.T) {
 				os.Remove(filepath.Join(p.Dir, "out-T-001.txt"))
 				p.Git("checkout", "-q", "--", ".")
 			}},
+		{name: "a merge with a conflict", why: "index and worktree belong to the merge",
+			boxed: expected{5, "reject", "tampered: refs"}, off: expected{5, "reject", "tampered: refs"},
+			setup: func(t *testing.T, p *project) {
+				p.Git("switch", "-q", "-c", "other")
+				p.Write("both.txt", "theirs\n")
+				p.Git("add", "both.txt")
+				p.Git("commit", "-q", "-m", "theirs")
+				p.Git("switch", "-q", "main")
+				p.Write("both.txt", "ours\n")
+				p.Git("add", "both.txt")
+				p.Git("commit", "-q", "-m", "ours")
+			},
+			person: func(t *testing.T, p *project) { p.Try("merge", "other") },
+			then: func(t *testing.T, p *project, boxed bool) {
+				if got := p.Git("status", "--porcelain", "both.txt"); got != "AA both.txt" {
+					t.Errorf("the conflict is %q", got)
+				}
+				os.Remove(filepath.Join(p.Dir, "out-T-001.txt"))
+				p.Git("merge", "--abort")
+			}},
 		{name: "another branch", why: "HEAD is not where the work belongs",
 			boxed: expected{5, "reject", "tampered: refs"}, off: expected{5, "reject", "tampered: refs"},
 			person: func(t *testing.T, p *project) { p.Git("switch", "-q", "-c", "elsewhere") },
