@@ -1,6 +1,17 @@
 package weaken
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
+
+const (
+	rubyTest = "require 'minitest/autorun'\nclass CalcTest < Minitest::Test\n  def test_add\n" +
+		"    assert_equal 3, add(1, 2)\n" +
+		"  end\nend\n"
+	phpTest = "<?php\nclass CalcTest extends TestCase {\n  function testAdd() { $this->assertSame(3, add(1, 2)); " +
+		"}\n}\n"
+)
 
 // What a check's script sources, imports, includes or calls is code as long as
 // it does not decide what is tested or how it is judged.
@@ -73,6 +84,12 @@ func TestCodeBehindChecks(t *testing.T) {
 		{why: "a step that builds", commands: []string{"sh ci.sh"},
 			lookup: map[string]string{"ci.sh": "set -e\nsh build.sh\nsh test.sh\n", "test.sh": runner}, path: "build.sh",
 			before: "mkdir -p out\n", after: "[ -d out ] || mkdir -p out\ncp a out/\n"},
+		{why: "a test of Ruby beside another", commands: []string{"ruby -Ilib test/calc_test.rb"}, path: "test/calc_test.rb",
+			before: rubyTest, after: strings.Replace(rubyTest, "end\nend",
+				"end\n  def test_sub\n    assert_equal 1, sub(3, 2)\n  end\nend", 1)},
+		{why: "a test of PHP beside another", commands: []string{"phpunit tests/CalcTest.php", "php tests/CalcTest.php"},
+			path: "tests/CalcTest.php", before: phpTest,
+			after: strings.Replace(phpTest, "}\n}", "}\n  function testSub() { $this->assertSame(1, sub(3, 2)); }\n}", 1)},
 		{why: "a module that a script of a check imports", commands: []string{"python3 check.py"},
 			lookup: map[string]string{"check.py": py}, path: "calc.py", before: "def add(a, b):\n    return 4\n",
 			after: "import sys\n\ndef add(a, b):\n    return a + b\n\ndef main():\n    print(add(1, 2))\n    sys.exit(0)\n" +
@@ -214,6 +231,11 @@ func TestCheatsBehindChecks(t *testing.T) {
 			lookup: map[string]string{"check.js": "const { add } = require('./calc');\nif (add(2, 3) !== 5) process.exit(1);\n"},
 			path:   "calc.js", before: "exports.add = () => 4;\n",
 			after: "exports.add = () => 4;\nprocess.on('exit', () => { process.exitCode = 0; });\n", want: is(Config, Escape)},
+		{why: "a test of Ruby in a check is emptied", commands: []string{"ruby test/calc_test.rb"}, path: "test/calc_test.rb",
+			before: rubyTest, after: strings.Replace(rubyTest, "    assert_equal 3, add(1, 2)\n", "", 1), want: is(Assertions)},
+		{why: "a program of Ruby that tests", commands: []string{"ruby test/calc.rb"}, path: "test/calc.rb",
+			before: "require_relative '../calc'\nexit 1 unless add(1, 2) == 3\n", after: "exit 0\n",
+			want: is(Config, Removed)},
 		{why: "make: an included variable gains an option", commands: []string{"make test"},
 			lookup: map[string]string{"Makefile": "include flags.mk\ntest:\n\tgo test $(FLAGS) ./...\n"}, path: "flags.mk",
 			before: "FLAGS = -count=1\n", after: "FLAGS = -count=1 -run=NONE\n", want: is(Config)},

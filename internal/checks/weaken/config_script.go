@@ -32,7 +32,7 @@ func (c *configJudge) script(name string, cmd simpleCommand, depth int, strict b
 	before := c.content(p)
 	lang := languageOf(p)
 	asTests := IsTest(p) && lang != nil && (lang.name == "python" || lang.name == "js" || lang.name == "java" ||
-		lang.name == "rust")
+		lang.name == "rust" || !isShell(p, before) && countsTests(p, before))
 	if before == nil || !asTests && !c.ofCheck(p, before, cmd) {
 		if ok && !f.added() && emptied(p, f) {
 			c.changed(p)
@@ -57,6 +57,13 @@ func (c *configJudge) script(name string, cmd simpleCommand, depth int, strict b
 	} else if lang != nil && !asTests {
 		c.loaded(p, before, cmd.dir, depth)
 	}
+}
+
+// countsTests reports whether tests stand in a file of a language without a reader of its
+// own, which are counted then. One that asserts without a framework is a program.
+func countsTests(p string, content []byte) bool {
+	s := read(p, content)
+	return s != nil && slices.ContainsFunc(s.units, func(u unit) bool { return u.test && u.rows > 0 })
 }
 
 // sourced compares a script that another one reads into its own shell.
