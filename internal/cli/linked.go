@@ -31,10 +31,6 @@ func (a *App) enterLinked(f *RunFlags, begin bool) error {
 	if f.Trust {
 		a.Env = append(a.Env, "RALPH_TRUST=1")
 	}
-	if f.Workers > 0 {
-		return usage("--workers N alone: each worker has a linked worktree of its own, and lands on the branch",
-			"--worktree and --workers are two ways to work")
-	}
 	repo, err := a.Repo()
 	if err != nil {
 		return err

@@ -39,6 +39,8 @@ type WorkerCmd struct {
 	Task plan.TaskID `required:"" help:"What it works on."`
 	Over string      `help:"The claim of another machine that has run out."`
 
+	WithOthers bool `help:"The run shares the plan with other machines."`
+
 	Share     []string `sep:"none" help:"A folder that it shares."`
 	NotShared string   `help:"Why it shares none."`
 }
@@ -77,19 +79,22 @@ func (a *App) team(ctx context.Context, f *RunFlags, set *config.Resolved, l *lo
 	if err := a.checkShared(ctx, set, j.Repo); err != nil {
 		return nil, err
 	}
-	// Each makes its worktree by itself, when it has something to do.
-	places := make([]func() error, f.Workers+1)
-	for slot := range places {
-		places[slot] = sync.OnceValue(func() error {
-			w, err := j.Repo.MakeWorker(ctx, j.Branch, slot, j.Repo.WorkerPlace(base, j.Branch, slot), a.Env)
-			if err == nil {
-				err = dropLayer(w.Root) // of a run that died
+	var making sync.WaitGroup
+	errs := make([]error, f.Workers)
+	for i := range errs {
+		making.Go(func() {
+			var w gitstate.Linked
+			w, errs[i] = j.Repo.MakeWorker(ctx, j.Branch, i+1, j.Repo.WorkerPlace(base, j.Branch, i+1), a.Env)
+			if errs[i] == nil {
+				errs[i] = dropLayer(w.Root) // of a run that died
 			}
-			return err
 		})
 	}
-	if err := places[1](); err != nil { // what hinders one hinders all
-		return nil, err
+	making.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
 	}
 	binary, err := os.Executable()
 	if err != nil {
@@ -106,12 +111,16 @@ func (a *App) team(ctx context.Context, f *RunFlags, set *config.Resolved, l *lo
 		if over != "" {
 			argv = append(argv, "--over="+over)
 		}
+		if l.Share != nil {
+			argv = append(argv, "--with-others")
+		}
+		if a.typed != "" {
+			argv = append(argv, "--worktree")
+		}
 		ends := make(chan loop.WorkerEnd, 1)
 		go func() {
 			end := loop.WorkerEnd{Slot: slot, Task: task}
-			if end.Err = places[slot](); end.Err == nil {
-				end.Err = a.runWorker(ctx, argv, l, &end)
-			}
+			end.Err = a.runWorker(ctx, argv, l, &end)
 			ends <- end
 		}()
 		return ends, nil
@@ -232,6 +241,24 @@ func (c *WorkerCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
+	if c.Worktree { // the run works beside the place where it was typed
+		l, ok, err := home.LinkedOf(j.Branch)
+		if err == nil && !ok {
+			err = fmt.Errorf("there is no linked worktree of %s", j.Branch)
+		}
+		if err == nil {
+			err = a.moveTo(home, l, &c.RunFlags)
+		}
+		if err != nil {
+			return err
+		}
+		if home, err = a.Repo(); err != nil {
+			return err
+		}
+		if j, err = a.Journal(); err != nil {
+			return err
+		}
+	}
 	all, err := home.Workers(j.Branch)
 	if err != nil {
 		return err
@@ -286,7 +313,7 @@ func (c *WorkerCmd) Run(a *App) error {
 		return err
 	}
 	w.loop.Worker = &loop.Worker{Name: repo.WorktreeName(), Home: home, Engine: he}
-	if set.Share.Remote != "" {
+	if c.WithOthers {
 		if w.loop.Share, err = a.sharingOf(ctx, set, j, he); err != nil {
 			return err
 		}
@@ -324,7 +351,10 @@ func (c *WorkerCmd) enter(a *App, repo *gitstate.Repo, l gitstate.Linked, of str
 	}
 	home := a.repo
 	a.closeFunctions = append(a.closeFunctions, func() { home.Close() })
-	a.typed, a.linked, a.wantsLinked = home.Root, &l, true
+	if a.typed == "" {
+		a.typed = home.Root
+	}
+	a.linked, a.wantsLinked = &l, true
 	a.repo, a.journal, a.git = repo, j, nil
 	return nil
 }
