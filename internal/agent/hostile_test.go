@@ -221,7 +221,8 @@ func TestHostileClients(t *testing.T) {
 			`"tool_name":"Bash","tool_input":{"command":"`, `"}}}}`,
 			`"request_id":"huge".*longer than 8 MiB`},
 		"claude calls the tool": {"claude", `{"type":"control_request","request_id":"huge","request":{` +
-			`"subtype":"mcp_message","server_name":"ralph","message":{"method":"tools/call","params":{"arguments":{"summary":"`, `"}}}}}`,
+			`"subtype":"mcp_message","server_name":"ralph","message":{"method":"tools/call",` +
+			`"params":{"arguments":{"summary":"`, `"}}}}}`,
 			`"error".*"request_id":"huge"`},
 		"codex calls the tool": {"codex", `{"method":"item/tool/call","id":77,"params":{"callId":"c","tool":` +
 			`"ralph_submit_handoff","arguments":{"summary":"`, `"}}}`, `longer than 8 MiB.*"id":77\|"id":77.*longer than 8 MiB`},

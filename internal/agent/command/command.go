@@ -73,7 +73,7 @@ func (a *Agent) Run(ctx context.Context, req session.Request, events func(sessio
 	if preset.JSON {
 		line = func(data []byte, cut bool) {
 			printed.Stdout(data, cut)
-			for _, l := range translate(bytes.TrimSpace(data), clock) {
+			for _, l := range preset.translate(bytes.TrimSpace(data), clock) {
 				printed.Stdout(l, false)
 			}
 		}

@@ -26,7 +26,7 @@ func FuzzTranslate(f *testing.F) {
 		var record bytes.Buffer
 		p := client.NewPrinted(nil, client.NewTranscript(&record))
 		for range 2 {
-			for _, line := range translate(data, proc.SystemClock()) {
+			for _, line := range (Preset{PerMessage: true}).translate(data, proc.SystemClock()) {
 				if !json.Valid(line) || bytes.ContainsAny(line, "\n") {
 					t.Errorf("%q becomes %q", data, line)
 				}

@@ -13,8 +13,8 @@ import (
 // A Preset is the command line of a client that has no driver of its own, as its
 // public documentation describes it. Their calls are not judged, and only the shims
 // and the sandbox keep them from git. Tried with the real client: the whole of qwen
-// 0.15.10; the flags of copilot 1.0.102 and amp (September 2026) against their own
-// help. The others are as their documentation has them.
+// 0.15.10; one command, a wrong key and a limit with copilot 1.0.102; the flags of
+// amp (September 2026) against its own help. The others are as their documentation has them.
 type Preset struct {
 	Name    string
 	Program string
@@ -24,6 +24,10 @@ type Preset struct {
 	Stdin, File bool
 	// JSON says that it prints lines of JSON with assistant messages and a result.
 	JSON bool
+	// PerMessage says that it reports tokens with each message, not at the end, and
+	// that its input tokens include those of the cache.
+	PerMessage bool
+
 	argv func(run) []string
 	env  func(run) []string // besides the usual; nil = none
 }
@@ -51,12 +55,12 @@ func Presets() []Preset {
 				return withModel([]string{"--message-file", r.file, "--yes-always", "--no-auto-commits", "--no-dirty-commits",
 					"--no-gitignore", "--no-check-update"}, "--model", r.model)
 			}},
-		{Name: "amp", Program: "amp", Install: "npm install -g @sourcegraph/amp", Stdin: true, JSON: true,
+		{Name: "amp", Program: "amp", Install: "npm install -g @sourcegraph/amp", Stdin: true, JSON: true, PerMessage: true,
 			argv: func(run) []string { return []string{"--dangerously-allow-all", "--stream-json", "-x"} }},
-		{Name: "copilot", Program: "copilot", Install: "npm install -g @github/copilot",
+		{Name: "copilot", Program: "copilot", Install: "npm install -g @github/copilot", JSON: true,
 			argv: func(r run) []string {
-				return withModel([]string{"-p", r.prompt, "--allow-all-tools", "--no-ask-user", "--no-auto-update"}, "--model",
-					r.model)
+				return withModel([]string{"-p", r.prompt, "--allow-all-tools", "--no-ask-user", "--no-auto-update",
+					"--output-format", "json"}, "--model", r.model)
 			}},
 		{Name: "cursor", Program: "cursor-agent", Install: "curl https://cursor.com/install -fsS | bash", JSON: true,
 			argv: func(r run) []string {
@@ -127,32 +131,77 @@ type streamLine struct {
 			Name  string          `json:"name"`
 			Input json.RawMessage `json:"input"`
 		} `json:"content"`
+		Usage tokens `json:"usage"`
 	} `json:"message"`
 	IsError bool `json:"is_error"`
 	// Result and Error are texts; qwen's error is an object with a message.
 	Result json.RawMessage `json:"result"`
 	Error  json.RawMessage `json:"error"`
 	Model  string          `json:"model"`
-	Usage  struct {
-		Input      float64 `json:"input_tokens"`
-		Output     float64 `json:"output_tokens"`
-		CacheRead  float64 `json:"cache_read_input_tokens"`
-		CacheWrite float64 `json:"cache_creation_input_tokens"`
-	} `json:"usage"`
+	Usage  tokens          `json:"usage"`
+	// CostUSD is nil when it is not said.
 	CostUSD *float64 `json:"total_cost_usd"`
+
+	// Subtype and Call are of a call of cursor: its only field is named after the tool.
+	Subtype string `json:"subtype"`
+	Call    map[string]struct {
+		Args json.RawMessage `json:"args"`
+	} `json:"tool_call"`
+	// Data is what lines of copilot have.
+	Data struct {
+		Content   string          `json:"content"`
+		Tool      string          `json:"toolName"`
+		Arguments json.RawMessage `json:"arguments"`
+		Message   string          `json:"message"`
+		Status    int             `json:"statusCode"`
+	} `json:"data"`
+}
+
+// tokens have other names with cursor.
+type tokens struct {
+	Input       float64 `json:"input_tokens"`
+	Output      float64 `json:"output_tokens"`
+	CacheRead   float64 `json:"cache_read_input_tokens"`
+	CacheWrite  float64 `json:"cache_creation_input_tokens"`
+	InputC      float64 `json:"inputTokens"`
+	OutputC     float64 `json:"outputTokens"`
+	CacheReadC  float64 `json:"cacheReadTokens"`
+	CacheWriteC float64 `json:"cacheWriteTokens"`
+}
+
+// line is the usage of the plain contract, nil = none.
+func (t tokens) line(model string, cost *float64) map[string]any {
+	in, out := t.Input+t.InputC, t.Output+t.OutputC
+	if in+out <= 0 && cost == nil {
+		return nil
+	}
+	line := map[string]any{"type": "usage", "input_tokens": in, "output_tokens": out, "model": model,
+		"cache_read_tokens": t.CacheRead + t.CacheReadC, "cache_write_tokens": t.CacheWrite + t.CacheWriteC}
+	if cost != nil {
+		line["cost_usd"] = *cost
+	}
+	return line
 }
 
 // translate says in the plain contract what a line of JSON says.
-func translate(data []byte, clock proc.Clock) [][]byte {
+func (p Preset) translate(data []byte, clock proc.Clock) [][]byte {
 	var l streamLine
 	if len(data) == 0 || data[0] != '{' || client.Tolerant(json.Unmarshal(data, &l)) != nil {
 		return nil
 	}
 	var out [][]byte
 	say := func(line map[string]any) {
-		if b, err := json.Marshal(line); err == nil {
+		if b, err := json.Marshal(line); err == nil && line != nil {
 			out = append(out, b)
 		}
+	}
+	fail := func(f client.Failure) {
+		e := f.Ending(clock.Now())
+		line := map[string]any{"type": "error", "kind": string(e.Kind), "message": e.Detail}
+		if !e.Until.IsZero() {
+			line["until"] = e.Until.Unix()
+		}
+		say(line)
 	}
 	switch l.Type {
 	case "assistant":
@@ -164,22 +213,28 @@ func translate(data []byte, clock proc.Clock) [][]byte {
 				say(map[string]any{"type": "tool", "name": c.Name, "text": client.Brief(c.Input)})
 			}
 		}
-	case "result":
-		usage := map[string]any{"type": "usage", "input_tokens": l.Usage.Input, "output_tokens": l.Usage.Output,
-			"cache_read_tokens": l.Usage.CacheRead, "cache_write_tokens": l.Usage.CacheWrite, "model": l.Model}
-		if l.CostUSD != nil {
-			usage["cost_usd"] = *l.CostUSD
+		if u := l.Message.Usage; p.PerMessage {
+			u.Input -= min(u.Input, u.CacheRead+u.CacheWrite)
+			say(u.line(l.Model, nil))
 		}
-		if l.Usage.Input+l.Usage.Output > 0 || l.CostUSD != nil {
-			say(usage)
-		}
-		if l.IsError {
-			e := client.Failure{Message: strings.TrimSpace(said(l.Result) + " " + said(l.Error))}.Ending(clock.Now())
-			line := map[string]any{"type": "error", "kind": string(e.Kind), "message": e.Detail}
-			if !e.Until.IsZero() {
-				line["until"] = e.Until.Unix()
+	case "tool_call":
+		for name, c := range l.Call {
+			if l.Subtype == "started" {
+				say(map[string]any{"type": "tool", "name": strings.TrimSuffix(name, "ToolCall"), "text": client.Brief(c.Args)})
 			}
-			say(line)
+		}
+	case "assistant.message":
+		if l.Data.Content != "" {
+			say(map[string]any{"type": "text", "text": l.Data.Content})
+		}
+	case "tool.execution_start":
+		say(map[string]any{"type": "tool", "name": l.Data.Tool, "text": client.Brief(l.Data.Arguments)})
+	case "session.error":
+		fail(client.Failure{Status: l.Data.Status, Message: l.Data.Message})
+	case "result":
+		say(l.Usage.line(l.Model, l.CostUSD))
+		if l.IsError {
+			fail(client.Failure{Message: strings.TrimSpace(said(l.Result) + " " + said(l.Error))})
 		}
 	}
 	return out

@@ -18,11 +18,12 @@ func TestPresetCommands(t *testing.T) {
 	want := map[string]string{
 		"aider": "aider --message-file /run/prompt.md --yes-always --no-auto-commits --no-dirty-commits --no-gitignore " +
 			"--no-check-update --model m",
-		"amp":     "amp --dangerously-allow-all --stream-json -x < SYSTEM PROMPT",
-		"copilot": "copilot -p SYSTEM PROMPT --allow-all-tools --no-ask-user --no-auto-update --model m",
-		"cursor":  "cursor-agent -p --force --output-format stream-json --model m SYSTEM PROMPT",
-		"goose":   "goose run --no-session -i - GOOSE_MODE=auto GOOSE_MODEL=m < SYSTEM PROMPT",
-		"qwen":    "qwen --yolo --output-format stream-json --model m < SYSTEM PROMPT",
+		"amp": "amp --dangerously-allow-all --stream-json -x < SYSTEM PROMPT",
+		"copilot": "copilot -p SYSTEM PROMPT --allow-all-tools --no-ask-user --no-auto-update " +
+			"--output-format json --model m",
+		"cursor": "cursor-agent -p --force --output-format stream-json --model m SYSTEM PROMPT",
+		"goose":  "goose run --no-session -i - GOOSE_MODE=auto GOOSE_MODEL=m < SYSTEM PROMPT",
+		"qwen":   "qwen --yolo --output-format stream-json --model m < SYSTEM PROMPT",
 	}
 	got := map[string]string{}
 	for _, p := range Presets() {
@@ -50,6 +51,13 @@ func TestPresetCommands(t *testing.T) {
 // What clients that print JSON say becomes events, usage and outcomes; what they
 // print besides is transcript.
 func TestPresetOutput(t *testing.T) {
+	recorded := func(name string) string { // runs of the real client with a scripted model
+		path, err := filepath.Abs(filepath.Join("testdata", name+".jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
 	for _, c := range []struct {
 		why, preset, script string
 		outcome             session.OutcomeKind
@@ -71,6 +79,15 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'`, 
 		{"qwen is not set up", "qwen", `echo '{"type":"result","subtype":"error_during_execution","is_error":true,` +
 			`"error":{"message":"No auth type is selected. Please configure an auth type"}}'; exit 1`,
 			session.AuthFailed, 0, 0},
+		{"amp counts with each message", "amp", `echo '{"type":"assistant","message":{"content":[{"type":"text",` +
+			`"text":"4"}],"usage":{"input_tokens":100,"cache_read_input_tokens":60,"output_tokens":20}}}'; ` +
+			`echo '{"type":"result","subtype":"success","is_error":false,"result":"4"}'`, session.Completed, 1, 120},
+		{"cursor has names of its own", "cursor-agent", `echo '{"type":"tool_call","subtype":"started",` +
+			`"tool_call":{"shellToolCall":{"args":{"command":"ls"}}}}'; echo '{"type":"result","is_error":false,` +
+			`"usage":{"inputTokens":100,"outputTokens":20}}'`, session.Completed, 0, 120},
+		{"copilot works", "copilot", "cat " + recorded("copilot-done"), session.Completed, 2, 0},
+		{"copilot is not let in", "copilot", "cat " + recorded("copilot-401") + "; exit 1", session.AuthFailed, 0, 0},
+		{"copilot is limited", "copilot", "cat " + recorded("copilot-429") + "; exit 1", session.RateLimited, 0, 0},
 		{"aider prints text", "aider", `echo 'Applied edit to a.txt'`, session.Completed, 0, 0},
 		{"goose fails", "goose", `echo 'error: no provider' >&2; exit 1`, session.Crashed, 0, 0},
 		{"lines of other types", "amp", `echo '{"type":7}'; echo '{"type":"result",` +
