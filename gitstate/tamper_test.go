@@ -282,7 +282,7 @@ func TestStaleLocks(t *testing.T) {
 		f, err := os.Open(opens)
 		must(t, err)
 		c := exec.Command("cat")
-		c.Dir, c.ExtraFiles = os.TempDir(), []*os.File{f}
+		c.Dir, c.ExtraFiles = filepath.Dir(r.Dir), []*os.File{f}
 		in, err := c.StdinPipe()
 		must(t, err, c.Start(), f.Close())
 		if opens == jar {

@@ -19,8 +19,8 @@ var libraries = []string{"libgit2", "pygit2", "rugged", "nodegit", "jgit"}
 var writers = []string{"jj", "gix", "ein", "gitui", "cargo"}
 
 // LockHolder names a living process, other than a git or a git-ralph, that may hold one
-// of git's lock files: it has the file open, or writes to git's directory by a library
-// of its own, "" = none was found. A process of another user than the file's owner holds
+// of git's lock files: it has the file open, or works there and writes to git's
+// directory by a library of its own, "" = none was found. A process of another user than the file's owner holds
 // it only as root.
 func LockHolder(lock string, st os.FileInfo, dirs ...string) (who string) {
 	t, err := table()
@@ -45,29 +45,20 @@ func LockHolder(lock string, st os.FileInfo, dirs ...string) (who string) {
 }
 
 func mayHold(e entry, dir, lock string, dirs []string) bool {
-	below := func(path string) bool {
-		return slices.ContainsFunc(dirs, func(d string) bool {
-			return path == d || strings.HasPrefix(path, d+string(filepath.Separator))
-		})
-	}
-	works := false
-	if slices.Contains(writers, e.name) {
-		cwd, _ := os.Readlink(dir + "/cwd")
-		args, _ := os.ReadFile(dir + "/cmdline")
-		works = below(cwd) || slices.ContainsFunc(dirs, func(d string) bool { return strings.Contains(string(args), d) })
+	near := near(dir, dirs)
+	if near && slices.Contains(writers, e.name) {
+		return true
 	}
 	uses := func(path string) bool {
 		name := filepath.Base(path)
-		return path == lock || slices.ContainsFunc(libraries, func(l string) bool { return strings.Contains(name, l) })
+		return path == lock ||
+			near && slices.ContainsFunc(libraries, func(l string) bool { return strings.Contains(name, l) })
 	}
 	fds, _ := os.ReadDir(dir + "/fd")
 	for _, fd := range fds {
 		if path, err := os.Readlink(dir + "/fd/" + fd.Name()); err == nil && uses(path) {
 			return true
 		}
-	}
-	if works {
-		return true
 	}
 	maps, _ := os.ReadFile(dir + "/maps")
 	for line := range strings.Lines(string(maps)) {
@@ -76,4 +67,15 @@ func mayHold(e entry, dir, lock string, dirs []string) bool {
 		}
 	}
 	return false
+}
+
+// near reports whether a process was started for one of these folders, as far as can be
+// seen: it works there or in a folder above, or its arguments name it.
+func near(dir string, dirs []string) bool {
+	cwd, err := os.Readlink(dir + "/cwd")
+	args, _ := os.ReadFile(dir + "/cmdline")
+	return slices.ContainsFunc(dirs, func(d string) bool {
+		return err != nil || cwd != "/" && (cwd == d || strings.HasPrefix(cwd, d+"/") || strings.HasPrefix(d, cwd+"/")) ||
+			strings.Contains(string(args), d)
+	})
 }
