@@ -127,8 +127,8 @@ func (l *Loop) readClaims(it *attempt) {
 			if h := it.left.handoff; h.TaskCompleted.TaskID == "" {
 				h.TaskCompleted.TaskID = string(it.task.ID)
 			}
-			for _, p := range problems[:min(len(problems), 5)] {
-				it.notice("handoff: %s", notes.OneLine(p.String(), 200))
+			for _, fault := range notes.Faults(problems) {
+				it.notice("handoff: %s", notes.OneLine(fault, 500))
 			}
 		default:
 			it.left.raw, it.left.problems = raw, problems

@@ -326,3 +326,25 @@ func FuzzParseHandoff(f *testing.F) {
 		}
 	})
 }
+
+func TestFaults(t *testing.T) {
+	_, problems := ParseHandoff([]byte(`{"task_completed": {"fully_complete": true}, "tests_added": 3}`))
+	want := []string{"freeform is missing, and so are ", "tests_added "}
+	got := Faults(problems)
+	if len(got) != len(want) {
+		t.Fatalf("%d lines: %q", len(got), got)
+	}
+	for i, w := range want {
+		if !strings.HasPrefix(got[i], w) {
+			t.Errorf("line %d is %q, want %q", i+1, got[i], w)
+		}
+	}
+	for _, field := range []string{"task_completed.task_id", "summary", "deviations", "recommendations"} {
+		if !strings.Contains(got[0], field) {
+			t.Errorf("%q does not name %s", got[0], field)
+		}
+	}
+	if got := Faults([]Problem{{Path: "deviations", Message: "is missing"}}); got[0] != "deviations is missing" {
+		t.Errorf("%q", got)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -28,6 +29,29 @@ func (p Problem) String() string {
 		return "the handoff " + p.Message
 	}
 	return p.Path + " " + p.Message
+}
+
+// Faults are problems for a person, at most five lines of them: one names all
+// fields that are missing, the most important first.
+func Faults(problems []Problem) []string {
+	var missing, out []string
+	for _, p := range problems {
+		if p.Message == missingField {
+			missing = append(missing, p.Path)
+		} else {
+			out = append(out, p.String())
+		}
+	}
+	rank := func(field string) int { return slices.Index([]string{"deviations", "freeform"}, field) }
+	slices.SortStableFunc(missing, func(a, b string) int { return rank(b) - rank(a) })
+	if len(missing) > 0 {
+		line := missing[0] + " " + missingField
+		if len(missing) > 1 {
+			line += ", and so are " + strings.Join(missing[1:], ", ")
+		}
+		out = slices.Insert(out, 0, line)
+	}
+	return out[:min(len(out), 5)]
 }
 
 // ParseHandoff reads and checks a handoff. It returns a handoff without

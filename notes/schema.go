@@ -98,10 +98,13 @@ func (s *schema) checkText(path, v string, problem func(path, message string)) {
 	}
 }
 
+// missingField is what is said of a field that has to be there.
+const missingField = "is missing"
+
 func (s *schema) checkObject(path string, v map[string]any, problem func(path, message string)) any {
 	for _, name := range s.Required {
 		if _, ok := v[name]; !ok {
-			problem(join(path, name), "is missing")
+			problem(join(path, name), missingField)
 		}
 	}
 	if s.Properties == nil {

@@ -341,7 +341,7 @@ func (a *App) warn(format string, args ...any) {
 	if a.JSON || a.Verbose < 0 {
 		return
 	}
-	fmt.Fprintln(a.Err, a.colour(a.Err, "33", "warning:"), fmt.Sprintf(format, args...))
+	a.printerTo(a.Err).Say("%s %s\n", a.colour(a.Err, "33", "warning:"), fmt.Sprintf(format, args...))
 }
 
 func (a *App) printf(format string, args ...any) { fmt.Fprintf(a.Out, format, args...) }

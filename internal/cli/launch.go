@@ -174,7 +174,7 @@ func (a *App) announce(c launch, set *config.Resolved, was, is string) {
 			text.Shell(a.linked.Root))
 	}
 	if a.linked == nil && c.verifiable && terminal(a.Out) {
-		a.printf("the run works in this folder; to go on working here yourself: git ralph start --worktree\n")
+		a.printer().Say("the run works in this folder; to go on working here yourself: git ralph start --worktree\n")
 	}
 }
 

@@ -285,7 +285,7 @@ func (a *App) summary(end loop.End) {
 		a.printer().Blockers(s.Plan)
 	}
 	end.State.Journal.Branch = a.journal.Branch // that of a linked worktree names its origin
-	a.printf("%s %s\n", a.colour(a.Out, "36", "next:"), a.reader().NextMove(end))
+	a.printer().Say("%s %s\n", a.colour(a.Out, "36", "next:"), a.reader().NextMove(end))
 	a.homeward()
 }
 

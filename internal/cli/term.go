@@ -48,6 +48,8 @@ func columns(w io.Writer) int {
 	switch w := view.Behind(w).(type) {
 	case *pageWriter:
 		return w.columns
+	case *ui.Program:
+		return w.Columns()
 	case *os.File:
 		if terminal(w) {
 			return ui.Columns(w)

@@ -252,3 +252,21 @@ func TestWatchersComeAndGo(t *testing.T) {
 		return strings.Contains(p.must(t, "status"), "interrupted")
 	})
 }
+
+// TestLiveViewLeavesWhatIsThere: what was said before the view began stays on a narrow terminal, and lines above the
+// view and at the end break between words.
+func TestLiveViewLeavesWhatIsThere(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, doTask, "[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
+		nil)
+	p.must(t, "add", "write one")
+	s := p.onScreen(t, 40, nil, "start")
+	s.until("next: git log")
+	got := strings.Join(strings.Fields(s.text()), " ")
+	for _, want := range []string{"afterwards keep the agent from git",
+		"the run works in this folder; to go on working here yourself: git ralph start --worktree", "1 in this session"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not on the screen:\n%s", want, s.text())
+		}
+	}
+}

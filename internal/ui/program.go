@@ -47,6 +47,9 @@ type Program struct {
 	o    Options
 	tea  *tea.Program
 	done chan struct{} // closed when nothing is drawn any more
+	// drawn is closed when the view has its place: lines that are put above it before
+	// that would go over what the terminal shows already.
+	drawn chan struct{}
 	// width of the terminal in columns; 0 = not known yet.
 	width atomic.Int64
 
@@ -55,11 +58,18 @@ type Program struct {
 	rest   []byte     // the beginning of a line
 }
 
+// frames are drawn a second, at most.
+const frames = 20
+
+// drawn says that the first frame is there.
+type drawn struct{}
+
 // Start begins to draw.
 func Start(o Options) *Program {
-	p := &Program{o: o, done: make(chan struct{})}
+	p := &Program{o: o, done: make(chan struct{}), drawn: make(chan struct{})}
 	m := &model{p: p, view: View{Snapshot: o.Look()}, now: time.Now()}
-	opts := []tea.ProgramOption{tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler(), tea.WithFPS(20)}
+	opts := []tea.ProgramOption{tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler(),
+		tea.WithFPS(frames)}
 	if w, h, err := term.GetSize(o.Out.Fd()); err != nil || w <= 0 || h <= 0 {
 		opts = append(opts, tea.WithWindowSize(80, 24)) // a terminal that does not know its size
 	}
@@ -104,11 +114,34 @@ func (p *Program) Write(b []byte) (int, error) {
 	lines := string(p.rest[:at])
 	p.rest = append([]byte(nil), p.rest[at+1:]...)
 	// A line that the terminal wraps would leave parts of the view standing.
-	if n := int(p.width.Load()); n > 0 {
-		lines = ansi.Wrap(lines, n, "")
+	select {
+	case <-p.drawn:
+	case <-p.done:
+	case <-time.After(2 * time.Second):
 	}
+	lines = wrapLines(lines, p.Columns())
 	p.tea.Send(tea.Println(lines)())
 	return len(b), nil
+}
+
+// Columns is how wide the terminal is; 0 = not known yet.
+func (p *Program) Columns() int { return int(p.width.Load()) }
+
+// wrapLines breaks lines at spaces so that none is wider than n columns, and indents
+// what follows a break.
+func wrapLines(lines string, n int) string {
+	if n <= 0 {
+		return lines
+	}
+	var out []string
+	for line := range strings.SplitSeq(lines, "\n") {
+		by := len(line) - len(strings.TrimLeft(line, " ")) + 2
+		if ansi.StringWidth(line) > n && by < n/2 {
+			line = line[:by-2] + strings.ReplaceAll(ansi.Wrap(line[by-2:], n-by, ""), "\n", "\n"+strings.Repeat(" ", by))
+		}
+		out = append(out, ansi.Wrap(line, n, ""))
+	}
+	return strings.Join(out, "\n")
 }
 
 // Done is closed when nothing is drawn any more.
@@ -183,8 +216,14 @@ func (m *model) act(a Action, text string) tea.Cmd {
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
+		first := m.width == 0
 		m.width, m.height = msg.Width, msg.Height
 		m.p.width.Store(int64(msg.Width))
+		if first {
+			return m, tea.Tick(3*time.Second/frames, func(time.Time) tea.Msg { return drawn{} })
+		}
+	case drawn:
+		close(m.p.drawn)
 	case tick:
 		m.now = time.Time(msg)
 		return m, tea.Batch(m.tick(), m.look())
