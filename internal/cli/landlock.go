@@ -14,14 +14,18 @@ import (
 )
 
 // waysOut lists what the user can do when the kernel refuses user namespaces.
-func waysOut(r sandbox.Report) []string {
+func waysOut(r sandbox.Report, system string) []string {
 	var out []string
 	if r.Mechanism == sandbox.Landlock {
 		out = append(out,
 			"git ralph start --worktree: in a linked worktree Landlock keeps the agent from git; git ralph doctor in it says "+
 				"what that leaves open")
 	}
-	return append(out, "in a container allow user namespaces, for example --security-opt seccomp=unconfined",
+	where := "in a container allow user namespaces, for example --security-opt seccomp=unconfined"
+	if system != "linux" {
+		where = "in a virtual machine or a container with Linux there is one"
+	}
+	return append(out, where,
 		"guard.sandbox = \"off\" in ralph.toml, or RALPH_GUARD_SANDBOX=off: what the agent does to git is then noticed, "+
 			"not prevented")
 }

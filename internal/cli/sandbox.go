@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -274,7 +275,7 @@ func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (sess
 	}
 	if set.Guard.Sandbox != "require" && terminal(a.In) && terminal(a.Err) && !yes {
 		fmt.Fprintf(a.Err, "this machine refuses the sandbox: %s\n", report.Detail)
-		for _, way := range waysOut(report) {
+		for _, way := range waysOut(report, runtime.GOOS) {
 			fmt.Fprintf(a.Err, "  %s\n", way)
 		}
 		ok, err := a.askWithin(ctx, "work without it this time? [y/N] ")
@@ -285,7 +286,7 @@ func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (sess
 			return off{int64(set.Guard.DiskFree)}, nil
 		}
 	}
-	return nil, gitstate.Hint(8, strings.Join(waysOut(report), "\n"), "there is no sandbox here: %s", report.Detail)
+	return nil, gitstate.Hint(8, strings.Join(waysOut(report, runtime.GOOS), "\n"), "there is no sandbox here: %s", report.Detail)
 }
 
 // tempFolder makes sure that there is a temporary folder to work in.
