@@ -125,8 +125,12 @@ func (p *Prover) BaseTests(ctx context.Context, req loop.BaseTestsRequest) ([]st
 	report := weaken.Judge(in)
 	for i := range min(len(old), len(base)) {
 		for _, f := range weaken.JudgeOldTests(report, old[i], &base[i]) {
-			if f.Test != "" && !slices.Contains(names, f.Test) {
-				names = append(names, f.Test)
+			name := f.Test
+			if name == "(file)" { // of a language whose tests are counted by the file
+				name = f.Path
+			}
+			if name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
 			}
 		}
 	}
