@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -382,7 +383,11 @@ func (s *Snapshot) OthersWorktree(d Difference, now *Snapshot) bool {
 		return false
 	}
 	before, after := s.madeWorktree(name), now.madeWorktree(name)
-	if before && !after { // is it going?
+	was, is := s.checkoutOf(name), now.checkoutOf(name)
+	if before && after && was != "" && is != "" && was != is {
+		return true // one went, and another one came under its name
+	}
+	if before && (!after || was != "" && path.Base(filepath.ToSlash(rel)) == "locked") { // is it going?
 		for range 20 {
 			if _, err := os.Lstat(filepath.Join(s.common, "worktrees", name, "HEAD")); err != nil {
 				break
@@ -393,6 +398,16 @@ func (s *Snapshot) OthersWorktree(d Difference, now *Snapshot) bool {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	return !before
+}
+
+// checkoutOf is the folder of a linked worktree that is a fresh checkout of ours, "" when
+// it is none. They come and go with every proof, whoever makes it.
+func (s *Snapshot) checkoutOf(name string) string {
+	f := s.Files["worktrees:"+filepath.Join(s.common, "worktrees", name, "gitdir")]
+	if dir := string(f.Data); strings.Contains(filepath.ToSlash(dir), "/git-ralph/checkouts/") {
+		return dir
+	}
+	return ""
 }
 
 // madeWorktree says whether a linked worktree is there, and complete: git makes
