@@ -286,7 +286,8 @@ func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (sess
 			return off{int64(set.Guard.DiskFree)}, nil
 		}
 	}
-	return nil, gitstate.Hint(8, strings.Join(waysOut(report, runtime.GOOS), "\n"), "there is no sandbox here: %s", report.Detail)
+	hint := strings.Join(waysOut(report, runtime.GOOS), "\n")
+	return nil, gitstate.Hint(8, hint, "there is no sandbox here: %s", report.Detail)
 }
 
 // tempFolder makes sure that there is a temporary folder to work in.
