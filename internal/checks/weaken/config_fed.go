@@ -34,7 +34,8 @@ func (c *configJudge) fed(cmd simpleCommand, before []simpleCommand) []simpleCom
 	case name == "parallel":
 		words = dropOptions(args, "j n N L a")
 		if at := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, ":::") }); at >= 0 {
-			if words, names = words[:at], words[at+1:]; strings.HasPrefix(args[slices.Index(args, names[0])-1], "::::") {
+			file := strings.HasPrefix(words[at], "::::")
+			if words, names = words[:at], words[at+1:]; file && len(names) > 0 {
 				names = c.wordsOf(names[0], cmd)
 			}
 		} else {

@@ -53,6 +53,8 @@ func TestFedScripts(t *testing.T) {
 	rows = append(rows,
 		row{why: "xargs of what is no script", commands: []string{"find . -name '*.sh' | xargs grep -L TODO"},
 			path: "accept.sh", before: before, after: after},
+		row{why: "parallel of nothing", commands: []string{"parallel sh :::", "parallel sh ::::", "xargs", "find -exec"},
+			path: "accept.sh", before: before, after: after},
 		row{why: "another file", commands: []string{"find tests -name '*.sh' -exec sh {} \\;"},
 			path: "accept.sh", before: before, after: after},
 		row{why: "code that is built", commands: []string{"cc -c src/a.c"},
