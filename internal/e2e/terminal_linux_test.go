@@ -229,7 +229,7 @@ func TestTrustOnATerminal(t *testing.T) {
 			if r := p.run(t, nil, "start"); r.code != 0 || strings.Contains(r.out+r.err, "--worktree") { // asks no more
 				t.Errorf("without a terminal: exit %d\n%s%s", r.code, r.out, r.err)
 			}
-			if n := strings.Count(rest, "to go on working here yourself: git ralph start --worktree"); n != 1 {
+			if n := strings.Count(rest, "  git ralph start --worktree\r\n"); n != 1 { // whole, in a line of its own
 				t.Errorf("a worktree of its own was offered %d times:\n%s", n, rest)
 			}
 			p.sound(t)

@@ -55,15 +55,15 @@ func (p Printer) Say(format string, args ...any) {
 }
 
 // wrapped are the lines of a text, broken at spaces: the first is at most first
-// wide, the others rest. A word is never broken, and nothing is where there is
-// hardly any room.
+// wide, the others rest. A word is never broken, nor is a command that fits into a
+// line, and nothing is where there is hardly any room.
 func wrapped(s string, first, rest int) []string {
 	if visible(s) <= first || rest < leastText {
 		return []string{s}
 	}
 	var lines []string
 	line, width, most := "", 0, first
-	for word := range strings.SplitSeq(s, " ") {
+	for _, word := range units(s, rest) {
 		n := visible(word)
 		if line != "" && width+1+n > most && !strings.HasPrefix(word, "%") {
 			lines = append(lines, strings.TrimRight(line, " "))
@@ -78,6 +78,27 @@ func wrapped(s string, first, rest int) []string {
 		line, width = line+word, width+n
 	}
 	return append(lines, line)
+}
+
+// units are the words of a text. A command to copy, from `git ralph` to its last
+// argument that looks like one, is a single unit where it is at most n wide.
+func units(s string, n int) []string {
+	words := strings.Split(s, " ")
+	var out []string
+	for len(words) > 0 {
+		most := 1
+		if len(words) > 2 && strings.TrimLeft(words[0], "(`") == "git" && words[1] == "ralph" {
+			for most = 3; most < len(words) && words[most] != "" && !strings.HasSuffix(words[most-1], ",") &&
+				strings.ContainsAny(words[most][:1], "-'\"<ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"); most++ {
+			}
+			if visible(strings.Join(words[:most], " ")) > n {
+				most = 1
+			}
+		}
+		out = append(out, strings.Join(words[:most], " "))
+		words = words[most:]
+	}
+	return out
 }
 
 // leastText is the least width at which text is still read easily; a cell up to
