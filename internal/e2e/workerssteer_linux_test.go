@@ -19,8 +19,11 @@ func TestWorkersAreSteered(t *testing.T) {
 	agent := "case $(cat) in *'use the standard library'*) touch told-$RALPH_TASK_ID;; esac; i=0\n" +
 		"touch '" + dir + "'/begun-$RALPH_TASK_ID\n" +
 		"while [ $i -lt 600 ] && ! [ -e '" + dir + "'/go-on-$RALPH_TASK_ID ]; do sleep 0.1; i=$((i+1)); done\n"
+	// While there is the file hold, the check of the last two tasks does not end.
+	slow := "{ [ -e out-T-005.txt ] || [ -e out-T-006.txt ]; } && while [ -e '" + dir + "'/hold ]; do\n" +
+		"\ttouch '" + dir + "'/checking\n\tsleep 0.1\ndone\n:\n"
 	p := newProject(t, agent+doTask,
-		check+"[guard]\nsandbox = \"off\"\n", map[string]string{"README": "hello\n"})
+		check+"[guard]\nsandbox = \"off\"\n", map[string]string{"README": "hello\n", "test.sh": slow})
 	for _, title := range []string{"one", "two", "three", "four", "five", "six"} {
 		p.must(t, "add", title)
 	}
@@ -71,7 +74,26 @@ func TestWorkersAreSteered(t *testing.T) {
 	if s := p.workers(t); s.Tasks.Done != 4 || s.Tasks.Pending != 2 || len(s.Workers) != 0 {
 		t.Errorf("after stop --now: %+v", s)
 	}
+	touch := func(name string) {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	touch("hold")
 	release("T-005", "T-006")
+	ended = start()
+	until(t, "the work is checked", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "checking"))
+		return err == nil
+	})
+	p.must(t, "stop", "--now")
+	if r := <-ended; r.code != 6 {
+		t.Fatalf("after stop --now in a check: exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	if s := p.workers(t); s.Tasks.Done != 4 || s.Tasks.Pending != 2 || len(s.Workers) != 0 {
+		t.Errorf("after stop --now in a check: %+v", s)
+	}
+	os.Remove(filepath.Join(dir, "hold"))
 	p.must(t, "start", "--workers", "2")
 	p.teamDone(t, 6)
 }
