@@ -68,7 +68,7 @@ func (c *configJudge) fed(cmd simpleCommand, before []simpleCommand) []simpleCom
 	}
 	for _, n := range names[:min(len(names), maxFed)] {
 		one := cmd
-		one.words = slices.Clone(words)
+		one.words, one.oneOf = slices.Clone(words), true
 		if !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, "{}") }) {
 			one.words = append(one.words, n)
 		}
@@ -99,7 +99,7 @@ func (c *configJudge) looped(cmd simpleCommand, before []simpleCommand) []simple
 		}
 		for _, item := range items[:min(len(items), maxFed)] {
 			one := cmd
-			one.words = nil
+			one.words, one.oneOf = nil, true
 			for _, w := range cmd.words {
 				one.words = append(one.words, strings.ReplaceAll(forms.Replace(w), "\x00", item))
 			}

@@ -17,6 +17,8 @@ type simpleCommand struct {
 	into  string         // the file that its output goes into
 	by    string         // the script that it stands in; "" = the line of a check, a recipe, a package script
 	from  *script.Script // all of that text
+	// oneOf: a name in it is one of those that a loop, find or another program gave.
+	oneOf bool
 }
 
 // commandsOf cuts a shell text into its simple commands. It follows `cd` and expands
