@@ -132,7 +132,7 @@ type crowd struct {
 // visitor is one connection.
 type visitor struct {
 	conn    net.Conn
-	serving int // requests that are being answered
+	serving bool // a request is answered, or its answer is not sent yet
 }
 
 type visitorKey struct{}
@@ -144,35 +144,36 @@ func (c *crowd) enter(ctx context.Context, conn net.Conn) context.Context {
 	v := &visitor{conn: conn}
 	c.open = append(c.open, v)
 	if len(c.open) > c.most {
-		i := max(0, slices.IndexFunc(c.open, func(v *visitor) bool { return v.serving == 0 }))
+		i := max(0, slices.IndexFunc(c.open, func(v *visitor) bool { return !v.serving }))
 		c.open[i].conn.Close()
 		c.open = slices.Delete(c.open, i, i+1)
 	}
 	return context.WithValue(ctx, visitorKey{}, v)
 }
 
-// left forgets a connection that has ended.
+// left forgets a connection that has ended, and notes when an answer is sent whole.
 func (c *crowd) left(conn net.Conn, s http.ConnState) {
-	if s != http.StateClosed && s != http.StateHijacked {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open = slices.DeleteFunc(c.open, func(v *visitor) bool { return v.conn == conn })
+	switch s {
+	case http.StateIdle:
+		if i := slices.IndexFunc(c.open, func(v *visitor) bool { return v.conn == conn }); i >= 0 {
+			c.open[i].serving = false
+		}
+	case http.StateClosed, http.StateHijacked:
+		c.open = slices.DeleteFunc(c.open, func(v *visitor) bool { return v.conn == conn })
+	}
 }
 
-// answering marks a connection while its request is answered.
+// answering marks a connection whose request is answered. The end of next is not yet the
+// end of that: what it wrote may wait to be sent.
 func (c *crowd) answering(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		add := func(n int) {
+		if v, ok := r.Context().Value(visitorKey{}).(*visitor); ok {
 			c.mu.Lock()
-			defer c.mu.Unlock()
-			if v, ok := r.Context().Value(visitorKey{}).(*visitor); ok {
-				v.serving += n
-			}
+			v.serving = true
+			c.mu.Unlock()
 		}
-		add(1)
-		defer add(-1)
 		next.ServeHTTP(w, r)
 	})
 }
