@@ -15,23 +15,16 @@ import (
 // threshold is 6,700.
 const housekeepEvery = 25
 
-// releaseEvery is after how many iterations spare names of objects are released.
-const releaseEvery = 4
-
 // housekeep keeps a repository in which thousands of iterations run as quick
 // as a fresh one: old evidence goes, and git packs objects and refs when it
 // finds that there are enough. Nothing of ours ever starts git's own automatic
 // gc beside an agent. A failure stops nothing and is said once.
 func (l *Loop) housekeep(ctx context.Context) {
-	// It looks at all processes for a git that prunes, which not every iteration need
-	// wait for: what is not released yet is only protected for longer.
-	if l.since++; l.since%releaseEvery == 0 {
-		if err := l.Repo.ReleaseObjects(); err != nil && !l.untidy {
-			l.untidy = true
-			l.Log("%v", err)
-		}
+	if err := l.Repo.ReleaseObjects(); err != nil && !l.untidy {
+		l.untidy = true
+		l.Log("%v", err)
 	}
-	if l.since < housekeepEvery {
+	if l.since++; l.since < housekeepEvery {
 		return
 	}
 	l.since = 0
