@@ -226,8 +226,6 @@ func TestLinkedRefusals(t *testing.T) {
 		code  int
 		says  []string
 	}{
-		{"workers have linked worktrees of their own", nil, []string{"start", "--worktree", "--workers", "2"}, 2,
-			[]string{"--workers"}},
 		{"a command that runs no agent", nil, []string{"status", "--worktree"}, 2, []string{"--worktree"}},
 		{"a branch is in the way of the name", func(t *testing.T, p *project) { p.Git("branch", "ralph") },
 			[]string{"start", "--worktree"}, 8, []string{"a branch named ralph", "git branch -m"}},
