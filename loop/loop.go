@@ -49,6 +49,9 @@ type Loop struct {
 	Share *Sharing
 	// Team are the workers that do the iterations; nil = this process does them.
 	Team *Team
+	// Mend repairs what workers left that have died since the run began and are not its
+	// own: those of a run that was killed live a moment longer. nil = there are none.
+	Mend func() error
 	// Gate is the pull request that complete waits for; nil = it waits for none.
 	Gate RemoteGate
 	// Worker reports whether this loop is one of a team's; nil = it is not.
@@ -134,7 +137,7 @@ func (l *Loop) Run(ctx context.Context, c RunOptions) (End, error) {
 	ctx, release := l.stoppable(ctx)
 	defer release()
 	for ctx.Err() == nil {
-		s, err := l.load()
+		s, orphans, err := l.mended()
 		if err != nil {
 			return End{}, l.broken(err)
 		}
@@ -180,6 +183,8 @@ func (l *Loop) Run(ctx context.Context, c RunOptions) (End, error) {
 		case Wait:
 			if a.Others && l.Share != nil {
 				err = l.waitForOthers(ctx, a)
+			} else if a.Others && orphans {
+				l.Sleep(ctx, lookEvery)
 			} else if a.Others {
 				halt = &Action{Kind: Halt, Status: state.BlockedStatus, Reason: a.Reason}
 			} else {
@@ -203,6 +208,25 @@ func (l *Loop) Run(ctx context.Context, c RunOptions) (End, error) {
 	l.drain()
 	cut := interrupted(ctx)
 	return l.end(cut.Status, cut.Reason)
+}
+
+// mended is the state, once what dead workers of another run left is repaired; orphans
+// says that some of them live.
+func (l *Loop) mended() (s state.State, orphans bool, err error) {
+	if s, err = l.load(); err != nil || l.Mend == nil {
+		return s, false, err
+	}
+	var mine []plan.TaskID
+	if l.Team != nil {
+		mine = l.Team.tasks()
+	}
+	orphans, dead := recovery.Orphans(s, l.Journal.Actor, mine)
+	if dead {
+		if err = l.Mend(); err == nil {
+			s, err = l.load()
+		}
+	}
+	return s, orphans, err
 }
 
 // workOn is one iteration on a task, unless nothing would prove it.

@@ -380,6 +380,7 @@ func (a *App) wire(set *config.Resolved, sandbox session.Sandbox) (*wired, error
 		}
 	}
 	l.AgentFiles = agentFiles(set, j.Repo.Root)
+	l.Mend = func() error { return a.recoverWorkers(j, e, set) }
 	return &wired{set: set, loop: l, engine: e}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
 	"git-ralph/loop/refusal"
+	"git-ralph/plan"
 )
 
 // Recovery repairs what a dead process left. It is first in every command that
@@ -180,6 +181,18 @@ func DeadWorkers(s state.State, actor string) bool {
 	return slices.ContainsFunc(s.Claims, func(c state.Claim) bool {
 		return c.Actor == actor && c.Worker != "" && !alive(c.PID, c.BootID, c.StartTime)
 	})
+}
+
+// Orphans are the claims of workers of another process of this machine, which may live
+// on for a while after their run was killed. Mine are the tasks of this process's own.
+func Orphans(s state.State, actor string, mine []plan.TaskID) (living, dead bool) {
+	for _, c := range s.Claims {
+		id := proc.Identity{Pid: c.PID, BootID: c.BootID, StartTime: c.StartTime}
+		if c.Actor == actor && c.Worker != "" && !slices.Contains(mine, c.Task) && id != proc.Self() {
+			living, dead = living || id.Alive(), dead || !id.Alive()
+		}
+	}
+	return living, dead
 }
 
 // ReleaseClaim gives a task back that nobody works on.
