@@ -24,7 +24,8 @@ func TestWorkersOfADeadRunDieLate(t *testing.T) {
 		}
 		t.Cleanup(func() { orphan.Process.Kill() })
 		id := proc.IdentityOf(orphan.Process.Pid)
-		claim := newClaim(state.State{Plan: plan.Plan{Tasks: []plan.Task{{ID: "T-001"}}}}, 0, state.ClaimChange{Worker: "work1"})
+		s := state.State{Plan: plan.Plan{Tasks: []plan.Task{{ID: "T-001"}}}}
+		claim := newClaim(s, 0, state.ClaimChange{Worker: "work1"})
 		claim.Claim.PID, claim.Claim.BootID, claim.Claim.StartTime = id.Pid, id.BootID, id.StartTime
 		if _, err := r.Journal.Record(t.Context(), claim); err != nil {
 			t.Fatal(err)
@@ -43,11 +44,12 @@ func TestWorkersOfADeadRunDieLate(t *testing.T) {
 			return recovery.ReleaseClaim(t.Context(), r.Journal, s.Claims[0], "it died")
 		}
 		if team {
-			r.Team = &Team{Size: 1, Start: func(ctx context.Context, slot int, id plan.TaskID, _ string) (<-chan WorkerEnd, error) {
+			r.Team = &Team{Size: 1}
+			r.Team.Start = func(_ context.Context, slot int, id plan.TaskID, _ string) (<-chan WorkerEnd, error) {
 				ends := make(chan WorkerEnd, 1)
 				ends <- WorkerEnd{Slot: slot, Task: id, Halt: &Action{Kind: Halt, Status: state.Paused}}
 				return ends, nil
-			}}
+			}
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		end, err := r.Run(ctx, RunOptions{Build: true})
