@@ -263,6 +263,13 @@ func (r *rig) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
+// waited is how long the loop has slept by its own clock.
+func (r *rig) waited() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.late
+}
+
 func (r *rig) log(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

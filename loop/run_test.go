@@ -94,7 +94,7 @@ func TestRunOnATask(t *testing.T) {
 		{why: "a limit of the provider is waited for", task: a, status: state.Complete,
 			ends: []string{"reject: rate_limited", "keep"}, file: "1", says: "resume going on",
 			play: func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
-				if r.late == 0 || r.late < 10*time.Second {
+				if r.waited() < 10*time.Second {
 					return session.Result{Outcome: session.RateLimited}
 				}
 				r.write("work.txt", "1")

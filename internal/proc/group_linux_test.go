@@ -215,7 +215,8 @@ func TestContainedGroup(t *testing.T) {
 		left        bool
 	}{
 		// A wrapper that is wrong about it shows that nothing was looked for.
-		{"nobody is looked for", `setsid sleep 1000 & echo $! >pid`, true},
+		{"nobody is looked for",
+			`setsid sh -c 'echo $$ >pid; exec sleep 1000' & while ! [ -s pid ]; do sleep 0.01; done`, true},
 		{"an orphan that has died is reaped", `setsid sh -c 'echo $$ >pid' & while ! [ -s pid ]; do sleep 0.01; done`, false},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
