@@ -2,7 +2,7 @@ package agentctx
 
 import "math"
 
-// DefaultBytesPerToken is the factor of every model: none was measured. See doc/templates.md, "The token estimate".
+// DefaultBytesPerToken is the factor of every model. What it is worth is in doc/templates.md, "The token estimate".
 const DefaultBytesPerToken = 4.0
 
 // Tokens estimates how many tokens a text of n bytes is, rounded up.
