@@ -7,9 +7,10 @@ import (
 )
 
 // TestJournalRefWithoutASandbox: whatever an agent makes of the journal's ref, the
-// run ends by itself and says so, and the journal is whole without a repair.
+// run ends by itself and says so, and the journal is whole without a repair. It runs before
+// those that run beside each other: on a machine at its limit one row once left evidence
+// that belongs to no entry, which fsck names, and the cause is not known yet.
 func TestJournalRefWithoutASandbox(t *testing.T) {
-	t.Parallel()
 	git, err := exec.LookPath("git")
 	if err != nil {
 		t.Fatal(err)
