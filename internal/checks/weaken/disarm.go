@@ -132,7 +132,7 @@ var rubyAsserts = set("assert assert_equal assert_nil assert_match assert_raises
 func (d *disarmer) javascript() {
 	names := set("assert Assertion")
 	d.each(func(i int) { // const a = require('assert'), import a from 'assert', import * as a from 'assert'
-		if !d.library(i, names) || d.toks[i].kind != str {
+		if !d.asserts(i, names) || d.toks[i].kind != str {
 			return
 		}
 		for k := i - 1; k >= max(0, i-6); k-- {
@@ -161,15 +161,15 @@ func (d *disarmer) javascript() {
 				}
 			}
 		case !jsJudging.has(name):
-		case d.toks[i].kind == str && d.is(i-1, ",") && d.library(i-2, names),
-			d.toks[i].kind == str && d.is(i-1, "[") && d.is(i+1, "]") && d.is(i+2, "=") && d.library(i-2, names),
+		case d.toks[i].kind == str && d.is(i-1, ",") && d.asserts(i-2, names),
+			d.toks[i].kind == str && d.is(i-1, "[") && d.is(i+1, "]") && d.is(i+2, "=") && d.asserts(i-2, names),
 			d.toks[i].kind == ident && d.is(i-1, ".") && d.is(i+1, "=") && d.fresh(i+2, names) &&
-				slices.ContainsFunc([]int{i - 2, i - 3, i - 4, i - 6}, func(k int) bool { return d.library(k, names) }):
+				slices.ContainsFunc([]int{i - 2, i - 3, i - 4, i - 6}, func(k int) bool { return d.asserts(k, names) }):
 			d.found("replaces " + name)
 		case d.toks[i].kind == ident && d.is(i+1, "( :") && d.is(i-1, "{ ,"):
 			for k := i - 1; k > max(0, i-400); k-- { // Object.assign(assert, { equal() {} })
 				if d.is(k, "assign") && d.is(k-1, ".") && d.is(k+1, "(") {
-					if d.library(k+2, names) && d.is(k+3, ",") {
+					if d.asserts(k+2, names) && d.is(k+3, ",") {
 						d.found("replaces " + name)
 					}
 					break
@@ -179,8 +179,8 @@ func (d *disarmer) javascript() {
 	})
 }
 
-// library reports whether token k is a library of assertions: its module, or a name of it.
-func (d *disarmer) library(k int, names wordSet) bool {
+// asserts reports whether token k is a library of assertions: its module, or a name of it.
+func (d *disarmer) asserts(k int, names wordSet) bool {
 	if k < 0 || k >= len(d.toks) {
 		return false
 	}
@@ -201,7 +201,7 @@ func (d *disarmer) function(k int) bool {
 
 // fresh reports whether a value that begins at k is not another assertion of the library.
 func (d *disarmer) fresh(k int, names wordSet) bool {
-	return !d.library(k, names) && !d.is(k, "require chai expect") && !jsJudging.has(d.toks[min(k, len(d.toks)-1)].text)
+	return !d.asserts(k, names) && !d.is(k, "require chai expect") && !jsJudging.has(d.toks[min(k, len(d.toks)-1)].text)
 }
 
 var (
