@@ -36,8 +36,7 @@ var LandSteps = []string{"land:proved", "land:moved"}
 
 // Landing is what a landing does.
 type Landing struct {
-	From, To object.ID // of the branch
-	Tree     object.ID
+	From, To object.ID      // of the branch
 	Commits  []LandedCommit // oldest first; none = the branch has the work already
 	Merge    bool           // by one merge commit: the linked branch has merges of its own
 	// Entry is the entry that the journal goes on from, Zero = it has all of them.

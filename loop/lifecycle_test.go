@@ -189,7 +189,7 @@ func TestUnmetTasks(t *testing.T) {
 		got); d != "" {
 		t.Error(d)
 	}
-	if err := (plan.Plan{Tasks: append(p.Tasks, unmetTasks(rep, p)...)}).Validate(""); err != nil {
+	if err := (plan.Plan{Tasks: append(p.Tasks, unmetTasks(rep, p)...)}).Validate(); err != nil {
 		t.Error(err)
 	}
 }

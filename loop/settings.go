@@ -35,7 +35,6 @@ type Settings struct {
 	Fresh        string // complete each never
 	TestGuard    bool
 	Protected    []string
-	FailureChars int
 	Unchecked    bool
 	KeepEvidence int
 
@@ -70,8 +69,6 @@ type Settings struct {
 	HardPercent    int
 	MaxHandoffs    int
 	Window         int
-
-	Notify map[string][]string
 
 	// GateWait is how long complete waits for the checks of the pull request,
 	// GateSettle how long they have to have been green.

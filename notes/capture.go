@@ -78,7 +78,7 @@ func PhaseMemory(in PhaseInput) string {
 	section(&b, "Artifacts", in.Artifacts, 20)
 	section(&b, "Decisions", in.Decisions, 20)
 	section(&b, "Metrics", in.Figures.lines(), 10)
-	return clipLines(b.String(), maxMemory)
+	return clipLines(b.String())
 }
 
 // SessionInput is what a session leaves for the next one.
@@ -128,7 +128,7 @@ func SessionMemory(in SessionInput) string {
 		meta = append(meta, "Ended: "+OneLine(in.Reason, 200))
 	}
 	section(&b, "Session Metadata", meta, 20)
-	return clipLines(b.String(), maxMemory)
+	return clipLines(b.String())
 }
 
 // section writes a heading and its items, nothing when there are none.
@@ -149,13 +149,13 @@ func section(b *strings.Builder, title string, items []string, shown int) {
 	}
 }
 
-// clipLines keeps whole lines in at most n characters.
-func clipLines(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
+// clipLines keeps whole lines in at most maxMemory characters.
+func clipLines(s string) string {
+	if utf8.RuneCountInString(s) <= maxMemory {
 		return s
 	}
 	const mark = "[… cut …]\n"
-	cut := text.Clip(s, n-len(mark))
+	cut := text.Clip(s, maxMemory-len(mark))
 	if i := strings.LastIndexByte(cut, '\n'); i > 0 {
 		cut = cut[:i+1]
 	}

@@ -185,7 +185,7 @@ func TestAmend(t *testing.T) {
 					t.Errorf("everything was refused, and the plan changed: %s", d.Describe(before, got))
 				}
 			}
-			if err := got.Validate(""); err != nil {
+			if err := got.Validate(); err != nil {
 				t.Error(err)
 			}
 			if c.then != nil {
@@ -222,7 +222,7 @@ func FuzzAmend(f *testing.F) {
 		batch := []Amendment{{Action: action, TaskID: TaskID(id), Changes: json.RawMessage(changes),
 			Task: json.RawMessage(task), After: TaskID(after)}}
 		got, results := Amend(before, "C", batch)
-		if err := got.Validate(""); err != nil {
+		if err := got.Validate(); err != nil {
 			t.Fatalf("%+v made the plan unsound: %v", batch, err)
 		}
 		if len(results) != 1 || results[0].Accepted == (results[0].Why != "") {

@@ -149,7 +149,7 @@ func TestArchive(t *testing.T) {
 	if d := cmp.Diff([]TaskID{"b", "s", "c"}, HeadOf(got).Order); d != "" {
 		t.Error(d)
 	}
-	if err := got.Validate(""); err != nil {
+	if err := got.Validate(); err != nil {
 		t.Error(err)
 	}
 	if before, _ := Next(p); len(p.Tasks[1].DependsOn) != 2 || before != "" {
@@ -193,7 +193,7 @@ func TestValidate(t *testing.T) {
 	} {
 		p := tasks("a")
 		c.edit(&p.Tasks[0])
-		err := p.Validate("")
+		err := p.Validate()
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", c.why, err)
@@ -295,7 +295,7 @@ func BenchmarkNext(b *testing.B) {
 func BenchmarkValidate(b *testing.B) {
 	p := bigPlan(10_000)
 	for b.Loop() {
-		if err := p.Validate(""); err != nil {
+		if err := p.Validate(); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -17,11 +17,10 @@ const (
 	MaxItems = 1000    // entries of one list
 )
 
-// Validate reports everything that is wrong with p at once, as Problems, each
-// after the name of source when there is one; nil when p can be worked on.
+// Validate reports everything that is wrong with p at once, as Problems, nil when p can be worked on.
 // Decode and Import do the same with line numbers.
-func (p Plan) Validate(source string) error {
-	return Check(p, Places{Source: source}, nil).Err()
+func (p Plan) Validate() error {
+	return Check(p, Places{}, nil).Err()
 }
 
 // ValidateAt is Validate with the lines that places knows.

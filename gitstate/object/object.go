@@ -62,7 +62,6 @@ const (
 	Blob   = plumbing.BlobObject
 	Tree   = plumbing.TreeObject
 	Commit = plumbing.CommitObject
-	Tag    = plumbing.TagObject
 )
 
 // ErrNotFound says that no such object exists.

@@ -27,9 +27,6 @@ type Partner struct {
 // Steps are the places where it can be stopped.
 var Steps = []string{"share:fetched", "share:joined", "share:notes", "share:pushed", "share:tracked"}
 
-// ErrNoJournal says that the remote has no journal of the branch.
-var ErrNoJournal = errors.New("the remote has no journal of the branch")
-
 // Seen is what a remote had when it was asked.
 type Seen struct {
 	Journal, Code, Notes object.ID

@@ -11,7 +11,6 @@ import (
 // (with its folder, as a rule) and was found again by its inode.
 type back struct {
 	from, to string
-	dir      bool
 	aside    string // where it waits until its folder is there
 }
 
@@ -34,7 +33,7 @@ func (r *restorer) findMoved(target, now *node) {
 				continue
 			}
 			if x := there.file(f.name); x == nil || !x.present() || x.ino != f.ino {
-				missing[f.ino] = back{to: join(n.path, f.name), dir: f.kind == kindDir}
+				missing[f.ino] = back{to: join(n.path, f.name)}
 				was[f.ino], marks[f.ino] = *f, f.raw
 			}
 		}
@@ -44,7 +43,7 @@ func (r *restorer) findMoved(target, now *node) {
 				continue
 			}
 			if y := there.extra(x.name); y == nil || y.ino != x.ino {
-				missing[x.ino] = back{to: join(n.path, x.name), dir: x.kind == kindDir}
+				missing[x.ino] = back{to: join(n.path, x.name)}
 				was[x.ino], marks[x.ino] = file{kind: x.kind, ino: x.ino}, x.mark
 			}
 		}

@@ -199,7 +199,7 @@ func (p *Prover) fewer(results []Result, before []state.CheckState) []string {
 		}
 		ran := "says no more how many tests ran"
 		if r.Tests != nil {
-			ran = fmt.Sprintf("%d %s ran", *r.Tests, oneOr(*r.Tests, "test", "tests"))
+			ran = testCount(*r.Tests) + " ran"
 		}
 		name := r.Name
 		if r.Hidden {

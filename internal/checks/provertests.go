@@ -145,19 +145,19 @@ func fewerTests(req loop.WeakenRequest, removed int) []weaken.Finding {
 		for _, b := range req.Baseline {
 			if r.Passed && r.Tests != nil && b.Name == r.Name && b.Command == r.Command && *r.Tests < b.Tests-max(0, removed) {
 				out = append(out, weaken.Finding{Rule: weaken.Removed,
-					Detail: fmt.Sprintf("%d %s of check %s ran, %d before", *r.Tests, oneOr(*r.Tests, "test", "tests"), r.Name,
-						b.Tests)})
+					Detail: fmt.Sprintf("%s of check %s ran, %d before", testCount(*r.Tests), r.Name, b.Tests)})
 			}
 		}
 	}
 	return out
 }
 
-func oneOr(n int, one, many string) string {
+// testCount is a number of tests in words.
+func testCount(n int) string {
 	if n == 1 {
-		return one
+		return "1 test"
 	}
-	return many
+	return fmt.Sprintf("%d tests", n)
 }
 
 // TestFiles are what Overlay would put back if the sides were exchanged.

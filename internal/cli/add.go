@@ -56,7 +56,7 @@ func (c *AddCmd) Run(a *App) error {
 		}
 		after := plan.Plan{Goal: s.Plan.Goal, Created: s.Plan.Created, Retired: s.Plan.Retired,
 			Tasks: append(append([]plan.Task{}, s.Plan.Tasks...), t)}
-		if err := after.Validate(""); err != nil {
+		if err := after.Validate(); err != nil {
 			return state.Event{}, err
 		}
 		if doubts, err = a.critique(s.Plan, after, plan.Places{}); err != nil {

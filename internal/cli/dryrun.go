@@ -22,21 +22,21 @@ func (c *StartCmd) dryRun(a *App, set *config.Resolved) error {
 	if err != nil {
 		return err
 	}
-	action := loop.Decide(s, w.loop.Settings.Limits, w.loop.Now())
-	prompt := w.loop.NextPrompt(s, action.Task)
+	action := loop.Decide(s, w.Settings.Limits, w.Now())
+	prompt := w.NextPrompt(s, action.Task)
 	if c.Worktree && !c.JSON {
 		a.printf("worktree: %s\n", a.whichLinked())
 	}
 	if c.JSON {
 		return a.printJSON(map[string]any{"decision": action.Kind, "task": action.Task, "reason": action.Reason,
-			"sandbox": w.loop.Sandbox.Mechanism(), "agent": set.Agent.Driver, "model": set.Agent.Model,
+			"sandbox": w.Sandbox.Mechanism(), "agent": set.Agent.Driver, "model": set.Agent.Model,
 			"prompt": map[string]any{"tokens": prompt.Tokens, "budget": prompt.Budget, "dropped": prompt.Dropped,
 				"text": prompt.Text}})
 	}
 	a.printf("decision: %s\n", strings.TrimSpace(fmt.Sprintf("%s %s", action.Kind,
 		strings.TrimSpace(string(action.Task)+" "+action.Reason))))
 	a.printf("agent: %s %s\n", set.Agent.Driver, set.Agent.Model)
-	a.printf("sandbox: %s\n", w.loop.Sandbox.Mechanism())
+	a.printf("sandbox: %s\n", w.Sandbox.Mechanism())
 	for _, ck := range set.Checks {
 		a.printf("check: %s: %s\n", ck.Name, ck.Run)
 	}

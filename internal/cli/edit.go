@@ -191,7 +191,7 @@ func rebase(base, edited, now plan.Plan) (plan.Plan, error) {
 	theirs := plan.Difference(base, now)
 	if theirs.Empty() {
 		edited.Retired = now.Retired
-		return edited, edited.Validate("")
+		return edited, edited.Validate()
 	}
 	mine := plan.Difference(base, edited)
 	touched := map[plan.TaskID]bool{}
@@ -237,5 +237,5 @@ func rebase(base, edited, now plan.Plan) (plan.Plan, error) {
 	for _, id := range theirs.Added {
 		out.Tasks = append(out.Tasks, now.Tasks[now.Find(id)])
 	}
-	return out, out.Validate("")
+	return out, out.Validate()
 }

@@ -96,11 +96,10 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 			return loop.End{}, false, err
 		}
 	}
-	w, err := a.preflight(ctx, set, snap.State, c.flags, c.verifiable)
+	l, err := a.preflight(ctx, set, snap.State, c.flags, c.verifiable)
 	if err != nil {
 		return loop.End{}, false, err
 	}
-	l := w.loop
 	l.Engine, l.Share = e, sharing
 	if l.Gate, err = a.gate(set); err != nil {
 		return loop.End{}, false, err

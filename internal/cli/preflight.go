@@ -22,8 +22,8 @@ import (
 // night. Every refusal is exit code 8 with the way out.
 // verifiable says that the tasks of the plan are what will be worked on, so
 // that something must be able to prove them.
-func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State, f *RunFlags, verifiable bool) (*wired,
-	error) {
+func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State, f *RunFlags,
+	verifiable bool) (*loop.Loop, error) {
 	repo, err := a.Repo()
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 		return nil, err
 	}
 	if verifiable && !f.Unchecked {
-		if err := w.loop.CheckProvable(s.Plan); err != nil {
+		if err := w.CheckProvable(s.Plan); err != nil {
 			return nil, err
 		}
 	}
@@ -87,15 +87,15 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 	if err := a.warnUncovered(repo.Root, s.Plan); err != nil {
 		return nil, err
 	}
-	if err := w.loop.TrySigning(ctx); err != nil {
+	if err := w.TrySigning(ctx); err != nil {
 		return nil, err
 	}
-	client, err := a.checkClient(ctx, set, w.loop)
+	client, err := a.checkClient(ctx, set, w)
 	if err != nil {
 		return nil, err
 	}
-	w.loop.Settings.Versions = map[string]string{"git-ralph": Version, "git": version, set.Agent.Driver: client}
-	w.loop.Settings.Unchecked = f.Unchecked
+	w.Settings.Versions = map[string]string{"git-ralph": Version, "git": version, set.Agent.Driver: client}
+	w.Settings.Unchecked = f.Unchecked
 	return w, nil
 }
 

@@ -114,9 +114,9 @@ func (a *App) shareArgs(ctx context.Context, set *config.Resolved, box session.S
 
 // warm shows the shared folders of home to what runs in the worker's worktree.
 // Checks start from the home folder that the setup there has filled.
-func (w *wired) warm(home *gitstate.Repo, root string, c *WorkerCmd) error {
-	w.loop.Worker.Shared.Not = c.NotShared
-	b, ok := w.loop.Sandbox.(*boundary)
+func (c *WorkerCmd) warm(l *loop.Loop, home *gitstate.Repo, root string) error {
+	l.Worker.Shared.Not = c.NotShared
+	b, ok := l.Sandbox.(*boundary)
 	if !ok || len(c.Share) == 0 {
 		return nil
 	}
@@ -134,10 +134,10 @@ func (w *wired) warm(home *gitstate.Repo, root string, c *WorkerCmd) error {
 			return err
 		}
 	}
-	for _, env := range []*[]string{&w.loop.Settings.CheckEnv, &w.loop.Settings.AgentEnv} {
+	for _, env := range []*[]string{&l.Settings.CheckEnv, &l.Settings.AgentEnv} {
 		*env = sharedEnv(*env, home.Root, root, c.Share)
 	}
-	w.loop.Worker.Shared = loop.Shared{Names: c.Share, From: home.Root, Drop: func() error { return dropLayer(root) }}
+	l.Worker.Shared = loop.Shared{Names: c.Share, From: home.Root, Drop: func() error { return dropLayer(root) }}
 	return nil
 }
 

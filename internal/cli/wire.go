@@ -123,7 +123,7 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 		Delay: set.Loop.Delay, CommitPrefix: set.Loop.CommitPrefix,
 		Hooks: set.Commit.Hooks, Sign: set.Commit.Sign != "off" && a.gitBool("commit.gpgsign"),
 		BaselineMode: set.Validation.Baseline, Fresh: set.Validation.Fresh, TestGuard: set.Validation.TestGuard,
-		Protected: set.Guard.Protected, FailureChars: set.Context.FailureChars, KeepEvidence: set.Evidence.Keep,
+		Protected: set.Guard.Protected, KeepEvidence: set.Evidence.Keep,
 		IterationMicroUSD: int64(set.Limits.IterationUSD), IterationTokens: set.Limits.IterationTokens,
 		Hash: set.Hash, Setup: set.Project.Setup, Critic: a.planCritic(set), MaxQuestions: set.Discovery.MaxQuestions,
 		Ask:    set.Agent.Ask,
@@ -131,8 +131,6 @@ func (a *App) loopSettings(set *config.Resolved) loop.Settings {
 		ConfirmSpecs: set.Discovery.Confirm, HandoffPercent: set.Context.HandoffPercent, HardPercent: set.Context.HardPercent,
 		MaxHandoffs: set.Loop.MaxHandoffs, Window: set.Context.WindowTokens,
 		GateWait: set.PR.Wait, GateSettle: set.PR.Settle,
-		Notify: map[string][]string{"complete": set.Notify.Complete, "halt": set.Notify.Halt,
-			"needs_human": set.Notify.NeedsHuman, "limit": set.Notify.Limit},
 	}
 	// The client keeps what it needs to log in; tools, checks and steps do not.
 	deny := append(proc.SecretNames(), set.Agent.EnvDeny...)
@@ -321,15 +319,8 @@ func (a *App) policy(set *config.Resolved) (*guard.Policy, error) {
 	return p, nil
 }
 
-// wired is everything a run consists of.
-type wired struct {
-	set    *config.Resolved
-	loop   *loop.Loop
-	engine *worktree.Engine
-}
-
 // wire puts the parts of a run together.
-func (a *App) wire(set *config.Resolved, sandbox session.Sandbox) (*wired, error) {
+func (a *App) wire(set *config.Resolved, sandbox session.Sandbox) (*loop.Loop, error) {
 	j, err := a.Journal()
 	if err != nil {
 		return nil, err
@@ -381,7 +372,7 @@ func (a *App) wire(set *config.Resolved, sandbox session.Sandbox) (*wired, error
 	}
 	l.AgentFiles = agentFiles(set, j.Repo.Root)
 	l.Mend = func() error { return a.recoverWorkers(j, e, set) }
-	return &wired{set: set, loop: l, engine: e}, nil
+	return l, nil
 }
 
 func (a *App) agentOptions(set *config.Resolved) agent.Options {

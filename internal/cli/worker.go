@@ -312,19 +312,19 @@ func (c *WorkerCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	w.loop.Worker = &loop.Worker{Name: repo.WorktreeName(), Home: home, Engine: he}
+	w.Worker = &loop.Worker{Name: repo.WorktreeName(), Home: home, Engine: he}
 	if c.WithOthers {
-		if w.loop.Share, err = a.sharingOf(ctx, set, j, he); err != nil {
+		if w.Share, err = a.sharingOf(ctx, set, j, he); err != nil {
 			return err
 		}
-		w.loop.Share.Over = c.Over
+		w.Share.Over = c.Over
 	}
-	if err := w.warm(home, mine.Root, c); err != nil {
+	if err := c.warm(w, home, mine.Root); err != nil {
 		return err
 	}
-	w.loop.Emit = func(e session.Live) { a.printLine(e) }
-	w.loop.Settings.Unchecked = c.Unchecked
-	halt, err := w.loop.WorkOn(ctx, c.Task)
+	w.Emit = func(e session.Live) { a.printLine(e) }
+	w.Settings.Unchecked = c.Unchecked
+	halt, err := w.WorkOn(ctx, c.Task)
 	if err != nil {
 		return err
 	}

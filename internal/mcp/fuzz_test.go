@@ -64,7 +64,7 @@ func FuzzCall(f *testing.F) {
 			}
 		}
 		whole := b.plan()
-		if err := whole.Validate(""); err != nil {
+		if err := whole.Validate(); err != nil {
 			t.Fatalf("the plan does not hold: %v", err)
 		}
 		if _, _, err := plan.DecodePlan("plan", plan.EncodePlan(whole)); err != nil {

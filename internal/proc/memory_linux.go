@@ -16,23 +16,23 @@ func MemoryKills() int64 {
 		for line := range strings.Lines(string(list)) {
 			f := strings.SplitN(strings.TrimSpace(line), ":", 3)
 			if len(f) == 3 && f[1] == "" {
-				if n := countOf(filepath.Join("/sys/fs/cgroup", f[2], "memory.events"), "oom_kill"); n >= 0 {
+				if n := oomKills(filepath.Join("/sys/fs/cgroup", f[2], "memory.events")); n >= 0 {
 					return n
 				}
 			}
 		}
 	}
-	return countOf("/proc/vmstat", "oom_kill")
+	return oomKills("/proc/vmstat")
 }
 
-// countOf is the number behind a word of a file of the kernel.
-func countOf(file, word string) int64 {
+// oomKills is the number behind oom_kill in a file of the kernel.
+func oomKills(file string) int64 {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return -1
 	}
 	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, word+" "); ok {
+		if rest, ok := strings.CutPrefix(line, "oom_kill "); ok {
 			if n, err := strconv.ParseInt(strings.TrimSpace(rest), 10, 64); err == nil {
 				return n
 			}

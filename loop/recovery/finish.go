@@ -11,16 +11,6 @@ import (
 	"git-ralph/loop/refusal"
 )
 
-// DivergedError says that somebody moved the branch after the crash, so that
-// nothing may be finished.
-type DivergedError struct {
-	Commit, Evidence, Branch string
-}
-
-func (e *DivergedError) Error() string {
-	return fmt.Sprintf("the branch is neither before nor after the kept commit %s", e.Commit)
-}
-
 // Finish ends the keep of a dead process, and nothing else. The caller is the only
 // one who keeps anything in this worktree.
 func (r *Recovery) Finish(ctx context.Context) error {
@@ -139,6 +129,6 @@ func (r *Recovery) diverged(ctx context.Context, k state.Kept) error {
 	if err != nil {
 		return err
 	}
-	return refusal.New(refusal.Diverged, "%w", &DivergedError{Commit: k.Commit, Evidence: k.Evidence,
-		Branch: r.Journal.Branch}).About(k.Commit, k.Evidence)
+	return refusal.New(refusal.Diverged, "the branch is neither before nor after the kept commit %s",
+		k.Commit).About(k.Commit, k.Evidence)
 }

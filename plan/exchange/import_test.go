@@ -358,7 +358,7 @@ func FuzzImport(f *testing.F) {
 			}
 			return
 		}
-		if err := got.Plan.Validate(""); err != nil {
+		if err := got.Plan.Validate(); err != nil {
 			t.Fatalf("imported a plan that is not sound: %v", err)
 		}
 		again, _, err := plan.DecodePlan("again", plan.EncodePlan(got.Plan))

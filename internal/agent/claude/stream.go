@@ -31,7 +31,6 @@ type stream struct {
 
 	limit     *rateLimit // the newest rejection
 	errorKind string     // "error" of the newest synthetic message
-	retry     *line      // the newest retry of the client
 }
 
 // maxTracked bounds the messages and calls that are remembered at a time. Only
@@ -261,7 +260,6 @@ func (s *stream) system(l line) []session.AgentEvent {
 			return []session.AgentEvent{{Kind: session.EventSession, Text: s.session, Model: s.model, Version: s.version}}
 		}
 	case "api_retry":
-		s.retry = &l
 		return []session.AgentEvent{{Kind: session.EventRetry, Text: retryText(l)}}
 	case "permission_denied":
 		return []session.AgentEvent{{Kind: session.EventDenied, Tool: client.Line(l.ToolName, 100),

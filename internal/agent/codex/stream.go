@@ -19,7 +19,6 @@ type stream struct {
 	usage   session.Usage
 	before  session.Usage // what the client counted in the session before this run
 	failure *turnError    // the newest error that the client does not try again
-	retried *turnError    // the newest one that it does
 	limits  *rateLimits   // the newest figures of the account
 }
 
@@ -56,7 +55,6 @@ func (s *stream) read(l line) []session.AgentEvent {
 			return nil
 		}
 		if p.WillRetry {
-			s.retried = p.Failure
 			return []session.AgentEvent{{Kind: session.EventRetry, Text: client.Line(p.Failure.Message, 300)}}
 		}
 		s.failure = p.Failure

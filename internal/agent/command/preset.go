@@ -35,12 +35,12 @@ type Preset struct {
 // run is what a command line is made of.
 type run struct{ prompt, file, model string }
 
-// withModel is the flag of the model, when one is set.
-func withModel(argv []string, flag, model string) []string {
+// withModel adds --model, when one is set.
+func withModel(argv []string, model string) []string {
 	if model == "" {
 		return argv
 	}
-	return append(argv, flag, model)
+	return append(argv, "--model", model)
 }
 
 // maxArgument is the longest prompt that is passed as an argument; Linux refuses
@@ -53,18 +53,18 @@ func Presets() []Preset {
 		{Name: "aider", Program: "aider", Install: "python -m pip install aider-install && aider-install", File: true,
 			argv: func(r run) []string {
 				return withModel([]string{"--message-file", r.file, "--yes-always", "--no-auto-commits", "--no-dirty-commits",
-					"--no-gitignore", "--no-check-update"}, "--model", r.model)
+					"--no-gitignore", "--no-check-update"}, r.model)
 			}},
 		{Name: "amp", Program: "amp", Install: "npm install -g @sourcegraph/amp", Stdin: true, JSON: true, PerMessage: true,
 			argv: func(run) []string { return []string{"--dangerously-allow-all", "--stream-json", "-x"} }},
 		{Name: "copilot", Program: "copilot", Install: "npm install -g @github/copilot", JSON: true,
 			argv: func(r run) []string {
 				return withModel([]string{"-p", r.prompt, "--allow-all-tools", "--no-ask-user", "--no-auto-update",
-					"--output-format", "json"}, "--model", r.model)
+					"--output-format", "json"}, r.model)
 			}},
 		{Name: "cursor", Program: "cursor-agent", Install: "curl https://cursor.com/install -fsS | bash", JSON: true,
 			argv: func(r run) []string {
-				return append(withModel([]string{"-p", "--force", "--output-format", "stream-json"}, "--model", r.model), r.prompt)
+				return append(withModel([]string{"-p", "--force", "--output-format", "stream-json"}, r.model), r.prompt)
 			}},
 		{Name: "goose", Program: "goose", Install: "see the installation page of goose", Stdin: true,
 			argv: func(run) []string { return []string{"run", "--no-session", "-i", "-"} },
@@ -76,7 +76,7 @@ func Presets() []Preset {
 			}},
 		{Name: "qwen", Program: "qwen", Install: "npm install -g @qwen-code/qwen-code", Stdin: true, JSON: true,
 			argv: func(r run) []string {
-				return withModel([]string{"--yolo", "--output-format", "stream-json"}, "--model", r.model)
+				return withModel([]string{"--yolo", "--output-format", "stream-json"}, r.model)
 			}},
 	}
 }
