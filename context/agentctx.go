@@ -72,10 +72,12 @@ type Section struct {
 
 // Prompt is what one agent run reads.
 type Prompt struct {
-	Text     string
-	Tokens   int // estimate of Text
-	Budget   int // 0 = none
-	Sections []Section
+	Text   string
+	Tokens int // estimate of Text
+	// BytesPerToken is the factor of that estimate.
+	BytesPerToken float64
+	Budget        int // 0 = none
+	Sections      []Section
 	// Dropped names the sections that did not fit, and "Current Task (cut)"
 	// when even the task had to be shortened.
 	Dropped []string

@@ -222,7 +222,7 @@ func (a *assembly) finish(p *Prompt) {
 		// Only a budget too small for the header of the task comes to this.
 		p.Text = text.CutBytes(p.Text, int(float64(p.Budget)*a.factor))
 	}
-	p.Tokens = Tokens(len(p.Text), a.factor)
+	p.Tokens, p.BytesPerToken = Tokens(len(p.Text), a.factor), a.factor
 }
 
 // guidance lists the notes of the operator that this prompt carries: those

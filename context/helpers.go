@@ -87,7 +87,7 @@ func Helper(role Role, s state.State, id plan.TaskID, opt HelperOptions) Job {
 	}
 	text := tpl.render(v) + "\n"
 	job := Job{Files: files}
-	job.Prompt = Prompt{Text: text, Tokens: Tokens(len(text), a.factor), System: System(a.opt),
+	job.Prompt = Prompt{Text: text, Tokens: Tokens(len(text), a.factor), BytesPerToken: a.factor, System: System(a.opt),
 		Sections: []Section{{Name: Name(role), Text: text, Tokens: Tokens(len(text), a.factor)}}}
 	return job
 }

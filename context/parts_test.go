@@ -2,6 +2,7 @@ package agentctx
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -309,6 +310,55 @@ func TestSystem(t *testing.T) {
 func TestBytesPerToken(t *testing.T) {
 	if Tokens(0, 4) != 0 || Tokens(1, 4) != 1 || Tokens(8, 0) != 2 || Tokens(9, 4) != 3 {
 		t.Error("Tokens rounds up")
+	}
+}
+
+// The tokenizer of a family is that of its models under every name that a client or a gateway has for them.
+func TestFamilyOf(t *testing.T) {
+	for _, r := range []struct{ why, model, driver, want string }{
+		{"Claude Code's alias", "opus", "claude", "claude"},
+		{"its long name", "claude-sonnet-4-5-20260101", "command", "claude"},
+		{"of another provider", "bedrock/us.anthropic.claude-opus-4-5-v1:0", "opencode", "claude"},
+		{"the client's own choice", "", "claude", "claude"},
+		{"a GPT", "gpt-5.5", "codex", "gpt"},
+		{"the client's own choice", "", "codex", "gpt"},
+		{"the model counts before the client", "openai/gpt-4o", "claude", "gpt"},
+		{"a short name", "openai/o3", "opencode", "gpt"},
+		{"no short name", "acme/o3rion", "opencode", ""},
+		{"Gemini CLI's alias", "flash-lite", "gemini", "gemini"},
+		{"a model in capitals", "Google/Gemini-2.5-Pro", "acp", "gemini"},
+		{"its open sister", "ollama/gemma3:27b", "opencode", "gemini"},
+		{"a digit behind the word", "qwen3-coder-plus", "command", "qwen"},
+		{"a distilled model reads as the small one", "deepseek-r1-distill-llama-70b", "opencode", "llama"},
+		{"DeepSeek", "deepseek/deepseek-v3.1", "opencode", "deepseek"},
+		{"not a word of the name", "notaclaude", "command", ""},
+		{"nobody measured it", "moonshotai/kimi-k2", "opencode", ""},
+		{"nothing known", "", "command", ""},
+	} {
+		if f := FamilyOf(r.model, r.driver); f.Name != r.want || (f.Bytes > 0) != (r.want != "") {
+			t.Errorf("%s: %q of %s: %+v, want %q", r.why, r.model, r.driver, f, r.want)
+		}
+	}
+}
+
+// A budget of tokens is fewer bytes for a family with short tokens, and the page of the estimate names
+// each factor.
+func TestFamilyFactors(t *testing.T) {
+	page, err := os.ReadFile("../doc/templates.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range Families() {
+		o := options(HandoffOnly)
+		o.Budget, o.BytesPerToken = 600, f.Bytes
+		p := Assemble(project(), "T-003", o)
+		if most := int(600 * f.Bytes); len(p.Text) > most || p.Tokens > 600 || p.BytesPerToken != f.Bytes {
+			t.Errorf("%s: %d bytes are %d tokens at %g, at most %d", f.Name, len(p.Text), p.Tokens, p.BytesPerToken, most)
+		}
+		if row := fmt.Sprintf("| %s | %g | ", f.Name, f.Bytes); !strings.Contains(string(page), row) ||
+			!strings.Contains(string(page), f.Source) {
+			t.Errorf("doc/templates.md has no row %q with its source %q", row, f.Source)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	agentctx "git-ralph/context"
 	"git-ralph/gitstate/state"
 	"git-ralph/loop/session"
 	"git-ralph/plan"
@@ -123,6 +124,30 @@ func (r *rig) noting(list *[]worked, play client) client {
 func put(r *rig, name, text string) {
 	if err := os.WriteFile(filepath.Join(r.repo.Dir, name), []byte(text), 0o600); err != nil {
 		r.t.Fatal(err)
+	}
+}
+
+// TestPromptOfARung: what `git ralph prompt` shows is what the agent reads on each rung, and its size is
+// estimated for the model of that rung.
+func TestPromptOfARung(t *testing.T) {
+	var factors []float64
+	n := 0
+	r := newRig(t, func(r *rig, req session.Request, b *box, _ func(session.AgentEvent)) session.Result {
+		p := r.NextPrompt(r.state(), "A")
+		if p.Text != req.Prompt {
+			t.Errorf("the prompt that is shown differs: %s", cmp.Diff(req.Prompt, p.Text))
+		}
+		factors = append(factors, p.BytesPerToken)
+		n++
+		put(r, "broken", fmt.Sprint(n))
+		b.done(req)
+		return completed()
+	}, plan.Task{ID: "A"})
+	r.Settings.Model, r.Settings.Limits.MaxAttempts = "small", 4
+	r.Settings.Ladder = steps(t, "model:opus", "model:gpt-5.5", "approach")
+	r.run(RunOptions{Build: true})
+	if d := cmp.Diff([]float64{agentctx.DefaultBytesPerToken, 3.1, 3.7, 3.7}, factors); d != "" {
+		t.Error(d)
 	}
 }
 

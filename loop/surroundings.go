@@ -75,6 +75,7 @@ func (l *Loop) promptOptions(it *Ready, handed string) agentctx.Options {
 	o.Skills, o.Missing = it.around.skills, it.around.missing
 	o.PreviousPhase = it.asked.Run.LeftPhase
 	o.Approach = it.choice.Approach
+	o.BytesPerToken = agentctx.FamilyOf(l.model(it.role, it.task, it.choice), l.driver(it.role)).Bytes
 	o.Session, o.Prepared = handed, it.prepared
 	for _, name := range l.Settings.Roles[it.role].MCP {
 		o.Browser = o.Browser || isBrowser(name)
@@ -126,7 +127,7 @@ func (l *Loop) NextPrompt(s state.State, id plan.TaskID) agentctx.Prompt {
 	}
 	it := &Ready{Job: Job{phase: state.Building, role: session.RoleCoding, task: s.Plan.Tasks[i]},
 		number: s.Run.Iteration + 1}
-	it.attempt = it.task.Attempts + 1
+	it.attempt, it.choice = it.task.Attempts+1, Choose(l.Settings.Ladder, it.task.Rung)
 	if cur := s.Run.Current; cur != nil && cur.Task == it.task.ID {
 		it.number = cur.Iteration
 		s.Plan.Tasks = slices.Clone(s.Plan.Tasks)

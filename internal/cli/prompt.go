@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -48,12 +49,14 @@ func (o *optional) IsBool() bool { return true }
 
 // promptDoc is `prompt --json`.
 type promptDoc struct {
-	Tokens   int          `json:"tokens"`
-	Budget   int          `json:"budget"`
-	Sections []sectionDoc `json:"sections"`
-	Text     string       `json:"text"`
-	System   string       `json:"system"`
-	Task     plan.TaskID  `json:"task"`
+	Tokens int `json:"tokens"`
+	Budget int `json:"budget"`
+	// BytesPerToken is what the estimate divides by.
+	BytesPerToken float64      `json:"bytes_per_token"`
+	Sections      []sectionDoc `json:"sections"`
+	Text          string       `json:"text"`
+	System        string       `json:"system"`
+	Task          plan.TaskID  `json:"task"`
 }
 
 type sectionDoc struct {
@@ -88,7 +91,8 @@ func (c *PromptCmd) Run(a *App) error {
 	}
 	if c.Task == "" && c.Mode == "" && !c.Sections && !c.System {
 		if text, own, err := a.ownPrompt(snap.State); err != nil || own {
-			return c.print(a, text, snap.State, err)
+			factor := cmp.Or(agentctx.FamilyOf(set.Agent.Model, set.Agent.Driver).Bytes, agentctx.DefaultBytesPerToken)
+			return c.print(a, text, snap.State, factor, err)
 		}
 	}
 	id, err := c.task(snap.State)
@@ -104,7 +108,8 @@ func (c *PromptCmd) Run(a *App) error {
 		return err
 	}
 	if c.JSON {
-		d := promptDoc{Tokens: p.Tokens, Budget: p.Budget, Sections: []sectionDoc{}, Text: p.Text, System: p.System, Task: id}
+		d := promptDoc{Tokens: p.Tokens, Budget: p.Budget, BytesPerToken: p.BytesPerToken, Sections: []sectionDoc{},
+			Text: p.Text, System: p.System, Task: id}
 		for _, s := range p.Sections {
 			d.Sections = append(d.Sections, sectionDoc{s.Name, s.Tokens, s.Dropped})
 		}
@@ -113,7 +118,7 @@ func (c *PromptCmd) Run(a *App) error {
 	defer a.page()()
 	switch {
 	case c.Sections:
-		a.printf("%s: %d of %d tokens\n\n", id, p.Tokens, p.Budget)
+		a.printf("%s: about %d of %d tokens, at %g bytes a token\n\n", id, p.Tokens, p.Budget, p.BytesPerToken)
 		var rows [][]string
 		for _, s := range p.Sections {
 			word := ""
@@ -124,7 +129,7 @@ func (c *PromptCmd) Run(a *App) error {
 			}
 			rows = append(rows, []string{"  " + string(s.Name), fmt.Sprintf("%6d", s.Tokens), word})
 		}
-		rows = append(rows, []string{"  system addition", fmt.Sprintf("%6d", agentctx.Tokens(len(p.System), 0)),
+		rows = append(rows, []string{"  system addition", fmt.Sprintf("%6d", agentctx.Tokens(len(p.System), p.BytesPerToken)),
 			"not in the budget"})
 		a.printer().Table(rows)
 	case c.System:
@@ -136,13 +141,13 @@ func (c *PromptCmd) Run(a *App) error {
 }
 
 // print shows the prompt that this run's agent was given.
-func (c *PromptCmd) print(a *App, text string, s state.State, err error) error {
+func (c *PromptCmd) print(a *App, text string, s state.State, factor float64, err error) error {
 	switch {
 	case err != nil:
 		return err
 	case c.JSON:
-		return a.printJSON(promptDoc{Tokens: agentctx.Tokens(len(text), 0), Sections: []sectionDoc{}, Text: text,
-			Task: s.Run.Current.Task})
+		return a.printJSON(promptDoc{Tokens: agentctx.Tokens(len(text), factor), Sections: []sectionDoc{}, Text: text,
+			BytesPerToken: factor, Task: s.Run.Current.Task})
 	}
 	a.printf("%s\n", strings.TrimRight(text, "\n"))
 	return nil
