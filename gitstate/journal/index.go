@@ -84,21 +84,15 @@ func (j *Journal) lookUp(ctx context.Context, kind state.EventType, iteration, t
 	return found, nil
 }
 
-// index is the text of the index up to tip.
+// index is the text of the index up to tip. What is missing is added to the file.
 func (j *Journal) index(ctx context.Context, tip object.ID) ([]byte, error) {
-	return j.indexWithin(ctx, tip, 0)
-}
-
-// indexWithin is index, and nil where more than most entries are missing; 0 = all
-// may be.
-func (j *Journal) indexWithin(ctx context.Context, tip object.ID, most int) ([]byte, error) {
 	path := j.indexPath()
 	old, last, whole := readIndex(path)
 	if last == tip {
 		return old, nil
 	}
 	var lines []string
-	met, given := false, false
+	met := false
 	// The walk ends where the line of first parents meets the index. What a merge
 	// has joined comes in between, and some of it may be in the index.
 	next, known := tip, map[object.ID]bool{last: true}
@@ -114,11 +108,10 @@ func (j *Journal) indexWithin(ctx context.Context, tip object.ID, most int) ([]b
 		if len(e.Commit.Parents) > 1 && len(known) == 1 {
 			known = indexed(old)
 		}
-		given = most > 0 && len(lines) == most
 		lines = append(lines, indexLine(e.ID, e.Event))
-		return !given, nil
+		return true, nil
 	})
-	if err != nil || given {
+	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
@@ -207,11 +200,10 @@ type draft struct {
 	line        string
 }
 
-// few is how many entries of others a writer adds to the index on its way.
-const few = 16
-
-// addToIndex adds an entry that the journal has just moved to. A failure, or an
-// index that is far behind, only makes the next lookup slower.
+// addToIndex adds an entry that the journal has just moved to, and those of others
+// that the index does not have. However many these are, they are read once; a writer
+// that gave up before many would read some of them anew with every entry. A failure
+// only makes the next lookup slower.
 func (j *Journal) addToIndex(d draft) {
 	path := j.indexPath()
 	if d.parent.IsZero() {
@@ -237,5 +229,5 @@ func (j *Journal) addToIndex(d draft) {
 		_, _ = f.WriteString(d.line)
 		return
 	}
-	_, _ = j.indexWithin(context.Background(), d.tip, few)
+	_, _ = j.index(context.Background(), d.tip)
 }

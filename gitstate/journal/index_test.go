@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,7 +50,8 @@ func TestWritersKeepTheIndex(t *testing.T) {
 	r := repo.New(t, nil)
 	one, other := open(t, r), open(t, r)
 	begin(t, one)
-	for n := 1; n <= 10; n++ {
+	const entries = 26 // more than a walk reads one by one
+	for n := 1; n <= entries; n++ {
 		started(t, []*Journal{one, other}[n%2], n)
 	}
 	history := func() []string {
@@ -63,11 +65,12 @@ func TestWritersKeepTheIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.SplitAfter(string(whole), "\n")
-	n := 10
+	n := entries
 	for _, row := range []struct{ why, text string }{
-		{"another program appended a few entries without it", strings.Join(lines[:6], "")},
+		{"another program appended a few entries without it", strings.Join(lines[:entries-5], "")},
+		{"another program appended many entries without it", lines[0]},
 		{"a line is torn", string(whole[:len(whole)-20])},
-		{"a version before this wrote it", lines[8] + lines[9] + "tip " + history()[9] + "\n"},
+		{"a version before this wrote it", lines[24] + lines[25] + "tip " + history()[25] + "\n"},
 		{"a power cut left zeros", strings.Join(lines[:4], "") + "\x00\x00\x00\x00" + strings.Join(lines[4:], "")},
 		{"another history", strings.Repeat("1", 40) + " iteration 3 T-001\n"},
 	} {
@@ -129,5 +132,43 @@ func TestIndexAfterAMerge(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestWritersCatchUpAtOnce: writers that find the index far behind at the same time
+// leave one in which every entry is found.
+func TestWritersCatchUpAtOnce(t *testing.T) {
+	r := repo.New(t, nil)
+	first := open(t, r)
+	begin(t, first)
+	const before, each = 30, 4
+	for n := 1; n <= before; n++ {
+		started(t, first, n)
+	}
+	whole, err := os.ReadFile(first.indexPath())
+	if err == nil {
+		line, _, _ := strings.Cut(string(whole), "\n")
+		err = os.WriteFile(first.indexPath(), []byte(line+"\n"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for w := range 3 {
+		j := open(t, r)
+		all.Go(func() {
+			for n := range each {
+				started(t, j, before+1+w*each+n)
+			}
+		})
+	}
+	all.Wait()
+	for n := 1; n <= before+3*each; n++ {
+		if found, err := first.Starts(t.Context(), n); err != nil || len(found) != 1 {
+			t.Errorf("iteration %d: %d found, %v", n, len(found), err)
+		}
+	}
+	if d := cmp.Diff(len(strings.Fields(r.Git("rev-list", "refs/ralph/heads/main"))), len(entriesOf(t, first))); d != "" {
+		t.Error(d)
 	}
 }
