@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"git-ralph/gitstate/object"
@@ -59,7 +60,7 @@ func (j *Journal) list(ctx context.Context, tip string, f func(ids []object.ID) 
 		var more bool
 		more, own = f(full)
 		return more, own
-	}, append(append([]string{"rev-list"}, options...), tip)...)
+	}, slices.Concat(object.LittleMemory, []string{"rev-list"}, options, []string{tip})...)
 	switch {
 	case own != nil:
 		return own

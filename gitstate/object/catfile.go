@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,13 @@ import (
 
 	"git-ralph/internal/proc"
 )
+
+// LittleMemory are options for a git that reads all of a long history. It maps a few
+// megabytes of a pack at a time and not the whole of it, and its cache of the bases of
+// deltas takes no more than it is worth: 400,000 objects are read as fast as with what
+// git allows itself.
+var LittleMemory = []string{"-c", "core.deltaBaseCacheLimit=8m", "-c", "core.packedGitWindowSize=1m", "-c",
+	"core.packedGitLimit=8m"}
 
 type catFile struct {
 	child *proc.Child
@@ -22,9 +30,7 @@ func (s *Store) openCat() error {
 		return nil
 	}
 	// It answers when it is told to flush: a thousand answers leave in a few writes.
-	// Its cache of the bases of deltas takes no more memory than it is worth: a
-	// long history is read as fast as with the 96 MiB that git allows itself.
-	child, err := s.git.Child("-c", "core.deltaBaseCacheLimit=8m", "cat-file", "--batch-command", "--buffer")
+	child, err := s.git.Child(append(slices.Clone(LittleMemory), "cat-file", "--batch-command", "--buffer")...)
 	if err != nil {
 		return err
 	}

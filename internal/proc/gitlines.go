@@ -26,7 +26,7 @@ func (g *Git) Lines(ctx context.Context, f func(line string) (bool, error), args
 		err = c.Start()
 	}
 	if err != nil {
-		return fmt.Errorf("git %s: %w", args[0], err)
+		return fmt.Errorf("git %s: %w", subcommand(args), err)
 	}
 	var from io.Reader = out
 	if d, ok := out.(deadlined); ok {
@@ -56,13 +56,13 @@ func (g *Git) Lines(ctx context.Context, f func(line string) (bool, error), args
 	var ee *exec.ExitError
 	switch {
 	case stopped != nil:
-		return fmt.Errorf("git %s: %w", args[0], stopped)
+		return fmt.Errorf("git %s: %w", subcommand(args), stopped)
 	case failed != nil || !more:
 		return failed
 	case errors.As(err, &ee):
 		return &GitError{Args: args, Code: ee.ExitCode(), Stderr: stderr.String()}
 	case err != nil:
-		return fmt.Errorf("git %s: %w", args[0], err)
+		return fmt.Errorf("git %s: %w", subcommand(args), err)
 	}
 	return nil
 }
