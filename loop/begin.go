@@ -16,6 +16,7 @@ import (
 
 // begin records the session and gives tasks of a dead run back.
 func (l *Loop) begin() error {
+	l.Journal.OnlyForward()
 	host, _ := os.Hostname()
 	snap, err := l.Journal.Append(l.background(), func(s state.State) (state.Event, error) {
 		// The budgets of a session go on over a crash or an interruption.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
@@ -193,10 +194,19 @@ func (l *Loop) putBackOurs(it *attempt) ([]gitstate.Difference, error) {
 		d := gitstate.Difference{Kind: "refs", Name: name, Old: was.String(), New: putBackAgain}
 		if there {
 			d.New = is.String() + putBackMoved
+			l.joinFound(it, is)
 		}
 		lost = append(lost, d)
 	}
 	return lost, nil
+}
+
+// joinFound takes over what somebody recorded on top of where the journal had been moved to.
+func (l *Loop) joinFound(it *attempt, found object.ID) {
+	// What is no journal, or another one, has nothing to take over.
+	if how, _, err := l.Journal.Join(l.background(), found); err == nil && how == journal.Merged {
+		it.notice("what was recorded there meanwhile is joined with the journal: %s", found.String()[:12])
+	}
 }
 
 // putBackAgain stands for a ref that was deleted and made again, putBackMoved for

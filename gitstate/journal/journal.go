@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,6 +43,7 @@ type Journal struct {
 	author object.Signature
 	last   *Snapshot // the one that was read or written last
 	newest object.ID // of the branch, as far as this process knows
+	onward bool      // see OnlyForward
 	draft  draft     // the entry that was written last
 	// Of the cache: it ends in a torn record; files that it did not have.
 	tornCache bool
@@ -76,6 +78,7 @@ func (j *Journal) Tip(ctx context.Context) (object.ID, error) { return j.Repo.Re
 // Load reads the newest state. ErrNone when there is no journal; a
 // *state.FormatError when a newer program wrote it.
 func (j *Journal) Load(ctx context.Context) (*Snapshot, error) {
+	known := j.Newest() // before the tip: what moves it meanwhile moves it on
 	tip, err := j.Tip(ctx)
 	if err != nil {
 		return nil, err
@@ -84,12 +87,52 @@ func (j *Journal) Load(ctx context.Context) (*Snapshot, error) {
 		return nil, ErrNone
 	}
 	snap, err := j.At(tip)
-	if err == nil {
-		j.mu.Lock()
-		j.newest = tip
-		j.mu.Unlock()
+	if err != nil {
+		return nil, err
 	}
-	return snap, err
+	if err := j.comesFrom(ctx, known, tip); err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	if j.newest == known {
+		j.newest = tip
+	}
+	j.mu.Unlock()
+	return snap, nil
+}
+
+// OnlyForward makes Load, and so every append, refuse a tip that does not come from
+// the newest entry that this process knows. It is for whoever holds the branch: nobody
+// else may rewrite the journal then, and an event on top of an older entry would
+// take those after it out of the journal.
+func (j *Journal) OnlyForward() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.onward = true
+}
+
+// comesFrom refuses a tip that does not come from a known entry, where the journal may
+// only go forward.
+func (j *Journal) comesFrom(ctx context.Context, known, tip object.ID) error {
+	j.mu.Lock()
+	onward := j.onward
+	j.mu.Unlock()
+	if !onward || known.IsZero() || tip == known {
+		return nil
+	}
+	// Nearly always it is the next entry, and git need not be asked.
+	if c, err := j.Repo.Store.Records().ReadCommit(tip); err == nil && slices.Contains(c.Parents, known) {
+		return nil
+	}
+	in, err := j.Repo.IsAncestor(ctx, known, tip)
+	if err != nil {
+		return damaged(tip, err)
+	}
+	if !in {
+		return &UnreadableError{Back, known, fmt.Errorf("%s was moved to %s, which does not come from %s, the newest entry",
+			j.Ref(), tip.String()[:12], known.String()[:12])}
+	}
+	return nil
 }
 
 // At reads the state at an entry.
@@ -129,6 +172,7 @@ const (
 	Newer                    // the entry is of a format of a later version
 	Damaged                  // an object of the entry is missing or cannot be read
 	Gone                     // the ref is gone, although the journal had begun
+	Back                     // the ref was moved to what does not come from the entry
 )
 
 // UnreadableError is a journal that cannot be used at an entry.

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -224,5 +225,44 @@ func TestFsckNamesWhatIsWrong(t *testing.T) {
 	faults := checked.Faults
 	if err != nil || len(faults) != 1 || !strings.Contains(faults[0].Problem, "plan.toml") {
 		t.Errorf("fsck says %v, %v", faults, err)
+	}
+}
+
+// TestOnlyForward: whoever holds the branch neither believes nor prolongs a journal that was
+// moved back, and is not misled by what it and others append at once.
+func TestOnlyForward(t *testing.T) {
+	ctx := context.Background()
+	r := repo.New(t, nil)
+	j := open(t, r)
+	begin(t, j)
+	j.OnlyForward()
+	older := j.Newest()
+	var wg sync.WaitGroup
+	for _, who := range []*Journal{j, j, open(t, r)} {
+		wg.Go(func() {
+			for range 5 {
+				if _, err := who.Record(ctx, inject("x")); err != nil {
+					t.Error(err)
+				}
+				if _, err := j.Load(ctx); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	snap, err := j.Load(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Git("update-ref", j.Ref(), older.String())
+	for range 2 { // the first look does not make it the newest one
+		var back *UnreadableError
+		if _, err := j.Record(ctx, inject("y")); !errors.As(err, &back) || back.Cause != Back || back.Entry != snap.Tip {
+			t.Errorf("an append to a journal that was moved back: %v", err)
+		}
+	}
+	if got, err := open(t, r).Load(ctx); err != nil || got.Tip != older {
+		t.Errorf("a reader: %v, %v", got, err)
 	}
 }

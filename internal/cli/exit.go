@@ -61,6 +61,7 @@ var journalCauses = map[journal.Cause]advice{
 	journal.Newer:   {1, "upgrade git-ralph; the journal can be read with plain git until then"},
 	journal.Damaged: {1, "git ralph fsck says what is damaged; nothing was changed"},
 	journal.Gone:    {1, "git ralph fsck names what is left of it"},
+	journal.Back:    {1, "git update-ref refs/ralph/heads/BRANCH {0} goes back to the newest one"},
 }
 
 // loopRefusals are the reasons for which the loop does not begin, or does not do

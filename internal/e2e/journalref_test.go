@@ -7,10 +7,9 @@ import (
 )
 
 // TestJournalRefWithoutASandbox: whatever an agent makes of the journal's ref, the
-// run ends by itself and says so, and the journal is whole without a repair. It runs before
-// those that run beside each other: on a machine at its limit one row once left evidence
-// that belongs to no entry, which fsck names, and the cause is not known yet.
+// run ends by itself and says so, and the journal is whole without a repair.
 func TestJournalRefWithoutASandbox(t *testing.T) {
+	t.Parallel()
 	git, err := exec.LookPath("git")
 	if err != nil {
 		t.Fatal(err)
@@ -22,6 +21,9 @@ func TestJournalRefWithoutASandbox(t *testing.T) {
 	}{
 		{"it leads to a commit of the code", git + " update-ref " + ref + " HEAD", 5},
 		{"it leads to an older entry", git + " update-ref " + ref + " " + ref + "~2", 5},
+		{"it leads to an older entry and is read there", git + " update-ref " + ref + " " + ref + "~2; sleep 1", 5},
+		{"it leads to an older entry and a person adds a task there", git + " update-ref " + ref + " " + ref +
+			"~2; env -i HOME=$HOME PATH=/usr/bin:/bin ../bin/git-ralph add 'in between'", 5},
 		{"a folder in its place", "rm .git/" + ref + "; mkdir -p .git/" + ref + "/x; echo 1 > .git/" + ref + "/x/y", 5},
 		{"something unreadable", "echo garbage > .git/" + ref, 5},
 		{"a lock beside it", "touch .git/" + ref + ".lock .git/refs/notes/ralph.lock", 0},
@@ -36,8 +38,9 @@ func TestJournalRefWithoutASandbox(t *testing.T) {
 			if r.code != row.code || row.code == 5 && !strings.Contains(r.err, ref) {
 				t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 			}
-			if got := p.must(t, "tasks"); !strings.Contains(got, "T-001") || !strings.Contains(got, "T-002") {
-				t.Errorf("tasks:\n%s", got)
+			if got := p.must(t, "tasks"); !strings.Contains(got, "T-001") || !strings.Contains(got, "T-002") ||
+				strings.Contains(row.do, "in between") && !strings.Contains(got, "in between") {
+				t.Errorf("tasks:\n%s%s%s", got, r.out, r.err)
 			}
 			p.must(t, "show", "2")
 			if r := p.run(t, nil, "fsck"); r.code != 0 {

@@ -47,11 +47,12 @@ func (h *Host) watch(ctx context.Context, ss *Session, box Toolbox, stop context
 			if err != nil || tip == last {
 				continue
 			}
-			last = tip
-			snap, err := h.Journal.At(tip)
+			// An agent without a sandbox may have moved the ref to an older entry: Load knows.
+			snap, err := h.Journal.Load(ctx)
 			if err != nil {
 				continue
 			}
+			last = snap.Tip
 			s := snap.State
 			if s.Run.AskHandoff == ss.Request.Iteration {
 				ss.Window.wanted()
