@@ -13,7 +13,7 @@ import (
 
 // classify says what a result line means. The subtype alone says little: a
 // failed request to the provider is a "success" with is_error.
-func (s *stream) classify(l line) client.Ending {
+func (s *stream) classify(l line, now time.Time) client.Ending {
 	text := client.Line(l.Result, 300)
 	if text == "" && len(l.Errors) > 0 {
 		text = client.Line(strings.Join(l.Errors, "; "), 300)
@@ -25,7 +25,7 @@ func (s *stream) classify(l line) client.Ending {
 		return client.Ending{Kind: session.BudgetExceeded, Detail: text}
 	case "success":
 		if l.IsError {
-			return s.apiFailure(l, text)
+			return s.apiFailure(l, text, now)
 		}
 		if l.TerminalReason == "completed" {
 			return client.Ending{Kind: session.Completed}
@@ -49,12 +49,15 @@ func (s *stream) classify(l line) client.Ending {
 // apiFailure is a request to the provider that failed for good. What a person
 // has to repair (login, credit, model) halts the run instead of burning attempts;
 // what time repairs waits.
-func (s *stream) apiFailure(l line, text string) client.Ending {
+func (s *stream) apiFailure(l line, text string, now time.Time) client.Ending {
 	detail := text
 	if l.APIErrorStatus != 0 && !strings.Contains(text, fmt.Sprint(l.APIErrorStatus)) {
 		detail = fmt.Sprintf("%d %s", l.APIErrorStatus, text)
 	}
 	end := func(kind session.OutcomeKind) client.Ending { return client.Ending{Kind: kind, Detail: detail} }
+	passing := func(kind session.OutcomeKind) client.Ending { // the words alone say until when, if anything does
+		return client.Ending{Kind: kind, Detail: detail, Until: client.ResetTime(l.Result, now)}
+	}
 	if l.TerminalReason == "prompt_too_long" {
 		return end(session.ContextLimit)
 	}
@@ -64,7 +67,7 @@ func (s *stream) apiFailure(l line, text string) client.Ending {
 			e.Until = epoch(s.limit.ResetsAt)
 		}
 		if e.Until.IsZero() {
-			e.Until = regainTime(l.Result)
+			e.Until = client.ResetTime(l.Result, now)
 		}
 		return e
 	}
@@ -76,9 +79,9 @@ func (s *stream) apiFailure(l line, text string) client.Ending {
 	case status == 401, status == 403:
 		return end(session.AuthFailed)
 	case status == 429:
-		return end(session.RateLimited)
+		return passing(session.RateLimited)
 	case status >= 500, l.APIErrorType == "overloaded_error", l.APIError == "connection_failed":
-		return end(session.Overloaded)
+		return passing(session.Overloaded)
 	case status == 0 && s.errorKind == "server_error":
 		return end(session.Overloaded)
 	}
@@ -102,25 +105,3 @@ func retryFailure(l line) client.Ending {
 var monthlyLimit = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)usage limits?\b`)
 })
-
-var regain = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`regain access on (\d{4}-\d{2}-\d{2})(?: at (\d{2}:\d{2}))?(?: UTC)?`)
-})
-
-// regainTime reads "You will regain access on 2026-12-01 at 00:00 UTC"; zero
-// when the text does not say it.
-func regainTime(text string) time.Time {
-	m := regain().FindStringSubmatch(text)
-	if m == nil {
-		return time.Time{}
-	}
-	clock := m[2]
-	if clock == "" {
-		clock = "00:00"
-	}
-	t, err := time.Parse("2006-01-02 15:04", m[1]+" "+clock)
-	if err != nil {
-		return time.Time{}
-	}
-	return t.UTC()
-}

@@ -300,7 +300,8 @@ func (l lab) provider(t *testing.T) {
 			}}, map[string]string{"ANTHROPIC_API_KEY": "", oauth: "sk-ant-oat01-fake-token-for-test"}, session.UsageLimit,
 			"5-hour limit", true},
 		{"a key's limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error",
-			Message: "You have reached your specified API usage limits. You will regain access on 2030-12-01 at 00:00 UTC."},
+			Message: "You have reached your specified API usage limits. You will regain access on " +
+				time.Unix(reset, 0).UTC().AddDate(0, 0, 3).Format("2006-01-02 at 15:04 UTC.")},
 			nil, session.UsageLimit, "usage limits", true},
 		{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, nil,
 			session.RateLimited, "429", false},

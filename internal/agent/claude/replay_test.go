@@ -71,9 +71,14 @@ func replay(t *testing.T, name string, trust bool) (*conversation, []session.Age
 	return s, events, s.Finish(exit, summary.Stderr, s)
 }
 
+// recorded is when the recordings were made.
+var recorded = time.Date(2026, 11, 20, 17, 0, 0, 0, time.UTC)
+
 // offline is a session without a client.
 func offline(events func(session.AgentEvent)) *conversation {
-	s := newConversation(context.Background(), client.NewSession(session.Request{}, events, nil, 0))
+	clock := proc.SystemClock()
+	clock.Now = func() time.Time { return recorded }
+	s := newConversation(context.Background(), client.NewSession(session.Request{}, events, &clock, 0))
 	s.Out = client.NewOutbox(nopCloser{})
 	return s
 }

@@ -158,7 +158,7 @@ func (s *conversation) checkRetry(l line) {
 
 // turnEnded decides after each result whether the session goes on.
 func (s *conversation) turnEnded(l line) {
-	e := s.stream.classify(l)
+	e := s.stream.classify(l, s.Clock.Now())
 	if len(l.Structured) > 0 && string(l.Structured) != "null" {
 		s.structured = l.Structured
 	}

@@ -29,6 +29,11 @@ var phrases = []struct {
 }{
 	{"usage_limit_reached", session.UsageLimit},
 	{"usage limit", session.UsageLimit},
+	{"hour limit", session.UsageLimit},
+	{"daily limit", session.UsageLimit},
+	{"weekly limit", session.UsageLimit},
+	{"monthly limit", session.UsageLimit},
+	{"session limit", session.UsageLimit},
 	{"exhausted your daily quota", session.UsageLimit},
 	{"exhausted your capacity", session.UsageLimit},
 	{"perday", session.UsageLimit}, // the name of a daily quota
@@ -54,6 +59,8 @@ var phrases = []struct {
 	{"too many requests", session.RateLimited},
 	{"rate limit", session.RateLimited},
 	{"rate_limit", session.RateLimited},
+	{"rate-limit", session.RateLimited},
+	{"ratelimit", session.RateLimited},
 	{"resource_exhausted", session.RateLimited},
 	{"resource has been exhausted", session.RateLimited},
 	{"overloaded", session.Overloaded},
@@ -112,13 +119,27 @@ func (f Failure) Ending(now time.Time) Ending {
 var epochIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"resets?_at": ?"?(\d{9,13})\b`) })
 var delayIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"retryDelay": ?"(\d+(?:\.\d+)?)s"`) })
 
-// resetHeaders are those in which providers say when a limit ends: seconds, a
-// span, an epoch or a date. Of several the latest counts.
-var resetHeaders = []string{"retry-after", "retry-after-ms", "anthropic-ratelimit-unified-reset",
-	"anthropic-ratelimit-requests-reset",
-	"anthropic-ratelimit-tokens-reset", "x-ratelimit-reset-requests", "x-ratelimit-reset-tokens", "x-ratelimit-reset"}
+// saysReset reports whether a header tells when a limit ends: seconds, a span, an epoch or a date. A limit that
+// leaves something is not the one that was hit, and of a subscription's windows the provider names the one that
+// counts without a window.
+func (f Failure) saysReset(name string) bool {
+	if name == "retry-after" || name == "retry-after-ms" {
+		return true
+	}
+	if !strings.Contains(name, "ratelimit") || !strings.Contains(name, "reset") ||
+		strings.Contains(name, "-unified-") && name != "anthropic-ratelimit-unified-reset" {
+		return false
+	}
+	for other, value := range f.Headers {
+		if strings.EqualFold(other, strings.Replace(name, "reset", "remaining", 1)) {
+			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			return err != nil || n <= 0
+		}
+	}
+	return true
+}
 
-// reset is when the limit ends, zero when the provider did not say.
+// reset is when the limit ends, zero when the provider did not say. Of several the latest counts.
 func (f Failure) reset(now time.Time) time.Time {
 	text := f.Message + "\n" + f.Body
 	var at time.Time
@@ -138,10 +159,8 @@ func (f Failure) reset(now time.Time) time.Time {
 	}
 	for name, value := range f.Headers {
 		name, value = strings.ToLower(name), strings.TrimSpace(value)
-		for _, known := range resetHeaders {
-			if name == known {
-				later(headerTime(name, value, now))
-			}
+		if f.saysReset(name) {
+			later(headerTime(name, value, now))
 		}
 	}
 	return at

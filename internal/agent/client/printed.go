@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -62,7 +63,7 @@ type printedLine struct {
 	Reason        string   `json:"reason"`
 	Kind          string   `json:"kind"`
 	Message       string   `json:"message"`
-	// Until is seconds since 1970, or RFC 3339.
+	// Until is seconds or milliseconds since 1970, RFC 3339, or words like "5pm (UTC)".
 	Until any `json:"until"`
 }
 
@@ -99,11 +100,11 @@ func (p *Printed) Stdout(line []byte, cut bool) {
 		if !ok || kind != session.RateLimited && kind != session.Overloaded {
 			kind = session.UsageLimit
 		}
-		p.end = &PrintedEnd{kind, Line(l.Reason, 200), moment(l.Until)}
+		p.end = &PrintedEnd{kind, Line(l.Reason, 200), moment(l.Until, p.now())}
 		p.event(session.AgentEvent{Kind: session.EventLimit, Text: "limit: " + l.Reason})
 	case "error":
 		if kind, ok := errorKinds[l.Kind]; ok {
-			p.end = &PrintedEnd{kind, Line(strings.TrimSpace(l.Kind+" "+l.Message), 200), moment(l.Until)}
+			p.end = &PrintedEnd{kind, Line(strings.TrimSpace(l.Kind+" "+l.Message), 200), moment(l.Until, p.now())}
 		}
 		p.event(session.AgentEvent{Kind: session.EventWarning, Text: "error: " + strings.TrimSpace(l.Kind+" "+l.Message)})
 	}
@@ -113,17 +114,20 @@ func (p *Printed) Stdout(line []byte, cut bool) {
 const maxWait = 31 * 24 * time.Hour
 
 // moment reads the end of a limit; zero when it makes no sense.
-func moment(v any) time.Time {
+func moment(v any, now time.Time) time.Time {
 	var at time.Time
 	switch v := v.(type) {
 	case float64:
-		if v > 0 && v < maxCount {
-			at = time.Unix(int64(v), 0).UTC()
+		if v > 0 && v < 1e14 {
+			at = epoch(strconv.FormatInt(int64(v), 10))
 		}
 	case string:
-		at, _ = time.Parse(time.RFC3339, strings.TrimSpace(v))
+		at = ResetTime("until "+v, now)
+		if t, err := time.Parse(time.RFC3339, strings.TrimSpace(v)); err == nil {
+			at = t // also one that has passed: it was said
+		}
 	}
-	if time.Until(at) > maxWait {
+	if at.Sub(now) > maxWait {
 		return time.Time{}
 	}
 	return at
