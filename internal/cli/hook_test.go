@@ -142,6 +142,7 @@ func BenchmarkHook(b *testing.B) {
 	}
 	build := func(out string, args ...string) string {
 		c := exec.Command("go", append([]string{"build", "-trimpath", "-ldflags", "-s -w", "-o", out}, args...)...)
+		c.Env = append(os.Environ(), "CGO_ENABLED=0") // as releases are built
 		if msg, err := c.CombinedOutput(); err != nil {
 			b.Fatalf("go build: %v\n%s", err, msg)
 		}

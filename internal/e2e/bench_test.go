@@ -16,11 +16,13 @@ import (
 	"git-ralph/fixtures/repo"
 )
 
-// program is the real program, as users have it: built once a run.
+// program is the real program, as users have it: without cgo, built once a run.
 func program(b testing.TB) string {
 	b.Helper()
 	bin := filepath.Join(b.TempDir(), "git-ralph")
-	if out, err := exec.Command("go", "build", "-o", bin, "git-ralph").CombinedOutput(); err != nil {
+	c := exec.Command("go", "build", "-o", bin, "git-ralph")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := c.CombinedOutput(); err != nil {
 		b.Fatalf("go build: %v\n%s", err, out)
 	}
 	return bin
