@@ -64,6 +64,7 @@ func (c realClient) lie(command string) fakemodel.Script {
 // it say nothing, and says each time that all tests pass, never ends as complete.
 // Each attempt is taken back, and what it did and said is in its evidence.
 func TestRealClientsThatLie(t *testing.T) {
+	t.Parallel()
 	for name, c := range realClients {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,6 +117,7 @@ func TestRealClientsThatLie(t *testing.T) {
 // session of the rejected attempt, and pays only for what it adds; without the
 // setting, and when that session was 60 % full, it begins a fresh one.
 func TestRetryGoesOnInItsSession(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		client   realClient
 		settings string

@@ -12,6 +12,7 @@ import (
 // own driver and by the Agent Client Protocol: every promise holds, without an
 // account, and nothing of it is left in the project.
 func TestDoctorTriesTheClient(t *testing.T) {
+	t.Parallel()
 	for name, variable := range planClients {
 		t.Run(name, func(t *testing.T) {
 			driver, client, generic := strings.Cut(name, " ")

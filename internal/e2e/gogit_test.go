@@ -23,6 +23,7 @@ type secondReader struct {
 // journal, the evidence and the notes: whoever has another implementation of git
 // can read what a run left. Git itself says what there is to find.
 func TestReadByGoGit(t *testing.T) {
+	t.Parallel()
 	agent := doTask + "test \"$RALPH_ITERATION\" != 2 || touch broken\n"
 	p := newProject(t, agent, check, map[string]string{"sub/naïve name.txt": "x\n"})
 	for _, title := range []string{"the first thing", "the second thing", "the third thing, ünïcode"} {

@@ -88,6 +88,7 @@ const untilGo = "echo looking around\nwhile [ ! -e go ]; do sleep 0.1; done\nrm 
 // TestLiveView: on a terminal a run shows what it does now, and keys steer it as
 // the commands of the same name do.
 func TestLiveView(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, untilGo,
 		"[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
 		map[string]string{".gitignore": "go\n"})
@@ -132,6 +133,7 @@ func TestLiveView(t *testing.T) {
 // TestLiveViewOfWorkers: here and from another terminal there is a line for each of
 // several workers, with what its agent does.
 func TestLiveViewOfWorkers(t *testing.T) {
+	t.Parallel()
 	long.Only(t, "several workers are shown")
 	p := newProject(t, "echo looking around $RALPH_TASK_ID\n"+waits+doTask, "[guard]\nsandbox = \"off\"\n"+check, nil)
 	p.must(t, "add", "the first thing")
@@ -161,6 +163,7 @@ func TestLiveViewOfWorkers(t *testing.T) {
 // TestWatch: another terminal shows the same, steers the run, and stays when it
 // ends.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, untilGo, "[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
 		map[string]string{".gitignore": "go\n"})
 	p.must(t, "add", "the first thing")
@@ -202,6 +205,7 @@ func TestWatch(t *testing.T) {
 // TestNoLiveView: a terminal that cannot move its cursor, and a person who wants
 // none of it, get lines alone.
 func TestNoLiveView(t *testing.T) {
+	t.Parallel()
 	p := newProject(t, doTask, "[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
 		nil)
 	for _, env := range [][]string{{"TERM=dumb"}, {"TERM=xterm", "RALPH_VIEW=off"}} {
@@ -217,6 +221,7 @@ func TestNoLiveView(t *testing.T) {
 // in the middle of a line or not. What nobody reads any more ends it, as it ends
 // others: git ralph start | head.
 func TestWatchersComeAndGo(t *testing.T) {
+	t.Parallel()
 	agent := "while [ ! -e go ]; do echo looking around, and telling of it; sleep 0.01; done\nrm -f go\n" + doTask
 	p := newProject(t, agent, "[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
 		map[string]string{".gitignore": "go\n"})

@@ -97,6 +97,7 @@ func TestTwoOperators(t *testing.T) {
 // TestPageOfALongRun: the page of ten thousand iterations sends a part at a time,
 // and its first answer does not wait for the whole history.
 func TestPageOfALongRun(t *testing.T) {
+	t.Parallel()
 	long.Only(t, "it makes ten thousand iterations")
 	const n = 10_000
 	r := repo.New(t, map[string]string{"ralph.toml": ""})

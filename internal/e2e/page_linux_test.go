@@ -89,6 +89,7 @@ const pale = `(() => {
 // TestPageInABrowser: every control is clicked in a real browser beside a real
 // loop, which is seen to do it; whatever an agent writes stays text.
 func TestPageInABrowser(t *testing.T) {
+	t.Parallel()
 	long.Only(t, "it clicks through the page in a browser")
 	b := browser.Start(t)
 	p := newProject(t, talker, "[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
@@ -276,6 +277,7 @@ func TestPageInABrowser(t *testing.T) {
 // TestPageAnswersQuestions: a question of an agent stands on top of the page, and
 // what is clicked there reaches the agent.
 func TestPageAnswersQuestions(t *testing.T) {
+	t.Parallel()
 	long.Only(t, "it answers questions in a browser")
 	b := browser.Start(t)
 	// Nobody is at the terminal, so that the question is answered for the next attempt.
@@ -306,6 +308,7 @@ else while [ ! -e go ]; do sleep 0.1; done; fi
 // TestExportInABrowser: the page as files, opened without a server, shows the run
 // and what belongs to each iteration.
 func TestExportInABrowser(t *testing.T) {
+	t.Parallel()
 	long.Only(t, "it looks at the files in a browser")
 	b := browser.Start(t)
 	p := served(t)

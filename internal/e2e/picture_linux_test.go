@@ -17,6 +17,7 @@ import (
 // TestPictureOfTheLiveView takes the picture of the live view in doc/ from a
 // terminal in which a real run is at work.
 func TestPictureOfTheLiveView(t *testing.T) {
+	t.Parallel()
 	dir := os.Getenv("RALPH_TEST_PICTURES")
 	if dir == "" {
 		t.Skip("no picture of the live view is asked for; just pictures takes it")

@@ -26,6 +26,7 @@ echo '{"type":"text","text":"The tests show what is missing: I write the failing
 // TestFourWorkersAtEveryWidth: the live view has a line for each worker on narrow and
 // wide terminals, and no line is wrapped.
 func TestFourWorkersAtEveryWidth(t *testing.T) {
+	t.Parallel()
 	long.Only(t, "four workers are shown")
 	p := fourAtWork(t)
 	screens := map[int]*screen{}
@@ -50,6 +51,7 @@ func TestFourWorkersAtEveryWidth(t *testing.T) {
 // TestFourWorkersOnThePage: each has its card, in the light, in the dark, and on a
 // narrow screen.
 func TestFourWorkersOnThePage(t *testing.T) {
+	t.Parallel()
 	long.Only(t, "it looks at the page in a browser")
 	b := browser.Start(t)
 	p := fourAtWork(t)
