@@ -7,9 +7,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/internal/agent/acp"
 	"git-ralph/internal/agent/claude"
 	"git-ralph/internal/agent/codex"
@@ -87,6 +90,7 @@ func TestHostileClients(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the fake clients are shell scripts")
 	}
+	many := fmt.Sprint(long.Number(t, 12_000_000, 50_000_000)) // bytes, where 8 MiB are read
 	rows := []struct {
 		why, script string // BEGIN, COMMIT and DONE print what the protocol has for them
 		outcome     session.OutcomeKind
@@ -108,8 +112,10 @@ func TestHostileClients(t *testing.T) {
 		{"complains about its command line", "echo 'unknown option' >&2; exit 2", session.ProtocolError,
 			"did not start: unknown option", 0},
 		{"closes its output early", "BEGIN; exec >&-; exit 0", "", "the client ended without", 0},
-		{"writes a line of 50 MB", `BEGIN; head -c 50000000 /dev/zero | tr '\0' x; echo; DONE`, session.Completed, "", 120},
-		{"writes a flood of lines", `BEGIN; yes '{"type":"junk"}' | head -n 200000; DONE`, session.Completed, "", 120},
+		{"writes a line of many MB", `BEGIN; head -c ` + many + ` /dev/zero | tr '\0' x; echo; DONE`, session.Completed, "",
+			120},
+		{"writes a flood of lines", fmt.Sprintf(`BEGIN; yes '{"type":"junk"}' | head -n %d; DONE`,
+			long.Number(t, 50_000, 200_000)), session.Completed, "", 120},
 		{"answers for calls that it never made",
 			`BEGIN; echo '{"type":"tool_result","tool_id":"x","status":"success"}'; DONE`, session.Completed, "", 120},
 		{"answers requests that nobody made", `BEGIN; echo '{"id":"ralph-none","result":{}}'; echo '{"id":7,` +
@@ -164,8 +170,10 @@ func TestHostileClients(t *testing.T) {
 					clock = hasty(map[bool]time.Duration{true: 2 * time.Minute, false: 30 * time.Second}[driver == "acp"])
 				case stays && ownLimits:
 					clock = hasty(10 * time.Second)
-				case stays:
-					idle = 10 * time.Second
+				case stays: // nobody says anything any more, once the script says so
+					silent := filepath.Join(t.TempDir(), "silent")
+					script = strings.Replace(script, "exec sleep", ": >'"+silent+"'; exec sleep", 1)
+					clock = idleOnce(silent, idle)
 				}
 				if r.outcome == session.Hang && r.detail != "" {
 					idle = time.Second
@@ -213,7 +221,7 @@ func TestHostileClients(t *testing.T) {
 			t.Errorf("%s %q", res.Outcome, res.Detail)
 		}
 	})
-	// A handoff of 50 MB in the client's own protocol. It is refused with what the
+	// A handoff of many MB in the client's own protocol. It is refused with what the
 	// protocol has for that, and the client, which waits for it, goes on.
 	for why, c := range map[string]struct{ driver, head, tail, refusal string }{
 		"claude asks its hook": {"claude", `{"type":"control_request","request_id":"huge","request":{` +
@@ -233,14 +241,14 @@ func TestHostileClients(t *testing.T) {
 		"acp asks for permission": {"acp", `{"jsonrpc":"2.0","id":77,"method":"session/request_permission","params":{` +
 			`"toolCall":{"toolCallId":"c","rawInput":{"summary":"`, `"}}}}`, `"id":77.*cancelled`},
 	} {
-		t.Run("50 MB: "+why, func(t *testing.T) {
+		t.Run("many MB: "+why, func(t *testing.T) {
 			t.Parallel()
 			p := protocols[c.driver]
 			waits := "'; grep -q -m1 '" + c.refusal + "'; cat done"
 			if c.refusal == "" {
 				waits = "'; cat >/dev/null"
 			}
-			script := "cat begin; printf '%s' '" + c.head + `'; head -c 50000000 /dev/zero | tr '\0' x; echo '` + c.tail +
+			script := "cat begin; printf '%s' '" + c.head + `'; head -c ` + many + ` /dev/zero | tr '\0' x; echo '` + c.tail +
 				waits + map[bool]string{true: "; cat done"}[c.driver == "acp"]
 			res := playHostile(t, c.driver, p, script, 5*time.Minute, nil)
 			if res.Outcome != session.Completed {
@@ -290,6 +298,34 @@ func TestHostileClients(t *testing.T) {
 	})
 }
 
+// idleOnce is a clock on which the idle limit passes half a second after a file is there:
+// what was said before that may still have to be read.
+func idleOnce(file string, idle time.Duration) *proc.Clock {
+	var passed atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(passed.Load())) }
+	return &proc.Clock{Now: now, AfterFunc: func(d time.Duration, f func()) func() bool {
+		if d != idle {
+			return time.AfterFunc(d, f).Stop
+		}
+		stop := make(chan struct{})
+		go func() {
+			for begin := (time.Time{}); begin.IsZero() || time.Since(begin) < 500*time.Millisecond; {
+				if _, err := os.Stat(file); err == nil && begin.IsZero() {
+					begin = time.Now()
+				}
+				select {
+				case <-stop:
+					return
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
+			passed.Store(int64(idle))
+			f()
+		}()
+		return sync.OnceValue(func() bool { close(stop); return true })
+	}}
+}
+
 // playHostile runs a driver with a shell script in the place of its client.
 func playHostile(t *testing.T, driver string, p protocol, script string, idle time.Duration,
 	clock *proc.Clock) session.Result {
@@ -316,10 +352,10 @@ func playHostile(t *testing.T, driver string, p protocol, script string, idle ti
 	const grace = 100 * time.Millisecond
 	agent := map[string]session.Agent{"claude": &claude.Agent{Path: "/bin/sh", Grace: grace, Clock: clock},
 		"codex": &codex.Agent{Path: "/bin/sh", Grace: grace, Clock: clock}, "gemini": &gemini.Agent{Path: "/bin/sh",
-			Grace: grace},
-		"opencode": &opencode.Agent{Path: "/bin/sh", Grace: grace},
+			Grace: grace, Clock: clock},
+		"opencode": &opencode.Agent{Path: "/bin/sh", Grace: grace, Clock: clock},
 		"acp":      &acp.Agent{Argv: []string{"/bin/sh"}, Grace: grace, Clock: clock},
-		"command":  &command.Agent{Argv: []string{"/bin/sh"}, Grace: grace}}[driver]
+		"command":  &command.Agent{Argv: []string{"/bin/sh"}, Grace: grace, Clock: clock}}[driver]
 	req := session.Request{Phase: "building", EventID: "01event", Prompt: "do the task", Dir: dir, Self: "/bin/false",
 		Timeout: 10 * time.Minute, Idle: idle,
 		Env: []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir},

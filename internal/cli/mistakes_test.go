@@ -71,10 +71,10 @@ func TestMistakes(t *testing.T) {
 	}
 	for _, place := range []struct {
 		name, dir string
-		most      int // of the words, in the short form
-	}{{"no repository", t.TempDir(), 1}, {"a bare repository", bare, 0}, {"no commit", empty.Dir, 0},
-		{"no journal", plain.Dir, 0}, {"a plan", work.Dir, 2}, {"a subfolder", filepath.Join(work.Dir, "sub"), 0},
-		{"all done", done.Dir, 0}, {"a loop runs", busy.Dir, 0}} {
+		most      int // of the words, in the short form; -1 = none
+	}{{"no repository", t.TempDir(), 1}, {"a bare repository", bare, -1}, {"no commit", empty.Dir, 0},
+		{"no journal", plain.Dir, 0}, {"a plan", work.Dir, 2}, {"a subfolder", filepath.Join(work.Dir, "sub"), -1},
+		{"all done", done.Dir, -1}, {"a loop runs", busy.Dir, 0}} {
 		for _, name := range commandNames(t) {
 			for i, words := range [][]string{nil, {""}, {"T-999"}, {"999"}, {"-1"}, {"0"}, {"sub"}, {"nofile"},
 				{"T-001", "a", "b", "c"}, {"--nonsense"}, {"-n", "many"}} {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"git-ralph/fixtures/long"
 	"git-ralph/gitstate/state"
 )
 
@@ -33,6 +34,7 @@ esac
 // within a second or so, also when gh hangs.
 func TestSteeringWhileTheGateWaits(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "a person and a run at once; the short form is that of package loop")
 	p := newProject(t, doTask, "[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+
 		"[pr]\ngate = true\nsettle = \"0s\"\nwait = \"10m\"\n"+check, nil)
 	if err := os.WriteFile(filepath.Join(p.bin, "gh"), []byte(hangingGh), 0o755); err != nil {

@@ -308,6 +308,7 @@ func TestWorkersAreQuicker(t *testing.T) {
 // it could stop, has an end, and what it had made is in its evidence.
 func TestASkippedWorkerDies(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "a worker is killed")
 	for _, alone := range []bool{true, false} {
 		t.Run(fmt.Sprint("the run dies as well: ", !alone), func(t *testing.T) {
 			t.Parallel()
@@ -361,6 +362,7 @@ func TestASkippedWorkerDies(t *testing.T) {
 // before it and after it.
 func TestDeadWorkersAreMended(t *testing.T) {
 	t.Parallel()
+	long.Only(t, "workers are killed")
 	for _, gone := range []bool{false, true} {
 		t.Run(fmt.Sprint("gone ", gone), func(t *testing.T) {
 			t.Parallel()
