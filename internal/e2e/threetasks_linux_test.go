@@ -54,24 +54,7 @@ func TestEachClientFinishesAPlan(t *testing.T) {
 			t.Logf("without %s: npm ci --prefix fixtures/clients --ignore-scripts, then %s=…", name, planClients[name])
 			continue
 		}
-		c := planClient{name: name}
-		if _, client, generic := strings.Cut(name, " "); generic {
-			c.Dialect, _ = agent.ACPDialectOf(client)
-			c.settings = acpCommand(client, binary) + fmt.Sprintf("env_allow = [\"%s\"]\n",
-				strings.Join(slices.Sorted(maps.Keys(c.Env(""))), `", "`))
-		} else {
-			c.Dialect, _ = agent.DialectOf(name)
-			if err := os.Symlink(binary, filepath.Join(p.bin, name)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, kv := range p.Env {
-			if home, ok := strings.CutPrefix(kv, "HOME="); ok {
-				if err := c.Furnish(home); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
+		c := newPlanClient(t, p, name, binary)
 		c.finishes(t, p, 3*len(used))
 		used = append(used, name)
 	}
@@ -87,10 +70,53 @@ func TestEachClientFinishesAPlan(t *testing.T) {
 	}
 }
 
-func (c planClient) finishes(t *testing.T, p *project, before int) {
+// newPlanClient puts a client into a project.
+func newPlanClient(t *testing.T, p *project, name, binary string) planClient {
+	t.Helper()
+	c := planClient{name: name}
+	if _, client, generic := strings.Cut(name, " "); generic {
+		c.Dialect, _ = agent.ACPDialectOf(client)
+		c.settings = acpCommand(client, binary) + fmt.Sprintf("env_allow = [\"%s\"]\n",
+			strings.Join(slices.Sorted(maps.Keys(c.Env(""))), `", "`))
+	} else {
+		c.Dialect, _ = agent.DialectOf(name)
+		if err := os.Symlink(binary, filepath.Join(p.bin, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, kv := range p.Env {
+		if home, ok := strings.CutPrefix(kv, "HOME="); ok {
+			if err := c.Furnish(home); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return c
+}
+
+// chosen makes the client the agent of the project.
+func (c planClient) chosen(t *testing.T, p *project) {
 	p.Write("ralph.toml", "[agent]\ndriver = \""+c.Driver+"\"\nmodel = \""+c.Model+"\"\n"+c.settings+check)
 	p.Git("commit", "-qam", "the agent is "+c.name)
 	p.must(t, "trust")
+}
+
+// environment leads the client to its model, and git ralph to the client.
+func (c planClient) environment(p *project, model *fakemodel.Server) []string {
+	var env []string
+	for name, value := range c.Env(model.URL) {
+		env = append(env, name+"="+value)
+	}
+	for _, kv := range p.Env {
+		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
+			env = append(env, "PATH="+p.bin+":"+path)
+		}
+	}
+	return env
+}
+
+func (c planClient) finishes(t *testing.T, p *project, before int) {
+	c.chosen(t, p)
 	for i := range 3 {
 		c.finishesTask(t, p, fmt.Sprintf("T-%03d", before+i+1))
 	}
@@ -105,16 +131,7 @@ func (c planClient) finishesTask(t *testing.T, p *project, id string) {
 		{Tools: []fakemodel.Tool{call(c.Ralph+"ralph_submit_handoff", handoffOf(id))}},
 		{Text: "Done."}})
 	p.must(t, "add", "task "+id+" for "+c.name)
-	var env []string
-	for name, value := range c.Env(model.URL) {
-		env = append(env, name+"="+value)
-	}
-	for _, kv := range p.Env {
-		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
-			env = append(env, "PATH="+p.bin+":"+path)
-		}
-	}
-	r := p.run(t, env, "start", "-v")
+	r := p.run(t, c.environment(p, model), "start", "-v")
 	if r.code != 0 || !strings.Contains(r.out, "denied") || p.Read(id+".txt") != c.name+"\n" {
 		t.Fatalf("%s %s: exit %d\n%s%s", c.name, id, r.code, r.out, r.err)
 	}
