@@ -143,6 +143,8 @@ func TestRustAndJavaHonest(t *testing.T) {
 				"        sum(3, 1, 2);\n        sum(0, -1, 1);\n    }\n\n    void sum(int want, int a, int b) {\n"+
 					"        sum(calc, want, a, b);\n    }\n\n    void sum(Calc calc, int want, int a, int b) {\n"+
 					"        assertEquals(want, calc.add(a, b));\n    }\n")},
+		edit("java: a message in front of the values", jv, javaTwo, "assertEquals(3, Calc.add(1, 2))",
+			`assertEquals("one and two", 3, Calc.add(1, 2))`),
 		edit("java: a method whose name begins with disable", jv, javaTwo, "assertEquals(3, Calc.add(1, 2))",
 			"assertEquals(3, Calc.disableTracing().add(1, 2))"),
 		edit("java: a reader that skips a value", jv, javaTwo, "Calc.add(1, 2)",

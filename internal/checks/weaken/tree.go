@@ -295,7 +295,10 @@ func trivial(args []node) bool {
 	if len(parts) == 1 {
 		return !never(parts[0])
 	}
-	return literalOnly(parts[1])
+	// JUnit 4 has its message in front: assertEquals("the sum", 3, add(1, 2)). With a message
+	// behind, two different texts would not be equal.
+	messageFirst := len(parts) > 2 && parts[0][0].kind == str && !literalOnly(parts[2])
+	return literalOnly(parts[1]) && !messageFirst
 }
 
 // flatten gives the tokens of a list back in order, brackets included.
