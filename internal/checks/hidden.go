@@ -3,6 +3,8 @@ package checks
 import (
 	"context"
 	_ "embed"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,11 +16,13 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// A command that proves a task may hide what its runner says: `go test -run X
-// >/dev/null`, a script that swallows it. When it succeeds in silence and leads to a
-// runner of tests, it is run once more with a wrapper in front of each runner that PATH
-// finds, which copies what the runner prints. That run can only make it red: when all
-// that the runners say is that no test ran.
+// A command may say nothing of its tests: `go test -run X >/dev/null`, a script that
+// swallows what its runner says, a reporter without numbers. When it succeeds in silence and leads
+// to a runner of tests, it is run once more, and counted: a wrapper in front of each runner that
+// PATH finds copies what the runner prints, and pytest, unittest, Jest, Vitest, Mocha, node --test,
+// go test, cargo test, PHPUnit and RSpec are asked through their environment to write down which tests
+// ran, wherever they are started from. That run can only make a command red: when all that is heard is
+// that no test ran, or fewer than before.
 
 // recountScript makes the wrappers in a folder of its own and runs its arguments. At the
 // end it prints what the runners printed. It is run by the shell in the same surroundings as the
@@ -27,28 +31,59 @@ import (
 //go:embed recount.sh
 var recountScript string
 
+// The counters are loaded into every process of node, of Python and of PHP.
+var (
+	//go:embed recount.cjs
+	countNode string
+	//go:embed recount.py
+	countPython string
+	//go:embed recount.php
+	countPHP string
+)
+
 // recountShell is where scripts of POSIX run; Windows has none.
 const recountShell = "/bin/sh"
 
-// recount runs a silent command again and reports whether its runners ran no test.
-// What cannot be told is no.
-func (r *Runner) recount(ctx context.Context, c Check, took, limit time.Duration) (nothing bool, err error) {
-	if _, err := os.Stat(recountShell); err != nil || !leadsToRunner(r.Dir, c.Run) {
-		return false, nil
+// recount runs a silent command again, and notes in res what its runners ran.
+// What cannot be told is left as it was.
+func (r *Runner) recount(ctx context.Context, c Check, res *Result, limit time.Duration) error {
+	if _, err := os.Stat(recountShell); err != nil || !leadsTo(r.Dir, c.Run, namesRunner) {
+		return nil
 	}
 	line := nullOutput().ReplaceAllString(c.Run, "")
-	argv := append([]string{recountShell, "-c", recountScript, "recount"}, shellCommand(r.Shell, line).Argv...)
+	argv := append([]string{recountShell, "-c", recountScript, "recount", countNode, countPython, countPHP},
+		shellCommand(r.Shell, line).Argv...)
 	// Compilers have filled their caches now: it does not take much longer than it did.
-	res, err := r.execute(ctx, c, proc.Command{Argv: argv}, min(limit, 2*took+30*time.Second))
-	if err != nil || !res.Passed || res.OutputBytes > int64(len(res.Output)) {
-		return false, err
+	took := time.Duration(res.DurationMs) * time.Millisecond
+	again, err := r.execute(ctx, c, proc.Command{Argv: argv}, min(limit, 2*took+30*time.Second))
+	if err != nil || !again.Passed || again.OutputBytes > int64(len(again.Output)) {
+		return err
 	}
-	_, said, _ := strings.Cut(outputText(res.Output), recountMark)
-	return RanNothing(Criterion, c.Run, said), nil
+	_, said, _ := strings.Cut(outputText(again.Output), printedMark)
+	// What was written down was mostly printed as well.
+	all, rest, _ := strings.Cut(said, runnersMark)
+	runners, written, _ := strings.Cut(rest, countedMark)
+	for _, text := range []string{written, runners, all} {
+		if n, known := Ran(text); known {
+			res.ran(n)
+		}
+		if res.Tested {
+			break
+		}
+	}
+	if res.proves() && RanNothing(Criterion, c.Run, said) {
+		res.Passed, res.NoTests = false, true
+	}
+	return nil
 }
 
-// recountMark stands in front of what the runners printed.
-const recountMark = "\n-- what the runners of tests printed --\n"
+// The marks stand in front of what the command printed, what of it its runners did, and what
+// they wrote down.
+const (
+	printedMark = "\n-- what was printed --\n"
+	runnersMark = "\n-- what the runners of tests printed --\n"
+	countedMark = "\n-- what they wrote down --\n"
+)
 
 // nullOutput is a redirection that throws output away.
 var nullOutput = sync.OnceValue(func() *regexp.Regexp {
@@ -65,9 +100,9 @@ var recipes = map[string][]string{
 	"yarn": {"package.json"}, "bun": {"package.json"}, "tox": {"tox.ini"},
 }
 
-// leadsToRunner reports whether a line, or a file that it names, and so on, names a
-// runner of tests. It looks at words alone: a run too many costs time and decides nothing.
-func leadsToRunner(dir, line string) bool {
+// leadsTo reports whether a command of a line, or of a file that it names, and so on, is one
+// that is meant. It looks at words alone: a run too many costs time and decides nothing.
+func leadsTo(dir, line string, meant func(words []string) bool) bool {
 	seen := map[string]bool{}
 	texts := []string{line}
 	for len(texts) > 0 && len(seen) < 16 {
@@ -75,7 +110,7 @@ func leadsToRunner(dir, line string) bool {
 		texts = texts[1:]
 		for _, part := range separators.Split(text, -1) {
 			words := strings.Fields(notWords.Replace(part))
-			if namesRunner(words) {
+			if meant(words) {
 				return true
 			}
 			for _, w := range words {
@@ -107,6 +142,52 @@ func namesRunner(words []string) bool {
 		}
 	}
 	return false
+}
+
+// startsJava and asksMaven report whether a command is Maven or Gradle, and whether Maven is
+// asked for certain tests.
+func startsJava(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool {
+		return slices.Contains([]string{"mvn", "mvnw", "gradle", "gradlew"}, filepath.Base(w))
+	})
+}
+
+func asksMaven(words []string) bool {
+	return startsJava(words) && slices.ContainsFunc(filterTable, func(f filters) bool {
+		rest, ok := after(words, f.words)
+		return ok && (f.words[0] == "mvn" || f.words[0] == "mvnw") && f.chosen(rest)
+	})
+}
+
+// reportsSince counts the tests in the reports that Surefire and Failsafe wrote below dir since a
+// moment, and in those of Gradle, which writes none when nothing changed.
+func reportsSince(dir string, since time.Time) (n int, found bool) {
+	const mostFiles, mostBytes = 20000, 64 << 20
+	files, size := 0, int64(0)
+	since = since.Add(-20 * time.Millisecond) // the clock of files is coarser
+	err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
+		if files++; err != nil || files > mostFiles || size > mostBytes {
+			return errors.New("this is no project whose reports can be read")
+		}
+		if e.IsDir() && slices.Contains([]string{".git", "node_modules", ".gradle", "src"}, e.Name()) {
+			return fs.SkipDir
+		}
+		if !e.Type().IsRegular() || !strings.HasPrefix(e.Name(), "TEST-") || filepath.Ext(p) != ".xml" {
+			return nil
+		}
+		info, err := e.Info()
+		gradle := strings.Contains(filepath.ToSlash(p), "/build/test-results/")
+		if err != nil || info.ModTime().Before(since) && !gradle {
+			return nil
+		}
+		size += info.Size()
+		if b, err := os.ReadFile(p); err == nil && size <= mostBytes {
+			ran, _, known := reported(string(b))
+			n, found = n+ran, found || known
+		}
+		return nil
+	})
+	return n, found && err == nil
 }
 
 // smallFile is the text of a script or a recipe in dir; nil = it is none.

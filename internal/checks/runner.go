@@ -131,18 +131,17 @@ func (r *Runner) once(ctx context.Context, c Check) (Result, error) {
 	if limit <= 0 {
 		limit = DefaultTimeout
 	}
+	began := time.Now()
 	res, err := r.execute(ctx, c, shellCommand(r.Shell, c.Run), limit)
 	if err != nil || res.Problem != "" {
 		return res, err
 	}
 	if c.Kind != "setup" && c.Kind != "step" {
 		res.countTests()
-		if res.Passed && res.Quiet && (res.Kind == Criterion || NamesTests(c.Run)) {
-			nothing, err := r.recount(ctx, c, time.Duration(res.DurationMs)*time.Millisecond, limit)
-			if err != nil {
+		if res.Passed && res.Quiet {
+			if err := r.countSilent(ctx, c, &res, began, limit); err != nil {
 				return res, err
 			}
-			res.Passed, res.NoTests = !nothing, nothing
 		}
 	}
 	if !res.Passed && !res.TimedOut && !res.NoTests {
@@ -232,6 +231,32 @@ func (r *Result) countTests() {
 	if RanNothing(r.Kind, r.Command, text) {
 		r.Passed, r.NoTests = false, true
 	}
+}
+
+// proves reports whether a result has to stand for tests that its command asks for.
+func (r *Result) proves() bool { return r.Kind == Criterion || NamesTests(r.Command) }
+
+// ran notes how many tests ran where the output did not say it. The output goes on to be one that
+// does not speak of tests: the next run may not be counted.
+func (r *Result) ran(n int) { r.Tests, r.Tested, r.Quiet = &n, n > 0, false }
+
+// countSilent counts the tests of a command that succeeded and says nothing of them.
+func (r *Runner) countSilent(ctx context.Context, c Check, res *Result, began time.Time, limit time.Duration) error {
+	if res.Kind != Test && !res.proves() {
+		return nil
+	}
+	if leadsTo(r.Dir, c.Run, startsJava) {
+		n, found := reportsSince(r.Dir, began)
+		switch {
+		case found:
+			res.ran(n)
+			return nil
+		case res.proves() && leadsTo(r.Dir, c.Run, asksMaven):
+			res.Passed, res.NoTests = false, true // Surefire writes a report of each class that it runs
+			return nil
+		}
+	}
+	return r.recount(ctx, c, res, limit)
 }
 
 // upToDate are the words of runners that had nothing to do.
