@@ -256,6 +256,33 @@ func TestHostileClients(t *testing.T) {
 			}
 		})
 	}
+	// What a client says with a text of many MB is understood all the same: a call that nobody judged does not hide
+	// behind its arguments or its output, and the end of the work counts.
+	for why, c := range map[string]struct {
+		driver, head, tail string
+		outcome            session.OutcomeKind
+	}{
+		"in the arguments": {"gemini", `{"type":"tool_use","tool_id":"c1","parameters":{"description":"`,
+			`","command":"git commit -m x"},"tool_name":"run_shell_command"}` + "\n" +
+				`{"type":"tool_result","tool_id":"c1","status":"success","output":"ok"}`, session.ProtocolError},
+		"in the output": {"opencode", `{"type":"tool_use","sessionID":"s-1","part":{"callID":"c1","state":{"output":"`,
+			`","status":"completed","input":{"command":"git commit -m x"}},"tool":"bash"}}`, session.ProtocolError},
+		"at the end of its work": {"opencode", `{"sessionID":"s-1","part":{"snapshot":"`,
+			`","id":"p3","reason":"stop","tokens":{"input":100,"output":20}},"type":"step_finish"}`, session.Completed},
+	} {
+		t.Run("many MB: "+c.driver+" "+why, func(t *testing.T) {
+			t.Parallel()
+			p := protocols[c.driver]
+			if c.outcome == session.Completed {
+				p.done = ""
+			}
+			script := "cat begin; printf '%s' '" + c.head + `'; head -c ` + many + ` /dev/zero | tr '\0' x; echo '` + c.tail +
+				"'; cat done"
+			if res := playHostile(t, c.driver, p, script, 5*time.Minute, nil); res.Outcome != c.outcome {
+				t.Errorf("%s %q", res.Outcome, res.Detail)
+			}
+		})
+	}
 	for _, driver := range []string{"gemini", "opencode"} {
 		t.Run(driver+" runs what the guard refuses in a further prompt", func(t *testing.T) {
 			t.Parallel()

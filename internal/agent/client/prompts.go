@@ -111,7 +111,7 @@ func (s *Prompts) play(ctx context.Context, prompt string, further bool) (Ending
 	running, s.halt = context.WithCancelCause(ctx)
 	defer s.halt(nil)
 	stderr := proc.NewHeadTail(16 << 10)
-	stdout := &HeardLines{Lines: Lines{Max: MaxLine, Line: s.line}, Watch: s.watch}
+	stdout := &HeardLines{Lines: Lines{Max: MaxLine, JSON: true, Line: s.line}, Watch: s.watch}
 	p, err := s.Request.Start(context.WithoutCancel(ctx), proc.Command{Argv: s.Argv(further), Dir: s.Request.Dir,
 		Env:   s.Env,
 		Stdin: stdin, Stdout: stdout, Stderr: stderr})
@@ -156,7 +156,7 @@ func (s *Prompts) Replay(printed []byte, exit proc.Exit) Ending {
 	var running context.Context
 	running, s.halt = context.WithCancelCause(context.Background())
 	defer s.halt(nil)
-	lines := &Lines{Max: MaxLine, Line: s.line}
+	lines := &Lines{Max: MaxLine, JSON: true, Line: s.line}
 	lines.Write(printed)
 	lines.Close()
 	if stop, ok := context.Cause(running).(stopped); ok {
@@ -167,14 +167,19 @@ func (s *Prompts) Replay(printed []byte, exit proc.Exit) Ending {
 
 func (s *Prompts) line(data []byte, cut bool) {
 	data = bytes.TrimSpace(data)
-	switch {
-	case cut:
-		s.transcript.Output("", data, true)
+	object := len(data) > 0 && data[0] == '{' && json.Valid(data)
+	if cut {
+		what := "was dropped"
+		if object {
+			what = "has its texts shortened"
+		}
 		s.Event(session.AgentEvent{Kind: session.EventWarning,
-			Text: fmt.Sprintf("a line of the client was longer than %d MiB and was dropped", MaxLine>>20)})
-	case len(data) == 0:
-	case data[0] != '{' || !json.Valid(data):
-		s.transcript.Output("", data, false)
+			Text: fmt.Sprintf("a line of the client was longer than %d MiB and %s", MaxLine>>20, what)})
+	}
+	switch {
+	case !object && len(data) > 0:
+		s.transcript.Output("", data, cut)
+	case !object:
 	default:
 		s.transcript.JSON(data)
 		s.Reader.Line(s, data)
