@@ -2,10 +2,8 @@ package weaken
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // In Python tests are functions and methods named test*; the last definition of a name counts.
@@ -21,7 +19,6 @@ var pyLeftOut = set("slow broken manual wip quarantine quarantined nightly disab
 func (r *reader) python() {
 	top := tree(blocks(r.toks))
 	all := lines(top)
-	r.patches(top)
 	r.names(all)
 	conftest := path.Base(r.file) == "conftest.py"
 	var skips []string
@@ -366,66 +363,3 @@ func pyNeeds(head []node, marks []mark) []string {
 	}
 	return slices.DeleteFunc(out, func(s string) bool { return s == "" || s == "self" })
 }
-
-// patches finds code that puts something else in the place of what judges:
-// `unittest.TestCase.assertEqual = …`, setattr(TestCase, "fail", …) and mock.patch. No file
-// has to be a test for it; whatever is imported can do it to all tests.
-func (r *reader) patches(list []node) {
-	for _, l := range lines(list) {
-		if name := patched(l.head); name != "" {
-			r.s.escapes = append(r.s.escapes, "replaces "+name)
-		}
-		r.patches(l.block)
-	}
-}
-
-// patched is the judging method that a line replaces, "" for none.
-func patched(line []node) string {
-	of := false
-	for i, n := range line {
-		word := at(line, i)
-		switch {
-		case n.open != 0:
-			if name := patched(n.kids); name != "" {
-				return name
-			}
-			if by := at(line, i-1); by != "setattr" && by != "patch" && by != "object" {
-				break
-			}
-			on := false
-			for _, k := range n.kids {
-				on = on || k.text == "TestCase" || k.text == "unittest" || k.text == "pytest" || k.text == "_pytest"
-				if k.kind != str {
-					continue
-				}
-				path := strings.Split(strings.Trim(k.text, `"'`), ".")
-				if name := path[len(path)-1]; (judging.has(name) || pytestJudging.has(name)) &&
-					(on || slices.Contains(path, "TestCase") || path[0] == "pytest" || path[0] == "_pytest") {
-					return name
-				}
-			}
-		case word == "TestCase" || word == "unittest" || word == "TestResult" || word == "TextTestResult" ||
-			word == "_pytest" || word == "pytest" && i == 0:
-			of = true
-		case at(line, i-1) != "." || at(line, i+1) != "=":
-		case of && (judging.has(word) || pytestJudging.has(word)),
-			// By whatever name the class or the module goes here.
-			i == 2 && !oneOf("self cls", at(line, 0)) && (caseMethod().MatchString(word) || arrayAsserts.has(word)):
-			return word
-		}
-	}
-	return ""
-}
-
-// pytestJudging are the functions of pytest by which a test says that it failed.
-var pytestJudging = set("raises warns fail approx exit deprecated_call call_runtest_hook pytest_runtest_makereport")
-
-var caseMethod = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^assert[A-Z]`) })
-
-// arrayAsserts are those of numpy and pandas.
-var arrayAsserts = set("assert_equal assert_allclose assert_array* assert_frame_equal assert_series_equal " +
-	"assert_almost_equal")
-
-// judging are the methods of unittest.TestCase that decide about a test.
-var judging = set("fail run debug __call__ subTest main failureException assert* _base* " +
-	"addFailure addError addSubTest addUnexpectedSuccess wasSuccessful")

@@ -110,12 +110,7 @@ func (r *reader) read(content []byte) *source {
 	}
 	s := r.s
 	s.path, s.lang = file, lang.name
-	s.escapes = append(s.escapes, disarms(file, lang.name, r.toks)...)
-	if !IsTest(file) && !isSupport(file) {
-		s.escapes = append(s.escapes, exitsUnderTest(lang.name, r.toks)...)
-		s.escapes = append(s.escapes, exitHooks(lang.name, r.toks)...)
-		s.escapes = append(s.escapes, alwaysEqual(lang.name, r.toks)...)
-	}
+	s.escapes = append(s.escapes, signsIn(file, lang.name, r.toks)...)
 	for i := range s.units {
 		s.units[i].file, s.units[i].lang = file, lang.name
 		sort.Strings(s.units[i].skips)
