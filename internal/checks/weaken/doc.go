@@ -27,7 +27,7 @@
 //     run the tests, os._exit in a test module, collection hooks in conftest.py,
 //     a load_tests that leaves tests out, a redefined expect, a process.on that
 //     exits, code that ends the process when it sees that tests run, that turns
-//     assertions off or takes their place (disarm.go), values of the code that are equal
+//     assertions off or takes their place (signs.go), values of the code that are equal
 //     to everything.
 //   - config: what a check's command resolves to was changed: the script, the
 //     recipe of make or just, the script of package.json, the settings of the
@@ -50,9 +50,9 @@
 //
 // # How each language is read
 //
-//   - Go with go/parser: TestXxx, FuzzXxx, Example with output, methods of
-//     suites, Ginkgo trees. Conditions that are constant, code behind return, os.Exit.
-//   - Python, JavaScript and TypeScript, Rust, and Java with its kin as trees of tokens and
+//   - Go: go/parser says what a file declares and which braces are those of values: TestXxx, FuzzXxx, Example
+//     with output, methods of suites, Ginkgo trees. Bodies are then read like those of the others.
+//   - Go's functions, Python, JavaScript and TypeScript, Rust, and Java with its kin as trees of tokens and
 //     brackets; Python's indentation becomes brackets first (tree.go). The words of a
 //     language stand in one table (words.go), control flow (statements.go) and the counting
 //     of assertions (walk.go) are the same for all, and a file each says where tests stand:

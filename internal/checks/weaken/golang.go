@@ -1,66 +1,170 @@
 package weaken
 
 import (
-	"fmt"
 	"go/ast"
 	"go/build/constraint"
 	"go/parser"
 	gotoken "go/token"
 	"path"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// readGo uses the real parser; a file that it cannot parse has no tests (the
-// checks of a tree that does not compile are red anyway).
-func readGo(file string, content []byte) *source {
-	s := &source{}
+// golang reads a file of Go. The parser of the standard library says what is declared in it, and which braces
+// are those of values; what functions do is read like any other language. A file that does not parse
+// has no tests (the checks of a tree that does not compile are red anyway).
+func (r *reader) golang(content []byte) {
 	fset := gotoken.NewFileSet()
-	f, err := parser.ParseFile(fset, file, content, parser.ParseComments|parser.SkipObjectResolution)
+	f, err := parser.ParseFile(fset, r.file, content, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
-		return s
+		return
 	}
-	collected := IsTest(file)
-	r := &goReader{content: content, file: f, fset: fset, tables: map[string]int{}, asserters: map[string]bool{},
-		imports: importsOf(f)}
+	g := &goFile{reader: r, file: f, fset: fset}
+	r.goScope.imports = importsOf(f)
+	g.code = goStatements(r.toks, g.values())
 	var limits []string
-	if collected {
-		limits = goConstraints(f, file)
+	if r.test {
+		limits = goConstraints(f, r.file)
 	}
 	for _, d := range f.Decls {
-		if g, ok := d.(*ast.GenDecl); ok {
-			r.packageTables(g)
+		if d, ok := d.(*ast.GenDecl); ok {
+			list := g.nodes(d.Pos(), d.End())
+			for i := range list {
+				if name, value := r.assigned(list, i); name != "" {
+					if n, ok := literalRows(value); ok {
+						r.tables[name] = n
+					}
+				}
+			}
 		}
 	}
 	for _, d := range f.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			r.function(s, d, collected, limits)
+			g.function(d, limits)
 		case *ast.GenDecl:
-			if collected {
-				r.suites(s, d, limits)
+			if r.test {
+				g.suites(d, limits)
 			}
 		}
 	}
-	lang := languageOf(file)
-	for i := range s.units {
-		u := &s.units[i]
-		u.setBody(lex(content[u.start:u.end], lang))
-	}
-	return s
 }
 
-type goReader struct {
-	content []byte
-	file    *ast.File
-	fset    *gotoken.FileSet
-	tables  map[string]int // rows of tables at package level
-	// asserters are local names that hold assertions: a := assert.New(t).
-	asserters map[string]bool
+// goFile is a file of Go that is read.
+type goFile struct {
+	*reader
+	file *ast.File
+	fset *gotoken.FileSet
+	code []token // with semicolons
+}
+
+// goScope is what is known about the names in a function of Go.
+type goScope struct {
 	imports   map[string]string // name in the file → path
+	handles   map[string]bool   // what can fail the test
+	asserters map[string]bool   // names that hold assertions: a := assert.New(t)
+	receiver  string
+}
+
+func (g *goFile) offset(p gotoken.Pos) int { return g.fset.Position(p).Offset }
+
+// values are the offsets of the braces that hold values and types, and no statements.
+func (g *goFile) values() map[int]bool {
+	out := map[int]bool{}
+	mark := func(open, close gotoken.Pos) { out[g.offset(open)], out[g.offset(close)] = true, true }
+	ast.Inspect(g.file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			mark(n.Lbrace, n.Rbrace)
+		case *ast.StructType:
+			mark(n.Fields.Opening, n.Fields.Closing)
+		case *ast.InterfaceType:
+			mark(n.Methods.Opening, n.Methods.Closing)
+		}
+		return true
+	})
+	return out
+}
+
+// between are the tokens of a list from one place to another.
+func (g *goFile) between(toks []token, from, to gotoken.Pos) []token {
+	a, b := g.offset(from), g.offset(to)
+	first := sort.Search(len(toks), func(i int) bool { return toks[i].pos >= a })
+	last := sort.Search(len(toks), func(i int) bool { return toks[i].pos >= b })
+	return toks[first:last]
+}
+
+func (g *goFile) nodes(from, to gotoken.Pos) []node {
+	return goShape(tree(g.between(g.code, from, to)))
+}
+
+// goStatements puts semicolons where Go has them by its rule, and marks the braces of values.
+func goStatements(toks []token, values map[int]bool) []token {
+	out := make([]token, 0, len(toks)+len(toks)/4)
+	for i, t := range toks {
+		ends := t.kind != punct || t.is(")") || t.is("]") || t.is("}") ||
+			(t.is("+") || t.is("-")) && i > 0 && toks[i-1].is(t.text)
+		if values[t.pos] && t.kind == punct {
+			t.text = map[string]string{"{": openLiteral, "}": closeLiteral}[t.text]
+		}
+		out = append(out, t)
+		if ends && i+1 < len(toks) && toks[i+1].first {
+			out = append(out, token{kind: punct, text: ";", pos: t.end, end: t.end, line: t.line})
+		}
+	}
+	return out
+}
+
+// goShape gives if, for and switch the form that they have in other languages: what stands in front
+// of a condition comes before the statement, and a loop is a while or goes over something.
+func goShape(list []node) []node {
+	var out []node
+	chain := 0 // where the if stands to which an else belongs
+	for i := 0; i < len(list); i++ {
+		n := list[i]
+		n.kids = goShape(n.kids)
+		word := at(list, i)
+		if group(list, i, '(') && at(n.kids, 0) == "func" && at(list, i-1) == "=" {
+			out = append(out, n.kids...) // a function in brackets
+			continue
+		}
+		if !oneOf("if for switch", word) {
+			out = append(out, n)
+			continue
+		}
+		if at(list, i-1) != "else" {
+			chain = len(out)
+		}
+		body := i + 1
+		for body < len(list) && list[body].open != '{' {
+			body++
+		}
+		head := goShape(list[i+1 : body])
+		if slices.ContainsFunc(head, func(n node) bool { return n.open == 0 && n.is(";") }) {
+			parts := append(split(head, ";"), nil, nil)
+			out = slices.Insert(out, chain, append(slices.Clone(parts[0]), node{token: token{kind: punct, text: ";"}})...)
+			head = parts[1]
+		}
+		if word == "for" {
+			over := slices.IndexFunc(head, func(n node) bool { return n.open == 0 && n.is("range") })
+			switch {
+			case over >= 0:
+				head[over].text = "in"
+			case len(head) == 0:
+				head = []node{{token: token{text: "true"}}}
+				fallthrough
+			default:
+				n.text = "while"
+			}
+		}
+		out = append(append(out, n), head...)
+		i = body - 1
+	}
+	return out
 }
 
 func importsOf(f *ast.File) map[string]string {
@@ -78,8 +182,6 @@ func importsOf(f *ast.File) map[string]string {
 	}
 	return out
 }
-
-func (r *goReader) offset(p gotoken.Pos) int { return r.fset.Position(p).Offset }
 
 // goConstraints are what keeps a test file out of the build.
 func goConstraints(f *ast.File, file string) []string {
@@ -121,9 +223,9 @@ func goTestName(name, prefix string) bool {
 	return rest == "" || !unicode.IsLower(c)
 }
 
-func (r *goReader) function(s *source, d *ast.FuncDecl, collected bool, limits []string) {
-	u := unit{name: d.Name.Name, line: r.fset.Position(d.Pos()).Line,
-		start: r.offset(d.Type.Params.Pos()), end: r.offset(d.End())}
+func (g *goFile) function(d *ast.FuncDecl, limits []string) {
+	s, collected := g.s, g.test
+	u := unit{name: d.Name.Name, line: g.fset.Position(d.Pos()).Line}
 	if d.Body == nil {
 		return
 	}
@@ -149,7 +251,7 @@ func (r *goReader) function(s *source, d *ast.FuncDecl, collected bool, limits [
 	case d.Recv == nil:
 		u.test = params == 1 && (goTestName(d.Name.Name, "Test") || goTestName(d.Name.Name, "Fuzz"))
 		if goTestName(d.Name.Name, "Example") && params == 0 {
-			out := r.exampleOutput(d)
+			out := g.exampleOutput(d)
 			u.test, u.plain = out, 1
 			if !out {
 				return
@@ -162,20 +264,75 @@ func (r *goReader) function(s *source, d *ast.FuncDecl, collected bool, limits [
 		return // production code: nothing that a test could count on
 	}
 	if u.test {
-		u.skips = append(append(u.skips, limits...), r.earlyReturns(d.Body, handles)...)
+		u.skips = append(u.skips, limits...)
 	}
 	u.fails = len(handles) > 0
-	w := &goWalker{tally: newTally(&u), r: r, receiver: receiver, handles: map[string]bool{}, tables: map[string]int{}}
-	for _, h := range handles {
-		w.handles[h] = true
+	g.unit(u, d.Body.Lbrace+1, d.Body.Rbrace, d.Type.Params.Pos(), d.End(), receiver)
+}
+
+// unit adds what stands between two places; its text begins and ends elsewhere.
+func (g *goFile) unit(u unit, from, to, textFrom, textTo gotoken.Pos, receiver string) {
+	text := g.between(g.toks, textFrom, textTo)
+	g.goScope.receiver = receiver
+	g.goScope.handles, g.goScope.asserters = goHandles(text), map[string]bool{}
+	body := g.nodes(from, to)
+	g.reader.unit(u, body, text, 1)
+	last := &g.s.units[len(g.s.units)-1]
+	last.listed = goListed(body)
+	if last.test {
+		last.skips = append(last.skips, goSubtests(body)...)
 	}
-	w.block(d.Body.List, 1)
-	u.listed = listed(d.Body)
-	s.units = append(s.units, u)
+}
+
+// goHandles are the names that can fail a test, by their types.
+func goHandles(toks []token) map[string]bool {
+	out := map[string]bool{"t": true, "tb": true}
+	for i := range toks[:max(0, len(toks)-3)] {
+		k := i + 1
+		if toks[k].is("*") {
+			k++
+		}
+		if k+2 >= len(toks) || toks[i].kind != ident || toks[k].kind != ident || !toks[k+1].is(".") ||
+			toks[k].line != toks[i].line {
+			continue
+		}
+		if of := toks[k+2].text; toks[k].is("testing") && oneOf("T B F TB", of) || oneOf("C TestingT T", of) {
+			out[toks[i].text] = true
+		}
+	}
+	return out
+}
+
+// goSubtests are the early returns of subtests.
+func goSubtests(list []node) (out []string) {
+	for i, n := range list {
+		if n.open == '{' && group(list, i-1, '(') && at(list, i-2) == "func" &&
+			strings.Contains(text(list[i-1].kids), "testing . ") {
+			_, early := earlyReturns(n.kids)
+			out = append(out, early...)
+		}
+		out = append(out, goSubtests(n.kids)...)
+	}
+	return out
+}
+
+// goListed counts the rows of all tables of structs, those inside other tables and those that
+// are used by their index included.
+func goListed(list []node) (n int) {
+	for i, g := range list {
+		if parts := split(g.kids, ","); g.open == openLiteral[0] && len(parts) > 0 && len(parts[0]) > 0 {
+			row, array := parts[0], group(list, i-2, '[') || group(list, i-4, '[')
+			if last := row[len(row)-1]; last.open == openLiteral[0] && (len(row) == 1 || array && len(row) <= 4) {
+				n += rows(g.kids)
+			}
+		}
+		n += goListed(g.kids)
+	}
+	return n
 }
 
 // suites reads `var _ = Describe("…", func() {…})`.
-func (r *goReader) suites(s *source, d *ast.GenDecl, limits []string) {
+func (g *goFile) suites(d *ast.GenDecl, limits []string) {
 	for _, sp := range d.Specs {
 		v, ok := sp.(*ast.ValueSpec)
 		if !ok || len(v.Values) != 1 {
@@ -185,12 +342,8 @@ func (r *goReader) suites(s *source, d *ast.GenDecl, limits []string) {
 		if !ok || len(call.Args) < 2 || !ginkgoNode(callee(call)) {
 			continue
 		}
-		u := unit{name: literal(call.Args[0]), line: r.fset.Position(d.Pos()).Line, test: true,
-			start: r.offset(call.Lparen), end: r.offset(call.End()), skips: slices.Clone(limits)}
-		w := &goWalker{tally: newTally(&u), r: r, handles: map[string]bool{}, tables: map[string]int{}}
-		w.walk(call, 1)
-		s.units = append(s.units, u)
-		s.exclusive = append(s.exclusive, w.focused...)
+		u := unit{name: literal(call.Args[0]), line: g.fset.Position(d.Pos()).Line, test: true, skips: slices.Clone(limits)}
+		g.unit(u, call.Pos(), call.End(), call.Lparen, call.End(), "")
 	}
 }
 
@@ -245,10 +398,10 @@ func typeName(e ast.Expr) string {
 	return "?"
 }
 
-func (r *goReader) exampleOutput(d *ast.FuncDecl) bool {
-	for _, g := range r.file.Comments {
-		if g.Pos() > d.Body.Lbrace && g.End() < d.Body.Rbrace {
-			low := strings.ToLower(strings.TrimSpace(g.Text()))
+func (g *goFile) exampleOutput(d *ast.FuncDecl) bool {
+	for _, c := range g.file.Comments {
+		if c.Pos() > d.Body.Lbrace && c.End() < d.Body.Rbrace {
+			low := strings.ToLower(strings.TrimSpace(c.Text()))
 			if strings.HasPrefix(low, "output:") || strings.HasPrefix(low, "unordered output:") {
 				return true
 			}
@@ -318,116 +471,4 @@ func literal(e ast.Expr) string {
 		}
 	}
 	return "?"
-}
-
-// packageTables notes the length of composite literals at package level.
-func (r *goReader) packageTables(g *ast.GenDecl) {
-	for _, sp := range g.Specs {
-		if v, ok := sp.(*ast.ValueSpec); ok && len(v.Names) == len(v.Values) {
-			for i, n := range v.Names {
-				if c, ok := composite(v.Values[i]); ok {
-					r.tables[n.Name] = elements(c)
-				}
-			}
-		}
-	}
-}
-
-// elements counts the different rows of a table.
-func elements(c *ast.CompositeLit) int {
-	seen := map[string]bool{}
-	for _, e := range c.Elts {
-		seen[printed(e)] = true
-	}
-	return len(seen)
-}
-
-// printed is an expression as text: its nodes with all that they say, without spaces, comments
-// and positions.
-func printed(e ast.Expr) string {
-	var b strings.Builder
-	ast.Inspect(e, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case nil:
-			b.WriteByte(')')
-			return true
-		case *ast.Comment, *ast.CommentGroup:
-			return false
-		case *ast.Ident:
-			b.WriteString("(" + n.Name)
-		case *ast.BasicLit:
-			b.WriteString("(" + n.Value)
-		case *ast.UnaryExpr:
-			b.WriteString("(" + n.Op.String())
-		case *ast.BinaryExpr:
-			b.WriteString("(" + n.Op.String())
-		case *ast.AssignStmt:
-			b.WriteString("(" + n.Tok.String() + strconv.Itoa(len(n.Lhs)))
-		case *ast.IncDecStmt:
-			b.WriteString("(" + n.Tok.String())
-		case *ast.BranchStmt:
-			b.WriteString("(" + n.Tok.String())
-		case *ast.RangeStmt:
-			b.WriteString("(range" + n.Tok.String())
-		case *ast.GenDecl:
-			b.WriteString("(" + n.Tok.String())
-		case *ast.CallExpr:
-			b.WriteString("(call" + strconv.FormatBool(n.Ellipsis.IsValid()))
-		case *ast.SliceExpr: // which of the three are there
-			fmt.Fprintf(&b, "(slice%t%t%t", n.Low != nil, n.High != nil, n.Max != nil)
-		case *ast.ChanType:
-			fmt.Fprintf(&b, "(chan%d", n.Dir)
-		case *ast.ForStmt:
-			fmt.Fprintf(&b, "(for%t%t%t", n.Init != nil, n.Cond != nil, n.Post != nil)
-		case *ast.IfStmt:
-			fmt.Fprintf(&b, "(if%t", n.Init != nil)
-		case *ast.SwitchStmt:
-			fmt.Fprintf(&b, "(switch%t", n.Init != nil)
-		case *ast.Field:
-			fmt.Fprintf(&b, "(field%d", len(n.Names))
-		case *ast.FuncType:
-			fmt.Fprintf(&b, "(func%t%t", n.TypeParams != nil, n.Results != nil)
-		case *ast.CaseClause:
-			fmt.Fprintf(&b, "(case%d", len(n.List))
-		case *ast.ValueSpec:
-			fmt.Fprintf(&b, "(value%d%t", len(n.Names), n.Type != nil)
-		default:
-			fmt.Fprintf(&b, "(%T", n)
-		}
-		return true
-	})
-	return b.String()
-}
-
-// sameSource reports whether two expressions say the same.
-func sameSource(a, b ast.Expr) bool { return printed(a) == printed(b) }
-
-// listed counts the rows of all tables of structs in a function, those inside
-// other tables and those that are used by their index included.
-func listed(body ast.Node) int {
-	n := 0
-	ast.Inspect(body, func(x ast.Node) bool {
-		if c, ok := x.(*ast.CompositeLit); ok && len(c.Elts) > 0 {
-			_, array := c.Type.(*ast.ArrayType)
-			_, named := c.Type.(*ast.Ident)
-			if row, ok := c.Elts[0].(*ast.CompositeLit); ok && (array || named && row.Type == nil) {
-				n += elements(c)
-			}
-		}
-		return true
-	})
-	return n
-}
-
-// composite is a literal of a slice, an array or a map.
-func composite(e ast.Expr) (*ast.CompositeLit, bool) {
-	c, ok := ast.Unparen(e).(*ast.CompositeLit)
-	if !ok {
-		return nil, false
-	}
-	switch c.Type.(type) {
-	case *ast.ArrayType, *ast.MapType, *ast.Ident, *ast.SelectorExpr:
-		return c, true
-	}
-	return nil, false
 }

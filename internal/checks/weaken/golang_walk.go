@@ -1,371 +1,131 @@
 package weaken
 
-import (
-	"go/ast"
-	"go/constant"
-	gotoken "go/token"
-	"slices"
-	"strings"
-)
+import "strings"
 
-// goWalker counts what one function asserts. times is how often the code runs
-// for the rows of a table; code that cannot be reached is not walked.
-type goWalker struct {
-	tally
-	r        *goReader
-	receiver string
-	handles  map[string]bool
-	tables   map[string]int // rows of the function's own tables
-	focused  []string
-}
+// goKeywords are those of the keywords of other languages that are one in Go, or stand for one.
+var goKeywords = set("if for while switch case return")
 
-func (w *goWalker) block(list []ast.Stmt, times int) {
-	for i, s := range list {
-		if i > 0 && w.guardsSetup(list[i-1], s) {
-			w.stmt(s, 0)
-			continue
-		}
-		w.stmt(s, times)
-		if ends(s) {
-			return // what follows is never reached
+// goPackages are libraries of assertions, by the names that they have in files.
+var goPackages = set("assert require is qt td check autogold golden cupaloy snaps log")
+
+// goName handles a name in a function of Go and returns the last index that it used.
+func (w *walker) goName(list []node, i, times int) int {
+	name, scope, owner := list[i].text, &w.r.goScope, ""
+	if at(list, i-1) == "." {
+		if owner = at(list, i-2); group(list, i-2, '(') {
+			owner = at(list, i-3) + "()" // s.Require().Equal(…)
 		}
 	}
-}
-
-// ends reports whether control never goes past a statement.
-func ends(s ast.Stmt) bool {
-	switch s := s.(type) {
-	case *ast.ReturnStmt:
-		return true
-	case *ast.BranchStmt:
-		return s.Tok == gotoken.GOTO || s.Tok == gotoken.BREAK || s.Tok == gotoken.CONTINUE
-	case *ast.BlockStmt:
-		return slices.ContainsFunc(s.List, ends)
-	case *ast.IfStmt:
-		switch truth(s.Cond) {
-		case yes:
-			return ends(s.Body)
-		case no:
-			return ends(s.Else)
-		}
-		return ends(s.Body) && ends(s.Else)
-	case *ast.LabeledStmt:
-		return ends(s.Stmt)
-	case *ast.ForStmt:
-		return (s.Cond == nil || truth(s.Cond) == yes) && slices.ContainsFunc(s.Body.List, leaves)
-	case *ast.RangeStmt:
-		c, ok := composite(s.X)
-		return (ok && len(c.Elts) > 0 || fixed(s.X)) && slices.ContainsFunc(s.Body.List, leaves)
-	case *ast.SwitchStmt:
-		return endsClauses(s.Body)
-	case *ast.TypeSwitchStmt:
-		return endsClauses(s.Body)
-	case *ast.SelectStmt:
-		return endsClauses(s.Body)
-	case *ast.ExprStmt:
-		call, ok := s.X.(*ast.CallExpr)
-		if !ok {
-			return false
-		}
-		sel, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok {
-			return false
-		}
-		pkg, _ := sel.X.(*ast.Ident)
-		return pkg != nil && (pkg.Name == "os" && sel.Sel.Name == "Exit" || pkg.Name == "runtime" && sel.Sel.Name == "Goexit")
+	k := i + 1
+	if group(list, k, '[') && group(list, k+1, '(') {
+		k++ // f[T](…)
 	}
-	return false
-}
-
-// leaves is ends for what stands in a loop or a switch, which a break ends.
-func leaves(s ast.Stmt) bool {
-	b, ok := s.(*ast.BranchStmt)
-	return ends(s) && !(ok && b.Tok != gotoken.GOTO)
-}
-
-// endsClauses reports whether every clause ends, and one of them is always taken.
-func endsClauses(body *ast.BlockStmt) bool {
-	always := false
-	for _, c := range body.List {
-		list := []ast.Stmt{}
-		switch c := c.(type) {
-		case *ast.CaseClause:
-			always, list = always || c.List == nil, c.Body
-		case *ast.CommClause:
-			always, list = true, c.Body
-		}
-		if !slices.ContainsFunc(list, leaves) {
-			return false
-		}
+	if scope.handles[owner] && oneOf("Skip Skipf SkipNow", name) {
+		w.u.skips = append(w.u.skips, "t.Skip") // also as a value: f := t.Skip
 	}
-	return always
-}
-
-// walk counts what a statement or an expression holds.
-func (w *goWalker) walk(n ast.Node, times int) {
-	ast.Inspect(n, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.BlockStmt:
-			w.block(n.List, times)
-		case *ast.CaseClause:
-			for _, e := range n.List {
-				w.walk(e, times)
-			}
-			w.block(n.Body, times)
-		case *ast.CommClause:
-			w.stmt(n.Comm, times)
-			w.block(n.Body, times)
-		case *ast.IfStmt:
-			w.stmt(n.Init, times)
-			w.walk(n.Cond, times)
-			if n.Init != nil && n.Else == nil && w.guardsSetup(n.Init, &ast.IfStmt{Cond: n.Cond, Body: n.Body}) {
-				times = 0
-			}
-			w.branches(n, truth(n.Cond), times)
-		case *ast.ForStmt:
-			w.stmt(n.Init, times)
-			if n.Cond != nil && truth(n.Cond) == no {
-				return false
-			}
-			if n.Cond != nil {
-				w.walk(n.Cond, times)
-			}
-			w.block(n.Body.List, times)
-		case *ast.RangeStmt:
-			rows, known := w.rowsOf(n.X)
-			if !known {
-				w.walk(n.X, times)
-				w.block(n.Body.List, times)
-				return false
-			}
-			before := w.sum
-			w.block(n.Body.List, times*rows)
-			if w.sum > before || rows == 0 || hasCallTo(n.Body, "Run") {
-				w.u.rows += rows
-			}
-		case *ast.AssignStmt:
-			w.tableOf(n)
-			for i, e := range n.Rhs {
-				if _, fn := ast.Unparen(e).(*ast.FuncLit); fn && len(n.Lhs) == len(n.Rhs) && blank(n.Lhs[i]) {
-					continue // _ = func() { … } never runs
-				}
-				w.walk(e, times)
-			}
-			for _, e := range n.Lhs {
-				w.walk(e, times)
-			}
-		case *ast.FuncLit:
-			for _, h := range testHandles(n.Type.Params) {
-				w.handles[h] = true
-			}
-			w.block(n.Body.List, times)
-		case *ast.ValueSpec:
-			for i, e := range n.Values {
-				if c, ok := composite(e); ok && len(n.Names) == len(n.Values) {
-					w.tables[n.Names[i].Name] = elements(c)
-				}
-			}
-			return true
-		case *ast.CallExpr:
-			w.call(n, times)
-			return true
-		case *ast.SelectorExpr:
-			if w.handle(n.X) && (n.Sel.Name == "Skip" || n.Sel.Name == "Skipf" || n.Sel.Name == "SkipNow") {
-				w.u.skips = append(w.u.skips, "t.Skip") // also as a value: f := t.Skip
-			}
-			return true
-		default:
-			return true
-		}
-		return false
-	})
-}
-
-// stmt walks a statement that need not be there.
-func (w *goWalker) stmt(s ast.Stmt, times int) {
-	if s != nil {
-		w.walk(s, times)
+	if name == "func" || !group(list, k, '(') {
+		return i
 	}
-}
-
-// branches walks an if whose condition is known or not. Where there is an else, and each
-// branch asserts something, something is always asserted.
-func (w *goWalker) branches(s *ast.IfStmt, verdict certainty, times int) {
-	from, was := len(w.log), w.under
-	under := 0
-	if verdict == maybe && here("", printed(s.Cond)) == "" {
-		under = 1
-	}
-	w.conds += under
-	if verdict != no {
-		w.block(s.Body.List, times)
-	}
-	is := w.under
-	if verdict != yes {
-		w.stmt(s.Else, times)
-	}
-	w.conds -= under
-	if s.Else != nil && is > was && w.under > is {
-		w.back(from)
-	}
-}
-
-func blank(e ast.Expr) bool {
-	id, ok := e.(*ast.Ident)
-	return ok && id.Name == "_"
-}
-
-// tableOf notes tables and assertion objects that are assigned to a name.
-func (w *goWalker) tableOf(s *ast.AssignStmt) {
-	if len(s.Lhs) != len(s.Rhs) {
-		return
-	}
-	for i, l := range s.Lhs {
-		id, ok := l.(*ast.Ident)
-		if !ok {
-			continue
-		}
-		if c, ok := composite(s.Rhs[i]); ok {
-			w.tables[id.Name] = elements(c)
-		}
-		if call, ok := s.Rhs[i].(*ast.CallExpr); ok {
-			sel, ok := call.Fun.(*ast.SelectorExpr)
-			if ok && (sel.Sel.Name == "New" && packageOf(sel, "assert", "require", "is", "quicktest", "qt", "check", "td",
-				"must") ||
-				sel.Sel.Name == "Require" || sel.Sel.Name == "Assert" || strings.HasPrefix(sel.Sel.Name, "NewWithT") ||
-				sel.Sel.Name == "NewGomega") {
-				w.r.asserters[id.Name] = true
-			}
-		}
-	}
-}
-
-func packageOf(sel *ast.SelectorExpr, names ...string) bool {
-	id, ok := sel.X.(*ast.Ident)
-	if !ok {
-		return false
-	}
-	for _, n := range names {
-		if id.Name == n {
-			return true
-		}
-	}
-	return false
-}
-
-// rowsOf is the length of the table that a loop goes over.
-func (w *goWalker) rowsOf(e ast.Expr) (int, bool) {
-	if c, ok := composite(e); ok {
-		return elements(c), true
-	}
-	if id, ok := ast.Unparen(e).(*ast.Ident); ok {
-		if n, ok := w.tables[id.Name]; ok {
-			return n, true
-		}
-		n, ok := w.r.tables[id.Name]
-		return n, ok
-	}
-	return 0, false
-}
-
-func (w *goWalker) handle(e ast.Expr) bool {
-	id, ok := e.(*ast.Ident)
-	return ok && (w.handles[id.Name] || id.Name == "t" || id.Name == "tb")
-}
-
-func (w *goWalker) call(c *ast.CallExpr, times int) {
-	switch f := ast.Unparen(c.Fun).(type) {
-	case *ast.Ident:
-		switch {
-		case f.Name == "panic":
+	args := list[k].kids
+	switch {
+	case scope.handles[owner]:
+		if oneOf("Error Errorf Fatal Fatalf Fail FailNow Add", name) { // f.Add: a seed is a case
 			w.asserts(times, 1)
-		case ginkgoNode(f.Name):
-			switch f.Name[0] {
-			case 'P', 'X':
-				w.u.skips = append(w.u.skips, f.Name)
-			case 'F':
-				w.focused = append(w.focused, f.Name)
-			}
-		case f.Name == "Expect" || f.Name == "Eventually" || f.Name == "Consistently" || f.Name == "Ω":
-			// counted where its matcher is
-		case f.Name == "Skip" && len(w.handles) == 0:
-			w.u.skips = append(w.u.skips, "Skip")
-		default:
-			w.called(f.Name, c, times)
+		} else if oneOf("Assert Check Equals Equal True Nil", name) {
+			w.goAsserts(args, times)
 		}
-	case *ast.IndexExpr:
-		w.called(callee(c), c, times)
-	case *ast.SelectorExpr:
-		w.method(f, c, times)
-	}
-}
-
-func (w *goWalker) method(f *ast.SelectorExpr, c *ast.CallExpr, times int) {
-	name := f.Sel.Name
-	if w.handle(f.X) {
-		switch name {
-		case "Error", "Errorf", "Fatal", "Fatalf", "Fail", "FailNow", "Add": // f.Add: a seed is a case
-			w.asserts(times, 1)
-		case "Assert", "Check", "Equals", "Equal", "True", "Nil":
-			if !trivialArgs(c.Args) {
-				w.asserts(times, 0)
-			}
+	case owner == "" && name == "panic":
+		w.asserts(times, 1)
+	case owner == "" && ginkgoNode(name):
+		if strings.ContainsAny(name[:1], "PX") {
+			w.u.skips = append(w.u.skips, name)
+		} else if name[0] == 'F' {
+			w.r.s.exclusive = append(w.r.s.exclusive, name)
 		}
-		return
-	}
-	switch name {
-	case "To", "ToNot", "NotTo", "Should", "ShouldNot":
-		if inner, ok := f.X.(*ast.CallExpr); ok {
-			switch callee(inner) {
-			case "Expect", "Eventually", "Consistently", "Ω":
-				if !trivialArgs(inner.Args) || len(c.Args) == 0 {
-					w.asserts(times, 0)
-				}
-			}
-			return
+	case goMatched.has(name) && owner == "": // counted where its matcher is
+	case goMatched.has(strings.TrimSuffix(owner, "()")):
+		if oneOf("To ToNot NotTo Should ShouldNot", name) {
+			w.goAsserts(list[i-2].kids, times)
 		}
-	}
-	if !w.u.test && (packageOf(f, "errors") && name == "New" || packageOf(f, "fmt") && name == "Errorf") {
+	case owner == "" && name == "Skip" && len(scope.handles) == 2:
+		w.u.skips = append(w.u.skips, name)
+	case !w.u.test && (owner == "errors" && name == "New" || owner == "fmt" && name == "Errorf"):
 		w.asserts(times, 1) // a helper that gives its verdict back
-		return
-	}
-	if packageOf(f, "assert", "require", "is", "qt", "td", "check", "autogold", "golden", "cupaloy", "snaps", "log") {
-		if packageOf(f, "log") && !strings.HasPrefix(name, "Fatal") && !strings.HasPrefix(name, "Panic") || name == "New" {
-			return
-		}
-		if strings.HasPrefix(name, "Fail") || !trivialArgs(c.Args) {
+	case goPackages.has(owner):
+		ends := strings.HasPrefix(name, "Fatal") || strings.HasPrefix(name, "Panic")
+		switch before := w.r.plumbed(list, i-2); {
+		case name == "New", owner == "log" && !ends:
+		case name == "NoError" && before != "" && strings.Contains(" "+text(args), " "+before+" "):
+		case strings.HasPrefix(name, "Fail"):
 			w.asserts(times, 0)
+		default:
+			w.goAsserts(args, times)
 		}
-		return
+	case scope.asserters[owner], owner == "Require()", owner == "Assert()", owner == scope.receiver && testifyMethod(name):
+		w.goAsserts(args, times)
+	case skipping(name) && !w.given(args): // it can only skip a test whose handle it gets
+	default:
+		w.calls(name, times)
 	}
-	if id, ok := f.X.(*ast.Ident); ok && (w.r.asserters[id.Name] || id.Name == w.receiver && testifyMethod(name)) {
-		if !trivialArgs(c.Args) {
-			w.asserts(times, 0)
-		}
-		return
-	}
-	if inner, ok := f.X.(*ast.CallExpr); ok && (callee(inner) == "Require" || callee(inner) == "Assert") {
-		if !trivialArgs(c.Args) {
-			w.asserts(times, 0)
-		}
-		return
-	}
-	w.called(name, c, times)
+	return k - 1
 }
 
-// called notes a call of a function that may be a helper. One that is named
-// after skipping can only skip a test whose handle it gets.
-func (w *goWalker) called(name string, c *ast.CallExpr, times int) {
-	if skipping(name) {
-		given := false
-		for _, a := range c.Args {
-			given = given || w.handle(a)
-		}
-		if !given {
-			return
+// goMatched begin an expectation of Gomega.
+var goMatched = set("Expect Eventually Consistently Ω")
+
+func (w *walker) given(args []node) bool {
+	for i := range args {
+		if w.r.goScope.handles[at(args, i)] {
+			return true
 		}
 	}
-	w.calls(name, times)
+	return false
+}
+
+// goAsserts counts an assertion with arguments by which it can fail. The test handle in front
+// does not count.
+func (w *walker) goAsserts(args []node, times int) {
+	if oneOf("t tb c", at(args, 0)) && (len(args) == 1 || at(args, 1) == ",") {
+		args = args[min(2, len(args)):]
+	}
+	if !trivial(args) && (len(args) == 0 || !literalOnly(args)) {
+		w.asserts(times, 0)
+	}
+}
+
+// goAsserter reports whether a value holds assertions: assert.New(t), s.Require(), NewWithT(t).
+func goAsserter(value []node) bool {
+	name := at(value, len(value)-2)
+	if !group(value, len(value)-1, '(') || name == "" {
+		return false
+	}
+	return name == "New" && oneOf("assert require is quicktest qt check td must", at(value, len(value)-4)) ||
+		name == "Require" || name == "Assert" || strings.HasPrefix(name, "NewWithT") || name == "NewGomega"
+}
+
+// plumbed is the name of the error that the statement before list[start] got from a call into the
+// standard library: `f, err := os.Create(…)`. What checks it is plumbing: it goes when the
+// call goes (os.MkdirTemp becomes t.TempDir), and says nothing about the tested code.
+func (r *reader) plumbed(list []node, start int) string {
+	if at(list, start-1) != ";" {
+		return ""
+	}
+	from := start - 1
+	for from > 0 && at(list, from-1) != ";" {
+		from--
+	}
+	st := list[from : start-1]
+	for k := range st {
+		if word := at(st, k); word == ":=" || word == "=" {
+			call := st[k+1:]
+			if len(call) == 4 && at(call, 1) == "." && group(call, 3, '(') && plumbing.has(r.goScope.imports[at(call, 0)]) &&
+				!oneOf("Stat Lstat", at(call, 2)) { // those look at what the tested code has left
+				return at(st, k-1)
+			}
+			return ""
+		}
+	}
+	return ""
 }
 
 // testifyMethod are the assertions that a suite has as methods of its own.
@@ -385,85 +145,10 @@ func testifyMethod(name string) bool {
 	return false
 }
 
-// truth sees conditions that are always or never true: constants, a value
-// compared with itself, and what and, or, not make of them.
-func truth(e ast.Expr) certainty {
-	switch e := ast.Unparen(e).(type) {
-	case *ast.Ident:
-		switch e.Name {
-		case "true":
-			return yes
-		case "false":
-			return no
-		}
-	case *ast.UnaryExpr:
-		if e.Op == gotoken.NOT {
-			return truth(e.X).not()
-		}
-	case *ast.BinaryExpr:
-		l, r := truth(e.X), truth(e.Y)
-		switch e.Op {
-		case gotoken.LAND:
-			if l == no || r == no {
-				return no
-			}
-			if l == yes && r == yes {
-				return yes
-			}
-		case gotoken.LOR:
-			if l == yes || r == yes {
-				return yes
-			}
-			if l == no && r == no {
-				return no
-			}
-		case gotoken.EQL, gotoken.NEQ, gotoken.LSS, gotoken.GTR, gotoken.LEQ, gotoken.GEQ:
-			lx, _ := e.X.(*ast.BasicLit)
-			ly, _ := e.Y.(*ast.BasicLit)
-			if lx != nil && ly != nil {
-				a, b := constant.MakeFromLiteral(lx.Value, lx.Kind, 0), constant.MakeFromLiteral(ly.Value, ly.Kind, 0)
-				if a.Kind() == constant.Unknown || a.Kind() != b.Kind() {
-					return maybe
-				}
-				return compareConstants(a, e.Op.String(), b)
-			}
-			if sameSource(e.X, e.Y) {
-				return certain(e.Op == gotoken.EQL || e.Op == gotoken.LEQ || e.Op == gotoken.GEQ)
-			}
-		}
-	}
-	return maybe
-}
-
-// trivialArgs reports whether an assertion with these arguments cannot fail:
-// only literals, or the same expression on both sides. The test handle in
-// front and a message behind do not count.
-func trivialArgs(args []ast.Expr) bool {
-	if len(args) > 0 {
-		if id, ok := args[0].(*ast.Ident); ok && (id.Name == "t" || id.Name == "tb" || id.Name == "c") {
-			args = args[1:]
-		}
-	}
-	if len(args) == 0 {
-		return false
-	}
-	if fixed(args[0]) && (len(args) == 1 || fixed(args[1])) {
-		return true
-	}
-	if !fixed(args[0]) && truth(args[0]) == yes {
-		return true
-	}
-	return len(args) >= 2 && sameSource(args[0], args[1])
-}
-
-func fixed(e ast.Expr) bool {
-	switch e := ast.Unparen(e).(type) {
-	case *ast.BasicLit:
-		return true
-	case *ast.Ident:
-		return e.Name == "true" || e.Name == "false" || e.Name == "nil"
-	case *ast.UnaryExpr:
-		return fixed(e.X)
-	}
-	return false
-}
+// plumbing are the packages of the standard library that tests use to prepare
+// something.
+var plumbing = set("os io io/ioutil io/fs path/filepath os/exec os/user net net/http net/url net/http/httptest " +
+	"bufio bytes strconv time embed crypto/rand crypto/x509 crypto/tls crypto/rsa crypto/ecdsa " +
+	"encoding/json encoding/hex encoding/base64 encoding/xml encoding/pem encoding/gob " +
+	"database/sql text/template html/template regexp archive/tar archive/zip compress/gzip " +
+	"go/parser log syscall strings mime/multipart")

@@ -2,59 +2,12 @@ package weaken
 
 import (
 	"bytes"
-	"go/ast"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 )
-
-// goEarlyReturns looks at the body of a test and of its subtests.
-func (r *goReader) earlyReturns(body *ast.BlockStmt, handles []string) []string {
-	var out []string
-	look := func(list []ast.Stmt) {
-		for i, st := range list {
-			s, ok := st.(*ast.IfStmt)
-			if !ok || s.Else != nil || i+1 == len(list) || len(s.Body.List) == 0 || truth(s.Cond) != maybe {
-				continue
-			}
-			ret, ok := s.Body.List[len(s.Body.List)-1].(*ast.ReturnStmt)
-			if !ok || len(ret.Results) > 0 {
-				continue
-			}
-			speaks := false
-			for _, inner := range s.Body.List {
-				ast.Inspect(inner, func(n ast.Node) bool {
-					if c, ok := n.(*ast.CallExpr); ok {
-						for _, a := range append([]ast.Expr{c.Fun}, c.Args...) {
-							sel, _ := a.(*ast.SelectorExpr)
-							if sel != nil {
-								a = sel.X
-							}
-							id, _ := a.(*ast.Ident)
-							speaks = speaks || id != nil && slices.Contains(handles, id.Name) &&
-								(sel == nil || !strings.HasPrefix(sel.Sel.Name, "Log"))
-						}
-						speaks = speaks || asserting(callee(c))
-					}
-					return true
-				})
-			}
-			if !speaks {
-				out = append(out, here(earlyReturn, string(r.content[r.offset(s.Cond.Pos()):r.offset(s.Cond.End())])))
-			}
-		}
-	}
-	look(body.List)
-	ast.Inspect(body, func(n ast.Node) bool {
-		if f, ok := n.(*ast.FuncLit); ok && len(testHandles(f.Type.Params)) > 0 {
-			look(f.Body.List)
-		}
-		return true
-	})
-	return out
-}
 
 // around reports whether a function runs with each test of its class or file.
 func around(name string) bool {

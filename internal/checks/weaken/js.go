@@ -20,10 +20,11 @@ type jsFile struct {
 var (
 	jsTests    = set("it test specify xit xtest xspecify fit ftest")
 	jsSuites   = set("describe context suite xdescribe xcontext xsuite fdescribe fcontext fsuite")
-	jsSkips    = set("skip todo failing fails fixme skipIf runIf fail")
+	jsSkips    = set("skip todo failing fails fixme fail")
 	jsVariants = set("skip todo xit xtest xdescribe fixme")
 	jsTables   = set("each for")
 	jsTakes    = set("each for skipIf runIf extend")
+	jsWhen     = set("skipIf runIf")
 	jsOwners   = set("t tt Deno QUnit tap test vitest jest bun nodeTest")
 )
 
@@ -140,6 +141,7 @@ type jsCall struct {
 	mods  []string
 	args  []node
 	table []node // arguments of .each
+	when  string // what .skipIf and .runIf make of it
 	next  int    // index behind the call
 	line  int
 }
@@ -172,8 +174,13 @@ func (r *reader) call(list []node, i int) (c jsCall, ok bool) {
 		}
 		j += 2
 		if jsTakes.has(mod) && group(list, j, '(') {
-			if jsTables.has(mod) {
+			switch when := list[j].kids; {
+			case jsTables.has(mod):
 				c.table = list[j].kids
+			case mod == "skipIf" && always(when), mod == "runIf" && never(when):
+				c.mods = append(c.mods, "skip")
+			case jsWhen.has(mod) && truthOf(when) == maybe:
+				c.when = here(underCondition, text(when))
 			}
 			j++
 		} else if mod == "each" && j < len(list) && list[j].kind == str { // it.each`table`
@@ -197,6 +204,9 @@ func (c jsCall) limits() (skips, exclusive []string) {
 		skips = append(skips, c.name)
 	case c.name[0] == 'f':
 		exclusive = append(exclusive, c.name)
+	}
+	if c.when != "" {
+		skips = append(skips, c.when)
 	}
 	for _, m := range c.mods {
 		if jsSkips.has(m) {
@@ -257,14 +267,14 @@ func (r *reader) suite(list []node, prefix string, outer []string, times int) {
 	for i := 0; i < len(list); i++ {
 		n := list[i]
 		skips := slices.Clone(outer)
-		if i >= end {
+		if hoisted := group(list, i, '{') && group(list, i-1, '(') && at(list, i-3) == "function"; i >= end && !hoisted {
 			skips = append(skips, "behind a return")
 		}
 		if len(returns) > 0 && i > early {
 			skips = append(skips, returns[0])
 		}
 		if i > 0 && list[i-1].open == '(' && at(list, i-2) == "if" || at(list, i-1) == "else" {
-			skips = append(skips, here("under a condition", text(list[i-1].kids)))
+			skips = append(skips, here(underCondition, text(list[i-1].kids)))
 		} else if r.uncalled(list, i) {
 			skips = append(skips, "in a function that nothing calls")
 		}

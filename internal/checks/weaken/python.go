@@ -215,7 +215,7 @@ func (r *reader) scope(all []line, class string, collected bool, skips []string)
 			if cond := head[1:]; !never(cond) {
 				inner := skips
 				if !always(cond) {
-					inner = append(slices.Clone(skips), here("under a condition", text(cond)))
+					inner = append(slices.Clone(skips), here(underCondition, text(cond)))
 				}
 				r.scope(inside, class, collected, inner)
 			}

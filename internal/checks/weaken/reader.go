@@ -19,7 +19,8 @@ type reader struct {
 
 	skipNames map[string]string // local names that stand for a skip, with what it is
 
-	js jsFile
+	js      jsFile
+	goScope goScope
 
 	foreign string // where Test comes from when that is no known framework
 	junit3  bool   // the file imports the old framework, where methods are tests by their names
@@ -129,6 +130,13 @@ func (r *reader) assigned(list []node, i int) (name string, value []node) {
 	}
 	if r.l.methods && at(list, i+1) == "=" && i > 0 && list[i-1].kind == ident && list[i-1].open == 0 {
 		return at(list, i), list[i+2:] // Runnable later = …
+	}
+	if word := at(list, i+1); r.l == golang && at(list, i-1) != "." && (word == ":=" || word == "=") {
+		end := statementEnd(list, i+1)
+		if at(list, end-1) == ";" {
+			end--
+		}
+		return at(list, i), list[i+2 : max(i+2, end)]
 	}
 	if r.l.layout && at(list, i+1) == "=" && statementStart(list, i) {
 		return at(list, i), list[i+2 : max(i+2, statementEnd(list, i+1)-1)]

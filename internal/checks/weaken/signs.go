@@ -60,7 +60,8 @@ var signs = []sign{
 	{langs: "js", product: true, say: "replaces $",
 		find: `\s(?:global|globalThis|window|self) \. (expect|assert|it|test|describe|suite) = ` +
 			`(?:function|async|\(|new|[\w$]+ =>)`},
-	{langs: "js", find: `\sexpect \. extend \( (?s:.{0,1000}?)[{,}]\s(?:async )?` + jsMatchers + ` [(:]`, say: "replaces $"},
+	{langs: "js", say: "replaces $",
+		find: `\sexpect \. extend \( (?s:.{0,1000}?)[{,}]\s(?:async )?` + jsMatchers + ` [(:]`},
 	{langs: "js", find: jsLibrary + ` , "` + jsJudging + `"`, say: "replaces $"},
 	{langs: "js", find: jsLibrary + `(?: \))? \[ "` + jsJudging + `" \] =\s`, say: "replaces $"},
 	{langs: "js", find: jsLibrary + `(?: [\w$).]+){0,5} \. ` + jsJudging + ` =\s\S*`, say: "replaces $",
@@ -71,7 +72,8 @@ var signs = []sign{
 		`\b_?(?:TestCase|unittest|pytest)\b` + inBrackets + `["' .]` + pyJudging + `"`},
 	{langs: "python", say: "replaces $", find: `(?:\s(?:TestCase|unittest|TestResult|TextTestResult|_pytest)|` +
 		`(?:^|[\n;{}]\s?)pytest)\b[^\n;{}]*? \. ` + pyJudging + ` =\s`},
-	{langs: "python", find: `(?:^|[\n;{}])\s?\w+ \. ` + pyAsserts + ` =\s`, unless: `\b(?:self|cls) \.`, say: "replaces $"},
+	{langs: "python", say: "replaces $",
+		find: `(?:^|[\n;{}])\s?\w+ \. ` + pyAsserts + ` =\s`, unless: `\b(?:self|cls) \.`},
 
 	{langs: "rust", find: `\smacro_rules ! (assert|assert_eq|assert_ne|assert_matches|panic|unreachable)\s`,
 		say: "replaces $"},
@@ -93,10 +95,9 @@ var signs = []sign{
 	{langs: "java go rust js", product: true, say: "$ that always holds", find: `(?:\s(equals)|\) (Equal)|\sfn (eq)|` +
 		`\s(asymmetricMatch)) \(` + inBrackets + `\) [^{}=;]{0,80}[{=]\s(?:return )?true(?:\s[;}]|\n|$)`},
 
-	{langs: "go js rust java c-like php script dash other", product: true, say: "ends the process under $",
-		find: `\s(?:if|elif)\b[^{};]*?` + underTest + `(?:[^{};]*?\{` + inBraces + `|[^{};\n]*?)` + endsProcess},
-	{langs: "python", product: true, say: "ends the process under $",
-		find: `\s(?:if|elif)\b[^{};]*?` + underTest + `[^{};]*?\{` + inBraces + endsProcess},
+	{langs: "go js python rust java c-like php script dash other", product: true, say: "ends the process under $",
+		find: `\s(?:if|elif)\b[^{};]*?` + underTest + `(?:[^{};]*?\{` + inBraces + `|[^{};\n]*?)` + endsProcess,
+		when: endsProcess},
 
 	{langs: "python", product: true, find: `\s(atexit)\b`, when: `\. _exit` + withNought,
 		say: "ends the process with 0 by $"},

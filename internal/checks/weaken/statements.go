@@ -154,7 +154,7 @@ func (l *language) endsHere(list []node, i int, held string) (next int, ends boo
 		return statementEnd(list, i), true
 	case "throw", "raise":
 		return statementEnd(list, i), !strings.Contains(held, "throw")
-	case "break", "continue":
+	case "break", "continue", "goto":
 		return statementEnd(list, i), !strings.Contains(held, "break")
 	case "if", "while":
 		cond, body := condition(list, i)
@@ -169,14 +169,14 @@ func (l *language) endsHere(list []node, i int, held string) (next int, ends boo
 				return l.endsBody(list, body+2, held)
 			}
 		}
-	case "switch", "match":
+	case "switch", "match", "select":
 		_, body := condition(list, i)
 		return l.endsSwitch(list, body, held)
 	case "for":
 		if group(list, i+1, '(') && len(list[i+1].kids) == 2 && at(list[i+1].kids, 0) == ";" { // for (;;)
 			return l.endsBody(list, i+2, held+" break")
 		}
-		if over, body := iterated(list, i); body > 0 && always(over) {
+		if over, body := iterated(list, i); body > 0 && (always(over) || l.filled(over)) {
 			return l.endsBody(list, body, held+" break")
 		}
 	case "with":
@@ -196,6 +196,12 @@ func (l *language) endsHere(list []node, i int, held string) (next int, ends boo
 		return l.endsBody(list, i, held)
 	}
 	return i, false
+}
+
+// filled reports whether a value of Go has elements.
+func (l *language) filled(value []node) bool {
+	n, ok := literalRows(value)
+	return l == golang && ok && n > 0
 }
 
 func (l *language) endsBody(list []node, i int, held string) (next int, ends bool) {
@@ -272,6 +278,9 @@ func (l *language) endsTry(list []node, i int, held string) (next int, ends bool
 // reached is the part of a block that can be reached: the index behind the first
 // statement that ends it.
 func (l *language) reached(list []node) int {
+	if word := at(list, 0); word == "case" || word == "default" {
+		return len(list) // what ends a clause does not end the next
+	}
 	for i := range list {
 		if !statementStart(list, i) || guarded(list, i) {
 			continue
@@ -287,10 +296,14 @@ func (l *language) reached(list []node) int {
 // the condition holds, without saying so. earlyReturn is what such a return is called.
 const earlyReturn = "return under a condition"
 
+// underCondition is the skip of a test that runs under a condition alone.
+const underCondition = "under a condition"
+
 // here marks what is skipped on other platforms alone.
 func here(what, condition string) string {
-	for _, w := range []string{"process . platform", "GOOS", "sys . platform", "os . name", "isWindows", "IS_WINDOWS",
-		"cfg ! (windows", "version_info", "GOARCH"} {
+	condition = strings.ToLower(condition)
+	for _, w := range []string{"process . platform", "goos", "sys . platform", "os . name", "windows", "win32",
+		"version_info", "goarch"} {
 		if strings.Contains(condition, w) {
 			return what + elsewhere
 		}
@@ -314,6 +327,9 @@ func earlyReturns(list []node) (first int, out []string) {
 			inner = list[body].kids
 		} else {
 			end = body + 2
+		}
+		for at(list, end) == ";" {
+			end++
 		}
 		if next := at(list, end); bareReturn(inner) && !speaks(inner) && next != "else" && next != "elif" &&
 			end < len(list) {
@@ -417,7 +433,8 @@ func speaks(list []node) bool {
 			}
 			continue
 		}
-		if n.kind == ident && (speaking.has(n.text) || asserting(n.text) || n.text == "t" && at(list, i+1) == ".") {
+		logs := at(list, i+2) == "log" || at(list, i+2) == "Log" || at(list, i+2) == "Logf"
+		if n.kind == ident && (speaking.has(n.text) || asserting(n.text) || n.text == "t" && !logs) {
 			return true
 		}
 	}

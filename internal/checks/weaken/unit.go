@@ -53,8 +53,6 @@ type unit struct {
 	drops  bool
 	// fails: a helper that is given the means to fail a test (*testing.T).
 	fails bool
-	// start and end of parameters and body in the file; Go alone has them.
-	start, end int
 }
 
 // source is what a reader found in one file.
@@ -93,7 +91,7 @@ func (r *reader) read(content []byte) *source {
 	file, lang := r.file, r.l
 	switch lang.name {
 	case "go":
-		r.s = readGo(file, content)
+		r.golang(content)
 	case "python":
 		r.python()
 	case "js":

@@ -97,7 +97,8 @@ func (w *walker) list(list []node, times int) {
 			w.block(n.kids, times)
 		case n.open != 0:
 			w.list(n.kids, times)
-		case n.kind == ident && keywords.has(n.text) && at(list, i-1) != "." && at(list, i-1) != "::":
+		case n.kind == ident && keywords.has(n.text) && at(list, i-1) != "." && at(list, i-1) != "::" &&
+			(w.r.l != golang || goKeywords.has(n.text)):
 			i = w.statement(list, i, times)
 		case n.kind == ident:
 			i = w.name(list, i, times)
@@ -113,7 +114,13 @@ func (w *walker) statement(list []node, i, times int) int {
 	}
 	switch list[i].text {
 	case "if", "elif", "while":
-		if cond, body := condition(list, i); never(cond) {
+		cond, body := condition(list, i)
+		if l == golang && len(cond) == 3 && at(cond, 1) == "!=" && at(cond, 2) == "nil" && at(list, body+1) != "else" &&
+			at(cond, 0) == w.r.plumbed(list, i) {
+			w.list(list[body:body+1], 0)
+			return body
+		}
+		if never(cond) {
 			return skipBranch(list, body)
 		} else if list[i].text != "while" && truthOf(cond) == maybe && here("", text(cond)) == "" {
 			return w.branches(list, i, times)
@@ -275,6 +282,10 @@ func literalRows(value []node) (int, bool) {
 	for len(value) > 0 && (at(value, 0) == "&" || at(value, 0) == "mut" || at(value, 0) == "vec" || at(value, 0) == "!") {
 		value = value[1:]
 	}
+	if n := len(value); n > 1 && value[n-1].open == openLiteral[0] && at(value, 0) != "&" && at(value, 0) != "func" &&
+		(value[n-2].open != 0 || value[n-2].kind == ident) {
+		return rows(value[n-1].kids), true // []T{…}, map[K]V{…} of Go
+	}
 	if len(value) == 0 || value[0].open == 0 || value[0].open != '[' && len(value) > 1 {
 		return 0, false
 	}
@@ -295,11 +306,22 @@ func (w *walker) name(list []node, i, times int) int {
 		if n, ok := literalRows(value); ok {
 			w.own[table] = n
 		}
-		if body := functionIn(value); body > 0 && (w.r.count[table] == 1 || table == "_") {
+		body := functionIn(value)
+		called := l == golang && body != len(value)-1 // in its place
+		if body > 0 && (w.r.count[table] == 1 || table == "_") && !called {
 			end := len(list) - len(value) + body
+			if l == golang { // the value ends with its statement
+				end = i + 2 + body
+			}
 			w.list(list[end:end+1], 0) // nothing calls it
 			return end
 		}
+	}
+	if l == golang {
+		if to, value := w.r.assigned(list, i); goAsserter(value) {
+			w.r.goScope.asserters[to] = true
+		}
+		return w.goName(list, i, times)
 	}
 	if l == javascript {
 		if next, ok := w.jsName(list, i, times); ok {
@@ -353,8 +375,7 @@ func handsFunction(n node) bool {
 
 // functionIn is where the body of a function that a value is stands; 0 = it is none.
 func functionIn(value []node) int {
-	if !definesFunction(value) && at(value, 0) != "|" && at(value, 0) != "||" && at(value, 0) != "move" &&
-		at(value, 1) != "->" {
+	if !definesFunction(value) && !oneOf("func | || move", at(value, 0)) && at(value, 1) != "->" {
 		return 0
 	}
 	return bodyAt(value, 0)
