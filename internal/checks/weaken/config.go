@@ -214,7 +214,7 @@ func (c *configJudge) pick(dir string, names ...string) {
 		if !ok || f.added() {
 			continue
 		}
-		if f.removed() || significant(p, f.Before) != significant(p, f.After) && !sameDecisions(p, f) {
+		if f.removed() || significant(p, f.Before) != significant(p, f.After) && !c.sameDecisions(p, f) {
 			c.changed(p)
 		}
 	}
@@ -222,12 +222,14 @@ func (c *configJudge) pick(dir string, names ...string) {
 
 // sameDecisions reports whether what was changed in the settings of a runner or a linter of
 // JavaScript is not for deciding what runs.
-func sameDecisions(p string, f File) bool {
+func (c *configJudge) sameDecisions(p string, f File) bool {
 	switch lang := languageOf(p); {
+	case strings.HasSuffix(p, "ignore") && c.linter != "":
+		return !c.leavesMoreOut(javascript, path.Dir(p), iniLines(f.Before), iniLines(f.After))
 	case strings.HasPrefix(path.Base(p), ".eslintrc") && lang == nil:
-		return !looserLint(f.Before, f.After)
+		return !c.looserLint(path.Dir(p), f.Before, f.After)
 	case lang != nil && lang.name == "js" && max(len(f.Before), len(f.After)) < maxSource:
-		return decidingCode(p, f.Before) == decidingCode(p, f.After)
+		return !c.looserCode(p, f.Before, f.After)
 	}
 	return false
 }
@@ -383,7 +385,7 @@ func (c *configJudge) section(p string, prefixes ...string) {
 	if (before == "" || len(added(now, old)) == 0) && !narrows(strings.Join(added(old, now), "\n")) {
 		return
 	}
-	if before != "" && !looserSettings(before, after, c.moved(path.Dir(p))) {
+	if !c.looserSettings(before, after, path.Dir(p)) {
 		return
 	}
 	c.changed(p)

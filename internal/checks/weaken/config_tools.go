@@ -62,7 +62,10 @@ var toolSettings = map[string]settingFiles{
 			old, now := testBlock(before), testBlock(after)
 			return old != now && (old != "" || narrows(now))
 		}}}},
-	"tsc vue-tsc tsd": {parts: []part{tsconfig}},
+	"tsc vue-tsc": {parts: []part{tsconfig}},
+	"tsd": {parts: []part{{names: tsconfig.names, gone: true, worse: func(before, after []byte) bool {
+		return after != nil && looserTS(before, after) // without the file it is strict
+	}}}},
 	"cargo cross": {whole: "clippy.toml .clippy.toml rustfmt.toml .rustfmt.toml .config/nextest.toml",
 		new:   "clippy.toml rustfmt.toml .config/nextest.toml",
 		parts: []part{{names: ".cargo/config.toml .cargo/config", worse: differ(cargoRunners), gone: true, new: true}}},

@@ -155,3 +155,46 @@ func TestJSHonest(t *testing.T) {
 		{why: "js: comments that mention skip", path: p, before: jsTwo, after: "// it.skip, describe.only\n" + jsTwo},
 	})
 }
+
+// TestJSUnderConditions: a condition that only has another form, or is about another system, is none that a test
+// did not have; what a test reads is no test; and a require asserts nothing.
+func TestJSUnderConditions(t *testing.T) {
+	body := "async () => {\n  expect(await load('a')).toBe('x');\n  expect(await load('b')).toBe('y');\n}"
+	plain := "test('loads', " + body + ");\n"
+	within := "if (!isBuild) {\n  test('loads', " + body + ");\n}\n"
+	run := func(when string) string { return "test." + when + "('loads', " + body + ");\n" }
+	reads := "const f = require('./f');\ntest('adds', () => {\n  const g = require('../g');\n" +
+		"  expect(f(g)).toBe(1);\n});\n"
+	focused := "describe.only('x', () => { it.only('y', () => { expect(1 + z).toBe(2); }); });\n"
+	check(t, []row{
+		{why: "another form of a condition", path: "a.test.js", before: within, after: run("runIf(isServe)")},
+		{why: "a condition that is new", path: "a.test.js", before: plain, after: run("runIf(isServe)"), want: is(Skipped)},
+		{why: "a condition that never holds", path: "a.test.js", before: within, after: run("runIf(false)"),
+			want: is(Skipped)},
+		{why: "a condition that always holds", path: "a.test.js", before: plain, after: run("skipIf(1 === 1)"),
+			want: is(Skipped)},
+		edit("a require less", "a.test.js", reads, "  const g = require('../g');\n  expect(f(g))", "  expect(f(2))"),
+		{why: "what a test reads", path: "tests/only/only.js", before: "-", after: focused,
+			paths: []string{"tests/only/format.spec.js"}},
+		{why: "a test beside tests", path: "tests/only/only.js", before: "-", after: focused,
+			paths: []string{"tests/only/format.js"}, want: is(Skipped)},
+		{why: "a new test that is focused", path: "tests/only/only.spec.js", before: "-", after: focused,
+			paths: []string{"tests/only/format.spec.js"}, want: is(Skipped)},
+	})
+	for _, c := range []struct {
+		why, path, before, after string
+		code                     []File
+	}{
+		{"a condition about another system", "a.test.js", plain, run("skipIf(hasWindowsBug)"), nil},
+		{"a snapshot goes beside changed code", "__snapshots__/a.test.js.snap", "\nexports[`a 1`] = `1`;\n", "\n",
+			[]File{file("a.js", "x = 1\n", "x = 2\n")}},
+		{"a text of the code goes, and what expects it", "a.test.js",
+			plain + "test('paints', () => {\n  expect(blue('foo')).toBe('\\u001B[94mfoo\\u001B[39m');\n});\n", plain,
+			[]File{file("a.js", "blue.open = '\\u001B[94m';\n", "n = 2\n")}},
+	} {
+		rep := Judge(Input{Files: append(c.code, file(c.path, c.before, c.after))})
+		if len(rep.Findings) > 0 || len(rep.Open) == 0 {
+			t.Errorf("%s: findings %v, open %v", c.why, rep.Findings, rep.Open)
+		}
+	}
+}

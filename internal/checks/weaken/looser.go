@@ -1,6 +1,7 @@
 package weaken
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"path"
@@ -36,15 +37,15 @@ func settings(text string) map[string][]string {
 }
 
 // looserSettings reports whether sections leave more out than before, or differ in
-// anything that is not known. moved is that of wideness.
-func looserSettings(before, after string, moved func(string, []string) bool) bool {
-	old, now := settings(before), settings(after)
+// anything that is not known.
+func (c *configJudge) looserSettings(before, after, dir string) bool {
+	old, now, moved := settings(before), settings(after), c.moved(dir)
 	for key := range union(old, now) {
 		was, is := old[key], now[key]
 		switch {
 		case slices.Equal(was, is):
 		case leavesOut(key):
-			if slices.ContainsFunc(added(was, is), func(w string) bool { return !generatedPath(w) }) {
+			if c.leavesMoreOut(python, dir, was, is) {
 				return true
 			}
 		case key == "testpaths" && len(was) > 0 && len(is) > 0:
@@ -90,7 +91,7 @@ func generatedPath(p string) bool {
 
 // looserLint compares the settings of a linter that are JSON: rules that are stricter, and
 // what is known of the surroundings (globals, parsers), may change.
-func looserLint(before, after json.RawMessage) bool {
+func (c *configJudge) looserLint(dir string, before, after json.RawMessage) bool {
 	var old, now map[string]json.RawMessage
 	if json.Unmarshal(relaxed(before), &old) != nil || json.Unmarshal(relaxed(after), &now) != nil {
 		return canonical(before) != canonical(after)
@@ -107,11 +108,24 @@ func looserLint(before, after json.RawMessage) bool {
 			}
 			continue
 		}
+		if leavesOut(key) && !c.leavesMoreOut(javascript, dir, list(old[key]), list(now[key])) {
+			continue
+		}
 		if canonical(old[key]) != canonical(now[key]) {
 			return true
 		}
 	}
 	return false
+}
+
+// list are the texts of a list in JSON, or the one text.
+func list(raw json.RawMessage) []string {
+	var many []string
+	var one string
+	if json.Unmarshal(raw, &many) != nil && json.Unmarshal(raw, &one) == nil {
+		many = []string{one}
+	}
+	return many
 }
 
 func looserRules(before, after json.RawMessage) bool {
@@ -144,50 +158,179 @@ func looserRules(before, after json.RawMessage) bool {
 	})
 }
 
-// decidingCode is the part of a configuration written in JavaScript that decides what
-// runs and what counts: without imports, the form of its export, and members about
+// decisions is what settings written in JavaScript decide: the lists of what they leave out, the
+// levels of a linter's rules, and the rest, without imports, the form of the export, and members about
 // coverage, compilers and what is shown.
-func decidingCode(p string, content []byte) string {
-	var b strings.Builder
-	var walk func(list []node)
-	walk = func(list []node) {
-		for i := 0; i < len(list); i++ {
-			n := list[i]
-			switch word := at(list, i); {
-			case word == "import" && n.first:
-				i = statementEnd(list, i) - 1
-				continue
-			case word == "module" && at(list, i+1) == "." && at(list, i+2) == "exports" && at(list, i+3) == "=":
-				i += 3
-				continue
-			case word == "export" && at(list, i+1) == "default":
+type decisions struct {
+	rest  strings.Builder
+	left  []string
+	rules map[string]json.RawMessage
+}
+
+func (d *decisions) read(list []node) {
+	for i := 0; i < len(list); i++ {
+		n := list[i]
+		named := (n.kind == ident || n.kind == str) && n.open == 0
+		value := i + 2 // behind key: and name =
+		switch word := at(list, i); {
+		case word == "import" && n.first:
+			i = statementEnd(list, i) - 1
+			continue
+		case word == "module" && at(list, i+1) == "." && at(list, i+2) == "exports" && at(list, i+3) == "=":
+			i += 3
+			continue
+		case word == "export" && at(list, i+1) == "default":
+			i++
+			continue
+		case word == "defineConfig" && group(list, i+1, '('):
+			d.read(list[i+1].kids)
+			i++
+			continue
+		case word == ";" || word == ",":
+			continue
+		case named && at(list, i+1) == ":" && !decides("", n.text):
+			for i+1 < len(list) && at(list, i+1) != "," {
 				i++
-				continue
-			case word == "defineConfig" && group(list, i+1, '('):
-				walk(list[i+1].kids)
-				i++
-				continue
-			case word == ";" || word == ",":
-				continue
-			case (n.kind == ident || n.kind == str) && n.open == 0 && at(list, i+1) == ":" && !decides("", n.text):
-				for i+1 < len(list) && at(list, i+1) != "," {
-					i++
-				}
-				i++
-				continue
 			}
-			if n.open != 0 {
-				b.WriteByte(n.open)
-				walk(n.kids)
-				b.WriteByte(closing(n.open))
-			} else {
-				b.WriteString(n.text)
+			i++
+			continue
+		case named && leavesOut(n.text) && (at(list, i+1) == "." && oneOf("push concat unshift", at(list, i+2)) &&
+			d.leaves(list, i+3) || oneOf(": =", at(list, i+1)) && d.leaves(list, value)):
+			if i = value; !group(list, i, '[') {
+				i++
 			}
-			b.WriteByte(0)
+			continue
+		case named && leavesOut(n.text) && group(list, i+1, '(') && d.leaves(list, i+1):
+			i++
+			continue
+		case n.text == "rules" && named && at(list, i+1) == ":" && group(list, value, '{') && d.levels(list[value].kids):
+			i = value
+			continue
+		}
+		if n.open != 0 {
+			d.rest.WriteByte(n.open)
+			d.read(n.kids)
+			d.rest.WriteByte(closing(n.open))
+		} else {
+			d.rest.WriteString(n.text)
+		}
+		d.rest.WriteByte(0)
+	}
+}
+
+// leaves takes a group of nothing but strings as what is left out.
+func (d *decisions) leaves(list []node, i int) bool {
+	if !group(list, i, '[') && !group(list, i, '(') {
+		return false
+	}
+	if kids := list[i].kids; len(kids) == 1 && kids[0].open == '[' {
+		return d.leaves(kids, 0) // globalIgnores([…])
+	}
+	plain := func(n node) bool { return n.kind == str && n.open == 0 || n.is(",") }
+	for _, n := range list[i].kids {
+		if !plain(n) {
+			return false
 		}
 	}
-	walk(tree(lex(content, languageOf(p))))
-	return b.String()
+	for _, n := range list[i].kids {
+		if n.kind == str {
+			d.left = append(d.left, n.text)
+		}
+	}
+	return true
+}
+
+// levels takes the rules of a linter whose levels are written out.
+func (d *decisions) levels(list []node) bool {
+	found := map[string]json.RawMessage{}
+	for _, rule := range split(list, ",") {
+		if len(rule) != 3 || at(rule, 1) != ":" {
+			return false
+		}
+		level := rule[2]
+		if level.open == '[' && len(level.kids) > 0 {
+			level = level.kids[0]
+		}
+		raw := level.text
+		if level.kind == str {
+			raw = `"` + raw + `"`
+		}
+		found[rule[0].text] = json.RawMessage(raw)
+	}
+	for name, level := range found {
+		for d.rules[name] != nil { // of another part of the settings
+			name += "+"
+		}
+		d.rules[name] = level
+	}
+	return true
+}
+
+// looserCode compares settings that are written in JavaScript.
+func (c *configJudge) looserCode(p string, before, after []byte) bool {
+	old, now := decisions{rules: map[string]json.RawMessage{}}, decisions{rules: map[string]json.RawMessage{}}
+	old.read(tree(lex(before, languageOf(p))))
+	now.read(tree(lex(after, languageOf(p))))
+	was, err := json.Marshal(old.rules)
+	is, err2 := json.Marshal(now.rules)
+	return err != nil || err2 != nil || c.renamed(old.rest.String()) != now.rest.String() || looserRules(was, is) ||
+		c.leavesMoreOut(javascript, path.Dir(p), old.left, now.left)
+}
+
+// renamed are settings with the new names of files that the change gave another one.
+func (c *configJudge) renamed(text string) string {
+	for _, p := range c.paths() {
+		f := c.files[p]
+		same := func(q string) bool { return c.files[q].added() && bytes.Equal(c.files[q].After, f.Before) }
+		if all := c.paths(); f.removed() && len(f.Before) > 0 && strings.Contains(text, p) {
+			if i := slices.IndexFunc(all, same); i >= 0 {
+				text = strings.ReplaceAll(text, p, all[i])
+			}
+		}
+	}
+	return text
+}
+
+// leavesMoreOut reports whether patterns that came new leave out a file that is looked at today: a
+// test, or, for a linter, any code.
+func (c *configJudge) leavesMoreOut(lang *language, dir string, was, is []string) bool {
+	return slices.ContainsFunc(added(was, is), func(pattern string) bool {
+		if generatedPath(pattern) || c.linter != "" && shownPath(pattern) {
+			return false
+		}
+		forms, ok := patternForms(pattern)
+		return !ok || len(c.in.Paths) == 0 || slices.ContainsFunc(c.in.Paths, func(q string) bool {
+			if languageOf(q) != lang || c.linter == "" && !IsTest(q) && !isSupport(q) {
+				return false
+			}
+			return slices.ContainsFunc(forms, func(re *regexp.Regexp) bool {
+				return re.MatchString("/"+q) || re.MatchString("/"+c.relative(q, join("", dir)))
+			})
+		})
+	})
+}
+
+// patternForms are the two readings of what is left out: a glob, as most tools have it, and a
+// regular expression, as Jest has. ok is false when it is neither.
+func patternForms(pattern string) (forms []*regexp.Regexp, ok bool) {
+	pattern = strings.TrimPrefix(strings.TrimPrefix(pattern, "<rootDir>"), "./")
+	if pattern == "" || strings.HasPrefix(pattern, "!") || strings.ContainsAny(pattern, "{(") {
+		return nil, false
+	}
+	glob := strings.NewReplacer(`\*\*/`, ".*", `\*\*`, ".*", `\*`, "[^/]*", `\?`, ".").Replace(
+		regexp.QuoteMeta(strings.Trim(pattern, "/")))
+	for _, form := range []string{"(?:^|/)" + glob + "(?:/|$)", pattern} {
+		if re, err := regexp.Compile(form); err == nil {
+			forms = append(forms, re)
+		}
+	}
+	return forms, true
+}
+
+// shownPath are folders of what a project shows: a linter that passes over them says no less of its code.
+func shownPath(p string) bool {
+	first, _, _ := strings.Cut(strings.Trim(p, "*./"), "/")
+	return oneOf("doc docs documentation example examples website bench benchmark benchmarks", first)
 }
 
 // decides reports whether a member of a tool's settings decides which tests run and
@@ -209,7 +352,10 @@ func decides(tool, key string) bool {
 		return false
 	}
 	switch key {
-	case "preset", "extensionsToTreatAsEsm", "reporter", "reporters", "verbose", "globals", "cache", "sourceMap",
+	case "preset", "deps", "server", "pool", "poolOptions", "maxWorkers", "minWorkers", "maxConcurrency", "displayName",
+		"name", "testTimeout", "hookTimeout", "slowTestThreshold", "cacheDirectory", "cacheDir", "haste", "notify", "silent",
+		"logHeapUsage", "clearMocks", "restoreMocks", "resetMocks", "watchPlugins", "watchPathIgnorePatterns",
+		"extensionsToTreatAsEsm", "reporter", "reporters", "verbose", "globals", "cache", "sourceMap",
 		"snapshotSerializers", "snapshotFormat", "moduleFileExtensions", "testURL", "timers", "babel", "typescript",
 		"failFast",
 		"environmentVariables", "node-arg", "nodeArguments", "nyc-arg", "ts", "jobs", "optimizeDeps", "ssr", "dedupe",

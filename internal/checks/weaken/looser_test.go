@@ -16,6 +16,15 @@ func TestSettingsThatAreLooser(t *testing.T) {
 	jest := func(why, before, after string, want ...Rule) row {
 		return row{why: why, commands: []string{"npx jest"}, path: "jest.config.js", before: before, after: after, want: want}
 	}
+	known := []string{"pkg/a.test.js", "src/a.js", "playground/a.js"}
+	left := func(why, patterns string, want ...Rule) row {
+		return row{why: why, commands: []string{"npx jest"}, path: "jest.config.js", before: "module.exports = {\n};\n",
+			after: "module.exports = {\n  testPathIgnorePatterns: [" + patterns + "],\n};\n", paths: known, want: want}
+	}
+	eslint := func(why, before, after string, want ...Rule) row {
+		return row{why: why, commands: []string{"npx eslint ."}, path: "eslint.config.js", paths: known,
+			before: "export default [{" + before + "}];\n", after: "export default [{" + after + "}];\n", want: want}
+	}
 	build := func(why, before, after string, want ...Rule) row {
 		return row{why: why, commands: []string{"npm test"}, path: "scripts/build.sh", before: before, after: after,
 			want:   want,
@@ -51,6 +60,29 @@ func TestSettingsThatAreLooser(t *testing.T) {
 			before: "export default [{languageOptions: {globals: {console: false}}, rules: {a: 'error'}}];\n",
 			after: "import globals from 'globals';\n" +
 				"export default [{languageOptions: {globals: {...globals.browser}}, rules: {a: 'error'}}];\n"},
+		jest("a wait is longer, and workers", conf, replace(conf, "verbose: true", "testTimeout: 9, maxWorkers: 2")),
+		left("a folder without tests is left out", "'/node_modules/', '/playground/'"),
+		left("a folder of tests is left out", "'/playground/', '<rootDir>/pkg/'", Config),
+		left("a test is left out by its name", "'a\\.test'", Config),
+		{why: "less is left out", commands: []string{"npx jest"}, path: "jest.config.js",
+			before: "const ignore = [];\nignore.push('a.js', 'b.js');\nmodule.exports = {testPathIgnorePatterns: ignore};\n",
+			after:  "const ignore = [];\nignore.push('b.js');\nmodule.exports = {testPathIgnorePatterns: ignore};\n"},
+		{why: "a set-up has another name", commands: []string{"npx jest"}, path: "jest.config.js",
+			before: "module.exports = {globalSetup: './setUp.js'};\n", after: "module.exports = {globalSetup: './set-up.js'};\n",
+			more: []File{file("setUp.js", "run();\n", "-"), file("set-up.js", "-", "run();\n")}},
+		{why: "a set-up is another one", commands: []string{"npx jest"}, path: "jest.config.js",
+			before: "module.exports = {globalSetup: './setUp.js'};\n", after: "module.exports = {globalSetup: './set-up.js'};\n",
+			more: []File{file("setUp.js", "run();\n", "-"), file("set-up.js", "-", "run;\n")}, want: is(Config)},
+		eslint("a rule is not off any more", "rules: {a: 'off', b: 2}", "rules: {b: 2}"),
+		eslint("a rule warns only", "rules: {b: ['error', {x: 1}]}", "rules: {b: 'warn'}", Config),
+		eslint("what a test reads is not linted", "ignores: ['dist']", "ignores: ['dist', 'test/fixtures/new/*.js']"),
+		eslint("code is not linted", "ignores: ['dist']", "ignores: ['dist', 'src/**']", Config),
+		{why: "a list of what is not linted", commands: []string{"npx eslint ."}, path: ".eslintignore", before: "dist\n",
+			after: "dist\ndocs/*\ntest/**/dist/\n", paths: []string{"src/a.js"}},
+		{why: "a list of what is not linted holds code", commands: []string{"npx eslint ."}, path: ".eslintignore",
+			before: "dist\n", after: "dist\nsrc\n", paths: []string{"src/a.js"}, want: is(Config)},
+		{why: "the types of a package are tested without settings", commands: []string{"npx tsd"}, path: "tsconfig.json",
+			before: `{"compilerOptions": {"noEmit": true}}`, after: "-"},
 		{why: "eslint has a rule less", commands: []string{"npx eslint ."}, path: "eslint.config.js",
 			before: "export default [{rules: {a: 'error'}}];\n", after: "export default [{rules: {a: 'off'}}];\n",
 			want: is(Config)},

@@ -125,10 +125,12 @@ func measureHonest(t *testing.T, r *history, rates map[string]*rate) {
 			continue
 		}
 		taken++
-		rep := Judge(Input{Files: files, Commands: r.commands(commit + "^"), Lookup: func(p string) ([]byte, bool) {
-			b := r.blob(commit+"^", p)
-			return b, b != nil
-		}})
+		rep := Judge(Input{Files: files, Commands: r.commands(commit + "^"),
+			Paths: strings.Split(string(r.git(t, "ls-tree", "-r", "-z", "--name-only", commit+"^")), "\x00"),
+			Lookup: func(p string) ([]byte, bool) {
+				b := r.blob(commit+"^", p)
+				return b, b != nil
+			}})
 		score(rates, rep, "all", "language "+lang, "repository "+r.name)
 		for _, f := range rep.Findings {
 			t.Logf("FLAG %s %s %s: %s", r.name, commit[:10], f.Rule, asOneLine(f.String()))

@@ -411,6 +411,13 @@ func (j *judge) related(o *unit) bool {
 			shared++ // the titles of tests name what they are about
 		}
 	}
+	words := slices.Collect(maps.Keys(o.words))
+	for w := range c.words { // a text of the code as a part of what a test expects
+		part := func(v string) bool { return v != w && strings.Contains(v, w) }
+		if len(w) >= 5 && strings.ContainsFunc(w, unicode.IsPunct) && slices.ContainsFunc(words, part) {
+			shared++
+		}
+	}
 	name := strings.ToLower(strings.ReplaceAll(o.name[strings.LastIndexAny(o.name, "/.")+1:], "_", ""))
 	for d := range c.defs {
 		if d = strings.ToLower(strings.ReplaceAll(d, "_", "")); len(d) >= 4 && strings.Contains(name, d) {
