@@ -285,10 +285,11 @@ func TestWorkersKilledAtSteps(t *testing.T) {
 // half the time of one. How much less is a figure of doc/promises.md, and no test's
 // business: landings and their proofs are made one at a time, which a loaded machine feels.
 func TestWorkersAreQuicker(t *testing.T) {
-	long.Only(t, "it waits for half a minute")
+	t.Parallel()
+	long.Only(t, "it waits for a minute")
 	took := map[int]time.Duration{}
 	for _, n := range []int{1, 4} {
-		p := newProject(t, "sleep 8\n"+doTask, check+"[guard]\nsandbox = \"off\"\n", map[string]string{"README": "hello\n"})
+		p := newProject(t, "sleep 5\n"+doTask, check+"[guard]\nsandbox = \"off\"\n", map[string]string{"README": "hello\n"})
 		for i := range 12 {
 			p.must(t, "add", fmt.Sprint("task ", i))
 		}
