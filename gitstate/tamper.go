@@ -36,7 +36,8 @@ type Snapshot struct {
 	fetched map[string]time.Time
 	writers string // the folder of the notes of who may hold a lock
 	places  []place
-	outside []string // settings of the user and the system
+	outside []string // settings of the user and the system, and what git runs of the worktree
+	spoiled []string // see TakeSpoiled
 }
 
 // FileState is one small file of the git directory.
@@ -178,8 +179,8 @@ func (s *Snapshot) fill(ctx context.Context, r *Repo) error {
 }
 
 // settingsFiles are the files outside of the git directory that git takes
-// settings, attributes and ignore rules from, those that do not exist yet
-// included.
+// settings, attributes and ignore rules from, and those of the worktree that it runs;
+// those that do not exist yet included.
 func (r *Repo) settingsFiles(ctx context.Context) ([]string, error) {
 	config, err := r.Git.Config(ctx)
 	if err != nil {
@@ -199,6 +200,9 @@ func (r *Repo) settingsFiles(ctx context.Context) ([]string, error) {
 		if filepath.IsAbs(set.File) {
 			add(filepath.Clean(set.File))
 		}
+	}
+	for _, path := range r.reached(config) {
+		add(path)
 	}
 	home := proc.Getenv(r.Git.Env, "HOME")
 	xdg := proc.Getenv(r.Git.Env, "XDG_CONFIG_HOME")

@@ -58,7 +58,8 @@ func (l *Loop) examine(ctx context.Context, rd *Ready, ran *Ran) (*Examined, err
 			return nil, err
 		}
 	}
-	if err := l.weighProduct(ctx, it); err != nil || l.isolated() {
+	err = l.weighProduct(ctx, it)
+	if it.blameSpoiled(); err != nil || l.isolated() {
 		return x, err
 	}
 	// Checks and steps ran what the agent wrote, and nothing kept them from
@@ -195,7 +196,7 @@ func (l *Loop) stepsAfter(ctx context.Context, it *attempt) error {
 func (l *Loop) guarded(it *Ready, readOnly bool, f func(session.Starter) error) error {
 	use := it.use
 	use.Agent, use.ReadOnly = false, readOnly
-	return l.Sandboxed(it.id, use, f)
+	return l.sandboxed(it, use, f)
 }
 
 // weighChange derives from the difference what the verdict needs to know.

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/text"
+	"git-ralph/loop/recovery"
+	"git-ralph/loop/session"
 )
 
 // covered are the parts of the worktree that belong to the user and that no
@@ -25,8 +28,30 @@ func (l *Loop) covered(before *worktree.Checkpoint) []string {
 				text.List(missed))
 		}
 	}
+	settings, err := l.Repo.Within(l.background())
+	if err != nil {
+		l.Log("git's settings could not be read: %v", err)
+	}
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.Nested, before.Oversized, l.ignoredRepos,
-		l.linkedWorktrees()))))
+		l.linkedWorktrees(), settings))))
+}
+
+// sandboxed is Sandboxed in an iteration: no git of ours finds afterwards what was written in
+// the worktree where it takes settings or programs from. Without a boundary checkTamper looks.
+func (l *Loop) sandboxed(it *Ready, use session.Use, f func(session.Starter) error) error {
+	err := l.Sandboxed(it.id, use, f)
+	if it.git == nil || !l.writeProtected() {
+		return err
+	}
+	return errors.Join(err, it.git.PutBackWithin(l.isolated(), recovery.AsideOf(l.Repo, it.id)+"-git"))
+}
+
+// blameSpoiled rejects what wrote where git takes settings or programs from.
+func (it *attempt) blameSpoiled() {
+	for _, path := range it.git.TakeSpoiled() {
+		it.tampered("config")
+		it.notice("put back, because git reads or runs it: %s", path)
+	}
 }
 
 // linkedWorktrees are the other worktrees of this repository, absolute.

@@ -81,7 +81,7 @@ func (l *Loop) help(ctx context.Context, it *Ready, h helperRun) (answer, error)
 	ss.Request.Env = append(slices.Clip(ss.Request.Env), ContextDirVar+"="+l.Sandbox.Inside(dir, files))
 	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(h.role)}, "%s begins", h.role)
 	var end session.End
-	err = l.Sandboxed(it.id, use, func(start session.Starter) error {
+	err = l.sandboxed(it, use, func(start session.Starter) error {
 		ss.Start = start
 		end, ans.failed = l.RunSession(ctx, ss)
 		return nil

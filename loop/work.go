@@ -33,7 +33,7 @@ func (l *Loop) work(ctx context.Context, rd *Ready) (*Ran, error) {
 	var r relay
 	for n := 1; ; n++ {
 		reason, h := "", (*notes.Handoff)(nil)
-		err := l.Sandboxed(rd.id, rd.use, func(start session.Starter) error {
+		err := l.sandboxed(rd, rd.use, func(start session.Starter) error {
 			if n == 1 {
 				if failed, err := l.stepsBefore(ctx, rd, ran, start); err != nil || failed {
 					return err

@@ -227,6 +227,17 @@ func movedRefs(t *testing.T, p *project, got result, refs string) {
 	}
 }
 
+// configures sets a setting of the user's repository.
+func configures(key, value string) func(*testing.T, *project) {
+	return func(_ *testing.T, p *project) { p.Git("config", key, value) }
+}
+
+// filterOfTheAgent makes a file of settings one that has git run a filter.
+func filterOfTheAgent(file string) string {
+	return `printf '[filter "x"]\n\tclean = ./tools.sh\n' >> ` + file +
+		`; echo '*.txt filter=x' > .gitattributes; echo new > new.txt`
+}
+
 func attacksOnGit() []attack {
 	configured := func(text string) string { return payload + `printf '` + text + `' >> .git/config` }
 	return []attack{
@@ -246,6 +257,18 @@ func attacksOnGit() []attack {
 		{name: "filters", why: "git add runs filter.clean", worked: ran, boxed: kept, off: rejected("tampered: config"),
 			agent: configured(`[filter "x"]\n\tclean = ./tools.sh\n\tsmudge = ./tools.sh\n`) +
 				`; echo '*.txt filter=x' > .gitattributes; echo new > new.txt`},
+		{name: "settings of the team", why: "the settings include a file of the worktree", worked: ran, boxed: kept,
+			off:   rejected("tampered: config"),
+			files: map[string]string{"team.gitconfig": "[core]\n"}, setup: configures("include.path", "../team.gitconfig"),
+			agent: payload + filterOfTheAgent("team.gitconfig")},
+		{name: "settings of the team that lack", why: "the settings include a file that nobody has made", worked: ran,
+			boxed: rejected("tampered: config"), off: rejected("tampered: config"),
+			setup: configures("include.path", "../team.gitconfig"), agent: payload + filterOfTheAgent("team.gitconfig")},
+		{name: "script of a filter", why: "the user's filter is a script of the worktree", worked: ran, boxed: kept,
+			off:   rejected("tampered: config"),
+			files: map[string]string{"scripts/clean.sh": "cat\n", ".gitattributes": "*.txt filter=x\n"},
+			setup: configures("filter.x.clean", "sh scripts/clean.sh"),
+			agent: payload + `mv scripts old; mkdir -p scripts; cp tools.sh scripts/clean.sh; echo new > new.txt`},
 		{name: "external diff", why: "git diff runs diff.external", worked: ran, boxed: kept,
 			off:   rejected("tampered: config"),
 			agent: configured(`[diff]\n\texternal = ./tools.sh\n`) + `; echo changed >> value.txt`},

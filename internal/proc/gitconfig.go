@@ -137,6 +137,19 @@ func (k *KnownConfig) sources(g *Git, list Config) (files []string, ok bool) {
 	return files, ok
 }
 
+// Included are the files that settings include, whatever the condition, those that do not
+// exist among them.
+func (c Config) Included(home string) []string {
+	var files []string
+	for _, s := range c {
+		section, _, _ := strings.Cut(s.Key, ".")
+		if path := included(s, home); (section == "include" || section == "includeif") && filepath.IsAbs(path) {
+			files = append(files, filepath.Clean(path))
+		}
+	}
+	return files
+}
+
 // included is the file that a setting includes, which may lack; not absolute = it is not
 // known.
 func included(s Setting, home string) string {
