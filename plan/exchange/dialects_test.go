@@ -100,19 +100,7 @@ func TestImportDialects(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var lines []string
-			for _, k := range got.Plan.Tasks {
-				deps := "-"
-				if len(k.DependsOn) > 0 {
-					var ids []string
-					for _, d := range k.DependsOn {
-						ids = append(ids, string(d))
-					}
-					deps = strings.Join(ids, ",")
-				}
-				lines = append(lines, fmt.Sprintf("%s %s p%d %s | %s | %s | %s", k.ID, k.Status, k.Priority, k.Title, deps,
-					strings.Join(k.Criteria, "; "), strings.Join(k.Verify, "; ")))
-			}
+			lines := taskLines(got)
 			if d := cmp.Diff(row.want, lines); d != "" {
 				t.Error(d)
 			}
@@ -123,6 +111,24 @@ func TestImportDialects(t *testing.T) {
 			}
 		})
 	}
+}
+
+// taskLines is one line a task, as the rows of the tests write them.
+func taskLines(in Imported) []string {
+	var lines []string
+	for _, k := range in.Plan.Tasks {
+		deps := "-"
+		if len(k.DependsOn) > 0 {
+			var ids []string
+			for _, d := range k.DependsOn {
+				ids = append(ids, string(d))
+			}
+			deps = strings.Join(ids, ",")
+		}
+		lines = append(lines, fmt.Sprintf("%s %s p%d %s | %s | %s | %s", k.ID, k.Status, k.Priority, k.Title, deps,
+			strings.Join(k.Criteria, "; "), strings.Join(k.Verify, "; ")))
+	}
+	return lines
 }
 
 // TestImportLeavesProse: what only looks like a list of work is refused.

@@ -149,26 +149,28 @@ func Import(name string, data []byte, opts Options) (Imported, error) {
 		return Imported{}, plan.Problems{{Source: name, Text: fmt.Sprintf("the file is larger than %d MB", MaxFile>>20)}}
 	}
 	data = decodeText(data)
-	im := &importer{Collector: plan.Collector{Source: name}, opts: opts, format: opts.Format}
+	im := &importer{Collector: plan.Collector{Source: name}, opts: opts, format: opts.Format,
+		syntax: syntaxOf(name, data)}
 	if im.format == "" {
 		var err error
-		if im.format, err = detect(name, data); err != nil {
+		if im.format, err = detect(name, im.syntax, data); err != nil {
 			return Imported{}, err
 		}
 	}
 	im.places.Source = name
 	switch im.format {
 	case FormatTOML:
-		im.plan, im.places = im.Collector.ReadPlan(data)
-		for i := range im.plan.Tasks {
-			im.settle(&im.plan.Tasks[i])
-		}
+		im.toml(data)
 	case FormatMarkdown:
-		im.markdown(string(data))
+		im.words(string(data))
 	default:
+		if im.syntax == "" {
+			im.syntax = syntaxJSON
+		}
 		im.json(data)
 	}
 	plan.NumberTasks(im.plan.Tasks, im.places, im.opts.Known)
+	im.secondIDs()
 	im.dependencies()
 	// Problems of reading come first: what they left out would be reported again.
 	if len(im.Problems.Errors()) == 0 {
@@ -190,7 +192,8 @@ func Import(name string, data []byte, opts Options) (Imported, error) {
 }
 
 const knownFormatsHint = "import reads a plan in TOML ([[tasks]]), plan.json, implementation_plan.json, prd.json, " +
-	"task-master tasks.json, a Markdown checklist (- [ ]) and gh issue list --json number,title,body,labels"
+	"task-master tasks.json, such lists in YAML, a Markdown checklist (- [ ]), gh issue list --json " +
+	"number,title,body,labels, and what trackers export as CSV, JSON or XML"
 
 // decodeText takes off byte order marks; some shells redirect in UTF-16.
 func decodeText(data []byte) []byte {
@@ -214,21 +217,31 @@ func decodeText(data []byte) []byte {
 
 // detect finds the format from what the file says; the name decides only
 // where the content could be two things or is broken.
-func detect(name string, data []byte) (Format, error) {
+func detect(name string, as syntax, data []byte) (Format, error) {
 	text := bytes.TrimSpace(data)
 	ext := strings.ToLower(path.Ext(name))
 	if len(text) == 0 {
 		return "", plan.Problems{{Source: name, Text: "the file is empty", Hint: knownFormatsHint}}
 	}
-	if looksLikeJSON(text) && ext != ".toml" && ext != ".md" {
-		root, err := parseDocument(data)
+	if as != "" {
+		root, err := parseDocument(as, data)
 		if err != nil {
-			return "", plan.Problems{{Source: name, Line: err.Line, Text: "the file is not valid JSON: " + err.Text}}
+			return "", plan.Problems{{Source: name, Line: err.Line, Text: fmt.Sprintf("the file is not valid %s: %s", as,
+				err.Text)}}
 		}
-		if f := detectJSON(root); f != "" {
+		switch f := detectJSON(root); {
+		case f != "" && (as == syntaxCSV || as == syntaxXML):
+			return FormatIssues, nil
+		case f == FormatJSON && as == syntaxYAML: // not what we print
+			return FormatPRD, nil
+		case f != "":
 			return f, nil
 		}
-		return "", plan.Problems{{Source: name, Text: "the JSON holds no list of tasks", Hint: knownFormatsHint}}
+		return "", plan.Problems{{Source: name, Text: fmt.Sprintf("the %s holds no list of tasks", as),
+			Hint: knownFormatsHint}}
+	}
+	if strings.EqualFold(path.Base(name), "todo.txt") || ext == ".org" {
+		return FormatMarkdown, nil
 	}
 	boxes, keys, markdown := false, false, false
 	for line := range strings.Lines(string(text)) {
@@ -263,28 +276,19 @@ func tomlKeyLine(line string) bool {
 	return ok && slices.Contains([]string{"goal", "created", "tasks", "id", "title"}, strings.TrimSpace(key))
 }
 
-// looksLikeJSON tells an object or array from a TOML table header.
-func looksLikeJSON(text []byte) bool {
-	if text[0] == '{' {
-		return true
-	}
-	if text[0] != '[' {
-		return false
-	}
-	rest := bytes.TrimLeft(text[1:], " \t\r\n")
-	return len(rest) == 0 || rest[0] == '{' || rest[0] == ']' && bytes.Equal(rest, []byte("]"))
-}
-
 // importer reads one foreign file.
 type importer struct {
 	plan.Collector
 	opts   Options
 	format Format
+	syntax syntax
 	plan   plan.Plan
 	places plan.Places
 	lost   losses
 	// renamed ids of the file, by what its dependencies call them.
 	renamed map[plan.TaskID]plan.TaskID
+	// unknown are words for states that no table has, with the tasks that have them.
+	unknown losses
 	// fractions are priorities that are no whole numbers, by the task's place.
 	fractions map[int]*big.Rat
 }
@@ -355,7 +359,25 @@ func (im *importer) dependencies() {
 	for _, id := range im.opts.Known {
 		known[plan.Fold(id)] = id
 	}
+	im.byTitle(known)
 	plan.CanonicalDependencies(im.plan.Tasks, known)
+	if !im.tracker() {
+		return
+	}
+	// A part of a tracker's issues was exported; the others are no business of the plan.
+	for i := range im.plan.Tasks {
+		known[plan.Fold(im.plan.Tasks[i].ID)] = im.plan.Tasks[i].ID
+	}
+	for i := range im.plan.Tasks {
+		t := &im.plan.Tasks[i]
+		t.DependsOn = slices.DeleteFunc(t.DependsOn, func(id plan.TaskID) bool {
+			_, ok := known[plan.Fold(id)]
+			if !ok {
+				im.lost.add("depends_on", "what they wait on is not in the file", t.ID)
+			}
+			return !ok
+		})
+	}
 }
 
 // IsUnknownFormat reports whether err of Import is about the file as a whole and

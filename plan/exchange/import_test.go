@@ -169,8 +169,9 @@ verify = [" "]
 		{
 			why: "problems in JSON have lines", name: "plan.json",
 			data: "{\"tasks\": [\n {\"id\": \"a\", \"title\": \"x\", \"acceptance_criteria\": [],\n  \"depends_on\": " +
-				"[\"b\"],\n  \"status\": \"pending\"},\n {\"id\": \"c\", \"title\": \"y\", \"status\": \"wip\"}\n]}",
-			want: []string{`plan.json:5: c has the status "wip", which is not known`}, hint: "pending, in_progress",
+				"[\"b\"],\n  \"status\": \"pending\"},\n {\"id\": \"c\", \"title\": \"y\", \"priority\": -1}\n]}",
+			want: []string{"the plan has 2 problems", "plan.json:3: a depends on b, which is not in the plan",
+				"plan.json:5: c: priority is -1"},
 		},
 		{
 			why: "so have dependencies in JSON", name: "plan.json",

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"math/big"
 	"slices"
 	"strings"
@@ -20,10 +21,15 @@ func detectJSON(root located.Node) Format {
 		if len(list) == 0 {
 			return FormatJSON
 		}
+		if _, ok := titlesAlone(root); ok {
+			return FormatPRD
+		}
 		o, ok := list[0].Value.(*located.Object)
 		switch {
 		case !ok:
 			return ""
+		case isIssue(o):
+			return FormatIssues
 		case o.Has("number") && (!o.Has("id") || o.Has("html_url", "repository_url", "labels_url", "node_id",
 			"assignees", "milestone", "closed_at", "closedAt", "createdAt", "author")):
 			return FormatIssues
@@ -41,16 +47,21 @@ func detectJSON(root located.Node) Format {
 			return FormatTaskMaster
 		}
 	}
-	groups, used, ok := taskGroups(root)
+	found, ok := findTasks(root)
 	if !ok {
 		return ""
 	}
-	if text.Key(used[0]) == "userstories" {
+	if text.Key(found.key) == "userstories" {
 		return FormatStories
 	}
 	var all []located.Node
-	for _, g := range groups {
+	for _, g := range found.groups {
 		all = append(all, g.nodes...)
+	}
+	if len(all) > 0 {
+		if o, ok := all[0].Value.(*located.Object); ok && isIssue(o) {
+			return FormatIssues
+		}
 	}
 	return detectTasks(all)
 }
@@ -122,28 +133,42 @@ func detectTasks(tasks []located.Node) Format {
 // json reads every JSON format. They share one table of keys: files are often
 // a cross of two of them, and a key means the same in all.
 func (im *importer) json(data []byte) {
-	root, err := parseDocument(data)
+	root, err := parseDocument(im.syntax, data)
 	if err != nil {
-		im.Bad(err.Line, "", "", "the file is not valid JSON: %s", err.Text)
+		im.Bad(err.Line, "", "", "the file is not valid %s: %s", im.syntax, err.Text)
 		return
 	}
+	im.document(root)
+}
+
+// document reads the tasks of a document, in whatever syntax it was.
+func (im *importer) document(root located.Node) {
 	if o, ok := root.Value.(*located.Object); ok && im.format == FormatTaskMaster {
 		root.Value = im.pickTag(o)
 	}
-	groups, used, ok := taskGroups(root)
+	found, ok := findTasks(root)
 	if !ok {
-		im.Bad(root.Line, "", knownFormatsHint, "the JSON holds no list of tasks")
+		im.Bad(root.Line, "", knownFormatsHint, "the %s holds no list of tasks", im.syntax)
 		return
 	}
-	if o, ok := root.Value.(*located.Object); ok {
-		im.head(o, used)
+	for _, b := range found.beside {
+		im.head(b.object, b.used)
 	}
+	groups := found.groups
 	if len(groups) > 1 || len(groups) == 1 && len(groups[0].names) > 0 {
-		im.lost.add(used[0], "a plan has no sections", "")
+		im.lost.add(cmp.Or(found.key, "groups"), "a plan has no sections", "")
+		for _, key := range found.beside[max(len(found.beside)-1, 0):] {
+			for _, used := range key.used {
+				im.lost.add(used, "a plan has no sections", "")
+			}
+		}
 	}
 	var orders []*big.Rat
 	for g := range groups {
 		for _, n := range groups[g].nodes {
+			if words, ok := titleAlone(n); ok {
+				n = titled(words)
+			}
 			o, ok := n.Value.(*located.Object)
 			if !ok {
 				im.Bad(n.Line, "", "", "task %d is %s, not an object", len(im.plan.Tasks)+1, n.Kind())
@@ -161,6 +186,7 @@ func (im *importer) json(data []byte) {
 		return
 	}
 	im.joinGroups(groups)
+	im.unknownStates()
 	im.wholePriorities()
 	im.sortByOrder(orders)
 	for i := range im.plan.Tasks {
@@ -299,14 +325,12 @@ func (im *importer) sortByOrder(orders []*big.Rat) {
 func (im *importer) foreignTask(line int, o *located.Object) (plan.Task, plan.Place) {
 	t := plan.Task{Status: plan.Pending, Priority: 1}
 	at := plan.Place{Line: line, Fields: make(map[string]int)}
-	idKey := "id"
-	if im.format == FormatIssues && o.Has("number") {
-		idKey = "number" // what people call it; "id" is the host's own
-	}
+	o = flatIssue(o)
+	idKey := im.idKey(o)
 	if n, ok := o.Get(idKey); ok {
 		switch v := n.Value.(type) {
 		case string:
-			t.ID = plan.TaskID(strings.TrimSpace(v))
+			t.ID = im.foreignID(n.Line, strings.TrimSpace(v))
 		case located.Number:
 			t.ID = plan.TaskID(v)
 		default:
@@ -320,10 +344,13 @@ func (im *importer) foreignTask(line int, o *located.Object) (plan.Task, plan.Pl
 		n := o.Fields[key]
 		switch {
 		case n.Value == nil, key == idKey:
-		case im.format == FormatIssues && key == "id": // number stands for it
+		case im.format == FormatIssues && key == "id": // number, or key, stands for it
 		default:
 			r.key(key, n)
 		}
+	}
+	for _, key := range o.Twice {
+		im.lost.add(key+" that is given twice", "the last value counts", t.ID)
 	}
 	r.finish()
 	im.settle(&t)
@@ -331,7 +358,11 @@ func (im *importer) foreignTask(line int, o *located.Object) (plan.Task, plan.Pl
 }
 
 // titleKeys hold the title of a task that has none, the best one first.
-var titleKeys = []string{"story", "task", "summary", "subject", "content", "text", "requirement"}
+var titleKeys = []string{"story", "task", "taskname", "summary", "subject", "content", "text", "requirement", "issue",
+	"desc", "objective", "goal", "action", "step", "instructions", "prompt"}
+
+// longTexts are those of them that describe a task which has a title.
+var longTexts = []string{"summary", "content", "text", "desc", "prompt", "instructions"}
 
 // taskReader reads the keys of one foreign task.
 type taskReader struct {
@@ -357,6 +388,8 @@ func (r *taskReader) finish() {
 			case text.Key(o.key) != key:
 			case t.Title == "":
 				t.Title = o.text
+			case t.Description == "" && slices.Contains(longTexts, key):
+				t.Description = strings.TrimSpace(o.text)
 			case text.OneLine(t.Title) != text.OneLine(o.text):
 				r.lost.add(o.key, "", t.ID)
 			}
@@ -365,6 +398,7 @@ func (r *taskReader) finish() {
 	if r.passed {
 		t.Status = plan.Done
 	}
+	t.Title = strings.TrimPrefix(t.Title, "["+string(t.ID)+"] ") // as some trackers print it
 	if r.details != "" && r.details != t.Description {
 		t.Description = strings.TrimSpace(t.Description + "\n\n" + r.details)
 	}
@@ -438,6 +472,9 @@ func (r *taskReader) count(n located.Node, key string) (int, bool) {
 
 func (r *taskReader) flag(n located.Node, key string) bool {
 	b, ok := n.Value.(bool)
+	if s, words := n.Value.(string); words && r.syntax == syntaxCSV {
+		b, ok = strings.EqualFold(s, "true"), true
+	}
 	if !ok {
 		r.wrong(n, r.name, key, "true or false")
 	}

@@ -24,9 +24,14 @@ func (r *taskReader) key(key string, n located.Node) {
 		}
 	case "description", "body":
 		r.place("description", n)
-		if s, ok := r.text(n, r.name, key); ok {
+		if s, ok := documentText(n); ok {
+			r.description(s)
+		} else if s, ok := r.text(n, r.name, key); ok {
 			r.description(s)
 		}
+	case "issuelinks":
+		r.place("depends_on", n)
+		r.issueLinks(n, key)
 	case "details":
 		if s, ok := r.text(n, r.name, key); ok {
 			r.details = strings.TrimSpace(s)
@@ -34,9 +39,9 @@ func (r *taskReader) key(key string, n located.Node) {
 	case "status", "state":
 		r.place("status", n)
 		r.status(n)
-	case "passes", "done", "completed":
+	case "passes", "done", "completed", "complete", "isdone", "iscompleted", "closed":
 		r.place("status", n)
-		r.passed = r.flag(n, key) || r.passed
+		r.passed = r.finished(n, key) || r.passed
 	case "priority":
 		r.place("priority", n)
 		r.priority(n)
@@ -62,7 +67,8 @@ func (r *taskReader) key(key string, n located.Node) {
 	case "testcommand", "verifycommand", "verificationcommand":
 		r.place("verify", n)
 		t.Verify = append(t.Verify, r.items(n, key)...)
-	case "story", "task", "summary", "subject", "content", "text", "requirement":
+	case "story", "task", "summary", "subject", "content", "text", "requirement", "issue", "goal", "objective", "action",
+		"step", "desc", "prompt", "instructions", "taskname":
 		if s, ok := n.Value.(string); ok {
 			r.titles = append(r.titles, otherText{key, text.Clean(s)})
 		} else if r.says(n) {
@@ -121,10 +127,7 @@ func (r *taskReader) metadata(n located.Node, key string) {
 	t := r.t
 	if m, ok := n.Value.(*located.Object); ok && r.format == FormatTaskMaster {
 		if s, ok := m.Fields["git_ralph_id"].Value.(string); ok {
-			if r.renamed == nil {
-				r.renamed = make(map[plan.TaskID]plan.TaskID)
-			}
-			r.renamed[t.ID] = plan.TaskID(s)
+			r.rename(t.ID, plan.TaskID(s))
 			t.ID, r.at.ID = plan.TaskID(s), plan.TaskID(s)
 			if len(m.Keys) == 1 {
 				return
@@ -214,71 +217,6 @@ func (r *taskReader) field(name, key string, n located.Node) {
 	}
 }
 
-// status maps the words of all formats. An unknown word is a problem and not
-// pending: work that is finished would be done again.
-func (r *taskReader) status(n located.Node) {
-	s, ok := n.Value.(string)
-	if !ok {
-		r.wrong(n, r.name, "status", "a text")
-		return
-	}
-	switch text.Key(s) {
-	case "pending", "todo", "open", "ready", "backlog", "notstarted", "new", "planned", "queued", "tobedone", "":
-		r.t.Status = plan.Pending
-	case "inprogress", "doing", "started", "active", "ongoing":
-		r.t.Status = plan.InProgress
-	case "review", "inreview":
-		r.t.Status = plan.Pending
-		r.Warn(n.Line, r.t.ID, "%s was in review and is pending now", r.name)
-	case "done", "complete", "completed", "closed", "finished", "resolved", "merged", "implemented":
-		r.t.Status = plan.Done
-	case "failed":
-		r.t.Status = plan.Failed
-	case "blocked":
-		r.t.Status = plan.Blocked
-	case "skipped":
-		r.t.Status = plan.Skipped
-	case "deferred", "cancelled", "canceled", "wontfix", "wontdo", "dropped", "obsolete":
-		r.t.Status = plan.Skipped
-		r.t.BlockedBy = append(r.t.BlockedBy, text.Key(s))
-	default:
-		r.Bad(n.Line, r.t.ID, "write one of "+plan.StatusNames, "%s has the status %q, which is not known", r.name,
-			text.Clip(s, 40))
-	}
-}
-
-// priorityWord reads the words of task-master and of issue labels.
-func priorityWord(s string) (int, bool) {
-	switch text.Key(s) {
-	case "critical", "urgent", "highest", "p0", "blocker":
-		return 0, true
-	case "high", "p1", "must", "musthave", "major":
-		return 1, true
-	case "medium", "normal", "p2", "should", "shouldhave":
-		return 2, true
-	case "low", "p3", "could", "couldhave", "minor":
-		return 3, true
-	case "lowest", "p4", "trivial":
-		return 4, true
-	}
-	return 0, false
-}
-
-func (r *taskReader) priority(n located.Node) {
-	if s, ok := n.Value.(string); ok {
-		if p, ok := priorityWord(s); ok {
-			r.t.Priority = p
-			return
-		}
-	}
-	if num, ok := n.Value.(located.Number); ok && r.fraction(num) {
-		return
-	}
-	if v, ok := r.count(n, "priority"); ok {
-		r.t.Priority = v
-	}
-}
-
 // fraction remembers a priority such as 2.5: when all are read, they become
 // whole numbers in the same order.
 func (r *taskReader) fraction(num located.Number) bool {
@@ -344,6 +282,11 @@ func (r *taskReader) description(s string) {
 // labels of an issue: {"name": "priority:high"} or plain names.
 func (r *taskReader) labels(n located.Node) {
 	list, ok := n.Value.([]located.Node)
+	if s, words := n.Value.(string); words {
+		for one := range strings.SplitSeq(s, ",") {
+			list, ok = append(list, located.Node{Line: n.Line, Value: one}), true
+		}
+	}
 	if !ok {
 		r.wrong(n, r.name, "labels", "a list of labels")
 		return

@@ -1,43 +1,59 @@
 package exchange
 
 import (
+	"path"
 	"strings"
 	"unicode"
 
 	"git-ralph/internal/text"
 	"git-ralph/plan"
-	"git-ralph/plan/located"
 )
 
-// cutBox reads "- [x] text": a list mark, a box, and what follows.
+// cutBox reads "- [x] text": a list mark, a box, and what follows. The list mark may
+// be missing, and signs stand for boxes.
 func cutBox(line string) (done bool, text string, ok bool) {
-	rest, ok := cutBullet(line)
-	for _, tick := range []string{"[✓]", "[✔]", "[✅]", "[☑]"} {
-		if after, ticked := strings.CutPrefix(rest, tick); ok && ticked {
-			rest = "[x]" + after
+	rest, bullet := line, false
+	for again := true; again; bullet = bullet || again { // "- 1. [ ] text" stands in two lists
+		if inner, ok := cutBullet(rest); ok {
+			rest = inner
+		} else {
+			again = false
 		}
 	}
-	if ok {
-		rest = strings.Replace(rest, "[ ]* ", "[ ] ", 1) // an optional task of some tools
+	for mark, box := range map[string]string{"☐ ": "[ ] ", "⬜ ": "[ ] ", "☑ ": "[x] ", "☑️ ": "[x] ", "☒ ": "[x] "} {
+		if after, ok := strings.CutPrefix(rest, mark); ok {
+			rest = box + after
+		}
 	}
-	if !ok || len(rest) < 3 || rest[0] != '[' || rest[2] != ']' {
+	inner, text, ok := strings.Cut(strings.TrimPrefix(rest, "["), "]")
+	if !ok || !strings.HasPrefix(rest, "[") {
 		return false, "", false
 	}
-	text = rest[3:]
-	if text != "" && text[0] != ' ' && text[0] != '\t' { // "[x](link)" is a link
+	if text != "" && text[0] != ' ' && text[0] != '\t' {
+		// "[x](link)", "[x][link]", "[x]: link" and "[x]y", but "[ ]text" and an optional task "[ ]* text".
+		if strings.ContainsRune("([:", rune(text[0])) || strings.TrimSpace(inner) != "" && !bullet {
+			return false, "", false
+		}
+		text = strings.TrimPrefix(text, "*")
+	}
+	if !bullet && (text == "" || inner == "") {
 		return false, "", false
 	}
-	switch rest[1] {
-	case ' ', '~', '/', '-', '>': // not begun, and the marks of what is begun
-		return false, strings.TrimSpace(text), true
-	case 'x', 'X':
-		return true, strings.TrimSpace(text), true
+	text = strings.TrimSpace(text)
+	switch strings.TrimSpace(inner) {
+	case "", "~", "/", "-", ">", "<", ".", "!", "?", "*": // not begun, and the marks of what is begun
+		return false, text, len(inner) <= 3
+	case "x", "X", "✓", "✔", "✅", "☑", "✔️", "☑️":
+		return true, text, true
 	}
 	return false, "", false
 }
 
-// cutBullet takes off "- ", "* ", "+ ", "1. " or "1) ".
+// cutBullet takes off "- ", "* ", "+ ", "• ", "1. " or "1) ".
 func cutBullet(line string) (string, bool) {
+	if rest, ok := strings.CutPrefix(line, "• "); ok {
+		return strings.TrimLeft(rest, " \t"), true
+	}
 	digits := 0
 	for digits < len(line) && digits < 9 && line[digits] >= '0' && line[digits] <= '9' {
 		digits++
@@ -88,6 +104,33 @@ func indent(line string) int {
 	return n
 }
 
+// words reads a file that is text.
+func (im *importer) words(words string) {
+	switch {
+	case strings.EqualFold(path.Base(im.Source), "todo.txt"):
+		im.todoTxt(words)
+	case strings.EqualFold(path.Ext(im.Source), ".org") && im.org(words):
+	case im.frontMatter(text.Clean(words)):
+	default:
+		im.markdown(unquote(text.Clean(words)))
+	}
+}
+
+// unquote takes the marks of a quotation off lists of boxes that stand in one.
+func unquote(words string) string {
+	lines := strings.Split(words, "\n")
+	in := false
+	for i, line := range lines {
+		rest, quoted := strings.CutPrefix(line, "> ")
+		if _, _, box := cutBox(strings.TrimSpace(rest)); quoted && (in || box) {
+			lines[i], in = rest, true
+		} else {
+			in = false
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // markdown reads a checklist: each box of the outermost level is a task, what
 // stands below it indented is its text, boxes there are its criteria.
 func (im *importer) markdown(words string) {
@@ -99,9 +142,7 @@ func (im *importer) markdown(words string) {
 	number := 0
 	finish := func() {
 		if current != nil {
-			t, at := current.finish(im)
-			im.plan.Tasks = append(im.plan.Tasks, t)
-			im.places.Tasks = append(im.places.Tasks, at)
+			im.take(current)
 			current = nil
 		}
 	}
@@ -171,6 +212,12 @@ func cutTaskID(text string) (plan.TaskID, string) {
 			if ok && title != "" && looksLikeID(id) {
 				return plan.TaskID(id), title
 			}
+			// "**T-001 — title**" and "**T-001: title** more"
+			word, inner, _ := strings.Cut(id, " ")
+			bare, name := strings.TrimLeft(inner, ":.-–— \t"), strings.TrimRight(word, ":.")
+			if ok && mark == "**" && bare != "" && (bare != inner || strings.HasSuffix(word, ":")) && looksLikeID(name) {
+				return plan.TaskID(name), strings.TrimSpace(bare + " " + title)
+			}
 			return "", text
 		}
 	}
@@ -238,16 +285,9 @@ func (m *markdownTask) known(bullet string, line int, im *importer) bool {
 		}
 		m.task.ID, m.at.ID = plan.TaskID(id), plan.TaskID(id)
 	case "dependson", "deps", "dependencies", "blockedby":
-		if value == "none" || value == "None" || value == "-" {
-			return true
-		}
-		var ids []plan.TaskID
-		for id := range strings.SplitSeq(value, ",") {
-			id = strings.Trim(id, " `*")
-			if plan.ValidID(id) != nil {
-				return false // prose
-			}
-			ids = append(ids, plan.TaskID(id))
+		ids, ok := dependencyWords(value)
+		if !ok {
+			return false // prose
 		}
 		m.place("depends_on", line)
 		m.task.DependsOn = append(m.task.DependsOn, ids...)
@@ -259,9 +299,7 @@ func (m *markdownTask) known(bullet string, line int, im *importer) bool {
 		m.place("verify", line)
 		m.task.Verify = append(m.task.Verify, cmd)
 	case "priority":
-		m.place("priority", line)
-		r := taskReader{importer: im, t: &m.task, name: plan.TaskName(len(im.plan.Tasks), m.task.ID), at: &m.at}
-		r.priority(located.Node{Line: line, Value: value})
+		return im.sectionField(m, "priority", value, line)
 	default:
 		return false
 	}
@@ -298,6 +336,13 @@ func (m *markdownTask) finish(im *importer) (plan.Task, plan.Place) {
 	r.finish()
 	im.settle(&m.task)
 	return m.task, m.at
+}
+
+// take puts a task that was read into the plan.
+func (im *importer) take(m *markdownTask) {
+	t, at := m.finish(im)
+	im.plan.Tasks = append(im.plan.Tasks, t)
+	im.places.Tasks = append(im.places.Tasks, at)
 }
 
 // outdent takes at most width columns of white space off the start.

@@ -1,8 +1,8 @@
 package exchange
 
 import (
-	"bytes"
 	"slices"
+	"strings"
 
 	"git-ralph/internal/text"
 	"git-ralph/plan"
@@ -14,10 +14,14 @@ import (
 // implementation plan, the epics of a backlog. The first that fits is read.
 var (
 	listKeys = []string{"userstories", "tasks", "features", "stories", "subtasks", "items", "todos", "issues",
-		"requirements", "workitems"}
+		"requirements", "workitems", "steps", "todo", "tickets", "cards", "actions", "checklist", "tasklist", "item", "task"}
 	groupKeys = []string{"phases", "epics", "milestones", "sprints", "sections", "groups", "modules", "categories",
-		"features", "stories"}
-	innerKeys = []string{"subtasks", "tasks", "userstories", "stories", "features", "items", "issues"}
+		"stages", "workstreams", "tracks", "waves", "iterations", "lists", "columns", "features", "stories"}
+	innerKeys = []string{"subtasks", "tasks", "userstories", "stories", "features", "items", "issues", "todos", "steps",
+		"cards"}
+	// titleLists hold tasks where their entries are texts alone.
+	titleLists = []string{"tasks", "todos", "todo", "steps", "stories", "features", "userstories", "checklist",
+		"backlog", "actions", "tasklist"}
 )
 
 // taskGroup is one list of tasks of a file; most files have one, without a name.
@@ -28,76 +32,226 @@ type taskGroup struct {
 	tasks []int // their places in the plan, once read
 }
 
-// taskGroups finds the tasks of a JSON document; false when it holds none. used
-// are the keys of the document that they stand under.
-func taskGroups(root located.Node) (groups []taskGroup, used []string, ok bool) {
-	switch v := root.Value.(type) {
-	case []located.Node:
-		return []taskGroup{{nodes: v}}, nil, true
-	case *located.Object:
-		for _, want := range listKeys {
-			for _, key := range v.Keys {
-				if text.Key(key) != want {
-					continue
-				}
-				if list, ok := titlesAlone(want, v.Fields[key]); ok {
-					return []taskGroup{{nodes: list}}, []string{key}, true
-				}
-				if list, ok := elements(v.Fields[key]); ok && !holdsLists(list, false) {
-					return []taskGroup{{nodes: list}}, []string{key}, true
-				}
-			}
-		}
-		for _, want := range groupKeys {
-			for _, key := range v.Keys {
-				if text.Key(key) != want {
-					continue
-				}
-				if list, ok := elements(v.Fields[key]); ok && holdsLists(list, want != "features" && want != "stories") {
-					return groupsOf(list), []string{key}, true
-				}
-			}
-		}
-		for _, want := range listKeys { // tasks that hold lists of their own
-			for _, key := range v.Keys {
-				if text.Key(key) != want {
-					continue
-				}
-				if list, ok := elements(v.Fields[key]); ok {
-					return []taskGroup{{nodes: list}}, []string{key}, true
-				}
-			}
-		}
-		if v.Has("id") && v.Has("title") { // a file of lines that has one
-			return []taskGroup{{nodes: []located.Node{root}}}, v.Keys, true
-		}
-		for _, key := range v.Keys { // "data": {"tasks": […]}
-			if inner, ok := v.Fields[key].Value.(*located.Object); ok &&
-				(text.Key(key) == "data" || text.Key(key) == "plan" || text.Key(key) == "prd") {
-				if groups, _, ok := taskGroups(located.Node{Line: v.Fields[key].Line, Value: inner}); ok {
-					return groups, []string{key}, true
-				}
-			}
-		}
-	}
-	return nil, nil, false
+// taskList is where the tasks of a document are. What stands beside them, at each
+// level down to them, belongs to the plan as a whole.
+type taskList struct {
+	groups []taskGroup
+	key    string // they stand under, "" for a document that is a list
+	beside []besideTasks
 }
 
-// titlesAlone makes tasks of a list of texts, where its name leaves no doubt.
-func titlesAlone(name string, n located.Node) ([]located.Node, bool) {
+type besideTasks struct {
+	object *located.Object
+	used   []string // keys that are read elsewhere
+}
+
+// findTasks finds the tasks of a JSON document; false when it holds none.
+func findTasks(root located.Node) (taskList, bool) {
+	switch v := root.Value.(type) {
+	case []located.Node:
+		if list, ok := titlesAlone(root); ok {
+			return taskList{groups: []taskGroup{{nodes: list}}}, true
+		}
+		if holdsLists(v, false) && !holdsTasks(v) {
+			return taskList{groups: groupsOf(v)}, true
+		}
+		return taskList{groups: []taskGroup{{nodes: v}}}, true
+	case *located.Object:
+		if groups, key, ok := knownLists(v); ok {
+			return taskList{groups, key, []besideTasks{{v, []string{key}}}}, true
+		}
+		if o := flatIssue(v); o.Has("id", "key") && o.Has("title", "summary") { // a file of lines that has one
+			return taskList{[]taskGroup{{nodes: []located.Node{root}}}, "", nil}, true
+		}
+		for _, key := range v.Keys { // "data": {"tasks": […]}
+			if inner, ok := v.Fields[key].Value.(*located.Object); ok {
+				if l, ok := findTasks(located.Node{Line: v.Fields[key].Line, Value: inner}); ok && l.key != "" {
+					l.beside = append([]besideTasks{{v, []string{key}}}, l.beside...)
+					return l, true
+				}
+			}
+		}
+		for _, key := range v.Keys { // "name: done"
+			if list, ok := statesByName(v.Fields[key]); ok {
+				return taskList{[]taskGroup{{nodes: list}}, key, []besideTasks{{v, []string{key}}}}, true
+			}
+		}
+		l := taskList{}
+		beside := besideTasks{object: v}
+		for _, key := range v.Keys { // under names of their own, however deep
+			if found := deepLists(key, v.Fields[key], 0); len(found) > 0 {
+				l.groups, l.key, beside.used = append(l.groups, found...), key, append(beside.used, key)
+			}
+		}
+		if len(l.groups) > 0 {
+			l.beside = []besideTasks{beside}
+			return l, true
+		}
+	}
+	return taskList{}, false
+}
+
+// deepLists are the lists below a value whose entries are all tasks by their keys.
+func deepLists(key string, n located.Node, depth int) []taskGroup {
+	switch v := n.Value.(type) {
+	case []located.Node:
+		if holdsTasks(v) {
+			return []taskGroup{{names: []string{key}, nodes: v}}
+		}
+	case *located.Object:
+		var out []taskGroup
+		for _, k := range v.Keys {
+			if depth < 5 {
+				out = append(out, deepLists(k, v.Fields[k], depth+1)...)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// knownLists looks for the tasks of an object under the names that they have.
+func knownLists(v *located.Object) ([]taskGroup, string, bool) {
+	find := func(keys []string, read func(want string, n located.Node) ([]taskGroup, bool)) ([]taskGroup, string, bool) {
+		for _, want := range keys {
+			for _, key := range v.Keys {
+				if text.Key(key) != want {
+					continue
+				}
+				if groups, ok := read(want, v.Fields[key]); ok {
+					return groups, key, true
+				}
+			}
+		}
+		return nil, "", false
+	}
+	one := func(list []located.Node) []taskGroup { return []taskGroup{{nodes: list}} }
+	for _, pass := range []struct {
+		keys []string
+		read func(want string, n located.Node) ([]taskGroup, bool)
+	}{
+		{listKeys, func(_ string, n located.Node) ([]taskGroup, bool) {
+			list, ok := elements(n)
+			return one(list), ok && !holdsLists(list, false)
+		}},
+		{groupKeys, func(want string, n located.Node) ([]taskGroup, bool) {
+			list, ok := elements(n)
+			return groupsOf(list), ok && holdsLists(list, want != "features" && want != "stories")
+		}},
+		{listKeys, func(_ string, n located.Node) ([]taskGroup, bool) { // tasks that hold lists of their own
+			list, ok := elements(n)
+			return one(list), ok
+		}},
+		{titleLists, func(_ string, n located.Node) ([]taskGroup, bool) {
+			list, ok := titlesAlone(n)
+			return one(list), ok
+		}},
+		{groupKeys, func(_ string, n located.Node) ([]taskGroup, bool) {
+			list, ok := elements(n)
+			return one(list), ok && holdsTasks(list)
+		}},
+	} {
+		if groups, key, ok := find(pass.keys, pass.read); ok {
+			return groups, key, true
+		}
+	}
+	return nil, "", false
+}
+
+// statesByName makes tasks of names that have a state each.
+func statesByName(n located.Node) ([]located.Node, bool) {
+	o, ok := n.Value.(*located.Object)
+	if !ok || len(o.Keys) < 2 {
+		return nil, false
+	}
+	var out []located.Node
+	for _, k := range o.Keys {
+		s, _ := o.Fields[k].Value.(string)
+		if _, known := stateWords()[text.Key(s)]; s == "" || !known {
+			return nil, false
+		}
+		name := located.Node{Line: o.Fields[k].Line, Value: k}
+		out = append(out, located.Node{Line: name.Line, Value: &located.Object{Keys: []string{"id", "title", "status"},
+			Fields: map[string]located.Node{"id": name, "title": name, "status": o.Fields[k]}}})
+	}
+	return out, true
+}
+
+// titledObject reports whether an object says what is to be done.
+func titledObject(o *located.Object) bool {
+	return slices.ContainsFunc(flatIssue(o).Keys, func(k string) bool {
+		key := text.Key(k)
+		return key == "title" || key == "name" || key == "description" || slices.Contains(titleKeys, key)
+	})
+}
+
+// holdsTasks reports whether each entry says what is to be done and whether it is.
+func holdsTasks(list []located.Node) bool {
+	for _, e := range list {
+		o, ok := e.Value.(*located.Object)
+		if !ok {
+			return false
+		}
+		state := false
+		for _, k := range flatIssue(o).Keys {
+			key := text.Key(k)
+			state = state || slices.Contains([]string{"status", "state", "done", "passes", "completed", "priority",
+				"acceptance", "acceptancecriteria", "dependson", "dependencies"}, key)
+		}
+		if !state || !titledObject(o) {
+			return false
+		}
+	}
+	return len(list) > 0
+}
+
+// titlesAlone makes tasks of a list of texts.
+func titlesAlone(n located.Node) ([]located.Node, bool) {
 	list, ok := n.Value.([]located.Node)
-	if !ok || len(list) == 0 || name != "tasks" && name != "todos" {
+	if !ok || len(list) == 0 {
 		return nil, false
 	}
 	var out []located.Node
 	for _, e := range list {
-		if s, ok := e.Value.(string); !ok || s == "" {
+		if s, ok := e.Value.(string); !ok || strings.TrimSpace(s) == "" {
 			return nil, false
 		}
-		out = append(out, located.Node{Line: e.Line, Value: &located.Object{Keys: []string{"title"},
-			Fields: map[string]located.Node{"title": e}}})
+		out = append(out, titled(e))
 	}
 	return out, true
+}
+
+// titleAlone is an entry that is a text, or a text with a colon that YAML took for
+// a key.
+func titleAlone(n located.Node) (located.Node, bool) {
+	switch v := n.Value.(type) {
+	case string:
+		return n, true
+	case *located.Object:
+		if s, ok := v.Fields[strings.Join(v.Keys, "\n")].Value.(string); ok && len(v.Keys) == 1 && !titledObject(v) {
+			return located.Node{Line: n.Line, Value: v.Keys[0] + ": " + s}, true
+		}
+	}
+	return n, false
+}
+
+// titled is a task of which nothing but the title is known; marks of a list in
+// front of it say whether it is done.
+func titled(n located.Node) located.Node {
+	title, _ := n.Value.(string)
+	o := &located.Object{Keys: []string{"title"}, Fields: map[string]located.Node{}}
+	box := strings.TrimSpace(title)
+	if !strings.HasPrefix(box, "- ") && !strings.HasPrefix(box, "* ") {
+		box = "- " + box
+	}
+	done, rest, ok := cutBox(box)
+	if ok && rest != "" {
+		title = rest
+		o.Keys = append(o.Keys, "done")
+		o.Fields["done"] = located.Node{Line: n.Line, Value: done}
+	}
+	o.Fields["title"] = located.Node{Line: n.Line, Value: title}
+	return located.Node{Line: n.Line, Value: o}
 }
 
 // elements is a list of objects. An object whose values are all objects is one
@@ -115,7 +269,7 @@ func elements(n located.Node) ([]located.Node, bool) {
 		var out []located.Node
 		for _, key := range v.Keys {
 			o, ok := v.Fields[key].Value.(*located.Object)
-			if !ok {
+			if !ok || !titledObject(o) {
 				return nil, false
 			}
 			if !o.Has("id") {
@@ -163,7 +317,9 @@ func holdsLists(list []located.Node, named bool) bool {
 		if !ok {
 			return false
 		}
-		if _, key, ok := inner(o); ok && (named || text.Key(key) != "subtasks" || o.Has("phase", "phase_id", "phaseId")) {
+		_, key, ok := inner(o)
+		key = text.Key(key)
+		if ok && (named || key != "subtasks" && key != "steps" || o.Has("phase", "phase_id", "phaseId")) {
 			n++
 		}
 	}
@@ -204,35 +360,26 @@ func (im *importer) joinGroups(groups []taskGroup) {
 	if len(groups) < 2 {
 		return
 	}
-	seen, clash := map[string]bool{}, false
+	count := map[string]int{}
 	for _, g := range groups {
 		for _, i := range g.tasks {
-			id := plan.Fold(im.plan.Tasks[i].ID)
-			clash = clash || id != "" && seen[id]
-			seen[id] = true
+			count[plan.Fold(im.plan.Tasks[i].ID)]++
 		}
 	}
+	now := map[plan.TaskID][]plan.TaskID{} // by the ids of the file
 	for n, g := range groups {
-		if !clash {
-			break
+		if slices.ContainsFunc(g.tasks, func(i int) bool {
+			id := im.plan.Tasks[i].ID
+			return id != "" && count[plan.Fold(id)] > 1
+		}) {
+			im.labelGroup(n, g, now)
 		}
-		label := plan.NumberedID(n + 1)
-		if len(g.names) > 0 && plan.ValidID(g.names[0]) == nil {
-			label = plan.TaskID(g.names[0])
-		}
-		own := map[plan.TaskID]bool{}
+	}
+	for _, g := range groups { // what other groups wait on is called otherwise now
 		for _, i := range g.tasks {
-			own[im.plan.Tasks[i].ID] = true
-		}
-		for _, i := range g.tasks {
-			t := &im.plan.Tasks[i]
-			if t.ID != "" {
-				t.ID = label + "." + t.ID
-				im.places.Tasks[i].ID = t.ID
-			}
-			for d, dep := range t.DependsOn {
-				if own[dep] {
-					t.DependsOn[d] = label + "." + dep
+			for d, dep := range im.plan.Tasks[i].DependsOn {
+				if ids := now[dep]; len(ids) == 1 && count[plan.Fold(dep)] == 1 {
+					im.plan.Tasks[i].DependsOn[d] = ids[0]
 				}
 			}
 		}
@@ -257,6 +404,31 @@ func (im *importer) joinGroups(groups []taskGroup) {
 	}
 }
 
+// labelGroup puts the name of a group before the ids of its tasks.
+func (im *importer) labelGroup(n int, g taskGroup, now map[plan.TaskID][]plan.TaskID) {
+	label := plan.NumberedID(n + 1)
+	if len(g.names) > 0 && plan.ValidID(g.names[0]) == nil && len(g.names[0]) < plan.MaxID/3 {
+		label = plan.TaskID(g.names[0])
+	}
+	own := map[plan.TaskID]plan.TaskID{}
+	for _, i := range g.tasks {
+		t := &im.plan.Tasks[i]
+		if t.ID == "" {
+			continue
+		}
+		id := plan.TaskID(text.CutBytes(string(label+"."+t.ID), plan.MaxID))
+		own[t.ID], now[t.ID] = id, append(now[t.ID], id)
+		t.ID, im.places.Tasks[i].ID = id, id
+	}
+	for _, i := range g.tasks {
+		for d, dep := range im.plan.Tasks[i].DependsOn {
+			if id, ok := own[dep]; ok {
+				im.plan.Tasks[i].DependsOn[d] = id
+			}
+		}
+	}
+}
+
 // lastOf are the tasks of a group that no other of it waits on.
 func (im *importer) lastOf(g taskGroup) []plan.TaskID {
 	awaited := map[plan.TaskID]bool{}
@@ -272,46 +444,4 @@ func (im *importer) lastOf(g taskGroup) []plan.TaskID {
 		}
 	}
 	return out
-}
-
-// parseDocument reads a JSON document, or JSON lines as one list of them.
-func parseDocument(data []byte) (located.Node, *located.Fault) {
-	root, err := located.ParseJSON(data)
-	if err == nil {
-		return root, nil
-	}
-	var list []located.Node
-	number := 0
-	for line := range bytes.Lines(data) {
-		number++
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 {
-			continue
-		}
-		n, lerr := located.ParseJSON(line)
-		if _, ok := n.Value.(*located.Object); lerr != nil || !ok {
-			return root, err
-		}
-		list = append(list, onLine(n, number))
-	}
-	if len(list) < 2 {
-		return root, err
-	}
-	return located.Node{Line: 1, Value: list}, nil
-}
-
-// onLine is a value that stands on one line of a file.
-func onLine(n located.Node, line int) located.Node {
-	n.Line = line
-	switch v := n.Value.(type) {
-	case []located.Node:
-		for i := range v {
-			v[i] = onLine(v[i], line)
-		}
-	case *located.Object:
-		for key, field := range v.Fields {
-			v.Fields[key] = onLine(field, line)
-		}
-	}
-	return n
 }

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -54,7 +55,8 @@ func taskHeading(line string) (level int, id plan.TaskID, title string, ok bool)
 	}
 	word, after, _ := strings.Cut(rest, " ")
 	word = strings.TrimRight(word, ":.")
-	if looksLikeID(word) && unicode.IsUpper(rune(word[0])) && strings.ContainsAny(word, "-") &&
+	counted := strings.HasPrefix(word, "T") && strings.Trim(word[1:], "0123456789") == ""
+	if looksLikeID(word) && unicode.IsUpper(rune(word[0])) && (counted || strings.Contains(word, "-")) &&
 		strings.Trim(after, "-–—: ") != "" {
 		return level, plan.TaskID(word), strings.TrimLeft(after, ":.-–— "), true
 	}
@@ -73,7 +75,7 @@ func fieldLine(line string) (key, value string, ok bool) {
 	switch key {
 	case "dependencies", "deps", "blockedby", "dependency":
 		key = "dependson"
-	case "state":
+	case "state", "completed", "done":
 		key = "status"
 	case "verification", "verificationcommand", "test", "testcommand", "verifycommand":
 		key = "verify"
@@ -84,61 +86,103 @@ func fieldLine(line string) (key, value string, ok bool) {
 		key)
 }
 
-// headedTasks reads sections with fields. Sections alone are not enough: a guide
-// has numbered steps as well.
+// section is a heading and what it says of itself.
+type section struct {
+	at, level int
+	id        plan.TaskID
+	title     string
+	done      bool
+	named     bool // as a task, with a number or an id
+	counted   bool // as one of a list: "Task 2", "T2"
+	field     bool // a state, or what it waits on, stands below it
+}
+
+// headedTasks reads sections that are tasks: of those that are named so, half have
+// a field, or they are counted from one; others have a state of their own. Sections
+// alone are not enough: a guide has numbered steps as well.
 func (im *importer) headedTasks(lines []string) bool {
-	type section struct {
-		at, level int
-		id        plan.TaskID
-		title     string
-		done      bool
-	}
-	var found []section
-	fields, last, fence := 0, -1, "" // sections that have a field, the newest of them
-	for n, line := range lines {
-		open := fence != ""
-		if fence = fenceAfter(fence, line); open || fence != "" {
-			continue
-		}
-		if level, id, title, ok := taskHeading(line); ok {
-			done, known, _ := marked(strings.TrimLeft(line, "# "))
-			found = append(found, section{n, level, id, title, done})
-			if known {
-				fields, last = fields+1, len(found)-1
+	all := headings(lines)
+	var named, stated []section
+	fields, counted := 0, true
+	levels := map[int]int{}
+	for _, s := range all {
+		if s.named {
+			named = append(named, s)
+			if s.field {
+				fields++
 			}
-		} else if key, _, ok := fieldLine(line); ok && len(found) > 0 && last < len(found)-1 && (key == "status" ||
-			key == "dependson" || key == "verify") {
-			fields, last = fields+1, len(found)-1
+			counted = counted && s.counted && strings.TrimLeft(string(s.id), "T") == strconv.Itoa(len(named))
+		} else if s.field {
+			stated = append(stated, s)
+			levels[s.level]++
 		}
 	}
-	if len(found) == 0 || 2*fields < len(found) {
+	switch {
+	case len(named) > 0 && 2*fields >= len(named), len(named) > 1 && counted:
+	case len(stated) > 1 && levels[stated[0].level] == len(stated) && !slices.ContainsFunc(lines, func(line string) bool {
+		_, _, box := cutBox(strings.TrimSpace(line))
+		return box && indent(line) < 2
+	}):
+		named = stated
+	default:
 		return false
 	}
-	for i, s := range found {
+	taken := make([]bool, len(lines))
+	for _, s := range named {
 		end := len(lines)
-		if i+1 < len(found) {
-			end = found[i+1].at
-		}
-		for n := s.at + 1; n < end; n++ { // a heading of the same or a higher level ends it
-			if l := len(lines[n]) - len(strings.TrimLeft(lines[n], "#")); l > 0 && l <= s.level &&
-				strings.HasPrefix(lines[n][l:], " ") {
-				end = n
+		for _, next := range all { // a heading of the same or a higher level ends it, or the next task
+			if next.at > s.at && next.at < end && (next.level <= s.level || slices.Contains(named, next)) {
+				end = next.at
 			}
 		}
 		m := newMarkdownTask("", s.done, -2, s.at+1)
 		m.task.ID, m.task.Title, m.at.ID = s.id, s.title, s.id
 		im.sectionBody(m, lines[s.at+1:end], s.at+2)
-		t, at := m.finish(im)
-		im.plan.Tasks = append(im.plan.Tasks, t)
-		im.places.Tasks = append(im.places.Tasks, at)
+		for n := s.at; n < end; n++ {
+			taken[n] = true
+		}
+		im.take(m)
 	}
-	im.outside(lines, func(n int) bool { return n >= found[0].at })
+	im.outside(lines, func(n int) bool { return taken[n] })
 	return true
+}
+
+// headings are the headings of a text.
+func headings(lines []string) []section {
+	var all []section
+	fence := ""
+	for n, line := range lines {
+		open := fence != ""
+		if fence = fenceAfter(fence, line); open || fence != "" {
+			continue
+		}
+		body := strings.TrimSpace(line)
+		level := len(body) - len(strings.TrimLeft(body, "#"))
+		if level > 0 && level < 7 && strings.HasPrefix(body[level:], " ") {
+			s := section{at: n, level: level}
+			var known bool
+			s.done, known, s.title = marked(strings.TrimSpace(strings.Trim(body[level:], "# ")))
+			if _, id, title, ok := taskHeading(line); ok {
+				s.id, s.title, s.named, s.field = id, title, true, known
+				word := strings.ToLower(strings.TrimLeft(body[level:], " #[✅🚧⏳"))
+				s.counted = strings.HasPrefix(word, "task ") || strings.HasPrefix(word, "t"+strings.TrimLeft(string(id), "T"))
+			}
+			all = append(all, s)
+			continue
+		}
+		if key, value, ok := fieldLine(line); ok && len(all) > 0 {
+			last := &all[len(all)-1]
+			_, state := statusWord(value)
+			state = state && key == "status" && len(strings.Fields(value)) < 5
+			last.field = last.field || state || last.named && slices.Contains([]string{"status", "dependson", "verify"}, key)
+		}
+	}
+	return all
 }
 
 // sectionBody reads the lines below the heading of a task.
 func (im *importer) sectionBody(m *markdownTask, lines []string, first int) {
-	fence, list := "", false
+	fence, list, margin := "", false, 0 // of the field whose list is being read
 	for n, line := range lines {
 		body := strings.TrimSpace(line)
 		open := fence != ""
@@ -148,15 +192,15 @@ func (im *importer) sectionBody(m *markdownTask, lines []string, first int) {
 			continue
 		}
 		if list {
-			if item, ok := cutBullet(body); ok {
+			_, _, field := fieldLine(line)
+			if item, ok := cutBullet(body); ok && !field && indent(line) >= margin {
 				if _, text, box := cutBox(body); box {
 					item = text
 				}
 				m.criterion(item, first+n)
 				continue
 			}
-			list = body == ""
-			if list {
+			if list = body == ""; list {
 				continue
 			}
 		}
@@ -169,7 +213,10 @@ func (im *importer) sectionBody(m *markdownTask, lines []string, first int) {
 			m.prose = append(m.prose, line)
 			continue
 		}
-		list = key == "acceptancecriteria" && value == ""
+		list, margin = key == "acceptancecriteria" && value == "", indent(line)
+		if _, bullet := cutBullet(body); bullet {
+			margin++
+		}
 	}
 }
 
@@ -191,20 +238,9 @@ func (im *importer) sectionField(m *markdownTask, key, value string, line int) b
 		}
 		m.task.Status = s
 	case "dependson":
-		var ids []plan.TaskID
-		for one := range strings.FieldsFuncSeq(value, func(c rune) bool { return c == ',' || c == ';' || c == '&' }) {
-			one = strings.Trim(strings.TrimSpace(one), "`*[]()#. ")
-			for _, word := range []string{"task ", "story ", "issue ", "step "} {
-				one, _ = text.CutPrefixFold(one, word)
-			}
-			switch text.Key(one) {
-			case "", "none", "nothing", "n/a", "na", "–", "—":
-				continue
-			}
-			if plan.ValidID(one) != nil {
-				return false // prose
-			}
-			ids = append(ids, plan.TaskID(one))
+		ids, ok := dependencyWords(value)
+		if !ok {
+			return false // prose
 		}
 		m.place("depends_on", line)
 		m.task.DependsOn = append(m.task.DependsOn, ids...)
@@ -223,10 +259,11 @@ func (im *importer) sectionField(m *markdownTask, key, value string, line int) b
 		word, _, _ := strings.Cut(strings.Trim(value, "`* "), " ")
 		p, ok := priorityWord(strings.Trim(word, "()"))
 		if !ok {
-			if len(word) != 1 || word[0] < '0' || word[0] > '9' {
+			n, err := strconv.Atoi(word)
+			if err != nil || n < 0 || n > 1000 {
 				return false
 			}
-			p = int(word[0] - '0')
+			p = n
 		}
 		m.place("priority", line)
 		m.task.Priority = p
@@ -236,6 +273,27 @@ func (im *importer) sectionField(m *markdownTask, key, value string, line int) b
 		}
 	}
 	return true
+}
+
+// dependencyWords reads "T-001, Task 2 and #3."; false for what is prose.
+func dependencyWords(value string) (ids []plan.TaskID, ok bool) {
+	value = strings.NewReplacer(" and ", ",", " und ", ",", " + ", ",", ";", ",", "&", ",").Replace(value)
+	for one := range strings.SplitSeq(value, ",") {
+		one = strings.Trim(strings.TrimSpace(one), "`*[]()#. ")
+		for _, word := range []string{"task ", "story ", "issue ", "step "} {
+			one, _ = text.CutPrefixFold(one, word)
+		}
+		one = strings.TrimPrefix(one, "#")
+		switch text.Key(one) {
+		case "", "none", "nothing", "n/a", "na", "–", "—", "null", "nil":
+			continue
+		}
+		if plan.ValidID(one) != nil {
+			return nil, false
+		}
+		ids = append(ids, plan.TaskID(one))
+	}
+	return ids, true
 }
 
 // codeSpans are the texts between back-ticks.
@@ -286,34 +344,6 @@ func marked(s string) (done, known bool, rest string) {
 	return done, known, rest
 }
 
-// statusWord reads what a person writes behind "Status": the mark or the first
-// words decide.
-func statusWord(s string) (plan.Status, bool) {
-	done, known, rest := marked(strings.Trim(s, "*`_ "))
-	if done {
-		return plan.Done, true
-	}
-	word := strings.ToLower(strings.Trim(rest, "*`_. "))
-	for _, row := range []struct {
-		status plan.Status
-		words  []string
-	}{
-		{plan.Pending, []string{"not started", "not done", "pending", "todo", "to do", "open", "ready", "planned", "backlog",
-			"incomplete", "in progress", "in-progress", "wip", "started", "partial"}},
-		{plan.Done, []string{"done", "complete", "closed", "finished", "implemented", "merged"}},
-		{plan.Blocked, []string{"blocked"}},
-		{plan.Failed, []string{"failed"}},
-		{plan.Skipped, []string{"skipped", "deferred", "cancelled", "canceled", "dropped"}},
-	} {
-		for _, w := range row.words {
-			if strings.HasPrefix(word, w) {
-				return row.status, true
-			}
-		}
-	}
-	return plan.Pending, known
-}
-
 // tickedBullets reads lists in which at least one bullet of the outermost level
 // carries the mark of a state.
 func (im *importer) tickedBullets(lines []string) bool {
@@ -344,9 +374,7 @@ func (im *importer) tickedBullets(lines []string) bool {
 				took[k] = true
 				m.line(lines[k], strings.TrimSpace(lines[k]), k+1, false, im)
 			}
-			t, at := m.finish(im)
-			im.plan.Tasks = append(im.plan.Tasks, t)
-			im.places.Tasks = append(im.places.Tasks, at)
+			im.take(m)
 		}
 		block = nil
 	}

@@ -109,9 +109,7 @@ func (im *importer) tableRow(row, head []string, column map[string]int, line int
 		}
 	}
 	m.at.ID = m.task.ID
-	t, at := m.finish(im)
-	im.plan.Tasks = append(im.plan.Tasks, t)
-	im.places.Tasks = append(im.places.Tasks, at)
+	im.take(m)
 }
 
 // cells are the columns of a row of a table.

@@ -31,6 +31,8 @@ type Number string
 type Object struct {
 	Keys   []string
 	Fields map[string]Node
+	// Twice are the keys that were given more than once; their last value counts.
+	Twice []string
 }
 
 // Get is the value of a key; false when there is none, or null.
@@ -47,6 +49,16 @@ func (o *Object) Has(keys ...string) bool {
 		}
 	}
 	return false
+}
+
+// set gives a key its value, the last of several.
+func (o *Object) set(key string, n Node) {
+	if _, twice := o.Fields[key]; twice {
+		o.Twice = append(o.Twice, key)
+	} else {
+		o.Keys = append(o.Keys, key)
+	}
+	o.Fields[key] = n
 }
 
 // Kind names the kind of a value for people.
@@ -316,13 +328,10 @@ func (p *jsonParser) value(depth int) (Node, error) {
 					return Node{}, err
 				}
 				name := key.(string)
-				if _, twice := o.Fields[name]; !twice {
-					o.Keys = append(o.Keys, name)
-				}
 				if _, table := e.Value.(*Object); !table {
 					e.Line = line // a problem with a value is looked for at its key
 				}
-				o.Fields[name] = e
+				o.set(name, e)
 			}
 			n.Value = o
 		}

@@ -1,0 +1,275 @@
+package exchange
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/xml"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"git-ralph/internal/text"
+	"git-ralph/plan/located"
+)
+
+// Whatever a tool writes its tasks in, JSON, JSON lines, YAML, a table with commas
+// or XML, is read into the same values, and from there by one reader.
+
+// syntax names how a file is written.
+type syntax string
+
+const (
+	syntaxJSON syntax = "JSON"
+	syntaxYAML syntax = "YAML"
+	syntaxCSV  syntax = "CSV"
+	syntaxXML  syntax = "XML"
+)
+
+var yamlTasks = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(tasks|todos|phases|epics|milestones|stories|user_?stories|features|steps|items):` +
+		`[ \t]*(#.*)?$`)
+})
+
+// syntaxOf is how a file is written, "" for text: the name says it, else the content.
+func syntaxOf(name string, data []byte) syntax {
+	body := bytes.TrimSpace(data)
+	ext := strings.ToLower(path.Ext(name))
+	switch {
+	case len(body) == 0 || slices.Contains([]string{".toml", ".md", ".markdown", ".org", ".rst"}, ext):
+		return ""
+	case ext == ".csv" || ext == ".tsv":
+		return syntaxCSV
+	case ext == ".yaml" || ext == ".yml":
+		return syntaxYAML
+	case looksLikeJSON(body):
+		return syntaxJSON
+	case ext == ".xml" || bytes.HasPrefix(body, []byte("<?xml")) || bytes.HasPrefix(body, []byte("<rss")):
+		return syntaxXML
+	case yamlTasks().Match(body):
+		if root, fault := located.ParseYAML(data); fault == nil && detectJSON(root) != "" {
+			return syntaxYAML
+		}
+	default:
+		head, _, _ := bytes.Cut(body, []byte("\n"))
+		if columns, err := tableReader(head).Read(); err == nil && len(columns) > 1 && headOfTable(columns) {
+			return syntaxCSV
+		}
+	}
+	return ""
+}
+
+// looksLikeJSON tells an object or array from a TOML table header.
+func looksLikeJSON(text []byte) bool {
+	if text[0] == '{' {
+		return true
+	}
+	if text[0] != '[' {
+		return false
+	}
+	rest := bytes.TrimLeft(text[1:], " \t\r\n")
+	return len(rest) == 0 || rest[0] == '{' || rest[0] == '"' || rest[0] == ']' && bytes.Equal(rest, []byte("]"))
+}
+
+// parseDocument reads a file that is no text.
+func parseDocument(s syntax, data []byte) (located.Node, *located.Fault) {
+	switch s {
+	case syntaxYAML:
+		return located.ParseYAML(data)
+	case syntaxCSV:
+		return parseTable(data)
+	case syntaxXML:
+		return parseXML(data)
+	}
+	root, err := located.ParseJSON(data)
+	if err == nil {
+		if o, ok := root.Value.(*located.Object); ok {
+			listStates(o)
+		}
+		return root, nil
+	}
+	if list, ok := parseLines(data); ok {
+		return list, nil
+	}
+	return root, err
+}
+
+// parseLines reads JSON lines as one list of them.
+func parseLines(data []byte) (located.Node, bool) {
+	var list []located.Node
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		n, err := located.ParseJSON(line)
+		if _, ok := n.Value.(*located.Object); err != nil || !ok {
+			return n, false
+		}
+		list = append(list, onLine(n, number))
+	}
+	return located.Node{Line: 1, Value: list}, len(list) > 1
+}
+
+// onLine is a value that stands on one line of a file.
+func onLine(n located.Node, line int) located.Node {
+	n.Line = line
+	switch v := n.Value.(type) {
+	case []located.Node:
+		for i := range v {
+			v[i] = onLine(v[i], line)
+		}
+	case *located.Object:
+		for key, field := range v.Fields {
+			v.Fields[key] = onLine(field, line)
+		}
+	}
+	return n
+}
+
+// tableReader reads rows whose columns stand between whichever of , ; and tab
+// the head has most of.
+func tableReader(data []byte) *csv.Reader {
+	r := csv.NewReader(bytes.NewReader(data))
+	r.LazyQuotes, r.FieldsPerRecord = true, -1
+	head, _, _ := bytes.Cut(data, []byte("\n"))
+	for _, c := range ";\t" {
+		if bytes.Count(head, []byte(string(c))) > bytes.Count(head, []byte(string(r.Comma))) {
+			r.Comma = c
+		}
+	}
+	return r
+}
+
+// headOfTable reports whether the columns are those of a list of work.
+func headOfTable(columns []string) bool {
+	title, more := false, false
+	for _, c := range columns {
+		key := text.Key(c)
+		title = title || slices.Contains(columnTitles, key)
+		more = more || key == "status" || key == "state" || key == "priority" || slices.Contains(idKeys, key) ||
+			key == "description"
+	}
+	return title && more
+}
+
+// columnTitles are what trackers call the column of titles.
+var columnTitles = []string{"title", "summary", "name", "task", "taskname", "cardname", "subject", "issue", "story",
+	"feature"}
+
+// columnNames are columns of trackers by the names of their fields.
+var columnNames = map[string]string{"cardname": "title", "carddescription": "description", "listname": "status",
+	"section/column": "status", "inwardissuelink(blocks)": "depends_on", "blockedby(dependencies)": "depends_on",
+	"notes": "description", "taskname": "title", "issuedescription": "description", "blockedby": "depends_on",
+	"storypoints": "estimate"}
+
+// parseTable makes an object of each row. A column that stands several times, as
+// trackers write lists, becomes one.
+func parseTable(data []byte) (located.Node, *located.Fault) {
+	r := tableReader(data)
+	head, err := r.Read()
+	if err != nil {
+		return located.Node{}, &located.Fault{Line: 1, Text: "the head of the table cannot be read: " + err.Error()}
+	}
+	has := map[string]bool{}
+	for i := range head {
+		head[i] = strings.TrimSpace(head[i])
+		has[text.Key(head[i])] = true
+	}
+	list := []located.Node{}
+	for {
+		row, err := r.Read()
+		if err == io.EOF {
+			return located.Node{Line: 1, Value: list}, nil
+		}
+		line, _ := r.FieldPos(0)
+		if err != nil {
+			return located.Node{}, &located.Fault{Line: line, Text: err.Error()}
+		}
+		o := &located.Object{Fields: map[string]located.Node{}}
+		for i, cell := range row {
+			if cell = strings.TrimSpace(cell); cell == "" {
+				continue
+			}
+			key := "column " + string(rune('A'+i%26))
+			if i < len(head) && head[i] != "" {
+				key = head[i]
+			}
+			if name := columnNames[text.Key(key)]; name != "" && !has[text.Key(name)] {
+				key = name
+			}
+			addField(o, key, located.Node{Line: line, Value: cell})
+		}
+		if len(o.Keys) > 0 {
+			list = append(list, located.Node{Line: line, Value: o})
+		}
+	}
+}
+
+// addField adds a value to those that a key has.
+func addField(o *located.Object, key string, n located.Node) {
+	there, ok := o.Fields[key]
+	if !ok {
+		o.Keys = append(o.Keys, key)
+		o.Fields[key] = n
+		return
+	}
+	list, ok := there.Value.([]located.Node)
+	if !ok {
+		list = []located.Node{there}
+	}
+	o.Fields[key] = located.Node{Line: there.Line, Value: append(list, n)}
+}
+
+// parseXML makes an object of each element that holds others, and a text of the
+// rest; attributes are fields, too.
+func parseXML(data []byte) (located.Node, *located.Fault) {
+	type element struct {
+		name  string
+		text  strings.Builder
+		value *located.Object
+		line  int
+	}
+	d := xml.NewDecoder(bytes.NewReader(data))
+	d.Strict, d.Entity = false, xml.HTMLEntity
+	stack := []*element{{value: &located.Object{Fields: map[string]located.Node{}}}}
+	for {
+		line, _ := d.InputPos()
+		token, err := d.Token()
+		if err == io.EOF {
+			return located.Node{Line: 1, Value: stack[0].value}, nil
+		}
+		if err != nil || len(stack) > 100 {
+			return located.Node{}, &located.Fault{Line: line, Text: "the file is not valid XML"}
+		}
+		top := stack[len(stack)-1]
+		switch token := token.(type) {
+		case xml.StartElement:
+			e := &element{name: token.Name.Local, line: line, value: &located.Object{Fields: map[string]located.Node{}}}
+			if e.name == "issuelinktype" || e.name == "inwardlinks" { // only there do they say what the links mean
+				for _, a := range token.Attr {
+					addField(e.value, a.Name.Local, located.Node{Line: line, Value: a.Value})
+				}
+			}
+			stack = append(stack, e)
+		case xml.CharData:
+			top.text.Write(token)
+		case xml.EndElement:
+			stack = stack[:len(stack)-1]
+			n := located.Node{Line: top.line, Value: top.value}
+			if len(top.value.Keys) == 0 {
+				n.Value = strings.TrimSpace(top.text.String())
+			}
+			if into := stack[len(stack)-1].value; top.name == "item" && !into.Has("item") { // a list, also of one
+				into.Keys = append(into.Keys, "item")
+				into.Fields["item"] = located.Node{Line: top.line, Value: []located.Node{n}}
+			} else {
+				addField(into, top.name, n)
+			}
+		}
+	}
+}
