@@ -36,7 +36,8 @@ var phrases = []struct {
 	{"session limit", session.UsageLimit},
 	{"exhausted your daily quota", session.UsageLimit},
 	{"exhausted your capacity", session.UsageLimit},
-	{"perday", session.UsageLimit}, // the name of a daily quota
+	{"you have no quota", session.UsageLimit}, // of Copilot: it begins anew with the month
+	{"perday", session.UsageLimit},            // the name of a daily quota
 	{"insufficient_quota", session.AuthFailed},
 	{"exceeded your current quota, please check your plan", session.AuthFailed},
 	{"credit balance", session.AuthFailed},

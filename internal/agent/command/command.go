@@ -78,8 +78,14 @@ func (a *Agent) Run(ctx context.Context, req session.Request, events func(sessio
 			}
 		}
 	}
-	stdout := &client.HeardLines{Lines: client.Lines{Max: client.MaxPrinted, Line: line}, Watch: watch}
-	stderr := &client.HeardLines{Lines: client.Lines{Max: client.MaxPrinted, Line: printed.Stderr}, Watch: watch}
+	var last lastLines
+	heard := func(line func([]byte, bool)) *client.HeardLines {
+		return &client.HeardLines{Lines: client.Lines{Max: client.MaxPrinted, Line: func(data []byte, cut bool) {
+			last.add(data)
+			line(data, cut)
+		}}, Watch: watch}
+	}
+	stdout, stderr := heard(line), heard(printed.Stderr)
 	// The context ends the agent through Follow, which tells why it ended.
 	p, err := req.Start(context.WithoutCancel(ctx), proc.Command{
 		Argv: Resolve(argv, req.Dir, env), Dir: req.Dir, Env: env,
@@ -100,8 +106,12 @@ func (a *Agent) Run(ctx context.Context, req session.Request, events func(sessio
 	result.Outcome, result.Detail, result.ExitCode = kind, detail, exit.Code
 	result.Usage, result.Model = printed.Usage()
 	// A run that we ended ourselves has an outcome of ours.
-	if end := printed.End(); end != nil && (kind == session.Completed || kind == session.Crashed) {
-		result.Outcome, result.Detail, result.Until = end.Outcome, end.Detail, end.Until
+	if kind == session.Completed || kind == session.Crashed {
+		if end := printed.End(); end != nil {
+			result.Outcome, result.Detail, result.Until = end.Outcome, end.Detail, end.Until
+		} else if end := last.ending(preset.Errors, clock.Now()); end != nil {
+			result.Outcome, result.Detail, result.Until = end.Kind, end.Detail, end.Until
+		}
 	}
 	return result, nil
 }

@@ -27,6 +27,8 @@ type Preset struct {
 	// PerMessage says that it reports tokens with each message, not at the end, and
 	// that its input tokens include those of the cache.
 	PerMessage bool
+	// Errors say on plain lines at the end of its output why it could not work.
+	Errors []ErrorLine
 
 	argv func(run) []string
 	env  func(run) []string // besides the usual; nil = none
@@ -51,6 +53,7 @@ const maxArgument = 120 << 10
 func Presets() []Preset {
 	return []Preset{
 		{Name: "aider", Program: "aider", Install: "python -m pip install aider-install && aider-install", File: true,
+			Errors: aiderErrors,
 			argv: func(r run) []string {
 				return withModel([]string{"--message-file", r.file, "--yes-always", "--no-auto-commits", "--no-dirty-commits",
 					"--no-gitignore", "--no-check-update"}, r.model)
@@ -58,6 +61,7 @@ func Presets() []Preset {
 		{Name: "amp", Program: "amp", Install: "npm install -g @sourcegraph/amp", Stdin: true, JSON: true, PerMessage: true,
 			argv: func(run) []string { return []string{"--dangerously-allow-all", "--stream-json", "-x"} }},
 		{Name: "copilot", Program: "copilot", Install: "npm install -g @github/copilot", JSON: true,
+			Errors: copilotErrors,
 			argv: func(r run) []string {
 				return withModel([]string{"-p", r.prompt, "--allow-all-tools", "--no-ask-user", "--no-auto-update",
 					"--output-format", "json"}, r.model)
@@ -67,7 +71,8 @@ func Presets() []Preset {
 				return append(withModel([]string{"-p", "--force", "--output-format", "stream-json"}, r.model), r.prompt)
 			}},
 		{Name: "goose", Program: "goose", Install: "see the installation page of goose", Stdin: true,
-			argv: func(run) []string { return []string{"run", "--no-session", "-i", "-"} },
+			Errors: gooseErrors,
+			argv:   func(run) []string { return []string{"run", "--no-session", "-i", "-"} },
 			env: func(r run) []string {
 				if r.model == "" {
 					return []string{"GOOSE_MODE=auto"}

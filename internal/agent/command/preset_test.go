@@ -90,6 +90,37 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'`, 
 		{"copilot is limited", "copilot", "cat " + recorded("copilot-429") + "; exit 1", session.RateLimited, 0, 0},
 		{"aider prints text", "aider", `echo 'Applied edit to a.txt'`, session.Completed, 0, 0},
 		{"goose fails", "goose", `echo 'error: no provider' >&2; exit 1`, session.Crashed, 0, 0},
+		{"aider has a wrong key, and ends well", "aider", `echo 'litellm.AuthenticationError: ` +
+			`AnthropicException - invalid x-api-key'
+echo 'The API provider is not able to authenticate you. Check your API key.'`,
+			session.AuthFailed, 0, 0},
+		{"aider is limited", "aider", `echo 'litellm.RateLimitError: OpenAIException - Please try again in 20s.'
+echo 'The API provider has rate limited you. Try again later or check your quotas.'
+echo 'Retrying in 32.0 seconds...'`,
+			session.RateLimited, 0, 0},
+		{"aider has no credit", "aider", `echo 'litellm.RateLimitError: OpenAIException - insufficient_quota'`,
+			session.AuthFailed, 0, 0},
+		{"aider's provider is overloaded", "aider", `echo 'litellm.InternalServerError: AnthropicException - Overloaded'
+echo "The API provider's servers are down or overloaded."`, session.Overloaded, 0, 0},
+		{"aider's window is full", "aider", `echo 'litellm.ContextWindowExceededError: x'; exit 1`, session.ContextLimit,
+			0, 0},
+		{"aider was limited and went on", "aider", `echo 'litellm.RateLimitError: x'; echo 'Retrying in 0.2 seconds...'
+echo 'a.txt'; echo '<<<<<<< SEARCH'; echo '======='; echo 'x'; echo 'Tokens: 1k sent.'; echo 'Applied edit to a.txt'`,
+			session.Completed, 0, 0},
+		{"a test of aider's project quotes one", "aider", `echo 'E   litellm.RateLimitError: x'`, session.Completed,
+			0, 0},
+		{"goose has a wrong key", "goose", `echo 'Ran into this error: Authentication error: Authentication failed. ` +
+			`Status: 401 Unauthorized.'; echo; echo 'Please retry if you think this is a transient or recoverable error.'`,
+			session.AuthFailed, 0, 0},
+		{"goose is limited", "goose", `echo 'error: Rate limit exceeded: Max retries exceeded' >&2; exit 1`,
+			session.RateLimited, 0, 0},
+		{"goose has no server", "goose", `echo 'Ran into this error: Server error: 529'`, session.Overloaded, 0, 0},
+		{"goose has no credit", "goose", `echo 'Ran into this error: Credits exhausted: top up'`, session.AuthFailed, 0, 0},
+		{"copilot has no login", "copilot", `echo 'Error: No authentication information found.' >&2; echo >&2
+echo 'Copilot can be authenticated with GitHub using an OAuth Token.' >&2; exit 1`, session.AuthFailed, 0, 0},
+		{"copilot has no quota left", "copilot", `echo '✘ Execution failed: 402 You have no quota' >&2; exit 1`,
+			session.UsageLimit, 0, 0},
+		{"copilot fails otherwise", "copilot", `echo 'Execution failed: it is Monday' >&2; exit 1`, session.Crashed, 0, 0},
 		{"lines of other types", "amp", `echo '{"type":7}'; echo '{"type":"result",` +
 			`"usage":[]}'; echo '{"type":"assistant","message":"x"}'`,
 			session.Completed, 0, 0},
