@@ -235,7 +235,7 @@ func parseXML(data []byte) (located.Node, *located.Fault) {
 		line  int
 	}
 	d := xml.NewDecoder(bytes.NewReader(data))
-	d.Strict, d.Entity = false, xml.HTMLEntity
+	d.Strict = false
 	stack := []*element{{value: &located.Object{Fields: map[string]located.Node{}}}}
 	for {
 		line, _ := d.InputPos()

@@ -117,12 +117,13 @@ func (im *importer) headedTasks(lines []string) bool {
 			levels[s.level]++
 		}
 	}
-	switch {
-	case len(named) > 0 && 2*fields >= len(named), len(named) > 1 && counted:
-	case len(stated) > 1 && levels[stated[0].level] == len(stated) && !slices.ContainsFunc(lines, func(line string) bool {
+	boxes := slices.ContainsFunc(lines, func(line string) bool { // which are the tasks then
 		_, _, box := cutBox(strings.TrimSpace(line))
 		return box && indent(line) < 2
-	}):
+	})
+	switch {
+	case len(named) > 0 && 2*fields >= len(named), len(named) > 1 && counted && !boxes:
+	case len(stated) > 1 && levels[stated[0].level] == len(stated) && !boxes:
 		named = stated
 	default:
 		return false
