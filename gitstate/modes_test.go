@@ -16,6 +16,7 @@ import (
 // TestModesComeBack: what a command does to modes and owners in the git directory is
 // undone before anything is read there; what git does by itself is not.
 func TestModesComeBack(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		why, cmd, undone string
 		root             bool

@@ -13,6 +13,7 @@ import (
 // TestSnapshotBesidePackRefs: a snapshot that is taken while git packs refs has all
 // of them. One that is missing would be taken for a deletion by the agent.
 func TestSnapshotBesidePackRefs(t *testing.T) {
+	t.Parallel()
 	r, g := watchedRepo(t)
 	r.Write("a", "a\n")
 	r.Git("add", "a")

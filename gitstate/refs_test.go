@@ -14,6 +14,7 @@ import (
 
 // TestListRefs: what is listed is what git lists, wherever the refs lie.
 func TestListRefs(t *testing.T) {
+	t.Parallel()
 	r := repo.New(t, nil)
 	open, err := Open(t.Context(), r.Dir, r.Env)
 	if err != nil {
@@ -62,6 +63,7 @@ func TestListRefs(t *testing.T) {
 // TestIdentityFollowsTheSettings: whoever changes their name is known by it at once, and a
 // committer whom git does not know is missed although it knows the author.
 func TestIdentityFollowsTheSettings(t *testing.T) {
+	t.Parallel()
 	r := repo.New(t, nil)
 	open, err := Open(t.Context(), r.Dir, r.Env)
 	if err != nil {

@@ -57,6 +57,7 @@ func TestKilledUpdateRef(t *testing.T) {
 // TestLockThatGitCannotRemove: a lock that is still there after its transaction is removed, and one that
 // somebody else has made in its place meanwhile is not.
 func TestLockThatGitCannotRemove(t *testing.T) {
+	t.Parallel()
 	r, tip := openRepo(t)
 	for _, c := range []struct {
 		why  string
@@ -97,6 +98,7 @@ func TestLockThatGitCannotRemove(t *testing.T) {
 // TestLocksThatStay: what cannot be said to be a dead process's is left, and a
 // lock older than the machine's start goes.
 func TestLocksThatStay(t *testing.T) {
+	t.Parallel()
 	r, tip := openRepo(t)
 	if err := r.EnsureDir(); err != nil {
 		t.Fatal(err)
@@ -173,6 +175,7 @@ func deadWriter(t *testing.T, r *Repo) string {
 
 // TestHungGit: a git that answers nothing is ended and named.
 func TestHungGit(t *testing.T) {
+	t.Parallel()
 	r, tip := openRepo(t)
 	r.Git.Patience = 300 * time.Millisecond
 	tx, err := r.PrepareRefs("", RefUpdate{Name: "refs/ralph/heads/main", New: tip})

@@ -48,6 +48,7 @@ func must(t *testing.T, errs ...error) {
 // TestPutBack: whatever an agent makes of git's own files, they are afterwards
 // as they were, and nothing outside of the git directory was written.
 func TestPutBack(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		why  string
 		kind string
@@ -239,6 +240,7 @@ func TestOthersWorktrees(t *testing.T) {
 
 // TestStaleLocks: a lock goes when nobody can hold it.
 func TestStaleLocks(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("who holds a lock is known on Linux only")
 	}
@@ -298,6 +300,7 @@ func TestStaleLocks(t *testing.T) {
 // TestLockThatGoes: a lock that was made just now is waited for, and its holder takes
 // it back meanwhile.
 func TestLockThatGoes(t *testing.T) {
+	t.Parallel()
 	r, g := watchedRepo(t)
 	before, err := g.TakeSnapshot(context.Background(), nil)
 	must(t, err)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"git-ralph/fixtures/ram"
 )
 
 // TestMain is the program itself when the program starts itself by the path of
@@ -12,5 +14,5 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
 		os.Exit(Main(os.Args))
 	}
-	os.Exit(m.Run())
+	os.Exit(ram.Tests(m).Run())
 }
