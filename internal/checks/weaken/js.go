@@ -25,6 +25,7 @@ var (
 	jsTables   = set("each for")
 	jsTakes    = set("each for skipIf runIf extend")
 	jsWhen     = set("skipIf runIf")
+	jsHooks    = set("beforeAll beforeEach afterAll afterEach use")
 	jsOwners   = set("t tt Deno QUnit tap test vitest jest bun nodeTest")
 )
 
@@ -167,6 +168,9 @@ func (r *reader) call(list []node, i int) (c jsCall, ok bool) {
 	j := i + 1
 	for at(list, j) == "." && j+1 < len(list) && list[j+1].kind == ident {
 		mod := at(list, j+1)
+		if jsHooks.has(mod) { // test.afterAll(…) of Playwright
+			return c, false
+		}
 		if jsSuites.has(mod) || jsTests.has(mod) && mod != "test" { // test.describe(…)
 			c.name = mod
 		} else {

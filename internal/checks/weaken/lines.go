@@ -66,7 +66,8 @@ func chain(line string, scripts map[string]string, depth int, build bool) ([]ste
 		}
 		cmd, inner := simpleCommand{words: raw.Words, use: raw.Use}.unwrap()
 		w := started(cmd.words, scripts)
-		if inner != "" || raw.Use != script.Plain || len(w) == 0 {
+		made := build && raw.Use == script.Redirected // what is built goes into a file
+		if inner != "" || raw.Use != script.Plain && !made || len(w) == 0 {
 			return nil, false
 		}
 		switch w[0] { // what measures coverage runs the rest

@@ -352,15 +352,14 @@ func decides(tool, key string) bool {
 		return false
 	}
 	switch key {
-	case "preset", "deps", "server", "pool", "poolOptions", "maxWorkers", "minWorkers", "maxConcurrency", "displayName",
-		"name", "testTimeout", "hookTimeout", "slowTestThreshold", "cacheDirectory", "cacheDir", "haste", "notify", "silent",
-		"logHeapUsage", "clearMocks", "restoreMocks", "resetMocks", "watchPlugins", "watchPathIgnorePatterns",
-		"extensionsToTreatAsEsm", "reporter", "reporters", "verbose", "globals", "cache", "sourceMap",
-		"snapshotSerializers", "snapshotFormat", "moduleFileExtensions", "testURL", "timers", "babel", "typescript",
-		"failFast",
-		"environmentVariables", "node-arg", "nodeArguments", "nyc-arg", "ts", "jobs", "optimizeDeps", "ssr", "dedupe",
-		"isolate",
-		"languageOptions":
+	case "preset", "esbuild", "css", "build", "server", "pool", "poolOptions", "maxWorkers", "minWorkers",
+		"maxConcurrency", "displayName", "name", "testTimeout", "hookTimeout", "slowTestThreshold",
+		"cacheDirectory", "cacheDir", "haste", "notify", "silent", "logHeapUsage", "clearMocks",
+		"restoreMocks", "resetMocks", "watchPlugins", "watchPathIgnorePatterns", "extensionsToTreatAsEsm",
+		"reporter", "reporters", "verbose", "globals", "cache", "sourceMap", "snapshotSerializers",
+		"snapshotFormat", "moduleFileExtensions", "testURL", "timers", "babel", "typescript", "failFast",
+		"environmentVariables", "node-arg", "nodeArguments", "nyc-arg", "ts", "jobs", "optimizeDeps", "ssr",
+		"dedupe", "isolate", "languageOptions":
 		return false
 	}
 	return true

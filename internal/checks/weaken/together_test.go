@@ -57,7 +57,7 @@ func (a together) String() string {
 }
 
 // brokenVersions is how many broken versions of the code are tried.
-const brokenVersions = 40
+var brokenVersions = flag.Int("broken", 40, "how many broken versions of the code are tried")
 
 func measureTogether(t *testing.T, r *history) (sum together) {
 	t.Helper()
@@ -77,7 +77,7 @@ func measureTogether(t *testing.T, r *history) (sum together) {
 	if err := archive.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	lang, runner := testCommand(tree)
+	lang, runner := testCommand(t, tree)
 	var tests []File
 	var code []string
 	for _, p := range strings.Split(string(r.git(t, "ls-tree", "-r", "-z", "--name-only", "HEAD")), "\x00") {
@@ -123,7 +123,7 @@ func measureTogether(t *testing.T, r *history) (sum together) {
 	}
 	caught := make([]bool, len(rest))
 	decided := make([]bool, len(rest))
-	for range brokenVersions {
+	for range *brokenVersions {
 		if !slices.Contains(caught, false) {
 			break
 		}
@@ -159,14 +159,17 @@ func argument(lang, file string) string {
 	switch lang {
 	case "go":
 		return "./" + path.Dir(file)
+	case "rust":
+		return "--test=" + strings.TrimSuffix(path.Base(file), ".rs")
 	case "python":
 		return strings.ReplaceAll(strings.TrimSuffix(file, ".py"), "/", ".")
 	}
 	return file
 }
 
-// testCommand is how the tests of a tree are run without installing anything.
-func testCommand(tree string) (lang string, command []string) {
+// testCommand is how the tests of a tree are run. Only the packages that a package.json asks for are
+// installed; Cargo and Go fetch what they need by themselves.
+func testCommand(t *testing.T, tree string) (lang string, command []string) {
 	has := func(name string) bool {
 		_, err := os.Stat(filepath.Join(tree, name))
 		return err == nil
@@ -174,7 +177,14 @@ func testCommand(tree string) (lang string, command []string) {
 	switch {
 	case has("go.mod"):
 		return "go", []string{"go", "test"}
+	case has("Cargo.toml"):
+		return "rust", []string{"cargo", "test", "--no-fail-fast"}
 	case has("package.json"):
+		install := exec.Command("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund")
+		install.Dir = tree
+		if out, err := install.CombinedOutput(); err != nil {
+			t.Logf("npm install: %v: %s", err, out) // the tests may run without
+		}
 		return "js", []string{"node", "--test"}
 	}
 	return "python", []string{"python3", "-m", "unittest", "-v"}

@@ -79,7 +79,7 @@ var python = &language{name: "python", hash: true, triple: true, single: true, l
 var javascript = &language{name: "js", slash: true, single: true, backtick: 't', regexps: true,
 	declares:   set("const let var"),
 	idle:       set("require"),
-	chains:     set("expect"),
+	chains:     set("expect expectAsync"),
 	catchesAll: true,
 	thrown:     set("*"),
 }
