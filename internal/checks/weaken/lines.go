@@ -85,11 +85,15 @@ func chain(line string, scripts map[string]string, depth int, build bool) ([]ste
 			if len(rest) > 0 && (rest[0] == "run" || rest[0] == "run-script") {
 				rest = rest[1:]
 			}
-			if len(rest) == 1 && scripts[rest[0]] != "" {
+			if len(rest) > 0 && scripts[rest[0]] != "" && (len(rest) == 1 || w[0] != "npm" || rest[1] == "--") {
 				for _, name := range []string{"pre" + rest[0], rest[0], "post" + rest[0]} {
 					more, ok := chain(scripts[name], scripts, depth+1, build || buildScript(rest[0]))
 					if !ok {
 						return nil, false
+					}
+					if n := len(more); name == rest[0] && n > 0 { // what follows goes to its last command
+						given := slices.DeleteFunc(slices.Clone(rest[1:]), func(a string) bool { return a == "--" })
+						more[n-1].words = append(slices.Clone(more[n-1].words), given...)
 					}
 					out = append(out, more...)
 				}
