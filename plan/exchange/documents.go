@@ -3,13 +3,14 @@ package exchange
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/xml"
 	"io"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"git-ralph/internal/text"
 	"git-ralph/plan/located"
@@ -225,51 +226,101 @@ func addField(o *located.Object, key string, n located.Node) {
 	o.Fields[key] = located.Node{Line: there.Line, Value: append(list, n)}
 }
 
+// xmlPart is a comment, an instruction, a verbatim part, or a mark of an element.
+var xmlPart = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)<!--.*?-->|<\?.*?\?>|<!\[CDATA\[(.*?)\]\]>|<![^>]*>|` +
+		`<(/?)([\w:.-]+)((?:\s+[\w:.-]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*(/?)>`)
+})
+
+var xmlAttribute = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')`)
+})
+
+var xmlEntity = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`&(?:#\d{1,7}|lt|gt|amp|quot|apos|nbsp);`)
+})
+
+func xmlText(s string) string {
+	return xmlEntity().ReplaceAllStringFunc(s, func(e string) string {
+		if n, err := strconv.Atoi(strings.Trim(e, "&#;")); err == nil && utf8.ValidRune(rune(n)) {
+			return string(rune(n))
+		}
+		return map[string]string{"&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": `"`, "&apos;": "'", "&nbsp;": " "}[e]
+	})
+}
+
+// xmlElement is an element that is not closed yet.
+type xmlElement struct {
+	name  string
+	text  strings.Builder
+	value *located.Object
+	line  int
+}
+
 // parseXML makes an object of each element that holds others, and a text of the
-// rest; attributes are fields, too.
+// rest. It reads what trackers write: no document types, and no names of spaces.
 func parseXML(data []byte) (located.Node, *located.Fault) {
-	type element struct {
-		name  string
-		text  strings.Builder
-		value *located.Object
-		line  int
+	empty := func() *located.Object { return &located.Object{Fields: map[string]located.Node{}} }
+	stack := []*xmlElement{{value: empty()}}
+	line, at := 1, 0
+	fault := func() (located.Node, *located.Fault) {
+		return located.Node{}, &located.Fault{Line: line, Text: "an element is not closed, or a sign < stands alone"}
 	}
-	d := xml.NewDecoder(bytes.NewReader(data))
-	d.Strict = false
-	stack := []*element{{value: &located.Object{Fields: map[string]located.Node{}}}}
-	for {
-		line, _ := d.InputPos()
-		token, err := d.Token()
-		if err == io.EOF {
-			return located.Node{Line: 1, Value: stack[0].value}, nil
+	for _, m := range xmlPart().FindAllSubmatchIndex(data, -1) {
+		part := func(n int) string {
+			if m[2*n] < 0 {
+				return ""
+			}
+			return string(data[m[2*n]:m[2*n+1]])
 		}
-		if err != nil || len(stack) > 100 {
-			return located.Node{}, &located.Fault{Line: line, Text: "the file is not valid XML"}
+		top, between := stack[len(stack)-1], data[at:m[0]]
+		if bytes.IndexByte(between, '<') >= 0 {
+			return fault()
 		}
-		top := stack[len(stack)-1]
-		switch token := token.(type) {
-		case xml.StartElement:
-			e := &element{name: token.Name.Local, line: line, value: &located.Object{Fields: map[string]located.Node{}}}
-			if e.name == "issuelinktype" || e.name == "inwardlinks" { // only there do they say what the links mean
-				for _, a := range token.Attr {
-					addField(e.value, a.Name.Local, located.Node{Line: line, Value: a.Value})
+		top.text.WriteString(xmlText(string(between)) + part(1))
+		line += bytes.Count(data[at:m[0]], []byte("\n"))
+		begun := line
+		line += bytes.Count(data[m[0]:m[1]], []byte("\n"))
+		at = m[1]
+		name := part(3)
+		if name == "" {
+			continue
+		}
+		if part(2) == "" {
+			top = &xmlElement{name: name, line: begun, value: empty()}
+			if name == "issuelinktype" || name == "inwardlinks" { // only there do they say what the links mean
+				for _, a := range xmlAttribute().FindAllStringSubmatch(part(4), -1) {
+					addField(top.value, a[1], located.Node{Line: begun, Value: xmlText(a[2] + a[3])})
 				}
 			}
-			stack = append(stack, e)
-		case xml.CharData:
-			top.text.Write(token)
-		case xml.EndElement:
-			stack = stack[:len(stack)-1]
-			n := located.Node{Line: top.line, Value: top.value}
-			if len(top.value.Keys) == 0 {
-				n.Value = strings.TrimSpace(top.text.String())
-			}
-			if into := stack[len(stack)-1].value; top.name == "item" && !into.Has("item") { // a list, also of one
-				into.Keys = append(into.Keys, "item")
-				into.Fields["item"] = located.Node{Line: top.line, Value: []located.Node{n}}
-			} else {
-				addField(into, top.name, n)
+			if stack = append(stack, top); len(stack) > 100 {
+				return fault()
 			}
 		}
+		if part(2) != "" || part(5) != "" {
+			if name != top.name {
+				return fault()
+			}
+			stack = stack[:len(stack)-1]
+			closeElement(stack[len(stack)-1].value, top)
+		}
 	}
+	if len(stack) > 1 {
+		return fault()
+	}
+	return located.Node{Line: 1, Value: stack[0].value}, nil
+}
+
+// closeElement puts an element into the one around it.
+func closeElement(into *located.Object, e *xmlElement) {
+	n := located.Node{Line: e.line, Value: e.value}
+	if len(e.value.Keys) == 0 {
+		n.Value = strings.TrimSpace(e.text.String())
+	}
+	if e.name == "item" && !into.Has("item") { // a list, also of one
+		into.Keys = append(into.Keys, "item")
+		into.Fields["item"] = located.Node{Line: e.line, Value: []located.Node{n}}
+		return
+	}
+	addField(into, e.name, n)
 }
