@@ -227,7 +227,7 @@ func (c *configJudge) sameDecisions(p string, f File) bool {
 	case strings.HasSuffix(p, "ignore") && c.linter != "":
 		return !c.leavesMoreOut(javascript, path.Dir(p), iniLines(f.Before), iniLines(f.After))
 	case strings.HasPrefix(path.Base(p), ".eslintrc") && lang == nil:
-		return !c.looserLint(path.Dir(p), f.Before, f.After)
+		return !c.looserJSON(path.Dir(p), f.Before, f.After)
 	case lang != nil && lang.name == "js" && max(len(f.Before), len(f.After)) < maxSource:
 		return !c.looserCode(p, f.Before, f.After)
 	}

@@ -189,36 +189,14 @@ func (c *configJudge) packageKeys(dir string, keys ...string) {
 	}
 	before, after := packageJSON(f.Before), packageJSON(f.After)
 	for _, k := range keys {
-		if k == "eslintConfig" || k == "xo" || k == "standard" {
-			if before.rest[k] != nil && c.looserLint(dir, before.rest[k], after.rest[k]) {
-				c.weaker(p, "changed %q in %s", k, p)
-				continue
-			}
-			if before.rest[k] != nil {
-				continue
-			}
+		old, now := before.rest[k], after.rest[k]
+		if old == nil || !oneOf("eslintConfig xo standard", k) {
+			old, now = deciding(k, old), deciding(k, now)
 		}
-		old, now := canonical(deciding(k, before.rest[k])), canonical(deciding(k, after.rest[k]))
-		if old != now && (old != "" || narrows(now)) && c.looserMembers(dir, old, now) {
-			c.find(Config, p, "", "changed %q in %s", k, p)
+		if (old != nil || narrows(canonical(now))) && c.looserJSON(dir, old, now) {
+			c.weaker(p, "changed %q in %s", k, p)
 		}
 	}
-}
-
-// looserMembers reports whether settings differ in more than in lists that leave out no test.
-func (c *configJudge) looserMembers(dir, before, after string) bool {
-	old, now := map[string]json.RawMessage{}, map[string]json.RawMessage{}
-	if json.Unmarshal([]byte(before), &old) != nil && before != "" ||
-		json.Unmarshal([]byte(after), &now) != nil && after != "" {
-		return true
-	}
-	for key := range union(old, now) {
-		less := !leavesOut(key) || c.leavesMoreOut(javascript, dir, list(old[key]), list(now[key]))
-		if less && canonical(old[key]) != canonical(now[key]) {
-			return true
-		}
-	}
-	return false
 }
 
 // deciding are the members of a runner's settings that decide which tests run and

@@ -89,23 +89,18 @@ func generatedPath(p string) bool {
 	return strings.HasPrefix(p, ".")
 }
 
-// looserLint compares the settings of a linter that are JSON: rules that are stricter, and
-// what is known of the surroundings (globals, parsers), may change.
-func (c *configJudge) looserLint(dir string, before, after json.RawMessage) bool {
-	var old, now map[string]json.RawMessage
-	if json.Unmarshal(relaxed(before), &old) != nil || json.Unmarshal(relaxed(after), &now) != nil {
-		return canonical(before) != canonical(after)
+// looserJSON compares settings that are JSON: lists that leave out no test, rules of a linter that are stricter, and
+// what a linter knows of the surroundings (globals, parsers), may change.
+func (c *configJudge) looserJSON(dir string, before, after json.RawMessage) bool {
+	old, now := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	for raw, to := range map[*json.RawMessage]*map[string]json.RawMessage{&before: &old, &after: &now} {
+		if len(*raw) > 0 && json.Unmarshal(relaxed(*raw), to) != nil {
+			return canonical(before) != canonical(after)
+		}
 	}
 	for key := range union(old, now) {
-		switch key {
-		case "env", "envs", "globals", "parser", "parserOptions", "settings", "plugins", "prettier", "space", "semicolon",
-			"esnext",
-			"nodeVersion", "$schema", "root", "extensions":
-			continue
-		case "rules":
-			if looserRules(old[key], now[key]) {
-				return true
-			}
+		if c.linter != "" && oneOf("env envs globals parser parserOptions settings plugins prettier space semicolon esnext "+
+			"nodeVersion $schema root extensions", key) || key == "rules" && !looserRules(old[key], now[key]) {
 			continue
 		}
 		if leavesOut(key) && !c.leavesMoreOut(javascript, dir, list(old[key]), list(now[key])) {
