@@ -112,30 +112,36 @@ func isPlaceholder(s string) bool {
 // Words of sentences. The strong ones are no arguments of commands; the others
 // count where the first word is no program either.
 var (
-	strongWords = strings.Fields("the that is are should must works passes succeeds sure correctly successfully " +
-		"manually properly it this")
-	weakWords = strings.Fields("a an all and any be can ensure every if pass user verify when with without")
+	strongWords = strings.Fields("the that is are should must")
+	// testWords end sentences, and are names of tests and scripts, too.
+	testWords = strings.Fields("works passes succeeds sure correctly successfully manually properly")
+	weakWords = strings.Fields("a an all and any be can ensure every if it pass this user verify when with without")
 )
 
 // isProse tells a sentence from a command: words alone, of which some are those
-// of sentences.
+// of sentences. One in a short line may be the name of a test: cargo test works.
 func isProse(s string, missing bool) bool {
 	words := strings.Fields(strings.TrimRight(s, ".!"))
 	if len(words) < 2 || slices.Contains([]string{"grep", "rg", "echo", "printf", "git"}, words[0]) {
 		return false
 	}
-	strong, weak := false, false
+	strong, weak := 0, false
 	for _, w := range words {
 		w = strings.TrimRight(w, ",:;")
 		if strings.HasPrefix(w, "-") || strings.ContainsAny(w, "/.=$|<>&;()\"'`*\\~{}[]") {
 			return false
 		}
 		low := strings.ToLower(w)
-		strong = strong || slices.Contains(strongWords, low)
+		if slices.Contains(strongWords, low) {
+			strong += 2
+		} else if slices.Contains(testWords, low) {
+			strong++
+		}
 		weak = weak || slices.Contains(weakWords, low)
 	}
 	capital := words[0][0] >= 'A' && words[0][0] <= 'Z'
-	return strong || missing && (weak || capital && len(words) > 2)
+	sentence := missing || len(words) > 3 || ShellWord(words[0])
+	return strong > 1 || strong == 1 && sentence || missing && (weak || capital && len(words) > 2)
 }
 
 // forgiven is the end of a line that succeeds whatever came before; sameLiteral compares
