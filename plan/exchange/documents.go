@@ -2,8 +2,6 @@ package exchange
 
 import (
 	"bytes"
-	"encoding/csv"
-	"io"
 	"path"
 	"regexp"
 	"slices"
@@ -55,7 +53,7 @@ func syntaxOf(name string, data []byte) syntax {
 		}
 	default:
 		head, _, _ := bytes.Cut(body, []byte("\n"))
-		if columns, err := tableReader(head).Read(); err == nil && len(columns) > 1 && headOfTable(columns) {
+		if columns, _ := newTable(head).row(); len(columns) > 1 && headOfTable(columns) {
 			return syntaxCSV
 		}
 	}
@@ -80,7 +78,7 @@ func parseDocument(s syntax, data []byte) (located.Node, *located.Fault) {
 	case syntaxYAML:
 		return located.ParseYAML(data)
 	case syntaxCSV:
-		return parseTable(data)
+		return parseTable(data), nil
 	case syntaxXML:
 		return parseXML(data)
 	}
@@ -132,18 +130,68 @@ func onLine(n located.Node, line int) located.Node {
 	return n
 }
 
-// tableReader reads rows whose columns stand between whichever of , ; and tab
-// the head has most of.
-func tableReader(data []byte) *csv.Reader {
-	r := csv.NewReader(bytes.NewReader(data))
-	r.LazyQuotes, r.FieldsPerRecord = true, -1
-	head, _, _ := bytes.Cut(data, []byte("\n"))
-	for _, c := range ";\t" {
-		if bytes.Count(head, []byte(string(c))) > bytes.Count(head, []byte(string(r.Comma))) {
-			r.Comma = c
+// table reads rows whose columns stand between whichever of , ; and tab the head has
+// most of. A cell in quotation marks may go over lines.
+type table struct {
+	rest  string
+	comma byte
+	line  int // of the row that was read last
+	next  int
+}
+
+func newTable(data []byte) *table {
+	t := &table{rest: string(data), comma: ',', next: 1}
+	head, _, _ := strings.Cut(t.rest, "\n")
+	for _, c := range []byte(";\t") {
+		if strings.Count(head, string(c)) > strings.Count(head, string(t.comma)) {
+			t.comma = c
 		}
 	}
-	return r
+	return t
+}
+
+// row is the next row that holds anything; false at the end.
+func (t *table) row() (cells []string, ok bool) {
+	for !ok && t.rest != "" {
+		t.line, cells = t.next, nil
+		for more := true; more; {
+			var cell string
+			cell, more = t.cell()
+			cells = append(cells, strings.TrimSpace(cell))
+			ok = ok || cells[len(cells)-1] != ""
+		}
+	}
+	return cells, ok
+}
+
+// cell takes the next cell; more says that another one of the row follows.
+func (t *table) cell() (cell string, more bool) {
+	if rest, quoted := strings.CutPrefix(strings.TrimLeft(t.rest, " "), `"`); quoted {
+		for {
+			part, after, closed := strings.Cut(rest, `"`)
+			cell += part
+			t.next += strings.Count(part, "\n")
+			if t.rest, rest = after, after; !closed || !strings.HasPrefix(after, `"`) {
+				break
+			}
+			cell, rest = cell+`"`, after[1:]
+		}
+	}
+	end := strings.IndexAny(t.rest, string(t.comma)+"\n")
+	if end < 0 {
+		end = len(t.rest)
+	}
+	cell += t.rest[:end]
+	if end == len(t.rest) {
+		t.rest = ""
+		return cell, false
+	}
+	more = t.rest[end] == t.comma
+	if !more {
+		t.next++
+	}
+	t.rest = t.rest[end+1:]
+	return cell, more
 }
 
 // headOfTable reports whether the columns are those of a list of work.
@@ -170,30 +218,23 @@ var columnNames = map[string]string{"cardname": "title", "carddescription": "des
 
 // parseTable makes an object of each row. A column that stands several times, as
 // trackers write lists, becomes one.
-func parseTable(data []byte) (located.Node, *located.Fault) {
-	r := tableReader(data)
-	head, err := r.Read()
-	if err != nil {
-		return located.Node{}, &located.Fault{Line: 1, Text: "the head of the table cannot be read: " + err.Error()}
-	}
+func parseTable(data []byte) located.Node {
+	t := newTable(data)
+	head, _ := t.row()
 	has := map[string]bool{}
 	for i := range head {
-		head[i] = strings.TrimSpace(head[i])
 		has[text.Key(head[i])] = true
 	}
 	list := []located.Node{}
 	for {
-		row, err := r.Read()
-		if err == io.EOF {
-			return located.Node{Line: 1, Value: list}, nil
+		row, ok := t.row()
+		if !ok {
+			return located.Node{Line: 1, Value: list}
 		}
-		line, _ := r.FieldPos(0)
-		if err != nil {
-			return located.Node{}, &located.Fault{Line: line, Text: err.Error()}
-		}
+		line := t.line
 		o := &located.Object{Fields: map[string]located.Node{}}
 		for i, cell := range row {
-			if cell = strings.TrimSpace(cell); cell == "" {
+			if cell == "" {
 				continue
 			}
 			key := "column " + string(rune('A'+i%26))
@@ -205,9 +246,7 @@ func parseTable(data []byte) (located.Node, *located.Fault) {
 			}
 			addField(o, key, located.Node{Line: line, Value: cell})
 		}
-		if len(o.Keys) > 0 {
-			list = append(list, located.Node{Line: line, Value: o})
-		}
+		list = append(list, located.Node{Line: line, Value: o})
 	}
 }
 
