@@ -218,9 +218,7 @@ func zoneOf(text string, local *time.Location) (*time.Location, bool) {
 		name = whole
 	}
 	if strings.Contains(name, "/") {
-		// From what the system knows: the table of all zones would be 450 KB of the program, and where there
-		// is none, a limit without a time is waited for all the same.
-		zone, err := time.LoadLocation(name)
+		zone, err := loadZone(name)
 		return zone, err == nil
 	}
 	for _, prefix := range []string{"UTC", "GMT", "utc", "gmt"} {

@@ -2,7 +2,9 @@ package client
 
 import (
 	"io"
+	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
