@@ -69,6 +69,9 @@ func TestResetTime(t *testing.T) {
 		{"nothing said", "Quota exceeded.", ""},
 	}
 	for _, r := range rows {
+		if runtime.GOOS == "windows" && strings.Contains(r.why, "zone") {
+			continue // no zone is known by name there
+		}
 		got := ""
 		if at := ResetTime(r.text, now); !at.IsZero() {
 			got = at.Format(time.RFC3339Nano)
