@@ -90,6 +90,13 @@ func Inspect(ctx context.Context, repo Repo, opts Options) (Peculiarities, error
 	return i.found, nil
 }
 
+// Unfinished is what a person has begun and git waits for the end of, such as a merge.
+func Unfinished(repo Repo) Peculiarities {
+	i := &inspection{repo: repo}
+	i.begun()
+	return i.found
+}
+
 func (i *inspection) format() {
 	if f := i.set.objectFormat; f != "" && f != "sha1" {
 		i.add("sha256", Refused, "the repository's object format is "+f,
@@ -104,6 +111,14 @@ func (i *inspection) format() {
 }
 
 func (i *inspection) operations() {
+	i.begun()
+	if _, err := os.Lstat(i.repo.IndexPath() + ".lock"); err == nil {
+		i.add("index.lock", Refused, "index.lock exists: another git process is running, or one crashed",
+			"wait for it, or remove "+i.repo.IndexPath()+".lock when no git process runs")
+	}
+}
+
+func (i *inspection) begun() {
 	for _, o := range []struct{ file, name, hint string }{
 		{"MERGE_HEAD", "merge", "finish it with `git commit`, or `git merge --abort`"},
 		{"rebase-merge", "rebase", "finish it with `git rebase --continue`, or `git rebase --abort`"},
@@ -116,10 +131,6 @@ func (i *inspection) operations() {
 		if _, err := os.Lstat(filepath.Join(i.repo.GitDir, filepath.FromSlash(o.file))); err == nil {
 			i.add(o.name, Refused, "a "+o.name+" is in progress", o.hint)
 		}
-	}
-	if _, err := os.Lstat(i.repo.IndexPath() + ".lock"); err == nil {
-		i.add("index.lock", Refused, "index.lock exists: another git process is running, or one crashed",
-			"wait for it, or remove "+i.repo.IndexPath()+".lock when no git process runs")
 	}
 }
 

@@ -318,6 +318,9 @@ func (a *App) report(err error) int {
 		return exit.Code
 	}
 	code, hint := exitOf(err, a.wantsLinked)
+	if more := a.shallowHint(err); more != "" {
+		hint = more
+	}
 	if more := a.linkedHint(); more != "" {
 		hint = strings.TrimPrefix(hint+"\n"+more, "\n")
 	}

@@ -3,11 +3,14 @@ package cli
 import (
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/config"
 	"git-ralph/loop/refusal"
@@ -141,7 +144,7 @@ func exitOf(err error, wantsLinked bool) (code int, hint string) {
 	}
 	var ce *config.Error
 	if errors.As(err, &ce) && hint == "" {
-		hint = ce.Hint()
+		code, hint = 8, ce.Hint()
 	}
 	var ps plan.Problems
 	if errors.As(err, &ps) && hint == "" {
@@ -165,6 +168,10 @@ func exitOf(err error, wantsLinked bool) (code int, hint string) {
 	if errors.As(err, &jam) && hint == "" {
 		hint = "when no git process runs in this repository: rm " + jam.Left[0].Path
 	}
+	var locked *gitstate.IndexLockedError
+	if errors.As(err, &locked) && hint == "" {
+		hint = "try again when it is done; when no git process runs: rm " + locked.Path
+	}
 	if hint == "" {
 		hint = diskHint(err)
 	}
@@ -176,10 +183,44 @@ func diskHint(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "make room on the disk; nothing that was recorded is lost, and git ralph start goes on"
-	case errors.Is(err, syscall.EROFS):
+	case errors.Is(err, syscall.EROFS), strings.Contains(err.Error(), "Read-only file system"): // as git says it
 		return "mount it writable; reading commands work all the same"
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), strings.Contains(err.Error(), "Operation not permitted"),
+		strings.Contains(err.Error(), "Permission denied"), strings.Contains(err.Error(), "unable to create directory for"):
 		return "it belongs to somebody else, or its permissions forbid it; nothing that was recorded is lost"
 	}
 	return ""
+}
+
+// shallowHint is the next move where a journal ends because the clone is shallow.
+func (a *App) shallowHint(err error) string {
+	var unreadable *journal.UnreadableError
+	if !errors.As(err, &unreadable) || unreadable.Cause != journal.Damaged || a.repo == nil {
+		return ""
+	}
+	if _, err := os.Lstat(filepath.Join(a.repo.CommonDir, "shallow")); err != nil {
+		return ""
+	}
+	return unshallow
+}
+
+const unshallow = "this is a shallow clone, and older entries are not here: git fetch --unshallow REMOTE " +
+	"'refs/ralph/*:refs/ralph/*' brings them"
+
+// whole refuses a journal that a shallow clone cuts off: what there is of it would look
+// wrong everywhere.
+func (a *App) whole(j *journal.Journal) error {
+	cut, err := os.ReadFile(filepath.Join(j.Repo.CommonDir, "shallow"))
+	if err != nil {
+		return nil
+	}
+	tip, err := j.Tip(a.Ctx)
+	for _, line := range strings.Fields(string(cut)) {
+		if id, perr := object.ParseID(line); perr == nil && err == nil {
+			if in, aerr := j.Repo.IsAncestor(a.Ctx, id, tip); aerr == nil && in {
+				return gitstate.Hint(1, unshallow, "the journal of %s is here from entry %s on alone", j.Branch, line[:12])
+			}
+		}
+	}
+	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
+	"git-ralph/internal/config"
 	"git-ralph/loop/refusal"
 )
 
@@ -28,7 +29,7 @@ func TestEveryRefusalHasAdvice(t *testing.T) {
 			t.Errorf("kind %d of loop: exit code %d, hint %q", kind, code, hint)
 		}
 	}
-	for cause := journal.Foreign; cause <= journal.Gone; cause++ {
+	for cause := journal.Foreign; cause <= journal.Back; cause++ {
 		code, hint := exitOf(&journal.UnreadableError{Cause: cause, Err: errors.New("no")}, false)
 		if code != 1 || hint == "" || strings.Contains(hint, "{") {
 			t.Errorf("cause %d of journal: exit code %d, hint %q", cause, code, hint)
@@ -41,6 +42,7 @@ func TestEveryRefusalHasAdvice(t *testing.T) {
 func TestExitOf(t *testing.T) {
 	misled := &gitstate.Refusal{Kind: gitstate.ForeignOwner, Names: []string{"/srv/a b"},
 		Err: errors.New("the repository belongs to another user")}
+	notSettings := &config.Error{Problems: []config.Problem{{Where: "ralph.toml", Msg: "is a link", Hint: "put it there"}}}
 	for _, tt := range []struct {
 		why  string
 		err  error
@@ -56,6 +58,11 @@ func TestExitOf(t *testing.T) {
 		{"a lock that is held has its own exit code", &gitstate.HeldError{}, 7,
 			"git ralph status shows it; git ralph stop ends it; git ralph start --worktree works beside it"},
 		{"an exit code alone", &ExitError{Code: 4, Err: errors.New("stopped")}, 4, ""},
+		{"a settings file that is none", notSettings, 8, "put it there"},
+		{"what git says of a folder that nobody may write", errors.New("cannot lock ref 'x': Operation not permitted"), 1,
+			"it belongs to somebody else, or its permissions forbid it; nothing that was recorded is lost"},
+		{"a disk that git finds read-only", errors.New("Unable to create 'x': Read-only file system"), 1,
+			"mount it writable; reading commands work all the same"},
 		{"any other error", errors.New("no"), 1, ""},
 	} {
 		if code, hint := exitOf(tt.err, false); code != tt.code || hint != tt.hint {

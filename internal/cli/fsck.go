@@ -97,6 +97,9 @@ func (c *FsckCmd) Run(a *App) error {
 	}
 	k := &checkup{a: a, j: j, repair: c.Repair, ends: map[string]ending{}}
 	k.doc.Branch, k.doc.Faults = j.Branch, []faultDoc{}
+	if err := a.whole(j); err != nil {
+		return err
+	}
 	if err := k.tip(a.Ctx); err != nil {
 		return err
 	}

@@ -111,6 +111,9 @@ func (c *LandCmd) lander(ctx context.Context, a *App, set *config.Resolved, l gi
 		return fail(err)
 	}
 	ready := func() (*loop.Lander, *recovery.Follower, error) {
+		if err := inTheWay(worktree.Unfinished(filesOf(j.Repo))); err != nil {
+			return nil, nil, err // the landing would come between it and its end
+		}
 		e, err := a.engine(set)
 		if err != nil {
 			return nil, nil, err

@@ -57,7 +57,7 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 		}
 	}
 	if !f.Worktree || a.linked != nil { // where none is made yet, there is nothing to look at
-		if err := a.checkWorktree(ctx, set, f); err != nil {
+		if err := a.checkWorktree(ctx, set); err != nil {
 			return nil, err
 		}
 	}
@@ -154,25 +154,34 @@ func (a *App) checkEfforts(s loop.Settings, driver string) error {
 	return nil
 }
 
-// checkWorktree looks at what is unusual in the repository and at changed
-// tracked files.
-func (a *App) checkWorktree(ctx context.Context, set *config.Resolved, f *RunFlags) error {
-	repo, err := a.Repo()
-	if err != nil {
-		return err
+// filesOf is a repository as package worktree wants it.
+func filesOf(repo *gitstate.Repo) worktree.Repo {
+	return worktree.Repo{Root: repo.Root, GitDir: repo.GitDir, CommonDir: repo.CommonDir, Git: repo.Git, Store: repo.Store}
+}
+
+// inTheWay is the first peculiarity that is refused.
+func inTheWay(found worktree.Peculiarities) error {
+	for _, p := range found.Refused() {
+		return gitstate.Hint(8, p.Hint, "%s", p.Reason)
 	}
-	found, err := worktree.Inspect(ctx,
-		worktree.Repo{Root: repo.Root, GitDir: repo.GitDir, CommonDir: repo.CommonDir, Git: repo.Git, Store: repo.Store},
+	return nil
+}
+
+// unusual looks at what is unusual in the repository.
+func (a *App) unusual(ctx context.Context, repo *gitstate.Repo, set *config.Resolved) error {
+	found, err := worktree.Inspect(ctx, filesOf(repo),
 		worktree.Options{MaxFile: int64(set.Worktree.MaxFile), CaptureIgnored: set.Worktree.CaptureIgnored})
 	if err != nil {
 		return err
 	}
-	for _, p := range found.Refused() {
-		return gitstate.Hint(8, p.Hint, "%s", p.Reason)
-	}
+	return inTheWay(found)
+}
+
+// dirty lists the tracked files that have changes; an error when some are unmerged.
+func dirty(ctx context.Context, repo *gitstate.Repo) ([]string, error) {
 	out, err := repo.Git.Run(ctx, "status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=all")
 	if err != nil {
-		return fmt.Errorf("look for changed files: %w", err)
+		return nil, fmt.Errorf("look for changed files: %w", err)
 	}
 	var dirty []string
 	fields := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
@@ -182,7 +191,7 @@ func (a *App) checkWorktree(ctx context.Context, set *config.Resolved, f *RunFla
 		}
 		if strings.HasPrefix(fields[i], "U") || strings.HasPrefix(fields[i], "AA") || strings.HasPrefix(fields[i], "DD") ||
 			fields[i][1] == 'U' {
-			return gitstate.Hint(8, "resolve it and commit, or git merge --abort", "the index has unmerged files: %s",
+			return nil, gitstate.Hint(8, "resolve it and commit, or git merge --abort", "the index has unmerged files: %s",
 				fields[i][3:])
 		}
 		dirty = append(dirty, fields[i][3:])
@@ -190,23 +199,41 @@ func (a *App) checkWorktree(ctx context.Context, set *config.Resolved, f *RunFla
 			i++
 		}
 	}
-	if len(dirty) == 0 {
-		return nil
+	return dirty, nil
+}
+
+// some are the first of many paths.
+func some(paths []string) string {
+	if len(paths) > 10 {
+		paths = append(slices.Clone(paths[:10]), fmt.Sprintf("and %d more", len(paths)-10))
+	}
+	return strings.Join(paths, ", ")
+}
+
+// checkWorktree looks at what is unusual in the repository and at changed tracked
+// files before a run begins.
+func (a *App) checkWorktree(ctx context.Context, set *config.Resolved) error {
+	repo, err := a.Repo()
+	if err != nil {
+		return err
+	}
+	if err := a.unusual(ctx, repo, set); err != nil {
+		return err
+	}
+	dirty, err := dirty(ctx, repo)
+	if err != nil || len(dirty) == 0 {
+		return err
 	}
 	if set.Loop.Dirty == "commit" {
 		return a.commitDirty(ctx, dirty)
 	}
-	shown := dirty
-	if len(shown) > 10 {
-		shown = append(append([]string{}, dirty[:10]...), fmt.Sprintf("and %d more", len(dirty)-10))
-	}
 	if a.linked != nil {
 		return gitstate.Hint(8, "commit them there, or take them back: git -C "+repo.Root+" checkout -- .",
-			"tracked files of the linked worktree have changes: %s", strings.Join(shown, ", "))
+			"tracked files of the linked worktree have changes: %s", some(dirty))
 	}
 	return gitstate.Hint(8, "commit or stash them; or start with --dirty=commit, which commits them for you; or leave "+
 		"them as they are and work beside them: git ralph start --worktree",
-		"tracked files have changes: %s", strings.Join(shown, ", "))
+		"tracked files have changes: %s", some(dirty))
 }
 
 // commitDirty commits the user's changes to tracked files as they lie there,

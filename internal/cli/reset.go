@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"git-ralph/gitstate"
+	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/view"
 	"git-ralph/loop/recovery"
 )
@@ -39,6 +40,9 @@ func (c *ResetCmd) Run(a *App) error {
 		return err
 	}
 	defer done()
+	if err := inTheWay(worktree.Unfinished(filesOf(j.Repo))); err != nil {
+		return err
+	}
 	e, err := a.engine(nil)
 	if err != nil {
 		return err

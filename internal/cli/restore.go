@@ -21,6 +21,8 @@ type RestoreCmd struct {
 	Before bool     `help:"What the iteration started from instead of what it left."`
 	Branch string   `placeholder:"NAME" help:"Make a branch of it instead of changing the worktree."`
 	JSON   bool     `name:"json" help:"Print what was done as JSON."`
+
+	yours []string // tracked files that had changes before
 }
 
 // Help says more.
@@ -146,6 +148,10 @@ func (c *RestoreCmd) files(a *App, to object.ID, found []worktree.Saved) error {
 	if err != nil {
 		return err
 	}
+	c.yours, err = dirty(a.Ctx, a.repo)
+	if err != nil {
+		return err
+	}
 	report, err := engine.Checkout(a.Ctx, from, to)
 	var re *worktree.RestoreError
 	if errors.As(err, &re) {
@@ -196,6 +202,11 @@ func (c *RestoreCmd) tell(a *App, r worktree.Report) error {
 	a.printf("the worktree is what iteration %d %s: %s written, %d removed\n", c.Number, what,
 		view.Plural(len(r.Restored), "file"), len(r.Removed))
 	c.tellAside(a, r)
+	if len(c.yours) > 0 {
+		a.printf("git diff shows it, beside changes of yours, which are as they were: %s\n", some(c.yours))
+		a.printf("git restore -- PATH takes one file back; git restore . would take yours back, too\n")
+		return nil
+	}
 	a.printf("git diff shows it; git restore . && git clean -i takes it back\n")
 	return nil
 }

@@ -51,8 +51,14 @@ func (c *RewindCmd) Run(a *App) error {
 	if _, err := a.repo.Identity(a.Ctx); err != nil {
 		return err
 	}
-	if err := a.checkWorktree(a.Ctx, set, &RunFlags{}); err != nil {
+	if err := a.unusual(a.Ctx, a.repo, set); err != nil {
 		return err
+	}
+	if files, err := dirty(a.Ctx, a.repo); err != nil {
+		return err
+	} else if len(files) > 0 {
+		return gitstate.Hint(8, "commit or stash them; git ralph rewind takes back only what is committed",
+			"tracked files have changes: %s", some(files))
 	}
 	r := recovery.Rewinder{Repo: a.repo, Journal: a.journal, Engine: e, Prefix: set.Loop.CommitPrefix,
 		Sign: a.loopSettings(set).Sign, Log: a.warn, Fail: a.failpoint()}
