@@ -51,6 +51,7 @@ func TestConformance(t *testing.T) {
 	}
 	for _, d := range found {
 		t.Run(d.name(), func(t *testing.T) {
+			t.Parallel()
 			promise := func(why string, test func(*testing.T)) {
 				t.Run(why, func(t *testing.T) { t.Parallel(); test(t) })
 			}
