@@ -99,6 +99,8 @@ func TestGoWeakened(t *testing.T) {
 		edit("a return before the assertions", "calc_test.go", goTwo, "func TestDiv(t *testing.T) {",
 			"func TestDiv(t *testing.T) {\n\treturn", Assertions),
 		edit("a condition that is never true", "calc_test.go", goTwo, "err == nil {", "false && err == nil {", Assertions),
+		edit("assertions in an else that never runs", "calc_test.go", goTwo, `	if _, err := Div(1, 0); err == nil {
+`, "	if true {\n		t.Log(1)\n	} else if _, err := Div(1, 0); err == nil {\n", Assertions),
 		edit("a value compared with itself", "calc_test.go", goTwo, "got != 0 {", "got != got {", Assertions),
 		{why: "assertions in a function that never runs", path: "calc_test.go", before: goTwo,
 			after: replace(replace(goTwo, "	if _, err := Div", "	_ = func() {\n	if _, err := Div"),
@@ -175,6 +177,8 @@ var _ = Describe("Add", func() {
 
 func TestGoHonest(t *testing.T) {
 	check(t, []row{
+		edit("a clause of a switch that returns", "calc_test.go", goTwo, "func TestDiv(t *testing.T) {",
+			"func TestDiv(t *testing.T) {\n\tswitch x := f(); x {\n\tcase 1:\n\t\tt.Error(x)\n\t\treturn\n\t}"),
 		{why: "a new test", path: "calc_test.go", before: goTwo,
 			after: goTwo + "\nfunc TestNeg(t *testing.T) {\n\tif Neg(1) != -1 {\n\t\tt.Error()\n\t}\n}\n"},
 		{why: "a new test file", path: "new_test.go", before: "-", after: goTwo},

@@ -37,13 +37,15 @@ func TestConstantConditions(t *testing.T) {
 	}
 	for _, c := range []string{"switch {\n\tdefault:\n\t\treturn\n\t}", "for {\n\t\treturn\n\t}",
 		"if len(os.Args) > 3 {\n\t\treturn\n\t} else {\n\t\treturn\n\t}", "select {\n\tdefault:\n\t\treturn\n\t}",
-		"for range []int{1} {\n\t\treturn\n\t}"} {
+		"for range []int{1} {\n\t\treturn\n\t}",
+		"switch x := 1; x {\n\tcase 1:\n\t\tlog.Print(x)\n\t\treturn\n\tdefault:\n\t\treturn\n\t}"} {
 		rows = append(rows, row{why: "go: " + c, path: "calc_test.go", before: goTwo,
 			after: replace(goTwo, "func TestAdd(t *testing.T) {", "func TestAdd(t *testing.T) {\n\t"+c),
 			want:  is(Assertions)})
 	}
 	for _, c := range []string{"try { throw 1 } catch { return }", "try { f() } finally { return }",
-		"switch (x) { default: return }", "if (x) { return } else { return }", "if (x) { return } else if (1) { return }"} {
+		"switch (x) { default: return }", "switch (x) { case 1: f(); return; default: return }",
+		"if (x) { return } else { return }", "if (x) { return } else if (1) { return }"} {
 		rows = append(rows, row{why: "js: " + c, path: "calc.test.js", before: jsTwo,
 			after: replace(jsTwo, "adds\", () => {", "adds\", () => { "+c), want: is(Assertions)})
 	}

@@ -226,7 +226,7 @@ func (l *language) endsSwitch(list []node, body int, held string) (next int, end
 	}
 	kids := list[body].kids
 	if len(kids) < 3 || at(kids, 0) != "default" && at(kids, 0) != "_" {
-		return body, false
+		return body + 1, l.endsClauses(kids, held+" break", at(list, body-1) == "select")
 	}
 	if at(kids, 0) == "_" {
 		_, ends = l.endsBody(kids, 2, held)
@@ -238,6 +238,24 @@ func (l *language) endsSwitch(list []node, body int, held string) (next int, end
 		}
 	}
 	return body + 1, ends
+}
+
+// endsClauses reports whether every clause of a switch ends, and one of them is always taken.
+func (l *language) endsClauses(kids []node, held string, taken bool) bool {
+	clauses, ends := 0, true
+	for k := range kids {
+		if word := at(kids, k); (word == "case" || word == "default") && statementStart(kids, k) {
+			if !ends {
+				return false
+			}
+			clauses++
+			taken = taken || word == "default"
+			ends = false
+		} else if !ends && (at(kids, k-1) == ":" || statementStart(kids, k) && !guarded(kids, k)) {
+			_, ends = l.endsHere(kids, k, held)
+		}
+	}
+	return clauses > 0 && ends && taken
 }
 
 // endsTry looks at a try that ends: by itself, by its finally, or because it throws and

@@ -122,6 +122,16 @@ func (w *walker) statement(list []node, i, times int) int {
 		}
 		if never(cond) {
 			return skipBranch(list, body)
+		} else if list[i].text == "if" && always(cond) {
+			last := skipBranch(list, body)
+			w.list(list[body:last+1], times)
+			for at(list, last+1) == "else" { // never runs
+				if body = last + 2; at(list, body) == "if" {
+					_, body = condition(list, body)
+				}
+				last = max(last+1, skipBranch(list, body))
+			}
+			return last
 		} else if list[i].text != "while" && truthOf(cond) == maybe && here("", text(cond)) == "" {
 			return w.branches(list, i, times)
 		}
