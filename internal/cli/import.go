@@ -30,7 +30,8 @@ type ImportCmd struct {
 // Help says more.
 func (ImportCmd) Help() string {
 	return "Formats: " + formatNames() +
-		". New ids are added behind the plan's own, ids that it has already are refused " +
+		". What is JSON there may be YAML, and tables (CSV) and XML of trackers are read as issues. " +
+		"New ids are added behind the plan's own, ids that it has already are refused " +
 		"unless --replace, done tasks are never touched. A journal is begun when the branch has none."
 }
 
