@@ -72,8 +72,8 @@ type Keep struct {
 	// Entry makes the journal's next entry on its present tip and returns both.
 	// It is called again when the journal moved; everything it wrote is synced.
 	Entry func() (tip, entry object.ID, err error)
-	// WriteIndex writes the new index into the open lock file. nil = no worktree
-	// is moved (the branch is not checked out here).
+	// WriteIndex writes the new index into the open lock file and flushes it. nil = no
+	// worktree is moved (the branch is not checked out here).
 	WriteIndex func(lock *os.File) error
 	// Publish brings branch and entry to where others see them, while the refs here
 	// are locked; its error keeps both from moving here. nil = nobody else looks.
@@ -115,9 +115,6 @@ func (r *Repo) Keep(ctx context.Context, k Keep) error {
 				os.Remove(r.intentPath())
 				return fmt.Errorf("%w: %s is at %s", ErrBranchMoved, k.BranchRef, now)
 			}
-			return fmt.Errorf("write the index: %w", err)
-		}
-		if err := lock.f.Sync(); err != nil {
 			return fmt.Errorf("write the index: %w", err)
 		}
 	}

@@ -378,6 +378,7 @@ func (e *Engine) base(ctx context.Context) (base *node, own bool, err error) {
 	}
 	if e.last != nil {
 		fresh = e.merge(fresh, e.last)
+		e.merging = nil
 	}
 	e.index = view
 	return fresh, e.last == nil, nil
@@ -391,7 +392,7 @@ func (e *Engine) merge(fresh, last *node) *node {
 		return fresh
 	}
 	out := *last
-	out.files, out.dirs = nil, nil
+	out.files, out.dirs = e.merging[:0], make([]*node, 0, len(last.dirs))
 	same := true
 	k := 0
 	for i := range fresh.files {
@@ -432,6 +433,13 @@ func (e *Engine) merge(fresh, last *node) *node {
 	for ; k < len(last.files); k++ {
 		same = keepFile(&out, &last.files[k]) && same
 	}
+	// The buffer is for the folders below, too. Files that are the last snapshot's
+	// are copied only when something else of the folder differs.
+	e.merging = out.files
+	if out.files = nil; !same {
+		out.files = slices.Clone(e.merging)
+	}
+	sameFiles := same
 	k = 0
 	for _, fd := range fresh.dirs {
 		for ; k < len(last.dirs) && last.dirs[k].name < fd.name; k++ {
@@ -456,6 +464,9 @@ func (e *Engine) merge(fresh, last *node) *node {
 	settled := last.odd&oddOwnTree != 0 && fresh.treeOK && last.treeOK && fresh.tree == last.tree
 	if same && !settled {
 		return last
+	}
+	if sameFiles {
+		out.files = slices.Clone(last.files)
 	}
 	out.treeOK = last.treeOK && sameTree(last, &out)
 	out.summarize(e.modes)

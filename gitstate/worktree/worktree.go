@@ -72,6 +72,8 @@ type Engine struct {
 	last   *node      // the newest snapshot
 	index  *indexView // the index that last's tracked files come from
 	looked *node      // while there is no last: where attribute files are
+
+	merging []file // while base merges: the files of one folder
 }
 
 // New opens the worktree. It reads git's configuration once.

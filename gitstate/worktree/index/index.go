@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"git-ralph/gitstate/object"
@@ -74,6 +75,10 @@ type CacheTree struct {
 // Decode reads an index.
 func Decode(data []byte) (*File, error) {
 	var entries []Entry
+	if len(data) > 12 {
+		// All at once: a list that grows takes four times as long as the rest.
+		entries = make([]Entry, 0, min(int(binary.BigEndian.Uint32(data[8:])), len(data)/62))
+	}
 	f, err := Each(data, func(e *Entry) { entries = append(entries, *e) })
 	if err != nil {
 		return nil, err
@@ -268,10 +273,13 @@ func decodeCache(b []byte, depth int) (*CacheTree, []byte, error) {
 	if nl < 0 {
 		return nil, nil, bad
 	}
-	var subs int
-	if _, err := fmt.Sscanf(string(b[:nl]), "%d %d", &t.Entries, &subs); err != nil {
+	count, folders, _ := strings.Cut(string(b[:nl]), " ")
+	entries, err := strconv.Atoi(count)
+	subs, serr := strconv.Atoi(folders)
+	if err != nil || serr != nil {
 		return nil, nil, bad
 	}
+	t.Entries = entries
 	b = b[nl+1:]
 	if t.Entries >= 0 {
 		if len(b) < 20 {

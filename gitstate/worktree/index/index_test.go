@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -172,4 +173,21 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestDecodeAllocatesOnce: the entries of an index are put into one list, which does
+// not grow from one to the next.
+func TestDecodeAllocatesOnce(t *testing.T) {
+	f := &File{Version: 2}
+	for n := range 2000 {
+		f.Entries = append(f.Entries, Entry{Path: fmt.Sprintf("d/f%04d", n), Mode: object.ModeRegular})
+	}
+	data := f.Encode()
+	if n := testing.AllocsPerRun(5, func() {
+		if _, err := Decode(data); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 8 {
+		t.Errorf("%v allocations for 2000 entries", n)
+	}
 }
