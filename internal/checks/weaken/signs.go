@@ -96,7 +96,8 @@ var signs = []sign{
 		`\s(asymmetricMatch)) \(` + inBrackets + `\) [^{}=;]{0,80}[{=]\s(?:return )?true(?:\s[;}]|\n|$)`},
 
 	{langs: "go js python rust java c-like php script dash other", product: true, say: "ends the process under $",
-		find: `\s(?:if|elif)\b[^{};]*?` + underTest + `(?:[^{};]*?\{` + inBraces + `|[^{};\n]*?)` + endsProcess,
+		find: `\s(?:if|elif)\b[^{};]*?` + underTest + `(?:[^{};]*?` +
+			`(?:\{` + inBraces + `){1,4}|[^{};\n]*?)` + endsProcess,
 		when: endsProcess},
 
 	{langs: "python", product: true, find: `\s(atexit)\b`, when: `\. _exit` + withNought,
