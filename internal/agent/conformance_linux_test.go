@@ -52,39 +52,19 @@ func TestConformance(t *testing.T) {
 	for _, d := range found {
 		t.Run(d.name(), func(t *testing.T) {
 			t.Parallel()
-			promise := func(why string, test func(*testing.T)) {
+			try := func(why string, test func(*testing.T)) {
 				t.Run(why, func(t *testing.T) { t.Parallel(); test(t) })
 			}
-			promise("whole run", d.wholeRun)
-			promise("further prompt", d.furtherPrompt)
-			promise("session that is gone", d.lostSession)
-			promise("reading phase", d.readingPhase)
-			if d.hostile != nil {
-				promise("hostile settings", d.hostileSettings)
+			for _, p := range promises {
+				if p.holds(d) {
+					try(p.name, func(t *testing.T) { p.test(d, t) })
+				}
 			}
 			for name, text := range d.refused {
-				promise("refuses "+filepath.Base(name), func(t *testing.T) { d.refuses(t, name, text) })
+				try("refuses "+filepath.Base(name), func(t *testing.T) { d.refuses(t, name, text) })
 			}
-			promise("limit of turns", d.turnLimit)
-			promise("hang", d.hang)
-			promise("interrupt", d.interrupt)
-			promise("kill", d.kill)
-			promise("sandbox", d.sandboxed)
-			promise("without our sandbox", d.alone)
 			for _, f := range d.failures {
-				promise(f.why, func(t *testing.T) { d.failure(t, f) })
-			}
-			if d.argv == nil {
-				promise("effort", d.effort)
-				promise("probe", d.probe)
-			}
-			if d.Driver == "claude" || d.Driver == "codex" { // whose tools are in the protocol
-				promise("handoff that is too long", d.hugeHandoff)
-			} else {
-				promise("tools that do not connect", d.toolless)
-			}
-			if d.Driver == "gemini" {
-				promise("broken hooks", d.brokenHooks)
+				try(f.why, func(t *testing.T) { d.failure(t, f) })
 			}
 		})
 	}

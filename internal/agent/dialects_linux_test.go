@@ -55,12 +55,23 @@ type failure struct {
 	outcome session.OutcomeKind
 	detail  string
 	until   time.Time // when the limit ends; zero = it is not said
+	env     []string  // of the client, besides the usual
 }
 
 var (
 	never        time.Time
 	inThreeHours = time.Now().Add(3 * time.Hour)
+	inAQuarter   = time.Now().Add(15 * time.Minute)
 )
+
+// subscription are the headers of a subscription whose window is used up.
+func subscription() map[string]string {
+	reset, name := strconv.FormatInt(inThreeHours.Unix(), 10), "anthropic-ratelimit-unified-"
+	return map[string]string{name + "status": "rejected", name + "reset": reset,
+		name + "representative-claim": "five_hour",
+		name + "5h-status":            "rejected", name + "5h-reset": reset, name + "5h-utilization": "1.0",
+		name + "overage-status": "rejected", name + "overage-disabled-reason": "org_level_disabled"}
+}
 
 func of(driver string) Dialect {
 	d, _ := DialectOf(driver)
@@ -77,13 +88,16 @@ var dialects = []dialect{
 		},
 		failures: []failure{
 			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "authentication_error",
-				Message: "invalid x-api-key"}, session.AuthFailed, "401", never},
+				Message: "invalid x-api-key"}, session.AuthFailed, "401", never, nil},
 			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"},
-				session.RateLimited, "429", never},
+				session.RateLimited, "429", never, nil},
 			{"an overloaded provider", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"},
-				session.Overloaded, "529", never},
+				session.Overloaded, "529", never, nil},
 			{"a prompt that is too long", fakemodel.Step{Status: 400, ErrorType: "invalid_request_error",
-				Message: "prompt is too long: 208310 tokens > 200000 maximum"}, session.ContextLimit, "", never},
+				Message: "prompt is too long: 208310 tokens > 200000 maximum"}, session.ContextLimit, "", never, nil},
+			{"a usage limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "limit",
+				Headers: subscription()}, session.UsageLimit, "5-hour limit", inThreeHours,
+				[]string{"ANTHROPIC_API_KEY=", "CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-fake-token-for-test"}},
 		},
 	},
 	{
@@ -98,18 +112,18 @@ var dialects = []dialect{
 		},
 		failures: []failure{
 			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "invalid_api_key",
-				Message: "Incorrect API key provided"}, session.AuthFailed, "401", never},
+				Message: "Incorrect API key provided"}, session.AuthFailed, "401", never, nil},
 			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_exceeded", Message: "slow down"},
-				session.RateLimited, "429", never},
+				session.RateLimited, "429", never, nil},
 			{"an overloaded provider", fakemodel.Step{Status: 503, ErrorType: "server_error", Message: "Overloaded"},
-				session.Overloaded, "", never},
+				session.Overloaded, "", never, nil},
 			{"a usage limit", fakemodel.Step{Status: 429, ErrorType: "usage_limit_reached",
 				Message:  "The usage limit has been reached",
-				ResetsAt: inThreeHours.Unix()}, session.UsageLimit, "usage limit", inThreeHours},
+				ResetsAt: inThreeHours.Unix()}, session.UsageLimit, "usage limit", inThreeHours, nil},
 			{"no credit", fakemodel.Step{Status: 429, ErrorType: "insufficient_quota",
-				Message: "You exceeded your current quota"}, session.AuthFailed, "uota", never},
+				Message: "You exceeded your current quota"}, session.AuthFailed, "uota", never, nil},
 			{"a prompt that is too long", fakemodel.Step{Status: 400, ErrorType: "context_length_exceeded",
-				Message: "Your input exceeds the context window of this model."}, session.ContextLimit, "", never},
+				Message: "Your input exceeds the context window of this model."}, session.ContextLimit, "", never, nil},
 		},
 	},
 	{
@@ -132,17 +146,17 @@ var dialects = []dialect{
 		},
 		failures: []failure{
 			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "authentication_error",
-				Message: "invalid x-api-key"}, session.AuthFailed, "x-api-key", never},
-			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"},
-				session.RateLimited, "", never},
-			{"an overloaded provider", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"},
-				session.Overloaded, "", never},
+				Message: "invalid x-api-key"}, session.AuthFailed, "x-api-key", never, nil},
+			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down",
+				Headers: map[string]string{"retry-after": "900"}}, session.RateLimited, "", inAQuarter, nil},
+			{"an overloaded provider", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded",
+				Headers: map[string]string{"retry-after": "900"}}, session.Overloaded, "", inAQuarter, nil},
 			{"a usage limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error",
 				Message: "You have reached your usage limit",
 				Headers: map[string]string{"anthropic-ratelimit-unified-reset": strconv.FormatInt(inThreeHours.Unix(), 10)}},
-				session.UsageLimit, "usage limit", inThreeHours},
+				session.UsageLimit, "usage limit", inThreeHours, nil},
 			{"a prompt that is too long", fakemodel.Step{Status: 400, ErrorType: "invalid_request_error",
-				Message: "prompt is too long: 208310 tokens > 200000 maximum"}, session.ContextLimit, "", never},
+				Message: "prompt is too long: 208310 tokens > 200000 maximum"}, session.ContextLimit, "", never, nil},
 		},
 	},
 	{
@@ -159,23 +173,25 @@ var dialects = []dialect{
 			"GEMINI.md":                    "LEAKED", "AGENTS.md": "LEAKED",
 		},
 		failures: []failure{
+			{"a connection that is cut again and again", fakemodel.Step{Drop: true}, session.Overloaded,
+				"terminated", never, nil},
 			{"a key that is not accepted", fakemodel.Step{Status: 401, ErrorType: "UNAUTHENTICATED",
-				Message: "API key not valid"}, session.AuthFailed, "401", never},
+				Message: "API key not valid"}, session.AuthFailed, "401", never, nil},
 			{"too many requests", fakemodel.Step{Status: 429, ErrorType: "RESOURCE_EXHAUSTED", Message: "slow down",
 				Details: []json.RawMessage{json.RawMessage(`{"@type":"type.googleapis.com/google.rpc.RetryInfo",` +
 					`"retryDelay":"900s"}`)}},
-				session.RateLimited, "slow down", time.Now().Add(15 * time.Minute)},
+				session.RateLimited, "slow down", inAQuarter, nil},
 			{"an overloaded provider", fakemodel.Step{Status: 503, ErrorType: "UNAVAILABLE",
 				Message: "The model is overloaded."},
-				session.Overloaded, "overloaded", never},
-			{"a daily quota", fakemodel.Step{Status: 429, ErrorType: "RESOURCE_EXHAUSTED",
+				session.Overloaded, "overloaded", never, nil},
+			{"a usage limit", fakemodel.Step{Status: 429, ErrorType: "RESOURCE_EXHAUSTED",
 				Message: "You exceeded your current quota",
 				Details: []json.RawMessage{json.RawMessage(`{"@type":"type.googleapis.com/google.rpc.QuotaFailure",` +
 					`"violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel"}]}`)}},
-				session.UsageLimit, "quota", never},
+				session.UsageLimit, "quota", never, nil},
 			{"a prompt that is too long", fakemodel.Step{Status: 400, ErrorType: "INVALID_ARGUMENT",
 				Message: "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."},
-				session.ContextLimit, "", never},
+				session.ContextLimit, "", never, nil},
 		},
 	},
 }

@@ -107,13 +107,6 @@ func (d dialect) furtherPrompt(t *testing.T) {
 // lostSession: where the session to go on in is gone, a fresh one does the work,
 // and its own figures count.
 func (d dialect) lostSession(t *testing.T) {
-	a, err := New(d.Driver, d.options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := a.(session.Resumer); !ok {
-		t.Skip("its sessions are always fresh")
-	}
 	r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{{Text: "done"}} })
 	const gone = "99999999-2222-4333-8444-555555555555"
 	r.req.KeepSession, r.req.Resume = true, &session.ClientSession{ID: gone, Used: session.Usage{Input: 1e6, Output: 1e6}}
@@ -234,8 +227,8 @@ func (d dialect) interrupt(t *testing.T) {
 	r.want(t, res, session.Interrupted, "")
 }
 
-// kill: the client dies under a running command.
-func (d dialect) kill(t *testing.T) {
+// killed: the client is killed, or ends by a signal of somebody else's, under a running command.
+func (d dialect) killed(t *testing.T, signal syscall.Signal, detail string) {
 	r := d.setUp(t, func(string) fakemodel.Script {
 		return fakemodel.Script{tools(d.Shell("tail -f /dev/null")), {Text: "x"}}
 	})
@@ -250,16 +243,17 @@ func (d dialect) kill(t *testing.T) {
 	}
 	res := r.play(t, t.Context(), func(e session.AgentEvent) {
 		if e.Kind == session.EventToolCall && pid > 0 {
-			syscall.Kill(pid, syscall.SIGKILL)
+			syscall.Kill(pid, signal)
 		}
 	})
-	r.want(t, res, session.Crashed, "signal 9")
+	r.want(t, res, session.Crashed, detail)
 }
 
 // failure: the provider refuses each request.
 func (d dialect) failure(t *testing.T, f failure) {
 	f.step.Repeat = -1
 	r := d.setUp(t, func(string) fakemodel.Script { return fakemodel.Script{f.step} })
+	r.req.Env = client.Set(r.req.Env, f.env...)
 	res := r.play(t, t.Context(), nil)
 	r.want(t, res, f.outcome, f.detail)
 	if d := res.Until.Sub(f.until).Abs(); !f.until.IsZero() && d > 5*time.Minute {

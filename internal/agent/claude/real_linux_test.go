@@ -274,9 +274,8 @@ func (l lab) kill(t *testing.T) {
 	}
 }
 
-// provider: failures of the provider, told apart.
+// provider: failures of the provider that only this client tells apart; the others are in the conformance test.
 func (l lab) provider(t *testing.T) {
-	const oauth = "CLAUDE_CODE_OAUTH_TOKEN"
 	reset := time.Now().Add(2 * time.Hour).Unix()
 	rows := []struct {
 		why    string
@@ -286,32 +285,13 @@ func (l lab) provider(t *testing.T) {
 		detail string
 		until  bool
 	}{
-		{"a wrong key", fakemodel.Step{Status: 401, ErrorType: "authentication_error", Message: "invalid x-api-key"}, nil,
-			session.AuthFailed, "Invalid API key", false},
-		{"a subscription's limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "limit",
-			Headers: map[string]string{
-				"anthropic-ratelimit-unified-status": "rejected", "anthropic-ratelimit-unified-reset": fmt.Sprint(reset),
-				"anthropic-ratelimit-unified-representative-claim":    "five_hour",
-				"anthropic-ratelimit-unified-5h-status":               "rejected",
-				"anthropic-ratelimit-unified-5h-reset":                fmt.Sprint(reset),
-				"anthropic-ratelimit-unified-5h-utilization":          "1.0",
-				"anthropic-ratelimit-unified-overage-status":          "rejected",
-				"anthropic-ratelimit-unified-overage-disabled-reason": "org_level_disabled",
-			}}, map[string]string{"ANTHROPIC_API_KEY": "", oauth: "sk-ant-oat01-fake-token-for-test"}, session.UsageLimit,
-			"5-hour limit", true},
 		{"a key's limit", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error",
 			Message: "You have reached your specified API usage limits. You will regain access on " +
 				time.Unix(reset, 0).UTC().AddDate(0, 0, 3).Format("2006-01-02 at 15:04 UTC.")},
 			nil, session.UsageLimit, "usage limits", true},
-		{"too many requests", fakemodel.Step{Status: 429, ErrorType: "rate_limit_error", Message: "slow down"}, nil,
-			session.RateLimited, "429", false},
-		{"overloaded for good", fakemodel.Step{Status: 529, ErrorType: "overloaded_error", Message: "Overloaded"}, nil,
-			session.Overloaded, "529", false},
 		{"a retry that would take too long: the client gives up at once", fakemodel.Step{Status: 429,
 			ErrorType: "rate_limit_error", Message: "slow down", Headers: map[string]string{"retry-after": "1000"}},
 			map[string]string{"CLAUDE_CODE_MAX_RETRIES": "4"}, session.RateLimited, "429", false},
-		{"a prompt that does not fit", fakemodel.Step{Status: 400, ErrorType: "invalid_request_error",
-			Message: "prompt is too long: 250000 tokens > 200000 maximum"}, nil, session.ContextLimit, "too long", false},
 		{"a model that is not there", fakemodel.Step{Status: 404, ErrorType: "not_found_error",
 			Message: "model: claude-sonnet-4-5"}, nil, session.AuthFailed, "model", false},
 	}

@@ -69,6 +69,7 @@ var phrases = []struct {
 	{"high demand", session.Overloaded},
 	{"internal server error", session.Overloaded},
 	{"fetch failed", session.Overloaded},
+	{"error: terminated", session.Overloaded}, // the words of Node for a connection that was cut
 	{"econnre", session.Overloaded},
 	{"unable to connect", session.Overloaded},
 	{"socket", session.Overloaded},

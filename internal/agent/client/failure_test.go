@@ -65,6 +65,7 @@ func TestFailure(t *testing.T) {
 			session.UsageLimit, ""},
 		{"an overloaded provider", Failure{Status: 529, Message: "Overloaded"}, session.Overloaded, ""},
 		{"a broken one", Failure{Status: 502, Message: "<html>"}, session.Overloaded, ""},
+		{"a connection that was cut", Failure{Message: "[API Error: terminated]"}, session.Overloaded, ""},
 		{"no connection", Failure{Message: "fetch failed: ECONNREFUSED"}, session.Overloaded, ""},
 		{"a prompt that is too long", Failure{Status: 400, Message: "prompt is too long: 208310 tokens > 200000 maximum"},
 			session.ContextLimit, ""},
