@@ -61,22 +61,22 @@ func (r *Repo) WorktreeName() string {
 
 // LockBranch takes the branch for one loop.
 func (r *Repo) LockBranch(branch string) (*Lock, error) {
-	return r.lock("the branch "+branch, r.lockFile("branch", branch), false)
+	return r.lock("the branch "+branch, r.lockFile("branch", branch), forLoop)
 }
 
 // LockWorktree takes this worktree for one loop.
 func (r *Repo) LockWorktree() (*Lock, error) {
-	return r.lock("this worktree", r.lockFile("worktree", r.WorktreeName()), false)
+	return r.lock("this worktree", r.lockFile("worktree", r.WorktreeName()), forLoop)
 }
 
 // LockBriefly takes branch and worktree for a recovery. What this process
 // holds already counts as taken.
 func (r *Repo) LockBriefly(branch string) (release func(), err error) {
-	b, err := r.lock("the branch "+branch, r.lockFile("branch", branch), true)
+	b, err := r.lock("the branch "+branch, r.lockFile("branch", branch), forRecovery)
 	if err != nil {
 		return nil, err
 	}
-	w, err := r.lock("this worktree", r.lockFile("worktree", r.WorktreeName()), true)
+	w, err := r.lock("this worktree", r.lockFile("worktree", r.WorktreeName()), forRecovery)
 	if err != nil {
 		b.Release()
 		return nil, err
@@ -87,7 +87,15 @@ func (r *Repo) LockBriefly(branch string) (release func(), err error) {
 // briefWait bounds how long one waits for a recovery of another process.
 const briefWait = 30 * time.Second
 
-func (r *Repo) lock(what, path string, brief bool) (*Lock, error) {
+// lockTerm is how long a lock is held: a recovery waits for another one, a loop does not wait for a loop.
+type lockTerm bool
+
+const (
+	forRecovery lockTerm = true
+	forLoop     lockTerm = false
+)
+
+func (r *Repo) lock(what, path string, brief lockTerm) (*Lock, error) {
 	if err := r.EnsureDir(); err != nil {
 		return nil, err
 	}
@@ -101,7 +109,7 @@ func (r *Repo) lock(what, path string, brief bool) (*Lock, error) {
 	for err = flock(f); errors.Is(err, errLocked); err = flock(f) {
 		h, ok := readHolder(f)
 		alive := ok && h.Alive()
-		if alive && brief && h.Identity == proc.Self() {
+		if alive && brief == forRecovery && h.Identity == proc.Self() {
 			f.Close()
 			return &Lock{}, nil // taken by the command that recovers now
 		}
@@ -121,7 +129,7 @@ func (r *Repo) lock(what, path string, brief bool) (*Lock, error) {
 	}
 	host, _ := os.Hostname()
 	data, err := json.Marshal(Holder{Identity: proc.Self(), Host: host, Since: time.Now().UTC().Truncate(time.Second),
-		Brief: brief})
+		Brief: bool(brief)})
 	if err == nil {
 		if err = f.Truncate(0); err == nil {
 			_, err = f.WriteAt(data, 0)

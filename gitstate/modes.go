@@ -51,9 +51,17 @@ func compared(rel string) bool {
 	return slices.Contains([]string{"config", "config.worktree", "hooks", "info"}, first)
 }
 
+// objectFolders says whether the folders of objects are looked at, too.
+type objectFolders bool
+
+const (
+	withObjects    objectFolders = true
+	withoutObjects objectFolders = false
+)
+
 // modesOf are the parts of the git directory where modes are looked at, in a folder of
 // it; with objects those of loose objects, too, which may be many.
-func modesOf(base string, objects bool, look func(rel string, st fs.FileInfo) error) error {
+func modesOf(base string, objects objectFolders, look func(rel string, st fs.FileInfo) error) error {
 	var walk func(rel string) error
 	walk = func(rel string) error {
 		path := filepath.Join(base, rel)
@@ -73,7 +81,8 @@ func modesOf(base string, objects bool, look func(rel string, st fs.FileInfo) er
 		switch slash := filepath.ToSlash(rel); {
 		case slash == "ralph", slash == "lfs", slash == "worktrees", strings.HasPrefix(slash, "modules/"):
 			return nil
-		case strings.HasPrefix(slash, "objects/") && !objects && slash != "objects/info" && slash != "objects/pack":
+		case strings.HasPrefix(slash, "objects/") && objects == withoutObjects &&
+			slash != "objects/info" && slash != "objects/pack":
 			return nil
 		}
 		entries, err := os.ReadDir(path)
@@ -100,7 +109,7 @@ func (s *Snapshot) gitDirs() []string { return slices.Compact([]string{s.common,
 func (s *Snapshot) readAccess() error {
 	s.access = map[string]access{}
 	for _, dir := range s.gitDirs() {
-		err := modesOf(dir, false, func(rel string, st fs.FileInfo) error {
+		err := modesOf(dir, withoutObjects, func(rel string, st fs.FileInfo) error {
 			if st.IsDir() && fixed(rel) || st.Mode()&0o002 != 0 || st.Mode()&needs(st) != needs(st) {
 				s.access[filepath.Join(dir, rel)] = accessOf(st)
 			}
@@ -142,9 +151,9 @@ func (s *Snapshot) PutBackModes() (changed []string, err error) {
 			}
 			return nil
 		}
-		errs = append(errs, modesOf(dir, false, look))
+		errs = append(errs, modesOf(dir, withoutObjects, look))
 		if len(changed) > 0 { // and then perhaps those of objects
-			errs = append(errs, modesOf(dir, true, look))
+			errs = append(errs, modesOf(dir, withObjects, look))
 		}
 		root.Close()
 	}

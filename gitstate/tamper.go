@@ -154,7 +154,7 @@ func (s *Snapshot) fill(ctx context.Context, r *Repo) error {
 	}
 	for _, dir := range dirs {
 		for _, w := range watched {
-			if err := s.read(filepath.Join(dir, filepath.FromSlash(w.path)), w.kind, w.dir, w.only); err != nil {
+			if err := s.read(filepath.Join(dir, filepath.FromSlash(w.path)), w.kind, pathKind(w.dir), w.only); err != nil {
 				return fmt.Errorf("read %s of the git directory: %w", w.path, err)
 			}
 		}
@@ -165,7 +165,7 @@ func (s *Snapshot) fill(ctx context.Context, r *Repo) error {
 		}
 	}
 	for _, path := range s.outside {
-		if err := s.read(path, "config", false, nil); err != nil {
+		if err := s.read(path, "config", oneFile, nil); err != nil {
 			return fmt.Errorf("read the settings in %s: %w", path, err)
 		}
 	}
@@ -244,7 +244,15 @@ func (s *Snapshot) readRefs() error {
 	})
 }
 
-func (s *Snapshot) read(full, kind string, dir bool, only []string) error {
+// pathKind says what a path of the snapshot is read as.
+type pathKind bool
+
+const (
+	wholeFolder pathKind = true
+	oneFile     pathKind = false
+)
+
+func (s *Snapshot) read(full, kind string, dir pathKind, only []string) error {
 	add := func(path string) error {
 		st, err := readState(path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -255,7 +263,7 @@ func (s *Snapshot) read(full, kind string, dir bool, only []string) error {
 		}
 		return err
 	}
-	if !dir {
+	if dir == oneFile {
 		return add(full)
 	}
 	return filepath.WalkDir(full, func(p string, d fs.DirEntry, err error) error {

@@ -120,7 +120,7 @@ func (r *Repo) LockSharing(ctx context.Context, branch string) (*Lock, error) {
 
 func (r *Repo) await(ctx context.Context, what, file string) (*Lock, error) {
 	for {
-		l, err := r.lock(what, file, false)
+		l, err := r.lock(what, file, forLoop)
 		var held *HeldError
 		if !errors.As(err, &held) {
 			return l, err

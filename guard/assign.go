@@ -7,7 +7,15 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-func (j *judge) assign(sc *scope, a *syntax.Assign, exported bool) {
+// exporting says whether programs that are started see the variable.
+type exporting bool
+
+const (
+	exported   exporting = true
+	unexported exporting = false
+)
+
+func (j *judge) assign(sc *scope, a *syntax.Assign, exported exporting) {
 	if a.Name == nil {
 		if a.Value != nil {
 			j.text(sc, a.Value)
@@ -174,7 +182,7 @@ func (j *judge) decl(sc *scope, c *syntax.DeclClause) {
 		if strings.Contains(flags, "A") {
 			sc.put(name, &variable{vals: []value{{array: true}}, assoc: true})
 		}
-		j.assign(sc, a, true)
+		j.assign(sc, a, exported)
 		v := sc.get(name, "")
 		if strings.Contains(flags, "i") {
 			j.arithText(sc, v)

@@ -17,7 +17,7 @@ func (j *judge) call(sc *scope, c *syntax.CallExpr, in stream) string {
 	}
 	if len(args) == 0 {
 		for _, a := range c.Assigns {
-			j.assign(sc, a, false)
+			j.assign(sc, a, unexported)
 		}
 		return ""
 	}
@@ -28,7 +28,7 @@ func (j *judge) call(sc *scope, c *syntax.CallExpr, in stream) string {
 		if a.Name != nil {
 			before[a.Name.Value] = sc.vars[a.Name.Value]
 		}
-		j.assign(b, a, true)
+		j.assign(b, a, exported)
 	}
 	if j.done {
 		return ""

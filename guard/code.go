@@ -47,7 +47,7 @@ func (j *judge) code(sc *scope, lang, text string) {
 					if strings.HasPrefix(s, "~") {
 						s = j.home(sc) + s[1:]
 					}
-					j.remove(sc, arg{s: s}, true)
+					j.remove(sc, arg{s: s}, denyUnknown)
 				}
 			}
 		}

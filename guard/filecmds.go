@@ -9,7 +9,7 @@ func (j *judge) removes(c *call) bool {
 	recursive := c.has("-r -R --recursive") || contains("rimraf trash trash-put srm", c.base)
 	for _, o := range c.ops {
 		if recursive {
-			j.remove(c.sc, o, true)
+			j.remove(c.sc, o, denyUnknown)
 		} else {
 			j.write(c.sc, o, "remove")
 		}
@@ -32,7 +32,7 @@ func (j *judge) copies(c *call) bool {
 			}
 		}
 	}
-	return j.transfer(c, false)
+	return j.transfer(c, copying)
 }
 
 func (j *judge) links(c *call) bool {
@@ -48,7 +48,7 @@ func (j *judge) links(c *call) bool {
 			j.link(c.sc, arg{s: path.Join(path.Dir(ops[len(ops)-1].s), o.s), glob: o.glob})
 		}
 	}
-	return j.transfer(c, false)
+	return j.transfer(c, copying)
 }
 
 func (j *judge) tee(c *call) bool {
@@ -69,7 +69,7 @@ func (j *judge) changesMode(c *call) bool {
 	}
 	for _, o := range ops {
 		if c.has("-R --recursive") {
-			j.remove(c.sc, o, true)
+			j.remove(c.sc, o, denyUnknown)
 		} else {
 			j.write(c.sc, o, "change")
 		}
@@ -80,10 +80,10 @@ func (j *judge) changesMode(c *call) bool {
 func (j *judge) synchronises(c *call) bool {
 	for _, o := range c.opts {
 		if strings.HasPrefix(o.name, "--del") && len(c.ops) > 1 && !strings.Contains(c.ops[len(c.ops)-1].s, ":") {
-			j.remove(c.sc, c.ops[len(c.ops)-1], true)
+			j.remove(c.sc, c.ops[len(c.ops)-1], denyUnknown)
 		}
 	}
-	return j.transfer(c, false)
+	return j.transfer(c, copying)
 }
 
 // rewrites judges what formatters and packers change in place.
@@ -123,9 +123,17 @@ func (c *call) places() []arg {
 	return append(c.ops[:len(c.ops):len(c.ops)], c.values("-t --target-directory")...)
 }
 
+// transferKind says whether the sources of a transfer remain.
+type transferKind bool
+
+const (
+	moving  transferKind = true
+	copying transferKind = false
+)
+
 // transfer judges the last operand as the place written, and the others as
 // removed when they are moved; it remembers copies of guarded programs.
-func (j *judge) transfer(c *call, move bool) bool {
+func (j *judge) transfer(c *call, move transferKind) bool {
 	sc, ops := c.sc, c.places()
 	if len(ops) < 2 {
 		return true
@@ -140,7 +148,7 @@ func (j *judge) transfer(c *call, move bool) bool {
 			break
 		}
 		if move {
-			j.remove(sc, src, false)
+			j.remove(sc, src, allowUnknown)
 		}
 		into := arg{s: dest.s + "/" + path.Base(slash(src.s)), glob: src.glob}
 		if strings.HasSuffix(src.s, "/") || strings.HasSuffix(src.s, "/.") {

@@ -202,8 +202,16 @@ func (j *judge) system(p string) bool {
 	return false
 }
 
+// unknownPaths is what is said of a path that begins with an unknown variable.
+type unknownPaths bool
+
+const (
+	denyUnknown  unknownPaths = true
+	allowUnknown unknownPaths = false
+)
+
 // remove judges the removal, or another sweeping change, of a whole tree.
-func (j *judge) remove(sc *scope, a arg, strict bool) {
+func (j *judge) remove(sc *scope, a arg, strict unknownPaths) {
 	if j.done || a.s == "" {
 		return
 	}
@@ -212,12 +220,12 @@ func (j *judge) remove(sc *scope, a arg, strict bool) {
 		return
 	}
 	s := a.s
-	if strict && (s[0] == holeEnv || s[0] == holeForeign) {
+	if strict == denyUnknown && (s[0] == holeEnv || s[0] == holeForeign) {
 		j.deny(ClassDestructive, "it is not known what this would remove: the variable may be empty", insteadWipe)
 		return
 	}
 	for _, p := range sc.resolve(s) {
-		if len(p) > 1 && (p[1] == holeEnv || p[1] == holeForeign) && p[0] == '/' && strict {
+		if len(p) > 1 && (p[1] == holeEnv || p[1] == holeForeign) && p[0] == '/' && strict == denyUnknown {
 			j.deny(ClassDestructive, "it is not known which folder this would sweep", insteadWipe)
 			return
 		}

@@ -8,7 +8,7 @@ import (
 func (j *judge) fd(c *call) bool {
 	for i, a := range c.rest {
 		if contains("-x -X --exec --exec-batch", a.s) {
-			j.runCommand(c.sc, fill(c.rest[i+1:], "{}", string(holeName), true), stream{})
+			j.runCommand(c.sc, fill(c.rest[i+1:], "{}", string(holeName), appendText), stream{})
 			break
 		}
 	}
@@ -70,9 +70,17 @@ func (j *judge) tracer(c *call) bool {
 	return true
 }
 
+// unfilled is what becomes of a text for which the arguments have no mark.
+type unfilled bool
+
+const (
+	appendText unfilled = true
+	leaveAsIs  unfilled = false
+)
+
 // fill puts a text where mark stands; without a mark it is added at the end
 // when add is set.
-func fill(args []arg, mark, with string, add bool) []arg {
+func fill(args []arg, mark, with string, add unfilled) []arg {
 	out := make([]arg, 0, len(args)+1)
 	found := false
 	for _, a := range args {
@@ -85,7 +93,7 @@ func fill(args []arg, mark, with string, add bool) []arg {
 		}
 		out = append(out, a)
 	}
-	if !found && add {
+	if !found && add == appendText {
 		out = append(out, arg{s: with})
 	}
 	return out
@@ -353,5 +361,5 @@ func (j *judge) findTarget(sc *scope, root arg, f filter) {
 		j.write(sc, root, "change files below")
 		return
 	}
-	j.remove(sc, root, true)
+	j.remove(sc, root, denyUnknown)
 }

@@ -70,7 +70,7 @@ var table = []command{
 	{names: "fd fdfind", does: (*judge).fd},
 	{names: "watch viddy hwatch", short: "n", long: "--interval", ends: 1, does: (*judge).watch},
 	{names: "entr", does: func(j *judge, c *call) bool {
-		j.runCommand(c.sc, fill(skipOptions(c.rest), "/_", string(holeName), false), stream{})
+		j.runCommand(c.sc, fill(skipOptions(c.rest), "/_", string(holeName), leaveAsIs), stream{})
 		return true
 	}},
 	{names: "su", short: "cgGsw", long: "--command --group --supp-group --shell --whitelist-environment",
@@ -108,7 +108,7 @@ var table = []command{
 	// Commands that change files.
 	{names: "rm rmdir unlink shred srm trash trash-put rimraf del", short: "ns", does: (*judge).removes},
 	{names: "mv", short: "tS", long: "--target-directory --suffix", does: func(j *judge, c *call) bool {
-		return j.transfer(c, true)
+		return j.transfer(c, moving)
 	}},
 	{names: "cp ditto", short: "tS", long: "--target-directory --suffix", does: (*judge).copies},
 	{names: "install", short: "tSmog", long: "--target-directory --suffix --mode --owner --group", does: (*judge).copies},

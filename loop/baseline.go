@@ -44,12 +44,20 @@ func (l *Loop) unproved(s state.State, id plan.TaskID) *Action {
 		Reason: fmt.Sprintf("unproved: no check is green, and %s has no verify command", id)}
 }
 
+// setupState says whether project.setup_prompt has run.
+type setupState bool
+
+const (
+	setupDone    setupState = true
+	setupPending setupState = false
+)
+
 // baseline runs the checks before the first iteration, to tell what was red
 // already from what an agent breaks, and again at a later start when nothing
 // known so far would prove the next task. A baseline that refuses to start is
 // not recorded, so that the next start looks anew. Before the iteration of
 // project.setup_prompt it refuses nothing: ready is false.
-func (l *Loop) baseline(ctx context.Context, s state.State, ready bool) error {
+func (l *Loop) baseline(ctx context.Context, s state.State, ready setupState) error {
 	mode := l.Settings.BaselineMode
 	red := func(c state.CheckState) bool { return c.Red }
 	known := s.Baseline != nil && l.provable(s) && !(mode == "require" && slices.ContainsFunc(s.Baseline, red))
@@ -93,13 +101,13 @@ func (l *Loop) baseline(ctx context.Context, s state.State, ready bool) error {
 	if gone := slices.DeleteFunc(lacking(report.Runs), func(c state.CheckRun) bool {
 		return fix &&
 			l.workFile(c.Missing)
-	}); ready && len(gone) > 0 {
+	}); ready == setupDone && len(gone) > 0 {
 		return refuse(refusal.MissingProgram, "%s, which check %s needs", environment(gone[0].Missing), gone[0].Name)
 	}
 	switch {
 	case mode == "require" && len(names) > 0:
 		return refuse(refusal.RedBaseline, "these checks are red before any work: %s", text.List(names))
-	case ready && !fix && !l.provable(now):
+	case ready == setupDone && !fix && !l.provable(now):
 		id, _ := plan.Next(s.Plan)
 		return refuse(refusal.NothingGreen,
 			"nothing could be verified: no check is green before any work, and %s has no verify command", id).About(string(id))

@@ -234,7 +234,7 @@ func (w *witness) run(ctx context.Context, command, expect string) (finding, err
 	if v := w.policy.Judge(command); !v.Allowed() {
 		return finding{markUnjudged, shown + " was not run: " + notes.OneLine(v.Reason, 300)}, nil
 	}
-	works, said, err := w.try(ctx, w.commit, true, command, expect)
+	works, said, err := w.try(ctx, w.commit, ofTheWork, command, expect)
 	if err != nil || !works {
 		return finding{markUnjudged, shown + " " + said}, err
 	}
@@ -242,7 +242,7 @@ func (w *witness) run(ctx context.Context, command, expect string) (finding, err
 	if err != nil {
 		return finding{}, err
 	}
-	same, _, err := w.try(ctx, bare, false, command, expect)
+	same, _, err := w.try(ctx, bare, ofTheSpecs, command, expect)
 	if err != nil {
 		return finding{}, err
 	}
@@ -253,10 +253,18 @@ func (w *witness) run(ctx context.Context, command, expect string) (finding, err
 	return finding{markProved, shown + " " + said}, nil
 }
 
+// checkoutOf is what a command is tried in: the work, or nothing but the specs.
+type checkoutOf bool
+
+const (
+	ofTheWork  checkoutOf = true
+	ofTheSpecs checkoutOf = false
+)
+
 // try runs a command in a checkout of its own, and says whether it exits with
 // zero and prints what is expected.
-func (w *witness) try(ctx context.Context, commit object.ID, work bool, command, expect string) (ok bool, said string,
-	err error) {
+func (w *witness) try(ctx context.Context, commit object.ID, work checkoutOf, command, expect string) (ok bool,
+	said string, err error) {
 	once := func(req ProofRequest) error {
 		run, output, err := w.l.Prover.Repeat(ctx, req, command, evidenceTimeout)
 		if err != nil {
@@ -280,12 +288,12 @@ func (w *witness) try(ctx context.Context, commit object.ID, work bool, command,
 		}
 		return nil
 	}
-	if work && w.l.Settings.Fresh == "never" {
+	if work == ofTheWork && w.l.Settings.Fresh == "never" {
 		err = w.l.inWorktree(warm(w.state.Journal.ID), nil, func(start session.Starter) error {
 			return once(ProofRequest{Start: start, Dir: w.l.Repo.Root, Env: w.l.Settings.CheckEnv})
 		})
 	} else {
-		err = w.l.inFresh(ctx, fresh{commit: commit, bare: !work}, once)
+		err = w.l.inFresh(ctx, fresh{commit: commit, bare: work == ofTheSpecs}, once)
 		var setup *setupError
 		if errors.As(err, &setup) {
 			return false, "could not be run: the setup failed", nil

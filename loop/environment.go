@@ -113,7 +113,7 @@ func (l *Loop) blameEnvironment(ctx context.Context, it *attempt) error {
 		return fmt.Errorf("look at the checks without the attempt: %w", err)
 	}
 	var again []state.CheckRun
-	err := l.guarded(it.Ready, false, func(start session.Starter) error {
+	err := l.guarded(it.Ready, readWrite, func(start session.Starter) error {
 		req := l.proofRequest(it.Ready, start)
 		req.Result = nil
 		var err error

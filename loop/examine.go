@@ -183,7 +183,7 @@ func (l *Loop) stillOpen(texts []string) string {
 // stepsAfter runs the steps between the agent and the checks; what they change
 // is part of the iteration.
 func (l *Loop) stepsAfter(ctx context.Context, it *attempt) error {
-	return l.guarded(it.Ready, it.use.ReadOnly, func(start session.Starter) error {
+	return l.guarded(it.Ready, worktreeAccess(it.use.ReadOnly), func(start session.Starter) error {
 		r, err := l.Prover.Steps(ctx, "after", l.proofRequest(it.Ready, start))
 		it.stepsAfter = r.Runs
 		it.AddOutputs(r.Outputs)
@@ -192,10 +192,18 @@ func (l *Loop) stepsAfter(ctx context.Context, it *attempt) error {
 	})
 }
 
+// worktreeAccess is what checks and steps may do to the worktree.
+type worktreeAccess bool
+
+const (
+	readOnly  worktreeAccess = true
+	readWrite worktreeAccess = false
+)
+
 // guarded lets f start checks or steps of an iteration in the worktree.
-func (l *Loop) guarded(it *Ready, readOnly bool, f func(session.Starter) error) error {
+func (l *Loop) guarded(it *Ready, readOnly worktreeAccess, f func(session.Starter) error) error {
 	use := it.use
-	use.Agent, use.ReadOnly = false, readOnly
+	use.Agent, use.ReadOnly = false, bool(readOnly)
 	return l.sandboxed(it, use, f)
 }
 
@@ -251,7 +259,7 @@ func (l *Loop) weighChange(it *attempt) {
 // prove runs checks and criteria on the attempt and puts back whatever they
 // changed among the captured paths.
 func (l *Loop) prove(ctx context.Context, it *attempt) error {
-	err := l.guarded(it.Ready, false, func(start session.Starter) error {
+	err := l.guarded(it.Ready, readWrite, func(start session.Starter) error {
 		var err error
 		req := l.proofRequest(it.Ready, start)
 		req.Again = func(f func(ProofRequest) error) error { return l.inCheckout(ctx, it, nil, f) }

@@ -225,7 +225,7 @@ func (l *Lander) commits(ctx context.Context, p *Landing, tip object.ID) error {
 // rebase puts the commits on the branch one by one.
 func (l *Lander) rebase(ctx context.Context, p *Landing) error {
 	for i := range p.Commits {
-		is, conflicts, err := putOn(ctx, l.Loop.Repo, p.Commits[i].Was, p.To, l.Loop.Settings.Sign)
+		is, conflicts, err := putOn(ctx, l.Loop.Repo, p.Commits[i].Was, p.To, signature(l.Loop.Settings.Sign))
 		if err != nil {
 			return err
 		}
@@ -237,10 +237,18 @@ func (l *Lander) rebase(ctx context.Context, p *Landing) error {
 	return nil
 }
 
+// signature says whether a commit is signed.
+type signature bool
+
+const (
+	signed   signature = true
+	unsigned signature = false
+)
+
 // putOn makes the commit again on top of another one, with its author and its
 // message; conflicts are the paths that do not join. A commit that changes nothing
 // there is left out: what comes back is the tip.
-func putOn(ctx context.Context, repo *gitstate.Repo, commit, tip object.ID, sign bool) (is object.ID,
+func putOn(ctx context.Context, repo *gitstate.Repo, commit, tip object.ID, sign signature) (is object.ID,
 	conflicts []string, err error) {
 	c, err := repo.Store.ReadCommit(commit)
 	if err != nil {
@@ -263,7 +271,7 @@ func putOn(ctx context.Context, repo *gitstate.Repo, commit, tip object.ID, sign
 	if tree == ours {
 		return tip, nil, nil
 	}
-	is, err = repo.CommitTreeAs(ctx, c.Author, c.Message, tree.String(), "-p", tip.String(), signing(sign))
+	is, err = repo.CommitTreeAs(ctx, c.Author, c.Message, tree.String(), "-p", tip.String(), signing(bool(sign)))
 	if err != nil {
 		return is, nil, fmt.Errorf("make the commit: %w", err)
 	}

@@ -67,7 +67,7 @@ func (p *planning) weigh(old plan.Plan, added []plan.Task) (*state.PlanChange, [
 		}
 		return nil, []string{"no task was added: record each with ralph_add_task"}, nil
 	}
-	next, _, err := plan.Merge(p.base, plan.Plan{Tasks: added}, false)
+	next, _, err := plan.Merge(p.base, plan.Plan{Tasks: added}, plan.RefuseKnown)
 	var found plan.Problems
 	if err != nil && !errors.As(err, &found) {
 		return nil, []string{err.Error()}, nil

@@ -38,7 +38,7 @@ func (l *Loop) makeReady(ctx context.Context, s state.State, c RunOptions) (*Act
 	}
 	if l.Settings.SetupPrompt != "" && !s.Run.SetUp {
 		// What is missing now may be what the preparation brings.
-		if err := l.baseline(ctx, s, false); err != nil {
+		if err := l.baseline(ctx, s, setupPending); err != nil {
 			return nil, err
 		}
 		if halt, err := l.setupPrompt(ctx); halt != nil || err != nil {
@@ -51,7 +51,7 @@ func (l *Loop) makeReady(ctx context.Context, s state.State, c RunOptions) (*Act
 	if err := l.programs(ctx, s); err != nil {
 		return nil, err
 	}
-	return nil, l.baseline(ctx, s, true)
+	return nil, l.baseline(ctx, s, setupDone)
 }
 
 // setup runs the setup commands once in every worktree. What was done lies

@@ -123,7 +123,7 @@ func (s *Sharing) CatchUp(ctx context.Context) (share.Seen, error) {
 }
 
 func (s *Sharing) catchUp(ctx context.Context) (share.Seen, error) {
-	rep, seen, err := s.Pull(ctx, true)
+	rep, seen, err := s.Pull(ctx, share.WithCode)
 	var far *share.UnreachableError
 	if errors.As(err, &far) {
 		s.offline = true
@@ -243,7 +243,7 @@ func (s *Sharing) replay(ctx context.Context, from, to object.ID) (object.ID, er
 				commit.String()[:12])
 			continue
 		}
-		is, conflicts, err := putOn(ctx, s.Repo, commit, to, false)
+		is, conflicts, err := putOn(ctx, s.Repo, commit, to, unsigned)
 		if err != nil {
 			return to, err
 		}

@@ -27,7 +27,7 @@ func (l *Loop) keepShared(ctx context.Context, it *attempt, res *state.Result, c
 		return l.keepNotLanded(it, Verdict{Verdict: state.Keep, Partial: res.Partial}, errClaimLost.Error())
 	}
 	for try := 0; ; try++ {
-		_, seen, err := l.Share.Pull(l.background(), true)
+		_, seen, err := l.Share.Pull(l.background(), share.WithCode)
 		var far *share.UnreachableError
 		if l.Share.offline = errors.As(err, &far); err != nil && !l.Share.offline {
 			return err
@@ -98,7 +98,7 @@ func (l *Loop) moveOn(ctx context.Context, it *attempt, res *state.Result, commi
 		r.Evidence, r.Commit, r.Landed, r.FailText, r.TaskStatus = res.Evidence, "", false, text, plan.Pending
 		return false, l.close(it, r)
 	}
-	is, conflicts, err := putOn(l.background(), l.Repo, commit, at, l.Settings.Sign)
+	is, conflicts, err := putOn(l.background(), l.Repo, commit, at, signature(l.Settings.Sign))
 	if err != nil {
 		return false, err
 	}

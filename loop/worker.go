@@ -207,7 +207,7 @@ func (l *Loop) meet(ctx context.Context, at *landing) (err error) {
 	if at.tip, err = l.Repo.ReadRef(ctx, gitstate.BranchRef(l.Journal.Branch)); err != nil {
 		return err
 	}
-	at.is, at.conflicts, err = putOn(ctx, l.Repo, at.was, at.tip, l.Settings.Sign)
+	at.is, at.conflicts, err = putOn(ctx, l.Repo, at.was, at.tip, signature(l.Settings.Sign))
 	return err
 }
 

@@ -179,14 +179,14 @@ func botToken(s string, from, to int) int {
 func encodedSecret(run string) bool {
 	body := strings.NewReplacer("-", "+", "_", "/").Replace(run)
 	// The beginning tells most that is no text.
-	if head, err := base64.RawStdEncoding.DecodeString(body[:24]); err != nil || !isText(head, true) {
+	if head, err := base64.RawStdEncoding.DecodeString(body[:24]); err != nil || !isText(head, mayBeCut) {
 		return false
 	}
 	if len(body)%4 == 1 {
 		body = body[:len(body)-1]
 	}
 	text, err := base64.RawStdEncoding.DecodeString(body)
-	if err != nil || !isText(text, false) {
+	if err != nil || !isText(text, complete) {
 		return false
 	}
 	plain := string(text)
@@ -199,12 +199,20 @@ func encodedSecret(run string) bool {
 	return redactAssigned(plain) != plain
 }
 
+// textEnd says whether the last character may be cut off.
+type textEnd bool
+
+const (
+	mayBeCut textEnd = true
+	complete textEnd = false
+)
+
 // isText reports whether b is text; cut = its last character may be cut off.
-func isText(b []byte, cut bool) bool {
+func isText(b []byte, cut textEnd) bool {
 	for len(b) > 0 {
 		r, size := utf8.DecodeRune(b)
-		if r == utf8.RuneError && size == 1 && !(cut && len(b) < utf8.UTFMax) || r < ' ' && r != '\n' && r != '\r' &&
-			r != '\t' {
+		if r == utf8.RuneError && size == 1 && !(cut == mayBeCut && len(b) < utf8.UTFMax) ||
+			r < ' ' && r != '\n' && r != '\r' && r != '\t' {
 			return false
 		}
 		b = b[size:]

@@ -41,7 +41,7 @@ func decodeTaskSlowly(name string, data []byte) (Task, error) {
 	doc := c.document(data)
 	var t Task
 	if doc != nil {
-		t, _ = c.task(located.Node{Line: 1, Value: doc}, 0, true)
+		t, _ = c.task(located.Node{Line: 1, Value: doc}, 0, taskFile)
 	}
 	return t, c.Problems.Err()
 }
@@ -157,7 +157,7 @@ func (c *Collector) ReadPlan(data []byte) (Plan, Places) {
 		return p, places
 	}
 	if !doc.Has("tasks") && doc.Has("id", "title") {
-		t, at := c.task(located.Node{Line: 1, Value: doc}, 0, true)
+		t, at := c.task(located.Node{Line: 1, Value: doc}, 0, taskFile)
 		p.Tasks, places.Tasks = []Task{t}, []Place{at}
 		return p, places
 	}
@@ -175,7 +175,7 @@ func (c *Collector) ReadPlan(data []byte) (Plan, Places) {
 				continue
 			}
 			for i, e := range list {
-				t, at := c.task(e, i, false)
+				t, at := c.task(e, i, planFile)
 				p.Tasks = append(p.Tasks, t)
 				places.Tasks = append(places.Tasks, at)
 			}
@@ -186,9 +186,17 @@ func (c *Collector) ReadPlan(data []byte) (Plan, Places) {
 	return p, places
 }
 
+// taskSource is where a task is read from: a file of its own, or a plan.
+type taskSource bool
+
+const (
+	taskFile taskSource = true
+	planFile taskSource = false
+)
+
 // task reads the table of one task. Fields that are missing have the values of
 // a new task: pending, priority 1.
-func (c *Collector) task(n located.Node, i int, alone bool) (Task, Place) {
+func (c *Collector) task(n located.Node, i int, alone taskSource) (Task, Place) {
 	t := Task{Status: Pending, Priority: 1}
 	at := Place{Line: n.Line, Fields: make(map[string]int)}
 	o, ok := n.Value.(*located.Object)
@@ -201,7 +209,7 @@ func (c *Collector) task(n located.Node, i int, alone bool) (Task, Place) {
 	}
 	at.ID = t.ID
 	name := TaskName(i, t.ID)
-	if alone && ValidID(string(t.ID)) != nil {
+	if alone == taskFile && ValidID(string(t.ID)) != nil {
 		name = "the task"
 	}
 	for _, key := range o.Keys {

@@ -249,7 +249,7 @@ func writeInline(b *bytes.Buffer, s string) {
 			b.WriteByte('\\')
 			b.WriteRune(r)
 		default:
-			writeRune(b, r, false)
+			writeRune(b, r, escapeLineEnds)
 		}
 	}
 	b.WriteByte('"')
@@ -281,21 +281,29 @@ func writeLines(b *bytes.Buffer, s string) {
 			}
 			b.WriteByte('"')
 		default:
-			writeRune(b, r, true)
+			writeRune(b, r, keepLineEnds)
 		}
 	}
 	b.WriteString(`"""`)
 }
 
-func writeRune(b *bytes.Buffer, r rune, lines bool) {
+// lineEnds says what becomes of a line end in a string.
+type lineEnds bool
+
+const (
+	keepLineEnds   lineEnds = true
+	escapeLineEnds lineEnds = false
+)
+
+func writeRune(b *bytes.Buffer, r rune, lines lineEnds) {
 	switch {
-	case r == '\n' && lines:
+	case r == '\n' && lines == keepLineEnds:
 		b.WriteByte('\n')
 	case r == '\n':
 		b.WriteString(`\n`)
 	case r == '\r':
 		b.WriteString(`\r`)
-	case r == '\t' && !lines:
+	case r == '\t' && lines == escapeLineEnds:
 		b.WriteString(`\t`)
 	case !escaped(r):
 		b.WriteRune(r)

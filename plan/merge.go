@@ -21,17 +21,26 @@ func (e *ClashError) Hint() string {
 	return "give the new tasks other ids, or replace the old ones with --replace (done tasks stay as they are)"
 }
 
+// KnownTasks is what becomes of tasks that the plan has already.
+type KnownTasks bool
+
+// The values of KnownTasks.
+const (
+	ReplaceKnown KnownTasks = true
+	RefuseKnown  KnownTasks = false
+)
+
 // Merge adds the tasks of in to old. New ids go to the end; ids that old has
 // already, without regard to case, are refused as a ClashError that names them
 // all, unless replace: then the task takes over what in says and keeps its
 // place, its spelling and what it has cost. Done tasks are never touched. The
 // result is validated (Problems). old and in stay as they are.
-func Merge(old, in Plan, replace bool) (Plan, Change, error) {
+func Merge(old, in Plan, replace KnownTasks) (Plan, Change, error) {
 	at := make(map[string]int, len(old.Tasks))
 	for i := range old.Tasks {
 		at[Fold(old.Tasks[i].ID)] = i
 	}
-	if !replace {
+	if replace == RefuseKnown {
 		var clash []TaskID
 		for i := range in.Tasks {
 			if j, ok := at[Fold(in.Tasks[i].ID)]; ok {
@@ -58,7 +67,7 @@ func Merge(old, in Plan, replace bool) (Plan, Change, error) {
 			out.Tasks[j] = t
 		}
 	}
-	if in.Goal != "" && (replace || old.Goal == "") {
+	if in.Goal != "" && (replace == ReplaceKnown || old.Goal == "") {
 		out.Goal = in.Goal
 	}
 	if out.Created.IsZero() {
@@ -87,7 +96,7 @@ func Replan(old, in Plan, iteration int, reason string) (Plan, []TaskID, error) 
 			aside = append(aside, t.ID)
 		}
 	}
-	out, _, err := Merge(kept, in, false)
+	out, _, err := Merge(kept, in, RefuseKnown)
 	if in.Goal != "" && out.Tasks != nil {
 		out.Goal = in.Goal
 	}

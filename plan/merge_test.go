@@ -13,7 +13,7 @@ func TestMerge(t *testing.T) {
 	old.Goal = "old"
 	old.Tasks[1].CostMicroUSD, old.Tasks[1].Attempts = 5, 3
 	t.Run("new ones go to the end and may wait on old ones", func(t *testing.T) {
-		got, change, err := Merge(old, tasks("d pending 1 C"), false)
+		got, change, err := Merge(old, tasks("d pending 1 C"), RefuseKnown)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,7 +25,7 @@ func TestMerge(t *testing.T) {
 		}
 	})
 	t.Run("all that clash are named, nothing is merged", func(t *testing.T) {
-		got, _, err := Merge(old, tasks("A", "d", "C"), false)
+		got, _, err := Merge(old, tasks("A", "d", "C"), RefuseKnown)
 		var clash *ClashError
 		if !errors.As(err, &clash) || len(got.Tasks) > 0 {
 			t.Fatal(err)
@@ -40,7 +40,7 @@ func TestMerge(t *testing.T) {
 	t.Run("replace leaves done ones alone and cost where it is", func(t *testing.T) {
 		in := tasks("A pending 9", "B pending 7")
 		in.Goal = "new"
-		got, change, err := Merge(old, in, true)
+		got, change, err := Merge(old, in, ReplaceKnown)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestMerge(t *testing.T) {
 		}
 	})
 	t.Run("the whole must make sense", func(t *testing.T) {
-		_, _, err := Merge(old, tasks("b pending 1 c"), true)
+		_, _, err := Merge(old, tasks("b pending 1 c"), ReplaceKnown)
 		if err == nil || !strings.Contains(err.Error(), "b → c → b") {
 			t.Error(err)
 		}
@@ -129,7 +129,7 @@ func TestRetired(t *testing.T) {
 	if err != nil || len(head.Plan(p.Tasks).Retired) != 2 {
 		t.Errorf("%+v, %v", head, err)
 	}
-	_, _, err = Merge(p, tasks("t-007"), true)
+	_, _, err = Merge(p, tasks("t-007"), ReplaceKnown)
 	if err == nil || !strings.Contains(err.Error(),
 		"the id t-007 belonged to a task that has left the plan; an id is used once in a journal, and T-008 is free") {
 		t.Error(err)

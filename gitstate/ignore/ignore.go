@@ -166,7 +166,7 @@ func (p *pattern) matchBase(name string, fold bool) bool {
 		n := len(p.text) - 1
 		return n <= len(name) && same(p.text[1:], name[len(name)-n:], fold)
 	}
-	return WildMatch(p.text, name, false, fold)
+	return WildMatch(p.text, name, Name, fold)
 }
 
 func (p *pattern) matchPath(path, base string, fold bool) bool {
@@ -180,7 +180,7 @@ func (p *pattern) matchPath(path, base string, fold bool) bool {
 	if p.literal == len(p.text) {
 		return len(name) == p.literal
 	}
-	return WildMatch(p.text[p.literal:], name[p.literal:], true, fold)
+	return WildMatch(p.text[p.literal:], name[p.literal:], Path, fold)
 }
 
 // Rules is a chain of lists, the strongest (that of the deepest folder) last.

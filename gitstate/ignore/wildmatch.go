@@ -12,12 +12,21 @@ const (
 	abortToStarstar
 )
 
+// Subject is what a pattern is compared with: a slash separates the names of a path.
+type Subject bool
+
+// The values of Subject.
+const (
+	Path Subject = true
+	Name Subject = false
+)
+
 // WildMatch reports whether text matches pattern by git's rules (wildmatch.c).
 // With pathname a `*`, a `?` and a class do not match `/`, and `**` between
 // slashes matches any number of folders. With fold ASCII letters match without
 // regard to case. It takes polynomial time for every pattern.
-func WildMatch(pattern, text string, pathname, fold bool) bool {
-	w := wild{pathname: pathname, fold: fold, p: pattern, t: text}
+func WildMatch(pattern, text string, pathname Subject, fold bool) bool {
+	w := wild{pathname: bool(pathname), fold: fold, p: pattern, t: text}
 	return w.match(0, 0) == matched
 }
 

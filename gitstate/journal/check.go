@@ -53,7 +53,7 @@ func (j *Journal) Check(ctx context.Context, visit func(n int, e Entry)) (Checke
 	go func() {
 		defer close(chunks)
 		listed <- j.list(ctx, tip.String(), func(ids []object.ID) (bool, error) {
-			entries, err := j.readEntries(ids, false, j.Repo.Store.ReadWhole)
+			entries, err := j.readEntries(ids, inFull, j.Repo.Store.ReadWhole)
 			if err != nil { // one of them: the other side finds out which
 				entries = nil
 			}

@@ -26,9 +26,17 @@ type Entry struct {
 }
 
 // Read reads one entry's event.
-func (j *Journal) Read(id object.ID) (Entry, error) { return j.read(id, false) }
+func (j *Journal) Read(id object.ID) (Entry, error) { return j.read(id, inFull) }
 
-func (j *Journal) read(id object.ID, brief bool) (Entry, error) {
+// detail is how much of an entry is read: briefly leaves out the payload files of its event.
+type detail bool
+
+const (
+	briefly detail = true
+	inFull  detail = false
+)
+
+func (j *Journal) read(id object.ID, brief detail) (Entry, error) {
 	e := Entry{ID: id}
 	var err error
 	if e.Commit, err = j.Repo.Store.Records().ReadCommit(id); err != nil {
@@ -81,17 +89,17 @@ func (j *Journal) readFile(files state.Files, tree object.ID, name, prefix strin
 // Walk calls f with entries from the newest on, along first parents, until f
 // returns false. ErrNone when there is no journal.
 func (j *Journal) Walk(ctx context.Context, f func(Entry) (bool, error)) error {
-	return j.walk(ctx, false, f)
+	return j.walk(ctx, inFull, f)
 }
 
 // WalkBrief is Walk without the payload files of the events: tasks of a plan
 // change are only named, and a result has no handoff. An import of a thousand
 // tasks costs no more to look at than a pause.
 func (j *Journal) WalkBrief(ctx context.Context, f func(Entry) (bool, error)) error {
-	return j.walk(ctx, true, f)
+	return j.walk(ctx, briefly, f)
 }
 
-func (j *Journal) walk(ctx context.Context, brief bool, f func(Entry) (bool, error)) error {
+func (j *Journal) walk(ctx context.Context, brief detail, f func(Entry) (bool, error)) error {
 	id, err := j.Tip(ctx)
 	if err != nil {
 		return err
@@ -104,14 +112,14 @@ func (j *Journal) walk(ctx context.Context, brief bool, f func(Entry) (bool, err
 
 // WalkFrom is WalkBrief from any entry on.
 func (j *Journal) WalkFrom(ctx context.Context, id object.ID, f func(Entry) (bool, error)) error {
-	return j.walkFrom(ctx, id, true, f)
+	return j.walkFrom(ctx, id, briefly, f)
 }
 
 // singly is how many entries a walk reads one by one before it asks for many at
 // once: most walks end soon, and two processes take longer than these.
 const singly = 24
 
-func (j *Journal) walkFrom(ctx context.Context, id object.ID, brief bool, f func(Entry) (bool, error)) error {
+func (j *Journal) walkFrom(ctx context.Context, id object.ID, brief detail, f func(Entry) (bool, error)) error {
 	f = j.withMerged(ctx, brief, f)
 	for n := 0; !id.IsZero(); n++ {
 		if n == singly {
@@ -139,7 +147,7 @@ func (j *Journal) walkFrom(ctx context.Context, id object.ID, brief bool, f func
 }
 
 // withMerged calls f after a merge with the entries that it has joined, too.
-func (j *Journal) withMerged(ctx context.Context, brief bool, f func(Entry) (bool, error)) func(Entry) (bool, error) {
+func (j *Journal) withMerged(ctx context.Context, brief detail, f func(Entry) (bool, error)) func(Entry) (bool, error) {
 	var all func(Entry) (bool, error)
 	all = func(e Entry) (bool, error) {
 		more, err := f(e)

@@ -96,7 +96,7 @@ func (j *Journal) index(ctx context.Context, tip object.ID) ([]byte, error) {
 	// The walk ends where the line of first parents meets the index. What a merge
 	// has joined comes in between, and some of it may be in the index.
 	next, known := tip, map[object.ID]bool{last: true}
-	err := j.walkFrom(ctx, tip, true, func(e Entry) (bool, error) {
+	err := j.walkFrom(ctx, tip, briefly, func(e Entry) (bool, error) {
 		onLine := e.ID == next
 		if onLine {
 			next = e.parent()

@@ -17,7 +17,7 @@ const chunk = 256
 // walkMany goes on with a walk at the entry id. When git cannot list the history
 // it says at which entry it stopped, so that the walk can go on one by one and
 // name the damaged one; more is false when f ended the walk or failed.
-func (j *Journal) walkMany(ctx context.Context, id object.ID, brief bool, f func(Entry) (bool, error)) (at object.ID,
+func (j *Journal) walkMany(ctx context.Context, id object.ID, brief detail, f func(Entry) (bool, error)) (at object.ID,
 	more bool, err error) {
 	at = id
 	var ended error
@@ -79,7 +79,7 @@ type reader func(t object.Type, ids []object.ID) ([][]byte, error)
 // git for all of them. It fails as a whole: the caller reads them one by one to
 // learn which is damaged. The decoders are ours and not go-git's: with those a
 // walk of 20,000 entries takes a sixth longer.
-func (j *Journal) readEntries(ids []object.ID, brief bool, read reader) ([]Entry, error) {
+func (j *Journal) readEntries(ids []object.ID, brief detail, read reader) ([]Entry, error) {
 	out := make([]Entry, len(ids))
 	trees := make([]object.ID, len(ids))
 	commits, err := read(object.Commit, ids)
@@ -159,7 +159,7 @@ func partIDs(parts []part) []object.ID {
 
 // openFolders reads folders, adds their files to blobs and returns the folders
 // in them. Brief leaves out all but the event itself.
-func openFolders(folders []part, brief bool, read reader, blobs *[]part) ([]part, error) {
+func openFolders(folders []part, brief detail, read reader, blobs *[]part) ([]part, error) {
 	contents, err := read(object.Tree, partIDs(folders))
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func openFolders(folders []part, brief bool, read reader, blobs *[]part) ([]part
 			switch p := (part{f.entry, f.path + t.Name, t.ID}); {
 			case strings.Count(p.path, "/") > deepest:
 				return nil, fmt.Errorf("read tree %s: it lies too deep", f.id)
-			case brief && p.path != "event/event.json":
+			case brief == briefly && p.path != "event/event.json":
 			case t.Mode == object.ModeDir:
 				p.path += "/"
 				inner = append(inner, p)

@@ -99,7 +99,7 @@ func (j *Journal) joined(ctx context.Context, theirs object.ID) (how Joined, fro
 // event that only ours has; nil = it does not.
 func (j *Journal) Onto(ctx context.Context, theirs, ours *Snapshot, may func(state.Event) bool) (*Snapshot, error) {
 	all := theirs.State.Journal.ID == ours.State.Journal.ID
-	err := j.between(ctx, ours.Tip, theirs.Tip, false, func(e Entry) error {
+	err := j.between(ctx, ours.Tip, theirs.Tip, inFull, func(e Entry) error {
 		all = all && may(e.Event)
 		return nil
 	})
@@ -124,7 +124,7 @@ func (j *Journal) merge(ctx context.Context, theirs, ours *Snapshot) (*Snapshot,
 			l.Time = when
 		}
 	}
-	err := j.between(ctx, theirs.Tip, ours.Tip, true, func(e Entry) error {
+	err := j.between(ctx, theirs.Tip, ours.Tip, briefly, func(e Entry) error {
 		l.Known[e.Event.ID] = true
 		if m := e.Event.Merge; m != nil {
 			return j.merged(ctx, m, ours.Tip, &l)
@@ -136,7 +136,7 @@ func (j *Journal) merge(ctx context.Context, theirs, ours *Snapshot) (*Snapshot,
 	}
 	base := object.Zero
 	var events [][]state.Event
-	err = j.between(ctx, ours.Tip, theirs.Tip, false, func(e Entry) error {
+	err = j.between(ctx, ours.Tip, theirs.Tip, inFull, func(e Entry) error {
 		base = e.parent()
 		if m := e.Event.Merge; m != nil {
 			events = append(events, m.Again)
@@ -191,7 +191,7 @@ func (j *Journal) merged(ctx context.Context, m *state.Merge, ours object.ID, l 
 
 // between calls f with the entries that lead to tip and not to without, newest
 // first.
-func (j *Journal) between(ctx context.Context, tip, without object.ID, brief bool, f func(Entry) error,
+func (j *Journal) between(ctx context.Context, tip, without object.ID, brief detail, f func(Entry) error,
 	options ...string) error {
 	options = append(options, "^"+without.String())
 	return j.list(ctx, tip.String(), func(ids []object.ID) (bool, error) {

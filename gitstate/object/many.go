@@ -146,7 +146,7 @@ func (s *Store) readPacked(kind Type, ids []ID, want []int, out [][]byte) error 
 // not what its name says, or a tree holds what git would not check out.
 func (s *Store) ReadWhole(t Type, ids []ID) ([][]byte, error) {
 	out, err := s.ReadManyOf(t, ids)
-	c := newChecker(true)
+	c := newChecker(checkTrees)
 	for i, data := range out {
 		if err == nil {
 			if err = c.check(ids[i], t, int64(len(data)), bytes.NewReader(data)); err != nil {
@@ -229,13 +229,21 @@ var errContents = errors.New("its contents are not what its name says")
 
 // CheckMany reads objects of any type whole and says of each, in the order of
 // ids, what is wrong with it; nil = nothing.
-func (s *Store) CheckMany(ids []ID) []error { return s.checkMany(ids, true) }
+func (s *Store) CheckMany(ids []ID) []error { return s.checkMany(ids, checkTrees) }
 
 // CheckNames is CheckMany for objects that the caller has made himself: that their
 // bytes have their names is enough, and no tree is taken apart.
-func (s *Store) CheckNames(ids []ID) []error { return s.checkMany(ids, false) }
+func (s *Store) CheckNames(ids []ID) []error { return s.checkMany(ids, namesOnly) }
 
-func (s *Store) checkMany(ids []ID, trees bool) []error {
+// treeCheck says whether the entries of trees are checked, or only that an object's bytes have its name.
+type treeCheck bool
+
+const (
+	checkTrees treeCheck = true
+	namesOnly  treeCheck = false
+)
+
+func (s *Store) checkMany(ids []ID, trees treeCheck) []error {
 	out := make([]error, len(ids))
 	c := newChecker(trees)
 	var packed []int
@@ -267,7 +275,7 @@ type checker struct {
 	buf   []byte
 }
 
-func newChecker(trees bool) checker { return checker{trees, make([]byte, 32<<10)} }
+func newChecker(trees treeCheck) checker { return checker{bool(trees), make([]byte, 32<<10)} }
 
 func (c checker) check(id ID, t Type, size int64, r io.Reader) error {
 	sum := sha1.New()

@@ -60,9 +60,18 @@ func (p *Partner) Look(ctx context.Context) (Seen, error) {
 	return s, nil
 }
 
+// Scope is what a pull fetches: the journal, or the objects of the code branch as well.
+type Scope bool
+
+// The values of Scope.
+const (
+	WithCode    Scope = true
+	JournalOnly Scope = false
+)
+
 // Pull fetches the remote's journal and joins it with the one here; the first
 // time it becomes the one here. Code brings the objects of the branch as well.
-func (p *Partner) Pull(ctx context.Context, code bool) (Report, Seen, error) {
+func (p *Partner) Pull(ctx context.Context, code Scope) (Report, Seen, error) {
 	rep := Report{Remote: p.Name, Branch: p.Journal.Branch, How: "none"}
 	seen, err := p.Look(ctx)
 	if err != nil {
@@ -130,7 +139,7 @@ func (p *Partner) Pull(ctx context.Context, code bool) (Report, Seen, error) {
 }
 
 // wanted are the refs of the remote that are not here yet.
-func (p *Partner) wanted(ctx context.Context, seen Seen, code bool) (specs []string, err error) {
+func (p *Partner) wanted(ctx context.Context, seen Seen, code Scope) (specs []string, err error) {
 	track := p.TrackRef(ctx, p.Journal.Branch)
 	if !seen.Journal.IsZero() {
 		had := object.Zero
@@ -146,7 +155,7 @@ func (p *Partner) wanted(ctx context.Context, seen Seen, code bool) (specs []str
 	if p.Notes && !seen.Notes.IsZero() && !p.Repo.Store.Has(seen.Notes) {
 		specs = append(specs, gitstate.NotesRef)
 	}
-	if code && !seen.Code.IsZero() && !p.Repo.Store.Has(seen.Code) {
+	if code == WithCode && !seen.Code.IsZero() && !p.Repo.Store.Has(seen.Code) {
 		specs = append(specs, gitstate.BranchRef(p.Journal.Branch))
 	}
 	return specs, nil
@@ -178,7 +187,7 @@ func (p *Partner) count(ctx context.Context, from, to object.ID) (int, error) {
 // remote has. When others push at the same time it joins and tries again.
 func (p *Partner) Push(ctx context.Context) (Report, error) {
 	for try := 0; ; try++ {
-		rep, seen, err := p.Pull(ctx, false)
+		rep, seen, err := p.Pull(ctx, JournalOnly)
 		if err != nil {
 			return rep, err
 		}

@@ -115,7 +115,7 @@ func TestOneWinnerATask(t *testing.T) {
 	var machines []*Partner
 	for range 4 {
 		p := partner(t, url)
-		if _, _, err := p.Pull(ctx, false); err != nil {
+		if _, _, err := p.Pull(ctx, JournalOnly); err != nil {
 			t.Fatal(err)
 		}
 		machines = append(machines, p)
@@ -151,7 +151,7 @@ func TestOneWinnerATask(t *testing.T) {
 	}
 	tips := map[string]bool{}
 	for _, p := range machines {
-		if _, _, err := p.Pull(ctx, false); err != nil {
+		if _, _, err := p.Pull(ctx, JournalOnly); err != nil {
 			t.Fatal(err)
 		}
 		snap, err := p.Journal.Load(ctx)
@@ -242,7 +242,7 @@ func TestTransports(t *testing.T) {
 		if _, err := ann.Push(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if rep, _, err := bob.Pull(ctx, false); err != nil || rep.How != "new" {
+		if rep, _, err := bob.Pull(ctx, JournalOnly); err != nil || rep.How != "new" {
 			t.Fatalf("%+v %v", rep, err)
 		}
 		for i, p := range []*Partner{ann, bob} {
@@ -250,7 +250,7 @@ func TestTransports(t *testing.T) {
 				t.Fatalf("machine %d: %v %v", i, ok, err)
 			}
 		}
-		if _, _, err := ann.Pull(ctx, false); err != nil {
+		if _, _, err := ann.Pull(ctx, JournalOnly); err != nil {
 			t.Fatal(err)
 		}
 		a, _ := ann.Journal.Tip(ctx)
@@ -327,7 +327,7 @@ func TestCutConnections(t *testing.T) {
 	if _, err := direct.Push(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := slow.Pull(ctx, false); err != nil {
+	if _, _, err := slow.Pull(ctx, JournalOnly); err != nil {
 		t.Fatal(err)
 	}
 	set := func(cut int64, hold func()) {
@@ -393,7 +393,7 @@ func TestPullWalksWhatIsNew(t *testing.T) {
 	}
 	for _, n := range []int{40, 1, 1} {
 		push(n)
-		if _, _, err := two.Pull(ctx, false); err != nil {
+		if _, _, err := two.Pull(ctx, JournalOnly); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -406,7 +406,7 @@ func TestPullWalksWhatIsNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	push(1)
-	if rep, _, err := two.Pull(ctx, false); err != nil || rep.How != "forward" {
+	if rep, _, err := two.Pull(ctx, JournalOnly); err != nil || rep.How != "forward" {
 		t.Errorf("%+v %v", rep, err)
 	}
 }
@@ -447,7 +447,7 @@ func TestRemotesThatRefuse(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	var rewritten *RewrittenError
-	if _, _, err := p.Pull(ctx, false); !errors.As(err, &rewritten) {
+	if _, _, err := p.Pull(ctx, JournalOnly); !errors.As(err, &rewritten) {
 		t.Errorf("a journal that was rewritten: %v", err)
 	}
 }

@@ -20,7 +20,7 @@ import (
 // reached without following a link, so that a folder which turns into a link
 // meanwhile leads nowhere.
 func (r *restorer) apply() {
-	r.moveBack(false)
+	r.moveBack(toSafety)
 	for _, p := range r.asides {
 		r.moveAside(p)
 	}
@@ -33,7 +33,7 @@ func (r *restorer) apply() {
 		}
 		r.report.Folders = append(r.report.Folders, d.path)
 	}
-	r.moveBack(true)
+	r.moveBack(toPlace)
 	r.writeAll()
 	for _, w := range r.chmods {
 		r.e.fail("restore mode")

@@ -212,7 +212,7 @@ func (s *scan) shutOff(t *task) bool {
 	if v := t.shut.Load(); v != 0 {
 		return v == 2
 	}
-	shut := s.shutOff(t.parent) || s.excluded(t.rules, t.old, t.path, true)
+	shut := s.shutOff(t.parent) || s.excluded(t.rules, t.old, t.path, aFolder)
 	if shut {
 		t.shut.Store(2)
 	} else {
@@ -221,12 +221,20 @@ func (s *scan) shutOff(t *task) bool {
 	return shut
 }
 
-func (s *scan) excluded(rules, old *ignore.Rules, path string, dir bool) bool {
-	now := rules.Match(path, dir) == ignore.Ignored
+// entryType says what an ignore rule is matched against: some rules match folders only.
+type entryType bool
+
+const (
+	aFolder entryType = true
+	aFile   entryType = false
+)
+
+func (s *scan) excluded(rules, old *ignore.Rules, path string, dir entryType) bool {
+	now := rules.Match(path, bool(dir)) == ignore.Ignored
 	if s.purpose != forCapture && s.also == nil || old == rules {
 		return now
 	}
-	before := old.Match(path, dir) == ignore.Ignored
+	before := old.Match(path, bool(dir)) == ignore.Ignored
 	if now != before && s.purpose == forCapture {
 		s.mu.Lock()
 		s.between = append(s.between, path)
@@ -395,7 +403,7 @@ func (s *scan) fresh(t *task, dir folder, out *node, old *ignore.Rules, name str
 		return
 	}
 	shut := !t.keepAll && s.shutOff(t)
-	ign := t.keepAll || shut || s.excluded(out.rules, old, path, k == kindDir)
+	ign := t.keepAll || shut || s.excluded(out.rules, old, path, entryType(k == kindDir))
 	keep := t.keepAll || ign && s.e.capture.match(path, k == kindDir)
 	switch {
 	case k == kindDir && (!ign || keep):

@@ -130,13 +130,21 @@ func (r *restorer) leaveBacks() {
 	r.report.Left = slices.DeleteFunc(r.report.Left, moved)
 }
 
+// moveStep is one of the two moves of something that was carried away.
+type moveStep bool
+
+const (
+	toPlace  moveStep = true
+	toSafety moveStep = false
+)
+
 // moveBack moves things back to their places. Before the other steps it takes
 // them to where nothing of them can be removed; when the folders are made, to
 // their names.
-func (r *restorer) moveBack(last bool) {
+func (r *restorer) moveBack(last moveStep) {
 	for i := range r.backs {
 		b := &r.backs[i]
-		if !last {
+		if last == toSafety {
 			err := r.inFolder(b.from, func(d folder, name string) error {
 				return r.inFolder(b.to, func(to folder, toName string) error { return d.moveTo(to, name, toName) })
 			})

@@ -40,7 +40,7 @@ func (r *restorer) removeNew(d *node) {
 		x := &d.extras[i]
 		left = left || x.what == extraIgnored
 		if x.name != "" {
-			r.compareExtra(join(d.path, x.name), x, nil, false)
+			r.compareExtra(join(d.path, x.name), x, nil, outOfTheWay)
 		}
 	}
 	for _, sub := range d.dirs {

@@ -326,8 +326,8 @@ func (r *restorer) compare(target, now *node) {
 	}
 	for i := range now.extras {
 		x := &now.extras[i]
-		r.compareExtra(join(now.path, x.name), x, target.extra(x.name), target.file(x.name) != nil ||
-			target.dir(x.name) != nil)
+		r.compareExtra(join(now.path, x.name), x, target.extra(x.name), position(target.file(x.name) != nil ||
+			target.dir(x.name) != nil))
 	}
 	for i := range target.extras {
 		x := &target.extras[i]
@@ -409,7 +409,15 @@ func (r *restorer) compareSubmodule(p string, t, n *file) {
 	}
 }
 
-func (r *restorer) compareExtra(p string, n, t *extra, inTheWay bool) {
+// position says whether something of the checkpoint has to stand where this is.
+type position bool
+
+const (
+	inTheWay    position = true
+	outOfTheWay position = false
+)
+
+func (r *restorer) compareExtra(p string, n, t *extra, inTheWay position) {
 	switch {
 	case !r.wants(p):
 	case n.what == extraNested:
@@ -425,7 +433,7 @@ func (r *restorer) compareExtra(p string, n, t *extra, inTheWay bool) {
 			r.asides = append(r.asides, p)
 		}
 	case n.what == extraOwn, n.what == extraUnreadable:
-	case n.what == extraIgnored && !inTheWay:
+	case n.what == extraIgnored && inTheWay == outOfTheWay:
 	case t != nil && t.what == n.what && t.kind == n.kind:
 	case n.kind == kindDir:
 		// An ignored folder where the checkpoint has a file, or a name that git

@@ -38,7 +38,7 @@ func (c *IndexConflict) Error() string {
 func (e *Engine) UpdateIndex(ctx context.Context, lock *os.File, from, to object.ID) error {
 	changes, err := e.difference(from, to)
 	if err == nil {
-		_, err = e.updateIndex(ctx, lock, changes, false)
+		_, err = e.updateIndex(ctx, lock, changes, refuseConflicts)
 	}
 	if err != nil {
 		return fmt.Errorf("update the index: %w", err)
@@ -91,7 +91,7 @@ func (e *Engine) RepairIndex(ctx context.Context, lock *os.File, from, to object
 	changes, err := e.difference(from, to)
 	var set []string
 	if err == nil {
-		set, err = e.updateIndex(ctx, lock, changes, true)
+		set, err = e.updateIndex(ctx, lock, changes, repairConflicts)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("repair the index: %w", err)
@@ -137,7 +137,16 @@ func (e *Engine) SameIndex(ctx context.Context, c *Checkpoint) (bool, error) {
 	return now.Equal(c.Index), nil
 }
 
-func (e *Engine) updateIndex(ctx context.Context, lock *os.File, changes []Change, repair bool) ([]string, error) {
+// conflictRule is what becomes of an index entry that is neither side of its change.
+type conflictRule bool
+
+const (
+	repairConflicts conflictRule = true
+	refuseConflicts conflictRule = false
+)
+
+func (e *Engine) updateIndex(ctx context.Context, lock *os.File, changes []Change, repair conflictRule) ([]string,
+	error) {
 	f, _, err := e.readIndexRaw(ctx)
 	if err != nil {
 		return nil, err
@@ -162,13 +171,13 @@ func (e *Engine) updateIndex(ctx context.Context, lock *os.File, changes []Chang
 				continue
 			}
 		case plain && have == old:
-		case repair:
+		case repair == repairConflicts:
 			continue
 		default:
 			return nil, &IndexConflict{c.Path, have}
 		}
 		st, same := e.isFile(ctx, c.Path, c.New)
-		if repair && !same {
+		if repair == repairConflicts && !same {
 			continue
 		}
 		if c.New.ID.IsZero() {
@@ -182,7 +191,7 @@ func (e *Engine) updateIndex(ctx context.Context, lock *os.File, changes []Chang
 		}
 		done, applied = append(done, c.Path), append(applied, c)
 	}
-	if repair && len(set)+len(remove) == 0 {
+	if repair == repairConflicts && len(set)+len(remove) == 0 {
 		return nil, nil
 	}
 	trees := e.followTrees(f, applied)

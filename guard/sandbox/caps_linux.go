@@ -22,13 +22,21 @@ var setupCaps = []uintptr{
 // it gives root no power over a file that set-user-id would not.
 var rootCaps = []uintptr{unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_SETFCAP}
 
+// boundingSet says whether the bounding set has to be emptied as well.
+type boundingSet bool
+
+const (
+	clearBounding boundingSet = true
+	keepBounding  boundingSet = false
+)
+
 // dropCaps takes every other capability from the calling thread for good: the
 // bounding set and no_new_privs see to it that no program started from it gets
 // one back. (With the bounding set left alone, root's next exec regains
 // CAP_SYS_ADMIN in the namespace and can unmount the git directory's bind.)
 // Outside a namespace an ordinary user may not touch the bounding set and has
 // nothing to regain; strict is false there.
-func dropCaps(strict bool) error {
+func dropCaps(strict boundingSet) error {
 	keep := map[uintptr]bool{}
 	if os.Getuid() == 0 {
 		for _, c := range rootCaps {
@@ -46,7 +54,7 @@ func dropCaps(strict bool) error {
 			continue
 		}
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
-		if err == unix.EINVAL && c > 0 || err == unix.EPERM && !strict {
+		if err == unix.EINVAL && c > 0 || err == unix.EPERM && strict == keepBounding {
 			break // past the last one that the kernel knows
 		}
 		if err != nil {

@@ -123,7 +123,7 @@ func (m *mounter) mountProc() error {
 		if _, err := os.Lstat(p); err != nil {
 			continue
 		}
-		fd, err := cloneTree(p, false)
+		fd, err := cloneTree(p, readOnly)
 		if err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ func (m *mounter) home() error {
 	switch m.spec.HomeMode {
 	case HomeReadOnly:
 		if withinAny(r.real, m.private) {
-			return m.required(m.spec.Home, rankBase, false, "home")
+			return m.required(m.spec.Home, rankBase, readOnly, "home")
 		}
 		return nil
 	case HomeCopy:
@@ -48,7 +48,7 @@ func (m *mounter) home() error {
 	}
 	m.items = append(m.items, item{target: r.real, rank: rankBase, dir: true, tree: tree, links: r.links, what: "home"})
 	for _, p := range mountsBelow(mounts, r.real) {
-		m.optional(p, rankBase, false, "mount in the home folder")
+		m.optional(p, rankBase, "mount in the home folder")
 	}
 	return nil
 }
@@ -167,13 +167,13 @@ func (m *mounter) homeCopy(r resolved) error {
 	if err != nil {
 		return &homeError{err}
 	}
-	tree, err := cloneTree(home, true)
+	tree, err := cloneTree(home, readWrite)
 	if err != nil {
 		return &homeError{err}
 	}
 	m.items = append(m.items, item{target: r.real, rank: rankBase, dir: true, tree: tree, links: r.links, what: "home"})
 	for _, p := range binds {
-		m.optional(p, rankBase, false, "part of the home")
+		m.optional(p, rankBase, "part of the home")
 	}
 	return nil
 }

@@ -375,7 +375,7 @@ func (i *initProcess) setUp() error {
 			return err
 		}
 	}
-	return dropCaps(true)
+	return dropCaps(clearBounding)
 }
 
 // loopbackUp starts the loopback interface of a new network namespace.

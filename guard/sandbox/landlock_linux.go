@@ -97,7 +97,7 @@ func confine(spec Spec) error {
 	if err := landlock.V7.BestEffort().RestrictScoped(); err != nil {
 		return fmt.Errorf("landlock: %w", err)
 	}
-	return dropCaps(false) // root could otherwise make device nodes where it may write
+	return dropCaps(keepBounding) // root could otherwise make device nodes where it may write
 }
 
 // landlockHome is the home folder of a command that has no overlay of it.

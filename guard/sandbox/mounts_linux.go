@@ -119,14 +119,14 @@ func (m *mounter) collect() error {
 		}
 	}
 	for _, p := range m.visible() {
-		m.optional(p, rankVisible, false, "show")
+		m.optional(p, rankVisible, "show")
 	}
 	for _, p := range s.Writable {
-		if err := m.required(p, rankWritable, true, "writable"); err != nil {
+		if err := m.required(p, rankWritable, readWrite, "writable"); err != nil {
 			return err
 		}
 	}
-	if err := m.required(s.Worktree, rankWorktree, !s.WorktreeReadOnly, "worktree"); err != nil {
+	if err := m.required(s.Worktree, rankWorktree, access(!s.WorktreeReadOnly), "worktree"); err != nil {
 		return err
 	}
 	if err := m.ancestors(); err != nil {
@@ -136,15 +136,15 @@ func (m *mounter) collect() error {
 		return err
 	}
 	for _, p := range s.ReadOnlyPaths {
-		m.optional(p, rankReadOnly, false, "read-only")
+		m.optional(p, rankReadOnly, "read-only")
 	}
 	for _, p := range s.GitDirs {
-		if err := m.required(p, rankGit, false, "git directory"); err != nil {
+		if err := m.required(p, rankGit, readOnly, "git directory"); err != nil {
 			return err
 		}
 	}
 	for _, p := range s.Sockets {
-		if err := m.required(p, rankBind, true, "socket"); err != nil {
+		if err := m.required(p, rankBind, readWrite, "socket"); err != nil {
 			return err
 		}
 	}
@@ -153,7 +153,7 @@ func (m *mounter) collect() error {
 		if err != nil {
 			return fmt.Errorf("bind: %w", err)
 		}
-		tree, err := cloneTree(r.real, b.Writable)
+		tree, err := cloneTree(r.real, access(b.Writable))
 		if err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (m *mounter) ancestors() error {
 		}
 		for dir := filepath.Dir(r.real); !done[dir]; dir = filepath.Dir(dir) {
 			done[dir] = true
-			tree, err := cloneTree(dir, true)
+			tree, err := cloneTree(dir, readWrite)
 			if err != nil {
 				return fmt.Errorf("keep %q in its place: %w", dir, err)
 			}
@@ -219,7 +219,7 @@ func (m *mounter) visible() []string {
 }
 
 // required adds a bind of path at path. Its links are kept.
-func (m *mounter) required(path string, rank int, writable bool, what string) error {
+func (m *mounter) required(path string, rank int, writable access, what string) error {
 	r, err := m.resolve(path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -232,9 +232,9 @@ func (m *mounter) required(path string, rank int, writable bool, what string) er
 	return nil
 }
 
-// optional is required for paths that need not exist. Visible ones are bound
+// optional is required, read-only, for paths that need not exist. Visible ones are bound
 // only where a private folder covers them; elsewhere they are in view anyway.
-func (m *mounter) optional(path string, rank int, writable bool, what string) {
+func (m *mounter) optional(path string, rank int, what string) {
 	r, err := m.resolve(path)
 	if err != nil {
 		return
@@ -248,7 +248,7 @@ func (m *mounter) optional(path string, rank int, writable bool, what string) {
 		}
 		return
 	}
-	if it.tree, err = cloneTree(r.real, writable); err == nil {
+	if it.tree, err = cloneTree(r.real, readOnly); err == nil {
 		m.items = append(m.items, it)
 	}
 }
@@ -371,15 +371,23 @@ func (m *mounter) place(target string, dir bool) error {
 	return f.Close()
 }
 
+// access is what may be done with the files of a mount.
+type access bool
+
+const (
+	readWrite access = true
+	readOnly  access = false
+)
+
 // cloneTree takes a detached copy of the mounts at path. Devices and set-user
 // bits do not work in it.
-func cloneTree(path string, writable bool) (int, error) {
+func cloneTree(path string, writable access) (int, error) {
 	fd, err := openTree(path)
 	if err != nil {
 		return -1, err
 	}
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
-	if !writable {
+	if writable == readOnly {
 		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
 	}
 	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {

@@ -155,8 +155,8 @@ func (r reader) stmt(st *syntax.Stmt, p place) {
 		if rd.Op == syntax.RdrIn && rd.Word != nil {
 			r.script.Inputs = append(r.script.Inputs, r.word(rd.Word))
 		}
-		r.inside(rd.Word, p, false)
-		r.inside(rd.Hdoc, p, true)
+		r.inside(rd.Word, p, notCompared)
+		r.inside(rd.Hdoc, p, compared)
 	}
 	switch c := st.Cmd.(type) {
 	case *syntax.CallExpr:
@@ -205,7 +205,7 @@ func (r reader) stmt(st *syntax.Stmt, p place) {
 	case *syntax.ForClause:
 		if it, ok := c.Loop.(*syntax.WordIter); ok {
 			for _, w := range it.Items {
-				r.inside(w, p, false)
+				r.inside(w, p, notCompared)
 				if it.Name != nil {
 					r.script.Loops[it.Name.Value] = append(r.script.Loops[it.Name.Value], r.word(w))
 				}
@@ -213,7 +213,7 @@ func (r reader) stmt(st *syntax.Stmt, p place) {
 		}
 		r.stmts(c.Do, p)
 	case *syntax.CaseClause:
-		r.inside(c.Word, p, true)
+		r.inside(c.Word, p, compared)
 		for _, it := range c.Items {
 			r.stmts(it.Stmts, p)
 		}
@@ -231,14 +231,14 @@ func (r reader) stmt(st *syntax.Stmt, p place) {
 			if a.Name != nil && (c.Variant.Value == "export" || c.Variant.Value == "readonly" || p.fn == "") {
 				r.assign(a, p)
 			}
-			r.inside(a.Value, p, false)
+			r.inside(a.Value, p, notCompared)
 		}
 		r.add([]string{c.Variant.Value}, p)
 	case *syntax.TestClause:
-		r.inside(c, p, true)
+		r.inside(c, p, compared)
 		r.add([]string{"[[", r.text(c.X)}, p)
 	case *syntax.ArithmCmd, *syntax.LetClause:
-		r.inside(c, p, false)
+		r.inside(c, p, notCompared)
 	case *syntax.TimeClause:
 		r.stmt(c.Stmt, p)
 	case *syntax.CoprocClause:
@@ -258,7 +258,7 @@ func (r reader) call(c *syntax.CallExpr, p place) {
 		} else if a.Name != nil {
 			env = append(env, r.text(a))
 		}
-		r.inside(a.Value, p, false)
+		r.inside(a.Value, p, notCompared)
 	}
 	compares := false
 	if len(words) > 0 {
@@ -268,7 +268,7 @@ func (r reader) call(c *syntax.CallExpr, p place) {
 		}
 	}
 	for _, w := range c.Args {
-		r.inside(w, p, compares)
+		r.inside(w, p, comparison(compares))
 	}
 	r.add(words, p)
 	if len(words) > 0 {
@@ -291,8 +291,16 @@ func (r reader) assign(a *syntax.Assign, p place) {
 	r.script.Assigned = append(r.script.Assigned, Assignment{Name: a.Name.Value, Value: value, Func: p.fn})
 }
 
+// comparison says whether the value of the word decides what happens.
+type comparison bool
+
+const (
+	compared    comparison = true
+	notCompared comparison = false
+)
+
 // inside looks for the commands and variables of a word.
-func (r reader) inside(n syntax.Node, p place, compared bool) {
+func (r reader) inside(n syntax.Node, p place, compared comparison) {
 	if n == nil {
 		return
 	}

@@ -105,15 +105,15 @@ func (c *AdoptCmd) record(a *App, j *journal.Journal, s state.State, from string
 			return err
 		}
 		if op.Kept != nil && *op.Kept == *k && from == "" {
-			return c.tell(a, j, nil, false)
+			return c.tell(a, j, nil, unchanged)
 		}
 	} else if from == "" {
-		return c.tell(a, j, nil, false)
+		return c.tell(a, j, nil, unchanged)
 	}
 	if _, err := j.Record(a.Ctx, operator(op)); err != nil {
 		return err
 	}
-	return c.tell(a, j, &op, true)
+	return c.tell(a, j, &op, adopted)
 }
 
 func newestKept(a *App, j *journal.Journal, in *recovery.KeptCommits) (k *state.Kept, err error) {
@@ -129,9 +129,17 @@ func newestKept(a *App, j *journal.Journal, in *recovery.KeptCommits) (k *state.
 	return k, err
 }
 
-func (c *AdoptCmd) tell(a *App, j *journal.Journal, op *state.Operator, changed bool) error {
+// adoption says whether the journal was changed.
+type adoption bool
+
+const (
+	adopted   adoption = true
+	unchanged adoption = false
+)
+
+func (c *AdoptCmd) tell(a *App, j *journal.Journal, op *state.Operator, changed adoption) error {
 	if c.JSON {
-		d := map[string]any{"branch": j.Branch, "changed": changed, "from": "", "last_kept": nil}
+		d := map[string]any{"branch": j.Branch, "changed": bool(changed), "from": "", "last_kept": nil}
 		if op != nil {
 			d["from"] = op.ID
 			if op.Kept != nil {
@@ -140,7 +148,7 @@ func (c *AdoptCmd) tell(a *App, j *journal.Journal, op *state.Operator, changed 
 		}
 		return a.printJSON(d)
 	}
-	if !changed {
+	if changed == unchanged {
 		a.printf("%s and its journal belong together already\n", j.Branch)
 		return nil
 	}

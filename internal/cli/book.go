@@ -34,13 +34,13 @@ func (b *book) Walk(ctx context.Context, from object.ID, f func(journal.Entry) (
 func (b *book) Describe(e journal.Entry) any { return view.DescribePage(e) }
 
 func (b *book) Advice(err error) (string, int) {
-	code, hint := exitOf(err, false)
+	code, hint := exitOf(err, notAskedForLinked)
 	return hint, code
 }
 
 // aside is an App of its own on the same branch, with output to out.
 func (b *book) aside(ctx context.Context, out *bytes.Buffer) (*App, error) {
-	a := &App{Ctx: ctx, In: strings.NewReader(""), Out: view.Through(out, false), Err: view.Through(out, false),
+	a := &App{Ctx: ctx, In: strings.NewReader(""), Out: view.Through(out, view.Text), Err: view.Through(out, view.Text),
 		Env: b.a.Env, Dir: b.a.Dir, via: "page"}
 	repo, err := a.Repo()
 	if err != nil {

@@ -189,7 +189,7 @@ func Main(argv []string) int {
 // Run parses and executes, says what went wrong, and gives the exit code.
 func (a *App) Run(args []string) int {
 	a.JSON = wantsJSON(args)
-	a.Out, a.Err = view.Through(a.Out, a.JSON), view.Through(a.Err, a.JSON)
+	a.Out, a.Err = view.Through(a.Out, view.Format(a.JSON)), view.Through(a.Err, view.Format(a.JSON))
 	defer a.close()
 	return a.report(a.execute(args))
 }
@@ -317,7 +317,7 @@ func (a *App) report(err error) int {
 	if errors.As(err, &exit) && exit.Err == nil {
 		return exit.Code
 	}
-	code, hint := exitOf(err, a.wantsLinked)
+	code, hint := exitOf(err, linkedAsked(a.wantsLinked))
 	if more := a.shallowHint(err); more != "" {
 		hint = more
 	}

@@ -58,7 +58,7 @@ func (RegenerateCmd) Help() string {
 func (c *RegenerateCmd) Run(a *App) error { return a.planPhase(&c.RunFlags, "regenerate") }
 
 func (a *App) planPhase(f *RunFlags, reason string) error {
-	if err := a.enterLinked(f, true); err != nil {
+	if err := a.enterLinked(f, mayBeginJournal); err != nil {
 		return err
 	}
 	if err := a.begun(); err != nil {

@@ -341,7 +341,7 @@ func (d *doctor) sandbox(ctx context.Context) {
 		}
 		return
 	}
-	box, err := d.a.sandbox(ctx, d.set, true)
+	box, err := d.a.sandbox(ctx, d.set, consentGiven)
 	if err != nil {
 		d.blame("sandbox", err)
 		return

@@ -18,7 +18,7 @@ func (c *StartCmd) dryRun(a *App, set *config.Resolved) error {
 	if done, err := c.nothingToDo(a, s); done || err != nil {
 		return err
 	}
-	w, err := a.preflight(a.Ctx, set, s, &c.RunFlags, true)
+	w, err := a.preflight(a.Ctx, set, s, &c.RunFlags, planWork)
 	if err != nil {
 		return err
 	}

@@ -128,9 +128,17 @@ func adviceOf(err error) (advice, bool) {
 	return advice{}, false
 }
 
+// linkedAsked says whether the command asked for a linked worktree.
+type linkedAsked bool
+
+const (
+	askedForLinked    linkedAsked = true
+	notAskedForLinked linkedAsked = false
+)
+
 // exitOf is the exit code and the hint of an error that ends a command.
 // wantsLinked: the command asked for a linked worktree.
-func exitOf(err error, wantsLinked bool) (code int, hint string) {
+func exitOf(err error, wantsLinked linkedAsked) (code int, hint string) {
 	code = 1
 	var exit *ExitError
 	if errors.As(err, &exit) {

@@ -17,20 +17,20 @@ import (
 func TestEveryRefusalHasAdvice(t *testing.T) {
 	for kind := gitstate.GitMissing; kind <= gitstate.WorktreeMisled; kind++ {
 		err := fmt.Errorf("begin: %w", &gitstate.Refusal{Kind: kind, Names: []string{"NAME"}, Err: errors.New("no")})
-		code, hint := exitOf(err, false)
+		code, hint := exitOf(err, notAskedForLinked)
 		if (code != 8 && code != 1) || hint == "" || strings.Contains(hint, "{") {
 			t.Errorf("kind %d of gitstate: exit code %d, hint %q", kind, code, hint)
 		}
 	}
 	for kind := refusal.Unprovable; kind <= refusal.NoRange; kind++ {
 		err := fmt.Errorf("begin: %w", &refusal.Error{Kind: kind, Names: []string{"NAME", "COMMIT"}, Err: errors.New("no")})
-		code, hint := exitOf(err, false)
+		code, hint := exitOf(err, notAskedForLinked)
 		if code == 0 || hint == "" || strings.Contains(hint, "{") {
 			t.Errorf("kind %d of loop: exit code %d, hint %q", kind, code, hint)
 		}
 	}
 	for cause := journal.Foreign; cause <= journal.Back; cause++ {
-		code, hint := exitOf(&journal.UnreadableError{Cause: cause, Err: errors.New("no")}, false)
+		code, hint := exitOf(&journal.UnreadableError{Cause: cause, Err: errors.New("no")}, notAskedForLinked)
 		if code != 1 || hint == "" || strings.Contains(hint, "{") {
 			t.Errorf("cause %d of journal: exit code %d, hint %q", cause, code, hint)
 		}
@@ -65,7 +65,7 @@ func TestExitOf(t *testing.T) {
 			"mount it writable; reading commands work all the same"},
 		{"any other error", errors.New("no"), 1, ""},
 	} {
-		if code, hint := exitOf(tt.err, false); code != tt.code || hint != tt.hint {
+		if code, hint := exitOf(tt.err, notAskedForLinked); code != tt.code || hint != tt.hint {
 			t.Errorf("%s: exit code %d, hint %q; want %d, %q", tt.why, code, hint, tt.code, tt.hint)
 		}
 	}

@@ -219,7 +219,7 @@ func (c *GCCmd) homes(a *App) (int, error) {
 	n := 0
 	var dirs []string
 	for _, isAgent := range []bool{true, false} {
-		what := purpose(isAgent, a.repo)
+		what := purpose(homeOwner(isAgent), a.repo)
 		// Without a place for one there is nothing in it.
 		if dir, err := sandbox.HomeUpperDir(home, a.repo.CommonDir, what); err == nil {
 			dirs = append(dirs, dir)

@@ -83,7 +83,7 @@ func (c *ImportCmd) Run(a *App) error {
 		return err
 	}
 	fresh, there := withoutRepeats(old, in.Plan)
-	merged, change, err := plan.Merge(old, fresh, c.Replace)
+	merged, change, err := plan.Merge(old, fresh, plan.KnownTasks(c.Replace))
 	if err != nil {
 		return planProblem(err)
 	}
@@ -99,7 +99,7 @@ func (c *ImportCmd) Run(a *App) error {
 		_, _, err = a.change(func(s state.State) (state.Event, error) {
 			var err error
 			fresh, there = withoutRepeats(s.Plan, in.Plan)
-			if merged, change, err = plan.Merge(s.Plan, fresh, c.Replace); err != nil {
+			if merged, change, err = plan.Merge(s.Plan, fresh, plan.KnownTasks(c.Replace)); err != nil {
 				return state.Event{}, planProblem(err)
 			}
 			old = s.Plan

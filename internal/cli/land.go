@@ -127,7 +127,7 @@ func (c *LandCmd) lander(ctx context.Context, a *App, set *config.Resolved, l gi
 				return nil, nil, err
 			}
 		}
-		sandbox, err := a.sandbox(ctx, set, c.JSON)
+		sandbox, err := a.sandbox(ctx, set, consent(c.JSON))
 		if err != nil {
 			return nil, nil, err
 		}

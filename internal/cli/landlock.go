@@ -45,7 +45,7 @@ func (a *App) landlocked(b *boundary, repo *gitstate.Repo) (session.Sandbox, err
 	}
 	if b.base.Home != "" {
 		for isAgent := range b.uppers {
-			if b.uppers[isAgent], err = landlockHome(repo, purpose(isAgent, repo)); err != nil {
+			if b.uppers[isAgent], err = landlockHome(repo, purpose(homeOwner(isAgent), repo)); err != nil {
 				return nil, err
 			}
 		}

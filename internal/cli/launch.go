@@ -23,8 +23,7 @@ import (
 // phases have in common.
 type launch struct {
 	flags *RunFlags
-	// verifiable reports whether the plan as it is will be worked on.
-	verifiable bool
+	work  workKind
 	// before answers without starting anything when there is nothing to start;
 	// optional.
 	before func(s state.State, set *config.Resolved) (done bool, err error)
@@ -96,7 +95,7 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 			return loop.End{}, false, err
 		}
 	}
-	l, err := a.preflight(ctx, set, snap.State, c.flags, c.verifiable)
+	l, err := a.preflight(ctx, set, snap.State, c.flags, c.work)
 	if err != nil {
 		return loop.End{}, false, err
 	}
@@ -172,7 +171,7 @@ func (a *App) announce(c launch, set *config.Resolved, was, is string) {
 		a.printf("working in %s on %s; git ralph -C %s status shows it\n", a.linked.Root, a.linked.Branch,
 			text.Shell(a.linked.Root))
 	}
-	if a.linked == nil && c.verifiable && terminal(a.Out) {
+	if a.linked == nil && c.work == planWork && terminal(a.Out) {
 		a.printer().Say("the run works in this folder; to go on working here yourself: git ralph start --worktree\n")
 	}
 }

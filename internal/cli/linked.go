@@ -18,12 +18,20 @@ import (
 	"git-ralph/loop/recovery"
 )
 
+// journalNeed says whether a command works on a branch without a journal.
+type journalNeed bool
+
+const (
+	mayBeginJournal journalNeed = true
+	needsJournal    journalNeed = false
+)
+
 // enterLinked makes a command with --worktree one of the linked worktree of the
 // present branch: it finds it, or makes it with a journal that goes on from the
 // branch's. From here on repository and journal are those of the linked one;
 // settings stay those of the place where the command was typed. begin says that
 // the branch may not have a journal yet.
-func (a *App) enterLinked(f *RunFlags, begin bool) error {
+func (a *App) enterLinked(f *RunFlags, begin journalNeed) error {
 	if !f.Worktree {
 		return nil
 	}
@@ -52,7 +60,7 @@ func (a *App) enterLinked(f *RunFlags, begin bool) error {
 		return err
 	}
 	defer held.Release() // the loop takes it again
-	l, err := a.readyLinked(repo, j, f, begin)
+	l, err := a.readyLinked(repo, j, f, bool(begin))
 	if err != nil {
 		return err
 	}
@@ -299,7 +307,7 @@ func (a *App) lookLinked(f *RunFlags) error {
 	}
 	a.wantsLinked = true
 	if _, ok := repo.LinkedHere(); ok {
-		return a.enterLinked(f, false)
+		return a.enterLinked(f, needsJournal)
 	}
 	j, err := a.Journal()
 	if err != nil {

@@ -99,7 +99,7 @@ func (c *AdoptCmd) goOn(a *App, j *journal.Journal, tip object.ID, o orphan) err
 			return err
 		}
 		if older {
-			return c.tell(a, j, nil, false)
+			return c.tell(a, j, nil, unchanged)
 		}
 		return gitstate.Hint(1, fmt.Sprintf(
 			"git log %s..%s shows what only the other one has; its tasks: git ralph -C its worktree export",
@@ -123,7 +123,7 @@ func (c *AdoptCmd) goOn(a *App, j *journal.Journal, tip object.ID, o orphan) err
 		ups = append(ups, gitstate.RefUpdate{Name: o.ref, Old: o.snap.Tip})
 	}
 	if len(ups) == 0 {
-		return c.tell(a, j, nil, false)
+		return c.tell(a, j, nil, unchanged)
 	}
 	if err := j.Repo.UpdateRefs("", ups...); err != nil {
 		return fmt.Errorf("take over the journal of %s: %w", o.label(), err)
@@ -135,5 +135,5 @@ func (c *AdoptCmd) goOn(a *App, j *journal.Journal, tip object.ID, o orphan) err
 	} else if same, err := j.Repo.IsAncestor(a.Ctx, id, code); err != nil || !same {
 		return errors.Join(err, c.record(a, j, o.snap.State, o.label())) // squashed or rebased
 	}
-	return c.tell(a, j, &state.Operator{ID: o.label(), Kept: o.snap.State.Run.LastKeep}, true)
+	return c.tell(a, j, &state.Operator{ID: o.label(), Kept: o.snap.State.Run.LastKeep}, adopted)
 }

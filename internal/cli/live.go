@@ -175,7 +175,7 @@ func (a *App) act(what ui.Action, note string) string {
 				return state.Event{}, journal.ErrNothing
 			}
 			text = "skipping " + view.OnLine(string(c.Task))
-			return taskEvent([]plan.TaskID{c.Task}, "skip", plan.Skipped, "skipped in the live view", false)
+			return taskEvent([]plan.TaskID{c.Task}, "skip", plan.Skipped, "skipped in the live view")
 		})
 	case ui.Note:
 		text = "the note is added to the next prompt"

@@ -41,7 +41,7 @@ func (a *App) page() (done func()) {
 			Dir: a.repo.Root, Env: env, Stdin: r, Stdout: view.Behind(old), Stderr: view.Behind(a.Err)})
 		r.Close()
 	}()
-	a.Out, a.Ctx = view.Through(&pageWriter{w: w, left: cancel, colours: colours, columns: columns(old)}, false), ctx
+	a.Out, a.Ctx = view.Through(&pageWriter{w: w, left: cancel, colours: colours, columns: columns(old)}, view.Text), ctx
 	return func() {
 		w.Close()
 		<-ended

@@ -18,12 +18,18 @@ import (
 	"git-ralph/loop/session"
 )
 
+// workKind says whether the tasks of the plan are what will be worked on, so that something must be able to prove them.
+type workKind bool
+
+const (
+	planWork  workKind = true
+	otherWork workKind = false
+)
+
 // preflight refuses, before anything is changed, what would go wrong in the
 // night. Every refusal is exit code 8 with the way out.
-// verifiable says that the tasks of the plan are what will be worked on, so
-// that something must be able to prove them.
 func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State, f *RunFlags,
-	verifiable bool) (*loop.Loop, error) {
+	work workKind) (*loop.Loop, error) {
 	repo, err := a.Repo()
 	if err != nil {
 		return nil, err
@@ -61,7 +67,7 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 			return nil, err
 		}
 	}
-	sandbox, err := a.sandbox(ctx, set, f.Yes)
+	sandbox, err := a.sandbox(ctx, set, consent(f.Yes))
 	if err != nil {
 		return nil, err
 	}
@@ -74,12 +80,12 @@ func (a *App) preflight(ctx context.Context, set *config.Resolved, s state.State
 	if err != nil {
 		return nil, err
 	}
-	if verifiable && !f.Unchecked {
+	if work == planWork && !f.Unchecked {
 		if err := w.CheckProvable(s.Plan); err != nil {
 			return nil, err
 		}
 	}
-	if verifiable && len(pendingTasks(s.Plan)) > 0 {
+	if work == planWork && len(pendingTasks(s.Plan)) > 0 {
 		if err := a.critiqueStart(set, s.Plan, f.Unchecked); err != nil {
 			return nil, err
 		}

@@ -41,7 +41,7 @@ func (a *App) goThrough(f *RunFlags, words []string, answers string, only state.
 	if err != nil {
 		return err
 	}
-	if err := a.enterLinked(f, true); err != nil {
+	if err := a.enterLinked(f, mayBeginJournal); err != nil {
 		return err
 	}
 	if err := a.begun(); err != nil {

@@ -201,8 +201,16 @@ func pathFolders(env []string) []string {
 	return nil
 }
 
+// homeOwner says whose home folder it is.
+type homeOwner bool
+
+const (
+	homeOfAgent  homeOwner = true
+	homeOfChecks homeOwner = false
+)
+
 // purpose tells the home folders of one repository apart.
-func purpose(isAgent bool, repo *gitstate.Repo) string {
+func purpose(isAgent homeOwner, repo *gitstate.Repo) string {
 	who := "checks"
 	if isAgent {
 		who = "agent"
@@ -210,9 +218,17 @@ func purpose(isAgent bool, repo *gitstate.Repo) string {
 	return strings.TrimSpace(who + " " + repo.WorktreeName())
 }
 
+// consent says whether a person has agreed to a weaker sandbox.
+type consent bool
+
+const (
+	consentGiven consent = true
+	askFirst     consent = false
+)
+
 // sandbox finds out, by doing it once, what this machine allows, and what the
 // settings make of that. It never takes less than they ask for in silence.
-func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (session.Sandbox, error) {
+func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes consent) (session.Sandbox, error) {
 	if set.Guard.Sandbox == "off" {
 		if n := set.Guard.Network; n != "" && n != string(sandbox.NetworkOpen) {
 			a.warn("without a sandbox nothing keeps checks to guard.network = %q", n)
@@ -249,7 +265,7 @@ func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (sess
 	if home != "" {
 		// What an agent leaves in its home must not prepare the ground for checks.
 		for _, isAgent := range []bool{true, false} {
-			if uppers[isAgent], err = sandbox.HomeUpperDir(home, repo.CommonDir, purpose(isAgent, repo)); err != nil {
+			if uppers[isAgent], err = sandbox.HomeUpperDir(home, repo.CommonDir, purpose(homeOwner(isAgent), repo)); err != nil {
 				return nil, err
 			}
 		}
@@ -273,7 +289,7 @@ func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes bool) (sess
 	if _, here := repo.LinkedHere(); report.Mechanism == sandbox.Landlock && (here || a.wantsLinked) {
 		return a.landlocked(b, repo)
 	}
-	if set.Guard.Sandbox != "require" && terminal(a.In) && terminal(a.Err) && !yes {
+	if set.Guard.Sandbox != "require" && terminal(a.In) && terminal(a.Err) && yes == askFirst {
 		fmt.Fprintf(a.Err, "this machine refuses the sandbox: %s\n", report.Detail)
 		for _, way := range waysOut(report, runtime.GOOS) {
 			fmt.Fprintf(a.Err, "  %s\n", way)

@@ -79,7 +79,7 @@ func (c *PullCmd) Run(a *App) error {
 	if err != nil {
 		return err
 	}
-	rep, _, err := p.Pull(a.Ctx, false)
+	rep, _, err := p.Pull(a.Ctx, share.JournalOnly)
 	if err == nil && rep.How == "none" {
 		err = gitstate.Hint(1, "git ralph push, where the journal is, brings it there", "%s has no journal of %s", p.Name,
 			p.Journal.Branch)

@@ -51,7 +51,7 @@ func (c *SkipCmd) Run(a *App) error {
 		if len(done) > 0 {
 			return state.Event{}, gitstate.Hint(1, "git ralph rewind takes work back", "%s is done", view.JoinIDs(done))
 		}
-		return taskEvent(ids, "skip", plan.Skipped, c.Reason, false)
+		return taskEvent(ids, "skip", plan.Skipped, c.Reason)
 	})
 	if err != nil {
 		return err
@@ -68,12 +68,12 @@ func (c *SkipCmd) Run(a *App) error {
 }
 
 // taskEvent is the event of a person's decision about tasks.
-func taskEvent(ids []plan.TaskID, action string, to plan.Status, reason string, reset bool) (state.Event, error) {
+func taskEvent(ids []plan.TaskID, action string, to plan.Status, reason string) (state.Event, error) {
 	if len(ids) == 0 {
 		return state.Event{}, journal.ErrNothing
 	}
 	e := state.Event{Type: state.EvTask, TaskSet: &state.TaskChange{Action: action, IDs: ids, Status: to,
-		Reason: strings.TrimSpace(reason), Reset: reset}}
+		Reason: strings.TrimSpace(reason), Reset: action == "retry"}}
 	if len(ids) == 1 {
 		e.Task = ids[0]
 	}
@@ -128,7 +128,7 @@ func (c *RetryCmd) Run(a *App) error {
 			}
 			seen[id] = true
 		}
-		e, err := taskEvent(ids, "retry", plan.Pending, "", true)
+		e, err := taskEvent(ids, "retry", plan.Pending, "")
 		if err == nil {
 			e.TaskSet.AllowTestChanges = c.AllowTestChanges
 		}
@@ -180,7 +180,7 @@ func (c *BlockCmd) Run(a *App) error {
 		if t.Status == plan.Blocked && len(t.BlockedBy) == 1 && t.BlockedBy[0] == reason {
 			return state.Event{}, journal.ErrNothing
 		}
-		return taskEvent(ids, "block", plan.Blocked, reason, false)
+		return taskEvent(ids, "block", plan.Blocked, reason)
 	})
 	if err != nil {
 		return err
@@ -217,7 +217,7 @@ func (c *UnblockCmd) Run(a *App) error {
 				return state.Event{}, gitstate.Hint(1, "git ralph retry "+string(id), "%s has failed and is not blocked", id)
 			}
 		}
-		return taskEvent(ids, "unblock", plan.Pending, "", false)
+		return taskEvent(ids, "unblock", plan.Pending, "")
 	})
 	if err != nil {
 		return err

@@ -111,7 +111,7 @@ func (c *StartCmd) Run(a *App) error {
 		}
 		return c.dryRun(a, set)
 	}
-	end, ran, err := a.launch(launch{flags: &c.RunFlags, verifiable: true,
+	end, ran, err := a.launch(launch{flags: &c.RunFlags, work: planWork,
 		before: func(s state.State, _ *config.Resolved) (bool, error) { return c.nothingToDo(a, s) },
 		run: func(ctx context.Context, l *loop.Loop, _ state.State) (loop.End, error) {
 			return l.Run(ctx, loop.RunOptions{Build: true})
@@ -140,7 +140,7 @@ func (c *StartCmd) enter(a *App) (bool, error) {
 	} else if err != nil {
 		return false, err
 	}
-	return false, a.enterLinked(&c.RunFlags, false)
+	return false, a.enterLinked(&c.RunFlags, needsJournal)
 }
 
 // nothingYet is the answer to a start where nothing was ever asked for.

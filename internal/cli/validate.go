@@ -32,7 +32,7 @@ func (c *ValidateCmd) Run(a *App) error {
 	if c.Report {
 		return c.report(a)
 	}
-	if err := a.enterLinked(&c.RunFlags, true); err != nil {
+	if err := a.enterLinked(&c.RunFlags, mayBeginJournal); err != nil {
 		return err
 	}
 	if err := a.begun(); err != nil {

@@ -82,7 +82,7 @@ func (c *VerifyCmd) prove(a *App, each func(loop.VerifiedCommit)) (v loop.Verifi
 	}
 	ctx, cancel := a.interrupts()
 	defer cancel()
-	sandbox, err := a.sandbox(ctx, set, false)
+	sandbox, err := a.sandbox(ctx, set, askFirst)
 	if err != nil {
 		return v, err
 	}

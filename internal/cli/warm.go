@@ -130,7 +130,7 @@ func (c *WorkerCmd) warm(l *loop.Loop, home *gitstate.Repo, root string) error {
 	b.shareFrom = home.Root
 	if b.base.Home != "" {
 		var err error
-		if b.uppers[false], err = sandbox.HomeUpperDir(b.base.Home, home.CommonDir, purpose(false, home)); err != nil {
+		if b.uppers[false], err = sandbox.HomeUpperDir(b.base.Home, home.CommonDir, purpose(homeOfChecks, home)); err != nil {
 			return err
 		}
 	}

@@ -308,7 +308,7 @@ func (c *WorkerCmd) Run(a *App) error {
 	if set, err = a.Settings(c.flags(), c.Config); err != nil {
 		return err
 	}
-	w, err := a.preflight(ctx, set, snap.State, &c.RunFlags, false)
+	w, err := a.preflight(ctx, set, snap.State, &c.RunFlags, otherWork)
 	if err != nil {
 		return err
 	}

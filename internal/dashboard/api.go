@@ -170,7 +170,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "before is the name of an entry", "%.60q is no entry", before)
 		return
 	}
-	entries, err := s.entries(r.Context(), from, limitOf(limit), before != "")
+	entries, err := s.entries(r.Context(), from, limitOf(limit), firstEntry(before != ""))
 	if err != nil {
 		s.failed(w, http.StatusNotFound, err)
 		return
@@ -178,15 +178,23 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"entries": entries})
 }
 
+// firstEntry says whether the entry from which a list goes on is part of it.
+type firstEntry bool
+
+const (
+	skipFirst firstEntry = true
+	withFirst firstEntry = false
+)
+
 // entries are the documents of at most n entries from one on, newest first;
 // skip leaves that one out.
-func (s *Server) entries(ctx context.Context, from object.ID, n int, skip bool) ([]any, error) {
+func (s *Server) entries(ctx context.Context, from object.ID, n int, skip firstEntry) ([]any, error) {
 	list := []any{}
 	if from.IsZero() {
 		return list, nil
 	}
 	err := s.Book.Walk(ctx, from, func(e journal.Entry) (bool, error) {
-		if skip && e.ID == from {
+		if skip == skipFirst && e.ID == from {
 			return true, nil
 		}
 		list = append(list, s.Book.Describe(e))

@@ -40,7 +40,7 @@ func (s *Server) Export(ctx context.Context, dir string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	entries, err := s.entries(ctx, tip, inPage, false)
+	entries, err := s.entries(ctx, tip, inPage, withFirst)
 	if err != nil {
 		return 0, err
 	}

@@ -104,7 +104,7 @@ func Speak(runtime, repository, branch string) (*Speaker, error) {
 			errs = append(errs, err)
 			continue
 		}
-		if err := private(dir, true); err != nil {
+		if err := private(dir, closeFolder); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -218,6 +218,14 @@ func (s *Speaker) Close() {
 	s.wg.Wait()
 }
 
+// openFolder is what becomes of a folder that other users may enter.
+type openFolder bool
+
+const (
+	closeFolder  openFolder = true
+	refuseFolder openFolder = false
+)
+
 // Listen hears what the loop of a branch says, through its end and from the next
 // one on, until the context ends. Before a socket of this user's is there, and
 // after it has gone, connected is told false: f then hears nothing.
@@ -240,7 +248,7 @@ func Listen(ctx context.Context, runtime, repository, branch string, connected f
 
 func dial(ctx context.Context, runtime, repository, branch string) net.Conn {
 	for _, dir := range folders(runtime) {
-		if private(dir, false) != nil {
+		if private(dir, refuseFolder) != nil {
 			continue
 		}
 		var d net.Dialer

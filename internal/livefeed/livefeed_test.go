@@ -114,17 +114,17 @@ func TestForeignFoldersAreNotUsed(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := private(dir, false); err == nil {
+	if err := private(dir, refuseFolder); err == nil {
 		t.Error("a folder that others may read was taken")
 	}
-	if err := private(dir, true); err != nil {
+	if err := private(dir, closeFolder); err != nil {
 		t.Error(err)
 	}
 	link := dir + "-link"
 	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := private(link, true); err == nil {
+	if err := private(link, closeFolder); err == nil {
 		t.Error("a link was taken for a folder")
 	}
 }

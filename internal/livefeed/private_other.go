@@ -6,4 +6,4 @@ import "errors"
 
 // private refuses: who owns a folder is not looked up here, so that watchers
 // follow the journal alone.
-func private(string, bool) error { return errors.New("no socket on this system") }
+func private(string, openFolder) error { return errors.New("no socket on this system") }

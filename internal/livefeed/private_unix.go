@@ -9,8 +9,8 @@ import (
 )
 
 // private reports whether a folder is this user's alone: nobody else may put a
-// socket there that pretends to be a loop. repair takes the others' rights away.
-func private(dir string, mend bool) error {
+// socket there that pretends to be a loop. closeFolder takes the others' rights away.
+func private(dir string, mend openFolder) error {
 	st, err := os.Lstat(dir)
 	if err != nil {
 		return err

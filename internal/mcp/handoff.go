@@ -22,7 +22,7 @@ func submitHandoff() tool {
 			raw := unwrap(v.raw, "handoff")
 			h, problems := notes.ParseHandoff(raw)
 			if len(problems) > 0 {
-				b.keepHandoff(raw, false)
+				b.keepHandoff(raw, refusedHandoff)
 				list := make([]string, len(problems))
 				for i, p := range problems {
 					list[i] = p.String()
@@ -32,11 +32,11 @@ func submitHandoff() tool {
 			}
 			if id := h.TaskCompleted.TaskID; b.scope.Task != nil && id != "" {
 				if _, err := b.current(id); err != nil {
-					b.keepHandoff(raw, false)
+					b.keepHandoff(raw, refusedHandoff)
 					return nil, err
 				}
 			}
-			b.keepHandoff(raw, true)
+			b.keepHandoff(raw, acceptedHandoff)
 			return handedOver{Recorded: true, Amendments: b.amendments(h.PlanAmendments)}, nil
 		},
 	}
@@ -48,12 +48,20 @@ type handedOver struct {
 	Amendments []plan.AmendResult `json:"amendments,omitempty"`
 }
 
+// handoffState says whether a handoff counts.
+type handoffState bool
+
+const (
+	acceptedHandoff handoffState = true
+	refusedHandoff  handoffState = false
+)
+
 // keepHandoff stores a handoff as it came. One that was refused is stored only
 // while there is none, so that the harness can name what is wrong with it.
-func (b *Box) keepHandoff(raw json.RawMessage, valid bool) {
-	if valid || !b.handoffValid {
+func (b *Box) keepHandoff(raw json.RawMessage, valid handoffState) {
+	if valid == acceptedHandoff || !b.handoffValid {
 		b.got.Handoff = slices.Clone(raw)
-		b.handoffValid = valid
+		b.handoffValid = bool(valid)
 	}
 }
 

@@ -52,12 +52,21 @@ func Behind(w io.Writer) io.Writer {
 	return w
 }
 
+// Format is what is written to a display.
+type Format bool
+
+// The values of Format.
+const (
+	JSON Format = true
+	Text Format = false
+)
+
 // Through is w with a Display in front of it.
-func Through(w io.Writer, json bool) io.Writer {
+func Through(w io.Writer, json Format) io.Writer {
 	if _, ok := w.(*Display); ok || w == nil {
 		return w
 	}
-	return &Display{w: w, json: json}
+	return &Display{w: w, json: bool(json)}
 }
 
 // Redirect makes a Display write to another writer from now on.

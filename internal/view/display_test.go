@@ -20,7 +20,7 @@ func TestDisplay(t *testing.T) {
 		for i, want := range []string{tt.text, tt.json} {
 			for _, chunk := range []int{1, 3, 1000} {
 				var b bytes.Buffer
-				w := Through(&b, i == 1)
+				w := Through(&b, Format(i == 1))
 				for in := []byte(tt.in); len(in) > 0; in = in[min(chunk, len(in)):] {
 					if n, err := w.Write(in[:min(chunk, len(in))]); err != nil || n != min(chunk, len(in)) {
 						t.Fatal(n, err)
@@ -34,7 +34,7 @@ func TestDisplay(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	w := Through(&b, false)
+	w := Through(&b, Text)
 	w.Write([]byte(Styled(w, "\x1b[31m") + "red\x1b[8m" + Styled(w, "\x1b[0m")))
 	if b.String() != "\x1b[31mred\\x1b[8m\x1b[0m" {
 		t.Errorf("our own style: %q", b.String())
@@ -45,7 +45,7 @@ func TestDisplay(t *testing.T) {
 	// What a program reads stays the same.
 	b.Reset()
 	const value = "\u202e\x7f\U000e0041\x1b ok"
-	if err := json.NewEncoder(Through(&b, true)).Encode(value); err != nil {
+	if err := json.NewEncoder(Through(&b, JSON)).Encode(value); err != nil {
 		t.Fatal(err)
 	}
 	var got string

@@ -179,19 +179,27 @@ func cutAt(s string, most int) int {
 // broken into lines, where rows are such pairs; longer rows have their widest
 // texts cut. Where that is not enough, too, a row goes on in further lines.
 func (p Printer) Table(rows [][]string) {
-	p.table(nil, rows, !slices.ContainsFunc(rows, func(r []string) bool { return len(r) != 2 }))
+	p.table(nil, rows, lastColumn(!slices.ContainsFunc(rows, func(r []string) bool { return len(r) != 2 })))
 }
 
 // Notes writes rows whose last column says something of the others: it is broken
 // into lines, and never cut.
-func (p Printer) Notes(rows [][]string) { p.table(nil, rows, true) }
+func (p Printer) Notes(rows [][]string) { p.table(nil, rows, wrapLast) }
 
 // HeadedTable is a Table with a line of names above it; where a row needs several
 // lines each cell has its name beside it instead.
-func (p Printer) HeadedTable(head []string, rows [][]string) { p.table(head, rows, false) }
+func (p Printer) HeadedTable(head []string, rows [][]string) { p.table(head, rows, cutLast) }
+
+// lastColumn says whether the last column is broken into lines or cut.
+type lastColumn bool
+
+const (
+	wrapLast lastColumn = true
+	cutLast  lastColumn = false
+)
 
 // table writes rows; notes reports whether the last column is broken into lines.
-func (p Printer) table(head []string, rows [][]string, notes bool) {
+func (p Printer) table(head []string, rows [][]string, notes lastColumn) {
 	var width, least []int
 	measure := func(r []string) {
 		for i, c := range r {
@@ -213,7 +221,7 @@ func (p Printer) table(head []string, rows [][]string, notes bool) {
 		measure(r)
 	}
 	last, room := len(width)-1, 0
-	if notes && p.Columns > 0 && last >= 0 {
+	if notes == wrapLast && p.Columns > 0 && last >= 0 {
 		room = p.Columns - 2*last
 		for _, n := range width[:last] {
 			room -= n
@@ -221,7 +229,7 @@ func (p Printer) table(head []string, rows [][]string, notes bool) {
 	}
 	switch {
 	case p.Columns == 0 || room >= leastText:
-	case notes:
+	case notes == wrapLast:
 		p.flow(head, rows)
 		return
 	default:

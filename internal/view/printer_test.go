@@ -70,8 +70,8 @@ func TestNarrowTables(t *testing.T) {
 		t.Error("what is no terminal gets everything on one line")
 	}
 	var b strings.Builder
-	coloured := Styled(Through(&b, false), "\x1b[32m") + "green and long" + Styled(Through(&b, false), "\x1b[0m")
-	if got := clipped(coloured, 6); visible(got) != 6 || !strings.HasSuffix(got, Styled(Through(&b, false), "\x1b[0m")) {
+	coloured := Styled(Through(&b, Text), "\x1b[32m") + "green and long" + Styled(Through(&b, Text), "\x1b[0m")
+	if got := clipped(coloured, 6); visible(got) != 6 || !strings.HasSuffix(got, Styled(Through(&b, Text), "\x1b[0m")) {
 		t.Errorf("%q", got)
 	}
 }

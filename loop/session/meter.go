@@ -70,11 +70,11 @@ func (m *meter) event(e AgentEvent) {
 	case EventText:
 		m.lastText = notes.CutBytes(e.Text, 4000)
 		say(agentData(e, "text", notes.CutBytes(e.Text, 4000)), "%s", notes.OneLine(e.Text, 200))
-		m.does(notes.Redact(notes.OneLine(e.Text, 200)), false)
+		m.does(notes.Redact(notes.OneLine(e.Text, 200)), saying)
 	case EventOutput:
 		line := notes.Redact(notes.OneLine(e.Text, 200))
 		say(map[string]string{"output": line}, "%s", line)
-		m.does(line, false)
+		m.does(line, saying)
 	case EventToolDone:
 		m.ss.Calls.Done(time.Now())
 		if e.Agent != "" {
@@ -83,7 +83,7 @@ func (m *meter) event(e AgentEvent) {
 	case EventToolCall:
 		m.ss.Calls.Begin(e.Tool, e.Path, m.h.Repo.Root, time.Now())
 		say(agentData(e, "tool", e.Tool), "%s %s", notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 160))
-		m.does(notes.Redact(notes.OneLine(e.Tool, 60)+" "+notes.OneLine(e.Text, 160)), true)
+		m.does(notes.Redact(notes.OneLine(e.Tool, 60)+" "+notes.OneLine(e.Text, 160)), calling)
 	case EventDenied:
 		say(map[string]string{"denied": e.Tool}, "denied %s: %s", notes.OneLine(e.Tool, 60), notes.OneLine(e.Text, 200))
 	case EventLimit, EventRetry, EventWarning:
@@ -162,10 +162,18 @@ func (m *meter) capacity() int64 {
 	return int64(m.ss.Capacity)
 }
 
+// doing says whether an agent calls a tool or says something.
+type doing bool
+
+const (
+	calling doing = true
+	saying  doing = false
+)
+
 // does notes what the agent does. A tool call is written at once, since it may
 // be the last that is heard for long; m.mu is held.
-func (m *meter) does(text string, tool bool) {
-	m.doing = &Doing{Text: text, Tool: tool, Since: m.h.Now().UTC()}
+func (m *meter) does(text string, tool doing) {
+	m.doing = &Doing{Text: text, Tool: bool(tool), Since: m.h.Now().UTC()}
 	if tool {
 		m.soon()
 	}

@@ -120,7 +120,7 @@ func shake(ctx context.Context, path string, env []string) (handshake, string) {
 		return handshake{}, err.Error()
 	}
 	out := client.NewOutbox(p.Stdin)
-	out.Send(initialize(false))
+	out.Send(initialize(withoutTools))
 	var h handshake
 	problem := "no answer to initialize"
 	lines := &client.Lines{Max: client.MaxLine, Line: func(data []byte, cut bool) {

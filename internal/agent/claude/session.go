@@ -34,7 +34,7 @@ func newConversation(ctx context.Context, common *client.Session) *conversation 
 }
 
 // Begin makes the handshake.
-func (s *conversation) Begin() { s.Out.Send(initialize(len(s.Request.ToolSpecs) > 0)) }
+func (s *conversation) Begin() { s.Out.Send(initialize(ownTools(len(s.Request.ToolSpecs) > 0))) }
 
 // Interrupt asks for the end of the turn, which is a result line with the costs.
 func (s *conversation) Interrupt() {

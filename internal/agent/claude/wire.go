@@ -201,9 +201,17 @@ const (
 // call. It is ample for a busy machine: a verdict takes microseconds.
 const hookSeconds = 60
 
+// ownTools says whether the harness offers tools to the client.
+type ownTools bool
+
+const (
+	withTools    ownTools = true
+	withoutTools ownTools = false
+)
+
 // initialize begins the control protocol. onFailure "block" makes the client
 // refuse a call when our answer is missing or broken; without it, it would run.
-func initialize(tools bool) object {
+func initialize(tools ownTools) object {
 	req := object{"subtype": "initialize", "hooks": object{"PreToolUse": []object{
 		{"matcher": "*", "hookCallbackIds": []string{preToolUse}, "timeout": hookSeconds, "onFailure": "block"}}}}
 	if tools {
