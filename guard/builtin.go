@@ -81,40 +81,8 @@ func (j *judge) shellState(sc *scope, base string, rest []arg, in stream) bool {
 		if sc.params != nil {
 			sc.params = sc.params[min(max(n, 0), len(sc.params)):]
 		}
-	case "unset":
-		for _, a := range rest {
-			if hidesCommand(a.s) {
-				j.arithText(sc, a.s)
-			}
-			if a.known() {
-				delete(sc.vars, a.s)
-				sc.put(a.s, &variable{})
-				delete(sc.funcs, a.s)
-			}
-		}
-	case "unalias":
-		for _, a := range rest {
-			delete(sc.aliases, a.s)
-		}
-	case "alias":
-		for _, a := range rest {
-			if name, v, ok := strings.Cut(a.s, "="); ok {
-				sc.alias(name, v)
-			}
-		}
-	case "export", "declare", "typeset", "local", "readonly":
-		// Only reached behind "command" or "builtin": else the parser knows them.
-		for _, a := range rest {
-			if name, v, ok := strings.Cut(a.s, "="); ok {
-				sc.set(name, value{s: v})
-			}
-		}
-	case "hash":
-		for i, a := range rest {
-			if a.s == "-p" && i+2 < len(rest) {
-				sc.alias(rest[i+2].s, quoteWord(rest[i+1].s))
-			}
-		}
+	case "unset", "unalias", "alias", "export", "declare", "typeset", "local", "readonly", "hash":
+		j.names(sc, base, rest)
 	case "shopt":
 		for _, a := range rest {
 			sc.dotglob = sc.dotglob || a.s == "dotglob"
@@ -150,6 +118,46 @@ func (j *judge) shellState(sc *scope, base string, rest []arg, in stream) bool {
 		return false
 	}
 	return true
+}
+
+// names runs the builtins that define or remove variables, functions and aliases.
+func (j *judge) names(sc *scope, base string, rest []arg) {
+	switch base {
+	case "unset":
+		for _, a := range rest {
+			if hidesCommand(a.s) {
+				j.arithText(sc, a.s)
+			}
+			if a.known() {
+				delete(sc.vars, a.s)
+				sc.put(a.s, &variable{})
+				delete(sc.funcs, a.s)
+			}
+		}
+	case "unalias":
+		for _, a := range rest {
+			delete(sc.aliases, a.s)
+		}
+	case "alias":
+		for _, a := range rest {
+			if name, v, ok := strings.Cut(a.s, "="); ok {
+				sc.alias(name, v)
+			}
+		}
+	case "export", "declare", "typeset", "local", "readonly":
+		// Only reached behind "command" or "builtin": else the parser knows them.
+		for _, a := range rest {
+			if name, v, ok := strings.Cut(a.s, "="); ok {
+				sc.set(name, value{s: v})
+			}
+		}
+	case "hash":
+		for i, a := range rest {
+			if a.s == "-p" && i+2 < len(rest) {
+				sc.alias(rest[i+2].s, quoteWord(rest[i+1].s))
+			}
+		}
+	}
 }
 
 // setParams gives $1 and the rest the words behind the options of set.

@@ -258,30 +258,9 @@ func listing(sub string, rest []arg) bool {
 		}
 		return known(verb) || len(rest) == 0 || !foreign(verb)
 	case "submodule":
-		for _, a := range rest {
-			if strings.HasPrefix(a.s, "-") && a.s != "--quiet" && a.s != "-q" && a.s != "--cached" &&
-				a.s != "--recursive" && a.s != "--files" && a.s != "--" && !strings.HasPrefix(a.s, "-n") &&
-				!strings.HasPrefix(a.s, "--summary-limit") {
-				return false
-			}
-		}
-		switch firstWord(rest) {
-		case "", "status", "summary":
-			return true
-		}
+		return submoduleReads(rest)
 	case "symbolic-ref":
-		words := 0
-		for _, a := range rest {
-			switch a.s {
-			case "-q", "--quiet", "--short", "--no-recurse", "--recurse":
-			default:
-				if strings.HasPrefix(a.s, "-") || foreign(a.s) {
-					return false
-				}
-				words++
-			}
-		}
-		return words == 1
+		return symbolicRefReads(rest)
 	case "update-index":
 		return len(rest) == 1 && verb == "--show-index-version"
 	case "replace":
@@ -292,6 +271,36 @@ func listing(sub string, rest []arg) bool {
 		return len(rest) == 1 && verb == "--tool-help"
 	}
 	return false
+}
+
+func submoduleReads(rest []arg) bool {
+	for _, a := range rest {
+		if strings.HasPrefix(a.s, "-") && a.s != "--quiet" && a.s != "-q" && a.s != "--cached" &&
+			a.s != "--recursive" && a.s != "--files" && a.s != "--" && !strings.HasPrefix(a.s, "-n") &&
+			!strings.HasPrefix(a.s, "--summary-limit") {
+			return false
+		}
+	}
+	switch firstWord(rest) {
+	case "", "status", "summary":
+		return true
+	}
+	return false
+}
+
+func symbolicRefReads(rest []arg) bool {
+	words := 0
+	for _, a := range rest {
+		switch a.s {
+		case "-q", "--quiet", "--short", "--no-recurse", "--recurse":
+		default:
+			if strings.HasPrefix(a.s, "-") || foreign(a.s) {
+				return false
+			}
+			words++
+		}
+	}
+	return words == 1
 }
 
 // flags checks options against lists. plain are long options without a value,

@@ -192,18 +192,7 @@ func (j *judge) shell(sc *scope, args []arg, in stream) string {
 			if strings.ContainsAny(letters, "oO") { // bash -oc pipefail 'line'
 				i++
 			}
-			k := i + 1
-			for k < len(args) && len(args[k].s) > 1 && (args[k].s[0] == '-' || args[k].s[0] == '+') {
-				if args[k].s == "--" {
-					k++
-					break
-				}
-				if strings.HasSuffix(args[k].s, "o") || strings.HasSuffix(args[k].s, "O") {
-					k++
-				}
-				k++
-			}
-			return j.shellLine(b, args, k, in)
+			return j.shellLine(b, args, afterOptions(args, i+1), in)
 		}
 		if strings.Contains(letters, "s") {
 			stdin = true
@@ -239,6 +228,21 @@ func (j *judge) shell(sc *scope, args []arg, in stream) string {
 		b.params = texts(args[i:])
 	}
 	return j.script(b, in.text, stream{}, "the text given to the shell")
+}
+
+// afterOptions is the index of the first word from k on that is no option of a shell.
+func afterOptions(args []arg, k int) int {
+	for k < len(args) && len(args[k].s) > 1 && (args[k].s[0] == '-' || args[k].s[0] == '+') {
+		if args[k].s == "--" {
+			k++
+			break
+		}
+		if strings.HasSuffix(args[k].s, "o") || strings.HasSuffix(args[k].s, "O") {
+			k++
+		}
+		k++
+	}
+	return k
 }
 
 func (j *judge) shellLine(sc *scope, args []arg, i int, in stream) string {

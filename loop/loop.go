@@ -145,12 +145,7 @@ func (l *Loop) Run(ctx context.Context, c RunOptions) (End, error) {
 			s = l.Share.among(s, time.Now())
 		}
 		var halt *Action
-		a := Next(s, c, Rules{l.limits(s), l.Settings.Gates(), prepared}, l.Now())
-		if l.Team != nil {
-			a = l.Team.next(s, a, l.Journal.Actor, l.Settings.Limits)
-		} else if l.Share != nil {
-			a = Assign(s, a, "", nil, 1, l.Settings.Limits)
-		}
+		a := l.next(s, c, prepared)
 		switch a.Kind {
 		case Prepare:
 			halt, err = l.makeReady(ctx, s, c)
@@ -181,15 +176,7 @@ func (l *Loop) Run(ctx context.Context, c RunOptions) (End, error) {
 		case Close:
 			err = l.breaker("closed", a.Reason)
 		case Wait:
-			if a.Others && l.Share != nil {
-				err = l.waitForOthers(ctx, a)
-			} else if a.Others && orphans {
-				l.Sleep(ctx, lookEvery)
-			} else if a.Others {
-				halt = &Action{Kind: Halt, Status: state.BlockedStatus, Reason: a.Reason}
-			} else {
-				err = l.wait(ctx, a)
-			}
+			halt, err = l.waitOrHalt(ctx, a, orphans)
 		case Halt:
 			halt = &a
 		}
@@ -210,8 +197,33 @@ func (l *Loop) Run(ctx context.Context, c RunOptions) (End, error) {
 	return l.end(cut.Status, cut.Reason)
 }
 
-// mended is the state, once what dead workers of another run left is repaired; orphans
-// says that some of them live.
+// next is the decision: Next for one worker, Assign where several share the tasks.
+func (l *Loop) next(s state.State, c RunOptions, prepared bool) Action {
+	a := Next(s, c, Rules{l.limits(s), l.Settings.Gates(), prepared}, l.Now())
+	if l.Team != nil {
+		return l.Team.next(s, a, l.Journal.Actor, l.Settings.Limits)
+	} else if l.Share != nil {
+		return Assign(s, a, "", nil, 1, l.Settings.Limits)
+	}
+	return a
+}
+
+// waitOrHalt carries out Wait. A run that waits for workers which nobody runs any more halts.
+func (l *Loop) waitOrHalt(ctx context.Context, a Action, orphans bool) (*Action, error) {
+	switch {
+	case !a.Others:
+		return nil, l.wait(ctx, a)
+	case l.Share != nil:
+		return nil, l.waitForOthers(ctx, a)
+	case orphans:
+		l.Sleep(ctx, lookEvery)
+		return nil, nil
+	}
+	return &Action{Kind: Halt, Status: state.BlockedStatus, Reason: a.Reason}, nil
+}
+
+// mended returns the state after repairing what dead workers of another run left.
+// orphans reports whether workers of that run are still alive.
 func (l *Loop) mended() (s state.State, orphans bool, err error) {
 	if s, err = l.load(); err != nil || l.Mend == nil {
 		return s, false, err

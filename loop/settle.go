@@ -68,28 +68,35 @@ func (l *Loop) tellVerdict(it *attempt, v Verdict, hint string) {
 // of its commit: a hook, the index, a branch that has moved.
 func (l *Loop) land(ctx context.Context, it *attempt, v Verdict) (Verdict, *Action, error) {
 	err := l.keep(ctx, it, v)
+	if errors.Is(err, gitstate.ErrBranchMoved) {
+		return v, nil, l.landOnMoved(ctx, it, v)
+	}
+	return l.notKept(it, v, err, l.Repo)
+}
+
+// notKept ends an attempt whose commit was refused by a hook, by the index of home or by
+// another git command. Every other error is returned as it is.
+func (l *Loop) notKept(it *attempt, v Verdict, err error, home *gitstate.Repo) (Verdict, *Action, error) {
 	var locked *gitstate.IndexLockedError
 	var staged *worktree.IndexConflict
 	var hook *gitstate.HookError
 	switch {
 	case errors.As(err, &hook):
-		// Nothing points to the attempt yet: what a hook refuses is no keep.
+		// No ref points to the commit yet, so the attempt is simply rejected.
 		v = rejectAttempt("hook: " + hook.Hook)
 		it.report.FailText = strings.TrimSpace(it.report.FailText + "\n" + hook.Error())
 		l.tellVerdict(it, v, "")
 		return v, nil, l.reject(it, v)
 	case errors.As(err, &staged):
-		// Somebody staged something of their own at a path of the attempt.
-		if err := l.Repo.ClearIntent(); err != nil {
+		// The user has staged changes of their own at a path of the attempt.
+		if err := home.ClearIntent(); err != nil {
 			return v, nil, err
 		}
 		return v, &Action{Kind: Halt, Status: state.NeedsReview, Reason: staged.Error()},
 			l.keepNotLanded(it, v, staged.Error())
 	case errors.As(err, &locked):
-		// Nobody has to agree to anything: with the lock gone the next start goes on.
+		// Nothing needs a review: once the lock is gone, the next start continues.
 		return v, &Action{Kind: Halt, Status: state.Stopped, Reason: locked.Error()}, l.keepNotLanded(it, v, locked.Error())
-	case errors.Is(err, gitstate.ErrBranchMoved):
-		return v, nil, l.landOnMoved(ctx, it, v)
 	}
 	return v, nil, err
 }

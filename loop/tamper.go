@@ -62,25 +62,11 @@ func (l *Loop) checkTamper(it *attempt) error {
 	}
 	defer now.Close()
 	diff := it.git.Compare(now)
-	if l.writeProtected() {
-		theirs, others := l.exposed(it, diff, now)
-		for _, d := range others {
-			it.notice("changed by somebody else meanwhile: %s", d)
-		}
-		if replaced {
-			it.tampered("git directory")
-		}
-		l.undo(it, theirs, now)
-		if err := l.noteIndex(it); err != nil {
-			return err
-		}
-		if now.Head != it.git.Head || now.Begun != "" && now.Begun != it.git.Begun {
-			it.moved = diff
-		}
-		return nil
-	}
 	if replaced {
 		it.tampered("git directory")
+	}
+	if l.writeProtected() {
+		return l.checkProtected(it, diff, now)
 	}
 	var undo, moved []gitstate.Difference
 	for _, d := range diff {
@@ -131,6 +117,23 @@ func (l *Loop) checkTamper(it *attempt) error {
 		return nil
 	}
 	return l.restoreIndex(it)
+}
+
+// checkProtected is checkTamper where the sandbox keeps the agent from writing to the git directory:
+// only what the sandbox leaves open can be the agent's.
+func (l *Loop) checkProtected(it *attempt, diff []gitstate.Difference, now *gitstate.Snapshot) error {
+	theirs, others := l.exposed(it, diff, now)
+	for _, d := range others {
+		it.notice("changed by somebody else meanwhile: %s", d)
+	}
+	l.undo(it, theirs, now)
+	if err := l.noteIndex(it); err != nil {
+		return err
+	}
+	if now.Head != it.git.Head || now.Begun != "" && now.Begun != it.git.Begun {
+		it.moved = diff
+	}
+	return nil
 }
 
 // ours lists the refs of ours that nobody else moves while the agent runs:

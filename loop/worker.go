@@ -118,14 +118,8 @@ func (l *Loop) bring(ctx context.Context, it *attempt, v Verdict) (Verdict, *Act
 		return v, nil, l.endKept(it, res)
 	}
 	commit, err := l.commitCode(ctx, it, res)
-	var hook *gitstate.HookError
-	if errors.As(err, &hook) {
-		v = rejectAttempt("hook: " + hook.Hook)
-		it.report.FailText = strings.TrimSpace(it.report.FailText + "\n" + hook.Error())
-		l.tellVerdict(it, v, "")
-		return v, nil, l.reject(it, v)
-	} else if err != nil {
-		return v, nil, err
+	if err != nil {
+		return l.notKept(it, v, err, w.Home)
 	}
 	// The others wait neither for the files of the checkout nor for their removal.
 	at := landing{was: commit}
@@ -165,15 +159,8 @@ func (l *Loop) bring(ctx context.Context, it *attempt, v Verdict) (Verdict, *Act
 		var locked *gitstate.IndexLockedError
 		var staged *worktree.IndexConflict
 		switch {
-		case errors.As(err, &staged):
-			if err := w.Home.ClearIntent(); err != nil {
-				return v, nil, err
-			}
-			return v, &Action{Kind: Halt, Status: state.NeedsReview, Reason: staged.Error()},
-				l.keepNotLanded(it, v, staged.Error())
-		case errors.As(err, &locked):
-			return v, &Action{Kind: Halt, Status: state.Stopped, Reason: locked.Error()},
-				l.keepNotLanded(it, v, locked.Error())
+		case errors.As(err, &staged), errors.As(err, &locked):
+			return l.notKept(it, v, err, w.Home)
 		case errors.Is(err, errClaimLost):
 			return v, nil, errors.Join(w.Home.ClearIntent(), l.keepNotLanded(it, v, errClaimLost.Error()))
 		case errors.Is(err, gitstate.ErrBranchMoved), errors.Is(err, share.ErrMoved):

@@ -202,64 +202,7 @@ func Decode(files Files) (State, error) {
 		}
 	}
 	for path, data := range files {
-		dir, name, nested := strings.Cut(path, "/")
-		base := name
-		if i := strings.LastIndexByte(name, '.'); i >= 0 {
-			base = name[:i]
-		}
-		var err error
-		switch {
-		case path == "journal.toml":
-			err = toml.Unmarshal(data, &s.Journal)
-		case path == "run.toml":
-			err = toml.Unmarshal(data, &s.Run)
-		case path == "plan.toml":
-			head, err = plan.DecodeHead(path, data)
-		case path == "handoff.json":
-			s.Handoff = new(notes.Record)
-			err = json.Unmarshal(data, s.Handoff)
-		case path == "baseline.toml":
-			var b baselineFile
-			err = toml.Unmarshal(data, &b)
-			s.Baseline = b.Checks
-		case path == "report.toml":
-			s.Report = new(Report)
-			err = toml.Unmarshal(data, s.Report)
-		case !nested:
-		case dir == "tasks":
-			var t plan.Task
-			if t, err = plan.DecodeTask(path, data); err == nil {
-				tasks = append(tasks, t)
-			}
-		case dir == "recent":
-			var r notes.Record
-			if err = json.Unmarshal(data, &r); err == nil {
-				s.Recent = append(s.Recent, r)
-			}
-		case dir == "knowledge":
-			var k notes.Knowledge
-			if k, err = notes.DecodeKnowledge(data); err == nil {
-				s.Knowledge = append(s.Knowledge, k)
-			}
-		case dir == "guidance":
-			var g Guidance
-			err = toml.Unmarshal(data, &g)
-			s.Guidance = append(s.Guidance, g)
-		case dir == "questions":
-			var q Question
-			err = toml.Unmarshal(data, &q)
-			s.Questions = append(s.Questions, q)
-		case dir == "claims":
-			var c Claim
-			err = toml.Unmarshal(data, &c)
-			s.Claims = append(s.Claims, c)
-		case dir == "memory":
-			if s.Memory == nil {
-				s.Memory = map[string]string{}
-			}
-			s.Memory[base] = string(data)
-		}
-		fail(path, err)
+		fail(path, s.decodeFile(path, data, &head, &tasks))
 	}
 	if first != nil {
 		return s, first
@@ -267,6 +210,68 @@ func Decode(files Files) (State, error) {
 	s.Plan = head.Plan(tasks)
 	s.sort()
 	return s, nil
+}
+
+// decodeFile decodes one file of a state. Tasks and the head of the plan are put together by the caller.
+func (s *State) decodeFile(path string, data []byte, head *plan.Head, tasks *[]plan.Task) error {
+	dir, name, nested := strings.Cut(path, "/")
+	base := name
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		base = name[:i]
+	}
+	var err error
+	switch {
+	case path == "journal.toml":
+		err = toml.Unmarshal(data, &s.Journal)
+	case path == "run.toml":
+		err = toml.Unmarshal(data, &s.Run)
+	case path == "plan.toml":
+		*head, err = plan.DecodeHead(path, data)
+	case path == "handoff.json":
+		s.Handoff = new(notes.Record)
+		err = json.Unmarshal(data, s.Handoff)
+	case path == "baseline.toml":
+		var b baselineFile
+		err = toml.Unmarshal(data, &b)
+		s.Baseline = b.Checks
+	case path == "report.toml":
+		s.Report = new(Report)
+		err = toml.Unmarshal(data, s.Report)
+	case !nested:
+	case dir == "tasks":
+		var t plan.Task
+		if t, err = plan.DecodeTask(path, data); err == nil {
+			*tasks = append(*tasks, t)
+		}
+	case dir == "recent":
+		var r notes.Record
+		if err = json.Unmarshal(data, &r); err == nil {
+			s.Recent = append(s.Recent, r)
+		}
+	case dir == "knowledge":
+		var k notes.Knowledge
+		if k, err = notes.DecodeKnowledge(data); err == nil {
+			s.Knowledge = append(s.Knowledge, k)
+		}
+	case dir == "guidance":
+		var g Guidance
+		err = toml.Unmarshal(data, &g)
+		s.Guidance = append(s.Guidance, g)
+	case dir == "questions":
+		var q Question
+		err = toml.Unmarshal(data, &q)
+		s.Questions = append(s.Questions, q)
+	case dir == "claims":
+		var c Claim
+		err = toml.Unmarshal(data, &c)
+		s.Claims = append(s.Claims, c)
+	case dir == "memory":
+		if s.Memory == nil {
+			s.Memory = map[string]string{}
+		}
+		s.Memory[base] = string(data)
+	}
+	return err
 }
 
 // sort brings lists into their order, whatever that of the files was.

@@ -165,6 +165,18 @@ func describe(e Event, s State) (subject, body string) {
 			subject = strings.TrimSpace("operator: " + o.Command + " " + o.Key + " " + o.Value)
 			body = o.Text
 		}
+	default:
+		subject, body = describeRun(e, title)
+	}
+	if subject == "" {
+		subject = string(e.Type)
+	}
+	return subject, body
+}
+
+// describeRun describes the events of a run that are no iteration.
+func describeRun(e Event, title func(plan.TaskID) string) (subject, body string) {
+	switch e.Type {
 	case EvBreaker:
 		if b := e.Breaker; b != nil {
 			subject, body = "breaker: "+b.State, b.Reason
@@ -211,9 +223,6 @@ func describe(e Event, s State) (subject, body string) {
 		if r := e.Report; r != nil {
 			subject = "report: validation " + map[bool]string{true: "passed", false: "failed"}[r.Passed]
 		}
-	}
-	if subject == "" {
-		subject = string(e.Type)
 	}
 	return subject, body
 }

@@ -79,8 +79,15 @@ func (r *restorer) findMoved(target, now *node) {
 		}
 		return nil
 	})
+	r.searchIgnored(ignored, func() bool { return len(missing) > 0 }, found)
+	r.leaveBacks()
+}
+
+// searchIgnored tells found every inode below the ignored folders, as long as more asks for them and
+// up to maxLooked names.
+func (r *restorer) searchIgnored(ignored []string, more func() bool, found func(ino uint64, path string)) {
 	looked := 0
-	for len(ignored) > 0 && len(missing) > 0 && looked < maxLooked {
+	for len(ignored) > 0 && more() && looked < maxLooked {
 		dir := ignored[0]
 		ignored = ignored[1:]
 		d, err := r.e.disk.open(dir)
@@ -100,7 +107,6 @@ func (r *restorer) findMoved(target, now *node) {
 		})
 		d.close()
 	}
-	r.leaveBacks()
 }
 
 // sameThing reports whether path is what the checkpoint knows by its inode, and not

@@ -145,42 +145,12 @@ func (r reader) stmt(st *syntax.Stmt, p place) {
 	if st.Negated && p.use == Plain {
 		p.use = InCondition
 	}
-	for _, rd := range st.Redirs {
-		out := rd.Op == syntax.RdrOut || rd.Op == syntax.AppOut || rd.Op == syntax.RdrAll || rd.Op == syntax.AppAll ||
-			rd.Op == syntax.RdrClob
-		if out && rd.Word != nil && !strings.HasPrefix(r.word(rd.Word), "/dev/") && (rd.N == nil || rd.N.Value == "1") &&
-			p.use != Output {
-			p.use, p.into = Redirected, r.word(rd.Word)
-		}
-		if rd.Op == syntax.RdrIn && rd.Word != nil {
-			r.script.Inputs = append(r.script.Inputs, r.word(rd.Word))
-		}
-		r.inside(rd.Word, p, notCompared)
-		r.inside(rd.Hdoc, p, compared)
-	}
+	p = r.redirected(st.Redirs, p)
 	switch c := st.Cmd.(type) {
 	case *syntax.CallExpr:
 		r.call(c, p)
 	case *syntax.BinaryCmd:
-		left := p
-		switch c.Op {
-		case syntax.Pipe, syntax.PipeAll:
-			left.use, left.pipe = Output, r.firstProgram(c.Y)
-		case syntax.OrStmt:
-			if left.use == Plain && !r.fails(c.Y) {
-				left.use = InCondition
-			}
-		case syntax.AndStmt:
-			switch r.firstProgram(c.X) {
-			case "[", "[[", "test":
-				if left.use == Plain {
-					left.use = InCondition
-				}
-			}
-			p.once = p.once || r.asksForName(c.X)
-		}
-		r.stmt(c.X, left)
-		r.stmt(c.Y, p)
+		r.binary(c, p)
 	case *syntax.Subshell:
 		r.stmts(c.Stmts, p)
 	case *syntax.Block:
@@ -244,6 +214,46 @@ func (r reader) stmt(st *syntax.Stmt, p place) {
 	case *syntax.CoprocClause:
 		r.stmt(c.Stmt, p)
 	}
+}
+
+// redirected reads the redirections of a command and returns its place with where its output goes.
+func (r reader) redirected(list []*syntax.Redirect, p place) place {
+	for _, rd := range list {
+		out := rd.Op == syntax.RdrOut || rd.Op == syntax.AppOut || rd.Op == syntax.RdrAll || rd.Op == syntax.AppAll ||
+			rd.Op == syntax.RdrClob
+		if out && rd.Word != nil && !strings.HasPrefix(r.word(rd.Word), "/dev/") && (rd.N == nil || rd.N.Value == "1") &&
+			p.use != Output {
+			p.use, p.into = Redirected, r.word(rd.Word)
+		}
+		if rd.Op == syntax.RdrIn && rd.Word != nil {
+			r.script.Inputs = append(r.script.Inputs, r.word(rd.Word))
+		}
+		r.inside(rd.Word, p, notCompared)
+		r.inside(rd.Hdoc, p, compared)
+	}
+	return p
+}
+
+func (r reader) binary(c *syntax.BinaryCmd, p place) {
+	left := p
+	switch c.Op {
+	case syntax.Pipe, syntax.PipeAll:
+		left.use, left.pipe = Output, r.firstProgram(c.Y)
+	case syntax.OrStmt:
+		if left.use == Plain && !r.fails(c.Y) {
+			left.use = InCondition
+		}
+	case syntax.AndStmt:
+		switch r.firstProgram(c.X) {
+		case "[", "[[", "test":
+			if left.use == Plain {
+				left.use = InCondition
+			}
+		}
+		p.once = p.once || r.asksForName(c.X)
+	}
+	r.stmt(c.X, left)
+	r.stmt(c.Y, p)
 }
 
 func (r reader) call(c *syntax.CallExpr, p place) {

@@ -40,11 +40,7 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	if c.flags.Trust {
 		a.Env = append(a.Env, "RALPH_TRUST=1")
 	}
-	repo, err := a.Repo()
-	if err != nil {
-		return loop.End{}, false, err
-	}
-	j, err := a.Journal()
+	repo, j, err := a.repoAndJournal()
 	if err != nil {
 		return loop.End{}, false, err
 	}
@@ -61,16 +57,11 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	ctx, cancel := a.interrupts()
 	defer cancel()
 
-	branchLock, err := repo.LockBranch(j.Branch)
+	free, err := lockAll(func() (*gitstate.Lock, error) { return repo.LockBranch(j.Branch) }, repo.LockWorktree)
 	if err != nil {
 		return loop.End{}, false, err
 	}
-	defer branchLock.Release()
-	treeLock, err := repo.LockWorktree()
-	if err != nil {
-		return loop.End{}, false, err
-	}
-	defer treeLock.Release()
+	defer free()
 	e, err := a.engine(set)
 	if err != nil {
 		return loop.End{}, false, err
@@ -82,18 +73,9 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	if err != nil {
 		return loop.End{}, false, err
 	}
-	snap, err := j.Load(a.Ctx)
-	if err != nil {
+	snap, done, err := c.load(a, j, set)
+	if done || err != nil {
 		return loop.End{}, false, err
-	}
-	if c.before != nil {
-		if done, err := c.before(snap.State, set); done || err != nil {
-			return loop.End{}, false, err
-		}
-		// What stood in the way may have been recorded just now.
-		if snap, err = j.Load(a.Ctx); err != nil {
-			return loop.End{}, false, err
-		}
 	}
 	l, err := a.preflight(ctx, set, snap.State, c.flags, c.work)
 	if err != nil {
@@ -129,6 +111,18 @@ func (a *App) launch(c launch) (loop.End, bool, error) {
 	}
 	a.notify(set, end)
 	return end, true, nil
+}
+
+// load reads the state and asks c.before, which may end the command and may write to the journal.
+func (c launch) load(a *App, j *journal.Journal, set *config.Resolved) (snap *journal.Snapshot, done bool, err error) {
+	if snap, err = j.Load(a.Ctx); err != nil || c.before == nil {
+		return snap, false, err
+	}
+	if done, err = c.before(snap.State, set); done || err != nil {
+		return nil, done, err
+	}
+	snap, err = j.Load(a.Ctx)
+	return snap, false, err
 }
 
 // recoverAll repairs what a dead run and its workers left, and follows commits of people.

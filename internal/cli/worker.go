@@ -233,44 +233,9 @@ func tellWorker(from io.Reader, l *loop.Loop, slot int, end *loop.WorkerEnd) boo
 
 // Run works on the task.
 func (c *WorkerCmd) Run(a *App) error {
-	home, err := a.Repo()
+	home, j, mine, err := c.place(a)
 	if err != nil {
 		return err
-	}
-	j, err := a.Journal()
-	if err != nil {
-		return err
-	}
-	if c.Worktree { // the run works beside the place where it was typed
-		l, ok, err := home.LinkedOf(j.Branch)
-		if err == nil && !ok {
-			err = fmt.Errorf("there is no linked worktree of %s", j.Branch)
-		}
-		if err == nil {
-			err = a.moveTo(home, l, &c.RunFlags)
-		}
-		if err != nil {
-			return err
-		}
-		if home, err = a.Repo(); err != nil {
-			return err
-		}
-		if j, err = a.Journal(); err != nil {
-			return err
-		}
-	}
-	all, err := home.Workers(j.Branch)
-	if err != nil {
-		return err
-	}
-	var mine gitstate.Linked
-	for _, l := range all {
-		if l.Worker == c.Slot {
-			mine = l
-		}
-	}
-	if mine.Root == "" {
-		return gitstate.Hint(2, "git ralph start --workers N starts it", "there is no worker %d", c.Slot)
 	}
 	set, err := a.Settings(c.flags(), c.Config)
 	if err != nil {
@@ -333,6 +298,49 @@ func (c *WorkerCmd) Run(a *App) error {
 		data["status"], data["reason"] = halt.Status, halt.Reason
 	}
 	return a.printLine(session.Live{Time: time.Now().UTC(), Event: workerEnd, Task: c.Task, Data: data})
+}
+
+// place finds where the run has its branch, and the worker's own worktree.
+func (c *WorkerCmd) place(a *App) (home *gitstate.Repo, j *journal.Journal, mine gitstate.Linked, err error) {
+	home, j, err = a.repoAndJournal()
+	if err == nil && c.Worktree { // the run works in a linked worktree of the branch
+		l, ok, err := home.LinkedOf(j.Branch)
+		if err == nil && !ok {
+			err = fmt.Errorf("there is no linked worktree of %s", j.Branch)
+		}
+		if err == nil {
+			err = a.moveTo(home, l, &c.RunFlags)
+		}
+		if err != nil {
+			return nil, nil, mine, err
+		}
+		if home, j, err = a.repoAndJournal(); err != nil {
+			return nil, nil, mine, err
+		}
+	}
+	if err != nil {
+		return nil, nil, mine, err
+	}
+	all, err := home.Workers(j.Branch)
+	if err != nil {
+		return nil, nil, mine, err
+	}
+	for _, l := range all {
+		if l.Worker == c.Slot {
+			return home, j, l, nil
+		}
+	}
+	return nil, nil, mine, gitstate.Hint(2, "git ralph start --workers N starts it", "there is no worker %d", c.Slot)
+}
+
+// repoAndJournal opens the repository of the present folder and the journal of its branch.
+func (a *App) repoAndJournal() (*gitstate.Repo, *journal.Journal, error) {
+	repo, err := a.Repo()
+	if err != nil {
+		return nil, nil, err
+	}
+	j, err := a.Journal()
+	return repo, j, err
 }
 
 // enter makes the worker's worktree that of this process, at the branch's tip, with

@@ -233,31 +233,9 @@ func assign(s *spec, n node, dst reflect.Value) error {
 		}
 		dst.SetFloat(v)
 	case kindDuration:
-		text, ok := n.val.(string)
-		if !ok {
-			return fmt.Errorf("must be a duration such as \"20m\" or \"1h30m\", not %s", describe(n))
-		}
-		d, err := ParseDuration(text)
-		if err != nil {
-			return err
-		}
-		if float64(d) < s.min {
-			return errors.New("must be more than no time")
-		}
-		dst.SetInt(int64(d))
+		return assignDuration(s, n, dst)
 	case kindSize:
-		text, ok := n.val.(string)
-		if i, whole := n.val.(int64); whole {
-			text, ok = strconv.FormatInt(i, 10), true
-		}
-		if !ok {
-			return fmt.Errorf("must be a size such as \"50MB\" or \"1MiB\", not %s", describe(n))
-		}
-		v, err := ParseSize(text)
-		if err != nil {
-			return err
-		}
-		dst.SetInt(int64(v))
+		return assignSize(n, dst)
 	case kindUSD:
 		v, err := dollars(n)
 		if err != nil {
@@ -267,24 +245,61 @@ func assign(s *spec, n node, dst reflect.Value) error {
 	case kindStrings:
 		return assignList(s, n, dst)
 	case kindEnv:
-		t, ok := n.val.(*table)
-		if !ok {
-			return fmt.Errorf("must be a table of strings, not %s", describe(n))
-		}
-		m := make(map[string]string, len(t.entries))
-		for _, e := range t.entries {
-			text, ok := e.val.val.(string)
-			if !ok {
-				return fmt.Errorf("must be a table of strings; %s is %s", quote(e.key), describe(e.val))
-			}
-			if e.key == "" || strings.ContainsAny(e.key, "=\x00") || strings.Contains(text, "\x00") ||
-				!utf8.ValidString(e.key+text) {
-				return fmt.Errorf("has %s, which no environment can hold", quote(e.key))
-			}
-			m[e.key] = text
-		}
-		dst.Set(reflect.ValueOf(m))
+		return assignEnv(n, dst)
 	}
+	return nil
+}
+
+func assignDuration(s *spec, n node, dst reflect.Value) error {
+	text, ok := n.val.(string)
+	if !ok {
+		return fmt.Errorf("must be a duration such as \"20m\" or \"1h30m\", not %s", describe(n))
+	}
+	d, err := ParseDuration(text)
+	if err != nil {
+		return err
+	}
+	if float64(d) < s.min {
+		return errors.New("must be more than no time")
+	}
+	dst.SetInt(int64(d))
+	return nil
+}
+
+func assignSize(n node, dst reflect.Value) error {
+	text, ok := n.val.(string)
+	if i, whole := n.val.(int64); whole {
+		text, ok = strconv.FormatInt(i, 10), true
+	}
+	if !ok {
+		return fmt.Errorf("must be a size such as \"50MB\" or \"1MiB\", not %s", describe(n))
+	}
+	v, err := ParseSize(text)
+	if err != nil {
+		return err
+	}
+	dst.SetInt(int64(v))
+	return nil
+}
+
+func assignEnv(n node, dst reflect.Value) error {
+	t, ok := n.val.(*table)
+	if !ok {
+		return fmt.Errorf("must be a table of strings, not %s", describe(n))
+	}
+	m := make(map[string]string, len(t.entries))
+	for _, e := range t.entries {
+		text, ok := e.val.val.(string)
+		if !ok {
+			return fmt.Errorf("must be a table of strings; %s is %s", quote(e.key), describe(e.val))
+		}
+		if e.key == "" || strings.ContainsAny(e.key, "=\x00") || strings.Contains(text, "\x00") ||
+			!utf8.ValidString(e.key+text) {
+			return fmt.Errorf("has %s, which no environment can hold", quote(e.key))
+		}
+		m[e.key] = text
+	}
+	dst.Set(reflect.ValueOf(m))
 	return nil
 }
 
