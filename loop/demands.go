@@ -12,6 +12,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/notes"
+	"git-ralph/plan"
 )
 
 // What verify runs is what a commit demands by its own ralph.toml and by the
@@ -217,19 +218,23 @@ func (l *Loop) verifyPerson(ctx context.Context, c rangeCommit) (VerifiedCommit,
 // commit stands. none is why it is not proved when nothing was green.
 func (l *Loop) replay(ctx context.Context, c rangeCommit, one *VerifiedCommit, d demand, none string) error {
 	one.Result, one.Reason = Unproved, strings.Join(d.differs, "; ")
-	if len(d.run) == 0 {
+	also, err := l.stillDemanded(ctx, c, d.run)
+	if err != nil {
+		return err
+	}
+	if len(d.run)+len(also) == 0 {
 		one.Reason = cmp.Or(one.Reason, none)
 		return nil
 	}
 	green := false
-	err := l.inFresh(ctx, fresh{commit: c.id}, func(req ProofRequest) error {
+	err = l.inFresh(ctx, fresh{commit: c.id}, func(req ProofRequest) error {
 		var err error
 		req.Baseline = d.baseline
-		one.Checks, err = l.Prover.Replay(ctx, req, d.run)
-		for _, r := range one.Checks {
+		one.Checks, err = l.Prover.Replay(ctx, req, slices.Concat(d.run, also))
+		for i, r := range one.Checks {
 			switch {
 			case r.Passed:
-				green = true
+				green = green || i < len(d.run)
 			case d.wasRed[r.Name] && r.Kind != "criterion" && !c.head:
 				one.WasRed = append(one.WasRed, r.Name)
 			default:
@@ -253,6 +258,36 @@ func (l *Loop) replay(ctx context.Context, c rangeCommit, one *VerifiedCommit, d
 		one.Reason = none
 	}
 	return nil
+}
+
+// stillDemanded are the verify commands of finished tasks that hold at the tip of the
+// branch as well, as before `complete`. They can only fail it: what proves it are the
+// commands of the commit itself.
+func (l *Loop) stillDemanded(ctx context.Context, c rangeCommit, run []state.CheckRun) ([]state.CheckRun, error) {
+	_, tip, err := l.Repo.Head(ctx)
+	if err != nil || tip != c.id {
+		return nil, err
+	}
+	snap, err := l.Journal.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	verify := snap.State.Plan.Carried()
+	for _, t := range snap.State.Plan.Tasks {
+		if t.Status == plan.Done && t.CompletedAt != nil {
+			verify = append(verify, t.Verify...)
+		}
+	}
+	all, err := l.Prover.Demands(nil, verify)
+	seen := map[string]bool{}
+	for _, r := range run {
+		seen[checkKey(r)] = true
+	}
+	return slices.DeleteFunc(all, func(r state.CheckRun) bool {
+		known := seen[checkKey(r)]
+		seen[checkKey(r)] = true
+		return known || r.Kind != "criterion"
+	}), err
 }
 
 // unchecked says that iterations ran no checks because their phase has none:
