@@ -264,6 +264,9 @@ func (l *Loop) replay(ctx context.Context, c rangeCommit, one *VerifiedCommit, d
 // branch as well, as before `complete`. They can only fail it: what proves it are the
 // commands of the commit itself.
 func (l *Loop) stillDemanded(ctx context.Context, c rangeCommit, run []state.CheckRun) ([]state.CheckRun, error) {
+	if !c.head {
+		return nil, nil
+	}
 	_, tip, err := l.Repo.Head(ctx)
 	if err != nil || tip != c.id {
 		return nil, err
