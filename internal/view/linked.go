@@ -8,6 +8,7 @@ import (
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
+	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/text"
 	"git-ralph/loop/recovery"
@@ -80,25 +81,37 @@ func (d *LinkedDoc) rows(branch string, now time.Time) [][]string {
 // Gap says how the linked branch stands to its own, and its journal to
 // that one's.
 func (r Reader) Gap(ctx context.Context, l gitstate.Linked) (code, words recovery.Gap, err error) {
-	repo := r.Journal.Repo
-	for _, x := range []struct {
-		ref func(string) string
-		gap *recovery.Gap
-	}{{gitstate.BranchRef, &code}, {gitstate.JournalRef, &words}} {
-		mine, err := repo.ReadRef(ctx, x.ref(l.Branch))
-		if err != nil {
-			return code, words, err
-		}
-		theirs, err := repo.ReadRef(ctx, x.ref(l.Of))
-		if err != nil {
-			return code, words, err
-		}
-		if mine.IsZero() || theirs.IsZero() {
-			continue
-		}
-		if *x.gap, err = recovery.GapOf(ctx, repo, mine, theirs); err != nil {
-			return code, words, err
-		}
+	if code, err = r.gapOf(ctx, gitstate.BranchRef(l.Branch), gitstate.BranchRef(l.Of)); err != nil {
+		return code, words, err
 	}
-	return code, words, nil
+	words, err = r.gapOf(ctx, gitstate.JournalRef(l.Branch), gitstate.JournalRef(l.Of))
+	return code, words, err
+}
+
+// gapOf compares two refs, of which none need be there. A ref may move while it
+// looks, and git gc take away what it named: then it looks again.
+func (r Reader) gapOf(ctx context.Context, mine, theirs string) (recovery.Gap, error) {
+	repo := r.Journal.Repo
+	var last [2]object.ID
+	var failed error
+	for {
+		var ids [2]object.ID
+		for i, name := range []string{mine, theirs} {
+			var err error
+			if ids[i], err = repo.ReadRef(ctx, name); err != nil {
+				return recovery.Gap{}, err
+			}
+		}
+		if ids[0].IsZero() || ids[1].IsZero() {
+			return recovery.Gap{}, nil
+		}
+		if failed != nil && ids == last {
+			return recovery.Gap{}, failed // nothing moved: it is not there
+		}
+		gap, err := recovery.GapOf(ctx, repo, ids[0], ids[1])
+		if err == nil {
+			return gap, nil
+		}
+		last, failed = ids, err
+	}
 }
