@@ -18,6 +18,7 @@ var rank = []struct {
 	rank   int
 }{
 	{"internal/text", -1},
+	{"internal/stable", -1},
 	{"internal/uniseg", -1},
 	{"plan/located", -1},
 	{"plan/exchange", 1},

@@ -2,10 +2,10 @@ package agentctx
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
+	"git-ralph/internal/stable"
 	"git-ralph/notes"
 )
 
@@ -54,7 +54,7 @@ func newIndex(entries []notes.Knowledge) index {
 		// Entries stand in the state in the order in which they were added, or
 		// by id when read from a tree: the newest source decides and the id
 		// settles ties, so that both give the same bytes.
-		slices.SortFunc(list, func(a, b indexEntry) int {
+		stable.Sort(list, func(a, b indexEntry) int {
 			switch {
 			case a.hard && !b.hard:
 				return -1

@@ -13,6 +13,7 @@ import (
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/stable"
 	"git-ralph/notes"
 )
 
@@ -133,7 +134,7 @@ func (l *Loop) sinceBase(ctx context.Context, base, tip object.ID, s state.State
 			req.Files = append(req.Files, f)
 		}
 	}
-	slices.SortFunc(req.Files, func(a, b ChangedFile) int { return strings.Compare(a.Path, b.Path) })
+	stable.Sort(req.Files, func(a, b ChangedFile) int { return strings.Compare(a.Path, b.Path) })
 	req.Paths, err = l.pathsOf(tree)
 	req.Lookup = func(path string) ([]byte, bool) {
 		data, err := read(base, path)

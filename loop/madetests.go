@@ -9,6 +9,7 @@ import (
 
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/stable"
 )
 
 // Tests that an iteration made were not there at the beginning. Where a later one changed
@@ -61,7 +62,7 @@ func (l *Loop) between(line map[string][]branchCommit, isTest func(path string, 
 
 // points are the fewest places so that each stretch has one.
 func points(list []stretch) []int {
-	slices.SortFunc(list, func(a, b stretch) int { return cmp.Or(a.to-b.to, a.from-b.from) })
+	stable.Sort(list, func(a, b stretch) int { return cmp.Or(a.to-b.to, a.from-b.from) })
 	var out []int
 	for _, s := range list {
 		if len(out) == 0 || out[len(out)-1] < s.from {

@@ -10,6 +10,7 @@ import (
 
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/stable"
 	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
@@ -196,7 +197,7 @@ func (l *Loop) afterState(it *attempt, j Verdict) (state.State, agentctx.HelperO
 	for name, text := range it.report.Outputs {
 		o.Outputs = append(o.Outputs, agentctx.Output{Name: name, Text: string(text)})
 	}
-	slices.SortFunc(o.Outputs, func(a, b agentctx.Output) int { return strings.Compare(a.Name, b.Name) })
+	stable.Sort(o.Outputs, func(a, b agentctx.Output) int { return strings.Compare(a.Name, b.Name) })
 	return s, o
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"git-ralph/internal/stable"
 )
 
 // MaxHandoff is the largest handoff that is read, in bytes.
@@ -43,7 +45,7 @@ func Faults(problems []Problem) []string {
 		}
 	}
 	rank := func(field string) int { return slices.Index([]string{"deviations", "freeform"}, field) }
-	slices.SortStableFunc(missing, func(a, b string) int { return rank(b) - rank(a) })
+	stable.Sort(missing, func(a, b string) int { return rank(b) - rank(a) })
 	if len(missing) > 0 {
 		line := missing[0] + " " + missingField
 		if len(missing) > 1 {

@@ -4,10 +4,11 @@ import (
 	"encoding/base64"
 	"math"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"git-ralph/internal/stable"
 )
 
 // Redacted stands where Redact took a secret out.
@@ -72,7 +73,7 @@ func (r *secretRule) near(s, low string) []span {
 			at += len(h)
 		}
 	}
-	slices.SortFunc(found, func(a, b span) int { return a.from - b.from })
+	stable.Sort(found, func(a, b span) int { return a.from - b.from })
 	var out []span
 	for _, w := range found {
 		if n := len(out); n > 0 && w.from <= out[n-1].to {

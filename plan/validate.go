@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"git-ralph/internal/stable"
 	"git-ralph/internal/text"
 )
 
@@ -61,7 +62,7 @@ func Check(p Plan, places Places, known map[string]bool) Problems {
 		add(c[0], "depends_on", "%s depends on itself: %s", p.Tasks[c[0]].ID, cycleName(p, c))
 	}
 	// In the order of the file, which is the order in which they are repaired.
-	slices.SortStableFunc(out, func(a, b Problem) int { return a.Line - b.Line })
+	stable.Sort(out, func(a, b Problem) int { return a.Line - b.Line })
 	return out
 }
 

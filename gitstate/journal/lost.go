@@ -10,6 +10,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/stable"
 )
 
 // lostLook bounds the search for entries that no ref leads to.
@@ -102,7 +103,7 @@ func (j *Journal) loose(ctx context.Context) []object.ID {
 		}
 	}
 	found = slices.DeleteFunc(found, func(e entry) bool { return followed[e.id] })
-	slices.SortFunc(found, func(a, b entry) int { return b.when.Compare(a.when) })
+	stable.Sort(found, func(a, b entry) int { return b.when.Compare(a.when) })
 	var ids []object.ID
 	for _, e := range found[:min(len(found), many)] {
 		ids = append(ids, e.id)

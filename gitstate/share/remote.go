@@ -22,6 +22,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/object"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/stable"
 )
 
 // AlivePrefix is where each machine shows a remote that it is alive.
@@ -218,7 +219,7 @@ func (r *Remote) Push(ctx context.Context, to map[string]object.ID) error {
 // because it is what others believe.
 func (r *Remote) pushEach(ctx context.Context, to map[string]object.ID) error {
 	refs := slices.Sorted(maps.Keys(to))
-	slices.SortStableFunc(refs, func(a, b string) int {
+	stable.Sort(refs, func(a, b string) int {
 		return strings.Count(a, gitstate.JournalRef("")) - strings.Count(b, gitstate.JournalRef(""))
 	})
 	for _, ref := range refs {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"git-ralph/internal/stable"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -285,7 +286,7 @@ func (a *applier) question() {
 		return
 	}
 	a.s.Questions = append(slices.Clone(a.s.Questions), *q)
-	slices.SortStableFunc(a.s.Questions, func(x, y Question) int { return questionNumber(x.ID) - questionNumber(y.ID) })
+	stable.Sort(a.s.Questions, func(x, y Question) int { return questionNumber(x.ID) - questionNumber(y.ID) })
 	if n := len(a.s.Questions); n > maxQuestions {
 		a.s.Questions = a.s.Questions[n-maxQuestions:]
 	}

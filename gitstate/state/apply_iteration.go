@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"git-ralph/internal/stable"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -205,7 +206,7 @@ func (a *applier) handedOff(h notes.Record) {
 	})
 	a.s.Recent = append(a.s.Recent, h)
 	// As they are read again: of several workers one that began later may end first.
-	slices.SortStableFunc(a.s.Recent, func(x, y notes.Record) int { return x.Origin.Iteration - y.Origin.Iteration })
+	stable.Sort(a.s.Recent, func(x, y notes.Record) int { return x.Origin.Iteration - y.Origin.Iteration })
 	if n := len(a.s.Recent); n > maxRecent {
 		a.s.Recent = a.s.Recent[n-maxRecent:]
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"git-ralph/internal/stable"
 	"git-ralph/plan"
 )
 
@@ -100,7 +101,7 @@ func (a *applier) order(ids []plan.TaskID) {
 		pos[id] = i
 	}
 	tasks := slices.Clone(a.s.Plan.Tasks)
-	slices.SortStableFunc(tasks, func(x, y plan.Task) int {
+	stable.Sort(tasks, func(x, y plan.Task) int {
 		px, okx := pos[x.ID]
 		py, oky := pos[y.ID]
 		if !okx {

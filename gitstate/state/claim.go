@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"git-ralph/internal/stable"
 	"git-ralph/plan"
 )
 
@@ -122,7 +123,7 @@ func (a *applier) claim() {
 		a.s.Claims = append(slices.Clone(a.s.Claims), Claim{ID: a.e.ID, Task: t.ID, Actor: a.e.Actor, Worker: c.Worker,
 			Host: c.Host, PID: c.PID, BootID: c.BootID, StartTime: c.StartTime, Iteration: a.e.Iteration, Attempt: a.e.Attempt,
 			Since: a.e.Time, Lease: c.Lease})
-		slices.SortFunc(a.s.Claims, func(x, y Claim) int { return strings.Compare(string(x.Task), string(y.Task)) })
+		stable.Sort(a.s.Claims, func(x, y Claim) int { return strings.Compare(string(x.Task), string(y.Task)) })
 	}
 }
 

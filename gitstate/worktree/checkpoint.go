@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"git-ralph/gitstate/object"
+	"git-ralph/internal/stable"
 )
 
 func ctxBackground() context.Context { return context.Background() }
@@ -214,7 +215,7 @@ func (e *Engine) Capture(ctx context.Context, c *Checkpoint) (*Capture, error) {
 		out.judge(dir, a, b, x, y)
 	})
 	out.giveWay()
-	slices.SortFunc(out.Changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	stable.Sort(out.Changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	for _, l := range []*[]string{&out.PutBack, &out.IgnoredChanged, &out.Excluded, &out.TooLarge, &out.Nested,
 		&out.Special, &out.Unreadable} {
 		slices.Sort(*l)

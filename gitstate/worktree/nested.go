@@ -7,10 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"git-ralph/gitstate/object"
+	"git-ralph/internal/stable"
 )
 
 // nested handles a folder that has a `.git` of its own. It returns true when
@@ -142,7 +142,7 @@ func (e *Engine) addFingerprint(w io.Writer, path string, depth int) {
 		names = append(names, item{string(d.name), d.kind})
 		return nil
 	})
-	slices.SortFunc(names, func(a, b item) int { return strings.Compare(a.name, b.name) })
+	stable.Sort(names, func(a, b item) int { return strings.Compare(a.name, b.name) })
 	inGit := strings.HasSuffix(path, "/.git") || path == ".git"
 	for _, n := range names {
 		if inGit && (n.name == "index" || n.name == "index.lock" || n.name == "objects" || n.name == "modules" ||

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"git-ralph/gitstate/object"
+	"git-ralph/internal/stable"
 )
 
 // writeTrees makes the tree of a snapshot, bottom up, and returns its id.
@@ -107,7 +108,7 @@ func DiffTrees(store *object.Store, a, b object.ID) ([]Change, error) {
 	if err := diffTrees(store, a, b, "", &out); err != nil {
 		return nil, fmt.Errorf("compare trees %s and %s: %w", a, b, err)
 	}
-	slices.SortFunc(out, func(x, y Change) int { return strings.Compare(x.Path, y.Path) })
+	stable.Sort(out, func(x, y Change) int { return strings.Compare(x.Path, y.Path) })
 	return out, nil
 }
 

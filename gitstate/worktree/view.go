@@ -14,6 +14,7 @@ import (
 
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/worktree/index"
+	"git-ralph/internal/stable"
 )
 
 // indexView is the user's index as it was read: never written from here.
@@ -158,7 +159,7 @@ func (e *Engine) expandSparse(f *index.File) error {
 			return err
 		}
 	}
-	slices.SortStableFunc(out, func(a, b index.Entry) int { return strings.Compare(a.Path, b.Path) })
+	stable.Sort(out, func(a, b index.Entry) int { return strings.Compare(a.Path, b.Path) })
 	f.Entries = out
 	// Its counts were those of the sparse entries.
 	f.Trees = nil

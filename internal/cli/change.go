@@ -8,6 +8,7 @@ import (
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/stable"
 	"git-ralph/internal/text"
 	"git-ralph/plan"
 )
@@ -96,7 +97,7 @@ func nearIDs(p plan.Plan, id string) []string {
 			list = append(list, near{string(t.ID), cost})
 		}
 	}
-	slices.SortStableFunc(list, func(x, y near) int { return x.cost - y.cost })
+	stable.Sort(list, func(x, y near) int { return x.cost - y.cost })
 	var out []string
 	for _, n := range list[:min(len(list), 3)] {
 		out = append(out, n.id)

@@ -3,13 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/stable"
 )
 
 // remoteJournal is the first remote that has a journal of j's branch, "" when
@@ -20,7 +20,7 @@ func (a *App) remoteJournal(j *journal.Journal) (remote string, silent []string)
 		return "", nil
 	}
 	remotes := strings.Fields(out)
-	slices.SortStableFunc(remotes, func(x, y string) int { return rankRemote(x) - rankRemote(y) })
+	stable.Sort(remotes, func(x, y string) int { return rankRemote(x) - rankRemote(y) })
 	ctx, cancel := context.WithTimeout(a.Ctx, 10*time.Second)
 	defer cancel()
 	// Nobody may be there to type a password for a question of ours.

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"git-ralph/internal/proc"
+	"git-ralph/internal/stable"
 )
 
 // FileName is the settings file at the root of the worktree.
@@ -146,7 +147,7 @@ func (l *loader) file(f File) {
 	mark := len(l.err.Problems)
 	w := fileWalk{loader: l, name: f.Name}
 	w.table(schema(), root, nil)
-	slices.SortStableFunc(l.err.Problems[mark:], func(a, b Problem) int {
+	stable.Sort(l.err.Problems[mark:], func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/stable"
 	"git-ralph/internal/text"
 	"git-ralph/notes"
 	"git-ralph/plan"
@@ -72,7 +73,7 @@ func Progress(s state.State) ProgressDoc {
 			d.InProgress = append(d.InProgress, t.ID)
 		}
 	}
-	slices.SortStableFunc(d.Completed, func(x, y completedDoc) int {
+	stable.Sort(d.Completed, func(x, y completedDoc) int {
 		switch {
 		case x.CompletedAt == nil || y.CompletedAt == nil:
 			return 0

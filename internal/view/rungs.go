@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/stable"
 	"git-ralph/plan"
 )
 
@@ -81,7 +81,7 @@ func (r *ladder) sum() (list []rungDoc, firstPass, attempts float64) {
 		d.Cost = Dollars(d.micro)
 		list = append(list, *d)
 	}
-	slices.SortFunc(list, func(x, y rungDoc) int {
+	stable.Sort(list, func(x, y rungDoc) int {
 		return cmp.Or(cmp.Compare(x.Rung, y.Rung), cmp.Compare(x.Step, y.Step))
 	})
 	done, first, all := 0, 0, 0

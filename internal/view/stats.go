@@ -2,10 +2,10 @@ package view
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/stable"
 	"git-ralph/internal/text"
 )
 
@@ -172,7 +172,7 @@ func countRows(m map[string]int) [][]string {
 	for name := range m {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, func(x, y string) int {
+	stable.Sort(names, func(x, y string) int {
 		if m[x] != m[y] {
 			return m[y] - m[x]
 		}

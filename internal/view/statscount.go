@@ -9,6 +9,7 @@ import (
 
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
+	"git-ralph/internal/stable"
 	"git-ralph/plan"
 )
 
@@ -275,7 +276,7 @@ func (c *count) result() StatsDoc {
 		t.Cost = Dollars(t.micro)
 		d.Tasks = append(d.Tasks, *t)
 	}
-	slices.SortFunc(d.Tasks, func(x, y taskUseDoc) int {
+	stable.Sort(d.Tasks, func(x, y taskUseDoc) int {
 		return cmp.Or(cmp.Compare(y.micro, x.micro), cmp.Compare(y.Iterations, x.Iterations), cmp.Compare(x.ID, y.ID))
 	})
 	return d
@@ -301,7 +302,7 @@ func byCost(m map[string]*useDoc) []useDoc {
 		u.Cost = Dollars(u.micro)
 		out = append(out, *u)
 	}
-	slices.SortFunc(out, func(x, y useDoc) int {
+	stable.Sort(out, func(x, y useDoc) int {
 		if x.micro != y.micro {
 			return int(min(max(y.micro-x.micro, -1), 1))
 		}

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"git-ralph/gitstate"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
+	"git-ralph/internal/stable"
 	"git-ralph/internal/text"
 	"git-ralph/loop/session"
 	"git-ralph/plan"
@@ -227,7 +227,7 @@ func (r Reader) Workers(s state.State) []WorkerDoc {
 		}
 		out = append(out, w)
 	}
-	slices.SortStableFunc(out, func(x, y WorkerDoc) int { return cmp.Compare(x.Worker, y.Worker) })
+	stable.Sort(out, func(x, y WorkerDoc) int { return cmp.Compare(x.Worker, y.Worker) })
 	return out
 }
 

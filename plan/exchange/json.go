@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"git-ralph/internal/stable"
 	"git-ralph/internal/text"
 	"git-ralph/plan"
 	"git-ralph/plan/located"
@@ -301,7 +302,7 @@ func (im *importer) sortByOrder(orders []*big.Rat) {
 	for i := range index {
 		index[i] = i
 	}
-	slices.SortStableFunc(index, func(a, b int) int {
+	stable.Sort(index, func(a, b int) int {
 		switch x, y := orders[a], orders[b]; {
 		case x == nil && y == nil:
 			return 0

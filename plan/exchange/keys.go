@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"git-ralph/internal/stable"
 	"git-ralph/internal/text"
 	"git-ralph/plan"
 	"git-ralph/plan/located"
@@ -249,7 +250,7 @@ func (im *importer) wholePriorities() {
 	for i := range im.plan.Tasks {
 		sorted = append(sorted, at(i))
 	}
-	slices.SortFunc(sorted, (*big.Rat).Cmp)
+	stable.Sort(sorted, (*big.Rat).Cmp)
 	sorted = slices.CompactFunc(sorted, func(a, b *big.Rat) bool { return a.Cmp(b) == 0 })
 	for i := range im.plan.Tasks {
 		v := at(i) // before the priority changes

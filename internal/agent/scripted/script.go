@@ -35,12 +35,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
 
+	"git-ralph/internal/stable"
 	"git-ralph/loop/session"
 )
 
@@ -192,7 +192,7 @@ func ParseScript(name string, data []byte) (*Script, error) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	stable.Sort(all, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	if err := errors.Join(all...); err != nil {
 		return nil, err
 	}

@@ -3,8 +3,9 @@ package weaken
 import (
 	"cmp"
 	"path"
-	"slices"
 	"strings"
+
+	"git-ralph/internal/stable"
 )
 
 // pairUp finds, for each test of the checkpoint, what it has become: in this order of
@@ -105,7 +106,7 @@ func (j *judge) pairUp() {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int {
+	stable.Sort(all, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.score, a.score),
 			cmp.Compare(a.order, b.order))
 	})

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"git-ralph/internal/stable"
 )
 
 // File is one path of a change. Before or After is nil when the path does not
@@ -146,7 +148,7 @@ func Judge(in Input) Report {
 }
 
 func inOrder(all []Finding) []Finding {
-	slices.SortStableFunc(all, func(a, b Finding) int {
+	stable.Sort(all, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Test, b.Test), cmp.Compare(a.Rule, b.Rule),
 			cmp.Compare(a.Detail, b.Detail))
 	})
