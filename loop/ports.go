@@ -48,6 +48,8 @@ type Prover interface {
 	// Provable says whether anything could prove a task: a verify command of its
 	// own, or a check that the baseline does not excuse.
 	Provable(task plan.Task, baseline []state.CheckState) bool
+	// Excuses says of each check of the settings that rejects no iteration why.
+	Excuses() []string
 }
 
 // ProofRequest says where and for what to prove.

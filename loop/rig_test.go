@@ -188,6 +188,7 @@ func (filesProver) RunTests(context.Context, plan.Task, func(func(ProofRequest) 
 	return nil, nil
 }
 func (filesProver) Provable(plan.Task, []state.CheckState) bool { return true }
+func (filesProver) Excuses() []string                           { return nil }
 
 // newRig makes a loop over files with a plan of tasks.
 func newRig(t *testing.T, play client, tasks ...plan.Task) *rig {

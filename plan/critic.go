@@ -18,6 +18,9 @@ type Critic struct {
 	Check func(entry string) bool
 	// Program says whether a program can be run here; nil = it is not looked up.
 	Program func(name string) bool
+	// Closed says that a path of the worktree is a file that may not be executed; nil =
+	// nobody looks.
+	Closed func(path string) bool
 	// Checked reports whether the project has checks, which judge every task.
 	Checked bool
 	// Agent: an agent makes the plan, and is refused what people are warned of.
@@ -60,6 +63,9 @@ func (c Critic) command(entry string) (text string, warning bool) {
 			false
 	case missing:
 		return fmt.Sprintf("needs %s, which is not on PATH: install it before git ralph start", name), true
+	case c.Closed != nil && c.Closed(pathOf(entry)):
+		return fmt.Sprintf("names a file that may not be executed: chmod +x %s, or write what runs it, as in sh %s",
+			pathOf(entry), pathOf(entry)), true
 	case isVacuous(entry):
 		return "passes whatever was done: write a command that fails before the task is done", true
 	}
@@ -91,6 +97,20 @@ func programOf(command string) string {
 			return ""
 		}
 		return w
+	}
+	return ""
+}
+
+// pathOf is the path that a command begins with, "" where it begins otherwise.
+func pathOf(command string) string {
+	for _, w := range strings.Fields(command) {
+		if name, _, assigned := strings.Cut(w, "="); assigned && plainWord().MatchString(name) {
+			continue
+		}
+		if w = strings.TrimSuffix(w, ";"); strings.Contains(w, "/") && !strings.ContainsAny(w, "\"'`$*?[{(<>|&;\\") {
+			return w
+		}
+		return ""
 	}
 	return ""
 }

@@ -18,7 +18,9 @@ func TestCritic(t *testing.T) {
 			return false
 		}
 	}
-	c := Critic{Check: has(checks), Program: has(programs)}
+	closed := func(path string) bool { return path == "./closed.sh" || path == "tools/closed" }
+	c := Critic{Check: has(checks), Program: has(programs), Closed: closed}
+	const mayNot = "names a file that may not be executed: chmod +x "
 	const placeholder, prose, unknown, noCheck, missing, vacuous = "is a placeholder", "is a sentence",
 		"names no check of the project and no program",
 		"names a check that the project does not have", "not on PATH: install", "passes whatever was done"
@@ -44,6 +46,8 @@ func TestCritic(t *testing.T) {
 		{"npm test is green", prose, ""}, {"pytest tests pass properly", prose, ""}, {"test it manually", prose, ""},
 		{"go test ./...", "", "dots are no placeholder here"}, {"go vet ./... && make", "", ""},
 		{"sh accept.sh", "", "a script that the task will write"}, {"./test.sh", "", ""}, {"scripts/x", "", ""},
+		{"./closed.sh -v", mayNot + "./closed.sh", ""}, {"CI=1 tools/closed; true x", mayNot + "tools/closed", ""},
+		{"sh ./closed.sh", "", "a shell reads it"}, {"'./closed.sh'", "", "a quotation is not looked into"},
 		{"cd web && npm test", "", ""},
 		{"test -f page.html", "", ""}, {"! grep -q x y", "", ""}, {"CI=1 npm test", "", ""},
 		{"grep -q 'it works' out.txt", "", ""}, {`python3 -c "import this"`, "", ""},
@@ -60,7 +64,7 @@ func TestCritic(t *testing.T) {
 		if row.want == "" && text != "" || !strings.Contains(text, row.want) {
 			t.Errorf("%q (%s): %q, want %q", row.verify, row.why, text, row.want)
 		}
-		if warning != (row.want == missing || row.want == vacuous) {
+		if warning != (row.want == missing || row.want == vacuous || strings.HasPrefix(row.want, mayNot)) {
 			t.Errorf("%q: warning %v", row.verify, warning)
 		}
 	}

@@ -21,10 +21,42 @@ var notFound = []string{": bad interpreter", ": command not found", ": Command n
 	": No such file or directory", ": Permission denied",
 	": cannot execute", ": executable file not found in $PATH"}
 
+// tools are modules of Python that run or judge other code, and that a project
+// seldom has of its own: one that Python does not find was not installed.
+const tools = "bandit|behave|black|coverage|flake8|hatch|isort|mypy|nose2?|nox|pip|pycodestyle|pyflakes|pylint|" +
+	"pyright|pytest|ruff|tox|virtualenv"
+
+// notInstalled are the last words of launchers that did not find what they were to run,
+// and that end with codes of their own.
+var notInstalled = sync.OnceValue(func() []*regexp.Regexp {
+	return []*regexp.Regexp{
+		regexp.MustCompile(`^\S*python[\d.]*(?:\.exe)?: No module named (` + tools + `)(?:\.\S*)?(?:;.*)?$`),
+		regexp.MustCompile("^error: no such (?:sub)?command: `([\\w-]+)`"),
+		regexp.MustCompile(`^go: no such tool "([\w./-]+)"$`),
+		regexp.MustCompile(`^ruby: No such file or directory -- ([\w-]+) \(LoadError\)$`),
+	}
+})
+
+// launched is a word of a line that asks Python to run one of the tools.
+var launched = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`(?:^|[\s;&|(])(python[\d.]*)\s+(?:-[A-Za-z]+\s+)*?-m\s+(` + tools + `)(?:[\s;&|)]|$)`)
+})
+
 // missingProgram names the program that a command did not find or could not
 // run, "" when it ended for another reason. A script that a shell was to read
 // is named as a path.
 func missingProgram(line string, code int, output []byte) string {
+	if code == 0 {
+		return ""
+	}
+	for _, said := range Tail(output, 10) {
+		for _, re := range notInstalled() {
+			if m := re.FindStringSubmatch(strings.TrimRight(said, "\r ")); m != nil {
+				return m[1]
+			}
+		}
+	}
 	if code != 126 && code != 127 && !(code == 2 && makeError().Match(output)) {
 		return ""
 	}

@@ -30,6 +30,19 @@ func TestMissingProgram(t *testing.T) {
 		{"a script that a shell was to read", "bash gone.sh", 127, "bash: gone.sh: No such file or directory\n", "./gone.sh"},
 		{"nothing was said", "pytest -q", 127, "", "pytest"},
 		{"nothing was said, a path", "./x -q", 127, "", "./x"},
+		{"a module of Python", "python3 -m pytest -q", 1, "/usr/bin/python3: No module named pytest\n", "pytest"},
+		{"a part of one", "python -m coverage run x", 1,
+			"/v/bin/python: No module named coverage.__main__; 'coverage' is a package and cannot be directly executed\n",
+			"coverage"},
+		{"a module behind make", "make test", 2,
+			"python3 -m pytest\n/usr/bin/python3.11: No module named pytest\nmake: *** [Makefile:2: test] Error 1\n", "pytest"},
+		{"a module of the project", "python3 -m converter", 1, "/usr/bin/python3: No module named converter\n", ""},
+		{"an import of the project", "python3 t.py", 1, "ModuleNotFoundError: No module named 'pytest'\n", ""},
+		{"a subcommand of cargo", "cargo nextest run", 101, "error: no such command: `nextest`\n\nhelp: view all installed " +
+			"commands with `cargo --list`\n", "nextest"},
+		{"a tool of go", "go tool staticcheck", 2, "go: no such tool \"staticcheck\"\n", "staticcheck"},
+		{"ruby", "ruby -S rspec", 1, "ruby: No such file or directory -- rspec (LoadError)\n", "rspec"},
+		{"words of a run that passed", "make", 0, "/usr/bin/python3: No module named pytest\n", ""},
 		{"another code", "pytest", 1, "sh: 1: pytest: not found\n", ""},
 	} {
 		if got := missingProgram(tt.line, tt.code, []byte(tt.output)); got != tt.want {

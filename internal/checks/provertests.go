@@ -226,6 +226,22 @@ func (p *Prover) Provable(t plan.Task, baseline []state.CheckState) bool {
 	return Provable(t.Verify, p.set.Checks, p.set.Strategy, p.set.Baseline, p.toBaseline(baseline))
 }
 
+// Excuses says of each check that rejects no iteration why.
+func (p *Prover) Excuses() []string {
+	var out []string
+	for _, c := range p.set.Checks {
+		switch {
+		case c.AllowFailure:
+			out = append(out, c.Name+" has allow_failure = true")
+		case !c.Binds(p.set.Strategy):
+			out = append(out, c.Name+" rejects nothing with the strategy of validation")
+		case c.AtEnd:
+			out = append(out, c.Name+" runs only before complete")
+		}
+	}
+	return out
+}
+
 // Lacking asks the shell that runs the checks for the programs that they and the
 // verify commands call.
 func (p *Prover) Lacking(ctx context.Context, req loop.ProofRequest, tasks []plan.Task) ([]loop.Lack, error) {
@@ -233,11 +249,16 @@ func (p *Prover) Lacking(ctx context.Context, req loop.ProofRequest, tasks []pla
 		return nil, nil // cmd has no such question
 	}
 	var lacks []loop.Lack
-	words := ""
+	words, ask := "", ""
 	need := func(line, who string, task plan.TaskID) {
 		for _, name := range guard.Programs(line) {
 			lacks = append(lacks, loop.Lack{Program: name, For: who, Task: task})
 			words += " " + name
+		}
+		for _, m := range launched().FindAllStringSubmatch(line, -1) {
+			lacks = append(lacks, loop.Lack{Program: m[2], For: who, Task: task})
+			ask += fmt.Sprintf("; ! command -v %s >/dev/null 2>&1 || %s -c 'import importlib.util as u, sys; "+
+				"sys.exit(u.find_spec(\"%s\") is None)' >/dev/null 2>&1 || echo %s", m[1], m[1], m[2], m[2])
 		}
 	}
 	configured := p.set.Checks
@@ -257,7 +278,7 @@ func (p *Prover) Lacking(ctx context.Context, req loop.ProofRequest, tasks []pla
 	r := p.Runner(req)
 	r.Done, r.FlakyReruns = nil, 0
 	results, err := r.Run(ctx, []Check{{Name: "programs", Kind: "setup",
-		Run: "for p in" + words + `; do command -v "$p" >/dev/null 2>&1 || echo "$p"; done`}})
+		Run: "for p in" + words + `; do command -v "$p" >/dev/null 2>&1 || echo "$p"; done` + ask}})
 	if err != nil {
 		return nil, err
 	}

@@ -308,6 +308,9 @@ func failure(r Result) string {
 		return "timeout"
 	case r.Problem != "":
 		return r.Problem
+	case r.Missing != "" && r.ExitCode == 126 && strings.Contains(r.Missing, "/"):
+		return fmt.Sprintf("%s may not be run (exit code 126): chmod +x %s, or name what runs it, as in sh %s", r.Missing,
+			r.Missing, r.Missing)
 	case r.Missing != "":
 		return fmt.Sprintf("environment: %s not found (exit code %d)", r.Missing, r.ExitCode)
 	case r.Limit != "":

@@ -119,6 +119,10 @@ func (c *AddCmd) task(p plan.Plan, text string) (plan.Task, error) {
 	if c.Priority != nil {
 		t.Priority = *c.Priority
 	}
+	if verify := trimmed(c.Verify); len(verify) < len(c.Verify) {
+		return t, usage("leave --verify out, or write the command that passes when the task is done",
+			"the verify command is empty")
+	}
 	deps, err := taskIDs(p, trimmed(c.Depends))
 	if err != nil {
 		return t, err

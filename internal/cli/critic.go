@@ -24,7 +24,7 @@ func (a *App) planCritic(set *config.Resolved) plan.Critic {
 		return len(got) > 0 && slices.ContainsFunc(configured, func(c checks.Check) bool { return c.Run == got[0].Run })
 	}
 	return plan.Critic{TaskTokens: set.Planning.TaskTokens, Check: names, Program: a.hasProgram,
-		Checked: len(configured) > 0, Agent: true}
+		Closed: a.mayNotRun, Checked: len(configured) > 0, Agent: true}
 }
 
 // hasProgram looks for a program on PATH as a shell would.
@@ -44,6 +44,16 @@ func (a *App) hasProgram(name string) bool {
 		}
 	}
 	return false
+}
+
+// mayNotRun says that a path of the worktree is a file without the permission
+// to execute it.
+func (a *App) mayNotRun(path string) bool {
+	if runtime.GOOS == "windows" || path == "" || a.repo == nil || !filepath.IsLocal(path) {
+		return false
+	}
+	st, err := os.Stat(filepath.Join(a.repo.Root, path))
+	return err == nil && st.Mode().IsRegular() && st.Mode().Perm()&0o111 == 0
 }
 
 // critique weighs what a person changes of a plan: errors refuse it, warnings
