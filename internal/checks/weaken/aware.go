@@ -55,6 +55,12 @@ func libraryAssertion(name string) bool {
 	return comparing.has(name) && strings.HasPrefix(name, "assert")
 }
 
+// refuting are assertions that hold for what is false or absent. Of literals alone they
+// hold, or fail in every run.
+func refuting(name string) bool {
+	return oneOf("assertFalse assert_false assertNull assertIsNone refute assert_nil", name)
+}
+
 // comparing are assertions that compare with a value.
 var comparing = set("assertEqual assertEquals assertIs assertListEqual assertDictEqual assertSequenceEqual " +
 	"assertTupleEqual assertSetEqual assertCountEqual assertMultiLineEqual assertAlmostEqual " +

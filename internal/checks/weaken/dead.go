@@ -3,6 +3,7 @@ package weaken
 import (
 	"go/constant"
 	gotoken "go/token"
+	"slices"
 	"strings"
 )
 
@@ -102,10 +103,20 @@ func compared(l []node, op string, r []node) certainty {
 		return maybe
 	}
 	a, b := literalValue(l), literalValue(r)
+	if computed(l) || computed(r) {
+		return maybe
+	}
 	if a == nil || b == nil || a.Kind() != b.Kind() {
 		return certain(op != "==" && op != "===" && op != "is")
 	}
 	return compareConstants(a, op, b)
+}
+
+// computed says that an expression of literals is a calculation, which is not done here.
+func computed(list []node) bool {
+	return len(list) > 1 && slices.ContainsFunc(list[1:], func(n node) bool { // a sign is no calculation
+		return n.kind == punct && strings.Contains("+ - * / % ** << >> & | ^", n.text) && n.open == 0
+	})
 }
 
 func compareConstants(a constant.Value, op string, b constant.Value) certainty {

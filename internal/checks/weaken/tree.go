@@ -268,7 +268,7 @@ func literalOnly(list []node) bool {
 		case n.kind == str || n.kind == number:
 		case n.kind == ident:
 			switch n.text {
-			case "true", "false", "True", "False", "None", "null", "undefined", "nil", "not", "is", "Some", "Ok":
+			case "true", "false", "True", "False", "None", "null", "undefined", "nil", "not", "is", "in", "Some", "Ok":
 			default:
 				return false
 			}

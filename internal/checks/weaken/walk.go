@@ -225,7 +225,7 @@ func (w *walker) assertion(list []node, times int) {
 		}
 	}
 	tuple := len(cond) == 1 && cond[0].open == '(' && len(split(cond[0].kids, ",")) > 1
-	if !always(cond) && !tuple {
+	if !always(cond) && !tuple && (never(cond) || !literalOnly(cond)) {
 		w.asserts(times, 0)
 	}
 }
@@ -364,7 +364,7 @@ func (w *walker) name(list []node, i, times int) int {
 		w.calls(method, times) // a call on an object is none of a method of the test class
 	case l.chains.has(name) && (!member || l.links):
 		return w.chain(list, k, times)
-	case libraryAssertion(name) && trivial(args), l.idle.has(name):
+	case libraryAssertion(name) && (trivial(args) || refuting(name) && literalOnly(args)), l.idle.has(name):
 	case l.asserts.has(full) || l.asserts.has(method):
 		w.asserts(times, 1)
 	default:
