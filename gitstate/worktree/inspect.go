@@ -129,9 +129,17 @@ func (i *inspection) begun() {
 		{"BISECT_LOG", "bisect", "end it with `git bisect reset`"},
 	} {
 		if _, err := os.Lstat(filepath.Join(i.repo.GitDir, filepath.FromSlash(o.file))); err == nil {
-			i.add(o.name, Refused, "a "+o.name+" is in progress", o.hint)
+			i.add(o.name, Refused, article(o.name)+" is in progress", o.hint)
 		}
 	}
+}
+
+// article puts a or an in front of an operation of git.
+func article(name string) string {
+	if name == "am" {
+		return "an " + name
+	}
+	return "a " + name
 }
 
 func (i *inspection) fileSystem() {

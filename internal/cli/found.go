@@ -75,15 +75,25 @@ func isRepository(dir string) bool {
 }
 
 // unclaimed are those whose path nobody has used since: nothing is there, or
-// what was put back in their place. The others are named.
-func unclaimed(a *App, found []worktree.Saved) (ready []worktree.Saved, later []string) {
+// what was put back in their place, or what this restore has just written from
+// a tree, where a filter may have made other bytes of it. The others are named.
+func unclaimed(a *App, found []worktree.Saved, written []string) (ready []worktree.Saved, later []string) {
 	for _, s := range found {
+		if slices.Contains(written, s.Path) {
+			ready = append(ready, s)
+			continue
+		}
 		path := filepath.Join(a.repo.Root, filepath.FromSlash(s.Path))
 		st, err := os.Lstat(path)
-		if err == nil && st.Mode().IsRegular() && !s.Was.IsZero() && st.Size() <= 64<<20 {
-			if data, rerr := os.ReadFile(path); rerr == nil && object.Sum(object.Blob, data) == s.Was {
-				ready = append(ready, s)
-				continue
+		if err == nil && st.Mode().IsRegular() && !(s.Was.IsZero() && s.ID.IsZero()) && st.Size() <= 64<<20 {
+			if data, rerr := os.ReadFile(path); rerr == nil {
+				switch object.Sum(object.Blob, data) {
+				case s.ID:
+					continue // it is there
+				case s.Was:
+					ready = append(ready, s)
+					continue
+				}
 			}
 		}
 		if errors.Is(err, fs.ErrNotExist) {

@@ -187,7 +187,11 @@ func (a *App) unusual(ctx context.Context, repo *gitstate.Repo, set *config.Reso
 func dirty(ctx context.Context, repo *gitstate.Repo) ([]string, error) {
 	out, err := repo.Git.Run(ctx, "status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=all")
 	if err != nil {
-		return nil, fmt.Errorf("look for changed files: %w", err)
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, gitstate.Hint(8, "git status fails as well: what it names, a filter or a damaged file, has to be mended first",
+			"look for changed files: %w", err)
 	}
 	var dirty []string
 	fields := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")

@@ -167,7 +167,7 @@ func (c *RestoreCmd) files(a *App, to object.ID, found []worktree.Saved) error {
 	if err != nil {
 		return err
 	}
-	ready, later := unclaimed(a, found)
+	ready, later := unclaimed(a, found, report.Restored)
 	if len(ready) > 0 {
 		more, err := engine.Bring(a.Ctx, ready, gitstate.NewID(time.Now()))
 		report.Restored = append(report.Restored, more.Restored...)
