@@ -190,7 +190,8 @@ func dirty(ctx context.Context, repo *gitstate.Repo) ([]string, error) {
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, gitstate.Hint(8, "git status fails as well: what it names, a filter or a damaged file, has to be mended first",
+		return nil, gitstate.Hint(8,
+			"git status fails as well: what it names, a filter or a damaged file, has to be mended first",
 			"look for changed files: %w", err)
 	}
 	var dirty []string

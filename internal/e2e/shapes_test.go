@@ -26,9 +26,11 @@ var shapes = []shape{
 	{why: "a sparse checkout of patterns", make: "git sparse-checkout set --no-cone '/*' '!/other/'", short: true},
 	{why: "a split index", make: "git update-index --split-index"},
 	{why: "an index of version 4", make: "git update-index --index-version 4"},
-	{why: "an untracked cache", make: "git config core.untrackedCache true; git update-index --untracked-cache; git status"},
+	{why: "an untracked cache",
+		make: "git config core.untrackedCache true; git update-index --untracked-cache; git status"},
 	{why: "a monitor of the file system", make: "git config core.fsmonitor true"},
-	{why: "a shallow clone", make: "git fetch -q --depth 1 file://$PWD HEAD; git rev-parse HEAD > .git/shallow"},
+	{why: "a shallow clone",
+		make: "git fetch -q --depth 1 file://$PWD HEAD; git rev-parse HEAD > .git/shallow"},
 	{why: "a git directory elsewhere", make: "mv .git ../gitdir; git --git-dir=../gitdir config core.worktree \"$PWD\"; " +
 		"echo \"gitdir: $(cd .. && pwd)/gitdir\" > .git"},
 	{why: "an object of the past is gone", make: "rm -f .git/objects/$(git rev-parse HEAD~1^{tree} | sed 's#^..#&/#')",
@@ -51,7 +53,8 @@ var shapes = []shape{
 	{why: "a filter that fails", short: true, code: 8, says: "hint: git status fails as well", broken: true,
 		make: `git config filter.up.clean false; git config filter.up.required true; ` +
 			`printf '*.txt filter=up\n' > .git/info/attributes; touch -d 2001-01-01 src/a.txt`},
-	{why: "names of SHA-256", code: 8, says: "sha256", make: "rm -rf .git; git init -q -b main --object-format=sha256 .; " +
+	{why: "names of SHA-256", code: 8, says: "sha256",
+		make: "rm -rf .git; git init -q -b main --object-format=sha256 .; " +
 		"git add -A; git commit -qm first"},
 }
 
@@ -83,7 +86,8 @@ func (row shape) try(t *testing.T) {
 	p.Write("other/b.txt", "b\nc\n")
 	p.Git("commit", "-qam", "third")
 	p.must(t, "add", "change a")
-	script := "set -e\nagain() { git add -A; git commit -qm again; git rm -q -r --cached src; rm -r src; git reset -q --hard; }\n"
+	script := "set -e\nagain() { git add -A; git commit -qm again; " +
+		"git rm -q -r --cached src; rm -r src; git reset -q --hard; }\n"
 	c := exec.Command("bash", "-c", script+row.make)
 	c.Dir = p.Dir
 	c.Env = append(append([]string{}, p.Env...), "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=A",
@@ -100,11 +104,12 @@ func (row shape) try(t *testing.T) {
 		same(t, "a start that refuses", before, bytesOf(t, p.Dir))
 		return
 	}
-	if r := p.run(t, nil, "start", "--max-iterations", "1"); r.code != 4 || !strings.Contains(r.out, "reject: not_claimed") {
+	r := p.run(t, nil, "start", "--max-iterations", "1")
+	if r.code != 4 || !strings.Contains(r.out, "reject: not_claimed") {
 		t.Fatalf("the first start: exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	same(t, "an attempt that is rejected", before, bytesOf(t, p.Dir))
-	if r := p.run(t, nil, "start"); r.code != 0 || !strings.Contains(r.out, "\n  keep") {
+	if r = p.run(t, nil, "start"); r.code != 0 || !strings.Contains(r.out, "\n  keep") {
 		t.Fatalf("the second start: exit %d\n%s%s", r.code, r.out, r.err)
 	}
 	if out := p.Git("status", "--porcelain"); out != "" {
