@@ -58,14 +58,19 @@ type Ready struct {
 	id               string // of its event, evidence, checkpoint and commit
 	number           int
 	started          time.Time
-	asked            state.State  // before the start: what the prompt is made of
-	around           surroundings // what the prompt shows of the worktree
-	prepared         string       // the context agent's text
-	prompt           agentctx.Prompt
-	choice           Choice      // what the ladder makes of it
-	since            int         // the runs before belong to a first try of the same attempt
-	use              session.Use // of its agent; RunDir is the private folder
-	stop             *stopped    // the context agent said that nobody shall work on the task now
+	asked            state.State // before the start: what the prompt is made of
+	briefing
+	choice Choice      // what the ladder makes of it
+	since  int         // the runs before belong to a first try of the same attempt
+	use    session.Use // of its agent; RunDir is the private folder
+	stop   *stopped    // the context agent said that nobody shall work on the task now
+}
+
+// briefing is what the agent is told, and what it is made of.
+type briefing struct {
+	around   surroundings // of the worktree
+	prepared string       // the context agent's text
+	prompt   agentctx.Prompt
 }
 
 // name is how people call what the iteration works on.
