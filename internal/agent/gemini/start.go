@@ -3,11 +3,14 @@ package gemini
 import (
 	_ "embed"
 	"encoding/json"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
@@ -154,5 +157,37 @@ func find(path string, env []string) []string {
 	if err != nil {
 		return nil
 	}
-	return []string{node, "--no-warnings", real}
+	return []string{node, "--no-warnings", started(real)}
+}
+
+var scriptPath = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:\$basedir|\$\{basedir\})?/[^\s"'$]+\.[cm]?js\b`)
+})
+
+// started is the program for Node that a script of a shell starts, as pnpm makes one for each
+// program that it installs; anything else is the program itself.
+func started(path string) string {
+	head := make([]byte, 16<<10)
+	f, err := os.Open(path)
+	if err != nil {
+		return path
+	}
+	defer f.Close()
+	n, _ := io.ReadFull(f, head)
+	text := string(head[:n])
+	first, _, _ := strings.Cut(text, "\n")
+	if !strings.HasPrefix(first, "#!") || strings.Contains(first, "node") {
+		return path
+	}
+	for _, found := range scriptPath().FindAllString(text, -1) {
+		for _, name := range []string{"$basedir", "${basedir}"} {
+			if rest, ok := strings.CutPrefix(found, name); ok {
+				found = filepath.Join(filepath.Dir(path), filepath.FromSlash(rest))
+			}
+		}
+		if st, err := os.Stat(found); err == nil && st.Mode().IsRegular() {
+			return found
+		}
+	}
+	return path
 }
