@@ -55,7 +55,7 @@ var shapes = []shape{
 			`printf '*.txt filter=up\n' > .git/info/attributes; touch -d 2001-01-01 src/a.txt`},
 	{why: "names of SHA-256", code: 8, says: "sha256",
 		make: "rm -rf .git; git init -q -b main --object-format=sha256 .; " +
-		"git add -A; git commit -qm first"},
+			"git add -A; git commit -qm first"},
 }
 
 // TestShapesOfRepositories: in each the attempt that is rejected leaves every byte as it was, the
