@@ -22,8 +22,8 @@ func (l *Loop) CheckProvable(p plan.Plan) error {
 	for _, t := range p.Tasks {
 		if (t.Status == plan.Pending || t.Status == plan.InProgress) && !l.Prover.Provable(t, nil) {
 			if why := l.Prover.Excuses(); len(why) > 0 {
-				return refusal.New(refusal.Unprovable, "there are no checks that judge an iteration, so nothing could be verified: %s",
-					strings.Join(why, ", "))
+				return refusal.New(refusal.Unprovable,
+					"there are no checks that judge an iteration, so nothing could be verified: %s", strings.Join(why, ", "))
 			}
 			return refusal.New(refusal.Unprovable, "there are no checks, so nothing could be verified")
 		}
