@@ -32,8 +32,8 @@ func (l *Loop) covered(before *worktree.Checkpoint) []string {
 	if err != nil {
 		l.Log("git's settings could not be read: %v", err)
 	}
-	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.Nested, before.Oversized, l.ignoredRepos,
-		l.linkedWorktrees(), settings))))
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.Nested, before.Oversized, before.Outputs,
+		l.ignoredRepos, l.linkedWorktrees(), settings))))
 }
 
 // sandboxed is Sandboxed in an iteration: no git of ours finds afterwards what was written in

@@ -35,6 +35,7 @@ type Checkpoint struct {
 	Oversized  []string // untracked files above Options.MaxFile: left alone
 	Special    []string // sockets, FIFOs, devices, unsafe names: left alone
 	Unreadable []string // untracked files and folders that may not be read: left alone
+	Outputs    []string // of Options.Outputs those that git does not track: left alone
 	Hidden     []string // files that differ from the index, which says not to look at them
 
 	Files int // in the checkpoint, tracked and others
@@ -148,6 +149,10 @@ func (c *Checkpoint) lists() {
 				c.Nested = append(c.Nested, p)
 			case extraSpecial:
 				c.Special = append(c.Special, p)
+			case extraOwn:
+				if x.kind == kindFile {
+					c.Outputs = append(c.Outputs, p)
+				}
 			case extraUnreadable:
 				c.Unreadable = append(c.Unreadable, strings.TrimSuffix(p, "/"))
 			}
@@ -155,7 +160,7 @@ func (c *Checkpoint) lists() {
 		return nil
 	})
 	for _, l := range []*[]string{&c.Untracked, &c.Ignored, &c.Nested, &c.Oversized, &c.Special, &c.Unreadable,
-		&c.Hidden} {
+		&c.Outputs, &c.Hidden} {
 		slices.Sort(*l)
 	}
 }

@@ -3,6 +3,7 @@ package worktree
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"git-ralph/gitstate/ignore"
@@ -400,6 +401,10 @@ func (s *scan) fresh(t *task, dir folder, out *node, old *ignore.Rules, name str
 	}
 	if b := t.base.file(name); b != nil && b.class == tracked && (k == kindFile || k == kindLink) {
 		s.freshFile(t, dir, out, name, false, false)
+		return
+	}
+	if k == kindFile && slices.Contains(s.e.opts.Outputs, path) {
+		out.extras = append(out.extras, extra{name: name, what: extraOwn, kind: k})
 		return
 	}
 	shut := !t.keepAll && s.shutOff(t)

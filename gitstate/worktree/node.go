@@ -132,7 +132,7 @@ const (
 	extraNested                      // another repository, or a worktree of one
 	extraSpecial                     // fifo, socket, device
 	extraUnreadable                  // a folder or file that may not be read
-	extraOwn                         // the repository's own git directory under another name
+	extraOwn                         // the repository's own git directory under another name, or an output
 )
 
 // odd are properties of whole subtrees: a walk that looks for one of them

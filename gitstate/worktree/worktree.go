@@ -42,7 +42,11 @@ type Repo struct {
 type Options struct {
 	MaxFile        int64    // bytes; larger new or changed files are named, not stored; 0 = no limit
 	CaptureIgnored []string // ignore patterns: ignored paths that belong to the checkpoint all the same
-	Workers        int      // goroutines of a scan; 0 = one a processor, at most 8
+	// Outputs are files that processes of the user's write while an iteration runs, as the loop's own
+	// standard output is, by their paths with slashes: the ones that git does not track are no part of
+	// a checkpoint and stay as they are.
+	Outputs []string
+	Workers int // goroutines of a scan; 0 = one a processor, at most 8
 	// folder for what Restore takes out of the worktree and no object holds; "" = repositories that
 	// the agent made are left and named, the rest is removed
 	Aside    string

@@ -32,7 +32,7 @@ func (a *App) engine(set *config.Resolved) (*worktree.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := worktree.Options{Aside: filepath.Join(repo.Dir(), "aside")}
+	opts := worktree.Options{Aside: filepath.Join(repo.Dir(), "aside"), Outputs: outputsIn(repo.Root)}
 	if set != nil {
 		opts.MaxFile, opts.CaptureIgnored = int64(set.Worktree.MaxFile), set.Worktree.CaptureIgnored
 	}
