@@ -193,6 +193,9 @@ func diskHint(err error) string {
 		return "make room on the disk; nothing that was recorded is lost, and git ralph start goes on"
 	case errors.Is(err, syscall.EROFS), strings.Contains(err.Error(), "Read-only file system"): // as git says it
 		return "mount it writable; reading commands work all the same"
+	case errors.Is(err, syscall.EPERM):
+		return "it belongs to somebody else, or an attribute forbids it (on Linux lsattr shows it, chattr -i -a takes it " +
+			"away); nothing that was recorded is lost"
 	case errors.Is(err, fs.ErrPermission), strings.Contains(err.Error(), "Operation not permitted"),
 		strings.Contains(err.Error(), "Permission denied"), strings.Contains(err.Error(), "unable to create directory for"):
 		return "it belongs to somebody else, or its permissions forbid it; nothing that was recorded is lost"

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"git-ralph/gitstate"
@@ -61,6 +62,9 @@ func TestExitOf(t *testing.T) {
 		{"a settings file that is none", notSettings, 8, "put it there"},
 		{"what git says of a folder that nobody may write", errors.New("cannot lock ref 'x': Operation not permitted"), 1,
 			"it belongs to somebody else, or its permissions forbid it; nothing that was recorded is lost"},
+		{"a file that an attribute keeps", fmt.Errorf("restore: %w", syscall.EPERM), 1,
+			"it belongs to somebody else, or an attribute forbids it (on Linux lsattr shows it, chattr -i -a takes it away); " +
+				"nothing that was recorded is lost"},
 		{"a disk that git finds read-only", errors.New("Unable to create 'x': Read-only file system"), 1,
 			"mount it writable; reading commands work all the same"},
 		{"any other error", errors.New("no"), 1, ""},
