@@ -125,7 +125,7 @@ func TestAttacks(t *testing.T) {
 	t.Parallel()
 	ways := []bool{true, false}
 	each := long.Number(t, 1, len(ways))
-	for i, a := range long.Sample(t, append(attacksOnGit(), attacksOnTheHarness()...), 8) {
+	for i, a := range long.Sample(t, append(attacksOnGit(), attacksOnTheHarness()...), 12) {
 		t.Run(a.name, func(t *testing.T) {
 			t.Run("careless", func(t *testing.T) {
 				t.Parallel()

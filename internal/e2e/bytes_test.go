@@ -189,7 +189,7 @@ func TestNothingOfAPersonIsLost(t *testing.T) {
 		{name: "crash", agent: doTask, end: func(p *os.Process) { p.Kill() }},
 	}
 	for i, sandbox := range []string{"off", "auto"} {
-		for k, e := range long.Sample(t, endings, 2) {
+		for k, e := range long.Sample(t, endings, 3) {
 			t.Run(sandbox+"/"+e.name, func(t *testing.T) {
 				if (i+k)%2 > 0 {
 					long.Only(t, "each ending is tried with one sandbox")
