@@ -31,9 +31,10 @@ const tools = "bandit|behave|black|coverage|flake8|hatch|isort|mypy|nose2?|nox|p
 var notInstalled = sync.OnceValue(func() []*regexp.Regexp {
 	return []*regexp.Regexp{
 		regexp.MustCompile(`^\S*python[\d.]*(?:\.exe)?: No module named (` + tools + `)(?:\.\S*)?(?:;.*)?$`),
-		regexp.MustCompile("^error: no such (?:sub)?command: `([\\w-]+)`"),
-		regexp.MustCompile(`^go: no such tool "([\w./-]+)"$`),
-		regexp.MustCompile(`^ruby: No such file or directory -- ([\w-]+) \(LoadError\)$`),
+		// An alias such as xtask is the project's own, and so is what go.mod names as a tool.
+		regexp.MustCompile("^error: no such (?:sub)?command: `(audit|clippy|deny|fmt|hack|llvm-cov|machete|miri|nextest|" +
+			"outdated|tarpaulin|udeps)`"),
+		regexp.MustCompile(`^ruby: No such file or directory -- (rake|rspec|rubocop) \(LoadError\)$`),
 	}
 })
 

@@ -40,7 +40,8 @@ func TestMissingProgram(t *testing.T) {
 		{"an import of the project", "python3 t.py", 1, "ModuleNotFoundError: No module named 'pytest'\n", ""},
 		{"a subcommand of cargo", "cargo nextest run", 101, "error: no such command: `nextest`\n\nhelp: view all installed " +
 			"commands with `cargo --list`\n", "nextest"},
-		{"a tool of go", "go tool staticcheck", 2, "go: no such tool \"staticcheck\"\n", "staticcheck"},
+		{"an alias of the project", "cargo xtask ci", 101, "error: no such command: `xtask`\n", ""},
+		{"a tool that go.mod names", "go tool made", 2, "go: no such tool \"made\"\n", ""},
 		{"ruby", "ruby -S rspec", 1, "ruby: No such file or directory -- rspec (LoadError)\n", "rspec"},
 		{"words of a run that passed", "make", 0, "/usr/bin/python3: No module named pytest\n", ""},
 		{"another code", "pytest", 1, "sh: 1: pytest: not found\n", ""},
