@@ -86,6 +86,32 @@ const pale = `(() => {
 	return [...out].join("\n");
 })()`
 
+// TestPageDrawsWhatComesTogether: two states of a run may come before the page is drawn again,
+// the second one with more in it.
+func TestPageDrawsWhatComesTogether(t *testing.T) {
+	t.Parallel()
+	long.Only(t, "it runs a part of the page in a browser")
+	code, err := os.ReadFile(filepath.Join("..", "dashboard", "page", "main.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, function, found := strings.Cut(string(code), "function changed(")
+	function, _, ends := strings.Cut(function, "\nfunction ")
+	if !found || !ends {
+		t.Fatal("the page has no function changed")
+	}
+	p := newProject(t, doTask, check, nil)
+	p.must(t, "add", "a task")
+	page := browser.Start(t).Open(p.serve(t).url, browser.Look{Width: 400, Height: 400})
+	page.Eval("(() => { let waiting = null, drawn = 0; const painters = [[() => drawn++, 'goal']], run = {state: {}}, " +
+		"badge = () => {}; function changed(" + function + "\nchanged({pace: 1}); changed({pace: 1, goal: 1}); " +
+		"window.after = 0; requestAnimationFrame(() => { window.drawn = drawn; window.after = 1 }) })(); 0")
+	page.Until("window.after === 1")
+	if n := fmt.Sprint(page.Eval("window.drawn")); n != "1" {
+		t.Errorf("what came last was drawn %s times, want once", n)
+	}
+}
+
 // TestPageInABrowser: every control is clicked in a real browser beside a real
 // loop, which is seen to do it; whatever an agent writes stays text.
 func TestPageInABrowser(t *testing.T) {

@@ -8,8 +8,9 @@ const painters = [[drawHead], [drawAttention], [drawFigures], [drawNow],
 let waiting = null;
 
 function changed(parts) {
+  const asked = waiting !== null; // for a frame, which draws what comes until then
   waiting = {...waiting, ...parts};
-  if (Object.keys(waiting).length > Object.keys(parts).length) return;
+  if (asked) return;
   requestAnimationFrame(() => {
     const now = waiting;
     waiting = null;
