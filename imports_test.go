@@ -34,6 +34,7 @@ var rank = []struct {
 	{"gitstate/share", 9},
 	{"gitstate", 5},
 	{"notes", 6},
+	{"guard/script", 7},
 	{"guard", 8},
 	{"context", 9},
 	{"loop/refusal", 0},

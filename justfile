@@ -45,11 +45,11 @@ scale:
 
 # how many honest commits of real repositories the test guard rejects, and how many made weakenings it finds
 measure-guard +repos:
-    go test ./internal/checks/weaken -run '^TestMeasure$' -count=1 -v -args {{repos}}
+    go test ./guard/weaken -run '^TestMeasure$' -count=1 -v -args {{repos}}
 
 # how many made weakenings comparing and the old tests find together, where the repositories' tests run; it runs them
 measure-together +repos:
-    go test ./internal/checks/weaken -run '^TestMeasureTogether$' -count=1 -v -timeout 60m -args {{repos}}
+    go test ./guard/weaken -run '^TestMeasureTogether$' -count=1 -v -timeout 60m -args {{repos}}
 
 # the documents that are written from the code
 doc:

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"git-ralph/internal/checks/weaken"
+	"git-ralph/guard/weaken"
 	"git-ralph/plan"
 )
 

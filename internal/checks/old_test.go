@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"git-ralph/internal/checks/weaken"
+	"git-ralph/guard/weaken"
 )
 
 func TestParseTests(t *testing.T) {

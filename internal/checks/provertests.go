@@ -9,7 +9,7 @@ import (
 
 	"git-ralph/gitstate/state"
 	"git-ralph/guard"
-	"git-ralph/internal/checks/weaken"
+	"git-ralph/guard/weaken"
 	"git-ralph/loop"
 	"git-ralph/plan"
 )
