@@ -99,6 +99,13 @@ cat > "$RALPH_HANDOFF_FILE" <<END
 END
 `
 
+const longRunHead = `# A long run
+
+Written by ` + "`just long-run`" + `, which anybody can repeat. One process works through many iterations. Of every
+twenty attempts eleven are good. The others break the check, crash, are killed, are limited, print 3 MB, change nothing,
+forget to say that the work is done, do a part of it, or leave 300 files and a broken check. The sandbox is on, and the check runs
+after each attempt.`
+
 // sample is what the program used at one moment.
 type sample struct {
 	seconds                                               float64
@@ -126,7 +133,6 @@ func TestLongRun(t *testing.T) {
 	if err != nil {
 		minutes = 24 * 60
 	}
-	every := max(1, iterations/200)
 	outer := t.TempDir()
 	p := newProject(t, mixedAgent, fmt.Sprintf("[loop]\nmax_iterations = %d\nmax_attempts = 4\n[breaker]\nfailures = 0\n"+
 		"stagnation = 0\n[guard]\nwritable = [%q]\n", iterations, outer)+check, nil)
@@ -139,14 +145,43 @@ func TestLongRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.must(t, "import", file)
-	at := filepath.Join(outer, "at")
+	w := watched{project: p, outer: outer, every: max(1, iterations/200), minutes: minutes}
+	list := w.watch(t)
+	if left := processesOf(p); len(left) > 0 {
+		t.Errorf("left running: %v", left)
+	}
+	p.sound(t)
+	if asked > 0 {
+		report{"long-run", longRunHead, "`TestLongRun` does the same with fewer iterations and fails when memory, goroutines, " +
+			"descriptors or processes grow."}.write(t, p, list)
+	}
+}
+
+// watched is a long run of `start` in a process of its own. Each iteration adds one byte to
+// the file noted.
+type watched struct {
+	*project
+	outer   string // a folder outside of the repository for what the run leaves beside it
+	every   int    // how many iterations lie between two samples
+	minutes int    // after which it is stopped
+}
+
+func (w watched) samples() string { return filepath.Join(w.outer, "at") }
+
+func (w watched) noted() string { return w.samples() + ".iterations" }
+
+// watch starts the run, waits for its end and returns what it used. It fails the test when
+// goroutines, descriptors, child processes or living heap grow.
+func (w watched) watch(t *testing.T) []sample {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := exec.Command(self, "start")
-	c.Dir, c.Env = p.Dir, append(p.Env, "SAMPLES="+at, samplesOf+"="+at, samplesOf+"_EVERY="+strconv.Itoa(every))
-	log, err := os.Create(filepath.Join(outer, "log"))
+	c.Dir, c.Env = w.Dir, append(w.Env, "SAMPLES="+w.samples(), samplesOf+"="+w.samples(),
+		samplesOf+"_EVERY="+strconv.Itoa(w.every))
+	log, err := os.Create(filepath.Join(w.outer, "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,8 +192,8 @@ func TestLongRun(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
-	disk := map[int]int{} // by iterations
-	over := time.After(time.Duration(minutes) * time.Minute)
+	disk := map[int]int{} // KB of the git directory, by iterations
+	over := time.After(time.Duration(w.minutes) * time.Minute)
 	want := 4
 	for running := true; running; {
 		select {
@@ -166,13 +201,12 @@ func TestLongRun(t *testing.T) {
 			running = false
 		case <-over:
 			want = 6
-			p.must(t, "stop")
+			w.must(t, "stop")
 		case <-time.After(2 * time.Second):
 		}
-		list := readSamples(t, at)
-		if len(list) > 0 {
+		if list := readSamples(t, w.samples()); len(list) > 0 {
 			if n := list[len(list)-1].iterations; disk[n] == 0 {
-				disk[n] = diskKB(filepath.Join(p.Dir, ".git"))
+				disk[n] = diskKB(filepath.Join(w.Dir, ".git"))
 			}
 		}
 	}
@@ -180,13 +214,20 @@ func TestLongRun(t *testing.T) {
 	if code := c.ProcessState.ExitCode(); code != want {
 		t.Fatalf("exit %d\n%s", code, tail(string(said), 4000))
 	}
-	list := readSamples(t, at)
+	list := readSamples(t, w.samples())
 	for i := range list {
 		list[i].disk = disk[list[i].iterations]
 	}
 	if len(list) < 10 {
-		t.Fatalf("only %d samples", len(list))
+		t.Fatalf("only %d samples\n%s", len(list), tail(string(said), 4000))
 	}
+	flat(t, list)
+	return list
+}
+
+// flat compares what a run used in its second fifth and in its last one.
+func flat(t *testing.T, list []sample) {
+	t.Helper()
 	early, late := list[len(list)/5:2*len(list)/5], list[4*len(list)/5:]
 	for _, what := range []struct {
 		name  string
@@ -204,13 +245,6 @@ func TestLongRun(t *testing.T) {
 		if float64(after) > what.ratio*float64(before)+float64(what.more) {
 			t.Errorf("%s grow: from %d to %d", what.name, before, after)
 		}
-	}
-	if left := processesOf(p); len(left) > 0 {
-		t.Errorf("left running: %v", left)
-	}
-	p.sound(t)
-	if asked > 0 {
-		writeLongRun(t, p, list, list[len(list)-1].iterations)
 	}
 }
 

@@ -12,9 +12,17 @@ import (
 	"time"
 )
 
-// writeLongRun writes doc/long-run.md and its picture from the samples of a run.
-func writeLongRun(t *testing.T, p *project, list []sample, iterations int) {
+// report is a page of doc/ about a long run, and its picture.
+type report struct {
+	name string // of both files
+	head string // what was run, in a paragraph or two
+	foot string
+}
+
+// write makes the page and its picture from the samples of a run.
+func (r report) write(t *testing.T, p *project, list []sample) {
 	t.Helper()
+	iterations := list[len(list)-1].iterations
 	took := make([]float64, len(list)) // milliseconds an iteration, since the sample before
 	for i := 1; i < len(list); i++ {
 		if n := list[i].iterations - list[i-1].iterations; n > 0 {
@@ -75,33 +83,29 @@ func writeLongRun(t *testing.T, p *project, list []sample, iterations int) {
 	where, _ := exec.Command("stat", "-f", "-c", "%T", p.Dir).Output()
 	load, _ := os.ReadFile("/proc/loadavg")
 	words := strings.Fields(string(load) + " ? ?")
-	text := fmt.Sprintf(longRunText, iterations, iterations, kept, time.Now().UTC().Format("2 January 2006"),
+	text := fmt.Sprintf(reportText, r.head, iterations, list[len(list)-1].seconds/60, kept, time.Now().UTC().Format("2 January 2006"),
 		runtime.NumCPU(), runtime.Version(), strings.TrimPrefix(p.Git("--version"), "git version "),
 		strings.TrimSpace(string(where)), words[2],
-		table.String())
-	for name, data := range map[string]string{"long-run.md": text, "long-run.svg": svg} {
+		table.String(), r.name, r.foot)
+	for name, data := range map[string]string{r.name + ".md": text, r.name + ".svg": svg} {
 		if err := os.WriteFile(filepath.Join("..", "..", "doc", name), []byte(data), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-const longRunText = `# A long run
+const reportText = `%s
 
-Written by ` + "`just long-run %d`" + `, which anybody can repeat. One process works through %d iterations. Of
-twenty attempts eleven are good, and one each breaks the check, crashes, is killed, is limited, prints 3 MB, changes nothing,
-forgets to say that it is done, does a part, and leaves 300 files and a broken check. The sandbox is on, the check runs after each attempt.
-
-%d commits were kept. %s, %d processors, %s, git %s, repository on %s, load average at the end %s.
-Each column but the last is the median of a tenth of the samples: the first, the fifth and the last one.
+The run had %d iterations in %.0f minutes and kept %d commits. %s, %d processors, %s, git %s, repository on %s, load average
+at the end %s. Each column but the last is the median of a tenth of the samples: the first, the fifth and the last tenth.
 
 | figure | at the beginning | in the middle | at the end | most |
 |---|---|---|---|---|
 %s
 Living heap is measured after a collection. Child processes are those at the start of an agent: git's two that stay for the
-run, and the agent's. The time of an iteration holds whatever else the machine did.
+run, and the agent's. The time of an iteration includes the effect of everything else the machine did.
 
-![the same figures over the run](long-run.svg)
+![the same figures over the run](%s.svg)
 
-` + "`TestLongRun`" + ` does the same with fewer iterations and fails when memory, goroutines, descriptors or processes grow.
+%s
 `
