@@ -22,7 +22,7 @@ type LogCmd struct {
 	Verdict   string   `complete:"=keep,reject" placeholder:"keep|reject" help:"Only iterations that ended so."`
 	Since     string   `placeholder:"TIME" help:"Only what is newer: 2h, 3d, yesterday, 2026-11-22."`
 	Stat      bool     `help:"Show which files each attempt changed, and how much."`
-	Patch     bool     `short:"p" help:"Show what each attempt changed, and each entry of the plan, its tasks and what is remembered."`
+	Patch     bool     `short:"p" help:"Show what each attempt and entry changed: files, prompt, plan, tasks, settings, memory."`
 	JSON      bool     `name:"json" help:"Print one object a line."`
 }
 
@@ -132,7 +132,10 @@ func (c *LogCmd) more(a *App, now state.State, e journal.Entry) error {
 	if err := a.workDifference(now, e); err != nil {
 		return err
 	}
-	return a.entryDifference(e)
+	if err := a.entryDifference(e); err != nil {
+		return err
+	}
+	return a.promptDifference(now, e)
 }
 
 // eventTypes lists them.

@@ -32,13 +32,16 @@ func (r Reader) Text(ctx context.Context, s state.State, e journal.Entry, part, 
 	}
 	if !ok {
 		return nil, gitstate.Hint(1, "git ls-tree -r --name-only "+tree.String()[:12],
-			"the evidence of iteration %d has no %s", e.Event.Iteration, path)
+			"the evidence of iteration %d %w %s", e.Event.Iteration, ErrNoText, path)
 	}
 	return r.Journal.Repo.Store.ReadType(entry.ID, object.Blob)
 }
 
 // ErrPruned says that evidence is gone.
 var ErrPruned = errors.New("its evidence was pruned")
+
+// ErrNoText says that evidence does not hold a text.
+var ErrNoText = errors.New("has no")
 
 // Evidence is the evidence of an iteration, Zero when it was pruned. That of
 // iterations before a fork belongs to the journal that was forked.
