@@ -94,23 +94,25 @@ func (l *Loop) workFile(program string) bool {
 // blameEnvironment finds out whether checks, criteria or steps of an iteration
 // failed for want of a program that the worktree lacks without the attempt as
 // well: they are run again on the checkpoint.
-func (l *Loop) blameEnvironment(ctx context.Context, it *attempt) error {
-	runs := lacking(it.report.Runs)
-	if it.facts.Checks.StepFailed != "" {
-		runs = append(runs, named(lacking(it.stepsAfter), it.facts.Checks.StepFailed)...)
+func (l *Loop) blameEnvironment(ctx context.Context, it *attempt, p proof) (proof, error) {
+	runs := lacking(p.report.Runs)
+	if p.checks.StepFailed != "" {
+		runs = append(runs, named(lacking(it.stepsAfter), p.checks.StepFailed)...)
 	}
 	blamed := map[string]bool{}
 	runs = slices.DeleteFunc(runs, func(c state.CheckRun) bool {
 		if _, known := blamed[c.Missing]; !known {
-			blamed[c.Missing] = l.blameTools(it, c.Missing) || l.workFile(c.Missing)
+			tools, taken := l.blameTools(c.Missing)
+			p.add(tools)
+			blamed[c.Missing] = taken || l.workFile(c.Missing)
 		}
 		return blamed[c.Missing]
 	})
 	if len(runs) == 0 {
-		return nil
+		return p, nil
 	}
 	if _, err := l.Engine.Restore(l.background(), it.Before); err != nil {
-		return fmt.Errorf("look at the checks without the attempt: %w", err)
+		return p, fmt.Errorf("look at the checks without the attempt: %w", err)
 	}
 	var again []state.CheckRun
 	err := l.guarded(it.Ready, readWrite, func(start session.Starter) error {
@@ -121,22 +123,22 @@ func (l *Loop) blameEnvironment(ctx context.Context, it *attempt) error {
 		return err
 	})
 	if _, rerr := l.Engine.RestoreTo(l.background(), it.after); rerr != nil {
-		return fmt.Errorf("put the attempt back: %w", rerr)
+		return p, fmt.Errorf("put the attempt back: %w", rerr)
 	}
 	if ctx.Err() != nil {
-		it.facts.Outcome = session.Interrupted
-		return nil
+		p.interrupted = true
+		return p, nil
 	}
 	if err != nil {
-		return fmt.Errorf("run the checks without the attempt: %w", err)
+		return p, fmt.Errorf("run the checks without the attempt: %w", err)
 	}
 	for i, c := range again {
 		if c.Missing == runs[i].Missing {
-			it.facts.Checks.Environment = c.Missing
-			return nil
+			p.checks.Environment = c.Missing
+			return p, nil
 		}
 	}
-	return nil
+	return p, nil
 }
 
 // environmentHalt ends the run. The setup is done again at the next start: it

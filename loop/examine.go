@@ -24,67 +24,83 @@ import (
 // says, what the worktree holds, what the agent claimed, what the checks say.
 func (l *Loop) examine(ctx context.Context, rd *Ready, ran *Ran) (*Examined, error) {
 	x := &Examined{facts: Facts{Claims: rd.claims, Spare: rd.spare, Outcome: ran.run.Outcome, Detail: ran.run.Detail,
-		Skipped: errors.Is(ran.cause, session.ErrSkipped), Checks: Checks{Pass: true, Environment: ran.lacks}}}
+		Skipped: errors.Is(ran.cause, session.ErrSkipped), Checks: Checks{Pass: true, Environment: ran.lacks},
+		PartialLeft: l.Settings.Limits.MaxPartial <= 0 || rd.task.Partial < l.Settings.Limits.MaxPartial}}
 	if rd.proved != nil {
 		x.report.Runs = slices.Clone(rd.proved.Runs)
 	}
 	it := &attempt{rd, ran, x}
-	if err := l.checkTamper(it); err != nil || x.moved != nil {
+	f, err := l.checkTamper(rd)
+	if x.add(f); err != nil || x.moved != nil {
 		return x, err
 	}
-	l.readClaims(it)
+	x.facts.Said, x.left, f = l.readClaims(rd, ran)
+	x.add(f)
 	prove := it.judged() && rd.phase == state.Building && ran.lacks == ""
 	if prove {
-		if err := l.stepsAfter(ctx, it); err != nil {
+		r, err := l.stepsAfter(ctx, rd)
+		if err != nil {
 			return nil, err
 		}
+		x.stepsAfter, x.facts.Checks.StepFailed, x.stepFail = r.Runs, r.Failed, r.FailText
 	}
-	var err error
 	if x.after, err = l.Engine.Capture(l.background(), rd.Before); err != nil {
 		return nil, fmt.Errorf("see what the agent changed: %w", err)
 	}
 	l.fail("iteration:captured")
-	x.notices = recovery.Noted(x.notices, l.nameForeign(rd.foreign)...)
+	x.add(findings{notices: l.nameForeign(rd.foreign)})
 	if len(ran.steps)+len(x.stepsAfter) == 0 {
-		x.notices = recovery.Noted(x.notices, nameBeside(ran.calls, x.after)...)
+		x.add(findings{notices: nameBeside(ran.calls, x.after)})
 	}
-	l.weighChange(it)
+	x.putBack = slices.Clone(x.after.PutBack)
+	x.facts.Change, f = l.weighChange(rd, x.after)
+	x.add(f)
 	if prove {
-		err := l.prove(ctx, it)
+		p, err := l.prove(ctx, it)
 		if err == nil {
-			err = l.blameEnvironment(ctx, it)
+			p, err = l.blameEnvironment(ctx, it, p)
 		}
 		if err != nil {
 			return nil, err
 		}
+		x.prove(p)
 	}
-	err = l.weighProduct(ctx, it)
-	if it.blameSpoiled(); err != nil || l.isolated() {
+	if rd.product != nil {
+		judged := it.judged()
+		x.facts.Said.Done = false
+		if judged {
+			x.made, err = rd.product.settle(ctx, it)
+			x.make(x.made)
+		}
+	}
+	if x.add(rd.blameSpoiled()); err != nil || l.isolated() {
 		return x, err
 	}
 	// Checks and steps ran what the agent wrote, and nothing kept them from
 	// all of git.
-	return x, l.checkTamper(it)
+	f, err = l.checkTamper(rd)
+	x.add(f)
+	return x, err
 }
 
-// weighProduct weighs what a job has made that ends by it and by no claim.
-func (l *Loop) weighProduct(ctx context.Context, it *attempt) error {
-	if it.product == nil {
-		return nil
+// make takes what a job has made that ends by it and by no claim into the value.
+func (x *Examined) make(m made) {
+	x.add(findings{notices: m.notices})
+	if c := m.validated; c != nil {
+		x.putBack = append(x.putBack, c.putBack...)
+		x.report.Runs, x.report.Criteria = append(x.report.Runs, c.runs...), append(x.report.Criteria, c.criteria...)
+		if c.after != nil {
+			x.after = c.after
+			x.facts.Change.Any, x.facts.Change.TooLarge, x.facts.Change.Nested = false, nil, nil
+		}
+		if c.interrupted {
+			x.facts.Outcome = session.Interrupted
+		}
 	}
-	judged := it.judged()
-	it.facts.Said.Done = false
-	if !judged {
-		return nil
-	}
-	m, err := it.product.settle(ctx, it)
-	it.made = m
-	it.notices = append(it.notices, m.notices...)
 	if len(m.problems) > 0 {
-		it.facts.Checks.Pass = false
-		it.facts.Checks.Reasons = append(it.facts.Checks.Reasons, m.problems...)
+		x.facts.Checks.Pass = false
+		x.facts.Checks.Reasons = append(x.facts.Checks.Reasons, m.problems...)
 	}
-	return err
 }
 
 // judged reports whether the run ended by itself, so that its work is checked.
@@ -100,15 +116,15 @@ func (it *attempt) judged() bool {
 }
 
 // readClaims finds out what the agent said, and whether it counts.
-func (l *Loop) readClaims(it *attempt) {
-	raw, problem := it.tools.Handoff, error(nil)
+func (l *Loop) readClaims(rd *Ready, ran *Ran) (said Said, was left, f findings) {
+	raw, problem := ran.tools.Handoff, error(nil)
 	var claim *bool // what the handoff says about the task
 	bad := ""       // why it does not count
 	if raw == nil {
-		raw, problem = session.ReadHandoff(session.HandoffFile(it.use.RunDir))
+		raw, problem = session.ReadHandoff(session.HandoffFile(rd.use.RunDir))
 	}
-	if raw == nil && it.run.Structured != nil {
-		raw = it.run.Structured
+	if raw == nil && ran.run.Structured != nil {
+		raw = ran.run.Structured
 	}
 	if problem != nil {
 		bad = problem.Error()
@@ -121,29 +137,29 @@ func (l *Loop) readClaims(it *attempt) {
 		}
 		switch {
 		case len(problems) == 0:
-			it.left.handoff, claim = h, &h.TaskCompleted.FullyComplete
+			was.handoff, claim = h, &h.TaskCompleted.FullyComplete
 		case repaired:
 			// What is wrong with the form says nothing about the work.
-			it.left.handoff, claim = &m.Handoff, m.Claim
-			if h := it.left.handoff; h.TaskCompleted.TaskID == "" {
-				h.TaskCompleted.TaskID = string(it.task.ID)
+			was.handoff, claim = &m.Handoff, m.Claim
+			if h := was.handoff; h.TaskCompleted.TaskID == "" {
+				h.TaskCompleted.TaskID = string(rd.task.ID)
 			}
 			for _, fault := range notes.Faults(problems) {
-				it.notice("handoff: %s", notes.OneLine(fault, 500))
+				f.note("handoff: %s", notes.OneLine(fault, 500))
 			}
 		default:
-			it.left.raw, it.left.problems = raw, problems
+			was.raw, was.problems = raw, problems
 			bad = problems[0].String()
 		}
 	}
-	c := it.tools
+	c := ran.tools
 	yes, no := false, false
-	if c.Complete != nil && c.Complete.TaskID == it.task.ID {
+	if c.Complete != nil && c.Complete.TaskID == rd.task.ID {
 		yes = true
 	}
-	if h := it.left.handoff; h != nil {
+	if h := was.handoff; h != nil {
 		switch {
-		case it.task.ID != "" && !strings.EqualFold(h.TaskCompleted.TaskID, string(it.task.ID)):
+		case rd.task.ID != "" && !strings.EqualFold(h.TaskCompleted.TaskID, string(rd.task.ID)):
 			bad = fmt.Sprintf("it is about %q", notes.OneLine(h.TaskCompleted.TaskID, 64))
 		case claim == nil: // it does not say
 		case *claim:
@@ -152,17 +168,17 @@ func (l *Loop) readClaims(it *attempt) {
 			no = true
 		}
 	}
-	p := &it.facts
-	p.Said.Done = yes && !no
-	p.Said.Unfinished = no
-	p.Said.Problem = bad
+	said.Done = yes && !no
+	said.Unfinished = no
+	said.Problem = bad
 	if c.Blocked != nil {
-		p.Said.Blocked = cmp.Or(c.Blocked.Text, "no reason given")
+		said.Blocked = cmp.Or(c.Blocked.Text, "no reason given")
 	}
-	p.Said.Retry = c.Retry
+	said.Retry = c.Retry
 	if len(c.Unanswered) > 0 {
-		p.Said.Question = l.stillOpen(c.Unanswered)
+		said.Question = l.stillOpen(c.Unanswered)
 	}
+	return said, was, f
 }
 
 // stillOpen is the first of some questions that nobody has answered since, as its id and
@@ -182,14 +198,13 @@ func (l *Loop) stillOpen(texts []string) string {
 
 // stepsAfter runs the steps between the agent and the checks; what they change
 // is part of the iteration.
-func (l *Loop) stepsAfter(ctx context.Context, it *attempt) error {
-	return l.guarded(it.Ready, worktreeAccess(it.use.ReadOnly), func(start session.Starter) error {
-		r, err := l.Prover.Steps(ctx, "after", l.proofRequest(it.Ready, start))
-		it.stepsAfter = r.Runs
-		it.AddOutputs(r.Outputs)
-		it.facts.Checks.StepFailed, it.stepFail = r.Failed, r.FailText
+func (l *Loop) stepsAfter(ctx context.Context, rd *Ready) (r StepReport, err error) {
+	err = l.guarded(rd, worktreeAccess(rd.use.ReadOnly), func(start session.Starter) (err error) {
+		r, err = l.Prover.Steps(ctx, "after", l.proofRequest(rd, start))
 		return err
 	})
+	rd.AddOutputs(r.Outputs)
+	return r, err
 }
 
 // worktreeAccess is what checks and steps may do to the worktree.
@@ -208,57 +223,55 @@ func (l *Loop) guarded(it *Ready, readOnly worktreeAccess, f func(session.Starte
 }
 
 // weighChange derives from the difference what the verdict needs to know.
-func (l *Loop) weighChange(it *attempt) {
-	p, a := &it.facts, it.after
-	p.Change.Any = len(a.Changes) > 0
-	p.Change.NoneOK = it.task.NoChangeExpected
-	p.Change.TooLarge, p.Change.Nested, p.Change.Unreadable = a.TooLarge, a.Nested, a.Unreadable
+func (l *Loop) weighChange(rd *Ready, a *worktree.Capture) (c Change, f findings) {
+	c = Change{Any: len(a.Changes) > 0, NoneOK: rd.task.NoChangeExpected,
+		TooLarge: a.TooLarge, Nested: a.Nested, Unreadable: a.Unreadable, Secrets: l.copiedSecrets(rd.secrets, a.Changes)}
+	// All of these are named, however many they are.
 	for _, path := range a.Special {
-		it.notices = append(it.notices, recovery.NotCaptured+path)
+		f.notices = append(f.notices, recovery.NotCaptured+path)
 	}
 	for _, path := range a.Excluded {
-		it.notices = append(it.notices, recovery.NotCapturedNow+path)
+		f.notices = append(f.notices, recovery.NotCapturedNow+path)
 	}
-	p.PartialLeft = l.Settings.Limits.MaxPartial <= 0 || it.task.Partial < l.Settings.Limits.MaxPartial
-	it.putBack = append(it.putBack, a.PutBack...)
 	for _, path := range a.IgnoredChanged {
-		it.notices = append(it.notices, recovery.IgnoredChanged+path)
+		f.notices = append(f.notices, recovery.IgnoredChanged+path)
 	}
-	it.notices = recovery.Noted(it.notices, it.TellSpoiled(a.Spoiled)...)
-	p.Change.Secrets = l.copiedSecrets(it.secrets, a.Changes)
+	f.notices = recovery.Noted(f.notices, rd.TellSpoiled(a.Spoiled)...)
 	match := guard.Protected{Globs: l.Settings.Protected}
-	allow := guard.Protected{Globs: it.task.AllowProtected}
+	allow := guard.Protected{Globs: rd.task.AllowProtected}
 	protect := func(path string) {
 		if _, hit := match.Match(path); !hit {
 			return
 		}
 		if _, ok := allow.Match(path); !ok {
-			p.Change.Protected = append(p.Change.Protected, path)
+			c.Protected = append(c.Protected, path)
 		}
 	}
-	if it.phase == state.Building {
+	if rd.phase == state.Building {
 		// What git does not know of, untracked or ignored, is protected as well.
 		for _, path := range slices.Concat(a.PutBack, a.IgnoredChanged) {
 			protect(path)
 		}
 	}
-	for _, c := range a.Changes {
-		switch it.phase {
+	for _, change := range a.Changes {
+		switch rd.phase {
 		case state.Discovery:
-			if !strings.HasPrefix(c.Path, "specs/") {
-				p.Change.OutOfPhase = append(p.Change.OutOfPhase, c.Path)
+			if !strings.HasPrefix(change.Path, "specs/") {
+				c.OutOfPhase = append(c.OutOfPhase, change.Path)
 			}
 		case state.Planning:
-			p.Change.OutOfPhase = append(p.Change.OutOfPhase, c.Path)
+			c.OutOfPhase = append(c.OutOfPhase, change.Path)
 		case state.Building:
-			protect(c.Path)
+			protect(change.Path)
 		}
 	}
+	return c, f
 }
 
 // prove runs checks and criteria on the attempt and puts back whatever they
 // changed among the captured paths.
-func (l *Loop) prove(ctx context.Context, it *attempt) error {
+func (l *Loop) prove(ctx context.Context, it *attempt) (proof, error) {
+	p := proof{report: it.report, checks: it.facts.Checks, reproduced: it.reproduced}
 	err := l.guarded(it.Ready, readWrite, func(start session.Starter) error {
 		var err error
 		req := l.proofRequest(it.Ready, start)
@@ -267,40 +280,47 @@ func (l *Loop) prove(ctx context.Context, it *attempt) error {
 		for _, c := range it.after.Changes {
 			req.Changed = append(req.Changed, c.Path)
 		}
-		it.report, err = l.Prover.Prove(ctx, req)
+		p.report, err = l.Prover.Prove(ctx, req)
 		return err
 	})
 	if ctx.Err() != nil {
-		it.facts.Outcome = session.Interrupted
-		return nil
+		p.interrupted = true
+		return p, nil
 	}
 	if err != nil {
-		return fmt.Errorf("run the checks: %w", err)
+		return p, fmt.Errorf("run the checks: %w", err)
 	}
-	it.facts.Checks.Pass, it.facts.Checks.Reasons = it.report.Pass, it.report.Reasons
-	it.notices = recovery.Noted(it.notices, it.report.Fewer...)
-	if l.Settings.Fresh == "each" && it.report.Pass && it.phase == state.Building {
-		if err := l.proveAlone(ctx, it); err != nil {
-			return err
+	p.checks.Pass, p.checks.Reasons = p.report.Pass, p.report.Reasons
+	p.notices = recovery.Noted(nil, p.report.Fewer...)
+	if l.Settings.Fresh == "each" && p.report.Pass && it.phase == state.Building {
+		if p, err = l.proveAlone(ctx, it, p); err != nil {
+			return p, err
 		}
 	}
-	it.AddOutputs(it.report.Outputs)
-	if len(it.report.Runs) > 0 {
+	it.AddOutputs(p.report.Outputs)
+	if len(p.report.Runs) > 0 {
 		back, err := it.RestoreCaptured(it.after)
-		it.notices = recovery.Noted(it.notices, back.Notices...)
+		p.add(findings{notices: back.Notices})
 		if err != nil {
-			return fmt.Errorf("put back what the checks changed: %w", err)
+			return p, fmt.Errorf("put back what the checks changed: %w", err)
 		}
 	}
-	if err := l.weakened(ctx, it); err != nil {
-		return err
+	if l.Settings.TestGuard && !it.task.AllowTestChanges && len(it.after.Changes) > 0 {
+		weak, err := l.weakened(ctx, it, p.report.Runs)
+		if err != nil {
+			return p, err
+		}
+		p.checks.Weakened = weak.Findings
+		for _, n := range weak.Notes {
+			p.note("tests: %s", notes.OneLine(n, 300))
+		}
 	}
-	return l.reproduce(ctx, it)
+	return l.reproduce(ctx, it, p)
 }
 
 // proveAlone runs the checks of an iteration once more with nothing but what it
 // would commit.
-func (l *Loop) proveAlone(ctx context.Context, it *attempt) error {
+func (l *Loop) proveAlone(ctx context.Context, it *attempt, p proof) (proof, error) {
 	var alone ProofReport
 	ran := false
 	err := l.inCheckout(ctx, it, nil, func(req ProofRequest) error {
@@ -311,25 +331,25 @@ func (l *Loop) proveAlone(ctx context.Context, it *attempt) error {
 	})
 	switch {
 	case ctx.Err() != nil:
-		it.facts.Outcome = session.Interrupted
-		return nil
+		p.interrupted = true
+		return p, nil
 	case err != nil:
-		return fmt.Errorf("run the checks in a fresh checkout: %w", err)
+		return p, fmt.Errorf("run the checks in a fresh checkout: %w", err)
 	case !ran:
-		it.facts.Checks.Pass, it.facts.Checks.Reasons = false, []string{"fresh_checks: setup"}
-		return nil
+		p.checks.Pass, p.checks.Reasons = false, []string{"fresh_checks: setup"}
+		return p, nil
 	}
 	for name, out := range alone.Outputs {
 		it.Add("checks/fresh/"+name, out)
 	}
 	if !alone.Pass {
-		it.facts.Checks.Pass = false
+		p.checks.Pass = false
 		for _, r := range alone.Reasons {
-			it.facts.Checks.Reasons = append(it.facts.Checks.Reasons, "fresh_"+r)
+			p.checks.Reasons = append(p.checks.Reasons, "fresh_"+r)
 		}
-		it.report.Runs = append(it.report.Runs, alone.Runs...)
+		p.report.Runs = append(p.report.Runs, alone.Runs...)
 	}
-	return nil
+	return p, nil
 }
 
 // maxCompared bounds a file whose contents the test guard looks at.

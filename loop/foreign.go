@@ -47,11 +47,12 @@ func (l *Loop) sandboxed(it *Ready, use session.Use, f func(session.Starter) err
 }
 
 // blameSpoiled rejects what wrote where git takes settings or programs from.
-func (it *attempt) blameSpoiled() {
-	for _, path := range it.git.TakeSpoiled() {
-		it.tampered("config")
-		it.notice("put back, because git reads or runs it: %s", path)
+func (r *Ready) blameSpoiled() (f findings) {
+	for _, path := range r.git.TakeSpoiled() {
+		f.tampered = []string{"config"}
+		f.note("put back, because git reads or runs it: %s", path)
 	}
+	return f
 }
 
 // linkedWorktrees are the other worktrees of this repository, absolute.

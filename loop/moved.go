@@ -25,10 +25,11 @@ func (l *Loop) landOnMoved(ctx context.Context, it *attempt, j Verdict) error {
 		if err != nil {
 			return err
 		}
-		if err := l.restoreExceptTheirs(it, tip); err != nil {
+		f, err := l.restoreExceptTheirs(it, tip)
+		if err != nil {
 			return fmt.Errorf("restore the paths of the attempt: %w", err)
 		}
-		res := l.result(it, reject("branch_moved"))
+		res := l.result(it.with(f), reject("branch_moved"))
 		res.Evidence = evidence.String()
 		return l.close(it, res)
 	}
@@ -38,41 +39,48 @@ func (l *Loop) landOnMoved(ctx context.Context, it *attempt, j Verdict) error {
 	if ok, err := l.Repo.IsAncestor(l.background(), it.tip, tip); err != nil || !ok {
 		return errors.Join(err, moved())
 	}
-	met, err := l.dropTheirs(it, tip)
+	after := *it.after
+	ours, met, err := l.dropTheirs(it, tip)
 	if err != nil {
 		return err
 	}
-	if met {
+	after.Changes = ours
+	it = it.with(findings{})
+	if it.after = &after; met {
 		return moved()
 	}
-	if it.after.Keep, err = l.rebased(it, tip); err != nil {
+	if after.Keep, err = l.rebased(it, tip); err != nil {
 		return err
 	}
-	if err := l.bringTheirs(it, it.tip, tip); err != nil {
+	was := it.tip
+	f, err := l.bringTheirs(was, tip)
+	if err != nil {
 		return err
 	}
-	was, on := it.tip, *it.Ready
-	on.tip, on.landing = tip, true
-	it.Ready = &on
-	it.notice("landed on top of %s, which was committed meanwhile", tip.String()[:12])
-	if err := errors.Join(l.prove(ctx, it), l.bringTheirs(it, was, tip)); err != nil {
+	f.note("landed on top of %s, which was committed meanwhile", tip.String()[:12])
+	it = it.onTop(tip, f)
+	p, err := l.prove(ctx, it)
+	it.prove(p)
+	f, berr := l.bringTheirs(was, tip)
+	it = it.with(f)
+	if err := errors.Join(err, berr); err != nil {
 		return err
 	}
 	if nv := Judge(it.facts); nv.Verdict != state.Keep {
 		return moved()
 	}
-	if err := l.keep(ctx, it, j); !errors.Is(err, gitstate.ErrBranchMoved) {
+	if it, err = l.keep(ctx, it, j); !errors.Is(err, gitstate.ErrBranchMoved) {
 		return err
 	}
 	return moved()
 }
 
-// dropTheirs takes out of the attempt what a person committed meanwhile, and
-// says whether what is left meets the person's paths.
-func (l *Loop) dropTheirs(it *attempt, tip object.ID) (bool, error) {
+// dropTheirs are the changes of the attempt without those that a person committed
+// meanwhile, and whether they meet the person's paths.
+func (l *Loop) dropTheirs(it *attempt, tip object.ID) (ours []worktree.Change, met bool, err error) {
 	theirs, err := l.branchChanges(it.tip, tip)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	now := map[string]worktree.Side{}
 	above := map[string]bool{}
@@ -82,8 +90,6 @@ func (l *Loop) dropTheirs(it *attempt, tip object.ID) (bool, error) {
 			above[p] = true
 		}
 	}
-	var ours []worktree.Change
-	met := false
 	for _, c := range it.after.Changes {
 		side, both := now[c.Path]
 		if both && side == c.New {
@@ -96,17 +102,16 @@ func (l *Loop) dropTheirs(it *attempt, tip object.ID) (bool, error) {
 			met = met || under
 		}
 	}
-	it.after.Changes = ours
-	return met, nil
+	return ours, met, nil
 }
 
 // restoreExceptTheirs removes the attempt from the worktree after a person has committed:
 // paths of that commit become what the commit has, all others are restored from
 // the checkpoint.
-func (l *Loop) restoreExceptTheirs(it *attempt, tip object.ID) error {
+func (l *Loop) restoreExceptTheirs(it *attempt, tip object.ID) (f findings, err error) {
 	theirs, err := l.branchChanges(it.tip, tip)
 	if err != nil {
-		return err
+		return f, err
 	}
 	committed := map[string]bool{}
 	for _, c := range theirs {
@@ -121,32 +126,37 @@ func (l *Loop) restoreExceptTheirs(it *attempt, tip object.ID) error {
 		}
 	}
 	notices, err := it.MakeWay(others, it.after)
-	it.notices = recovery.Noted(it.notices, notices...)
+	f.notices = notices
 	if err != nil {
-		return err
+		return f, err
 	}
 	if len(met) == 0 {
-		return l.bringTheirs(it, it.tip, tip)
+		brought, err := l.bringTheirs(it.tip, tip)
+		f.add(brought)
+		return f, err
 	}
 	to, err := l.Repo.TreeOf(tip)
 	if err != nil {
-		return err
+		return f, err
 	}
 	_, err = l.Engine.Checkout(l.background(), it.after.Tree, to, met...)
 	var left *worktree.RestoreError
 	if errors.As(err, &left) {
-		for _, f := range left.Failures {
-			it.notice("changed by somebody else meanwhile, left as it is: %s", f.Path)
+		for _, failed := range left.Failures {
+			f.note("changed by somebody else meanwhile, left as it is: %s", failed.Path)
 		}
 		err = nil
 	}
-	return errors.Join(err, l.bringTheirs(it, it.tip, tip))
+	brought, berr := l.bringTheirs(it.tip, tip)
+	f.add(brought)
+	return f, errors.Join(err, berr)
 }
 
 // bringTheirs writes what a commit of a person changed where the worktree still has
 // what was before it: a capture of an earlier moment may have been put back since.
-func (l *Loop) bringTheirs(it *attempt, was, tip object.ID) error {
-	return recovery.MoveFiles(l.background(), l.Engine, was, tip, it.notice)
+func (l *Loop) bringTheirs(was, tip object.ID) (f findings, err error) {
+	err = recovery.MoveFiles(l.background(), l.Engine, was, tip, f.note)
+	return f, err
 }
 
 func (l *Loop) branchChanges(from, to object.ID) ([]worktree.Change, error) {

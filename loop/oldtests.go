@@ -11,7 +11,6 @@ import (
 
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
-	"git-ralph/notes"
 	"git-ralph/plan"
 )
 
@@ -45,25 +44,22 @@ type WeakenReport struct {
 }
 
 // weakened says what the attempt did to the tests.
-func (l *Loop) weakened(ctx context.Context, it *attempt) error {
-	if !l.Settings.TestGuard || it.task.AllowTestChanges || len(it.after.Changes) == 0 {
-		return nil
-	}
+func (l *Loop) weakened(ctx context.Context, it *attempt, runs []state.CheckRun) (WeakenReport, error) {
 	files, err := l.changedFiles(it.after.Changes)
 	if err != nil {
-		return err
+		return WeakenReport{}, err
 	}
 	base, err := l.Repo.TreeOf(it.tip)
 	if err != nil {
-		return err
+		return WeakenReport{}, err
 	}
 	paths, err := l.pathsOf(base)
 	if err != nil {
-		return err
+		return WeakenReport{}, err
 	}
-	report, err := l.Prover.Weakened(ctx, WeakenRequest{Files: files, Paths: paths, Task: &it.task,
+	return l.Prover.Weakened(ctx, WeakenRequest{Files: files, Paths: paths, Task: &it.task,
 		Tasks: it.state.Plan.Tasks,
-		Ran:   it.report.Runs, Baseline: it.state.Baseline,
+		Ran:   runs, Baseline: it.state.Baseline,
 		Lookup: func(path string) ([]byte, bool) { return l.fileOf(base, path) },
 		AtBeginning: func(path string) ([]byte, bool) {
 			commit, err := l.base(ctx, it.tip, it.state)
@@ -79,14 +75,6 @@ func (l *Loop) weakened(ctx context.Context, it *attempt) error {
 		InCheckout: func(over []ChangedFile, run func(ProofRequest) error) error {
 			return l.inCheckout(ctx, it, over, run)
 		}})
-	if err != nil {
-		return err
-	}
-	it.facts.Checks.Weakened = report.Findings
-	for _, n := range report.Notes {
-		it.notice("tests: %s", notes.OneLine(n, 300))
-	}
-	return nil
 }
 
 // permission names the command by which a person permits what the test guard

@@ -120,10 +120,11 @@ func (l *Loop) endPrepared(rd *Ready) (Ending, error) {
 	l.KeepLogin()
 	step, n := rd.stop.step, rd.stop.note
 	it := &attempt{rd, &Ran{prompt: rd.prompt}, &Examined{}}
-	if err := l.checkTamper(it); err != nil {
+	f, err := l.checkTamper(rd)
+	if err != nil {
 		return Ending{}, err
 	}
-	if it.moved != nil {
+	if it = it.with(f); it.moved != nil {
 		return l.endMoved(it)
 	}
 	it.facts.Outcome = session.Completed
@@ -155,26 +156,27 @@ func (l *Loop) endPrepared(rd *Ready) (Ending, error) {
 // judged and not carried out yet, so that what they leave is part of its
 // evidence and of its event. Their words change no verdict; what they do to
 // git, or a change of files that the checks accept, can.
-func (l *Loop) postProcess(ctx context.Context, it *attempt, v Verdict) (Verdict, error) {
+func (l *Loop) postProcess(ctx context.Context, it *attempt, v Verdict) (*attempt, Verdict, error) {
 	worked := it.run.Outcome != session.NotStarted && (v.Verdict == state.Keep || v.Failure || v.Block)
 	ended := ctx.Err() != nil || it.cause != nil && !errors.Is(it.cause, session.ErrEndedByTool)
 	if !it.claims || agentctx.Mode(l.Settings.Mode) != agentctx.Orchestrated || !worked || ended {
-		return v, nil
+		return it, v, nil
 	}
 	s, o := l.afterState(it, v)
 	if err := l.contextPost(ctx, it, s, o); err != nil {
-		return v, err
+		return it, v, err
 	}
-	v, err := l.passes(ctx, it, s, o, v)
+	it, v, err := l.passes(ctx, it, s, o, v)
 	if err != nil || l.isolated() {
-		return v, err
+		return it, v, err
 	}
 	// Without a boundary only a look tells whether a helper touched git.
-	err = l.checkTamper(it)
+	f, err := l.checkTamper(it.Ready)
+	it = it.with(f)
 	if err == nil && it.moved == nil && len(it.facts.Tampered) > 0 {
 		v = Judge(it.facts)
 	}
-	return v, err
+	return it, v, err
 }
 
 // afterState is the state as the iteration leaves it, for agents that look at

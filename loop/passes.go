@@ -25,8 +25,8 @@ type Pass struct {
 }
 
 // passes runs those whose trigger fires. None can fail the iteration.
-func (l *Loop) passes(ctx context.Context, it *attempt, s state.State, o agentctx.HelperOptions, j Verdict) (Verdict,
-	error) {
+func (l *Loop) passes(ctx context.Context, it *attempt, s state.State, o agentctx.HelperOptions, j Verdict) (*attempt,
+	Verdict, error) {
 	for _, p := range l.Settings.Passes {
 		if ctx.Err() != nil || it.halted != nil {
 			break
@@ -42,18 +42,18 @@ func (l *Loop) passes(ctx context.Context, it *attempt, s state.State, o agentct
 		switch {
 		case err != nil:
 		case !p.ReadOnly && j.Verdict == state.Keep:
-			err = l.adopt(ctx, it, p, j)
+			it, err = l.adopt(ctx, it, p, j)
 		default:
 			err = l.putBackAfter(it.Ready, it.after, h.role)
 		}
 		if err != nil {
-			return j, err
+			return it, j, err
 		}
 		if err := l.endPass(it, s, p, ans); err != nil {
-			return j, err
+			return it, j, err
 		}
 	}
-	return j, nil
+	return it, j, nil
 }
 
 // endPass records what a pass found.
@@ -89,29 +89,33 @@ func (l *Loop) endPass(it *attempt, s state.State, p Pass, ans answer) error {
 
 // adopt weighs what a pass that may write has changed on a kept iteration: it
 // becomes part of the iteration when every gate accepts it, else it is put back.
-func (l *Loop) adopt(ctx context.Context, it *attempt, p Pass, v Verdict) error {
+func (l *Loop) adopt(ctx context.Context, it *attempt, p Pass, v Verdict) (*attempt, error) {
 	now, err := l.Engine.Capture(l.background(), it.Before)
 	if err != nil {
-		return err
+		return it, err
 	}
 	if now.Tree == it.after.Tree {
-		return l.putBackAfter(it.Ready, it.after, session.Role(p.Name))
+		return it, l.putBackAfter(it.Ready, it.after, session.Role(p.Name))
 	}
 	try := it.again(now)
-	l.weighChange(try)
-	if err := l.prove(ctx, try); err != nil {
-		return err
+	change, f := l.weighChange(try.Ready, now)
+	try = try.with(f)
+	try.facts.Change = change
+	proof, err := l.prove(ctx, try)
+	if err != nil {
+		return it, err
 	}
+	try.prove(proof)
 	if nv := Judge(try.facts); nv.Verdict == state.Keep && nv.Partial == v.Partial {
-		try.notice("the pass %s changed files; the checks accept it", p.Name)
-		*it.Record, *it.Examined = *try.Record, *try.Examined
-		return nil
+		*it.Record = *try.Record
+		try.Ready = it.Ready
+		return try.with(noted("the pass %s changed files; the checks accept it", p.Name)), nil
 	}
-	it.notice("the pass %s changed files and the checks did not accept it; they were put back", p.Name)
+	it = it.with(noted("the pass %s changed files and the checks did not accept it; they were put back", p.Name))
 	it.TakeFound(try.Record)
 	back, err := it.RestoreCaptured(it.after)
 	it.remarks = recovery.Noted(it.remarks, back.Notices...)
-	return err
+	return it, err
 }
 
 // again is the attempt with another change, of which nothing is known yet but
@@ -119,7 +123,7 @@ func (l *Loop) adopt(ctx context.Context, it *attempt, p Pass, v Verdict) error 
 func (it *attempt) again(after *worktree.Capture) *attempt {
 	rd, x := *it.Ready, *it.Examined
 	rd.Record = it.Trial()
-	x.after, x.putBack, x.notices = after, nil, slices.Clip(x.notices)
+	x.after, x.putBack = after, slices.Clone(after.PutBack)
 	x.facts.Change, x.facts.Checks.Weakened, x.facts.Checks.Reasons = Change{}, nil, nil
 	return &attempt{&rd, it.Ran, &x}
 }

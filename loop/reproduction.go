@@ -5,14 +5,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/object"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/text"
-	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
 )
@@ -50,34 +48,37 @@ func reproduced(before, after []TestRun) (ok bool, unclear string) {
 	return false, unclear
 }
 
-// reproduce looks for the test of a bug in an attempt that is good otherwise.
-func (l *Loop) reproduce(ctx context.Context, it *attempt) error {
-	if !it.task.Bug() || !it.facts.Said.Done || Judge(it.facts).Verdict != state.Keep || len(it.after.Changes) == 0 {
-		return nil
+// reproduce looks for the test of a bug in an attempt that is good otherwise, and adds
+// to its proof what comes of that.
+func (l *Loop) reproduce(ctx context.Context, it *attempt, p proof) (proof, error) {
+	facts := it.facts
+	facts.Checks = p.checks
+	if !it.task.Bug() || !facts.Said.Done || Judge(facts).Verdict != state.Keep || len(it.after.Changes) == 0 {
+		return p, nil
 	}
 	if it.tip.IsZero() {
-		it.notice("reproduction: there is no commit yet on which a test could fail")
-		return nil
+		p.note("reproduction: there is no commit yet on which a test could fail")
+		return p, nil
 	}
 	base, err := l.beforeTask(ctx, it)
 	if err != nil {
-		return err
+		return p, err
 	}
 	changes, err := l.changesSince(base, it.after.Keep)
 	if err != nil {
-		return err
+		return p, err
 	}
 	files, err := l.changedFiles(changes)
 	if err != nil {
-		return err
+		return p, err
 	}
 	before, err := l.Repo.TreeOf(base)
 	if err != nil {
-		return err
+		return p, err
 	}
 	req := WeakenRequest{Files: files, Lookup: func(path string) ([]byte, bool) { return l.fileOf(before, path) }}
 	if req.Paths, err = l.pathsOf(before); err != nil {
-		return err
+		return p, err
 	}
 	tests, data := l.Prover.TestFiles(req)
 	env := l.proofRequest(it.Ready, nil).Env
@@ -93,15 +94,15 @@ func (l *Loop) reproduce(ctx context.Context, it *attempt) error {
 		was, err = onBase(tests)
 	}
 	if err == nil && ctx.Err() != nil {
-		it.facts.Outcome = session.Interrupted
-		return nil
+		p.interrupted = true
+		return p, nil
 	}
 	if err != nil {
-		return fmt.Errorf("run the tests of the change on the code before it: %w", err)
+		return p, fmt.Errorf("run the tests of the change on the code before it: %w", err)
 	}
 	if len(was) == 0 {
-		it.notice("reproduction: no test check or verify command that could show the bug was run")
-		return nil
+		p.note("reproduction: no test check or verify command that could show the bug was run")
+		return p, nil
 	}
 	var now []TestRun
 	if slices.ContainsFunc(was, red) {
@@ -109,26 +110,27 @@ func (l *Loop) reproduce(ctx context.Context, it *attempt) error {
 			return l.inCheckout(ctx, it,
 				nil, run)
 		}); err != nil {
-			return fmt.Errorf("run the tests of the change beside those on the code before it: %w", err)
+			return p, fmt.Errorf("run the tests of the change beside those on the code before it: %w", err)
 		}
 	}
 	ok, unclear := reproduced(was, now)
 	switch {
 	case ok:
+		p.reproduced = nil
 		for _, f := range tests {
 			i := slices.IndexFunc(changes, func(c worktree.Change) bool { return c.Path == f.Path })
 			if i >= 0 && !changes[i].New.ID.IsZero() {
-				it.reproduced = append(it.reproduced, state.TestBlob{Path: f.Path, Blob: changes[i].New.ID.String()})
+				p.reproduced = append(p.reproduced, state.TestBlob{Path: f.Path, Blob: changes[i].New.ID.String()})
 			}
 		}
 	case slices.ContainsFunc(was, red):
-		it.notice("reproduction: %s fails in a fresh checkout with the change as well, so that it shows nothing",
+		p.note("reproduction: %s fails in a fresh checkout with the change as well, so that it shows nothing",
 			cmp.Or(unclear, "a test"))
 	default:
-		it.facts.Checks.Unreproduced = "no test fails on the code before the change"
-		it.report.FailText = strings.TrimSpace(it.report.FailText + "\n" + unreproducedText(was, tests))
+		p.checks.Unreproduced = "no test fails on the code before the change"
+		p.advice = "\n" + unreproducedText(was, tests)
 	}
-	return nil
+	return p, nil
 }
 
 // unreproducedText tells the next agent what was run and what is wanted.

@@ -70,7 +70,7 @@ func (l *Loop) second(ctx context.Context, first *attempt, v Verdict) (*attempt,
 		return nil, v, err
 	}
 	if text := l.failText(first, v); Judge(it.facts).Attempt {
-		it.report.FailText = strings.TrimSpace(it.report.FailText + "\n\nIt was the second of two tries. The first:\n" + text)
+		it = it.with(findings{advice: "\n\nIt was the second of two tries. The first:\n" + text})
 	}
 	return it, Judge(it.facts), nil
 }

@@ -27,7 +27,7 @@ import (
 func (l *Loop) settle(ctx context.Context, it *attempt, v Verdict) (Ending, error) {
 	if it.moved == nil {
 		var err error
-		if v, err = l.postProcess(ctx, it, v); err != nil {
+		if it, v, err = l.postProcess(ctx, it, v); err != nil {
 			return Ending{}, err
 		}
 	}
@@ -36,7 +36,7 @@ func (l *Loop) settle(ctx context.Context, it *attempt, v Verdict) (Ending, erro
 	}
 	hint := permission(it)
 	if hint != "" {
-		it.notices = append(it.notices, "hint: "+hint)
+		it = it.with(noted("hint: %s", hint))
 	}
 	l.tellVerdict(it, v, hint)
 	var halt *Action
@@ -67,7 +67,7 @@ func (l *Loop) tellVerdict(it *attempt, v Verdict, hint string) {
 // land keeps an attempt, or ends it otherwise where something stands in the way
 // of its commit: a hook, the index, a branch that has moved.
 func (l *Loop) land(ctx context.Context, it *attempt, v Verdict) (Verdict, *Action, error) {
-	err := l.keep(ctx, it, v)
+	it, err := l.keep(ctx, it, v)
 	if errors.Is(err, gitstate.ErrBranchMoved) {
 		return v, nil, l.landOnMoved(ctx, it, v)
 	}
@@ -84,7 +84,7 @@ func (l *Loop) notKept(it *attempt, v Verdict, err error, home *gitstate.Repo) (
 	case errors.As(err, &hook):
 		// No ref points to the commit yet, so the attempt is simply rejected.
 		v = rejectAttempt("hook: " + hook.Hook)
-		it.report.FailText = strings.TrimSpace(it.report.FailText + "\n" + hook.Error())
+		it = it.with(findings{advice: "\n" + hook.Error()})
 		l.tellVerdict(it, v, "")
 		return v, nil, l.reject(it, v)
 	case errors.As(err, &staged):
@@ -101,41 +101,43 @@ func (l *Loop) notKept(it *attempt, v Verdict, err error, home *gitstate.Repo) (
 	return v, nil, err
 }
 
-// keep commits exactly what the agent changed.
-func (l *Loop) keep(ctx context.Context, it *attempt, j Verdict) error {
+// keep commits exactly what the agent changed. It returns the attempt with what it
+// found out, for the case that it cannot be kept.
+func (l *Loop) keep(ctx context.Context, it *attempt, j Verdict) (*attempt, error) {
 	if s, err := l.load(); err != nil {
-		return err
+		return it, err
 	} else if it.under != "" && !s.Holds(it.under) {
-		return l.keepNotLanded(it, j, "the claim on the task was lost to another machine")
+		return it, l.keepNotLanded(it, j, "the claim on the task was lost to another machine")
 	} else if it.task.ID != "" && (s.Withdrawn(it.task.ID) || requirementsChanged(s, it.task)) {
 		// A person decided otherwise while the agent worked.
-		return l.keepNotLanded(it, j, "the task was changed meanwhile")
+		return it, l.keepNotLanded(it, j, "the task was changed meanwhile")
 	}
-	if err := it.restoreTheirs(); err != nil {
-		return err
+	it, err := it.restoreTheirs()
+	if err != nil {
+		return it, err
 	}
 	res := l.result(it, j)
 	if len(it.after.Changes) == 0 {
-		return l.endKept(it, res)
+		return it, l.endKept(it, res)
 	}
 	// A branch never names what a power cut could take out of the worktree.
 	if err := l.Engine.Flush(kept(it.after.Changes)); err != nil {
-		return err
+		return it, err
 	}
 	commit, err := l.commitCode(ctx, it, res)
 	if err != nil {
-		return err
+		return it, err
 	}
 	evidence, err := it.Write(it.tip, it.after.Tree, commit)
 	if err != nil {
-		return fmt.Errorf("store the evidence: %w", err)
+		return it, fmt.Errorf("store the evidence: %w", err)
 	}
 	res.Commit, res.Evidence, res.Landed = commit.String(), evidence.String(), true
 	if l.Share != nil {
 		return l.keepShared(ctx, it, res, commit, evidence)
 	}
 	_, err = l.keepAs(it, res, commit, evidence)
-	return err
+	return it, err
 }
 
 // spot is where kept work lands: a branch, the repository and worktree where it is checked
@@ -236,7 +238,7 @@ func (l *Loop) reject(it *attempt, j Verdict) error {
 	var err error
 	// What a phase ran after the capture is put back by this restore alone.
 	if !it.claims || !it.after.Untouched() {
-		evidence, err = it.restore(func() (object.ID, error) { return it.Store(it.tip, it.after.Tree) })
+		it, evidence, err = it.restore(func() (object.ID, error) { return it.Store(it.tip, it.after.Tree) })
 	} else {
 		evidence, err = it.Store(it.tip, it.after.Tree)
 	}
@@ -252,9 +254,9 @@ func (l *Loop) reject(it *attempt, j Verdict) error {
 // keepNotLanded: the attempt is good and did not reach the branch; it lies on
 // its evidence ref and the worktree is restored.
 func (l *Loop) keepNotLanded(it *attempt, j Verdict, why string) error {
-	it.notice("not landed: %s", why)
+	it = it.with(noted("not landed: %s", why))
 	j = Verdict{Verdict: state.Keep, Partial: j.Partial}
-	evidence, err := it.restore(func() (object.ID, error) { return it.Store(it.tip, it.after.Tree) })
+	it, evidence, err := it.restore(func() (object.ID, error) { return it.Store(it.tip, it.after.Tree) })
 	if err != nil {
 		return err
 	}
@@ -320,18 +322,17 @@ func sameRequirements(a, b plan.Task) bool {
 }
 
 // restoreTheirs puts back what was not the agent's to change, before the rest is kept.
-func (it *attempt) restoreTheirs() error {
+func (it *attempt) restoreTheirs() (*attempt, error) {
 	notices, err := it.RestorePaths(it.after.PutBack, it.after)
-	it.notices = recovery.Noted(it.notices, notices...)
+	it = it.with(findings{notices: notices})
 	it.KeepIgnored(it.after, it.notices)
-	return err
+	return it, err
 }
 
 // restore makes the evidence reachable by store and restores the checkpoint.
-func (it *attempt) restore(store func() (object.ID, error)) (object.ID, error) {
+func (it *attempt) restore(store func() (object.ID, error)) (*attempt, object.ID, error) {
 	evidence, notices, err := it.Restore(it.after, store)
-	it.notices = recovery.Noted(it.notices, notices...)
-	return evidence, err
+	return it.with(findings{notices: notices}), evidence, err
 }
 
 // told is everything that the stages have to tell people.

@@ -18,7 +18,8 @@ var errClaimLost = errors.New("the claim on the task was lost to another machine
 // keepShared lands a kept attempt on what the remote has: as it is when nobody
 // has landed meanwhile, else once more on top of that, proved in a fresh checkout.
 // The push of branch and journal is what decides; the branch here follows it.
-func (l *Loop) keepShared(ctx context.Context, it *attempt, res *state.Result, commit, evidence object.ID) error {
+func (l *Loop) keepShared(ctx context.Context, it *attempt, res *state.Result, commit, evidence object.ID) (*attempt,
+	error) {
 	away := false // the attempt is in its evidence alone, and the worktree is clean
 	lost := func() error {
 		if away {
@@ -30,77 +31,79 @@ func (l *Loop) keepShared(ctx context.Context, it *attempt, res *state.Result, c
 		_, seen, err := l.Share.Pull(l.background(), share.WithCode)
 		var far *share.UnreachableError
 		if l.Share.offline = errors.As(err, &far); err != nil && !l.Share.offline {
-			return err
+			return it, err
 		}
 		s, err := l.load()
 		if err != nil {
-			return err
+			return it, err
 		}
 		if it.under != "" && !s.Holds(it.under) {
-			return lost()
+			return it, lost()
 		}
 		at := it.tip
 		if !l.Share.offline && !seen.Code.IsZero() {
 			if ahead, err := l.Repo.IsAncestor(l.background(), seen.Code, it.tip); err != nil {
-				return err
+				return it, err
 			} else if !ahead {
 				at = seen.Code
 			}
 		}
 		if at != it.tip {
 			if !away {
-				if err := l.putAway(it, evidence); err != nil {
-					return err
+				if it, err = l.putAway(it, evidence); err != nil {
+					return it, err
 				}
 				away = true
 			}
-			if landed, err := l.moveOn(ctx, it, res, commit, at); err != nil || !landed {
-				return err
+			on, err := l.moveOn(ctx, it, res, commit, at)
+			if err != nil || on == nil {
+				return it, err
 			}
+			it = on
 		}
 		now, err := object.ParseID(res.Commit)
 		if err != nil {
-			return err
+			return it, err
 		}
 		_, err = l.keepAs(it, res, now, evidence)
 		if errors.Is(err, errClaimLost) {
-			return errors.Join(l.Repo.ClearIntent(), lost())
+			return it, errors.Join(l.Repo.ClearIntent(), lost())
 		}
 		if !errors.Is(err, share.ErrMoved) || try == 50 {
-			return err
+			return it, err
 		}
 	}
 }
 
 // putAway anchors the evidence of an attempt and restores the checkpoint.
-func (l *Loop) putAway(it *attempt, evidence object.ID) error {
+func (l *Loop) putAway(it *attempt, evidence object.ID) (*attempt, error) {
 	if err := l.Repo.Store.Sync(); err != nil {
-		return err
+		return it, err
 	}
-	_, err := it.restore(func() (object.ID, error) {
+	it, _, err := it.restore(func() (object.ID, error) {
 		_, err := l.Repo.Anchor(it.EvidenceRef(), evidence)
 		return evidence, err
 	})
 	l.fail("share:put-away")
-	return err
+	return it, err
 }
 
 // moveOn brings the branch here to what the remote has, and makes the commit again
-// on top of it. False means that it does not fit or does not prove there: then the
+// on top of it. nil means that it does not fit or does not prove there: then the
 // iteration has ended as a reject that says so to the next attempt.
-func (l *Loop) moveOn(ctx context.Context, it *attempt, res *state.Result, commit, at object.ID) (bool, error) {
+func (l *Loop) moveOn(ctx context.Context, it *attempt, res *state.Result, commit, at object.ID) (*attempt, error) {
 	if err := l.Share.follow(l.background(), at); err != nil {
-		return false, err
+		return nil, err
 	}
 	l.fail("share:moved-on")
-	refused := func(reason, text string) (bool, error) {
+	refused := func(reason, text string) (*attempt, error) {
 		r := l.result(it, reject(reason))
 		r.Evidence, r.Commit, r.Landed, r.FailText, r.TaskStatus = res.Evidence, "", false, text, plan.Pending
-		return false, l.close(it, r)
+		return nil, l.close(it, r)
 	}
 	is, conflicts, err := putOn(l.background(), l.Repo, commit, at, signature(l.Settings.Sign))
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if len(conflicts) > 0 {
 		return refused("branch_moved", "Another machine landed work that changed the same lines of "+text.List(conflicts)+
@@ -111,31 +114,28 @@ func (l *Loop) moveOn(ctx context.Context, it *attempt, res *state.Result, commi
 	}
 	s, err := l.load()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	req := ProofRequest{Baseline: s.Baseline, Complete: true, Task: &it.task,
 		Result: func(c state.CheckRun) { l.emit("check", s, it.task.ID, c, "landed result, %s: %s", c.Name, passed(c)) }}
 	report, err := l.proveFresh(ctx, is, req)
 	if ctx.Err() != nil {
-		return false, ctx.Err()
+		return nil, ctx.Err()
 	}
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if !report.Pass {
 		return refused("branch_moved: "+strings.Join(report.Reasons, "; "), report.FailText)
 	}
-	on := *it.Ready
-	on.tip, on.landing = at, true
-	it.Ready = &on
-	it.notice("landed on top of %s, which another machine had landed", at.String()[:12])
+	it = it.onTop(at, noted("landed on top of %s, which another machine had landed", at.String()[:12]))
 	res.Parent, res.Commit, res.Brought, res.Notices = at.String(), is.String(), true, it.told()
-	return true, nil
+	return it, nil
 }
 
 // notLanded ends an iteration whose attempt is in its evidence already.
 func (l *Loop) notLanded(it *attempt, res *state.Result, why string) error {
-	it.notice("not landed: %s", why)
+	it = it.with(noted("not landed: %s", why))
 	r := l.result(it, Verdict{Verdict: state.Keep, Partial: res.Partial})
 	r.Evidence, r.TaskStatus, r.Baseline, r.Amendments, r.Plan = res.Evidence, plan.Pending, nil, nil, nil
 	r.Queued = false

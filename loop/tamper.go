@@ -33,7 +33,7 @@ func (l *Loop) isolated() bool { return l.Sandbox.Mechanism() == "namespaces" }
 // exposed are the differences that may be the agent's although the kernel keeps
 // it from writing to git: Landlock covers no change of modes, and the .git file
 // of a linked worktree lies in what the agent may write.
-func (l *Loop) exposed(it *attempt, diff []gitstate.Difference, now *gitstate.Snapshot) (theirs,
+func (l *Loop) exposed(it *Ready, diff []gitstate.Difference, now *gitstate.Snapshot) (theirs,
 	others []gitstate.Difference) {
 	for _, d := range diff {
 		if !l.isolated() && (d.Name == filepath.Join(l.Repo.Root, ".git") || it.git.OnlyMode(d, now)) {
@@ -50,23 +50,25 @@ func (l *Loop) exposed(it *attempt, diff []gitstate.Difference, now *gitstate.Sn
 // what can make git run something is put back and rejects the iteration, index
 // entries are put back, and moved refs end the run. Nothing of git is asked or
 // written before what could redirect it is as it was.
-func (l *Loop) checkTamper(it *attempt) error {
-	l.putBackModes(it)
+func (l *Loop) checkTamper(it *Ready) (findings, error) {
+	f := l.putBackModes(it)
 	replaced, err := it.git.Places()
 	if err != nil {
-		return err
+		return f, err
 	}
 	now, err := l.Repo.TakeSnapshot(l.background(), it.git)
 	if err != nil {
-		return fmt.Errorf("look at git's own state: %w", err)
+		return f, fmt.Errorf("look at git's own state: %w", err)
 	}
 	defer now.Close()
 	diff := it.git.Compare(now)
 	if replaced {
-		it.tampered("git directory")
+		f.tampered = appendNew(f.tampered, []string{"git directory"})
 	}
 	if l.writeProtected() {
-		return l.checkProtected(it, diff, now)
+		g, err := l.checkProtected(it, diff, now)
+		f.add(g)
+		return f, err
 	}
 	var undo, moved []gitstate.Difference
 	for _, d := range diff {
@@ -74,66 +76,70 @@ func (l *Loop) checkTamper(it *attempt) error {
 		case d.Kind == "HEAD" || d.Kind == "refs":
 			moved = append(moved, d)
 		case it.git.OthersWorktree(d, now):
-			it.notice("changed by somebody else meanwhile: %s", d)
+			f.note("changed by somebody else meanwhile: %s", d)
 		default:
 			undo = append(undo, d)
 		}
 	}
 	shallow := slices.DeleteFunc(slices.Clone(undo), func(d gitstate.Difference) bool { return !l.Repo.IsShallow(d) })
-	l.undo(it, slices.DeleteFunc(undo, l.Repo.IsShallow), now)
+	f.add(l.undo(it, slices.DeleteFunc(undo, l.Repo.IsShallow), now))
 	for _, d := range shallow { // and now git can be asked
 		if l.Repo.Fetched(l.background(), it.git, now, d) {
-			it.notice("changed by a fetch meanwhile: %s", d)
+			f.note("changed by a fetch meanwhile: %s", d)
 		} else {
-			l.undo(it, []gitstate.Difference{d}, now)
+			f.add(l.undo(it, []gitstate.Difference{d}, now))
 		}
 	}
-	lost, err := l.putBackOurs(it)
+	lost, joined, err := l.putBackOurs(it)
+	f.add(joined)
 	if err != nil {
-		return err
+		return f, err
 	}
 	moved = append(moved, lost...)
 	moved = slices.DeleteFunc(moved, func(d gitstate.Difference) bool {
 		if l.Repo.CameWithFetch(l.background(), d) || l.Repo.OfOtherLoop(d) {
-			it.notice("changed by somebody else meanwhile: %s", d)
+			f.note("changed by somebody else meanwhile: %s", d)
 			return true
 		}
 		return false
 	})
 	gone, left := it.git.RemoveStaleLocks(now)
 	for _, lock := range gone {
-		it.notice("a lock that no process held was removed: %s", lock)
+		f.note("a lock that no process held was removed: %s", lock)
 	}
 	for _, lock := range left {
-		it.notice("a lock was left: %s: %s", lock.Path, lock.Why)
+		f.note("a lock was left: %s: %s", lock.Path, lock.Why)
 	}
-	if len(moved) > 0 {
-		// The index belongs to where HEAD is now: its old entries would undo a
-		// person's commit with the next one.
-		if err := l.noteIndex(it); err != nil {
-			it.notice("the index could not be compared: %s", notes.OneLine(err.Error(), 200))
-		}
-		it.moved = moved
-		return nil
+	if len(moved) == 0 {
+		index, err := l.restoreIndex(it)
+		f.add(index)
+		return f, err
 	}
-	return l.restoreIndex(it)
+	// The index belongs to where HEAD is now: its old entries would undo a
+	// person's commit with the next one.
+	index, err := l.noteIndex(it)
+	f.add(index)
+	if err != nil {
+		f.note("the index could not be compared: %s", notes.OneLine(err.Error(), 200))
+	}
+	f.moved = moved
+	return f, nil
 }
 
 // checkProtected is checkTamper where the sandbox keeps the agent from writing to the git directory:
 // only what the sandbox leaves open can be the agent's.
-func (l *Loop) checkProtected(it *attempt, diff []gitstate.Difference, now *gitstate.Snapshot) error {
+func (l *Loop) checkProtected(it *Ready, diff []gitstate.Difference, now *gitstate.Snapshot) (f findings, err error) {
 	theirs, others := l.exposed(it, diff, now)
 	for _, d := range others {
-		it.notice("changed by somebody else meanwhile: %s", d)
+		f.note("changed by somebody else meanwhile: %s", d)
 	}
-	l.undo(it, theirs, now)
-	if err := l.noteIndex(it); err != nil {
-		return err
+	f.add(l.undo(it, theirs, now))
+	index, err := l.noteIndex(it)
+	f.add(index)
+	if err == nil && (now.Head != it.git.Head || now.Begun != "" && now.Begun != it.git.Begun) {
+		f.moved = diff
 	}
-	if now.Head != it.git.Head || now.Begun != "" && now.Begun != it.git.Begun {
-		it.moved = diff
-	}
-	return nil
+	return f, err
 }
 
 // ours lists the refs of ours that nobody else moves while the agent runs:
@@ -159,20 +165,19 @@ func (l *Loop) ours() (map[string]object.ID, error) {
 // putBackOurs makes refs of ours again that are gone, the journal's as the
 // newest that this process has seen of it, also when it leads elsewhere. The run
 // ends then.
-func (l *Loop) putBackOurs(it *attempt) ([]gitstate.Difference, error) {
+func (l *Loop) putBackOurs(it *Ready) (lost []gitstate.Difference, f findings, err error) {
 	if len(it.ours) == 0 {
-		return nil, nil
+		return nil, f, nil
 	}
 	now, err := l.Repo.ListRefs(l.background(), gitstate.OwnPrefix)
 	if err != nil {
-		return nil, fmt.Errorf("compare our own refs: %w", err)
+		return nil, f, fmt.Errorf("compare our own refs: %w", err)
 	}
 	if note, err := l.Repo.ReadRef(l.background(), gitstate.NotesRef); err != nil {
-		return nil, err
+		return nil, f, err
 	} else if !note.IsZero() {
 		now[gitstate.NotesRef] = note
 	}
-	var lost []gitstate.Difference
 	for _, name := range slices.Sorted(maps.Keys(it.ours)) {
 		was := it.ours[name]
 		if name == l.Journal.Ref() {
@@ -191,25 +196,26 @@ func (l *Loop) putBackOurs(it *attempt) ([]gitstate.Difference, error) {
 			}
 		}
 		if err := l.Repo.RestoreRef(l.background(), name, is, was); err != nil {
-			return nil, refusal.New(refusal.RefLost, "%s was deleted while the agent ran and could not be made again: %w", name,
-				err).About(name, was.String())
+			return nil, f, refusal.New(refusal.RefLost, "%s was deleted while the agent ran and could not be made again: %w",
+				name, err).About(name, was.String())
 		}
 		d := gitstate.Difference{Kind: "refs", Name: name, Old: was.String(), New: putBackAgain}
 		if there {
 			d.New = is.String() + putBackMoved
-			l.joinFound(it, is)
+			f.add(l.joinFound(is))
 		}
 		lost = append(lost, d)
 	}
-	return lost, nil
+	return lost, f, nil
 }
 
 // joinFound takes over what somebody recorded on top of where the journal had been moved to.
-func (l *Loop) joinFound(it *attempt, found object.ID) {
+func (l *Loop) joinFound(found object.ID) (f findings) {
 	// What is no journal, or another one, has nothing to take over.
 	if how, _, err := l.Journal.Join(l.background(), found); err == nil && how == journal.Merged {
-		it.notice("what was recorded there meanwhile is joined with the journal: %s", found.String()[:12])
+		f.note("what was recorded there meanwhile is joined with the journal: %s", found.String()[:12])
 	}
+	return f
 }
 
 // putBackAgain stands for a ref that was deleted and made again, putBackMoved for
@@ -238,116 +244,118 @@ func (l *Loop) misled(known object.ID) (is object.ID, misled bool) {
 
 // undo puts back what the agent did to git's own files, and rejects. What it finds is
 // kept: it may be a person's.
-func (l *Loop) undo(it *attempt, diff []gitstate.Difference, now *gitstate.Snapshot) {
+func (l *Loop) undo(it *Ready, diff []gitstate.Difference, now *gitstate.Snapshot) (f findings) {
 	for _, d := range diff {
 		kind := d.Kind
 		if d.Name == filepath.Join(l.Repo.Root, ".git") {
 			kind = ".git file"
 		}
-		it.tampered(kind)
-		it.notice("put back: %s", d)
+		f.tampered = appendNew(f.tampered, []string{kind})
+		f.note("put back: %s", d)
 	}
 	aside := recovery.AsideOf(l.Repo, it.id) + "-git"
 	kept, err := it.git.PutBack(diff, now, aside)
 	if kept {
-		it.notice("what was found in their place is in %s", aside)
+		f.note("what was found in their place is in %s", aside)
 	}
 	if err != nil {
 		l.Log("git's own files could not all be put back: %v", err)
-		it.notice("not all could be put back: %s", notes.OneLine(err.Error(), 300))
+		f.note("not all could be put back: %s", notes.OneLine(err.Error(), 300))
 	}
-	l.putBackModes(it) // of folders that were made again
+	f.add(l.putBackModes(it)) // of folders that were made again
+	return f
 }
 
 // putBackModes gives git's own files and folders their modes and owners back where they
 // are within the agent's reach, and rejects.
-func (l *Loop) putBackModes(it *attempt) {
+func (l *Loop) putBackModes(it *Ready) (f findings) {
 	if l.isolated() {
-		return
+		return f
 	}
 	changed, err := it.git.PutBackModes()
 	if err != nil {
-		it.notice("not all modes could be put back: %s", notes.OneLine(err.Error(), 300))
+		f.note("not all modes could be put back: %s", notes.OneLine(err.Error(), 300))
 	}
 	if len(changed) > 0 {
-		it.tampered("modes")
-		it.notice("modes or owners put back: %s", text.List(changed))
+		f.tampered = []string{"modes"}
+		f.note("modes or owners put back: %s", text.List(changed))
 	}
+	return f
 }
 
 // noteIndex records which index entries are not those of the checkpoint. When
 // one of them is a path that the attempt changed, the keep stops at it.
-func (l *Loop) noteIndex(it *attempt) error {
+func (l *Loop) noteIndex(it *Ready) (f findings, err error) {
 	found, err := l.Engine.IndexState(l.background())
 	if err != nil {
-		return fmt.Errorf("compare the index: %w", err)
+		return f, fmt.Errorf("compare the index: %w", err)
 	}
 	if found.Equal(it.Before.Index) {
-		return nil
+		return f, nil
 	}
 	paths, tree, err := l.indexChanges(it, found)
 	if err != nil {
-		return err
+		return f, err
 	}
 	it.FoundIndex = tree
-	it.notice("staged by somebody else meanwhile: %s", text.List(paths))
-	return nil
+	f.note("staged by somebody else meanwhile: %s", text.List(paths))
+	return f, nil
 }
 
 // restoreIndex puts the entries and bits of the index back that an agent
 // without a sandbox, or a person, has changed. The found entries go into the
 // evidence as a tree, so that nothing is lost. Stat data and bytes do not count.
-func (l *Loop) restoreIndex(it *attempt) error {
+func (l *Loop) restoreIndex(it *Ready) (f findings, err error) {
 	file := filepath.Join(l.Repo.GitDir, "index")
 	if st, err := os.Lstat(file); err == nil && !st.Mode().IsRegular() {
 		if err := os.RemoveAll(file); err != nil {
-			return fmt.Errorf("remove what lies in the index's place: %w", err)
+			return f, fmt.Errorf("remove what lies in the index's place: %w", err)
 		}
-		it.notice("the index was not a regular file and was built again")
+		f.note("the index was not a regular file and was built again")
 	}
 	found, err := l.Engine.IndexState(l.background())
 	if err != nil {
 		// Nothing can be read from it: the checkpoint knows what it held.
 		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("remove the damaged index: %w", err)
+			return f, fmt.Errorf("remove the damaged index: %w", err)
 		}
-		it.notice("the index was damaged and was built again: %s", notes.OneLine(err.Error(), 200))
+		f.note("the index was damaged and was built again: %s", notes.OneLine(err.Error(), 200))
 		if found, err = l.Engine.IndexState(l.background()); err != nil {
-			return fmt.Errorf("compare the index: %w", err)
+			return f, fmt.Errorf("compare the index: %w", err)
 		}
 	}
 	if found.Equal(it.Before.Index) {
-		return nil
+		return f, nil
 	}
 	paths, tree, err := l.indexChanges(it, found)
 	if err != nil {
-		return err
+		return f, err
 	}
 	lock, err := l.Repo.LockIndex(10 * time.Second)
 	var held *gitstate.IndexLockedError
 	if errors.As(err, &held) {
-		it.notice("the index could not be put back: %s", held)
-		return nil // and so nothing can land
+		f.note("the index could not be put back: %s", held)
+		return f, nil // and so nothing can land
 	}
 	if err != nil {
-		return err
+		return f, err
 	}
 	defer lock.Release()
 	if err := l.Engine.RestoreIndex(l.background(), lock.File(), it.Before.Index); err != nil {
-		return err
+		return f, err
 	}
 	if err := lock.Commit(); err != nil {
-		return err
+		return f, err
 	}
 	it.FoundIndex = tree
-	it.notice("index entries put back: %s (as they were found: folder index of the evidence)", text.List(paths))
-	return nil
+	f.note("index entries put back: %s (as they were found: folder index of the evidence)", text.List(paths))
+	return f, nil
 }
 
 // indexChanges names the paths whose entries differ from the checkpoint's, and
 // makes a tree of the found ones. An entry whose object does not exist is left
 // out: the evidence has to be whole.
-func (l *Loop) indexChanges(it *attempt, found worktree.IndexState) (paths []string, tree object.ID, err error) {
+func (l *Loop) indexChanges(it *Ready, found worktree.IndexState) (paths []string, tree object.ID, err error) {
 	was := it.Before.Index
 	changes, err := worktree.DiffTrees(l.Repo.Store, was.Tree, found.Tree)
 	if err != nil {
@@ -391,9 +399,11 @@ func (l *Loop) indexChanges(it *attempt, found worktree.IndexState) (paths []str
 // person has to say which way to go.
 func (l *Loop) endMoved(it *attempt) (Ending, error) {
 	capture, err := l.Engine.Capture(l.background(), it.Before)
+	var f findings
 	if err == nil {
+		it = it.with(f)
 		it.after = capture
-		l.readClaims(it)
+		it.facts.Said, it.left, f = l.readClaims(it.Ready, it.Ran)
 	}
 	var what, back []string
 	for i, d := range it.moved {
@@ -401,7 +411,7 @@ func (l *Loop) endMoved(it *attempt) (Ending, error) {
 			continue
 		}
 		line := fmt.Sprintf("%s: %s → %s", d.Name, cmp.Or(d.Old, "absent"), cmp.Or(d.New, "absent"))
-		it.notice("%s", line)
+		f.note("%s", line)
 		if i >= 20 {
 			continue
 		}
@@ -410,7 +420,8 @@ func (l *Loop) endMoved(it *attempt) (Ending, error) {
 			back = append(back, cmd)
 		}
 	}
-	it.tampered("refs")
+	f.tampered = []string{"refs"}
+	it = it.with(f)
 	v := rejectAttempt("tampered: " + strings.Join(it.facts.Tampered, ", "))
 	if err := l.endUntouched(it, v); err != nil {
 		return Ending{}, err

@@ -288,13 +288,13 @@ func writeTool(root *os.Root, name string, t tool) error {
 // blameTools takes the runs that lack a program which the attempt took from an
 // ignored folder out of those that the environment may be to blame for, puts
 // back what it can and tells people and the next attempt.
-func (l *Loop) blameTools(it *attempt, program string) bool {
+func (l *Loop) blameTools(program string) (f findings, blamed bool) {
 	dirs := l.spoiled(program)
 	if dir, ok := l.sharedTool(program); ok {
 		if err := l.shared().Drop(); err != nil {
 			l.Log("%v", err)
 		}
-		it.notice("gone, checks call %s: %s; what this worker has written to the shared folders is dropped", program,
+		f.note("gone, checks call %s: %s; what this worker has written to the shared folders is dropped", program,
 			path.Join(dir, path.Base(program)))
 		dirs = []string{dir}
 	}
@@ -307,20 +307,20 @@ func (l *Loop) blameTools(it *attempt, program string) bool {
 			l.Log("%v", err)
 		}
 		if len(back) > 0 {
-			it.notice("put back, because checks call %s: %s", program, text.List(back))
+			f.note("put back, because checks call %s: %s", program, text.List(back))
 		}
 		if len(gone) > 0 {
 			text := fmt.Sprintf("gone, checks call %s: %s", program, text.List(gone))
 			if l.setUpAgain = len(l.Settings.Setup) > 0; l.setUpAgain {
 				text += "; the setup is done again"
 			}
-			it.notice("%s", text)
+			f.note("%s", text)
 		}
 	}
 	if len(dirs) > 0 {
-		it.report.FailText = strings.TrimSpace(it.report.FailText + fmt.Sprintf(
+		f.advice = fmt.Sprintf(
 			"\n\n`%s` lay in %s before the attempt and could be run: leave what is installed there alone.",
-			program, text.List(dirs)))
+			program, text.List(dirs))
 	}
-	return len(dirs) > 0
+	return f, len(dirs) > 0
 }

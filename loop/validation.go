@@ -117,14 +117,15 @@ func (v *validation) missing(_ state.State, c session.Collected) []string {
 // settle puts the worktree back and gives every criterion its verdict, by what
 // the commit shows.
 func (v *validation) settle(ctx context.Context, it *attempt) (made, error) {
+	m := made{validated: &validated{}}
 	for _, c := range it.after.Changes {
-		if len(it.putBack) < 1000 {
-			it.putBack = append(it.putBack, c.Path)
+		if len(it.putBack)+len(m.validated.putBack) < 1000 {
+			m.validated.putBack = append(m.validated.putBack, c.Path)
 		}
 	}
-	var m made
+	after := *it.after
 	restore := func() error {
-		back, err := it.RestoreBefore(it.after)
+		back, err := it.RestoreBefore(&after)
 		m.notices = append(m.notices, back.Notices...)
 		if err != nil {
 			return fmt.Errorf("put back what the validation changed: %w", err)
@@ -134,9 +135,9 @@ func (v *validation) settle(ctx context.Context, it *attempt) (made, error) {
 	if err := restore(); err != nil {
 		return m, err
 	}
-	it.after.Changes, it.after.PutBack = nil, nil
-	it.facts.Change.Any, it.facts.Change.TooLarge, it.facts.Change.Nested = false, nil, nil
-	if err := v.judge(ctx, it); err != nil {
+	after.Changes, after.PutBack = nil, nil
+	m.validated.after = &after
+	if err := v.judge(ctx, it, m.validated); err != nil {
 		return m, err
 	}
 	if v.l.Settings.Fresh == "never" {
@@ -146,12 +147,12 @@ func (v *validation) settle(ctx context.Context, it *attempt) (made, error) {
 }
 
 // judge weighs what was reported of every criterion.
-func (v *validation) judge(ctx context.Context, it *attempt) error {
+func (v *validation) judge(ctx context.Context, it *attempt, out *validated) error {
 	w := &witness{l: v.l, state: it.state, commit: it.tip, policy: v.l.policyFor(it.Ready, it.role, PhaseTools(it.phase)),
 		specs: v.specs}
 	w.ran = func(c state.CheckRun, output []byte) {
-		it.report.Runs = append(it.report.Runs, c)
-		it.Add(fmt.Sprintf("checks/criterion-%02d.txt", len(it.report.Runs)), output)
+		out.runs = append(out.runs, c)
+		it.Add(fmt.Sprintf("checks/criterion-%02d.txt", len(it.report.Runs)+len(out.runs)), output)
 		v.l.emit("check", it.state, "", c, "criterion, %s: %s", notes.OneLine(c.Command, 100), passed(c))
 	}
 	if !it.tip.IsZero() {
@@ -175,12 +176,12 @@ func (v *validation) judge(ctx context.Context, it *attempt) error {
 			if c.Verdict != "pass" {
 				mark = markUnjudged
 			}
-			it.report.Criteria = append(it.report.Criteria, state.CriterionMark{Text: text, Mark: mark})
+			out.criteria = append(out.criteria, state.CriterionMark{Text: text, Mark: mark})
 		}
 		v.results = append(v.results, res)
 	}
 	if ctx.Err() != nil {
-		it.facts.Outcome = session.Interrupted
+		out.interrupted = true
 		return nil
 	}
 	if w.err != nil {

@@ -147,15 +147,72 @@ type Examined struct {
 	notices    []string
 }
 
-// notice adds a line for people, once.
-func (x *Examined) notice(format string, args ...any) {
-	x.notices = recovery.Noted(x.notices, fmt.Sprintf(format, args...))
+// add takes what a step found out into the value. Only examine, which makes the
+// value, and with, which makes the next one, call it.
+func (x *Examined) add(f findings) {
+	x.notices = appendNew(x.notices, f.notices)
+	x.facts.Tampered = appendNew(x.facts.Tampered, f.tampered)
+	if f.moved != nil {
+		x.moved = f.moved
+	}
+	if f.advice != "" {
+		x.report.FailText = strings.TrimSpace(x.report.FailText + f.advice)
+	}
 }
 
-func (x *Examined) tampered(kind string) {
-	if !slices.Contains(x.facts.Tampered, kind) {
-		x.facts.Tampered = append(x.facts.Tampered, kind)
+// findings are what a step of the harness found out besides its result. The step
+// returns them to its caller.
+type findings struct {
+	notices  []string              // for people
+	tampered []string              // kinds of git's own state that were changed, which rejects
+	moved    []gitstate.Difference // refs or HEAD, so that a person has to look
+	advice   string                // for the next attempt, after the output of the checks
+}
+
+// noted are findings of one notice.
+func noted(format string, args ...any) findings {
+	return findings{notices: []string{fmt.Sprintf(format, args...)}}
+}
+
+func (f *findings) note(format string, args ...any) {
+	f.notices = recovery.Noted(f.notices, fmt.Sprintf(format, args...))
+}
+
+func (f *findings) add(g findings) {
+	f.notices = appendNew(f.notices, g.notices)
+	f.tampered = appendNew(f.tampered, g.tampered)
+	f.advice += g.advice
+	if g.moved != nil {
+		f.moved = g.moved
 	}
+}
+
+// appendNew adds the lines that the list does not have.
+func appendNew(list, lines []string) []string {
+	for _, line := range lines {
+		if !slices.Contains(list, line) {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// proof is what the checks and the guards of the tests showed of an attempt.
+type proof struct {
+	findings
+	report      ProofReport
+	checks      Checks
+	reproduced  []state.TestBlob
+	interrupted bool
+}
+
+// prove takes the result of the checks into the value.
+func (x *Examined) prove(p proof) {
+	x.report, x.facts.Checks, x.reproduced = p.report, p.checks, p.reproduced
+	if p.interrupted {
+		x.facts.Outcome = session.Interrupted
+	}
+	x.add(p.findings)
 }
 
 // left is the handoff that an agent left, or why it does not count.
@@ -167,11 +224,22 @@ type left struct {
 
 // made is what a job without a claim has produced.
 type made struct {
-	done     bool // the phase has what it is for
-	title    string
-	plan     *state.PlanChange
-	problems []string // why not
-	notices  []string
+	done      bool // the phase has what it is for
+	title     string
+	plan      *state.PlanChange
+	problems  []string // why not
+	notices   []string
+	validated *validated // by a job that changes nothing
+}
+
+// validated is what a validation has run on the commit, after it took back what its agent
+// changed.
+type validated struct {
+	after       *worktree.Capture // without a change
+	putBack     []string
+	runs        []state.CheckRun
+	criteria    []state.CriterionMark
+	interrupted bool
 }
 
 // attempt is an iteration as far as it has come: the values of its stages.
@@ -179,6 +247,24 @@ type attempt struct {
 	*Ready
 	*Ran
 	*Examined
+}
+
+// with is the attempt with what a step found out after it was examined. It shares
+// nothing that is written with the attempt that it comes from.
+func (it *attempt) with(f findings) *attempt {
+	x := *it.Examined
+	x.notices, x.facts.Tampered = slices.Clone(x.notices), slices.Clone(x.facts.Tampered)
+	x.add(f)
+	return &attempt{it.Ready, it.Ran, &x}
+}
+
+// onTop is the attempt with another tip to land on.
+func (it *attempt) onTop(tip object.ID, f findings) *attempt {
+	rd := *it.Ready
+	rd.tip, rd.landing = tip, true
+	it = it.with(f)
+	it.Ready = &rd
+	return it
 }
 
 // Ending is how an iteration ended. Halt ends the run as well.

@@ -110,7 +110,8 @@ func (l *Loop) bring(ctx context.Context, it *attempt, v Verdict) (Verdict, *Act
 	} else if s.Withdrawn(it.task.ID) || requirementsChanged(s, it.task) || !s.Holds(it.under) {
 		return v, nil, l.keepNotLanded(it, v, "the task was changed meanwhile")
 	}
-	if err := it.restoreTheirs(); err != nil {
+	it, err := it.restoreTheirs()
+	if err != nil {
 		return v, nil, err
 	}
 	res := l.result(it, v)
@@ -149,7 +150,7 @@ func (l *Loop) bring(ctx context.Context, it *attempt, v Verdict) (Verdict, *Act
 			return v, nil, err
 		}
 		if len(at.conflicts) > 0 {
-			v = l.conflicted(it, at)
+			it, v = l.conflicted(it, at)
 			return v, nil, l.reject(it, v)
 		}
 		if nv, halt, err := l.mayLand(ctx, it, v, &at); err != nil || halt != nil || nv.Verdict != state.Keep {
@@ -256,7 +257,8 @@ func (l *Loop) mayLand(ctx context.Context, it *attempt, v Verdict, at *landing)
 	for name, out := range report.Outputs {
 		it.Add("checks/landing/"+name, out)
 	}
-	it.report.Runs = append(it.report.Runs, report.Runs...)
+	it = it.with(findings{})
+	it.report.Runs = append(slices.Clip(it.report.Runs), report.Runs...)
 	it.report.FailText = "Your work passed alone. Together with what others have landed since it does not:\n" +
 		report.FailText
 	v = rejectAttempt("landing: " + strings.TrimPrefix(strings.Join(report.Reasons, "; "), "checks: "))
@@ -267,7 +269,7 @@ func (l *Loop) mayLand(ctx context.Context, it *attempt, v Verdict, at *landing)
 // conflicted is the verdict on work that does not join what others have landed. The
 // next attempt begins at their work and is shown both sides; only when that one meets
 // the same again is an attempt spent.
-func (l *Loop) conflicted(it *attempt, at landing) Verdict {
+func (l *Loop) conflicted(it *attempt, at landing) (*attempt, Verdict) {
 	reason := "conflict: " + text.List(at.conflicts)
 	v := Verdict{Verdict: state.Reject, Reasons: []string{reason}}
 	if strings.Contains(it.task.Failure, "conflict: ") {
@@ -288,12 +290,13 @@ func (l *Loop) conflicted(it *attempt, at landing) Verdict {
 		err = l.Repo.Store.Sync()
 	}
 	if err == nil {
+		it = it.with(findings{})
 		it.report.FailText = "Another worker changed the same lines and has landed first. Its change is in the files that " +
 			"you see now. Do the task again on top of it, so that both are kept.\n\nIts change:\n" + side(it.tip, at.tip) +
 			"\nYour change, which is not in the files:\n" + side(it.tip, mine)
 	}
 	l.tellVerdict(it, v, "")
-	return v
+	return it, v
 }
 
 // landAt moves branch and journal, and then the files of the branch's worktree. What is
@@ -325,7 +328,7 @@ func (l *Loop) landAt(it *attempt, v Verdict, res *state.Result, at landing, loc
 		l.Log("%v", err)
 	}
 	// What it made is on the branch: the worktree begins anew with its next task.
-	if _, err := it.restore(func() (object.ID, error) { return evidence, nil }); err != nil {
+	if _, _, err := it.restore(func() (object.ID, error) { return evidence, nil }); err != nil {
 		l.Log("%v", err)
 	}
 	it.Drop()
