@@ -150,7 +150,7 @@ type Examined struct {
 // add takes what a step found out into the value. Only examine, which makes the
 // value, and with, which makes the next one, call it.
 func (x *Examined) add(f findings) {
-	x.notices = appendNew(x.notices, f.notices)
+	x.notices = recovery.Noted(x.notices, f.notices...)
 	x.facts.Tampered = appendNew(x.facts.Tampered, f.tampered)
 	if f.moved != nil {
 		x.moved = f.moved
@@ -179,7 +179,7 @@ func (f *findings) note(format string, args ...any) {
 }
 
 func (f *findings) add(g findings) {
-	f.notices = appendNew(f.notices, g.notices)
+	f.notices = recovery.Noted(f.notices, g.notices...)
 	f.tampered = appendNew(f.tampered, g.tampered)
 	f.advice += g.advice
 	if g.moved != nil {
