@@ -16,9 +16,10 @@ import (
 // oneCommand is a grammar with the one command that a line begins with, and its flags
 // of every command. Reading what all of them declare takes several times as long, and
 // a run starts the program for each command of an agent. It is nil where the line
-// begins with something else.
+// begins with something else, and where it asks for help: a part knows no flag for
+// that, and a command that takes the options of another program would take it for one.
 func oneCommand(args []string) (grammar any, flags *Globals) {
-	if len(args) == 0 {
+	if len(args) == 0 || asksForHelp(args) {
 		return nil, nil
 	}
 	all := reflect.TypeFor[Commands]()
@@ -31,6 +32,20 @@ func oneCommand(args []string) (grammar any, flags *Globals) {
 		return line.Interface(), line.Elem().Field(0).Addr().Interface().(*Globals)
 	}
 	return nil, nil
+}
+
+// asksForHelp reports whether -h or --help stands among the words, in front of a --.
+// Where it is of another program, the whole grammar finds that out.
+func asksForHelp(args []string) bool {
+	for _, s := range args {
+		switch s {
+		case "-h", "--help":
+			return true
+		case "--":
+			return false
+		}
+	}
+	return false
 }
 
 // parse reads a command line as kong.Parse does, and help and version as they

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"bytes"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -48,9 +51,46 @@ func TestOneCommand(t *testing.T) {
 			t.Errorf("%s does without the flags of every command: %+v", want.Name, *flags)
 		}
 	}
-	for _, args := range [][]string{nil, {"-v", "status"}, {"help", "status"}, {"statos"}, {"Globals"}, {completeWord}} {
+	for _, args := range [][]string{nil, {"-v", "status"}, {"help", "status"}, {"statos"}, {"Globals"}, {completeWord},
+		{"status", "-h"}, {"diff", "--help"}} {
 		if grammar, _ := oneCommand(args); grammar != nil {
 			t.Errorf("%q is read by a part of the grammar", args)
 		}
 	}
+}
+
+// TestHelpOfEveryCommand: -h and --help behind a command explain it and run nothing, also
+// where the command takes the options of another program; behind a word of that other
+// program, and behind --, they are that program's.
+func TestHelpOfEveryCommand(t *testing.T) {
+	t.Parallel()
+	var app App
+	var lines [][]string
+	for _, node := range app.model().Leaves(false) {
+		var path []string
+		for n := node; n.Type == kong.CommandNode; n = n.Parent {
+			path = slices.Insert(path, 0, n.Name)
+		}
+		lines = append(lines, append(slices.Clone(path), "-h"), append(path, "--help"))
+	}
+	lines = append(lines, []string{"test", "-v", "-h"}, []string{"guard", "--json", "-h"})
+	for _, args := range lines {
+		if out, code := help(t, args); code != 0 || !strings.HasPrefix(out, "Usage: git ralph "+args[0]) {
+			t.Errorf("%q: exit %d, %s", args, code, out)
+		}
+	}
+	for _, args := range [][]string{{"guard", "git", "-h"}, {"guard", "--", "git", "--help"}} {
+		if out, code := help(t, args); code != 0 || !strings.HasPrefix(out, "allow") {
+			t.Errorf("%q: exit %d, %s", args, code, out)
+		}
+	}
+}
+
+// help is what a command line prints.
+func help(t *testing.T, args []string) (string, int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	app := &App{Ctx: t.Context(), In: strings.NewReader(""), Out: &out, Err: &errs}
+	code := app.Run(args)
+	return out.String() + errs.String(), code
 }
