@@ -83,6 +83,8 @@ func TestImportDialects(t *testing.T) {
 			"**Acceptance Criteria**:\n- it is fast\n- [ ] it is small\n\n## Notes\nnothing\n",
 			[]string{"1 done p1 first thing | - |  | ", "2 pending p1 second | 1 | it is fast; it is small | make x; make y"},
 			nil},
+		{"boxes below another section than those with fields", "## Task 1: one\n**Status**: done\n\n## Later\n- [ ] two\n",
+			[]string{"1 done p1 one | - |  | "}, []string{"boxes outside of the tasks: the sections with fields are the tasks here"}},
 		{"a table with a column of states",
 			"| ID | Task | Status | Depends |\n|---|---|---|---|\n| A-1 | one | ✅ Done | x |\n| A-2 | two | In progress | y |\n",
 			[]string{"A-1 done p1 one | - |  | ", "A-2 pending p1 two | - |  | "}, nil},

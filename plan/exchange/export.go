@@ -131,6 +131,10 @@ func survived(f plan.Field, was, is *plan.Task, at, backAt map[plan.TaskID]int) 
 				!slices.Contains(was.Verify, s) {
 				return false
 			}
+			// A criterion in words that is run there is another one.
+			if f.Name == "verify" && !slices.Contains(*v, s) {
+				return false
+			}
 		}
 		for _, s := range *v {
 			if !slices.Contains(*f.At(is).(*[]string), s) {

@@ -207,6 +207,29 @@ func TestExportHostile(t *testing.T) {
 	}
 }
 
+// TestExportNamesCommandsItMakes: a criterion in words that a reader of the format
+// takes for a command is named, because nobody asked for it to be run.
+func TestExportNamesCommandsItMakes(t *testing.T) {
+	p := tasks("A-1")
+	p.Tasks[0].Criteria = []string{"`sh t.sh` passes"}
+	p.Tasks[0].Verify = []string{"test -f a"}
+	for _, format := range Formats() {
+		data, lost, err := Export(format, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Import("-", data, Options{Format: format})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := slices.Contains(got.Plan.Tasks[0].Verify, "sh t.sh")
+		named := slices.ContainsFunc(lost, func(l Lost) bool { return l.Field == "verify" })
+		if made != named {
+			t.Errorf("%s: made a command: %v, named: %v", format, made, lost)
+		}
+	}
+}
+
 func TestParseFormat(t *testing.T) {
 	for name, want := range map[string]Format{
 		"toml": FormatTOML, "plan.json": FormatPlan, "out/PRD.json": FormatPRD, `a\tasks.json`: FormatTaskMaster,

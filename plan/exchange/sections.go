@@ -297,6 +297,12 @@ func dependencyWords(value string) (ids []plan.TaskID, ok bool) {
 	return ids, true
 }
 
+// isBox reports whether a line is a box of a checklist.
+func isBox(line string) bool {
+	_, _, ok := cutBox(line)
+	return ok
+}
+
 // codeSpans are the texts between back-ticks.
 func codeSpans(s string) []string {
 	var out []string
@@ -436,6 +442,8 @@ func (im *importer) outside(lines []string, taken func(n int) bool) {
 		case taken(n) || body == "":
 		case strings.HasPrefix(body, "#"):
 			im.lost.add("headings", "a plan has no sections", "")
+		case isBox(body):
+			im.lost.add("boxes outside of the tasks", "the sections with fields are the tasks here", "")
 		default:
 			im.lost.add("text outside the list", "", "")
 		}
