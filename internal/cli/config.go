@@ -8,12 +8,12 @@ import (
 
 // ConfigCmd is `git ralph config`.
 type ConfigCmd struct {
-	Key     string   `complete:"settings" arg:"" optional:"" help:"One setting, in any spelling that git config takes."`
+	Key     string   `complete:"settings" arg:"" optional:"" help:"One setting, or a table of them, in any spelling that git config takes."`
 	Value   string   `arg:"" optional:"" hidden:""`
 	Changed bool     `help:"Only settings that differ from the default."`
 	Default bool     `help:"Print a ralph.toml with every setting commented out."`
 	Config  []string `placeholder:"FILE" sep:"none" help:"Further settings over ralph.toml; may be repeated."`
-	JSON    bool     `name:"json" help:"Print {key, value, origin, default}, an array of them without KEY."`
+	JSON    bool     `name:"json" help:"Print {key, value, origin, default}, an array of them without KEY and of a table."`
 }
 
 // Help says more.
@@ -41,6 +41,9 @@ func (c *ConfigCmd) Run(a *App) error {
 	}
 	if c.Key != "" {
 		e, err := set.Lookup(c.Key)
+		if under := set.Under(c.Key); err != nil && len(under) > 0 {
+			return a.listSettings(under, c)
+		}
 		if err != nil {
 			return &gitstate.HintError{Err: err, Hint: hintOf(err), Code: 2}
 		}
@@ -51,7 +54,11 @@ func (c *ConfigCmd) Run(a *App) error {
 		a.printer().Table([][]string{{"  from", e.Origin.String()}, {"  is", view.OrDash(e.Help)}})
 		return nil
 	}
-	entries := set.List()
+	return a.listSettings(set.List(), c)
+}
+
+// listSettings prints settings with where each comes from.
+func (a *App) listSettings(entries []config.Entry, c *ConfigCmd) error {
 	if c.Changed {
 		var kept []config.Entry
 		for _, e := range entries {

@@ -60,6 +60,17 @@ func (r *Resolved) Lookup(key string) (Entry, error) {
 	return Entry{}, &Error{Problems: []Problem{{Key: key, Msg: "unknown key " + cut(key) + suggest(key, known)}}}
 }
 
+// Under are the entries below a table or a list of tables, such as limits or checks.
+func (r *Resolved) Under(table string) []Entry {
+	var out []Entry
+	for _, e := range r.List() {
+		if strings.HasPrefix(norm(e.Key), norm(table)+".") {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 func (r *Resolved) walk(s *spec, v reflect.Value, path []string, out *[]Entry) {
 	for _, c := range s.fields {
 		here := append(append([]string{}, path...), c.name)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +63,13 @@ func TestListAsJSON(t *testing.T) {
 	}
 	if e, err := r.Lookup("loop.maxIterations"); err != nil || e.Key != "loop.max_iterations" {
 		t.Errorf("Lookup as in git config: %v, %v", e, err)
+	}
+	var keys []string
+	for _, e := range r.Under("Checks") {
+		keys = append(keys, e.Key)
+	}
+	if !slices.Contains(keys, "checks.t.run") || len(r.Under("check")) > 0 || len(r.Under("checks.t")) != len(keys) {
+		t.Errorf("Under checks: %q, under check: %v", keys, r.Under("check"))
 	}
 	if _, err := r.Lookup("loop.max_iteration"); err == nil || !strings.Contains(err.Error(),
 		"did you mean loop.max_iterations?") {
