@@ -412,7 +412,11 @@ func (r Reader) statusRows(d StatusDoc, s state.State, now time.Time) (rows [][]
 		}
 	}
 	if d.Driver != "" {
-		row("agent", "%s, %s", strings.TrimSpace(d.Driver+" "+d.Model), d.Mode)
+		agent := strings.TrimSpace(d.Driver + " " + d.Model)
+		if d.Mode != "" { // none is chosen until a run begins
+			agent += ", " + d.Mode
+		}
+		row("agent", "%s", agent)
 	}
 	if d.Sandbox != "" {
 		row("sandbox", "%s", SandboxLine(d.Sandbox, r.sockets()))
