@@ -95,6 +95,26 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestServeAddress: an address where nothing can listen is refused with one that can.
+func TestServeAddress(t *testing.T) {
+	t.Chdir(".")
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	work := repo.New(t, map[string]string{"a.txt": "a\n"})
+	env := append(repo.Env(home), "PATH="+os.Getenv("PATH"))
+	for _, args := range [][]string{{"add", "a task"}, {"serve", "--addr", "x"}, {"serve", "--addr", "127.0.0.1:nothing"},
+		{"serve", "--addr", "0.0.0.0:0"}} {
+		var out, errs bytes.Buffer
+		app := &App{Ctx: t.Context(), In: strings.NewReader(""), Out: &out, Err: &errs, Env: env}
+		code := app.Run(append([]string{"-C", work.Dir}, args...))
+		if what := strings.Join(args, " "); (code == 0) != (args[0] == "add") {
+			t.Errorf("%s: exit %d\n%s%s", what, code, out.String(), errs.String())
+		} else {
+			checkRefusal(t, what, code, out.String(), errs.String())
+		}
+	}
+}
+
 // stays are commands that go on, or do their whole work, when they are given
 // nothing.
 var stays = map[string]bool{"demo": true, "watch": true, "serve": true}

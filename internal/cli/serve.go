@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"git-ralph/gitstate"
 	"git-ralph/gitstate/journal"
 	"git-ralph/internal/dashboard"
 )
@@ -52,8 +53,13 @@ func (c *ServeCmd) Run(a *App) error {
 	if errors.As(err, &open) {
 		return usage("127.0.0.1 and a port; to look from elsewhere: ssh -L 8000:127.0.0.1:8000 HOST", "%w", err)
 	}
+	var none *dashboard.NoAddressError
+	if errors.As(err, &none) {
+		return usage("127.0.0.1:8000, or 127.0.0.1:0 for a free port", "%w", err)
+	}
 	if err != nil {
-		return err
+		return gitstate.Hint(1, "git ralph serve --addr 127.0.0.1:0 takes a free port",
+			"nothing can listen on %s: %w", c.Addr, err)
 	}
 	a.printf("%s\n", url)
 	a.printf("the page of %s; it is for this machine's browsers, and Ctrl-C ends it\n", a.journal.Branch)

@@ -78,12 +78,17 @@ func (e *AddressError) Error() string {
 	return fmt.Sprintf("%s can be reached from other machines", e.Addr)
 }
 
+// NoAddressError is a text that names no host and port.
+type NoAddressError struct{ Addr string }
+
+func (e *NoAddressError) Error() string { return fmt.Sprintf("%q is no HOST:PORT", e.Addr) }
+
 // Listen opens the address, which has to be a loopback one, and gives back the
 // URL of the page with its token.
 func (s *Server) Listen(addr string) (net.Listener, string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, "", fmt.Errorf("read the address %q: %w", addr, err)
+		return nil, "", &NoAddressError{addr}
 	}
 	ip := net.ParseIP(host)
 	if host == "localhost" {
