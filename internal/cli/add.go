@@ -16,7 +16,7 @@ type AddCmd struct {
 	ID          string   `name:"id" placeholder:"ID" help:"The task's id instead of the next T-00n."`
 	Title       string   `placeholder:"TEXT" help:"The title, when it is not the first line of the text."`
 	Priority    *int     `placeholder:"N" help:"The lowest number is worked on first (1)."`
-	Depends     []string `complete:"tasks" sep:"," placeholder:"ID" help:"Tasks that must be done before."`
+	Depends     []string `complete:"tasks" sep:"," placeholder:"ID" aliases:"depends-on" help:"Tasks that must be done before."`
 	Criteria    []string `sep:"none" placeholder:"TEXT" help:"What makes it done, in words; may be repeated."`
 	Verify      []string `sep:"none" placeholder:"CMD" help:"A command, or a check's name, that must pass; may be repeated."`
 	Skill       []string `sep:"," placeholder:"NAME" help:"Skill files that the agent reads with it."`

@@ -94,3 +94,20 @@ func help(t *testing.T, args []string) (string, int) {
 	code := app.Run(args)
 	return out.String() + errs.String(), code
 }
+
+// TestFlagInFrontOfTheCommand: what stands in front of a command is no reason to
+// call the command unknown.
+func TestFlagInFrontOfTheCommand(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"--json status": `{"code":2,"error":"--json stands in front of the command","hint":"git ralph status --json"}` + "\n",
+		"--once start -v": "error: --once stands in front of the command\n" +
+			"hint: git ralph start --once -v\n",
+		"--json nonsense": `{"code":2,"error":"\"nonsense\" is not a command of git ralph",` +
+			`"hint":"git ralph -h lists the commands"}` + "\n",
+	} {
+		if got, code := help(t, strings.Fields(line)); code != 2 || got != want {
+			t.Errorf("git ralph %s: exit %d, %s", line, code, got)
+		}
+	}
+}

@@ -59,6 +59,13 @@ func (a *App) parseError(err error, args []string) error {
 	word, hint := args[i], listCommands
 	var near []string
 	for _, n := range a.model().Children {
+		if i > 0 && n.Name == word {
+			line := "git ralph"
+			for _, s := range slices.Concat(args[i:i+1], args[:i], args[i+1:]) {
+				line += " " + text.Shell(s)
+			}
+			return usage(line, "%s stands in front of the command", strings.Join(args[:i], " "))
+		}
 		if !n.Hidden && distance(word, n.Name) <= max(1, (len(word)+1)/3) {
 			near = append(near, "git ralph "+n.Name)
 		}
