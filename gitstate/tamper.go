@@ -67,6 +67,21 @@ func (d Difference) String() string {
 	return d.Kind + " (" + d.Name + ")"
 }
 
+// Unreadable says that HEAD is now something with which git takes the folder for no repository:
+// every command of git fails there, so none of them can bring HEAD back.
+func (d Difference) Unreadable() bool {
+	if d.Kind != "HEAD" || d.Name != "HEAD" {
+		return false
+	}
+	if link, ok := strings.CutPrefix(d.New, "link to "); ok {
+		return !strings.HasPrefix(link, "refs/")
+	}
+	if ref, ok := strings.CutPrefix(d.New, "ref:"); ok {
+		return !strings.HasPrefix(strings.TrimSpace(ref), "refs/")
+	}
+	return len(d.New) < 40 || strings.Trim(d.New[:40], "0123456789abcdefABCDEF") != ""
+}
+
 // watched are the parts of the git directory that can make git run something
 // or look elsewhere.
 var watched = []struct {
@@ -85,7 +100,7 @@ var watched = []struct {
 
 // operations are files that say that a merge or the like was begun and waits for a person.
 // The index and the worktree belong to it then.
-var operations = []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"}
+var operations = []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG"}
 
 // ofOthers is what configures submodules and linked worktrees.
 var ofOthers = []string{"config", "config.worktree", "commondir", "gitdir", "locked", "exclude", "attributes",
@@ -128,7 +143,7 @@ func (r *Repo) TakeSnapshot(ctx context.Context, before *Snapshot) (*Snapshot, e
 
 func (s *Snapshot) fill(ctx context.Context, r *Repo) error {
 	head, err := readState(filepath.Join(r.GitDir, "HEAD"))
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read HEAD: %w", err)
 	}
 	switch {

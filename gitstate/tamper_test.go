@@ -389,3 +389,37 @@ func TestFetchedShallow(t *testing.T) {
 		})
 	}
 }
+
+// TestBegunOperations: a bisect that an agent begins is found like a merge, and a HEAD with which
+// git knows no repository is told from one that leads elsewhere.
+func TestBegunOperations(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	r, g := watchedRepo(t)
+	before, err := g.TakeSnapshot(ctx, nil)
+	must(t, err)
+	defer before.Close()
+	git, id := filepath.Join(r.Dir, ".git"), strings.Repeat("a", 40)
+	found := func() []Difference {
+		now, err := g.TakeSnapshot(ctx, before)
+		must(t, err)
+		defer now.Close()
+		return before.Compare(now)
+	}
+	must(t, os.WriteFile(git+"/BISECT_LOG", nil, 0o644))
+	if d := found(); len(d) != 1 || d[0].Name != "BISECT_LOG" || d[0].Unreadable() {
+		t.Errorf("a bisect: %v", d)
+	}
+	must(t, os.Remove(git+"/BISECT_LOG"))
+	for text, unreadable := range map[string]bool{"": true, "\n": true, "main\n": true, "ref: main\n": true,
+		"ref: refs/heads/other\n": false, id + "\n": false} {
+		must(t, os.WriteFile(git+"/HEAD", []byte(text), 0o644))
+		if d := found(); len(d) != 1 || d[0].Unreadable() != unreadable {
+			t.Errorf("HEAD %q: %v", text, d)
+		}
+	}
+	must(t, os.Remove(git+"/HEAD"))
+	if d := found(); len(d) != 1 || !d[0].Unreadable() {
+		t.Errorf("no HEAD: %v", d)
+	}
+}
