@@ -416,7 +416,7 @@ func (l *Loop) endMoved(it *attempt) (Ending, error) {
 			continue
 		}
 		what = append(what, line)
-		if cmd := backCommand(d); cmd != "" {
+		if cmd := backCommand(l.Repo.GitDir, d); cmd != "" {
 			back = append(back, cmd)
 		}
 	}
@@ -426,8 +426,12 @@ func (l *Loop) endMoved(it *attempt) (Ending, error) {
 	if err := l.endUntouched(it, v); err != nil {
 		return Ending{}, err
 	}
-	l.Log("refs moved while the agent ran, by the agent or perhaps by you:\n  %s\nto go on from here: git ralph "+
-		"adopt, then git ralph start", strings.Join(what, "\n  "))
+	further := "to go on from here: git ralph adopt, then git ralph start"
+	if slices.ContainsFunc(it.moved, gitstate.Difference.Unreadable) {
+		further = "git takes this folder for no repository until HEAD is back"
+	}
+	l.Log("refs moved while the agent ran, by the agent or perhaps by you:\n  %s\n%s",
+		strings.Join(what, "\n  "), further)
 	if len(back) > 0 {
 		l.Log("to move them back instead (what they lead to now gets a name first):\n  %s", strings.Join(back, "\n  "))
 	}
@@ -440,9 +444,14 @@ func (l *Loop) endMoved(it *attempt) (Ending, error) {
 // backCommand is what a person types to move a ref to where it was, "" where that
 // could lose something of theirs. A commit that only the ref leads to gets a
 // branch first; a stash, and what is new, are left to the person.
-func backCommand(d gitstate.Difference) string {
+func backCommand(gitDir string, d gitstate.Difference) string {
 	if d.Name == "refs/stash" || d.Old == "" || d.New == putBackAgain || strings.HasSuffix(d.New, putBackMoved) {
 		return ""
+	}
+	if d.Unreadable() {
+		quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+		head := quote(filepath.Join(gitDir, "HEAD"))
+		return fmt.Sprintf("mv %s %s.found; echo %s > %s", head, head, quote(d.Old), head)
 	}
 	name := ""
 	if len(d.New) == 40 {
