@@ -216,20 +216,20 @@ func anchors(t *testing.T, file string) []string {
 	return out
 }
 
-// TestPromisesAreHeld: every promise, and every line of SECURITY.md, names the test that holds it.
+// TestPromisesAreHeld: every promise, and every rule of SECURITY.md, names its test.
 func TestPromisesAreHeld(t *testing.T) {
 	docs := documents(t)
 	text, _, _ := strings.Cut(docs[filepath.Join(root, "doc", "promises.md")], "\n## How each is run")
-	_, lines, _ := strings.Cut(docs[filepath.Join(root, "SECURITY.md")], "\n## What holds each line")
+	_, lines, _ := strings.Cut(docs[filepath.Join(root, "SECURITY.md")], "\n## The test for each rule")
 	lines, _, _ = strings.Cut(lines, "\n## ")
 	if strings.Count(lines, "\n| ") < 10 {
-		t.Errorf("SECURITY.md says of too few lines what holds them:\n%s", lines)
+		t.Errorf("SECURITY.md names the tests of too few rules:\n%s", lines)
 	}
 	text += lines
 	held := regexp.MustCompile("`((Test|Fuzz|Benchmark)\\w+|[\\w-]+\\.txtar)`|honesty\\.md")
 	rows := 0
 	for _, line := range strings.Split(text, "\n") {
-		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| promise ") || strings.HasPrefix(line, "| line ") {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| promise ") || strings.HasPrefix(line, "| rule ") {
 			continue
 		}
 		if rows++; !held.MatchString(line) {
