@@ -159,11 +159,6 @@ func (t *Templates) Source(role Role) (file, text string) {
 	return "", ""
 }
 
-// HasPass reports whether there is a template of this name for a pass.
-func (t *Templates) HasPass(name string) bool {
-	return t.extra[strings.TrimSuffix(path.Base(name), ".md")] != nil
-}
-
 // pick returns the template for a role and a task's type.
 func (t *Templates) pick(role Role, taskType string) *template {
 	if taskType != "" {

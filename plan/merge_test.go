@@ -71,7 +71,7 @@ func TestMerge(t *testing.T) {
 		bad := tasks("a", "b pending 1 x", "d pending -1")
 		want := "the plan has 2 problems\n  new.toml:2: b depends on x, which is not in the plan\n  new.toml:6: d: " +
 			"priority is -1; it must not be negative"
-		if err := bad.ValidateAt(places.For(bad)); err == nil || err.Error() != want {
+		if err := Check(bad, places.For(bad), nil).Err(); err == nil || err.Error() != want {
 			t.Errorf("got\n%v\nwant\n%s", err, want)
 		}
 	})

@@ -24,9 +24,6 @@ func (p Plan) Validate() error {
 	return Check(p, Places{}, nil).Err()
 }
 
-// ValidateAt is Validate with the lines that places knows.
-func (p Plan) ValidateAt(places Places) error { return Check(p, places, nil).Err() }
-
 // Check is Validate; known are folded ids outside p on which its tasks may depend.
 func Check(p Plan, places Places, known map[string]bool) Problems {
 	var out Problems
