@@ -2,6 +2,7 @@ package guard
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -112,12 +113,7 @@ func partMeans(pat, name string, dotglob bool) bool {
 }
 
 func globMeans(p, name string, dotglob bool) bool {
-	for _, part := range strings.Split(p, "/") {
-		if partMeans(part, name, dotglob) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(p, "/"), func(part string) bool { return partMeans(part, name, dotglob) })
 }
 
 func (j *judge) protectedPlace(p string, glob bool) (class, reason, instead string) {
@@ -286,19 +282,12 @@ func (j *judge) precious(p string) string {
 }
 
 func belowSelf(p string, dirs []string) bool {
-	for _, d := range dirs {
-		if p == path.Clean(slash(d)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(dirs, func(d string) bool { return p == path.Clean(slash(d)) })
 }
 
-// JudgeWrite decides whether one of the client's file tools may write name,
-// which is absolute or relative to the worktree. These tools have no business
+// judgeWrite decides whether one of the client's file tools may write name,
+// which is absolute or relative to cwd ("" = the worktree). These tools have no business
 // outside the worktree, the temporary folders and guard.writable.
-func (p *Policy) JudgeWrite(name string) Verdict { return p.judgeWrite(name, "") }
-
 func (p *Policy) judgeWrite(name, cwd string) Verdict {
 	if name == "" || strings.ContainsAny(name, "\x00"+holes) {
 		return denied(ClassInput, "the path to be written is empty or holds control characters",

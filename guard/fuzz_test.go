@@ -98,7 +98,7 @@ func FuzzGarbage(f *testing.F) {
 		if v := p.Judge(s); !v.Allowed() && (v.Class == "" || v.Reason == "" || v.Instead == "") {
 			t.Errorf("a denial without words: %+v", v)
 		}
-		p.JudgeWrite(s)
+		p.judgeWrite(s, "")
 		p.JudgeArgv(strings.Fields(s), "/srv/code/app")
 		p.Rewrite(s)
 		HookAnswer("claude", []byte(s), p)

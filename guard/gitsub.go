@@ -123,14 +123,7 @@ func (j *judge) gitOptions(sc *scope, sub string, kind gitClass, rest []arg, in 
 	return !j.done
 }
 
-func hasWord(args []arg, s string) bool {
-	for _, a := range args {
-		if a.s == s {
-			return true
-		}
-	}
-	return false
-}
+func hasWord(args []arg, s string) bool { return indexWord(args, s) >= 0 }
 
 // gitLong judges a long option of a reading command. Git takes any unambiguous
 // beginning of an option's name, so an option counts as each dangerous one that

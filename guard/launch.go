@@ -304,7 +304,7 @@ func findFilter(expr []arg) filter {
 		neg := i > 0 && (expr[i-1].s == "!" || expr[i-1].s == "-not")
 		switch a.s {
 		case "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex":
-			if strings.Contains(next, ".git") && (neg || containsPrune(expr)) {
+			if strings.Contains(next, ".git") && (neg || hasWord(expr, "-prune")) {
 				f.skips = true
 				continue
 			}
@@ -327,15 +327,6 @@ func findFilter(expr []arg) filter {
 		}
 	}
 	return f
-}
-
-func containsPrune(expr []arg) bool {
-	for _, a := range expr {
-		if a.s == "-prune" {
-			return true
-		}
-	}
-	return false
 }
 
 // findTarget judges what find would change below a starting point.

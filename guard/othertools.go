@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -107,21 +108,11 @@ func verbs(rest []arg) (a, b string) {
 }
 
 func indexWord(rest []arg, s string) int {
-	for i, a := range rest {
-		if a.s == s {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(rest, func(a arg) bool { return a.s == s })
 }
 
 func hasConfigOption(rest []arg) bool {
-	for _, a := range rest {
-		if strings.HasPrefix(a.s, "--config") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(rest, func(a arg) bool { return strings.HasPrefix(a.s, "--config") })
 }
 
 func ghReads(rest []arg, verb, verb2 string) bool {

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -188,10 +189,5 @@ func below(s, dir string) bool {
 }
 
 func belowAny(s string, dirs []string) bool {
-	for _, d := range dirs {
-		if below(s, slash(d)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(dirs, func(d string) bool { return below(s, slash(d)) })
 }

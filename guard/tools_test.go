@@ -36,7 +36,7 @@ func TestJudgeWrite(t *testing.T) {
 		{"", ClassInput, "no path at all"},
 		{"a\x00b", ClassInput, "no such name exists"},
 	} {
-		v := p.JudgeWrite(c.path)
+		v := p.judgeWrite(c.path, "")
 		if v.Class != c.class || v.Allowed() != (c.class == "") {
 			t.Errorf("%q (%s): got %+v, want class %q", c.path, c.why, v, c.class)
 		}
