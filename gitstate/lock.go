@@ -36,7 +36,7 @@ type HeldError struct {
 
 func (e *HeldError) Error() string {
 	if e.Holder.Brief {
-		return fmt.Sprintf("process %d on %s has been mending %s since %s", e.Holder.Pid, e.Holder.Host, e.What,
+		return fmt.Sprintf("process %d on %s has been repairing %s since %s", e.Holder.Pid, e.Holder.Host, e.What,
 			e.Holder.Since.Local().Format("15:04:05"))
 	}
 	return fmt.Sprintf("another loop holds %s: process %d on %s since %s", e.What, e.Holder.Pid, e.Holder.Host,

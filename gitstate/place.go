@@ -26,7 +26,7 @@ type GoneError struct {
 
 func (e *GoneError) Error() string {
 	if e.Now != "" {
-		return fmt.Sprintf("%s was moved to %s, and something else lies in its place", e.Path, e.Now)
+		return fmt.Sprintf("%s was moved to %s, and something else is in its place", e.Path, e.Now)
 	}
 	return e.Path + " is not the folder that it was"
 }

@@ -185,7 +185,7 @@ func (s *Snapshot) RemoveStaleLocks(now *Snapshot) (gone []string, left []LeftLo
 	if running, known := proc.GitRunning(nil, s.root, s.common); running || !known {
 		for _, path := range paths {
 			if sameFile(path, seen[path]) {
-				stays(path, "a git is at work in the repository")
+				stays(path, "a git process is running in the repository")
 			}
 		}
 		return nil, left

@@ -187,7 +187,7 @@ func (s *sweeper) judge(path string, st os.FileInfo) string {
 		return whyYoung
 	}
 	if s.gitRuns() {
-		return "a git is at work in the repository"
+		return "a git process is running in the repository"
 	}
 	if who := proc.LockHolder(path, st, s.repo.Root, s.repo.CommonDir); who != "" {
 		return who + " may hold it"

@@ -9,7 +9,7 @@ import (
 const (
 	insteadGitFiles = "leave the git directory to the harness; read it with `git log`, `git show`, `git config --get`"
 	insteadOutside  = "write inside the worktree, or below /tmp"
-	insteadWipe     = "name the folder inside the worktree that shall go, as a literal path"
+	insteadWipe     = "name the folder inside the worktree to delete, as a literal path"
 )
 
 // write judges that a path is written, made, moved or removed. What the path

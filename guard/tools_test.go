@@ -84,7 +84,7 @@ func TestJudgeTool(t *testing.T) {
 		{"discovery", "Bash", `{"command":"ls"}`, ClassTool, "no shell in discovery"},
 		{"planning", "Write", `{"file_path":"plan.md"}`, ClassTool, "planning writes nothing"},
 		{"planning", "Read", `{"file_path":"a.go"}`, "", "it reads"},
-		{"validation", "Edit", `{"file_path":"a.go"}`, ClassTool, "validation does not mend"},
+		{"validation", "Edit", `{"file_path":"a.go"}`, ClassTool, "validation does not fix"},
 		{"validation", "Bash", `{"command":"npm test"}`, "", "it runs checks"},
 		{"", "Read", `{}`, ClassTool, "a phase nobody knows has no tools"},
 	} {

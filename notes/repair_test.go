@@ -40,7 +40,7 @@ func TestRepairHandoff(t *testing.T) {
 		m, ok := RepairHandoff([]byte(tt.in))
 		switch {
 		case !ok:
-			t.Errorf("%s: not mended", tt.why)
+			t.Errorf("%s: not fixed", tt.why)
 			continue
 		case (m.Claim == nil) != (tt.claim == nil), m.Claim != nil && *m.Claim != *tt.claim:
 			t.Errorf("%s: the claim is %v", tt.why, m.Claim)
@@ -54,7 +54,7 @@ func TestRepairHandoff(t *testing.T) {
 	}
 	for _, in := range []string{"", "no object", "[1]", "{broken", `"x"`, "}{"} {
 		if _, ok := RepairHandoff([]byte(in)); ok {
-			t.Errorf("%q was mended", in)
+			t.Errorf("%q was fixed", in)
 		}
 	}
 }

@@ -378,11 +378,11 @@ func amendRemove(p *Plan, current TaskID, a Amendment, r *AmendResult) error {
 	case err != nil:
 		return err
 	case Fold(t.ID) == Fold(current):
-		return fmt.Errorf("%s is the task in work; its status is not the agent's to change", t.ID)
+		return fmt.Errorf("%s is the current task; the agent may not change its status", t.ID)
 	case t.Status == Skipped:
 		return fmt.Errorf("%s is skipped already", t.ID)
 	case t.Status == InProgress:
-		return fmt.Errorf("%s is in work elsewhere", t.ID)
+		return fmt.Errorf("%s is being worked on elsewhere", t.ID)
 	}
 	t.PutAside(0, AmendmentReason, r.Reason)
 	return nil

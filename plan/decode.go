@@ -126,7 +126,7 @@ func (c *Collector) Warn(line int, task TaskID, format string, args ...any) {
 func (c *Collector) document(data []byte) *located.Object {
 	doc, err := located.ParseTOML(data)
 	if err != nil {
-		c.Bad(err.Line, "", "the file is not valid TOML; mend the line and try again", "%s", err.Text)
+		c.Bad(err.Line, "", "the file is not valid TOML; fix the line and try again", "%s", err.Text)
 	}
 	return doc
 }

@@ -64,7 +64,7 @@ func (ps Problems) Hint() string {
 	hint := ""
 	for _, p := range ps.Errors() {
 		if p.Hint == "" || hint != "" && p.Hint != hint {
-			return "mend these places and try again; nothing was changed"
+			return "fix these places and try again; nothing was changed"
 		}
 		hint = p.Hint
 	}

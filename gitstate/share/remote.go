@@ -59,7 +59,7 @@ func (e *RefusedError) Error() string {
 type RewrittenError struct{ Remote, Ref string }
 
 func (e *RewrittenError) Error() string {
-	return fmt.Sprintf("%s of %s was rewritten: it does not go on from what it was when it was fetched last", e.Ref,
+	return fmt.Sprintf("%s of %s was rewritten: it no longer contains what was fetched last", e.Ref,
 		e.Remote)
 }
 

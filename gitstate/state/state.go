@@ -153,7 +153,7 @@ type Run struct {
 	// Proposed are those of entries that say from where they come: several workers may hand over
 	// before the first one's are judged.
 	Proposed []Proposed `toml:"proposed,omitempty"`
-	// Overrides are settings changed by `set` while the run goes on.
+	// Overrides are settings changed by `set` while the run continues.
 	Overrides map[string]string `toml:"overrides,omitempty"`
 
 	Index IndexState `toml:"index,omitzero"`

@@ -190,7 +190,7 @@ func TestApplyOperator(t *testing.T) {
 		if s.Run.Status != Ready || status(s, "B") != plan.Pending || len(s.Guidance) != 1 {
 			t.Errorf("rejected: %s, %+v, %v", s.Run.Status, s.Plan.Tasks[1], s.Guidance)
 		}
-		// While the run goes on approve means these tasks and nothing else.
+		// While the run continues approve means these tasks and nothing else.
 		running := left()
 		running.Run.Status = Running
 		if s, _ := Apply(running, op(Operator{Command: "approve",

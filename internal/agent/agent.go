@@ -135,7 +135,7 @@ func Probe(ctx context.Context, name string, opts Options, env []string) (Info, 
 		return Info{Found: true, Path: path, Supported: true}, nil
 	case "scripted":
 		if _, err := load(opts.Script); err != nil {
-			return Info{Problem: err.Error(), Hint: "mend the script that agent.script (or --script) names"}, nil
+			return Info{Problem: err.Error(), Hint: "fix the script that agent.script (or --script) names"}, nil
 		}
 		return Info{Found: true, Supported: true}, nil
 	}

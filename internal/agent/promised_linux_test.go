@@ -59,7 +59,7 @@ var promises = []promise{
 	{name: "broken hooks", row: "a harmless call ends the run when the hook is switched off, replaced or fails",
 		of: "gemini", test: dialect.brokenHooks, notes: map[string]string{"claude": "`hooks_applied` in the handshake",
 			"codex": "it asks over its protocol", "opencode": "our plugin is the hook", "acp": "it asks over its protocol"}},
-	{name: "handoff that is too long", row: "a handoff of 9 MiB by our own tool is refused, and the run goes on",
+	{name: "handoff that is too long", row: "a handoff of 9 MiB by our own tool is refused, and the run continues",
 		of: "claude codex", test: dialect.hugeHandoff},
 	{name: "tools that do not connect", row: "our tools that do not connect end the run", of: "gemini opencode acp",
 		test: dialect.toolless, notes: map[string]string{"claude": "inside the protocol", "codex": "inside the protocol"}},

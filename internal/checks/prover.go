@@ -197,7 +197,7 @@ func (p *Prover) fewer(results []Result, before []state.CheckState) []string {
 		if i < 0 || !r.Passed || base.Checks[i].Tests == 0 || r.Tests != nil && *r.Tests >= base.Checks[i].Tests {
 			continue
 		}
-		ran := "says no more how many tests ran"
+		ran := "no longer says how many tests ran"
 		if r.Tests != nil {
 			ran = testCount(*r.Tests) + " ran"
 		}

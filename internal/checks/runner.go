@@ -92,7 +92,7 @@ func (r *Runner) Run(ctx context.Context, checks []Check) ([]Result, error) {
 }
 
 // check runs one check and, when it is red, again. The output that is kept is
-// that of the first run: it is what is worth mending, also when a clean start
+// that of the first run: it is what is worth fixing, also when a clean start
 // only shows that the check needs what is not in the repository.
 func (r *Runner) check(ctx context.Context, c Check) (Result, error) {
 	res, err := r.once(ctx, c)

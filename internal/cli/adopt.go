@@ -161,7 +161,7 @@ func (c *AdoptCmd) tell(a *App, j *journal.Journal, op *state.Operator, changed 
 	} else {
 		a.printf("%s has no kept commit\n", j.Branch)
 	}
-	a.printf("next: git ralph start; git ralph retry ID opens a task again whose work is gone\n")
+	a.printf("next: git ralph start; git ralph retry ID reopens a task whose work is gone\n")
 	return nil
 }
 
@@ -222,7 +222,7 @@ func (c *AdoptCmd) choose(a *App, j *journal.Journal, all []orphan) (orphan, err
 			"there is no journal %q without a branch", c.Journal)
 	case len(found) > 1:
 		return orphan{}, gitstate.Hint(1, "git ralph adopt NAME, one of: "+strings.Join(names, "; "),
-			"several journals are meant: %s", strings.Join(fit, ", "))
+			"several journals match: %s", strings.Join(fit, ", "))
 	}
 	return found[0], nil
 }
@@ -270,12 +270,12 @@ func (c *AdoptCmd) take(a *App, j *journal.Journal, tip object.ID, o orphan) err
 		if err := j.Repo.UpdateRefs("", gitstate.RefUpdate{Name: j.Ref(), Old: tip}); err != nil {
 			return err
 		}
-		a.warn("the journal that %s had lies in %s", j.Branch, ref)
+		a.warn("the old journal of %s is in %s", j.Branch, ref)
 	}
 	err = j.Repo.UpdateRefs("", gitstate.RefUpdate{Name: j.Ref(), New: o.snap.Tip},
 		gitstate.RefUpdate{Name: archive, Old: o.snap.Tip})
 	if err != nil {
-		return gitstate.Hint(1, "git ralph adopt "+id+" tries again", "the journal lies in %s now: %w", archive, err)
+		return gitstate.Hint(1, "git ralph adopt "+id+" tries again", "the journal is in %s now: %w", archive, err)
 	}
 	return c.record(a, j, s, o.label())
 }

@@ -77,7 +77,7 @@ func (c *AnswerCmd) Run(a *App) error {
 		a.printf("%s open:\n", view.Plural(len(open), "question"))
 		a.questions(open)
 	} else if _, alive := a.journal.Repo.BranchHolder(a.journal.Branch); !alive {
-		a.printf("next: git ralph %s goes on with the answers\n", view.GoesOn(snap.State.Run.Phase))
+		a.printf("next: git ralph %s continues with the answers\n", view.GoesOn(snap.State.Run.Phase))
 	}
 	return nil
 }

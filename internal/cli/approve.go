@@ -60,14 +60,14 @@ func (c *ApproveCmd) Run(a *App) error {
 	if snap.State.Run.Status == state.Complete {
 		a.printf("%s\n", strings.TrimSuffix("complete: "+snap.State.Report.Unmet(), ": "))
 	} else {
-		a.printf("next: git ralph %s goes on\n", view.GoesOn(snap.State.Run.Phase))
+		a.printf("next: git ralph %s continues\n", view.GoesOn(snap.State.Run.Phase))
 	}
 	return nil
 }
 
 // RejectCmd is `git ralph reject`.
 type RejectCmd struct {
-	Why []string `arg:"" help:"What is wrong; the next agent is told."`
+	Why []string `arg:"" help:"What is wrong; shown to the next agent."`
 }
 
 // Run sends back what waits for a person.
@@ -117,6 +117,6 @@ func (c *RejectCmd) Run(a *App) error {
 	if len(aside) > 0 {
 		next = view.GoesOn(before.Run.Phase)
 	}
-	a.printf("next: git ralph %s goes on with it\n", next)
+	a.printf("next: git ralph %s continues with it\n", next)
 	return nil
 }

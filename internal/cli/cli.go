@@ -38,7 +38,7 @@ type Commands struct {
 
 	Init   InitCmd   `cmd:"" group:"Setup" help:"Begin a journal on this branch and write ralph.toml."`
 	Trust  TrustCmd  `cmd:"" group:"Setup" help:"Trust the ralph.toml of this repository."`
-	Doctor DoctorCmd `cmd:"" group:"Setup" help:"Check git, the repository, the agent and the sandbox, and say how to mend each."`
+	Doctor DoctorCmd `cmd:"" group:"Setup" help:"Check git, the repository, the agent and the sandbox, and say how to fix what is missing."`
 	Config ConfigCmd `cmd:"" group:"Setup" help:"List every setting with its value and where it came from."`
 	Set    SetCmd    `cmd:"" group:"Setup" help:"Change a setting of a run from the next iteration on."`
 	Demo   DemoCmd   `cmd:"" group:"Setup" help:"Show the main job end to end in a throw-away repository."`
@@ -434,7 +434,7 @@ func (a *App) noJournal(j *journal.Journal) error {
 			}
 		}
 		if len(gone) > 0 {
-			hint += "\ngit ralph adopt takes over that of a branch that is gone: " + strings.Join(sortedStrings(gone), ", ")
+			hint += "\ngit ralph adopt takes over the journal of a deleted branch: " + strings.Join(sortedStrings(gone), ", ")
 		}
 		if len(there) > 0 {
 			hint += "\nthere is one on: " + strings.Join(sortedStrings(there), ", ")

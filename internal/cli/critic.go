@@ -89,7 +89,7 @@ func (a *App) critiqueStart(set *config.Resolved, p plan.Plan, unchecked bool) e
 			a.warnPlan(found.Errors())
 			return nil
 		}
-		return gitstate.Hint(8, "git ralph edit mends the plan", "%w", err)
+		return gitstate.Hint(8, "git ralph edit fixes the plan", "%w", err)
 	}
 	return nil
 }

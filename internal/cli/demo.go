@@ -62,7 +62,7 @@ func (c *DemoCmd) Run(a *App) error {
 	if err := d.git("log", "--format=%h %s", "ralph/heads/main", "--", "tasks/T-002.toml"); err != nil {
 		return err
 	}
-	d.say("The worktree is clean, and the journal stands up to being replayed:")
+	d.say("The worktree is clean, and replaying the journal gives the same state:")
 	if err := d.git("status", "--short", "--branch"); err != nil {
 		return err
 	}

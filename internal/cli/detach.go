@@ -75,7 +75,7 @@ func (a *App) detach(asJSON bool) error {
 	if asJSON {
 		return a.printLine(map[string]any{"pid": pid, "log": path, "attach": "git ralph watch"})
 	}
-	a.printf("process %d goes on without this terminal\n", pid)
+	a.printf("process %d continues without this terminal\n", pid)
 	a.printer().Table([][]string{{"  attach", "git ralph watch"}, {"  in a browser", "git ralph serve"},
 		{"  end it", "git ralph stop"}, {"  its output", text.Shell(path)}})
 	return nil

@@ -116,7 +116,7 @@ func (c *DiffCmd) numbers() ([]int, []string, error) {
 	}
 	if len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
 		return nil, nil, usage("git ralph diff N, git ralph diff N M, and paths behind --",
-			"%q is no number of an iteration", rest[0])
+			"%q is not an iteration number", rest[0])
 	}
 	for _, s := range rest {
 		if s == "--" {

@@ -13,7 +13,7 @@ import (
 // DiscoverCmd is `git ralph discover`.
 type DiscoverCmd struct {
 	RunFlags
-	Text    []string `arg:"" optional:"" help:"What you want; @FILE reads it from a file. Without it a discovery that waits goes on."`
+	Text    []string `arg:"" optional:"" help:"What you want; @FILE reads it from a file. Without it a waiting discovery continues."`
 	Answers string   `placeholder:"FILE" help:"Answers to the agent's questions: one a line, or JSON."`
 }
 

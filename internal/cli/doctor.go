@@ -33,7 +33,7 @@ type DoctorCmd struct {
 
 // Help says more.
 func (DoctorCmd) Help() string {
-	return "Each line is ok, warn or fail, with the way to mend it. Exit 8 when something would stop git ralph start. " +
+	return "Each line is ok, warn or fail, and how to fix it. Exit 8 when something would stop git ralph start. " +
 		"Below stand the clients of this machine. With --agent the client works through a task in a throw-away " +
 		"repository, with a scripted model on this machine: no account is used."
 }
@@ -410,7 +410,7 @@ func (d *doctor) checks(ctx context.Context, repo *gitstate.Repo) error {
 		case r.Passed:
 			d.add("ok", "check "+r.Name, "", "%s", detail)
 		case set.Validation.Baseline == "require":
-			d.add("fail", "check "+r.Name, "mend it before the start (validation.baseline = \"require\")", "%s\n%s",
+			d.add("fail", "check "+r.Name, "fix it before the start (validation.baseline = \"require\")", "%s\n%s",
 				detail, checks.Narrow(r.Output, 300))
 		default:
 			hint := "it is red before any work; validation.baseline says what that means"
@@ -473,7 +473,7 @@ func (d *doctor) person(ctx context.Context, repo *gitstate.Repo) {
 		ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 		defer cancel()
 		if _, err := repo.Git.Run(ctx, "ls-remote", "--quiet", want, "HEAD"); err != nil {
-			d.add("warn", "remote", "work goes on without it, and is pushed later", "%s cannot be reached: %v", want, err)
+			d.add("warn", "remote", "work continues without it and is pushed later", "%s cannot be reached: %v", want, err)
 		} else {
 			d.add("ok", "remote", "", "%s can be reached", want)
 		}

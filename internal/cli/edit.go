@@ -61,7 +61,7 @@ func (c *EditCmd) Run(a *App) error {
 			os.RemoveAll(dir)
 			return err
 		}
-		return gitstate.Hint(1, "mend it and: git ralph import --replace "+file+", or git ralph edit again",
+		return gitstate.Hint(1, "fix it and: git ralph import --replace "+file+", or git ralph edit again",
 			"%w; your file is kept: %s", err, file)
 	}
 	if edited == nil {

@@ -79,7 +79,7 @@ func fetchJournal(remote string) string {
 	if remote != "origin" {
 		command += " " + remote
 	}
-	return command + " brings it here, then git ralph start goes on"
+	return command + " brings it here, then git ralph start continues"
 }
 
 // journalThere says that a remote has the journal of the branch, and how to fetch it; nil
@@ -110,9 +110,9 @@ func (a *App) noneElsewhere(j *journal.Journal) error {
 		return nil
 	}
 	if terminal(a.In) && terminal(a.Err) {
-		fmt.Fprintf(a.Err, "%s has a journal of %s, and two that were begun apart cannot be joined\n%s\n", remote,
+		fmt.Fprintf(a.Err, "%s has a journal of %s, and two with different origins cannot be merged\n%s\n", remote,
 			j.Branch, fetchJournal(remote))
-		ok, err := a.askWithin(a.Ctx, "begin a second one here all the same? [y/N] ")
+		ok, err := a.askWithin(a.Ctx, "start a second one here anyway? [y/N] ")
 		if err != nil || ok {
 			return err
 		}

@@ -31,7 +31,7 @@ func (a advice) about(names []string) advice {
 	return a
 }
 
-const unusableGit = "{0} --version should print git version 2.38 or newer; mend it, or put another git first in PATH"
+const unusableGit = "{0} --version should print git version 2.38 or newer; fix it, or put another git first in PATH"
 
 // refusals are the reasons for which a repository is not worked in.
 var refusals = map[gitstate.Kind]advice{
@@ -71,18 +71,18 @@ var journalCauses = map[journal.Cause]advice{
 // what was asked for.
 var loopRefusals = map[refusal.Kind]advice{
 	refusal.Unprovable:  {8, "write [[checks]] in ralph.toml, give every task a verify command, or say --unchecked"},
-	refusal.RedBaseline: {8, `mend them, or set baseline = "record" under [validation] in ralph.toml`},
+	refusal.RedBaseline: {8, `fix them, or set baseline = "record" under [validation] in ralph.toml`},
 	refusal.NothingGreen: {8, `make one green; or set validation.baseline = "fix-first", which makes the red checks the ` +
 		`first task; ` +
 		`or give {0} a verify command, and a check that may stay red allow_failure = true; or start with --unchecked`},
 	refusal.MissingProgram: {8, "install it, or name what installs it as setup under [project] in ralph.toml; then git " +
 		"ralph start"},
-	refusal.SetupFailed:   {8, "run it by hand, or mend setup under [project] in ralph.toml"},
+	refusal.SetupFailed:   {8, "run it by hand, or fix setup under [project] in ralph.toml"},
 	refusal.SigningAsks:   {8, `unlock the key for the night, or set sign = "off" under [commit] in ralph.toml`},
 	refusal.NoCacheFolder: {8, "set XDG_CACHE_HOME to a folder that you may write"},
 	refusal.NoTempFolder:  {8, "set TMPDIR to a folder that exists and that you may write"},
 	refusal.Diverged:      {6, "git cherry-pick {0} takes it, git ralph rewind leaves it; its evidence is {1}"},
-	refusal.KeptCommitGone: {8, "git ralph adopt goes on from the branch as it is; git ralph rewind N goes back in the " +
+	refusal.KeptCommitGone: {8, "git ralph adopt continues from the branch as it is; git ralph rewind N goes back in the " +
 		"journal; " +
 		"git cherry-pick {0} brings the commit back"},
 	refusal.RefLost:       {1, "git update-ref {0} {1}"},
@@ -97,7 +97,7 @@ var loopRefusals = map[refusal.Kind]advice{
 	refusal.BranchThere:   {1, "choose another name, or git branch -D {0}"},
 	refusal.LandConflict: {1,
 		"git -C {0} merge {1}, resolve and commit it there, then git ralph land; nothing was changed"},
-	refusal.LandRed: {1, "mend it there, git -C {0} …, or let a task do it: git ralph -C {0} add \"…\" && " +
+	refusal.LandRed: {1, "fix it there, git -C {0} …, or let a task do it: git ralph -C {0} add \"…\" && " +
 		"git ralph -C {0} start; then git ralph land; nothing was changed"},
 	refusal.JournalsApart: {1, "git log {0}..{1} shows what only the other one has; nothing was changed"},
 	refusal.NotRedactable: {1, "choose a narrower pattern; nothing was changed"},
@@ -190,9 +190,9 @@ func exitOf(err error, wantsLinked linkedAsked) (code int, hint string) {
 func diskHint(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "make room on the disk; nothing that was recorded is lost, and git ralph start goes on"
+		return "make room on the disk; nothing that was recorded is lost, and git ralph start continues"
 	case errors.Is(err, syscall.EROFS), strings.Contains(err.Error(), "Read-only file system"): // as git says it
-		return "mount it writable; reading commands work all the same"
+		return "mount it writable; reading commands still work"
 	case errors.Is(err, syscall.EPERM):
 		return "it belongs to somebody else, or an attribute forbids it (on Linux lsattr shows it, chattr -i -a takes it " +
 			"away); nothing that was recorded is lost"

@@ -66,7 +66,7 @@ func TestExitOf(t *testing.T) {
 			"it belongs to somebody else, or an attribute forbids it (on Linux lsattr shows it, chattr -i -a takes it away); " +
 				"nothing that was recorded is lost"},
 		{"a disk that git finds read-only", errors.New("Unable to create 'x': Read-only file system"), 1,
-			"mount it writable; reading commands work all the same"},
+			"mount it writable; reading commands still work"},
 		{"any other error", errors.New("no"), 1, ""},
 	} {
 		if code, hint := exitOf(tt.err, notAskedForLinked); code != tt.code || hint != tt.hint {

@@ -111,7 +111,7 @@ func (f forge) issues(a *App, label string) ([]byte, error) {
 		Labels []string `json:"labels"`
 	}
 	if err := json.Unmarshal(data, &there); err != nil {
-		return nil, gitstate.Hint(1, "a newer version of glab may help", "glab printed what is not understood: %w", err)
+		return nil, gitstate.Hint(1, "a newer version of glab may help", "glab printed something unexpected: %w", err)
 	}
 	type issueLabel struct {
 		Name string `json:"name"`
@@ -162,7 +162,7 @@ func (f forge) open(ctx context.Context, a *App, head string) (*request, error) 
 		return nil, nil
 	}
 	if err := json.Unmarshal(data, &found); err != nil {
-		return nil, gitstate.Hint(1, "a newer version of "+string(f)+" may help", "%s printed what is not understood: %w", f,
+		return nil, gitstate.Hint(1, "a newer version of "+string(f)+" may help", "%s printed something unexpected: %w", f,
 			err)
 	}
 	if len(found) == 0 {

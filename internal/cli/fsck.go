@@ -92,7 +92,7 @@ func (c *FsckCmd) Run(a *App) error {
 	if c.Repair {
 		if h, alive := a.reader().Holder(a.Ctx, j.Branch); alive {
 			return gitstate.Hint(7, "git ralph stop, then again",
-				"process %d is working on %s; nothing is repaired meanwhile", h.Pid, j.Branch)
+				"process %d is working on %s; nothing is repaired while it runs", h.Pid, j.Branch)
 		}
 	}
 	k := &checkup{a: a, j: j, repair: c.Repair, ends: map[string]ending{}}

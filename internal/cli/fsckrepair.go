@@ -78,7 +78,7 @@ func (c *checkup) salvage(ctx context.Context) error {
 			return err
 		}
 		f.Repaired, c.torn = true, false
-		f.Problem += "; the journal goes on from there, and " + kept + " has what it was"
+		f.Problem += "; the journal continues from there, and " + kept + " has what it was"
 	}
 	return nil
 }

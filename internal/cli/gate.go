@@ -103,7 +103,7 @@ func (g *gate) Look(ctx context.Context) (*loop.PullRequest, error) {
 
 // notUnderstood is an error of gh's answers.
 func notUnderstood(err error) error {
-	return gitstate.Hint(1, "a newer version of gh may help", "gh printed what is not understood: %w", err)
+	return gitstate.Hint(1, "a newer version of gh may help", "gh printed something unexpected: %w", err)
 }
 
 // checksOf reads `gh pr checks --json`.
@@ -202,7 +202,7 @@ func (g *gate) pipeline(ctx context.Context, number int) (*loop.PullRequest, err
 		} `json:"jobs"`
 	}
 	if err := json.Unmarshal(data, &p); err != nil {
-		return nil, gitstate.Hint(1, "a newer version of glab may help", "glab printed what is not understood: %w", err)
+		return nil, gitstate.Hint(1, "a newer version of glab may help", "glab printed something unexpected: %w", err)
 	}
 	pr.Commit = p.SHA
 	whole := loop.RemoteCheck{Name: "the pipeline", Link: p.URL, State: gitlabState(p.Status)}

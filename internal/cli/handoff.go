@@ -54,7 +54,7 @@ func (c *HandoffCmd) now(a *App) error {
 	_, changed, err := a.change(func(s state.State) (state.Event, error) {
 		if s.Run.Current == nil {
 			return state.Event{}, gitstate.Hint(1, "git ralph status shows what the loop does",
-				"no iteration is in work at this moment")
+				"no iteration is running")
 		}
 		n = s.Run.Current.Iteration
 		if s.Run.AskHandoff == n {
@@ -69,6 +69,6 @@ func (c *HandoffCmd) now(a *App) error {
 		a.printf("iteration %d was asked already\n", n)
 		return nil
 	}
-	a.printf("iteration %d is asked for a handoff and goes on in a fresh session\n", n)
+	a.printf("iteration %d is asked for a handoff and continues in a fresh session\n", n)
 	return nil
 }

@@ -76,7 +76,7 @@ func hook(argv, env []string, in io.Reader, out, errs io.Writer) (code int) {
 // themselves.
 func probeHook(argv, env []string, out, errs io.Writer) int {
 	if len(argv) < 1 || len(argv) > 2 {
-		fmt.Fprintln(errs, "error: a client is to be named\nhint: git ralph hook canary claude [PATH OF THE CLIENT]")
+		fmt.Fprintln(errs, "error: no client is named\nhint: git ralph hook canary claude [PATH OF THE CLIENT]")
 		return 2
 	}
 	opts := agent.Options{}

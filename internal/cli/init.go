@@ -137,7 +137,7 @@ func (a *App) writeSettings(root string, data []byte) error {
 		return err
 	}
 	if f == nil || !bytes.Equal(f.Data, data) {
-		return gitstate.Hint(1, "look at it, then: git ralph trust", "%s was changed while it was written", config.FileName)
+		return gitstate.Hint(1, "look at it, then: git ralph trust", "%s changed while it was being written", config.FileName)
 	}
 	return a.trust(doubt{file: f})
 }

@@ -180,8 +180,8 @@ func (c *KnowledgeAddCmd) Run(a *App) error {
 
 // KnowledgeSupersedeCmd is `git ralph knowledge supersede`.
 type KnowledgeSupersedeCmd struct {
-	ID   string   `complete:"knowledge" arg:"" name:"id" help:"The entry that no longer holds."`
-	Text []string `arg:"" help:"What holds now; - reads standard input."`
+	ID   string   `complete:"knowledge" arg:"" name:"id" help:"The entry that is no longer true."`
+	Text []string `arg:"" help:"What is true now; - reads standard input."`
 	Type string   `placeholder:"TYPE" help:"Another type than the old entry's."`
 	Slug string   `placeholder:"NAME" help:"The end of the new id."`
 }
@@ -313,7 +313,7 @@ func (c *KnowledgePromoteCmd) Run(a *App) error {
 	st, err := os.Lstat(file)
 	switch {
 	case err == nil && !st.Mode().IsRegular():
-		return gitstate.Hint(1, "make it a regular file", "AGENTS.md is no regular file")
+		return gitstate.Hint(1, "make it a regular file", "AGENTS.md is not a regular file")
 	case err == nil:
 		mode = st.Mode().Perm()
 	case !errors.Is(err, fs.ErrNotExist):

@@ -166,7 +166,7 @@ func (a *App) announce(c launch, set *config.Resolved, was, is string) {
 			text.Shell(a.linked.Root))
 	}
 	if a.linked == nil && c.work == planWork && terminal(a.Out) {
-		a.printer().Say("the run works in this folder; to go on working here yourself: git ralph start --worktree\n")
+		a.printer().Say("the run works in this folder; to keep working here yourself: git ralph start --worktree\n")
 	}
 }
 

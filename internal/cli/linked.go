@@ -183,7 +183,7 @@ func linkedPlace(repo *gitstate.Repo, branch string) (string, error) {
 	for _, in := range []string{repo.Root, repo.CommonDir} {
 		if rel, err := filepath.Rel(in, base); err == nil && filepath.IsLocal(rel) {
 			return "", gitstate.Hint(8, "set XDG_CACHE_HOME to a folder outside of it",
-				"the user's cache folder lies in this repository: a worktree in a worktree would be part of it")
+				"the user's cache folder is in this repository: a worktree in a worktree would be part of it")
 		}
 	}
 	return repo.LinkedPlace(base, branch), nil
@@ -212,7 +212,7 @@ func (a *App) moveTo(repo *gitstate.Repo, l gitstate.Linked, f *RunFlags) error 
 		return err
 	}
 	if repaired {
-		a.warn("the .git file of %s led elsewhere and was put back", l.Root)
+		a.warn("the .git file of %s pointed elsewhere and was restored", l.Root)
 	}
 	linked, err := gitstate.Open(a.Ctx, l.Root, a.Env)
 	if err != nil {

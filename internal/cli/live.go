@@ -167,11 +167,11 @@ func (a *App) act(what ui.Action, note string) string {
 		return record(func(s state.State) (state.Event, error) {
 			c := s.Run.Current
 			if c == nil && len(s.InWork()) > 0 {
-				text = "several tasks are at work: git ralph skip ID skips one"
+				text = "several tasks are running: git ralph skip ID skips one"
 				return state.Event{}, journal.ErrNothing
 			}
 			if c == nil || c.Task == "" {
-				text = "no task is at work"
+				text = "no task is running"
 				return state.Event{}, journal.ErrNothing
 			}
 			text = "skipping " + view.OnLine(string(c.Task))

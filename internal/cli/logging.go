@@ -56,7 +56,7 @@ func (a *App) appendLog(kind, text string) error {
 		return err
 	}
 	if a.repo != nil && loop.Inside(path, a.repo.Root) {
-		return fmt.Errorf("%s lies in the worktree, where it would be taken for work", path)
+		return fmt.Errorf("%s is in the worktree, where it would count as work", path)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {

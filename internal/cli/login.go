@@ -82,19 +82,19 @@ func alike(at string, a, b any) error {
 		}
 	case string:
 		if s, ok := b.(string); !ok || s == "" && a != "" {
-			return fmt.Errorf("%q is no text any more", at)
+			return fmt.Errorf("%q is no longer a text", at)
 		}
 	case float64:
 		if _, ok := b.(float64); !ok {
-			return fmt.Errorf("%q is no number any more", at)
+			return fmt.Errorf("%q is no longer a number", at)
 		}
 	case bool:
 		if _, ok := b.(bool); !ok {
-			return fmt.Errorf("%q is no yes or no any more", at)
+			return fmt.Errorf("%q is no longer true or false", at)
 		}
 	case []any:
 		if _, ok := b.([]any); !ok {
-			return fmt.Errorf("%q is no list any more", at)
+			return fmt.Errorf("%q is no longer a list", at)
 		}
 	}
 	return nil

@@ -94,7 +94,7 @@ func (a *App) notifyLimit(set *config.Resolved, reason string) {
 	if n.Reason == "" {
 		n.Reason = reason
 	}
-	n.Next = "the run goes on by itself; git ralph stop ends it"
+	n.Next = "the run continues by itself; git ralph stop ends it"
 	a.send(set.Notify.Limit, n)
 }
 

@@ -19,7 +19,7 @@ import (
 
 // PRCmd is `git ralph pr`.
 type PRCmd struct {
-	Base   string   `placeholder:"BRANCH" help:"The branch that the work shall go to (pr.base); without it the remote's own."`
+	Base   string   `placeholder:"BRANCH" help:"The target branch (pr.base); without it the remote's default branch."`
 	Head   string   `placeholder:"BRANCH" help:"The branch on the remote (pr.head); without it the present one, or ralph/BRANCH where that is the base."`
 	Remote string   `placeholder:"NAME" help:"The remote to push to (pr.remote)."`
 	Config []string `placeholder:"FILE" sep:"none" help:"Further settings over ralph.toml, as they were given to start; may be repeated."`
@@ -208,7 +208,7 @@ func (a *App) baseBranch(remote string) (string, error) {
 		}
 	}
 	return "", gitstate.Hint(1, "--base, or pr.base, names it; git remote set-head "+text.Shell(remote)+
-		" --auto asks for it", "it is not known which branch of %s the work shall go to", remote)
+		" --auto asks for it", "the target branch on %s is not known", remote)
 }
 
 // prTitle is the goal, or the titles of the first tasks.

@@ -118,7 +118,7 @@ func (a *App) checkClient(ctx context.Context, set *config.Resolved, l *loop.Loo
 		a.warn("%s", info.Warning)
 	}
 	if r, ok := l.Agent.(session.Resumer); set.Agent.ResumeSession && !(ok && r.Resumes()) {
-		a.warn("agent.resume_session has no effect with %s: its client cannot go on in a session, so every attempt begins "+
+		a.warn("agent.resume_session has no effect with %s: its client cannot continue a session, so every attempt begins "+
 			"a fresh one", set.Agent.Driver)
 	}
 	return info.Version, a.checkEfforts(l.Settings, set.Agent.Driver)
@@ -151,7 +151,7 @@ func (a *App) checkEfforts(s loop.Settings, driver string) error {
 		levels, some := agent.Efforts(u.driver)
 		switch {
 		case !some:
-			a.warn("%s: the effort %s has no effect with %s, which lets nobody choose one", u.key, u.effort, u.driver)
+			a.warn("%s: the effort %s has no effect with %s, which has no such choice", u.key, u.effort, u.driver)
 		case !slices.Contains(levels, u.effort):
 			return gitstate.Hint(8, "it takes "+strings.Join(levels, ", "), "%s: %s does not know the effort %s",
 				u.key, u.driver, u.effort)
@@ -191,7 +191,7 @@ func dirty(ctx context.Context, repo *gitstate.Repo) ([]string, error) {
 			return nil, err
 		}
 		return nil, gitstate.Hint(8,
-			"git status fails as well: what it names, a filter or a damaged file, has to be mended first",
+			"git status fails as well: first fix what it names, a filter or a damaged file",
 			"look for changed files: %w", err)
 	}
 	var dirty []string
@@ -243,7 +243,7 @@ func (a *App) checkWorktree(ctx context.Context, set *config.Resolved) error {
 			"tracked files of the linked worktree have changes: %s", some(dirty))
 	}
 	return gitstate.Hint(8, "commit or stash them; or start with --dirty=commit, which commits them for you; or leave "+
-		"them as they are and work beside them: git ralph start --worktree",
+		"them as they are and use a linked worktree: git ralph start --worktree",
 		"tracked files have changes: %s", some(dirty))
 }
 

@@ -127,7 +127,7 @@ func (c *RedactCmd) tell(a *App, r recovery.Redaction) {
 			"besides what commits of branches hold, which stay as they are\n")
 	}
 	for _, j := range r.Journals {
-		a.printf("%s: begins anew, with the state as it is\n", j.Ref)
+		a.printf("%s: starts anew from the present state\n", j.Ref)
 	}
 	if n := len(r.Evidence); n > 0 {
 		a.printf("evidence of %s: dropped\n", view.Plural(n, "iteration"))
@@ -143,7 +143,7 @@ func (c *RedactCmd) tell(a *App, r recovery.Redaction) {
 		a.printf("%s has it already (%s): whoever fetched it has it too; if it is a secret, change it\n", remote, name)
 	}
 	for _, path := range r.Aside {
-		a.printf("left as it is, for it is a file of yours: %s\n", path)
+		a.printf("not changed, because it is your file: %s\n", path)
 	}
 }
 
@@ -157,7 +157,7 @@ func (c *RedactCmd) done(a *App, r recovery.Redaction) {
 			view.Plural(r.Packed, "old object"))
 	}
 	if len(r.Pushed) > 0 {
-		a.printf("the copies here of what remotes have are gone; the next push to them is refused, because this journal " +
-			"does not go on from theirs\n")
+		a.printf("the local copies of remote journals were removed; the next push to them is refused, because this journal " +
+			"does not continue theirs\n")
 	}
 }

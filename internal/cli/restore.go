@@ -180,8 +180,8 @@ func (c *RestoreCmd) files(a *App, to object.ID, found []worktree.Saved) error {
 		return err
 	}
 	if len(later) > 0 {
-		a.printf("left out, because files of yours are in their place: %s\n", strings.Join(later[:min(len(later), 10)], ", "))
-		a.printf("git ralph restore %d -- PATH brings one all the same, and moves yours aside\n", c.Number)
+		a.printf("left out, because your files are in their place: %s\n", strings.Join(later[:min(len(later), 10)], ", "))
+		a.printf("git ralph restore %d -- PATH brings one anyway and moves yours aside\n", c.Number)
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func (c *RestoreCmd) tell(a *App, r worktree.Report) error {
 		view.Plural(len(r.Restored), "file"), len(r.Removed))
 	c.tellAside(a, r)
 	if len(c.yours) > 0 {
-		a.printf("git diff shows it, beside changes of yours, which are as they were: %s\n", some(c.yours))
+		a.printf("git diff shows it together with your own changes, which were not touched: %s\n", some(c.yours))
 		a.printf("git restore -- PATH takes one file back; git restore . would take yours back, too\n")
 		return nil
 	}

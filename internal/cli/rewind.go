@@ -117,7 +117,7 @@ func (c *RewindCmd) tell(a *App, what state.Rewind) {
 		a.printf("iteration %s left nothing in the branch to take back\n", joinNumbers(what.Reverted))
 	}
 	if len(what.NotFound) > 0 {
-		a.printf("iteration %s is not in the branch any more; the journal knows it now\n", joinNumbers(what.NotFound))
+		a.printf("iteration %s is no longer in the branch; the journal records that now\n", joinNumbers(what.NotFound))
 	}
 	if len(what.Tasks) > 0 {
 		a.printf("to be done again: %s\n", view.JoinIDs(what.Tasks))

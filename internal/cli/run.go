@@ -17,7 +17,7 @@ import (
 // RunCmd is `git ralph run`.
 type RunCmd struct {
 	RunFlags
-	Text    []string `arg:"" optional:"" help:"What you want; @FILE reads it from a file. Without it the run goes on where it stands."`
+	Text    []string `arg:"" optional:"" help:"What you want; @FILE reads it from a file. Without it the run continues."`
 	Answers string   `placeholder:"FILE" help:"Answers to the agent's questions: one a line, or JSON."`
 }
 
@@ -114,7 +114,7 @@ func (a *App) underway(s state.State, set *config.Resolved, text string, given *
 		}
 		return true, loop.RunOptions{}, usage(
 			`git ralph run "Build …"; a plan that exists is read by git ralph import FILE`,
-			"there is nothing to go on with: say what you want")
+			"there is nothing to continue: say what you want")
 	}
 	gates := loop.Gates{Specs: set.Discovery.Confirm && !f.Yes, Plan: set.Planning.Confirm && !f.Yes,
 		Report: set.Validation.HumanApproval, Rounds: set.Validation.Rounds}

@@ -81,7 +81,7 @@ func (b *boundary) DropLayer(layer string) {
 }
 
 // Wrapper describes the sandbox anew for every command, because the folder of
-// the run fills while the run goes on.
+// the run fills while the run continues.
 func (b *boundary) Wrapper(use session.Use) proc.Wrapper {
 	return func(cmd proc.Command) (proc.Wrapped, error) {
 		spec, err := b.spec(use)

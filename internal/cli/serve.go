@@ -24,7 +24,7 @@ func (ServeCmd) Help() string {
 	return "The first line of its output is the address with a token: open it in a browser of this machine. The page " +
 		"shows what the journal says, whether a loop runs or not, follows it as it happens, and takes the commands that " +
 		"steer a run. From another machine: git ralph serve --addr 127.0.0.1:8000 here, ssh -L 8000:127.0.0.1:8000 HOST " +
-		"there, and the same address. Ctrl-C ends it; the run goes on."
+		"there, and the same address. Ctrl-C ends it; the run continues."
 }
 
 // Run serves the page until it is interrupted.

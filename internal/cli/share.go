@@ -41,7 +41,7 @@ type PullCmd struct{ ShareFlags }
 
 // Help says more.
 func (PullCmd) Help() string {
-	return "In a fresh clone it brings the journal, and git ralph start goes on from there. When both sides went on, " +
+	return "In a fresh clone it brings the journal, and git ralph start continues from there. If both sides have new entries, " +
 		"the events that only this side has are applied again on top of the remote's, by one entry with two parents. " +
 		"The branch itself is yours to pull: git pull."
 }
@@ -183,7 +183,7 @@ func (a *App) shareError(err error, remote string) error {
 	case errors.As(err, &far):
 		return gitstate.Hint(1, "git ls-remote "+remote+" says whether it answers; nothing was changed here", "%w", err)
 	case errors.As(err, &rewritten):
-		return gitstate.Hint(1, "when that was meant, git update-ref -d refs/ralph/remotes/"+remote+"/"+a.journal.Branch+
+		return gitstate.Hint(1, "if that was intended: git update-ref -d refs/ralph/remotes/"+remote+"/"+a.journal.Branch+
 			" forgets what it was; then git ralph pull", "%w", err)
 	case errors.As(err, &refused):
 		return gitstate.Hint(1, "the remote has to allow pushes of refs/ralph/* and refs/notes/*; doc/sharing.md names "+

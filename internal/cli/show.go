@@ -86,7 +86,7 @@ func (c *ShowCmd) unfinished(a *App, s state.State, n int) error {
 		return a.printJSON(view.DescribeStart(e))
 	}
 	a.printf("%s\n", a.colour(a.Out, "1", view.Subject(e)))
-	a.printf("begun %s and not ended yet\n", view.Moment(e.Event.Time))
+	a.printf("started %s, not ended yet\n", view.Moment(e.Event.Time))
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 type SkipCmd struct {
 	IDs     []string `complete:"tasks" arg:"" name:"id" help:"Tasks to skip."`
 	Reason  string   `short:"m" placeholder:"TEXT" help:"Why."`
-	Cascade bool     `help:"Skip what waits on them, too; otherwise it goes on waiting."`
+	Cascade bool     `help:"Also skip the tasks that wait for them; otherwise those keep waiting."`
 }
 
 // Run skips tasks.
@@ -95,7 +95,7 @@ func (a *App) eachTask(p plan.Plan, ids []plan.TaskID, word string) {
 type RetryCmd struct {
 	IDs              []string `complete:"tasks" arg:"" optional:"" name:"id" help:"Tasks to try again."`
 	Failed           bool     `help:"Every failed task."`
-	AllowTestChanges bool     `help:"Tests may be weakened by them. A task in work goes on and has the permission from its next attempt."`
+	AllowTestChanges bool     `help:"Let them weaken tests. A running task gets the permission with its next attempt."`
 }
 
 // Run makes tasks pending again.

@@ -30,11 +30,11 @@ func (PauseCmd) Run(a *App) error {
 	_, alive := a.journal.Repo.BranchHolder(a.journal.Branch)
 	switch {
 	case !changed:
-		a.printf("paused already; git ralph resume goes on\n")
+		a.printf("paused already; git ralph resume continues\n")
 	case alive && waits:
-		a.printf("paused: the loop waits; git ralph resume goes on\n")
+		a.printf("paused: the loop waits; git ralph resume continues\n")
 	case alive:
-		a.printf("paused: the iteration in work ends, then the loop waits; git ralph resume goes on\n")
+		a.printf("paused: the iteration in work ends, then the loop waits; git ralph resume continues\n")
 	default:
 		a.printf("paused; git ralph resume allows git ralph start again\n")
 	}
@@ -131,7 +131,7 @@ func stopEvent(s state.State, now bool) (state.Event, error) {
 
 // InjectCmd is `git ralph inject`.
 type InjectCmd struct {
-	Text []string `arg:"" help:"What the agent shall know; - reads standard input."`
+	Text []string `arg:"" help:"What the agent should know; - reads standard input."`
 	Task string   `complete:"tasks" placeholder:"ID" help:"For this task alone, with its next prompt."`
 }
 
@@ -265,7 +265,7 @@ func (c *SetCmd) list(a *App) error {
 		if err != nil {
 			return &gitstate.HintError{Err: err, Hint: hintOf(err), Code: 2}
 		}
-		return usage(fmt.Sprintf("git ralph set %s VALUE", e.Key), "%s is %s now; say which value it shall have", e.Key,
+		return usage(fmt.Sprintf("git ralph set %s VALUE", e.Key), "%s is %s now; name its new value", e.Key,
 			e.Text())
 	}
 	var rows [][]string

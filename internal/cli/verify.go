@@ -145,7 +145,7 @@ func (c *VerifyCmd) totals(a *App, v loop.Verification) {
 		a.printf("nothing in %s could be proved\n", orText(v.Range, "the branch"))
 	}
 	for _, m := range v.Missing {
-		a.printf("%s  %s  it was kept and is not in the branch any more\n", a.colour(a.Out, "31", "missing "), m[:12])
+		a.printf("%s  %s  it was kept but is no longer in the branch\n", a.colour(a.Out, "31", "missing "), m[:12])
 	}
 	a.printf("\n%s\n", verifyLine(v))
 	a.printf("criteria: %s\n", v.Criteria)
@@ -216,7 +216,7 @@ func verifyMarkdown(v loop.Verification) string {
 		b.WriteString("\n")
 	}
 	for _, m := range v.Missing {
-		fmt.Fprintf(&b, "- %s was kept and is not in the branch any more\n", m[:12])
+		fmt.Fprintf(&b, "- %s was kept but is no longer in the branch\n", m[:12])
 	}
 	fmt.Fprintf(&b, "- criteria: %d proved by a command, %d judged with evidence, %d unjudged\n", v.Criteria.Proved,
 		v.Criteria.Judged, v.Criteria.Unjudged)

@@ -49,7 +49,7 @@ func (a *App) checkShared(ctx context.Context, set *config.Resolved, repo *gitst
 		}
 		for _, h := range hidden {
 			if h == full || inside(h, full) || inside(full, h) {
-				return gitstate.Hint(8, "take one of them out", "worktree.share: %s holds, or lies in, %s of guard.hidden",
+				return gitstate.Hint(8, "take one of them out", "worktree.share: %s contains, or is in, %s of guard.hidden",
 					name, h)
 			}
 		}
@@ -102,7 +102,7 @@ func (a *App) shareArgs(ctx context.Context, set *config.Resolved, box session.S
 		return nil
 	}
 	if why := a.share(ctx, set, box, base); why != "" {
-		a.warn("each worker runs the setup by itself, because worktree.share has no effect: %s", why)
+		a.warn("each worker runs the setup itself, because worktree.share has no effect: %s", why)
 		return []string{"--not-shared=" + why}
 	}
 	var out []string

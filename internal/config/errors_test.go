@@ -84,9 +84,9 @@ func TestFileProblems(t *testing.T) {
 			}},
 		{"a shared folder of git's", "[worktree]\nshare = [\".git\", \"sub/.GIT/hooks\", \"git~1\"]\n",
 			[]string{
-				`ralph.toml:2:1: worktree.share: ".git" lies in a git directory, which nobody shares; take it out`,
-				`ralph.toml:2:1: worktree.share: "sub/.GIT/hooks" lies in a git directory, which nobody shares; take it out`,
-				`ralph.toml:2:1: worktree.share: "git~1" lies in a git directory, which nobody shares; take it out`,
+				`ralph.toml:2:1: worktree.share: ".git" is in a git directory, which cannot be shared; remove it`,
+				`ralph.toml:2:1: worktree.share: "sub/.GIT/hooks" is in a git directory, which cannot be shared; remove it`,
+				`ralph.toml:2:1: worktree.share: "git~1" is in a git directory, which cannot be shared; remove it`,
 			}},
 		{"shared folders that are no names", "[worktree]\nshare = [\".\", \"*/deps\", \"100%\", \"deps\", \"deps/a\"]\n",
 			[]string{

@@ -20,7 +20,7 @@ type Problem struct {
 	// source as a whole is at fault.
 	Key string
 	Msg string
-	// Hint is the next move, when there is one besides mending the place.
+	// Hint is the next move, when there is one besides fixing the place.
 	Hint string
 }
 

@@ -74,13 +74,13 @@ type Agent struct {
 	FallbackModel  string          `toml:"fallback_model" help:"used when the model is overloaded or limited"`
 	FallbackDriver string          `toml:"fallback_driver" enum:"|claude|codex|opencode|gemini|acp|command|scripted" help:"for limits of the client, with on_limit = \"fallback\""`
 	MaxTurns       int             `toml:"max_turns" default:"50" set:"true" help:"of one iteration; 0 = the client's own limit"`
-	Timeout        time.Duration   `toml:"timeout" default:"20m" help:"wall clock of one iteration; 0s = none"`
-	IdleTimeout    time.Duration   `toml:"idle_timeout" default:"5m" help:"silence; 0s = none"`
+	Timeout        time.Duration   `toml:"timeout" default:"20m" help:"time limit of one iteration; 0s = none"`
+	IdleTimeout    time.Duration   `toml:"idle_timeout" default:"5m" help:"time without output; 0s = none"`
 	EnvDeny        []string        `toml:"env_deny" default:"*SECRET* *PASSWORD* *TOKEN* *_KEY AWS_*" glob:"true" help:"variables that tools and checks do not get; the client keeps what it needs"`
 	EnvAllow       []string        `toml:"env_allow" glob:"true" help:"exceptions from env_deny"`
 	Ask            bool            `toml:"ask" default:"false" help:"ralph_ask_user outside discovery"`
 	OnLimit        string          `toml:"on_limit" default:"wait" enum:"wait|stop|fallback" flag:"on-limit" help:"when the provider's limit is reached"`
-	ResumeSession  bool            `toml:"resume_session" default:"false" help:"a retry goes on in the client's session, while its window is less than 60 % full; claude and codex"`
+	ResumeSession  bool            `toml:"resume_session" default:"false" help:"a retry continues the client's session if its window is less than 60 % full; claude and codex"`
 	Intent         string          `toml:"intent" enum:"|economic|balanced|strong" help:"sets models of the roles, ladder and review; any key that is set wins"`
 	Ladder         []string        `toml:"ladder" argv:"true" help:"steps after rejected attempts of a task: model:NAME, effort:LEVEL, approach, best-of-2"`
 	Roles          map[string]Role `toml:"roles" example:"planning" help:"coding discovery planning validation context-prep context-post indexer, or a pass"`
@@ -103,7 +103,7 @@ type Role struct {
 type MCPServer struct {
 	Command []string          `toml:"command" command:"true" argv:"true" help:"argv of a server on standard input and output"`
 	URL     string            `toml:"url" help:"or the address of one on the network"`
-	Env     map[string]string `toml:"env" help:"its environment, besides the usual"`
+	Env     map[string]string `toml:"env" help:"environment variables in addition to the usual ones"`
 }
 
 // Loop is [loop].
@@ -120,14 +120,14 @@ type Loop struct {
 
 // Check is [[checks]]. Kind is never empty after Load.
 type Check struct {
-	Name    string        `toml:"name" example:"test" help:"how it is called in reports and in verify lists"`
+	Name    string        `toml:"name" example:"test" help:"its name in reports and in verify lists"`
 	Run     string        `toml:"run" command:"true" example:"go test ./..." help:"a shell command"`
 	Kind    string        `toml:"kind" enum:"|test|lint|typecheck|format" example:"test" help:"guessed from the command when absent"`
 	Timeout time.Duration `toml:"timeout" default:"10m" help:"a check that takes longer is red; 0s = none"`
 	// AllowFailure excuses a red check; nothing else does so before complete.
-	AllowFailure bool     `toml:"allow_failure" default:"false" help:"red neither rejects nor holds up complete, and is named at the end"`
+	AllowFailure bool     `toml:"allow_failure" default:"false" help:"a failure neither rejects nor delays complete, and is named at the end"`
 	When         string   `toml:"when" default:"each" enum:"each|complete" help:"complete: only before complete, at a landing, and by verify on the last commit"`
-	Hidden       bool     `toml:"hidden" default:"false" help:"the agent learns that it failed, never what it is or says"`
+	Hidden       bool     `toml:"hidden" default:"false" help:"the agent learns only that it failed, not its name or output"`
 	Paths        []string `toml:"paths" glob:"true" help:"run after an iteration only when one of these changed; all run before complete"`
 }
 
@@ -159,7 +159,7 @@ type Context struct {
 type Index struct {
 	Interval int     `toml:"interval" default:"5" set:"true" help:"iterations since the last run; 0 = not a trigger"`
 	Bytes    int     `toml:"bytes" default:"32000" set:"true" help:"of handoffs that are not indexed; 0 = not a trigger"`
-	Novelty  float64 `toml:"novelty" default:"0.25" max:"1" set:"true" help:"overlap of terms with the last handoffs below which it runs"`
+	Novelty  float64 `toml:"novelty" default:"0.25" max:"1" set:"true" help:"it runs when the overlap of terms with the last handoffs is below this"`
 	Recent   int     `toml:"recent" default:"3" set:"true" help:"handoffs that novelty looks at"`
 	MaxTurns int     `toml:"max_turns" default:"10" set:"true" help:"of the indexer; 0 = the client's own limit"`
 }
@@ -184,21 +184,21 @@ type Breaker struct {
 
 // Recovery is [recovery].
 type Recovery struct {
-	RegeneratePlan      bool `toml:"regenerate_plan" default:"true" help:"stagnation below half of the plan: plan again, once a session"`
-	SkipAfterStagnation bool `toml:"skip_after_stagnation" default:"true" help:"else block the task with the most attempts"`
+	RegeneratePlan      bool `toml:"regenerate_plan" default:"true" help:"after stagnation with less than half of the plan done: plan again, once a session"`
+	SkipAfterStagnation bool `toml:"skip_after_stagnation" default:"true" help:"otherwise block the task with the most attempts"`
 }
 
 // Guard is [guard].
 type Guard struct {
-	Sandbox    string   `toml:"sandbox" default:"auto" enum:"auto|require|off" help:"auto asks where there is none"`
+	Sandbox    string   `toml:"sandbox" default:"auto" enum:"auto|require|off" help:"auto asks when there is none"`
 	Network    string   `toml:"network" default:"open" enum:"open|loopback|none" help:"of checks, criteria, steps; the client needs its model"`
-	Writable   []string `toml:"writable" help:"folders an agent may write besides the worktree"`
-	Hidden     []string `toml:"hidden" help:"covered by empty mounts, besides the usual credential places"`
+	Writable   []string `toml:"writable" help:"folders that an agent may write in addition to the worktree"`
+	Hidden     []string `toml:"hidden" help:"hidden from the agent, in addition to the usual credential places"`
 	Sockets    []string `toml:"sockets" help:"for example \"/run/docker.sock\": status then says that the boundary is gone"`
 	Attributes bool     `toml:"attributes" default:"false" help:"let commands change owners, ACLs and extended attributes, which a restore does not put back"`
-	TempSize   Size     `toml:"temp_size" default:"0B" help:"of the private temporary folders together, which are memory; 0B = a quarter of it"`
-	Processes  int      `toml:"processes" default:"4096" help:"and threads of one command in the sandbox; more end it; 0 = any number"`
-	DiskFree   Size     `toml:"disk_free" default:"512MiB" help:"a command that leaves less free, or less than a quarter of what was, is ended; 0B = never"`
+	TempSize   Size     `toml:"temp_size" default:"0B" help:"size of all private temporary folders, which use memory; 0B = a quarter of it"`
+	Processes  int      `toml:"processes" default:"4096" help:"limit of processes and threads of one command in the sandbox; 0 = none"`
+	DiskFree   Size     `toml:"disk_free" default:"512MiB" help:"a command is ended when it leaves less than this, or less than a quarter of what was free; 0B = never"`
 	Protected  []string `toml:"protected" default:"ralph.toml specs/** .github/** .gitlab-ci.yml .ci/**" glob:"true" help:"a change there rejects the iteration"`
 	Allow      []string `toml:"allow" command:"true" help:"command patterns"`
 	Deny       []string `toml:"deny" command:"true" help:"command patterns"`
@@ -216,8 +216,8 @@ type Toolchain struct {
 
 // Worktree is [worktree].
 type Worktree struct {
-	MaxFile        Size     `toml:"max_file" default:"50MB" help:"a larger file that the agent made or changed rejects; 0B = none"`
-	CaptureIgnored []string `toml:"capture_ignored" glob:"true" help:"ignored folders that are in the checkpoint all the same"`
+	MaxFile        Size     `toml:"max_file" default:"50MB" help:"a larger file made or changed by the agent rejects; 0B = no limit"`
+	CaptureIgnored []string `toml:"capture_ignored" glob:"true" help:"ignored folders that are part of the checkpoint anyway"`
 	Share          []string `toml:"share" help:"ignored folders that workers share with this worktree instead of running the setup"`
 }
 
@@ -241,29 +241,29 @@ type Planning struct {
 
 // Evidence is [evidence].
 type Evidence struct {
-	Keep int `toml:"keep" default:"200" help:"iterations; rejected ones of unfinished tasks are kept besides"`
+	Keep int `toml:"keep" default:"200" help:"number of iterations; rejected ones of unfinished tasks are kept in addition"`
 }
 
 // Share is [share].
 type Share struct {
 	Remote   string        `toml:"remote" help:"a git remote for work on several machines; empty = work alone"`
 	Evidence bool          `toml:"evidence" default:"false" help:"push evidence too"`
-	Lease    time.Duration `toml:"lease" default:"3m" min:"1" help:"a claim whose heartbeat stands still so long is free"`
+	Lease    time.Duration `toml:"lease" default:"3m" min:"1" help:"a claim without a heartbeat for this long is free"`
 }
 
 // PR is [pr].
 type PR struct {
-	Gate   bool          `toml:"gate" default:"false" help:"push kept commits to the open one; its red checks lead the next prompt, complete waits for green ones"`
+	Gate   bool          `toml:"gate" default:"false" help:"push kept commits to the open one; its failing checks come first in the next prompt, complete waits until they pass"`
 	Wait   time.Duration `toml:"wait" default:"1h" min:"1" help:"for its checks, before complete"`
-	Settle time.Duration `toml:"settle" default:"20s" help:"green counts when it has stood so long: some checks are told of late"`
+	Settle time.Duration `toml:"settle" default:"20s" help:"green counts after it lasted this long: some checks are reported late"`
 	Remote string        `toml:"remote" default:"origin" help:"a git remote"`
-	Base   string        `toml:"base" help:"the branch that the work shall go to; empty = the remote's own"`
-	Head   string        `toml:"head" help:"its branch on the remote; empty = the present one, or ralph/BRANCH where that is the base"`
+	Base   string        `toml:"base" help:"the target branch; empty = the remote's default branch"`
+	Head   string        `toml:"head" help:"its branch on the remote; empty = the present branch, or ralph/BRANCH if that is the base"`
 }
 
 // Notify is [notify].
 type Notify struct {
-	Complete   []string `toml:"complete" command:"true" argv:"true" help:"all is done; a command, or desktop, webhook:URL, slack:URL, ntfy:TOPIC, telegram:CHAT"`
+	Complete   []string `toml:"complete" command:"true" argv:"true" help:"the plan is complete; a command, or desktop, webhook:URL, slack:URL, ntfy:TOPIC, telegram:CHAT"`
 	Halt       []string `toml:"halt" command:"true" argv:"true" help:"breaker, budget, error"`
 	NeedsHuman []string `toml:"needs_human" command:"true" argv:"true" help:"a question or an approval"`
 	Limit      []string `toml:"limit" command:"true" argv:"true" help:"the provider's limit"`
@@ -283,15 +283,15 @@ type Pass struct {
 
 // Step is [[steps]].
 type Step struct {
-	Name            string        `toml:"name" example:"format" help:"how it is called in reports"`
+	Name            string        `toml:"name" example:"format" help:"its name in reports"`
 	When            string        `toml:"when" default:"after" enum:"before|after" help:"before the agent, or after it and before the checks"`
 	Run             string        `toml:"run" command:"true" example:"gofmt -w ." help:"a shell command"`
 	Enabled         bool          `toml:"enabled" default:"false" help:"it runs only when true"`
 	Timeout         time.Duration `toml:"timeout" default:"5m" help:"0s = none"`
 	Retries         int           `toml:"retries" default:"0" help:"after a failure"`
 	RetryDelay      time.Duration `toml:"retry_delay" default:"0s" help:"before each of them"`
-	ContinueOnError bool          `toml:"continue_on_error" default:"false" help:"else a failing step rejects"`
-	Breaker         StepBreaker   `toml:"breaker" help:"leaves a step out that keeps failing"`
+	ContinueOnError bool          `toml:"continue_on_error" default:"false" help:"otherwise a failing step rejects"`
+	Breaker         StepBreaker   `toml:"breaker" help:"skips a step that keeps failing"`
 }
 
 // StepBreaker is the table breaker of a step.

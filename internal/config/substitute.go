@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-const substituteHint = "set the variable, or write $${ for a ${ that is meant as it stands"
+const substituteHint = "set the variable, or write $${ for a literal ${"
 
 // substitute replaces ${NAME} in the strings of a value. $${ stands for ${.
 // Commands are not given to it: a shell reads them.

@@ -106,7 +106,7 @@ func (l *loader) checkShare() {
 		case !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsAny(name, "\\\x00"):
 			why = "leads out of the worktree; name folders in it"
 		case slices.ContainsFunc(strings.Split(clean, "/"), isGitName):
-			why = "lies in a git directory, which nobody shares; take it out"
+			why = "is in a git directory, which cannot be shared; remove it"
 		case strings.ContainsAny(name, "*?["):
 			why = "is a pattern; name each folder"
 		}

@@ -105,7 +105,7 @@ func (s *Server) iterations(w http.ResponseWriter, r *http.Request) {
 func which(w http.ResponseWriter, r *http.Request) (int, bool) {
 	n, err := strconv.Atoi(r.PathValue("n"))
 	if err != nil || n <= 0 {
-		refuse(w, http.StatusNotFound, "iterations are numbered from 1", "%.40q is no number of an iteration",
+		refuse(w, http.StatusNotFound, "iterations are numbered from 1", "%.40q is not an iteration number",
 			r.PathValue("n"))
 		return 0, false
 	}

@@ -219,7 +219,7 @@ func TestIndexLockedDuringKeep(t *testing.T) {
 	}
 	p.sound(t)
 	p.Write("agent.sh", doTask)
-	p.Git("commit", "-qam", "mend the agent")
+	p.Git("commit", "-qam", "fix the agent")
 	if r := p.run(t, nil, "start"); r.code != 0 {
 		t.Errorf("the next start: exit %d\n%s%s", r.code, r.out, r.err)
 	}

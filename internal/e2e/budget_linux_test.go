@@ -155,7 +155,7 @@ func TestSessionBudgetGoesOnAfterACrash(t *testing.T) {
 func TestBreaker(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it opens and closes the breaker in many ways")
-	agent := "if [ -e \"$R/../mended\" ]; then\n" + doTask + "else\necho x > broken\n" + doTask + "fi\n"
+	agent := "if [ -e \"$R/../fixed\" ]; then\n" + doTask + "else\necho x > broken\n" + doTask + "fi\n"
 	broken := func(t *testing.T, cooldown string) *project {
 		p := newProject(t, agent, "[validation]\nbaseline = \"off\"\n[breaker]\nfailures = 2\n"+cooldown+
 			"[loop]\nmax_attempts = 5\n"+check, nil)
@@ -188,12 +188,12 @@ func TestBreaker(t *testing.T) {
 		if r := p.run(t, nil, "show", "4"); r.code == 0 {
 			t.Error("more than one attempt was made")
 		}
-		if err := os.WriteFile(filepath.Join(p.Dir, "..", "mended"), nil, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(p.Dir, "..", "fixed"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		p.must(t, "resume")
 		if r := p.run(t, nil, "start"); r.code != 0 {
-			t.Fatalf("mended: exit %d\n%s%s", r.code, r.out, r.err)
+			t.Fatalf("fixed: exit %d\n%s%s", r.code, r.out, r.err)
 		}
 		if m := p.money(t); m.Breaker.State != "closed" || m.Breaker.Failures != 0 {
 			t.Errorf("a success closes it: %+v", m.Breaker)

@@ -52,8 +52,8 @@ var realClients = map[string]realClient{
 // lie is what a model does that runs a command and says that all is well.
 func (c realClient) lie(command string) fakemodel.Script {
 	return fakemodel.Script{
-		{Text: "I mend it.", Tools: []fakemodel.Tool{call(c.shell,
-			map[string]any{c.key: command, "description": "mend it"})}},
+		{Text: "I fix it.", Tools: []fakemodel.Tool{call(c.shell,
+			map[string]any{c.key: command, "description": "fix it"})}},
 		{Tools: []fakemodel.Tool{call(c.complete,
 			map[string]any{"task_id": "T-001", "verification_notes": "all tests pass"})}},
 		{Text: "All tests pass. The task is complete."},
@@ -164,7 +164,7 @@ func TestRetryGoesOnInItsSession(t *testing.T) {
 			if len(turns) != 6 {
 				t.Fatalf("%d turns\n%s%s", len(turns), r.out, r.err)
 			}
-			if got := strings.Contains(string(turns[3].Body), "I mend it."); got != c.resumed {
+			if got := strings.Contains(string(turns[3].Body), "I fix it."); got != c.resumed {
 				t.Errorf("the model sees the attempt before: %v", got)
 			}
 			if got := strings.Contains(string(turns[3].Body), "its changes were taken back"); got != c.resumed {

@@ -80,7 +80,7 @@ func TestSteeringWhileTheGateWaits(t *testing.T) {
 				t.Fatalf("exit %d, want %d\n%s%s", r.code, code, r.out, r.err)
 			}
 		case <-time.After(25 * time.Second):
-			t.Fatal("the run goes on after it was told to stop")
+			t.Fatal("the run continues after it was told to stop")
 		}
 		t.Logf("ended after %v", time.Since(begun).Round(time.Millisecond))
 	}

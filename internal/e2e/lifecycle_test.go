@@ -231,7 +231,7 @@ func TestDiscovery(t *testing.T) {
 	t.Parallel()
 	write := func(text string) string { return `{ write = "specs/a.md", content = """` + text + `""" }` }
 	bad := strings.Replace(strings.Replace(loginSpec, "## Success Criteria", "## Success", 1), "- [ ]", "-", -1)
-	t.Run("a bad spec is named whole, mended once, and kept", func(t *testing.T) {
+	t.Run("a bad spec is named whole, fixed once, and kept", func(t *testing.T) {
 		p := scripted(t, "[[play]]\nphase = \"discovery\"\nsteps = ["+write(bad)+"]\nagain = ["+write(loginSpec)+"]\n",
 			check, nil)
 		p.wants(t, 6, []string{"keep"}, "discover", "Build a login")

@@ -269,7 +269,7 @@ func TestLiveViewLeavesWhatIsThere(t *testing.T) {
 	s.until("next: git log")
 	got := strings.Join(strings.Fields(s.text()), " ")
 	for _, want := range []string{"afterwards keep the agent from git",
-		"the run works in this folder; to go on working here yourself: git ralph start --worktree", "1 in this session"} {
+		"the run works in this folder; to keep working here yourself: git ralph start --worktree", "1 in this session"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not on the screen:\n%s", want, s.text())
 		}

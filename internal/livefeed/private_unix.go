@@ -10,7 +10,7 @@ import (
 
 // private reports whether a folder is this user's alone: nobody else may put a
 // socket there that pretends to be a loop. closeFolder takes the others' rights away.
-func private(dir string, mend openFolder) error {
+func private(dir string, fix openFolder) error {
 	st, err := os.Lstat(dir)
 	if err != nil {
 		return err
@@ -22,7 +22,7 @@ func private(dir string, mend openFolder) error {
 	if st.Mode().Perm()&0o077 == 0 {
 		return nil
 	}
-	if mend {
+	if fix {
 		return os.Chmod(dir, 0o700)
 	}
 	return fmt.Errorf("%s is open to other users", dir)

@@ -125,7 +125,7 @@ func add(b *Box, v values) (any, error) {
 		p.Tasks = append(p.Tasks, t)
 	}
 	errs, warnings := b.problems(p, before)
-	if err := several("nothing was added: mend it and call again; tasks are added in the order in which they are done",
+	if err := several("nothing was added: fix it and call again; tasks are added in the order in which they are done",
 		errs); err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ func askUserTool() tool {
 	return tool{
 		name: askUser,
 		help: "Ask a person one question and wait for the answer. Ask only what you cannot find out yourself. " +
-			"When nobody can answer now, the question is kept and the run goes on after it was answered: end your run.",
+			"When nobody can answer now, the question is kept and the run continues after it was answered: end your run.",
 		where: "discovery, and to building when the settings allow it",
 		args: object{
 			{name: "question", help: "one question, that makes sense without the conversation", required: true, max: 4000},

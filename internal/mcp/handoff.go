@@ -28,7 +28,7 @@ func submitHandoff() tool {
 					list[i] = p.String()
 				}
 				return nil,
-					several("mend it and submit it again, whole; the file named by $RALPH_HANDOFF_FILE is another way", list)
+					several("fix it and submit it again, whole; the file named by $RALPH_HANDOFF_FILE is another way", list)
 			}
 			if id := h.TaskCompleted.TaskID; b.scope.Task != nil && id != "" {
 				if _, err := b.current(id); err != nil {

@@ -76,7 +76,7 @@ func Start(o Options) *Program {
 	p.tea = tea.NewProgram(m, opts...)
 	go func() {
 		defer close(p.done)
-		p.tea.Run() // an error means that the view is gone; the run goes on
+		p.tea.Run() // an error means that the view is gone; the run continues
 	}()
 	return p
 }

@@ -258,11 +258,11 @@ func keys(width int) string {
 }
 
 func help(width int) []string {
-	left := []string{"p  pause after this iteration, or go on", "s  stop after this iteration",
+	left := []string{"p  pause after this iteration, or continue", "s  stop after this iteration",
 		"S  stop now; the attempt is kept aside",
-		"n  a note for the next prompt", "k  skip the task at work"}
+		"n  a note for the next prompt", "k  skip the running task"}
 	right := []string{"t  the list of tasks; ↑ ↓ move it", "d  what the agent says and calls",
-		"q  leave this view; the run goes on", "Ctrl-C  end the run now",
+		"q  leave this view; the run continues", "Ctrl-C  end the run now",
 		"?  close this help"}
 	if width < 80 {
 		return append(left, right...)

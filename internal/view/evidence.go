@@ -64,7 +64,7 @@ func (r Reader) evidenceTree(ctx context.Context, s state.State, e journal.Entry
 	}
 	if at.IsZero() {
 		return object.Zero, gitstate.Hint(1,
-			"evidence.keep says how many iterations keep theirs; git ralph show tells what the journal knows", "%w", ErrPruned)
+			"evidence.keep says how many iterations keep theirs; git ralph show prints what the journal recorded", "%w", ErrPruned)
 	}
 	return r.Journal.Repo.TreeOf(at)
 }
@@ -99,7 +99,7 @@ func (r Reader) outputFile(tree object.ID, check string) (string, error) {
 // work now.
 func (r Reader) Iterations(ctx context.Context, n int) ([]journal.Entry, error) {
 	if n <= 0 {
-		return nil, gitstate.Hint(2, "iterations are numbered from 1", "%d is no number of an iteration", n)
+		return nil, gitstate.Hint(2, "iterations are numbered from 1", "%d is not an iteration number", n)
 	}
 	return r.Journal.Iterations(ctx, n)
 }

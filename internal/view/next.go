@@ -27,7 +27,7 @@ func (r Reader) Next(d StatusDoc, s state.State) string {
 	case d.Status == state.NeedsReview:
 		return "look at it, then git ralph approve or git ralph reject \"why\", and git ralph " + GoesOn(d.Phase)
 	case d.Tasks.Total == 0 && s.Run.Request != "":
-		return "git ralph run goes on"
+		return "git ralph run continues"
 	case d.Tasks.Total == 0:
 		return `git ralph import FILE, or git ralph add "a task"`
 	case d.Paused:
@@ -41,10 +41,10 @@ func (r Reader) Next(d StatusDoc, s state.State) string {
 	case state.HaltedStatus:
 		return r.NextMove(loop.End{Status: d.Status, Reason: d.HaltReason, State: s})
 	case state.Interrupted:
-		return "git ralph " + GoesOn(d.Phase) + " mends what was left and goes on"
+		return "git ralph " + GoesOn(d.Phase) + " recovers what was left and continues"
 	}
 	if GoesOn(d.Phase) == "run" && s.Run.Request != "" {
-		return "git ralph run goes on"
+		return "git ralph run continues"
 	}
 	if next, ok := plan.Next(s.Plan); ok {
 		return "git ralph start begins with " + string(next)
@@ -63,25 +63,25 @@ func (r Reader) NextMove(end loop.End) string {
 	case state.BlockedStatus:
 		return "git ralph show N says why; git ralph retry --failed, git ralph unblock ID, or git ralph edit"
 	case state.MaxIterations:
-		return "git ralph start goes on"
+		return "git ralph start continues"
 	case state.HaltedStatus:
 		if strings.HasPrefix(end.Reason, "old_tests") {
-			return "mend the code, commit the test as it should be yourself, or allow the task that changed it: git ralph " +
+			return "fix the code, commit the test as it should be yourself, or allow the task that changed it: git ralph " +
 				"edit, with allow_test_changes = true; then git ralph start"
 		}
 		if strings.HasPrefix(end.Reason, "reproduction") {
-			return "mend the code or commit the test as it should be yourself, or allow the task that changed it: git ralph " +
+			return "fix the code or commit the test as it should be yourself, or allow the task that changed it: git ralph " +
 				"edit, with allow_test_changes = true; then git ralph start"
 		}
 		if strings.HasPrefix(end.Reason, "fresh_checks") {
 			for _, red := range end.Proved.Red {
 				if ids := end.State.Plan.CarriedBy(red); len(ids) > 0 {
-					return fmt.Sprintf("`%s` comes from %s, which a new plan has replaced: mend the code, or take the task back "+
+					return fmt.Sprintf("`%s` comes from %s, which a new plan has replaced: fix the code, or take the task back "+
 						"with git ralph retry %[2]s, "+
 						"or change its verify with git ralph edit; then git ralph start", notes.OneLine(red, 100), ids[0])
 				}
 			}
-			return "mend what is red; what the checks need and the repository does not hold (dependencies, generated files) " +
+			return "fix what is red; what the checks need and the repository does not hold (dependencies, generated files) " +
 				"is made by setup under [project] in ralph.toml, " +
 				"for example setup = [\"npm ci\"]; a check that may stay red gets allow_failure = true; then git ralph start"
 		}
@@ -120,7 +120,7 @@ func (r Reader) NextMove(end loop.End) string {
 	if GoesOn(end.State.Run.Phase) == "start" && end.State.Plan.Complete() {
 		return proveWhole
 	}
-	return "git ralph " + GoesOn(end.State.Run.Phase) + " goes on"
+	return "git ralph " + GoesOn(end.State.Run.Phase) + " continues"
 }
 
 // proveWhole is what is left of a run that ended after its last task and before its end.
@@ -134,7 +134,7 @@ func remoteMove(why string) string {
 	case strings.Contains(why, "was not pushed"):
 		return "git fetch, look at what is there and bring it into this branch, then git ralph start"
 	case strings.Contains(why, "tasks to mend them"):
-		return "mend them yourself and commit, or git ralph add \"…\"; then git ralph start"
+		return "fix them yourself and commit, or git ralph add \"…\"; then git ralph start"
 	}
 	return "git ralph start waits for them again; wait under [pr] in ralph.toml says how long"
 }

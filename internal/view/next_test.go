@@ -35,10 +35,10 @@ func TestNextCommand(t *testing.T) {
 		{"stopped after the last task", done, state.Stopped, "stop", nil, "git ralph start proves the whole", "everything"},
 		{"interrupted after the last task", done, state.Interrupted, "", nil, "git ralph start", "everything"},
 		{"the iterations are used up", pending, state.MaxIterations, "", nil, "git ralph start", "resume"},
-		{"interrupted", pending, state.Interrupted, "", nil, "git ralph start mends", ""},
+		{"interrupted", pending, state.Interrupted, "", nil, "git ralph start recovers", ""},
 		{"interrupted in validation", pending, state.Interrupted, "", func(s *state.State, d *StatusDoc) {
 			d.Phase = state.Validation
-		}, "git ralph run mends", ""},
+		}, "git ralph run recovers", ""},
 		{"paused", pending, state.Paused, "", func(s *state.State, d *StatusDoc) { d.Paused = true }, "git ralph resume", ""},
 		{"complete", done, state.Complete, "", nil, "git log --notes=ralph", ""},
 		{"red in a fresh checkout, all tasks done", done, state.HaltedStatus, "fresh_checks: test", nil, "setup",

@@ -45,7 +45,7 @@ type taskDoc struct {
 	Next      bool          `json:"next"`
 }
 
-// settingDoc is a setting that may be changed while the run goes on.
+// settingDoc is a setting that may be changed while the run continues.
 type settingDoc struct {
 	Key     string   `json:"key"`
 	Value   any      `json:"value"`

@@ -237,7 +237,7 @@ func workerLine(w WorkerDoc, p plan.Plan, now time.Time) string {
 	if i := p.Find(w.Task); i >= 0 {
 		line += " " + text.Clip(p.Tasks[i].Title, 60)
 	}
-	line += fmt.Sprintf(", attempt %d, begun %s, process %d", w.Attempt, Ago(w.Since, now), w.PID)
+	line += fmt.Sprintf(", attempt %d, started %s, process %d", w.Attempt, Ago(w.Since, now), w.PID)
 	if w.Activity != nil {
 		line += ": " + text.Clip(w.Activity.Text, 60)
 	}
@@ -379,7 +379,7 @@ func runningRows(row func(name, format string, args ...any), d StatusDoc, s stat
 		if i := s.Plan.Find(d.Task); i >= 0 {
 			title = s.Plan.Tasks[i].Title
 		}
-		row("working on", "%s %s, attempt %d, begun %s", d.Task, text.Clip(title, 60), d.Attempt,
+		row("working on", "%s %s, attempt %d, started %s", d.Task, text.Clip(title, 60), d.Attempt,
 			Ago(d.Workers[0].Since, now))
 	}
 	if do := d.Activity; do != nil {

@@ -152,11 +152,11 @@ func survived(f plan.Field, was, is *plan.Task, at, backAt map[plan.TaskID]int) 
 func why(format Format, name string) string {
 	switch {
 	case name == "id" && (format == FormatTaskMaster || format == FormatIssues):
-		return "ids are numbers there and were given anew"
+		return "ids are numbers there and were assigned again"
 	case name == "priority" && format == FormatTaskMaster:
 		return "only high, medium and low"
 	case name == "description" && format == FormatImplementation:
-		return "the title stands in front of it"
+		return "the title precedes it"
 	case name == "status":
 		switch format {
 		case FormatPlan, FormatImplementation:

@@ -184,7 +184,7 @@ func Import(name string, data []byte, opts Options) (Imported, error) {
 		return Imported{}, err
 	}
 	if len(im.plan.Tasks) == 0 {
-		return Imported{}, plan.Problems{{Source: name, Text: "the file holds no task", Hint: knownFormatsHint}}
+		return Imported{}, plan.Problems{{Source: name, Text: "the file contains no task", Hint: knownFormatsHint}}
 	}
 	return Imported{
 		Plan: im.plan, Format: im.format, Places: im.places, Warnings: im.Problems.Warnings(), Lost: im.lost.list,
@@ -237,7 +237,7 @@ func detect(name string, as syntax, data []byte) (Format, error) {
 		case f != "":
 			return f, nil
 		}
-		return "", plan.Problems{{Source: name, Text: fmt.Sprintf("the %s holds no list of tasks", as),
+		return "", plan.Problems{{Source: name, Text: fmt.Sprintf("the %s contains no list of tasks", as),
 			Hint: knownFormatsHint}}
 	}
 	if strings.EqualFold(path.Base(name), "todo.txt") || ext == ".org" {

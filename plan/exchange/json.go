@@ -149,7 +149,7 @@ func (im *importer) document(root located.Node) {
 	}
 	found, ok := findTasks(root)
 	if !ok {
-		im.Bad(root.Line, "", knownFormatsHint, "the %s holds no list of tasks", im.syntax)
+		im.Bad(root.Line, "", knownFormatsHint, "the %s contains no list of tasks", im.syntax)
 		return
 	}
 	for _, b := range found.beside {

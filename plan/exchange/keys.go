@@ -257,7 +257,7 @@ func (im *importer) wholePriorities() {
 		n, _ := slices.BinarySearchFunc(sorted, v, (*big.Rat).Cmp)
 		im.plan.Tasks[i].Priority = n + 1
 	}
-	im.Warn(0, "", "priorities with a fraction were numbered anew from 1, in the same order")
+	im.Warn(0, "", "priorities with a fraction were renumbered from 1, in the same order")
 }
 
 // description of an issue holds its checklist, which is what it is judged by.

@@ -69,7 +69,7 @@ func (p *yamlParser) skip() bool {
 	for ; p.at < len(p.lines); p.at++ {
 		if body := strings.TrimLeft(p.lines[p.at], " \t"); body != "" && body[0] != '#' {
 			if strings.HasPrefix(strings.TrimLeft(p.lines[p.at], " "), "\t") {
-				p.fail(p.at, "a tab stands in the indentation; YAML indents with blanks")
+				p.fail(p.at, "the indentation contains a tab; YAML indents with spaces")
 			}
 			return true
 		}
@@ -123,7 +123,7 @@ func (p *yamlParser) mapping(column, depth int) Node {
 		line := p.at
 		switch {
 		case !ok:
-			p.fail(line, "this is no key: what it means needs a colon and a blank behind it, or quotation marks around it")
+			p.fail(line, "this is not a key: put a colon and a space after it, or quotation marks around it")
 		case key == "<<":
 			p.fail(line, "merge keys (<<) are not read: write the values out")
 		}

@@ -131,7 +131,7 @@ func TestRecordedEndings(t *testing.T) {
 		{"err529-forever", "overloaded for good", !trust, session.Overloaded,
 			"API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it " +
 				"persists, check your inference gateway (127.0.0.1:43159).", time.Time{}},
-		{"refused", "nobody listens: time may mend it", !trust, session.Overloaded,
+		{"refused", "nobody listens: time may fix it", !trust, session.Overloaded,
 			"API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED)", time.Time{}},
 		{"err401", "a wrong key", !trust, session.AuthFailed, "401 Invalid API key · Fix external API key", time.Time{}},
 		{"err403", "a key without permission", !trust, session.AuthFailed,
