@@ -14,40 +14,27 @@ func (e *Engine) PutBack(ctx context.Context, c *Checkpoint, paths []string, kee
 	return e.putBack(ctx, c.root, paths, keep)
 }
 
-// PutBackTo is PutBack after the branch has moved to the commit tip meanwhile:
-// paths that differ between the checkpoint's tip and the new one become the new
-// one's, all others the checkpoint's.
-func (e *Engine) PutBackTo(ctx context.Context, c *Checkpoint, paths []string, tip object.ID) error {
-	root, err := e.movedTo(c, paths, tip)
-	if err != nil {
-		return fmt.Errorf("put back paths: %w", err)
-	}
-	_, err = e.putBack(ctx, root, paths, nil)
-	return err
-}
-
 // RestoreOn is Restore after the branch has moved to the commit tip: what was
 // committed since the checkpoint stays.
 func (e *Engine) RestoreOn(ctx context.Context, c *Checkpoint, tip object.ID, keep ...Keeper) (Report, error) {
 	const what = "restore the checkpoint"
-	root, err := e.movedTo(c, nil, tip)
+	root, err := e.movedTo(c, tip)
 	if err != nil {
 		return Report{}, fmt.Errorf("%s: %w", what, err)
 	}
 	return e.restore(ctx, root, nil, what, keep)
 }
 
-// movedTo is the checkpoint with what its tip and another commit differ in, of
-// paths (nil = all), as the other one has it.
-func (e *Engine) movedTo(c *Checkpoint, paths []string, tip object.ID) (*node, error) {
+// movedTo is the checkpoint with what its tip and another commit differ in, as
+// the other one has it.
+func (e *Engine) movedTo(c *Checkpoint, tip object.ID) (*node, error) {
 	changes, err := e.difference(c.Tip, tip)
 	if err != nil {
 		return nil, err
 	}
-	r := restorer{only: paths}
 	root := c.root
 	for _, ch := range changes {
-		if r.wants(ch.Path) && ch.New.Mode != object.ModeGitlink && ch.Old.Mode != object.ModeGitlink {
+		if ch.New.Mode != object.ModeGitlink && ch.Old.Mode != object.ModeGitlink {
 			if root, err = e.withSide(root, ch.Path, ch.New); err != nil {
 				return nil, err
 			}

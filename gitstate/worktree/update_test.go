@@ -301,31 +301,6 @@ func TestCheckout(t *testing.T) {
 	}
 }
 
-// TestPutBackTo: the branch has moved; paths that the new commit changed become
-// the new commit's, the rest the checkpoint's.
-func TestPutBackTo(t *testing.T) {
-	p := newPlace(t)
-	p.script(baseRepo)
-	p.open("", "")
-	e := p.engine(Options{})
-	ctx := context.Background()
-	cp, err := e.Checkpoint(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.script(
-		"new a.txt person; new theirs; git add a.txt theirs; git commit -qm person; new a.txt agent; new d/x.txt agent; " +
-			"new n; rm theirs")
-	tip, err := object.ParseID(strings.TrimSpace(p.ask("rev-parse", "HEAD")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.PutBackTo(ctx, cp, []string{"a.txt", "d/x.txt", "n", "theirs"}, tip); err != nil {
-		t.Fatal(err)
-	}
-	p.want("status", p.ask("status", "--porcelain"), "")
-}
-
 // TestConversionsInANewProcess: recovery opens the worktree anew and knows of no
 // snapshot. It must recognise converted files, and write them converted.
 func TestConversionsInANewProcess(t *testing.T) {

@@ -72,12 +72,8 @@ func union[V any](a, b map[string]V) map[string]bool {
 // leavesOut reports whether a setting is a list of what is not looked at.
 func leavesOut(key string) bool {
 	key = strings.ToLower(key)
-	for _, w := range []string{"ignore", "exclude", "norecursedirs", "omit", "disable", "skip"} {
-		if strings.Contains(key, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"ignore", "exclude", "norecursedirs", "omit", "disable", "skip"},
+		func(w string) bool { return strings.Contains(key, w) })
 }
 
 // generatedPath are folders that hold no tests of a project: hidden ones, and what tools make.

@@ -3,6 +3,7 @@ package weaken
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -147,12 +148,7 @@ func withoutZero(toks []token) []token {
 }
 
 func disabledName(toks []token) bool {
-	for _, t := range toks {
-		if t.kind == ident && strings.HasPrefix(t.text, "DISABLED_") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(toks, func(t token) bool { return t.kind == ident && strings.HasPrefix(t.text, "DISABLED_") })
 }
 
 func otherAssertion(name string) bool {
