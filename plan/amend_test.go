@@ -144,8 +144,9 @@ func TestAmend(t *testing.T) {
 				return cmp.Diff("skipped agent amendment,obsolete",
 					string(o.Status)+" "+o.SkippedBy+" "+strings.Join(o.BlockedBy, ","))
 			}},
-		{"not the task in work", `[{"action":"remove","task_id":"C"}]`, []string{"C is the task in work"}, nil},
-		{"not one that another worker has", `[{"action":"remove","task_id":"W"}]`, []string{"W is being worked on elsewhere"}, nil},
+		{"not the task in work", `[{"action":"remove","task_id":"C"}]`, []string{"C is the current task"}, nil},
+		{"not one that another worker has", `[{"action":"remove","task_id":"W"}]`,
+			[]string{"W is being worked on elsewhere"}, nil},
 		{"not twice", `[{"action":"remove","task_id":"O"},{"action":"remove","task_id":"O"}]`,
 			[]string{"", "O is skipped already"}, nil},
 

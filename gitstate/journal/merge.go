@@ -28,7 +28,8 @@ const (
 type ApartError struct{ Ours, Theirs string }
 
 func (e *ApartError) Error() string {
-	return fmt.Sprintf("the two journals have different origins (%s here, %s there) and cannot be merged", e.Ours, e.Theirs)
+	return fmt.Sprintf("the two journals have different origins (%s here, %s there) and cannot be merged", e.Ours,
+		e.Theirs)
 }
 
 // JoinSteps are the places where a join can be stopped.

@@ -148,7 +148,9 @@ func withoutZero(toks []token) []token {
 }
 
 func disabledName(toks []token) bool {
-	return slices.ContainsFunc(toks, func(t token) bool { return t.kind == ident && strings.HasPrefix(t.text, "DISABLED_") })
+	return slices.ContainsFunc(toks, func(t token) bool {
+		return t.kind == ident && strings.HasPrefix(t.text, "DISABLED_")
+	})
 }
 
 func otherAssertion(name string) bool {

@@ -82,8 +82,8 @@ var loopRefusals = map[refusal.Kind]advice{
 	refusal.NoCacheFolder: {8, "set XDG_CACHE_HOME to a folder that you may write"},
 	refusal.NoTempFolder:  {8, "set TMPDIR to a folder that exists and that you may write"},
 	refusal.Diverged:      {6, "git cherry-pick {0} takes it, git ralph rewind leaves it; its evidence is {1}"},
-	refusal.KeptCommitGone: {8, "git ralph adopt continues from the branch as it is; git ralph rewind N goes back in the " +
-		"journal; " +
+	refusal.KeptCommitGone: {8, "git ralph adopt continues from the branch as it is; git ralph rewind N goes back in " +
+		"the journal; " +
 		"git cherry-pick {0} brings the commit back"},
 	refusal.RefLost:       {1, "git update-ref {0} {1}"},
 	refusal.PlaceGone:     {1, "put it back as it was; git ralph status then says where the run stands"},

@@ -152,8 +152,8 @@ func TestLongRun(t *testing.T) {
 	}
 	p.sound(t)
 	if asked > 0 {
-		report{"long-run", longRunHead, "`TestLongRun` does the same with fewer iterations and fails when memory, goroutines, " +
-			"descriptors or processes grow."}.write(t, p, list)
+		report{"long-run", longRunHead, "`TestLongRun` does the same with fewer iterations and fails when memory, " +
+			"goroutines, descriptors or processes grow."}.write(t, p, list)
 	}
 }
 

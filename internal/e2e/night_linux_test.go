@@ -69,10 +69,25 @@ func TestNight(t *testing.T) {
 		}
 	}
 	w := watched{outer: outer, every: max(1, minutes/20), minutes: minutes}
-	p, model := claudeProject(t, script, fmt.Sprintf("[loop]\nmax_iterations = %d\nmax_attempts = 4\n[breaker]\nfailures = 0\n"+
-		"stagnation = 0\n[limits]\nsession_usd = 0\ntotal_usd = 0\nsession_tokens = 0\ntotal_tokens = 0\n"+
-		"[guard]\nwritable = [%q]\n[[steps]]\nname = \"count\"\nwhen = \"before\"\nenabled = true\nrun = \"printf x >> %s\"\n",
-		iterations, outer, w.noted()))
+	p, model := claudeProject(t, script, fmt.Sprintf(`[loop]
+max_iterations = %d
+max_attempts = 4
+[breaker]
+failures = 0
+stagnation = 0
+[limits]
+session_usd = 0
+total_usd = 0
+session_tokens = 0
+total_tokens = 0
+[guard]
+writable = [%q]
+[[steps]]
+name = "count"
+when = "before"
+enabled = true
+run = "printf x >> %s"
+`, iterations, outer, w.noted()))
 	model.Forget()
 	file := filepath.Join(outer, "plan.md")
 	if err := os.WriteFile(file, []byte(plan.String()), 0o644); err != nil {
@@ -98,6 +113,6 @@ func TestNight(t *testing.T) {
 	if kept := strings.Count(p.Git("log", "--format=%s"), "ralph["); kept != good {
 		t.Errorf("%d commits of %d good attempts", kept, good)
 	}
-	report{"night", nightHead, "`TestNight` fails when memory, goroutines, descriptors or processes grow, and when another attempt " +
-		"than the good ones is kept."}.write(t, p, list)
+	report{"night", nightHead, "`TestNight` fails when memory, goroutines, descriptors or processes grow, and when " +
+		"another attempt than the good ones is kept."}.write(t, p, list)
 }

@@ -63,8 +63,8 @@ func (r Reader) evidenceTree(ctx context.Context, s state.State, e journal.Entry
 		return object.Zero, err
 	}
 	if at.IsZero() {
-		return object.Zero, gitstate.Hint(1,
-			"evidence.keep says how many iterations keep theirs; git ralph show prints what the journal recorded", "%w", ErrPruned)
+		return object.Zero, gitstate.Hint(1, "evidence.keep says how many iterations keep theirs; git ralph show prints "+
+			"what the journal recorded", "%w", ErrPruned)
 	}
 	return r.Journal.Repo.TreeOf(at)
 }

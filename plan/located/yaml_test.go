@@ -75,7 +75,7 @@ func TestParseYAMLRefuses(t *testing.T) {
 	}{
 		{"a: &x 1\nb: *x\n", 1, "anchors"}, {"a: 1\nb: *x\n", 2, "aliases"}, {"a: !!str 1\n", 1, "tags"},
 		{"a: 1\n? [b]\n: 2\n", 2, "keys that are no texts"}, {"a: 1\n---\nb: 2\n", 3, "a second document"},
-		{"a:\n\tb: 1\n", 2, "a tab"}, {"a:\n  b: 1\n c: 2\n", 3, "indented less"}, {"a: 1\nb\n", 2, "no key"},
+		{"a:\n\tb: 1\n", 2, "a tab"}, {"a:\n  b: 1\n c: 2\n", 3, "indented less"}, {"a: 1\nb\n", 2, "not a key"},
 		{"a: x\n  b: y\n", 2, "indented further"}, {"a: [1, 2\n", 2, "not closed"}, {"a: [1}\n", 1, "do not match"},
 		{"a: \"x\n", 1, "does not end"}, {"a: \"\\q\"\n", 1, "no escape"}, {"a: 'x' y\n", 1, "more after the end"},
 		{"<<: {a: 1}\n", 1, "merge keys"},
