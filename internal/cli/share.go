@@ -42,8 +42,8 @@ type PullCmd struct{ ShareFlags }
 // Help says more.
 func (PullCmd) Help() string {
 	return "In a fresh clone it brings the journal, and git ralph start continues from there. If both sides have new " +
-		"entries, the events that only this side has are applied again on top of the remote's, by one entry with two parents. " +
-		"The branch itself is yours to pull: git pull."
+		"entries, the events that only this side has are applied again on top of the remote's, by one entry with two " +
+		"parents. The branch itself is yours to pull: git pull."
 }
 
 // Run pushes.

@@ -84,7 +84,8 @@ func (r report) write(t *testing.T, p *project, list []sample) {
 	load, _ := os.ReadFile("/proc/loadavg")
 	words := strings.Fields(string(load) + " ? ?")
 	text := fmt.Sprintf(reportText, r.head, iterations, list[len(list)-1].seconds/60, kept,
-		time.Now().UTC().Format("2 January 2006"), runtime.NumCPU(), runtime.Version(), strings.TrimPrefix(p.Git("--version"), "git version "),
+		time.Now().UTC().Format("2 January 2006"), runtime.NumCPU(), runtime.Version(),
+		strings.TrimPrefix(p.Git("--version"), "git version "),
 		strings.TrimSpace(string(where)), words[2],
 		table.String(), r.name, r.foot)
 	for name, data := range map[string]string{r.name + ".md": text, r.name + ".svg": svg} {

@@ -111,7 +111,7 @@ run = "printf x >> %s"
 		}
 	}
 	if kept := strings.Count(p.Git("log", "--format=%s"), "ralph["); kept != good {
-		t.Errorf("%d commits of %d good attempts", kept, good)
+		t.Errorf("%d commits of %d good attempts\n%s", kept, good, p.must(t, "log", "--verdict", "reject"))
 	}
 	report{"night", nightHead, "`TestNight` fails when memory, goroutines, descriptors or processes grow, and when " +
 		"another attempt than the good ones is kept."}.write(t, p, list)
