@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -20,14 +21,16 @@ import (
 )
 
 // deaths are the ways in which TestChaos disturbs a command.
-var deaths = []string{"a moment", "a step", "a git child", "standing still", "a group"}
+var deaths = []string{"a moment", "a step", "a git child", "standing still", "a group", "a control group"}
 
 // TestChaos disturbs commands of every kind for as many seconds as RALPH_CHAOS says:
-// kills at moments of chance, alone and with their process group, and at named steps, kills
-// of single git children, and processes that stand still for a while. Beside them git
-// collects, prunes and packs, and a person edits and commits. After each the next command
-// works without a person, what was acknowledged is in the journal, and the person's file is
-// as they left it. The seed is printed; RALPH_CHAOS_SEED repeats it.
+// kills at moments of chance, alone, with their process group and with their control group,
+// kills at named steps and of single git children, and processes that stand still for a while.
+// Beside them git collects, prunes and packs, eight others write to the journal, and a person
+// edits, commits, stashes and switches branches. After each the next command works without a
+// person, what was acknowledged is in the journal, no iteration has ended twice or was paid
+// twice, nothing that the person wrote is lost, and both fscks have nothing to name. The seed
+// is printed; RALPH_CHAOS_SEED repeats it.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	seconds, err := strconv.Atoi(os.Getenv("RALPH_CHAOS"))
@@ -40,7 +43,7 @@ func TestChaos(t *testing.T) {
 		seed = uint64(time.Now().UnixNano())
 	}
 	random := rand.New(rand.NewPCG(seed, 1))
-	p := newProject(t, "sleep 0.0$((RALPH_ITERATION % 10))\n"+doTask, check, map[string]string{"mine.txt": "0\n"})
+	p := newProject(t, paid+"sleep 0.0$((RALPH_ITERATION % 10))\n"+doTask, check, map[string]string{"mine.txt": "0\n"})
 	p.Write("plan.md", "- [ ] an imported thing\n")
 	p.Write("untracked.txt", "mine\n")
 	p.Git("add", "plan.md")
@@ -81,70 +84,125 @@ func TestChaos(t *testing.T) {
 		close(stop)
 		beside.Wait()
 	}()
-	ended, ran := map[string]int{}, 0
+	person := newPerson(p, &calm)
+	ended, ran, crowds, words := map[string]int{}, 0, 0, []string{}
+	defer func() {
+		var hits []string
+		for _, death := range slices.Sorted(maps.Keys(ended)) {
+			hits = append(hits, fmt.Sprintf("%s %d", death, ended[death]))
+		}
+		t.Logf("seed %d: %d commands, of them disturbed by %s; beside them %d prunings and packings, %d crowds of eight, "+
+			"and of a person's acts %v; %d words acknowledged", seed, ran, strings.Join(hits, ", "), prunings, crowds,
+			person.did, len(words))
+	}()
 	end := time.Now().Add(time.Duration(seconds) * time.Second)
 	for n := 0; time.Now().Before(end); n++ {
 		args, death := commands[random.IntN(len(commands))], deaths[random.IntN(len(deaths))]
 		step := steps[random.IntN(len(steps))]
 		after := time.Duration(5+random.IntN(400)) * time.Millisecond
 		ran++
-		said, hit := p.disturbed(t, death, step, after, args)
+		act, crowd := person.choose(random), random.IntN(6) == 0
+		var mu sync.Mutex
+		beside := []func(){func() { person.does(t, act) }}
+		for i := range 8 {
+			word := fmt.Sprintf("crowd-%d-%d-", n, i)
+			beside = append(beside, func() {
+				if crowd && p.run(t, nil, "inject", word).code == 0 {
+					mu.Lock()
+					words = append(words, word)
+					mu.Unlock()
+				}
+			})
+		}
+		if crowd {
+			crowds++
+		}
+		said, hit := p.disturbed(t, death, step, after, args, beside...)
 		if hit {
 			ended[death]++
 		}
-		if random.IntN(4) == 0 { // after a kill the index may be locked until the next command of ours
-			calm.Lock() // git itself loses what it is about to commit to a prune=now beside it
-			p.Write("mine.txt", fmt.Sprintln(n))
-			p.Try("commit", "-q", "-m", "by hand", "--", "mine.txt")
-			calm.Unlock()
-		}
-		where := fmt.Sprintf("seed %d: after %q, disturbed by %s (%s, %s)\n%s", seed, args, death, step, after, said)
+		where := fmt.Sprintf("seed %d: after %q, disturbed by %s (%s, %s), beside a person's %s and a crowd: %v\n%s",
+			seed, args, death, step, after, act, crowd, said)
+		person.comesHome(t, where)
 		word := fmt.Sprintf("acked-%d-", n)
 		if r := p.run(t, nil, "add", word); r.code != 0 {
 			t.Fatalf("%s: add says %d\n%s%s", where, r.code, r.out, r.err)
 		}
+		words = append(words, word)
 		calm.Lock()
 		// What was pruned at the very end of a command is there again after the next one.
 		if r := p.run(t, nil, "inject", "go on"); r.code != 0 {
 			t.Fatalf("%s: inject says %d\n%s%s", where, r.code, r.out, r.err)
 		}
 		if n%8 == 7 {
-			if r := p.run(t, nil, "fsck"); r.code != 0 {
-				t.Fatalf("%s: fsck says %d\n%s%s", where, r.code, r.out, r.err)
-			}
+			p.bothFscks(t, where)
 		}
-		history := p.Git("log", "--format=%B", "refs/ralph/heads/main")
+		person.lostNothing(t, where)
+		p.counts(t, where, words)
 		calm.Unlock()
-		for i := range n + 1 {
-			if !strings.Contains(history, fmt.Sprintf("acked-%d-", i)) {
-				t.Fatalf("%s: acked-%d- is lost", where, i)
-			}
-		}
-		if got := p.Read("untracked.txt"); got != "mine\n" {
-			t.Fatalf("%s: a person's file holds %q", where, got)
+		if t.Failed() {
+			t.FailNow()
 		}
 	}
 	calm.Lock()
 	p.must(t, "inject", "the last word")
+	p.bothFscks(t, fmt.Sprint("seed ", seed))
+	calm.Unlock()
+}
+
+// paid is an agent that costs a cent for each task.
+const paid = `[ -z "$RALPH_TASK_ID" ] || echo '{"type":"usage","input_tokens":10,"output_tokens":5,"cost_usd":0.01}'
+`
+
+// bothFscks are asked, and shall have nothing to say.
+func (p *project) bothFscks(t *testing.T, where string) {
+	t.Helper()
 	if r := p.run(t, nil, "fsck"); r.code != 0 {
-		t.Errorf("seed %d: fsck says %d\n%s%s", seed, r.code, r.out, r.err)
+		t.Errorf("%s: fsck says %d\n%s%s", where, r.code, r.out, r.err)
 	}
 	// git prune leaves commits that it removes in git's commit graph, of plain git's own refs too.
-	if out, err := p.Try("-c", "core.commitGraph=false", "fsck", "--strict"); err != nil {
-		t.Errorf("seed %d: git fsck: %v\n%s", seed, err, out)
+	if out, err := p.Try("-c", "core.commitGraph=false", "fsck", "--strict", "--no-dangling"); err != nil {
+		t.Errorf("%s: git fsck: %v\n%s", where, err, out)
 	}
-	calm.Unlock()
-	var hits []string
-	for _, death := range slices.Sorted(maps.Keys(ended)) {
-		hits = append(hits, fmt.Sprintf("%s %d", death, ended[death]))
+}
+
+// counts says that each of the words is in the journals, that no iteration has two ends, and
+// that each was paid once at most, and once at least when it was kept.
+func (p *project) counts(t *testing.T, where string, words []string) {
+	t.Helper()
+	log := p.Git("log", "--format=%B", "--glob=refs/ralph/heads")
+	for _, word := range words {
+		if !strings.Contains(log, word) {
+			t.Errorf("%s: %s is lost", where, word)
+		}
 	}
-	t.Logf("seed %d: %d commands, of them disturbed by %s; %d prunings and packings beside", seed, ran,
-		strings.Join(hits, ", "), prunings)
+	started, ends, kept := 0, map[string]int{}, 0
+	for line := range strings.Lines(p.Git("log", "--format=%s", "--first-parent", "refs/ralph/heads/main")) {
+		name, rest, _ := strings.Cut(line, ": ")
+		switch {
+		case !strings.HasPrefix(name, "iteration "):
+		case strings.HasPrefix(rest, "start "):
+			started++
+		default:
+			if ends[name]++; ends[name] == 2 {
+				t.Errorf("%s: %s has ended twice", where, name)
+			}
+			if strings.HasPrefix(rest, "keep T-") {
+				kept++
+			}
+		}
+	}
+	cost, err := p.money(t).Cost.Total.Float64()
+	if cents := int(math.Round(cost * 100)); err != nil || cents > started || cents < kept {
+		t.Errorf("%s: %d cents were paid for %d iterations, of which %d were kept (%v)", where, cents, started, kept, err)
+	}
 }
 
 // disturbed runs a command and lets it come to some harm after a while, and says
-// whether it did. One that still runs a second later is killed.
-func (p *project) disturbed(t *testing.T, death, step string, after time.Duration, args []string) (string, bool) {
+// whether it did. One that still runs a second later is killed. It waits for what
+// is done beside it.
+func (p *project) disturbed(t *testing.T, death, step string, after time.Duration, args []string,
+	beside ...func()) (string, bool) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -158,9 +216,22 @@ func (p *project) disturbed(t *testing.T, death, step string, after time.Duratio
 	var said bytes.Buffer
 	c.Stdout, c.Stderr, c.WaitDelay = &said, &said, time.Second
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	kill := func() { killTree(c.Process.Pid) }
+	if death == "a control group" {
+		if group := newControlGroup(t); group != nil {
+			defer removeControlGroup(t, group)
+			c.SysProcAttr.UseCgroupFD, c.SysProcAttr.CgroupFD = true, int(group.Fd())
+			kill = func() { os.WriteFile(filepath.Join(group.Name(), "cgroup.kill"), []byte("1"), 0) }
+		}
+	}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	var others sync.WaitGroup
+	for _, do := range beside {
+		others.Go(do)
+	}
+	defer others.Wait()
 	done := make(chan struct{})
 	go func() { c.Wait(); close(done) }()
 	over := func(d time.Duration) bool {
@@ -180,13 +251,17 @@ func (p *project) disturbed(t *testing.T, death, step string, after time.Duratio
 		case "a group":
 			syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
 			hit = true
+		case "a control group":
+			kill()
+			hit = true
 		case "a git child":
 			if list := gitChildren(c.Process.Pid); len(list) > 0 {
 				hit = syscall.Kill(list[int(after)%len(list)], syscall.SIGKILL) == nil
 			}
 		case "standing still":
 			hit = c.Process.Signal(syscall.SIGSTOP) == nil
-			if r := p.run(t, nil, "status"); r.code != 0 {
+			// A person may be on their other branch just now.
+			if r := p.run(t, nil, "status"); r.code != 0 && !strings.Contains(r.err, "the branch aside has no journal") {
 				t.Errorf("status beside %q that stands still: exit %d\n%s", args, r.code, r.err)
 			}
 			c.Process.Signal(syscall.SIGCONT)
@@ -201,6 +276,42 @@ func (p *project) disturbed(t *testing.T, death, step string, after time.Duratio
 		hit = true
 	}
 	return said.String(), hit
+}
+
+// newControlGroup makes a control group whose processes can be killed at one moment; nil
+// where the machine has none to give.
+func newControlGroup(t *testing.T) *os.File {
+	t.Helper()
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	for line := range strings.Lines(string(mounts)) {
+		if !strings.Contains(line, " - cgroup2 ") {
+			continue
+		}
+		dir, err := os.MkdirTemp(strings.Fields(line)[4], "git-ralph-chaos-")
+		if err != nil {
+			continue
+		}
+		if group, err := os.Open(dir); err == nil && exists(filepath.Join(dir, "cgroup.kill")) {
+			return group
+		}
+		os.Remove(dir)
+	}
+	return nil
+}
+
+// removeControlGroup waits until the last of its processes is gone, and ends them after a while.
+func removeControlGroup(t *testing.T, group *os.File) {
+	group.Close()
+	for try := range 1000 {
+		if os.Remove(group.Name()) == nil {
+			return
+		}
+		if try == 500 {
+			os.WriteFile(filepath.Join(group.Name(), "cgroup.kill"), []byte("1"), 0)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("the control group %s cannot be removed", group.Name())
 }
 
 // gitChildren are the processes of git that a process has started itself.
