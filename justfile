@@ -77,11 +77,18 @@ ci:
 reliability n="30":
     RELIABILITY_ROUNDS={{n}} go test ./internal/e2e -run 'TestPowerCut|TestKilledWithItsGit|TestPruneBesideALoop' -count=1 -v -timeout 60m
 
-# commands killed at each step, at moments of chance beside git gc and commits by hand, and with calls that fail (strace:
-# RALPH_CALLS=1000 of each kind, instead of ten)
-chaos seconds="400":
-    RALPH_CHAOS={{seconds}} go test ./internal/e2e -run '^(TestChaos|TestEvery(StepOfEveryCommand|CallOfAnIterationFails))$' -count=1 -v \
-        -timeout 60m -args -long
+# every kind of fault, meant for ten minutes: commands killed at each step and at moments of chance, alone, with their
+# group, control group or one git, or standing still, beside git gc, eight writers and a person; calls that fail (some of
+# each kind; RALPH_CALLS_APART=100 tries all); full and read-only disks; power cuts (root); a clock that jumps
+chaos seconds="300":
+    #!/usr/bin/env bash
+    export RALPH_LONG=1 RALPH_CHAOS={{seconds}} RALPH_CALLS=${RALPH_CALLS:-4}
+    tests=(TestChaos TestTwoDeadRuns TestEveryStepOfEveryCommand TestEveryCallOfAnIterationFails
+        TestOneCallOfAnIterationFails TestPeopleMayWork TestClockJumps TestEveryCallFails TestFullDisk
+        TestReadOnlyGitDirectory TestReadOnlyDisk TestDiskFullAtAnyPoint TestPowerCut TestKilledWithItsGit
+        TestPruneBesideALoop TestNoEventIsLost)
+    all=$(IFS='|'; echo "${tests[*]}")
+    go test ./internal/e2e ./loop ./gitstate/... -count=1 -v -timeout 60m -run "^($all)\$"
 
 # what is published: archives, Debian packages and checksums in dist/; the same commit gives the same bytes
 release *targets:
