@@ -146,7 +146,7 @@ func TestLiveViewOfWorkers(t *testing.T) {
 		s.untilLine(`\[\d\] \w+ T-002 the second thing +looking around T-002`)
 	}
 	x.keys("k")
-	x.until("several tasks are at work")
+	x.until("several tasks are running")
 	x.keys("p")
 	x.until("pausing after this iteration")
 	x.keys("p")

@@ -426,7 +426,7 @@ func TestVerify(t *testing.T) {
 	p.wants(t, 1, []string{"failed", "test: failed"}, "verify")
 	p.wants(t, 1, []string{"# Not verified"}, "verify", "--report")
 	p.Git("reset", "-q", "--hard", first)
-	p.wants(t, 1, []string{"missing", "not in the branch any more"}, "verify")
+	p.wants(t, 1, []string{"missing", "no longer in the branch"}, "verify")
 	if out := p.Git("worktree", "list", "--porcelain"); strings.Count(out, "worktree ") != 1 {
 		t.Errorf("checkouts are left: %s", out)
 	}
