@@ -48,7 +48,7 @@ func TestInAPersonsMidst(t *testing.T) {
 		{"a rewind over changes", func() { p.Write("a", "new\n") }, []string{"rewind", "0", "--yes"}, 8,
 			"hint: commit or stash them; git ralph rewind takes back only what is committed", "--dirty"},
 		{"a restore beside changes", func() { p.Write("test.sh", "true\n") }, []string{"restore", "1"}, 0,
-			"beside changes of yours, which are as they were: test.sh\ngit restore -- PATH takes one file back", "git clean"},
+			"which were not touched: test.sh\ngit restore -- PATH takes one file back", "git clean"},
 		{"settings behind a link", func() {
 			if err := os.Rename(filepath.Join(p.Dir, "ralph.toml"), outside(p, "toml")); err != nil {
 				t.Fatal(err)
