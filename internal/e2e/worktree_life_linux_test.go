@@ -298,7 +298,7 @@ func TestLinkedLost(t *testing.T) {
 					t.Error("the work before is not there")
 				}
 			}},
-		{why: "its .git file leads elsewhere", says: "was put back", there: "leads to",
+		{why: "its .git file leads elsewhere", says: "was restored", there: "leads to",
 			do: func(t *testing.T, p, linked *project) {
 				p.Git("init", "-q", outside(p, "evil"))
 				p.Git("-C", outside(p, "evil"), "config", "core.fsmonitor", "touch "+outside(p, "witness"))
@@ -320,7 +320,7 @@ func TestLinkedLost(t *testing.T) {
 					t.Error("the old journal is gone")
 				}
 			}},
-		{why: "the repository was moved: the linked worktree is found from it", says: "was put back",
+		{why: "the repository was moved: the linked worktree is found from it", says: "was restored",
 			do: func(t *testing.T, p, linked *project) {
 				to := outside(p, "moved")
 				if err := os.Rename(p.Dir, to); err != nil {
