@@ -61,7 +61,8 @@ type failure struct {
 var (
 	never        time.Time
 	inThreeHours = time.Now().Add(3 * time.Hour)
-	inAQuarter   = time.Now().Add(15 * time.Minute)
+	// inAQuarter stands for the time of the answer and the 900 seconds that it says.
+	inAQuarter = time.Unix(900, 0)
 )
 
 // subscription are the headers of a subscription whose window is used up.

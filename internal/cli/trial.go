@@ -165,7 +165,7 @@ func (t *trial) run(ctx context.Context) ([]promiseDoc, error) {
 		more = fmt.Sprintf("command = %s\nenv_allow = [\"%s\"]\n", command,
 			strings.Join(slices.Sorted(maps.Keys(vars)), `", "`))
 	}
-	settings := fmt.Sprintf("[agent]\ndriver = %q\nmodel = %q\ntimeout = \"90s\"\nidle_timeout = \"60s\"\n"+
+	settings := fmt.Sprintf("[agent]\ndriver = %q\nmodel = %q\ntimeout = \"6m\"\nidle_timeout = \"4m\"\n"+
 		"on_limit = \"stop\"\n%s[loop]\nmax_attempts = 1\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+
 		"[[checks]]\nname = \"test\"\nrun = \"test -e hello.txt\"\n", t.Driver, t.Model, more)
 	for path, text := range map[string]string{"ralph.toml": settings, "README": "a trial\n"} {

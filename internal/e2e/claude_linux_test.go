@@ -23,7 +23,7 @@ func claudeProject(t *testing.T, script fakemodel.Script, settings string) (*pro
 	model := fakemodel.Start(t, script)
 	p := newProject(t, "exit 1\n", settings+check, nil)
 	p.Write("ralph.toml",
-		"[agent]\ndriver = \"claude\"\nmodel = \"claude-sonnet-4-5\"\ntimeout = \"90s\"\nidle_timeout = \"30s\"\n"+
+		"[agent]\ndriver = \"claude\"\nmodel = \"claude-sonnet-4-5\"\ntimeout = \"9m\"\nidle_timeout = \"5m\"\n"+
 			settings+check)
 	p.Git("commit", "-qam", "the agent is Claude Code")
 	p.must(t, "trust")

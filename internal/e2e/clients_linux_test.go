@@ -22,7 +22,7 @@ func codexProject(t *testing.T, script fakemodel.Script, settings string) (*proj
 	model := fakemodel.Start(t, script)
 	p := newProject(t, "exit 1\n", check, nil)
 	p.Write("ralph.toml",
-		"[agent]\ndriver = \"codex\"\nmodel = \"gpt-5.5\"\ntimeout = \"90s\"\nidle_timeout = \"30s\"\n"+settings+check)
+		"[agent]\ndriver = \"codex\"\nmodel = \"gpt-5.5\"\ntimeout = \"9m\"\nidle_timeout = \"5m\"\n"+settings+check)
 	p.Git("commit", "-qam", "the agent is Codex")
 	p.must(t, "trust")
 	if err := os.Symlink(client, filepath.Join(p.bin, "codex")); err != nil {

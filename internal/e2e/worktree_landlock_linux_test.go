@@ -358,7 +358,7 @@ rm build.txt
 		"test.sh":     "go vet ./... && go test ./...\n"})
 	p.Env = append(p.Env, "PATH="+filepath.Dir(goTool)+":"+os.Getenv("PATH"), "GOPROXY=off", "GOTOOLCHAIN=local",
 		"GOFLAGS=")
-	if !long.On() {
+	if !long.Full() {
 		// A build cache of its own has the whole of what "testing" imports to build.
 		t.Log("the build cache of this machine is used: run with -long for one of its own")
 		p.Env = append(p.Env, goEnv(t)...)

@@ -32,7 +32,7 @@ type Agent struct {
 
 // startLimit is longer than that of other clients: what a command line starts may
 // have to be fetched first.
-const startLimit = 2 * time.Minute
+const startLimit = 5 * time.Minute
 
 // Run runs the client once. What the client does wrong is an Outcome; an error
 // means that it could not be started.

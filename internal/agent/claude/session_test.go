@@ -58,7 +58,7 @@ func TestClients(t *testing.T) {
 		{"leave", "ends at once", session.ProtocolError, "the client ended without a result"},
 		{"complain", "a command line that it does not know", session.ProtocolError,
 			"the client did not start: error: unknown option '--tools'"},
-		{"mute", "never answers initialize", session.ProtocolError, "no answer to initialize within 30s"},
+		{"mute", "never answers initialize", session.ProtocolError, "no answer to initialize within 2m"},
 		{"old", "runs what nobody could judge", session.ProtocolError,
 			"the client cannot block a call whose judgement failed (it is too old)"},
 		{"hookless", "does not take our hook", session.ProtocolError,

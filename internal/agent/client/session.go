@@ -16,7 +16,7 @@ import (
 // Times that are no settings: how long a healthy client may take for what it
 // does in well under a second.
 const (
-	StartLimit     = 30 * time.Second // from its start until it is ready
+	StartLimit     = 2 * time.Minute  // from its start until it is ready
 	EndLimit       = 10 * time.Second // from the end of its input to its exit
 	InterruptLimit = 3 * time.Second  // from an interrupt to the end of its turn
 	stayLimit      = 2 * time.Second  // from the end of the input of one that may stay
