@@ -20,7 +20,6 @@ import (
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
 	"git-ralph/internal/text"
-	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
@@ -41,10 +40,15 @@ type helperRun struct {
 	known state.State
 	// readOnly mounts the worktree read-only as well.
 	readOnly bool
+	// after is the worktree that is put back when it has run; nil = that of the checkpoint.
+	after *worktree.Capture
+	// writes reports whether what it changed stays for now, and the caller weighs it.
+	writes bool
 }
 
 // answer is what came of a helper run.
 type answer struct {
+	contribution
 	directive *agentctx.Directive
 	prompt    string
 	knowledge []notes.Knowledge
@@ -52,10 +56,17 @@ type answer struct {
 	failed    error  // the run, or what it left
 }
 
-// help runs a helper agent. An error is one of the harness that leaves the
-// iteration unsafe; everything else is in the answer. A person's word that ends
-// the iteration is in it.halted. The caller puts back what the helper changed.
+// help runs a helper agent and puts back what it changed. An error is one of the
+// harness that leaves the iteration unsafe; everything else is in the answer.
 func (l *Loop) help(ctx context.Context, it *Ready, h helperRun) (answer, error) {
+	ans, err := l.runHelper(ctx, it, h)
+	if err == nil && !h.writes {
+		err = l.putBackAfter(it, h, &ans.contribution)
+	}
+	return ans, err
+}
+
+func (l *Loop) runHelper(ctx context.Context, it *Ready, h helperRun) (answer, error) {
 	var ans answer
 	dir, err := session.NewRunDir(l.RunBase)
 	if err != nil {
@@ -92,13 +103,13 @@ func (l *Loop) help(ctx context.Context, it *Ready, h helperRun) (answer, error)
 	if ans.failed != nil {
 		return ans, nil // it did not begin
 	}
-	l.recordHelper(it, h, end)
+	ans.contribution = l.helperLeft(it, h, end)
 	if ans.text = said.text(); ans.text == "" {
 		ans.text = printed(end.Transcript)
 	}
 	if c := end.Cause; errors.Is(c, session.ErrSkipped) || errors.Is(c, session.ErrStopNow) || errors.Is(c,
 		session.ErrInterrupted) {
-		it.halted = c
+		ans.halted = c
 	}
 	switch {
 	case end.Failed != nil:
@@ -113,34 +124,33 @@ func (l *Loop) help(ctx context.Context, it *Ready, h helperRun) (answer, error)
 	return ans, nil
 }
 
-// recordHelper adds a helper's run to what the iteration has used and learned.
-func (l *Loop) recordHelper(it *Ready, h helperRun, end session.End) {
+// helperLeft is what a helper's run has used and learned; its texts are evidence.
+func (l *Loop) helperLeft(it *Ready, h helperRun, end session.End) contribution {
 	folder := "agents/" + text.FileName(string(h.role)) + "/"
 	it.Add(folder+"prompt.md", []byte(h.job.Prompt.Text))
 	it.Add(folder+"transcript.jsonl", end.Transcript)
-	it.runs = append(it.runs, end.Record)
-	it.aside.Learnings = append(it.aside.Learnings, end.Tools.Learnings...)
-	it.aside.Memory = append(it.aside.Memory, end.Tools.Memory...)
+	left := contribution{runs: []state.AgentRun{end.Record},
+		aside: session.Collected{Learnings: end.Tools.Learnings, Memory: end.Tools.Memory}}
 	if end.Warning != "" {
-		it.remarks = recovery.Noted(it.remarks, end.Warning)
+		left.remark(end.Warning)
 	}
+	return left
 }
 
 // putBackAfter makes the worktree what it was before a helper ran: at the
 // checkpoint, or after the coding agent.
-func (l *Loop) putBackAfter(it *Ready, after *worktree.Capture, role session.Role) error {
+func (l *Loop) putBackAfter(it *Ready, h helperRun, left *contribution) error {
 	restore := it.RestoreBefore
-	if after != nil {
+	if h.after != nil {
 		restore = it.RestoreCaptured
 	}
-	back, err := restore(after)
-	it.remarks = recovery.Noted(it.remarks, back.Notices...)
+	back, err := restore(h.after)
+	left.remark(back.Notices...)
 	if err != nil {
-		return fmt.Errorf("put back what the %s changed: %w", role, err)
+		return fmt.Errorf("put back what the %s changed: %w", h.role, err)
 	}
 	if back.Paths > 0 {
-		it.remarks = recovery.Noted(it.remarks, fmt.Sprintf("%s changed %d paths of the worktree; they were put back", role,
-			back.Paths))
+		left.remark(fmt.Sprintf("%s changed %d paths of the worktree; they were put back", h.role, back.Paths))
 	}
 	return nil
 }

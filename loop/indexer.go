@@ -8,7 +8,6 @@ import (
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/journal"
 	"git-ralph/gitstate/state"
-	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
@@ -26,9 +25,6 @@ func (l *Loop) index(ctx context.Context, it *Ready) error {
 	job := agentctx.Helper(agentctx.Indexer, it.state, it.task.ID, o)
 	ans, err := l.help(ctx, it, helperRun{role: session.RoleIndexer, kind: agentctx.Indexer, job: job, known: it.state,
 		readOnly: true})
-	if err == nil {
-		err = l.putBackAfter(it, nil, session.RoleIndexer)
-	}
 	if err != nil {
 		return err
 	}
@@ -41,11 +37,12 @@ func (l *Loop) index(ctx context.Context, it *Ready) error {
 	n := state.ContextNote{Kind: "index", Reason: why, Detail: fmt.Sprintf("%d entries", len(ans.knowledge))}
 	if failed != nil {
 		n.Failed, n.Detail = true, notes.OneLine(failed.Error(), 500)
-		it.remarks = recovery.Noted(it.remarks, "the indexer failed: "+n.Detail)
+		ans.remark("the indexer failed: " + n.Detail)
 		l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(session.RoleIndexer)},
 			"the indexer failed: %s",
 			n.Detail)
 	}
+	it.add(ans.contribution)
 	return l.note(it, n)
 }
 

@@ -11,7 +11,6 @@ import (
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/stable"
-	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
 	"git-ralph/plan"
@@ -54,11 +53,12 @@ func (l *Loop) prepareContext(ctx context.Context, it *Ready) error {
 	ans, err := l.help(ctx, it, helperRun{role: session.RoleContextPrep, kind: agentctx.ContextPrep, job: job,
 		known:    it.state,
 		readOnly: true})
-	if err == nil {
-		err = l.putBackAfter(it, nil, session.RoleContextPrep)
-	}
-	if err != nil || it.halted != nil {
+	if err != nil {
 		return err
+	}
+	if ans.halted != nil {
+		it.add(ans.contribution)
+		return nil
 	}
 	step, reason := agentctx.AfterPrep(ans.directive, ans.prompt, ans.failed, left.Rounds[string(it.task.ID)])
 	refused, err := l.remember(it, ans.knowledge, "agent")
@@ -75,7 +75,7 @@ func (l *Loop) prepareContext(ctx context.Context, it *Ready) error {
 	}
 	if refused != nil {
 		n.Detail = "knowledge refused: " + notes.OneLine(refused.Error(), 300)
-		it.remarks = recovery.Noted(it.remarks, n.Detail)
+		ans.remark(n.Detail)
 	}
 	if step == agentctx.StepResearch {
 		n.Topics, n.Research = ans.directive.Topics, ans.prompt
@@ -101,9 +101,9 @@ func (l *Loop) prepareContext(ctx context.Context, it *Ready) error {
 	case agentctx.StepPrepared:
 		it.prepared = ans.prompt
 	default:
-		it.remarks = recovery.Noted(it.remarks,
-			"the context agent failed, so the prompt was made as in handoff-plus-index: "+n.Reason)
+		ans.remark("the context agent failed, so the prompt was made as in handoff-plus-index: " + n.Reason)
 	}
+	it.add(ans.contribution)
 	return nil
 }
 
@@ -208,12 +208,14 @@ func (l *Loop) contextPost(ctx context.Context, it *attempt, s state.State, o ag
 	job := agentctx.Helper(agentctx.ContextPost, s, it.task.ID, o)
 	ans, err := l.help(ctx, it.Ready, helperRun{role: session.RoleContextPost, kind: agentctx.ContextPost, job: job,
 		known:    s,
-		readOnly: true})
-	if err == nil {
-		err = l.putBackAfter(it.Ready, it.after, session.RoleContextPost)
-	}
-	if err != nil || it.halted != nil {
+		readOnly: true, after: it.after})
+	if err != nil {
 		return err
+	}
+	left := ans.contribution
+	defer func() { it.Ready.add(left) }()
+	if ans.halted != nil {
+		return nil
 	}
 	failed := ans.failed
 	if failed == nil {
@@ -222,10 +224,10 @@ func (l *Loop) contextPost(ctx context.Context, it *attempt, s state.State, o ag
 	n := state.ContextNote{Kind: "post"}
 	if failed != nil {
 		n.Failed, n.Reason = true, notes.OneLine(failed.Error(), 500)
-		it.remarks = recovery.Noted(it.remarks, "the context agent failed after the iteration: "+n.Reason)
+		left.remark("the context agent failed after the iteration: " + n.Reason)
 		return l.note(it.Ready, n)
 	}
-	it.learned = ans.knowledge
+	left.learned = ans.knowledge
 	n.Action, n.Detail = string(agentctx.Proceed), fmt.Sprintf("%d entries", len(ans.knowledge))
 	if d := ans.directive; d != nil {
 		n.Action, n.Reason = string(d.Action), d.Reason
@@ -234,7 +236,7 @@ func (l *Loop) contextPost(ctx context.Context, it *attempt, s state.State, o ag
 			n.Reason = notes.OneLine(n.Reason+" Suggested: "+strings.Join(d.Suggestions, "; "), 1000)
 		}
 		if d.Action == agentctx.HumanReview {
-			it.review = cmp.Or(d.Reason, "the context agent asks for a person")
+			left.review = cmp.Or(d.Reason, "the context agent asks for a person")
 		}
 	}
 	l.emit("agent", it.state, it.task.ID, map[string]string{"role": string(session.RoleContextPost), "action": n.Action},

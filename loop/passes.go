@@ -8,7 +8,6 @@ import (
 	agentctx "git-ralph/context"
 	"git-ralph/gitstate/state"
 	"git-ralph/gitstate/worktree"
-	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 	"git-ralph/notes"
 )
@@ -37,19 +36,15 @@ func (l *Loop) passes(ctx context.Context, it *attempt, s state.State, o agentct
 		o.Pass, o.Template = p.Name, p.Template
 		h := helperRun{role: session.Role(p.Name), kind: agentctx.Reviewer, job: agentctx.Helper(agentctx.Reviewer, s,
 			it.task.ID, o),
-			known: s}
+			known: s, after: it.after, writes: !p.ReadOnly && j.Verdict == state.Keep}
 		ans, err := l.help(ctx, it.Ready, h)
-		switch {
-		case err != nil:
-		case !p.ReadOnly && j.Verdict == state.Keep:
-			it, err = l.adopt(ctx, it, p, j)
-		default:
-			err = l.putBackAfter(it.Ready, it.after, h.role)
+		if err == nil && h.writes {
+			it, err = l.adopt(ctx, it, h, &ans.contribution, j)
+		}
+		if err == nil {
+			err = l.endPass(it, s, p, ans)
 		}
 		if err != nil {
-			return it, j, err
-		}
-		if err := l.endPass(it, s, p, ans); err != nil {
 			return it, j, err
 		}
 	}
@@ -66,17 +61,18 @@ func (l *Loop) endPass(it *attempt, s state.State, p Pass, ans answer) error {
 	if failed == nil && len(ans.knowledge) > 0 {
 		all := append(slices.Clip(it.learned), ans.knowledge...)
 		if failed = notes.CheckKnowledge(s.Knowledge, all); failed == nil {
-			it.learned = all
+			ans.learned = ans.knowledge
 		}
 	}
 	if failed != nil {
 		r.Failed = true
-		it.remarks = recovery.Noted(it.remarks, "the pass "+p.Name+" failed: "+notes.OneLine(failed.Error(), 300))
+		ans.remark("the pass " + p.Name + " failed: " + notes.OneLine(failed.Error(), 300))
 		if r.Findings == "" {
 			r.Findings = "failed: " + notes.OneLine(failed.Error(), 300)
 		}
 	}
-	it.passed = append(it.passed, r)
+	ans.passed = []state.PassResult{r}
+	it.Ready.add(ans.contribution)
 	snap, err := l.Journal.Record(l.background(), state.Event{Type: state.EvPass, Phase: it.phase, Iteration: it.number,
 		Task: it.task.ID, Pass: &r})
 	if err != nil {
@@ -89,13 +85,13 @@ func (l *Loop) endPass(it *attempt, s state.State, p Pass, ans answer) error {
 
 // adopt weighs what a pass that may write has changed on a kept iteration: it
 // becomes part of the iteration when every gate accepts it, else it is put back.
-func (l *Loop) adopt(ctx context.Context, it *attempt, p Pass, v Verdict) (*attempt, error) {
+func (l *Loop) adopt(ctx context.Context, it *attempt, h helperRun, left *contribution, v Verdict) (*attempt, error) {
 	now, err := l.Engine.Capture(l.background(), it.Before)
 	if err != nil {
 		return it, err
 	}
 	if now.Tree == it.after.Tree {
-		return it, l.putBackAfter(it.Ready, it.after, session.Role(p.Name))
+		return it, l.putBackAfter(it.Ready, h, left)
 	}
 	try := it.again(now)
 	change, f := l.weighChange(try.Ready, now)
@@ -109,12 +105,12 @@ func (l *Loop) adopt(ctx context.Context, it *attempt, p Pass, v Verdict) (*atte
 	if nv := Judge(try.facts); nv.Verdict == state.Keep && nv.Partial == v.Partial {
 		*it.Record = *try.Record
 		try.Ready = it.Ready
-		return try.with(noted("the pass %s changed files; the checks accept it", p.Name)), nil
+		return try.with(noted("the pass %s changed files; the checks accept it", h.role)), nil
 	}
-	it = it.with(noted("the pass %s changed files and the checks did not accept it; they were put back", p.Name))
+	it = it.with(noted("the pass %s changed files and the checks did not accept it; they were put back", h.role))
 	it.TakeFound(try.Record)
 	back, err := it.RestoreCaptured(it.after)
-	it.remarks = recovery.Noted(it.remarks, back.Notices...)
+	left.remark(back.Notices...)
 	return it, err
 }
 

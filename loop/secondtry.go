@@ -9,7 +9,6 @@ import (
 
 	"git-ralph/gitstate/state"
 	"git-ralph/internal/proc"
-	"git-ralph/loop/recovery"
 	"git-ralph/loop/session"
 )
 
@@ -46,15 +45,15 @@ func (l *Loop) second(ctx context.Context, first *attempt, v Verdict) (*attempt,
 	why := strings.Join(v.Reasons, "; ")
 	l.emit("agent", rd.state, rd.task.ID, map[string]any{"try": 2, "reasons": v.Reasons},
 		"the first of two tries was rejected: %s", why)
-	rd.remarks = recovery.Noted(rd.remarks, "two tries; the first was rejected: "+why)
-	rd.remarks = recovery.Noted(rd.remarks, first.notices...)
-	rd.aside.Learnings = append(rd.aside.Learnings, first.tools.Learnings...)
-	rd.aside.Memory = append(rd.aside.Memory, first.tools.Memory...)
+	left := contribution{aside: session.Collected{Learnings: first.tools.Learnings, Memory: first.tools.Memory}}
+	left.remark("two tries; the first was rejected: " + why)
+	left.remark(first.notices...)
 	if err := rd.KeepFirst(first.after.Tree); err != nil {
 		return nil, v, err
 	}
 	back, err := rd.RestoreBefore(first.after)
-	rd.remarks = recovery.Noted(rd.remarks, back.Notices...)
+	left.remark(back.Notices...)
+	rd.add(left)
 	if err != nil {
 		return nil, v, fmt.Errorf("restore the checkpoint for the second try: %w", err)
 	}

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,17 +98,37 @@ type outside struct {
 	secrets []secretFile         // of the worktree, which git does not track
 }
 
-// helped is what helper agents leave, before the coding agent and after it, and
-// the state with what was noted of them.
+// helped is what the agents of an iteration have left so far, and the newest state of
+// the journal.
 type helped struct {
-	state   state.State
-	runs    []state.AgentRun  // of all agents, the coding agent's among them
+	state state.State
+	contribution
+}
+
+// contribution is what one agent leaves: a helper agent, or a session of the coding
+// agent. A step returns it, and add takes it in.
+type contribution struct {
+	runs    []state.AgentRun
 	aside   session.Collected // learnings and memory
 	learned []notes.Knowledge
 	passed  []state.PassResult
 	review  string // why a person is wanted
-	halted  error  // the word of a person that ended one of them
+	halted  error  // the word of a person that ended it
 	remarks []string
+}
+
+// remark adds notices for people.
+func (c *contribution) remark(lines ...string) { c.remarks = recovery.Noted(c.remarks, lines...) }
+
+// add takes in what one more agent left. Learnings and memory of the coding agent come
+// with its tools, and are added here only for a first try.
+func (c *contribution) add(more contribution) {
+	c.runs = append(c.runs, more.runs...)
+	c.aside.Learnings = append(c.aside.Learnings, more.aside.Learnings...)
+	c.aside.Memory = append(c.aside.Memory, more.aside.Memory...)
+	c.learned, c.passed = append(c.learned, more.learned...), append(c.passed, more.passed...)
+	c.review, c.halted = cmp.Or(more.review, c.review), cmp.Or(more.halted, c.halted)
+	c.remark(more.remarks...)
 }
 
 // stopped is the word of the context agent that ends an iteration before its agent.

@@ -120,7 +120,7 @@ func (l *Loop) codingSession(ctx context.Context, rd *Ready, ran *Ran, r *relay,
 	if reason == "" && raw == nil && ran.tools.Complete == nil {
 		ran.tools.Handoff = r.raw // the last submission counts, whichever session made it
 	}
-	rd.runs = append(rd.runs, end.Record)
+	rd.add(contribution{runs: []state.AgentRun{end.Record}})
 	return reason, h, nil
 }
 
