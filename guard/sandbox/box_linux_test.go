@@ -347,7 +347,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(bin, "-test.timeout=0", "-test.v")
-	if !long.On() {
+	if !long.Full() {
 		t.Log("the battery, what is in the sandbox and what is shared, without the rest: run with -long")
 		cmd.Args = append(cmd.Args, "-test.run=^(TestBattery|TestContents|TestShare|TestForeign)$")
 	}

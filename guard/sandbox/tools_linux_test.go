@@ -18,7 +18,7 @@ import (
 // that is added inside, and with caches in the home folder. There is no
 // network: the dependency comes from the worktree.
 func TestToolchains(t *testing.T) {
-	long.Only(t, "it compiles a standard library")
+	long.FullOnly(t, "it compiles a standard library")
 	tests := []struct{ tool, script string }{
 		{"go", `mkdir -p dep app && cd dep && go mod init example.invalid/dep && printf 'package dep\n\nconst Word = "built"\n' >dep.go && cd ../app &&
 			go mod init example.invalid/app && go mod edit -require=example.invalid/dep@v0.0.0 -replace=example.invalid/dep=../dep && export GOPROXY=off &&

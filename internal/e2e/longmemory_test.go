@@ -108,7 +108,8 @@ func (p *project) importTasks(t *testing.T, tasks string) {
 func TestLongProject(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it makes many iterations")
-	const last, interval = 200, 20
+	const interval = 20
+	last := long.Number(t, 50, 200)
 	agent := `case $RALPH_ROLE in indexer) cat > "$RALPH_HANDOFF_FILE" <<END
 {"knowledge":[{"type":"pattern","slug":"of-$RALPH_ITERATION","text":"What the project had learned by iteration $RALPH_ITERATION about writing files, in a sentence or two that make sense alone."}]}
 END

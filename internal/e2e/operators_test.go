@@ -20,7 +20,7 @@ import (
 func TestTwoOperators(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "two people steer at once")
-	const each = 500
+	each := long.Number(t, 50, 500) / 2 * 2
 	p := newProject(t, "while [ ! -e go ]; do sleep 0.1; echo waiting; done\n"+doTask,
 		"[guard]\nsandbox = \"off\"\n[validation]\nbaseline = \"off\"\nfresh = \"never\"\n"+check,
 		map[string]string{".gitignore": "go\n"})

@@ -175,7 +175,12 @@ func TestRelease(t *testing.T) {
 	var dir string
 	var sums []string
 	// Folder, modes of the checkout and settings of a machine are in nothing that is published.
-	for i, machine := range []string{"", "umask 077; export GOFLAGS=-buildvcs=false GOAMD64=v2 GOARM64=v8.1;"} {
+	machines := []string{"", "umask 077; export GOFLAGS=-buildvcs=false GOAMD64=v2 GOARM64=v8.1;"}
+	if !long.Full() {
+		t.Log("one release, which is compared with none: just test-long makes two")
+		machines = machines[1:]
+	}
+	for i, machine := range machines {
 		dir = filepath.Join(t.TempDir(), strings.Repeat("a", 1+20*i))
 		c := exec.Command("bash", "-c",
 			machine+`git clone -q --no-local "$0" "$1" || exit 77; cd "$1" && exec .ci/release "$2"`, top, dir, target)
@@ -191,8 +196,8 @@ func TestRelease(t *testing.T) {
 		}
 		sums = append(sums, string(data))
 	}
-	if sums[0] != sums[1] || strings.Count(sums[0], "\n") < 2 {
-		t.Errorf("two releases of one commit are\n%s\n%s", sums[0], sums[1])
+	if first, last := sums[0], sums[len(sums)-1]; first != last || strings.Count(first, "\n") < 2 {
+		t.Errorf("two releases of one commit are\n%s\n%s", first, last)
 	}
 	for line := range strings.Lines(sums[0]) {
 		f := strings.Fields(line)

@@ -188,7 +188,7 @@ func TestMachinesWithWorkers(t *testing.T) {
 func TestMachinesAreKilled(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "several machines are killed by chance")
-	const n = 30
+	n := long.Number(t, 4, 30)
 	s := sharedPlan(t, 3, "sleep 0.1\n"+doTask, "", tasksToml(n))
 	ended := make(chan result)
 	for i, p := range s.machines {
