@@ -37,8 +37,8 @@ func (r *Repo) MoveRefAside(ctx context.Context, name string, to object.ID) (kep
 	return kept, nil
 }
 
-// moveFolderAside moves a folder that lies where a ref of ours has its file, which
-// no git of ours makes, with everything in it.
+// moveFolderAside moves a folder that lies where one of our refs has its file, which
+// no git process that we start makes, with everything in it.
 func (r *Repo) moveFolderAside(name, to string) error {
 	path := filepath.Join(r.CommonDir, filepath.FromSlash(name))
 	if st, err := os.Lstat(path); err != nil || !st.IsDir() {
@@ -47,7 +47,7 @@ func (r *Repo) moveFolderAside(name, to string) error {
 	return os.Rename(path, to)
 }
 
-// RestoreRef makes a ref of ours lead to an object again, whatever stands at its
+// RestoreRef makes one of our refs lead to an object again, whatever stands at its
 // name: a folder, and what is no ref, are moved aside.
 func (r *Repo) RestoreRef(ctx context.Context, name string, old, to object.ID) error {
 	dir := filepath.Join(r.Dir(), "damaged")

@@ -361,7 +361,7 @@ func (r *Repo) ClearIntent() error {
 	return nil
 }
 
-// MoveRef sets a ref of ours that only we write, whatever it was.
+// MoveRef sets one of our refs that only we write, whatever it was.
 func (r *Repo) MoveRef(name string, to object.ID) error {
 	for range 20 {
 		old, err := r.ReadRef(context.Background(), name)

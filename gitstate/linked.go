@@ -14,7 +14,7 @@ import (
 	"git-ralph/gitstate/object"
 )
 
-// Linked is a linked worktree of ours: where a loop works beside a person, on
+// Linked is a linked worktree that git ralph made: where a loop works beside a person, on
 // a branch of its own. It is one when it has our mark in its git directory,
 // which is written last: without it nothing has ever run there.
 type Linked struct {
@@ -235,7 +235,7 @@ func (r *Repo) clearLinked(l Linked) error {
 // git directory it has.
 func linkedSeal(root string) string { return filepath.Join(filepath.Dir(root), "gitdir") }
 
-// unspoilt refuses a linked worktree of ours whose .git file leads elsewhere:
+// unspoilt refuses one of our linked worktrees whose .git file leads elsewhere:
 // settings and trust would be an agent's.
 func (r *Repo) unspoilt() error {
 	base := filepath.Dir(filepath.Dir(r.Root))

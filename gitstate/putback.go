@@ -217,8 +217,8 @@ func sameFile(path string, st fs.FileInfo) bool {
 	return err == nil && os.SameFile(now, st)
 }
 
-// held says whether a living process of ours, another worker that lands its work for
-// example, has a lock, or may be about to note that it has it.
+// held says whether another of our processes, such as a worker that lands its work, has
+// a lock, or may be about to note that it has it.
 func held(writers map[string]proc.Writer, path string, st fs.FileInfo) bool {
 	for _, w := range writers {
 		if w.Dead() {

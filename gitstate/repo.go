@@ -281,7 +281,7 @@ func (r *Repo) IsAncestor(ctx context.Context, a, b object.ID) (bool, error) {
 	return false, err
 }
 
-// WriteFile writes a file of ours by temporary file and rename, flushed.
+// WriteFile writes one of our files by temporary file and rename, flushed.
 func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
 	if err != nil {

@@ -26,8 +26,8 @@ const lockAge = time.Second
 
 // SweepLocks removes git's lock files that a dead process left, and says which
 // it leaves. A lock goes when
-//   - a dead process of ours noted its inode, or the value that it holds;
-//   - or a git of ours was killed while it was made, or it is older than this
+//   - one of our processes, which is dead, noted its inode, or the value that it holds;
+//   - or a git process that we started was killed while it was made, or it is older than this
 //     boot of the machine, and no git works in the repository now, nor another
 //     program that may hold it.
 //

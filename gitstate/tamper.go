@@ -427,7 +427,7 @@ func (s *Snapshot) OthersWorktree(d Difference, now *Snapshot) bool {
 	return !before
 }
 
-// checkoutOf is the folder of a linked worktree that is a fresh checkout of ours, "" when
+// checkoutOf is the folder of a linked worktree that is one of our fresh checkouts, "" when
 // it is none. They come and go with every proof, whoever makes it.
 func (s *Snapshot) checkoutOf(name string) string {
 	f := s.Files["worktrees:"+filepath.Join(s.common, "worktrees", name, "gitdir")]

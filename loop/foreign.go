@@ -36,7 +36,7 @@ func (l *Loop) covered(before *worktree.Checkpoint) []string {
 		l.ignoredRepos, l.linkedWorktrees(), settings))))
 }
 
-// sandboxed is Sandboxed in an iteration: no git of ours finds afterwards what was written in
+// sandboxed is Sandboxed in an iteration: no git process that we start finds afterwards what was written in
 // the worktree where it takes settings or programs from. Without a boundary checkTamper looks.
 func (l *Loop) sandboxed(it *Ready, use session.Use, f func(session.Starter) error) error {
 	err := l.Sandboxed(it.id, use, f)

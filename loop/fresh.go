@@ -100,7 +100,7 @@ func (l *Loop) proveIn(ctx context.Context, c fresh, req ProofRequest) (ProofRep
 	return report, err
 }
 
-// FreshCheckout makes a linked worktree of ours with the files of a commit.
+// FreshCheckout makes a linked worktree with the files of a commit.
 func FreshCheckout(ctx context.Context, repo *gitstate.Repo, commit object.ID) (dir string, remove func(), err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -142,7 +142,7 @@ func (l *Loop) checkProtected(it *Ready, diff []gitstate.Difference, now *gitsta
 	return f, err
 }
 
-// ours lists the refs of ours that nobody else moves while the agent runs:
+// ours lists our refs that nobody else moves while the agent runs:
 // what an agent without a sandbox may have deleted.
 func (l *Loop) ours() (map[string]object.ID, error) {
 	if l.writeProtected() {
@@ -162,7 +162,7 @@ func (l *Loop) ours() (map[string]object.ID, error) {
 	return refs, err
 }
 
-// putBackOurs makes refs of ours again that are gone, the journal's as the
+// putBackOurs makes our refs again that are gone, the journal's as the
 // newest that this process has seen of it, also when it leads elsewhere. The run
 // ends then.
 func (l *Loop) putBackOurs(it *Ready) (lost []gitstate.Difference, f findings, err error) {

@@ -168,7 +168,7 @@ func (j *Journal) merge(ctx context.Context, theirs, ours *Snapshot) (*Snapshot,
 }
 
 // merged adds what an earlier merge of theirs has applied already, and what it
-// made of ids of ours.
+// made of our ids.
 func (j *Journal) merged(ctx context.Context, m *state.Merge, ours object.ID, l *state.Lines) error {
 	for _, done := range m.Events {
 		l.Known[done.ID] = true

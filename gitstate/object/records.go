@@ -22,7 +22,7 @@ type Records struct{ *Store }
 // Records gives access to what git ralph itself writes.
 func (s *Store) Records() Records { return Records{s} }
 
-// ReadCommit reads a commit of ours.
+// ReadCommit reads one of our commits.
 func (r Records) ReadCommit(id ID) (CommitData, error) {
 	data, err := r.ReadType(id, Commit)
 	if err != nil {
@@ -35,7 +35,7 @@ func (r Records) ReadCommit(id ID) (CommitData, error) {
 	return c, nil
 }
 
-// ReadTree reads one tree of ours, not its subtrees.
+// ReadTree reads one of our trees, not its subtrees.
 func (r Records) ReadTree(id ID) ([]TreeEntry, error) {
 	if id == EmptyTree || id == Zero {
 		return nil, nil
@@ -51,7 +51,7 @@ func (r Records) ReadTree(id ID) ([]TreeEntry, error) {
 	return entries, nil
 }
 
-// WriteTree stores one tree of ours.
+// WriteTree stores one of our trees.
 func (r Records) WriteTree(entries []TreeEntry) (ID, error) {
 	data, err := EncodeRecordTree(entries)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s Signature) signature() gogit.Signature {
 	return gogit.Signature{Name: s.Name, Email: s.Email, When: s.When}
 }
 
-// DecodeRecord reads a commit of ours from its bytes.
+// DecodeRecord reads one of our commits from its bytes.
 func DecodeRecord(data []byte) (CommitData, error) {
 	var c gogit.Commit
 	if err := c.Decode(&encoded{kind: Commit, data: data}); err != nil {
@@ -101,7 +101,7 @@ func EncodeRecordTree(entries []TreeEntry) ([]byte, error) {
 	return e.data, nil
 }
 
-// DecodeRecordTree reads a tree of ours from its bytes.
+// DecodeRecordTree reads one of our trees from its bytes.
 func DecodeRecordTree(data []byte) ([]TreeEntry, error) {
 	var tree gogit.Tree
 	if err := tree.Decode(&encoded{kind: Tree, data: data}); err != nil {

@@ -35,7 +35,7 @@ func (e *BeforeError) Error() string {
 	return e.Remote + " still has " + refs + " from before a text was taken out of it here"
 }
 
-// pair is a ref of ours on both sides.
+// pair is one of our refs on both sides.
 type pair struct {
 	ref         string
 	here, there object.ID

@@ -413,7 +413,7 @@ func TestPullWalksWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestRemotesThatRefuse: a remote that takes no refs of ours, that was begun
+// TestRemotesThatRefuse: a remote that takes none of our refs, that was begun
 // apart or that was rewritten is named, and nothing changes here.
 func TestRemotesThatRefuse(t *testing.T) {
 	t.Parallel()

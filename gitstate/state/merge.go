@@ -24,7 +24,7 @@ type Merge struct {
 	// then the newest kept commit stays theirs.
 	CodeOfTheirs bool `json:"code_of_theirs,omitempty"`
 	// Again are the events that are applied again, as they fit: payload files
-	// event/merged/<number>/, which share their blobs with the entries of ours.
+	// event/merged/<number>/, which share their blobs with our entries.
 	Again []Event `json:"-"`
 }
 
@@ -45,7 +45,7 @@ type Lines struct {
 	Base         State  // where ours left what theirs has as well
 	Events       []Event
 	// Known are ids of events that theirs has applied since then, and Renamed what
-	// an earlier merge of theirs made of ids of ours.
+	// their earlier merge made of our ids.
 	Known   map[string]bool
 	Renamed map[string]string
 	Time    time.Time // of the newer tip
@@ -122,7 +122,7 @@ func (a *applier) merge() {
 	a.s.Run.LastAt = a.e.Time
 }
 
-// names maps ids of ours to those that they have in the merge. A key is the kind
+// names maps our ids to those that they have in the merge. A key is the kind
 // of the id and the id in lower case: "task t-005".
 type names map[string]string
 
@@ -154,20 +154,20 @@ func (n names) tasks(ids []plan.TaskID) []plan.TaskID {
 	return out
 }
 
-// inMerge is a task of ours with the ids of the merge.
+// inMerge is one of our tasks with the ids of the merge.
 func (n names) inMerge(t plan.Task) plan.Task {
 	t.ID, t.DependsOn = n.task(t.ID), n.tasks(t.DependsOn)
 	return t
 }
 
-// fitter makes events of ours fit what theirs has become.
+// fitter makes our events fit what theirs has become.
 type fitter struct {
 	names names
 	ours  State // with the event applied
 	now   State // the merge so far
 }
 
-// fit returns an event of ours as it is applied to the merge: before is the state
+// fit returns one of our events as it is applied to the merge: before is the state
 // that it was written for. What cannot be applied is left out and named.
 func (f *fitter) fit(before State, e Event) (again Event, left []Superseded, renamed map[string]string) {
 	had := len(f.names)
@@ -305,7 +305,7 @@ func (f *fitter) used(id plan.TaskID) bool {
 	return slices.ContainsFunc(f.now.Plan.Used(), func(x plan.TaskID) bool { return plan.Fold(x) == plan.Fold(id) })
 }
 
-// rename gives a task of ours a number that neither line has used.
+// rename gives one of our tasks a number that neither line has used.
 func (f *fitter) rename(id plan.TaskID) {
 	both := plan.Plan{Retired: slices.Concat(f.now.Plan.Used(), f.ours.Plan.Used())}
 	for key, to := range f.names {

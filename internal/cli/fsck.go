@@ -56,7 +56,7 @@ type checkup struct {
 	doc    fsckDoc
 	whole  object.ID            // every object that this entry leads to was read; Zero = none
 	torn   bool                 // the newest entry cannot be read
-	all    map[string]object.ID // the refs of ours
+	all    map[string]object.ID // our refs
 	ends   map[string]ending    // of the iterations that refs name, by event id
 	notes  *noteCheck           // nil when they cannot be read
 	found  []faultDoc           // in the notes

@@ -42,7 +42,7 @@ func (c *checkup) end(e ending) {
 	c.notes.add(e)
 }
 
-// listRefs lists the refs of ours and prepares the ends of the iterations in their
+// listRefs lists our refs and prepares the ends of the iterations in their
 // names. It comes before the journal is read, so that each of them has its entry or
 // is of the iteration in work: what a running loop makes later is not looked at.
 func (c *checkup) listRefs(ctx context.Context) error {

@@ -279,7 +279,7 @@ func TestLinkedRefusals(t *testing.T) {
 	}
 }
 
-// TestLinkedLost: what people do to a linked worktree of ours between two runs.
+// TestLinkedLost: what people do to a linked worktree that git ralph made between two runs.
 func TestLinkedLost(t *testing.T) {
 	t.Parallel()
 	long.Only(t, "it varies what is lost")

@@ -268,7 +268,7 @@ func TestFindMembers(t *testing.T) {
 	base := []entry{
 		{pid: 1, sid: 1}, {pid: 50, ppid: 1, sid: 50}, {pid: 100, ppid: 50, sid: 50},
 		{pid: 200, ppid: 100, sid: 200}, {pid: 201, ppid: 200, sid: 200},
-		{pid: 300, ppid: 100, sid: 50},  // a git of ours
+		{pid: 300, ppid: 100, sid: 50},  // a git process that we started
 		{pid: 400, ppid: 100, sid: 400}, // a process of another group
 		{pid: 401, ppid: 400, sid: 400},
 	}

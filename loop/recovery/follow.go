@@ -19,7 +19,7 @@ import (
 	"git-ralph/internal/text"
 )
 
-// Follower brings a linked worktree of ours up to the branch that it was made
+// Follower brings one of our linked worktrees up to the branch that it was made
 // for, as far as that needs no merge: nothing of its own is undone or joined.
 // The caller holds the locks of the linked branch and worktree, and has
 // recovered.

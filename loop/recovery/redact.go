@@ -194,7 +194,7 @@ func (r *Redactor) objects(ctx context.Context, revs []string, options ...string
 	return ids, nil
 }
 
-// unreachable are the objects that match and that only commits of ours lead to
+// unreachable are the objects that match and that only our commits lead to
 // which no ref has any more.
 func (r *Redactor) unreachable(ctx context.Context, scan *scanner) ([]object.ID, error) {
 	out, err := r.Repo.Git.Run(ctx, "cat-file", "--batch-all-objects", "--unordered",

@@ -42,7 +42,7 @@ func (a *Agent) Run(ctx context.Context, req session.Request, events func(sessio
 	env := client.Set(client.Environ(req), "RALPH_RUN_MODEL="+req.Model, "RALPH_RUN_EFFORT="+req.Effort)
 	// All of it at once, so that an agent which never reads it can neither block
 	// nor break a pipe. req.PromptFile will not do: it is the agent's path, inside
-	// of a sandbox, and a file of ours would be the agent's to change.
+	// of a sandbox, and one of our files would be the agent's to change.
 	argv, input := a.Argv, req.Prompt
 	if known {
 		var more []string
