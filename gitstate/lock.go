@@ -32,6 +32,8 @@ func (h Holder) Alive() bool {
 type HeldError struct {
 	What   string
 	Holder Holder
+	// Worktree reports whether it is the worktree: another one may still have a loop.
+	Worktree bool
 }
 
 func (e *HeldError) Error() string {
@@ -59,6 +61,8 @@ func (r *Repo) WorktreeName() string {
 	return filepath.Base(r.GitDir)
 }
 
+const thisWorktree = "this worktree"
+
 // LockBranch takes the branch for one loop.
 func (r *Repo) LockBranch(branch string) (*Lock, error) {
 	return r.lock("the branch "+branch, r.lockFile("branch", branch), forLoop)
@@ -66,7 +70,7 @@ func (r *Repo) LockBranch(branch string) (*Lock, error) {
 
 // LockWorktree takes this worktree for one loop.
 func (r *Repo) LockWorktree() (*Lock, error) {
-	return r.lock("this worktree", r.lockFile("worktree", r.WorktreeName()), forLoop)
+	return r.lock(thisWorktree, r.lockFile("worktree", r.WorktreeName()), forLoop)
 }
 
 // LockBriefly takes branch and worktree for a recovery. What this process
@@ -76,7 +80,7 @@ func (r *Repo) LockBriefly(branch string) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := r.lock("this worktree", r.lockFile("worktree", r.WorktreeName()), forRecovery)
+	w, err := r.lock(thisWorktree, r.lockFile("worktree", r.WorktreeName()), forRecovery)
 	if err != nil {
 		b.Release()
 		return nil, err
@@ -119,7 +123,7 @@ func (r *Repo) lock(what, path string, brief lockTerm) (*Lock, error) {
 		}
 		if alive && !h.Brief || time.Since(began) > wait {
 			f.Close()
-			return nil, &HeldError{What: what, Holder: h}
+			return nil, &HeldError{What: what, Holder: h, Worktree: what == thisWorktree}
 		}
 		time.Sleep(Jitter())
 	}

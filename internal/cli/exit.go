@@ -160,8 +160,11 @@ func exitOf(err error, wantsLinked linkedAsked) (code int, hint string) {
 	}
 	var held *gitstate.HeldError
 	if errors.As(err, &held) {
-		code, hint = 7, "git ralph status shows it; git ralph stop ends it; git ralph start --worktree works beside it"
-		if wantsLinked {
+		code, hint = 7, "git ralph status shows it; git ralph stop ends it"
+		switch {
+		case held.Worktree && !bool(wantsLinked):
+			hint += "; git ralph start --worktree works beside it"
+		case bool(wantsLinked):
 			hint = "git ralph status says where it works; git ralph -C that folder stop ends it"
 		}
 	}

@@ -57,6 +57,8 @@ func TestExitOf(t *testing.T) {
 			"git ralph fsck says what is damaged; nothing was changed"},
 		{"a command's own hint wins", gitstate.Hint(2, "say which", "begin: %w", misled), 2, "say which"},
 		{"a lock that is held has its own exit code", &gitstate.HeldError{}, 7,
+			"git ralph status shows it; git ralph stop ends it"},
+		{"another worktree is free", &gitstate.HeldError{Worktree: true}, 7,
 			"git ralph status shows it; git ralph stop ends it; git ralph start --worktree works beside it"},
 		{"an exit code alone", &ExitError{Code: 4, Err: errors.New("stopped")}, 4, ""},
 		{"a settings file that is none", notSettings, 8, "put it there"},
