@@ -264,7 +264,7 @@ func (l Linked) There() bool {
 	return err == nil && st.IsDir()
 }
 
-// RepairLinked sees to it that the .git file of a linked worktree leads to its
+// RepairLinked makes sure that the .git file of a linked worktree leads to its
 // own git directory: it lies in what an agent may write. It comes before git is
 // asked anything there, and says whether the file had to be put back.
 func (r *Repo) RepairLinked(l Linked) (repaired bool, err error) {

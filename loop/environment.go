@@ -62,7 +62,7 @@ func (l *Loop) programs(ctx context.Context, s state.State) error {
 	return refusal.New(refusal.MissingProgram, "%s", strings.Join(now, "; "))
 }
 
-// lacking are the runs that ended for want of a program, and that count.
+// lacking are the runs that failed because a program is missing, and that count.
 func lacking(runs []state.CheckRun) []state.CheckRun {
 	return slices.DeleteFunc(slices.Clone(runs), func(c state.CheckRun) bool {
 		return c.Passed || c.Tolerated ||
@@ -92,7 +92,7 @@ func (l *Loop) workFile(program string) bool {
 }
 
 // blameEnvironment finds out whether checks, criteria or steps of an iteration
-// failed for want of a program that the worktree lacks without the attempt as
+// failed because of a program that the worktree lacks without the attempt as
 // well: they are run again on the checkpoint.
 func (l *Loop) blameEnvironment(ctx context.Context, it *attempt, p proof) (proof, error) {
 	runs := lacking(p.report.Runs)

@@ -46,7 +46,7 @@ type helperRun struct {
 	writes bool
 }
 
-// answer is what came of a helper run.
+// answer is the result of a helper run.
 type answer struct {
 	contribution
 	directive *agentctx.Directive

@@ -166,7 +166,7 @@ func (l *Loop) start(it *Ready) error {
 func (l *Loop) model(role session.Role, task plan.Task, c Choice) string {
 	if l.limited(l.Now()) {
 		if l.FallbackAgent != nil || l.Settings.Fallback != "" {
-			return l.Settings.Fallback // with another client: "" = that one's own
+			return l.Settings.Fallback // with another client: "" = the default of that client
 		}
 	}
 	if role == session.RoleCoding {

@@ -53,7 +53,7 @@ type Change struct {
 	Secrets    []string // paths with what a file of secrets holds that git does not track
 }
 
-// Checks are what ran on the attempt and what came of it.
+// Checks are the checks that ran on the attempt, with their results.
 type Checks struct {
 	Pass         bool
 	Reasons      []string // why not

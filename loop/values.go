@@ -94,7 +94,7 @@ type outside struct {
 	git     *gitstate.Snapshot
 	foreign map[string]string    // fingerprints of other repositories, where nothing keeps an agent from them
 	ours    map[string]object.ID // our own refs, where nothing keeps an agent from them
-	kills   *int64               // processes that had been ended for want of memory; nil = not known
+	kills   *int64               // processes that the kernel had ended because memory ran out; nil: not known
 	secrets []secretFile         // of the worktree, which git does not track
 }
 
@@ -137,7 +137,7 @@ type stopped struct {
 	note state.ContextNote
 }
 
-// Ran is what came of the agent's sessions.
+// Ran is the result of the agent's sessions.
 type Ran struct {
 	run      session.Result // of the last session
 	cause    error          // why the harness stopped the agent

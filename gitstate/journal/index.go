@@ -151,7 +151,7 @@ func readIndex(path string) (index []byte, last object.ID, whole bool) {
 	return index, last, len(index) == len(data)
 }
 
-// lastLine is the entry of the last line, Zero where that is none.
+// lastLine is the entry that the last line names, Zero when it names none.
 func lastLine(index []byte) object.ID {
 	line, ok := bytes.CutSuffix(index, []byte("\n"))
 	if !ok {

@@ -159,7 +159,7 @@ func (s *Store) ReadWhole(t Type, ids []ID) ([][]byte, error) {
 
 // askMany asks the same of many objects in one conversation with git. The
 // answers go to f in the order of want, with ErrNotFound for an absent object; f
-// reads the contents. An error of f, or an answer that is none, ends the
+// reads the contents. An error of f, or an answer that cannot be read, ends the
 // conversation; done is how many f was content with.
 func (s *Store) askMany(verb string, ids []ID, want []int,
 	f func(i int, t Type, size int64, err error) error) (done int, err error) {

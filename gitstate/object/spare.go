@@ -118,7 +118,7 @@ func (s *Store) Hold(id ID) error {
 	return err
 }
 
-// Ensure sees to it that everything which was written or relied on since the
+// Ensure makes sure that everything which was written or relied on since the
 // last Settle is there.
 func (s *Store) Ensure() error {
 	s.mu.Lock()

@@ -90,7 +90,7 @@ func gitCovers(spec Spec, env []string) (covers []cover, found []GitSecret) {
 	return covers, found
 }
 
-// cleanLines is parseGitConfig for a file that is none: by the line.
+// cleanLines is parseGitConfig for a file that git could not parse: line by line.
 func cleanLines(data []byte) gitConfig {
 	var out strings.Builder
 	for line := range strings.Lines(string(data)) {

@@ -37,7 +37,7 @@ func HomeUpperDir(home, repository, purpose string) (string, error) {
 	return "", fmt.Errorf("find a place for the changes of the home folder: %w", errors.Join(errs...))
 }
 
-// ownFolder makes path, or sees to it that it is a folder of ours that nobody
+// ownFolder makes path, or makes sure that it is one of our folders that nobody
 // else can enter: others may write to its parent.
 func ownFolder(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

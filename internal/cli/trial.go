@@ -144,7 +144,7 @@ func (t *trial) script() fakemodel.Script {
 	}
 }
 
-// run makes the repository, lets the loop work in it, and looks at what came of it.
+// run makes the repository, lets the loop work in it, and looks at the result.
 func (t *trial) run(ctx context.Context) ([]promiseDoc, error) {
 	model, err := fakemodel.New(t.script())
 	if err != nil {

@@ -68,7 +68,7 @@ func (l *loader) intent() {
 			l.text(path, specAt(path), value, from.Where, from)
 		}
 	}
-	// A role with a client of its own takes that one's models.
+	// A role with a client of its own takes the models of that client.
 	of := func(role string) intent {
 		driver := a.Driver
 		if d := a.Roles[role].Driver; d != "" {

@@ -183,7 +183,7 @@ var _ io.Writer = (*Program)(nil)
 type (
 	looked Snapshot // read again
 	tick   time.Time
-	acted  string   // what came of a key
+	acted  string   // the result of a key
 	leave  struct{} // the view ends
 )
 

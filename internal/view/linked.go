@@ -78,8 +78,8 @@ func (d *LinkedDoc) rows(branch string, now time.Time) [][]string {
 		{"", "git ralph -C " + text.Shell(d.Worktree) + " status"}}
 }
 
-// Gap says how the linked branch stands to its own, and its journal to
-// that one's.
+// Gap says how the linked branch stands to its own, and its journal to the journal
+// of that branch.
 func (r Reader) Gap(ctx context.Context, l gitstate.Linked) (code, words recovery.Gap, err error) {
 	if code, err = r.gapOf(ctx, gitstate.BranchRef(l.Branch), gitstate.BranchRef(l.Of)); err != nil {
 		return code, words, err

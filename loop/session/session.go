@@ -73,14 +73,14 @@ type Session struct {
 	Pricing map[string]Price
 	// Capacity of the context window, where the client does not report it.
 	Capacity int
-	// MemoryKills counts the processes that had been ended for want of memory when
+	// MemoryKills counts the processes that the kernel had ended because memory ran out when
 	// the iteration began; nil = not known.
 	MemoryKills *int64
 
 	clients clients
 }
 
-// End is what came of a session.
+// End is the result of a session.
 type End struct {
 	Result     Result
 	Prompt     string // as it was sent
