@@ -105,30 +105,59 @@ func (r *Repo) sweepAfterCrash() error {
 	return os.WriteFile(boot, []byte(now+"\n"), 0o600)
 }
 
-// lockFiles lists the lock files of the repository.
+// lockFiles lists the lock files of the repository and its linked worktrees.
 func (r *Repo) lockFiles() []string {
+	linked, _ := filepath.Glob(filepath.Join(r.CommonDir, "worktrees", "*"))
 	var out []string
-	add := func(path string) {
-		if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() {
-			out = append(out, path)
+	for _, dir := range append([]string{r.CommonDir}, linked...) {
+		for _, path := range locksOf(dir) {
+			if st, err := os.Lstat(path); err == nil && st.Mode().IsRegular() {
+				out = append(out, path)
+			}
+		}
+		for _, below := range []string{"refs", "logs"} {
+			filepath.WalkDir(filepath.Join(dir, below), func(path string, d fs.DirEntry, err error) error {
+				if err == nil && d.Type().IsRegular() && strings.HasSuffix(path, ".lock") {
+					out = append(out, path)
+				}
+				return nil
+			})
 		}
 	}
-	for _, name := range []string{"packed-refs.lock", "config.lock", "shallow.lock", "objects/maintenance.lock",
-		"HEAD.lock", "index.lock"} {
-		add(filepath.Join(r.CommonDir, filepath.FromSlash(name)))
-	}
-	dirs, _ := filepath.Glob(filepath.Join(r.CommonDir, "worktrees", "*"))
-	for _, dir := range dirs {
-		add(filepath.Join(dir, "HEAD.lock"))
-		add(filepath.Join(dir, "index.lock"))
-	}
-	filepath.WalkDir(filepath.Join(r.CommonDir, "refs"), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && strings.HasSuffix(path, ".lock") {
-			out = append(out, path)
-		}
-		return nil
-	})
 	return out
+}
+
+// The files that git changes under a lock, beside its references, which have names of
+// capital letters in the folder itself (ORIG_HEAD, MERGE_HEAD, MERGE_RR).
+var (
+	lockedHere  = []string{"index", "config", "config.worktree", "packed-refs", "shallow", "gc.pid"}
+	lockedBelow = []string{"info/sparse-checkout", "objects/maintenance", "objects/info/commit-graph",
+		"objects/info/commit-graphs/commit-graph-chain", "objects/pack/multi-pack-index"}
+)
+
+// locksOf lists the lock files of git in a git directory, whatever kind of file they are, but
+// for those in its folders of references. A lock with another name is another program's.
+func locksOf(dir string) []string {
+	var out []string
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		of, is := strings.CutSuffix(e.Name(), ".lock")
+		if is && (slices.Contains(lockedHere, of) || isRootRef(of)) {
+			out = append(out, filepath.Join(dir, e.Name()))
+		}
+	}
+	for _, of := range lockedBelow {
+		path := filepath.Join(dir, filepath.FromSlash(of)+".lock")
+		if _, err := os.Lstat(path); err == nil {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// isRootRef says whether git takes a name for that of a reference beside HEAD, see gitglossary(7).
+func isRootRef(name string) bool {
+	return name != "" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_-") == ""
 }
 
 // sweeper decides about locks.

@@ -3,8 +3,11 @@ package gitstate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -92,6 +95,75 @@ func TestLockThatGitCannotRemove(t *testing.T) {
 			t.Errorf("%s: the lock: %v", c.why, err)
 		}
 		os.Remove(lock)
+	}
+}
+
+// TestLocksOfGit: the lock of whatever file git died over goes, in the repository and in a linked
+// worktree, and the command that it stopped works again. Another program's lock stays.
+func TestLocksOfGit(t *testing.T) {
+	t.Parallel()
+	r, _ := openRepo(t)
+	git := func(args ...string) error {
+		cmd := exec.Command("git", append([]string{"-c", "rerere.enabled=false"}, args...)...)
+		cmd.Dir, cmd.Env = r.Root, r.Git.Env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("git %q: %w: %s", args, err, out)
+		}
+		return nil
+	}
+	linked := filepath.Join(t.TempDir(), "linked")
+	must(t, git("worktree", "add", "-q", "-b", "other", linked), git("config", "extensions.worktreeConfig", "true"),
+		git("repack", "-q", "-a", "-d"))
+	beside := func(args ...string) []string { return append([]string{"-C", linked}, args...) }
+	old := bootTime().Add(-time.Hour)
+	lay := func(name string) string {
+		path := filepath.Join(r.CommonDir, filepath.FromSlash(name)+".lock")
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644), os.Chtimes(path, old, old))
+		return path
+	}
+	for name, stopped := range map[string][]string{
+		"index":                         {"read-tree", "HEAD"},
+		"HEAD":                          {"symbolic-ref", "HEAD", "refs/heads/main"},
+		"ORIG_HEAD":                     {"update-ref", "ORIG_HEAD", "HEAD"},
+		"CHERRY_PICK_HEAD":              {"update-ref", "CHERRY_PICK_HEAD", "HEAD"},
+		"config":                        {"config", "some.thing", "1"},
+		"config.worktree":               {"config", "--worktree", "some.thing", "1"},
+		"packed-refs":                   {"pack-refs", "--all"},
+		"info/sparse-checkout":          {"sparse-checkout", "init"},
+		"objects/info/commit-graph":     {"commit-graph", "write", "--reachable"},
+		"objects/pack/multi-pack-index": {"multi-pack-index", "write"},
+		"refs/heads/new":                {"branch", "-f", "new"},
+		"logs/refs/heads/main":          nil,
+		"MERGE_RR":                      nil,
+		"shallow":                       nil,
+		"gc.pid":                        nil,
+		"objects/info/commit-graphs/commit-graph-chain": {"commit-graph", "write", "--reachable", "--split"},
+		"worktrees/linked/index":                        beside("read-tree", "HEAD"),
+		"worktrees/linked/HEAD":                         beside("symbolic-ref", "HEAD", "refs/heads/other"),
+		"worktrees/linked/ORIG_HEAD":                    beside("update-ref", "ORIG_HEAD", "HEAD"),
+		"worktrees/linked/config.worktree":              beside("config", "--worktree", "some.thing", "1"),
+		"worktrees/linked/refs/bisect/bad":              beside("update-ref", "refs/bisect/bad", "HEAD"),
+		"worktrees/linked/info/sparse-checkout":         beside("sparse-checkout", "init"),
+	} {
+		lock := lay(name)
+		if stopped != nil && git(stopped...) == nil {
+			t.Errorf("git %q works although %s is locked", stopped, name)
+		}
+		gone, left, err := r.SweepLocks()
+		if err != nil || len(left) != 0 || !slices.Equal(gone, []string{lock}) {
+			t.Errorf("%s: removed %v, left %v: %v", name, gone, left, err)
+		}
+		if stopped != nil {
+			must(t, git(stopped...))
+		}
+	}
+	for _, name := range []string{"other-program", "lfs/cache", "index.mine", "worktrees/linked/tool"} {
+		lock := lay(name)
+		if gone, _, err := r.SweepLocks(); err != nil || len(gone) != 0 {
+			t.Errorf("%s: removed %v: %v", name, gone, err)
+		}
+		must(t, os.Remove(lock))
 	}
 }
 

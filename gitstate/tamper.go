@@ -173,10 +173,8 @@ func (s *Snapshot) fill(ctx context.Context, r *Repo) error {
 				return fmt.Errorf("read %s of the git directory: %w", w.path, err)
 			}
 		}
-		for _, name := range []string{"index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock"} {
-			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-				s.Locks[filepath.Join(dir, name)] = true
-			}
+		for _, path := range locksOf(dir) {
+			s.Locks[path] = true
 		}
 	}
 	for _, path := range s.outside {
