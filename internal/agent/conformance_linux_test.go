@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,25 +51,45 @@ func TestConformance(t *testing.T) {
 	if len(found) == 0 || netns.Isolate(t, "TestConformance", long.Env()...) {
 		return
 	}
-	for _, d := range found {
+	for i, d := range found {
 		t.Run(d.name(), func(t *testing.T) {
 			t.Parallel()
-			try := func(why string, test func(*testing.T)) {
-				t.Run(why, func(t *testing.T) { t.Parallel(); test(t) })
-			}
-			for _, p := range promises {
-				if p.holds(d) {
-					try(p.name, func(t *testing.T) { p.test(d, t) })
-				}
-			}
-			for name, text := range d.refused {
-				try("refuses "+filepath.Base(name), func(t *testing.T) { d.refuses(t, name, text) })
-			}
-			for _, f := range d.failures {
-				try(f.why, func(t *testing.T) { d.failure(t, f) })
+			must, may := d.trials()
+			// Each client begins at another promise, so that a sample has all of them with one client or another.
+			from := i % len(may)
+			for _, c := range append(must, long.Sample(t, append(may[from:len(may):len(may)], may[:from]...), 9)...) {
+				t.Run(c.why, func(t *testing.T) { t.Parallel(); c.test(t) })
 			}
 		})
 	}
+}
+
+// trial is a promise, a refusal or a failure that is tried with one client.
+type trial struct {
+	why  string
+	test func(*testing.T)
+}
+
+// trials are those that a client is always tried in, and those of which a sample may do.
+func (d dialect) trials() (must, may []trial) {
+	for _, p := range promises {
+		c := trial{p.name, func(t *testing.T) { p.test(d, t) }}
+		switch {
+		case !p.holds(d):
+		case p.always:
+			must = append(must, c)
+		default:
+			may = append(may, c)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.refused)) {
+		must = append(must, trial{"refuses " + filepath.Base(name),
+			func(t *testing.T) { d.refuses(t, name, d.refused[name]) }})
+	}
+	for _, f := range d.failures {
+		may = append(may, trial{f.why, func(t *testing.T) { d.failure(t, f) }})
+	}
+	return must, may
 }
 
 // run is one run of a client and what came of it.

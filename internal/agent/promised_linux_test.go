@@ -24,6 +24,8 @@ type promise struct {
 	// of are the drivers it is tried with; "" = all of them.
 	of   string
 	test func(dialect, *testing.T)
+	// always says that no form of the tests leaves it out for any client.
+	always bool
 	// notes are cells of the table that say something else than yes or no, by driver.
 	notes map[string]string
 }
@@ -32,13 +34,13 @@ const ends = "the limit of turns, a provider that hangs, an interrupt of the loo
 
 var promises = []promise{
 	{name: "whole run", row: "writes, runs a command without the key, calls our tools, is denied a commit and told why",
-		test: dialect.wholeRun},
+		test: dialect.wholeRun, always: true},
 	{name: "further prompt", row: "a further prompt in the same session", test: dialect.furtherPrompt},
 	{name: "session that is gone", row: "a session that is gone is replaced by a fresh one", of: "claude codex",
 		test: dialect.lostSession},
 	{name: "reading phase", row: "a phase that only reads writes nothing", test: dialect.readingPhase},
 	{name: "hostile settings", row: "settings of the repository and of the user have no effect",
-		of: "claude codex gemini opencode", test: dialect.hostileSettings,
+		of: "claude codex gemini opencode", test: dialect.hostileSettings, always: true,
 		notes: map[string]string{"opencode": "yes, plugins are refused", "acp": "they are the user's"}},
 	{name: "limit of turns", row: ends, test: dialect.turnLimit},
 	{name: "hang", row: ends, test: dialect.hang},
@@ -51,7 +53,8 @@ var promises = []promise{
 		test: dialect.recovers, notes: map[string]string{"gemini": "it ends, `overloaded`"}},
 	{name: "no login", row: "nobody is logged in: it is not started", of: "claude codex gemini opencode",
 		test: dialect.noLogin, notes: map[string]string{"claude": "yes, it says so at once: `auth`"}},
-	{name: "sandbox", row: "inside of our sandbox, with everything allowed, git stays as it is", test: dialect.sandboxed},
+	{name: "sandbox", row: "inside of our sandbox, with everything allowed, git stays as it is",
+		test: dialect.sandboxed, always: true},
 	{name: "without our sandbox", row: "without our sandbox it works as well", test: dialect.alone},
 	{name: "effort", row: "`agent.effort` reaches the model", of: "claude codex gemini opencode", test: dialect.effort,
 		notes: map[string]string{"gemini": "it has none"}},

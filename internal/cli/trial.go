@@ -26,8 +26,8 @@ type promiseDoc struct {
 }
 
 // trialLimit is the longest that a trial may take; a healthy client needs some
-// seconds.
-const trialLimit = 3 * time.Minute
+// seconds, on a busy machine some minutes.
+const trialLimit = 8 * time.Minute
 
 // try lets the user's own client work through a task in a throw-away repository.
 // Its model is a script on loopback and its home folder an empty one, so that no

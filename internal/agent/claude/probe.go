@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"git-ralph/internal/agent/client"
 	"git-ralph/internal/proc"
@@ -28,9 +27,6 @@ const (
 // InstallHint is how to get a client that works.
 const InstallHint = "npm install -g @anthropic-ai/claude-code@" + TestedVersion
 
-// probeLimit is the longest that a healthy client needs to say who it is.
-const probeLimit = 30 * time.Second
-
 // Probe finds the client, asks for its version and makes the handshake of the
 // control protocol without giving it anything to do (about 0.4 s, no request to
 // the provider). path is the client; "" = "claude" in PATH of env. An error
@@ -45,7 +41,7 @@ func Probe(ctx context.Context, path string, env []string) (client.Info, error) 
 			nil
 	}
 	info := client.Info{Found: true, Path: found, Hint: InstallHint}
-	limited, cancel := context.WithTimeout(ctx, probeLimit)
+	limited, cancel := context.WithTimeout(ctx, client.ProbeLimit)
 	defer cancel()
 	env = environ(session.Request{Env: env}, os.Geteuid() == 0)
 

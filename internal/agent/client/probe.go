@@ -12,8 +12,8 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// probeLimit is the longest that a healthy client needs to say who it is.
-const probeLimit = 30 * time.Second
+// ProbeLimit is the longest that a healthy client needs to say who it is, on a busy machine.
+const ProbeLimit = time.Minute
 
 // Probe is how a client is looked for on this machine.
 type Probe struct {
@@ -38,7 +38,7 @@ func (p Probe) Run(ctx context.Context, env []string) (Info, error) {
 		return Info{Problem: p.Name + " was not found on PATH", Hint: p.Install}, nil
 	}
 	info := Info{Found: true, Path: argv[len(argv)-1], Hint: p.Install}
-	limited, cancel := context.WithTimeout(ctx, probeLimit)
+	limited, cancel := context.WithTimeout(ctx, ProbeLimit)
 	defer cancel()
 	out := proc.NewHeadTail(4 << 10)
 	exit, err := proc.Run(limited, proc.Command{Argv: append(argv, "--version"), Env: Set(env, "NO_COLOR=1"), Stdout: out})
