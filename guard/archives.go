@@ -143,8 +143,8 @@ func (j *judge) download(c *call) bool {
 	return true
 }
 
-// fills denies a command that puts what it likes into the folder it runs in, where
-// that is git's.
+// fills denies a command that may write any file into its current folder when that
+// folder is git's.
 func (j *judge) fills(sc *scope, verb string) {
 	for _, d := range sc.cwds {
 		if class, reason, instead := j.gitPlace(spot{path: d}); class != "" {

@@ -351,7 +351,7 @@ func (j *judge) cd(sc *scope, args []arg) {
 		return
 	}
 	if dir[0] == holeEnv || dir[0] == holeForeign {
-		// An empty variable goes home, a full one anywhere.
+		// An empty variable means HOME, another one any folder.
 		sc.set("OLDPWD", value{s: sc.cwd()})
 		sc.cwds = []string{"/" + string(holeForeign)}
 		return

@@ -74,8 +74,8 @@ func (j *judge) declare(sc *scope, name string, body *syntax.Stmt) {
 	sc.define(name, &function{body})
 }
 
-// run judges one command whose words are known as far as they can be, and
-// returns what it prints.
+// run judges one command with its words expanded as far as possible, and
+// returns its output.
 func (j *judge) run(sc *scope, args []arg, in stream) string {
 	for len(args) > 0 && args[0].s == "" && args[0].known() {
 		return "" // an empty name is not found
@@ -212,8 +212,8 @@ func (j *judge) runCommand(sc *scope, args []arg, in stream) string {
 	return out
 }
 
-// madeCommand finds what the line made of a program before it is called: by its
-// path, or by its name when the line has changed PATH.
+// madeCommand finds a program that this line wrote, copied or linked: by path,
+// or by name when the line has changed PATH.
 func (j *judge) madeCommand(sc *scope, name string) (file, bool) {
 	if len(sc.files) == 0 {
 		return file{}, false
@@ -278,8 +278,8 @@ func (j *judge) listed(args []arg) (Verdict, bool) {
 	return Verdict{}, false
 }
 
-// generic looks at a command of which nothing is known: it may be a wrapper,
-// so a git command among its words is judged as one.
+// generic judges an unknown command. It may be a wrapper, so a git command
+// among its words is judged, too.
 func (j *judge) generic(sc *scope, args []arg) {
 	for i, a := range args[1:] {
 		if !a.known() || j.done {
@@ -292,8 +292,8 @@ func (j *judge) generic(sc *scope, args []arg) {
 				j.runCommand(sc, args[i+1:], stream{})
 			}
 		default:
-			// An option's value that reads like a git command is one, unless
-			// the option is made for prose.
+			// Judge an option's value as a shell line, unless the option is made for
+			// prose.
 			if prev := args[i].s; strings.Contains(a.s, " ") && strings.HasPrefix(prev, "-") &&
 				!contains(
 					"-m --message -t --title -b --body -d --description -n --name -k --grep --filter --text --comment --notes -p "+
@@ -318,8 +318,8 @@ func firstWord(args []arg) string {
 	return ""
 }
 
-// maybeShell judges a text that an unknown program may give to a shell; one
-// that is no shell at all is left alone.
+// maybeShell judges a text that an unknown program may pass to a shell. A
+// text that is not a shell line is left alone.
 func (j *judge) maybeShell(sc *scope, s string) {
 	b := &judge{p: j.p, depth: j.depth + 1, steps: j.steps, table: j.table, tools: j.tools}
 	b.program(sc.clone(), s, stream{})

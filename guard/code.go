@@ -289,7 +289,7 @@ func isCall(lang, text string, i int) bool {
 	}
 	switch lang {
 	case "perl", "ruby", "tcl", "awk", "lua", "php", "vim":
-		// These call without parentheses; a word inside a longer one is none.
+		// No parentheses needed. A word inside a longer word is not a call.
 		return !isWordByte(before) || before == '_'
 	}
 	rest := strings.TrimLeft(text[end:], " \t")

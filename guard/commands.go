@@ -28,7 +28,7 @@ type command struct {
 	runs *wrapper
 	// refuse denies the command.
 	refuse *denial
-	// data: whatever the words say, nothing of them is run.
+	// data means that the words are never run.
 	data bool
 }
 

@@ -135,7 +135,7 @@ func (j *judge) forClause(sc *scope, c *syntax.ForClause, in stream) string {
 			v.vals = append(v.vals, value{s: s})
 		}
 		if len(v.vals) > maxValues {
-			// Too many to follow one by one; they stay what the worst is.
+			// Too many values to follow: one unknown value stands for them.
 			v.vals = []value{{s: string(holeForeign)}}
 			for _, it := range items {
 				if !it.known() && !foreign(it.s) {

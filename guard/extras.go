@@ -52,8 +52,8 @@ func (j *judge) execOptions(sc *scope, base string, rest []arg) {
 	}
 }
 
-// madeSources looks into programs that this line wrote, when what compiles or
-// runs them is called. What was on disk before is the sandbox's business.
+// madeSources judges sources that this line wrote when their compiler or
+// interpreter is called. The sandbox covers files that were on disk before.
 func (j *judge) madeSources(sc *scope, base string, rest []arg) {
 	if len(sc.files) == 0 || j.done {
 		return

@@ -12,8 +12,8 @@ const (
 	insteadWipe     = "name the folder inside the worktree to delete, as a literal path"
 )
 
-// write judges that a path is written, made, moved or removed. What the path
-// is cannot always be known; then only what is certain counts.
+// write judges writing, making, moving or removing a path. When the path is
+// only partly known, only the certain part counts.
 func (j *judge) write(sc *scope, a arg, verb string) {
 	if j.done || a.s == "" {
 		return
@@ -198,7 +198,7 @@ func (j *judge) system(p string) bool {
 	return false
 }
 
-// unknownPaths is what is said of a path that begins with an unknown variable.
+// unknownPaths says how to judge a path that begins with an unknown variable.
 type unknownPaths bool
 
 const (
@@ -226,7 +226,7 @@ func (j *judge) remove(sc *scope, a arg, strict unknownPaths) {
 			return
 		}
 		if a.glob {
-			// "x/*" is x as far as damage goes.
+			// "x/*" does as much damage as x.
 			if base := path.Base(p); strings.Trim(base, "*?.") == "" || base == "[!.]*" || base == ".[!.]*" {
 				p = path.Dir(p)
 			}

@@ -152,7 +152,7 @@ func (j *judge) gitSub(sc *scope, sub string, rest []arg, aliases map[string]str
 	return j.gitPrints(sc, sub, rest)
 }
 
-// insteadFor names the way that leads where the command wanted to go.
+// insteadFor names the allowed way to reach the command's goal.
 func insteadFor(sub string) string {
 	switch sub {
 	case "checkout", "restore", "reset", "clean", "revert", "stash", "rm", "mv", "switch":

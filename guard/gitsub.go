@@ -125,9 +125,9 @@ func (j *judge) gitOptions(sc *scope, sub string, kind gitClass, rest []arg, in 
 
 func hasWord(args []arg, s string) bool { return indexWord(args, s) >= 0 }
 
-// gitLong judges a long option of a reading command. Git takes any unambiguous
-// beginning of an option's name, so an option counts as each dangerous one that
-// it is the beginning of; the harmless ones that share it are named.
+// gitLong judges a long option of a reading command. Git accepts any
+// unambiguous prefix of an option's name, so the option counts as every
+// dangerous one that it begins. Harmless options that do so are listed.
 func (j *judge) gitLong(sc *scope, sub, name string, val arg) {
 	if len(name) < 3 {
 		return
@@ -161,8 +161,8 @@ func (j *judge) gitLong(sc *scope, sub, name string, val arg) {
 func (j *judge) gitShort(sc *scope, sub, s string, next arg) {
 	switch sub {
 	case "grep":
-		// -O takes its value in the same word, so any O in a cluster is it,
-		// unless an option with a value comes first.
+		// -O takes its value in the same word. So any O in a cluster is -O, unless
+		// an option with a value precedes it.
 		for k := 1; k < len(s); k++ {
 			if strings.IndexByte("efmABC", s[k]) >= 0 {
 				return

@@ -20,12 +20,11 @@ type Answer struct {
 }
 
 // HookAnswer answers one event of a client's hook (claude, codex, gemini) or
-// plugin (opencode).
-// Events that are not about to run a tool get an empty answer. A refusal is
-// said in every way the clients know: exit 2, the reason on standard error,
-// and the JSON form on standard output. A nil policy, a client, an event or a
-// tool that is not understood is refused: clients let a tool run when its hook
-// fails in any other way.
+// plugin (opencode). An event that does not precede a tool call gets an empty
+// answer. A refusal is given in every form that clients know: exit 2, the
+// reason on standard error, and the JSON form on standard output. A nil policy
+// and an unknown client, event or tool are refused, because clients run a tool
+// when its hook fails in any other way.
 func HookAnswer(client string, event []byte, p *Policy) (a Answer) {
 	name := "PreToolUse"
 	if client == "gemini" {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// HookProbe turns a policy into the question whether a client really asks its
-// hook: before the loop, the driver lets the client make a tool call that
-// does nothing, under such a policy and nothing else. The hook refuses every
-// tool call and records that it was asked. There is no agent yet that could
-// answer in its place, and none may run before the record has been looked at.
+// HookProbe turns a policy into a test that a client really calls its hook.
+// Before the loop, the driver has the client make one harmless tool call
+// under such a policy alone. The hook refuses every tool call and records
+// that it was asked. No agent runs yet that could answer in its place, and
+// none may run before the record has been checked.
 type HookProbe struct {
 	// Nonce is new for every hook probe: a record or a refusal of an earlier one,
 	// or one that was made up beforehand, says nothing.
@@ -29,8 +29,8 @@ type HookProbeRecord struct {
 	Refused bool   `json:"refused"`
 }
 
-// ParseHookProbe reads a record. Lines that are none are left out: who writes
-// something else there has proved nothing.
+// ParseHookProbe reads a record. Lines that are not records are skipped: they
+// prove nothing.
 func ParseHookProbe(data []byte) []HookProbeRecord {
 	var out []HookProbeRecord
 	for line := range strings.Lines(string(data)) {

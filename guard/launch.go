@@ -70,7 +70,7 @@ func (j *judge) tracer(c *call) bool {
 	return true
 }
 
-// unfilled is what becomes of a text for which the arguments have no mark.
+// unfilled says what happens to a text when the arguments have no mark.
 type unfilled bool
 
 const (

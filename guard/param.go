@@ -226,8 +226,8 @@ func (j *judge) expansion(sc *scope, name string, vals []string, set bool, e *sy
 		if set && empty && e.Op == syntax.AlternateUnsetOrNull {
 			return []string{""}
 		}
-		// Not set in this line: taken as set, which is the case in which
-		// something is added.
+		// Not set in this line. Assume that it is set: only then is something
+		// added.
 		return []string{j.text(sc, e.Word)}
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
 		orNull := e.Op == syntax.DefaultUnsetOrNull || e.Op == syntax.AssignUnsetOrNull

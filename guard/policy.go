@@ -109,11 +109,11 @@ type Policy struct {
 	// set, is the only place the file tools may write (discovery: specs/**).
 	Tools     []string `json:"tools"`
 	WriteOnly []string `json:"write_only,omitempty"`
-	// MCP are the servers other than ours whose tools may be called.
+	// MCP lists the servers, besides our own, whose tools may be called.
 	MCP []string `json:"mcp,omitempty"`
 
-	// HookProbe, when set, makes the hook refuse every tool call and say that it
-	// was asked. nil in every policy of a run.
+	// HookProbe, when set, makes the hook refuse and record every tool call. It
+	// is nil in every policy of a run.
 	HookProbe *HookProbe `json:"canary,omitempty"`
 }
 

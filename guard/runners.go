@@ -162,8 +162,8 @@ func (j *judge) ssh(c *call) bool {
 	return true
 }
 
-// makeTool allows make itself: the sandbox catches what its files do; but
-// a recipe that stands on the line, or that the line wrote, is read.
+// makeTool allows make itself: the sandbox confines what its recipes do. A
+// recipe on the line, or one that the line wrote, is judged.
 func (j *judge) makeTool(c *call) bool {
 	sc, rest, in := c.sc, c.rest, c.in
 	file := "Makefile"

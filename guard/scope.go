@@ -33,7 +33,7 @@ type variable struct {
 type file struct {
 	program string // it is a copy of, or a link to, this command
 	text    string // what was written to it
-	written bool   // text holds
+	written bool   // text is valid
 	decoded bool   // text is unknown and came out of a decoder or the network
 }
 

@@ -343,7 +343,7 @@ func (j *judge) command(sc *scope, cmd syntax.Command, in stream) string {
 	case *syntax.WhileClause:
 		b := sc.clone()
 		out := ""
-		for range 2 { // twice: what the first round leaves, the second one uses
+		for range 2 { // twice, because the second round uses what the first left
 			j.stmts(b, c.Cond, in)
 			out = j.stmts(b, c.Do, in)
 			sc.join(b)

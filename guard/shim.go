@@ -40,7 +40,7 @@ func (p *Policy) Shims(binary, goos string) map[string]Shim {
 			names = append(names, f[0])
 		}
 	}
-	if p.namesBlock("pip") { // and what its pattern and python -m mean
+	if p.namesBlock("pip") { // also pip3 and python -m pip
 		names = append(names, "pip3", "python", "python3")
 		for minor := 8; minor <= 20; minor++ {
 			names = append(names, fmt.Sprintf("pip3.%d", minor), fmt.Sprintf("python3.%d", minor))
@@ -116,8 +116,8 @@ func (p *Policy) JudgeExec(argv, env []string, cwd string) (v Verdict) {
 	return allowed()
 }
 
-// made are the folders that "git init DIR" and "git clone URL DIR" write; not ok
-// when no folder is named for certain, and the one of the call counts.
+// made returns the folders that "git init DIR" and "git clone URL DIR" write. ok
+// is false when no folder is certain; then the current folder counts.
 func made(verb string, args []string) (dirs []string, ok bool) {
 	var words []string
 	for i, a := range args {

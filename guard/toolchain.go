@@ -33,8 +33,8 @@ type Rewrite struct {
 // Presets lists the names that NewToolchain knows.
 func Presets() []string { return []string{"none", "go", "python-uv", "node-pnpm", "rust"} }
 
-// NewToolchain returns a preset. Each blocks the managers that would go around
-// its own one, and no others; none blocks nothing.
+// NewToolchain returns a preset. Each blocks only the managers that would
+// bypass its own one; "none" blocks nothing.
 func NewToolchain(preset string) (Toolchain, error) {
 	switch preset {
 	case "", "none", "go", "rust", "python-uv", "node-pnpm":
@@ -64,8 +64,8 @@ func NewToolchain(preset string) (Toolchain, error) {
 	return t, nil
 }
 
-// blocks returns what is blocked; presets are made when asked for, so that the
-// start of a process pays for none of them.
+// blocks returns what is blocked. A preset's list is built on demand, so that
+// the start of a process does not pay for it.
 func (t *Toolchain) blocks() []Block {
 	if t.Blocks != nil {
 		return t.Blocks
@@ -134,7 +134,7 @@ func (j *judge) namedBlock(base string) bool {
 	return false
 }
 
-// mayBlock spares the usual command the list of the presets.
+// mayBlock rules most commands out without the preset's list.
 func mayBlock(c byte) bool { return strings.IndexByte("pecmvnybdgr", c) >= 0 }
 
 // blocked denies a blocked package manager, python -m included.

@@ -445,7 +445,7 @@ func braceWords(w *syntax.Word, depth int) []*syntax.Word {
 		for _, a := range acc {
 			for _, alt := range alts {
 				if len(next) > maxFields || len(a.Parts) > maxFields {
-					// Braces multiply: past this nobody follows, nor needs to.
+					// Braces multiply. Beyond this, one unknown word stands for all.
 					return []*syntax.Word{{Parts: []syntax.WordPart{&syntax.Lit{Value: string(holeForeign)}}}}
 				}
 				parts := append(append([]syntax.WordPart(nil), a.Parts...), alt.Parts...)
@@ -480,6 +480,6 @@ func braceSequence(br *syntax.BraceExp) []*syntax.Word {
 			}
 		}
 	}
-	// The numbers themselves never matter to a judgement; how often does not either.
+	// Neither the numbers nor their count matter to a judgement.
 	return []*syntax.Word{lit(string(holeNum)), lit(string(holeNum))}
 }

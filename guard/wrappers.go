@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// wrapper says how a command is found that runs the command in its words. Options
-// are those of its row; a shell line takes the words behind it only with env.
+// wrapper says where the wrapped command starts. Options are those of its row.
+// After a short option with a shell line, only env passes on further words.
 type wrapper struct {
 	pos     int    // words between the options and the command
 	env     bool   // NAME=value words may stand before the command

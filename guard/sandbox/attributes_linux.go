@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// calls are the system calls of one architecture that change what a restore of
-// the worktree does not look at.
+// calls lists the system calls of one architecture that change attributes a
+// restore of the worktree does not check.
 type calls struct {
 	arch   uint32
 	mask   uint32 // of the number: without the bit of another ABI of the same architecture
@@ -44,11 +44,11 @@ func attributeCalls() []calls {
 	return nil
 }
 
-// fixAttributes refuses extended attributes, and with them ACLs and
-// capabilities of files, to the calling thread and all that it starts, as a file
-// system without them does. Owners can be changed by root alone: it is told that
-// it was done, as fakeroot does, because tar, cp and package managers of root
-// take a refusal for an error.
+// fixAttributes refuses changes of extended attributes, and so of ACLs and file
+// capabilities, to the calling thread and its children, as a file system without
+// them does. Only root can change owners. For root chown does nothing and
+// succeeds, as with fakeroot, because root's tar, cp and package managers treat
+// a refusal as an error.
 func fixAttributes() error {
 	const (
 		load, and, equal, end = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_ALU | unix.BPF_AND,

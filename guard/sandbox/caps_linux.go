@@ -18,8 +18,8 @@ var setupCaps = []uintptr{
 
 // rootCaps are what a command of root keeps: files of other owners in the
 // worktree stay usable. None of them reaches a mount, a device or a process
-// outside. CAP_SETFCAP is for clients that map root in a namespace of theirs;
-// it gives root no power over a file that set-user-id would not.
+// outside. CAP_SETFCAP is for clients that map root in their own namespace.
+// It gives root no more power over a file than set-user-id does.
 var rootCaps = []uintptr{unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_SETFCAP}
 
 // boundingSet says whether the bounding set has to be emptied as well.
@@ -30,11 +30,11 @@ const (
 	keepBounding  boundingSet = false
 )
 
-// dropCaps takes every other capability from the calling thread for good: the
-// bounding set and no_new_privs see to it that no program started from it gets
-// one back. (With the bounding set left alone, root's next exec regains
+// dropCaps drops every other capability of the calling thread for good: the
+// bounding set and no_new_privs make sure that no program started from it
+// regains one. (With the bounding set left alone, root's next exec regains
 // CAP_SYS_ADMIN in the namespace and can unmount the git directory's bind.)
-// Outside a namespace an ordinary user may not touch the bounding set and has
+// Outside a namespace an ordinary user may not change the bounding set and has
 // nothing to regain; strict is false there.
 func dropCaps(strict boundingSet) error {
 	keep := map[uintptr]bool{}

@@ -11,16 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroupLimit is how many cgroup namespaces may be made in the user namespace of
-// whoever opens it, and in all below it.
+// cgroupLimit is how many cgroup namespaces may be made in, and below, the user
+// namespace of the process that opens it.
 const cgroupLimit = "/proc/sys/user/max_cgroup_namespaces"
 
-// closeCgroups makes sure that no process of the sandbox gets a cgroup
-// namespace of its own. With one it could mount the cgroup file system again,
-// which the kernel allows although the one that is there is read-only, and then
-// kill or freeze every process of a group that its user owns: for root all of
-// the machine's, for an ordinary user those of the session, this program among
-// them. Other namespaces stay possible, a client's own sandbox needs them.
+// closeCgroups makes sure that no process of the sandbox gets its own cgroup
+// namespace. In one it could mount the cgroup file system again: the kernel
+// allows that although the existing mount is read-only. It could then kill or
+// freeze every process of a group that its user owns: for root all of the
+// machine's, for an ordinary user those of the session, this program included.
+// Other namespaces stay possible because a client's own sandbox needs them.
 func closeCgroups() error {
 	err := os.WriteFile(cgroupLimit, []byte("0"), 0)
 	if err == nil {
@@ -34,9 +34,9 @@ func closeCgroups() error {
 	return nil
 }
 
-// cgroupFlag asks for a cgroup namespace at the start, so that the names of the
-// groups outside are not shown in /proc. In a sandbox there can be none, and
-// nothing to hide.
+// cgroupFlag requests a cgroup namespace at the start, so that /proc does not
+// show the names of the groups outside. Inside a sandbox none can be made, and
+// there is nothing to hide.
 var cgroupFlag = sync.OnceValue(func() uintptr {
 	if b, err := os.ReadFile(cgroupLimit); err != nil || strings.TrimSpace(string(b)) == "0" {
 		return 0
@@ -45,9 +45,9 @@ var cgroupFlag = sync.OnceValue(func() uintptr {
 })
 
 // filterCgroups refuses the system calls that make cgroup namespaces to the
-// calling thread and all that it starts. clone3 has its flags in memory, where
-// a filter cannot look: it is said not to exist, as in containers, and callers
-// use clone then.
+// calling thread and its children. A filter cannot read the flags of clone3,
+// which are in memory. So clone3 fails with ENOSYS, as in containers, and
+// callers fall back to clone.
 func filterCgroups() error {
 	arch, ok := map[string]uint32{
 		"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64, "riscv64": unix.AUDIT_ARCH_RISCV64,

@@ -101,14 +101,14 @@ func mountDev(nodes []node) error {
 	return nil
 }
 
-// procMasks are parts of /proc that the uid of root may write without any
-// capability. (The list is that of container engines.)
-// The first process keeps its readiness to be ended when memory runs out.
+// procMasks are parts of /proc that root's uid may write without any
+// capability. (The list is that of container engines.) The first two protect
+// the OOM score of the first process.
 var procMasks = []string{"/proc/1/oom_score_adj", "/proc/1/oom_adj", "/proc/sys", "/proc/sysrq-trigger", "/proc/irq",
 	"/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"}
 
-// mountProc shows the processes of the sandbox. An ordinary user's is left
-// whole, since a client's own sandbox can mount another /proc only then.
+// mountProc mounts the /proc of the sandbox. For an ordinary user nothing in
+// it is masked: only then can a client's own sandbox mount another /proc.
 func (m *mounter) mountProc() error {
 	if m.spec.OwnProc {
 		flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC)

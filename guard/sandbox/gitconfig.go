@@ -10,15 +10,15 @@ import (
 // gitConfig is what a file of git's configuration says, as far as secrets in it
 // and further files are concerned.
 type gitConfig struct {
-	// clean is the file without its secrets: entries that are one are left out,
-	// URLs lose their user and password, comments lose their text. Everything
-	// else is the same to the byte.
+	// clean is the file without its secrets. Secret entries are removed, URLs
+	// lose their user and password, comments lose their text. Every other byte
+	// stays.
 	clean []byte
-	// secrets are the keys whose values, or which themselves, held one; the
-	// keys are clean.
+	// secrets are the cleaned keys that held a secret, in the value or in the
+	// key itself.
 	secrets []string
-	// includes are the values of include.path and includeIf.*.path, whether
-	// their condition holds or not: who reads files does not ask.
+	// includes are the values of include.path and includeIf.*.path. Conditions
+	// are ignored, as by anybody who reads the files.
 	includes []string
 }
 

@@ -11,8 +11,8 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// GitSecret names a value of git's configuration that lets its reader in
-// somewhere. The value itself is never part of it.
+// GitSecret names a credential in git's configuration. It never holds the
+// value.
 type GitSecret struct {
 	File string
 	Key  string
@@ -65,7 +65,7 @@ func gitCovers(spec Spec, env []string) (covers []cover, found []GitSecret) {
 			return
 		}
 		c, err := parseGitConfig(data)
-		if err != nil { // git cannot read it either; who only prints it can
+		if err != nil { // git cannot parse it, but a command can print it
 			c = cleanLines(data)
 		}
 		if len(c.secrets) > 0 {

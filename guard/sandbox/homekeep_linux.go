@@ -88,9 +88,9 @@ func lockedUpper(dir string, lock *os.File, home os.FileInfo) error {
 	return makeLike(upper, home)
 }
 
-// clearWork takes from the overlay's own folder what an overlay left there: the
-// mark of a volatile one, which forbids to mount it again, in folders that let
-// nobody in, not even for removal. After an orderly end that is all there is.
+// clearWork removes what an overlay left in its work folder: the mark of a
+// volatile mount, which forbids mounting it again. The folders around it must
+// be made accessible first. After an orderly end nothing else is there.
 func clearWork(work string) error {
 	inner := filepath.Join(work, "work")
 	if _, err := os.Lstat(inner); errors.Is(err, os.ErrNotExist) {
@@ -144,7 +144,7 @@ func HomeKept(dir string, r Report) bool {
 }
 
 // discardPrefix begins the name of a folder for one command, or of a layer for
-// one proof. The process that made it follows: when that has ended, nobody
+// one proof. The pid of its maker follows: when that process has ended, nobody
 // needs the folder.
 const discardPrefix = "once-"
 

@@ -55,10 +55,9 @@ type answer struct {
 	Limit string `json:"limit,omitempty"`
 }
 
-// init serves the hidden command, in every program that imports this package:
-// until the sandbox stands, nothing else of the program may run, and what the
-// packages that come after this one prepare for themselves takes longer than all
-// that the command needs.
+// init serves the hidden command in every program that imports this package.
+// Nothing else of the program may run before the sandbox is set up. Initializing
+// the packages after this one takes longer than all that the command needs.
 func init() { serve(os.Args) }
 
 // serve does not return when args are those of the hidden command.
@@ -68,8 +67,8 @@ func serve(args []string) {
 	}
 	runtime.LockOSThread()
 	if args[2] == "keep" {
-		// The death of the parent is the end of the leash. The signal, which is for
-		// this thread, would leave behind what is tied to the keeper by its descent alone.
+		// The end of the leash tells of the parent's death. This thread's death signal
+		// would leave processes that only descent ties to the keeper.
 		unix.Prctl(unix.PR_SET_PDEATHSIG, 0, 0, 0, 0)
 	}
 	orderFD, err1 := strconv.Atoi(args[3])
@@ -118,7 +117,7 @@ func (i *initProcess) run(in *os.File) int {
 	// them: the command could otherwise end its first process by a SEGV.
 	signals := make(chan os.Signal, 64)
 	caught := make(chan struct{})
-	go func() { // each one is two switches between threads; the set-up has its own to do
+	go func() { // each signal costs two thread switches; the set-up need not wait
 		signal.Notify(signals, passedOn...)
 		close(caught)
 	}()
@@ -182,7 +181,7 @@ func (i *initProcess) run(in *os.File) int {
 	return i.reap(pid)
 }
 
-// keep runs the command without a namespace that would end what it leaves behind.
+// keep runs the command where no namespace ends the processes it leaves.
 func (i *initProcess) keep(path string, attr *syscall.ProcAttr, signals <-chan os.Signal) int {
 	const failed = 125
 	leash := os.NewFile(uintptr(i.order.Leash), "leash")
@@ -208,9 +207,9 @@ func (i *initProcess) keep(path string, attr *syscall.ProcAttr, signals <-chan o
 	return exit.Code
 }
 
-// closeOnExec keeps the descriptors from a number on from the command: the pipes
-// to the outside, and whatever this program inherited itself, such as a file that
-// the shell of the user holds open.
+// closeOnExec closes all descriptors from a number on for the command: the pipes
+// to the outside, and those that this program inherited, such as a file that the
+// user's shell holds open.
 func closeOnExec(from int) error {
 	err := unix.CloseRange(uint(from), math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 	if err == nil {
@@ -228,8 +227,8 @@ func closeOnExec(from int) error {
 	return nil
 }
 
-// closeStreams leaves its streams to the command alone: who reads them waits for
-// their end.
+// closeStreams closes our copies of the command's streams: their readers wait
+// for the end.
 func (i *initProcess) closeStreams() {
 	for fd := range 3 + i.order.Extra {
 		syscall.Close(fd)
@@ -240,10 +239,10 @@ func (i *initProcess) closeStreams() {
 var passedOn = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 	syscall.SIGUSR2}
 
-// dropSignals gives all other signals that would end a Go program back to the
-// kernel, which drops what has no handler for the first process of a pid
-// namespace. (The runtime's handlers would obey, or throw.) An action of zeros
-// is the default one in every layout of the structure.
+// dropSignals resets all other signals that would end a Go program to the
+// default action. The kernel drops those for the first process of a pid
+// namespace; the runtime's handlers would exit or throw. An action of zeros is
+// the default in every layout of the structure.
 func dropSignals() {
 	var action [8]uint64
 	for _, s := range []syscall.Signal{
@@ -257,9 +256,9 @@ func dropSignals() {
 	}
 }
 
-// unblockDropped lets the main thread take what dropSignals gave back while it
-// handles another signal: the handlers of Go block all signals, and what the main
-// thread blocks the kernel does not drop. Who dies of it is the whole namespace.
+// unblockDropped keeps the signals of dropSignals unblocked while a Go handler
+// runs. Go's handlers block all signals. The kernel does not drop a signal that
+// the main thread blocks, and the whole namespace would die of it.
 func unblockDropped() {
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		return // their structure is laid out otherwise
@@ -397,10 +396,10 @@ func loopbackUp() error {
 	return nil
 }
 
-// startVariables are those that the first process has values of its own of.
+// startVariables are variables that the first process sets for itself.
 var startVariables = []string{"GODEBUG", "GOMAXPROCS"}
 
-// givenEnv is the environment that the command was to get.
+// givenEnv puts the command's own startVariables back.
 func givenEnv(env, given []string) []string {
 	env = slices.DeleteFunc(env, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")

@@ -38,13 +38,12 @@ func closeAbstract() error {
 	return nil
 }
 
-// confine is the fallback without namespaces: the process, and whatever it
-// starts, may write the worktree, Spec.Writable, the shared temporary folders
-// as far as nothing of ours lies there, and no git directory. Landlock adds
-// rights from the root downwards and cannot take one away below, so it only
-// fits a worktree whose git directory lies elsewhere. Changes of mode, owner
-// and times are not covered, nor are unix sockets, and processes are not ended
-// by it.
+// confine is the fallback without namespaces. The process and its children may
+// write the worktree, Spec.Writable and the shared temporary folders without
+// protected paths, but no git directory. Landlock grants rights to whole
+// subtrees and cannot take one away below, so it only fits a worktree whose
+// git directory lies elsewhere. It covers neither unix sockets nor changes of
+// mode, owner and times, and it ends no processes.
 func confine(spec Spec) error {
 	if err := landlockFits(spec); err != nil {
 		return err
@@ -103,8 +102,8 @@ func confine(spec Spec) error {
 // landlockHome is the home folder of a command that has no overlay of it.
 func landlockHome(spec Spec) string { return filepath.Join(spec.HomeUpper, "home") }
 
-// landlockEnv leads the command to that home folder: also by the variables that
-// name a part of it by itself.
+// landlockEnv points HOME to that folder, and with it the variables that name a
+// part of the home folder.
 func landlockEnv(env []string, spec Spec) []string {
 	if spec.Home == "" || spec.HomeUpper == "" {
 		return env
@@ -122,9 +121,9 @@ func landlockEnv(env []string, spec Spec) []string {
 	return proc.SetEnv(env, "HOME", landlockHome(spec))
 }
 
-// sharedTemp are the temporary folders of everybody that the command may write.
-// One that holds anything of ours is not among them: what is not to be written
-// cannot be taken out of it again.
+// sharedTemp lists the shared temporary folders that the command may write. A
+// folder with a protected path in it is left out, because Landlock cannot
+// exclude a part of a folder.
 func sharedTemp(spec Spec) []string {
 	ours := append([]string{spec.Home, spec.HomeUpper}, spec.GitDirs...)
 	ours = append(append(ours, spec.ReadOnlyPaths...), spec.CommandFiles...)
@@ -151,10 +150,9 @@ func sharedTemp(spec Spec) []string {
 	return out
 }
 
-// readable is the whole tree but what is hidden. A rule holds for everything
-// below it, so the folders on the way to a hidden place are given entry by
-// entry, and what comes to lie in them later cannot be read; their names can be
-// listed.
+// readable grants reading of all but the hidden places. A rule covers a whole
+// subtree, so the folders above a hidden place get one rule per entry. Files
+// that are added to them later cannot be read, but their names can be listed.
 func readable(spec Spec) []landlock.Rule {
 	hidden := map[string]bool{}
 	for _, p := range hiddenPlaces(spec) {
@@ -225,8 +223,8 @@ func landlockFits(spec Spec) error {
 			if err != nil || !within(rg.real, ro.real) {
 				continue
 			}
-			// The .git file of a linked worktree can be replaced; that it is
-			// still the same is for the tamper check to say.
+			// The .git file of a linked worktree can be replaced. The tamper check
+			// detects that.
 			if !rg.dir && rg.mode.IsRegular() && filepath.Base(rg.real) == ".git" {
 				continue
 			}

@@ -9,15 +9,15 @@ import (
 	llsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
 )
 
-// The kernel's versions of Landlock that matter: without the first a file can
-// be cut to nothing where it cannot be written, without the second signals
-// reach every process of the user.
+// The Landlock ABI versions that matter. Without the first a file can be
+// truncated where it cannot be written. Without the second signals reach
+// every process of the user.
 const (
 	landlockTruncate = 3
 	landlockSignals  = 6
 )
 
-// probeLandlock is what is left when namespaces are refused.
+// probeLandlock probes the fallback for refused namespaces.
 func probeLandlock(ctx context.Context, try Spec, refusal error) (Report, error) {
 	none := Report{Mechanism: None, Detail: fmt.Sprintf("namespaces are refused: %v", refusal)}
 	abi, err := llsys.LandlockGetABIVersion()

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// yieldMemory makes this process, and all that it will start, what the kernel
-// ends first when memory runs out: before the program that started it, which
-// has to restore the worktree and to say what happened. Who is ready already
-// becomes readier.
+// yieldMemory raises the OOM score of this process and its children, so that
+// the kernel ends them before the program that started them: that one has to
+// restore the worktree and to report. A score that is raised already rises
+// further.
 func yieldMemory() error {
 	const file, more, most = "/proc/self/oom_score_adj", 500, 1000
 	b, err := os.ReadFile(file)
@@ -32,8 +32,8 @@ func yieldMemory() error {
 	return nil
 }
 
-// memory is how many bytes of it this program may use: what the machine has,
-// or less where a cgroup of ours or of our parents allows less.
+// memory is how many bytes this program may use: the machine's memory, or
+// less where its cgroup or a cgroup above allows less.
 var memory = sync.OnceValue(func() int64 {
 	total := int64(1 << 30)
 	var info unix.Sysinfo_t

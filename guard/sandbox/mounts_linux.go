@@ -171,9 +171,9 @@ func (m *mounter) collect() error {
 }
 
 // ancestors binds every folder between the worktree and a read-only part of it
-// onto itself: a mount cannot be renamed or removed, so that nothing is carried
-// away with its folder. Inside, a rename or a hard link from such a folder to
-// another part of the worktree is refused as between two file systems.
+// onto itself. A mount cannot be renamed or removed, so the part cannot be
+// moved away with its folder. Inside, a rename or hard link from such a folder
+// to another part of the worktree fails as between two file systems.
 func (m *mounter) ancestors() error {
 	root, err := m.resolve(m.spec.Worktree)
 	if err != nil || m.spec.WorktreeReadOnly {
@@ -342,8 +342,8 @@ func (m *mounter) attach() error {
 	return nil
 }
 
-// remake makes a link again whose folder has been covered. It is best effort:
-// what cannot be made is not visible inside, which the command will say.
+// remake recreates a link whose folder has been covered. It is best effort: a
+// missing link becomes an error of the command.
 func (m *mounter) remake(l link) {
 	if _, err := os.Lstat(l.path); err == nil || !withinAny(l.path, m.private) {
 		return
@@ -413,9 +413,9 @@ func moveTree(fd int, target string) error {
 	return nil
 }
 
-// mountPrivate covers the shared temporary folders by parts of one file system
-// in memory, which has one bound for all of them: what an agent writes there is
-// memory that ending a process does not free.
+// mountPrivate covers the shared temporary folders with parts of one tmpfs, so
+// that one size limit holds for all: ending a process does not free the memory
+// of files that it wrote there.
 func (m *mounter) mountPrivate() error {
 	if len(m.private) == 0 {
 		return nil
@@ -458,9 +458,9 @@ func mountFolder(path string) error {
 		"mode=755,size=1m,nr_inodes=1024")
 }
 
-// shades are what covers files and folders: one read-only file system in memory
-// with an empty folder, an empty file and the files of covers. To bind one of
-// them takes a single call, because a bind keeps the flags of its source.
+// shades is one read-only tmpfs with all that covers files and folders: an
+// empty folder, an empty file and the files of covers. Binding one of them
+// takes a single call, because a bind keeps the flags of its source.
 type shades string // where they are mounted while the sandbox is built
 
 func newShades(covers []cover) (shades, error) {
@@ -489,7 +489,7 @@ func (s shades) folder() string { return filepath.Join(string(s), "folder") }
 func (s shades) file() string       { return filepath.Join(string(s), "file") }
 func (s shades) cover(i int) string { return filepath.Join(string(s), "cover"+strconv.Itoa(i)) }
 
-// gone takes the place away where they are mounted, when all is covered.
+// gone removes the mount when everything is covered.
 func (s shades) gone() error {
 	if s == "" {
 		return nil

@@ -33,9 +33,9 @@ func settingsWithSecrets(home string) []string {
 	return out
 }
 
-// ofOthers are places that root alone can read: homes of other users, passwords
-// and host keys of the machine. A home that holds something which the command
-// needs stays, without its credentials.
+// ofOthers are places that only root can read: other users' homes, the
+// machine's passwords and host keys. A home that the command needs something
+// from stays, without its credentials.
 func (m *mounter) ofOthers() []string {
 	if !m.root {
 		return nil
@@ -96,9 +96,9 @@ func namesIn(dir string) ([]string, error) {
 
 func orNone(names []string, _ error) []string { return names }
 
-// hiddenIn are the places of DefaultHidden that a home folder may have: one list
-// of each of their folders instead of a look for each of them. In a folder that
-// cannot be listed they can still be there.
+// hiddenIn are the places of DefaultHidden that a home folder may have. It lists
+// each folder once instead of looking for each place. In a folder that cannot be
+// listed a place may still exist.
 func hiddenIn(home string, list func(dir string) ([]string, error)) []string {
 	type folder struct {
 		names  map[string]bool

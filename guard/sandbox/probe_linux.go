@@ -11,12 +11,12 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// Probe finds out what this machine can do by doing it: it makes a sandbox
-// around a throw-away worktree with the home folder of spec (Home and
-// HomeUpper; both may be empty), and tries from inside to break out. HomeUpper
-// itself may be in use: a throw-away folder beside it stands in for it. When the
-// whole is refused it goes on without the refused part, and says so. An error
-// means that the probe itself could not be made.
+// Probe tests what this machine can do: it makes a sandbox around a throw-away
+// worktree with the home folder of spec (Home and HomeUpper; both may be empty),
+// and tries to break out from inside. HomeUpper may be in use, so a throw-away
+// folder beside it takes its place. When a part of the sandbox is refused, Probe
+// goes on without it and says so. An error means that the probe itself could not
+// be made.
 func Probe(ctx context.Context, spec Spec) (Report, error) {
 	dir, err := proc.TempDir("probe")
 	if err != nil {

@@ -13,14 +13,13 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// slack is how many more processes the kernel lets there be than the limit, so
-// that the count reaches it. A namespace keeps its first 300 numbers for itself.
+// slack is how many processes the kernel allows beyond the limit, so that the
+// count can reach it. A namespace reserves its first 300 pids.
 const slack = 400
 
-// boundProcesses has the kernel refuse more processes and threads than limit
-// and slack, so that a bomb of them can take neither the numbers nor the memory
-// of the machine before it is counted. Where the kernel has no such bound the
-// count alone is left.
+// boundProcesses makes the kernel refuse more processes and threads than limit
+// plus slack. So a fork bomb cannot exhaust the machine's pids or memory before
+// it is counted. Where the kernel has no such limit, only the count is left.
 func boundProcesses(limit int) {
 	if limit <= 0 {
 		return

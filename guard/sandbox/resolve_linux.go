@@ -23,9 +23,8 @@ type resolved struct {
 // can be made again where their folder is covered by an empty mount.
 func resolve(path string) (resolved, error) { return resolveBy(path, os.Lstat) }
 
-// statOnce is os.Lstat that asks for each path once, for as long as nothing is
-// mounted or made in between: the paths of one sandbox share most of their
-// parts.
+// statOnce is os.Lstat that reads each path once: the paths of one sandbox
+// share most of their parts. It is valid while nothing is mounted or made.
 func statOnce() func(string) (os.FileInfo, error) {
 	type answer struct {
 		st  os.FileInfo
@@ -86,9 +85,9 @@ func resolveBy(path string, lstat func(string) (os.FileInfo, error)) (resolved, 
 	return r, nil
 }
 
-// behind are further places that a program found on PATH needs when they lie
-// below one of the private folders: the targets of links in dir, with their
-// node_modules folder where they are part of one.
+// behind returns further places that programs of dir, a folder of PATH, need
+// when they lie in a private folder: the targets of links, or the
+// node_modules folder that a target is part of.
 func behind(dir string, private []string) []string {
 	if !withinAny(dir, private) {
 		return nil

@@ -75,8 +75,8 @@ type Share struct {
 	Lower  string `json:"lower"`
 	Target string `json:"target"`
 
-	// Upper holds what the command writes; Under is what others have written and
-	// it sees. They are found when the command starts.
+	// Upper holds what the command writes, Under what others have written and it
+	// sees. They are set when the command starts.
 	Upper string `json:"upper,omitempty"`
 	Under string `json:"under,omitempty"`
 }
@@ -101,8 +101,8 @@ type Spec struct {
 	// Hidden are covered by empty mounts, besides DefaultHidden. Missing ones
 	// are ignored.
 	Hidden []string `json:"hidden,omitempty"`
-	// Emptied are folders that look empty, but for what else is shown inside
-	// them, such as a git directory. Missing ones are ignored.
+	// Emptied are folders that look empty except for what is mounted in them,
+	// such as a git directory. Missing ones are ignored.
 	Emptied []string `json:"emptied,omitempty"`
 	// Sockets are unix sockets (or files) that stay reachable although their
 	// folder is private, such as /run/docker.sock: a hole by choice.
@@ -125,14 +125,14 @@ type Spec struct {
 	HomeDiscard bool `json:"home_discard,omitempty"`
 
 	// Shares are folders of another worktree that are shown in this one. Commands
-	// that use the same ShareLayer may run side by side: what one of them writes
-	// is kept there, unless another one is at work.
+	// with the same ShareLayer may run side by side. What one writes is kept
+	// there, unless another one is running.
 	Shares []Share `json:"shares,omitempty"`
 	// ShareLayer is a folder that keeps what is written to Shares. Required with
 	// Shares.
 	ShareLayer string `json:"share_layer,omitempty"`
-	// ShareFrom is the worktree that Shares are from. What leads there by its whole
-	// path leads to the same place of Worktree.
+	// ShareFrom is the worktree of Shares. Absolute paths into it are rewritten to
+	// the same place of Worktree.
 	ShareFrom string `json:"share_from,omitempty"`
 
 	// Binds appear at their targets, which lie below RunDir.

@@ -19,12 +19,12 @@ import (
 	"git-ralph/internal/text"
 )
 
-// keepLayer makes the folders of spec.ShareLayer ready for one sandbox, and locks
-// them as keepHome does. While another sandbox has them, this one sees what lies
-// there, and what it writes goes with it: apart is the folder for that.
+// keepLayer prepares the folders of spec.ShareLayer for one sandbox and locks them
+// as keepHome does. While another sandbox holds them, this one sees their contents
+// and writes to a folder, apart, that goes when it ends.
 //
-// A share whose place in the worktree is no plain folder is left out: an agent has
-// put something else there, which is what the command then finds.
+// A share is left out when its place in the worktree is not a plain folder: an
+// agent has put something else there, which the command then finds.
 func keepLayer(spec *Spec) (lock *os.File, apart string, err error) {
 	if len(spec.Shares) == 0 {
 		return nil, "", nil
@@ -66,8 +66,8 @@ func keepLayer(spec *Spec) (lock *os.File, apart string, err error) {
 	return lock, apart, nil
 }
 
-// ready makes dir the folder of what is written to the share. One that is to be
-// kept begins with what has to differ from Lower.
+// ready makes dir the folder of what is written to the share. A kept one starts
+// with the files that must differ from Lower.
 func (s *Share) ready(spec Spec, dir string, kept bool) error {
 	lower, err := os.Stat(s.Lower)
 	if err != nil {
@@ -122,9 +122,9 @@ func shareFolder(worktree, target string) bool {
 // maxLed is the size of the files of a virtual environment that are rewritten.
 const maxLed = 1 << 20
 
-// lead writes into upper what leads from lower into the worktree from, so that it
-// leads to the same place of the worktree to: links by their whole path, the
-// commands of a virtual environment and what it imports from the project.
+// lead copies into upper the files of lower that lead into the worktree from,
+// rewritten to the worktree to: absolute links, the commands of a virtual
+// environment and what it imports from the project.
 func lead(lower, upper, from, to string) error {
 	if from == "" || from == to {
 		return nil
@@ -173,8 +173,8 @@ func lead(lower, upper, from, to string) error {
 	})
 }
 
-// leads says whether a file of a shared folder is of a kind that names its
-// worktree: start scripts and what says where Python finds modules.
+// leads says whether a file of a shared folder may contain the path of its
+// worktree: start scripts and files with Python's search path.
 func leads(lower, rel string) bool {
 	dir, name := filepath.Split(rel)
 	switch dir = filepath.Clean(dir); {
@@ -210,7 +210,7 @@ func likeFolders(out *os.Root, lower, rel string) error {
 	return errors.Join(out.Chmod(rel, st.Mode().Perm()|0o700), likeOwner(out, rel, st))
 }
 
-// likeOwner gives a file of root's to whom its original belongs.
+// likeOwner gives a file of root the owner of its original.
 func likeOwner(out *os.Root, rel string, st fs.FileInfo) error {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	if !ok || os.Getuid() != 0 {

@@ -6,12 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownStreams looks at the descriptors that the command is to inherit: nothing
-// of the file systems outside may be reached through one, because a descriptor
-// keeps to the mount where it was opened, which is neither read-only nor
-// without set-user-id programs. Pipes, sockets and sealed anonymous files may
-// stay; /dev/null is opened again inside. Whatever else there is, is a mistake
-// of the caller, and the command does not start.
+// ownStreams checks the descriptors that the command inherits: none may lead
+// into the file systems outside. A descriptor keeps to the mount where it was
+// opened, which is writable and may have set-user-id programs. Pipes, sockets
+// and sealed anonymous files are allowed; /dev/null is opened again inside.
+// Any other descriptor is a mistake of the caller, and the command does not
+// start.
 func ownStreams(n int, mechanism Mechanism) error {
 	for fd := range n {
 		var st unix.Stat_t

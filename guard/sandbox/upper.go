@@ -11,13 +11,13 @@ import (
 	"strconv"
 )
 
-// HomeUpperDir names the folder that keeps the changes of the home folder for
-// one purpose of one repository, and makes its parent: a 0700 folder of the
-// user's below /var/tmp or the system's temporary folder. It cannot lie in the
-// home folder, nor therefore in most repositories: an overlay refuses to hold
-// its own changes. Different purposes (the agent of each worker, checks) need
-// different keys, both because two sandboxes must not share one at a time and
-// because what an agent leaves there must not prepare the ground for checks.
+// HomeUpperDir names the folder for the changes of the home folder for one
+// purpose of one repository, and makes its parent: a 0700 folder of the user
+// below /var/tmp or the system's temporary folder. It cannot lie in the home
+// folder, and so not in most repositories, because an overlay cannot hold its
+// own changes. Each purpose (the agent of each worker, checks) needs its own
+// key: two sandboxes must not share one at a time, and an agent must not
+// influence checks through it.
 func HomeUpperDir(home, repository, purpose string) (string, error) {
 	sum := sha256.Sum256([]byte(repository + "\x00" + purpose))
 	name := hex.EncodeToString(sum[:12])
@@ -37,7 +37,7 @@ func HomeUpperDir(home, repository, purpose string) (string, error) {
 	return "", fmt.Errorf("find a place for the changes of the home folder: %w", errors.Join(errs...))
 }
 
-// ownFolder makes path, or makes sure that it is one of our folders that nobody
+// ownFolder makes path, or checks that it is a folder of this user that nobody
 // else can enter: others may write to its parent.
 func ownFolder(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

@@ -37,12 +37,12 @@ func Wrapper(spec Spec) (proc.Wrapper, error) {
 	}, nil
 }
 
-// Keeper is what runs a command without a sandbox so that nothing of it outlives
-// it, nor the program that started it.
+// Keeper runs a command without a sandbox. No process of it outlives the command
+// or the program that started it.
 func Keeper(cmd proc.Command) (proc.Wrapped, error) {
-	_, err := os.Stat(selfPath) // without /proc nothing can be found by descent either
+	_, err := os.Stat(selfPath) // without /proc no descendants can be found either
 	if err != nil || len(cmd.Argv) == 0 || !strings.Contains(cmd.Argv[0], "/") && proc.Look(cmd.Argv[0], cmd.Env) == "" {
-		return proc.Wrapped{Command: cmd}, nil // what is missing is for Start to say
+		return proc.Wrapped{Command: cmd}, nil // Start reports what is missing
 	}
 	w, err := wrap(cmd, order{Spec: Spec{Mechanism: None}})
 	return w.asWrapped(), err
@@ -151,10 +151,10 @@ func wrap(cmd proc.Command, o order) (*wrapped, error) {
 	return w, nil
 }
 
-// quickStart is the environment in which our own program starts as the first
-// process: the Go runtime does not look for limits of a cgroup, and prepares
-// for two processors, however many there are. given are the values that it
-// takes the place of.
+// quickStart is the environment for starting our own program as the first
+// process. The Go runtime then does not read cgroup limits and prepares for
+// two processors, however many there are. given are the values that were
+// replaced.
 func quickStart(env []string) (quick, given []string) {
 	for _, kv := range env {
 		if name, _, _ := strings.Cut(kv, "="); slices.Contains(startVariables, name) {

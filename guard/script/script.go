@@ -16,10 +16,9 @@ import (
 // Use is what the script makes of a command.
 type Use uint8
 
-// The uses. Output is that of a command whose output is captured or piped on,
-// in a shell of its own; Redirected goes into a file; InCondition is one behind if,
-// while, until or a negation. Plain commands end a script that stops at the
-// first failure.
+// The uses. Output is a command whose output is captured or piped on, in a shell of
+// its own. Redirected goes into a file. InCondition follows if, while, until or a
+// negation. Plain commands end a script that stops at the first failure.
 const (
 	Plain Use = iota
 	InCondition

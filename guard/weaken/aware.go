@@ -40,8 +40,8 @@ func strength(toks []token) int {
 var raising = set("raises assertRaises assertRaisesRegex assertThrows assertThrowsExactly toThrow " +
 	"toThrowError throws rejects expected ErrorIs ErrorAs")
 
-// libraryAssertion are those of the frameworks, which compare what they are given: with
-// literals alone they cannot fail. What a project's own assertTokens does with its
+// libraryAssertion reports whether a framework's assertion compares its arguments: with
+// literals alone it cannot fail. What a project's own assertTokens does with its
 // literals is not known.
 func libraryAssertion(name string) bool {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "debug_"), "prop_")
@@ -55,8 +55,8 @@ func libraryAssertion(name string) bool {
 	return comparing.has(name) && strings.HasPrefix(name, "assert")
 }
 
-// refuting are assertions that hold for what is false or absent. Of literals alone they
-// hold, or fail in every run.
+// refuting lists assertions that hold for false or absent values. With literals alone
+// they always hold, or fail in every run.
 func refuting(name string) bool {
 	return oneOf("assertFalse assert_false assertNull assertIsNone refute assert_nil", name)
 }

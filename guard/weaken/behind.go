@@ -99,9 +99,9 @@ func (c *configJudge) ofCheck(p string, before []byte, cmd simpleCommand) bool {
 	return cmd.by == "" && !takesInput && !programNamed(p)
 }
 
-// contentJudges reports whether a program asserts something or runs what does.
-// takesInput: it reads arguments or its standard input, as a program does that
-// tests call with different ones.
+// contentJudges reports whether a program asserts something or runs a program
+// that does. takesInput says that it reads arguments or standard input, like a
+// program that tests call with different ones.
 func (c *configJudge) contentJudges(p string, content []byte, depth int) (judges, takesInput bool) {
 	if isShell(p, content) {
 		return c.shellJudges(p, content, depth)

@@ -10,11 +10,11 @@ import (
 	"git-ralph/guard/script"
 )
 
-// Code that a script of a check sources runs in the shell of the check: it can
-// end the run with success, redefine what the check judges by, or change the
+// Code that a script of a check sources runs in the check's shell: it can end
+// the run with success, redefine what the check judges by, or change the
 // check's own variables. bends says how a change does that; "" = it does not.
-// from is the script that sources it, all that one of the tests: then every
-// function in it judges.
+// from is the script that sources it. all says that it belongs to the tests:
+// then every function in it judges.
 func (c *configJudge) bends(before, after []byte, from *script.Script, all bool) string {
 	old, err := script.Read(string(before))
 	if err != nil {

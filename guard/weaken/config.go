@@ -205,8 +205,8 @@ func firstArgument(words []string) string {
 	return ""
 }
 
-// pick compares the named files as a whole: any change but one of comments and
-// layout is a finding, a new file is none.
+// pick compares the named files as a whole. Any change except of comments and
+// layout is a finding; a new file is not.
 func (c *configJudge) pick(dir string, names ...string) {
 	for _, n := range names {
 		p := join(dir, n)
@@ -220,8 +220,8 @@ func (c *configJudge) pick(dir string, names ...string) {
 	}
 }
 
-// sameDecisions reports whether what was changed in the settings of a runner or a linter of
-// JavaScript is not for deciding what runs.
+// sameDecisions reports whether a change to the settings of a runner or a linter of
+// JavaScript has no effect on what runs.
 func (c *configJudge) sameDecisions(p string, f File) bool {
 	switch lang := languageOf(p); {
 	case strings.HasSuffix(p, "ignore") && c.linter != "":
@@ -236,8 +236,8 @@ func (c *configJudge) sameDecisions(p string, f File) bool {
 
 func (c *configJudge) changed(p string) { c.weaker(p, "changed check configuration %s", p) }
 
-// weaker records that settings were made weaker. Those of a linter that the same change raises are
-// only noted: what is switched off then are mostly rules that it brought.
+// weaker records that settings became weaker. If the same change upgrades the linter, it is only a
+// note: the rules switched off are then mostly new ones of that version.
 func (c *configJudge) weaker(p, format string, args ...any) {
 	if c.linter != "" && !c.files[p].removed() && c.raised(c.linter) {
 		c.note(Config, p, "", format, args...)
@@ -246,7 +246,7 @@ func (c *configJudge) weaker(p, format string, args ...any) {
 	c.find(Config, p, "", format, args...)
 }
 
-// raised reports whether the change asks for another version of a linter, or of one of its plugins.
+// raised reports whether the change requires another version of a linter or of one of its plugins.
 func (c *configJudge) raised(linter string) bool {
 	names := []string{linter}
 	if jsLinters.has(linter) {
@@ -342,8 +342,8 @@ func iniLines(content []byte) []string {
 	return out
 }
 
-// sections are the sections of an INI or TOML file whose header one of the
-// prefixes begins, with their lines.
+// sections returns the sections of an INI or TOML file whose header begins
+// with one of the prefixes, with their lines.
 func sections(content []byte, prefixes ...string) string {
 	var out []string
 	in := false
@@ -369,8 +369,8 @@ func harmlessLine(l string) bool {
 	return strings.HasPrefix(l, "ignore:") || strings.HasPrefix(l, "cfg(")
 }
 
-// section compares sections of a shared file. Settings that appear where there
-// were none are judged by narrows.
+// section compares sections of a shared file. Where there were no settings,
+// narrows judges the new ones.
 func (c *configJudge) section(p string, prefixes ...string) {
 	f, ok := c.files[p]
 	if !ok {
@@ -391,8 +391,8 @@ func (c *configJudge) section(p string, prefixes ...string) {
 	c.changed(p)
 }
 
-// narrows reports whether new settings leave something out: words that runners
-// and linters use for it.
+// narrows reports whether new settings leave something out, by the words that
+// runners and linters use.
 func narrows(text string) bool {
 	low := strings.ToLower(text)
 	for _, w := range []string{"ignore", "exclude", "deselect", "skip", "disable", "omit", "norecursedirs",

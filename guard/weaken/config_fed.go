@@ -61,7 +61,7 @@ func (c *configJudge) fed(cmd simpleCommand, before []simpleCommand) []simpleCom
 		return nil
 	}
 	var out []simpleCommand
-	if len(names) == 0 && words[len(words)-1] != "{}" { // what it starts is known, if not with what
+	if len(names) == 0 && words[len(words)-1] != "{}" { // the program is known, its arguments are not
 		one := cmd
 		one.words = words
 		return []simpleCommand{one}

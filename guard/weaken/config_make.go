@@ -338,7 +338,7 @@ func (m makeRules) onlyAdds(old makeRules, targets []string) bool {
 	return true
 }
 
-// isList reports whether a variable stands nowhere where a command begins.
+// isList reports whether no command begins with the variable.
 func (m makeRules) isList(name string) bool {
 	for _, lines := range m.rules {
 		for _, l := range lines {

@@ -65,8 +65,8 @@ func (c *configJudge) node(manager string, cmd simpleCommand, depth int) {
 	}
 }
 
-// replace looks at the settings of runners that a line gained. The settings of those that
-// it lost decide nothing any more, until the function that it returns is called.
+// replace checks the settings of the runners that a line gained. Settings of the runners
+// that it lost are ignored until the returned function is called.
 func (c *configJudge) replace(w wideness, old, fresh, dir string, depth int) func() {
 	runners := func(line string, scripts map[string]string) (names []string) {
 		steps, _ := chain(line, scripts, 0, false)
@@ -94,7 +94,7 @@ func (c *configJudge) replace(w wideness, old, fresh, dir string, depth int) fun
 	}
 }
 
-// moved reports whether a path is gone and a file that the change added is among others.
+// moved reports whether a path is gone and other paths contain a file of the change.
 func (c *configJudge) moved(dir string) func(string, []string) bool {
 	return func(p string, to []string) bool {
 		if f, ok := c.files[join(dir, p)]; !ok || !f.removed() {
@@ -112,8 +112,8 @@ func (c *configJudge) moved(dir string) func(string, []string) bool {
 	}
 }
 
-// longerLine reports whether a command line only got further commands that must
-// pass as well.
+// longerLine reports whether a command line only gained commands that must pass
+// as well.
 func longerLine(old, now string) bool {
 	rest, ok := strings.CutPrefix(now, old+" && ")
 	return ok && old != "" && !strings.ContainsAny(rest, ";|") &&
@@ -223,8 +223,8 @@ func canonical(raw json.RawMessage) string {
 	return string(b)
 }
 
-// testBlock is what stands behind "test:" in a settings file of vite, which has other
-// uses too.
+// testBlock is the value of "test:" in a settings file of vite, which has other uses
+// too.
 func testBlock(content []byte) string {
 	found := ""
 	var walk func([]node)
@@ -245,8 +245,8 @@ func testBlock(content []byte) string {
 	return found
 }
 
-// tsconfig is what the compiler checks and which files; the rest of the file
-// (paths, output, targets) is the project's own affair.
+// tsconfig compares what the compiler checks and in which files. The rest of
+// the file (paths, output, targets) is the project's own affair.
 var tsconfig = part{names: "tsconfig*.json", worse: looserTS}
 
 type tsFile struct {

@@ -9,8 +9,8 @@ import (
 )
 
 // script compares a program that a command starts, and follows what it calls.
-// One that is itself a test file of a language with a reader is judged as
-// tests; one that is code which the check exercises may change.
+// A test file of a language with a reader is judged as tests. Code that the
+// check exercises may change.
 func (c *configJudge) script(name string, cmd simpleCommand, depth int, strict bool) {
 	if name == "" {
 		return
@@ -43,7 +43,7 @@ func (c *configJudge) script(name string, cmd simpleCommand, depth int, strict b
 		switch {
 		case asTests && !f.removed():
 		case cmd.oneOf && IsTest(p) && isShell(p, f.Before) && !f.removed() && !emptied(p, f):
-			// One test of many. What it asserts now is tried by the old tests.
+			// One of many tests. The old tests check what it asserts now.
 		case f.removed():
 			c.changed(p)
 		case significant(p, f.Before) == significant(p, f.After) && string(shebang(f.Before)) == string(shebang(f.After)):
@@ -61,8 +61,8 @@ func (c *configJudge) script(name string, cmd simpleCommand, depth int, strict b
 	}
 }
 
-// countsTests reports whether tests stand in a file of a language without a reader of its
-// own, which are counted then. One that asserts without a framework is a program.
+// countsTests reports whether a file of a language without its own reader has tests that
+// can be counted. A file that asserts without a framework is a program.
 func countsTests(p string, content []byte) bool {
 	s := read(p, content)
 	return s != nil && slices.ContainsFunc(s.units, func(u unit) bool { return u.test && u.rows > 0 })
@@ -88,7 +88,7 @@ func (c *configJudge) sourced(name string, cmd simpleCommand, depth int) {
 			c.find(Config, p, "", "changed check configuration %s: %s", p, why)
 		}
 	}
-	// What it sources itself comes into the same shell; what else it runs is its own.
+	// What it sources runs in the same shell. What else it runs is its own affair.
 	for _, side := range [][]byte{before, f.After} {
 		s, err := script.Read(string(side))
 		if err != nil {
@@ -110,7 +110,7 @@ func (c *configJudge) sourced(name string, cmd simpleCommand, depth int) {
 	}
 }
 
-// emptied reports whether a program was left without anything that it does.
+// emptied reports whether a program no longer does anything.
 func emptied(p string, f File) bool {
 	if f.removed() {
 		return false

@@ -8,9 +8,9 @@ import (
 )
 
 // settingFiles are the settings of a tool: files of the command's folder that are compared as a
-// whole, those of them that count when they are new, beginnings of names, sections of shared files
+// whole, those of them whose addition counts, prefixes of names, sections of shared files
 // (FILE:SECTION) and members of package.json. NAME stands for the tool. Of files with other uses
-// parts are compared.
+// only parts are compared.
 type settingFiles struct {
 	whole, new, stems, sections, members string
 	parts                                []part
@@ -21,8 +21,8 @@ type part struct {
 	// names are patterns, below the command's folder; behind "*/" they are names in
 	// every folder.
 	names string
-	// worse reports whether the file decides otherwise than before. One that is gone
-	// is empty then, without gone a finding by itself; a new one only counts with new.
+	// worse reports whether the file decides otherwise than before. With gone, a
+	// removed file counts as empty, else as a finding. A new one counts with new.
 	worse     func(before, after []byte) bool
 	gone, new bool
 }
@@ -156,8 +156,8 @@ func (c *configJudge) tool(name string, cmd simpleCommand, depth int) {
 	}
 }
 
-// wrapped compares the settings of a wrapper: the lines that run a runner must
-// stay, and nothing may be left out. Which versions and packages it installs is the
+// wrapped compares the settings of a wrapper: lines that run a runner must stay,
+// and nothing may be left out. The versions and packages that it installs are the
 // project's own affair.
 func (c *configJudge) wrapped(p string) {
 	f, ok := c.files[p]
@@ -231,7 +231,7 @@ func (c *configJudge) paths() []string {
 	return out
 }
 
-// takesPlace finds a new file that is read instead of present settings.
+// takesPlace finds a new file that is read in place of existing settings.
 func (c *configJudge) takesPlace(dir, name, other, needle string) {
 	p := join(dir, name)
 	if f, ok := c.files[p]; ok && f.added() {

@@ -153,8 +153,8 @@ func literalValue(list []node) constant.Value {
 	return nil
 }
 
-// literalTruth is the truth of a literal by itself; an empty list or map counts
-// in one language and not in the other, and stays open.
+// literalTruth is the truth of a literal by itself. An empty list or map is
+// true in some languages and false in others, so it stays open.
 func literalTruth(cond []node) certainty {
 	if !literalOnly(cond) {
 		return maybe

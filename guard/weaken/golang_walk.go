@@ -82,7 +82,7 @@ func (w *walker) given(args []node) bool {
 	return false
 }
 
-// goAsserts counts an assertion with arguments by which it can fail. The test handle in front
+// goAsserts counts an assertion whose arguments can make it fail. The test handle in front
 // does not count.
 func (w *walker) goAsserts(args []node, times int) {
 	if oneOf("t tb c", at(args, 0)) && (len(args) == 1 || at(args, 1) == ",") {
@@ -104,8 +104,8 @@ func goAsserter(value []node) bool {
 }
 
 // plumbed is the name of the error that the statement before list[start] got from a call into the
-// standard library: `f, err := os.Create(…)`. What checks it is plumbing: it goes when the
-// call goes (os.MkdirTemp becomes t.TempDir), and says nothing about the tested code.
+// standard library: `f, err := os.Create(…)`. A check of that error goes when the call goes
+// (os.MkdirTemp becomes t.TempDir). It says nothing about the tested code.
 func (r *reader) plumbed(list []node, start int) string {
 	if at(list, start-1) != ";" {
 		return ""

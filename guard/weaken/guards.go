@@ -20,8 +20,8 @@ func around(name string) bool {
 	return false
 }
 
-// compareAround looks at functions that came new and run with tests that were there:
-// set-ups and fixtures that skip, and overrides that hide a test of a base class.
+// compareAround checks new functions that run with existing tests: set-ups and
+// fixtures that skip, and overrides that hide a test of a base class.
 func (j *judge) compareAround() {
 	was := map[string]bool{}
 	classes := map[string]bool{}
@@ -56,7 +56,7 @@ func (j *judge) compareAround() {
 // abstractClass is the skip of tests in a class that is not run by itself.
 const abstractClass = "abstract class"
 
-// movedBase leaves out that a class became abstract when another one is made from it.
+// movedBase forgives an abstract class when another class is derived from it.
 func (j *judge) movedBase(skips []string, n *unit) []string {
 	if !slices.Contains(skips, abstractClass) {
 		return skips
@@ -76,11 +76,11 @@ var gateName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`feature="([\w-]+)|cfg(?:_attr)?\((?:not\()?(\w+)[,)]`)
 })
 
-// knownGates are those that no project makes.
+// knownGates are not defined by projects.
 var knownGates = set("test windows unix miri loom debug_assertions all any not")
 
-// gatedWithCode reports whether a test came under a feature of Cargo, or a flag of the project's
-// build, under which the change put code as well, or which it made: then the old tests tell
+// gatedWithCode reports whether a test was put behind a Cargo feature or a build flag of the
+// project that the change made, or behind which it put code as well. Then the old tests tell
 // whether that hides something.
 func (j *judge) gatedWithCode(skip string) bool {
 	m := gateName().FindStringSubmatch(skip)
@@ -152,7 +152,7 @@ func (j *judge) lookup(p string) ([]byte, bool) {
 }
 
 // foreignHelper says how a helper that an altered test newly calls skips, or how a decorator
-// that it newly has swallows failures, when it stands in a file that is not read otherwise.
+// that it newly has swallows failures. It looks in files that are not read otherwise.
 func (j *judge) foreignHelper(o, n *unit) []string {
 	var out []string
 	for name := range n.calls {
@@ -182,8 +182,8 @@ func (j *judge) foreignHelper(o, n *unit) []string {
 	return out
 }
 
-// defining reads the files of a test's language that hold a name: those that the change did not
-// touch, and code that it did.
+// defining reads the files of the test's language that contain a name: unchanged files, and
+// changed files with code.
 func (j *judge) defining(n *unit, name string, wanted func(string) bool) []*source {
 	var out []*source
 	look := func(p string, content []byte) {

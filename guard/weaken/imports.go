@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// loaded judges the modules that a script of a check loads into its own process:
-// those of the check like the script itself, product code by whether it reaches
-// out and bends the run.
+// loaded judges the modules that a script of a check loads into its own process.
+// Modules of the check are judged like the script; product code must not reach
+// out and bend the run.
 func (c *configJudge) loaded(p string, content []byte, dir string, depth int) {
 	lang := languageOf(p)
 	if depth > 8 || len(content) > maxSource || lang == nil { // data is loaded, too

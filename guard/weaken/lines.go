@@ -42,9 +42,9 @@ func (w wideness) runsAsMuch(old, now string, build bool) bool {
 	return !slices.ContainsFunc(after, func(n step) bool { return !n.build && meddles(n.words) })
 }
 
-// chain are the commands of a line that run one after the other, each of which has
-// to pass; false when the line is of another form. Scripts that it runs are
-// replaced by their commands.
+// chain returns the commands of a line that run in sequence and must all pass;
+// false for a line of another form. Scripts that it runs are replaced by their
+// commands.
 func chain(line string, scripts map[string]string, depth int, build bool) ([]step, bool) {
 	line = binFolder.Replace(line)
 	s, err := script.Read(line)
@@ -166,7 +166,7 @@ func harmlessSetting(assignment string) bool {
 	return strings.HasPrefix(name, "TS_NODE_") || strings.HasPrefix(name, "npm_config_")
 }
 
-// meddles reports whether a command that came new can change what the others see.
+// meddles reports whether a new command can change what the other commands see.
 func meddles(words []string) bool {
 	if strings.Contains(words[0], "=") {
 		words = words[1:]

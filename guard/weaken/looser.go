@@ -13,8 +13,8 @@ import (
 	"git-ralph/guard/script"
 )
 
-// Settings of runners and linters are compared member by member here, so that a change
-// which leaves out no more than before, or checks more, is none.
+// Settings of runners and linters are compared member by member here. A change that
+// leaves out no more than before, or checks more, is not a finding.
 
 var settingKey = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([A-Za-z_][\w.-]*) ?[=:]`)
@@ -36,8 +36,8 @@ func settings(text string) map[string][]string {
 	return out
 }
 
-// looserSettings reports whether sections leave more out than before, or differ in
-// anything that is not known.
+// looserSettings reports whether sections leave out more than before, or differ in
+// an unknown setting.
 func (c *configJudge) looserSettings(before, after, dir string) bool {
 	old, now, moved := settings(before), settings(after), c.moved(dir)
 	for key := range union(old, now) {
@@ -69,7 +69,7 @@ func union[V any](a, b map[string]V) map[string]bool {
 	return out
 }
 
-// leavesOut reports whether a setting is a list of what is not looked at.
+// leavesOut reports whether a setting lists what is ignored.
 func leavesOut(key string) bool {
 	key = strings.ToLower(key)
 	return slices.ContainsFunc([]string{"ignore", "exclude", "norecursedirs", "omit", "disable", "skip"},
@@ -85,8 +85,8 @@ func generatedPath(p string) bool {
 	return strings.HasPrefix(p, ".")
 }
 
-// looserJSON compares settings that are JSON: lists that leave out no test, rules of a linter that are stricter, and
-// what a linter knows of the surroundings (globals, parsers), may change.
+// looserJSON compares settings that are JSON. These may change: lists that leave out no test, rules of a linter that
+// are stricter, and what a linter knows of the environment (globals, parsers).
 func (c *configJudge) looserJSON(dir string, before, after json.RawMessage) bool {
 	old, now := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	for raw, to := range map[*json.RawMessage]*map[string]json.RawMessage{&before: &old, &after: &now} {
@@ -149,9 +149,9 @@ func looserRules(before, after json.RawMessage) bool {
 	})
 }
 
-// decisions is what settings written in JavaScript decide: the lists of what they leave out, the
-// levels of a linter's rules, and the rest, without imports, the form of the export, and members about
-// coverage, compilers and what is shown.
+// decisions is what settings written in JavaScript decide: what they leave out, the levels of a
+// linter's rules, and the rest. Imports, the form of the export, and members about coverage, compilers
+// and output are not part of it.
 type decisions struct {
 	rest  strings.Builder
 	left  []string
@@ -282,8 +282,8 @@ func (c *configJudge) renamed(text string) string {
 	return text
 }
 
-// leavesMoreOut reports whether patterns that came new leave out a file that is looked at today: a
-// test, or, for a linter, any code.
+// leavesMoreOut reports whether new patterns leave out a file that is looked at today: a test, or,
+// for a linter, any code.
 func (c *configJudge) leavesMoreOut(lang *language, dir string, was, is []string) bool {
 	return slices.ContainsFunc(added(was, is), func(pattern string) bool {
 		if generatedPath(pattern) || c.linter != "" && shownPath(pattern) {
@@ -301,8 +301,8 @@ func (c *configJudge) leavesMoreOut(lang *language, dir string, was, is []string
 	})
 }
 
-// patternForms are the two readings of what is left out: a glob, as most tools have it, and a
-// regular expression, as Jest has. ok is false when it is neither.
+// patternForms returns both readings of an exclude pattern: a glob, as for most tools, and a
+// regular expression, as for Jest. ok is false when it is neither.
 func patternForms(pattern string) (forms []*regexp.Regexp, ok bool) {
 	pattern = strings.TrimPrefix(strings.TrimPrefix(pattern, "<rootDir>"), "./")
 	if pattern == "" || strings.HasPrefix(pattern, "!") || strings.ContainsAny(pattern, "{(") {
@@ -318,7 +318,7 @@ func patternForms(pattern string) (forms []*regexp.Regexp, ok bool) {
 	return forms, true
 }
 
-// shownPath are folders of what a project shows: a linter that passes over them says no less of its code.
+// shownPath reports whether a folder is for documentation: a linter that skips it checks no less code.
 func shownPath(p string) bool {
 	first, _, _ := strings.Cut(strings.Trim(p, "*./"), "/")
 	return oneOf("doc docs documentation example examples website bench benchmark benchmarks", first)

@@ -54,8 +54,8 @@ func (j *judge) compareTests() {
 				j.note(Assertions, n.file, n.name, "weaker assertions in test %s: %d compare with a value, %d did", n.name,
 					n.strong, o.strong)
 			}
-			// A smaller table is a loss even when each row is asserted more about; a
-			// table that was written out as statements is none.
+			// A smaller table is a loss even when each row is asserted more about.
+			// Writing a table out as statements is not.
 			if rows := o.rows - n.rows; n.rows > 0 && rows > 0 && need <= 0 {
 				need = rows
 			}
@@ -252,8 +252,8 @@ func (j *judge) successor(o *unit) *unit {
 	return best
 }
 
-// callersHold reports whether a helper gave its assertions to its callers: each
-// caller in the change asserts as much as before, and there is one.
+// callersHold reports whether a helper moved its assertions to its callers:
+// there is a caller in the change, and each asserts as much as before.
 func (j *judge) callersHold(o, n *unit) bool {
 	name := simple(o.name)
 	callers := 0
@@ -305,8 +305,8 @@ func (j *judge) compareFiles() {
 	}
 }
 
-// besideTests reports whether a file of JavaScript is not named as a test and lies beside one that is: a
-// runner that goes by names does not collect it, and what it holds is what that test reads.
+// besideTests reports whether a file of JavaScript lies beside a test file and is not named as a test. A
+// runner that goes by names does not collect it: it only holds what that test reads.
 func (j *judge) besideTests(file string) bool {
 	named := func(p string) bool {
 		lang := languageOf(p)
@@ -323,9 +323,9 @@ func (j *judge) besideTests(file string) bool {
 	})
 }
 
-// fewer looks at files that are left with fewer tests where nothing else says so: what was joined
-// or moved is no loss, but worth a look. What a removed test called has to be called by another
-// one then, with the same arguments; more of other assertions does not make up for it.
+// fewer checks files that are left with fewer tests without another finding. Joining or moving
+// tests is not a loss, but worth a look. Another test must then call what a removed test called,
+// with the same arguments. More assertions elsewhere do not make up for it.
 func (j *judge) fewer() {
 	said := map[string]bool{}
 	for _, f := range slices.Concat(j.out, j.open, j.notes) {
@@ -364,8 +364,8 @@ func (j *judge) fewer() {
 	}
 }
 
-// carried reports whether half of the calls of a removed test stand in other tests. A test without
-// one that has arguments says nothing about that.
+// carried reports whether half of a removed test's calls are in other tests. A test that calls
+// nothing with arguments proves nothing here.
 func (j *judge) carried(u *unit) bool {
 	calls := exercised(u)
 	found := 0
@@ -479,8 +479,8 @@ func (j *judge) origin(s *source) *source {
 	return nil
 }
 
-// snapshots counts the entries of Jest's recorded output: without an entry the
-// runner records whatever comes and calls it right.
+// snapshots counts the entries of Jest's recorded output. Without an entry the
+// runner records any output as correct.
 func (j *judge) snapshots() {
 	moved := 0
 	for _, f := range j.in.Files {

@@ -64,9 +64,9 @@ func loadedBeforeTests(file string) bool {
 	return false
 }
 
-// servesTests reports whether a changed file outside of test folders is called
-// like a helper or a fixture and is named by tests alone. A file that no test
-// names, or that other code names too, is the project's own.
+// servesTests reports whether a changed file outside of test folders is named
+// like a helper or a fixture and mentioned by tests alone. A file that no test
+// mentions, or that other code mentions too, is the project's own.
 func (in Input) servesTests(f File) bool {
 	base := path.Base(f.Path)
 	stem := strings.TrimSuffix(base, path.Ext(base))
@@ -82,8 +82,8 @@ func (in Input) servesTests(f File) bool {
 	for _, c := range in.Files {
 		changed[c.Path] = c.Before
 	}
-	// The bounds keep a huge project from being read whole; what is beyond them
-	// counts as unknown, and the file stays as it is.
+	// The limits keep a huge project from being read whole. Files beyond them
+	// count as unknown, and the file stays as it is.
 	const maxFiles, maxBytes = 3000, 32 << 20
 	named, files, size := false, 0, 0
 	for _, p := range in.Paths {
@@ -228,8 +228,8 @@ func HasTest(path string, content []byte, name string) bool {
 	return s != nil && slices.ContainsFunc(tests(s), func(u *unit) bool { return name == "" || u.name == name })
 }
 
-// judgeFailed finds the old test that a failure means. around: the failure was
-// seen to come from what the change did around the test.
+// judgeFailed finds the old test that a failure means. around says that the
+// change around the test caused the failure.
 func (r Report) judgeFailed(t TestResult, around bool) (Finding, bool) {
 	for _, o := range r.Old {
 		if !sameUnit(t.Unit, o.Path) || !sameTest(t.Name, o) || o.Fate == Kept && !around {

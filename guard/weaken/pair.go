@@ -63,8 +63,8 @@ func (j *judge) pairUp() {
 		}
 	}
 
-	// The rest by similarity, the most similar pairs first. Only what is left on
-	// both sides is compared, which is little in any honest change; maxLoose
+	// The rest by similarity, the most similar pairs first. Only tests left on
+	// both sides are compared, which are few in an honest change. maxLoose
 	// bounds the work on others.
 	const maxLoose = 800
 	var looseOld, looseNew []*unit
@@ -122,8 +122,8 @@ func (j *judge) pairUp() {
 	}
 }
 
-// slots says between which kept tests each test of a file stands: a test that
-// was renamed and written anew stands between the same ones.
+// slots says between which kept tests a test stands. A test that was renamed
+// and rewritten still stands between them.
 type slots struct{ of map[*unit][2]*unit }
 
 func (j *judge) slots(taken map[*unit]bool) slots {

@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// A condition under which a test is skipped on other systems than the usual one
-// (Windows, PyPy, an old version) is not taken for a skip by itself: the old tests,
-// run here, tell whether it hides something. elsewhere marks such skips.
+// A condition that skips a test on unusual systems alone (Windows, PyPy, an old
+// version) is not a skip by itself: the old tests, run here, tell whether it hides
+// something. elsewhere marks such skips.
 const elsewhere = " (on other platforms)"
 
 var foreignCondition = sync.OnceValue(func() *regexp.Regexp {

@@ -329,8 +329,8 @@ func (r *reader) pyTable(value []node) (int, bool) {
 	return n, ok
 }
 
-// pyNotRun sees a test that is a coroutine without need, or a generator: runners call it and
-// run nothing of it.
+// pyNotRun finds a test that is a coroutine without need, or a generator: runners call it
+// without running its body.
 func pyNotRun(l line, marks []mark) []string {
 	toks := flatten(l.block)
 	has := func(word string) bool { return slices.ContainsFunc(toks, func(t token) bool { return t.is(word) }) }

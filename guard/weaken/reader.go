@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// reader collects the tests of one file of a language that is read as a tree. What all
-// have in common is here; the files of the languages say where their tests stand.
+// reader collects the tests of one file of a language that is read as a tree. The
+// common part is here; the files of the languages say where tests are.
 type reader struct {
 	s      *source
 	l      *language

@@ -174,8 +174,8 @@ func namesTest(list []node) bool {
 	return false
 }
 
-// rustLimit is the text of an attribute that keeps code out of the build, or
-// lets it not run, or lets it fail.
+// rustLimit is the text of an attribute that excludes code from the build,
+// skips it, or lets it fail.
 func rustLimit(m mark) string {
 	switch word := at(m.all, 0); word {
 	case "ignore", "should_panic":

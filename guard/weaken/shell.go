@@ -22,8 +22,8 @@ type simpleCommand struct {
 }
 
 // commandsOf cuts a shell text into its simple commands. It follows `cd` and expands
-// nothing. What it gets wrong leaves a file unprotected that nobody could
-// have named anyway; the check itself is run by a real shell.
+// nothing. A mistake leaves a file unprotected that nobody could have named anyway;
+// a real shell runs the check itself.
 func commandsOf(text, dir, by string) []simpleCommand {
 	s, err := script.Read(text)
 	if err != nil {
@@ -63,8 +63,8 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// resolve is the path of a file that a command names. What stands in front of a
-// variable's end is taken for the folder of the script itself, or the root.
+// resolve is the path of a file that a command names. A prefix that ends in a
+// variable is taken for the folder of the script itself, or the root.
 func (c *configJudge) resolve(name string, cmd simpleCommand) (string, bool) {
 	if !strings.ContainsAny(name, "$*`") {
 		return join(cmd.dir, name), true

@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// A sign is code by which a run comes to say less than the tests do: something takes the place of the
-// assertions, turns them off, ends the process with success, or is equal to everything. Signs
-// are looked for in the text of a file's tokens (see spelled), and count when they are new.
+// A sign is code that makes a run say less than the tests do: it replaces assertions, turns them off,
+// ends the process with success, or is equal to everything. Signs are looked for in the text of a
+// file's tokens (see spelled) and count when they are new.
 type sign struct {
 	langs   string // names of languages
 	product bool   // counts in code alone, not in tests and what they lean on
 	find    string
-	unless  string // what is found is none when this matches it
+	unless  string // a match of find is no sign when this matches it, too
 	when    string // it counts where this stands in the file as well, and once
 	say     string // $ is the last group that find has matched
 }
@@ -159,8 +159,8 @@ func signsIn(file, lang string, toks []token) []string {
 	return out
 }
 
-// spelled is the text of tokens: each behind a blank, or a new line where it begins its line; strings in
-// double quotes and without blanks of their own.
+// spelled is the text of tokens. Each follows a blank, or a new line where it begins its line. Strings
+// are in double quotes and have no blanks.
 func spelled(toks []token) string {
 	var b strings.Builder
 	for i, t := range toks {
@@ -197,15 +197,15 @@ func libraryNames(text string) string {
 	return text
 }
 
-// foreignPackage are the folders of libraries that tests of Java and its kin are made with: a
-// class there is found before that of the library.
+// foreignPackage matches the folders of libraries for tests of Java and its kin. A class
+// there is found before the library's own.
 var foreignPackage = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:^|/)((?:org/(?:junit|assertj|hamcrest|testng|mockito|scalatest|spockframework)|` +
 		`junit/framework|kotlin/test)/)(?:[\w/]*/)?(?:Assert|Assertions|AssertionsKt|Assume|Assumptions|Test|TestCase|` +
 		`TestSuite|ParameterizedTest|MatcherAssert|Matchers|Mockito|Verifier)\.\w+$`)
 })
 
-// shadowsLibrary names the library whose class a new file takes the place of, "" for none.
+// shadowsLibrary names the library that has a class replaced by a new file, "" for none.
 // The library's own project has such folders already.
 func (j *judge) shadowsLibrary(p string) string {
 	m := foreignPackage().FindStringSubmatch(p)

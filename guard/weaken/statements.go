@@ -143,11 +143,11 @@ func (l *language) exitCall(list []node, i int) bool {
 	return exitCalls.has(name) || l.layout && (name == "exit" || name == "quit")
 }
 
-// endsHere reports whether control never goes past the statement that begins at
-// list[i]: a return, an exit, and a branch, loop or block that is always entered and
-// ends so. next is the index behind it.
-// A break ends what is in the loop and not what is behind it (in a loop, held
-// holds "break"); what is thrown in a try may be caught ("throw").
+// endsHere reports whether control never passes the statement that begins at
+// list[i]: a return, an exit, or a branch, loop or block that is always entered and
+// ends so. next is the index behind it. A break ends the loop body and not what
+// follows the loop (in a loop, held contains "break"). A try may catch what is
+// thrown in it ("throw").
 func (l *language) endsHere(list []node, i int, held string) (next int, ends bool) {
 	switch word := at(list, i); word {
 	case "return":
@@ -310,8 +310,8 @@ func (l *language) reached(list []node) int {
 	return len(list)
 }
 
-// A test that returns under a condition before it has asserted anything is skipped where
-// the condition holds, without saying so. earlyReturn is what such a return is called.
+// A test that returns under a condition before it asserts anything is silently skipped
+// where the condition holds. earlyReturn is the name of such a return.
 const earlyReturn = "return under a condition"
 
 // underCondition is the skip of a test that runs under a condition alone.
@@ -370,8 +370,8 @@ func bareReturn(list []node) bool {
 	return false
 }
 
-// swallowed reports whether the handlers at list[i] take failed assertions
-// without a word.
+// swallowed reports whether the handlers at list[i] silently catch failed
+// assertions.
 func (l *language) swallowed(list []node, i int) bool {
 	for at(list, i) == "catch" || at(list, i) == "except" {
 		body := bodyAt(list, i+1)

@@ -107,8 +107,8 @@ func codeOf(file string, content []byte, lang *language) []token {
 	})
 }
 
-// withoutFormerTests leaves functions out of code that were tests before and only
-// lost their mark: they are no code that a test could exercise.
+// withoutFormerTests removes from code the functions that were tests before and
+// only lost their mark: no test could exercise them.
 func withoutFormerTests(was, now []token, f File) []token {
 	s := read(f.Path, f.Before)
 	if s == nil {
@@ -231,9 +231,9 @@ func bodyBehind(toks []token, i int) bool {
 	return false
 }
 
-// excuse names what a lost test, or lost assertions, exercised and the change
-// removed; "" when there is nothing. A string that code has lost excuses a whole
-// test only when it is one word, an option or a key, not when a message was worded anew.
+// excuse names what a lost test, or lost assertions, exercised and the change removed;
+// "" for nothing. A string that code has lost excuses a whole test only when it is one
+// word (an option, a key), not when a message was reworded.
 func (j *judge) excuse(d deficit) string {
 	j.lookAtCode()
 	var names []string
@@ -253,9 +253,9 @@ func (j *judge) excuse(d deficit) string {
 	return strings.Join(names[:min(3, len(names))], ", ")
 }
 
-// goneWith are the names that a removed test file mentions and the code lost:
-// what a test exercises may stand in its set-up, or in a base class beside it that
-// went, too. A module that it loads by its path is such a name.
+// goneWith returns the names that a removed test file mentions and the code lost.
+// A test's subject may also be in its set-up, or in a base class beside it that
+// was removed, too. The path of a module that it loads is such a name.
 func (j *judge) goneWith(file string) []string {
 	var names []string
 	for _, f := range j.in.Files {
@@ -279,8 +279,8 @@ func (j *judge) goneWith(file string) []string {
 	return names
 }
 
-// changes are the names that the code of one language was changed at: defs are
-// definitions whose text changed, words what else stands in changed lines.
+// changes are the names in the changed lines of one language: defs are
+// definitions whose text changed, words the other names.
 type changes struct{ defs, words map[string]bool }
 
 func (j *judge) changes(lang string) *changes {
@@ -385,9 +385,9 @@ func defined(line []token) string {
 	return ""
 }
 
-// related reports whether a lost test exercised what the change altered, as far as
-// names tell: then the old tests, run on the new code, can say whether its loss
-// hides something.
+// related reports whether a lost test exercised what the change altered, judged by
+// names. Then the old tests, run on the new code, can tell whether its loss hides
+// something.
 func (j *judge) related(o *unit) bool {
 	j.lookAtCode()
 	c := j.changed[o.lang]
@@ -434,7 +434,7 @@ func (j *judge) related(o *unit) bool {
 }
 
 // rewritten reports whether new tests of the same folder call what a lost test called, and
-// the tests of the change assert as much as before: then the lost one may live on in them.
+// the change's tests assert as much as before. Then the lost test may live on in them.
 func (j *judge) rewritten(o *unit) bool {
 	if j.heavier == 0 {
 		j.heavier = -1
@@ -481,8 +481,8 @@ func (j *judge) rewritten(o *unit) bool {
 	return all > 0 && found == all
 }
 
-// ownWord reports whether no other test of the file holds a word: then it is what
-// this one is about. A file of few tests does not tell.
+// ownWord reports whether no other test of the file contains a word: then this
+// test is about it. A file of few tests cannot tell.
 func (j *judge) ownWord(o *unit, word string) bool {
 	for _, s := range j.before {
 		if s.path != o.file {
@@ -495,8 +495,8 @@ func (j *judge) ownWord(o *unit, word string) bool {
 }
 
 // touched reports whether the change altered code of the language of a test.
-// Then it is for the old tests, run on the new code, to say whether lost
-// assertions hide something.
+// Then the old tests, run on the new code, tell whether lost assertions hide
+// something.
 func (j *judge) touched(lang string) bool {
 	j.lookAtCode()
 	return j.altered[lang]

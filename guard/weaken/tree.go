@@ -67,8 +67,8 @@ func closing(c byte) byte {
 	return '}'
 }
 
-// The brackets of sets and dictionaries where blocks are indented, so that they are
-// not taken for those of blocks.
+// The brackets of sets and dictionaries in languages with indented blocks, so that
+// they differ from those of blocks.
 const openLiteral, closeLiteral = "<{", ">}"
 
 // blocks gives a language with indented blocks brackets around them, instead of their colons,
@@ -277,8 +277,8 @@ func literalOnly(list []node) bool {
 	return true
 }
 
-// trivial reports whether an assertion with these arguments can never fail by
-// what the tested code does: the compared ones are literals, or the same.
+// trivial reports whether the tested code cannot make an assertion with these
+// arguments fail: the compared values are literals, or the same.
 func trivial(args []node) bool {
 	parts := split(args, ",")
 	if len(parts) == 0 {

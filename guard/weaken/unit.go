@@ -45,13 +45,13 @@ type unit struct {
 	around bool
 	// dead: some of its statements stand behind one that always ends it.
 	dead bool
-	// needs are functions that it leans on without a call: fixtures; wraps are its decorators.
+	// needs are functions that it uses without a call: fixtures. wraps are its decorators.
 	needs, wraps []string
-	// params are the names of its parameters, as far as a reader notes them; drops: it calls one of
-	// them only where nothing comes of it, or does not use it at all.
+	// params are the names of its parameters, if the reader notes them. drops says that it ignores
+	// one of them, or calls it only where failures have no effect.
 	params []string
 	drops  bool
-	// fails: a helper that is given the means to fail a test (*testing.T).
+	// fails marks a helper that is given the means to fail a test (*testing.T).
 	fails bool
 }
 
@@ -177,8 +177,8 @@ type helpers struct {
 	open   map[*unit]bool
 }
 
-// newHelpers knows the helpers of some files. A test that lost its mark is none:
-// what calls its name means something else.
+// newHelpers collects the helpers of some files. A test that lost its mark is
+// not one: a call of its name means something else.
 func newHelpers(sources []*source, demoted map[string]bool) *helpers {
 	h := &helpers{byName: map[string][]*unit{}, memo: map[*unit]int{}, open: map[*unit]bool{}}
 	for _, s := range sources {
@@ -224,8 +224,8 @@ func (h *helpers) all(from *unit, name string) []*unit {
 	return out
 }
 
-// weight is the number of assertions that a unit carries, those of the helpers
-// it calls included. A chain of helpers that leads back to itself ends there.
+// weight is the number of assertions of a unit and of the helpers it calls. A
+// chain of helpers ends where it leads back to itself.
 func (h *helpers) weight(u *unit) int {
 	if w, ok := h.memo[u]; ok {
 		return w

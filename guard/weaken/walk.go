@@ -10,8 +10,8 @@ import (
 type tally struct {
 	u     *unit
 	conds int // how many conditions the code that is walked stands under
-	// sum is all that was counted, asserted what asserts by itself, and under what of that stands
-	// under conditions; log is the latter in order.
+	// sum counts everything, asserted what asserts by itself, and under the part of that which
+	// stands under conditions; log is that part in order.
 	sum, asserted, under int
 	log                  []counted
 }
@@ -27,8 +27,8 @@ func newTally(u *unit) tally {
 	return tally{u: u}
 }
 
-// asserts counts an assertion. One that fails by being reached, a throw or a fail, is
-// bare under a condition of its own.
+// asserts counts an assertion. A throw or a fail, which fails by being reached, has
+// own 1: its own condition does not count.
 func (w *tally) asserts(n, own int) {
 	w.u.plain += n
 	w.sum += n
@@ -62,7 +62,7 @@ func (w *tally) put(name string, n int) {
 	}
 }
 
-// back forgets what the log holds from a place on: it is asserted in any case.
+// back drops the log from a place on: that is asserted in any case.
 func (w *tally) back(to int) {
 	for _, c := range slices.Clone(w.log[to:]) {
 		w.put(c.name, -c.n)

@@ -32,8 +32,8 @@ type Input struct {
 	// to follow scripts that call others; nil = only what Files hold. It must
 	// give the same answer each time.
 	Lookup func(path string) ([]byte, bool)
-	// Paths are all paths of the checkpoint, when known: they tell whether a new
-	// go.mod cuts off tests that exist, and what names a helper.
+	// Paths are all paths of the checkpoint, if known. They tell whether a new
+	// go.mod cuts off existing tests, and which files name a helper.
 	Paths []string
 }
 
@@ -71,8 +71,8 @@ func (f Finding) String() string {
 // Fate is what became of a test of the checkpoint.
 type Fate string
 
-// The fates. A kept test and the helpers that it calls have the same bodies,
-// whatever its name and file; helpers outside the change are the same anyway.
+// The fates. A kept test and its helpers have the same bodies, under any name
+// and in any file. Helpers outside the change are the same anyway.
 const (
 	Kept    Fate = "kept"
 	Altered Fate = "altered"
@@ -86,7 +86,7 @@ type OldTest struct {
 	Fate       Fate
 	// NewPath and NewName say where it is now; empty when Gone.
 	NewPath, NewName string
-	// Excused: what it exercised was removed by the change, so that it cannot pass.
+	// Excused: the change removed what it exercised, so it cannot pass.
 	Excused bool
 }
 
@@ -96,7 +96,7 @@ type Report struct {
 	// Open are losses of assertions or rows in a change that altered code, too:
 	// they reject unless the old tests, run on the new code, pass.
 	Open []Finding
-	// Notes are for the report: what a person may want to look at, and no reject.
+	// Notes are findings for a person to look at. They do not reject.
 	Notes []Finding
 	Old   []OldTest
 	// Before and After count the tests in the files of the change, the rows of
@@ -126,7 +126,7 @@ func Judge(in Input) Report {
 			wereTests[u.file+"\x00"+u.name] = true
 		}
 	}
-	for _, s := range j.after { // a test that still is one was not demoted; the other of its name is an overload
+	for _, s := range j.after { // a test that is still one was not demoted: the other of its name is an overload
 		for _, u := range tests(s) {
 			delete(wereTests, u.file+"\x00"+u.name)
 		}

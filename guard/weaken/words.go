@@ -49,11 +49,11 @@ type language struct {
 	declares   wordSet // keywords in front of a name that gets a value
 	skips      wordSet // calls that skip the test which they are in, also handed on as values
 	asserts    wordSet // calls that are an assertion, whatever the helpers of their name do
-	idle       wordSet // calls that are nothing
+	idle       wordSet // calls without effect
 	chains     wordSet // calls whose value is asserted by what is chained to them
 	links      bool    // each link of such a chain is an assertion
-	neutral    wordSet // links that are none
-	methods    bool    // a call on an object is none of a function of the file
+	neutral    wordSet // links that do not assert
+	methods    bool    // a call on an object is not a call of a function of the file
 	statement  bool    // assert is a statement
 	catches    wordSet // what a handler catches that takes failed assertions
 	catchesAll bool    // every handler does

@@ -144,11 +144,10 @@ func Probe(ctx context.Context, name string, opts Options, env []string) (Info, 
 }
 
 // ProbeHooks says whether the client called name calls our hook program before
-// its tools and does what it says: it makes the client do one harmless tool
-// call, without the network and without an account. Drivers whose clients ask by
-// such a program refuse the start when the answer is not Supported; for the
-// others Probe is the proof. An error means that ctx ended or that nothing could
-// be tried.
+// its tools and obeys it. It makes the client do one harmless tool call, without
+// network and account. Drivers whose clients use such a program refuse the start
+// when the answer is not Supported; for the others Probe is the proof. An error
+// means that ctx ended or that nothing could be tried.
 func ProbeHooks(ctx context.Context, name string, opts Options, env []string) (Info, error) {
 	if name != "claude" {
 		return Info{Problem: fmt.Sprintf("there is no canary for the hooks of %q", name),

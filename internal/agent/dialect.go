@@ -11,8 +11,8 @@ import (
 	"git-ralph/internal/agent/opencode"
 )
 
-// A Dialect is how a scripted model works with a client: what a tool call of its
-// looks like, and how the client finds it.
+// A Dialect is how a scripted model talks to a client: what its tool calls look
+// like, and how the client finds it.
 type Dialect struct {
 	Driver string
 	Model  string

@@ -92,17 +92,17 @@ type Result struct {
 	Flaky    bool // red first, green when it was run again
 	// Tests is how many tests ran and passed, nil when the output does not say.
 	Tests *int
-	// Tested: tests ran, also where the output does not say how many.
+	// Tested: tests ran, even if the output does not say how many.
 	Tested bool
-	// Spoke: the output speaks of tests, also of such that failed.
+	// Spoke: the output speaks of tests, even of failed ones.
 	Spoke bool
-	// Quiet: the output, which is whole, does not speak of tests, nor of nothing to do.
+	// Quiet: the output is complete and speaks neither of tests nor of nothing to do.
 	Quiet bool
-	// SaysFailed: the last words of the runner are that tests failed, and the exit
-	// code was 0.
+	// SaysFailed: the runner's last words are that tests failed, but the exit code
+	// was 0.
 	SaysFailed bool
-	// NoTests: it succeeded and ran none of the tests that it asks for, or none
-	// where there were some, which is red.
+	// NoTests: it succeeded without any of the tests that it asks for, or
+	// without any where there were some. That is red.
 	NoTests    bool
 	AlreadyRed bool // set by Weigh: red before this iteration too
 	// AllowFailure is the check's; Tolerated is set by Weigh: red, and allowed to
@@ -239,13 +239,11 @@ func (c Check) kind() Kind {
 	return GuessKind(c.Run)
 }
 
-// Criteria resolves the verify list of a task to checks of kind criterion. An
-// entry is the name of a configured check; or a kind (`test` or `tests`,
-// `lint`, `typecheck`, `format_check` or `format`) and then stands for every check
-// of that kind; or `all`; or `hidden check`, for all that are; anything else is a command for the shell. A kind of
-// which nothing is configured is a command too: it fails and so names itself,
-// where silence would let the criterion pass. The order is kept, a check that
-// is meant twice is listed once.
+// Criteria resolves the verify list of a task to checks of kind criterion. An entry is the name of a configured
+// check; a kind (`test` or `tests`, `lint`, `typecheck`, `format_check` or `format`), which stands for every check
+// of that kind; `all`; `hidden check`, which stands for every hidden one; or a command for the shell. A kind
+// without a configured check is a command, too: it fails and so names itself, where silence would let the
+// criterion pass. The order is kept, and each check is listed once.
 func Criteria(verify []string, configured []Check) []Check {
 	var out []Check
 	add := func(name string, c Check) {

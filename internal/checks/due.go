@@ -14,10 +14,10 @@ type Left struct {
 	Why   string
 }
 
-// Due parts the checks that are run after an iteration from those that are not:
-// those for the end, and those whose paths were not changed. A difference that
-// nobody knows is nil or empty, and then paths leave nothing out; neither do
-// they where nothing else would look at the change.
+// Due separates the checks to run after an iteration from the others: those for
+// the end, and those whose paths were not changed. Paths leave nothing out when
+// the difference is unknown (nil or empty), or when no other check would look
+// at the change.
 func Due(configured []Check, changed []string) (due []Check, left []Left) {
 	var elsewhere []Check
 	for _, c := range configured {

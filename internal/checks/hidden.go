@@ -16,17 +16,16 @@ import (
 	"git-ralph/internal/proc"
 )
 
-// A command may say nothing of its tests: `go test -run X >/dev/null`, a script that
-// swallows what its runner says, a reporter without numbers. When it succeeds in silence and leads
-// to a runner of tests, it is run once more, and counted: a wrapper in front of each runner that
-// PATH finds copies what the runner prints, and pytest, unittest, Jest, Vitest, Mocha, node --test,
-// go test, cargo test, PHPUnit and RSpec are asked through their environment to write down which tests
-// ran, wherever they are started from. That run can only make a command red: when all that is heard is
-// that no test ran, or fewer than before.
+// A command may print nothing about its tests: `go test -run X >/dev/null`, a script that swallows its
+// runner's output, a reporter without numbers. When it succeeds silently and leads to a test runner,
+// it is run once more and its tests are counted. A wrapper in front of each runner on PATH copies what
+// the runner prints. The environment asks pytest, unittest, Jest, Vitest, Mocha, node --test, go test,
+// cargo test, PHPUnit and RSpec to write down which tests ran, wherever they are started from. That
+// run can only make a command red: when it shows that no test ran, or fewer than before.
 
-// recountScript makes the wrappers in a folder of its own and runs its arguments. At the
-// end it prints what the runners printed. It is run by the shell in the same surroundings as the
-// command, so that it needs nothing that the sandbox does not let in.
+// recountScript makes the wrappers in its own folder, runs its arguments, and at the end prints
+// what the runners printed. The shell runs it in the command's environment, so it needs nothing
+// that the sandbox does not let in.
 //
 //go:embed recount.sh
 var recountScript string

@@ -9,9 +9,9 @@ import (
 	"git-ralph/guard"
 )
 
-// Shells end with 127 when they do not find a program and with 126 when they may
-// not run it; what starts programs for others (env, nice, xargs, npm) passes
-// that on, and make turns it into a 2 that it explains.
+// Shells exit with 127 when they do not find a program and with 126 when they
+// may not run it. Programs that start others (env, nice, xargs, npm) pass the
+// code on. make exits with 2 and prints it.
 var makeError = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^\S*make(\[\d+\])?: \*\*\* .*Error 12[67]\s*$`)
 })
@@ -26,8 +26,8 @@ var notFound = []string{": bad interpreter", ": command not found", ": Command n
 const tools = "bandit|behave|black|coverage|flake8|hatch|isort|mypy|nose2?|nox|pip|pycodestyle|pyflakes|pylint|" +
 	"pyright|pytest|ruff|tox|virtualenv"
 
-// notInstalled are the last words of launchers that did not find what they were to run,
-// and that end with codes of their own.
+// notInstalled are the last words of launchers that did not find their program and exit
+// with other codes.
 var notInstalled = sync.OnceValue(func() []*regexp.Regexp {
 	return []*regexp.Regexp{
 		regexp.MustCompile(`^\S*python[\d.]*(?:\.exe)?: No module named (` + tools + `)(?:\.\S*)?(?:;.*)?$`),

@@ -9,10 +9,10 @@ import (
 	"git-ralph/plan"
 )
 
-// ParseTests takes the output of a test check apart, for weaken.JudgeOldTests.
-// What was cut from the middle of a long output is missing in it. Where no test is named and
-// the runner's last words are that tests failed, as with -q or behind a pipe, the run itself has
-// failed, unless that may come from what could not be loaded.
+// ParseTests parses the output of a test check, for weaken.JudgeOldTests. Tests in the part cut
+// from a long output are missing. If no test is named and the runner's last words are that tests
+// failed, as with -q or behind a pipe, the run itself has failed, unless something may not have
+// been loaded.
 func ParseTests(r Result) weaken.RunReport {
 	text := StripEscapes(strings.ToValidUTF8(string(r.Output), "\uFFFD"))
 	run := weaken.ParseRun([]byte(text), r.ExitCode)

@@ -187,8 +187,8 @@ func (p *Prover) Prove(ctx context.Context, req loop.ProofRequest) (loop.ProofRe
 	return report, nil
 }
 
-// fewer names the checks that are green and ran fewer tests than before, or do
-// not say any more how many. Whether that is a fault the test guard knows.
+// fewer names the green checks that ran fewer tests than before, or no longer
+// say how many. The test guard decides whether that is a fault.
 func (p *Prover) fewer(results []Result, before []state.CheckState) []string {
 	base := p.toBaseline(before)
 	var out []string
@@ -212,8 +212,8 @@ func (p *Prover) fewer(results []Result, before []state.CheckState) []string {
 	return out
 }
 
-// marks says of each criterion of a task how far it was shown: a command that
-// passed proves, one that did not fails, text that nobody judged is unjudged.
+// marks says how far each criterion of a task was shown: proved by a command
+// that passed, failed by one that did not, unjudged if it is text.
 func marks(t plan.Task, commands []Check, results []Result) []state.CriterionMark {
 	var out []state.CriterionMark
 	for _, c := range commands {
@@ -293,7 +293,7 @@ func (p *Prover) Steps(ctx context.Context, when string, req loop.ProofRequest) 
 }
 
 // Replay runs recorded commands and weighs them as Prove does, but excuses none.
-// One that is a configured check still has its time limit.
+// A configured check keeps its time limit.
 func (p *Prover) Replay(ctx context.Context, req loop.ProofRequest, recorded []state.CheckRun) ([]state.CheckRun,
 	error) {
 	var list []Check
@@ -314,7 +314,7 @@ func (p *Prover) Replay(ctx context.Context, req loop.ProofRequest, recorded []s
 		list = append(list, ck)
 	}
 	r := p.Runner(req)
-	r.FlakyReruns = 0 // what is proved once has to hold again at once
+	r.FlakyReruns = 0 // a proof has to hold at the first run
 	results, err := r.Run(ctx, list)
 	req.Unexcused = true
 	var out []state.CheckRun
@@ -325,7 +325,7 @@ func (p *Prover) Replay(ctx context.Context, req loop.ProofRequest, recorded []s
 	return out, err
 }
 
-// Repeat runs a judge's command once: what is red first is no evidence.
+// Repeat runs a judge's command once: a flaky pass is no evidence.
 func (p *Prover) Repeat(ctx context.Context, req loop.ProofRequest, command string,
 	limit time.Duration) (state.CheckRun, []byte, error) {
 	r := p.Runner(req)

@@ -14,10 +14,10 @@ import (
 	"git-ralph/plan"
 )
 
-// Weakened compares tests before and after. Where the change touched tests and
-// nothing was found by comparing, the old tests are run on the new code: they
-// count only where they build, and only where the change's own tests pass in the
-// same surroundings.
+// Weakened compares tests before and after. If the change touched tests and the
+// comparison found nothing, the old tests are run on the new code. They count
+// only where they build, and only where the change's own tests pass in the same
+// environment.
 func (p *Prover) Weakened(ctx context.Context, req loop.WeakenRequest) (loop.WeakenReport, error) {
 	configured := p.set.Checks
 	in := weaken.Input{Commands: CommandsOf(configured, req.Tasks), Lookup: req.Lookup, Paths: req.Paths}
@@ -26,8 +26,8 @@ func (p *Prover) Weakened(ctx context.Context, req loop.WeakenRequest) (loop.Wea
 	}
 	report := weaken.Judge(in)
 	findings := report.Findings
-	// What hidden tests say must not become a reason that agents read, and what is
-	// for the end would be run twice for each change of a test.
+	// Agents must not read what hidden tests print. Checks for the end would run
+	// twice for each change of a test.
 	tests, _ := Due(Select(open(configured), TestsOnly), nil)
 	if req.Task != nil {
 		tests = append(tests, open(Criteria(req.Task.Verify, configured))...)
@@ -44,7 +44,7 @@ func (p *Prover) Weakened(ctx context.Context, req loop.WeakenRequest) (loop.Wea
 			return loop.WeakenReport{}, fmt.Errorf("run the old tests on the new code: %w", err)
 		}
 		open = slices.DeleteFunc(open, func(f weaken.Finding) bool {
-			// A test that is gone and passes still is a loss where no other takes its place.
+			// A removed test that still passes is a loss if no other replaces it.
 			lost := f.Rule == weaken.Removed && report.After < report.Before
 			held := weaken.Held(f, old) && !lost && !madeSince(req, f)
 			if held {
@@ -77,8 +77,8 @@ func (p *Prover) Weakened(ctx context.Context, req loop.WeakenRequest) (loop.Wea
 	return out, nil
 }
 
-// madeSince reports whether a finding is about a test that is gone and that was not there
-// when the journal began: the run of the old tests at the end would not miss it.
+// madeSince reports whether a finding is about a removed test that did not exist when the
+// journal began: the run of the old tests at the end would not miss it.
 func madeSince(req loop.WeakenRequest, f weaken.Finding) bool {
 	if f.Rule != weaken.Removed || req.AtBeginning == nil {
 		return false
@@ -87,8 +87,8 @@ func madeSince(req loop.WeakenRequest, f weaken.Finding) bool {
 	return !ok || !weaken.HasTest(f.Path, content, f.Test)
 }
 
-// BaseTests runs the tests of the beginning of a journal on the code of now.
-// Those that failed at the beginning are not held against it.
+// BaseTests runs the tests from the beginning of a journal on the present
+// code. Those that failed at the beginning are ignored.
 func (p *Prover) BaseTests(ctx context.Context, req loop.BaseTestsRequest) ([]string, error) {
 	configured := p.set.Checks
 	in := weaken.Input{Commands: CommandsOf(configured, req.Tasks), Lookup: req.Lookup, Paths: req.Paths}
@@ -137,8 +137,8 @@ func (p *Prover) BaseTests(ctx context.Context, req loop.BaseTestsRequest) ([]st
 	return names, nil
 }
 
-// fewerTests are the checks of which fewer tests ran than before. Tests that the
-// change removed were judged one by one and are no surprise.
+// fewerTests are the checks that ran fewer tests than before. Tests that the
+// change removed were judged one by one and are expected to be missing.
 func fewerTests(req loop.WeakenRequest, removed int) []weaken.Finding {
 	var out []weaken.Finding
 	for _, r := range req.Ran {

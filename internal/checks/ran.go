@@ -9,10 +9,9 @@ import (
 	"sync"
 )
 
-// tally reads from the output of a test runner how many tests ran and passed;
-// it is asked of runs that succeeded. Each match adds its first group; the groups
-// after it are taken away: tests that were skipped. A pattern without a group
-// says that no test ran.
+// tally reads how many tests ran and passed from the output of a successful test
+// run. Each match adds its first group and subtracts the groups after it, the
+// skipped tests. A pattern without a group says that no test ran.
 type tally struct {
 	runner, pattern string
 	last            bool // only the last match counts: totals of a run that are printed again
@@ -128,9 +127,9 @@ func uncounted(output string) bool {
 	return len(goSome.FindAllString(output, -1)) > len(goNone.FindAllString(output, -1)) || gradleRun.MatchString(output)
 }
 
-// Ran is how many tests ran, as far as the output of a command says; known is
-// false when it does not say. Of several runners one that ran none says nothing
-// about another that does not count.
+// Ran is how many tests ran, if the output of a command says so; else known is
+// false. When one of several runners ran none, that says nothing about another
+// one that does not count.
 func Ran(output string) (n int, known bool) {
 	n, known = counted(output)
 	if n == 0 && uncounted(output) {
@@ -308,10 +307,9 @@ func (f filters) chosen(words []string) bool {
 var testFile = regexp.MustCompile(`(?i)(?:[._-](?:test|spec)s?|(?:^|/)tests?_[^/]*|Tests?|Spec)\.[a-z]{1,4}(?::\d+)?$`)
 
 // RanNothing says that a command succeeded without running a test, although it
-// asks for tests, as a criterion always does: it is to prove one task. What a
-// runner prints for a suite that is empty as a whole says nothing against a check:
-// a project may begin without tests. But go says of a package whose tests were
-// all filtered out, by whatever setting, that none ran.
+// asks for tests, as a criterion always does. An empty suite as a whole says
+// nothing against a check: a project may begin without tests. But go reports when
+// the tests of a package were all filtered out, by any setting.
 func RanNothing(kind Kind, line, output string) bool {
 	none, some := len(goNone.FindAllString(output, -1)), len(goSome.FindAllString(output, -1))
 	if none > 0 && some <= none && len(goVerbose.FindAllString(output, -1)) == 0 &&

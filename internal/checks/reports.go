@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// report is a form for machines in which runners write their results to the output:
-// XML, JSON, TAP. ran finds the tests that ran, left those of them that were skipped,
-// failed those that failed; a match counts as one test, or as the number in its group.
+// report is a machine-readable format of test results in the output: XML, JSON, TAP.
+// ran finds the tests that ran, left the skipped ones among them, failed those that
+// failed. A match counts as one test, or as the number in its group.
 type report struct {
 	form              string
 	ran, left, failed string

@@ -91,9 +91,9 @@ func (r *Runner) Run(ctx context.Context, checks []Check) ([]Result, error) {
 	return results, nil
 }
 
-// check runs one check and, when it is red, again. The output that is kept is
-// that of the first run: it is what is worth fixing, also when a clean start
-// only shows that the check needs what is not in the repository.
+// check runs one check and, when it is red, again. The output of the first
+// run is kept: it is worth fixing even when a clean start only shows that the
+// check needs something that is not in the repository.
 func (r *Runner) check(ctx context.Context, c Check) (Result, error) {
 	res, err := r.once(ctx, c)
 	if err != nil {
@@ -201,7 +201,7 @@ func (r *Runner) execute(ctx context.Context, c Check, cmd proc.Command, limit t
 	res.TimedOut = exit.Stopped && context.Cause(runCtx) == errTimeout
 	res.Passed = exit.Success() && !res.TimedOut
 	if !res.Passed && !res.TimedOut {
-		// A test runner whose test was ended by the kernel ends with a code of its own.
+		// A test runner exits with its own code when the kernel kills its test.
 		if res.Limit = exit.Limit; res.Limit == "" && kills >= 0 && proc.MemoryKills() > kills {
 			res.Limit = proc.LimitMemory
 		}
@@ -212,9 +212,8 @@ func (r *Runner) execute(ctx context.Context, c Check, cmd proc.Command, limit t
 // outputText is what a command printed as text without colours.
 func outputText(b []byte) string { return StripEscapes(strings.ToValidUTF8(string(b), "\uFFFD")) }
 
-// countTests reads from the output how many tests ran. A long output of which
-// the middle is missing says nothing about that, and of a failure it counts only
-// that there were tests.
+// countTests reads from the output how many tests ran. An output that was cut in
+// the middle does not tell. Of a failure it only notes that there were tests.
 func (r *Result) countTests() {
 	text := outputText(r.Output)
 	n, known := Ran(text)
@@ -233,11 +232,11 @@ func (r *Result) countTests() {
 	}
 }
 
-// proves reports whether a result has to stand for tests that its command asks for.
+// proves reports whether the tests that the command asks for must have run.
 func (r *Result) proves() bool { return r.Kind == Criterion || NamesTests(r.Command) }
 
-// ran notes how many tests ran where the output did not say it. The output goes on to be one that
-// does not speak of tests: the next run may not be counted.
+// ran notes how many tests ran when the output did not say. The output still does not speak of
+// tests, because the next run may not be counted.
 func (r *Result) ran(n int) { r.Tests, r.Tested, r.Quiet = &n, n > 0, false }
 
 // countSilent counts the tests of a command that succeeded and says nothing of them.

@@ -73,8 +73,8 @@ func (b Baseline) Red(name, command string) bool {
 }
 
 // emptied reports whether a result says that no test ran where some did before, or
-// says nothing at all of tests where it did: a suite that is gone is no suite that
-// passes, and a runner that was ended by what it loaded has not come to its end.
+// no longer speaks of tests at all. A suite that is gone is not a suite that
+// passes, and a runner that was ended by code it loaded did not finish.
 func (b Baseline) emptied(r Result) bool {
 	if !r.Passed {
 		return false
@@ -88,9 +88,9 @@ func (b Baseline) emptied(r Result) bool {
 	return r.Quiet && slices.ContainsFunc(b.Checks, spoke)
 }
 
-// belied reports whether a runner said that tests failed and its exit code says the
-// contrary, when the command neither did so before nor says that it forgives: code
-// that the tests load has set the exit code.
+// belied reports whether a runner said that tests failed while its exit code says
+// success. That means that code loaded by the tests set the exit code, unless the
+// command did so before or says that it forgives failures.
 func (b Baseline) belied(r Result) bool {
 	lenient := func(c BaselineCheck) bool { return c.Lenient && c.Command == r.Command }
 	return r.Passed && r.SaysFailed && !strings.Contains(r.Command, "||") && !slices.ContainsFunc(b.Checks, lenient)
@@ -100,12 +100,11 @@ func (b Baseline) find(name, command string) int {
 	return slices.IndexFunc(b.Checks, func(c BaselineCheck) bool { return c.Name == name && c.Command == command })
 }
 
-// Update is the baseline after results that were kept (or that are the
-// baseline run itself): what was green once stays green. Results of rejected
-// attempts must not be given to it, because their code is gone again. Criteria
-// belong to a task; of them it keeps those that ran tests, which must go on to do
-// so. Checks that are no longer configured fall away with the next result of the
-// same name.
+// Update is the baseline after results that were kept (or the baseline run
+// itself): what was green once stays green. Results of rejected attempts must not
+// be given to it, because their code is gone. Criteria belong to a task. Of them
+// it keeps those that ran tests, which must continue to run. A check that is no
+// longer configured is dropped with the next result of its name.
 func (b Baseline) Update(results []Result) Baseline {
 	out := Baseline{Checks: slices.Clone(b.Checks)}
 	for _, r := range results {

@@ -239,8 +239,8 @@ func (a *App) answerer(c launch) func(context.Context, state.Question) (string, 
 			}
 			fmt.Fprint(a.Err, "answer (empty = later): ")
 			if pending == nil {
-				// A read of a terminal cannot be ended: one that nobody waits for
-				// any more is the next question's.
+				// A read of a terminal cannot be cancelled. An abandoned one gets the
+				// answer to the next question.
 				pending = make(chan string, 1)
 				go func(to chan<- string) { to <- readLine(a.In) }(pending)
 			}

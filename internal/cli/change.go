@@ -123,8 +123,8 @@ func planProblem(err error) error {
 	return err
 }
 
-// upsert is the change of a plan as an event: what differs between the plan as
-// it is and as it shall be.
+// upsert makes the event of a change of the plan: the difference between the
+// old plan and the new one.
 func upsert(old, new plan.Plan, reason, source string) (*state.PlanChange, plan.Change) {
 	d := plan.Difference(old, new)
 	c := &state.PlanChange{Reason: reason, Source: source, Remove: d.Removed, Retired: d.Removed}
@@ -161,7 +161,7 @@ func orderOf(p plan.Plan) []plan.TaskID {
 	return ids
 }
 
-// orderAfter is the order that a change without one leads to: the old one, new
+// orderAfter is the order after a change that names none: the old one, new
 // tasks last.
 func orderAfter(old plan.Plan, c *state.PlanChange) []plan.TaskID {
 	var ids []plan.TaskID

@@ -13,11 +13,11 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// oneCommand is a grammar with the one command that a line begins with, and its flags
-// of every command. Reading what all of them declare takes several times as long, and
-// a run starts the program for each command of an agent. It is nil where the line
-// begins with something else, and where it asks for help: a part knows no flag for
-// that, and a command that takes the options of another program would take it for one.
+// oneCommand is a grammar of the one command that a line begins with, and its global
+// flags. Reading the declarations of all commands takes several times as long, and a
+// run starts the program for each command of an agent. It is nil when the line begins
+// with something else or asks for help: a partial grammar has no help flag, and a
+// command that takes another program's options would take it for one.
 func oneCommand(args []string) (grammar any, flags *Globals) {
 	if len(args) == 0 || asksForHelp(args) {
 		return nil, nil
@@ -34,8 +34,8 @@ func oneCommand(args []string) (grammar any, flags *Globals) {
 	return nil, nil
 }
 
-// asksForHelp reports whether -h or --help stands among the words, in front of a --.
-// Where it is of another program, the whole grammar finds that out.
+// asksForHelp reports whether -h or --help is among the words in front of a --. If
+// it is meant for another program, the whole grammar finds that out.
 func asksForHelp(args []string) bool {
 	for _, s := range args {
 		switch s {
@@ -48,11 +48,11 @@ func asksForHelp(args []string) bool {
 	return false
 }
 
-// parse reads a command line as kong.Parse does, and help and version as they
-// are met. It does without the hooks, validators and commands that kong finds
-// by the names of their methods: a program in which methods are looked up by
-// name keeps every exported method of every type, go-git's transports and
-// OpenPGP among them, 3 MB in all.
+// parse reads a command line as kong.Parse does, and handles help and
+// version. It does not use the hooks, validators and commands that kong finds
+// by method names. Looking methods up by name makes the linker keep every
+// exported method of every type, go-git's transports and OpenPGP among them,
+// 3 MB in all.
 func parse(parser *kong.Kong, args []string) (*kong.Context, error) {
 	ctx, err := kong.Trace(parser, args)
 	if err == nil {
@@ -89,9 +89,9 @@ func parse(parser *kong.Kong, args []string) (*kong.Context, error) {
 	return ctx, nil
 }
 
-// emptyName is the word of a command that has to name something and is empty, as
-// an unset variable of a shell is; "" when each has a name. What a person writes
-// in words of their own may be empty: its command says what it is for.
+// emptyName is the argument that has to name something and is empty, like an
+// unset shell variable; "" when there is none. Free text may be empty: its
+// command reports what it is for.
 func emptyName(ctx *kong.Context) string {
 	for _, path := range ctx.Path {
 		arg := path.Positional

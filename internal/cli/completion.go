@@ -125,7 +125,7 @@ func (a *App) completions(shell string) (list []made, data string, err error) {
 			"bash-completion/completions/git-ralph"},
 		{"zsh", filepath.Join(zsh, "_git-ralph"), "in ~/.zshrc, before compinit: fpath=(" + text.Shell(zsh) + " $fpath)",
 			"zsh/vendor-completions/_git-ralph"},
-		// Not among fish's completions: those of git-ralph are loaded there only after the first use of git-ralph.
+		// Not in fish's completions folder: there the file would be loaded only after the first use of git-ralph.
 		{"fish", filepath.Join(conf, "fish", "conf.d", "git-ralph.fish"), "new shells have it",
 			"fish/vendor_conf.d/git-ralph.fish"},
 	} {
@@ -136,8 +136,8 @@ func (a *App) completions(shell string) (list []made, data string, err error) {
 	return list, data, nil
 }
 
-// install writes what is found without another step where there is such a
-// place, and says the step where there is none.
+// install writes each file where it is found without a further step, and
+// prints the step where there is no such place.
 func (c *CompletionCmd) install(a *App, shell string) error {
 	list, data, err := a.completions(shell)
 	if err != nil {
@@ -161,8 +161,8 @@ func (c *CompletionCmd) install(a *App, shell string) error {
 	return nil
 }
 
-// lackingHelp says what is missing of completions and man pages, "" = nothing that
-// this person could use. What a package put into the folders of the system counts.
+// lackingHelp names missing completions and man pages, "" = none that this person
+// could use. Files that a package put into system folders count as present.
 func (a *App) lackingHelp() string {
 	list, data, err := a.completions("")
 	if err != nil {

@@ -56,8 +56,8 @@ func (a *App) mayNotRun(path string) bool {
 	return err == nil && st.Mode().IsRegular() && st.Mode().Perm()&0o111 == 0
 }
 
-// critique weighs what a person changes of a plan: errors refuse it, warnings
-// are given back to be printed once.
+// critique reviews a person's change of the plan. Errors refuse it; warnings
+// are returned to be printed once.
 func (a *App) critique(before, after plan.Plan, places plan.Places) (plan.Problems, error) {
 	set, err := a.Settings(nil, nil)
 	if err != nil {
@@ -77,8 +77,8 @@ func (a *App) warnPlan(found plan.Problems) {
 	}
 }
 
-// critiqueStart weighs the tasks that a run would work on. With unchecked a
-// person has said that nothing need be proved.
+// critiqueStart reviews the tasks that a run would work on. unchecked says
+// that the person wants no proof.
 func (a *App) critiqueStart(set *config.Resolved, p plan.Plan, unchecked bool) error {
 	c := a.planCritic(set)
 	c.Agent = false
@@ -106,9 +106,9 @@ func (a *App) warnUncovered(root string, p plan.Plan) error {
 	return err
 }
 
-// nameless takes entries of verify that name a kind of check out of tasks of
-// another tool's file, when the project has no such check: there the word was a
-// criterion, and stays one. It says of which tasks.
+// nameless removes from verify the entries that name a kind of check which the
+// project does not have. They are from another tool's file: there the word was
+// a criterion, and it stays one. The result names the words.
 func nameless(in exchange.Imported, c plan.Critic) (plan.Plan, []string) {
 	var words []string
 	out := in.Plan

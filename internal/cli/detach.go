@@ -82,7 +82,7 @@ func (a *App) detach(asJSON bool) error {
 }
 
 // isDetached notes that this process works without a terminal, once its loop
-// begins: under its branch, and under the one that its linked worktree is of.
+// begins: under its branch, and under the origin of its linked worktree.
 func (a *App) isDetached() {
 	if a.detachedLog == "" {
 		return

@@ -86,9 +86,9 @@ func (c *DiffCmd) Run(a *App) error {
 	return err
 }
 
-// withoutDrivers keeps git from running what the settings of the repository itself name to
-// show differences: whoever wrote there, a command that reads runs nothing of theirs. What
-// the person's own settings name is run, and so is all when git's options ask for it.
+// withoutDrivers keeps git from running programs that the repository's own settings name
+// for showing differences: a reading command must not run programs of whoever wrote there.
+// Programs of the person's own settings are run, and all when git's options ask for it.
 func (a *App) withoutDrivers() []string {
 	out, err := a.repo.Git.Run(a.Ctx, "config", "--show-scope", "--name-only", "--get-regexp",
 		`^diff\.(external|.*\.(command|textconv))$`)

@@ -143,7 +143,7 @@ func freshIDs(p plan.Plan, data []byte, old plan.Plan) plan.Plan {
 }
 
 // openEditor runs the editor that git would: GIT_EDITOR, core.editor, VISUAL,
-// EDITOR. As an alias, so that git finds a shell for it on every system.
+// EDITOR. It runs as a git alias: git finds a shell on every system.
 func (a *App) openEditor(file string) error {
 	repo, err := a.Repo()
 	if err != nil {
@@ -186,7 +186,7 @@ func (a *App) gitVar(name string) (string, error) {
 	return strings.TrimSpace(out.String()), err
 }
 
-// rebase applies to the plan as it is now what a person changed since base.
+// rebase applies a person's changes since base to the present plan.
 func rebase(base, edited, now plan.Plan) (plan.Plan, error) {
 	theirs := plan.Difference(base, now)
 	if theirs.Empty() {

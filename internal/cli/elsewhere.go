@@ -12,8 +12,8 @@ import (
 	"git-ralph/internal/stable"
 )
 
-// remoteJournal is the first remote that has a journal of j's branch, "" when
-// none has; silent are the remotes that gave no answer within ten seconds.
+// remoteJournal is the first remote with a journal of j's branch, "" when
+// there is none. silent are the remotes without an answer in ten seconds.
 func (a *App) remoteJournal(j *journal.Journal) (remote string, silent []string) {
 	out, err := j.Repo.Git.Line(a.Ctx, "remote")
 	if err != nil {
@@ -23,7 +23,7 @@ func (a *App) remoteJournal(j *journal.Journal) (remote string, silent []string)
 	stable.Sort(remotes, func(x, y string) int { return rankRemote(x) - rankRemote(y) })
 	ctx, cancel := context.WithTimeout(a.Ctx, 10*time.Second)
 	defer cancel()
-	// Nobody may be there to type a password for a question of ours.
+	// Perhaps nobody is there to type a password that git asks for.
 	env := []string{"GIT_TERMINAL_PROMPT=0"}
 	if proc.Getenv(a.Env, "GIT_SSH_COMMAND") == "" && proc.Getenv(a.Env, "GIT_SSH") == "" {
 		git, err := a.gitConfig()

@@ -74,9 +74,9 @@ func isRepository(dir string) bool {
 	return err == nil
 }
 
-// unclaimed are those whose path nobody has used since: nothing is there, or
-// what was put back in their place, or what this restore has just written from
-// a tree, where a filter may have made other bytes of it. The others are named.
+// unclaimed are the files whose path is still free: nothing is there, or what
+// was restored in their place, or what this restore has just written from a
+// tree (possibly changed by a filter). The others are named.
 func unclaimed(a *App, found []worktree.Saved, written []string) (ready []worktree.Saved, later []string) {
 	for _, s := range found {
 		if slices.Contains(written, s.Path) {

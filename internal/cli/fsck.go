@@ -61,7 +61,7 @@ type checkup struct {
 	notes  *noteCheck           // nil when they cannot be read
 	found  []faultDoc           // in the notes
 	atWork map[string]bool      // event ids of the iterations in work
-	anew   string               // event id of the redaction with which the journal begins, "" = it begins otherwise
+	anew   string               // event id of the redaction that the journal begins with, "" = none
 	alive  bool                 // something worked on the branch when the refs were listed
 	forks  map[string]bool      // event ids of journals with the same id
 	id     string               // of the journal
@@ -76,9 +76,9 @@ func (c *checkup) fault(where string, entry object.ID, hint, format string, args
 	return &c.doc.Faults[len(c.doc.Faults)-1]
 }
 
-// fsckMemory is where the collections of a check begin to keep it. It holds some ten
-// megabytes at a time, however long the history is, and would else fill what brief
-// allows: with this limit it takes a tenth more processor time.
+// fsckMemory is the garbage collector's memory limit during a check. A check needs
+// some ten megabytes at any length of history, and would otherwise fill what brief
+// allows. The limit costs a tenth more processor time.
 const fsckMemory = 32 << 20
 
 // Run checks everything.
@@ -174,7 +174,7 @@ func (c *checkup) journal(ctx context.Context) error {
 		return err
 	}
 	shows := terminal(c.a.Err) && !c.a.JSON
-	// What becomes of the ends is found out beside the reading.
+	// The ends of iterations are checked while the journal is read.
 	ends, done := make(chan journal.Entry, 64), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -224,7 +224,7 @@ func (c *checkup) branch(ctx context.Context) error {
 	return err
 }
 
-// refs looks at every ref of ours.
+// refs looks at each of our refs.
 func (c *checkup) refs(ctx context.Context) error {
 	all := c.all
 	named := map[string]bool{}
@@ -232,7 +232,7 @@ func (c *checkup) refs(ctx context.Context) error {
 		named[id.String()] = true
 	}
 	names := slices.Sorted(maps.Keys(all))
-	readable := map[object.ID]bool{} // those of a chunk with one that is not are read singly
+	readable := map[object.ID]bool{} // commits of a chunk with a broken one are read singly
 	for some := range slices.Chunk(names, 512) {
 		ids := make([]object.ID, len(some))
 		for i, name := range some {
@@ -273,7 +273,7 @@ func (c *checkup) refs(ctx context.Context) error {
 			switch {
 			case c.forks[event]:
 			case !known && event < c.anew:
-				// Its entry went with the history when a text was taken out. Ids begin with their time.
+				// Its entry was removed with the history by a redaction. Ids begin with their time.
 			case !known && !c.atWork[event]:
 				// A crash between the evidence and the journal leaves one; what it
 				// holds is in no entry, so it is named and never dropped.
@@ -326,10 +326,9 @@ func (c *checkup) locks(context.Context) error {
 	return nil
 }
 
-// objects has git walk everything that our refs reach and the branches do not, nor
-// the journal when all of it was read,
-// and reads each of these objects whole: git's own walk only asks whether a
-// blob is there.
+// objects has git walk all that our refs reach and branches do not, without the
+// journal if that was read whole. It reads each of these objects whole: git's own
+// walk only asks whether a blob exists.
 func (c *checkup) objects(ctx context.Context) error {
 	args := append(slices.Clone(object.LittleMemory), "rev-list", "--objects", "--glob=refs/ralph",
 		"--glob=refs/notes/ralph", "--not", "--branches", "--tags", "--remotes")

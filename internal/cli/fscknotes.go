@@ -33,8 +33,8 @@ func newEnding(e journal.Entry) ending {
 	return out
 }
 
-// end takes the end of an iteration: its note is looked at, and only what a ref
-// asks for later is kept. A long history has many more ends than refs.
+// end handles the end of an iteration. Its note is checked, and the end is kept
+// only if a ref asks for it later: a long history has many more ends than refs.
 func (c *checkup) end(e ending) {
 	if _, named := c.ends[e.event]; named {
 		c.ends[e.event] = e
@@ -42,9 +42,9 @@ func (c *checkup) end(e ending) {
 	c.notes.add(e)
 }
 
-// listRefs lists our refs and prepares the ends of the iterations in their
-// names. It comes before the journal is read, so that each of them has its entry or
-// is of the iteration in work: what a running loop makes later is not looked at.
+// listRefs lists our refs and prepares the ends of the iterations that they name.
+// It runs before the journal is read. So each iteration has its entry or is in
+// work, and refs that a running loop makes later are ignored.
 func (c *checkup) listRefs(ctx context.Context) error {
 	_, c.alive = c.a.reader().Holder(c.a.Ctx, c.j.Branch)
 	var err error
@@ -75,8 +75,8 @@ func (c *checkup) listRefs(ctx context.Context) error {
 	return nil
 }
 
-// openNotes prepares the comparison of the notes. What it finds is said after what
-// is wrong with the journal and the refs.
+// openNotes prepares the comparison of the notes. Its findings are reported after
+// those about the journal and the refs.
 func (c *checkup) openNotes(ctx context.Context) error {
 	before := c.doc.Faults
 	c.doc.Faults = nil
@@ -100,7 +100,7 @@ type noteCheck struct {
 	err     error
 }
 
-// wrongNote is a note that is missing, or another.
+// wrongNote is a note that is missing or differs.
 type wrongNote struct {
 	ending
 	commit object.ID

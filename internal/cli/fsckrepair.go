@@ -10,8 +10,8 @@ import (
 	"git-ralph/notes"
 )
 
-// tip asks for the ref of the journal. With --repair one that holds no value is
-// moved aside, and one that is gone begins again at the newest entry there is.
+// tip checks the ref of the journal. With --repair an unreadable ref is moved
+// aside, and a missing one is recreated at the newest entry.
 func (c *checkup) tip(ctx context.Context) error {
 	tip, err := c.j.Tip(ctx)
 	if err == nil && !tip.IsZero() {
@@ -83,8 +83,8 @@ func (c *checkup) salvage(ctx context.Context) error {
 	return nil
 }
 
-// dropLocal deals with the checkpoint of an iteration that has ended: where
-// its worktree was left alone, it is the only way back.
+// dropLocal handles the checkpoint of an ended iteration. If the worktree was
+// left alone, the checkpoint is the only way back and stays.
 func (c *checkup) dropLocal(name, event string, id object.ID) {
 	end := c.ends[event]
 	known := !end.entry.IsZero()
@@ -125,8 +125,8 @@ func (c *checkup) wrongEvidence(ctx context.Context, name, named string) error {
 	return nil
 }
 
-// book opens the notes; nil when they cannot be read. With --repair such are moved
-// aside, and all of them are written again.
+// book opens the notes; nil when they cannot be read. With --repair broken ones
+// are moved aside and all notes are written again.
 func (c *checkup) book(ctx context.Context) (*notes.NotesTree, error) {
 	store, tree := c.j.Repo.Store.Records(), object.Zero
 	at, err := c.j.Repo.ReadRef(ctx, gitstate.NotesRef)

@@ -26,8 +26,8 @@ type gate struct {
 	chars int // of a check's output in the next prompt
 }
 
-// gate of the settings; nil = there is none. What it cannot work without is
-// missed at the start and not at the end of a night.
+// gate is the gate of the settings; nil = there is none. A missing
+// requirement is reported at the start and not at the end of a night.
 func (a *App) gate(set *config.Resolved) (loop.RemoteGate, error) {
 	if !set.PR.Gate {
 		return nil, nil

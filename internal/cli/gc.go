@@ -173,9 +173,9 @@ func (c *GCCmd) evidence(a *App, s state.State, keep int) (int, error) {
 	return len(before) - len(after), err
 }
 
-// checkpoints drops those of iterations that are over. Where a worktree was
-// left alone after a crash, its checkpoint is the only way back: it stays as
-// long as its iteration is the newest.
+// checkpoints drops the checkpoints of ended iterations. If a worktree was
+// left alone after a crash, its checkpoint is the only way back: it stays
+// while its iteration is the newest.
 func (c *GCCmd) checkpoints(a *App, s state.State) (int, error) {
 	prefix := gitstate.LocalPrefix + s.Journal.ID + "/"
 	refs, err := a.repo.ListRefs(a.Ctx, prefix)
@@ -291,8 +291,8 @@ func (c *GCCmd) checkouts(a *App) (int, error) {
 	return n, nil
 }
 
-// sessionAge is how old a session of a client is that no run goes on in any more:
-// only the loop that made it would, at the next attempt of the same task.
+// sessionAge is the age after which no run continues a client's session: only the
+// loop that made it would, at the next attempt of the same task.
 const sessionAge = 7 * 24 * time.Hour
 
 // sessions removes what clients kept for a retry, of any repository of the user.

@@ -10,9 +10,9 @@ import (
 	"git-ralph/notes"
 )
 
-// hear tells what the agent at work says and does, until the context ends: over
-// the socket of the loop, or, where there is none (the loop belongs to another
-// user or machine), what the figures beside the locks say of it.
+// hear reports what the agent at work says and does, until the context ends. It
+// reads the loop's socket or, without one (the loop belongs to another user or
+// machine), the figures beside the locks.
 func (a *App) hear(ctx context.Context, f func(livefeed.Line)) {
 	var connected atomic.Bool
 	done := make(chan struct{})

@@ -274,8 +274,8 @@ func (a *App) ensureJournal(j *journal.Journal) (fresh bool, err error) {
 	return err == nil, err
 }
 
-// clearName moves journals out of the way whose branch is gone and whose name
-// is a prefix of ours, or the other way round: a ref cannot be file and folder.
+// clearName moves the journal of a deleted branch away when its name is a prefix
+// of our branch's, or the reverse: a ref cannot be file and folder.
 func (a *App) clearName(j *journal.Journal) error {
 	all, err := journal.Others(a.Ctx, j.Repo)
 	if err != nil {

@@ -67,9 +67,9 @@ func (a *App) landlocked(b *boundary, repo *gitstate.Repo) (session.Sandbox, err
 	return b, nil
 }
 
-// landlockHome is the folder of a home folder's changes. No overlay forbids
-// that it lies in the home folder itself, and in a temporary folder others
-// could write to it.
+// landlockHome is the folder for the changes of a home folder. It may lie in
+// the home folder, as there is no overlay; in a temporary folder others could
+// write to it.
 func landlockHome(repo *gitstate.Repo, purpose string) (string, error) {
 	base, err := cacheFolder("homes")
 	if err != nil {
@@ -79,10 +79,10 @@ func landlockHome(repo *gitstate.Repo, purpose string) (string, error) {
 	return filepath.Join(base, fmt.Sprintf("%x", sum[:12])), nil
 }
 
-// landlockSpec is what Landlock makes of a use: of the run's folder only the
-// handoff and a temporary folder can be written. Nested repositories and large
-// files of the user cannot be taken out of the worktree; what happens to them
-// is found out afterwards.
+// landlockSpec is the specification under Landlock. In the run's folder only
+// the handoff and a temporary folder can be written. Nested repositories and
+// the user's large files cannot be excluded from the worktree; changes to them
+// are found afterwards.
 func (b *boundary) landlockSpec(s sandbox.Spec, use session.Use) (sandbox.Spec, error) {
 	if err := os.MkdirAll(filepath.Join(use.RunDir, "tmp"), 0o700); err != nil {
 		return s, fmt.Errorf("describe the sandbox: %w", err)
@@ -92,8 +92,8 @@ func (b *boundary) landlockSpec(s sandbox.Spec, use session.Use) (sandbox.Spec, 
 	return s, nil
 }
 
-// landlockEnv leads a command to its own temporary folder: those of everybody
-// may be closed.
+// landlockEnv gives a command its own temporary folder, because the shared
+// ones may be closed.
 func landlockEnv(env []string, use session.Use) []string {
 	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
 		if name == "TMPDIR" || proc.Getenv(env, name) != "" {

@@ -216,9 +216,9 @@ func (a *App) setupPrompt(set *config.Resolved, root string) (string, error) {
 	return string(data), nil
 }
 
-// waiting answers a command that would run agents while a person's word is
-// wanted first, with exit code 6; nil when nothing waits. yes agrees to what
-// may be agreed to so: specs and plans, not a validation.
+// waiting refuses a command that would run agents while a person has to
+// decide first, with exit code 6; nil when nothing waits. yes approves what
+// it may approve: specs and plans, not a validation.
 func (a *App) waiting(s state.State, set *config.Resolved, yes bool) error {
 	switch {
 	case s.Run.PauseAsked:

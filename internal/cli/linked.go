@@ -26,10 +26,10 @@ const (
 	needsJournal    journalNeed = false
 )
 
-// enterLinked makes a command with --worktree one of the linked worktree of the
-// present branch: it finds it, or makes it with a journal that goes on from the
-// branch's. From here on repository and journal are those of the linked one;
-// settings stay those of the place where the command was typed. begin says that
+// enterLinked moves a command with --worktree to the linked worktree of the
+// present branch. It finds that worktree, or makes it with a fork of the
+// branch's journal. From here on repository and journal are the linked ones.
+// Settings stay those of the place where the command was typed. begin says that
 // the branch may not have a journal yet.
 func (a *App) enterLinked(f *RunFlags, begin journalNeed) error {
 	if !f.Worktree {
@@ -81,7 +81,7 @@ func (a *App) readyLinked(repo *gitstate.Repo, j *journal.Journal, f *RunFlags, 
 	if ok && l.There() && !fork.IsZero() {
 		return l, nil
 	}
-	// What would refuse the run whatever it works in, before anything is made.
+	// Check what would refuse any run before anything is made.
 	if err := a.mayBegin(f); err != nil {
 		return none, err
 	}
@@ -113,8 +113,8 @@ func (a *App) mayBegin(f *RunFlags) error {
 	return a.askTrust(a.Ctx, set, f.Yes)
 }
 
-// settledJournal is the entry of the branch's journal that a fork can begin at:
-// nothing is at work there, and what a dead run left is repaired.
+// settledJournal is the entry of the branch's journal where a fork can begin:
+// nothing is at work, and leftovers of a dead run are repaired.
 func (a *App) settledJournal(repo *gitstate.Repo, j *journal.Journal, begin bool) (object.ID, error) {
 	if begin {
 		if _, err := a.ensureJournal(j); err != nil {
@@ -148,8 +148,8 @@ func (a *App) settledJournal(repo *gitstate.Repo, j *journal.Journal, begin bool
 	return snap.Tip, nil
 }
 
-// clearFork deals with the journal of a linked branch that is gone: somebody
-// threw the branch away. What it has of its own is archived.
+// clearFork handles the journal of a linked branch that somebody deleted.
+// Entries that only this journal has are archived.
 func (a *App) clearFork(repo *gitstate.Repo, j *journal.Journal, tip, fork object.ID) error {
 	branch := gitstate.LinkedBranch(j.Branch)
 	at, err := repo.ReadRef(a.Ctx, gitstate.BranchRef(branch))
@@ -189,7 +189,7 @@ func linkedPlace(repo *gitstate.Repo, branch string) (string, error) {
 	return repo.LinkedPlace(base, branch), nil
 }
 
-// cacheFolder makes a folder of ours in the user's cache folder and resolves it.
+// cacheFolder makes our folder in the user's cache folder and resolves it.
 func cacheFolder(name string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -44,8 +44,8 @@ func (a *App) forkEvents(j *journal.Journal, id string) (map[string]bool, error)
 	return events, err
 }
 
-// fromLinked takes over the journal of the branch's linked worktree when that
-// is the one meant: the branch's own goes on there.
+// fromLinked takes over the journal of the branch's linked worktree if that
+// one is meant: the branch's journal continues with it.
 func (c *AdoptCmd) fromLinked(a *App, j *journal.Journal) (bool, error) {
 	if c.Journal != gitstate.LinkedBranch(j.Branch) {
 		return false, nil
@@ -82,8 +82,8 @@ func (c *AdoptCmd) fromLinked(a *App, j *journal.Journal) (bool, error) {
 	return true, c.goOn(a, j, tip, orphan{name: c.Journal, snap: snap})
 }
 
-// goOn moves a journal on to another one with the same id that went on from
-// it. Two that went on apart are not joined. The caller holds the locks.
+// goOn fast-forwards a journal to another one with the same id. Diverged
+// journals are not joined. The caller holds the locks.
 func (c *AdoptCmd) goOn(a *App, j *journal.Journal, tip object.ID, o orphan) error {
 	code, err := j.Repo.ReadRef(a.Ctx, gitstate.BranchRef(j.Branch))
 	if err != nil {

@@ -109,7 +109,7 @@ func (a *App) workDifference(s state.State, e journal.Entry, flags ...string) er
 	if err != nil {
 		return fmt.Errorf("show what iteration %d changed: %w", e.Event.Iteration, err)
 	}
-	// Colours are ours: what else looks like one came from an agent, and is escaped.
+	// We add the colours. Any other that appears came from an agent and is escaped.
 	inHunk := false
 	for line := range strings.Lines(string(out)) {
 		line = strings.TrimRight(line, "\r\n")

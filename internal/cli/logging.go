@@ -32,9 +32,9 @@ type logWriter struct {
 	failed bool
 }
 
-// logLine writes one line with its time to the log file. A file inside of the
-// worktree would be taken for the agent's work, and one that cannot be written
-// stops nothing; both are said once.
+// logLine writes one line with its time to the log file. A file in the
+// worktree would be taken for the agent's work. An unwritable file stops
+// nothing. Both are reported once.
 func (a *App) logLine(kind, format string, args ...any) {
 	if a.logFile == "" {
 		return

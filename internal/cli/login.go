@@ -13,9 +13,9 @@ import (
 	"git-ralph/internal/config"
 )
 
-// KeepLogin copies the login of each client that may have run back into the home
-// folder when the client has renewed it inside: what it had is of no use any
-// more. Nothing else of the sandbox's home ever comes back.
+// KeepLogin copies a login that a client renewed in the sandbox back into the
+// home folder, for each client that may have run: the old login is useless then.
+// Nothing else of the sandbox's home ever comes back.
 func (b *boundary) KeepLogin() error {
 	if b.base.Home == "" || b.report.Mechanism == sandbox.None {
 		return nil

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outputsIn are the files below root that this process writes its output to, or a
-// process of the same pipeline, as tee does: git ralph start | tee night.log. Putting one back as
-// it was before an iteration would take the words of the night away. Paths have slashes.
+// outputsIn are the files below root that this process writes its output to, or a process of the
+// same pipeline, such as tee: git ralph start | tee night.log. Restoring one to its state before
+// an iteration would delete the night's output. Paths have slashes.
 func outputsIn(root string) []string {
 	real, err := filepath.EvalSymlinks(root)
 	if err != nil {
@@ -48,7 +48,7 @@ func under(root, link string) string {
 	return rel
 }
 
-// pipeline are this process, the first three files of which count, and the others of its group.
+// pipeline is this process (only its first three files count) and the others of its group.
 func pipeline() []string {
 	pids := []string{"self"}
 	group, self := unix.Getpgrp(), strconv.Itoa(os.Getpid())
@@ -65,8 +65,8 @@ func pipeline() []string {
 	return pids
 }
 
-// written says that a descriptor is open for writing; of this process only standard output and
-// standard error are somebody else's files.
+// written says that a descriptor is open for writing. Of this process only standard output and
+// standard error are not its own files.
 func written(pid, fd string) bool {
 	if pid == "self" && fd != "1" && fd != "2" {
 		return false

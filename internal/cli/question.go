@@ -11,10 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// shown is text that nobody here has written, for a terminal: each line behind
-// a mark, so that none can pass for a line of ours, and whatever would not show
-// as itself (control characters, escapes, bidi and zero width characters, bytes
-// that are no UTF-8) as an escape.
+// shown escapes text from outside for a terminal. Each line follows a mark, so
+// that none looks like our own. Anything that would not show as itself (control
+// characters, escapes, bidi and zero width characters, bytes that are no UTF-8)
+// becomes an escape.
 func shown(text []byte) string {
 	var b strings.Builder
 	for line := range strings.Lines(string(text)) {

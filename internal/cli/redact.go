@@ -102,7 +102,7 @@ func (c *RedactCmd) agreed(a *App) error {
 	return nil
 }
 
-// locks takes every branch that has a journal, so that nobody writes meanwhile.
+// locks locks every branch with a journal, so that nobody writes meanwhile.
 func (c *RedactCmd) locks(a *App, j *journal.Journal) (func(), error) {
 	if c.DryRun {
 		return func() {}, nil

@@ -108,8 +108,8 @@ func (c *RestoreCmd) checkpoint(a *App, j *journal.Journal, s state.State, e jou
 	if err != nil {
 		return true, fmt.Errorf("read the checkpoint: %w", err)
 	}
-	// What lies there now is the attempt, which the evidence holds, or something
-	// that a person did since, which goes aside. Commits since then stay.
+	// The files there are the attempt, which the evidence holds, or a person's
+	// later changes, which are moved aside. Commits since then stay.
 	keep := worktree.Keeper{Event: e.Event.ID}
 	capture, err := engine.Capture(a.Ctx, cp)
 	if err != nil {

@@ -37,7 +37,7 @@ func (o off) Wrapper(use session.Use) proc.Wrapper {
 	}
 }
 
-// boundary puts commands behind the kernel.
+// boundary runs commands in a kernel sandbox.
 type boundary struct {
 	report sandbox.Report
 	base   sandbox.Spec
@@ -114,7 +114,7 @@ func (b *boundary) spec(use session.Use) (sandbox.Spec, error) {
 		if !filepath.IsAbs(p) {
 			p = filepath.Join(use.Dir, p)
 		}
-		// Elsewhere nothing can be written in any case, unless a person says so.
+		// Elsewhere nothing can be written anyway, unless a person allowed it.
 		if !slices.Contains(s.Writable, p) &&
 			slices.ContainsFunc(append(slices.Clone(s.Writable), use.Dir), func(dir string) bool { return inside(p, dir) }) {
 			s.ReadOnlyPaths = append(s.ReadOnlyPaths, p)
@@ -163,7 +163,7 @@ func (b *boundary) spec(use session.Use) (sandbox.Spec, error) {
 }
 
 // loginsHidden are the logins of clients that do not run there. A command of the user's
-// own may start any client, so that all of them are left to it.
+// own may start any client, so none is hidden from it.
 func loginsHidden(home string, use session.Use) []string {
 	own := agent.LoginOf(use.Driver).File
 	if home == "" || use.Agent && own == "" {
@@ -178,8 +178,8 @@ func loginsHidden(home string, use session.Use) []string {
 	return out
 }
 
-// emptied hides the worktree from what runs in a fresh checkout: nothing that
-// is ignored there may answer for the commit.
+// emptied hides the worktree from commands in a fresh checkout: ignored files
+// there must not make the commit pass.
 func (b *boundary) emptied(s *sandbox.Spec, root string) {
 	if loop.Inside(s.Home, root) {
 		return // without its home folder hardly a program runs
@@ -226,8 +226,8 @@ const (
 	askFirst     consent = false
 )
 
-// sandbox finds out, by doing it once, what this machine allows, and what the
-// settings make of that. It never takes less than they ask for in silence.
+// sandbox probes what this machine allows and applies the settings to that.
+// It never silently uses a weaker sandbox than they ask for.
 func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes consent) (session.Sandbox, error) {
 	if set.Guard.Sandbox == "off" {
 		if n := set.Guard.Network; n != "" && n != string(sandbox.NetworkOpen) {
@@ -263,7 +263,7 @@ func (a *App) sandbox(ctx context.Context, set *config.Resolved, yes consent) (s
 	}
 	uppers := map[bool]string{}
 	if home != "" {
-		// What an agent leaves in its home must not prepare the ground for checks.
+		// An agent must not influence checks through its home.
 		for _, isAgent := range []bool{true, false} {
 			if uppers[isAgent], err = sandbox.HomeUpperDir(home, repo.CommonDir, purpose(homeOwner(isAgent), repo)); err != nil {
 				return nil, err

@@ -254,8 +254,8 @@ func (a *App) inBranch(ctx context.Context, commit string) bool {
 	return err == nil && in
 }
 
-// sharing is what joins a run with those on other machines, brought up to what
-// the remote has now; nil when share.remote is not set.
+// sharing connects a run with runs on other machines and catches up with the
+// remote; nil when share.remote is not set.
 func (a *App) sharing(ctx context.Context, set *config.Resolved, j *journal.Journal, e *worktree.Engine) (*loop.Sharing,
 	error) {
 	if set.Share.Remote == "" {

@@ -143,7 +143,7 @@ func (c *StartCmd) enter(a *App) (bool, error) {
 	return false, a.enterLinked(&c.RunFlags, needsJournal)
 }
 
-// nothingYet is the answer to a start where nothing was ever asked for.
+// nothingYet is the answer to a start on a branch without a journal.
 func (a *App) nothingYet(j *journal.Journal) error {
 	if err := cmp.Or(a.lostJournal(j, 8), a.journalThere(j, 8)); err != nil {
 		return err
@@ -198,9 +198,9 @@ func (c *StartCmd) nothingToDo(a *App, s state.State) (bool, error) {
 	return false, nil
 }
 
-// breakerHolds says whether an open breaker lets nothing through. One that a
-// budget opened is the loop's to weigh: a new session has a new one, and a limit
-// may have been raised.
+// breakerHolds says whether an open breaker lets nothing through. The loop
+// decides about one that a budget opened: a new session has a new budget, and a
+// limit may have been raised.
 func breakerHolds(b state.Breaker, now time.Time) bool {
 	return b.State == "open" && !loop.IsBudget(b.Reason) && (b.Until == nil || now.Before(*b.Until))
 }
@@ -225,7 +225,7 @@ func (a *App) interrupts() (context.Context, context.CancelFunc) {
 		for sig := range ch {
 			switch {
 			case sig == syscall.SIGPIPE && !outputGone():
-				// The process has it for every pipe and socket: a watcher left, or a program read no more.
+				// Every broken pipe and socket raises it: a watcher left, or a program stopped reading.
 			case first.IsZero():
 				first = time.Now()
 				fmt.Fprintln(a.Err, "\ninterrupted: keeping the attempt as evidence and restoring the checkpoint (again to leave "+

@@ -60,10 +60,10 @@ func columns(w io.Writer) int {
 
 func sortedStrings(s []string) []string { sort.Strings(s); return s }
 
-// brief is called by commands that read, print and end: with a plan of a
-// thousand tasks, or a long history, the collections that the default makes them
-// are a quarter to a third of their time. Beyond a few dozen megabytes they collect
-// as often as it takes to stay there, however long the history is.
+// brief is called by commands that read, print and end. With a plan of a thousand
+// tasks, or a long history, garbage collection at its defaults takes a quarter to a
+// third of their time. Beyond a few dozen megabytes it runs as often as needed to
+// stay there, however long the history is.
 func brief() {
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(64 << 20)
@@ -82,8 +82,8 @@ func (a *App) colour(w io.Writer, code, text string) string {
 	return view.Printer{W: w, Colours: a.colours(w)}.Paint(code, text)
 }
 
-// raw is where data goes that a program reads byte by byte: a file of the
-// evidence, a plan in another format. A terminal shows it as everything else.
+// raw is the writer for data that programs read byte by byte: a file of the
+// evidence, a plan in another format. Terminals get it escaped.
 func (a *App) raw() io.Writer {
 	if terminal(a.Out) {
 		return a.Out

@@ -24,9 +24,9 @@ func (a *App) difference(before, after string, around int, indent string) string
 	return b.String()
 }
 
-// entryDifference shows what an entry changed of the plan, its tasks, what is
-// remembered and the settings: the files of the journal's tree without those
-// that change with every entry.
+// entryDifference shows what an entry changed in the plan, its tasks, the
+// memory and the settings: the files of the journal's tree, except those that
+// change with every entry.
 func (a *App) entryDifference(e journal.Entry) error {
 	before, after := map[string]object.ID{}, map[string]object.ID{}
 	for i, into := range []map[string]object.ID{after, before} {

@@ -18,7 +18,7 @@ import (
 	"git-ralph/internal/view"
 )
 
-// doubt is what would run here and what nobody here has agreed to.
+// doubt is what would run here without anybody's consent.
 type doubt struct {
 	file     *config.File    // the ralph.toml; nil = trusted, or none
 	commands []state.Command // of the journal
@@ -46,8 +46,8 @@ func isOrAre(n int) string {
 	return "are"
 }
 
-// trusted says whether the ralph.toml of the worktree counts: there is none, or
-// init or a person said so.
+// trusted says whether the worktree's ralph.toml counts: there is none, or init
+// or a person trusted it.
 func (a *App) trusted(r *config.Resolved) bool { return a.doubtedFile(r) == nil }
 
 // doubtedFile is the ralph.toml that nobody here has trusted, nil when there is
@@ -69,7 +69,7 @@ func (a *App) doubtedFile(r *config.Resolved) *config.File {
 }
 
 // doubts is what a run with these settings would execute or obey, besides the
-// given commands, and what nobody here has trusted.
+// given commands, and nobody here has trusted.
 func (a *App) doubts(r *config.Resolved, commands []state.Command) (doubt, error) {
 	if a.getenv("RALPH_TRUST") == "1" {
 		return doubt{}, nil
@@ -93,9 +93,9 @@ func (a *App) doubts(r *config.Resolved, commands []state.Command) (doubt, error
 	return d, err
 }
 
-// askTrust shows what nobody here has agreed to and asks once on a terminal;
-// elsewhere it refuses. What is trusted is what was shown and what this run
-// uses, whatever the file has become meanwhile.
+// askTrust shows what nobody here has trusted and asks once on a terminal;
+// elsewhere it refuses. What was shown and what this run uses is trusted,
+// even if the file has changed meanwhile.
 func (a *App) askTrust(ctx context.Context, set *config.Resolved, yes bool, commands ...state.Command) error {
 	d, err := a.doubts(set, commands)
 	if err != nil || d.none() {
@@ -132,7 +132,7 @@ func (a *App) trust(d doubt) error {
 	if err := repo.EnsureDir(); err != nil {
 		return err
 	}
-	// The copy is what a later change is compared with.
+	// A later change is compared with this copy.
 	copied := a.trustedCopy(repo, d.file.Hash())
 	if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
 		return fmt.Errorf("keep a copy of the trusted settings: %w", err)

@@ -17,15 +17,15 @@ import (
 	"git-ralph/loop/session"
 )
 
-// layerOf is the folder of what a worker writes to shared folders, beside its
-// worktree and gone with it.
+// layerOf is the folder for a worker's writes to shared folders. It lies
+// beside its worktree and goes with it.
 func layerOf(root string) string { return root + ".layer" }
 
 // dropLayer removes it.
 func dropLayer(root string) error { return sandbox.RemoveHomeUpper(layerOf(root)) }
 
-// checkShared refuses folders of worktree.share that workers could not share without
-// harm. One that is not there yet may be made by the setup.
+// checkShared refuses folders of worktree.share that workers cannot share safely.
+// The setup may still make a missing one.
 func (a *App) checkShared(ctx context.Context, set *config.Resolved, repo *gitstate.Repo) error {
 	hidden := expandHome(set.Guard.Hidden, os.Getenv("HOME"))
 	for _, name := range set.Worktree.Share {
@@ -141,8 +141,8 @@ func (c *WorkerCmd) warm(l *loop.Loop, home *gitstate.Repo, root string) error {
 	return nil
 }
 
-// sharedEnv is an environment in which what leads into a shared folder leads to it in
-// the worker's worktree.
+// sharedEnv is an environment in which paths into a shared folder are replaced by its
+// path in the worker's worktree.
 func sharedEnv(env []string, from, to string, names []string) []string {
 	out := make([]string, len(env))
 	for i, kv := range env {

@@ -84,7 +84,7 @@ func (a *App) writable() (*journal.Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What a gc took from a dead process comes back before anything is read.
+	// Objects that the gc of a dead process took away are restored first.
 	if err := j.Repo.Store.Heal(); err != nil {
 		return nil, err
 	}

@@ -343,8 +343,8 @@ func (a *App) repoAndJournal() (*gitstate.Repo, *journal.Journal, error) {
 	return repo, j, err
 }
 
-// enter makes the worker's worktree that of this process, at the branch's tip, with
-// the journal of the branch.
+// enter makes the worker's worktree the one of this process, at the branch's tip,
+// with the branch's journal.
 func (c *WorkerCmd) enter(a *App, repo *gitstate.Repo, l gitstate.Linked, of string, tip object.ID) error {
 	if err := repo.Begin(a.Ctx, l.Branch, tip); err != nil {
 		return err
@@ -406,7 +406,7 @@ func (a *App) recoverLinked(set *config.Resolved, l gitstate.Linked) error {
 	return r.Run(a.Ctx)
 }
 
-// recoverWorkers repairs what the workers of a dead run left, and ends what they were at in
+// recoverWorkers repairs what the workers of a dead run left, and ends their iterations in
 // worktrees that are gone.
 func (a *App) recoverWorkers(j *journal.Journal, e *worktree.Engine, set *config.Resolved) error {
 	all, err := j.Repo.Workers(j.Branch)

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// oldNames are variables that other loops for coding agents read, in the order in which
-// they are applied: of two for one key the later wins, the derived name over both.
+// oldNames are variables of other loops for coding agents, in the order in which they
+// are applied. Of two for one key the later wins; the derived name wins over both.
 func oldNames() []struct{ env, key string } {
 	return []struct{ env, key string }{
 		{"RALPH_MAX_ITERATIONS", "loop.max_iterations"},
@@ -39,8 +39,8 @@ func oldNames() []struct{ env, key string } {
 // envCommands holds one check a line and replaces all configured ones.
 const envCommands = "RALPH_VALIDATION_COMMANDS"
 
-// notSettings are variables of ours with another meaning: switches of a single
-// call, and what agents are given.
+// notSettings are our own variables with another meaning: switches of a single
+// call, and values that agents get.
 func notSettings() []string {
 	return []string{
 		"RALPH_TRUST", "RALPH_LOG", "RALPH_LOG_FILE", "RALPH_FAILPOINT",
@@ -50,8 +50,8 @@ func notSettings() []string {
 	}
 }
 
-// retired are variables that other loops read and that mean nothing here, and why:
-// silence would let people believe that they still do something.
+// retired are variables of other loops that mean nothing here, and why. Ignoring
+// them silently would let people believe that they still work.
 func retired() map[string]string {
 	return map[string]string{
 		"RALPH_PLAN_FILE":            "the plan lives in the journal; use git ralph import",

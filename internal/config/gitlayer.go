@@ -10,7 +10,7 @@ import (
 	"git-ralph/internal/text"
 )
 
-// gitOthers are keys of ours in git config that are no settings.
+// gitOthers are our keys in git config that are not settings.
 func gitOthers() []string { return []string{TrustKey} }
 
 // git applies ralph.* of git config. The last value of a key wins, as for git;
@@ -159,8 +159,8 @@ func namedTables() []*spec {
 	return out
 }
 
-// knownName is the spelling that a name has elsewhere: of a role that we know
-// or a table that a lower layer has; else the given one.
+// knownName is the spelling of a name elsewhere: that of a built-in role or
+// of a table in a lower layer; else the given name.
 func (l *loader) knownName(m *spec, name string) string {
 	for _, known := range l.names(m) {
 		if norm(known) == norm(name) {
@@ -170,8 +170,8 @@ func (l *loader) knownName(m *spec, name string) string {
 	return name
 }
 
-// names are the names that a table of names has so far; roles always have ours
-// and those of passes.
+// names are the names in a table so far. Roles always include the built-in
+// ones and those of passes.
 func (l *loader) names(m *spec) []string {
 	v := l.root
 	s := schema()

@@ -7,9 +7,9 @@ import (
 	"git-ralph/loop"
 )
 
-// An intent is a line that stands for many: what one client is best told for a
-// cheap, a usual or a thorough run. It sets the models of the roles, the ladder and
-// the review, and every key that is set anywhere else wins over it.
+// An intent is one line that sets many keys: what fits a client best for a cheap, a
+// usual or a thorough run. It sets the models of the roles, the ladder and the
+// review. Every key that is set anywhere else wins over it.
 type intent struct {
 	model, effort string // of coding
 	think         string // planning and validation
@@ -18,9 +18,9 @@ type intent struct {
 	review        bool // the pass of that name, in agent-orchestrated mode
 }
 
-// intents is what agent.intent means for each driver. The names are the clients'
-// own: aliases where they have some, else the models that they list. opencode takes
-// models of many providers and a command any, so that theirs have none.
+// intents is what agent.intent means for each driver. The model names are the
+// clients' own: aliases if they have some, else the models that they list. There
+// are none for opencode, which takes models of many providers, or for commands.
 func intents(driver, name string) (intent, bool) {
 	tables := map[string]map[string]intent{
 		"claude": {

@@ -133,8 +133,8 @@ func (l *loader) warn(format string, args ...any) {
 	l.res.Warnings = append(l.res.Warnings, printable(fmt.Sprintf(format, args...)))
 }
 
-// full says that further problems are only counted, so that searching for the
-// nearest name need not be done for each of a hundred thousand.
+// full says that further problems are only counted: searching the nearest
+// name for each of a hundred thousand would take too long.
 func (l *loader) full() bool { return len(l.err.Problems) >= maxProblems }
 
 // file applies one settings file.

@@ -2,8 +2,8 @@
 
 package config
 
-// FIFOs have no names in the file system here, and a link is found by the
-// look before the file is opened.
+// FIFOs have no names in the file system here. Links are found by the check
+// before the file is opened.
 const (
 	openNonblock = 0
 	openNofollow = 0

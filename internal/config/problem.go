@@ -104,7 +104,7 @@ func suggest(name string, known []string) string {
 // nearest finds the known name with the fewest changes. A key that only stands
 // in the wrong table is as near as one with a single letter wrong.
 func nearest(name string, known []string) (best string, distance int) {
-	const most = 80 // longer names are not misspellings of ours
+	const most = 80 // longer names are not misspelt keys
 	if len(name) > most {
 		name = name[:most]
 	}

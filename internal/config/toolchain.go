@@ -1,7 +1,7 @@
 package config
 
 // presets are the commands of each toolchain.preset. What a preset blocks and
-// rewrites is the guard's.
+// rewrites is in package guard.
 func presets() map[string]Toolchain {
 	return map[string]Toolchain{
 		"go": {

@@ -127,7 +127,7 @@ func isGitName(name string) bool {
 	return name == ".git" || name == "git~1"
 }
 
-// suggest saves the search when the problem will only be counted.
+// suggest skips the search when the problem will only be counted.
 func (l *loader) suggest(name string, known []string) string {
 	if l.full() {
 		return ""
@@ -141,8 +141,8 @@ func (l *loader) needRun(path []string, run string) {
 	}
 }
 
-// needEnabled warns where somebody has described a step or pass and may
-// believe that it runs.
+// needEnabled warns about a described step or pass that is not enabled: users
+// may believe it runs.
 func (l *loader) needEnabled(path []string) {
 	key := joinKey(append(slices.Clone(path), "enabled"))
 	if _, said := l.res.Origin[key]; !said {
@@ -161,7 +161,7 @@ func (l *loader) at(path []string, format string) {
 	key := joinKey(path)
 	o, ok := l.res.Origin[key]
 	for _, k := range sorted(l.res.Origin) {
-		// A table that only git config or the environment has given parts of.
+		// A table of which only git config or the environment set parts.
 		if !ok && strings.HasPrefix(k, key+".") {
 			o, ok = l.res.Origin[k], true
 		}

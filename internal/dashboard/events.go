@@ -41,8 +41,8 @@ type message struct {
 // recent is how many lines of the agent a new watcher gets.
 const recent = 200
 
-// backlog is how many messages may wait for a watcher who reads slowly, before
-// the stream ends: a browser then comes back by itself.
+// backlog is how many messages may wait for a slow watcher before its stream
+// ends: a browser then reconnects by itself.
 const backlog = 1024
 
 func (h *hub) run(ctx context.Context) {

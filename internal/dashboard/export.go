@@ -97,8 +97,8 @@ func (x *export) write(name string, data []byte) {
 	x.files++
 }
 
-// data writes a document as a script that hands it over: a page that was opened
-// as a file may load scripts and nothing else.
+// data writes a document as a script that passes it on: a page opened as a file
+// can only load scripts.
 func (x *export) data(name string, v any) {
 	doc, err := json.Marshal(v)
 	if x.err = errors.Join(x.err, err); x.err == nil {

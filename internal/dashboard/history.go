@@ -12,9 +12,9 @@ import (
 	"git-ralph/gitstate/state"
 )
 
-// history is the list of iterations, newest first, as far as somebody has looked
-// back. A long journal is never read as a whole for its first page, and what was
-// read once is not read again.
+// history is the list of iterations, newest first, as far back as somebody has
+// looked. A long journal is never read whole for its first page, and nothing is
+// read twice.
 type history struct {
 	book Book
 

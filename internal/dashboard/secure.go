@@ -60,8 +60,8 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// ownHost says whether a request names this machine. A page of another site
-// whose name was made to lead here names itself.
+// ownHost says whether a request names this machine. With DNS rebinding
+// another site's page sends the name of that site.
 func (s *Server) ownHost(host string) bool {
 	name, port, err := net.SplitHostPort(host)
 	if err != nil || port != strconv.Itoa(s.port) {
@@ -71,8 +71,8 @@ func (s *Server) ownHost(host string) bool {
 	return strings.EqualFold(name, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// ownOrigin says whether the page that sends a request is ours. Programs that
-// are no browsers send neither header.
+// ownOrigin says whether the request comes from our page. Programs other than
+// browsers send neither header.
 func (s *Server) ownOrigin(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return false
@@ -119,9 +119,9 @@ func localPath(u *url.URL) bool {
 	return !strings.Contains(u.Path, "..") && !strings.Contains(u.Path, "\\") && !strings.Contains(u.Path, "//")
 }
 
-// crowd bounds how many connections are open. When there are too many, the
-// oldest goes whose request is not being answered: a crowd that is slow or
-// silent cannot shut a person out.
+// crowd limits the number of open connections. Above the limit the oldest one
+// without a request in progress is closed: slow or silent clients cannot shut
+// a person out.
 type crowd struct {
 	most int
 
@@ -165,8 +165,8 @@ func (c *crowd) left(conn net.Conn, s http.ConnState) {
 	}
 }
 
-// answering marks a connection whose request is answered. The end of next is not yet the
-// end of that: what it wrote may wait to be sent.
+// answering marks a connection whose request is answered. That does not end with next,
+// whose output may still wait to be sent.
 func (c *crowd) answering(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if v, ok := r.Context().Value(visitorKey{}).(*visitor); ok {

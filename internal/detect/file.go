@@ -11,9 +11,9 @@ import (
 // MaxLines is how long the ralph.toml of init may become.
 const MaxLines = 25
 
-// File is the ralph.toml that init writes: what the project needs and nothing
-// that is as it would be anyway. What finds no room in MaxLines is named in
-// the notes that come back.
+// File is the ralph.toml that init writes: what the project needs, without
+// what the defaults say anyway. What does not fit into MaxLines is named in
+// the returned notes.
 func File(d Found) (data []byte, notes []string) {
 	header := []string{
 		"# Settings of git ralph in this project; others are at their defaults.",

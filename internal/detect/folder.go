@@ -77,8 +77,8 @@ func (f *folder) mentions(files, words []string) bool {
 	})
 }
 
-// decodeTOML reads a file of another tool; nil when it is broken, which is
-// that tool's to say.
+// decodeTOML reads a file of another tool; nil when it is broken, which that
+// tool will report.
 func decodeTOML(text string) map[string]any {
 	var m map[string]any
 	if err := toml.Unmarshal([]byte(text), &m); err != nil {

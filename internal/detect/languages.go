@@ -13,7 +13,7 @@ func golang(f *folder) {
 	f.out.Preset = "go"
 	pattern := "./..."
 	if !f.has("go.mod") {
-		// The root of a workspace is no module of its own: ./... finds nothing.
+		// The root of a workspace is not a module: ./... finds nothing there.
 		var modules []string
 		for _, dir := range workspaceDirs(f.read("go.work")) {
 			modules = append(modules, "./"+path.Join(dir, "..."))

@@ -56,8 +56,8 @@ func name(repository, branch string) string {
 	return hex.EncodeToString(sum[:8]) + ".sock"
 }
 
-// folders are where a socket may be, the first that can be used: processes of
-// one user do not agree on XDG_RUNTIME_DIR, which a run from cron does not have.
+// folders are where a socket may be; the first usable one counts. Processes of
+// one user may differ in XDG_RUNTIME_DIR: a run from cron has none.
 func folders(runtime string) []string {
 	var out []string
 	if filepath.IsAbs(runtime) {
@@ -226,9 +226,9 @@ const (
 	refuseFolder openFolder = false
 )
 
-// Listen hears what the loop of a branch says, through its end and from the next
-// one on, until the context ends. Before a socket of this user's is there, and
-// after it has gone, connected is told false: f then hears nothing.
+// Listen reports what the loop of a branch says, and the loops after it, until
+// the context ends. connected gets false while there is no socket of this user:
+// f then hears nothing.
 func Listen(ctx context.Context, runtime, repository, branch string, connected func(bool), f func(Line)) {
 	t := time.NewTicker(again)
 	defer t.Stop()

@@ -41,11 +41,11 @@ type field struct {
 	enum  []string
 	// cut takes a text that is too long; the tool cuts it and says so.
 	cut bool
-	// aliases are names of the same in formats that agents know. They are
-	// taken, not shown.
+	// aliases are other names of it in formats that agents know. They are
+	// accepted, not shown.
 	aliases []string
 	// parts are the names of other arguments that may also be given as members
-	// of an object in the place of this text.
+	// of an object instead of this text.
 	parts []string
 }
 

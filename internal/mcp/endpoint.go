@@ -71,8 +71,8 @@ type wireSpec struct {
 }
 
 // endpoint takes requests of one run. Peers are the agent's own processes and
-// may be hostile: each connection has one request of bounded size, a deadline
-// and a slot, and what goes wrong with it ends with it.
+// may be hostile. Each connection has one request of bounded size, a deadline
+// and a slot. Its errors end with it.
 type endpoint struct {
 	path, token string
 	dir         string

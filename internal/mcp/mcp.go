@@ -252,8 +252,8 @@ func (b *Box) plan() plan.Plan {
 	return p
 }
 
-// encode writes an answer. Answers are made of our own types, so that failing
-// is a mistake of ours and not of the caller.
+// encode writes an answer. Answers are made of our own types, so an error is
+// our mistake and not the caller's.
 func encode(v any) json.RawMessage {
 	var out strings.Builder
 	enc := json.NewEncoder(&out)

@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// overflowUID is what the kernel says of a user whom this namespace has no
-// number for.
+// overflowUID is what the kernel reports for a user without a number in this
+// namespace.
 const overflowUID = 65534
 
-// ours says whether the other end is a process of this user. In a user
-// namespace of ours the kernel translates the number back; where it cannot, the
+// ours says whether the other end is a process of this user. If we run in a
+// user namespace, the kernel translates the number back. Where it cannot, the
 // modes of folder and socket and the token have to do.
 func ours(conn net.Conn) bool {
 	c, ok := conn.(*net.UnixConn)

@@ -11,10 +11,10 @@ import (
 )
 
 // Attach runs a program of the person at the terminal: an editor, a pager, a
-// tool of the project. It stays in the session of this program, so that it can
-// read the terminal, gets the streams as they are, and interrupts from the
-// keyboard are its own: this program only waits. Sys and the pipes of cmd are
-// not used. A status other than zero is not an error.
+// tool of the project. It stays in this program's session, so that it can read
+// the terminal, and gets the streams as they are. Interrupts from the keyboard
+// are for it; this program only waits. Sys and the pipes of cmd are not used.
+// A status other than zero is not an error.
 func Attach(ctx context.Context, cmd Command) (Exit, error) {
 	if len(cmd.Argv) == 0 || cmd.Argv[0] == "" {
 		return Exit{}, errors.New("start process: no command")
@@ -33,8 +33,8 @@ func Attach(ctx context.Context, cmd Command) (Exit, error) {
 	c.Args, c.Dir, c.Env = cmd.Argv, cmd.Dir, cmd.Env
 	c.Stdin, c.Stdout, c.Stderr = cmd.Stdin, cmd.Stdout, cmd.Stderr
 	c.WaitDelay = DefaultGrace
-	// The keyboard interrupts the whole foreground group. What it means is
-	// for the program in front to say.
+	// The keyboard interrupts the whole foreground group. The program in front
+	// decides what that means.
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, os.Interrupt)
 	defer signal.Stop(ignored)

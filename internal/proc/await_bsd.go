@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dieWithParent has no counterpart here: what survives a killed loop is found
-// by SweepEvent.
+// dieWithParent has no counterpart here: SweepEvent finds what survives a
+// killed loop.
 func dieWithParent(*syscall.SysProcAttr) {}
 
 // awaitEnd blocks until the child has died and leaves it unreaped, so that its

@@ -6,10 +6,10 @@ import (
 	"os/exec"
 )
 
-// Detach starts a program that goes on when this one and its terminal are gone:
-// in a session of its own, without input, with its output at the end of a file.
-// Dir, Env and Argv of cmd are used, Argv[0] is a path. The channel has its exit
-// code, while somebody waits.
+// Detach starts a program that outlives this one and its terminal: in its own
+// session, without input, with its output appended to a file. Dir, Env and Argv
+// of cmd are used; Argv[0] is a path. The channel gets its exit code if this
+// program still runs.
 func Detach(cmd Command, output *os.File) (pid int, ended <-chan int, err error) {
 	c := exec.Command(cmd.Argv[0], cmd.Argv[1:]...)
 	c.Dir, c.Env, c.Stdout, c.Stderr = cmd.Dir, cmd.Env, output, output

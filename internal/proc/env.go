@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// SecretNames are further patterns of variables that hold secrets, which count
-// whatever the settings deny; those allow exceptions.
+// SecretNames are further patterns of variables with secrets. They apply
+// whatever the settings deny; the settings can allow exceptions.
 func SecretNames() []string {
 	return strings.Fields(`*SECRET* *PASSWORD* *PASSWD* *PASSPHRASE* *TOKEN *TOKEN_* *CREDENTIAL* *APIKEY* *API_KEY* *PRIVATEKEY* *WEBHOOK* *COOKIE*
 		KEY KEYS *_KEY *_KEYS *_KEY_* ACCESS_KEY* PASS PASS_* *_PASS *_PASS_* *_PWD PGPASS* PAT *_PAT *_PAT_* AUTH AUTH_* *_AUTH *_AUTH_*

@@ -73,8 +73,8 @@ var pinned = []string{
 	"-c", "maintenance.auto=false",
 	"-c", "safe.bareRepository=explicit",
 	"-c", "advice.detachedHead=false",
-	// Whatever git writes is on the disk when it says so: a branch that names an
-	// object which a power cut emptied cannot be read any more.
+	// What git reports as written must be on the disk: a branch is unreadable
+	// when a power cut empties the object that it names.
 	"-c", "core.fsync=all",
 	"-c", "core.fsyncMethod=fsync",
 }
@@ -218,9 +218,9 @@ func (g *Git) Line(ctx context.Context, args ...string) (string, error) {
 }
 
 // RunWith executes git with standard input and further environment variables.
-// A prune beside us removes folders of objects that are empty, also one that
-// git has just made in order to write into it. Git gives up then; what writes
-// objects alone is run again.
+// A concurrent prune removes empty object folders, even one that git has just
+// made to write into. Git gives up then. A command that only writes objects
+// is run again.
 func (g *Git) RunWith(ctx context.Context, stdin io.Reader, env []string, args ...string) ([]byte, error) {
 	for try := 0; ; try++ {
 		var out bytes.Buffer
@@ -241,8 +241,8 @@ func (g *Git) RunWith(ctx context.Context, stdin io.Reader, env []string, args .
 	}
 }
 
-// lostFolder says whether git found the folder gone in which it was about to
-// make a file.
+// lostFolder says whether git failed because the folder for its new file was
+// removed.
 func lostFolder(err error) bool {
 	var ge *GitError
 	return errors.As(err, &ge) && strings.Contains(ge.Stderr, "unable to create temporary file: No such file or directory")
@@ -268,9 +268,9 @@ func (g *Git) Stream(ctx context.Context, stdin io.Reader, w io.Writer, env []st
 		if ctx.Err() != nil {
 			return fmt.Errorf("git %s: %w", subcommand(args), ctx.Err())
 		}
-		// Git has done its work and said so. What it left running, such as the
-		// maintenance of a remote on this machine or a shared ssh connection, still
-		// has its output.
+		// Git has done its work and said so. A process that it left running, such
+		// as the maintenance of a local remote or a shared ssh connection, still
+		// holds its output.
 		if errors.Is(err, exec.ErrWaitDelay) {
 			return nil
 		}

@@ -52,7 +52,7 @@ type deadlined interface {
 	SetReadDeadline(time.Time) error
 }
 
-// patient gives up a git that answers nothing.
+// patient gives up on a git that does not answer.
 type patient struct {
 	deadlined
 	args  []string
@@ -60,7 +60,7 @@ type patient struct {
 }
 
 func (p *patient) Read(b []byte) (int, error) {
-	p.SetReadDeadline(time.Now().Add(p.limit)) // a pipe that takes none waits
+	p.SetReadDeadline(time.Now().Add(p.limit)) // a pipe without deadlines waits
 	n, err := p.deadlined.Read(b)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = &HungError{p.args, p.limit}
@@ -73,7 +73,7 @@ func (p *patient) Read(b []byte) (int, error) {
 func (c *Child) Close() error {
 	c.end.Do(func() {
 		c.In.Close()
-		// One that does not even see the end of its input is ended.
+		// A git that does not notice the end of its input is ended.
 		hung := time.AfterFunc(endWithin, func() { interrupt(c.cmd.Process) })
 		killed := time.AfterFunc(2*endWithin, func() { c.cmd.Process.Kill() })
 		defer hung.Stop()

@@ -27,8 +27,8 @@ type Setting struct {
 // last one counts.
 type Config []Setting
 
-// Get is the value of a key that counts; key is in the form of Setting.Key. Of keys
-// that every call of ours pins it is what the user's files say.
+// Get is the effective value of a key; key is in the form of Setting.Key. For the
+// keys that we pin in every call it is the value from the user's files.
 func (c Config) Get(key string) (value string, ok bool) {
 	ours := slices.ContainsFunc(pinned, func(arg string) bool {
 		name, _, _ := strings.Cut(arg, "=")
@@ -42,14 +42,14 @@ func (c Config) Get(key string) (value string, ok bool) {
 	return "", false
 }
 
-// KnownConfig is the configuration as it was read last. It holds for as long as the
-// files that it is from have the same content, which is compared at every use: starting
-// git costs fifty times as much as reading them.
+// KnownConfig is the configuration as it was last read. It is valid while its files
+// have the same content. They are compared at every use, because starting git costs
+// fifty times as much as reading them.
 type KnownConfig struct {
 	common string // the git directory whose config counts for all worktrees
 
 	mu    sync.Mutex
-	files []string // those that exist, and those that git would read as well
+	files []string // existing ones, and missing ones that git would read
 	texts [][]byte // their contents, nil = there is no such file
 	list  Config
 }
@@ -109,8 +109,8 @@ func (k *KnownConfig) usual(g *Git) []string {
 	return files
 }
 
-// sources are the usual files, those that settings came from, and those that were to be
-// included. ok = false says that more than their content decides what git reads, such as
+// sources are the usual files, those of the settings, and those to be included. ok =
+// false says that not only their content decides what git reads, but also, for example,
 // the branch.
 func (k *KnownConfig) sources(g *Git, list Config) (files []string, ok bool) {
 	files, ok = k.usual(g), true
@@ -137,8 +137,8 @@ func (k *KnownConfig) sources(g *Git, list Config) (files []string, ok bool) {
 	return files, ok
 }
 
-// Included are the files that settings include, whatever the condition, those that do not
-// exist among them.
+// Included are the files that settings include, whatever the condition, and whether they
+// exist or not.
 func (c Config) Included(home string) []string {
 	var files []string
 	for _, s := range c {
@@ -150,8 +150,8 @@ func (c Config) Included(home string) []string {
 	return files
 }
 
-// included is the file that a setting includes, which may lack; not absolute = it is not
-// known.
+// included is the file that a setting includes, which need not exist; if not absolute it
+// is unknown.
 func included(s Setting, home string) string {
 	if rest, ok := strings.CutPrefix(s.Value, "~/"); ok {
 		return filepath.Join(home, rest)
@@ -177,8 +177,8 @@ func contents(files []string) [][]byte {
 // unreadable stands for a file that cannot be compared: it is never the same.
 var unreadable = []byte{}
 
-// content is what a file holds and a full stop, nil = there is none. Nothing is waited
-// for: an agent without a sandbox may put a pipe in its place.
+// content is the content of a file followed by a full stop, nil = there is no file. It
+// never blocks: an agent without a sandbox may put a pipe there.
 func content(path string) []byte {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {

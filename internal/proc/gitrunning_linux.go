@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// GitRunning says whether a git process works in one of these folders or below
-// them, which is who may hold a lock there. known is false where processes
-// cannot be looked at. Processes that skip names, and gits that only read
-// objects, are left out; skip may be nil.
+// GitRunning says whether a git process, which may hold a lock, works in one
+// of these folders or below. known is false where processes cannot be looked
+// at. Processes that skip names, and gits that only read objects, are left
+// out; skip may be nil.
 func GitRunning(skip func(pid int, args string) bool, dirs ...string) (running, known bool) {
 	t, err := table()
 	if err != nil {
@@ -30,7 +30,7 @@ func GitRunning(skip func(pid int, args string) bool, dirs ...string) (running, 
 			continue // the caller knows the locks of these by their notes
 		}
 		if e.pid == os.Getpid() || e.ppid == os.Getpid() {
-			continue // ours: what answers us all the time holds no lock now
+			continue // our own child holds no lock while it answers us
 		}
 		args, _ := os.ReadFile(proc + "/cmdline")
 		if strings.Contains(string(args), "\x00cat-file\x00") || skip != nil && skip(e.pid, string(args)) {
@@ -41,7 +41,7 @@ func GitRunning(skip func(pid int, args string) bool, dirs ...string) (running, 
 			continue // it ended while we looked
 		}
 		if err != nil {
-			return true, true // somebody else's git: who knows where
+			return true, true // another user's git: it may be anywhere
 		}
 		for _, dir := range dirs {
 			rel, err := filepath.Rel(dir, cwd)

@@ -97,15 +97,15 @@ func (g *Git) mayLock(args []string) bool {
 	return true
 }
 
-// runNoted runs a git, with a note of it where it may hold locks. The note of
-// one that was killed stays.
+// runNoted runs git, with a note if it may hold locks. The note of a killed
+// git stays.
 func (g *Git) runNoted(c *exec.Cmd, args []string) error {
 	if !g.mayLock(args) {
 		return c.Run()
 	}
 	n, err := NewWriter(g.Writers, "git "+subcommand(args))
 	if err != nil {
-		return c.Run() // where no note can be written git can write nothing either
+		return c.Run() // where we cannot write a note, git cannot write either
 	}
 	if err := c.Start(); err != nil {
 		n.Done()
@@ -120,10 +120,10 @@ func (g *Git) runNoted(c *exec.Cmd, args []string) error {
 }
 
 // Writer is the note of a process that may hold lock files. It lies in a folder
-// as long as they may be there, so that those of a dead process can be told
-// from those of a living one. Who the process is stands in the file's name: a
-// power cut takes contents that were not flushed, and no name that was given
-// before the lock was made.
+// as long as the locks may exist, so that locks of a dead process can be told
+// from those of a living one. The process is named in the file's name: a power
+// cut loses unflushed contents, but no name that was given before the lock was
+// made.
 type Writer struct {
 	Owner Identity `json:"-"`
 	Child Identity `json:"-"` // the git that works for it; Pid 0 = none yet
@@ -168,8 +168,8 @@ func NewWriter(dir, what string) (*Writer, error) {
 	return w, nil
 }
 
-// name is pid and start of the owner, of its git, the boot, the space of the
-// numbers, and a number of chance.
+// name holds pid and start time of the owner and of its git, the boot id, the
+// pid namespace, and a random number.
 func (w *Writer) name() string {
 	return fmt.Sprintf("%d.%d.%d.%d.%s.%s.%x", w.Owner.Pid, w.Owner.StartTime, w.Child.Pid, w.Child.StartTime,
 		w.Owner.BootID, w.Space, rand.Uint32())
@@ -224,7 +224,7 @@ func (w *Writer) Done() {
 	w.f = nil
 }
 
-// Leave keeps the note for whoever sweeps: locks may have been left.
+// Leave keeps the note for the sweep: locks may have been left.
 func (w *Writer) Leave() {
 	if w != nil && w.f != nil {
 		w.f.Close()
@@ -232,9 +232,9 @@ func (w *Writer) Leave() {
 	}
 }
 
-// Dead says whether neither the process nor its git is there any more. A note
-// of this very process counts as dead when its git is, one of another container
-// only when the machine was started anew.
+// Dead says whether both the process and its git are gone. A note of this very
+// process counts as dead when its git is gone. One of another container counts
+// only after a reboot.
 func (w *Writer) Dead() bool {
 	if w.Space != pidSpace() {
 		return w.Owner.BootID != "" && bootID() != "" && w.Owner.BootID != bootID()

@@ -46,7 +46,7 @@ type Wrapper func(Command) (Wrapped, error)
 // GroupOptions say how the processes of an iteration are run.
 type GroupOptions struct {
 	// EventID marks the processes, so that they are recognised wherever they
-	// went and after a crash of ours. Required.
+	// went and after our own crash. Required.
 	EventID string
 	// Wrap is applied to every command; nil = none.
 	Wrap Wrapper
@@ -64,7 +64,7 @@ type Group struct {
 	mu     sync.Mutex
 	procs  map[int]*Process // started and not ended, by pid
 	sids   map[int]bool     // sessions of all that it started
-	lost   atomic.Bool      // a keeper was killed: what it kept has come to this program
+	lost   atomic.Bool      // a keeper was killed: this program inherited its processes
 	loose  bool             // it started something that is not contained
 	closed bool
 }
@@ -181,8 +181,8 @@ func (g *Group) Close() error {
 	defer t.Stop()
 	select {
 	case <-gone:
-		// The search reads what every process of the machine is. Without it only the dead
-		// that this program inherited otherwise would stay.
+		// The search reads every process of the machine. Without it only dead processes
+		// that this program inherited by other ways would stay.
 		if !loose && !anyDead() {
 			return nil
 		}
@@ -236,10 +236,10 @@ type entry struct {
 // members finds the group's processes in a table. A process belongs to it when
 // it carries the group's mark, descends from one of its processes, or is an
 // orphan that this program inherited and that stems from the group's sessions.
-// An orphan without mark and with a session of its own is taken as ours when
-// no other group could have lost it, or when a keeper of ours was killed; it
-// cannot be a child that somebody waits for, since those share our session or
-// are registered.
+// An orphan without mark and with its own session belongs to it when no other
+// group could have lost it, or when one of our keepers was killed. It cannot
+// be a child that somebody waits for: those share our session or are
+// registered.
 func (g *Group) members(t []entry, own map[int]bool) []entry {
 	g.mu.Lock()
 	roots, sids := map[int]bool{}, map[int]bool{}
@@ -265,7 +265,7 @@ type query struct {
 	roots  map[int]bool // those of them that belong to the group
 	sids   map[int]bool
 	alone  bool // every stray orphan is the group's
-	young  bool // what is older than this program cannot carry the mark, which saves a look at it
+	young  bool // processes older than this program cannot carry the mark: skip them
 	marked func(entry) bool
 }
 
@@ -352,8 +352,8 @@ type sweeper struct {
 	strangers bool
 }
 
-// unsettledLooks is how many looks in a row that find nobody alive are not yet
-// the last one, because somebody died during each of them.
+// unsettledLooks is how often in a row a look that finds nobody alive is
+// repeated because somebody died during it.
 const unsettledLooks = 20
 
 // run asks all to end, waits, and then stops, kills and reaps until a look at
@@ -403,7 +403,7 @@ func (s *sweeper) run() (ended []int, err error) {
 // first lets the search catch up with programs that fork faster than one can
 // kill them.
 func (s *sweeper) kill(found []entry, note func(entry) bool) error {
-	const rounds = 50 // run comes again for what a bomb still made
+	const rounds = 50 // run calls again for what a fork bomb still made
 	for range rounds {
 		fresh := false
 		for _, e := range found {
@@ -426,12 +426,11 @@ func (s *sweeper) kill(found []entry, note func(entry) bool) error {
 	return nil
 }
 
-// look takes a snapshot, reaps the dead that nobody else waits for, and
-// returns the living. A table is not read in one moment: a process that is
-// younger than the list of names is missing there. Whoever started it was alive
-// after the list was made, and is in the table: alive, or dead when it was
-// looked at. So a look that finds nobody is settled only if none of the dead
-// in it can have been one of those that are looked for.
+// look takes a snapshot, reaps the dead that nobody else waits for, and returns
+// the living. A table is not read in one moment: a process younger than the
+// list of names is missing. Its parent was alive when the list was made, so it
+// is in the table: alive, or dead when it was read. So a look that finds nobody
+// is settled only if none of the dead in it can be one that is looked for.
 func (s *sweeper) look() (alive []entry, settled bool, err error) {
 	t, own, err := children.snapshot()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// ownGroup keeps a terminal's Ctrl-C away from a helper child of ours: we end
-// it ourselves, after its work is done.
+// ownGroup keeps a terminal's Ctrl-C away from a helper child: we end it
+// ourselves, after its work is done.
 func ownGroup(c *exec.Cmd) {
 	if c.SysProcAttr == nil {
 		c.SysProcAttr = &syscall.SysProcAttr{}

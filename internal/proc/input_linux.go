@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Input is a file with this content for a process to read, and what gives it up
-// when the process was started. It is no file of any file system, and sealed:
-// nobody can write to it, make it longer, or leave it behind.
+// Input is an anonymous file with this content for a process to read, and a
+// function that closes it when the process was started. It is sealed: nobody
+// can write to it, extend it, or leave it behind.
 func Input(b []byte) (*os.File, func(), error) {
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate("input", flags|unix.MFD_NOEXEC_SEAL)

@@ -4,9 +4,9 @@ package proc
 
 import "os"
 
-// Input is a file with this content for a process to read, and what removes it
-// when the process was started. Where a file that is open can be removed, it
-// is gone before the process has it.
+// Input is a file with this content for a process to read, and a function that
+// removes it when the process was started. Where an open file can be removed,
+// it is gone before the process has it.
 func Input(b []byte) (*os.File, func(), error) {
 	f, err := os.CreateTemp("", "git-ralph-input-")
 	if err != nil {

@@ -11,19 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Keeper is the program that starts a command and stays its parent, so that
-// whatever the command starts can be found by its descent: orphans come to the
-// keeper, also those that changed their session and emptied their environment.
-// It is a process of its own because the program that wants the command may run
-// several at a time, and may be killed.
+// Keeper starts a command and stays its parent, so that all that the command
+// starts can be found by descent. Orphans come to the keeper, even those that
+// changed their session and emptied their environment. It is a separate process
+// because the program that wants the command may run several at a time, and may
+// be killed.
 type Keeper struct {
 	pid   int
 	leash io.Reader
 }
 
-// NewKeeper makes this process a keeper. When leash ends, which it does with
-// the program that holds its other end, the command and all its descendants are
-// killed. The caller has no parent death signal.
+// NewKeeper makes this process a keeper. The command and all its descendants
+// are killed when leash ends, which happens when the program with its other end
+// does. The caller has no parent death signal.
 func NewKeeper(leash io.Reader) (*Keeper, error) {
 	if err := adoptOrphans(); err != nil {
 		return nil, err
@@ -61,8 +61,8 @@ func (k *Keeper) Start(path string, argv []string, attr *syscall.ProcAttr) error
 func (k *Keeper) Signal(s syscall.Signal) { syscall.Kill(-k.pid, s) }
 
 // Wait returns the end of the command when none of its descendants is left: as
-// in a sandbox, what it started does not outlive it. Those that left its group
-// are asked to end first.
+// in a sandbox, they do not outlive it. Those that left its group are asked to
+// end first.
 func (k *Keeper) Wait() (Exit, error) {
 	var ws syscall.WaitStatus
 	for {
@@ -89,7 +89,7 @@ func (k *Keeper) Wait() (Exit, error) {
 			continue
 		}
 		if _, err := (&sweeper{find: descendants, grace: DefaultGrace, limit: time.Minute}).run(); err != nil {
-			return exit, nil // the program that holds the leash looks for it, too, and says so
+			return exit, nil // the program that holds the leash searches, too, and reports it
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// killer is a job object: every process that ours starts belongs to it, there
-// is no way out of it, and it ends with its last handle, which is ours.
+// killer is a job object: it holds every process that our process starts,
+// none can leave it, and it ends when we close its last handle.
 type killer struct {
 	job windows.Handle
 	pid uint32

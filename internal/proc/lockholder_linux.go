@@ -11,17 +11,16 @@ import (
 )
 
 // libraries are parts of the names of files that a program has open when it writes to
-// git's directory by itself, without a git: it takes git's locks, and closes them or not
-// while it works.
+// git's directory without a git. Such a program takes git's locks and need not keep the
+// lock file open.
 var libraries = []string{"libgit2", "pygit2", "rugged", "nodegit", "jgit"}
 
 // writers are programs with such a library built in.
 var writers = []string{"jj", "gix", "ein", "gitui", "cargo"}
 
-// LockHolder names a living process, other than a git or a git-ralph, that may hold one
-// of git's lock files: it has the file open, or works there and writes to git's
-// directory by a library of its own, "" = none was found. A process of another user than the file's owner holds
-// it only as root.
+// LockHolder names a living process, other than a git or a git-ralph, that may hold one of git's lock files, ""
+// = none was found. It has the file open, or it works there and uses a library that writes to git's directory.
+// A process of another user than the file's owner holds it only as root.
 func LockHolder(lock string, st os.FileInfo, dirs ...string) (who string) {
 	t, err := table()
 	if err != nil {

@@ -35,9 +35,9 @@ func RemoveOrphans(dir, prefix string) int {
 	return n
 }
 
-// Orphans are the folders of dir that processes now dead made by OwnedPrefix
-// with a prefix that begins like this one. Those of other users, of other
-// containers and without an owner in their name are left out.
+// Orphans are the folders of dir that dead processes made by OwnedPrefix with
+// a prefix that begins like this one. Folders of other users and other
+// containers, and those without an owner in their name, are left out.
 func Orphans(dir, prefix string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -57,10 +57,10 @@ func readEntry(pid int) (entry, bool) {
 	return parseStat(pid, stat)
 }
 
-// readProc reads a file of a process into room, or into something larger where
-// it does not fit. The whole table is read several times an iteration, and an
-// os.File would be offered to the poller and asked for its size in vain, which
-// takes longer than the reading.
+// readProc reads a file of a process into room, or into a larger buffer when
+// it does not fit. The whole table is read several times an iteration. With an
+// os.File, registering it with the poller and asking for its size, both in
+// vain, take longer than the reading.
 func readProc(pid int, name string, room []byte) ([]byte, error) {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -111,8 +111,8 @@ func parseStat(pid int, stat []byte) (entry, bool) {
 	return e, true
 }
 
-// hasEnv says whether a process was started with kv in its environment.
-// Processes of others cannot be read and are not ours.
+// hasEnv says whether a process was started with kv in its environment. Other
+// users' processes cannot be read and are not ours.
 func hasEnv(pid int, kv string) bool {
 	env, err := readProc(pid, "environ", make([]byte, 8192))
 	if err != nil {

@@ -49,21 +49,21 @@ func (w *watcher) run(p *Process) {
 	}
 }
 
-// diskRate and fileRate are how fast a disk is taken to be filled, in bytes and
-// files a second. They decide how often one looks at what is left.
+// diskRate and fileRate are the assumed speed at which a disk fills, in bytes
+// and files a second. They decide how often free space is checked.
 const (
 	diskRate = 4 << 30
 	fileRate = 500_000
 )
 
-// filesFree is how many files it must be possible to make, at most.
+// filesFree is the largest number of files that must stay free.
 const filesFree = 50_000
 
 // WatchDisk is a Wrapped.Watch for the file systems of some folders. It names
-// LimitDisk when less than reserve bytes are free on one of them, or less than
-// a quarter of what was free at the beginning, where that is less; the same for
-// the number of files that can be made. Folders that cannot be asked are left
-// out. It is nil when there is nothing to watch.
+// LimitDisk when one of them has less than reserve bytes free, or less than a
+// quarter of what was free at the beginning, if that is less. The same holds
+// for the number of free files. Folders that cannot be read are left out. It is
+// nil when there is nothing to watch.
 func WatchDisk(reserve int64, folders ...string) func() (string, time.Duration) {
 	type disk struct {
 		folder       string

@@ -47,8 +47,8 @@ type Program struct {
 	o    Options
 	tea  *tea.Program
 	done chan struct{} // closed when nothing is drawn any more
-	// drawn is closed when the view has its place: lines that are put above it before
-	// that would go over what the terminal shows already.
+	// drawn is closed when the view has its place. Lines put above it earlier would
+	// overwrite what the terminal shows.
 	drawn chan struct{}
 	// width of the terminal in columns; 0 = not known yet.
 	width atomic.Int64
@@ -94,7 +94,7 @@ func (p *Program) live() bool {
 // Event shows what happened.
 func (p *Program) Event(e Event) { p.tea.Send(e) }
 
-// Write puts whole lines above the view. What is no line yet waits for its end.
+// Write puts whole lines above the view. An unfinished line waits for its end.
 func (p *Program) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -391,8 +391,8 @@ func (v *View) progress(width int, now time.Time, p Palette) string {
 	return s
 }
 
-// contextFresh is how old what an agent told of its window may be without the
-// age being shown: it tells of it with each answer of the model.
+// contextFresh is how old an agent's report of its window may be without its
+// age being shown: one comes with each answer of the model.
 const contextFresh = 30 * time.Second
 
 // spent is tokens, money and how full the model's window is, with the zone in

@@ -1,6 +1,6 @@
-// Package uniseg stands in for the module of that name, of which the live view's libraries use two
-// functions to read what is typed, and which brings tables of 360 KB for them. Another library of
-// theirs has tables for the same rules, and these are used here.
+// Package uniseg replaces the module of that name. The live view's libraries use two of its
+// functions to read what is typed, and it brings tables of 360 KB for them. Another of their
+// libraries has tables for the same rules; those are used here.
 package uniseg
 
 import "github.com/clipperhouse/uax29/v2/graphemes"

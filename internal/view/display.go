@@ -22,11 +22,11 @@ type Display struct {
 }
 
 // styleKey is unknown to whoever wrote the text, so that nobody else can mark a
-// sequence as ours.
+// sequence.
 var styleKey = sync.OnceValue(func() string { return "\x1b" + rand.Text() })
 
-// Styled marks a control sequence of ours for a Display. w is where it will be
-// written to; what is no Display gets it as it is.
+// Styled marks one of our control sequences for a Display. w is where it will
+// be written to; any other writer gets it as it is.
 func Styled(w io.Writer, sequence string) string {
 	if _, ok := w.(*Display); !ok {
 		return sequence

@@ -78,8 +78,8 @@ func (d *LinkedDoc) rows(branch string, now time.Time) [][]string {
 		{"", "git ralph -C " + text.Shell(d.Worktree) + " status"}}
 }
 
-// Gap says how the linked branch stands to its own, and its journal to the journal
-// of that branch.
+// Gap compares the linked branch with its origin, and its journal with the
+// origin's.
 func (r Reader) Gap(ctx context.Context, l gitstate.Linked) (code, words recovery.Gap, err error) {
 	if code, err = r.gapOf(ctx, gitstate.BranchRef(l.Branch), gitstate.BranchRef(l.Of)); err != nil {
 		return code, words, err
@@ -88,8 +88,8 @@ func (r Reader) Gap(ctx context.Context, l gitstate.Linked) (code, words recover
 	return code, words, err
 }
 
-// gapOf compares two refs, of which none need be there. A ref may move while it
-// looks, and git gc take away what it named: then it looks again.
+// gapOf compares two refs, which need not exist. If a ref moves meanwhile and
+// git gc removes what it named, gapOf looks again.
 func (r Reader) gapOf(ctx context.Context, mine, theirs string) (recovery.Gap, error) {
 	repo := r.Journal.Repo
 	var last [2]object.ID

@@ -54,9 +54,9 @@ func (p Printer) Say(format string, args ...any) {
 	}
 }
 
-// wrapped are the lines of a text, broken at spaces: the first is at most first
-// wide, the others rest. A word is never broken, nor is a command that fits into a
-// line, and nothing is where there is hardly any room.
+// wrapped breaks a text into lines at spaces: the first is at most first wide, the
+// others rest. A word is never broken, nor is a command that fits into a line.
+// With hardly any room nothing is broken.
 func wrapped(s string, first, rest int) []string {
 	if visible(s) <= first || rest < leastText {
 		return []string{s}
@@ -175,15 +175,15 @@ func cutAt(s string, most int) int {
 }
 
 // Table writes rows with aligned columns; the last column is not padded. On a
-// terminal that is too narrow names keep a column and what is said of them is
-// broken into lines, where rows are such pairs; longer rows have their widest
-// texts cut. Where that is not enough, too, a row goes on in further lines.
+// terminal that is too narrow, pairs of name and text keep the name's column
+// and wrap the text; longer rows have their widest texts cut. If that is not
+// enough, a row continues in further lines.
 func (p Printer) Table(rows [][]string) {
 	p.table(nil, rows, lastColumn(!slices.ContainsFunc(rows, func(r []string) bool { return len(r) != 2 })))
 }
 
-// Notes writes rows whose last column says something of the others: it is broken
-// into lines, and never cut.
+// Notes writes rows whose last column describes the others: it is wrapped and
+// never cut.
 func (p Printer) Notes(rows [][]string) { p.table(nil, rows, wrapLast) }
 
 // HeadedTable is a Table with a line of names above it; where a row needs several

@@ -22,8 +22,8 @@ type rungDoc struct {
 	micro      int64
 }
 
-// ladder counts attempts at tasks. Steps that were kept and waits for a provider
-// are no attempts, but they cost, and their rung paid.
+// ladder counts attempts at tasks. Kept steps and waits for a provider are not
+// attempts, but their cost counts for their rung.
 type ladder struct {
 	by   map[rungKey]*rungDoc
 	task map[plan.TaskID]*tried

@@ -110,8 +110,8 @@ func (d StatsDoc) sessions(p Printer) {
 	}
 }
 
-// bar is how much of the largest task a task took: in dollars, or in time where
-// nothing is known of those.
+// bar compares a task with the largest one: in dollars, or in time when no
+// costs are known.
 func bar(t taskUseDoc, all []taskUseDoc) string {
 	const width = 10
 	measure := func(t taskUseDoc) int64 { return t.micro }

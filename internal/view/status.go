@@ -244,8 +244,7 @@ func workerLine(w WorkerDoc, p plan.Plan, now time.Time) string {
 	return line
 }
 
-// Asked is what a person has asked a loop for that is running, and what is still
-// to come.
+// Asked is what a person asked a running loop for and what it has not done yet.
 func Asked(s state.State) string {
 	r, atWork := s.Run, len(s.InWork()) > 0
 	switch {
@@ -262,9 +261,9 @@ func Asked(s state.State) string {
 }
 
 // WithSpend adds what the iterations at work have used so far, which the journal
-// gets at their end, and says when the agent told how full its window is. How full
-// that of the iteration before was is not taken for it, and of several workers
-// none is told.
+// gets at their end, and when the agent reported how full its window is. The
+// figure of the previous iteration is not used. With several workers there is
+// none.
 func WithSpend(s state.State, repo *gitstate.Repo) (state.Run, time.Time) {
 	r := s.Run
 	add := func(c *state.Current) (session.Spend, bool) {

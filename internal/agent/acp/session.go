@@ -270,7 +270,7 @@ func (s *conversation) said() {
 	}
 }
 
-// answered handles the answer to a request of ours.
+// answered handles the answer to one of our requests.
 func (s *conversation) answered(l line) {
 	var id string
 	if json.Unmarshal(l.ID, &id) != nil {

@@ -9,7 +9,7 @@ import (
 	"git-ralph/loop/session"
 )
 
-// servers are the MCP servers of the session: ours.
+// servers are the MCP servers of the session: our own.
 func (s *conversation) servers() []object {
 	servers := []object{}
 	if len(s.Request.ToolSpecs) == 0 {
@@ -72,9 +72,9 @@ func (s *conversation) prompt(text string) bool {
 // maxTold is how often the model is told in a run why calls were denied.
 const maxTold = 5
 
-// turnEnded is told of the answer to a prompt. A refusal of the protocol has no
-// room for a reason, and some clients end the turn with it; the model gets the
-// reasons as a further prompt.
+// turnEnded handles the answer to a prompt. A refusal of the protocol has no
+// room for a reason, and some clients end the turn with it. So the model gets
+// the reasons as a further prompt.
 func (s *conversation) turnEnded(l line) {
 	s.Watch.CloseAll()
 	s.count(used(l.Result, s.context, s.window))
@@ -88,7 +88,7 @@ func (s *conversation) turnEnded(l line) {
 			return
 		}
 	}
-	if s.First != nil && s.First.Kind == session.MaxTurns { // the end of the turn is ours
+	if s.First != nil && s.First.Kind == session.MaxTurns { // we ended the turn
 		e = *s.First
 	}
 	s.TurnEnded(e, e.Kind != session.MaxTurns, s, s.prompt)
@@ -138,14 +138,14 @@ func (s *conversation) classify(l line) client.Ending {
 	case "refusal":
 		return client.Ending{Kind: session.ProtocolError, Detail: "the model refused to go on"}
 	case "cancelled":
-		// An interrupt that is not ours. It must not be free.
+		// We did not send this interrupt. It must cost an attempt.
 		return client.Ending{Kind: session.Crashed, Detail: "interrupted from outside"}
 	}
 	return client.Ending{Kind: session.ProtocolError, Detail: "the turn ended with " + client.Line(l.Result.Stop, 100)}
 }
 
-// refusal is what an error of the client means: a missing login has a code of its
-// own, and of the provider's failures some clients pass on the status as the code.
+// refusal says what an error of the client means. A missing login has its own
+// code. For failures of the provider, some clients pass the status on as the code.
 func refusal(of string, f failure, now time.Time) client.Ending {
 	status := 0
 	if f.Code >= 400 && f.Code < 600 {

@@ -10,7 +10,7 @@ import (
 type object = map[string]any
 
 // line is one JSON line of the client: a request or notification (method), or an
-// answer to a request of ours. Fields of other types stay empty.
+// answer to one of our requests. Fields of other types stay empty.
 type line struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`

@@ -57,9 +57,9 @@ func (s *conversation) control(l line, cut bool) {
 	}
 }
 
-// judge decides about a call: ours pass, because the harness executes and
-// judges them itself; the rest must be offered in this run and allowed by the
-// guard.
+// judge decides about a call. Our own tools pass, because the harness
+// executes and judges them itself. The rest must be offered in this run and
+// allowed by the guard.
 func (s *conversation) judge(in hookInput) session.Permission {
 	p := session.Permission{Allow: true}
 	switch {
@@ -134,8 +134,8 @@ func hookAnswer(p session.Permission) object {
 	return object{"hookSpecificOutput": out}
 }
 
-// answered handles the answer to a request of ours. After initialize the prompt
-// is sent, not before: a client that cannot be guarded gets nothing to do.
+// answered handles the answer to one of our requests. The prompt is sent only
+// after initialize: a client that cannot be guarded gets no work.
 func (s *conversation) answered(l line) {
 	if l.Response == nil || l.Response.RequestID != initializeID || s.ready {
 		return

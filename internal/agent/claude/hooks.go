@@ -18,10 +18,10 @@ import (
 
 // HookSettings is the value of --settings with which the client calls a
 // program before each of its tools, for clients that are not driven over the
-// control protocol. The shell's "|| exit 2" and onFailure make a hook that is
-// gone, crashes or hangs a refusal: the client by itself would run the tool.
-// What the client does with these settings only a hook probe tells; it drops
-// settings of a wrong shape without a word.
+// control protocol. The shell's "|| exit 2" and onFailure turn a hook that is
+// missing, crashes or hangs into a refusal; the client alone would run the
+// tool. Only a hook probe shows what the client does with these settings: it
+// silently drops settings of a wrong shape.
 func HookSettings(hook []string) (string, error) {
 	words := make([]string, len(hook))
 	for i, w := range hook {
@@ -40,12 +40,11 @@ func HookSettings(hook []string) (string, error) {
 // provider that answers at once; it needs about a second.
 const hookLimit = time.Minute
 
-// ProbeHook lets the client make one tool call and sees whether its hook was
-// asked and obeyed. Nothing leaves this machine: the provider is a server of
-// ours on loopback, and the client gets none of the user's credentials. path
-// and env are those of Probe, self is this program. problem is one sentence, ""
-// = the hook works; an error means that ctx ended or the hook probe could not be
-// made.
+// ProbeHook lets the client make one tool call and checks that its hook was
+// asked and obeyed. Nothing leaves this machine: the provider is our own server
+// on loopback, and the client gets none of the user's credentials. path and env
+// are those of Probe, self is this program. problem is one sentence, "" = the
+// hook works; an error means that ctx ended or the hook probe could not be made.
 func ProbeHook(ctx context.Context, path string, env []string, self string) (problem string, err error) {
 	c, err := client.NewHookProbe(self)
 	if err != nil {

@@ -34,7 +34,7 @@ func (s *stream) classify(l line, now time.Time) client.Ending {
 		return client.Ending{Kind: session.ProtocolError, Detail: "the client stopped: " + client.Line(l.TerminalReason, 100)}
 	}
 	if strings.HasPrefix(l.TerminalReason, "aborted") {
-		// An interrupt that is not ours. It must not be free: what runs in the
+		// We did not send this interrupt. It must cost an attempt: processes in the
 		// worktree could send it for ever.
 		return client.Ending{Kind: session.Crashed, Detail: "interrupted from outside (" + client.Line(l.TerminalReason,
 			100) + ")"}
@@ -88,7 +88,7 @@ func (s *stream) apiFailure(l line, text string, now time.Time) client.Ending {
 	return end(session.ProtocolError)
 }
 
-// retryFailure is what a client that does not stop trying again stands for.
+// retryFailure is the outcome for a client that keeps on retrying.
 func retryFailure(l line) client.Ending {
 	detail := retryText(l)
 	switch {

@@ -101,9 +101,9 @@ func (s *conversation) tell(l line) {
 	}
 }
 
-// toolsEnded checks that no call ran which was not allowed, the last of the
-// guard's lines of defence that sees the client: whatever switched our hook off,
-// the first result shows it.
+// toolsEnded checks that no call ran without permission. It is the guard's last
+// defence that sees the client: whatever switched our hook off, the first result
+// shows it.
 func (s *conversation) toolsEnded(l line) {
 	if l.Message == nil {
 		return
@@ -139,8 +139,8 @@ func (s *conversation) checkInit() {
 	}
 }
 
-// longestRetry is how long the client may wait before it tries its provider
-// again; the loop waits better: it says so, and until when.
+// longestRetry is how long the client may wait before it asks its provider
+// again. Beyond that the loop waits: it says so, and until when.
 const longestRetry = 2 * time.Minute
 
 func (s *conversation) checkRetry(l line) {

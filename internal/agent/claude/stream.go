@@ -196,8 +196,8 @@ func (s *stream) report(inc session.Usage) []session.AgentEvent {
 	return []session.AgentEvent{{Kind: session.EventUsage, Usage: inc, Model: s.model}}
 }
 
-// result settles the accounts: the client's own totals count from here. They
-// are cumulative over the process and include subagents and side requests.
+// result takes over the client's own totals. They are cumulative over the
+// process and include subagents and side requests.
 func (s *stream) result(l line) []session.AgentEvent {
 	clear(s.open)
 	var t, inc session.Usage

@@ -121,8 +121,8 @@ func (f Failure) Ending(now time.Time) Ending {
 var epochIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"resets?_at": ?"?(\d{9,13})\b`) })
 var delayIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"retryDelay": ?"(\d+(?:\.\d+)?)s"`) })
 
-// saysReset reports whether a header tells when a limit ends: seconds, a span, an epoch or a date. A limit that
-// leaves something is not the one that was hit, and of a subscription's windows the provider names the one that
+// saysReset reports whether a header tells when a limit ends: seconds, a span, an epoch or a date. A limit with
+// requests left is not the one that was hit. Among a subscription's windows the provider names the one that
 // counts without a window.
 func (f Failure) saysReset(name string) bool {
 	if name == "retry-after" || name == "retry-after-ms" {

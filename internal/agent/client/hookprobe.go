@@ -15,14 +15,14 @@ import (
 )
 
 // HookProbe proves, before a loop begins, that a client really calls the hook
-// program for its tool calls and does what the hook says. A client that is
-// asked over a pipe shows that by its handshake; one that starts a program may
-// ignore its settings, start it wrongly, or run the call when it fails, and
-// none of this is seen from outside. A driver lets the client make one tool
-// call that harms nobody, with Hook as its hook, and then asks Proved.
+// program for its tool calls and obeys it. A client that is asked over a pipe
+// proves that by its handshake. One that starts a program may ignore its
+// settings, start it wrongly, or run the call when it fails, and nobody
+// outside sees it. A driver lets the client make one harmless tool call with
+// Hook as its hook, and then asks Proved.
 //
-// It lives in a folder of its own that no agent is ever shown and that is gone
-// before one runs.
+// Its folder is its own; no agent ever sees it, and it is gone before one
+// runs.
 type HookProbe struct {
 	// Work is an empty folder for the client to work in.
 	Work  string

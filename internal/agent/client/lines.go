@@ -14,7 +14,7 @@ type Lines struct {
 	// Max is the longest line in bytes, without its newline; required.
 	Max int
 	// JSON says that the texts of a line that is too long are shortened first, so that
-	// it can still be read: it is handed over with cut true, whole but for those.
+	// it can still be read. It is then handed over with cut true, otherwise whole.
 	JSON bool
 	// Line gets each line without its newline. The slice is only valid during
 	// the call. Required.

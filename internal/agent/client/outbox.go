@@ -18,8 +18,8 @@ type Outbox struct {
 	done   chan struct{}
 }
 
-// maxQueued is how much may wait for a client that does not read: 64 MiB. What
-// comes then is dropped, which the client takes for a verdict that never came.
+// maxQueued is how much may wait for a client that does not read: 64 MiB. More
+// is dropped; for the client the verdict then never came.
 const maxQueued = 64 << 20
 
 // NewOutbox writes to w until Close, and then closes it.

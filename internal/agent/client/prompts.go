@@ -130,7 +130,7 @@ func (s *Prompts) play(ctx context.Context, prompt string, further bool) (Ending
 	}
 	how := exit
 	if kind == session.Hang || kind == session.Interrupted {
-		how = proc.Exit{} // the signal was ours; what counts is whether the work was done before
+		how = proc.Exit{} // we sent the signal; what counts is whether the work was done before
 	}
 	ended := s.Reader.End(how, stderr.String(), s.Clock.Now())
 	switch {
@@ -205,13 +205,13 @@ func (s *Prompts) Stop(kind session.OutcomeKind, until time.Time, format string,
 	s.halt(stopped{Ending{Kind: kind, Detail: fmt.Sprintf(format, args...), Until: until}})
 }
 
-// maxRetries is how often a client may try a request again by itself. Some go on
-// for ever; the loop waits longer, and knows why.
+// maxRetries is how often a client may retry a request by itself. Some retry for
+// ever; the loop waits longer, and knows why.
 const maxRetries = 2
 
-// Retried is told that a client tries a refused request again for the n-th time,
-// at until when that is known. It ends the client when that happens again and
-// again, when it is to wait for more than a minute, and when a usage limit is reached.
+// Retried handles the n-th retry of a refused request, at until if that is known. It
+// ends the client when it keeps retrying, when it is to wait for more than a minute,
+// and when a usage limit is reached.
 func (s *Prompts) Retried(f Failure, n int, until time.Time) {
 	now := s.Clock.Now()
 	if m := messageIn().FindStringSubmatch(f.Body); f.Message == "" && m != nil {
@@ -219,7 +219,7 @@ func (s *Prompts) Retried(f Failure, n int, until time.Time) {
 	}
 	e := f.Ending(now)
 	if e.Kind == session.ProtocolError || e.Kind == session.Crashed {
-		e.Kind = session.Overloaded // the client tries nothing again that cannot repair itself
+		e.Kind = session.Overloaded // the client only retries what can repair itself
 	}
 	if until.IsZero() {
 		until = e.Until

@@ -53,13 +53,13 @@ var zones = map[string]string{"z": "UTC", "utc": "UTC", "gmt": "UTC", "wet": "UT
 	"et": "America/New_York", "pacific": "America/Los_Angeles", "mountain": "America/Denver",
 	"central": "America/Chicago", "eastern": "America/New_York"}
 
-// passed is how long ago a time of day may be that is not tomorrow's: clients leave out seconds, and a run takes
-// a while to end.
+// passed is how long ago a time of day may be without meaning tomorrow: clients leave out seconds, and a run
+// takes a while to end.
 const passed = 15 * time.Minute
 
-// ResetTime reads when a limit ends from a client's words: the first that make sense; zero when they do
-// not say. A time of day without a zone is the local one of now, the next that
-// comes; what lies too far ahead makes no sense, and a zone that nobody knows says nothing.
+// ResetTime reads when a limit ends from a client's words: the first that make sense; zero when there
+// are none. A time of day without a zone is the next such time in the zone of now. A time too far ahead
+// makes no sense, and an unknown zone says nothing.
 func ResetTime(text string, now time.Time) time.Time {
 	for _, m := range anchor().FindAllStringIndex(text, 20) {
 		before := strings.ToLower(strings.TrimSpace(text[m[0]:m[1]]))

@@ -51,8 +51,8 @@ const MaxLine = 8 << 20
 var TooLong = fmt.Sprintf("the arguments of this call are longer than %d MiB; work in smaller steps", MaxLine>>20)
 
 // A Session is a running client that is spoken with in both directions: it gets
-// its prompts and our answers on its standard input. Its end is supervised here;
-// what the lines mean is the driver's affair.
+// its prompts and our answers on standard input. The Session supervises its end;
+// the driver interprets the lines.
 type Session struct {
 	Request    session.Request
 	Out        *Outbox
@@ -62,8 +62,8 @@ type Session struct {
 	// Awaited is what a healthy client does within StartLimit, for people.
 	Awaited    string
 	StartLimit time.Duration
-	// Stays says that the client may stay when its input has ended, and is ended then
-	// without a word.
+	// Stays says that the client may stay when its input has ended. It is then
+	// silently ended.
 	Stays bool
 	// First is how the request's own prompt ended. Only the reading goroutine uses
 	// it until reading is over.

@@ -63,10 +63,10 @@ func (s *conversation) asked(l line, cut bool) {
 	}
 }
 
-// decide remembers a verdict and says it in the client's words. The client's
-// refusal has no room for a reason, so that the model gets it as a message,
-// and gets it first: a message that comes later would cut off the request that
-// the model answers by then.
+// decide remembers a verdict and tells it in the client's words. The client's
+// refusal has no room for a reason, so the model gets it as a message. The
+// message goes first: a later one would cut off the request that the model is
+// answering by then.
 func (s *conversation) decide(id, tool string, p session.Permission, reply func(object)) {
 	if len(s.judged) < maxTracked { // beyond that it is judged again when it has ended
 		s.judged[id] = true
@@ -113,9 +113,9 @@ func (s *conversation) judgeItem(it item, command, cwd string, actions []action)
 	return s.judgeReading(actions)
 }
 
-// judgeReading decides about a command in a phase without commands. Commands
-// are the client's only way to read a file, so those that do nothing else are
-// judged as what they are.
+// judgeReading decides about a command in a phase without commands. The
+// client can only read files through commands, so commands that only read are
+// judged as reading.
 func (s *conversation) judgeReading(actions []action) session.Permission {
 	tools := map[string]string{"read": "Read", "listFiles": "Glob", "search": "Grep"}
 	if len(actions) == 0 {

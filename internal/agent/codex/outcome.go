@@ -11,15 +11,15 @@ import (
 	"git-ralph/loop/session"
 )
 
-// classify says what the end of a turn means. What a person has to repair (login,
-// credit, model) halts the run instead of burning attempts; what time repairs
-// waits.
+// classify says what the end of a turn means. Problems that a person has to
+// repair (login, credit, model) halt the run instead of burning attempts. Those
+// that time repairs wait.
 func (s *stream) classify(t turn, now time.Time) client.Ending {
 	switch t.Status {
 	case "completed":
 		return client.Ending{Kind: session.Completed}
 	case "interrupted":
-		// An interrupt that is not ours. It must not be free: what runs in the
+		// We did not send this interrupt. It must cost an attempt: processes in the
 		// worktree could send it for ever.
 		return client.Ending{Kind: session.Crashed, Detail: "interrupted from outside"}
 	case "failed":

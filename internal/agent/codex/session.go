@@ -77,7 +77,7 @@ func (s *conversation) Line(data []byte, cut bool) {
 	}
 }
 
-// answered handles the answer to a request of ours.
+// answered handles the answer to one of our requests.
 func (s *conversation) answered(l line) {
 	var id string
 	if json.Unmarshal(l.ID, &id) != nil || id == otherID {
@@ -133,7 +133,7 @@ func (s *conversation) prompt(text string) bool {
 	tools := client.Tools(s.Request)
 	writes := slices.Contains(tools, "Write") || slices.Contains(tools, "Edit") || slices.Contains(tools, "Bash")
 	var roots []string
-	// caches; what of it may be written is for our sandbox to say
+	// for caches; our sandbox decides what of it may be written
 	if home := client.Get(s.Request.Env, "HOME"); filepath.IsAbs(home) {
 		roots = append(roots, home)
 	}
@@ -187,8 +187,8 @@ func (s *conversation) observe(l line) {
 	}
 }
 
-// checkJudged stops a client that ran something which we were not asked about
-// and would not have allowed.
+// checkJudged stops a client that ran something without asking us and that we
+// would not have allowed.
 func (s *conversation) checkJudged(it item) {
 	asked := s.judged[it.ID]
 	delete(s.judged, it.ID)
@@ -211,7 +211,7 @@ func (s *conversation) turnEnded(t *turn) {
 	s.turn = ""
 	s.mu.Unlock()
 	further := s.stream.turns > 1
-	if !further && s.First != nil { // the limit of turns: the interruption is ours
+	if !further && s.First != nil { // the limit of turns: we interrupted it
 		e = *s.First
 	}
 	s.TurnEnded(e, further, s, s.prompt)

@@ -27,23 +27,23 @@ const CredentialFile = ".codex/auth.json"
 // SessionFolder is where sessions lie that a later run may go on in, relative to HOME.
 const SessionFolder = ".cache/git-ralph/codex-sessions"
 
-// rules make the client ask about the commands that it would run unasked
-// because it takes them for harmless. What is not listed here and runs unasked
-// is judged when the client reports it.
+// rules make the client ask about commands that it takes for harmless and
+// would run unasked. Other commands that run unasked are judged when the
+// client reports them.
 const rules = `prefix_rule(pattern=[["base64", "cat", "cd", "cut", "echo", "expr", "false", "find", "git", "grep",` +
 	` "head", "id", "ls", ` +
 	`"nl", "numfmt", "paste", "pwd", "rev", "rg", "sed", "seq", "stat", "tac", "tail", "tr", "true", "uname", "uniq",` +
 	` "wc", "which", ` +
 	`"whoami"]], decision="prompt")`
 
-// homeScript makes the client's home folder and becomes what follows. It runs
-// inside of the sandbox: only there the paths of the request are true. A login
-// that the client renews goes through the link. The client does not put its
+// homeScript makes the client's home folder and execs what follows. It runs
+// inside the sandbox, because only there the request's paths are valid. A login
+// that the client renews goes through the link. The client refuses to put its
 // helpers, which its own sandbox may need, into a home below the temporary
-// folder; where the run's folder lies there, the client gets a temporary folder
+// folder. If the run's folder lies there, the client gets a temporary folder
 // beside its home.
 //
-// Sessions that a later run may go on in lie in a folder that stays.
+// Sessions that a later run may continue lie in a folder that stays.
 const homeScript = `set -eu; umask 077; login=$2; rules=$3; sessions=$4; mkdir -p "$1/home/rules"
 dir=$(cd -P "$1" && pwd); tmp=$(cd -P "${TMPDIR:-/tmp}" 2>/dev/null && pwd) || tmp=$dir; shift 4
 case $dir/ in "${tmp%/}"/*) TMPDIR=$dir/tmp; mkdir -p "$TMPDIR"; export TMPDIR ;; esac
@@ -88,8 +88,8 @@ const maxRetries = "2"
 // client's own.
 const provider = "ralph"
 
-// argv is the command line. What a user has in config.toml is not in force: the
-// home folder is ours, and the project's own settings are not trusted.
+// argv is the command line. The user's config.toml has no effect, because the
+// home folder is our own. The project's own settings are not trusted.
 func argv(path string, req session.Request, env []string) []string {
 	args := append(home(req, env), path, "app-server")
 	set := func(key, value string) { args = append(args, "-c", key+"="+value) }

@@ -10,7 +10,7 @@ import (
 type object = map[string]any
 
 // line is one JSON line of the client: a request or notification (method), or
-// an answer to a request of ours. Fields of other kinds stay empty.
+// an answer to one of our requests. Fields of other kinds stay empty.
 type line struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -175,10 +175,10 @@ func initialize() object {
 		"capabilities": object{"experimentalApi": true}}) // for tools that the client's host serves
 }
 
-// startThread begins a conversation. It starts read-only because a conversation
-// that may write makes the client trust the project, and load the settings, MCP
-// servers and hooks that the repository contains. What a turn may write is said
-// with the turn.
+// startThread begins a conversation. It starts read-only: in a conversation
+// that may write, the client trusts the project and loads the settings, MCP
+// servers and hooks that the repository contains. Each turn says what it may
+// write.
 func startThread(req session.Request) object {
 	p := object{"cwd": req.Dir, "approvalPolicy": "untrusted", "sandbox": "read-only"}
 	if req.Model != "" {

@@ -41,8 +41,8 @@ func (a *Agent) Run(ctx context.Context, req session.Request, events func(sessio
 	}
 	env := client.Set(client.Environ(req), "RALPH_RUN_MODEL="+req.Model, "RALPH_RUN_EFFORT="+req.Effort)
 	// All of it at once, so that an agent which never reads it can neither block
-	// nor break a pipe. req.PromptFile will not do: it is the agent's path, inside
-	// of a sandbox, and one of our files would be the agent's to change.
+	// nor break a pipe. req.PromptFile does not work here: its path is valid only
+	// inside the sandbox, and the agent could change it.
 	argv, input := a.Argv, req.Prompt
 	if known {
 		var more []string
@@ -105,7 +105,7 @@ func (a *Agent) Run(ctx context.Context, req session.Request, events func(sessio
 	}
 	result.Outcome, result.Detail, result.ExitCode = kind, detail, exit.Code
 	result.Usage, result.Model = printed.Usage()
-	// A run that we ended ourselves has an outcome of ours.
+	// A run that we ended ourselves keeps our outcome.
 	if kind == session.Completed || kind == session.Crashed {
 		if end := printed.End(); end != nil {
 			result.Outcome, result.Detail, result.Until = end.Outcome, end.Detail, end.Until

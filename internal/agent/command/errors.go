@@ -50,8 +50,8 @@ var copilotErrors = []ErrorLine{
 	{"Execution failed: ", ""},
 }
 
-// lastLines are the last lines that a client printed on both of its streams: what it said last is why it ended, and
-// what its commands or its model quoted before is not.
+// lastLines are the last lines of both streams of a client. The last one says why it ended; earlier quotes of its
+// commands or its model do not count.
 type lastLines struct {
 	mu    sync.Mutex
 	lines []string

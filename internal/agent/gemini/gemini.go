@@ -1,8 +1,8 @@
-// Package gemini drives Google's Gemini CLI: one process a prompt, what it does
-// on its standard output as JSON lines. A hook of ours is asked before every tool
-// call. A call that ran without an answer of the hook that lets it run ends the
-// run, and so does one that the guard refuses. The
-// ralph_* tools come from git ralph mcp.
+// Package gemini drives Google's Gemini CLI: one process a prompt, which reports
+// what it does as JSON lines on its standard output. Our hook is asked before
+// every tool call. A call that ran without the hook's permission ends the run,
+// and so does one that the guard refuses. The ralph_* tools come from git ralph
+// mcp.
 //
 // The client gets a home folder of its own beside the handoff, with nothing of
 // the user's but a link to the login. What the repository has for it (.gemini,

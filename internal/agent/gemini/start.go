@@ -34,8 +34,8 @@ func Credentials() []string { return slices.Clone(credentials) }
 const CredentialFile = ".gemini/oauth_creds.json"
 
 // systemFile is what the client takes for the user's memory, so that it becomes
-// a part of the system prompt. The project's GEMINI.md does not: the prompt has
-// the project's instructions already.
+// part of the system prompt. The project's GEMINI.md does not, because the
+// prompt has the project's instructions already.
 const systemFile = "git-ralph-system.md"
 
 // home is the folder of the run.
@@ -48,8 +48,8 @@ func home(req session.Request, env []string, hook []string) (client.Home, error)
 // hookMillis is how long the client waits for a verdict.
 const hookMillis = 60_000
 
-// settings is the client's whole configuration. The hook is a refusal in every
-// case but that of a verdict that allows.
+// settings is the client's whole configuration. The hook refuses unless a
+// verdict allows the call.
 func settings(req session.Request, env []string, hook []string) object {
 	words := make([]string, len(hook))
 	for i, w := range hook {
@@ -87,7 +87,7 @@ func settings(req session.Request, env []string, hook []string) object {
 	return s
 }
 
-// passed are the variables that the client keeps from the servers it starts,
+// passed are variables that the client withholds from the servers it starts
 // because of their names.
 func passed(env []string) object {
 	out := object{}

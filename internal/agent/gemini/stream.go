@@ -172,7 +172,7 @@ func (t *stream) End(exit proc.Exit, stderr string, now time.Time) client.Ending
 	case r == nil && exit.Code == 41:
 		return client.Ending{Kind: session.AuthFailed, Detail: lastLine(stderr)}
 	case r == nil && exit.Code == 0 && t.session != "":
-		// An interrupt that is not ours. It must not be free.
+		// We did not send this interrupt. It must cost an attempt.
 		return client.Ending{Kind: session.Crashed, Detail: "the client ended without a result"}
 	case r == nil:
 		return client.EndedEarly(exit, stderr, t.session != "")

@@ -1,6 +1,6 @@
 // Package opencode drives opencode by its run command: one process a prompt,
-// what it does on its standard output as JSON lines. A plugin of ours runs in the
-// client; it puts every tool call to the guard before it runs and reports what
+// which reports what it does as JSON lines on its standard output. Our plugin
+// runs in the client. It asks the guard before every tool call and reports what
 // the client keeps to itself (retries, the model, sub-agents' tokens). A client
 // that works without it is ended. The ralph_* tools come from git ralph mcp.
 //

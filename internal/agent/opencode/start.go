@@ -51,9 +51,9 @@ func Credentials() []string {
 // CredentialFile is the file of the client's logins, relative to HOME.
 const CredentialFile = ".local/share/opencode/auth.json"
 
-// configured is the client's package list as it looks when it has installed
-// what its plugins need. Ours needs nothing, and without it the client goes to
-// the network first.
+// configured is the client's package list after it has installed what its
+// plugins need. Our plugin needs nothing, but without the list the client
+// first goes to the network.
 const configured = `{"dependencies":{"@opencode-ai/plugin":"*"},` +
 	`"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}`
 

@@ -92,8 +92,8 @@ func (p *player) ask(q question) (answer, error) {
 	}
 }
 
-// errDenied is a step that the guard did not let happen. A model goes on with
-// something else; so does the script.
+// errDenied is a step that the guard denied. Like a model, the script goes on
+// with something else.
 var errDenied = errors.New("denied")
 
 // guarded asks for permission, does the work and says that it is done. do gets
